@@ -1,0 +1,29 @@
+#!/bin/sh
+# Downloads the published yolov3-tiny.weights; fails when no address has them.
+#
+#   setup/weights.sh FILE [URL...]
+#
+# FILE appears only when its sha256 is right.
+set -eu
+
+file=$1
+shift
+sha256=dccea06f59b781ec1234ddf8d1e94b9519a97f4245748a7d4db75d5b7080a42c
+if [ $# = 0 ]; then
+    set -- https://pjreddie.com/media/files/yolov3-tiny.weights \
+        https://github.com/hank-ai/darknet/releases/download/v2.0/yolov3-tiny.weights
+fi
+
+trap 'rm -f "$file.part"' EXIT
+trap 'exit 130' INT TERM
+for url in "$@"; do
+    echo "Downloading $file (34 MiB) from $url"
+    curl --silent --show-error --fail --location --connect-timeout 10 -o "$file.part" "$url" || continue
+    if echo "$sha256  $file.part" | sha256sum --check --status; then
+        mv "$file.part" "$file"
+        exit 0
+    fi
+    rm -f "$file.part"
+    echo "Deleted what came from $url: its sha256 is not that of $file, $sha256" >&2
+done
+exit 1

@@ -1,0 +1,72 @@
+/*
+ * The table of variants: one row a value of GEMM_IMPL. A new CPU variant is a function and a row.
+ */
+#include "gemm_dispatch.h"
+#include "gemm_opt.h"
+
+#include <string.h>
+
+#define LOOPS "CFU Playground 3, blocked matrix multiplication (2024)"
+#define SERIAL "Serial gemm optimisation 3 (2024)"
+
+#define ROW(symbol, from, what) {.name = #symbol, .run = gemm_##symbol, .origin = from, .summary = what}
+
+#define ORDER_ROW(name, outer, middle, inner) \
+    ROW(name, LOOPS, "loop order " #outer ", " #middle ", " #inner ", outermost first"),
+#define UNROLL_ROW(U) ROW(mkn_u##U, LOOPS, "order mkn, N unrolled by " #U),
+#define TILE_ROW(T) \
+    ROW(tile_##T, LOOPS, "MKNMKN, tiles of " #T), \
+    ROW(tile_##T##_u, LOOPS, "MKNMKN, tiles of " #T ", innermost loop unrolled"), \
+    ROW(tile_##T##_uu, LOOPS, "MKNMKN, tiles of " #T ", two innermost loops unrolled"),
+#define VTILE_ROW(T) \
+    ROW(vtile_##T, LOOPS, "KNMKN, 1x" #T " of A by " #T "x" #T " of B"), \
+    ROW(vtile_##T##_u, LOOPS, "KNMKN, tiles of " #T ", innermost loop unrolled"), \
+    ROW(vtile_##T##_uu, LOOPS, "KNMKN, tiles of " #T ", two innermost loops unrolled"),
+
+/* auto: the row that `make detect-all` shows to be the fastest. */
+static int run_auto(const gemm_call *c, const void *params)
+{
+    const gemm_variant *best = gemm_find(params);
+    gemm_this_note()->ran = best->name;
+    return best->run(c, best->params);
+}
+
+const gemm_variant gemm_variants[] = {
+    ROW(stock, "Darknet", "Darknet's own loops, unchanged: the measure of all others"),
+    GEMM_ORDERS(ORDER_ROW)
+    ROW(mnk_acc, SERIAL, "order mnk with the sum in a register: the article's baseline"),
+    ROW(unroll2, SERIAL, "mnk_acc with K unrolled by 2"),
+    ROW(unroll4, SERIAL, "mnk_acc with K unrolled by 4"),
+    GEMM_MKN_UNROLLS(UNROLL_ROW)
+    ROW(block1d, SERIAL, "4x4 of C at a time, K not blocked"),
+    ROW(block2d, SERIAL, "4x4x4 blocks"),
+    ROW(transpose, SERIAL, "B transposed once, then rows of A by rows of Bt"),
+    GEMM_TILE_SIDES(TILE_ROW)
+    GEMM_TILE_SIDES(VTILE_ROW)
+    {.name = "auto", .run = run_auto, .params = "vtile_64_u", .origin = "this project",
+     .summary = "the fastest row for the shape on this machine"},
+};
+
+const size_t gemm_variant_count = sizeof gemm_variants / sizeof gemm_variants[0];
+
+const gemm_variant *gemm_find(const char *name)
+{
+    for (size_t i = 0; i < gemm_variant_count; ++i)
+        if (!strcmp(gemm_variants[i].name, name)) return &gemm_variants[i];
+    return NULL;
+}
+
+const char *gemm_unusable(const gemm_variant *v)
+{
+    return v->unusable ? v->unusable(v->params) : NULL;
+}
+
+void gemm_list(FILE *out)
+{
+    for (size_t i = 0; i < gemm_variant_count; ++i) {
+        const gemm_variant *v = &gemm_variants[i];
+        const char *reason = gemm_unusable(v);
+        fprintf(out, "%s\t%s%s\t%s\t%s\n", v->name, reason ? "unusable: " : "usable",
+                reason ? reason : "", v->origin, v->summary);
+    }
+}
