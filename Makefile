@@ -57,6 +57,18 @@ detect-all: packages ## one table: every variant's detection seconds and differe
 	@$(SAY_UNTRAINED)
 	build/release/bench/detect_all $(CFG) $(WEIGHTS) $(IMAGES)
 
+test: ## build and run all tests; SANITIZE=1: the unit tests under the sanitizers
+	@DEPS=$(DEPS) setup/packages.sh $(TEST_PACKAGES)
+	$(PARALLEL) $(UNIT_TESTS)
+ifeq ($(SANITIZE), 1)
+	@tests/run.sh $(UNIT_COMMANDS)
+else
+	$(PARALLEL) all default-weights build/upstream/darknet build/release/bench/detect_all $(UNTRAINED)
+	@tests/run.sh $(UNIT_COMMANDS) '$(B)/tests/test_gemm --large --cases 0' \
+	    'tests/test_bad_input.sh $(CURDIR)/$(UNTRAINED)' tests/test_setup.sh \
+	    'tests/test_detect.sh $(UNTRAINED) $(MODELS)'
+endif
+
 packages:
 	@DEPS=$(DEPS) setup/packages.sh $(BUILD_PACKAGES)
 
@@ -129,8 +141,13 @@ $(patsubst %.c,$(B)/%.o,$(wildcard bench/*.c tests/*.c)): | build/darknet.done
 $(B)/bench/%: $(B)/bench/%.o $(B)/libdarknet.a
 	$(CC) $(BASE_OPTS) $^ -o $@ $(LDLIBS)
 
-$(B)/tests/%: $(B)/tests/%.o $(B)/libdarknet.a
+$(B)/tests/%: $(B)/tests/%.o $(B)/tests/operands.o $(B)/libdarknet.a
 	$(CC) $(BASE_OPTS) $^ -o $@ $(LDLIBS)
+
+# The tests that also run under the sanitizers. (Darknet never frees a network whole: no leaks there.)
+UNIT_TESTS = $(B)/tests/test_gemm $(B)/tests/test_training
+UNIT_COMMANDS = $(B)/tests/test_gemm 'ASAN_OPTIONS=detect_leaks=0 $(B)/tests/test_training tests/cfg/layers.cfg \
+    --forward tests/cfg/layers.cfg tests/cfg/recurrent.cfg'
 
 gemm-bench: build/release/bench/gemm_bench
 	@ln -sfn $< $@
@@ -149,6 +166,9 @@ SAY_UNTRAINED = case $(WEIGHTS) in *-untrained.weights) echo 'Untrained weights:
 weights: packages ## try to download the published yolov3-tiny.weights
 	@setup/weights.sh $(TRAINED) $(WEIGHTS_URLS)
 
-default-weights: build/release/bench/untrained_weights
+default-weights:
 	@[ -f $(TRAINED) ] || [ -f $(UNTRAINED) ] || setup/weights.sh $(TRAINED) $(WEIGHTS_URLS) || \
-	    $< cfg/yolov3-tiny.cfg $(UNTRAINED) 2>build/untrained.log || { cat build/untrained.log >&2; exit 1; }
+	    $(MAKE) -s $(UNTRAINED)
+
+$(UNTRAINED): | build/release/bench/untrained_weights
+	@build/release/bench/untrained_weights cfg/yolov3-tiny.cfg $@ 2>build/untrained.log || { cat build/untrained.log >&2; exit 1; }

@@ -4,7 +4,7 @@
  * A sum of K products in single precision, in any order, is off by at most about K * u * S, where
  * u is half FLT_EPSILON and S the sum of |ALPHA * a * b|. Loops that add to C in every step round C
  * K times too, so |C| belongs to S. FLT_EPSILON instead of u leaves a factor of two for ALPHA and
- * the last addition; K * FLT_MIN allows for flushed denormals. (Higham, Accuracy and Stability of
+ * the last addition; (K + 1) * FLT_MIN allows for flushed denormals. (Higham, Accuracy and Stability of
  * Numerical Algorithms, chapter 3.)
  */
 #include "gemm_check.h"
@@ -40,7 +40,7 @@ int gemm_oracle_make(gemm_oracle *o, const gemm_call *c)
                 size[j] += fabs(product);
             }
         }
-        for (size_t j = 0; j < N; ++j) size[j] = slack * size[j] + (double)K * FLT_MIN;
+        for (size_t j = 0; j < N; ++j) size[j] = slack * size[j] + (double)(K + 1) * FLT_MIN;
     }
     return 0;
 }

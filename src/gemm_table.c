@@ -43,7 +43,7 @@ const gemm_variant gemm_variants[] = {
     ROW(transpose, SERIAL, "B transposed once, then rows of A by rows of Bt"),
     GEMM_TILE_SIDES(TILE_ROW)
     GEMM_TILE_SIDES(VTILE_ROW)
-    {.name = "auto", .run = run_auto, .params = "vtile_64_u", .origin = "this project",
+    {.name = "auto", .run = run_auto, .params = "tile_64", .origin = "this project",
      .summary = "the fastest row for the shape on this machine"},
 };
 

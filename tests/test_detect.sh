@@ -1,0 +1,78 @@
+#!/bin/sh
+# Whole networks under every row of the table.
+#
+#   tests/test_detect.sh UNTRAINED_WEIGHTS MODELS_FOLDER
+#
+# Raw outputs against stock for yolov3-tiny and the trained networks, and for the trained ones the
+# labels that ./darknet prints against those of an unpatched Darknet.
+. tests/lib.sh
+
+untrained=$1 models=$2
+rows=$(./gemm-bench --list | awk -F '\t' '$2 == "usable" { print $1 }')
+darknet_folder "$work/here"
+
+# compare_outputs NAME CFG WEIGHTS
+compare_outputs()
+{
+    build/release/bench/detect_all "$2" "$3" data/kite.jpg 2>"$work/error" >"$work/table"
+    status=$?
+    awk -v net="$1" 'NR > 1 && $2 == "unusable:" { print "SKIP outputs-" net "-" $1 ": " $0; next }
+        NR > 1 && $4 == "yes" && $6 == "" { print "PASS outputs-" net "-" $1; next }
+        NR > 1 { print "FAIL outputs-" net "-" $1 ": " $0 }' "$work/table"
+    [ $status = 0 ] || fail "outputs-$1" "status $status: $(tail -n 1 "$work/error")"
+}
+
+# labels PROGRAM CFG WEIGHTS: what it prints about kite.jpg, but for the time
+labels()
+{
+    (cd "$work/here" && "$1" detect "$2" "$3" data/kite.jpg 2>/dev/null | grep -v 'Predicted in')
+}
+
+# compare_labels NAME CFG WEIGHTS
+compare_labels()
+{
+    labels "$root/build/upstream/darknet" "$2" "$3" >"$work/expected"
+    if ! grep -q kite "$work/expected" || ! grep -q person "$work/expected"; then
+        fail "labels-$1" "unpatched Darknet sees no kite or no person: $(tr '\n' ' ' <"$work/expected")"
+        return
+    fi
+    for row in $rows; do
+        if GEMM_IMPL=$row labels ./darknet "$2" "$3" | cmp -s - "$work/expected"; then
+            pass "labels-$1-$row"
+        else
+            fail "labels-$1-$row" "not as unpatched Darknet; repeat with: GEMM_IMPL=$row ./darknet detect $2 $3 data/kite.jpg"
+        fi
+    done
+}
+
+compare_outputs yolov3-tiny cfg/yolov3-tiny.cfg "$untrained"
+for name in yolo-fastest-1.1 yolo-fastest-1.1-xl; do
+    if [ ! -f "$models/$name.weights" ]; then
+        skip "trained-$name" "no $name.weights in $models (MODELS=folder)"
+        continue
+    fi
+    model=$(cd "$models" && pwd)/$name
+    compare_outputs "$name" "$model.cfg" "$model.weights"
+    compare_labels "$name" "$model.cfg" "$model.weights"
+done
+
+# Our cfg describes the network that the published weights belong to.
+for cfg in cfg/yolov3-tiny.cfg build/upstream/cfg/yolov3-tiny.cfg; do
+    (cd "$work/here" && ./darknet detect "$root/$cfg" "$root/$untrained" missing.jpg 2>&1 | grep -E '^ +[0-9]+ ')
+done >"$work/layers"
+lines=$(wc -l <"$work/layers")
+if [ "$lines" = 48 ] && [ "$(sort -u "$work/layers" | wc -l)" = 24 ]; then
+    pass cfg-as-darknet
+else
+    fail cfg-as-darknet "the layers of cfg/yolov3-tiny.cfg are not those of Darknet's"
+fi
+
+# GEMM_CHECK and GEMM_TRACE over a whole detection.
+GEMM_IMPL=block2d GEMM_CHECK=1 GEMM_TRACE=$work/trace.csv labels ./darknet cfg/yolov3-tiny.cfg "$root/$untrained" >/dev/null
+if [ "$(grep -c '^block2d,0,0,' "$work/trace.csv")" = 13 ]; then
+    pass trace-and-check
+else
+    fail trace-and-check "no 13 calls of block2d in the trace"
+fi
+
+exit $((failures != 0))
