@@ -65,7 +65,7 @@ ifeq ($(SANITIZE), 1)
 else
 	$(PARALLEL) all default-weights build/upstream/darknet build/release/bench/detect_all $(UNTRAINED)
 	@tests/run.sh $(UNIT_COMMANDS) '$(B)/tests/test_gemm --large --cases 0' \
-	    'tests/test_bad_input.sh $(CURDIR)/$(UNTRAINED)' tests/test_setup.sh \
+	    'tests/test_bad_input.sh $(CURDIR)/$(UNTRAINED)' tests/test_setup.sh tests/test_warnings.sh \
 	    'tests/test_detect.sh $(UNTRAINED) $(MODELS)'
 endif
 

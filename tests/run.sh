@@ -4,7 +4,7 @@
 #   tests/run.sh COMMAND...           each a line for sh
 #
 # A test prints "PASS name", "FAIL name: why" or "SKIP name: why" (tests/report.h, tests/lib.sh). A
-# command that ends badly without a FAIL counts as one. GEMM_REQUIRE="name ..." (or "all") turns the
+# command that crashes, or ends badly without a FAIL, counts as one. GEMM_REQUIRE="name ..." (or "all") turns the
 # SKIP of a name into a FAIL. The last line is the sum; the status is 1 when anything failed.
 set -u
 
@@ -20,13 +20,13 @@ done
 awk -v required="${GEMM_REQUIRE:-}" '
     BEGIN { n = split(required, names, " "); for (i = 1; i <= n; ++i) must[names[i]] = 1 }
     /^PASS / { ++passed }
-    /^FAIL / { ++failed; ++seen; print }
+    /^FAIL / { ++failed; ++seen }
     /^SKIP / {
         name = $2; sub(/:$/, "", name)
         if (("all" in must) || (name in must)) { ++failed; ++seen; print "FAIL (required) " $0 }
         else ++skipped
     }
-    /^STATUS / { if ($2 != 0 && !seen) { ++failed; print "FAIL a command ended with status " $2 } seen = 0 }
+    /^STATUS / { if ($2 >= 126 || ($2 != 0 && !seen)) { ++failed; print "FAIL a command ended with status " $2 } seen = 0 }
     END {
         printf "%d passed, %d failed, %d skipped\n", passed, failed, skipped
         exit failed != 0 || passed == 0

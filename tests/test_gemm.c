@@ -154,6 +154,31 @@ static bool test_case(const gemm_variant *v, uint64_t seed, int number)
     return !wrong;
 }
 
+/* BETA is settled before any row: C becomes BETA * C, and 0 overwrites even NaN. */
+static void test_beta(uint64_t seed)
+{
+    static const float betas[] = {1, 0, 0.5f, -1};
+    for (int b = 0; b < 4; ++b) {
+        char name[32];
+        snprintf(name, sizeof name, "beta-%g", (double)betas[b]);
+        rng r = rng_make(seed, (uint64_t)b), again = r;
+        const gemm_call c = {.M = 5, .N = 7, .K = 1, .ldc = 10};
+        guarded C = guarded_make(c.M, c.N, c.ldc, AT_END, 0);
+        gemm_call call = c;
+        call.C = C.data;
+        guarded_fill(&C, &r);
+        if (betas[b] == 0) C.data[c.ldc + 1] = NAN;
+        gemm_beta(&call, betas[b]);
+        bool right = guarded_padding_intact(&C);
+        for (int i = 0; i < c.M; ++i)
+            for (int j = 0; j < c.N; ++j)
+                if (!(C.data[i * c.ldc + j] == betas[b] * rng_float(&again))) right = false;
+        if (right) report_pass(name);
+        else report_fail(name, "C is not BETA * C, or its padding changed");
+        guarded_free(&C);
+    }
+}
+
 /* A row that declines must leave C as it was, to the bit. */
 static bool test_declines_untouched(const gemm_variant *v, uint64_t seed)
 {
@@ -254,6 +279,7 @@ int main(int argc, char **argv)
     printf("seed %llu\n", (unsigned long long)o.seed);
     for (size_t i = 0; i < gemm_variant_count; ++i)
         if (!o.row || !strcmp(o.row, gemm_variants[i].name)) test_row(&gemm_variants[i], &o);
+    if (!o.row) test_beta(o.seed);
     if (o.large) test_large(&o);
     return report_status();
 }

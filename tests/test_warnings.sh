@@ -1,0 +1,17 @@
+#!/bin/sh
+# gcc and clang compile every C file under -Wall -Wextra without a warning.
+. tests/lib.sh
+
+for cc in gcc clang; do
+    for file in src/*.c bench/*.c tests/*.c; do
+        name=warnings-$cc-$file
+        if $cc -std=c11 -D_GNU_SOURCE -Wall -Wextra -Werror -O1 -fPIC -Isrc -Ibench -Itests \
+            -Ibuild/darknet/include -Ibuild/darknet/src -c "$file" -o "$work/object" 2>"$work/output"; then
+            pass "$name"
+        else
+            fail "$name" "$(head -n 1 "$work/output")"
+        fi
+    done
+done
+
+exit $((failures != 0))
