@@ -13,7 +13,8 @@ STUDY_OPTS ?= -Ofast#           flags of the articles' variants; Darknet's own a
 # WEIGHTS=file, WEIGHTS_URLS="url ..." and DARKNET_SRC=dir: README.md
 
 BUILD_PACKAGES = gcc libc6-dev binutils make patch tar xz-utils curl ca-certificates
-TEST_PACKAGES  = $(BUILD_PACKAGES) clang
+BENCH_PACKAGES = gnuplot-nox
+TEST_PACKAGES  = $(BUILD_PACKAGES) $(BENCH_PACKAGES) clang
 
 # ---- Flags; a folder under build/ for each configuration ----
 CC   = gcc
@@ -25,20 +26,25 @@ CONFIG = debug
 BASE_OPTS = -O0 -g
 DARKNET_OPTS = $(BASE_OPTS)
 endif
+ifdef PROFILE
+CONFIG = gprof$(STUDY_OPTS)
+BASE_OPTS = -O2 -g -pg
+DARKNET_OPTS = -Ofast -g -pg -no-pie
+endif
 ifeq ($(SANITIZE), 1)
 CONFIG = asan
 BASE_OPTS = -O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=all
 STUDY_OPTS = -O1
 DARKNET_OPTS = $(BASE_OPTS)
 endif
-B = build/$(CONFIG)
+BUILD = build/$(CONFIG)
 CFLAGS = -std=c11 -D_GNU_SOURCE -Wall -Wextra -fPIC -MMD -Isrc
 LDLIBS = -lm -pthread -ldl
 
 MAKEFLAGS += --no-print-directory
 .DELETE_ON_ERROR:
 .SECONDARY:
-.PHONY: all detect detect-all test weights patch packages clean help default-weights FORCE
+.PHONY: all detect detect-all test gprof weights patch packages clean help default-weights FORCE
 
 PARALLEL = +@$(MAKE) -s -j$$(nproc)
 
@@ -64,10 +70,21 @@ ifeq ($(SANITIZE), 1)
 	@tests/run.sh $(UNIT_COMMANDS)
 else
 	$(PARALLEL) all default-weights build/upstream/darknet build/release/bench/detect_all $(UNTRAINED)
-	@tests/run.sh $(UNIT_COMMANDS) '$(B)/tests/test_gemm --large --cases 0' \
+	@tests/run.sh $(UNIT_COMMANDS) '$(BUILD)/tests/test_gemm --large --cases 0' \
 	    'tests/test_bad_input.sh $(CURDIR)/$(UNTRAINED)' tests/test_setup.sh tests/test_warnings.sh \
 	    'tests/test_detect.sh $(UNTRAINED) $(MODELS)'
 endif
+
+gprof: packages ## hotspots of a detection under each variant: VARIANTS N PROCESSES STUDY_OPTS
+	@DEPS=$(DEPS) setup/packages.sh $(BENCH_PACKAGES)
+	$(PARALLEL) all default-weights
+	$(PARALLEL) PROFILE=1 build/gprof$(STUDY_OPTS)/darknet
+	@$(SAY_UNTRAINED)
+	@w=$(WEIGHTS); N=$(N) PROCESSES=$(PROCESSES) bench/gprof.sh $(CURDIR)/build/gprof$(STUDY_OPTS)/darknet \
+	    build/gprof$(STUDY_OPTS)/results $(CFG) $$w $(IMAGE) $(or $(VARIANTS),$$($(LIST_CPU_VARIANTS)))
+
+LIST_CPU_VARIANTS = ./gemm-bench --list | \
+    awk -F '\t' '$$2 == "usable" && $$1 !~ /^(cl|openblas|blis|onednn|hybrid)/ { print $$1 }'
 
 packages:
 	@DEPS=$(DEPS) setup/packages.sh $(BUILD_PACKAGES)
@@ -80,23 +97,23 @@ clean: ## remove all that was built, the fetched Darknet and the untrained weigh
 	rm -rf build darknet libdarknet.so gemm-bench data
 
 # ---- The gemm variants: one object, so that Darknet's Makefile has one thing to link ----
-$(B)/gemm.o: $(patsubst src/%.c,$(B)/src/%.o,$(wildcard src/*.c))
+$(BUILD)/gemm.o: $(patsubst src/%.c,$(BUILD)/src/%.o,$(wildcard src/*.c))
 	$(LD) -r -o $@ $^
 
-$(B)/src/gemm_opt.o: MESSAGE = @echo 'Compiling the variants of the articles (some 20 s)'
-$(B)/src/gemm_opt.o: BASE_OPTS += $(STUDY_OPTS)
+$(BUILD)/src/gemm_opt.o: MESSAGE = @echo 'Compiling the variants of the articles (some 20 s)'
+$(BUILD)/src/gemm_opt.o: BASE_OPTS += $(STUDY_OPTS)
 
-$(B)/%.o: %.c $(B)/flags
+$(BUILD)/%.o: %.c $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(MESSAGE)
 	$(CC) $(CFLAGS) $(BASE_OPTS) -c $< -o $@
 
 FLAGS := $(CC) $(CFLAGS) $(BASE_OPTS) $(STUDY_OPTS)
-$(B)/flags: FORCE
+$(BUILD)/flags: FORCE
 	@mkdir -p $(@D)
 	@echo '$(FLAGS)' | cmp -s - $@ || echo '$(FLAGS)' >$@
 
--include $(wildcard $(B)/*/*.d)
+-include $(wildcard $(BUILD)/*/*.d)
 
 # ---- Darknet: as it comes in build/upstream, patched in build/darknet ----
 build/darknet_src: FORCE
@@ -113,14 +130,15 @@ build/darknet.done: build/upstream.done setup/patch.sh patches/series $(wildcard
 	@rm -rf build/darknet && mv build/darknet.new build/darknet
 	@touch $@
 
-$(B)/darknet $(B)/libdarknet.so $(B)/libdarknet.a &: build/darknet.done $(B)/gemm.o
-	@mkdir -p $(B)/obj
-	@echo 'Building Darknet in $(B) (some 20 s)'
-	+@$(MAKE) -s -C build/darknet GEMM='$(CURDIR)' GEMM_OBJ=$(B)/gemm.o OBJDIR='$(CURDIR)/$(B)/obj/' \
-	    OPTS='$(DARKNET_OPTS)' SLIB='$(CURDIR)/$(B)/libdarknet.so' ALIB='$(CURDIR)/$(B)/libdarknet.a' \
-	    EXEC='$(CURDIR)/$(B)/darknet' '$(CURDIR)/$(B)/darknet' '$(CURDIR)/$(B)/libdarknet.so' \
-	    >$(B)/darknet.log 2>&1 || { cat $(B)/darknet.log >&2; exit 1; }
-	@touch $(B)/darknet $(B)/libdarknet.so $(B)/libdarknet.a
+DARKNET_TARGETS = $(BUILD)/darknet $(if $(PROFILE),,$(BUILD)/libdarknet.so) $(BUILD)/libdarknet.a
+$(DARKNET_TARGETS) &: build/darknet.done $(BUILD)/gemm.o
+	@mkdir -p $(BUILD)/obj
+	@echo 'Building Darknet in $(BUILD) (some 20 s)'
+	+@$(MAKE) -s -C build/darknet GEMM='$(CURDIR)' GEMM_OBJ=$(BUILD)/gemm.o OBJDIR='$(CURDIR)/$(BUILD)/obj/' \
+	    OPTS='$(DARKNET_OPTS)' SLIB='$(CURDIR)/$(BUILD)/libdarknet.so' ALIB='$(CURDIR)/$(BUILD)/libdarknet.a' \
+	    EXEC='$(CURDIR)/$(BUILD)/darknet' $(DARKNET_TARGETS:%='$(CURDIR)/%') \
+	    >$(BUILD)/darknet.log 2>&1 || { cat $(BUILD)/darknet.log >&2; exit 1; }
+	@touch $(DARKNET_TARGETS)
 
 build/upstream/darknet: build/upstream.done
 	@echo 'Building unpatched Darknet, which the tests compare with (some 20 s)'
@@ -134,23 +152,32 @@ data: build/darknet.done
 	@ln -sfn build/darknet/data data
 	@for cfg in build/darknet/cfg/*; do [ -e cfg/$${cfg##*/} ] || ln -sfn ../$$cfg cfg/; done
 
-# ---- Programs: bench/NAME.c and tests/NAME.c link Darknet, which holds row stock ----
-$(B)/bench/%.o $(B)/tests/%.o: CFLAGS += -Ibuild/darknet/include -Ibuild/darknet/src -Ibench -Itests
-$(patsubst %.c,$(B)/%.o,$(wildcard bench/*.c tests/*.c)): | build/darknet.done
+# ---- Programs: bench/NAME.c and tests/NAME.c with a main; all other files of bench/ are their modules ----
+PROGRAMS = $(patsubst bench/%.c,%,$(shell grep -l '^int main' bench/*.c))
+MODULES  = $(filter-out $(PROGRAMS:%=bench/%.c),$(wildcard bench/*.c)) tests/operands.c
 
-$(B)/bench/%: $(B)/bench/%.o $(B)/libdarknet.a
-	$(CC) $(BASE_OPTS) $^ -o $@ $(LDLIBS)
+$(BUILD)/bench/%.o $(BUILD)/tests/%.o: CFLAGS += -Ibuild/darknet/include -Ibuild/darknet/src -Ibench -Itests
+$(patsubst %.c,$(BUILD)/%.o,$(wildcard bench/*.c tests/*.c)): | build/darknet.done
 
-$(B)/tests/%: $(B)/tests/%.o $(B)/tests/operands.o $(B)/libdarknet.a
-	$(CC) $(BASE_OPTS) $^ -o $@ $(LDLIBS)
+$(BUILD)/modules.a: $(MODULES:%.c=$(BUILD)/%.o)
+	@rm -f $@
+	$(AR) rcs $@ $^
 
-# The tests that also run under the sanitizers. (Darknet never frees a network whole: no leaks there.)
-UNIT_TESTS = $(B)/tests/test_gemm $(B)/tests/test_training
-UNIT_COMMANDS = $(B)/tests/test_gemm 'ASAN_OPTIONS=detect_leaks=0 $(B)/tests/test_training tests/cfg/layers.cfg \
-    --forward tests/cfg/layers.cfg tests/cfg/recurrent.cfg'
+# libdarknet.a holds row stock and, with it, the whole table.
+$(BUILD)/bench/% $(BUILD)/tests/%: LINK = $(CC) $(BASE_OPTS) $(filter %.o,$^) $(filter %.a,$^) -o $@ $(LDLIBS)
+$(BUILD)/bench/%: $(BUILD)/bench/%.o $(BUILD)/modules.a $(BUILD)/libdarknet.a
+	$(LINK)
+
+$(BUILD)/tests/%: $(BUILD)/tests/%.o $(BUILD)/modules.a $(BUILD)/libdarknet.a
+	$(LINK)
 
 gemm-bench: build/release/bench/gemm_bench
 	@ln -sfn $< $@
+
+# The tests that also run under the sanitizers. (Darknet never frees a network whole: no leaks there.)
+UNIT_TESTS = $(BUILD)/tests/test_gemm $(BUILD)/tests/test_training
+UNIT_COMMANDS = $(BUILD)/tests/test_gemm 'ASAN_OPTIONS=detect_leaks=0 $(BUILD)/tests/test_training tests/cfg/layers.cfg \
+    --forward tests/cfg/layers.cfg tests/cfg/recurrent.cfg'
 
 # ---- Weights: the published ones, or an untrained file that never has their name ----
 TRAINED   = yolov3-tiny.weights
