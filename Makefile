@@ -52,14 +52,16 @@ help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' Makefile
 
 detect: packages ## everything from packages to predictions.jpg: CFG WEIGHTS IMAGE GEMM_IMPL
-	$(PARALLEL) all default-weights
+	$(PARALLEL) all
+	$(PARALLEL) default-weights
 	@$(SAY_UNTRAINED)
 	@w=$(WEIGHTS); set -x; GEMM_IMPL=$(GEMM_IMPL) ./darknet detect $(CFG) $$w $(IMAGE)
 
 all: darknet libdarknet.so gemm-bench data ## build ./darknet, ./libdarknet.so and ./gemm-bench
 
 detect-all: packages ## one table: every variant's detection seconds and difference to stock: IMAGES
-	$(PARALLEL) all default-weights build/release/bench/detect_all
+	$(PARALLEL) all build/release/bench/detect_all
+	$(PARALLEL) default-weights
 	@$(SAY_UNTRAINED)
 	build/release/bench/detect_all $(CFG) $(WEIGHTS) $(IMAGES)
 
@@ -69,7 +71,9 @@ test: ## build and run all tests; SANITIZE=1: the unit tests under the sanitizer
 ifeq ($(SANITIZE), 1)
 	@tests/run.sh $(UNIT_COMMANDS)
 else
-	$(PARALLEL) all default-weights build/upstream/darknet build/release/bench/detect_all $(UNTRAINED)
+	$(PARALLEL) all build/upstream/darknet build/release/bench/detect_all
+	$(PARALLEL) default-weights
+	$(PARALLEL) $(UNTRAINED)
 	@tests/run.sh $(UNIT_COMMANDS) '$(BUILD)/tests/test_gemm --large --cases 0' \
 	    'tests/test_bad_input.sh $(CURDIR)/$(UNTRAINED)' tests/test_setup.sh tests/test_warnings.sh \
 	    'tests/test_detect.sh $(UNTRAINED) $(MODELS)'
@@ -77,7 +81,8 @@ endif
 
 gprof: packages ## hotspots of a detection under each variant: VARIANTS N PROCESSES STUDY_OPTS
 	@DEPS=$(DEPS) setup/packages.sh $(BENCH_PACKAGES)
-	$(PARALLEL) all default-weights
+	$(PARALLEL) all
+	$(PARALLEL) default-weights
 	$(PARALLEL) PROFILE=1 build/gprof$(STUDY_OPTS)/darknet
 	@$(SAY_UNTRAINED)
 	@w=$(WEIGHTS); N=$(N) PROCESSES=$(PROCESSES) bench/gprof.sh $(CURDIR)/build/gprof$(STUDY_OPTS)/darknet \
