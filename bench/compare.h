@@ -1,0 +1,40 @@
+/*
+ * Are two detections the same? By what `darknet detect` gives: lines "name: NN%", and the drawing
+ * with its boxes. Rounding in another order of summation may move a percentage by one and a box by a
+ * pixel; more than that is another result.
+ */
+#ifndef COMPARE_H
+#define COMPARE_H
+
+#include <stddef.h>
+
+typedef enum sameness {
+    SAME,               /* nothing differs */
+    WITHIN,             /* within the tolerance */
+    BORDERLINE,         /* a label at the threshold is on one side only: drawings cannot agree */
+    DIFFERENT,
+    INCOMPARABLE        /* no memory, or a drawing that cannot be decoded */
+} sameness;
+
+typedef struct compare_tolerance {
+    double points;      /* of a label's percentage */
+    double threshold;   /* a label may be missing this close to Darknet's threshold, in percent */
+    int reach;          /* pixels: how far away a pixel may find its like */
+    int level;          /* of 255: how unlike is unlike; above the noise of JPEG */
+    int pixels;         /* how many pixels may find nothing like them: one block of JPEG */
+} compare_tolerance;
+
+extern const compare_tolerance compare_default;
+
+/* Label lines of A and B, in any order. What differs first is said in `why`. */
+sameness compare_labels(const char *a, const char *b, const compare_tolerance *tolerance,
+                        char *why, size_t size);
+
+/* Two image files in memory. */
+sameness compare_drawings(const unsigned char *a, size_t na, const unsigned char *b, size_t nb,
+                          const compare_tolerance *tolerance, char *why, size_t size);
+
+/* The number of lines that are labels. */
+size_t compare_count(const char *text);
+
+#endif
