@@ -3,7 +3,6 @@
  * images in random order, with their detections compared. See ab_run.c for how it measures and
  * ab_summary.c for when it dares a verdict.
  */
-#define _GNU_SOURCE
 #include "ab.h"
 
 #include <errno.h>

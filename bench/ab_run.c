@@ -7,7 +7,6 @@
  * goes first, so that a drift of the machine meets both alike. The one that waits is stopped: the
  * threads of an OpenMP program spin for a while after their work and would slow the other.
  */
-#define _GNU_SOURCE     /* asprintf */
 #include "ab.h"
 
 #include <errno.h>

@@ -9,7 +9,6 @@
  *   - the difference is large enough to matter.
  * It is void where the detections differ, and there is none where the run did not finish.
  */
-#define _GNU_SOURCE
 #include "ab.h"
 
 #include <errno.h>

@@ -1,8 +1,8 @@
 /*
  * Detections compared: see compare.h.
  *
- * Drawings that are not byte for byte the same are decoded with the image reader that Darknet
- * carries (src/stb_image.h), and every pixel must find its like within a few pixels in the other
+ * Drawings that are not byte for byte the same are decoded with the image reader inside Darknet
+ * (stb_image.h), and every pixel must find its like within a few pixels in the other
  * drawing: a box one pixel away passes, a box moved, missing or of another class does not.
  */
 #include "compare.h"
@@ -13,9 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define STB_IMAGE_IMPLEMENTATION
-#define STBI_ONLY_JPEG
-#define STBI_ONLY_PNG
 #include "stb_image.h"
 
 const compare_tolerance compare_default = {

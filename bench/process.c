@@ -1,5 +1,4 @@
 /* A program on two pipes: see process.h. */
-#define _GNU_SOURCE     /* pipe2 */
 #include "process.h"
 
 #include <errno.h>
