@@ -23,7 +23,7 @@ static const char help[] =
     "What runs:\n"
     "  --cfg FILE                   network (cfg/yolov3-tiny.cfg); one without boxes is run by\n"
     "                               `darknet speed`, without weights or images\n"
-    "  --weights FILE               weights (yolov3-tiny.weights)\n"
+    "  --weights FILE               its weights\n"
     "  --image FILE                 image (data/kite.jpg); as often as wanted\n"
     "  --speed                      `darknet speed` for any network\n"
     "How:\n"
@@ -158,6 +158,10 @@ static void parse_options(ab_options *o, int argc, char **argv)
     while ((opt = getopt_long(argc, argv, "a:b:n:", long_options, NULL)) != -1) take_option(o, opt);
     if (optind < argc) usage("unexpected argument", argv[optind], NULL);
     if (!o->image_count) o->images[o->image_count++] = "data/kite.jpg";
+    if (!o->settings[0][0] && !o->settings[1][0] && !o->bin[0] && !o->bin[1])
+        usage("what is to be compared? --a ROW --b ROW, or --env-a and --env-b, or --bin-b", NULL, NULL);
+    for (int side = 0; side < 2; side++)
+        if (!o->bin[side]) o->bin[side] = "./darknet";
 }
 
 /* Boxes come out of [yolo], [region] and [detection], which stand last. */
@@ -295,6 +299,7 @@ static void prepare(ab_run *r, ab_options *o)
     resolve(o->cfg, r->cfg, R_OK);
     o->speed = o->speed || !has_boxes(r->cfg);
     if (o->speed) o->image_count = 0, o->weights = NULL;
+    else if (!o->weights) usage("--weights FILE is needed: boxes come out of", o->cfg, NULL);
     default_counts(o);
     for (int side = 0; side < 2; side++) resolve(o->bin[side], r->bin[side], X_OK);
     if (!o->speed) resolve(o->weights, r->weights, R_OK);
@@ -363,10 +368,8 @@ static int finish(ab_run *r)
 
 int main(int argc, char **argv)
 {
-    static ab_options o = {.bin = {"./darknet", "./darknet"}, .cfg = "cfg/yolov3-tiny.cfg",
-                           .weights = "yolov3-tiny.weights", .out = "build/ab", .rounds = 8,
-                           .warmup = 1, .tics = 3, .timeout = 300, .least = 0.01, .points = 1,
-                           .seed = 1, .pause = true};
+    static ab_options o = {.cfg = "cfg/yolov3-tiny.cfg", .out = "build/ab", .rounds = 8, .warmup = 1, .tics = 3, .timeout = 300,
+                           .least = 0.01, .points = 1, .seed = 1, .pause = true};
     static ab_run run = {.o = &o};
     parse_options(&o, argc, argv);
     clean_run = &run;

@@ -5,7 +5,7 @@
  * Noise as seen on shared machines: autocorrelated, drifting, with a long tail, and with a percent or
  * two that belongs to a process for as long as it lives.
  */
-#include "../bench/ab.h"
+#include "ab.h"
 
 #include <math.h>
 #include <stdio.h>

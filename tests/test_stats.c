@@ -3,7 +3,7 @@
  * under the call that gave it. The bootstrap draws other random numbers than SciPy's, so its ends
  * are compared within the Monte Carlo error; everything else to rounding.
  */
-#include "../bench/stats.h"
+#include "stats.h"
 
 #include <math.h>
 #include <stdio.h>
