@@ -132,7 +132,7 @@ interrupt() {
         --weights toy.weights -n 1000 --rounds 1 --env-a FAKE_MS=20 --env-b FAKE_MS=20 >out 2>err &
     pid=$!
     for _ in $(seq 100); do
-        [ "$(grep -c '^measured' o/t.csv 2>/dev/null)" -ge 4 ] 2>/dev/null && break
+        [ "$(grep -c '^measured' o/t.csv 2>/dev/null)" -ge 8 ] 2>/dev/null && break
         sleep 0.05
     done
     kill "-$1" $pid
@@ -149,7 +149,7 @@ rm -f o/t.csv
 interrupt TERM 143
 check 'no folder is left' [ -z "$(find o -name '.run-*')" ]
 rm -f o/t.csv
-interrupt KILL 137
+FAKE_FAIL=hang FAKE_AT=7 interrupt KILL 137      # one that would not notice a closed pipe
 
 echo "test_ab: $checks checks, $failed failed"
 [ $failed = 0 ]

@@ -64,6 +64,40 @@ static int count_verdicts(const machine *m, double truth, const char *verdict, u
     return count;
 }
 
+/* Pairs of ROUNDS rounds; B takes `usual` of A's time, in the last round `last`; A drifts up. */
+static const char *verdict_of(double usual, double last, double drift)
+{
+    stats_pair pairs[PAIRS];
+    static ab_result r;
+    for (size_t i = 0; i < PAIRS; i++) {
+        const size_t round = i / (PAIRS / ROUNDS);
+        const double a = 1 + drift * (double)i / PAIRS + 1e-4 * (double)(i % 3);
+        pairs[i] = (stats_pair){a, a * (round == ROUNDS - 1 ? last : usual), round, 0};
+    }
+    ab_judge(&r, pairs, PAIRS, &ab_rule, 1);
+    return r.why[0] ? r.why : r.verdict;
+}
+
+/* Each of the four must be able to stop a verdict alone. */
+static int test_reasons(void)
+{
+    const struct { double usual, last, drift; const char *want; } cases[] = {
+        {0.8, 0.8, 0, "faster"},
+        {1.25, 1.25, 0, "slower"},
+        {1.0, 1.0, 0, "the interval of the ratio holds 1"},
+        {0.8, 2.0, 0, "the rounds do not agree: p is not under 0.05"},
+        {0.95, 0.95, 1, "Mann-Whitney p is not under 0.05"},
+        {0.995, 0.995, 0, "the difference is under 1%"}};
+    int failed = 0;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const char *got = verdict_of(cases[i].usual, cases[i].last, cases[i].drift);
+        if (!strcmp(got, cases[i].want)) continue;
+        fprintf(stderr, "test_ab_rule: case %zu: %s, not %s\n", i, got, cases[i].want);
+        failed++;
+    }
+    return failed;
+}
+
 int main(void)
 {
     static const machine machines[] = {
@@ -73,7 +107,7 @@ int main(void)
         {"drift of 30%", 0.005, 0.5, 0.02, 0.3, 0.02},
         {"long tail", 0.01, 0.3, 0.05, 0.05, 0.2}};
     const uint64_t seed = 42;
-    int failed = 0;
+    int failed = test_reasons();
     for (size_t i = 0; i < sizeof machines / sizeof *machines; i++) {
         const machine *m = &machines[i];
         const int wrong = RUNS - count_verdicts(m, 1, "no difference shown", seed);
