@@ -117,6 +117,7 @@ for ending in csv md json; do
     ln -s /dev/full o/t.$ending
     run_ab 1 -n 6
     says err "cannot write o/t.$ending: No space left on device"
+    [ $ending != csv ] || check 'noticed before anything runs' sh -c '! grep -q "round 1" err'
 done
 rm -rf o
 
