@@ -10,18 +10,19 @@ printf '[net]\n[convolutional]\n[yolo]\n' >cfg/boxes.cfg
 printf '[net]\n[convolutional]\n[softmax]\n' >cfg/none.cfg
 echo w >toy.weights
 echo w >toy-untrained.weights
-checks=0
 failed=0
 
 # check WHAT COMMAND...: the command must succeed.
 check() {
     what=$1
     shift
-    checks=$((checks + 1))
-    "$@" && return
-    failed=$((failed + 1))
-    echo "test_ab: FAILED: $what" >&2
-    sed 's/^/    /' out err | tail -n 12 >&2
+    if "$@"; then
+        echo "PASS ab: $what"
+        return
+    fi
+    failed=1
+    echo "FAIL ab: $what"
+    sed 's/^/    /' out err | tail -n 12
 }
 
 # run_ab STATUS OPTIONS...: runs ab on the toy network; out and err are what it said.
@@ -152,5 +153,4 @@ check 'no folder is left' [ -z "$(find o -name '.run-*')" ]
 rm -f o/t.csv
 FAKE_FAIL=hang FAKE_AT=7 interrupt KILL 137      # one that would not notice a closed pipe
 
-echo "test_ab: $checks checks, $failed failed"
 [ $failed = 0 ]

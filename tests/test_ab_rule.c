@@ -7,8 +7,9 @@
  */
 #include "ab.h"
 
+#include "report.h"
+
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -79,7 +80,7 @@ static const char *verdict_of(double usual, double last, double drift)
 }
 
 /* Each of the four must be able to stop a verdict alone. */
-static int test_reasons(void)
+static void test_reasons(void)
 {
     const struct { double usual, last, drift; const char *want; } cases[] = {
         {0.8, 0.8, 0, "faster"},
@@ -88,14 +89,11 @@ static int test_reasons(void)
         {0.8, 2.0, 0, "the rounds do not agree: p is not under 0.05"},
         {0.95, 0.95, 1, "Mann-Whitney p is not under 0.05"},
         {0.995, 0.995, 0, "the difference is under 1%"}};
-    int failed = 0;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const char *got = verdict_of(cases[i].usual, cases[i].last, cases[i].drift);
-        if (!strcmp(got, cases[i].want)) continue;
-        fprintf(stderr, "test_ab_rule: case %zu: %s, not %s\n", i, got, cases[i].want);
-        failed++;
+        if (!strcmp(got, cases[i].want)) report_pass(cases[i].want);
+        else report_fail(cases[i].want, "%s", got);
     }
-    return failed;
 }
 
 int main(void)
@@ -107,22 +105,24 @@ int main(void)
         {"drift of 30%", 0.005, 0.5, 0.02, 0.3, 0.02},
         {"long tail", 0.01, 0.3, 0.05, 0.05, 0.2}};
     const uint64_t seed = 42;
-    int failed = test_reasons();
+    test_reasons();
     for (size_t i = 0; i < sizeof machines / sizeof *machines; i++) {
         const machine *m = &machines[i];
         const int wrong = RUNS - count_verdicts(m, 1, "no difference shown", seed);
         const int twice = count_verdicts(m, 0.5, "faster", seed);
         const int slower = count_verdicts(m, 1.5, "slower", seed);
-        printf("%-24s control called different in %d of %d; 2x seen in %d, 1.5x slower in %d\n",
-               m->name, wrong, RUNS, twice, slower);
         /* The promise is 9 of 10; the rule's own limit is one in twenty. */
-        failed += wrong > RUNS / 20 || twice < RUNS * 19 / 20 || slower < RUNS * 19 / 20;
+        if (wrong > RUNS / 20 || twice < RUNS * 19 / 20 || slower < RUNS * 19 / 20)
+            report_fail(m->name, "of %d, control called different %d, 2x seen %d, 1.5x slower %d; "
+                        "seed %llu", RUNS, wrong, twice, slower, (unsigned long long)seed);
+        else
+            report_pass(m->name);
     }
     const int small = count_verdicts(&machines[0], 0.95, "faster", seed);
     const int tiny = RUNS - count_verdicts(&machines[0], 0.997, "no difference shown", seed);
-    printf("%-24s 5%% seen in %d of %d; 0.3%%, under the limit, called in %d\n", "quiet", small, RUNS,
-           tiny);
-    failed += small < RUNS * 19 / 20 || tiny > 0;
-    printf("test_ab_rule: seed %llu, %d failed\n", (unsigned long long)seed, failed);
-    return failed != 0;
+    if (small < RUNS * 19 / 20 || tiny > 0)
+        report_fail("small-differences", "of %d, 5%% seen %d, 0.3%% called %d", RUNS, small, tiny);
+    else
+        report_pass("small-differences");
+    return report_status();
 }

@@ -4,8 +4,9 @@
  */
 #include "compare.h"
 
+#include "report.h"
+
 #include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,14 +14,12 @@
 
 enum { W = 640, H = 400 };
 
-static int failures, checks;
-
 static void expect(int line, sameness got, sameness want, const char *why)
 {
-    checks++;
-    if (got == want) return;
-    failures++;
-    fprintf(stderr, "tests/test_compare.c:%d: got %d, want %d (%s)\n", line, got, want, why);
+    char name[64];
+    snprintf(name, sizeof name, "compare-%d", line);
+    if (got == want) report_pass(name);
+    else report_fail(name, "got %d, want %d (%s)", got, want, why);
 }
 
 static void labels(int line, const char *a, const char *b, sameness want)
@@ -152,6 +151,5 @@ int main(void)
 {
     test_labels();
     test_drawings();
-    printf("test_compare: %d checks, %d failed\n", checks, failures);
-    return failures != 0;
+    return report_status();
 }

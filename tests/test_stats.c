@@ -5,20 +5,19 @@
  */
 #include "stats.h"
 
+#include "report.h"
+
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
-static int failures, checks;
-
 static void near(int line, const char *what, double got, double want, double within)
 {
-    checks++;
-    if (fabs(got - want) <= within) return;
-    failures++;
-    fprintf(stderr, "tests/test_stats.c:%d: %s is %.17g, not %.17g\n", line, what, got, want);
+    char name[256];
+    snprintf(name, sizeof name, "stats-%d-%s", line, what);
+    if (fabs(got - want) <= within) report_pass(name);
+    else report_fail(name, "%.17g, not %.17g", got, want);
 }
 #define NEAR(got, want) near(__LINE__, #got, (got), (want), 1e-12)
 #define WITHIN(got, want, tolerance) near(__LINE__, #got, (got), (want), (tolerance))
@@ -186,6 +185,5 @@ int main(void)
     test_ratio();
     test_clusters();
     test_random();
-    printf("test_stats: %d checks, %d failed\n", checks, failures);
-    return failures != 0;
+    return report_status();
 }
