@@ -67,7 +67,7 @@ detect-all: packages ## one table: every variant's detection seconds and differe
 
 test: ## build and run all tests; SANITIZE=1: the unit tests under the sanitizers
 	@DEPS=$(DEPS) setup/packages.sh $(TEST_PACKAGES)
-	$(PARALLEL) $(UNIT_TESTS)
+	$(PARALLEL) data $(UNIT_TESTS)
 ifeq ($(SANITIZE), 1)
 	@tests/run.sh $(UNIT_COMMANDS)
 else
@@ -76,7 +76,7 @@ else
 	$(PARALLEL) $(UNTRAINED)
 	@tests/run.sh $(UNIT_COMMANDS) '$(BUILD)/tests/test_gemm --large --cases 0' \
 	    'tests/test_bad_input.sh $(CURDIR)/$(UNTRAINED)' tests/test_setup.sh tests/test_warnings.sh \
-	    'tests/test_detect.sh $(UNTRAINED) $(MODELS)'
+	    'tests/test_detect.sh $(UNTRAINED) $(MODELS)' tests/test_report.sh '$(MAKE) tests-of-make-ab'
 endif
 
 gprof: packages ## hotspots of a detection under each variant: VARIANTS N PROCESSES STUDY_OPTS
@@ -184,6 +184,11 @@ UNIT_TESTS = $(BUILD)/tests/test_gemm $(BUILD)/tests/test_training
 UNIT_COMMANDS = $(BUILD)/tests/test_gemm 'ASAN_OPTIONS=detect_leaks=0 $(BUILD)/tests/test_training tests/cfg/layers.cfg \
     --forward tests/cfg/layers.cfg tests/cfg/recurrent.cfg'
 
+# Statistics and A/B. (Darknet's JPEG writer, which test_compare draws with, shifts into the sign bit.)
+UNIT_TESTS += $(addprefix $(BUILD)/,tests/test_stats tests/test_compare tests/test_ab_rule bench/ab)
+UNIT_COMMANDS += $(BUILD)/tests/test_stats $(if $(filter 1,$(SANITIZE)),,$(BUILD)/tests/test_compare) \
+    $(BUILD)/tests/test_ab_rule 'tests/test_ab.sh $(BUILD)/bench/ab data'
+
 # ---- Weights: the published ones, or an untrained file that never has their name ----
 TRAINED   = yolov3-tiny.weights
 UNTRAINED = build/yolov3-tiny-untrained.weights
@@ -204,3 +209,22 @@ default-weights:
 
 $(UNTRAINED): | build/release/bench/untrained_weights
 	@build/release/bench/untrained_weights cfg/yolov3-tiny.cfg $@ 2>build/untrained.log || { cat build/untrained.log >&2; exit 1; }
+
+# ---- A/B: is B faster than A? And all figures on one page ----
+AB_WEIGHTS = $(if $(filter-out file,$(origin WEIGHTS))$(filter cfg/yolov3-tiny.cfg,$(CFG)),--weights $(WEIGHTS))
+
+ab: packages ## is B faster than A? rows A B, settings ENV_A ENV_B, CFG WEIGHTS IMAGE N AB_OPTS
+	$(PARALLEL) all build/release/bench/ab
+	$(PARALLEL) default-weights
+	@build/release/bench/ab $(if $(A),--a '$(A)') $(if $(B),--b '$(B)') --env-a '$(ENV_A)' --env-b '$(ENV_B)' \
+	    --cfg $(CFG) $(AB_WEIGHTS) $(addprefix --image ,$(IMAGE)) $(addprefix -n ,$(N)) $(AB_OPTS)
+
+report: ## one HTML page of all that was measured so far: build/report.html
+	@bench/report.sh build build/report.html
+
+tests-of-make-ab: # `make ab` itself, in short
+	@$(MAKE) ab A=stock B=transpose N=1 AB_OPTS='--warmup 0 --out $(BUILD)/tests --name ab' >$(BUILD)/tests/ab.log 2>&1 && \
+	    grep -q '^| B: transpose | 1 | [0-9.]* | - to - |' $(BUILD)/tests/ab.md && \
+	    grep -q 'Detections: 2 pairs compared, .*0 different' $(BUILD)/tests/ab.md && echo 'PASS make-ab' || \
+	    { echo 'FAIL make-ab: as follows'; cat $(BUILD)/tests/ab.log; }
+.PHONY: ab report tests-of-make-ab

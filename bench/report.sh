@@ -73,12 +73,22 @@ loops|Loop orders, unrolling and tiles|make loops|
 gemm-bench|gemm on the shapes of the network|./gemm-bench --csv >build/gemm-bench/rows.csv|
 ab|Does B beat A?|make ab A=stock B=transpose|'
 
-folder_of() { if [ "$1" = detections ]; then echo "$build/report"; else echo "$build/$1"; fi; }
+# A profile for each set of flags has a folder of its own.
+folders_of() {
+    case $1 in
+    detections) set -- "$build/report" ;;
+    gprof) set -- "$build"/gprof*/results ;;
+    *) set -- "$build/$1" ;;
+    esac
+    for folder; do
+        if measured "$folder"; then echo "$folder"; fi
+    done
+}
 
 summary() {
     echo '<ul class="parts">'
     echo "$parts" | while IFS='|' read -r id title command _; do
-        if measured "$(folder_of "$id")"; then
+        if [ -n "$(folders_of "$id")" ]; then
             printf '<li><a href="#%s">%s</a></li>\n' "$id" "$title"
         else
             printf '<li>%s: <span class="dim">not measured yet;</span> <code>%s</code></li>\n' "$title" "$command"
@@ -107,13 +117,15 @@ in_short() {
 sections() {
     echo "$parts" | while IFS='|' read -r id title command _; do
         printf '<h2 id="%s">%s</h2>\n<code class="command">%s</code>\n' "$id" "$title" "$command"
-        folder=$(folder_of "$id")
-        if ! measured "$folder"; then
+        if [ -z "$(folders_of "$id")" ]; then
             echo '<p class="note">Not measured yet: this command does it.</p>'
         elif [ "$id" = ab ]; then
-            show_ab "$folder"
+            show_ab "$build/ab"
         else
-            show_folder "$folder"
+            folders_of "$id" | while read -r folder; do
+                echo "<p class=\"note\">$folder</p>"
+                show_folder "$folder"
+            done
         fi
     done
 }

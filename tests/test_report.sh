@@ -28,11 +28,11 @@ has 'make gprof'
 has 'make ab A=stock B=transpose'
 lacks '<svg'
 
-mkdir -p build/gprof build/gemm-bench build/ab build/loops
+mkdir -p build/gprof-O2/results build/gemm-bench build/ab build/loops
 printf 'not a jpeg' >predictions.jpg
-printf '# One\n\n| row | s |\n| --- | ---: |\n| a<b & `c` | 1.5 |\n\n- **two**\n' >build/gprof/table.md
-echo '<svg onload="alert(1)"><script>alert(1)</script></svg>' >build/gprof/bars.svg
-seq 300 >build/gprof/flat.txt
+printf '# One\n\n| row | s |\n| --- | ---: |\n| a<b & `c` | 1.5 |\n\n- **two**\n' >build/gprof-O2/results/table.md
+echo '<svg onload="alert(1)"><script>alert(1)</script></svg>' >build/gprof-O2/results/bars.svg
+seq 300 >build/gprof-O2/results/flat.txt
 printf 'order\tns\nmnk\t12.5\n' >build/loops/loops.tsv
 cat >build/gemm-bench/rows.csv <<'END'
 impl,M,N,K,threads,median_ms,gflops,calls,cache,status,reason
@@ -73,7 +73,7 @@ check 'a page' "$report" build page.html 2>/dev/null
 check 'one part is missing' [ "$(count 'Not measured yet')" = 1 ]
 has '<td>a&lt;b &amp; <code>c</code></td><td class="n">1.5</td>'
 has '<strong>two</strong>'
-has '100 more lines in build/gprof/flat.txt'
+has '100 more lines in build/gprof-O2/results/flat.txt'
 has '<td>mnk</td><td class="n">12.5</td>'
 has '<td>no, "never"</td>'
 has 'data:image/jpeg;base64,bm90IGEganBlZw=='
