@@ -63,7 +63,8 @@ detect-all: packages ## one table: every variant's detection seconds and differe
 	$(PARALLEL) all build/release/bench/detect_all
 	$(PARALLEL) default-weights
 	@$(SAY_UNTRAINED)
-	build/release/bench/detect_all $(CFG) $(WEIGHTS) $(IMAGES)
+	@mkdir -p build/detect-all
+	@build/release/bench/detect_all --out build/detect-all/table.txt $(CFG) $(WEIGHTS) $(IMAGES)
 
 test: ## build and run all tests; SANITIZE=1: the unit tests under the sanitizers
 	@DEPS=$(DEPS) setup/packages.sh $(TEST_PACKAGES)

@@ -1,15 +1,17 @@
 /*
  * One table: what a detection takes under every variant, and how far its results are from stock's.
  *
- *   detect_all [--rows NAME,NAME...] CFG WEIGHTS IMAGE...
+ *   detect_all [--rows NAME,NAME...] [--out FILE] CFG WEIGHTS IMAGE...
  *
  * All in one process, so the weights are read once. Seconds are those that `darknet detect` calls
  * "Predicted in": network_predict alone; the median over the images. Labels are those it prints.
  * The difference is the largest one of any raw output of any output layer, over all images; more
  * than TOLERANCE of the largest raw output of stock counts as wrong. Ends with 1 when a row is wrong.
  */
+#include <errno.h>
 #include <float.h>
 #include <math.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +19,7 @@
 
 #include "darknet.h"
 #include "gemm_dispatch.h"
+#include "stats.h"
 
 /* Single precision through some twenty layers: measured differences are about 1e-6. */
 static const double TOLERANCE = 1e-4;
@@ -37,6 +40,7 @@ typedef struct result {
 
 static network *net;
 static char **names;
+static FILE *table_file;        /* NULL: none */
 
 static bool is_output(int i)
 {
@@ -122,16 +126,19 @@ static double largest_difference(const result *a, const result *b)
     return largest;
 }
 
-static int by_size(const void *a, const void *b)
+/* The table goes to standard output and, where one was named, to a file. */
+__attribute__((format(printf, 1, 2)))
+static void print_table(const char *format, ...)
 {
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-static double median(double *v, int n)
-{
-    qsort(v, (size_t)n, sizeof *v, by_size);
-    return n % 2 ? v[n / 2] : (v[n / 2 - 1] + v[n / 2]) / 2;
+    FILE *outputs[] = {stdout, table_file};
+    for (int i = 0; i < 2; ++i) {
+        if (!outputs[i]) continue;
+        va_list args;
+        va_start(args, format);
+        vfprintf(outputs[i], format, args);
+        va_end(args);
+        fflush(outputs[i]);
+    }
 }
 
 /* One row over all pictures, printed. True when it is right. */
@@ -150,12 +157,11 @@ static bool measure_row(const gemm_variant *v, const picture *pictures, const re
         difference = fmax(difference, d);
         result_free(&r);
     }
-    const double s = median(seconds, n);
+    const double s = stats_median(seconds, (size_t)n);
     free(seconds);
     if (isatty(STDERR_FILENO)) fputs("\r\033[K", stderr);
-    printf("%-14s %9.4f %9.2f   %-6s %11.3g%s\n", v->name, s, stock_seconds / s, same_labels ? "yes" : "NO",
+    print_table("%-14s %9.4f %9.2f   %-6s %11.3g%s\n", v->name, s, stock_seconds / s, same_labels ? "yes" : "NO",
            difference, right ? "" : "  WRONG");
-    fflush(stdout);
     return right && same_labels;
 }
 
@@ -178,15 +184,15 @@ static int measure_all(const char *rows, const picture *pictures, int n)
         stock[i] = predict(&pictures[i]);
         seconds[i] = stock[i].seconds;
     }
-    const double stock_seconds = median(seconds, n);
-    printf("%-14s %9s %9s   %-6s %11s\n", "variant", "seconds", "x stock", "labels", "difference");
+    const double stock_seconds = stats_median(seconds, (size_t)n);
+    print_table("%-14s %9s %9s   %-6s %11s\n", "variant", "seconds", "x stock", "labels", "difference");
     int wrong = 0;
     for (size_t i = 0; i < gemm_variant_count; ++i) {
         const gemm_variant *v = &gemm_variants[i];
         if (rows && !listed(rows, v->name)) continue;
         const char *reason = gemm_unusable(v);
         if (reason) {
-            printf("%-14s unusable: %s\n", v->name, reason);
+            print_table("%-14s unusable: %s\n", v->name, reason);
             continue;
         }
         if (isatty(STDERR_FILENO)) fprintf(stderr, "%zu/%zu %s", i + 1, gemm_variant_count, v->name);
@@ -198,37 +204,60 @@ static int measure_all(const char *rows, const picture *pictures, int n)
     return wrong;
 }
 
-int main(int argc, char **argv)
+static picture *load_pictures(char **paths, int n)
 {
-    const char *rows = NULL;
-    if (argc > 2 && !strcmp(argv[1], "--rows")) {
-        rows = argv[2];
-        argv += 2;
-        argc -= 2;
-    }
-    if (argc < 4) {
-        fprintf(stderr, "usage: detect_all [--rows NAME,NAME...] CFG WEIGHTS IMAGE...\n");
-        return 2;
-    }
-    net = load_network(argv[1], argv[2], 0);
-    if (net->partial) {
-        fprintf(stderr, "detect_all: %s has no weights for the last layers\n", argv[2]);
-        return 1;
-    }
-    set_batch_network(net, 1);
-    names = get_labels("data/coco.names");
-    const int n = argc - 3;
     picture *pictures = malloc((size_t)n * sizeof *pictures);
     for (int i = 0; i < n; ++i) {
-        pictures[i].original = load_image_color(argv[3 + i], 0, 0);
+        pictures[i].original = load_image_color(paths[i], 0, 0);
         pictures[i].letterboxed = letterbox_image(pictures[i].original, net->w, net->h);
     }
-    const int wrong = measure_all(rows, pictures, n);
+    return pictures;
+}
+
+static void free_pictures(picture *pictures, int n)
+{
     for (int i = 0; i < n; ++i) {
         free_image(pictures[i].original);
         free_image(pictures[i].letterboxed);
     }
     free(pictures);
+}
+
+static int usage(void)
+{
+    fprintf(stderr, "usage: detect_all [--rows NAME,NAME...] [--out FILE] CFG WEIGHTS IMAGE...\n");
+    return 2;
+}
+
+static int cannot_write(const char *path)
+{
+    fprintf(stderr, "detect_all: cannot write %s: %s\n", path, strerror(errno));
+    return 1;
+}
+
+int main(int argc, char **argv)
+{
+    const char *rows = NULL, *out = NULL;
+    int at = 1;
+    for (; at + 1 < argc && !strncmp(argv[at], "--", 2); at += 2) {
+        if (!strcmp(argv[at], "--rows")) rows = argv[at + 1];
+        else if (!strcmp(argv[at], "--out")) out = argv[at + 1];
+        else return usage();
+    }
+    if (argc - at < 3) return usage();
+    if (out && !(table_file = fopen(out, "w"))) return cannot_write(out);
+    net = load_network(argv[at], argv[at + 1], 0);
+    if (net->partial) {
+        fprintf(stderr, "detect_all: %s has no weights for the last layers\n", argv[at + 1]);
+        return 1;
+    }
+    set_batch_network(net, 1);
+    names = get_labels("data/coco.names");
+    const int n = argc - at - 2;
+    picture *pictures = load_pictures(argv + at + 2, n);
+    const int wrong = measure_all(rows, pictures, n);
+    free_pictures(pictures, n);
+    if (table_file && (ferror(table_file) | fclose(table_file))) return cannot_write(out);
     if (wrong) fprintf(stderr, "detect_all: %d rows differ from stock\n", wrong);
     return wrong != 0;
 }
