@@ -176,6 +176,19 @@ $(BUILD)/bench/%: $(BUILD)/bench/%.o $(BUILD)/modules.a $(BUILD)/libdarknet.a
 $(BUILD)/tests/%: $(BUILD)/tests/%.o $(BUILD)/modules.a $(BUILD)/libdarknet.a
 	$(LINK)
 
+GEMM_BENCH = gemm_bench options shapes cfg measure reference cycles machine peak results stats
+$(B)/bench/gemm_bench: $(GEMM_BENCH:%=$(B)/bench/%.o)
+
+# The reference in double precision is to be quick, not clever.
+$(B)/bench/reference.o: OPTS += -O3
+$(B)/bench/machine.o: CFLAGS += -DBENCH_FLAGS='"$(OPTS), variants $(STUDY_OPTS)"' -include $(B)/commit.h
+$(B)/bench/machine.o: $(B)/commit.h
+
+$(B)/commit.h: FORCE
+	@mkdir -p $(@D)
+	@echo "#define BENCH_COMMIT \"$$(git describe --always --dirty 2>/dev/null || echo unknown)\"" >$@.new
+	@if cmp -s $@.new $@; then rm $@.new; else mv $@.new $@; fi
+
 gemm-bench: build/release/bench/gemm_bench
 	@ln -sfn $< $@
 

@@ -13,7 +13,7 @@
 #include "gemm_ref.h"
 #include "measure.h"
 #include "options.h"
-#include "report.h"
+#include "results.h"
 #include "stats.h"
 
 #include <errno.h>
@@ -46,8 +46,8 @@ typedef struct bench {
     lane *lanes;
     int lane_count;
     problem problem;
-    report_head head;
-    report report;
+    results_head head;
+    results results;
     uint64_t random;
     double start;
     int shape;                  /* the present one */
@@ -146,17 +146,17 @@ static void start_workers(bench_options *o)
 
 /* ---- what the machine can do ---- */
 
-static void add_width(report_head *h, int threads)
+static void add_width(results_head *h, int threads)
 {
     int at = 0;
     while (at < h->width_count && h->widths[at].threads < threads) ++at;
     if (at < h->width_count && h->widths[at].threads == threads) return;
-    memmove(&h->widths[at + 1], &h->widths[at], (size_t)(h->width_count - at) * sizeof(report_width));
+    memmove(&h->widths[at + 1], &h->widths[at], (size_t)(h->width_count - at) * sizeof(results_width));
     h->widths[at].threads = threads;
     ++h->width_count;
 }
 
-static void measure_width(report_width *w, const machine *m)
+static void measure_width(results_width *w, const machine *m)
 {
     for (size_t isa = 0; isa < peak_isa_count; ++isa)
         w->gflops[isa] = peak_isas[isa].usable() ? peak_gflops(&peak_isas[isa], w->threads) : -1;
@@ -169,13 +169,13 @@ static void measure_width(report_width *w, const machine *m)
 
 static void read_head(bench *b)
 {
-    report_head *h = &b->head;
+    results_head *h = &b->head;
     static char now[32];
     const time_t t = time(NULL);
     strftime(now, sizeof(now), "%Y-%m-%d %H:%M:%S", localtime(&t));
-    *h = (report_head){.time = now, .shapes = b->options.shapes_text, .seed = b->options.seed,
+    *h = (results_head){.time = now, .shapes = b->options.shapes_text, .seed = b->options.seed,
                        .peak_isa = b->options.peak_isa,
-                       .widths = calloc((size_t)b->lane_count + 1, sizeof(report_width))};
+                       .widths = calloc((size_t)b->lane_count + 1, sizeof(results_width))};
     if (!h->widths) die("out of memory");
     machine_read(&h->machine);
     for (int i = 0; i < b->lane_count; ++i) add_width(h, b->lanes[i].threads);
@@ -292,11 +292,11 @@ static double median_cycles(lane *l)
     return stats_median(l->cycles, (size_t)l->samples);
 }
 
-static report_row row_of(bench *b, lane *l)
+static results_row row_of(bench *b, lane *l)
 {
     static const char *const names[] = {"ok", "declined", "wrong", "failed"};
     const shape *s = &b->options.shapes.items[b->shape];
-    report_row row = {.impl = l->row->label, .cache = l->cold ? "cold" : "warm",
+    results_row row = {.impl = l->row->label, .cache = l->cold ? "cold" : "warm",
                       .status = names[l->status], .text = l->text, .ran = l->ran, .shape = *s,
                       .threads = l->threads, .samples = l->samples, .median_s = -1, .min_s = -1,
                       .mad_s = -1, .first_s = l->first_s, .cycles = -1, .base_s = -1,
@@ -315,7 +315,7 @@ static report_row row_of(bench *b, lane *l)
     return row;
 }
 
-static void add_to_total(lane *l, const report_row *row)
+static void add_to_total(lane *l, const results_row *row)
 {
     if (row->median_s <= 0) return;
     ++l->shapes_done;
@@ -324,17 +324,17 @@ static void add_to_total(lane *l, const report_row *row)
 }
 
 /* After Ctrl-C only lanes with three samples are worth a line. */
-static void report_shape(bench *b)
+static void results_shape(bench *b)
 {
     double base = -1;
     for (int i = 0; i < b->lane_count; ++i) {
         lane *l = &b->lanes[i];
         if (interrupted && l->status == BURST_OK && l->samples < 3) continue;
-        report_row row = row_of(b, l);
+        results_row row = row_of(b, l);
         if (i == 0) base = row.median_s;
         row.base_s = base;
         add_to_total(l, &row);
-        report_result(&b->report, &row);
+        results_add(&b->results, &row);
         if (l->status == BURST_WRONG || l->status == BURST_FAILED) {
             b->failed = true;
             fprintf(stderr, "gemm-bench: %s is %s for M=%d N=%d K=%d TA=%d TB=%d: %s\n",
@@ -352,11 +352,11 @@ static void run_shapes(bench *b)
         if (!isatty(2)) show_progress(b, NULL, 0);
         run_rounds(b);
         clear_progress();
-        report_shape(b);
+        results_shape(b);
     }
 }
 
-static void report_totals(bench *b)
+static void results_totals(bench *b)
 {
     const shape_list *shapes = &b->options.shapes;
     double flops = 0;
@@ -367,18 +367,18 @@ static void report_totals(bench *b)
         bytes += shape_bytes(&shapes->items[i]) * (double)shapes->items[i].calls;
         calls += shapes->items[i].calls;
     }
-    report_totals_begin(&b->report);
+    results_totals_begin(&b->results);
     for (int i = 0; i < b->lane_count; ++i) {
         const lane *l = &b->lanes[i];
         const bool all = l->shapes_done == (int)shapes->count;
         const bool base = b->lanes[0].shapes_done == (int)shapes->count;
-        const report_row row = {.impl = l->row->label, .cache = l->cold ? "cold" : "warm",
+        const results_row row = {.impl = l->row->label, .cache = l->cold ? "cold" : "warm",
                                 .status = all ? "ok" : "incomplete", .text = "", .ran = "",
                                 .threads = l->threads, .mad_s = -1, .first_s = -1, .cycles = -1,
                                 .median_s = all ? l->total_median_s : -1,
                                 .min_s = all ? l->total_min_s : -1, .flops = flops, .bytes = bytes,
                                 .base_s = base ? b->lanes[0].total_median_s : -1};
-        report_total(&b->report, &row, calls, l->shapes_done, (int)shapes->count);
+        results_total(&b->results, &row, calls, l->shapes_done, (int)shapes->count);
     }
 }
 
@@ -418,12 +418,12 @@ static int run(bench *b)
     make_lanes(b);
     b->random = o->seed;
     read_head(b);
-    report_begin(&b->report, out, o->format, &b->head);
+    results_begin(&b->results, out, o->format, &b->head);
     run_shapes(b);
-    report_totals(b);
+    results_totals(b);
     int status = b->failed;
     errno = 0;
-    status |= end_output(out, o->output, report_end(&b->report, !interrupted));
+    status |= end_output(out, o->output, results_end(&b->results, !interrupted));
     for (size_t r = 0; r < o->row_count; ++r)
         if (o->rows[r].settings) worker_stop(&o->rows[r].worker);
     return interrupted ? 130 : status;

@@ -294,8 +294,8 @@ static void read_option(bench_options *o, int option, const char *value)
         break;
     case SEED: o->seed = read_seed(value); break;
     case PEAK: o->peak_isa = read_isa("--peak", value); break;
-    case CSV: o->format = REPORT_CSV; break;
-    case JSON: o->format = REPORT_JSON; break;
+    case CSV: o->format = RESULTS_CSV; break;
+    case JSON: o->format = RESULTS_JSON; break;
     case 'o': o->output = value; break;
     case 'h': fputs(usage, stdout); exit(fflush(stdout) ? 1 : 0);
     default: exit(2);           /* getopt has said why */

@@ -3,7 +3,7 @@
 #define BENCH_OPTIONS_H
 
 #include "measure.h"
-#include "report.h"
+#include "results.h"
 #include "shapes.h"
 
 #include <stdbool.h>
@@ -36,7 +36,7 @@ typedef struct bench_options {
     uint64_t seed;
     size_t offset;
     int peak_isa;               /* index into peak_isas; -1: GEMM_ISA, else the best */
-    report_format format;
+    results_format format;
     const char *output;         /* NULL: standard output */
 } bench_options;
 

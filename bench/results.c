@@ -1,25 +1,25 @@
 /* Three printers over one list of columns. */
-#include "report.h"
+#include "results.h"
 
 #include <math.h>
 #include <string.h>
 
-static const report_width *width_of(const report_head *h, int threads)
+static const results_width *width_of(const results_head *h, int threads)
 {
     for (int i = 0; i < h->width_count; ++i)
         if (h->widths[i].threads == threads) return &h->widths[i];
     return NULL;
 }
 
-double report_peak(const report_head *h, int threads)
+double results_peak(const results_head *h, int threads)
 {
-    const report_width *w = width_of(h, threads);
+    const results_width *w = width_of(h, threads);
     return w ? w->gflops[h->peak_isa] : -1;
 }
 
-double report_bandwidth(const report_head *h, int threads)
+double results_bandwidth(const results_head *h, int threads)
 {
-    const report_width *w = width_of(h, threads);
+    const results_width *w = width_of(h, threads);
     if (!w) return -1;
     return fmax(w->bandwidth.read_gbs, w->bandwidth.triad_gbs);
 }
@@ -51,13 +51,13 @@ static double percent(double part, double whole)
     return 100 * part / whole;
 }
 
-static void columns_of(const report *r, const report_row *x, column *c)
+static void columns_of(const results *r, const results_row *x, column *c)
 {
     const bool timed = x->median_s > 0;
     const double gflops = 1e-9 * x->flops / x->median_s;
     const double gbs = 1e-9 * x->bytes / x->median_s;
-    const double peak = report_peak(r->head, x->threads);
-    const double bandwidth = report_bandwidth(r->head, x->threads);
+    const double peak = results_peak(r->head, x->threads);
+    const double bandwidth = results_bandwidth(r->head, x->threads);
     const column all[COLUMNS] = {
         string("impl", x->impl),
         number("TA", x->shape.TA, 0, true),
@@ -115,11 +115,11 @@ static void json_columns(FILE *out, const column *c, int count)
     }
 }
 
-static void json_widths(FILE *out, const report_head *h)
+static void json_widths(FILE *out, const results_head *h)
 {
     fputs("  \"machine_peaks\": [", out);
     for (int i = 0; i < h->width_count; ++i) {
-        const report_width *w = &h->widths[i];
+        const results_width *w = &h->widths[i];
         fprintf(out, "%s\n    {\"threads\": %d", i ? "," : "", w->threads);
         for (size_t isa = 0; isa < peak_isa_count; ++isa)
             if (w->gflops[isa] > 0)
@@ -130,7 +130,7 @@ static void json_widths(FILE *out, const report_head *h)
     fputs("\n  ],\n", out);
 }
 
-static void json_begin(FILE *out, const report_head *h)
+static void json_begin(FILE *out, const results_head *h)
 {
     const machine *m = &h->machine;
     const int widest = h->width_count ? h->widths[h->width_count - 1].threads : 0;
@@ -142,8 +142,8 @@ static void json_begin(FILE *out, const report_head *h)
     json_string(out, m->os);
     fputs("},\n", out);
     fprintf(out, "  \"peak_isa\": \"%s\",\n", peak_isas[h->peak_isa].name);
-    fprintf(out, "  \"peak_gflops\": %.1f,\n", report_peak(h, widest));
-    fprintf(out, "  \"bandwidth_gbs\": %.2f,\n", report_bandwidth(h, widest));
+    fprintf(out, "  \"peak_gflops\": %.1f,\n", results_peak(h, widest));
+    fprintf(out, "  \"bandwidth_gbs\": %.2f,\n", results_bandwidth(h, widest));
     json_widths(out, h);
     json_pair(out, "time", h->time, ",\n");
     json_pair(out, "shapes", h->shapes, ",\n");
@@ -186,7 +186,7 @@ static void csv_row(FILE *out, const column *c, bool names)
 
 /* ---- text ---- */
 
-static void text_head(FILE *out, const report_head *h)
+static void text_head(FILE *out, const results_head *h)
 {
     const machine *m = &h->machine;
     fprintf(out, "machine    %s, %d core%s, %s, %.1f GiB\n", m->cpu, m->cores,
@@ -199,7 +199,7 @@ static void text_head(FILE *out, const report_head *h)
     fprintf(out, "run        %s, shapes %s, seed %llu\n", h->time, h->shapes,
             (unsigned long long)h->seed);
     for (int i = 0; i < h->width_count; ++i) {
-        const report_width *w = &h->widths[i];
+        const results_width *w = &h->widths[i];
         fprintf(out, "peak       %d thread%s:", w->threads, w->threads == 1 ? "" : "s");
         for (size_t isa = 0; isa < peak_isa_count; ++isa)
             if (w->gflops[isa] > 0)
@@ -223,7 +223,7 @@ static void text_columns(FILE *out)
             "min ms", "mad %", "first ms", "GFLOP/s", "%peak", "%mem", "speed-up");
 }
 
-static void text_row(const report *r, const report_row *x)
+static void text_row(const results *r, const results_row *x)
 {
     FILE *out = r->out;
     column c[COLUMNS];
@@ -245,7 +245,7 @@ static void text_row(const report *r, const report_row *x)
     fputc('\n', out);
 }
 
-static void text_result(report *r, const report_row *x)
+static void text_result(results *r, const results_row *x)
 {
     const shape *s = &x->shape;
     if (r->results == 0 || memcmp(&r->block, s, sizeof(*s))) {
@@ -261,29 +261,29 @@ static void text_result(report *r, const report_row *x)
 
 /* ---- the three together ---- */
 
-void report_begin(report *r, FILE *out, report_format format, const report_head *h)
+void results_begin(results *r, FILE *out, results_format format, const results_head *h)
 {
-    *r = (report){.out = out, .format = format, .head = h};
+    *r = (results){.out = out, .format = format, .head = h};
     column c[COLUMNS];
-    const report_row none = {.impl = "", .cache = "", .status = "", .text = "",
+    const results_row none = {.impl = "", .cache = "", .status = "", .text = "",
                              .ran = ""};
     columns_of(r, &none, c);
-    if (format == REPORT_JSON) {
+    if (format == RESULTS_JSON) {
         json_begin(out, h);
     } else {
-        text_head(format == REPORT_CSV ? stderr : out, h);
-        if (format == REPORT_CSV) csv_row(out, c, true);
+        text_head(format == RESULTS_CSV ? stderr : out, h);
+        if (format == RESULTS_CSV) csv_row(out, c, true);
     }
     fflush(out);
 }
 
-void report_result(report *r, const report_row *x)
+void results_add(results *r, const results_row *x)
 {
     column c[COLUMNS];
     columns_of(r, x, c);
-    if (r->format == REPORT_CSV) {
+    if (r->format == RESULTS_CSV) {
         csv_row(r->out, c, false);
-    } else if (r->format == REPORT_JSON) {
+    } else if (r->format == RESULTS_JSON) {
         fprintf(r->out, "%s\n    {", r->results ? "," : "");
         json_columns(r->out, c, COLUMNS);
         fputc('}', r->out);
@@ -294,20 +294,20 @@ void report_result(report *r, const report_row *x)
     fflush(r->out);
 }
 
-void report_totals_begin(report *r)
+void results_totals_begin(results *r)
 {
-    if (r->format == REPORT_JSON) fputs("\n  ],\n  \"totals\": [", r->out);
-    if (r->format == REPORT_TEXT) {
+    if (r->format == RESULTS_JSON) fputs("\n  ],\n  \"totals\": [", r->out);
+    if (r->format == RESULTS_TEXT) {
         fputs("\nTotal of one forward pass\n", r->out);
         text_columns(r->out);
     }
     r->results = 0;
 }
 
-void report_total(report *r, const report_row *x, long calls, int shapes, int of)
+void results_total(results *r, const results_row *x, long calls, int shapes, int of)
 {
-    if (r->format == REPORT_TEXT) {
-        report_row row = *x;
+    if (r->format == RESULTS_TEXT) {
+        results_row row = *x;
         char note[64];
         if (shapes < of) {
             row.median_s = -1;
@@ -316,7 +316,7 @@ void report_total(report *r, const report_row *x, long calls, int shapes, int of
             row.text = note;
         }
         text_row(r, &row);
-    } else if (r->format == REPORT_JSON) {
+    } else if (r->format == RESULTS_JSON) {
         column c[COLUMNS];
         columns_of(r, x, c);
         fprintf(r->out, "%s\n    {", r->results ? "," : "");
@@ -327,11 +327,11 @@ void report_total(report *r, const report_row *x, long calls, int shapes, int of
     ++r->results;
 }
 
-int report_end(report *r, bool complete)
+int results_end(results *r, bool complete)
 {
-    if (r->format == REPORT_JSON)
+    if (r->format == RESULTS_JSON)
         fprintf(r->out, "\n  ],\n  \"complete\": %s\n}\n", complete ? "true" : "false");
-    if (r->format == REPORT_TEXT && !complete) fputs("\nInterrupted: the rest is missing.\n", r->out);
+    if (r->format == RESULTS_TEXT && !complete) fputs("\nInterrupted: the rest is missing.\n", r->out);
     const int flushed = fflush(r->out);
     return flushed || ferror(r->out) ? -1 : 0;
 }

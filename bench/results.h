@@ -3,8 +3,8 @@
  * programs read"). CSV and JSON have the same columns. A value that is not there is - in text,
  * nothing in CSV and null in JSON. The heading of a CSV goes to standard error.
  */
-#ifndef BENCH_REPORT_H
-#define BENCH_REPORT_H
+#ifndef BENCH_RESULTS_H
+#define BENCH_RESULTS_H
 
 #include "machine.h"
 #include "peak.h"
@@ -13,31 +13,31 @@
 #include <stdint.h>
 #include <stdio.h>
 
-typedef enum report_format { REPORT_TEXT, REPORT_CSV, REPORT_JSON } report_format;
+typedef enum results_format { RESULTS_TEXT, RESULTS_CSV, RESULTS_JSON } results_format;
 
 /* How fast the machine is with so many threads. */
-typedef struct report_width {
+typedef struct results_width {
     int threads;
     double gflops[8];           /* for each of peak_isas; below 0: this processor has it not */
     peak_bandwidth bandwidth;
-} report_width;
+} results_width;
 
-typedef struct report_head {
+typedef struct results_head {
     machine machine;
     const char *time;           /* when the run began */
     const char *shapes;         /* what was asked for */
     uint64_t seed;
     int peak_isa;               /* whose peak the percentages mean */
-    report_width *widths;
+    results_width *widths;
     int width_count;
     struct {
         const char *name, *version;
     } versions[8];
     int version_count;
-} report_head;
+} results_head;
 
 /* One row of the table on one shape, or (totals) on all of them. */
-typedef struct report_row {
+typedef struct results_row {
     const char *impl;           /* with its environment, if it has one of its own */
     const char *cache;          /* warm or cold */
     const char *status;         /* ok, declined, wrong, failed */
@@ -49,28 +49,28 @@ typedef struct report_row {
     double median_s, min_s, mad_s, first_s, cycles;
     double flops, bytes;        /* of the time above */
     double base_s;              /* the first row's median here */
-} report_row;
+} results_row;
 
-typedef struct report {
+typedef struct results {
     FILE *out;
-    report_format format;
-    const report_head *head;
+    results_format format;
+    const results_head *head;
     int results;                /* printed so far */
     shape block;                /* the shape whose heading was printed last */
-} report;
+} results;
 
-void report_begin(report *, FILE *, report_format, const report_head *);
-void report_result(report *, const report_row *);
+void results_begin(results *, FILE *, results_format, const results_head *);
+void results_add(results *, const results_row *);
 
 /* Totals: `shapes` of `of` were measured. Only text and JSON have them. */
-void report_totals_begin(report *);
-void report_total(report *, const report_row *, long calls, int shapes, int of);
+void results_totals_begin(results *);
+void results_total(results *, const results_row *, long calls, int shapes, int of);
 
 /* Ends it. `complete` is false after Ctrl-C. 0, or -1 when something could not be written. */
-int report_end(report *, bool complete);
+int results_end(results *, bool complete);
 
 /* GFLOP/s and GB/s that so many threads reach at best, or below 0. */
-double report_peak(const report_head *, int threads);
-double report_bandwidth(const report_head *, int threads);
+double results_peak(const results_head *, int threads);
+double results_bandwidth(const results_head *, int threads);
 
 #endif
