@@ -180,8 +180,8 @@ GEMM_BENCH = gemm_bench options shapes cfg measure reference cycles machine peak
 $(B)/bench/gemm_bench: $(GEMM_BENCH:%=$(B)/bench/%.o)
 
 # The reference in double precision is to be quick, not clever.
-$(B)/bench/reference.o: OPTS += -O3
-$(B)/bench/machine.o: CFLAGS += -DBENCH_FLAGS='"$(OPTS), variants $(STUDY_OPTS)"' -include $(B)/commit.h
+$(B)/bench/reference.o: BASE_OPTS += -O3
+$(B)/bench/machine.o: CFLAGS += -DBENCH_FLAGS='"$(BASE_OPTS), variants $(BASE_OPTS) $(STUDY_OPTS)"' -include $(B)/commit.h
 $(B)/bench/machine.o: $(B)/commit.h
 
 $(B)/commit.h: FORCE

@@ -401,14 +401,15 @@ static void lstm(parser *p, cfg_layer *l)
     gated(p, l, 4);
 }
 
-/* Three 3x3 convolutions a step: of the input, of the state, of their sum. */
+/* Three 3x3 convolutions a step: of the input, of the state, of their sum. Darknet's parser hands
+   width and height over in the wrong order, and so they come out. */
 static void crnn(parser *p, cfg_layer *l)
 {
     int hidden = get_from(p, "hidden_filters", 1, 1);
     int n = get_from(p, "output_filters", 1, 1);
     long calls = (long)p->net->batch * p->net->time_steps;
     need_image(p, l);
-    set_image(p, l, l->w, l->h, n);
+    set_image(p, l, l->h, l->w, n);
     int N = product(p, l->w, l->h, 1);
     note_nn(p, hidden, N, product(p, 9, l->c, 1), calls);
     note_nn(p, hidden, N, product(p, 9, hidden, 1), calls);

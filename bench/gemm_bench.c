@@ -178,7 +178,11 @@ static void read_head(bench *b)
                        .widths = calloc((size_t)b->lane_count + 1, sizeof(results_width))};
     if (!h->widths) die("out of memory");
     machine_read(&h->machine);
-    for (int i = 0; i < b->lane_count; ++i) add_width(h, b->lanes[i].threads);
+    for (int i = 0; i < b->lane_count; ++i) {
+        const int length = (int)strlen(b->lanes[i].row->label);
+        if (length > h->label_width) h->label_width = length;
+        add_width(h, b->lanes[i].threads);
+    }
     for (size_t v = 0; v < gemm_variant_count; ++v) {
         if (gemm_variants[v].run != gemm_ref_run) continue;
         bool used = false;

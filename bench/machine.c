@@ -1,4 +1,4 @@
-/* The machine from /proc and sysconf; the build from macros that the Makefile defines. */
+/* The machine from /proc, /sys and sysconf; the build from macros that the Makefile defines. */
 #include "machine.h"
 
 #include <gnu/libc-version.h>
@@ -43,16 +43,42 @@ static void read_cpu(char *cpu, size_t size)
     }
 }
 
+/*
+ * Bytes of the data cache of a level, or 0. The kernel's figure is what this (perhaps virtual)
+ * machine was given; sysconf may know the whole processor's instead.
+ */
+static long cache_bytes(int level, int sysconf_key)
+{
+    for (int i = 0; i < 8; ++i) {
+        char path[96], type[16] = "";
+        int its_level = 0;
+        long kib = 0;
+        const char *const names[] = {"level", "type", "size"};
+        for (int n = 0; n < 3; ++n) {
+            snprintf(path, sizeof(path), "/sys/devices/system/cpu/cpu0/cache/index%d/%s", i, names[n]);
+            FILE *file = fopen(path, "r");
+            if (!file) return sysconf(sysconf_key);
+            const int got = n == 0   ? fscanf(file, "%d", &its_level)
+                            : n == 1 ? fscanf(file, "%15s", type)
+                                     : fscanf(file, "%ldK", &kib);
+            fclose(file);
+            if (got != 1) return sysconf(sysconf_key);
+        }
+        if (its_level == level && strcmp(type, "Instruction")) return 1024 * kib;
+    }
+    return sysconf(sysconf_key);
+}
+
 static void read_caches(machine *m)
 {
     static const struct {
         const char *name;
-        int key;
-    } levels[] = {{"L1d", _SC_LEVEL1_DCACHE_SIZE}, {"L2", _SC_LEVEL2_CACHE_SIZE},
-                  {"L3", _SC_LEVEL3_CACHE_SIZE}};
+        int level, key;
+    } levels[] = {{"L1d", 1, _SC_LEVEL1_DCACHE_SIZE}, {"L2", 2, _SC_LEVEL2_CACHE_SIZE},
+                  {"L3", 3, _SC_LEVEL3_CACHE_SIZE}};
     size_t used = 0;
     for (size_t i = 0; i < sizeof(levels) / sizeof(levels[0]); ++i) {
-        const long bytes = sysconf(levels[i].key);
+        const long bytes = cache_bytes(levels[i].level, levels[i].key);
         if (bytes <= 0) continue;
         m->last_level_bytes = bytes;
         used += (size_t)snprintf(m->caches + used, sizeof(m->caches) - used, "%s%s %ld KiB",

@@ -217,9 +217,9 @@ static void text_number(FILE *out, int width, int decimals, double value, bool k
     else fprintf(out, " %*s", width, "-");
 }
 
-static void text_columns(FILE *out)
+static void text_columns(FILE *out, const results_head *h)
 {
-    fprintf(out, "  %-24s %2s %4s %10s %10s %6s %10s %8s %6s %6s %8s\n", "impl", "th", "", "median ms",
+    fprintf(out, "  %-*s %2s %4s %10s %10s %6s %10s %8s %6s %6s %8s\n", h->label_width, "impl", "th", "", "median ms",
             "min ms", "mad %", "first ms", "GFLOP/s", "%peak", "%mem", "speed-up");
 }
 
@@ -228,7 +228,7 @@ static void text_row(const results *r, const results_row *x)
     FILE *out = r->out;
     column c[COLUMNS];
     columns_of(r, x, c);
-    fprintf(out, "  %-24s %2d %4s", x->impl, x->threads, x->cache);
+    fprintf(out, "  %-*s %2d %4s", r->head->label_width, x->impl, x->threads, x->cache);
     if (x->median_s <= 0) {
         fprintf(out, " %s: %s\n", x->status, x->text);
         return;
@@ -253,7 +253,7 @@ static void text_result(results *r, const results_row *x)
                 s->N, s->K);
         if (s->calls > 1) fprintf(r->out, "  (%ld calls)", s->calls);
         fputc('\n', r->out);
-        text_columns(r->out);
+        text_columns(r->out, r->head);
         r->block = *s;
     }
     text_row(r, x);
@@ -299,7 +299,7 @@ void results_totals_begin(results *r)
     if (r->format == RESULTS_JSON) fputs("\n  ],\n  \"totals\": [", r->out);
     if (r->format == RESULTS_TEXT) {
         fputs("\nTotal of one forward pass\n", r->out);
-        text_columns(r->out);
+        text_columns(r->out, r->head);
     }
     r->results = 0;
 }

@@ -34,6 +34,7 @@ typedef struct results_head {
         const char *name, *version;
     } versions[8];
     int version_count;
+    int label_width;            /* of the longest row's name, for text */
 } results_head;
 
 /* One row of the table on one shape, or (totals) on all of them. */
