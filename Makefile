@@ -189,6 +189,20 @@ $(B)/commit.h: FORCE
 	@echo "#define BENCH_COMMIT \"$$(git describe --always --dirty 2>/dev/null || echo unknown)\"" >$@.new
 	@if cmp -s $@.new $@; then rm $@.new; else mv $@.new $@; fi
 
+# The benchmark with a row that can be made wrong, and the cfg parser inside Darknet's library.
+$(B)/tests/gemm_bench_wrong: $(GEMM_BENCH:%=$(B)/bench/%.o) $(B)/tests/wrong.o $(B)/libdarknet.a
+	$(CC) $(BASE_OPTS) -Wl,--wrap=gemm_stock $^ -o $@ $(LDLIBS)
+
+$(B)/tests/wrong_check: $(B)/tests/wrong_check.o $(B)/tests/wrong.o $(B)/libdarknet.a
+	$(CC) $(BASE_OPTS) -Wl,--wrap=gemm_stock $^ -o $@ $(LDLIBS)
+
+$(B)/tests/test_cfg: $(B)/tests/test_cfg.o $(B)/bench/cfg.o $(B)/bench/shapes.o $(B)/libdarknet.so
+	$(CC) $(BASE_OPTS) $^ -o $@ -Wl,-rpath,'$(CURDIR)/$(B)' $(LDLIBS)
+
+BENCH_TESTS = $(B)/tests/test_cfg $(B)/tests/gemm_bench_wrong $(B)/tests/wrong_check $(B)/tests/json_flat \
+    $(B)/bench/gemm_bench
+BENCH_COMMANDS = $(B)/tests/test_cfg 'tests/test_gemm_bench.sh $(B)'
+
 gemm-bench: build/release/bench/gemm_bench
 	@ln -sfn $< $@
 

@@ -398,13 +398,15 @@ static void print_shapes(const shape_list *shapes)
     }
 }
 
-static int end_output(FILE *out, const char *name, int failed)
+/* `error`: errno of an earlier write that failed, or 0. Returns the status to end with. */
+static int end_output(FILE *out, const char *name, int error)
 {
-    if (fflush(out) || ferror(out)) failed = -1;
-    if (out != stdout && fclose(out)) failed = -1;
-    if (!failed) return 0;
+    errno = 0;
+    if ((fflush(out) || ferror(out)) && !error) error = errno ? errno : EIO;
+    if (out != stdout && fclose(out) && !error) error = errno;
+    if (!error) return 0;
     fprintf(stderr, "gemm-bench: %s could not be written: %s\n", name ? name : "standard output",
-            strerror(errno));
+            strerror(error));
     return 1;
 }
 
@@ -426,7 +428,6 @@ static int run(bench *b)
     run_shapes(b);
     results_totals(b);
     int status = b->failed;
-    errno = 0;
     status |= end_output(out, o->output, results_end(&b->results, !interrupted));
     for (size_t r = 0; r < o->row_count; ++r)
         if (o->rows[r].settings) worker_stop(&o->rows[r].worker);

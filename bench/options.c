@@ -163,6 +163,7 @@ static void read_threads(bench_options *o, const char *text)
 {
     char *copy = check_memory(strdup(text));
     char *rest = copy;
+    o->thread_count = 0;
     for (char *n; (n = strsep(&rest, ","));) {
         if (o->thread_count == MAX_WIDTHS)
             die("--threads '%s': at most %d numbers", text, MAX_WIDTHS);

@@ -1,6 +1,7 @@
 /* Three printers over one list of columns. */
 #include "results.h"
 
+#include <errno.h>
 #include <math.h>
 #include <string.h>
 
@@ -211,6 +212,13 @@ static void text_head(FILE *out, const results_head *h)
     fputs("           * what %peak means; %mem: A, B, C moved once, of the larger bandwidth\n", out);
 }
 
+/* Milliseconds from a tenth of a microsecond to minutes: four digits that mean something. */
+static void text_ms(FILE *out, double ms, bool known)
+{
+    if (known) fprintf(out, " %10.4g", ms);
+    else fprintf(out, " %10s", "-");
+}
+
 static void text_number(FILE *out, int width, int decimals, double value, bool known)
 {
     if (known) fprintf(out, " %*.*f", width, decimals, value);
@@ -233,10 +241,10 @@ static void text_row(const results *r, const results_row *x)
         fprintf(out, " %s: %s\n", x->status, x->text);
         return;
     }
-    text_number(out, 10, 4, c[7].number, true);
-    text_number(out, 10, 4, c[8].number, true);
+    text_ms(out, c[7].number, true);
+    text_ms(out, c[8].number, true);
     text_number(out, 6, 1, percent(x->mad_s, x->median_s), x->mad_s >= 0);
-    text_number(out, 10, 4, c[14].number, c[14].known);
+    text_ms(out, c[14].number, c[14].known);
     text_number(out, 8, 2, c[9].number, true);
     text_number(out, 6, 1, c[10].number, c[10].known);
     text_number(out, 6, 1, c[11].number, c[11].known);
@@ -261,6 +269,14 @@ static void text_result(results *r, const results_row *x)
 
 /* ---- the three together ---- */
 
+/* What is measured is worth seeing at once; and a full disk is to be noticed with its reason. */
+static void flush_out(results *r)
+{
+    if (r->error) return;
+    errno = 0;
+    if (fflush(r->out) || ferror(r->out)) r->error = errno ? errno : EIO;
+}
+
 void results_begin(results *r, FILE *out, results_format format, const results_head *h)
 {
     *r = (results){.out = out, .format = format, .head = h};
@@ -274,7 +290,7 @@ void results_begin(results *r, FILE *out, results_format format, const results_h
         text_head(format == RESULTS_CSV ? stderr : out, h);
         if (format == RESULTS_CSV) csv_row(out, c, true);
     }
-    fflush(out);
+    flush_out(r);
 }
 
 void results_add(results *r, const results_row *x)
@@ -291,14 +307,14 @@ void results_add(results *r, const results_row *x)
         text_result(r, x);
     }
     ++r->results;
-    fflush(r->out);
+    flush_out(r);
 }
 
 void results_totals_begin(results *r)
 {
     if (r->format == RESULTS_JSON) fputs("\n  ],\n  \"totals\": [", r->out);
     if (r->format == RESULTS_TEXT) {
-        fputs("\nTotal of one forward pass\n", r->out);
+        fputs("\nTotal, each shape as often as it is called\n", r->out);
         text_columns(r->out, r->head);
     }
     r->results = 0;
@@ -332,6 +348,6 @@ int results_end(results *r, bool complete)
     if (r->format == RESULTS_JSON)
         fprintf(r->out, "\n  ],\n  \"complete\": %s\n}\n", complete ? "true" : "false");
     if (r->format == RESULTS_TEXT && !complete) fputs("\nInterrupted: the rest is missing.\n", r->out);
-    const int flushed = fflush(r->out);
-    return flushed || ferror(r->out) ? -1 : 0;
+    flush_out(r);
+    return r->error;
 }

@@ -58,6 +58,7 @@ typedef struct results {
     const results_head *head;
     int results;                /* printed so far */
     shape block;                /* the shape whose heading was printed last */
+    int error;                  /* errno of the first write that failed, or 0 */
 } results;
 
 void results_begin(results *, FILE *, results_format, const results_head *);
@@ -67,7 +68,7 @@ void results_add(results *, const results_row *);
 void results_totals_begin(results *);
 void results_total(results *, const results_row *, long calls, int shapes, int of);
 
-/* Ends it. `complete` is false after Ctrl-C. 0, or -1 when something could not be written. */
+/* Ends it. `complete` is false after Ctrl-C. 0, or errno of what could not be written. */
 int results_end(results *, bool complete);
 
 /* GFLOP/s and GB/s that so many threads reach at best, or below 0. */
