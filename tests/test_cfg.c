@@ -1,5 +1,5 @@
 /*
- * The cfg parser against Darknet itself, on every cfg of Darknet's cfg folder and on layers.cfg.
+ * The cfg parser against Darknet itself, on every cfg of Darknet's cfg folder and on every_layer.cfg.
  *
  * This program is linked with libdarknet.so and defines gemm, gemm_cpu and the functions that cost
  * time in a forward pass. The dynamic linker takes these instead of the library's. So Darknet parses
@@ -282,7 +282,7 @@ int main(int argc, char **argv)
     char layers[4096];
     test_builtin("cfg/yolov3-tiny.cfg");
     test_messages();
-    if (!realpath("tests/layers.cfg", layers)) report_fail("cfg_layers", "tests/layers.cfg is missing");
+    if (!realpath("tests/cfg/every_layer.cfg", layers)) report_fail("cfg_layers", "tests/layers.cfg is missing");
     else test_cfg(".", layers);
     char *absolute = realpath(folder, NULL);
     if (absolute) test_folder(absolute);
