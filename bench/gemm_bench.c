@@ -167,6 +167,18 @@ static void measure_width(results_width *w, const machine *m)
     w->bandwidth = peak_bandwidth_measure(w->threads, bytes);
 }
 
+/*
+ * A peak measured while something else had the core would flatter every row: it is taken again
+ * before each shape, and the best counts from then on.
+ */
+static void measure_peaks_again(results_head *h)
+{
+    for (int i = 0; i < h->width_count; ++i) {
+        const double now = peak_gflops(&peak_isas[h->peak_isa], h->widths[i].threads);
+        if (now > h->widths[i].gflops[h->peak_isa]) h->widths[i].gflops[h->peak_isa] = now;
+    }
+}
+
 static void read_head(bench *b)
 {
     results_head *h = &b->head;
@@ -197,6 +209,7 @@ static void read_head(bench *b)
         fprintf(stderr, "gemm-bench: peak and bandwidth of %d thread%s\n", h->widths[i].threads,
                 h->widths[i].threads == 1 ? "" : "s");
         measure_width(&h->widths[i], &h->machine);
+        h->widths[i].first_gflops = h->widths[i].gflops[h->peak_isa];
     }
 }
 
@@ -354,6 +367,7 @@ static void run_shapes(bench *b)
     for (b->shape = 0; b->shape < (int)b->options.shapes.count && !interrupted; ++b->shape) {
         for (int i = 0; i < b->lane_count; ++i) start_shape(&b->lanes[i]);
         if (!isatty(2)) show_progress(b, NULL, 0);
+        measure_peaks_again(&b->head);
         run_rounds(b);
         clear_progress();
         results_shape(b);
@@ -426,6 +440,7 @@ static int run(bench *b)
     read_head(b);
     results_begin(&b->results, out, o->format, &b->head);
     run_shapes(b);
+    measure_peaks_again(&b->head);
     results_totals(b);
     int status = b->failed;
     status |= end_output(out, o->output, results_end(&b->results, !interrupted));

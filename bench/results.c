@@ -25,6 +25,12 @@ double results_bandwidth(const results_head *h, int threads)
     return fmax(w->bandwidth.read_gbs, w->bandwidth.triad_gbs);
 }
 
+/* The most threads that a row of this run may use. */
+static int widest(const results_head *h)
+{
+    return h->width_count ? h->widths[h->width_count - 1].threads : 0;
+}
+
 /* ---- columns ---- */
 
 typedef struct column {
@@ -134,7 +140,6 @@ static void json_widths(FILE *out, const results_head *h)
 static void json_begin(FILE *out, const results_head *h)
 {
     const machine *m = &h->machine;
-    const int widest = h->width_count ? h->widths[h->width_count - 1].threads : 0;
     fputs("{\n  \"machine\": {\"cpu\": ", out);
     json_string(out, m->cpu);
     fprintf(out, ", \"cores\": %d, \"caches\": ", m->cores);
@@ -143,8 +148,8 @@ static void json_begin(FILE *out, const results_head *h)
     json_string(out, m->os);
     fputs("},\n", out);
     fprintf(out, "  \"peak_isa\": \"%s\",\n", peak_isas[h->peak_isa].name);
-    fprintf(out, "  \"peak_gflops\": %.1f,\n", results_peak(h, widest));
-    fprintf(out, "  \"bandwidth_gbs\": %.2f,\n", results_bandwidth(h, widest));
+    fprintf(out, "  \"peak_gflops\": %.1f,\n", results_peak(h, widest(h)));
+    fprintf(out, "  \"bandwidth_gbs\": %.2f,\n", results_bandwidth(h, widest(h)));
     json_widths(out, h);
     json_pair(out, "time", h->time, ",\n");
     json_pair(out, "shapes", h->shapes, ",\n");
@@ -343,10 +348,24 @@ void results_total(results *r, const results_row *x, long calls, int shapes, int
     ++r->results;
 }
 
+/* Says so when the first figure was too low for the rows that were printed under it. */
+static void text_peak_rose(FILE *out, const results_head *h)
+{
+    for (int i = 0; i < h->width_count; ++i) {
+        const results_width *w = &h->widths[i];
+        if (w->gflops[h->peak_isa] > 1.02 * w->first_gflops)
+            fprintf(out, "\nThe peak of %d thread%s was %.1f GFLOP/s later: %%peak above is up to %.0f%% too high, "
+                    "in the total it is right.\n", w->threads, w->threads == 1 ? "" : "s",
+                    w->gflops[h->peak_isa], 100 * (w->gflops[h->peak_isa] / w->first_gflops - 1));
+    }
+}
+
 int results_end(results *r, bool complete)
 {
     if (r->format == RESULTS_JSON)
-        fprintf(r->out, "\n  ],\n  \"complete\": %s\n}\n", complete ? "true" : "false");
+        fprintf(r->out, "\n  ],\n  \"peak_gflops_end\": %.1f,\n  \"complete\": %s\n}\n",
+                results_peak(r->head, widest(r->head)), complete ? "true" : "false");
+    if (r->format == RESULTS_TEXT) text_peak_rose(r->out, r->head);
     if (r->format == RESULTS_TEXT && !complete) fputs("\nInterrupted: the rest is missing.\n", r->out);
     flush_out(r);
     return r->error;

@@ -19,6 +19,7 @@ typedef enum results_format { RESULTS_TEXT, RESULTS_CSV, RESULTS_JSON } results_
 typedef struct results_width {
     int threads;
     double gflops[8];           /* for each of peak_isas; below 0: this processor has it not */
+    double first_gflops;        /* of the peak ISA, at the beginning; the above is the best so far */
     peak_bandwidth bandwidth;
 } results_width;
 
