@@ -75,7 +75,7 @@ static void columns_of(const results *r, const results_row *x, column *c)
         number("threads", x->threads, 0, true),
         number("median_ms", 1e3 * x->median_s, 9, timed),
         number("min_ms", 1e3 * x->min_s, 9, timed),
-        number("gflops", gflops, 3, timed),
+        number("gflops", gflops, 6, timed),
         number("peak_percent", percent(gflops, peak), 2, timed && peak > 0),
         number("bandwidth_percent", percent(gbs, bandwidth), 2, timed && bandwidth > 0),
         number("mad_ms", 1e3 * x->mad_s, 9, timed),
