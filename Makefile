@@ -14,7 +14,9 @@ STUDY_OPTS ?= -Ofast#           flags of the articles' variants; Darknet's own a
 
 BUILD_PACKAGES = gcc libc6-dev binutils make patch tar xz-utils curl ca-certificates
 BENCH_PACKAGES = gnuplot-nox
-TEST_PACKAGES  = $(BUILD_PACKAGES) $(BENCH_PACKAGES) clang
+# other people's gemm, for comparison and its tests only
+REF_PACKAGES   = libopenblas0-pthread libblis4-openmp libdnnl2
+TEST_PACKAGES  = $(BUILD_PACKAGES) $(BENCH_PACKAGES) $(REF_PACKAGES) clang
 
 # ---- Flags; a folder under build/ for each configuration ----
 CC   = gcc
@@ -44,7 +46,7 @@ LDLIBS = -lm -pthread -ldl
 MAKEFLAGS += --no-print-directory
 .DELETE_ON_ERROR:
 .SECONDARY:
-.PHONY: all detect detect-all test gprof weights patch packages clean help default-weights FORCE
+.PHONY: all detect detect-all test gprof loops weights patch packages clean help default-weights FORCE
 
 PARALLEL = +@$(MAKE) -s -j$$(nproc)
 
@@ -72,10 +74,10 @@ test: ## build and run all tests; SANITIZE=1: the unit tests under the sanitizer
 ifeq ($(SANITIZE), 1)
 	@tests/run.sh $(UNIT_COMMANDS)
 else
-	$(PARALLEL) all build/upstream/darknet build/release/bench/detect_all
+	$(PARALLEL) all build/upstream/darknet build/release/bench/detect_all $(BENCH_TESTS)
 	$(PARALLEL) default-weights
 	$(PARALLEL) $(UNTRAINED)
-	@tests/run.sh $(UNIT_COMMANDS) '$(BUILD)/tests/test_gemm --large --cases 0' \
+	@tests/run.sh $(UNIT_COMMANDS) $(BENCH_COMMANDS) '$(BUILD)/tests/test_gemm --large --cases 0' \
 	    'tests/test_bad_input.sh $(CURDIR)/$(UNTRAINED)' tests/test_setup.sh tests/test_warnings.sh \
 	    'tests/test_detect.sh $(UNTRAINED) $(MODELS)' tests/test_report.sh '$(MAKE) tests-of-make-ab'
 endif
@@ -88,6 +90,11 @@ gprof: packages ## hotspots of a detection under each variant: VARIANTS N PROCES
 	@$(SAY_UNTRAINED)
 	@w=$(WEIGHTS); N=$(N) PROCESSES=$(PROCESSES) bench/gprof.sh $(CURDIR)/build/gprof$(STUDY_OPTS)/darknet \
 	    build/gprof$(STUDY_OPTS)/results $(CFG) $$w $(IMAGE) $(or $(VARIANTS),$$($(LIST_CPU_VARIANTS)))
+
+loops: packages ## seed 003's study: loop orders, unrollings, tiles on 512x512x1024: LOOPS_OPTIONS
+	@DEPS=$(DEPS) setup/packages.sh $(BENCH_PACKAGES)
+	$(PARALLEL) all
+	bench/loops.sh ./gemm-bench build/loops $(LOOPS_OPTIONS)
 
 LIST_CPU_VARIANTS = ./gemm-bench --list | \
     awk -F '\t' '$$2 == "usable" && $$1 !~ /^(cl|openblas|blis|onednn|hybrid)/ { print $$1 }'
@@ -176,6 +183,31 @@ $(BUILD)/bench/%: $(BUILD)/bench/%.o $(BUILD)/modules.a $(BUILD)/libdarknet.a
 
 $(BUILD)/tests/%: $(BUILD)/tests/%.o $(BUILD)/modules.a $(BUILD)/libdarknet.a
 	$(LINK)
+
+# The reference in double precision is to be quick, not clever.
+$(BUILD)/bench/reference.o: BASE_OPTS += -O3
+$(BUILD)/bench/machine.o: CFLAGS += -DBENCH_FLAGS='"$(BASE_OPTS), variants $(BASE_OPTS) $(STUDY_OPTS)"' -include $(BUILD)/commit.h
+$(BUILD)/bench/machine.o: $(BUILD)/commit.h
+
+$(BUILD)/commit.h: FORCE
+	@mkdir -p $(@D)
+	@echo "#define BENCH_COMMIT \"$$(git describe --always --dirty 2>/dev/null || echo unknown)\"" >$@.new
+	@if cmp -s $@.new $@; then rm $@.new; else mv $@.new $@; fi
+
+# The benchmark with a row that can be made wrong, and the cfg parser inside Darknet's library.
+WRONG_LINK = $(CC) $(BASE_OPTS) -Wl,--wrap=gemm_stock $^ -o $@ $(LDLIBS)
+$(BUILD)/tests/gemm_bench_wrong: $(BUILD)/bench/gemm_bench.o $(BUILD)/tests/wrong.o $(BUILD)/modules.a $(BUILD)/libdarknet.a
+	$(WRONG_LINK)
+
+$(BUILD)/tests/wrong_check: $(BUILD)/tests/wrong_check.o $(BUILD)/tests/wrong.o $(BUILD)/libdarknet.a
+	$(WRONG_LINK)
+
+$(BUILD)/tests/test_cfg: $(BUILD)/tests/test_cfg.o $(BUILD)/bench/cfg.o $(BUILD)/bench/shapes.o $(BUILD)/libdarknet.so
+	$(CC) $(BASE_OPTS) $^ -o $@ -Wl,-rpath,'$(CURDIR)/$(BUILD)' $(LDLIBS)
+
+BENCH_TESTS = $(BUILD)/tests/test_cfg $(BUILD)/tests/gemm_bench_wrong $(BUILD)/tests/wrong_check $(BUILD)/tests/json_flat \
+    $(BUILD)/bench/gemm_bench
+BENCH_COMMANDS = $(BUILD)/tests/test_cfg 'tests/test_gemm_bench.sh $(BUILD)'
 
 gemm-bench: build/release/bench/gemm_bench
 	@ln -sfn $< $@

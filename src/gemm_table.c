@@ -3,6 +3,7 @@
  */
 #include "gemm_dispatch.h"
 #include "gemm_opt.h"
+#include "gemm_ref.h"
 
 #include <string.h>
 
@@ -22,6 +23,9 @@
     ROW(vtile_##T, LOOPS, "KNMKN, 1x" #T " of A by " #T "x" #T " of B"), \
     ROW(vtile_##T##_u, LOOPS, "KNMKN, tiles of " #T ", innermost loop unrolled"), \
     ROW(vtile_##T##_uu, LOOPS, "KNMKN, tiles of " #T ", two innermost loops unrolled"),
+
+#define REF_ROW(symbol, library) {.name = #symbol, .run = gemm_ref_run, .params = &gemm_ref_##symbol, \
+    .unusable = gemm_ref_unusable, .origin = library, .summary = "its sgemm, for comparison only"}
 
 /* auto: the row that `make detect-all` shows to be the fastest. */
 static int run_auto(const gemm_call *c, const void *params)
@@ -45,6 +49,9 @@ const gemm_variant gemm_variants[] = {
     GEMM_TILE_SIDES(VTILE_ROW)
     {.name = "auto", .run = run_auto, .params = "tile_64", .origin = "this project",
      .summary = "the fastest row for the shape on this machine"},
+    REF_ROW(openblas, "OpenBLAS"),
+    REF_ROW(blis, "BLIS"),
+    REF_ROW(onednn, "oneDNN"),
 };
 
 const size_t gemm_variant_count = sizeof gemm_variants / sizeof gemm_variants[0];

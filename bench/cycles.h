@@ -1,0 +1,10 @@
+/* Processor cycles of the calling thread in user mode, where the kernel and the machine count them. */
+#ifndef BENCH_CYCLES_H
+#define BENCH_CYCLES_H
+
+void cycles_start(void);
+
+/* Since cycles_start, or below 0 when they are not counted here. */
+double cycles_stop(void);
+
+#endif
