@@ -1,0 +1,53 @@
+#!/bin/sh
+# The harnesses in short, on the real Darknet: make gprof, make ab, and a Darknet that is wrong on purpose.
+#
+#   tests/test_bench.sh MODELS_FOLDER
+. tests/lib.sh
+
+models=$1
+
+# `make gprof`: a row for each variant, whose hotspot is its own symbol, with the article's figure beside.
+results=build/gprof-Ofast/results
+rm -rf "$results"
+if make gprof VARIANTS='stock block2d' N=2 PROCESSES=1 >"$work/gprof" 2>&1; then
+    pass gprof
+else
+    fail gprof "$(tail -n 3 "$work/gprof" | tr '\n' ' ')"
+fi
+grep -q '^| stock | gemm_nn | [0-9.]* | [0-9.]*% | 13 | ' "$results/gprof.md" && pass gprof-stock ||
+    fail gprof-stock "no row of stock whose symbol is gemm_nn"
+grep -q '^| block2d | gemm_block2d | .* | 6.53 | 1.79 |$' "$results/gprof.md" && pass gprof-block2d ||
+    fail gprof-block2d "no row of block2d with the article's figure"
+grep -q ' gemm_block2d$' "$results/block2d.flat.txt" && pass gprof-flat || fail gprof-flat "no flat profile"
+for picture in gprof.svg gprof.png; do
+    [ -s "$results/$picture" ] && pass "gprof-$picture" || fail "gprof-$picture" "not drawn"
+done
+expect_failure gprof-unknown-variant "did you mean 'stock'" make gprof VARIANTS=stokc N=1 PROCESSES=1
+
+# `make ab`: one pair of images, both measures, every detection compared.
+if make ab A=stock B=transpose N=1 AB_OPTS="--warmup 0 --out $work --name ab" >"$work/log" 2>&1; then
+    pass ab
+else
+    fail ab "$(tail -n 3 "$work/log" | tr '\n' ' ')"
+fi
+grep -q '^| B: transpose | 1 | [0-9.]* | - to - |' "$work/ab.md" && pass ab-table || fail ab-table "no row of B"
+grep -q 'Detections: 2 pairs compared, .*0 different' "$work/ab.md" && pass ab-detections ||
+    fail ab-detections "detections were not compared"
+
+# A stock that computes something else must void the verdict.
+model=$models/yolo-fastest-1.1
+if [ -f "$model.weights" ]; then
+    GEMM_TEST_WRONG=nothing build/release/bench/ab --a stock --b stock --bin-b build/release/tests/darknet_wrong \
+        --cfg "$model.cfg" --weights "$model.weights" --image data/kite.jpg -n 1 --warmup 0 \
+        --out "$work" --name wrong >"$work/log" 2>&1
+    status=$?
+    if [ $status = 4 ] && grep -qi 'void' "$work/wrong.md"; then
+        pass ab-wrong-variant
+    else
+        fail ab-wrong-variant "status $status: $(tail -n 3 "$work/log" | tr '\n' ' ')"
+    fi
+else
+    skip ab-wrong-variant "no yolo-fastest-1.1.weights in $models (MODELS=folder)"
+fi
+
+exit $((failures != 0))
