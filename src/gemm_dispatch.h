@@ -52,6 +52,7 @@ const char *gemm_unusable(const gemm_variant *);
 typedef struct gemm_settings {
     const gemm_variant *impl;   /* GEMM_IMPL */
     int threads;                /* GEMM_THREADS, else OMP_NUM_THREADS, else the cores allowed */
+    const struct gemm_ukernel *isa; /* GEMM_ISA, else the fastest that the processor runs */
     const char *trace;          /* GEMM_TRACE: a file, "-" for stderr, NULL for none */
     bool check;                 /* GEMM_CHECK */
 } gemm_settings;

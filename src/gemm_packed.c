@@ -1,0 +1,254 @@
+/*
+ * Packed gemm, in the manner of Goto and BLIS, for matrices of Darknet's shapes: few rows (M = 16
+ * .. 1024), and B from 173056 columns by 27 rows to 169 columns by 4608.
+ *
+ *   loop 5   threads: C is cut into rectangles, each a whole multiply of its own; no barriers
+ *   loop 4   for ic in steps of mc    a block of A's rows
+ *   loop 3     for pc in steps of kc    a block of K: the block of A, mc x kc, stays in L2
+ *   loop 2       for jr in steps of nr    a strip of B, kc x nr, in L2 or L1
+ *   loop 1         for ir in steps of mr    a panel of A, mr x kc, in L1
+ *                    the micro-kernel: an mr x nr tile of C in registers, kc steps of k
+ *
+ *            kc                    nr                     nr
+ *      +-----------+           +------+               +------+
+ *   mr |  panel  ->|   times   |strip |   kc    =     | tile |  mr
+ *      +-----------+           |  |   |               +------+
+ *   mc |           |           |  v   |               |      |
+ *      +-----------+           +------+               +------+
+ *
+ * What is unlike the textbook, and why:
+ *
+ * - Only one strip of B is packed at a time, and by the micro-kernel itself: the first panel reads B
+ *   where it lies and stores each row behind it; the other panels read the strip. Rows of B are far
+ *   apart (169 * 4096 bytes: one L1 set), so reading them again where they lie would miss. With a
+ *   single panel nothing is stored. A strip that the kernel cannot read so (B transposed, made
+ *   from an image, or the last with part of a vector) is packed before, by packed_b.pack.
+ * - While the panels of one strip run, each fetches its share of the next strip to L2.
+ * - A is packed only when its panels are used often enough (or lie badly) to pay for it. The
+ *   micro-kernel takes scalars of A, at any stride.
+ * - C is read and written once per block of K: its tile is fetched at the start of the micro-kernel
+ *   and added at the end.
+ *
+ * Memory: a block of A and a strip of B a thread, GEMM_SCRATCH_BYTES, kept between calls.
+ *
+ * Source: Goto, van de Geijn, "Anatomy of high-performance matrix multiplication", 2008; Van Zee,
+ * van de Geijn, "BLIS", 2015.
+ */
+#include "gemm_packed.h"
+
+#include "gemm_threads.h"
+
+#include <assert.h>
+#include <limits.h>
+#include <string.h>
+
+static inline int min_int(int a, int b) { return a < b ? a : b; }
+static inline int ceil_div(int a, int b) { return a / b + (a % b != 0); }
+
+/* A step of at most `most`, a multiple of `unit`, that cuts n into equal parts. */
+static int even_step(int n, int most, int unit)
+{
+    const int parts = ceil_div(n, most);
+    return ceil_div(ceil_div(n, parts), unit) * unit;
+}
+
+/* ---- packing ---- */
+
+/* Element (p, i) goes from src[p * ld + i] to dst[p * width + i]; columns n .. width become 0. */
+static void copy_panel(const float *src, size_t ld, int n, int kc, float *dst, int width)
+{
+    for (int p = 0; p < kc; ++p, src += ld, dst += width) {
+        memcpy(dst, src, n * sizeof *dst);
+        memset(dst + n, 0, (width - n) * sizeof *dst);
+    }
+}
+
+static void pack_rows(const packed_b *b, const gemm_ukernel *u, int p0, int kc, int j0, int nc,
+                      float *strip)
+{
+    copy_panel(b->rows + p0 * b->ld + j0, b->ld, nc, kc, strip, u->nr);
+}
+
+/* B is stored transposed, N x K: source is the matrix, ld its leading dimension. */
+static void pack_transposed(const packed_b *b, const gemm_ukernel *u, int p0, int kc, int j0, int nc,
+                            float *strip)
+{
+    const float *src = b->source;
+    u->transpose(src + j0 * b->ld + p0, b->ld, nc, kc, strip, u->nr);
+}
+
+/* A block of A as the micro-kernel reads it: panel n begins at a + n * panel. */
+typedef struct a_block {
+    const float *a;
+    size_t panel, row, step;
+} a_block;
+
+/* Panels of mr rows, element (i, p) of a panel at [p * mr + i]. */
+static a_block pack_a(const packed_job *job, const gemm_ukernel *u, int ic, int mc, int pc, int kc,
+                      float *dst)
+{
+    const float *a = job->A + ic * job->a_row + pc * job->a_step;
+    for (int ir = 0; ir < mc; ir += u->mr) {
+        const int rows = min_int(u->mr, mc - ir);
+        if (job->a_row == 1) {
+            copy_panel(a + ir, job->a_step, rows, kc, dst + ir * kc, u->mr);
+        } else {
+            u->transpose(a + ir * job->a_row, job->a_row, rows, kc, dst + ir * kc, u->mr);
+        }
+    }
+    return (a_block){dst, (size_t)u->mr * kc, 1, u->mr};
+}
+
+/* Packing costs about as much as a strip or two; by rows A is read in place unless many strips
+   share it. By columns each step of k is on another page, so it is packed when there is any reuse. */
+static bool should_pack_a(const packed_job *job, int mc, int nc)
+{
+    if (job->a_row == 1 && job->a_step != 1) return nc > 96 && mc > 8;
+    return nc >= 512 && mc >= 128;
+}
+
+/* ---- the loops ---- */
+
+/* The strip of B that follows strip jr, for the micro-kernel to fetch. */
+static const float *strip_after(const packed_job *job, int pc, int kc, int jr, int nr, int j0, int j1)
+{
+    if (!job->B.rows) return NULL;
+    if (jr + nr < j1) return job->B.rows + pc * job->B.ld + jr + nr;
+    if (pc + kc < job->K) return job->B.rows + (pc + kc) * job->B.ld + j0;
+    return NULL;
+}
+
+/* Loop 1: all panels of a block of A times one strip of B. */
+static void multiply_strip(const packed_job *job, const gemm_ukernel *u, const a_block *A, int ic,
+                           int mc, int pc, int kc, int jr, int nc, const float *ahead, float *strip)
+{
+    const packed_b *B = &job->B;
+    const bool in_place = B->rows && nc % u->vl == 0;
+    const int panels = ceil_div(mc, u->mr);
+    const bool last = pc + kc == job->K;
+    if (!in_place) B->pack(B, u, pc, kc, jr, nc, strip);
+
+    gemm_tile t = {
+        .cols = nc, .kc = kc,
+        .a_row = A->row, .a_step = A->step,
+        .ahead_row = B->ld,
+        .c_row = job->ldc,
+        .alpha = job->epilogue.alpha,
+        .add = !(job->epilogue.overwrite && pc == 0),
+    };
+    for (int n = 0; n < panels; ++n) {
+        const bool reads_source = in_place && n == 0;
+        const int i = ic + n * u->mr;
+        t.rows = min_int(u->mr, ic + mc - i);
+        t.a = A->a + n * A->panel;
+        t.b = reads_source ? B->rows + pc * B->ld + jr : strip;
+        t.b_row = reads_source ? B->ld : (size_t)u->nr;
+        t.keep = reads_source && panels > 1 ? strip : NULL;
+        const int from = (int)((long long)kc * n / panels);
+        t.ahead_rows = ahead ? (int)((long long)kc * (n + 1) / panels) - from : 0;
+        t.ahead = ahead ? ahead + from * B->ld : NULL;
+        t.c = job->C + i * job->ldc + jr;
+        u->tile(&t);
+        if (last && job->epilogue.finish) {
+            job->epilogue.finish(&job->epilogue, i, t.rows, jr, nc, t.c, job->ldc);
+        }
+    }
+}
+
+typedef struct rectangle {
+    int i0, i1, j0, j1;
+} rectangle;
+
+/* Loops 4 to 2: C[i0..i1, j0..j1], all of K. */
+static void multiply_rectangle(const packed_job *job, const gemm_ukernel *u, rectangle r,
+                               float *scratch)
+{
+    const int mc_step = even_step(r.i1 - r.i0, u->mc, u->mr);
+    const int kc_step = even_step(job->K, u->kc, 4);
+    float *a_packed = scratch, *strip = scratch + (size_t)mc_step * kc_step;
+
+    for (int ic = r.i0; ic < r.i1; ic += mc_step) {
+        const int mc = min_int(mc_step, r.i1 - ic);
+        const bool packs_a = should_pack_a(job, mc, r.j1 - r.j0);
+        for (int pc = 0; pc < job->K; pc += kc_step) {
+            const int kc = min_int(kc_step, job->K - pc);
+            a_block A = {job->A + ic * job->a_row + pc * job->a_step, u->mr * job->a_row,
+                         job->a_row, job->a_step};
+            if (packs_a) A = pack_a(job, u, ic, mc, pc, kc, a_packed);
+            for (int jr = r.j0; jr < r.j1; jr += u->nr) {
+                const float *ahead = strip_after(job, pc, kc, jr, u->nr, r.j0, r.j1);
+                multiply_strip(job, u, &A, ic, mc, pc, kc, jr, min_int(u->nr, r.j1 - jr), ahead,
+                               strip);
+            }
+        }
+    }
+}
+
+/* ---- loop 5: threads ---- */
+
+typedef struct grid {
+    const packed_job *job;
+    const gemm_ukernel *u;
+    int m_step, n_step, across;     /* chunk c is the rectangle (c / across, c % across) */
+} grid;
+
+static void multiply_chunk(void *arg, int chunk, void *scratch)
+{
+    const grid *g = arg;
+    const int i0 = chunk / g->across * g->m_step, j0 = chunk % g->across * g->n_step;
+    multiply_rectangle(g->job, g->u,
+                       (rectangle){i0, min_int(i0 + g->m_step, g->job->M), j0,
+                                   min_int(j0 + g->n_step, g->job->N)},
+                       scratch);
+}
+
+int packed_run(const packed_job *job, const gemm_ukernel *u, int threads)
+{
+    assert(((size_t)u->mc + u->nr) * u->kc * sizeof(float) <= GEMM_SCRATCH_BYTES);
+    grid g = {job, u, job->M, job->N, 1};
+    const double flop = 2.0 * job->M * job->N * job->K;
+    int chunks = 1;
+    if (flop < 1e6) threads = 1;
+    if (threads > 1) {
+        if (job->N >= 4 * job->M) {
+            g.n_step = even_step(job->N, ceil_div(job->N, threads), u->nr);
+            chunks = g.across = ceil_div(job->N, g.n_step);
+        } else {
+            g.m_step = even_step(job->M, ceil_div(job->M, threads), u->mr);
+            chunks = ceil_div(job->M, g.m_step);
+        }
+    }
+    return gemm_parallel(threads, chunks, multiply_chunk, &g);
+}
+
+/* ---- the row of the table ---- */
+
+const gemm_ukernel *const gemm_ukernels[] = {
+#if defined(__x86_64__)
+    &gemm_ukernel_avx512,
+#endif
+    NULL,
+};
+
+int gemm_packed(const gemm_call *call, const void *params)
+{
+    const gemm_ukernel *u = params ? params : gemm_get_settings()->isa;
+    packed_job job = {
+        .M = call->M, .N = call->N, .K = call->K,
+        .A = call->A,
+        .a_row = call->TA ? 1 : (size_t)call->lda,
+        .a_step = call->TA ? (size_t)call->lda : 1,
+        .B = {.ld = (size_t)call->ldb},
+        .C = call->C,
+        .ldc = (size_t)call->ldc,
+        .epilogue = {.alpha = call->ALPHA},
+    };
+    if (call->TB) {
+        job.B.source = call->B;
+        job.B.pack = pack_transposed;
+    } else {
+        job.B.rows = call->B;
+        job.B.pack = pack_rows;
+    }
+    return packed_run(&job, u, gemm_get_settings()->threads);
+}

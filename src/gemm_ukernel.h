@@ -1,0 +1,55 @@
+/*
+ * The contract between gemm_packed.c and the micro-kernels: one struct an instruction set.
+ *
+ * A micro-kernel multiplies a panel of A (mr rows) by a strip of B (nr columns) over kc steps and
+ * adds the mr x nr tile to C. Everything else - cache blocks, threads, transposes - is written
+ * once, in gemm_packed.c. A new instruction set is one file gemm_ukernel_<isa>.c that defines a
+ * few vector operations and includes gemm_ukernel_body.h, and one line in gemm_ukernels[].
+ */
+#ifndef GEMM_UKERNEL_H
+#define GEMM_UKERNEL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* One tile: C (rows x cols) = alpha * A (rows x kc) * B (kc x cols), plus C when `add`. */
+typedef struct gemm_tile {
+    int rows, cols, kc;         /* 1..mr, 1..nr, 1.. */
+    const float *a;             /* element (i, p) is a[i * a_row + p * a_step] */
+    size_t a_row, a_step;
+    const float *b;             /* row p starts at b + p * b_row; whole vectors are read */
+    size_t b_row;
+    float *keep;                /* not NULL: the rows of B are also stored here, nr apart */
+    const float *ahead;         /* B of a later tile: ahead_rows rows, fetched towards the cache */
+    size_t ahead_row;
+    int ahead_rows;
+    float *c;
+    size_t c_row;
+    float alpha;
+    bool add;
+} gemm_tile;
+
+typedef struct gemm_ukernel {
+    const char *name;           /* the value of GEMM_ISA */
+    int mr, nr, vl;             /* the tile, and the floats in a vector; nr is a multiple of vl */
+    int mc, kc;                 /* cache blocks, see gemm_packed.c; mc is a multiple of mr */
+    void (*tile)(const gemm_tile *);
+    /* n rows of kc contiguous floats, ld apart, to a panel of kc rows, width apart: element
+       (i, p) goes from src[i * ld + p] to dst[p * width + i]. Columns n.. of dst become 0. */
+    void (*transpose)(const float *src, size_t ld, int n, int kc, float *dst, int width);
+    /* y[j] += alpha * sum over p < K of x[p * x_step] * m[p * ld + j], j < n: a row times a
+       matrix that lies by rows. */
+    void (*row_times)(int n, int K, float alpha, const float *x, size_t x_step, const float *m,
+                      size_t ld, float *y);
+    /* alpha * sum over p < n of x[p] * y[p] */
+    float (*dot)(int n, const float *x, const float *y);
+    bool (*supported)(void);    /* by the processor and the system it runs on */
+} gemm_ukernel;
+
+/* Fastest first, NULL at the end. Holds only what this binary was compiled for. */
+extern const gemm_ukernel *const gemm_ukernels[];
+
+extern const gemm_ukernel gemm_ukernel_avx512, gemm_ukernel_avx2, gemm_ukernel_neon,
+    gemm_ukernel_generic;
+
+#endif

@@ -1,0 +1,229 @@
+/*
+ * The micro-kernel, written once. The file that includes this defines first
+ *
+ *   ISA                 the name, as a token
+ *   VL, NV, MR          floats in a vector, vectors in a row of the tile, rows of the tile
+ *   MC, KC              cache blocks
+ *   vec                 the vector type, and on it: vzero() vset1(x) vload(p) vstore(p, v)
+ *                       vload_part(p, n) vstore_part(p, n, v) (the first n floats, 0 < n < VL;
+ *                       nothing else is touched) and vfma(a, b, c) = a * b + c
+ *   vsum(v)             the sum of a vector's floats
+ *   EACH_ROWS(X)        X(1) ... X(MR)
+ *   EACH_VECS(X, r)     X(r, 1) ... X(r, NV)
+ *   isa_supported()
+ *
+ * The tile in registers, MR = 8 and NV = 3:
+ *
+ *                     B: one row of the strip, NV vectors
+ *                     [ b0 ][ b1 ][ b2 ]
+ *     A: one column   ------------------
+ *     a[0] broadcast  [acc ][acc ][acc ]
+ *     ...                    ...            MR * NV accumulators + NV of B + 1 of A
+ *     a[7] broadcast  [acc ][acc ][acc ]
+ *
+ * A step loads NV vectors and MR scalars for MR * NV FMAs, so that the FMA units and not the load
+ * ports are the limit; the accumulators are independent, so that the FMA's latency is hidden.
+ */
+#include "gemm_ukernel.h"
+
+#define INLINE static inline __attribute__((always_inline))
+#define NOINLINE __attribute__((noinline))
+#define STRING_(a) #a
+#define STRING(a) STRING_(a)
+#define JOIN_(a, b) a##b
+#define JOIN(a, b) JOIN_(a, b)
+#if defined(__clang__)
+#define UNROLL _Pragma("clang loop unroll(full)")
+#else
+#define UNROLL _Pragma("GCC unroll 16")
+#endif
+
+enum { NR = NV * VL, LINE = 64 / sizeof(float), UNROLL_K = 4 };
+
+/* Strips of Darknet's large buffers start at 16 mod 64 bytes: NR floats then touch one line more
+   than they fill, which the address of the last float covers. */
+INLINE void prefetch_row(const float *row)
+{
+    UNROLL
+    for (int j = 0; j < NR; j += LINE) __builtin_prefetch(row + j, 0, 2);
+    __builtin_prefetch(row + NR - 1, 0, 2);
+}
+
+INLINE void add_to_c(const gemm_tile *t, const int rows, const int nv, vec acc[MR][NV])
+{
+    const vec alpha = vset1(t->alpha);
+    const int tail = t->cols - (nv - 1) * VL;
+    UNROLL
+    for (int i = 0; i < rows; ++i) {
+        float *c = t->c + i * t->c_row;
+        UNROLL
+        for (int v = 0; v < nv; ++v, c += VL) {
+            if (v < nv - 1 || tail == VL) {
+                vstore(c, vfma(alpha, acc[i][v], t->add ? vload(c) : vzero()));
+            } else {
+                vstore_part(c, tail, vfma(alpha, acc[i][v], t->add ? vload_part(c, tail) : vzero()));
+            }
+        }
+    }
+}
+
+/* One step of k: acc += (column of A) * (row of B). */
+INLINE void step(const int rows, const int nv, const float *a, const float *a4, size_t a_row,
+                 const float *b, float *keep, vec acc[MR][NV])
+{
+    vec row[NV];
+    UNROLL
+    for (int v = 0; v < nv; ++v) {
+        row[v] = vload(b + v * VL);
+        if (keep) vstore(keep + v * VL, row[v]);
+    }
+    UNROLL
+    for (int i = 0; i < rows; ++i) {
+        const vec ai = vset1((i < 4 ? a : a4)[(i & 3) * a_row]);
+        UNROLL
+        for (int v = 0; v < nv; ++v) acc[i][v] = vfma(ai, row[v], acc[i][v]);
+    }
+}
+
+/* rows, nv and keeps are constants wherever this is called: one straight loop is left of each.
+   Two pointers, to rows 0 and 4 of A, reach eight rows by the processor's address modes. */
+INLINE void tile_body(const gemm_tile *t, const int rows, const int nv, const bool keeps)
+{
+    vec acc[MR][NV];
+    UNROLL
+    for (int i = 0; i < rows; ++i) {
+        UNROLL
+        for (int v = 0; v < nv; ++v) acc[i][v] = vzero();
+        UNROLL
+        for (int j = 0; j < nv * VL; j += LINE) __builtin_prefetch(t->c + i * t->c_row + j, 1, 3);
+        __builtin_prefetch(t->c + i * t->c_row + t->cols - 1, 1, 3);
+    }
+
+    const float *a = t->a, *a4 = t->a + 4 * t->a_row, *b = t->b;
+    const size_t a_row = t->a_row, a_step = t->a_step, b_row = t->b_row;
+    float *keep = keeps ? t->keep : NULL;
+    const float *ahead = t->ahead;
+    int ahead_rows = t->ahead_rows;
+    const int ahead_each = ahead_rows * UNROLL_K / t->kc + 1;
+
+    int p = 0;
+    for (; p + UNROLL_K <= t->kc; p += UNROLL_K) {
+        for (int n = 0; n < ahead_each && ahead_rows > 0; ++n, --ahead_rows) {
+            prefetch_row(ahead);
+            ahead += t->ahead_row;
+        }
+        UNROLL
+        for (int u = 0; u < UNROLL_K; ++u) {
+            step(rows, nv, a, a4, a_row, b, keep, acc);
+            a += a_step, a4 += a_step, b += b_row;
+            if (keeps) keep += NR;
+        }
+    }
+    for (; p < t->kc; ++p) {
+        step(rows, nv, a, a4, a_row, b, keep, acc);
+        a += a_step, a4 += a_step, b += b_row;
+        if (keeps) keep += NR;
+    }
+    add_to_c(t, rows, nv, acc);
+}
+
+/* One function for each count of rows and vectors, so that each has its own register allocation
+   and its own line in a profile: tile_8x3 reads B, keep_8x3 reads and packs it. */
+#define TILE(r, v)                                                                                 \
+    static NOINLINE void tile_##r##x##v(const gemm_tile *t) { tile_body(t, r, v, false); }         \
+    static NOINLINE void keep_##r##x##v(const gemm_tile *t) { tile_body(t, r, v, true); }
+#define TILES_OF_ROW(r) EACH_VECS(TILE, r)
+EACH_ROWS(TILES_OF_ROW)
+
+typedef void tile_fn(const gemm_tile *);
+#define TILE_ENTRY(r, v) {tile_##r##x##v, keep_##r##x##v},
+#define TILE_ROW(r) {EACH_VECS(TILE_ENTRY, r)},
+static tile_fn *const tiles[MR][NV][2] = {EACH_ROWS(TILE_ROW)};
+
+static void tile(const gemm_tile *t)
+{
+    tiles[t->rows - 1][(t->cols - 1) / VL][t->keep != NULL](t);
+}
+
+/* A block of 16 x 16 (or VL x VL) at a time would be faster still; rows of 16 floats keep every
+   line that is read in L1 until all of it is used. */
+static void transpose(const float *src, size_t ld, int n, int kc, float *dst, int width)
+{
+    for (int p0 = 0; p0 < kc; p0 += LINE) {
+        const int p1 = p0 + LINE < kc ? p0 + LINE : kc;
+        for (int i = 0; i < n; ++i) {
+            for (int p = p0; p < p1; ++p) dst[(size_t)p * width + i] = src[i * ld + p];
+        }
+        for (int p = p0; p < p1; ++p) {
+            for (int i = n; i < width; ++i) dst[(size_t)p * width + i] = 0.0f;
+        }
+    }
+}
+
+/* Eight vectors of y stay in registers while a column of m is walked down. */
+static void row_times(int n, int K, float alpha, const float *x, size_t x_step, const float *m,
+                      size_t ld, float *y)
+{
+    enum { WIDE = 8 };
+    const vec al = vset1(alpha);
+    int j = 0;
+    for (; j + WIDE * VL <= n; j += WIDE * VL) {
+        vec acc[WIDE];
+        UNROLL
+        for (int v = 0; v < WIDE; ++v) acc[v] = vzero();
+        for (int p = 0; p < K; ++p) {
+            const vec xp = vset1(x[p * x_step]);
+            UNROLL
+            for (int v = 0; v < WIDE; ++v) {
+                acc[v] = vfma(xp, vload(m + p * ld + j + v * VL), acc[v]);
+            }
+        }
+        UNROLL
+        for (int v = 0; v < WIDE; ++v) {
+            vstore(y + j + v * VL, vfma(al, acc[v], vload(y + j + v * VL)));
+        }
+    }
+    for (; j + VL <= n; j += VL) {
+        vec acc = vzero();
+        for (int p = 0; p < K; ++p) acc = vfma(vset1(x[p * x_step]), vload(m + p * ld + j), acc);
+        vstore(y + j, vfma(al, acc, vload(y + j)));
+    }
+    if (j < n) {
+        vec acc = vzero();
+        for (int p = 0; p < K; ++p) {
+            acc = vfma(vset1(x[p * x_step]), vload_part(m + p * ld + j, n - j), acc);
+        }
+        vstore_part(y + j, n - j, vfma(al, acc, vload_part(y + j, n - j)));
+    }
+}
+
+static float dot(int n, const float *x, const float *y)
+{
+    enum { WIDE = 4 };
+    vec acc[WIDE];
+    UNROLL
+    for (int v = 0; v < WIDE; ++v) acc[v] = vzero();
+    int p = 0;
+    for (; p + WIDE * VL <= n; p += WIDE * VL) {
+        UNROLL
+        for (int v = 0; v < WIDE; ++v) {
+            acc[v] = vfma(vload(x + p + v * VL), vload(y + p + v * VL), acc[v]);
+        }
+    }
+    for (; p + VL <= n; p += VL) acc[0] = vfma(vload(x + p), vload(y + p), acc[0]);
+    float sum = 0.0f;
+    for (; p < n; ++p) sum += x[p] * y[p];
+    UNROLL
+    for (int v = 0; v < WIDE; ++v) sum += vsum(acc[v]);
+    return sum;
+}
+
+const gemm_ukernel JOIN(gemm_ukernel_, ISA) = {
+    .name = STRING(ISA),
+    .mr = MR, .nr = NR, .vl = VL, .mc = MC, .kc = KC,
+    .tile = tile,
+    .transpose = transpose,
+    .row_times = row_times,
+    .dot = dot,
+    .supported = isa_supported,
+};
