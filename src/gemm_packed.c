@@ -104,7 +104,7 @@ static a_block pack_a(const packed_job *job, const gemm_ukernel *u, int ic, int 
 static bool should_pack_a(const packed_job *job, int mc, int nc)
 {
     if (job->a_row == 1 && job->a_step != 1) return nc > 96 && mc > 8;
-    return nc >= 512 && mc >= 128;
+    return 0&&nc >= 512 && mc >= 128;
 }
 
 /* ---- the loops ---- */
@@ -131,7 +131,7 @@ static void multiply_strip(const packed_job *job, const gemm_ukernel *u, const a
     gemm_tile t = {
         .cols = nc, .kc = kc,
         .a_row = A->row, .a_step = A->step,
-        .ahead_row = B->ld,
+        .ahead_row = B->ld, .ahead_every = panels,
         .c_row = job->ldc,
         .alpha = job->epilogue.alpha,
         .add = !(job->epilogue.overwrite && pc == 0),
@@ -144,9 +144,7 @@ static void multiply_strip(const packed_job *job, const gemm_ukernel *u, const a
         t.b = reads_source ? B->rows + pc * B->ld + jr : strip;
         t.b_row = reads_source ? B->ld : (size_t)u->nr;
         t.keep = reads_source && panels > 1 ? strip : NULL;
-        const int from = (int)((long long)kc * n / panels);
-        t.ahead_rows = ahead ? (int)((long long)kc * (n + 1) / panels) - from : 0;
-        t.ahead = ahead ? ahead + from * B->ld : NULL;
+        if (ahead) t.ahead = ahead + (size_t)kc * n / panels * B->ld;
         t.c = job->C + i * job->ldc + jr;
         u->tile(&t);
         if (last && job->epilogue.finish) {

@@ -20,9 +20,9 @@ typedef struct gemm_tile {
     const float *b;             /* row p starts at b + p * b_row; whole vectors are read */
     size_t b_row;
     float *keep;                /* not NULL: the rows of B are also stored here, nr apart */
-    const float *ahead;         /* B of a later tile: ahead_rows rows, fetched towards the cache */
-    size_t ahead_row;
-    int ahead_rows;
+    const float *ahead;         /* not NULL: rows of B that a later tile reads, fetched to L2 */
+    size_t ahead_row;           /* from one row to the next */
+    int ahead_every;            /* steps from one fetch to the next */
     float *c;
     size_t c_row;
     float alpha;

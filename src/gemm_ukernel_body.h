@@ -38,7 +38,7 @@
 #define UNROLL _Pragma("GCC unroll 16")
 #endif
 
-enum { NR = NV * VL, LINE = 64 / sizeof(float), UNROLL_K = 4 };
+enum { NR = NV * VL, LINE = 64 / sizeof(float) };
 
 /* Strips of Darknet's large buffers start at 16 mod 64 bytes: NR floats then touch one line more
    than they fill, which the address of the last float covers. */
@@ -103,23 +103,14 @@ INLINE void tile_body(const gemm_tile *t, const int rows, const int nv, const bo
     const size_t a_row = t->a_row, a_step = t->a_step, b_row = t->b_row;
     float *keep = keeps ? t->keep : NULL;
     const float *ahead = t->ahead;
-    int ahead_rows = t->ahead_rows;
-    const int ahead_each = ahead_rows * UNROLL_K / t->kc + 1;
+    int fetch_at = ahead ? 0 : t->kc;
 
-    int p = 0;
-    for (; p + UNROLL_K <= t->kc; p += UNROLL_K) {
-        for (int n = 0; n < ahead_each && ahead_rows > 0; ++n, --ahead_rows) {
+    for (int p = 0; p < t->kc; ++p) {
+        if (p == fetch_at) {
             prefetch_row(ahead);
             ahead += t->ahead_row;
+            fetch_at += t->ahead_every;
         }
-        UNROLL
-        for (int u = 0; u < UNROLL_K; ++u) {
-            step(rows, nv, a, a4, a_row, b, keep, acc);
-            a += a_step, a4 += a_step, b += b_row;
-            if (keeps) keep += NR;
-        }
-    }
-    for (; p < t->kc; ++p) {
         step(rows, nv, a, a4, a_row, b, keep, acc);
         a += a_step, a4 += a_step, b += b_row;
         if (keeps) keep += NR;
