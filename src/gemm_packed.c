@@ -54,19 +54,10 @@ static int even_step(int n, int most, int unit)
 
 /* ---- packing ---- */
 
-/* Element (p, i) goes from src[p * ld + i] to dst[p * width + i]; columns n .. width become 0. */
-static void copy_panel(const float *src, size_t ld, int n, int kc, float *dst, int width)
-{
-    for (int p = 0; p < kc; ++p, src += ld, dst += width) {
-        memcpy(dst, src, n * sizeof *dst);
-        memset(dst + n, 0, (width - n) * sizeof *dst);
-    }
-}
-
 static void pack_rows(const packed_b *b, const gemm_ukernel *u, int p0, int kc, int j0, int nc,
                       float *strip)
 {
-    copy_panel(b->rows + p0 * b->ld + j0, b->ld, nc, kc, strip, u->nr);
+    u->copy(b->rows + p0 * b->ld + j0, b->ld, nc, kc, strip, u->nr);
 }
 
 /* B is stored transposed, N x K: source is the matrix, ld its leading dimension. */
@@ -91,7 +82,7 @@ static a_block pack_a(const packed_job *job, const gemm_ukernel *u, int ic, int 
     for (int ir = 0; ir < mc; ir += u->mr) {
         const int rows = min_int(u->mr, mc - ir);
         if (job->a_row == 1) {
-            copy_panel(a + ir, job->a_step, rows, kc, dst + ir * kc, u->mr);
+            u->copy(a + ir, job->a_step, rows, kc, dst + ir * kc, u->mr);
         } else {
             u->transpose(a + ir * job->a_row, job->a_row, rows, kc, dst + ir * kc, u->mr);
         }
@@ -104,7 +95,7 @@ static a_block pack_a(const packed_job *job, const gemm_ukernel *u, int ic, int 
 static bool should_pack_a(const packed_job *job, int mc, int nc)
 {
     if (job->a_row == 1 && job->a_step != 1) return nc > 96 && mc > 8;
-    return 0&&nc >= 512 && mc >= 128;
+    return nc >= 512 && mc >= 128;
 }
 
 /* ---- the loops ---- */

@@ -34,8 +34,11 @@ typedef struct gemm_ukernel {
     int mr, nr, vl;             /* the tile, and the floats in a vector; nr is a multiple of vl */
     int mc, kc;                 /* cache blocks, see gemm_packed.c; mc is a multiple of mr */
     void (*tile)(const gemm_tile *);
-    /* n rows of kc contiguous floats, ld apart, to a panel of kc rows, width apart: element
-       (i, p) goes from src[i * ld + p] to dst[p * width + i]. Columns n.. of dst become 0. */
+    /*
+     * Pack a panel: kc rows, width apart, of n elements each and zeroes behind them. Element
+     * (p, i) comes from src[p * ld + i] for copy, from src[i * ld + p] for transpose.
+     */
+    void (*copy)(const float *src, size_t ld, int n, int kc, float *dst, int width);
     void (*transpose)(const float *src, size_t ld, int n, int kc, float *dst, int width);
     /* y[j] += alpha * sum over p < K of x[p * x_step] * m[p * ld + j], j < n: a row times a
        matrix that lies by rows. */

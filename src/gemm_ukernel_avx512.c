@@ -6,7 +6,8 @@
  * 8 * 384 * 4 = 12 KiB, in L1; the strip of B is 48 * 384 * 4 = 72 KiB and streams from L2 at 16
  * bytes a cycle; the block of A is 256 * 384 * 4 = 384 KiB, in L2.
  */
-#include <immintrin.h>
+#include "gemm_transpose8_avx.h"
+
 #include <stdbool.h>
 
 #define ISA avx512

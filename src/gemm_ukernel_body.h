@@ -8,6 +8,7 @@
  *                       vload_part(p, n) vstore_part(p, n, v) (the first n floats, 0 < n < VL;
  *                       nothing else is touched) and vfma(a, b, c) = a * b + c
  *   vsum(v)             the sum of a vector's floats
+ *   BLOCK, transpose_block(src, ld, dst, width)    see gemm_transpose8_avx.h
  *   EACH_ROWS(X)        X(1) ... X(MR)
  *   EACH_VECS(X, r)     X(r, 1) ... X(r, NV)
  *   isa_supported()
@@ -136,18 +137,40 @@ static void tile(const gemm_tile *t)
     tiles[t->rows - 1][(t->cols - 1) / VL][t->keep != NULL](t);
 }
 
-/* A block of 16 x 16 (or VL x VL) at a time would be faster still; rows of 16 floats keep every
-   line that is read in L1 until all of it is used. */
+/* Zeroes columns n .. width of a panel. */
+static void clear_right(int n, int kc, float *dst, int width)
+{
+    for (int p = 0; p < kc; ++p, dst += width) {
+        for (int i = n; i < width; ++i) dst[i] = 0.0f;
+    }
+}
+
 static void transpose(const float *src, size_t ld, int n, int kc, float *dst, int width)
 {
-    for (int p0 = 0; p0 < kc; p0 += LINE) {
-        const int p1 = p0 + LINE < kc ? p0 + LINE : kc;
-        for (int i = 0; i < n; ++i) {
-            for (int p = p0; p < p1; ++p) dst[(size_t)p * width + i] = src[i * ld + p];
+    if (n < width) clear_right(n, kc, dst, width);
+    if (n < BLOCK || kc < BLOCK) {
+        for (int p = 0; p < kc; ++p) {
+            for (int i = 0; i < n; ++i) dst[p * width + i] = src[i * ld + p];
         }
-        for (int p = p0; p < p1; ++p) {
-            for (int i = n; i < width; ++i) dst[(size_t)p * width + i] = 0.0f;
+        return;
+    }
+    /* The last block of a row or column of blocks overlaps the one before it. */
+    for (int p = 0; p < kc; p += BLOCK) {
+        if (p > kc - BLOCK) p = kc - BLOCK;
+        for (int i = 0; i < n; i += BLOCK) {
+            if (i > n - BLOCK) i = n - BLOCK;
+            transpose_block(src + i * ld + p, ld, dst + p * width + i, width);
         }
+    }
+}
+
+static void copy(const float *src, size_t ld, int n, int kc, float *dst, int width)
+{
+    const int whole = n / VL * VL;
+    if (n < width) clear_right(n, kc, dst, width);
+    for (int p = 0; p < kc; ++p, src += ld, dst += width) {
+        for (int i = 0; i < whole; i += VL) vstore(dst + i, vload(src + i));
+        if (whole < n) vstore_part(dst + whole, n - whole, vload_part(src + whole, n - whole));
     }
 }
 
@@ -214,6 +237,7 @@ const gemm_ukernel JOIN(gemm_ukernel_, ISA) = {
     .mr = MR, .nr = NR, .vl = VL, .mc = MC, .kc = KC,
     .tile = tile,
     .transpose = transpose,
+    .copy = copy,
     .row_times = row_times,
     .dot = dot,
     .supported = isa_supported,
