@@ -119,6 +119,12 @@ $(BUILD)/gemm.o: $(patsubst src/%.c,$(BUILD)/src/%.o,$(wildcard src/*.c))
 $(BUILD)/src/gemm_opt.o: MESSAGE = @echo 'Compiling the variants of the articles (some 20 s)'
 $(BUILD)/src/gemm_opt.o: BASE_OPTS += $(STUDY_OPTS)
 
+# The instruction set of each micro-kernel is its own file's business: the choice is made at run time.
+ifneq ($(filter x86_64-%, $(shell $(CC) -dumpmachine)),)
+$(BUILD)/src/gemm_ukernel_avx512.o: CFLAGS += -mavx512f -mfma
+$(BUILD)/src/gemm_ukernel_avx2.o: CFLAGS += -mavx2 -mfma
+endif
+
 $(BUILD)/%.o: %.c $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(MESSAGE)

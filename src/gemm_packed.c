@@ -191,23 +191,76 @@ static void multiply_chunk(void *arg, int chunk, void *scratch)
                        scratch);
 }
 
+/* A call smaller than this is done before a worker could help. */
+static int worthwhile_threads(int M, int N, int K, int threads)
+{
+    return (double)M * N * K < 500e3 ? 1 : threads;
+}
+
+/* Wide C is cut by columns, else by rows: a thread's rectangle reads its own part of B, or of A,
+   and shares the other, the smaller one. */
 int packed_run(const packed_job *job, const gemm_ukernel *u, int threads)
 {
     assert(((size_t)u->mc + u->nr) * u->kc * sizeof(float) <= GEMM_SCRATCH_BYTES);
+    threads = worthwhile_threads(job->M, job->N, job->K, threads);
     grid g = {job, u, job->M, job->N, 1};
-    const double flop = 2.0 * job->M * job->N * job->K;
-    int chunks = 1;
-    if (flop < 1e6) threads = 1;
-    if (threads > 1) {
-        if (job->N >= 4 * job->M) {
-            g.n_step = even_step(job->N, ceil_div(job->N, threads), u->nr);
-            chunks = g.across = ceil_div(job->N, g.n_step);
-        } else {
-            g.m_step = even_step(job->M, ceil_div(job->M, threads), u->mr);
-            chunks = ceil_div(job->M, g.m_step);
-        }
+    if (job->N / 4 >= job->M) {
+        g.n_step = even_step(job->N, ceil_div(job->N, threads), u->nr);
+        g.across = ceil_div(job->N, g.n_step);
+    } else {
+        g.m_step = even_step(job->M, ceil_div(job->M, threads), u->mr);
     }
-    return gemm_parallel(threads, chunks, multiply_chunk, &g);
+    return gemm_parallel(threads, ceil_div(job->M, g.m_step) * g.across, multiply_chunk, &g);
+}
+
+/* ---- M = 1 or N = 1: a vector times a matrix, each element of which is used once ---- */
+
+/* y[j] += alpha * sum over p of x[p] * m(p, j): m by rows of n (`across`) or by rows of K. */
+typedef struct thin {
+    const gemm_ukernel *u;
+    int n, K;
+    float alpha;
+    const float *x, *m;
+    size_t x_step, ld;
+    bool across;
+    float *y;
+    size_t y_step;
+    int n_step;                 /* chunk c is columns c * n_step and up */
+} thin;
+
+static void multiply_thin(void *arg, int chunk, void *scratch)
+{
+    (void)scratch;
+    const thin *t = arg;
+    const int j0 = chunk * t->n_step, j1 = min_int(j0 + t->n_step, t->n);
+    if (t->across) {
+        t->u->row_times(j1 - j0, t->K, t->alpha, t->x, t->x_step, t->m + j0, t->ld, t->y + j0);
+        return;
+    }
+    for (int j = j0; j < j1; ++j) {
+        t->y[j * t->y_step] += t->alpha * t->u->dot(t->K, t->x, t->m + j * t->ld);
+    }
+}
+
+/* C as a row, or as a column. The steps of A and B are those of k. */
+static thin make_thin(const gemm_call *c, const gemm_ukernel *u)
+{
+    const size_t a_step = c->TA ? c->lda : 1, b_step = c->TB ? 1 : c->ldb;
+    thin t = {.u = u, .K = c->K, .alpha = c->ALPHA};
+    if (c->M == 1) {
+        t.n = c->N, t.x = c->A, t.x_step = a_step, t.m = c->B, t.ld = c->ldb;
+        t.across = !c->TB, t.y = c->C, t.y_step = 1;
+    } else {
+        t.n = c->M, t.x = c->B, t.x_step = b_step, t.m = c->A, t.ld = c->lda;
+        t.across = c->TA, t.y = c->C, t.y_step = c->ldc;
+    }
+    return t;
+}
+
+/* Vectors that the kernels cannot step through: the tiles can. */
+static bool is_thin(const thin *t)
+{
+    return t->across ? t->y_step == 1 : t->x_step == 1;
 }
 
 /* ---- the row of the table ---- */
@@ -215,29 +268,55 @@ int packed_run(const packed_job *job, const gemm_ukernel *u, int threads)
 const gemm_ukernel *const gemm_ukernels[] = {
 #if defined(__x86_64__)
     &gemm_ukernel_avx512,
+    &gemm_ukernel_avx2,
+#elif defined(__aarch64__)
+    &gemm_ukernel_neon,
 #endif
+    &gemm_ukernel_generic,
     NULL,
 };
 
-int gemm_packed(const gemm_call *call, const void *params)
+const gemm_ukernel *gemm_ukernel_find(const char *name)
 {
-    const gemm_ukernel *u = params ? params : gemm_get_settings()->isa;
+    for (const gemm_ukernel *const *u = gemm_ukernels; *u; ++u) {
+        if ((!name || !strcmp(name, (*u)->name)) && (*u)->supported()) return *u;
+    }
+    return NULL;
+}
+
+static packed_job make_job(const gemm_call *c)
+{
     packed_job job = {
-        .M = call->M, .N = call->N, .K = call->K,
-        .A = call->A,
-        .a_row = call->TA ? 1 : (size_t)call->lda,
-        .a_step = call->TA ? (size_t)call->lda : 1,
-        .B = {.ld = (size_t)call->ldb},
-        .C = call->C,
-        .ldc = (size_t)call->ldc,
-        .epilogue = {.alpha = call->ALPHA},
+        .M = c->M, .N = c->N, .K = c->K,
+        .A = c->A,
+        .a_row = c->TA ? 1 : c->lda,
+        .a_step = c->TA ? c->lda : 1,
+        .B = {.ld = c->ldb},
+        .C = c->C,
+        .ldc = c->ldc,
+        .epilogue = {.alpha = c->ALPHA},
     };
-    if (call->TB) {
-        job.B.source = call->B;
+    if (c->TB) {
+        job.B.source = c->B;
         job.B.pack = pack_transposed;
     } else {
-        job.B.rows = call->B;
+        job.B.rows = c->B;
         job.B.pack = pack_rows;
     }
-    return packed_run(&job, u, gemm_get_settings()->threads);
+    return job;
+}
+
+int gemm_packed(const gemm_call *c, const void *params)
+{
+    const gemm_ukernel *u = params ? params : gemm_get_settings()->isa;
+    const int threads = worthwhile_threads(c->M, c->N, c->K, gemm_get_settings()->threads);
+    if (c->M == 1 || c->N == 1) {
+        thin t = make_thin(c, u);
+        if (is_thin(&t)) {
+            t.n_step = even_step(t.n, ceil_div(t.n, threads), u->vl);
+            return gemm_parallel(threads, ceil_div(t.n, t.n_step), multiply_thin, &t);
+        }
+    }
+    const packed_job job = make_job(c);
+    return packed_run(&job, u, threads);
 }

@@ -53,8 +53,8 @@ int packed_run(const packed_job *, const gemm_ukernel *, int threads);
 /* The row `packed`. params: a gemm_ukernel to use, or NULL for the one of GEMM_ISA. */
 int gemm_packed(const gemm_call *, const void *params);
 
-/* The micro-kernel called `name`, or with NULL the fastest that this processor runs. NULL when
-   there is none of that name here; then *why says which value is wrong and what is allowed. */
-const gemm_ukernel *gemm_isa_find(const char *name, const char **why);
+/* The micro-kernel called `name`, with NULL the fastest, of those that this processor runs; or
+   NULL when there is none of that name. */
+const gemm_ukernel *gemm_ukernel_find(const char *name);
 
 #endif

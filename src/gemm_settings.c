@@ -4,10 +4,11 @@
  */
 #include "gemm_dispatch.h"
 #include "gemm_driver.h"
+#include "gemm_packed.h"
+#include "gemm_threads.h"
 
 #include <errno.h>
 #include <pthread.h>
-#include <sched.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -76,14 +77,6 @@ static const gemm_variant *read_impl(void)
     return v;
 }
 
-static int cores_allowed(void)
-{
-    cpu_set_t set;
-    if (sched_getaffinity(0, sizeof set, &set)) return 1;
-    const int cores = CPU_COUNT(&set);
-    return cores < MAX_THREADS ? cores : MAX_THREADS;
-}
-
 /* A whole number from 1 to MAX_THREADS with nothing behind it but `end`, else 0. */
 static int parse_threads(const char *text, const char *end)
 {
@@ -105,7 +98,21 @@ static int read_threads(void)
     /* OpenMP's variable may be a list, a number a nesting level; a bad one is OpenMP's to judge. */
     const char *openmp = getenv("OMP_NUM_THREADS");
     const int n = openmp ? parse_threads(openmp, ",") : 0;
-    return n ? n : cores_allowed();
+    if (n) return n;
+    const int cores = gemm_allowed_cores();
+    return cores < MAX_THREADS ? cores : MAX_THREADS;
+}
+
+static const gemm_ukernel *read_isa(void)
+{
+    const char *name = getenv("GEMM_ISA");
+    const gemm_ukernel *isa = gemm_ukernel_find(name);
+    if (isa) return isa;
+    fprintf(stderr, "gemm: the values that GEMM_ISA may have here:");
+    for (const gemm_ukernel *const *u = gemm_ukernels; *u; ++u)
+        if ((*u)->supported()) fprintf(stderr, " %s", (*u)->name);
+    fputc('\n', stderr);
+    gemm_die("GEMM_ISA='%s' is no instruction set that this processor and build have", name);
 }
 
 static bool read_switch(const char *variable)
@@ -119,6 +126,7 @@ static bool read_switch(const char *variable)
 static void read_environment(void)
 {
     settings.threads = read_threads();
+    settings.isa = read_isa();
     settings.check = read_switch("GEMM_CHECK");
     settings.impl = read_impl();
     settings.trace = getenv("GEMM_TRACE");

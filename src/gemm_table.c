@@ -3,6 +3,7 @@
  */
 #include "gemm_dispatch.h"
 #include "gemm_opt.h"
+#include "gemm_packed.h"
 #include "gemm_ref.h"
 
 #include <string.h>
@@ -47,7 +48,8 @@ const gemm_variant gemm_variants[] = {
     ROW(transpose, SERIAL, "B transposed once, then rows of A by rows of Bt"),
     GEMM_TILE_SIDES(TILE_ROW)
     GEMM_TILE_SIDES(VTILE_ROW)
-    {.name = "auto", .run = run_auto, .params = "tile_64", .origin = "this project",
+    ROW(packed, "Goto, BLIS", "packed panels, SIMD micro-kernels (GEMM_ISA), threads"),
+    {.name = "auto", .run = run_auto, .params = "packed", .origin = "this project",
      .summary = "the fastest row for the shape on this machine"},
     REF_ROW(openblas, "OpenBLAS"),
     REF_ROW(blis, "BLIS"),

@@ -14,7 +14,6 @@
  * milliseconds. So each worker is bound to an allowed core other than the caller's, and when the
  * system has moved the caller, the worker of its new core is moved to its old one.
  */
-#define _GNU_SOURCE
 #include "gemm_threads.h"
 
 #include <pthread.h>
@@ -26,7 +25,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { MAX_WORKERS = 255, SPIN_NS = 1000000, SHUT = 1 << 30 };
+enum { MAX_WORKERS = 1023, SPIN_NS = 1000000, SHUT = 1 << 30 };
 
 typedef struct worker {
     pthread_t thread;

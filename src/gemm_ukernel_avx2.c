@@ -1,0 +1,51 @@
+/*
+ * AVX2 and FMA: 6 x 16.
+ *
+ * 12 accumulators + 2 of B + 1 of A = 15 of 16 ymm; 8 loads for 12 FMAs.
+ * KC = 256: a panel of A is 6 * 256 * 4 = 6 KiB and a strip of B 16 * 256 * 4 = 16 KiB, together in
+ * an L1 of 32 KiB. MC = 192: the block of A is 192 * 256 * 4 = 192 KiB, in an L2 of 256 KiB.
+ */
+#if defined(__x86_64__)
+#include "gemm_transpose8_avx.h"
+
+#include <stdbool.h>
+
+#define ISA avx2
+#define VL 8
+#define NV 2
+#define MR 6
+#define MC 192
+#define KC 256
+#define EACH_ROWS(X) X(1) X(2) X(3) X(4) X(5) X(6)
+#define EACH_VECS(X, r) X(r, 1) X(r, 2)
+
+typedef __m256 vec;
+#define vzero() _mm256_setzero_ps()
+#define vset1(x) _mm256_set1_ps(x)
+#define vload(p) _mm256_loadu_ps(p)
+#define vstore(p, v) _mm256_storeu_ps(p, v)
+#define vload_part(p, n) _mm256_maskload_ps(p, first(n))
+#define vstore_part(p, n, v) _mm256_maskstore_ps(p, first(n), v)
+#define vfma(a, b, c) _mm256_fmadd_ps(a, b, c)
+
+/* The mask of the first n floats. */
+static inline __m256i first(int n)
+{
+    static const int mask[2 * VL] = {-1, -1, -1, -1, -1, -1, -1, -1};
+    return _mm256_loadu_si256((const __m256i *)(mask + VL - n));
+}
+
+static inline float vsum(vec v)
+{
+    __m128 s = _mm_add_ps(_mm256_castps256_ps128(v), _mm256_extractf128_ps(v, 1));
+    s = _mm_add_ps(s, _mm_movehl_ps(s, s));
+    return _mm_cvtss_f32(_mm_add_ss(s, _mm_movehdup_ps(s)));
+}
+
+static bool isa_supported(void)
+{
+    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+}
+
+#include "gemm_ukernel_body.h"
+#endif

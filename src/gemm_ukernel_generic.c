@@ -1,0 +1,56 @@
+/*
+ * Any processor, by the vector extensions of gcc and clang: 4 x 8, vectors of four floats.
+ *
+ * 8 accumulators + 2 of B + 1 of A + 1 for a product = 12 of the 16 registers of SSE2, the smallest
+ * set that matters. KC = 256: a panel of A is 4 KiB, a strip of B 8 KiB, in any L1. MC = 128: the
+ * block of A is 128 KiB.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <string.h>
+
+#define ISA generic
+#define VL 4
+#define NV 2
+#define MR 4
+#define MC 128
+#define KC 256
+#define EACH_ROWS(X) X(1) X(2) X(3) X(4)
+#define EACH_VECS(X, r) X(r, 1) X(r, 2)
+
+typedef float vec __attribute__((vector_size(VL * sizeof(float))));
+#define vzero() ((vec){0})
+#define vset1(x) ((vec){x, x, x, x})
+#define vload(p) vload_part(p, VL)
+#define vstore(p, v) vstore_part(p, VL, v)
+#define vfma(a, b, c) ((a) * (b) + (c))
+#define vsum(v) ((v)[0] + (v)[1] + (v)[2] + (v)[3])
+
+/* With n = VL the memcpy is one unaligned load or store. */
+static inline __attribute__((always_inline)) vec vload_part(const float *p, int n)
+{
+    vec v = {0};
+    memcpy(&v, p, n * sizeof *p);
+    return v;
+}
+
+static inline __attribute__((always_inline)) void vstore_part(float *p, int n, vec v)
+{
+    memcpy(p, &v, n * sizeof *p);
+}
+
+enum { BLOCK = 4 };
+
+static inline void transpose_block(const float *src, size_t ld, float *dst, int width)
+{
+    for (int p = 0; p < BLOCK; ++p) {
+        for (int i = 0; i < BLOCK; ++i) dst[p * width + i] = src[i * ld + p];
+    }
+}
+
+static bool isa_supported(void)
+{
+    return true;
+}
+
+#include "gemm_ukernel_body.h"
