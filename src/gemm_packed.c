@@ -74,28 +74,37 @@ typedef struct a_block {
     size_t panel, row, step;
 } a_block;
 
-/* Panels of mr rows, element (i, p) of a panel at [p * mr + i]. */
+/*
+ * Panels of mr rows, element (i, p) of a panel at [p * mr + i]. By columns (a_row = 1) a few of
+ * them are copied to all panels before the next few: each column is on another page.
+ */
 static a_block pack_a(const packed_job *job, const gemm_ukernel *u, int ic, int mc, int pc, int kc,
                       float *dst)
 {
-    const float *a = job->A + ic * job->a_row + pc * job->a_step;
-    for (int ir = 0; ir < mc; ir += u->mr) {
-        const int rows = min_int(u->mr, mc - ir);
-        if (job->a_row == 1) {
-            u->copy(a + ir, job->a_step, rows, kc, dst + ir * kc, u->mr);
-        } else {
-            u->transpose(a + ir * job->a_row, job->a_row, rows, kc, dst + ir * kc, u->mr);
+    enum { COLUMNS = 16 };
+    const bool by_columns = job->a_row == 1;
+    const int step = by_columns ? COLUMNS : kc;
+    for (int p = 0; p < kc; p += step) {
+        const float *a = job->A + ic * job->a_row + (pc + p) * job->a_step;
+        for (int ir = 0; ir < mc; ir += u->mr) {
+            (by_columns ? u->copy : u->transpose)(
+                a + ir * job->a_row, by_columns ? job->a_step : job->a_row,
+                min_int(u->mr, mc - ir), min_int(step, kc - p), dst + ir * kc + p * u->mr, u->mr);
         }
     }
     return (a_block){dst, (size_t)u->mr * kc, 1, u->mr};
 }
 
-/* Packing costs about as much as a strip or two; by rows A is read in place unless many strips
-   share it. By columns each step of k is on another page, so it is packed when there is any reuse. */
-static bool should_pack_a(const packed_job *job, int mc, int nc)
+/*
+ * Packing A costs about as much as a strip of B or two. By columns each step of k is on another
+ * page, and packing pays when a few strips share it. By rows it is read in place, unless its rows
+ * lie a multiple of half a page apart: then the lines of a panel compete for a few sets of L1.
+ */
+static bool should_pack_a(const packed_job *job, const gemm_ukernel *u, int mc, int nc)
 {
-    if (job->a_row == 1 && job->a_step != 1) return nc > 96 && mc > 8;
-    return nc >= 512 && mc >= 128;
+    const int strips = ceil_div(nc, u->nr);
+    if (job->a_step != 1) return strips >= 2 && mc > u->mr;
+    return strips >= 8 && job->a_row % 512 == 0;
 }
 
 /* ---- the loops ---- */
@@ -158,7 +167,7 @@ static void multiply_rectangle(const packed_job *job, const gemm_ukernel *u, rec
 
     for (int ic = r.i0; ic < r.i1; ic += mc_step) {
         const int mc = min_int(mc_step, r.i1 - ic);
-        const bool packs_a = should_pack_a(job, mc, r.j1 - r.j0);
+        const bool packs_a = should_pack_a(job, u, mc, r.j1 - r.j0);
         for (int pc = 0; pc < job->K; pc += kc_step) {
             const int kc = min_int(kc_step, job->K - pc);
             a_block A = {job->A + ic * job->a_row + pc * job->a_step, u->mr * job->a_row,

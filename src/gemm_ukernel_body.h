@@ -145,6 +145,25 @@ static void clear_right(int n, int kc, float *dst, int width)
     }
 }
 
+/* The blocks of n rows and SPAN columns. The last block of either way overlaps the one before it.
+   What is fetched, the rows behind these n, is most likely what is transposed next. */
+enum { SPAN = 64 };
+static void transpose_span(const float *src, size_t ld, int n, int kc, float *dst, int width)
+{
+    for (int i = 0; i < n; i += BLOCK) {
+        if (i > n - BLOCK) i = n - BLOCK;
+        const float *rows = src + i * ld;
+        for (int p = 0; p < kc; p += BLOCK) {
+            if (p > kc - BLOCK) p = kc - BLOCK;
+            for (int r = p / BLOCK % 2; r < BLOCK; r += 2) {
+                __builtin_prefetch(rows + (n + r) * ld + p, 0, 2);
+            }
+            transpose_block(rows + p, ld, dst + p * width + i, width);
+        }
+    }
+}
+
+/* SPAN rows of a strip stay in L1 while blocks are written side by side into them. */
 static void transpose(const float *src, size_t ld, int n, int kc, float *dst, int width)
 {
     if (n < width) clear_right(n, kc, dst, width);
@@ -154,21 +173,20 @@ static void transpose(const float *src, size_t ld, int n, int kc, float *dst, in
         }
         return;
     }
-    /* The last block of a row or column of blocks overlaps the one before it. */
-    for (int p = 0; p < kc; p += BLOCK) {
+    for (int p = 0; p < kc; p += SPAN) {
         if (p > kc - BLOCK) p = kc - BLOCK;
-        for (int i = 0; i < n; i += BLOCK) {
-            if (i > n - BLOCK) i = n - BLOCK;
-            transpose_block(src + i * ld + p, ld, dst + p * width + i, width);
-        }
+        const int span = kc - p < SPAN ? kc - p : SPAN;
+        transpose_span(src + p, ld, n, span, dst + p * width, width);
     }
 }
 
+/* Fetches the rows behind these kc, as transpose does. */
 static void copy(const float *src, size_t ld, int n, int kc, float *dst, int width)
 {
     const int whole = n / VL * VL;
     if (n < width) clear_right(n, kc, dst, width);
     for (int p = 0; p < kc; ++p, src += ld, dst += width) {
+        __builtin_prefetch(src + kc * ld, 0, 2);
         for (int i = 0; i < whole; i += VL) vstore(dst + i, vload(src + i));
         if (whole < n) vstore_part(dst + whole, n - whole, vload_part(src + whole, n - whole));
     }

@@ -1,0 +1,414 @@
+/*
+ * What is particular to the row `packed`: each instruction set of this processor, thread counts 1
+ * to 8, every alignment, guard pages on both sides; callers at once, fork, memory; and its two
+ * seams, with a source of B and an epilogue of the test's own.
+ *
+ *   test_packed [--seed S] [--cases N] [--case I] [--isa NAME]
+ *
+ * A case depends on the seed and its number alone; a failure prints the command that repeats it.
+ */
+#include "gemm_check.h"
+#include "gemm_packed.h"
+#include "operands.h"
+#include "report.h"
+
+#include <malloc.h>
+#include <math.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { OFFSETS = 16, MOST_THREADS = 8 };
+
+typedef struct options {
+    uint64_t seed;
+    int cases, only_case;       /* only_case -1: all */
+    const char *isa;            /* NULL: all */
+} options;
+
+typedef struct problem {
+    gemm_call call;
+    int threads;
+    guarded A, B, C;
+} problem;
+
+/* ---- random problems ---- */
+
+/* Thin, around the tile's side, around a block's edge, a prime or so, Darknet's 169. */
+static int pick_size(rng *r, int tile, int block)
+{
+    switch (rng_below(r, 6)) {
+    case 0: return 1 + rng_below(r, 3);
+    case 1: return tile - 1 + rng_below(r, 3);
+    case 2: return tile * (1 + rng_below(r, 3)) + rng_below(r, 3);
+    case 3: return 1 + rng_below(r, 2 * tile);
+    case 4: return rng_below(r, 4) ? 31 + rng_below(r, 140) : block - 1 + rng_below(r, 3);
+    default: return 169;
+    }
+}
+
+static guarded make_operand(rng *r, int rows, int columns, int *ld)
+{
+    static const int padding[] = {0, 0, 1, 5, 16};
+    *ld = columns + padding[rng_below(r, 5)];
+    const int side = rng_below(r, 2) ? AT_END : AT_START;
+    const int offset = rng_below(r, 2) ? 4 * rng_below(r, OFFSETS) : 0;
+    guarded g = guarded_make(rows, columns, *ld, side, offset);
+    guarded_fill(&g, r);
+    return g;
+}
+
+static problem make_problem(const gemm_ukernel *u, uint64_t seed, int number)
+{
+    static const float alphas[] = {1, 1, -0.5f, 2.5f, 0};
+    rng r = rng_make(seed, (uint64_t)number);
+    problem p = {.threads = 1 + number % MOST_THREADS};
+    gemm_call *c = &p.call;
+    c->TA = number / 8 & 1;
+    c->TB = number / 16 & 1;
+    c->M = pick_size(&r, u->mr, u->mc);
+    c->N = pick_size(&r, u->nr, 4 * u->nr);
+    c->K = pick_size(&r, 8, u->kc);
+    c->ALPHA = alphas[rng_below(&r, 5)];
+    p.A = make_operand(&r, c->TA ? c->K : c->M, c->TA ? c->M : c->K, &c->lda);
+    p.B = make_operand(&r, c->TB ? c->N : c->K, c->TB ? c->K : c->N, &c->ldb);
+    p.C = make_operand(&r, c->M, c->N, &c->ldc);
+    c->A = p.A.data, c->B = p.B.data, c->C = p.C.data;
+    return p;
+}
+
+static void free_problem(problem *p)
+{
+    guarded_free(&p->A);
+    guarded_free(&p->B);
+    guarded_free(&p->C);
+}
+
+/* NULL, or what is wrong. */
+static const char *run_and_judge(const gemm_ukernel *u, problem *p, char *why, size_t size)
+{
+    gemm_oracle oracle;
+    if (gemm_oracle_make(&oracle, &p->call)) return "no memory for the reference";
+    gemm_set_threads(p->threads);
+    const int declined = gemm_packed(&p->call, u);
+    const gemm_error worst = gemm_oracle_compare(&oracle, &p->call);
+    gemm_oracle_free(&oracle);
+    if (declined) return "declined";
+    if (!guarded_padding_intact(&p->C)) return "it wrote between the rows of C";
+    if (worst.ratio <= 1) return NULL;
+    snprintf(why, size, "C[%d][%d] is off by %g, %.3g times the bound", worst.row, worst.column,
+             worst.difference, worst.ratio);
+    return why;
+}
+
+static void test_random(const gemm_ukernel *u, const options *o)
+{
+    char name[48], why[160];
+    snprintf(name, sizeof name, "packed %s", u->name);
+    for (int n = 0; n < o->cases; ++n) {
+        if (o->only_case >= 0 && n != o->only_case) continue;
+        problem p = make_problem(u, o->seed, n);
+        const char *wrong = run_and_judge(u, &p, why, sizeof why);
+        const gemm_call *c = &p.call;
+        if (wrong) {
+            report_fail(name, "%s; TA=%d TB=%d M=%d N=%d K=%d lda=%d ldb=%d ldc=%d ALPHA=%g threads=%d; "
+                        "repeat with: test_packed --seed %llu --isa %s --case %d", wrong, c->TA, c->TB,
+                        c->M, c->N, c->K, c->lda, c->ldb, c->ldc, (double)c->ALPHA, p.threads,
+                        (unsigned long long)o->seed, u->name, n);
+        }
+        free_problem(&p);
+        if (wrong) return;
+    }
+    report_pass(name);
+}
+
+/* Each of A, B and C in turn at every offset of 0, 4 .. 60 bytes from either guard page. */
+static void test_offsets(const gemm_ukernel *u, const options *o)
+{
+    char name[48], why[160];
+    snprintf(name, sizeof name, "packed %s offsets", u->name);
+    for (int n = 0; n < 2 * OFFSETS * 3; ++n) {
+        rng r = rng_make(o->seed, 1000000 + (uint64_t)n);
+        const int side = n & 1 ? AT_END : AT_START, shift = 4 * (n / 2 % OFFSETS);
+        problem p = {.call = {.M = u->mr + 1, .N = u->nr + 1 + rng_below(&r, u->nr), .K = 9, .ALPHA = 1},
+                     .threads = 1};
+        gemm_call *c = &p.call;
+        c->lda = c->K, c->ldb = c->N, c->ldc = c->N;
+        const int which = n / (2 * OFFSETS);
+        p.A = guarded_make(c->M, c->K, c->lda, side, which == 0 ? shift : 0);
+        p.B = guarded_make(c->K, c->N, c->ldb, side, which == 1 ? shift : 0);
+        p.C = guarded_make(c->M, c->N, c->ldc, side, which == 2 ? shift : 0);
+        guarded_fill(&p.A, &r);
+        guarded_fill(&p.B, &r);
+        guarded_fill(&p.C, &r);
+        c->A = p.A.data, c->B = p.B.data, c->C = p.C.data;
+        const char *wrong = run_and_judge(u, &p, why, sizeof why);
+        free_problem(&p);
+        if (wrong) {
+            report_fail(name, "%s; %c at offset %d, side %d, N=%d", wrong, "ABC"[which], shift, side, c->N);
+            return;
+        }
+    }
+    report_pass(name);
+}
+
+/* ---- the seams ---- */
+
+enum { SEAM_M = 37, SEAM_N = 171, SEAM_K = 1000 };
+
+static float seam_a(int i, int p) { return (float)((i * 7 + p * 3) % 11) - 5; }
+static float seam_b(int p, int j) { return (float)((p * 5 + j * 2) % 13) - 6; }
+
+static void pack_computed(const packed_b *b, const gemm_ukernel *u, int p0, int kc, int j0, int nc,
+                          float *strip)
+{
+    (void)b;
+    for (int p = 0; p < kc; ++p) {
+        for (int j = 0; j < u->nr; ++j) {
+            strip[p * u->nr + j] = j < nc ? seam_b(p0 + p, j0 + j) : 0;
+        }
+    }
+}
+
+static void finish_scaled(const packed_epilogue *e, int i0, int rows, int j0, int cols, float *c,
+                          size_t ldc)
+{
+    const float *scale = e->data;
+    for (int i = 0; i < rows; ++i) {
+        for (int j = 0; j < cols; ++j) {
+            c[i * ldc + j] = c[i * ldc + j] * scale[i0 + i] + (float)(j0 + j);
+        }
+    }
+}
+
+/* B is made up while it is packed, C is NaN before, and each element is finished exactly once. The
+   numbers are small integers: the result is exact. */
+static void test_seams(const gemm_ukernel *u)
+{
+    static float A[SEAM_M * SEAM_K], C[SEAM_M * SEAM_N], scale[SEAM_M];
+    char name[48];
+    snprintf(name, sizeof name, "packed %s seams", u->name);
+    for (int i = 0; i < SEAM_M; ++i) {
+        scale[i] = (float)(i % 3 + 2);
+        for (int p = 0; p < SEAM_K; ++p) A[i * SEAM_K + p] = seam_a(i, p);
+    }
+    for (int i = 0; i < SEAM_M * SEAM_N; ++i) C[i] = NAN;
+    const packed_job job = {
+        .M = SEAM_M, .N = SEAM_N, .K = SEAM_K, .A = A, .a_row = SEAM_K, .a_step = 1,
+        .B = {.pack = pack_computed}, .C = C, .ldc = SEAM_N,
+        .epilogue = {.alpha = 1, .overwrite = true, .finish = finish_scaled, .data = scale},
+    };
+    if (packed_run(&job, u, 3)) {
+        report_fail(name, "declined");
+        return;
+    }
+    for (int i = 0; i < SEAM_M; ++i) {
+        for (int j = 0; j < SEAM_N; ++j) {
+            float sum = 0;
+            for (int p = 0; p < SEAM_K; ++p) sum += seam_a(i, p) * seam_b(p, j);
+            const float expected = sum * scale[i] + (float)j;
+            if (C[i * SEAM_N + j] == expected) continue;
+            report_fail(name, "C[%d][%d] is %g, not %g", i, j, (double)C[i * SEAM_N + j], (double)expected);
+            return;
+        }
+    }
+    report_pass(name);
+}
+
+/* ---- callers at once, fork, memory ---- */
+
+enum { BIG = 200, ROUNDS = 40 };
+
+typedef struct caller {
+    pthread_t thread;
+    float A[BIG * BIG], B[BIG * BIG], C[BIG * BIG], expected[BIG * BIG];
+    bool wrong;
+} caller;
+
+static void multiply(caller *c, float *to)
+{
+    const gemm_call call = {0, 0, BIG, BIG, BIG, 1, c->A, BIG, c->B, BIG, to, BIG};
+    memset(to, 0, sizeof c->C);
+    if (gemm_packed(&call, NULL)) c->wrong = true;
+}
+
+/* Expects what one thread computes: a different number of threads must not change a bit. */
+static caller *make_caller(uint64_t seed, uint64_t stream)
+{
+    caller *c = calloc(1, sizeof *c);
+    if (!c) exit(2);
+    rng r = rng_make(seed, 2000000 + stream);
+    for (int i = 0; i < BIG * BIG; ++i) {
+        c->A[i] = rng_float(&r);
+        c->B[i] = rng_float(&r);
+    }
+    gemm_set_threads(1);
+    multiply(c, c->expected);
+    return c;
+}
+
+static void *call_often(void *arg)
+{
+    caller *c = arg;
+    for (int i = 0; i < ROUNDS && !c->wrong; ++i) {
+        multiply(c, c->C);
+        if (memcmp(c->C, c->expected, sizeof c->C)) c->wrong = true;
+    }
+    return NULL;
+}
+
+static void test_callers_at_once(const options *o)
+{
+    enum { CALLERS = 4 };
+    caller *callers[CALLERS];
+    bool wrong = false;
+    for (int i = 0; i < CALLERS; ++i) callers[i] = make_caller(o->seed, (uint64_t)i);
+    gemm_set_threads(3);
+    for (int i = 0; i < CALLERS; ++i) {
+        if (pthread_create(&callers[i]->thread, NULL, call_often, callers[i])) exit(2);
+    }
+    for (int i = 0; i < CALLERS; ++i) {
+        pthread_join(callers[i]->thread, NULL);
+        wrong |= callers[i]->wrong;
+        free(callers[i]);
+    }
+    if (wrong) report_fail("packed four callers", "a result differs from one thread's");
+    else report_pass("packed four callers");
+}
+
+/* Waits for a child: true when it multiplied as its parent did. */
+static bool child_was_right(pid_t child)
+{
+    int status = 1;
+    return child > 0 && waitpid(child, &status, 0) == child && status == 0;
+}
+
+/* The child must start workers of its own, and so must a child of the child; the parent goes on. */
+static void test_fork(const options *o)
+{
+    caller *c = make_caller(o->seed, 100);
+    gemm_set_threads(3);
+    call_often(c);
+    const pid_t child = fork();
+    if (child == 0) {
+        alarm(60);              /* ends a hang */
+        call_often(c);
+        const pid_t grandchild = fork();
+        if (grandchild == 0) {
+            alarm(60);
+            call_often(c);
+            _exit(c->wrong);
+        }
+        _exit(c->wrong || !child_was_right(grandchild));
+    }
+    const bool right = child_was_right(child);
+    call_often(c);
+    if (!right || c->wrong) report_fail("packed fork", "wrong in the %s", right ? "parent" : "child");
+    else report_pass("packed fork");
+    free(c);
+}
+
+static long peak_kib(void)
+{
+    struct rusage u;
+    getrusage(RUSAGE_SELF, &u);
+    return u.ru_maxrss;
+}
+
+static void call_changing_shapes(float *A, float *B, float *C, rng *r, int calls)
+{
+    for (int i = 0; i < calls; ++i) {
+        const int M = 1 + rng_below(r, 40), N = 1 + rng_below(r, BIG), K = 1 + rng_below(r, BIG);
+        const gemm_call call = {i & 1, i >> 1 & 1, M, N, K, 1, A, BIG, B, BIG, C, BIG};
+        gemm_set_threads(1 + i % 4);
+        gemm_packed(&call, NULL);
+    }
+}
+
+/* Peak memory and what malloc has given out, before and after. */
+static void test_memory(const options *o)
+{
+    enum { MOST_KIB = 1024 };
+    float *A = calloc(3 * BIG * BIG, sizeof *A), *B = A + BIG * BIG, *C = B + BIG * BIG;
+    if (!A) exit(2);
+    rng r = rng_make(o->seed, 3000000);
+    call_changing_shapes(A, B, C, &r, 1000);
+    const long peak = peak_kib();
+    const size_t given = mallinfo2().uordblks;
+    call_changing_shapes(A, B, C, &r, 10000);
+    const long grown = peak_kib() - peak;
+    const size_t leaked = mallinfo2().uordblks - given;
+    free(A);
+    if (grown > MOST_KIB || leaked) {
+        report_fail("packed memory", "10,000 calls: %ld KiB more, %zu bytes kept", grown, leaked);
+    } else {
+        report_pass("packed memory");
+    }
+}
+
+static void *call_once(void *arg)
+{
+    caller *c = arg;
+    multiply(c, c->C);
+    return NULL;
+}
+
+/* Callers that come and go leave nothing behind. */
+static void test_short_lived_callers(const options *o)
+{
+    caller *c = make_caller(o->seed, 200);
+    gemm_set_threads(2);
+    size_t given = 0;
+    for (int i = 0; i < 200; ++i) {
+        if (pthread_create(&c->thread, NULL, call_once, c)) exit(2);
+        pthread_join(c->thread, NULL);
+        if (i == 20) given = mallinfo2().uordblks + mallinfo2().hblkhd;
+    }
+    const size_t now = mallinfo2().uordblks + mallinfo2().hblkhd;
+    free(c);
+    if (now > given) report_fail("packed short-lived callers", "180 threads left %zu bytes", now - given);
+    else report_pass("packed short-lived callers");
+}
+
+static options read_options(int argc, char **argv)
+{
+    options o = {.seed = (uint64_t)time(NULL), .cases = 1500, .only_case = -1};
+    for (int i = 1; i < argc; i += 2) {
+        const char *value = i + 1 < argc ? argv[i + 1] : "";
+        if (!strcmp(argv[i], "--seed")) o.seed = strtoull(value, NULL, 10);
+        else if (!strcmp(argv[i], "--cases")) o.cases = atoi(value);
+        else if (!strcmp(argv[i], "--case")) o.only_case = atoi(value);
+        else if (!strcmp(argv[i], "--isa")) o.isa = value;
+        else exit(2);
+    }
+    if (o.only_case >= o.cases) o.cases = o.only_case + 1;
+    return o;
+}
+
+int main(int argc, char **argv)
+{
+    const options o = read_options(argc, argv);
+    printf("test_packed: seed %llu\n", (unsigned long long)o.seed);
+    for (const gemm_ukernel *const *u = gemm_ukernels; *u; ++u) {
+        if (o.isa && strcmp(o.isa, (*u)->name)) continue;
+        if (!(*u)->supported()) {
+            report_skip((*u)->name, "this processor does not have it");
+            continue;
+        }
+        test_random(*u, &o);
+        if (o.only_case >= 0) continue;
+        test_offsets(*u, &o);
+        test_seams(*u);
+    }
+    if (o.only_case < 0) {
+        test_callers_at_once(&o);
+        test_fork(&o);
+        test_memory(&o);
+        test_short_lived_callers(&o);
+    }
+    return report_status();
+}
