@@ -97,8 +97,9 @@ static a_block pack_a(const packed_job *job, const gemm_ukernel *u, int ic, int 
 
 /*
  * Packing A costs about as much as a strip of B or two. By columns each step of k is on another
- * page, and packing pays when a few strips share it. By rows it is read in place, unless its rows
- * lie a multiple of half a page apart: then the lines of a panel compete for a few sets of L1.
+ * page, and packing pays at once. By rows A is read where it lies, unless its rows are a multiple
+ * of half a page apart and many strips share it: the lines of a panel then compete for few sets of
+ * L1.
  */
 static bool should_pack_a(const packed_job *job, const gemm_ukernel *u, int mc, int nc)
 {
@@ -272,6 +273,44 @@ static bool is_thin(const thin *t)
     return t->across ? t->y_step == 1 : t->x_step == 1;
 }
 
+/* ---- calls too small for all of this ---- */
+
+enum { TINY = 256 };            /* multiplications: about what it takes to set up the loops */
+
+static void multiply_tiny(const gemm_call *c)
+{
+    const size_t a_row = c->TA ? 1 : c->lda, a_step = c->TA ? c->lda : 1;
+    const size_t b_step = c->TB ? 1 : c->ldb, b_column = c->TB ? c->ldb : 1;
+    for (int i = 0; i < c->M; ++i) {
+        for (int p = 0; p < c->K; ++p) {
+            const float a = c->ALPHA * c->A[i * a_row + p * a_step];
+            const float *b = c->B + p * b_step;
+            for (int j = 0; j < c->N; ++j) c->C[(size_t)i * c->ldc + j] += a * b[j * b_column];
+        }
+    }
+}
+
+/* K = 1 and C beyond the caches near the core: it is read and written once, and row after row suits
+   memory better than tiles do. */
+typedef struct outer {
+    const gemm_call *call;
+    const gemm_ukernel *u;
+} outer;
+
+enum { OUTER_ROWS = 16, OUTER_LEAST = 32 * 1024 };
+
+static void multiply_outer(void *arg, int chunk, void *scratch)
+{
+    (void)scratch;
+    const outer *o = arg;
+    const gemm_call *c = o->call;
+    const int end = min_int((chunk + 1) * OUTER_ROWS, c->M);
+    for (int i = chunk * OUTER_ROWS; i < end; ++i) {
+        o->u->row_times(c->N, 1, c->ALPHA, c->A + (size_t)i * (c->TA ? 1 : c->lda), 1, c->B, 0,
+                        c->C + (size_t)i * c->ldc);
+    }
+}
+
 /* ---- the row of the table ---- */
 
 const gemm_ukernel *const gemm_ukernels[] = {
@@ -318,7 +357,15 @@ static packed_job make_job(const gemm_call *c)
 int gemm_packed(const gemm_call *c, const void *params)
 {
     const gemm_ukernel *u = params ? params : gemm_get_settings()->isa;
+    if ((double)c->M * c->N * c->K <= TINY) {
+        multiply_tiny(c);
+        return 0;
+    }
     const int threads = worthwhile_threads(c->M, c->N, c->K, gemm_get_settings()->threads);
+    if (c->K == 1 && !c->TB && (double)c->M * c->N > OUTER_LEAST) {
+        outer o = {c, u};
+        return gemm_parallel(threads, ceil_div(c->M, OUTER_ROWS), multiply_outer, &o);
+    }
     if (c->M == 1 || c->N == 1) {
         thin t = make_thin(c, u);
         if (is_thin(&t)) {

@@ -6,9 +6,9 @@
  * an L1 of 32 KiB. MC = 192: the block of A is 192 * 256 * 4 = 192 KiB, in an L2 of 256 KiB.
  */
 #if defined(__x86_64__)
-#include "gemm_transpose8_avx.h"
-
+#include <immintrin.h>
 #include <stdbool.h>
+#include <stddef.h>
 
 #define ISA avx2
 #define VL 8
@@ -40,6 +40,20 @@ static inline float vsum(vec v)
     __m128 s = _mm_add_ps(_mm256_castps256_ps128(v), _mm256_extractf128_ps(v, 1));
     s = _mm_add_ps(s, _mm_movehl_ps(s, s));
     return _mm_cvtss_f32(_mm_add_ss(s, _mm_movehdup_ps(s)));
+}
+
+/* 4 x 4, since the 6 rows of a panel are less than an 8 x 8 block. */
+enum { BLOCK = 4 };
+
+static inline void transpose_block(const float *src, size_t ld, float *dst, int width)
+{
+    __m128 r0 = _mm_loadu_ps(src), r1 = _mm_loadu_ps(src + ld);
+    __m128 r2 = _mm_loadu_ps(src + 2 * ld), r3 = _mm_loadu_ps(src + 3 * ld);
+    _MM_TRANSPOSE4_PS(r0, r1, r2, r3);
+    _mm_storeu_ps(dst, r0);
+    _mm_storeu_ps(dst + width, r1);
+    _mm_storeu_ps(dst + 2 * width, r2);
+    _mm_storeu_ps(dst + 3 * width, r3);
 }
 
 static bool isa_supported(void)

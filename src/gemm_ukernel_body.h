@@ -8,7 +8,8 @@
  *                       vload_part(p, n) vstore_part(p, n, v) (the first n floats, 0 < n < VL;
  *                       nothing else is touched) and vfma(a, b, c) = a * b + c
  *   vsum(v)             the sum of a vector's floats
- *   BLOCK, transpose_block(src, ld, dst, width)    see gemm_transpose8_avx.h
+ *   BLOCK, transpose_block(src, ld, dst, width)    element (i, p), i and p below BLOCK, goes from
+ *                       src[i * ld + p] to dst[p * width + i]; BLOCK is at most MR
  *   EACH_ROWS(X)        X(1) ... X(MR)
  *   EACH_VECS(X, r)     X(r, 1) ... X(r, NV)
  *   isa_supported()
