@@ -228,8 +228,8 @@ gemm-bench: build/release/bench/gemm_bench
 	@ln -sfn $< $@
 
 # The tests that also run under the sanitizers. (Darknet never frees a network whole: no leaks there.)
-UNIT_TESTS = $(BUILD)/tests/test_gemm $(BUILD)/tests/test_training
-UNIT_COMMANDS = $(BUILD)/tests/test_gemm 'ASAN_OPTIONS=detect_leaks=0 $(BUILD)/tests/test_training tests/cfg/layers.cfg \
+UNIT_TESTS = $(BUILD)/tests/test_gemm $(BUILD)/tests/test_packed $(BUILD)/tests/test_training
+UNIT_COMMANDS = $(BUILD)/tests/test_gemm $(BUILD)/tests/test_packed 'ASAN_OPTIONS=detect_leaks=0 $(BUILD)/tests/test_training tests/cfg/layers.cfg \
     --forward tests/cfg/layers.cfg tests/cfg/recurrent.cfg'
 
 # Statistics and A/B. (Darknet's JPEG writer, which test_compare draws with, shifts into the sign bit.)

@@ -16,6 +16,12 @@ for threads in 0 -1 two 2x 1025 '' 99999999999999999999; do
     expect_failure "env-threads-$threads" "GEMM_THREADS='$threads' is no whole number from 1 to" \
         env GEMM_THREADS="$threads" $detect
 done
+foreign=neon
+[ "$(uname -m)" = aarch64 ] && foreign=avx2
+for isa in "$foreign" sse9 ''; do
+    expect_failure "env-isa-$isa" "GEMM_ISA='$isa' is no instruction set that this" env GEMM_ISA="$isa" $detect
+    expect_failure "env-isa-$isa-list" 'the values that GEMM_ISA may have here:' env GEMM_ISA="$isa" $detect
+done
 expect_failure env-check "GEMM_CHECK='yes' is neither 0 nor 1" env GEMM_CHECK=yes $detect
 expect_failure env-trace-folder "GEMM_TRACE='nowhere/trace.csv' cannot be written: No such file" \
     env GEMM_TRACE=nowhere/trace.csv $detect
