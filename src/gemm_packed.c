@@ -18,8 +18,8 @@
  *
  * What is unlike the textbook, and why:
  *
- * - Only one strip of B is packed at a time, and by the micro-kernel itself: the first panel reads B
- *   where it lies and stores each row behind it; the other panels read the strip. Rows of B are far
+ * - Only one strip of B is packed at a time, and by the micro-kernel itself: the first panel reads
+ *   B where it lies and stores each row; the other panels read the strip. Rows of B are far
  *   apart (169 * 4096 bytes: one L1 set), so reading them again where they lie would miss. With a
  *   single panel nothing is stored. A strip that the kernel cannot read so (B transposed, made
  *   from an image, or the last with part of a vector) is packed before, by packed_b.pack.
@@ -61,8 +61,8 @@ static void pack_rows(const packed_b *b, const gemm_ukernel *u, int p0, int kc, 
 }
 
 /* B is stored transposed, N x K: source is the matrix, ld its leading dimension. */
-static void pack_transposed(const packed_b *b, const gemm_ukernel *u, int p0, int kc, int j0, int nc,
-                            float *strip)
+static void pack_transposed(const packed_b *b, const gemm_ukernel *u, int p0, int kc, int j0,
+                            int nc, float *strip)
 {
     const float *src = b->source;
     u->transpose(src + j0 * b->ld + p0, b->ld, nc, kc, strip, u->nr);
@@ -111,7 +111,8 @@ static bool should_pack_a(const packed_job *job, const gemm_ukernel *u, int mc, 
 /* ---- the loops ---- */
 
 /* The strip of B that follows strip jr, for the micro-kernel to fetch. */
-static const float *strip_after(const packed_job *job, int pc, int kc, int jr, int nr, int j0, int j1)
+static const float *strip_after(const packed_job *job, int pc, int kc, int jr, int nr, int j0,
+                                int j1)
 {
     if (!job->B.rows) return NULL;
     if (jr + nr < j1) return job->B.rows + pc * job->B.ld + jr + nr;

@@ -11,7 +11,7 @@
 
 /* Where B (K x N) comes from. */
 typedef struct packed_b {
-    /* When B lies by rows, element (p, j) is rows[p * ld + j], and is read where it is. Else NULL. */
+    /* When B lies by rows: element (p, j) is rows[p * ld + j], read where it is. Else NULL. */
     const float *rows;
     size_t ld;
     /*

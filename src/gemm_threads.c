@@ -3,7 +3,7 @@
  *
  *   caller:  write the job - open the door - raise `generation` - wake the sleepers
  *            - take chunks - shut the door - wait until nobody is inside
- *   worker:  wait for `generation` to change - enter by the door if it is open - take chunks - leave
+ *   worker:  wait for `generation` to change - enter if the door is open - take chunks - leave
  *
  * Chunks come from a counter, so a worker that wakes late, or never, costs only its help: nobody
  * waits for a thread that has not begun. The door lets a late worker see that the job is gone.

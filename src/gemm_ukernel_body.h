@@ -63,7 +63,8 @@ INLINE void add_to_c(const gemm_tile *t, const int rows, const int nv, vec acc[M
             if (v < nv - 1 || tail == VL) {
                 vstore(c, vfma(alpha, acc[i][v], t->add ? vload(c) : vzero()));
             } else {
-                vstore_part(c, tail, vfma(alpha, acc[i][v], t->add ? vload_part(c, tail) : vzero()));
+                const vec old = t->add ? vload_part(c, tail) : vzero();
+                vstore_part(c, tail, vfma(alpha, acc[i][v], old));
             }
         }
     }
