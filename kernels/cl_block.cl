@@ -1,0 +1,50 @@
+/*
+ * cl_block: 32x32 blocks of C; each of the 32 work-items of a group computes 32 neighbours of C.
+ *
+ *   group (X, Y), item y  ->  C[32*Y + y][32*X ... 32*X + 31]
+ *
+ * A is M x K and B is turned to N x K, both zero-padded to multiples of 32 on all sides: a row of A
+ * and a column of B are then read contiguously, and no loop has a branch. C is the caller's, its
+ * edge guarded at the store. K must be a multiple of 32, acs and brs must be 1.
+ *
+ * Work-group {1,32}, global {N/32, M}: the paper's {M/32, N}, turned for row-major.
+ *
+ * Source: Wang, Shi, Wen: CNN convolution on mobile GPUs (2018), steps 2 and 3.
+ */
+#ifndef COLS
+#define COLS 32
+#endif
+#ifndef WY
+#define WY 32
+#endif
+#if COLS != 32 || WY != 32
+#error "cl_block: the paper's blocks are 32x32"
+#endif
+
+__kernel __attribute__((reqd_work_group_size(1, WY, 1)))
+void cl_block(int M, int N, int K, float alpha,
+              __global const float *A, ulong a0, int ars, int acs,
+              __global const float *B, ulong b0, int brs, int bcs,
+              __global float *C, ulong c0, int ldc)
+{
+    const int j0 = get_global_id(0) * COLS, i = get_global_id(1);
+    __global const float *a = A + a0 + (ulong)i * ars;
+    __global const float *b = B + b0 + (ulong)j0 * bcs;
+    float sum[COLS];
+    for (int j = 0; j < COLS; ++j) {
+        sum[j] = 0.0f;
+    }
+    for (int k0 = 0; k0 < K; k0 += 32) {
+        for (int j = 0; j < COLS; ++j) {
+            for (int k = 0; k < 32; ++k) {
+                sum[j] += a[k0 + k] * b[(ulong)j * bcs + k0 + k];
+            }
+        }
+    }
+    if (i < M) {
+        __global float *c = C + c0 + (ulong)i * ldc + j0;
+        for (int j = 0; j < COLS && j0 + j < N; ++j) {
+            c[j] += alpha * sum[j];
+        }
+    }
+}

@@ -1,0 +1,101 @@
+/*
+ * cl_image: a 4x8 micro-tile a work-item; B comes through the texture pipe, A through L2.
+ *
+ *           B: image, one RGBA pixel = 4 columns     item (x, y) reads pixels (x, k ... k+3)
+ *           +--------+                               and A[8y ... 8y+7][k ... k+3] by vload4,
+ *    A      | 4x4    |                               a step of 4 along K for all items of a group
+ *  +-----+  +--------+                               together, so that neighbours find what they
+ *  | 8x4 |  | C 4x8  |                               need still in the texture unit's L1 and in L2
+ *  +-----+  +--------+
+ *
+ * Eight float4 accumulators. Global {N/4, M/8}, rounded up to the group; any group. The image is
+ * zero where N is not a multiple of 4; rows past M repeat row M-1 and are not stored; the last
+ * K % 4 steps are taken one by one, so nothing past A is ever read. acs is 1.
+ *
+ * ALIGNED_A says that A's rows start at multiples of 16 bytes: then its float4 are one load each.
+ *
+ * With more than one group along z, K is cut into parts of `kpart` (a multiple of 4), and part z
+ * stores its product at C + z*cpart for cl_sum instead of adding to C.
+ *
+ * Source: Shimanskiy: Matrix Multiply on Adreno GPUs, parts 1 and 2 (2016).
+ */
+#ifndef ROWS
+#define ROWS 8
+#endif
+#ifndef COLS
+#define COLS 4
+#endif
+#ifndef UNROLL
+#define UNROLL 1
+#endif
+#ifdef ALIGNED_A
+#define LOAD_A(p) (*(__global const float4 *)(p))
+#else
+#define LOAD_A(p) vload4(0, p)
+#endif
+#if COLS != 4
+#error "cl_image: a pixel is 4 columns"
+#endif
+
+__constant sampler_t pixel = CLK_NORMALIZED_COORDS_FALSE | CLK_ADDRESS_CLAMP | CLK_FILTER_NEAREST;
+
+__kernel void cl_image(int M, int N, int K, float alpha,
+                       __global const float *A, ulong a0, int ars, int acs,
+                       __read_only image2d_t B, ulong b0, int brs, int bcs,
+                       __global float *C, ulong c0, int ldc, int kpart, ulong cpart)
+{
+    const int x = get_global_id(0), y = get_global_id(1);
+    if (x * COLS >= N || y * ROWS >= M) {
+        return;
+    }
+    const int begin = get_global_id(2) * kpart, end = min(K, begin + kpart);
+    __global const float *a = A + a0;
+    ulong row[ROWS];
+    float4 c[ROWS];
+    #pragma unroll
+    for (int i = 0; i < ROWS; ++i) {
+        row[i] = (ulong)min(y * ROWS + i, M - 1) * ars;
+        c[i] = (float4)(0.0f);
+    }
+    int k = begin;
+    #pragma unroll UNROLL
+    for (; k + 4 <= end; k += 4) {
+        float4 b[4];
+        #pragma unroll
+        for (int p = 0; p < 4; ++p) {
+            b[p] = read_imagef(B, pixel, (int2)(x, k + p));
+        }
+        #pragma unroll
+        for (int i = 0; i < ROWS; ++i) {
+            const float4 t = LOAD_A(a + row[i] + k);
+            c[i] += t.x * b[0] + t.y * b[1] + t.z * b[2] + t.w * b[3];
+        }
+    }
+    for (; k < end; ++k) {
+        const float4 b = read_imagef(B, pixel, (int2)(x, k));
+        #pragma unroll
+        for (int i = 0; i < ROWS; ++i) {
+            c[i] += a[row[i] + k] * b;
+        }
+    }
+    __global float *out = C + c0 + (ulong)get_global_id(2) * cpart + x * COLS;
+    const bool whole = x * COLS + 4 <= N;
+    #pragma unroll
+    for (int i = 0; i < ROWS; ++i) {
+        if (y * ROWS + i < M) {
+            __global float *o = out + (ulong)(y * ROWS + i) * ldc;
+            const float4 s = alpha * c[i];
+            if (whole) {
+                vstore4(cpart ? s : vload4(0, o) + s, 0, o);
+            } else {
+                o[0] = cpart ? s.x : o[0] + s.x;
+                if (x * COLS + 1 < N) {
+                    o[1] = cpart ? s.y : o[1] + s.y;
+                }
+                if (x * COLS + 2 < N) {
+                    o[2] = cpart ? s.z : o[2] + s.z;
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,102 @@
+/*
+ * cl_local: cl_block with both 32x32 sub-blocks in local memory, loaded in turn along K, and the
+ * steps that follow in the paper as defines:
+ *   VECTOR = 1, 4, 8, 16   floats a load or store moves at once (arithmetic stays scalar sums)
+ *   UNROLL = 1, 8          steps of the innermost loop that are written out
+ *
+ *   As[y][k]: row y of A's block     Bs[j][k]: column j of B's block     4 KiB each, 8 together:
+ *   all the local memory that an Adreno 330 has
+ *
+ * Global reads fall to 1/32. Needs what cl_block needs: A M x K and B turned to N x K, padded with
+ * zeros to multiples of 32; acs and brs are 1. Work-group {1,32}, global {N/32, M}.
+ *
+ * Source: Wang, Shi, Wen: CNN convolution on mobile GPUs (2018), steps 4 to 6.
+ */
+#ifndef VECTOR
+#define VECTOR 1
+#endif
+#ifndef UNROLL
+#define UNROLL 1
+#endif
+#ifndef COLS
+#define COLS 32
+#endif
+#ifndef WY
+#define WY 32
+#endif
+#if COLS != 32 || WY != 32
+#error "cl_local: the paper's blocks are 32x32"
+#endif
+
+#if VECTOR == 1
+typedef float wide;
+#define LOAD(p) (*(p))
+#define STORE(v, p) (*(p) = (v))
+#define SUM(p) (p)
+#elif VECTOR == 4
+typedef float4 wide;
+#define LOAD(p) vload4(0, p)
+#define STORE(v, p) vstore4(v, 0, p)
+#define SUM(p) ((p).s0 + (p).s1 + (p).s2 + (p).s3)
+#elif VECTOR == 8
+typedef float8 wide;
+#define LOAD(p) vload8(0, p)
+#define STORE(v, p) vstore8(v, 0, p)
+#define SUM4(q) ((q).s0 + (q).s1 + (q).s2 + (q).s3)
+#define SUM(p) SUM4((p).lo + (p).hi)
+#elif VECTOR == 16
+typedef float16 wide;
+#define LOAD(p) vload16(0, p)
+#define STORE(v, p) vstore16(v, 0, p)
+#define SUM4(q) ((q).s0 + (q).s1 + (q).s2 + (q).s3)
+#define SUM8(o) SUM4((o).lo + (o).hi)
+#define SUM(p) SUM8((p).lo + (p).hi)
+#else
+#error "cl_local: VECTOR is 1, 4, 8 or 16"
+#endif
+
+__kernel __attribute__((reqd_work_group_size(1, WY, 1)))
+void cl_local(int M, int N, int K, float alpha,
+              __global const float *A, ulong a0, int ars, int acs,
+              __global const float *B, ulong b0, int brs, int bcs,
+              __global float *C, ulong c0, int ldc)
+{
+    __local float As[32 * 32], Bs[32 * 32];
+    const int y = get_local_id(1);
+    const int j0 = get_global_id(0) * COLS, i = get_global_id(1);
+    __global const float *a = A + a0 + (ulong)i * ars;
+    __global const float *b = B + b0 + (ulong)(j0 + y) * bcs;
+    float sum[COLS];
+    for (int j = 0; j < COLS; ++j) {
+        sum[j] = 0.0f;
+    }
+    for (int k0 = 0; k0 < K; k0 += 32) {
+        for (int k = 0; k < 32; k += VECTOR) {
+            STORE(LOAD(a + k0 + k), As + y * 32 + k);
+            STORE(LOAD(b + k0 + k), Bs + y * 32 + k);
+        }
+        barrier(CLK_LOCAL_MEM_FENCE);
+        for (int j = 0; j < COLS; ++j) {
+            #pragma unroll UNROLL
+            for (int k = 0; k < 32; k += VECTOR) {
+                wide p = LOAD(As + y * 32 + k) * LOAD(Bs + j * 32 + k);
+                sum[j] += SUM(p);
+            }
+        }
+        barrier(CLK_LOCAL_MEM_FENCE);
+    }
+    if (i < M) {
+        __global float *c = C + c0 + (ulong)i * ldc + j0;
+        int j = 0;
+        for (; j + VECTOR <= COLS && j0 + j + VECTOR <= N; j += VECTOR) {
+            wide s;
+            for (int v = 0; v < VECTOR; ++v) {
+                ((float *)&s)[v] = sum[j + v];
+            }
+            STORE(LOAD(c + j) + alpha * s, c + j);
+        }
+        for (; j < COLS && j0 + j < N; ++j) {
+            c[j] += alpha * sum[j];
+        }
+    }
+}

@@ -1,0 +1,30 @@
+/*
+ * cl_naive: one work-item computes one element of C, and shares nothing with its neighbours.
+ *
+ *   item (x, y) -> C[y][x], a row of A times a column of B, both from global memory
+ *
+ * Work-group {1,1}, global {N, M}: the paper's {M, N} with the roles swapped, because it is
+ * column-major and this is row-major. No size is required to be a multiple of anything.
+ *
+ * The arguments are the same in every kernel of this folder: a matrix is a buffer, the index of its
+ * first element, the distance between two rows (rs) and between two columns (cs).
+ *
+ * Source: Wang, Shi, Wen: CNN convolution on mobile GPUs (2018), step 1.
+ */
+__kernel void cl_naive(int M, int N, int K, float alpha,
+                       __global const float *A, ulong a0, int ars, int acs,
+                       __global const float *B, ulong b0, int brs, int bcs,
+                       __global float *C, ulong c0, int ldc)
+{
+    const int j = get_global_id(0), i = get_global_id(1);
+    if (i >= M || j >= N) {
+        return;
+    }
+    __global const float *a = A + a0 + (ulong)i * ars;
+    __global const float *b = B + b0 + (ulong)j * bcs;
+    float sum = 0.0f;
+    for (int k = 0; k < K; ++k) {
+        sum += a[(ulong)k * acs] * b[(ulong)k * brs];
+    }
+    C[c0 + (ulong)i * ldc + j] += alpha * sum;
+}

@@ -1,0 +1,14 @@
+/*
+ * cl_pack: copies a matrix into a zero-padded one on the device, turning it when its strides say so.
+ *
+ *   out[r * cols_out + c] = in[r][c], or 0 outside; r < rows_out = the global size of y
+ *
+ * Global {cols_out, rows_out}; any work-group. Used for the paper's step 2 (pad to 32, turn).
+ */
+__kernel void cl_pack(int rows, int cols, __global const float *in, ulong i0, int rs, int cs,
+                      __global float *out)
+{
+    const int c = get_global_id(0), r = get_global_id(1);
+    const ulong at = i0 + (ulong)r * rs + (ulong)c * cs;
+    out[(ulong)r * get_global_size(0) + c] = r < rows && c < cols ? in[at] : 0.0f;
+}

@@ -1,0 +1,162 @@
+/*
+ * cl_tile: for desktop GPUs. A group computes a BM x BN tile of C from local memory; a work-item
+ * holds ROWS x COLS of it in registers.
+ *
+ *   As[k][m]: BK x BM of A      Bs[k][n]: BK x BN of B      two of each: while one is multiplied,
+ *   the next is on its way through registers, and one barrier a step is enough
+ *
+ *   An item's rows are ROWS/4 runs of 4, WY*4 apart, and its columns COLS/4 runs of 4, WX*4 apart:
+ *   neighbours then read neighbouring float4 from local memory.
+ *
+ * BM = WY*ROWS, BN = WX*COLS; ROWS and COLS are multiples of 4, and the group's WX*WY items must
+ * divide BM*BK and BN*BK. Any M, N, K and strides: what lies outside is 0. A_TURNED and B_TURNED
+ * say that A's (B's) rows are the strided ones, and only choose the order of loads.
+ * Global {N/COLS, M/ROWS, parts}, rounded up to groups {WX, WY, 1}. Parts of K as in cl_image.
+ *
+ * Tile 8x8: 64 accumulators and 16 operands of 255 registers, 64 FMAs for 4 loads of float4.
+ */
+#ifndef ROWS
+#define ROWS 8
+#endif
+#ifndef COLS
+#define COLS 8
+#endif
+#ifndef WX
+#define WX 8
+#endif
+#ifndef WY
+#define WY 8
+#endif
+#ifndef BK
+#define BK 16
+#endif
+#define BM (WY * ROWS)
+#define BN (WX * COLS)
+#define ITEMS (WX * WY)
+#define LOADS_A (BM * BK / ITEMS)
+#define LOADS_B (BN * BK / ITEMS)
+#define PAD 4
+#if ROWS % 4 || COLS % 4 || BM * BK % ITEMS || BN * BK % ITEMS
+#error "cl_tile: ROWS, COLS in fours, and items that divide the tiles"
+#endif
+
+#ifdef A_TURNED
+#define A_M(e) ((e) % BM)
+#define A_K(e) ((e) / BM)
+#else
+#define A_M(e) ((e) / BK)
+#define A_K(e) ((e) % BK)
+#endif
+#ifdef B_TURNED
+#define B_N(e) ((e) / BK)
+#define B_K(e) ((e) % BK)
+#else
+#define B_N(e) ((e) % BN)
+#define B_K(e) ((e) / BN)
+#endif
+
+__kernel __attribute__((reqd_work_group_size(WX, WY, 1)))
+void cl_tile(int M, int N, int K, float alpha,
+             __global const float *A, ulong a0, int ars, int acs,
+             __global const float *B, ulong b0, int brs, int bcs,
+             __global float *C, ulong c0, int ldc, int kpart, ulong cpart)
+{
+    __local float As[2][BK * (BM + PAD)] __attribute__((aligned(16)));
+    __local float Bs[2][BK * (BN + PAD)] __attribute__((aligned(16)));
+    const int tx = get_local_id(0), ty = get_local_id(1), t = ty * WX + tx;
+    const int m0 = get_group_id(1) * BM, n0 = get_group_id(0) * BN;
+    const int begin = get_group_id(2) * kpart, end = min(K, begin + kpart);
+    __global const float *a = A + a0, *b = B + b0;
+
+    float ra[LOADS_A], rb[LOADS_B];
+    float4 acc[ROWS][COLS / 4];
+    #pragma unroll
+    for (int i = 0; i < ROWS; ++i) {
+        #pragma unroll
+        for (int j = 0; j < COLS / 4; ++j) {
+            acc[i][j] = (float4)(0.0f);
+        }
+    }
+
+    int now = 0;
+    for (int k0 = begin - BK; k0 < end; k0 += BK) {
+        const int next = k0 + BK;
+        if (next < end) {
+            #pragma unroll
+            for (int l = 0; l < LOADS_A; ++l) {
+                const int e = t + l * ITEMS, m = m0 + A_M(e), k = next + A_K(e);
+                ra[l] = m < M && k < end ? a[(ulong)m * ars + (ulong)k * acs] : 0.0f;
+            }
+            #pragma unroll
+            for (int l = 0; l < LOADS_B; ++l) {
+                const int e = t + l * ITEMS, n = n0 + B_N(e), k = next + B_K(e);
+                rb[l] = n < N && k < end ? b[(ulong)k * brs + (ulong)n * bcs] : 0.0f;
+            }
+        }
+        if (k0 >= begin) {
+            __local const float *as = As[now] + ty * 4, *bs = Bs[now] + tx * 4;
+            #pragma unroll
+            for (int k = 0; k < BK; ++k) {
+                float av[ROWS];
+                float4 bv[COLS / 4];
+                #pragma unroll
+                for (int i = 0; i < ROWS / 4; ++i) {
+                    const float4 v =
+                        *(__local const float4 *)(as + k * (BM + PAD) + i * WY * 4);
+                    av[4 * i] = v.x;
+                    av[4 * i + 1] = v.y;
+                    av[4 * i + 2] = v.z;
+                    av[4 * i + 3] = v.w;
+                }
+                #pragma unroll
+                for (int j = 0; j < COLS / 4; ++j) {
+                    bv[j] = *(__local const float4 *)(bs + k * (BN + PAD) + j * WX * 4);
+                }
+                #pragma unroll
+                for (int i = 0; i < ROWS; ++i) {
+                    #pragma unroll
+                    for (int j = 0; j < COLS / 4; ++j) {
+                        acc[i][j] += av[i] * bv[j];
+                    }
+                }
+            }
+            now ^= 1;
+        }
+        if (next < end) {
+            #pragma unroll
+            for (int l = 0; l < LOADS_A; ++l) {
+                const int e = t + l * ITEMS;
+                As[now][A_K(e) * (BM + PAD) + A_M(e)] = ra[l];
+            }
+            #pragma unroll
+            for (int l = 0; l < LOADS_B; ++l) {
+                const int e = t + l * ITEMS;
+                Bs[now][B_K(e) * (BN + PAD) + B_N(e)] = rb[l];
+            }
+            barrier(CLK_LOCAL_MEM_FENCE);
+        }
+    }
+
+    __global float *c = C + c0 + (ulong)get_group_id(2) * cpart;
+    #pragma unroll
+    for (int i = 0; i < ROWS; ++i) {
+        const int m = m0 + (i / 4) * WY * 4 + ty * 4 + i % 4;
+        #pragma unroll
+        for (int j = 0; j < COLS / 4; ++j) {
+            const int n = n0 + j * WX * 4 + tx * 4;
+            __global float *o = c + (ulong)m * ldc + n;
+            const float4 s = alpha * acc[i][j];
+            if (m < M && n + 4 <= N) {
+                vstore4(cpart ? s : vload4(0, o) + s, 0, o);
+            } else if (m < M && n < N) {
+                o[0] = cpart ? s.x : o[0] + s.x;
+                if (n + 1 < N) {
+                    o[1] = cpart ? s.y : o[1] + s.y;
+                }
+                if (n + 2 < N) {
+                    o[2] = cpart ? s.z : o[2] + s.z;
+                }
+            }
+        }
+    }
+}
