@@ -8,6 +8,7 @@ IMAGES   ?= data/kite.jpg data/dog.jpg data/person.jpg
 MODELS   ?= ../shared/models#   trained networks for the tests
 DEPS     ?= 1#                  0: only check for Debian packages, install none
 DEBUG    ?= 0
+OPENCL   ?= 1#                  0: no OpenCL; its rows then say why they cannot run
 SANITIZE ?= 0#                  1: AddressSanitizer and UndefinedBehaviorSanitizer
 STUDY_OPTS ?= -Ofast#           flags of the articles' variants; Darknet's own are -Ofast
 # WEIGHTS=file, WEIGHTS_URLS="url ..." and DARKNET_SRC=dir: README.md
@@ -17,6 +18,11 @@ BENCH_PACKAGES = gnuplot-nox
 # other people's gemm, for comparison and its tests only
 REF_PACKAGES   = libopenblas0-pthread libblis4-openmp libdnnl2
 TEST_PACKAGES  = $(BUILD_PACKAGES) $(BENCH_PACKAGES) $(REF_PACKAGES) clang
+ifeq ($(OPENCL), 1)
+BUILD_PACKAGES += ocl-icd-opencl-dev pocl-opencl-icd
+REF_PACKAGES   += libclblast1
+TEST_PACKAGES  += oclgrind
+endif
 
 # ---- Flags; a folder under build/ for each configuration ----
 CC   = gcc
@@ -33,6 +39,12 @@ CONFIG = gprof$(STUDY_OPTS)
 BASE_OPTS = -O2 -g -pg
 DARKNET_OPTS = -Ofast -g -pg -no-pie
 endif
+ifeq ($(SANITIZE), thread)
+CONFIG = tsan
+BASE_OPTS = -O1 -g -fsanitize=thread
+STUDY_OPTS = -O1
+DARKNET_OPTS = $(BASE_OPTS)
+endif
 ifeq ($(SANITIZE), 1)
 CONFIG = asan
 BASE_OPTS = -O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=all
@@ -41,7 +53,7 @@ DARKNET_OPTS = $(BASE_OPTS)
 endif
 BUILD = build/$(CONFIG)
 CFLAGS = -std=c11 -D_GNU_SOURCE -Wall -Wextra -fPIC -MMD -Isrc
-LDLIBS = -lm -pthread -ldl
+LDLIBS = -lm -pthread -ldl @$(BUILD)/gemm.libs
 
 MAKEFLAGS += --no-print-directory
 # DEPS goes on as an environment variable: on the command line it would replace a list of Darknet's Makefile.
@@ -49,7 +61,7 @@ export DEPS
 MAKEOVERRIDES := $(filter-out DEPS=%,$(MAKEOVERRIDES))
 .DELETE_ON_ERROR:
 .SECONDARY:
-.PHONY: all detect detect-all test gprof loops weights patch packages clean help default-weights FORCE
+.PHONY: all bench-cl detect detect-all test gprof loops weights patch packages clean help default-weights FORCE
 
 PARALLEL = +@$(MAKE) -s -j$$(nproc)
 
@@ -77,12 +89,13 @@ test: ## build and run all tests; SANITIZE=1: the unit tests under the sanitizer
 ifeq ($(SANITIZE), 1)
 	@tests/run.sh $(UNIT_COMMANDS)
 else
-	$(PARALLEL) all build/upstream/darknet build/release/bench/detect_all $(BENCH_TESTS)
+	$(PARALLEL) all build/upstream/darknet build/release/bench/detect_all $(BENCH_TESTS) $(CL_TESTS)
 	$(PARALLEL) default-weights
 	$(PARALLEL) $(UNTRAINED)
 	@tests/run.sh $(UNIT_COMMANDS) $(BENCH_COMMANDS) '$(BUILD)/tests/test_gemm --large --cases 0' \
 	    'tests/test_bad_input.sh $(CURDIR)/$(UNTRAINED)' tests/test_setup.sh tests/test_warnings.sh \
-	    'tests/test_detect.sh $(UNTRAINED) $(MODELS)' tests/test_report.sh 'tests/test_bench.sh $(MODELS)'
+	    'tests/test_detect.sh $(UNTRAINED) $(MODELS)' tests/test_report.sh 'tests/test_bench.sh $(MODELS)' \
+	    $(CL_COMMANDS)
 endif
 
 gprof: packages ## hotspots of a detection under each variant: VARIANTS N PROCESSES STUDY_OPTS
@@ -113,8 +126,26 @@ clean: ## remove all that was built, the fetched Darknet and the untrained weigh
 	rm -rf build darknet libdarknet.so gemm-bench data
 
 # ---- The gemm variants: one object, so that Darknet's Makefile has one thing to link ----
-$(BUILD)/gemm.o: $(patsubst src/%.c,$(BUILD)/src/%.o,$(wildcard src/*.c))
-	$(LD) -r -o $@ $^
+# Beside it gemm.libs, the libraries that it needs, for the linker's command line.
+CL_SOURCES = $(wildcard src/gemm_cl*.c)
+ifeq ($(OPENCL), 1)
+SOURCES = $(filter-out src/gemm_cl_none.c,$(wildcard src/*.c)) $(BUILD)/kernels.c
+LIBS = -lOpenCL
+else
+SOURCES = $(filter-out $(CL_SOURCES),$(wildcard src/*.c)) src/gemm_cl_none.c src/gemm_cl_rows.c
+LIBS =
+endif
+
+$(BUILD)/gemm.o: $(patsubst src/%.c,$(BUILD)/src/%.o,$(SOURCES:$(BUILD)/%.c=$(BUILD)/%.o)) $(BUILD)/flags
+	$(LD) -r -o $@ $(filter %.o,$^)
+	@echo '$(LIBS)' >$(BUILD)/gemm.libs
+
+$(BUILD)/kernels.c: kernels/embed.sh $(wildcard kernels/*.cl)
+	@mkdir -p $(@D)
+	kernels/embed.sh $(wildcard kernels/*.cl) >$@
+
+$(BUILD)/kernels.o: $(BUILD)/kernels.c $(BUILD)/flags
+	$(CC) $(CFLAGS) -Wno-overlength-strings $(BASE_OPTS) -c $< -o $@
 
 $(BUILD)/src/gemm_opt.o: MESSAGE = @echo 'Compiling the variants of the articles (some 20 s)'
 $(BUILD)/src/gemm_opt.o: BASE_OPTS += $(STUDY_OPTS)
@@ -130,7 +161,7 @@ $(BUILD)/%.o: %.c $(BUILD)/flags
 	$(MESSAGE)
 	$(CC) $(CFLAGS) $(BASE_OPTS) -c $< -o $@
 
-FLAGS := $(CC) $(CFLAGS) $(BASE_OPTS) $(STUDY_OPTS)
+FLAGS := $(CC) $(CFLAGS) $(BASE_OPTS) $(STUDY_OPTS) OPENCL=$(OPENCL)
 $(BUILD)/flags: FORCE
 	@mkdir -p $(@D)
 	@echo '$(FLAGS)' | cmp -s - $@ || echo '$(FLAGS)' >$@
@@ -192,6 +223,21 @@ $(BUILD)/bench/%: $(BUILD)/bench/%.o $(BUILD)/modules.a $(BUILD)/libdarknet.a
 
 $(BUILD)/tests/%: $(BUILD)/tests/%.o $(BUILD)/modules.a $(BUILD)/libdarknet.a
 	$(LINK)
+
+# OpenCL layers: the ICD loader puts them between the program and the driver (OPENCL_LAYERS).
+$(BUILD)/tests/layer_%.so: tests/layer_%.c $(BUILD)/flags
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) -O1 -g -shared $< -o $@
+
+ifeq ($(OPENCL), 1)
+CL_TESTS = $(BUILD)/tests/test_cl $(BUILD)/tests/layer_adreno.so $(BUILD)/tests/layer_fail.so
+CL_COMMANDS = $(BUILD)/tests/test_cl 'tests/test_cl.sh $(UNTRAINED)'
+endif
+
+bench-cl: packages ## the OpenCL rows on the device of GEMM_CL_DEVICE, as tables: CL_BENCH=--quick or --tune
+	@DEPS=$(DEPS) setup/packages.sh $(REF_PACKAGES)
+	$(PARALLEL) build/release/bench/bench_cl
+	build/release/bench/bench_cl $(CL_BENCH)
 
 # The reference in double precision is to be quick, not clever.
 $(BUILD)/bench/reference.o: BASE_OPTS += -O3

@@ -1,6 +1,7 @@
 /*
  * The table of variants: one row a value of GEMM_IMPL. A new CPU variant is a function and a row.
  */
+#include "gemm_cl.h"
 #include "gemm_dispatch.h"
 #include "gemm_opt.h"
 #include "gemm_packed.h"
@@ -12,6 +13,13 @@
 #define SERIAL "Serial gemm optimisation 3 (2024)"
 
 #define ROW(symbol, from, what) {.name = #symbol, .run = gemm_##symbol, .origin = from, .summary = what}
+
+#define ADRENO "Matrix Multiply on Adreno GPUs (2016)"
+#define MOBILE "CNN convolution on mobile GPUs (2018)"
+
+#define CL_ROW(title, data, from, what) \
+    {.name = title, .run = gemm_cl_run, .params = &gemm_cl_##data, .unusable = gemm_cl_unusable, \
+     .origin = from, .summary = what}
 
 #define ORDER_ROW(name, outer, middle, inner) \
     ROW(name, LOOPS, "loop order " #outer ", " #middle ", " #inner ", outermost first"),
@@ -49,6 +57,16 @@ const gemm_variant gemm_variants[] = {
     GEMM_TILE_SIDES(TILE_ROW)
     GEMM_TILE_SIDES(VTILE_ROW)
     ROW(packed, "Goto, BLIS", "packed panels, SIMD micro-kernels (GEMM_ISA), threads"),
+    CL_ROW("cl_naive", naive, MOBILE, "OpenCL: one work-item an element"),
+    CL_ROW("cl_block", block, MOBILE, "OpenCL: 32x32 blocks, padded and B turned"),
+    CL_ROW("cl_local", local, MOBILE, "cl_block with both blocks in local memory"),
+    CL_ROW("cl_local_v4", local_v4, MOBILE, "cl_local with loads and stores of float4"),
+    CL_ROW("cl_local_v8", local_v8, MOBILE, "cl_local with loads and stores of float8"),
+    CL_ROW("cl_local_v16", local_v16, MOBILE, "cl_local with loads and stores of float16"),
+    CL_ROW("cl_local_v4_u8", local_v4_u8, MOBILE, "cl_local_v4 unrolled by 8: the paper's last step"),
+    CL_ROW("cl_image", image, ADRENO, "OpenCL: 4x8 micro-tiles, B through the texture pipe"),
+    CL_ROW("cl", best, "this project", "the best OpenCL kernel for the device and the shape"),
+    CL_ROW("clblast", clblast, "CLBlast", "reference only, loaded at run time"),
     {.name = "auto", .run = run_auto, .params = "packed", .origin = "this project",
      .summary = "the fastest row for the shape on this machine"},
     REF_ROW(openblas, "OpenBLAS"),
