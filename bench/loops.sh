@@ -1,5 +1,5 @@
 #!/bin/sh
-# The study of "CFU Playground, part 3" on this machine: loop orders, unrollings, tiles and vector tiles on one shape.
+# Seed 003's study on this machine: loop orders, unrollings, tiles and vector tiles on one shape.
 #
 #   bench/loops.sh GEMM_BENCH OUTPUT_FOLDER [option of gemm-bench]...
 #
