@@ -1,0 +1,488 @@
+/*
+ * The OpenCL rows and every kernel that `cl` may choose, on the device at hand.
+ *
+ *   test_cl [--seed S] [--cases N] [--small]
+ *       sums against the double reference: all rows, kernels and splits of K, both memory policies,
+ *       memory of malloc (behind guard pages) and of gemm_host_alloc, all transposes; panels wider
+ *       than an image; bytes copied; weights that change; NaN and infinity; four threads
+ *       --small: a few small sizes of each, for Oclgrind
+ *   test_cl --threads        only the four threads, for ThreadSanitizer and helgrind
+ *   test_cl --faults         one call after another fails (tests/layer_fail.c is loaded)
+ */
+#include "gemm_check.h"
+#include "gemm_cl.h"
+#include "gemm_host.h"
+#include "operands.h"
+#include "report.h"
+
+#include <math.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+typedef struct named_row {
+    const char *name;
+    const gemm_cl_row *row;
+} named_row;
+
+static const named_row rows[] = {
+    {"cl_naive", &gemm_cl_naive},         {"cl_block", &gemm_cl_block},
+    {"cl_local", &gemm_cl_local},         {"cl_local_v4", &gemm_cl_local_v4},
+    {"cl_local_v8", &gemm_cl_local_v8},   {"cl_local_v16", &gemm_cl_local_v16},
+    {"cl_local_v4_u8", &gemm_cl_local_v4_u8}, {"cl_image", &gemm_cl_image},
+    {"cl", &gemm_cl_best},                {"clblast", &gemm_cl_clblast}};
+enum { ROWS = sizeof rows / sizeof rows[0] };
+
+static uint64_t seed = 1;
+
+/* A multiply whose matrices lie in memory of one kind. */
+typedef struct problem {
+    gemm_call call;
+    guarded A, B, C;
+    bool shared;
+} problem;
+
+/* Copies a guarded matrix into memory of gemm_host_alloc. */
+static float *share(const guarded *m)
+{
+    const size_t count = (size_t)(m->rows - 1) * (size_t)m->ld + (size_t)m->columns;
+    float *p = gemm_host_alloc(count, sizeof *p);
+    if (!p) {
+        abort();
+    }
+    memcpy(p, m->data, count * sizeof *p);
+    return p;
+}
+
+static problem make_problem(rng *r, int TA, int TB, int M, int N, int K, int pad, bool shared)
+{
+    problem p = {.shared = shared};
+    p.A = guarded_make(TA ? K : M, TA ? M : K, (TA ? M : K) + pad, AT_END, 0);
+    p.B = guarded_make(TB ? N : K, TB ? K : N, (TB ? K : N) + pad, AT_END, 0);
+    p.C = guarded_make(M, N, N + pad, AT_END, 0);
+    guarded_fill(&p.A, r);
+    guarded_fill(&p.B, r);
+    guarded_fill(&p.C, r);
+    p.call = (gemm_call){TA, TB, M, N, K, rng_below(r, 2) ? 1.0f : -0.5f,
+                         shared ? share(&p.A) : p.A.data, p.A.ld,
+                         shared ? share(&p.B) : p.B.data, p.B.ld,
+                         shared ? share(&p.C) : p.C.data, p.C.ld};
+    return p;
+}
+
+static void free_problem(problem *p)
+{
+    if (p->shared) {
+        gemm_host_free((float *)p->call.A);
+        gemm_host_free((float *)p->call.B);
+        gemm_host_free(p->call.C);
+    }
+    guarded_free(&p->A);
+    guarded_free(&p->B);
+    guarded_free(&p->C);
+}
+
+/* NULL, or what is wrong about the row's run. */
+static const char *judge(problem *p, const gemm_cl_row *row, int parts)
+{
+    static _Thread_local char why[128];
+    gemm_oracle oracle;
+    if (gemm_oracle_make(&oracle, &p->call)) {
+        return "no memory for the reference";
+    }
+    const int rc = gemm_cl_run_parts(&p->call, row, parts);
+    const gemm_error worst = gemm_oracle_compare(&oracle, &p->call);
+    gemm_oracle_free(&oracle);
+    if (rc) {
+        return "it declined";
+    }
+    if (!(worst.ratio <= 1)) {
+        snprintf(why, sizeof why, "C[%d][%d] is off by %g, %.3g times the bound", worst.row,
+                 worst.column, worst.difference, worst.ratio);
+        return why;
+    }
+    return !p->shared && !guarded_padding_intact(&p->C) ? "it wrote between the rows of C" : NULL;
+}
+
+/* ---- sums ----------------------------------------------------------------------------------- */
+
+/* One case, all decided by its number; reports a failure with all that it was. */
+static bool run_case(const char *name, const gemm_cl_row *row, char policy, int number, bool small)
+{
+    static const int sizes[] = {1, 2, 3, 4, 5, 7, 8, 9, 15, 17, 27, 31, 32, 33, 63, 65, 100, 129,
+                                169, 257};
+    static const int pads[] = {0, 0, 1, 4, 13};
+    rng r = rng_make(seed, (uint64_t)number);
+    const int most = small ? 11 : (int)(sizeof sizes / sizeof sizes[0]);
+    const int M = sizes[rng_below(&r, most)], N = sizes[rng_below(&r, most)];
+    const int K = sizes[rng_below(&r, most)], pad = pads[rng_below(&r, 5)];
+    const bool shared = rng_below(&r, 2);
+    const int parts = row->splits ? rng_below(&r, 5) : 0;
+    problem p = make_problem(&r, number & 1, number >> 1 & 1, M, N, K, pad, shared);
+    gemm_cl_force_memory(policy);
+    const char *why = judge(&p, row, parts);
+    const gemm_note *note = gemm_this_note();
+    if (!why && policy == 'u' && shared && (note->copied_a || note->copied_c)) {
+        why = "it copied A or C";
+    }
+    gemm_cl_force_memory(0);
+    free_problem(&p);
+    if (why) {
+        report_fail(name, "%s; TA=%d TB=%d M=%d N=%d K=%d pad=%d parts=%d %s memory, policy %c; "
+                    "repeat with --seed %llu, case %d", why, number & 1, number >> 1 & 1, M, N, K,
+                    pad, parts, shared ? "shared" : "malloc'd", policy, (unsigned long long)seed,
+                    number);
+    }
+    return !why;
+}
+
+static void test_row(const char *title, const gemm_cl_row *row, int cases, bool small)
+{
+    const char *reason = gemm_cl_unusable(row);
+    for (const char *policy = "ud"; *policy; ++policy) {
+        char name[96];
+        bool ok = true;
+        snprintf(name, sizeof name, "cl-sums-%s-%s", title, *policy == 'u' ? "unified" : "discrete");
+        if (reason) {
+            report_skip(name, "%s", reason);
+            continue;
+        }
+        for (int i = 0; i < cases && ok; ++i) {
+            ok = run_case(name, row, *policy, i, small);
+        }
+        if (ok) {
+            report_pass(name);
+        }
+    }
+}
+
+static void test_sums(int cases, bool small)
+{
+    for (int i = 0; i < ROWS; ++i) {
+        if (!small || rows[i].row->way != GEMM_CL_CLBLAST) {
+            test_row(rows[i].name, rows[i].row, cases, small);
+        }
+    }
+    for (size_t i = 0; i < gemm_cl_choice_count; ++i) {
+        const gemm_cl_row *r = &gemm_cl_choices[i];
+        char title[64];
+        snprintf(title, sizeof title, "%s-%dx%d-%dx%d%s", r->kernel, r->rows, r->cols, r->wx, r->wy,
+                 r->defines);
+        test_row(title, r, cases, small);
+    }
+}
+
+/* The first layer of yolov3-tiny, wider than an image of PoCL; and a K higher than one. */
+static void test_panels(void)
+{
+    static const int shapes[][3] = {{16, 173056, 27}, {3, 33000, 5}, {9, 6, 40000}};
+    for (int s = 0; s < 3; ++s) {
+        for (int i = 0; i < 4; ++i) {
+            char name[64];
+            const int *m = shapes[s];
+            rng r = rng_make(seed, 77);
+            snprintf(name, sizeof name, "cl-panels-%dx%dx%d-%c-%s", m[0], m[1], m[2],
+                     i & 1 ? 'u' : 'd', i & 2 ? "shared" : "malloc");
+            if (gemm_cl_unusable(&gemm_cl_image)) {
+                report_skip(name, "%s", gemm_cl_unusable(&gemm_cl_image));
+                continue;
+            }
+            problem p = make_problem(&r, 0, 0, m[0], m[1], m[2], 0, i & 2);
+            gemm_cl_force_memory(i & 1 ? 'u' : 'd');
+            const char *why = judge(&p, &gemm_cl_image, 0);
+            gemm_cl_force_memory(0);
+            free_problem(&p);
+            if (why) {
+                report_fail(name, "%s", why);
+            } else {
+                report_pass(name);
+            }
+        }
+    }
+}
+
+/* ---- what is copied ------------------------------------------------------------------------- */
+
+static void expect_bytes(const char *name, size_t a, size_t b, size_t c)
+{
+    const gemm_note *n = gemm_this_note();
+    if (n->copied_a != a || n->copied_b != b || n->copied_c != c) {
+        report_fail(name, "copied %zu, %zu and %zu bytes instead of %zu, %zu and %zu", n->copied_a,
+                    n->copied_b, n->copied_c, a, b, c);
+    } else {
+        report_pass(name);
+    }
+}
+
+static void test_copies(void)
+{
+    enum { M = 24, N = 256, K = 40 };
+    rng r = rng_make(seed, 5);
+    problem shared = make_problem(&r, 0, 0, M, N, K, 0, true);
+    problem own = make_problem(&r, 0, 0, M, N, K, 0, false);
+    const size_t a = sizeof(float) * M * K, b = sizeof(float) * K * N, c = sizeof(float) * M * N;
+    const char *limits = gemm_cl_describe();
+    const bool adreno = limits && strstr(limits, "Adreno");
+
+    gemm_cl_force_memory('u');
+    gemm_cl_run(&shared.call, &gemm_cl_naive);
+    expect_bytes("cl-copies-unified-shared", 0, 0, 0);
+    gemm_cl_run(&own.call, &gemm_cl_naive);
+    expect_bytes("cl-copies-unified-malloc", a, b, c);
+    if (!gemm_cl_unusable(&gemm_cl_image)) {
+        /* rows of 256 floats are 64 pixels: an Adreno makes the image from B's own buffer */
+        gemm_cl_run(&shared.call, &gemm_cl_image);
+        expect_bytes("cl-copies-image-shared", 0, adreno ? 0 : b, 0);
+        gemm_cl_run(&own.call, &gemm_cl_image);
+        expect_bytes("cl-copies-image-malloc", a, b, c);
+    }
+
+    gemm_cl_force_memory('d');
+    gemm_cl_run(&own.call, &gemm_cl_naive);
+    expect_bytes("cl-copies-discrete-first", a, b, c);
+    gemm_cl_run(&own.call, &gemm_cl_naive);
+    expect_bytes("cl-copies-weights-kept", 0, b, c);
+    own.A.data[M * K - 1] += 1.0f;      /* the last weight changes: seen, uploaded, used */
+    const char *why = judge(&own, &gemm_cl_naive, 0);
+    if (why) {
+        report_fail("cl-copies-weights-changed-sum", "%s", why);
+    } else {
+        report_pass("cl-copies-weights-changed-sum");
+    }
+    expect_bytes("cl-copies-weights-changed", a, b, c);
+    gemm_cl_force_memory(0);
+    free_problem(&shared);
+    free_problem(&own);
+}
+
+/*
+ * -cl-fast-relaxed-math lets a compiler assume that there is no NaN and no infinity. This shows
+ * what the device makes of them; only that ordinary columns stay right is asserted.
+ */
+static void test_not_finite(void)
+{
+    rng r = rng_make(seed, 9);
+    problem p = make_problem(&r, 0, 0, 8, 12, 16, 0, false);
+    float *clean = malloc(8 * 12 * sizeof *clean);
+    problem q = p;
+    memcpy(clean, p.call.C, 8 * 12 * sizeof *clean);
+    gemm_cl_run(&p.call, &gemm_cl_best);
+    float expected[8];
+    for (int i = 0; i < 8; ++i) {
+        expected[i] = p.call.C[i * 12 + 5];
+    }
+    memcpy(p.call.C, clean, 8 * 12 * sizeof *clean);
+    p.B.data[0] = NAN;
+    p.B.data[1] = INFINITY;
+    gemm_cl_run(&q.call, &gemm_cl_best);
+    printf("NaN in B gives %g, infinity %g on this device\n", (double)q.call.C[0],
+           (double)q.call.C[1]);
+    bool ok = true;
+    for (int i = 0; i < 8; ++i) {
+        ok = ok && fabsf(q.call.C[i * 12 + 5] - expected[i]) <= 1e-5f;
+    }
+    if (ok) {
+        report_pass("cl-not-finite-stays-in-its-column");
+    } else {
+        report_fail("cl-not-finite-stays-in-its-column", "another column changed");
+    }
+    free(clean);
+    free_problem(&p);
+}
+
+static void test_host_memory(void)
+{
+    float *p = gemm_host_alloc(1000, sizeof *p);
+    bool ok = p != NULL;
+    for (int i = 0; ok && i < 1000; ++i) {
+        ok = p[i] == 0.0f;
+    }
+    for (int i = 0; ok && i < 1000; ++i) {
+        p[i] = (float)i;
+    }
+    p = ok ? gemm_host_realloc(p, 2000 * sizeof *p) : p;
+    for (int i = 0; ok && i < 1000; ++i) {
+        ok = p[i] == (float)i;
+    }
+    gemm_host_free(p);
+    gemm_host_free(NULL);
+    gemm_host_free(malloc(10));
+    void *huge = gemm_host_alloc((size_t)-1 / 2, 4);
+    ok = ok && !huge;
+    if (ok) {
+        report_pass("cl-host-memory");
+    } else {
+        report_fail("cl-host-memory", "not zeroed, not kept, or not refused");
+    }
+}
+
+/* ---- threads -------------------------------------------------------------------------------- */
+
+static void *work(void *failures)
+{
+    static atomic_int turn;
+    const int mine = turn++;
+    rng r = rng_make(seed, 1000 + (uint64_t)mine);
+    for (int i = 0; i < 12; ++i) {
+        const named_row *row = &rows[(i + mine) % (ROWS - 1)];
+        problem p = make_problem(&r, i & 1, i >> 1 & 1, 1 + rng_below(&r, 40), 1 + rng_below(&r, 60),
+                                 1 + rng_below(&r, 50), 0, i & 4);
+        if (!gemm_cl_unusable(row->row) && judge(&p, row->row, 0)) {
+            ++*(atomic_int *)failures;
+        }
+        free_problem(&p);
+    }
+    return NULL;
+}
+
+static void test_threads(void)
+{
+    pthread_t threads[4];
+    atomic_int failures = 0;
+    for (int i = 0; i < 4; ++i) {
+        if (pthread_create(&threads[i], NULL, work, &failures)) {
+            abort();
+        }
+    }
+    for (int i = 0; i < 4; ++i) {
+        pthread_join(threads[i], NULL);
+    }
+    if (failures) {
+        report_fail("cl-threads", "%d of 48 calls wrong", (int)failures);
+    } else {
+        report_pass("cl-threads");
+    }
+}
+
+/* ---- faults --------------------------------------------------------------------------------- */
+
+enum { FAULT_RIGHT = 10, FAULT_UNCHANGED = 11, FAULT_WRONG = 12, NO_FAULT = 13 };
+
+/* In a child: two calls while the n-th OpenCL call fails. How it ended is the exit status. */
+static int fault_child(const named_row *row, char policy, bool shared, int n)
+{
+    char text[16];
+    snprintf(text, sizeof text, "%d", n);
+    setenv("CL_FAIL_AT", text, 1);
+    gemm_cl_force_memory(policy);
+    rng r = rng_make(seed, 3);
+    bool unchanged = false;
+    for (int i = 0; i < 2; ++i) {
+        problem p = make_problem(&r, i, 0, 9, 30, 40, 1, shared);
+        const size_t bytes = (8 * (size_t)p.call.ldc + 30) * sizeof(float);
+        float *before = malloc(bytes);
+        gemm_oracle oracle;
+        memcpy(before, p.call.C, bytes);
+        gemm_oracle_make(&oracle, &p.call);
+        const int rc = gemm_cl_run(&p.call, row->row);
+        const bool right = gemm_oracle_compare(&oracle, &p.call).ratio <= 1;
+        const bool same = memcmp(before, p.call.C, bytes) == 0;
+        gemm_oracle_free(&oracle);
+        free(before);
+        free_problem(&p);
+        if (rc ? !same : !right) {
+            return FAULT_WRONG;
+        }
+        unchanged = unchanged || rc;
+    }
+    return unchanged ? FAULT_UNCHANGED : FAULT_RIGHT;
+}
+
+/* Runs a child with its messages in a file; true while the n-th call existed. */
+static bool fault_run(const char *name, const named_row *row, char policy, bool shared, int n,
+                      int *declined)
+{
+    char log[] = "/tmp/test_cl_XXXXXX", said[256] = "";
+    const int fd = mkstemp(log);
+    fflush(stdout);
+    const pid_t child = fork();
+    if (child == 0) {
+        dup2(fd, 2);
+        exit(fault_child(row, policy, shared, n));
+    }
+    int status = 0;
+    waitpid(child, &status, 0);
+    const ssize_t got = pread(fd, said, sizeof said - 1, 0);
+    said[got > 0 ? got : 0] = 0;
+    close(fd);
+    unlink(log);
+    const int code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+    if (code != FAULT_RIGHT && code != FAULT_UNCHANGED && code != NO_FAULT) {
+        report_fail(name, "call %d: %s: %s", n,
+                    code < 0 ? "crashed" : code == FAULT_WRONG ? "C is neither right nor unchanged"
+                                                               : "objects leaked", said);
+        return false;
+    }
+    if (code != NO_FAULT && !said[0]) {
+        report_fail(name, "call %d failed and nothing was said", n);
+        return false;
+    }
+    *declined += code == FAULT_UNCHANGED;
+    return code != NO_FAULT;
+}
+
+static void test_faults(void)
+{
+    static const struct { int row; char policy; bool shared; } runs[] = {
+        {8, 'u', true}, {8, 'd', false}, {7, 'u', true}, {7, 'u', false}, {7, 'd', false},
+        {6, 'u', true}};
+    for (size_t i = 0; i < sizeof runs / sizeof runs[0]; ++i) {
+        const named_row *row = &rows[runs[i].row];
+        char name[64];
+        int n = 1, declined = 0, before = report_failures;
+        snprintf(name, sizeof name, "cl-faults-%s-%c-%s", row->name, runs[i].policy,
+                 runs[i].shared ? "shared" : "malloc");
+        while (fault_run(name, row, runs[i].policy, runs[i].shared, n, &declined)) {
+            ++n;
+        }
+        printf("%s: %d calls failed in turn, %d of them for good\n", name, n - 1, declined);
+        if (report_failures == before && (n < 20 || declined == 0)) {
+            report_fail(name, "only %d calls were seen: is tests/layer_fail.c loaded?", n - 1);
+        } else if (report_failures == before) {
+            report_pass(name);
+        }
+    }
+}
+
+int main(int argc, char **argv)
+{
+    int cases = 60;
+    bool small = false, threads = false, faults = false;
+    for (int i = 1; i < argc; ++i) {
+        small = small || strcmp(argv[i], "--small") == 0;
+        threads = threads || strcmp(argv[i], "--threads") == 0;
+        faults = faults || strcmp(argv[i], "--faults") == 0;
+        if (i + 1 < argc && strcmp(argv[i], "--seed") == 0) {
+            seed = strtoull(argv[++i], NULL, 0);
+        } else if (i + 1 < argc && strcmp(argv[i], "--cases") == 0) {
+            cases = atoi(argv[++i]);
+        }
+    }
+    printf("seed %llu\n", (unsigned long long)seed);
+    gemm_set_variant(gemm_find("cl"));      /* so that gemm_host_alloc asks the driver */
+    if (faults) {
+        test_faults();
+        return report_status();
+    }
+    const char *why = gemm_cl_unusable(&gemm_cl_best);
+    if (why) {
+        report_skip("cl", "%s", why);
+        return report_status();
+    }
+    if (!threads) {
+        test_sums(small ? 8 : cases, small);
+        test_copies();
+        test_not_finite();
+        test_host_memory();
+    }
+    if (!threads && !small) {
+        test_panels();
+    }
+    if (!small) {
+        test_threads();
+    }
+    return report_status();
+}

@@ -1,0 +1,119 @@
+#!/bin/sh
+# The OpenCL rows where things go wrong or are different: devices, the cache, layers, Oclgrind.
+#
+#   tests/test_cl.sh UNTRAINED_WEIGHTS
+#
+# Needs PoCL; each part that needs more says SKIP without it.
+. tests/lib.sh
+
+weights=$(realpath "$1")
+bin=build/release/tests
+test_cl=$bin/test_cl
+darknet_folder "$work/here"
+
+detect() { (cd "$work/here" && ./darknet detect cfg/yolov3-tiny.cfg "$weights" data/kite.jpg); }
+
+# expect NAME MESSAGE COMMAND...: ends well and says MESSAGE (a fixed string)
+expect()
+{
+    name=$1 message=$2
+    shift 2
+    if ! "$@" >"$work/output" 2>&1 </dev/null; then
+        fail "$name" "failed: $(tail -n 2 "$work/output" | tr '\n' ' ')"
+    elif ! grep -qF -- "$message" "$work/output"; then
+        fail "$name" "no '$message' in: $(tail -n 2 "$work/output" | tr '\n' ' ')"
+    else
+        pass "$name"
+    fi
+}
+
+# ---- devices ----
+export GEMM_IMPL=cl
+OCL_ICD_VENDORS=/nonexistent expect_failure cl-no-platform 'no OpenCL device on this machine' detect
+OCL_ICD_VENDORS=/nonexistent GEMM_IMPL=auto expect cl-no-platform-auto 'Predicted in' detect
+for device in gpu 0:7 7:0 Radeon; do
+    GEMM_CL_DEVICE=$device expect_failure "cl-device-$device" \
+        "GEMM_CL_DEVICE=$device: no such OpenCL device; allowed are gpu, cpu, or the number" detect
+done
+for device in cpu 0:0 PTHREAD; do
+    GEMM_CL_DEVICE=$device expect "cl-device-$device" 'Predicted in' detect
+done
+
+# ---- kernels that do not compile ----
+GEMM_CACHE_DIR=$work/none CL_BREAK_SOURCE=1 OPENCL_LAYERS=$root/$bin/layer_fail.so \
+    expect_failure cl-broken-kernel 'cannot be built for' detect
+for said in 'does not compile with -cl-fast-relaxed-math' 'broken by the layer'; do
+    if grep -qF -- "$said" "$work/output"; then
+        pass "cl-broken-kernel-says-$(echo "$said" | cut -d' ' -f1)"
+    else
+        fail "cl-broken-kernel-says-$(echo "$said" | cut -d' ' -f1)" "no '$said'"
+    fi
+done
+
+# ---- the cache ----
+export GEMM_CACHE_DIR=$work/cache
+GEMM_CACHE_DIR=/proc/nowhere expect cl-cache-unwritable 'compiled programs cannot be kept in /proc/nowhere' detect
+expect cl-cache-filled 'Predicted in' detect
+file=$(ls "$work"/cache/cl_wide-*.clbin 2>/dev/null | head -n 1)
+if [ -z "$file" ]; then
+    fail cl-cache-file 'no cl_wide-*.clbin was written'
+else
+    pass cl-cache-file
+    cp "$file" "$work/good"
+    cut_short() { head -c 2000 "$work/good" >"$file"; }
+    one_byte() { head -c -1 "$work/good" >"$file"; printf 'x' >>"$file"; }
+    other_driver() { sed '3s/.*/driver 0.0 of somebody/' "$work/good" >"$file"; }
+    no_header() { echo 'hello' >"$file"; }
+    empty() { : >"$file"; }
+    for damage in 'cut_short:it is cut short' 'one_byte:it is damaged' \
+        'other_driver:it is of another driver' 'no_header:it is not what it should be' \
+        'empty:it cannot be read'; do
+        ${damage%%:*}
+        expect "cl-cache-${damage%%:*}" "${damage#*:}" detect
+        if cmp -s "$file" "$work/good" || [ "$(wc -c <"$file")" -gt 2000 ]; then
+            pass "cl-cache-${damage%%:*}-rebuilt"
+        else
+            fail "cl-cache-${damage%%:*}-rebuilt" 'the file is as bad as before'
+        fi
+    done
+    before=$(ls -l --time-style=full-iso "$file")
+    detect >"$work/output" 2>&1
+    if [ "$before" = "$(ls -l --time-style=full-iso "$file")" ] && ! grep -q gemm_cl "$work/output"; then
+        pass cl-cache-used
+    else
+        fail cl-cache-used 'a good file was written anew, or something was said'
+    fi
+fi
+if ls "$work"/cache/.clbin-* >/dev/null 2>&1; then
+    fail cl-cache-temporary 'a temporary file is left'
+else
+    pass cl-cache-temporary
+fi
+
+# ---- layers: an Adreno's limits; one call after another fails ----
+run_reports() { sed "s/^\(PASS\|FAIL\|SKIP\) /&$1-/"; }
+OPENCL_LAYERS=$root/$bin/layer_adreno.so $test_cl 2>&1 | run_reports adreno
+OPENCL_LAYERS=$root/$bin/layer_adreno.so ADRENO_LOCAL=8192 $test_cl --small 2>&1 | run_reports adreno330 |
+    sed 's/^SKIP \(.*\): the OpenCL device has less local memory.*/PASS \1-says-why-not/'
+OPENCL_LAYERS=$root/$bin/layer_adreno.so GEMM_CHECK=1 expect cl-adreno-detect 'Predicted in' detect
+OPENCL_LAYERS=$root/$bin/layer_fail.so $test_cl --faults
+
+# ---- Oclgrind: races, strays, misuse of the API. Not --uninitialized: Oclgrind 21.10 then reports
+# values that cl_pack has stored, and crashes at exit ----
+if ! command -v oclgrind >/dev/null 2>&1; then
+    skip cl-oclgrind 'no oclgrind'
+else
+    GEMM_CACHE_DIR=$work/oclgrind oclgrind --data-races --check-api $test_cl --small \
+        >"$work/output" 2>"$work/findings"
+    status=$?
+    grep -v '^gemm_cl: cache' "$work/findings" >"$work/left"
+    if [ $status != 0 ] || ! grep -q PASS "$work/output"; then
+        fail cl-oclgrind "status $status: $(grep FAIL "$work/output" | head -n 1)"
+    elif [ -s "$work/left" ]; then
+        fail cl-oclgrind "$(head -n 3 "$work/left" | tr '\n' ' ')"
+    else
+        pass cl-oclgrind
+    fi
+fi
+
+exit $((failures != 0))
