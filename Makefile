@@ -92,10 +92,9 @@ else
 	$(PARALLEL) all build/upstream/darknet build/release/bench/detect_all $(BENCH_TESTS) $(CL_TESTS)
 	$(PARALLEL) default-weights
 	$(PARALLEL) $(UNTRAINED)
-	@tests/run.sh $(UNIT_COMMANDS) $(BENCH_COMMANDS) '$(BUILD)/tests/test_gemm --large --cases 0' \
-	    'tests/test_bad_input.sh $(CURDIR)/$(UNTRAINED)' tests/test_setup.sh tests/test_warnings.sh \
-	    'tests/test_detect.sh $(UNTRAINED) $(MODELS)' tests/test_report.sh 'tests/test_bench.sh $(MODELS)' \
-	    $(CL_COMMANDS)
+	@tests/run.sh 'tests/test_detect.sh $(UNTRAINED) $(MODELS)' 'tests/test_setup.sh && tests/test_bench.sh $(MODELS)' \
+	    '$(BUILD)/tests/test_gemm --large --cases 0' $(CL_COMMANDS) tests/test_warnings.sh $(BENCH_COMMANDS) \
+	    $(UNIT_COMMANDS) 'tests/test_bad_input.sh $(CURDIR)/$(UNTRAINED)' tests/test_report.sh
 endif
 
 gprof: packages ## hotspots of a detection under each variant: VARIANTS N PROCESSES STUDY_OPTS
