@@ -9,11 +9,13 @@
  *   4  the 13 multiplies from the CPU's memory: bytes that cross, first call and steady
  *
  * --tune: instead of 1 to 4, every kernel of `cl` with every split of K on every shape.
+ * --tune-image: cl_image with every group and unrolling.
  * --quick: smaller squares, for slow devices.
  *
  * Times are medians of five rounds in which the rows take turns; (lowest-highest) follows.
  */
 #include "gemm_cl.h"
+#include "gemm_dispatch.h"
 #include "gemm_host.h"
 
 #include <float.h>
@@ -54,6 +56,7 @@ static const gemm_cl_row candidates[] = {
     {"cl_tile", "", GEMM_CL_PLAIN, 8, 8, 8, 16, 16, true},      /* 128 x 64 */
     {"cl_tile", "", GEMM_CL_PLAIN, 8, 8, 16, 16, 16, true},     /* 128 x 128 */
     {"cl_image", "", GEMM_CL_IMAGE, 4, 4, 16, 8, 0, true},
+    {"cl_image", "-DAHEAD", GEMM_CL_IMAGE, 8, 4, 8, 16, 0, true},
 };
 enum { CANDIDATES = sizeof candidates / sizeof candidates[0] };
 
@@ -463,28 +466,63 @@ static void tune(void)
     printf("# all 13: best %.4f ms, cl as it chooses now %.4f ms\n", total_best, total_cl);
 }
 
+/* cl_image with every group and unrolling, as lines `size,defines,rows,wx,wy,all,multiply`. */
+static void tune_image(void)
+{
+    static const char *const ways[] = {
+        " -DUNROLL=1", " -DUNROLL=2", " -DUNROLL=4", " -DUNROLL=8", " -DAHEAD -DUNROLL=1",
+        " -DAHEAD -DUNROLL=2", " -DAHEAD -DUNROLL=4"};
+    static const int groups[][2] = {{16, 8}, {8, 16}, {32, 4}, {4, 32}, {8, 8}, {16, 4}, {32, 2},
+                                    {4, 16}, {64, 2}, {16, 16}, {32, 8}, {8, 32}};
+    printf("size,defines,rows,wx,wy,parts,all,multiply\n");
+    for (int side = 1024; side <= 2048; side *= 2) {
+        gemm_call g = make_call((shape){side, side, side});
+        for (int rows = 8; rows <= 16; rows *= 2) {
+            for (size_t w = 0; w < sizeof ways / sizeof ways[0]; ++w) {
+                for (size_t s = 0; s < sizeof groups / sizeof groups[0]; ++s) {
+                    const gemm_cl_row row = {"cl_image", ways[w], GEMM_CL_IMAGE, rows, 4,
+                                             groups[s][0], groups[s][1], 0, true};
+                    for (int parts = 1; parts <= 2; ++parts) {
+                        gemm_cl_times t;
+                        if (!gemm_cl_unusable(&row) && gemm_cl_time(&g, &row, parts, 1, &t) == 0 &&
+                            gemm_cl_time(&g, &row, parts, 20, &t) == 0) {
+                            printf("%d,%s,%d,%d,%d,%d,%.4f,%.4f\n", side, ways[w] + 1, rows,
+                                   groups[s][0], groups[s][1], parts, t.device_ms, t.kernel_ms);
+                        }
+                    }
+                }
+            }
+            fflush(stdout);
+        }
+        free_call(&g);
+    }
+}
+
 int main(int argc, char **argv)
 {
-    bool quick = false, tuning = false;
+    bool quick = false, tuning = false, image = false;
     for (int i = 1; i < argc; ++i) {
         quick = quick || strcmp(argv[i], "--quick") == 0;
         tuning = tuning || strcmp(argv[i], "--tune") == 0;
-        if (strcmp(argv[i], "--quick") != 0 && strcmp(argv[i], "--tune") != 0) {
-            fprintf(stderr, "usage: %s [--quick] [--tune]\n", argv[0]);
+        image = image || strcmp(argv[i], "--tune-image") == 0;
+        if (strcmp(argv[i], "--quick") != 0 && strcmp(argv[i], "--tune") != 0 &&
+            strcmp(argv[i], "--tune-image") != 0) {
+            fprintf(stderr, "usage: %s [--quick | --tune | --tune-image]\n", argv[0]);
             return 2;
         }
     }
+    gemm_set_variant(gemm_find("cl"));      /* so that gemm_host_alloc asks the driver */
     const char *why = gemm_cl_unusable(&gemm_cl_best);
     if (why) {
         fprintf(stderr, "%s: %s\n", argv[0], why);
         return 1;
     }
     printf("device: %s\n", gemm_cl_describe());
-    if (!check_all(tuning)) {
+    if (!check_all(tuning || image)) {
         return 1;
     }
-    if (tuning) {
-        tune();
+    if (tuning || image) {
+        tuning ? tune() : tune_image();
         return 0;
     }
     table_yolo();

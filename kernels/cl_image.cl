@@ -13,6 +13,8 @@
  * K % 4 steps are taken one by one, so nothing past A is ever read. acs is 1.
  *
  * ALIGNED_A says that A's rows start at multiples of 16 bytes: then its float4 are one load each.
+ * UNROLL and AHEAD (the next step's loads are issued before this step's sums) are for devices with
+ * registers to spare.
  *
  * With more than one group along z, K is cut into parts of `kpart` (a multiple of 4), and part z
  * stores its product at C + z*cpart for cl_sum instead of adding to C.
@@ -39,6 +41,35 @@
 
 __constant sampler_t pixel = CLK_NORMALIZED_COORDS_FALSE | CLK_ADDRESS_CLAMP | CLK_FILTER_NEAREST;
 
+/* Four steps of K: b[p] is a pixel of row k + p, a[p][i] is A's element of row i. */
+void load_four(int k, int x, __read_only image2d_t B, __global const float *A, const ulong *row,
+               float4 *b, float (*a)[ROWS])
+{
+    #pragma unroll
+    for (int p = 0; p < 4; ++p) {
+        b[p] = read_imagef(B, pixel, (int2)(x, k + p));
+    }
+    #pragma unroll
+    for (int i = 0; i < ROWS; ++i) {
+        const float4 t = LOAD_A(A + row[i] + k);
+        a[0][i] = t.x;
+        a[1][i] = t.y;
+        a[2][i] = t.z;
+        a[3][i] = t.w;
+    }
+}
+
+void add_four(const float4 *b, const float (*a)[ROWS], float4 *c)
+{
+    #pragma unroll
+    for (int p = 0; p < 4; ++p) {
+        #pragma unroll
+        for (int i = 0; i < ROWS; ++i) {
+            c[i] += a[p][i] * b[p];
+        }
+    }
+}
+
 __kernel void cl_image(int M, int N, int K, float alpha,
                        __global const float *A, ulong a0, int ars, int acs,
                        __read_only image2d_t B, ulong b0, int brs, int bcs,
@@ -58,19 +89,36 @@ __kernel void cl_image(int M, int N, int K, float alpha,
         c[i] = (float4)(0.0f);
     }
     int k = begin;
+#ifdef AHEAD
+    if (k + 4 <= end) {
+        float4 b[4], b_next[4];
+        float t[4][ROWS], t_next[4][ROWS];
+        load_four(k, x, B, a, row, b, t);
+        #pragma unroll UNROLL
+        for (; k + 8 <= end; k += 4) {
+            load_four(k + 4, x, B, a, row, b_next, t_next);
+            add_four(b, t, c);
+            #pragma unroll
+            for (int p = 0; p < 4; ++p) {
+                b[p] = b_next[p];
+                #pragma unroll
+                for (int i = 0; i < ROWS; ++i) {
+                    t[p][i] = t_next[p][i];
+                }
+            }
+        }
+        add_four(b, t, c);
+        k += 4;
+    }
+#else
     #pragma unroll UNROLL
     for (; k + 4 <= end; k += 4) {
         float4 b[4];
-        #pragma unroll
-        for (int p = 0; p < 4; ++p) {
-            b[p] = read_imagef(B, pixel, (int2)(x, k + p));
-        }
-        #pragma unroll
-        for (int i = 0; i < ROWS; ++i) {
-            const float4 t = LOAD_A(a + row[i] + k);
-            c[i] += t.x * b[0] + t.y * b[1] + t.z * b[2] + t.w * b[3];
-        }
+        float t[4][ROWS];
+        load_four(k, x, B, a, row, b, t);
+        add_four(b, t, c);
     }
+#endif
     for (; k < end; ++k) {
         const float4 b = read_imagef(B, pixel, (int2)(x, k));
         #pragma unroll

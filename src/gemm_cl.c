@@ -132,7 +132,7 @@ static int pack(job *j, gemm_cl_slot slot, const matrix *in, int rows, int cols,
 /*
  * The group for an image kernel: a power of two a side, of at most `most` items. Fewest items that
  * idle in partly filled groups; then, as long as every unit gets a group, the largest; then the one
- * nearest to 16x8.
+ * nearest to 16x8, or to 64x2 on a discrete GPU, whose items of a warp then share their rows of A.
  */
 static void fit_group(const gemm_cl_device *d, size_t most, size_t gx, size_t gy, size_t *group)
 {
@@ -144,7 +144,9 @@ static void fit_group(const gemm_cl_device *d, size_t most, size_t gx, size_t gy
             const double large = x * y >= 64 ? 1.0 : (double)(x * y) / 64.0;
             const double spread = groups >= (size_t)d->traits.units
                                       ? 1.0 : (double)groups / (double)d->traits.units;
-            const double shape = x >= y ? 0.02 : 0.0;
+            const double wide = d->traits.unified ? (double)(x >= y)
+                                                  : (double)(x < 64 ? x : 64) / 64.0;
+            const double shape = 0.02 * wide;
             const double size = x * y <= 128 ? 0.02 * (double)(x * y) / 128.0 : 0.01;
             const double score = filled * large * spread + shape + size;
             if (score > best) {
@@ -495,9 +497,9 @@ static const char *build_kernel(job *j)
         n += snprintf(options + n, sizeof options - (size_t)n, " -DBK=%d%s%s", row->depth,
                       j->g->TA ? " -DA_TURNED" : "", j->g->TB ? " -DB_TURNED" : "");
     }
-    if (row->way == GEMM_CL_IMAGE && !j->device->traits.unified) {
-        /* registers to spare: loads of four steps in flight */
-        n += snprintf(options + n, sizeof options - (size_t)n, " -DUNROLL=4");
+    if (row->way == GEMM_CL_IMAGE && !j->device->traits.unified && !*row->defines) {
+        /* registers to spare, and latency to hide */
+        n += snprintf(options + n, sizeof options - (size_t)n, " -DAHEAD -DUNROLL=2");
     }
     if (row->way == GEMM_CL_IMAGE && aligned_rows(j->g)) {
         n += snprintf(options + n, sizeof options - (size_t)n, " -DALIGNED_A");

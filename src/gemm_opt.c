@@ -20,7 +20,8 @@
 #define INLINE static inline __attribute__((always_inline))
 
 #define PRAGMA(text) _Pragma(#text)
-#ifdef __SANITIZE_ADDRESS__     /* the accesses are the same, and gcc takes minutes to check 64 x 64 of them */
+/* Under the sanitizers the accesses are the same, and gcc takes minutes to check 64 x 64 of them. */
+#if defined __SANITIZE_ADDRESS__ || defined __SANITIZE_THREAD__
 #define UNROLL(times)
 #elif defined __clang__
 #define UNROLL(times) PRAGMA(unroll times)

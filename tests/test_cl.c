@@ -166,6 +166,10 @@ static void test_sums(int cases, bool small)
             test_row(rows[i].name, rows[i].row, cases, small);
         }
     }
+    /* as on a discrete GPU */
+    static const gemm_cl_row ahead = {
+        "cl_image", "-DAHEAD -DUNROLL=2", GEMM_CL_IMAGE, 8, 4, 0, 0, 0, true};
+    test_row("cl_image-ahead", &ahead, cases, small);
     for (size_t i = 0; i < gemm_cl_choice_count; ++i) {
         const gemm_cl_row *r = &gemm_cl_choices[i];
         char title[64];
