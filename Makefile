@@ -9,7 +9,7 @@ MODELS   ?= ../shared/models#   trained networks for the tests
 DEPS     ?= 1#                  0: only check for Debian packages, install none
 DEBUG    ?= 0
 OPENCL   ?= 1#                  0: no OpenCL; its rows then say why they cannot run
-SANITIZE ?= 0#                  1: AddressSanitizer and UndefinedBehaviorSanitizer
+SANITIZE ?= 0#                  1: AddressSanitizer and UndefinedBehaviorSanitizer; thread: ThreadSanitizer
 STUDY_OPTS ?= -Ofast#           flags of the articles' variants; Darknet's own are -Ofast
 # WEIGHTS=file, WEIGHTS_URLS="url ..." and DARKNET_SRC=dir: README.md
 
@@ -51,6 +51,9 @@ BASE_OPTS = -O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined -fno-san
 STUDY_OPTS = -O1
 DARKNET_OPTS = $(BASE_OPTS)
 endif
+ifneq ($(OPENCL), 1)
+CONFIG := $(CONFIG)-nocl
+endif
 BUILD = build/$(CONFIG)
 CFLAGS = -std=c11 -D_GNU_SOURCE -Wall -Wextra -fPIC -MMD -Isrc
 LDLIBS = -lm -pthread -ldl @$(BUILD)/gemm.libs
@@ -86,7 +89,7 @@ detect-all: packages ## one table: every variant's detection seconds and differe
 test: ## build and run all tests; SANITIZE=1: the unit tests under the sanitizers
 	@DEPS=$(DEPS) setup/packages.sh $(TEST_PACKAGES)
 	$(PARALLEL) data $(UNIT_TESTS)
-ifeq ($(SANITIZE), 1)
+ifneq ($(filter 1 thread, $(SANITIZE)),)
 	@tests/run.sh $(UNIT_COMMANDS)
 else
 	$(PARALLEL) all build/upstream/darknet build/release/bench/detect_all $(BENCH_TESTS) $(CL_TESTS)
@@ -228,11 +231,6 @@ $(BUILD)/tests/layer_%.so: tests/layer_%.c $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) -O1 -g -shared $< -o $@
 
-ifeq ($(OPENCL), 1)
-CL_TESTS = $(BUILD)/tests/test_cl $(BUILD)/tests/layer_adreno.so $(BUILD)/tests/layer_fail.so
-CL_COMMANDS = $(BUILD)/tests/test_cl 'tests/test_cl.sh $(UNTRAINED)'
-endif
-
 bench-cl: packages ## the OpenCL rows on the device of GEMM_CL_DEVICE, as tables: CL_BENCH=--quick or --tune
 	@DEPS=$(DEPS) setup/packages.sh $(REF_PACKAGES)
 	$(PARALLEL) build/release/bench/bench_cl
@@ -281,6 +279,21 @@ UNIT_COMMANDS = $(BUILD)/tests/test_gemm $(BUILD)/tests/test_packed 'ASAN_OPTION
 UNIT_TESTS += $(addprefix $(BUILD)/,tests/test_stats tests/test_compare tests/test_ab_rule bench/ab)
 UNIT_COMMANDS += $(BUILD)/tests/test_stats $(if $(filter 1,$(SANITIZE)),,$(BUILD)/tests/test_compare) \
     $(BUILD)/tests/test_ab_rule 'tests/test_ab.sh $(BUILD)/bench/ab data'
+
+ifeq ($(OPENCL), 1)
+CL_TESTS = $(BUILD)/tests/test_cl $(BUILD)/tests/layer_adreno.so $(BUILD)/tests/layer_fail.so
+CL_COMMANDS = $(BUILD)/tests/test_cl 'tests/test_cl.sh $(UNTRAINED)' tests/test_nocl.sh
+# PoCL and LLVM keep what they once took, and lock in ways that the sanitizers cannot follow.
+ifeq ($(SANITIZE), 1)
+UNIT_TESTS += $(BUILD)/tests/test_cl
+UNIT_COMMANDS += 'LSAN_OPTIONS=suppressions=tests/asan.supp $(BUILD)/tests/test_cl --cases 20'
+endif
+ifeq ($(SANITIZE), thread)
+UNIT_TESTS = $(BUILD)/tests/test_cl $(BUILD)/tests/test_packed
+UNIT_COMMANDS = 'TSAN_OPTIONS=suppressions=tests/tsan.supp $(BUILD)/tests/test_cl --threads' \
+    'TSAN_OPTIONS=die_after_fork=0 $(BUILD)/tests/test_packed'
+endif
+endif
 
 # ---- Weights: the published ones, or an untrained file that never has their name ----
 TRAINED   = yolov3-tiny.weights

@@ -468,7 +468,7 @@ static int upload_chunk(gemm_cl_view *v, size_t from, size_t count, int turn)
     const gemm_cl_device *d = gemm_cl_open(NULL);
     const size_t row = v->cols * sizeof(float);
     pinned *p = &chunks[turn & 1];
-    if (need_pinned(p, row > CHUNK ? row : CHUNK) != 0) {
+    if (need_pinned(p, count * row) != 0) {
         goto fail;
     }
     if (p->busy) {
