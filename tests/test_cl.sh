@@ -98,8 +98,8 @@ OPENCL_LAYERS=$root/$bin/layer_adreno.so ADRENO_LOCAL=8192 $test_cl --small 2>&1
 OPENCL_LAYERS=$root/$bin/layer_adreno.so GEMM_CHECK=1 expect cl-adreno-detect 'Predicted in' detect
 OPENCL_LAYERS=$root/$bin/layer_fail.so $test_cl --faults
 
-# ---- Oclgrind: races, strays, misuse of the API. Not --uninitialized: Oclgrind 21.10 then reports
-# values that cl_pack has stored, and crashes at exit ----
+# ---- Oclgrind: races, strays, misuse of the API. Not --uninitialized: Oclgrind 21.10 keeps the record of a
+# released buffer at its old size, so that what a kernel stores in a larger successor counts as not written ----
 if ! command -v oclgrind >/dev/null 2>&1; then
     skip cl-oclgrind 'no oclgrind'
 else
