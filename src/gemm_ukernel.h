@@ -27,6 +27,8 @@ typedef struct gemm_tile {
     size_t c_row;
     float alpha;
     bool add;
+    const float *shift, *scale; /* shift not NULL: row i of C becomes f(scale[i] * C + shift[i]), */
+    float slope;                /* f(x) the larger of x and slope * x; scale NULL is 1 */
 } gemm_tile;
 
 typedef struct gemm_ukernel {

@@ -27,6 +27,7 @@ typedef __m256 vec;
 #define vload_part(p, n) _mm256_maskload_ps(p, first(n))
 #define vstore_part(p, n, v) _mm256_maskstore_ps(p, first(n), v)
 #define vfma(a, b, c) _mm256_fmadd_ps(a, b, c)
+#define vmax(a, b) _mm256_max_ps(a, b)
 
 /* The mask of the first n floats. */
 static inline __m256i first(int n)

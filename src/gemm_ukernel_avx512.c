@@ -31,6 +31,7 @@ typedef __m512 vec;
 #define vload_part(p, n) _mm512_maskz_loadu_ps(FIRST(n), p)
 #define vstore_part(p, n, v) _mm512_mask_storeu_ps(p, FIRST(n), v)
 #define vfma(a, b, c) _mm512_fmadd_ps(a, b, c)
+#define vmax(a, b) _mm512_max_ps(a, b)
 #define vsum(v) _mm512_reduce_add_ps(v)
 
 /* The loads pair row i with row i + 4, four columns at a time, so that no shuffle has to cross the

@@ -6,7 +6,8 @@
  *   MC, KC              cache blocks
  *   vec                 the vector type, and on it: vzero() vset1(x) vload(p) vstore(p, v)
  *                       vload_part(p, n) vstore_part(p, n, v) (the first n floats, 0 < n < VL;
- *                       nothing else is touched) and vfma(a, b, c) = a * b + c
+ *                       nothing else is touched), vfma(a, b, c) = a * b + c, vmax(a, b), and the
+ *                       operator *
  *   vsum(v)             the sum of a vector's floats
  *   BLOCK, transpose_block(src, ld, dst, width)    element (i, p), i and p below BLOCK, goes from
  *                       src[i * ld + p] to dst[p * width + i]; BLOCK is at most MR
@@ -49,6 +50,31 @@ INLINE void prefetch_row(const float *row)
     UNROLL
     for (int j = 0; j < NR; j += LINE) __builtin_prefetch(row + j, 0, 2);
     __builtin_prefetch(row + NR - 1, 0, 2);
+}
+
+/* C as it leaves the registers when nothing will be added to it any more. */
+INLINE void finish_to_c(const gemm_tile *t, const int rows, const int nv, vec acc[MR][NV])
+{
+    const vec slope = vset1(t->slope);
+    const int tail = t->cols - (nv - 1) * VL;
+    UNROLL
+    for (int i = 0; i < rows; ++i) {
+        float *c = t->c + i * t->c_row;
+        const float factor = t->scale ? t->scale[i] : 1;
+        const vec scale = vset1(factor * t->alpha), shift = vset1(t->shift[i]), old = vset1(factor);
+        UNROLL
+        for (int v = 0; v < nv; ++v, c += VL) {
+            const bool whole = v < nv - 1 || tail == VL;
+            vec x = vfma(scale, acc[i][v], shift);
+            if (t->add) x = vfma(old, whole ? vload(c) : vload_part(c, tail), x);
+            x = vmax(x, slope * x);
+            if (whole) {
+                vstore(c, x);
+            } else {
+                vstore_part(c, tail, x);
+            }
+        }
+    }
 }
 
 INLINE void add_to_c(const gemm_tile *t, const int rows, const int nv, vec acc[MR][NV])
@@ -118,7 +144,11 @@ INLINE void tile_body(const gemm_tile *t, const int rows, const int nv, const bo
         a += a_step, a4 += a_step, b += b_row;
         if (keeps) keep += NR;
     }
-    add_to_c(t, rows, nv, acc);
+    if (t->shift) {
+        finish_to_c(t, rows, nv, acc);
+    } else {
+        add_to_c(t, rows, nv, acc);
+    }
 }
 
 /* One function for each count of rows and vectors, so that each has its own register allocation

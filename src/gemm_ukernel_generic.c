@@ -19,6 +19,7 @@
 #define EACH_VECS(X, r) X(r, 1) X(r, 2)
 
 typedef float vec __attribute__((vector_size(VL * sizeof(float))));
+typedef int vec_mask __attribute__((vector_size(VL * sizeof(int))));
 #define vzero() ((vec){0})
 #define vset1(x) ((vec){x, x, x, x})
 #define vload(p) vload_part(p, VL)
@@ -37,6 +38,12 @@ static inline __attribute__((always_inline)) vec vload_part(const float *p, int 
 static inline __attribute__((always_inline)) void vstore_part(float *p, int n, vec v)
 {
     memcpy(p, &v, n * sizeof *p);
+}
+
+static inline __attribute__((always_inline)) vec vmax(vec a, vec b)
+{
+    const vec_mask larger = a > b;
+    return (vec)((larger & (vec_mask)a) | (~larger & (vec_mask)b));
 }
 
 enum { BLOCK = 4 };

@@ -26,6 +26,7 @@ typedef float32x4_t vec;
 #define vload(p) vld1q_f32(p)
 #define vstore(p, v) vst1q_f32(p, v)
 #define vfma(a, b, c) vfmaq_f32(c, a, b)
+#define vmax(a, b) vmaxq_f32(a, b)
 #define vsum(v) vaddvq_f32(v)
 
 static inline vec vload_part(const float *p, int n)
