@@ -61,7 +61,7 @@ export DEPS
 MAKEOVERRIDES := $(filter-out DEPS=%,$(MAKEOVERRIDES))
 .DELETE_ON_ERROR:
 .SECONDARY:
-.PHONY: all bench-cl detect detect-all test gprof loops weights patch packages clean help default-weights FORCE
+.PHONY: all bench-cl bench-detect detect detect-all test gprof loops weights patch packages clean help default-weights FORCE
 
 PARALLEL = +@$(MAKE) -s -j$$(nproc)
 
@@ -113,6 +113,13 @@ loops: packages ## the study of loop orders, unrollings and tiles on 512x512x102
 
 LIST_CPU_VARIANTS = ./gemm-bench --list | \
     awk -F '\t' '$$2 == "usable" && $$1 !~ /^(cl|openblas|blis|onednn|hybrid)/ { print $$1 }'
+
+bench-detect: packages ## forward passes: convolution hook, im2col and OpenCV DNN: NETWORKS THREADS ROUNDS
+	$(PARALLEL) all default-weights build/release/bench/bench_detect
+	@$(SAY_UNTRAINED)
+	@w=$(WEIGHTS); build/release/bench/bench_detect --threads $(or $(THREADS),1,2) --rounds $(or $(ROUNDS),15) $(IMAGE) $(or $(NETWORKS), \
+	    $(CFG)=$$w $(foreach m,$(basename $(wildcard $(MODELS:%=%/*.weights))),$(m).cfg=$(m).weights) \
+	    $(patsubst %,cfg/%.cfg,alexnet extraction resnet18 darknet19 yolov2-tiny yolov3))
 
 packages:
 	@DEPS=$(DEPS) setup/packages.sh $(BUILD_PACKAGES)
@@ -268,6 +275,16 @@ EXAMPLES = $(wildcard $(patsubst build/darknet/examples/%.c,$(BUILD)/obj/%.o,$(w
 BENCH_TESTS = $(BUILD)/tests/darknet_wrong $(BUILD)/tests/test_cfg $(BUILD)/tests/gemm_bench_wrong $(BUILD)/tests/wrong_check $(BUILD)/tests/json_flat \
     $(BUILD)/bench/gemm_bench
 BENCH_COMMANDS = $(BUILD)/tests/test_cfg 'tests/test_gemm_bench.sh $(BUILD)'
+
+# OpenCV's DNN module, for comparison: only where libopencv-dev is installed.
+ifneq ($(shell pkg-config --exists opencv4 2>/dev/null && which g++),)
+OPENCV_LIBS = -lopencv_dnn -lopencv_core -lstdc++
+$(BUILD)/bench/bench_detect: $(BUILD)/bench/opencv_dnn.o
+$(BUILD)/bench/bench_detect: LDLIBS += $(OPENCV_LIBS)
+$(BUILD)/bench/opencv_dnn.o: bench/opencv_dnn.cpp
+	@mkdir -p $(@D)
+	g++ $(BASE_OPTS) -Wall -Wextra $$(pkg-config --cflags opencv4) -c $< -o $@
+endif
 
 gemm-bench: build/release/bench/gemm_bench
 	@ln -sfn $< $@
