@@ -21,19 +21,101 @@
 #include "gemm_threads.h"
 
 #include <math.h>
+#include <stdlib.h>
+#include <string.h>
 
 static inline int min_int(int a, int b) { return a < b ? a : b; }
 static inline int max_int(int a, int b) { return a > b ? a : b; }
 static inline int ceil_div(int a, int b) { return a / b + (a % b != 0); }
 
-static bool __attribute__((unused)) keeps_size(const conv_call *c)
-{
-    return c->stride == 1 && c->out_w == c->w && c->out_h == c->h;
-}
-
 static bool reads_in_place(const conv_call *c)
 {
     return c->size == 1 && c->stride == 1 && c->pad == 0;
+}
+
+/* ---- taps as shifts ---- */
+
+/*
+ * When the output has a place for every (stride-th) place of the image, tap (ky, kx) is the image
+ * from a constant distance on, but for what falls off the edges. With stride 2 that holds for the
+ * four images of even and odd rows and columns, laid one behind the other: places (y, x) of the
+ * image go to place (y / 2, x / 2) of image y % 2 * 2 + x % 2.
+ */
+typedef struct shifts {
+    gemm_taps taps;             /* taps.valid covers all of the output */
+    ptrdiff_t *offset;
+    uint16_t *valid;
+} shifts;
+
+static bool has_shifts(const conv_call *c)
+{
+    return c->stride <= 2 && c->out_w == ceil_div(c->w, c->stride) &&
+           c->out_h == ceil_div(c->h, c->stride);
+}
+
+static ptrdiff_t offset_of(const conv_call *c, int dy, int dx)
+{
+    if (c->stride == 1) return (ptrdiff_t)dy * c->w + dx;
+    const ptrdiff_t area = (ptrdiff_t)c->out_h * c->out_w;
+    const int odd_y = dy & 1, odd_x = dx & 1;
+    return (odd_y * 2 + odd_x) * area + (ptrdiff_t)((dy - odd_y) / 2) * c->out_w + (dx - odd_x) / 2;
+}
+
+/* Sets bits from .. to-1 of a tap. */
+static void set_valid(uint16_t *valid, int count, int vl, int from, int to)
+{
+    const unsigned all = (1u << vl) - 1;
+    for (int at = from; at < to;) {
+        const int first = at % vl, end = min_int(vl, first + to - at);
+        valid[(size_t)(at / vl) * count] |= (uint16_t)(all >> (vl - end) & all << first);
+        at += end - first;
+    }
+}
+
+/* The places x of an output row, from .. to-1, at which x * stride + d lies in 0 .. n-1. */
+static void inside(int stride, int d, int n, int out, int *from, int *to)
+{
+    *from = min_int(out, d < 0 ? ceil_div(-d, stride) : 0);
+    *to = max_int(*from, d < n ? min_int(out, ceil_div(n - d, stride)) : 0);
+}
+
+static void find_valid(const conv_call *c, int vl, uint16_t *valid)
+{
+    const int count = c->size * c->size;
+    for (int q = 0; q < count; ++q) {
+        int y, y_end, x, x_end;
+        inside(c->stride, q / c->size - c->pad, c->h, c->out_h, &y, &y_end);
+        inside(c->stride, q % c->size - c->pad, c->w, c->out_w, &x, &x_end);
+        for (; y < y_end; ++y) {
+            set_valid(valid + q, count, vl, y * c->out_w + x, y * c->out_w + x_end);
+        }
+    }
+}
+
+/* 0, or -1 when there is no memory. Strips of B begin at whole vectors; a strip has up to nr / vl. */
+static int shifts_make(shifts *s, const conv_call *c, const gemm_ukernel *u)
+{
+    const int count = c->size * c->size;
+    const size_t vectors = (size_t)ceil_div(c->out_h * c->out_w, u->nr) * (u->nr / u->vl);
+    s->offset = malloc(count * sizeof *s->offset);
+    s->valid = calloc(vectors * count, sizeof *s->valid);
+    if (!s->offset || !s->valid) {
+        free(s->offset);
+        free(s->valid);
+        return -1;
+    }
+    for (int q = 0; q < count; ++q) {
+        s->offset[q] = offset_of(c, q / c->size - c->pad, q % c->size - c->pad);
+    }
+    find_valid(c, u->vl, s->valid);
+    s->taps = (gemm_taps){count, s->offset, s->valid};
+    return 0;
+}
+
+static void shifts_free(shifts *s)
+{
+    free(s->offset);
+    free(s->valid);
 }
 
 /* ---- packing from the image ---- */
@@ -41,6 +123,7 @@ static bool reads_in_place(const conv_call *c)
 /* The first channel of a group in an image; source of packed_b. */
 typedef struct channels {
     const conv_call *c;
+    const shifts *shifts;       /* NULL: any geometry */
     const float *first;
 } channels;
 
@@ -50,23 +133,40 @@ static void pack_in_place(const packed_b *b, const gemm_ukernel *u, int p0, int 
     u->copy(b->rows + p0 * b->ld + j0, b->ld, nc, kc, strip, u->nr);
 }
 
-/* A stretch of the strip within one row of the output: columns at .. at+n are (y, x) and on. */
-static void pack_stretch(const conv_call *c, const float *channel, int ky, int kx, int y, int x, int n,
-                         float *dst)
+static void pack_shifts(const packed_b *b, const gemm_ukernel *u, int p0, int kc, int j0, int nc,
+                        float *strip)
 {
-    const int row = y * c->stride + ky - c->pad, offset = kx - c->pad;
-    int first = n, end = n;     /* dst[first .. end] is inside of the image */
-    if (row >= 0 && row < c->h) {
-        first = offset < 0 ? min_int(n, max_int(0, ceil_div(-offset, c->stride) - x)) : 0;
-        end = max_int(first, min_int(n, ceil_div(max_int(0, c->w - offset), c->stride) - x));
-    }
-    const float *src = channel + ((ptrdiff_t)row * c->w + (ptrdiff_t)x * c->stride + offset);
-    for (int i = 0; i < first; ++i) dst[i] = 0;
-    for (int i = first; i < end; ++i) dst[i] = src[(ptrdiff_t)i * c->stride];
-    for (int i = end; i < n; ++i) dst[i] = 0;
+    (void)nc;
+    const channels *s = b->source;
+    gemm_taps taps = s->shifts->taps;
+    const size_t area = (size_t)s->c->h * s->c->w;
+    taps.valid += (size_t)(j0 / u->vl) * taps.count;
+    u->pack_taps(&taps, s->first + p0 / taps.count * area + j0, area, p0 % taps.count, kc, strip);
 }
 
-/* Any geometry. */
+/* A stretch of the strip within one row of the output: places (y, x) and on. */
+static void pack_stretch(const conv_call *c, const gemm_ukernel *u, const float *channel, int dy,
+                         int dx, int y, int x, int n, float *dst)
+{
+    const int row = y * c->stride + dy;
+    int from = n, to = n;       /* of dst, inside of the image */
+    if (row >= 0 && row < c->h) {
+        inside(c->stride, x * c->stride + dx, c->w, n, &from, &to);
+    }
+    memset(dst, 0, from * sizeof *dst);
+    memset(dst + to, 0, (n - to) * sizeof *dst);
+    if (from == to) return;
+    const float *src = channel + (size_t)row * c->w + ((x + from) * c->stride + dx);
+    dst += from;
+    if (c->stride == 1) {
+        memcpy(dst, src, (to - from) * sizeof *dst);
+    } else if (c->stride == 2) {
+        u->take_even(src, to - from, dst);
+    } else {
+        for (int i = 0; i < to - from; ++i) dst[i] = src[(size_t)i * c->stride];
+    }
+}
+
 static void pack_any(const packed_b *b, const gemm_ukernel *u, int p0, int kc, int j0, int nc,
                      float *strip)
 {
@@ -75,11 +175,11 @@ static void pack_any(const packed_b *b, const gemm_ukernel *u, int p0, int kc, i
     const int taps = c->size * c->size;
     for (int p = p0; p < p0 + kc; ++p, strip += u->nr) {
         const float *channel = s->first + (size_t)(p / taps) * c->h * c->w;
-        const int ky = p % taps / c->size, kx = p % c->size;
+        const int dy = p % taps / c->size - c->pad, dx = p % c->size - c->pad;
         int y = j0 / c->out_w, x = j0 % c->out_w;
         for (int at = 0; at < nc; x = 0, ++y) {
             const int n = min_int(c->out_w - x, nc - at);
-            pack_stretch(c, channel, ky, kx, y, x, n, strip + at);
+            pack_stretch(c, u, channel, dy, dx, y, x, n, strip + at);
             at += n;
         }
         for (int j = nc; j < u->nr; ++j) strip[j] = 0;
@@ -103,17 +203,27 @@ static float slope_of(conv_activation a)
     return a == CONV_LEAKY ? .1f : a == CONV_RELU ? 0 : 1;
 }
 
+/* What the threads share. */
+typedef struct layer_job {
+    const conv_call *c;
+    const gemm_ukernel *u;
+    const shifts *shifts;       /* NULL when there are none */
+    int step;                   /* depthwise: channels a chunk */
+} layer_job;
+
 /* Product `index` of batch * groups. */
-static packed_job make_job(const conv_call *c, channels *source, int index)
+static packed_job make_job(const layer_job *l, channels *source, int index)
 {
+    const conv_call *c = l->c;
     const int group = index % c->groups, filters = c->n / c->groups, in = c->c / c->groups;
     const size_t area = (size_t)c->h * c->w, out_area = (size_t)c->out_h * c->out_w;
-    *source = (channels){c, c->input + (size_t)index * in * area};
+    const bool shifted = l->shifts && c->stride == 1;
+    *source = (channels){c, l->shifts, c->input + (size_t)index * in * area};
     packed_job job = {
         .M = filters, .N = c->out_h * c->out_w, .K = in * c->size * c->size,
         .C = c->output + (size_t)index * filters * out_area,
         .ldc = out_area,
-        .B = {.source = source, .pack = pack_any},
+        .B = {.source = source, .pack = shifted ? pack_shifts : pack_any},
         .epilogue = {
             .alpha = 1, .overwrite = true,
             .scale = c->scale ? c->scale + group * filters : NULL,
@@ -131,37 +241,95 @@ static packed_job make_job(const conv_call *c, channels *source, int index)
     return job;
 }
 
-typedef struct layer_job {
-    const conv_call *c;
-    const gemm_ukernel *u;
-} layer_job;
-
 /* A thread's share of many products is whole products. */
 static void multiply_product(void *arg, int chunk, void *scratch)
 {
     const layer_job *l = arg;
     channels source;
-    const packed_job job = make_job(l->c, &source, chunk);
+    const packed_job job = make_job(l, &source, chunk);
     packed_run_here(&job, l->u, scratch);
 }
 
-static int run_dense(const layer_job *l, int threads)
+static int run_dense(layer_job *l, int threads)
 {
-    const conv_call *c = l->c;
-    const int products = c->batch * c->groups;
-    if (products >= 4 * threads) {
-        return gemm_parallel(threads, products, multiply_product, (void *)l);
-    }
+    const int products = l->c->batch * l->c->groups;
+    if (products >= 4 * threads) return gemm_parallel(threads, products, multiply_product, l);
     for (int i = 0; i < products; ++i) {
         channels source;
-        const packed_job job = make_job(c, &source, i);
+        const packed_job job = make_job(l, &source, i);
         if (packed_run(&job, l->u, threads)) return -1;
     }
     return 0;
 }
 
+/* ---- depthwise: a filter sees one channel ---- */
+
+/* The four images of even and odd rows and columns, see above. */
+static void split_channel(const conv_call *c, const gemm_ukernel *u, const float *channel, float *dst)
+{
+    const size_t area = (size_t)c->out_h * c->out_w;
+    for (int y = 0; y < c->h; ++y) {
+        float *even = dst + y % 2 * 2 * area + (size_t)(y / 2) * c->out_w;
+        u->split_pairs(channel + (size_t)y * c->w, c->w, even, even + area);
+    }
+}
+
+static void convolve_channels(void *arg, int chunk, void *scratch)
+{
+    const layer_job *l = arg;
+    const conv_call *c = l->c;
+    const int filters = c->n / c->groups, out_area = c->out_h * c->out_w;
+    const int end = min_int(c->batch * c->groups, (chunk + 1) * l->step);
+    for (int index = chunk * l->step; index < end; ++index) {
+        const float *src = c->input + (size_t)index * c->h * c->w;
+        if (c->stride == 2) {
+            split_channel(c, l->u, src, scratch);
+            src = scratch;
+        }
+        for (int i = 0; i < filters; ++i) {
+            const int filter = index % c->groups * filters + i;
+            float *y = c->output + ((size_t)index * filters + i) * out_area;
+            l->u->depthwise(&l->shifts->taps, src, c->weights + (size_t)filter * l->shifts->taps.count,
+                            c->scale ? c->scale[filter] : 1, c->shift[filter],
+                            slope_of(c->activation), out_area, y);
+            if (c->activation == CONV_LOGISTIC) finish_logistic(NULL, 0, 1, 0, out_area, y, 0);
+        }
+    }
+}
+
+static bool fits_depthwise(const conv_call *c)
+{
+    const size_t split = (size_t)4 * c->out_h * c->out_w * sizeof(float);
+    return c->c == c->groups && has_shifts(c) && (c->stride == 1 || split <= GEMM_SCRATCH_BYTES);
+}
+
+static int run_depthwise(layer_job *l, int threads)
+{
+    const int channels = l->c->batch * l->c->groups;
+    l->step = ceil_div(channels, 4 * threads);
+    return gemm_parallel(threads, ceil_div(channels, l->step), convolve_channels, l);
+}
+
+/* ---- the row of the table ---- */
+
+/* A layer smaller than this is done before a worker could help. */
+static int worthwhile_threads(const conv_call *c, int threads)
+{
+    const double products = (double)c->batch * c->n * c->out_h * c->out_w * (c->c / c->groups) *
+                            c->size * c->size;
+    return products < 500e3 ? 1 : threads;
+}
+
 int gemm_packed_conv(const conv_call *c, const void *params)
 {
-    const layer_job l = {c, params ? params : gemm_get_settings()->isa};
-    return run_dense(&l, gemm_get_settings()->threads);
+    const gemm_ukernel *u = params ? params : gemm_get_settings()->isa;
+    const int threads = worthwhile_threads(c, gemm_get_settings()->threads);
+    layer_job l = {.c = c, .u = u};
+    if (!has_shifts(c) || reads_in_place(c)) return run_dense(&l, threads);
+    shifts s;
+    if (shifts_make(&s, c, u)) return -1;
+    l.shifts = &s;
+    const int status = fits_depthwise(c) ? run_depthwise(&l, threads) : run_dense(&l, threads);
+    shifts_free(&s);
+    return status;
 }

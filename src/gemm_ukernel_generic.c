@@ -40,6 +40,19 @@ static inline __attribute__((always_inline)) void vstore_part(float *p, int n, v
     memcpy(p, &v, n * sizeof *p);
 }
 
+static inline __attribute__((always_inline)) vec vload_valid(const float *p, unsigned bits)
+{
+    if (bits == (1 << VL) - 1) return vload(p);
+    float buffer[VL] = {0};
+    for (int i = 0; i < VL; ++i) {
+        if (bits >> i & 1) buffer[i] = p[i];
+    }
+    return vload(buffer);
+}
+
+static inline vec vevens(vec a, vec b) { return (vec){a[0], a[2], b[0], b[2]}; }
+static inline vec vodds(vec a, vec b) { return (vec){a[1], a[3], b[1], b[3]}; }
+
 static inline __attribute__((always_inline)) vec vmax(vec a, vec b)
 {
     const vec_mask larger = a > b;

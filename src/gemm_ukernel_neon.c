@@ -43,6 +43,19 @@ static inline void vstore_part(float *p, int n, vec v)
     memcpy(p, buffer, n * sizeof *p);
 }
 
+static inline __attribute__((always_inline)) vec vload_valid(const float *p, unsigned bits)
+{
+    if (bits == (1 << VL) - 1) return vload(p);
+    float buffer[VL] = {0};
+    for (int i = 0; i < VL; ++i) {
+        if (bits >> i & 1) buffer[i] = p[i];
+    }
+    return vload(buffer);
+}
+
+#define vevens(a, b) vuzp1q_f32(a, b)
+#define vodds(a, b) vuzp2q_f32(a, b)
+
 enum { BLOCK = 4 };
 
 static inline void transpose_block(const float *src, size_t ld, float *dst, int width)
