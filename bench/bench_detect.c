@@ -18,8 +18,9 @@
 
 #include "darknet.h"
 #include "gemm_dispatch.h"
-#include "network.h"
 #include "opencv_dnn.h"
+
+char *get_layer_string(LAYER_TYPE);    /* of Darknet's network.h */
 
 enum { MAX_ROUNDS = 1000, MAX_THREAD_COUNTS = 8 };
 static const double TOLERANCE = 1e-4;

@@ -56,9 +56,9 @@ static float *fold(const conv_call *c, const conv_norm *norm)
 {
     float *folded = malloc(2 * (size_t)c->n * sizeof *folded);
     for (int i = 0; folded && i < c->n; ++i) {
-        const float scale = norm->scales[i] / (sqrtf(norm->variance[i]) + .000001f);
-        folded[i] = scale;
-        folded[c->n + i] = c->shift[i] - norm->mean[i] * scale;
+        const double scale = norm->scales[i] / (sqrt((double)norm->variance[i]) + .000001);
+        folded[i] = (float)scale;
+        folded[c->n + i] = (float)(c->shift[i] - norm->mean[i] * scale);
     }
     return folded;
 }
