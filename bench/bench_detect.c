@@ -84,10 +84,18 @@ static figure figure_of(double *v, int n)
     return (figure){v[n / 2], v[n / 4], v[n - 1 - n / 4]};
 }
 
-static void print_figure(figure f, double reference)
+static void print_figure(figure f)
 {
     printf("  %8.2f [%7.2f %7.2f]", f.median, f.low, f.high);
-    if (reference > 0) printf(" %5.2f", reference / f.median);
+}
+
+/* Of each round's pair, so that a slow minute does not count for one of the two alone. */
+static void print_ratio(const double *a, const double *b)
+{
+    double ratios[MAX_ROUNDS];
+    for (int i = 0; i < rounds; ++i) ratios[i] = a[i] / b[i];
+    const figure f = figure_of(ratios, rounds);
+    printf("  %4.2f [%4.2f %4.2f]", f.median, f.low, f.high);
 }
 
 /* ---- results ---- */
@@ -174,12 +182,17 @@ static void time_subject(const subject *s, int threads)
     for (int round = 0; round < rounds; ++round)
         for (int who = 0; who <= last; ++who) ms[who][round] = turn(s, who, threads, passes[who]);
 
-    const figure hook = figure_of(ms[HOOK], rounds);
     printf("%-24s %2d", s->name, threads);
-    print_figure(hook, 0);
     for (int who = IM2COL; who <= last; ++who) {
-        const figure f = figure_of(ms[who], rounds);
-        print_figure(f, hook.median);
+        double copy[MAX_ROUNDS];
+        memcpy(copy, ms[who], sizeof copy);
+        if (who == IM2COL) {
+            memcpy(copy, ms[HOOK], sizeof copy);
+            print_figure(figure_of(copy, rounds));
+            memcpy(copy, ms[who], sizeof copy);
+        }
+        print_figure(figure_of(copy, rounds));
+        print_ratio(ms[HOOK], ms[who]);
     }
     putchar('\n');
     fflush(stdout);
@@ -205,8 +218,8 @@ static bool measure(const subject *s)
 
 /* ---- --profile ---- */
 
-/* forward_network, with a clock around each layer. */
-static void add_pass(network *netp, double *ms)
+/* forward_network, with a clock around each layer: keeps each layer's fastest time. */
+static void time_layers(network *netp, double *ms)
 {
     network net = *netp;
     net.train = 0;
@@ -216,7 +229,8 @@ static void add_pass(network *netp, double *ms)
         net.index = i;
         const double start = now_ms();
         l.forward(l, net);
-        ms[i] += now_ms() - start;
+        const double took = now_ms() - start;
+        if (took < ms[i]) ms[i] = took;
         net.input = l.output;
     }
 }
@@ -231,42 +245,42 @@ static const char *kind_of(const layer *l, char *text, size_t size)
     return get_layer_string(l->type);
 }
 
+/* A line for the layers of the same kind as layer i, if it is the first of them. */
+static void print_kind(const network *net, int i, const double *ms, double total)
+{
+    char kind[64], other[64];
+    double sum = 0, flop = 0;
+    int n = 0;
+    const char *mine = kind_of(&net->layers[i], kind, sizeof kind);
+    for (int j = 0; j < net->n; ++j) {
+        const layer *l = &net->layers[j];
+        if (strcmp(mine, kind_of(l, other, sizeof other))) continue;
+        if (j < i) return;
+        sum += ms[j];
+        ++n;
+        if (l->type == CONVOLUTIONAL)
+            flop += 2. * l->n * l->size * l->size * l->c / l->groups * l->out_h * l->out_w;
+    }
+    printf("    %-24s %3d  %9.3f ms  %5.1f%%", mine, n, sum, 100 * sum / total);
+    if (flop > 0) printf("  %7.1f GFLOP/s", flop / sum * 1e-6);
+    putchar('\n');
+}
+
 static void profile(const subject *s, int threads)
 {
-    double *ms = calloc((size_t)s->net->n, sizeof *ms), total = 0;
+    network *net = s->net;
+    double *ms = malloc((size_t)net->n * sizeof *ms), total = 0;
+    for (int i = 0; i < net->n; ++i) ms[i] = INFINITY;
     gemm_set_conv(true);
     gemm_set_threads(threads);
     pass(s, HOOK, threads);
-    memcpy(s->net->input, s->input.data, (size_t)s->net->inputs * sizeof(float));
-    const double start = now_ms();
-    for (int i = 0; i < rounds; ++i) network_predict(s->net, s->input.data);
-    const double whole = (now_ms() - start) / rounds;
-    s->net->input = s->input.data;
-    for (int i = 0; i < rounds; ++i) add_pass(s->net, ms);
-    for (int i = 0; i < s->net->n; ++i) total += ms[i];
-    printf("%s, %d threads: %.2f ms, layers %.2f ms\n", s->name, threads, whole, total / rounds);
-    for (int i = 0; i < s->net->n; ++i) {
-        char kind[64], other[64];
-        double sum = 0, flop = 0;
-        int n = 0;
-        const char *mine = kind_of(&s->net->layers[i], kind, sizeof kind);
-        for (int j = 0; j < s->net->n; ++j) {
-            const layer *l = &s->net->layers[j];
-            if (strcmp(mine, kind_of(l, other, sizeof other))) continue;
-            if (j < i) break;
-            sum += ms[j];
-            ++n;
-            if (l->type == CONVOLUTIONAL)
-                flop += 2. * l->n * l->size * l->size * l->c / l->groups * l->out_h * l->out_w;
-        }
-        if (n) printf("    %-24s %3d  %8.3f ms  %5.1f%%  %7.1f GFLOP/s\n", mine, n, sum / rounds, 100 * sum / total, flop * rounds / sum * 1e-6);
-    }
-    if (getenv("BENCH_LAYERS"))
-        for (int i = 0; i < s->net->n; ++i) {
-            const layer *l = &s->net->layers[i];
-            printf("    %3d %-14s %4d x%4d x%4d -> %4d x%4d x%4d size %d/%d groups %d %8.1f us\n", i, get_layer_string(l->type),
-                   l->w, l->h, l->c, l->out_w, l->out_h, l->out_c, l->size, l->stride, l->groups, 1e3 * ms[i] / rounds);
-        }
+    float *input = net->input;
+    net->input = s->input.data;
+    for (int i = 0; i < rounds; ++i) time_layers(net, ms);
+    net->input = input;
+    for (int i = 0; i < net->n; ++i) total += ms[i];
+    printf("%s, %d threads: %.3f ms\n", s->name, threads, total);
+    for (int i = 0; i < net->n; ++i) print_kind(net, i, ms, total);
     free(ms);
 }
 
@@ -321,8 +335,8 @@ int main(int argc, char **argv)
     if (!opencv_dnn_load) puts("SKIP opencv: libopencv-dev was not installed when this was built");
     else printf("OpenCV %s\n", opencv_dnn_version());
     if (!profiles)
-        printf("%-24s %2s  %8s [%15s]  %8s [%15s] %5s  %8s [%15s] %5s\n", "forward pass, ms", "th", "hook", "middle half",
-               "im2col", "middle half", "hook/", "OpenCV", "middle half", "hook/");
+        printf("%-24s %2s  %8s %17s  %8s %17s  %-16s  %8s %17s  %s\n", "forward pass, ms", "th", "hook",
+               "middle half", "im2col", "middle half", "hook/im2col", "OpenCV", "middle half", "hook/OpenCV");
     for (; i < argc; ++i) {
         subject s = subject_make(argv[i], picture);
         for (int t = 0; profiles && t < counts; ++t) profile(&s, thread_counts[t]);

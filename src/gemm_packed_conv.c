@@ -21,6 +21,7 @@
 #include "gemm_threads.h"
 
 #include <math.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -45,6 +46,9 @@ typedef struct shifts {
     gemm_taps taps;             /* taps.valid covers all of the output */
     ptrdiff_t *offset;
     uint16_t *valid;
+    size_t offset_bytes, valid_bytes;
+    conv_call geometry;         /* of taps; only the sizes count */
+    const gemm_ukernel *u;      /* NULL: taps are not set */
 } shifts;
 
 static bool has_shifts(const conv_call *c)
@@ -61,17 +65,6 @@ static ptrdiff_t offset_of(const conv_call *c, int dy, int dx)
     return (odd_y * 2 + odd_x) * area + (ptrdiff_t)((dy - odd_y) / 2) * c->out_w + (dx - odd_x) / 2;
 }
 
-/* Sets bits from .. to-1 of a tap. */
-static void set_valid(uint16_t *valid, int count, int vl, int from, int to)
-{
-    const unsigned all = (1u << vl) - 1;
-    for (int at = from; at < to;) {
-        const int first = at % vl, end = min_int(vl, first + to - at);
-        valid[(size_t)(at / vl) * count] |= (uint16_t)(all >> (vl - end) & all << first);
-        at += end - first;
-    }
-}
-
 /* The places x of an output row, from .. to-1, at which x * stride + d lies in 0 .. n-1. */
 static void inside(int stride, int d, int n, int out, int *from, int *to)
 {
@@ -79,43 +72,108 @@ static void inside(int stride, int d, int n, int out, int *from, int *to)
     *to = max_int(*from, d < n ? min_int(out, ceil_div(n - d, stride)) : 0);
 }
 
-static void find_valid(const conv_call *c, int vl, uint16_t *valid)
+/* Clears bits from .. to-1 of a tap. */
+static void clear_valid(uint16_t *valid, int count, int vl, size_t from, size_t to)
+{
+    while (from < to) {
+        const unsigned first = (unsigned)(from % vl);
+        const unsigned end = to - from < vl - first ? first + (unsigned)(to - from) : (unsigned)vl;
+        valid[from / vl * count] &= (uint16_t)~((1u << end) - (1u << first));
+        from += end - first;
+    }
+}
+
+/* All places are valid but the few at the edges. */
+static void find_valid(const conv_call *c, int vl, size_t vectors, uint16_t *valid)
 {
     const int count = c->size * c->size;
+    const size_t width = c->out_w;
+    for (size_t i = 0; i < vectors * count; ++i) valid[i] = (uint16_t)((1u << vl) - 1);
     for (int q = 0; q < count; ++q) {
         int y, y_end, x, x_end;
         inside(c->stride, q / c->size - c->pad, c->h, c->out_h, &y, &y_end);
         inside(c->stride, q % c->size - c->pad, c->w, c->out_w, &x, &x_end);
-        for (; y < y_end; ++y) {
-            set_valid(valid + q, count, vl, y * c->out_w + x, y * c->out_w + x_end);
+        clear_valid(valid + q, count, vl, 0, y * width);
+        clear_valid(valid + q, count, vl, y_end * width, vectors * vl);
+        for (size_t row = y * width; row < y_end * width; row += width) {
+            clear_valid(valid + q, count, vl, row, row + x);
+            clear_valid(valid + q, count, vl, row + x_end, row + width);
         }
     }
 }
 
-/* 0, or -1 when there is no memory. Strips of B begin at whole vectors; a strip has up to nr / vl. */
-static int shifts_make(shifts *s, const conv_call *c, const gemm_ukernel *u)
+/* Each thread keeps the last one, which is often the next one too, and its memory always. */
+static pthread_key_t kept_shifts;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+static void free_shifts(void *kept)
+{
+    shifts *s = kept;
+    free(s->offset);
+    free(s->valid);
+    free(s);
+}
+
+static void make_key(void)
+{
+    pthread_key_create(&kept_shifts, free_shifts);
+}
+
+/* The thread that ends the program runs no destructors of its own. */
+__attribute__((destructor)) static void end(void)
+{
+    pthread_once(&once, make_key);
+    shifts *s = pthread_getspecific(kept_shifts);
+    if (s) free_shifts(s);
+    pthread_setspecific(kept_shifts, NULL);
+}
+
+static shifts *own_shifts(void)
+{
+    pthread_once(&once, make_key);
+    shifts *s = pthread_getspecific(kept_shifts);
+    if (s) return s;
+    s = calloc(1, sizeof *s);
+    if (s && pthread_setspecific(kept_shifts, s)) {
+        free(s);
+        s = NULL;
+    }
+    return s;
+}
+
+static bool grow(void **memory, size_t *has, size_t bytes)
+{
+    if (*has >= bytes) return true;
+    free(*memory);
+    *memory = malloc(bytes);
+    *has = *memory ? bytes : 0;
+    return *memory;
+}
+
+static bool same_geometry(const conv_call *a, const conv_call *b)
+{
+    return a->h == b->h && a->w == b->w && a->size == b->size && a->stride == b->stride &&
+           a->pad == b->pad;
+}
+
+/* NULL when there is no memory. Strips of B begin at whole vectors; a strip has up to nr / vl. */
+static const shifts *get_shifts(const conv_call *c, const gemm_ukernel *u)
 {
     const int count = c->size * c->size;
     const size_t vectors = (size_t)ceil_div(c->out_h * c->out_w, u->nr) * (u->nr / u->vl);
-    s->offset = malloc(count * sizeof *s->offset);
-    s->valid = calloc(vectors * count, sizeof *s->valid);
-    if (!s->offset || !s->valid) {
-        free(s->offset);
-        free(s->valid);
-        return -1;
-    }
+    shifts *s = own_shifts();
+    if (!s || (s->u == u && same_geometry(&s->geometry, c))) return s;
+    s->u = NULL;
+    if (!grow((void **)&s->offset, &s->offset_bytes, count * sizeof *s->offset) ||
+        !grow((void **)&s->valid, &s->valid_bytes, vectors * count * sizeof *s->valid)) return NULL;
     for (int q = 0; q < count; ++q) {
         s->offset[q] = offset_of(c, q / c->size - c->pad, q % c->size - c->pad);
     }
-    find_valid(c, u->vl, s->valid);
+    find_valid(c, u->vl, vectors, s->valid);
     s->taps = (gemm_taps){count, s->offset, s->valid};
-    return 0;
-}
-
-static void shifts_free(shifts *s)
-{
-    free(s->offset);
-    free(s->valid);
+    s->geometry = *c;
+    s->u = u;
+    return s;
 }
 
 /* ---- packing from the image ---- */
@@ -158,6 +216,10 @@ static void pack_stretch(const conv_call *c, const gemm_ukernel *u, const float 
     if (from == to) return;
     const float *src = channel + (size_t)row * c->w + ((x + from) * c->stride + dx);
     dst += from;
+    /* The next strip's: taps side by side fetch lines side by side. */
+    const float *ahead = src + n * c->stride + (dx + c->pad) * 32;
+    __builtin_prefetch(ahead, 0, 3);
+    __builtin_prefetch(ahead + 16, 0, 3);
     if (c->stride == 1) {
         memcpy(dst, src, (to - from) * sizeof *dst);
     } else if (c->stride == 2) {
@@ -326,10 +388,7 @@ int gemm_packed_conv(const conv_call *c, const void *params)
     const int threads = worthwhile_threads(c, gemm_get_settings()->threads);
     layer_job l = {.c = c, .u = u};
     if (!has_shifts(c) || reads_in_place(c)) return run_dense(&l, threads);
-    shifts s;
-    if (shifts_make(&s, c, u)) return -1;
-    l.shifts = &s;
-    const int status = fits_depthwise(c) ? run_depthwise(&l, threads) : run_dense(&l, threads);
-    shifts_free(&s);
-    return status;
+    l.shifts = get_shifts(c, u);
+    if (!l.shifts) return -1;
+    return fits_depthwise(c) ? run_depthwise(&l, threads) : run_dense(&l, threads);
 }

@@ -286,12 +286,16 @@ static float dot(int n, const float *x, const float *y)
 
 /* ---- convolution ---- */
 
+enum { LINES = (NR + LINE - 1) / LINE };
+
+/* What is fetched is the next strip: a line a tap covers it where taps are as wide as a strip is. */
 static void pack_taps(const gemm_taps *t, const float *src, size_t area, int first, int kc,
                       float *strip)
 {
     int q = first;
     for (int p = 0; p < kc; ++p, strip += NR) {
         const float *at = src + t->offset[q];
+        __builtin_prefetch(at + NR + q % LINES * LINE, 0, 3);
         UNROLL
         for (int v = 0; v < NV; ++v) {
             vstore(strip + v * VL, vload_valid(at + v * VL, t->valid[v * t->count + q]));
