@@ -93,7 +93,7 @@ else
 	$(PARALLEL) default-weights
 	$(PARALLEL) $(UNTRAINED)
 	@tests/run.sh 'tests/test_detect.sh $(UNTRAINED) $(MODELS)' 'tests/test_setup.sh && tests/test_bench.sh $(MODELS)' \
-	    '$(BUILD)/tests/test_gemm --large --cases 0' $(CL_COMMANDS) tests/test_warnings.sh $(BENCH_COMMANDS) \
+	    '$(BUILD)/tests/test_gemm --large --cases 0' $(CONV_COMMANDS) $(CL_COMMANDS) tests/test_warnings.sh $(BENCH_COMMANDS) \
 	    $(UNIT_COMMANDS) 'tests/test_bad_input.sh $(CURDIR)/$(UNTRAINED)' tests/test_report.sh
 endif
 
@@ -293,6 +293,14 @@ gemm-bench: build/release/bench/gemm_bench
 UNIT_TESTS = $(BUILD)/tests/test_gemm $(BUILD)/tests/test_packed $(BUILD)/tests/test_training
 UNIT_COMMANDS = $(BUILD)/tests/test_gemm $(BUILD)/tests/test_packed 'ASAN_OPTIONS=detect_leaks=0 $(BUILD)/tests/test_training tests/cfg/layers.cfg \
     --forward tests/cfg/layers.cfg tests/cfg/recurrent.cfg'
+
+# Convolutions: random geometry, whole networks with the hook on and off, memory.
+CONV_NETWORKS = $(BUILD)/tests/test_conv_networks
+UNIT_TESTS += $(addprefix $(BUILD)/tests/,test_conv test_conv_networks test_layers)
+UNIT_COMMANDS += $(BUILD)/tests/test_layers 'ASAN_OPTIONS=detect_leaks=0 $(BUILD)/tests/test_conv' \
+    'ASAN_OPTIONS=detect_leaks=0 $(CONV_NETWORKS) --train tests/cfg/layers.cfg'
+CONV_COMMANDS = tests/test_memory.sh \
+    '$(CONV_NETWORKS) cfg/*.cfg $(MODELS:%=%/*.cfg) --resize cfg/yolov3-tiny.cfg cfg/yolov2.cfg'
 
 # Statistics and A/B. (Darknet's JPEG writer, which test_compare draws with, shifts into the sign bit.)
 UNIT_TESTS += $(addprefix $(BUILD)/,tests/test_stats tests/test_compare tests/test_ab_rule bench/ab)
