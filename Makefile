@@ -17,7 +17,7 @@ BUILD_PACKAGES = gcc libc6-dev binutils make patch tar xz-utils curl ca-certific
 BENCH_PACKAGES = gnuplot-nox
 # other people's gemm, for comparison and its tests only
 REF_PACKAGES   = libopenblas0-pthread libblis4-openmp libdnnl2
-TEST_PACKAGES  = $(BUILD_PACKAGES) $(BENCH_PACKAGES) $(REF_PACKAGES) clang
+TEST_PACKAGES  = $(BUILD_PACKAGES) $(BENCH_PACKAGES) $(REF_PACKAGES) clang time
 ifeq ($(OPENCL), 1)
 BUILD_PACKAGES += ocl-icd-opencl-dev pocl-opencl-icd
 REF_PACKAGES   += libclblast1
@@ -81,7 +81,7 @@ detect-all: packages ## one table: every variant's detection seconds and differe
 	$(PARALLEL) default-weights
 	@$(SAY_UNTRAINED)
 	@mkdir -p build/detect-all
-	@build/release/bench/detect_all --out build/detect-all/table.txt $(CFG) $(WEIGHTS) $(IMAGES)
+	@GEMM_CONV=$${GEMM_CONV:-im2col} build/release/bench/detect_all --out build/detect-all/table.txt $(CFG) $(WEIGHTS) $(IMAGES)
 
 test: ## build and run all tests; SANITIZE=1: the unit tests under the sanitizers
 	@DEPS=$(DEPS) setup/packages.sh $(TEST_PACKAGES)
@@ -103,7 +103,7 @@ gprof: packages ## hotspots of a detection under each variant: VARIANTS N PROCES
 	$(PARALLEL) default-weights
 	$(PARALLEL) PROFILE=1 build/gprof$(STUDY_OPTS)/darknet
 	@$(SAY_UNTRAINED)
-	@w=$(WEIGHTS); N=$(N) PROCESSES=$(PROCESSES) bench/gprof.sh $(CURDIR)/build/gprof$(STUDY_OPTS)/darknet \
+	@w=$(WEIGHTS); GEMM_CONV=$${GEMM_CONV:-im2col} N=$(N) PROCESSES=$(PROCESSES) bench/gprof.sh $(CURDIR)/build/gprof$(STUDY_OPTS)/darknet \
 	    build/gprof$(STUDY_OPTS)/results $(CFG) $$w $(IMAGE) $(or $(VARIANTS),$$($(LIST_CPU_VARIANTS)))
 
 loops: packages ## the study of loop orders, unrollings and tiles on 512x512x1024: LOOPS_OPTIONS
@@ -114,10 +114,11 @@ loops: packages ## the study of loop orders, unrollings and tiles on 512x512x102
 LIST_CPU_VARIANTS = ./gemm-bench --list | \
     awk -F '\t' '$$2 == "usable" && $$1 !~ /^(cl|openblas|blis|onednn|hybrid)/ { print $$1 }'
 
-bench-detect: packages ## forward passes: convolution hook, im2col and OpenCV DNN: NETWORKS THREADS ROUNDS
-	$(PARALLEL) all default-weights build/release/bench/bench_detect
+bench-detect: packages ## forward passes: convolution hook, im2col and OpenCV DNN: NETWORKS THREADS ROUNDS OPTIONS
+	$(PARALLEL) all build/release/bench/bench_detect
+	$(PARALLEL) default-weights
 	@$(SAY_UNTRAINED)
-	@w=$(WEIGHTS); build/release/bench/bench_detect --threads $(or $(THREADS),1,2) --rounds $(or $(ROUNDS),15) $(IMAGE) $(or $(NETWORKS), \
+	@w=$(WEIGHTS); build/release/bench/bench_detect --threads $(or $(THREADS),1,2) --rounds $(or $(ROUNDS),9) $(OPTIONS) $(IMAGE) $(or $(NETWORKS), \
 	    $(CFG)=$$w $(foreach m,$(basename $(wildcard $(MODELS:%=%/*.weights))),$(m).cfg=$(m).weights) \
 	    $(patsubst %,cfg/%.cfg,alexnet extraction resnet18 darknet19 yolov2-tiny yolov3))
 
