@@ -275,7 +275,7 @@ EXAMPLES = $(wildcard $(patsubst build/darknet/examples/%.c,$(BUILD)/obj/%.o,$(w
 
 BENCH_TESTS = $(BUILD)/tests/darknet_wrong $(BUILD)/tests/test_cfg $(BUILD)/tests/gemm_bench_wrong $(BUILD)/tests/wrong_check $(BUILD)/tests/json_flat \
     $(BUILD)/bench/gemm_bench
-BENCH_COMMANDS = $(BUILD)/tests/test_cfg 'tests/test_gemm_bench.sh $(BUILD)'
+BENCH_COMMANDS = 'GEMM_CONV=im2col $(BUILD)/tests/test_cfg' 'tests/test_gemm_bench.sh $(BUILD)'
 
 # OpenCV's DNN module, for comparison: only where libopencv-dev is installed.
 ifneq ($(shell pkg-config --exists opencv4 2>/dev/null && which g++),)
