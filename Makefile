@@ -17,7 +17,7 @@ BUILD_PACKAGES = gcc libc6-dev binutils make patch tar xz-utils curl ca-certific
 BENCH_PACKAGES = gnuplot-nox
 # other people's gemm, for comparison and its tests only
 REF_PACKAGES   = libopenblas0-pthread libblis4-openmp libdnnl2
-TEST_PACKAGES  = $(BUILD_PACKAGES) $(BENCH_PACKAGES) $(REF_PACKAGES) clang
+TEST_PACKAGES  = $(BUILD_PACKAGES) $(BENCH_PACKAGES) $(REF_PACKAGES) clang time
 ifeq ($(OPENCL), 1)
 BUILD_PACKAGES += ocl-icd-opencl-dev pocl-opencl-icd
 REF_PACKAGES   += libclblast1
@@ -64,7 +64,7 @@ export DEPS
 MAKEOVERRIDES := $(filter-out DEPS=%,$(MAKEOVERRIDES))
 .DELETE_ON_ERROR:
 .SECONDARY:
-.PHONY: all bench-cl detect detect-all test gprof loops weights patch packages clean help default-weights FORCE
+.PHONY: all bench-cl bench-detect detect detect-all test gprof loops weights patch packages clean help default-weights FORCE
 
 PARALLEL = +@$(MAKE) -s -j$$(nproc)
 
@@ -84,7 +84,7 @@ detect-all: packages ## one table: every variant's detection seconds and differe
 	$(PARALLEL) default-weights
 	@$(SAY_UNTRAINED)
 	@mkdir -p build/detect-all
-	@build/release/bench/detect_all --out build/detect-all/table.txt $(CFG) $(WEIGHTS) $(IMAGES)
+	@GEMM_CONV=$${GEMM_CONV:-im2col} build/release/bench/detect_all --out build/detect-all/table.txt $(CFG) $(WEIGHTS) $(IMAGES)
 
 test: ## build and run all tests; SANITIZE=1: the unit tests under the sanitizers
 	@DEPS=$(DEPS) setup/packages.sh $(TEST_PACKAGES)
@@ -96,7 +96,7 @@ else
 	$(PARALLEL) default-weights
 	$(PARALLEL) $(UNTRAINED)
 	@tests/run.sh 'tests/test_detect.sh $(UNTRAINED) $(MODELS)' 'tests/test_setup.sh && tests/test_bench.sh $(MODELS)' \
-	    '$(BUILD)/tests/test_gemm --large --cases 0' $(CL_COMMANDS) tests/test_warnings.sh $(BENCH_COMMANDS) \
+	    '$(BUILD)/tests/test_gemm --large --cases 0' $(CONV_COMMANDS) $(CL_COMMANDS) tests/test_warnings.sh $(BENCH_COMMANDS) \
 	    $(UNIT_COMMANDS) 'tests/test_bad_input.sh $(CURDIR)/$(UNTRAINED)' tests/test_report.sh
 endif
 
@@ -106,7 +106,7 @@ gprof: packages ## hotspots of a detection under each variant: VARIANTS N PROCES
 	$(PARALLEL) default-weights
 	$(PARALLEL) PROFILE=1 build/gprof$(STUDY_OPTS)/darknet
 	@$(SAY_UNTRAINED)
-	@w=$(WEIGHTS); N=$(N) PROCESSES=$(PROCESSES) bench/gprof.sh $(CURDIR)/build/gprof$(STUDY_OPTS)/darknet \
+	@w=$(WEIGHTS); GEMM_CONV=$${GEMM_CONV:-im2col} N=$(N) PROCESSES=$(PROCESSES) bench/gprof.sh $(CURDIR)/build/gprof$(STUDY_OPTS)/darknet \
 	    build/gprof$(STUDY_OPTS)/results $(CFG) $$w $(IMAGE) $(or $(VARIANTS),$$($(LIST_CPU_VARIANTS)))
 
 loops: packages ## the study of loop orders, unrollings and tiles on 512x512x1024: LOOPS_OPTIONS
@@ -116,6 +116,14 @@ loops: packages ## the study of loop orders, unrollings and tiles on 512x512x102
 
 LIST_CPU_VARIANTS = ./gemm-bench --list | \
     awk -F '\t' '$$2 == "usable" && $$1 !~ /^(cl|openblas|blis|onednn|hybrid)/ { print $$1 }'
+
+bench-detect: packages ## forward passes: convolution hook, im2col and OpenCV DNN: NETWORKS THREADS ROUNDS OPTIONS
+	$(PARALLEL) all build/release/bench/bench_detect
+	$(PARALLEL) default-weights
+	@$(SAY_UNTRAINED)
+	@w=$(WEIGHTS); build/release/bench/bench_detect --threads $(or $(THREADS),1,2) --rounds $(or $(ROUNDS),9) $(OPTIONS) $(IMAGE) $(or $(NETWORKS), \
+	    $(CFG)=$$w $(foreach m,$(basename $(wildcard $(MODELS:%=%/*.weights))),$(m).cfg=$(m).weights) \
+	    $(patsubst %,cfg/%.cfg,alexnet extraction resnet18 darknet19 yolov2-tiny yolov3))
 
 packages:
 	@DEPS=$(DEPS) setup/packages.sh $(BUILD_PACKAGES)
@@ -265,7 +273,17 @@ EXAMPLES = $(wildcard $(patsubst build/darknet/examples/%.c,$(BUILD)/obj/%.o,$(w
 
 BENCH_TESTS = $(BUILD)/tests/darknet_wrong $(BUILD)/tests/test_cfg $(BUILD)/tests/gemm_bench_wrong $(BUILD)/tests/wrong_check $(BUILD)/tests/json_flat \
     $(BUILD)/bench/gemm_bench
-BENCH_COMMANDS = $(BUILD)/tests/test_cfg 'tests/test_gemm_bench.sh $(BUILD)'
+BENCH_COMMANDS = 'GEMM_CONV=im2col $(BUILD)/tests/test_cfg' 'tests/test_gemm_bench.sh $(BUILD)'
+
+# OpenCV's DNN module, for comparison: only where libopencv-dev is installed.
+ifneq ($(shell pkg-config --exists opencv4 2>/dev/null && which g++),)
+OPENCV_LIBS = -lopencv_dnn -lopencv_core -lstdc++
+$(BUILD)/bench/bench_detect: $(BUILD)/bench/opencv_dnn.o
+$(BUILD)/bench/bench_detect: LDLIBS += $(OPENCV_LIBS)
+$(BUILD)/bench/opencv_dnn.o: bench/opencv_dnn.cpp
+	@mkdir -p $(@D)
+	g++ $(BASE_OPTS) -Wall -Wextra $$(pkg-config --cflags opencv4) -c $< -o $@
+endif
 
 gemm-bench: build/release/bench/gemm_bench
 	@ln -sfn $< $@
@@ -274,6 +292,14 @@ gemm-bench: build/release/bench/gemm_bench
 UNIT_TESTS = $(BUILD)/tests/test_gemm $(BUILD)/tests/test_packed $(BUILD)/tests/test_training
 UNIT_COMMANDS = $(BUILD)/tests/test_gemm $(BUILD)/tests/test_packed 'ASAN_OPTIONS=detect_leaks=0 $(BUILD)/tests/test_training tests/cfg/layers.cfg \
     --forward tests/cfg/layers.cfg tests/cfg/recurrent.cfg'
+
+# Convolutions: random geometry, whole networks with the hook on and off, memory.
+CONV_NETWORKS = $(BUILD)/tests/test_conv_networks
+UNIT_TESTS += $(addprefix $(BUILD)/tests/,test_conv test_conv_networks test_layers)
+UNIT_COMMANDS += $(BUILD)/tests/test_layers 'ASAN_OPTIONS=detect_leaks=0 $(BUILD)/tests/test_conv' \
+    'ASAN_OPTIONS=detect_leaks=0 $(CONV_NETWORKS) --train tests/cfg/layers.cfg'
+CONV_COMMANDS = tests/test_memory.sh \
+    '$(CONV_NETWORKS) cfg/*.cfg $(MODELS:%=%/*.cfg) --resize cfg/yolov3-tiny.cfg cfg/yolov2.cfg'
 
 # Statistics and A/B. (Darknet's JPEG writer, which test_compare draws with, shifts into the sign bit.)
 UNIT_TESTS += $(addprefix $(BUILD)/,tests/test_stats tests/test_compare tests/test_ab_rule bench/ab)

@@ -26,7 +26,7 @@ void gemm_beta(const gemm_call *c, float BETA)
     }
 }
 
-static double now_ms(void)
+double gemm_now_ms(void)
 {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
@@ -45,9 +45,9 @@ static const gemm_variant *run_row(const gemm_variant *v, const gemm_call *c)
 
 static const gemm_variant *run_traced(const gemm_variant *v, const gemm_call *c)
 {
-    const double start = now_ms();
+    const double start = gemm_now_ms();
     const gemm_variant *ran = run_row(v, c);
-    if (gemm_get_settings()->trace) gemm_trace_call(ran, c, now_ms() - start, &this_note);
+    if (gemm_get_settings()->trace) gemm_trace_call(ran, c, gemm_now_ms() - start, &this_note);
     return ran;
 }
 
@@ -67,7 +67,7 @@ static void report_check(void)
             checked.calls, checked.worst, c->M, c->N, c->K);
 }
 
-static void record_check(const gemm_call *c, double ratio)
+void gemm_record_check(const gemm_call *c, double ratio)
 {
     pthread_mutex_lock(&checked.lock);
     if (!checked.calls++) atexit(report_check);
@@ -90,7 +90,7 @@ static const gemm_variant *run_checked(const gemm_variant *v, const gemm_call *c
         gemm_die("GEMM_CHECK: %s is wrong for TA=%d TB=%d M=%d N=%d K=%d: C[%d][%d] is off by %g, "
                  "%.3g times the bound", ran->name, c->TA, c->TB, c->M, c->N, c->K, worst.row,
                  worst.column, worst.difference, worst.ratio);
-    record_check(c, worst.ratio);
+    gemm_record_check(c, worst.ratio);
     return ran;
 }
 
@@ -109,9 +109,14 @@ static void require_usable(void)
         gemm_die("GEMM_IMPL=%s cannot run here: %s (gemm-bench --list shows what can)", v->name, reason);
 }
 
-void gemm_dispatch(const gemm_call *c)
+const gemm_variant *gemm_chosen(void)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, require_usable);
-    gemm_run(gemm_get_settings()->impl, c);
+    return gemm_get_settings()->impl;
+}
+
+void gemm_dispatch(const gemm_call *c)
+{
+    gemm_run(gemm_chosen(), c);
 }

@@ -25,10 +25,39 @@ typedef struct gemm_call {
     float *C; int ldc;          /* M x N */
 } gemm_call;
 
+/* What becomes of scale * sum + shift; any other function is Darknet's own, after a linear call. */
+typedef enum conv_activation {
+    CONV_LINEAR,
+    CONV_LEAKY,                 /* x > 0 ? x : .1 x */
+    CONV_RELU,
+    CONV_LOGISTIC,
+} conv_activation;
+
+/*
+ * A whole convolution: output = activation(scale * (weights applied to input) + shift). Channels
+ * and filters are cut into `groups` equal parts that know nothing of each other. The output is
+ * written without being read. Every dimension is at least 1; the output has the size that
+ * Darknet gives it, (h + 2 pad - size) / stride + 1.
+ */
+typedef struct conv_call {
+    int batch, groups;
+    int c, h, w;                /* an image of the input */
+    int n, size, stride, pad;   /* n filters of c / groups x size x size */
+    int out_h, out_w;
+    const float *input;         /* batch x c x h x w */
+    const float *weights;       /* n x c / groups x size x size */
+    const float *scale;         /* n, or NULL for 1 */
+    const float *shift;         /* n */
+    conv_activation activation;
+    float *output;              /* batch x n x out_h x out_w */
+} conv_call;
+
 typedef struct gemm_variant {
     const char *name;           /* the value of GEMM_IMPL */
     /* 0: done; else declined with C untouched. M, N and K are at least 1. Only ever adds to C. */
     int (*run)(const gemm_call *, const void *params);
+    /* NULL, or the whole convolution. 0: done; else declined with the output untouched. */
+    int (*conv)(const conv_call *, const void *params);
     const void *params;         /* tile sizes, unrolling, kernel file: data, not code */
     const char *(*unusable)(const void *params);    /* NULL, or why the row cannot run here */
     const char *origin;         /* the article or project it comes from */
@@ -55,6 +84,7 @@ typedef struct gemm_settings {
     const struct gemm_ukernel *isa; /* GEMM_ISA, else the fastest that the processor runs */
     const char *trace;          /* GEMM_TRACE: a file, "-" for stderr, NULL for none */
     bool check;                 /* GEMM_CHECK */
+    bool conv;                  /* GEMM_CONV=hook */
 } gemm_settings;
 
 const gemm_settings *gemm_get_settings(void);
@@ -62,6 +92,7 @@ const gemm_settings *gemm_get_settings(void);
 /* Runs another row, or another number of threads, from the next call on (benchmarks and tests). */
 void gemm_set_variant(const gemm_variant *);
 void gemm_set_threads(int threads);
+void gemm_set_conv(bool hook);
 
 /* C *= BETA, as BLAS means it: 1 does nothing, 0 overwrites C without reading it. */
 void gemm_beta(const gemm_call *, float BETA);
@@ -75,6 +106,24 @@ void gemm_dispatch(const gemm_call *);
  * Returns the row that really ran.
  */
 const gemm_variant *gemm_run(const gemm_variant *, const gemm_call *);
+
+/* Whether whole convolutions go to the chosen row: it offers them, and GEMM_CONV allows it. */
+bool gemm_conv_offered(void);
+
+/* Batch norm at inference, n of each: y = (x - mean) / (sqrt(variance) + .000001) * scales + bias. */
+typedef struct conv_norm {
+    const float *mean, *variance, *scales;
+} conv_norm;
+
+/*
+ * The whole convolution on the chosen row, traced and checked as gemm_dispatch does. With `norm`,
+ * scale is made here, and shift holds the biases. False when the row does not offer it or declines,
+ * with the output untouched: then Darknet's own code has to run.
+ */
+bool gemm_conv(const conv_call *, const conv_norm *norm);
+
+/* The same on a row that offers convolutions. Returns whether it did not decline. */
+bool gemm_conv_run(const gemm_variant *, const conv_call *);
 
 /* What a run has to say for GEMM_TRACE beside its time. The driver clears it before every run. */
 typedef struct gemm_note {

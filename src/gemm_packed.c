@@ -148,6 +148,11 @@ static void multiply_strip(const packed_job *job, const gemm_ukernel *u, const a
         t.keep = reads_source && panels > 1 ? strip : NULL;
         if (ahead) t.ahead = ahead + (size_t)kc * n / panels * B->ld;
         t.c = job->C + i * job->ldc + jr;
+        if (last && job->epilogue.shift) {
+            t.shift = job->epilogue.shift + i;
+            t.scale = job->epilogue.scale ? job->epilogue.scale + i : NULL;
+            t.slope = job->epilogue.slope;
+        }
         u->tile(&t);
         if (last && job->epilogue.finish) {
             job->epilogue.finish(&job->epilogue, i, t.rows, jr, nc, t.c, job->ldc);
@@ -206,6 +211,11 @@ static void multiply_chunk(void *arg, int chunk, void *scratch)
 static int worthwhile_threads(int M, int N, int K, int threads)
 {
     return (double)M * N * K < 500e3 ? 1 : threads;
+}
+
+void packed_run_here(const packed_job *job, const gemm_ukernel *u, void *scratch)
+{
+    multiply_rectangle(job, u, (rectangle){0, job->M, 0, job->N}, scratch);
 }
 
 /* Wide C is cut by columns, else by rows: a thread's rectangle reads its own part of B, or of A,

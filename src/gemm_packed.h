@@ -29,6 +29,12 @@ typedef struct packed_epilogue {
     float alpha;
     bool overwrite;             /* C = alpha AB, and C is never read; else C += alpha AB */
     /*
+     * With shift not NULL, row i of the complete C becomes f(scale[i] * C + shift[i]), where scale
+     * NULL is 1 and f(x) the larger of x and slope * x, before it is ever written.
+     */
+    const float *scale, *shift;
+    float slope;
+    /*
      * NULL, or called once for each tile of C, with rows i0 .. i0+rows and columns j0 .. j0+cols,
      * when it is complete and still in L1; c is its first element. From several threads at once.
      */
@@ -50,8 +56,14 @@ typedef struct packed_job {
 /* Runs the job on up to `threads` threads. 0, or -1 with C untouched when there is no memory. */
 int packed_run(const packed_job *, const gemm_ukernel *, int threads);
 
+/* The same on the calling thread alone; scratch as in gemm_parallel. */
+void packed_run_here(const packed_job *, const gemm_ukernel *, void *scratch);
+
 /* The row `packed`. params: a gemm_ukernel to use, or NULL for the one of GEMM_ISA. */
 int gemm_packed(const gemm_call *, const void *params);
+
+/* Its convolution, without im2col: gemm_packed_conv.c. */
+int gemm_packed_conv(const conv_call *, const void *params);
 
 /* The micro-kernel called `name`, with NULL the fastest, of those that this processor runs; or
    NULL when there is none of that name. */

@@ -123,11 +123,21 @@ static bool read_switch(const char *variable)
     return true;
 }
 
+/* Hooks unless told otherwise: a row without convolutions takes Darknet's way anyway. */
+static bool read_conv(void)
+{
+    const char *value = getenv("GEMM_CONV");
+    if (!value || !strcmp(value, "hook")) return true;
+    if (strcmp(value, "im2col")) gemm_die("GEMM_CONV='%s' is neither hook nor im2col", value);
+    return false;
+}
+
 static void read_environment(void)
 {
     settings.threads = read_threads();
     settings.isa = read_isa();
     settings.check = read_switch("GEMM_CHECK");
+    settings.conv = read_conv();
     settings.impl = read_impl();
     settings.trace = getenv("GEMM_TRACE");
     if (settings.trace) gemm_trace_open(settings.trace);
@@ -149,4 +159,10 @@ void gemm_set_threads(int threads)
 {
     gemm_get_settings();
     settings.threads = threads;
+}
+
+void gemm_set_conv(bool hook)
+{
+    gemm_get_settings();
+    settings.conv = hook;
 }

@@ -44,6 +44,13 @@ static int run_auto(const gemm_call *c, const void *params)
     return best->run(c, best->params);
 }
 
+static int conv_auto(const conv_call *c, const void *params)
+{
+    const gemm_variant *best = gemm_find(params);
+    gemm_this_note()->ran = best->name;
+    return best->conv(c, best->params);
+}
+
 const gemm_variant gemm_variants[] = {
     ROW(stock, "Darknet", "Darknet's own loops, unchanged: the measure of all others"),
     GEMM_ORDERS(ORDER_ROW)
@@ -56,7 +63,8 @@ const gemm_variant gemm_variants[] = {
     ROW(transpose, SERIAL, "B transposed once, then rows of A by rows of Bt"),
     GEMM_TILE_SIDES(TILE_ROW)
     GEMM_TILE_SIDES(VTILE_ROW)
-    ROW(packed, "Goto, BLIS", "packed panels, SIMD micro-kernels (GEMM_ISA), threads"),
+    {.name = "packed", .run = gemm_packed, .conv = gemm_packed_conv, .origin = "Goto, BLIS",
+     .summary = "packed panels, SIMD micro-kernels (GEMM_ISA), threads"},
     CL_ROW("cl_naive", naive, MOBILE, "OpenCL: one work-item an element"),
     CL_ROW("cl_block", block, MOBILE, "OpenCL: 32x32 blocks, padded and B turned"),
     CL_ROW("cl_local", local, MOBILE, "cl_block with both blocks in local memory"),
@@ -67,7 +75,7 @@ const gemm_variant gemm_variants[] = {
     CL_ROW("cl_image", image, ADRENO, "OpenCL: 4x8 micro-tiles, B through the texture pipe"),
     CL_ROW("cl", best, "this project", "the best OpenCL kernel for the device and the shape"),
     CL_ROW("clblast", clblast, "CLBlast", "reference only, loaded at run time"),
-    {.name = "auto", .run = run_auto, .params = "packed", .origin = "this project",
+    {.name = "auto", .run = run_auto, .conv = conv_auto, .params = "packed", .origin = "this project",
      .summary = "the fastest row for the shape on this machine"},
     REF_ROW(openblas, "OpenBLAS"),
     REF_ROW(blis, "BLIS"),

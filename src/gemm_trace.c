@@ -1,5 +1,5 @@
 /*
- * GEMM_TRACE: a CSV row for every call. kernel_ms is empty where no device worked.
+ * GEMM_TRACE: a CSV row for every call; `conv` is empty but for whole convolutions. kernel_ms is empty where no device worked.
  */
 #include "gemm_driver.h"
 
@@ -27,18 +27,34 @@ void gemm_trace_open(const char *path)
     trace_path = path;
     trace = strcmp(path, "-") ? fopen(path, "w") : stderr;
     if (!trace) gemm_die("GEMM_TRACE='%s' cannot be written: %s", path, strerror(errno));
-    fputs("variant,TA,TB,M,N,K,ms,gflops,kernel_ms,bytes_a,bytes_b,bytes_c\n", trace);
+    fputs("variant,TA,TB,M,N,K,ms,gflops,kernel_ms,bytes_a,bytes_b,bytes_c,conv\n", trace);
     if (trace != stderr) atexit(close_trace);
+}
+
+static void trace_row(const gemm_variant *ran, const gemm_call *c, double calls, const char *conv,
+                      double ms, const gemm_note *note)
+{
+    const double flop = 2.0 * c->M * c->N * c->K * calls;
+    char kernel_ms[32] = "";
+    if (note->kernel_ms >= 0) snprintf(kernel_ms, sizeof kernel_ms, "%.4f", note->kernel_ms);
+    const int written = fprintf(trace, "%s,%d,%d,%d,%d,%d,%.4f,%.3f,%s,%zu,%zu,%zu,%s\n",
+                                note->ran ? note->ran : ran->name, c->TA != 0, c->TB != 0, c->M,
+                                c->N, c->K, ms, flop / ms * 1e-6, kernel_ms, note->copied_a,
+                                note->copied_b, note->copied_c, conv);
+    if (written < 0) die_of_write();
 }
 
 void gemm_trace_call(const gemm_variant *ran, const gemm_call *c, double ms, const gemm_note *note)
 {
-    const double flop = 2.0 * c->M * c->N * c->K;
-    char kernel_ms[32] = "";
-    if (note->kernel_ms >= 0) snprintf(kernel_ms, sizeof kernel_ms, "%.4f", note->kernel_ms);
-    const int written = fprintf(trace, "%s,%d,%d,%d,%d,%d,%.4f,%.3f,%s,%zu,%zu,%zu\n",
-                                note->ran ? note->ran : ran->name, c->TA != 0, c->TB != 0, c->M,
-                                c->N, c->K, ms, flop / ms * 1e-6, kernel_ms, note->copied_a,
-                                note->copied_b, note->copied_c);
-    if (written < 0) die_of_write();
+    trace_row(ran, c, 1, "", ms, note);
+}
+
+void gemm_trace_conv(const gemm_variant *ran, const conv_call *c, double ms, const gemm_note *note)
+{
+    const gemm_call gemm = {.M = c->n / c->groups, .N = c->out_h * c->out_w,
+                            .K = c->c / c->groups * c->size * c->size};
+    char conv[96];
+    snprintf(conv, sizeof conv, "%dx%d/%d pad %d groups %d batch %d", c->size, c->size, c->stride,
+             c->pad, c->groups, c->batch);
+    trace_row(ran, &gemm, (double)c->groups * c->batch, conv, ms, note);
 }

@@ -11,6 +11,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 /* One tile: C (rows x cols) = alpha * A (rows x kc) * B (kc x cols), plus C when `add`. */
 typedef struct gemm_tile {
@@ -27,7 +28,19 @@ typedef struct gemm_tile {
     size_t c_row;
     float alpha;
     bool add;
+    const float *shift, *scale; /* shift not NULL: row i of C becomes f(scale[i] * C + shift[i]), */
+    float slope;                /* f(x) the larger of x and slope * x; scale NULL is 1 */
 } gemm_tile;
+
+/*
+ * The taps of a filter over an image, as shifts. Element j of tap q is src[offset[q] + j] when bit
+ * j % vl of valid[j / vl * count + q] is set, else 0, and then it is not touched.
+ */
+typedef struct gemm_taps {
+    int count;
+    const ptrdiff_t *offset;
+    const uint16_t *valid;      /* count of them a vector */
+} gemm_taps;
 
 typedef struct gemm_ukernel {
     const char *name;           /* the value of GEMM_ISA */
@@ -46,6 +59,19 @@ typedef struct gemm_ukernel {
                       size_t ld, float *y);
     /* alpha * sum over p < n of x[p] * y[p] */
     float (*dot)(int n, const float *x, const float *y);
+    /*
+     * Packs `kc` taps of a strip, nr columns: tap `first` of the image at src, then the next, and
+     * after the last tap the first of the image `area` floats further.
+     */
+    void (*pack_taps)(const gemm_taps *, const float *src, size_t area, int first, int kc,
+                      float *strip);
+    /* y[j] = f(scale * (sum over q of weights[q] * tap q at j) + shift), j < n; f as in gemm_tile. */
+    void (*depthwise)(const gemm_taps *, const float *src, const float *weights, float scale,
+                      float shift, float slope, int n, float *y);
+    /* Splits n floats: even ones to `even`, (n + 1) / 2, the others to `odd`, n / 2. */
+    void (*split_pairs)(const float *src, int n, float *even, float *odd);
+    /* dst[i] = src[2 * i], i < n */
+    void (*take_even)(const float *src, int n, float *dst);
     bool (*supported)(void);    /* by the processor and the system it runs on */
 } gemm_ukernel;
 

@@ -27,6 +27,7 @@ typedef __m256 vec;
 #define vload_part(p, n) _mm256_maskload_ps(p, first(n))
 #define vstore_part(p, n, v) _mm256_maskstore_ps(p, first(n), v)
 #define vfma(a, b, c) _mm256_fmadd_ps(a, b, c)
+#define vmax(a, b) _mm256_max_ps(a, b)
 
 /* The mask of the first n floats. */
 static inline __m256i first(int n)
@@ -34,6 +35,22 @@ static inline __m256i first(int n)
     static const int mask[2 * VL] = {-1, -1, -1, -1, -1, -1, -1, -1};
     return _mm256_loadu_si256((const __m256i *)(mask + VL - n));
 }
+
+static inline __m256 vload_valid(const float *p, unsigned bits)
+{
+    const __m256i bit = _mm256_setr_epi32(1, 2, 4, 8, 16, 32, 64, 128);
+    const __m256i mask = _mm256_cmpeq_epi32(_mm256_and_si256(_mm256_set1_epi32((int)bits), bit), bit);
+    return _mm256_maskload_ps(p, mask);
+}
+
+/* The shuffle leaves pairs of b between those of a. */
+static inline __m256 in_order(__m256 v)
+{
+    return _mm256_castpd_ps(_mm256_permute4x64_pd(_mm256_castps_pd(v), 0xd8));
+}
+
+static inline __m256 vevens(__m256 a, __m256 b) { return in_order(_mm256_shuffle_ps(a, b, 0x88)); }
+static inline __m256 vodds(__m256 a, __m256 b) { return in_order(_mm256_shuffle_ps(a, b, 0xdd)); }
 
 static inline float vsum(vec v)
 {

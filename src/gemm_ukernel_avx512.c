@@ -31,6 +31,7 @@ typedef __m512 vec;
 #define vload_part(p, n) _mm512_maskz_loadu_ps(FIRST(n), p)
 #define vstore_part(p, n, v) _mm512_mask_storeu_ps(p, FIRST(n), v)
 #define vfma(a, b, c) _mm512_fmadd_ps(a, b, c)
+#define vmax(a, b) _mm512_max_ps(a, b)
 #define vsum(v) _mm512_reduce_add_ps(v)
 
 /* The loads pair row i with row i + 4, four columns at a time, so that no shuffle has to cross the
@@ -57,6 +58,20 @@ static inline void transpose_block(const float *src, size_t ld, float *dst, int 
         _mm256_storeu_ps(dst + 2 * width, _mm256_shuffle_ps(b, d, 0x44));
         _mm256_storeu_ps(dst + 3 * width, _mm256_shuffle_ps(b, d, 0xee));
     }
+}
+
+#define vload_valid(p, bits) _mm512_maskz_loadu_ps(bits, p)
+
+static inline __m512 vevens(__m512 a, __m512 b)
+{
+    const __m512i even = _mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
+    return _mm512_permutex2var_ps(a, even, b);
+}
+
+static inline __m512 vodds(__m512 a, __m512 b)
+{
+    const __m512i odd = _mm512_setr_epi32(1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31);
+    return _mm512_permutex2var_ps(a, odd, b);
 }
 
 static bool isa_supported(void)

@@ -6,8 +6,11 @@
  *   MC, KC              cache blocks
  *   vec                 the vector type, and on it: vzero() vset1(x) vload(p) vstore(p, v)
  *                       vload_part(p, n) vstore_part(p, n, v) (the first n floats, 0 < n < VL;
- *                       nothing else is touched) and vfma(a, b, c) = a * b + c
+ *                       nothing else is touched), vfma(a, b, c) = a * b + c, vmax(a, b), and the
+ *                       operator *
  *   vsum(v)             the sum of a vector's floats
+ *   vload_valid(p, bits)    the floats whose bit is set, else 0; those alone are touched
+ *   vevens(a, b) vodds(a, b)    the even, or odd, floats of a and behind them those of b
  *   BLOCK, transpose_block(src, ld, dst, width)    element (i, p), i and p below BLOCK, goes from
  *                       src[i * ld + p] to dst[p * width + i]; BLOCK is at most MR
  *   EACH_ROWS(X)        X(1) ... X(MR)
@@ -49,6 +52,31 @@ INLINE void prefetch_row(const float *row)
     UNROLL
     for (int j = 0; j < NR; j += LINE) __builtin_prefetch(row + j, 0, 2);
     __builtin_prefetch(row + NR - 1, 0, 2);
+}
+
+/* C as it leaves the registers when nothing will be added to it any more. */
+INLINE void finish_to_c(const gemm_tile *t, const int rows, const int nv, vec acc[MR][NV])
+{
+    const vec slope = vset1(t->slope);
+    const int tail = t->cols - (nv - 1) * VL;
+    UNROLL
+    for (int i = 0; i < rows; ++i) {
+        float *c = t->c + i * t->c_row;
+        const float factor = t->scale ? t->scale[i] : 1;
+        const vec scale = vset1(factor * t->alpha), shift = vset1(t->shift[i]), old = vset1(factor);
+        UNROLL
+        for (int v = 0; v < nv; ++v, c += VL) {
+            const bool whole = v < nv - 1 || tail == VL;
+            vec x = vfma(scale, acc[i][v], shift);
+            if (t->add) x = vfma(old, whole ? vload(c) : vload_part(c, tail), x);
+            x = vmax(x, slope * x);
+            if (whole) {
+                vstore(c, x);
+            } else {
+                vstore_part(c, tail, x);
+            }
+        }
+    }
 }
 
 INLINE void add_to_c(const gemm_tile *t, const int rows, const int nv, vec acc[MR][NV])
@@ -118,7 +146,11 @@ INLINE void tile_body(const gemm_tile *t, const int rows, const int nv, const bo
         a += a_step, a4 += a_step, b += b_row;
         if (keeps) keep += NR;
     }
-    add_to_c(t, rows, nv, acc);
+    if (t->shift) {
+        finish_to_c(t, rows, nv, acc);
+    } else {
+        add_to_c(t, rows, nv, acc);
+    }
 }
 
 /* One function for each count of rows and vectors, so that each has its own register allocation
@@ -252,6 +284,88 @@ static float dot(int n, const float *x, const float *y)
     return sum;
 }
 
+/* ---- convolution ---- */
+
+enum { LINES = (NR + LINE - 1) / LINE };
+
+/* What is fetched is the next strip: a line a tap covers it where taps are as wide as a strip is. */
+static void pack_taps(const gemm_taps *t, const float *src, size_t area, int first, int kc,
+                      float *strip)
+{
+    int q = first;
+    for (int p = 0; p < kc; ++p, strip += NR) {
+        const float *at = src + t->offset[q];
+        __builtin_prefetch(at + NR + q % LINES * LINE, 0, 3);
+        UNROLL
+        for (int v = 0; v < NV; ++v) {
+            vstore(strip + v * VL, vload_valid(at + v * VL, t->valid[v * t->count + q]));
+        }
+        if (++q == t->count) q = 0, src += area;
+    }
+}
+
+/* GROUP vectors side by side, so that the sums do not wait for each other. */
+INLINE void depthwise_vectors(const gemm_taps *t, const uint16_t *valid, const int group,
+                              const float *src, const float *weights, float scale, float shift,
+                              float slope, int tail, float *y)
+{
+    vec acc[4];
+    UNROLL
+    for (int v = 0; v < group; ++v) acc[v] = vzero();
+    for (int q = 0; q < t->count; ++q) {
+        const vec w = vset1(weights[q]);
+        const float *at = src + t->offset[q];
+        UNROLL
+        for (int v = 0; v < group; ++v) {
+            acc[v] = vfma(w, vload_valid(at + v * VL, valid[v * t->count + q]), acc[v]);
+        }
+    }
+    UNROLL
+    for (int v = 0; v < group; ++v) {
+        vec x = vfma(vset1(scale), acc[v], vset1(shift));
+        x = vmax(x, vset1(slope) * x);
+        if (v < group - 1 || tail == VL) {
+            vstore(y + v * VL, x);
+        } else {
+            vstore_part(y + v * VL, tail, x);
+        }
+    }
+}
+
+static void depthwise(const gemm_taps *t, const float *src, const float *weights, float scale,
+                      float shift, float slope, int n, float *y)
+{
+    const uint16_t *valid = t->valid;
+    int j = 0;
+    for (; n - j >= 4 * VL; j += 4 * VL, valid += 4 * t->count) {
+        depthwise_vectors(t, valid, 4, src + j, weights, scale, shift, slope, VL, y + j);
+    }
+    for (; j < n; j += VL, valid += t->count) {
+        const int tail = n - j < VL ? n - j : VL;
+        depthwise_vectors(t, valid, 1, src + j, weights, scale, shift, slope, tail, y + j);
+    }
+}
+
+static void split_pairs(const float *src, int n, float *even, float *odd)
+{
+    int j = 0;
+    for (; j + 2 * VL <= n; j += 2 * VL) {
+        const vec a = vload(src + j), b = vload(src + j + VL);
+        vstore(even + j / 2, vevens(a, b));
+        vstore(odd + j / 2, vodds(a, b));
+    }
+    for (; j < n; ++j) (j % 2 ? odd : even)[j / 2] = src[j];
+}
+
+static void take_even(const float *src, int n, float *dst)
+{
+    int j = 0;
+    for (; j + VL < n; j += VL) {
+        vstore(dst + j, vevens(vload(src + 2 * j), vload(src + 2 * j + VL)));
+    }
+    for (; j < n; ++j) dst[j] = src[2 * j];
+}
+
 const gemm_ukernel JOIN(gemm_ukernel_, ISA) = {
     .name = STRING(ISA),
     .mr = MR, .nr = NR, .vl = VL, .mc = MC, .kc = KC,
@@ -260,5 +374,9 @@ const gemm_ukernel JOIN(gemm_ukernel_, ISA) = {
     .copy = copy,
     .row_times = row_times,
     .dot = dot,
+    .pack_taps = pack_taps,
+    .depthwise = depthwise,
+    .split_pairs = split_pairs,
+    .take_even = take_even,
     .supported = isa_supported,
 };

@@ -19,6 +19,7 @@
 #define EACH_VECS(X, r) X(r, 1) X(r, 2)
 
 typedef float vec __attribute__((vector_size(VL * sizeof(float))));
+typedef int vec_mask __attribute__((vector_size(VL * sizeof(int))));
 #define vzero() ((vec){0})
 #define vset1(x) ((vec){x, x, x, x})
 #define vload(p) vload_part(p, VL)
@@ -37,6 +38,25 @@ static inline __attribute__((always_inline)) vec vload_part(const float *p, int 
 static inline __attribute__((always_inline)) void vstore_part(float *p, int n, vec v)
 {
     memcpy(p, &v, n * sizeof *p);
+}
+
+static inline __attribute__((always_inline)) vec vload_valid(const float *p, unsigned bits)
+{
+    if (bits == (1 << VL) - 1) return vload(p);
+    float buffer[VL] = {0};
+    for (int i = 0; i < VL; ++i) {
+        if (bits >> i & 1) buffer[i] = p[i];
+    }
+    return vload(buffer);
+}
+
+static inline vec vevens(vec a, vec b) { return (vec){a[0], a[2], b[0], b[2]}; }
+static inline vec vodds(vec a, vec b) { return (vec){a[1], a[3], b[1], b[3]}; }
+
+static inline __attribute__((always_inline)) vec vmax(vec a, vec b)
+{
+    const vec_mask larger = a > b;
+    return (vec)((larger & (vec_mask)a) | (~larger & (vec_mask)b));
 }
 
 enum { BLOCK = 4 };

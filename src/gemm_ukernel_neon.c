@@ -26,6 +26,7 @@ typedef float32x4_t vec;
 #define vload(p) vld1q_f32(p)
 #define vstore(p, v) vst1q_f32(p, v)
 #define vfma(a, b, c) vfmaq_f32(c, a, b)
+#define vmax(a, b) vmaxq_f32(a, b)
 #define vsum(v) vaddvq_f32(v)
 
 static inline vec vload_part(const float *p, int n)
@@ -41,6 +42,19 @@ static inline void vstore_part(float *p, int n, vec v)
     vst1q_f32(buffer, v);
     memcpy(p, buffer, n * sizeof *p);
 }
+
+static inline __attribute__((always_inline)) vec vload_valid(const float *p, unsigned bits)
+{
+    if (bits == (1 << VL) - 1) return vload(p);
+    float buffer[VL] = {0};
+    for (int i = 0; i < VL; ++i) {
+        if (bits >> i & 1) buffer[i] = p[i];
+    }
+    return vload(buffer);
+}
+
+#define vevens(a, b) vuzp1q_f32(a, b)
+#define vodds(a, b) vuzp2q_f32(a, b)
 
 enum { BLOCK = 4 };
 

@@ -22,6 +22,7 @@ for isa in "$foreign" sse9 ''; do
     expect_failure "env-isa-$isa" "GEMM_ISA='$isa' is no instruction set that this" env GEMM_ISA="$isa" $detect
     expect_failure "env-isa-$isa-list" 'the values that GEMM_ISA may have here:' env GEMM_ISA="$isa" $detect
 done
+expect_failure env-conv "GEMM_CONV='direct' is neither hook nor im2col" env GEMM_CONV=direct $detect
 expect_failure env-check "GEMM_CHECK='yes' is neither 0 nor 1" env GEMM_CHECK=yes $detect
 expect_failure env-trace-folder "GEMM_TRACE='nowhere/trace.csv' cannot be written: No such file" \
     env GEMM_TRACE=nowhere/trace.csv $detect

@@ -1,0 +1,241 @@
+/*
+ * Whole networks with the convolution hook on and off (GEMM_CONV=im2col), row `packed`.
+ *
+ *   test_conv_networks [--resize | --train] CFG...
+ *
+ * Plain: the raw outputs of every output layer must agree. --resize: also after other sizes and
+ * batches, back and forth. --train: weights after some steps with inference in between must be the
+ * same to the bit, because the hook has no part in training. Each network runs in a process of its
+ * own: some of Darknet's cfgs do not run on a CPU at all, which is a SKIP.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "darknet.h"
+#include "gemm_dispatch.h"
+#include "operands.h"
+#include "report.h"
+
+enum { SEED = 11, MESSAGE = 200 };
+
+/* Relative to the largest output. */
+static const double TOLERANCE = 1e-4;
+
+int resize_network(network *net, int w, int h);    /* of Darknet's network.h */
+
+static void fill(float *v, size_t n, rng *r)
+{
+    for (size_t i = 0; i < n; ++i) v[i] = .5f + .5f * rng_float(r);
+}
+
+/* Darknet's first weights, with a batch norm that does something. */
+static network *network_make(const char *cfg)
+{
+    srand(SEED);
+    network *net = parse_network_cfg((char *)cfg);
+    rng r = rng_make(SEED, 1);
+    for (int i = 0; i < net->n; ++i) {
+        layer *l = &net->layers[i];
+        if (l->type != CONVOLUTIONAL || !l->batch_normalize) continue;
+        fill(l->rolling_variance, (size_t)l->n, &r);
+        fill(l->scales, (size_t)l->n, &r);
+        for (int f = 0; f < l->n; ++f) {
+            l->rolling_variance[f] += .5f;
+            l->rolling_mean[f] = .1f * rng_float(&r);
+            l->biases[f] = .1f * rng_float(&r);
+        }
+    }
+    return net;
+}
+
+static bool is_output(const network *net, int i)
+{
+    const LAYER_TYPE type = net->layers[i].type;
+    const bool last = i == net->n - 1 || (i == net->n - 2 && net->layers[i + 1].type == COST);
+    return type == YOLO || type == REGION || type == DETECTION || (last && type != COST);
+}
+
+static float *predict(network *net, bool hook, const float *input, size_t *count)
+{
+    gemm_set_conv(hook);
+    network_predict(net, (float *)input);
+    *count = 0;
+    float *values = NULL;
+    for (int i = 0; i < net->n; ++i) {
+        const layer *l = &net->layers[i];
+        if (!is_output(net, i) || !l->output) continue;
+        const size_t n = (size_t)l->outputs * (size_t)l->batch;
+        values = realloc(values, (*count + n) * sizeof *values);
+        memcpy(values + *count, l->output, n * sizeof *values);
+        *count += n;
+    }
+    return values;
+}
+
+/* Outputs with the hook against those without: true when they agree, else says why. `reached`
+   becomes true once the network ran without the hook. */
+static bool agrees(network *net, const char *when, bool *reached, char *why)
+{
+    size_t n, hooked;
+    rng r = rng_make(SEED, 2);
+    float *input = malloc((size_t)net->inputs * (size_t)net->batch * sizeof *input);
+    fill(input, (size_t)net->inputs * (size_t)net->batch, &r);
+    float *expected = predict(net, false, input, &n);
+    *reached = true;
+    float *actual = predict(net, true, input, &hooked);
+    double worst = n == hooked ? 0 : INFINITY, size = 0;
+    for (size_t i = 0; i < n && n == hooked; ++i) {
+        if (!isfinite(expected[i])) {       /* Darknet's own, as yolo9000's softmax without weights */
+            if (isfinite(actual[i])) worst = INFINITY;
+            continue;
+        }
+        const double d = fabs((double)expected[i] - (double)actual[i]);
+        worst = isfinite(d) ? fmax(worst, d) : INFINITY;
+        size = fmax(size, fabs((double)expected[i]));
+    }
+    free(input);
+    free(expected);
+    free(actual);
+    if (n && size > 0 && worst <= TOLERANCE * size) return true;
+    snprintf(why, MESSAGE, "%s: the outputs are %g apart, the largest is %g", when, worst, size);
+    return false;
+}
+
+static bool has_convolution(const network *net)
+{
+    for (int i = 0; i < net->n; ++i)
+        if (net->layers[i].type == CONVOLUTIONAL) return true;
+    return false;
+}
+
+static bool check_plain(const char *cfg, bool *reached, char *why)
+{
+    network *net = network_make(cfg);
+    set_batch_network(net, 1);
+    if (!has_convolution(net)) {
+        snprintf(why, MESSAGE, "it has no convolution");
+        return false;
+    }
+    return agrees(net, "as it is", reached, why);
+}
+
+static bool check_resize(const char *cfg, bool *reached, char *why)
+{
+    network *net = network_make(cfg);
+    const int w = net->w, h = net->h;
+    set_batch_network(net, 1);
+    if (!agrees(net, "as it is", reached, why)) return false;
+    set_batch_network(net, 2);
+    resize_network(net, w + 64, h - 32);
+    if (!agrees(net, "larger, batch 2", reached, why)) return false;
+    set_batch_network(net, 1);
+    if (!agrees(net, "larger, batch 1", reached, why)) return false;
+    resize_network(net, 96, 64);
+    if (!agrees(net, "small", reached, why)) return false;
+    resize_network(net, w, h);
+    return agrees(net, "its own size again", reached, why);
+}
+
+/* All weights after steps of training with inference in between. */
+static float *train(const char *cfg, bool hook, size_t *count)
+{
+    network *net = network_make(cfg);
+    rng r = rng_make(SEED, 3);
+    float *input = malloc((size_t)net->inputs * (size_t)net->batch * sizeof *input), *weights = NULL;
+    gemm_set_conv(hook);
+    for (int step = 0; step < 4; ++step) {
+        fill(input, (size_t)net->inputs * (size_t)net->batch, &r);
+        if (step % 2) network_predict(net, input);
+        memcpy(net->input, input, (size_t)net->inputs * (size_t)net->batch * sizeof *input);
+        memset(net->truth, 0, (size_t)net->truths * (size_t)net->batch * sizeof(float));
+        for (int b = 0; b < net->batch; ++b) net->truth[b * net->truths + step % net->truths] = 1;
+        train_network_datum(net);
+    }
+    *count = 0;
+    for (int i = 0; i < net->n; ++i) {
+        const layer *l = &net->layers[i];
+        if (l->type != CONVOLUTIONAL) continue;
+        weights = realloc(weights, (*count + (size_t)l->nweights) * sizeof *weights);
+        memcpy(weights + *count, l->weights, (size_t)l->nweights * sizeof *weights);
+        *count += (size_t)l->nweights;
+    }
+    free(input);
+    return weights;
+}
+
+static bool check_train(const char *cfg, bool *reached, char *why)
+{
+    size_t n, same;
+    float *expected = train(cfg, false, &n);
+    *reached = true;
+    float *actual = train(cfg, true, &same);
+    const bool equal = n && n == same && !memcmp(expected, actual, n * sizeof *actual);
+    if (!equal) snprintf(why, MESSAGE, "the hook changed what training makes of the weights");
+    free(expected);
+    free(actual);
+    return equal;
+}
+
+typedef bool (*check)(const char *cfg, bool *reached, char *why);
+
+typedef struct verdict {
+    bool reached, passed;
+    char why[MESSAGE];
+} verdict;
+
+/* The check in a child, which may crash or exit. */
+static verdict run(check c, const char *cfg)
+{
+    verdict v = {0};
+    int ends[2];
+    if (pipe(ends)) return v;
+    const pid_t child = fork();
+    if (!child) {
+        static verdict mine;
+        mine.passed = c(cfg, &mine.reached, mine.why);
+        _exit(write(ends[1], &mine, sizeof mine) != sizeof mine);
+    }
+    close(ends[1]);
+    if (read(ends[0], &v, sizeof v) != sizeof v) {
+        v = (verdict){0};       /* it crashed, or Darknet ended it */
+    }
+    close(ends[0]);
+    waitpid(child, NULL, 0);
+    return v;
+}
+
+/* Whether the network runs without the hook at all. */
+static bool only_im2col(const char *cfg, bool *reached, char *why)
+{
+    (void)why;
+    size_t n;
+    network *net = network_make(cfg);
+    set_batch_network(net, 1);
+    float *input = calloc((size_t)net->inputs, sizeof *input);
+    free(predict(net, false, input, &n));
+    return *reached = true;
+}
+
+int main(int argc, char **argv)
+{
+    check c = check_plain;
+    const char *kind = "hook";
+    if (!freopen("/dev/null", "w", stderr)) return 2;   /* Darknet prints every network it reads */
+    gemm_set_variant(gemm_find("packed"));
+    for (int i = 1; i < argc; ++i) {
+        char name[160];
+        if (!strcmp(argv[i], "--resize")) c = check_resize, kind = "hook-resize";
+        else if (!strcmp(argv[i], "--train")) c = check_train, kind = "hook-train";
+        if (argv[i][0] == '-') continue;
+        snprintf(name, sizeof name, "%s-%s", kind, strrchr(argv[i], '/') ? strrchr(argv[i], '/') + 1 : argv[i]);
+        verdict v = run(c, argv[i]);
+        if (v.passed) report_pass(name);
+        else if (!v.reached && *v.why) report_skip(name, "%s", v.why);
+        else if (!v.reached && !run(only_im2col, argv[i]).reached) report_skip(name, "Darknet cannot run it on a CPU");
+        else report_fail(name, "%s", *v.why ? v.why : "it crashed or ended");
+    }
+    return report_status();
+}
