@@ -51,7 +51,8 @@ static int places(int n, const conv_call *c)
     return (n + 2 * c->pad - c->size) / c->stride + 1;
 }
 
-/* Kinds in turn: dense, dense of the same size, grouped, depthwise, 1x1, anything. */
+/* Kinds in turn: dense, dense of the same size, grouped, depthwise, 1x1, and every second place of
+   31 x 31, where whole vectors of pairs end one float behind the image. */
 static void draw_geometry(conv_call *c, rng *r, int number)
 {
     const int kind = number % 6;
@@ -73,10 +74,13 @@ static void draw_geometry(conv_call *c, rng *r, int number)
     } else if (kind == 4) {
         c->size = c->stride = 1;
         c->pad = 0;
+    } else if (kind == 5) {
+        c->stride = 2;
+        c->pad = c->size / 2;
     }
     do {
-        c->h = PICK(r, SIDES);
-        c->w = PICK(r, SIDES);
+        c->h = kind == 5 ? 31 : PICK(r, SIDES);
+        c->w = kind == 5 ? 31 : PICK(r, SIDES);
         c->out_h = places(c->h, c);
         c->out_w = places(c->w, c);
     } while (c->out_h < 1 || c->out_w < 1);
