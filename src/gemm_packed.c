@@ -52,6 +52,8 @@ static int even_step(int n, int most, int unit)
     return ceil_div(ceil_div(n, parts), unit) * unit;
 }
 
+static int longest_kc(const gemm_ukernel *u) { return u->kc + u->kc / 2; }
+
 /* ---- packing ---- */
 
 static void pack_rows(const packed_b *b, const gemm_ukernel *u, int p0, int kc, int j0, int nc,
@@ -108,85 +110,156 @@ static bool should_pack_a(const packed_job *job, const gemm_ukernel *u, int mc, 
     return strips >= 8 && job->a_row % 512 == 0;
 }
 
+static a_block block_of_a(const packed_job *job, const gemm_ukernel *u, int ic, int mc, int pc,
+                          int kc, int nc, float *packed)
+{
+    if (should_pack_a(job, u, mc, nc)) return pack_a(job, u, ic, mc, pc, kc, packed);
+    return (a_block){job->A + ic * job->a_row + pc * job->a_step, u->mr * job->a_row, job->a_row,
+                     job->a_step};
+}
+
 /* ---- the loops ---- */
-
-/* The strip of B that follows strip jr, for the micro-kernel to fetch. */
-static const float *strip_after(const packed_job *job, int pc, int kc, int jr, int nr, int j0,
-                                int j1)
-{
-    if (!job->B.rows) return NULL;
-    if (jr + nr < j1) return job->B.rows + pc * job->B.ld + jr + nr;
-    if (pc + kc < job->K) return job->B.rows + (pc + kc) * job->B.ld + j0;
-    return NULL;
-}
-
-/* Loop 1: all panels of a block of A times one strip of B. */
-static void multiply_strip(const packed_job *job, const gemm_ukernel *u, const a_block *A, int ic,
-                           int mc, int pc, int kc, int jr, int nc, const float *ahead, float *strip)
-{
-    const packed_b *B = &job->B;
-    const bool in_place = B->rows && nc % u->vl == 0;
-    const int panels = ceil_div(mc, u->mr);
-    const bool last = pc + kc == job->K;
-    if (!in_place) B->pack(B, u, pc, kc, jr, nc, strip);
-
-    gemm_tile t = {
-        .cols = nc, .kc = kc,
-        .a_row = A->row, .a_step = A->step,
-        .ahead_row = B->ld, .ahead_every = panels,
-        .c_row = job->ldc,
-        .alpha = job->epilogue.alpha,
-        .add = !(job->epilogue.overwrite && pc == 0),
-    };
-    for (int n = 0; n < panels; ++n) {
-        const bool reads_source = in_place && n == 0;
-        const int i = ic + n * u->mr;
-        t.rows = min_int(u->mr, ic + mc - i);
-        t.a = A->a + n * A->panel;
-        t.b = reads_source ? B->rows + pc * B->ld + jr : strip;
-        t.b_row = reads_source ? B->ld : (size_t)u->nr;
-        t.keep = reads_source && panels > 1 ? strip : NULL;
-        if (ahead) t.ahead = ahead + (size_t)kc * n / panels * B->ld;
-        t.c = job->C + i * job->ldc + jr;
-        if (last && job->epilogue.shift) {
-            t.shift = job->epilogue.shift + i;
-            t.scale = job->epilogue.scale ? job->epilogue.scale + i : NULL;
-            t.slope = job->epilogue.slope;
-        }
-        u->tile(&t);
-        if (last && job->epilogue.finish) {
-            job->epilogue.finish(&job->epilogue, i, t.rows, jr, nc, t.c, job->ldc);
-        }
-    }
-}
 
 typedef struct rectangle {
     int i0, i1, j0, j1;
 } rectangle;
 
-/* Loops 4 to 2: C[i0..i1, j0..j1], all of K. */
+/* A rectangle of C and where loops 4 to 2 are in it. As a struct, since the work on one strip
+   includes bringing the next two nearer. */
+typedef struct place {
+    const packed_job *job;
+    const gemm_ukernel *u;
+    rectangle r;
+    int mc_step, kc_step;
+    int ic, mc, pc, kc, jr, nc;     /* mc, kc, nc: the sizes of this step, smaller at the ends */
+} place;
+
+static void settle(place *s)
+{
+    s->mc = min_int(s->mc_step, s->r.i1 - s->ic);
+    s->kc = min_int(s->kc_step, s->job->K - s->pc);
+    s->nc = min_int(s->u->nr, s->r.j1 - s->jr);
+}
+
+/*
+ * mc x kc of A may be what the micro-kernel's file says. When the rectangle has fewer rows, kc may
+ * be half as long again, since C is then read and written less often.
+ */
+static place first_place(const packed_job *job, const gemm_ukernel *u, rectangle r)
+{
+    place s = {.job = job, .u = u, .r = r, .ic = r.i0, .jr = r.j0};
+    s.mc_step = even_step(r.i1 - r.i0, u->mc, u->mr);
+    s.kc_step = even_step(job->K, min_int(longest_kc(u), u->mc * u->kc / s.mc_step / 4 * 4), 4);
+    settle(&s);
+    return s;
+}
+
+/* Loop 2, then 3, then 4. False, with the place as it was, at the end. */
+static bool advance(place *s)
+{
+    if (s->jr + s->u->nr < s->r.j1) {
+        s->jr += s->u->nr;
+    } else if (s->pc + s->kc < s->job->K) {
+        s->jr = s->r.j0;
+        s->pc += s->kc;
+    } else if (s->ic + s->mc < s->r.i1) {
+        s->jr = s->r.j0;
+        s->pc = 0;
+        s->ic += s->mc;
+    } else {
+        return false;
+    }
+    settle(s);
+    return true;
+}
+
+static const float *source_of(const place *s)
+{
+    return s->job->B.rows + s->pc * s->job->B.ld + s->jr;
+}
+
+/* A whole strip that the micro-kernel can read where it lies, or copy. */
+static bool is_plain(const place *s)
+{
+    return s->job->B.rows && s->nc == s->u->nr;
+}
+
+/*
+ * What the tiles of the strip at s do for the next two: copy the next to `to`, and fetch the one
+ * behind it. Returns whether the next is copied.
+ */
+static bool plan_moves(const place *s, int panels, float *to, gemm_moves *moves)
+{
+    place next = *s;
+    *moves = (gemm_moves){.every = panels, .row = s->job->B.ld};
+    if (!s->job->B.rows || !advance(&next)) return false;
+    /* A single panel reads each strip once: it is not copied, and the next is the one to fetch. */
+    const bool copies = panels > 1 && is_plain(&next) && next.kc <= s->kc;
+    if (copies) {
+        moves->copy = source_of(&next);
+        moves->to = to;
+    }
+    moves->rows = next.kc;
+    if (panels == 1 || advance(&next)) moves->fetch = source_of(&next);
+    return copies;
+}
+
+/* Loop 1: all panels of a block of A times one strip of B. */
+static void multiply_strip(const place *s, const a_block *A, const float *b, size_t b_row,
+                           gemm_moves *moves)
+{
+    const packed_job *job = s->job;
+    const packed_epilogue *epilogue = &job->epilogue;
+    const bool last = s->pc + s->kc == job->K;
+    gemm_tile t = {
+        .cols = s->nc, .kc = s->kc,
+        .a_row = A->row, .a_step = A->step,
+        .b = b, .b_row = b_row,
+        .moves = moves,
+        .c_row = job->ldc,
+        .alpha = epilogue->alpha,
+        .add = !(epilogue->overwrite && s->pc == 0),
+    };
+    for (int n = 0; n * s->u->mr < s->mc; ++n) {
+        const int i = s->ic + n * s->u->mr;
+        t.rows = min_int(s->u->mr, s->ic + s->mc - i);
+        t.a = A->a + n * A->panel;
+        t.c = job->C + i * job->ldc + s->jr;
+        if (last && epilogue->shift) {
+            t.shift = epilogue->shift + i;
+            t.scale = epilogue->scale ? epilogue->scale + i : NULL;
+            t.slope = epilogue->slope;
+        }
+        s->u->tile(&t);
+        if (last && epilogue->finish) {
+            epilogue->finish(epilogue, i, t.rows, s->jr, s->nc, t.c, job->ldc);
+        }
+    }
+}
+
+/* Loops 4 to 2: C[i0..i1, j0..j1], all of K. The two strip buffers take turns. */
 static void multiply_rectangle(const packed_job *job, const gemm_ukernel *u, rectangle r,
                                float *scratch)
 {
-    const int mc_step = even_step(r.i1 - r.i0, u->mc, u->mr);
-    const int kc_step = even_step(job->K, u->kc, 4);
-    float *a_packed = scratch, *strip = scratch + (size_t)mc_step * kc_step;
+    const packed_b *B = &job->B;
+    place s = first_place(job, u, r);
+    const size_t strip_size = (size_t)s.kc_step * u->nr;
+    float *strip = scratch, *other = strip + strip_size, *a_packed = other + strip_size;
+    a_block A;
+    bool copied = false;
+    do {
+        if (s.jr == r.j0) A = block_of_a(job, u, s.ic, s.mc, s.pc, s.kc, r.j1 - r.j0, a_packed);
+        const int panels = ceil_div(s.mc, u->mr);
+        const bool in_place = !copied && is_plain(&s);
+        if (!copied && !in_place) B->pack(B, u, s.pc, s.kc, s.jr, s.nc, strip);
 
-    for (int ic = r.i0; ic < r.i1; ic += mc_step) {
-        const int mc = min_int(mc_step, r.i1 - ic);
-        const bool packs_a = should_pack_a(job, u, mc, r.j1 - r.j0);
-        for (int pc = 0; pc < job->K; pc += kc_step) {
-            const int kc = min_int(kc_step, job->K - pc);
-            a_block A = {job->A + ic * job->a_row + pc * job->a_step, u->mr * job->a_row,
-                         job->a_row, job->a_step};
-            if (packs_a) A = pack_a(job, u, ic, mc, pc, kc, a_packed);
-            for (int jr = r.j0; jr < r.j1; jr += u->nr) {
-                const float *ahead = strip_after(job, pc, kc, jr, u->nr, r.j0, r.j1);
-                multiply_strip(job, u, &A, ic, mc, pc, kc, jr, min_int(u->nr, r.j1 - jr), ahead,
-                               strip);
-            }
-        }
-    }
+        gemm_moves moves;
+        copied = plan_moves(&s, panels, other, &moves);
+        multiply_strip(&s, &A, in_place ? source_of(&s) : strip, in_place ? B->ld : (size_t)u->nr,
+                       &moves);
+        float *const swap = strip;
+        strip = other, other = swap;
+    } while (advance(&s));
 }
 
 /* ---- loop 5: threads ---- */
@@ -222,7 +295,7 @@ void packed_run_here(const packed_job *job, const gemm_ukernel *u, void *scratch
    and shares the other, the smaller one. */
 int packed_run(const packed_job *job, const gemm_ukernel *u, int threads)
 {
-    assert(((size_t)u->mc + u->nr) * u->kc * sizeof(float) <= GEMM_SCRATCH_BYTES);
+    assert((u->mc * u->kc + 2 * u->nr * longest_kc(u)) * sizeof(float) <= GEMM_SCRATCH_BYTES);
     threads = worthwhile_threads(job->M, job->N, job->K, threads);
     grid g = {job, u, job->M, job->N, 1};
     if (job->N / 4 >= job->M) {

@@ -9,7 +9,7 @@
 #include <stddef.h>
 
 /* Every thread that works has this much memory of its own, aligned to a page, kept between jobs. */
-enum { GEMM_SCRATCH_BYTES = 512 * 1024 };
+enum { GEMM_SCRATCH_BYTES = 640 * 1024 };
 
 /* scratch: GEMM_SCRATCH_BYTES, the thread's own, with anything in it. */
 typedef void gemm_work(void *job, int chunk, void *scratch);

@@ -13,6 +13,16 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* Rows of later strips of B to bring nearer while tiles are computed. A tile goes on where the one
+   before it ended: it moves a row at its first step, and one every `every` steps. */
+typedef struct gemm_moves {
+    int rows, every;            /* so many are left */
+    size_t row;                 /* from one row of B to the next */
+    const float *copy;          /* not NULL: nr floats of each row are copied to `to`, nr apart */
+    float *to;
+    const float *fetch;         /* not NULL: nr floats of each row are fetched to L2 */
+} gemm_moves;
+
 /* One tile: C (rows x cols) = alpha * A (rows x kc) * B (kc x cols), plus C when `add`. */
 typedef struct gemm_tile {
     int rows, cols, kc;         /* 1..mr, 1..nr, 1.. */
@@ -20,10 +30,7 @@ typedef struct gemm_tile {
     size_t a_row, a_step;
     const float *b;             /* row p starts at b + p * b_row; whole vectors are read */
     size_t b_row;
-    float *keep;                /* not NULL: the rows of B are also stored here, nr apart */
-    const float *ahead;         /* not NULL: rows of B that a later tile reads, fetched to L2 */
-    size_t ahead_row;           /* from one row to the next */
-    int ahead_every;            /* steps from one fetch to the next */
+    gemm_moves *moves;
     float *c;
     size_t c_row;
     float alpha;

@@ -100,14 +100,11 @@ INLINE void add_to_c(const gemm_tile *t, const int rows, const int nv, vec acc[M
 
 /* One step of k: acc += (column of A) * (row of B). */
 INLINE void step(const int rows, const int nv, const float *a, const float *a4, size_t a_row,
-                 const float *b, float *keep, vec acc[MR][NV])
+                 const float *b, vec acc[MR][NV])
 {
     vec row[NV];
     UNROLL
-    for (int v = 0; v < nv; ++v) {
-        row[v] = vload(b + v * VL);
-        if (keep) vstore(keep + v * VL, row[v]);
-    }
+    for (int v = 0; v < nv; ++v) row[v] = vload(b + v * VL);
     UNROLL
     for (int i = 0; i < rows; ++i) {
         const vec ai = vset1((i < 4 ? a : a4)[(i & 3) * a_row]);
@@ -116,9 +113,23 @@ INLINE void step(const int rows, const int nv, const float *a, const float *a4, 
     }
 }
 
-/* rows, nv and keeps are constants wherever this is called: one straight loop is left of each.
+INLINE void move_row(gemm_moves *m)
+{
+    if (m->copy) {
+        UNROLL
+        for (int v = 0; v < NV; ++v) vstore(m->to + v * VL, vload(m->copy + v * VL));
+        m->copy += m->row, m->to += NR;
+    }
+    if (m->fetch) {
+        prefetch_row(m->fetch);
+        m->fetch += m->row;
+    }
+    --m->rows;
+}
+
+/* rows and nv are constants wherever this is called: one straight loop is left of each.
    Two pointers, to rows 0 and 4 of A, reach eight rows by the processor's address modes. */
-INLINE void tile_body(const gemm_tile *t, const int rows, const int nv, const bool keeps)
+INLINE void tile_body(const gemm_tile *t, const int rows, const int nv)
 {
     vec acc[MR][NV];
     UNROLL
@@ -132,19 +143,15 @@ INLINE void tile_body(const gemm_tile *t, const int rows, const int nv, const bo
 
     const float *a = t->a, *a4 = t->a + 4 * t->a_row, *b = t->b;
     const size_t a_row = t->a_row, a_step = t->a_step, b_row = t->b_row;
-    float *keep = keeps ? t->keep : NULL;
-    const float *ahead = t->ahead;
-    int fetch_at = ahead ? 0 : t->kc;
+    int move_at = t->moves->rows ? 0 : t->kc;
 
     for (int p = 0; p < t->kc; ++p) {
-        if (p == fetch_at) {
-            prefetch_row(ahead);
-            ahead += t->ahead_row;
-            fetch_at += t->ahead_every;
+        if (p == move_at) {
+            move_row(t->moves);
+            move_at = t->moves->rows ? p + t->moves->every : t->kc;
         }
-        step(rows, nv, a, a4, a_row, b, keep, acc);
+        step(rows, nv, a, a4, a_row, b, acc);
         a += a_step, a4 += a_step, b += b_row;
-        if (keeps) keep += NR;
     }
     if (t->shift) {
         finish_to_c(t, rows, nv, acc);
@@ -154,21 +161,20 @@ INLINE void tile_body(const gemm_tile *t, const int rows, const int nv, const bo
 }
 
 /* One function for each count of rows and vectors, so that each has its own register allocation
-   and its own line in a profile: tile_8x3 reads B, keep_8x3 reads and packs it. */
+   and its own line in a profile. */
 #define TILE(r, v)                                                                                 \
-    static NOINLINE void tile_##r##x##v(const gemm_tile *t) { tile_body(t, r, v, false); }         \
-    static NOINLINE void keep_##r##x##v(const gemm_tile *t) { tile_body(t, r, v, true); }
+    static NOINLINE void tile_##r##x##v(const gemm_tile *t) { tile_body(t, r, v); }
 #define TILES_OF_ROW(r) EACH_VECS(TILE, r)
 EACH_ROWS(TILES_OF_ROW)
 
 typedef void tile_fn(const gemm_tile *);
-#define TILE_ENTRY(r, v) {tile_##r##x##v, keep_##r##x##v},
+#define TILE_ENTRY(r, v) tile_##r##x##v,
 #define TILE_ROW(r) {EACH_VECS(TILE_ENTRY, r)},
-static tile_fn *const tiles[MR][NV][2] = {EACH_ROWS(TILE_ROW)};
+static tile_fn *const tiles[MR][NV] = {EACH_ROWS(TILE_ROW)};
 
 static void tile(const gemm_tile *t)
 {
-    tiles[t->rows - 1][(t->cols - 1) / VL][t->keep != NULL](t);
+    tiles[t->rows - 1][(t->cols - 1) / VL](t);
 }
 
 /* Zeroes columns n .. width of a panel. */
