@@ -132,6 +132,8 @@ INLINE void move_row(gemm_moves *m)
 INLINE void tile_body(const gemm_tile *t, const int rows, const int nv)
 {
     vec acc[MR][NV];
+    /* C for the end of this tile, and where the next panel's rows begin: the processor's own
+       prefetching takes over from there. */
     UNROLL
     for (int i = 0; i < rows; ++i) {
         UNROLL
@@ -139,6 +141,7 @@ INLINE void tile_body(const gemm_tile *t, const int rows, const int nv)
         UNROLL
         for (int j = 0; j < nv * VL; j += LINE) __builtin_prefetch(t->c + i * t->c_row + j, 1, 3);
         __builtin_prefetch(t->c + i * t->c_row + t->cols - 1, 1, 3);
+        __builtin_prefetch(t->a + (rows + i) * t->a_row, 0, 3);
     }
 
     const float *a = t->a, *a4 = t->a + 4 * t->a_row, *b = t->b;
