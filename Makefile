@@ -64,7 +64,7 @@ export DEPS
 MAKEOVERRIDES := $(filter-out DEPS=%,$(MAKEOVERRIDES))
 .DELETE_ON_ERROR:
 .SECONDARY:
-.PHONY: all bench-cl bench-detect detect detect-all test gprof loops weights patch packages clean help default-weights FORCE
+.PHONY: all bench bench-cl bench-detect detect detect-all test gprof loops weights patch packages clean help default-weights FORCE
 
 PARALLEL = +@$(MAKE) -s -j$$(nproc)
 
@@ -113,6 +113,13 @@ loops: packages ## the study of loop orders, unrollings and tiles on 512x512x102
 	@DEPS=$(DEPS) setup/packages.sh $(BENCH_PACKAGES)
 	$(PARALLEL) all
 	bench/loops.sh ./gemm-bench build/loops $(LOOPS_OPTIONS)
+
+bench: packages ## the speed table of packed, wanted and measured, and its curve over size: build/bench
+	@DEPS=$(DEPS) setup/packages.sh $(BENCH_PACKAGES) $(REF_PACKAGES)
+	$(PARALLEL) all build/release/bench/ab
+	$(PARALLEL) default-weights
+	@$(SAY_UNTRAINED)
+	@w=$(WEIGHTS); bench/bench.sh ./gemm-bench build/release/bench/ab $$w build/bench
 
 LIST_CPU_VARIANTS = ./gemm-bench --list | \
     awk -F '\t' '$$2 == "usable" && $$1 !~ /^(cl|openblas|blis|onednn|hybrid)/ { print $$1 }'

@@ -18,18 +18,19 @@
  *
  * What is unlike the textbook, and why:
  *
- * - Only one strip of B is packed at a time, and by the micro-kernel itself: the first panel reads
- *   B where it lies and stores each row; the other panels read the strip. Rows of B are far
- *   apart (169 * 4096 bytes: one L1 set), so reading them again where they lie would miss. With a
- *   single panel nothing is stored. A strip that the kernel cannot read so (B transposed, made
- *   from an image, or the last with part of a vector) is packed before, by packed_b.pack.
- * - While the panels of one strip run, each fetches its share of the next strip to L2.
+ * - B is packed a strip ahead of its use, by the micro-kernel: while the panels run over one strip,
+ *   every few steps they copy a row of the next one to the other of two buffers, and fetch a row of
+ *   the one behind it to L2. Spread so thin, loads, stores and fetches hide behind the FMAs; all at
+ *   once they would not. Without the copy, rows of B are far apart (169 * 4096 bytes: one L1 set),
+ *   and each panel would miss them again. The first strip is read where it lies, and so is
+ *   every strip when there is a single panel. A strip that the kernel cannot copy (B transposed,
+ *   made from an image, or narrower than the tile) is packed before, by packed_b.pack.
  * - A is packed only when its panels are used often enough (or lie badly) to pay for it. The
  *   micro-kernel takes scalars of A, at any stride.
  * - C is read and written once per block of K: its tile is fetched at the start of the micro-kernel
  *   and added at the end.
  *
- * Memory: a block of A and a strip of B a thread, GEMM_SCRATCH_BYTES, kept between calls.
+ * Memory: a block of A and two strips of B a thread, GEMM_SCRATCH_BYTES, kept between calls.
  *
  * Source: Goto, van de Geijn, "Anatomy of high-performance matrix multiplication", 2008; Van Zee,
  * van de Geijn, "BLIS", 2015.
@@ -52,6 +53,7 @@ static int even_step(int n, int most, int unit)
     return ceil_div(ceil_div(n, parts), unit) * unit;
 }
 
+/* Of a block with few rows, see first_place(). */
 static int longest_kc(const gemm_ukernel *u) { return u->kc + u->kc / 2; }
 
 /* ---- packing ---- */

@@ -17,7 +17,7 @@ typedef struct packed_b {
     /*
      * Writes B[p0 .. p0+kc, j0 .. j0+nc] to a strip of u->nr columns: element (p0 + p, j0 + j) goes
      * to strip[p * u->nr + j]. Columns nc .. u->nr of the strip become 0. Called from several
-     * threads at once. With `rows`, only for the strip at the right edge.
+     * threads at once. With `rows`, only for strips that cannot be read or copied by rows.
      */
     void (*pack)(const struct packed_b *, const gemm_ukernel *u, int p0, int kc, int j0, int nc,
                  float *strip);

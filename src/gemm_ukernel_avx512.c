@@ -5,8 +5,8 @@
  * suit Darknet's N = 169 = 3 * 48 + 25: 3 + 3 + 3 + 2 vectors.
  * KC = 384: a panel of A is 8 * 384 * 4 = 12 KiB, in L1; a strip of B is 48 * 384 * 4 = 72 KiB and
  * streams from L2, 192 bytes in the 12 cycles of a step; C is read and written every 384 steps.
- * MC = 256: the block of A is 256 * 384 * 4 = 384 KiB, which with the strip and the next one fits
- * in the 1 MiB of L2 that such processors have at least.
+ * MC = 256: the block of A is 256 * 384 * 4 = 384 KiB, which with the strip, the next one and the
+ * one that is fetched fits in the 1 MiB of L2 that such processors have at least.
  */
 #if defined(__x86_64__)
 #include <immintrin.h>

@@ -3,9 +3,9 @@
  * to 8, every alignment, guard pages on both sides; callers at once, fork, memory; and its two
  * seams, with a source of B and an epilogue of the test's own.
  *
- *   test_packed [--seed S] [--cases N] [--case I] [--isa NAME]
+ *   test_packed [--seed S] [--cases N] [--case I] [--isa NAME] [--brief yes]
  *
- * A case depends on the seed and its number alone; a failure prints the command that repeats it.
+ * --brief leaves out what takes minutes under valgrind. A case depends on the seed and its number alone; a failure prints the command that repeats it.
  */
 #include "gemm_check.h"
 #include "gemm_packed.h"
@@ -28,6 +28,7 @@ typedef struct options {
     uint64_t seed;
     int cases, only_case;       /* only_case -1: all */
     const char *isa;            /* NULL: all */
+    bool brief;
 } options;
 
 typedef struct problem {
@@ -383,6 +384,7 @@ static options read_options(int argc, char **argv)
         else if (!strcmp(argv[i], "--cases")) o.cases = atoi(value);
         else if (!strcmp(argv[i], "--case")) o.only_case = atoi(value);
         else if (!strcmp(argv[i], "--isa")) o.isa = value;
+        else if (!strcmp(argv[i], "--brief")) o.brief = !strcmp(value, "yes");
         else exit(2);
     }
     if (o.only_case >= o.cases) o.cases = o.only_case + 1;
@@ -401,12 +403,14 @@ int main(int argc, char **argv)
         }
         test_random(*u, &o);
         if (o.only_case >= 0) continue;
-        test_offsets(*u, &o);
+        if (!o.brief) test_offsets(*u, &o);
         test_seams(*u);
     }
     if (o.only_case < 0) {
         test_callers_at_once(&o);
         test_fork(&o);
+    }
+    if (o.only_case < 0 && !o.brief) {
         test_memory(&o);
         test_short_lived_callers(&o);
     }

@@ -1,0 +1,15 @@
+# GFLOP/s of squares over their size, a line a library. Variables: data (gemm-bench's CSV), image, format.
+if (format eq 'svg') set terminal svg size 900,520 background 'white' font 'sans,11' noenhanced
+if (format eq 'png') set terminal pngcairo size 900,520 background 'white' font 'sans,11' noenhanced
+set output image
+set datafile separator ','
+set title 'C += AB, N x N x N, one thread'
+set xlabel 'N'
+set ylabel 'GFLOP/s'
+set logscale x 2
+set yrange [0:*]
+set key bottom right
+set grid lc rgb '#dddddd'
+rows = system(sprintf("awk -F, 'NR > 1 && !seen[$1]++ { print $1 }' '%s'", data))
+plot for [row in rows] sprintf("< awk -F, '$1 == \"%s\"' '%s'", row, data) using 'M':'gflops' \
+    with linespoints pt 7 ps 0.5 lw 2 title word(system(sprintf("echo '%s' | tr + ' '", row)), 1)

@@ -1,0 +1,67 @@
+#!/bin/sh
+# The speed table of `packed`: what is wanted, what was measured, met or missed; and its speed from
+# 64^3 to 4096^3 beside the reference libraries, as a chart.
+#
+#   bench/bench.sh GEMM_BENCH AB WEIGHTS OUTPUT_FOLDER
+#
+# Leaves there the CSV of each run of gemm-bench, the A/B of a detection, table.md and curve.svg,
+# curve.png. BENCH_QUICK=1: few samples and a short curve, to see that it works.
+set -eu
+
+bench=$1 ab=$2 weights=$3 out=$4
+mkdir -p "$out"
+samples='--samples 15' sizes=64:4096 n=32
+[ "${BENCH_QUICK:-0}" = 0 ] || { samples='--samples 3 --seconds 0.02'; sizes=64:512; n=2; }
+
+# OpenBLAS takes a processor newer than itself for a Haswell.
+openblas=openblas
+if grep -q avx512f /proc/cpuinfo; then
+    openblas=openblas+OPENBLAS_CORETYPE=SkylakeX
+fi
+
+measure() {
+    file=$1
+    shift
+    "$bench" $samples --csv -o "$out/$file.csv" "$@" 2>"$out/$file.log" || {
+        cat "$out/$file.log" >&2
+        exit 1
+    }
+}
+echo 'The 13 shapes, squares, transposes, AVX2, grouped layers, the curve, a detection: some minutes.' >&2
+measure shapes --shapes yolov3-tiny --impl packed,onednn,$openblas,blis --threads 1,2
+measure squares --shapes squares --impl packed,onednn --threads 1
+measure transposes --shapes yolov3-tiny --transposes NN,NT,TN,TT --impl packed --threads 1
+measure grouped --shapes grouped --impl packed,stock --threads 1
+measure curve --sizes $sizes --impl packed,onednn,$openblas,blis --threads 1 --seconds 0.2
+rm -f "$out/avx2.csv"
+if grep -q avx2 /proc/cpuinfo; then
+    measure avx2 --shapes yolov3-tiny --impl packed+GEMM_ISA=avx2,openblas --threads 1 --peak avx2
+fi
+for other in openblas onednn; do
+    GEMM_THREADS=2 "$ab" --a $other --b packed --weights "$weights" -n $n --out "$out" \
+        --name detection-$other >"$out/detection-$other.txt" 2>"$out/detection-$other.log" || {
+        cat "$out/detection-$other.log" >&2
+        exit 1
+    }
+done
+
+{
+    sed -n '/^machine/p; /^system/p; /^compiler/p; /^onednn/p; /^openblas/p; /^blis/p; /^peak/p' "$out/shapes.log" |
+        sed 's/^/    /'
+    echo
+    awk -f bench/bench_table.awk "$out"/*.csv
+    for other in openblas onednn; do
+        awk -v other=$other '
+            /"predicted"/ { on = 1 }
+            on && match($0, /"verdict": "[^"]*/) {
+                verdict = substr($0, RSTART + 12, RLENGTH - 12)
+                printf "| detection, 2 threads, against %s | faster | %s | %s |\n", other, verdict,
+                    verdict ~ /^faster/ ? "met" : "missed"
+                exit
+            }' "$out/detection-$other.json"
+    done
+} | tee "$out/table.md"
+
+for format in svg png; do
+    gnuplot -e "data='$out/curve.csv'; image='$out/curve.$format'; format='$format'" bench/bench.gnuplot
+done

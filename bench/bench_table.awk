@@ -1,0 +1,65 @@
+# From gemm-bench's CSV files, each called after its run, to the table of bench.sh.
+function base(path) { sub(/.*\//, "", path); sub(/\.csv$/, "", path); return path }
+function wanted(what, least, value, note) {
+    printf "| %s | %s | %.2f%s | %s |\n", what, least, value, note, value >= least ? "met" : "missed"
+}
+# total time of a row over its shapes, weighted by calls
+function ratio(a, b) { return (a in time) && time[b] ? time[a] / time[b] : 0 }
+function of_peak(key) { return time[key] ? at_peak[key] / time[key] / 100 : 0 }
+# the least of ms[a] / ms[b] over shapes, named in `worst`
+function least_ratio(run, a, b, skip,    i, r, least) {
+    least = 1e30
+    for (i = 1; i <= shapes[run]; ++i) {
+        if (shape[run, i] == skip || !((a, shape[run, i]) in ms)) continue
+        r = ms[a, shape[run, i]] / ms[b, shape[run, i]]
+        if (r < least) { least = r; worst = shape[run, i] }
+    }
+    return least
+}
+
+BEGIN { FS = "," }
+FNR == 1 { for (i = 1; i <= NF; ++i) at[$i] = i; run = base(FILENAME); next }
+$at["status"] != "ok" { print "bench: " $0 >"/dev/stderr"; next }
+{
+    impl = $at["impl"]
+    sub(/\+OPENBLAS.*/, "", impl)
+    sub(/\+GEMM_ISA.*/, "", impl)
+    s = $at["M"] "x" $at["N"] "x" $at["K"]
+    trans = run == "transposes" ? substr("NT", 1 + $at["TA"], 1) substr("NT", 1 + $at["TB"], 1) : ""
+    key = run " " impl trans " " $at["threads"]
+    t = $at["median_ms"]
+    time[key] += t * $at["calls"]
+    at_peak[key] += t * $at["calls"] * $at["peak_percent"]
+    ms[key, s] = t
+    if (!((run, s) in seen)) { seen[run, s] = 1; shape[run, ++shapes[run]] = s }
+    # the best of the other libraries on this shape
+    best = run " best " $at["threads"]
+    if (run == "shapes" && impl != "packed" && (!((best, s) in ms) || t < ms[best, s])) ms[best, s] = t
+}
+END {
+    first = "16x173056x27"
+    print "| what | wanted | measured | |"
+    print "| --- | --- | --- | --- |"
+    for (n = 1; n <= 2; ++n) {
+        p = "shapes packed " n
+        o = "shapes onednn " n
+        wanted("13 shapes, " n " thread" (n > 1 ? "s" : "") ", x oneDNN", n == 1 ? 1.08 : 1.05, ratio(o, p), "")
+        wanted("the same, of the FMA peak", n == 1 ? 0.90 : 0.88, of_peak(p), "")
+        wanted(first ", " n " thread" (n > 1 ? "s" : "") ", x oneDNN", 1.6, ms[o, first] / ms[p, first], "")
+        v = least_ratio("shapes", "shapes best " n, p, first)
+        wanted("each other shape, " n " thread" (n > 1 ? "s" : "") ", x the best library", 0.97, v, " (" worst ")")
+    }
+    v = least_ratio("squares", "squares onednn 1", "squares packed 1")
+    wanted("squares 256 to 2048, x oneDNN", 0.95, v, " (" worst ")")
+    for (i = 1; i <= 3; ++i) {
+        trans = substr("NTTNTT", 2 * i - 1, 2)
+        v = least_ratio("transposes", "transposes packedNN 1", "transposes packed" trans " 1")
+        wanted(trans ", x its own NN", 0.85, v, " (" worst ")")
+    }
+    if ("avx2 packed 1" in time) {
+        wanted("GEMM_ISA=avx2, of the AVX2 peak", 0.88, of_peak("avx2 packed 1"), "")
+        wanted("GEMM_ISA=avx2, x stock OpenBLAS", 1, ratio("avx2 openblas 1", "avx2 packed 1"), "")
+    }
+    v = least_ratio("grouped", "grouped stock 1", "grouped packed 1")
+    wanted("M = 1, K = 9, x stock", 2, v, " (" worst ")")
+}
