@@ -17,7 +17,7 @@ BUILD_PACKAGES = gcc libc6-dev binutils make patch tar xz-utils curl ca-certific
 BENCH_PACKAGES = gnuplot-nox
 # other people's gemm, for comparison and its tests only
 REF_PACKAGES   = libopenblas0-pthread libblis4-openmp libdnnl2
-TEST_PACKAGES  = $(BUILD_PACKAGES) $(BENCH_PACKAGES) $(REF_PACKAGES) clang time
+TEST_PACKAGES  = $(BUILD_PACKAGES) $(BENCH_PACKAGES) $(REF_PACKAGES) clang valgrind time
 ifeq ($(OPENCL), 1)
 BUILD_PACKAGES += ocl-icd-opencl-dev pocl-opencl-icd
 REF_PACKAGES   += libclblast1
@@ -97,7 +97,7 @@ else
 	$(PARALLEL) $(UNTRAINED)
 	@tests/run.sh 'tests/test_detect.sh $(UNTRAINED) $(MODELS)' 'tests/test_setup.sh && tests/test_bench.sh $(MODELS)' \
 	    '$(BUILD)/tests/test_gemm --large --cases 0' $(CONV_COMMANDS) $(CL_COMMANDS) tests/test_warnings.sh $(BENCH_COMMANDS) \
-	    $(UNIT_COMMANDS) 'tests/test_bad_input.sh $(CURDIR)/$(UNTRAINED)' tests/test_report.sh
+	    $(UNIT_COMMANDS) '$(VALGRIND)' 'tests/test_bad_input.sh $(CURDIR)/$(UNTRAINED)' tests/test_report.sh
 endif
 
 gprof: packages ## hotspots of a detection under each variant: VARIANTS N PROCESSES STUDY_OPTS

@@ -5,12 +5,13 @@
 #   bench/bench.sh GEMM_BENCH AB WEIGHTS OUTPUT_FOLDER
 #
 # Leaves there the CSV of each run of gemm-bench, the A/B of a detection, table.md and curve.svg,
-# curve.png. BENCH_QUICK=1: few samples and a short curve, to see that it works.
+# curve.png. BENCH_QUICK=1: few samples and a short curve, to see that it works. BENCH_RUN: a command
+# that each run is started with, such as `flock FILE` on a machine that is shared.
 set -eu
 
 bench=$1 ab=$2 weights=$3 out=$4
 mkdir -p "$out"
-samples='--samples 15' sizes=64:4096 n=32
+samples='--samples 15 --seconds 0.15' sizes=64:4096 n=32
 [ "${BENCH_QUICK:-0}" = 0 ] || { samples='--samples 3 --seconds 0.02'; sizes=64:512; n=2; }
 
 # OpenBLAS takes a processor newer than itself for a Haswell.
@@ -22,7 +23,7 @@ fi
 measure() {
     file=$1
     shift
-    "$bench" $samples --csv -o "$out/$file.csv" "$@" 2>"$out/$file.log" || {
+    ${BENCH_RUN:-} "$bench" $samples --csv -o "$out/$file.csv" "$@" 2>"$out/$file.log" || {
         cat "$out/$file.log" >&2
         exit 1
     }
@@ -32,13 +33,13 @@ measure shapes --shapes yolov3-tiny --impl packed,onednn,$openblas,blis --thread
 measure squares --shapes squares --impl packed,onednn --threads 1
 measure transposes --shapes yolov3-tiny --transposes NN,NT,TN,TT --impl packed --threads 1
 measure grouped --shapes grouped --impl packed,stock --threads 1
-measure curve --sizes $sizes --impl packed,onednn,$openblas,blis --threads 1 --seconds 0.2
+measure curve --sizes $sizes --impl packed,onednn,$openblas --threads 1
 rm -f "$out/avx2.csv"
 if grep -q avx2 /proc/cpuinfo; then
     measure avx2 --shapes yolov3-tiny --impl packed+GEMM_ISA=avx2,openblas --threads 1 --peak avx2
 fi
 for other in openblas onednn; do
-    GEMM_THREADS=2 "$ab" --a $other --b packed --weights "$weights" -n $n --out "$out" \
+    GEMM_THREADS=2 ${BENCH_RUN:-} "$ab" --a $other --b packed --weights "$weights" -n $n --out "$out" \
         --name detection-$other >"$out/detection-$other.txt" 2>"$out/detection-$other.log" || {
         cat "$out/detection-$other.log" >&2
         exit 1

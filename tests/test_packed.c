@@ -5,7 +5,8 @@
  *
  *   test_packed [--seed S] [--cases N] [--case I] [--isa NAME] [--brief yes]
  *
- * --brief leaves out what takes minutes under valgrind. A case depends on the seed and its number alone; a failure prints the command that repeats it.
+ * --brief leaves out what takes minutes under valgrind. A case depends on the seed and its number
+ * alone; a failure prints the command that repeats it.
  */
 #include "gemm_check.h"
 #include "gemm_packed.h"
