@@ -57,7 +57,7 @@ done
             on && match($0, /"verdict": "[^"]*/) {
                 verdict = substr($0, RSTART + 12, RLENGTH - 12)
                 printf "| detection, 2 threads, against %s | faster | %s | %s |\n", other, verdict,
-                    verdict ~ /^faster/ ? "met" : "missed"
+                    (verdict ~ /^faster/ ? "met" : "missed")
                 exit
             }' "$out/detection-$other.json"
     done

@@ -1,14 +1,19 @@
 # From gemm-bench's CSV files, each called after its run, to the table of bench.sh.
 function base(path) { sub(/.*\//, "", path); sub(/\.csv$/, "", path); return path }
 function wanted(what, least, value, note) {
-    printf "| %s | %s | %.2f%s | %s |\n", what, least, value, note, value >= least ? "met" : "missed"
+    if (value <= 0 || value >= NONE) {
+        printf "| %s | %s | not measured | missed |\n", what, least
+        return
+    }
+    printf "| %s | %s | %.2f%s | %s |\n", what, least, value, note, (value >= least ? "met" : "missed")
 }
 # total time of a row over its shapes, weighted by calls
 function ratio(a, b) { return (a in time) && time[b] ? time[a] / time[b] : 0 }
+function over(a, b) { return b ? a / b : 0 }
 function of_peak(key) { return time[key] ? at_peak[key] / time[key] / 100 : 0 }
 # the least of ms[a] / ms[b] over shapes, named in `worst`
 function least_ratio(run, a, b, skip,    i, r, least) {
-    least = 1e30
+    least = NONE
     for (i = 1; i <= shapes[run]; ++i) {
         if (shape[run, i] == skip || !((a, shape[run, i]) in ms)) continue
         r = ms[a, shape[run, i]] / ms[b, shape[run, i]]
@@ -17,7 +22,7 @@ function least_ratio(run, a, b, skip,    i, r, least) {
     return least
 }
 
-BEGIN { FS = "," }
+BEGIN { FS = ","; NONE = 1e30 }
 FNR == 1 { for (i = 1; i <= NF; ++i) at[$i] = i; run = base(FILENAME); next }
 $at["status"] != "ok" { print "bench: " $0 >"/dev/stderr"; next }
 {
@@ -45,7 +50,7 @@ END {
         o = "shapes onednn " n
         wanted("13 shapes, " n " thread" (n > 1 ? "s" : "") ", x oneDNN", n == 1 ? 1.08 : 1.05, ratio(o, p), "")
         wanted("the same, of the FMA peak", n == 1 ? 0.90 : 0.88, of_peak(p), "")
-        wanted(first ", " n " thread" (n > 1 ? "s" : "") ", x oneDNN", 1.6, ms[o, first] / ms[p, first], "")
+        wanted(first ", " n " thread" (n > 1 ? "s" : "") ", x oneDNN", 1.6, over(ms[o, first], ms[p, first]), "")
         v = least_ratio("shapes", "shapes best " n, p, first)
         wanted("each other shape, " n " thread" (n > 1 ? "s" : "") ", x the best library", 0.97, v, " (" worst ")")
     }
