@@ -2,7 +2,6 @@
 if (format eq 'svg') set terminal svg size 900,520 background 'white' font 'sans,11' noenhanced
 if (format eq 'png') set terminal pngcairo size 900,520 background 'white' font 'sans,11' noenhanced
 set output image
-set datafile separator ','
 set title 'C += AB, N x N x N, one thread'
 set xlabel 'N'
 set ylabel 'GFLOP/s'
@@ -11,5 +10,6 @@ set yrange [0:*]
 set key bottom right
 set grid lc rgb '#dddddd'
 rows = system(sprintf("awk -F, 'NR > 1 && !seen[$1]++ { print $1 }' '%s'", data))
-plot for [row in rows] sprintf("< awk -F, '$1 == \"%s\"' '%s'", row, data) using 'M':'gflops' \
-    with linespoints pt 7 ps 0.5 lw 2 title word(system(sprintf("echo '%s' | tr + ' '", row)), 1)
+points(row) = sprintf("< awk -F, '$1 == \"%s\" { print $4, $10 }' '%s'", row, data)
+label(row) = system(sprintf("echo '%s' | sed 's/+.*//'", row))
+plot for [row in rows] points(row) using 1:2 with linespoints pt 7 ps 0.5 lw 2 title label(row)

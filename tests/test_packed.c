@@ -407,11 +407,9 @@ int main(int argc, char **argv)
         if (!o.brief) test_offsets(*u, &o);
         test_seams(*u);
     }
-    if (o.only_case < 0) {
+    if (o.only_case < 0 && !o.brief) {
         test_callers_at_once(&o);
         test_fork(&o);
-    }
-    if (o.only_case < 0 && !o.brief) {
         test_memory(&o);
         test_short_lived_callers(&o);
     }
