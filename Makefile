@@ -300,6 +300,9 @@ UNIT_TESTS = $(BUILD)/tests/test_gemm $(BUILD)/tests/test_packed $(BUILD)/tests/
 UNIT_COMMANDS = $(BUILD)/tests/test_gemm $(BUILD)/tests/test_packed 'ASAN_OPTIONS=detect_leaks=0 $(BUILD)/tests/test_training tests/cfg/layers.cfg \
     --forward tests/cfg/layers.cfg tests/cfg/recurrent.cfg'
 
+# Debian's valgrind knows no AVX-512.
+VALGRIND = valgrind -q --error-exitcode=127 --leak-check=full $(BUILD)/tests/test_packed --isa avx2 --cases 24 --brief yes
+
 # Convolutions: random geometry, whole networks with the hook on and off, memory.
 CONV_NETWORKS = $(BUILD)/tests/test_conv_networks
 UNIT_TESTS += $(addprefix $(BUILD)/tests/,test_conv test_conv_networks test_layers)
