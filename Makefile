@@ -90,7 +90,7 @@ test: ## build and run all tests; SANITIZE=1: the unit tests under the sanitizer
 	@DEPS=$(DEPS) setup/packages.sh $(TEST_PACKAGES)
 	$(PARALLEL) data $(UNIT_TESTS)
 ifneq ($(filter 1 thread, $(SANITIZE)),)
-	@tests/run.sh $(UNIT_COMMANDS)
+	@LSAN_OPTIONS=suppressions=tests/asan.supp tests/run.sh $(UNIT_COMMANDS)
 else
 	$(PARALLEL) all build/upstream/darknet build/release/bench/detect_all $(BENCH_TESTS) $(CL_TESTS)
 	$(PARALLEL) default-weights
@@ -322,7 +322,7 @@ CL_COMMANDS = $(BUILD)/tests/test_cl 'tests/test_cl.sh $(UNTRAINED)' tests/test_
 # PoCL and LLVM keep to the end what they once took.
 ifeq ($(SANITIZE), 1)
 UNIT_TESTS += $(BUILD)/tests/test_cl
-UNIT_COMMANDS += 'LSAN_OPTIONS=suppressions=tests/asan.supp $(BUILD)/tests/test_cl --cases 20'
+UNIT_COMMANDS += '$(BUILD)/tests/test_cl --cases 20'
 endif
 ifeq ($(SANITIZE), thread)
 UNIT_TESTS = $(BUILD)/tests/test_cl $(BUILD)/tests/test_packed
