@@ -3,8 +3,8 @@
  * .. 1024), and B from 173056 columns by 27 rows to 169 columns by 4608.
  *
  *   loop 5   threads: C is cut into rectangles, each a whole multiply of its own; no barriers
- *   loop 4   for ic in steps of mc    a block of A's rows
- *   loop 3     for pc in steps of kc    a block of K: the block of A, mc x kc, stays in L2
+ *   loop 4   for ic in steps of mc    a block of A's rows: all of them, unless A is packed
+ *   loop 3     for pc in steps of kc    a block of K: a packed block of A, mc x kc, stays in L2
  *   loop 2       for jr in steps of nr    a strip of B, kc x nr, in L2 or L1
  *   loop 1         for ir in steps of mr    a panel of A, mr x kc, in L1
  *                    the micro-kernel: an mr x nr tile of C in registers, kc steps of k
@@ -21,14 +21,17 @@
  * - B is packed a strip ahead of its use, by the micro-kernel: while the panels run over one strip,
  *   every few steps they copy a row of the next one to the other of two buffers, and fetch a row of
  *   the one behind it to L2. Spread so thin, loads, stores and fetches hide behind the FMAs; all at
- *   once they would not. Without the copy, rows of B are far apart (169 * 4096 bytes: one L1 set),
- *   and each panel would miss them again. The first strip is read where it lies, and so is
- *   every strip when there is a single panel. A strip that the kernel cannot copy (B transposed,
- *   made from an image, or narrower than the tile) is packed before, by packed_b.pack.
+ *   once, or in the first panel's kernel, they would not. Without the copy, rows of B are far apart
+ *   (169 * 4096 bytes: one L1 set), and each panel would miss them again. The first strip is read
+ *   where it lies, and so is every strip when there is a single panel. A strip that the kernel
+ *   cannot copy (B transposed, made from an image, or narrower than the tile) is packed before, by
+ *   packed_b.pack.
  * - A is packed only when its panels are used often enough (or lie badly) to pay for it. The
- *   micro-kernel takes scalars of A, at any stride.
- * - C is read and written once per block of K: its tile is fetched at the start of the micro-kernel
- *   and added at the end.
+ *   micro-kernel takes scalars of A, at any stride. Where A stays in place its rows are not cut into
+ *   blocks: a panel then comes from L3 for each strip, which 12 cycles a step leave time for, and
+ *   each strip of B is packed once for all of them.
+ * - C is read and written once per block of K: a tile is fetched, a row at a time, while the one
+ *   before it is multiplied.
  *
  * Memory: a block of A and two strips of B a thread, GEMM_SCRATCH_BYTES, kept between calls.
  *
@@ -64,12 +67,10 @@ static void pack_rows(const packed_b *b, const gemm_ukernel *u, int p0, int kc, 
     u->copy(b->rows + p0 * b->ld + j0, b->ld, nc, kc, strip, u->nr);
 }
 
-/* B is stored transposed, N x K: source is the matrix, ld its leading dimension. */
 static void pack_transposed(const packed_b *b, const gemm_ukernel *u, int p0, int kc, int j0,
                             int nc, float *strip)
 {
-    const float *src = b->source;
-    u->transpose(src + j0 * b->ld + p0, b->ld, nc, kc, strip, u->nr);
+    u->transpose(b->columns + j0 * b->ld + p0, b->ld, nc, kc, strip, u->nr);
 }
 
 /* A block of A as the micro-kernel reads it: panel n begins at a + n * panel. */
@@ -105,19 +106,11 @@ static a_block pack_a(const packed_job *job, const gemm_ukernel *u, int ic, int 
  * of half a page apart and many strips share it: the lines of a panel then compete for few sets of
  * L1.
  */
-static bool should_pack_a(const packed_job *job, const gemm_ukernel *u, int mc, int nc)
+static bool should_pack_a(const packed_job *job, const gemm_ukernel *u, int rows, int columns)
 {
-    const int strips = ceil_div(nc, u->nr);
-    if (job->a_step != 1) return strips >= 2 && mc > u->mr;
+    const int strips = ceil_div(columns, u->nr);
+    if (job->a_step != 1) return strips >= 2 && rows > u->mr;
     return strips >= 8 && job->a_row % 512 == 0;
-}
-
-static a_block block_of_a(const packed_job *job, const gemm_ukernel *u, int ic, int mc, int pc,
-                          int kc, int nc, float *packed)
-{
-    if (should_pack_a(job, u, mc, nc)) return pack_a(job, u, ic, mc, pc, kc, packed);
-    return (a_block){job->A + ic * job->a_row + pc * job->a_step, u->mr * job->a_row, job->a_row,
-                     job->a_step};
 }
 
 /* ---- the loops ---- */
@@ -132,6 +125,7 @@ typedef struct place {
     const packed_job *job;
     const gemm_ukernel *u;
     rectangle r;
+    bool packs_a;
     int mc_step, kc_step;
     int ic, mc, pc, kc, jr, nc;     /* mc, kc, nc: the sizes of this step, smaller at the ends */
 } place;
@@ -144,16 +138,29 @@ static void settle(place *s)
 }
 
 /*
- * mc x kc of A may be what the micro-kernel's file says. When the rectangle has fewer rows, kc may
- * be half as long again, since C is then read and written less often.
+ * A block of A that is packed has mc x kc at most, as the micro-kernel's file says; with fewer rows
+ * kc may be half as long again, since C is then read and written less often. A that is not packed
+ * needs no blocks: a panel is fetched while the one before it is multiplied, all rows share one
+ * strip of B, and so B is packed once.
  */
 static place first_place(const packed_job *job, const gemm_ukernel *u, rectangle r)
 {
+    const int rows = r.i1 - r.i0;
     place s = {.job = job, .u = u, .r = r, .ic = r.i0, .jr = r.j0};
-    s.mc_step = even_step(r.i1 - r.i0, u->mc, u->mr);
-    s.kc_step = even_step(job->K, min_int(longest_kc(u), u->mc * u->kc / s.mc_step / 4 * 4), 4);
+    s.packs_a = should_pack_a(job, u, rows, r.j1 - r.j0);
+    s.mc_step = s.packs_a ? even_step(rows, u->mc, u->mr) : rows;
+    const int kc = s.packs_a ? u->mc * u->kc / s.mc_step / 4 * 4 : INT_MAX;
+    s.kc_step = even_step(job->K, min_int(longest_kc(u), kc), 4);
     settle(&s);
     return s;
+}
+
+static a_block block_of_a(const place *s, float *packed)
+{
+    const packed_job *job = s->job;
+    if (s->packs_a) return pack_a(job, s->u, s->ic, s->mc, s->pc, s->kc, packed);
+    return (a_block){job->A + s->ic * job->a_row + s->pc * job->a_step, s->u->mr * job->a_row,
+                     job->a_row, job->a_step};
 }
 
 /* Loop 2, then 3, then 4. False, with the place as it was, at the end. */
@@ -188,13 +195,22 @@ static bool is_plain(const place *s)
 
 /*
  * What the tiles of the strip at s do for the next two: copy the next to `to`, and fetch the one
- * behind it. Returns whether the next is copied.
+ * behind it. Returns whether the next is copied. Of a B by columns the next strip is fetched, when
+ * it is in one piece.
  */
 static bool plan_moves(const place *s, int panels, float *to, gemm_moves *moves)
 {
+    const packed_b *B = &s->job->B;
     place next = *s;
-    *moves = (gemm_moves){.every = panels, .row = s->job->B.ld};
-    if (!s->job->B.rows || !advance(&next)) return false;
+    *moves = (gemm_moves){.every = panels, .row = B->ld};
+    if (!(B->rows || B->columns) || !advance(&next)) return false;
+    if (B->columns) {
+        if (s->job->K > s->kc || B->ld > (size_t)s->kc) return false;
+        moves->rows = next.kc * next.nc / s->u->nr;
+        moves->row = s->u->nr;
+        moves->fetch = B->columns + next.jr * B->ld;
+        return false;
+    }
     /* A single panel reads each strip once: it is not copied, and the next is the one to fetch. */
     const bool copies = panels > 1 && is_plain(&next) && next.kc <= s->kc;
     if (copies) {
@@ -213,6 +229,8 @@ static void multiply_strip(const place *s, const a_block *A, const float *b, siz
     const packed_job *job = s->job;
     const packed_epilogue *epilogue = &job->epilogue;
     const bool last = s->pc + s->kc == job->K;
+    const int next_jr = s->jr + s->nc < s->r.j1 ? s->jr + s->nc : s->r.j0;
+    const float *next_top = job->C + s->ic * job->ldc + next_jr;
     gemm_tile t = {
         .cols = s->nc, .kc = s->kc,
         .a_row = A->row, .a_step = A->step,
@@ -227,6 +245,7 @@ static void multiply_strip(const place *s, const a_block *A, const float *b, siz
         t.rows = min_int(s->u->mr, s->ic + s->mc - i);
         t.a = A->a + n * A->panel;
         t.c = job->C + i * job->ldc + s->jr;
+        t.c_next = i + s->u->mr < s->ic + s->mc ? t.c + s->u->mr * job->ldc : next_top;
         if (last && epilogue->shift) {
             t.shift = epilogue->shift + i;
             t.scale = epilogue->scale ? epilogue->scale + i : NULL;
@@ -250,7 +269,7 @@ static void multiply_rectangle(const packed_job *job, const gemm_ukernel *u, rec
     a_block A;
     bool copied = false;
     do {
-        if (s.jr == r.j0) A = block_of_a(job, u, s.ic, s.mc, s.pc, s.kc, r.j1 - r.j0, a_packed);
+        if (s.jr == r.j0) A = block_of_a(&s, a_packed);
         const int panels = ceil_div(s.mc, u->mr);
         const bool in_place = !copied && is_plain(&s);
         if (!copied && !in_place) B->pack(B, u, s.pc, s.kc, s.jr, s.nc, strip);
@@ -431,7 +450,7 @@ static packed_job make_job(const gemm_call *c)
         .epilogue = {.alpha = c->ALPHA},
     };
     if (c->TB) {
-        job.B.source = c->B;
+        job.B.columns = c->B;
         job.B.pack = pack_transposed;
     } else {
         job.B.rows = c->B;

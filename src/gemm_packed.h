@@ -13,6 +13,8 @@
 typedef struct packed_b {
     /* When B lies by rows: element (p, j) is rows[p * ld + j], read where it is. Else NULL. */
     const float *rows;
+    /* When it lies by columns: element (p, j) is columns[j * ld + p]. Else NULL. */
+    const float *columns;
     size_t ld;
     /*
      * Writes B[p0 .. p0+kc, j0 .. j0+nc] to a strip of u->nr columns: element (p0 + p, j0 + j) goes
@@ -21,7 +23,7 @@ typedef struct packed_b {
      */
     void (*pack)(const struct packed_b *, const gemm_ukernel *u, int p0, int kc, int j0, int nc,
                  float *strip);
-    const void *source;         /* for pack, beside rows and ld */
+    const void *source;         /* for pack, when B lies otherwise */
 } packed_b;
 
 /* What becomes of a tile of the product AB. */

@@ -32,6 +32,7 @@ typedef struct gemm_tile {
     size_t b_row;
     gemm_moves *moves;
     float *c;
+    const float *c_next;        /* where the tile after this one is: its lines are fetched */
     size_t c_row;
     float alpha;
     bool add;

@@ -3,8 +3,9 @@
  *
  * 24 accumulators + 3 of B + 1 of A = 28 of 32 zmm; 11 loads for 24 FMAs. Widths of 1 to 3 vectors
  * suit Darknet's N = 169 = 3 * 48 + 25: 3 + 3 + 3 + 2 vectors.
- * KC = 384: a panel of A is 8 * 384 * 4 = 12 KiB, in L1; a strip of B is 48 * 384 * 4 = 72 KiB and
- * streams from L2, 192 bytes in the 12 cycles of a step; C is read and written every 384 steps.
+ * KC = 384, or 576 where A is not packed: a panel of A is 8 * 576 * 4 = 18 KiB, in L1; a strip of B
+ * is 48 * 576 * 4 = 108 KiB and streams from L2, 192 bytes in the 12 cycles of a step; C is read and
+ * written every so many steps.
  * MC = 256: the block of A is 256 * 384 * 4 = 384 KiB, which with the strip, the next one and the
  * one that is fetched fits in the 1 MiB of L2 that such processors have at least.
  */

@@ -127,31 +127,58 @@ INLINE void move_row(gemm_moves *m)
     --m->rows;
 }
 
-/* rows and nv are constants wherever this is called: one straight loop is left of each.
-   Two pointers, to rows 0 and 4 of A, reach eight rows by the processor's address modes. */
+INLINE void prefetch_c_row(const gemm_tile *t, int i, const int nv)
+{
+    const float *c = t->c_next + i * t->c_row;
+    UNROLL
+    for (int j = 0; j < nv * VL; j += LINE) __builtin_prefetch(c + j, 1, 3);
+    __builtin_prefetch(c + t->cols - 1, 1, 3);
+}
+
+INLINE int earlier(int p, int q) { return p < q ? p : q; }
+
+/*
+ * rows and nv are constants wherever this is called: one straight loop is left of each. Two
+ * pointers, to rows 0 and 4 of A, reach eight rows by the processor's address modes.
+ *
+ * What is brought nearer: a row of B every few steps; the next tile of C, a row at a time, because
+ * in one burst its lines would hold up those of B; where the next panel's rows of A begin, since
+ * the processor's own prefetching takes over from there. With so few steps that spreading would
+ * leave no time for memory, C comes at once.
+ */
 INLINE void tile_body(const gemm_tile *t, const int rows, const int nv)
 {
+    enum { SHORT = 64 };
     vec acc[MR][NV];
-    /* C for the end of this tile, and where the next panel's rows begin: the processor's own
-       prefetching takes over from there. */
     UNROLL
     for (int i = 0; i < rows; ++i) {
         UNROLL
         for (int v = 0; v < nv; ++v) acc[i][v] = vzero();
-        UNROLL
-        for (int j = 0; j < nv * VL; j += LINE) __builtin_prefetch(t->c + i * t->c_row + j, 1, 3);
-        __builtin_prefetch(t->c + i * t->c_row + t->cols - 1, 1, 3);
         __builtin_prefetch(t->a + (rows + i) * t->a_row, 0, 3);
     }
 
     const float *a = t->a, *a4 = t->a + 4 * t->a_row, *b = t->b;
     const size_t a_row = t->a_row, a_step = t->a_step, b_row = t->b_row;
-    int move_at = t->moves->rows ? 0 : t->kc;
+    const int kc = t->kc, c_every = kc / rows + 1;
+    int move_at = t->moves->rows ? 0 : kc, c_at = 0, fetched = 0;
+    if (kc < SHORT) {
+        UNROLL
+        for (int i = 0; i < rows; ++i) prefetch_c_row(t, i, nv);
+        c_at = kc;
+    }
+    int event = earlier(move_at, c_at);
 
-    for (int p = 0; p < t->kc; ++p) {
-        if (p == move_at) {
-            move_row(t->moves);
-            move_at = t->moves->rows ? p + t->moves->every : t->kc;
+    for (int p = 0; p < kc; ++p) {
+        if (p == event) {
+            if (p == move_at) {
+                move_row(t->moves);
+                move_at = t->moves->rows ? p + t->moves->every : kc;
+            }
+            if (p == c_at) {
+                prefetch_c_row(t, fetched++, nv);
+                c_at = fetched < rows ? p + c_every : kc;
+            }
+            event = earlier(move_at, c_at);
         }
         step(rows, nv, a, a4, a_row, b, acc);
         a += a_step, a4 += a_step, b += b_row;
