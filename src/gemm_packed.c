@@ -475,6 +475,10 @@ int gemm_packed(const gemm_call *c, const void *params)
         thin t = make_thin(c, u);
         if (is_thin(&t)) {
             t.n_step = even_step(t.n, ceil_div(t.n, threads), u->vl);
+            if (t.n_step >= t.n) {
+                multiply_thin(&t, 0, NULL);
+                return 0;
+            }
             return gemm_parallel(threads, ceil_div(t.n, t.n_step), multiply_thin, &t);
         }
     }
