@@ -10,7 +10,7 @@ BEGIN { FS = "\t" }
 FNR == NR { if ($1 == "004") article[$2] = $4; next }
 {
     rows[++n] = $1
-    symbol[$1] = $2; self[$1] = $3; calls[$1] = $4; gemm[$1] = $5; total[$1] = $6; device[$1] = $7; others[$1] = $8
+    symbol[$1] = $2; gemm[$1] = $3; calls[$1] = $4; total[$1] = $5; device[$1] = $6; others[$1] = $7
 }
 
 function quotient(a, b) { return (b > 0 ? a / b : 0) }
@@ -25,8 +25,8 @@ END {
         r = rows[i]
         seconds = (r in article) ? article[r] : "-"
         speedup = (r in article) ? ratio(base, article[r]) : "-"
-        printf "| %s | %s | %.4f | %.1f%% | %d | %.3f | %s | %.4f | %s | %s | %s | %s | %s | %s |\n", r, symbol[r], self[r],
-            100 * quotient(self[r], total[r]), calls[r], 1000 * quotient(self[r], calls[r]),
+        printf "| %s | %s | %.4f | %.1f%% | %d | %.3f | %s | %.4f | %s | %s | %s | %s | %s | %s |\n", r, symbol[r], gemm[r],
+            100 * quotient(gemm[r], total[r]), calls[r], 1000 * quotient(gemm[r], calls[r]),
             ratio(gemm["stock"], gemm[r]), total[r], ratio(total["stock"], total[r]), others[r], device[r],
             ratio(gemm["mnk_acc"], gemm[r]), seconds, speedup
         printf "%s\t%s\t%.4f\n", r, gemm[r], total[r] - gemm[r] >tsv

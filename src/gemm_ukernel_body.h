@@ -191,14 +191,15 @@ INLINE void tile_body(const gemm_tile *t, const int rows, const int nv)
 }
 
 /* One function for each count of rows and vectors, so that each has its own register allocation
-   and its own line in a profile. */
+   and its own line in a profile: gemm_packed_8x3__avx512 and so on. */
+#define TILE_NAME(r, v) JOIN(gemm_packed_##r##x##v##__, ISA)
 #define TILE(r, v)                                                                                 \
-    static NOINLINE void tile_##r##x##v(const gemm_tile *t) { tile_body(t, r, v); }
+    static NOINLINE void TILE_NAME(r, v)(const gemm_tile *t) { tile_body(t, r, v); }
 #define TILES_OF_ROW(r) EACH_VECS(TILE, r)
 EACH_ROWS(TILES_OF_ROW)
 
 typedef void tile_fn(const gemm_tile *);
-#define TILE_ENTRY(r, v) tile_##r##x##v,
+#define TILE_ENTRY(r, v) TILE_NAME(r, v),
 #define TILE_ROW(r) {EACH_VECS(TILE_ENTRY, r)},
 static tile_fn *const tiles[MR][NV] = {EACH_ROWS(TILE_ROW)};
 

@@ -9,7 +9,7 @@ models=$1
 # `make gprof`: a row for each variant, whose hotspot is its own symbol, with the article's figure beside.
 results=build/gprof-Ofast/results
 rm -rf "$results"
-if make gprof VARIANTS='stock block2d' N=2 PROCESSES=1 >"$work/gprof" 2>&1; then
+if make gprof VARIANTS='stock block2d packed' N=2 PROCESSES=1 >"$work/gprof" 2>&1; then
     pass gprof
 else
     fail gprof "$(tail -n 3 "$work/gprof" | tr '\n' ' ')"
@@ -18,6 +18,8 @@ grep -q '^| stock | gemm_nn | [0-9.]* | [0-9.]*% | 13 | ' "$results/gprof.md" &&
     fail gprof-stock "no row of stock whose symbol is gemm_nn"
 grep -q '^| block2d | gemm_block2d | .* | 6.53 | 1.79 |$' "$results/gprof.md" && pass gprof-block2d ||
     fail gprof-block2d "no row of block2d with the article's figure"
+grep -Eq '^\| packed \| (gemm_packed_[0-9x]+__[a-z0-9]+|-) \| [0-9.]+ \| [0-9.]+% \| 13 \| ' "$results/gprof.md" &&
+    pass gprof-packed || fail gprof-packed "no row of packed with a micro-kernel as its symbol"
 grep -q ' gemm_block2d$' "$results/block2d.flat.txt" && pass gprof-flat || fail gprof-flat "no flat profile"
 for picture in gprof.svg gprof.png; do
     [ -s "$results/$picture" ] && pass "gprof-$picture" || fail "gprof-$picture" "not drawn"
