@@ -157,7 +157,7 @@ $(BUILD)/gemm.o: $(patsubst src/%.c,$(BUILD)/src/%.o,$(SOURCES:$(BUILD)/%.c=$(BU
 	$(LD) -r -o $@ $(filter %.o,$^)
 	@echo '$(LIBS)' >$(BUILD)/gemm.libs
 
-$(BUILD)/kernels.c: kernels/embed.sh $(wildcard kernels/*.cl)
+$(BUILD)/kernels.c: kernels/embed.sh $(wildcard kernels/*.cl kernels/*.h)
 	@mkdir -p $(@D)
 	kernels/embed.sh $(wildcard kernels/*.cl) >$@
 

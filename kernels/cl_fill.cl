@@ -5,7 +5,29 @@
  *
  * Global {N/4 rounded up, K}; any work-group. Reads exactly the K x N elements of B, by strides, so
  * that a transposed B costs no more code.
+ *
+ * CONV: the same of what im2col would write, for all products: global {N/4, K, products}. The image
+ * is as cl_image's CONV wants it, rows of `width` pixels, `strips` of them for a row of B.
  */
+#include "cl_conv.h"
+
+#ifdef CONV
+__kernel void cl_fill(int N, int K, __global const float *B, ulong b0, __write_only image2d_t image,
+                      int width, int strips, int h, int w, int out_w, int size, int stride, int pad)
+{
+    const int x = get_global_id(0), k = get_global_id(1), product = get_global_id(2);
+    __global const float *b = B + b0 + (ulong)product * (K / (SIZE * SIZE)) * h * w;
+    float p[4];
+    #pragma unroll
+    for (int i = 0; i < 4; ++i) {
+        const int j = 4 * x + i;
+        p[i] = j < N ? conv_tap(b, k, j / out_w * stride - pad, j % out_w * stride - pad, h, w, size)
+                     : 0.0f;
+    }
+    write_imagef(image, (int2)(x % width, (product * strips + x / width) * K + k),
+                 (float4)(p[0], p[1], p[2], p[3]));
+}
+#else
 __kernel void cl_fill(int N, __global const float *B, ulong b0, int brs, int bcs,
                       __write_only image2d_t image)
 {
@@ -24,3 +46,4 @@ __kernel void cl_fill(int N, __global const float *B, ulong b0, int brs, int bcs
     }
     write_imagef(image, (int2)(x, k), p);
 }
+#endif

@@ -19,8 +19,13 @@
  * With more than one group along z, K is cut into parts of `kpart` (a multiple of 4), and part z
  * stores its product at C + z*cpart for cl_sum instead of adding to C.
  *
+ * CONV: cl_conv.h. B of all products is one image: rows of `brs` pixels, and the rest of a row of B
+ * K rows further down, `bcs` times a product. With IN_PLACE B is a buffer, read as it lies.
+ *
  * Source: Shimanskiy: Matrix Multiply on Adreno GPUs, parts 1 and 2 (2016).
  */
+#include "cl_conv.h"
+
 #ifndef ROWS
 #define ROWS 8
 #endif
@@ -41,13 +46,34 @@
 
 __constant sampler_t pixel = CLK_NORMALIZED_COORDS_FALSE | CLK_ADDRESS_CLAMP | CLK_FILTER_NEAREST;
 
+#ifdef IN_PLACE
+#define SOURCE __global const float *
+/* Four columns of row k: the first lies at `x`, and `left` are there up to the row's end. */
+float4 load_pixel(SOURCE B, ulong x, int brs, int left, int k)
+{
+    SOURCE b = B + x + (ulong)k * brs;
+    if (left >= 4) {
+        return vload4(0, b);
+    }
+    return (float4)(b[0], left > 1 ? b[1] : 0.0f, left > 2 ? b[2] : 0.0f, 0.0f);
+}
+#define PIXEL(k) load_pixel(B, at, brs, left, k)
+#define AT ulong at, int brs, int left
+#define AT_VALUES at, brs, left
+#else
+#define SOURCE __read_only image2d_t
+#define PIXEL(k) read_imagef(B, pixel, at + (int2)(0, k))
+#define AT int2 at
+#define AT_VALUES at
+#endif
+
 /* Four steps of K: b[p] is a pixel of row k + p, a[p][i] is A's element of row i. */
-void load_four(int k, int x, __read_only image2d_t B, __global const float *A, const ulong *row,
-               float4 *b, float (*a)[ROWS])
+void load_four(int k, AT, SOURCE B, __global const float *A, const ulong *row, float4 *b,
+               float (*a)[ROWS])
 {
     #pragma unroll
     for (int p = 0; p < 4; ++p) {
-        b[p] = read_imagef(B, pixel, (int2)(x, k + p));
+        b[p] = PIXEL(k + p);
     }
     #pragma unroll
     for (int i = 0; i < ROWS; ++i) {
@@ -72,15 +98,23 @@ void add_four(const float4 *b, const float (*a)[ROWS], float4 *c)
 
 __kernel void cl_image(int M, int N, int K, float alpha,
                        __global const float *A, ulong a0, int ars, int acs,
-                       __read_only image2d_t B, ulong b0, int brs, int bcs,
-                       __global float *C, ulong c0, int ldc, int kpart, ulong cpart)
+                       SOURCE B, ulong b0, int brs, int bcs,
+                       __global float *C, ulong c0, int ldc, int kpart, ulong cpart CONV_PARAMETERS)
 {
     const int x = get_global_id(0), y = get_global_id(1);
     if (x * COLS >= N || y * ROWS >= M) {
         return;
     }
-    const int begin = get_global_id(2) * kpart, end = min(K, begin + kpart);
-    __global const float *a = A + a0;
+    const int z = get_global_id(2), begin = PART(z) * kpart, end = min(K, begin + kpart);
+    __global const float *a = A + a0 + A_START(z);
+#if defined(IN_PLACE)
+    const ulong at = b0 + B_START(z) + x * COLS;
+    const int left = N - x * COLS;
+#elif defined(CONV)
+    const int2 at = (int2)(x % brs, (PRODUCT(z) * bcs + x / brs) * K);
+#else
+    const int2 at = (int2)(x, 0);
+#endif
     ulong row[ROWS];
     float4 c[ROWS];
     #pragma unroll
@@ -93,10 +127,10 @@ __kernel void cl_image(int M, int N, int K, float alpha,
     if (k + 4 <= end) {
         float4 b[4], b_next[4];
         float t[4][ROWS], t_next[4][ROWS];
-        load_four(k, x, B, a, row, b, t);
+        load_four(k, AT_VALUES, B, a, row, b, t);
         #pragma unroll UNROLL
         for (; k + 8 <= end; k += 4) {
-            load_four(k + 4, x, B, a, row, b_next, t_next);
+            load_four(k + 4, AT_VALUES, B, a, row, b_next, t_next);
             add_four(b, t, c);
             #pragma unroll
             for (int p = 0; p < 4; ++p) {
@@ -115,18 +149,18 @@ __kernel void cl_image(int M, int N, int K, float alpha,
     for (; k + 4 <= end; k += 4) {
         float4 b[4];
         float t[4][ROWS];
-        load_four(k, x, B, a, row, b, t);
+        load_four(k, AT_VALUES, B, a, row, b, t);
         add_four(b, t, c);
     }
 #endif
     for (; k < end; ++k) {
-        const float4 b = read_imagef(B, pixel, (int2)(x, k));
+        const float4 b = PIXEL(k);
         #pragma unroll
         for (int i = 0; i < ROWS; ++i) {
             c[i] += a[row[i] + k] * b;
         }
     }
-    __global float *out = C + c0 + (ulong)get_global_id(2) * cpart + x * COLS;
+    __global float *out = C + c0 + C_START(z) + (ulong)PART(z) * cpart + x * COLS;
     const bool whole = x * COLS + 4 <= N;
     #pragma unroll
     for (int i = 0; i < ROWS; ++i) {
@@ -134,14 +168,14 @@ __kernel void cl_image(int M, int N, int K, float alpha,
             __global float *o = out + (ulong)(y * ROWS + i) * ldc;
             const float4 s = alpha * c[i];
             if (whole) {
-                vstore4(cpart ? s : vload4(0, o) + s, 0, o);
+                vstore4(cpart ? s : RESULT4(s, o, FILTER(z) + y * ROWS + i), 0, o);
             } else {
-                o[0] = cpart ? s.x : o[0] + s.x;
+                o[0] = cpart ? s.x : RESULT(s.x, o, FILTER(z) + y * ROWS + i);
                 if (x * COLS + 1 < N) {
-                    o[1] = cpart ? s.y : o[1] + s.y;
+                    o[1] = cpart ? s.y : RESULT(s.y, o + 1, FILTER(z) + y * ROWS + i);
                 }
                 if (x * COLS + 2 < N) {
-                    o[2] = cpart ? s.z : o[2] + s.z;
+                    o[2] = cpart ? s.z : RESULT(s.z, o + 2, FILTER(z) + y * ROWS + i);
                 }
             }
         }

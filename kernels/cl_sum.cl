@@ -3,10 +3,20 @@
  *
  *   parts: `count` matrices M x N, one behind the other
  *
- * Global {N, M}, rounded up to the group; any work-group.
+ * Global {N, M}, rounded up to the group; any work-group. CONV: the parts are whole outputs, M the
+ * rows of all images, and scale, shift and activation follow (cl_conv.h).
  */
+#include "cl_conv.h"
+
+#ifdef CONV
+#undef CONV_PARAMETERS
+#define CONV_PARAMETERS , int filters, __global const float *norm, float slope, int logistic
+#undef RESULT
+#define RESULT(s, o, row) conv_finish(s, norm, (row) % filters, filters, slope, logistic)
+#endif
+
 __kernel void cl_sum(int M, int N, int count, __global const float *parts,
-                     __global float *C, ulong c0, int ldc)
+                     __global float *C, ulong c0, int ldc CONV_PARAMETERS)
 {
     const int j = get_global_id(0), i = get_global_id(1);
     if (i >= M || j >= N) {
@@ -17,5 +27,6 @@ __kernel void cl_sum(int M, int N, int count, __global const float *parts,
     for (int p = 0; p < count; ++p) {
         sum += parts[p * size + at];
     }
-    C[c0 + (ulong)i * ldc + j] += sum;
+    __global float *c = C + c0 + (ulong)i * ldc + j;
+    *c = RESULT(sum, c, i);
 }

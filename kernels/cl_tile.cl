@@ -11,10 +11,13 @@
  * BM = WY*ROWS, BN = WX*COLS; ROWS and COLS are multiples of 4, and the group's WX*WY items must
  * divide BM*BK and BN*BK. Any M, N, K and strides: what lies outside is 0. A_TURNED and B_TURNED
  * say that A's (B's) rows are the strided ones, and only choose the order of loads.
- * Global {N/COLS, M/ROWS, parts}, rounded up to groups {WX, WY, 1}. Parts of K as in cl_image.
+ * Global {N/COLS, M/ROWS, parts}, rounded up to groups {WX, WY, 1}. Parts of K as in cl_image. CONV,
+ * TAPS: cl_conv.h; all that an item loads of B is then of one column.
  *
  * Tile 8x8: 64 accumulators and 16 operands of 255 registers, 64 FMAs for 4 loads of float4.
  */
+#include "cl_conv.h"
+
 #ifndef ROWS
 #define ROWS 8
 #endif
@@ -39,6 +42,9 @@
 #if ROWS % 4 || COLS % 4 || BM * BK % ITEMS || BN * BK % ITEMS
 #error "cl_tile: ROWS, COLS in fours, and items that divide the tiles"
 #endif
+#if defined(TAPS) && (ITEMS % BN || defined(B_TURNED))
+#error "cl_tile: with TAPS the columns of a tile divide the items"
+#endif
 
 #ifdef A_TURNED
 #define A_M(e) ((e) % BM)
@@ -59,14 +65,21 @@ __kernel __attribute__((reqd_work_group_size(WX, WY, 1)))
 void cl_tile(int M, int N, int K, float alpha,
              __global const float *A, ulong a0, int ars, int acs,
              __global const float *B, ulong b0, int brs, int bcs,
-             __global float *C, ulong c0, int ldc, int kpart, ulong cpart)
+             __global float *C, ulong c0, int ldc, int kpart, ulong cpart CONV_PARAMETERS)
 {
     __local float As[2][BK * (BM + PAD)] __attribute__((aligned(16)));
     __local float Bs[2][BK * (BN + PAD)] __attribute__((aligned(16)));
     const int tx = get_local_id(0), ty = get_local_id(1), t = ty * WX + tx;
     const int m0 = get_group_id(1) * BM, n0 = get_group_id(0) * BN;
-    const int begin = get_group_id(2) * kpart, end = min(K, begin + kpart);
-    __global const float *a = A + a0, *b = B + b0;
+    const int z = get_group_id(2), begin = PART(z) * kpart, end = min(K, begin + kpart);
+    __global const float *a = A + a0 + A_START(z), *b = B + b0 + B_START(z);
+#ifdef TAPS
+    const int place = n0 + t % BN;
+    const int y = place / out_w * stride - pad, x = place % out_w * stride - pad;
+#define LOAD_B(k, n) conv_tap(b, k, y, x, h, w, size)
+#else
+#define LOAD_B(k, n) b[(ulong)(k) * brs + (ulong)(n) * bcs]
+#endif
 
     float ra[LOADS_A], rb[LOADS_B];
     float4 acc[ROWS][COLS / 4];
@@ -90,7 +103,7 @@ void cl_tile(int M, int N, int K, float alpha,
             #pragma unroll
             for (int l = 0; l < LOADS_B; ++l) {
                 const int e = t + l * ITEMS, n = n0 + B_N(e), k = next + B_K(e);
-                rb[l] = n < N && k < end ? b[(ulong)k * brs + (ulong)n * bcs] : 0.0f;
+                rb[l] = n < N && k < end ? LOAD_B(k, n) : 0.0f;
             }
         }
         if (k0 >= begin) {
@@ -137,7 +150,7 @@ void cl_tile(int M, int N, int K, float alpha,
         }
     }
 
-    __global float *c = C + c0 + (ulong)get_group_id(2) * cpart;
+    __global float *c = C + c0 + C_START(z) + (ulong)PART(z) * cpart;
     #pragma unroll
     for (int i = 0; i < ROWS; ++i) {
         const int m = m0 + (i / 4) * WY * 4 + ty * 4 + i % 4;
@@ -147,14 +160,14 @@ void cl_tile(int M, int N, int K, float alpha,
             __global float *o = c + (ulong)m * ldc + n;
             const float4 s = alpha * acc[i][j];
             if (m < M && n + 4 <= N) {
-                vstore4(cpart ? s : vload4(0, o) + s, 0, o);
+                vstore4(cpart ? s : RESULT4(s, o, FILTER(z) + m), 0, o);
             } else if (m < M && n < N) {
-                o[0] = cpart ? s.x : o[0] + s.x;
+                o[0] = cpart ? s.x : RESULT(s.x, o, FILTER(z) + m);
                 if (n + 1 < N) {
-                    o[1] = cpart ? s.y : o[1] + s.y;
+                    o[1] = cpart ? s.y : RESULT(s.y, o + 1, FILTER(z) + m);
                 }
                 if (n + 2 < N) {
-                    o[2] = cpart ? s.z : o[2] + s.z;
+                    o[2] = cpart ? s.z : RESULT(s.z, o + 2, FILTER(z) + m);
                 }
             }
         }

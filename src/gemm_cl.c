@@ -12,7 +12,7 @@
  */
 #include "gemm_cl.h"
 
-#include "gemm_cl_memory.h"
+#include "gemm_cl_launch.h"
 #include "gemm_clblast.h"
 
 #include <stdint.h>
@@ -34,83 +34,18 @@ typedef struct panel {
     bool borrowed;              /* made from B's own buffer for this call */
 } panel;
 
-enum { STAGE_PREPARE, STAGE_MULTIPLY, STAGE_SUM };
-
 typedef struct job {
     const gemm_call *g;
-    const gemm_cl_device *device;
-    const gemm_cl_policy *policy;
-    const gemm_cl_row *row;
-    int parts;
-    const gemm_cl_program *program;
-    gemm_cl_view A, B, C;
+    gemm_cl_work w;
     matrix a, b, c;
     int K;                      /* as the kernel steps through it: padded, or g->K */
     panel *panels;
     int panel_count;
-    size_t group[2];
     cl_mem sums;                /* products of panels and of parts of K, before they are added */
     int part;                   /* of them, so far */
-    struct { cl_event event; int stage; } *timed;
-    int timed_count, timed_room;
 } job;
 
-typedef struct argument {
-    size_t bytes;
-    const void *value;
-} argument;
-
-static size_t round_up(size_t n, size_t to)
-{
-    return (n + to - 1) / to * to;
-}
-
-static int ceil_div(int a, int b)
-{
-    return a / b + (a % b != 0);
-}
-
 /* ---- launching ------------------------------------------------------------------------------ */
-
-static int remember_event(job *j, cl_event event, int stage)
-{
-    if (j->timed_count == j->timed_room) {
-        const int room = j->timed_room ? 2 * j->timed_room : 16;
-        void *p = realloc(j->timed, (size_t)room * sizeof *j->timed);
-        if (!p) {
-            clReleaseEvent(event);
-            return -1;
-        }
-        j->timed = p;
-        j->timed_room = room;
-    }
-    j->timed[j->timed_count].event = event;
-    j->timed[j->timed_count++].stage = stage;
-    return 0;
-}
-
-static int launch(job *j, const gemm_cl_program *p, int stage, const argument *args,
-                  const size_t *global, const size_t *local)
-{
-    cl_event waits[2], done;
-    cl_uint wait_count = 0;
-    for (cl_uint i = 0; i < p->args; ++i) {
-        CL_TRY(clSetKernelArg(p->kernel, i, args[i].bytes, args[i].value));
-    }
-    if (j->A.ready) {
-        waits[wait_count++] = j->A.ready;
-    }
-    if (j->B.ready) {
-        waits[wait_count++] = j->B.ready;
-    }
-    CL_TRY(clEnqueueNDRangeKernel(j->device->queue, p->kernel, 3, NULL, global, local, wait_count,
-                                  wait_count ? waits : NULL, &done));
-    return remember_event(j, done, stage);
-fail:
-    return -1;
-}
-
-#define ARG(x) {sizeof(x), &(x)}
 
 /* in, rows x cols by its strides -> out, zero-padded to rows_out x cols_out. */
 static int pack(job *j, gemm_cl_slot slot, const matrix *in, int rows, int cols, int rows_out,
@@ -120,66 +55,13 @@ static int pack(job *j, gemm_cl_slot slot, const matrix *in, int rows, int cols,
     const size_t global[3] = {(size_t)cols_out, (size_t)rows_out, 1};
     const cl_ulong first = in->first;
     cl_mem mem = gemm_cl_scratch(slot, global[0] * global[1] * sizeof(float));
-    const argument args[] = {ARG(rows), ARG(cols), ARG(in->mem), ARG(first), ARG(in->rs),
+    const gemm_cl_argument args[] = {ARG(rows), ARG(cols), ARG(in->mem), ARG(first), ARG(in->rs),
                              ARG(in->cs), ARG(mem)};
     if (!p || !mem) {
         return -1;
     }
     *out = (matrix){mem, 0, cols_out, 1};
-    return launch(j, p, STAGE_PREPARE, args, global, NULL);
-}
-
-/*
- * The group for an image kernel: a power of two a side, of at most `most` items. Fewest items that
- * idle in partly filled groups; then, as long as every unit gets a group, the largest; then the one
- * nearest to 16x8, or to 64x2 on a discrete GPU, whose items of a warp then share their rows of A.
- */
-static void fit_group(const gemm_cl_device *d, size_t most, size_t gx, size_t gy, size_t *group)
-{
-    double best = 0.0;
-    for (size_t x = 1; x <= most && x <= d->item_sizes[0]; x *= 2) {
-        for (size_t y = 1; x * y <= most && y <= d->item_sizes[1]; y *= 2) {
-            const size_t items = round_up(gx, x) * round_up(gy, y), groups = items / (x * y);
-            const double filled = (double)(gx * gy) / (double)items;
-            const double large = x * y >= 64 ? 1.0 : (double)(x * y) / 64.0;
-            const double spread = groups >= (size_t)d->traits.units
-                                      ? 1.0 : (double)groups / (double)d->traits.units;
-            const double wide = d->traits.unified ? (double)(x >= y)
-                                                  : (double)(x < 64 ? x : 64) / 64.0;
-            const double shape = 0.02 * wide;
-            const double size = x * y <= 128 ? 0.02 * (double)(x * y) / 128.0 : 0.01;
-            const double score = filled * large * spread + shape + size;
-            if (score > best) {
-                best = score;
-                group[0] = x;
-                group[1] = y;
-            }
-        }
-    }
-}
-
-/* How the kernel's work is cut into items and groups. */
-static void set_groups(job *j, int N, size_t *global, size_t *local)
-{
-    const gemm_cl_row *row = j->row;
-    global[0] = (size_t)ceil_div(N, row->cols);
-    global[1] = (size_t)ceil_div(j->g->M, row->rows);
-    local[0] = (size_t)row->wx;
-    local[1] = (size_t)row->wy;
-    local[2] = 1;
-    if (strcmp(row->kernel, "cl_wide") == 0) {
-        /* shares of the rows: enough groups for all units, few enough to pack B seldom */
-        const size_t enough = 4 * (size_t)j->device->traits.units;
-        const size_t shares = global[0] >= enough ? 1 : (enough + global[0] - 1) / global[0];
-        global[1] = shares < global[1] ? shares : global[1];
-    }
-    if (!row->wx) {
-        fit_group(j->device, j->program->group_items, global[0], global[1], local);
-    }
-    j->group[0] = local[0];
-    j->group[1] = local[1];
-    global[0] = round_up(global[0], local[0]);
-    global[1] = round_up(global[1], local[1]);
+    return gemm_cl_launch(&j->w, p, STAGE_PREPARE, args, global, NULL);
 }
 
 /*
@@ -189,8 +71,8 @@ static void set_groups(job *j, int N, size_t *global, size_t *local)
 static int multiply(job *j, const matrix *b, int k0, int K, int n0, int N)
 {
     const gemm_call *g = j->g;
-    const int steps = j->row->way == GEMM_CL_IMAGE ? 4 : 16;
-    const int kpart = (int)round_up((size_t)ceil_div(K, j->parts), (size_t)steps);
+    const int steps = j->w.row->way == GEMM_CL_IMAGE ? 4 : 16;
+    const int kpart = (int)round_up((size_t)ceil_div(K, j->w.parts), (size_t)steps);
     const int parts = ceil_div(K, kpart);
     const size_t size = (size_t)g->M * (size_t)g->N;
     const int part = k0 == 0 ? 0 : j->part;
@@ -199,20 +81,22 @@ static int multiply(job *j, const matrix *b, int k0, int K, int n0, int N)
     const cl_ulong cpart = j->sums ? size : 0;
     const int ldc = j->sums ? g->N : j->c.rs;
     cl_mem out = j->sums ? j->sums : j->c.mem;
-    const argument args[] = {
+    const gemm_cl_argument args[] = {
         ARG(g->M), ARG(N), ARG(K), ARG(g->ALPHA), ARG(j->a.mem), ARG(a0), ARG(j->a.rs),
         ARG(j->a.cs), ARG(b->mem), ARG(b0), ARG(b->rs), ARG(b->cs), ARG(out), ARG(c0), ARG(ldc),
         ARG(kpart), ARG(cpart)};
-    size_t global[3] = {0, 0, (size_t)parts}, local[3];
-    set_groups(j, N, global, local);
+    size_t global[3] = {(size_t)ceil_div(N, j->w.row->cols), (size_t)ceil_div(g->M, j->w.row->rows),
+                        (size_t)parts};
+    size_t local[3];
+    gemm_cl_set_groups(&j->w, global, local);
     j->part = part + parts;
-    return launch(j, j->program, STAGE_MULTIPLY, args, global, local);
+    return gemm_cl_launch(&j->w, j->w.program, STAGE_MULTIPLY, args, global, local);
 }
 
 /* Where several launches make C, they make parts of it; the one launch that adds them comes last. */
 static int need_sums(job *j, int down)
 {
-    const size_t count = (size_t)down * (size_t)j->parts;
+    const size_t count = (size_t)down * (size_t)j->w.parts;
     if (j->panel_count <= 1 && count == 1) {
         j->sums = NULL;
         return 0;
@@ -227,7 +111,7 @@ static int add_sums(job *j)
     const gemm_call *g = j->g;
     const gemm_cl_program *sum = gemm_cl_build("cl_sum", "", NULL);
     const cl_ulong into = j->c.first;
-    const argument args[] = {ARG(g->M), ARG(g->N), ARG(j->part), ARG(j->sums), ARG(j->c.mem),
+    const gemm_cl_argument args[] = {ARG(g->M), ARG(g->N), ARG(j->part), ARG(j->sums), ARG(j->c.mem),
                              ARG(into), ARG(j->c.rs)};
     if (!sum) {
         return -1;
@@ -235,7 +119,7 @@ static int add_sums(job *j)
     const size_t items = sum->group_items < 64 ? sum->group_items : 64;
     const size_t local[3] = {items, 1, 1};
     const size_t global[3] = {round_up((size_t)g->N, items), (size_t)g->M, 1};
-    return launch(j, sum, STAGE_SUM, args, global, local);
+    return gemm_cl_launch(&j->w, sum, STAGE_SUM, args, global, local);
 }
 
 /* ---- B as images ---------------------------------------------------------------------------- */
@@ -243,7 +127,7 @@ static int add_sums(job *j)
 /* An image over B's own buffer where the device can and B's place and rows allow it; else NULL. */
 static cl_mem borrow_image(const job *j, const panel *p)
 {
-    const gemm_cl_device *d = j->device;
+    const gemm_cl_device *d = j->w.device;
     const size_t first = j->b.first + (size_t)p->k0 * (size_t)j->b.rs + (size_t)p->n0;
     const cl_image_format format = {CL_RGBA, CL_FLOAT};
     cl_mem region = NULL, image = NULL;
@@ -279,7 +163,7 @@ static int fill_by_cpu(const job *j, const panel *p)
     const size_t rs = g->TB ? 1 : (size_t)g->ldb, cs = g->TB ? (size_t)g->ldb : 1;
     size_t pitch;
     char *at;
-    CL_MAKE(at, clEnqueueMapImage(j->device->queue, p->image, CL_TRUE,
+    CL_MAKE(at, clEnqueueMapImage(j->w.device->queue, p->image, CL_TRUE,
                                   CL_MAP_WRITE_INVALIDATE_REGION, origin, region, &pitch, NULL, 0,
                                   NULL, NULL, &error));
     for (int k = 0; k < p->k; ++k) {
@@ -296,7 +180,7 @@ static int fill_by_cpu(const job *j, const panel *p)
             to[n] = 0.0f;
         }
     }
-    CL_TRY(clEnqueueUnmapMemObject(j->device->queue, p->image, at, 0, NULL, NULL));
+    CL_TRY(clEnqueueUnmapMemObject(j->w.device->queue, p->image, at, 0, NULL, NULL));
     return 0;
 fail:
     return -1;
@@ -308,18 +192,18 @@ static int fill_by_device(job *j, const panel *p)
     const cl_ulong first = j->b.first + (size_t)p->k0 * (size_t)j->b.rs +
                            (size_t)p->n0 * (size_t)j->b.cs;
     const size_t global[3] = {(size_t)ceil_div(p->n, 4), (size_t)p->k, 1};
-    const argument args[] = {ARG(p->n), ARG(j->b.mem), ARG(first), ARG(j->b.rs), ARG(j->b.cs),
+    const gemm_cl_argument args[] = {ARG(p->n), ARG(j->b.mem), ARG(first), ARG(j->b.rs), ARG(j->b.cs),
                              ARG(p->image)};
-    return fill ? launch(j, fill, STAGE_PREPARE, args, global, NULL) : -1;
+    return fill ? gemm_cl_launch(&j->w, fill, STAGE_PREPARE, args, global, NULL) : -1;
 }
 
 /* Cuts B into the fewest even panels that fit the device's images. */
 static int make_panels(job *j)
 {
     const gemm_call *g = j->g;
-    const int widest = j->device->image_width > (1u << 28) ? 1 << 30
-                                                            : 4 * (int)j->device->image_width;
-    const int highest = (int)j->device->image_height / 4 * 4;
+    const int widest = j->w.device->image_width > (1u << 28) ? 1 << 30
+                                                            : 4 * (int)j->w.device->image_width;
+    const int highest = (int)j->w.device->image_height / 4 * 4;
     const int across = ceil_div(g->N, widest), down = ceil_div(g->K, highest);
     const int n_step = (int)round_up((size_t)ceil_div(g->N, across), 4);
     const int k_even = (int)round_up((size_t)ceil_div(g->K, down), 4);
@@ -345,17 +229,17 @@ static int fill_panels(job *j)
 {
     for (int i = 0; i < j->panel_count; ++i) {
         panel *p = &j->panels[i];
-        p->image = j->B.mem ? borrow_image(j, p) : NULL;
+        p->image = j->w.B.mem ? borrow_image(j, p) : NULL;
         p->borrowed = p->image != NULL;
         if (p->borrowed) {
             continue;
         }
         p->image = gemm_cl_image_get((size_t)ceil_div(p->n, 4), (size_t)p->k);
-        if (!p->image || (j->B.mem ? fill_by_device(j, p) : fill_by_cpu(j, p)) != 0) {
+        if (!p->image || (j->w.B.mem ? fill_by_device(j, p) : fill_by_cpu(j, p)) != 0) {
             return -1;
         }
-        if (!j->B.mem || j->B.in_place) {
-            j->B.copied += (size_t)p->k * (size_t)p->n * sizeof(float);
+        if (!j->w.B.mem || j->w.B.in_place) {
+            j->w.B.copied += (size_t)p->k * (size_t)p->n * sizeof(float);
         }
     }
     return 0;
@@ -386,10 +270,10 @@ static int multiply_panels(job *j)
 static int prepare_a(job *j)
 {
     const gemm_call *g = j->g;
-    const bool padded = j->row->way == GEMM_CL_PADDED;
-    j->a = (matrix){j->A.mem, j->A.offset, g->TA ? 1 : (int)j->A.device_ld,
-                    g->TA ? (int)j->A.device_ld : 1};
-    if (padded || (j->row->way == GEMM_CL_IMAGE && g->TA)) {
+    const bool padded = j->w.row->way == GEMM_CL_PADDED;
+    j->a = (matrix){j->w.A.mem, j->w.A.offset, g->TA ? 1 : (int)j->w.A.device_ld,
+                    g->TA ? (int)j->w.A.device_ld : 1};
+    if (padded || (j->w.row->way == GEMM_CL_IMAGE && g->TA)) {
         const matrix as_is = j->a;
         const int rows = padded ? (int)round_up((size_t)g->M, 32) : g->M;
         return pack(j, SLOT_PACKED_A, &as_is, g->M, g->K, rows, padded ? j->K : g->K, &j->a);
@@ -400,9 +284,9 @@ static int prepare_a(job *j)
 static int prepare_b(job *j)
 {
     const gemm_call *g = j->g;
-    const int ld = (int)j->B.device_ld;
-    j->b = (matrix){j->B.mem, j->B.offset, g->TB ? 1 : ld, g->TB ? ld : 1};
-    if (j->row->way == GEMM_CL_PADDED) {
+    const int ld = (int)j->w.B.device_ld;
+    j->b = (matrix){j->w.B.mem, j->w.B.offset, g->TB ? 1 : ld, g->TB ? ld : 1};
+    if (j->w.row->way == GEMM_CL_PADDED) {
         const matrix turned = {j->b.mem, j->b.first, j->b.cs, j->b.rs};
         matrix out;
         if (pack(j, SLOT_PACKED_B, &turned, g->N, g->K, (int)round_up((size_t)g->N, 32), j->K,
@@ -411,18 +295,18 @@ static int prepare_b(job *j)
         }
         j->b = (matrix){out.mem, 0, 1, out.rs};
     }
-    return j->row->way == GEMM_CL_IMAGE ? fill_panels(j) : 0;
+    return j->w.row->way == GEMM_CL_IMAGE ? fill_panels(j) : 0;
 }
 
 /* CLBlast takes no events to wait for, and gives none that covers all of its kernels. */
 static int launch_clblast(job *j)
 {
-    const cl_event uploads[2] = {j->A.ready ? j->A.ready : j->B.ready, j->B.ready};
-    const cl_uint count = !!j->A.ready + !!j->B.ready;
+    const cl_event uploads[2] = {j->w.A.ready ? j->w.A.ready : j->w.B.ready, j->w.B.ready};
+    const cl_uint count = !!j->w.A.ready + !!j->w.B.ready;
     if (count) {
-        CL_TRY(clEnqueueBarrierWithWaitList(j->device->queue, count, uploads, NULL));
+        CL_TRY(clEnqueueBarrierWithWaitList(j->w.device->queue, count, uploads, NULL));
     }
-    return gemm_clblast_enqueue(j->device, j->g, &j->A, &j->B, &j->C);
+    return gemm_clblast_enqueue(j->w.device, j->g, &j->w.A, &j->w.B, &j->w.C);
 fail:
     return -1;
 }
@@ -430,14 +314,14 @@ fail:
 /* Everything that the device does for one call, enqueued. */
 static int enqueue_all(job *j)
 {
-    if (j->row->way == GEMM_CL_CLBLAST) {
+    if (j->w.row->way == GEMM_CL_CLBLAST) {
         return launch_clblast(j);
     }
     if (prepare_a(j) != 0 || prepare_b(j) != 0) {
         return -1;
     }
-    j->c = (matrix){j->C.mem, j->C.offset, (int)j->C.device_ld, 1};
-    if (j->row->way == GEMM_CL_IMAGE) {
+    j->c = (matrix){j->w.C.mem, j->w.C.offset, (int)j->w.C.device_ld, 1};
+    if (j->w.row->way == GEMM_CL_IMAGE) {
         return multiply_panels(j);
     }
     if (need_sums(j, 1) != 0 || multiply(j, &j->b, 0, j->K, 0, j->g->N) != 0) {
@@ -449,19 +333,19 @@ static int enqueue_all(job *j)
 static int show_matrices(job *j, bool resident)
 {
     const gemm_call *g = j->g;
-    j->A = (gemm_cl_view){.host = (float *)g->A, .ld = (size_t)g->lda,
+    j->w.A = (gemm_cl_view){.host = (float *)g->A, .ld = (size_t)g->lda,
                           .rows = (size_t)(g->TA ? g->K : g->M),
                           .cols = (size_t)(g->TA ? g->M : g->K)};
-    j->B = (gemm_cl_view){.host = (float *)g->B, .ld = (size_t)g->ldb,
+    j->w.B = (gemm_cl_view){.host = (float *)g->B, .ld = (size_t)g->ldb,
                           .rows = (size_t)(g->TB ? g->N : g->K),
                           .cols = (size_t)(g->TB ? g->K : g->N)};
-    j->C = (gemm_cl_view){.host = g->C, .ld = (size_t)g->ldc, .rows = (size_t)g->M,
+    j->w.C = (gemm_cl_view){.host = g->C, .ld = (size_t)g->ldc, .rows = (size_t)g->M,
                           .cols = (size_t)g->N};
-    const bool by_cpu = j->row->way == GEMM_CL_IMAGE && !resident &&
-                        strcmp(j->policy->name, "unified") == 0 && !gemm_cl_is_shared(g->B);
+    const bool by_cpu = j->w.row->way == GEMM_CL_IMAGE && !resident &&
+                        strcmp(j->w.policy->name, "unified") == 0 && !gemm_cl_is_shared(g->B);
     /* B first: while it is on the bus, the CPU looks whether A is there already */
-    return (by_cpu ? 0 : j->policy->input(&j->B, SLOT_B)) || j->policy->input(&j->A, SLOT_A) ||
-           j->policy->output(&j->C);
+    return (by_cpu ? 0 : j->w.policy->input(&j->w.B, SLOT_B)) || j->w.policy->input(&j->w.A, SLOT_A) ||
+           j->w.policy->output(&j->w.C);
 }
 
 /* Whether float4 of A's rows are aligned where the device sees them: in place, copied or turned. */
@@ -475,29 +359,22 @@ static const char *build_kernel(job *j)
 {
     char options[256];
     const char *why = NULL;
-    if (j->row->way == GEMM_CL_CHOOSE) {
-        j->row = gemm_cl_choose(&j->device->traits, j->g, &j->parts);
+    if (j->w.row->way == GEMM_CL_CHOOSE) {
+        j->w.row = gemm_cl_choose(&j->w.device->traits, j->g, &j->w.parts);
     }
-    const gemm_cl_row *row = j->row;
+    const gemm_cl_row *row = j->w.row;
     if (row->way == GEMM_CL_CLBLAST) {
         return gemm_clblast_missing();
     }
-    if (row->way == GEMM_CL_IMAGE && (!j->device->traits.images || j->device->image_height < 4)) {
-        return "the OpenCL device has no images";
+    if ((why = gemm_cl_row_refused(&j->w))) {
+        return why;
     }
-    if (row->wx * row->wy > j->device->traits.group) {
-        return "the OpenCL device's work-groups are smaller than the kernel's";
-    }
-    int n = snprintf(options, sizeof options, "-cl-fast-relaxed-math -DROWS=%d -DCOLS=%d",
-                     row->rows, row->cols);
-    if (row->wx) {
-        n += snprintf(options + n, sizeof options - (size_t)n, " -DWX=%d -DWY=%d", row->wx, row->wy);
-    }
+    int n = gemm_cl_row_options(row, options, sizeof options);
     if (row->depth) {
-        n += snprintf(options + n, sizeof options - (size_t)n, " -DBK=%d%s%s", row->depth,
+        n += snprintf(options + n, sizeof options - (size_t)n, "%s%s",
                       j->g->TA ? " -DA_TURNED" : "", j->g->TB ? " -DB_TURNED" : "");
     }
-    if (row->way == GEMM_CL_IMAGE && !j->device->traits.unified && !*row->defines) {
+    if (row->way == GEMM_CL_IMAGE && !j->w.device->traits.unified && !*row->defines) {
         /* registers to spare, and latency to hide */
         n += snprintf(options + n, sizeof options - (size_t)n, " -DAHEAD -DUNROLL=2");
     }
@@ -506,93 +383,25 @@ static const char *build_kernel(job *j)
     }
     snprintf(options + n, sizeof options - (size_t)n, "%s%s", *row->defines ? " " : "",
              row->defines);
-    j->program = gemm_cl_build(row->kernel, options, &why);
-    if (j->program && row->wx && (size_t)(row->wx * row->wy) > j->program->group_items) {
-        return "the OpenCL device cannot run the kernel with its work-group";
-    }
-    if (j->program && j->program->local > (cl_ulong)j->device->traits.local) {
-        return "the OpenCL device has less local memory than the kernel needs";
-    }
-    return j->program ? NULL : why;
+    j->w.program = gemm_cl_build(row->kernel, options, &why);
+    return j->w.program ? gemm_cl_row_refused(&j->w) : why;
 }
 
 static int start(job *j, const gemm_call *g, const gemm_cl_row *row, int parts)
 {
-    *j = (job){.g = g, .row = row, .parts = 1};
+    *j = (job){.g = g, .w = {.row = row, .parts = 1}};
     const char *why = NULL;
-    j->device = gemm_cl_open(&why);
-    if (!j->device || (why = build_kernel(j))) {
+    j->w.device = gemm_cl_open(&why);
+    if (!j->w.device || (why = build_kernel(j))) {
         fprintf(stderr, "gemm_cl: %s\n", why);
         return -1;
     }
-    if (parts > 0 && j->row->splits) {
-        j->parts = parts;
+    if (parts > 0 && j->w.row->splits) {
+        j->w.parts = parts;
     }
-    j->policy = gemm_cl_memory_policy();
-    j->K = j->row->way == GEMM_CL_PADDED ? (int)round_up((size_t)g->K, 32) : g->K;
-    return j->row->way == GEMM_CL_IMAGE ? make_panels(j) : 0;
-}
-
-static double event_ms(cl_event event)
-{
-    cl_ulong from, to;
-    CL_TRY(clGetEventProfilingInfo(event, CL_PROFILING_COMMAND_START, sizeof from, &from, NULL));
-    CL_TRY(clGetEventProfilingInfo(event, CL_PROFILING_COMMAND_END, sizeof to, &to, NULL));
-    return (double)(to - from) * 1e-6;
-fail:
-    return 0.0;
-}
-
-/* Device time of the stages from `first` to `last`, once all is done. */
-static double stages_ms(const job *j, int first, int last)
-{
-    double ms = 0.0;
-    for (int i = 0; i < j->timed_count; ++i) {
-        if (j->timed[i].stage >= first && j->timed[i].stage <= last) {
-            ms += event_ms(j->timed[i].event);
-        }
-    }
-    return ms;
-}
-
-/* A CPU keeps every private array in memory, and says so: only elsewhere it means a slow kernel. */
-static bool spills(const job *j)
-{
-    return j->program && j->program->spilled && !j->device->traits.cpu;
-}
-
-static void describe(const job *j, char *text, size_t bytes)
-{
-    const gemm_cl_row *r = j->row;
-    if (!j->program) {
-        snprintf(text, bytes, "clblast");
-        return;
-    }
-    int n = snprintf(text, bytes, "%s %dx%d group %zux%zu", r->kernel, r->rows, r->cols,
-                     j->group[0], j->group[1]);
-    if (r->depth) {
-        n += snprintf(text + n, bytes - (size_t)n, " k%d", r->depth);
-    }
-    if (j->parts > 1) {
-        n += snprintf(text + n, bytes - (size_t)n, " parts %d", j->parts);
-    }
-    if (spills(j)) {
-        snprintf(text + n, bytes - (size_t)n, " spills %d", (int)j->program->spilled);
-    }
-}
-
-static void fill_note(const job *j, bool chosen)
-{
-    static _Thread_local char ran[64];
-    gemm_note *note = gemm_this_note();
-    if (chosen || spills(j)) {
-        describe(j, ran, sizeof ran);
-        note->ran = ran;
-    }
-    note->kernel_ms = j->program ? stages_ms(j, STAGE_PREPARE, STAGE_SUM) : -1.0;
-    note->copied_a = j->A.copied;
-    note->copied_b = j->B.copied;
-    note->copied_c = j->C.copied;
+    j->w.policy = gemm_cl_memory_policy();
+    j->K = j->w.row->way == GEMM_CL_PADDED ? (int)round_up((size_t)g->K, 32) : g->K;
+    return j->w.row->way == GEMM_CL_IMAGE ? make_panels(j) : 0;
 }
 
 static void drop_images(job *j)
@@ -606,29 +415,12 @@ static void drop_images(job *j)
     gemm_cl_images_done();
 }
 
-/* Ends a call in whatever state it is: the matrices are the CPU's again, nothing is in flight. */
 static void finish(job *j, bool failed)
 {
-    if (!j->device) {
-        return;
+    gemm_cl_end_work(&j->w, failed);
+    if (j->w.device) {
+        drop_images(j);
     }
-    if (failed) {
-        clFinish(j->device->transfers);
-        clFinish(j->device->queue);
-    }
-    if (j->policy) {
-        j->policy->close(&j->C);
-        j->policy->close(&j->B);
-        j->policy->close(&j->A);
-    }
-    if (failed) {
-        gemm_cl_memory_doubt();
-    }
-    for (int i = 0; i < j->timed_count; ++i) {
-        clReleaseEvent(j->timed[i].event);
-    }
-    drop_images(j);
-    free(j->timed);
     free(j->panels);
 }
 
@@ -638,10 +430,10 @@ int gemm_cl_run_parts(const gemm_call *g, const gemm_cl_row *row, int parts)
     gemm_cl_lock();
     int rc = start(&j, g, row, parts);
     if (rc == 0) {
-        rc = show_matrices(&j, false) || enqueue_all(&j) || j.policy->result(&j.C);
+        rc = show_matrices(&j, false) || enqueue_all(&j) || j.w.policy->result(&j.w.C);
     }
     if (rc == 0) {
-        fill_note(&j, row->way == GEMM_CL_CHOOSE);
+        gemm_cl_fill_note(&j.w, row->way == GEMM_CL_CHOOSE);
     }
     finish(&j, rc != 0);
     gemm_cl_unlock();
@@ -658,8 +450,8 @@ const char *gemm_cl_unusable(const void *params)
     static const gemm_call typical = {.M = 256, .N = 676, .K = 1152, .ALPHA = 1.0f};
     const char *why = NULL;
     gemm_cl_lock();
-    job j = {.g = &typical, .row = params, .parts = 1, .device = gemm_cl_open(&why)};
-    if (j.device) {
+    job j = {.g = &typical, .w = {.row = params, .parts = 1, .device = gemm_cl_open(&why)}};
+    if (j.w.device) {
         why = build_kernel(&j);
     }
     gemm_cl_unlock();
@@ -681,18 +473,18 @@ int gemm_cl_time(const gemm_call *g, const gemm_cl_row *row, int parts, int reps
     int rc = start(&j, g, row, parts);
     rc = rc ? rc : show_matrices(&j, true);
     if (rc == 0) {
-        clFinish(j.device->transfers);
-        clFinish(j.device->queue);
+        clFinish(j.w.device->transfers);
+        clFinish(j.w.device->queue);
         const double begin = now_ms();
         for (int i = 0; i < reps && rc == 0; ++i) {
             rc = enqueue_all(&j);
             drop_images(&j);
         }
-        rc = clFinish(j.device->queue) || rc;
+        rc = clFinish(j.w.device->queue) || rc;
         times->wall_ms = (now_ms() - begin) / reps;
-        times->device_ms = stages_ms(&j, STAGE_PREPARE, STAGE_SUM) / reps;
-        times->kernel_ms = stages_ms(&j, STAGE_MULTIPLY, STAGE_MULTIPLY) / reps;
-        describe(&j, times->ran, sizeof times->ran);
+        times->device_ms = gemm_cl_stages_ms(&j.w, STAGE_PREPARE, STAGE_SUM) / reps;
+        times->kernel_ms = gemm_cl_stages_ms(&j.w, STAGE_MULTIPLY, STAGE_MULTIPLY) / reps;
+        gemm_cl_describe_work(&j.w, times->ran, sizeof times->ran);
     }
     finish(&j, rc != 0);
     gemm_cl_unlock();

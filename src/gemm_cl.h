@@ -2,7 +2,9 @@
  * The OpenCL rows, as the table sees them: data that names a kernel of kernels/ and its tile.
  *
  *   gemm_cl_rows.c    the rows and the choice of `cl`
- *   gemm_cl.c         one call: operands, launches, wait
+ *   gemm_cl.c         one multiply: operands, launches, wait
+ *   gemm_cl_conv.c    one whole convolution
+ *   gemm_cl_launch.c  what both do on the queue
  *   gemm_cl_device.c  device, programs and their cache
  *   gemm_cl_memory.c  where the device sees the caller's matrices: the two memory policies
  *   gemm_clblast.c    the reference
@@ -38,6 +40,12 @@ const char *gemm_cl_unusable(const void *row);
 /* The same with K cut into this many parts, where the row can; 0: its own choice. */
 int gemm_cl_run_parts(const gemm_call *, const gemm_cl_row *, int parts);
 
+/* The whole convolution, as `conv` of the table; row is gemm_cl_best. */
+int gemm_cl_conv(const conv_call *, const void *row);
+
+/* The same on a row that has a kernel for it: cl_image, cl_thin, cl_tile or cl_conv_wide. */
+int gemm_cl_conv_parts(const conv_call *, const gemm_cl_row *, int parts);
+
 extern const gemm_cl_row gemm_cl_naive, gemm_cl_block, gemm_cl_local, gemm_cl_local_v4,
     gemm_cl_local_v8, gemm_cl_local_v16, gemm_cl_local_v4_u8, gemm_cl_image, gemm_cl_best,
     gemm_cl_clblast;
@@ -45,6 +53,8 @@ extern const gemm_cl_row gemm_cl_naive, gemm_cl_block, gemm_cl_local, gemm_cl_lo
 /* What `cl` chooses from, beside cl_image; for tests and for tuning. */
 extern const gemm_cl_row gemm_cl_choices[];
 extern const size_t gemm_cl_choice_count;
+extern const gemm_cl_row gemm_cl_conv_choices[];
+extern const size_t gemm_cl_conv_choice_count;
 
 /* What the choice depends on. */
 typedef struct gemm_cl_traits {
@@ -55,6 +65,10 @@ typedef struct gemm_cl_traits {
 
 /* The row for a shape, and into how many parts K is cut. */
 const gemm_cl_row *gemm_cl_choose(const gemm_cl_traits *, const gemm_call *, int *parts);
+
+/* The same for `products` multiplies of this shape in one launch, which make a convolution. */
+const gemm_cl_row *gemm_cl_choose_conv(const gemm_cl_traits *, const gemm_call *, int products,
+                                       int *parts);
 
 /* Forces a memory policy for tests: 0 by the device, 'u' unified, 'd' discrete. */
 void gemm_cl_force_memory(int policy);

@@ -36,6 +36,7 @@ typedef struct host_block {
     char *base;                     /* where the CPU sees it: the same place at every map */
     size_t bytes;
     cl_command_queue queue;
+    char *asked;                    /* the map that is in the queue, or NULL */
     bool mapped;
 } host_block;
 
@@ -84,6 +85,32 @@ static int map_block(const gemm_cl_device *d, host_block *b)
         }
     }
     return b->mapped ? 0 : -1;
+}
+
+/* Enqueues that the CPU gets all blocks back: they are its own when the queue has finished. */
+static void ask_for_blocks(const gemm_cl_device *d)
+{
+    for (host_block *b = blocks; b; b = b->next) {
+        if (!b->mapped) {
+            CL_MAKE(b->asked, clEnqueueMapBuffer(d->queue, b->mem, CL_FALSE,
+                                                 CL_MAP_READ | CL_MAP_WRITE, 0, b->bytes, 0, NULL,
+                                                 NULL, &error));
+        }
+    }
+fail:       /* what was not asked for is mapped when the call ends */
+    return;
+}
+
+static void take_blocks(const gemm_cl_device *d)
+{
+    for (host_block *b = blocks; b; b = b->next) {
+        b->mapped = b->mapped || (b->asked && b->asked == b->base);
+        if (b->asked && b->asked != b->base) {
+            fprintf(stderr, "gemm_cl: the driver moved memory that the CPU holds\n");
+            end_mapping(d->queue, b->mem, b->asked);
+        }
+        b->asked = NULL;
+    }
 }
 
 static int unmap_block(const gemm_cl_device *d, host_block *b)
@@ -271,12 +298,15 @@ void gemm_cl_images_done(void)
 static int output_beside(gemm_cl_view *c)
 {
     const gemm_cl_device *d = gemm_cl_open(NULL);
-    const gemm_cl_program *zero = gemm_cl_build("cl_zero", "", NULL);
     const size_t count = c->rows * c->cols;
     c->mem = gemm_cl_scratch(SLOT_C, count * sizeof(float));
     c->device_ld = c->cols;
-    if (!c->mem || !zero) {
-        goto fail;
+    if (!c->mem || c->overwrite) {
+        return c->mem ? 0 : -1;
+    }
+    const gemm_cl_program *zero = gemm_cl_build("cl_zero", "", NULL);
+    if (!zero) {
+        return -1;
     }
     CL_TRY(clSetKernelArg(zero->kernel, 0, sizeof c->mem, &c->mem));
     CL_TRY(clEnqueueNDRangeKernel(d->queue, zero->kernel, 1, NULL, &count, NULL, 0, NULL, NULL));
@@ -293,10 +323,15 @@ static void gather_rows(float *out, const gemm_cl_view *v, size_t from, size_t c
     }
 }
 
-static void add_rows(const gemm_cl_view *c, const float *sums)
+/* The CPU's part of C that the device had beside it. */
+static void take_rows(const gemm_cl_view *c, const float *sums)
 {
     for (size_t i = 0; i < c->rows; ++i) {
         float *row = c->host + i * c->ld;
+        if (c->overwrite) {
+            memcpy(row, sums + i * c->cols, c->cols * sizeof *row);
+            continue;
+        }
         for (size_t j = 0; j < c->cols; ++j) {
             row[j] += sums[i * c->cols + j];
         }
@@ -330,10 +365,15 @@ static int unified_input(gemm_cl_view *v, gemm_cl_slot slot)
         goto fail;
     }
     v->device_ld = v->cols;
+    v->copied = bytes;
+    if (v->ld == v->cols) {
+        /* no wait: the caller's memory stays as it is until the result is there */
+        CL_TRY(clEnqueueWriteBuffer(d->queue, v->mem, CL_FALSE, 0, bytes, v->host, 0, NULL, NULL));
+        return 0;
+    }
     CL_MAKE(at, clEnqueueMapBuffer(d->queue, v->mem, CL_TRUE, CL_MAP_WRITE_INVALIDATE_REGION, 0,
                                    bytes, 0, NULL, NULL, &error));
     gather_rows(at, v, 0, v->rows);
-    v->copied = bytes;
     CL_TRY(clEnqueueUnmapMemObject(d->queue, v->mem, at, 0, NULL, NULL));
     return 0;
 fail:
@@ -348,24 +388,31 @@ static int unified_output(gemm_cl_view *c)
     return c->block ? -1 : output_beside(c);
 }
 
+/* One wait for the kernels and for all that the CPU gets back. */
 static int unified_result(gemm_cl_view *c)
 {
     const gemm_cl_device *d = gemm_cl_open(NULL);
     const size_t bytes = c->rows * c->cols * sizeof(float);
-    if (c->in_place) {
-        CL_TRY(clFinish(d->queue));
-        map_block(d, c->block);     /* C is right by now, mapped or not: never a failure */
-        return 0;
+    float *sums = NULL;
+    if (!c->in_place) {
+        CL_MAKE(sums, clEnqueueMapBuffer(d->queue, c->mem, CL_FALSE, CL_MAP_READ, 0, bytes, 0, NULL,
+                                         NULL, &error));
     }
-    float *sums;
-    CL_MAKE(sums, clEnqueueMapBuffer(d->queue, c->mem, CL_TRUE, CL_MAP_READ, 0, bytes, 0, NULL,
-                                     NULL, &error));
-    add_rows(c, sums);
-    c->copied = bytes;
-    CL_TRY(clEnqueueUnmapMemObject(d->queue, c->mem, sums, 0, NULL, NULL));
-    return 0;
+    ask_for_blocks(d);
+    const cl_int error = clFinish(d->queue);
+    take_blocks(d);
+    if (error != CL_SUCCESS) {
+        gemm_cl_say_failed(__FILE__, __LINE__, "clFinish(d->queue)", error);
+    } else if (sums) {
+        take_rows(c, sums);
+        c->copied = bytes;
+    }
+    if (sums) {
+        CL_TRY(clEnqueueUnmapMemObject(d->queue, c->mem, sums, 0, NULL, NULL));
+    }
+    return error == CL_SUCCESS ? 0 : -1;
 fail:
-    return c->copied ? 0 : -1;      /* once added, C is right */
+    return c->copied ? 0 : -1;      /* once taken, C is right */
 }
 
 static void unified_close(gemm_cl_view *v)
@@ -591,12 +638,18 @@ static int discrete_result(gemm_cl_view *c)
 {
     const gemm_cl_device *d = gemm_cl_open(NULL);
     const size_t bytes = c->rows * c->cols * sizeof(float);
-    if (need_pinned(&sums, bytes) != 0) {
+    const bool straight = c->overwrite && c->ld == c->cols && block_of(c->host);   /* pinned */
+    if (!straight && need_pinned(&sums, bytes) != 0) {
         goto fail;
     }
-    CL_TRY(clEnqueueReadBuffer(d->queue, c->mem, CL_TRUE, 0, bytes, sums.at, 0, NULL, NULL));
-    add_rows(c, sums.at);
+    CL_TRY(clEnqueueReadBuffer(d->queue, c->mem, CL_TRUE, 0, bytes, straight ? c->host : sums.at,
+                               0, NULL, NULL));
+    if (!straight) {
+        take_rows(c, sums.at);
+    }
     c->copied = bytes;
+    drop_event(&chunks[0].busy);    /* the kernels waited for them */
+    drop_event(&chunks[1].busy);
     return 0;
 fail:
     return -1;

@@ -16,18 +16,19 @@ typedef struct gemm_cl_view {
     size_t copied;                  /* bytes between the CPU and the device, so far */
     struct host_block *block;       /* the driver's memory it lies in, or NULL */
     bool in_place;                  /* the device works on the caller's memory */
+    bool overwrite;                 /* an output that is written, never read or added to */
     cl_event ready;                 /* of the upload, when that runs on its own queue */
 } gemm_cl_view;
 
 typedef enum gemm_cl_slot {
-    SLOT_A, SLOT_B, SLOT_C, SLOT_PACKED_A, SLOT_PACKED_B, SLOT_PARTS, SLOT_COUNT
+    SLOT_A, SLOT_B, SLOT_C, SLOT_PACKED_A, SLOT_PACKED_B, SLOT_PARTS, SLOT_NORM, SLOT_COUNT
 } gemm_cl_slot;
 
 typedef struct gemm_cl_policy {
     const char *name;
     int (*input)(gemm_cl_view *, gemm_cl_slot);     /* A or B, as the device needs them */
-    int (*output)(gemm_cl_view *);                  /* C to add to */
-    int (*result)(gemm_cl_view *);                  /* waits, and C is right for the CPU */
+    int (*output)(gemm_cl_view *);                  /* C, before the kernels */
+    int (*result)(gemm_cl_view *);                  /* the one wait: C is right for the CPU */
     void (*close)(gemm_cl_view *);                  /* the CPU's again; safe after any failure */
 } gemm_cl_policy;
 

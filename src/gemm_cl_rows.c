@@ -43,6 +43,18 @@ const gemm_cl_row gemm_cl_choices[] = {
 };
 const size_t gemm_cl_choice_count = sizeof gemm_cl_choices / sizeof gemm_cl_choices[0];
 
+/* The same for whole convolutions on CPUs, by the device's vector and the filters of a group. */
+#define WIDE_CONV(vector, rows, cols) \
+    {"cl_conv_wide", "-DVECTOR=" #vector, GEMM_CL_PLAIN, rows, cols, 1, 1, 0, false}
+enum { FILTERS_1, FILTERS_2, FILTERS_4, FILTERS_MORE };
+const gemm_cl_row gemm_cl_conv_choices[] = {
+    WIDE_CONV(16, 1, 32), WIDE_CONV(16, 2, 32), WIDE_CONV(16, 4, 32), WIDE_CONV(16, 8, 32),
+    WIDE_CONV(8, 1, 16), WIDE_CONV(8, 2, 16), WIDE_CONV(8, 4, 16), WIDE_CONV(8, 6, 16),
+    WIDE_CONV(4, 1, 8), WIDE_CONV(4, 2, 8), WIDE_CONV(4, 4, 8), WIDE_CONV(4, 4, 8),
+};
+const size_t gemm_cl_conv_choice_count =
+    sizeof gemm_cl_conv_choices / sizeof gemm_cl_conv_choices[0];
+
 static int ceil_div(int a, int b)
 {
     return a / b + (a % b != 0);
@@ -114,4 +126,21 @@ const gemm_cl_row *gemm_cl_choose(const gemm_cl_traits *d, const gemm_call *g, i
         *parts = 1;     /* too little local memory, or too small groups */
     }
     return tile ? tile : &gemm_cl_naive;
+}
+
+const gemm_cl_row *gemm_cl_choose_conv(const gemm_cl_traits *d, const gemm_call *g, int products,
+                                       int *parts)
+{
+    *parts = 1;
+    if (d->cpu) {
+        const gemm_cl_row *rows =
+            gemm_cl_conv_choices + (d->vector >= 16 ? 0 : d->vector >= 8 ? 4 : 8);
+        return &rows[g->M <= 1 ? FILTERS_1 : g->M <= 2 ? FILTERS_2 : g->M <= 4 ? FILTERS_4
+                                                                               : FILTERS_MORE];
+    }
+    /* all products at once are as much work for the device as one that is so much wider */
+    gemm_call all = *g;
+    all.N = g->N > (1 << 30) / products ? 1 << 30 : g->N * products;
+    const gemm_cl_row *row = gemm_cl_choose(d, &all, parts);
+    return row == &gemm_cl_naive ? &gemm_cl_choices[THIN_8] : row;
 }

@@ -1,0 +1,67 @@
+/*
+ * What -DCONV makes of a kernel that multiplies: a whole convolution, in one launch for all images
+ * and groups.
+ *
+ *   product p = image * groups + group      A = the group's filters, M x K
+ *                                           B = what im2col would write, K x N, but never written:
+ *                                               row k is tap k % size^2 of channel k / size^2
+ *                                           C = the group's outputs, M x N
+ *   global z = part * products + p          parts of K as without CONV
+ *
+ * Where K is not cut, C is stored as activation(scale * C + shift); else cl_sum does that. norm
+ * holds the scale of all filters, then the shift of all. Every B of a product lies K / size^2
+ * channels behind the last one's. With -DTAPS an element of B is looked up in the image; without,
+ * the convolution is 1 x 1 with stride 1, and B is the image as it lies. -DSIZE=n makes a common
+ * size a constant.
+ */
+#ifdef CONV
+
+#ifndef SIZE
+#define SIZE size
+#endif
+#define CONV_PARAMETERS \
+    , int products, int groups, int h, int w, int out_w, int size, int stride, int pad, \
+    __global const float *norm, float slope, int logistic
+#define PART(z) ((z) / products)
+#define PRODUCT(z) ((z) % products)
+#define FILTER(z) (PRODUCT(z) % groups * M)
+#define A_START(z) ((ulong)FILTER(z) * K)
+#define B_START(z) ((ulong)PRODUCT(z) * (K / (SIZE * SIZE)) * h * w)
+#define C_START(z) ((ulong)PRODUCT(z) * M * ldc)
+#define RESULT(s, o, filter) conv_finish(s, norm, filter, groups * M, slope, logistic)
+#define RESULT4(s, o, filter) conv_finish4(s, norm, filter, groups * M, slope, logistic)
+
+/* The activations are x > 0 ? x : slope * x, and logistic after a slope of 1. T: any float vector. */
+#define CONV_FINISH(name, T) \
+    T name(T sum, __global const float *norm, int filter, int filters, float slope, int logistic) \
+    { \
+        T x = norm[filter] * sum + norm[filters + filter]; \
+        x = x > 0.0f ? x : slope * x; \
+        return logistic ? 1.0f / (1.0f + exp(-x)) : x; \
+    }
+CONV_FINISH(conv_finish, float)
+CONV_FINISH(conv_finish4, float4)
+
+/* Element k of the column of B whose first tap is at (y, x) of the image. */
+float conv_tap(__global const float *image, int k, int y, int x, int h, int w, int size)
+{
+    const int tap = k % (SIZE * SIZE);
+    const int row = y + tap / SIZE, column = x + tap % SIZE;
+    if (row < 0 || row >= h || column < 0 || column >= w) {
+        return 0.0f;
+    }
+    return image[((ulong)(k / (SIZE * SIZE)) * h + row) * w + column];
+}
+
+#else
+
+#define CONV_PARAMETERS
+#define PART(z) (z)
+#define A_START(z) 0
+#define B_START(z) 0
+#define C_START(z) 0
+#define FILTER(z) 0
+#define RESULT(s, o, filter) (*(o) + (s))
+#define RESULT4(s, o, filter) (vload4(0, o) + (s))
+
+#endif

@@ -1,0 +1,233 @@
+/*
+ * cl_conv_wide: cl_wide for whole convolutions (cl_conv.h). A group is one work-item, a plain loop
+ * nest in the SIMD registers of a device that is a CPU.
+ *
+ *   item (x, y, p) -> COLS places of the output of product p, by its share of the filters
+ *     for KC of K:  pack KC x COLS of B, straight from the image, into a contiguous strip
+ *       for ROWS filters: ROWS x COLS of C in registers
+ *
+ * The places of a strip run over the ends of the output's rows. With SHIFTED (stride 1, an output
+ * as large as the image) a tap is the channel itself from a constant distance on, and what falls
+ * off the image's edges is masked; `elements` says where the images end, so that nothing outside is
+ * read. With DIRECT one tile has all filters of a group: nothing is packed, vectors of B go straight
+ * into the sums. Places past N are 0, filters past M repeat the last one and are not stored.
+ *
+ * ROWS, COLS and VECTOR as in cl_wide. Global {N/COLS, shares, products}.
+ */
+#define CONV
+#include "cl_conv.h"
+
+#ifndef VECTOR
+#define VECTOR 16
+#endif
+#ifndef ROWS
+#define ROWS 8
+#endif
+#ifndef COLS
+#define COLS 32
+#endif
+#ifndef KC
+#define KC 256
+#endif
+#define VECTORS (COLS / VECTOR)
+#define PASTE_(a, b) a##b
+#define PASTE(a, b) PASTE_(a, b)
+#define VLOAD(p) PASTE(vload, VECTOR)(0, p)
+#define VSTORE(v, p) PASTE(vstore, VECTOR)(v, 0, p)
+typedef PASTE(float, VECTOR) wide;
+typedef PASTE(int, VECTOR) wide_int;
+#if COLS % VECTOR
+#error "cl_conv_wide: COLS is a multiple of VECTOR"
+#endif
+
+CONV_FINISH(conv_finish_wide, wide)
+
+/* Places j0 ... of a product. */
+typedef struct strip {
+    __global const float *image;    /* the product's first channel */
+    long before, behind;            /* elements that may be read: image[-before] ... [behind - 1] */
+    int j0, cols, h, w, size, pad;
+#ifdef SHIFTED
+    wide_int inside[SIZE * SIZE][VECTORS];      /* masks of the taps */
+#elif defined(TAPS)
+    int y[COLS], x[COLS];           /* of the first tap in the image; far outside past N */
+#endif
+} strip;
+
+#ifdef TAPS
+void find_places(strip *s, int out_w, int stride)
+{
+    int y[COLS], x[COLS];
+    for (int i = 0; i < COLS; ++i) {
+        const int j = s->j0 + i;
+        y[i] = i < s->cols ? j / out_w * stride - s->pad : -(1 << 30);
+        x[i] = j % out_w * stride - s->pad;
+    }
+#ifdef SHIFTED
+    #pragma unroll
+    for (int v = 0; v < VECTORS; ++v) {
+        const wide_int ys = VLOAD(y + v * VECTOR), xs = VLOAD(x + v * VECTOR);
+        for (int tap = 0; tap < SIZE * SIZE; ++tap) {
+            const wide_int row = ys + tap / SIZE, column = xs + tap % SIZE;
+            s->inside[tap][v] = row >= 0 && row < s->h && column >= 0 && column < s->w;
+        }
+    }
+#else
+    for (int i = 0; i < COLS; ++i) {
+        s->y[i] = y[i];
+        s->x[i] = x[i];
+    }
+#endif
+}
+#endif
+
+/* One vector of row k of B. */
+wide load_b(const strip *s, int k, int v)
+{
+    const int from = v * VECTOR;
+    float lanes[VECTOR];
+#ifdef TAPS
+    const int size = s->size;
+    const int channel = k / (SIZE * SIZE), tap = k % (SIZE * SIZE);
+    const long plane = (long)channel * s->h * s->w;
+#ifdef SHIFTED
+    const long at = plane + s->j0 + from + (tap / SIZE - s->pad) * s->w + tap % SIZE - s->pad;
+    if (at >= -s->before && at + VECTOR <= s->behind) {
+        return s->inside[tap][v] ? VLOAD(s->image + at) : 0.0f;
+    }
+    int inside[VECTOR];
+    VSTORE(s->inside[tap][v], inside);
+    for (int i = 0; i < VECTOR; ++i) {
+        lanes[i] = inside[i] ? s->image[at + i] : 0.0f;
+    }
+#else
+    __global const float *image = s->image + plane;
+    for (int i = 0; i < VECTOR; ++i) {
+        const int row = s->y[from + i] + tap / SIZE, column = s->x[from + i] + tap % SIZE;
+        lanes[i] = row >= 0 && row < s->h && column >= 0 && column < s->w
+                       ? image[(long)row * s->w + column] : 0.0f;
+    }
+#endif
+#else
+    __global const float *row = s->image + (long)k * s->h * s->w + s->j0 + from;
+    if (from + VECTOR <= s->cols) {
+        return VLOAD(row);
+    }
+    for (int i = 0; i < VECTOR; ++i) {
+        lanes[i] = from + i < s->cols ? row[i] : 0.0f;
+    }
+#endif
+    return VLOAD(lanes);
+}
+
+/* ROWS filters from a[0] ... on kc rows of B from k0. */
+void multiply(const strip *s, __local const float *Bp, __global const float **a, int k0, int kc,
+              wide (*sum)[VECTORS])
+{
+    for (int k = 0; k < kc; ++k) {
+        wide b[VECTORS];
+        #pragma unroll
+        for (int v = 0; v < VECTORS; ++v) {
+#ifdef DIRECT
+            b[v] = load_b(s, k0 + k, v);
+#else
+            b[v] = VLOAD(Bp + k * COLS + v * VECTOR);
+#endif
+        }
+        #pragma unroll
+        for (int i = 0; i < ROWS; ++i) {
+            const float t = a[i][k];
+            #pragma unroll
+            for (int v = 0; v < VECTORS; ++v) {
+                sum[i][v] += t * b[v];
+            }
+        }
+    }
+}
+
+/* A row of sums to C: the first ones of K overwrite it, the last ones finish it. */
+#define FINISH(s) conv_finish_wide(s, norm, filter, filters, slope, logistic)
+void store_row(const wide *sum, bool first, bool last, int cols, __global float *c,
+               __global const float *norm, int filter, int filters, float slope, int logistic)
+{
+    #pragma unroll
+    for (int v = 0; v < VECTORS; ++v, c += VECTOR, cols -= VECTOR) {
+        wide s = sum[v];
+        if (cols >= VECTOR) {
+            s = first ? s : s + VLOAD(c);
+            VSTORE(last ? FINISH(s) : s, c);
+        } else {
+            float lanes[VECTOR];
+            for (int i = 0; i < VECTOR; ++i) {
+                lanes[i] = !first && i < cols ? c[i] : 0.0f;
+            }
+            s += VLOAD(lanes);
+            VSTORE(last ? FINISH(s) : s, lanes);
+            for (int i = 0; i < cols; ++i) {
+                c[i] = lanes[i];
+            }
+        }
+    }
+}
+
+__kernel __attribute__((reqd_work_group_size(1, 1, 1)))
+void cl_conv_wide(int M, int N, int K, float alpha,
+                  __global const float *A, ulong a0, int ars, int acs,
+                  __global const float *B, ulong b0, int brs, int bcs,
+                  __global float *C, ulong c0, int ldc, int kpart, ulong cpart CONV_PARAMETERS,
+                  ulong elements)
+{
+#ifdef DIRECT
+    __local const float *Bp = 0;
+#else
+    __local float Bp[KC * COLS];
+#endif
+    const int z = get_global_id(2), tiles = (M + ROWS - 1) / ROWS, shares = get_global_size(1);
+    const int each = (tiles + shares - 1) / shares * ROWS;
+    const int first = get_global_id(1) * each, last = min(M, first + each);
+    strip s;
+    s.image = B + b0 + B_START(z);
+    s.before = B_START(z);
+    s.behind = elements - B_START(z);
+    s.j0 = get_global_id(0) * COLS;
+    s.cols = min(COLS, N - s.j0);
+    s.h = h;
+    s.w = w;
+    s.size = size;
+    s.pad = pad;
+#ifdef TAPS
+    find_places(&s, out_w, stride);
+#endif
+    for (int k0 = 0; k0 < K && first < last; k0 += KC) {
+        const int kc = min(KC, K - k0);
+#ifndef DIRECT
+        for (int k = 0; k < kc; ++k) {
+            #pragma unroll
+            for (int v = 0; v < VECTORS; ++v) {
+                VSTORE(load_b(&s, k0 + k, v), Bp + k * COLS + v * VECTOR);
+            }
+        }
+#endif
+        for (int i0 = first; i0 < last; i0 += ROWS) {
+            __global const float *a[ROWS];
+            wide sum[ROWS][VECTORS];
+            #pragma unroll
+            for (int i = 0; i < ROWS; ++i) {
+                a[i] = A + a0 + A_START(z) + (ulong)min(i0 + i, M - 1) * K + k0;
+                #pragma unroll
+                for (int v = 0; v < VECTORS; ++v) {
+                    sum[i][v] = (wide)(0.0f);
+                }
+            }
+            multiply(&s, Bp, a, k0, kc, sum);
+            #pragma unroll
+            for (int i = 0; i < ROWS; ++i) {
+                if (i0 + i < last) {
+                    store_row(sum[i], k0 == 0, k0 + kc == K, s.cols,
+                              C + c0 + C_START(z) + (ulong)(i0 + i) * ldc + s.j0, norm,
+                              FILTER(z) + i0 + i, groups * M, slope, logistic);
+                }
+            }
+        }
+    }
+}
