@@ -2,9 +2,12 @@
  * cl_conv_wide: cl_wide for whole convolutions (cl_conv.h). A group is one work-item, a plain loop
  * nest in the SIMD registers of a device that is a CPU.
  *
- *   item (x, y, p) -> COLS places of the output of product p, by its share of the filters
- *     for KC of K:  pack KC x COLS of B, straight from the image, into a contiguous strip
+ *   item (x, y, z) -> COLS places of the output, by its shares of the filters and of the products
+ *     for a product, for KC of K:  pack KC x COLS of B, straight from the image, into a strip
  *       for ROWS filters: ROWS x COLS of C in registers
+ *
+ * What a strip needs to know of its places is the same for all products: a depthwise layer finds it
+ * once, not once a channel.
  *
  * The places of a strip run over the ends of the output's rows. With SHIFTED (stride 1, an output
  * as large as the image) a tap is the channel itself from a constant distance on, and what falls
@@ -12,7 +15,7 @@
  * read. With DIRECT one tile has all filters of a group: nothing is packed, vectors of B go straight
  * into the sums. Places past N are 0, filters past M repeat the last one and are not stored.
  *
- * ROWS, COLS and VECTOR as in cl_wide. Global {N/COLS, shares, products}.
+ * ROWS, COLS and VECTOR as in cl_wide. Global {N/COLS, shares, shares}.
  */
 #define CONV
 #include "cl_conv.h"
@@ -182,13 +185,12 @@ void cl_conv_wide(int M, int N, int K, float alpha,
 #else
     __local float Bp[KC * COLS];
 #endif
-    const int z = get_global_id(2), tiles = (M + ROWS - 1) / ROWS, shares = get_global_size(1);
+    const int tiles = (M + ROWS - 1) / ROWS, shares = get_global_size(1);
     const int each = (tiles + shares - 1) / shares * ROWS;
     const int first = get_global_id(1) * each, last = min(M, first + each);
+    const int zs = get_global_size(2), z_each = (products + zs - 1) / zs;
+    const int z_first = get_global_id(2) * z_each, z_last = min(products, z_first + z_each);
     strip s;
-    s.image = B + b0 + B_START(z);
-    s.before = B_START(z);
-    s.behind = elements - B_START(z);
     s.j0 = get_global_id(0) * COLS;
     s.cols = min(COLS, N - s.j0);
     s.h = h;
@@ -198,34 +200,39 @@ void cl_conv_wide(int M, int N, int K, float alpha,
 #ifdef TAPS
     find_places(&s, out_w, stride);
 #endif
-    for (int k0 = 0; k0 < K && first < last; k0 += KC) {
-        const int kc = min(KC, K - k0);
+    for (int z = z_first; z < z_last && first < last; ++z) {
+        s.image = B + b0 + B_START(z);
+        s.before = B_START(z);
+        s.behind = elements - B_START(z);
+        for (int k0 = 0; k0 < K; k0 += KC) {
+            const int kc = min(KC, K - k0);
 #ifndef DIRECT
-        for (int k = 0; k < kc; ++k) {
-            #pragma unroll
-            for (int v = 0; v < VECTORS; ++v) {
-                VSTORE(load_b(&s, k0 + k, v), Bp + k * COLS + v * VECTOR);
-            }
-        }
-#endif
-        for (int i0 = first; i0 < last; i0 += ROWS) {
-            __global const float *a[ROWS];
-            wide sum[ROWS][VECTORS];
-            #pragma unroll
-            for (int i = 0; i < ROWS; ++i) {
-                a[i] = A + a0 + A_START(z) + (ulong)min(i0 + i, M - 1) * K + k0;
+            for (int k = 0; k < kc; ++k) {
                 #pragma unroll
                 for (int v = 0; v < VECTORS; ++v) {
-                    sum[i][v] = (wide)(0.0f);
+                    VSTORE(load_b(&s, k0 + k, v), Bp + k * COLS + v * VECTOR);
                 }
             }
-            multiply(&s, Bp, a, k0, kc, sum);
-            #pragma unroll
-            for (int i = 0; i < ROWS; ++i) {
-                if (i0 + i < last) {
-                    store_row(sum[i], k0 == 0, k0 + kc == K, s.cols,
-                              C + c0 + C_START(z) + (ulong)(i0 + i) * ldc + s.j0, norm,
-                              FILTER(z) + i0 + i, groups * M, slope, logistic);
+#endif
+            for (int i0 = first; i0 < last; i0 += ROWS) {
+                __global const float *a[ROWS];
+                wide sum[ROWS][VECTORS];
+                #pragma unroll
+                for (int i = 0; i < ROWS; ++i) {
+                    a[i] = A + a0 + A_START(z) + (ulong)min(i0 + i, M - 1) * K + k0;
+                    #pragma unroll
+                    for (int v = 0; v < VECTORS; ++v) {
+                        sum[i][v] = (wide)(0.0f);
+                    }
+                }
+                multiply(&s, Bp, a, k0, kc, sum);
+                #pragma unroll
+                for (int i = 0; i < ROWS; ++i) {
+                    if (i0 + i < last) {
+                        store_row(sum[i], k0 == 0, k0 + kc == K, s.cols,
+                                  C + c0 + C_START(z) + (ulong)(i0 + i) * ldc + s.j0, norm,
+                                  FILTER(z) + i0 + i, groups * M, slope, logistic);
+                    }
                 }
             }
         }

@@ -82,9 +82,12 @@ void gemm_cl_set_groups(gemm_cl_work *w, size_t *global, size_t *local)
     local[1] = (size_t)row->wy;
     local[2] = 1;
     if (strstr(row->kernel, "wide")) {
-        /* shares of the rows: enough groups for all units, few enough to pack B seldom */
-        const size_t enough = 4 * (size_t)w->device->traits.units, strips = global[0] * global[2];
-        const size_t shares = strips >= enough ? 1 : (enough + strips - 1) / strips;
+        /* shares of products and rows: enough groups for all units, few enough to pack seldom */
+        const size_t enough = 4 * (size_t)w->device->traits.units;
+        const size_t deep = global[0] >= enough ? 1 : (enough + global[0] - 1) / global[0];
+        global[2] = deep < global[2] ? deep : global[2];
+        const size_t groups = global[0] * global[2];
+        const size_t shares = groups >= enough ? 1 : (enough + groups - 1) / groups;
         global[1] = shares < global[1] ? shares : global[1];
     }
     if (!row->wx) {
