@@ -2,6 +2,9 @@
  * An OpenCL layer (OPENCL_LAYERS=layer_fail.so) that makes one call fail: the CL_FAIL_AT-th of all
  * that create, build, set an argument, enqueue, map or read. It also counts objects.
  *
+ * With CL_COUNT=FILE, it counts the calls that wait for the device, and launches of kernels, in the
+ * two ints of that file, which another may have mapped.
+ *
  * With CL_BREAK_SOURCE set, no program compiles: its text begins with an #error.
  *
  * At exit, when anything that was created is not released, it says what and ends the program with
@@ -10,10 +13,12 @@
 #define CL_TARGET_OPENCL_VERSION 120
 #include <CL/cl_layer.h>
 
+#include <fcntl.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 enum { LEAKED = 99, NEVER_CAME = 13 };
@@ -30,6 +35,22 @@ static int fails(void)
 {
     const char *at = getenv("CL_FAIL_AT");
     return at && ++calls == atoi(at);
+}
+
+enum { WAITS_COUNT, LAUNCHES_COUNT };
+
+static void count(int what)
+{
+    static atomic_int *counts;
+    const char *path = getenv("CL_COUNT");
+    if (!counts && path) {
+        const int fd = open(path, O_RDWR);
+        void *at = mmap(NULL, 2 * sizeof *counts, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+        if (at == MAP_FAILED) abort();
+        counts = at;
+        close(fd);
+    }
+    if (counts) ++counts[what];
 }
 
 static void at_exit(void)
@@ -104,26 +125,27 @@ COUNTED(EVENT, cl_event, ReleaseEvent, -1)
 
 /* ---- commands ------------------------------------------------------------------------------- */
 
-#define COMMAND(name, parameters, arguments)                                                     \
+#define COMMAND(name, counting, parameters, arguments)                                           \
     static CL_API_ENTRY cl_int CL_API_CALL name parameters                                       \
     {                                                                                            \
         if (fails()) return CL_OUT_OF_RESOURCES;                                                 \
+        counting;                                                                                \
         const cl_int rc = next->cl##name arguments;                                              \
         live[EVENT] += rc == CL_SUCCESS && event;                                                \
         return rc;                                                                               \
     }
 #define WAITS cl_uint n, const cl_event *w, cl_event *event
 
-COMMAND(EnqueueNDRangeKernel,
+COMMAND(EnqueueNDRangeKernel, count(LAUNCHES_COUNT),
         (cl_command_queue q, cl_kernel k, cl_uint d, const size_t *o, const size_t *g,
          const size_t *l, WAITS), (q, k, d, o, g, l, n, w, event))
-COMMAND(EnqueueWriteBuffer,
+COMMAND(EnqueueWriteBuffer, if (b) count(WAITS_COUNT),
         (cl_command_queue q, cl_mem m, cl_bool b, size_t o, size_t c, const void *p, WAITS),
         (q, m, b, o, c, p, n, w, event))
-COMMAND(EnqueueReadBuffer,
+COMMAND(EnqueueReadBuffer, if (b) count(WAITS_COUNT),
         (cl_command_queue q, cl_mem m, cl_bool b, size_t o, size_t c, void *p, WAITS),
         (q, m, b, o, c, p, n, w, event))
-COMMAND(EnqueueUnmapMemObject, (cl_command_queue q, cl_mem m, void *p, WAITS),
+COMMAND(EnqueueUnmapMemObject, (void)0, (cl_command_queue q, cl_mem m, void *p, WAITS),
         (q, m, p, n, w, event))
 
 #define MAP(name, parameters, arguments)                                                         \
@@ -133,6 +155,7 @@ COMMAND(EnqueueUnmapMemObject, (cl_command_queue q, cl_mem m, void *p, WAITS),
             if (error) *error = CL_MAP_FAILURE;                                                  \
             return NULL;                                                                         \
         }                                                                                        \
+        if (b) count(WAITS_COUNT);                                                               \
         return next->cl##name arguments;                                                         \
     }
 
@@ -154,6 +177,18 @@ static CL_API_ENTRY cl_int CL_API_CALL BuildProgram(cl_program p, cl_uint n, con
 static CL_API_ENTRY cl_int CL_API_CALL SetKernelArg(cl_kernel k, cl_uint i, size_t n, const void *p)
 {
     return fails() ? CL_OUT_OF_RESOURCES : next->clSetKernelArg(k, i, n, p);
+}
+
+static CL_API_ENTRY cl_int CL_API_CALL Finish(cl_command_queue q)
+{
+    count(WAITS_COUNT);
+    return next->clFinish(q);
+}
+
+static CL_API_ENTRY cl_int CL_API_CALL WaitForEvents(cl_uint n, const cl_event *events)
+{
+    count(WAITS_COUNT);
+    return next->clWaitForEvents(n, events);
 }
 
 /* ---- the loader's side ---------------------------------------------------------------------- */
@@ -204,6 +239,8 @@ CL_API_ENTRY cl_int CL_API_CALL clInitLayer(cl_uint entries, const cl_icd_dispat
     REPLACE(EnqueueMapImage);
     REPLACE(BuildProgram);
     REPLACE(SetKernelArg);
+    REPLACE(Finish);
+    REPLACE(WaitForEvents);
     *entries_ret = sizeof layer / sizeof(void *);
     *ours = &layer;
     return atexit(at_exit) ? CL_OUT_OF_HOST_MEMORY : CL_SUCCESS;

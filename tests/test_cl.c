@@ -8,9 +8,11 @@
  *       --small: a few small sizes of each, for Oclgrind
  *   test_cl --threads        only the four threads, for ThreadSanitizer and helgrind
  *   test_cl --faults         one call after another fails (tests/layer_fail.c is loaded)
+ *   test_cl --waits          a convolution's waits and launches, which tests/layer_fail.c counts
  */
 #include "gemm_check.h"
 #include "gemm_cl.h"
+#include "gemm_conv_check.h"
 #include "gemm_host.h"
 #include "operands.h"
 #include "report.h"
@@ -20,6 +22,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -208,6 +211,212 @@ static void test_panels(void)
     }
 }
 
+/* ---- whole convolutions ---------------------------------------------------------------------- */
+
+/* A convolution whose arrays lie in memory of one kind. */
+typedef struct convolution {
+    conv_call call;
+    guarded input, weights, scale, shift, output;
+    bool shared;
+} convolution;
+
+static const int conv_sides[] = {1, 2, 3, 5, 7, 8, 13, 16, 17, 33, 40};
+static const int conv_channels[] = {1, 2, 3, 4, 5, 8, 9, 13, 17, 33, 70};
+
+/* Geometry by number: any, of the same size, depthwise, grouped, 1x1 in place. */
+static conv_call draw_convolution(rng *r, int number, int most)
+{
+    conv_call c = {.batch = 1 + rng_below(r, 3), .groups = 1, .size = 1 + rng_below(r, 7),
+                   .stride = 1 + rng_below(r, 3), .pad = rng_below(r, 4),
+                   .activation = (conv_activation)rng_below(r, 4)};
+    c.c = conv_channels[rng_below(r, most)];
+    c.n = conv_channels[rng_below(r, most)];
+    switch (number % 5) {
+    case 1: c.stride = 1; c.size = 1 + 2 * rng_below(r, 4); c.pad = c.size / 2; break;
+    case 2: c.groups = c.c; c.n = c.c * (1 + rng_below(r, 2)); c.pad = c.size / 2; break;
+    case 3:
+        c.groups = 1 + rng_below(r, 4);
+        c.c = c.groups * (1 + rng_below(r, 6));
+        c.n = c.groups * (1 + rng_below(r, 20));
+        break;
+    case 4: c.size = c.stride = 1; c.pad = 0; break;
+    default: break;
+    }
+    do {
+        c.h = conv_sides[rng_below(r, most)];
+        c.w = conv_sides[rng_below(r, most)];
+        c.out_h = (c.h + 2 * c.pad - c.size) / c.stride + 1;
+        c.out_w = (c.w + 2 * c.pad - c.size) / c.stride + 1;
+    } while (c.h + 2 * c.pad < c.size || c.w + 2 * c.pad < c.size);
+    return c;
+}
+
+static float *conv_array(guarded *g, int count, rng *r, bool shared)
+{
+    *g = guarded_make(1, count, count, rng_below(r, 2) ? AT_END : AT_START, 4 * rng_below(r, 5));
+    guarded_fill(g, r);
+    return shared ? share(g) : g->data;
+}
+
+static convolution make_convolution(rng *r, conv_call c, bool shared)
+{
+    convolution p = {.call = c, .shared = shared};
+    const int K = c.c / c.groups * c.size * c.size;
+    p.call.input = conv_array(&p.input, c.batch * c.c * c.h * c.w, r, shared);
+    p.call.weights = conv_array(&p.weights, c.n * K, r, shared);
+    p.call.output = conv_array(&p.output, c.batch * c.n * c.out_h * c.out_w, r, shared);
+    p.call.shift = conv_array(&p.shift, c.n, r, false);
+    const float *scale = conv_array(&p.scale, c.n, r, false);
+    p.call.scale = rng_below(r, 2) ? scale : NULL;
+    for (int i = 0; i < p.output.columns; ++i) {
+        p.call.output[i] = NAN;
+    }
+    return p;
+}
+
+static void free_convolution(convolution *p)
+{
+    guarded *all[] = {&p->input, &p->weights, &p->scale, &p->shift, &p->output};
+    if (p->shared) {
+        gemm_host_free((float *)p->call.input);
+        gemm_host_free((float *)p->call.weights);
+        gemm_host_free(p->call.output);
+    }
+    for (size_t i = 0; i < sizeof all / sizeof *all; ++i) {
+        guarded_free(all[i]);
+    }
+}
+
+/* NULL, or what is wrong about the row's convolution. */
+static const char *judge_convolution(const convolution *p, const gemm_cl_row *row, int parts)
+{
+    static _Thread_local char why[128];
+    conv_error worst;
+    if (gemm_cl_conv_parts(&p->call, row, parts)) {
+        return "it declined";
+    }
+    if (gemm_conv_compare(&p->call, &worst)) {
+        return "no memory for the reference";
+    }
+    if (!(worst.ratio <= 1)) {
+        snprintf(why, sizeof why, "image %d filter %d at %d is off by %g, %.3g times the bound",
+                 worst.image, worst.filter, worst.at, worst.difference, worst.ratio);
+        return why;
+    }
+    return NULL;
+}
+
+static bool run_conv_case(const char *name, const gemm_cl_row *row, char policy, int number,
+                          bool small)
+{
+    rng r = rng_make(seed, 5000 + (uint64_t)number);
+    const conv_call c = draw_convolution(&r, number, small ? 6 : 11);
+    const bool shared = rng_below(&r, 2);
+    const int parts = row->splits ? rng_below(&r, 5) : 0;
+    convolution p = make_convolution(&r, c, shared);
+    gemm_cl_force_memory(policy);
+    const char *why = judge_convolution(&p, row, parts);
+    const gemm_note *note = gemm_this_note();
+    if (!why && policy == 'u' && shared &&
+        (note->copied_a || note->copied_c || note->copied_b != 2 * sizeof(float) * (size_t)c.n)) {
+        why = "it copied weights, output, or more than scale and shift";
+    }
+    gemm_cl_force_memory(0);
+    free_convolution(&p);
+    if (why) {
+        report_fail(name, "%s; %d filters %dx%d/%d pad %d groups %d over %d of %dx%dx%d parts %d "
+                    "activation %d %s memory, policy %c; repeat with --seed %llu, case %d", why, c.n,
+                    c.size, c.size, c.stride, c.pad, c.groups, c.batch, c.w, c.h, c.c, parts,
+                    (int)c.activation, shared ? "shared" : "malloc'd", policy,
+                    (unsigned long long)seed, number);
+    }
+    return !why;
+}
+
+static void test_conv_row(const char *title, const gemm_cl_row *row, int cases, bool small)
+{
+    const char *reason = row->way == GEMM_CL_CHOOSE ? NULL : gemm_cl_unusable(row);
+    for (const char *policy = "ud"; *policy; ++policy) {
+        char name[96];
+        bool ok = true;
+        snprintf(name, sizeof name, "cl-conv-%s-%s", title, *policy == 'u' ? "unified" : "discrete");
+        if (reason) {
+            report_skip(name, "%s", reason);
+            continue;
+        }
+        for (int i = 0; i < cases && ok; ++i) {
+            ok = run_conv_case(name, row, *policy, i, small);
+        }
+        if (ok) {
+            report_pass(name);
+        }
+    }
+}
+
+/* The n-th of all rows that convolve, or NULL; its name. */
+static const gemm_cl_row *conv_row(size_t n, char *title, size_t bytes)
+{
+    static const gemm_cl_row ahead = {
+        "cl_image", "-DAHEAD -DUNROLL=2", GEMM_CL_IMAGE, 8, 4, 0, 0, 0, true};
+    const gemm_cl_row *r = n == 0 ? &gemm_cl_best : n == 1 ? &ahead : NULL;
+    const size_t choices = 2 + 1 + gemm_cl_choice_count - 4;    /* without three of cl_wide */
+    if (n == 2) {
+        r = &gemm_cl_choices[0];
+    } else if (n > 2 && n < choices) {
+        r = &gemm_cl_choices[n + 1];
+    } else if (n >= choices && n < choices + gemm_cl_conv_choice_count) {
+        r = &gemm_cl_conv_choices[n - choices];
+    }
+    if (r) {
+        snprintf(title, bytes, "%s-%dx%d-%dx%d%s", r->kernel ? r->kernel : "cl", r->rows, r->cols,
+                 r->wx, r->wy, r->defines);
+    }
+    return r;
+}
+
+static void test_convolutions(int cases, bool small)
+{
+    char title[64];
+    const gemm_cl_row *row;
+    for (size_t n = 0; (row = conv_row(n, title, sizeof title)); ++n) {
+        /* each case may compile a kernel: the many of vectors that differ in a number get a few */
+        const bool many = strcmp(title, "cl-0x0-0x0") && !strstr(title, "-DVECTOR=16");
+        test_conv_row(title, row, many && cases > 10 ? 10 : cases, small);
+    }
+}
+
+/* More places than one row of an image holds, more rows than an image has, and a row that has no
+   convolution: the first two are right all the same, the last one declines. */
+static void test_conv_limits(void)
+{
+    static const conv_call wide = {.batch = 1, .groups = 1, .c = 2, .h = 8, .w = 9000, .n = 9,
+                                   .size = 3, .stride = 1, .pad = 1, .out_h = 8, .out_w = 9000};
+    static const conv_call high = {.batch = 2, .groups = 1, .c = 3000, .h = 2, .w = 2, .n = 8,
+                                   .size = 3, .stride = 1, .pad = 1, .out_h = 2, .out_w = 2};
+    const conv_call *calls[] = {&wide, &high};
+    for (int i = 0; i < 2; ++i) {
+        rng r = rng_make(seed, 91);
+        const char *name = i ? "cl-conv-high" : "cl-conv-wide";
+        convolution p = make_convolution(&r, *calls[i], true);
+        const char *why = judge_convolution(&p, &gemm_cl_best, 0);
+        if (!why && !i && !gemm_cl_unusable(&gemm_cl_image)) {
+            why = judge_convolution(&p, &gemm_cl_image, 0);
+        }
+        if (why) {
+            report_fail(name, "%s", why);
+        } else {
+            report_pass(name);
+        }
+        const float before = p.call.output[0] = 7.0f;
+        if (i && (!gemm_cl_conv_parts(&p.call, &gemm_cl_naive, 0) || p.call.output[0] != before)) {
+            report_fail("cl-conv-declines", "a row without a convolution took it");
+        } else if (i) {
+            report_pass("cl-conv-declines");
+        }
+        free_convolution(&p);
+    }
+}
+
 /* ---- what is copied ------------------------------------------------------------------------- */
 
 static void expect_bytes(const char *name, size_t a, size_t b, size_t c)
@@ -365,29 +574,67 @@ static void test_threads(void)
 
 enum { FAULT_RIGHT = 10, FAULT_UNCHANGED = 11, FAULT_WRONG = 12, NO_FAULT = 13 };
 
+/* What is run while a call fails. */
+typedef struct fault_case {
+    const char *name;
+    const gemm_cl_row *row;
+    char policy;
+    bool shared, convolves;
+    int parts;
+} fault_case;
+
+/* A result and what was there before: whether a call left what it had to leave. */
+static bool is_fault_right(int rc, bool right, const float *before, const float *now, size_t bytes)
+{
+    return rc ? memcmp(before, now, bytes) == 0 : right;
+}
+
+static bool multiply_once(const fault_case *f, rng *r, int turn, int *rc)
+{
+    problem p = make_problem(r, turn, 0, 9, 30, 40, 1, f->shared);
+    const size_t bytes = (8 * (size_t)p.call.ldc + 30) * sizeof(float);
+    float *before = malloc(bytes);
+    gemm_oracle oracle;
+    memcpy(before, p.call.C, bytes);
+    gemm_oracle_make(&oracle, &p.call);
+    *rc = gemm_cl_run(&p.call, f->row);
+    const bool ok = is_fault_right(*rc, gemm_oracle_compare(&oracle, &p.call).ratio <= 1, before,
+                                   p.call.C, bytes);
+    gemm_oracle_free(&oracle);
+    free(before);
+    free_problem(&p);
+    return ok;
+}
+
+static bool convolve_once(const fault_case *f, rng *r, int turn, int *rc)
+{
+    const conv_call c = {.batch = 2, .groups = 2, .c = 6, .h = 7, .w = 5, .n = 16, .size = 3,
+                         .stride = 1 + turn, .pad = 1, .out_h = turn ? 4 : 7, .out_w = turn ? 3 : 5};
+    convolution p = make_convolution(r, c, f->shared);
+    const size_t bytes = (size_t)p.output.columns * sizeof(float);
+    float *before = malloc(bytes);
+    conv_error worst;
+    memcpy(before, p.call.output, bytes);
+    *rc = gemm_cl_conv_parts(&p.call, f->row, f->parts);
+    const bool right = !gemm_conv_compare(&p.call, &worst) && worst.ratio <= 1;
+    const bool ok = is_fault_right(*rc, right, before, p.call.output, bytes);
+    free(before);
+    free_convolution(&p);
+    return ok;
+}
+
 /* In a child: two calls while the n-th OpenCL call fails. How it ended is the exit status. */
-static int fault_child(const named_row *row, char policy, bool shared, int n)
+static int fault_child(const fault_case *f, int n)
 {
     char text[16];
     snprintf(text, sizeof text, "%d", n);
     setenv("CL_FAIL_AT", text, 1);
-    gemm_cl_force_memory(policy);
+    gemm_cl_force_memory(f->policy);
     rng r = rng_make(seed, 3);
     bool unchanged = false;
     for (int i = 0; i < 2; ++i) {
-        problem p = make_problem(&r, i, 0, 9, 30, 40, 1, shared);
-        const size_t bytes = (8 * (size_t)p.call.ldc + 30) * sizeof(float);
-        float *before = malloc(bytes);
-        gemm_oracle oracle;
-        memcpy(before, p.call.C, bytes);
-        gemm_oracle_make(&oracle, &p.call);
-        const int rc = gemm_cl_run(&p.call, row->row);
-        const bool right = gemm_oracle_compare(&oracle, &p.call).ratio <= 1;
-        const bool same = memcmp(before, p.call.C, bytes) == 0;
-        gemm_oracle_free(&oracle);
-        free(before);
-        free_problem(&p);
-        if (rc ? !same : !right) {
+        int rc;
+        if (!(f->convolves ? convolve_once : multiply_once)(f, &r, i, &rc)) {
             return FAULT_WRONG;
         }
         unchanged = unchanged || rc;
@@ -396,8 +643,7 @@ static int fault_child(const named_row *row, char policy, bool shared, int n)
 }
 
 /* Runs a child with its messages in a file; true while the n-th call existed. */
-static bool fault_run(const char *name, const named_row *row, char policy, bool shared, int n,
-                      int *declined)
+static bool fault_run(const char *name, const fault_case *f, int n, int *declined)
 {
     char log[] = "/tmp/test_cl_XXXXXX", said[256] = "";
     const int fd = mkstemp(log);
@@ -405,7 +651,7 @@ static bool fault_run(const char *name, const named_row *row, char policy, bool 
     const pid_t child = fork();
     if (child == 0) {
         dup2(fd, 2);
-        exit(fault_child(row, policy, shared, n));
+        exit(fault_child(f, n));
     }
     int status = 0;
     waitpid(child, &status, 0);
@@ -430,16 +676,28 @@ static bool fault_run(const char *name, const named_row *row, char policy, bool 
 
 static void test_faults(void)
 {
-    static const struct { int row; char policy; bool shared; } runs[] = {
-        {8, 'u', true}, {8, 'd', false}, {7, 'u', true}, {7, 'u', false}, {7, 'd', false},
-        {6, 'u', true}};
-    for (size_t i = 0; i < sizeof runs / sizeof runs[0]; ++i) {
-        const named_row *row = &rows[runs[i].row];
+    const gemm_cl_row *image = &gemm_cl_choices[0];
+    const gemm_cl_row *tile = &gemm_cl_choices[gemm_cl_choice_count - 4];
+    const fault_case cases[] = {
+        {"cl", &gemm_cl_best, 'u', true, false, 0},
+        {"cl", &gemm_cl_best, 'd', false, false, 0},
+        {"cl_image", &gemm_cl_image, 'u', true, false, 0},
+        {"cl_image", &gemm_cl_image, 'u', false, false, 0},
+        {"cl_image", &gemm_cl_image, 'd', false, false, 0},
+        {"cl_local_v4_u8", &gemm_cl_local_v4_u8, 'u', true, false, 0},
+        {"conv-cl", &gemm_cl_best, 'u', true, true, 0},
+        {"conv-cl", &gemm_cl_best, 'u', false, true, 0},
+        {"conv-cl", &gemm_cl_best, 'd', true, true, 0},
+        {"conv-cl", &gemm_cl_best, 'd', false, true, 0},
+        {"conv-cl_image", image, 'u', true, true, 2},
+        {"conv-cl_tile", tile, 'd', true, true, 2}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; ++i) {
+        const fault_case *f = &cases[i];
         char name[64];
         int n = 1, declined = 0, before = report_failures;
-        snprintf(name, sizeof name, "cl-faults-%s-%c-%s", row->name, runs[i].policy,
-                 runs[i].shared ? "shared" : "malloc");
-        while (fault_run(name, row, runs[i].policy, runs[i].shared, n, &declined)) {
+        snprintf(name, sizeof name, "cl-faults-%s-%c-%s", f->name, f->policy,
+                 f->shared ? "shared" : "malloc");
+        while (fault_run(name, f, n, &declined)) {
             ++n;
         }
         printf("%s: %d calls failed in turn, %d of them for good\n", name, n - 1, declined);
@@ -451,14 +709,60 @@ static void test_faults(void)
     }
 }
 
+/* ---- waits and launches (tests/layer_fail.c counts) -------------------------------------------- */
+
+/* A second convolution of each kind: at most one wait, and few launches for all groups and images. */
+static void test_waits(void)
+{
+    static const conv_call kinds[] = {
+        {.batch = 2, .groups = 1, .c = 5, .h = 9, .w = 9, .n = 12, .size = 3, .stride = 1, .pad = 1,
+         .out_h = 9, .out_w = 9},
+        {.batch = 3, .groups = 40, .c = 40, .h = 9, .w = 9, .n = 40, .size = 3, .stride = 1, .pad = 1,
+         .out_h = 9, .out_w = 9},
+        {.batch = 1, .groups = 1, .c = 70, .h = 4, .w = 4, .n = 9, .size = 1, .stride = 1,
+         .out_h = 4, .out_w = 4}};
+    char path[] = "/tmp/test_cl_XXXXXX";
+    const int fd = mkstemp(path);
+    atomic_int *count = NULL;
+    if (fd >= 0 && !ftruncate(fd, 2 * sizeof *count)) {
+        count = mmap(NULL, 2 * sizeof *count, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    }
+    setenv("CL_COUNT", path, 1);
+    for (int i = 0; count && i < 3 * 4; ++i) {
+        rng r = rng_make(seed, 17);
+        char name[64];
+        const bool shared = i & 1, discrete = i & 2;
+        convolution p = make_convolution(&r, kinds[i / 4], shared);
+        gemm_cl_force_memory(discrete ? 'd' : 'u');
+        snprintf(name, sizeof name, "cl-conv-waits-%d-%s-%s", i / 4, discrete ? "discrete" : "unified",
+                 shared ? "shared" : "malloc");
+        const char *why = judge_convolution(&p, &gemm_cl_best, 0);
+        const int waits = count[0], launches = count[1];
+        why = why ? why : judge_convolution(&p, &gemm_cl_best, 0);
+        if (why || count[0] - waits != 1 || count[1] - launches != 1) {
+            report_fail(name, "%d waits and %d launches, not one; %s", count[0] - waits,
+                        count[1] - launches, why ? why : "right");
+        } else {
+            report_pass(name);
+        }
+        gemm_cl_force_memory(0);
+        free_convolution(&p);
+    }
+    if (!count) {
+        report_fail("cl-conv-waits", "no file to count in");
+    }
+    unlink(path);
+}
+
 int main(int argc, char **argv)
 {
     int cases = 60;
-    bool small = false, threads = false, faults = false;
+    bool small = false, threads = false, faults = false, waits = false;
     for (int i = 1; i < argc; ++i) {
         small = small || strcmp(argv[i], "--small") == 0;
         threads = threads || strcmp(argv[i], "--threads") == 0;
         faults = faults || strcmp(argv[i], "--faults") == 0;
+        waits = waits || strcmp(argv[i], "--waits") == 0;
         if (i + 1 < argc && strcmp(argv[i], "--seed") == 0) {
             seed = strtoull(argv[++i], NULL, 0);
         } else if (i + 1 < argc && strcmp(argv[i], "--cases") == 0) {
@@ -471,6 +775,10 @@ int main(int argc, char **argv)
         test_faults();
         return report_status();
     }
+    if (waits) {
+        test_waits();
+        return report_status();
+    }
     const char *why = gemm_cl_unusable(&gemm_cl_best);
     if (why) {
         report_skip("cl", "%s", why);
@@ -478,11 +786,13 @@ int main(int argc, char **argv)
     }
     if (!threads) {
         test_sums(small ? 8 : cases, small);
+        test_convolutions(small ? 10 : cases / 2, small);
         test_copies();
         test_not_finite();
         test_host_memory();
     }
     if (!threads && !small) {
+        test_conv_limits();
         test_panels();
     }
     if (!small) {

@@ -97,6 +97,7 @@ OPENCL_LAYERS=$root/$bin/layer_adreno.so ADRENO_LOCAL=8192 $test_cl --small 2>&1
     sed 's/^SKIP \(.*\): the OpenCL device has less local memory.*/PASS \1-says-why-not/'
 OPENCL_LAYERS=$root/$bin/layer_adreno.so GEMM_CHECK=1 expect cl-adreno-detect 'Predicted in' detect
 OPENCL_LAYERS=$root/$bin/layer_fail.so $test_cl --faults
+OPENCL_LAYERS=$root/$bin/layer_fail.so $test_cl --waits
 
 # ---- Oclgrind: races, strays, misuse of the API, reads of what nothing wrote ----
 # Each row and shape in a process of its own, which releases nothing before its end: Oclgrind 21.10 now and
