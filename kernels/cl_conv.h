@@ -31,13 +31,16 @@
 #define RESULT(s, o, filter) conv_finish(s, norm, filter, groups * M, slope, logistic)
 #define RESULT4(s, o, filter) conv_finish4(s, norm, filter, groups * M, slope, logistic)
 
-/* The activations are x > 0 ? x : slope * x, and logistic after a slope of 1. T: any float vector. */
+/*
+ * The activations are x > 0 ? x : slope * x, and logistic after a slope of 1. T: any float vector.
+ * e^88 is the last that is finite, and relaxed math makes NaN of more.
+ */
 #define CONV_FINISH(name, T) \
     T name(T sum, __global const float *norm, int filter, int filters, float slope, int logistic) \
     { \
         T x = norm[filter] * sum + norm[filters + filter]; \
         x = x > 0.0f ? x : slope * x; \
-        return logistic ? 1.0f / (1.0f + exp(-x)) : x; \
+        return logistic ? 1.0f / (1.0f + exp(x < -88.0f ? 88.0f : -x)) : x; \
     }
 CONV_FINISH(conv_finish, float)
 CONV_FINISH(conv_finish4, float4)

@@ -417,6 +417,32 @@ static void test_conv_limits(void)
     }
 }
 
+/* Where e^-x overflows, logistic is 0 all the same, with vectors and on their edge. */
+static void test_conv_far(void)
+{
+    static const conv_call c = {.batch = 1, .groups = 1, .c = 1, .h = 5, .w = 7, .n = 3, .size = 1,
+                                .stride = 1, .out_h = 5, .out_w = 7, .activation = CONV_LOGISTIC};
+    char title[64];
+    const gemm_cl_row *row;
+    const char *why = NULL;
+    for (size_t n = 0; !why && (row = conv_row(n, title, sizeof title)); ++n) {
+        rng r = rng_make(seed, 92);
+        convolution p = make_convolution(&r, c, false);
+        p.shift.data[0] = -89.0f;
+        p.shift.data[1] = -1e6f;
+        p.shift.data[2] = 1e6f;
+        if (row->way == GEMM_CL_CHOOSE || !gemm_cl_unusable(row)) {
+            why = judge_convolution(&p, row, 0);
+        }
+        free_convolution(&p);
+    }
+    if (why) {
+        report_fail("cl-conv-logistic-far", "%s: %s", title, why);
+    } else {
+        report_pass("cl-conv-logistic-far");
+    }
+}
+
 /* ---- what is copied ------------------------------------------------------------------------- */
 
 static void expect_bytes(const char *name, size_t a, size_t b, size_t c)
@@ -793,6 +819,7 @@ int main(int argc, char **argv)
     }
     if (!threads && !small) {
         test_conv_limits();
+        test_conv_far();
         test_panels();
     }
     if (!small) {

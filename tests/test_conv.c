@@ -1,12 +1,13 @@
 /*
- * Every row that offers convolutions, and `packed` with every instruction set, over random geometry:
- * against the double reference, and against Darknet's own layer (im2col, row stock, batch norm and
+ * Every row that offers convolutions, `packed` with every instruction set and `cl` with both memory
+ * policies, over random geometry: against the double reference, and against Darknet's own layer (im2col, row stock, batch norm and
  * activation). Guard pages lie before or behind every array, and the output holds NaN before.
  *
  *   test_conv [--seed S] [--cases N] [--row NAME] [--case I]
  *
  * A case depends on the seed and its number alone; a failure prints the command that repeats it.
  */
+#include "gemm_cl.h"
 #include "gemm_conv_check.h"
 #include "gemm_packed.h"
 #include "operands.h"
@@ -290,6 +291,14 @@ int main(int argc, char **argv)
     for (size_t i = 0; i < gemm_variant_count; ++i)
         if (gemm_variants[i].conv && (!o.row || !strcmp(o.row, gemm_variants[i].name)))
             judge_row(&gemm_variants[i], &o);
+    for (const char *policy = "ud"; *policy; ++policy) {
+        gemm_variant v = *gemm_find("cl");
+        v.name = *policy == 'u' ? "cl-unified" : "cl-discrete";
+        if (o.row && strcmp(o.row, v.name)) continue;
+        gemm_cl_force_memory(*policy);
+        judge_row(&v, &o);
+        gemm_cl_force_memory(0);
+    }
     for (const gemm_ukernel *const *u = gemm_ukernels; *u; ++u) {
         gemm_variant v = *gemm_find("packed");
         char name[32];

@@ -1,7 +1,7 @@
 /*
- * Whole networks with the convolution hook on and off (GEMM_CONV=im2col), row `packed`.
+ * Whole networks with the convolution hook on and off (GEMM_CONV=im2col), row `packed` or another.
  *
- *   test_conv_networks [--resize | --train] CFG...
+ *   test_conv_networks [--row NAME] [--resize | --train] CFG...
  *
  * Plain: the raw outputs of every output layer must agree. --resize: also after other sizes and
  * batches, back and forth. --train: weights after some steps with inference in between must be the
@@ -224,13 +224,21 @@ int main(int argc, char **argv)
     check c = check_plain;
     const char *kind = "hook";
     if (!freopen("/dev/null", "w", stderr)) return 2;   /* Darknet prints every network it reads */
-    gemm_set_variant(gemm_find("packed"));
+    const char *row = "packed";
+    gemm_set_variant(gemm_find(row));
     for (int i = 1; i < argc; ++i) {
         char name[160];
+        if (!strcmp(argv[i], "--row") && i + 1 < argc) {
+            const gemm_variant *v = gemm_find(row = argv[++i]);
+            if (!v || !v->conv) return 2;
+            gemm_set_variant(v);
+            continue;
+        }
         if (!strcmp(argv[i], "--resize")) c = check_resize, kind = "hook-resize";
         else if (!strcmp(argv[i], "--train")) c = check_train, kind = "hook-train";
         if (argv[i][0] == '-') continue;
-        snprintf(name, sizeof name, "%s-%s", kind, strrchr(argv[i], '/') ? strrchr(argv[i], '/') + 1 : argv[i]);
+        snprintf(name, sizeof name, "%s%s%s-%s", kind, strcmp(row, "packed") ? "-" : "",
+                 strcmp(row, "packed") ? row : "", strrchr(argv[i], '/') ? strrchr(argv[i], '/') + 1 : argv[i]);
         verdict v = run(c, argv[i]);
         if (v.passed) report_pass(name);
         else if (!v.reached && *v.why) printf("%s is no test of the hook: %s\n", name, v.why);

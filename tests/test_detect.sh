@@ -4,22 +4,33 @@
 #   tests/test_detect.sh UNTRAINED_WEIGHTS MODELS_FOLDER
 #
 # Raw outputs against stock for yolov3-tiny and the trained networks, and for the trained ones the
-# labels that ./darknet prints against those of an unpatched Darknet.
+# labels that ./darknet prints against those of an unpatched Darknet. All rows by their gemm
+# (GEMM_CONV=im2col), and those that offer whole convolutions by these too.
 . tests/lib.sh
 
 untrained=$1 models=$2
 rows=$(./gemm-bench --list | awk -F '\t' '$2 == "usable" { print $1 }')
+hooked=packed,cl,auto
 darknet_folder "$work/here"
 
-# compare_outputs NAME CFG WEIGHTS
+# compare_outputs NAME CFG WEIGHTS: by gemm, then by hook
 compare_outputs()
 {
-    build/release/bench/detect_all "$2" "$3" data/kite.jpg 2>"$work/error" >"$work/table"
+    compare_table "$1" im2col "$2" "$3"
+    compare_table "$1-hook" hook --rows $hooked "$2" "$3"
+}
+
+# compare_table NAME CONV ARGUMENTS...
+compare_table()
+{
+    table=$1 conv=$2
+    shift 2
+    GEMM_CONV=$conv build/release/bench/detect_all "$@" data/kite.jpg 2>"$work/error" >"$work/table"
     status=$?
-    awk -v net="$1" 'NR > 1 && $2 == "unusable:" { print "SKIP outputs-" net "-" $1 ": " $0; next }
+    awk -v net="$table" 'NR > 1 && $2 == "unusable:" { print "SKIP outputs-" net "-" $1 ": " $0; next }
         NR > 1 && $4 == "yes" && $6 == "" { print "PASS outputs-" net "-" $1; next }
         NR > 1 { print "FAIL outputs-" net "-" $1 ": " $0 }' "$work/table"
-    [ $status = 0 ] || fail "outputs-$1" "status $status: $(tail -n 1 "$work/error")"
+    [ $status = 0 ] || fail "outputs-$table" "status $status: $(tail -n 1 "$work/error")"
 }
 
 # labels PROGRAM CFG WEIGHTS: what it prints about kite.jpg, but for the time
@@ -37,12 +48,19 @@ compare_labels()
         return
     fi
     for row in $rows; do
-        if GEMM_IMPL=$row labels ./darknet "$2" "$3" | cmp -s - "$work/expected"; then
-            pass "labels-$1-$row"
-        else
-            fail "labels-$1-$row" "not as unpatched Darknet; repeat with: GEMM_IMPL=$row ./darknet detect $2 $3 data/kite.jpg"
-        fi
+        compare_row "$1" im2col "$row" "$2" "$3"
+        case ,$hooked, in *,$row,*) compare_row "$1-hook" hook "$row" "$2" "$3" ;; esac
     done
+}
+
+# compare_row NAME CONV ROW CFG WEIGHTS
+compare_row()
+{
+    if GEMM_CONV=$2 GEMM_IMPL=$3 labels ./darknet "$4" "$5" | cmp -s - "$work/expected"; then
+        pass "labels-$1-$3"
+    else
+        fail "labels-$1-$3" "not as unpatched Darknet; repeat with: GEMM_CONV=$2 GEMM_IMPL=$3 ./darknet detect $4 $5 data/kite.jpg"
+    fi
 }
 
 compare_outputs yolov3-tiny cfg/yolov3-tiny.cfg "$untrained"
@@ -74,5 +92,20 @@ if [ "$(grep -c '^block2d,0,0,' "$work/trace.csv")" = 13 ]; then
 else
     fail trace-and-check "no 13 calls of block2d in the trace"
 fi
+
+# The same of cl, by gemm and by hook: the last column of the trace tells them apart.
+case "$rows" in *cl*)
+    for conv in im2col hook; do
+        GEMM_CONV=$conv GEMM_IMPL=cl GEMM_CHECK=1 GEMM_TRACE=$work/trace.csv \
+            labels ./darknet cfg/yolov3-tiny.cfg "$root/$untrained" >/dev/null
+        calls=$(awk -F, -v conv=$conv '/^cl_/ && $9 > 0 && ($13 != "") == (conv == "hook")' "$work/trace.csv" | wc -l)
+        if [ "$calls" = 13 ]; then
+            pass trace-and-check-cl-$conv
+        else
+            fail trace-and-check-cl-$conv "$calls calls of cl in the trace, not 13"
+        fi
+    done
+    ;;
+esac
 
 exit $((failures != 0))
