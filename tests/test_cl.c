@@ -8,6 +8,7 @@
  *       --small: a few small sizes of each, for Oclgrind
  *   test_cl --threads        only the four threads, for ThreadSanitizer and helgrind
  *   test_cl --faults         one call after another fails (tests/layer_fail.c is loaded)
+ *   test_cl --conv ROW CASE  one small convolution, for Oclgrind
  *   test_cl --waits          a convolution's waits and launches, which tests/layer_fail.c counts
  */
 #include "gemm_check.h"
@@ -382,6 +383,23 @@ static void test_convolutions(int cases, bool small)
         /* each case may compile a kernel: the many of vectors that differ in a number get a few */
         const bool many = strcmp(title, "cl-0x0-0x0") && !strstr(title, "-DVECTOR=16");
         test_conv_row(title, row, many && cases > 10 ? 10 : cases, small);
+    }
+}
+
+/* One small case of the first row with such a name, on both policies: for Oclgrind. */
+static void test_one_convolution(const char *title, int number)
+{
+    char found[64];
+    const gemm_cl_row *row;
+    size_t n = 0;
+    while ((row = conv_row(n, found, sizeof found)) && !strstr(found, title)) {
+        ++n;
+    }
+    if (!row) {
+        report_fail(title, "no such row");
+    } else if (run_conv_case(title, row, 'u', number, true) &&
+               run_conv_case(title, row, 'd', number, true)) {
+        report_pass(title);
     }
 }
 
@@ -784,6 +802,7 @@ int main(int argc, char **argv)
 {
     int cases = 60;
     bool small = false, threads = false, faults = false, waits = false;
+    const char *one = NULL;
     for (int i = 1; i < argc; ++i) {
         small = small || strcmp(argv[i], "--small") == 0;
         threads = threads || strcmp(argv[i], "--threads") == 0;
@@ -791,6 +810,9 @@ int main(int argc, char **argv)
         waits = waits || strcmp(argv[i], "--waits") == 0;
         if (i + 1 < argc && strcmp(argv[i], "--seed") == 0) {
             seed = strtoull(argv[++i], NULL, 0);
+        } else if (i + 2 < argc && strcmp(argv[i], "--conv") == 0) {
+            one = argv[++i];
+            cases = atoi(argv[++i]);
         } else if (i + 1 < argc && strcmp(argv[i], "--cases") == 0) {
             cases = atoi(argv[++i]);
         }
@@ -808,6 +830,10 @@ int main(int argc, char **argv)
     const char *why = gemm_cl_unusable(&gemm_cl_best);
     if (why) {
         report_skip("cl", "%s", why);
+        return report_status();
+    }
+    if (one) {
+        test_one_convolution(one, cases);
         return report_status();
     }
     if (!threads) {
