@@ -25,6 +25,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 enum { CHUNK = 4 << 20, IMAGES = 32, KEPT = 256 };
 
@@ -37,6 +38,7 @@ typedef struct host_block {
     size_t bytes;
     cl_command_queue queue;
     char *asked;                    /* the map that is in the queue, or NULL */
+    void *pages;                    /* the system's, which the driver was given, or NULL */
     bool mapped;
 } host_block;
 
@@ -135,22 +137,48 @@ static void free_block(host_block *b)
     if (b->queue) {
         clReleaseCommandQueue(b->queue);
     }
+    if (b->pages) {
+        munmap(b->pages, b->bytes);
+    }
     free(b);
 }
 
-/* Driver memory, mapped; NULL when the driver gives none that stays in place. */
+/*
+ * The block's buffer. To a CPU all memory is the same: pages of the system's, which are zero and cost
+ * nothing until something is written to them, as when Darknet's cfg names a large batch and one image
+ * is detected. Only the driver of any other device knows what memory it shares without copies.
+ */
+static int make_buffer(const gemm_cl_device *d, host_block *b)
+{
+    cl_mem_flags flags = CL_MEM_READ_WRITE | CL_MEM_ALLOC_HOST_PTR;
+    if (d->traits.cpu) {
+        flags = CL_MEM_READ_WRITE | CL_MEM_USE_HOST_PTR;
+        void *pages = mmap(NULL, b->bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        if (pages == MAP_FAILED) {
+            return -1;
+        }
+        b->pages = pages;
+    }
+    CL_MAKE(b->mem, clCreateBuffer(d->context, flags, b->bytes, b->pages, &error));
+    return 0;
+fail:
+    return -1;
+}
+
+/* Zeroed memory that the device shares, mapped; NULL when there is none that stays in place. */
 static host_block *make_block(const gemm_cl_device *d, size_t bytes)
 {
     host_block *b = calloc(1, sizeof *b);
     if (!b) {
         return NULL;
     }
-    CL_MAKE(b->mem, clCreateBuffer(d->context, CL_MEM_READ_WRITE | CL_MEM_ALLOC_HOST_PTR, bytes,
-                                   NULL, &error));
+    b->bytes = bytes;
     CL_TRY(clRetainCommandQueue(d->queue));
     b->queue = d->queue;
-    b->bytes = bytes;
-    if (map_block(d, b) == 0) {
+    if (make_buffer(d, b) == 0 && map_block(d, b) == 0) {
+        if (b->pages == b->base) {
+            return b;
+        }
         memset(b->base, 0, bytes);
         if (unmap_block(d, b) == 0 && map_block(d, b) == 0) {
             return b;

@@ -2,7 +2,8 @@
  * Memory that an OpenCL device and the CPU can share without a copy.
  *
  * While an OpenCL row is chosen, these hand out memory from the driver, because only the driver
- * knows the alignment and the caching that sharing needs; under every other row, `auto` included, they are
+ * knows the alignment and the caching that sharing needs (for a device that is a CPU, pages of the
+ * system's, not touched before they are used); under every other row, `auto` included, they are
  * calloc, realloc and free. A block belongs to the device while a multiply uses any part of it.
  */
 #ifndef GEMM_HOST_H

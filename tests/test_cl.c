@@ -582,6 +582,40 @@ static void test_host_memory(void)
     }
 }
 
+static size_t resident_pages(void)
+{
+    size_t all = 0, resident = 0;
+    FILE *f = fopen("/proc/self/statm", "r");
+    if (f) {
+        if (fscanf(f, "%zu %zu", &all, &resident) != 2) {
+            resident = 0;
+        }
+        fclose(f);
+    }
+    return resident;
+}
+
+/* A network's cfg may name a batch of hundreds, of which a detection uses one image. */
+static void test_untouched_memory(void)
+{
+    const size_t bytes = (size_t)256 << 20, page = (size_t)sysconf(_SC_PAGESIZE);
+    const char *limits = gemm_cl_describe();
+    if (!limits || strstr(limits, "Adreno")) {
+        return;         /* not the driver of a CPU: only it knows what its memory holds */
+    }
+    const size_t before = resident_pages();
+    char *p = gemm_host_alloc(bytes, 1);
+    const size_t after = resident_pages();
+    const bool zero = p && p[0] == 0 && p[bytes - 1] == 0;
+    gemm_host_free(p);
+    if (!zero || !before || (after - before) * page > bytes / 16) {
+        report_fail("cl-host-memory-untouched", "256 MiB took %zu resident ones, zero: %d",
+                    (after - before) * page >> 20, zero);
+    } else {
+        report_pass("cl-host-memory-untouched");
+    }
+}
+
 /* ---- threads -------------------------------------------------------------------------------- */
 
 static void *work(void *failures)
@@ -849,6 +883,7 @@ int main(int argc, char **argv)
         test_copies();
         test_not_finite();
         test_host_memory();
+        test_untouched_memory();
     }
     if (!threads && !small) {
         test_conv_limits();
