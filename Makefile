@@ -246,9 +246,9 @@ $(BUILD)/tests/layer_%.so: tests/layer_%.c $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) -O1 -g -shared $< -o $@
 
-bench-cl: packages ## the OpenCL rows on the device of GEMM_CL_DEVICE, as tables: CL_BENCH=--quick or --tune
+bench-cl: packages ## the OpenCL rows on the device of GEMM_CL_DEVICE, as tables: CL_BENCH=--quick, --forward or --tune
 	@DEPS=$(DEPS) setup/packages.sh $(REF_PACKAGES)
-	$(PARALLEL) build/release/bench/bench_cl
+	$(PARALLEL) build/release/bench/bench_cl data
 	build/release/bench/bench_cl $(CL_BENCH)
 
 # The reference in double precision is to be quick, not clever.

@@ -7,10 +7,11 @@
  *   2  the paper's ladder, step by step
  *   3  cl_image against cl_naive on squares
  *   4  the 13 multiplies from the CPU's memory: bytes that cross, first call and steady
+ *   5  yolov3-tiny's forward pass under `cl`: whole convolutions (the hook) against im2col
  *
- * --tune: instead of 1 to 4, every kernel of `cl` with every split of K on every shape.
+ * --tune: instead of 1 to 5, every kernel of `cl` with every split of K on every shape.
  * --tune-image: cl_image with every group and unrolling.
- * --quick: smaller squares, for slow devices.
+ * --quick: smaller squares, for slow devices. --forward: only 5.
  *
  * Times are medians of five rounds in which the rows take turns; (lowest-highest) follows.
  */
@@ -23,6 +24,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+
+#include "darknet.h"
 
 enum { ROUNDS = 5, SHAPES = 13, MAX_ROWS = 16 };
 
@@ -400,6 +403,70 @@ static void tables_calls(void)
     }
 }
 
+/* ---- 5: a forward pass ---------------------------------------------------------------------- */
+
+static const double TOLERANCE = 1e-4;   /* of the largest output, as in bench_detect */
+
+/* Milliseconds of a pass, the best of a few, as the first ones build kernels and upload weights. */
+static double time_pass(network *net, float *input, bool hook, int passes)
+{
+    double least = INFINITY;
+    gemm_set_conv(hook);
+    for (int i = 0; i < passes; ++i) {
+        const double begin = now_ms();
+        network_predict(net, input);
+        least = fmin(least, now_ms() - begin);
+    }
+    return least;
+}
+
+/* How far the outputs are apart, relative to the largest. */
+static double hook_difference(network *net, float *input)
+{
+    double worst = 0.0, size = 0.0;
+    const layer *l = &net->layers[net->n - 1];
+    float *expected = malloc((size_t)l->outputs * sizeof *expected);
+    time_pass(net, input, false, 1);
+    memcpy(expected, l->output, (size_t)l->outputs * sizeof *expected);
+    time_pass(net, input, true, 1);
+    for (int i = 0; i < l->outputs; ++i) {
+        const double d = fabs((double)l->output[i] - (double)expected[i]);
+        worst = d <= worst ? worst : d;
+        size = fmax(size, fabs((double)expected[i]));
+    }
+    free(expected);
+    return worst / size;
+}
+
+static bool table_forward(void)
+{
+    enum { PASSES = 5 };
+    double hook[ROUNDS], im2col[ROUNDS];
+    network *net = parse_network_cfg("cfg/yolov3-tiny.cfg");
+    set_batch_network(net, 1);
+    for (int i = 0; i < net->n; ++i) {      /* weights are random, and the variances must not be 0 */
+        layer *l = &net->layers[i];
+        for (int f = 0; l->type == CONVOLUTIONAL && l->batch_normalize && f < l->n; ++f) {
+            l->rolling_variance[f] = 1.0f;
+        }
+    }
+    float *input = random_matrix((size_t)net->inputs);
+    const double difference = hook_difference(net, input);
+    printf("5. yolov3-tiny's forward pass under cl; lowest ms of %d, %d times in turns, and whole "
+           "convolutions over im2col\n| round | whole convolutions | im2col | ratio |\n"
+           "|---|---|---|---|\n", PASSES, ROUNDS);
+    for (int i = 0; i < ROUNDS; ++i) {
+        hook[i] = time_pass(net, input, true, PASSES);
+        im2col[i] = time_pass(net, input, false, PASSES);
+        printf("| %d | %.3f | %.3f | **%.3f** |\n", i + 1, hook[i], im2col[i], hook[i] / im2col[i]);
+    }
+    if (!(difference <= TOLERANCE)) {
+        printf("WRONG: the outputs are %g of the largest apart: the times are void\n", difference);
+    }
+    gemm_host_free(input);
+    return difference <= TOLERANCE;
+}
+
 /* ---- tuning --------------------------------------------------------------------------------- */
 
 static double time_one(const gemm_call *g, const gemm_cl_row *row, int parts)
@@ -500,14 +567,15 @@ static void tune_image(void)
 
 int main(int argc, char **argv)
 {
-    bool quick = false, tuning = false, image = false;
+    bool quick = false, tuning = false, image = false, forward = false;
     for (int i = 1; i < argc; ++i) {
         quick = quick || strcmp(argv[i], "--quick") == 0;
         tuning = tuning || strcmp(argv[i], "--tune") == 0;
         image = image || strcmp(argv[i], "--tune-image") == 0;
+        forward = forward || strcmp(argv[i], "--forward") == 0;
         if (strcmp(argv[i], "--quick") != 0 && strcmp(argv[i], "--tune") != 0 &&
-            strcmp(argv[i], "--tune-image") != 0) {
-            fprintf(stderr, "usage: %s [--quick | --tune | --tune-image]\n", argv[0]);
+            strcmp(argv[i], "--tune-image") != 0 && strcmp(argv[i], "--forward") != 0) {
+            fprintf(stderr, "usage: %s [--quick | --tune | --tune-image | --forward]\n", argv[0]);
             return 2;
         }
     }
@@ -518,6 +586,9 @@ int main(int argc, char **argv)
         return 1;
     }
     printf("device: %s\n", gemm_cl_describe());
+    if (forward) {
+        return table_forward() ? 0 : 1;
+    }
     if (!check_all(tuning || image)) {
         return 1;
     }
@@ -530,5 +601,5 @@ int main(int argc, char **argv)
     table_ladder((shape){256, 676, 1152});
     table_squares(quick);
     tables_calls();
-    return 0;
+    return table_forward() ? 0 : 1;
 }

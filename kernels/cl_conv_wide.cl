@@ -12,8 +12,8 @@
  * The places of a strip run over the ends of the output's rows. With SHIFTED (stride 1, an output
  * as large as the image) a tap is the channel itself from a constant distance on, and what falls
  * off the image's edges is masked; `elements` says where the images end, so that nothing outside is
- * read. With DIRECT one tile has all filters of a group: nothing is packed, vectors of B go straight
- * into the sums. Places past N are 0, filters past M repeat the last one and are not stored.
+ * read. With DIRECT one tile has all filters of a group: nothing is packed, and vectors of B go
+ * straight into the sums. Places past N are 0, filters past M repeat the last one and are not stored.
  *
  * ROWS, COLS and VECTOR as in cl_wide. Global {N/COLS, shares, shares}.
  */

@@ -21,8 +21,8 @@ __kernel void cl_fill(int N, int K, __global const float *B, ulong b0, __write_o
     #pragma unroll
     for (int i = 0; i < 4; ++i) {
         const int j = 4 * x + i;
-        p[i] = j < N ? conv_tap(b, k, j / out_w * stride - pad, j % out_w * stride - pad, h, w, size)
-                     : 0.0f;
+        const int row = j / out_w * stride - pad, column = j % out_w * stride - pad;
+        p[i] = j < N ? conv_tap(b, k, row, column, h, w, size) : 0.0f;
     }
     write_imagef(image, (int2)(x % width, (product * strips + x / width) * K + k),
                  (float4)(p[0], p[1], p[2], p[3]));

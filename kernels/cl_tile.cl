@@ -11,8 +11,8 @@
  * BM = WY*ROWS, BN = WX*COLS; ROWS and COLS are multiples of 4, and the group's WX*WY items must
  * divide BM*BK and BN*BK. Any M, N, K and strides: what lies outside is 0. A_TURNED and B_TURNED
  * say that A's (B's) rows are the strided ones, and only choose the order of loads.
- * Global {N/COLS, M/ROWS, parts}, rounded up to groups {WX, WY, 1}. Parts of K as in cl_image. CONV,
- * TAPS: cl_conv.h; all that an item loads of B is then of one column.
+ * Global {N/COLS, M/ROWS, parts}, rounded up to groups {WX, WY, 1}. Parts of K as in cl_image.
+ * CONV, TAPS: cl_conv.h; all that an item loads of B is then of one column.
  *
  * Tile 8x8: 64 accumulators and 16 operands of 255 registers, 64 FMAs for 4 loads of float4.
  */

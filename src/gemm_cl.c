@@ -56,7 +56,7 @@ static int pack(job *j, gemm_cl_slot slot, const matrix *in, int rows, int cols,
     const cl_ulong first = in->first;
     cl_mem mem = gemm_cl_scratch(slot, global[0] * global[1] * sizeof(float));
     const gemm_cl_argument args[] = {ARG(rows), ARG(cols), ARG(in->mem), ARG(first), ARG(in->rs),
-                             ARG(in->cs), ARG(mem)};
+                                     ARG(in->cs), ARG(mem)};
     if (!p || !mem) {
         return -1;
     }
@@ -111,8 +111,8 @@ static int add_sums(job *j)
     const gemm_call *g = j->g;
     const gemm_cl_program *sum = gemm_cl_build("cl_sum", "", NULL);
     const cl_ulong into = j->c.first;
-    const gemm_cl_argument args[] = {ARG(g->M), ARG(g->N), ARG(j->part), ARG(j->sums), ARG(j->c.mem),
-                             ARG(into), ARG(j->c.rs)};
+    const gemm_cl_argument args[] = {ARG(g->M), ARG(g->N), ARG(j->part), ARG(j->sums),
+                                     ARG(j->c.mem), ARG(into), ARG(j->c.rs)};
     if (!sum) {
         return -1;
     }
@@ -192,8 +192,8 @@ static int fill_by_device(job *j, const panel *p)
     const cl_ulong first = j->b.first + (size_t)p->k0 * (size_t)j->b.rs +
                            (size_t)p->n0 * (size_t)j->b.cs;
     const size_t global[3] = {(size_t)ceil_div(p->n, 4), (size_t)p->k, 1};
-    const gemm_cl_argument args[] = {ARG(p->n), ARG(j->b.mem), ARG(first), ARG(j->b.rs), ARG(j->b.cs),
-                             ARG(p->image)};
+    const gemm_cl_argument args[] = {ARG(p->n), ARG(j->b.mem), ARG(first), ARG(j->b.rs),
+                                     ARG(j->b.cs), ARG(p->image)};
     return fill ? gemm_cl_launch(&j->w, fill, STAGE_PREPARE, args, global, NULL) : -1;
 }
 
@@ -344,8 +344,8 @@ static int show_matrices(job *j, bool resident)
     const bool by_cpu = j->w.row->way == GEMM_CL_IMAGE && !resident &&
                         strcmp(j->w.policy->name, "unified") == 0 && !gemm_cl_is_shared(g->B);
     /* B first: while it is on the bus, the CPU looks whether A is there already */
-    return (by_cpu ? 0 : j->w.policy->input(&j->w.B, SLOT_B)) || j->w.policy->input(&j->w.A, SLOT_A) ||
-           j->w.policy->output(&j->w.C);
+    return (by_cpu ? 0 : j->w.policy->input(&j->w.B, SLOT_B)) ||
+           j->w.policy->input(&j->w.A, SLOT_A) || j->w.policy->output(&j->w.C);
 }
 
 /* Whether float4 of A's rows are aligned where the device sees them: in place, copied or turned. */

@@ -91,7 +91,7 @@ static int fill_image(conv_job *j)
     return fill && j->image ? gemm_cl_launch(&j->w, fill, STAGE_PREPARE, args, global, NULL) : -1;
 }
 
-/* ---- the kernels ------------------------------------------------------------------------------ */
+/* ---- the kernels ----------------------------------------------------------------------------- */
 
 /* Whether a tap is the channel itself from a constant distance on. */
 static bool is_shifted(const conv_call *c)
@@ -134,13 +134,15 @@ static int multiply(conv_job *j)
 {
     const conv_call *c = j->c;
     const gemm_cl_row *row = j->w.row;
-    const int kpart = (int)round_up((size_t)ceil_div(j->K, j->w.parts), row->way == GEMM_CL_IMAGE ? 4 : 16);
+    const size_t steps = row->way == GEMM_CL_IMAGE ? 4 : 16;
+    const int kpart = (int)round_up((size_t)ceil_div(j->K, j->w.parts), steps);
     const int parts = ceil_div(j->K, kpart), one = 1;
     const int brs = by_image(j) ? j->width : c->h * c->w, bcs = by_image(j) ? j->strips : 1;
     const cl_mem from = by_image(j) ? j->image : j->w.B.mem, to = j->sums ? j->sums : j->w.C.mem;
     const cl_ulong a0 = j->w.A.offset, b0 = by_image(j) ? 0 : j->w.B.offset;
     const cl_ulong c0 = j->sums ? 0 : j->w.C.offset;
-    const cl_ulong cpart = j->sums ? (cl_ulong)j->products * (cl_ulong)j->g.M * (cl_ulong)j->g.N : 0;
+    const cl_ulong outputs = (cl_ulong)c->batch * (cl_ulong)c->n * (cl_ulong)j->g.N;
+    const cl_ulong cpart = j->sums ? outputs : 0;
     const cl_ulong elements = (cl_ulong)c->batch * (cl_ulong)c->c * (cl_ulong)(c->h * c->w);
     const gemm_cl_argument args[] = {
         ARG(j->g.M), ARG(j->g.N), ARG(j->K), ARG(j->g.ALPHA), ARG(j->w.A.mem), ARG(a0), ARG(j->K),
@@ -188,7 +190,7 @@ static int enqueue_all(conv_job *j)
     return j->sums ? add_sums(j) : 0;
 }
 
-/* ---- one call ----------------------------------------------------------------------------------- */
+/* ---- one call -------------------------------------------------------------------------------- */
 
 /* Nothing waits for this upload: what it reads lasts until the call ends. */
 static int upload_norm(conv_job *j)

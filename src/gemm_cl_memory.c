@@ -4,6 +4,7 @@
  *   unified (Adreno, PoCL: the CPU and the device share their memory)
  *     memory of gemm_host_alloc:  unmap -> run -> map; not a byte is copied
  *     any other memory:           copied into a buffer; C comes back by addition
+ *     All that the CPU gets back is asked for behind the kernels, and waited for once.
  *
  *   discrete (a GPU on a bus)
  *     B:  chunk by chunk through two pinned buffers on a queue of its own: while one chunk is on
@@ -13,7 +14,8 @@
  *         prove that the device's copy is right, whatever happened to the memory in between. The
  *         comparison runs on the CPU while B is on the bus.
  *     C:  never uploaded: the device adds to zeros, and the CPU adds that to C. Until the very last
- *         step C is as it was.
+ *         step C is as it was. A convolution's output is stored, not added to, and goes straight to
+ *         memory of gemm_host_alloc.
  *
  * Source: Shimanskiy: Matrix Multiply on Adreno GPUs, part 1 (2016), for the first.
  */
@@ -144,16 +146,17 @@ static void free_block(host_block *b)
 }
 
 /*
- * The block's buffer. To a CPU all memory is the same: pages of the system's, which are zero and cost
- * nothing until something is written to them, as when Darknet's cfg names a large batch and one image
- * is detected. Only the driver of any other device knows what memory it shares without copies.
+ * The block's buffer. To a CPU all memory is the same: it gets pages of the system's, which are zero
+ * and cost nothing until something is written to them, as when Darknet's cfg names a large batch and
+ * one image is detected. Of any other device only the driver knows what it shares without copies.
  */
 static int make_buffer(const gemm_cl_device *d, host_block *b)
 {
     cl_mem_flags flags = CL_MEM_READ_WRITE | CL_MEM_ALLOC_HOST_PTR;
     if (d->traits.cpu) {
         flags = CL_MEM_READ_WRITE | CL_MEM_USE_HOST_PTR;
-        void *pages = mmap(NULL, b->bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        void *pages = mmap(NULL, b->bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+                           -1, 0);
         if (pages == MAP_FAILED) {
             return -1;
         }
