@@ -4,6 +4,8 @@
 GEMM_IMPL ?= auto
 CFG      ?= cfg/yolov3-tiny.cfg
 IMAGE    ?= data/kite.jpg
+THREADS  ?= 1,2
+ROUNDS   ?= 9
 IMAGES   ?= data/kite.jpg data/dog.jpg data/person.jpg
 MODELS   ?= ../shared/models#   trained networks for the tests
 DEPS     ?= 1#                  0: only check for Debian packages, install none
@@ -128,7 +130,7 @@ bench-detect: packages ## forward passes: convolution hook, im2col and OpenCV DN
 	$(PARALLEL) all build/release/bench/bench_detect
 	$(PARALLEL) default-weights
 	@$(SAY_UNTRAINED)
-	@w=$(WEIGHTS); build/release/bench/bench_detect --threads $(or $(THREADS),1,2) --rounds $(or $(ROUNDS),9) $(OPTIONS) $(IMAGE) $(or $(NETWORKS), \
+	@w=$(WEIGHTS); build/release/bench/bench_detect --threads $(THREADS) --rounds $(ROUNDS) $(OPTIONS) $(IMAGE) $(or $(NETWORKS), \
 	    $(CFG)=$$w $(foreach m,$(basename $(wildcard $(MODELS:%=%/*.weights))),$(m).cfg=$(m).weights) \
 	    $(patsubst %,cfg/%.cfg,alexnet extraction resnet18 darknet19 yolov2-tiny yolov3))
 

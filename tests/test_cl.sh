@@ -54,9 +54,9 @@ done
 export GEMM_CACHE_DIR=$work/cache
 GEMM_CACHE_DIR=/proc/nowhere expect cl-cache-unwritable 'compiled programs cannot be kept in /proc/nowhere' detect
 expect cl-cache-filled 'Predicted in' detect
-file=$(ls "$work"/cache/cl_wide-*.clbin 2>/dev/null | head -n 1)
+file=$(ls "$work"/cache/cl_conv_wide-*.clbin 2>/dev/null | head -n 1)
 if [ -z "$file" ]; then
-    fail cl-cache-file 'no cl_wide-*.clbin was written'
+    fail cl-cache-file 'no cl_conv_wide-*.clbin was written'
 else
     pass cl-cache-file
     cp "$file" "$work/good"
