@@ -322,7 +322,8 @@ ifeq ($(OPENCL), 1)
 CL_TESTS = $(BUILD)/tests/test_cl $(BUILD)/tests/layer_adreno.so $(BUILD)/tests/layer_fail.so
 # some of the networks, as PoCL is slow to start: groups, depthwise, all strides, fully connected
 CL_NETWORKS = $(patsubst %,cfg/%.cfg,yolov3-tiny alexnet resnet18 resnext50 darknet19 tiny strided densenet201)
-CL_COMMANDS = $(BUILD)/tests/test_cl 'tests/test_cl.sh $(UNTRAINED)' tests/test_nocl.sh \
+# The script after the program, which leaves PoCL's kernels compiled.
+CL_COMMANDS = '$(BUILD)/tests/test_cl && tests/test_cl.sh $(UNTRAINED)' tests/test_nocl.sh \
     '$(CONV_NETWORKS) --row cl $(CL_NETWORKS) $(MODELS:%=%/*.cfg) --resize cfg/yolov3-tiny.cfg'
 # PoCL and LLVM keep to the end what they once took.
 ifeq ($(SANITIZE), 1)

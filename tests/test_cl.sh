@@ -136,13 +136,14 @@ oclgrind_row()
     pass "$title"
 }
 
-# oclgrind_conv NAME ROW CHECKS...: any geometry, same size, depthwise, grouped, 1x1
+# oclgrind_conv NAME ROW CASES CHECKS...: CASES are any geometry, same size, depthwise, grouped, 1x1
 oclgrind_conv()
 {
-    title=$1 row=$2
-    shift 2
-    for case in '0 u' '1 d' '12 u' '8 d' '4 u' '5 d' '6 u' '17 d' '13 u' '9 d'; do
-        oclgrind_run "$title" "case $case" "^PASS $row" oclgrind "$@" $test_cl --conv "$row" $case || return
+    title=$1 row=$2 cases=$3
+    shift 3
+    for case in $cases; do
+        oclgrind_run "$title" "case $case" "^PASS $row" oclgrind "$@" $test_cl --conv "$row" ${case%?} ${case#"${case%?}"} ||
+            return
     done
     pass "$title"
 }
@@ -156,14 +157,14 @@ else
         oclgrind_row cl-oclgrind-$row $row --data-races --check-api
     done
     for row in $convolving cl_image-8x4; do
-        oclgrind_conv cl-oclgrind-conv-$row $row --data-races --check-api
+        oclgrind_conv cl-oclgrind-conv-$row $row '0u 1d 12u 8d 4u' --data-races --check-api
     done
     export GEMM_CACHE_DIR=$work/oclgrind-plain
     for row in cl_naive cl_block cl_local cl_local_v4 cl_local_v8 cl_local_v4_u8 cl; do
         oclgrind_row cl-oclgrind-uninitialized-$row $row --build-options -cl-opt-disable --uninitialized
     done
     for row in $convolving; do
-        oclgrind_conv cl-oclgrind-uninitialized-conv-$row $row --build-options -cl-opt-disable --uninitialized
+        oclgrind_conv cl-oclgrind-uninitialized-conv-$row $row '5d 6u 17d 13u 9d' --build-options -cl-opt-disable --uninitialized
     done
 fi
 
