@@ -263,40 +263,54 @@ static void copy(const float *src, size_t ld, int n, int kc, float *dst, int wid
     }
 }
 
-/* Eight vectors of y stay in registers while a column of m is walked down. */
+enum { ROW_VECS = 8 };
+
+/* `vecs` vectors of y, a constant wherever this is called, stay in registers while a column of m is
+   walked down. The last one holds `tail` floats. */
+INLINE void row_vectors(const int vecs, int tail, int K, vec alpha, const float *x, size_t x_step,
+                        const float *m, size_t ld, float *y)
+{
+    const int whole = tail == VL ? vecs : vecs - 1;
+    vec acc[ROW_VECS];
+    UNROLL
+    for (int v = 0; v < vecs; ++v) acc[v] = vzero();
+    for (int p = 0; p < K; ++p, m += ld) {
+        const vec xp = vset1(x[p * x_step]);
+        UNROLL
+        for (int v = 0; v < vecs - 1; ++v) acc[v] = vfma(xp, vload(m + v * VL), acc[v]);
+        const float *last = m + (vecs - 1) * VL;
+        acc[vecs - 1] = vfma(xp, whole == vecs ? vload(last) : vload_part(last, tail), acc[vecs - 1]);
+    }
+    UNROLL
+    for (int v = 0; v < vecs - 1; ++v) vstore(y + v * VL, vfma(alpha, acc[v], vload(y + v * VL)));
+    y += (vecs - 1) * VL;
+    if (whole == vecs) {
+        vstore(y, vfma(alpha, acc[vecs - 1], vload(y)));
+    } else {
+        vstore_part(y, tail, vfma(alpha, acc[vecs - 1], vload_part(y, tail)));
+    }
+}
+
 static void row_times(int n, int K, float alpha, const float *x, size_t x_step, const float *m,
                       size_t ld, float *y)
 {
-    enum { WIDE = 8 };
     const vec al = vset1(alpha);
     int j = 0;
-    for (; j + WIDE * VL <= n; j += WIDE * VL) {
-        vec acc[WIDE];
-        UNROLL
-        for (int v = 0; v < WIDE; ++v) acc[v] = vzero();
-        for (int p = 0; p < K; ++p) {
-            const vec xp = vset1(x[p * x_step]);
-            UNROLL
-            for (int v = 0; v < WIDE; ++v) {
-                acc[v] = vfma(xp, vload(m + p * ld + j + v * VL), acc[v]);
-            }
-        }
-        UNROLL
-        for (int v = 0; v < WIDE; ++v) {
-            vstore(y + j + v * VL, vfma(al, acc[v], vload(y + j + v * VL)));
-        }
+    for (; j + ROW_VECS * VL <= n; j += ROW_VECS * VL) {
+        row_vectors(ROW_VECS, VL, K, al, x, x_step, m + j, ld, y + j);
     }
-    for (; j + VL <= n; j += VL) {
-        vec acc = vzero();
-        for (int p = 0; p < K; ++p) acc = vfma(vset1(x[p * x_step]), vload(m + p * ld + j), acc);
-        vstore(y + j, vfma(al, acc, vload(y + j)));
-    }
-    if (j < n) {
-        vec acc = vzero();
-        for (int p = 0; p < K; ++p) {
-            acc = vfma(vset1(x[p * x_step]), vload_part(m + p * ld + j, n - j), acc);
-        }
-        vstore_part(y + j, n - j, vfma(al, acc, vload_part(y + j, n - j)));
+    if (j == n) return;
+    const int vecs = (n - j + VL - 1) / VL, tail = n - j - (vecs - 1) * VL;
+    m += j, y += j;
+    switch (vecs) {
+    case 1: row_vectors(1, tail, K, al, x, x_step, m, ld, y); break;
+    case 2: row_vectors(2, tail, K, al, x, x_step, m, ld, y); break;
+    case 3: row_vectors(3, tail, K, al, x, x_step, m, ld, y); break;
+    case 4: row_vectors(4, tail, K, al, x, x_step, m, ld, y); break;
+    case 5: row_vectors(5, tail, K, al, x, x_step, m, ld, y); break;
+    case 6: row_vectors(6, tail, K, al, x, x_step, m, ld, y); break;
+    case 7: row_vectors(7, tail, K, al, x, x_step, m, ld, y); break;
+    default: row_vectors(8, tail, K, al, x, x_step, m, ld, y); break;
     }
 }
 
