@@ -19,29 +19,9 @@
  */
 #define CONV
 #include "cl_conv.h"
+#include "cl_vector.h"
 
-#ifndef VECTOR
-#define VECTOR 16
-#endif
-#ifndef ROWS
-#define ROWS 8
-#endif
-#ifndef COLS
-#define COLS 32
-#endif
-#ifndef KC
-#define KC 256
-#endif
-#define VECTORS (COLS / VECTOR)
-#define PASTE_(a, b) a##b
-#define PASTE(a, b) PASTE_(a, b)
-#define VLOAD(p) PASTE(vload, VECTOR)(0, p)
-#define VSTORE(v, p) PASTE(vstore, VECTOR)(v, 0, p)
-typedef PASTE(float, VECTOR) wide;
 typedef PASTE(int, VECTOR) wide_int;
-#if COLS % VECTOR
-#error "cl_conv_wide: COLS is a multiple of VECTOR"
-#endif
 
 CONV_FINISH(conv_finish_wide, wide)
 

@@ -9,27 +9,7 @@
  * VECTOR is the device's own width. 16: 8x32 is 16 accumulators of 32 registers; 8: 6x16 is 12 of
  * 16; 4: 4x8 is 8 of 16. Rows past M repeat row M-1 and are not stored. Global {N/COLS, shares}.
  */
-#ifndef VECTOR
-#define VECTOR 16
-#endif
-#ifndef ROWS
-#define ROWS 8
-#endif
-#ifndef COLS
-#define COLS 32
-#endif
-#ifndef KC
-#define KC 256
-#endif
-#define VECTORS (COLS / VECTOR)
-#define PASTE_(a, b) a##b
-#define PASTE(a, b) PASTE_(a, b)
-#define VLOAD(p) PASTE(vload, VECTOR)(0, p)
-#define VSTORE(v, p) PASTE(vstore, VECTOR)(v, 0, p)
-typedef PASTE(float, VECTOR) wide;
-#if COLS % VECTOR
-#error "cl_wide: COLS is a multiple of VECTOR"
-#endif
+#include "cl_vector.h"
 
 void pack_strip(int rows, int cols, __global const float *b, int brs, int bcs, __local float *Bp)
 {
