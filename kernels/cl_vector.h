@@ -1,0 +1,25 @@
+/*
+ * The tile of a kernel for devices that are CPUs: ROWS x COLS of C, COLS in vectors of the device's
+ * own width, KC steps of K before the next strip of B is packed.
+ */
+#ifndef VECTOR
+#define VECTOR 16
+#endif
+#ifndef ROWS
+#define ROWS 8
+#endif
+#ifndef COLS
+#define COLS 32
+#endif
+#ifndef KC
+#define KC 256
+#endif
+#define VECTORS (COLS / VECTOR)
+#define PASTE_(a, b) a##b
+#define PASTE(a, b) PASTE_(a, b)
+#define VLOAD(p) PASTE(vload, VECTOR)(0, p)
+#define VSTORE(v, p) PASTE(vstore, VECTOR)(v, 0, p)
+typedef PASTE(float, VECTOR) wide;
+#if COLS % VECTOR
+#error "COLS is a multiple of VECTOR"
+#endif
