@@ -97,8 +97,8 @@ else
 	$(PARALLEL) all build/upstream/darknet build/release/bench/detect_all $(BENCH_TESTS) $(CL_TESTS)
 	$(PARALLEL) default-weights
 	$(PARALLEL) $(UNTRAINED)
-	@tests/run.sh 'tests/test_detect.sh $(UNTRAINED) $(MODELS)' 'tests/test_setup.sh && tests/test_bench.sh $(MODELS)' \
-	    '$(BUILD)/tests/test_gemm --large --cases 0' $(CONV_COMMANDS) $(CL_COMMANDS) tests/test_warnings.sh $(BENCH_COMMANDS) \
+	@tests/run.sh $(CL_COMMANDS) 'tests/test_detect.sh $(UNTRAINED) $(MODELS)' 'tests/test_setup.sh && tests/test_bench.sh $(MODELS)' \
+	    '$(BUILD)/tests/test_gemm --large --cases 0' $(CONV_COMMANDS) tests/test_warnings.sh $(BENCH_COMMANDS) \
 	    $(UNIT_COMMANDS) '$(VALGRIND)' 'tests/test_bad_input.sh $(CURDIR)/$(UNTRAINED)' tests/test_report.sh
 endif
 
