@@ -15,10 +15,11 @@ mkdir -p "$out"
 samples='--samples 15 --seconds 0.15' sizes=64:4096 n=48
 [ "${BENCH_QUICK:-0}" = 0 ] || { samples='--samples 3 --seconds 0.02'; sizes=64:512; n=2; }
 
-# OpenBLAS takes a processor newer than itself for a Haswell.
-openblas=openblas
+# A processor newer than they are OpenBLAS takes for a Haswell, and BLIS for one without vectors.
+openblas=openblas blis=blis
 if grep -q avx512f /proc/cpuinfo; then
     openblas=openblas+OPENBLAS_CORETYPE=SkylakeX
+    blis=blis+BLIS_ARCH_TYPE=0              # skx
 fi
 
 measured=
@@ -32,7 +33,7 @@ measure() {
     }
 }
 echo 'The 13 shapes, squares, transposes, AVX2, grouped layers, the curve, a detection: some minutes.' >&2
-measure shapes --shapes yolov3-tiny --impl packed,onednn,$openblas,blis --threads 1,2
+measure shapes --shapes yolov3-tiny --impl packed,onednn,$openblas,$blis --threads 1,2
 measure squares --shapes squares --impl packed,onednn --threads 1
 measure transposes --shapes yolov3-tiny --transposes NN,NT,TN,TT --impl packed --threads 1
 measure grouped --shapes grouped --impl packed,stock --threads 1

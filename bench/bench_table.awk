@@ -27,7 +27,7 @@ FNR == 1 { for (i = 1; i <= NF; ++i) at[$i] = i; run = base(FILENAME); next }
 $at["status"] != "ok" { print "bench: " $0 >"/dev/stderr"; next }
 {
     impl = $at["impl"]
-    sub(/\+OPENBLAS.*/, "", impl)
+    sub(/\+(OPENBLAS|BLIS).*/, "", impl)
     sub(/\+GEMM_ISA.*/, "", impl)
     s = $at["M"] "x" $at["N"] "x" $at["K"]
     trans = run == "transposes" ? substr("NT", 1 + $at["TA"], 1) substr("NT", 1 + $at["TB"], 1) : ""
