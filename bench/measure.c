@@ -149,7 +149,7 @@ static void empty_caches(const problem *p)
 
 /*
  * Waits until no thread of this process works any more: those of OpenMP and OpenBLAS spin for a
- * while after a call and would take a core from the next row.
+ * while after a call and would take a core from the next row, which may be in another process.
  */
 static void wait_for_idle(void)
 {
@@ -269,9 +269,9 @@ burst_result measure_burst(problem *p, const burst_job *job)
              .result = &result};
     gemm_set_threads(job->threads);
     reset(&r);
-    wait_for_idle();
     const double once = warm_up(&r);
     if (once >= 0) take_samples(&r, once);
+    wait_for_idle();
     if (result.status == BURST_OK) judge(&r);
     return result;
 }
