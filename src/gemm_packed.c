@@ -24,8 +24,7 @@
  *   once, or in the first panel's kernel, they would not. Without the copy, rows of B are far apart
  *   (169 * 4096 bytes: one L1 set), and each panel would miss them again. The first strip is read
  *   where it lies, and so is every strip when there is a single panel. A strip that the kernel
- *   cannot copy (B transposed, made from an image, or narrower than the tile) is packed before, by
- *   packed_b.pack.
+ *   cannot copy (B transposed, made from an image, or narrower than the others) is packed before.
  * - A is packed only when its panels are used often enough (or lie badly) to pay for it. The
  *   micro-kernel takes scalars of A, at any stride. Where A stays in place its rows are not cut into
  *   blocks: a panel then comes from L3 for each strip, which 12 cycles a step leave time for, and
@@ -61,18 +60,6 @@ static int longest_kc(const gemm_ukernel *u) { return u->kc + u->kc / 2; }
 
 /* ---- packing ---- */
 
-static void pack_rows(const packed_b *b, const gemm_ukernel *u, int p0, int kc, int j0, int nc,
-                      float *strip)
-{
-    u->copy(b->rows + p0 * b->ld + j0, b->ld, nc, kc, strip, u->nr);
-}
-
-static void pack_transposed(const packed_b *b, const gemm_ukernel *u, int p0, int kc, int j0,
-                            int nc, float *strip)
-{
-    u->transpose(b->columns + j0 * b->ld + p0, b->ld, nc, kc, strip, u->nr);
-}
-
 /* A block of A as the micro-kernel reads it: panel n begins at a + n * panel. */
 typedef struct a_block {
     const float *a;
@@ -101,16 +88,15 @@ static a_block pack_a(const packed_job *job, const gemm_ukernel *u, int ic, int 
 }
 
 /*
- * Packing A costs about as much as a strip of B or two. By columns each step of k is on another
- * page, and packing pays at once. By rows A is read where it lies, unless its rows are a multiple
- * of half a page apart and many strips share it: the lines of a panel then compete for few sets of
- * L1.
+ * Packing A pays when many strips share it. By rows it does at all only when they are a multiple of
+ * half a page apart, and the lines of a panel compete for few sets of L1; by columns it does sooner
+ * when the steps of k are a page apart, and all compete for one set.
  */
-static bool should_pack_a(const packed_job *job, const gemm_ukernel *u, int rows, int columns)
+static bool should_pack_a(const packed_job *job, const gemm_ukernel *u, int columns)
 {
-    const int strips = ceil_div(columns, u->nr);
-    if (job->a_step != 1) return strips >= 2 && rows > u->mr;
-    return strips >= 8 && job->a_row % 512 == 0;
+    const int tiles = ceil_div(columns, u->nr);
+    if (job->a_step == 1) return tiles >= 16 && job->a_row % 512 == 0;
+    return tiles >= (job->a_step % 1024 == 0 ? 8 : 64);
 }
 
 /* ---- the loops ---- */
@@ -126,7 +112,7 @@ typedef struct place {
     const gemm_ukernel *u;
     rectangle r;
     bool packs_a;
-    int mc_step, kc_step;
+    int mc_step, kc_step, nr;       /* nr: the columns of a strip */
     int ic, mc, pc, kc, jr, nc;     /* mc, kc, nc: the sizes of this step, smaller at the ends */
 } place;
 
@@ -134,8 +120,11 @@ static void settle(place *s)
 {
     s->mc = min_int(s->mc_step, s->r.i1 - s->ic);
     s->kc = min_int(s->kc_step, s->job->K - s->pc);
-    s->nc = min_int(s->u->nr, s->r.j1 - s->jr);
+    s->nc = min_int(s->nr, s->r.j1 - s->jr);
 }
+
+/* So few panels leave the memory that B and C come from no time: see gemm_ukernel.wide. */
+enum { FEW_PANELS = 8 };
 
 /*
  * A block of A that is packed has mc x kc at most, as the micro-kernel's file says; with fewer rows
@@ -147,10 +136,11 @@ static place first_place(const packed_job *job, const gemm_ukernel *u, rectangle
 {
     const int rows = r.i1 - r.i0;
     place s = {.job = job, .u = u, .r = r, .ic = r.i0, .jr = r.j0};
-    s.packs_a = should_pack_a(job, u, rows, r.j1 - r.j0);
+    s.packs_a = should_pack_a(job, u, r.j1 - r.j0);
     s.mc_step = s.packs_a ? even_step(rows, u->mc, u->mr) : rows;
     const int kc = s.packs_a ? u->mc * u->kc / s.mc_step / 4 * 4 : INT_MAX;
     s.kc_step = even_step(job->K, min_int(longest_kc(u), kc), 4);
+    s.nr = job->B.rows && rows <= FEW_PANELS * u->mr ? u->wide : u->nr;
     settle(&s);
     return s;
 }
@@ -166,8 +156,8 @@ static a_block block_of_a(const place *s, float *packed)
 /* Loop 2, then 3, then 4. False, with the place as it was, at the end. */
 static bool advance(place *s)
 {
-    if (s->jr + s->u->nr < s->r.j1) {
-        s->jr += s->u->nr;
+    if (s->jr + s->nr < s->r.j1) {
+        s->jr += s->nr;
     } else if (s->pc + s->kc < s->job->K) {
         s->jr = s->r.j0;
         s->pc += s->kc;
@@ -190,7 +180,19 @@ static const float *source_of(const place *s)
 /* A whole strip that the micro-kernel can read where it lies, or copy. */
 static bool is_plain(const place *s)
 {
-    return s->job->B.rows && s->nc == s->u->nr;
+    return s->job->B.rows && s->nc == s->nr;
+}
+
+static void pack_strip(const place *s, float *strip)
+{
+    const packed_b *B = &s->job->B;
+    if (B->rows) {
+        s->u->copy(source_of(s), B->ld, s->nc, s->kc, strip, s->nr);
+    } else if (B->columns) {
+        s->u->transpose(B->columns + s->jr * B->ld + s->pc, B->ld, s->nc, s->kc, strip, s->nr);
+    } else {
+        B->pack(B, s->u, s->pc, s->kc, s->jr, s->nc, strip);
+    }
 }
 
 /*
@@ -202,12 +204,12 @@ static bool plan_moves(const place *s, int panels, float *to, gemm_moves *moves)
 {
     const packed_b *B = &s->job->B;
     place next = *s;
-    *moves = (gemm_moves){.every = panels, .row = B->ld};
+    *moves = (gemm_moves){.every = panels * (s->nr / s->u->nr), .row = B->ld, .width = s->nr};
     if (!(B->rows || B->columns) || !advance(&next)) return false;
     if (B->columns) {
         if (s->job->K > s->kc || B->ld > (size_t)s->kc) return false;
-        moves->rows = next.kc * next.nc / s->u->nr;
-        moves->row = s->u->nr;
+        moves->rows = next.kc * next.nc / s->nr;
+        moves->row = s->nr;
         moves->fetch = B->columns + next.jr * B->ld;
         return false;
     }
@@ -262,9 +264,8 @@ static void multiply_strip(const place *s, const a_block *A, const float *b, siz
 static void multiply_rectangle(const packed_job *job, const gemm_ukernel *u, rectangle r,
                                float *scratch)
 {
-    const packed_b *B = &job->B;
     place s = first_place(job, u, r);
-    const size_t strip_size = (size_t)s.kc_step * u->nr;
+    const size_t strip_size = (size_t)s.kc_step * s.nr;
     float *strip = scratch, *other = strip + strip_size, *a_packed = other + strip_size;
     a_block A;
     bool copied = false;
@@ -272,12 +273,12 @@ static void multiply_rectangle(const packed_job *job, const gemm_ukernel *u, rec
         if (s.jr == r.j0) A = block_of_a(&s, a_packed);
         const int panels = ceil_div(s.mc, u->mr);
         const bool in_place = !copied && is_plain(&s);
-        if (!copied && !in_place) B->pack(B, u, s.pc, s.kc, s.jr, s.nc, strip);
+        if (!copied && !in_place) pack_strip(&s, strip);
 
         gemm_moves moves;
         copied = plan_moves(&s, panels, other, &moves);
-        multiply_strip(&s, &A, in_place ? source_of(&s) : strip, in_place ? B->ld : (size_t)u->nr,
-                       &moves);
+        multiply_strip(&s, &A, in_place ? source_of(&s) : strip,
+                       in_place ? job->B.ld : (size_t)s.nr, &moves);
         float *const swap = strip;
         strip = other, other = swap;
     } while (advance(&s));
@@ -316,7 +317,7 @@ void packed_run_here(const packed_job *job, const gemm_ukernel *u, void *scratch
    and shares the other, the smaller one. */
 int packed_run(const packed_job *job, const gemm_ukernel *u, int threads)
 {
-    assert((u->mc * u->kc + 2 * u->nr * longest_kc(u)) * sizeof(float) <= GEMM_SCRATCH_BYTES);
+    assert((u->mc * u->kc + 2 * u->wide * longest_kc(u)) * sizeof(float) <= GEMM_SCRATCH_BYTES);
     threads = worthwhile_threads(job->M, job->N, job->K, threads);
     grid g = {job, u, job->M, job->N, 1};
     if (job->N / 4 >= job->M) {
@@ -451,10 +452,8 @@ static packed_job make_job(const gemm_call *c)
     };
     if (c->TB) {
         job.B.columns = c->B;
-        job.B.pack = pack_transposed;
     } else {
         job.B.rows = c->B;
-        job.B.pack = pack_rows;
     }
     return job;
 }

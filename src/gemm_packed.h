@@ -17,13 +17,13 @@ typedef struct packed_b {
     const float *columns;
     size_t ld;
     /*
-     * Writes B[p0 .. p0+kc, j0 .. j0+nc] to a strip of u->nr columns: element (p0 + p, j0 + j) goes
-     * to strip[p * u->nr + j]. Columns nc .. u->nr of the strip become 0. Called from several
-     * threads at once. With `rows`, only for strips that cannot be read or copied by rows.
+     * When it lies otherwise. Writes B[p0 .. p0+kc, j0 .. j0+nc] to a strip of u->nr columns:
+     * element (p0 + p, j0 + j) goes to strip[p * u->nr + j]. Columns nc .. u->nr of the strip
+     * become 0. Called from several threads at once.
      */
     void (*pack)(const struct packed_b *, const gemm_ukernel *u, int p0, int kc, int j0, int nc,
                  float *strip);
-    const void *source;         /* for pack, when B lies otherwise */
+    const void *source;         /* for pack */
 } packed_b;
 
 /* What becomes of a tile of the product AB. */

@@ -185,12 +185,6 @@ typedef struct channels {
     const float *first;
 } channels;
 
-static void pack_in_place(const packed_b *b, const gemm_ukernel *u, int p0, int kc, int j0, int nc,
-                          float *strip)
-{
-    u->copy(b->rows + p0 * b->ld + j0, b->ld, nc, kc, strip, u->nr);
-}
-
 static void pack_shifts(const packed_b *b, const gemm_ukernel *u, int p0, int kc, int j0, int nc,
                         float *strip)
 {
@@ -298,7 +292,7 @@ static packed_job make_job(const layer_job *l, channels *source, int index)
     job.a_step = 1;
     job.A = c->weights + (size_t)group * filters * job.K;
     if (reads_in_place(c)) {
-        job.B = (packed_b){.rows = source->first, .ld = area, .pack = pack_in_place};
+        job.B = (packed_b){.rows = source->first, .ld = area};
     }
     return job;
 }

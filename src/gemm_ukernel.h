@@ -18,14 +18,15 @@
 typedef struct gemm_moves {
     int rows, every;            /* so many are left */
     size_t row;                 /* from one row of B to the next */
-    const float *copy;          /* not NULL: nr floats of each row are copied to `to`, nr apart */
+    int width;                  /* floats of a row, nr or wide */
+    const float *copy;          /* not NULL: each row is copied to `to`, width apart */
     float *to;
-    const float *fetch;         /* not NULL: nr floats of each row are fetched to L2 */
+    const float *fetch;         /* not NULL: each row is fetched to L2 */
 } gemm_moves;
 
 /* One tile: C (rows x cols) = alpha * A (rows x kc) * B (kc x cols), plus C when `add`. */
 typedef struct gemm_tile {
-    int rows, cols, kc;         /* 1..mr, 1..nr, 1.. */
+    int rows, cols, kc;         /* 1..mr, 1..wide, 1.. */
     const float *a;             /* element (i, p) is a[i * a_row + p * a_step] */
     size_t a_row, a_step;
     const float *b;             /* row p starts at b + p * b_row; whole vectors are read */
@@ -53,6 +54,8 @@ typedef struct gemm_taps {
 typedef struct gemm_ukernel {
     const char *name;           /* the value of GEMM_ISA */
     int mr, nr, vl;             /* the tile, and the floats in a vector; nr is a multiple of vl */
+    int wide;                   /* columns of a strip where A has few rows: memory sends longer
+                                   pieces faster. A multiple of nr; such a strip is tiles side by side */
     int mc, kc;                 /* cache blocks, see gemm_packed.c; mc is a multiple of mr */
     void (*tile)(const gemm_tile *);
     /*

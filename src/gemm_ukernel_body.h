@@ -4,6 +4,7 @@
  *   ISA                 the name, as a token
  *   VL, NV, MR          floats in a vector, vectors in a row of the tile, rows of the tile
  *   MC, KC              cache blocks
+ *   TILES_WIDE          tiles in a wide strip
  *   vec                 the vector type, and on it: vzero() vset1(x) vload(p) vstore(p, v)
  *                       vload_part(p, n) vstore_part(p, n, v) (the first n floats, 0 < n < VL;
  *                       nothing else is touched), vfma(a, b, c) = a * b + c, vmax(a, b), and the
@@ -47,11 +48,11 @@ enum { NR = NV * VL, LINE = 64 / sizeof(float) };
 
 /* Strips of Darknet's large buffers start at 16 mod 64 bytes: NR floats then touch one line more
    than they fill, which the address of the last float covers. */
-INLINE void prefetch_row(const float *row)
+INLINE void prefetch_row(const float *row, const int width)
 {
     UNROLL
-    for (int j = 0; j < NR; j += LINE) __builtin_prefetch(row + j, 0, 2);
-    __builtin_prefetch(row + NR - 1, 0, 2);
+    for (int j = 0; j < width; j += LINE) __builtin_prefetch(row + j, 0, 2);
+    __builtin_prefetch(row + width - 1, 0, 2);
 }
 
 /* C as it leaves the registers when nothing will be added to it any more. */
@@ -113,18 +114,27 @@ INLINE void step(const int rows, const int nv, const float *a, const float *a4, 
     }
 }
 
-INLINE void move_row(gemm_moves *m)
+INLINE void move_floats(gemm_moves *m, const int width)
 {
     if (m->copy) {
         UNROLL
-        for (int v = 0; v < NV; ++v) vstore(m->to + v * VL, vload(m->copy + v * VL));
-        m->copy += m->row, m->to += NR;
+        for (int j = 0; j < width; j += VL) vstore(m->to + j, vload(m->copy + j));
+        m->copy += m->row, m->to += width;
     }
     if (m->fetch) {
-        prefetch_row(m->fetch);
+        prefetch_row(m->fetch, width);
         m->fetch += m->row;
     }
     --m->rows;
+}
+
+INLINE void move_row(gemm_moves *m)
+{
+    if (TILES_WIDE > 1 && m->width > NR) {
+        move_floats(m, TILES_WIDE * NR);
+    } else {
+        move_floats(m, NR);
+    }
 }
 
 INLINE void prefetch_c_row(const gemm_tile *t, int i, const int nv)
@@ -205,7 +215,19 @@ static tile_fn *const tiles[MR][NV] = {EACH_ROWS(TILE_ROW)};
 
 static void tile(const gemm_tile *t)
 {
-    tiles[t->rows - 1][(t->cols - 1) / VL](t);
+    if (t->cols <= NR) {
+        tiles[t->rows - 1][(t->cols - 1) / VL](t);
+        return;
+    }
+    gemm_tile part = *t;
+    for (int j = 0; j < t->cols; j += NR) {
+        const bool last = j + NR >= t->cols;
+        part.cols = last ? t->cols - j : NR;
+        part.b = t->b + j;
+        part.c = t->c + j;
+        part.c_next = last ? t->c_next : part.c + NR;
+        tiles[t->rows - 1][(part.cols - 1) / VL](&part);
+    }
 }
 
 /* Zeroes columns n .. width of a panel. */
@@ -419,7 +441,7 @@ static void take_even(const float *src, int n, float *dst)
 
 const gemm_ukernel JOIN(gemm_ukernel_, ISA) = {
     .name = STRING(ISA),
-    .mr = MR, .nr = NR, .vl = VL, .mc = MC, .kc = KC,
+    .mr = MR, .nr = NR, .vl = VL, .wide = TILES_WIDE * NR, .mc = MC, .kc = KC,
     .tile = tile,
     .transpose = transpose,
     .copy = copy,

@@ -73,7 +73,7 @@ static problem make_problem(const gemm_ukernel *u, uint64_t seed, int number)
     c->TA = number / 8 & 1;
     c->TB = number / 16 & 1;
     c->M = pick_size(&r, u->mr, u->mc);
-    c->N = pick_size(&r, u->nr, 4 * u->nr);
+    c->N = pick_size(&r, rng_below(&r, 2) ? u->nr : u->wide, 4 * u->wide);
     c->K = pick_size(&r, 8, u->kc);
     c->ALPHA = alphas[rng_below(&r, 5)];
     p.A = make_operand(&r, c->TA ? c->K : c->M, c->TA ? c->M : c->K, &c->lda);
@@ -156,6 +156,34 @@ static void test_offsets(const gemm_ukernel *u, const options *o)
         }
     }
     report_pass(name);
+}
+
+/* So many tiles share A, and its rows or columns are so far apart, that it is packed: in more than
+   one block of rows and of K. */
+static void test_packed_a(const gemm_ukernel *u, const options *o)
+{
+    char name[48], why[160];
+    snprintf(name, sizeof name, "packed %s packs A", u->name);
+    const char *wrong = NULL;
+    for (int TA = 0; TA < 2 && !wrong; ++TA) {
+        rng r = rng_make(o->seed, 2000000 + (uint64_t)TA);
+        problem p = {.threads = 1};
+        gemm_call *c = &p.call;
+        *c = (gemm_call){.TA = TA, .M = u->mc + u->mr + 1, .N = 17 * u->nr + 1, .K = u->kc + 7,
+                         .ALPHA = 1, .lda = 1024};
+        c->ldb = c->ldc = c->N;
+        p.A = guarded_make(TA ? c->K : c->M, TA ? c->M : c->K, c->lda, AT_END, 0);
+        p.B = guarded_make(c->K, c->N, c->ldb, AT_END, 0);
+        p.C = guarded_make(c->M, c->N, c->ldc, AT_END, 0);
+        guarded_fill(&p.A, &r);
+        guarded_fill(&p.B, &r);
+        guarded_fill(&p.C, &r);
+        c->A = p.A.data, c->B = p.B.data, c->C = p.C.data;
+        wrong = run_and_judge(u, &p, why, sizeof why);
+        free_problem(&p);
+        if (wrong) report_fail(name, "%s; TA=%d", wrong, TA);
+    }
+    if (!wrong) report_pass(name);
 }
 
 /* ---- the seams ---- */
@@ -405,6 +433,7 @@ int main(int argc, char **argv)
         test_random(*u, &o);
         if (o.only_case >= 0) continue;
         if (!o.brief) test_offsets(*u, &o);
+        if (!o.brief) test_packed_a(*u, &o);
         test_seams(*u);
     }
     if (o.only_case < 0 && !o.brief) {
