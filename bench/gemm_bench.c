@@ -444,7 +444,7 @@ static int run(bench *b)
     results_totals(b);
     int status = b->failed;
     status |= end_output(out, o->output, results_end(&b->results, !interrupted));
-    for (size_t r = 0; r < o->row_count; ++r)
+    for (size_t r = o->row_count; r-- > 0;)
         if (o->rows[r].settings) worker_stop(&o->rows[r].worker);
     return interrupted ? 130 : status;
 }

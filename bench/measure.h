@@ -73,6 +73,7 @@ typedef struct worker {
  */
 int worker_start(worker *, const char *settings);
 burst_result worker_burst(worker *, const burst_job *);
+/* Waits for its end. The last one started comes first: it holds the pipes of those before it. */
 void worker_stop(worker *);
 
 double measure_seconds(void);

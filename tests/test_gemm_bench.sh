@@ -127,6 +127,8 @@ is bench_declined "0 1" "$? $(grep -c '^stock,.*,declined,' "$work/csv")"
 is bench_died "1 1 1" "$? $(grep -c 'its process died: Segmentation fault' "$work/err") $(grep -c '^transpose,.*,ok,' "$work/csv")"
 "$wrong" $quick --impl stock,stock+GEMM_TEST_WRONG=product -s 16,70,27 --csv >"$work/csv" 2>"$work/err"
 is bench_own_environment "1 ok wrong" "$? $(awk -F , 'NR > 1 { printf "%s%s", s, $21; s = " " }' "$work/csv")"
+timeout 20 "$bench" $quick --impl stock+GEMM_ISA=generic,packed+GEMM_ISA=generic -s 16,70,27 --csv >"$work/csv"
+is bench_two_environments "0 ok ok" "$? $(awk -F , 'NR > 1 { printf "%s%s", s, $21; s = " " }' "$work/csv")"
 expect_failure check_caught 'GEMM_CHECK: stock is wrong' env GEMM_CHECK=1 GEMM_TEST_WRONG=product "$build/tests/wrong_check"
 expect_failure check_caught_nan 'GEMM_CHECK: stock is wrong' env GEMM_CHECK=1 GEMM_TEST_WRONG=nan "$build/tests/wrong_check"
 GEMM_CHECK=1 "$build/tests/wrong_check" 2>/dev/null
