@@ -25,6 +25,8 @@
  *   (169 * 4096 bytes: one L1 set), and each panel would miss them again. The first strip is read
  *   where it lies, and so is every strip when there is a single panel. A strip that the kernel
  *   cannot copy (B transposed, made from an image, or narrower than the others) is packed before.
+ * - Where A has few rows, memory is the limit, and it sends long pieces of a row faster than short ones:
+ *   strips are then u->wide columns, several tiles side by side.
  * - A is packed only when its panels are used often enough (or lie badly) to pay for it. The
  *   micro-kernel takes scalars of A, at any stride. Where A stays in place its rows are not cut into
  *   blocks: a panel then comes from L3 for each strip, which 12 cycles a step leave time for, and
@@ -87,6 +89,8 @@ static a_block pack_a(const packed_job *job, const gemm_ukernel *u, int ic, int 
     return (a_block){dst, (size_t)u->mr * kc, 1, u->mr};
 }
 
+enum { PAGE = 4096 / sizeof(float) };
+
 /*
  * Packing A pays when many strips share it. By rows it does at all only when they are a multiple of
  * half a page apart, and the lines of a panel compete for few sets of L1; by columns it does sooner
@@ -95,8 +99,8 @@ static a_block pack_a(const packed_job *job, const gemm_ukernel *u, int ic, int 
 static bool should_pack_a(const packed_job *job, const gemm_ukernel *u, int columns)
 {
     const int tiles = ceil_div(columns, u->nr);
-    if (job->a_step == 1) return tiles >= 16 && job->a_row % 512 == 0;
-    return tiles >= (job->a_step % 1024 == 0 ? 8 : 64);
+    if (job->a_step == 1) return tiles >= 16 && job->a_row % (PAGE / 2) == 0;
+    return tiles >= (job->a_step % PAGE == 0 ? 8 : 64);
 }
 
 /* ---- the loops ---- */
@@ -130,7 +134,8 @@ enum { FEW_PANELS = 8 };
  * A block of A that is packed has mc x kc at most, as the micro-kernel's file says; with fewer rows
  * kc may be half as long again, since C is then read and written less often. A that is not packed
  * needs no blocks: a panel is fetched while the one before it is multiplied, all rows share one
- * strip of B, and so B is packed once.
+ * strip of B, and so B is packed once. By columns a panel is half a line of each step of k, and the
+ * next panel the other half: where the lines are pages apart, few of them stay in L2 until then.
  */
 static place first_place(const packed_job *job, const gemm_ukernel *u, rectangle r)
 {
@@ -138,7 +143,8 @@ static place first_place(const packed_job *job, const gemm_ukernel *u, rectangle
     place s = {.job = job, .u = u, .r = r, .ic = r.i0, .jr = r.j0};
     s.packs_a = should_pack_a(job, u, r.j1 - r.j0);
     s.mc_step = s.packs_a ? even_step(rows, u->mc, u->mr) : rows;
-    const int kc = s.packs_a ? u->mc * u->kc / s.mc_step / 4 * 4 : INT_MAX;
+    const int kc = s.packs_a ? u->mc * u->kc / s.mc_step / 4 * 4
+                 : job->a_step % PAGE == 0 ? u->kc / 2 : INT_MAX;
     s.kc_step = even_step(job->K, min_int(longest_kc(u), kc), 4);
     s.nr = job->B.rows && rows <= FEW_PANELS * u->mr ? u->wide : u->nr;
     settle(&s);
