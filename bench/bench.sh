@@ -5,15 +5,16 @@
 #   bench/bench.sh GEMM_BENCH AB WEIGHTS OUTPUT_FOLDER
 #
 # Leaves there the CSV of each run of gemm-bench, the A/B of a detection, table.md and curve.svg,
-# curve.png. BENCH_QUICK=1: few samples and a short curve, to see that it works. BENCH_RUN: a command
+# curve.png. On a shared machine a minute can be slow that the next is not: all is measured in rounds,
+# and the table is of the median round. BENCH_QUICK=1: one short round, to see that it works. BENCH_RUN: a command
 # that each run is started with, such as `flock FILE` on a machine that is shared.
 set -eu
 
 bench=$1 ab=$2 weights=$3 out=$4
 table=$PWD/bench/bench_table.awk
 mkdir -p "$out"
-samples='--samples 31 --seconds 0.3' sizes=64:4096 n=48
-[ "${BENCH_QUICK:-0}" = 0 ] || { samples='--samples 3 --seconds 0.02'; sizes=64:512; n=2; }
+samples='--samples 9 --seconds 0.15' rounds='1 2 3 4 5' sizes=64:4096 n=48
+[ "${BENCH_QUICK:-0}" = 0 ] || { samples='--samples 3 --seconds 0.02'; rounds=1 sizes=64:512; n=2; }
 
 # A processor newer than they are OpenBLAS takes for a Haswell, and BLIS for one without vectors.
 openblas=openblas blis=blis
@@ -33,14 +34,16 @@ measure() {
     }
 }
 echo 'The 13 shapes, squares, transposes, AVX2, grouped layers, the curve, a detection: some minutes.' >&2
-measure shapes --shapes yolov3-tiny --impl packed,onednn,$openblas,$blis --threads 1,2
-measure squares --shapes squares --impl packed,onednn --threads 1
-measure transposes --shapes yolov3-tiny --transposes NN,NT,TN,TT --impl packed --threads 1
-measure grouped --shapes grouped --impl packed,stock --threads 1
+for round in $rounds; do
+    measure shapes-$round --shapes yolov3-tiny --impl packed,onednn,$openblas,$blis --threads 1,2
+    measure squares-$round --shapes squares --impl packed,onednn --threads 1
+    measure transposes-$round --shapes yolov3-tiny --transposes NN,NT,TN,TT --impl packed --threads 1
+    measure grouped-$round --shapes grouped --impl packed,stock --threads 1
+    if grep -q avx2 /proc/cpuinfo; then
+        measure avx2-$round --shapes yolov3-tiny --impl packed+GEMM_ISA=avx2,openblas --threads 1 --peak avx2
+    fi
+done
 measure curve --sizes $sizes --impl packed,onednn,$openblas --threads 1
-if grep -q avx2 /proc/cpuinfo; then
-    measure avx2 --shapes yolov3-tiny --impl packed+GEMM_ISA=avx2,openblas --threads 1 --peak avx2
-fi
 # As it is shipped, with the convolutions that only packed has; and gemm against gemm, which is a
 # third of a detection then.
 for other in openblas onednn; do
@@ -55,7 +58,7 @@ for other in openblas onednn; do
 done
 
 {
-    sed -n '/^machine/p; /^system/p; /^compiler/p; /^onednn/p; /^openblas/p; /^blis/p; /^peak/p' "$out/shapes.log" |
+    sed -n '/^machine/p; /^system/p; /^compiler/p; /^onednn/p; /^openblas/p; /^blis/p; /^peak/p' "$out/shapes-1.log" |
         sed 's/^/    /'
     echo
     (cd "$out" && awk -f "$table" $measured)

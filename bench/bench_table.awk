@@ -1,5 +1,12 @@
 # From gemm-bench's CSV files, each called after its run, to the table of bench.sh.
-function base(path) { sub(/.*\//, "", path); sub(/\.csv$/, "", path); return path }
+# A run of several rounds, NAME-1.csv and up, counts with its median round, row by row and shape by shape.
+function base(path) { sub(/.*\//, "", path); sub(/(-[0-9]+)?\.csv$/, "", path); return path }
+function median(list,    v, n, i, j, t) {
+    n = split(list, v, " ")
+    for (i = 2; i <= n; ++i)
+        for (j = i; j > 1 && v[j - 1] + 0 > v[j] + 0; --j) { t = v[j]; v[j] = v[j - 1]; v[j - 1] = t }
+    return n % 2 ? v[(n + 1) / 2] + 0 : (v[n / 2] + v[n / 2 + 1]) / 2
+}
 function wanted(what, least, value, note) {
     if (value <= 0 || value >= NONE) {
         printf "| %s | %s | not measured | missed |\n", what, least
@@ -32,16 +39,27 @@ $at["status"] != "ok" { print "bench: " $0 >"/dev/stderr"; next }
     s = $at["M"] "x" $at["N"] "x" $at["K"]
     trans = run == "transposes" ? substr("NT", 1 + $at["TA"], 1) substr("NT", 1 + $at["TB"], 1) : ""
     key = run " " impl trans " " $at["threads"]
-    t = $at["median_ms"]
-    time[key] += t * $at["calls"]
-    at_peak[key] += t * $at["calls"] * $at["peak_percent"]
-    ms[key, s] = t
     if (!((run, s) in seen)) { seen[run, s] = 1; shape[run, ++shapes[run]] = s }
-    # the best of the other libraries on this shape
-    best = run " best " $at["threads"]
-    if (run == "shapes" && impl != "packed" && (!((best, s) in ms) || t < ms[best, s])) ms[best, s] = t
+    if (!((key, s) in times)) {
+        ++cells
+        cell_key[cells] = key
+        cell_shape[cells] = s
+        calls[cells] = $at["calls"]
+        # the best of the other libraries on this shape
+        if (run == "shapes" && impl != "packed") best[cells] = run " best " $at["threads"]
+    }
+    times[key, s] = times[key, s] " " $at["median_ms"]
+    peaks[key, s] = peaks[key, s] " " $at["peak_percent"]
 }
 END {
+    for (c = 1; c <= cells; ++c) {
+        key = cell_key[c]
+        s = cell_shape[c]
+        t = ms[key, s] = median(times[key, s])
+        time[key] += t * calls[c]
+        at_peak[key] += t * calls[c] * median(peaks[key, s])
+        if (c in best && (!((best[c], s) in ms) || t < ms[best[c], s])) ms[best[c], s] = t
+    }
     first = "16x173056x27"
     print "| what | wanted | measured | |"
     print "| --- | --- | --- | --- |"
