@@ -319,7 +319,7 @@ UNIT_COMMANDS += $(BUILD)/tests/test_stats $(if $(filter 1,$(SANITIZE)),,$(BUILD
     $(BUILD)/tests/test_ab_rule 'tests/test_ab.sh $(BUILD)/bench/ab data'
 
 ifeq ($(OPENCL), 1)
-CL_TESTS = $(BUILD)/tests/test_cl $(BUILD)/tests/layer_adreno.so $(BUILD)/tests/layer_fail.so
+CL_TESTS = $(BUILD)/tests/test_cl $(addprefix $(BUILD)/tests/layer_, adreno.so fail.so unwritten.so)
 # some of the networks, as PoCL is slow to start: groups, depthwise, all strides, fully connected
 CL_NETWORKS = $(patsubst %,cfg/%.cfg,yolov3-tiny alexnet resnet18 resnext50 darknet19 tiny strided densenet201)
 # The script after the program, which leaves PoCL's kernels compiled.
