@@ -392,14 +392,12 @@ static int start(job *j, const gemm_call *g, const gemm_cl_row *row, int parts)
     *j = (job){.g = g, .w = {.row = row, .parts = 1}};
     const char *why = NULL;
     j->w.device = gemm_cl_open(&why);
-    if (!j->w.device || (why = build_kernel(j))) {
-        fprintf(stderr, "gemm_cl: %s\n", why);
+    if (j->w.device) {
+        why = build_kernel(j);
+    }
+    if (gemm_cl_begin_work(&j->w, why, parts) != 0) {
         return -1;
     }
-    if (parts > 0 && j->w.row->splits) {
-        j->w.parts = parts;
-    }
-    j->w.policy = gemm_cl_memory_policy();
     j->K = j->w.row->way == GEMM_CL_PADDED ? (int)round_up((size_t)g->K, 32) : g->K;
     return j->w.row->way == GEMM_CL_IMAGE ? make_panels(j) : 0;
 }

@@ -253,15 +253,10 @@ static int start(conv_job *j, const conv_call *c, const gemm_cl_row *row, int pa
     } else if (j->w.device && (!has_kernel(row) || (by_image(j) && !lay_out_image(j)))) {
         return -1;
     }
-    if (!j->w.device || (why = build_kernel(j))) {
-        fprintf(stderr, "gemm_cl: %s\n", why);
-        return -1;
+    if (j->w.device) {
+        why = build_kernel(j);
     }
-    if (parts > 0 && j->w.row->splits) {
-        j->w.parts = parts;
-    }
-    j->w.policy = gemm_cl_memory_policy();
-    return 0;
+    return gemm_cl_begin_work(&j->w, why, parts);
 }
 
 int gemm_cl_conv_parts(const conv_call *c, const gemm_cl_row *row, int parts)

@@ -25,6 +25,19 @@ static int remember_event(gemm_cl_work *w, cl_event event, int stage)
     return 0;
 }
 
+int gemm_cl_begin_work(gemm_cl_work *w, const char *why_not, int parts)
+{
+    if (why_not) {
+        fprintf(stderr, "gemm_cl: %s\n", why_not);
+        return -1;
+    }
+    if (parts > 0 && w->row->splits) {
+        w->parts = parts;
+    }
+    w->policy = gemm_cl_memory_policy();
+    return 0;
+}
+
 int gemm_cl_launch(gemm_cl_work *w, const gemm_cl_program *p, int stage,
                    const gemm_cl_argument *args, const size_t *global, const size_t *local)
 {

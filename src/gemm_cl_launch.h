@@ -38,6 +38,10 @@ static inline int ceil_div(int a, int b)
     return a / b + (a % b != 0);
 }
 
+/* Takes the memory policy, and `parts` unless it is 0 or the row cannot cut K. When there is a `why
+   not`, says so instead and returns -1. */
+int gemm_cl_begin_work(gemm_cl_work *, const char *why_not, int parts);
+
 /* Enqueues a kernel of three dimensions behind the uploads of A and B; local may be NULL. */
 int gemm_cl_launch(gemm_cl_work *, const gemm_cl_program *, int stage, const gemm_cl_argument *,
                    const size_t *global, const size_t *local);
