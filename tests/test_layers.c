@@ -1,6 +1,6 @@
 /*
  * The layers that patch 0006 made faster, against Darknet's own loops, over random geometry: maxpool
- * at inference against maxpool with a delta wanted, to the bit; a shortcut of equal sizes and the
+ * at inference against maxpool where backward follows, to the bit; a shortcut of equal sizes and the
  * linear activation, to the bit; logistic, which rounds, within its last digits.
  */
 #include "operands.h"
@@ -29,6 +29,17 @@ static float *values(int n, rng *r)
     return v;
 }
 
+/* Backward needs to know where each maximum came from; -1 is from nowhere. */
+static bool indexes_right(const layer *l, const float *input)
+{
+    for (int i = 0; i < l->outputs * l->batch; ++i) {
+        const int from = l->indexes[i];
+        if (from < -1 || from >= l->inputs * l->batch) return false;
+        if (from >= 0 && input[from] != l->output[i]) return false;
+    }
+    return true;
+}
+
 static void test_maxpool(void)
 {
     for (int number = 0; number < CASES; ++number) {
@@ -39,18 +50,22 @@ static void test_maxpool(void)
         layer l = make_maxpool_layer(batch, h, w, 3, size, stride, pad);
         const size_t bytes = (size_t)(l.outputs * batch) * sizeof(float);
         float *input = values(l.inputs * batch, &r), *expected = malloc(bytes);
-        network net = {.input = input, .delta = input};
+        memset(l.indexes, 0xfe, (size_t)(l.outputs * batch) * sizeof *l.indexes);
+        network net = {.input = input, .train = number % 2, .delta = number % 2 ? NULL : input};
         forward_maxpool_layer(l, net);
+        const bool indexed = indexes_right(&l, input);
         memcpy(expected, l.output, bytes);
         memset(l.output, 0xff, bytes);
+        net.train = 0;
         net.delta = NULL;
         forward_maxpool_layer(l, net);
-        const bool same = !memcmp(expected, l.output, bytes);
+        const bool same = indexed && !memcmp(expected, l.output, bytes);
         free(input);
         free(expected);
         free_layer(l);
         if (!same) {
-            report_fail("maxpool", "differs: %dx%d size %d stride %d pad %d batch %d", w, h, size, stride, pad, batch);
+            report_fail("maxpool", "%s: %dx%d size %d stride %d pad %d batch %d",
+                        indexed ? "differs" : "wrong indexes", w, h, size, stride, pad, batch);
             return;
         }
     }
@@ -59,6 +74,7 @@ static void test_maxpool(void)
 
 static void test_shortcut(void)
 {
+    const float s1 = 0.5f, s2 = 2;      /* powers of two: their products do not round */
     for (int number = 0; number < CASES; ++number) {
         rng r = rng_make(SEED, (uint64_t)number);
         const int w = 1 + rng_below(&r, 20), h = 1 + rng_below(&r, 20), batch = 1 + rng_below(&r, 3);
@@ -66,11 +82,12 @@ static void test_shortcut(void)
         float *add = values(batch * from * area, &r), *out = values(batch * to * area, &r);
         float *before = malloc((size_t)(batch * to * area) * sizeof *before);
         memcpy(before, out, (size_t)(batch * to * area) * sizeof *before);
-        shortcut_cpu(batch, w, h, from, add, w, h, to, 1, 1, out);
+        shortcut_cpu(batch, w, h, from, add, w, h, to, s1, s2, out);
         bool same = true;
         for (int i = 0; i < batch * to * area; ++i) {
             const int image = i / (to * area), place = i % (to * area);
-            const float added = place < from * area ? before[i] + add[image * from * area + place] : before[i];
+            const float added = place < from * area ? s1 * before[i] + s2 * add[image * from * area + place]
+                                                    : before[i];
             if (memcmp(&added, &out[i], sizeof added)) same = false;
         }
         free(add);
