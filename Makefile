@@ -244,7 +244,7 @@ $(BUILD)/tests/%: $(BUILD)/tests/%.o $(BUILD)/modules.a $(BUILD)/libdarknet.a
 	$(LINK)
 
 # OpenCL layers: the ICD loader puts them between the program and the driver (OPENCL_LAYERS).
-$(BUILD)/tests/layer_%.so: tests/layer_%.c $(BUILD)/flags
+$(BUILD)/tests/layer_%.so: tests/layer_%.c tests/layer.h $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) -O1 -g -shared $< -o $@
 

@@ -12,8 +12,8 @@
  * So that images can be made from buffers, every buffer lies in memory of the layer's own, and such
  * an image is one over the same memory.
  */
-#define CL_TARGET_OPENCL_VERSION 120
-#include <CL/cl_layer.h>
+#define LAYER_NAME "an Adreno's limits"
+#include "layer.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,8 +22,6 @@
 enum { IMAGE_SIDE = 16384, PITCH = 64, GROUP = 256, PIXEL = 16, BUFFERS = 4096 };
 enum { PITCH_ALIGNMENT = 0x104A, BASE_ALIGNMENT = 0x104B };
 
-static struct _cl_icd_dispatch layer;
-static const struct _cl_icd_dispatch *next;
 static struct { cl_mem mem; char *at; } buffers[BUFFERS];
 
 static cl_ulong local_bytes(void)
@@ -39,14 +37,6 @@ static cl_int refuse(const char *what, cl_int error)
 }
 
 /* ---- what the device says of itself --------------------------------------------------------- */
-
-static cl_int answer(const void *from, size_t bytes, size_t size, void *value, size_t *size_ret)
-{
-    if (value && size < bytes) return CL_INVALID_VALUE;
-    if (value) memcpy(value, from, bytes);
-    if (size_ret) *size_ret = bytes;
-    return CL_SUCCESS;
-}
 
 static cl_int answer_size(cl_device_id d, cl_device_info info, size_t limit, size_t size,
                           void *value, size_t *size_ret)
@@ -206,31 +196,13 @@ static CL_API_ENTRY cl_mem CL_API_CALL CreateImage(cl_context c, cl_mem_flags fl
 
 /* ---- the loader's side ---------------------------------------------------------------------- */
 
-CL_API_ENTRY cl_int CL_API_CALL clGetLayerInfo(cl_layer_info name, size_t size, void *value,
-                                               size_t *size_ret)
+static cl_int replace_entries(void)
 {
-    static const cl_layer_api_version version = CL_LAYER_API_VERSION_100;
-    static const char title[] = "an Adreno's limits";
-    if (name == CL_LAYER_API_VERSION) {
-        return answer(&version, sizeof version, size, value, size_ret);
-    }
-    return name == CL_LAYER_NAME ? answer(title, sizeof title, size, value, size_ret)
-                                 : CL_INVALID_VALUE;
-}
-
-CL_API_ENTRY cl_int CL_API_CALL clInitLayer(cl_uint entries, const cl_icd_dispatch *target,
-                                            cl_uint *entries_ret, const cl_icd_dispatch **ours)
-{
-    if (entries < sizeof layer / sizeof(void *)) return CL_INVALID_VALUE;
-    next = target;
-    layer = *target;
     layer.clGetDeviceInfo = GetDeviceInfo;
     layer.clGetDeviceIDs = GetDeviceIDs;
     layer.clGetKernelWorkGroupInfo = GetKernelWorkGroupInfo;
     layer.clEnqueueNDRangeKernel = EnqueueNDRangeKernel;
     layer.clCreateBuffer = CreateBuffer;
     layer.clCreateImage = CreateImage;
-    *entries_ret = sizeof layer / sizeof(void *);
-    *ours = &layer;
     return CL_SUCCESS;
 }

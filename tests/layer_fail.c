@@ -10,8 +10,8 @@
  * At exit, when anything that was created is not released, it says what and ends the program with
  * status 99; when fewer calls were made than CL_FAIL_AT, with status 13.
  */
-#define CL_TARGET_OPENCL_VERSION 120
-#include <CL/cl_layer.h>
+#define LAYER_NAME "one call fails"
+#include "layer.h"
 
 #include <fcntl.h>
 #include <stdatomic.h>
@@ -27,8 +27,6 @@ enum { CONTEXT, QUEUE, BUFFER, PROGRAM, KERNEL, EVENT, KINDS };
 static const char *const kinds[KINDS] = {"contexts", "queues",  "memory objects",
                                          "programs", "kernels", "events"};
 static const char *broken[] = {"#error broken by the layer\n"};
-static struct _cl_icd_dispatch layer;
-static const struct _cl_icd_dispatch *next;
 static atomic_int calls, live[KINDS];
 
 static int fails(void)
@@ -193,28 +191,10 @@ static CL_API_ENTRY cl_int CL_API_CALL WaitForEvents(cl_uint n, const cl_event *
 
 /* ---- the loader's side ---------------------------------------------------------------------- */
 
-CL_API_ENTRY cl_int CL_API_CALL clGetLayerInfo(cl_layer_info name, size_t size, void *value,
-                                               size_t *size_ret)
-{
-    static const cl_layer_api_version version = CL_LAYER_API_VERSION_100;
-    static const char title[] = "one call fails";
-    const void *from = name == CL_LAYER_API_VERSION ? (const void *)&version : title;
-    const size_t bytes = name == CL_LAYER_API_VERSION ? sizeof version : sizeof title;
-    if (name != CL_LAYER_API_VERSION && name != CL_LAYER_NAME) return CL_INVALID_VALUE;
-    if (value && size < bytes) return CL_INVALID_VALUE;
-    if (value) memcpy(value, from, bytes);
-    if (size_ret) *size_ret = bytes;
-    return CL_SUCCESS;
-}
-
 #define REPLACE(name) layer.cl##name = name
 
-CL_API_ENTRY cl_int CL_API_CALL clInitLayer(cl_uint entries, const cl_icd_dispatch *target,
-                                            cl_uint *entries_ret, const cl_icd_dispatch **ours)
+static cl_int replace_entries(void)
 {
-    if (entries < sizeof layer / sizeof(void *)) return CL_INVALID_VALUE;
-    next = target;
-    layer = *target;
     REPLACE(CreateContext);
     REPLACE(CreateCommandQueue);
     REPLACE(CreateBuffer);
@@ -241,7 +221,5 @@ CL_API_ENTRY cl_int CL_API_CALL clInitLayer(cl_uint entries, const cl_icd_dispat
     REPLACE(SetKernelArg);
     REPLACE(Finish);
     REPLACE(WaitForEvents);
-    *entries_ret = sizeof layer / sizeof(void *);
-    *ours = &layer;
     return atexit(at_exit) ? CL_OUT_OF_HOST_MEMORY : CL_SUCCESS;
 }

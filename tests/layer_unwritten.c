@@ -6,8 +6,8 @@
  *   a write into a buffer that does not block is done 10 ms after it is asked for: a kernel that does
  *   not wait for it reads NaN, and what the caller writes over the source meanwhile arrives instead
  */
-#define CL_TARGET_OPENCL_VERSION 120
-#include <CL/cl_layer.h>
+#define LAYER_NAME "late writes, memory full of NaN"
+#include "layer.h"
 
 #include <math.h>
 #include <pthread.h>
@@ -17,9 +17,6 @@
 #include <time.h>
 
 enum { LATE_NS = 10000000, MOST_WAITS = 16 };
-
-static struct _cl_icd_dispatch layer;
-static const struct _cl_icd_dispatch *next;
 
 /* ---- late writes ---------------------------------------------------------------------------- */
 
@@ -32,7 +29,7 @@ static void *open_gate(void *gate)
     return NULL;
 }
 
-/* An event that becomes complete later, or NULL. The caller's reference ends with `hold`. */
+/* An event that becomes complete later, or NULL. */
 static cl_event make_gate(cl_command_queue queue)
 {
     cl_context context;
@@ -40,11 +37,8 @@ static cl_event make_gate(cl_command_queue queue)
     if (next->clGetCommandQueueInfo(queue, CL_QUEUE_CONTEXT, sizeof context, &context, NULL)) return NULL;
     cl_event gate = next->clCreateUserEvent(context, &error);
     pthread_t thread;
-    if (!gate) return NULL;
-    if (pthread_create(&thread, NULL, open_gate, gate)) {
-        next->clReleaseEvent(gate);
-        return NULL;
-    }
+    if (!gate || next->clRetainEvent(gate)) return NULL;
+    if (pthread_create(&thread, NULL, open_gate, gate)) abort();
     pthread_detach(thread);
     return gate;
 }
@@ -54,12 +48,13 @@ static CL_API_ENTRY cl_int CL_API_CALL EnqueueWriteBuffer(cl_command_queue queue
                                                           cl_uint n, const cl_event *waits, cl_event *event)
 {
     cl_event all[MOST_WAITS];
-    if (blocking || n >= MOST_WAITS) {
-        return next->clEnqueueWriteBuffer(queue, mem, blocking, offset, bytes, from, n, waits, event);
-    }
+    if (blocking) return next->clEnqueueWriteBuffer(queue, mem, CL_TRUE, offset, bytes, from, n, waits, event);
+    if (n >= MOST_WAITS) return CL_OUT_OF_RESOURCES;
     if (n) memcpy(all, waits, n * sizeof *waits);
     if (!(all[n] = make_gate(queue))) return CL_OUT_OF_HOST_MEMORY;
-    return next->clEnqueueWriteBuffer(queue, mem, CL_FALSE, offset, bytes, from, n + 1, all, event);
+    const cl_int rc = next->clEnqueueWriteBuffer(queue, mem, CL_FALSE, offset, bytes, from, n + 1, all, event);
+    next->clReleaseEvent(all[n]);
+    return rc;
 }
 
 /* ---- memory full of NaN --------------------------------------------------------------------- */
@@ -111,30 +106,10 @@ static CL_API_ENTRY cl_mem CL_API_CALL CreateImage(cl_context context, cl_mem_fl
 
 /* ---- the loader's side ---------------------------------------------------------------------- */
 
-CL_API_ENTRY cl_int CL_API_CALL clGetLayerInfo(cl_layer_info name, size_t size, void *value,
-                                               size_t *size_ret)
+static cl_int replace_entries(void)
 {
-    static const cl_layer_api_version version = CL_LAYER_API_VERSION_100;
-    static const char title[] = "late writes, memory full of NaN";
-    const void *from = name == CL_LAYER_API_VERSION ? (const void *)&version : title;
-    const size_t bytes = name == CL_LAYER_API_VERSION ? sizeof version : sizeof title;
-    if (name != CL_LAYER_API_VERSION && name != CL_LAYER_NAME) return CL_INVALID_VALUE;
-    if (value && size < bytes) return CL_INVALID_VALUE;
-    if (value) memcpy(value, from, bytes);
-    if (size_ret) *size_ret = bytes;
-    return CL_SUCCESS;
-}
-
-CL_API_ENTRY cl_int CL_API_CALL clInitLayer(cl_uint entries, const cl_icd_dispatch *target,
-                                            cl_uint *entries_ret, const cl_icd_dispatch **ours)
-{
-    if (entries < sizeof layer / sizeof(void *)) return CL_INVALID_VALUE;
-    next = target;
-    layer = *target;
     layer.clEnqueueWriteBuffer = EnqueueWriteBuffer;
     layer.clCreateBuffer = CreateBuffer;
     layer.clCreateImage = CreateImage;
-    *entries_ret = sizeof layer / sizeof(void *);
-    *ours = &layer;
     return CL_SUCCESS;
 }

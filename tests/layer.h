@@ -1,0 +1,49 @@
+/*
+ * The loader's side of an OpenCL layer. The file that includes this defines LAYER_NAME before, and
+ * replace_entries() behind: it sets the entries of `layer` that are the layer's own, and returns
+ * CL_SUCCESS or why there is no layer.
+ */
+#ifndef LAYER_H
+#define LAYER_H
+
+#define CL_TARGET_OPENCL_VERSION 120
+#include <CL/cl_layer.h>
+
+#include <string.h>
+
+static struct _cl_icd_dispatch layer;           /* what the program calls */
+static const struct _cl_icd_dispatch *next;     /* what lies below */
+
+static cl_int replace_entries(void);
+
+/* What a clGet...Info returns. */
+static cl_int answer(const void *from, size_t bytes, size_t size, void *value, size_t *size_ret)
+{
+    if (value && size < bytes) return CL_INVALID_VALUE;
+    if (value) memcpy(value, from, bytes);
+    if (size_ret) *size_ret = bytes;
+    return CL_SUCCESS;
+}
+
+CL_API_ENTRY cl_int CL_API_CALL clGetLayerInfo(cl_layer_info info, size_t size, void *value,
+                                               size_t *size_ret)
+{
+    static const cl_layer_api_version version = CL_LAYER_API_VERSION_100;
+    static const char name[] = LAYER_NAME;
+    if (info == CL_LAYER_API_VERSION) return answer(&version, sizeof version, size, value, size_ret);
+    if (info == CL_LAYER_NAME) return answer(name, sizeof name, size, value, size_ret);
+    return CL_INVALID_VALUE;
+}
+
+CL_API_ENTRY cl_int CL_API_CALL clInitLayer(cl_uint entries, const cl_icd_dispatch *target,
+                                            cl_uint *entries_ret, const cl_icd_dispatch **ours)
+{
+    if (entries < sizeof layer / sizeof(void *)) return CL_INVALID_VALUE;
+    next = target;
+    layer = *target;
+    *entries_ret = sizeof layer / sizeof(void *);
+    *ours = &layer;
+    return replace_entries();
+}
+
+#endif
