@@ -48,9 +48,8 @@ typedef float8 wide;
 typedef float16 wide;
 #define LOAD(p) vload16(0, p)
 #define STORE(v, p) vstore16(v, 0, p)
-#define SUM4(q) ((q).s0 + (q).s1 + (q).s2 + (q).s3)
-#define SUM8(o) SUM4((o).lo + (o).hi)
-#define SUM(p) SUM8((p).lo + (p).hi)
+#define SUM(p) ((p).s0 + (p).s1 + (p).s2 + (p).s3 + (p).s4 + (p).s5 + (p).s6 + (p).s7 + \
+                (p).s8 + (p).s9 + (p).sa + (p).sb + (p).sc + (p).sd + (p).se + (p).sf)
 #else
 #error "cl_local: VECTOR is 1, 4, 8 or 16"
 #endif

@@ -107,9 +107,8 @@ OPENCL_LAYERS=$root/$bin/layer_fail.so $test_cl --waits
 # then aborts in its race detector when a buffer is released, and keeps the record of what was written to a
 # released buffer at its old size, so that a larger successor counts as not written. Reads of what nothing
 # wrote are looked for in kernels that are not optimized: it does not know `freeze`, an instruction of LLVM's
-# optimizer. It goes by the description of an image and not by what is in it (cl_image), and takes vectors of
-# 16 for unwritten (cl_local_v16), where those of 8, from the same lines, pass: for these there is
-# layer_unwritten alone.
+# optimizer. It goes by the description of an image and not by what is in it, and from the second work-item on
+# takes that for unwritten: for cl_image there is layer_unwritten alone.
 
 # oclgrind_run NAME WHAT EXPECTED COMMAND...: no findings, and a line that matches EXPECTED
 oclgrind_run()
@@ -164,7 +163,7 @@ else
         oclgrind_conv cl-oclgrind-conv-$row $row '0u 1d 12u 8d 4u' --data-races --check-api
     done
     export GEMM_CACHE_DIR=$work/oclgrind-plain
-    for row in cl_naive cl_block cl_local cl_local_v4 cl_local_v8 cl_local_v4_u8 cl; do
+    for row in cl_naive cl_block cl_local cl_local_v4 cl_local_v8 cl_local_v16 cl_local_v4_u8 cl; do
         oclgrind_row cl-oclgrind-uninitialized-$row $row --build-options -cl-opt-disable --uninitialized
     done
     for row in $convolving; do
