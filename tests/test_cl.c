@@ -5,10 +5,11 @@
  *       sums against the double reference: all rows, kernels and splits of K, both memory policies,
  *       memory of malloc (behind guard pages) and of gemm_host_alloc, all transposes; panels wider
  *       than an image; bytes copied; weights that change; NaN and infinity; four threads
- *       --small: a few small sizes of each, for Oclgrind
+ *       --small: a few small sizes of each, for slow devices
  *   test_cl --threads        only the four threads, for ThreadSanitizer and helgrind
  *   test_cl --faults         one call after another fails (tests/layer_fail.c is loaded)
- *   test_cl --conv ROW CASE u|d      one small convolution with that memory policy, for Oclgrind
+ *   test_cl --sum ROW MxNxK u|d      one multiply with that memory policy, for Oclgrind
+ *   test_cl --conv ROW CASE u|d      one small convolution, likewise
  *   test_cl --waits          a convolution's waits and launches, which tests/layer_fail.c counts
  */
 #include "gemm_check.h"
@@ -182,6 +183,24 @@ static void test_sums(int cases, bool small)
                  r->defines);
         test_row(title, r, cases, small);
     }
+}
+
+/* One multiply, M x N x K; NULL, or what is wrong. */
+static const char *run_one_sum(const char *name, const char *shape, char policy)
+{
+    int M, N, K;
+    if (sscanf(shape, "%dx%dx%d", &M, &N, &K) != 3) {
+        return "no such shape";
+    }
+    for (int i = 0; i < ROWS; ++i) {
+        if (strcmp(rows[i].name, name) == 0) {
+            rng r = rng_make(seed, 78);
+            problem p = make_problem(&r, 0, 0, M, N, K, 0, policy == 'u');
+            gemm_cl_force_memory(policy);
+            return judge(&p, rows[i].row, 0);
+        }
+    }
+    return "no such row";
 }
 
 /* The first layer of yolov3-tiny, wider than an image of PoCL; and a K higher than one. */
@@ -389,9 +408,8 @@ static void test_convolutions(int cases, bool small)
     }
 }
 
-/* One small case of the first row with such a name, for Oclgrind: ends the program and releases
-   nothing, because its race detector may abort then. */
-static _Noreturn void run_one_convolution(const char *title, int number, char policy)
+/* One small case of the first row with such a name; NULL, or what is wrong. */
+static const char *run_one_convolution(const char *title, int number, char policy)
 {
     char found[64];
     const gemm_cl_row *row;
@@ -403,13 +421,7 @@ static _Noreturn void run_one_convolution(const char *title, int number, char po
     const conv_call c = draw_convolution(&r, number, 6);
     convolution p = make_convolution(&r, c, policy == 'u');
     gemm_cl_force_memory(policy);
-    const char *why = row ? judge_convolution(&p, row, row->splits ? number % 3 : 0) : "no such row";
-    if (why) {
-        report_fail(title, "case %d: %s", number, why);
-    } else {
-        report_pass(title);
-    }
-    _exit(report_status());
+    return row ? judge_convolution(&p, row, row->splits ? number % 3 : 0) : "no such row";
 }
 
 /* More places than one row of an image holds, more rows than an image has, and a row that has no
@@ -779,6 +791,8 @@ static void test_faults(void)
         {"conv-cl", &gemm_cl_best, 'd', false, true, 0},
         {"conv-cl_image", image, 'u', true, true, 2},
         {"conv-cl_tile", tile, 'd', true, true, 2}};
+    cl_uint platforms;
+    clGetPlatformIDs(0, NULL, &platforms);      /* the drivers are loaded once, for all children */
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; ++i) {
         const fault_case *f = &cases[i];
         char name[64];
@@ -842,12 +856,27 @@ static void test_waits(void)
     unlink(path);
 }
 
+/* --sum or --conv with its arguments, for Oclgrind: ends the program and releases nothing, because
+   its race detector may abort then. */
+static _Noreturn void run_one(char **argv)
+{
+    const char policy = argv[3][0];
+    const char *why = strcmp(argv[0], "--sum") == 0
+                          ? run_one_sum(argv[1], argv[2], policy)
+                          : run_one_convolution(argv[1], atoi(argv[2]), policy);
+    if (why) {
+        report_fail(argv[1], "%s %s: %s", argv[0], argv[2], why);
+    } else {
+        report_pass(argv[1]);
+    }
+    _exit(report_status());
+}
+
 int main(int argc, char **argv)
 {
     int cases = 60;
     bool small = false, threads = false, faults = false, waits = false;
-    const char *one = NULL;
-    char policy = 'u';
+    char **one = NULL;
     for (int i = 1; i < argc; ++i) {
         small = small || strcmp(argv[i], "--small") == 0;
         threads = threads || strcmp(argv[i], "--threads") == 0;
@@ -855,10 +884,9 @@ int main(int argc, char **argv)
         waits = waits || strcmp(argv[i], "--waits") == 0;
         if (i + 1 < argc && strcmp(argv[i], "--seed") == 0) {
             seed = strtoull(argv[++i], NULL, 0);
-        } else if (i + 3 < argc && strcmp(argv[i], "--conv") == 0) {
-            one = argv[++i];
-            cases = atoi(argv[++i]);
-            policy = argv[++i][0];
+        } else if (i + 3 < argc && (!strcmp(argv[i], "--sum") || !strcmp(argv[i], "--conv"))) {
+            one = argv + i;
+            i += 3;
         } else if (i + 1 < argc && strcmp(argv[i], "--cases") == 0) {
             cases = atoi(argv[++i]);
         }
@@ -879,7 +907,7 @@ int main(int argc, char **argv)
         return report_status();
     }
     if (one) {
-        run_one_convolution(one, cases, policy);
+        run_one(one);
     }
     if (!threads) {
         test_sums(small ? 8 : cases, small);
