@@ -221,6 +221,11 @@ static void test_panels(void)
             problem p = make_problem(&r, 0, 0, m[0], m[1], m[2], 0, i & 2);
             gemm_cl_force_memory(i & 1 ? 'u' : 'd');
             const char *why = judge(&p, &gemm_cl_image, 0);
+            if (!why && !(i & 1)) {
+                /* the weights are there, another B comes, and its last chunk is waited for */
+                ((float *)p.call.B)[(size_t)(m[2] - 1) * (size_t)p.call.ldb] += 1.0f;
+                why = judge(&p, &gemm_cl_image, 0);
+            }
             gemm_cl_force_memory(0);
             free_problem(&p);
             if (why) {
