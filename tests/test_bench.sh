@@ -26,6 +26,24 @@ for picture in gprof.svg gprof.png; do
 done
 expect_failure gprof-unknown-variant "did you mean 'stock'" make gprof VARIANTS=stokc N=1 PROCESSES=1
 
+# A row's seconds are those of all its symbols, and its hotspot the largest of them: a profile made up.
+cat >"$work/flat" <<'END'
+Flat profile:
+  %   cumulative   self              self     total
+ time   seconds   seconds    calls  ms/call  ms/call  name
+ 40.00      4.00     4.00      104    38.46    38.46  gemm_packed_8x3__avx512
+ 30.00      7.00     3.00      104    28.85    28.85  gemm_packed_8x2__avx512
+ 20.00      9.00     2.00                             im2col_cpu
+ 10.00     10.00     1.00                             gemm_cpu
+END
+{
+    echo 'variant,TA,TB,M,N,K,ms,gflops,kernel_ms,bytes_a,bytes_b,bytes_c,conv'
+    for call in 1 2 3 4; do echo 'packed,0,0,16,173056,27,4.0,37.3,250,0,0,0,'; done
+} >"$work/trace"
+row=$(awk -v row=packed -v images=4 -v trace_images=2 -f bench/gprof_row.awk "$work/flat" "$work/trace" | tr '\t' ' ')
+wanted='packed gemm_packed_8x3__avx512 2.0000 2 2.5000 0.5000 im2col_cpu 20.0%'
+[ "$row" = "$wanted" ] && pass gprof-row || fail gprof-row "'$row', not '$wanted'"
+
 # `make ab`: one pair of images, both measures, every detection compared.
 if make ab A=stock B=transpose N=1 AB_OPTS="--warmup 0 --out $work --name ab" >"$work/log" 2>&1; then
     pass ab
