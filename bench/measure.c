@@ -1,7 +1,7 @@
 /*
- * A burst, in order: C is put back to C0; one call that is not timed wakes the threads and warms
- * the caches (and, the first time, is the "first call" and is judged strictly); then the timed
- * calls; then C is judged again, C0 plus as many products as there were calls, so that a row which
+ * A burst, in order: C is put back to C0; calls that are not timed, one or 2 ms of them, wake the
+ * threads and warm the caches (the very first is the "first call" and is judged strictly); then the
+ * timed calls; then C is judged again, C0 plus as many products as there were calls, so that a row which
  * is only sometimes wrong is found too.
  *
  * Memory: each matrix starts `offset` bytes behind a page. The default of 16 is where malloc puts
@@ -28,6 +28,8 @@
 #if defined(__x86_64__)
 #include <emmintrin.h>
 #endif
+
+static const double WARM_S = 2e-3;
 
 double measure_seconds(void)
 {
@@ -220,15 +222,17 @@ static bool first_call(run *r)
 }
 
 /*
- * The untimed calls; returns how long one takes, or -1. Judging the first call has swept the
- * caches, so that another follows, and of short calls a second, which no longer wakes threads.
+ * The untimed calls; returns how long one takes, or -1. Judging the first call has swept the caches,
+ * so that another follows. Short calls go on for WARM_S: a thread that sleeps wakes up in tenths of
+ * a millisecond, and a row that does not wait for it would be timed without it.
  */
 static double warm_up(run *r)
 {
     if (r->job->first && !first_call(r)) return -1;
     if (r->job->first && r->result->first_s > 0.02) return r->result->first_s;
-    const double once = time_calls(r, 1);
-    return once < 0 || once > 1e-3 ? once : time_calls(r, 1);
+    double once = time_calls(r, 1);
+    for (double spent = once; once >= 0 && spent < WARM_S; spent += once) once = time_calls(r, 1);
+    return once;
 }
 
 static void take_samples(run *r, double once)
