@@ -19,12 +19,13 @@
  * What is unlike the textbook, and why:
  *
  * - B is packed a strip ahead of its use, by the micro-kernel: while the panels run over one strip,
- *   every few steps they copy a row of the next one to the other of two buffers, and fetch a row of
- *   the one behind it to L2. Spread so thin, loads, stores and fetches hide behind the FMAs; all at
- *   once, or in the first panel's kernel, they would not. Without the copy, rows of B are far apart
- *   (169 * 4096 bytes: one L1 set), and each panel would miss them again. The first strip is read
- *   where it lies, and so is every strip when there is a single panel. A strip that the kernel
- *   cannot copy (B transposed, made from an image, or narrower than the others) is packed before.
+ *   every few steps they copy a row of the next one to the other of two buffers, or transpose a
+ *   block where B lies by columns, and fetch as much of the one behind it to L2. Spread so thin,
+ *   loads, stores and shuffles hide behind the FMAs; all at once, or in the first panel's kernel,
+ *   they would not. Without the copy, rows of B are far apart (169 * 4096 bytes: one L1 set), and
+ *   each panel would miss them again. The first strip by rows is read where it lies, and so is
+ *   every one when there is a single panel. A strip that the kernel cannot copy (made from an image,
+ *   of columns that lie apart, or narrower than the others) is packed before.
  * - Where A has few rows, memory is the limit, and it sends long pieces of a row faster than short ones:
  *   strips are then u->wide columns, several tiles side by side.
  * - A is packed only when its panels are used often enough (or lie badly) to pay for it. The
@@ -178,12 +179,14 @@ static bool advance(place *s)
     return true;
 }
 
+/* Where a strip begins, in a B that lies in memory. */
 static const float *source_of(const place *s)
 {
-    return s->job->B.rows + s->pc * s->job->B.ld + s->jr;
+    const packed_b *B = &s->job->B;
+    return B->rows ? B->rows + s->pc * B->ld + s->jr : B->columns + s->jr * B->ld + s->pc;
 }
 
-/* A whole strip that the micro-kernel can read where it lies, or copy. */
+/* A whole strip that the micro-kernel can read where it lies. */
 static bool is_plain(const place *s)
 {
     return s->job->B.rows && s->nc == s->nr;
@@ -195,39 +198,49 @@ static void pack_strip(const place *s, float *strip)
     if (B->rows) {
         s->u->copy(source_of(s), B->ld, s->nc, s->kc, strip, s->nr);
     } else if (B->columns) {
-        s->u->transpose(B->columns + s->jr * B->ld + s->pc, B->ld, s->nc, s->kc, strip, s->nr);
+        s->u->transpose(source_of(s), B->ld, s->nc, s->kc, strip, s->nr);
     } else {
         B->pack(B, s->u, s->pc, s->kc, s->jr, s->nc, strip);
     }
 }
 
+/* Whether the tiles of the strip at s, in so many panels, copy the next one. A single panel reads a
+   strip once, and by rows as well where it lies; with few steps there are more blocks to transpose
+   than there is time. */
+static bool copies(const place *s, const place *next, int panels)
+{
+    enum { FEW_STEPS = 64 };
+    if (next->nc < next->nr || next->kc > s->kc) return false;
+    return s->job->B.rows ? panels > 1 : next->kc >= FEW_STEPS;
+}
+
 /*
  * What the tiles of the strip at s do for the next two: copy the next to `to`, and fetch the one
- * behind it. Returns whether the next is copied. Of a B by columns the next strip is fetched, when
- * it is in one piece.
+ * behind it, or the next if that is read where it lies. Returns whether the next is copied. By
+ * columns only whole tiles do so, and only where columns follow each other without a gap: memory
+ * sends single lines of many columns too slowly to be read between two steps.
  */
-static bool plan_moves(const place *s, int panels, float *to, gemm_moves *moves)
+static bool plan_moves(const place *s, float *to, gemm_moves *moves)
 {
     const packed_b *B = &s->job->B;
+    const gemm_ukernel *u = s->u;
+    const bool by_columns = B->columns;
+    const int panels = by_columns ? s->mc / u->mr : ceil_div(s->mc, u->mr);
     place next = *s;
-    *moves = (gemm_moves){.every = panels * (s->nr / s->u->nr), .row = B->ld, .width = s->nr};
-    if (!(B->rows || B->columns) || !advance(&next)) return false;
-    if (B->columns) {
-        if (s->job->K > s->kc || B->ld > (size_t)s->kc) return false;
-        moves->rows = next.kc * next.nc / s->nr;
-        moves->row = s->nr;
-        moves->fetch = B->columns + next.jr * B->ld;
-        return false;
-    }
-    /* A single panel reads each strip once: it is not copied, and the next is the one to fetch. */
-    const bool copies = panels > 1 && is_plain(&next) && next.kc <= s->kc;
-    if (copies) {
+    *moves = (gemm_moves){.ld = B->ld, .width = s->nr};
+    if (!(B->rows || by_columns) || !advance(&next)) return false;
+    if (by_columns && (B->ld > (size_t)s->kc || s->nc < s->nr || panels == 0)) return false;
+    moves->by_columns = by_columns;
+    moves->left = by_columns ? s->nr / u->block * ceil_div(s->kc, u->block) : next.kc;
+    const int steps = panels * (s->nr / u->nr) * s->kc;
+    moves->every = steps > moves->left ? steps / moves->left : 1;
+    const bool copied = copies(s, &next, panels);
+    if (copied) {
         moves->copy = source_of(&next);
         moves->to = to;
     }
-    moves->rows = next.kc;
-    if (panels == 1 || advance(&next)) moves->fetch = source_of(&next);
-    return copies;
+    if ((B->rows && panels == 1) || advance(&next)) moves->fetch = source_of(&next);
+    return copied;
 }
 
 /* Loop 1: all panels of a block of A times one strip of B. */
@@ -277,12 +290,11 @@ static void multiply_rectangle(const packed_job *job, const gemm_ukernel *u, rec
     bool copied = false;
     do {
         if (s.jr == r.j0) A = block_of_a(&s, a_packed);
-        const int panels = ceil_div(s.mc, u->mr);
         const bool in_place = !copied && is_plain(&s);
         if (!copied && !in_place) pack_strip(&s, strip);
 
         gemm_moves moves;
-        copied = plan_moves(&s, panels, other, &moves);
+        copied = plan_moves(&s, other, &moves);
         multiply_strip(&s, &A, in_place ? source_of(&s) : strip,
                        in_place ? job->B.ld : (size_t)s.nr, &moves);
         float *const swap = strip;

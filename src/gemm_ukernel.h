@@ -13,15 +13,20 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Rows of later strips of B to bring nearer while tiles are computed. A tile goes on where the one
-   before it ended: it moves a row at its first step, and one every `every` steps. */
+/*
+ * Pieces of later strips of B to bring nearer while tiles are computed: rows, or of a B by columns
+ * block x block floats. A tile goes on where the one before it ended: it moves a piece at its first
+ * step, and one every `every` steps.
+ */
 typedef struct gemm_moves {
-    int rows, every;            /* so many are left */
-    size_t row;                 /* from one row of B to the next */
-    int width;                  /* floats of a row, nr or wide */
-    const float *copy;          /* not NULL: each row is copied to `to`, width apart */
+    int left, every;            /* so many pieces are left */
+    size_t ld;                  /* from one row of B to the next; or from one column */
+    int width;                  /* floats of a row of the strip, nr or wide */
+    const float *copy;          /* not NULL: this strip is copied to `to`, rows `width` apart */
     float *to;
-    const float *fetch;         /* not NULL: each row is fetched to L2 */
+    const float *fetch;         /* not NULL: this strip is fetched to L2 */
+    bool by_columns;            /* columns without a gap: ld is kc, the steps of a strip */
+    int p;                      /* then the next of them to be copied, of the columns at hand */
 } gemm_moves;
 
 /* One tile: C (rows x cols) = alpha * A (rows x kc) * B (kc x cols), plus C when `add`. */
@@ -57,6 +62,7 @@ typedef struct gemm_ukernel {
     int wide;                   /* columns of a strip where A has few rows: memory sends longer
                                    pieces faster. A multiple of nr; such a strip is tiles side by side */
     int mc, kc;                 /* cache blocks, see gemm_packed.c; mc is a multiple of mr */
+    int block;                  /* rows and columns that are transposed at once; nr is a multiple */
     void (*tile)(const gemm_tile *);
     /*
      * Pack a panel: kc rows, width apart, of n elements each and zeroes behind them. Element

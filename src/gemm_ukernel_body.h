@@ -13,7 +13,7 @@
  *   vload_valid(p, bits)    the floats whose bit is set, else 0; those alone are touched
  *   vevens(a, b) vodds(a, b)    the even, or odd, floats of a and behind them those of b
  *   BLOCK, transpose_block(src, ld, dst, width)    element (i, p), i and p below BLOCK, goes from
- *                       src[i * ld + p] to dst[p * width + i]; BLOCK is at most MR
+ *                       src[i * ld + p] to dst[p * width + i]; BLOCK is at most MR, and divides NR
  *   EACH_ROWS(X)        X(1) ... X(MR)
  *   EACH_VECS(X, r)     X(r, 1) ... X(r, NV)
  *   isa_supported()
@@ -114,27 +114,45 @@ INLINE void step(const int rows, const int nv, const float *a, const float *a4, 
     }
 }
 
-INLINE void move_floats(gemm_moves *m, const int width)
+INLINE void move_row(gemm_moves *m, const int width)
 {
     if (m->copy) {
         UNROLL
         for (int j = 0; j < width; j += VL) vstore(m->to + j, vload(m->copy + j));
-        m->copy += m->row, m->to += width;
+        m->copy += m->ld, m->to += width;
     }
     if (m->fetch) {
         prefetch_row(m->fetch, width);
-        m->fetch += m->row;
+        m->fetch += m->ld;
     }
-    --m->rows;
 }
 
-INLINE void move_row(gemm_moves *m)
+/* The last block of BLOCK columns overlaps the one before it. */
+INLINE void move_block(gemm_moves *m)
 {
-    if (TILES_WIDE > 1 && m->width > NR) {
-        move_floats(m, TILES_WIDE * NR);
-    } else {
-        move_floats(m, NR);
+    const int kc = (int)m->ld;
+    if (m->copy) {
+        const int p = m->p < kc - BLOCK ? m->p : kc - BLOCK;
+        transpose_block(m->copy + p, m->ld, m->to + p * NR, NR);
+        m->p += BLOCK;
+        if (m->p >= kc) m->p = 0, m->copy += BLOCK * m->ld, m->to += BLOCK;
     }
+    if (m->fetch) {
+        prefetch_row(m->fetch, BLOCK * BLOCK);
+        m->fetch += BLOCK * BLOCK;
+    }
+}
+
+INLINE void move_piece(gemm_moves *m, const bool by_columns)
+{
+    if (by_columns) {
+        move_block(m);
+    } else if (TILES_WIDE > 1 && m->width > NR) {
+        move_row(m, TILES_WIDE * NR);
+    } else {
+        move_row(m, NR);
+    }
+    --m->left;
 }
 
 INLINE void prefetch_c_row(const gemm_tile *t, int i, const int nv)
@@ -151,12 +169,12 @@ INLINE int earlier(int p, int q) { return p < q ? p : q; }
  * rows and nv are constants wherever this is called: one straight loop is left of each. Two
  * pointers, to rows 0 and 4 of A, reach eight rows by the processor's address modes.
  *
- * What is brought nearer: a row of B every few steps; the next tile of C, a row at a time, because
+ * What is brought nearer: a piece of B every few steps; the next tile of C, a row at a time, because
  * in one burst its lines would hold up those of B; where the next panel's rows of A begin, since
  * the processor's own prefetching takes over from there. With so few steps that spreading would
  * leave no time for memory, C comes at once.
  */
-INLINE void tile_body(const gemm_tile *t, const int rows, const int nv)
+INLINE void tile_body(const gemm_tile *t, const int rows, const int nv, const bool by_columns)
 {
     enum { SHORT = 64 };
     vec acc[MR][NV];
@@ -170,28 +188,27 @@ INLINE void tile_body(const gemm_tile *t, const int rows, const int nv)
     const float *a = t->a, *a4 = t->a + 4 * t->a_row, *b = t->b;
     const size_t a_row = t->a_row, a_step = t->a_step, b_row = t->b_row;
     const int kc = t->kc, c_every = kc / rows + 1;
-    int move_at = t->moves->rows ? 0 : kc, c_at = 0, fetched = 0;
+    int move_at = t->moves->left ? 0 : kc, c_at = 0, fetched = 0;
     if (kc < SHORT) {
         UNROLL
         for (int i = 0; i < rows; ++i) prefetch_c_row(t, i, nv);
         c_at = kc;
     }
-    int event = earlier(move_at, c_at);
 
-    for (int p = 0; p < kc; ++p) {
-        if (p == event) {
-            if (p == move_at) {
-                move_row(t->moves);
-                move_at = t->moves->rows ? p + t->moves->every : kc;
-            }
-            if (p == c_at) {
-                prefetch_c_row(t, fetched++, nv);
-                c_at = fetched < rows ? p + c_every : kc;
-            }
-            event = earlier(move_at, c_at);
+    for (int p = 0; p < kc;) {
+        if (p == move_at) {
+            move_piece(t->moves, by_columns);
+            move_at = t->moves->left ? p + t->moves->every : kc;
         }
-        step(rows, nv, a, a4, a_row, b, acc);
-        a += a_step, a4 += a_step, b += b_row;
+        if (p == c_at) {
+            prefetch_c_row(t, fetched++, nv);
+            c_at = fetched < rows ? p + c_every : kc;
+        }
+        const int stop = earlier(earlier(move_at, c_at), kc);
+        for (; p < stop; ++p) {
+            step(rows, nv, a, a4, a_row, b, acc);
+            a += a_step, a4 += a_step, b += b_row;
+        }
     }
     if (t->shift) {
         finish_to_c(t, rows, nv, acc);
@@ -204,7 +221,7 @@ INLINE void tile_body(const gemm_tile *t, const int rows, const int nv)
    and its own line in a profile: gemm_packed_8x3__avx512 and so on. */
 #define TILE_NAME(r, v) JOIN(gemm_packed_##r##x##v##__, ISA)
 #define TILE(r, v)                                                                                 \
-    static NOINLINE void TILE_NAME(r, v)(const gemm_tile *t) { tile_body(t, r, v); }
+    static NOINLINE void TILE_NAME(r, v)(const gemm_tile *t) { tile_body(t, r, v, false); }
 #define TILES_OF_ROW(r) EACH_VECS(TILE, r)
 EACH_ROWS(TILES_OF_ROW)
 
@@ -213,8 +230,17 @@ typedef void tile_fn(const gemm_tile *);
 #define TILE_ROW(r) {EACH_VECS(TILE_ENTRY, r)},
 static tile_fn *const tiles[MR][NV] = {EACH_ROWS(TILE_ROW)};
 
+static NOINLINE void JOIN(gemm_packed_by_columns__, ISA)(const gemm_tile *t)
+{
+    tile_body(t, MR, NV, true);
+}
+
 static void tile(const gemm_tile *t)
 {
+    if (t->moves->by_columns && t->rows == MR && t->cols == NR) {
+        JOIN(gemm_packed_by_columns__, ISA)(t);
+        return;
+    }
     if (t->cols <= NR) {
         tiles[t->rows - 1][(t->cols - 1) / VL](t);
         return;
@@ -239,7 +265,8 @@ static void clear_right(int n, int kc, float *dst, int width)
 }
 
 /* The blocks of n rows and SPAN columns. The last block of either way overlaps the one before it.
-   What is fetched, the rows behind these n, is most likely what is transposed next. */
+   What is fetched, the rows behind these n, is most likely what is transposed next; the processor
+   does it where they follow without a gap. */
 enum { SPAN = 64 };
 static void transpose_span(const float *src, size_t ld, int n, int kc, float *dst, int width)
 {
@@ -248,10 +275,11 @@ static void transpose_span(const float *src, size_t ld, int n, int kc, float *ds
         const float *rows = src + i * ld;
         for (int p = 0; p < kc; p += BLOCK) {
             if (p > kc - BLOCK) p = kc - BLOCK;
-            for (int r = p / BLOCK % 2; r < BLOCK; r += 2) {
-                __builtin_prefetch(rows + (n + r) * ld + p, 0, 2);
-            }
             transpose_block(rows + p, ld, dst + p * width + i, width);
+            if (ld == (size_t)kc) continue;
+            for (int r = 0; r < BLOCK; ++r) {
+                __builtin_prefetch(rows + (n + r) * ld + p + BLOCK - 1, 0, 2);
+            }
         }
     }
 }
@@ -441,7 +469,7 @@ static void take_even(const float *src, int n, float *dst)
 
 const gemm_ukernel JOIN(gemm_ukernel_, ISA) = {
     .name = STRING(ISA),
-    .mr = MR, .nr = NR, .vl = VL, .wide = TILES_WIDE * NR, .mc = MC, .kc = KC,
+    .mr = MR, .nr = NR, .vl = VL, .wide = TILES_WIDE * NR, .mc = MC, .kc = KC, .block = BLOCK,
     .tile = tile,
     .transpose = transpose,
     .copy = copy,
