@@ -1,8 +1,8 @@
 /*
- * A burst, in order: C is put back to C0; calls that are not timed, one or 2 ms of them, wake the
- * threads and warm the caches (the very first is the "first call" and is judged strictly); then the
- * timed calls; then C is judged again, C0 plus as many products as there were calls, so that a row which
- * is only sometimes wrong is found too.
+ * A burst, in order: calls that are not timed, one or 2 ms of them, wake the threads and warm the
+ * caches (the very first is the "first call" and is judged strictly); then the timed calls; then C is
+ * judged again, C0 plus as many products as there were calls on it, so that a row which is only
+ * sometimes wrong is found too.
  *
  * Memory: each matrix starts `offset` bytes behind a page. The default of 16 is where malloc puts
  * Darknet's large buffers. A, B and C hold random values of [-1, 1].
@@ -222,16 +222,21 @@ static bool first_call(run *r)
 }
 
 /*
- * The untimed calls; returns how long one takes, or -1. Judging the first call has swept the caches,
- * so that another follows. Short calls go on for WARM_S: a thread that sleeps wakes up in tenths of
- * a millisecond, and a row that does not wait for it would be timed without it.
+ * The untimed calls, each on C0; returns how long one takes, or -1. Judging the first call has swept
+ * the caches, so that another follows. Short calls go on for WARM_S: a thread that sleeps wakes up in
+ * tenths of a millisecond, and a row that does not wait for it would be timed without it.
  */
 static double warm_up(run *r)
 {
+    reset(r);
     if (r->job->first && !first_call(r)) return -1;
     if (r->job->first && r->result->first_s > 0.02) return r->result->first_s;
-    double once = time_calls(r, 1);
-    for (double spent = once; once >= 0 && spent < WARM_S; spent += once) once = time_calls(r, 1);
+    double once;
+    for (double spent = 0; spent < WARM_S; spent += once) {
+        reset(r);
+        once = time_calls(r, 1);
+        if (once < 0) break;
+    }
     return once;
 }
 
@@ -272,7 +277,6 @@ burst_result measure_burst(problem *p, const burst_job *job)
     run r = {.p = p, .job = job, .v = v, .call = call_of(p, p->C),
              .result = &result};
     gemm_set_threads(job->threads);
-    reset(&r);
     const double once = warm_up(&r);
     if (once >= 0) take_samples(&r, once);
     wait_for_idle();

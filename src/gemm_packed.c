@@ -362,13 +362,36 @@ typedef struct thin {
     int n_step;                 /* chunk c is columns c * n_step and up */
 } thin;
 
+enum { PIECE = 16 * 1024 };     /* floats of y that stay in L2 while rows of m pass by */
+
+/* Where one piece takes several turns: the sum is kept apart from y, which is rounded once. */
+static bool needs_sum(const thin *t)
+{
+    return t->across && t->K > GEMM_ADD_ROWS;
+}
+
+static void add_rows_of(const thin *t, int j0, int j1, float *sum)
+{
+    const float one = 1;
+    for (int j = j0; j < j1; j += PIECE) {
+        const int n = min_int(PIECE, j1 - j);
+        float *to = needs_sum(t) ? memset(sum, 0, n * sizeof *sum) : t->y + j;
+        for (int p = 0; p < t->K; p += GEMM_ADD_ROWS) {
+            const int rows = min_int(GEMM_ADD_ROWS, t->K - p);
+            float x[GEMM_ADD_ROWS];
+            for (int q = 0; q < rows; ++q) x[q] = t->alpha * t->x[(p + q) * t->x_step];
+            t->u->add_rows(rows, n, x, t->m + p * t->ld + j, t->ld, to);
+        }
+        if (to == sum) t->u->add_rows(1, n, &one, sum, 0, t->y + j);
+    }
+}
+
 static void multiply_thin(void *arg, int chunk, void *scratch)
 {
-    (void)scratch;
     const thin *t = arg;
     const int j0 = chunk * t->n_step, j1 = min_int(j0 + t->n_step, t->n);
     if (t->across) {
-        t->u->row_times(j1 - j0, t->K, t->alpha, t->x, t->x_step, t->m + j0, t->ld, t->y + j0);
+        add_rows_of(t, j0, j1, scratch);
         return;
     }
     for (int j = j0; j < j1; ++j) {
@@ -430,8 +453,8 @@ static void multiply_outer(void *arg, int chunk, void *scratch)
     const gemm_call *c = o->call;
     const int end = min_int((chunk + 1) * OUTER_ROWS, c->M);
     for (int i = chunk * OUTER_ROWS; i < end; ++i) {
-        o->u->row_times(c->N, 1, c->ALPHA, c->A + (size_t)i * (c->TA ? 1 : c->lda), 1, c->B, 0,
-                        c->C + (size_t)i * c->ldc);
+        const float x = c->ALPHA * c->A[(size_t)i * (c->TA ? 1 : c->lda)];
+        o->u->add_rows(1, c->N, &x, c->B, 0, c->C + (size_t)i * c->ldc);
     }
 }
 
@@ -492,7 +515,7 @@ int gemm_packed(const gemm_call *c, const void *params)
         thin t = make_thin(c, u);
         if (is_thin(&t)) {
             t.n_step = even_step(t.n, ceil_div(t.n, threads), u->vl);
-            if (t.n_step >= t.n) {
+            if (t.n_step >= t.n && !needs_sum(&t)) {
                 multiply_thin(&t, 0, NULL);
                 return 0;
             }

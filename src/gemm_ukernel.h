@@ -56,6 +56,8 @@ typedef struct gemm_taps {
     const uint16_t *valid;      /* count of them a vector */
 } gemm_taps;
 
+enum { GEMM_ADD_ROWS = 9 };
+
 typedef struct gemm_ukernel {
     const char *name;           /* the value of GEMM_ISA */
     int mr, nr, vl;             /* the tile, and the floats in a vector; nr is a multiple of vl */
@@ -70,10 +72,8 @@ typedef struct gemm_ukernel {
      */
     void (*copy)(const float *src, size_t ld, int n, int kc, float *dst, int width);
     void (*transpose)(const float *src, size_t ld, int n, int kc, float *dst, int width);
-    /* y[j] += alpha * sum over p < K of x[p * x_step] * m[p * ld + j], j < n: a row times a
-       matrix that lies by rows. */
-    void (*row_times)(int n, int K, float alpha, const float *x, size_t x_step, const float *m,
-                      size_t ld, float *y);
+    /* y[j] += sum over p < rows of x[p] * m[p * ld + j], j < n; rows is 1 .. GEMM_ADD_ROWS. */
+    void (*add_rows)(int rows, int n, const float *x, const float *m, size_t ld, float *y);
     /* alpha * sum over p < n of x[p] * y[p] */
     float (*dot)(int n, const float *x, const float *y);
     /*

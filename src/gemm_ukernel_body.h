@@ -8,7 +8,7 @@
  *   vec                 the vector type, and on it: vzero() vset1(x) vload(p) vstore(p, v)
  *                       vload_part(p, n) vstore_part(p, n, v) (the first n floats, 0 < n < VL;
  *                       nothing else is touched), vfma(a, b, c) = a * b + c, vmax(a, b), and the
- *                       operator *
+ *                       operators * and +
  *   vsum(v)             the sum of a vector's floats
  *   vload_valid(p, bits)    the floats whose bit is set, else 0; those alone are touched
  *   vevens(a, b) vodds(a, b)    the even, or odd, floats of a and behind them those of b
@@ -313,54 +313,51 @@ static void copy(const float *src, size_t ld, int n, int kc, float *dst, int wid
     }
 }
 
-enum { ROW_VECS = 8 };
-
-/* `vecs` vectors of y, a constant wherever this is called, stay in registers while a column of m is
-   walked down. The last one holds `tail` floats. */
-INLINE void row_vectors(const int vecs, int tail, int K, vec alpha, const float *x, size_t x_step,
-                        const float *m, size_t ld, float *y)
+/* Each row of m is a stream of its own, which the processor's prefetching follows. `rows` is a
+   constant wherever this is called. */
+INLINE void add_so_many_rows(const int rows, int n, const float *x, const float *m, size_t ld, float *y)
 {
-    const int whole = tail == VL ? vecs : vecs - 1;
-    vec acc[ROW_VECS];
+    vec xp[GEMM_ADD_ROWS];
     UNROLL
-    for (int v = 0; v < vecs; ++v) acc[v] = vzero();
-    for (int p = 0; p < K; ++p, m += ld) {
-        const vec xp = vset1(x[p * x_step]);
+    for (int p = 0; p < rows; ++p) xp[p] = vset1(x[p]);
+    int j = 0;
+    for (; j + 2 * VL <= n; j += 2 * VL, m += 2 * VL) {
+        vec a = vzero(), b = vzero();
         UNROLL
-        for (int v = 0; v < vecs - 1; ++v) acc[v] = vfma(xp, vload(m + v * VL), acc[v]);
-        const float *last = m + (vecs - 1) * VL;
-        acc[vecs - 1] = vfma(xp, whole == vecs ? vload(last) : vload_part(last, tail), acc[vecs - 1]);
+        for (int p = 0; p < rows; ++p) {
+            a = vfma(xp[p], vload(m + p * ld), a);
+            b = vfma(xp[p], vload(m + p * ld + VL), b);
+        }
+        vstore(y + j, vload(y + j) + a);
+        vstore(y + j + VL, vload(y + j + VL) + b);
     }
-    UNROLL
-    for (int v = 0; v < vecs - 1; ++v) vstore(y + v * VL, vfma(alpha, acc[v], vload(y + v * VL)));
-    y += (vecs - 1) * VL;
-    if (whole == vecs) {
-        vstore(y, vfma(alpha, acc[vecs - 1], vload(y)));
-    } else {
-        vstore_part(y, tail, vfma(alpha, acc[vecs - 1], vload_part(y, tail)));
+    for (; j < n; j += VL, m += VL) {
+        const int tail = n - j;
+        vec a = vzero();
+        UNROLL
+        for (int p = 0; p < rows; ++p) {
+            a = vfma(xp[p], tail < VL ? vload_part(m + p * ld, tail) : vload(m + p * ld), a);
+        }
+        if (tail < VL) {
+            vstore_part(y + j, tail, vload_part(y + j, tail) + a);
+        } else {
+            vstore(y + j, vload(y + j) + a);
+        }
     }
 }
 
-static void row_times(int n, int K, float alpha, const float *x, size_t x_step, const float *m,
-                      size_t ld, float *y)
+static void add_rows(int rows, int n, const float *x, const float *m, size_t ld, float *y)
 {
-    const vec al = vset1(alpha);
-    int j = 0;
-    for (; j + ROW_VECS * VL <= n; j += ROW_VECS * VL) {
-        row_vectors(ROW_VECS, VL, K, al, x, x_step, m + j, ld, y + j);
-    }
-    if (j == n) return;
-    const int vecs = (n - j + VL - 1) / VL, tail = n - j - (vecs - 1) * VL;
-    m += j, y += j;
-    switch (vecs) {
-    case 1: row_vectors(1, tail, K, al, x, x_step, m, ld, y); break;
-    case 2: row_vectors(2, tail, K, al, x, x_step, m, ld, y); break;
-    case 3: row_vectors(3, tail, K, al, x, x_step, m, ld, y); break;
-    case 4: row_vectors(4, tail, K, al, x, x_step, m, ld, y); break;
-    case 5: row_vectors(5, tail, K, al, x, x_step, m, ld, y); break;
-    case 6: row_vectors(6, tail, K, al, x, x_step, m, ld, y); break;
-    case 7: row_vectors(7, tail, K, al, x, x_step, m, ld, y); break;
-    default: row_vectors(8, tail, K, al, x, x_step, m, ld, y); break;
+    switch (rows) {
+    case 1: add_so_many_rows(1, n, x, m, ld, y); break;
+    case 2: add_so_many_rows(2, n, x, m, ld, y); break;
+    case 3: add_so_many_rows(3, n, x, m, ld, y); break;
+    case 4: add_so_many_rows(4, n, x, m, ld, y); break;
+    case 5: add_so_many_rows(5, n, x, m, ld, y); break;
+    case 6: add_so_many_rows(6, n, x, m, ld, y); break;
+    case 7: add_so_many_rows(7, n, x, m, ld, y); break;
+    case 8: add_so_many_rows(8, n, x, m, ld, y); break;
+    default: add_so_many_rows(GEMM_ADD_ROWS, n, x, m, ld, y); break;
     }
 }
 
@@ -473,7 +470,7 @@ const gemm_ukernel JOIN(gemm_ukernel_, ISA) = {
     .tile = tile,
     .transpose = transpose,
     .copy = copy,
-    .row_times = row_times,
+    .add_rows = add_rows,
     .dot = dot,
     .pack_taps = pack_taps,
     .depthwise = depthwise,
