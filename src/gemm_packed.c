@@ -204,13 +204,13 @@ static void pack_strip(const place *s, float *strip)
     }
 }
 
-/* Whether the tiles of the strip at s, in so many panels, copy the next one. A single panel reads a
-   strip once, and by rows as well where it lies; with few steps there are more blocks to transpose
-   than there is time. */
-static bool copies(const place *s, const place *next, int panels)
+/* Whether the tiles of the strip at s, in so many panels, copy the next one in a step's time for each
+   piece. A single panel reads a strip once, and by rows as well where it lies; columns of few steps
+   are short, and transposed faster all at once. */
+static bool copies(const place *s, const place *next, int panels, int pieces, int steps)
 {
     enum { FEW_STEPS = 64 };
-    if (next->nc < next->nr || next->kc > s->kc) return false;
+    if (next->nc < next->nr || pieces > steps) return false;
     return s->job->B.rows ? panels > 1 : next->kc >= FEW_STEPS;
 }
 
@@ -234,7 +234,7 @@ static bool plan_moves(const place *s, float *to, gemm_moves *moves)
     moves->left = by_columns ? s->nr / u->block * ceil_div(s->kc, u->block) : next.kc;
     const int steps = panels * (s->nr / u->nr) * s->kc;
     moves->every = steps > moves->left ? steps / moves->left : 1;
-    const bool copied = copies(s, &next, panels);
+    const bool copied = copies(s, &next, panels, moves->left, steps);
     if (copied) {
         moves->copy = source_of(&next);
         moves->to = to;
