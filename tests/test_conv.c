@@ -16,6 +16,7 @@
 #include "darknet.h"
 
 #include <float.h>
+#include <malloc.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -271,6 +272,80 @@ static void judge_declined(void)
     problem_free(&p);
 }
 
+/* Darknet's layer with the hook and without: what the hook has to decline, or to do besides. */
+typedef struct hook_case {
+    const char *name;
+    ACTIVATION activation;
+    int size, stride, pad, groups, xnor;
+    bool delta, declines;       /* a delta is wanted; the row declines */
+} hook_case;
+
+static const hook_case HOOK_CASES[] = {
+    {"leaky", LEAKY, 3, 1, 1, 2, 0, false, false},
+    {"relu", RELU, 3, 1, 1, 1, 0, false, false},
+    {"ramp", RAMP, 3, 2, 1, 1, 0, false, false},
+    {"elu", ELU, 1, 1, 0, 1, 0, false, false},
+    {"1x1 stride 2", LEAKY, 1, 2, 0, 1, 0, false, false},
+    {"1x1 pad 1", LEAKY, 1, 1, 1, 1, 0, false, false},
+    {"xnor", LEAKY, 3, 1, 1, 1, 1, false, false},
+    {"delta wanted", LEAKY, 3, 1, 1, 1, 0, true, false},
+    {"declined", LEAKY, 3, 1, 1, 1, 0, false, true},
+};
+
+/* How far x is from `expected`, relative to the largest of these. */
+static double distance(const float *x, const float *expected, int n)
+{
+    double worst = 0, size = 0;
+    for (int i = 0; i < n; ++i) {
+        const double d = fabs((double)x[i] - (double)expected[i]);
+        worst = d <= worst ? worst : d;
+        size = fmax(size, fabs((double)expected[i]));
+    }
+    return worst / size;
+}
+
+static void judge_hook_case(const hook_case *h)
+{
+    enum { BATCH = 2, SIDE = 13, C = 6, N = 8, PLACES = BATCH * C * (SIDE + 2) * (SIDE + 2) };
+    float input[PLACES];        /* with what Darknet reads behind the image under a padded 1x1 */
+    char name[48];
+    rng r = rng_make(1, 0);
+    for (int i = 0; i < PLACES; ++i) input[i] = rng_float(&r);
+    layer l = make_convolutional_layer(BATCH, SIDE, SIDE, C, N, h->groups, h->size, h->stride, h->pad,
+                                       h->activation, 1, 0, h->xnor, 0);
+    for (int i = 0; i < N; ++i) {
+        l.rolling_mean[i] = l.biases[i] = rng_float(&r);
+        l.rolling_variance[i] = 1.5f + rng_float(&r);
+    }
+    gemm_variant row = *gemm_find("packed");
+    if (h->declines) row.conv = decline;
+    /* a workspace that another layer got, too small for this one */
+    guarded small = guarded_make(1, 1, 1, AT_END, 0);
+    network net = {.input = input, .delta = h->delta ? input : NULL, .workspace = small.data,
+                   .workspace_size = sizeof(float)};
+    const int n = l.outputs * BATCH;
+    const size_t bytes = (size_t)n * sizeof(float);
+    float *expected = malloc(2 * bytes);
+    gemm_set_variant(gemm_find("stock"));
+    forward_convolutional_layer(l, net);
+    memcpy(expected, l.output, bytes);
+    memcpy(expected + n, l.x, bytes);           /* which backward reads */
+    gemm_set_variant(&row);
+    forward_convolutional_layer(l, net);
+    memset(l.output, 0xff, bytes);
+    memset(l.x, 0xff, bytes);
+    const size_t given = mallinfo2().uordblks;
+    forward_convolutional_layer(l, net);
+    const size_t kept = mallinfo2().uordblks - given;
+    const double off = distance(l.output, expected, n), x_off = h->delta ? distance(l.x, expected + n, n) : 0;
+    free(expected);
+    free_layer(l);
+    guarded_free(&small);
+    snprintf(name, sizeof name, "hook-%s", h->name);
+    if (off <= 1e-5 && x_off <= 1e-5 && !kept) report_pass(name);
+    else report_fail(name, "off by %g, its x by %g, %zu bytes kept", off, x_off, kept);
+}
+
 static options parse(int argc, char **argv)
 {
     options o = {.seed = (uint64_t)time(NULL), .cases = 600, .only_case = -1};
@@ -311,5 +386,6 @@ int main(int argc, char **argv)
     }
     judge_empty();
     judge_declined();
+    for (size_t i = 0; i < sizeof HOOK_CASES / sizeof *HOOK_CASES; ++i) judge_hook_case(&HOOK_CASES[i]);
     return report_status();
 }

@@ -8,6 +8,7 @@
  * same to the bit, because the hook has no part in training. Each network runs in a process of its
  * own: some of Darknet's cfgs do not run on a CPU at all, which is a SKIP.
  */
+#include <malloc.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,7 +25,9 @@ enum { SEED = 11, MESSAGE = 200 };
 /* Relative to the largest output. */
 static const double TOLERANCE = 1e-4;
 
-int resize_network(network *net, int w, int h);    /* of Darknet's network.h */
+/* Of Darknet's network.h and convolutional_layer.h. */
+int resize_network(network *net, int w, int h);
+int convolution_hooked(layer l, network net);
 
 static void fill(float *v, size_t n, rng *r)
 {
@@ -75,6 +78,19 @@ static float *predict(network *net, bool hook, const float *input, size_t *count
     return values;
 }
 
+/* A workspace as large as the layers need which the hook does not take, and no larger. */
+static bool has_workspace(const network *net, const char *when, char *why)
+{
+    size_t needed = 0;
+    for (int i = 0; i < net->n; ++i) {
+        const layer *l = &net->layers[i];
+        if (!convolution_hooked(*l, *net) && l->workspace_size > needed) needed = l->workspace_size;
+    }
+    if (net->workspace_size == needed) return true;
+    snprintf(why, MESSAGE, "%s: a workspace of %zu bytes, not %zu", when, net->workspace_size, needed);
+    return false;
+}
+
 /* Outputs with the hook against those without: true when they agree, else says why. `reached`
    becomes true once the network ran without the hook. */
 static bool agrees(network *net, const char *when, bool *reached, char *why)
@@ -85,6 +101,7 @@ static bool agrees(network *net, const char *when, bool *reached, char *why)
     fill(input, (size_t)net->inputs * (size_t)net->batch, &r);
     float *expected = predict(net, false, input, &n);
     *reached = true;
+    const bool workspace = has_workspace(net, when, why);
     float *actual = predict(net, true, input, &hooked);
     double worst = n == hooked ? 0 : INFINITY, size = 0;
     for (size_t i = 0; i < n && n == hooked; ++i) {
@@ -99,9 +116,20 @@ static bool agrees(network *net, const char *when, bool *reached, char *why)
     free(input);
     free(expected);
     free(actual);
+    if (!workspace) return false;
     if (n && size > 0 && worst <= TOLERANCE * size) return true;
     snprintf(why, MESSAGE, "%s: the outputs are %g apart, the largest is %g", when, worst, size);
     return false;
+}
+
+/* The hook alone has only the workspace of the layers that it does not take. */
+static bool hook_takes_no_workspace(network *net, char *why)
+{
+    size_t n;
+    float *input = calloc((size_t)net->inputs * (size_t)net->batch, sizeof *input);
+    free(predict(net, true, input, &n));
+    free(input);
+    return has_workspace(net, "with the hook", why);
 }
 
 static bool has_convolution(const network *net)
@@ -119,7 +147,13 @@ static bool check_plain(const char *cfg, bool *reached, char *why)
         snprintf(why, MESSAGE, "it has no convolution");
         return false;
     }
-    return agrees(net, "as it is", reached, why);
+    const bool workspace = has_workspace(net, "as read", why);
+    return agrees(net, "as it is", reached, why) && workspace;
+}
+
+static size_t bytes_given(void)
+{
+    return mallinfo2().uordblks + mallinfo2().hblkhd;
 }
 
 static bool check_resize(const char *cfg, bool *reached, char *why)
@@ -128,15 +162,22 @@ static bool check_resize(const char *cfg, bool *reached, char *why)
     const int w = net->w, h = net->h;
     set_batch_network(net, 1);
     if (!agrees(net, "as it is", reached, why)) return false;
+    const size_t slack = net->workspace_size / 2;      /* a driver takes memory of its own */
+    resize_network(net, w, h);
+    const size_t given = bytes_given();
     set_batch_network(net, 2);
     resize_network(net, w + 64, h - 32);
+    if (!has_workspace(net, "resized", why) || !hook_takes_no_workspace(net, why)) return false;
     if (!agrees(net, "larger, batch 2", reached, why)) return false;
     set_batch_network(net, 1);
     if (!agrees(net, "larger, batch 1", reached, why)) return false;
     resize_network(net, 96, 64);
     if (!agrees(net, "small", reached, why)) return false;
     resize_network(net, w, h);
-    return agrees(net, "its own size again", reached, why);
+    const size_t now = bytes_given();
+    if (now <= given + slack) return agrees(net, "its own size again", reached, why);
+    snprintf(why, MESSAGE, "%zu bytes more are taken at its own size again", now - given);
+    return false;
 }
 
 /* A step of training begins with deltas of 0, whatever is left in them. */
@@ -148,7 +189,20 @@ static void spoil_deltas(network *net)
     }
 }
 
-/* All weights after steps of training with inference in between. */
+/* The gradient of the input, not in training: backward reads what forward kept in the layers. */
+static float *gradient(network *net)
+{
+    float *delta = calloc((size_t)net->inputs * (size_t)net->batch, sizeof *delta);
+    spoil_deltas(net);
+    net->train = 0;
+    net->delta = delta;
+    forward_network(net);
+    backward_network(net);
+    net->delta = NULL;
+    return delta;
+}
+
+/* All weights after steps of training with inference in between, and the gradient then. */
 static float *train(const char *cfg, bool hook, size_t *count)
 {
     network *net = network_make(cfg);
@@ -173,6 +227,12 @@ static float *train(const char *cfg, bool hook, size_t *count)
         *count += (size_t)l->nweights;
     }
     free(input);
+    const size_t inputs = (size_t)net->inputs * (size_t)net->batch;
+    float *delta = gradient(net);
+    weights = realloc(weights, (*count + inputs) * sizeof *weights);
+    memcpy(weights + *count, delta, inputs * sizeof *weights);
+    *count += inputs;
+    free(delta);
     return weights;
 }
 
@@ -186,7 +246,7 @@ static bool check_train(const char *cfg, bool *reached, char *why)
     if (!equal) snprintf(why, MESSAGE, "the hook changed what training makes of the weights");
     for (size_t i = 0; equal && i < n; ++i) {
         equal = isfinite(expected[i]);
-        if (!equal) snprintf(why, MESSAGE, "deltas of the step before are in the weights");
+        if (!equal) snprintf(why, MESSAGE, "deltas of the step before are in the weights or the gradient");
     }
     free(expected);
     free(actual);
