@@ -10,12 +10,14 @@
  */
 #include "gemm_check.h"
 #include "gemm_packed.h"
+#include "gemm_threads.h"
 #include "operands.h"
 #include "report.h"
 
 #include <malloc.h>
 #include <math.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -76,6 +78,17 @@ static problem make_problem(const gemm_ukernel *u, uint64_t seed, int number)
     c->N = pick_size(&r, rng_below(&r, 2) ? u->nr : u->wide, 4 * u->wide);
     c->K = pick_size(&r, 8, u->kc);
     c->ALPHA = alphas[rng_below(&r, 5)];
+    if (number % 41 == 40) {            /* an outer product beyond the caches */
+        c->M = 150 + rng_below(&r, 50);
+        c->N = 32 * 1024 / c->M + 1 + rng_below(&r, 2 * u->nr);
+        c->K = 1;
+    }
+    if (number % 41 == 39) {            /* a row of several pieces, in several turns */
+        c->TB = 0;
+        c->M = 1;
+        c->N = 16 * 1024 + 1 + rng_below(&r, 4 * u->nr);
+        c->K = 1 + rng_below(&r, 3 * GEMM_ADD_ROWS);
+    }
     p.A = make_operand(&r, c->TA ? c->K : c->M, c->TA ? c->M : c->K, &c->lda);
     p.B = make_operand(&r, c->TB ? c->N : c->K, c->TB ? c->K : c->N, &c->ldb);
     p.C = make_operand(&r, c->M, c->N, &c->ldc);
@@ -159,7 +172,7 @@ static void test_offsets(const gemm_ukernel *u, const options *o)
 }
 
 /* So many tiles share A, and its rows or columns are so far apart, that it is packed: in more than
-   one block of rows and of K. */
+   one block of rows and of K, the last of them a little shorter. */
 static void test_packed_a(const gemm_ukernel *u, const options *o)
 {
     char name[48], why[160];
@@ -169,7 +182,7 @@ static void test_packed_a(const gemm_ukernel *u, const options *o)
         rng r = rng_make(o->seed, 2000000 + (uint64_t)TA);
         problem p = {.threads = 1};
         gemm_call *c = &p.call;
-        *c = (gemm_call){.TA = TA, .M = u->mc + u->mr + 1, .N = 17 * u->nr + 1, .K = u->kc + 7,
+        *c = (gemm_call){.TA = TA, .M = u->mc + u->mr + 1, .N = 17 * u->nr + 1, .K = 2 * u->kc - 1,
                          .ALPHA = 1, .lda = 1024};
         c->ldb = c->ldc = c->N;
         p.A = guarded_make(TA ? c->K : c->M, TA ? c->M : c->K, c->lda, AT_END, 0);
@@ -184,6 +197,32 @@ static void test_packed_a(const gemm_ukernel *u, const options *o)
         if (wrong) report_fail(name, "%s; TA=%d", wrong, TA);
     }
     if (!wrong) report_pass(name);
+}
+
+/* Copies and transposes panels of every width: what they hold, the zeroes behind, and no more. */
+static void test_panels(const gemm_ukernel *u)
+{
+    enum { MOST_KC = 137, LD = 151, END = 2 };
+    static float src[LD * LD], dst[(MOST_KC + END) * LD];
+    static const int steps[] = {1, 7, 9, 64, 70, MOST_KC};
+    char name[48];
+    snprintf(name, sizeof name, "packed %s panels", u->name);
+    for (int i = 0; i < LD * LD; ++i) src[i] = (float)(i + 1);
+    for (int which = 0; which < 4 * u->nr * 6; ++which) {
+        const bool by_copy = which & 1;
+        const int width = which & 2 ? u->mr : u->nr, kc = steps[which / 4 % 6], n = which / 24 % width + 1;
+        for (int i = 0; i < (MOST_KC + END) * LD; ++i) dst[i] = -1;
+        (by_copy ? u->copy : u->transpose)(src, LD, n, kc, dst, width);
+        for (int at = 0; at < (kc + END) * width; ++at) {
+            const int p = at / width, i = at % width;
+            const float expected = p >= kc ? -1 : i >= n ? 0 : by_copy ? src[p * LD + i] : src[i * LD + p];
+            if (dst[at] == expected) continue;
+            report_fail(name, "%s of %d by %d, %d wide: [%d][%d] is %g", by_copy ? "copy" : "transpose", kc, n,
+                        width, p, i, (double)dst[at]);
+            return;
+        }
+    }
+    report_pass(name);
 }
 
 /* ---- the seams ---- */
@@ -247,6 +286,76 @@ static void test_seams(const gemm_ukernel *u)
         }
     }
     report_pass(name);
+}
+
+/* C = f(scale * (C + alpha AB) + shift), over several blocks of K; exact as above. */
+static void test_shift(const gemm_ukernel *u)
+{
+    static float A[SEAM_M * SEAM_K], C[SEAM_M * SEAM_N], scale[SEAM_M], shift[SEAM_M];
+    char name[48];
+    snprintf(name, sizeof name, "packed %s shift", u->name);
+    for (int i = 0; i < SEAM_M; ++i) {
+        scale[i] = (float)(i % 3 + 2);
+        shift[i] = (float)(i * 5);
+        for (int p = 0; p < SEAM_K; ++p) A[i * SEAM_K + p] = seam_a(i, p);
+    }
+    for (int i = 0; i < SEAM_M * SEAM_N; ++i) C[i] = (float)(i % 101);
+    const packed_job job = {
+        .M = SEAM_M, .N = SEAM_N, .K = SEAM_K, .A = A, .a_row = SEAM_K, .a_step = 1,
+        .B = {.pack = pack_computed}, .C = C, .ldc = SEAM_N,
+        .epilogue = {.alpha = 2, .scale = scale, .shift = shift, .slope = .5f},
+    };
+    if (packed_run(&job, u, 3)) {
+        report_fail(name, "declined");
+        return;
+    }
+    for (int i = 0; i < SEAM_M * SEAM_N; ++i) {
+        float sum = 0;
+        for (int p = 0; p < SEAM_K; ++p) sum += seam_a(i / SEAM_N, p) * seam_b(p, i % SEAM_N);
+        const float x = scale[i / SEAM_N] * ((float)(i % 101) + 2 * sum) + shift[i / SEAM_N];
+        if (C[i] == (x > 0 ? x : .5f * x)) continue;
+        report_fail(name, "C[%d][%d] is %g, from %g", i / SEAM_N, i % SEAM_N, (double)C[i], (double)x);
+        return;
+    }
+    report_pass(name);
+}
+
+/* ---- workers ---- */
+
+/* Threads that are in a job at the same time. */
+typedef struct meeting {
+    atomic_int wanted;          /* each waits for so many; 0 once one has waited too long */
+    atomic_int inside, most;
+} meeting;
+
+static void meet(void *arg, int chunk, void *scratch)
+{
+    (void)chunk, (void)scratch;
+    meeting *m = arg;
+    const int inside = atomic_fetch_add(&m->inside, 1) + 1;
+    int most = atomic_load(&m->most);
+    while (inside > most && !atomic_compare_exchange_weak(&m->most, &most, inside));
+    for (int i = 0; atomic_load(&m->most) < atomic_load(&m->wanted); ++i) {
+        usleep(1000);
+        if (i == 5000) atomic_store(&m->wanted, 0);
+    }
+    usleep(1000);
+    atomic_fetch_sub(&m->inside, 1);
+}
+
+/* How many threads a job of `threads` has. */
+static int threads_that_meet(int threads, int chunks)
+{
+    meeting m = {.wanted = threads};
+    return gemm_parallel(threads, chunks, meet, &m) ? -1 : atomic_load(&m.most);
+}
+
+/* As many as asked for: also after a job that had more. */
+static void test_workers(void)
+{
+    const int all = threads_that_meet(MOST_THREADS, MOST_THREADS), two = threads_that_meet(2, 20);
+    if (all == MOST_THREADS && two == 2) report_pass("packed workers");
+    else report_fail("packed workers", "%d threads took part where %d were wanted, %d for 2", all, MOST_THREADS, two);
 }
 
 /* ---- callers at once, fork, memory ---- */
@@ -327,6 +436,7 @@ static void test_fork(const options *o)
     if (child == 0) {
         alarm(60);              /* ends a hang */
         call_often(c);
+        if (threads_that_meet(3, 3) != 3) c->wrong = true;
         const pid_t grandchild = fork();
         if (grandchild == 0) {
             alarm(60);
@@ -434,9 +544,12 @@ int main(int argc, char **argv)
         if (o.only_case >= 0) continue;
         if (!o.brief) test_offsets(*u, &o);
         if (!o.brief) test_packed_a(*u, &o);
+        if (!o.brief) test_panels(*u);
         test_seams(*u);
+        test_shift(*u);
     }
     if (o.only_case < 0 && !o.brief) {
+        test_workers();
         test_callers_at_once(&o);
         test_fork(&o);
         test_memory(&o);
