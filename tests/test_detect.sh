@@ -92,6 +92,11 @@ if [ "$(grep -c '^block2d,0,0,' "$work/trace.csv")" = 13 ]; then
 else
     fail trace-and-check "no 13 calls of block2d in the trace"
 fi
+bad=$(awk -F, 'NR == 1 { if ($0 != "variant,TA,TB,M,N,K,ms,gflops,kernel_ms,bytes_a,bytes_b,bytes_c,conv") print "columns"; next }
+    NR == 2 && ($4 != 16 || $5 != 173056 || $6 != 27) { print "M N K of " $0 }
+    { speed = $8 * $7 / (2e-6 * $4 * $5 * $6) }
+    NF != 13 || speed < 0.99 || speed > 1.01 || $9 $13 != "" { print "row " $0 }' "$work/trace.csv")
+[ -z "$bad" ] && pass trace-columns || fail trace-columns "$(echo $bad)"
 
 # The same of cl, by gemm and by hook: the last column of the trace tells them apart.
 case "$rows" in *cl*)

@@ -12,6 +12,7 @@
 #include "operands.h"
 #include "report.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -154,6 +155,27 @@ static bool test_case(const gemm_variant *v, uint64_t seed, int number)
     return !wrong;
 }
 
+/* The judge itself: its bound is (K + 2) eps times the sum of |C before| and the absolute products,
+   no more. */
+static void test_oracle(void)
+{
+    enum { K = 3 };
+    float A[K] = {1, -2, 4}, B[K] = {2, 1, 0.5f}, C = 3;
+    const gemm_call c = {.M = 1, .N = 1, .K = K, .ALPHA = -1, .A = A, .lda = K, .B = B, .ldb = 1, .C = &C, .ldc = 1};
+    const float right = 3 - (2 - 2 + 2), bound = (K + 2) * FLT_EPSILON * (3 + 2 + 2 + 2);
+    gemm_oracle oracle;
+    if (gemm_oracle_make(&oracle, &c)) exit(2);
+    const float off[] = {0, 0.9f, -0.9f, 1.3f, -1.3f, NAN, INFINITY};
+    for (size_t i = 0; i < sizeof off / sizeof *off; ++i) {
+        C = right + off[i] * bound;
+        const bool passes = gemm_oracle_compare(&oracle, &c).ratio <= 1;
+        if (passes != (i < 3))
+            report_fail("oracle", "%g times the bound off: %s", (double)off[i], passes ? "passes" : "fails");
+        else report_pass("oracle");
+    }
+    gemm_oracle_free(&oracle);
+}
+
 /* BETA is settled before any row: C becomes BETA * C, and 0 overwrites even NaN. */
 static void test_beta(uint64_t seed)
 {
@@ -280,6 +302,7 @@ int main(int argc, char **argv)
     for (size_t i = 0; i < gemm_variant_count; ++i)
         if (!o.row || !strcmp(o.row, gemm_variants[i].name)) test_row(&gemm_variants[i], &o);
     if (!o.row) test_beta(o.seed);
+    if (!o.row) test_oracle();
     if (o.large) test_large(&o);
     return report_status();
 }

@@ -72,32 +72,36 @@ static void test_maxpool(void)
     report_pass("maxpool");
 }
 
-static void test_shortcut(void)
+/* Of two sides, one is a multiple of the other: every so many places of the larger take part. */
+static bool test_shortcut_case(int number)
 {
     const float s1 = 0.5f, s2 = 2;      /* powers of two: their products do not round */
-    for (int number = 0; number < CASES; ++number) {
-        rng r = rng_make(SEED, (uint64_t)number);
-        const int w = 1 + rng_below(&r, 20), h = 1 + rng_below(&r, 20), batch = 1 + rng_below(&r, 3);
-        const int from = 1 + rng_below(&r, 9), to = 1 + rng_below(&r, 9), area = w * h;
-        float *add = values(batch * from * area, &r), *out = values(batch * to * area, &r);
-        float *before = malloc((size_t)(batch * to * area) * sizeof *before);
-        memcpy(before, out, (size_t)(batch * to * area) * sizeof *before);
-        shortcut_cpu(batch, w, h, from, add, w, h, to, s1, s2, out);
-        bool same = true;
-        for (int i = 0; i < batch * to * area; ++i) {
-            const int image = i / (to * area), place = i % (to * area);
-            const float added = place < from * area ? s1 * before[i] + s2 * add[image * from * area + place]
-                                                    : before[i];
-            if (memcmp(&added, &out[i], sizeof added)) same = false;
-        }
-        free(add);
-        free(out);
-        free(before);
-        if (!same) {
-            report_fail("shortcut", "differs: %dx%d, %d channels to %d, batch %d", w, h, from, to, batch);
-            return;
-        }
+    rng r = rng_make(SEED, (uint64_t)number);
+    const int w = 1 + rng_below(&r, 20), h = 1 + rng_below(&r, 20), batch = 1 + rng_below(&r, 3);
+    const int from = 1 + rng_below(&r, 9), to = 1 + rng_below(&r, 9), least = from < to ? from : to;
+    const int stride = number % 4 == 1 ? 2 : 1, sample = number % 4 == 3 ? 2 : 1;
+    const int w1 = w * stride, h1 = h * stride, w2 = w * sample, h2 = h * sample, n = batch * to * w2 * h2;
+    float *add = values(batch * from * w1 * h1, &r), *out = values(n, &r);
+    float *expected = malloc((size_t)n * sizeof *expected);
+    memcpy(expected, out, (size_t)n * sizeof *expected);
+    for (int i = 0; i < batch * least * h * w; ++i) {
+        const int x = i % w, y = i / w % h, k = i / w / h % least, b = i / w / h / least;
+        float *e = &expected[x * sample + w2 * (y * sample + h2 * (k + to * b))];
+        *e = s1 * *e + s2 * add[x * stride + w1 * (y * stride + h1 * (k + from * b))];
     }
+    shortcut_cpu(batch, w1, h1, from, add, w2, h2, to, s1, s2, out);
+    const bool same = !memcmp(expected, out, (size_t)n * sizeof *out);
+    free(add);
+    free(out);
+    free(expected);
+    if (!same) report_fail("shortcut", "differs: %dx%dx%d to %dx%dx%d, batch %d", w1, h1, from, w2, h2, to, batch);
+    return same;
+}
+
+static void test_shortcut(void)
+{
+    for (int number = 0; number < CASES; ++number)
+        if (!test_shortcut_case(number)) return;
     report_pass("shortcut");
 }
 
@@ -111,6 +115,12 @@ static void test_activations(void)
     activate_array(y, N, LINEAR);
     if (memcmp(x, y, sizeof x)) report_fail("linear", "it changed a value");
     else report_pass("linear");
+    activate_array(y, N, RELU);
+    bool right = true;
+    for (int i = 0; i < N; ++i) right = right && y[i] == (x[i] > 0 ? x[i] : 0);
+    if (right) report_pass("relu");
+    else report_fail("relu", "it is not what it was");
+    memcpy(y, x, sizeof y);
     activate_array(y, N, LOGISTIC);
     double worst = 0;
     for (int i = 0; i < N; ++i) {
