@@ -6,7 +6,7 @@
 #
 # Leaves there the CSV of each run of gemm-bench, the A/B of a detection, table.md and curve.svg,
 # curve.png. On a shared machine a minute can be slow that the next is not: all is measured in rounds,
-# and the table is of the median round. BENCH_QUICK=1: one short round, to see that it works. BENCH_RUN: a command
+# and the table is of the median round, with the range of all. BENCH_QUICK=1: one short round, to see that it works. BENCH_RUN: a command
 # that each run is started with, such as `flock FILE` on a machine that is shared.
 set -eu
 
@@ -68,7 +68,7 @@ done
                 /"predicted"/ { on = 1 }
                 on && match($0, /"verdict": "[^"]*/) {
                     verdict = substr($0, RSTART + 12, RLENGTH - 12)
-                    printf "| %s | faster | %s | %s |\n", what, verdict,
+                    printf "| %s | faster | %s | | %s |\n", what, verdict,
                         (verdict ~ /^faster/ ? "met" : "missed")
                     exit
                 }' "$out/detection-$other-$conv.json"

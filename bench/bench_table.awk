@@ -1,5 +1,6 @@
 # From gemm-bench's CSV files, each called after its run, to the table of bench.sh.
-# A run of several rounds, NAME-1.csv and up, counts with its median round, row by row and shape by shape.
+# A run of several rounds, NAME-1.csv and up, counts with its median round, row by row and shape by shape; behind it
+# stand the lowest and the highest value of a single round.
 function base(path) { sub(/.*\//, "", path); sub(/(-[0-9]+)?\.csv$/, "", path); return path }
 function median(list,    v, n, i, j, t) {
     n = split(list, v, " ")
@@ -8,11 +9,20 @@ function median(list,    v, n, i, j, t) {
     return n % 2 ? v[(n + 1) / 2] + 0 : (v[n / 2] + v[n / 2 + 1]) / 2
 }
 function wanted(what, least, value, note) {
+    what = what "|" least
+    if (round == 0) { lines[++count] = what; middle[what] = value; notes[what] = note; return }
+    if (!(what in low) || value < low[what]) low[what] = value
+    if (!(what in high) || value > high[what]) high[what] = value
+}
+function print_line(line,    part, value) {
+    split(line, part, "|")
+    value = middle[line]
     if (value <= 0 || value >= NONE) {
-        printf "| %s | %s | not measured | missed |\n", what, least
+        printf "| %s | %s | not measured | | missed |\n", part[1], part[2]
         return
     }
-    printf "| %s | %s | %.2f%s | %s |\n", what, least, value, note, (value >= least ? "met" : "missed")
+    printf "| %s | %s | %.2f%s | %.2f to %.2f | %s |\n", part[1], part[2], value, notes[line], low[line], high[line],
+        (value >= part[2] ? "met" : "missed")
 }
 # total time of a row over its shapes, weighted by calls
 function ratio(a, b) { return (a in time) && time[b] ? time[a] / time[b] : 0 }
@@ -51,18 +61,25 @@ $at["status"] != "ok" { print "bench: " $0 >"/dev/stderr"; next }
     times[key, s] = times[key, s] " " $at["median_ms"]
     peaks[key, s] = peaks[key, s] " " $at["peak_percent"]
 }
-END {
+function take(list,    part) {
+    if (round == 0) return median(list)
+    return split(list, part, " ") >= round ? part[round] : part[1]
+}
+# the table's values for `round`, or for the median round, 0
+function evaluate(    c, key, s, t, n, i, p, o, v, trans, first) {
+    delete time
+    delete at_peak
+    delete ms
     for (c = 1; c <= cells; ++c) {
         key = cell_key[c]
         s = cell_shape[c]
-        t = ms[key, s] = median(times[key, s])
+        t = ms[key, s] = take(times[key, s])
         time[key] += t * calls[c]
-        at_peak[key] += t * calls[c] * median(peaks[key, s])
+        at_peak[key] += t * calls[c] * take(peaks[key, s])
         if (c in best && (!((best[c], s) in ms) || t < ms[best[c], s])) ms[best[c], s] = t
+        if (split(times[key, s], part, " ") > rounds) rounds = split(times[key, s], part, " ")
     }
     first = "16x173056x27"
-    print "| what | wanted | measured | |"
-    print "| --- | --- | --- | --- |"
     for (n = 1; n <= 2; ++n) {
         p = "shapes packed " n
         o = "shapes onednn " n
@@ -85,4 +102,10 @@ END {
     }
     v = least_ratio("grouped", "grouped stock 1", "grouped packed 1")
     wanted("M = 1, K = 9, x stock", 2, v, " (" worst ")")
+}
+END {
+    for (round = 0; round <= rounds; ++round) evaluate()
+    print "| what | wanted | measured | single rounds | |"
+    print "| --- | --- | --- | --- | --- |"
+    for (i = 1; i <= count; ++i) print_line(lines[i])
 }

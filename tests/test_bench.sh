@@ -70,7 +70,7 @@ else
     skip ab-wrong-variant "no yolo-fastest-1.1.weights in $models (MODELS=folder)"
 fi
 
-# The table of `make bench` is of the median round: one slow minute changes nothing.
+# The table of `make bench` is of the median round, with the range of all: one slow minute changes nothing.
 round=0
 for packed in 2 50 1; do
     round=$((round + 1))
@@ -78,7 +78,7 @@ for packed in 2 50 1; do
         $packed >"$work/shapes-$round.csv"
 done
 awk -f bench/bench_table.awk "$work"/shapes-*.csv >"$work/table"
-grep -q '^| 16x173056x27, 1 thread, x oneDNN | 1.6 | 2.00 | met |$' "$work/table" && pass bench-median-round ||
+grep -q '^| 16x173056x27, 1 thread, x oneDNN | 1.6 | 2.00 | 0.08 to 4.00 | met |$' "$work/table" && pass bench-median-round ||
     fail bench-median-round "$(grep '1 thread, x oneDNN' "$work/table")"
 
 exit $((failures != 0))
