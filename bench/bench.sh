@@ -13,7 +13,7 @@ set -eu
 bench=$1 ab=$2 weights=$3 out=$4
 table=$PWD/bench/bench_table.awk
 mkdir -p "$out"
-samples='--samples 9 --seconds 0.15' rounds='1 2 3 4 5' sizes=64:4096 n=48
+samples='--samples 9 --seconds 0.15' rounds='1 2 3 4 5 6 7' sizes=64:4096 n=48
 [ "${BENCH_QUICK:-0}" = 0 ] || { samples='--samples 3 --seconds 0.02'; rounds=1 sizes=64:512; n=2; }
 
 # A processor newer than they are OpenBLAS takes for a Haswell, and BLIS for one without vectors.
