@@ -26,7 +26,7 @@ int __wrap_gemm_stock(const gemm_call *c, const void *params)
         *last -= c->ALPHA * c->A[(size_t)(c->M - 1) * (size_t)c->lda + (size_t)c->K - 1]
                  * c->B[(size_t)(c->K - 1) * (size_t)c->ldb + (size_t)c->N - 1];
     if (!strcmp(how, "nan")) *last = NAN;
-    if (!strcmp(how, "late") && calls == 4) *last += 0.1f;      /* right at first */
+    if (!strcmp(how, "late") && calls % 4 == 0) *last += 0.1f;  /* right at first */
     if (!strcmp(how, "nothing")) memset(c->C, 0, sizeof(float));
     if (!strcmp(how, "decline")) return -1;
     if (!strcmp(how, "die")) raise(SIGSEGV);
