@@ -25,7 +25,7 @@
  *   they would not. Without the copy, rows of B are far apart (169 * 4096 bytes: one L1 set), and
  *   each panel would miss them again. The first strip by rows is read where it lies, and so is
  *   every one when there is a single panel. A strip that the kernel cannot copy (made from an image,
- *   of columns that lie apart, or narrower than the others) is packed before.
+ *   of columns that lie apart, or of fewer columns than the others) is packed before.
  * - Where A has few rows, memory is the limit, and it sends long pieces of a row faster than short ones:
  *   strips are then u->wide columns, several tiles side by side.
  * - A is packed only when its panels are used often enough (or lie badly) to pay for it. The
@@ -210,8 +210,8 @@ static void pack_strip(const place *s, float *strip)
 static bool copies(const place *s, const place *next, int panels, int pieces, int steps)
 {
     enum { FEW_STEPS = 64 };
-    if (next->nc < next->nr || pieces > steps) return false;
-    return s->job->B.rows ? panels > 1 : next->kc >= FEW_STEPS;
+    if (pieces > steps) return false;
+    return s->job->B.rows ? panels > 1 : next->nc == next->nr && next->kc >= FEW_STEPS;
 }
 
 /*
@@ -237,6 +237,7 @@ static bool plan_moves(const place *s, float *to, gemm_moves *moves)
     const bool copied = copies(s, &next, panels, moves->left, steps);
     if (copied) {
         moves->copy = source_of(&next);
+        moves->cols = next.nc;
         moves->to = to;
     }
     if ((B->rows && panels == 1) || advance(&next)) moves->fetch = source_of(&next);

@@ -22,6 +22,7 @@ typedef struct gemm_moves {
     int left, every;            /* so many pieces are left */
     size_t ld;                  /* from one row of B to the next; or from one column */
     int width;                  /* floats of a row of the strip, nr or wide */
+    int cols;                   /* those to be copied; zeroes fill their last vector */
     const float *copy;          /* not NULL: this strip is copied to `to`, rows `width` apart */
     float *to;
     const float *fetch;         /* not NULL: this strip is fetched to L2 */

@@ -116,11 +116,15 @@ INLINE void step(const int rows, const int nv, const float *a, const float *a4, 
 
 INLINE void move_row(gemm_moves *m, const int width)
 {
-    if (m->copy) {
+    if (m->copy && m->cols == width) {
         UNROLL
         for (int j = 0; j < width; j += VL) vstore(m->to + j, vload(m->copy + j));
-        m->copy += m->ld, m->to += width;
+    } else if (m->copy) {
+        int j = 0;
+        for (; j + VL <= m->cols; j += VL) vstore(m->to + j, vload(m->copy + j));
+        if (j < m->cols) vstore(m->to + j, vload_part(m->copy + j, m->cols - j));
     }
+    if (m->copy) m->copy += m->ld, m->to += width;
     if (m->fetch) {
         prefetch_row(m->fetch, width);
         m->fetch += m->ld;
