@@ -46,13 +46,12 @@
 
 enum { NR = NV * VL, LINE = 64 / sizeof(float) };
 
-/* Strips of Darknet's large buffers start at 16 mod 64 bytes: NR floats then touch one line more
-   than they fill, which the address of the last float covers. */
+/* Darknet's large buffers start at 16 mod 64 bytes, and NR floats then touch one line more than they
+   fill: the first one, which the strip before has fetched as its last. */
 INLINE void prefetch_row(const float *row, const int width)
 {
     UNROLL
-    for (int j = 0; j < width; j += LINE) __builtin_prefetch(row + j, 0, 2);
-    __builtin_prefetch(row + width - 1, 0, 2);
+    for (int j = LINE - 1; j < width; j += LINE) __builtin_prefetch(row + j, 0, 2);
 }
 
 /* C as it leaves the registers when nothing will be added to it any more. */
