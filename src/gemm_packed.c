@@ -3,7 +3,7 @@
  * .. 1024), and B from 173056 columns by 27 rows to 169 columns by 4608.
  *
  *   loop 5   threads: C is cut into rectangles, each a whole multiply of its own; no barriers
- *   loop 4   for ic in steps of mc    a block of A's rows: all of them, unless A is packed
+ *   loop 4   for ic in steps of mc    a block of A's rows, or all: see first_place()
  *   loop 3     for pc in steps of kc    a block of K: a packed block of A, mc x kc, stays in L2
  *   loop 2       for jr in steps of nr    a strip of B, kc x nr, in L2 or L1
  *   loop 1         for ir in steps of mr    a panel of A, mr x kc, in L1
@@ -29,9 +29,7 @@
  * - Where A has few rows, memory is the limit, and it sends long pieces of a row faster than short ones:
  *   strips are then u->wide columns, several tiles side by side.
  * - A is packed only when its panels are used often enough (or lie badly) to pay for it. The
- *   micro-kernel takes scalars of A, at any stride. Where A stays in place its rows are not cut into
- *   blocks: a panel then comes from L3 for each strip, which 12 cycles a step leave time for, and
- *   each strip of B is packed once for all of them.
+ *   micro-kernel takes scalars of A, at any stride.
  * - C is read and written once per block of K: a tile is fetched, a row at a time, while the one
  *   before it is multiplied.
  *
@@ -58,7 +56,7 @@ static int even_step(int n, int most, int unit)
     return ceil_div(ceil_div(n, parts), unit) * unit;
 }
 
-/* Of a block with few rows, see first_place(). */
+/* Of a block with few rows: see first_place(). */
 static int longest_kc(const gemm_ukernel *u) { return u->kc + u->kc / 2; }
 
 /* ---- packing ---- */
@@ -134,16 +132,18 @@ enum { FEW_PANELS = 8 };
 /*
  * A block of A that is packed has mc x kc at most, as the micro-kernel's file says; with fewer rows
  * kc may be half as long again, since C is then read and written less often. A that is not packed
- * needs no blocks: a panel is fetched while the one before it is multiplied, all rows share one
- * strip of B, and so B is packed once. By columns a panel is half a line of each step of k, and the
- * next panel the other half: where the lines are pages apart, few of them stay in L2 until then.
+ * comes from L3 for each strip where steps are long enough (see mc_in_place): all rows then share one
+ * strip of B, which is packed once; and always where B costs more than a copy. By columns a panel is
+ * half a line of each step of k, and the next panel the other half: where the lines are pages apart,
+ * few of them stay in L2 until then.
  */
 static place first_place(const packed_job *job, const gemm_ukernel *u, rectangle r)
 {
     const int rows = r.i1 - r.i0;
     place s = {.job = job, .u = u, .r = r, .ic = r.i0, .jr = r.j0};
     s.packs_a = should_pack_a(job, u, r.j1 - r.j0);
-    s.mc_step = s.packs_a ? even_step(rows, u->mc, u->mr) : rows;
+    const int mc = s.packs_a ? u->mc : job->B.rows ? u->mc_in_place : INT_MAX;
+    s.mc_step = even_step(rows, mc, u->mr);
     const int kc = s.packs_a ? u->mc * u->kc / s.mc_step / 4 * 4
                  : job->a_step % PAGE == 0 ? u->kc / 2 : INT_MAX;
     s.kc_step = even_step(job->K, min_int(longest_kc(u), kc), 4);

@@ -65,6 +65,7 @@ typedef struct gemm_ukernel {
     int wide;                   /* columns of a strip where A has few rows: memory sends longer
                                    pieces faster. A multiple of nr; such a strip is tiles side by side */
     int mc, kc;                 /* cache blocks, see gemm_packed.c; mc is a multiple of mr */
+    int mc_in_place;            /* mc for an A that is not packed */
     int block;                  /* rows and columns that are transposed at once; nr is a multiple */
     void (*tile)(const gemm_tile *);
     /*

@@ -4,6 +4,7 @@
  * 12 accumulators + 2 of B + 1 of A = 15 of 16 ymm; 8 loads for 12 FMAs.
  * KC = 256: a panel of A is 6 * 256 * 4 = 6 KiB and a strip of B 16 * 256 * 4 = 16 KiB, together in
  * an L1 of 32 KiB. MC = 192: the block of A is 192 * 256 * 4 = 192 KiB, in an L2 of 256 KiB.
+ * MC_IN_PLACE: a step takes 6 cycles for 6 floats of A, which L3 is too slow for.
  */
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -16,6 +17,7 @@
 #define MR 6
 #define MC 192
 #define KC 256
+#define MC_IN_PLACE 258
 #define TILES_WIDE 4
 #define EACH_ROWS(X) X(1) X(2) X(3) X(4) X(5) X(6)
 #define EACH_VECS(X, r) X(r, 1) X(r, 2)

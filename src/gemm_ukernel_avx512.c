@@ -6,11 +6,13 @@
  * KC = 384, or 576 where A is not packed: a panel of A is 8 * 576 * 4 = 18 KiB, in L1; a strip of B
  * is 48 * 576 * 4 = 108 KiB and streams from L2, 192 bytes in the 12 cycles of a step; C is read and
  * written every so many steps.
+ * MC_IN_PLACE: a step takes 12 cycles for 8 floats of A, time enough for them to come from L3.
  * MC = 256: the block of A is 256 * 384 * 4 = 384 KiB, which with the strip, the next one and the
  * one that is fetched fits in the 1 MiB of L2 that such processors have at least.
  */
 #if defined(__x86_64__)
 #include <immintrin.h>
+#include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -20,6 +22,7 @@
 #define MR 8
 #define MC 256
 #define KC 384
+#define MC_IN_PLACE INT_MAX
 #define TILES_WIDE 1
 #define EACH_ROWS(X) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8)
 #define EACH_VECS(X, r) X(r, 1) X(r, 2) X(r, 3)

@@ -3,7 +3,7 @@
  *
  *   ISA                 the name, as a token
  *   VL, NV, MR          floats in a vector, vectors in a row of the tile, rows of the tile
- *   MC, KC              cache blocks
+ *   MC, KC, MC_IN_PLACE cache blocks
  *   TILES_WIDE          tiles in a wide strip
  *   vec                 the vector type, and on it: vzero() vset1(x) vload(p) vstore(p, v)
  *                       vload_part(p, n) vstore_part(p, n, v) (the first n floats, 0 < n < VL;
@@ -469,7 +469,8 @@ static void take_even(const float *src, int n, float *dst)
 
 const gemm_ukernel JOIN(gemm_ukernel_, ISA) = {
     .name = STRING(ISA),
-    .mr = MR, .nr = NR, .vl = VL, .wide = TILES_WIDE * NR, .mc = MC, .kc = KC, .block = BLOCK,
+    .mr = MR, .nr = NR, .vl = VL, .wide = TILES_WIDE * NR, .mc = MC, .kc = KC,
+    .mc_in_place = MC_IN_PLACE, .block = BLOCK,
     .tile = tile,
     .transpose = transpose,
     .copy = copy,

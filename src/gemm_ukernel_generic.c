@@ -15,6 +15,7 @@
 #define MR 4
 #define MC 128
 #define KC 256
+#define MC_IN_PLACE 256
 #define TILES_WIDE 4
 #define EACH_ROWS(X) X(1) X(2) X(3) X(4)
 #define EACH_VECS(X, r) X(r, 1) X(r, 2)

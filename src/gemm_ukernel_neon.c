@@ -17,6 +17,7 @@
 #define MR 8
 #define MC 128
 #define KC 256
+#define MC_IN_PLACE 256
 #define TILES_WIDE 4
 #define EACH_ROWS(X) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8)
 #define EACH_VECS(X, r) X(r, 1) X(r, 2) X(r, 3)
