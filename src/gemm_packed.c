@@ -30,6 +30,8 @@
  *   strips are then u->wide columns, several tiles side by side.
  * - A is packed only when its panels are used often enough (or lie badly) to pay for it. The
  *   micro-kernel takes scalars of A, at any stride.
+ * - Where N is no multiple of a vector, the columns behind the last whole one are a rest: a tile's rows
+ *   of A meet them with vectors along k, which are full, while A is in L1 for the last strip.
  * - C is read and written once per block of K: a tile is fetched, a row at a time, while the one
  *   before it is multiplied.
  *
@@ -113,17 +115,34 @@ typedef struct rectangle {
 typedef struct place {
     const packed_job *job;
     const gemm_ukernel *u;
-    rectangle r;
+    rectangle r;                    /* without the rest */
+    int rest;                       /* columns from r.j1 on, which the last strip's tiles do */
     bool packs_a;
     int mc_step, kc_step, nr;       /* nr: the columns of a strip */
     int ic, mc, pc, kc, jr, nc;     /* mc, kc, nc: the sizes of this step, smaller at the ends */
 } place;
 
+/* A last strip of one vector has too few accumulators to hide the FMA's latency: it gets another from
+   the strip before, unless that must be whole to be transposed by the micro-kernel. */
 static void settle(place *s)
 {
+    const int columns = s->r.j1 - s->jr, vl = s->u->vl;
     s->mc = min_int(s->mc_step, s->r.i1 - s->ic);
     s->kc = min_int(s->kc_step, s->job->K - s->pc);
-    s->nc = min_int(s->nr, s->r.j1 - s->jr);
+    s->nc = min_int(s->nr, columns);
+    if (s->nr == 3 * vl && columns == s->nr + vl && !s->job->B.columns) s->nc -= vl;
+}
+
+/* A rest reads rows of A, and pays when some panels share its transposed columns. That is asked of the
+   whole job: another number of threads should not change the order of sums. */
+static int rest_of(const place *s)
+{
+    enum { LEAST_PANELS = 8, LEAST_K = 128 };
+    const packed_job *job = s->job;
+    const int unit = s->u->rest_unit, rest = job->N % unit;
+    if (s->packs_a || job->a_step != 1 || s->r.j1 < job->N || s->r.j1 - s->r.j0 < unit) return 0;
+    if (job->M < LEAST_PANELS * s->u->mr || job->K < LEAST_K || rest > s->u->rest_most) return 0;
+    return rest;
 }
 
 /* So few panels leave the memory that B and C come from no time: see gemm_ukernel.wide. */
@@ -148,6 +167,8 @@ static place first_place(const packed_job *job, const gemm_ukernel *u, rectangle
                  : job->a_step % PAGE == 0 ? u->kc / 2 : INT_MAX;
     s.kc_step = even_step(job->K, min_int(longest_kc(u), kc), 4);
     s.nr = job->B.rows && rows <= FEW_PANELS * u->mr ? u->wide : u->nr;
+    s.rest = rest_of(&s);
+    s.r.j1 -= s.rest;
     settle(&s);
     return s;
 }
@@ -163,8 +184,8 @@ static a_block block_of_a(const place *s, float *packed)
 /* Loop 2, then 3, then 4. False, with the place as it was, at the end. */
 static bool advance(place *s)
 {
-    if (s->jr + s->nr < s->r.j1) {
-        s->jr += s->nr;
+    if (s->jr + s->nc < s->r.j1) {
+        s->jr += s->nc;
     } else if (s->pc + s->kc < s->job->K) {
         s->jr = s->r.j0;
         s->pc += s->kc;
@@ -202,6 +223,29 @@ static void pack_strip(const place *s, float *strip)
     } else {
         B->pack(B, s->u, s->pc, s->kc, s->jr, s->nc, strip);
     }
+}
+
+static bool has_rest(const place *s) { return s->rest && s->jr + s->nc == s->r.j1; }
+
+static size_t rest_ld(const place *s) { return even_step(s->kc, s->kc, s->u->vl); }
+
+/* The rest behind the last strip, by columns. room: for a strip. */
+static void pack_rest(const place *s, float *columns, float *room)
+{
+    const packed_b *B = &s->job->B;
+    const gemm_ukernel *u = s->u;
+    const float *rows = room;
+    size_t ld = u->nr;
+    if (B->columns) {
+        u->copy(source_of(s) + s->nc * B->ld, B->ld, s->kc, s->rest, columns, rest_ld(s));
+        return;
+    }
+    if (B->rows) {
+        rows = source_of(s) + s->nc, ld = B->ld;
+    } else {
+        B->pack(B, u, s->pc, s->kc, s->r.j1, s->rest, room);
+    }
+    u->transpose(rows, ld, s->kc, s->rest, columns, rest_ld(s));
 }
 
 /* Whether the tiles of the strip at s, in so many panels, copy the next one in a step's time for each
@@ -244,9 +288,9 @@ static bool plan_moves(const place *s, float *to, gemm_moves *moves)
     return copied;
 }
 
-/* Loop 1: all panels of a block of A times one strip of B. */
+/* Loop 1: all panels of a block of A times one strip of B, and the rest if that is behind it. */
 static void multiply_strip(const place *s, const a_block *A, const float *b, size_t b_row,
-                           gemm_moves *moves)
+                           const float *rest_b, gemm_moves *moves)
 {
     const packed_job *job = s->job;
     const packed_epilogue *epilogue = &job->epilogue;
@@ -257,6 +301,8 @@ static void multiply_strip(const place *s, const a_block *A, const float *b, siz
         .cols = s->nc, .kc = s->kc,
         .a_row = A->row, .a_step = A->step,
         .b = b, .b_row = b_row,
+        .rest = has_rest(s) ? s->rest : 0,
+        .rest_b = rest_b, .rest_ld = rest_ld(s),
         .moves = moves,
         .c_row = job->ldc,
         .alpha = epilogue->alpha,
@@ -275,29 +321,31 @@ static void multiply_strip(const place *s, const a_block *A, const float *b, siz
         }
         s->u->tile(&t);
         if (last && epilogue->finish) {
-            epilogue->finish(epilogue, i, t.rows, s->jr, s->nc, t.c, job->ldc);
+            epilogue->finish(epilogue, i, t.rows, s->jr, s->nc + t.rest, t.c, job->ldc);
         }
     }
 }
 
-/* Loops 4 to 2: C[i0..i1, j0..j1], all of K. The two strip buffers take turns. */
+/* Loops 4 to 2: C[i0..i1, j0..j1], all of K. The two strip buffers take turns. Behind them is a block
+   of A or, where A is not packed, the rest of B. */
 static void multiply_rectangle(const packed_job *job, const gemm_ukernel *u, rectangle r,
                                float *scratch)
 {
     place s = first_place(job, u, r);
     const size_t strip_size = (size_t)s.kc_step * s.nr;
-    float *strip = scratch, *other = strip + strip_size, *a_packed = other + strip_size;
+    float *strip = scratch, *other = strip + strip_size, *behind = other + strip_size;
     a_block A;
     bool copied = false;
     do {
-        if (s.jr == r.j0) A = block_of_a(&s, a_packed);
+        if (s.jr == r.j0) A = block_of_a(&s, behind);
         const bool in_place = !copied && is_plain(&s);
         if (!copied && !in_place) pack_strip(&s, strip);
+        if (has_rest(&s)) pack_rest(&s, behind, other);
 
         gemm_moves moves;
         copied = plan_moves(&s, other, &moves);
         multiply_strip(&s, &A, in_place ? source_of(&s) : strip,
-                       in_place ? job->B.ld : (size_t)s.nr, &moves);
+                       in_place ? job->B.ld : (size_t)s.nr, behind, &moves);
         float *const swap = strip;
         strip = other, other = swap;
     } while (advance(&s));

@@ -156,11 +156,11 @@ static bool same_geometry(const conv_call *a, const conv_call *b)
            a->pad == b->pad;
 }
 
-/* NULL when there is no memory. Strips of B begin at whole vectors; a strip has up to nr / vl. */
+/* NULL when there is no memory. Strips of B begin at any whole vector; a strip has up to nr / vl. */
 static const shifts *get_shifts(const conv_call *c, const gemm_ukernel *u)
 {
     const int count = c->size * c->size;
-    const size_t vectors = (size_t)ceil_div(c->out_h * c->out_w, u->nr) * (u->nr / u->vl);
+    const size_t vectors = (size_t)ceil_div(c->out_h * c->out_w, u->vl) + u->nr / u->vl;
     shifts *s = own_shifts();
     if (!s || (s->u == u && same_geometry(&s->geometry, c))) return s;
     s->u = NULL;

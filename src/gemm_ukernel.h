@@ -30,13 +30,19 @@ typedef struct gemm_moves {
     int p;                      /* then the next of them to be copied, of the columns at hand */
 } gemm_moves;
 
-/* One tile: C (rows x cols) = alpha * A (rows x kc) * B (kc x cols), plus C when `add`. */
+/*
+ * One tile: C (rows x cols) = alpha * A (rows x kc) * B (kc x cols), plus C when `add`. The rest are
+ * columns behind these, too few to fill a vector: the same for them, by vectors along k.
+ */
 typedef struct gemm_tile {
     int rows, cols, kc;         /* 1..mr, 1..wide, 1.. */
     const float *a;             /* element (i, p) is a[i * a_row + p * a_step] */
     size_t a_row, a_step;
     const float *b;             /* row p starts at b + p * b_row; whole vectors are read */
     size_t b_row;
+    int rest;                   /* so many columns behind cols; 0 unless a_step is 1 */
+    const float *rest_b;        /* column j of them starts at rest_b + j * rest_ld; zeroes fill its */
+    size_t rest_ld;             /* last vector */
     gemm_moves *moves;
     float *c;
     const float *c_next;        /* where the tile after this one is: its lines are fetched */
@@ -66,6 +72,7 @@ typedef struct gemm_ukernel {
                                    pieces faster. A multiple of nr; such a strip is tiles side by side */
     int mc, kc;                 /* cache blocks, see gemm_packed.c; mc is a multiple of mr */
     int mc_in_place;            /* mc for an A that is not packed */
+    int rest_unit, rest_most;   /* N % rest_unit columns are a rest, if no more than rest_most */
     int block;                  /* rows and columns that are transposed at once; nr is a multiple */
     void (*tile)(const gemm_tile *);
     /*

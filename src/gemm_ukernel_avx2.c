@@ -1,7 +1,8 @@
 /*
  * AVX2 and FMA: 6 x 16.
  *
- * 12 accumulators + 2 of B + 1 of A = 15 of 16 ymm; 8 loads for 12 FMAs.
+ * 12 accumulators + 2 of B + 1 of A = 15 of 16 ymm; 8 loads for 12 FMAs. So are they for a rest: 2 rows
+ * of A by 6 columns are 12 accumulators + 2 of A + 1 of B.
  * KC = 256: a panel of A is 6 * 256 * 4 = 6 KiB and a strip of B 16 * 256 * 4 = 16 KiB, together in
  * an L1 of 32 KiB. MC = 192: the block of A is 192 * 256 * 4 = 192 KiB, in an L2 of 256 KiB.
  * MC_IN_PLACE: a step takes 6 cycles for 6 floats of A, which L3 is too slow for.
@@ -19,6 +20,10 @@
 #define KC 256
 #define MC_IN_PLACE 258
 #define TILES_WIDE 4
+#define REST_UNIT 16
+#define REST_MOST 9
+#define REST_COLS 6
+#define EACH_REST(X) X(1) X(2) X(3) X(4) X(5) X(6)
 #define EACH_ROWS(X) X(1) X(2) X(3) X(4) X(5) X(6)
 #define EACH_VECS(X, r) X(r, 1) X(r, 2)
 
@@ -31,6 +36,7 @@ typedef __m256 vec;
 #define vstore_part(p, n, v) _mm256_maskstore_ps(p, first(n), v)
 #define vfma(a, b, c) _mm256_fmadd_ps(a, b, c)
 #define vmax(a, b) _mm256_max_ps(a, b)
+#define vkeep(v) __asm__("" : "+x"(v))
 
 /* The mask of the first n floats. */
 static inline __m256i first(int n)
@@ -60,6 +66,16 @@ static inline float vsum(vec v)
     __m128 s = _mm_add_ps(_mm256_castps256_ps128(v), _mm256_extractf128_ps(v, 1));
     s = _mm_add_ps(s, _mm_movehl_ps(s, s));
     return _mm_cvtss_f32(_mm_add_ss(s, _mm_movehdup_ps(s)));
+}
+
+static inline __attribute__((always_inline)) __m256 vsums(const __m256 *v, const int n)
+{
+    const __m256 zero = vzero();
+    const __m256 a = _mm256_hadd_ps(v[0], n > 1 ? v[1] : zero);
+    const __m256 b = _mm256_hadd_ps(n > 2 ? v[2] : zero, n > 3 ? v[3] : zero);
+    const __m256 c = _mm256_hadd_ps(n > 4 ? v[4] : zero, n > 5 ? v[5] : zero);
+    const __m256 low = _mm256_hadd_ps(a, b), high = _mm256_hadd_ps(c, zero);
+    return _mm256_permute2f128_ps(low, high, 0x20) + _mm256_permute2f128_ps(low, high, 0x31);
 }
 
 /* 4 x 4, since the 6 rows of a panel are less than an 8 x 8 block. */

@@ -2,7 +2,9 @@
  * AVX-512: 8 x 48.
  *
  * 24 accumulators + 3 of B + 1 of A = 28 of 32 zmm; 11 loads for 24 FMAs. Widths of 1 to 3 vectors
- * suit Darknet's N = 169 = 3 * 48 + 25: 3 + 3 + 3 + 2 vectors.
+ * suit Darknet's N = 169 = 48 + 48 + 32 + 32 + 9. Those 9 are a rest: along k, 2 rows of A by up to 9
+ * columns are 18 accumulators + 2 of A + 1 of B, in 9/16 of a vector's time. (A square map leaves 0, 1,
+ * 4 or 9 of 16 columns.)
  * KC = 384, or 576 where A is not packed: a panel of A is 8 * 576 * 4 = 18 KiB, in L1; a strip of B
  * is 48 * 576 * 4 = 108 KiB and streams from L2, 192 bytes in the 12 cycles of a step; C is read and
  * written every so many steps.
@@ -24,6 +26,10 @@
 #define KC 384
 #define MC_IN_PLACE INT_MAX
 #define TILES_WIDE 1
+#define REST_UNIT 16
+#define REST_MOST 9
+#define REST_COLS 9
+#define EACH_REST(X) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9)
 #define EACH_ROWS(X) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8)
 #define EACH_VECS(X, r) X(r, 1) X(r, 2) X(r, 3)
 
@@ -38,6 +44,7 @@ typedef __m512 vec;
 #define vfma(a, b, c) _mm512_fmadd_ps(a, b, c)
 #define vmax(a, b) _mm512_max_ps(a, b)
 #define vsum(v) _mm512_reduce_add_ps(v)
+#define vkeep(v) __asm__("" : "+v"(v))
 
 /* In four registers of 16 floats, which the micro-kernel has left beside its accumulators: 8 loads, 12
    shuffles and 8 stores for 64 floats. */
@@ -70,6 +77,33 @@ static inline void transpose_block(const float *src, size_t ld, float *dst, int 
     store_columns(dst + width, width, _mm512_shuffle_ps(a, c, 0xee));
     store_columns(dst + 2 * width, width, _mm512_shuffle_ps(b, d, 0x44));
     store_columns(dst + 3 * width, width, _mm512_shuffle_ps(b, d, 0xee));
+}
+
+/* Adds up pairs of quarters: two vectors' sums lie in halves, then four in quarters. */
+static inline __m512 add_halves(__m512 a, __m512 b)
+{
+    return _mm512_shuffle_f32x4(a, b, 0x44) + _mm512_shuffle_f32x4(a, b, 0xee);
+}
+
+static inline __m512 add_quarters(__m512 ab, __m512 cd)
+{
+    return _mm512_shuffle_f32x4(ab, cd, 0x88) + _mm512_shuffle_f32x4(ab, cd, 0xdd);
+}
+
+/* Quarter q of four[i] holds what is left of v[i + 4 * q]; then they are transposed and added. */
+static inline __attribute__((always_inline)) __m512 vsums(const __m512 *v, const int n)
+{
+    const __m512 zero = vzero();
+    __m512 four[4];
+    _Pragma("GCC unroll 4")
+    for (int i = 0; i < 4; ++i) {
+        const __m512 a = i < n ? v[i] : zero, b = i + 4 < n ? v[i + 4] : zero;
+        const __m512 c = i + 8 < n ? v[i + 8] : zero, d = i + 12 < n ? v[i + 12] : zero;
+        four[i] = add_quarters(add_halves(a, b), add_halves(c, d));
+    }
+    const __m512 low = _mm512_unpacklo_ps(four[0], four[1]) + _mm512_unpackhi_ps(four[0], four[1]);
+    const __m512 high = _mm512_unpacklo_ps(four[2], four[3]) + _mm512_unpackhi_ps(four[2], four[3]);
+    return _mm512_shuffle_ps(low, high, 0x44) + _mm512_shuffle_ps(low, high, 0xee);
 }
 
 #define vload_valid(p, bits) _mm512_maskz_loadu_ps(bits, p)

@@ -12,6 +12,10 @@
  *   vsum(v)             the sum of a vector's floats
  *   vload_valid(p, bits)    the floats whose bit is set, else 0; those alone are touched
  *   vevens(a, b) vodds(a, b)    the even, or odd, floats of a and behind them those of b
+ *   vsums(v, n)         the sums of v[0] ... v[n - 1] as a vector, zeroes behind them; n is a constant
+ *   vkeep(v)            makes the compiler hold v in a register, not load it again at each use
+ *   REST_UNIT, REST_MOST    as in gemm_ukernel; REST_COLS columns at once, at most VL; EACH_REST(X) is
+ *                       X(1) ... X(REST_COLS)
  *   BLOCK, transpose_block(src, ld, dst, width)    element (i, p), i and p below BLOCK, goes from
  *                       src[i * ld + p] to dst[p * width + i]; BLOCK is at most MR, and divides NR
  *   EACH_ROWS(X)        X(1) ... X(MR)
@@ -238,7 +242,7 @@ static NOINLINE void JOIN(gemm_packed_by_columns__, ISA)(const gemm_tile *t)
     tile_body(t, MR, NV, true);
 }
 
-static void tile(const gemm_tile *t)
+static void whole_vectors(const gemm_tile *t)
 {
     if (t->moves->by_columns && t->rows == MR && t->cols == NR) {
         JOIN(gemm_packed_by_columns__, ISA)(t);
@@ -258,6 +262,77 @@ static void tile(const gemm_tile *t)
         tiles[t->rows - 1][(part.cols - 1) / VL](&part);
     }
 }
+
+/* ---- the rest: two rows of A times a few columns, vectors along k ---- */
+
+INLINE void rest_step(const int cols, const float *a, const float *next_a, const float *b, size_t ld,
+                      const int tail, vec acc[2][REST_COLS])
+{
+    vec x = tail ? vload_part(a, tail) : vload(a), y = tail ? vload_part(next_a, tail) : vload(next_a);
+    vkeep(x);
+    vkeep(y);
+    UNROLL
+    for (int j = 0; j < cols; ++j) {
+        vec column = vload(b + j * ld);
+        vkeep(column);
+        acc[0][j] = vfma(x, column, acc[0][j]);
+        acc[1][j] = vfma(y, column, acc[1][j]);
+    }
+}
+
+/* Columns j0 .. j0+cols of the rest. Of an odd number of rows the last is multiplied twice. */
+INLINE void rest_columns(const gemm_tile *t, const int j0, const int cols)
+{
+    gemm_tile row = *t;
+    row.cols = cols;
+    row.c += t->cols + j0;
+    const float *b = t->rest_b + j0 * t->rest_ld;
+    for (int i = 0; i < t->rows; i += 2) {
+        const float *a = t->a + i * t->a_row, *next_a = i + 1 < t->rows ? a + t->a_row : a;
+        const float *c_next = t->c_next + i * t->c_row + t->cols + j0;
+        __builtin_prefetch(c_next, 1, 3);
+        __builtin_prefetch(c_next + t->c_row, 1, 3);
+        vec acc[2][REST_COLS];
+        UNROLL
+        for (int j = 0; j < cols; ++j) acc[0][j] = acc[1][j] = vzero();
+        int p = 0;
+        for (; p + VL <= t->kc; p += VL) rest_step(cols, a + p, next_a + p, b + p, t->rest_ld, 0, acc);
+        if (p < t->kc) rest_step(cols, a + p, next_a + p, b + p, t->rest_ld, t->kc - p, acc);
+        for (int r = 0; r < 2 && i + r < t->rows; ++r) {
+            vec sums[MR][NV] = {{vsums(acc[r], cols)}};
+            if (t->shift) {
+                finish_to_c(&row, 1, 1, sums);
+                ++row.shift;
+                if (t->scale) ++row.scale;
+            } else {
+                add_to_c(&row, 1, 1, sums);
+            }
+            row.c += t->c_row;
+        }
+    }
+}
+
+#define REST_NAME(n) JOIN(gemm_packed_rest_##n##__, ISA)
+#define REST(n)                                                                                    \
+    static NOINLINE void REST_NAME(n)(const gemm_tile *t, int j0) { rest_columns(t, j0, n); }
+EACH_REST(REST)
+
+typedef void rest_fn(const gemm_tile *, int j0);
+#define REST_ENTRY(n) REST_NAME(n),
+static rest_fn *const rests[REST_COLS] = {EACH_REST(REST_ENTRY)};
+
+static void tile(const gemm_tile *t)
+{
+    whole_vectors(t);
+    int groups = (t->rest + REST_COLS - 1) / REST_COLS;
+    for (int j = 0; j < t->rest; --groups) {
+        const int n = (t->rest - j) / groups;
+        rests[n - 1](t, j);
+        j += n;
+    }
+}
+
+/* ---- packing ---- */
 
 /* Zeroes columns n .. width of a panel. */
 static void clear_right(int n, int kc, float *dst, int width)
@@ -470,7 +545,7 @@ static void take_even(const float *src, int n, float *dst)
 const gemm_ukernel JOIN(gemm_ukernel_, ISA) = {
     .name = STRING(ISA),
     .mr = MR, .nr = NR, .vl = VL, .wide = TILES_WIDE * NR, .mc = MC, .kc = KC,
-    .mc_in_place = MC_IN_PLACE, .block = BLOCK,
+    .mc_in_place = MC_IN_PLACE, .rest_unit = REST_UNIT, .rest_most = REST_MOST, .block = BLOCK,
     .tile = tile,
     .transpose = transpose,
     .copy = copy,

@@ -17,6 +17,10 @@
 #define KC 256
 #define MC_IN_PLACE 256
 #define TILES_WIDE 4
+#define REST_UNIT 4
+#define REST_MOST 3
+#define REST_COLS 3
+#define EACH_REST(X) X(1) X(2) X(3)
 #define EACH_ROWS(X) X(1) X(2) X(3) X(4)
 #define EACH_VECS(X, r) X(r, 1) X(r, 2)
 
@@ -27,6 +31,7 @@ typedef int vec_mask __attribute__((vector_size(VL * sizeof(int))));
 #define vload(p) vload_part(p, VL)
 #define vstore(p, v) vstore_part(p, VL, v)
 #define vfma(a, b, c) ((a) * (b) + (c))
+#define vkeep(v) (void)(v)
 #define vsum(v) ((v)[0] + (v)[1] + (v)[2] + (v)[3])
 
 /* With n = VL the memcpy is one unaligned load or store. */
@@ -50,6 +55,13 @@ static inline __attribute__((always_inline)) vec vload_valid(const float *p, uns
         if (bits >> i & 1) buffer[i] = p[i];
     }
     return vload(buffer);
+}
+
+static inline __attribute__((always_inline)) vec vsums(const vec *v, const int n)
+{
+    vec sums = {0};
+    for (int j = 0; j < n; ++j) sums[j] = vsum(v[j]);
+    return sums;
 }
 
 static inline vec vevens(vec a, vec b) { return (vec){a[0], a[2], b[0], b[2]}; }

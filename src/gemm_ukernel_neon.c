@@ -19,6 +19,10 @@
 #define KC 256
 #define MC_IN_PLACE 256
 #define TILES_WIDE 4
+#define REST_UNIT 4
+#define REST_MOST 3
+#define REST_COLS 3
+#define EACH_REST(X) X(1) X(2) X(3)
 #define EACH_ROWS(X) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8)
 #define EACH_VECS(X, r) X(r, 1) X(r, 2) X(r, 3)
 
@@ -30,6 +34,7 @@ typedef float32x4_t vec;
 #define vfma(a, b, c) vfmaq_f32(c, a, b)
 #define vmax(a, b) vmaxq_f32(a, b)
 #define vsum(v) vaddvq_f32(v)
+#define vkeep(v) (void)(v)      /* an FMA has no operand in memory */
 
 static inline vec vload_part(const float *p, int n)
 {
@@ -53,6 +58,12 @@ static inline __attribute__((always_inline)) vec vload_valid(const float *p, uns
         if (bits >> i & 1) buffer[i] = p[i];
     }
     return vload(buffer);
+}
+
+static inline vec vsums(const vec *v, const int n)
+{
+    const vec zero = vzero();
+    return vpaddq_f32(vpaddq_f32(v[0], n > 1 ? v[1] : zero), vpaddq_f32(n > 2 ? v[2] : zero, zero));
 }
 
 #define vevens(a, b) vuzp1q_f32(a, b)

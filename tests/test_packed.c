@@ -103,12 +103,20 @@ static void free_problem(problem *p)
     guarded_free(&p->C);
 }
 
+/* Leaves NaN in the caller's scratch: what is read there must have been written. */
+static void spoil(void *arg, int chunk, void *scratch)
+{
+    (void)arg, (void)chunk;
+    memset(scratch, 0xff, GEMM_SCRATCH_BYTES);
+}
+
 /* NULL, or what is wrong. */
 static const char *run_and_judge(const gemm_ukernel *u, problem *p, char *why, size_t size)
 {
     gemm_oracle oracle;
     if (gemm_oracle_make(&oracle, &p->call)) return "no memory for the reference";
     gemm_set_threads(p->threads);
+    if (gemm_parallel(1, 1, spoil, NULL)) return "no memory for scratch";
     const int declined = gemm_packed(&p->call, u);
     const gemm_error worst = gemm_oracle_compare(&oracle, &p->call);
     gemm_oracle_free(&oracle);
@@ -199,6 +207,35 @@ static void test_packed_a(const gemm_ukernel *u, const options *o)
     if (!wrong) report_pass(name);
 }
 
+/* Every count of columns behind the whole vectors, between guard pages: B by rows, in whole strips or
+   one vector more or less, and by columns; K of one block or several, and no multiple of a vector. */
+static void test_rest(const gemm_ukernel *u, const options *o)
+{
+    enum { PANELS = 9, LEAST_K = 128 };
+    char name[48], why[160];
+    snprintf(name, sizeof name, "packed %s rest", u->name);
+    for (int n = 0; n < 2 * 2 * 4 * u->rest_unit; ++n) {
+        rng r = rng_make(o->seed, 3000000 + (uint64_t)n);
+        const int rest = n / 16, columns = u->nr + (1 + n / 4 % 4) * u->rest_unit;
+        problem p = {.threads = 1};
+        gemm_call *c = &p.call;
+        *c = (gemm_call){.TB = n & 1, .M = PANELS * u->mr + rng_below(&r, u->mr), .N = columns + rest,
+                         .K = n & 2 ? 2 * u->kc + rng_below(&r, 2 * u->vl) : LEAST_K + rng_below(&r, u->vl),
+                         .ALPHA = n % 3 ? 1 : -.5f};
+        p.A = make_operand(&r, c->M, c->K, &c->lda);
+        p.B = make_operand(&r, c->TB ? c->N : c->K, c->TB ? c->K : c->N, &c->ldb);
+        p.C = make_operand(&r, c->M, c->N, &c->ldc);
+        c->A = p.A.data, c->B = p.B.data, c->C = p.C.data;
+        const char *wrong = run_and_judge(u, &p, why, sizeof why);
+        free_problem(&p);
+        if (wrong) {
+            report_fail(name, "%s; TB=%d M=%d N=%d K=%d", wrong, c->TB, c->M, c->N, c->K);
+            return;
+        }
+    }
+    report_pass(name);
+}
+
 /* Copies and transposes panels of every width: what they hold, the zeroes behind, and no more. */
 static void test_panels(const gemm_ukernel *u)
 {
@@ -227,7 +264,8 @@ static void test_panels(const gemm_ukernel *u)
 
 /* ---- the seams ---- */
 
-enum { SEAM_M = 37, SEAM_N = 171, SEAM_K = 1000 };
+/* Whoever has the last columns has a rest. */
+enum { SEAM_M = 79, SEAM_N = 409, SEAM_K = 1000 };
 
 static float seam_a(int i, int p) { return (float)((i * 7 + p * 3) % 11) - 5; }
 static float seam_b(int p, int j) { return (float)((p * 5 + j * 2) % 13) - 6; }
@@ -544,6 +582,7 @@ int main(int argc, char **argv)
         if (o.only_case >= 0) continue;
         if (!o.brief) test_offsets(*u, &o);
         if (!o.brief) test_packed_a(*u, &o);
+        if (!o.brief) test_rest(*u, &o);
         if (!o.brief) test_panels(*u);
         test_seams(*u);
         test_shift(*u);
