@@ -119,6 +119,7 @@ typedef struct place {
     int rest;                       /* columns from r.j1 on, which the last strip's tiles do */
     bool packs_a;
     int mc_step, kc_step, nr;       /* nr: the columns of a strip */
+    bool over;                      /* no strip is left; what follows is that of the last */
     int ic, mc, pc, kc, jr, nc;     /* mc, kc, nc: the sizes of this step, smaller at the ends */
 } place;
 
@@ -181,8 +182,8 @@ static a_block block_of_a(const place *s, float *packed)
                      job->a_row, job->a_step};
 }
 
-/* Loop 2, then 3, then 4. False, with the place as it was, at the end. */
-static bool advance(place *s)
+/* Loop 2, then 3, then 4. */
+static void advance(place *s)
 {
     if (s->jr + s->nc < s->r.j1) {
         s->jr += s->nc;
@@ -194,10 +195,10 @@ static bool advance(place *s)
         s->pc = 0;
         s->ic += s->mc;
     } else {
-        return false;
+        s->over = true;
+        return;
     }
     settle(s);
-    return true;
 }
 
 /* Where a strip begins, in a B that lies in memory. */
@@ -264,27 +265,28 @@ static bool copies(const place *s, const place *next, int panels, int pieces, in
  * columns only whole tiles do so, and only where columns follow each other without a gap: memory
  * sends single lines of many columns too slowly to be read between two steps.
  */
-static bool plan_moves(const place *s, float *to, gemm_moves *moves)
+static bool plan_moves(const place *s, const place *next, const place *third, float *to,
+                       gemm_moves *moves)
 {
     const packed_b *B = &s->job->B;
     const gemm_ukernel *u = s->u;
     const bool by_columns = B->columns;
     const int panels = by_columns ? s->mc / u->mr : ceil_div(s->mc, u->mr);
-    place next = *s;
     *moves = (gemm_moves){.ld = B->ld, .width = s->nr};
-    if (!(B->rows || by_columns) || !advance(&next)) return false;
+    if (!(B->rows || by_columns) || next->over) return false;
     if (by_columns && (B->ld > (size_t)s->kc || s->nc < s->nr || panels == 0)) return false;
     moves->by_columns = by_columns;
-    moves->left = by_columns ? s->nr / u->block * ceil_div(s->kc, u->block) : next.kc;
+    moves->left = by_columns ? s->nr / u->block * ceil_div(s->kc, u->block) : next->kc;
     const int steps = panels * (s->nr / u->nr) * s->kc;
     moves->every = steps > moves->left ? steps / moves->left : 1;
-    const bool copied = copies(s, &next, panels, moves->left, steps);
+    const bool copied = copies(s, next, panels, moves->left, steps);
     if (copied) {
-        moves->copy = source_of(&next);
-        moves->cols = next.nc;
+        moves->copy = source_of(next);
+        moves->cols = next->nc;
         moves->to = to;
     }
-    if ((B->rows && panels == 1) || advance(&next)) moves->fetch = source_of(&next);
+    const place *fetched = B->rows && panels == 1 ? next : third;
+    if (!fetched->over) moves->fetch = source_of(fetched);
     return copied;
 }
 
@@ -301,13 +303,16 @@ static void multiply_strip(const place *s, const a_block *A, const float *b, siz
         .cols = s->nc, .kc = s->kc,
         .a_row = A->row, .a_step = A->step,
         .b = b, .b_row = b_row,
-        .rest = has_rest(s) ? s->rest : 0,
-        .rest_b = rest_b, .rest_ld = rest_ld(s),
         .moves = moves,
         .c_row = job->ldc,
         .alpha = epilogue->alpha,
         .add = !(epilogue->overwrite && s->pc == 0),
     };
+    if (has_rest(s)) {
+        t.rest = s->rest;
+        t.rest_b = rest_b;
+        t.rest_ld = rest_ld(s);
+    }
     for (int n = 0; n * s->u->mr < s->mc; ++n) {
         const int i = s->ic + n * s->u->mr;
         t.rows = min_int(s->u->mr, s->ic + s->mc - i);
@@ -320,6 +325,7 @@ static void multiply_strip(const place *s, const a_block *A, const float *b, siz
             t.slope = epilogue->slope;
         }
         s->u->tile(&t);
+        if (t.rest) s->u->rest(&t);
         if (last && epilogue->finish) {
             epilogue->finish(epilogue, i, t.rows, s->jr, s->nc + t.rest, t.c, job->ldc);
         }
@@ -331,24 +337,29 @@ static void multiply_strip(const place *s, const a_block *A, const float *b, siz
 static void multiply_rectangle(const packed_job *job, const gemm_ukernel *u, rectangle r,
                                float *scratch)
 {
-    place s = first_place(job, u, r);
+    place s = first_place(job, u, r), next = s;
+    advance(&next);
+    place third = next;
+    advance(&third);
     const size_t strip_size = (size_t)s.kc_step * s.nr;
     float *strip = scratch, *other = strip + strip_size, *behind = other + strip_size;
     a_block A;
     bool copied = false;
-    do {
+    while (!s.over) {
         if (s.jr == r.j0) A = block_of_a(&s, behind);
         const bool in_place = !copied && is_plain(&s);
         if (!copied && !in_place) pack_strip(&s, strip);
         if (has_rest(&s)) pack_rest(&s, behind, other);
 
         gemm_moves moves;
-        copied = plan_moves(&s, other, &moves);
+        copied = plan_moves(&s, &next, &third, other, &moves);
         multiply_strip(&s, &A, in_place ? source_of(&s) : strip,
                        in_place ? job->B.ld : (size_t)s.nr, behind, &moves);
         float *const swap = strip;
         strip = other, other = swap;
-    } while (advance(&s));
+        s = next, next = third;
+        advance(&third);
+    }
 }
 
 /* ---- loop 5: threads ---- */

@@ -31,8 +31,8 @@ typedef struct gemm_moves {
 } gemm_moves;
 
 /*
- * One tile: C (rows x cols) = alpha * A (rows x kc) * B (kc x cols), plus C when `add`. The rest are
- * columns behind these, too few to fill a vector: the same for them, by vectors along k.
+ * One tile: C (rows x cols) = alpha * A (rows x kc) * B (kc x cols), plus C when `add`. Behind the last
+ * strip's columns may be a rest, too few to fill a vector, which is multiplied along k.
  */
 typedef struct gemm_tile {
     int rows, cols, kc;         /* 1..mr, 1..wide, 1.. */
@@ -40,9 +40,6 @@ typedef struct gemm_tile {
     size_t a_row, a_step;
     const float *b;             /* row p starts at b + p * b_row; whole vectors are read */
     size_t b_row;
-    int rest;                   /* so many columns behind cols; 0 unless a_step is 1 */
-    const float *rest_b;        /* column j of them starts at rest_b + j * rest_ld; zeroes fill its */
-    size_t rest_ld;             /* last vector */
     gemm_moves *moves;
     float *c;
     const float *c_next;        /* where the tile after this one is: its lines are fetched */
@@ -51,6 +48,9 @@ typedef struct gemm_tile {
     bool add;
     const float *shift, *scale; /* shift not NULL: row i of C becomes f(scale[i] * C + shift[i]), */
     float slope;                /* f(x) the larger of x and slope * x; scale NULL is 1 */
+    int rest;                   /* so many columns; 0 unless a_step is 1 */
+    const float *rest_b;        /* column j of them starts at rest_b + j * rest_ld; zeroes fill its */
+    size_t rest_ld;             /* last vector */
 } gemm_tile;
 
 /*
@@ -74,7 +74,8 @@ typedef struct gemm_ukernel {
     int mc_in_place;            /* mc for an A that is not packed */
     int rest_unit, rest_most;   /* N % rest_unit columns are a rest, if no more than rest_most */
     int block;                  /* rows and columns that are transposed at once; nr is a multiple */
-    void (*tile)(const gemm_tile *);
+    void (*tile)(const gemm_tile *);    /* but for the rest */
+    void (*rest)(const gemm_tile *);
     /*
      * Pack a panel: kc rows, width apart, of n elements each and zeroes behind them. Element
      * (p, i) comes from src[p * ld + i] for copy, from src[i * ld + p] for transpose.

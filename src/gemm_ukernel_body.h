@@ -242,7 +242,7 @@ static NOINLINE void JOIN(gemm_packed_by_columns__, ISA)(const gemm_tile *t)
     tile_body(t, MR, NV, true);
 }
 
-static void whole_vectors(const gemm_tile *t)
+static void tile(const gemm_tile *t)
 {
     if (t->moves->by_columns && t->rows == MR && t->cols == NR) {
         JOIN(gemm_packed_by_columns__, ISA)(t);
@@ -321,9 +321,8 @@ typedef void rest_fn(const gemm_tile *, int j0);
 #define REST_ENTRY(n) REST_NAME(n),
 static rest_fn *const rests[REST_COLS] = {EACH_REST(REST_ENTRY)};
 
-static void tile(const gemm_tile *t)
+static void rest(const gemm_tile *t)
 {
-    whole_vectors(t);
     int groups = (t->rest + REST_COLS - 1) / REST_COLS;
     for (int j = 0; j < t->rest; --groups) {
         const int n = (t->rest - j) / groups;
@@ -547,6 +546,7 @@ const gemm_ukernel JOIN(gemm_ukernel_, ISA) = {
     .mr = MR, .nr = NR, .vl = VL, .wide = TILES_WIDE * NR, .mc = MC, .kc = KC,
     .mc_in_place = MC_IN_PLACE, .rest_unit = REST_UNIT, .rest_most = REST_MOST, .block = BLOCK,
     .tile = tile,
+    .rest = rest,
     .transpose = transpose,
     .copy = copy,
     .add_rows = add_rows,
