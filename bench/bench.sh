@@ -6,8 +6,9 @@
 #
 # Leaves there the CSV of each run of gemm-bench, the A/B of a detection, table.md and curve.svg,
 # curve.png. On a shared machine a minute can be slow that the next is not: all is measured in rounds,
-# and the table is of the median round, with the range of all. BENCH_QUICK=1: one short round, to see that it works. BENCH_RUN: a command
-# that each run is started with, such as `flock FILE` on a machine that is shared.
+# and the table is of the median round, with the range of all. BENCH_QUICK=1: one short round, to see
+# that it works. BENCH_RUN: a command that each run is started with, such as `flock FILE` on a machine
+# that is shared.
 set -eu
 
 bench=$1 ab=$2 weights=$3 out=$4

@@ -3,8 +3,9 @@
  *
  * For each shape, in turn: operands and a reference in double precision are made; then, round after
  * round, every row runs a burst of a few calls (measure.c), the rows in a new random order each
- * round, until each has its samples. So whatever disturbs the machine disturbs all rows alike. A row
- * whose result is wrong is dropped and its times with it.
+ * round, until each has its samples. So whatever disturbs the machine disturbs all rows alike; and the
+ * FMA peak that they are compared with, which takes its turn as if it were a row. A row whose result
+ * is wrong is dropped and its times with it.
  *
  * A lane is a row with its threads and its state of caches; a row with an environment of its own has
  * a process of its own.
@@ -31,6 +32,7 @@ typedef struct lane {
     bool cold;
     /* on the present shape */
     double *seconds, *cycles;   /* one a sample */
+    int *rounds;                /* in which it was taken */
     int samples;
     double first_s, spent_s;
     burst_status status;
@@ -38,13 +40,14 @@ typedef struct lane {
     bool done;
     /* over all shapes */
     int shapes_done;
-    double total_median_s, total_min_s;
+    double total_median_s, total_min_s, total_peak_s;
 } lane;
 
 typedef struct bench {
     bench_options options;
     lane *lanes;
     int lane_count;
+    double **peaks;             /* GFLOP/s, one a round for each of head.widths */
     problem problem;
     results_head head;
     results results;
@@ -113,8 +116,9 @@ static void add_lane(bench *b, bench_row *row, int threads, bool cold)
     lane *l = &b->lanes[b->lane_count++];
     *l = (lane){.row = row, .threads = threads, .cold = cold,
                 .seconds = calloc((size_t)b->options.samples, sizeof(double)),
-                .cycles = calloc((size_t)b->options.samples, sizeof(double))};
-    if (!l->seconds || !l->cycles) die("out of memory");
+                .cycles = calloc((size_t)b->options.samples, sizeof(double)),
+                .rounds = calloc((size_t)b->options.samples, sizeof(int))};
+    if (!l->seconds || !l->cycles || !l->rounds) die("out of memory");
 }
 
 static void make_lanes(bench *b)
@@ -167,18 +171,6 @@ static void measure_width(results_width *w, const machine *m)
     w->bandwidth = peak_bandwidth_measure(w->threads, bytes);
 }
 
-/*
- * A peak measured while something else had the core would flatter every row: it is taken again
- * before each shape, and the best counts from then on.
- */
-static void measure_peaks_again(results_head *h)
-{
-    for (int i = 0; i < h->width_count; ++i) {
-        const double now = peak_gflops(&peak_isas[h->peak_isa], h->widths[i].threads);
-        if (now > h->widths[i].gflops[h->peak_isa]) h->widths[i].gflops[h->peak_isa] = now;
-    }
-}
-
 static void read_head(bench *b)
 {
     results_head *h = &b->head;
@@ -209,7 +201,6 @@ static void read_head(bench *b)
         fprintf(stderr, "gemm-bench: peak and bandwidth of %d thread%s\n", h->widths[i].threads,
                 h->widths[i].threads == 1 ? "" : "s");
         measure_width(&h->widths[i], &h->machine);
-        h->widths[i].first_gflops = h->widths[i].gflops[h->peak_isa];
     }
 }
 
@@ -251,7 +242,7 @@ static void start_shape(lane *l)
     l->done = false;
 }
 
-static void take_burst(bench *b, lane *l)
+static void take_burst(bench *b, lane *l, int round)
 {
     const bench_options *o = &b->options;
     const int missing = o->samples - l->samples;
@@ -263,6 +254,7 @@ static void take_burst(bench *b, lane *l)
                                              : measure_burst(&b->problem, &job);
     for (int i = 0; i < r.samples; ++i) {
         l->seconds[l->samples] = r.seconds[i];
+        l->rounds[l->samples] = round;
         l->cycles[l->samples++] = r.cycles[i];
     }
     if (job.first) {
@@ -278,24 +270,49 @@ static void take_burst(bench *b, lane *l)
               || (l->spent_s > o->seconds && l->samples >= 3);
 }
 
+/* There are no more rounds than samples: each takes one at least. */
+static void make_peaks(bench *b)
+{
+    b->peaks = calloc((size_t)b->head.width_count, sizeof(double *));
+    if (!b->peaks) die("out of memory");
+    for (int i = 0; i < b->head.width_count; ++i) {
+        b->peaks[i] = calloc((size_t)b->options.samples, sizeof(double));
+        if (!b->peaks[i]) die("out of memory");
+    }
+}
+
+static void take_peak(bench *b, int width, int round)
+{
+    double gflops[3];
+    const peak_isa *isa = &peak_isas[b->head.peak_isa];
+    if (peak_samples(isa, b->head.widths[width].threads, 1e-3, 3, gflops))
+        die("no thread or memory to measure the peak with");
+    b->peaks[width][round] = stats_median(gflops, 3);
+}
+
 /* Rounds until every lane has its samples. */
 static void run_rounds(bench *b)
 {
-    int order[b->lane_count];
-    for (int i = 0; i < b->lane_count; ++i) order[i] = i;
+    const int turns = b->lane_count + b->head.width_count;
+    int order[turns];
+    for (int i = 0; i < turns; ++i) order[i] = i;
     for (int round = 0, active = 1; active && !interrupted; ++round) {
         active = 0;
-        for (int i = b->lane_count - 1; i > 0; --i) {
+        for (int i = turns - 1; i > 0; --i) {
             const int j = (int)(next_random(&b->random) % (uint64_t)(i + 1));
             const int swap = order[i];
             order[i] = order[j];
             order[j] = swap;
         }
-        for (int i = 0; i < b->lane_count && !interrupted; ++i) {
+        for (int i = 0; i < turns && !interrupted; ++i) {
+            if (order[i] >= b->lane_count) {
+                if (round < b->options.samples) take_peak(b, order[i] - b->lane_count, round);
+                continue;
+            }
             lane *l = &b->lanes[order[i]];
             if (l->done) continue;
             if (isatty(2)) show_progress(b, l, round);
-            take_burst(b, l);
+            take_burst(b, l, round);
             active += !l->done;
         }
     }
@@ -309,6 +326,20 @@ static double median_cycles(lane *l)
     return stats_median(l->cycles, (size_t)l->samples);
 }
 
+/* The median over a lane's samples of its speed as a part of the peak in the same round, when it had
+   the same processors; or -1. */
+static double share_of_peak(const bench *b, const lane *l, double flops)
+{
+    double shares[l->samples];
+    int width = 0, n = 0;
+    while (b->head.widths[width].threads != l->threads) ++width;
+    for (int i = 0; i < l->samples; ++i) {
+        const double peak = b->peaks[width][l->rounds[i]];
+        if (peak > 0) shares[n++] = 1e-9 * flops / l->seconds[i] / peak;
+    }
+    return n ? stats_median(shares, (size_t)n) : -1;
+}
+
 static results_row row_of(bench *b, lane *l)
 {
     static const char *const names[] = {"ok", "declined", "wrong", "failed"};
@@ -317,17 +348,19 @@ static results_row row_of(bench *b, lane *l)
                       .status = names[l->status], .text = l->text, .ran = l->ran, .shape = *s,
                       .threads = l->threads, .samples = l->samples, .median_s = -1, .min_s = -1,
                       .mad_s = -1, .first_s = l->first_s, .cycles = -1, .base_s = -1,
-                      .flops = shape_flops(s), .bytes = shape_bytes(s)};
+                      .flops = shape_flops(s), .bytes = shape_bytes(s), .peak_s = -1};
     if (l->status == BURST_DECLINED)
         row.text = "this row does not do it; the driver would run stock";
     if (l->status != BURST_OK) {
         row.samples = 0;
         row.first_s = -1;
     } else if (l->samples) {
+        const double share = share_of_peak(b, l, row.flops);    /* the median below sorts */
         row.mad_s = stats_mad(l->seconds, (size_t)l->samples);
         row.median_s = stats_median(l->seconds, (size_t)l->samples);
         row.min_s = l->seconds[0];          /* the median has sorted them */
         row.cycles = median_cycles(l);
+        row.peak_s = share * row.median_s;
     }
     return row;
 }
@@ -336,6 +369,7 @@ static void add_to_total(lane *l, const results_row *row)
 {
     if (row->median_s <= 0) return;
     ++l->shapes_done;
+    l->total_peak_s += row->peak_s * (double)row->shape.calls;
     l->total_median_s += row->median_s * (double)row->shape.calls;
     l->total_min_s += row->min_s * (double)row->shape.calls;
 }
@@ -367,7 +401,8 @@ static void run_shapes(bench *b)
     for (b->shape = 0; b->shape < (int)b->options.shapes.count && !interrupted; ++b->shape) {
         for (int i = 0; i < b->lane_count; ++i) start_shape(&b->lanes[i]);
         if (!isatty(2)) show_progress(b, NULL, 0);
-        measure_peaks_again(&b->head);
+        for (int i = 0; i < b->head.width_count; ++i)
+            memset(b->peaks[i], 0, (size_t)b->options.samples * sizeof(double));
         run_rounds(b);
         clear_progress();
         results_shape(b);
@@ -395,6 +430,7 @@ static void results_totals(bench *b)
                                 .threads = l->threads, .mad_s = -1, .first_s = -1, .cycles = -1,
                                 .median_s = all ? l->total_median_s : -1,
                                 .min_s = all ? l->total_min_s : -1, .flops = flops, .bytes = bytes,
+                                .peak_s = all ? l->total_peak_s : -1,
                                 .base_s = base ? b->lanes[0].total_median_s : -1};
         results_total(&b->results, &row, calls, l->shapes_done, (int)shapes->count);
     }
@@ -439,8 +475,8 @@ static int run(bench *b)
     b->random = o->seed;
     read_head(b);
     results_begin(&b->results, out, o->format, &b->head);
+    make_peaks(b);
     run_shapes(b);
-    measure_peaks_again(&b->head);
     results_totals(b);
     int status = b->failed;
     status |= end_output(out, o->output, results_end(&b->results, !interrupted));
@@ -468,8 +504,11 @@ int main(int argc, char **argv)
     for (int i = 0; i < b.lane_count; ++i) {
         free(b.lanes[i].seconds);
         free(b.lanes[i].cycles);
+        free(b.lanes[i].rounds);
     }
     free(b.lanes);
+    for (int i = 0; b.peaks && i < b.head.width_count; ++i) free(b.peaks[i]);
+    free(b.peaks);
     free(b.head.widths);
     problem_free(&b.problem);
     options_free(&b.options);

@@ -220,18 +220,31 @@ static double work_fma(const worker *w)
     return w->isa->run(w->steps);
 }
 
-double peak_gflops(const peak_isa *isa, int threads)
+int peak_samples(const peak_isa *isa, int threads, double seconds, int count, double *gflops)
 {
     worker *workers = calloc((size_t)threads, sizeof(worker));
     if (!workers) return -1;
     workers[0] = (worker){.work = work_fma, .isa = isa, .steps = 20000};
     const double probe = best_of(3, workers, 1);
-    const long steps = probe > 0 ? (long)(20000 * 5e-3 / probe) + 1 : 20000;   /* 5 ms a try */
+    const long steps = probe > 0 ? (long)(20000 * seconds / probe) + 1 : 20000;
     for (int t = 0; t < threads; ++t)
         workers[t] = (worker){.work = work_fma, .isa = isa, .steps = steps};
-    const double best = best_of(TRIES, workers, threads);
+    int i = -1;
+    for (; i < count; ++i) {
+        const double s = run_together(workers, threads);
+        if (s <= 0) break;
+        if (i >= 0) gflops[i] = 1e-9 * isa->flops_a_step * (double)steps * threads / s;
+    }
     free(workers);
-    return best > 0 ? 1e-9 * isa->flops_a_step * (double)steps * threads / best : -1;
+    return i == count ? 0 : -1;
+}
+
+double peak_gflops(const peak_isa *isa, int threads)
+{
+    double gflops[TRIES], best = -1;
+    if (peak_samples(isa, threads, 5e-3, TRIES, gflops)) return -1;
+    for (int i = 0; i < TRIES; ++i) best = gflops[i] > best ? gflops[i] : best;
+    return best;
 }
 
 /* ---- bandwidth ---- */

@@ -23,7 +23,11 @@ extern const size_t peak_isa_count;
 const peak_isa *peak_find(const char *name);
 const peak_isa *peak_best(void);
 
-/* GFLOP/s of `threads` threads together, the best of a few tries. Below 0: no thread or memory. */
+/* GFLOP/s of `threads` threads together, `count` times for so many seconds, behind one that does not
+   count. 0, or -1: no thread or memory. */
+int peak_samples(const peak_isa *, int threads, double seconds, int count, double *gflops);
+
+/* The best of a few. Below 0: no thread or memory. */
 double peak_gflops(const peak_isa *, int threads);
 
 typedef struct peak_bandwidth {

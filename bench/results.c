@@ -12,12 +12,6 @@ static const results_width *width_of(const results_head *h, int threads)
     return NULL;
 }
 
-double results_peak(const results_head *h, int threads)
-{
-    const results_width *w = width_of(h, threads);
-    return w ? w->gflops[h->peak_isa] : -1;
-}
-
 double results_bandwidth(const results_head *h, int threads)
 {
     const results_width *w = width_of(h, threads);
@@ -63,7 +57,6 @@ static void columns_of(const results *r, const results_row *x, column *c)
     const bool timed = x->median_s > 0;
     const double gflops = 1e-9 * x->flops / x->median_s;
     const double gbs = 1e-9 * x->bytes / x->median_s;
-    const double peak = results_peak(r->head, x->threads);
     const double bandwidth = results_bandwidth(r->head, x->threads);
     const column all[COLUMNS] = {
         string("impl", x->impl),
@@ -76,7 +69,7 @@ static void columns_of(const results *r, const results_row *x, column *c)
         number("median_ms", 1e3 * x->median_s, 9, timed),
         number("min_ms", 1e3 * x->min_s, 9, timed),
         number("gflops", gflops, 6, timed),
-        number("peak_percent", percent(gflops, peak), 2, timed && peak > 0),
+        number("peak_percent", percent(x->peak_s, x->median_s), 2, timed && x->peak_s > 0),
         number("bandwidth_percent", percent(gbs, bandwidth), 2, timed && bandwidth > 0),
         number("mad_ms", 1e3 * x->mad_s, 9, timed),
         number("samples", x->samples, 0, true),
@@ -148,7 +141,7 @@ static void json_begin(FILE *out, const results_head *h)
     json_string(out, m->os);
     fputs("},\n", out);
     fprintf(out, "  \"peak_isa\": \"%s\",\n", peak_isas[h->peak_isa].name);
-    fprintf(out, "  \"peak_gflops\": %.1f,\n", results_peak(h, widest(h)));
+    fprintf(out, "  \"peak_gflops\": %.1f,\n", width_of(h, widest(h))->gflops[h->peak_isa]);
     fprintf(out, "  \"bandwidth_gbs\": %.2f,\n", results_bandwidth(h, widest(h)));
     json_widths(out, h);
     json_pair(out, "time", h->time, ",\n");
@@ -214,7 +207,8 @@ static void text_head(FILE *out, const results_head *h)
         fprintf(out, " GFLOP/s; read %.1f, triad %.1f GB/s\n", w->bandwidth.read_gbs,
                 w->bandwidth.triad_gbs);
     }
-    fputs("           * what %peak means; %mem: A, B, C moved once, of the larger bandwidth\n", out);
+    fputs("           * the best before the run; %peak: of that beside each call; %mem: A, B, C moved\n"
+          "           once, of the larger bandwidth\n", out);
 }
 
 /* Milliseconds from a tenth of a microsecond to minutes: four digits that mean something. */
@@ -348,24 +342,10 @@ void results_total(results *r, const results_row *x, long calls, int shapes, int
     ++r->results;
 }
 
-/* Says so when the first figure was too low for the rows that were printed under it. */
-static void text_peak_rose(FILE *out, const results_head *h)
-{
-    for (int i = 0; i < h->width_count; ++i) {
-        const results_width *w = &h->widths[i];
-        if (w->gflops[h->peak_isa] > 1.02 * w->first_gflops)
-            fprintf(out, "\nThe peak of %d thread%s was %.1f GFLOP/s later: %%peak above is up to %.0f%% too high, "
-                    "in the total it is right.\n", w->threads, w->threads == 1 ? "" : "s",
-                    w->gflops[h->peak_isa], 100 * (w->gflops[h->peak_isa] / w->first_gflops - 1));
-    }
-}
-
 int results_end(results *r, bool complete)
 {
     if (r->format == RESULTS_JSON)
-        fprintf(r->out, "\n  ],\n  \"peak_gflops_end\": %.1f,\n  \"complete\": %s\n}\n",
-                results_peak(r->head, widest(r->head)), complete ? "true" : "false");
-    if (r->format == RESULTS_TEXT) text_peak_rose(r->out, r->head);
+        fprintf(r->out, "\n  ],\n  \"complete\": %s\n}\n", complete ? "true" : "false");
     if (r->format == RESULTS_TEXT && !complete) fputs("\nInterrupted: the rest is missing.\n", r->out);
     flush_out(r);
     return r->error;

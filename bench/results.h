@@ -18,8 +18,7 @@ typedef enum results_format { RESULTS_TEXT, RESULTS_CSV, RESULTS_JSON } results_
 /* How fast the machine is with so many threads. */
 typedef struct results_width {
     int threads;
-    double gflops[8];           /* for each of peak_isas; below 0: this processor has it not */
-    double first_gflops;        /* of the peak ISA, at the beginning; the above is the best so far */
+    double gflops[8];           /* for each of peak_isas, at best; below 0: this processor has it not */
     peak_bandwidth bandwidth;
 } results_width;
 
@@ -50,6 +49,7 @@ typedef struct results_row {
     /* below 0: not known */
     double median_s, min_s, mad_s, first_s, cycles;
     double flops, bytes;        /* of the time above */
+    double peak_s;              /* what so many FLOPs take at the peak of that moment */
     double base_s;              /* the first row's median here */
 } results_row;
 
@@ -72,8 +72,7 @@ void results_total(results *, const results_row *, long calls, int shapes, int o
 /* Ends it. `complete` is false after Ctrl-C. 0, or errno of what could not be written. */
 int results_end(results *, bool complete);
 
-/* GFLOP/s and GB/s that so many threads reach at best, or below 0. */
-double results_peak(const results_head *, int threads);
+/* GB/s that so many threads reach at best, or below 0. */
 double results_bandwidth(const results_head *, int threads);
 
 #endif

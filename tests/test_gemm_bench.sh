@@ -76,12 +76,14 @@ if "$flat" <"$work/json" >"$work/flat"; then pass bench_json_valid; else fail be
 is bench_json_results 8 "$(grep -c '^results\.[0-9]*\.impl	' "$work/flat")"
 is bench_json_first 'stock 0 0 33 17 20 1' "$(for k in impl TA TB M N K threads; do value results.0.$k; done | tr '\n' ' ' | sed 's/ $//')"
 is bench_json_complete true "$(value complete)"
-for key in machine.cpu peak_gflops bandwidth_gbs versions.compiler versions.commit versions.flags seed totals.0.gflops; do
+for key in machine.cpu peak_gflops bandwidth_gbs versions.compiler versions.commit versions.flags seed totals.0.gflops \
+    totals.0.peak_percent; do
     [ -n "$(value $key)" ] && [ "$(value $key)" != null ] || fail "bench_json_$key" "'$(value $key)'"
 done
 is bench_json_gflops ok "$(awk -F '\t' '$1 ~ /^results/ { v[$1] = $2 } END {
     for (i = 0; i < 8; ++i) { p = "results." i "."
         want = 2e-6 * v[p "M"] * v[p "N"] * v[p "K"] / v[p "median_ms"]
+        if (v[p "peak_percent"] == "null") bad = bad " " i " of peak"
         if (!(v[p "gflops"] > 0.98 * want && v[p "gflops"] < 1.02 * want) || v[p "min_ms"] > v[p "median_ms"]) bad = bad " " i }
     print bad == "" ? "ok" : "results" bad }' "$work/flat")"
 "$bench" $quick --impl stock,transpose -s 33,17,20 --csv >"$work/csv" 2>"$work/err"
