@@ -5,11 +5,13 @@
  * one accumulator halves the figure (clang 14 does).
  *
  * Bandwidth: every thread streams over its own share of arrays that are far larger than the caches.
- * All threads start at a barrier; the time is from the first start to the last end.
+ * All threads start at a barrier, on a processor each; the time is from the first start to the last
+ * end.
  */
 #include "peak.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -151,6 +153,7 @@ typedef struct worker {
     long steps;
     float *a, *b, *c;                       /* this thread's share, `count` floats each */
     size_t count;
+    int cpu;                                /* where it is to run; below 0: anywhere */
     double start, end, result;
 } worker;
 
@@ -164,6 +167,12 @@ static double seconds(void)
 static void *run_worker(void *argument)
 {
     worker *w = argument;
+    if (w->cpu >= 0) {
+        cpu_set_t one;
+        CPU_ZERO(&one);
+        CPU_SET(w->cpu, &one);
+        sched_setaffinity(0, sizeof one, &one);
+    }
     pthread_barrier_wait(w->barrier);
     w->start = seconds();
     w->result = w->work(w);
@@ -171,9 +180,26 @@ static void *run_worker(void *argument)
     return NULL;
 }
 
+/* One processor each of those that are allowed, the caller the one it is on: new threads would else
+   share one for the first milliseconds. With more threads than processors they run anywhere. */
+static void place_workers(worker *workers, int threads, const cpu_set_t *allowed)
+{
+    int cpu = sched_getcpu();
+    const bool enough = cpu >= 0 && CPU_ISSET(cpu, allowed) && CPU_COUNT(allowed) >= threads;
+    for (int t = 0; t < threads; ++t) {
+        workers[t].cpu = enough ? cpu : -1;
+        do cpu = (cpu + 1) % CPU_SETSIZE;
+        while (enough && !CPU_ISSET(cpu, allowed));
+    }
+}
+
 /* Seconds from the first start to the last end of `threads` copies of the work, or -1. */
 static double run_together(worker *workers, int threads)
 {
+    cpu_set_t allowed;
+    CPU_ZERO(&allowed);
+    sched_getaffinity(0, sizeof allowed, &allowed);
+    place_workers(workers, threads, &allowed);
     pthread_barrier_t barrier;
     if (pthread_barrier_init(&barrier, NULL, (unsigned)threads)) return -1;
     for (int t = 0; t < threads; ++t) workers[t].barrier = &barrier;
@@ -188,6 +214,7 @@ static double run_together(worker *workers, int threads)
         }
     }
     run_worker(&workers[0]);
+    sched_setaffinity(0, sizeof allowed, &allowed);
     double first = workers[0].start;
     double last = workers[0].end;
     for (int t = 1; t < threads; ++t) {
