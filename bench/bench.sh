@@ -46,7 +46,7 @@ for round in $rounds; do
 done
 measure curve --sizes $sizes --impl packed,onednn,$openblas --threads 1
 # As it is shipped, with the convolutions that only packed has; and gemm against gemm, which is a
-# third of a detection then.
+# sixth of a detection then.
 for other in openblas onednn; do
     for conv in hook im2col; do
         GEMM_CONV=$conv GEMM_THREADS=2 ${BENCH_RUN:-} "$ab" --a $other --b packed --weights "$weights" \
