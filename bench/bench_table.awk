@@ -1,8 +1,9 @@
 # From gemm-bench's CSV files, each called after its run, to the table of bench.sh.
 # A run of several rounds, NAME-1.csv and up, counts with the median: of each shape's time where times are added up,
 # of its ratio in each round where two rows are compared shape by shape, since what they met in one round was alike.
-# Behind it stand the lowest and the highest value of a single round.
+# Behind it stand the lowest and the highest value of a single round. (A run without rounds is round 1.)
 function base(path) { sub(/.*\//, "", path); sub(/(-[0-9]+)?\.csv$/, "", path); return path }
+function round_of(path) { return match(path, /-[0-9]+\.csv$/) ? substr(path, RSTART + 1) + 0 : 1 }
 function median(list,    v, n, i, j, t) {
     n = split(list, v, " ")
     for (i = 2; i <= n; ++i)
@@ -12,6 +13,7 @@ function median(list,    v, n, i, j, t) {
 function wanted(what, least, value, note) {
     what = what "|" least
     if (round == 0) { lines[++count] = what; middle[what] = value; notes[what] = note; return }
+    if (value <= 0 || value >= NONE) return
     if (!(what in low) || value < low[what]) low[what] = value
     if (!(what in high) || value > high[what]) high[what] = value
 }
@@ -25,8 +27,9 @@ function print_line(line,    part, value) {
     printf "| %s | %s | %.2f%s | %.2f to %.2f | %s |\n", part[1], part[2], value, notes[line], low[line], high[line],
         (value >= part[2] ? "met" : "missed")
 }
-# total time of a row over its shapes, weighted by calls
-function ratio(a, b) { return (a in time) && time[b] ? time[a] / time[b] : 0 }
+# total times of rows over their shapes, weighted by calls; 0 when a shape is missing
+function whole(key) { return (key in time) && !((key, round) in incomplete) }
+function ratio(a, b) { return whole(a) && whole(b) ? time[a] / time[b] : 0 }
 # ms[a] / ms[b] on one shape, 0 when either is missing; for round 0 the median of those of the rounds
 function shape_ratio(a, b, s) {
     if (!((a, s) in ms) || !((b, s) in ms)) return 0
@@ -34,7 +37,7 @@ function shape_ratio(a, b, s) {
     ratios[a, b, s] = ratios[a, b, s] " " ms[a, s] / ms[b, s]
     return ms[a, s] / ms[b, s]
 }
-function of_peak(key) { return time[key] ? at_peak[key] / time[key] / 100 : 0 }
+function of_peak(key) { return whole(key) ? at_peak[key] / time[key] / 100 : 0 }
 # the least shape_ratio, and its shape in `worst`
 function least_ratio(run, a, b, skip,    i, r, least) {
     least = NONE
@@ -47,7 +50,7 @@ function least_ratio(run, a, b, skip,    i, r, least) {
 }
 
 BEGIN { FS = ","; NONE = 1e30 }
-FNR == 1 { for (i = 1; i <= NF; ++i) at[$i] = i; run = base(FILENAME); next }
+FNR == 1 { for (i = 1; i <= NF; ++i) at[$i] = i; run = base(FILENAME); here = round_of(FILENAME); next }
 $at["status"] != "ok" { print "bench: " $0 >"/dev/stderr"; next }
 {
     impl = $at["impl"]
@@ -57,7 +60,7 @@ $at["status"] != "ok" { print "bench: " $0 >"/dev/stderr"; next }
     trans = run == "transposes" ? substr("NT", 1 + $at["TA"], 1) substr("NT", 1 + $at["TB"], 1) : ""
     key = run " " impl trans " " $at["threads"]
     if (!((run, s) in seen)) { seen[run, s] = 1; shape[run, ++shapes[run]] = s }
-    if (!((key, s) in times)) {
+    if (!((key, s) in all_times)) {
         ++cells
         cell_key[cells] = key
         cell_shape[cells] = s
@@ -65,13 +68,9 @@ $at["status"] != "ok" { print "bench: " $0 >"/dev/stderr"; next }
         # the best of the other libraries on this shape
         if (run == "shapes" && impl != "packed") best[cells] = run " best " $at["threads"]
     }
-    times[key, s] = times[key, s] " " $at["median_ms"]
-    if (++seen_times[key, s] > rounds) rounds = seen_times[key, s]
-    peaks[key, s] = peaks[key, s] " " $at["peak_percent"]
-}
-function take(list,    part) {
-    if (round == 0) return median(list)
-    return split(list, part, " ") >= round ? part[round] : part[1]
+    all_times[key, s] = all_times[key, s] " " (times[key, s, here] = $at["median_ms"])
+    all_peaks[key, s] = all_peaks[key, s] " " (peaks[key, s, here] = $at["peak_percent"])
+    if (here > rounds) rounds = here
 }
 # the table's values for `round`, or for the median round, 0
 function evaluate(    c, key, s, t, n, i, p, o, v, trans, first) {
@@ -81,9 +80,10 @@ function evaluate(    c, key, s, t, n, i, p, o, v, trans, first) {
     for (c = 1; c <= cells; ++c) {
         key = cell_key[c]
         s = cell_shape[c]
-        t = ms[key, s] = take(times[key, s])
+        if (round > 0 && !((key, s, round) in times)) { incomplete[key, round]; continue }
+        t = ms[key, s] = round == 0 ? median(all_times[key, s]) : times[key, s, round]
         time[key] += t * calls[c]
-        at_peak[key] += t * calls[c] * take(peaks[key, s])
+        at_peak[key] += t * calls[c] * (round == 0 ? median(all_peaks[key, s]) : peaks[key, s, round])
         if (c in best && (!((best[c], s) in ms) || t < ms[best[c], s])) ms[best[c], s] = t
     }
     first = "16x173056x27"

@@ -1,18 +1,27 @@
 #!/bin/sh
 # Prints a C file with the kernels named on the command line as text: `embed.sh kernels/*.cl`. A line
 # `#include "x"` becomes the file x beside the kernel: a driver knows no folders.
+set -e
 echo '#include "gemm_cl_device.h"'
 echo 'const gemm_cl_source gemm_cl_sources[] = {'
 for file; do
     printf '{"%s",\n' "$(basename "$file" .cl)"
-    awk -v folder="$(dirname "$file")" '/^#include "/ {
-            split($0, part, "\"")
-            while ((getline line < (folder "/" part[2])) > 0) print line
-            close(folder "/" part[2])
-            next
+    awk -v folder="$(dirname "$file")" '
+        function as_text(line) {
+            gsub(/\\/, "&&", line)
+            gsub(/"/, "\\\"", line)
+            print "\"" line "\\n\""
         }
-        { print }' "$file" |
-        sed -e 's/\\/\\\\/g' -e 's/"/\\"/g' -e 's/^/"/' -e 's/$/\\n"/'
+        /^#include "/ {
+            split($0, part, "\"")
+            path = folder "/" part[2]
+            while ((got = (getline line < path)) > 0) as_text(line)
+            close(path)
+            if (got == 0) next
+            print "embed.sh: " FILENAME ":" FNR ": no " path >"/dev/stderr"
+            exit 1
+        }
+        { as_text($0) }' "$file"
     echo '},'
 done
 echo '};'

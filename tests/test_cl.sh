@@ -50,6 +50,9 @@ for said in 'does not compile with -cl-fast-relaxed-math' 'broken by the layer';
     fi
 done
 
+printf '#include "cl_missing.h"\n' >"$work/lost.cl"
+expect_failure cl-include-missing "lost.cl:1: no $work/cl_missing.h" kernels/embed.sh "$work/lost.cl"
+
 # ---- the cache ----
 export GEMM_CACHE_DIR=$work/cache
 GEMM_CACHE_DIR=/proc/nowhere expect cl-cache-unwritable 'compiled programs cannot be kept in /proc/nowhere' detect
