@@ -25,7 +25,7 @@ typedef struct gemm_moves {
     int cols;                   /* those to be copied; zeroes fill their last vector */
     const float *copy;          /* not NULL: this strip is copied to `to`, rows `width` apart */
     float *to;
-    const float *fetch;         /* not NULL: this strip is fetched to L2 */
+    const float *fetch;         /* not NULL: this strip is fetched, to L2 at least */
     bool by_columns;            /* columns without a gap: ld is kc, the steps of a strip */
     int p;                      /* then the next of them to be copied, of the columns at hand */
 } gemm_moves;

@@ -134,7 +134,8 @@ INLINE void move_row(gemm_moves *m, const int width)
     }
 }
 
-/* The last block of BLOCK columns overlaps the one before it. */
+/* The last block of BLOCK columns overlaps the one before it. What is fetched goes to L1, where a strip
+   of short columns stays until it is read, and from there to L2. */
 INLINE void move_block(gemm_moves *m)
 {
     const int kc = (int)m->ld;
@@ -145,7 +146,8 @@ INLINE void move_block(gemm_moves *m)
         if (m->p >= kc) m->p = 0, m->copy += BLOCK * m->ld, m->to += BLOCK;
     }
     if (m->fetch) {
-        prefetch_row(m->fetch, BLOCK * BLOCK);
+        UNROLL
+        for (int j = 0; j < BLOCK * BLOCK; j += LINE) __builtin_prefetch(m->fetch + j, 0, 3);
         m->fetch += BLOCK * BLOCK;
     }
 }
