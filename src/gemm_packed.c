@@ -574,11 +574,12 @@ int gemm_packed(const gemm_call *c, const void *params)
     if (c->M == 1 || c->N == 1) {
         thin t = make_thin(c, u);
         if (is_thin(&t)) {
-            t.n_step = even_step(t.n, ceil_div(t.n, threads), u->vl);
-            if (t.n_step >= t.n && !needs_sum(&t)) {
+            if (threads == 1 && !needs_sum(&t)) {
+                t.n_step = t.n;
                 multiply_thin(&t, 0, NULL);
                 return 0;
             }
+            t.n_step = even_step(t.n, ceil_div(t.n, threads), u->vl);
             return gemm_parallel(threads, ceil_div(t.n, t.n_step), multiply_thin, &t);
         }
     }
