@@ -1,8 +1,8 @@
 /*
  * AVX2 and FMA: 6 x 16.
  *
- * 12 accumulators + 2 of B + 1 of A = 15 of 16 ymm; 8 loads for 12 FMAs. So are they for a rest: 2 rows
- * of A by 6 columns are 12 accumulators + 2 of A + 1 of B.
+ * 12 accumulators + 2 of B + 1 of A = 15 of 16 ymm; 8 loads for 12 FMAs. A rest
+ * takes as many: 2 rows of A by 6 columns are 12 accumulators + 2 of A + 1 of B.
  * KC = 256: a panel of A is 6 * 256 * 4 = 6 KiB and a strip of B 16 * 256 * 4 = 16 KiB, together in
  * an L1 of 32 KiB. MC = 192: the block of A is 192 * 256 * 4 = 192 KiB, in an L2 of 256 KiB.
  * MC_IN_PLACE: a step takes 6 cycles for 6 floats of A, which L3 is too slow for.
