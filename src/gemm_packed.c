@@ -228,7 +228,7 @@ static void pack_strip(const place *s, float *strip)
 
 static bool has_rest(const place *s) { return s->rest && s->jr + s->nc == s->r.j1; }
 
-static size_t rest_ld(const place *s) { return even_step(s->kc, s->kc, s->u->vl); }
+static size_t rest_ld(const place *s) { return ceil_div(s->kc, s->u->vl) * s->u->vl; }
 
 /* The rest behind the last strip, by columns. room: for a strip. */
 static void pack_rest(const place *s, float *columns, float *room)
@@ -574,12 +574,11 @@ int gemm_packed(const gemm_call *c, const void *params)
     if (c->M == 1 || c->N == 1) {
         thin t = make_thin(c, u);
         if (is_thin(&t)) {
-            if (threads == 1 && !needs_sum(&t)) {
-                t.n_step = t.n;
+            t.n_step = threads == 1 ? t.n : even_step(t.n, ceil_div(t.n, threads), u->vl);
+            if (t.n_step >= t.n && !needs_sum(&t)) {
                 multiply_thin(&t, 0, NULL);
                 return 0;
             }
-            t.n_step = even_step(t.n, ceil_div(t.n, threads), u->vl);
             return gemm_parallel(threads, ceil_div(t.n, t.n_step), multiply_thin, &t);
         }
     }
