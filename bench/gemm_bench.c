@@ -327,7 +327,7 @@ static double median_cycles(lane *l)
 }
 
 /* The median over a lane's samples of its speed as a part of the peak in the same round, when it had
-   the same processors; or -1. */
+   the same processors. Below 0 when there was none; minus infinity, so that no total hides it. */
 static double share_of_peak(const bench *b, const lane *l, double flops)
 {
     double shares[l->samples];
@@ -337,7 +337,7 @@ static double share_of_peak(const bench *b, const lane *l, double flops)
         const double peak = b->peaks[width][l->rounds[i]];
         if (peak > 0) shares[n++] = 1e-9 * flops / l->seconds[i] / peak;
     }
-    return n ? stats_median(shares, (size_t)n) : -1;
+    return n ? stats_median(shares, (size_t)n) : -INFINITY;
 }
 
 static results_row row_of(bench *b, lane *l)
