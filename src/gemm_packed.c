@@ -277,7 +277,7 @@ static bool plan_moves(const place *s, const place *next, const place *third, fl
     if (by_columns && (B->ld > (size_t)s->kc || s->nc < s->nr || panels == 0)) return false;
     moves->by_columns = by_columns;
     moves->left = by_columns ? s->nr / u->block * ceil_div(s->kc, u->block) : next->kc;
-    const int steps = panels * (s->nr / u->nr) * s->kc;
+    const int steps = panels * ceil_div(s->nc, u->nr) * s->kc;
     moves->every = steps > moves->left ? steps / moves->left : 1;
     const bool copied = copies(s, next, panels, moves->left, steps);
     if (copied) {

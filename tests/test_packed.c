@@ -89,6 +89,11 @@ static problem make_problem(const gemm_ukernel *u, uint64_t seed, int number)
         c->N = 16 * 1024 + 1 + rng_below(&r, 4 * u->nr);
         c->K = 1 + rng_below(&r, 3 * GEMM_ADD_ROWS);
     }
+    if (number % 41 == 38) {            /* few panels, strips of different widths, several blocks of K */
+        c->M = u->mr + 1 + rng_below(&r, 4 * u->mr);
+        c->N = u->wide + 1 + rng_below(&r, 2 * u->wide);
+        c->K = 2 * u->kc + rng_below(&r, 2 * u->kc);
+    }
     p.A = make_operand(&r, c->TA ? c->K : c->M, c->TA ? c->M : c->K, &c->lda);
     p.B = make_operand(&r, c->TB ? c->N : c->K, c->TB ? c->K : c->N, &c->ldb);
     p.C = make_operand(&r, c->M, c->N, &c->ldc);
