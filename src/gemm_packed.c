@@ -20,12 +20,15 @@
  *
  * - B is packed a strip ahead of its use, by the micro-kernel: while the panels run over one strip,
  *   every few steps they copy a row of the next one to the other of two buffers, or transpose a
- *   block where B lies by columns, and fetch as much of the one behind it to L2. Spread so thin,
- *   loads, stores and shuffles hide behind the FMAs; all at once, or in the first panel's kernel,
- *   they would not. Without the copy, rows of B are far apart (169 * 4096 bytes: one L1 set), and
- *   each panel would miss them again. The first strip by rows is read where it lies, and so is
- *   every one when there is a single panel. A strip that the kernel cannot copy (made from an image,
- *   of columns that lie apart, or of fewer columns than the others) is packed before.
+ *   block where B lies by columns, and fetch as much of the one behind it to L2. Spread so thin, stores
+ *   and shuffles hide behind the FMAs, and most of the loads; all at once, or in the first panel's
+ *   kernel, they would not. Without the copy, rows of B are far apart (169 * 4096 bytes: one L1 set),
+ *   and each panel would miss them again. The first strip by rows is read where it lies, and so are
+ *   strips that few panels share: for them a copy costs more than reading L2 again, see stays(). A strip
+ *   that the kernel cannot copy (made from an image, of columns that lie apart, or of fewer columns than
+ *   the others) is packed before.
+ * - Rows of whole lines that begin behind a line, as Darknet's do, are cut so that strips begin at
+ *   lines: a vector of B or C is then one access to L1 instead of two.
  * - Where A has few rows, memory is the limit, and it sends long pieces of a row faster than short ones:
  *   strips are then u->wide columns, several tiles side by side.
  * - A is packed only when its panels are used often enough (or lie badly) to pay for it. The
@@ -46,6 +49,7 @@
 
 #include <assert.h>
 #include <limits.h>
+#include <stdint.h>
 #include <string.h>
 
 static inline int min_int(int a, int b) { return a < b ? a : b; }
@@ -119,6 +123,7 @@ typedef struct place {
     int rest;                       /* columns from r.j1 on, which the last strip's tiles do */
     bool packs_a;
     int mc_step, kc_step, nr;       /* nr: the columns of a strip */
+    int lead;                       /* by so many the first strip is narrower */
     bool over;                      /* no strip is left; what follows is that of the last */
     int ic, mc, pc, kc, jr, nc;     /* mc, kc, nc: the sizes of this step, smaller at the ends */
 } place;
@@ -128,9 +133,10 @@ typedef struct place {
 static void settle(place *s)
 {
     const int columns = s->r.j1 - s->jr, vl = s->u->vl;
+    const int most = s->jr == s->r.j0 ? s->nr - s->lead : s->nr;
     s->mc = min_int(s->mc_step, s->r.i1 - s->ic);
     s->kc = min_int(s->kc_step, s->job->K - s->pc);
-    s->nc = min_int(s->nr, columns);
+    s->nc = min_int(most, columns);
     if (s->nr == 3 * vl && columns == s->nr + vl && !s->job->B.columns) s->nc -= vl;
 }
 
@@ -144,6 +150,18 @@ static int rest_of(const place *s)
     if (s->packs_a || job->a_step != 1 || s->r.j1 < job->N || s->r.j1 - s->r.j0 < unit) return 0;
     if (job->M < LEAST_PANELS * s->u->mr || job->K < LEAST_K || rest > s->u->rest_most) return 0;
     return rest;
+}
+
+enum { LINE = 64 / sizeof(float) };
+
+/* Darknet's large matrices begin 16 bytes behind a line. Where rows of B are whole lines and long, a
+   narrower first strip lets the others begin where lines do. */
+static int lead_of(const place *s)
+{
+    enum { MANY_STRIPS = 32 };
+    const packed_b *B = &s->job->B;
+    if (!B->rows || B->ld % LINE || s->nr % LINE || s->r.j1 - s->r.j0 < MANY_STRIPS * s->nr) return 0;
+    return (uintptr_t)(B->rows + s->r.j0) / sizeof(float) % LINE;
 }
 
 /* So few panels leave the memory that B and C come from no time: see gemm_ukernel.wide. */
@@ -170,6 +188,7 @@ static place first_place(const packed_job *job, const gemm_ukernel *u, rectangle
     s.nr = job->B.rows && rows <= FEW_PANELS * u->mr ? u->wide : u->nr;
     s.rest = rest_of(&s);
     s.r.j1 -= s.rest;
+    s.lead = lead_of(&s);
     settle(&s);
     return s;
 }
@@ -208,10 +227,10 @@ static const float *source_of(const place *s)
     return B->rows ? B->rows + s->pc * B->ld + s->jr : B->columns + s->jr * B->ld + s->pc;
 }
 
-/* A whole strip that the micro-kernel can read where it lies. */
+/* A strip that the micro-kernel, which reads whole vectors, can read where it lies. */
 static bool is_plain(const place *s)
 {
-    return s->job->B.rows && s->nc == s->nr;
+    return s->job->B.rows && s->jr + ceil_div(s->nc, s->u->vl) * s->u->vl <= s->job->N;
 }
 
 static void pack_strip(const place *s, float *strip)
@@ -249,14 +268,26 @@ static void pack_rest(const place *s, float *columns, float *room)
     u->transpose(rows, ld, s->kc, s->rest, columns, rest_ld(s));
 }
 
+/*
+ * A strip by rows that few panels read is best read where it lies, from L2. Not so when its rows are
+ * pages apart, in the same sets of L1, or when many of them are in the same sets of L2: of `apart` floats,
+ * the largest power of two that divides ld, 4 rows a set at most where L2 has 1024 sets of lines.
+ */
+static bool stays(const place *next, int panels)
+{
+    enum { FEW = 16, IN_L2 = 4 * 1024 * LINE };
+    const size_t ld = next->job->B.ld, apart = ld & -ld;
+    if (!is_plain(next)) return false;
+    return panels == 1 || (panels <= FEW && apart < PAGE && next->kc * apart <= IN_L2);
+}
+
 /* Whether the tiles of the strip at s, in so many panels, copy the next one in a step's time for each
-   piece. A single panel reads a strip once, and by rows as well where it lies; columns of few steps
-   are short, and transposed faster all at once. */
+   piece. Columns of few steps are short, and transposed faster all at once. */
 static bool copies(const place *s, const place *next, int panels, int pieces, int steps)
 {
     enum { FEW_STEPS = 64 };
     if (pieces > steps) return false;
-    return s->job->B.rows ? panels > 1 : next->nc == next->nr && next->kc >= FEW_STEPS;
+    return s->job->B.rows ? !stays(next, panels) : next->nc == next->nr && next->kc >= FEW_STEPS;
 }
 
 /*
@@ -285,8 +316,7 @@ static bool plan_moves(const place *s, const place *next, const place *third, fl
         moves->cols = next->nc;
         moves->to = to;
     }
-    const place *fetched = B->rows && panels == 1 ? next : third;
-    if (!fetched->over) moves->fetch = source_of(fetched);
+    if (!third->over) moves->fetch = source_of(third);
     return copied;
 }
 

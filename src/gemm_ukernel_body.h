@@ -59,46 +59,79 @@ INLINE void prefetch_row(const float *row, const int width)
 }
 
 /* C as it leaves the registers when nothing will be added to it any more. */
-INLINE void finish_to_c(const gemm_tile *t, const int rows, const int nv, vec acc[MR][NV])
+INLINE void finish_to_c(const gemm_tile *t, const int rows, const int nv, const bool whole,
+                        const bool add, vec acc[MR][NV])
 {
     const vec slope = vset1(t->slope);
+    const float *shifts = t->shift, *scales = t->scale;
+    const float alpha = t->alpha;
     const int tail = t->cols - (nv - 1) * VL;
+    const size_t ld = t->c_row;
+    float *c = t->c;
     UNROLL
-    for (int i = 0; i < rows; ++i) {
-        float *c = t->c + i * t->c_row;
-        const float factor = t->scale ? t->scale[i] : 1;
-        const vec scale = vset1(factor * t->alpha), shift = vset1(t->shift[i]), old = vset1(factor);
+    for (int i = 0; i < rows; ++i, c += ld) {
+        const float factor = scales ? scales[i] : 1;
+        const vec scale = vset1(factor * alpha), shift = vset1(shifts[i]), old = vset1(factor);
         UNROLL
-        for (int v = 0; v < nv; ++v, c += VL) {
-            const bool whole = v < nv - 1 || tail == VL;
+        for (int v = 0; v < nv; ++v) {
+            float *at = c + v * VL;
+            const bool part = !whole && v == nv - 1;
             vec x = vfma(scale, acc[i][v], shift);
-            if (t->add) x = vfma(old, whole ? vload(c) : vload_part(c, tail), x);
+            if (add) x = vfma(old, part ? vload_part(at, tail) : vload(at), x);
             x = vmax(x, slope * x);
-            if (whole) {
-                vstore(c, x);
+            if (part) {
+                vstore_part(at, tail, x);
             } else {
-                vstore_part(c, tail, x);
+                vstore(at, x);
             }
         }
     }
 }
 
-INLINE void add_to_c(const gemm_tile *t, const int rows, const int nv, vec acc[MR][NV])
+INLINE void add_to_c(const gemm_tile *t, const int rows, const int nv, const bool whole,
+                     const bool add, vec acc[MR][NV])
 {
     const vec alpha = vset1(t->alpha);
     const int tail = t->cols - (nv - 1) * VL;
+    const size_t ld = t->c_row;
+    float *c = t->c;
     UNROLL
-    for (int i = 0; i < rows; ++i) {
-        float *c = t->c + i * t->c_row;
+    for (int i = 0; i < rows; ++i, c += ld) {
         UNROLL
-        for (int v = 0; v < nv; ++v, c += VL) {
-            if (v < nv - 1 || tail == VL) {
-                vstore(c, vfma(alpha, acc[i][v], t->add ? vload(c) : vzero()));
+        for (int v = 0; v < nv; ++v) {
+            float *at = c + v * VL;
+            if (whole || v < nv - 1) {
+                vstore(at, vfma(alpha, acc[i][v], add ? vload(at) : vzero()));
             } else {
-                const vec old = t->add ? vload_part(c, tail) : vzero();
-                vstore_part(c, tail, vfma(alpha, acc[i][v], old));
+                const vec old = add ? vload_part(at, tail) : vzero();
+                vstore_part(at, tail, vfma(alpha, acc[i][v], old));
             }
         }
+    }
+}
+
+/* The tile goes to C. What is asked here is not asked between the stores, where the next tile waits. */
+INLINE void to_c(const gemm_tile *t, const int rows, const int nv, vec acc[MR][NV])
+{
+    const bool whole = t->cols == nv * VL;
+    if (t->shift) {
+        if (whole && t->add) {
+            finish_to_c(t, rows, nv, true, true, acc);
+        } else if (whole) {
+            finish_to_c(t, rows, nv, true, false, acc);
+        } else if (t->add) {
+            finish_to_c(t, rows, nv, false, true, acc);
+        } else {
+            finish_to_c(t, rows, nv, false, false, acc);
+        }
+    } else if (whole && t->add) {
+        add_to_c(t, rows, nv, true, true, acc);
+    } else if (whole) {
+        add_to_c(t, rows, nv, true, false, acc);
+    } else if (t->add) {
+        add_to_c(t, rows, nv, false, true, acc);
+    } else {
+        add_to_c(t, rows, nv, false, false, acc);
     }
 }
 
@@ -164,9 +197,11 @@ INLINE void move_piece(gemm_moves *m, const bool by_columns)
     --m->left;
 }
 
-INLINE void prefetch_c_row(const gemm_tile *t, int i, const int nv)
+/* Row i of the next tile's C, and where that row of the next panel of A begins. */
+INLINE void prefetch_next(const gemm_tile *t, int i, const int rows, const int nv)
 {
     const float *c = t->c_next + i * t->c_row;
+    __builtin_prefetch(t->a + (rows + i) * t->a_row, 0, 3);
     UNROLL
     for (int j = 0; j < nv * VL; j += LINE) __builtin_prefetch(c + j, 1, 3);
     __builtin_prefetch(c + t->cols - 1, 1, 3);
@@ -191,7 +226,6 @@ INLINE void tile_body(const gemm_tile *t, const int rows, const int nv, const bo
     for (int i = 0; i < rows; ++i) {
         UNROLL
         for (int v = 0; v < nv; ++v) acc[i][v] = vzero();
-        __builtin_prefetch(t->a + (rows + i) * t->a_row, 0, 3);
     }
 
     const float *a = t->a, *a4 = t->a + 4 * t->a_row, *b = t->b;
@@ -200,7 +234,7 @@ INLINE void tile_body(const gemm_tile *t, const int rows, const int nv, const bo
     int move_at = t->moves->left ? 0 : kc, c_at = 0, fetched = 0;
     if (kc < SHORT) {
         UNROLL
-        for (int i = 0; i < rows; ++i) prefetch_c_row(t, i, nv);
+        for (int i = 0; i < rows; ++i) prefetch_next(t, i, rows, nv);
         c_at = kc;
     }
 
@@ -210,7 +244,7 @@ INLINE void tile_body(const gemm_tile *t, const int rows, const int nv, const bo
             move_at = t->moves->left ? p + t->moves->every : kc;
         }
         if (p == c_at) {
-            prefetch_c_row(t, fetched++, nv);
+            prefetch_next(t, fetched++, rows, nv);
             c_at = fetched < rows ? p + c_every : kc;
         }
         const int stop = earlier(earlier(move_at, c_at), kc);
@@ -219,11 +253,7 @@ INLINE void tile_body(const gemm_tile *t, const int rows, const int nv, const bo
             a += a_step, a4 += a_step, b += b_row;
         }
     }
-    if (t->shift) {
-        finish_to_c(t, rows, nv, acc);
-    } else {
-        add_to_c(t, rows, nv, acc);
-    }
+    to_c(t, rows, nv, acc);
 }
 
 /* One function for each count of rows and vectors, so that each has its own register allocation
@@ -302,14 +332,10 @@ INLINE void rest_columns(const gemm_tile *t, const int j0, const int cols)
         if (p < t->kc) rest_step(cols, a + p, next_a + p, b + p, t->rest_ld, t->kc - p, acc);
         for (int r = 0; r < 2 && i + r < t->rows; ++r) {
             vec sums[MR][NV] = {{vsums(acc[r], cols)}};
-            if (t->shift) {
-                finish_to_c(&row, 1, 1, sums);
-                ++row.shift;
-                if (t->scale) ++row.scale;
-            } else {
-                add_to_c(&row, 1, 1, sums);
-            }
+            to_c(&row, 1, 1, sums);
             row.c += t->c_row;
+            if (row.shift) ++row.shift;
+            if (row.scale) ++row.scale;
         }
     }
 }

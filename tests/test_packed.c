@@ -241,6 +241,40 @@ static void test_rest(const gemm_ukernel *u, const options *o)
     report_pass(name);
 }
 
+/* Rows of whole lines, long enough that strips begin at lines wherever B begins: few panels and many, rows
+   near each other and pages apart, and any number of columns in the last strip. */
+static void test_lines(const gemm_ukernel *u, const options *o)
+{
+    enum { LINE = 16, PAGE = 1024 };
+    const int rows[] = {u->mr - 1, 3 * u->mr + 1, 17 * u->mr};
+    char name[48], why[160];
+    snprintf(name, sizeof name, "packed %s lines", u->name);
+    for (int n = 0; n < 3 * 2 * OFFSETS; ++n) {
+        rng r = rng_make(o->seed, 4000000 + (uint64_t)n);
+        const int side = rng_below(&r, 2) ? AT_END : AT_START, whole = n & 1 ? PAGE : LINE;
+        problem p = {.threads = 1 + n % 3};
+        gemm_call *c = &p.call;
+        *c = (gemm_call){.M = rows[n / 2 / OFFSETS], .N = 33 * u->wide + rng_below(&r, 2 * u->nr),
+                         .K = 20 + rng_below(&r, 80), .ALPHA = 1};
+        c->lda = c->K, c->ldb = (c->N + whole - 1) / whole * whole, c->ldc = c->N;
+        p.A = guarded_make(c->M, c->K, c->lda, AT_END, 0);
+        p.B = guarded_make(c->K, c->N, c->ldb, side, 4 * (n / 2 % OFFSETS));
+        p.C = guarded_make(c->M, c->N, c->ldc, side, 4 * rng_below(&r, OFFSETS));
+        guarded_fill(&p.A, &r);
+        guarded_fill(&p.B, &r);
+        guarded_fill(&p.C, &r);
+        c->A = p.A.data, c->B = p.B.data, c->C = p.C.data;
+        const char *wrong = run_and_judge(u, &p, why, sizeof why);
+        free_problem(&p);
+        if (wrong) {
+            report_fail(name, "%s; M=%d N=%d K=%d ldb=%d, B at offset %d", wrong, c->M, c->N, c->K, c->ldb,
+                        4 * (n / 2 % OFFSETS));
+            return;
+        }
+    }
+    report_pass(name);
+}
+
 /* Copies and transposes panels of every width: what they hold, the zeroes behind, and no more. */
 static void test_panels(const gemm_ukernel *u)
 {
@@ -587,6 +621,7 @@ int main(int argc, char **argv)
         if (o.only_case >= 0) continue;
         if (!o.brief) test_offsets(*u, &o);
         if (!o.brief) test_packed_a(*u, &o);
+        if (!o.brief) test_lines(*u, &o);
         if (!o.brief) test_rest(*u, &o);
         if (!o.brief) test_panels(*u);
         test_seams(*u);
