@@ -154,14 +154,18 @@ static int rest_of(const place *s)
 
 enum { LINE = 64 / sizeof(float) };
 
-/* Darknet's large matrices begin 16 bytes behind a line. Where rows of B are whole lines and long, a
-   narrower first strip lets the others begin where lines do. */
+/* Darknet's large matrices begin 16 bytes behind a line. Where rows of B, or of C when B lies by columns,
+   are whole lines and long, a narrower first strip lets the others begin where lines do. An image is cut
+   at whole vectors only. */
 static int lead_of(const place *s)
 {
     enum { MANY_STRIPS = 32 };
     const packed_b *B = &s->job->B;
-    if (!B->rows || B->ld % LINE || s->nr % LINE || s->r.j1 - s->r.j0 < MANY_STRIPS * s->nr) return 0;
-    return (uintptr_t)(B->rows + s->r.j0) / sizeof(float) % LINE;
+    const float *row = B->rows ? B->rows : s->job->C;
+    const size_t ld = B->rows ? B->ld : s->job->ldc;
+    if (!B->rows && !B->columns) return 0;
+    if (ld % LINE || s->nr % LINE || s->r.j1 - s->r.j0 < MANY_STRIPS * s->nr) return 0;
+    return (uintptr_t)(row + s->r.j0) / sizeof(float) % LINE;
 }
 
 /* So few panels leave the memory that B and C come from no time: see gemm_ukernel.wide. */
