@@ -115,7 +115,7 @@ typedef struct rectangle {
 } rectangle;
 
 /* A rectangle of C and where loops 4 to 2 are in it. As a struct, since the work on one strip
-   includes bringing the next two nearer. */
+   includes bringing later ones nearer. */
 typedef struct place {
     const packed_job *job;
     const gemm_ukernel *u;
@@ -124,6 +124,7 @@ typedef struct place {
     bool packs_a;
     int mc_step, kc_step, nr;       /* nr: the columns of a strip */
     int lead;                       /* by so many the first strip is narrower */
+    bool once;                      /* B is read once, and large: L3 does better with C alone */
     bool over;                      /* no strip is left; what follows is that of the last */
     int ic, mc, pc, kc, jr, nc;     /* mc, kc, nc: the sizes of this step, smaller at the ends */
 } place;
@@ -171,6 +172,31 @@ static int lead_of(const place *s)
 /* So few panels leave the memory that B and C come from no time: see gemm_ukernel.wide. */
 enum { FEW_PANELS = 8 };
 
+/* So few panels read a strip from L2 as fast as they would from a copy. */
+enum { FEW_READERS = 16 };
+
+/* The largest power of two that divides ld: where it is a page or more, rows share sets of L1. */
+static size_t apart(const packed_b *B) { return B->ld & -B->ld; }
+
+/* Lines fetched as non-temporal do not go to L3 when L2 gives them up; on AMD's processors, where they
+   stay in L2 until then. Others hold them in L1 alone, which is too small. */
+static bool can_pass_l3(void)
+{
+#if defined(__x86_64__)
+    return __builtin_cpu_is("amd");
+#else
+    return false;
+#endif
+}
+
+/* B is large, and few panels read it: by the time that it is read again, L3 would have lost it. */
+static bool is_read_once(const packed_job *job, const gemm_ukernel *u)
+{
+    enum { LARGE = 2 * 1024 * 1024 };
+    if (!job->B.rows || apart(&job->B) >= PAGE || job->M > FEW_READERS * u->mr) return false;
+    return (double)job->K * job->N >= LARGE && can_pass_l3();
+}
+
 /*
  * A block of A that is packed has mc x kc at most, as the micro-kernel's file says; with fewer rows
  * kc may be half as long again, since C is then read and written less often. A that is not packed
@@ -193,6 +219,7 @@ static place first_place(const packed_job *job, const gemm_ukernel *u, rectangle
     s.rest = rest_of(&s);
     s.r.j1 -= s.rest;
     s.lead = lead_of(&s);
+    s.once = is_read_once(job, u);
     settle(&s);
     return s;
 }
@@ -206,22 +233,24 @@ static a_block block_of_a(const place *s, float *packed)
 }
 
 /* Loop 2, then 3, then 4. */
-static void advance(place *s)
+static place following(const place *before)
 {
-    if (s->jr + s->nc < s->r.j1) {
-        s->jr += s->nc;
-    } else if (s->pc + s->kc < s->job->K) {
-        s->jr = s->r.j0;
-        s->pc += s->kc;
-    } else if (s->ic + s->mc < s->r.i1) {
-        s->jr = s->r.j0;
-        s->pc = 0;
-        s->ic += s->mc;
+    place s = *before;
+    if (s.jr + s.nc < s.r.j1) {
+        s.jr += s.nc;
+    } else if (s.pc + s.kc < s.job->K) {
+        s.jr = s.r.j0;
+        s.pc += s.kc;
+    } else if (s.ic + s.mc < s.r.i1) {
+        s.jr = s.r.j0;
+        s.pc = 0;
+        s.ic += s.mc;
     } else {
-        s->over = true;
-        return;
+        s.over = true;
+        return s;
     }
-    settle(s);
+    settle(&s);
+    return s;
 }
 
 /* Where a strip begins, in a B that lies in memory. */
@@ -274,15 +303,15 @@ static void pack_rest(const place *s, float *columns, float *room)
 
 /*
  * A strip by rows that few panels read is best read where it lies, from L2. Not so when its rows are
- * pages apart, in the same sets of L1, or when many of them are in the same sets of L2: of `apart` floats,
- * the largest power of two that divides ld, 4 rows a set at most where L2 has 1024 sets of lines.
+ * pages apart, in the same sets of L1, or when many of them are in the same sets of L2: 4 at most, where it
+ * has 1024 sets of lines.
  */
 static bool stays(const place *next, int panels)
 {
-    enum { FEW = 16, IN_L2 = 4 * 1024 * LINE };
-    const size_t ld = next->job->B.ld, apart = ld & -ld;
+    enum { IN_L2 = 4 * 1024 * LINE };
+    const size_t shared = apart(&next->job->B);
     if (!is_plain(next)) return false;
-    return panels == 1 || (panels <= FEW && apart < PAGE && next->kc * apart <= IN_L2);
+    return panels == 1 || (panels <= FEW_READERS && shared < PAGE && next->kc * shared <= IN_L2);
 }
 
 /* Whether the tiles of the strip at s, in so many panels, copy the next one in a step's time for each
@@ -295,12 +324,10 @@ static bool copies(const place *s, const place *next, int panels, int pieces, in
 }
 
 /*
- * What the tiles of the strip at s do for the next two: copy the next to `to`, and fetch the one
- * behind it, or the next if that is read where it lies. Returns whether the next is copied. By
- * columns only whole tiles do so, and only where columns follow each other without a gap: memory
- * sends single lines of many columns too slowly to be read between two steps.
+ * What the tiles of the strip at s do for later ones: copy the next to `to`, and fetch another. Returns
+ * whether the next is copied. By columns only whole tiles do so.
  */
-static bool plan_moves(const place *s, const place *next, const place *third, float *to,
+static bool plan_moves(const place *s, const place *next, const place *fetched, float *to,
                        gemm_moves *moves)
 {
     const packed_b *B = &s->job->B;
@@ -309,9 +336,10 @@ static bool plan_moves(const place *s, const place *next, const place *third, fl
     const int panels = by_columns ? s->mc / u->mr : ceil_div(s->mc, u->mr);
     *moves = (gemm_moves){.ld = B->ld, .width = s->nr};
     if (!(B->rows || by_columns) || next->over) return false;
-    if (by_columns && (B->ld > (size_t)s->kc || s->nc < s->nr || panels == 0)) return false;
+    if (by_columns && (s->nc < s->nr || panels == 0)) return false;
     moves->by_columns = by_columns;
-    moves->left = by_columns ? s->nr / u->block * ceil_div(s->kc, u->block) : next->kc;
+    moves->kc = next->kc;
+    moves->left = by_columns ? s->nr / u->block * ceil_div(next->kc, u->block) : next->kc;
     const int steps = panels * ceil_div(s->nc, u->nr) * s->kc;
     moves->every = steps > moves->left ? steps / moves->left : 1;
     const bool copied = copies(s, next, panels, moves->left, steps);
@@ -320,7 +348,8 @@ static bool plan_moves(const place *s, const place *next, const place *third, fl
         moves->cols = next->nc;
         moves->to = to;
     }
-    if (!third->over) moves->fetch = source_of(third);
+    if (!fetched->over) moves->fetch = source_of(fetched);
+    moves->once = s->once;
     return copied;
 }
 
@@ -371,28 +400,28 @@ static void multiply_strip(const place *s, const a_block *A, const float *b, siz
 static void multiply_rectangle(const packed_job *job, const gemm_ukernel *u, rectangle r,
                                float *scratch)
 {
-    place s = first_place(job, u, r), next = s;
-    advance(&next);
-    place third = next;
-    advance(&third);
-    const size_t strip_size = (size_t)s.kc_step * s.nr;
+    enum { PLACES = 4, FEW_STEPS = 64 };
+    place at[PLACES] = {first_place(job, u, r)};
+    for (int n = 1; n < PLACES; ++n) at[n] = following(&at[n - 1]);
+    const size_t strip_size = (size_t)at->kc_step * at->nr;
+    const int ahead = job->B.rows && at->kc_step < FEW_STEPS ? 3 : 2;
     float *strip = scratch, *other = strip + strip_size, *behind = other + strip_size;
     a_block A;
     bool copied = false;
-    while (!s.over) {
-        if (s.jr == r.j0) A = block_of_a(&s, behind);
-        const bool in_place = !copied && is_plain(&s);
-        if (!copied && !in_place) pack_strip(&s, strip);
-        if (has_rest(&s)) pack_rest(&s, behind, other);
+    for (int n = 0; !at[n % PLACES].over; ++n) {
+        place *const s = &at[n % PLACES], *const next = &at[(n + 1) % PLACES];
+        if (s->jr == r.j0) A = block_of_a(s, behind);
+        const bool in_place = !copied && is_plain(s);
+        if (!copied && !in_place) pack_strip(s, strip);
+        if (has_rest(s)) pack_rest(s, behind, other);
 
         gemm_moves moves;
-        copied = plan_moves(&s, &next, &third, other, &moves);
-        multiply_strip(&s, &A, in_place ? source_of(&s) : strip,
-                       in_place ? job->B.ld : (size_t)s.nr, behind, &moves);
+        copied = plan_moves(s, next, &at[(n + ahead) % PLACES], other, &moves);
+        multiply_strip(s, &A, in_place ? source_of(s) : strip,
+                       in_place ? job->B.ld : (size_t)s->nr, behind, &moves);
         float *const swap = strip;
         strip = other, other = swap;
-        s = next, next = third;
-        advance(&third);
+        *s = following(&at[(n + PLACES - 1) % PLACES]);
     }
 }
 

@@ -26,8 +26,9 @@ typedef struct gemm_moves {
     const float *copy;          /* not NULL: this strip is copied to `to`, rows `width` apart */
     float *to;
     const float *fetch;         /* not NULL: this strip is fetched, to L2 at least */
-    bool by_columns;            /* columns without a gap: ld is kc, the steps of a strip */
-    int p;                      /* then the next of them to be copied, of the columns at hand */
+    bool once;                  /* what is fetched is kept out of L3, where the processor has a way */
+    bool by_columns;
+    int kc, p;                  /* then the steps of the strips, and the next of the columns at hand */
 } gemm_moves;
 
 /*

@@ -52,10 +52,15 @@ enum { NR = NV * VL, LINE = 64 / sizeof(float) };
 
 /* Darknet's large buffers start at 16 mod 64 bytes, and NR floats then touch one line more than they
    fill: the first one, which the strip before has fetched as its last. */
-INLINE void prefetch_row(const float *row, const int width)
+INLINE void prefetch_row(const float *row, const int width, bool once)
 {
-    UNROLL
-    for (int j = LINE - 1; j < width; j += LINE) __builtin_prefetch(row + j, 0, 2);
+    if (once) {
+        UNROLL
+        for (int j = LINE - 1; j < width; j += LINE) __builtin_prefetch(row + j, 0, 0);
+    } else {
+        UNROLL
+        for (int j = LINE - 1; j < width; j += LINE) __builtin_prefetch(row + j, 0, 2);
+    }
 }
 
 /* C as it leaves the registers when nothing will be added to it any more. */
@@ -162,33 +167,42 @@ INLINE void move_row(gemm_moves *m, const int width)
     }
     if (m->copy) m->copy += m->ld, m->to += width;
     if (m->fetch) {
-        prefetch_row(m->fetch, width);
+        prefetch_row(m->fetch, width, m->once);
         m->fetch += m->ld;
     }
 }
 
-/* The last block of BLOCK columns overlaps the one before it. What is fetched goes to L1, where a strip
-   of short columns stays until it is read, and from there to L2. */
-INLINE void move_block(gemm_moves *m)
+/* How B lies, a constant wherever it is asked: by rows, by columns without a gap, by columns apart. */
+typedef enum layout { ROWS, COLUMNS, COLUMNS_APART } layout;
+
+/* The last block of BLOCK columns overlaps the one before it. Columns without a gap are fetched to L1, where
+   a strip of short ones stays until it is read, and from there to L2. */
+INLINE void move_block(gemm_moves *m, const layout lies)
 {
-    const int kc = (int)m->ld;
     if (m->copy) {
-        const int p = m->p < kc - BLOCK ? m->p : kc - BLOCK;
+        const int p = m->p < m->kc - BLOCK ? m->p : m->kc - BLOCK;
         transpose_block(m->copy + p, m->ld, m->to + p * NR, NR);
-        m->p += BLOCK;
-        if (m->p >= kc) m->p = 0, m->copy += BLOCK * m->ld, m->to += BLOCK;
     }
-    if (m->fetch) {
+    if (m->fetch && lies == COLUMNS) {
         UNROLL
         for (int j = 0; j < BLOCK * BLOCK; j += LINE) __builtin_prefetch(m->fetch + j, 0, 3);
         m->fetch += BLOCK * BLOCK;
+    } else if (m->fetch && m->p % LINE == 0) {
+        const float *line = m->fetch + m->p + LINE - 1;
+        UNROLL
+        for (int i = 0; i < BLOCK; ++i, line += m->ld) __builtin_prefetch(line, 0, 2);
     }
+    m->p += BLOCK;
+    if (m->p < m->kc) return;
+    m->p = 0;
+    if (m->copy) m->copy += BLOCK * m->ld, m->to += BLOCK;
+    if (m->fetch && lies == COLUMNS_APART) m->fetch += BLOCK * m->ld;
 }
 
-INLINE void move_piece(gemm_moves *m, const bool by_columns)
+INLINE void move_piece(gemm_moves *m, const layout lies)
 {
-    if (by_columns) {
-        move_block(m);
+    if (lies != ROWS) {
+        move_block(m, lies);
     } else if (TILES_WIDE > 1 && m->width > NR) {
         move_row(m, TILES_WIDE * NR);
     } else {
@@ -216,9 +230,10 @@ INLINE int earlier(int p, int q) { return p < q ? p : q; }
  * What is brought nearer: a piece of B every few steps; the next tile of C, a row at a time, because
  * in one burst its lines would hold up those of B; where the next panel's rows of A begin, since
  * the processor's own prefetching takes over from there. With so few steps that spreading would
- * leave no time for memory, C comes at once.
+ * leave no time for memory, C comes at once. All of it is done between turns of equally many steps,
+ * whose ends the processor foresees.
  */
-INLINE void tile_body(const gemm_tile *t, const int rows, const int nv, const bool by_columns)
+INLINE void tile_body(const gemm_tile *t, const int rows, const int nv, const layout lies)
 {
     enum { SHORT = 64 };
     vec acc[MR][NV];
@@ -230,8 +245,10 @@ INLINE void tile_body(const gemm_tile *t, const int rows, const int nv, const bo
 
     const float *a = t->a, *a4 = t->a + 4 * t->a_row, *b = t->b;
     const size_t a_row = t->a_row, a_step = t->a_step, b_row = t->b_row;
+    gemm_moves *const m = t->moves;
     const int kc = t->kc, c_every = kc / rows + 1;
-    int move_at = t->moves->left ? 0 : kc, c_at = 0, fetched = 0;
+    const int turn = m->left ? earlier(m->every, c_every) : c_every;
+    int move_at = m->left ? 0 : kc, c_at = 0, fetched = 0;
     if (kc < SHORT) {
         UNROLL
         for (int i = 0; i < rows; ++i) prefetch_next(t, i, rows, nv);
@@ -239,15 +256,15 @@ INLINE void tile_body(const gemm_tile *t, const int rows, const int nv, const bo
     }
 
     for (int p = 0; p < kc;) {
-        if (p == move_at) {
-            move_piece(t->moves, by_columns);
-            move_at = t->moves->left ? p + t->moves->every : kc;
+        const int stop = earlier(p + turn, kc);
+        if (move_at < stop) {
+            move_piece(m, lies);
+            move_at = m->left ? move_at + m->every : kc;
         }
-        if (p == c_at) {
+        if (c_at < stop) {
             prefetch_next(t, fetched++, rows, nv);
-            c_at = fetched < rows ? p + c_every : kc;
+            c_at = fetched < rows ? c_at + c_every : kc;
         }
-        const int stop = earlier(earlier(move_at, c_at), kc);
         for (; p < stop; ++p) {
             step(rows, nv, a, a4, a_row, b, acc);
             a += a_step, a4 += a_step, b += b_row;
@@ -260,7 +277,7 @@ INLINE void tile_body(const gemm_tile *t, const int rows, const int nv, const bo
    and its own line in a profile: gemm_packed_8x3__avx512 and so on. */
 #define TILE_NAME(r, v) JOIN(gemm_packed_##r##x##v##__, ISA)
 #define TILE(r, v)                                                                                 \
-    static NOINLINE void TILE_NAME(r, v)(const gemm_tile *t) { tile_body(t, r, v, false); }
+    static NOINLINE void TILE_NAME(r, v)(const gemm_tile *t) { tile_body(t, r, v, ROWS); }
 #define TILES_OF_ROW(r) EACH_VECS(TILE, r)
 EACH_ROWS(TILES_OF_ROW)
 
@@ -271,13 +288,23 @@ static tile_fn *const tiles[MR][NV] = {EACH_ROWS(TILE_ROW)};
 
 static NOINLINE void JOIN(gemm_packed_by_columns__, ISA)(const gemm_tile *t)
 {
-    tile_body(t, MR, NV, true);
+    tile_body(t, MR, NV, COLUMNS);
+}
+
+static NOINLINE void JOIN(gemm_packed_by_columns_apart__, ISA)(const gemm_tile *t)
+{
+    tile_body(t, MR, NV, COLUMNS_APART);
 }
 
 static void tile(const gemm_tile *t)
 {
-    if (t->moves->by_columns && t->rows == MR && t->cols == NR) {
-        JOIN(gemm_packed_by_columns__, ISA)(t);
+    const gemm_moves *m = t->moves;
+    if (m->by_columns && t->rows == MR && t->cols == NR) {
+        if (m->ld == (size_t)m->kc) {
+            JOIN(gemm_packed_by_columns__, ISA)(t);
+        } else {
+            JOIN(gemm_packed_by_columns_apart__, ISA)(t);
+        }
         return;
     }
     if (t->cols <= NR) {
