@@ -174,11 +174,9 @@ $(BUILD)/src/gemm_opt.o: MESSAGE = @echo 'Compiling the variants of the articles
 $(BUILD)/src/gemm_opt.o: BASE_OPTS += $(STUDY_OPTS)
 
 # The instruction set of each micro-kernel is its own file's business: the choice is made at run time.
-# Tuned for other processors, gcc keeps addresses of the AVX-512 tile in vector registers, and reading
-# them back waits for the FMAs before: 40 cycles at each branch and at the end of a tile.
 $(BUILD)/src/gemm_ukernel_%.o: BASE_OPTS += $(KERNEL_OPTS)
 ifneq ($(filter x86_64-%, $(shell $(CC) -dumpmachine)),)
-$(BUILD)/src/gemm_ukernel_avx512.o: CFLAGS += -mavx512f -mfma -mtune=skylake-avx512
+$(BUILD)/src/gemm_ukernel_avx512.o: CFLAGS += -mavx512f -mfma
 $(BUILD)/src/gemm_ukernel_avx2.o: CFLAGS += -mavx2 -mfma
 endif
 

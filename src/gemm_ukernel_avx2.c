@@ -26,6 +26,7 @@
 #define EACH_REST(X) X(1) X(2) X(3) X(4) X(5) X(6)
 #define EACH_ROWS(X) X(1) X(2) X(3) X(4) X(5) X(6)
 #define EACH_VECS(X, r) X(r, 1) X(r, 2)
+#define TILE_TUNING
 
 typedef __m256 vec;
 #define vzero() _mm256_setzero_ps()

@@ -18,6 +18,7 @@
  *                       X(1) ... X(REST_COLS)
  *   BLOCK, transpose_block(src, ld, dst, width)    element (i, p), i and p below BLOCK, goes from
  *                       src[i * ld + p] to dst[p * width + i]; BLOCK is at most MR, and divides NR
+ *   TILE_TUNING         attributes of the tile functions, or nothing
  *   EACH_ROWS(X)        X(1) ... X(MR)
  *   EACH_VECS(X, r)     X(r, 1) ... X(r, NV)
  *   isa_supported()
@@ -277,7 +278,7 @@ INLINE void tile_body(const gemm_tile *t, const int rows, const int nv, const la
    and its own line in a profile: gemm_packed_8x3__avx512 and so on. */
 #define TILE_NAME(r, v) JOIN(gemm_packed_##r##x##v##__, ISA)
 #define TILE(r, v)                                                                                 \
-    static NOINLINE void TILE_NAME(r, v)(const gemm_tile *t) { tile_body(t, r, v, ROWS); }
+    static NOINLINE TILE_TUNING void TILE_NAME(r, v)(const gemm_tile *t) { tile_body(t, r, v, ROWS); }
 #define TILES_OF_ROW(r) EACH_VECS(TILE, r)
 EACH_ROWS(TILES_OF_ROW)
 
@@ -286,12 +287,12 @@ typedef void tile_fn(const gemm_tile *);
 #define TILE_ROW(r) {EACH_VECS(TILE_ENTRY, r)},
 static tile_fn *const tiles[MR][NV] = {EACH_ROWS(TILE_ROW)};
 
-static NOINLINE void JOIN(gemm_packed_by_columns__, ISA)(const gemm_tile *t)
+static NOINLINE TILE_TUNING void JOIN(gemm_packed_by_columns__, ISA)(const gemm_tile *t)
 {
     tile_body(t, MR, NV, COLUMNS);
 }
 
-static NOINLINE void JOIN(gemm_packed_by_columns_apart__, ISA)(const gemm_tile *t)
+static NOINLINE TILE_TUNING void JOIN(gemm_packed_by_columns_apart__, ISA)(const gemm_tile *t)
 {
     tile_body(t, MR, NV, COLUMNS_APART);
 }

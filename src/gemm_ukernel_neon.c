@@ -25,6 +25,7 @@
 #define EACH_REST(X) X(1) X(2) X(3)
 #define EACH_ROWS(X) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8)
 #define EACH_VECS(X, r) X(r, 1) X(r, 2) X(r, 3)
+#define TILE_TUNING
 
 typedef float32x4_t vec;
 #define vzero() vdupq_n_f32(0.0f)
