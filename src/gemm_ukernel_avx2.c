@@ -80,7 +80,8 @@ static inline __attribute__((always_inline)) __m256 vsums(const __m256 *v, const
 }
 
 /* 4 x 4, since the 6 rows of a panel are less than an 8 x 8 block. */
-enum { BLOCK = 4 };
+enum { BLOCK = 4, TALL = BLOCK };
+#define transpose_tall transpose_block
 
 static inline void transpose_block(const float *src, size_t ld, float *dst, int width)
 {

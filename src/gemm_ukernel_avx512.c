@@ -54,11 +54,11 @@ typedef __m512 vec;
    shuffles and 8 stores for 64 floats. */
 enum { BLOCK = 8 };
 
-/* Rows i and i + 4, of 8 floats each. */
-static inline __m512 load_rows(const float *src, size_t ld, int i)
+/* Rows i and i + apart, of 8 floats each. */
+static inline __m512 load_rows(const float *src, size_t ld, int i, int apart)
 {
     const __m512d low = _mm512_broadcast_f64x4(_mm256_loadu_pd((const double *)(src + i * ld)));
-    const __m256d high = _mm256_loadu_pd((const double *)(src + (i + 4) * ld));
+    const __m256d high = _mm256_loadu_pd((const double *)(src + (i + apart) * ld));
     return _mm512_castpd_ps(_mm512_mask_broadcast_f64x4(low, 0xf0, high));
 }
 
@@ -70,17 +70,49 @@ static inline void store_columns(float *dst, int width, __m512 v)
     _mm256_storeu_pd((double *)(dst + 4 * width), _mm512_extractf64x4_pd(_mm512_castps_pd(v), 1));
 }
 
+/* Each quarter's 4 x 4 floats are transposed. */
+static inline __attribute__((always_inline)) void transpose_quarters(__m512 r[4])
+{
+    const __m512 a = _mm512_unpacklo_ps(r[0], r[1]), b = _mm512_unpackhi_ps(r[0], r[1]);
+    const __m512 c = _mm512_unpacklo_ps(r[2], r[3]), d = _mm512_unpackhi_ps(r[2], r[3]);
+    r[0] = _mm512_shuffle_ps(a, c, 0x44);
+    r[1] = _mm512_shuffle_ps(a, c, 0xee);
+    r[2] = _mm512_shuffle_ps(b, d, 0x44);
+    r[3] = _mm512_shuffle_ps(b, d, 0xee);
+}
+
 /* Element (i, p) goes from src[i * ld + p] to dst[p * width + i], for i and p below BLOCK. */
 static inline void transpose_block(const float *src, size_t ld, float *dst, int width)
 {
-    const __m512 r0 = load_rows(src, ld, 0), r1 = load_rows(src, ld, 1);
-    const __m512 a = _mm512_unpacklo_ps(r0, r1), b = _mm512_unpackhi_ps(r0, r1);
-    const __m512 r2 = load_rows(src, ld, 2), r3 = load_rows(src, ld, 3);
-    const __m512 c = _mm512_unpacklo_ps(r2, r3), d = _mm512_unpackhi_ps(r2, r3);
-    store_columns(dst, width, _mm512_shuffle_ps(a, c, 0x44));
-    store_columns(dst + width, width, _mm512_shuffle_ps(a, c, 0xee));
-    store_columns(dst + 2 * width, width, _mm512_shuffle_ps(b, d, 0x44));
-    store_columns(dst + 3 * width, width, _mm512_shuffle_ps(b, d, 0xee));
+    __m512 r[4];
+    _Pragma("GCC unroll 4")
+    for (int i = 0; i < 4; ++i) r[i] = load_rows(src, ld, i, 4);
+    transpose_quarters(r);
+    _Pragma("GCC unroll 4")
+    for (int p = 0; p < 4; ++p) store_columns(dst + p * width, width, r[p]);
+}
+
+/* The same for i below TALL, in more registers: 16 loads, 24 shuffles and 8 stores for 128 floats. Of
+   rows i and i + 8, `low` holds rows 0-3 and 8-11 of columns p and p + 4, `high` the other rows. */
+enum { TALL = 16 };
+static inline void transpose_tall(const float *src, size_t ld, float *dst, int width)
+{
+    const __m512i first = _mm512_setr_epi64(0, 1, 8, 9, 4, 5, 12, 13);
+    const __m512i second = _mm512_setr_epi64(2, 3, 10, 11, 6, 7, 14, 15);
+    __m512 low[4], high[4];
+    _Pragma("GCC unroll 4")
+    for (int i = 0; i < 4; ++i) {
+        low[i] = load_rows(src, ld, i, 8);
+        high[i] = load_rows(src, ld, i + 4, 8);
+    }
+    transpose_quarters(low);
+    transpose_quarters(high);
+    _Pragma("GCC unroll 4")
+    for (int p = 0; p < 4; ++p, dst += width) {
+        const __m512d l = _mm512_castps_pd(low[p]), h = _mm512_castps_pd(high[p]);
+        _mm512_storeu_pd(dst, _mm512_permutex2var_pd(l, first, h));
+        _mm512_storeu_pd(dst + 4 * width, _mm512_permutex2var_pd(l, second, h));
+    }
 }
 
 /* Adds up pairs of quarters: two vectors' sums lie in halves, then four in quarters. */

@@ -18,6 +18,7 @@
  *                       X(1) ... X(REST_COLS)
  *   BLOCK, transpose_block(src, ld, dst, width)    element (i, p), i and p below BLOCK, goes from
  *                       src[i * ld + p] to dst[p * width + i]; BLOCK is at most MR, and divides NR
+ *   TALL, transpose_tall    the same for i below TALL, a multiple of BLOCK, with any number of registers
  *   TILE_TUNING         attributes of the tile functions, or nothing
  *   EACH_ROWS(X)        X(1) ... X(MR)
  *   EACH_VECS(X, r)     X(r, 1) ... X(r, NV)
@@ -397,10 +398,24 @@ static void clear_right(int n, int kc, float *dst, int width)
     }
 }
 
-/* The blocks of n rows and SPAN columns. The last block of either way overlaps the one before it.
-   What is fetched, the rows behind these n, is most likely what is transposed next; the processor
-   does it where they follow without a gap. */
 enum { SPAN = 64 };
+
+/* Rows so short that all of them are in L1. The last block of either way overlaps the one before it. */
+static void transpose_short(const float *src, size_t ld, int n, int kc, float *dst, int width)
+{
+    for (int p = 0; p < kc; p += BLOCK) {
+        if (p > kc - BLOCK) p = kc - BLOCK;
+        int i = 0;
+        for (; i + TALL <= n; i += TALL) transpose_tall(src + i * ld + p, ld, dst + p * width + i, width);
+        for (; i < n; i += BLOCK) {
+            if (i > n - BLOCK) i = n - BLOCK;
+            transpose_block(src + i * ld + p, ld, dst + p * width + i, width);
+        }
+    }
+}
+
+/* The blocks of n rows and SPAN columns. What is fetched, the rows behind these n, is most likely what is
+   transposed next; the processor does it where they follow without a gap. */
 static void transpose_span(const float *src, size_t ld, int n, int kc, float *dst, int width)
 {
     for (int i = 0; i < n; i += BLOCK) {
@@ -425,6 +440,10 @@ static void transpose(const float *src, size_t ld, int n, int kc, float *dst, in
         for (int p = 0; p < kc; ++p) {
             for (int i = 0; i < n; ++i) dst[p * width + i] = src[i * ld + p];
         }
+        return;
+    }
+    if (ld <= SPAN) {
+        transpose_short(src, ld, n, kc, dst, width);
         return;
     }
     for (int p = 0; p < kc; p += SPAN) {

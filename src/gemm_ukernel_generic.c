@@ -74,7 +74,8 @@ static inline __attribute__((always_inline)) vec vmax(vec a, vec b)
     return (vec)((larger & (vec_mask)a) | (~larger & (vec_mask)b));
 }
 
-enum { BLOCK = 4 };
+enum { BLOCK = 4, TALL = BLOCK };
+#define transpose_tall transpose_block
 
 static inline void transpose_block(const float *src, size_t ld, float *dst, int width)
 {

@@ -70,7 +70,8 @@ static inline vec vsums(const vec *v, const int n)
 #define vevens(a, b) vuzp1q_f32(a, b)
 #define vodds(a, b) vuzp2q_f32(a, b)
 
-enum { BLOCK = 4 };
+enum { BLOCK = 4, TALL = BLOCK };
+#define transpose_tall transpose_block
 
 static inline void transpose_block(const float *src, size_t ld, float *dst, int width)
 {

@@ -275,7 +275,7 @@ static void test_lines(const gemm_ukernel *u, const options *o)
     report_pass(name);
 }
 
-/* Copies and transposes panels of every width: what they hold, the zeroes behind, and no more. */
+/* Copies and transposes panels of every width, of rows near each other and apart: what they hold, the zeroes behind, and no more. */
 static void test_panels(const gemm_ukernel *u)
 {
     enum { MOST_KC = 137, LD = 151, END = 2 };
@@ -284,17 +284,18 @@ static void test_panels(const gemm_ukernel *u)
     char name[48];
     snprintf(name, sizeof name, "packed %s panels", u->name);
     for (int i = 0; i < LD * LD; ++i) src[i] = (float)(i + 1);
-    for (int which = 0; which < 4 * u->nr * 6; ++which) {
+    for (int which = 0; which < 8 * u->nr * 6; ++which) {
         const bool by_copy = which & 1;
-        const int width = which & 2 ? u->mr : u->nr, kc = steps[which / 4 % 6], n = which / 24 % width + 1;
+        const int width = which & 2 ? u->mr : u->nr, kc = steps[which / 8 % 6], n = which / 48 % width + 1;
+        const int ld = which & 4 ? LD : kc > n ? kc : n;
         for (int i = 0; i < (MOST_KC + END) * LD; ++i) dst[i] = -1;
-        (by_copy ? u->copy : u->transpose)(src, LD, n, kc, dst, width);
+        (by_copy ? u->copy : u->transpose)(src, ld, n, kc, dst, width);
         for (int at = 0; at < (kc + END) * width; ++at) {
             const int p = at / width, i = at % width;
-            const float expected = p >= kc ? -1 : i >= n ? 0 : by_copy ? src[p * LD + i] : src[i * LD + p];
+            const float expected = p >= kc ? -1 : i >= n ? 0 : by_copy ? src[p * ld + i] : src[i * ld + p];
             if (dst[at] == expected) continue;
-            report_fail(name, "%s of %d by %d, %d wide: [%d][%d] is %g", by_copy ? "copy" : "transpose", kc, n,
-                        width, p, i, (double)dst[at]);
+            report_fail(name, "%s of %d by %d, ld %d, %d wide: [%d][%d] is %g", by_copy ? "copy" : "transpose", kc,
+                        n, ld, width, p, i, (double)dst[at]);
             return;
         }
     }
