@@ -175,9 +175,6 @@ enum { FEW_PANELS = 8 };
 /* So few panels read a strip from L2 as fast as they would from a copy. */
 enum { FEW_READERS = 16 };
 
-/* The largest power of two that divides ld: where it is a page or more, rows share sets of L1. */
-static size_t apart(const packed_b *B) { return B->ld & -B->ld; }
-
 /* Lines fetched as non-temporal do not go to L3 when L2 gives them up; on AMD's processors, where they
    stay in L2 until then. Others hold them in L1 alone, which is too small. */
 static bool can_pass_l3(void)
@@ -193,7 +190,7 @@ static bool can_pass_l3(void)
 static bool is_read_once(const packed_job *job, const gemm_ukernel *u)
 {
     enum { LARGE = 2 * 1024 * 1024 };
-    if (!job->B.rows || apart(&job->B) >= PAGE || job->M > FEW_READERS * u->mr) return false;
+    if (!job->B.rows || job->M > FEW_READERS * u->mr) return false;
     return (double)job->K * job->N >= LARGE && can_pass_l3();
 }
 
@@ -309,9 +306,9 @@ static void pack_rest(const place *s, float *columns, float *room)
 static bool stays(const place *next, int panels)
 {
     enum { IN_L2 = 4 * 1024 * LINE };
-    const size_t shared = apart(&next->job->B);
+    const size_t ld = next->job->B.ld, apart = ld & -ld;    /* the power of two in it */
     if (!is_plain(next)) return false;
-    return panels == 1 || (panels <= FEW_READERS && shared < PAGE && next->kc * shared <= IN_L2);
+    return panels == 1 || (panels <= FEW_READERS && apart < PAGE && next->kc * apart <= IN_L2);
 }
 
 /* Whether the tiles of the strip at s, in so many panels, copy the next one in a step's time for each
