@@ -13,6 +13,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* For what a tile function is made of. */
+#define INLINE static inline __attribute__((always_inline))
+
 /*
  * Pieces of later strips of B to bring nearer while tiles are computed: rows, or of a B by columns
  * block x block floats. A tile goes on where the one before it ended: it moves a piece at its first

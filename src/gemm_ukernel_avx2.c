@@ -8,6 +8,8 @@
  * MC_IN_PLACE: a step takes 6 cycles for 6 floats of A, which L3 is too slow for.
  */
 #if defined(__x86_64__)
+#include "gemm_ukernel.h"
+
 #include <immintrin.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -69,7 +71,7 @@ static inline float vsum(vec v)
     return _mm_cvtss_f32(_mm_add_ss(s, _mm_movehdup_ps(s)));
 }
 
-static inline __attribute__((always_inline)) __m256 vsums(const __m256 *v, const int n)
+INLINE __m256 vsums(const __m256 *v, const int n)
 {
     const __m256 zero = vzero();
     const __m256 a = _mm256_hadd_ps(v[0], n > 1 ? v[1] : zero);

@@ -13,6 +13,8 @@
  * one that is fetched fits in the 1 MiB of L2 that such processors have at least.
  */
 #if defined(__x86_64__)
+#include "gemm_ukernel.h"
+
 #include <immintrin.h>
 #include <limits.h>
 #include <stdbool.h>
@@ -34,7 +36,8 @@
 #define EACH_VECS(X, r) X(r, 1) X(r, 2) X(r, 3)
 
 /* Tuned for other processors, gcc keeps addresses in vector registers, and reading one back waits for the
-   FMAs before it: 40 cycles at the end of a tile, and where a branch depends on it. */
+   FMAs before it: 40 cycles at the end of a tile, and where a branch depends on it. What a tile calls must
+   be INLINE: functions of another tuning are not inlined without. */
 #define TILE_TUNING __attribute__((target("tune=skylake-avx512")))
 
 typedef __m512 vec;
@@ -55,7 +58,7 @@ typedef __m512 vec;
 enum { BLOCK = 8 };
 
 /* Rows i and i + apart, of 8 floats each. */
-static inline __m512 load_rows(const float *src, size_t ld, int i, int apart)
+INLINE __m512 load_rows(const float *src, size_t ld, int i, int apart)
 {
     const __m512d low = _mm512_broadcast_f64x4(_mm256_loadu_pd((const double *)(src + i * ld)));
     const __m256d high = _mm256_loadu_pd((const double *)(src + (i + apart) * ld));
@@ -63,7 +66,7 @@ static inline __m512 load_rows(const float *src, size_t ld, int i, int apart)
 }
 
 /* Column p, and behind it column p + 4, of which v holds: rows 0-3 of p, of p + 4, rows 4-7 of both. */
-static inline void store_columns(float *dst, int width, __m512 v)
+INLINE void store_columns(float *dst, int width, __m512 v)
 {
     v = _mm512_shuffle_f32x4(v, v, 0xd8);
     _mm256_storeu_ps(dst, _mm512_castps512_ps256(v));
@@ -71,7 +74,7 @@ static inline void store_columns(float *dst, int width, __m512 v)
 }
 
 /* Each quarter's 4 x 4 floats are transposed. */
-static inline __attribute__((always_inline)) void transpose_quarters(__m512 r[4])
+INLINE void transpose_quarters(__m512 r[4])
 {
     const __m512 a = _mm512_unpacklo_ps(r[0], r[1]), b = _mm512_unpackhi_ps(r[0], r[1]);
     const __m512 c = _mm512_unpacklo_ps(r[2], r[3]), d = _mm512_unpackhi_ps(r[2], r[3]);
@@ -82,7 +85,7 @@ static inline __attribute__((always_inline)) void transpose_quarters(__m512 r[4]
 }
 
 /* Element (i, p) goes from src[i * ld + p] to dst[p * width + i], for i and p below BLOCK. */
-static inline void transpose_block(const float *src, size_t ld, float *dst, int width)
+INLINE void transpose_block(const float *src, size_t ld, float *dst, int width)
 {
     __m512 r[4];
     _Pragma("GCC unroll 4")
@@ -127,7 +130,7 @@ static inline __m512 add_quarters(__m512 ab, __m512 cd)
 }
 
 /* Quarter q of four[i] holds what is left of v[i + 4 * q]; then they are transposed and added. */
-static inline __attribute__((always_inline)) __m512 vsums(const __m512 *v, const int n)
+INLINE __m512 vsums(const __m512 *v, const int n)
 {
     const __m512 zero = vzero();
     __m512 four[4];

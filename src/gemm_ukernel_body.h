@@ -38,7 +38,6 @@
  */
 #include "gemm_ukernel.h"
 
-#define INLINE static inline __attribute__((always_inline))
 #define NOINLINE __attribute__((noinline))
 #define STRING_(a) #a
 #define STRING(a) STRING_(a)

@@ -5,6 +5,8 @@
  * set that matters. KC = 256: a panel of A is 4 KiB, a strip of B 8 KiB, in any L1. MC = 128: the
  * block of A is 128 KiB.
  */
+#include "gemm_ukernel.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
@@ -36,19 +38,19 @@ typedef int vec_mask __attribute__((vector_size(VL * sizeof(int))));
 #define vsum(v) ((v)[0] + (v)[1] + (v)[2] + (v)[3])
 
 /* With n = VL the memcpy is one unaligned load or store. */
-static inline __attribute__((always_inline)) vec vload_part(const float *p, int n)
+INLINE vec vload_part(const float *p, int n)
 {
     vec v = {0};
     memcpy(&v, p, n * sizeof *p);
     return v;
 }
 
-static inline __attribute__((always_inline)) void vstore_part(float *p, int n, vec v)
+INLINE void vstore_part(float *p, int n, vec v)
 {
     memcpy(p, &v, n * sizeof *p);
 }
 
-static inline __attribute__((always_inline)) vec vload_valid(const float *p, unsigned bits)
+INLINE vec vload_valid(const float *p, unsigned bits)
 {
     if (bits == (1 << VL) - 1) return vload(p);
     float buffer[VL] = {0};
@@ -58,7 +60,7 @@ static inline __attribute__((always_inline)) vec vload_valid(const float *p, uns
     return vload(buffer);
 }
 
-static inline __attribute__((always_inline)) vec vsums(const vec *v, const int n)
+INLINE vec vsums(const vec *v, const int n)
 {
     vec sums = {0};
     for (int j = 0; j < n; ++j) sums[j] = vsum(v[j]);
@@ -68,7 +70,7 @@ static inline __attribute__((always_inline)) vec vsums(const vec *v, const int n
 static inline vec vevens(vec a, vec b) { return (vec){a[0], a[2], b[0], b[2]}; }
 static inline vec vodds(vec a, vec b) { return (vec){a[1], a[3], b[1], b[3]}; }
 
-static inline __attribute__((always_inline)) vec vmax(vec a, vec b)
+INLINE vec vmax(vec a, vec b)
 {
     const vec_mask larger = a > b;
     return (vec)((larger & (vec_mask)a) | (~larger & (vec_mask)b));

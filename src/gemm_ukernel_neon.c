@@ -6,6 +6,8 @@
  * an L1 of 32 KiB. MC = 128: the block of A is 128 * 256 * 4 = 128 KiB, in an L2 of 256 KiB.
  */
 #if defined(__aarch64__)
+#include "gemm_ukernel.h"
+
 #include <arm_neon.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -51,7 +53,7 @@ static inline void vstore_part(float *p, int n, vec v)
     memcpy(p, buffer, n * sizeof *p);
 }
 
-static inline __attribute__((always_inline)) vec vload_valid(const float *p, unsigned bits)
+INLINE vec vload_valid(const float *p, unsigned bits)
 {
     if (bits == (1 << VL) - 1) return vload(p);
     float buffer[VL] = {0};
