@@ -25,12 +25,11 @@
  *   kernel, they would not. Without the copy, rows of B are far apart (169 * 4096 bytes: one L1 set),
  *   and each panel would miss them again. The first strip by rows is read where it lies, and so are
  *   strips that few panels share: for them a copy costs more than reading L2 again, see stays(). A strip
- *   that the kernel cannot copy (made from an image, of columns that lie apart, or of fewer columns than
- *   the others) is packed before.
+ *   that the kernel cannot copy (made from an image, or of columns that are few or short) is packed before.
  * - Rows of whole lines that begin behind a line, as Darknet's do, are cut so that strips begin at
  *   lines: a vector of B or C is then one access to L1 instead of two.
  * - Where A has few rows, memory is the limit, and it sends long pieces of a row faster than short ones:
- *   strips are then u->wide columns, several tiles side by side.
+ *   strips are then u->wide columns, several tiles side by side, and a large B leaves L3 to C.
  * - A is packed only when its panels are used often enough (or lie badly) to pay for it. The
  *   micro-kernel takes scalars of A, at any stride.
  * - Where N is no multiple of a vector, the columns behind the last whole one are a rest: a tile's rows
