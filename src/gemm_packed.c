@@ -310,11 +310,14 @@ static bool stays(const place *next, int panels)
     return panels == 1 || (panels <= FEW_READERS && apart < PAGE && next->kc * apart <= IN_L2);
 }
 
+/* Strips of so few steps are over before memory answers for the next but one; columns are so short that
+   they are transposed faster all at once. */
+enum { FEW_STEPS = 64 };
+
 /* Whether the tiles of the strip at s, in so many panels, copy the next one in a step's time for each
-   piece. Columns of few steps are short, and transposed faster all at once. */
+   piece. */
 static bool copies(const place *s, const place *next, int panels, int pieces, int steps)
 {
-    enum { FEW_STEPS = 64 };
     if (pieces > steps) return false;
     return s->job->B.rows ? !stays(next, panels) : next->nc == next->nr && next->kc >= FEW_STEPS;
 }
@@ -396,7 +399,7 @@ static void multiply_strip(const place *s, const a_block *A, const float *b, siz
 static void multiply_rectangle(const packed_job *job, const gemm_ukernel *u, rectangle r,
                                float *scratch)
 {
-    enum { PLACES = 4, FEW_STEPS = 64 };
+    enum { PLACES = 4 };
     place at[PLACES] = {first_place(job, u, r)};
     for (int n = 1; n < PLACES; ++n) at[n] = following(&at[n - 1]);
     const size_t strip_size = (size_t)at->kc_step * at->nr;
