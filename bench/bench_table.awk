@@ -17,14 +17,17 @@ function wanted(what, least, value, note) {
     if (!(what in low) || value < low[what]) low[what] = value
     if (!(what in high) || value > high[what]) high[what] = value
 }
-function print_line(line,    part, value) {
+function print_line(line,    part, value, text) {
     split(line, part, "|")
     value = middle[line]
     if (value <= 0 || value >= NONE) {
         printf "| %s | %s | not measured | | missed |\n", part[1], part[2]
         return
     }
-    printf "| %s | %s | %.2f%s | %.2f to %.2f | %s |\n", part[1], part[2], value, notes[line], low[line], high[line],
+    # two decimals, and a third where two would look like what was wanted
+    text = sprintf("%.2f", value)
+    if (value < part[2] && text + 0 >= part[2]) text = sprintf("%.3f", value)
+    printf "| %s | %s | %s%s | %.2f to %.2f | %s |\n", part[1], part[2], text, notes[line], low[line], high[line],
         (value >= part[2] ? "met" : "missed")
 }
 # total times of rows over their shapes, weighted by calls; 0 when a shape is missing
