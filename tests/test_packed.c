@@ -101,6 +101,14 @@ static problem make_problem(const gemm_ukernel *u, uint64_t seed, int number)
     return p;
 }
 
+static void fill_operands(problem *p, rng *r)
+{
+    guarded_fill(&p->A, r);
+    guarded_fill(&p->B, r);
+    guarded_fill(&p->C, r);
+    p->call.A = p->A.data, p->call.B = p->B.data, p->call.C = p->C.data;
+}
+
 static void free_problem(problem *p)
 {
     guarded_free(&p->A);
@@ -170,10 +178,7 @@ static void test_offsets(const gemm_ukernel *u, const options *o)
         p.A = guarded_make(c->M, c->K, c->lda, side, which == 0 ? shift : 0);
         p.B = guarded_make(c->K, c->N, c->ldb, side, which == 1 ? shift : 0);
         p.C = guarded_make(c->M, c->N, c->ldc, side, which == 2 ? shift : 0);
-        guarded_fill(&p.A, &r);
-        guarded_fill(&p.B, &r);
-        guarded_fill(&p.C, &r);
-        c->A = p.A.data, c->B = p.B.data, c->C = p.C.data;
+        fill_operands(&p, &r);
         const char *wrong = run_and_judge(u, &p, why, sizeof why);
         free_problem(&p);
         if (wrong) {
@@ -201,10 +206,7 @@ static void test_packed_a(const gemm_ukernel *u, const options *o)
         p.A = guarded_make(TA ? c->K : c->M, TA ? c->M : c->K, c->lda, AT_END, 0);
         p.B = guarded_make(c->K, c->N, c->ldb, AT_END, 0);
         p.C = guarded_make(c->M, c->N, c->ldc, AT_END, 0);
-        guarded_fill(&p.A, &r);
-        guarded_fill(&p.B, &r);
-        guarded_fill(&p.C, &r);
-        c->A = p.A.data, c->B = p.B.data, c->C = p.C.data;
+        fill_operands(&p, &r);
         wrong = run_and_judge(u, &p, why, sizeof why);
         free_problem(&p);
         if (wrong) report_fail(name, "%s; TA=%d", wrong, TA);
@@ -260,10 +262,7 @@ static void test_lines(const gemm_ukernel *u, const options *o)
         p.A = guarded_make(c->M, c->K, c->lda, AT_END, 0);
         p.B = guarded_make(c->K, c->N, c->ldb, side, 4 * (n / 2 % OFFSETS));
         p.C = guarded_make(c->M, c->N, c->ldc, side, 4 * rng_below(&r, OFFSETS));
-        guarded_fill(&p.A, &r);
-        guarded_fill(&p.B, &r);
-        guarded_fill(&p.C, &r);
-        c->A = p.A.data, c->B = p.B.data, c->C = p.C.data;
+        fill_operands(&p, &r);
         const char *wrong = run_and_judge(u, &p, why, sizeof why);
         free_problem(&p);
         if (wrong) {
