@@ -19,7 +19,7 @@
 /*
  * Pieces of later strips of B to bring nearer while tiles are computed: rows, or of a B by columns
  * block x block floats. A tile goes on where the one before it ended: it moves a piece at its first
- * step, and one every `every` steps.
+ * step and one for every `every` steps, never later than that.
  */
 typedef struct gemm_moves {
     int left, every;            /* so many pieces are left */

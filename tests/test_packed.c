@@ -274,7 +274,8 @@ static void test_lines(const gemm_ukernel *u, const options *o)
     report_pass(name);
 }
 
-/* Copies and transposes panels of every width, of rows near each other and apart: what they hold, the zeroes behind, and no more. */
+/* Copies and transposes panels of every width, of rows near each other and apart: what they hold, the zeroes
+   behind, and no more. */
 static void test_panels(const gemm_ukernel *u)
 {
     enum { MOST_KC = 137, LD = 151, END = 2 };
