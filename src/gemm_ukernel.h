@@ -42,6 +42,7 @@ typedef struct gemm_tile {
     int rows, cols, kc;         /* 1..mr, 1..wide, 1.. */
     const float *a;             /* element (i, p) is a[i * a_row + p * a_step] */
     size_t a_row, a_step;
+    const float *a_next;        /* the panel of the tile after this one */
     const float *b;             /* row p starts at b + p * b_row; whole vectors are read */
     size_t b_row;
     gemm_moves *moves;

@@ -216,7 +216,7 @@ INLINE void move_piece(gemm_moves *m, const layout lies)
 INLINE void prefetch_next(const gemm_tile *t, int i, const int rows, const int nv)
 {
     const float *c = t->c_next + i * t->c_row;
-    __builtin_prefetch(t->a + (rows + i) * t->a_row, 0, 3);
+    __builtin_prefetch(t->a_next + i * t->a_row, 0, 3);
     UNROLL
     for (int j = 0; j < nv * VL; j += LINE) __builtin_prefetch(c + j, 1, 3);
     __builtin_prefetch(c + t->cols - 1, 1, 3);
