@@ -1,8 +1,7 @@
 /*
- * A burst, in order: calls that are not timed, one or 2 ms of them, wake the threads and warm the
- * caches (the very first is the "first call" and is judged strictly); then the timed calls; then C is
- * judged again, C0 plus as many products as there were calls on it, so that a row which is only
- * sometimes wrong is found too.
+ * A burst, in order: calls that are not timed wake the threads and warm the caches (the very first is
+ * the "first call" and is judged strictly); then the timed calls; then C is judged again, C0 plus as
+ * many products as there were calls on it, so that a row which is only sometimes wrong is found too.
  *
  * Memory: each matrix starts `offset` bytes behind a page. The default of 16 is where malloc puts
  * Darknet's large buffers. A, B and C hold random values of [-1, 1].
@@ -29,7 +28,13 @@
 #include <emmintrin.h>
 #endif
 
-static const double WARM_S = 2e-3;
+/*
+ * The untimed calls. 2 ms: a thread that sleeps wakes up in tenths of a millisecond, and a row that does
+ * not wait for it would be timed without it. 8 calls: a last-level cache full of other data takes so many
+ * until it keeps what fits of these; 20 ms of them are enough.
+ */
+static const double WARM_S = 2e-3, WARM_MOST_S = 20e-3;
+enum { WARM_CALLS = 8 };
 
 double measure_seconds(void)
 {
@@ -221,21 +226,19 @@ static bool first_call(run *r)
     return good;
 }
 
-/*
- * The untimed calls, each on C0; returns how long one takes, or -1. Judging the first call has swept
- * the caches, so that another follows. Short calls go on for WARM_S: a thread that sleeps wakes up in
- * tenths of a millisecond, and a row that does not wait for it would be timed without it.
- */
+/* Returns how long an untimed call takes, or -1. Calls so short that more than a few are made have C made
+   anew each time: what is added to it is rounded more coarsely the larger it has grown. */
 static double warm_up(run *r)
 {
     reset(r);
     if (r->job->first && !first_call(r)) return -1;
-    if (r->job->first && r->result->first_s > 0.02) return r->result->first_s;
-    double once;
-    for (double spent = 0; spent < WARM_S; spent += once) {
-        reset(r);
+    if (r->job->first && r->result->first_s > WARM_MOST_S) return r->result->first_s;
+    double once = 0, spent = 0;
+    for (int n = 0; spent < WARM_S || (n < WARM_CALLS && spent < WARM_MOST_S); ++n) {
+        if (n >= WARM_CALLS) reset(r);
         once = time_calls(r, 1);
         if (once < 0) break;
+        spent += once;
     }
     return once;
 }
