@@ -39,7 +39,7 @@ for round in $rounds; do
     measure shapes-$round --shapes yolov3-tiny --impl packed,onednn,$openblas,$blis --threads 1,2
     measure squares-$round --shapes squares --impl packed,onednn --threads 1
     measure transposes-$round --shapes yolov3-tiny --transposes NN,NT,TN,TT --impl packed --threads 1
-    measure grouped-$round --shapes grouped --impl packed,stock --threads 1
+    measure grouped-$round --shapes grouped --impl packed,stock --threads 1,2
     if grep -q avx2 /proc/cpuinfo; then
         measure avx2-$round --shapes yolov3-tiny --impl packed+GEMM_ISA=avx2,openblas --threads 1 --peak avx2
     fi
