@@ -213,7 +213,7 @@ INLINE void move_piece(gemm_moves *m, const layout lies)
 }
 
 /* Row i of the next tile's C, and where that row of the next panel of A begins. */
-INLINE void prefetch_next(const gemm_tile *t, int i, const int rows, const int nv)
+INLINE void prefetch_next(const gemm_tile *t, int i, const int nv)
 {
     const float *c = t->c_next + i * t->c_row;
     __builtin_prefetch(t->a_next + i * t->a_row, 0, 3);
@@ -252,7 +252,7 @@ INLINE void tile_body(const gemm_tile *t, const int rows, const int nv, const la
     int move_at = m->left ? 0 : kc, c_at = 0, fetched = 0;
     if (kc < SHORT) {
         UNROLL
-        for (int i = 0; i < rows; ++i) prefetch_next(t, i, rows, nv);
+        for (int i = 0; i < rows; ++i) prefetch_next(t, i, nv);
         c_at = kc;
     }
 
@@ -263,7 +263,7 @@ INLINE void tile_body(const gemm_tile *t, const int rows, const int nv, const la
             move_at = m->left ? move_at + m->every : kc;
         }
         if (c_at < stop) {
-            prefetch_next(t, fetched++, rows, nv);
+            prefetch_next(t, fetched++, nv);
             c_at = fetched < rows ? c_at + c_every : kc;
         }
         for (; p < stop; ++p) {
