@@ -464,51 +464,67 @@ static void copy(const float *src, size_t ld, int n, int kc, float *dst, int wid
     }
 }
 
-/* Each row of m is a stream of its own, which the processor's prefetching follows. `rows` is a
-   constant wherever this is called. */
-INLINE void add_so_many_rows(const int rows, int n, const float *x, const float *m, size_t ld, float *y)
+/* y += the sum over rows of xp * m, for n columns, at most a vector. */
+INLINE void add_part(const int rows, int n, const vec *xp, const float *m, size_t ld, float *y)
 {
+    vec sum = vzero();
+    UNROLL
+    for (int p = 0; p < rows; ++p) sum = vfma(xp[p], n < VL ? vload_part(m + p * ld, n) : vload(m + p * ld), sum);
+    if (n < VL) {
+        vstore_part(y, n, vload_part(y, n) + sum);
+    } else {
+        vstore(y, vload(y) + sum);
+    }
+}
+
+/*
+ * Each row of m is a stream of its own, which the processor's prefetching follows. `rows` and `far` are
+ * constants wherever this is called. Far rows, which come from beyond L2, are read at whole vectors and four
+ * at a time; near ones are faster two at a time, wherever they begin.
+ */
+INLINE void add_so_many_rows(const int rows, const bool far, int n, const float *x, const float *m, size_t ld,
+                             float *y)
+{
+    const int wide = far ? 4 : 2;
     vec xp[GEMM_ADD_ROWS];
     UNROLL
     for (int p = 0; p < rows; ++p) xp[p] = vset1(x[p]);
-    int j = 0;
-    for (; j + 2 * VL <= n; j += 2 * VL, m += 2 * VL) {
-        vec a = vzero(), b = vzero();
+    int j = far ? (int)(-((uintptr_t)m / sizeof(float)) % VL) : 0;
+    if (j > 0) add_part(rows, j, xp, m, ld, y);
+    for (; j + wide * VL <= n; j += wide * VL) {
+        const float *at = m + j;
+        vec sum[4];
         UNROLL
-        for (int p = 0; p < rows; ++p) {
-            a = vfma(xp[p], vload(m + p * ld), a);
-            b = vfma(xp[p], vload(m + p * ld + VL), b);
-        }
-        vstore(y + j, vload(y + j) + a);
-        vstore(y + j + VL, vload(y + j + VL) + b);
-    }
-    for (; j < n; j += VL, m += VL) {
-        const int tail = n - j;
-        vec a = vzero();
+        for (int v = 0; v < wide; ++v) sum[v] = vzero();
         UNROLL
-        for (int p = 0; p < rows; ++p) {
-            a = vfma(xp[p], tail < VL ? vload_part(m + p * ld, tail) : vload(m + p * ld), a);
+        for (int p = 0; p < rows; ++p, at += ld) {
+            UNROLL
+            for (int v = 0; v < wide; ++v) sum[v] = vfma(xp[p], vload(at + v * VL), sum[v]);
         }
-        if (tail < VL) {
-            vstore_part(y + j, tail, vload_part(y + j, tail) + a);
-        } else {
-            vstore(y + j, vload(y + j) + a);
-        }
+        UNROLL
+        for (int v = 0; v < wide; ++v) vstore(y + j + v * VL, vload(y + j + v * VL) + sum[v]);
     }
+    for (; j < n; j += VL) add_part(rows, n - j < VL ? n - j : VL, xp, m + j, ld, y + j);
 }
 
 static void add_rows(int rows, int n, const float *x, const float *m, size_t ld, float *y)
 {
+    enum { FAR = 64 * 1024 };   /* floats: 256 KiB */
     switch (rows) {
-    case 1: add_so_many_rows(1, n, x, m, ld, y); break;
-    case 2: add_so_many_rows(2, n, x, m, ld, y); break;
-    case 3: add_so_many_rows(3, n, x, m, ld, y); break;
-    case 4: add_so_many_rows(4, n, x, m, ld, y); break;
-    case 5: add_so_many_rows(5, n, x, m, ld, y); break;
-    case 6: add_so_many_rows(6, n, x, m, ld, y); break;
-    case 7: add_so_many_rows(7, n, x, m, ld, y); break;
-    case 8: add_so_many_rows(8, n, x, m, ld, y); break;
-    default: add_so_many_rows(GEMM_ADD_ROWS, n, x, m, ld, y); break;
+    case 1: add_so_many_rows(1, false, n, x, m, ld, y); break;
+    case 2: add_so_many_rows(2, false, n, x, m, ld, y); break;
+    case 3: add_so_many_rows(3, false, n, x, m, ld, y); break;
+    case 4: add_so_many_rows(4, false, n, x, m, ld, y); break;
+    case 5: add_so_many_rows(5, false, n, x, m, ld, y); break;
+    case 6: add_so_many_rows(6, false, n, x, m, ld, y); break;
+    case 7: add_so_many_rows(7, false, n, x, m, ld, y); break;
+    case 8: add_so_many_rows(8, false, n, x, m, ld, y); break;
+    default:
+        if (n < FAR / GEMM_ADD_ROWS) {
+            add_so_many_rows(GEMM_ADD_ROWS, false, n, x, m, ld, y);
+        } else {
+            add_so_many_rows(GEMM_ADD_ROWS, true, n, x, m, ld, y);
+        }
     }
 }
 
