@@ -552,31 +552,26 @@ static bool is_thin(const thin *t)
     return t->across ? t->y_step == 1 : t->x_step == 1;
 }
 
-/* ---- calls too small for all of this ---- */
+/* ---- calls that none of this suits ---- */
 
-enum { TINY = 256 };            /* multiplications: about what it takes to set up the loops */
-
-static void multiply_tiny(const gemm_call *c)
+/* So few multiplications Darknet's own loops are done with before those here are set up, for which there is
+   least where rows are added to a row. A narrow outer product has nothing to fill vectors with. */
+static bool is_tiny(const gemm_call *c, const gemm_ukernel *u)
 {
-    const size_t a_row = c->TA ? 1 : c->lda, a_step = c->TA ? c->lda : 1;
-    const size_t b_step = c->TB ? 1 : c->ldb, b_column = c->TB ? c->ldb : 1;
-    for (int i = 0; i < c->M; ++i) {
-        for (int p = 0; p < c->K; ++p) {
-            const float a = c->ALPHA * c->A[i * a_row + p * a_step];
-            const float *b = c->B + p * b_step;
-            for (int j = 0; j < c->N; ++j) c->C[(size_t)i * c->ldc + j] += a * b[j * b_column];
-        }
-    }
+    enum { TINY = 2000, TINY_ACROSS = 64 };
+    const bool across = c->M == 1 ? !c->TB : c->N == 1 && c->TA;
+    if (c->K == 1 && !c->TB && c->N < 3 * u->vl) return true;
+    return (double)c->M * c->N * c->K <= (across ? TINY_ACROSS : TINY);
 }
 
-/* K = 1 and C beyond the caches near the core: it is read and written once, and row after row suits
-   memory better than tiles do. */
+/* K = 1: C is read and written once, and row after row suits so little work, and memory, better than
+   tiles do. */
 typedef struct outer {
     const gemm_call *call;
     const gemm_ukernel *u;
 } outer;
 
-enum { OUTER_ROWS = 16, OUTER_LEAST = 32 * 1024 };
+enum { OUTER_ROWS = 16 };
 
 static void multiply_outer(void *arg, int chunk, void *scratch)
 {
@@ -634,12 +629,12 @@ static packed_job make_job(const gemm_call *c)
 int gemm_packed(const gemm_call *c, const void *params)
 {
     const gemm_ukernel *u = params ? params : gemm_get_settings()->isa;
-    if ((double)c->M * c->N * c->K <= TINY) {
-        multiply_tiny(c);
-        return 0;
+    if (is_tiny(c, u)) {
+        gemm_this_note()->ran = "stock";
+        return gemm_stock(c, NULL);
     }
     const int threads = worthwhile_threads(c->M, c->N, c->K, gemm_get_settings()->threads);
-    if (c->K == 1 && !c->TB && (double)c->M * c->N > OUTER_LEAST) {
+    if (c->K == 1 && !c->TB) {
         outer o = {c, u};
         return gemm_parallel(threads, ceil_div(c->M, OUTER_ROWS), multiply_outer, &o);
     }
