@@ -61,6 +61,7 @@ ifneq ($(OPENCL), 1)
 CONFIG := $(CONFIG)-nocl
 endif
 BUILD = build/$(CONFIG)
+OBJ = $(BUILD)/obj
 CFLAGS = -std=c11 -D_GNU_SOURCE -Wall -Wextra -fPIC -MMD -Isrc
 LDLIBS = -lm -pthread -ldl @$(BUILD)/gemm.libs
 
@@ -96,14 +97,14 @@ test: ## build and run all tests; SANITIZE=1: the unit tests under the sanitizer
 	@DEPS=$(DEPS) setup/packages.sh $(TEST_PACKAGES)
 	$(PARALLEL) data $(UNIT_TESTS)
 ifneq ($(filter 1 thread, $(SANITIZE)),)
-	@LSAN_OPTIONS=suppressions=tests/asan.supp tests/run.sh $(UNIT_COMMANDS)
+	@LSAN_OPTIONS=suppressions=tests/support/asan.supp tests/support/run.sh $(UNIT_COMMANDS)
 else
 	$(PARALLEL) all build/upstream/darknet build/release/bench/detect_all $(BENCH_TESTS) $(CL_TESTS)
 	$(PARALLEL) default-weights
 	$(PARALLEL) $(UNTRAINED)
-	@tests/run.sh $(CL_COMMANDS) 'tests/test_detect.sh $(UNTRAINED) $(MODELS)' 'tests/test_setup.sh && tests/test_bench.sh $(MODELS)' \
-	    '$(BUILD)/tests/test_gemm --large --cases 0' $(CONV_COMMANDS) tests/test_warnings.sh $(BENCH_COMMANDS) \
-	    $(UNIT_COMMANDS) '$(VALGRIND)' 'tests/test_bad_input.sh $(CURDIR)/$(UNTRAINED)' tests/test_report.sh
+	@tests/support/run.sh $(CL_COMMANDS) 'tests/system/test_detect.sh $(UNTRAINED) $(MODELS)' 'tests/system/test_setup.sh && tests/system/test_bench.sh $(MODELS)' \
+	    '$(BUILD)/tests/test_gemm --large --cases 0' $(CONV_COMMANDS) tests/system/test_warnings.sh $(BENCH_COMMANDS) \
+	    $(UNIT_COMMANDS) '$(VALGRIND)' 'tests/system/test_bad_input.sh $(CURDIR)/$(UNTRAINED)' tests/system/test_report.sh
 endif
 
 gprof: packages ## hotspots of a detection under each variant: VARIANTS N PROCESSES STUDY_OPTS
@@ -112,20 +113,20 @@ gprof: packages ## hotspots of a detection under each variant: VARIANTS N PROCES
 	$(PARALLEL) default-weights
 	$(PARALLEL) PROFILE=1 build/gprof$(STUDY_OPTS)/darknet
 	@$(SAY_UNTRAINED)
-	@w=$(WEIGHTS); GEMM_CONV=$${GEMM_CONV:-im2col} N=$(N) PROCESSES=$(PROCESSES) bench/gprof.sh $(CURDIR)/build/gprof$(STUDY_OPTS)/darknet \
+	@w=$(WEIGHTS); GEMM_CONV=$${GEMM_CONV:-im2col} N=$(N) PROCESSES=$(PROCESSES) bench/studies/gprof.sh $(CURDIR)/build/gprof$(STUDY_OPTS)/darknet \
 	    build/gprof$(STUDY_OPTS)/results $(CFG) $$w $(IMAGE) $(or $(VARIANTS),$$($(LIST_CPU_VARIANTS)))
 
 loops: packages ## the study of loop orders, unrollings and tiles on 512x512x1024: LOOPS_OPTIONS
 	@DEPS=$(DEPS) setup/packages.sh $(BENCH_PACKAGES)
 	$(PARALLEL) all
-	bench/loops.sh ./gemm-bench build/loops $(LOOPS_OPTIONS)
+	bench/studies/loops.sh ./gemm-bench build/loops $(LOOPS_OPTIONS)
 
 bench: packages ## the speed table of packed, wanted and measured, and its curve over size: build/bench
 	@DEPS=$(DEPS) setup/packages.sh $(BENCH_PACKAGES) $(REF_PACKAGES)
 	$(PARALLEL) all build/release/bench/ab
 	$(PARALLEL) default-weights
 	@$(SAY_UNTRAINED)
-	@w=$(WEIGHTS); bench/bench.sh ./gemm-bench build/release/bench/ab $$w build/bench
+	@w=$(WEIGHTS); bench/studies/bench.sh ./gemm-bench build/release/bench/ab $$w build/bench
 
 LIST_CPU_VARIANTS = ./gemm-bench --list | \
     awk -F '\t' '$$2 == "usable" && $$1 !~ /^(cl|openblas|blis|onednn|hybrid)/ { print $$1 }'
@@ -150,16 +151,18 @@ clean: ## remove all that was built, the fetched Darknet and the untrained weigh
 
 # ---- The gemm variants: one object, so that Darknet's Makefile has one thing to link ----
 # Beside it gemm.libs, the libraries that it needs, for the linker's command line.
-CL_SOURCES = $(wildcard src/gemm_cl*.c)
+CL_SOURCES = src/gemm_cl.c src/ref/clblast.c $(wildcard src/cl/*.c)
 ifeq ($(OPENCL), 1)
-SOURCES = $(filter-out src/gemm_cl_none.c,$(wildcard src/*.c)) $(BUILD)/kernels.c
+SOURCES = $(filter-out src/cl/none.c,$(wildcard src/*.c src/*/*.c))
+EMBEDDED = $(BUILD)/kernels.o
 LIBS = -lOpenCL
 else
-SOURCES = $(filter-out $(CL_SOURCES),$(wildcard src/*.c)) src/gemm_cl_none.c src/gemm_cl_rows.c
+SOURCES = $(filter-out $(CL_SOURCES),$(wildcard src/*.c src/*/*.c)) src/cl/none.c src/cl/rows.c
+EMBEDDED =
 LIBS =
 endif
 
-$(BUILD)/gemm.o: $(patsubst src/%.c,$(BUILD)/src/%.o,$(SOURCES:$(BUILD)/%.c=$(BUILD)/%.o)) $(BUILD)/flags
+$(BUILD)/gemm.o: $(SOURCES:%.c=$(OBJ)/%.o) $(EMBEDDED) $(BUILD)/flags
 	$(LD) -r -o $@ $(filter %.o,$^)
 	@echo '$(LIBS)' >$(BUILD)/gemm.libs
 
@@ -170,17 +173,17 @@ $(BUILD)/kernels.c: kernels/embed.sh $(wildcard kernels/*.cl kernels/*.h)
 $(BUILD)/kernels.o: $(BUILD)/kernels.c $(BUILD)/flags
 	$(CC) $(CFLAGS) -Wno-overlength-strings $(BASE_OPTS) -c $< -o $@
 
-$(BUILD)/src/gemm_opt.o: MESSAGE = @echo 'Compiling the variants of the articles (some 20 s)'
-$(BUILD)/src/gemm_opt.o: BASE_OPTS += $(STUDY_OPTS)
+$(OBJ)/src/gemm_opt.o: MESSAGE = @echo 'Compiling the variants of the articles (some 20 s)'
+$(OBJ)/src/gemm_opt.o: BASE_OPTS += $(STUDY_OPTS)
 
 # The instruction set of each micro-kernel is its own file's business: the choice is made at run time.
-$(BUILD)/src/gemm_ukernel_%.o: BASE_OPTS += $(KERNEL_OPTS)
+$(OBJ)/src/packed/ukernel_%.o: BASE_OPTS += $(KERNEL_OPTS)
 ifneq ($(filter x86_64-%, $(shell $(CC) -dumpmachine)),)
-$(BUILD)/src/gemm_ukernel_avx512.o: CFLAGS += -mavx512f -mfma
-$(BUILD)/src/gemm_ukernel_avx2.o: CFLAGS += -mavx2 -mfma
+$(OBJ)/src/packed/ukernel_avx512.o: CFLAGS += -mavx512f -mfma
+$(OBJ)/src/packed/ukernel_avx2.o: CFLAGS += -mavx2 -mfma
 endif
 
-$(BUILD)/%.o: %.c $(BUILD)/flags
+$(OBJ)/%.o: %.c $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(MESSAGE)
 	$(CC) $(CFLAGS) $(BASE_OPTS) -c $< -o $@
@@ -190,7 +193,7 @@ $(BUILD)/flags: FORCE
 	@mkdir -p $(@D)
 	@echo '$(FLAGS)' | cmp -s - $@ || echo '$(FLAGS)' >$@
 
--include $(wildcard $(BUILD)/*/*.d)
+-include $(wildcard $(OBJ)/*/*.d $(OBJ)/*/*/*.d)
 
 # ---- Darknet: as it comes in build/upstream, patched in build/darknet ----
 build/darknet_src: FORCE
@@ -209,9 +212,9 @@ build/darknet.done: build/upstream.done setup/patch.sh patches/series $(wildcard
 
 DARKNET_TARGETS = $(BUILD)/darknet $(if $(PROFILE),,$(BUILD)/libdarknet.so) $(BUILD)/libdarknet.a
 $(DARKNET_TARGETS) &: build/darknet.done $(BUILD)/gemm.o
-	@mkdir -p $(BUILD)/obj
+	@mkdir -p $(BUILD)/darknet-obj
 	@echo 'Building Darknet in $(BUILD) (some 20 s)'
-	+@$(MAKE) -s -C build/darknet GEMM='$(CURDIR)' GEMM_OBJ=$(BUILD)/gemm.o OBJDIR='$(CURDIR)/$(BUILD)/obj/' \
+	+@$(MAKE) -s -C build/darknet GEMM='$(CURDIR)' GEMM_OBJ=$(BUILD)/gemm.o OBJDIR='$(CURDIR)/$(BUILD)/darknet-obj/' \
 	    OPTS='$(DARKNET_OPTS)' SLIB='$(CURDIR)/$(BUILD)/libdarknet.so' ALIB='$(CURDIR)/$(BUILD)/libdarknet.a' \
 	    EXEC='$(CURDIR)/$(BUILD)/darknet' $(DARKNET_TARGETS:%='$(CURDIR)/%') \
 	    >$(BUILD)/darknet.log 2>&1 || { cat $(BUILD)/darknet.log >&2; exit 1; }
@@ -230,26 +233,36 @@ data: build/darknet.done
 	@for cfg in build/darknet/cfg/*; do [ -e cfg/$${cfg##*/} ] || ln -sfn ../$$cfg cfg/; done
 
 # ---- Programs: bench/NAME.c and tests/NAME.c with a main; all other files of bench/ are their modules ----
-PROGRAMS = $(patsubst bench/%.c,%,$(shell grep -l '^int main' bench/*.c))
-MODULES  = $(filter-out $(PROGRAMS:%=bench/%.c),$(wildcard bench/*.c)) tests/operands.c
+PROGRAMS = bench/gemm-bench/gemm_bench.c bench/ab/ab.c bench/detect/bench_detect.c bench/detect/detect_all.c \
+    bench/detect/untrained_weights.c bench/cl/bench_cl.c
+MODULES  = $(filter-out $(PROGRAMS),$(wildcard bench/*/*.c)) tests/support/operands.c
 
-$(BUILD)/bench/%.o $(BUILD)/tests/%.o: CFLAGS += -Ibuild/darknet/include -Ibuild/darknet/src -Ibench -Itests
-$(patsubst %.c,$(BUILD)/%.o,$(wildcard bench/*.c tests/*.c)): | build/darknet.done
+$(OBJ)/bench/%.o $(OBJ)/tests/%.o: CFLAGS += -Ibuild/darknet/include -Ibuild/darknet/src -Ibench -Itests
+$(patsubst %.c,$(OBJ)/%.o,$(wildcard bench/*/*.c tests/*/*.c)): | build/darknet.done
 
-$(BUILD)/modules.a: $(MODULES:%.c=$(BUILD)/%.o)
+$(BUILD)/modules.a: $(MODULES:%.c=$(OBJ)/%.o)
 	@rm -f $@
 	$(AR) rcs $@ $^
 
 # libdarknet.a holds row stock and, with it, the whole table.
 $(BUILD)/bench/% $(BUILD)/tests/%: LINK = $(CC) $(BASE_OPTS) $(filter %.o,$^) $(filter %.a,$^) -o $@ $(LDLIBS)
-$(BUILD)/bench/%: $(BUILD)/bench/%.o $(BUILD)/modules.a $(BUILD)/libdarknet.a
+define PROGRAM
+$(BUILD)/bench/$(basename $(notdir $(1))): $(1:%.c=$(OBJ)/%.o) $(BUILD)/modules.a $(BUILD)/libdarknet.a
+	@mkdir -p $$(@D)
+	$$(LINK)
+endef
+$(foreach p,$(PROGRAMS),$(eval $(call PROGRAM,$(p))))
+
+$(BUILD)/tests/%: $(OBJ)/tests/unit/%.o $(BUILD)/modules.a $(BUILD)/libdarknet.a
+	@mkdir -p $(@D)
 	$(LINK)
 
-$(BUILD)/tests/%: $(BUILD)/tests/%.o $(BUILD)/modules.a $(BUILD)/libdarknet.a
+$(BUILD)/tests/%: $(OBJ)/tests/support/%.o $(BUILD)/modules.a $(BUILD)/libdarknet.a
+	@mkdir -p $(@D)
 	$(LINK)
 
 # OpenCL layers: the ICD loader puts them between the program and the driver (OPENCL_LAYERS).
-$(BUILD)/tests/layer_%.so: tests/layer_%.c tests/layer.h $(BUILD)/flags
+$(BUILD)/tests/layer_%.so: tests/support/layer_%.c tests/support/layer.h $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) -O1 -g -shared $< -o $@
 
@@ -259,9 +272,9 @@ bench-cl: packages ## the OpenCL rows on the device of GEMM_CL_DEVICE, as tables
 	build/release/bench/bench_cl $(CL_BENCH)
 
 # The reference in double precision is to be quick, not clever.
-$(BUILD)/bench/reference.o: BASE_OPTS += -O3
-$(BUILD)/bench/machine.o: CFLAGS += -DBENCH_FLAGS='"$(BASE_OPTS), variants $(BASE_OPTS) $(STUDY_OPTS), micro-kernels $(BASE_OPTS) $(KERNEL_OPTS)"' -include $(BUILD)/commit.h
-$(BUILD)/bench/machine.o: $(BUILD)/commit.h
+$(OBJ)/bench/common/reference.o: BASE_OPTS += -O3
+$(OBJ)/bench/common/machine.o: CFLAGS += -DBENCH_FLAGS='"$(BASE_OPTS), variants $(BASE_OPTS) $(STUDY_OPTS), micro-kernels $(BASE_OPTS) $(KERNEL_OPTS)"' -include $(BUILD)/commit.h
+$(OBJ)/bench/common/machine.o: $(BUILD)/commit.h
 
 $(BUILD)/commit.h: FORCE
 	@mkdir -p $(@D)
@@ -269,32 +282,32 @@ $(BUILD)/commit.h: FORCE
 	@if cmp -s $@.new $@; then rm $@.new; else mv $@.new $@; fi
 
 # The benchmark with a row that can be made wrong, and the cfg parser inside Darknet's library.
-WRONG_LINK = $(CC) $(BASE_OPTS) -Wl,--wrap=gemm_stock $^ -o $@ $(LDLIBS)
-$(BUILD)/tests/gemm_bench_wrong: $(BUILD)/bench/gemm_bench.o $(BUILD)/tests/wrong.o $(BUILD)/modules.a $(BUILD)/libdarknet.a
+WRONG_LINK = $(CC) $(BASE_OPTS) -Wl,--wrap=gemm_stock_loops $^ -o $@ $(LDLIBS)
+$(BUILD)/tests/gemm_bench_wrong: $(OBJ)/bench/gemm-bench/gemm_bench.o $(OBJ)/tests/support/wrong.o $(BUILD)/modules.a $(BUILD)/libdarknet.a
 	$(WRONG_LINK)
 
-$(BUILD)/tests/wrong_check: $(BUILD)/tests/wrong_check.o $(BUILD)/tests/wrong.o $(BUILD)/libdarknet.a
+$(BUILD)/tests/wrong_check: $(OBJ)/tests/support/wrong_check.o $(OBJ)/tests/support/wrong.o $(BUILD)/libdarknet.a
 	$(WRONG_LINK)
 
-$(BUILD)/tests/test_cfg: $(BUILD)/tests/test_cfg.o $(BUILD)/bench/cfg.o $(BUILD)/bench/shapes.o $(BUILD)/libdarknet.so
+$(BUILD)/tests/test_cfg: $(OBJ)/tests/unit/test_cfg.o $(OBJ)/bench/common/cfg.o $(OBJ)/bench/common/shapes.o $(BUILD)/libdarknet.so
 	$(CC) $(BASE_OPTS) $^ -o $@ -Wl,-rpath,'$(CURDIR)/$(BUILD)' $(LDLIBS)
 
-$(BUILD)/tests/darknet_wrong: $(BUILD)/tests/wrong.o $(BUILD)/libdarknet.a
-	$(CC) $(BASE_OPTS) -Wl,--wrap=gemm_stock $(EXAMPLES) $^ -o $@ $(LDLIBS)
+$(BUILD)/tests/darknet_wrong: $(OBJ)/tests/support/wrong.o $(BUILD)/libdarknet.a
+	$(CC) $(BASE_OPTS) -Wl,--wrap=gemm_stock_loops $(EXAMPLES) $^ -o $@ $(LDLIBS)
 
 # The objects of Darknet's program itself.
-EXAMPLES = $(wildcard $(patsubst build/darknet/examples/%.c,$(BUILD)/obj/%.o,$(wildcard build/darknet/examples/*.c)))
+EXAMPLES = $(wildcard $(patsubst build/darknet/examples/%.c,$(BUILD)/darknet-obj/%.o,$(wildcard build/darknet/examples/*.c)))
 
 BENCH_TESTS = $(BUILD)/tests/darknet_wrong $(BUILD)/tests/test_cfg $(BUILD)/tests/gemm_bench_wrong $(BUILD)/tests/wrong_check $(BUILD)/tests/json_flat \
     $(BUILD)/bench/gemm_bench
-BENCH_COMMANDS = 'GEMM_CONV=im2col $(BUILD)/tests/test_cfg' 'tests/test_gemm_bench.sh $(BUILD)'
+BENCH_COMMANDS = 'GEMM_CONV=im2col $(BUILD)/tests/test_cfg' 'tests/system/test_gemm_bench.sh $(BUILD)'
 
 # OpenCV's DNN module, for comparison: only where libopencv-dev is installed.
 ifneq ($(shell pkg-config --exists opencv4 2>/dev/null && which g++),)
 OPENCV_LIBS = -lopencv_dnn -lopencv_core -lstdc++
-$(BUILD)/bench/bench_detect: $(BUILD)/bench/opencv_dnn.o
+$(BUILD)/bench/bench_detect: $(OBJ)/bench/detect/opencv_dnn.o
 $(BUILD)/bench/bench_detect: LDLIBS += $(OPENCV_LIBS)
-$(BUILD)/bench/opencv_dnn.o: bench/opencv_dnn.cpp
+$(OBJ)/bench/detect/opencv_dnn.o: bench/detect/opencv_dnn.cpp
 	@mkdir -p $(@D)
 	g++ $(BASE_OPTS) -Wall -Wextra $$(pkg-config --cflags opencv4) -c $< -o $@
 endif
@@ -306,8 +319,8 @@ gemm-bench: build/release/bench/gemm_bench
 UNIT_TESTS = $(BUILD)/tests/test_gemm $(BUILD)/tests/test_packed $(BUILD)/tests/test_training
 # LeakSanitizer's thread crashes among those of oneDNN: test_packed and test_cl look for leaks.
 UNIT_COMMANDS = $(BUILD)/tests/test_packed 'ASAN_OPTIONS=detect_leaks=0 $(BUILD)/tests/test_gemm' \
-    'ASAN_OPTIONS=detect_leaks=0 $(BUILD)/tests/test_training tests/cfg/layers.cfg \
-    --forward tests/cfg/layers.cfg tests/cfg/recurrent.cfg'
+    'ASAN_OPTIONS=detect_leaks=0 $(BUILD)/tests/test_training tests/unit/cfg/layers.cfg \
+    --forward tests/unit/cfg/layers.cfg tests/unit/cfg/recurrent.cfg'
 
 # Debian's valgrind knows no AVX-512.
 VALGRIND = valgrind -q --error-exitcode=127 --leak-check=full $(BUILD)/tests/test_packed --isa avx2 --cases 24 --brief yes
@@ -316,21 +329,21 @@ VALGRIND = valgrind -q --error-exitcode=127 --leak-check=full $(BUILD)/tests/tes
 CONV_NETWORKS = $(BUILD)/tests/test_conv_networks
 UNIT_TESTS += $(addprefix $(BUILD)/tests/,test_conv test_conv_networks test_layers)
 UNIT_COMMANDS += $(BUILD)/tests/test_layers 'ASAN_OPTIONS=detect_leaks=0 $(BUILD)/tests/test_conv' \
-    'ASAN_OPTIONS=detect_leaks=0 $(CONV_NETWORKS) --train tests/cfg/layers.cfg'
-CONV_COMMANDS = tests/test_memory.sh \
+    'ASAN_OPTIONS=detect_leaks=0 $(CONV_NETWORKS) --train tests/unit/cfg/layers.cfg'
+CONV_COMMANDS = tests/system/test_memory.sh \
     '$(CONV_NETWORKS) cfg/*.cfg $(MODELS:%=%/*.cfg) --resize cfg/yolov3-tiny.cfg cfg/yolov2.cfg'
 
 # Statistics and A/B. (Darknet's JPEG writer, which test_compare draws with, shifts into the sign bit.)
 UNIT_TESTS += $(addprefix $(BUILD)/,tests/test_stats tests/test_compare tests/test_ab_rule bench/ab)
 UNIT_COMMANDS += $(BUILD)/tests/test_stats $(if $(filter 1,$(SANITIZE)),,$(BUILD)/tests/test_compare) \
-    $(BUILD)/tests/test_ab_rule 'tests/test_ab.sh $(BUILD)/bench/ab data'
+    $(BUILD)/tests/test_ab_rule 'tests/system/test_ab.sh $(BUILD)/bench/ab data'
 
 ifeq ($(OPENCL), 1)
 CL_TESTS = $(BUILD)/tests/test_cl $(addprefix $(BUILD)/tests/layer_, adreno.so fail.so unwritten.so)
 # some of the networks, as PoCL is slow to start: groups, depthwise, all strides, fully connected
 CL_NETWORKS = $(patsubst %,cfg/%.cfg,yolov3-tiny alexnet resnet18 resnext50 darknet19 tiny strided densenet201)
 # The script after the program, which leaves PoCL's kernels compiled.
-CL_COMMANDS = '$(BUILD)/tests/test_cl && tests/test_cl.sh $(UNTRAINED)' tests/test_nocl.sh \
+CL_COMMANDS = '$(BUILD)/tests/test_cl && tests/system/test_cl.sh $(UNTRAINED)' tests/system/test_nocl.sh \
     '$(CONV_NETWORKS) --row cl $(CL_NETWORKS) $(MODELS:%=%/*.cfg) --resize cfg/yolov3-tiny.cfg'
 # PoCL and LLVM keep to the end what they once took.
 ifeq ($(SANITIZE), 1)
@@ -375,4 +388,4 @@ ab: packages ## is B faster than A? rows A B, settings ENV_A ENV_B, CFG WEIGHTS 
 	    --cfg $(CFG) $(AB_WEIGHTS) $(addprefix --image ,$(IMAGE)) $(addprefix -n ,$(N)) $(AB_OPTS)
 
 report: ## one HTML page of all that was measured so far: build/report.html
-	@bench/report.sh build build/report.html
+	@bench/studies/report.sh build build/report.html

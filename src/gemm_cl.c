@@ -12,13 +12,13 @@
  */
 #include "gemm_cl.h"
 
-#include "gemm_cl_launch.h"
-#include "gemm_clblast.h"
+#include "cl/launch.h"
+#include "ref/clblast.h"
+#include "util/clock.h"
 
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 /* A matrix as a kernel takes it. */
 typedef struct matrix {
@@ -364,7 +364,7 @@ static const char *build_kernel(job *j)
     }
     const gemm_cl_row *row = j->w.row;
     if (row->way == GEMM_CL_CLBLAST) {
-        return gemm_clblast_missing();
+        return gemm_clblast_missing(gemm_cl_settings()->clblast);
     }
     if ((why = gemm_cl_row_refused(&j->w))) {
         return why;
@@ -422,7 +422,8 @@ static void finish(job *j, bool failed)
     free(j->panels);
 }
 
-int gemm_cl_run_parts(const gemm_call *g, const gemm_cl_row *row, int parts)
+gemm_status gemm_cl_run_parts(const gemm_call *g, const gemm_context *context,
+                              const gemm_cl_row *row, int parts)
 {
     job j;
     gemm_cl_lock();
@@ -431,16 +432,16 @@ int gemm_cl_run_parts(const gemm_call *g, const gemm_cl_row *row, int parts)
         rc = show_matrices(&j, false) || enqueue_all(&j) || j.w.policy->result(&j.w.C);
     }
     if (rc == 0) {
-        gemm_cl_fill_note(&j.w, row->way == GEMM_CL_CHOOSE);
+        gemm_cl_fill_note(&j.w, row->way == GEMM_CL_CHOOSE, context->note);
     }
     finish(&j, rc != 0);
     gemm_cl_unlock();
-    return rc != 0;
+    return rc ? GEMM_DECLINED : GEMM_DONE;
 }
 
-int gemm_cl_run(const gemm_call *g, const void *row)
+gemm_status gemm_cl_run(const gemm_call *g, const gemm_context *context, const void *row)
 {
-    return gemm_cl_run_parts(g, row, 0);
+    return gemm_cl_run_parts(g, context, row, 0);
 }
 
 const char *gemm_cl_unusable(const void *params)
@@ -456,13 +457,6 @@ const char *gemm_cl_unusable(const void *params)
     return why;
 }
 
-static double now_ms(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6;
-}
-
 int gemm_cl_time(const gemm_call *g, const gemm_cl_row *row, int parts, int reps,
                  gemm_cl_times *times)
 {
@@ -473,13 +467,13 @@ int gemm_cl_time(const gemm_call *g, const gemm_cl_row *row, int parts, int reps
     if (rc == 0) {
         clFinish(j.w.device->transfers);
         clFinish(j.w.device->queue);
-        const double begin = now_ms();
+        const double begin = gemm_now_ms();
         for (int i = 0; i < reps && rc == 0; ++i) {
             rc = enqueue_all(&j);
             drop_images(&j);
         }
         rc = clFinish(j.w.device->queue) || rc;
-        times->wall_ms = (now_ms() - begin) / reps;
+        times->wall_ms = (gemm_now_ms() - begin) / reps;
         times->device_ms = gemm_cl_stages_ms(&j.w, STAGE_PREPARE, STAGE_SUM) / reps;
         times->kernel_ms = gemm_cl_stages_ms(&j.w, STAGE_MULTIPLY, STAGE_MULTIPLY) / reps;
         gemm_cl_describe_work(&j.w, times->ran, sizeof times->ran);

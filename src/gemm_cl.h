@@ -1,20 +1,22 @@
 /*
  * The OpenCL rows, as the table sees them: data that names a kernel of kernels/ and its tile.
  *
- *   gemm_cl_rows.c    the rows and the choice of `cl`
- *   gemm_cl.c         one multiply: operands, launches, wait
- *   gemm_cl_conv.c    one whole convolution
- *   gemm_cl_launch.c  what both do on the queue
- *   gemm_cl_device.c  device, programs and their cache
- *   gemm_cl_memory.c  where the device sees the caller's matrices: the two memory policies
- *   gemm_clblast.c    the reference
+ *   gemm_cl.c            one multiply: operands, launches, wait
+ *   cl/rows.c            the rows and the choice of `cl`
+ *   cl/convolution.c     one whole convolution
+ *   cl/launch.c          what both do on the queue
+ *   cl/device.c          device, programs and their cache
+ *   cl/memory.c          where the device sees the caller's matrices: the two memory policies
+ *   ref/clblast.c        the reference
  *
- * Built with OPENCL=0, gemm_cl_none.c stands for all but the first, and says so.
+ * Built with OPENCL=0, cl/none.c stands for all but the rows, and says so.
  */
 #ifndef GEMM_CL_H
 #define GEMM_CL_H
 
-#include "gemm_dispatch.h"
+#include "gemm_variant.h"
+
+#include <stdio.h>
 
 typedef enum gemm_cl_way {
     GEMM_CL_PLAIN,      /* A, B and C where they lie, by strides */
@@ -34,17 +36,18 @@ typedef struct gemm_cl_row {
     bool splits;                /* can cut K into parts */
 } gemm_cl_row;
 
-int gemm_cl_run(const gemm_call *, const void *row);
+gemm_row_run gemm_cl_run;
 const char *gemm_cl_unusable(const void *row);
 
 /* The same with K cut into this many parts, where the row can; 0: its own choice. */
-int gemm_cl_run_parts(const gemm_call *, const gemm_cl_row *, int parts);
+gemm_status gemm_cl_run_parts(const gemm_call *, const gemm_context *, const gemm_cl_row *, int parts);
 
 /* The whole convolution, as `conv` of the table; row is gemm_cl_best. */
-int gemm_cl_conv(const conv_call *, const void *row);
+gemm_row_conv gemm_cl_conv;
 
 /* The same on a row that has a kernel for it: cl_image, cl_thin, cl_tile or cl_conv_wide. */
-int gemm_cl_conv_parts(const conv_call *, const gemm_cl_row *, int parts);
+gemm_status gemm_cl_conv_parts(const conv_call *, const gemm_context *, const gemm_cl_row *,
+                               int parts);
 
 extern const gemm_cl_row gemm_cl_naive, gemm_cl_block, gemm_cl_local, gemm_cl_local_v4,
     gemm_cl_local_v8, gemm_cl_local_v16, gemm_cl_local_v4_u8, gemm_cl_image, gemm_cl_best,

@@ -16,7 +16,8 @@
 
 #include <stdlib.h>
 
-#define VARIANT(name) __attribute__((noinline)) int gemm_##name(const gemm_call *c, const void *params)
+#define VARIANT(name) __attribute__((noinline)) gemm_status \
+    gemm_##name(const gemm_call *c, const gemm_context *context, const void *params)
 #define INLINE static inline __attribute__((always_inline))
 
 #define PRAGMA(text) _Pragma(#text)
@@ -32,8 +33,8 @@
 
 /* The call's members as the locals that the loops speak of; leaves the function unless NN. */
 #define NN_ONLY(c, params) \
-    (void)(params); \
-    if ((c)->TA || (c)->TB) return 1; \
+    (void)context, (void)(params); \
+    if ((c)->TA || (c)->TB) return GEMM_DECLINED; \
     const size_t M = (size_t)(c)->M, N = (size_t)(c)->N, K = (size_t)(c)->K; \
     const size_t lda = (size_t)(c)->lda, ldb = (size_t)(c)->ldb, ldc = (size_t)(c)->ldc; \
     const float ALPHA = (c)->ALPHA; \
@@ -54,7 +55,7 @@ INLINE size_t min(size_t a, size_t b) { return a < b ? a : b; }
         NN_ONLY(c, params); \
         LOOP_##outer LOOP_##middle LOOP_##inner \
             C[i * ldc + j] += ALPHA * A[i * lda + p] * B[p * ldb + j]; \
-        return 0; \
+        return GEMM_DONE; \
     }
 GEMM_ORDERS(DEFINE_ORDER)
 
@@ -68,7 +69,7 @@ VARIANT(mnk_acc)
         LOOP_K sum += A[i * lda + p] * B[p * ldb + j];
         C[i * ldc + j] += ALPHA * sum;
     }
-    return 0;
+    return GEMM_DONE;
 }
 
 #define DEFINE_UNROLL(U) \
@@ -84,7 +85,7 @@ VARIANT(mnk_acc)
             for (; p < K; ++p) sum += A[i * lda + p] * B[p * ldb + j]; \
             C[i * ldc + j] += ALPHA * sum; \
         } \
-        return 0; \
+        return GEMM_DONE; \
     }
 DEFINE_UNROLL(2)
 DEFINE_UNROLL(4)
@@ -102,7 +103,7 @@ DEFINE_UNROLL(4)
                 UNROLL(U) for (size_t q = 0; q < U; ++q) C[i * ldc + j + q] += a * B[p * ldb + j + q]; \
             for (; j < N; ++j) C[i * ldc + j] += a * B[p * ldb + j]; \
         } \
-        return 0; \
+        return GEMM_DONE; \
     }
 GEMM_MKN_UNROLLS(DEFINE_MKN_UNROLL)
 
@@ -111,7 +112,7 @@ GEMM_MKN_UNROLLS(DEFINE_MKN_UNROLL)
 enum { BLOCK = 4 };
 
 /* mb x nb of C, all of K, C updated in memory at every p as in the article: keeping the sums in
-   registers is a step of its own (gemm_packed.c). */
+   registers is a step of its own (packed.c). */
 INLINE void block1d_update(const gemm_call *c, size_t i, size_t j, size_t mb, size_t nb)
 {
     const size_t lda = (size_t)c->lda, ldb = (size_t)c->ldb, ldc = (size_t)c->ldc;
@@ -125,8 +126,8 @@ INLINE void block1d_update(const gemm_call *c, size_t i, size_t j, size_t mb, si
 
 VARIANT(block1d)
 {
-    (void)params;
-    if (c->TA || c->TB) return 1;
+    (void)context, (void)params;
+    if (c->TA || c->TB) return GEMM_DECLINED;
     const size_t M = (size_t)c->M, N = (size_t)c->N;
     for (size_t i = 0; i < M; i += BLOCK) {
         for (size_t j = 0; j < N; j += BLOCK) {
@@ -137,7 +138,7 @@ VARIANT(block1d)
                 block1d_update(c, i, j, mb, nb);
         }
     }
-    return 0;
+    return GEMM_DONE;
 }
 
 /* mb x nb of C gains the product of mb x kb of A and kb x nb of B. */
@@ -169,7 +170,7 @@ VARIANT(block2d)
             }
         }
     }
-    return 0;
+    return GEMM_DONE;
 }
 
 /* ---- B transposed once, then rows of A by rows of Bt ---- */
@@ -178,7 +179,7 @@ VARIANT(transpose)
 {
     NN_ONLY(c, params);
     float *Bt = malloc(N * K * sizeof(float));  /* N x K */
-    if (!Bt) return 1;
+    if (!Bt) return GEMM_DECLINED;
     LOOP_K LOOP_N Bt[j * K + p] = B[p * ldb + j];
     LOOP_M LOOP_N {
         float sum = 0;
@@ -186,7 +187,7 @@ VARIANT(transpose)
         C[i * ldc + j] += ALPHA * sum;
     }
     free(Bt);
-    return 0;
+    return GEMM_DONE;
 }
 
 /* ---- Tiles: a 1 x T row of A meets a T x T block of B ---- */
@@ -235,14 +236,14 @@ INLINE void row_edge(const float *restrict a, const float *restrict b, size_t ld
         for (size_t it = 0; it < M; it += T) \
             for (size_t p = 0; p < K; p += T) \
                 for (size_t j = 0; j < N; j += T) TILE_ROWS(T##suffix, T, it, min(it + T, M)); \
-        return 0; \
+        return GEMM_DONE; \
     } \
     VARIANT(vtile_##T##suffix) \
     { \
         NN_ONLY(c, params); \
         for (size_t p = 0; p < K; p += T) \
             for (size_t j = 0; j < N; j += T) TILE_ROWS(T##suffix, T, 0, M); \
-        return 0; \
+        return GEMM_DONE; \
     }
 
 #define DEFINE_TILES(T) \

@@ -1,12 +1,12 @@
 /*
  * The CPU variants of the articles. Each is a gemm_variant.run for NN calls and declines the rest.
  *
- * The lists below are what gemm_opt.c defines one function from and gemm_table.c one row from.
+ * The lists below are what gemm_opt.c defines one function from and driver/table.c one row from.
  */
 #ifndef GEMM_OPT_H
 #define GEMM_OPT_H
 
-#include "gemm_dispatch.h"
+#include "gemm_variant.h"
 
 /* X(name, outermost, middle, innermost loop) */
 #define GEMM_ORDERS(X) \
@@ -18,28 +18,23 @@
 /* X(tile side) */
 #define GEMM_TILE_SIDES(X) X(2) X(4) X(8) X(16) X(32) X(64)
 
-int gemm_mnk_acc(const gemm_call *, const void *);
-int gemm_unroll2(const gemm_call *, const void *);
-int gemm_unroll4(const gemm_call *, const void *);
-int gemm_block1d(const gemm_call *, const void *);
-int gemm_block2d(const gemm_call *, const void *);
-int gemm_transpose(const gemm_call *, const void *);
+gemm_row_run gemm_mnk_acc, gemm_unroll2, gemm_unroll4, gemm_block1d, gemm_block2d, gemm_transpose;
 
-#define DECLARE_ORDER(name, outer, middle, inner) int gemm_##name(const gemm_call *, const void *);
+#define DECLARE_ORDER(name, outer, middle, inner) gemm_row_run gemm_##name;
 GEMM_ORDERS(DECLARE_ORDER)
 #undef DECLARE_ORDER
 
-#define DECLARE_UNROLL(U) int gemm_mkn_u##U(const gemm_call *, const void *);
+#define DECLARE_UNROLL(U) gemm_row_run gemm_mkn_u##U;
 GEMM_MKN_UNROLLS(DECLARE_UNROLL)
 #undef DECLARE_UNROLL
 
 #define DECLARE_TILE(T) \
-    int gemm_tile_##T(const gemm_call *, const void *); \
-    int gemm_tile_##T##_u(const gemm_call *, const void *); \
-    int gemm_tile_##T##_uu(const gemm_call *, const void *); \
-    int gemm_vtile_##T(const gemm_call *, const void *); \
-    int gemm_vtile_##T##_u(const gemm_call *, const void *); \
-    int gemm_vtile_##T##_uu(const gemm_call *, const void *);
+    gemm_row_run gemm_tile_##T; \
+    gemm_row_run gemm_tile_##T##_u; \
+    gemm_row_run gemm_tile_##T##_uu; \
+    gemm_row_run gemm_vtile_##T; \
+    gemm_row_run gemm_vtile_##T##_u; \
+    gemm_row_run gemm_vtile_##T##_uu;
 GEMM_TILE_SIDES(DECLARE_TILE)
 #undef DECLARE_TILE
 

@@ -1,0 +1,383 @@
+/*
+ * ab: does B beat A? Two settings of Darknet, or two builds of it, timed side by side on the same
+ * images in random order, with their detections compared. See ab_run.c for how it measures and
+ * ab_summary.c for when it dares a verdict.
+ */
+#include "ab/ab.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static const char help[] =
+    "usage: ab [options]      times two settings of Darknet against each other\n"
+    "\n"
+    "What differs (B is judged against A):\n"
+    "  --a ROW, --b ROW             GEMM_IMPL of each\n"
+    "  --env-a LIST, --env-b LIST   settings of each: NAME=value, blanks between them\n"
+    "  --bin-a FILE, --bin-b FILE   the program of each (./darknet)\n"
+    "What runs:\n"
+    "  --cfg FILE                   network (cfg/yolov3-tiny.cfg); one without boxes is run by\n"
+    "                               `darknet speed`, without weights or images\n"
+    "  --weights FILE               its weights\n"
+    "  --image FILE                 image (data/kite.jpg); as often as wanted\n"
+    "  --speed                      `darknet speed` for any network\n"
+    "How:\n"
+    "  -n N                         samples a side and an image (32; speed: 10)\n"
+    "  --rounds R                   fresh starts of both programs (8, at most N)\n"
+    "  --warmup W                   pairs thrown away after the first image of a round (1)\n"
+    "  --tics T                     passes in one `darknet speed` (3)\n"
+    "  --idle-ms MS                 sleep before each image: shows what waking threads costs (0)\n"
+    "  --no-pause                   leave the waiting program running instead of stopping it\n"
+    "  --timeout S                  longest wait for an answer (300)\n"
+    "  --seed S                     of the order and the bootstrap (1)\n"
+    "What comes out:\n"
+    "  --least PERCENT              smallest difference worth a verdict (1)\n"
+    "  --points P                   tolerance of a detection's percentage (1)\n"
+    "  --fail-if-slower             status 3 where B is slower by either measure\n"
+    "  --out DIR, --name NAME       DIR/NAME.csv, .md and .json (build/ab, from what is compared)\n"
+    "  --help\n"
+    "\n"
+    "Status: 0 measured, 1 could not be measured, 2 wrong use, 3 slower (--fail-if-slower),\n"
+    "4 the detections differ and the verdict is void, 128 + signal when interrupted.\n"
+    "Progress goes to standard error, the summary to standard output.\n";
+
+enum { OPT_ENV_A = 256, OPT_ENV_B, OPT_BIN_A, OPT_BIN_B, OPT_CFG, OPT_WEIGHTS, OPT_IMAGE, OPT_SPEED,
+       OPT_ROUNDS, OPT_WARMUP, OPT_TICS, OPT_IDLE, OPT_NO_PAUSE, OPT_TIMEOUT, OPT_SEED, OPT_LEAST,
+       OPT_POINTS, OPT_FAIL, OPT_OUT, OPT_NAME, OPT_HELP };
+
+static const struct option long_options[] = {
+    {"a", required_argument, NULL, 'a'},
+    {"b", required_argument, NULL, 'b'},
+    {"env-a", required_argument, NULL, OPT_ENV_A},
+    {"env-b", required_argument, NULL, OPT_ENV_B},
+    {"bin-a", required_argument, NULL, OPT_BIN_A},
+    {"bin-b", required_argument, NULL, OPT_BIN_B},
+    {"cfg", required_argument, NULL, OPT_CFG},
+    {"weights", required_argument, NULL, OPT_WEIGHTS},
+    {"image", required_argument, NULL, OPT_IMAGE},
+    {"speed", no_argument, NULL, OPT_SPEED},
+    {"rounds", required_argument, NULL, OPT_ROUNDS},
+    {"warmup", required_argument, NULL, OPT_WARMUP},
+    {"tics", required_argument, NULL, OPT_TICS},
+    {"idle-ms", required_argument, NULL, OPT_IDLE},
+    {"no-pause", no_argument, NULL, OPT_NO_PAUSE},
+    {"timeout", required_argument, NULL, OPT_TIMEOUT},
+    {"seed", required_argument, NULL, OPT_SEED},
+    {"least", required_argument, NULL, OPT_LEAST},
+    {"points", required_argument, NULL, OPT_POINTS},
+    {"fail-if-slower", no_argument, NULL, OPT_FAIL},
+    {"out", required_argument, NULL, OPT_OUT},
+    {"name", required_argument, NULL, OPT_NAME},
+    {"help", no_argument, NULL, OPT_HELP},
+    {NULL, 0, NULL, 0}};
+
+static _Noreturn void usage(const char *what, const char *value, const char *allowed)
+{
+    fprintf(stderr, "ab: %s%s%s%s%s\nab: --help lists the options\n", what, value ? " " : "",
+            value ? value : "", allowed ? ": " : "", allowed ? allowed : "");
+    exit(AB_USAGE);
+}
+
+static double number(const char *option, const char *text, double least, double most, bool whole)
+{
+    char *end, allowed[128];
+    const double v = strtod(text, &end);
+    if (end != text && !*end && v >= least && v <= most && (!whole || floor(v) == v)) return v;
+    snprintf(allowed, sizeof allowed, "%s wants a%s number from %g to %g", option,
+             whole ? " whole" : "", least, most);
+    usage("bad value", text, allowed);
+}
+
+static void add_setting(ab_options *o, int side, char *setting)
+{
+    size_t n = 0;
+    const char *equals = strchr(setting, '=');
+    if (!equals || equals == setting)
+        usage("bad setting", setting, "NAME=value is wanted, blanks between several");
+    while (o->settings[side][n]) n++;
+    if (n == AB_SETTINGS) usage("too many settings, the first left over is", setting, NULL);
+    o->settings[side][n] = setting;
+}
+
+static void add_settings(ab_options *o, int side, char *list)
+{
+    for (char *s = strtok(list, " \t\n"); s; s = strtok(NULL, " \t\n")) add_setting(o, side, s);
+}
+
+static void add_row(ab_options *o, int side, const char *row)
+{
+    char *setting;
+    if (!*row) return;          /* make passes A= where none is named */
+    if (asprintf(&setting, "GEMM_IMPL=%s", row) < 0) usage("no memory", NULL, NULL);
+    o->row[side] = row;
+    add_setting(o, side, setting);
+}
+
+static void take_option(ab_options *o, int opt)
+{
+    switch (opt) {
+    case 'a': add_row(o, 0, optarg); break;
+    case 'b': add_row(o, 1, optarg); break;
+    case 'n': o->n = (int)number("-n", optarg, 1, 100000, true); break;
+    case OPT_ENV_A: add_settings(o, 0, optarg); break;
+    case OPT_ENV_B: add_settings(o, 1, optarg); break;
+    case OPT_BIN_A: o->bin[0] = optarg; break;
+    case OPT_BIN_B: o->bin[1] = optarg; break;
+    case OPT_CFG: o->cfg = optarg; break;
+    case OPT_WEIGHTS: o->weights = optarg; break;
+    case OPT_IMAGE:
+        if (o->image_count == AB_IMAGES) usage("too many images at", optarg, NULL);
+        o->images[o->image_count++] = optarg;
+        break;
+    case OPT_SPEED: o->speed = true; break;
+    case OPT_ROUNDS: o->rounds = (int)number("--rounds", optarg, 1, 1000, true); break;
+    case OPT_WARMUP: o->warmup = (int)number("--warmup", optarg, 0, 1000, true); break;
+    case OPT_TICS: o->tics = (int)number("--tics", optarg, 1, 100000, true); break;
+    case OPT_IDLE: o->idle = number("--idle-ms", optarg, 0, 60000, false) / 1000; break;
+    case OPT_NO_PAUSE: o->pause = false; break;
+    case OPT_TIMEOUT: o->timeout = number("--timeout", optarg, 0.1, 86400, false); break;
+    case OPT_SEED: o->seed = (uint64_t)number("--seed", optarg, 0, 4294967295.0, true); break;
+    case OPT_LEAST: o->least = number("--least", optarg, 0, 100, false) / 100; break;
+    case OPT_POINTS: o->points = number("--points", optarg, 0, 100, false); break;
+    case OPT_FAIL: o->fail_if_slower = true; break;
+    case OPT_OUT: o->out = optarg; break;
+    case OPT_NAME: o->name = optarg; break;
+    case OPT_HELP: fputs(help, stdout); exit(AB_DONE);
+    default: usage("wrong use", NULL, NULL);
+    }
+}
+
+static void parse_options(ab_options *o, int argc, char **argv)
+{
+    int opt;
+    while ((opt = getopt_long(argc, argv, "a:b:n:", long_options, NULL)) != -1) take_option(o, opt);
+    if (optind < argc) usage("unexpected argument", argv[optind], NULL);
+    if (!o->image_count) o->images[o->image_count++] = "data/kite.jpg";
+    if (!o->settings[0][0] && !o->settings[1][0] && !o->bin[0] && !o->bin[1])
+        usage("what is to be compared? --a ROW --b ROW, or --env-a and --env-b, or --bin-b", NULL, NULL);
+    for (int side = 0; side < 2; side++)
+        if (!o->bin[side]) o->bin[side] = "./darknet";
+}
+
+/* Boxes come out of [yolo], [region] and [detection], which stand last. */
+static bool has_boxes(const char *cfg)
+{
+    char line[512], last[64] = "";
+    FILE *f = fopen(cfg, "r");
+    if (!f) {
+        fprintf(stderr, "ab: cannot read %s: %s\n", cfg, strerror(errno));
+        exit(AB_FAILED);
+    }
+    while (fgets(line, sizeof line, f)) sscanf(line, " [%63[a-z_]]", last);
+    fclose(f);
+    return !strcmp(last, "yolo") || !strcmp(last, "region") || !strcmp(last, "detection");
+}
+
+static _Noreturn void cannot(const char *what, const char *path)
+{
+    fprintf(stderr, "ab: cannot %s %s: %s\n", what, path, strerror(errno));
+    exit(AB_FAILED);
+}
+
+static void resolve(const char *path, char out[PATH_MAX], int mode)
+{
+    struct stat st;
+    if (!realpath(path, out) || stat(out, &st) || access(out, mode))
+        cannot(mode & X_OK ? "run" : "read", path);
+    if (S_ISREG(st.st_mode)) return;
+    errno = EISDIR;
+    cannot(mode & X_OK ? "run" : "read", path);
+}
+
+/* Darknet reads a path into 256 bytes, one a line. */
+static void resolve_image(const char *path, char out[PATH_MAX])
+{
+    resolve(path, out, R_OK);
+    if (strlen(out) < 255 && !strchr(out, '\n')) return;
+    fprintf(stderr, "ab: Darknet cannot be told of an image with so long a path: %s\n", out);
+    exit(AB_FAILED);
+}
+
+static void default_counts(ab_options *o)
+{
+    if (!o->n) o->n = o->speed ? 10 : 32;
+    if (o->rounds > o->n || o->speed) o->rounds = o->n;
+    /* 2 of 2^r arrangements have one sign throughout: under 5% from r = 6 on. */
+    if (o->rounds < 6)
+        fprintf(stderr, "ab: %d round%s cannot give a verdict; six or more can\n", o->rounds,
+                o->rounds == 1 ? "" : "s");
+}
+
+static void make_labels(ab_run *r)
+{
+    const ab_options *o = r->o;
+    const bool two_programs = strcmp(r->bin[0], r->bin[1]) != 0;
+    for (int side = 0; side < 2; side++) {
+        char *to = r->label[side], *end = to + sizeof r->label[side];
+        if (o->row[side]) to += snprintf(to, (size_t)(end - to), "%s", o->row[side]);
+        for (char *const *s = o->settings[side]; *s && to < end; s++)
+            if (!o->row[side] || strncmp(*s, "GEMM_IMPL=", 10))
+                to += snprintf(to, (size_t)(end - to), "%s%s", to > r->label[side] ? " " : "", *s);
+        if (to < end && (two_programs || to == r->label[side]))
+            snprintf(to, (size_t)(end - to), "%s%s", to > r->label[side] ? " " : "", o->bin[side]);
+    }
+}
+
+/* "stock-vs-transpose-yolov3-tiny", of characters that a file name can have. */
+static const char *make_name(const ab_run *r)
+{
+    const char *base = strrchr(r->cfg, '/');
+    char *name;
+    if (asprintf(&name, "%s-vs-%s-%s", r->label[0], r->label[1], base ? base + 1 : r->cfg) < 0)
+        return "ab";
+    const size_t n = strlen(name);
+    if (n > 4 && !strcmp(name + n - 4, ".cfg")) name[n - 4] = 0;
+    if (n > 200) name[200] = 0;
+    for (char *c = name; *c; c++)
+        if (!strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.", *c)) *c = '_';
+    return name;
+}
+
+static void make_folders(const char *path)
+{
+    char part[PATH_MAX];
+    snprintf(part, sizeof part, "%s", path);
+    for (char *c = part + 1; *c; c++) {
+        if (*c != '/') continue;
+        *c = 0;
+        if (mkdir(part, 0777) && errno != EEXIST) cannot("make", part);
+        *c = '/';
+    }
+    if (mkdir(part, 0777) && errno != EEXIST) cannot("make", part);
+}
+
+/* Each program works in its own folder, so that neither draws over the other's predictions. */
+static void make_work(ab_run *r, int side)
+{
+    static const char *const links[] = {"cfg", "data"};
+    char from[PATH_MAX], to[PATH_MAX];
+    if (snprintf(r->work[side], PATH_MAX, "%s/%c", r->dir, 'a' + side) >= PATH_MAX ||
+        mkdir(r->work[side], 0777))
+        cannot("make", r->work[side]);
+    for (size_t i = 0; i < 2; i++) {
+        if (!realpath(links[i], from)) {
+            fprintf(stderr, "ab: no %s/ here: run from the folder where darknet runs\n", links[i]);
+            exit(AB_FAILED);
+        }
+        if (snprintf(to, sizeof to, "%s/%s", r->work[side], links[i]) >= PATH_MAX ||
+            symlink(from, to))
+            cannot("make", to);
+    }
+}
+
+static ab_run *clean_run;       /* for atexit: whatever ends the program leaves no folder */
+
+static void remove_work(void)
+{
+    static const char *const names[] = {"cfg", "data", "stderr.txt", "predictions.jpg",
+                                        "predictions.png"};
+    char path[PATH_MAX + 32];
+    for (int side = 0; side < 2; side++) {
+        if (!clean_run->work[side][0]) continue;
+        for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+            snprintf(path, sizeof path, "%s/%s", clean_run->work[side], names[i]);
+            unlink(path);
+        }
+        rmdir(clean_run->work[side]);
+    }
+    if (clean_run->dir[0]) rmdir(clean_run->dir);
+}
+
+static void prepare(ab_run *r, ab_options *o)
+{
+    char out[PATH_MAX];
+    resolve(o->cfg, r->cfg, R_OK);
+    o->speed = o->speed || !has_boxes(r->cfg);
+    if (o->speed) o->image_count = 0, o->weights = NULL;
+    else if (!o->weights) usage("--weights FILE is needed: boxes come out of", o->cfg, NULL);
+    default_counts(o);
+    for (int side = 0; side < 2; side++) resolve(o->bin[side], r->bin[side], X_OK);
+    if (!o->speed) resolve(o->weights, r->weights, R_OK);
+    for (size_t i = 0; i < o->image_count; i++) {
+        r->images[i].path = o->images[i];
+        resolve_image(o->images[i], r->paths[i]);
+    }
+    make_labels(r);
+    if (!o->name) o->name = make_name(r);
+    make_folders(o->out);
+    if (!realpath(o->out, out)) cannot("use", o->out);
+    if (snprintf(r->dir, PATH_MAX, "%s/.run-XXXXXX", out) >= PATH_MAX || !mkdtemp(r->dir)) {
+        r->dir[0] = 0;
+        cannot("make a folder in", o->out);
+    }
+    make_work(r, 0);
+    make_work(r, 1);
+    if (snprintf(r->csv_path, PATH_MAX, "%s/%s.csv", o->out, o->name) >= PATH_MAX ||
+        !(r->csv = fopen(r->csv_path, "w")))
+        cannot("write", r->csv_path);
+    for (int side = 0; side < 2; side++)
+        if (!(r->load[side] = calloc((size_t)o->rounds, sizeof *r->load[side]))) cannot("run", "ab");
+}
+
+static void on_signal(int signal) { ab_stop = signal; }
+
+static void catch_signals(void)
+{
+    struct sigaction act = {.sa_handler = on_signal};
+    sigaction(SIGINT, &act, NULL);
+    sigaction(SIGTERM, &act, NULL);
+    sigaction(SIGHUP, &act, NULL);
+    signal(SIGPIPE, SIG_IGN);
+}
+
+static int status_of(const ab_run *r, const ab_result results[2])
+{
+    if (ab_stop) return 128 + (int)ab_stop;
+    if (r->problem[0]) return AB_FAILED;
+    for (int i = 0; i < 2; i++)
+        if (!strcmp(results[i].verdict, "void")) return AB_VOID;
+    for (int i = 0; i < 2; i++)
+        if (r->o->fail_if_slower && !strcmp(results[i].verdict, "slower")) return AB_SLOWER;
+    return AB_DONE;
+}
+
+static int finish(ab_run *r)
+{
+    ab_result results[2];
+    if (fclose(r->csv) && !r->problem[0])
+        snprintf(r->problem, sizeof r->problem, "cannot write %.3000s: %s", r->csv_path,
+                 strerror(errno));
+    if (!ab_summarise(r, results)) {
+        fprintf(stderr, "ab: no memory for the summary\n");
+        return AB_FAILED;
+    }
+    const bool written = ab_report(r, results);
+    if (r->problem[0]) fprintf(stderr, "ab: %s\n", r->problem);
+    if (r->difference[0]) fprintf(stderr, "ab: the detections differ, %s\n", r->difference);
+    fprintf(stderr, "ab: samples in %s\n", r->csv_path);
+    free(r->samples);
+    free(r->load[0]);
+    free(r->load[1]);
+    return written ? status_of(r, results) : AB_FAILED;
+}
+
+int main(int argc, char **argv)
+{
+    static ab_options o = {.cfg = "cfg/yolov3-tiny.cfg", .out = "build/ab", .rounds = 8, .warmup = 1, .tics = 3, .timeout = 300,
+                           .least = 0.01, .points = 1, .seed = 1, .pause = true};
+    static ab_run run = {.o = &o};
+    parse_options(&o, argc, argv);
+    clean_run = &run;
+    atexit(remove_work);
+    prepare(&run, &o);
+    catch_signals();
+    if (ab_untrained(&o))
+        fprintf(stderr, "ab: %s is untrained: times hold, detections mean nothing\n", o.weights);
+    ab_measure(&run);
+    return finish(&run);
+}

@@ -1,0 +1,404 @@
+/*
+ * The measurement of the A/B harness.
+ *
+ * A round starts both programs afresh, since where a process happens to lie in memory is worth a
+ * percent or two for as long as it lives; the verdict asks for agreement between rounds. In a round
+ * come a first image, warm-up, and pairs: one image to A and to B, back to back, a coin deciding who
+ * goes first, so that a drift of the machine meets both alike. The one that waits is stopped: the
+ * threads of an OpenMP program spin for a while after their work and would slow the other.
+ */
+#include "ab/ab.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define PROMPT "Enter Image Path: "
+
+volatile sig_atomic_t ab_stop;
+
+__attribute__((format(printf, 2, 3))) static bool fail(ab_run *r, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    vsnprintf(r->problem, sizeof r->problem, format, args);
+    va_end(args);
+    return false;
+}
+
+/* The child of `side` did not do what was asked: says what became of it and its last words. */
+static bool fail_child(ab_run *r, int side, process_state state, const char *during)
+{
+    char words[2048], end[128];
+    process *p = &r->child[side];
+    const int error = errno;
+    if (state == PROCESS_STOPPED)
+        return fail(r, "interrupted by signal %d (%s)", (int)ab_stop, strsignal((int)ab_stop));
+    if (state == PROCESS_LATE)
+        snprintf(end, sizeof end, "gave no answer for %g s", r->o->timeout);
+    else if (state == PROCESS_FAILED)
+        snprintf(end, sizeof end, "cannot be read from: %s", strerror(error));
+    else if (state == PROCESS_READY)
+        snprintf(end, sizeof end, "printed no time");
+    else
+        process_explain(process_finish(p, 5), end, sizeof end);
+    process_last_words(p, words, sizeof words);
+    return fail(r, "%c (%s) %s %s%s%s", 'A' + side, r->label[side], end, during,
+                words[0] ? "; its last words:\n" : "", words);
+}
+
+static bool write_header(ab_run *r)
+{
+    fprintf(r->csv, "phase,round,pair,image,side,position,%s,wall_s,labels,at_s\n",
+            r->o->speed ? "seconds_per_eval" : "predicted_s");
+    if (fflush(r->csv)) return fail(r, "cannot write %s: %s", r->csv_path, strerror(errno));
+    return true;
+}
+
+static bool record(ab_run *r, const ab_sample *s)
+{
+    static const char *const phases[] = {"first", "warm-up", "measured"};
+    if (r->count == r->room) {
+        const size_t room = r->room ? 2 * r->room : 256;
+        ab_sample *more = realloc(r->samples, room * sizeof *more);
+        if (!more) return fail(r, "no memory for %zu samples", room);
+        r->samples = more;
+        r->room = room;
+    }
+    r->samples[r->count++] = *s;
+    fprintf(r->csv, "%s,%d,%d,\"%s\",%c,%d,%.6f,%.6f,%zu,%.3f\n", phases[s->phase], s->round,
+            s->pair, r->o->speed ? r->o->cfg : r->images[s->image].path, 'A' + s->side,
+            s->position + 1, s->inner, s->wall, s->labels, s->at);
+    if (fflush(r->csv)) return fail(r, "cannot write %s: %s", r->csv_path, strerror(errno));
+    return true;
+}
+
+static void show_progress(const ab_run *r, const char *doing)
+{
+    const double spent = process_clock() - r->start;
+    const int left = r->pairs_all - r->pairs_done;
+    char time[64] = "";
+    if (r->pairs_done > 0)
+        snprintf(time, sizeof time, ", about %.0f s left", spent / r->pairs_done * left);
+    const bool tty = isatty(2);
+    fprintf(stderr, "%sab: %s, pair %d of %d%s%s", tty ? "\r\033[K" : "", doing, r->pairs_done,
+            r->pairs_all, time, tty ? "" : "\n");
+}
+
+static void idle(const ab_run *r)
+{
+    const double s = r->o->idle;
+    const struct timespec t = {(time_t)s, (long)((s - floor(s)) * 1e9)};
+    if (s > 0) nanosleep(&t, NULL);
+}
+
+/* A list of 0 and 1 in random order, as many of each as can be. */
+static void shuffle_coins(ab_run *r, unsigned char *coins, size_t n)
+{
+    const size_t odd = stats_random_below(&r->random, 2);
+    for (size_t i = 0; i < n; i++) coins[i] = (i + odd) % 2;
+    for (size_t i = n; i > 1; i--) {
+        const size_t j = stats_random_below(&r->random, i);
+        const unsigned char t = coins[i - 1];
+        coins[i - 1] = coins[j];
+        coins[j] = t;
+    }
+}
+
+/* ---- darknet detect ---- */
+
+typedef struct answer {
+    char *labels;
+    unsigned char *drawing;
+    size_t length;
+} answer;
+
+static void free_answer(answer *a)
+{
+    free(a->labels);
+    free(a->drawing);
+    *a = (answer){0};
+}
+
+static bool start_detect(ab_run *r, int side, int round)
+{
+    char *argv[] = {r->bin[side], "detect", r->cfg, r->weights, NULL};
+    const double from = process_clock();
+    if (process_start(&r->child[side], argv, r->o->settings[side], r->work[side]))
+        return fail(r, "cannot start %s: %s", r->bin[side], strerror(errno));
+    const process_state s = process_await(&r->child[side], PROMPT, r->o->timeout, &ab_stop);
+    if (s != PROCESS_READY) return fail_child(r, side, s, "while it loaded the network");
+    r->load[side][round] = process_clock() - from;
+    if (r->o->pause) process_pause(&r->child[side]);
+    return true;
+}
+
+static bool drawing_path(const ab_run *r, int side, const char *ending, char path[PATH_MAX])
+{
+    return snprintf(path, PATH_MAX, "%s/predictions.%s", r->work[side], ending) < PATH_MAX;
+}
+
+static bool read_drawing(ab_run *r, int side, const char *image, answer *out)
+{
+    static const char *const endings[] = {"jpg", "png"};
+    char path[PATH_MAX];
+    FILE *f = NULL;
+    for (int i = 0; i < 2 && !f; i++)
+        if (drawing_path(r, side, endings[i], path)) f = fopen(path, "rb");
+    if (!f)
+        return fail(r, "%c (%s) left no drawing of %s in %s: is the disk full?", 'A' + side,
+                    r->label[side], image, r->work[side]);
+    if (!fseek(f, 0, SEEK_END) && ftell(f) > 0) {
+        out->length = (size_t)ftell(f);
+        rewind(f);
+        out->drawing = malloc(out->length);
+        if (out->drawing && fread(out->drawing, 1, out->length, f) != out->length) {
+            free(out->drawing);
+            out->drawing = NULL;
+        }
+    }
+    fclose(f);
+    if (!out->drawing) return fail(r, "cannot read the drawing %s", path);
+    return true;
+}
+
+static void remove_drawing(const ab_run *r, int side)
+{
+    char path[PATH_MAX];
+    if (drawing_path(r, side, "jpg", path)) unlink(path);
+    if (drawing_path(r, side, "png", path)) unlink(path);
+}
+
+/* Feeds one image; fills the times of `s`, and `out`. */
+static bool feed(ab_run *r, int side, ab_sample *s, answer *out)
+{
+    process *p = &r->child[side];
+    const char *image = r->images[s->image].path;
+    char line[PATH_MAX + 2], during[PATH_MAX + 32];
+    snprintf(line, sizeof line, "%s\n", r->paths[s->image]);
+    snprintf(during, sizeof during, "at image %s", image);
+    remove_drawing(r, side);
+    idle(r);
+    process_forget(p);
+    if (r->o->pause) process_resume(p);
+    const double from = process_clock();
+    process_state state = PROCESS_ENDED;
+    if (!process_write(p, line)) state = process_await(p, PROMPT, r->o->timeout, &ab_stop);
+    const double until = process_clock();
+    if (state != PROCESS_READY) return fail_child(r, side, state, during);
+    if (r->o->pause) process_pause(p);
+    p->text[p->length - strlen(PROMPT)] = 0;
+
+    static const char mark[] = ": Predicted in ";
+    char *at = strstr(p->text, mark), *end = NULL;
+    if (at) s->inner = strtod(at + strlen(mark), &end);
+    if (!at || end == at + strlen(mark)) return fail_child(r, side, PROCESS_READY, during);
+    s->wall = until - from;
+    s->at = until - r->start;
+    s->side = side;
+    end += strcspn(end, "\n");
+    s->labels = compare_count(end);
+    out->labels = strdup(end);
+    if (!out->labels) return fail(r, "no memory for the labels of %s", image);
+    return read_drawing(r, side, image, out);
+}
+
+/* The drawings of the last pair again, byte for byte: what was found then holds. */
+static sameness compare_pair_drawings(ab_image *image, answer a[2], const compare_tolerance *t,
+                                      char *why, size_t size)
+{
+    bool seen = true;
+    for (int side = 0; side < 2; side++)
+        seen = seen && image->drawing[side] && image->length[side] == a[side].length &&
+               !memcmp(image->drawing[side], a[side].drawing, a[side].length);
+    if (seen) return image->known;
+    image->known = compare_drawings(a[0].drawing, a[0].length, a[1].drawing, a[1].length, t, why,
+                                    size);
+    for (int side = 0; side < 2; side++) {
+        free(image->drawing[side]);
+        image->drawing[side] = a[side].drawing;
+        image->length[side] = a[side].length;
+        a[side].drawing = NULL;
+    }
+    return image->known;
+}
+
+static void compare_pair(ab_run *r, size_t image, answer a[2])
+{
+    compare_tolerance t = compare_default;
+    char why[400] = "";
+    t.points = r->o->points;
+    sameness s = compare_labels(a[0].labels, a[1].labels, &t, why, sizeof why);
+    if (s <= WITHIN) {
+        const sameness d = compare_pair_drawings(&r->images[image], a, &t, why, sizeof why);
+        if (d > s) s = d;
+    }
+    r->compared[s]++;
+    if (s >= DIFFERENT && !r->difference[0])
+        snprintf(r->difference, sizeof r->difference, "%.100s: %s", r->images[image].path, why);
+}
+
+static bool run_pair(ab_run *r, ab_phase phase, int round, size_t image, int first_side)
+{
+    answer answers[2] = {{0}, {0}};
+    bool good = true;
+    for (int position = 0; position < 2 && good; position++) {
+        const int side = position ? !first_side : first_side;
+        ab_sample s = {.phase = phase, .round = round, .pair = r->pairs_done, .image = image,
+                       .position = position};
+        good = feed(r, side, &s, &answers[side]) && record(r, &s);
+    }
+    if (good) compare_pair(r, image, answers);
+    r->pairs_done += good;
+    free_answer(&answers[0]);
+    free_answer(&answers[1]);
+    return good;
+}
+
+static int pairs_of_round(const ab_options *o, int round)
+{
+    return o->n / o->rounds + (round < o->n % o->rounds);
+}
+
+/* The measured pairs of a round: every image as often as its share, all in random order. */
+static bool run_pairs(ab_run *r, int round)
+{
+    const size_t images = r->o->image_count;
+    const size_t n = (size_t)pairs_of_round(r->o, round) * images;
+    size_t *order = calloc(n + 1, sizeof *order);
+    unsigned char *coins = malloc(n + 1);
+    bool good = order && coins;
+    if (!good) fail(r, "no memory for %zu pairs", n);
+    for (size_t i = 0; good && i < n; i++) {
+        const size_t j = stats_random_below(&r->random, i + 1);
+        order[i] = order[j];
+        order[j] = i % images;
+    }
+    if (good) shuffle_coins(r, coins, n);
+    for (size_t i = 0; good && i < n; i++) {
+        good = run_pair(r, AB_MEASURED, round, order[i], coins[i]);
+        if (good && isatty(2)) show_progress(r, "measuring");
+    }
+    free(order);
+    free(coins);
+    return good;
+}
+
+/* Closes its input, upon which Darknet ends; anything but a clean end is a failure. */
+static bool end_detect(ab_run *r, int side)
+{
+    char end[128];
+    const int status = process_finish(&r->child[side], r->o->timeout);
+    if (status == 0) return true;
+    process_explain(status, end, sizeof end);
+    return fail(r, "%c (%s) %s after its last image", 'A' + side, r->label[side], end);
+}
+
+static bool run_round(ab_run *r, int round)
+{
+    char doing[64];
+    snprintf(doing, sizeof doing, "round %d of %d", round + 1, r->o->rounds);
+    show_progress(r, doing);
+    const int early = (int)stats_random_below(&r->random, 2);
+    bool good = start_detect(r, early, round) && start_detect(r, !early, round);
+    for (int i = 0; good && i <= r->o->warmup; i++)
+        good = run_pair(r, i ? AB_WARM : AB_FIRST, round, i ? (size_t)i % r->o->image_count : 0,
+                        (int)stats_random_below(&r->random, 2));
+    good = good && run_pairs(r, round);
+    good = good && end_detect(r, 0) && end_detect(r, 1);
+    process_close(&r->child[0]);
+    process_close(&r->child[1]);
+    r->rounds_done += good;
+    return good;
+}
+
+static bool run_detect(ab_run *r)
+{
+    bool good = true;
+    r->pairs_all = r->o->n * (int)r->o->image_count + r->o->rounds * (1 + r->o->warmup);
+    for (int round = 0; good && round < r->o->rounds; round++) good = run_round(r, round);
+    return good;
+}
+
+/* ---- darknet speed ---- */
+
+static bool run_speed_once(ab_run *r, int side, int tics, ab_sample *s)
+{
+    char count[16];
+    snprintf(count, sizeof count, "%d", tics);
+    char *argv[] = {r->bin[side], "speed", r->cfg, count, NULL};
+    process *p = &r->child[side];
+    idle(r);
+    const double from = process_clock();
+    if (process_start(p, argv, r->o->settings[side], r->work[side]))
+        return fail(r, "cannot start %s: %s", r->bin[side], strerror(errno));
+    const process_state state = process_await(p, NULL, r->o->timeout, &ab_stop);
+    if (state != PROCESS_ENDED) return fail_child(r, side, state, "in darknet speed");
+    const int status = process_finish(p, 5);
+    s->wall = process_clock() - from;
+    s->at = process_clock() - r->start;
+    s->side = side;
+    int evals = 0;
+    double seconds = 0;
+    const char *at = p->text ? strstr(p->text, " evals, ") : NULL;
+    while (at && at > p->text && at[-1] >= '0' && at[-1] <= '9') at--;
+    if (status || !at || sscanf(at, "%d evals, %lf Seconds", &evals, &seconds) != 2 || evals < 1) {
+        char end[128], words[2048];
+        process_explain(status, end, sizeof end);
+        process_last_words(p, words, sizeof words);
+        return fail(r, "%c (%s) %s in darknet speed%s%s%s", 'A' + side, r->label[side], end,
+                    status ? "" : " without a time", words[0] ? "; its last words:\n" : "", words);
+    }
+    s->inner = seconds / evals;
+    process_close(p);
+    return true;
+}
+
+static bool run_speed_pair(ab_run *r, ab_phase phase, int round, int first_side, int tics)
+{
+    for (int position = 0; position < 2; position++) {
+        ab_sample s = {.phase = phase, .round = round, .pair = r->pairs_done, .position = position};
+        if (!run_speed_once(r, position ? !first_side : first_side, tics, &s) || !record(r, &s))
+            return false;
+    }
+    r->pairs_done++;
+    return true;
+}
+
+/* Every run is its own process, so every pair is a round. The first pass of each side, alone in its
+   process, is the cold figure. */
+static bool run_speed(ab_run *r)
+{
+    unsigned char *coins = malloc((size_t)r->o->n);
+    if (!coins) return fail(r, "no memory for %d pairs", r->o->n);
+    r->pairs_all = r->o->n + 1;
+    shuffle_coins(r, coins, (size_t)r->o->n);
+    bool good = run_speed_pair(r, AB_FIRST, 0, coins[0], 1);
+    for (int i = 0; good && i < r->o->n; i++) {
+        show_progress(r, "darknet speed");
+        good = run_speed_pair(r, AB_MEASURED, i, coins[i], r->o->tics);
+        r->rounds_done += good;
+    }
+    free(coins);
+    return good;
+}
+
+bool ab_measure(ab_run *r)
+{
+    r->start = process_clock();
+    r->random = r->o->seed;
+    bool good = write_header(r) && (r->o->speed ? run_speed(r) : run_detect(r));
+    process_close(&r->child[0]);
+    process_close(&r->child[1]);
+    if (isatty(2)) fprintf(stderr, "\r\033[K");
+    for (size_t i = 0; i < r->o->image_count; i++) {
+        free(r->images[i].drawing[0]);
+        free(r->images[i].drawing[1]);
+    }
+    return good;
+}

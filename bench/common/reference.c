@@ -1,0 +1,169 @@
+/*
+ * Plain loops in double precision, cut so that a 4096 cubed takes seconds: a block of op(B),
+ * KC x NC doubles (256 KiB, L2), is gathered once for both transposes; four rows of op(A) pass over
+ * it, their sums (4 x NC doubles, 16 KiB) in L1. No code is shared with the rows of the table.
+ *
+ * The bound. Worst-case analysis allows K * eps * sum|a||b|, which for K = 4608 is larger than
+ * a whole missing product. The operands here are random, so errors of rounding add up like a random
+ * walk: a loop over K rounds a sum of size sqrt(k)/3 K times, about 0.12 * eps * K in all, while
+ * |a_i| |b_j| is K/3. 8 * eps * |a_i| |b_j| is thus some twenty standard deviations for every K,
+ * and a hundredth of one product of average size for K = 4608. (eps: FLT_EPSILON)
+ */
+#include "common/reference.h"
+
+#include <float.h>
+#include <math.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { KC = 64, NC = 512 };
+
+typedef struct slice {
+    pthread_t thread;
+    const gemm_call *call;
+    reference *r;
+    int first, last;            /* rows of C */
+    double *block;              /* KC x NC */
+} slice;
+
+static double a_at(const gemm_call *c, int i, int p)
+{
+    return c->TA ? c->A[(size_t)p * (size_t)c->lda + (size_t)i]
+                 : c->A[(size_t)i * (size_t)c->lda + (size_t)p];
+}
+
+static double b_at(const gemm_call *c, int p, int j)
+{
+    return c->TB ? c->B[(size_t)j * (size_t)c->ldb + (size_t)p]
+                 : c->B[(size_t)p * (size_t)c->ldb + (size_t)j];
+}
+
+/* rows i ... i + rows - 1 (1 to 4) of C gain a block of kc x nc that starts at (p0, j0). */
+static void add_rows(const slice *s, int i, int rows, int p0, int kc, int j0, int nc)
+{
+    const size_t N = (size_t)s->r->N;
+    double *restrict c0 = s->r->product + (size_t)i * N + (size_t)j0;
+    double *restrict c1 = c0 + N, *restrict c2 = c1 + N, *restrict c3 = c2 + N;
+    const double alpha = s->call->ALPHA;
+    for (int p = 0; p < kc; ++p) {
+        const double *restrict b = s->block + (size_t)p * NC;
+        const double a0 = alpha * a_at(s->call, i, p0 + p);
+        if (rows < 4) {
+            for (int r = 0; r < rows; ++r) {
+                const double a = alpha * a_at(s->call, i + r, p0 + p);
+                for (int j = 0; j < nc; ++j) c0[(size_t)r * N + (size_t)j] += a * b[j];
+            }
+            continue;
+        }
+        const double a1 = alpha * a_at(s->call, i + 1, p0 + p);
+        const double a2 = alpha * a_at(s->call, i + 2, p0 + p);
+        const double a3 = alpha * a_at(s->call, i + 3, p0 + p);
+        for (int j = 0; j < nc; ++j) {
+            c0[j] += a0 * b[j];
+            c1[j] += a1 * b[j];
+            c2[j] += a2 * b[j];
+            c3[j] += a3 * b[j];
+        }
+    }
+}
+
+static void *run_slice(void *argument)
+{
+    slice *s = argument;
+    const gemm_call *c = s->call;
+    for (int j0 = 0; j0 < c->N; j0 += NC) {
+        const int nc = c->N - j0 < NC ? c->N - j0 : NC;
+        for (int p0 = 0; p0 < c->K; p0 += KC) {
+            const int kc = c->K - p0 < KC ? c->K - p0 : KC;
+            for (int p = 0; p < kc; ++p)
+                for (int j = 0; j < nc; ++j) s->block[p * NC + j] = b_at(c, p0 + p, j0 + j);
+            for (int i = s->first; i < s->last; i += 4)
+                add_rows(s, i, s->last - i < 4 ? s->last - i : 4, p0, kc, j0, nc);
+        }
+    }
+    return NULL;
+}
+
+static void norms(reference *r, const gemm_call *c)
+{
+    for (int p = 0; p < c->K; ++p)
+        for (int j = 0; j < c->N; ++j) r->column_norm[j] += b_at(c, p, j) * b_at(c, p, j);
+    for (int j = 0; j < c->N; ++j) r->column_norm[j] = sqrt(r->column_norm[j]);
+    for (int i = 0; i < c->M; ++i) {
+        for (int p = 0; p < c->K; ++p) r->row_norm[i] += a_at(c, i, p) * a_at(c, i, p);
+        r->row_norm[i] = fabs(c->ALPHA) * sqrt(r->row_norm[i]);
+    }
+}
+
+static int run_slices(reference *r, const gemm_call *c, slice *slices, int count)
+{
+    int started = 0;
+    int failed = 0;
+    for (; started < count; ++started) {
+        slice *s = &slices[started];
+        *s = (slice){.call = c, .r = r, .block = malloc(sizeof(double) * KC * NC),
+                     .first = (int)((long)c->M * started / count),
+                     .last = (int)((long)c->M * (started + 1) / count)};
+        if (!s->block || pthread_create(&s->thread, NULL, run_slice, s)) {
+            free(s->block);
+            failed = -1;
+            break;
+        }
+    }
+    for (int t = 0; t < started; ++t) {
+        pthread_join(slices[t].thread, NULL);
+        free(slices[t].block);
+    }
+    return failed;
+}
+
+int reference_make(reference *r, const gemm_call *c, int threads)
+{
+    const size_t M = (size_t)c->M, N = (size_t)c->N;
+    const int count = threads < c->M ? threads : c->M;
+    *r = (reference){.M = c->M, .N = c->N, .product = calloc(M * N, sizeof(double)),
+                     .row_norm = calloc(M, sizeof(double)),
+                     .column_norm = calloc(N, sizeof(double)), .C0 = c->C, .ldc0 = c->ldc};
+    slice *slices = calloc((size_t)count, sizeof(slice));
+    int failed = -1;
+    if (r->product && r->row_norm && r->column_norm && slices) {
+        norms(r, c);
+        failed = run_slices(r, c, slices, count);
+    }
+    free(slices);
+    if (failed) reference_free(r);
+    return failed;
+}
+
+void reference_free(reference *r)
+{
+    free(r->product);
+    free(r->row_norm);
+    free(r->column_norm);
+    *r = (reference){0};
+}
+
+bool reference_holds(const reference *r, const gemm_call *c, long calls, char *text, size_t size)
+{
+    const double n = (double)calls;
+    double worst = 0;
+    for (int i = 0; i < r->M; ++i) {
+        for (int j = 0; j < r->N; ++j) {
+            const double c0 = r->C0[(size_t)i * (size_t)r->ldc0 + (size_t)j];
+            const double product = r->product[(size_t)i * (size_t)r->N + (size_t)j];
+            const double got = c->C[(size_t)i * (size_t)c->ldc + (size_t)j];
+            /* C grows with every call, and so does what one rounding of it may cost */
+            const double bound = n * FLT_EPSILON * (8 * r->row_norm[i] * r->column_norm[j]
+                                                    + fabs(c0) + n * fabs(product))
+                                 + FLT_MIN;
+            const double ratio = fabs(got - (c0 + n * product)) / bound;
+            if (ratio <= worst) continue;
+            worst = isnan(ratio) ? INFINITY : ratio;    /* a NaN is neither above nor below */
+            snprintf(text, size, "C[%d][%d] is %.9g and should be %.9g after %ld call%s", i, j, got,
+                     c0 + n * product, calls, calls == 1 ? "" : "s");
+            if (isinf(worst)) return false;
+        }
+    }
+    return worst <= 1;
+}

@@ -1,0 +1,78 @@
+/*
+ * What gemm-bench prints: text for people, CSV and JSON for programs (DESIGN.md, "Outputs that
+ * programs read"). CSV and JSON have the same columns. A value that is not there is - in text,
+ * nothing in CSV and null in JSON. The heading of a CSV goes to standard error.
+ */
+#ifndef BENCH_RESULTS_H
+#define BENCH_RESULTS_H
+
+#include "common/machine.h"
+#include "common/peak.h"
+#include "common/shapes.h"
+
+#include <stdint.h>
+#include <stdio.h>
+
+typedef enum results_format { RESULTS_TEXT, RESULTS_CSV, RESULTS_JSON } results_format;
+
+/* How fast the machine is with so many threads. */
+typedef struct results_width {
+    int threads;
+    double gflops[8];           /* for each of peak_isas, at best; below 0: this processor has it not */
+    peak_bandwidth bandwidth;
+} results_width;
+
+typedef struct results_head {
+    machine machine;
+    const char *time;           /* when the run began */
+    const char *shapes;         /* what was asked for */
+    uint64_t seed;
+    int peak_isa;               /* whose peak the percentages mean */
+    results_width *widths;
+    int width_count;
+    struct {
+        const char *name, *version;
+    } versions[8];
+    int version_count;
+    int label_width;            /* of the longest row's name, for text */
+} results_head;
+
+/* One row of the table on one shape, or (totals) on all of them. */
+typedef struct results_row {
+    const char *impl;           /* with its environment, if it has one of its own */
+    const char *cache;          /* warm or cold */
+    const char *status;         /* ok, declined, wrong, failed */
+    const char *text;           /* why, when it is not ok; else "" */
+    const char *ran;            /* the row that worked, when this one only chooses; else "" */
+    shape shape;
+    int threads, samples;
+    /* below 0: not known */
+    double median_s, min_s, mad_s, first_s, cycles;
+    double flops, bytes;        /* of the time above */
+    double peak_s;              /* what so many FLOPs take at the peak of that moment */
+    double base_s;              /* the first row's median here */
+} results_row;
+
+typedef struct results {
+    FILE *out;
+    results_format format;
+    const results_head *head;
+    int results;                /* printed so far */
+    shape block;                /* the shape whose heading was printed last */
+    int error;                  /* errno of the first write that failed, or 0 */
+} results;
+
+void results_begin(results *, FILE *, results_format, const results_head *);
+void results_add(results *, const results_row *);
+
+/* Totals: `shapes` of `of` were measured. Only text and JSON have them. */
+void results_totals_begin(results *);
+void results_total(results *, const results_row *, long calls, int shapes, int of);
+
+/* Ends it. `complete` is false after Ctrl-C. 0, or errno of what could not be written. */
+int results_end(results *, bool complete);
+
+/* GB/s that so many threads reach at best, or below 0. */
+double results_bandwidth(const results_head *, int threads);
+
+#endif

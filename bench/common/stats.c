@@ -1,0 +1,321 @@
+/*
+ * Statistics for times: see stats.h.
+ *
+ * Both rank tests count arrangements by the shift algorithm (Streitberg and Roehmel): the number of
+ * ways to reach a rank sum is a polynomial that gains one factor a value. Ranks are kept doubled, so
+ * that the midrank of a tie is a whole number and ties stay exact.
+ */
+#include "common/stats.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { EXACT_LIMIT = 50 };      /* values in all: 50 * 25 * 2550 additions at most */
+
+static int by_value(const void *x, const void *y)
+{
+    const double a = *(const double *)x, b = *(const double *)y;
+    return (a > b) - (a < b);
+}
+
+double stats_quantile(const double *sorted, size_t n, double q)
+{
+    if (n == 0) return NAN;
+    const double at = q * (double)(n - 1);
+    const size_t below = (size_t)at;
+    if (below + 1 >= n) return sorted[n - 1];
+    return sorted[below] + (at - (double)below) * (sorted[below + 1] - sorted[below]);
+}
+
+double stats_median(double *v, size_t n)
+{
+    if (n == 0) return NAN;
+    qsort(v, n, sizeof *v, by_value);
+    return n % 2 ? v[n / 2] : (v[n / 2 - 1] + v[n / 2]) / 2;
+}
+
+double stats_mad(const double *v, size_t n)
+{
+    double *away = n ? malloc(n * sizeof *away) : NULL;
+    if (!away) return NAN;
+    memcpy(away, v, n * sizeof *away);
+    const double middle = stats_median(away, n);
+    for (size_t i = 0; i < n; i++) away[i] = fabs(away[i] - middle);
+    const double mad = stats_median(away, n);
+    free(away);
+    return mad;
+}
+
+stats_interval stats_median_interval(const double *sorted, size_t n, double level)
+{
+    /* The k-th value from below and from above enclose the median unless fewer than k of n values
+       fall on one side of it: a binomial tail of 1/2. */
+    const double allowed = (1 - level) / 2;
+    double tail = 0;
+    size_t k = 0;
+    while (k < n / 2) {
+        const double x = (double)k, m = (double)n;
+        tail += exp(lgamma(m + 1) - lgamma(x + 1) - lgamma(m - x + 1) - m * log(2));
+        if (!(tail <= allowed)) break;
+        k++;
+    }
+    if (k == 0) return (stats_interval){NAN, NAN};
+    return (stats_interval){sorted[k - 1], sorted[n - k]};
+}
+
+uint64_t stats_random(uint64_t *state)
+{
+    uint64_t z = *state += 0x9e3779b97f4a7c15u;
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+    return z ^ (z >> 31);
+}
+
+size_t stats_random_below(uint64_t *state, size_t below)
+{
+    const uint64_t most = UINT64_MAX - UINT64_MAX % below;
+    uint64_t r;
+    do r = stats_random(state);
+    while (r >= most);
+    return (size_t)(r % below);
+}
+
+/* ---- the ratio of medians ---- */
+
+typedef struct group {          /* the pairs of one stratum within one cluster */
+    size_t from, count;
+} group;
+
+typedef struct bootstrap {
+    const stats_pair *pairs;
+    group *groups;              /* clusters x strata */
+    size_t clusters, strata;
+    double *a, *b;              /* room for one drawn stratum */
+} bootstrap;
+
+static size_t count_of(const stats_pair *pairs, size_t n, bool cluster)
+{
+    size_t most = 0;
+    for (size_t i = 0; i < n; i++) {
+        const size_t id = cluster ? pairs[i].cluster : pairs[i].stratum;
+        if (id >= most) most = id + 1;
+    }
+    return most;
+}
+
+double stats_ratio(const stats_pair *pairs, size_t n)
+{
+    double *room = n ? malloc(2 * n * sizeof *room) : NULL;
+    if (!room) return NAN;
+    const size_t strata = count_of(pairs, n, false);
+    double logs = 0;
+    size_t used = 0;
+    for (size_t s = 0; s < strata; s++) {
+        size_t m = 0;
+        for (size_t i = 0; i < n; i++) {
+            if (pairs[i].stratum != s) continue;
+            room[m] = pairs[i].a;
+            room[n + m++] = pairs[i].b;
+        }
+        if (m == 0) continue;
+        logs += log(stats_median(room + n, m) / stats_median(room, m));
+        used++;
+    }
+    free(room);
+    return exp(logs / (double)used);
+}
+
+static int by_group(const void *x, const void *y)
+{
+    const stats_pair *a = x, *b = y;
+    if (a->cluster != b->cluster) return a->cluster < b->cluster ? -1 : 1;
+    return (a->stratum > b->stratum) - (a->stratum < b->stratum);
+}
+
+/* One resampled ratio. `chosen` holds the drawn clusters. */
+static double draw_ratio(const bootstrap *bs, const size_t *chosen, uint64_t *state)
+{
+    double logs = 0;
+    size_t used = 0;
+    for (size_t s = 0; s < bs->strata; s++) {
+        size_t m = 0;
+        for (size_t c = 0; c < bs->clusters; c++) {
+            const group *g = &bs->groups[chosen[c] * bs->strata + s];
+            for (size_t i = 0; i < g->count; i++, m++) {
+                const stats_pair *p = &bs->pairs[g->from + stats_random_below(state, g->count)];
+                bs->a[m] = p->a;
+                bs->b[m] = p->b;
+            }
+        }
+        if (m == 0) continue;
+        logs += log(stats_median(bs->b, m) / stats_median(bs->a, m));
+        used++;
+    }
+    return exp(logs / (double)used);
+}
+
+static stats_interval run_bootstrap(bootstrap *bs, double *drawn, size_t *chosen, double level,
+                                    size_t resamples, uint64_t seed)
+{
+    for (size_t r = 0; r < resamples; r++) {
+        for (size_t c = 0; c < bs->clusters; c++)
+            chosen[c] = stats_random_below(&seed, bs->clusters);
+        drawn[r] = draw_ratio(bs, chosen, &seed);
+    }
+    qsort(drawn, resamples, sizeof *drawn, by_value);
+    return (stats_interval){stats_quantile(drawn, resamples, (1 - level) / 2),
+                            stats_quantile(drawn, resamples, (1 + level) / 2)};
+}
+
+stats_interval stats_ratio_interval(stats_pair *pairs, size_t n, double level, size_t resamples,
+                                    uint64_t seed)
+{
+    stats_interval out = {NAN, NAN};
+    if (n < 2 || resamples == 0) return out;
+    qsort(pairs, n, sizeof *pairs, by_group);
+    bootstrap bs = {.pairs = pairs,
+                    .clusters = count_of(pairs, n, true),
+                    .strata = count_of(pairs, n, false)};
+    bs.groups = calloc(bs.clusters * bs.strata, sizeof *bs.groups);
+    /* A cluster drawn every time may be the largest one. */
+    bs.a = malloc(n * bs.clusters * sizeof *bs.a);
+    bs.b = malloc(n * bs.clusters * sizeof *bs.b);
+    double *drawn = malloc(resamples * sizeof *drawn);
+    size_t *chosen = malloc(bs.clusters * sizeof *chosen);
+    if (bs.groups && bs.a && bs.b && drawn && chosen) {
+        for (size_t i = n; i-- > 0;) {
+            group *g = &bs.groups[pairs[i].cluster * bs.strata + pairs[i].stratum];
+            g->from = i;
+            g->count++;
+        }
+        out = run_bootstrap(&bs, drawn, chosen, level, resamples, seed);
+    }
+    free(bs.groups);
+    free(bs.a);
+    free(bs.b);
+    free(drawn);
+    free(chosen);
+    return out;
+}
+
+/* ---- rank tests ---- */
+
+typedef struct ranked {
+    double value;
+    size_t from;                /* its place before sorting */
+    size_t rank2;               /* twice its midrank */
+} ranked;
+
+static int by_ranked(const void *x, const void *y)
+{
+    const double a = ((const ranked *)x)->value, b = ((const ranked *)y)->value;
+    return (a > b) - (a < b);
+}
+
+/* Sorts and ranks; returns the sum of t^3 - t over groups of t equal values. */
+static double rank_all(ranked *v, size_t n)
+{
+    double ties = 0;
+    qsort(v, n, sizeof *v, by_ranked);
+    for (size_t i = 0, j; i < n; i = j) {
+        for (j = i + 1; j < n && v[j].value == v[i].value; j++) continue;
+        for (size_t k = i; k < j; k++) v[k].rank2 = i + j + 1;
+        const double t = (double)(j - i);
+        ties += t * t * t - t;
+    }
+    return ties;
+}
+
+/* Twice the smaller tail of a distribution given as counts, at `at`. */
+static double two_sided(const double *ways, size_t size, size_t at)
+{
+    double low = 0, high = 0, all = 0;
+    for (size_t s = 0; s < size; s++) {
+        all += ways[s];
+        if (s <= at) low += ways[s];
+        if (s >= at) high += ways[s];
+    }
+    return fmin(1, 2 * fmin(low, high) / all);
+}
+
+static double normal_two_sided(double distance, double variance)
+{
+    if (!(variance > 0)) return 1;
+    return erfc(fmax(0, fabs(distance) - 0.5) / sqrt(2 * variance));
+}
+
+/* P of a doubled rank sum `at` when `take` of n values are drawn. */
+static double rank_sum_p(const ranked *v, size_t n, size_t take, size_t at)
+{
+    const size_t size = n * (n + 1) + 1;
+    double *ways = calloc((take + 1) * size, sizeof *ways);
+    if (!ways) return NAN;
+    ways[0] = 1;
+    for (size_t i = 0; i < n; i++)
+        for (size_t k = take; k > 0; k--)
+            for (size_t s = size; s-- > v[i].rank2;)
+                ways[k * size + s] += ways[(k - 1) * size + s - v[i].rank2];
+    const double p = two_sided(ways + take * size, size, at);
+    free(ways);
+    return p;
+}
+
+stats_test stats_mann_whitney(const double *a, size_t na, const double *b, size_t nb)
+{
+    stats_test t = {NAN, NAN, na + nb <= EXACT_LIMIT};
+    const size_t n = na + nb;
+    ranked *v = na && nb ? malloc(n * sizeof *v) : NULL;
+    if (!v) return t;
+    for (size_t i = 0; i < n; i++) v[i] = (ranked){i < na ? a[i] : b[i - na], i, 0};
+    const double ties = rank_all(v, n);
+    size_t sum2 = 0;
+    for (size_t i = 0; i < n; i++)
+        if (v[i].from < na) sum2 += v[i].rank2;
+    const double x = (double)na, y = (double)nb, m = (double)n;
+    t.statistic = (double)sum2 / 2 - x * (x + 1) / 2;
+    if (t.exact)
+        t.p = rank_sum_p(v, n, na, sum2);
+    else
+        t.p = normal_two_sided(t.statistic - x * y / 2,
+                               x * y / 12 * (m + 1 - ties / (m * (m - 1))));
+    free(v);
+    return t;
+}
+
+/* P of a doubled sum `at` of positive ranks when every sign is a coin. */
+static double signed_rank_p(const ranked *v, size_t n, size_t at)
+{
+    const size_t size = n * (n + 1) + 1;
+    double *ways = calloc(size, sizeof *ways);
+    if (!ways) return NAN;
+    ways[0] = 1;
+    for (size_t i = 0; i < n; i++)
+        for (size_t s = size; s-- > v[i].rank2;) ways[s] += ways[s - v[i].rank2];
+    const double p = two_sided(ways, size, at);
+    free(ways);
+    return p;
+}
+
+stats_test stats_signed_rank(const double *d, size_t n)
+{
+    stats_test t = {NAN, NAN, false};
+    ranked *v = n ? malloc(n * sizeof *v) : NULL;
+    if (!v) return t;
+    size_t m = 0, sum2 = 0;
+    for (size_t i = 0; i < n; i++)
+        if (d[i] != 0) v[m++] = (ranked){fabs(d[i]), i, 0};
+    const double ties = rank_all(v, m);
+    for (size_t i = 0; i < m; i++)
+        if (d[v[i].from] > 0) sum2 += v[i].rank2;
+    const double x = (double)m;
+    t.statistic = (double)sum2 / 2;
+    t.exact = m <= EXACT_LIMIT;
+    if (t.exact)
+        t.p = signed_rank_p(v, m, sum2);
+    else
+        t.p = normal_two_sided(t.statistic - x * (x + 1) / 4,
+                               x * (x + 1) * (2 * x + 1) / 24 - ties / 48);
+    free(v);
+    return t;
+}

@@ -1,0 +1,81 @@
+/*
+ * One burst: a row of the table runs one shape a few times, and its result is judged.
+ *
+ * A problem holds the operands of one shape and the reference result. A worker is a process of its
+ * own that runs bursts under other environment variables: the environment is read once in a
+ * process, so two settings of one variable need two processes.
+ */
+#ifndef BENCH_MEASURE_H
+#define BENCH_MEASURE_H
+
+#include "driver/driver.h"
+#include "common/reference.h"
+#include "common/shapes.h"
+
+#include <stdint.h>
+#include <sys/types.h>
+
+enum { BURST_MAX = 16 };
+
+typedef struct burst_job {
+    shape shape;
+    uint64_t seed;              /* of the operands */
+    size_t offset;              /* bytes behind a page where each of them starts */
+    int variant;                /* index into gemm_variants */
+    int threads;
+    bool cold;                  /* caches emptied before each call */
+    double idle_s;              /* sleep before each timed call */
+    int samples;                /* at most BURST_MAX */
+    bool first;                 /* the row's first burst for this shape */
+} burst_job;
+
+typedef enum burst_status {
+    BURST_OK,
+    BURST_DECLINED,             /* run returned other than 0 */
+    BURST_WRONG,                /* `text` says where */
+    BURST_FAILED,               /* no memory, or the worker died: `text` says */
+} burst_status;
+
+typedef struct burst_result {
+    burst_status status;
+    int samples;
+    double seconds[BURST_MAX];  /* of one call */
+    double cycles[BURST_MAX];   /* of the calling thread, user mode; below 0: not counted */
+    double first_s;             /* of the row's first call for this shape; below 0: not this burst */
+    double spent_s;             /* in calls, timed or not */
+    char ran[64];               /* the row that worked, when the row only chose */
+    char text[200];
+} burst_result;
+
+/* Operands and reference of a shape; kept until another shape, seed or offset is asked for. */
+typedef struct problem {
+    shape shape;
+    uint64_t seed;
+    size_t offset;
+    void *memory[4];
+    float *A, *B, *C, *C0;
+    reference reference;
+    bool ready;
+} problem;
+
+/* Runs the job, making the problem if it is not there yet. */
+burst_result measure_burst(problem *, const burst_job *);
+void problem_free(problem *);
+
+typedef struct worker {
+    pid_t pid;
+    int to, from;
+} worker;
+
+/*
+ * Starts a process that serves bursts with `settings` ("VAR=value+VAR=value") in its environment.
+ * Call it before anything has read the environment. 0, or -1 with errno set.
+ */
+int worker_start(worker *, const char *settings);
+burst_result worker_burst(worker *, const burst_job *);
+/* Waits for its end. The last one started comes first: it holds the pipes of those before it. */
+void worker_stop(worker *);
+
+double measure_seconds(void);
+
+#endif

@@ -1,0 +1,101 @@
+#!/bin/sh
+# Hotspots of a detection under each variant, by gprof.
+#
+#   bench/studies/gprof.sh DARKNET FOLDER CFG WEIGHTS IMAGE VARIANT...
+#
+#   N=5          images a process       PROCESSES=2   processes whose samples are summed
+#
+# DARKNET is built with -pg. For each variant FOLDER gets NAME.flat.txt (the flat profile), NAME.graph.txt
+# (the call graph) and NAME.trace.csv; together gprof.tsv, gprof.md and, with gnuplot, gprof.svg and .png.
+# gprof samples every 10 ms, so it needs many images; it does not see a GPU, so the event times of OpenCL
+# rows come from the trace. One thread: samples of several cannot be told apart.
+set -u
+
+darknet=$1 folder=$2 cfg=$3 weights=$4 image=$5
+shift 5
+here=$(dirname "$0")
+: "${N:=5}" "${PROCESSES:=2}"
+
+export GEMM_THREADS=1
+mkdir -p "$folder"
+rm -f "$folder"/gmon.* "$folder/rows.tsv"
+child=
+
+# Detects the image N times in one process; leaves gmon.PID and adds to the trace.
+detect_images()
+{
+    i=0
+    while [ $i -lt "$N" ]; do
+        echo "$image"
+        i=$((i + 1))
+    done >"$folder/images"
+    GEMM_IMPL=$1 GEMM_TRACE=$folder/$1.trace.csv GMON_OUT_PREFIX=$folder/gmon \
+        "$darknet" detect "$cfg" "$weights" <"$folder/images" >"$folder/output" 2>"$folder/error" &
+    child=$!
+    wait $child
+    status=$?
+    child=
+    predicted=$(grep -c 'Predicted in' "$folder/output")
+    if [ $status != 0 ] || [ "$predicted" != "$N" ] || ! ls "$folder"/gmon.[0-9]* >/dev/null 2>&1; then
+        echo "gprof: $1: status $status, $predicted of $N images, $(tail -n 1 "$folder/error")" >&2
+        return 1
+    fi
+}
+
+# The samples of all its processes, as text, and one row of the table.
+profile()
+{
+    rm -f "$folder"/gmon.[0-9]*
+    run=0
+    while [ $run -lt "$PROCESSES" ]; do
+        detect_images "$1" || return 1
+        run=$((run + 1))
+    done
+    (cd "$folder" && gprof -s "$darknet" gmon.[0-9]* && mv gmon.sum "$1.gmon") || return 1
+    gprof -b -p "$darknet" "$folder/$1.gmon" >"$folder/$1.flat.txt" || return 1
+    gprof -b -q "$darknet" "$folder/$1.gmon" >"$folder/$1.graph.txt" || return 1
+    awk -v row="$1" -v images=$((N * PROCESSES)) -v trace_images="$N" -f "$here/gprof_row.awk" \
+        "$folder/$1.flat.txt" "$folder/$1.trace.csv" >>"$folder/rows.tsv"
+}
+
+# What has been measured so far, as a table and a chart.
+report()
+{
+    [ -s "$folder/rows.tsv" ] || return 1
+    awk -f "$here/gprof_table.awk" -v tsv="$folder/gprof.tsv" "$here/articles.tsv" "$folder/rows.tsv" >"$folder/gprof.md"
+    cat "$folder/gprof.md"
+    if command -v gnuplot >/dev/null 2>&1; then
+        gnuplot -e "data='$folder/gprof.tsv'; out='$folder/gprof'" "$here/gprof.gnuplot"
+    else
+        echo "gprof: no gnuplot, so no chart" >&2
+    fi
+}
+
+# The call graphs of the first and the last variant, where the programs for it are there.
+draw_graph()
+{
+    gprof2dot -s "$folder/$1.graph.txt" 2>/dev/null | dot -Tsvg -o "$folder/$1.graph.svg"
+}
+
+stop()
+{
+    [ -z "$child" ] || kill "$child" 2>/dev/null
+    echo "gprof: stopped; what follows was measured before" >&2
+    report
+    exit 130
+}
+trap stop INT TERM
+
+failed=0 done=0
+for variant; do
+    done=$((done + 1))
+    echo "[$done/$#] $variant: $PROCESSES x $N images" >&2
+    profile "$variant" || failed=1
+    last=$variant
+done
+report || exit 1
+if command -v gprof2dot >/dev/null 2>&1 && command -v dot >/dev/null 2>&1; then
+    draw_graph "$1" && draw_graph "$last"
+fi
+rm -f "$folder"/gmon.[0-9]* "$folder/images" "$folder/output" "$folder/error"
+exit $failed

@@ -1,0 +1,31 @@
+/*
+ * What the driver tells the OpenCL rows: where to look for things, and when Darknet wants memory
+ * that the device shares. Needs no OpenCL header.
+ */
+#ifndef GEMM_CL_CONFIGURE_H
+#define GEMM_CL_CONFIGURE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* Texts are NULL where the environment has none, and live as long as the program. */
+typedef struct gemm_cl_configuration {
+    const char *device;         /* gpu, cpu, platform:device, or part of a name */
+    const char *clblast;        /* the file of CLBlast's library */
+    const char *cache_dir;      /* of compiled programs; else cache_home/darknet-gemm, */
+    const char *cache_home, *home;      /* else home/.cache/darknet-gemm */
+} gemm_cl_configuration;
+
+/* Before any other call. */
+void gemm_cl_configure(const gemm_cl_configuration *);
+
+/* Zeroed memory of the device's driver, mapped for the CPU; NULL when there is none. */
+void *gemm_cl_alloc(size_t bytes);
+
+/* Frees memory of gemm_cl_alloc; false for any other pointer, which is left alone. */
+bool gemm_cl_free(void *);
+
+/* The bytes of a block of gemm_cl_alloc that this pointer lies in, else 0. */
+size_t gemm_cl_alloc_size(const void *);
+
+#endif

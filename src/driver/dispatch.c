@@ -1,0 +1,79 @@
+/*
+ * The driver of a multiply: hands the call to a row of the table, to stock when the row declines,
+ * and traces and checks where the environment asks for it.
+ */
+#include "driver/check.h"
+#include "driver/driver.h"
+#include "driver/start.h"
+#include "driver/trace.h"
+#include "util/clock.h"
+#include "util/die.h"
+
+#include <stdlib.h>
+
+void gemm_beta(const gemm_call *c, float BETA)
+{
+    if (BETA == 1) return;
+    for (int i = 0; i < c->M; ++i) {
+        float *row = c->C + (size_t)i * (size_t)c->ldc;
+        for (int j = 0; j < c->N; ++j) row[j] = BETA == 0 ? 0 : BETA * row[j];
+    }
+}
+
+/* The row itself, or stock for what it declines. */
+static const gemm_variant *run_row(const gemm_variant *v, const gemm_call *c, gemm_note *note)
+{
+    gemm_context context = gemm_make_context(note);
+    switch (v->run(c, &context, v->params)) {
+    case GEMM_DONE: return v;
+    case GEMM_DECLINED: break;
+    case GEMM_FAILED:
+        gemm_die("%s failed for TA=%d TB=%d M=%d N=%d K=%d and C is undefined: %s", v->name, c->TA,
+                 c->TB, c->M, c->N, c->K, note->reason);
+    }
+    v = gemm_stock_row();
+    context = gemm_make_context(note);
+    v->run(c, &context, v->params);
+    return v;
+}
+
+static const gemm_variant *run_traced(const gemm_variant *v, const gemm_call *c, gemm_note *note)
+{
+    if (!gemm_get_state()->trace) return run_row(v, c, note);
+    const double start = gemm_now_ms();
+    const gemm_variant *ran = run_row(v, c, note);
+    gemm_trace_call(ran, c, gemm_now_ms() - start, note);
+    return ran;
+}
+
+static const gemm_variant *run_checked(const gemm_variant *v, const gemm_call *c, gemm_note *note)
+{
+    gemm_oracle oracle;
+    if (gemm_oracle_make(&oracle, c))
+        gemm_die("GEMM_CHECK: no memory for the reference of M=%d N=%d K=%d", c->M, c->N, c->K);
+    const gemm_variant *ran = run_traced(v, c, note);
+    const gemm_error worst = gemm_oracle_compare(&oracle, c);
+    gemm_oracle_free(&oracle);
+    if (!(worst.ratio <= 1))
+        gemm_die("GEMM_CHECK: %s is wrong for TA=%d TB=%d M=%d N=%d K=%d: C[%d][%d] is off by %g, "
+                 "%.3g times the bound", ran->name, c->TA, c->TB, c->M, c->N, c->K, worst.row,
+                 worst.column, worst.difference, worst.ratio);
+    gemm_record_check(c, worst.ratio);
+    return ran;
+}
+
+const gemm_variant *gemm_run(const gemm_variant *v, const gemm_call *c, gemm_note *note)
+{
+    gemm_note own;
+    if (!note) note = &own;
+    if (c->M <= 0 || c->N <= 0 || c->K <= 0) {
+        gemm_clear_note(note);
+        return v;
+    }
+    return gemm_get_state()->check ? run_checked(v, c, note) : run_traced(v, c, note);
+}
+
+void gemm_dispatch(const gemm_call *c)
+{
+    gemm_run(gemm_chosen(), c, NULL);
+}

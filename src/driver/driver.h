@@ -1,0 +1,42 @@
+/*
+ * The driver, as benchmarks and tests use it: run a row, choose another row, list the table.
+ *
+ * The functions that run or read may be called from several threads at once. The functions
+ * gemm_set_... change what later calls do. Call them only while no other thread runs a call.
+ */
+#ifndef GEMM_DRIVER_H
+#define GEMM_DRIVER_H
+
+#include "gemm_variant.h"
+
+#include <stdio.h>
+
+/*
+ * Runs the call on one row, as gemm_dispatch does: with trace and check, and on stock when the row
+ * declines. Returns the row that really ran. `note` may be NULL.
+ */
+const gemm_variant *gemm_run(const gemm_variant *, const gemm_call *, gemm_note *note);
+
+/* The same for a convolution, on a row that offers them. Returns whether it did not decline. */
+bool gemm_conv_run(const gemm_variant *, const conv_call *, gemm_note *note);
+
+/* The context of a call under the present settings; `note` is cleared. */
+gemm_context gemm_make_context(gemm_note *note);
+
+/* The row of GEMM_IMPL; ends the program when it cannot run here. */
+const gemm_variant *gemm_chosen(void);
+
+/* NULL when the row can run on this machine, else the reason it cannot. */
+const char *gemm_unusable(const gemm_variant *);
+
+/* One line of `gemm-bench --list` a row, tab-separated: name, usable or "unusable: reason",
+   origin, summary. */
+void gemm_list(FILE *);
+
+/* Chooses another row, another number of threads (1 to GEMM_MAX_THREADS), or Darknet's im2col
+   instead of the hook. A number outside of the range ends the program. */
+void gemm_set_variant(const gemm_variant *);
+void gemm_set_threads(int threads);
+void gemm_set_conv(bool hook);
+
+#endif

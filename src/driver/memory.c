@@ -1,0 +1,34 @@
+/*
+ * Memory for Darknet's buffers: of the device while a row on the device is chosen, else malloc's.
+ */
+#include "cl/configure.h"
+#include "driver/start.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+void *gemm_host_alloc(size_t count, size_t size)
+{
+    if (size && count > SIZE_MAX / size) return NULL;
+    if (!gemm_get_state()->impl->on_device) return calloc(count, size);
+    void *p = gemm_cl_alloc(count * size);
+    return p ? p : calloc(count, size);
+}
+
+void gemm_host_free(void *p)
+{
+    if (!gemm_cl_free(p)) free(p);
+}
+
+void *gemm_host_realloc(void *p, size_t bytes)
+{
+    const size_t old = gemm_cl_alloc_size(p);
+    if (p && !old) return realloc(p, bytes);
+    void *q = gemm_host_alloc(bytes ? bytes : 1, 1);
+    if (q && old) {
+        memcpy(q, p, old < bytes ? old : bytes);
+        gemm_cl_free(p);
+    }
+    return q;
+}

@@ -1,0 +1,131 @@
+/*
+ * What the settings mean here, and the functions that change it.
+ */
+#include "driver/start.h"
+
+#include "cl/configure.h"
+#include "driver/driver.h"
+#include "driver/settings.h"
+#include "driver/trace.h"
+#include "packed/ukernel.h"
+#include "ref/ref.h"
+#include "util/die.h"
+#include "util/threads.h"
+
+#include <pthread.h>
+#include <stdio.h>
+
+static gemm_state state;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+static const gemm_variant *find_impl(const char *name)
+{
+    const gemm_variant *v = gemm_find(name);
+    if (v) return v;
+    fprintf(stderr, "gemm: the names that GEMM_IMPL may have:");
+    for (size_t i = 0; i < gemm_variant_count; ++i) fprintf(stderr, " %s", gemm_variants[i].name);
+    fputc('\n', stderr);
+    gemm_die("GEMM_IMPL='%s' is unknown: see the names above", name);
+}
+
+static const gemm_ukernel *find_isa(const char *name)
+{
+    const gemm_ukernel *isa = gemm_ukernel_find(name);
+    if (isa) return isa;
+    fprintf(stderr, "gemm: the values that GEMM_ISA may have here:");
+    for (const gemm_ukernel *const *u = gemm_ukernels; *u; ++u)
+        if ((*u)->supported()) fprintf(stderr, " %s", (*u)->name);
+    fputc('\n', stderr);
+    gemm_die("GEMM_ISA='%s' is no instruction set that this processor and build have", name);
+}
+
+static int all_cores(void)
+{
+    const int cores = gemm_allowed_cores();
+    return cores < GEMM_MAX_THREADS ? cores : GEMM_MAX_THREADS;
+}
+
+static void start(void)
+{
+    const gemm_settings s = gemm_read_settings();
+    state = (gemm_state){
+        .impl = find_impl(s.impl),
+        .threads = s.threads ? s.threads : all_cores(),
+        .isa = find_isa(s.isa),
+        .conv = s.conv, .check = s.check, .trace = s.trace,
+    };
+    gemm_threads_bind(s.bind);
+    gemm_ref_set_path(&gemm_ref_openblas, s.ref_openblas);
+    gemm_ref_set_path(&gemm_ref_blis, s.ref_blis);
+    gemm_ref_set_path(&gemm_ref_onednn, s.ref_onednn);
+    gemm_cl_configure(&(gemm_cl_configuration){
+        .device = s.cl_device, .clblast = s.ref_clblast,
+        .cache_dir = s.cache_dir, .cache_home = s.cache_home, .home = s.home,
+    });
+    if (s.trace) gemm_trace_open(s.trace);
+}
+
+const gemm_state *gemm_get_state(void)
+{
+    pthread_once(&once, start);
+    return &state;
+}
+
+gemm_context gemm_make_context(gemm_note *note)
+{
+    const gemm_state *s = gemm_get_state();
+    gemm_clear_note(note);
+    return (gemm_context){.threads = s->threads, .isa = s->isa, .note = note};
+}
+
+const char *gemm_unusable(const gemm_variant *v)
+{
+    gemm_get_state();
+    return v->unusable ? v->unusable(v->params) : NULL;
+}
+
+void gemm_list(FILE *out)
+{
+    for (size_t i = 0; i < gemm_variant_count; ++i) {
+        const gemm_variant *v = &gemm_variants[i];
+        const char *reason = gemm_unusable(v);
+        fprintf(out, "%s\t%s%s\t%s\t%s\n", v->name, reason ? "unusable: " : "usable",
+                reason ? reason : "", v->origin, v->summary);
+    }
+}
+
+/* A row that the user named and that cannot run must not be replaced in silence. */
+static void require_usable(void)
+{
+    const gemm_variant *v = gemm_get_state()->impl;
+    const char *reason = gemm_unusable(v);
+    if (reason)
+        gemm_die("GEMM_IMPL=%s cannot run here: %s (gemm-bench --list shows what can)", v->name, reason);
+}
+
+const gemm_variant *gemm_chosen(void)
+{
+    static pthread_once_t asked = PTHREAD_ONCE_INIT;
+    pthread_once(&asked, require_usable);
+    return gemm_get_state()->impl;
+}
+
+void gemm_set_variant(const gemm_variant *v)
+{
+    gemm_get_state();
+    state.impl = v;
+}
+
+void gemm_set_threads(int threads)
+{
+    gemm_get_state();
+    if (threads < 1 || threads > GEMM_MAX_THREADS)
+        gemm_die("threads=%d is no whole number from 1 to %d", threads, GEMM_MAX_THREADS);
+    state.threads = threads;
+}
+
+void gemm_set_conv(bool hook)
+{
+    gemm_get_state();
+    state.conv = hook;
+}

@@ -1,0 +1,105 @@
+/*
+ * The table of variants: one row a value of GEMM_IMPL. A new CPU variant is a function and a row.
+ */
+#include "gemm_cl.h"
+#include "gemm_opt.h"
+#include "gemm_variant.h"
+#include "packed/packed.h"
+#include "ref/ref.h"
+
+#include <string.h>
+
+#define LOOPS "CFU Playground 3, blocked matrix multiplication (2024)"
+#define SERIAL "Serial gemm optimisation 3 (2024)"
+
+#define ROW(symbol, from, what) {.name = #symbol, .run = gemm_##symbol, .origin = from, .summary = what}
+
+#define ADRENO "Matrix Multiply on Adreno GPUs (2016)"
+#define MOBILE "CNN convolution on mobile GPUs (2018)"
+
+#define CL_ROW(title, data, from, what) \
+    {.name = title, .run = gemm_cl_run, .params = &gemm_cl_##data, .unusable = gemm_cl_unusable, \
+     .on_device = true, .origin = from, .summary = what}
+
+#define ORDER_ROW(name, outer, middle, inner) \
+    ROW(name, LOOPS, "loop order " #outer ", " #middle ", " #inner ", outermost first"),
+#define UNROLL_ROW(U) ROW(mkn_u##U, LOOPS, "order mkn, N unrolled by " #U),
+#define TILE_ROW(T) \
+    ROW(tile_##T, LOOPS, "MKNMKN, tiles of " #T), \
+    ROW(tile_##T##_u, LOOPS, "MKNMKN, tiles of " #T ", innermost loop unrolled"), \
+    ROW(tile_##T##_uu, LOOPS, "MKNMKN, tiles of " #T ", two innermost loops unrolled"),
+#define VTILE_ROW(T) \
+    ROW(vtile_##T, LOOPS, "KNMKN, 1x" #T " of A by " #T "x" #T " of B"), \
+    ROW(vtile_##T##_u, LOOPS, "KNMKN, tiles of " #T ", innermost loop unrolled"), \
+    ROW(vtile_##T##_uu, LOOPS, "KNMKN, tiles of " #T ", two innermost loops unrolled"),
+
+#define REF_ROW(symbol, library) {.name = #symbol, .run = gemm_ref_run, .params = &gemm_ref_##symbol, \
+    .unusable = gemm_ref_unusable, .origin = library, .summary = "its sgemm, for comparison only"}
+
+static gemm_status run_stock(const gemm_call *c, const gemm_context *context, const void *params)
+{
+    (void)context, (void)params;
+    gemm_stock_loops(c);
+    return GEMM_DONE;
+}
+
+/* auto: the row that `make detect-all` shows to be the fastest. */
+static gemm_status run_auto(const gemm_call *c, const gemm_context *context, const void *params)
+{
+    strcpy(context->note->ran, "packed");
+    return gemm_packed(c, context, params);
+}
+
+static gemm_status conv_auto(const conv_call *c, const gemm_context *context, const void *params)
+{
+    strcpy(context->note->ran, "packed");
+    return gemm_packed_conv(c, context, params);
+}
+
+const gemm_variant gemm_variants[] = {
+    {.name = "stock", .run = run_stock, .origin = "Darknet",
+     .summary = "Darknet's own loops, unchanged: the measure of all others"},
+    GEMM_ORDERS(ORDER_ROW)
+    ROW(mnk_acc, SERIAL, "order mnk with the sum in a register: the article's baseline"),
+    ROW(unroll2, SERIAL, "mnk_acc with K unrolled by 2"),
+    ROW(unroll4, SERIAL, "mnk_acc with K unrolled by 4"),
+    GEMM_MKN_UNROLLS(UNROLL_ROW)
+    ROW(block1d, SERIAL, "4x4 of C at a time, K not blocked"),
+    ROW(block2d, SERIAL, "4x4x4 blocks"),
+    ROW(transpose, SERIAL, "B transposed once, then rows of A by rows of Bt"),
+    GEMM_TILE_SIDES(TILE_ROW)
+    GEMM_TILE_SIDES(VTILE_ROW)
+    {.name = "packed", .run = gemm_packed, .conv = gemm_packed_conv, .origin = "Goto, BLIS",
+     .summary = "packed panels, SIMD micro-kernels (GEMM_ISA), threads"},
+    CL_ROW("cl_naive", naive, MOBILE, "OpenCL: one work-item an element"),
+    CL_ROW("cl_block", block, MOBILE, "OpenCL: 32x32 blocks, padded and B turned"),
+    CL_ROW("cl_local", local, MOBILE, "cl_block with both blocks in local memory"),
+    CL_ROW("cl_local_v4", local_v4, MOBILE, "cl_local with loads and stores of float4"),
+    CL_ROW("cl_local_v8", local_v8, MOBILE, "cl_local with loads and stores of float8"),
+    CL_ROW("cl_local_v16", local_v16, MOBILE, "cl_local with loads and stores of float16"),
+    CL_ROW("cl_local_v4_u8", local_v4_u8, MOBILE, "cl_local_v4 unrolled by 8: the paper's last step"),
+    CL_ROW("cl_image", image, ADRENO, "OpenCL: 4x8 micro-tiles, B through the texture pipe"),
+    {.name = "cl", .run = gemm_cl_run, .conv = gemm_cl_conv, .params = &gemm_cl_best,
+     .unusable = gemm_cl_unusable, .on_device = true, .origin = "this project",
+     .summary = "the best OpenCL kernel for the device and the shape"},
+    CL_ROW("clblast", clblast, "CLBlast", "reference only, loaded at run time"),
+    {.name = "auto", .run = run_auto, .conv = conv_auto, .origin = "this project",
+     .summary = "the fastest row for the shape on this machine"},
+    REF_ROW(openblas, "OpenBLAS"),
+    REF_ROW(blis, "BLIS"),
+    REF_ROW(onednn, "oneDNN"),
+};
+
+const size_t gemm_variant_count = sizeof gemm_variants / sizeof gemm_variants[0];
+
+const gemm_variant *gemm_stock_row(void)
+{
+    return &gemm_variants[0];
+}
+
+const gemm_variant *gemm_find(const char *name)
+{
+    for (size_t i = 0; i < gemm_variant_count; ++i)
+        if (!strcmp(gemm_variants[i].name, name)) return &gemm_variants[i];
+    return NULL;
+}

@@ -1,0 +1,68 @@
+/*
+ * GEMM_TRACE: a CSV row for every call; `conv` is empty but for whole convolutions. kernel_ms is empty where no device worked.
+ */
+#include "driver/trace.h"
+
+#include "util/die.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static FILE *trace;
+static const char *trace_path;
+
+static _Noreturn void die_of_write(void)
+{
+    fprintf(stderr, "gemm: GEMM_TRACE='%s' cannot be written: %s\n", trace_path, strerror(errno));
+    _exit(1);
+}
+
+static void close_trace(void)
+{
+    if (fclose(trace)) die_of_write();
+}
+
+void gemm_trace_open(const char *path)
+{
+    trace_path = path;
+    trace = strcmp(path, "-") ? fopen(path, "w") : stderr;
+    if (!trace) gemm_die("GEMM_TRACE='%s' cannot be written: %s", path, strerror(errno));
+    fputs("variant,TA,TB,M,N,K,ms,gflops,kernel_ms,bytes_a,bytes_b,bytes_c,conv\n", trace);
+    if (trace != stderr) atexit(close_trace);
+}
+
+static void trace_row(const gemm_variant *ran, const gemm_call *c, double calls, const char *conv,
+                      double ms, const gemm_note *note)
+{
+    const double flop = 2.0 * c->M * c->N * c->K * calls;
+    char kernel_ms[32] = "";
+    if (note->kernel_ms >= 0) snprintf(kernel_ms, sizeof kernel_ms, "%.4f", note->kernel_ms);
+    const int written = fprintf(trace, "%s,%d,%d,%d,%d,%d,%.4f,%.3f,%s,%zu,%zu,%zu,%s\n",
+                                *note->ran ? note->ran : ran->name, c->TA != 0, c->TB != 0, c->M,
+                                c->N, c->K, ms, flop / ms * 1e-6, kernel_ms, note->copied_a,
+                                note->copied_b, note->copied_c, conv);
+    if (written < 0) die_of_write();
+}
+
+void gemm_trace_call(const gemm_variant *ran, const gemm_call *c, double ms, const gemm_note *note)
+{
+    trace_row(ran, c, 1, "", ms, note);
+}
+
+gemm_call gemm_of_conv(const conv_call *c)
+{
+    return (gemm_call){.M = c->n / c->groups, .N = c->out_h * c->out_w,
+                       .K = c->c / c->groups * c->size * c->size};
+}
+
+void gemm_trace_conv(const gemm_variant *ran, const conv_call *c, double ms, const gemm_note *note)
+{
+    const gemm_call gemm = gemm_of_conv(c);
+    char conv[96];
+    snprintf(conv, sizeof conv, "%dx%d/%d pad %d groups %d batch %d", c->size, c->size, c->stride,
+             c->pad, c->groups, c->batch);
+    trace_row(ran, &gemm, (double)c->groups * c->batch, conv, ms, note);
+}

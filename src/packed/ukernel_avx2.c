@@ -1,0 +1,105 @@
+/*
+ * AVX2 and FMA: 6 x 16.
+ *
+ * 12 accumulators + 2 of B + 1 of A = 15 of 16 ymm; 8 loads for 12 FMAs. A rest
+ * takes as many: 2 rows of A by 6 columns are 12 accumulators + 2 of A + 1 of B.
+ * KC = 256: a panel of A is 6 * 256 * 4 = 6 KiB and a strip of B 16 * 256 * 4 = 16 KiB, together in
+ * an L1 of 32 KiB. MC = 192: the block of A is 192 * 256 * 4 = 192 KiB, in an L2 of 256 KiB.
+ * MC_IN_PLACE: a step takes 6 cycles for 6 floats of A, which L3 is too slow for.
+ */
+#if defined(__x86_64__)
+#include "packed/ukernel.h"
+
+#include <immintrin.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#define ISA avx2
+#define VL 8
+#define NV 2
+#define MR 6
+#define MC 192
+#define KC 256
+#define MC_IN_PLACE 258
+#define TILES_WIDE 4
+#define REST_UNIT 16
+#define REST_MOST 9
+#define REST_COLS 6
+#define EACH_REST(X) X(1) X(2) X(3) X(4) X(5) X(6)
+#define EACH_ROWS(X) X(1) X(2) X(3) X(4) X(5) X(6)
+#define EACH_VECS(X, r) X(r, 1) X(r, 2)
+#define TILE_TUNING
+
+typedef __m256 vec;
+#define vzero() _mm256_setzero_ps()
+#define vset1(x) _mm256_set1_ps(x)
+#define vload(p) _mm256_loadu_ps(p)
+#define vstore(p, v) _mm256_storeu_ps(p, v)
+#define vload_part(p, n) _mm256_maskload_ps(p, first(n))
+#define vstore_part(p, n, v) _mm256_maskstore_ps(p, first(n), v)
+#define vfma(a, b, c) _mm256_fmadd_ps(a, b, c)
+#define vmax(a, b) _mm256_max_ps(a, b)
+#define vkeep(v) __asm__("" : "+x"(v))
+
+/* The mask of the first n floats. */
+static inline __m256i first(int n)
+{
+    static const int mask[2 * VL] = {-1, -1, -1, -1, -1, -1, -1, -1};
+    return _mm256_loadu_si256((const __m256i *)(mask + VL - n));
+}
+
+static inline __m256 vload_valid(const float *p, unsigned bits)
+{
+    const __m256i bit = _mm256_setr_epi32(1, 2, 4, 8, 16, 32, 64, 128);
+    const __m256i mask = _mm256_cmpeq_epi32(_mm256_and_si256(_mm256_set1_epi32((int)bits), bit), bit);
+    return _mm256_maskload_ps(p, mask);
+}
+
+/* The shuffle leaves pairs of b between those of a. */
+static inline __m256 in_order(__m256 v)
+{
+    return _mm256_castpd_ps(_mm256_permute4x64_pd(_mm256_castps_pd(v), 0xd8));
+}
+
+static inline __m256 vevens(__m256 a, __m256 b) { return in_order(_mm256_shuffle_ps(a, b, 0x88)); }
+static inline __m256 vodds(__m256 a, __m256 b) { return in_order(_mm256_shuffle_ps(a, b, 0xdd)); }
+
+static inline float vsum(vec v)
+{
+    __m128 s = _mm_add_ps(_mm256_castps256_ps128(v), _mm256_extractf128_ps(v, 1));
+    s = _mm_add_ps(s, _mm_movehl_ps(s, s));
+    return _mm_cvtss_f32(_mm_add_ss(s, _mm_movehdup_ps(s)));
+}
+
+INLINE __m256 vsums(const __m256 *v, const int n)
+{
+    const __m256 zero = vzero();
+    const __m256 a = _mm256_hadd_ps(v[0], n > 1 ? v[1] : zero);
+    const __m256 b = _mm256_hadd_ps(n > 2 ? v[2] : zero, n > 3 ? v[3] : zero);
+    const __m256 c = _mm256_hadd_ps(n > 4 ? v[4] : zero, n > 5 ? v[5] : zero);
+    const __m256 low = _mm256_hadd_ps(a, b), high = _mm256_hadd_ps(c, zero);
+    return _mm256_permute2f128_ps(low, high, 0x20) + _mm256_permute2f128_ps(low, high, 0x31);
+}
+
+/* 4 x 4, since the 6 rows of a panel are less than an 8 x 8 block. */
+enum { BLOCK = 4, TALL = BLOCK };
+#define transpose_tall transpose_block
+
+static inline void transpose_block(const float *src, size_t ld, float *dst, int width)
+{
+    __m128 r0 = _mm_loadu_ps(src), r1 = _mm_loadu_ps(src + ld);
+    __m128 r2 = _mm_loadu_ps(src + 2 * ld), r3 = _mm_loadu_ps(src + 3 * ld);
+    _MM_TRANSPOSE4_PS(r0, r1, r2, r3);
+    _mm_storeu_ps(dst, r0);
+    _mm_storeu_ps(dst + width, r1);
+    _mm_storeu_ps(dst + 2 * width, r2);
+    _mm_storeu_ps(dst + 3 * width, r3);
+}
+
+static bool isa_supported(void)
+{
+    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+}
+
+#include "packed/ukernel_body.h"
+#endif

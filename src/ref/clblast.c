@@ -1,0 +1,51 @@
+/*
+ * CLBlast as a reference, loaded with dlopen from $GEMM_REF_CLBLAST or as libclblast.so.1: the
+ * project neither needs it nor links it. Called with gemm_cl_lock held.
+ */
+#include "ref/clblast.h"
+
+#include <dlfcn.h>
+#include <stdlib.h>
+
+/* clblast_c.h: CLBlastLayoutRowMajor, CLBlastTransposeNo, CLBlastTransposeYes */
+enum { ROW_MAJOR = 101, TRANSPOSE_NO = 111, TRANSPOSE_YES = 112 };
+
+typedef int sgemm_fn(int layout, int ta, int tb, size_t m, size_t n, size_t k, float alpha,
+                     cl_mem a, size_t a_offset, size_t a_ld, cl_mem b, size_t b_offset,
+                     size_t b_ld, float beta, cl_mem c, size_t c_offset, size_t c_ld,
+                     cl_command_queue *, cl_event *);
+
+static sgemm_fn *sgemm;
+
+const char *gemm_clblast_missing(const char *path)
+{
+    static char why[512];
+    static bool tried;
+    if (!tried) {
+        tried = true;
+        void *library = dlopen(path && *path ? path : "libclblast.so.1", RTLD_NOW | RTLD_LOCAL);
+        void *symbol = library ? dlsym(library, "CLBlastSgemm") : NULL;
+        if (symbol) {
+            *(void **)&sgemm = symbol;
+        } else {
+            snprintf(why, sizeof why, "%s; install libclblast1, or set GEMM_REF_CLBLAST",
+                     dlerror());
+        }
+    }
+    return sgemm ? NULL : why;
+}
+
+int gemm_clblast_enqueue(const gemm_cl_device *d, const gemm_call *g, const gemm_cl_view *A,
+                         const gemm_cl_view *B, const gemm_cl_view *C)
+{
+    cl_command_queue queue = d->queue;
+    const int error = sgemm(ROW_MAJOR, g->TA ? TRANSPOSE_YES : TRANSPOSE_NO,
+                            g->TB ? TRANSPOSE_YES : TRANSPOSE_NO, (size_t)g->M, (size_t)g->N,
+                            (size_t)g->K, g->ALPHA, A->mem, A->offset, A->device_ld, B->mem,
+                            B->offset, B->device_ld, 1.0f, C->mem, C->offset, C->device_ld, &queue,
+                            NULL);
+    if (error) {
+        fprintf(stderr, "gemm_clblast: CLBlastSgemm: error %d\n", error);
+    }
+    return error;
+}

@@ -1,0 +1,14 @@
+/* The reference CLBlast, loaded at run time. For the OpenCL files only. */
+#ifndef GEMM_CLBLAST_H
+#define GEMM_CLBLAST_H
+
+#include "cl/memory.h"
+
+/* NULL, or why CLBlast cannot be used. path: its file, or NULL for the usual name. */
+const char *gemm_clblast_missing(const char *path);
+
+/* Enqueues C += ALPHA op(A) op(B). 0, or CLBlast's error. */
+int gemm_clblast_enqueue(const gemm_cl_device *, const gemm_call *, const gemm_cl_view *A,
+                         const gemm_cl_view *B, const gemm_cl_view *C);
+
+#endif

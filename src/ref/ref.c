@@ -1,0 +1,236 @@
+/*
+ * Reference rows: OpenBLAS, BLIS and oneDNN, loaded with dlopen when a row is first asked for.
+ *
+ * Each library is a struct of its usual names, its symbols and two small functions: one multiplies,
+ * one sets the number of threads by the library's own call, so that a comparison gives every row
+ * as many. GEMM_REF_<NAME>=path loads that file instead and nothing else.
+ *
+ * Interfaces: cblas.h (OpenBLAS 0.3, BLIS 0.9, 32-bit integers), bli_thread.h, oneapi/dnnl/dnnl.h.
+ */
+#include "ref/ref.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { CBLAS_ROW_MAJOR = 101, CBLAS_NO_TRANS = 111, CBLAS_TRANS = 112 };
+
+typedef void cblas_sgemm_f(int order, int ta, int tb, int m, int n, int k, float alpha,
+                           const float *a, int lda, const float *b, int ldb, float beta, float *c,
+                           int ldc);
+typedef int dnnl_sgemm_f(char ta, char tb, int64_t m, int64_t n, int64_t k, float alpha,
+                         const float *a, int64_t lda, const float *b, int64_t ldb, float beta,
+                         float *c, int64_t ldc);
+typedef void openblas_threads_f(int);
+typedef void blis_threads_f(int64_t);       /* dim_t */
+typedef void openmp_threads_f(int);
+typedef const char *text_f(void);
+
+typedef struct dnnl_version_text {          /* the head of dnnl_version_t */
+    int major, minor, patch;
+} dnnl_version_text;
+typedef const dnnl_version_text *dnnl_version_f(void);
+
+/* What dlsym returns is data to C and code to POSIX. */
+typedef union symbol {
+    void *data;
+    cblas_sgemm_f *cblas_sgemm;
+    dnnl_sgemm_f *dnnl_sgemm;
+    openblas_threads_f *openblas_threads;
+    blis_threads_f *blis_threads;
+    openmp_threads_f *openmp_threads;
+    text_f *text;
+    dnnl_version_f *dnnl_version;
+} symbol;
+
+struct gemm_ref {
+    const char *variable;                   /* GEMM_REF_<NAME> */
+    const char *path;                       /* its value, or NULL */
+    const char *files[4];                   /* tried in this order, until NULL */
+    const char *package;                    /* Debian's */
+    const char *sgemm_name, *threads_name, *version_name;
+    int (*multiply)(const gemm_ref *, const gemm_call *);
+    void (*set_threads)(const gemm_ref *, int);
+    void (*describe)(gemm_ref *);
+    /* filled in when it is loaded */
+    pthread_mutex_t lock;
+    bool tried;
+    void *library;
+    symbol sgemm, threads, version;
+    char reason[512], text[256];
+};
+
+/* ---- one library each ---- */
+
+static int multiply_cblas(const gemm_ref *r, const gemm_call *c)
+{
+    r->sgemm.cblas_sgemm(CBLAS_ROW_MAJOR, c->TA ? CBLAS_TRANS : CBLAS_NO_TRANS,
+                         c->TB ? CBLAS_TRANS : CBLAS_NO_TRANS, c->M, c->N, c->K, c->ALPHA, c->A,
+                         c->lda, c->B, c->ldb, 1, c->C, c->ldc);
+    return 0;
+}
+
+static int multiply_onednn(const gemm_ref *r, const gemm_call *c)
+{
+    return r->sgemm.dnnl_sgemm(c->TA ? 'T' : 'N', c->TB ? 'T' : 'N', c->M, c->N, c->K, c->ALPHA,
+                               c->A, c->lda, c->B, c->ldb, 1, c->C, c->ldc);
+}
+
+static void set_openblas(const gemm_ref *r, int threads)
+{
+    r->threads.openblas_threads(threads);
+}
+
+static void set_blis(const gemm_ref *r, int threads)
+{
+    r->threads.blis_threads(threads);
+}
+
+/* oneDNN has no call of its own: it is as wide as the OpenMP that it is linked with. */
+static void set_openmp(const gemm_ref *r, int threads)
+{
+    r->threads.openmp_threads(threads);
+}
+
+static void describe_openblas(gemm_ref *r)
+{
+    const symbol core = {.data = dlsym(r->library, "openblas_get_corename")};
+    snprintf(r->text, sizeof(r->text), "%s, kernels for %s", r->version.text(),
+             core.data ? core.text() : "an unknown core");
+}
+
+static void describe_blis(gemm_ref *r)
+{
+    snprintf(r->text, sizeof(r->text), "BLIS %s", r->version.text());
+}
+
+static void describe_onednn(gemm_ref *r)
+{
+    const dnnl_version_text *v = r->version.dnnl_version();
+    snprintf(r->text, sizeof(r->text), "oneDNN %d.%d.%d", v->major, v->minor, v->patch);
+}
+
+gemm_ref gemm_ref_openblas = {
+    .variable = "GEMM_REF_OPENBLAS",
+    .files = {"libopenblas.so.0", "libopenblas.so"},
+    .package = "libopenblas0-pthread",
+    .sgemm_name = "cblas_sgemm",
+    .threads_name = "openblas_set_num_threads",
+    .version_name = "openblas_get_config",
+    .multiply = multiply_cblas,
+    .set_threads = set_openblas,
+    .describe = describe_openblas,
+    .lock = PTHREAD_MUTEX_INITIALIZER,
+};
+
+gemm_ref gemm_ref_blis = {
+    .variable = "GEMM_REF_BLIS",
+    .files = {"libblis.so.4", "libblis.so.3", "libblis.so"},
+    .package = "libblis4-openmp",
+    .sgemm_name = "cblas_sgemm",
+    .threads_name = "bli_thread_set_num_threads",
+    .version_name = "bli_info_get_version_str",
+    .multiply = multiply_cblas,
+    .set_threads = set_blis,
+    .describe = describe_blis,
+    .lock = PTHREAD_MUTEX_INITIALIZER,
+};
+
+gemm_ref gemm_ref_onednn = {
+    .variable = "GEMM_REF_ONEDNN",
+    .files = {"libdnnl.so.2", "libdnnl.so.3", "libdnnl.so"},
+    .package = "libdnnl2",
+    .sgemm_name = "dnnl_sgemm",
+    .threads_name = "omp_set_num_threads",
+    .version_name = "dnnl_version",
+    .multiply = multiply_onednn,
+    .set_threads = set_openmp,
+    .describe = describe_onednn,
+    .lock = PTHREAD_MUTEX_INITIALIZER,
+};
+
+/* ---- loading ---- */
+
+__attribute__((format(printf, 2, 3)))
+static void give_up(gemm_ref *r, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    vsnprintf(r->reason, sizeof(r->reason), format, args);
+    va_end(args);
+    if (r->library) {
+        dlclose(r->library);
+        r->library = NULL;
+    }
+}
+
+static void open_library(gemm_ref *r)
+{
+    const char *path = r->path;
+    if (path) {
+        r->library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+        if (!r->library) give_up(r, "%s=%s: %s", r->variable, path, dlerror());
+        return;
+    }
+    for (size_t i = 0; r->files[i] && !r->library; ++i)
+        r->library = dlopen(r->files[i], RTLD_NOW | RTLD_LOCAL);
+    if (!r->library)
+        give_up(r, "%s is not installed (Debian: %s; or %s=path)", r->files[0], r->package,
+                r->variable);
+}
+
+static bool find_symbol(gemm_ref *r, symbol *s, const char *name)
+{
+    s->data = dlsym(r->library, name);
+    if (!s->data) give_up(r, "%s has no %s", r->files[0], name);
+    return s->data;
+}
+
+/* NULL, or why the library cannot be used. */
+static const char *load(gemm_ref *r)
+{
+    pthread_mutex_lock(&r->lock);
+    if (!r->tried) {
+        r->tried = true;
+        open_library(r);
+        if (r->library && find_symbol(r, &r->sgemm, r->sgemm_name)
+            && find_symbol(r, &r->threads, r->threads_name)
+            && find_symbol(r, &r->version, r->version_name))
+            r->describe(r);
+    }
+    pthread_mutex_unlock(&r->lock);
+    return r->library ? NULL : r->reason;
+}
+
+/* The table holds its params const; what is const is which library, not whether it is loaded. */
+static gemm_ref *of(const void *params)
+{
+    return (gemm_ref *)(uintptr_t)params;
+}
+
+const char *gemm_ref_unusable(const void *params)
+{
+    return load(of(params));
+}
+
+const char *gemm_ref_version(const void *params)
+{
+    return load(of(params)) ? NULL : of(params)->text;
+}
+
+void gemm_ref_set_path(gemm_ref *r, const char *path)
+{
+    r->path = path;
+}
+
+gemm_status gemm_ref_run(const gemm_call *c, const gemm_context *context, const void *params)
+{
+    gemm_ref *r = of(params);
+    if (load(r)) return GEMM_DECLINED;
+    /* OpenMP keeps the number a thread and OpenBLAS looks it up at once: setting it is cheap. */
+    r->set_threads(r, context->threads);
+    return r->multiply(r, c) ? GEMM_DECLINED : GEMM_DONE;
+}

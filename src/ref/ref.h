@@ -1,0 +1,25 @@
+/*
+ * Rows that run other people's libraries, for comparison only: nothing depends on them and `auto`
+ * never picks them.
+ */
+#ifndef GEMM_REF_H
+#define GEMM_REF_H
+
+#include "gemm_variant.h"
+
+typedef struct gemm_ref gemm_ref;
+
+/* The params of the rows openblas, blis and onednn. */
+extern gemm_ref gemm_ref_openblas, gemm_ref_blis, gemm_ref_onednn;
+
+/* Loads this file and nothing else; NULL: the usual names. Before the row is first asked for. */
+void gemm_ref_set_path(gemm_ref *, const char *path);
+
+/* run and unusable of such a row; params is one of the three above. */
+gemm_row_run gemm_ref_run;
+const char *gemm_ref_unusable(const void *params);
+
+/* Name, version and chosen kernels of the library, or NULL when it cannot be loaded. */
+const char *gemm_ref_version(const void *params);
+
+#endif

@@ -1,0 +1,14 @@
+/* A clock that only runs forward. */
+#ifndef GEMM_CLOCK_H
+#define GEMM_CLOCK_H
+
+#include <time.h>
+
+static inline double gemm_now_ms(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return 1e3 * (double)t.tv_sec + 1e-6 * (double)t.tv_nsec;
+}
+
+#endif

@@ -1,0 +1,37 @@
+/* Every number that a person types goes through here. */
+#include "util/number.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* strtol and strtod skip blanks and take a plus, hexadecimal numbers, "inf" and "nan". */
+static bool begins_plainly(const char *text)
+{
+    if (*text == '-') ++text;
+    return isdigit((unsigned char)*text) && !strpbrk(text, "xX");
+}
+
+bool gemm_parse_int(const char *text, int least, int most, int *n)
+{
+    char *end;
+    if (!begins_plainly(text)) return false;
+    errno = 0;
+    const long value = strtol(text, &end, 10);
+    if (errno || *end || value < least || value > most) return false;
+    *n = (int)value;
+    return true;
+}
+
+bool gemm_parse_double(const char *text, double least, double most, double *x)
+{
+    char *end;
+    if (!begins_plainly(text)) return false;
+    errno = 0;
+    const double value = strtod(text, &end);
+    if (errno || *end || !isfinite(value) || value < least || value > most) return false;
+    *x = value;
+    return true;
+}

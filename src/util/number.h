@@ -1,0 +1,14 @@
+/* Every number that a person types goes through here. */
+#ifndef GEMM_NUMBER_H
+#define GEMM_NUMBER_H
+
+#include <stdbool.h>
+
+/* Reads a decimal whole number from least to most with nothing before or behind it. Returns false
+   and leaves *n alone for anything else: an empty text, blanks, letters, a number out of range. */
+bool gemm_parse_int(const char *text, int least, int most, int *n);
+
+/* The same for a finite decimal number such as 2, 0.5 or 1e-3. */
+bool gemm_parse_double(const char *text, double least, double most, double *x);
+
+#endif

@@ -1,0 +1,156 @@
+#!/bin/sh
+# bench/ab with a false darknet: verdicts, detections compared, and everything that can go wrong.
+# usage: tests/system/test_ab.sh AB DATA     AB: the program; DATA: a folder with kite.jpg and dog.jpg
+set -u
+ab=$(realpath "$1") && data=$(realpath "$2") && fake=$(realpath "$(dirname "$0")/../support/fake_darknet.sh") || exit 2
+dir=$(mktemp -d) && cd "$dir" || exit 2
+trap 'rm -rf "$dir"' EXIT
+mkdir cfg && ln -s "$data" data
+printf '[net]\n[convolutional]\n[yolo]\n' >cfg/boxes.cfg
+printf '[net]\n[convolutional]\n[softmax]\n' >cfg/none.cfg
+echo w >toy.weights
+echo w >toy-untrained.weights
+failed=0
+
+# check WHAT COMMAND...: the command must succeed.
+check() {
+    what=$1
+    shift
+    if "$@"; then
+        echo "PASS ab: $what"
+        return
+    fi
+    failed=1
+    echo "FAIL ab: $what"
+    sed 's/^/    /' out err | tail -n 12
+}
+
+# run_ab STATUS OPTIONS...: runs ab on the toy network; out and err are what it said.
+run_ab() {
+    want=$1
+    shift
+    "$ab" --bin-a "$fake" --bin-b "$fake" --cfg cfg/boxes.cfg --weights toy.weights --out o --name t \
+        "$@" >out 2>err
+    got=$?
+    check "status $got, not $want: $*" [ $got = "$want" ]
+}
+says() { check "'$2' in $1" grep -q -- "$2" "$1"; }
+verdict() { says o/t.json "\"$1\": {" && check "$1: $2" [ "$(awk -v key="\"$1\": {" \
+    'index($0, key) { on = 1 } on && /"verdict"/ { gsub(/.*"verdict": "|".*/, ""); print; exit }' \
+    o/t.json)" = "$2" ]; }
+field_count() { awk -F, 'NR > 1 && NF != 10 { bad = 1 } END { exit bad || NR != '"$1"' }' o/t.csv; }
+
+# Verdicts
+run_ab 0 -n 8 --env-a FAKE_MS=40 --env-b FAKE_MS=2
+verdict predicted faster
+verdict wall faster
+says out 'Verdict: \*\*faster\*\*'
+says o/t.md 'A: FAKE_MS=40 '
+says err 'round 8 of 8'
+check 'a row for every image' field_count 49            # header, 8 x (first, warm-up, measured) x 2
+check 'half of the rows of A' [ "$(grep -c ',A,' o/t.csv)" = 24 ]
+run_ab 0 -n 8 --env-a FAKE_MS=2 --env-b FAKE_MS=8
+verdict predicted slower
+run_ab 3 -n 8 --env-a FAKE_MS=2 --env-b FAKE_MS=8 --fail-if-slower
+run_ab 0 -n 8 --env-a FAKE_MS=8 --env-b FAKE_MS=2 --fail-if-slower
+run_ab 0 -n 8 --a row --b row --fail-if-slower
+verdict predicted 'no difference shown'
+run_ab 0 -n 3 --env-a FAKE_MS=8 --env-b FAKE_MS=2       # too few rounds to tell
+verdict predicted 'no difference shown'
+says err '3 rounds cannot give a verdict'
+run_ab 0 -n 2 --image data/kite.jpg --image data/dog.jpg --idle-ms 25 --warmup 0 --seed 7
+check 'both images' grep -q 'dog.jpg' o/t.csv
+check 'seed is said' grep -q '"seed": 7' o/t.json
+run_ab 0 -n 1 --weights toy-untrained.weights
+says err 'untrained'
+says o/t.md 'untrained'
+run_ab 0 -n 6 --cfg cfg/none.cfg --env-a FAKE_MS=20 --env-b FAKE_MS=2
+verdict predicted faster
+says out 'not compared'
+check 'a row for every run' field_count 15
+
+# Detections
+run_ab 4 -n 6 --env-a FAKE_MS=8 --env-b FAKE_MS=2 --env-b 'FAKE_LABELS=kite:94%'
+verdict predicted void
+says err 'only A has'
+run_ab 4 -n 6 --env-b 'FAKE_DRAWING=data/dog.jpg'
+verdict wall void
+says err 'drawings'
+
+# What can go wrong
+run_ab 1 -n 8 --env-b 'FAKE_FAIL=segv FAKE_AT=2'
+says err 'B (FAKE_FAIL=segv FAKE_AT=2) was killed by signal 11'
+run_ab 1 -n 8 --rounds 1 --env-a FAKE_FAIL=exit3
+says err 'ended with status 3 at image data/kite.jpg'
+says err '| out of memory'
+verdict predicted none
+check 'samples before it are kept' [ "$(grep -c '^measured,.*,B,' o/t.csv)" -ge 2 ]
+run_ab 1 -n 8 --rounds 1 --env-a FAKE_FAIL=missing
+says err 'Cannot load image'
+run_ab 1 -n 8 --rounds 1 --env-a FAKE_FAIL=mute
+says err 'printed no time'
+run_ab 1 -n 8 --rounds 1 --env-a FAKE_FAIL=hang --timeout 0.5
+says err 'gave no answer for 0.5 s'
+run_ab 1 -n 8 --cfg cfg/none.cfg --env-b FAKE_FAIL=segv
+says err 'signal 11'
+run_ab 1 -n 8 --cfg cfg/none.cfg --env-b FAKE_FAIL=mute
+says err 'without a time'
+run_ab 1 --image data/none.jpg
+says err 'cannot read data/none.jpg'
+run_ab 1 --image data
+says err 'cannot read data: Is a directory'
+run_ab 1 --weights none.weights
+run_ab 1 --cfg none.cfg
+run_ab 1 --bin-a ./none
+mv cfg gone
+run_ab 1 --cfg gone/boxes.cfg
+says err 'no cfg/ here'
+mv gone cfg
+run_ab 2 --rounds 0
+says err '\-\-rounds wants a whole number from 1'
+run_ab 2 --env-a nonsense
+run_ab 2 --nonsense
+run_ab 2 -n x
+run_ab 0 --help
+
+for ending in csv md json; do
+    rm -rf o && mkdir o
+    ln -s /dev/full o/t.$ending
+    run_ab 1 -n 6
+    says err "cannot write o/t.$ending: No space left on device"
+    [ $ending != csv ] || check 'noticed before anything runs' sh -c '! grep -q "round 1" err'
+done
+rm -rf o
+
+# Interrupted: what was measured stays, nothing else does.
+# A zombie does not count: a container may have nobody who buries it.
+alive() { while read -r pid; do
+    kill -0 "$pid" 2>/dev/null && ! grep -q '^State:.*Z' "/proc/$pid/status" 2>/dev/null && return 0
+done <pids; return 1; }
+gone() { for _ in 1 2 3 4 5 6 7 8 9 10; do alive || return 0; sleep 0.1; done; return 1; }
+interrupt() {
+    rm -f pids
+    FAKE_PIDS=$dir/pids "$ab" --bin-a "$fake" --bin-b "$fake" --cfg cfg/boxes.cfg --out o --name t \
+        --weights toy.weights -n 1000 --rounds 1 --env-a FAKE_MS=20 --env-b FAKE_MS=20 >out 2>err &
+    pid=$!
+    for _ in $(seq 100); do
+        [ "$(grep -c '^measured' o/t.csv 2>/dev/null)" -ge 8 ] 2>/dev/null && break
+        sleep 0.05
+    done
+    kill "-$1" $pid
+    wait $pid
+    check "status after $1" [ $? = "$2" ]
+    check "no process is left after $1" gone
+}
+rm -f o/t.csv
+interrupt INT 130
+says err 'interrupted by signal 2'
+verdict predicted none
+check 'samples are kept' [ "$(grep -c '^measured' o/t.csv)" -ge 4 ]
+rm -f o/t.csv
+interrupt TERM 143
+check 'no folder is left' [ -z "$(find o -name '.run-*')" ]
+rm -f o/t.csv
+FAKE_FAIL=hang FAKE_AT=7 interrupt KILL 137      # one that would not notice a closed pipe
+
+[ $failed = 0 ]

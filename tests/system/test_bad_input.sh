@@ -1,0 +1,67 @@
+#!/bin/sh
+# Bad input of every kind ends with its message and a non-zero status.
+. tests/support/lib.sh
+
+weights=$1      # of cfg/yolov3-tiny.cfg
+darknet_folder "$work/here"
+cd "$work/here" || exit 1
+mkdir directory
+
+detect="./darknet detect cfg/yolov3-tiny.cfg $weights data/kite.jpg"
+
+expect_failure env-unknown-impl "did you mean 'block2d'?" env GEMM_IMPL=blok2d $detect
+expect_failure env-unknown-impl-list 'stock mnk mkn' env GEMM_IMPL=nonsense $detect
+expect_failure env-empty-impl "GEMM_IMPL=''" env GEMM_IMPL= $detect
+for threads in 0 -1 two 2x 1025 '' 99999999999999999999; do
+    expect_failure "env-threads-$threads" "GEMM_THREADS='$threads' is no whole number from 1 to" \
+        env GEMM_THREADS="$threads" $detect
+done
+foreign=neon
+[ "$(uname -m)" = aarch64 ] && foreign=avx2
+for isa in "$foreign" sse9 ''; do
+    expect_failure "env-isa-$isa" "GEMM_ISA='$isa' is no instruction set that this" env GEMM_ISA="$isa" $detect
+    expect_failure "env-isa-$isa-list" 'the values that GEMM_ISA may have here:' env GEMM_ISA="$isa" $detect
+done
+expect_failure env-conv "GEMM_CONV='direct' is neither hook nor im2col" env GEMM_CONV=direct $detect
+expect_failure env-check "GEMM_CHECK='yes' is neither 0 nor 1" env GEMM_CHECK=yes $detect
+expect_failure env-trace-folder "GEMM_TRACE='nowhere/trace.csv' cannot be written: No such file" \
+    env GEMM_TRACE=nowhere/trace.csv $detect
+expect_failure env-trace-directory "GEMM_TRACE='directory' cannot be written: Is a directory" \
+    env GEMM_TRACE=directory $detect
+expect_failure env-trace-full "GEMM_TRACE='/dev/full' cannot be written: No space left" \
+    env GEMM_TRACE=/dev/full $detect
+
+yolo="./darknet detect cfg/yolov3-tiny.cfg"
+expect_failure weights-missing "Couldn't open file: missing.weights" $yolo missing.weights data/kite.jpg
+expect_failure weights-directory 'cannot be read or is too short' $yolo directory data/kite.jpg
+for bytes in 0 10 20 1000 35434952; do
+    head -c $bytes "$weights" >short.weights
+    expect_failure "weights-of-$bytes-bytes" 'too short' $yolo short.weights data/kite.jpg
+done
+# 20 bytes of header, then the first convolution: 3 x 16 of batch norm, 16 biases, 16 x 27 weights.
+head -c $((20 + 4 * (4 * 16 + 16 * 27))) "$weights" >one-layer.weights
+expect_failure weights-of-one-layer 'Weights file is too short: detect needs weights for every layer' \
+    $yolo one-layer.weights data/kite.jpg
+
+expect_failure image-missing 'Cannot load image "missing.jpg"' $yolo "$weights" missing.jpg
+expect_failure image-directory 'Cannot load image "directory"' $yolo "$weights" directory
+echo 'no picture' >text.jpg
+expect_failure image-is-text 'Cannot load image "text.jpg"' $yolo "$weights" text.jpg
+
+expect_failure cfg-missing "Couldn't open file: missing.cfg" ./darknet detect missing.cfg "$weights" data/kite.jpg
+expect_failure cfg-directory 'Config file cannot be read or has no layers' \
+    ./darknet detect directory "$weights" data/kite.jpg
+: >empty.cfg
+expect_failure cfg-empty 'Config file cannot be read or has no layers' \
+    ./darknet detect empty.cfg "$weights" data/kite.jpg
+echo 'width=416' >no-section.cfg
+expect_failure cfg-option-outside 'no-section.cfg, line 1 cannot be parsed: width=416' \
+    ./darknet detect no-section.cfg "$weights" data/kite.jpg
+printf '[net]\nwidth=416\nheight\n' >no-value.cfg
+expect_failure cfg-no-value 'no-value.cfg, line 3 cannot be parsed: height' \
+    ./darknet detect no-value.cfg "$weights" data/kite.jpg
+printf '[net]\nwidth=32\nheight=32\nchannels=3\n[konvolutional]\nfilters=1\n' >no-type.cfg
+expect_failure cfg-unknown-layer 'Type not recognized: [konvolutional]' \
+    ./darknet detect no-type.cfg "$weights" data/kite.jpg
+
+exit $((failures != 0))

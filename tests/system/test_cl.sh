@@ -1,0 +1,174 @@
+#!/bin/sh
+# The OpenCL rows where things go wrong or are different: devices, the cache, layers, Oclgrind.
+#
+#   tests/system/test_cl.sh UNTRAINED_WEIGHTS
+#
+# Needs PoCL; each part that needs more says SKIP without it.
+. tests/support/lib.sh
+
+weights=$(realpath "$1")
+bin=build/release/tests
+test_cl=$bin/test_cl
+darknet_folder "$work/here"
+
+detect() { (cd "$work/here" && ./darknet detect cfg/yolov3-tiny.cfg "$weights" data/kite.jpg); }
+
+# expect NAME MESSAGE COMMAND...: ends well and says MESSAGE (a fixed string)
+expect()
+{
+    name=$1 message=$2
+    shift 2
+    if ! "$@" >"$work/output" 2>&1 </dev/null; then
+        fail "$name" "failed: $(tail -n 2 "$work/output" | tr '\n' ' ')"
+    elif ! grep -qF -- "$message" "$work/output"; then
+        fail "$name" "no '$message' in: $(tail -n 2 "$work/output" | tr '\n' ' ')"
+    else
+        pass "$name"
+    fi
+}
+
+# ---- devices ----
+export GEMM_IMPL=cl
+OCL_ICD_VENDORS=/nonexistent expect_failure cl-no-platform 'no OpenCL device on this machine' detect
+OCL_ICD_VENDORS=/nonexistent GEMM_IMPL=auto expect cl-no-platform-auto 'Predicted in' detect
+for device in gpu 0:7 7:0 Radeon; do
+    GEMM_CL_DEVICE=$device expect_failure "cl-device-$device" \
+        "GEMM_CL_DEVICE=$device: no such OpenCL device; allowed are gpu, cpu, or the number" detect
+done
+for device in cpu 0:0 PTHREAD; do
+    GEMM_CL_DEVICE=$device expect "cl-device-$device" 'Predicted in' detect
+done
+
+# ---- kernels that do not compile ----
+GEMM_CACHE_DIR=$work/none CL_BREAK_SOURCE=1 OPENCL_LAYERS=$root/$bin/layer_fail.so \
+    expect_failure cl-broken-kernel 'cannot be built for' detect
+for said in 'does not compile with -cl-fast-relaxed-math' 'broken by the layer'; do
+    if grep -qF -- "$said" "$work/output"; then
+        pass "cl-broken-kernel-says-$(echo "$said" | cut -d' ' -f1)"
+    else
+        fail "cl-broken-kernel-says-$(echo "$said" | cut -d' ' -f1)" "no '$said'"
+    fi
+done
+
+printf '#include "cl_missing.h"\n' >"$work/lost.cl"
+expect_failure cl-include-missing "lost.cl:1: no $work/cl_missing.h" kernels/embed.sh "$work/lost.cl"
+
+# ---- the cache ----
+export GEMM_CACHE_DIR=$work/cache
+GEMM_CACHE_DIR=/proc/nowhere expect cl-cache-unwritable 'compiled programs cannot be kept in /proc/nowhere' detect
+expect cl-cache-filled 'Predicted in' detect
+file=$(ls "$work"/cache/cl_conv_wide-*.clbin 2>/dev/null | head -n 1)
+if [ -z "$file" ]; then
+    fail cl-cache-file 'no cl_conv_wide-*.clbin was written'
+else
+    pass cl-cache-file
+    cp "$file" "$work/good"
+    cut_short() { head -c 2000 "$work/good" >"$file"; }
+    one_byte() { head -c -1 "$work/good" >"$file"; printf 'x' >>"$file"; }
+    other_driver() { sed '3s/.*/driver 0.0 of somebody/' "$work/good" >"$file"; }
+    no_header() { echo 'hello' >"$file"; }
+    empty() { : >"$file"; }
+    for damage in 'cut_short:it is cut short' 'one_byte:it is damaged' \
+        'other_driver:it is of another driver' 'no_header:it is not what it should be' \
+        'empty:it cannot be read'; do
+        ${damage%%:*}
+        expect "cl-cache-${damage%%:*}" "${damage#*:}" detect
+        if cmp -s "$file" "$work/good" || [ "$(wc -c <"$file")" -gt 2000 ]; then
+            pass "cl-cache-${damage%%:*}-rebuilt"
+        else
+            fail "cl-cache-${damage%%:*}-rebuilt" 'the file is as bad as before'
+        fi
+    done
+    before=$(ls -l --time-style=full-iso "$file")
+    detect >"$work/output" 2>&1
+    if [ "$before" = "$(ls -l --time-style=full-iso "$file")" ] && ! grep -q gemm_cl "$work/output"; then
+        pass cl-cache-used
+    else
+        fail cl-cache-used 'a good file was written anew, or something was said'
+    fi
+fi
+if ls "$work"/cache/.clbin-* >/dev/null 2>&1; then
+    fail cl-cache-temporary 'a temporary file is left'
+else
+    pass cl-cache-temporary
+fi
+
+# ---- layers: an Adreno's limits; one call after another fails; what is not written is NaN, or late ----
+# under LAYER NAME ARGUMENTS...: test_cl's reports, with NAME in front
+under()
+{
+    layer=$1 name=$2
+    shift 2
+    OPENCL_LAYERS=$root/$bin/layer_$layer.so $test_cl "$@" >"$work/$name" 2>&1
+    status=$?
+    [ $status -le 1 ] || fail "$name" "status $status: $(tail -n 1 "$work/$name")"
+    sed "s/^\(PASS\|FAIL\|SKIP\) /&$name-/" "$work/$name"
+}
+# This one waits more than it works: its results are printed at the end.
+under unwritten unwritten --cases 8 >"$work/unwritten-reports" &
+unwritten=$!
+under adreno adreno
+ADRENO_LOCAL=8192 under adreno adreno330 --small |
+    sed 's/^SKIP \(.*\): the OpenCL device has less local memory.*/PASS \1-says-why-not/'
+OPENCL_LAYERS=$root/$bin/layer_adreno.so GEMM_CHECK=1 expect cl-adreno-detect 'Predicted in' detect
+OPENCL_LAYERS=$root/$bin/layer_fail.so $test_cl --faults
+OPENCL_LAYERS=$root/$bin/layer_fail.so $test_cl --waits
+
+# ---- Oclgrind: races, strays, misuse of the API, reads of what nothing wrote ----
+# Each row and shape in a process of its own, which releases nothing before its end: Oclgrind 21.10 now and
+# then aborts in its race detector when a buffer is released, and keeps the record of what was written to a
+# released buffer at its old size, so that a larger successor counts as not written. Reads of what nothing
+# wrote are looked for in kernels that are not optimized: it does not know `freeze`, an instruction of LLVM's
+# optimizer. What read_imagef gives it takes for written or not by chance, even of an image that the host wrote:
+# it reads the few bytes that it keeps of the pointer as if they were a whole image's. So cl_image is looked at
+# where it needs no image, in a 1x1 convolution; of images the NaN of tests/support/layer_unwritten.c tells.
+
+# oclgrind_row NAME --sum|--conv ROW CASES CHECKS...: no findings, and right. CASES are shapes, or numbers of
+# convolutions (any geometry, same size, depthwise, grouped, 1x1), with the memory policy behind each.
+oclgrind_row()
+{
+    title=$1 what=$2 row=$3 cases=$4
+    shift 4
+    for case in $cases; do
+        oclgrind "$@" $test_cl $what $row ${case%?} ${case#"${case%?}"} >"$work/output" 2>"$work/findings"
+        status=$?
+        if [ $status != 0 ] || ! grep -q "^PASS $row" "$work/output"; then
+            fail "$title" "$case: status $status: $(tail -n 1 "$work/output" "$work/findings" | tr '\n' ' ')"
+            return
+        elif grep -qE 'Kernel:|^Oclgrind' "$work/findings"; then
+            fail "$title" "$case: $(grep -m 1 -B 1 -E 'Kernel:|^Oclgrind' "$work/findings" | tr '\n' ' ')"
+            return
+        fi
+    done
+    pass "$title"
+}
+
+if ! command -v oclgrind >/dev/null 2>&1; then
+    skip cl-oclgrind 'no oclgrind'
+else
+    sums='1x9x5u 9x10x11d 33x35x34u'
+    rows='cl_naive cl_block cl_local cl_local_v4 cl_local_v8 cl_local_v16 cl_local_v4_u8 cl'
+    convolving='cl_conv_wide-1x8 cl_conv_wide-4x8 cl_thin-2x1 cl_tile-8x4'
+    checks='--data-races --check-api'
+    export GEMM_CACHE_DIR=$work/oclgrind
+    for row in $rows cl_image; do
+        oclgrind_row cl-oclgrind-$row --sum $row "$sums" $checks
+    done
+    for row in $convolving cl_image-8x4; do
+        oclgrind_row cl-oclgrind-conv-$row --conv $row '0u 1d 12u 8d 4u' $checks
+    done
+    checks='--build-options -cl-opt-disable --uninitialized'
+    export GEMM_CACHE_DIR=$work/oclgrind-plain
+    for row in $rows; do
+        oclgrind_row cl-oclgrind-uninitialized-$row --sum $row "$sums" $checks
+    done
+    for row in $convolving; do
+        oclgrind_row cl-oclgrind-uninitialized-conv-$row --conv $row '5d 21u 17d 13u 9d' $checks
+    done
+    oclgrind_row cl-oclgrind-uninitialized-conv-cl_image-8x4 --conv cl_image-8x4 '4u 9d 14u' $checks
+fi
+
+wait $unwritten
+cat "$work/unwritten-reports"
+
+exit $((failures != 0))

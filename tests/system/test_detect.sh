@@ -1,0 +1,116 @@
+#!/bin/sh
+# Whole networks under every row of the table.
+#
+#   tests/system/test_detect.sh UNTRAINED_WEIGHTS MODELS_FOLDER
+#
+# Raw outputs against stock for yolov3-tiny and the trained networks, and for the trained ones the
+# labels that ./darknet prints against those of an unpatched Darknet. All rows by their gemm
+# (GEMM_CONV=im2col), and those that offer whole convolutions by these too.
+. tests/support/lib.sh
+
+untrained=$1 models=$2
+rows=$(./gemm-bench --list | awk -F '\t' '$2 == "usable" { print $1 }')
+hooked=packed,cl,auto
+darknet_folder "$work/here"
+
+# compare_outputs NAME CFG WEIGHTS: by gemm, then by hook
+compare_outputs()
+{
+    compare_table "$1" im2col "$2" "$3"
+    compare_table "$1-hook" hook --rows $hooked "$2" "$3"
+}
+
+# compare_table NAME CONV ARGUMENTS...
+compare_table()
+{
+    table=$1 conv=$2
+    shift 2
+    GEMM_CONV=$conv build/release/bench/detect_all "$@" data/kite.jpg 2>"$work/error" >"$work/table"
+    status=$?
+    awk -v net="$table" 'NR > 1 && $2 == "unusable:" { print "SKIP outputs-" net "-" $1 ": " $0; next }
+        NR > 1 && $4 == "yes" && $6 == "" { print "PASS outputs-" net "-" $1; next }
+        NR > 1 { print "FAIL outputs-" net "-" $1 ": " $0 }' "$work/table"
+    [ $status = 0 ] || fail "outputs-$table" "status $status: $(tail -n 1 "$work/error")"
+}
+
+# labels PROGRAM CFG WEIGHTS: what it prints about kite.jpg, but for the time
+labels()
+{
+    (cd "$work/here" && "$1" detect "$2" "$3" data/kite.jpg 2>/dev/null | grep -v 'Predicted in')
+}
+
+# compare_labels NAME CFG WEIGHTS
+compare_labels()
+{
+    labels "$root/build/upstream/darknet" "$2" "$3" >"$work/expected"
+    if ! grep -q kite "$work/expected" || ! grep -q person "$work/expected"; then
+        fail "labels-$1" "unpatched Darknet sees no kite or no person: $(tr '\n' ' ' <"$work/expected")"
+        return
+    fi
+    for row in $rows; do
+        compare_row "$1" im2col "$row" "$2" "$3"
+        case ,$hooked, in *,$row,*) compare_row "$1-hook" hook "$row" "$2" "$3" ;; esac
+    done
+}
+
+# compare_row NAME CONV ROW CFG WEIGHTS
+compare_row()
+{
+    if GEMM_CONV=$2 GEMM_IMPL=$3 labels ./darknet "$4" "$5" | cmp -s - "$work/expected"; then
+        pass "labels-$1-$3"
+    else
+        fail "labels-$1-$3" "not as unpatched Darknet; repeat with: GEMM_CONV=$2 GEMM_IMPL=$3 ./darknet detect $4 $5 data/kite.jpg"
+    fi
+}
+
+compare_outputs yolov3-tiny cfg/yolov3-tiny.cfg "$untrained"
+for name in yolo-fastest-1.1 yolo-fastest-1.1-xl; do
+    if [ ! -f "$models/$name.weights" ]; then
+        skip "trained-$name" "no $name.weights in $models (MODELS=folder)"
+        continue
+    fi
+    model=$(cd "$models" && pwd)/$name
+    compare_outputs "$name" "$model.cfg" "$model.weights"
+    compare_labels "$name" "$model.cfg" "$model.weights"
+done
+
+# Our cfg describes the network that the published weights belong to.
+for cfg in cfg/yolov3-tiny.cfg build/upstream/cfg/yolov3-tiny.cfg; do
+    (cd "$work/here" && ./darknet detect "$root/$cfg" "$root/$untrained" missing.jpg 2>&1 | grep -E '^ +[0-9]+ ')
+done >"$work/layers"
+lines=$(wc -l <"$work/layers")
+if [ "$lines" = 48 ] && [ "$(sort -u "$work/layers" | wc -l)" = 24 ]; then
+    pass cfg-as-darknet
+else
+    fail cfg-as-darknet "the layers of cfg/yolov3-tiny.cfg are not those of Darknet's"
+fi
+
+# GEMM_CHECK and GEMM_TRACE over a whole detection.
+GEMM_IMPL=block2d GEMM_CHECK=1 GEMM_TRACE=$work/trace.csv labels ./darknet cfg/yolov3-tiny.cfg "$root/$untrained" >/dev/null
+if [ "$(grep -c '^block2d,0,0,' "$work/trace.csv")" = 13 ]; then
+    pass trace-and-check
+else
+    fail trace-and-check "no 13 calls of block2d in the trace"
+fi
+bad=$(awk -F, 'NR == 1 { if ($0 != "variant,TA,TB,M,N,K,ms,gflops,kernel_ms,bytes_a,bytes_b,bytes_c,conv") print "columns"; next }
+    NR == 2 && ($4 != 16 || $5 != 173056 || $6 != 27) { print "M N K of " $0 }
+    { speed = $8 * $7 / (2e-6 * $4 * $5 * $6) }
+    NF != 13 || speed < 0.99 || speed > 1.01 || $9 $13 != "" { print "row " $0 }' "$work/trace.csv")
+[ -z "$bad" ] && pass trace-columns || fail trace-columns "$(echo $bad)"
+
+# The same of cl, by gemm and by hook: the last column of the trace tells them apart.
+case "$rows" in *cl*)
+    for conv in im2col hook; do
+        GEMM_CONV=$conv GEMM_IMPL=cl GEMM_CHECK=1 GEMM_TRACE=$work/trace.csv \
+            labels ./darknet cfg/yolov3-tiny.cfg "$root/$untrained" >/dev/null
+        calls=$(awk -F, -v conv=$conv '/^cl_/ && $9 > 0 && ($13 != "") == (conv == "hook")' "$work/trace.csv" | wc -l)
+        if [ "$calls" = 13 ]; then
+            pass trace-and-check-cl-$conv
+        else
+            fail trace-and-check-cl-$conv "$calls calls of cl in the trace, not 13"
+        fi
+    done
+    ;;
+esac
+
+exit $((failures != 0))

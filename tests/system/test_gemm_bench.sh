@@ -1,0 +1,164 @@
+#!/bin/sh
+# gemm-bench: its options, what it prints, and that a wrong result, a dead process, a full disk and
+# Ctrl-C end as they should. Arguments: the folder of the build.
+set -u
+. tests/support/lib.sh
+build=$1
+bench=$build/bench/gemm_bench
+wrong=$build/tests/gemm_bench_wrong
+flat=$build/tests/json_flat
+quick='--samples 3 --seconds 0 --threads 1 --seed 1'
+
+# value PATH: of the JSON last made flat
+value() { awk -F '\t' -v path="$1" '$1 == path { print $2 }' "$work/flat"; }
+
+# is NAME WANTED GOT
+is() { if [ "$2" = "$3" ]; then pass "$1"; else fail "$1" "wanted '$2', got '$3'"; fi; }
+
+# ---- options ----
+bad()
+{
+    name=$1 message=$2
+    shift 2
+    expect_failure "bench_option_$name" "gemm-bench: $message" "$bench" "$@"
+    is "bench_option_${name}_status" 2 "$status"
+}
+bad shapes "--shapes 'resnet' is unknown: allowed are yolov3-tiny, grouped, squares" --shapes resnet
+bad mnk "-s '512,169': M,N,K is needed" -s 512,169
+bad mnk_zero "-s '0,1,1': M,N,K is needed" -s 0,1,1
+bad mnk_junk "-s '1,2,3x': M,N,K is needed" -s 1,2,3x
+bad sizes "--sizes '9:4': FROM:TO or FROM:TO:STEP is needed" --sizes 9:4
+bad sizes_none "--sizes '5:7': no power of two lies there" --sizes 5:7
+bad transposes "--transposes 'NN,NX': a list of NN, NT, TN, TT is needed" --transposes NN,NX
+bad cfg "/nowhere.cfg: No such file or directory" --cfg /nowhere.cfg
+bad batch "--batch '0': a number from 1 to" --batch 0
+bad impl "--impl 'transpos': no such row; the nearest is transpose, and --list prints them all" --impl transpos
+bad impl_threads "--impl: threads '0': a number from 1 to 1024 is needed" --impl stock@0
+bad impl_setting "--impl 'stock+GEMM_ISA': VAR=VALUE is needed behind each +" --impl stock+GEMM_ISA
+bad threads "--threads 'many': a number from 1 to 1024 is needed" --threads 1,many
+bad threads_half "--threads '1.5': a whole number is needed" --threads 1.5
+bad samples "--samples '2': a number from 3 to 1000 is needed" --samples 2
+bad seconds "--seconds 'nan': a number from 0 to 3600 is needed" --seconds nan
+bad idle "--idle '-1': a number from 0 to 10000 is needed" --idle -1
+bad offset "--offset '18': a multiple of 4 is needed" --offset 18
+bad seed "--seed '-3': a whole number from 0 on is needed" --seed -3
+bad peak "--peak 'sse9' is not to be had here: allowed are" --peak sse9
+bad word "'stock' is no option" stock
+expect_failure bench_option_unknown "unrecognized option '--fast'" "$bench" --fast
+expect_failure bench_isa "gemm-bench: GEMM_ISA 'mmx' is not to be had here" env GEMM_ISA=mmx "$bench" -s 1,1,1
+expect_failure bench_ref_path "openblas cannot run here: GEMM_REF_OPENBLAS=/nowhere.so: " \
+    env GEMM_REF_OPENBLAS=/nowhere.so "$bench" --impl openblas
+expect_failure bench_ref_symbol " has no cblas_sgemm" env GEMM_REF_BLIS=libm.so.6 "$bench" --impl blis
+expect_failure bench_output "-o /nowhere/x: No such file or directory" "$bench" --impl stock -o /nowhere/x
+"$bench" --help >"$work/help" 2>&1
+is bench_help_status 0 $?
+for option in --shapes --cfg -s --impl --threads --cold --warm --csv --json --transposes --sizes --list; do
+    grep -q -- "^  $option\|, $option " "$work/help" || fail "bench_help$option" "not in --help"
+done
+
+# ---- the table and the shapes ----
+is bench_list_columns '' "$("$bench" --list | awk -F '\t' 'NF != 4 || ($2 != "usable" && $2 !~ /^unusable: ./)')"
+is bench_list_reason 1 "$(GEMM_REF_ONEDNN=/nowhere.so "$bench" --list |
+    grep -c '^onednn	unusable: GEMM_REF_ONEDNN=/nowhere.so: ')"
+is bench_shapes_calls 13 "$("$bench" --list-shapes | awk 'NR > 1 { n += $9 } END { print n }')"
+is bench_shapes_sizes '63 64 65 96 127 128 129' \
+    "$("$bench" --sizes 64:128 --list-shapes | awk 'NR > 1 { print $3 }' | sort -n | tr '\n' ' ' | sed 's/ $//')"
+is bench_shapes_step '10 17 24' "$("$bench" --sizes 10:24:7 --list-shapes | awk 'NR > 1 { printf "%s%s", s, $3; s = " " }')"
+is bench_shapes_transposes '0 1 5 7 3 3 3 7;1 1 5 7 3 5 3 7;' \
+    "$("$bench" -s 5,7,3 --transposes NT,TT --list-shapes | awk 'NR > 1 { print $1, $2, $3, $4, $5, $6, $7, $8 }' | tr '\n' ';')"
+is bench_shapes_batch '1 1 7;1 4 7;' "$(printf '[net]\ninputs=7\nbatch=8\nsubdivisions=2\n[connected]\noutput=1\n' >"$work/b.cfg"
+    for b in 1 cfg; do "$bench" --cfg "$work/b.cfg" --batch $b --list-shapes | awk 'NR > 1 { print $4, $3, $5 }'; done | tr '\n' ';')"
+
+# ---- what it prints ----
+"$bench" $quick --impl stock,transpose -s 33,17,20 -s 1,9,2 --warm --cold --json >"$work/json" 2>"$work/err"
+is bench_json_status 0 $?
+if "$flat" <"$work/json" >"$work/flat"; then pass bench_json_valid; else fail bench_json_valid "see json_flat"; fi
+is bench_json_results 8 "$(grep -c '^results\.[0-9]*\.impl	' "$work/flat")"
+is bench_json_first 'stock 0 0 33 17 20 1' "$(for k in impl TA TB M N K threads; do value results.0.$k; done | tr '\n' ' ' | sed 's/ $//')"
+is bench_json_complete true "$(value complete)"
+for key in machine.cpu peak_gflops bandwidth_gbs versions.compiler versions.commit versions.flags seed totals.0.gflops \
+    totals.0.peak_percent; do
+    [ -n "$(value $key)" ] && [ "$(value $key)" != null ] || fail "bench_json_$key" "'$(value $key)'"
+done
+is bench_json_gflops ok "$(awk -F '\t' '$1 ~ /^results/ { v[$1] = $2 } END {
+    for (i = 0; i < 8; ++i) { p = "results." i "."
+        want = 2e-6 * v[p "M"] * v[p "N"] * v[p "K"] / v[p "median_ms"]
+        if (v[p "peak_percent"] == "null") bad = bad " " i " of peak"
+        if (!(v[p "gflops"] > 0.98 * want && v[p "gflops"] < 1.02 * want) || v[p "min_ms"] > v[p "median_ms"]) bad = bad " " i }
+    print bad == "" ? "ok" : "results" bad }' "$work/flat")"
+"$bench" $quick --impl stock,transpose -s 33,17,20 --csv >"$work/csv" 2>"$work/err"
+is bench_csv_columns "$(awk -F '\t' '$1 ~ /^results\.0\./ { sub(/.*\./, "", $1); print $1 }' "$work/flat" | tr '\n' ' ')" \
+    "$(head -n 1 "$work/csv" | tr ',' '\n' | tr '\n' ' ')"
+is bench_csv_lines 3 "$(wc -l <"$work/csv")"
+"$bench" $quick --impl stock -s 33,17,20 >"$work/text" 2>"$work/err"
+for word in machine compiler commit peak 'NN  M 33  N 17  K 20' Total; do
+    grep -q "^$word" "$work/text" || fail "bench_text" "no '$word'"
+done
+is bench_progress 1 "$(grep -c 'shape 1 of 1, 33x17x20' "$work/err")"
+is bench_seed "$("$bench" $quick --impl stock -s 3,3,3 --json 2>&1 | grep '"seed"')" '  "seed": 1,'
+
+# ---- other people's libraries, where they are installed ----
+for ref in openblas blis onednn; do
+    reason=$("$bench" --list | awk -F '\t' -v r=$ref '$1 == r && $2 != "usable" { print $2 }')
+    if [ -n "$reason" ]; then skip "bench_$ref" "$reason"; continue; fi
+    "$bench" $quick --threads 2 --impl $ref,$ref@1 -s 33,65,17 -s 1,100,9 -s 64,1,300 --transposes NN,NT,TN,TT --csv \
+        >"$work/csv" 2>"$work/err"
+    is "bench_$ref" '0 24' "$? $(grep -c ',ok,$' "$work/csv")"
+done
+is bench_auto_is_no_reference 0 "$("$bench" $quick --impl auto -s 64,64,64 -s 300,300,300 --csv 2>/dev/null |
+    grep -c 'openblas\|blis\|onednn')"
+
+# ---- wrong on purpose ----
+# caught HOW STATUS-OF-THE-ROW
+caught()
+{
+    GEMM_TEST_WRONG=$1 "$wrong" $quick --impl transpose,stock -s 16,700,27 -s 40,40,4608 --csv >"$work/csv" 2>"$work/err"
+    is "bench_caught_$1_status" 1 $?
+    is "bench_caught_$1" "2 0 2" "$(awk -F , -v s="$2" '
+        $1 == "stock" && $21 == s { ++caught } $1 == "stock" && $8 != "" { ++timed }
+        $1 == "transpose" && $21 == "ok" && $8 > 0 { ++good } END { print caught + 0, timed + 0, good + 0 }' "$work/csv")"
+}
+caught product wrong
+caught nan wrong
+caught nothing wrong
+GEMM_TEST_WRONG=late "$wrong" $quick --impl stock -s 64,200,64 >"$work/text" 2>"$work/err"
+is bench_caught_late "1 1" "$? $(grep -c 'stock is wrong for M=64 N=200 K=64 .* after [0-9]* calls' "$work/err")"
+GEMM_TEST_WRONG=decline "$wrong" $quick --impl transpose,stock -s 16,70,27 --csv >"$work/csv" 2>"$work/err"
+is bench_declined "0 1" "$? $(grep -c '^stock,.*,declined,' "$work/csv")"
+"$wrong" $quick --impl transpose,stock+GEMM_TEST_WRONG=die -s 16,70,27 --csv >"$work/csv" 2>"$work/err"
+is bench_died "1 1 1" "$? $(grep -c 'its process died: Segmentation fault' "$work/err") $(grep -c '^transpose,.*,ok,' "$work/csv")"
+"$wrong" $quick --impl stock,stock+GEMM_TEST_WRONG=product -s 16,70,27 --csv >"$work/csv" 2>"$work/err"
+is bench_own_environment "1 ok wrong" "$? $(awk -F , 'NR > 1 { printf "%s%s", s, $21; s = " " }' "$work/csv")"
+timeout 20 "$bench" $quick --impl stock+GEMM_ISA=generic,packed+GEMM_ISA=generic -s 16,70,27 --csv >"$work/csv"
+is bench_two_environments "0 ok ok" "$? $(awk -F , 'NR > 1 { printf "%s%s", s, $21; s = " " }' "$work/csv")"
+expect_failure check_caught 'GEMM_CHECK: stock is wrong' env GEMM_CHECK=1 GEMM_TEST_WRONG=product "$build/tests/wrong_check"
+expect_failure check_caught_nan 'GEMM_CHECK: stock is wrong' env GEMM_CHECK=1 GEMM_TEST_WRONG=nan "$build/tests/wrong_check"
+GEMM_CHECK=1 "$build/tests/wrong_check" 2>/dev/null
+is check_right 0 $?
+
+# ---- a full disk, a closed pipe, Ctrl-C ----
+for format in --csv --json ''; do
+    expect_failure "bench_full_disk$format" 'standard output could not be written: No space left on device' \
+        sh -c "'$bench' $quick --impl stock -s 3,3,3 $format >/dev/full"
+    expect_failure "bench_full_file$format" '/dev/full could not be written: No space left on device' \
+        "$bench" $quick --impl stock -s 3,3,3 $format -o /dev/full
+done
+expect_failure bench_full_list 'could not be written: No space left' sh -c "'$bench' --list >/dev/full"
+
+"$bench" --samples 1000 --seconds 60 --threads 1 --impl stock,transpose+GEMM_THREADS=1 -s 8,8,8 -s 700,700,700 --csv \
+    >"$work/csv" 2>"$work/err" &
+pid=$!
+for i in $(seq 150); do
+    [ "$(wc -l <"$work/csv")" -ge 3 ] && break
+    sleep 0.1
+done
+children=$(cat /proc/$pid/task/$pid/children)
+sleep 1
+kill -INT $pid
+wait $pid
+is bench_interrupt_status 130 $?
+is bench_interrupt_rows 2 "$(grep -c ',8,8,8,.*,ok,$' "$work/csv")"
+is bench_interrupt_children 1 "$(echo $children | wc -w)"
+for child in $children; do [ -d /proc/$child ] && fail bench_interrupt_stray "process $child is left"; done
+
+[ $failures = 0 ]

@@ -1,0 +1,72 @@
+#!/bin/sh
+# Getting and patching Darknet, getting weights: what is refused, and that nothing is left half done.
+. tests/support/lib.sh
+
+upstream=build/upstream
+
+expect_failure source-missing 'is not a checkout of Darknet: it has no Makefile' \
+    env DARKNET_SRC="$work/nowhere" setup/darknet.sh "$work/tree"
+mkdir -p "$work/other/src"
+touch "$work/other/Makefile"
+expect_failure source-not-darknet 'is not a checkout of Darknet: it has no src/gemm.c' \
+    env DARKNET_SRC="$work/other" setup/darknet.sh "$work/tree"
+if [ -e "$work/tree" ] || [ -e "$work/tree.new" ]; then
+    fail source-nothing-left "a refused source left a folder"
+else
+    pass source-nothing-left
+fi
+
+DARKNET_SRC=$upstream setup/darknet.sh "$work/copy" >/dev/null
+if diff -r -x obj -x darknet -x '*.a' -x '*.so' -x backup -x results "$upstream" "$work/copy" >/dev/null; then
+    pass source-copied
+else
+    fail source-copied "DARKNET_SRC was not copied whole"
+fi
+
+# fingerprint FOLDER: of every file in it
+fingerprint() { (cd "$1" && find . -type f -exec sha256sum {} + | sort) | sha256sum; }
+
+cp -R "$work/copy" "$work/patched"
+setup/patch.sh "$work/patched" && pass patch-applies || fail patch-applies "the series does not apply to upstream"
+[ -z "$(find "$work/patched" -name '*.orig' -o -name '*.rej')" ] && pass patch-clean || fail patch-clean "left .orig or .rej"
+before=$(fingerprint "$work/patched")
+expect_failure patch-twice 'is patched already' setup/patch.sh "$work/patched"
+expect_failure source-patched 'is patched already' \
+    sh -c "DARKNET_SRC='$work/patched' setup/darknet.sh '$work/again' && setup/patch.sh '$work/again'"
+[ "$before" = "$(fingerprint "$work/patched")" ] && pass patch-twice-unchanged || fail patch-twice-unchanged "files changed"
+
+# The last patch fails: nothing of the ones before it may stay.
+cp -R "$work/copy" "$work/edited"
+sed -i 's/static void load_weights\|void load_weights_upto(network \*net/void load_weights_changed(network *n/' "$work/edited/src/parser.c"
+before=$(fingerprint "$work/edited")
+expect_failure patch-refused '0003-missing-and-short-files-end-the-program.patch does not apply to src/parser.c' \
+    setup/patch.sh "$work/edited"
+[ "$before" = "$(fingerprint "$work/edited")" ] && pass patch-all-or-nothing || fail patch-all-or-nothing "half patched"
+
+echo 'no weights' >"$work/wrong.weights"
+expect_failure weights-wrong-file "Deleted what came from file://$work/wrong.weights" \
+    setup/weights.sh "$work/yolov3-tiny.weights" "file://$work/wrong.weights"
+[ -z "$(ls "$work" | grep '^yolov3')" ] && pass weights-nothing-left || fail weights-nothing-left "$(ls "$work")"
+
+# The untrained file: the same every time, and as long as the published one.
+build/release/bench/untrained_weights cfg/yolov3-tiny.cfg "$work/u.weights" 2>/dev/null
+if [ "$(wc -c <"$work/u.weights")" = 35434956 ] && cmp -s "$work/u.weights" build/yolov3-tiny-untrained.weights; then
+    pass weights-untrained
+else
+    fail weights-untrained "not 35,434,956 bytes, or not the same twice"
+fi
+
+# Nothing is done twice.
+stamp() { ls -l --time-style=full-iso build/*.done build/release/* build/yolov3-tiny-untrained.weights | sha256sum; }
+make -s all default-weights >/dev/null 2>&1
+before=$(stamp)
+make -s all default-weights >"$work/second" 2>&1
+if [ "$before" = "$(stamp)" ] && [ ! -s "$work/second" ]; then
+    pass second-make
+else
+    fail second-make "a second make did something: $(head -n 3 "$work/second")"
+fi
+
+expect_failure make-cfg-without-weights 'WEIGHTS=file is needed for CFG=cfg/alexnet.cfg' make detect CFG=cfg/alexnet.cfg DEPS=0
+
+exit $((failures != 0))

@@ -1,0 +1,954 @@
+/*
+ * The OpenCL rows and every kernel that `cl` may choose, on the device at hand.
+ *
+ *   test_cl [--seed S] [--cases N] [--small]
+ *       sums against the double reference: all rows, kernels and splits of K, both memory policies,
+ *       memory of malloc (behind guard pages) and of gemm_host_alloc, all transposes; panels wider
+ *       than an image; bytes copied; weights that change; NaN and infinity; four threads
+ *       --small: a few small sizes of each, for slow devices
+ *   test_cl --threads        only the four threads, for ThreadSanitizer and helgrind
+ *   test_cl --faults         one call after another fails (tests/support/layer_fail.c is loaded)
+ *   test_cl --sum ROW MxNxK u|d      one multiply with that memory policy, for Oclgrind
+ *   test_cl --conv ROW CASE u|d      one small convolution, likewise
+ *   test_cl --waits          a convolution's waits and launches, which tests/support/layer_fail.c counts
+ */
+#include "driver/check.h"
+#include "gemm_cl.h"
+#include "cl/device.h"
+#include "driver/conv_check.h"
+#include "driver/driver.h"
+#include "support/operands.h"
+#include "support/report.h"
+
+#include <math.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* What the last call of this thread noted. */
+static _Thread_local gemm_note last_note;
+
+static gemm_status run_parts(const gemm_call *c, const gemm_cl_row *row, int parts)
+{
+    const gemm_context context = gemm_make_context(&last_note);
+    return gemm_cl_run_parts(c, &context, row, parts);
+}
+
+static gemm_status run_row(const gemm_call *c, const gemm_cl_row *row)
+{
+    return run_parts(c, row, 0);
+}
+
+static gemm_status convolve_parts(const conv_call *c, const gemm_cl_row *row, int parts)
+{
+    const gemm_context context = gemm_make_context(&last_note);
+    return gemm_cl_conv_parts(c, &context, row, parts);
+}
+
+typedef struct named_row {
+    const char *name;
+    const gemm_cl_row *row;
+} named_row;
+
+static const named_row rows[] = {
+    {"cl_naive", &gemm_cl_naive},         {"cl_block", &gemm_cl_block},
+    {"cl_local", &gemm_cl_local},         {"cl_local_v4", &gemm_cl_local_v4},
+    {"cl_local_v8", &gemm_cl_local_v8},   {"cl_local_v16", &gemm_cl_local_v16},
+    {"cl_local_v4_u8", &gemm_cl_local_v4_u8}, {"cl_image", &gemm_cl_image},
+    {"cl", &gemm_cl_best},                {"clblast", &gemm_cl_clblast}};
+enum { ROWS = sizeof rows / sizeof rows[0] };
+
+static uint64_t seed = 1;
+
+/* A multiply whose matrices lie in memory of one kind. */
+typedef struct problem {
+    gemm_call call;
+    guarded A, B, C;
+    bool shared;
+} problem;
+
+/* Copies a guarded matrix into memory of gemm_host_alloc. */
+static float *share(const guarded *m)
+{
+    const size_t count = (size_t)(m->rows - 1) * (size_t)m->ld + (size_t)m->columns;
+    float *p = gemm_host_alloc(count, sizeof *p);
+    if (!p) {
+        abort();
+    }
+    memcpy(p, m->data, count * sizeof *p);
+    return p;
+}
+
+static problem make_problem(rng *r, int TA, int TB, int M, int N, int K, int pad, bool shared)
+{
+    problem p = {.shared = shared};
+    p.A = guarded_make(TA ? K : M, TA ? M : K, (TA ? M : K) + pad, AT_END, 0);
+    p.B = guarded_make(TB ? N : K, TB ? K : N, (TB ? K : N) + pad, AT_END, 0);
+    p.C = guarded_make(M, N, N + pad, AT_END, 0);
+    guarded_fill(&p.A, r);
+    guarded_fill(&p.B, r);
+    guarded_fill(&p.C, r);
+    p.call = (gemm_call){TA, TB, M, N, K, rng_below(r, 2) ? 1.0f : -0.5f,
+                         shared ? share(&p.A) : p.A.data, p.A.ld,
+                         shared ? share(&p.B) : p.B.data, p.B.ld,
+                         shared ? share(&p.C) : p.C.data, p.C.ld};
+    return p;
+}
+
+static void free_problem(problem *p)
+{
+    if (p->shared) {
+        gemm_host_free((float *)p->call.A);
+        gemm_host_free((float *)p->call.B);
+        gemm_host_free(p->call.C);
+    }
+    guarded_free(&p->A);
+    guarded_free(&p->B);
+    guarded_free(&p->C);
+}
+
+/* NULL, or what is wrong about the row's run. */
+static const char *judge(problem *p, const gemm_cl_row *row, int parts)
+{
+    static _Thread_local char why[128];
+    gemm_oracle oracle;
+    if (gemm_oracle_make(&oracle, &p->call)) {
+        return "no memory for the reference";
+    }
+    const int rc = run_parts(&p->call, row, parts);
+    const gemm_error worst = gemm_oracle_compare(&oracle, &p->call);
+    gemm_oracle_free(&oracle);
+    if (rc) {
+        return "it declined";
+    }
+    if (!(worst.ratio <= 1)) {
+        snprintf(why, sizeof why, "C[%d][%d] is off by %g, %.3g times the bound", worst.row,
+                 worst.column, worst.difference, worst.ratio);
+        return why;
+    }
+    return !p->shared && !guarded_padding_intact(&p->C) ? "it wrote between the rows of C" : NULL;
+}
+
+/* ---- sums ----------------------------------------------------------------------------------- */
+
+/* One case, all decided by its number; reports a failure with all that it was. */
+static bool run_case(const char *name, const gemm_cl_row *row, char policy, int number, bool small)
+{
+    static const int sizes[] = {1, 2, 3, 4, 5, 7, 8, 9, 15, 17, 27, 31, 32, 33, 63, 65, 100, 129,
+                                169, 257};
+    static const int pads[] = {0, 0, 1, 4, 13};
+    rng r = rng_make(seed, (uint64_t)number);
+    const int most = small ? 11 : (int)(sizeof sizes / sizeof sizes[0]);
+    const int M = sizes[rng_below(&r, most)], N = sizes[rng_below(&r, most)];
+    const int K = sizes[rng_below(&r, most)], pad = pads[rng_below(&r, 5)];
+    const bool shared = rng_below(&r, 2);
+    const int parts = row->splits ? rng_below(&r, 5) : 0;
+    problem p = make_problem(&r, number & 1, number >> 1 & 1, M, N, K, pad, shared);
+    gemm_cl_force_memory(policy);
+    const char *why = judge(&p, row, parts);
+    const gemm_note *note = &last_note;
+    if (!why && policy == 'u' && shared && (note->copied_a || note->copied_c)) {
+        why = "it copied A or C";
+    }
+    gemm_cl_force_memory(0);
+    free_problem(&p);
+    if (why) {
+        report_fail(name, "%s; TA=%d TB=%d M=%d N=%d K=%d pad=%d parts=%d %s memory, policy %c; "
+                    "repeat with --seed %llu, case %d", why, number & 1, number >> 1 & 1, M, N, K,
+                    pad, parts, shared ? "shared" : "malloc'd", policy, (unsigned long long)seed,
+                    number);
+    }
+    return !why;
+}
+
+static void test_row(const char *title, const gemm_cl_row *row, int cases, bool small)
+{
+    const char *reason = gemm_cl_unusable(row);
+    for (const char *policy = "ud"; *policy; ++policy) {
+        char name[96];
+        bool ok = true;
+        snprintf(name, sizeof name, "cl-sums-%s-%s", title, *policy == 'u' ? "unified" : "discrete");
+        if (reason) {
+            report_skip(name, "%s", reason);
+            continue;
+        }
+        for (int i = 0; i < cases && ok; ++i) {
+            ok = run_case(name, row, *policy, i, small);
+        }
+        if (ok) {
+            report_pass(name);
+        }
+    }
+}
+
+static void test_sums(int cases, bool small)
+{
+    for (int i = 0; i < ROWS; ++i) {
+        if (!small || rows[i].row->way != GEMM_CL_CLBLAST) {
+            test_row(rows[i].name, rows[i].row, cases, small);
+        }
+    }
+    /* as on a discrete GPU */
+    static const gemm_cl_row ahead = {
+        "cl_image", "-DAHEAD -DUNROLL=2", GEMM_CL_IMAGE, 8, 4, 0, 0, 0, true};
+    test_row("cl_image-ahead", &ahead, cases, small);
+    for (size_t i = 0; i < gemm_cl_choice_count; ++i) {
+        const gemm_cl_row *r = &gemm_cl_choices[i];
+        char title[64];
+        snprintf(title, sizeof title, "%s-%dx%d-%dx%d%s", r->kernel, r->rows, r->cols, r->wx, r->wy,
+                 r->defines);
+        test_row(title, r, cases, small);
+    }
+}
+
+/* One multiply, M x N x K; NULL, or what is wrong. */
+static const char *run_one_sum(const char *name, const char *shape, char policy)
+{
+    int M, N, K;
+    if (sscanf(shape, "%dx%dx%d", &M, &N, &K) != 3) {
+        return "no such shape";
+    }
+    for (int i = 0; i < ROWS; ++i) {
+        if (strcmp(rows[i].name, name) == 0) {
+            rng r = rng_make(seed, 78);
+            problem p = make_problem(&r, 0, 0, M, N, K, 0, policy == 'u');
+            gemm_cl_force_memory(policy);
+            return judge(&p, rows[i].row, 0);
+        }
+    }
+    return "no such row";
+}
+
+/* The first layer of yolov3-tiny, wider than an image of PoCL; and a K higher than one. */
+static void test_panels(void)
+{
+    static const int shapes[][3] = {{16, 173056, 27}, {3, 33000, 5}, {9, 6, 40000}};
+    for (int s = 0; s < 3; ++s) {
+        for (int i = 0; i < 4; ++i) {
+            char name[64];
+            const int *m = shapes[s];
+            rng r = rng_make(seed, 77);
+            snprintf(name, sizeof name, "cl-panels-%dx%dx%d-%c-%s", m[0], m[1], m[2],
+                     i & 1 ? 'u' : 'd', i & 2 ? "shared" : "malloc");
+            if (gemm_cl_unusable(&gemm_cl_image)) {
+                report_skip(name, "%s", gemm_cl_unusable(&gemm_cl_image));
+                continue;
+            }
+            problem p = make_problem(&r, 0, 0, m[0], m[1], m[2], 0, i & 2);
+            gemm_cl_force_memory(i & 1 ? 'u' : 'd');
+            const char *why = judge(&p, &gemm_cl_image, 0);
+            if (!why && !(i & 1)) {
+                /* the weights are there, another B comes, and its last chunk is waited for */
+                ((float *)p.call.B)[(size_t)(m[2] - 1) * (size_t)p.call.ldb] += 1.0f;
+                why = judge(&p, &gemm_cl_image, 0);
+            }
+            gemm_cl_force_memory(0);
+            free_problem(&p);
+            if (why) {
+                report_fail(name, "%s", why);
+            } else {
+                report_pass(name);
+            }
+        }
+    }
+}
+
+/* ---- whole convolutions ---------------------------------------------------------------------- */
+
+/* A convolution whose arrays lie in memory of one kind. */
+typedef struct convolution {
+    conv_call call;
+    guarded input, weights, scale, shift, output;
+    bool shared;
+} convolution;
+
+static const int conv_sides[] = {1, 2, 3, 5, 7, 8, 13, 16, 17, 33, 40};
+static const int conv_channels[] = {1, 2, 3, 4, 5, 8, 9, 13, 17, 33, 70};
+
+/* Geometry by number: any, of the same size, depthwise, grouped, 1x1 in place. */
+static conv_call draw_convolution(rng *r, int number, int most)
+{
+    conv_call c = {.batch = 1 + rng_below(r, 3), .groups = 1, .size = 1 + rng_below(r, 7),
+                   .stride = 1 + rng_below(r, 3), .pad = rng_below(r, 4),
+                   .activation = (conv_activation)rng_below(r, 4)};
+    c.c = conv_channels[rng_below(r, most)];
+    c.n = conv_channels[rng_below(r, most)];
+    switch (number % 5) {
+    case 1: c.stride = 1; c.size = 1 + 2 * rng_below(r, 4); c.pad = c.size / 2; break;
+    case 2: c.groups = c.c; c.n = c.c * (1 + rng_below(r, 2)); c.pad = c.size / 2; break;
+    case 3:
+        c.groups = 1 + rng_below(r, 4);
+        c.c = c.groups * (1 + rng_below(r, 6));
+        c.n = c.groups * (1 + rng_below(r, 20));
+        break;
+    case 4: c.size = c.stride = 1; c.pad = 0; break;
+    default: break;
+    }
+    do {
+        c.h = conv_sides[rng_below(r, most)];
+        c.w = conv_sides[rng_below(r, most)];
+        c.out_h = (c.h + 2 * c.pad - c.size) / c.stride + 1;
+        c.out_w = (c.w + 2 * c.pad - c.size) / c.stride + 1;
+    } while (c.h + 2 * c.pad < c.size || c.w + 2 * c.pad < c.size);
+    return c;
+}
+
+static float *conv_array(guarded *g, int count, rng *r, bool shared)
+{
+    *g = guarded_make(1, count, count, rng_below(r, 2) ? AT_END : AT_START, 4 * rng_below(r, 5));
+    guarded_fill(g, r);
+    return shared ? share(g) : g->data;
+}
+
+static convolution make_convolution(rng *r, conv_call c, bool shared)
+{
+    convolution p = {.call = c, .shared = shared};
+    const int K = c.c / c.groups * c.size * c.size;
+    p.call.input = conv_array(&p.input, c.batch * c.c * c.h * c.w, r, shared);
+    p.call.weights = conv_array(&p.weights, c.n * K, r, shared);
+    p.call.output = conv_array(&p.output, c.batch * c.n * c.out_h * c.out_w, r, shared);
+    p.call.shift = conv_array(&p.shift, c.n, r, false);
+    const float *scale = conv_array(&p.scale, c.n, r, false);
+    p.call.scale = rng_below(r, 2) ? scale : NULL;
+    for (int i = 0; i < p.output.columns; ++i) {
+        p.call.output[i] = NAN;
+    }
+    return p;
+}
+
+static void free_convolution(convolution *p)
+{
+    guarded *all[] = {&p->input, &p->weights, &p->scale, &p->shift, &p->output};
+    if (p->shared) {
+        gemm_host_free((float *)p->call.input);
+        gemm_host_free((float *)p->call.weights);
+        gemm_host_free(p->call.output);
+    }
+    for (size_t i = 0; i < sizeof all / sizeof *all; ++i) {
+        guarded_free(all[i]);
+    }
+}
+
+/* NULL, or what is wrong about the row's convolution. */
+static const char *judge_convolution(const convolution *p, const gemm_cl_row *row, int parts)
+{
+    static _Thread_local char why[128];
+    conv_error worst;
+    if (convolve_parts(&p->call, row, parts)) {
+        return "it declined";
+    }
+    if (gemm_conv_compare(&p->call, &worst)) {
+        return "no memory for the reference";
+    }
+    if (!(worst.ratio <= 1)) {
+        snprintf(why, sizeof why, "image %d filter %d at %d is off by %g, %.3g times the bound",
+                 worst.image, worst.filter, worst.at, worst.difference, worst.ratio);
+        return why;
+    }
+    return NULL;
+}
+
+static bool run_conv_case(const char *name, const gemm_cl_row *row, char policy, int number,
+                          bool small)
+{
+    rng r = rng_make(seed, 5000 + (uint64_t)number);
+    const conv_call c = draw_convolution(&r, number, small ? 6 : 11);
+    const bool shared = rng_below(&r, 2);
+    const int parts = row->splits ? rng_below(&r, 5) : 0;
+    convolution p = make_convolution(&r, c, shared);
+    gemm_cl_force_memory(policy);
+    const char *why = judge_convolution(&p, row, parts);
+    const gemm_note *note = &last_note;
+    if (!why && policy == 'u' && shared &&
+        (note->copied_a || note->copied_c || note->copied_b != 2 * sizeof(float) * (size_t)c.n)) {
+        why = "it copied weights, output, or more than scale and shift";
+    }
+    gemm_cl_force_memory(0);
+    free_convolution(&p);
+    if (why) {
+        report_fail(name, "%s; %d filters %dx%d/%d pad %d groups %d over %d of %dx%dx%d parts %d "
+                    "activation %d %s memory, policy %c; repeat with --seed %llu, case %d", why, c.n,
+                    c.size, c.size, c.stride, c.pad, c.groups, c.batch, c.w, c.h, c.c, parts,
+                    (int)c.activation, shared ? "shared" : "malloc'd", policy,
+                    (unsigned long long)seed, number);
+    }
+    return !why;
+}
+
+static void test_conv_row(const char *title, const gemm_cl_row *row, int cases, bool small)
+{
+    const char *reason = row->way == GEMM_CL_CHOOSE ? NULL : gemm_cl_unusable(row);
+    for (const char *policy = "ud"; *policy; ++policy) {
+        char name[96];
+        bool ok = true;
+        snprintf(name, sizeof name, "cl-conv-%s-%s", title, *policy == 'u' ? "unified" : "discrete");
+        if (reason) {
+            report_skip(name, "%s", reason);
+            continue;
+        }
+        for (int i = 0; i < cases && ok; ++i) {
+            ok = run_conv_case(name, row, *policy, i, small);
+        }
+        if (ok) {
+            report_pass(name);
+        }
+    }
+}
+
+/* The n-th of all rows that convolve, or NULL; its name. */
+static const gemm_cl_row *conv_row(size_t n, char *title, size_t bytes)
+{
+    static const gemm_cl_row ahead = {
+        "cl_image", "-DAHEAD -DUNROLL=2", GEMM_CL_IMAGE, 8, 4, 0, 0, 0, true};
+    const gemm_cl_row *r = n == 0 ? &gemm_cl_best : n == 1 ? &ahead : NULL;
+    const size_t choices = 2 + 1 + gemm_cl_choice_count - 4;    /* without three of cl_wide */
+    if (n == 2) {
+        r = &gemm_cl_choices[0];
+    } else if (n > 2 && n < choices) {
+        r = &gemm_cl_choices[n + 1];
+    } else if (n >= choices && n < choices + gemm_cl_conv_choice_count) {
+        r = &gemm_cl_conv_choices[n - choices];
+    }
+    if (r) {
+        snprintf(title, bytes, "%s-%dx%d-%dx%d%s", r->kernel ? r->kernel : "cl", r->rows, r->cols,
+                 r->wx, r->wy, r->defines);
+    }
+    return r;
+}
+
+static void test_convolutions(int cases, bool small)
+{
+    char title[64];
+    const gemm_cl_row *row;
+    for (size_t n = 0; (row = conv_row(n, title, sizeof title)); ++n) {
+        /* each case may compile a kernel: those that differ from another in a number get a few */
+        const bool main_one = !strcmp(title, "cl-0x0-0x0") || strstr(title, "-DVECTOR=16");
+        const bool larger_tile = strstr(title, "cl_tile-8");
+        const int few = main_one ? cases : larger_tile ? 5 : 10;
+        test_conv_row(title, row, cases < few ? cases : few, small);
+    }
+}
+
+/* One small case of the first row with such a name; NULL, or what is wrong. */
+static const char *run_one_convolution(const char *title, int number, char policy)
+{
+    char found[64];
+    const gemm_cl_row *row;
+    size_t n = 0;
+    while ((row = conv_row(n, found, sizeof found)) && !strstr(found, title)) {
+        ++n;
+    }
+    rng r = rng_make(seed, 5000 + (uint64_t)number);
+    const conv_call c = draw_convolution(&r, number, 6);
+    convolution p = make_convolution(&r, c, policy == 'u');
+    gemm_cl_force_memory(policy);
+    return row ? judge_convolution(&p, row, row->splits ? number % 3 : 0) : "no such row";
+}
+
+/* More places than one row of an image holds, more rows than an image has, and a row that has no
+   convolution: the first two are right all the same, the last one declines. */
+static void test_conv_limits(void)
+{
+    static const conv_call wide = {.batch = 1, .groups = 1, .c = 2, .h = 8, .w = 9000, .n = 9,
+                                   .size = 3, .stride = 1, .pad = 1, .out_h = 8, .out_w = 9000};
+    static const conv_call high = {.batch = 2, .groups = 1, .c = 3000, .h = 2, .w = 2, .n = 8,
+                                   .size = 3, .stride = 1, .pad = 1, .out_h = 2, .out_w = 2};
+    const conv_call *calls[] = {&wide, &high};
+    for (int i = 0; i < 2; ++i) {
+        rng r = rng_make(seed, 91);
+        const char *name = i ? "cl-conv-high" : "cl-conv-wide";
+        convolution p = make_convolution(&r, *calls[i], true);
+        const char *why = judge_convolution(&p, &gemm_cl_best, 0);
+        if (!why && !i && !gemm_cl_unusable(&gemm_cl_image)) {
+            why = judge_convolution(&p, &gemm_cl_image, 0);
+        }
+        if (why) {
+            report_fail(name, "%s", why);
+        } else {
+            report_pass(name);
+        }
+        const float before = p.call.output[0] = 7.0f;
+        if (i && (!convolve_parts(&p.call, &gemm_cl_naive, 0) || p.call.output[0] != before)) {
+            report_fail("cl-conv-declines", "a row without a convolution took it");
+        } else if (i) {
+            report_pass("cl-conv-declines");
+        }
+        free_convolution(&p);
+    }
+}
+
+/* Where e^-x overflows, logistic is 0 all the same, with vectors and on their edge. */
+static void test_conv_far(void)
+{
+    static const conv_call c = {.batch = 1, .groups = 1, .c = 1, .h = 5, .w = 7, .n = 3, .size = 1,
+                                .stride = 1, .out_h = 5, .out_w = 7, .activation = CONV_LOGISTIC};
+    char title[64];
+    const gemm_cl_row *row;
+    const char *why = NULL;
+    for (size_t n = 0; !why && (row = conv_row(n, title, sizeof title)); ++n) {
+        rng r = rng_make(seed, 92);
+        convolution p = make_convolution(&r, c, false);
+        p.shift.data[0] = -89.0f;
+        p.shift.data[1] = -1e6f;
+        p.shift.data[2] = 1e6f;
+        if (row->way == GEMM_CL_CHOOSE || !gemm_cl_unusable(row)) {
+            why = judge_convolution(&p, row, 0);
+        }
+        free_convolution(&p);
+    }
+    if (why) {
+        report_fail("cl-conv-logistic-far", "%s: %s", title, why);
+    } else {
+        report_pass("cl-conv-logistic-far");
+    }
+}
+
+/* ---- what is copied ------------------------------------------------------------------------- */
+
+static void expect_bytes(const char *name, size_t a, size_t b, size_t c)
+{
+    const gemm_note *n = &last_note;
+    if (n->copied_a != a || n->copied_b != b || n->copied_c != c) {
+        report_fail(name, "copied %zu, %zu and %zu bytes instead of %zu, %zu and %zu", n->copied_a,
+                    n->copied_b, n->copied_c, a, b, c);
+    } else {
+        report_pass(name);
+    }
+}
+
+static void test_copies(void)
+{
+    enum { M = 24, N = 256, K = 40 };
+    rng r = rng_make(seed, 5);
+    problem shared = make_problem(&r, 0, 0, M, N, K, 0, true);
+    problem own = make_problem(&r, 0, 0, M, N, K, 0, false);
+    const size_t a = sizeof(float) * M * K, b = sizeof(float) * K * N, c = sizeof(float) * M * N;
+    const char *limits = gemm_cl_describe();
+    const bool adreno = limits && strstr(limits, "Adreno");
+
+    gemm_cl_force_memory('u');
+    run_row(&shared.call, &gemm_cl_naive);
+    expect_bytes("cl-copies-unified-shared", 0, 0, 0);
+    run_row(&own.call, &gemm_cl_naive);
+    expect_bytes("cl-copies-unified-malloc", a, b, c);
+    if (!gemm_cl_unusable(&gemm_cl_image)) {
+        /* rows of 256 floats are 64 pixels: an Adreno makes the image from B's own buffer */
+        run_row(&shared.call, &gemm_cl_image);
+        expect_bytes("cl-copies-image-shared", 0, adreno ? 0 : b, 0);
+        run_row(&own.call, &gemm_cl_image);
+        expect_bytes("cl-copies-image-malloc", a, b, c);
+    }
+
+    gemm_cl_force_memory('d');
+    run_row(&own.call, &gemm_cl_naive);
+    expect_bytes("cl-copies-discrete-first", a, b, c);
+    run_row(&own.call, &gemm_cl_naive);
+    expect_bytes("cl-copies-weights-kept", 0, b, c);
+    own.A.data[M * K - 1] += 1.0f;      /* the last weight changes: seen, uploaded, used */
+    const char *why = judge(&own, &gemm_cl_naive, 0);
+    if (why) {
+        report_fail("cl-copies-weights-changed-sum", "%s", why);
+    } else {
+        report_pass("cl-copies-weights-changed-sum");
+    }
+    expect_bytes("cl-copies-weights-changed", a, b, c);
+    gemm_cl_force_memory(0);
+    free_problem(&shared);
+    free_problem(&own);
+}
+
+/*
+ * -cl-fast-relaxed-math lets a compiler assume that there is no NaN and no infinity. This shows
+ * what the device makes of them; only that ordinary columns stay right is asserted.
+ */
+static void test_not_finite(void)
+{
+    rng r = rng_make(seed, 9);
+    problem p = make_problem(&r, 0, 0, 8, 12, 16, 0, false);
+    float *clean = malloc(8 * 12 * sizeof *clean);
+    problem q = p;
+    memcpy(clean, p.call.C, 8 * 12 * sizeof *clean);
+    run_row(&p.call, &gemm_cl_best);
+    float expected[8];
+    for (int i = 0; i < 8; ++i) {
+        expected[i] = p.call.C[i * 12 + 5];
+    }
+    memcpy(p.call.C, clean, 8 * 12 * sizeof *clean);
+    p.B.data[0] = NAN;
+    p.B.data[1] = INFINITY;
+    run_row(&q.call, &gemm_cl_best);
+    printf("NaN in B gives %g, infinity %g on this device\n", (double)q.call.C[0],
+           (double)q.call.C[1]);
+    bool ok = true;
+    for (int i = 0; i < 8; ++i) {
+        ok = ok && fabsf(q.call.C[i * 12 + 5] - expected[i]) <= 1e-5f;
+    }
+    if (ok) {
+        report_pass("cl-not-finite-stays-in-its-column");
+    } else {
+        report_fail("cl-not-finite-stays-in-its-column", "another column changed");
+    }
+    free(clean);
+    free_problem(&p);
+}
+
+static void test_host_memory(void)
+{
+    float *p = gemm_host_alloc(1000, sizeof *p);
+    bool ok = p != NULL;
+    for (int i = 0; ok && i < 1000; ++i) {
+        ok = p[i] == 0.0f;
+    }
+    for (int i = 0; ok && i < 1000; ++i) {
+        p[i] = (float)i;
+    }
+    p = ok ? gemm_host_realloc(p, 2000 * sizeof *p) : p;
+    for (int i = 0; ok && i < 1000; ++i) {
+        ok = p[i] == (float)i;
+    }
+    gemm_host_free(p);
+    gemm_host_free(NULL);
+    gemm_host_free(malloc(10));
+    void *huge = gemm_host_alloc((size_t)-1 / 2, 4);
+    ok = ok && !huge;
+    if (ok) {
+        report_pass("cl-host-memory");
+    } else {
+        report_fail("cl-host-memory", "not zeroed, not kept, or not refused");
+    }
+}
+
+static size_t resident_pages(void)
+{
+    size_t all = 0, resident = 0;
+    FILE *f = fopen("/proc/self/statm", "r");
+    if (f) {
+        if (fscanf(f, "%zu %zu", &all, &resident) != 2) {
+            resident = 0;
+        }
+        fclose(f);
+    }
+    return resident;
+}
+
+/* A network's cfg may name a batch of hundreds, of which a detection uses one image. */
+static void test_untouched_memory(void)
+{
+    const size_t bytes = (size_t)256 << 20, page = (size_t)sysconf(_SC_PAGESIZE);
+    const char *why = NULL;
+    const gemm_cl_device *device = gemm_cl_open(&why);
+    if (!device || !device->traits.cpu) {
+        return;         /* not the driver of a CPU: only it knows what its memory holds */
+    }
+    const size_t before = resident_pages();
+    char *p = gemm_host_alloc(bytes, 1);
+    const size_t after = resident_pages();
+    const bool zero = p && p[0] == 0 && p[bytes - 1] == 0;
+    gemm_host_free(p);
+    if (!zero || !before || (after - before) * page > bytes / 16) {
+        report_fail("cl-host-memory-untouched", "256 MiB took %zu resident ones, zero: %d",
+                    (after - before) * page >> 20, zero);
+    } else {
+        report_pass("cl-host-memory-untouched");
+    }
+}
+
+/* ---- threads -------------------------------------------------------------------------------- */
+
+static void *work(void *failures)
+{
+    static atomic_int turn;
+    const int mine = turn++;
+    rng r = rng_make(seed, 1000 + (uint64_t)mine);
+    for (int i = 0; i < 12; ++i) {
+        const named_row *row = &rows[(i + mine) % (ROWS - 1)];
+        problem p = make_problem(&r, i & 1, i >> 1 & 1, 1 + rng_below(&r, 40), 1 + rng_below(&r, 60),
+                                 1 + rng_below(&r, 50), 0, i & 4);
+        if (!gemm_cl_unusable(row->row) && judge(&p, row->row, 0)) {
+            ++*(atomic_int *)failures;
+        }
+        free_problem(&p);
+    }
+    return NULL;
+}
+
+static void test_threads(void)
+{
+    pthread_t threads[4];
+    atomic_int failures = 0;
+    for (int i = 0; i < 4; ++i) {
+        if (pthread_create(&threads[i], NULL, work, &failures)) {
+            abort();
+        }
+    }
+    for (int i = 0; i < 4; ++i) {
+        pthread_join(threads[i], NULL);
+    }
+    if (failures) {
+        report_fail("cl-threads", "%d of 48 calls wrong", (int)failures);
+    } else {
+        report_pass("cl-threads");
+    }
+}
+
+/* ---- faults --------------------------------------------------------------------------------- */
+
+enum { FAULT_RIGHT = 10, FAULT_UNCHANGED = 11, FAULT_WRONG = 12, NO_FAULT = 13 };
+
+/* What is run while a call fails. */
+typedef struct fault_case {
+    const char *name;
+    const gemm_cl_row *row;
+    char policy;
+    bool shared, convolves;
+    int parts;
+} fault_case;
+
+/* A result and what was there before: whether a call left what it had to leave. */
+static bool is_fault_right(int rc, bool right, const float *before, const float *now, size_t bytes)
+{
+    return rc ? memcmp(before, now, bytes) == 0 : right;
+}
+
+static bool multiply_once(const fault_case *f, rng *r, int turn, int *rc)
+{
+    problem p = make_problem(r, turn, 0, 9, 30, 40, 1, f->shared);
+    const size_t bytes = (8 * (size_t)p.call.ldc + 30) * sizeof(float);
+    float *before = malloc(bytes);
+    gemm_oracle oracle;
+    memcpy(before, p.call.C, bytes);
+    gemm_oracle_make(&oracle, &p.call);
+    *rc = run_row(&p.call, f->row);
+    const bool ok = is_fault_right(*rc, gemm_oracle_compare(&oracle, &p.call).ratio <= 1, before,
+                                   p.call.C, bytes);
+    gemm_oracle_free(&oracle);
+    free(before);
+    free_problem(&p);
+    return ok;
+}
+
+static bool convolve_once(const fault_case *f, rng *r, int turn, int *rc)
+{
+    const conv_call c = {.batch = 2, .groups = 2, .c = 6, .h = 7, .w = 5, .n = 16, .size = 3,
+                         .stride = 1 + turn, .pad = 1, .out_h = turn ? 4 : 7, .out_w = turn ? 3 : 5};
+    convolution p = make_convolution(r, c, f->shared);
+    const size_t bytes = (size_t)p.output.columns * sizeof(float);
+    float *before = malloc(bytes);
+    conv_error worst;
+    memcpy(before, p.call.output, bytes);
+    *rc = convolve_parts(&p.call, f->row, f->parts);
+    const bool right = !gemm_conv_compare(&p.call, &worst) && worst.ratio <= 1;
+    const bool ok = is_fault_right(*rc, right, before, p.call.output, bytes);
+    free(before);
+    free_convolution(&p);
+    return ok;
+}
+
+/* In a child: two calls while the n-th OpenCL call fails. How it ended is the exit status. */
+static int fault_child(const fault_case *f, int n)
+{
+    char text[16];
+    snprintf(text, sizeof text, "%d", n);
+    setenv("CL_FAIL_AT", text, 1);
+    gemm_cl_force_memory(f->policy);
+    rng r = rng_make(seed, 3);
+    bool unchanged = false;
+    for (int i = 0; i < 2; ++i) {
+        int rc;
+        if (!(f->convolves ? convolve_once : multiply_once)(f, &r, i, &rc)) {
+            return FAULT_WRONG;
+        }
+        unchanged = unchanged || rc;
+    }
+    return unchanged ? FAULT_UNCHANGED : FAULT_RIGHT;
+}
+
+/* Runs a child with its messages in a file; true while the n-th call existed. */
+static bool fault_run(const char *name, const fault_case *f, int n, int *declined)
+{
+    char log[] = "/tmp/test_cl_XXXXXX", said[256] = "";
+    const int fd = mkstemp(log);
+    fflush(stdout);
+    const pid_t child = fork();
+    if (child == 0) {
+        dup2(fd, 2);
+        exit(fault_child(f, n));
+    }
+    int status = 0;
+    waitpid(child, &status, 0);
+    const ssize_t got = pread(fd, said, sizeof said - 1, 0);
+    said[got > 0 ? got : 0] = 0;
+    close(fd);
+    unlink(log);
+    const int code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+    if (code != FAULT_RIGHT && code != FAULT_UNCHANGED && code != NO_FAULT) {
+        report_fail(name, "call %d: %s: %s", n,
+                    code < 0 ? "crashed" : code == FAULT_WRONG ? "C is neither right nor unchanged"
+                                                               : "objects leaked", said);
+        return false;
+    }
+    if (code != NO_FAULT && !said[0]) {
+        report_fail(name, "call %d failed and nothing was said", n);
+        return false;
+    }
+    *declined += code == FAULT_UNCHANGED;
+    return code != NO_FAULT;
+}
+
+static void test_faults(void)
+{
+    const gemm_cl_row *image = &gemm_cl_choices[0];
+    const gemm_cl_row *tile = &gemm_cl_choices[gemm_cl_choice_count - 4];
+    const fault_case cases[] = {
+        {"cl", &gemm_cl_best, 'u', true, false, 0},
+        {"cl", &gemm_cl_best, 'd', false, false, 0},
+        {"cl_image", &gemm_cl_image, 'u', true, false, 0},
+        {"cl_image", &gemm_cl_image, 'u', false, false, 0},
+        {"cl_image", &gemm_cl_image, 'd', false, false, 0},
+        {"cl_local_v4_u8", &gemm_cl_local_v4_u8, 'u', true, false, 0},
+        {"conv-cl", &gemm_cl_best, 'u', true, true, 0},
+        {"conv-cl", &gemm_cl_best, 'u', false, true, 0},
+        {"conv-cl", &gemm_cl_best, 'd', true, true, 0},
+        {"conv-cl", &gemm_cl_best, 'd', false, true, 0},
+        {"conv-cl_image", image, 'u', true, true, 2},
+        {"conv-cl_tile", tile, 'd', true, true, 2}};
+    cl_uint platforms;
+    clGetPlatformIDs(0, NULL, &platforms);      /* the drivers are loaded once, for all children */
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; ++i) {
+        const fault_case *f = &cases[i];
+        char name[64];
+        int n = 1, declined = 0, before = report_failures;
+        snprintf(name, sizeof name, "cl-faults-%s-%c-%s", f->name, f->policy,
+                 f->shared ? "shared" : "malloc");
+        while (fault_run(name, f, n, &declined)) {
+            ++n;
+        }
+        printf("%s: %d calls failed in turn, %d of them for good\n", name, n - 1, declined);
+        if (report_failures == before && (n < 20 || declined == 0)) {
+            report_fail(name, "only %d calls were seen: is tests/support/layer_fail.c loaded?", n - 1);
+        } else if (report_failures == before) {
+            report_pass(name);
+        }
+    }
+}
+
+/* ---- waits and launches (tests/support/layer_fail.c counts) -------------------------------------------- */
+
+/* A second convolution of each kind: at most one wait, and few launches for all groups and images. */
+static void test_waits(void)
+{
+    static const conv_call kinds[] = {
+        {.batch = 2, .groups = 1, .c = 5, .h = 9, .w = 9, .n = 12, .size = 3, .stride = 1, .pad = 1,
+         .out_h = 9, .out_w = 9},
+        {.batch = 3, .groups = 40, .c = 40, .h = 9, .w = 9, .n = 40, .size = 3, .stride = 1, .pad = 1,
+         .out_h = 9, .out_w = 9},
+        {.batch = 1, .groups = 1, .c = 70, .h = 4, .w = 4, .n = 9, .size = 1, .stride = 1,
+         .out_h = 4, .out_w = 4}};
+    char path[] = "/tmp/test_cl_XXXXXX";
+    const int fd = mkstemp(path);
+    atomic_int *count = NULL;
+    if (fd >= 0 && !ftruncate(fd, 2 * sizeof *count)) {
+        count = mmap(NULL, 2 * sizeof *count, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    }
+    setenv("CL_COUNT", path, 1);
+    for (int i = 0; count && i < 3 * 4; ++i) {
+        rng r = rng_make(seed, 17);
+        char name[64];
+        const bool shared = i & 1, discrete = i & 2;
+        convolution p = make_convolution(&r, kinds[i / 4], shared);
+        gemm_cl_force_memory(discrete ? 'd' : 'u');
+        snprintf(name, sizeof name, "cl-conv-waits-%d-%s-%s", i / 4, discrete ? "discrete" : "unified",
+                 shared ? "shared" : "malloc");
+        const char *why = judge_convolution(&p, &gemm_cl_best, 0);
+        const int waits = count[0], launches = count[1];
+        why = why ? why : judge_convolution(&p, &gemm_cl_best, 0);
+        if (why || count[0] - waits != 1 || count[1] - launches != 1) {
+            report_fail(name, "%d waits and %d launches, not one; %s", count[0] - waits,
+                        count[1] - launches, why ? why : "right");
+        } else {
+            report_pass(name);
+        }
+        gemm_cl_force_memory(0);
+        free_convolution(&p);
+    }
+    if (!count) {
+        report_fail("cl-conv-waits", "no file to count in");
+    }
+    unlink(path);
+}
+
+/* --sum or --conv with its arguments, for Oclgrind: ends the program and releases nothing, because
+   its race detector may abort then. */
+static _Noreturn void run_one(char **argv)
+{
+    const char policy = argv[3][0];
+    const char *why = strcmp(argv[0], "--sum") == 0
+                          ? run_one_sum(argv[1], argv[2], policy)
+                          : run_one_convolution(argv[1], atoi(argv[2]), policy);
+    if (why) {
+        report_fail(argv[1], "%s %s: %s", argv[0], argv[2], why);
+    } else {
+        report_pass(argv[1]);
+    }
+    _exit(report_status());
+}
+
+int main(int argc, char **argv)
+{
+    int cases = 60;
+    bool small = false, threads = false, faults = false, waits = false;
+    char **one = NULL;
+    for (int i = 1; i < argc; ++i) {
+        small = small || strcmp(argv[i], "--small") == 0;
+        threads = threads || strcmp(argv[i], "--threads") == 0;
+        faults = faults || strcmp(argv[i], "--faults") == 0;
+        waits = waits || strcmp(argv[i], "--waits") == 0;
+        if (i + 1 < argc && strcmp(argv[i], "--seed") == 0) {
+            seed = strtoull(argv[++i], NULL, 0);
+        } else if (i + 3 < argc && (!strcmp(argv[i], "--sum") || !strcmp(argv[i], "--conv"))) {
+            one = argv + i;
+            i += 3;
+        } else if (i + 1 < argc && strcmp(argv[i], "--cases") == 0) {
+            cases = atoi(argv[++i]);
+        }
+    }
+    printf("seed %llu\n", (unsigned long long)seed);
+    gemm_set_variant(gemm_find("cl"));      /* so that gemm_host_alloc asks the driver */
+    if (faults) {
+        test_faults();
+        return report_status();
+    }
+    if (waits) {
+        test_waits();
+        return report_status();
+    }
+    const char *why = gemm_cl_unusable(&gemm_cl_best);
+    if (why) {
+        report_skip("cl", "%s", why);
+        return report_status();
+    }
+    if (one) {
+        run_one(one);
+    }
+    if (!threads) {
+        test_sums(small ? 8 : cases, small);
+        test_convolutions(small ? 10 : cases / 2, small);
+        test_copies();
+        test_not_finite();
+        test_host_memory();
+        test_untouched_memory();
+    }
+    if (!threads && !small) {
+        test_conv_limits();
+        test_conv_far();
+        test_panels();
+    }
+    if (!small) {
+        test_threads();
+    }
+    return report_status();
+}

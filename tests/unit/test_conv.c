@@ -1,0 +1,392 @@
+/*
+ * Every row that offers convolutions, `packed` with every instruction set and `cl` with both memory
+ * policies, over random geometry: against the double reference, and against Darknet's own layer (im2col, row stock, batch norm and
+ * activation). Guard pages lie before or behind every array, and the output holds NaN before.
+ *
+ *   test_conv [--seed S] [--cases N] [--row NAME] [--case I]
+ *
+ * A case depends on the seed and its number alone; a failure prints the command that repeats it.
+ */
+#include "gemm_cl.h"
+#include "driver/conv_check.h"
+#include "driver/driver.h"
+#include "packed/packed.h"
+#include "support/operands.h"
+#include "support/report.h"
+
+#include "darknet.h"
+
+#include <float.h>
+#include <malloc.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+/* Of Darknet's convolutional_layer.h, whose own headers do not compile without warnings. */
+layer make_convolutional_layer(int batch, int h, int w, int c, int n, int groups, int size, int stride,
+                               int padding, ACTIVATION activation, int batch_normalize, int binary, int xnor,
+                               int adam);
+void forward_convolutional_layer(layer l, network net);
+
+typedef struct options {
+    uint64_t seed;
+    int cases, only_case;       /* only_case -1: all */
+    const char *row;            /* NULL: all */
+} options;
+
+/* A case: the call with its arrays, and Darknet's batch norm, from which scale and shift are made. */
+typedef struct problem {
+    conv_call call;
+    conv_norm norm;
+    bool normalized;
+    int threads;
+    guarded input, weights, output, biases, mean, variance, scales;
+} problem;
+
+static const int CHANNELS[] = {1, 2, 3, 4, 5, 7, 8, 9, 13, 16, 17, 24, 31, 32, 33, 47, 48, 64, 67, 70};
+static const int SIDES[] = {1, 2, 3, 4, 5, 7, 8, 13, 15, 16, 17, 19, 26, 31, 48, 49, 53};
+#define PICK(r, of) (of)[rng_below(r, sizeof(of) / sizeof *(of))]
+
+/* Darknet's formula, which gives 1 even where a large filter hangs over the image. */
+static int places(int n, const conv_call *c)
+{
+    return (n + 2 * c->pad - c->size) / c->stride + 1;
+}
+
+/* Kinds in turn: dense, dense of the same size, grouped, depthwise, 1x1, and every second place of
+   31 x 31, where whole vectors of pairs end one float behind the image. */
+static void draw_geometry(conv_call *c, rng *r, int number)
+{
+    const int kind = number % 6;
+    c->batch = 1 + rng_below(r, 3);
+    c->size = 1 + rng_below(r, 7);
+    c->stride = 1 + rng_below(r, 3);
+    c->pad = rng_below(r, 4);
+    c->c = PICK(r, CHANNELS);
+    c->n = PICK(r, CHANNELS);
+    c->groups = 1;
+    if (kind == 1 || kind == 3) c->pad = c->size / 2;
+    if (kind == 2) {
+        c->groups = 1 + rng_below(r, 8);
+        c->c = c->groups * (1 + rng_below(r, 8));
+        c->n = c->groups * (1 + rng_below(r, 8));
+    } else if (kind == 3) {
+        c->groups = c->c;
+        c->n = c->c * (1 + rng_below(r, 4) / 3);
+    } else if (kind == 4) {
+        c->size = c->stride = 1;
+        c->pad = 0;
+    } else if (kind == 5) {
+        c->stride = 2;
+        c->pad = c->size / 2;
+    }
+    do {
+        c->h = kind == 5 ? 31 : PICK(r, SIDES);
+        c->w = kind == 5 ? 31 : PICK(r, SIDES);
+        c->out_h = places(c->h, c);
+        c->out_w = places(c->w, c);
+    } while (c->out_h < 1 || c->out_w < 1);
+}
+
+static guarded array(int n, rng *r)
+{
+    static const int offsets[] = {0, 0, 4, 16, 36};
+    guarded g = guarded_make(1, n, n, rng_below(r, 2) ? AT_END : AT_START, PICK(r, offsets));
+    guarded_fill(&g, r);
+    return g;
+}
+
+static problem problem_make(uint64_t seed, int number)
+{
+    static const conv_activation activations[] = {CONV_LINEAR, CONV_LEAKY, CONV_LEAKY, CONV_RELU,
+                                                  CONV_LOGISTIC};
+    rng r = rng_make(seed, (uint64_t)number);
+    problem p = {.normalized = rng_below(&r, 2), .threads = 1 + rng_below(&r, 3)};
+    conv_call *c = &p.call;
+    draw_geometry(c, &r, number);
+    c->activation = PICK(&r, activations);
+    p.input = array(c->batch * c->c * c->h * c->w, &r);
+    p.weights = array(c->n * (c->c / c->groups) * c->size * c->size, &r);
+    p.output = array(c->batch * c->n * c->out_h * c->out_w, &r);
+    p.biases = array(c->n, &r);
+    p.mean = array(c->n, &r);
+    p.variance = array(c->n, &r);
+    p.scales = array(c->n, &r);
+    for (int i = 0; i < c->n; ++i) p.variance.data[i] = .1f + fabsf(p.variance.data[i]);
+    c->input = p.input.data;
+    c->weights = p.weights.data;
+    c->output = p.output.data;
+    c->shift = p.biases.data;
+    p.norm = (conv_norm){p.mean.data, p.variance.data, p.scales.data};
+    return p;
+}
+
+static void problem_free(problem *p)
+{
+    guarded *all[] = {&p->input, &p->weights, &p->output, &p->biases, &p->mean, &p->variance, &p->scales};
+    for (size_t i = 0; i < sizeof all / sizeof *all; ++i) guarded_free(all[i]);
+}
+
+/* Darknet's own layer, with the case's numbers. */
+static layer darknet_layer(const problem *p)
+{
+    static const ACTIVATION names[] = {LINEAR, LEAKY, RELU, LOGISTIC};
+    const conv_call *c = &p->call;
+    layer l = make_convolutional_layer(c->batch, c->h, c->w, c->c, c->n, c->groups, c->size, c->stride,
+                                       c->pad, names[c->activation], p->normalized, 0, 0, 0);
+    memcpy(l.weights, c->weights, (size_t)l.nweights * sizeof(float));
+    memcpy(l.biases, c->shift, (size_t)c->n * sizeof(float));
+    if (p->normalized) {
+        memcpy(l.scales, p->norm.scales, (size_t)c->n * sizeof(float));
+        memcpy(l.rolling_mean, p->norm.mean, (size_t)c->n * sizeof(float));
+        memcpy(l.rolling_variance, p->norm.variance, (size_t)c->n * sizeof(float));
+    }
+    return l;
+}
+
+/* How far Darknet's own output is from the reference. */
+static conv_error darknet_error(const problem *p, const conv_call *folded)
+{
+    gemm_set_variant(gemm_find("stock"));
+    layer l = darknet_layer(p);
+    network net = {.input = (float *)p->call.input};
+    forward_convolutional_layer(l, net);
+    conv_call theirs = *folded;
+    conv_error worst = {.ratio = INFINITY};
+    theirs.output = l.output;
+    gemm_conv_compare(&theirs, &worst);
+    free_layer(l);
+    return worst;
+}
+
+/* Darknet subtracts the mean and adds the bias one after the other: where they nearly cancel, it
+   loses what a folded shift keeps. */
+static bool is_near(const problem *p, const conv_call *folded, conv_error e)
+{
+    const int i = e.filter;
+    const double parts = p->normalized ? fabs((double)p->norm.mean[i] * folded->scale[i]) + fabsf(p->call.shift[i]) : 0;
+    return e.ratio <= 4 || e.difference <= 8 * FLT_EPSILON * parts;
+}
+
+/* The call as the driver folds it, in double precision: what the row had to compute. */
+static conv_call fold(const problem *p, float *scale, float *shift)
+{
+    conv_call folded = p->call;
+    for (int i = 0; p->normalized && i < folded.n; ++i) {
+        const double s = p->norm.scales[i] / (sqrt((double)p->norm.variance[i]) + .000001);
+        scale[i] = (float)s;
+        shift[i] = (float)(p->call.shift[i] - p->norm.mean[i] * s);
+    }
+    if (p->normalized) {
+        folded.scale = scale;
+        folded.shift = shift;
+    }
+    return folded;
+}
+
+/* NULL, or what is wrong. */
+static const char *run_and_judge(const gemm_variant *v, problem *p, char *why, size_t size)
+{
+    float scale[512], shift[512];
+    const conv_call *c = &p->call;
+    guarded_fill_nan(&p->output);
+    gemm_set_variant(v);
+    gemm_set_threads(p->threads);
+    if (!gemm_conv(c, p->normalized ? &p->norm : NULL)) return "it declined";
+    const conv_call folded = fold(p, scale, shift);
+    conv_error worst;
+    if (gemm_conv_compare(&folded, &worst)) return "no memory for the reference";
+    if (!(worst.ratio <= 1)) {
+        snprintf(why, size, "image %d filter %d at %d is off by %g, %.3g times the bound", worst.image,
+                 worst.filter, worst.at, worst.difference, worst.ratio);
+        return why;
+    }
+    /* Darknet reads a 1x1 convolution as if it had neither stride nor padding. */
+    if (c->size == 1 && (c->stride != 1 || c->pad)) return NULL;
+    const conv_error theirs = darknet_error(p, &folded);
+    if (!is_near(p, &folded, theirs)) {
+        snprintf(why, size, "Darknet's own layer is %.3g times the bound away", theirs.ratio);
+        return why;
+    }
+    return NULL;
+}
+
+static void judge_row(const gemm_variant *v, const options *o)
+{
+    char why[160];
+    const int first = o->only_case < 0 ? 0 : o->only_case;
+    const int last = o->only_case < 0 ? o->cases : o->only_case + 1;
+    const char *reason = gemm_unusable(v);
+    if (reason) {
+        report_skip(v->name, "%s", reason);
+        return;
+    }
+    for (int number = first; number < last; ++number) {
+        problem p = problem_make(o->seed, number);
+        const char *wrong = run_and_judge(v, &p, why, sizeof why);
+        const conv_call *c = &p.call;
+        if (wrong)
+            report_fail(v->name, "%s (%d filters %dx%d/%d pad %d groups %d over %d of %dx%dx%d, %d threads; repeat: "
+                        "test_conv --row %s --seed %llu --case %d)", wrong, c->n, c->size, c->size, c->stride,
+                        c->pad, c->groups, c->batch, c->w, c->h, c->c, p.threads, v->name,
+                        (unsigned long long)o->seed, number);
+        problem_free(&p);
+        if (wrong) return;
+    }
+    report_pass(v->name);
+}
+
+/* An output of no place is Darknet's to refuse. */
+static void judge_empty(void)
+{
+    float one = 1, untouched = 7;
+    const conv_call c = {.batch = 1, .groups = 1, .c = 1, .h = 1, .w = 1, .n = 1, .size = 3, .stride = 1, .pad = 0,
+                         .out_h = -1, .out_w = -1, .input = &one, .weights = &one, .shift = &one, .output = &untouched};
+    gemm_set_variant(gemm_find("packed"));
+    if (gemm_conv(&c, NULL) || untouched != 7) report_fail("empty-output", "it was not refused");
+    else report_pass("empty-output");
+}
+
+static gemm_status decline(const conv_call *c, const gemm_context *context, const void *params)
+{
+    (void)c, (void)context, (void)params;
+    return GEMM_DECLINED;
+}
+
+/* A row that declines, one that offers nothing, and the hook switched off: Darknet's way each. */
+static void judge_declined(void)
+{
+    gemm_variant declines = *gemm_find("packed");
+    declines.conv = decline;
+    problem p = problem_make(1, 0);
+    gemm_set_variant(&declines);
+    const bool declined = !gemm_conv(&p.call, NULL);
+    gemm_set_variant(gemm_find("stock"));
+    const bool none = !gemm_conv_offered() && !gemm_conv(&p.call, NULL);
+    gemm_set_variant(gemm_find("packed"));
+    gemm_set_conv(false);
+    const bool off = !gemm_conv_offered() && !gemm_conv(&p.call, NULL);
+    gemm_set_conv(true);
+    if (declined && none && off) report_pass("declined");
+    else report_fail("declined", "declines %d, offers none %d, off %d: each must be 1", declined, none, off);
+    problem_free(&p);
+}
+
+/* Darknet's layer with the hook and without: what the hook has to decline, or to do besides. */
+typedef struct hook_case {
+    const char *name;
+    ACTIVATION activation;
+    int size, stride, pad, groups, xnor;
+    bool delta, declines;       /* a delta is wanted; the row declines */
+} hook_case;
+
+static const hook_case HOOK_CASES[] = {
+    {"leaky", LEAKY, 3, 1, 1, 2, 0, false, false},
+    {"relu", RELU, 3, 1, 1, 1, 0, false, false},
+    {"ramp", RAMP, 3, 2, 1, 1, 0, false, false},
+    {"elu", ELU, 1, 1, 0, 1, 0, false, false},
+    {"1x1 stride 2", LEAKY, 1, 2, 0, 1, 0, false, false},
+    {"1x1 pad 1", LEAKY, 1, 1, 1, 1, 0, false, false},
+    {"xnor", LEAKY, 3, 1, 1, 1, 1, false, false},
+    {"delta wanted", LEAKY, 3, 1, 1, 1, 0, true, false},
+    {"declined", LEAKY, 3, 1, 1, 1, 0, false, true},
+};
+
+/* How far x is from `expected`, relative to the largest of these. */
+static double distance(const float *x, const float *expected, int n)
+{
+    double worst = 0, size = 0;
+    for (int i = 0; i < n; ++i) {
+        const double d = fabs((double)x[i] - (double)expected[i]);
+        worst = d <= worst ? worst : d;
+        size = fmax(size, fabs((double)expected[i]));
+    }
+    return worst / size;
+}
+
+static void judge_hook_case(const hook_case *h)
+{
+    enum { BATCH = 2, SIDE = 13, C = 6, N = 8, PLACES = BATCH * C * (SIDE + 2) * (SIDE + 2) };
+    float input[PLACES];        /* with what Darknet reads behind the image under a padded 1x1 */
+    char name[48];
+    rng r = rng_make(1, 0);
+    for (int i = 0; i < PLACES; ++i) input[i] = rng_float(&r);
+    layer l = make_convolutional_layer(BATCH, SIDE, SIDE, C, N, h->groups, h->size, h->stride, h->pad,
+                                       h->activation, 1, 0, h->xnor, 0);
+    for (int i = 0; i < N; ++i) {
+        l.rolling_mean[i] = l.biases[i] = rng_float(&r);
+        l.rolling_variance[i] = 1.5f + rng_float(&r);
+    }
+    gemm_variant row = *gemm_find("packed");
+    if (h->declines) row.conv = decline;
+    /* a workspace that another layer got, too small for this one */
+    guarded small = guarded_make(1, 1, 1, AT_END, 0);
+    network net = {.input = input, .delta = h->delta ? input : NULL, .workspace = small.data,
+                   .workspace_size = sizeof(float)};
+    const int n = l.outputs * BATCH;
+    const size_t bytes = (size_t)n * sizeof(float);
+    float *expected = malloc(2 * bytes);
+    gemm_set_variant(gemm_find("stock"));
+    forward_convolutional_layer(l, net);
+    memcpy(expected, l.output, bytes);
+    memcpy(expected + n, l.x, bytes);           /* which backward reads */
+    gemm_set_variant(&row);
+    forward_convolutional_layer(l, net);
+    memset(l.output, 0xff, bytes);
+    memset(l.x, 0xff, bytes);
+    const size_t given = mallinfo2().uordblks;
+    forward_convolutional_layer(l, net);
+    const size_t kept = mallinfo2().uordblks - given;
+    const double off = distance(l.output, expected, n), x_off = h->delta ? distance(l.x, expected + n, n) : 0;
+    free(expected);
+    free_layer(l);
+    guarded_free(&small);
+    snprintf(name, sizeof name, "hook-%s", h->name);
+    if (off <= 1e-5 && x_off <= 1e-5 && !kept) report_pass(name);
+    else report_fail(name, "off by %g, its x by %g, %zu bytes kept", off, x_off, kept);
+}
+
+static options parse(int argc, char **argv)
+{
+    options o = {.seed = (uint64_t)time(NULL), .cases = 600, .only_case = -1};
+    for (int i = 1; i + 1 < argc; i += 2) {
+        if (!strcmp(argv[i], "--seed")) o.seed = strtoull(argv[i + 1], NULL, 10);
+        else if (!strcmp(argv[i], "--cases")) o.cases = atoi(argv[i + 1]);
+        else if (!strcmp(argv[i], "--case")) o.only_case = atoi(argv[i + 1]);
+        else if (!strcmp(argv[i], "--row")) o.row = argv[i + 1];
+    }
+    return o;
+}
+
+int main(int argc, char **argv)
+{
+    const options o = parse(argc, argv);
+    if (!freopen("/dev/null", "w", stderr)) return 2;   /* Darknet prints every layer it makes */
+    printf("seed %llu, %d cases a row\n", (unsigned long long)o.seed, o.cases);
+    for (size_t i = 0; i < gemm_variant_count; ++i)
+        if (gemm_variants[i].conv && (!o.row || !strcmp(o.row, gemm_variants[i].name)))
+            judge_row(&gemm_variants[i], &o);
+    for (const char *policy = "ud"; *policy; ++policy) {
+        gemm_variant v = *gemm_find("cl");
+        v.name = *policy == 'u' ? "cl-unified" : "cl-discrete";
+        if (o.row && strcmp(o.row, v.name)) continue;
+        gemm_cl_force_memory(*policy);
+        judge_row(&v, &o);
+        gemm_cl_force_memory(0);
+    }
+    for (const gemm_ukernel *const *u = gemm_ukernels; *u; ++u) {
+        gemm_variant v = *gemm_find("packed");
+        char name[32];
+        snprintf(name, sizeof name, "packed-%s", (*u)->name);
+        v.name = name;
+        v.params = *u;
+        if (o.row && strcmp(o.row, name)) continue;
+        if ((*u)->supported()) judge_row(&v, &o);
+        else report_skip(name, "this processor has no %s", (*u)->name);
+    }
+    judge_empty();
+    judge_declined();
+    for (size_t i = 0; i < sizeof HOOK_CASES / sizeof *HOOK_CASES; ++i) judge_hook_case(&HOOK_CASES[i]);
+    return report_status();
+}

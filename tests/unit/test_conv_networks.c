@@ -1,0 +1,323 @@
+/*
+ * Whole networks with the convolution hook on and off (GEMM_CONV=im2col), row `packed` or another.
+ *
+ *   test_conv_networks [--row NAME] [--resize | --train] CFG...
+ *
+ * Plain: the raw outputs of every output layer must agree. --resize: also after other sizes and
+ * batches, back and forth. --train: weights after some steps with inference in between must be the
+ * same to the bit, because the hook has no part in training. Each network runs in a process of its
+ * own: some of Darknet's cfgs do not run on a CPU at all, which is a SKIP.
+ */
+#include <malloc.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "darknet.h"
+#include "driver/driver.h"
+#include "support/operands.h"
+#include "support/report.h"
+
+enum { SEED = 11, MESSAGE = 200 };
+
+/* Relative to the largest output. */
+static const double TOLERANCE = 1e-4;
+
+/* Of Darknet's network.h and convolutional_layer.h. */
+int resize_network(network *net, int w, int h);
+int convolution_hooked(layer l, network net);
+
+static void fill(float *v, size_t n, rng *r)
+{
+    for (size_t i = 0; i < n; ++i) v[i] = .5f + .5f * rng_float(r);
+}
+
+/* Darknet's first weights, with a batch norm that does something. */
+static network *network_make(const char *cfg)
+{
+    srand(SEED);
+    network *net = parse_network_cfg((char *)cfg);
+    rng r = rng_make(SEED, 1);
+    for (int i = 0; i < net->n; ++i) {
+        layer *l = &net->layers[i];
+        if (l->type != CONVOLUTIONAL || !l->batch_normalize) continue;
+        fill(l->rolling_variance, (size_t)l->n, &r);
+        fill(l->scales, (size_t)l->n, &r);
+        for (int f = 0; f < l->n; ++f) {
+            l->rolling_variance[f] += .5f;
+            l->rolling_mean[f] = .1f * rng_float(&r);
+            l->biases[f] = .1f * rng_float(&r);
+        }
+    }
+    return net;
+}
+
+static bool is_output(const network *net, int i)
+{
+    const LAYER_TYPE type = net->layers[i].type;
+    const bool last = i == net->n - 1 || (i == net->n - 2 && net->layers[i + 1].type == COST);
+    return type == YOLO || type == REGION || type == DETECTION || (last && type != COST);
+}
+
+static float *predict(network *net, bool hook, const float *input, size_t *count)
+{
+    gemm_set_conv(hook);
+    network_predict(net, (float *)input);
+    *count = 0;
+    float *values = NULL;
+    for (int i = 0; i < net->n; ++i) {
+        const layer *l = &net->layers[i];
+        if (!is_output(net, i) || !l->output) continue;
+        const size_t n = (size_t)l->outputs * (size_t)l->batch;
+        values = realloc(values, (*count + n) * sizeof *values);
+        memcpy(values + *count, l->output, n * sizeof *values);
+        *count += n;
+    }
+    return values;
+}
+
+/* A workspace as large as the layers need which the hook does not take, and no larger. */
+static bool has_workspace(const network *net, const char *when, char *why)
+{
+    size_t needed = 0;
+    for (int i = 0; i < net->n; ++i) {
+        const layer *l = &net->layers[i];
+        if (!convolution_hooked(*l, *net) && l->workspace_size > needed) needed = l->workspace_size;
+    }
+    if (net->workspace_size == needed) return true;
+    snprintf(why, MESSAGE, "%s: a workspace of %zu bytes, not %zu", when, net->workspace_size, needed);
+    return false;
+}
+
+/* Outputs with the hook against those without: true when they agree, else says why. `reached`
+   becomes true once the network ran without the hook. */
+static bool agrees(network *net, const char *when, bool *reached, char *why)
+{
+    size_t n, hooked;
+    rng r = rng_make(SEED, 2);
+    float *input = malloc((size_t)net->inputs * (size_t)net->batch * sizeof *input);
+    fill(input, (size_t)net->inputs * (size_t)net->batch, &r);
+    float *expected = predict(net, false, input, &n);
+    *reached = true;
+    const bool workspace = has_workspace(net, when, why);
+    float *actual = predict(net, true, input, &hooked);
+    double worst = n == hooked ? 0 : INFINITY, size = 0;
+    for (size_t i = 0; i < n && n == hooked; ++i) {
+        if (!isfinite(expected[i])) {       /* Darknet's own, as yolo9000's softmax without weights */
+            if (isfinite(actual[i])) worst = INFINITY;
+            continue;
+        }
+        const double d = fabs((double)expected[i] - (double)actual[i]);
+        worst = isfinite(d) ? fmax(worst, d) : INFINITY;
+        size = fmax(size, fabs((double)expected[i]));
+    }
+    free(input);
+    free(expected);
+    free(actual);
+    if (!workspace) return false;
+    if (n && size > 0 && worst <= TOLERANCE * size) return true;
+    snprintf(why, MESSAGE, "%s: the outputs are %g apart, the largest is %g", when, worst, size);
+    return false;
+}
+
+/* The hook alone has only the workspace of the layers that it does not take. */
+static bool hook_takes_no_workspace(network *net, char *why)
+{
+    size_t n;
+    float *input = calloc((size_t)net->inputs * (size_t)net->batch, sizeof *input);
+    free(predict(net, true, input, &n));
+    free(input);
+    return has_workspace(net, "with the hook", why);
+}
+
+static bool has_convolution(const network *net)
+{
+    for (int i = 0; i < net->n; ++i)
+        if (net->layers[i].type == CONVOLUTIONAL) return true;
+    return false;
+}
+
+static bool check_plain(const char *cfg, bool *reached, char *why)
+{
+    network *net = network_make(cfg);
+    set_batch_network(net, 1);
+    if (!has_convolution(net)) {
+        snprintf(why, MESSAGE, "it has no convolution");
+        return false;
+    }
+    const bool workspace = has_workspace(net, "as read", why);
+    return agrees(net, "as it is", reached, why) && workspace;
+}
+
+static size_t bytes_given(void)
+{
+    return mallinfo2().uordblks + mallinfo2().hblkhd;
+}
+
+static bool check_resize(const char *cfg, bool *reached, char *why)
+{
+    network *net = network_make(cfg);
+    const int w = net->w, h = net->h;
+    set_batch_network(net, 1);
+    if (!agrees(net, "as it is", reached, why)) return false;
+    const size_t slack = net->workspace_size / 2;      /* a driver takes memory of its own */
+    resize_network(net, w, h);
+    const size_t given = bytes_given();
+    set_batch_network(net, 2);
+    resize_network(net, w + 64, h - 32);
+    if (!has_workspace(net, "resized", why) || !hook_takes_no_workspace(net, why)) return false;
+    if (!agrees(net, "larger, batch 2", reached, why)) return false;
+    set_batch_network(net, 1);
+    if (!agrees(net, "larger, batch 1", reached, why)) return false;
+    resize_network(net, 96, 64);
+    if (!agrees(net, "small", reached, why)) return false;
+    resize_network(net, w, h);
+    const size_t now = bytes_given();
+    if (now <= given + slack) return agrees(net, "its own size again", reached, why);
+    snprintf(why, MESSAGE, "%zu bytes more are taken at its own size again", now - given);
+    return false;
+}
+
+/* A step of training begins with deltas of 0, whatever is left in them. */
+static void spoil_deltas(network *net)
+{
+    for (int i = 0; i < net->n; ++i) {
+        const layer *l = &net->layers[i];
+        for (int k = 0; l->delta && k < l->outputs * l->batch; ++k) l->delta[k] = NAN;
+    }
+}
+
+/* The gradient of the input, not in training: backward reads what forward kept in the layers. */
+static float *gradient(network *net)
+{
+    float *delta = calloc((size_t)net->inputs * (size_t)net->batch, sizeof *delta);
+    spoil_deltas(net);
+    net->train = 0;
+    net->delta = delta;
+    forward_network(net);
+    backward_network(net);
+    net->delta = NULL;
+    return delta;
+}
+
+/* All weights after steps of training with inference in between, and the gradient then. */
+static float *train(const char *cfg, bool hook, size_t *count)
+{
+    network *net = network_make(cfg);
+    rng r = rng_make(SEED, 3);
+    float *input = malloc((size_t)net->inputs * (size_t)net->batch * sizeof *input), *weights = NULL;
+    gemm_set_conv(hook);
+    for (int step = 0; step < 4; ++step) {
+        fill(input, (size_t)net->inputs * (size_t)net->batch, &r);
+        if (step % 2) network_predict(net, input);
+        memcpy(net->input, input, (size_t)net->inputs * (size_t)net->batch * sizeof *input);
+        memset(net->truth, 0, (size_t)net->truths * (size_t)net->batch * sizeof(float));
+        for (int b = 0; b < net->batch; ++b) net->truth[b * net->truths + step % net->truths] = 1;
+        spoil_deltas(net);
+        train_network_datum(net);
+    }
+    *count = 0;
+    for (int i = 0; i < net->n; ++i) {
+        const layer *l = &net->layers[i];
+        if (l->type != CONVOLUTIONAL) continue;
+        weights = realloc(weights, (*count + (size_t)l->nweights) * sizeof *weights);
+        memcpy(weights + *count, l->weights, (size_t)l->nweights * sizeof *weights);
+        *count += (size_t)l->nweights;
+    }
+    free(input);
+    const size_t inputs = (size_t)net->inputs * (size_t)net->batch;
+    float *delta = gradient(net);
+    weights = realloc(weights, (*count + inputs) * sizeof *weights);
+    memcpy(weights + *count, delta, inputs * sizeof *weights);
+    *count += inputs;
+    free(delta);
+    return weights;
+}
+
+static bool check_train(const char *cfg, bool *reached, char *why)
+{
+    size_t n, same;
+    float *expected = train(cfg, false, &n);
+    *reached = true;
+    float *actual = train(cfg, true, &same);
+    bool equal = n && n == same && !memcmp(expected, actual, n * sizeof *actual);
+    if (!equal) snprintf(why, MESSAGE, "the hook changed what training makes of the weights");
+    for (size_t i = 0; equal && i < n; ++i) {
+        equal = isfinite(expected[i]);
+        if (!equal) snprintf(why, MESSAGE, "deltas of the step before are in the weights or the gradient");
+    }
+    free(expected);
+    free(actual);
+    return equal;
+}
+
+typedef bool (*check)(const char *cfg, bool *reached, char *why);
+
+typedef struct verdict {
+    bool reached, passed;
+    char why[MESSAGE];
+} verdict;
+
+/* The check in a child, which may crash or exit. */
+static verdict run(check c, const char *cfg)
+{
+    verdict v = {0};
+    int ends[2];
+    if (pipe(ends)) return v;
+    const pid_t child = fork();
+    if (!child) {
+        static verdict mine;
+        mine.passed = c(cfg, &mine.reached, mine.why);
+        _exit(write(ends[1], &mine, sizeof mine) != sizeof mine);
+    }
+    close(ends[1]);
+    if (read(ends[0], &v, sizeof v) != sizeof v) {
+        v = (verdict){0};       /* it crashed, or Darknet ended it */
+    }
+    close(ends[0]);
+    waitpid(child, NULL, 0);
+    return v;
+}
+
+/* Whether the network runs without the hook at all. */
+static bool only_im2col(const char *cfg, bool *reached, char *why)
+{
+    (void)why;
+    size_t n;
+    network *net = network_make(cfg);
+    set_batch_network(net, 1);
+    float *input = calloc((size_t)net->inputs, sizeof *input);
+    free(predict(net, false, input, &n));
+    return *reached = true;
+}
+
+int main(int argc, char **argv)
+{
+    check c = check_plain;
+    const char *kind = "hook";
+    if (!freopen("/dev/null", "w", stderr)) return 2;   /* Darknet prints every network it reads */
+    const char *row = "packed";
+    gemm_set_variant(gemm_find(row));
+    for (int i = 1; i < argc; ++i) {
+        char name[160];
+        if (!strcmp(argv[i], "--row") && i + 1 < argc) {
+            const gemm_variant *v = gemm_find(row = argv[++i]);
+            if (!v || !v->conv) return 2;
+            gemm_set_variant(v);
+            continue;
+        }
+        if (!strcmp(argv[i], "--resize")) c = check_resize, kind = "hook-resize";
+        else if (!strcmp(argv[i], "--train")) c = check_train, kind = "hook-train";
+        if (argv[i][0] == '-') continue;
+        snprintf(name, sizeof name, "%s%s%s-%s", kind, strcmp(row, "packed") ? "-" : "",
+                 strcmp(row, "packed") ? row : "", strrchr(argv[i], '/') ? strrchr(argv[i], '/') + 1 : argv[i]);
+        verdict v = run(c, argv[i]);
+        if (v.passed) report_pass(name);
+        else if (!v.reached && *v.why) printf("%s is no test of the hook: %s\n", name, v.why);
+        else if (!v.reached && !run(only_im2col, argv[i]).reached) report_skip(name, "Darknet cannot run it on a CPU");
+        else report_fail(name, "%s", *v.why ? v.why : "it crashed or ended");
+    }
+    return report_status();
+}

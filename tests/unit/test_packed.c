@@ -1,0 +1,652 @@
+/*
+ * What is particular to the row `packed`: each instruction set of this processor, thread counts 1
+ * to 8, every alignment, guard pages on both sides; callers at once, fork, memory; and its two
+ * seams, with a source of B and an epilogue of the test's own.
+ *
+ *   test_packed [--seed S] [--cases N] [--case I] [--isa NAME] [--brief yes]
+ *
+ * --brief leaves out what takes minutes under valgrind. A case depends on the seed and its number
+ * alone; a failure prints the command that repeats it.
+ */
+#include "driver/check.h"
+#include "driver/driver.h"
+#include "packed/packed.h"
+#include "util/threads.h"
+#include "support/operands.h"
+#include "support/report.h"
+
+#include <malloc.h>
+#include <math.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { OFFSETS = 16, MOST_THREADS = 8 };
+
+typedef struct options {
+    uint64_t seed;
+    int cases, only_case;       /* only_case -1: all */
+    const char *isa;            /* NULL: all */
+    bool brief;
+} options;
+
+typedef struct problem {
+    gemm_call call;
+    int threads;
+    guarded A, B, C;
+} problem;
+
+/* ---- random problems ---- */
+
+/* Thin, around the tile's side, around a block's edge, a prime or so, Darknet's 169. */
+static int pick_size(rng *r, int tile, int block)
+{
+    switch (rng_below(r, 6)) {
+    case 0: return 1 + rng_below(r, 3);
+    case 1: return tile - 1 + rng_below(r, 3);
+    case 2: return tile * (1 + rng_below(r, 3)) + rng_below(r, 3);
+    case 3: return 1 + rng_below(r, 2 * tile);
+    case 4: return rng_below(r, 4) ? 31 + rng_below(r, 140) : block - 1 + rng_below(r, 3);
+    default: return 169;
+    }
+}
+
+static guarded make_operand(rng *r, int rows, int columns, int *ld)
+{
+    static const int padding[] = {0, 0, 1, 5, 16};
+    *ld = columns + padding[rng_below(r, 5)];
+    const int side = rng_below(r, 2) ? AT_END : AT_START;
+    const int offset = rng_below(r, 2) ? 4 * rng_below(r, OFFSETS) : 0;
+    guarded g = guarded_make(rows, columns, *ld, side, offset);
+    guarded_fill(&g, r);
+    return g;
+}
+
+static problem make_problem(const gemm_ukernel *u, uint64_t seed, int number)
+{
+    static const float alphas[] = {1, 1, -0.5f, 2.5f, 0};
+    rng r = rng_make(seed, (uint64_t)number);
+    problem p = {.threads = 1 + number % MOST_THREADS};
+    gemm_call *c = &p.call;
+    c->TA = number / 8 & 1;
+    c->TB = number / 16 & 1;
+    c->M = pick_size(&r, u->mr, u->mc);
+    c->N = pick_size(&r, rng_below(&r, 2) ? u->nr : u->wide, 4 * u->wide);
+    c->K = pick_size(&r, 8, u->kc);
+    c->ALPHA = alphas[rng_below(&r, 5)];
+    if (number % 41 == 40) {            /* an outer product beyond the caches */
+        c->M = 150 + rng_below(&r, 50);
+        c->N = 32 * 1024 / c->M + 1 + rng_below(&r, 2 * u->nr);
+        c->K = 1;
+    }
+    if (number % 41 == 39) {            /* a row of several pieces, in several turns */
+        c->TB = 0;
+        c->M = 1;
+        c->N = 16 * 1024 + 1 + rng_below(&r, 4 * u->nr);
+        c->K = 1 + rng_below(&r, 3 * GEMM_ADD_ROWS);
+    }
+    if (number % 41 == 38) {            /* few panels, strips of different widths, several blocks of K */
+        c->M = u->mr + 1 + rng_below(&r, 4 * u->mr);
+        c->N = u->wide + 1 + rng_below(&r, 2 * u->wide);
+        c->K = 2 * u->kc + rng_below(&r, 2 * u->kc);
+    }
+    p.A = make_operand(&r, c->TA ? c->K : c->M, c->TA ? c->M : c->K, &c->lda);
+    p.B = make_operand(&r, c->TB ? c->N : c->K, c->TB ? c->K : c->N, &c->ldb);
+    p.C = make_operand(&r, c->M, c->N, &c->ldc);
+    c->A = p.A.data, c->B = p.B.data, c->C = p.C.data;
+    return p;
+}
+
+static void fill_operands(problem *p, rng *r)
+{
+    guarded_fill(&p->A, r);
+    guarded_fill(&p->B, r);
+    guarded_fill(&p->C, r);
+    p->call.A = p->A.data, p->call.B = p->B.data, p->call.C = p->C.data;
+}
+
+static void free_problem(problem *p)
+{
+    guarded_free(&p->A);
+    guarded_free(&p->B);
+    guarded_free(&p->C);
+}
+
+/* Leaves NaN in the caller's scratch: what is read there must have been written. */
+static void spoil(void *arg, int chunk, void *scratch)
+{
+    (void)arg, (void)chunk;
+    memset(scratch, 0xff, GEMM_SCRATCH_BYTES);
+}
+
+/* The row on these micro-kernels, NULL for those of GEMM_ISA; stock for what it declines. */
+static bool run_packed(const gemm_call *c, const gemm_ukernel *u)
+{
+    gemm_note note;
+    gemm_context context = gemm_make_context(&note);
+    if (u) context.isa = u;
+    const gemm_status status = gemm_packed(c, &context, NULL);
+    if (status == GEMM_DECLINED && (double)c->M * c->N * c->K > 2000 && c->K > 1) return false;
+    if (status == GEMM_DECLINED) gemm_stock_loops(c);
+    return status != GEMM_FAILED;
+}
+
+/* NULL, or what is wrong. */
+static const char *run_and_judge(const gemm_ukernel *u, problem *p, char *why, size_t size)
+{
+    gemm_oracle oracle;
+    if (gemm_oracle_make(&oracle, &p->call)) return "no memory for the reference";
+    gemm_set_threads(p->threads);
+    if (gemm_parallel(1, 1, spoil, NULL)) return "no memory for scratch";
+    const bool declined = !run_packed(&p->call, u);
+    const gemm_error worst = gemm_oracle_compare(&oracle, &p->call);
+    gemm_oracle_free(&oracle);
+    if (declined) return "declined";
+    if (!guarded_padding_intact(&p->C)) return "it wrote between the rows of C";
+    if (worst.ratio <= 1) return NULL;
+    snprintf(why, size, "C[%d][%d] is off by %g, %.3g times the bound", worst.row, worst.column,
+             worst.difference, worst.ratio);
+    return why;
+}
+
+static void test_random(const gemm_ukernel *u, const options *o)
+{
+    char name[48], why[160];
+    snprintf(name, sizeof name, "packed %s", u->name);
+    for (int n = 0; n < o->cases; ++n) {
+        if (o->only_case >= 0 && n != o->only_case) continue;
+        problem p = make_problem(u, o->seed, n);
+        const char *wrong = run_and_judge(u, &p, why, sizeof why);
+        const gemm_call *c = &p.call;
+        if (wrong) {
+            report_fail(name, "%s; TA=%d TB=%d M=%d N=%d K=%d lda=%d ldb=%d ldc=%d ALPHA=%g threads=%d; "
+                        "repeat with: test_packed --seed %llu --isa %s --case %d", wrong, c->TA, c->TB,
+                        c->M, c->N, c->K, c->lda, c->ldb, c->ldc, (double)c->ALPHA, p.threads,
+                        (unsigned long long)o->seed, u->name, n);
+        }
+        free_problem(&p);
+        if (wrong) return;
+    }
+    report_pass(name);
+}
+
+/* Each of A, B and C in turn at every offset of 0, 4 .. 60 bytes from either guard page. */
+static void test_offsets(const gemm_ukernel *u, const options *o)
+{
+    char name[48], why[160];
+    snprintf(name, sizeof name, "packed %s offsets", u->name);
+    for (int n = 0; n < 2 * OFFSETS * 3; ++n) {
+        rng r = rng_make(o->seed, 1000000 + (uint64_t)n);
+        const int side = n & 1 ? AT_END : AT_START, shift = 4 * (n / 2 % OFFSETS);
+        problem p = {.call = {.M = u->mr + 1, .N = u->nr + 1 + rng_below(&r, u->nr), .K = 9, .ALPHA = 1},
+                     .threads = 1};
+        gemm_call *c = &p.call;
+        c->lda = c->K, c->ldb = c->N, c->ldc = c->N;
+        const int which = n / (2 * OFFSETS);
+        p.A = guarded_make(c->M, c->K, c->lda, side, which == 0 ? shift : 0);
+        p.B = guarded_make(c->K, c->N, c->ldb, side, which == 1 ? shift : 0);
+        p.C = guarded_make(c->M, c->N, c->ldc, side, which == 2 ? shift : 0);
+        fill_operands(&p, &r);
+        const char *wrong = run_and_judge(u, &p, why, sizeof why);
+        free_problem(&p);
+        if (wrong) {
+            report_fail(name, "%s; %c at offset %d, side %d, N=%d", wrong, "ABC"[which], shift, side, c->N);
+            return;
+        }
+    }
+    report_pass(name);
+}
+
+/* So many tiles share A, and its rows or columns are so far apart, that it is packed: in more than
+   one block of rows and of K, the last of them a little shorter. */
+static void test_packed_a(const gemm_ukernel *u, const options *o)
+{
+    char name[48], why[160];
+    snprintf(name, sizeof name, "packed %s packs A", u->name);
+    const char *wrong = NULL;
+    for (int TA = 0; TA < 2 && !wrong; ++TA) {
+        rng r = rng_make(o->seed, 2000000 + (uint64_t)TA);
+        problem p = {.threads = 1};
+        gemm_call *c = &p.call;
+        *c = (gemm_call){.TA = TA, .M = u->mc + u->mr + 1, .N = 17 * u->nr + 1, .K = 2 * u->kc - 1,
+                         .ALPHA = 1, .lda = 1024};
+        c->ldb = c->ldc = c->N;
+        p.A = guarded_make(TA ? c->K : c->M, TA ? c->M : c->K, c->lda, AT_END, 0);
+        p.B = guarded_make(c->K, c->N, c->ldb, AT_END, 0);
+        p.C = guarded_make(c->M, c->N, c->ldc, AT_END, 0);
+        fill_operands(&p, &r);
+        wrong = run_and_judge(u, &p, why, sizeof why);
+        free_problem(&p);
+        if (wrong) report_fail(name, "%s; TA=%d", wrong, TA);
+    }
+    if (!wrong) report_pass(name);
+}
+
+/* Every count of columns behind the whole vectors, between guard pages: B by rows, in whole strips or
+   one vector more or less, and by columns; K of one block or several, and no multiple of a vector. */
+static void test_rest(const gemm_ukernel *u, const options *o)
+{
+    enum { PANELS = 9, LEAST_K = 128 };
+    char name[48], why[160];
+    snprintf(name, sizeof name, "packed %s rest", u->name);
+    for (int n = 0; n < 2 * 2 * 4 * u->rest_unit; ++n) {
+        rng r = rng_make(o->seed, 3000000 + (uint64_t)n);
+        const int rest = n / 16, columns = u->nr + (1 + n / 4 % 4) * u->rest_unit;
+        problem p = {.threads = 1};
+        gemm_call *c = &p.call;
+        *c = (gemm_call){.TB = n & 1, .M = PANELS * u->mr + rng_below(&r, u->mr), .N = columns + rest,
+                         .K = n & 2 ? 2 * u->kc + rng_below(&r, 2 * u->vl) : LEAST_K + rng_below(&r, u->vl),
+                         .ALPHA = n % 3 ? 1 : -.5f};
+        p.A = make_operand(&r, c->M, c->K, &c->lda);
+        p.B = make_operand(&r, c->TB ? c->N : c->K, c->TB ? c->K : c->N, &c->ldb);
+        p.C = make_operand(&r, c->M, c->N, &c->ldc);
+        c->A = p.A.data, c->B = p.B.data, c->C = p.C.data;
+        const char *wrong = run_and_judge(u, &p, why, sizeof why);
+        free_problem(&p);
+        if (wrong) {
+            report_fail(name, "%s; TB=%d M=%d N=%d K=%d", wrong, c->TB, c->M, c->N, c->K);
+            return;
+        }
+    }
+    report_pass(name);
+}
+
+/* Rows of whole lines, long enough that strips begin at lines wherever B begins: few panels and many, rows
+   near each other and pages apart, and any number of columns in the last strip. */
+static void test_lines(const gemm_ukernel *u, const options *o)
+{
+    enum { LINE = 16, PAGE = 1024 };
+    const int rows[] = {u->mr - 1, 3 * u->mr + 1, 17 * u->mr};
+    char name[48], why[160];
+    snprintf(name, sizeof name, "packed %s lines", u->name);
+    for (int n = 0; n < 3 * 2 * OFFSETS; ++n) {
+        rng r = rng_make(o->seed, 4000000 + (uint64_t)n);
+        const int side = rng_below(&r, 2) ? AT_END : AT_START, whole = n & 1 ? PAGE : LINE;
+        problem p = {.threads = 1 + n % 3};
+        gemm_call *c = &p.call;
+        *c = (gemm_call){.M = rows[n / 2 / OFFSETS], .N = 33 * u->wide + rng_below(&r, 2 * u->nr),
+                         .K = 20 + rng_below(&r, 80), .ALPHA = 1};
+        c->lda = c->K, c->ldb = (c->N + whole - 1) / whole * whole, c->ldc = c->N;
+        p.A = guarded_make(c->M, c->K, c->lda, AT_END, 0);
+        p.B = guarded_make(c->K, c->N, c->ldb, side, 4 * (n / 2 % OFFSETS));
+        p.C = guarded_make(c->M, c->N, c->ldc, side, 4 * rng_below(&r, OFFSETS));
+        fill_operands(&p, &r);
+        const char *wrong = run_and_judge(u, &p, why, sizeof why);
+        free_problem(&p);
+        if (wrong) {
+            report_fail(name, "%s; M=%d N=%d K=%d ldb=%d, B at offset %d", wrong, c->M, c->N, c->K, c->ldb,
+                        4 * (n / 2 % OFFSETS));
+            return;
+        }
+    }
+    report_pass(name);
+}
+
+/* Copies and transposes panels of every width, of rows near each other and apart: what they hold, the zeroes
+   behind, and no more. */
+static void test_panels(const gemm_ukernel *u)
+{
+    enum { MOST_KC = 137, LD = 151, END = 2 };
+    static float src[LD * LD], dst[(MOST_KC + END) * LD];
+    static const int steps[] = {1, 7, 9, 64, 70, MOST_KC};
+    char name[48];
+    snprintf(name, sizeof name, "packed %s panels", u->name);
+    for (int i = 0; i < LD * LD; ++i) src[i] = (float)(i + 1);
+    for (int which = 0; which < 8 * u->nr * 6; ++which) {
+        const bool by_copy = which & 1;
+        const int width = which & 2 ? u->mr : u->nr, kc = steps[which / 8 % 6], n = which / 48 % width + 1;
+        const int ld = which & 4 ? LD : kc > n ? kc : n;
+        for (int i = 0; i < (MOST_KC + END) * LD; ++i) dst[i] = -1;
+        (by_copy ? u->copy : u->transpose)(src, ld, n, kc, dst, width);
+        for (int at = 0; at < (kc + END) * width; ++at) {
+            const int p = at / width, i = at % width;
+            const float expected = p >= kc ? -1 : i >= n ? 0 : by_copy ? src[p * ld + i] : src[i * ld + p];
+            if (dst[at] == expected) continue;
+            report_fail(name, "%s of %d by %d, ld %d, %d wide: [%d][%d] is %g", by_copy ? "copy" : "transpose", kc,
+                        n, ld, width, p, i, (double)dst[at]);
+            return;
+        }
+    }
+    report_pass(name);
+}
+
+/* ---- the seams ---- */
+
+/* Whoever has the last columns has a rest. */
+enum { SEAM_M = 79, SEAM_N = 409, SEAM_K = 1000 };
+
+static float seam_a(int i, int p) { return (float)((i * 7 + p * 3) % 11) - 5; }
+static float seam_b(int p, int j) { return (float)((p * 5 + j * 2) % 13) - 6; }
+
+static void pack_computed(const packed_b *b, const gemm_ukernel *u, int p0, int kc, int j0, int nc,
+                          float *strip)
+{
+    (void)b;
+    for (int p = 0; p < kc; ++p) {
+        for (int j = 0; j < u->nr; ++j) {
+            strip[p * u->nr + j] = j < nc ? seam_b(p0 + p, j0 + j) : 0;
+        }
+    }
+}
+
+static void finish_scaled(const packed_epilogue *e, int i0, int rows, int j0, int cols, float *c,
+                          size_t ldc)
+{
+    const float *scale = e->data;
+    for (int i = 0; i < rows; ++i) {
+        for (int j = 0; j < cols; ++j) {
+            c[i * ldc + j] = c[i * ldc + j] * scale[i0 + i] + (float)(j0 + j);
+        }
+    }
+}
+
+/* B is made up while it is packed, C is NaN before, and each element is finished exactly once. The
+   numbers are small integers: the result is exact. */
+static void test_seams(const gemm_ukernel *u)
+{
+    static float A[SEAM_M * SEAM_K], C[SEAM_M * SEAM_N], scale[SEAM_M];
+    char name[48];
+    snprintf(name, sizeof name, "packed %s seams", u->name);
+    for (int i = 0; i < SEAM_M; ++i) {
+        scale[i] = (float)(i % 3 + 2);
+        for (int p = 0; p < SEAM_K; ++p) A[i * SEAM_K + p] = seam_a(i, p);
+    }
+    for (int i = 0; i < SEAM_M * SEAM_N; ++i) C[i] = NAN;
+    const packed_job job = {
+        .M = SEAM_M, .N = SEAM_N, .K = SEAM_K, .A = A, .a_row = SEAM_K, .a_step = 1,
+        .B = {.pack = pack_computed}, .C = C, .ldc = SEAM_N,
+        .epilogue = {.alpha = 1, .overwrite = true, .finish = finish_scaled, .data = scale},
+    };
+    if (packed_run(&job, u, 3)) {
+        report_fail(name, "declined");
+        return;
+    }
+    for (int i = 0; i < SEAM_M; ++i) {
+        for (int j = 0; j < SEAM_N; ++j) {
+            float sum = 0;
+            for (int p = 0; p < SEAM_K; ++p) sum += seam_a(i, p) * seam_b(p, j);
+            const float expected = sum * scale[i] + (float)j;
+            if (C[i * SEAM_N + j] == expected) continue;
+            report_fail(name, "C[%d][%d] is %g, not %g", i, j, (double)C[i * SEAM_N + j], (double)expected);
+            return;
+        }
+    }
+    report_pass(name);
+}
+
+/* C = f(scale * (C + alpha AB) + shift), over several blocks of K; exact as above. */
+static void test_shift(const gemm_ukernel *u)
+{
+    static float A[SEAM_M * SEAM_K], C[SEAM_M * SEAM_N], scale[SEAM_M], shift[SEAM_M];
+    char name[48];
+    snprintf(name, sizeof name, "packed %s shift", u->name);
+    for (int i = 0; i < SEAM_M; ++i) {
+        scale[i] = (float)(i % 3 + 2);
+        shift[i] = (float)(i * 5);
+        for (int p = 0; p < SEAM_K; ++p) A[i * SEAM_K + p] = seam_a(i, p);
+    }
+    for (int i = 0; i < SEAM_M * SEAM_N; ++i) C[i] = (float)(i % 101);
+    const packed_job job = {
+        .M = SEAM_M, .N = SEAM_N, .K = SEAM_K, .A = A, .a_row = SEAM_K, .a_step = 1,
+        .B = {.pack = pack_computed}, .C = C, .ldc = SEAM_N,
+        .epilogue = {.alpha = 2, .scale = scale, .shift = shift, .slope = .5f},
+    };
+    if (packed_run(&job, u, 3)) {
+        report_fail(name, "declined");
+        return;
+    }
+    for (int i = 0; i < SEAM_M * SEAM_N; ++i) {
+        float sum = 0;
+        for (int p = 0; p < SEAM_K; ++p) sum += seam_a(i / SEAM_N, p) * seam_b(p, i % SEAM_N);
+        const float x = scale[i / SEAM_N] * ((float)(i % 101) + 2 * sum) + shift[i / SEAM_N];
+        if (C[i] == (x > 0 ? x : .5f * x)) continue;
+        report_fail(name, "C[%d][%d] is %g, from %g", i / SEAM_N, i % SEAM_N, (double)C[i], (double)x);
+        return;
+    }
+    report_pass(name);
+}
+
+/* ---- workers ---- */
+
+/* Threads that are in a job at the same time. */
+typedef struct meeting {
+    atomic_int wanted;          /* each waits for so many; 0 once one has waited too long */
+    atomic_int inside, most;
+} meeting;
+
+static void meet(void *arg, int chunk, void *scratch)
+{
+    (void)chunk, (void)scratch;
+    meeting *m = arg;
+    const int inside = atomic_fetch_add(&m->inside, 1) + 1;
+    int most = atomic_load(&m->most);
+    while (inside > most && !atomic_compare_exchange_weak(&m->most, &most, inside));
+    for (int i = 0; atomic_load(&m->most) < atomic_load(&m->wanted); ++i) {
+        usleep(1000);
+        if (i == 5000) atomic_store(&m->wanted, 0);
+    }
+    usleep(1000);
+    atomic_fetch_sub(&m->inside, 1);
+}
+
+/* How many threads a job of `threads` has. */
+static int threads_that_meet(int threads, int chunks)
+{
+    meeting m = {.wanted = threads};
+    return gemm_parallel(threads, chunks, meet, &m) ? -1 : atomic_load(&m.most);
+}
+
+/* As many as asked for: also after a job that had more. */
+static void test_workers(void)
+{
+    const int all = threads_that_meet(MOST_THREADS, MOST_THREADS), two = threads_that_meet(2, 20);
+    if (all == MOST_THREADS && two == 2) report_pass("packed workers");
+    else report_fail("packed workers", "%d threads took part where %d were wanted, %d for 2", all, MOST_THREADS, two);
+}
+
+/* ---- callers at once, fork, memory ---- */
+
+enum { BIG = 200, ROUNDS = 40 };
+
+typedef struct caller {
+    pthread_t thread;
+    float A[BIG * BIG], B[BIG * BIG], C[BIG * BIG], expected[BIG * BIG];
+    bool wrong;
+} caller;
+
+static void multiply(caller *c, float *to)
+{
+    const gemm_call call = {0, 0, BIG, BIG, BIG, 1, c->A, BIG, c->B, BIG, to, BIG};
+    memset(to, 0, sizeof c->C);
+    if (!run_packed(&call, NULL)) c->wrong = true;
+}
+
+/* Expects what one thread computes: a different number of threads must not change a bit. */
+static caller *make_caller(uint64_t seed, uint64_t stream)
+{
+    caller *c = calloc(1, sizeof *c);
+    if (!c) exit(2);
+    rng r = rng_make(seed, 2000000 + stream);
+    for (int i = 0; i < BIG * BIG; ++i) {
+        c->A[i] = rng_float(&r);
+        c->B[i] = rng_float(&r);
+    }
+    gemm_set_threads(1);
+    multiply(c, c->expected);
+    return c;
+}
+
+static void *call_often(void *arg)
+{
+    caller *c = arg;
+    for (int i = 0; i < ROUNDS && !c->wrong; ++i) {
+        multiply(c, c->C);
+        if (memcmp(c->C, c->expected, sizeof c->C)) c->wrong = true;
+    }
+    return NULL;
+}
+
+static void test_callers_at_once(const options *o)
+{
+    enum { CALLERS = 4 };
+    caller *callers[CALLERS];
+    bool wrong = false;
+    for (int i = 0; i < CALLERS; ++i) callers[i] = make_caller(o->seed, (uint64_t)i);
+    gemm_set_threads(3);
+    for (int i = 0; i < CALLERS; ++i) {
+        if (pthread_create(&callers[i]->thread, NULL, call_often, callers[i])) exit(2);
+    }
+    for (int i = 0; i < CALLERS; ++i) {
+        pthread_join(callers[i]->thread, NULL);
+        wrong |= callers[i]->wrong;
+        free(callers[i]);
+    }
+    if (wrong) report_fail("packed four callers", "a result differs from one thread's");
+    else report_pass("packed four callers");
+}
+
+/* Waits for a child: true when it multiplied as its parent did. */
+static bool child_was_right(pid_t child)
+{
+    int status = 1;
+    return child > 0 && waitpid(child, &status, 0) == child && status == 0;
+}
+
+/* The child must start workers of its own, and so must a child of the child; the parent goes on. */
+static void test_fork(const options *o)
+{
+    caller *c = make_caller(o->seed, 100);
+    gemm_set_threads(3);
+    call_often(c);
+    const pid_t child = fork();
+    if (child == 0) {
+        alarm(60);              /* ends a hang */
+        call_often(c);
+        if (threads_that_meet(3, 3) != 3) c->wrong = true;
+        const pid_t grandchild = fork();
+        if (grandchild == 0) {
+            alarm(60);
+            call_often(c);
+            _exit(c->wrong);
+        }
+        _exit(c->wrong || !child_was_right(grandchild));
+    }
+    const bool right = child_was_right(child);
+    call_often(c);
+    if (!right || c->wrong) report_fail("packed fork", "wrong in the %s", right ? "parent" : "child");
+    else report_pass("packed fork");
+    free(c);
+}
+
+static long peak_kib(void)
+{
+    struct rusage u;
+    getrusage(RUSAGE_SELF, &u);
+    return u.ru_maxrss;
+}
+
+static void call_changing_shapes(float *A, float *B, float *C, rng *r, int calls)
+{
+    for (int i = 0; i < calls; ++i) {
+        const int M = 1 + rng_below(r, 40), N = 1 + rng_below(r, BIG), K = 1 + rng_below(r, BIG);
+        const gemm_call call = {i & 1, i >> 1 & 1, M, N, K, 1, A, BIG, B, BIG, C, BIG};
+        gemm_set_threads(1 + i % 4);
+        run_packed(&call, NULL);
+    }
+}
+
+/* Peak memory and what malloc has given out, before and after. */
+static void test_memory(const options *o)
+{
+    enum { MOST_KIB = 1024 };
+    float *A = calloc(3 * BIG * BIG, sizeof *A), *B = A + BIG * BIG, *C = B + BIG * BIG;
+    if (!A) exit(2);
+    rng r = rng_make(o->seed, 3000000);
+    call_changing_shapes(A, B, C, &r, 1000);
+    const long peak = peak_kib();
+    const size_t given = mallinfo2().uordblks;
+    call_changing_shapes(A, B, C, &r, 10000);
+    const long grown = peak_kib() - peak;
+    const size_t leaked = mallinfo2().uordblks - given;
+    free(A);
+    if (grown > MOST_KIB || leaked) {
+        report_fail("packed memory", "10,000 calls: %ld KiB more, %zu bytes kept", grown, leaked);
+    } else {
+        report_pass("packed memory");
+    }
+}
+
+static void *call_once(void *arg)
+{
+    caller *c = arg;
+    multiply(c, c->C);
+    return NULL;
+}
+
+/* Callers that come and go leave nothing behind. */
+static void test_short_lived_callers(const options *o)
+{
+    caller *c = make_caller(o->seed, 200);
+    gemm_set_threads(2);
+    size_t given = 0;
+    for (int i = 0; i < 200; ++i) {
+        if (pthread_create(&c->thread, NULL, call_once, c)) exit(2);
+        pthread_join(c->thread, NULL);
+        if (i == 20) given = mallinfo2().uordblks + mallinfo2().hblkhd;
+    }
+    const size_t now = mallinfo2().uordblks + mallinfo2().hblkhd;
+    free(c);
+    if (now > given) report_fail("packed short-lived callers", "180 threads left %zu bytes", now - given);
+    else report_pass("packed short-lived callers");
+}
+
+static options read_options(int argc, char **argv)
+{
+    options o = {.seed = (uint64_t)time(NULL), .cases = 1500, .only_case = -1};
+    for (int i = 1; i < argc; i += 2) {
+        const char *value = i + 1 < argc ? argv[i + 1] : "";
+        if (!strcmp(argv[i], "--seed")) o.seed = strtoull(value, NULL, 10);
+        else if (!strcmp(argv[i], "--cases")) o.cases = atoi(value);
+        else if (!strcmp(argv[i], "--case")) o.only_case = atoi(value);
+        else if (!strcmp(argv[i], "--isa")) o.isa = value;
+        else if (!strcmp(argv[i], "--brief")) o.brief = !strcmp(value, "yes");
+        else exit(2);
+    }
+    if (o.only_case >= o.cases) o.cases = o.only_case + 1;
+    return o;
+}
+
+int main(int argc, char **argv)
+{
+    const options o = read_options(argc, argv);
+    printf("test_packed: seed %llu\n", (unsigned long long)o.seed);
+    for (const gemm_ukernel *const *u = gemm_ukernels; *u; ++u) {
+        if (o.isa && strcmp(o.isa, (*u)->name)) continue;
+        if (!(*u)->supported()) {
+            report_skip((*u)->name, "this processor does not have it");
+            continue;
+        }
+        test_random(*u, &o);
+        if (o.only_case >= 0) continue;
+        if (!o.brief) test_offsets(*u, &o);
+        if (!o.brief) test_packed_a(*u, &o);
+        if (!o.brief) test_lines(*u, &o);
+        if (!o.brief) test_rest(*u, &o);
+        if (!o.brief) test_panels(*u);
+        test_seams(*u);
+        test_shift(*u);
+    }
+    if (o.only_case < 0 && !o.brief) {
+        test_workers();
+        test_callers_at_once(&o);
+        test_fork(&o);
+        test_memory(&o);
+        test_short_lived_callers(&o);
+    }
+    return report_status();
+}
