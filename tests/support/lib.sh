@@ -1,21 +1,56 @@
-# For the test scripts: reports, and a folder of their own. Source it from the project's root.
+# For the test scripts: TAP, and a folder of their own. Source it from the project's root. A script
+# ends with `finish`.
+#
+# From the Makefile, as absolute paths: BUILD, the folder of all that is built, and OUT, that of the
+# configuration.
 
 root=$(pwd)
+: "${BUILD:=$root/build}" "${OUT:=$BUILD/release}"
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 trap 'exit 130' INT TERM
-failures=0
 
-pass() { echo "PASS $1"; }
+# Also kept in a file, because a part of a script may run in a subshell.
+say_test() { echo "$1" | tee -a "$work/tap"; }
+
+pass() { say_test "ok - $1"; }
 
 # fail NAME WHY
 fail()
 {
-    echo "FAIL $1: $2"
-    failures=$((failures + 1))
+    say_test "not ok - $1"
+    echo "$2" | sed 's/^/# /'
 }
 
-skip() { echo "SKIP $1: $2"; }
+# skip NAME WHY: something is missing that can be installed
+skip() { say_test "ok - $1 # SKIP $2"; }
+
+# skip_machine NAME WHY: this processor or system cannot have it
+skip_machine() { say_test "ok - $1 # SKIP machine: $2"; }
+
+# relay [PREFIX]: the tests on standard input become this script's own, PREFIX before their names
+relay()
+{
+    awk -v prefix="${1:-}" '
+        /^1\.\.[0-9]+$/ { planned = substr($0, 4); next }
+        /^(not )?ok/ {
+            verdict = /^not/ ? "not ok" : "ok"
+            sub(/^(not )?ok *[0-9]* *-? */, "")
+            $0 = verdict " - " prefix $0
+            ++tests
+        }
+        { print }
+        END { if (!tests || planned != tests) print "not ok - " prefix "plan: " planned + 0 " tests planned, " tests + 0 " ran" }
+        ' | tee -a "$work/tap"
+}
+
+# The plan, and the status: 1 when a test failed.
+finish()
+{
+    echo "1..$(grep -c '^ok\|^not ok' "$work/tap")"
+    ! grep -q '^not ok' "$work/tap"
+    exit
+}
 
 # expect_failure NAME MESSAGE COMMAND...: ends with a status that is neither 0 nor a signal's, and
 # says MESSAGE (a fixed string).
@@ -32,6 +67,14 @@ expect_failure()
     else
         pass "$name"
     fi
+}
+
+# check NAME COMMAND...: the command must succeed
+check()
+{
+    what=$1
+    shift
+    if "$@" >"$work/check" 2>&1; then pass "$what"; else fail "$what" "$(tail -n 12 "$work/check")"; fi
 }
 
 # A folder in which ./darknet finds what it reads and leaves its pictures.

@@ -1,6 +1,8 @@
 /*
- * What a test program prints: one line a test, "PASS name", "FAIL name: why" or "SKIP name: why".
- * tests/support/run.sh counts them. A program ends with report_status().
+ * What a test program prints: TAP, the Test Anything Protocol, which tests/support/run.sh and `prove`
+ * read. One line a test, "ok 1 - name", "not ok 1 - name" or "ok 1 - name # SKIP why", and at the end
+ * the plan, "1..N": without it a reader knows that the program died. A program ends with
+ * report_status().
  */
 #ifndef REPORT_H
 #define REPORT_H
@@ -9,43 +11,66 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-static int report_failures;
+static int report_tests, report_failures;
 
 static inline void report_pass(const char *name)
 {
-    printf("PASS %s\n", name);
+    printf("ok %d - %s\n", ++report_tests, name);
     fflush(stdout);
 }
 
-static inline void report_why(const char *verdict, const char *name, const char *format, va_list args)
+/* The reason follows as a comment. */
+__attribute__((format(printf, 2, 3)))
+static inline void report_fail(const char *name, const char *format, ...)
 {
-    printf("%s %s: ", verdict, name);
+    char why[2048];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(why, sizeof why, format, args);
+    va_end(args);
+    printf("not ok %d - %s\n# ", ++report_tests, name);
+    for (const char *c = why; *c; ++c) {
+        putchar(*c);
+        if (*c == '\n') fputs("# ", stdout);
+    }
+    putchar('\n');
+    fflush(stdout);
+    ++report_failures;
+}
+
+static inline void report_skipped(const char *name, const char *kind, const char *format, va_list args)
+{
+    printf("ok %d - %s # SKIP %s", ++report_tests, name, kind);
     vprintf(format, args);
     putchar('\n');
     fflush(stdout);
 }
 
-__attribute__((format(printf, 2, 3)))
-static inline void report_fail(const char *name, const char *format, ...)
-{
-    va_list args;
-    va_start(args, format);
-    report_why("FAIL", name, format, args);
-    va_end(args);
-    ++report_failures;
-}
-
+/* Something is missing that can be installed: a failure under GEMM_REQUIRE=all. */
 __attribute__((format(printf, 2, 3)))
 static inline void report_skip(const char *name, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
-    report_why("SKIP", name, format, args);
+    report_skipped(name, "", format, args);
     va_end(args);
 }
 
+/* This processor or system cannot have it: never a failure, unless GEMM_REQUIRE names it. */
+__attribute__((format(printf, 2, 3), unused))
+static inline void report_skip_machine(const char *name, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    report_skipped(name, "machine: ", format, args);
+    va_end(args);
+}
+
+/* Prints the plan; the program's exit status. */
 static inline int report_status(void)
 {
+    printf("1..%d\n", report_tests);
+    fflush(stdout);
     return report_failures != 0;
 }
 

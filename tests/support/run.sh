@@ -1,18 +1,21 @@
 #!/bin/sh
-# Runs test commands, as many at a time as there are processors, and counts what they print.
+# Runs test commands, as many at a time as there are processors, and counts the tests that they print.
 #
-#   tests/support/run.sh COMMAND...           each a line for sh; JOBS=n at a time
+#   tests/support/run.sh COMMAND...       each a line for sh; JOBS=n at a time
 #
-# A test prints "PASS name", "FAIL name: why" or "SKIP name: why" (tests/support/report.h, tests/support/lib.sh). A
-# command that crashes, or ends badly without a FAIL, counts as one. GEMM_REQUIRE="name ..." (or
-# "all") turns the SKIP of a name into a FAIL. A command's output appears when it has ended, without
-# its PASS lines. The last line is the sum; the status is 1 when anything failed.
+# A command prints TAP: "ok N - name", "not ok N - name", "ok N - name # SKIP why", and the plan "1..N"
+# (report.h and lib.sh beside this file). A command that crashes, or whose plan is missing or wrong,
+# counts as a failure. GEMM_REQUIRE="name ..." makes a failure of a skipped test, by the first word of
+# its name; "all" means every one but "SKIP machine: ...", which this machine cannot have. What a
+# command printed appears when it has ended. The last line is the sum; the status is 1 when anything
+# failed.
 set -u
 
 logs=$(mktemp -d)
 trap 'rm -rf "$logs"' EXIT
 trap 'exit 130' INT TERM
-export logs
+judge=$(dirname "$0")/tap.awk
+export logs judge
 
 number=0
 for command; do
@@ -21,26 +24,19 @@ for command; do
 done
 
 run_one='
-    log=${1%.command}.log
+    base=${1%.command}
     start=$(date +%s)
-    sh "$1" >"$log" 2>&1 </dev/null
-    echo "STATUS $?" >>"$log"
-    echo "== $(cat "$1") ($(($(date +%s) - start)) s)"
-    grep -v "^PASS \|^STATUS 0" "$log"
-    :'
+    sh "$1" >"$base.log" 2>&1 </dev/null
+    status=$?
+    command=$(cat "$1") awk -v seconds=$(($(date +%s) - start)) -v status=$status \
+        -v required="${GEMM_REQUIRE:-}" -v counts="$base.count" -f "$judge" "$base.log" >"$base.said"
+    cat "$base.said"'
 ls "$logs"/*.command | xargs -P "${JOBS:-$(nproc)}" -n 1 sh -c "$run_one" run-one
 
-cat "$logs"/*.log | awk -v required="${GEMM_REQUIRE:-}" '
-    BEGIN { n = split(required, names, " "); for (i = 1; i <= n; ++i) must[names[i]] = 1 }
-    /^PASS / { ++passed }
-    /^FAIL / { ++failed; ++seen }
-    /^SKIP / {
-        name = $2; sub(/:$/, "", name)
-        if (("all" in must) || (name in must)) { ++failed; ++seen; print "FAIL (required) " $0 }
-        else ++skipped
-    }
-    /^STATUS / { if ($2 >= 126 || ($2 != 0 && !seen)) { ++failed; print "FAIL a command ended with status " $2 } seen = 0 }
+cat "$logs"/*.count | awk -v commands=$number '
+    { passed += $1; failed += $2; skipped += $3 }
     END {
+        failed += commands - NR         # commands that could not even be judged
         printf "%d passed, %d failed, %d skipped\n", passed, failed, skipped
         exit failed != 0 || passed == 0
     }'

@@ -3,26 +3,21 @@
 # usage: tests/system/test_ab.sh AB DATA     AB: the program; DATA: a folder with kite.jpg and dog.jpg
 set -u
 ab=$(realpath "$1") && data=$(realpath "$2") && fake=$(realpath "$(dirname "$0")/../support/fake_darknet.sh") || exit 2
-dir=$(mktemp -d) && cd "$dir" || exit 2
-trap 'rm -rf "$dir"' EXIT
+. tests/support/lib.sh
+dir=$work/here
+mkdir "$dir" && cd "$dir" || exit 2
 mkdir cfg && ln -s "$data" data
 printf '[net]\n[convolutional]\n[yolo]\n' >cfg/boxes.cfg
 printf '[net]\n[convolutional]\n[softmax]\n' >cfg/none.cfg
 echo w >toy.weights
 echo w >toy-untrained.weights
-failed=0
 
-# check WHAT COMMAND...: the command must succeed.
-check() {
+# check WHAT COMMAND...: the command must succeed; what ab said is shown when it does not
+check()
+{
     what=$1
     shift
-    if "$@"; then
-        echo "PASS ab: $what"
-        return
-    fi
-    failed=1
-    echo "FAIL ab: $what"
-    sed 's/^/    /' out err | tail -n 12
+    if "$@"; then pass "ab: $what"; else fail "ab: $what" "$(tail -n 6 out err)"; fi
 }
 
 # run_ab STATUS OPTIONS...: runs ab on the toy network; out and err are what it said.
@@ -153,4 +148,4 @@ check 'no folder is left' [ -z "$(find o -name '.run-*')" ]
 rm -f o/t.csv
 FAKE_FAIL=hang FAKE_AT=7 interrupt KILL 137      # one that would not notice a closed pipe
 
-[ $failed = 0 ]
+finish

@@ -7,7 +7,7 @@
 models=$1
 
 # `make gprof`: a row for each variant, whose hotspot is its own symbol, with the article's figure beside.
-results=build/gprof-Ofast/results
+results=$BUILD/gprof-Ofast/results
 rm -rf "$results"
 if make gprof VARIANTS='stock block2d packed' N=2 PROCESSES=1 >"$work/gprof" 2>&1; then
     pass gprof
@@ -57,7 +57,7 @@ grep -q 'Detections: 2 pairs compared, .*0 different' "$work/ab.md" && pass ab-d
 # A stock that computes something else must void the verdict.
 model=$models/yolo-fastest-1.1
 if [ -f "$model.weights" ]; then
-    GEMM_TEST_WRONG=nothing build/release/bench/ab --a stock --b stock --bin-b build/release/tests/darknet_wrong \
+    GEMM_TEST_WRONG=nothing $OUT/bench/ab --a stock --b stock --bin-b $OUT/tests/darknet_wrong \
         --cfg "$model.cfg" --weights "$model.weights" --image data/kite.jpg -n 1 --warmup 0 \
         --out "$work" --name wrong >"$work/log" 2>&1
     status=$?
@@ -94,4 +94,4 @@ bench_round 50 wrong 4000 >"$work/shapes-2.csv"
 [ "$(bench_lines)" = ' 2.00 | 1.67 to 2.50 0.50 | 0.50 to 0.50 3.00 | 2.00 to 4.00 ' ] &&
     pass bench-failed-round || fail bench-failed-round "$(bench_lines)"
 
-exit $((failures != 0))
+finish

@@ -7,7 +7,7 @@
 . tests/support/lib.sh
 
 weights=$(realpath "$1")
-bin=build/release/tests
+bin=$OUT/tests
 test_cl=$bin/test_cl
 darknet_folder "$work/here"
 
@@ -40,7 +40,7 @@ for device in cpu 0:0 PTHREAD; do
 done
 
 # ---- kernels that do not compile ----
-GEMM_CACHE_DIR=$work/none CL_BREAK_SOURCE=1 OPENCL_LAYERS=$root/$bin/layer_fail.so \
+GEMM_CACHE_DIR=$work/none CL_BREAK_SOURCE=1 OPENCL_LAYERS=$bin/layer_fail.so \
     expect_failure cl-broken-kernel 'cannot be built for' detect
 for said in 'does not compile with -cl-fast-relaxed-math' 'broken by the layer'; do
     if grep -qF -- "$said" "$work/output"; then
@@ -94,25 +94,26 @@ else
 fi
 
 # ---- layers: an Adreno's limits; one call after another fails; what is not written is NaN, or late ----
-# under LAYER NAME ARGUMENTS...: test_cl's reports, with NAME in front
+# under LAYER NAME ARGUMENTS...: the tests of test_cl, with NAME in front, after the sed script $filter
 under()
 {
     layer=$1 name=$2
     shift 2
-    OPENCL_LAYERS=$root/$bin/layer_$layer.so $test_cl "$@" >"$work/$name" 2>&1
+    OPENCL_LAYERS=$bin/layer_$layer.so $test_cl "$@" >"$work/$name" 2>&1
     status=$?
     [ $status -le 1 ] || fail "$name" "status $status: $(tail -n 1 "$work/$name")"
-    sed "s/^\(PASS\|FAIL\|SKIP\) /&$name-/" "$work/$name"
+    sed "${filter:-}" "$work/$name" | relay "$name-"
 }
 # This one waits more than it works: its results are printed at the end.
 under unwritten unwritten --cases 8 >"$work/unwritten-reports" &
 unwritten=$!
 under adreno adreno
-ADRENO_LOCAL=8192 under adreno adreno330 --small |
-    sed 's/^SKIP \(.*\): the OpenCL device has less local memory.*/PASS \1-says-why-not/'
-OPENCL_LAYERS=$root/$bin/layer_adreno.so GEMM_CHECK=1 expect cl-adreno-detect 'Predicted in' detect
-OPENCL_LAYERS=$root/$bin/layer_fail.so $test_cl --faults
-OPENCL_LAYERS=$root/$bin/layer_fail.so $test_cl --waits
+filter='s/ # SKIP the OpenCL device has less local memory.*/-says-why-not/'
+ADRENO_LOCAL=8192 under adreno adreno330 --small
+filter=
+OPENCL_LAYERS=$bin/layer_adreno.so GEMM_CHECK=1 expect cl-adreno-detect 'Predicted in' detect
+OPENCL_LAYERS=$bin/layer_fail.so $test_cl --faults | relay
+OPENCL_LAYERS=$bin/layer_fail.so $test_cl --waits | relay
 
 # ---- Oclgrind: races, strays, misuse of the API, reads of what nothing wrote ----
 # Each row and shape in a process of its own, which releases nothing before its end: Oclgrind 21.10 now and
@@ -132,7 +133,7 @@ oclgrind_row()
     for case in $cases; do
         oclgrind "$@" $test_cl $what $row ${case%?} ${case#"${case%?}"} >"$work/output" 2>"$work/findings"
         status=$?
-        if [ $status != 0 ] || ! grep -q "^PASS $row" "$work/output"; then
+        if [ $status != 0 ] || ! grep -q "^ok [0-9]* - $row" "$work/output"; then
             fail "$title" "$case: status $status: $(tail -n 1 "$work/output" "$work/findings" | tr '\n' ' ')"
             return
         elif grep -qE 'Kernel:|^Oclgrind' "$work/findings"; then
@@ -171,4 +172,4 @@ fi
 wait $unwritten
 cat "$work/unwritten-reports"
 
-exit $((failures != 0))
+finish

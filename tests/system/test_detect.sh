@@ -8,7 +8,7 @@
 # (GEMM_CONV=im2col), and those that offer whole convolutions by these too.
 . tests/support/lib.sh
 
-untrained=$1 models=$2
+untrained=$(realpath "$1") models=$2
 rows=$(./gemm-bench --list | awk -F '\t' '$2 == "usable" { print $1 }')
 hooked=packed,cl,auto
 darknet_folder "$work/here"
@@ -25,11 +25,12 @@ compare_table()
 {
     table=$1 conv=$2
     shift 2
-    GEMM_CONV=$conv build/release/bench/detect_all "$@" data/kite.jpg 2>"$work/error" >"$work/table"
+    GEMM_CONV=$conv $OUT/bench/detect_all "$@" data/kite.jpg 2>"$work/error" >"$work/table"
     status=$?
-    awk -v net="$table" 'NR > 1 && $2 == "unusable:" { print "SKIP outputs-" net "-" $1 ": " $0; next }
-        NR > 1 && $4 == "yes" && $6 == "" { print "PASS outputs-" net "-" $1; next }
-        NR > 1 { print "FAIL outputs-" net "-" $1 ": " $0 }' "$work/table"
+    awk 'NR > 1 && $2 == "unusable:" { print "ok - " $1 " # SKIP " $0; next }
+        NR > 1 && $4 == "yes" && $6 == "" { print "ok - " $1; next }
+        NR > 1 { print "not ok - " $1 "\n# " $0 }
+        END { print "1.." NR - 1 }' "$work/table" | relay "outputs-$table-"
     [ $status = 0 ] || fail "outputs-$table" "status $status: $(tail -n 1 "$work/error")"
 }
 
@@ -42,7 +43,7 @@ labels()
 # compare_labels NAME CFG WEIGHTS
 compare_labels()
 {
-    labels "$root/build/upstream/darknet" "$2" "$3" >"$work/expected"
+    labels "$BUILD/upstream/darknet" "$2" "$3" >"$work/expected"
     if ! grep -q kite "$work/expected" || ! grep -q person "$work/expected"; then
         fail "labels-$1" "unpatched Darknet sees no kite or no person: $(tr '\n' ' ' <"$work/expected")"
         return
@@ -75,8 +76,8 @@ for name in yolo-fastest-1.1 yolo-fastest-1.1-xl; do
 done
 
 # Our cfg describes the network that the published weights belong to.
-for cfg in cfg/yolov3-tiny.cfg build/upstream/cfg/yolov3-tiny.cfg; do
-    (cd "$work/here" && ./darknet detect "$root/$cfg" "$root/$untrained" missing.jpg 2>&1 | grep -E '^ +[0-9]+ ')
+for cfg in "$root/cfg/yolov3-tiny.cfg" "$BUILD/upstream/cfg/yolov3-tiny.cfg"; do
+    (cd "$work/here" && ./darknet detect "$cfg" "$untrained" missing.jpg 2>&1 | grep -E '^ +[0-9]+ ')
 done >"$work/layers"
 lines=$(wc -l <"$work/layers")
 if [ "$lines" = 48 ] && [ "$(sort -u "$work/layers" | wc -l)" = 24 ]; then
@@ -86,7 +87,7 @@ else
 fi
 
 # GEMM_CHECK and GEMM_TRACE over a whole detection.
-GEMM_IMPL=block2d GEMM_CHECK=1 GEMM_TRACE=$work/trace.csv labels ./darknet cfg/yolov3-tiny.cfg "$root/$untrained" >/dev/null
+GEMM_IMPL=block2d GEMM_CHECK=1 GEMM_TRACE=$work/trace.csv labels ./darknet cfg/yolov3-tiny.cfg "$untrained" >/dev/null
 if [ "$(grep -c '^block2d,0,0,' "$work/trace.csv")" = 13 ]; then
     pass trace-and-check
 else
@@ -102,7 +103,7 @@ bad=$(awk -F, 'NR == 1 { if ($0 != "variant,TA,TB,M,N,K,ms,gflops,kernel_ms,byte
 case "$rows" in *cl*)
     for conv in im2col hook; do
         GEMM_CONV=$conv GEMM_IMPL=cl GEMM_CHECK=1 GEMM_TRACE=$work/trace.csv \
-            labels ./darknet cfg/yolov3-tiny.cfg "$root/$untrained" >/dev/null
+            labels ./darknet cfg/yolov3-tiny.cfg "$untrained" >/dev/null
         calls=$(awk -F, -v conv=$conv '/^cl_/ && $9 > 0 && ($13 != "") == (conv == "hook")' "$work/trace.csv" | wc -l)
         if [ "$calls" = 13 ]; then
             pass trace-and-check-cl-$conv
@@ -113,4 +114,4 @@ case "$rows" in *cl*)
     ;;
 esac
 
-exit $((failures != 0))
+finish

@@ -3,19 +3,8 @@
 # unescaped, nothing fetched from elsewhere, and a full disk noticed.
 set -u
 report=$(realpath "$(dirname "$0")/../../bench/studies/report.sh") || exit 2
-dir=$(mktemp -d) && cd "$dir" || exit 2
-trap 'rm -rf "$dir"' EXIT
-failed=0
-check() {
-    what=$1
-    shift
-    if "$@"; then
-        echo "PASS report: $what"
-        return
-    fi
-    failed=1
-    echo "FAIL report: $what"
-}
+. tests/support/lib.sh
+mkdir "$work/here" && cd "$work/here" || exit 2
 has() { check "'$1' on the page" grep -qF -- "$1" page.html; }
 lacks() { check "no '$1' on the page" sh -c '! grep -qiE -- "$1" page.html' - "$1"; }
 count() { grep -oE "$1" page.html | wc -l; }
@@ -96,4 +85,4 @@ mkdir full && ln -s /dev/full full/page.html.new
 check 'a full disk is noticed' sh -c '! "$1" build full/page.html 2>err' - "$report"
 check 'and said' grep -q 'cannot write full/page.html' err
 
-[ $failed = 0 ]
+finish

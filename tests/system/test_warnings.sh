@@ -11,7 +11,7 @@ for cc in gcc clang; do
         *) isa= ;;
         esac
         if $cc -std=c11 -D_GNU_SOURCE -Wall -Wextra -Werror -O1 -fPIC $isa -Isrc -Ibench -Itests \
-            -Ibuild/darknet/include -Ibuild/darknet/src -c "$file" -o "$work/object" 2>"$work/output"; then
+            -I$BUILD/darknet/include -I$BUILD/darknet/src -c "$file" -o "$work/object" 2>"$work/output"; then
             pass "$name"
         else
             fail "$name" "$(head -n 1 "$work/output")"
@@ -19,4 +19,4 @@ for cc in gcc clang; do
     done
 done
 
-exit $((failures != 0))
+finish

@@ -383,7 +383,7 @@ int main(int argc, char **argv)
         v.params = *u;
         if (o.row && strcmp(o.row, name)) continue;
         if ((*u)->supported()) judge_row(&v, &o);
-        else report_skip(name, "this processor has no %s", (*u)->name);
+        else report_skip_machine(name, "this processor has no %s", (*u)->name);
     }
     judge_empty();
     judge_declined();

@@ -628,7 +628,7 @@ int main(int argc, char **argv)
     for (const gemm_ukernel *const *u = gemm_ukernels; *u; ++u) {
         if (o.isa && strcmp(o.isa, (*u)->name)) continue;
         if (!(*u)->supported()) {
-            report_skip((*u)->name, "this processor does not have it");
+            report_skip_machine((*u)->name, "this processor does not have it");
             continue;
         }
         test_random(*u, &o);

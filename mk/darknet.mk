@@ -1,0 +1,58 @@
+# Darknet: as it comes in $(BUILD)/upstream, patched in $(BUILD)/darknet, built in $(OUT) by its own
+# Makefile.
+
+UPSTREAM = $(BUILD)/upstream
+DARKNET  = $(BUILD)/darknet
+
+# Once it is there, Darknet stays until another DARKNET_SRC is named.
+$(BUILD)/darknet_src: FORCE | $(BUILD)/made-by-darknet-gemm packages
+	@[ -f $@ ] && [ -z $(call quote,$(DARKNET_SRC)) ] || echo $(call quote,$(DARKNET_SRC)) | cmp -s - $@ || \
+	    echo $(call quote,$(DARKNET_SRC)) >$@
+
+$(UPSTREAM).done: $(BUILD)/darknet_src setup/darknet.sh
+	@DARKNET_SRC=$(call quote,$(DARKNET_SRC)) setup/darknet.sh $(UPSTREAM)
+	@touch $@
+
+$(DARKNET).done: $(UPSTREAM).done setup/patch.sh patches/series $(wildcard patches/*.patch)
+	@rm -rf $(DARKNET).new && cp -Rp $(UPSTREAM) $(DARKNET).new
+	@setup/patch.sh $(DARKNET).new || { rm -rf $(DARKNET).new; exit 1; }
+	@rm -rf $(DARKNET) && mv $(DARKNET).new $(DARKNET)
+	@touch $@
+
+# Darknet's Makefile gets every variable that the user's command line may hold for this one.
+DARKNET_CFLAGS = -Wall -Wno-unused-result -Wno-unknown-pragmas -Wfatal-errors -fPIC
+ABS_OUT = $(abspath $(OUT))
+DARKNET_VARIABLES = GEMM='$(CURDIR)' GEMM_OBJ='$(ABS_OUT)/gemm.o' CC='$(CC)' CPP='$(CXX)' AR='$(AR)' \
+    CFLAGS=$(call quote,$(DARKNET_CFLAGS) $(PREFIX_MAP) $(DARKNET_OPTS) $(CPPFLAGS) $(CFLAGS)) \
+    LDFLAGS=$(call quote,$(LDFLAGS) $(GEMM_LIBS) $(LDLIBS)) OBJDIR='$(ABS_OUT)/darknet-obj/' \
+    SLIB='$(ABS_OUT)/libdarknet.so' ALIB='$(ABS_OUT)/libdarknet.a' EXEC='$(ABS_OUT)/darknet'
+DARKNET_TARGETS = $(OUT)/darknet $(OUT)/libdarknet.a $(if $(filter 0,$(PROFILE)),$(OUT)/libdarknet.so)
+# $(call log,FILE): the end of a command whose output is shown only when it fails
+log = $(if $(Q),>$(1) 2>&1 || { cat $(1) >&2; exit 1; })
+
+$(DARKNET_TARGETS) &: $(DARKNET).done $(OUT)/gemm.o $(OUT)/flags
+	@mkdir -p $(OUT)/darknet-obj
+	@echo 'Building Darknet in $(OUT) (some 20 s)'
+	$(Q)$(MAKE) $(if $(Q),-s) -C $(DARKNET) $(DARKNET_VARIABLES) $(abspath $(DARKNET_TARGETS)) $(call log,$(OUT)/darknet.log)
+	@touch $(DARKNET_TARGETS)
+
+$(UPSTREAM)/darknet: $(UPSTREAM).done
+	@echo 'Building unpatched Darknet, which the tests compare with (some 20 s)'
+	$(Q)$(MAKE) $(if $(Q),-s) -C $(UPSTREAM) CC='$(CC)' CPP='$(CXX)' AR='$(AR)' CFLAGS='$(DARKNET_CFLAGS) -Ofast' \
+	    LDFLAGS='-lm -pthread' obj darknet $(call log,$(UPSTREAM).log)
+
+# ---- Links in the project's folder: to the configuration that was built last ----
+darknet libdarknet.so: %: $(OUT)/% FORCE
+	@setup/link.sh $< $@
+
+gemm-bench: $(OUT)/bench/gemm_bench FORCE
+	@setup/link.sh $< $@
+
+# ./darknet reads data/ under the current folder; Darknet's other networks stand beside our cfg.
+.PHONY: data
+data: $(DARKNET).done
+	@setup/link.sh --data $(DARKNET)
+
+patch: ## patch a Darknet checkout of your own in place: DARKNET_SRC
+	@setup/patch.sh $(if $(DARKNET_SRC),$(call quote,$(DARKNET_SRC)),$(error DARKNET_SRC=dir is needed))
+.PHONY: patch

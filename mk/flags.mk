@@ -1,0 +1,72 @@
+# Compiler flags. Each configuration has a folder of its own under $(BUILD).
+#
+# A file is compiled with GEMM_FLAGS GEMM_OPTS FILE_OPTS CPPFLAGS CFLAGS ISA, in this order: the user's
+# flags override the project's optimisation, but never what a file needs to work.
+
+GEMM_OPTS = -O2 -g
+DARKNET_OPTS = -Ofast
+# Added for the micro-kernels of packed.
+KERNEL_OPTS = -O3
+CONFIG = release
+ifeq ($(DEBUG),1)
+CONFIG = debug
+GEMM_OPTS = -O0 -g
+KERNEL_OPTS =
+STUDY_OPTS = -O0
+DARKNET_OPTS = $(GEMM_OPTS)
+endif
+ifeq ($(PROFILE),1)
+CONFIG = gprof$(subst $() ,_,$(STUDY_OPTS))
+GEMM_OPTS = -O2 -g -pg
+DARKNET_OPTS = -Ofast -g -pg -no-pie
+endif
+ifneq ($(SANITIZE),0)
+KERNEL_OPTS =
+STUDY_OPTS = -O1
+DARKNET_OPTS = $(GEMM_OPTS)
+endif
+ifeq ($(SANITIZE),thread)
+CONFIG = tsan
+GEMM_OPTS = -O1 -g -fsanitize=thread
+endif
+ifeq ($(SANITIZE),1)
+CONFIG = asan
+GEMM_OPTS = -O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=all
+endif
+ifneq ($(OPENCL),1)
+CONFIG := $(CONFIG)-nocl
+endif
+ifneq ($(CROSS_COMPILE),)
+CONFIG := $(CONFIG)-$(notdir $(CROSS_COMPILE:-=))
+endif
+OUT = $(BUILD)/$(CONFIG)
+OBJ = $(OUT)/obj
+
+# What is built does not hold the folder that it was built in.
+PREFIX_MAP = -ffile-prefix-map=$(abspath $(BUILD))=build -ffile-prefix-map=$(CURDIR)=.
+GEMM_FLAGS = -std=c11 -D_GNU_SOURCE -Wall -Wextra -fPIC -MMD -MP -Isrc $(PREFIX_MAP)
+GEMM_LIBS = -lm -pthread -ldl @$(abspath $(OUT))/gemm.libs
+COMPILE = $(Q)$(CC) $(GEMM_FLAGS) $(INCLUDES) $(GEMM_OPTS) $(FILE_OPTS) $(CPPFLAGS) $(CFLAGS) $(ISA) -c $< -o $@
+LINK = $(Q)$(CC) $(GEMM_OPTS) $(CFLAGS) $(LDFLAGS) $(filter %.o %.a %.so,$^) -o $@ $(GEMM_LIBS) $(FILE_LIBS) $(LDLIBS)
+
+$(OBJ)/%.o: %.c $(OUT)/flags
+	@mkdir -p $(@D)
+	$(if $(MESSAGE),@echo '$(MESSAGE)')
+	$(COMPILE)
+
+# The first of all files of a build: a folder is taken for BUILD only when it is empty, because
+# `make clean` removes it.
+$(BUILD)/made-by-darknet-gemm: | packages
+	@mkdir -p $(BUILD)
+	@if [ -n "$$(ls -A $(BUILD))" ]; then \
+	    echo '$(BUILD) holds files that are not of this Makefile: give BUILD an empty folder' >&2; exit 1; fi
+	@touch $@
+
+# Other flags: everything is compiled again.
+ALL_FLAGS = $(CC) $(CXX) $(LD) $(AR) $(GEMM_FLAGS) $(GEMM_OPTS) $(KERNEL_OPTS) $(STUDY_OPTS) $(DARKNET_OPTS) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) $(LDLIBS)
+$(OUT)/flags: FORCE | $(BUILD)/made-by-darknet-gemm packages
+	@mkdir -p $(@D)
+	@echo $(call quote,$(ALL_FLAGS)) | cmp -s - $@ || \
+	    { rm -rf $(OUT)/darknet-obj && echo $(call quote,$(ALL_FLAGS)) >$@; }
+
+-include $(shell find $(OBJ) -name '*.d' 2>/dev/null)

@@ -1,0 +1,38 @@
+# The gemm variants: one object, gemm.o, so that Darknet's Makefile has one thing to link. Beside it
+# gemm.libs, the libraries that it needs, for the linker's command line.
+
+CL_SOURCES = src/gemm_cl.c src/ref/clblast.c $(wildcard src/cl/*.c)
+GEMM_SOURCES = $(filter-out $(CL_SOURCES),$(wildcard src/*.c src/*/*.c))
+ifeq ($(OPENCL),1)
+GEMM_SOURCES += $(filter-out src/cl/none.c,$(CL_SOURCES))
+EMBEDDED = $(OBJ)/kernels.o
+CL_LIBS = -lOpenCL
+else
+GEMM_SOURCES += src/cl/none.c src/cl/rows.c
+endif
+
+$(OUT)/gemm.o: $(GEMM_SOURCES:%.c=$(OBJ)/%.o) $(EMBEDDED) $(OUT)/flags
+	$(Q)$(LD) -r -o $@ $(filter %.o,$^)
+	@echo '$(CL_LIBS)' >$(OUT)/gemm.libs
+
+# What a patched Darknet links: that of the configuration built last (patches/0002).
+$(BUILD)/gemm.o: $(OUT)/gemm.o FORCE
+	@cmp -s $< $@ || cp $< $@
+	@cmp -s $(OUT)/gemm.libs $(BUILD)/gemm.libs || cp $(OUT)/gemm.libs $(BUILD)/gemm.libs
+
+$(OUT)/kernels.c: kernels/embed.sh $(wildcard kernels/*.cl kernels/*.h) $(OUT)/flags
+	$(Q)kernels/embed.sh $(filter %.cl,$^) >$@
+
+$(OBJ)/kernels.o: $(OUT)/kernels.c $(OUT)/flags
+	@mkdir -p $(@D)
+	$(COMPILE)
+$(OBJ)/kernels.o: FILE_OPTS = -Wno-overlength-strings
+
+$(OBJ)/src/gemm_opt.o: MESSAGE = Compiling the variants of the articles (some 20 s)
+$(OBJ)/src/gemm_opt.o: FILE_OPTS = $(STUDY_OPTS)
+
+# Only a micro-kernel's own file may use its instruction set, because the choice is made at run time.
+$(OBJ)/src/packed/ukernel_%.o: FILE_OPTS = $(KERNEL_OPTS)
+IS_X86 = $(filter x86_64-%,$(shell $(CC) -dumpmachine))
+$(OBJ)/src/packed/ukernel_avx2.o: ISA = $(if $(IS_X86),-mavx2 -mfma)
+$(OBJ)/src/packed/ukernel_avx512.o: ISA = $(if $(IS_X86),-mavx512f -mfma)

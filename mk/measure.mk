@@ -1,0 +1,47 @@
+# Detecting and measuring.
+
+.PHONY: detect detect-all gprof loops bench bench-cl bench-detect ab report
+
+detect: all default-weights ## detect IMAGE under GEMM_IMPL, with CFG and WEIGHTS; installs Debian packages first
+	@$(SET_WEIGHTS); set -x; GEMM_IMPL=$(GEMM_IMPL) ./darknet detect $(call quote,$(CFG)) "$$weights" $(call quote,$(IMAGE))
+
+detect-all: all default-weights $(OUT)/bench/detect_all ## one table: every variant's detection seconds and difference to stock: IMAGES
+	@mkdir -p $(BUILD)/detect-all
+	@$(SET_WEIGHTS); GEMM_CONV=$${GEMM_CONV:-im2col} $(OUT)/bench/detect_all --out $(BUILD)/detect-all/table.txt \
+	    $(call quote,$(CFG)) "$$weights" $(IMAGES)
+
+# The profile is a configuration of its own: make is called for it once more.
+GPROF = $(BUILD)/gprof$(subst $() ,_,$(STUDY_OPTS))$(if $(filter 0,$(OPENCL)),-nocl)
+LIST_CPU_VARIANTS = ./gemm-bench --list | \
+    awk -F '\t' '$$2 == "usable" && $$1 !~ /^(cl|openblas|blis|onednn|hybrid)/ { print $$1 }'
+gprof: all default-weights ## hotspots of a detection under each variant: VARIANTS N PROCESSES STUDY_OPTS
+	@$(MAKE) PROFILE=1 $(GPROF)/darknet
+	@$(SET_WEIGHTS); GEMM_CONV=$${GEMM_CONV:-im2col} N=$(N) PROCESSES=$(PROCESSES) bench/studies/gprof.sh \
+	    $(abspath $(GPROF))/darknet $(GPROF)/results $(call quote,$(CFG)) "$$weights" $(call quote,$(IMAGE)) \
+	    $(or $(VARIANTS),$$($(LIST_CPU_VARIANTS)))
+
+loops: all ## the study of loop orders, unrollings and tiles on 512x512x1024: LOOPS_OPTIONS
+	bench/studies/loops.sh ./gemm-bench $(BUILD)/loops $(LOOPS_OPTIONS)
+
+bench: all default-weights $(OUT)/bench/ab ## the speed table of packed and its curve over size: build/bench
+	@$(SET_WEIGHTS); bench/studies/bench.sh ./gemm-bench $(OUT)/bench/ab "$$weights" $(BUILD)/bench
+
+bench-cl: all $(OUT)/bench/bench_cl ## the OpenCL rows on the device of GEMM_CL_DEVICE, as tables: CL_BENCH=--quick, --forward or --tune
+	$(OUT)/bench/bench_cl $(CL_BENCH)
+
+# The networks of a table: Darknet's cfg=weights where there are trained ones.
+bench-detect: all default-weights $(OUT)/bench/bench_detect ## forward passes by hook, by im2col and by OpenCV DNN: NETWORKS THREADS ROUNDS OPTIONS
+	@$(SET_WEIGHTS); set -- $(if $(NETWORKS),$(NETWORKS),$(call quote,$(CFG))="$$weights"; \
+	    for model in $(call quote,$(MODELS))/*.weights; do \
+	        [ ! -f "$$model" ] || set -- "$$@" "$${model%.weights}.cfg=$$model"; done; \
+	    set -- "$$@" $(patsubst %,cfg/%.cfg,alexnet extraction resnet18 darknet19 yolov2-tiny yolov3)); \
+	    $(OUT)/bench/bench_detect --threads $(THREADS) --rounds $(ROUNDS) $(OPTIONS) $(call quote,$(IMAGE)) "$$@"
+
+AB_WEIGHTS = $(if $(WEIGHTS)$(filter cfg/yolov3-tiny.cfg,$(CFG)),--weights "$$weights")
+ab: all default-weights $(OUT)/bench/ab ## is B faster than A? rows A B, settings ENV_A ENV_B, CFG WEIGHTS IMAGE N AB_OPTS
+	@$(if $(AB_WEIGHTS),$(SET_WEIGHTS);) $(OUT)/bench/ab $(if $(A),--a '$(A)') $(if $(B),--b '$(B)') \
+	    --env-a '$(ENV_A)' --env-b '$(ENV_B)' --cfg $(call quote,$(CFG)) $(AB_WEIGHTS) \
+	    $(addprefix --image ,$(IMAGE)) $(addprefix -n ,$(N)) $(AB_OPTS)
+
+report: ## one HTML page of all that was measured so far: build/report.html
+	@bench/studies/report.sh $(BUILD) $(BUILD)/report.html

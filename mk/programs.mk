@@ -1,0 +1,45 @@
+# The programs. Every other file of bench/ is a module that they share.
+
+PROGRAMS = bench/gemm-bench/gemm_bench.c bench/ab/ab.c bench/detect/bench_detect.c bench/detect/detect_all.c \
+    bench/detect/untrained_weights.c bench/cl/bench_cl.c
+TEST_PROGRAMS = $(addprefix tests/unit/,test_ab_rule.c test_cl.c test_compare.c test_conv.c test_conv_networks.c \
+    test_gemm.c test_layers.c test_packed.c test_stats.c test_training.c) tests/support/json_flat.c
+MODULES = $(filter-out $(PROGRAMS),$(wildcard bench/*/*.c)) tests/support/operands.c
+OUTSIDE_SRC = $(patsubst %.c,$(OBJ)/%.o,$(wildcard bench/*/*.c tests/*/*.c))
+
+$(OUTSIDE_SRC): INCLUDES = -I$(DARKNET)/include -I$(DARKNET)/src -Ibench -Itests
+$(OUTSIDE_SRC): | $(DARKNET).done
+
+$(OUT)/modules.a: $(MODULES:%.c=$(OBJ)/%.o)
+	@rm -f $@
+	$(Q)$(AR) rcs $@ $^
+
+# libdarknet.a holds row stock and, with it, the whole table.
+# $(call program,FOLDER,SOURCE)
+define program
+$(OUT)/$(1)/$(basename $(notdir $(2))): $(2:%.c=$(OBJ)/%.o) $(OUT)/modules.a $(OUT)/libdarknet.a
+	@mkdir -p $$(@D)
+	$$(LINK)
+
+endef
+$(eval $(foreach source,$(PROGRAMS),$(call program,bench,$(source))))
+$(eval $(foreach source,$(TEST_PROGRAMS),$(call program,tests,$(source))))
+
+# The reference in double precision should be fast too.
+$(OBJ)/bench/common/reference.o: FILE_OPTS = -O3
+$(OBJ)/bench/common/machine.o: FILE_OPTS = -include $(OUT)/commit.h \
+    -DBENCH_FLAGS='"$(GEMM_OPTS), variants $(GEMM_OPTS) $(STUDY_OPTS), micro-kernels $(GEMM_OPTS) $(KERNEL_OPTS)"'
+$(OBJ)/bench/common/machine.o: $(OUT)/commit.h
+
+$(OUT)/commit.h: FORCE $(OUT)/flags
+	@echo "#define BENCH_COMMIT \"$$(git describe --always --dirty 2>/dev/null || echo unknown)\"" >$@.new
+	@if cmp -s $@.new $@; then rm $@.new; else mv $@.new $@; fi
+
+# OpenCV's DNN module, for comparison: only where libopencv-dev is installed.
+ifneq ($(shell pkg-config --exists opencv4 2>/dev/null && command -v $(CXX)),)
+$(OUT)/bench/bench_detect: $(OBJ)/bench/detect/opencv_dnn.o
+$(OUT)/bench/bench_detect: FILE_LIBS = -lopencv_dnn -lopencv_core -lstdc++
+$(OBJ)/bench/detect/opencv_dnn.o: bench/detect/opencv_dnn.cpp $(OUT)/flags
+	@mkdir -p $(@D)
+	$(Q)$(CXX) $(GEMM_OPTS) -Wall -Wextra $$(pkg-config --cflags opencv4) -c $< -o $@
+endif

@@ -1,0 +1,100 @@
+# The tests. A command is one line for sh; a program or a script prints TAP, so prove can run it too.
+
+.PHONY: test test-qemu
+
+# ---- Programs that are linked in their own way ----
+# Row stock and GEMM_CHECK, with loops that can be made wrong.
+WRONG = $(OBJ)/tests/support/wrong.o
+WRONG_LIBS = -Wl,--wrap=gemm_stock_loops
+WRONG_PROGRAMS = $(addprefix $(OUT)/tests/,gemm_bench_wrong wrong_check darknet_wrong)
+$(WRONG_PROGRAMS): FILE_LIBS = $(WRONG_LIBS)
+$(OUT)/tests/gemm_bench_wrong: $(OBJ)/bench/gemm-bench/gemm_bench.o $(WRONG) $(OUT)/modules.a $(OUT)/libdarknet.a
+$(OUT)/tests/wrong_check: $(OBJ)/tests/support/wrong_check.o $(WRONG) $(OUT)/libdarknet.a
+$(OUT)/tests/darknet_wrong: $(WRONG) $(OUT)/libdarknet.a
+# With the objects of Darknet's own program.
+$(OUT)/tests/darknet_wrong: FILE_LIBS += $(foreach name,$(DARKNET_PROGRAM),$(OUT)/darknet-obj/$(name).o)
+DARKNET_PROGRAM = $(shell sed -n 's/^EXECOBJA *= *//p' $(DARKNET)/Makefile | sed 's/\.o//g')
+
+# The cfg parser against the one inside Darknet's library.
+$(OUT)/tests/test_cfg: $(addprefix $(OBJ)/,tests/unit/test_cfg.o bench/common/cfg.o bench/common/shapes.o) $(OUT)/libdarknet.so
+$(OUT)/tests/test_cfg: FILE_LIBS = -Wl,-rpath,'$$ORIGIN/..'
+
+$(WRONG_PROGRAMS) $(OUT)/tests/test_cfg:
+	@mkdir -p $(@D)
+	$(LINK)
+
+# OpenCL layers: the ICD loader puts them between the program and the driver (OPENCL_LAYERS).
+$(OUT)/tests/layer_%.so: $(OBJ)/tests/support/layer_%.o
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(GEMM_OPTS) $(CFLAGS) $(LDFLAGS) -shared $^ -o $@ -ldl $(LDLIBS)
+
+# ---- What runs ----
+T = $(OUT)/tests
+NO_LEAKS = ASAN_OPTIONS=detect_leaks=0
+CONV_NETWORKS = $T/test_conv_networks
+
+# Also under the sanitizers. Darknet never frees a whole network, and LeakSanitizer's thread crashes
+# among those of oneDNN: test_packed and test_cl look for leaks.
+UNIT_PROGRAMS = $(addprefix $T/,test_gemm test_packed test_training test_conv test_conv_networks test_layers \
+    test_stats test_compare test_ab_rule) $(OUT)/bench/ab
+UNIT_COMMANDS = \
+    '$T/test_packed' \
+    '$(NO_LEAKS) $T/test_gemm' \
+    '$(NO_LEAKS) $T/test_training tests/unit/cfg/layers.cfg --forward tests/unit/cfg/layers.cfg tests/unit/cfg/recurrent.cfg' \
+    '$T/test_layers' \
+    '$(NO_LEAKS) $T/test_conv' \
+    '$(NO_LEAKS) $(CONV_NETWORKS) --train tests/unit/cfg/layers.cfg' \
+    '$T/test_stats' \
+    '$T/test_ab_rule' \
+    'tests/system/test_ab.sh $(OUT)/bench/ab data'
+# Darknet's JPEG writer, which test_compare draws with, shifts into the sign bit.
+ifneq ($(SANITIZE),1)
+UNIT_COMMANDS += '$T/test_compare'
+endif
+
+SYSTEM_PROGRAMS = $(WRONG_PROGRAMS) $T/test_cfg $T/json_flat $(OUT)/bench/gemm_bench $(OUT)/bench/detect_all \
+    $(OUT)/bench/untrained_weights $(UPSTREAM)/darknet
+# The longest first. Debian's valgrind knows no AVX-512.
+SYSTEM_COMMANDS = \
+    'tests/system/test_builds.sh' \
+    'tests/system/test_detect.sh $(UNTRAINED) "$$MODELS"' \
+    'tests/system/test_setup.sh && tests/system/test_bench.sh "$$MODELS"' \
+    '$T/test_gemm --large --cases 0' \
+    'tests/system/test_memory.sh' \
+    '$(CONV_NETWORKS) cfg/*.cfg "$$MODELS"/*.cfg --resize cfg/yolov3-tiny.cfg cfg/yolov2.cfg' \
+    'tests/system/test_warnings.sh' \
+    'GEMM_CONV=im2col $T/test_cfg $(UPSTREAM)' \
+    'tests/system/test_gemm_bench.sh $(OUT)' \
+    'valgrind -q --error-exitcode=127 --leak-check=full $T/test_packed --isa avx2 --cases 24 --brief yes' \
+    'tests/system/test_bad_input.sh $(abspath $(UNTRAINED))' \
+    'tests/system/test_report.sh'
+
+ifeq ($(OPENCL),1)
+CL_PROGRAMS = $(addprefix $T/,test_cl layer_adreno.so layer_fail.so layer_unwritten.so)
+# Some of the networks, because PoCL starts slowly: groups, depthwise, all strides, fully connected.
+CL_NETWORKS = $(patsubst %,cfg/%.cfg,yolov3-tiny alexnet resnet18 resnext50 darknet19 tiny strided densenet201)
+# The script after the program, which leaves PoCL's kernels compiled.
+CL_COMMANDS = \
+    '$T/test_cl && tests/system/test_cl.sh $(UNTRAINED)' \
+    '$(CONV_NETWORKS) --row cl $(CL_NETWORKS) "$$MODELS"/*.cfg --resize cfg/yolov3-tiny.cfg'
+# PoCL and LLVM keep to the end what they once took.
+ifeq ($(SANITIZE),1)
+UNIT_PROGRAMS += $T/test_cl
+UNIT_COMMANDS += '$T/test_cl --cases 20'
+endif
+ifeq ($(SANITIZE),thread)
+UNIT_PROGRAMS = $T/test_cl $T/test_packed
+UNIT_COMMANDS = '$T/test_cl --threads' 'TSAN_OPTIONS=die_after_fork=0 $T/test_packed'
+endif
+endif
+
+# Tests that call make get the variables of this command line, and none of its job slots.
+RUN = MAKEFLAGS=$(call quote,$(MAKEOVERRIDES)) BUILD=$(abspath $(BUILD)) OUT=$(abspath $(OUT)) MODELS=$(call quote,$(MODELS)) tests/support/run.sh
+
+ifeq ($(SANITIZE),0)
+test: all $(UNIT_PROGRAMS) $(SYSTEM_PROGRAMS) $(CL_PROGRAMS) $(UNTRAINED) ## run all tests; SANITIZE=1, SANITIZE=thread: the unit tests; installs Debian packages first
+	@$(RUN) $(CL_COMMANDS) $(SYSTEM_COMMANDS) $(UNIT_COMMANDS)
+else
+test: data $(UNIT_PROGRAMS)
+	@LSAN_OPTIONS=suppressions=tests/support/asan.supp $(RUN) $(UNIT_COMMANDS)
+endif

@@ -1,0 +1,125 @@
+#!/bin/sh
+# The configurations of the README, each built from a clean copy of the tree: without OpenCL, for
+# debugging, with the user's flags, in a folder elsewhere, and in a Darknet of the user's own. -O0
+# throughout, because only the build is tested here..
+. tests/support/lib.sh
+
+unset MAKEFLAGS
+tree=$work/tree
+source="$work/darknet source"       # with a blank
+mkdir -p "$tree/cfg"
+cp -R Makefile mk src bench tests kernels patches setup "$tree"
+for file in cfg/*; do
+    [ -L "$file" ] || cp "$file" "$tree/cfg"
+done
+DARKNET_SRC=$BUILD/upstream setup/darknet.sh "$source" >/dev/null
+cd "$tree" || exit 1
+
+# is NAME WANTED GOT
+is() { if [ "$2" = "$3" ]; then pass "$1"; else fail "$1" "wanted '$2', got '$3'"; fi; }
+
+# build NAME ARGUMENT...: make must succeed; its output is left in $work/log
+build()
+{
+    name=$1
+    shift
+    if make "$@" >"$work/log" 2>&1; then pass "$name"; else fail "$name" "make $*: $(tail -n 5 "$work/log")"; fi
+}
+
+# holds NAME FILE TEXT
+holds() { if grep -q -- "$3" "$2"; then pass "$1"; else fail "$1" "no '$3' in $2"; fi; }
+lacks() { if grep -q -- "$3" "$2"; then fail "$1" "'$3' in $2"; else pass "$1"; fi; }
+
+# links NAME CONFIGURATION: of the three links in the project's folder
+links() { is "$1" "$2/darknet $2/libdarknet.so $2/bench/gemm_bench" "$(readlink darknet libdarknet.so gemm-bench | tr '\n' ' ' | sed 's/ $//')"; }
+
+# ---- what make refuses, and says ----
+expect_failure builds-old-make 'GNU make 4.3 or later is needed; this is 4.2.1' make .FEATURES= MAKE_VERSION=4.2.1
+expect_failure builds-switch "OPENCL='yes' is neither 0 nor 1" make OPENCL=yes
+expect_failure builds-sanitize "SANITIZE='2' is none of 0, 1 and thread" make SANITIZE=2
+expect_failure builds-blank "blanks in BUILD='a b'" make BUILD='a b'
+mkdir "$work/full" && touch "$work/full/mine"
+expect_failure builds-full-folder "$work/full holds files that are not of this Makefile" make "BUILD=$work/full"
+expect_failure builds-full-folder-clean "$work/full was not made by this Makefile" make clean "BUILD=$work/full"
+is builds-full-folder-kept mine "$(ls "$work/full")"
+
+# ---- packages: only detect and test install any ----
+mkdir "$work/bin"
+for program in dpkg-query apt-get sudo; do      # a system without any of the packages
+    printf '#!/bin/sh\ncase ${0##*/} in dpkg-query) exit 1 ;; esac\necho "$*" >>"%s/installed"\nexit 1\n' "$work" >"$work/bin/$program"
+    chmod +x "$work/bin/$program"
+done
+missing() { PATH=$work/bin:$PATH make "$@"; }
+expect_failure packages-detect 'apt-get could not install:' missing detect
+holds packages-detect-tried "$work/installed" update
+rm "$work/installed"
+expect_failure packages-detect-only-checked 'Missing Debian packages:' missing detect INSTALL=0
+
+# ---- the user's own files, which `make clean` must leave ----
+mkdir data && touch data/mine
+touch cfg/mine.cfg && ln -s ../data/mine cfg/linked.cfg && ln -s nowhere cfg/dangling.cfg
+before=$(find . | sort)
+
+# ---- make OPENCL=0, with the user's flags ----
+PATH=$work/bin:$PATH build builds-nocl OPENCL=0 V=1 CFLAGS='-O0 -DOF_CFLAGS="1 2"' CPPFLAGS=-DOF_CPPFLAGS LDFLAGS=-Wl,-O1 \
+    LDLIBS=-lrt DARKNET_SRC="$source"
+if [ -e "$work/installed" ]; then fail packages-not-installed "plain make called apt-get"; else pass packages-not-installed; fi
+holds packages-named "$work/log" 'Missing Debian packages (make packages installs them): .*gcc'
+out=build/release-nocl
+links builds-nocl-links $out
+for kind in 'c src/gemm_opt.c' 'c bench/ab/ab_run.c' 'c ./src/utils.c'; do
+    grep -e "-$kind " "$work/log" | grep -e '-DOF_CFLAGS="1 2"' -e "-DOF_CFLAGS='1 2'" | grep -qe -DOF_CPPFLAGS &&
+        pass "builds-flags-${kind#c }" || fail "builds-flags-${kind#c }" "the user's flags are missing"
+done
+grep -e "-o $out/bench/gemm_bench" "$work/log" | grep -qe '-Wl,-O1 .*-lrt' && pass builds-flags-link || fail builds-flags-link "LDFLAGS or LDLIBS are missing"
+if [ "$(uname -m)" = x86_64 ]; then
+    objdump -d $out/obj/src/packed/ukernel_avx2.o >"$work/code"
+    holds builds-flags-isa "$work/code" vfmadd
+fi
+for file in darknet libdarknet.so gemm-bench; do lacks "builds-no-path-$file" $file "$work"; done
+for file in darknet gemm-bench; do
+    ldd $file >"$work/libraries"
+    lacks "nocl-not-linked-$file" "$work/libraries" OpenCL
+done
+is nocl-rows '' "$(./gemm-bench --list | awk -F '\t' '
+    $1 ~ /^cl/ { ++rows; if ($2 !~ /^unusable: built with OPENCL=0/) print "wrong: " $1 }
+    END { if (rows < 9) print rows + 0 " rows" }')"
+GEMM_IMPL=cl expect_failure nocl-cl 'built with OPENCL=0' ./gemm-bench --impl cl -s 1,1,1
+
+# ---- make DEBUG=1 all, and back ----
+build builds-debug DEBUG=1 all DARKNET_SRC="$source"
+links builds-debug-links build/debug
+build builds-debug-again DEBUG=1 all
+is builds-nothing-twice '' "$(cat "$work/log")"
+
+# ---- a folder elsewhere ----
+build builds-elsewhere "BUILD=$work/elsewhere/x" OPENCL=0 DEBUG=1 DARKNET_SRC="$source"
+links builds-elsewhere-links "$work/elsewhere/x/debug-nocl"
+lacks builds-elsewhere-no-path darknet "$work"
+build builds-elsewhere-clean "BUILD=$work/elsewhere/x" clean
+is builds-elsewhere-cleaned '' "$(ls "$work/elsewhere"; ls -d darknet 2>/dev/null)"
+
+# ---- Darknet of the user's own ----
+own=$work/own
+mv "$source" "$own"
+build builds-own-patch patch DARKNET_SRC="$own"
+build builds-own -C "$own" GEMM="$tree" DEBUG=1
+cd "$own" || exit 1
+expect_failure builds-own-variants "GEMM_IMPL='blok2d' is unknown" env GEMM_IMPL=blok2d ./darknet detect "$tree/cfg/yolov3-tiny.cfg" none none
+ldd ./darknet >"$work/libraries"
+holds builds-own-opencl "$work/libraries" OpenCL
+build builds-own-nocl GEMM="$tree" DEBUG=1 OPENCL=0
+ldd ./darknet >"$work/libraries"
+lacks builds-own-relinked "$work/libraries" OpenCL
+cd "$tree" || exit 1
+
+# ---- make clean ----
+build builds-clean clean
+is builds-clean-left "$before" "$(find . | sort)"
+rm -r data cfg/dangling.cfg
+build builds-data data DARKNET_SRC="$BUILD/upstream"
+is builds-data-link "build/darknet/data ../build/darknet/cfg/alexnet.cfg" "$(readlink data) $(readlink cfg/alexnet.cfg)"
+build builds-data-clean clean
+is builds-data-cleaned "$(ls data build cfg/alexnet.cfg 2>/dev/null)" ''
+
+finish
