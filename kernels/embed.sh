@@ -1,7 +1,11 @@
 #!/bin/sh
-# Prints a C file with the kernels named on the command line as text: `embed.sh kernels/*.cl`. A line
-# `#include "x"` becomes the file x beside the kernel: a driver knows no folders.
-set -e
+# Prints a C file that holds the OpenCL kernels as text.
+#
+#   kernels/embed.sh FILE.cl...
+#
+# A line `#include "x"` is replaced by the file x beside the kernel, because an OpenCL driver cannot
+# find it when the program runs.
+set -eu
 echo '#include "cl/device.h"'
 echo 'const gemm_cl_source gemm_cl_sources[] = {'
 for file; do

@@ -61,6 +61,7 @@ SYSTEM_COMMANDS = \
     'tests/system/test_setup.sh && tests/system/test_bench.sh "$$MODELS"' \
     '$T/test_gemm --large --cases 0' \
     'tests/system/test_memory.sh' \
+    'tests/system/test_isa.sh' \
     '$(CONV_NETWORKS) cfg/*.cfg "$$MODELS"/*.cfg --resize cfg/yolov3-tiny.cfg cfg/yolov2.cfg' \
     'tests/system/test_warnings.sh' \
     'GEMM_CONV=im2col $T/test_cfg $(UPSTREAM)' \
@@ -88,12 +89,40 @@ UNIT_COMMANDS = '$T/test_cl --threads' 'TSAN_OPTIONS=die_after_fork=0 $T/test_pa
 endif
 endif
 
+# Other processors, by qemu-user: x86-64 without AVX-512 and without AVX2, and arm64. The numbers of
+# cases are small, because qemu is 20 times slower. qemu-user aborts in the child of a fork, and its
+# masked loads touch what the mask leaves out (GUARD_PAGES).
+ARM = $(BUILD)/release-nocl-aarch64-linux-gnu
+ARM_PROGRAMS = $(addprefix $(ARM)/,darknet tests/test_packed tests/test_conv)
+QEMU_ARM = qemu-aarch64 -L /usr/aarch64-linux-gnu
+QEMU_COMMANDS = \
+    '$(QEMU_ARM) $(ARM)/tests/test_packed --isa neon --cases 100 --without fork' \
+    '$(QEMU_ARM) $(ARM)/tests/test_conv --row packed-neon --cases 20' \
+    'tests/system/test_isa.sh arm64 "neon generic" $(QEMU_ARM) $(ARM)/darknet' \
+    'tests/system/test_arm.sh "$$MODELS" $(QEMU_ARM) $(ARM)/darknet'
+ifneq ($(filter x86_64,$(shell uname -m)),)
+QEMU_HASWELL = qemu-x86_64 -cpu Haswell
+QEMU_NEHALEM = qemu-x86_64 -cpu Nehalem
+QEMU_COMMANDS += \
+    'GUARD_PAGES=readable $(QEMU_HASWELL) $T/test_packed --isa avx2 --cases 100 --without callers' \
+    'GUARD_PAGES=readable $(QEMU_HASWELL) $T/test_conv --row packed-avx2 --cases 20' \
+    'tests/system/test_isa.sh haswell "avx2 generic" $(QEMU_HASWELL) ./darknet' \
+    '$(QEMU_NEHALEM) $T/test_packed --cases 100 --without callers' \
+    '$(QEMU_NEHALEM) $T/test_conv --row packed --cases 20' \
+    'tests/system/test_isa.sh nehalem generic $(QEMU_NEHALEM) ./darknet'
+endif
+
 # Tests that call make get the variables of this command line, and none of its job slots.
 RUN = MAKEFLAGS=$(call quote,$(MAKEOVERRIDES)) BUILD=$(abspath $(BUILD)) OUT=$(abspath $(OUT)) MODELS=$(call quote,$(MODELS)) tests/support/run.sh
 
 ifeq ($(SANITIZE),0)
 test: all $(UNIT_PROGRAMS) $(SYSTEM_PROGRAMS) $(CL_PROGRAMS) $(UNTRAINED) ## run all tests; SANITIZE=1, SANITIZE=thread: the unit tests; installs Debian packages first
 	@$(RUN) $(CL_COMMANDS) $(SYSTEM_COMMANDS) $(UNIT_COMMANDS)
+
+# The build for arm64 is a configuration of its own: make is called for it once more.
+test-qemu: all $T/test_packed $T/test_conv ## run the tests of packed as other processors see them, arm64 too; installs Debian packages first
+	@$(MAKE) CROSS_COMPILE=aarch64-linux-gnu- $(ARM_PROGRAMS)
+	@$(RUN) $(QEMU_COMMANDS)
 else
 test: data $(UNIT_PROGRAMS)
 	@LSAN_OPTIONS=suppressions=tests/support/asan.supp $(RUN) $(UNIT_COMMANDS)

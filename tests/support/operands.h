@@ -19,7 +19,8 @@ uint32_t rng_next(rng *);
 int rng_below(rng *, int n);            /* 0 <= x < n */
 float rng_float(rng *);                 /* uniform in [-1, 1) */
 
-/* A matrix between two guard pages; flush with the page behind it, or with the one before. */
+/* A matrix between two guard pages; flush with the page behind it, or with the one before. With
+   GUARD_PAGES=readable in the environment only writes into them fail. */
 typedef struct guarded {
     void *map;
     size_t map_bytes;

@@ -3,10 +3,12 @@
  * to 8, every alignment, guard pages on both sides; callers at once, fork, memory; and its two
  * seams, with a source of B and an epilogue of the test's own.
  *
- *   test_packed [--seed S] [--cases N] [--case I] [--isa NAME] [--brief yes]
+ *   test_packed [--seed S] [--cases N] [--case I] [--isa NAME] [--brief yes] [--without fork|callers]
  *
- * --brief leaves out what takes minutes under valgrind. A case depends on the seed and its number
- * alone; a failure prints the command that repeats it.
+ * --brief leaves out what takes minutes under valgrind. --without fork leaves out the fork, which
+ * qemu-user does not survive; --without callers leaves out all callers at once, forks and memory,
+ * which take minutes there. A case depends on the seed and its number alone; a failure prints the
+ * command that repeats it.
  */
 #include "driver/check.h"
 #include "driver/driver.h"
@@ -32,7 +34,7 @@ typedef struct options {
     uint64_t seed;
     int cases, only_case;       /* only_case -1: all */
     const char *isa;            /* NULL: all */
-    bool brief;
+    bool brief, no_fork, no_callers;
 } options;
 
 typedef struct problem {
@@ -605,6 +607,15 @@ static void test_short_lived_callers(const options *o)
     else report_pass("packed short-lived callers");
 }
 
+static void test_callers(const options *o)
+{
+    test_callers_at_once(o);
+    if (o->no_fork) report_skip_machine("packed fork", "left out by --without fork");
+    else test_fork(o);
+    test_memory(o);
+    test_short_lived_callers(o);
+}
+
 static options read_options(int argc, char **argv)
 {
     options o = {.seed = (uint64_t)time(NULL), .cases = 1500, .only_case = -1};
@@ -614,6 +625,8 @@ static options read_options(int argc, char **argv)
         else if (!strcmp(argv[i], "--cases")) o.cases = atoi(value);
         else if (!strcmp(argv[i], "--case")) o.only_case = atoi(value);
         else if (!strcmp(argv[i], "--isa")) o.isa = value;
+        else if (!strcmp(argv[i], "--without") && !strcmp(value, "fork")) o.no_fork = true;
+        else if (!strcmp(argv[i], "--without") && !strcmp(value, "callers")) o.no_callers = true;
         else if (!strcmp(argv[i], "--brief")) o.brief = !strcmp(value, "yes");
         else exit(2);
     }
@@ -643,10 +656,8 @@ int main(int argc, char **argv)
     }
     if (o.only_case < 0 && !o.brief) {
         test_workers();
-        test_callers_at_once(&o);
-        test_fork(&o);
-        test_memory(&o);
-        test_short_lived_callers(&o);
+        if (o.no_callers) report_skip_machine("packed callers", "left out by --without callers");
+        else test_callers(&o);
     }
     return report_status();
 }

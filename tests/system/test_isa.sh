@@ -1,0 +1,33 @@
+#!/bin/sh
+# Which micro-kernels `packed` may use on a processor: exactly those that it has. Other tests skip the
+# rest, so a wrong answer here would hide them.
+#
+#   tests/system/test_isa.sh                             this processor, by /proc/cpuinfo
+#   tests/system/test_isa.sh NAME "ISA ..." COMMAND...   the one on which COMMAND runs ./darknet
+. tests/support/lib.sh
+
+if [ $# = 0 ]; then
+    name=here wanted=generic
+    grep -qw avx2 /proc/cpuinfo && wanted="avx2 $wanted"
+    grep -qw avx512f /proc/cpuinfo && wanted="avx512 $wanted"
+    [ "$(uname -m)" != aarch64 ] || wanted="neon $wanted"
+    set -- ./darknet
+else
+    name=$1 wanted=$2
+    shift 2
+fi
+
+# Darknet looks for the weights only when the environment was right.
+allowed=
+for isa in avx512 avx2 neon generic; do
+    if GEMM_IMPL=packed GEMM_ISA=$isa "$@" detect tests/unit/cfg/layers.cfg no-weights no-image 2>&1 |
+        grep -qF "Couldn't open file: no-weights"; then
+        allowed="$allowed $isa"
+    fi
+done
+if [ "${allowed# }" = "$wanted" ]; then
+    pass "isa-$name"
+else
+    fail "isa-$name" "allowed are '${allowed# }', not '$wanted'"
+fi
+finish
