@@ -12,7 +12,7 @@ $(OUT)/tests/gemm_bench_wrong: $(OBJ)/bench/gemm-bench/gemm_bench.o $(WRONG) $(O
 $(OUT)/tests/wrong_check: $(OBJ)/tests/support/wrong_check.o $(WRONG) $(OUT)/libdarknet.a
 $(OUT)/tests/darknet_wrong: $(WRONG) $(OUT)/libdarknet.a
 # With the objects of Darknet's own program.
-$(OUT)/tests/darknet_wrong: FILE_LIBS += $(foreach name,$(DARKNET_PROGRAM),$(OUT)/darknet-obj/$(name).o)
+$(OUT)/tests/darknet_wrong: FILE_OBJECTS = $(foreach name,$(DARKNET_PROGRAM),$(OUT)/darknet-obj/$(name).o)
 DARKNET_PROGRAM = $(shell sed -n 's/^EXECOBJA *= *//p' $(DARKNET)/Makefile | sed 's/\.o//g')
 
 # The cfg parser against the one inside Darknet's library.
@@ -97,7 +97,7 @@ ARM_PROGRAMS = $(addprefix $(ARM)/,darknet tests/test_packed tests/test_conv)
 QEMU_ARM = qemu-aarch64 -L /usr/aarch64-linux-gnu
 QEMU_COMMANDS = \
     '$(QEMU_ARM) $(ARM)/tests/test_packed --isa neon --cases 100 --without fork' \
-    '$(QEMU_ARM) $(ARM)/tests/test_conv --row packed-neon --cases 20' \
+    '$(QEMU_ARM) $(ARM)/tests/test_conv --row packed-neon --cases 200' \
     'tests/system/test_isa.sh arm64 "neon generic" $(QEMU_ARM) $(ARM)/darknet' \
     'tests/system/test_arm.sh "$$MODELS" $(QEMU_ARM) $(ARM)/darknet'
 ifneq ($(filter x86_64,$(shell uname -m)),)
@@ -105,10 +105,10 @@ QEMU_HASWELL = qemu-x86_64 -cpu Haswell
 QEMU_NEHALEM = qemu-x86_64 -cpu Nehalem
 QEMU_COMMANDS += \
     'GUARD_PAGES=readable $(QEMU_HASWELL) $T/test_packed --isa avx2 --cases 100 --without callers' \
-    'GUARD_PAGES=readable $(QEMU_HASWELL) $T/test_conv --row packed-avx2 --cases 20' \
+    'GUARD_PAGES=readable $(QEMU_HASWELL) $T/test_conv --row packed-avx2 --cases 100' \
     'tests/system/test_isa.sh haswell "avx2 generic" $(QEMU_HASWELL) ./darknet' \
     '$(QEMU_NEHALEM) $T/test_packed --cases 100 --without callers' \
-    '$(QEMU_NEHALEM) $T/test_conv --row packed --cases 20' \
+    '$(QEMU_NEHALEM) $T/test_conv --row packed --cases 100' \
     'tests/system/test_isa.sh nehalem generic $(QEMU_NEHALEM) ./darknet'
 endif
 
