@@ -247,7 +247,10 @@ static void finish_logistic(const packed_epilogue *e, int i0, int rows, int j0, 
 {
     (void)e, (void)i0, (void)j0;
     for (int i = 0; i < rows; ++i, c += ldc) {
-        for (int j = 0; j < cols; ++j) c[j] = 1 / (1 + expf(-c[j]));
+        for (int j = 0; j < cols; ++j) {
+            const float e = expf(-fabsf(c[j]));     /* at most 1: no overflow below -88 */
+            c[j] = (c[j] < 0 ? e : 1) / (1 + e);
+        }
     }
 }
 

@@ -38,7 +38,8 @@ typedef __m256 vec;
 #define vload_part(p, n) _mm256_maskload_ps(p, first(n))
 #define vstore_part(p, n, v) _mm256_maskstore_ps(p, first(n), v)
 #define vfma(a, b, c) _mm256_fmadd_ps(a, b, c)
-#define vmax(a, b) _mm256_max_ps(a, b)
+/* By the sign bit. For +0 and NaN this takes x, but y is the same there. */
+#define vif_positive(x, y) _mm256_blendv_ps(x, y, x)
 #define vkeep(v) __asm__("" : "+x"(v))
 
 /* The mask of the first n floats. */

@@ -7,8 +7,8 @@
  *   TILES_WIDE          tiles in a wide strip
  *   vec                 the vector type, and on it: vzero() vset1(x) vload(p) vstore(p, v)
  *                       vload_part(p, n) vstore_part(p, n, v) (the first n floats, 0 < n < VL;
- *                       nothing else is touched), vfma(a, b, c) = a * b + c, vmax(a, b), and the
- *                       operators * and +
+ *                       nothing else is touched), vfma(a, b, c) = a * b + c, vif_positive(x, y) = x > 0 ? x : y,
+ *                       and the operators * and +
  *   vsum(v)             the sum of a vector's floats
  *   vload_valid(p, bits)    the floats whose bit is set, else 0; those alone are touched
  *   vevens(a, b) vodds(a, b)    the even, or odd, floats of a and behind them those of b
@@ -84,7 +84,7 @@ INLINE void finish_to_c(const gemm_tile *t, const int rows, const int nv, const 
             const bool part = !whole && v == nv - 1;
             vec x = vfma(scale, acc[i][v], shift);
             if (add) x = vfma(old, part ? vload_part(at, tail) : vload(at), x);
-            x = vmax(x, slope * x);
+            x = vif_positive(x, slope * x);
             if (part) {
                 vstore_part(at, tail, x);
             } else {
@@ -588,7 +588,7 @@ INLINE void depthwise_vectors(const gemm_taps *t, const uint16_t *valid, const i
     UNROLL
     for (int v = 0; v < group; ++v) {
         vec x = vfma(vset1(scale), acc[v], vset1(shift));
-        x = vmax(x, vset1(slope) * x);
+        x = vif_positive(x, vset1(slope) * x);
         if (v < group - 1 || tail == VL) {
             vstore(y + v * VL, x);
         } else {

@@ -70,10 +70,10 @@ INLINE vec vsums(const vec *v, const int n)
 static inline vec vevens(vec a, vec b) { return (vec){a[0], a[2], b[0], b[2]}; }
 static inline vec vodds(vec a, vec b) { return (vec){a[1], a[3], b[1], b[3]}; }
 
-INLINE vec vmax(vec a, vec b)
+INLINE vec vif_positive(vec x, vec y)
 {
-    const vec_mask larger = a > b;
-    return (vec)((larger & (vec_mask)a) | (~larger & (vec_mask)b));
+    const vec_mask positive = x > vzero();
+    return (vec)((positive & (vec_mask)x) | (~positive & (vec_mask)y));
 }
 
 enum { BLOCK = 4, TALL = BLOCK };

@@ -35,7 +35,7 @@ typedef float32x4_t vec;
 #define vload(p) vld1q_f32(p)
 #define vstore(p, v) vst1q_f32(p, v)
 #define vfma(a, b, c) vfmaq_f32(c, a, b)
-#define vmax(a, b) vmaxq_f32(a, b)
+#define vif_positive(x, y) vbslq_f32(vcgtzq_f32(x), x, y)
 #define vsum(v) vaddvq_f32(v)
 #define vkeep(v) (void)(v)      /* an FMA has no operand in memory */
 

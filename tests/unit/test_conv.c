@@ -1,11 +1,15 @@
 /*
- * Every row that offers convolutions, `packed` with every instruction set and `cl` with both memory
- * policies, over random geometry: against the double reference, and against Darknet's own layer (im2col, row stock, batch norm and
- * activation). Guard pages lie before or behind every array, and the output holds NaN before.
+ * Every row that offers convolutions, over random geometry. `packed` is tested with every instruction
+ * set of this processor, `cl` with both memory policies. The output is compared with the reference in
+ * double precision and with Darknet's own layer (im2col, row stock, batch norm and activation). Guard
+ * pages lie before or behind every array. The output holds NaN before the call.
+ *
+ * For each instruction set there are two more tests: the bits of the output do not depend on the
+ * number of threads, and activations are Darknet's for infinities, NaN, zeroes and denormals.
  *
  *   test_conv [--seed S] [--cases N] [--row NAME] [--case I]
  *
- * A case depends on the seed and its number alone; a failure prints the command that repeats it.
+ * A case depends on the seed and its number alone. A failure prints the command that repeats it.
  */
 #include "gemm_cl.h"
 #include "driver/conv_check.h"
@@ -13,10 +17,18 @@
 #include "packed/packed.h"
 #include "support/operands.h"
 #include "support/report.h"
+#include "util/number.h"
 
 #include "darknet.h"
 
+/* Darknet's activation functions. Here they are compiled without -Ofast, so NaN and infinity count. */
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wunused-parameter"
+#include "activations.h"
+#pragma GCC diagnostic pop
+
 #include <float.h>
+#include <limits.h>
 #include <malloc.h>
 #include <math.h>
 #include <stdlib.h>
@@ -28,6 +40,8 @@ layer make_convolutional_layer(int batch, int h, int w, int c, int n, int groups
                                int padding, ACTIVATION activation, int batch_normalize, int binary, int xnor,
                                int adam);
 void forward_convolutional_layer(layer l, network net);
+
+enum { MOST_THREADS = 8 };
 
 typedef struct options {
     uint64_t seed;
@@ -347,14 +361,268 @@ static void judge_hook_case(const hook_case *h)
     else report_fail(name, "off by %g, its x by %g, %zu bytes kept", off, x_off, kept);
 }
 
+/* ---- `packed` on one instruction set ---- */
+
+/* As gemm_packed_conv, but `params` is the instruction set. */
+static gemm_status conv_on_isa(const conv_call *c, const gemm_context *context, const void *params)
+{
+    gemm_context own = *context;
+    own.isa = params;
+    return gemm_packed_conv(c, &own, NULL);
+}
+
+static bool run_on_isa(const conv_call *c, const gemm_ukernel *u, int threads)
+{
+    gemm_note note;
+    gemm_context context = gemm_make_context(&note);
+    context.threads = threads;
+    return conv_on_isa(c, &context, u) == GEMM_DONE;
+}
+
+/* A convolution by its geometry. */
+typedef struct shape {
+    const char *name;
+    int batch, groups, c, h, w, n, size, stride, pad;
+} shape;
+
+/* The call with arrays of its own, in one block. */
+static conv_call make_call(const shape *s, conv_activation activation)
+{
+    conv_call c = {.batch = s->batch, .groups = s->groups, .c = s->c, .h = s->h, .w = s->w, .n = s->n,
+                   .size = s->size, .stride = s->stride, .pad = s->pad, .activation = activation};
+    c.out_h = places(c.h, &c);
+    c.out_w = places(c.w, &c);
+    const size_t inputs = (size_t)(c.batch * c.c * c.h * c.w);
+    const size_t weights = (size_t)(c.n * (c.c / c.groups) * c.size * c.size);
+    const size_t outputs = (size_t)(c.batch * c.n * c.out_h * c.out_w);
+    float *block = calloc(inputs + weights + 2 * (size_t)c.n + outputs, sizeof *block);
+    if (!block) abort();
+    c.input = block;
+    c.weights = c.input + inputs;
+    c.scale = c.weights + weights;
+    c.shift = c.scale + c.n;
+    c.output = block + inputs + weights + 2 * (size_t)c.n;
+    return c;
+}
+
+static void free_call(conv_call *c) { free((float *)c->input); }
+
+static void fill_random(conv_call *c, rng *r)
+{
+    for (float *x = (float *)c->input; x < c->output; ++x) *x = rng_float(r);
+}
+
+static size_t output_count(const conv_call *c)
+{
+    return (size_t)(c->batch * c->n * c->out_h * c->out_w);
+}
+
+/* ---- the number of threads ---- */
+
+/* Large enough that threads share them. K of 4608 and 1024 lets A be packed, N of 169 has tail
+   columns, and six products are fewer than 4 for each of two threads. */
+static const shape THREAD_SHAPES[] = {
+    {"shifts", 1, 1, 64, 53, 53, 70, 3, 1, 1},
+    {"shifts, deep", 1, 1, 512, 29, 29, 134, 3, 1, 1},
+    {"tail columns", 1, 1, 130, 13, 13, 83, 3, 1, 1},
+    {"any", 1, 1, 512, 31, 31, 19, 3, 1, 0},
+    {"stride 2", 1, 1, 512, 57, 57, 19, 3, 2, 1},
+    {"1x1", 1, 1, 1024, 25, 40, 384, 1, 1, 0},
+    {"1x1, wide", 1, 1, 1024, 67, 67, 19, 1, 1, 0},
+    {"groups", 1, 2, 1024, 29, 29, 22, 3, 1, 1},
+    {"batch", 3, 2, 128, 29, 29, 54, 3, 1, 1},
+    {"many groups", 2, 32, 128, 29, 29, 128, 3, 1, 1},
+    {"depthwise", 2, 67, 67, 53, 53, 67, 3, 1, 1},
+    {"depthwise stride 2", 2, 67, 67, 53, 53, 67, 5, 2, 2},
+};
+
+/* The number of threads whose output differs from that of one thread, or 0; -1 for no output. */
+static int different_threads(const shape *s, const gemm_ukernel *u)
+{
+    int different = 0;
+    rng r = rng_make(7, 0);
+    conv_call c = make_call(s, CONV_LEAKY);
+    fill_random(&c, &r);
+    const size_t bytes = output_count(&c) * sizeof(float);
+    float *expected = malloc(bytes);
+    if (!expected || !run_on_isa(&c, u, 1)) different = -1;
+    else memcpy(expected, c.output, bytes);
+    for (int threads = 2; threads <= MOST_THREADS && !different; ++threads) {
+        memset(c.output, 0xff, bytes);
+        if (!run_on_isa(&c, u, threads)) different = -1;
+        else if (memcmp(expected, c.output, bytes)) different = threads;
+    }
+    free(expected);
+    free_call(&c);
+    return different;
+}
+
+static void test_threads(const gemm_ukernel *u)
+{
+    for (size_t i = 0; i < sizeof THREAD_SHAPES / sizeof *THREAD_SHAPES; ++i) {
+        char name[64];
+        snprintf(name, sizeof name, "threads %s, %s", THREAD_SHAPES[i].name, u->name);
+        const int different = different_threads(&THREAD_SHAPES[i], u);
+        if (different < 0) report_fail(name, "it did not run");
+        else if (different) report_fail(name, "%d threads give other bits than one", different);
+        else report_pass(name);
+    }
+}
+
+/* ---- activations at the ends of the range ---- */
+
+static const float ENDS[] = {
+    INFINITY, -INFINITY, NAN, 0, FLT_MAX, -FLT_MAX, FLT_MIN, -FLT_MIN, 1e-40f, -1e-40f,
+    FLT_TRUE_MIN, -FLT_TRUE_MIN, 88, -88, 90, -90, 104, -104, 1, -1,
+};
+
+/* Every way through the code; the last needs more than one block of K. */
+static const shape END_SHAPES[] = {
+    {"shifts", 1, 1, 2, 13, 51, 5, 3, 1, 1},
+    {"any", 1, 1, 2, 13, 51, 5, 3, 1, 0},
+    {"1x1", 1, 1, 3, 13, 47, 9, 1, 1, 0},
+    {"tail columns", 1, 1, 200, 11, 27, 80, 1, 1, 0},
+    {"depthwise", 1, 4, 4, 13, 51, 4, 3, 1, 1},
+    {"depthwise stride 2", 1, 4, 4, 13, 51, 4, 3, 2, 1},
+    {"blocks of K", 1, 1, 1300, 11, 43, 17, 1, 1, 0},
+};
+
+/* Puts ENDS into one channel from (y, x) = (2, 2) on, 4 apart, because 0 times a neighbour may be NaN. */
+static void place_ends(float *channel, int h, int w)
+{
+    enum { COUNT = sizeof ENDS / sizeof *ENDS, FIRST = 2, APART = 4 };
+    int n = 0;
+    for (int y = FIRST; y < h; y += APART) {
+        for (int x = FIRST; x < w; x += APART) channel[y * w + x] = ENDS[n++ % COUNT];
+    }
+}
+
+/* Only the first channel of a group is not 0, and only the middle tap of a filter is 1. Scales are 1
+   and -1, shifts are +0 and -0, so the activation meets each of ENDS and its negative. */
+static void fill_ends(conv_call *c)
+{
+    float *input = (float *)c->input, *weights = (float *)c->weights;
+    float *scale = (float *)c->scale, *shift = (float *)c->shift;
+    const int taps = c->size * c->size, channels = c->c / c->groups;
+    for (int g = 0; g < c->groups; ++g) place_ends(input + g * channels * c->h * c->w, c->h, c->w);
+    for (int i = 0; i < c->n * channels; ++i) weights[i * taps + taps / 2] = 1;
+    for (int i = 0; i < c->n; ++i) {
+        scale[i] = i & 1 ? -1 : 1;
+        shift[i] = i & 2 ? -0.0f : 0;
+    }
+}
+
+static float sum_at(const conv_call *c, int filter, int y, int x)
+{
+    const int channels = c->c / c->groups, first = filter / (c->n / c->groups) * channels;
+    const float *w = c->weights + filter * channels * c->size * c->size;
+    float sum = 0;
+    for (int k = 0; k < channels; ++k) {
+        for (int t = 0; t < c->size * c->size; ++t, ++w) {
+            const int row = y * c->stride + t / c->size - c->pad;
+            const int column = x * c->stride + t % c->size - c->pad;
+            if (row < 0 || row >= c->h || column < 0 || column >= c->w) continue;
+            sum += *w * c->input[((first + k) * c->h + row) * c->w + column];
+        }
+    }
+    return sum;
+}
+
+static float darknet_activate(float x, conv_activation a)
+{
+    switch (a) {
+    case CONV_LINEAR: return linear_activate(x);
+    case CONV_LEAKY: return leaky_activate(x);
+    case CONV_RELU: return relu_activate(x);
+    case CONV_LOGISTIC: return logistic_activate(x);
+    }
+    abort();
+}
+
+/* Equal but for the last digits: Darknet multiplies by .1 and takes exp in double precision. */
+static bool same_float(float x, float expected)
+{
+    if (isnan(expected)) return isnan(x);
+    if (isinf(expected) || expected == 0) return x == expected && !signbit(x) == !signbit(expected);
+    return fabsf(x - expected) <= 4 * FLT_EPSILON * fabsf(expected) + FLT_TRUE_MIN;
+}
+
+/* Whether each output is Darknet's activation of the sum; else says which is not. */
+static bool ends_right(const conv_call *c, char *why, size_t size)
+{
+    const int area = c->out_h * c->out_w;
+    for (int i = 0; i < c->n * area; ++i) {
+        const int filter = i / area, y = i % area / c->out_w, x = i % c->out_w;
+        const float before = c->scale[filter] * sum_at(c, filter, y, x) + c->shift[filter];
+        const float expected = darknet_activate(before, c->activation);
+        if (same_float(c->output[i], expected)) continue;
+        snprintf(why, size, "f(%g) is %g, Darknet's is %g (filter %d at %d, %d)", (double)before,
+                 (double)c->output[i], (double)expected, filter, y, x);
+        return false;
+    }
+    return true;
+}
+
+static void test_ends(const gemm_ukernel *u)
+{
+    static const char *const names[] = {"linear", "leaky", "relu", "logistic"};
+    for (size_t s = 0; s < sizeof END_SHAPES / sizeof *END_SHAPES; ++s) {
+        for (int a = CONV_LINEAR; a <= CONV_LOGISTIC; ++a) {
+            char name[64], why[160] = "it did not run";
+            conv_call c = make_call(&END_SHAPES[s], (conv_activation)a);
+            fill_ends(&c);
+            const bool right = run_on_isa(&c, u, 1) && ends_right(&c, why, sizeof why);
+            free_call(&c);
+            snprintf(name, sizeof name, "ends %s, %s, %s", names[a], END_SHAPES[s].name, u->name);
+            if (right) report_pass(name);
+            else report_fail(name, "%s", why);
+        }
+    }
+}
+
+static void judge_isa(const gemm_ukernel *u, const options *o)
+{
+    gemm_variant v = *gemm_find("packed");
+    char name[32];
+    snprintf(name, sizeof name, "packed-%s", u->name);
+    v.name = name;
+    v.conv = conv_on_isa;
+    v.params = u;
+    if (o->row && strcmp(o->row, name)) return;
+    if (!u->supported()) {
+        report_skip_machine(name, "this processor has no %s", u->name);
+        return;
+    }
+    judge_row(&v, o);
+    if (o->only_case >= 0) return;
+    test_ends(u);
+    test_threads(u);
+}
+
+/* ---- the command line ---- */
+
+static int parse_int(const char *option, const char *text)
+{
+    int n;
+    if (gemm_parse_int(text, 0, INT_MAX, &n)) return n;
+    printf("test_conv: %s '%s' is no whole number from 0 to %d\n", option, text, INT_MAX);
+    exit(2);
+}
+
 static options parse(int argc, char **argv)
 {
     options o = {.seed = (uint64_t)time(NULL), .cases = 600, .only_case = -1};
-    for (int i = 1; i + 1 < argc; i += 2) {
-        if (!strcmp(argv[i], "--seed")) o.seed = strtoull(argv[i + 1], NULL, 10);
-        else if (!strcmp(argv[i], "--cases")) o.cases = atoi(argv[i + 1]);
-        else if (!strcmp(argv[i], "--case")) o.only_case = atoi(argv[i + 1]);
-        else if (!strcmp(argv[i], "--row")) o.row = argv[i + 1];
+    for (int i = 1; i < argc; i += 2) {
+        const char *option = argv[i], *value = i + 1 < argc ? argv[i + 1] : "";
+        if (!strcmp(option, "--seed")) o.seed = (uint64_t)parse_int(option, value);
+        else if (!strcmp(option, "--cases")) o.cases = parse_int(option, value);
+        else if (!strcmp(option, "--case")) o.only_case = parse_int(option, value);
+        else if (!strcmp(option, "--row") && *value) o.row = value;
+        else {
+            printf("test_conv: %s '%s': allowed are --seed S, --cases N, --case I, --row NAME\n", option,
+                   value);
+            exit(2);
+        }
     }
     return o;
 }
@@ -375,16 +643,7 @@ int main(int argc, char **argv)
         judge_row(&v, &o);
         gemm_cl_force_memory(0);
     }
-    for (const gemm_ukernel *const *u = gemm_ukernels; *u; ++u) {
-        gemm_variant v = *gemm_find("packed");
-        char name[32];
-        snprintf(name, sizeof name, "packed-%s", (*u)->name);
-        v.name = name;
-        v.params = *u;
-        if (o.row && strcmp(o.row, name)) continue;
-        if ((*u)->supported()) judge_row(&v, &o);
-        else report_skip_machine(name, "this processor has no %s", (*u)->name);
-    }
+    for (const gemm_ukernel *const *u = gemm_ukernels; *u; ++u) judge_isa(*u, &o);
     judge_empty();
     judge_declined();
     for (size_t i = 0; i < sizeof HOOK_CASES / sizeof *HOOK_CASES; ++i) judge_hook_case(&HOOK_CASES[i]);
