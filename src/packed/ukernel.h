@@ -2,12 +2,12 @@
  * The contract between the loops of `packed` and the micro-kernels: one struct for each instruction
  * set.
  *
- * The micro-kernel multiplies a panel of A (mr rows) by a strip of B (nr columns) over kc steps of k
- * and adds the mr x nr tile to C. Cache blocks, threads and transposes are written once, in the
+ * The micro-kernel multiplies a panel of A (mr rows) by a strip of B (nr columns) over kc steps of
+ * k and adds the mr x nr tile to C. Cache blocks, threads and transposes are written once, in the
  * loops, and know no instruction set.
  *
- * A new instruction set is one file ukernel_<isa>.c and one line in gemm_ukernels[]. The file defines
- * a few vector operations and includes ukernel_body.h.
+ * A new instruction set is one file ukernel_<isa>.c and one line in gemm_ukernels[]. The file
+ * defines a few vector operations and includes ukernel_body.h.
  */
 #ifndef GEMM_UKERNEL_H
 #define GEMM_UKERNEL_H
@@ -20,14 +20,14 @@
 #define INLINE static inline __attribute__((always_inline))
 
 /*
- * Work for later strips of B that the tiles of this strip do between their steps of k: copy the next
- * strip, prefetch the one after it. The work is cut into pieces:
+ * Work for later strips of B that the tiles of this strip do between their steps of k: copy the
+ * next strip, prefetch the one after it. The work is cut into pieces:
  *
  *   B by rows       a piece is one row of the strip
  *   B by columns    a piece is a block of `block` x `block` floats, which is transposed
  *
- * A tile does one piece before its first step and then one every `every` steps. The next tile goes on
- * where this one ended.
+ * A tile does one piece before its first step and then one every `every` steps. The next tile goes
+ * on where this one ended.
  */
 typedef struct gemm_moves {
     int left, every;            /* left: pieces to be done */
@@ -39,14 +39,14 @@ typedef struct gemm_moves {
     const float *fetch;         /* the strip to be prefetched to L2, or NULL */
     bool once;                  /* prefetch without a copy in L3, where the processor can */
     bool by_columns;            /* then */
-    int kc, p;                  /* the steps in the strips, and the next step of this block column */
+    int kc, p;                  /* steps in the strips, and the next step of this block column */
 } gemm_moves;
 
 /*
  * One tile: C (rows x cols) = alpha * A (rows x kc) * B (kc x cols), plus the old C when `add`.
  *
- * `rest` columns may follow the last strip: too few for a vector, so they are multiplied with vectors
- * along k instead. The tile does not include them.
+ * `rest` columns may follow the last strip: too few for a vector, so they are multiplied with
+ * vectors along k instead. The tile does not include them.
  */
 typedef struct gemm_tile {
     int rows, cols, kc;         /* 1..mr, 1..wide, 1.. */
@@ -68,8 +68,8 @@ typedef struct gemm_tile {
     const float *shift, *scale;
     float slope;
     int rest;                   /* 0 unless a_step is 1 */
-    const float *rest_b;        /* column j of the rest starts at rest_b + j * rest_ld, and zeroes */
-    size_t rest_ld;             /* fill its last vector */
+    const float *rest_b;        /* column j starts at rest_b + j * rest_ld; zeroes fill its last */
+    size_t rest_ld;             /* vector */
 } gemm_tile;
 
 /*
@@ -108,11 +108,13 @@ typedef struct gemm_ukernel {
     float (*dot)(int n, const float *x, const float *y);
     /*
      * Packs kc rows of a strip of nr columns from an image. Row 0 is tap `first` of the channel at
-     * src, row 1 the next tap. After the last tap comes tap 0 of the next channel, `area` floats on.
+     * src, row 1 the next tap. After the last tap comes tap 0 of the next channel, `area` floats
+     * on.
      */
     void (*pack_taps)(const gemm_taps *, const float *src, size_t area, int first, int kc,
                       float *strip);
-    /* y[j] = f(scale * (sum over q of weights[q] * tap q at j) + shift), j < n; f as in gemm_tile. */
+    /* y[j] = f(scale * (sum over q of weights[q] * tap q at j) + shift), j < n; f as in
+       gemm_tile. */
     void (*depthwise)(const gemm_taps *, const float *src, const float *weights, float scale,
                       float shift, float slope, int n, float *y);
     /* Splits n floats: those of even index to `even`, (n + 1) / 2, the others to `odd`, n / 2. */
