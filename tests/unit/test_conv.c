@@ -720,7 +720,7 @@ int main(int argc, char **argv)
 {
     const options o = parse(argc, argv);
     if (!freopen("/dev/null", "w", stderr)) return 2; /* Darknet prints every layer it makes */
-    printf("seed %llu, %d cases a row\n", (unsigned long long)o.seed, o.cases);
+    printf("# seed %llu, %d cases a row\n", (unsigned long long)o.seed, o.cases);
     if (!judge_rows(&o)) report_fail("rows", "--row %s is no row with convolutions", o.row);
     judge_empty();
     judge_declined();

@@ -323,7 +323,7 @@ int main(int argc, char **argv)
         if (v.passed)
             report_pass(name);
         else if (!v.reached && *v.why)
-            printf("%s is no test of the hook: %s\n", name, v.why);
+            printf("# %s is no test of the hook: %s\n", name, v.why);
         else if (!v.reached && !run(only_im2col, argv[i]).reached)
             report_skip(name, "Darknet cannot run it on a CPU");
         else
