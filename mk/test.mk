@@ -36,12 +36,13 @@ CONV_NETWORKS = $T/test_conv_networks
 # Also under the sanitizers. Darknet never frees a whole network, and LeakSanitizer's thread crashes
 # among those of oneDNN: test_packed and test_cl look for leaks.
 UNIT_PROGRAMS = $(addprefix $T/,test_gemm test_packed test_training test_conv test_conv_networks test_layers \
-    test_stats test_compare test_ab_rule) $(OUT)/bench/ab
+    test_dlclose test_stats test_compare test_ab_rule) $(OUT)/bench/ab $(OUT)/libdarknet.so
 UNIT_COMMANDS = \
     '$T/test_packed' \
     '$(NO_LEAKS) $T/test_gemm' \
     '$(NO_LEAKS) $T/test_training tests/unit/cfg/layers.cfg --forward tests/unit/cfg/layers.cfg tests/unit/cfg/recurrent.cfg' \
     '$T/test_layers' \
+    '$T/test_dlclose $(OUT)/libdarknet.so' \
     '$(NO_LEAKS) $T/test_conv' \
     '$(NO_LEAKS) $(CONV_NETWORKS) --train tests/unit/cfg/layers.cfg' \
     '$T/test_stats' \

@@ -1,29 +1,33 @@
 /*
  * The convolution of `packed`, without im2col.
  *
- * A dense convolution is the packed gemm with M filters, N places of the output and K taps: a tap
- * is one weight of a filter, (channel, ky, kx). Row p of B, which im2col would write, is the
- * channel shifted by the tap. Strips of B are packed straight from the image:
+ * A dense convolution is the packed gemm with M filters, N places of the output and K taps. A tap
+ * is one weight of a filter: (channel, ky, kx). Row p of B, which im2col would write, holds the
+ * pixels under tap p. Strips of B are packed straight from the image:
  *
- *                      places j0 .. j0+nc of the output, over the ends of its rows
+ *                      places j0 .. j0+nc of the output, across the ends of its rows
  *     tap (c, 0, 0)  | . . . . . . . . . . |     . = image[c][y * stride + ky - pad]
  *     tap (c, 0, 1)  | . . . . . . . . . . |                [x * stride + kx - pad]
  *     ...                                            or 0 outside of the image
  *
- * When the output is as wide and as high as the image (stride 1, size = 2 pad + 1), such a row is
- * the channel itself from a constant distance on, and what falls off its edges is masked: the
- * micro-kernel's vectors cross the ends of rows. A 1 x 1 convolution is read where it lies.
+ * The ways from an image to B, the fastest first:
  *
- * scale, shift and activation are applied by the micro-kernel to the tile in registers. Threads cut
- * the layer: one large product as gemm does, many groups or images by whole products.
+ *   1x1, stride 1     B is the image: read where it lies
+ *   taps are shifts   each row of B is the channel at an offset, masked at the edges (taps.h)
+ *   any other         row by row of the output
+ *
+ * A depthwise convolution, where a filter sees one channel, is no product of matrices. Its taps are
+ * shifts too, and the sums stay in registers.
+ *
+ * The micro-kernel applies scale, shift and activation to the tile in registers. Threads share one
+ * large product as in gemm, or take whole products where a layer has many groups or images.
  */
 #include "packed/packed.h"
+#include "packed/taps.h"
 #include "util/ints.h"
 #include "util/threads.h"
 
 #include <math.h>
-#include <pthread.h>
-#include <stdlib.h>
 #include <string.h>
 
 static bool reads_in_place(const conv_call *c)
@@ -31,154 +35,12 @@ static bool reads_in_place(const conv_call *c)
     return c->size == 1 && c->stride == 1 && c->pad == 0;
 }
 
-/* ---- taps as shifts ---- */
-
-/*
- * When the output has a place for every (stride-th) place of the image, tap (ky, kx) is the image
- * from a constant distance on, but for what falls off the edges. With stride 2 that holds for the
- * four images of even and odd rows and columns, laid one behind the other: places (y, x) of the
- * image go to place (y / 2, x / 2) of image y % 2 * 2 + x % 2.
- */
-typedef struct shifts {
-    gemm_taps taps;             /* taps.valid covers all of the output */
-    ptrdiff_t *offset;
-    uint16_t *valid;
-    size_t offset_bytes, valid_bytes;
-    conv_call geometry;         /* of taps; only the sizes count */
-    const gemm_ukernel *u;      /* NULL: taps are not set */
-} shifts;
-
-static bool has_shifts(const conv_call *c)
-{
-    return c->stride <= 2 && c->out_w == ceil_div(c->w, c->stride) &&
-           c->out_h == ceil_div(c->h, c->stride);
-}
-
-static ptrdiff_t offset_of(const conv_call *c, int dy, int dx)
-{
-    if (c->stride == 1) return (ptrdiff_t)dy * c->w + dx;
-    const ptrdiff_t area = (ptrdiff_t)c->out_h * c->out_w;
-    const int odd_y = dy & 1, odd_x = dx & 1;
-    return (odd_y * 2 + odd_x) * area + (ptrdiff_t)((dy - odd_y) / 2) * c->out_w + (dx - odd_x) / 2;
-}
-
-/* The places x of an output row, from .. to-1, at which x * stride + d lies in 0 .. n-1. */
-static void inside(int stride, int d, int n, int out, int *from, int *to)
-{
-    *from = min_int(out, d < 0 ? ceil_div(-d, stride) : 0);
-    *to = max_int(*from, d < n ? min_int(out, ceil_div(n - d, stride)) : 0);
-}
-
-/* Clears bits from .. to-1 of a tap. */
-static void clear_valid(uint16_t *valid, int count, int vl, size_t from, size_t to)
-{
-    while (from < to) {
-        const unsigned first = (unsigned)(from % vl);
-        const unsigned end = to - from < vl - first ? first + (unsigned)(to - from) : (unsigned)vl;
-        valid[from / vl * count] &= (uint16_t)~((1u << end) - (1u << first));
-        from += end - first;
-    }
-}
-
-/* All places are valid but the few at the edges. */
-static void find_valid(const conv_call *c, int vl, size_t vectors, uint16_t *valid)
-{
-    const int count = c->size * c->size;
-    const size_t width = c->out_w;
-    for (size_t i = 0; i < vectors * count; ++i) valid[i] = (uint16_t)((1u << vl) - 1);
-    for (int q = 0; q < count; ++q) {
-        int y, y_end, x, x_end;
-        inside(c->stride, q / c->size - c->pad, c->h, c->out_h, &y, &y_end);
-        inside(c->stride, q % c->size - c->pad, c->w, c->out_w, &x, &x_end);
-        clear_valid(valid + q, count, vl, 0, y * width);
-        clear_valid(valid + q, count, vl, y_end * width, vectors * vl);
-        for (size_t row = y * width; row < y_end * width; row += width) {
-            clear_valid(valid + q, count, vl, row, row + x);
-            clear_valid(valid + q, count, vl, row + x_end, row + width);
-        }
-    }
-}
-
-/* Each thread keeps the last one, which is often the next one too, and its memory always. */
-static pthread_key_t kept_shifts;
-static pthread_once_t once = PTHREAD_ONCE_INIT;
-
-static void free_shifts(void *kept)
-{
-    shifts *s = kept;
-    free(s->offset);
-    free(s->valid);
-    free(s);
-}
-
-static void make_key(void)
-{
-    pthread_key_create(&kept_shifts, free_shifts);
-}
-
-/* The thread that ends the program runs no destructors of its own. */
-__attribute__((destructor)) static void end(void)
-{
-    pthread_once(&once, make_key);
-    shifts *s = pthread_getspecific(kept_shifts);
-    if (s) free_shifts(s);
-    pthread_setspecific(kept_shifts, NULL);
-}
-
-static shifts *own_shifts(void)
-{
-    pthread_once(&once, make_key);
-    shifts *s = pthread_getspecific(kept_shifts);
-    if (s) return s;
-    s = calloc(1, sizeof *s);
-    if (s && pthread_setspecific(kept_shifts, s)) {
-        free(s);
-        s = NULL;
-    }
-    return s;
-}
-
-static bool grow(void **memory, size_t *has, size_t bytes)
-{
-    if (*has >= bytes) return true;
-    free(*memory);
-    *memory = malloc(bytes);
-    *has = *memory ? bytes : 0;
-    return *memory;
-}
-
-static bool same_geometry(const conv_call *a, const conv_call *b)
-{
-    return a->h == b->h && a->w == b->w && a->size == b->size && a->stride == b->stride &&
-           a->pad == b->pad;
-}
-
-/* NULL when there is no memory. Strips of B begin at any whole vector; a strip has up to nr / vl. */
-static const shifts *get_shifts(const conv_call *c, const gemm_ukernel *u)
-{
-    const int count = c->size * c->size;
-    const size_t vectors = (size_t)ceil_div(c->out_h * c->out_w, u->vl) + u->nr / u->vl;
-    shifts *s = own_shifts();
-    if (!s || (s->u == u && same_geometry(&s->geometry, c))) return s;
-    s->u = NULL;
-    if (!grow((void **)&s->offset, &s->offset_bytes, count * sizeof *s->offset) ||
-        !grow((void **)&s->valid, &s->valid_bytes, vectors * count * sizeof *s->valid)) return NULL;
-    for (int q = 0; q < count; ++q) {
-        s->offset[q] = offset_of(c, q / c->size - c->pad, q % c->size - c->pad);
-    }
-    find_valid(c, u->vl, vectors, s->valid);
-    s->taps = (gemm_taps){count, s->offset, s->valid};
-    s->geometry = *c;
-    s->u = u;
-    return s;
-}
-
 /* ---- packing from the image ---- */
 
-/* The first channel of a group in an image; source of packed_b. */
+/* The channels of a group in an image: the source of a packed_b. */
 typedef struct channels {
     const conv_call *c;
-    const shifts *shifts;       /* NULL: any geometry */
+    const packed_shifts *shifts; /* NULL: taps are not shifts */
     const float *first;
 } channels;
 
@@ -187,36 +49,38 @@ static void pack_shifts(const packed_b *b, const gemm_ukernel *u, int p0, int kc
 {
     (void)nc;
     const channels *s = b->source;
-    gemm_taps taps = s->shifts->taps;
+    gemm_taps taps = *packed_taps_of(s->shifts);
     const size_t area = (size_t)s->c->h * s->c->w;
     taps.valid += (size_t)(j0 / u->vl) * taps.count;
     u->pack_taps(&taps, s->first + p0 / taps.count * area + j0, area, p0 % taps.count, kc, strip);
 }
 
-/* A stretch of the strip within one row of the output: places (y, x) and on. */
+/*
+ * Packs n places of one tap, (y, x) and on, within one row of the output. Prefetches the pixels of
+ * the next strip. A tap further right prefetches further right, so the taps of a row share the
+ * lines.
+ */
 static void pack_stretch(const conv_call *c, const gemm_ukernel *u, const float *channel, int dy,
                          int dx, int y, int x, int n, float *dst)
 {
     const int row = y * c->stride + dy;
-    int from = n, to = n;       /* of dst, inside of the image */
-    if (row >= 0 && row < c->h) {
-        inside(c->stride, x * c->stride + dx, c->w, n, &from, &to);
-    }
-    memset(dst, 0, from * sizeof *dst);
-    memset(dst + to, 0, (n - to) * sizeof *dst);
-    if (from == to) return;
-    const float *src = channel + (size_t)row * c->w + ((x + from) * c->stride + dx);
-    dst += from;
-    /* The next strip's: taps side by side fetch lines side by side. */
+    packed_range in = {n, n}; /* of dst: what lies inside of the image */
+    if (row >= 0 && row < c->h) in = packed_inside(c->stride, x * c->stride + dx, c->w, n);
+    memset(dst, 0, in.from * sizeof *dst);
+    memset(dst + in.to, 0, (n - in.to) * sizeof *dst);
+    const int pixels = in.to - in.from;
+    if (pixels == 0) return;
+    const float *src = channel + (size_t)row * c->w + ((x + in.from) * c->stride + dx);
     const float *ahead = src + n * c->stride + (dx + c->pad) * 32;
     __builtin_prefetch(ahead, 0, 3);
     __builtin_prefetch(ahead + 16, 0, 3);
+    dst += in.from;
     if (c->stride == 1) {
-        memcpy(dst, src, (to - from) * sizeof *dst);
+        memcpy(dst, src, pixels * sizeof *dst);
     } else if (c->stride == 2) {
-        u->take_even(src, to - from, dst);
+        u->take_even(src, pixels, dst);
     } else {
-        for (int i = 0; i < to - from; ++i) dst[i] = src[(size_t)i * c->stride];
+        for (int i = 0; i < pixels; ++i) dst[i] = src[(size_t)i * c->stride];
     }
 }
 
@@ -241,13 +105,16 @@ static void pack_any(const packed_b *b, const gemm_ukernel *u, int p0, int kc, i
 
 /* ---- dense and grouped convolutions ---- */
 
-/* What the micro-kernel's lines cannot do: the tile is in L1. */
+/* The activation that the micro-kernel does not have. The tile is still in L1. */
 static void finish_logistic(const packed_epilogue *e, int i0, int rows, int j0, int cols, float *c,
                             size_t ldc)
 {
     (void)e, (void)i0, (void)j0;
     for (int i = 0; i < rows; ++i, c += ldc) {
-        for (int j = 0; j < cols; ++j) c[j] = 1 / (1 + expf(-c[j]));
+        for (int j = 0; j < cols; ++j) {
+            const float power = expf(-fabsf(c[j])); /* at most 1: no overflow below -88 */
+            c[j] = (c[j] < 0 ? power : 1) / (1 + power);
+        }
     }
 }
 
@@ -260,9 +127,18 @@ static float slope_of(conv_activation a)
 typedef struct layer_job {
     const conv_call *c;
     const gemm_ukernel *u;
-    const shifts *shifts;       /* NULL when there are none */
-    int step;                   /* depthwise: channels a chunk */
+    const packed_shifts *shifts; /* NULL: taps are not shifts */
+    int step;                    /* depthwise: channels in a chunk */
 } layer_job;
+
+/* The threads for a layer whose products are not shared but taken whole. A layer smaller than
+   this is done before a worker could help. */
+static int worthwhile_threads(const conv_call *c, int threads)
+{
+    const double products =
+        (double)c->batch * c->n * c->out_h * c->out_w * (c->c / c->groups) * c->size * c->size;
+    return products < 500e3 ? 1 : threads;
+}
 
 /* Product `index` of batch * groups. */
 static packed_job make_job(const layer_job *l, channels *source, int index)
@@ -270,20 +146,23 @@ static packed_job make_job(const layer_job *l, channels *source, int index)
     const conv_call *c = l->c;
     const int group = index % c->groups, filters = c->n / c->groups, in = c->c / c->groups;
     const size_t area = (size_t)c->h * c->w, out_area = (size_t)c->out_h * c->out_w;
-    const bool shifted = l->shifts && c->stride == 1;
     *source = (channels){c, l->shifts, c->input + (size_t)index * in * area};
     packed_job job = {
-        .M = filters, .N = c->out_h * c->out_w, .K = in * c->size * c->size,
+        .M = filters,
+        .N = c->out_h * c->out_w,
+        .K = in * c->size * c->size,
         .C = c->output + (size_t)index * filters * out_area,
         .ldc = out_area,
-        .B = {.source = source, .pack = shifted ? pack_shifts : pack_any},
-        .epilogue = {
-            .alpha = 1, .overwrite = true,
-            .scale = c->scale ? c->scale + group * filters : NULL,
-            .shift = c->shift + group * filters,
-            .slope = slope_of(c->activation),
-            .finish = c->activation == CONV_LOGISTIC ? finish_logistic : NULL,
-        },
+        .B = {.source = source, .pack = l->shifts ? pack_shifts : pack_any},
+        .epilogue =
+            {
+                .alpha = 1,
+                .overwrite = true,
+                .scale = c->scale ? c->scale + group * filters : NULL,
+                .shift = c->shift + group * filters,
+                .slope = slope_of(c->activation),
+                .finish = c->activation == CONV_LOGISTIC ? finish_logistic : NULL,
+            },
     };
     job.a_row = job.K;
     job.a_step = 1;
@@ -294,7 +173,6 @@ static packed_job make_job(const layer_job *l, channels *source, int index)
     return job;
 }
 
-/* A thread's share of many products is whole products. */
 static void multiply_product(void *arg, int chunk, void *scratch)
 {
     const layer_job *l = arg;
@@ -303,10 +181,15 @@ static void multiply_product(void *arg, int chunk, void *scratch)
     packed_run_here(&job, l->u, scratch);
 }
 
+/* Many products: each thread takes whole ones. Few: the threads share one after the other. The
+   result is the same, because a product does not depend on the number of its threads. -1: no
+   memory. */
 static int run_dense(layer_job *l, int threads)
 {
     const int products = l->c->batch * l->c->groups;
-    if (products >= 4 * threads) return gemm_parallel(threads, products, multiply_product, l);
+    if (products >= 4 * threads) {
+        return gemm_parallel(worthwhile_threads(l->c, threads), products, multiply_product, l);
+    }
     for (int i = 0; i < products; ++i) {
         channels source;
         const packed_job job = make_job(l, &source, i);
@@ -317,32 +200,23 @@ static int run_dense(layer_job *l, int threads)
 
 /* ---- depthwise: a filter sees one channel ---- */
 
-/* The four images of even and odd rows and columns, see above. */
-static void split_channel(const conv_call *c, const gemm_ukernel *u, const float *channel, float *dst)
-{
-    const size_t area = (size_t)c->out_h * c->out_w;
-    for (int y = 0; y < c->h; ++y) {
-        float *even = dst + y % 2 * 2 * area + (size_t)(y / 2) * c->out_w;
-        u->split_pairs(channel + (size_t)y * c->w, c->w, even, even + area);
-    }
-}
-
 static void convolve_channels(void *arg, int chunk, void *scratch)
 {
     const layer_job *l = arg;
     const conv_call *c = l->c;
+    const gemm_taps *taps = packed_taps_of(l->shifts);
     const int filters = c->n / c->groups, out_area = c->out_h * c->out_w;
     const int end = min_int(c->batch * c->groups, (chunk + 1) * l->step);
     for (int index = chunk * l->step; index < end; ++index) {
         const float *src = c->input + (size_t)index * c->h * c->w;
         if (c->stride == 2) {
-            split_channel(c, l->u, src, scratch);
+            packed_split_channel(c, l->u, src, scratch);
             src = scratch;
         }
         for (int i = 0; i < filters; ++i) {
             const int filter = index % c->groups * filters + i;
             float *y = c->output + ((size_t)index * filters + i) * out_area;
-            l->u->depthwise(&l->shifts->taps, src, c->weights + (size_t)filter * l->shifts->taps.count,
+            l->u->depthwise(taps, src, c->weights + (size_t)filter * taps->count,
                             c->scale ? c->scale[filter] : 1, c->shift[filter],
                             slope_of(c->activation), out_area, y);
             if (c->activation == CONV_LOGISTIC) finish_logistic(NULL, 0, 1, 0, out_area, y, 0);
@@ -350,37 +224,40 @@ static void convolve_channels(void *arg, int chunk, void *scratch)
     }
 }
 
+/* With stride 2 the four images of a channel must fit the scratch. */
 static bool fits_depthwise(const conv_call *c)
 {
     const size_t split = (size_t)4 * c->out_h * c->out_w * sizeof(float);
-    return c->c == c->groups && has_shifts(c) && (c->stride == 1 || split <= GEMM_SCRATCH_BYTES);
+    return c->c == c->groups && packed_has_shifts(c) && !reads_in_place(c) &&
+           (c->stride == 1 || split <= GEMM_SCRATCH_BYTES);
 }
 
+/* -1: no memory. */
 static int run_depthwise(layer_job *l, int threads)
 {
     const int channels = l->c->batch * l->c->groups;
+    threads = worthwhile_threads(l->c, threads);
     l->step = ceil_div(channels, 4 * threads);
     return gemm_parallel(threads, ceil_div(channels, l->step), convolve_channels, l);
 }
 
 /* ---- the row of the table ---- */
 
-/* A layer smaller than this is done before a worker could help. */
-static int worthwhile_threads(const conv_call *c, int threads)
+static bool packs_shifts(const conv_call *c)
 {
-    const double products = (double)c->batch * c->n * c->out_h * c->out_w * (c->c / c->groups) *
-                            c->size * c->size;
-    return products < 500e3 ? 1 : threads;
+    return c->stride == 1 && packed_has_shifts(c) && !reads_in_place(c);
 }
 
+/* Without memory for shifts the layer runs as any other geometry does. */
 gemm_status gemm_packed_conv(const conv_call *c, const gemm_context *context, const void *params)
 {
     (void)params;
-    const int threads = worthwhile_threads(c, context->threads);
-    layer_job l = {.c = c, .u = context->isa};
-    if (!has_shifts(c) || reads_in_place(c)) return run_dense(&l, threads) ? GEMM_DECLINED : GEMM_DONE;
-    l.shifts = get_shifts(c, l.u);
-    if (!l.shifts) return GEMM_DECLINED;
-    const int no_memory = fits_depthwise(c) ? run_depthwise(&l, threads) : run_dense(&l, threads);
+    const bool depthwise = fits_depthwise(c);
+    packed_shifts *shifts = NULL;
+    if (depthwise || packs_shifts(c)) shifts = packed_take_shifts(c, context->isa);
+    layer_job l = {.c = c, .u = context->isa, .shifts = shifts};
+    const int no_memory =
+        depthwise && shifts ? run_depthwise(&l, context->threads) : run_dense(&l, context->threads);
+    packed_give_shifts(shifts);
     return no_memory ? GEMM_DECLINED : GEMM_DONE;
 }

@@ -32,7 +32,7 @@ typedef struct packed_epilogue {
     bool overwrite;             /* C = alpha AB, and C is never read; else C += alpha AB */
     /*
      * With shift not NULL, row i of the complete C becomes f(scale[i] * C + shift[i]), where scale
-     * NULL is 1 and f(x) the larger of x and slope * x, before it is ever written.
+     * NULL is 1 and f(x) is x > 0 ? x : slope * x, before it is ever written.
      */
     const float *scale, *shift;
     float slope;

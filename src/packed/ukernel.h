@@ -1,10 +1,13 @@
 /*
- * The contract between packed.c and the micro-kernels: one struct an instruction set.
+ * The contract between the loops of `packed` and the micro-kernels: one struct for each instruction
+ * set.
  *
- * A micro-kernel multiplies a panel of A (mr rows) by a strip of B (nr columns) over kc steps and
- * adds the mr x nr tile to C. Everything else - cache blocks, threads, transposes - is written
- * once, in packed.c. A new instruction set is one file gemm_ukernel_<isa>.c that defines a
- * few vector operations and includes gemm_ukernel_body.h, and one line in gemm_ukernels[].
+ * The micro-kernel multiplies a panel of A (mr rows) by a strip of B (nr columns) over kc steps of
+ * k and adds the mr x nr tile to C. Cache blocks, threads and transposes are written once, in the
+ * loops, and know no instruction set.
+ *
+ * A new instruction set is one file ukernel_<isa>.c and one line in gemm_ukernels[]. The file
+ * defines a few vector operations and includes ukernel_body.h.
  */
 #ifndef GEMM_UKERNEL_H
 #define GEMM_UKERNEL_H
@@ -13,59 +16,70 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* For what a tile function is made of. */
+/* For the parts of a tile function. */
 #define INLINE static inline __attribute__((always_inline))
 
 /*
- * Pieces of later strips of B to bring nearer while tiles are computed: rows, or of a B by columns
- * block x block floats. A tile goes on where the one before it ended: it moves a piece at its first
- * step and one for every `every` steps, never later than that.
+ * Work for later strips of B that the tiles of this strip do between their steps of k: copy the
+ * next strip, prefetch the one after it. The work is cut into pieces:
+ *
+ *   B by rows       a piece is one row of the strip
+ *   B by columns    a piece is a block of `block` x `block` floats, which is transposed
+ *
+ * A tile does one piece before its first step and then one every `every` steps. The next tile goes
+ * on where this one ended.
  */
 typedef struct gemm_moves {
-    int left, every;            /* so many pieces are left */
-    size_t ld;                  /* from one row of B to the next; or from one column */
-    int width;                  /* floats of a row of the strip, nr or wide */
-    int cols;                   /* those to be copied; zeroes fill their last vector */
-    const float *copy;          /* not NULL: this strip is copied to `to`, rows `width` apart */
-    float *to;
-    const float *fetch;         /* not NULL: this strip is fetched, to L2 at least */
-    bool once;                  /* what is fetched is kept out of L3, where the processor has a way */
-    bool by_columns;
-    int kc, p;                  /* then the steps of the strips, and the next of the columns at hand */
+    int left, every;            /* left: pieces to be done */
+    size_t ld;                  /* distance between two rows of B, or two columns */
+    int width;                  /* floats in a row of the strip: nr or wide */
+    int cols;                   /* columns to be copied; zeroes fill the last vector */
+    const float *copy;          /* the strip to be copied, or NULL */
+    float *to;                  /* where it goes, rows `width` apart */
+    const float *fetch;         /* the strip to be prefetched to L2, or NULL */
+    bool once;                  /* prefetch without a copy in L3, where the processor can */
+    bool by_columns;            /* then */
+    int kc, p;                  /* steps in the strips, and the next step of this block column */
 } gemm_moves;
 
 /*
- * One tile: C (rows x cols) = alpha * A (rows x kc) * B (kc x cols), plus C when `add`. Behind the last
- * strip's columns may be a rest, too few to fill a vector, which is multiplied along k.
+ * One tile: C (rows x cols) = alpha * A (rows x kc) * B (kc x cols), plus the old C when `add`.
+ *
+ * `rest` columns may follow the last strip: too few for a vector, so they are multiplied with
+ * vectors along k instead. The tile does not include them.
  */
 typedef struct gemm_tile {
     int rows, cols, kc;         /* 1..mr, 1..wide, 1.. */
     const float *a;             /* element (i, p) is a[i * a_row + p * a_step] */
     size_t a_row, a_step;
-    const float *a_next;        /* the panel of the tile after this one */
+    const float *a_next;        /* the panel of the next tile, for prefetching */
     const float *b;             /* row p starts at b + p * b_row; whole vectors are read */
     size_t b_row;
     gemm_moves *moves;
     float *c;
-    const float *c_next;        /* where the tile after this one is: its lines are fetched */
+    const float *c_next;        /* C of the next tile, for prefetching */
     size_t c_row;
     float alpha;
     bool add;
-    const float *shift, *scale; /* shift not NULL: row i of C becomes f(scale[i] * C + shift[i]), */
-    float slope;                /* f(x) the larger of x and slope * x; scale NULL is 1 */
-    int rest;                   /* so many columns; 0 unless a_step is 1 */
-    const float *rest_b;        /* column j of them starts at rest_b + j * rest_ld; zeroes fill its */
-    size_t rest_ld;             /* last vector */
+    /*
+     * With shift not NULL, row i of C becomes f(scale[i] * C + shift[i]), where scale NULL is 1 and
+     * f(x) is x > 0 ? x : slope * x. So f(NaN) is NaN, and with slope 0 f(-inf) is NaN.
+     */
+    const float *shift, *scale;
+    float slope;
+    int rest;                   /* 0 unless a_step is 1 */
+    const float *rest_b;        /* column j starts at rest_b + j * rest_ld; zeroes fill its last */
+    size_t rest_ld;             /* vector */
 } gemm_tile;
 
 /*
- * The taps of a filter over an image, as shifts. Element j of tap q is src[offset[q] + j] when bit
- * j % vl of valid[j / vl * count + q] is set, else 0, and then it is not touched.
+ * The taps of a filter as shifts of an image. Element j of tap q is src[offset[q] + j] when bit
+ * j % vl of valid[j / vl * count + q] is set. Else it is 0, and the memory is not read.
  */
 typedef struct gemm_taps {
     int count;
-    const ptrdiff_t *offset;
-    const uint16_t *valid;      /* count of them a vector */
+    const ptrdiff_t *offset;    /* count */
+    const uint16_t *valid;      /* count for each vector of places */
 } gemm_taps;
 
 enum { GEMM_ADD_ROWS = 9 };
@@ -73,34 +87,37 @@ enum { GEMM_ADD_ROWS = 9 };
 typedef struct gemm_ukernel {
     const char *name;           /* the value of GEMM_ISA */
     int mr, nr, vl;             /* the tile, and the floats in a vector; nr is a multiple of vl */
-    int wide;                   /* columns of a strip where A has few rows: memory sends longer
-                                   pieces faster. A multiple of nr; such a strip is tiles side by side */
-    int mc, kc;                 /* cache blocks, see packed.c; mc is a multiple of mr */
+    int wide;                   /* columns of a wide strip, a multiple of nr: several tiles side by
+                                   side. Used where A has few rows, because memory sends long
+                                   pieces of a row faster than short ones */
+    int mc, kc;                 /* cache blocks; mc is a multiple of mr */
     int mc_in_place;            /* mc for an A that is not packed */
-    int rest_unit, rest_most;   /* N % rest_unit columns are a rest, if no more than rest_most */
-    int block;                  /* rows and columns that are transposed at once; nr is a multiple */
-    void (*tile)(const gemm_tile *);    /* but for the rest */
-    void (*rest)(const gemm_tile *);
+    int rest_unit, rest_most;   /* N % rest_unit columns are a rest if at most rest_most */
+    int block;                  /* rows and columns transposed at once; nr is a multiple */
+    void (*tile)(const gemm_tile *);    /* all of it but the rest */
+    void (*rest)(const gemm_tile *);    /* the rest alone */
     /*
-     * Pack a panel: kc rows, width apart, of n elements each and zeroes behind them. Element
+     * Pack a panel: kc rows, `width` floats apart, of n elements and zeroes behind them. Element
      * (p, i) comes from src[p * ld + i] for copy, from src[i * ld + p] for transpose.
      */
     void (*copy)(const float *src, size_t ld, int n, int kc, float *dst, int width);
     void (*transpose)(const float *src, size_t ld, int n, int kc, float *dst, int width);
     /* y[j] += sum over p < rows of x[p] * m[p * ld + j], j < n; rows is 1 .. GEMM_ADD_ROWS. */
     void (*add_rows)(int rows, int n, const float *x, const float *m, size_t ld, float *y);
-    /* alpha * sum over p < n of x[p] * y[p] */
+    /* sum over p < n of x[p] * y[p] */
     float (*dot)(int n, const float *x, const float *y);
     /*
-     * Packs `kc` taps of a strip, nr columns: tap `first` of the image at src, then the next, and
-     * after the last tap the first of the image `area` floats further.
+     * Packs kc rows of a strip of nr columns from an image. Row 0 is tap `first` of the channel at
+     * src, row 1 the next tap. After the last tap comes tap 0 of the next channel, `area` floats
+     * on.
      */
     void (*pack_taps)(const gemm_taps *, const float *src, size_t area, int first, int kc,
                       float *strip);
-    /* y[j] = f(scale * (sum over q of weights[q] * tap q at j) + shift), j < n; f as in gemm_tile. */
+    /* y[j] = f(scale * (sum over q of weights[q] * tap q at j) + shift), j < n; f as in
+       gemm_tile. */
     void (*depthwise)(const gemm_taps *, const float *src, const float *weights, float scale,
                       float shift, float slope, int n, float *y);
-    /* Splits n floats: even ones to `even`, (n + 1) / 2, the others to `odd`, n / 2. */
+    /* Splits n floats: those of even index to `even`, (n + 1) / 2, the others to `odd`, n / 2. */
     void (*split_pairs)(const float *src, int n, float *even, float *odd);
     /* dst[i] = src[2 * i], i < n */
     void (*take_even)(const float *src, int n, float *dst);
@@ -110,8 +127,8 @@ typedef struct gemm_ukernel {
 /* Fastest first, NULL at the end. Holds only what this binary was compiled for. */
 extern const gemm_ukernel *const gemm_ukernels[];
 
-/* The micro-kernel called `name`, with NULL the fastest, of those that this processor runs; or
-   NULL when there is none of that name. */
+/* The micro-kernels called `name` if this processor runs them, else NULL. With name NULL: the
+   fastest that it runs. */
 const gemm_ukernel *gemm_ukernel_find(const char *name);
 
 extern const gemm_ukernel gemm_ukernel_avx512, gemm_ukernel_avx2, gemm_ukernel_neon,

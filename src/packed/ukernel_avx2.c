@@ -1,11 +1,12 @@
 /*
  * AVX2 and FMA: 6 x 16.
  *
- * 12 accumulators + 2 of B + 1 of A = 15 of 16 ymm; 8 loads for 12 FMAs. A rest
- * takes as many: 2 rows of A by 6 columns are 12 accumulators + 2 of A + 1 of B.
- * KC = 256: a panel of A is 6 * 256 * 4 = 6 KiB and a strip of B 16 * 256 * 4 = 16 KiB, together in
- * an L1 of 32 KiB. MC = 192: the block of A is 192 * 256 * 4 = 192 KiB, in an L2 of 256 KiB.
- * MC_IN_PLACE: a step takes 6 cycles for 6 floats of A, which L3 is too slow for.
+ * The tile: 12 accumulators + 2 of B + 1 of A = 15 of 16 ymm; 8 loads for 12 FMAs. The rest: 2 rows
+ * of A by 6 columns = 12 accumulators + 2 of A + 1 of B. KC = 256: a panel of A is 6 * 256 * 4 = 6
+ * KiB and a strip of B 16 * 256 * 4 = 16 KiB. Together they fit an L1 of 32 KiB. MC = 192: the
+ * block of A is 192 * 256 * 4 = 192 KiB. It fits an L2 of 256 KiB. MC_IN_PLACE = 258: a step takes
+ * 6 cycles and needs 6 floats of A. L3 is too slow for that, so the rows of an A that is not packed
+ * must fit L2 as well.
  */
 #if defined(__x86_64__)
 #include "packed/ukernel.h"
@@ -38,10 +39,11 @@ typedef __m256 vec;
 #define vload_part(p, n) _mm256_maskload_ps(p, first(n))
 #define vstore_part(p, n, v) _mm256_maskstore_ps(p, first(n), v)
 #define vfma(a, b, c) _mm256_fmadd_ps(a, b, c)
-#define vmax(a, b) _mm256_max_ps(a, b)
+/* By the sign bit. For +0 and NaN this takes x, but y is the same there. */
+#define vif_positive(x, y) _mm256_blendv_ps(x, y, x)
 #define vkeep(v) __asm__("" : "+x"(v))
 
-/* The mask of the first n floats. */
+/* The mask of the first n floats, read from a table of ones and zeroes. */
 static inline __m256i first(int n)
 {
     static const int mask[2 * VL] = {-1, -1, -1, -1, -1, -1, -1, -1};
@@ -55,7 +57,8 @@ static inline __m256 vload_valid(const float *p, unsigned bits)
     return _mm256_maskload_ps(p, mask);
 }
 
-/* The shuffle leaves pairs of b between those of a. */
+/* A shuffle works in each half of 4 floats alone. So it leaves pairs of b between those of a,
+   and this sorts them. */
 static inline __m256 in_order(__m256 v)
 {
     return _mm256_castpd_ps(_mm256_permute4x64_pd(_mm256_castps_pd(v), 0xd8));
@@ -81,7 +84,7 @@ INLINE __m256 vsums(const __m256 *v, const int n)
     return _mm256_permute2f128_ps(low, high, 0x20) + _mm256_permute2f128_ps(low, high, 0x31);
 }
 
-/* 4 x 4, since the 6 rows of a panel are less than an 8 x 8 block. */
+/* 4 x 4, because an 8 x 8 block has more rows than a panel. */
 enum { BLOCK = 4, TALL = BLOCK };
 #define transpose_tall transpose_block
 

@@ -1,16 +1,15 @@
 /*
  * AVX-512: 8 x 48.
  *
- * 24 accumulators + 3 of B + 1 of A = 28 of 32 zmm; 11 loads for 24 FMAs. Widths of 1 to 3 vectors
- * suit Darknet's N = 169 = 48 + 48 + 32 + 32 + 9. Those 9 are a rest: along k, 2 rows of A by up to 9
- * columns are 18 accumulators + 2 of A + 1 of B, in 9/16 of a vector's time. (A square map leaves 0, 1,
- * 4 or 9 of 16 columns.)
- * KC = 384, or 576 where A is not packed: a panel of A is 8 * 576 * 4 = 18 KiB, in L1; a strip of B
- * is 48 * 576 * 4 = 108 KiB and streams from L2, 192 bytes in the 12 cycles of a step; C is read and
- * written every so many steps.
- * MC_IN_PLACE: a step takes 12 cycles for 8 floats of A, time enough for them to come from L3.
- * MC = 256: the block of A is 256 * 384 * 4 = 384 KiB, which with the strip, the next one and the
- * one that is fetched fits in the 1 MiB of L2 that such processors have at least.
+ * The tile: 24 accumulators + 3 of B + 1 of A = 28 of 32 zmm; 11 loads for 24 FMAs. Tiles of 1 to 3
+ * vectors suit Darknet's N = 169 = 48 + 48 + 32 + 32 + 9. The rest: 2 rows of A by up to 9 columns
+ * = 18 accumulators + 2 of A + 1 of B. N of a square map is a square, and N % 16 is then 0, 1, 4 or
+ * 9. Nine columns take 9/16 of the time of a full vector. KC = 384, or 576 where A is not packed: a
+ * panel of A is 8 * 576 * 4 = 18 KiB and fits L1. A strip of B is 48 * 576 * 4 = 108 KiB and
+ * streams from L2: 192 bytes in the 12 cycles of a step. C is read and written once in KC steps. MC
+ * = 256: the block of A is 256 * 384 * 4 = 384 KiB. L2 is at least 1 MiB on such processors. It
+ * holds the block, this strip, the next one and the one that is prefetched. MC_IN_PLACE, no limit:
+ * a step takes 12 cycles and needs 8 floats of A. L3 is fast enough for that.
  */
 #if defined(__x86_64__)
 #include "packed/ukernel.h"
@@ -35,9 +34,9 @@
 #define EACH_ROWS(X) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8)
 #define EACH_VECS(X, r) X(r, 1) X(r, 2) X(r, 3)
 
-/* Tuned for other processors, gcc keeps addresses in vector registers, and reading one back waits for the
-   FMAs before it: 40 cycles at the end of a tile, and where a branch depends on it. What a tile calls must
-   be INLINE: functions of another tuning are not inlined without. */
+/* With its default tuning gcc keeps addresses in vector registers. Reading one back waits for
+   all FMAs before it. Functions of another tuning are inlined only if they are INLINE, so all parts
+   of a tile are. */
 #define TILE_TUNING __attribute__((target("tune=skylake-avx512")))
 
 typedef __m512 vec;
@@ -49,15 +48,15 @@ typedef __m512 vec;
 #define vload_part(p, n) _mm512_maskz_loadu_ps(FIRST(n), p)
 #define vstore_part(p, n, v) _mm512_mask_storeu_ps(p, FIRST(n), v)
 #define vfma(a, b, c) _mm512_fmadd_ps(a, b, c)
-#define vmax(a, b) _mm512_max_ps(a, b)
+#define vif_positive(x, y) _mm512_mask_blend_ps(_mm512_cmp_ps_mask(x, vzero(), _CMP_GT_OQ), y, x)
 #define vsum(v) _mm512_reduce_add_ps(v)
 #define vkeep(v) __asm__("" : "+v"(v))
 
-/* In four registers of 16 floats, which the micro-kernel has left beside its accumulators: 8 loads, 12
-   shuffles and 8 stores for 64 floats. */
+/* An 8 x 8 block takes 4 registers, which the tile has free beside its accumulators. It takes 8
+   loads, 12 shuffles and 8 stores for 64 floats. */
 enum { BLOCK = 8 };
 
-/* Rows i and i + apart, of 8 floats each. */
+/* A vector of two rows of 8 floats: row i, then row i + apart. */
 INLINE __m512 load_rows(const float *src, size_t ld, int i, int apart)
 {
     const __m512d low = _mm512_broadcast_f64x4(_mm256_loadu_pd((const double *)(src + i * ld)));
@@ -65,7 +64,8 @@ INLINE __m512 load_rows(const float *src, size_t ld, int i, int apart)
     return _mm512_castpd_ps(_mm512_mask_broadcast_f64x4(low, 0xf0, high));
 }
 
-/* Column p, and behind it column p + 4, of which v holds: rows 0-3 of p, of p + 4, rows 4-7 of both. */
+/* Stores columns p and p + 4 of a block. The quarters of v are rows 0-3 of p, rows 0-3 of p + 4,
+   rows 4-7 of p, rows 4-7 of p + 4. */
 INLINE void store_columns(float *dst, int width, __m512 v)
 {
     v = _mm512_shuffle_f32x4(v, v, 0xd8);
@@ -73,7 +73,7 @@ INLINE void store_columns(float *dst, int width, __m512 v)
     _mm256_storeu_pd((double *)(dst + 4 * width), _mm512_extractf64x4_pd(_mm512_castps_pd(v), 1));
 }
 
-/* Each quarter's 4 x 4 floats are transposed. */
+/* Transposes the 4 x 4 floats that each quarter of the four registers holds. */
 INLINE void transpose_quarters(__m512 r[4])
 {
     const __m512 a = _mm512_unpacklo_ps(r[0], r[1]), b = _mm512_unpackhi_ps(r[0], r[1]);
@@ -84,7 +84,6 @@ INLINE void transpose_quarters(__m512 r[4])
     r[3] = _mm512_shuffle_ps(b, d, 0xee);
 }
 
-/* Element (i, p) goes from src[i * ld + p] to dst[p * width + i], for i and p below BLOCK. */
 INLINE void transpose_block(const float *src, size_t ld, float *dst, int width)
 {
     __m512 r[4];
@@ -95,8 +94,8 @@ INLINE void transpose_block(const float *src, size_t ld, float *dst, int width)
     for (int p = 0; p < 4; ++p) store_columns(dst + p * width, width, r[p]);
 }
 
-/* The same for i below TALL, in more registers: 16 loads, 24 shuffles and 8 stores for 128 floats. Of
-   rows i and i + 8, `low` holds rows 0-3 and 8-11 of columns p and p + 4, `high` the other rows. */
+/* 16 rows take 8 registers, and 16 loads, 24 shuffles and 8 stores for 128 floats. `low` holds
+   rows 0-3 and 8-11, `high` rows 4-7 and 12-15, both of columns p and p + 4. */
 enum { TALL = 16 };
 static inline void transpose_tall(const float *src, size_t ld, float *dst, int width)
 {
@@ -118,18 +117,21 @@ static inline void transpose_tall(const float *src, size_t ld, float *dst, int w
     }
 }
 
-/* Adds up pairs of quarters: two vectors' sums lie in halves, then four in quarters. */
+/* Two vectors become one with a half for each, whose 8 floats have the same sum as the vector's
+   16. */
 static inline __m512 add_halves(__m512 a, __m512 b)
 {
     return _mm512_shuffle_f32x4(a, b, 0x44) + _mm512_shuffle_f32x4(a, b, 0xee);
 }
 
+/* The same: four vectors, two in each operand, become one with a quarter for each. */
 static inline __m512 add_quarters(__m512 ab, __m512 cd)
 {
     return _mm512_shuffle_f32x4(ab, cd, 0x88) + _mm512_shuffle_f32x4(ab, cd, 0xdd);
 }
 
-/* Quarter q of four[i] holds what is left of v[i + 4 * q]; then they are transposed and added. */
+/* Quarter q of four[i] has the sum of v[i + 4 * q]. A transpose of the quarters, with additions,
+   then leaves one float for each vector. */
 INLINE __m512 vsums(const __m512 *v, const int n)
 {
     const __m512 zero = vzero();

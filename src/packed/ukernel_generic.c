@@ -1,9 +1,10 @@
 /*
  * Any processor, by the vector extensions of gcc and clang: 4 x 8, vectors of four floats.
  *
- * 8 accumulators + 2 of B + 1 of A + 1 for a product = 12 of the 16 registers of SSE2, the smallest
- * set that matters. KC = 256: a panel of A is 4 KiB, a strip of B 8 KiB, in any L1. MC = 128: the
- * block of A is 128 KiB.
+ * The tile: 8 accumulators + 2 of B + 1 of A + 1 for a product = 12 of the 16 registers of SSE2. No
+ * processor of interest has fewer.
+ * KC = 256: a panel of A is 4 KiB and a strip of B 8 KiB. They fit any L1.
+ * MC = 128: the block of A is 128 KiB.
  */
 #include "packed/ukernel.h"
 
@@ -37,7 +38,7 @@ typedef int vec_mask __attribute__((vector_size(VL * sizeof(int))));
 #define vkeep(v) (void)(v)
 #define vsum(v) ((v)[0] + (v)[1] + (v)[2] + (v)[3])
 
-/* With n = VL the memcpy is one unaligned load or store. */
+/* With n = VL, a constant, memcpy becomes one unaligned load or store. */
 INLINE vec vload_part(const float *p, int n)
 {
     vec v = {0};
@@ -70,10 +71,10 @@ INLINE vec vsums(const vec *v, const int n)
 static inline vec vevens(vec a, vec b) { return (vec){a[0], a[2], b[0], b[2]}; }
 static inline vec vodds(vec a, vec b) { return (vec){a[1], a[3], b[1], b[3]}; }
 
-INLINE vec vmax(vec a, vec b)
+INLINE vec vif_positive(vec x, vec y)
 {
-    const vec_mask larger = a > b;
-    return (vec)((larger & (vec_mask)a) | (~larger & (vec_mask)b));
+    const vec_mask positive = x > vzero();
+    return (vec)((positive & (vec_mask)x) | (~positive & (vec_mask)y));
 }
 
 enum { BLOCK = 4, TALL = BLOCK };

@@ -1,9 +1,9 @@
 /*
  * NEON of aarch64: 8 x 12.
  *
- * 24 accumulators + 3 of B + 1 of A = 28 of 32 registers; 11 loads for 24 FMAs.
- * KC = 256: a panel of A is 8 * 256 * 4 = 8 KiB and a strip of B 12 * 256 * 4 = 12 KiB, together in
- * an L1 of 32 KiB. MC = 128: the block of A is 128 * 256 * 4 = 128 KiB, in an L2 of 256 KiB.
+ * The tile: 24 accumulators + 3 of B + 1 of A = 28 of 32 registers; 11 loads for 24 FMAs. KC = 256:
+ * a panel of A is 8 * 256 * 4 = 8 KiB and a strip of B 12 * 256 * 4 = 12 KiB. Together they fit an
+ * L1 of 32 KiB. MC = 128: the block of A is 128 * 256 * 4 = 128 KiB. It fits an L2 of 256 KiB.
  */
 #if defined(__aarch64__)
 #include "packed/ukernel.h"
@@ -35,9 +35,9 @@ typedef float32x4_t vec;
 #define vload(p) vld1q_f32(p)
 #define vstore(p, v) vst1q_f32(p, v)
 #define vfma(a, b, c) vfmaq_f32(c, a, b)
-#define vmax(a, b) vmaxq_f32(a, b)
+#define vif_positive(x, y) vbslq_f32(vcgtzq_f32(x), x, y)
 #define vsum(v) vaddvq_f32(v)
-#define vkeep(v) (void)(v)      /* an FMA has no operand in memory */
+#define vkeep(v) (void)(v)      /* an FMA reads registers only */
 
 static inline vec vload_part(const float *p, int n)
 {

@@ -1,22 +1,35 @@
 /*
- * Every row that offers convolutions, `packed` with every instruction set and `cl` with both memory
- * policies, over random geometry: against the double reference, and against Darknet's own layer (im2col, row stock, batch norm and
- * activation). Guard pages lie before or behind every array, and the output holds NaN before.
+ * Every row that offers convolutions, over random geometry. `packed` is tested with every
+ * instruction set of this processor, `cl` with both memory policies. The output is compared with
+ * the reference in double precision and with Darknet's own layer (im2col, row stock, batch norm and
+ * activation). Guard pages lie before or behind every array. The output holds NaN before the call.
+ *
+ * For each instruction set there are two more tests: the bits of the output do not depend on the
+ * number of threads, and activations are Darknet's for infinities, NaN, zeroes and denormals.
  *
  *   test_conv [--seed S] [--cases N] [--row NAME] [--case I]
  *
- * A case depends on the seed and its number alone; a failure prints the command that repeats it.
+ * A case depends on the seed and its number alone. A failure prints the command that repeats it.
  */
-#include "gemm_cl.h"
 #include "driver/conv_check.h"
 #include "driver/driver.h"
+#include "gemm_cl.h"
 #include "packed/packed.h"
 #include "support/operands.h"
 #include "support/report.h"
+#include "util/number.h"
 
 #include "darknet.h"
 
+/* Darknet's activation functions. Here they are compiled without -Ofast, so NaN and infinity
+   count. */
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wunused-parameter"
+#include "activations.h"
+#pragma GCC diagnostic pop
+
 #include <float.h>
+#include <limits.h>
 #include <malloc.h>
 #include <math.h>
 #include <stdlib.h>
@@ -24,18 +37,21 @@
 #include <time.h>
 
 /* Of Darknet's convolutional_layer.h, whose own headers do not compile without warnings. */
-layer make_convolutional_layer(int batch, int h, int w, int c, int n, int groups, int size, int stride,
-                               int padding, ACTIVATION activation, int batch_normalize, int binary, int xnor,
-                               int adam);
+layer make_convolutional_layer(int batch, int h, int w, int c, int n, int groups, int size,
+                               int stride, int padding, ACTIVATION activation, int batch_normalize,
+                               int binary, int xnor, int adam);
 void forward_convolutional_layer(layer l, network net);
+
+enum { MOST_THREADS = 8 };
 
 typedef struct options {
     uint64_t seed;
-    int cases, only_case;       /* only_case -1: all */
-    const char *row;            /* NULL: all */
+    int cases, only_case; /* only_case -1: all */
+    const char *row;      /* NULL: all */
 } options;
 
-/* A case: the call with its arrays, and Darknet's batch norm, from which scale and shift are made. */
+/* A case: the call with its arrays, and Darknet's batch norm, from which scale and shift are
+   made. */
 typedef struct problem {
     conv_call call;
     conv_norm norm;
@@ -44,9 +60,11 @@ typedef struct problem {
     guarded input, weights, output, biases, mean, variance, scales;
 } problem;
 
-static const int CHANNELS[] = {1, 2, 3, 4, 5, 7, 8, 9, 13, 16, 17, 24, 31, 32, 33, 47, 48, 64, 67, 70};
+static const int CHANNELS[] = {1,  2,  3,  4,  5,  7,  8,  9,  13, 16,
+                               17, 24, 31, 32, 33, 47, 48, 64, 67, 70};
 static const int SIDES[] = {1, 2, 3, 4, 5, 7, 8, 13, 15, 16, 17, 19, 26, 31, 48, 49, 53};
-#define PICK(r, of) (of)[rng_below(r, sizeof(of) / sizeof *(of))]
+#define COUNT(array) (sizeof(array) / sizeof *(array))
+#define PICK(r, of) (of)[rng_below(r, (int)COUNT(of))]
 
 /* Darknet's formula, which gives 1 even where a large filter hangs over the image. */
 static int places(int n, const conv_call *c)
@@ -124,8 +142,9 @@ static problem problem_make(uint64_t seed, int number)
 
 static void problem_free(problem *p)
 {
-    guarded *all[] = {&p->input, &p->weights, &p->output, &p->biases, &p->mean, &p->variance, &p->scales};
-    for (size_t i = 0; i < sizeof all / sizeof *all; ++i) guarded_free(all[i]);
+    guarded *all[] = {&p->input, &p->weights,  &p->output, &p->biases,
+                      &p->mean,  &p->variance, &p->scales};
+    for (size_t i = 0; i < COUNT(all); ++i) guarded_free(all[i]);
 }
 
 /* Darknet's own layer, with the case's numbers. */
@@ -133,8 +152,9 @@ static layer darknet_layer(const problem *p)
 {
     static const ACTIVATION names[] = {LINEAR, LEAKY, RELU, LOGISTIC};
     const conv_call *c = &p->call;
-    layer l = make_convolutional_layer(c->batch, c->h, c->w, c->c, c->n, c->groups, c->size, c->stride,
-                                       c->pad, names[c->activation], p->normalized, 0, 0, 0);
+    layer l =
+        make_convolutional_layer(c->batch, c->h, c->w, c->c, c->n, c->groups, c->size, c->stride,
+                                 c->pad, names[c->activation], p->normalized, 0, 0, 0);
     memcpy(l.weights, c->weights, (size_t)l.nweights * sizeof(float));
     memcpy(l.biases, c->shift, (size_t)c->n * sizeof(float));
     if (p->normalized) {
@@ -165,7 +185,9 @@ static conv_error darknet_error(const problem *p, const conv_call *folded)
 static bool is_near(const problem *p, const conv_call *folded, conv_error e)
 {
     const int i = e.filter;
-    const double parts = p->normalized ? fabs((double)p->norm.mean[i] * folded->scale[i]) + fabsf(p->call.shift[i]) : 0;
+    const double parts =
+        p->normalized ? fabs((double)p->norm.mean[i] * folded->scale[i]) + fabsf(p->call.shift[i])
+                      : 0;
     return e.ratio <= 4 || e.difference <= 8 * FLT_EPSILON * parts;
 }
 
@@ -198,8 +220,8 @@ static const char *run_and_judge(const gemm_variant *v, problem *p, char *why, s
     conv_error worst;
     if (gemm_conv_compare(&folded, &worst)) return "no memory for the reference";
     if (!(worst.ratio <= 1)) {
-        snprintf(why, size, "image %d filter %d at %d is off by %g, %.3g times the bound", worst.image,
-                 worst.filter, worst.at, worst.difference, worst.ratio);
+        snprintf(why, size, "image %d filter %d at %d is off by %g, %.3g times the bound",
+                 worst.image, worst.filter, worst.at, worst.difference, worst.ratio);
         return why;
     }
     /* Darknet reads a 1x1 convolution as if it had neither stride nor padding. */
@@ -227,10 +249,12 @@ static void judge_row(const gemm_variant *v, const options *o)
         const char *wrong = run_and_judge(v, &p, why, sizeof why);
         const conv_call *c = &p.call;
         if (wrong)
-            report_fail(v->name, "%s (%d filters %dx%d/%d pad %d groups %d over %d of %dx%dx%d, %d threads; repeat: "
-                        "test_conv --row %s --seed %llu --case %d)", wrong, c->n, c->size, c->size, c->stride,
-                        c->pad, c->groups, c->batch, c->w, c->h, c->c, p.threads, v->name,
-                        (unsigned long long)o->seed, number);
+            report_fail(
+                v->name,
+                "%s (%d filters %dx%d/%d pad %d groups %d over %d of %dx%dx%d, %d threads; repeat: "
+                "test_conv --row %s --seed %llu --case %d)",
+                wrong, c->n, c->size, c->size, c->stride, c->pad, c->groups, c->batch, c->w, c->h,
+                c->c, p.threads, v->name, (unsigned long long)o->seed, number);
         problem_free(&p);
         if (wrong) return;
     }
@@ -241,11 +265,26 @@ static void judge_row(const gemm_variant *v, const options *o)
 static void judge_empty(void)
 {
     float one = 1, untouched = 7;
-    const conv_call c = {.batch = 1, .groups = 1, .c = 1, .h = 1, .w = 1, .n = 1, .size = 3, .stride = 1, .pad = 0,
-                         .out_h = -1, .out_w = -1, .input = &one, .weights = &one, .shift = &one, .output = &untouched};
+    const conv_call c = {.batch = 1,
+                         .groups = 1,
+                         .c = 1,
+                         .h = 1,
+                         .w = 1,
+                         .n = 1,
+                         .size = 3,
+                         .stride = 1,
+                         .pad = 0,
+                         .out_h = -1,
+                         .out_w = -1,
+                         .input = &one,
+                         .weights = &one,
+                         .shift = &one,
+                         .output = &untouched};
     gemm_set_variant(gemm_find("packed"));
-    if (gemm_conv(&c, NULL) || untouched != 7) report_fail("empty-output", "it was not refused");
-    else report_pass("empty-output");
+    if (gemm_conv(&c, NULL) || untouched != 7)
+        report_fail("empty-output", "it was not refused");
+    else
+        report_pass("empty-output");
 }
 
 static gemm_status decline(const conv_call *c, const gemm_context *context, const void *params)
@@ -268,8 +307,11 @@ static void judge_declined(void)
     gemm_set_conv(false);
     const bool off = !gemm_conv_offered() && !gemm_conv(&p.call, NULL);
     gemm_set_conv(true);
-    if (declined && none && off) report_pass("declined");
-    else report_fail("declined", "declines %d, offers none %d, off %d: each must be 1", declined, none, off);
+    if (declined && none && off)
+        report_pass("declined");
+    else
+        report_fail("declined", "declines %d, offers none %d, off %d: each must be 1", declined,
+                    none, off);
     problem_free(&p);
 }
 
@@ -278,7 +320,7 @@ typedef struct hook_case {
     const char *name;
     ACTIVATION activation;
     int size, stride, pad, groups, xnor;
-    bool delta, declines;       /* a delta is wanted; the row declines */
+    bool delta, declines; /* a delta is wanted; the row declines */
 } hook_case;
 
 static const hook_case HOOK_CASES[] = {
@@ -308,12 +350,12 @@ static double distance(const float *x, const float *expected, int n)
 static void judge_hook_case(const hook_case *h)
 {
     enum { BATCH = 2, SIDE = 13, C = 6, N = 8, PLACES = BATCH * C * (SIDE + 2) * (SIDE + 2) };
-    float input[PLACES];        /* with what Darknet reads behind the image under a padded 1x1 */
+    float input[PLACES]; /* with what Darknet reads behind the image under a padded 1x1 */
     char name[48];
     rng r = rng_make(1, 0);
     for (int i = 0; i < PLACES; ++i) input[i] = rng_float(&r);
-    layer l = make_convolutional_layer(BATCH, SIDE, SIDE, C, N, h->groups, h->size, h->stride, h->pad,
-                                       h->activation, 1, 0, h->xnor, 0);
+    layer l = make_convolutional_layer(BATCH, SIDE, SIDE, C, N, h->groups, h->size, h->stride,
+                                       h->pad, h->activation, 1, 0, h->xnor, 0);
     for (int i = 0; i < N; ++i) {
         l.rolling_mean[i] = l.biases[i] = rng_float(&r);
         l.rolling_variance[i] = 1.5f + rng_float(&r);
@@ -322,7 +364,9 @@ static void judge_hook_case(const hook_case *h)
     if (h->declines) row.conv = decline;
     /* a workspace that another layer got, too small for this one */
     guarded small = guarded_make(1, 1, 1, AT_END, 0);
-    network net = {.input = input, .delta = h->delta ? input : NULL, .workspace = small.data,
+    network net = {.input = input,
+                   .delta = h->delta ? input : NULL,
+                   .workspace = small.data,
                    .workspace_size = sizeof(float)};
     const int n = l.outputs * BATCH;
     const size_t bytes = (size_t)n * sizeof(float);
@@ -330,7 +374,7 @@ static void judge_hook_case(const hook_case *h)
     gemm_set_variant(gemm_find("stock"));
     forward_convolutional_layer(l, net);
     memcpy(expected, l.output, bytes);
-    memcpy(expected + n, l.x, bytes);           /* which backward reads */
+    memcpy(expected + n, l.x, bytes); /* which backward reads */
     gemm_set_variant(&row);
     forward_convolutional_layer(l, net);
     memset(l.output, 0xff, bytes);
@@ -338,55 +382,348 @@ static void judge_hook_case(const hook_case *h)
     const size_t given = mallinfo2().uordblks;
     forward_convolutional_layer(l, net);
     const size_t kept = mallinfo2().uordblks - given;
-    const double off = distance(l.output, expected, n), x_off = h->delta ? distance(l.x, expected + n, n) : 0;
+    const double off = distance(l.output, expected, n),
+                 x_off = h->delta ? distance(l.x, expected + n, n) : 0;
     free(expected);
     free_layer(l);
     guarded_free(&small);
     snprintf(name, sizeof name, "hook-%s", h->name);
-    if (off <= 1e-5 && x_off <= 1e-5 && !kept) report_pass(name);
-    else report_fail(name, "off by %g, its x by %g, %zu bytes kept", off, x_off, kept);
+    if (off <= 1e-5 && x_off <= 1e-5 && !kept)
+        report_pass(name);
+    else
+        report_fail(name, "off by %g, its x by %g, %zu bytes kept", off, x_off, kept);
+}
+
+/* ---- `packed` on one instruction set ---- */
+
+/* As gemm_packed_conv, but `params` is the instruction set. */
+static gemm_status conv_on_isa(const conv_call *c, const gemm_context *context, const void *params)
+{
+    gemm_context own = *context;
+    own.isa = params;
+    return gemm_packed_conv(c, &own, NULL);
+}
+
+static bool run_on_isa(const conv_call *c, const gemm_ukernel *u, int threads)
+{
+    gemm_note note;
+    gemm_context context = gemm_make_context(&note);
+    context.threads = threads;
+    return conv_on_isa(c, &context, u) == GEMM_DONE;
+}
+
+/* A convolution by its geometry. */
+typedef struct shape {
+    const char *name;
+    int batch, groups, c, h, w, n, size, stride, pad;
+} shape;
+
+/* The call with arrays of its own, in one block. */
+static conv_call make_call(const shape *s, conv_activation activation)
+{
+    conv_call c = {.batch = s->batch,
+                   .groups = s->groups,
+                   .c = s->c,
+                   .h = s->h,
+                   .w = s->w,
+                   .n = s->n,
+                   .size = s->size,
+                   .stride = s->stride,
+                   .pad = s->pad,
+                   .activation = activation};
+    c.out_h = places(c.h, &c);
+    c.out_w = places(c.w, &c);
+    const size_t inputs = (size_t)(c.batch * c.c * c.h * c.w);
+    const size_t weights = (size_t)(c.n * (c.c / c.groups) * c.size * c.size);
+    const size_t outputs = (size_t)(c.batch * c.n * c.out_h * c.out_w);
+    float *block = calloc(inputs + weights + 2 * (size_t)c.n + outputs, sizeof *block);
+    if (!block) abort();
+    c.input = block;
+    c.weights = c.input + inputs;
+    c.scale = c.weights + weights;
+    c.shift = c.scale + c.n;
+    c.output = block + inputs + weights + 2 * (size_t)c.n;
+    return c;
+}
+
+static void free_call(conv_call *c)
+{
+    free((float *)c->input);
+}
+
+static void fill_random(conv_call *c, rng *r)
+{
+    for (float *x = (float *)c->input; x < c->output; ++x) *x = rng_float(r);
+}
+
+static size_t output_count(const conv_call *c)
+{
+    return (size_t)(c->batch * c->n * c->out_h * c->out_w);
+}
+
+/* ---- the number of threads ---- */
+
+/* Large enough that threads share them. K of 4608 and 1024 lets A be packed, N of 169 has tail
+   columns, and six products are fewer than 4 for each of two threads. */
+static const shape THREAD_SHAPES[] = {
+    {"shifts", 1, 1, 64, 53, 53, 70, 3, 1, 1},
+    {"shifts, deep", 1, 1, 512, 29, 29, 134, 3, 1, 1},
+    {"tail columns", 1, 1, 130, 13, 13, 83, 3, 1, 1},
+    {"any", 1, 1, 512, 31, 31, 19, 3, 1, 0},
+    {"stride 2", 1, 1, 512, 57, 57, 19, 3, 2, 1},
+    {"1x1", 1, 1, 1024, 25, 40, 384, 1, 1, 0},
+    {"1x1, wide", 1, 1, 1024, 67, 67, 19, 1, 1, 0},
+    {"groups", 1, 2, 1024, 29, 29, 22, 3, 1, 1},
+    {"batch", 3, 2, 128, 29, 29, 54, 3, 1, 1},
+    {"many groups", 2, 32, 128, 29, 29, 128, 3, 1, 1},
+    {"depthwise", 2, 67, 67, 53, 53, 67, 3, 1, 1},
+    {"depthwise stride 2", 2, 67, 67, 53, 53, 67, 5, 2, 2},
+};
+
+/* The number of threads whose output differs from that of one thread, or 0; -1 for no output. */
+static int different_threads(const shape *s, const gemm_ukernel *u)
+{
+    int different = 0;
+    rng r = rng_make(7, 0);
+    conv_call c = make_call(s, CONV_LEAKY);
+    fill_random(&c, &r);
+    const size_t bytes = output_count(&c) * sizeof(float);
+    float *expected = malloc(bytes);
+    if (!expected || !run_on_isa(&c, u, 1))
+        different = -1;
+    else
+        memcpy(expected, c.output, bytes);
+    for (int threads = 2; threads <= MOST_THREADS && !different; ++threads) {
+        memset(c.output, 0xff, bytes);
+        if (!run_on_isa(&c, u, threads))
+            different = -1;
+        else if (memcmp(expected, c.output, bytes))
+            different = threads;
+    }
+    free(expected);
+    free_call(&c);
+    return different;
+}
+
+static void test_threads(const gemm_ukernel *u)
+{
+    for (size_t i = 0; i < COUNT(THREAD_SHAPES); ++i) {
+        char name[64];
+        snprintf(name, sizeof name, "threads %s, %s", THREAD_SHAPES[i].name, u->name);
+        const int different = different_threads(&THREAD_SHAPES[i], u);
+        if (different < 0)
+            report_fail(name, "it did not run");
+        else if (different)
+            report_fail(name, "%d threads give other bits than one", different);
+        else
+            report_pass(name);
+    }
+}
+
+/* ---- activations at the ends of the range ---- */
+
+static const float ENDS[] = {
+    INFINITY,     -INFINITY,     NAN, 0,   FLT_MAX, -FLT_MAX, FLT_MIN, -FLT_MIN, 1e-40f, -1e-40f,
+    FLT_TRUE_MIN, -FLT_TRUE_MIN, 88,  -88, 90,      -90,      104,     -104,     1,      -1,
+};
+
+/* Every way through the code; the last needs more than one block of K. */
+static const shape END_SHAPES[] = {
+    {"shifts", 1, 1, 2, 13, 51, 5, 3, 1, 1},
+    {"any", 1, 1, 2, 13, 51, 5, 3, 1, 0},
+    {"1x1", 1, 1, 3, 13, 47, 9, 1, 1, 0},
+    {"tail columns", 1, 1, 200, 11, 27, 80, 1, 1, 0},
+    {"depthwise", 1, 4, 4, 13, 51, 4, 3, 1, 1},
+    {"depthwise stride 2", 1, 4, 4, 13, 51, 4, 3, 2, 1},
+    {"blocks of K", 1, 1, 1300, 11, 43, 17, 1, 1, 0},
+};
+
+/* Puts ENDS into one channel from (y, x) = (2, 2) on, 4 apart, because 0 times a neighbour may
+   be NaN. */
+static void place_ends(float *channel, int h, int w)
+{
+    enum { FIRST = 2, APART = 4 };
+    int n = 0;
+    for (int y = FIRST; y < h; y += APART) {
+        for (int x = FIRST; x < w; x += APART) channel[y * w + x] = ENDS[n++ % (int)COUNT(ENDS)];
+    }
+}
+
+/* Only the first channel of a group is not 0, and only the middle tap of a filter is 1. Scales
+   are 1 and -1, shifts are +0 and -0, so the activation meets each of ENDS and its negative. */
+static void fill_ends(conv_call *c)
+{
+    float *input = (float *)c->input, *weights = (float *)c->weights;
+    float *scale = (float *)c->scale, *shift = (float *)c->shift;
+    const int taps = c->size * c->size, channels = c->c / c->groups;
+    for (int g = 0; g < c->groups; ++g) place_ends(input + g * channels * c->h * c->w, c->h, c->w);
+    for (int i = 0; i < c->n * channels; ++i) weights[i * taps + taps / 2] = 1;
+    for (int i = 0; i < c->n; ++i) {
+        scale[i] = i & 1 ? -1 : 1;
+        shift[i] = i & 2 ? -0.0f : 0;
+    }
+}
+
+static float sum_at(const conv_call *c, int filter, int y, int x)
+{
+    const int channels = c->c / c->groups, first = filter / (c->n / c->groups) * channels;
+    const float *w = c->weights + filter * channels * c->size * c->size;
+    float sum = 0;
+    for (int k = 0; k < channels; ++k) {
+        for (int t = 0; t < c->size * c->size; ++t, ++w) {
+            const int row = y * c->stride + t / c->size - c->pad;
+            const int column = x * c->stride + t % c->size - c->pad;
+            if (row < 0 || row >= c->h || column < 0 || column >= c->w) continue;
+            sum += *w * c->input[((first + k) * c->h + row) * c->w + column];
+        }
+    }
+    return sum;
+}
+
+static float darknet_activate(float x, conv_activation a)
+{
+    switch (a) {
+    case CONV_LINEAR:
+        return linear_activate(x);
+    case CONV_LEAKY:
+        return leaky_activate(x);
+    case CONV_RELU:
+        return relu_activate(x);
+    case CONV_LOGISTIC:
+        return logistic_activate(x);
+    }
+    abort();
+}
+
+/* Equal but for the last digits: Darknet multiplies by .1 and takes exp in double precision. */
+static bool same_float(float x, float expected)
+{
+    if (isnan(expected)) return isnan(x);
+    if (isinf(expected) || expected == 0) return x == expected && !signbit(x) == !signbit(expected);
+    return fabsf(x - expected) <= 4 * FLT_EPSILON * fabsf(expected) + FLT_TRUE_MIN;
+}
+
+/* Whether each output is Darknet's activation of the sum; else says which is not. */
+static bool ends_right(const conv_call *c, char *why, size_t size)
+{
+    const int area = c->out_h * c->out_w;
+    for (int i = 0; i < c->n * area; ++i) {
+        const int filter = i / area, y = i % area / c->out_w, x = i % c->out_w;
+        const float before = c->scale[filter] * sum_at(c, filter, y, x) + c->shift[filter];
+        const float expected = darknet_activate(before, c->activation);
+        if (same_float(c->output[i], expected)) continue;
+        snprintf(why, size, "f(%g) is %g, Darknet's is %g (filter %d at %d, %d)", (double)before,
+                 (double)c->output[i], (double)expected, filter, y, x);
+        return false;
+    }
+    return true;
+}
+
+static void test_ends(const gemm_ukernel *u)
+{
+    static const char *const names[] = {"linear", "leaky", "relu", "logistic"};
+    for (size_t s = 0; s < COUNT(END_SHAPES); ++s) {
+        for (int a = CONV_LINEAR; a <= CONV_LOGISTIC; ++a) {
+            char name[64], why[160] = "it did not run";
+            conv_call c = make_call(&END_SHAPES[s], (conv_activation)a);
+            fill_ends(&c);
+            const bool right = run_on_isa(&c, u, 1) && ends_right(&c, why, sizeof why);
+            free_call(&c);
+            snprintf(name, sizeof name, "ends %s, %s, %s", names[a], END_SHAPES[s].name, u->name);
+            if (right)
+                report_pass(name);
+            else
+                report_fail(name, "%s", why);
+        }
+    }
+}
+
+static void judge_isa(const gemm_ukernel *u, const char *name, const options *o)
+{
+    gemm_variant v = *gemm_find("packed");
+    v.name = name;
+    v.conv = conv_on_isa;
+    v.params = u;
+    if (!u->supported()) {
+        report_skip_machine(name, "this processor has no %s", u->name);
+        return;
+    }
+    judge_row(&v, o);
+    if (o->only_case >= 0) return;
+    test_ends(u);
+    test_threads(u);
+}
+
+/* ---- the command line ---- */
+
+static int parse_int(const char *option, const char *text)
+{
+    int n;
+    if (gemm_parse_int(text, 0, INT_MAX, &n)) return n;
+    fprintf(stderr, "test_conv: %s '%s' is no whole number from 0 to %d\n", option, text, INT_MAX);
+    exit(2);
 }
 
 static options parse(int argc, char **argv)
 {
     options o = {.seed = (uint64_t)time(NULL), .cases = 600, .only_case = -1};
-    for (int i = 1; i + 1 < argc; i += 2) {
-        if (!strcmp(argv[i], "--seed")) o.seed = strtoull(argv[i + 1], NULL, 10);
-        else if (!strcmp(argv[i], "--cases")) o.cases = atoi(argv[i + 1]);
-        else if (!strcmp(argv[i], "--case")) o.only_case = atoi(argv[i + 1]);
-        else if (!strcmp(argv[i], "--row")) o.row = argv[i + 1];
+    for (int i = 1; i < argc; i += 2) {
+        const char *option = argv[i], *value = i + 1 < argc ? argv[i + 1] : "";
+        if (!strcmp(option, "--seed"))
+            o.seed = (uint64_t)parse_int(option, value);
+        else if (!strcmp(option, "--cases"))
+            o.cases = parse_int(option, value);
+        else if (!strcmp(option, "--case"))
+            o.only_case = parse_int(option, value);
+        else if (!strcmp(option, "--row") && *value)
+            o.row = value;
+        else {
+            fprintf(stderr,
+                    "test_conv: %s '%s': allowed are --seed S, --cases N, --case I, --row NAME\n",
+                    option, value);
+            exit(2);
+        }
     }
     return o;
+}
+
+static bool wants(const options *o, const char *row)
+{
+    return !o->row || !strcmp(o->row, row);
+}
+
+/* Returns the number of rows judged. */
+static int judge_rows(const options *o)
+{
+    int judged = 0;
+    for (size_t i = 0; i < gemm_variant_count; ++i) {
+        const gemm_variant *v = &gemm_variants[i];
+        if (v->conv && wants(o, v->name)) judge_row(v, o), ++judged;
+    }
+    for (const char *policy = "ud"; *policy; ++policy) {
+        gemm_variant v = *gemm_find("cl");
+        v.name = *policy == 'u' ? "cl-unified" : "cl-discrete";
+        if (!wants(o, v.name)) continue;
+        gemm_cl_force_memory(*policy);
+        judge_row(&v, o), ++judged;
+        gemm_cl_force_memory(0);
+    }
+    for (const gemm_ukernel *const *u = gemm_ukernels; *u; ++u) {
+        char name[32];
+        snprintf(name, sizeof name, "packed-%s", (*u)->name);
+        if (wants(o, name)) judge_isa(*u, name, o), ++judged;
+    }
+    return judged;
 }
 
 int main(int argc, char **argv)
 {
     const options o = parse(argc, argv);
-    if (!freopen("/dev/null", "w", stderr)) return 2;   /* Darknet prints every layer it makes */
-    printf("seed %llu, %d cases a row\n", (unsigned long long)o.seed, o.cases);
-    for (size_t i = 0; i < gemm_variant_count; ++i)
-        if (gemm_variants[i].conv && (!o.row || !strcmp(o.row, gemm_variants[i].name)))
-            judge_row(&gemm_variants[i], &o);
-    for (const char *policy = "ud"; *policy; ++policy) {
-        gemm_variant v = *gemm_find("cl");
-        v.name = *policy == 'u' ? "cl-unified" : "cl-discrete";
-        if (o.row && strcmp(o.row, v.name)) continue;
-        gemm_cl_force_memory(*policy);
-        judge_row(&v, &o);
-        gemm_cl_force_memory(0);
-    }
-    for (const gemm_ukernel *const *u = gemm_ukernels; *u; ++u) {
-        gemm_variant v = *gemm_find("packed");
-        char name[32];
-        snprintf(name, sizeof name, "packed-%s", (*u)->name);
-        v.name = name;
-        v.params = *u;
-        if (o.row && strcmp(o.row, name)) continue;
-        if ((*u)->supported()) judge_row(&v, &o);
-        else report_skip_machine(name, "this processor has no %s", (*u)->name);
-    }
+    if (!freopen("/dev/null", "w", stderr)) return 2; /* Darknet prints every layer it makes */
+    printf("# seed %llu, %d cases a row\n", (unsigned long long)o.seed, o.cases);
+    if (!judge_rows(&o)) report_fail("rows", "--row %s is no row with convolutions", o.row);
     judge_empty();
     judge_declined();
-    for (size_t i = 0; i < sizeof HOOK_CASES / sizeof *HOOK_CASES; ++i) judge_hook_case(&HOOK_CASES[i]);
+    for (size_t i = 0; i < COUNT(HOOK_CASES); ++i) judge_hook_case(&HOOK_CASES[i]);
     return report_status();
 }

@@ -87,7 +87,8 @@ static bool has_workspace(const network *net, const char *when, char *why)
         if (!convolution_hooked(*l, *net) && l->workspace_size > needed) needed = l->workspace_size;
     }
     if (net->workspace_size == needed) return true;
-    snprintf(why, MESSAGE, "%s: a workspace of %zu bytes, not %zu", when, net->workspace_size, needed);
+    snprintf(why, MESSAGE, "%s: a workspace of %zu bytes, not %zu", when, net->workspace_size,
+             needed);
     return false;
 }
 
@@ -105,7 +106,7 @@ static bool agrees(network *net, const char *when, bool *reached, char *why)
     float *actual = predict(net, true, input, &hooked);
     double worst = n == hooked ? 0 : INFINITY, size = 0;
     for (size_t i = 0; i < n && n == hooked; ++i) {
-        if (!isfinite(expected[i])) {       /* Darknet's own, as yolo9000's softmax without weights */
+        if (!isfinite(expected[i])) { /* Darknet's own, as yolo9000's softmax without weights */
             if (isfinite(actual[i])) worst = INFINITY;
             continue;
         }
@@ -162,7 +163,7 @@ static bool check_resize(const char *cfg, bool *reached, char *why)
     const int w = net->w, h = net->h;
     set_batch_network(net, 1);
     if (!agrees(net, "as it is", reached, why)) return false;
-    const size_t slack = net->workspace_size / 2;      /* a driver takes memory of its own */
+    const size_t slack = net->workspace_size / 2; /* a driver takes memory of its own */
     resize_network(net, w, h);
     const size_t given = bytes_given();
     set_batch_network(net, 2);
@@ -207,7 +208,8 @@ static float *train(const char *cfg, bool hook, size_t *count)
 {
     network *net = network_make(cfg);
     rng r = rng_make(SEED, 3);
-    float *input = malloc((size_t)net->inputs * (size_t)net->batch * sizeof *input), *weights = NULL;
+    float *input = malloc((size_t)net->inputs * (size_t)net->batch * sizeof *input),
+          *weights = NULL;
     gemm_set_conv(hook);
     for (int step = 0; step < 4; ++step) {
         fill(input, (size_t)net->inputs * (size_t)net->batch, &r);
@@ -246,7 +248,8 @@ static bool check_train(const char *cfg, bool *reached, char *why)
     if (!equal) snprintf(why, MESSAGE, "the hook changed what training makes of the weights");
     for (size_t i = 0; equal && i < n; ++i) {
         equal = isfinite(expected[i]);
-        if (!equal) snprintf(why, MESSAGE, "deltas of the step before are in the weights or the gradient");
+        if (!equal)
+            snprintf(why, MESSAGE, "deltas of the step before are in the weights or the gradient");
     }
     free(expected);
     free(actual);
@@ -274,7 +277,7 @@ static verdict run(check c, const char *cfg)
     }
     close(ends[1]);
     if (read(ends[0], &v, sizeof v) != sizeof v) {
-        v = (verdict){0};       /* it crashed, or Darknet ended it */
+        v = (verdict){0}; /* it crashed, or Darknet ended it */
     }
     close(ends[0]);
     waitpid(child, NULL, 0);
@@ -297,7 +300,7 @@ int main(int argc, char **argv)
 {
     check c = check_plain;
     const char *kind = "hook";
-    if (!freopen("/dev/null", "w", stderr)) return 2;   /* Darknet prints every network it reads */
+    if (!freopen("/dev/null", "w", stderr)) return 2; /* Darknet prints every network it reads */
     const char *row = "packed";
     gemm_set_variant(gemm_find(row));
     for (int i = 1; i < argc; ++i) {
@@ -308,16 +311,23 @@ int main(int argc, char **argv)
             gemm_set_variant(v);
             continue;
         }
-        if (!strcmp(argv[i], "--resize")) c = check_resize, kind = "hook-resize";
-        else if (!strcmp(argv[i], "--train")) c = check_train, kind = "hook-train";
+        if (!strcmp(argv[i], "--resize"))
+            c = check_resize, kind = "hook-resize";
+        else if (!strcmp(argv[i], "--train"))
+            c = check_train, kind = "hook-train";
         if (argv[i][0] == '-') continue;
         snprintf(name, sizeof name, "%s%s%s-%s", kind, strcmp(row, "packed") ? "-" : "",
-                 strcmp(row, "packed") ? row : "", strrchr(argv[i], '/') ? strrchr(argv[i], '/') + 1 : argv[i]);
+                 strcmp(row, "packed") ? row : "",
+                 strrchr(argv[i], '/') ? strrchr(argv[i], '/') + 1 : argv[i]);
         verdict v = run(c, argv[i]);
-        if (v.passed) report_pass(name);
-        else if (!v.reached && *v.why) printf("%s is no test of the hook: %s\n", name, v.why);
-        else if (!v.reached && !run(only_im2col, argv[i]).reached) report_skip(name, "Darknet cannot run it on a CPU");
-        else report_fail(name, "%s", *v.why ? v.why : "it crashed or ended");
+        if (v.passed)
+            report_pass(name);
+        else if (!v.reached && *v.why)
+            printf("# %s is no test of the hook: %s\n", name, v.why);
+        else if (!v.reached && !run(only_im2col, argv[i]).reached)
+            report_skip(name, "Darknet cannot run it on a CPU");
+        else
+            report_fail(name, "%s", *v.why ? v.why : "it crashed or ended");
     }
     return report_status();
 }

@@ -1,7 +1,7 @@
 /*
- * The layers that patch 0006 made faster, against Darknet's own loops, over random geometry: maxpool
- * at inference against maxpool where backward follows, to the bit; a shortcut of equal sizes and the
- * linear activation, to the bit; logistic, which rounds, within its last digits.
+ * The layers that patch 0006 made faster, against Darknet's own loops, over random geometry:
+ * maxpool at inference against maxpool where backward follows, to the bit; a shortcut of equal
+ * sizes and the linear activation, to the bit; logistic, which rounds, within its last digits.
  */
 #include "support/operands.h"
 #include "support/report.h"
@@ -15,8 +15,8 @@
 /* Of Darknet's own headers, which do not compile without warnings. */
 layer make_maxpool_layer(int batch, int h, int w, int c, int size, int stride, int padding);
 void forward_maxpool_layer(const layer l, network net);
-void shortcut_cpu(int batch, int w1, int h1, int c1, float *add, int w2, int h2, int c2, float s1, float s2,
-                  float *out);
+void shortcut_cpu(int batch, int w1, int h1, int c1, float *add, int w2, int h2, int c2, float s1,
+                  float s2, float *out);
 void activate_array(float *x, const int n, const ACTIVATION a);
 
 enum { CASES = 400, SEED = 5 };
@@ -25,7 +25,8 @@ enum { CASES = 400, SEED = 5 };
 static float *values(int n, rng *r)
 {
     float *v = malloc((size_t)n * sizeof *v);
-    for (int i = 0; i < n; ++i) v[i] = rng_below(r, 3) ? rng_float(r) : (float)(1 + rng_below(r, 3));
+    for (int i = 0; i < n; ++i)
+        v[i] = rng_below(r, 3) ? rng_float(r) : (float)(1 + rng_below(r, 3));
     return v;
 }
 
@@ -44,8 +45,10 @@ static void test_maxpool(void)
 {
     for (int number = 0; number < CASES; ++number) {
         rng r = rng_make(SEED, (uint64_t)number);
-        const int batch = 1 + rng_below(&r, 2), h = 1 + rng_below(&r, 40), w = 1 + rng_below(&r, 40);
-        const int size = 1 + rng_below(&r, 13), stride = 1 + rng_below(&r, 3), pad = rng_below(&r, size + 1);
+        const int batch = 1 + rng_below(&r, 2), h = 1 + rng_below(&r, 40),
+                  w = 1 + rng_below(&r, 40);
+        const int size = 1 + rng_below(&r, 13), stride = 1 + rng_below(&r, 3),
+                  pad = rng_below(&r, size + 1);
         if ((w + pad - size) / stride + 1 < 1 || (h + pad - size) / stride + 1 < 1) continue;
         layer l = make_maxpool_layer(batch, h, w, 3, size, stride, pad);
         const size_t bytes = (size_t)(l.outputs * batch) * sizeof(float);
@@ -75,12 +78,13 @@ static void test_maxpool(void)
 /* Of two sides, one is a multiple of the other: every so many places of the larger take part. */
 static bool test_shortcut_case(int number)
 {
-    const float s1 = 0.5f, s2 = 2;      /* powers of two: their products do not round */
+    const float s1 = 0.5f, s2 = 2; /* powers of two: their products do not round */
     rng r = rng_make(SEED, (uint64_t)number);
     const int w = 1 + rng_below(&r, 20), h = 1 + rng_below(&r, 20), batch = 1 + rng_below(&r, 3);
     const int from = 1 + rng_below(&r, 9), to = 1 + rng_below(&r, 9), least = from < to ? from : to;
     const int stride = number % 4 == 1 ? 2 : 1, sample = number % 4 == 3 ? 2 : 1;
-    const int w1 = w * stride, h1 = h * stride, w2 = w * sample, h2 = h * sample, n = batch * to * w2 * h2;
+    const int w1 = w * stride, h1 = h * stride, w2 = w * sample, h2 = h * sample,
+              n = batch * to * w2 * h2;
     float *add = values(batch * from * w1 * h1, &r), *out = values(n, &r);
     float *expected = malloc((size_t)n * sizeof *expected);
     memcpy(expected, out, (size_t)n * sizeof *expected);
@@ -94,7 +98,9 @@ static bool test_shortcut_case(int number)
     free(add);
     free(out);
     free(expected);
-    if (!same) report_fail("shortcut", "differs: %dx%dx%d to %dx%dx%d, batch %d", w1, h1, from, w2, h2, to, batch);
+    if (!same)
+        report_fail("shortcut", "differs: %dx%dx%d to %dx%dx%d, batch %d", w1, h1, from, w2, h2, to,
+                    batch);
     return same;
 }
 
@@ -113,13 +119,17 @@ static void test_activations(void)
     for (int i = 0; i < N; ++i) x[i] = 30 * rng_float(&r);
     memcpy(y, x, sizeof y);
     activate_array(y, N, LINEAR);
-    if (memcmp(x, y, sizeof x)) report_fail("linear", "it changed a value");
-    else report_pass("linear");
+    if (memcmp(x, y, sizeof x))
+        report_fail("linear", "it changed a value");
+    else
+        report_pass("linear");
     activate_array(y, N, RELU);
     bool right = true;
     for (int i = 0; i < N; ++i) right = right && y[i] == (x[i] > 0 ? x[i] : 0);
-    if (right) report_pass("relu");
-    else report_fail("relu", "it is not what it was");
+    if (right)
+        report_pass("relu");
+    else
+        report_fail("relu", "it is not what it was");
     memcpy(y, x, sizeof y);
     activate_array(y, N, LOGISTIC);
     double worst = 0;
@@ -127,13 +137,15 @@ static void test_activations(void)
         const double exact = 1 / (1 + exp(-(double)x[i])), error = fabs(y[i] / exact - 1);
         worst = error <= worst ? worst : error;
     }
-    if (worst <= 2e-7) report_pass("logistic");
-    else report_fail("logistic", "off by %g of its value", worst);
+    if (worst <= 2e-7)
+        report_pass("logistic");
+    else
+        report_fail("logistic", "off by %g of its value", worst);
 }
 
 int main(void)
 {
-    if (!freopen("/dev/null", "w", stderr)) return 2;   /* Darknet prints every layer it makes */
+    if (!freopen("/dev/null", "w", stderr)) return 2; /* Darknet prints every layer it makes */
     test_maxpool();
     test_shortcut();
     test_activations();

@@ -1,0 +1,88 @@
+/*
+ * The pieces of gemm_moves: a tile copies the next strip of B and prefetches a later one, a piece
+ * at a time between its steps of k. Included by ukernel_body.h.
+ */
+
+/*
+ * Prefetches a row of `width` floats, from the last float of each line's length on. Darknet's large
+ * buffers start 16 bytes behind a line, so a row touches one line more than it fills. That is the
+ * first one, which the strip before has fetched as its last.
+ */
+INLINE void prefetch_row(const float *row, const int width, bool once)
+{
+    if (once) {
+        UNROLL
+        for (int j = LINE - 1; j < width; j += LINE) __builtin_prefetch(row + j, 0, 0);
+    } else {
+        UNROLL
+        for (int j = LINE - 1; j < width; j += LINE) __builtin_prefetch(row + j, 0, 2);
+    }
+}
+
+/* B by rows. */
+INLINE void move_row(gemm_moves *m, const int width)
+{
+    if (m->copy && m->cols == width) {
+        UNROLL
+        for (int j = 0; j < width; j += VL) vstore(m->to + j, vload(m->copy + j));
+    } else if (m->copy) {
+        int j = 0;
+        for (; j + VL <= m->cols; j += VL) vstore(m->to + j, vload(m->copy + j));
+        if (j < m->cols) vstore(m->to + j, vload_part(m->copy + j, m->cols - j));
+    }
+    if (m->copy) m->copy += m->ld, m->to += width;
+    if (m->fetch) {
+        prefetch_row(m->fetch, width, m->once);
+        m->fetch += m->ld;
+    }
+}
+
+/*
+ * B by columns: m->p .. m->p + BLOCK of a block of BLOCK columns. Where kc is no multiple of BLOCK,
+ * the last block starts earlier and overlaps the one before it.
+ */
+INLINE void copy_block(const gemm_moves *m)
+{
+    const int p = lesser(m->p, m->kc - BLOCK);
+    transpose_block(m->copy + p, m->ld, m->to + p * NR, NR);
+}
+
+/*
+ * Columns without a gap are one stretch of memory, fetched to L1: a strip of short columns stays
+ * there until it is read. Columns apart are fetched to L2, a line of each.
+ */
+INLINE void fetch_block(gemm_moves *m, const b_layout layout)
+{
+    if (layout == B_BY_COLUMNS) {
+        UNROLL
+        for (int j = 0; j < BLOCK * BLOCK; j += LINE) __builtin_prefetch(m->fetch + j, 0, 3);
+        m->fetch += BLOCK * BLOCK;
+    } else if (m->p % LINE == 0) {
+        const float *line = m->fetch + m->p + LINE - 1;
+        UNROLL
+        for (int i = 0; i < BLOCK; ++i, line += m->ld) __builtin_prefetch(line, 0, 2);
+    }
+}
+
+INLINE void move_block(gemm_moves *m, const b_layout layout)
+{
+    if (m->copy) copy_block(m);
+    if (m->fetch) fetch_block(m, layout);
+    m->p += BLOCK;
+    if (m->p < m->kc) return;
+    m->p = 0;                   /* on to the next BLOCK columns */
+    if (m->copy) m->copy += BLOCK * m->ld, m->to += BLOCK;
+    if (m->fetch && layout == B_BY_COLUMNS_APART) m->fetch += BLOCK * m->ld;
+}
+
+INLINE void move_piece(gemm_moves *m, const b_layout layout)
+{
+    if (layout != B_BY_ROWS) {
+        move_block(m, layout);
+    } else if (TILES_WIDE > 1 && m->width > NR) {
+        move_row(m, TILES_WIDE * NR);
+    } else {
+        move_row(m, NR);
+    }
+    --m->left;
+}

@@ -1,0 +1,92 @@
+/*
+ * A vector times a matrix: each element of the matrix is used once, so memory is the limit.
+ * Included by ukernel_body.h.
+ */
+
+/* y += the sum of the rows of m, times xp[p] each: n columns, at most a vector. */
+INLINE void add_part(const int rows, int n, const vec *xp, const float *m, size_t ld, float *y)
+{
+    vec sum = vzero();
+    UNROLL
+    for (int p = 0; p < rows; ++p, m += ld) {
+        sum = vfma(xp[p], n < VL ? vload_part(m, n) : vload(m), sum);
+    }
+    if (n < VL) {
+        vstore_part(y, n, vload_part(y, n) + sum);
+    } else {
+        vstore(y, vload(y) + sum);
+    }
+}
+
+/*
+ * add_rows() for a constant number of rows. Each row of m is a stream of its own, which the
+ * processor's prefetching follows. `far`, a constant too, says that m comes from beyond L2. Far
+ * rows are read four aligned vectors at a time, near rows two vectors at any address.
+ */
+INLINE void add_so_many_rows(const int rows, const bool far, int n, const float *x, const float *m,
+                             size_t ld, float *y)
+{
+    const int wide = far ? 4 : 2;
+    vec xp[GEMM_ADD_ROWS];
+    UNROLL
+    for (int p = 0; p < rows; ++p) xp[p] = vset1(x[p]);
+    int j = far ? (int)(-((uintptr_t)m / sizeof(float)) % VL) : 0;
+    if (j > 0) add_part(rows, j, xp, m, ld, y);
+    for (; j + wide * VL <= n; j += wide * VL) {
+        const float *at = m + j;
+        vec sum[4];
+        UNROLL
+        for (int v = 0; v < wide; ++v) sum[v] = vzero();
+        UNROLL
+        for (int p = 0; p < rows; ++p, at += ld) {
+            UNROLL
+            for (int v = 0; v < wide; ++v) sum[v] = vfma(xp[p], vload(at + v * VL), sum[v]);
+        }
+        UNROLL
+        for (int v = 0; v < wide; ++v) vstore(y + j + v * VL, vload(y + j + v * VL) + sum[v]);
+    }
+    for (; j < n; j += VL) add_part(rows, lesser(n - j, VL), xp, m + j, ld, y + j);
+}
+
+static void add_rows(int rows, int n, const float *x, const float *m, size_t ld, float *y)
+{
+    enum { FAR = 64 * 1024 };   /* floats, 256 KiB: fewer are still in L2 when they are used again */
+    switch (rows) {
+    case 1: add_so_many_rows(1, false, n, x, m, ld, y); break;
+    case 2: add_so_many_rows(2, false, n, x, m, ld, y); break;
+    case 3: add_so_many_rows(3, false, n, x, m, ld, y); break;
+    case 4: add_so_many_rows(4, false, n, x, m, ld, y); break;
+    case 5: add_so_many_rows(5, false, n, x, m, ld, y); break;
+    case 6: add_so_many_rows(6, false, n, x, m, ld, y); break;
+    case 7: add_so_many_rows(7, false, n, x, m, ld, y); break;
+    case 8: add_so_many_rows(8, false, n, x, m, ld, y); break;
+    default:
+        if (n < FAR / GEMM_ADD_ROWS) {
+            add_so_many_rows(GEMM_ADD_ROWS, false, n, x, m, ld, y);
+        } else {
+            add_so_many_rows(GEMM_ADD_ROWS, true, n, x, m, ld, y);
+        }
+    }
+}
+
+/* Four sums, so that an FMA does not wait for the one before it. */
+static float dot(int n, const float *x, const float *y)
+{
+    enum { WIDE = 4 };
+    vec acc[WIDE];
+    UNROLL
+    for (int v = 0; v < WIDE; ++v) acc[v] = vzero();
+    int p = 0;
+    for (; p + WIDE * VL <= n; p += WIDE * VL) {
+        UNROLL
+        for (int v = 0; v < WIDE; ++v) {
+            acc[v] = vfma(vload(x + p + v * VL), vload(y + p + v * VL), acc[v]);
+        }
+    }
+    for (; p + VL <= n; p += VL) acc[0] = vfma(vload(x + p), vload(y + p), acc[0]);
+    float sum = 0.0f;
+    for (; p < n; ++p) sum += x[p] * y[p];
+    UNROLL
+    for (int v = 0; v < WIDE; ++v) sum += vsum(acc[v]);
+    return sum;
+}

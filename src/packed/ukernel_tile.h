@@ -1,0 +1,263 @@
+/*
+ * The tile in registers. With MR = 8 and NV = 3:
+ *
+ *                     B: one row of the strip, NV vectors
+ *                     [ b0 ][ b1 ][ b2 ]
+ *     A: one column   ------------------
+ *     a[0] broadcast  [acc ][acc ][acc ]
+ *     ...                    ...            MR * NV accumulators + NV of B + 1 of A
+ *     a[7] broadcast  [acc ][acc ][acc ]
+ *
+ * A step of k loads NV vectors of B and MR scalars of A for MR * NV FMAs, so the FMA units are the
+ * limit and not the load ports. The accumulators are independent, which hides the FMA's latency.
+ *
+ * Included by ukernel_body.h.
+ */
+
+/* ---- from the registers to C ---- */
+
+/* part: only the first `cols` floats of the vector belong to C. */
+INLINE vec load_c(const float *c, const bool part, int cols)
+{
+    return part ? vload_part(c, cols) : vload(c);
+}
+
+INLINE void store_c(float *c, const bool part, int cols, vec v)
+{
+    if (part) {
+        vstore_part(c, cols, v);
+    } else {
+        vstore(c, v);
+    }
+}
+
+/* C = alpha * acc, plus the old C when `add`. `whole`: the last vector is full. */
+INLINE void store_sums(const gemm_tile *t, const int rows, const int nv, const bool whole,
+                       const bool add, vec acc[MR][NV])
+{
+    const vec alpha = vset1(t->alpha);
+    const int tail = t->cols - (nv - 1) * VL;
+    const size_t ld = t->c_row;
+    float *c = t->c;
+    UNROLL
+    for (int i = 0; i < rows; ++i, c += ld) {
+        UNROLL
+        for (int v = 0; v < nv; ++v) {
+            const bool part = !whole && v == nv - 1;
+            const vec old = add ? load_c(c + v * VL, part, tail) : vzero();
+            store_c(c + v * VL, part, tail, vfma(alpha, acc[i][v], old));
+        }
+    }
+}
+
+/* The same for the last block of K of a job with an epilogue: scale, shift and activation. */
+INLINE void store_finished(const gemm_tile *t, const int rows, const int nv, const bool whole,
+                           const bool add, vec acc[MR][NV])
+{
+    const vec slope = vset1(t->slope);
+    const float *shifts = t->shift, *scales = t->scale;
+    const float alpha = t->alpha;
+    const int tail = t->cols - (nv - 1) * VL;
+    const size_t ld = t->c_row;
+    float *c = t->c;
+    UNROLL
+    for (int i = 0; i < rows; ++i, c += ld) {
+        const float factor = scales ? scales[i] : 1;
+        const vec scale = vset1(factor * alpha), shift = vset1(shifts[i]), old = vset1(factor);
+        UNROLL
+        for (int v = 0; v < nv; ++v) {
+            const bool part = !whole && v == nv - 1;
+            vec x = vfma(scale, acc[i][v], shift);
+            if (add) x = vfma(old, load_c(c + v * VL, part, tail), x);
+            store_c(c + v * VL, part, tail, vif_positive(x, slope * x));
+        }
+    }
+}
+
+/* All branches come before the stores, so that none stands between them and delays the next
+   tile. */
+INLINE void store_tile(const gemm_tile *t, const int rows, const int nv, vec acc[MR][NV])
+{
+    const bool whole = t->cols == nv * VL;
+    if (t->shift) {
+        if (whole && t->add) {
+            store_finished(t, rows, nv, true, true, acc);
+        } else if (whole) {
+            store_finished(t, rows, nv, true, false, acc);
+        } else if (t->add) {
+            store_finished(t, rows, nv, false, true, acc);
+        } else {
+            store_finished(t, rows, nv, false, false, acc);
+        }
+    } else if (whole && t->add) {
+        store_sums(t, rows, nv, true, true, acc);
+    } else if (whole) {
+        store_sums(t, rows, nv, true, false, acc);
+    } else if (t->add) {
+        store_sums(t, rows, nv, false, true, acc);
+    } else {
+        store_sums(t, rows, nv, false, false, acc);
+    }
+}
+
+/* ---- the steps of k ---- */
+
+/*
+ * One step: acc += (column of A) * (row of B). a points to row 0 of the column, a4 to row 4: with
+ * multiples of up to 3 rows, which address modes have, two pointers reach eight rows.
+ */
+INLINE void step(const int rows, const int nv, const float *a, const float *a4, size_t a_row,
+                 const float *b, vec acc[MR][NV])
+{
+    vec row[NV];
+    UNROLL
+    for (int v = 0; v < nv; ++v) row[v] = vload(b + v * VL);
+    UNROLL
+    for (int i = 0; i < rows; ++i) {
+        const vec ai = vset1((i < 4 ? a : a4)[(i & 3) * a_row]);
+        UNROLL
+        for (int v = 0; v < nv; ++v) acc[i][v] = vfma(ai, row[v], acc[i][v]);
+    }
+}
+
+/* Row i of the next tile's C, and the start of that row in the next panel of A: from there on the
+   processor's own prefetching follows. */
+INLINE void prefetch_next(const gemm_tile *t, int i, const int nv)
+{
+    const float *c = t->c_next + i * t->c_row;
+    __builtin_prefetch(t->a_next + i * t->a_row, 0, 3);
+    UNROLL
+    for (int j = 0; j < nv * VL; j += LINE) __builtin_prefetch(c + j, 1, 3);
+    __builtin_prefetch(c + t->cols - 1, 1, 3);
+}
+
+/*
+ * What a tile does beside its steps, and at which step of k: moves of B, and prefetches of the next
+ * tile, one row at a time. All rows in one burst would hold up the lines of B.
+ *
+ * The steps run in chunks of fixed length, and the work is done between chunks. So the processor
+ * predicts the branch at the end of each chunk well.
+ */
+typedef struct side_work {
+    int chunk;
+    int move_at;                /* the step of the next move; kc when none is left */
+    int next_at, next_every;    /* the same for a row of the next tile */
+    int next_row;
+} side_work;
+
+INLINE side_work plan_side_work(const gemm_tile *t, const int rows)
+{
+    const gemm_moves *m = t->moves;
+    side_work w = {.next_every = t->kc / rows + 1};
+    w.move_at = m->left ? 0 : t->kc;
+    w.chunk = m->left ? lesser(m->every, w.next_every) : w.next_every;
+    return w;
+}
+
+/* What is due before step `end`. */
+INLINE void do_side_work(side_work *w, const gemm_tile *t, int end, const int rows, const int nv,
+                         const b_layout layout)
+{
+    gemm_moves *m = t->moves;
+    if (w->move_at < end) {
+        move_piece(m, layout);
+        w->move_at = m->left ? w->move_at + m->every : t->kc;
+    }
+    if (w->next_at < end) {
+        prefetch_next(t, w->next_row++, nv);
+        w->next_at = w->next_row < rows ? w->next_at + w->next_every : t->kc;
+    }
+}
+
+/*
+ * A tile of rows x nv vectors. rows, nv and layout are constants in each of the functions below, so
+ * the compiler leaves one straight loop. With few steps there is no time to spread prefetches: the
+ * whole next tile is fetched at once.
+ */
+INLINE void tile_body(const gemm_tile *t, const int rows, const int nv, const b_layout layout)
+{
+    enum { FEW_STEPS = 64 };
+    vec acc[MR][NV];
+    UNROLL
+    for (int i = 0; i < rows; ++i) {
+        UNROLL
+        for (int v = 0; v < nv; ++v) acc[i][v] = vzero();
+    }
+
+    const float *a = t->a, *a4 = t->a + 4 * t->a_row, *b = t->b;
+    const size_t a_row = t->a_row, a_step = t->a_step, b_row = t->b_row;
+    const int kc = t->kc;
+    side_work work = plan_side_work(t, rows);
+    if (kc < FEW_STEPS) {
+        UNROLL
+        for (int i = 0; i < rows; ++i) prefetch_next(t, i, nv);
+        work.next_at = kc;
+    }
+    for (int p = 0; p < kc;) {
+        const int end = lesser(p + work.chunk, kc);
+        do_side_work(&work, t, end, rows, nv, layout);
+        for (; p < end; ++p) {
+            step(rows, nv, a, a4, a_row, b, acc);
+            a += a_step, a4 += a_step, b += b_row;
+        }
+    }
+    store_tile(t, rows, nv, acc);
+}
+
+/* ---- one function for each size of the tile ---- */
+
+/* Each has its own register allocation and its own line in a profile: gemm_packed_8x3__avx512. */
+#define TILE_NAME(r, v) JOIN(gemm_packed_##r##x##v##__, ISA)
+#define TILE(r, v)                                                                                 \
+    static NOINLINE TILE_TUNING void TILE_NAME(r, v)(const gemm_tile *t)                           \
+    {                                                                                              \
+        tile_body(t, r, v, B_BY_ROWS);                                                             \
+    }
+#define TILES_OF_ROW(r) EACH_VECS(TILE, r)
+EACH_ROWS(TILES_OF_ROW)
+
+typedef void tile_fn(const gemm_tile *);
+#define TILE_ENTRY(r, v) TILE_NAME(r, v),
+#define TILE_ROW(r) {EACH_VECS(TILE_ENTRY, r)},
+static tile_fn *const tiles[MR][NV] = {EACH_ROWS(TILE_ROW)};
+
+static NOINLINE TILE_TUNING void JOIN(gemm_packed_by_columns__, ISA)(const gemm_tile *t)
+{
+    tile_body(t, MR, NV, B_BY_COLUMNS);
+}
+
+static NOINLINE TILE_TUNING void JOIN(gemm_packed_by_columns_apart__, ISA)(const gemm_tile *t)
+{
+    tile_body(t, MR, NV, B_BY_COLUMNS_APART);
+}
+
+/* A tile of a wide strip: tiles of NR columns side by side. */
+static void wide_tile(const gemm_tile *t)
+{
+    gemm_tile part = *t;
+    for (int j = 0; j < t->cols; j += NR) {
+        const bool last = j + NR >= t->cols;
+        part.cols = last ? t->cols - j : NR;
+        part.b = t->b + j;
+        part.c = t->c + j;
+        part.c_next = last ? t->c_next : part.c + NR;
+        tiles[t->rows - 1][(part.cols - 1) / VL](&part);
+    }
+}
+
+/* With B by columns only whole tiles have moves. */
+static void tile(const gemm_tile *t)
+{
+    const gemm_moves *m = t->moves;
+    if (m->by_columns && t->rows == MR && t->cols == NR) {
+        if (m->ld == (size_t)m->kc) {
+            JOIN(gemm_packed_by_columns__, ISA)(t);
+        } else {
+            JOIN(gemm_packed_by_columns_apart__, ISA)(t);
+        }
+    } else if (t->cols <= NR) {
+        tiles[t->rows - 1][(t->cols - 1) / VL](t);
+    } else {
+        wide_tile(t);
+    }
+}
