@@ -1,20 +1,23 @@
 /*
- * The reference of a whole convolution in double precision. The bound is that of gemm_check.c for
- * the sum, times |scale|, and a few roundings more for scale, shift and activation; none of the
- * activations is steeper than 1.
+ * The reference of a whole convolution: a direct sum over the taps of a filter, without im2col.
+ *
+ * The bound is that of check.c for the sum, times |scale|, and a few roundings more for scale, shift
+ * and activation. No activation has a slope above 1, so none of them makes the error larger.
  */
 #include "driver/conv_check.h"
+
+#include "driver/reference.h"
 
 #include <float.h>
 #include <math.h>
 #include <stdlib.h>
 
-/* The outputs of a filter in one image: sums, and sums of absolute products. */
+/* The outputs of one filter in one image: the sums, and the sums of absolute products. */
 typedef struct plane {
-    double *sum, *size;
+    double *sum, *size;         /* out_h x out_w */
 } plane;
 
-/* Adds one weight's part, as im2col would place it: w times the channel, shifted by (dy, dx). */
+/* Adds w times the channel, shifted by (dy, dx). Outside of the channel is zero. */
 static void add_tap(const conv_call *c, plane p, double w, const float *channel, int dy, int dx)
 {
     for (int y = 0; y < c->out_h; ++y) {
@@ -54,14 +57,6 @@ static double activate(double x, conv_activation a)
     return NAN;
 }
 
-/* Where the exact result is no finite number, the output must be none either. */
-static double element_ratio(double expected, double bound, float actual)
-{
-    if (!isfinite(expected) || fabs(expected) > FLT_MAX) return isfinite(actual) ? INFINITY : 0;
-    const double ratio = fabs(actual - expected) / bound;
-    return isnan(ratio) ? INFINITY : ratio;
-}
-
 static void compare_filter(const conv_call *c, plane p, int image, int filter, conv_error *worst)
 {
     const int outputs = c->out_h * c->out_w;
@@ -72,7 +67,7 @@ static void compare_filter(const conv_call *c, plane p, int image, int filter, c
         const double expected = activate(scale * p.sum[j] + shift, c->activation);
         const double bound = (K + 8) * (FLT_EPSILON * (fabs(scale) * p.size[j] + fabs(shift)) + FLT_MIN) +
                              (c->activation == CONV_LOGISTIC ? 8 * FLT_EPSILON : 0);
-        const double ratio = element_ratio(expected, bound, actual[j]);
+        const double ratio = gemm_error_ratio(expected, bound, actual[j]);
         if (ratio > worst->ratio)
             *worst = (conv_error){ratio, fabs(actual[j] - expected), image, filter, j};
     }
