@@ -151,8 +151,8 @@ INLINE void unroll(nn_call g, size_t U)
 
 enum { BLOCK = 4 };
 
-/* A block of C, mb x nb, gains all K products. As in the article, C is updated in memory at every p.
-   The row `packed` keeps the sums in registers. */
+/* A block of C, mb x nb, gains all K products. As in the article, C is updated in memory at every
+   p. The row `packed` keeps the sums in registers. */
 INLINE void block1d_update(nn_call g, size_t i, size_t j, size_t mb, size_t nb)
 {
     const float *a = g.A + i * g.lda, *b = g.B + j;
@@ -169,7 +169,7 @@ INLINE void block1d(nn_call g)
         for (size_t j = 0; j < g.N; j += BLOCK) {
             const size_t mb = min(BLOCK, g.M - i), nb = min(BLOCK, g.N - j);
             if (mb == BLOCK && nb == BLOCK)
-                block1d_update(g, i, j, BLOCK, BLOCK);  /* constants: the inner loops are unrolled */
+                block1d_update(g, i, j, BLOCK, BLOCK); /* constants: inner loops are unrolled */
             else
                 block1d_update(g, i, j, mb, nb);
         }
@@ -296,11 +296,11 @@ INLINE void vtile(nn_call g, size_t T, unrolling how)
 
 /* ---- The rows of the table ---- */
 
-/* Defines gemm_<name>. It declines all calls but NN. `loops` is a call of a function above, in which
-   g is the nn_call. */
+/* Defines gemm_<name>. It declines all calls but NN. `loops` is a call of a function above, in
+   which g is the nn_call. */
 #define VARIANT(name, loops) \
-    __attribute__((noinline)) gemm_status gemm_##name(const gemm_call *c, \
-                                                      const gemm_context *context, const void *params) \
+    __attribute__((noinline)) \
+    gemm_status gemm_##name(const gemm_call *c, const gemm_context *context, const void *params) \
     { \
         (void)context, (void)params; \
         if (c->TA || c->TB) return GEMM_DECLINED; \

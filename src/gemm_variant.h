@@ -23,7 +23,7 @@ typedef enum gemm_status {
 /* What a run reports beside its status. The driver clears it before every run. GEMM_TRACE prints
    it. */
 typedef struct gemm_note {
-    char ran[64];               /* the row or kernel that the row chose, "" when it did not choose */
+    char ran[64];               /* the row or kernel that this row chose, else "" */
     double kernel_ms;           /* device time by events; below 0: no device */
     size_t copied_a, copied_b, copied_c;    /* bytes copied to or from a device */
     char reason[160];           /* why the row returned GEMM_FAILED, in a few words */

@@ -75,7 +75,8 @@ static struct {
 static void report_check(void)
 {
     const gemm_call *c = &checked.worst_call;
-    fprintf(stderr, "gemm: GEMM_CHECK: %zu calls right, worst error %.3g of the bound (M=%d N=%d K=%d)\n",
+    fprintf(stderr,
+            "gemm: GEMM_CHECK: %zu calls right, worst error %.3g of the bound (M=%d N=%d K=%d)\n",
             checked.calls, checked.worst, c->M, c->N, c->K);
 }
 

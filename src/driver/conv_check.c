@@ -1,8 +1,8 @@
 /*
  * The reference of a whole convolution: a direct sum over the taps of a filter, without im2col.
  *
- * The bound is that of check.c for the sum, times |scale|, and a few roundings more for scale, shift
- * and activation. No activation has a slope above 1, so none of them makes the error larger.
+ * The bound is that of check.c for the sum, times |scale|, and a few roundings more for scale,
+ * shift and activation. No activation has a slope above 1, so none of them makes the error larger.
  */
 #include "driver/conv_check.h"
 
@@ -35,14 +35,17 @@ static void add_tap(const conv_call *c, plane p, double w, const float *channel,
 
 static void sum_filter(const conv_call *c, plane p, int image, int filter)
 {
-    const size_t outputs = (size_t)c->out_h * (size_t)c->out_w, inputs = (size_t)c->h * (size_t)c->w;
+    const size_t outputs = (size_t)c->out_h * (size_t)c->out_w,
+                 inputs = (size_t)c->h * (size_t)c->w;
     const int channels = c->c / c->groups, first = filter / (c->n / c->groups) * channels;
     const float *w = c->weights + (size_t)filter * (size_t)(channels * c->size * c->size);
     for (size_t j = 0; j < outputs; ++j) p.sum[j] = p.size[j] = 0;
     for (int k = 0; k < channels; ++k) {
-        const float *channel = c->input + ((size_t)image * (size_t)c->c + (size_t)(first + k)) * inputs;
+        const float *channel =
+            c->input + ((size_t)image * (size_t)c->c + (size_t)(first + k)) * inputs;
         for (int dy = 0; dy < c->size; ++dy)
-            for (int dx = 0; dx < c->size; ++dx) add_tap(c, p, *w++, channel, dy - c->pad, dx - c->pad);
+            for (int dx = 0; dx < c->size; ++dx)
+                add_tap(c, p, *w++, channel, dy - c->pad, dx - c->pad);
     }
 }
 
@@ -62,11 +65,13 @@ static void compare_filter(const conv_call *c, plane p, int image, int filter, c
     const int outputs = c->out_h * c->out_w;
     const double K = (double)(c->c / c->groups) * c->size * c->size;
     const double scale = c->scale ? c->scale[filter] : 1, shift = c->shift[filter];
-    const float *actual = c->output + ((size_t)image * (size_t)c->n + (size_t)filter) * (size_t)outputs;
+    const float *actual =
+        c->output + ((size_t)image * (size_t)c->n + (size_t)filter) * (size_t)outputs;
     for (int j = 0; j < outputs; ++j) {
         const double expected = activate(scale * p.sum[j] + shift, c->activation);
-        const double bound = (K + 8) * (FLT_EPSILON * (fabs(scale) * p.size[j] + fabs(shift)) + FLT_MIN) +
-                             (c->activation == CONV_LOGISTIC ? 8 * FLT_EPSILON : 0);
+        const double bound =
+            (K + 8) * (FLT_EPSILON * (fabs(scale) * p.size[j] + fabs(shift)) + FLT_MIN) +
+            (c->activation == CONV_LOGISTIC ? 8 * FLT_EPSILON : 0);
         const double ratio = gemm_error_ratio(expected, bound, actual[j]);
         if (ratio > worst->ratio)
             *worst = (conv_error){ratio, fabs(actual[j] - expected), image, filter, j};

@@ -39,8 +39,8 @@ static const gemm_variant *run_row(const gemm_state *s, const gemm_variant *v, c
 }
 
 /* Without a trace nothing is timed. */
-static const gemm_variant *run_traced(const gemm_state *s, const gemm_variant *v, const gemm_call *c,
-                                      gemm_note *note)
+static const gemm_variant *run_traced(const gemm_state *s, const gemm_variant *v,
+                                      const gemm_call *c, gemm_note *note)
 {
     if (!s->trace) return run_row(s, v, c, note);
     const double start = gemm_now_ms();

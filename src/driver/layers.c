@@ -39,7 +39,8 @@ static bool run_row(const gemm_state *s, const gemm_variant *v, const conv_call 
     return status == GEMM_DONE;
 }
 
-static bool run_traced(const gemm_state *s, const gemm_variant *v, const conv_call *c, gemm_note *note)
+static bool run_traced(const gemm_state *s, const gemm_variant *v, const conv_call *c,
+                       gemm_note *note)
 {
     if (!s->trace) return run_row(s, v, c, note);
     const double start = gemm_now_ms();
@@ -56,10 +57,11 @@ static bool run_checked(const gemm_state *s, const gemm_variant *v, const conv_c
     if (gemm_conv_compare(c, &worst))
         gemm_die("GEMM_CHECK: no memory for the reference of a convolution");
     if (!(worst.ratio <= 1))
-        gemm_die("GEMM_CHECK: %s is wrong for a convolution of %d filters %dx%d/%d pad %d groups %d "
-                 "over %dx%dx%d: image %d filter %d at %d is off by %g, %.3g times the bound",
-                 v->name, c->n, c->size, c->size, c->stride, c->pad, c->groups, c->w, c->h, c->c,
-                 worst.image, worst.filter, worst.at, worst.difference, worst.ratio);
+        gemm_die(
+            "GEMM_CHECK: %s is wrong for a convolution of %d filters %dx%d/%d pad %d groups %d "
+            "over %dx%dx%d: image %d filter %d at %d is off by %g, %.3g times the bound",
+            v->name, c->n, c->size, c->size, c->stride, c->pad, c->groups, c->w, c->h, c->c,
+            worst.image, worst.filter, worst.at, worst.difference, worst.ratio);
     const gemm_call gemm = gemm_of_conv(c);
     gemm_record_check(&gemm, worst.ratio);
     return true;

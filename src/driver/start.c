@@ -49,8 +49,9 @@ static const gemm_ukernel *find_isa(const char *name)
     word_list names = {.used = 0};
     for (const gemm_ukernel *const *u = gemm_ukernels; *u; ++u)
         if ((*u)->supported()) add_word(&names, (*u)->name);
-    gemm_die("GEMM_ISA='%s' is no instruction set that this processor and this build have; they have:%s",
-             name, names.text);
+    gemm_die(
+        "GEMM_ISA='%s' is no instruction set that this processor and this build have; they have:%s",
+        name, names.text);
 }
 
 static int all_cores(void)
@@ -113,7 +114,8 @@ static void require_usable(void)
     const gemm_variant *v = gemm_get_state()->impl;
     const char *reason = gemm_unusable(v);
     if (reason)
-        gemm_die("GEMM_IMPL=%s cannot run here: %s (gemm-bench --list shows what can)", v->name, reason);
+        gemm_die("GEMM_IMPL=%s cannot run here: %s (gemm-bench --list shows what can)", v->name,
+                 reason);
 }
 
 /* After the first call, one pthread_once is all that this costs. */

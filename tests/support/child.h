@@ -16,7 +16,7 @@ typedef struct child_result {
  */
 child_result child_run(int (*body)(void *), void *data);
 
-/* The name of the signal that ended the child, such as "Segmentation fault"; NULL when it exited. */
+/* The signal that ended the child, such as "Segmentation fault", or NULL when it exited. */
 const char *child_signal(const child_result *);
 
 /* The exit status of the child, -1 when a signal ended it. */

@@ -1,6 +1,7 @@
 /*
- * A library that stands in for BLIS (GEMM_REF_BLIS). FAKE_BLIS says what its cblas_sgemm does: right,
- * wrong, crash, or behind. `behind` reads 1 KiB behind B, as Debian's BLIS does on some processors.
+ * A library that stands in for BLIS (GEMM_REF_BLIS). FAKE_BLIS says what its cblas_sgemm does:
+ * right, wrong, crash, or behind. `behind` reads 1 KiB behind B, as Debian's BLIS does on some
+ * processors.
  */
 #include <signal.h>
 #include <stddef.h>
@@ -10,8 +11,8 @@
 
 enum { TRANS = 112, BEHIND = 256 };
 
-void cblas_sgemm(int order, int ta, int tb, int m, int n, int k, float alpha, const float *a, int lda,
-                 const float *b, int ldb, float beta, float *c, int ldc);
+void cblas_sgemm(int order, int ta, int tb, int m, int n, int k, float alpha, const float *a,
+                 int lda, const float *b, int ldb, float beta, float *c, int ldc);
 void bli_thread_set_num_threads(int64_t);
 const char *bli_info_get_version_str(void);
 
@@ -31,8 +32,8 @@ static void read_behind(const float *b, int rows, int columns, int ldb)
     for (int i = 0; i < BEHIND; ++i) (void)end[i];
 }
 
-void cblas_sgemm(int order, int ta, int tb, int m, int n, int k, float alpha, const float *a, int lda,
-                 const float *b, int ldb, float beta, float *c, int ldc)
+void cblas_sgemm(int order, int ta, int tb, int m, int n, int k, float alpha, const float *a,
+                 int lda, const float *b, int ldb, float beta, float *c, int ldc)
 {
     (void)order, (void)beta;    /* always row-major, and 1 */
     const char *how = getenv("FAKE_BLIS");

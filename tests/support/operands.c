@@ -21,7 +21,7 @@ static size_t extent(const guarded *g)
     return (size_t)(g->rows - 1) * (size_t)g->ld + (size_t)g->columns;
 }
 
-/* Whole pages for a matrix, with `around` bytes before and behind them that have this protection. */
+/* Pages for a matrix. Before and behind them are `around` bytes with this protection. */
 static guarded map_pages(guarded g, size_t inner, size_t around, int protection)
 {
     g.map_bytes = inner + 2 * around;
@@ -69,6 +69,7 @@ bool guarded_padding_intact(const guarded *g)
 {
     for (int i = 0; i + 1 < g->rows; ++i)
         for (int j = g->columns; j < g->ld; ++j)
-            if (memcmp(&g->data[(size_t)i * (size_t)g->ld + (size_t)j], &PADDING, sizeof PADDING)) return false;
+            if (memcmp(&g->data[(size_t)i * (size_t)g->ld + (size_t)j], &PADDING, sizeof PADDING))
+                return false;
     return true;
 }

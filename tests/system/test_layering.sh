@@ -3,10 +3,11 @@
 # object reads the environment, and only the driver ends the program.
 . tests/support/lib.sh
 
-# A room is a folder of src/, or the files src/<room>.[ch]. Behind the colon: the rooms that it may
-# include. `contract` is gemm_dispatch.h and gemm_variant.h. `clblast` is src/ref/clblast.[ch], which
-# works on the device that src/cl opened. src/cl/none.c takes the place of gemm_cl.c in a build without
-# OpenCL.
+# A room is a folder of src/, or the files src/<room>.[ch]. After the colon come the rooms that it
+# may include.
+# - contract: gemm_dispatch.h and gemm_variant.h
+# - clblast: src/ref/clblast.[ch], which works on the device that src/cl opened
+# - gemm_cl: also src/cl/none.c, which replaces gemm_cl.c in a build without OpenCL
 directions='
 util:
 contract:
@@ -68,7 +69,13 @@ echo "$directions" | awk '
         sub(/\.[ch]$/, "", file)
         return file
     }
-    FNR == NR { if (NF) { sub(/:$/, "", $1); known[$1] = 1; for (i = 2; i <= NF; ++i) may[$1, $i] = 1 } next }
+    FNR == NR {
+        if (!NF) next
+        sub(/:$/, "", $1)
+        known[$1] = 1
+        for (i = 2; i <= NF; ++i) may[$1, $i] = 1
+        next
+    }
     {
         from = room($1)
         to = room($2)
@@ -77,7 +84,7 @@ echo "$directions" | awk '
     }' - "$work/includes" >"$work/upwards"
 expect_nothing includes-point-downwards "$work/upwards"
 
-# A file and its header are one: x.c may need a header that includes x.h only by a circle.
+# x.c and x.h count as one file, because x.h declares what x.c needs.
 sed 's/\.[ch] / /; s/\.[ch]$//' "$work/includes" | awk '$1 != $2' | sort -u >"$work/modules"
 tsort "$work/modules" >/dev/null 2>"$work/circle"
 expect_nothing includes-without-circle "$work/circle"

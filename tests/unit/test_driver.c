@@ -17,8 +17,8 @@
 typedef void darknet_gemm(int M, int N, int K, float ALPHA, float *A, int lda, float *B, int ldb,
                           float *C, int ldc);
 darknet_gemm gemm_nn, gemm_nt, gemm_tn, gemm_tt;
-void gemm_cpu(int TA, int TB, int M, int N, int K, float ALPHA, float *A, int lda, float *B, int ldb,
-              float BETA, float *C, int ldc);
+void gemm_cpu(int TA, int TB, int M, int N, int K, float ALPHA, float *A, int lda, float *B,
+              int ldb, float BETA, float *C, int ldc);
 
 enum { M = 33, N = 40, K = 35, SIDE = 40 };
 
@@ -89,7 +89,8 @@ static bool trace_is_right(const char *path, char *line, int size)
     bool right = trace && fgets(line, size, trace);
     for (int call = 0; right && call < 16; ++call) {
         char expected[64];
-        snprintf(expected, sizeof expected, "packed,%d,%d,%d,%d,%d,", call >> 1 & 1, call & 1, M, N, K);
+        snprintf(expected, sizeof expected, "packed,%d,%d,%d,%d,%d,", call >> 1 & 1, call & 1, M, N,
+                 K);
         right = fgets(line, size, trace) && !strncmp(line, expected, strlen(expected));
     }
     if (right && fgets(line, size, trace)) right = false;       /* one more */
@@ -165,17 +166,19 @@ static void test_declined(void)
 static conv_call make_conv(operands *o)
 {
     make_call(o, 0, 0, 1);
-    return (conv_call){.batch = 1, .groups = 1, .c = 2, .h = 5, .w = 6, .n = 3, .size = 3, .stride = 1,
-                       .pad = 1, .out_h = 5, .out_w = 6, .input = o->A, .weights = o->B,
-                       .shift = o->B + 100, .output = o->C};
+    return (conv_call){.batch = 1, .groups = 1, .c = 2, .h = 5, .w = 6, .n = 3, .size = 3,
+                       .stride = 1, .pad = 1, .out_h = 5, .out_w = 6, .input = o->A,
+                       .weights = o->B, .shift = o->B + 100, .output = o->C};
 }
 
 static void test_declined_conv(void)
 {
     static operands o;
     const conv_call c = make_conv(&o);
-    if (gemm_conv_run(&DECLINING, &c, NULL)) report_fail("declined-conv", "it says that the row ran");
-    else report_pass("declined-conv");
+    if (gemm_conv_run(&DECLINING, &c, NULL))
+        report_fail("declined-conv", "it says that the row ran");
+    else
+        report_pass("declined-conv");
 }
 
 static int run_failing(void *data)
@@ -223,7 +226,8 @@ static void test_deaths(void)
         char name[64], line[128];
         int threads = bad_threads[i];
         snprintf(name, sizeof name, "set-threads-%d", threads);
-        snprintf(line, sizeof line, "gemm: threads=%d is no whole number from 1 to 1024\n", threads);
+        snprintf(line, sizeof line, "gemm: threads=%d is no whole number from 1 to 1024\n",
+                 threads);
         expect_death(name, set_threads, &threads, line);
     }
 }

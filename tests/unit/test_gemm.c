@@ -80,7 +80,8 @@ static void problem_allocate(problem *p, rng *r, bool guards)
     gemm_call *c = &p->call;
     const int rows_a = c->TA ? c->K : c->M, columns_a = c->TA ? c->M : c->K;
     const int rows_b = c->TB ? c->N : c->K, columns_b = c->TB ? c->K : c->N;
-    const guarded_place side = rng_below(r, 4) ? AT_END : AT_START, place = guards ? side : UNGUARDED;
+    const guarded_place side = rng_below(r, 4) ? AT_END : AT_START;
+    const guarded_place place = guards ? side : UNGUARDED;
     c->lda = columns_a + pad(r);
     c->ldb = columns_b + pad(r);
     c->ldc = c->N + pad(r);
@@ -144,7 +145,7 @@ static void say_crash(int number)
     raise(number);
 }
 
-/* Runs the row on a C that fill_c has filled. Returns NULL, or what is wrong; it may lie in `why`. */
+/* Runs the row on a C that fill_c has filled. Returns NULL, or what is wrong; `why` may hold it. */
 static const char *run_and_judge(const gemm_variant *v, problem *p, const gemm_oracle *oracle,
                                  char *why, size_t size)
 {
@@ -163,7 +164,8 @@ static const char *run_and_judge(const gemm_variant *v, problem *p, const gemm_o
     return NULL;
 }
 
-static void test_row_case(row_test *t, problem *p, const gemm_oracle *oracle, uint64_t seed, int number)
+static void test_row_case(row_test *t, problem *p, const gemm_oracle *oracle, uint64_t seed,
+                          int number)
 {
     char why[160];
     const gemm_call *c = &p->call;
@@ -202,7 +204,8 @@ static void test_oracle(void)
 {
     enum { K = 3 };
     float A[K] = {1, -2, 4}, B[K] = {2, 1, 0.5f}, C = 3;
-    const gemm_call c = {.M = 1, .N = 1, .K = K, .ALPHA = -1, .A = A, .lda = K, .B = B, .ldb = 1, .C = &C, .ldc = 1};
+    const gemm_call c = {
+        .M = 1, .N = 1, .K = K, .ALPHA = -1, .A = A, .lda = K, .B = B, .ldb = 1, .C = &C, .ldc = 1};
     const float right = 3 - (2 - 2 + 2), bound = (K + 2) * FLT_EPSILON * (3 + 2 + 2 + 2);
     gemm_oracle oracle;
     if (gemm_oracle_make(&oracle, &c)) exit(2);
@@ -211,7 +214,8 @@ static void test_oracle(void)
         C = right + off[i] * bound;
         const bool passes = gemm_oracle_compare(&oracle, &c).ratio <= 1;
         if (passes != (i < 3))
-            report_fail("oracle", "%g times the bound off: %s", (double)off[i], passes ? "passes" : "fails");
+            report_fail("oracle", "%g times the bound off: %s", (double)off[i],
+                        passes ? "passes" : "fails");
         else report_pass("oracle");
     }
     gemm_oracle_free(&oracle);
@@ -257,7 +261,8 @@ static void test_declines_unchanged(row_test *t, uint64_t seed, bool guards)
         const size_t floats = empty ? 0 : (size_t)(c->M - 1) * (size_t)c->ldc + (size_t)c->N;
         if (!empty && t->row->run(c, &context, t->row->params) == GEMM_DECLINED &&
             memcmp(before.data, c->C, floats * sizeof(float)))
-            snprintf(t->wrong, sizeof t->wrong, "it declined TA=%d TB=%d and changed C", c->TA, c->TB);
+            snprintf(t->wrong, sizeof t->wrong, "it declined TA=%d TB=%d and changed C", c->TA,
+                     c->TB);
         guarded_free(&before);
         problem_free(&p);
     }
@@ -359,9 +364,11 @@ static void test_large_row(row_test *t, problem *p, const gemm_oracle *oracle, u
     gemm_run(t->row, &p->call, NULL);
     const gemm_error worst = gemm_oracle_compare(oracle, &p->call);
     if (worst.ratio <= 1) return;
-    snprintf(t->wrong, sizeof t->wrong, "%s: C[%d][%d] is off by %g, %.3g times the bound; "
-             "repeat with: test_gemm --large --cases 0 --seed %llu --row %s", t->row->name, worst.row,
-             worst.column, worst.difference, worst.ratio, (unsigned long long)seed, t->row->name);
+    snprintf(t->wrong, sizeof t->wrong,
+             "%s: C[%d][%d] is off by %g, %.3g times the bound; "
+             "repeat with: test_gemm --large --cases 0 --seed %llu --row %s",
+             t->row->name, worst.row, worst.column, worst.difference, worst.ratio,
+             (unsigned long long)seed, t->row->name);
 }
 
 static int run_large_reference(void *data)
@@ -374,8 +381,8 @@ static int run_large_reference(void *data)
 }
 
 /* The wanted rows on one shape, on tight matrices. The reference is computed once for all rows. */
-static void test_large_shape(const options *o, const char *shape, problem *p, const gemm_oracle *oracle,
-                             bool references)
+static void test_large_shape(const options *o, const char *shape, problem *p,
+                             const gemm_oracle *oracle, bool references)
 {
     bool right = true;
     for (const gemm_variant *v = gemm_variants; v < gemm_variants + gemm_variant_count; ++v) {
@@ -399,8 +406,11 @@ static void test_large(const options *o, bool references)
 {
     for (size_t s = 0; s < sizeof YOLOV3_TINY / sizeof *YOLOV3_TINY; ++s) {
         rng r = rng_make(o->seed, 1000000 + s);
-        problem p = {.call = {.M = YOLOV3_TINY[s][0], .N = YOLOV3_TINY[s][1], .K = YOLOV3_TINY[s][2],
-                              .ALPHA = 1}, .BETA = 0};
+        problem p = {.call = {.M = YOLOV3_TINY[s][0],
+                              .N = YOLOV3_TINY[s][1],
+                              .K = YOLOV3_TINY[s][2],
+                              .ALPHA = 1},
+                     .BETA = 0};
         problem_allocate(&p, &r, !references);
         gemm_beta(&p.call, 0);
         gemm_oracle oracle;
@@ -420,7 +430,8 @@ static int number(const char *option, const char *text, int least)
 {
     int n;
     if (gemm_parse_int(text, least, INT_MAX, &n)) return n;
-    fprintf(stderr, "test_gemm: %s '%s' is no whole number from %d to %d\n", option, text, least, INT_MAX);
+    fprintf(stderr, "test_gemm: %s '%s' is no whole number from %d to %d\n", option, text, least,
+            INT_MAX);
     exit(2);
 }
 

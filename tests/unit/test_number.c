@@ -1,5 +1,6 @@
 /*
- * Numbers that a person types: what gemm_parse_int and gemm_parse_double take, and what they refuse.
+ * Numbers that a person types: what gemm_parse_int and gemm_parse_double take, and what they
+ * refuse.
  */
 #include "support/report.h"
 #include "util/number.h"
@@ -89,8 +90,8 @@ static void test_whole(const whole_case *c)
     enum { BEFORE = -77 };
     char name[64];
     int n = BEFORE;
-    snprintf(name, sizeof name, "whole '%s' from %d to %d", strcmp(c->text, "\n1") ? c->text : "\\n1",
-             c->least, c->most);
+    snprintf(name, sizeof name, "whole '%s' from %d to %d",
+             strcmp(c->text, "\n1") ? c->text : "\\n1", c->least, c->most);
     const bool right = gemm_parse_int(c->text, c->least, c->most, &n);
     const int expected = c->right ? c->value : BEFORE;
     if (right == c->right && n == expected) report_pass(name);

@@ -1,8 +1,8 @@
 /*
- * Darknet's training under every variant. From the same weights, with the same data and a few steps,
- * the weights must end where they end with stock. Forward passes call gemm NN and NT. Backward passes
- * call TN, NT and NN with BETA 0 and 1. With --forward only inference runs, and the outputs must be
- * those of stock.
+ * Darknet's training under every variant. From the same weights, with the same data and a few
+ * steps, the weights must end where they end with stock. Forward passes call gemm NN and NT.
+ * Backward passes call TN, NT and NN with BETA 0 and 1. With --forward only inference runs, and the
+ * outputs must be those of stock.
  *
  *   test_training [--forward] CFG...
  *
@@ -41,13 +41,15 @@ static void append(numbers *w, const float *values, int n)
 /* The layer's own weights, and those of the layers inside a recurrent one. */
 static void append_layer(numbers *w, const layer *l)
 {
-    const layer *inner[] = {l->input_layer, l->self_layer, l->output_layer, l->wz, l->uz, l->wr, l->ur,
-                            l->wh, l->uh, l->wf, l->uf, l->wi, l->ui, l->wo, l->uo, l->wg, l->ug};
+    const layer *inner[] = {l->input_layer, l->self_layer, l->output_layer, l->wz, l->uz, l->wr,
+                            l->ur,          l->wh,         l->uh,           l->wf, l->uf, l->wi,
+                            l->ui,          l->wo,         l->uo,           l->wg, l->ug};
     for (size_t i = 0; i < sizeof inner / sizeof *inner; ++i)
         if (inner[i]) append_layer(w, inner[i]);
     if (l->type == CONVOLUTIONAL || l->type == DECONVOLUTIONAL)
         append(w, l->weights, l->nweights);
-    if (l->type == LOCAL) append(w, l->weights, l->size * l->size * l->c * l->n * l->out_h * l->out_w);
+    if (l->type == LOCAL)
+        append(w, l->weights, l->size * l->size * l->c * l->n * l->out_h * l->out_w);
     if (l->type == CONNECTED) append(w, l->weights, l->inputs * l->outputs);
 }
 
@@ -69,7 +71,8 @@ static numbers train(network *net)
     for (int i = 0; i < ITERATIONS; ++i) {
         fill(net->input, net->inputs * net->batch, &r);
         memset(net->truth, 0, (size_t)(net->truths * net->batch) * sizeof(float));
-        for (int b = 0; b < net->batch; ++b) net->truth[b * net->truths + rng_below(&r, net->truths)] = 1;
+        for (int b = 0; b < net->batch; ++b)
+            net->truth[b * net->truths + rng_below(&r, net->truths)] = 1;
         train_network_datum(net);
     }
     return all_weights(net);
@@ -131,10 +134,12 @@ static int run_job(void *data)
 static void report_job(const job *j, child_result r)
 {
     char name[160];
-    snprintf(name, sizeof name, "%s %s %s", j->e == train ? "train" : "forward", j->cfg, j->row->name);
+    snprintf(name, sizeof name, "%s %s %s", j->e == train ? "train" : "forward", j->cfg,
+             j->row->name);
     r.output[strcspn(r.output, "\n")] = '\0';
     const char *killed = child_signal(&r);
-    if (killed && j->row->reference) report_skip_machine(name, "%s died: %s", j->row->origin, killed);
+    if (killed && j->row->reference)
+        report_skip_machine(name, "%s died: %s", j->row->origin, killed);
     else if (killed) report_fail(name, "%s", killed);
     else if (child_exit(&r) == RIGHT) report_pass(name);
     else if (child_exit(&r) == UNUSABLE) report_skip(name, "%s", r.output);
