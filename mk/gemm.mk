@@ -31,6 +31,9 @@ $(OBJ)/kernels.o: FILE_OPTS = -Wno-overlength-strings
 $(OBJ)/src/gemm_opt.o: MESSAGE = Compiling the variants of the articles (some 20 s)
 $(OBJ)/src/gemm_opt.o: FILE_OPTS = $(STUDY_OPTS)
 
+# The reference in double precision should be fast too.
+$(OBJ)/src/driver/reference.o: FILE_OPTS = -O3
+
 # Only a micro-kernel's own file may use its instruction set, because the choice is made at run time.
 $(OBJ)/src/packed/ukernel_%.o: FILE_OPTS = $(KERNEL_OPTS)
 IS_X86 = $(filter x86_64-%,$(shell $(CC) -dumpmachine))

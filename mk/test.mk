@@ -35,10 +35,12 @@ CONV_NETWORKS = $T/test_conv_networks
 
 # Also under the sanitizers. Darknet never frees a whole network, and LeakSanitizer's thread crashes
 # among those of oneDNN: test_packed and test_cl look for leaks.
-UNIT_PROGRAMS = $(addprefix $T/,test_gemm test_packed test_training test_conv test_conv_networks test_layers \
+UNIT_PROGRAMS = $(addprefix $T/,test_driver test_number test_gemm test_packed test_training test_conv test_conv_networks test_layers \
     test_dlclose test_stats test_compare test_ab_rule) $(OUT)/bench/ab $(OUT)/libdarknet.so
 UNIT_COMMANDS = \
     '$T/test_packed' \
+    '$T/test_number' \
+    '$(NO_LEAKS) $T/test_driver' \
     '$(NO_LEAKS) $T/test_gemm' \
     '$(NO_LEAKS) $T/test_training tests/unit/cfg/layers.cfg --forward tests/unit/cfg/layers.cfg tests/unit/cfg/recurrent.cfg' \
     '$T/test_layers' \
@@ -65,6 +67,8 @@ SYSTEM_COMMANDS = \
     'tests/system/test_isa.sh' \
     '$(CONV_NETWORKS) cfg/*.cfg "$$MODELS"/*.cfg --resize cfg/yolov3-tiny.cfg cfg/yolov2.cfg' \
     'tests/system/test_warnings.sh' \
+    'tests/system/test_layering.sh' \
+    'tests/system/test_reference.sh' \
     'GEMM_CONV=im2col $T/test_cfg $(UPSTREAM)' \
     'tests/system/test_gemm_bench.sh $(OUT)' \
     'valgrind -q --error-exitcode=127 --leak-check=full $T/test_packed --isa avx2 --cases 24 --brief yes' \

@@ -2,7 +2,7 @@
  * What a patched Darknet calls: one multiply, one whole convolution, and memory that an OpenCL
  * device can share.
  *
- *   Darknet's layer -> gemm_nn, gemm_nt, gemm_tn, gemm_tt (patched) -> gemm_dispatch -> one row -> C
+ *   Darknet's layer -> gemm_nn, gemm_nt, gemm_tn, gemm_tt (patched) -> gemm_dispatch -> a row -> C
  *
  * All matrices are single precision and row-major. A leading dimension (lda, ldb, ldc) is the
  * distance between two rows in elements. It may be larger than the row is long. Pointers are
@@ -25,8 +25,8 @@ typedef struct gemm_call {
     float *C; int ldc;          /* M x N */
 } gemm_call;
 
-/* The result of scale * sum + shift goes through one of these. Darknet applies any other
-   activation itself, after a linear call. */
+/* It is applied to scale * sum + shift. Darknet applies every other activation itself, after a call
+   with CONV_LINEAR. */
 typedef enum conv_activation {
     CONV_LINEAR,
     CONV_LEAKY,                 /* x > 0 ? x : .1 x */
@@ -53,7 +53,8 @@ typedef struct conv_call {
     float *output;              /* batch x n x out_h x out_w */
 } conv_call;
 
-/* Batch norm at inference, n of each: y = (x - mean) / (sqrt(variance) + .000001) * scales + bias. */
+/* Batch norm at inference: y = (x - mean) / (sqrt(variance) + .000001) * scales + bias. Each has n
+   elements. */
 typedef struct conv_norm {
     const float *mean, *variance, *scales;
 } conv_norm;
@@ -65,7 +66,7 @@ void gemm_beta(const gemm_call *, float BETA);
    here, and a row that fails, ends the program with the reason. */
 void gemm_dispatch(const gemm_call *);
 
-/* Whether whole convolutions go to the chosen row: it offers them, and GEMM_CONV allows it. */
+/* Whether whole convolutions go to the chosen row: the row offers them, and GEMM_CONV allows it. */
 bool gemm_conv_offered(void);
 
 /*
@@ -89,10 +90,10 @@ void gemm_stock_loops(const gemm_call *);
 /* Zeroed memory, or NULL. Freed with gemm_host_free. */
 void *gemm_host_alloc(size_t count, size_t size);
 
-/* As realloc, for memory of either kind. NULL: the old memory is as it was. */
+/* As realloc, for memory of both kinds. On NULL the old memory is unchanged. */
 void *gemm_host_realloc(void *, size_t bytes);
 
-/* Frees memory of gemm_host_alloc, and of malloc too. */
+/* Frees memory of gemm_host_alloc and of malloc. */
 void gemm_host_free(void *);
 
 #endif

@@ -1,211 +1,239 @@
 /*
  * The CPU variants of the articles: loop orders, unrolling, blocking, transposing.
  *
- * All compute C(MxN) += ALPHA * A(MxK) * B(KxN), row-major, for any size; the articles' listings
- * are right for multiples of their block only, and some clear or overwrite C (README.md tells).
- * Letters: i runs over M, j over N, p over K. In memory, p walks A by 1 and B by ldb, j walks B
- * and C by 1, i walks A by lda and C by ldc.
+ * All compute C(MxN) += ALPHA * A(MxK) * B(KxN), row-major. The articles' listings are right only
+ * for sizes that are multiples of their block. The loops here are right for every size.
  *
- * Sources: "Accelerating MLPerf Tiny on CFU Playground, part 3: blocked matrix multiplication"
- * (2024) for loop orders, mkn_u*, tile_* and vtile_*; "Serial gemm optimisation, part 3" (2024) for
- * mnk_acc, unroll*, block*d and transpose.
+ * i runs over M, j over N, p over K. In memory, a step of p moves by 1 in A and by ldb in B. A step
+ * of j moves by 1 in B and C. A step of i moves by lda in A and by ldc in C.
  *
- * Every variant is one function that is never inlined, so a profile shows it by name.
+ * Sources:
+ * - "Accelerating MLPerf Tiny on CFU Playground, part 3: blocked matrix multiplication" (2024):
+ *   loop orders, mkn_u*, tile_* and vtile_*.
+ * - "Serial gemm optimisation, part 3" (2024): mnk_acc, unroll*, block*d and transpose.
+ *
+ * The loops of each variant are plain functions. The list at the end makes a row of the table from
+ * each. A row is one function, gemm_<name>, that contains its loops and is never inlined. Therefore
+ * a profile shows every variant by its name.
  */
 #include "gemm_opt.h"
 
 #include <stdlib.h>
 
-#define VARIANT(name) __attribute__((noinline)) gemm_status \
-    gemm_##name(const gemm_call *c, const gemm_context *context, const void *params)
 #define INLINE static inline __attribute__((always_inline))
 
-#define PRAGMA(text) _Pragma(#text)
-/* Under the sanitizers the accesses are the same, and gcc takes minutes to check 64 x 64 of them. */
+/*
+ * Before a loop of at most 64 steps, whose number is a constant after inlining: unroll it wholly.
+ * Under the sanitizers loops stay, because gcc takes minutes to check 64 x 64 unrolled accesses.
+ */
 #if defined __SANITIZE_ADDRESS__ || defined __SANITIZE_THREAD__
-#define UNROLL(times)
+#define UNROLL
 #elif defined __clang__
-#define UNROLL(times) PRAGMA(unroll times)
+#define UNROLL _Pragma("unroll 64")
 #else
-#define UNROLL(times) PRAGMA(GCC unroll times)
+#define UNROLL _Pragma("GCC unroll 64")
 #endif
-#define KEEP_LOOP
 
-/* The call's members as the locals that the loops speak of; leaves the function unless NN. */
-#define NN_ONLY(c, params) \
-    (void)context, (void)(params); \
-    if ((c)->TA || (c)->TB) return GEMM_DECLINED; \
-    const size_t M = (size_t)(c)->M, N = (size_t)(c)->N, K = (size_t)(c)->K; \
-    const size_t lda = (size_t)(c)->lda, ldb = (size_t)(c)->ldb, ldc = (size_t)(c)->ldc; \
-    const float ALPHA = (c)->ALPHA; \
-    const float *A = (c)->A, *B = (c)->B; \
-    float *C = (c)->C
+/* An NN call, in the types that the loops count with. */
+typedef struct nn_call {
+    size_t M, N, K;
+    float ALPHA;
+    const float *A; size_t lda;
+    const float *B; size_t ldb;
+    float *C; size_t ldc;
+} nn_call;
+
+INLINE nn_call nn_of(const gemm_call *c)
+{
+    return (nn_call){(size_t)c->M, (size_t)c->N, (size_t)c->K, c->ALPHA, c->A, (size_t)c->lda,
+                     c->B, (size_t)c->ldb, c->C, (size_t)c->ldc};
+}
 
 INLINE size_t min(size_t a, size_t b) { return a < b ? a : b; }
 
 /* ---- The six loop orders ---- */
 
-#define LOOP_M for (size_t i = 0; i < M; ++i)
-#define LOOP_N for (size_t j = 0; j < N; ++j)
-#define LOOP_K for (size_t p = 0; p < K; ++p)
-
-#define DEFINE_ORDER(name, outer, middle, inner) \
-    VARIANT(name) \
-    { \
-        NN_ONLY(c, params); \
-        LOOP_##outer LOOP_##middle LOOP_##inner \
-            C[i * ldc + j] += ALPHA * A[i * lda + p] * B[p * ldb + j]; \
-        return GEMM_DONE; \
-    }
-GEMM_ORDERS(DEFINE_ORDER)
-
-/* ---- The sum in a register, and K unrolled ---- */
-
-VARIANT(mnk_acc)
+/* C[i][j] += ALPHA * A[i][p] * B[p][j] */
+INLINE void multiply_add(nn_call g, size_t i, size_t j, size_t p)
 {
-    NN_ONLY(c, params);
-    LOOP_M LOOP_N {
-        float sum = 0;
-        LOOP_K sum += A[i * lda + p] * B[p * ldb + j];
-        C[i * ldc + j] += ALPHA * sum;
-    }
-    return GEMM_DONE;
+    g.C[i * g.ldc + j] += g.ALPHA * g.A[i * g.lda + p] * g.B[p * g.ldb + j];
 }
 
-#define DEFINE_UNROLL(U) \
-    VARIANT(unroll##U) \
-    { \
-        NN_ONLY(c, params); \
-        LOOP_M LOOP_N { \
-            float sum = 0; \
-            size_t p = 0; \
-            for (; p + U <= K; p += U) \
-                UNROLL(U) for (size_t q = 0; q < U; ++q) \
-                    sum += A[i * lda + p + q] * B[(p + q) * ldb + j]; \
-            for (; p < K; ++p) sum += A[i * lda + p] * B[p * ldb + j]; \
-            C[i * ldc + j] += ALPHA * sum; \
-        } \
-        return GEMM_DONE; \
-    }
-DEFINE_UNROLL(2)
-DEFINE_UNROLL(4)
+INLINE void mnk(nn_call g)
+{
+    for (size_t i = 0; i < g.M; ++i)
+        for (size_t j = 0; j < g.N; ++j)
+            for (size_t p = 0; p < g.K; ++p) multiply_add(g, i, j, p);
+}
 
-/* ---- Order mkn with N unrolled ---- */
+INLINE void mkn(nn_call g)
+{
+    for (size_t i = 0; i < g.M; ++i)
+        for (size_t p = 0; p < g.K; ++p)
+            for (size_t j = 0; j < g.N; ++j) multiply_add(g, i, j, p);
+}
 
-#define DEFINE_MKN_UNROLL(U) \
-    VARIANT(mkn_u##U) \
-    { \
-        NN_ONLY(c, params); \
-        LOOP_M LOOP_K { \
-            const float a = ALPHA * A[i * lda + p]; \
-            size_t j = 0; \
-            for (; j + U <= N; j += U) \
-                UNROLL(U) for (size_t q = 0; q < U; ++q) C[i * ldc + j + q] += a * B[p * ldb + j + q]; \
-            for (; j < N; ++j) C[i * ldc + j] += a * B[p * ldb + j]; \
-        } \
-        return GEMM_DONE; \
+INLINE void nmk(nn_call g)
+{
+    for (size_t j = 0; j < g.N; ++j)
+        for (size_t i = 0; i < g.M; ++i)
+            for (size_t p = 0; p < g.K; ++p) multiply_add(g, i, j, p);
+}
+
+INLINE void nkm(nn_call g)
+{
+    for (size_t j = 0; j < g.N; ++j)
+        for (size_t p = 0; p < g.K; ++p)
+            for (size_t i = 0; i < g.M; ++i) multiply_add(g, i, j, p);
+}
+
+INLINE void kmn(nn_call g)
+{
+    for (size_t p = 0; p < g.K; ++p)
+        for (size_t i = 0; i < g.M; ++i)
+            for (size_t j = 0; j < g.N; ++j) multiply_add(g, i, j, p);
+}
+
+INLINE void knm(nn_call g)
+{
+    for (size_t p = 0; p < g.K; ++p)
+        for (size_t j = 0; j < g.N; ++j)
+            for (size_t i = 0; i < g.M; ++i) multiply_add(g, i, j, p);
+}
+
+/* ---- Order mkn with N unrolled by U ---- */
+
+INLINE void mkn_u(nn_call g, size_t U)
+{
+    for (size_t i = 0; i < g.M; ++i) {
+        for (size_t p = 0; p < g.K; ++p) {
+            const float a = g.ALPHA * g.A[i * g.lda + p];
+            const float *b = g.B + p * g.ldb;
+            float *out = g.C + i * g.ldc;
+            size_t j = 0;
+            for (; j + U <= g.N; j += U)
+                UNROLL for (size_t q = 0; q < U; ++q) out[j + q] += a * b[j + q];
+            for (; j < g.N; ++j) out[j] += a * b[j];
+        }
     }
-GEMM_MKN_UNROLLS(DEFINE_MKN_UNROLL)
+}
+
+/* ---- Order mnk with the sum in a register ---- */
+
+INLINE void mnk_acc(nn_call g)
+{
+    for (size_t i = 0; i < g.M; ++i) {
+        for (size_t j = 0; j < g.N; ++j) {
+            float sum = 0;
+            for (size_t p = 0; p < g.K; ++p) sum += g.A[i * g.lda + p] * g.B[p * g.ldb + j];
+            g.C[i * g.ldc + j] += g.ALPHA * sum;
+        }
+    }
+}
+
+/* The same with K unrolled by U. */
+INLINE void unroll(nn_call g, size_t U)
+{
+    for (size_t i = 0; i < g.M; ++i) {
+        for (size_t j = 0; j < g.N; ++j) {
+            const float *a = g.A + i * g.lda, *b = g.B + j;
+            float sum = 0;
+            size_t p = 0;
+            for (; p + U <= g.K; p += U)
+                UNROLL for (size_t q = 0; q < U; ++q) sum += a[p + q] * b[(p + q) * g.ldb];
+            for (; p < g.K; ++p) sum += a[p] * b[p * g.ldb];
+            g.C[i * g.ldc + j] += g.ALPHA * sum;
+        }
+    }
+}
 
 /* ---- Blocks of 4 ---- */
 
 enum { BLOCK = 4 };
 
-/* mb x nb of C, all of K, C updated in memory at every p as in the article: keeping the sums in
-   registers is a step of its own (packed.c). */
-INLINE void block1d_update(const gemm_call *c, size_t i, size_t j, size_t mb, size_t nb)
+/* A block of C, mb x nb, gains all K products. As in the article, C is updated in memory at every
+   p. The row `packed` keeps the sums in registers. */
+INLINE void block1d_update(nn_call g, size_t i, size_t j, size_t mb, size_t nb)
 {
-    const size_t lda = (size_t)c->lda, ldb = (size_t)c->ldb, ldc = (size_t)c->ldc;
-    const float *a = c->A + i * lda, *b = c->B + j;
-    float *out = c->C + i * ldc + j;
-    for (size_t p = 0; p < (size_t)c->K; ++p)
+    const float *a = g.A + i * g.lda, *b = g.B + j;
+    float *out = g.C + i * g.ldc + j;
+    for (size_t p = 0; p < g.K; ++p)
         for (size_t ii = 0; ii < mb; ++ii)
             for (size_t jj = 0; jj < nb; ++jj)
-                out[ii * ldc + jj] += c->ALPHA * a[ii * lda + p] * b[p * ldb + jj];
+                out[ii * g.ldc + jj] += g.ALPHA * a[ii * g.lda + p] * b[p * g.ldb + jj];
 }
 
-VARIANT(block1d)
+INLINE void block1d(nn_call g)
 {
-    (void)context, (void)params;
-    if (c->TA || c->TB) return GEMM_DECLINED;
-    const size_t M = (size_t)c->M, N = (size_t)c->N;
-    for (size_t i = 0; i < M; i += BLOCK) {
-        for (size_t j = 0; j < N; j += BLOCK) {
-            const size_t mb = min(BLOCK, M - i), nb = min(BLOCK, N - j);
+    for (size_t i = 0; i < g.M; i += BLOCK) {
+        for (size_t j = 0; j < g.N; j += BLOCK) {
+            const size_t mb = min(BLOCK, g.M - i), nb = min(BLOCK, g.N - j);
             if (mb == BLOCK && nb == BLOCK)
-                block1d_update(c, i, j, BLOCK, BLOCK);
+                block1d_update(g, i, j, BLOCK, BLOCK); /* constants: inner loops are unrolled */
             else
-                block1d_update(c, i, j, mb, nb);
+                block1d_update(g, i, j, mb, nb);
         }
     }
-    return GEMM_DONE;
 }
 
-/* mb x nb of C gains the product of mb x kb of A and kb x nb of B. */
-INLINE void block2d_update(const float *a, size_t lda, const float *b, size_t ldb, float *out,
-                           size_t ldc, float ALPHA, size_t mb, size_t nb, size_t kb)
+/* A block of C, mb x nb, gains the product of mb x kb of A and kb x nb of B. */
+INLINE void block2d_update(nn_call g, size_t i, size_t j, size_t p, size_t mb, size_t nb, size_t kb)
 {
+    const float *a = g.A + i * g.lda + p, *b = g.B + p * g.ldb + j;
+    float *out = g.C + i * g.ldc + j;
     for (size_t ii = 0; ii < mb; ++ii) {
         for (size_t jj = 0; jj < nb; ++jj) {
             float sum = 0;
-            for (size_t pp = 0; pp < kb; ++pp) sum += a[ii * lda + pp] * b[pp * ldb + jj];
-            out[ii * ldc + jj] += ALPHA * sum;
+            for (size_t pp = 0; pp < kb; ++pp) sum += a[ii * g.lda + pp] * b[pp * g.ldb + jj];
+            out[ii * g.ldc + jj] += g.ALPHA * sum;
         }
     }
 }
 
-VARIANT(block2d)
+INLINE void block2d(nn_call g)
 {
-    NN_ONLY(c, params);
-    for (size_t i = 0; i < M; i += BLOCK) {
-        for (size_t j = 0; j < N; j += BLOCK) {
-            for (size_t p = 0; p < K; p += BLOCK) {
-                const float *a = A + i * lda + p, *b = B + p * ldb + j;
-                float *out = C + i * ldc + j;
-                const size_t mb = min(BLOCK, M - i), nb = min(BLOCK, N - j), kb = min(BLOCK, K - p);
+    for (size_t i = 0; i < g.M; i += BLOCK) {
+        for (size_t j = 0; j < g.N; j += BLOCK) {
+            for (size_t p = 0; p < g.K; p += BLOCK) {
+                const size_t mb = min(BLOCK, g.M - i), nb = min(BLOCK, g.N - j);
+                const size_t kb = min(BLOCK, g.K - p);
                 if (mb == BLOCK && nb == BLOCK && kb == BLOCK)
-                    block2d_update(a, lda, b, ldb, out, ldc, ALPHA, BLOCK, BLOCK, BLOCK);
+                    block2d_update(g, i, j, p, BLOCK, BLOCK, BLOCK);
                 else
-                    block2d_update(a, lda, b, ldb, out, ldc, ALPHA, mb, nb, kb);
+                    block2d_update(g, i, j, p, mb, nb, kb);
             }
         }
     }
-    return GEMM_DONE;
 }
 
 /* ---- B transposed once, then rows of A by rows of Bt ---- */
 
-VARIANT(transpose)
+/* Bt is N x K. */
+INLINE void transpose(nn_call g, float *Bt)
 {
-    NN_ONLY(c, params);
-    float *Bt = malloc(N * K * sizeof(float));  /* N x K */
-    if (!Bt) return GEMM_DECLINED;
-    LOOP_K LOOP_N Bt[j * K + p] = B[p * ldb + j];
-    LOOP_M LOOP_N {
-        float sum = 0;
-        LOOP_K sum += A[i * lda + p] * Bt[j * K + p];
-        C[i * ldc + j] += ALPHA * sum;
+    for (size_t p = 0; p < g.K; ++p)
+        for (size_t j = 0; j < g.N; ++j) Bt[j * g.K + p] = g.B[p * g.ldb + j];
+    for (size_t i = 0; i < g.M; ++i) {
+        for (size_t j = 0; j < g.N; ++j) {
+            float sum = 0;
+            for (size_t p = 0; p < g.K; ++p) sum += g.A[i * g.lda + p] * Bt[j * g.K + p];
+            g.C[i * g.ldc + j] += g.ALPHA * sum;
+        }
     }
-    free(Bt);
-    return GEMM_DONE;
 }
 
-/* ---- Tiles: a 1 x T row of A meets a T x T block of B ---- */
+/* ---- Tiles: a 1 x T row of A times a T x T block of B ---- */
 
-/* restrict: only then may the unrolled row of C stay in registers over p. */
-#define DEFINE_TILE_ROW(name, T, UNROLL_K, UNROLL_N) \
-    INLINE void row_##name(const float *restrict a, const float *restrict b, size_t ldb, \
-                           float *restrict out, float ALPHA) \
-    { \
-        UNROLL_K for (size_t p = 0; p < T; ++p) { \
-            const float ap = ALPHA * a[p]; \
-            UNROLL_N for (size_t j = 0; j < T; ++j) out[j] += ap * b[p * ldb + j]; \
-        } \
-    }
+typedef enum unrolling {
+    LOOPS,                      /* no loop is unrolled */
+    INNERMOST,                  /* _u: the loop over the block's columns */
+    BOTH                        /* _uu: and the loop over its rows */
+} unrolling;
 
-/* The same for what T leaves over at the right and the lower edge of B. */
-INLINE void row_edge(const float *restrict a, const float *restrict b, size_t ldb,
-                     float *restrict out, float ALPHA, size_t kb, size_t nb)
+/* The block of B is kb x nb. `restrict`, because only then may the compiler keep the row of C in
+   registers over p. */
+INLINE void row_loops(const float *restrict a, const float *restrict b, size_t ldb,
+                      float *restrict out, float ALPHA, size_t kb, size_t nb)
 {
     for (size_t p = 0; p < kb; ++p) {
         const float ap = ALPHA * a[p];
@@ -213,41 +241,105 @@ INLINE void row_edge(const float *restrict a, const float *restrict b, size_t ld
     }
 }
 
-/* The T x T block of B at (p, j), rows i0 <= i < i1 of A and C. */
-#define TILE_ROWS(name, T, i0, i1) \
-    do { \
-        const size_t kb = min(T, K - p), nb = min(T, N - j); \
-        for (size_t i = i0; i < (i1); ++i) { \
-            const float *a = A + i * lda + p, *b = B + p * ldb + j; \
-            float *out = C + i * ldc + j; \
-            if (kb == T && nb == T) \
-                row_##name(a, b, ldb, out, ALPHA); \
-            else \
-                row_edge(a, b, ldb, out, ALPHA, kb, nb); \
-        } \
-    } while (0)
+INLINE void row_u(const float *restrict a, const float *restrict b, size_t ldb,
+                  float *restrict out, float ALPHA, size_t T)
+{
+    for (size_t p = 0; p < T; ++p) {
+        const float ap = ALPHA * a[p];
+        UNROLL for (size_t j = 0; j < T; ++j) out[j] += ap * b[p * ldb + j];
+    }
+}
 
-/* tile: MKN over tiles, MKN inside. vtile: KN over tiles, all of M, then KN inside. */
-#define DEFINE_TILE_PAIR(suffix, T, UNROLL_K, UNROLL_N) \
-    DEFINE_TILE_ROW(T##suffix, T, UNROLL_K, UNROLL_N) \
-    VARIANT(tile_##T##suffix) \
+INLINE void row_uu(const float *restrict a, const float *restrict b, size_t ldb,
+                   float *restrict out, float ALPHA, size_t T)
+{
+    UNROLL for (size_t p = 0; p < T; ++p) {
+        const float ap = ALPHA * a[p];
+        UNROLL for (size_t j = 0; j < T; ++j) out[j] += ap * b[p * ldb + j];
+    }
+}
+
+/* The block of B at (p, j) meets rows first ... last - 1 of A and C. At the edges of B the block is
+   smaller than T x T. */
+INLINE void rows_by_block(nn_call g, size_t first, size_t last, size_t p, size_t j, size_t T,
+                          unrolling how)
+{
+    const size_t kb = min(T, g.K - p), nb = min(T, g.N - j);
+    for (size_t i = first; i < last; ++i) {
+        const float *a = g.A + i * g.lda + p, *b = g.B + p * g.ldb + j;
+        float *out = g.C + i * g.ldc + j;
+        if (kb != T || nb != T)
+            row_loops(a, b, g.ldb, out, g.ALPHA, kb, nb);
+        else if (how == LOOPS)
+            row_loops(a, b, g.ldb, out, g.ALPHA, T, T);
+        else if (how == INNERMOST)
+            row_u(a, b, g.ldb, out, g.ALPHA, T);
+        else
+            row_uu(a, b, g.ldb, out, g.ALPHA, T);
+    }
+}
+
+/* MKN over tiles, MKN inside a tile. */
+INLINE void tile(nn_call g, size_t T, unrolling how)
+{
+    for (size_t i = 0; i < g.M; i += T)
+        for (size_t p = 0; p < g.K; p += T)
+            for (size_t j = 0; j < g.N; j += T) rows_by_block(g, i, min(i + T, g.M), p, j, T, how);
+}
+
+/* KN over blocks of B, then all of M, then KN inside the block. */
+INLINE void vtile(nn_call g, size_t T, unrolling how)
+{
+    for (size_t p = 0; p < g.K; p += T)
+        for (size_t j = 0; j < g.N; j += T) rows_by_block(g, 0, g.M, p, j, T, how);
+}
+
+/* ---- The rows of the table ---- */
+
+/* Defines gemm_<name>. It declines all calls but NN. `loops` is a call of a function above, in
+   which g is the nn_call. */
+#define VARIANT(name, loops) \
+    __attribute__((noinline)) \
+    gemm_status gemm_##name(const gemm_call *c, const gemm_context *context, const void *params) \
     { \
-        NN_ONLY(c, params); \
-        for (size_t it = 0; it < M; it += T) \
-            for (size_t p = 0; p < K; p += T) \
-                for (size_t j = 0; j < N; j += T) TILE_ROWS(T##suffix, T, it, min(it + T, M)); \
-        return GEMM_DONE; \
-    } \
-    VARIANT(vtile_##T##suffix) \
-    { \
-        NN_ONLY(c, params); \
-        for (size_t p = 0; p < K; p += T) \
-            for (size_t j = 0; j < N; j += T) TILE_ROWS(T##suffix, T, 0, M); \
+        (void)context, (void)params; \
+        if (c->TA || c->TB) return GEMM_DECLINED; \
+        const nn_call g = nn_of(c); \
+        loops; \
         return GEMM_DONE; \
     }
 
+#define DEFINE_ORDER(name, outer, middle, inner) VARIANT(name, name(g))
+GEMM_ORDERS(DEFINE_ORDER)
+
+VARIANT(mnk_acc, mnk_acc(g))
+VARIANT(unroll2, unroll(g, 2))
+VARIANT(unroll4, unroll(g, 4))
+
+#define DEFINE_MKN_UNROLL(U) VARIANT(mkn_u##U, mkn_u(g, U))
+GEMM_MKN_UNROLLS(DEFINE_MKN_UNROLL)
+
+VARIANT(block1d, block1d(g))
+VARIANT(block2d, block2d(g))
+
 #define DEFINE_TILES(T) \
-    DEFINE_TILE_PAIR(, T, KEEP_LOOP, KEEP_LOOP) \
-    DEFINE_TILE_PAIR(_u, T, KEEP_LOOP, UNROLL(T)) \
-    DEFINE_TILE_PAIR(_uu, T, UNROLL(T), UNROLL(T))
+    VARIANT(tile_##T, tile(g, T, LOOPS)) \
+    VARIANT(tile_##T##_u, tile(g, T, INNERMOST)) \
+    VARIANT(tile_##T##_uu, tile(g, T, BOTH)) \
+    VARIANT(vtile_##T, vtile(g, T, LOOPS)) \
+    VARIANT(vtile_##T##_u, vtile(g, T, INNERMOST)) \
+    VARIANT(vtile_##T##_uu, vtile(g, T, BOTH))
 GEMM_TILE_SIDES(DEFINE_TILES)
+
+__attribute__((noinline))
+gemm_status gemm_transpose(const gemm_call *c, const gemm_context *context, const void *params)
+{
+    (void)context, (void)params;
+    if (c->TA || c->TB) return GEMM_DECLINED;
+    const nn_call g = nn_of(c);
+    float *Bt = malloc(g.N * g.K * sizeof(float));
+    if (!Bt) return GEMM_DECLINED;
+    transpose(g, Bt);
+    free(Bt);
+    return GEMM_DONE;
+}

@@ -1,9 +1,11 @@
 /*
  * The contract between the driver and the rows of the table of variants.
  *
- * A row only ever computes C += ALPHA * op(A) * op(B). The driver settles BETA and empty sizes
- * before it calls the row. Rows know nothing of each other, of Darknet or of the environment: what
- * they need is in the call and in the context.
+ * A row only computes C += ALPHA * op(A) * op(B). Before the driver calls a row, BETA is settled
+ * and empty sizes are gone. A row does not know the other rows, Darknet or the environment.
+ * Everything that it needs is in the call, the context and its params.
+ *
+ * To add a variant, write a function of type gemm_row_run and a row in driver/table.c.
  */
 #ifndef GEMM_VARIANT_H
 #define GEMM_VARIANT_H
@@ -14,16 +16,17 @@ struct gemm_ukernel;
 
 typedef enum gemm_status {
     GEMM_DONE,
-    GEMM_DECLINED,              /* C is untouched: the driver runs stock, the trace says so */
-    GEMM_FAILED                 /* C is undefined: the driver ends the program with the reason */
+    GEMM_DECLINED,              /* C is unchanged: the driver runs stock, and the trace shows it */
+    GEMM_FAILED                 /* C is undefined: the driver ends the program with note->reason */
 } gemm_status;
 
-/* What a run has to say for GEMM_TRACE beside its time. The driver clears it before every run. */
+/* What a run reports beside its status. The driver clears it before every run. GEMM_TRACE prints
+   it. */
 typedef struct gemm_note {
-    char ran[64];               /* the row or kernel that worked when the row chose it, else "" */
+    char ran[64];               /* the row or kernel that this row chose, else "" */
     double kernel_ms;           /* device time by events; below 0: no device */
     size_t copied_a, copied_b, copied_c;    /* bytes copied to or from a device */
-    char reason[160];           /* of GEMM_FAILED, in a few words */
+    char reason[160];           /* why the row returned GEMM_FAILED, in a few words */
 } gemm_note;
 
 static inline void gemm_clear_note(gemm_note *note)
@@ -33,38 +36,40 @@ static inline void gemm_clear_note(gemm_note *note)
     note->copied_a = note->copied_b = note->copied_c = 0;
 }
 
-/* Made by the driver from the settings, for one call. */
+/* The settings that a row may use. The driver makes one for each call. */
 typedef struct gemm_context {
-    int threads;                /* at least 1 */
+    int threads;                /* at most so many threads; at least 1 */
     const struct gemm_ukernel *isa;     /* the micro-kernels of `packed` */
     gemm_note *note;            /* never NULL */
 } gemm_context;
 
-/* One multiply; M, N and K are at least 1. `params` is that of the row. */
+/* One multiply. M, N and K are at least 1. `params` is the member of the row. */
 typedef gemm_status gemm_row_run(const gemm_call *, const gemm_context *, const void *params);
 
-/* One whole convolution. Declined: the output is untouched. */
+/* One whole convolution. When it declines, the output is unchanged. */
 typedef gemm_status gemm_row_conv(const conv_call *, const gemm_context *, const void *params);
 
 typedef struct gemm_variant {
     const char *name;           /* the value of GEMM_IMPL */
     gemm_row_run *run;
-    gemm_row_conv *conv;        /* or NULL: Darknet's im2col and `run` */
-    const void *params;         /* tile sizes, unrolling, kernel file: data, not code */
-    const char *(*unusable)(const void *params);    /* NULL, or why the row cannot run here */
+    gemm_row_conv *conv;        /* NULL: Darknet runs im2col, then `run` */
+    const void *params;         /* what tells rows of the same `run` apart: a kernel, a library */
+    const char *(*unusable)(const void *params);    /* returns why the row cannot run here, or
+                                   NULL; the pointer is NULL when the row can run everywhere */
     bool on_device;             /* Darknet's buffers should be memory that the device shares */
+    bool reference;             /* runs a library of other people: its crash is not ours */
     const char *origin;         /* the article or project it comes from */
     const char *summary;
 } gemm_variant;
 
-/* The table. Tests, benchmarks, --list and GEMM_IMPL all walk it. */
+/* The table. GEMM_IMPL, gemm-bench --list, tests and benchmarks all use it. */
 extern const gemm_variant gemm_variants[];
 extern const size_t gemm_variant_count;
 
 /* The row called `name`, or NULL. */
 const gemm_variant *gemm_find(const char *name);
 
-/* The row `stock`, which runs whatever another row declines. */
+/* The row `stock`. It runs every call that another row declines. */
 const gemm_variant *gemm_stock_row(void);
 
 #endif

@@ -1,13 +1,15 @@
 /*
- * The reference in double precision and the bound of the error.
+ * The bound of the error, and the report of GEMM_CHECK.
  *
- * A sum of K products in single precision, in any order, is off by at most about K * u * S, where
- * u is half FLT_EPSILON and S the sum of |ALPHA * a * b|. Loops that add to C in every step round C
- * K times too, so |C| belongs to S. FLT_EPSILON instead of u leaves a factor of two for ALPHA and
- * the last addition; (K + 1) * FLT_MIN allows for flushed denormals. (Higham, Accuracy and Stability of
- * Numerical Algorithms, chapter 3.)
+ * A sum of K products in single precision is off by at most about K * u * S, in any order of the
+ * terms. u is half of FLT_EPSILON. S is the sum of |ALPHA * a * b|, plus |C|, because loops that
+ * add to C in every step round C K times too. The bound is (K + 2) * FLT_EPSILON * S. The factor of
+ * two against u covers ALPHA and the last addition. (K + 1) * FLT_MIN covers denormals that the
+ * processor flushes to zero. (Higham, Accuracy and Stability of Numerical Algorithms, chapter 3.)
  */
 #include "driver/check.h"
+
+#include "driver/reference.h"
 
 #include <float.h>
 #include <math.h>
@@ -17,33 +19,25 @@
 
 int gemm_oracle_make(gemm_oracle *o, const gemm_call *c)
 {
-    const size_t M = (size_t)c->M, N = (size_t)c->N, K = (size_t)c->K;
-    const size_t lda = (size_t)c->lda, ldb = (size_t)c->ldb, ldc = (size_t)c->ldc;
+    const size_t M = (size_t)c->M, N = (size_t)c->N, ldc = (size_t)c->ldc;
     o->expected = malloc(M * N * sizeof(double));
     o->bound = malloc(M * N * sizeof(double));
     if (!o->expected || !o->bound) {
         gemm_oracle_free(o);
         return -1;
     }
-    const double slack = ((double)K + 2) * FLT_EPSILON;
     for (size_t i = 0; i < M; ++i) {
-        double *sum = o->expected + i * N, *size = o->bound + i * N;
         for (size_t j = 0; j < N; ++j) {
-            sum[j] = c->C[i * ldc + j];
-            size[j] = fabs(sum[j]);
+            o->expected[i * N + j] = c->C[i * ldc + j];
+            o->bound[i * N + j] = fabs(c->C[i * ldc + j]);
         }
-        for (size_t p = 0; p < K; ++p) {
-            const double a = (double)c->ALPHA * (c->TA ? c->A[p * lda + i] : c->A[i * lda + p]);
-            const float *b = c->TB ? c->B + p : c->B + p * ldb;
-            const size_t step = c->TB ? ldb : 1;
-            for (size_t j = 0; j < N; ++j) {
-                const double product = a * b[j * step];
-                sum[j] += product;
-                size[j] += fabs(product);
-            }
-        }
-        for (size_t j = 0; j < N; ++j) size[j] = slack * size[j] + (double)(K + 1) * FLT_MIN;
     }
+    if (gemm_reference_add(c, 0, c->M, o->expected, o->bound)) {
+        gemm_oracle_free(o);
+        return -1;
+    }
+    const double slack = ((double)c->K + 2) * FLT_EPSILON, denormals = ((double)c->K + 1) * FLT_MIN;
+    for (size_t i = 0; i < M * N; ++i) o->bound[i] = slack * o->bound[i] + denormals;
     return 0;
 }
 
@@ -54,14 +48,6 @@ void gemm_oracle_free(gemm_oracle *o)
     o->expected = o->bound = NULL;
 }
 
-/* Where the exact result is no finite number, the result must be none either. */
-static double element_ratio(double expected, double bound, float actual)
-{
-    if (!isfinite(expected) || fabs(expected) > FLT_MAX) return isfinite(actual) ? INFINITY : 0;
-    const double ratio = fabs(actual - expected) / bound;
-    return isnan(ratio) ? INFINITY : ratio;
-}
-
 gemm_error gemm_oracle_compare(const gemm_oracle *o, const gemm_call *c)
 {
     gemm_error worst = {-1, 0, 0, 0};
@@ -69,7 +55,7 @@ gemm_error gemm_oracle_compare(const gemm_oracle *o, const gemm_call *c)
         for (int j = 0; j < c->N; ++j) {
             const size_t at = (size_t)i * (size_t)c->N + (size_t)j;
             const float actual = c->C[(size_t)i * (size_t)c->ldc + (size_t)j];
-            const double ratio = element_ratio(o->expected[at], o->bound[at], actual);
+            const double ratio = gemm_error_ratio(o->expected[at], o->bound[at], actual);
             if (ratio > worst.ratio)
                 worst = (gemm_error){ratio, fabs(actual - o->expected[at]), i, j};
         }
@@ -77,7 +63,7 @@ gemm_error gemm_oracle_compare(const gemm_oracle *o, const gemm_call *c)
     return worst;
 }
 
-/* ---- the line at the end ---- */
+/* ---- The line that GEMM_CHECK prints at the end ---- */
 
 static struct {
     pthread_mutex_t lock;
@@ -89,7 +75,8 @@ static struct {
 static void report_check(void)
 {
     const gemm_call *c = &checked.worst_call;
-    fprintf(stderr, "gemm: GEMM_CHECK: %zu calls right, worst error %.3g of the bound (M=%d N=%d K=%d)\n",
+    fprintf(stderr,
+            "gemm: GEMM_CHECK: %zu calls right, worst error %.3g of the bound (M=%d N=%d K=%d)\n",
             checked.calls, checked.worst, c->M, c->N, c->K);
 }
 

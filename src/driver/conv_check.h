@@ -1,20 +1,20 @@
 /*
- * The reference of a whole convolution: Darknet's sum in double precision, and the error a
- * single-precision result may have. GEMM_CHECK and the tests judge by it.
+ * Is the output of a convolution right? Darknet's sum in double precision, and the largest error
+ * that single precision may have. GEMM_CHECK and the tests use it.
  */
 #ifndef GEMM_CONV_CHECK_H
 #define GEMM_CONV_CHECK_H
 
 #include "gemm_dispatch.h"
 
-/* The output that is worst in units of its bound: over 1 is wrong. */
+/* The output with the largest ratio. A ratio over 1 is wrong. */
 typedef struct conv_error {
-    double ratio;               /* |output - expected| / bound; infinite for a NaN that must not be */
+    double ratio;               /* |output - expected| / bound: see gemm_error_ratio */
     double difference;          /* |output - expected| */
     int image, filter, at;      /* at: the place in the filter's output */
 } conv_error;
 
-/* Compares the output after the run. 0, or -1 without memory. */
+/* Compares the output after the run with the reference. Returns 0, or -1 without memory. */
 int gemm_conv_compare(const conv_call *, conv_error *worst);
 
 #endif

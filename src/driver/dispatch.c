@@ -1,6 +1,8 @@
 /*
- * The driver of a multiply: hands the call to a row of the table, to stock when the row declines,
- * and traces and checks where the environment asks for it.
+ * The driver of a multiply.
+ *
+ * gemm_dispatch -> gemm_run -> check, if GEMM_CHECK=1 -> trace, if GEMM_TRACE is set -> the row,
+ * or stock when the row declines.
  */
 #include "driver/check.h"
 #include "driver/driver.h"
@@ -8,8 +10,6 @@
 #include "driver/trace.h"
 #include "util/clock.h"
 #include "util/die.h"
-
-#include <stdlib.h>
 
 void gemm_beta(const gemm_call *c, float BETA)
 {
@@ -20,38 +20,42 @@ void gemm_beta(const gemm_call *c, float BETA)
     }
 }
 
-/* The row itself, or stock for what it declines. */
-static const gemm_variant *run_row(const gemm_variant *v, const gemm_call *c, gemm_note *note)
+/* Runs the row, and stock when the row declines. Returns the row that computed C. */
+static const gemm_variant *run_row(const gemm_state *s, const gemm_variant *v, const gemm_call *c,
+                                   gemm_note *note)
 {
-    gemm_context context = gemm_make_context(note);
+    gemm_context context = gemm_state_context(s, note);
     switch (v->run(c, &context, v->params)) {
     case GEMM_DONE: return v;
     case GEMM_DECLINED: break;
     case GEMM_FAILED:
-        gemm_die("%s failed for TA=%d TB=%d M=%d N=%d K=%d and C is undefined: %s", v->name, c->TA,
+        gemm_die("%s failed for TA=%d TB=%d M=%d N=%d K=%d, and C is undefined: %s", v->name, c->TA,
                  c->TB, c->M, c->N, c->K, note->reason);
     }
     v = gemm_stock_row();
-    context = gemm_make_context(note);
+    context = gemm_state_context(s, note);
     v->run(c, &context, v->params);
     return v;
 }
 
-static const gemm_variant *run_traced(const gemm_variant *v, const gemm_call *c, gemm_note *note)
+/* Without a trace nothing is timed. */
+static const gemm_variant *run_traced(const gemm_state *s, const gemm_variant *v,
+                                      const gemm_call *c, gemm_note *note)
 {
-    if (!gemm_get_state()->trace) return run_row(v, c, note);
+    if (!s->trace) return run_row(s, v, c, note);
     const double start = gemm_now_ms();
-    const gemm_variant *ran = run_row(v, c, note);
+    const gemm_variant *ran = run_row(s, v, c, note);
     gemm_trace_call(ran, c, gemm_now_ms() - start, note);
     return ran;
 }
 
-static const gemm_variant *run_checked(const gemm_variant *v, const gemm_call *c, gemm_note *note)
+static const gemm_variant *run_checked(const gemm_state *s, const gemm_variant *v,
+                                       const gemm_call *c, gemm_note *note)
 {
     gemm_oracle oracle;
     if (gemm_oracle_make(&oracle, c))
         gemm_die("GEMM_CHECK: no memory for the reference of M=%d N=%d K=%d", c->M, c->N, c->K);
-    const gemm_variant *ran = run_traced(v, c, note);
+    const gemm_variant *ran = run_traced(s, v, c, note);
     const gemm_error worst = gemm_oracle_compare(&oracle, c);
     gemm_oracle_free(&oracle);
     if (!(worst.ratio <= 1))
@@ -70,7 +74,8 @@ const gemm_variant *gemm_run(const gemm_variant *v, const gemm_call *c, gemm_not
         gemm_clear_note(note);
         return v;
     }
-    return gemm_get_state()->check ? run_checked(v, c, note) : run_traced(v, c, note);
+    const gemm_state *s = gemm_get_state();
+    return s->check ? run_checked(s, v, c, note) : run_traced(s, v, c, note);
 }
 
 void gemm_dispatch(const gemm_call *c)

@@ -12,15 +12,15 @@
 #include <stdio.h>
 
 /*
- * Runs the call on one row, as gemm_dispatch does: with trace and check, and on stock when the row
- * declines. Returns the row that really ran. `note` may be NULL.
+ * Runs the call on this row, as gemm_dispatch does on the chosen row: with trace and check, and on
+ * stock when the row declines. Returns the row that really ran. `note` may be NULL.
  */
 const gemm_variant *gemm_run(const gemm_variant *, const gemm_call *, gemm_note *note);
 
-/* The same for a convolution, on a row that offers them. Returns whether it did not decline. */
+/* The same for a convolution. The row must offer convolutions. Returns false when it declines. */
 bool gemm_conv_run(const gemm_variant *, const conv_call *, gemm_note *note);
 
-/* The context of a call under the present settings; `note` is cleared. */
+/* Clears `note` and returns the context of a call under the present settings. */
 gemm_context gemm_make_context(gemm_note *note);
 
 /* The row of GEMM_IMPL; ends the program when it cannot run here. */
@@ -29,8 +29,8 @@ const gemm_variant *gemm_chosen(void);
 /* NULL when the row can run on this machine, else the reason it cannot. */
 const char *gemm_unusable(const gemm_variant *);
 
-/* One line of `gemm-bench --list` a row, tab-separated: name, usable or "unusable: reason",
-   origin, summary. */
+/* Prints the table as `gemm-bench --list` does: one line for each row, with tabs between its name,
+   "usable" or "unusable: reason", origin and summary. */
 void gemm_list(FILE *);
 
 /* Chooses another row, another number of threads (1 to GEMM_MAX_THREADS), or Darknet's im2col

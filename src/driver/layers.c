@@ -1,6 +1,8 @@
 /*
- * The driver of whole convolutions: folds batch norm, hands the call to the row, and traces and
- * checks where the environment asks for it.
+ * The driver of whole convolutions.
+ *
+ * gemm_conv folds batch norm into a scale and a shift for each filter -> gemm_conv_run -> check and
+ * trace, as for a multiply -> the row. When the row declines, Darknet runs its own code.
  */
 #include "driver/check.h"
 #include "driver/conv_check.h"
@@ -18,43 +20,48 @@ bool gemm_conv_offered(void)
     return gemm_get_state()->conv && gemm_chosen()->conv;
 }
 
-static bool is_whole(const conv_call *c)
+/* Whether sizes and groups are those of a convolution that has outputs. */
+static bool is_valid(const conv_call *c)
 {
     return c->batch > 0 && c->groups > 0 && c->c > 0 && c->h > 0 && c->w > 0 && c->n > 0 &&
            c->out_h > 0 && c->out_w > 0 && c->c % c->groups == 0 && c->n % c->groups == 0;
 }
 
-/* Whether the row did it. */
-static bool run_row(const gemm_variant *v, const conv_call *c, gemm_note *note)
+/* Runs the row. Returns false when it declines. */
+static bool run_row(const gemm_state *s, const gemm_variant *v, const conv_call *c, gemm_note *note)
 {
-    const gemm_context context = gemm_make_context(note);
+    const gemm_context context = gemm_state_context(s, note);
     const gemm_status status = v->conv(c, &context, v->params);
     if (status == GEMM_FAILED)
-        gemm_die("%s failed for a convolution of %d filters %dx%d/%d over %dx%dx%d and its output "
+        gemm_die("%s failed for a convolution of %d filters %dx%d/%d over %dx%dx%d, and its output "
                  "is undefined: %s", v->name, c->n, c->size, c->size, c->stride, c->w, c->h, c->c,
                  note->reason);
     return status == GEMM_DONE;
 }
 
-static bool run_traced(const gemm_variant *v, const conv_call *c, gemm_note *note)
+static bool run_traced(const gemm_state *s, const gemm_variant *v, const conv_call *c,
+                       gemm_note *note)
 {
-    if (!gemm_get_state()->trace) return run_row(v, c, note);
+    if (!s->trace) return run_row(s, v, c, note);
     const double start = gemm_now_ms();
-    if (!run_row(v, c, note)) return false;
+    if (!run_row(s, v, c, note)) return false;
     gemm_trace_conv(v, c, gemm_now_ms() - start, note);
     return true;
 }
 
-static bool run_checked(const gemm_variant *v, const conv_call *c, gemm_note *note)
+static bool run_checked(const gemm_state *s, const gemm_variant *v, const conv_call *c,
+                        gemm_note *note)
 {
-    if (!run_traced(v, c, note)) return false;
+    if (!run_traced(s, v, c, note)) return false;
     conv_error worst;
-    if (gemm_conv_compare(c, &worst)) gemm_die("GEMM_CHECK: no memory for the reference of a convolution");
+    if (gemm_conv_compare(c, &worst))
+        gemm_die("GEMM_CHECK: no memory for the reference of a convolution");
     if (!(worst.ratio <= 1))
-        gemm_die("GEMM_CHECK: %s is wrong for a convolution of %d filters %dx%d/%d pad %d groups %d over "
-                 "%dx%dx%d: image %d filter %d at %d is off by %g, %.3g times the bound", v->name, c->n,
-                 c->size, c->size, c->stride, c->pad, c->groups, c->w, c->h, c->c, worst.image,
-                 worst.filter, worst.at, worst.difference, worst.ratio);
+        gemm_die(
+            "GEMM_CHECK: %s is wrong for a convolution of %d filters %dx%d/%d pad %d groups %d "
+            "over %dx%dx%d: image %d filter %d at %d is off by %g, %.3g times the bound",
+            v->name, c->n, c->size, c->size, c->stride, c->pad, c->groups, c->w, c->h, c->c,
+            worst.image, worst.filter, worst.at, worst.difference, worst.ratio);
     const gemm_call gemm = gemm_of_conv(c);
     gemm_record_check(&gemm, worst.ratio);
     return true;
@@ -63,12 +70,14 @@ static bool run_checked(const gemm_variant *v, const conv_call *c, gemm_note *no
 bool gemm_conv_run(const gemm_variant *v, const conv_call *c, gemm_note *note)
 {
     gemm_note own;
-    if (!is_whole(c)) return false;
+    if (!is_valid(c)) return false;
     if (!note) note = &own;
-    return gemm_get_state()->check ? run_checked(v, c, note) : run_traced(v, c, note);
+    const gemm_state *s = gemm_get_state();
+    return s->check ? run_checked(s, v, c, note) : run_traced(s, v, c, note);
 }
 
-/* scale and shift, 2 n floats, such that scale * x + shift is Darknet's batch norm at inference. */
+/* Returns n scales, then n shifts, so that scale * x + shift is Darknet's batch norm at inference.
+   NULL without memory. The caller frees it. */
 static float *fold(const conv_call *c, const conv_norm *norm)
 {
     float *folded = malloc(2 * (size_t)c->n * sizeof *folded);
@@ -82,7 +91,7 @@ static float *fold(const conv_call *c, const conv_norm *norm)
 
 bool gemm_conv(const conv_call *c, const conv_norm *norm)
 {
-    if (!gemm_conv_offered() || !is_whole(c)) return false;
+    if (!gemm_conv_offered() || !is_valid(c)) return false;
     if (!norm) return gemm_conv_run(gemm_chosen(), c, NULL);
     float *folded = fold(c, norm);
     if (!folded) return false;

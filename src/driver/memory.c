@@ -1,5 +1,8 @@
 /*
- * Memory for Darknet's buffers: of the device while a row on the device is chosen, else malloc's.
+ * Memory for Darknet's buffers. While a row on a device is chosen, it comes from that device's
+ * driver. Otherwise, or when the device has none left, it comes from calloc.
+ *
+ * Blocks of both kinds may exist at the same time. src/cl knows its own blocks by their address.
  */
 #include "cl/configure.h"
 #include "driver/start.h"
@@ -21,9 +24,10 @@ void gemm_host_free(void *p)
     if (!gemm_cl_free(p)) free(p);
 }
 
+/* A block of the device cannot grow in place: it is copied to a new one. */
 void *gemm_host_realloc(void *p, size_t bytes)
 {
-    const size_t old = gemm_cl_alloc_size(p);
+    const size_t old = gemm_cl_alloc_size(p);   /* 0: not of the device */
     if (p && !old) return realloc(p, bytes);
     void *q = gemm_host_alloc(bytes ? bytes : 1, 1);
     if (q && old) {

@@ -1,8 +1,8 @@
 /*
- * The environment: every variable of src/ is read and checked here, once.
+ * The environment. All variables of src/ are read here, once, and numbers and switches are checked.
  *
- * Names of rows and of micro-kernels stay text here, because the tables that know them lie above
- * and below this file. start.c looks them up.
+ * Names of rows, micro-kernels and devices stay text, because this file knows none of their tables.
+ * start.c looks them up.
  */
 #include "driver/settings.h"
 

@@ -1,5 +1,5 @@
 /*
- * The environment as one struct. This is the only file of src/ that reads the environment.
+ * The environment as one struct. No other part of src/ reads the environment.
  */
 #ifndef GEMM_SETTINGS_H
 #define GEMM_SETTINGS_H

@@ -1,5 +1,5 @@
 /*
- * What the settings mean here, and the functions that change it.
+ * Looks up what the settings name, hands each part of src/ its settings, and changes them later.
  */
 #include "driver/start.h"
 
@@ -14,29 +14,44 @@
 
 #include <pthread.h>
 #include <stdio.h>
+#include <string.h>
 
 static gemm_state state;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+/* Words for an error message, with a blank before each. Words that do not fit are left out. */
+typedef struct word_list {
+    char text[1024];
+    size_t used;
+} word_list;
+
+static void add_word(word_list *l, const char *word)
+{
+    const size_t left = sizeof l->text - l->used, length = strlen(word) + 1;
+    if (length >= left) return;
+    snprintf(l->text + l->used, left, " %s", word);
+    l->used += length;
+}
 
 static const gemm_variant *find_impl(const char *name)
 {
     const gemm_variant *v = gemm_find(name);
     if (v) return v;
-    fprintf(stderr, "gemm: the names that GEMM_IMPL may have:");
-    for (size_t i = 0; i < gemm_variant_count; ++i) fprintf(stderr, " %s", gemm_variants[i].name);
-    fputc('\n', stderr);
-    gemm_die("GEMM_IMPL='%s' is unknown: see the names above", name);
+    word_list names = {.used = 0};
+    for (size_t i = 0; i < gemm_variant_count; ++i) add_word(&names, gemm_variants[i].name);
+    gemm_die("GEMM_IMPL='%s' is no variant; the variants are:%s", name, names.text);
 }
 
 static const gemm_ukernel *find_isa(const char *name)
 {
     const gemm_ukernel *isa = gemm_ukernel_find(name);
     if (isa) return isa;
-    fprintf(stderr, "gemm: the values that GEMM_ISA may have here:");
+    word_list names = {.used = 0};
     for (const gemm_ukernel *const *u = gemm_ukernels; *u; ++u)
-        if ((*u)->supported()) fprintf(stderr, " %s", (*u)->name);
-    fputc('\n', stderr);
-    gemm_die("GEMM_ISA='%s' is no instruction set that this processor and build have", name);
+        if ((*u)->supported()) add_word(&names, (*u)->name);
+    gemm_die(
+        "GEMM_ISA='%s' is no instruction set that this processor and this build have; they have:%s",
+        name, names.text);
 }
 
 static int all_cores(void)
@@ -73,9 +88,7 @@ const gemm_state *gemm_get_state(void)
 
 gemm_context gemm_make_context(gemm_note *note)
 {
-    const gemm_state *s = gemm_get_state();
-    gemm_clear_note(note);
-    return (gemm_context){.threads = s->threads, .isa = s->isa, .note = note};
+    return gemm_state_context(gemm_get_state(), note);
 }
 
 const char *gemm_unusable(const gemm_variant *v)
@@ -94,20 +107,23 @@ void gemm_list(FILE *out)
     }
 }
 
-/* A row that the user named and that cannot run must not be replaced in silence. */
+/* Another row must not silently replace a row that the user named, because A/B figures would be
+   wrong. */
 static void require_usable(void)
 {
     const gemm_variant *v = gemm_get_state()->impl;
     const char *reason = gemm_unusable(v);
     if (reason)
-        gemm_die("GEMM_IMPL=%s cannot run here: %s (gemm-bench --list shows what can)", v->name, reason);
+        gemm_die("GEMM_IMPL=%s cannot run here: %s (gemm-bench --list shows what can)", v->name,
+                 reason);
 }
 
+/* After the first call, one pthread_once is all that this costs. */
 const gemm_variant *gemm_chosen(void)
 {
-    static pthread_once_t asked = PTHREAD_ONCE_INIT;
-    pthread_once(&asked, require_usable);
-    return gemm_get_state()->impl;
+    static pthread_once_t checked = PTHREAD_ONCE_INIT;
+    pthread_once(&checked, require_usable);
+    return state.impl;
 }
 
 void gemm_set_variant(const gemm_variant *v)

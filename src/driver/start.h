@@ -1,6 +1,8 @@
 /*
- * What the settings mean here: names become rows and micro-kernels, and each part of src/ gets its
- * share of the environment. Done once, at the first call that needs it.
+ * The state of the driver: the settings with their names looked up in the tables.
+ *
+ * Names become rows and micro-kernels, and packed, cl and ref get their part of the environment.
+ * This happens once, at the first call that needs it.
  */
 #ifndef GEMM_START_H
 #define GEMM_START_H
@@ -8,13 +10,21 @@
 #include "gemm_variant.h"
 
 typedef struct gemm_state {
-    const gemm_variant *impl;
-    int threads;
-    const struct gemm_ukernel *isa;
-    bool conv, check, trace;
+    const gemm_variant *impl;           /* the row of GEMM_IMPL */
+    int threads;                        /* at least 1 */
+    const struct gemm_ukernel *isa;     /* of GEMM_ISA, or the best of this processor */
+    bool conv, check, trace;            /* GEMM_CONV=hook, GEMM_CHECK=1, GEMM_TRACE is set */
 } gemm_state;
 
-/* The present state. Ends the program when a variable has a bad value. */
+/* The present state. The first call reads the environment, and ends the program when a variable has
+   a bad value. */
 const gemm_state *gemm_get_state(void);
+
+/* Clears the note and returns the context of one call. */
+static inline gemm_context gemm_state_context(const gemm_state *s, gemm_note *note)
+{
+    gemm_clear_note(note);
+    return (gemm_context){.threads = s->threads, .isa = s->isa, .note = note};
+}
 
 #endif

@@ -1,5 +1,6 @@
 /*
- * The table of variants: one row a value of GEMM_IMPL. A new CPU variant is a function and a row.
+ * The table of variants: one row for each value of GEMM_IMPL. A new CPU variant is a function and a
+ * row here.
  */
 #include "gemm_cl.h"
 #include "gemm_opt.h"
@@ -12,10 +13,11 @@
 #define LOOPS "CFU Playground 3, blocked matrix multiplication (2024)"
 #define SERIAL "Serial gemm optimisation 3 (2024)"
 
-#define ROW(symbol, from, what) {.name = #symbol, .run = gemm_##symbol, .origin = from, .summary = what}
-
 #define ADRENO "Matrix Multiply on Adreno GPUs (2016)"
 #define MOBILE "CNN convolution on mobile GPUs (2018)"
+
+#define ROW(symbol, from, what) \
+    {.name = #symbol, .run = gemm_##symbol, .origin = from, .summary = what}
 
 #define CL_ROW(title, data, from, what) \
     {.name = title, .run = gemm_cl_run, .params = &gemm_cl_##data, .unusable = gemm_cl_unusable, \
@@ -33,8 +35,10 @@
     ROW(vtile_##T##_u, LOOPS, "KNMKN, tiles of " #T ", innermost loop unrolled"), \
     ROW(vtile_##T##_uu, LOOPS, "KNMKN, tiles of " #T ", two innermost loops unrolled"),
 
-#define REF_ROW(symbol, library) {.name = #symbol, .run = gemm_ref_run, .params = &gemm_ref_##symbol, \
-    .unusable = gemm_ref_unusable, .origin = library, .summary = "its sgemm, for comparison only"}
+#define REF_ROW(symbol, library) \
+    {.name = #symbol, .run = gemm_ref_run, .params = &gemm_ref_##symbol, \
+     .unusable = gemm_ref_unusable, .reference = true, .origin = library, \
+     .summary = "its sgemm, for comparison only"}
 
 static gemm_status run_stock(const gemm_call *c, const gemm_context *context, const void *params)
 {
@@ -43,7 +47,7 @@ static gemm_status run_stock(const gemm_call *c, const gemm_context *context, co
     return GEMM_DONE;
 }
 
-/* auto: the row that `make detect-all` shows to be the fastest. */
+/* auto calls packed directly, without a search by name, because small calls would feel it. */
 static gemm_status run_auto(const gemm_call *c, const gemm_context *context, const void *params)
 {
     strcpy(context->note->ran, "packed");
@@ -58,7 +62,7 @@ static gemm_status conv_auto(const conv_call *c, const gemm_context *context, co
 
 const gemm_variant gemm_variants[] = {
     {.name = "stock", .run = run_stock, .origin = "Darknet",
-     .summary = "Darknet's own loops, unchanged: the measure of all others"},
+     .summary = "Darknet's own loops, unchanged: all other rows are compared with it"},
     GEMM_ORDERS(ORDER_ROW)
     ROW(mnk_acc, SERIAL, "order mnk with the sum in a register: the article's baseline"),
     ROW(unroll2, SERIAL, "mnk_acc with K unrolled by 2"),
@@ -71,18 +75,21 @@ const gemm_variant gemm_variants[] = {
     GEMM_TILE_SIDES(VTILE_ROW)
     {.name = "packed", .run = gemm_packed, .conv = gemm_packed_conv, .origin = "Goto, BLIS",
      .summary = "packed panels, SIMD micro-kernels (GEMM_ISA), threads"},
-    CL_ROW("cl_naive", naive, MOBILE, "OpenCL: one work-item an element"),
-    CL_ROW("cl_block", block, MOBILE, "OpenCL: 32x32 blocks, padded and B turned"),
+    CL_ROW("cl_naive", naive, MOBILE, "OpenCL: one work-item for each element of C"),
+    CL_ROW("cl_block", block, MOBILE, "OpenCL: 32x32 blocks, padded, B transposed"),
     CL_ROW("cl_local", local, MOBILE, "cl_block with both blocks in local memory"),
     CL_ROW("cl_local_v4", local_v4, MOBILE, "cl_local with loads and stores of float4"),
     CL_ROW("cl_local_v8", local_v8, MOBILE, "cl_local with loads and stores of float8"),
     CL_ROW("cl_local_v16", local_v16, MOBILE, "cl_local with loads and stores of float16"),
-    CL_ROW("cl_local_v4_u8", local_v4_u8, MOBILE, "cl_local_v4 unrolled by 8: the paper's last step"),
+    CL_ROW("cl_local_v4_u8", local_v4_u8, MOBILE,
+           "cl_local_v4 unrolled by 8: the paper's last step"),
     CL_ROW("cl_image", image, ADRENO, "OpenCL: 4x8 micro-tiles, B through the texture pipe"),
     {.name = "cl", .run = gemm_cl_run, .conv = gemm_cl_conv, .params = &gemm_cl_best,
      .unusable = gemm_cl_unusable, .on_device = true, .origin = "this project",
      .summary = "the best OpenCL kernel for the device and the shape"},
-    CL_ROW("clblast", clblast, "CLBlast", "reference only, loaded at run time"),
+    {.name = "clblast", .run = gemm_cl_run, .params = &gemm_cl_clblast,
+     .unusable = gemm_cl_unusable, .on_device = true, .reference = true, .origin = "CLBlast",
+     .summary = "its sgemm, for comparison only"},
     {.name = "auto", .run = run_auto, .conv = conv_auto, .origin = "this project",
      .summary = "the fastest row for the shape on this machine"},
     REF_ROW(openblas, "OpenBLAS"),

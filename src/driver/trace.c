@@ -1,5 +1,6 @@
 /*
- * GEMM_TRACE: a CSV row for every call; `conv` is empty but for whole convolutions. kernel_ms is empty where no device worked.
+ * GEMM_TRACE: a CSV row for every call. `conv` is empty for a multiply. kernel_ms is empty when no
+ * device worked.
  */
 #include "driver/trace.h"
 

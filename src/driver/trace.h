@@ -9,14 +9,14 @@
 /* Opens the trace ("-": stderr) and writes its header. Ends the program when it cannot. */
 void gemm_trace_open(const char *path);
 
-/* One CSV row; `ran` is the row that really ran, `ms` its wall time. */
+/* Writes one CSV row. `ran` is the row that really ran, and `ms` is its wall time. */
 void gemm_trace_call(const gemm_variant *ran, const gemm_call *, double ms, const gemm_note *);
 
-/* The same for a whole convolution. M, N and K are those of gemm_of_conv. The last column says
-   how it was: 3x3/1 pad 1 groups 1 batch 1. */
+/* The same for a whole convolution. M, N and K are those of gemm_of_conv. The last column describes
+   the convolution, such as: 3x3/1 pad 1 groups 1 batch 1. */
 void gemm_trace_conv(const gemm_variant *ran, const conv_call *, double ms, const gemm_note *);
 
-/* M, N and K of the gemm that one group of the convolution stands for; all else is 0. */
+/* M, N and K of the gemm that computes one group of the convolution. All other members are 0. */
 gemm_call gemm_of_conv(const conv_call *);
 
 #endif

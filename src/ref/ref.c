@@ -1,9 +1,10 @@
 /*
- * Reference rows: OpenBLAS, BLIS and oneDNN, loaded with dlopen when a row is first asked for.
+ * Reference rows: OpenBLAS, BLIS and oneDNN. A library is loaded with dlopen when its row is used
+ * for the first time.
  *
- * Each library is a struct of its usual names, its symbols and two small functions: one multiplies,
- * one sets the number of threads by the library's own call, so that a comparison gives every row
- * as many. GEMM_REF_<NAME>=path loads that file instead and nothing else.
+ * Each library is a struct: its file names, its symbols and three small functions. One multiplies.
+ * One sets the number of threads by the library's own call, so that a comparison gives all rows the
+ * same number. One describes the version. GEMM_REF_<NAME>=path loads that file and no other.
  *
  * Interfaces: cblas.h (OpenBLAS 0.3, BLIS 0.9, 32-bit integers), bli_thread.h, oneapi/dnnl/dnnl.h.
  */
@@ -34,7 +35,7 @@ typedef struct dnnl_version_text {          /* the head of dnnl_version_t */
 } dnnl_version_text;
 typedef const dnnl_version_text *dnnl_version_f(void);
 
-/* What dlsym returns is data to C and code to POSIX. */
+/* dlsym returns a pointer to data, also for a function. This union converts it. */
 typedef union symbol {
     void *data;
     cblas_sgemm_f *cblas_sgemm;
@@ -52,10 +53,10 @@ struct gemm_ref {
     const char *files[4];                   /* tried in this order, until NULL */
     const char *package;                    /* Debian's */
     const char *sgemm_name, *threads_name, *version_name;
-    int (*multiply)(const gemm_ref *, const gemm_call *);
+    int (*multiply)(const gemm_ref *, const gemm_call *);  /* 0, or the library's error */
     void (*set_threads)(const gemm_ref *, int);
     void (*describe)(gemm_ref *);
-    /* filled in when it is loaded */
+    /* set by load() */
     pthread_mutex_t lock;
     bool tried;
     void *library;
@@ -63,7 +64,7 @@ struct gemm_ref {
     char reason[512], text[256];
 };
 
-/* ---- one library each ---- */
+/* ---- One library each ---- */
 
 static int multiply_cblas(const gemm_ref *r, const gemm_call *c)
 {
@@ -89,7 +90,7 @@ static void set_blis(const gemm_ref *r, int threads)
     r->threads.blis_threads(threads);
 }
 
-/* oneDNN has no call of its own: it is as wide as the OpenMP that it is linked with. */
+/* oneDNN has no call for this. It uses as many threads as its OpenMP. */
 static void set_openmp(const gemm_ref *r, int threads)
 {
     r->threads.openmp_threads(threads);
@@ -152,7 +153,7 @@ gemm_ref gemm_ref_onednn = {
     .lock = PTHREAD_MUTEX_INITIALIZER,
 };
 
-/* ---- loading ---- */
+/* ---- Loading ---- */
 
 __attribute__((format(printf, 2, 3)))
 static void give_up(gemm_ref *r, const char *format, ...)
@@ -205,7 +206,8 @@ static const char *load(gemm_ref *r)
     return r->library ? NULL : r->reason;
 }
 
-/* The table holds its params const; what is const is which library, not whether it is loaded. */
+/* params is const in the table, but load() changes the struct. The struct itself is not const, so
+   the cast is valid. */
 static gemm_ref *of(const void *params)
 {
     return (gemm_ref *)(uintptr_t)params;
@@ -230,7 +232,11 @@ gemm_status gemm_ref_run(const gemm_call *c, const gemm_context *context, const 
 {
     gemm_ref *r = of(params);
     if (load(r)) return GEMM_DECLINED;
-    /* OpenMP keeps the number a thread and OpenBLAS looks it up at once: setting it is cheap. */
+    /* Set before every call, because OpenMP keeps the number for each calling thread. */
     r->set_threads(r, context->threads);
-    return r->multiply(r, c) ? GEMM_DECLINED : GEMM_DONE;
+    const int error = r->multiply(r, c);
+    if (!error) return GEMM_DONE;
+    snprintf(context->note->reason, sizeof context->note->reason, "%s returned %d", r->sgemm_name,
+             error);
+    return GEMM_FAILED;
 }

@@ -1,6 +1,6 @@
 /*
- * Rows that run other people's libraries, for comparison only: nothing depends on them and `auto`
- * never picks them.
+ * Rows that run other people's libraries, for comparison only. Nothing depends on them, and `auto`
+ * never chooses them.
  */
 #ifndef GEMM_REF_H
 #define GEMM_REF_H
@@ -12,10 +12,11 @@ typedef struct gemm_ref gemm_ref;
 /* The params of the rows openblas, blis and onednn. */
 extern gemm_ref gemm_ref_openblas, gemm_ref_blis, gemm_ref_onednn;
 
-/* Loads this file and nothing else; NULL: the usual names. Before the row is first asked for. */
+/* The row loads this file and no other. NULL: the library's usual names. To be called before the
+   row is used for the first time. */
 void gemm_ref_set_path(gemm_ref *, const char *path);
 
-/* run and unusable of such a row; params is one of the three above. */
+/* The members run and unusable of such a row. Its params is one of the three above. */
 gemm_row_run gemm_ref_run;
 const char *gemm_ref_unusable(const void *params);
 

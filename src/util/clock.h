@@ -1,4 +1,4 @@
-/* A clock that only runs forward. */
+/* A clock that is never set back, for durations. */
 #ifndef GEMM_CLOCK_H
 #define GEMM_CLOCK_H
 

@@ -1,4 +1,3 @@
-/* The end of the program after an error. */
 #include "util/die.h"
 
 #include <stdarg.h>

@@ -1,4 +1,4 @@
-/* The end of the program after an error. Only the driver may call it. */
+/* Ends the program after an error. In src/, only the driver calls it. */
 #ifndef GEMM_DIE_H
 #define GEMM_DIE_H
 

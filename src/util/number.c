@@ -1,4 +1,3 @@
-/* Every number that a person types goes through here. */
 #include "util/number.h"
 
 #include <ctype.h>
@@ -7,7 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* strtol and strtod skip blanks and take a plus, hexadecimal numbers, "inf" and "nan". */
+/* Whether the text starts with a digit, or with a minus and a digit, and is not hexadecimal. The
+   test is needed because strtol and strtod skip blanks and take a plus, "0x10", "inf" and "nan". */
 static bool begins_plainly(const char *text)
 {
     if (*text == '-') ++text;

@@ -1,4 +1,7 @@
-/* Every number that a person types goes through here. */
+/*
+ * Numbers that a person types: environment variables and command lines. Every such number is parsed
+ * by one of these two functions.
+ */
 #ifndef GEMM_NUMBER_H
 #define GEMM_NUMBER_H
 

@@ -1,40 +1,20 @@
 #include "support/operands.h"
 
+#include "util/ints.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
-rng rng_make(uint64_t seed, uint64_t stream)
-{
-    rng r = {(seed + 1) * 0x9E3779B97F4A7C15u ^ (stream + 1) * 0xD1B54A32D192ED03u};
-    if (!r.state) r.state = 1;
-    for (int i = 0; i < 8; ++i) rng_next(&r);
-    return r;
-}
-
-uint32_t rng_next(rng *r)
-{
-    r->state ^= r->state >> 12;
-    r->state ^= r->state << 25;
-    r->state ^= r->state >> 27;
-    return (uint32_t)((r->state * 0x2545F4914F6CDD1Du) >> 32);
-}
-
-int rng_below(rng *r, int n)
-{
-    return (int)(((uint64_t)rng_next(r) * (uint64_t)n) >> 32);
-}
-
-float rng_float(rng *r)
-{
-    return (float)((int32_t)rng_next(r) >> 8) / (float)(1 << 23);
-}
-
-/* A quiet NaN that arithmetic does not produce: padding that changed is seen. */
+/* A quiet NaN that no arithmetic produces, so that a test sees when padding has changed. */
 static const uint32_t PADDING = 0x7fc0dead;
 
+/* Before and behind an unguarded matrix. */
+static const size_t SPARE = 1 << 20;
+
+/* The floats from the first to the last element. */
 static size_t extent(const guarded *g)
 {
     if (!g->rows || !g->columns) return 0;
@@ -48,21 +28,30 @@ static int guard_protection(void)
     return pages && !strcmp(pages, "readable") ? PROT_READ : PROT_NONE;
 }
 
-guarded guarded_make(int rows, int columns, int ld, int side, int offset)
+/* Pages for a matrix. Before and behind them are `around` bytes with this protection. */
+static guarded map_pages(guarded g, size_t inner, size_t around, int protection)
 {
-    guarded g = {.rows = rows, .columns = columns, .ld = ld};
-    const size_t page = (size_t)sysconf(_SC_PAGESIZE);
-    const size_t bytes = extent(&g) * sizeof(float);
-    const size_t inner = (bytes + (size_t)offset + page - 1) / page * page;
-    g.map_bytes = inner + 2 * page;
-    g.map = mmap(NULL, g.map_bytes, guard_protection(), MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (g.map == MAP_FAILED || (inner && mprotect((char *)g.map + page, inner, PROT_READ | PROT_WRITE))) {
+    g.map_bytes = inner + 2 * around;
+    g.map = mmap(NULL, g.map_bytes, protection, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (g.map == MAP_FAILED ||
+        (inner && mprotect((char *)g.map + around, inner, PROT_READ | PROT_WRITE))) {
         perror("guarded_make");
         exit(2);
     }
-    char *start = (char *)g.map + page;
-    g.data = (float *)(side == AT_END ? start + inner - bytes - (size_t)offset : start + offset);
+    g.data = (float *)((char *)g.map + around);
     return g;
+}
+
+guarded guarded_make(int rows, int columns, int ld, guarded_place place, int offset)
+{
+    const guarded g = {.rows = rows, .columns = columns, .ld = ld};
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE), bytes = extent(&g) * sizeof(float);
+    const size_t inner = round_up(bytes + (size_t)offset, page);
+    if (place == UNGUARDED) return map_pages(g, inner, SPARE, PROT_READ | PROT_WRITE);
+    guarded made = map_pages(g, inner, page, guard_protection());
+    const size_t before = place == AT_END ? inner - bytes - (size_t)offset : (size_t)offset;
+    made.data += before / sizeof(float);
+    return made;
 }
 
 void guarded_free(guarded *g)
@@ -87,6 +76,7 @@ bool guarded_padding_intact(const guarded *g)
 {
     for (int i = 0; i + 1 < g->rows; ++i)
         for (int j = g->columns; j < g->ld; ++j)
-            if (memcmp(&g->data[(size_t)i * (size_t)g->ld + (size_t)j], &PADDING, sizeof PADDING)) return false;
+            if (memcmp(&g->data[(size_t)i * (size_t)g->ld + (size_t)j], &PADDING, sizeof PADDING))
+                return false;
     return true;
 }

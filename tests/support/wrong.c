@@ -1,6 +1,7 @@
 /*
- * A row made wrong on purpose, in test builds only: linked with --wrap=gemm_stock, this stands in
- * the place of row stock. GEMM_TEST_WRONG says how it goes wrong; without it, it does not.
+ * Row stock made wrong on purpose, for test programs only. The linker's --wrap=gemm_stock_loops
+ * puts this function before Darknet's loops. GEMM_TEST_WRONG says what goes wrong: product, nan,
+ * late, nothing or die. Without it the result is right.
  */
 #include "gemm_dispatch.h"
 
@@ -21,12 +22,12 @@ void __wrap_gemm_stock_loops(const gemm_call *c)
     float *last = &c->C[(size_t)(c->M - 1) * (size_t)c->ldc + (size_t)c->N - 1];
     ++calls;
     if (!how) return;
-    /* the loop over K ends one too early, for one element */
+    /* One element lacks its last product, as if the loop over K ended one step too early. */
     if (!strcmp(how, "product"))
         *last -= c->ALPHA * c->A[(size_t)(c->M - 1) * (size_t)c->lda + (size_t)c->K - 1]
                  * c->B[(size_t)(c->K - 1) * (size_t)c->ldb + (size_t)c->N - 1];
     if (!strcmp(how, "nan")) *last = NAN;
-    if (!strcmp(how, "late") && calls % 4 == 0) *last += 0.1f;  /* right at first */
+    if (!strcmp(how, "late") && calls % 4 == 0) *last += 0.1f;  /* right in the first three calls */
     if (!strcmp(how, "nothing")) memset(c->C, 0, sizeof(float));
     if (!strcmp(how, "die")) raise(SIGSEGV);
 }

@@ -1,22 +1,31 @@
 /*
  * Every row of the table against the double reference, over random sizes, transposes, leading
- * dimensions, ALPHA and BETA, with guard pages around the matrices and NaN in the padding.
+ * dimensions, ALPHA and BETA. Guard pages lie around the matrices, and NaN in the padding.
  *
  *   test_gemm [--seed S] [--cases N] [--row NAME] [--case I] [--large]
  *
  * --large adds the 13 gemm calls of yolov3-tiny. A case depends on the seed and its number alone:
  * --seed, --row and --case repeat one, and a failure prints that command.
+ *
+ * Rows that run other people's libraries get no guard pages, because some of these libraries read
+ * behind a matrix. Each of them runs in a process of its own. When a signal ends that process, the
+ * row is skipped with the signal's name: no test of this project can mend that library.
  */
 #include "driver/check.h"
 #include "driver/driver.h"
+#include "support/child.h"
 #include "support/operands.h"
 #include "support/report.h"
+#include "util/number.h"
 
 #include <float.h>
+#include <limits.h>
 #include <math.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 typedef struct options {
     uint64_t seed;
@@ -33,12 +42,21 @@ typedef struct problem {
     guarded A, B, C;
 } problem;
 
-/* Tile sides of the rows, one less, one more, primes, and nothing at all. */
+/* A row under test, and what is wrong with it: "" for nothing. */
+typedef struct row_test {
+    const gemm_variant *row;
+    char wrong[512];
+} row_test;
+
+/* Tile sides of the rows, one less, one more, primes, and 0. */
 static const int SIZES[] = {0, 1, 2, 3, 4, 5, 7, 8, 9, 13, 15, 16, 17, 27, 31, 32, 33, 47, 48, 49,
                             63, 64, 65, 67, 96, 97, 127, 128, 129, 169};
 enum { SIZE_COUNT = sizeof SIZES / sizeof *SIZES };
 
-static const int SMALL = 3;     /* cases 0 .. 4 * 4^3 - 1 are all of {0 .. SMALL}^3 in turn */
+static const int SMALL = 3;     /* the first 4 * 4^3 cases are all of {0 .. SMALL}^3 in turn */
+
+/* A row may leave smaller NN calls to stock, because setting up costs more than they take. */
+static const double TINY = 2000;
 
 static const int YOLOV3_TINY[][3] = {
     {16, 173056, 27}, {32, 43264, 144}, {64, 10816, 288}, {128, 2704, 576}, {256, 676, 1152},
@@ -57,18 +75,19 @@ static int pad(rng *r)
 }
 
 /* Operands for a call whose TA, TB, M, N and K are set. */
-static void problem_allocate(problem *p, rng *r)
+static void problem_allocate(problem *p, rng *r, bool guards)
 {
     gemm_call *c = &p->call;
     const int rows_a = c->TA ? c->K : c->M, columns_a = c->TA ? c->M : c->K;
     const int rows_b = c->TB ? c->N : c->K, columns_b = c->TB ? c->K : c->N;
-    const int side = rng_below(r, 4) ? AT_END : AT_START;
+    const guarded_place side = rng_below(r, 4) ? AT_END : AT_START;
+    const guarded_place place = guards ? side : UNGUARDED;
     c->lda = columns_a + pad(r);
     c->ldb = columns_b + pad(r);
     c->ldc = c->N + pad(r);
-    p->A = guarded_make(rows_a, columns_a, c->lda, side, 0);
-    p->B = guarded_make(rows_b, columns_b, c->ldb, side, 0);
-    p->C = guarded_make(c->M, c->N, c->ldc, side, 0);
+    p->A = guarded_make(rows_a, columns_a, c->lda, place, 0);
+    p->B = guarded_make(rows_b, columns_b, c->ldb, place, 0);
+    p->C = guarded_make(c->M, c->N, c->ldc, place, 0);
     guarded_fill(&p->A, r);
     guarded_fill(&p->B, r);
     c->A = p->A.data;
@@ -76,7 +95,7 @@ static void problem_allocate(problem *p, rng *r)
     c->C = p->C.data;
 }
 
-static problem problem_make(uint64_t seed, int number)
+static problem problem_make(uint64_t seed, int number, bool guards)
 {
     static const float alphas[] = {1, 1, -0.5f, 2.5f, 0}, betas[] = {1, 0, 0.5f, -1};
     rng r = rng_make(seed, (uint64_t)number);
@@ -94,7 +113,7 @@ static problem problem_make(uint64_t seed, int number)
     }
     c->ALPHA = pick(&r, alphas, 5);
     p.BETA = pick(&r, betas, 4);
-    problem_allocate(&p, &r);
+    problem_allocate(&p, &r, guards);
     return p;
 }
 
@@ -105,31 +124,7 @@ static void problem_free(problem *p)
     guarded_free(&p->C);
 }
 
-/* NULL, or what is wrong about the row's run in `why`. C is as BETA and the row find it. */
-static const char *run_and_judge(const gemm_variant *v, problem *p, char *why, size_t size)
-{
-    gemm_call *c = &p->call;
-    gemm_beta(c, p->BETA);
-    if (!c->M || !c->N) {
-        gemm_run(v, c, NULL);
-        return NULL;
-    }
-    gemm_oracle oracle;
-    if (gemm_oracle_make(&oracle, c)) return "no memory for the reference";
-    const gemm_variant *ran = gemm_run(v, c, NULL);
-    const gemm_error worst = gemm_oracle_compare(&oracle, c);
-    gemm_oracle_free(&oracle);
-    if (!(worst.ratio <= 1)) {
-        snprintf(why, size, "C[%d][%d] is off by %g, %.3g times the bound", worst.row, worst.column,
-                 worst.difference, worst.ratio);
-        return why;
-    }
-    if (!guarded_padding_intact(&p->C)) return "it wrote between the rows of C";
-    if (ran != v && !c->TA && !c->TB && c->K) return "it declined an NN call";
-    return NULL;
-}
-
-/* C before BETA: NaN all over when BETA is 0, so that reading it shows. */
+/* C before BETA: NaN all over when BETA is 0, because a C that is read would then show. */
 static void fill_c(problem *p, uint64_t seed, int number)
 {
     rng r = rng_make(seed ^ 0xC, (uint64_t)number);
@@ -137,22 +132,70 @@ static void fill_c(problem *p, uint64_t seed, int number)
         guarded_fill_nan(&p->C);
     else
         guarded_fill(&p->C, &r);
+    gemm_beta(&p->call, p->BETA);
 }
 
-static bool test_case(const gemm_variant *v, uint64_t seed, int number)
+/* What runs at the moment, for the handler of a crash. */
+static char running[128];
+
+static void say_crash(int number)
+{
+    signal(number, SIG_DFL);
+    if (write(STDERR_FILENO, running, strlen(running)) < 0) _exit(2);
+    raise(number);
+}
+
+/* Runs the row on a C that fill_c has filled. Returns NULL, or what is wrong; `why` may hold it. */
+static const char *run_and_judge(const gemm_variant *v, problem *p, const gemm_oracle *oracle,
+                                 char *why, size_t size)
+{
+    const gemm_call *c = &p->call;
+    const gemm_variant *ran = gemm_run(v, c, NULL);
+    if (!c->M || !c->N) return NULL;
+    const gemm_error worst = gemm_oracle_compare(oracle, c);
+    if (!(worst.ratio <= 1)) {
+        snprintf(why, size, "C[%d][%d] is off by %g, %.3g times the bound", worst.row, worst.column,
+                 worst.difference, worst.ratio);
+        return why;
+    }
+    if (!guarded_padding_intact(&p->C)) return "it wrote between the rows of C";
+    const bool tiny = c->K <= 1 || (double)c->M * c->N * c->K <= TINY;
+    if (ran != v && !c->TA && !c->TB && !tiny) return "it declined an NN call";
+    return NULL;
+}
+
+static void test_row_case(row_test *t, problem *p, const gemm_oracle *oracle, uint64_t seed,
+                          int number)
 {
     char why[160];
-    problem p = problem_make(seed, number);
-    fill_c(&p, seed, number);
-    const char *wrong = run_and_judge(v, &p, why, sizeof why);
-    const gemm_call *c = &p.call;
+    const gemm_call *c = &p->call;
+    fill_c(p, seed, number);
+    snprintf(running, sizeof running, "crashed: test_gemm --seed %llu --row %s --case %d\n",
+             (unsigned long long)seed, t->row->name, number);
+    const char *wrong = run_and_judge(t->row, p, oracle, why, sizeof why);
+    *running = '\0';
     if (wrong)
-        report_fail(v->name, "%s; TA=%d TB=%d M=%d N=%d K=%d lda=%d ldb=%d ldc=%d ALPHA=%g BETA=%g; "
-                    "repeat with: test_gemm --seed %llu --row %s --case %d", wrong, c->TA, c->TB, c->M,
-                    c->N, c->K, c->lda, c->ldb, c->ldc, (double)c->ALPHA, (double)p.BETA,
-                    (unsigned long long)seed, v->name, number);
+        snprintf(t->wrong, sizeof t->wrong,
+                 "%s; TA=%d TB=%d M=%d N=%d K=%d lda=%d ldb=%d ldc=%d ALPHA=%g BETA=%g; "
+                 "repeat with: test_gemm --seed %llu --row %s --case %d", wrong, c->TA, c->TB, c->M,
+                 c->N, c->K, c->lda, c->ldb, c->ldc, (double)c->ALPHA, (double)p->BETA,
+                 (unsigned long long)seed, t->row->name, number);
+}
+
+/* One case on every row that was right so far. The reference is computed once for all of them. */
+static void test_case(row_test *tests, size_t count, uint64_t seed, int number, bool guards)
+{
+    problem p = problem_make(seed, number, guards);
+    fill_c(&p, seed, number);
+    gemm_oracle oracle = {NULL, NULL};
+    if (p.call.M && p.call.N && gemm_oracle_make(&oracle, &p.call)) {
+        fprintf(stderr, "test_gemm: no memory for the reference\n");
+        exit(2);
+    }
+    for (size_t i = 0; i < count; ++i)
+        if (!*tests[i].wrong) test_row_case(&tests[i], &p, &oracle, seed, number);
+    gemm_oracle_free(&oracle);
     problem_free(&p);
-    return !wrong;
 }
 
 /* The judge itself: its bound is (K + 2) eps times the sum of |C before| and the absolute products,
@@ -161,7 +204,8 @@ static void test_oracle(void)
 {
     enum { K = 3 };
     float A[K] = {1, -2, 4}, B[K] = {2, 1, 0.5f}, C = 3;
-    const gemm_call c = {.M = 1, .N = 1, .K = K, .ALPHA = -1, .A = A, .lda = K, .B = B, .ldb = 1, .C = &C, .ldc = 1};
+    const gemm_call c = {
+        .M = 1, .N = 1, .K = K, .ALPHA = -1, .A = A, .lda = K, .B = B, .ldb = 1, .C = &C, .ldc = 1};
     const float right = 3 - (2 - 2 + 2), bound = (K + 2) * FLT_EPSILON * (3 + 2 + 2 + 2);
     gemm_oracle oracle;
     if (gemm_oracle_make(&oracle, &c)) exit(2);
@@ -170,7 +214,8 @@ static void test_oracle(void)
         C = right + off[i] * bound;
         const bool passes = gemm_oracle_compare(&oracle, &c).ratio <= 1;
         if (passes != (i < 3))
-            report_fail("oracle", "%g times the bound off: %s", (double)off[i], passes ? "passes" : "fails");
+            report_fail("oracle", "%g times the bound off: %s", (double)off[i],
+                        passes ? "passes" : "fails");
         else report_pass("oracle");
     }
     gemm_oracle_free(&oracle);
@@ -202,91 +247,206 @@ static void test_beta(uint64_t seed)
 }
 
 /* A row that declines must leave C as it was, to the bit. */
-static bool test_declines_untouched(const gemm_variant *v, uint64_t seed)
+static void test_declines_unchanged(row_test *t, uint64_t seed, bool guards)
 {
     for (int transposes = 0; transposes < 4; ++transposes) {
-        const int number = 4 * 4096 + transposes;
-        problem p = problem_make(seed, number);
+        problem p = problem_make(seed, 4 * 4096 + transposes, guards);
         gemm_call *c = &p.call;
-        guarded_fill_nan(&p.C);
         guarded before = guarded_make(c->M, c->N, c->ldc, AT_END, 0);
+        guarded_fill_nan(&p.C);
         guarded_fill_nan(&before);
-        const size_t bytes = c->M && c->N ? ((size_t)(c->M - 1) * (size_t)c->ldc + (size_t)c->N) * sizeof(float) : 0;
-        const bool empty = !c->M || !c->N || !c->K;
         gemm_note note;
         const gemm_context context = gemm_make_context(&note);
-        const bool touched = !empty && v->run(c, &context, v->params) == GEMM_DECLINED &&
-                             memcmp(before.data, c->C, bytes);
+        const bool empty = !c->M || !c->N || !c->K;
+        const size_t floats = empty ? 0 : (size_t)(c->M - 1) * (size_t)c->ldc + (size_t)c->N;
+        if (!empty && t->row->run(c, &context, t->row->params) == GEMM_DECLINED &&
+            memcmp(before.data, c->C, floats * sizeof(float)))
+            snprintf(t->wrong, sizeof t->wrong, "it declined TA=%d TB=%d and changed C", c->TA,
+                     c->TB);
         guarded_free(&before);
         problem_free(&p);
-        if (touched) {
-            report_fail(v->name, "it declined TA=%d TB=%d and changed C", transposes & 1, transposes >> 1);
-            return false;
-        }
     }
-    return true;
 }
 
-/* The real shapes, on tight matrices; the reference of each is computed once for all rows. */
-static void test_large(const options *o)
+/* All cases on these rows, or the one of --case. */
+static void test_rows(row_test *tests, size_t count, const options *o, bool guards)
+{
+    const int first = o->only_case >= 0 ? o->only_case : 0;
+    const int last = o->only_case >= 0 ? o->only_case + 1 : o->cases;
+    for (int i = first; i < last; ++i) test_case(tests, count, o->seed, i, guards);
+    for (size_t i = 0; i < count; ++i)
+        if (!*tests[i].wrong) test_declines_unchanged(&tests[i], o->seed, guards);
+}
+
+static bool wanted(const options *o, const gemm_variant *v, bool reference)
+{
+    return v->reference == reference && (!o->row || !strcmp(o->row, v->name));
+}
+
+/* ---- Rows of this project ---- */
+
+static void test_own_rows(const options *o)
+{
+    row_test *tests = calloc(gemm_variant_count, sizeof *tests);
+    size_t count = 0;
+    if (!tests) exit(2);
+    for (const gemm_variant *v = gemm_variants; v < gemm_variants + gemm_variant_count; ++v) {
+        if (!wanted(o, v, false)) continue;
+        const char *reason = gemm_unusable(v);
+        if (reason) report_skip(v->name, "%s", reason);
+        else tests[count++].row = v;
+    }
+    test_rows(tests, count, o, true);
+    for (size_t i = 0; i < count; ++i) {
+        if (*tests[i].wrong) report_fail(tests[i].row->name, "%s", tests[i].wrong);
+        else report_pass(tests[i].row->name);
+    }
+    free(tests);
+}
+
+/* ---- Rows that run other people's libraries, each in a process of its own ---- */
+
+/* The exit status of such a process. Its output says why. */
+enum { RIGHT, WRONG, UNUSABLE };
+
+/* Reports what the process said about the row as the test `name`. */
+static void report_child(const char *name, const gemm_variant *v, child_result r)
+{
+    const char *killed = child_signal(&r);
+    r.output[strcspn(r.output, "\n")] = '\0';
+    if (killed) report_skip_machine(name, "%s died: %s", v->origin, killed);
+    else if (child_exit(&r) == RIGHT) report_pass(name);
+    else if (child_exit(&r) == UNUSABLE) report_skip(name, "%s", r.output);
+    else report_fail(name, "%s", r.output);
+}
+
+typedef struct reference_job {
+    row_test *test;
+    const options *o;
+    /* --large only */
+    problem *p;
+    const gemm_oracle *oracle;
+} reference_job;
+
+/* Ends the process when the library is missing. */
+static void require_usable(const gemm_variant *v)
+{
+    const char *reason = gemm_unusable(v);
+    if (!reason) return;
+    puts(reason);
+    exit(UNUSABLE);
+}
+
+static int run_reference(void *data)
+{
+    const reference_job *job = data;
+    require_usable(job->test->row);
+    test_rows(job->test, 1, job->o, false);
+    puts(job->test->wrong);
+    return *job->test->wrong ? WRONG : RIGHT;
+}
+
+static void test_references(const options *o)
+{
+    for (const gemm_variant *v = gemm_variants; v < gemm_variants + gemm_variant_count; ++v) {
+        if (!wanted(o, v, true)) continue;
+        row_test test = {.row = v};
+        reference_job job = {.test = &test, .o = o};
+        report_child(v->name, v, child_run(run_reference, &job));
+    }
+}
+
+/* ---- The 13 shapes of yolov3-tiny ---- */
+
+static void test_large_row(row_test *t, problem *p, const gemm_oracle *oracle, uint64_t seed)
+{
+    gemm_beta(&p->call, 0);
+    gemm_run(t->row, &p->call, NULL);
+    const gemm_error worst = gemm_oracle_compare(oracle, &p->call);
+    if (worst.ratio <= 1) return;
+    snprintf(t->wrong, sizeof t->wrong,
+             "%s: C[%d][%d] is off by %g, %.3g times the bound; "
+             "repeat with: test_gemm --large --cases 0 --seed %llu --row %s",
+             t->row->name, worst.row, worst.column, worst.difference, worst.ratio,
+             (unsigned long long)seed, t->row->name);
+}
+
+static int run_large_reference(void *data)
+{
+    const reference_job *job = data;
+    require_usable(job->test->row);
+    test_large_row(job->test, job->p, job->oracle, job->o->seed);
+    puts(job->test->wrong);
+    return *job->test->wrong ? WRONG : RIGHT;
+}
+
+/* The wanted rows on one shape, on tight matrices. The reference is computed once for all rows. */
+static void test_large_shape(const options *o, const char *shape, problem *p,
+                             const gemm_oracle *oracle, bool references)
+{
+    bool right = true;
+    for (const gemm_variant *v = gemm_variants; v < gemm_variants + gemm_variant_count; ++v) {
+        row_test test = {.row = v};
+        if (!wanted(o, v, references)) continue;
+        if (references) {
+            char name[96];
+            snprintf(name, sizeof name, "%s-%s", shape, v->name);
+            reference_job job = {&test, o, p, oracle};
+            report_child(name, v, child_run(run_large_reference, &job));
+        } else if (!gemm_unusable(v)) {
+            test_large_row(&test, p, oracle, o->seed);
+            if (*test.wrong) report_fail(shape, "%s", test.wrong);
+            right = right && !*test.wrong;
+        }
+    }
+    if (!references && right) report_pass(shape);
+}
+
+static void test_large(const options *o, bool references)
 {
     for (size_t s = 0; s < sizeof YOLOV3_TINY / sizeof *YOLOV3_TINY; ++s) {
         rng r = rng_make(o->seed, 1000000 + s);
-        problem p = {.call = {.M = YOLOV3_TINY[s][0], .N = YOLOV3_TINY[s][1], .K = YOLOV3_TINY[s][2],
-                              .ALPHA = 1}, .BETA = 0};
-        problem_allocate(&p, &r);
+        problem p = {.call = {.M = YOLOV3_TINY[s][0],
+                              .N = YOLOV3_TINY[s][1],
+                              .K = YOLOV3_TINY[s][2],
+                              .ALPHA = 1},
+                     .BETA = 0};
+        problem_allocate(&p, &r, !references);
         gemm_beta(&p.call, 0);
         gemm_oracle oracle;
         if (gemm_oracle_make(&oracle, &p.call)) exit(2);
         char name[64];
-        snprintf(name, sizeof name, "%dx%dx%d", p.call.M, p.call.N, p.call.K);
-        int wrong = 0;
-        for (size_t i = 0; i < gemm_variant_count; ++i) {
-            const gemm_variant *v = &gemm_variants[i];
-            if ((o->row && strcmp(o->row, v->name)) || gemm_unusable(v)) continue;
-            gemm_beta(&p.call, 0);
-            gemm_run(v, &p.call, NULL);
-            const gemm_error worst = gemm_oracle_compare(&oracle, &p.call);
-            if (worst.ratio <= 1) continue;
-            ++wrong;
-            report_fail(name, "%s: C[%d][%d] is off by %g, %.3g times the bound; repeat with: "
-                        "test_gemm --large --cases 0 --seed %llu --row %s", v->name, worst.row,
-                        worst.column, worst.difference, worst.ratio, (unsigned long long)o->seed, v->name);
-        }
-        if (!wrong) report_pass(name);
+        snprintf(name, sizeof name, "%zu-%dx%dx%d", s + 1, p.call.M, p.call.N, p.call.K);
+        test_large_shape(o, name, &p, &oracle, references);
         gemm_oracle_free(&oracle);
         problem_free(&p);
     }
 }
 
-static void test_row(const gemm_variant *v, const options *o)
+/* ---- The command line ---- */
+
+/* The number of an option; ends the program when it is none. */
+static int number(const char *option, const char *text, int least)
 {
-    const char *reason = gemm_unusable(v);
-    if (reason) {
-        report_skip(v->name, "%s", reason);
-        return;
-    }
-    if (o->only_case >= 0) {
-        if (test_case(v, o->seed, o->only_case)) report_pass(v->name);
-        return;
-    }
-    for (int i = 0; i < o->cases; ++i)
-        if (!test_case(v, o->seed, i)) return;
-    if (test_declines_untouched(v, o->seed)) report_pass(v->name);
+    int n;
+    if (gemm_parse_int(text, least, INT_MAX, &n)) return n;
+    fprintf(stderr, "test_gemm: %s '%s' is no whole number from %d to %d\n", option, text, least,
+            INT_MAX);
+    exit(2);
 }
 
 static options parse(int argc, char **argv)
 {
-    options o = {.seed = (uint64_t)time(NULL), .cases = 1200, .only_case = -1};
+    options o = {.seed = (uint64_t)time(NULL) & INT_MAX, .cases = 1200, .only_case = -1};
     for (int i = 1; i < argc; ++i) {
-        const char *value = i + 1 < argc ? argv[i + 1] : "";
-        if (!strcmp(argv[i], "--large")) { o.large = true; continue; }
-        else if (!strcmp(argv[i], "--seed")) o.seed = strtoull(value, NULL, 10);
-        else if (!strcmp(argv[i], "--cases")) o.cases = atoi(value);
-        else if (!strcmp(argv[i], "--case")) o.only_case = atoi(value);
-        else if (!strcmp(argv[i], "--row")) o.row = value;
+        const char *option = argv[i], *value = i + 1 < argc ? argv[i + 1] : "";
+        if (!strcmp(option, "--large")) { o.large = true; continue; }
+        else if (!strcmp(option, "--seed")) o.seed = (uint64_t)number(option, value, 0);
+        else if (!strcmp(option, "--cases")) o.cases = number(option, value, 0);
+        else if (!strcmp(option, "--case")) o.only_case = number(option, value, 0);
+        else if (!strcmp(option, "--row")) o.row = value;
         else {
-            fprintf(stderr, "test_gemm: unknown option %s\n", argv[i]);
+            fprintf(stderr, "test_gemm: unknown option %s\n", option);
             exit(2);
         }
         ++i;
@@ -298,14 +458,20 @@ static options parse(int argc, char **argv)
     return o;
 }
 
+/* The references come first, because a process can only be forked well while there are no threads
+   and no open devices. */
 int main(int argc, char **argv)
 {
     const options o = parse(argc, argv);
-    printf("seed %llu\n", (unsigned long long)o.seed);
-    for (size_t i = 0; i < gemm_variant_count; ++i)
-        if (!o.row || !strcmp(o.row, gemm_variants[i].name)) test_row(&gemm_variants[i], &o);
+    printf("# seed %llu\n", (unsigned long long)o.seed);
+    const bool cases = o.cases > 0 || o.only_case >= 0;
+    if (cases) test_references(&o);
+    if (o.large) test_large(&o, true);
+    signal(SIGSEGV, say_crash);
+    signal(SIGBUS, say_crash);
+    if (cases) test_own_rows(&o);
     if (!o.row) test_beta(o.seed);
     if (!o.row) test_oracle();
-    if (o.large) test_large(&o);
+    if (o.large) test_large(&o, false);
     return report_status();
 }

@@ -1,17 +1,21 @@
 /*
- * Darknet's training under every variant: from the same weights, the same data and a few steps, the
- * weights must end where stock's end. Forward passes call gemm NN and NT, backward passes TN, NT and
- * NN with BETA 0 and 1. With --forward, inference alone: the outputs must be stock's.
+ * Darknet's training under every variant. From the same weights, with the same data and a few
+ * steps, the weights must end where they end with stock. Forward passes call gemm NN and NT.
+ * Backward passes call TN, NT and NN with BETA 0 and 1. With --forward only inference runs, and the
+ * outputs must be those of stock.
  *
  *   test_training [--forward] CFG...
+ *
+ * Every row runs in a process of its own, because a library of other people may crash there.
  */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "darknet.h"
+#include "common/random.h"
 #include "driver/driver.h"
-#include "support/operands.h"
+#include "support/child.h"
 #include "support/report.h"
 
 enum { ITERATIONS = 4, SEED = 7 };
@@ -37,13 +41,15 @@ static void append(numbers *w, const float *values, int n)
 /* The layer's own weights, and those of the layers inside a recurrent one. */
 static void append_layer(numbers *w, const layer *l)
 {
-    const layer *inner[] = {l->input_layer, l->self_layer, l->output_layer, l->wz, l->uz, l->wr, l->ur,
-                            l->wh, l->uh, l->wf, l->uf, l->wi, l->ui, l->wo, l->uo, l->wg, l->ug};
+    const layer *inner[] = {l->input_layer, l->self_layer, l->output_layer, l->wz, l->uz, l->wr,
+                            l->ur,          l->wh,         l->uh,           l->wf, l->uf, l->wi,
+                            l->ui,          l->wo,         l->uo,           l->wg, l->ug};
     for (size_t i = 0; i < sizeof inner / sizeof *inner; ++i)
         if (inner[i]) append_layer(w, inner[i]);
     if (l->type == CONVOLUTIONAL || l->type == DECONVOLUTIONAL)
         append(w, l->weights, l->nweights);
-    if (l->type == LOCAL) append(w, l->weights, l->size * l->size * l->c * l->n * l->out_h * l->out_w);
+    if (l->type == LOCAL)
+        append(w, l->weights, l->size * l->size * l->c * l->n * l->out_h * l->out_w);
     if (l->type == CONNECTED) append(w, l->weights, l->inputs * l->outputs);
 }
 
@@ -65,7 +71,8 @@ static numbers train(network *net)
     for (int i = 0; i < ITERATIONS; ++i) {
         fill(net->input, net->inputs * net->batch, &r);
         memset(net->truth, 0, (size_t)(net->truths * net->batch) * sizeof(float));
-        for (int b = 0; b < net->batch; ++b) net->truth[b * net->truths + rng_below(&r, net->truths)] = 1;
+        for (int b = 0; b < net->batch; ++b)
+            net->truth[b * net->truths + rng_below(&r, net->truths)] = 1;
         train_network_datum(net);
     }
     return all_weights(net);
@@ -91,27 +98,52 @@ static numbers run(experiment e, const char *cfg, const gemm_variant *v)
     return n;
 }
 
-static void compare(experiment e, const char *cfg, const gemm_variant *v, const numbers *stock)
+/* One row on one network. */
+typedef struct job {
+    experiment e;
+    const char *cfg;
+    const gemm_variant *row;
+    const numbers *stock;
+} job;
+
+enum { RIGHT, WRONG, UNUSABLE };
+
+/* Returns one of the three, and prints why it is not RIGHT. For child_run. */
+static int run_job(void *data)
 {
-    char name[128];
-    snprintf(name, sizeof name, "%s %s %s", e == train ? "train" : "forward", cfg, v->name);
-    const char *reason = gemm_unusable(v);
+    const job *j = data;
+    if (!freopen("/dev/null", "w", stderr)) return WRONG;   /* Darknet prints its networks there */
+    const char *reason = gemm_unusable(j->row);
     if (reason) {
-        report_skip(name, "%s", reason);
-        return;
+        puts(reason);
+        return UNUSABLE;
     }
-    numbers w = run(e, cfg, v);
-    double size = 0, worst = 0;
-    for (size_t i = 0; i < w.count; ++i) {
-        const double d = fabs((double)w.values[i] - (double)stock->values[i]);
+    numbers w = run(j->e, j->cfg, j->row);
+    double size = 0, worst = w.count == j->stock->count ? 0 : INFINITY;
+    for (size_t i = 0; i < w.count && worst < INFINITY; ++i) {
+        const double d = fabs((double)w.values[i] - (double)j->stock->values[i]);
         worst = d > worst || isnan(d) ? d : worst;
-        size = fmax(size, fabs((double)stock->values[i]));
+        size = fmax(size, fabs((double)j->stock->values[i]));
     }
-    if (worst <= TOLERANCE * size)
-        report_pass(name);
-    else
-        report_fail(name, "the numbers end %g away from stock's, whose largest is %g", worst, size);
     free(w.values);
+    if (worst <= TOLERANCE * size) return RIGHT;
+    printf("the numbers end %g away from those of stock, whose largest is %g\n", worst, size);
+    return WRONG;
+}
+
+static void report_job(const job *j, child_result r)
+{
+    char name[160];
+    snprintf(name, sizeof name, "%s %s %s", j->e == train ? "train" : "forward", j->cfg,
+             j->row->name);
+    r.output[strcspn(r.output, "\n")] = '\0';
+    const char *killed = child_signal(&r);
+    if (killed && j->row->reference)
+        report_skip_machine(name, "%s died: %s", j->row->origin, killed);
+    else if (killed) report_fail(name, "%s", killed);
+    else if (child_exit(&r) == RIGHT) report_pass(name);
+    else if (child_exit(&r) == UNUSABLE) report_skip(name, "%s", r.output);
+    else report_fail(name, "%s", r.output);
 }
 
 /* Without this, a training that left all weights as they were would pass. */
@@ -124,19 +156,24 @@ static bool learns(const char *cfg, const numbers *trained)
     return changed;
 }
 
+static void test_network(experiment e, const char *cfg)
+{
+    numbers stock = run(e, cfg, gemm_find("stock"));
+    if (e == train && !learns(cfg, &stock)) report_fail(cfg, "training changed no weight");
+    for (size_t i = 0; i < gemm_variant_count; ++i) {
+        job j = {e, cfg, &gemm_variants[i], &stock};
+        report_job(&j, child_run(run_job, &j));
+    }
+    free(stock.values);
+}
+
 int main(int argc, char **argv)
 {
     experiment e = train;
-    if (!freopen("/dev/null", "w", stderr)) return 2;   /* Darknet prints every network it reads */
+    if (!freopen("/dev/null", "w", stderr)) return 2;
     for (int i = 1; i < argc; ++i) {
-        if (!strcmp(argv[i], "--forward")) {
-            e = forward;
-            continue;
-        }
-        numbers stock = run(e, argv[i], gemm_find("stock"));
-        if (e == train && !learns(argv[i], &stock)) report_fail(argv[i], "training changed no weight");
-        for (size_t j = 0; j < gemm_variant_count; ++j) compare(e, argv[i], &gemm_variants[j], &stock);
-        free(stock.values);
+        if (!strcmp(argv[i], "--forward")) e = forward;
+        else test_network(e, argv[i]);
     }
     return report_status();
 }

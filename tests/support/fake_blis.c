@@ -1,0 +1,53 @@
+/*
+ * A library that stands in for BLIS (GEMM_REF_BLIS). FAKE_BLIS says what its cblas_sgemm does:
+ * right, wrong, crash, or behind. `behind` reads 1 KiB behind B, as Debian's BLIS does on some
+ * processors.
+ */
+#include <signal.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { TRANS = 112, BEHIND = 256 };
+
+void cblas_sgemm(int order, int ta, int tb, int m, int n, int k, float alpha, const float *a,
+                 int lda, const float *b, int ldb, float beta, float *c, int ldc);
+void bli_thread_set_num_threads(int64_t);
+const char *bli_info_get_version_str(void);
+
+void bli_thread_set_num_threads(int64_t threads)
+{
+    (void)threads;
+}
+
+const char *bli_info_get_version_str(void)
+{
+    return "fake";
+}
+
+static void read_behind(const float *b, int rows, int columns, int ldb)
+{
+    const volatile float *end = b + (size_t)(rows - 1) * (size_t)ldb + (size_t)columns;
+    for (int i = 0; i < BEHIND; ++i) (void)end[i];
+}
+
+void cblas_sgemm(int order, int ta, int tb, int m, int n, int k, float alpha, const float *a,
+                 int lda, const float *b, int ldb, float beta, float *c, int ldc)
+{
+    (void)order, (void)beta;    /* always row-major, and 1 */
+    const char *how = getenv("FAKE_BLIS");
+    if (!how) abort();
+    if (!strcmp(how, "crash")) raise(SIGSEGV);
+    if (!strcmp(how, "behind")) read_behind(b, tb == TRANS ? n : k, tb == TRANS ? k : n, ldb);
+    for (int i = 0; i < m; ++i) {
+        for (int j = 0; j < n; ++j) {
+            double sum = 0;
+            for (int p = 0; p < k; ++p)
+                sum += (double)(ta == TRANS ? a[p * lda + i] : a[i * lda + p]) *
+                       (double)(tb == TRANS ? b[j * ldb + p] : b[p * ldb + j]);
+            c[i * ldc + j] += alpha * (float)sum;
+        }
+    }
+    if (!strcmp(how, "wrong")) c[0] += 1;
+}

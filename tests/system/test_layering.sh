@@ -1,0 +1,112 @@
+#!/bin/sh
+# The layers of src/: includes point downwards only, the objects need each other in no circle, one
+# object reads the environment, and only the driver ends the program.
+. tests/support/lib.sh
+
+# A room is a folder of src/, or the files src/<room>.[ch]. After the colon come the rooms that it
+# may include.
+# - contract: gemm_dispatch.h and gemm_variant.h
+# - clblast: src/ref/clblast.[ch], which works on the device that src/cl opened
+# - gemm_cl: also src/cl/none.c, which replaces gemm_cl.c in a build without OpenCL
+directions='
+util:
+contract:
+gemm_opt: contract util
+packed:   contract util
+ref:      contract util
+cl:       contract util clblast
+clblast:  contract util cl
+gemm_cl:  contract util cl
+driver:   contract util gemm_opt packed ref cl gemm_cl
+'
+
+# "FILE INCLUDED" a line, both below src/.
+includes()
+{
+    (cd src && grep -rHo --include='*.[ch]' '^#include "[^"]*"' .) |
+        sed 's|^\./||; s|:#include "| |; s|"$||'
+}
+
+# "FROM TO" a line: an object needs a symbol that another one defines. Only objects that have a
+# source: an old build may hold others.
+needs()
+{
+    (cd src && find . -name '*.c') | sed 's|^\./||; s|\.c$||' | while read -r name; do
+        [ ! -f "$OUT/obj/src/$name.o" ] || nm "$OUT/obj/src/$name.o" | sed "s|^|$name |"
+    done | awk '
+        NF == 4 && $3 ~ /[A-TV-Z]/ { owner[$4] = $1 }
+        NF == 3 && $2 == "U" { user[++n] = $1; symbol[n] = $3 }
+        END {
+            for (i = 1; i <= n; ++i)
+                if (symbol[i] in owner && owner[symbol[i]] != user[i]) print user[i], owner[symbol[i]]
+        }' | sort -u
+}
+
+# users SYMBOL...: the objects that need one of these
+users()
+{
+    for symbol; do
+        find "$OUT/obj/src" -name '*.o' | while read -r object; do
+            ! nm -u "$object" | grep -q " U $symbol\$" || echo "$object"
+        done
+    done | sed "s|^$OUT/obj/src/||; s|\.o\$||" | sort -u
+}
+
+# expect_nothing NAME FILE: the file must be empty
+expect_nothing()
+{
+    if [ -s "$2" ]; then fail "$1" "$(cat "$2")"; else pass "$1"; fi
+}
+
+# ---- Includes ----
+includes >"$work/includes"
+echo "$directions" | awk '
+    function room(file) {
+        if (file ~ /^gemm_(dispatch|variant)\.h$/) return "contract"
+        if (file ~ /^ref\/clblast\./) return "clblast"
+        if (file == "cl/none.c") return "gemm_cl"
+        sub(/\/.*/, "", file)
+        sub(/\.[ch]$/, "", file)
+        return file
+    }
+    FNR == NR {
+        if (!NF) next
+        sub(/:$/, "", $1)
+        known[$1] = 1
+        for (i = 2; i <= NF; ++i) may[$1, $i] = 1
+        next
+    }
+    {
+        from = room($1)
+        to = room($2)
+        if (!(from in known)) print $1 " is in no room of the list"
+        else if (from != to && !((from, to) in may)) print $1 " includes " $2
+    }' - "$work/includes" >"$work/upwards"
+expect_nothing includes-point-downwards "$work/upwards"
+
+# x.c and x.h count as one file, because x.h declares what x.c needs.
+sed 's/\.[ch] / /; s/\.[ch]$//' "$work/includes" | awk '$1 != $2' | sort -u >"$work/modules"
+tsort "$work/modules" >/dev/null 2>"$work/circle"
+expect_nothing includes-without-circle "$work/circle"
+
+# ---- Objects ----
+needs >"$work/needs"
+if [ "$(grep -c '^driver/' "$work/needs")" -ge 10 ] && [ "$(wc -l <"$work/needs")" -ge 30 ]; then
+    pass objects-found
+else
+    fail objects-found "$(wc -l <"$work/needs") needs among the objects in $OUT/obj/src: too few"
+fi
+tsort "$work/needs" >/dev/null 2>"$work/circle"
+expect_nothing objects-without-circle "$work/circle"
+
+users getenv secure_getenv environ __environ >"$work/readers"
+if [ "$(cat "$work/readers")" = driver/settings ]; then
+    pass environment-read-once
+else
+    fail environment-read-once "it is read by: $(tr '\n' ' ' <"$work/readers")"
+fi
+
+users exit _exit abort gemm_die | grep -v '^driver/\|^util/die$' >"$work/enders"
+expect_nothing only-the-driver-ends-the-program "$work/enders"
+
+finish

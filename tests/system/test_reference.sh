@@ -1,0 +1,47 @@
+#!/bin/sh
+# Libraries of other people, loaded for comparison. A crash in one ends no program of this project,
+# and a wrong result of one is a failure.
+. tests/support/lib.sh
+
+tests=$OUT/tests
+library=$work/libfake.so
+if ! ${CC:-cc} -shared -fPIC -O1 tests/support/fake_blis.c -o "$library" >"$work/output" 2>&1; then
+    fail reference-build "$(tail -n 1 "$work/output")"
+    finish
+fi
+
+# run HOW COMMAND...: its output and status, with a library that behaves like this
+run()
+{
+    how=$1
+    shift
+    GEMM_REF_BLIS=$library FAKE_BLIS=$how "$@" >"$work/output" 2>&1 </dev/null
+    echo "status $?" >>"$work/output"
+}
+
+# expect NAME STATUS PATTERN: of the last run
+expect()
+{
+    if grep -q "^status $2\$" "$work/output" && grep -q "$3" "$work/output"; then
+        pass "$1"
+    else
+        fail "$1" "no status $2 with '$3' in: $(tail -n 3 "$work/output" | tr '\n' ' ')"
+    fi
+}
+
+run right "$tests/test_gemm" --row blis --cases 300
+expect reference-right 0 '^ok 1 - blis$'
+run behind "$tests/test_gemm" --row blis --cases 300
+expect reference-reads-behind 0 '^ok 1 - blis$'
+run wrong "$tests/test_gemm" --row blis --cases 300
+expect reference-wrong 1 'is off by'
+run crash "$tests/test_gemm" --row blis --cases 300
+expect reference-crash 0 'SKIP.*BLIS died: Segmentation fault'
+# A whole network: the other rows are still tested after the crash.
+run crash "$tests/test_training" tests/unit/cfg/layers.cfg
+expect reference-crash-training 0 'SKIP.*BLIS died: Segmentation fault'
+expect reference-crash-training-goes-on 0 '^ok .* train tests/unit/cfg/layers.cfg onednn$'
+run wrong "$tests/test_training" tests/unit/cfg/layers.cfg
+expect reference-wrong-training 1 'away from those of stock'
+
+finish

@@ -1,0 +1,254 @@
+/*
+ * What the driver does around a row: Darknet's own functions reach it, BETA is settled once, stock
+ * runs what a row declines, and a row that fails ends the program.
+ */
+#include "common/random.h"
+#include "driver/check.h"
+#include "driver/driver.h"
+#include "support/child.h"
+#include "support/report.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Darknet's src/gemm.c, which patch 0001 changes. */
+typedef void darknet_gemm(int M, int N, int K, float ALPHA, float *A, int lda, float *B, int ldb,
+                          float *C, int ldc);
+darknet_gemm gemm_nn, gemm_nt, gemm_tn, gemm_tt;
+void gemm_cpu(int TA, int TB, int M, int N, int K, float ALPHA, float *A, int lda, float *B,
+              int ldb, float BETA, float *C, int ldc);
+
+enum { M = 33, N = 40, K = 35, SIDE = 40 };
+
+typedef struct operands {
+    float A[SIDE * SIDE], B[SIDE * SIDE], C[SIDE * SIDE];
+} operands;
+
+/* Fills the operands and returns the call on them. All leading dimensions are SIDE. */
+static gemm_call make_call(operands *o, int TA, int TB, float ALPHA)
+{
+    rng r = rng_make(5, (uint64_t)(2 * TA + TB));
+    for (int i = 0; i < SIDE * SIDE; ++i) {
+        o->A[i] = rng_float(&r);
+        o->B[i] = rng_float(&r);
+        o->C[i] = rng_float(&r);
+    }
+    return (gemm_call){TA, TB, M, N, K, ALPHA, o->A, SIDE, o->B, SIDE, o->C, SIDE};
+}
+
+/* ---- Darknet's functions ---- */
+
+/* What gemm_cpu must do to C before it adds the product, elements of `from` to `to`. */
+static void apply_beta(float BETA, const float *from, float *to)
+{
+    for (int i = 0; i < SIDE * SIDE; ++i) to[i] = BETA == 0 ? 0 : BETA * from[i];
+}
+
+static darknet_gemm *const FUNCTIONS[2][2] = {{gemm_nn, gemm_nt}, {gemm_tn, gemm_tt}};
+
+/* One call of gemm_cpu, or with a BETA of 1 of gemm_nn and so on. Returns whether C is right, else
+   prints what is not. */
+static bool one_call(int TA, int TB, bool cpu, float BETA)
+{
+    static operands o, before;
+    gemm_call c = make_call(&o, TA, TB, 1.5f), expected = c;
+    gemm_oracle oracle;
+    if (BETA == 0) o.C[SIDE + 3] = NAN;
+    apply_beta(BETA, o.C, before.C);
+    expected.C = before.C;
+    if (gemm_oracle_make(&oracle, &expected)) exit(2);
+    if (cpu) gemm_cpu(TA, TB, M, N, K, c.ALPHA, o.A, SIDE, o.B, SIDE, BETA, o.C, SIDE);
+    else FUNCTIONS[TA][TB](M, N, K, c.ALPHA, o.A, SIDE, o.B, SIDE, o.C, SIDE);
+    const gemm_error worst = gemm_oracle_compare(&oracle, &c);
+    gemm_oracle_free(&oracle);
+    if (worst.ratio <= 1) return true;
+    printf("TA=%d TB=%d %s BETA %g: off by %g; ", TA, TB, cpu ? "gemm_cpu" : "itself", (double)BETA,
+           worst.difference);
+    return false;
+}
+
+/* 16 calls, in a child, because the trace is opened once a program. */
+static int call_darknet(void *trace)
+{
+    setenv("GEMM_IMPL", "packed", 1);
+    setenv("GEMM_TRACE", trace, 1);
+    bool right = true;
+    for (int call = 0; call < 16; ++call) {
+        static const float betas[] = {1, 1, 0, 0.5f};
+        if (!one_call(call >> 1 & 1, call & 1, call >= 4, betas[call / 4])) right = false;
+    }
+    return !right;
+}
+
+/* Whether the trace has one line of packed for each of the 16 calls, with its TA and TB. */
+static bool trace_is_right(const char *path, char *line, int size)
+{
+    FILE *trace = fopen(path, "r");
+    bool right = trace && fgets(line, size, trace);
+    for (int call = 0; right && call < 16; ++call) {
+        char expected[64];
+        snprintf(expected, sizeof expected, "packed,%d,%d,%d,%d,%d,", call >> 1 & 1, call & 1, M, N,
+                 K);
+        right = fgets(line, size, trace) && !strncmp(line, expected, strlen(expected));
+    }
+    if (right && fgets(line, size, trace)) right = false;       /* one more */
+    if (trace) fclose(trace);
+    return right;
+}
+
+static void test_darknet_functions(void)
+{
+    char path[] = "/tmp/test_driver.XXXXXX", line[256] = "no line";
+    const int file = mkstemp(path);
+    if (file < 0) exit(2);
+    close(file);
+    const child_result r = child_run(call_darknet, path);
+    if (child_exit(&r) != 0) report_fail("darknet-functions", "%s", r.output);
+    else report_pass("darknet-functions");
+    if (trace_is_right(path, line, sizeof line)) report_pass("darknet-functions-trace");
+    else report_fail("darknet-functions-trace", "not the 16 calls; it ends with: %s", line);
+    unlink(path);
+}
+
+/* ---- A row that declines, and a row that fails ---- */
+
+static gemm_status decline(const gemm_call *c, const gemm_context *context, const void *params)
+{
+    (void)c, (void)params;
+    strcpy(context->note->ran, "the row");      /* the note must not survive */
+    return GEMM_DECLINED;
+}
+
+static gemm_status fail(const gemm_call *c, const gemm_context *context, const void *params)
+{
+    (void)params;
+    c->C[0] = 0;
+    strcpy(context->note->reason, "the device is gone");
+    return GEMM_FAILED;
+}
+
+static gemm_status fail_conv(const conv_call *c, const gemm_context *context, const void *params)
+{
+    (void)params;
+    c->output[0] = 0;
+    strcpy(context->note->reason, "the device is gone");
+    return GEMM_FAILED;
+}
+
+static gemm_status decline_conv(const conv_call *c, const gemm_context *context, const void *params)
+{
+    (void)c, (void)context, (void)params;
+    return GEMM_DECLINED;
+}
+
+static const gemm_variant DECLINING = {.name = "declining", .run = decline, .conv = decline_conv};
+static const gemm_variant FAILING = {.name = "failing", .run = fail, .conv = fail_conv};
+
+static void test_declined(void)
+{
+    static operands o;
+    const gemm_call c = make_call(&o, 0, 0, 1);
+    gemm_oracle oracle;
+    gemm_note note;
+    if (gemm_oracle_make(&oracle, &c)) exit(2);
+    const gemm_variant *ran = gemm_run(&DECLINING, &c, &note);
+    const gemm_error worst = gemm_oracle_compare(&oracle, &c);
+    gemm_oracle_free(&oracle);
+    if (ran != gemm_stock_row() || *note.ran || !(worst.ratio <= 1))
+        report_fail("declined", "%s ran, the note says '%s', off by %g", ran->name, note.ran,
+                    worst.difference);
+    else
+        report_pass("declined");
+}
+
+static conv_call make_conv(operands *o)
+{
+    make_call(o, 0, 0, 1);
+    return (conv_call){.batch = 1, .groups = 1, .c = 2, .h = 5, .w = 6, .n = 3, .size = 3,
+                       .stride = 1, .pad = 1, .out_h = 5, .out_w = 6, .input = o->A,
+                       .weights = o->B, .shift = o->B + 100, .output = o->C};
+}
+
+static void test_declined_conv(void)
+{
+    static operands o;
+    const conv_call c = make_conv(&o);
+    if (gemm_conv_run(&DECLINING, &c, NULL))
+        report_fail("declined-conv", "it says that the row ran");
+    else
+        report_pass("declined-conv");
+}
+
+static int run_failing(void *data)
+{
+    static operands o;
+    (void)data;
+    const gemm_call c = make_call(&o, 0, 1, 1);
+    gemm_run(&FAILING, &c, NULL);
+    return 0;
+}
+
+static int run_failing_conv(void *data)
+{
+    static operands o;
+    (void)data;
+    const conv_call c = make_conv(&o);
+    gemm_conv_run(&FAILING, &c, NULL);
+    return 0;
+}
+
+static int set_threads(void *data)
+{
+    gemm_set_threads(*(const int *)data);
+    return 0;
+}
+
+/* The body must end its process with status 1 and one line, this one, on stderr. */
+static void expect_death(const char *name, int (*body)(void *), void *data, const char *line)
+{
+    const child_result r = child_run(body, data);
+    if (child_exit(&r) == 1 && !strcmp(r.output, line)) report_pass(name);
+    else report_fail(name, "status %d, it printed: %s", child_exit(&r), r.output);
+}
+
+static void test_deaths(void)
+{
+    static const int bad_threads[] = {0, -1, 1025};
+    expect_death("failed", run_failing, NULL,
+                 "gemm: failing failed for TA=0 TB=1 M=33 N=40 K=35, and C is undefined: "
+                 "the device is gone\n");
+    expect_death("failed-conv", run_failing_conv, NULL,
+                 "gemm: failing failed for a convolution of 3 filters 3x3/1 over 6x5x2, and its "
+                 "output is undefined: the device is gone\n");
+    for (size_t i = 0; i < sizeof bad_threads / sizeof *bad_threads; ++i) {
+        char name[64], line[128];
+        int threads = bad_threads[i];
+        snprintf(name, sizeof name, "set-threads-%d", threads);
+        snprintf(line, sizeof line, "gemm: threads=%d is no whole number from 1 to 1024\n",
+                 threads);
+        expect_death(name, set_threads, &threads, line);
+    }
+}
+
+/* A good number reaches the rows. */
+static void test_set_threads(void)
+{
+    gemm_note note;
+    gemm_set_threads(3);
+    const int threads = gemm_make_context(&note).threads;
+    if (threads == 3) report_pass("set-threads-3");
+    else report_fail("set-threads-3", "the context says %d", threads);
+}
+
+/* The children come first, because the trace and the settings are read once a program. */
+int main(void)
+{
+    test_darknet_functions();
+    test_deaths();
+    test_declined();
+    test_declined_conv();
+    test_set_threads();
+    return report_status();
+}
