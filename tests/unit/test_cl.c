@@ -695,26 +695,35 @@ static void test_threads(void)
     }
 }
 
-/* ---- faults --------------------------------------------------------------------------------- */
+/* ---- faults -------------------------------------------------------------------------------- */
 
-enum { FAULT_RIGHT = 10, FAULT_UNCHANGED = 11, FAULT_WRONG = 12, NO_FAULT = 13 };
+enum { FAULT_RIGHT = 10, FAULT_UNCHANGED, FAULT_WRONG, NO_FAULT, FAULT_FAILED, FAULT_NO_REASON };
 
-/* What is run while a call fails. */
+/* What is run while a call fails, and how. */
+typedef enum fault_kind { MULTIPLY, CONVOLVE, DRIVER } fault_kind;
+
 typedef struct fault_case {
     const char *name;
     const gemm_cl_row *row;
     char policy;
-    bool shared, convolves;
+    bool shared;
+    fault_kind kind;
     int parts;
+    bool in_place;              /* the device writes the caller's memory: GEMM_FAILED is allowed */
 } fault_case;
 
-/* A result and what was there before: whether a call left what it had to leave. */
-static bool is_fault_right(int rc, bool right, const float *before, const float *now, size_t bytes)
+/* A status, whether the result is right and whether it is as before: what the child returns. */
+static int judge_fault(gemm_status status, bool right, bool unchanged)
 {
-    return rc ? memcmp(before, now, bytes) == 0 : right;
+    switch (status) {
+    case GEMM_DONE: return right ? FAULT_RIGHT : FAULT_WRONG;
+    case GEMM_DECLINED: return unchanged ? FAULT_UNCHANGED : FAULT_WRONG;
+    case GEMM_FAILED: return *last_note.reason ? FAULT_FAILED : FAULT_NO_REASON;
+    }
+    return FAULT_WRONG;
 }
 
-static bool multiply_once(const fault_case *f, rng *r, int turn, int *rc)
+static int multiply_once(const fault_case *f, rng *r, int turn)
 {
     problem p = make_problem(r, turn, 0, 9, 30, 40, 1, f->shared);
     const size_t bytes = (8 * (size_t)p.call.ldc + 30) * sizeof(float);
@@ -722,16 +731,16 @@ static bool multiply_once(const fault_case *f, rng *r, int turn, int *rc)
     gemm_oracle oracle;
     memcpy(before, p.call.C, bytes);
     gemm_oracle_make(&oracle, &p.call);
-    *rc = run_row(&p.call, f->row);
-    const bool ok = is_fault_right(*rc, gemm_oracle_compare(&oracle, &p.call).ratio <= 1, before,
-                                   p.call.C, bytes);
+    const gemm_status status = run_parts(&p.call, f->row, f->parts);
+    const int code = judge_fault(status, gemm_oracle_compare(&oracle, &p.call).ratio <= 1,
+                                 !memcmp(before, p.call.C, bytes));
     gemm_oracle_free(&oracle);
     free(before);
     free_problem(&p);
-    return ok;
+    return code;
 }
 
-static bool convolve_once(const fault_case *f, rng *r, int turn, int *rc)
+static int convolve_once(const fault_case *f, rng *r, int turn)
 {
     const conv_call c = {.batch = 2, .groups = 2, .c = 6, .h = 7, .w = 5, .n = 16, .size = 3,
                          .stride = 1 + turn, .pad = 1, .out_h = turn ? 4 : 7, .out_w = turn ? 3 : 5};
@@ -740,37 +749,83 @@ static bool convolve_once(const fault_case *f, rng *r, int turn, int *rc)
     float *before = malloc(bytes);
     conv_error worst;
     memcpy(before, p.call.output, bytes);
-    *rc = convolve_parts(&p.call, f->row, f->parts);
+    const gemm_status status = convolve_parts(&p.call, f->row, f->parts);
     const bool right = !gemm_conv_compare(&p.call, &worst) && worst.ratio <= 1;
-    const bool ok = is_fault_right(*rc, right, before, p.call.output, bytes);
+    const int code = judge_fault(status, right, !memcmp(before, p.call.output, bytes));
     free(before);
     free_convolution(&p);
-    return ok;
+    return code;
+}
+
+static problem driver_problem;
+
+static void free_driver_problem(void)
+{
+    free_problem(&driver_problem);
+}
+
+/* A multiply of ones with K = 8 through the driver, which may end the program. */
+static int drive_once(const fault_case *f, rng *r, int turn)
+{
+    problem *p = &driver_problem;
+    if (turn) return FAULT_RIGHT;
+    *p = make_problem(r, 0, 0, 9, 30, 8, 0, f->shared);
+    if (atexit(free_driver_problem)) abort();
+    p->call.ALPHA = 1;
+    for (int i = 0; i < 9 * 8; ++i) ((float *)p->call.A)[i] = 1;
+    for (int i = 0; i < 8 * 30; ++i) ((float *)p->call.B)[i] = 1;
+    memset(p->call.C, 0, 9 * 30 * sizeof(float));
+    gemm_run(gemm_find(f->name), &p->call, &last_note);
+    for (int i = 0; i < 9 * 30; ++i) {
+        if (p->call.C[i] != 8) {
+            fprintf(stderr, "C[%d][%d] is %g instead of 8\n", i / 30, i % 30, (double)p->call.C[i]);
+            return FAULT_WRONG;
+        }
+    }
+    return FAULT_RIGHT;
 }
 
 /* In a child: two calls while the n-th OpenCL call fails. How it ended is the exit status. */
 static int fault_child(const fault_case *f, int n)
 {
     char text[16];
+    int worst = FAULT_RIGHT;
     snprintf(text, sizeof text, "%d", n);
     setenv("CL_FAIL_AT", text, 1);
     gemm_cl_force_memory(f->policy);
     rng r = rng_make(seed, 3);
-    bool unchanged = false;
     for (int i = 0; i < 2; ++i) {
-        int rc;
-        if (!(f->convolves ? convolve_once : multiply_once)(f, &r, i, &rc)) {
-            return FAULT_WRONG;
-        }
-        unchanged = unchanged || rc;
+        const int code = f->kind == CONVOLVE ? convolve_once(f, &r, i)
+                         : f->kind == DRIVER ? drive_once(f, &r, i) : multiply_once(f, &r, i);
+        if (code != FAULT_RIGHT && code != FAULT_UNCHANGED) return code;
+        if (code == FAULT_UNCHANGED) worst = code;
     }
-    return unchanged ? FAULT_UNCHANGED : FAULT_RIGHT;
+    return worst;
 }
 
-/* Runs a child with its messages in a file; true while the n-th call existed. */
-static bool fault_run(const char *name, const fault_case *f, int n, int *declined)
+/* NULL, or what is wrong about a child that ended with this code and said this. */
+static const char *judge_child(const fault_case *f, int code, const char *said)
 {
-    char log[] = "/tmp/test_cl_XXXXXX", said[256] = "";
+    if (code == NO_FAULT) return NULL;
+    if (code < 0) return "it crashed";
+    if (!*said) return "nothing was said";
+    switch (code) {
+    case FAULT_RIGHT:
+    case FAULT_UNCHANGED: return NULL;
+    case FAULT_WRONG: return "C is wrong";
+    case FAULT_NO_REASON: return "it failed without a reason";
+    case FAULT_FAILED: return f->in_place ? NULL : "it failed where C lay beside";
+    case 1: /* the driver ended the program */
+        if (f->kind != DRIVER) return "it ended the program";
+        return strstr(said, "and C is undefined: cl") ? NULL : "the driver gave no reason";
+    default: return "objects leaked";
+    }
+}
+
+/* Runs a child with its messages in a file; returns how it ended, or NO_FAULT when it was wrong. */
+static int fault_run(const char *name, const fault_case *f, int n)
+{
+    char log[] = "/tmp/test_cl_XXXXXX", said[1024] = "";
     const int fd = mkstemp(log);
     fflush(stdout);
     const pid_t child = fork();
@@ -785,18 +840,30 @@ static bool fault_run(const char *name, const fault_case *f, int n, int *decline
     close(fd);
     unlink(log);
     const int code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-    if (code != FAULT_RIGHT && code != FAULT_UNCHANGED && code != NO_FAULT) {
-        report_fail(name, "call %d: %s: %s", n,
-                    code < 0 ? "crashed" : code == FAULT_WRONG ? "C is neither right nor unchanged"
-                                                               : "objects leaked", said);
-        return false;
+    const char *why = judge_child(f, code, said);
+    if (why) report_fail(name, "call %d: %s (status %d): %s", n, why, code, said);
+    return why ? NO_FAULT : code;
+}
+
+static void test_fault(const fault_case *f)
+{
+    char name[64];
+    int n = 0, code, declined = 0, failed = 0;
+    const int before = report_failures;
+    snprintf(name, sizeof name, "cl-faults-%s%s-%c-%s", f->kind == DRIVER ? "driver-" : "", f->name,
+             f->policy, f->shared ? "shared" : "malloc");
+    while ((code = fault_run(name, f, n + 1)) != NO_FAULT) {
+        ++n;
+        declined += code == FAULT_UNCHANGED;
+        failed += code == FAULT_FAILED || code == 1;
     }
-    if (code != NO_FAULT && !said[0]) {
-        report_fail(name, "call %d failed and nothing was said", n);
-        return false;
-    }
-    *declined += code == FAULT_UNCHANGED;
-    return code != NO_FAULT;
+    printf("# %s: %d calls failed in turn; %d of them declined, %d failed\n", name, n, declined,
+           failed);
+    if (report_failures != before) return;
+    if (n < 20 || (f->kind != DRIVER && !declined) || (f->in_place && !failed))
+        report_fail(name, "too few: is tests/support/layer_fail.c loaded?");
+    else
+        report_pass(name);
 }
 
 static void test_faults(void)
@@ -804,36 +871,27 @@ static void test_faults(void)
     const gemm_cl_row *image = &gemm_cl_choices[0];
     const gemm_cl_row *tile = &gemm_cl_choices[gemm_cl_choice_count - 4];
     const fault_case cases[] = {
-        {"cl", &gemm_cl_best, 'u', true, false, 0},
-        {"cl", &gemm_cl_best, 'd', false, false, 0},
-        {"cl_image", &gemm_cl_image, 'u', true, false, 0},
-        {"cl_image", &gemm_cl_image, 'u', false, false, 0},
-        {"cl_image", &gemm_cl_image, 'd', false, false, 0},
-        {"cl_local_v4_u8", &gemm_cl_local_v4_u8, 'u', true, false, 0},
-        {"conv-cl", &gemm_cl_best, 'u', true, true, 0},
-        {"conv-cl", &gemm_cl_best, 'u', false, true, 0},
-        {"conv-cl", &gemm_cl_best, 'd', true, true, 0},
-        {"conv-cl", &gemm_cl_best, 'd', false, true, 0},
-        {"conv-cl_image", image, 'u', true, true, 2},
-        {"conv-cl_tile", tile, 'd', true, true, 2}};
+        {"cl", &gemm_cl_best, 'u', true, MULTIPLY, 0, true},
+        {"cl", &gemm_cl_best, 'u', false, MULTIPLY, 0, false},
+        {"cl", &gemm_cl_best, 'd', false, MULTIPLY, 0, false},
+        {"cl", &gemm_cl_best, 'd', true, MULTIPLY, 0, false},
+        {"cl_image", &gemm_cl_image, 'u', true, MULTIPLY, 0, true},
+        {"cl_image", &gemm_cl_image, 'u', false, MULTIPLY, 0, false},
+        {"cl_image", &gemm_cl_image, 'd', false, MULTIPLY, 0, false},
+        {"cl_image-split", image, 'u', true, MULTIPLY, 3, true},
+        {"cl_local_v4_u8", &gemm_cl_local_v4_u8, 'u', true, MULTIPLY, 0, true},
+        {"conv-cl", &gemm_cl_best, 'u', true, CONVOLVE, 0, true},
+        {"conv-cl", &gemm_cl_best, 'u', false, CONVOLVE, 0, false},
+        {"conv-cl", &gemm_cl_best, 'd', true, CONVOLVE, 0, true},
+        {"conv-cl", &gemm_cl_best, 'd', false, CONVOLVE, 0, false},
+        {"conv-cl_image", image, 'u', true, CONVOLVE, 2, true},
+        {"conv-cl_tile", tile, 'd', true, CONVOLVE, 2, true},
+        {"cl", NULL, 'u', true, DRIVER, 0, true},
+        {"cl", NULL, 'u', false, DRIVER, 0, false},
+        {"cl_image", NULL, 'u', true, DRIVER, 0, true}};
     cl_uint platforms;
     clGetPlatformIDs(0, NULL, &platforms);      /* the drivers are loaded once, for all children */
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; ++i) {
-        const fault_case *f = &cases[i];
-        char name[64];
-        int n = 1, declined = 0, before = report_failures;
-        snprintf(name, sizeof name, "cl-faults-%s-%c-%s", f->name, f->policy,
-                 f->shared ? "shared" : "malloc");
-        while (fault_run(name, f, n, &declined)) {
-            ++n;
-        }
-        printf("%s: %d calls failed in turn, %d of them for good\n", name, n - 1, declined);
-        if (report_failures == before && (n < 20 || declined == 0)) {
-            report_fail(name, "only %d calls were seen: is tests/support/layer_fail.c loaded?", n - 1);
-        } else if (report_failures == before) {
-            report_pass(name);
-        }
-    }
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; ++i) test_fault(&cases[i]);
 }
 
 /* ---- waits and launches (tests/support/layer_fail.c counts) -------------------------------------------- */
