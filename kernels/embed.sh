@@ -2,7 +2,7 @@
 # Prints a C file with the kernels named on the command line as text: `embed.sh kernels/*.cl`. A line
 # `#include "x"` becomes the file x beside the kernel: a driver knows no folders.
 set -e
-echo '#include "cl/device.h"'
+echo '#include "cl/program.h"'
 echo 'const gemm_cl_source gemm_cl_sources[] = {'
 for file; do
     printf '{"%s",\n' "$(basename "$file" .cl)"
