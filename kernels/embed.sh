@@ -1,6 +1,6 @@
 #!/bin/sh
-# Prints a C file with the kernels named on the command line as text: `embed.sh kernels/*.cl`. A line
-# `#include "x"` becomes the file x beside the kernel: a driver knows no folders.
+# Prints a C file that holds kernels as text: `embed.sh kernels/*.cl`. In place of a line
+# `#include "x"` it puts the file x that lies beside the kernel, because a driver knows no folders.
 set -e
 echo '#include "cl/program.h"'
 echo 'const gemm_cl_source gemm_cl_sources[] = {'

@@ -22,7 +22,7 @@
 #include "cl/rows.h"
 #include "gemm_variant.h"
 
-/* One multiply; params is a gemm_cl_row. Declines where the device cannot do it and C is untouched. */
+/* One multiply; params is a gemm_cl_row. Declines what cannot be done while C is untouched. */
 gemm_row_run gemm_cl_run;
 
 /* The same for a whole convolution. Declines on a row that has no kernel for it. */

@@ -166,10 +166,9 @@ static bool right(const char *name, const gemm_cl_row *row, int parts, shape s, 
     const double worst = rc ? INFINITY : worst_error(&g, before);
     free(before);
     free_call(&g);
-    if (!(worst <= 1.0)) {
+    if (!(worst <= 1.0))
         printf("WRONG: %s TA=%d TB=%d %dx%dx%d parts %d: error %.3g of its bound%s\n", name, TA, TB,
                s.M, s.N, s.K, parts, worst, rc ? " (it did not run)" : "");
-    }
     return worst <= 1.0;
 }
 
@@ -248,10 +247,9 @@ static void measure(shape s, const named_row *rows, int count, measured *out)
     }
     for (int round = 0; round < ROUNDS; ++round) {
         for (int r = 0; r < count; ++r) {
-            if (!out[r].failed) {
+            if (!out[r].failed)
                 out[r].failed =
                     gemm_cl_time(&g, rows[r].row, out[r].reps, &out[r].all[round]) != 0;
-            }
         }
     }
     for (int r = 0; r < count; ++r) {
@@ -274,7 +272,8 @@ static void table_yolo(void)
     printf("1. yolov3-tiny's 13 multiplies, data on the device, many calls to one wait; ms a call: "
            "wall (lowest-highest), kernels by events\n");
     if (missing) printf("   clblast: SKIP %s\n", missing);
-    printf("| shape | cl | kernels | GFLOP/s | clblast | cl / clblast | cl_image | kernels | cl ran |\n"
+    printf("| shape | cl | kernels | GFLOP/s | clblast | cl / clblast | cl_image | kernels "
+           "| cl ran |\n"
            "|---|---|---|---|---|---|---|---|---|\n");
     for (int i = 0; i < SHAPES; ++i) {
         measure(yolo[i], rows, COUNT, m);
@@ -291,8 +290,8 @@ static void table_yolo(void)
                m[2].median.device_ms, m[0].median.ran);
         fflush(stdout);
     }
-    printf("| all 13 | %.3f | %.3f | %.0f | %.3f | **%.3f** | %.3f | %.3f | |\n\n", wall[0], device[0],
-           5565.0 / wall[0], wall[1], wall[0] / wall[1], wall[2], device[2]);
+    printf("| all 13 | %.3f | %.3f | %.0f | %.3f | **%.3f** | %.3f | %.3f | |\n\n", wall[0],
+           device[0], 5565.0 / wall[0], wall[1], wall[0] / wall[1], wall[2], device[2]);
 }
 
 static void table_ladder(shape s)
@@ -302,8 +301,8 @@ static void table_ladder(shape s)
     measure(s, ladder, LADDER, m);
     printf("2. the ladder on %dx%dx%d; ms a call by events, padding, turning and filling included, "
            "and the multiply alone\n", s.M, s.N, s.K);
-    printf("| row | all kernels | multiply | wall (lowest-highest) | GFLOP/s | step | paper's step | "
-           "over cl_naive |\n|---|---|---|---|---|---|---|---|\n");
+    printf("| row | all kernels | multiply | wall (lowest-highest) | GFLOP/s | step "
+           "| paper's step | over cl_naive |\n|---|---|---|---|---|---|---|---|\n");
     for (int r = 0; r < LADDER; ++r) {
         const double ms = m[r].median.device_ms;
         char paper[16] = "";
@@ -335,7 +334,8 @@ static void table_squares(bool quick)
                                      {"cl", &gemm_cl_best, 0},
                                      {"clblast", &gemm_cl_clblast, 0}};
     measured m[4];
-    printf("3. squares, data on the device; ms a call by events (clblast: wall), and cl_naive over cl_image\n"
+    printf("3. squares, data on the device; ms a call by events (clblast: wall), and cl_naive over "
+           "cl_image\n"
            "| size | cl_naive | cl_image | multiply alone | naive / image | cl | clblast |\n"
            "|---|---|---|---|---|---|---|\n");
     for (int n = 256; n <= (quick ? 512 : 2048); n *= 2) {
@@ -444,7 +444,7 @@ static bool table_forward(void)
     double hook[ROUNDS], im2col[ROUNDS];
     network *net = parse_network_cfg("cfg/yolov3-tiny.cfg");
     set_batch_network(net, 1);
-    for (int i = 0; i < net->n; ++i) {      /* weights are random, and the variances must not be 0 */
+    for (int i = 0; i < net->n; ++i) {      /* nothing sets the variances, which must not be 0 */
         layer *l = &net->layers[i];
         for (int f = 0; l->type == CONVOLUTIONAL && l->batch_normalize && f < l->n; ++f)
             l->rolling_variance[f] = 1.0f;

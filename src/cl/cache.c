@@ -101,10 +101,9 @@ static const char *inspect(const gemm_cl_key *key, const unsigned char *data, si
     head[known] = 0;
     if (n < 0 || (size_t)n >= sizeof wanted) return "its description is too long";
     snprintf(driver, sizeof driver, "\ndriver %s\n", key->driver);
-    if (strncmp(head, wanted, (size_t)n) != 0) {
+    if (strncmp(head, wanted, (size_t)n) != 0)
         return strstr(head, "\ndriver ") && !strstr(head, driver) ? "it is of another driver"
                                                                    : "it is not what it should be";
-    }
     size_t size;
     uint64_t sum;
     int used = 0;

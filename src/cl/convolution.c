@@ -1,8 +1,8 @@
 /*
  * One whole convolution on the OpenCL device.
  *
- * For each image and each group it is a multiply (kernels/cl_conv.h). One launch of a kernel that is
- * built with -DCONV does all of them:
+ * For each image and each group it is a multiply (kernels/cl_conv.h). One launch of a kernel, built
+ * with -DCONV, does all of them:
  *
  *   show       the memory policy shows weights, input and output to the device, as A, B and C
  *   norm       scale and shift go to the device, 2 n floats, counted with the input

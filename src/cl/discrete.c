@@ -1,15 +1,15 @@
 /*
  * The memory policy for a GPU on a bus.
  *
- *   B:  goes chunk by chunk through two pinned buffers, on a queue of its own: while one chunk is on
- *       the bus, the CPU fills the other. Blocks of gemm_cl_alloc are pinned and go at once.
+ *   B:  goes chunk by chunk through two pinned buffers, on a queue of its own. While one chunk is
+ *       on the bus, the CPU fills the other. Blocks of gemm_cl_alloc are pinned and go at once.
  *   A:  weights are uploaded once. The pinned copy that they were uploaded from is kept. A later
  *       call with the same pointer and shape compares every byte with the copy: when all are equal,
  *       the device's buffer is right, whatever happened to the caller's memory in between. The CPU
  *       compares while B is on the bus.
  *   C:  is never uploaded. The device adds to zeros, and the CPU adds the result to C. Until then C
- *       is as it was. A convolution's output is stored, and goes straight to a block when it lies in
- *       one.
+ *       is as it was. A convolution's output is stored, not added. When it lies in a block, it goes
+ *       straight there.
  */
 #include "cl/memory.h"
 

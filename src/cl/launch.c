@@ -166,9 +166,9 @@ static void fit_group(const gemm_cl_device *d, size_t most, size_t gx, size_t gy
 }
 
 /*
- * The items of a kernel whose items take shares. Global x are strips of columns; y are tiles of rows
- * and z products, both still one each. There must be enough groups for all units, but every group
- * more packs B once more: so z, and then y, become as few as give 4 groups a unit.
+ * The items of a kernel whose items take shares: x counts strips of columns, y tiles of rows, z
+ * products. Every unit needs groups, but each more group packs B once more. So z, and then y,
+ * become as small as 4 groups a unit allow.
  */
 static void fit_shares(const gemm_cl_work *w, size_t *global)
 {

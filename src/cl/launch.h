@@ -38,7 +38,7 @@ typedef struct gemm_cl_argument {
 
 #define ARG(x) {sizeof(x), &(x)}
 
-/* A call's first step: the device and the memory policy. Clears the reason of an earlier failure. */
+/* The first step of a call: device and memory policy. Clears the reason of an earlier failure. */
 gemm_cl_work gemm_cl_begin_work(const gemm_cl_row *);
 
 /* Builds the row's kernel with its own options and `more`, texts that begin with a blank. NULL, or

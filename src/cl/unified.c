@@ -2,7 +2,7 @@
  * The memory policy for devices that share their memory with the CPU: Adreno, and PoCL.
  *
  *   blocks of gemm_cl_alloc:  unmapped, used in place, mapped again; not a byte is copied
- *   any other memory:         A and B are copied into buffers; the CPU adds the device's result to C
+ *   any other memory:         A and B are copied into buffers; the CPU adds the result to C
  *
  * The maps of all that the CPU gets back are enqueued behind the kernels, and one wait serves all.
  *

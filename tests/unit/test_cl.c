@@ -74,6 +74,11 @@ enum { ROWS = sizeof rows / sizeof rows[0] };
 
 static uint64_t seed = 1;
 
+static const char *policy_name(char policy)
+{
+    return policy == 'u' ? "unified" : "discrete";
+}
+
 /* cl_image as on a discrete GPU. */
 static gemm_cl_row ahead_row(void)
 {
@@ -169,12 +174,11 @@ static bool run_case(const char *name, const gemm_cl_row *row, char policy, int 
         why = "it copied A or C";
     gemm_cl_force_memory(0);
     free_problem(&p);
-    if (why) {
+    if (why)
         report_fail(name, "%s; TA=%d TB=%d M=%d N=%d K=%d pad=%d parts=%d %s memory, policy %c; "
                     "repeat with --seed %llu, case %d", why, number & 1, number >> 1 & 1, M, N, K,
                     pad, parts, shared ? "shared" : "malloc'd", policy, (unsigned long long)seed,
                     number);
-    }
     return !why;
 }
 
@@ -184,7 +188,7 @@ static void test_row(const char *title, const gemm_cl_row *row, int cases, bool 
     for (const char *policy = "ud"; *policy; ++policy) {
         char name[96];
         bool ok = true;
-        snprintf(name, sizeof name, "cl-sums-%s-%s", title, *policy == 'u' ? "unified" : "discrete");
+        snprintf(name, sizeof name, "cl-sums-%s-%s", title, policy_name(*policy));
         if (reason) {
             report_skip(name, "%s", reason);
             continue;
@@ -255,11 +259,10 @@ static void test_panels(void)
             }
             gemm_cl_force_memory(0);
             free_problem(&p);
-            if (why) {
+            if (why)
                 report_fail(name, "%s", why);
-            } else {
+            else
                 report_pass(name);
-            }
         }
     }
 }
@@ -372,8 +375,8 @@ static bool run_conv_case(const char *name, const gemm_cl_row *row, char policy,
     free_convolution(&p);
     if (why) {
         report_fail(name, "%s; %d filters %dx%d/%d pad %d groups %d over %d of %dx%dx%d parts %d "
-                    "activation %d %s memory, policy %c; repeat with --seed %llu, case %d", why, c.n,
-                    c.size, c.size, c.stride, c.pad, c.groups, c.batch, c.w, c.h, c.c, parts,
+                    "activation %d %s memory, policy %c; repeat with --seed %llu, case %d", why,
+                    c.n, c.size, c.size, c.stride, c.pad, c.groups, c.batch, c.w, c.h, c.c, parts,
                     (int)c.activation, shared ? "shared" : "malloc'd", policy,
                     (unsigned long long)seed, number);
     }
@@ -386,7 +389,7 @@ static void test_conv_row(const char *title, const gemm_cl_row *row, int cases, 
     for (const char *policy = "ud"; *policy; ++policy) {
         char name[96];
         bool ok = true;
-        snprintf(name, sizeof name, "cl-conv-%s-%s", title, *policy == 'u' ? "unified" : "discrete");
+        snprintf(name, sizeof name, "cl-conv-%s-%s", title, policy_name(*policy));
         if (reason) {
             report_skip(name, "%s", reason);
             continue;
@@ -408,10 +411,9 @@ static const gemm_cl_row *conv_row(size_t n, char *title, size_t bytes)
         if (gemm_cl_choices[i].conv && left-- == 0) r = &gemm_cl_choices[i];
     if (n >= 2 && !r && left < GEMM_CL_CONV_VECTORS * GEMM_CL_CONV_TILES)
         r = &gemm_cl_conv_choices[left];
-    if (r) {
+    if (r)
         snprintf(title, bytes, "%s-%dx%d-%dx%d%s", r->kernel ? r->kernel : "cl", r->rows, r->cols,
                  r->wx, r->wy, r->defines);
-    }
     return r;
 }
 
@@ -459,17 +461,15 @@ static void test_conv_limits(void)
         const char *why = judge_convolution(&p, &gemm_cl_best, 0);
         if (!why && !i && !gemm_cl_unusable(&gemm_cl_image))
             why = judge_convolution(&p, &gemm_cl_image, 0);
-        if (why) {
+        if (why)
             report_fail(name, "%s", why);
-        } else {
+        else
             report_pass(name);
-        }
         const float before = p.call.output[0] = 7.0f;
-        if (i && (!convolve_parts(&p.call, &gemm_cl_naive, 0) || p.call.output[0] != before)) {
+        if (i && (!convolve_parts(&p.call, &gemm_cl_naive, 0) || p.call.output[0] != before))
             report_fail("cl-conv-declines", "a row without a convolution took it");
-        } else if (i) {
+        else if (i)
             report_pass("cl-conv-declines");
-        }
         free_convolution(&p);
     }
 }
@@ -492,11 +492,10 @@ static void test_conv_far(void)
             why = judge_convolution(&p, row, 0);
         free_convolution(&p);
     }
-    if (why) {
+    if (why)
         report_fail("cl-conv-logistic-far", "%s: %s", title, why);
-    } else {
+    else
         report_pass("cl-conv-logistic-far");
-    }
 }
 
 /* ---- what is copied ------------------------------------------------------------------------- */
@@ -504,12 +503,11 @@ static void test_conv_far(void)
 static void expect_bytes(const char *name, size_t a, size_t b, size_t c)
 {
     const gemm_note *n = &last_note;
-    if (n->copied_a != a || n->copied_b != b || n->copied_c != c) {
+    if (n->copied_a != a || n->copied_b != b || n->copied_c != c)
         report_fail(name, "copied %zu, %zu and %zu bytes instead of %zu, %zu and %zu", n->copied_a,
                     n->copied_b, n->copied_c, a, b, c);
-    } else {
+    else
         report_pass(name);
-    }
 }
 
 static void test_copies(void)
@@ -542,11 +540,10 @@ static void test_copies(void)
     expect_bytes("cl-copies-weights-kept", 0, b, c);
     own.A.data[M * K - 1] += 1.0f;      /* the last weight changes: seen, uploaded, used */
     const char *why = judge(&own, &gemm_cl_naive, 0);
-    if (why) {
+    if (why)
         report_fail("cl-copies-weights-changed-sum", "%s", why);
-    } else {
+    else
         report_pass("cl-copies-weights-changed-sum");
-    }
     expect_bytes("cl-copies-weights-changed", a, b, c);
     gemm_cl_force_memory(0);
     free_problem(&shared);
@@ -577,11 +574,10 @@ static void test_not_finite(void)
     bool ok = true;
     for (int i = 0; i < 8; ++i)
         ok = ok && fabsf(q.call.C[i * 12 + 5] - expected[i]) <= 1e-5f;
-    if (ok) {
+    if (ok)
         report_pass("cl-not-finite-stays-in-its-column");
-    } else {
+    else
         report_fail("cl-not-finite-stays-in-its-column", "another column changed");
-    }
     free(clean);
     free_problem(&p);
 }
@@ -664,11 +660,10 @@ static void test_host_memory(void)
     gemm_host_free(malloc(10));
     void *huge = gemm_host_alloc((size_t)-1 / 2, 4);
     ok = ok && !huge;
-    if (ok) {
+    if (ok)
         report_pass("cl-host-memory");
-    } else {
+    else
         report_fail("cl-host-memory", "not zeroed, not kept, or not refused");
-    }
 }
 
 static size_t resident_pages(void)
@@ -692,12 +687,11 @@ static void test_untouched_memory(void)
     const size_t after = resident_pages();
     const bool zero = p && p[0] == 0 && p[bytes - 1] == 0;
     gemm_host_free(p);
-    if (!zero || !before || (after - before) * page > bytes / 16) {
+    if (!zero || !before || (after - before) * page > bytes / 16)
         report_fail("cl-host-memory-untouched", "256 MiB took %zu resident ones, zero: %d",
                     (after - before) * page >> 20, zero);
-    } else {
+    else
         report_pass("cl-host-memory-untouched");
-    }
 }
 
 /* ---- threads -------------------------------------------------------------------------------- */
@@ -709,8 +703,8 @@ static void *work(void *failures)
     rng r = rng_make(seed, 1000 + (uint64_t)mine);
     for (int i = 0; i < 12; ++i) {
         const named_row *row = &rows[(i + mine) % (ROWS - 1)];
-        problem p = make_problem(&r, i & 1, i >> 1 & 1, 1 + rng_below(&r, 40), 1 + rng_below(&r, 60),
-                                 1 + rng_below(&r, 50), 0, i & 4);
+        const int M = 1 + rng_below(&r, 40), N = 1 + rng_below(&r, 60), K = 1 + rng_below(&r, 50);
+        problem p = make_problem(&r, i & 1, i >> 1 & 1, M, N, K, 0, i & 4);
         if (!gemm_cl_unusable(row->row) && judge(&p, row->row, 0)) ++*(atomic_int *)failures;
         free_problem(&p);
     }
@@ -726,11 +720,10 @@ static void test_threads(void)
     }
     for (int i = 0; i < 4; ++i)
         pthread_join(threads[i], NULL);
-    if (failures) {
+    if (failures)
         report_fail("cl-threads", "%d of 48 calls wrong", (int)failures);
-    } else {
+    else
         report_pass("cl-threads");
-    }
 }
 
 /* ---- faults -------------------------------------------------------------------------------- */
@@ -781,7 +774,8 @@ static int multiply_once(const fault_case *f, rng *r, int turn)
 static int convolve_once(const fault_case *f, rng *r, int turn)
 {
     const conv_call c = {.batch = 2, .groups = 2, .c = 6, .h = 7, .w = 5, .n = 16, .size = 3,
-                         .stride = 1 + turn, .pad = 1, .out_h = turn ? 4 : 7, .out_w = turn ? 3 : 5};
+                         .stride = 1 + turn, .pad = 1, .out_h = turn ? 4 : 7,
+                         .out_w = turn ? 3 : 5};
     convolution p = make_convolution(r, c, f->shared);
     const size_t bytes = (size_t)p.output.columns * sizeof(float);
     float *before = malloc(bytes);
@@ -932,16 +926,16 @@ static void test_faults(void)
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; ++i) test_fault(&cases[i]);
 }
 
-/* ---- waits and launches (tests/support/layer_fail.c counts) -------------------------------------------- */
+/* ---- waits and launches, which the layer of tests/support/layer_fail.c counts -------------- */
 
-/* A second convolution of each kind: at most one wait, and few launches for all groups and images. */
+/* A second convolution of each kind takes one wait and one launch for all groups and images. */
 static void test_waits(void)
 {
     static const conv_call kinds[] = {
-        {.batch = 2, .groups = 1, .c = 5, .h = 9, .w = 9, .n = 12, .size = 3, .stride = 1, .pad = 1,
-         .out_h = 9, .out_w = 9},
-        {.batch = 3, .groups = 40, .c = 40, .h = 9, .w = 9, .n = 40, .size = 3, .stride = 1, .pad = 1,
-         .out_h = 9, .out_w = 9},
+        {.batch = 2, .groups = 1, .c = 5, .h = 9, .w = 9, .n = 12, .size = 3, .stride = 1,
+         .pad = 1, .out_h = 9, .out_w = 9},
+        {.batch = 3, .groups = 40, .c = 40, .h = 9, .w = 9, .n = 40, .size = 3, .stride = 1,
+         .pad = 1, .out_h = 9, .out_w = 9},
         {.batch = 1, .groups = 1, .c = 70, .h = 4, .w = 4, .n = 9, .size = 1, .stride = 1,
          .out_h = 4, .out_w = 4}};
     char path[] = "/tmp/test_cl_XXXXXX";
@@ -956,17 +950,16 @@ static void test_waits(void)
         const bool shared = i & 1, discrete = i & 2;
         convolution p = make_convolution(&r, kinds[i / 4], shared);
         gemm_cl_force_memory(discrete ? 'd' : 'u');
-        snprintf(name, sizeof name, "cl-conv-waits-%d-%s-%s", i / 4, discrete ? "discrete" : "unified",
-                 shared ? "shared" : "malloc");
+        snprintf(name, sizeof name, "cl-conv-waits-%d-%s-%s", i / 4,
+                 policy_name(discrete ? 'd' : 'u'), shared ? "shared" : "malloc");
         const char *why = judge_convolution(&p, &gemm_cl_best, 0);
         const int waits = count[0], launches = count[1];
         why = why ? why : judge_convolution(&p, &gemm_cl_best, 0);
-        if (why || count[0] - waits != 1 || count[1] - launches != 1) {
+        if (why || count[0] - waits != 1 || count[1] - launches != 1)
             report_fail(name, "%d waits and %d launches, not one; %s", count[0] - waits,
                         count[1] - launches, why ? why : "right");
-        } else {
+        else
             report_pass(name);
-        }
         gemm_cl_force_memory(0);
         free_convolution(&p);
     }
