@@ -32,7 +32,7 @@
 #define RESULT4(s, o, filter) conv_finish4(s, norm, filter, groups * M, slope, logistic)
 
 /*
- * x > 0 ? x : slope * x is linear, leaky and ReLU, for infinity and NaN as Darknet has them: ReLU of
+ * x > 0 ? x : slope * x is linear, leaky and ReLU. Infinity and NaN are as in Darknet: its ReLU of
  * -infinity is NaN there too. Logistic comes after a slope of 1. Its exponent stops at 88, because
  * e^89 is infinite and relaxed math may make NaN of that. T: float or a float vector.
  */

@@ -4,8 +4,9 @@
  *   VECTOR = 1, 4, 8, 16   floats that a load or store moves at once; the sums stay scalar
  *   UNROLL = 1, 8          steps of the innermost loop that are written out
  *
- *   As[y][k]: row y of A's block     Bs[j][k]: column j of B's block     4 KiB each, together 8: all
- *   the local memory of an Adreno 330
+ *   As[y][k]: row y of A's block     Bs[j][k]: column j of B's block     4 KiB each
+ *
+ * Together they take the 8 KiB of local memory that an Adreno 330 has.
  *
  * Global memory is read 32 times less often. The kernel needs what cl_block needs: A is M x K and B
  * is transposed to N x K, both padded with zeros to multiples of 32; acs and brs are 1. Work-group
