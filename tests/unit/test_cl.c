@@ -22,6 +22,7 @@
 #include "support/operands.h"
 #include "support/report.h"
 #include "util/number.h"
+#include "util/text.h"
 
 #include <float.h>
 #include <limits.h>
@@ -666,6 +667,29 @@ static void test_host_memory(void)
         report_fail("cl-host-memory", "not zeroed, not kept, or not refused");
 }
 
+/* Text that does not fit is an error, never a shorter text that looks whole. */
+static void test_long_options(void)
+{
+    static char long_define[512] = "-DX=";
+    gemm_cl_row row = gemm_cl_naive;
+    char text[8] = "";
+    memset(long_define + 4, '1', sizeof long_define - 5);
+    row.defines = long_define;
+    const char *why = gemm_cl_unusable(&row);
+    if (why && strstr(why, "too long"))
+        report_pass("cl-options-too-long");
+    else
+        report_fail("cl-options-too-long", "%s", why ? why : "the row is usable");
+    const bool fits = gemm_append(text, sizeof text, "%d", 123) &&
+                      gemm_append(text, sizeof text, "%d", 4567);
+    const bool refuses = !gemm_append(text, sizeof text, "89") &&
+                         !gemm_append(text, sizeof text, "%s", "more");
+    if (fits && refuses && !strcmp(text, "1234567"))
+        report_pass("append-stops-at-the-end");
+    else
+        report_fail("append-stops-at-the-end", "fits %d, refuses %d, '%s'", fits, refuses, text);
+}
+
 static size_t resident_pages(void)
 {
     size_t all = 0, resident = 0;
@@ -1050,6 +1074,7 @@ int main(int argc, char **argv)
         test_not_finite();
         test_activations();
         test_host_memory();
+        test_long_options();
         test_untouched_memory();
     }
     if (!o.threads && !o.small) {
