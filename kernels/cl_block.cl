@@ -1,13 +1,14 @@
 /*
- * cl_block: 32x32 blocks of C; each of the 32 work-items of a group computes 32 neighbours of C.
+ * cl_block: 32x32 blocks of C. Each of the 32 work-items of a group computes 32 neighbours in a row
+ * of C.
  *
  *   group (X, Y), item y  ->  C[32*Y + y][32*X ... 32*X + 31]
  *
- * A is M x K and B is turned to N x K, both zero-padded to multiples of 32 on all sides: a row of A
- * and a column of B are then read contiguously, and no loop has a branch. C is the caller's, its
- * edge guarded at the store. K must be a multiple of 32, acs and brs must be 1.
+ * A is M x K. B is transposed to N x K. Both are padded with zeros to multiples of 32, so that rows
+ * of A and columns of B are contiguous and no loop has a branch. C is the caller's, and the store
+ * checks its edge. K is a multiple of 32; acs and brs are 1.
  *
- * Work-group {1,32}, global {N/32, M}: the paper's {M/32, N}, turned for row-major.
+ * Work-group {1,32}, global {N/32, M}. The paper has {M/32, N}, because it is column-major.
  *
  * Source: Wang, Shi, Wen: CNN convolution on mobile GPUs (2018), steps 2 and 3.
  */

@@ -8,11 +8,11 @@
  *                                           C = the group's outputs, M x N
  *   global z = part * products + p          parts of K as without CONV
  *
- * Where K is not cut, C is stored as activation(scale * C + shift); else cl_sum does that. norm
- * holds the scale of all filters, then the shift of all. Every B of a product lies K / size^2
- * channels behind the last one's. With -DTAPS an element of B is looked up in the image; without,
- * the convolution is 1 x 1 with stride 1, and B is the image as it lies. -DSIZE=n makes a common
- * size a constant.
+ * Where K is not cut, C is stored as activation(scale * C + shift). Else cl_sum does that. norm
+ * holds the scale of all filters, and then the shift of all. B of the next product begins
+ * K / size^2 channels later. With -DTAPS an element of B is looked up in the image. Without it the
+ * convolution is 1 x 1 with stride 1, and B is the image as it lies. -DSIZE=n makes a common size a
+ * constant.
  */
 #ifdef CONV
 
@@ -32,8 +32,9 @@
 #define RESULT4(s, o, filter) conv_finish4(s, norm, filter, groups * M, slope, logistic)
 
 /*
- * The activations are x > 0 ? x : slope * x, and logistic after a slope of 1. T: any float vector.
- * e^88 is the last that is finite, and relaxed math makes NaN of more.
+ * x > 0 ? x : slope * x is linear, leaky and ReLU. Infinity and NaN are as in Darknet: its ReLU of
+ * -infinity is NaN there too. Logistic comes after a slope of 1. Its exponent stops at 88, because
+ * e^89 is infinite and relaxed math may make NaN of that. T: float or a float vector.
  */
 #define CONV_FINISH(name, T) \
     T name(T sum, __global const float *norm, int filter, int filters, float slope, int logistic) \

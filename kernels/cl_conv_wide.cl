@@ -1,19 +1,19 @@
 /*
- * cl_conv_wide: cl_wide for whole convolutions (cl_conv.h). A group is one work-item, a plain loop
- * nest in the SIMD registers of a device that is a CPU.
+ * cl_conv_wide: cl_wide for whole convolutions (cl_conv.h). A group is one work-item, so the kernel
+ * is a plain loop nest in the SIMD registers of a device that is a CPU.
  *
- *   item (x, y, z) -> COLS places of the output, by its shares of the filters and of the products
+ *   item (x, y, z) -> COLS places of the output, for its shares of the filters and of the products
  *     for a product, for KC of K:  pack KC x COLS of B, straight from the image, into a strip
  *       for ROWS filters: ROWS x COLS of C in registers
  *
- * What a strip needs to know of its places is the same for all products: a depthwise layer finds it
- * once, not once a channel.
+ * The coordinates of a strip's places are the same for all products. So a depthwise layer computes
+ * them once, not once a channel.
  *
- * The places of a strip run over the ends of the output's rows. With SHIFTED (stride 1, an output
- * as large as the image) a tap is the channel itself from a constant distance on, and what falls
- * off the image's edges is masked; `elements` says where the images end, so that nothing outside is
- * read. With DIRECT one tile has all filters of a group: nothing is packed, and vectors of B go
- * straight into the sums. Places past N are 0, filters past M repeat the last one and are not stored.
+ * A strip may run over the end of a row of the output. With SHIFTED (stride 1, an output as large
+ * as the image) a tap is the channel itself from a constant distance on. Masks remove what lies off
+ * the image's edges. `elements` is the length of all images together, and nothing outside is read.
+ * With DIRECT one tile has all filters of a group: nothing is packed, and vectors of B go straight
+ * into the sums. Places past N are 0. Filters past M repeat the last one and are not stored.
  *
  * ROWS, COLS and VECTOR as in cl_wide. Global {N/COLS, shares, shares}.
  */
@@ -128,7 +128,8 @@ void multiply(const strip *s, __local const float *Bp, __global const float **a,
     }
 }
 
-/* A row of sums to C: the first ones of K overwrite it, the last ones finish it. */
+/* Stores a row of sums: the first part of K overwrites C, and after the last part scale, shift and
+   activation are applied. */
 #define FINISH(s) conv_finish_wide(s, norm, filter, filters, slope, logistic)
 void store_row(const wide *sum, bool first, bool last, int cols, __global float *c,
                __global const float *norm, int filter, int filters, float slope, int logistic)

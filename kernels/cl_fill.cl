@@ -1,13 +1,13 @@
 /*
- * cl_fill: writes B into an image, four columns a pixel; columns past N are 0.
+ * cl_fill: writes B into an image, four columns a pixel. Columns past N are 0.
  *
  *   pixel (x, k) = B[k][4x ... 4x+3]
  *
- * Global {N/4 rounded up, K}; any work-group. Reads exactly the K x N elements of B, by strides, so
- * that a transposed B costs no more code.
+ * Global {N/4 rounded up, K}; any work-group. Reads the K x N elements of B and no others. A
+ * transposed B differs only in its strides.
  *
- * CONV: the same of what im2col would write, for all products: global {N/4, K, products}. The image
- * is as cl_image's CONV wants it, rows of `width` pixels, `strips` of them for a row of B.
+ * With CONV it writes what im2col would write, for all products: global {N/4, K, products}. The
+ * image is as cl_image's CONV needs it: rows of `width` pixels, `strips` of them for a row of B.
  */
 #include "cl_conv.h"
 

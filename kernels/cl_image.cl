@@ -1,26 +1,26 @@
 /*
- * cl_image: a 4x8 micro-tile a work-item; B comes through the texture pipe, A through L2.
+ * cl_image: a 4x8 micro-tile a work-item. B comes through the texture pipe, A through L2.
  *
  *           B: image, one RGBA pixel = 4 columns     item (x, y) reads pixels (x, k ... k+3)
- *           +--------+                               and A[8y ... 8y+7][k ... k+3] by vload4,
- *    A      | 4x4    |                               a step of 4 along K for all items of a group
- *  +-----+  +--------+                               together, so that neighbours find what they
- *  | 8x4 |  | C 4x8  |                               need still in the texture unit's L1 and in L2
+ *           +--------+                               and A[8y ... 8y+7][k ... k+3] by vload4.
+ *    A      | 4x4    |                               All items of a group take steps of 4 along K
+ *  +-----+  +--------+                               together, so that neighbours find their data
+ *  | 8x4 |  | C 4x8  |                               in the texture unit's L1 and in L2.
  *  +-----+  +--------+
  *
  * Eight float4 accumulators. Global {N/4, M/8}, rounded up to the group; any group. The image is
- * zero where N is not a multiple of 4; rows past M repeat row M-1 and are not stored; the last
- * K % 4 steps are taken one by one, so nothing past A is ever read. acs is 1.
+ * zero past N. Rows past M repeat row M-1 and are not stored. The last K % 4 steps are taken one by
+ * one, so nothing past A is ever read. acs is 1.
  *
- * ALIGNED_A says that A's rows start at multiples of 16 bytes: then its float4 are one load each.
- * UNROLL and AHEAD (the next step's loads are issued before this step's sums) are for devices with
- * registers to spare.
+ * ALIGNED_A says that A's rows start at multiples of 16 bytes: then a float4 of A is one load.
+ * UNROLL and AHEAD are for devices with registers to spare. AHEAD issues the loads of the next step
+ * before the sums of this step.
  *
- * With more than one group along z, K is cut into parts of `kpart` (a multiple of 4), and part z
- * stores its product at C + z*cpart for cl_sum instead of adding to C.
+ * With more than one group along z, K is cut into parts of `kpart`, a multiple of 4. Part z stores
+ * its product at C + z*cpart for cl_sum, instead of adding it to C.
  *
- * CONV: cl_conv.h. B of all products is one image: rows of `brs` pixels, and the rest of a row of B
- * K rows further down, `bcs` times a product. With IN_PLACE B is a buffer, read as it lies.
+ * CONV: cl_conv.h. One image holds B of all products. Its rows have `brs` pixels. A row of B takes
+ * `bcs` of them, K rows of the image apart. With IN_PLACE, B is a buffer that is read as it lies.
  *
  * Source: Shimanskiy: Matrix Multiply on Adreno GPUs, parts 1 and 2 (2016).
  */

@@ -1,14 +1,16 @@
 /*
- * cl_local: cl_block with both 32x32 sub-blocks in local memory, loaded in turn along K, and the
- * steps that follow in the paper as defines:
- *   VECTOR = 1, 4, 8, 16   floats a load or store moves at once (arithmetic stays scalar sums)
+ * cl_local: cl_block with both 32x32 sub-blocks in local memory. The next steps of the paper are
+ * defines:
+ *   VECTOR = 1, 4, 8, 16   floats that a load or store moves at once; the sums stay scalar
  *   UNROLL = 1, 8          steps of the innermost loop that are written out
  *
- *   As[y][k]: row y of A's block     Bs[j][k]: column j of B's block     4 KiB each, 8 together:
- *   all the local memory that an Adreno 330 has
+ *   As[y][k]: row y of A's block     Bs[j][k]: column j of B's block     4 KiB each
  *
- * Global reads fall to 1/32. Needs what cl_block needs: A M x K and B turned to N x K, padded with
- * zeros to multiples of 32; acs and brs are 1. Work-group {1,32}, global {N/32, M}.
+ * Together they take the 8 KiB of local memory that an Adreno 330 has.
+ *
+ * Global memory is read 32 times less often. The kernel needs what cl_block needs: A is M x K and B
+ * is transposed to N x K, both padded with zeros to multiples of 32; acs and brs are 1. Work-group
+ * {1,32}, global {N/32, M}.
  *
  * Source: Wang, Shi, Wen: CNN convolution on mobile GPUs (2018), steps 4 to 6.
  */

@@ -1,13 +1,13 @@
 /*
  * cl_naive: one work-item computes one element of C, and shares nothing with its neighbours.
  *
- *   item (x, y) -> C[y][x], a row of A times a column of B, both from global memory
+ *   item (x, y) -> C[y][x]: a row of A times a column of B, both from global memory
  *
- * Work-group {1,1}, global {N, M}: the paper's {M, N} with the roles swapped, because it is
- * column-major and this is row-major. No size is required to be a multiple of anything.
+ * Work-group {1,1}, global {N, M}. The paper has {M, N}, because it is column-major. M, N and K may
+ * be any numbers.
  *
- * The arguments are the same in every kernel of this folder: a matrix is a buffer, the index of its
- * first element, the distance between two rows (rs) and between two columns (cs).
+ * All kernels of this folder take the same arguments. A matrix is a buffer, the index of its first
+ * element, the distance between two rows (rs) and the distance between two columns (cs).
  *
  * Source: Wang, Shi, Wen: CNN convolution on mobile GPUs (2018), step 1.
  */

@@ -1,9 +1,9 @@
 /*
- * cl_pack: copies a matrix into a zero-padded one on the device, turning it when its strides say so.
+ * cl_pack: copies a matrix into one that is padded with zeros. Swapped strides transpose it.
  *
  *   out[r * cols_out + c] = in[r][c], or 0 outside; r < rows_out = the global size of y
  *
- * Global {cols_out, rows_out}; any work-group. Used for the paper's step 2 (pad to 32, turn).
+ * Global {cols_out, rows_out}; any work-group. Step 2 of the paper: pad to 32, transpose B.
  */
 __kernel void cl_pack(int rows, int cols, __global const float *in, ulong i0, int rs, int cs,
                       __global float *out)

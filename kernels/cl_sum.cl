@@ -1,10 +1,10 @@
 /*
- * cl_sum: the second half of a split K: C[i][j] += the sum of the parts' products.
+ * cl_sum: adds the parts of a K that was cut: C[i][j] += the sum of the parts.
  *
- *   parts: `count` matrices M x N, one behind the other
+ *   parts: `count` matrices M x N, one after the other
  *
- * Global {N, M}, rounded up to the group; any work-group. CONV: the parts are whole outputs, M the
- * rows of all images, and scale, shift and activation follow (cl_conv.h).
+ * Global {N, M}, rounded up to the group; any work-group. With CONV the parts are whole outputs, M
+ * counts the rows of all images, and scale, shift and activation follow (cl_conv.h).
  */
 #include "cl_conv.h"
 

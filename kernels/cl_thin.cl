@@ -1,11 +1,11 @@
 /*
- * cl_thin: for a C of few rows (grouped and depthwise convolutions): a work-item computes a whole
- * column of C, so that B, which is all the traffic there is, is read once.
+ * cl_thin: for a C of few rows, as grouped and depthwise convolutions have. A work-item computes a
+ * whole column of C, so that B is read once. Nearly all of the memory traffic is B.
  *
- *   item x -> C[0 ... M-1][x], ROWS >= M accumulators; A is read by all items alike
+ *   item x -> C[0 ... M-1][x], in ROWS accumulators; all items read the same A
  *
- * Rows past M repeat row M-1 and are not stored. Global {N rounded up, 1, parts}, work-group {WX}.
- * Parts of K as in cl_image. CONV, TAPS: cl_conv.h.
+ * Rows past M repeat row M-1 and are not stored. Global {N rounded up, M/ROWS, parts}, work-group
+ * {WX}. Parts of K as in cl_image. CONV, TAPS: cl_conv.h.
  */
 #include "cl_conv.h"
 

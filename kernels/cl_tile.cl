@@ -1,20 +1,21 @@
 /*
- * cl_tile: for desktop GPUs. A group computes a BM x BN tile of C from local memory; a work-item
- * holds ROWS x COLS of it in registers.
+ * cl_tile: for desktop GPUs. A group computes a BM x BN tile of C from local memory. A work-item
+ * holds ROWS x COLS elements of it in registers.
  *
  *   As[k][m]: BK x BM of A      Bs[k][n]: BK x BN of B      two of each: while one is multiplied,
- *   the next is on its way through registers, and one barrier a step is enough
+ *   the next one is loaded into registers, so one barrier a step is enough
  *
- *   An item's rows are ROWS/4 runs of 4, WY*4 apart, and its columns COLS/4 runs of 4, WX*4 apart:
- *   neighbours then read neighbouring float4 from local memory.
+ *   An item's rows are ROWS/4 runs of 4, WY*4 apart. Its columns are COLS/4 runs of 4, WX*4 apart.
+ *   So neighbouring items read neighbouring float4 from local memory.
  *
- * BM = WY*ROWS, BN = WX*COLS; ROWS and COLS are multiples of 4, and the group's WX*WY items must
- * divide BM*BK and BN*BK. Any M, N, K and strides: what lies outside is 0. A_TURNED and B_TURNED
- * say that A's (B's) rows are the strided ones, and only choose the order of loads.
+ * BM = WY*ROWS, BN = WX*COLS. ROWS and COLS are multiples of 4. The group's WX*WY items must divide
+ * BM*BK and BN*BK. M, N, K and strides may be any numbers, because everything outside counts as 0.
+ * A_TURNED and B_TURNED say that A's (B's) rows are the strided ones. They only change the order of
+ * the loads.
  * Global {N/COLS, M/ROWS, parts}, rounded up to groups {WX, WY, 1}. Parts of K as in cl_image.
- * CONV, TAPS: cl_conv.h; all that an item loads of B is then of one column.
+ * CONV, TAPS: cl_conv.h. Then all that an item loads of B is of one column.
  *
- * Tile 8x8: 64 accumulators and 16 operands of 255 registers, 64 FMAs for 4 loads of float4.
+ * An 8x8 tile has 64 accumulators and 16 operands, of 255 registers; 64 FMAs for 4 loads of float4.
  */
 #include "cl_conv.h"
 

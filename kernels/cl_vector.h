@@ -1,6 +1,6 @@
 /*
- * The tile of a kernel for devices that are CPUs: ROWS x COLS of C, COLS in vectors of the device's
- * own width, KC steps of K before the next strip of B is packed.
+ * The tile of a kernel for devices that are CPUs: ROWS x COLS of C. COLS is in vectors of the
+ * device's own width. A packed strip of B has KC rows.
  */
 #ifndef VECTOR
 #define VECTOR 16

@@ -1,13 +1,13 @@
 /*
- * cl_wide: for devices that are CPUs. A group is one work-item, and thus a plain loop nest in the
- * device's SIMD registers: no barriers, no images, nothing for the runtime to unroll.
+ * cl_wide: for devices that are CPUs. A group is one work-item, so the kernel is a plain loop nest
+ * in the device's SIMD registers. It has no barriers and no images.
  *
- *   item (x, y) -> COLS columns of C by its share of the rows
+ *   item (x, y) -> COLS columns of C, and its share of the rows
  *     for KC of K:  pack KC x COLS of B into a contiguous strip, zero past N   (32 KiB: L1)
- *       for ROWS rows: ROWS x COLS of C in registers; A broadcast from where it lies
+ *       for ROWS rows: ROWS x COLS of C in registers; A is broadcast from where it lies
  *
- * VECTOR is the device's own width. 16: 8x32 is 16 accumulators of 32 registers; 8: 6x16 is 12 of
- * 16; 4: 4x8 is 8 of 16. Rows past M repeat row M-1 and are not stored. Global {N/COLS, shares}.
+ * VECTOR is the device's own width. 16: 8x32 is 16 accumulators of 32 registers. 8: 6x16 is 12 of
+ * 16. 4: 4x8 is 8 of 16. Rows past M repeat row M-1 and are not stored. Global {N/COLS, shares}.
  */
 #include "cl_vector.h"
 

@@ -1,7 +1,7 @@
 /*
  * cl_zero: out[x] = 0. Global {count}; any work-group.
  *
- * A kernel, and not clEnqueueFillBuffer, because Oclgrind takes filled memory for uninitialised.
+ * It is a kernel because Oclgrind takes memory of clEnqueueFillBuffer for uninitialised.
  */
 __kernel void cl_zero(__global float *out)
 {

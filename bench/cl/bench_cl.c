@@ -1,28 +1,32 @@
 /*
- * make bench-cl: what the OpenCL rows do on the device of GEMM_CL_DEVICE.
+ * make bench-cl: the speed of the OpenCL rows on the device of GEMM_CL_DEVICE.
  *
- *   0  every row and every kernel of `cl` against a sum in double precision; a wrong one ends it
- *   1  the 13 multiplies of yolov3-tiny on data on the device: cl and CLBlast, many calls to one
- *      wait, kernel time by events and wall time apart
+ *   0  every row and every kernel of `cl` against a sum in double precision; a wrong one ends the
+ *      program
+ *   1  the 13 multiplies of yolov3-tiny, with all data on the device: cl and CLBlast, many calls to
+ *      one wait; kernel time by events, and wall time
  *   2  the paper's ladder, step by step
  *   3  cl_image against cl_naive on squares
- *   4  the 13 multiplies from the CPU's memory: bytes that cross, first call and steady
+ *   4  the 13 multiplies from the CPU's memory: bytes copied, first call and steady state
  *   5  yolov3-tiny's forward pass under `cl`: whole convolutions (the hook) against im2col
  *
+ * --quick: smaller squares, for slow devices. --forward: only 5.
  * --tune: instead of 1 to 5, every kernel of `cl` with every split of K on every shape.
  * --tune-image: cl_image with every group and unrolling.
- * --quick: smaller squares, for slow devices. --forward: only 5.
  *
  * Times are medians of five rounds in which the rows take turns; (lowest-highest) follows.
  */
-#include "gemm_cl.h"
+#include "cl/choice.h"
+#include "cl/device.h"
+#include "cl/timing.h"
 #include "driver/driver.h"
+#include "gemm_cl.h"
+#include "util/clock.h"
 
 #include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "darknet.h"
 
@@ -52,21 +56,28 @@ static const named_row ladder[] = {
 enum { LADDER = sizeof ladder / sizeof ladder[0] };
 
 /* What --tune tries beside the kernels that cl has. */
+#define TILE(rows_, cols_, wx_, wy_, depth_) \
+    {.kernel = "cl_tile", .defines = "", .conv = GEMM_CL_CONV, .rows = rows_, .cols = cols_, \
+     .wx = wx_, .wy = wy_, .depth = depth_, .splits = true}
+#define IMAGE(defines_, rows_, wx_, wy_) \
+    {.kernel = "cl_image", .defines = defines_, .way = GEMM_CL_IMAGE, .conv = GEMM_CL_CONV, \
+     .rows = rows_, .cols = 4, .wx = wx_, .wy = wy_, .splits = true}
 static const gemm_cl_row candidates[] = {
-    {"cl_tile", "", GEMM_CL_PLAIN, 8, 8, 16, 8, 8, true},       /* 64 x 128 */
-    {"cl_tile", "", GEMM_CL_PLAIN, 8, 8, 16, 16, 8, true},      /* 128 x 128 */
-    {"cl_tile", "", GEMM_CL_PLAIN, 8, 8, 8, 16, 16, true},      /* 128 x 64 */
-    {"cl_tile", "", GEMM_CL_PLAIN, 8, 8, 16, 16, 16, true},     /* 128 x 128 */
-    {"cl_image", "", GEMM_CL_IMAGE, 4, 4, 16, 8, 0, true},
-    {"cl_image", "-DAHEAD", GEMM_CL_IMAGE, 8, 4, 8, 16, 0, true},
+    TILE(8, 8, 16, 8, 8),       /* 64 x 128 */
+    TILE(8, 8, 16, 16, 8),      /* 128 x 128 */
+    TILE(8, 8, 8, 16, 16),      /* 128 x 64 */
+    TILE(8, 8, 16, 16, 16),     /* 128 x 128 */
+    IMAGE("", 4, 16, 8),
+    IMAGE("-DAHEAD", 8, 8, 16),
 };
 enum { CANDIDATES = sizeof candidates / sizeof candidates[0] };
 
-static double now_ms(void)
+/* The row with K cut into this many parts; 0: the row's own choice. */
+static gemm_cl_row cut(const gemm_cl_row *row, int parts)
 {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6;
+    gemm_cl_row result = *row;
+    result.parts = parts;
+    return result;
 }
 
 static float random_float(void)
@@ -85,9 +96,8 @@ static float *random_matrix(size_t count)
         fprintf(stderr, "out of memory\n");
         exit(1);
     }
-    for (size_t i = 0; i < count; ++i) {
+    for (size_t i = 0; i < count; ++i)
         m[i] = random_float();
-    }
     return m;
 }
 
@@ -151,14 +161,14 @@ static bool right(const char *name, const gemm_cl_row *row, int parts, shape s, 
     memcpy(before, g.C, bytes);
     gemm_note note;
     const gemm_context context = gemm_make_context(&note);
-    const int rc = gemm_cl_run_parts(&g, &context, row, parts);
+    const gemm_cl_row with_parts = cut(row, parts);
+    const int rc = gemm_cl_run(&g, &context, &with_parts);
     const double worst = rc ? INFINITY : worst_error(&g, before);
     free(before);
     free_call(&g);
-    if (!(worst <= 1.0)) {
+    if (!(worst <= 1.0))
         printf("WRONG: %s TA=%d TB=%d %dx%dx%d parts %d: error %.3g of its bound%s\n", name, TA, TB,
-               s.M, s.N, s.K, parts, worst, rc ? " (declined)" : "");
-    }
+               s.M, s.N, s.K, parts, worst, rc ? " (it did not run)" : "");
     return worst <= 1.0;
 }
 
@@ -173,12 +183,10 @@ static bool check_row(const char *name, const gemm_cl_row *row)
         return true;
     }
     for (size_t s = 0; s < sizeof shapes / sizeof shapes[0] && ok; ++s) {
-        for (int t = 0; t < 4 && ok; ++t) {
+        for (int t = 0; t < 4 && ok; ++t)
             ok = right(name, row, 0, shapes[s], t & 1, t >> 1);
-        }
-        for (int parts = 2; row->splits && parts <= 16 && ok; parts *= 2) {
+        for (int parts = 2; row->splits && parts <= 16 && ok; parts *= 2)
             ok = right(name, row, parts, shapes[s], 0, 0);
-        }
     }
     return ok;
 }
@@ -186,9 +194,8 @@ static bool check_row(const char *name, const gemm_cl_row *row)
 static bool check_all(bool tuning)
 {
     int wrong = 0;
-    for (int i = 0; i < LADDER; ++i) {
+    for (int i = 0; i < LADDER; ++i)
         wrong += !check_row(ladder[i].name, ladder[i].row);
-    }
     for (size_t i = 0; i < gemm_cl_choice_count; ++i) {
         const gemm_cl_row *r = &gemm_cl_choices[i];
         char name[64];
@@ -196,9 +203,8 @@ static bool check_all(bool tuning)
                  r->wy, r->depth);
         wrong += !check_row(name, r);
     }
-    for (int i = 0; i < CANDIDATES && tuning; ++i) {
+    for (int i = 0; i < CANDIDATES && tuning; ++i)
         wrong += !check_row(candidates[i].kernel, &candidates[i]);
-    }
     for (int i = 0; i < SHAPES; ++i) {
         wrong += !right("cl", &gemm_cl_best, 0, yolo[i], 0, 0);
         wrong += !right("cl_image", &gemm_cl_image, 0, yolo[i], 0, 0);
@@ -231,10 +237,8 @@ static void measure(shape s, const named_row *rows, int count, measured *out)
         out[r] = (measured){.reps = 1};
         for (int warm = 0; warm < 2; ++warm) {
             out[r].failed = out[r].failed || gemm_cl_unusable(rows[r].row) ||
-                            gemm_cl_time(&g, rows[r].row, 0, 1, &once) != 0;
-            if (out[r].failed || once.wall_ms > 500.0) {
-                break;
-            }
+                            gemm_cl_time(&g, rows[r].row, 1, &once) != 0;
+            if (out[r].failed || once.wall_ms > 500.0) break;
         }
         if (!out[r].failed) {
             const double calls = 20.0 / (once.wall_ms + 1e-3);
@@ -243,10 +247,9 @@ static void measure(shape s, const named_row *rows, int count, measured *out)
     }
     for (int round = 0; round < ROUNDS; ++round) {
         for (int r = 0; r < count; ++r) {
-            if (!out[r].failed) {
+            if (!out[r].failed)
                 out[r].failed =
-                    gemm_cl_time(&g, rows[r].row, 0, out[r].reps, &out[r].all[round]) != 0;
-            }
+                    gemm_cl_time(&g, rows[r].row, out[r].reps, &out[r].all[round]) != 0;
         }
     }
     for (int r = 0; r < count; ++r) {
@@ -268,10 +271,9 @@ static void table_yolo(void)
     const char *missing = gemm_cl_unusable(&gemm_cl_clblast);
     printf("1. yolov3-tiny's 13 multiplies, data on the device, many calls to one wait; ms a call: "
            "wall (lowest-highest), kernels by events\n");
-    if (missing) {
-        printf("   clblast: SKIP %s\n", missing);
-    }
-    printf("| shape | cl | kernels | GFLOP/s | clblast | cl / clblast | cl_image | kernels | cl ran |\n"
+    if (missing) printf("   clblast: SKIP %s\n", missing);
+    printf("| shape | cl | kernels | GFLOP/s | clblast | cl / clblast | cl_image | kernels "
+           "| cl ran |\n"
            "|---|---|---|---|---|---|---|---|---|\n");
     for (int i = 0; i < SHAPES; ++i) {
         measure(yolo[i], rows, COUNT, m);
@@ -288,8 +290,8 @@ static void table_yolo(void)
                m[2].median.device_ms, m[0].median.ran);
         fflush(stdout);
     }
-    printf("| all 13 | %.3f | %.3f | %.0f | %.3f | **%.3f** | %.3f | %.3f | |\n\n", wall[0], device[0],
-           5565.0 / wall[0], wall[1], wall[0] / wall[1], wall[2], device[2]);
+    printf("| all 13 | %.3f | %.3f | %.0f | %.3f | **%.3f** | %.3f | %.3f | |\n\n", wall[0],
+           device[0], 5565.0 / wall[0], wall[1], wall[0] / wall[1], wall[2], device[2]);
 }
 
 static void table_ladder(shape s)
@@ -299,8 +301,8 @@ static void table_ladder(shape s)
     measure(s, ladder, LADDER, m);
     printf("2. the ladder on %dx%dx%d; ms a call by events, padding, turning and filling included, "
            "and the multiply alone\n", s.M, s.N, s.K);
-    printf("| row | all kernels | multiply | wall (lowest-highest) | GFLOP/s | step | paper's step | "
-           "over cl_naive |\n|---|---|---|---|---|---|---|---|\n");
+    printf("| row | all kernels | multiply | wall (lowest-highest) | GFLOP/s | step "
+           "| paper's step | over cl_naive |\n|---|---|---|---|---|---|---|---|\n");
     for (int r = 0; r < LADDER; ++r) {
         const double ms = m[r].median.device_ms;
         char paper[16] = "";
@@ -308,9 +310,7 @@ static void table_ladder(shape s)
             printf("| %s | failed |\n", ladder[r].name);
             continue;
         }
-        if (ladder[r].paper > 0.0) {
-            snprintf(paper, sizeof paper, "%.2f", ladder[r].paper);
-        }
+        if (ladder[r].paper > 0.0) snprintf(paper, sizeof paper, "%.2f", ladder[r].paper);
         /* the paper's last step starts from float4, not from float16 */
         const double from = ladder[r].row == &gemm_cl_local_v8 ||
                                     ladder[r].row == &gemm_cl_local_v16 ||
@@ -334,7 +334,8 @@ static void table_squares(bool quick)
                                      {"cl", &gemm_cl_best, 0},
                                      {"clblast", &gemm_cl_clblast, 0}};
     measured m[4];
-    printf("3. squares, data on the device; ms a call by events (clblast: wall), and cl_naive over cl_image\n"
+    printf("3. squares, data on the device; ms a call by events (clblast: wall), and cl_naive over "
+           "cl_image\n"
            "| size | cl_naive | cl_image | multiply alone | naive / image | cl | clblast |\n"
            "|---|---|---|---|---|---|---|\n");
     for (int n = 256; n <= (quick ? 512 : 2048); n *= 2) {
@@ -355,12 +356,11 @@ static void table_calls(const char *name, const gemm_cl_row *row, int policy)
     double wall[ROUNDS + 1] = {0}, kernels[ROUNDS + 1] = {0};
     size_t a = 0, b = 0, c = 0, first_a = 0;
     gemm_cl_force_memory(policy);
-    for (int i = 0; i < SHAPES; ++i) {
+    for (int i = 0; i < SHAPES; ++i)
         g[i] = make_call(yolo[i]);
-    }
     for (int round = 0; round <= ROUNDS; ++round) {
         a = b = c = 0;
-        const double begin = now_ms();
+        const double begin = gemm_now_ms();
         for (int i = 0; i < SHAPES; ++i) {
             gemm_note note;
             const gemm_context context = gemm_make_context(&note);
@@ -373,21 +373,19 @@ static void table_calls(const char *name, const gemm_cl_row *row, int policy)
             b += note.copied_b;
             c += note.copied_c;
         }
-        wall[round] = now_ms() - begin;
+        wall[round] = gemm_now_ms() - begin;
         first_a = round == 0 ? a : first_a;
     }
     int low = 1;
-    for (int round = 2; round <= ROUNDS; ++round) {
+    for (int round = 2; round <= ROUNDS; ++round)
         low = wall[round] < wall[low] ? round : low;
-    }
     printf("| %s | %s | %.3f | %.3f | %.3f | %.1f, then %.1f | %.1f | %.1f |\n", name,
            policy == 'u' ? "unified" : "discrete", wall[0], wall[low], kernels[low],
            (double)first_a * 1e-6,
            (double)a * 1e-6, (double)b * 1e-6, (double)c * 1e-6);
 done:
-    for (int i = 0; i < SHAPES; ++i) {
+    for (int i = 0; i < SHAPES; ++i)
         free_call(&g[i]);
-    }
     gemm_cl_force_memory(0);
     fflush(stdout);
 }
@@ -415,9 +413,9 @@ static double time_pass(network *net, float *input, bool hook, int passes)
     double least = INFINITY;
     gemm_set_conv(hook);
     for (int i = 0; i < passes; ++i) {
-        const double begin = now_ms();
+        const double begin = gemm_now_ms();
         network_predict(net, input);
-        least = fmin(least, now_ms() - begin);
+        least = fmin(least, gemm_now_ms() - begin);
     }
     return least;
 }
@@ -446,11 +444,10 @@ static bool table_forward(void)
     double hook[ROUNDS], im2col[ROUNDS];
     network *net = parse_network_cfg("cfg/yolov3-tiny.cfg");
     set_batch_network(net, 1);
-    for (int i = 0; i < net->n; ++i) {      /* weights are random, and the variances must not be 0 */
+    for (int i = 0; i < net->n; ++i) {      /* nothing sets the variances, which must not be 0 */
         layer *l = &net->layers[i];
-        for (int f = 0; l->type == CONVOLUTIONAL && l->batch_normalize && f < l->n; ++f) {
+        for (int f = 0; l->type == CONVOLUTIONAL && l->batch_normalize && f < l->n; ++f)
             l->rolling_variance[f] = 1.0f;
-        }
     }
     float *input = random_matrix((size_t)net->inputs);
     const double difference = hook_difference(net, input);
@@ -462,28 +459,23 @@ static bool table_forward(void)
         im2col[i] = time_pass(net, input, false, PASSES);
         printf("| %d | %.3f | %.3f | **%.3f** |\n", i + 1, hook[i], im2col[i], hook[i] / im2col[i]);
     }
-    if (!(difference <= TOLERANCE)) {
+    if (!(difference <= TOLERANCE))
         printf("WRONG: the outputs are %g of the largest apart: the times are void\n", difference);
-    }
     gemm_host_free(input);
     return difference <= TOLERANCE;
 }
 
 /* ---- tuning --------------------------------------------------------------------------------- */
 
-static double time_one(const gemm_call *g, const gemm_cl_row *row, int parts)
+static double time_one(const gemm_call *g, const gemm_cl_row *asked, int parts)
 {
+    const gemm_cl_row row = cut(asked, parts);
     gemm_cl_times t;
     double least = INFINITY;
-    if (gemm_cl_unusable(row) || gemm_cl_time(g, row, parts, 1, &t) != 0) {
-        return INFINITY;
-    }
+    if (gemm_cl_unusable(&row) || gemm_cl_time(g, &row, 1, &t)) return INFINITY;
     const int reps = t.wall_ms > 20.0 ? 1 : 20;
-    for (int i = 0; i < 3; ++i) {
-        if (gemm_cl_time(g, row, parts, reps, &t) == 0 && t.wall_ms < least) {
-            least = t.wall_ms;
-        }
-    }
+    for (int i = 0; i < 3; ++i)
+        if (!gemm_cl_time(g, &row, reps, &t) && t.wall_ms < least) least = t.wall_ms;
     return least;
 }
 
@@ -500,9 +492,7 @@ static void tune_row(const gemm_call *g, const gemm_cl_row *row, double *best, c
             snprintf(winner, bytes, "%s %s %dx%d of %dx%d k%d parts %d", row->kernel,
                      row->defines, row->rows, row->cols, row->wx, row->wy, row->depth, parts);
         }
-        if (parts > 1 && ms > 4.0 * *best) {
-            break;
-        }
+        if (parts > 1 && ms > 4.0 * *best) break;
     }
 }
 
@@ -516,12 +506,10 @@ static void tune(void)
         gemm_call g = make_call(i < SHAPES ? yolo[i] : (shape){side, side, side});
         double best = INFINITY;
         char winner[96] = "";
-        for (size_t r = 0; r < gemm_cl_choice_count; ++r) {
+        for (size_t r = 0; r < gemm_cl_choice_count; ++r)
             tune_row(&g, &gemm_cl_choices[r], &best, winner, sizeof winner);
-        }
-        for (size_t r = 0; r < CANDIDATES; ++r) {
+        for (size_t r = 0; r < CANDIDATES; ++r)
             tune_row(&g, &candidates[r], &best, winner, sizeof winner);
-        }
         const double cl = time_one(&g, &gemm_cl_best, 0);
         printf("# %dx%dx%d: best %.4f ms %s; cl as it chooses now %.4f ms; clblast %.4f ms\n", g.M,
                g.N, g.K, best, winner, cl, time_one(&g, &gemm_cl_clblast, 0));
@@ -535,34 +523,35 @@ static void tune(void)
     printf("# all 13: best %.4f ms, cl as it chooses now %.4f ms\n", total_best, total_cl);
 }
 
+/* One way to run cl_image, as a line. */
+static void tune_image_row(const gemm_call *g, gemm_cl_row row)
+{
+    gemm_cl_times t;
+    if (gemm_cl_unusable(&row) || gemm_cl_time(g, &row, 1, &t) || gemm_cl_time(g, &row, 20, &t))
+        return;
+    printf("%d,%s,%d,%d,%d,%d,%.4f,%.4f\n", g->M, row.defines, row.rows, row.wx, row.wy, row.parts,
+           t.device_ms, t.kernel_ms);
+}
+
 /* cl_image with every group and unrolling, as lines `size,defines,rows,wx,wy,all,multiply`. */
 static void tune_image(void)
 {
-    static const char *const ways[] = {
-        " -DUNROLL=1", " -DUNROLL=2", " -DUNROLL=4", " -DUNROLL=8", " -DAHEAD -DUNROLL=1",
-        " -DAHEAD -DUNROLL=2", " -DAHEAD -DUNROLL=4"};
+    static const char *const ways[] = {"-DUNROLL=1", "-DUNROLL=2", "-DUNROLL=4", "-DUNROLL=8",
+                                       "-DAHEAD -DUNROLL=1", "-DAHEAD -DUNROLL=2",
+                                       "-DAHEAD -DUNROLL=4"};
     static const int groups[][2] = {{16, 8}, {8, 16}, {32, 4}, {4, 32}, {8, 8}, {16, 4}, {32, 2},
                                     {4, 16}, {64, 2}, {16, 16}, {32, 8}, {8, 32}};
+    enum { WAYS = sizeof ways / sizeof ways[0], GROUPS = sizeof groups / sizeof groups[0] };
     printf("size,defines,rows,wx,wy,parts,all,multiply\n");
     for (int side = 1024; side <= 2048; side *= 2) {
         gemm_call g = make_call((shape){side, side, side});
-        for (int rows = 8; rows <= 16; rows *= 2) {
-            for (size_t w = 0; w < sizeof ways / sizeof ways[0]; ++w) {
-                for (size_t s = 0; s < sizeof groups / sizeof groups[0]; ++s) {
-                    const gemm_cl_row row = {"cl_image", ways[w], GEMM_CL_IMAGE, rows, 4,
-                                             groups[s][0], groups[s][1], 0, true};
-                    for (int parts = 1; parts <= 2; ++parts) {
-                        gemm_cl_times t;
-                        if (!gemm_cl_unusable(&row) && gemm_cl_time(&g, &row, parts, 1, &t) == 0 &&
-                            gemm_cl_time(&g, &row, parts, 20, &t) == 0) {
-                            printf("%d,%s,%d,%d,%d,%d,%.4f,%.4f\n", side, ways[w] + 1, rows,
-                                   groups[s][0], groups[s][1], parts, t.device_ms, t.kernel_ms);
-                        }
-                    }
-                }
-            }
-            fflush(stdout);
+        for (int i = 0; i < 2 * WAYS * GROUPS * 2; ++i) {
+            const int parts = 1 + i % 2, group = i / 2 % GROUPS, way = i / 2 / GROUPS % WAYS;
+            const int rows = i / 2 / GROUPS / WAYS ? 16 : 8;
+            const gemm_cl_row row = IMAGE(ways[way], rows, groups[group][0], groups[group][1]);
+            tune_image_row(&g, cut(&row, parts));
         }
+        fflush(stdout);
         free_call(&g);
     }
 }
@@ -571,13 +560,13 @@ int main(int argc, char **argv)
 {
     bool quick = false, tuning = false, image = false, forward = false;
     for (int i = 1; i < argc; ++i) {
-        quick = quick || strcmp(argv[i], "--quick") == 0;
-        tuning = tuning || strcmp(argv[i], "--tune") == 0;
-        image = image || strcmp(argv[i], "--tune-image") == 0;
-        forward = forward || strcmp(argv[i], "--forward") == 0;
-        if (strcmp(argv[i], "--quick") != 0 && strcmp(argv[i], "--tune") != 0 &&
-            strcmp(argv[i], "--tune-image") != 0 && strcmp(argv[i], "--forward") != 0) {
-            fprintf(stderr, "usage: %s [--quick | --tune | --tune-image | --forward]\n", argv[0]);
+        if (!strcmp(argv[i], "--quick")) quick = true;
+        else if (!strcmp(argv[i], "--tune")) tuning = true;
+        else if (!strcmp(argv[i], "--tune-image")) image = true;
+        else if (!strcmp(argv[i], "--forward")) forward = true;
+        else {
+            fprintf(stderr, "bench_cl: %s: no such option; allowed are --quick, --tune, "
+                            "--tune-image and --forward\n", argv[i]);
             return 2;
         }
     }
@@ -588,14 +577,11 @@ int main(int argc, char **argv)
         return 1;
     }
     printf("device: %s\n", gemm_cl_describe());
-    if (forward) {
-        return table_forward() ? 0 : 1;
-    }
-    if (!check_all(tuning || image)) {
-        return 1;
-    }
+    if (forward) return table_forward() ? 0 : 1;
+    if (!check_all(tuning || image)) return 1;
     if (tuning || image) {
-        tuning ? tune() : tune_image();
+        if (tuning) tune();
+        if (image) tune_image();
         return 0;
     }
     table_yolo();

@@ -2,16 +2,21 @@
  * Compiled OpenCL programs on disk, because compiling takes seconds on a phone.
  *
  * $GEMM_CACHE_DIR/<kernel>-<hash of source, options and device>.clbin:
- *   a header of text lines (format, device, driver, options, source's hash, size, checksum)
+ *   lines of text: format, device, driver, options, hash of the source, size and checksum
  *   the binary that the driver gave
  *
- * A file is believed only when every line fits; else it is named, ignored and written anew. It is
- * written beside its place and renamed, so that a reader never sees half a file.
+ * A file is used only when every line is as expected. Any other file is named on stderr, ignored
+ * and written again. A file is written under another name and then renamed, so that no reader sees
+ * half a file.
  */
+#include "cl/cache.h"
+
 #include "cl/device.h"
+#include "util/text.h"
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -23,9 +28,8 @@ enum { HEADER_MAX = 4096, PATH_LEN = 1024 };
 static uint64_t hash_bytes(uint64_t hash, const void *data, size_t bytes)
 {
     const unsigned char *p = data;
-    for (size_t i = 0; i < bytes; ++i) {
+    for (size_t i = 0; i < bytes; ++i)
         hash = (hash ^ p[i]) * UINT64_C(0x100000001b3);
-    }
     return hash;
 }
 
@@ -36,30 +40,21 @@ static uint64_t hash_text(uint64_t hash, const char *text)
 
 static const uint64_t hash_start = UINT64_C(0xcbf29ce484222325);
 
-static bool cache_folder(char *path, size_t bytes)
+bool gemm_cl_cache_folder(char *path, size_t bytes)
 {
     const gemm_cl_configuration *s = gemm_cl_settings();
-    const char *folder = s->cache_dir, *xdg = s->cache_home, *home = s->home;
-    int n;
-    if (folder && *folder) {
-        n = snprintf(path, bytes, "%s", folder);
-    } else if (xdg && *xdg) {
-        n = snprintf(path, bytes, "%s/darknet-gemm", xdg);
-    } else if (home && *home) {
-        n = snprintf(path, bytes, "%s/.cache/darknet-gemm", home);
-    } else {
-        return false;
-    }
-    return n > 0 && (size_t)n < bytes;
+    path[0] = '\0';
+    if (s->cache_dir && *s->cache_dir) return gemm_append(path, bytes, "%s", s->cache_dir);
+    if (s->cache_home && *s->cache_home)
+        return gemm_append(path, bytes, "%s/darknet-gemm", s->cache_home);
+    return s->home && *s->home && gemm_append(path, bytes, "%s/.cache/darknet-gemm", s->home);
 }
 
-/* Where the key's program lies; false when there is no place for it. */
+/* The file of the key's program; false when there is no folder for it. */
 static bool cache_path(const gemm_cl_key *key, char *path, size_t bytes)
 {
     char folder[PATH_LEN];
-    if (!cache_folder(folder, sizeof folder)) {
-        return false;
-    }
+    if (!gemm_cl_cache_folder(folder, sizeof folder)) return false;
     uint64_t hash = hash_text(hash_start, key->source);
     hash = hash_text(hash, key->options);
     hash = hash_text(hash, key->device);
@@ -67,7 +62,8 @@ static bool cache_path(const gemm_cl_key *key, char *path, size_t bytes)
     return n > 0 && (size_t)n < bytes;
 }
 
-/* The lines that say what a file is for; those of size and checksum follow. */
+/* The lines that say what a file is for. Those of size and checksum follow. Returns their length,
+   which is `bytes` or more when they do not fit. */
 static int describe(const gemm_cl_key *key, char *text, size_t bytes)
 {
     return snprintf(text, bytes,
@@ -79,9 +75,7 @@ static int describe(const gemm_cl_key *key, char *text, size_t bytes)
 static unsigned char *read_file(const char *path, size_t *bytes)
 {
     FILE *f = fopen(path, "rb");
-    if (!f) {
-        return NULL;
-    }
+    if (!f) return NULL;
     unsigned char *data = NULL;
     struct stat st;
     if (fstat(fileno(f), &st) == 0 && S_ISREG(st.st_mode) && st.st_size > 0) {
@@ -96,7 +90,7 @@ static unsigned char *read_file(const char *path, size_t *bytes)
     return data;
 }
 
-/* Why the file is not the key's program, or NULL with the place of the binary in it. */
+/* NULL, or why the file is not the key's program. *from: where its binary begins. */
 static const char *inspect(const gemm_cl_key *key, const unsigned char *data, size_t bytes,
                            size_t *from)
 {
@@ -105,45 +99,37 @@ static const char *inspect(const gemm_cl_key *key, const unsigned char *data, si
     const size_t known = bytes < HEADER_MAX ? bytes : HEADER_MAX;
     memcpy(head, data, known);
     head[known] = 0;
-    if (n < 0 || (size_t)n >= sizeof wanted) {
-        return "its description is too long";
-    }
+    if (n < 0 || (size_t)n >= sizeof wanted) return "its description is too long";
     snprintf(driver, sizeof driver, "\ndriver %s\n", key->driver);
-    if (strncmp(head, wanted, (size_t)n) != 0) {
+    if (strncmp(head, wanted, (size_t)n) != 0)
         return strstr(head, "\ndriver ") && !strstr(head, driver) ? "it is of another driver"
                                                                    : "it is not what it should be";
-    }
     size_t size;
     uint64_t sum;
     int used = 0;
     if (sscanf(head + n, "bytes %zu sum %" SCNx64 "%n", &size, &sum, &used) != 2 ||
-        head[n + used] != '\n') {
+        head[n + used] != '\n')
         return "it is damaged";
-    }
     *from = (size_t)n + (size_t)used + 1;
-    if (bytes - *from != size) {
-        return "it is cut short";
-    }
+    if (bytes - *from != size) return "it is cut short";
     return hash_bytes(hash_start, data + *from, size) == sum ? NULL : "it is damaged";
 }
 
 unsigned char *gemm_cl_cache_read(const gemm_cl_key *key, size_t *bytes)
 {
     char path[PATH_LEN + 128];
-    if (!cache_path(key, path, sizeof path)) {
-        return NULL;
-    }
+    if (!cache_path(key, path, sizeof path)) return NULL;
     size_t size, from = 0;
     unsigned char *data = read_file(path, &size);
     if (!data) {
-        if (access(path, F_OK) == 0) {
-            fprintf(stderr, "gemm_cl: cache file %s is not used, it cannot be read; compiling anew\n", path);
-        }
+        if (access(path, F_OK) == 0)
+            fprintf(stderr, "gemm_cl: cache file %s is not used, it cannot be read; compiling "
+                            "again\n", path);
         return NULL;
     }
     const char *why = inspect(key, data, size, &from);
     if (why) {
-        fprintf(stderr, "gemm_cl: cache file %s is not used, %s; compiling anew\n", path, why);
+        fprintf(stderr, "gemm_cl: cache file %s is not used, %s; compiling again\n", path, why);
         free(data);
         return NULL;
     }
@@ -160,9 +146,7 @@ static bool make_folder(char *path)
             *p = 0;
             const bool ok = mkdir(path, 0700) == 0 || errno == EEXIST;
             *p = '/';
-            if (!ok) {
-                return false;
-            }
+            if (!ok) return false;
         }
     }
     return mkdir(path, 0700) == 0 || errno == EEXIST;
@@ -178,32 +162,35 @@ static bool write_all(FILE *f, const gemm_cl_key *key, const unsigned char *bina
            fwrite(binary, 1, bytes, f) == bytes && fflush(f) == 0;
 }
 
+/* Writes the file beside its place and renames it. 0, or the errno of what failed. */
+static int write_file(const gemm_cl_key *key, char *folder, const char *path,
+                      const unsigned char *binary, size_t bytes)
+{
+    char temporary[PATH_LEN + 64];
+    snprintf(temporary, sizeof temporary, "%s/.clbin-XXXXXX", folder);
+    const int fd = make_folder(folder) ? mkstemp(temporary) : -1;
+    if (fd < 0) return errno;
+    FILE *f = fdopen(fd, "wb");
+    int error = f && write_all(f, key, binary, bytes) ? 0 : errno;
+    if ((f ? fclose(f) : close(fd)) && !error) error = errno;
+    if (!error && rename(temporary, path)) error = errno;
+    if (error) unlink(temporary);
+    return error;
+}
+
 void gemm_cl_cache_write(const gemm_cl_key *key, const unsigned char *binary, size_t bytes)
 {
     static bool said;
-    char folder[PATH_LEN], path[PATH_LEN + 128], temporary[PATH_LEN + 64];
-    if (!cache_folder(folder, sizeof folder) || !cache_path(key, path, sizeof path)) {
-        return;
+    char folder[PATH_LEN], path[PATH_LEN + 128], why[256] = "the environment names none";
+    bool ok = gemm_cl_cache_folder(folder, sizeof folder) && cache_path(key, path, sizeof path);
+    if (ok) {
+        const int error = write_file(key, folder, path, binary, bytes);
+        ok = error == 0;
+        snprintf(why, sizeof why, "%s", strerror(error));
     }
-    snprintf(temporary, sizeof temporary, "%s/.clbin-XXXXXX", folder);
-    const int fd = make_folder(folder) ? mkstemp(temporary) : -1;
-    FILE *f = fd >= 0 ? fdopen(fd, "wb") : NULL;
-    bool ok = f && write_all(f, key, binary, bytes);
-    const int reason = errno;
-    if (f) {
-        ok = fclose(f) == 0 && ok;
-    } else if (fd >= 0) {
-        close(fd);
-    }
-    ok = ok && rename(temporary, path) == 0;
-    if (!ok && fd >= 0) {
-        unlink(temporary);
-    }
-    if (!ok && !said) {
-        said = true;
-        fprintf(stderr,
-                "gemm_cl: compiled programs cannot be kept in %s (%s): they are compiled at every "
-                "start; GEMM_CACHE_DIR names another folder\n",
-                folder, strerror(reason));
-    }
+    if (ok || said) return;
+    said = true;
+    fprintf(stderr, "gemm_cl: compiled programs cannot be kept in %s (%s): they are compiled at "
+                    "every start; GEMM_CACHE_DIR names another folder\n",
+            *folder ? folder : "a folder", why);
 }

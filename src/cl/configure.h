@@ -1,6 +1,6 @@
 /*
- * What the driver tells the OpenCL rows: where to look for things, and when Darknet wants memory
- * that the device shares. Needs no OpenCL header.
+ * What the driver tells the OpenCL rows, and the memory that it asks them for. Needs no OpenCL
+ * header.
  */
 #ifndef GEMM_CL_CONFIGURE_H
 #define GEMM_CL_CONFIGURE_H
@@ -27,5 +27,9 @@ bool gemm_cl_free(void *);
 
 /* The bytes of a block of gemm_cl_alloc that this pointer lies in, else 0. */
 size_t gemm_cl_alloc_size(const void *);
+
+/* For tests: forces a memory policy. 'u' is unified, 'd' discrete, 0 what the device needs. Only
+   while no other thread makes a call. */
+void gemm_cl_force_memory(int policy);
 
 #endif

@@ -1,26 +1,28 @@
 /*
  * One whole convolution on the OpenCL device.
  *
- * Image by image and group by group it is a multiply (kernels/cl_conv.h), and all of them are one
- * launch of a kernel that multiplies, built with -DCONV:
+ * For each image and each group it is a multiply (kernels/cl_conv.h). One launch of a kernel, built
+ * with -DCONV, does all of them:
  *
- *   views      the memory policy shows weights, input and output to the device, as A, B and C
+ *   show       the memory policy shows weights, input and output to the device, as A, B and C
  *   norm       scale and shift go to the device, 2 n floats, counted with the input
  *   fill       only for cl_image: the device writes what im2col would write into one image. Every
- *              other kernel looks taps up in the input itself, and a 1 x 1 convolution of stride 1
- *              needs none of this: its B is the input as it lies, under cl_image too
+ *              other kernel looks up the taps in the input. A 1x1 convolution of stride 1 needs no
+ *              fill either, because its B is the input as it lies
  *   multiply   one launch; scale, shift and activation are applied before the store
- *   sum        only where K is cut: adds the parts, and applies them then
+ *   sum        only where K is cut: adds the parts and applies scale, shift and activation
  *   result     one wait
  *
- * The output is written by the last launch alone: a failure before leaves it as it was.
+ * The last launch alone writes the output, so a failure before it leaves the output as it was.
  */
+#include "cl/convolution.h"
+
 #include "cl/launch.h"
+#include "util/text.h"
 
 #include <limits.h>
 #include <stdint.h>
 #include <stdlib.h>
-#include <string.h>
 
 typedef struct conv_job {
     const conv_call *c;
@@ -28,14 +30,14 @@ typedef struct conv_job {
     int products, K;
     bool taps;                      /* B is not the input as it lies */
     gemm_cl_work w;
-    cl_mem norm, sums, image;       /* sums: the parts' outputs; NULL each where there are none */
+    cl_mem norm, image;
     int width, strips;              /* of the image: pixels a row, rows for a row of B */
     float *scale_shift;             /* norm, until it is uploaded */
-    float slope;
+    float slope;                    /* of the activation below 0 */
     cl_int logistic;
 } conv_job;
 
-/* Kernels count in int. */
+/* Whether the kernels' int arithmetic is wide enough. */
 static bool fits_int(const conv_call *c)
 {
     const double area = (double)c->h * c->w, places = (double)c->out_h * c->out_w;
@@ -44,46 +46,42 @@ static bool fits_int(const conv_call *c)
            (double)c->batch * c->groups < INT_MAX / 128;
 }
 
-static bool has_kernel(const gemm_cl_row *row)
+/* ---- cl_image's image ---------------------------------------------------------------------- */
+
+static bool is_by_image(const conv_job *j)
 {
-    return row->kernel &&
-          (!strcmp(row->kernel, "cl_image") || !strcmp(row->kernel, "cl_thin") ||
-           !strcmp(row->kernel, "cl_tile") || !strcmp(row->kernel, "cl_conv_wide"));
+    return j->w.row->way == GEMM_CL_IMAGE && j->taps;
 }
 
-/* A common size is a constant for the compiler. */
-static int size_options(const conv_call *c, char *options, size_t bytes)
-{
-    return c->size <= 5 && c->size % 2 ? snprintf(options, bytes, " -DSIZE=%d", c->size) : 0;
-}
-
-/* ---- cl_image's image ------------------------------------------------------------------------ */
-
-/* Lays all rows of B of all products out in one image; false when none is large enough. */
+/* Lays all rows of B of all products out in one image. False: none is large enough. */
 static bool lay_out_image(conv_job *j)
 {
     const gemm_cl_device *d = j->w.device;
     const size_t pixels = (size_t)ceil_div(j->g.N, 4);
     const size_t strips = d->image_width ? (pixels + d->image_width - 1) / d->image_width : 0;
     const size_t rows = strips * (size_t)j->products;
-    if (!strips || rows > d->image_height / (size_t)j->K) {
-        return false;
-    }
+    if (!strips || rows > d->image_height / (size_t)j->K) return false;
     j->strips = (int)strips;
     j->width = (int)((pixels + strips - 1) / strips);
     return true;
+}
+
+/* Appends the filter's size as a constant for the compiler, when it is a common one. */
+static void append_size(const conv_call *c, char *options, size_t bytes)
+{
+    if (c->size <= 5 && c->size % 2) gemm_append(options, bytes, " -DSIZE=%d", c->size);
 }
 
 static int fill_image(conv_job *j)
 {
     const conv_call *c = j->c;
     char options[64] = "-cl-fast-relaxed-math -DCONV";
-    size_options(c, options + strlen(options), sizeof options - strlen(options));
-    const gemm_cl_program *fill = gemm_cl_build("cl_fill", options, NULL);
+    append_size(c, options, sizeof options);
+    const gemm_cl_program *fill = gemm_cl_need("cl_fill", options);
     const cl_ulong first = j->w.B.offset;
     const size_t global[3] = {(size_t)ceil_div(j->g.N, 4), (size_t)j->K, (size_t)j->products};
-    j->image = gemm_cl_image_get((size_t)j->width,
-                                 (size_t)j->strips * (size_t)j->products * (size_t)j->K);
+    const size_t rows = (size_t)j->strips * (size_t)j->products * (size_t)j->K;
+    j->image = gemm_cl_image_get((size_t)j->width, rows);
     const gemm_cl_argument args[] = {
         ARG(j->g.N), ARG(j->K), ARG(j->w.B.mem), ARG(first), ARG(j->image), ARG(j->width),
         ARG(j->strips), ARG(c->h), ARG(c->w), ARG(c->out_w), ARG(c->size), ARG(c->stride),
@@ -91,7 +89,7 @@ static int fill_image(conv_job *j)
     return fill && j->image ? gemm_cl_launch(&j->w, fill, STAGE_PREPARE, args, global, NULL) : -1;
 }
 
-/* ---- the kernels ----------------------------------------------------------------------------- */
+/* ---- the kernels --------------------------------------------------------------------------- */
 
 /* Whether a tap is the channel itself from a constant distance on. */
 static bool is_shifted(const conv_call *c)
@@ -99,109 +97,86 @@ static bool is_shifted(const conv_call *c)
     return c->stride == 1 && c->out_h == c->h && c->out_w == c->w && c->size <= 5 && c->size % 2;
 }
 
-static bool by_image(const conv_job *j)
-{
-    return j->w.row->way == GEMM_CL_IMAGE && j->taps;
-}
-
-/* The row's kernel, or why there is none. */
+/* Builds the row's kernel. NULL, or why there is none. */
 static const char *build_kernel(conv_job *j)
 {
     const conv_call *c = j->c;
     const gemm_cl_row *row = j->w.row;
-    const bool image = row->way == GEMM_CL_IMAGE, wide = !strcmp(row->kernel, "cl_conv_wide");
-    char options[256];
-    const char *why = gemm_cl_row_refused(&j->w);
-    if (why) {
-        return why;
+    char more[128] = "";
+    append_size(c, more, sizeof more);
+    if (row->conv == GEMM_CL_CONV) gemm_append(more, sizeof more, " -DCONV");
+    if (row->way == GEMM_CL_IMAGE) {
+        const bool aligned = j->K % 4 == 0 && (uintptr_t)c->weights % 16 == 0;
+        gemm_append(more, sizeof more, "%s%s", j->taps ? "" : " -DIN_PLACE",
+                    aligned ? " -DALIGNED_A" : "");
+    } else if (j->taps) {
+        gemm_append(more, sizeof more, " -DTAPS");
     }
-    int n = gemm_cl_row_options(row, options, sizeof options);
-    n += snprintf(options + n, sizeof options - (size_t)n, "%s%s", *row->defines ? " " : "",
-                  row->defines);
-    n += size_options(c, options + n, sizeof options - (size_t)n);
-    n += snprintf(options + n, sizeof options - (size_t)n, "%s%s%s%s%s", wide ? "" : " -DCONV",
-                  j->taps && !image ? " -DTAPS" : "", image && !j->taps ? " -DIN_PLACE" : "",
-                  wide && j->taps && is_shifted(c) ? " -DSHIFTED" : "",
-                  wide && j->g.M <= row->rows ? " -DDIRECT" : "");
-    if (image && j->K % 4 == 0 && (uintptr_t)c->weights % 16 == 0) {
-        snprintf(options + n, sizeof options - (size_t)n, " -DALIGNED_A");
-    }
-    j->w.program = gemm_cl_build(row->kernel, options, &why);
-    return j->w.program ? gemm_cl_row_refused(&j->w) : why;
+    if (row->conv == GEMM_CL_ONLY_CONV)
+        gemm_append(more, sizeof more, "%s%s", j->taps && is_shifted(c) ? " -DSHIFTED" : "",
+                    j->g.M <= row->rows ? " -DDIRECT" : "");
+    return gemm_cl_build_row(&j->w, more);
 }
 
 static int multiply(conv_job *j)
 {
     const conv_call *c = j->c;
-    const gemm_cl_row *row = j->w.row;
-    const size_t steps = row->way == GEMM_CL_IMAGE ? 4 : 16;
-    const int kpart = (int)round_up((size_t)ceil_div(j->K, j->w.parts), steps);
-    const int parts = ceil_div(j->K, kpart), one = 1;
-    const int brs = by_image(j) ? j->width : c->h * c->w, bcs = by_image(j) ? j->strips : 1;
-    const cl_mem from = by_image(j) ? j->image : j->w.B.mem, to = j->sums ? j->sums : j->w.C.mem;
-    const cl_ulong a0 = j->w.A.offset, b0 = by_image(j) ? 0 : j->w.B.offset;
-    const cl_ulong c0 = j->sums ? 0 : j->w.C.offset;
+    gemm_cl_work *w = &j->w;
+    const bool image = is_by_image(j);
+    const int kpart = gemm_cl_part_length(w, j->K), parts = ceil_div(j->K, kpart), one = 1;
+    const int brs = image ? j->width : c->h * c->w, bcs = image ? j->strips : 1;
+    const cl_mem from = image ? j->image : w->B.mem, to = w->sums ? w->sums : w->C.mem;
+    const cl_ulong a0 = w->A.offset, b0 = image ? 0 : w->B.offset;
+    const cl_ulong c0 = w->sums ? 0 : w->C.offset;
     const cl_ulong outputs = (cl_ulong)c->batch * (cl_ulong)c->n * (cl_ulong)j->g.N;
-    const cl_ulong cpart = j->sums ? outputs : 0;
+    const cl_ulong cpart = w->sums ? outputs : 0;
     const cl_ulong elements = (cl_ulong)c->batch * (cl_ulong)c->c * (cl_ulong)(c->h * c->w);
     const gemm_cl_argument args[] = {
-        ARG(j->g.M), ARG(j->g.N), ARG(j->K), ARG(j->g.ALPHA), ARG(j->w.A.mem), ARG(a0), ARG(j->K),
+        ARG(j->g.M), ARG(j->g.N), ARG(j->K), ARG(j->g.ALPHA), ARG(w->A.mem), ARG(a0), ARG(j->K),
         ARG(one), ARG(from), ARG(b0), ARG(brs), ARG(bcs), ARG(to), ARG(c0), ARG(j->g.N), ARG(kpart),
         ARG(cpart), ARG(j->products), ARG(c->groups), ARG(c->h), ARG(c->w), ARG(c->out_w),
         ARG(c->size), ARG(c->stride), ARG(c->pad), ARG(j->norm), ARG(j->slope), ARG(j->logistic),
         ARG(elements)};
-    size_t global[3] = {(size_t)ceil_div(j->g.N, row->cols), (size_t)ceil_div(j->g.M, row->rows),
+    size_t global[3] = {(size_t)ceil_div(j->g.N, w->row->cols),
+                        (size_t)ceil_div(j->g.M, w->row->rows),
                         (size_t)parts * (size_t)j->products};
     size_t local[3];
-    gemm_cl_set_groups(&j->w, global, local);
-    j->w.parts = parts;
-    return gemm_cl_launch(&j->w, j->w.program, STAGE_MULTIPLY, args, global, local);
+    gemm_cl_set_groups(w, global, local);
+    w->parts = parts;
+    return gemm_cl_launch(w, w->program, STAGE_MULTIPLY, args, global, local);
 }
 
 static int add_sums(conv_job *j)
 {
-    const gemm_cl_program *sum = gemm_cl_build("cl_sum", "-cl-fast-relaxed-math -DCONV", NULL);
+    const gemm_cl_program *sum = gemm_cl_need("cl_sum", "-cl-fast-relaxed-math -DCONV");
     const int rows = j->c->batch * j->c->n;
     const cl_ulong into = j->w.C.offset;
     const gemm_cl_argument args[] = {
-        ARG(rows), ARG(j->g.N), ARG(j->w.parts), ARG(j->sums), ARG(j->w.C.mem), ARG(into),
+        ARG(rows), ARG(j->g.N), ARG(j->w.parts), ARG(j->w.sums), ARG(j->w.C.mem), ARG(into),
         ARG(j->g.N), ARG(j->c->n), ARG(j->norm), ARG(j->slope), ARG(j->logistic)};
-    if (!sum) {
-        return -1;
-    }
-    const size_t items = sum->group_items < 64 ? sum->group_items : 64;
-    const size_t local[3] = {items, 1, 1};
-    const size_t global[3] = {round_up((size_t)j->g.N, items), (size_t)rows, 1};
-    return gemm_cl_launch(&j->w, sum, STAGE_SUM, args, global, local);
+    return sum ? gemm_cl_launch_sum(&j->w, sum, args, j->g.N, rows) : -1;
 }
 
-static int enqueue_all(conv_job *j)
+static int enqueue(conv_job *j)
 {
-    if (j->w.parts > 1) {
-        j->sums = gemm_cl_scratch(SLOT_PARTS, (size_t)j->w.parts * (size_t)j->products *
-                                                  (size_t)j->g.M * (size_t)j->g.N * sizeof(float));
-        if (!j->sums) {
-            return -1;
-        }
-    }
-    if ((by_image(j) && fill_image(j) != 0) || multiply(j) != 0) {
+    const size_t outputs = (size_t)j->products * (size_t)j->g.M * (size_t)j->g.N;
+    if (j->w.parts > 1 &&
+        gemm_cl_need_sums(&j->w, (size_t)j->w.parts, outputs * sizeof(float)))
         return -1;
-    }
-    return j->sums ? add_sums(j) : 0;
+    if (is_by_image(j) && fill_image(j)) return -1;
+    const int rc = multiply(j);
+    return rc == 0 && j->w.sums ? add_sums(j) : rc;
 }
 
-/* ---- one call -------------------------------------------------------------------------------- */
+/* ---- one call ------------------------------------------------------------------------------ */
 
-/* Nothing waits for this upload: what it reads lasts until the call ends. */
+/* Nothing waits for this upload, because scale_shift lasts until the call ends. */
 static int upload_norm(conv_job *j)
 {
     const conv_call *c = j->c;
     const size_t n = (size_t)c->n, bytes = 2 * n * sizeof(float);
     j->norm = gemm_cl_scratch(SLOT_NORM, bytes);
-    j->scale_shift = malloc(bytes);
-    if (!j->norm || !j->scale_shift) {
-        goto fail;
-    }
+    if (!j->norm || !(j->scale_shift = malloc(bytes))) goto fail;
     for (size_t i = 0; i < n; ++i) {
         j->scale_shift[i] = c->scale ? c->scale[i] : 1.0f;
         j->scale_shift[n + i] = c->shift[i];
@@ -214,70 +189,67 @@ fail:
     return -1;
 }
 
-static int show_arrays(conv_job *j)
+static int show(conv_job *j)
 {
     const conv_call *c = j->c;
-    const size_t area = (size_t)c->h * (size_t)c->w;
-    j->w.A = (gemm_cl_view){.host = (float *)c->weights, .rows = (size_t)c->n,
-                            .cols = (size_t)j->K, .ld = (size_t)j->K};
-    j->w.B = (gemm_cl_view){.host = (float *)c->input, .rows = (size_t)c->batch * (size_t)c->c,
-                            .cols = area, .ld = area};
-    j->w.C = (gemm_cl_view){.host = c->output, .rows = (size_t)c->batch * (size_t)c->n,
-                            .cols = (size_t)j->g.N, .ld = (size_t)j->g.N, .overwrite = true};
-    /* B first: while it is on the bus, the CPU looks whether A is there already */
-    return j->w.policy->input(&j->w.B, SLOT_B) || j->w.policy->input(&j->w.A, SLOT_A) ||
-           j->w.policy->output(&j->w.C) || upload_norm(j);
+    gemm_cl_work *w = &j->w;
+    const size_t area = (size_t)c->h * (size_t)c->w, places = (size_t)j->g.N;
+    w->A = (gemm_cl_view){.host = (float *)c->weights, .rows = (size_t)c->n,
+                          .cols = (size_t)j->K, .ld = (size_t)j->K};
+    w->B = (gemm_cl_view){.host = (float *)c->input, .rows = (size_t)c->batch * (size_t)c->c,
+                          .cols = area, .ld = area};
+    w->C = (gemm_cl_view){.host = c->output, .rows = (size_t)c->batch * (size_t)c->n,
+                          .cols = places, .ld = places, .overwrite = true};
+    /* B first: the CPU compares A with the kept weights while B is on the bus. */
+    return w->policy->input(&w->B, SLOT_B) || w->policy->input(&w->A, SLOT_A) ||
+           w->policy->output(&w->C) || upload_norm(j);
 }
 
-static int start(conv_job *j, const conv_call *c, const gemm_cl_row *row, int parts)
+static conv_job make_job(const conv_call *c, const gemm_cl_row *row)
 {
-    const char *why = NULL;
-    *j = (conv_job){.c = c, .w = {.row = row, .parts = 1}};
-    if (!fits_int(c)) {
-        return -1;
-    }
-    j->products = c->batch * c->groups;
-    j->K = c->c / c->groups * c->size * c->size;
-    j->taps = c->size != 1 || c->stride != 1 || c->pad != 0;
-    j->g = (gemm_call){.M = c->n / c->groups, .N = c->out_h * c->out_w, .K = j->K, .ALPHA = 1.0f};
-    j->slope = c->activation == CONV_LEAKY ? 0.1f : c->activation == CONV_RELU ? 0.0f : 1.0f;
-    j->logistic = c->activation == CONV_LOGISTIC;
-    j->w.device = gemm_cl_open(&why);
-    if (j->w.device && row->way == GEMM_CL_CHOOSE) {
-        j->w.row = gemm_cl_choose_conv(&j->w.device->traits, &j->g, j->products, &j->w.parts);
-        if (by_image(j) && !lay_out_image(j)) {
-            gemm_cl_traits without = j->w.device->traits;
-            without.images = false;
-            j->w.row = gemm_cl_choose_conv(&without, &j->g, j->products, &j->w.parts);
+    const int K = c->c / c->groups * c->size * c->size;
+    return (conv_job){
+        .c = c,
+        .products = c->batch * c->groups,
+        .K = K,
+        .taps = c->size != 1 || c->stride != 1 || c->pad != 0,
+        .g = {.M = c->n / c->groups, .N = c->out_h * c->out_w, .K = K, .ALPHA = 1.0f},
+        .slope = c->activation == CONV_LEAKY ? 0.1f : c->activation == CONV_RELU ? 0.0f : 1.0f,
+        .logistic = c->activation == CONV_LOGISTIC,
+        .w = gemm_cl_begin_work(row),
+    };
+}
+
+/* The row that runs: of `cl` its choice, and another choice where no image is large enough. False:
+   the row has no kernel for this convolution. */
+static bool choose_row(conv_job *j)
+{
+    gemm_cl_work *w = &j->w;
+    gemm_cl_traits traits = w->device->traits;
+    const gemm_cl_row *asked = w->row;
+    if (asked->way != GEMM_CL_CHOOSE) {
+        if (!asked->conv || (is_by_image(j) && !lay_out_image(j))) return false;
+    } else {
+        w->row = gemm_cl_choose_conv(&traits, &j->g, j->products, &w->parts);
+        if (is_by_image(j) && !lay_out_image(j)) {
+            traits.images = false;
+            w->row = gemm_cl_choose_conv(&traits, &j->g, j->products, &w->parts);
         }
-    } else if (j->w.device && (!has_kernel(row) || (by_image(j) && !lay_out_image(j)))) {
-        return -1;
     }
-    if (j->w.device) {
-        why = build_kernel(j);
-    }
-    return gemm_cl_begin_work(&j->w, why, parts);
+    if (asked->parts && w->row->splits) w->parts = asked->parts;
+    return true;
 }
 
-gemm_status gemm_cl_conv_parts(const conv_call *c, const gemm_context *context,
-                               const gemm_cl_row *row, int parts)
+gemm_status gemm_cl_convolve(const conv_call *c, const gemm_cl_row *row, gemm_note *note)
 {
-    conv_job j;
-    gemm_cl_lock();
-    int rc = start(&j, c, row, parts);
-    if (rc == 0) {
-        rc = show_arrays(&j) || enqueue_all(&j) || j.w.policy->result(&j.w.C);
-    }
-    if (rc == 0) {
-        gemm_cl_fill_note(&j.w, true, context->note);
-    }
-    gemm_cl_end_work(&j.w, rc != 0);
+    if (!fits_int(c)) return GEMM_DECLINED;
+    conv_job j = make_job(c, row);
+    if (!choose_row(&j)) return GEMM_DECLINED;
+    const char *why = build_kernel(&j);
+    if (why) gemm_cl_say(why);
+    const bool failed = why || show(&j) || enqueue(&j) || j.w.policy->result(&j.w.C);
+    if (!failed) gemm_cl_fill_note(&j.w, true, note);
+    const gemm_status status = gemm_cl_end_work(&j.w, failed, note);
     free(j.scale_shift);
-    gemm_cl_unlock();
-    return rc ? GEMM_DECLINED : GEMM_DONE;
-}
-
-gemm_status gemm_cl_conv(const conv_call *c, const gemm_context *context, const void *row)
-{
-    return gemm_cl_conv_parts(c, context, row, 0);
+    return status;
 }

@@ -2,90 +2,182 @@
  * Kernels on the queue, and how a call ends.
  *
  * Every launch leaves an event, by which GEMM_TRACE knows the time on the device.
+ *
+ * C is written by one launch, the last one: where a multiply takes several launches, they make
+ * parts, and the launch that adds the parts comes last. So a failure before it leaves C as it was.
  */
 #include "cl/launch.h"
 
-#include <stdlib.h>
-#include <string.h>
+#include "util/text.h"
 
-static int remember_event(gemm_cl_work *w, cl_event event, int stage)
+#include <stdio.h>
+#include <stdlib.h>
+
+gemm_cl_work gemm_cl_begin_work(const gemm_cl_row *row)
 {
-    if (w->timed_count == w->timed_room) {
-        const int room = w->timed_room ? 2 * w->timed_room : 16;
-        void *p = realloc(w->timed, (size_t)room * sizeof *w->timed);
-        if (!p) {
-            clReleaseEvent(event);
-            return -1;
-        }
-        w->timed = p;
-        w->timed_room = room;
-    }
-    w->timed[w->timed_count].event = event;
-    w->timed[w->timed_count++].stage = stage;
-    return 0;
+    gemm_cl_forget_failure();
+    return (gemm_cl_work){.device = gemm_cl_opened(), .policy = gemm_cl_memory_policy(),
+                          .row = row, .parts = 1};
 }
 
-int gemm_cl_begin_work(gemm_cl_work *w, const char *why_not, int parts)
+/* ---- the row's kernel ---------------------------------------------------------------------- */
+
+/* NULL, or why the device cannot run the row; asks the program too, once it is built. */
+static const char *why_refused(const gemm_cl_work *w)
 {
-    if (why_not) {
-        fprintf(stderr, "gemm_cl: %s\n", why_not);
+    const gemm_cl_row *row = w->row;
+    const gemm_cl_traits *t = &w->device->traits;
+    const int items = row->wx * row->wy;
+    if (row->way == GEMM_CL_IMAGE && (!t->images || w->device->image_height < 4))
+        return "the OpenCL device has no images";
+    if (items > t->group) return "the OpenCL device's work-groups are smaller than the kernel's";
+    if (!w->program) return NULL;
+    if (items && (size_t)items > w->program->group_items)
+        return "the OpenCL device cannot run the kernel with its work-group";
+    if (w->program->local > (cl_ulong)t->local)
+        return "the OpenCL device has less local memory than the kernel needs";
+    return NULL;
+}
+
+static bool append_options(const gemm_cl_work *w, char *options, size_t size)
+{
+    const gemm_cl_row *row = w->row;
+    const char *discrete = row->discrete && !w->device->traits.unified ? row->discrete : "";
+    return gemm_append(options, size, " -DROWS=%d -DCOLS=%d", row->rows, row->cols) &&
+           (!row->wx || gemm_append(options, size, " -DWX=%d -DWY=%d", row->wx, row->wy)) &&
+           (!row->depth || gemm_append(options, size, " -DBK=%d", row->depth)) &&
+           gemm_append(options, size, "%s%s", *row->defines ? " " : "", row->defines) &&
+           gemm_append(options, size, "%s%s", *discrete ? " " : "", discrete);
+}
+
+const char *gemm_cl_build_row(gemm_cl_work *w, const char *more)
+{
+    char options[256] = "-cl-fast-relaxed-math";
+    const char *why = why_refused(w);
+    if (why) return why;
+    if (!append_options(w, options, sizeof options) ||
+        !gemm_append(options, sizeof options, "%s", more))
+        return "the options of the OpenCL kernel are too long";
+    w->program = gemm_cl_build(w->row->kernel, options, &why);
+    return w->program ? why_refused(w) : why;
+}
+
+const gemm_cl_program *gemm_cl_need(const char *name, const char *options)
+{
+    const char *why;
+    const gemm_cl_program *p = gemm_cl_build(name, options, &why);
+    if (!p) gemm_cl_say(why);
+    return p;
+}
+
+int gemm_cl_part_length(const gemm_cl_work *w, int K)
+{
+    const size_t step = w->row->way == GEMM_CL_IMAGE ? 4 : 16;
+    return (int)round_up((size_t)ceil_div(K, w->parts), step);
+}
+
+int gemm_cl_need_sums(gemm_cl_work *w, size_t count, size_t bytes)
+{
+    w->sums = gemm_cl_scratch(SLOT_PARTS, count * bytes);
+    return w->sums ? 0 : -1;
+}
+
+/* ---- launching ----------------------------------------------------------------------------- */
+
+/* Makes room for one more event before it exists, because a launch cannot be taken back. */
+static int need_room(gemm_cl_work *w)
+{
+    if (w->timed_count < w->timed_room) return 0;
+    const int room = w->timed_room ? 2 * w->timed_room : 16;
+    void *p = realloc(w->timed, (size_t)room * sizeof *w->timed);
+    if (!p) {
+        gemm_cl_say("out of memory");
         return -1;
     }
-    if (parts > 0 && w->row->splits) {
-        w->parts = parts;
-    }
-    w->policy = gemm_cl_memory_policy();
+    w->timed = p;
+    w->timed_room = room;
     return 0;
 }
 
-int gemm_cl_launch(gemm_cl_work *w, const gemm_cl_program *p, int stage,
+int gemm_cl_launch(gemm_cl_work *w, const gemm_cl_program *p, gemm_cl_stage stage,
                    const gemm_cl_argument *args, const size_t *global, const size_t *local)
 {
     cl_event waits[2], done;
     cl_uint wait_count = 0;
-    for (cl_uint i = 0; i < p->args; ++i) {
+    if (need_room(w)) return -1;
+    for (cl_uint i = 0; i < p->args; ++i)
         CL_TRY(clSetKernelArg(p->kernel, i, args[i].bytes, args[i].value));
-    }
-    if (w->A.ready) {
-        waits[wait_count++] = w->A.ready;
-    }
-    if (w->B.ready) {
-        waits[wait_count++] = w->B.ready;
-    }
+    if (w->A.ready) waits[wait_count++] = w->A.ready;
+    if (w->B.ready) waits[wait_count++] = w->B.ready;
     CL_TRY(clEnqueueNDRangeKernel(w->device->queue, p->kernel, 3, NULL, global, local, wait_count,
                                   wait_count ? waits : NULL, &done));
-    return remember_event(w, done, stage);
+    w->timed[w->timed_count++] = (gemm_cl_timed){done, stage};
+    if (stage == (w->sums ? STAGE_SUM : STAGE_MULTIPLY)) {
+        w->C.made = done;
+        w->C.touched = w->C.in_place;
+    }
+    return 0;
 fail:
     return -1;
 }
 
+int gemm_cl_launch_sum(gemm_cl_work *w, const gemm_cl_program *p, const gemm_cl_argument *args,
+                       int N, int rows)
+{
+    const size_t items = p->group_items < 64 ? p->group_items : 64;
+    const size_t local[3] = {items, 1, 1};
+    const size_t global[3] = {round_up((size_t)N, items), (size_t)rows, 1};
+    return gemm_cl_launch(w, p, STAGE_SUM, args, global, local);
+}
+
+/* ---- groups -------------------------------------------------------------------------------- */
+
 /*
- * The group for an image kernel: a power of two a side, of at most `most` items. Fewest items that
- * idle in partly filled groups; then, as long as every unit gets a group, the largest; then the one
- * nearest to 16x8, or to 64x2 on a discrete GPU, whose items of a warp then share their rows of A.
+ * How well groups of x times y items suit gx times gy items; more is better. What counts most: few
+ * items that idle in partly filled groups, groups of 64 items or more, a group for every unit. The
+ * last two terms only decide between equals: about 128 items, wide ones (16x8). A discrete GPU
+ * prefers 64x2, because the items of a warp then share their rows of A.
  */
+static double group_score(const gemm_cl_device *d, size_t gx, size_t gy, size_t x, size_t y)
+{
+    const size_t items = round_up(gx, x) * round_up(gy, y), groups = items / (x * y);
+    const double filled = (double)(gx * gy) / (double)items;
+    const double large = x * y >= 64 ? 1.0 : (double)(x * y) / 64.0;
+    const double units = d->traits.units;
+    const double spread = (double)groups >= units ? 1.0 : (double)groups / units;
+    const double wide = d->traits.unified ? (double)(x >= y) : (double)(x < 64 ? x : 64) / 64.0;
+    const double size = x * y <= 128 ? (double)(x * y) / 128.0 : 0.5;
+    return filled * large * spread + 0.02 * wide + 0.02 * size;
+}
+
+/* The best group of an image kernel: a power of two a side, at most `most` items. */
 static void fit_group(const gemm_cl_device *d, size_t most, size_t gx, size_t gy, size_t *group)
 {
     double best = 0.0;
     for (size_t x = 1; x <= most && x <= d->item_sizes[0]; x *= 2) {
         for (size_t y = 1; x * y <= most && y <= d->item_sizes[1]; y *= 2) {
-            const size_t items = round_up(gx, x) * round_up(gy, y), groups = items / (x * y);
-            const double filled = (double)(gx * gy) / (double)items;
-            const double large = x * y >= 64 ? 1.0 : (double)(x * y) / 64.0;
-            const double spread = groups >= (size_t)d->traits.units
-                                      ? 1.0 : (double)groups / (double)d->traits.units;
-            const double wide = d->traits.unified ? (double)(x >= y)
-                                                  : (double)(x < 64 ? x : 64) / 64.0;
-            const double shape = 0.02 * wide;
-            const double size = x * y <= 128 ? 0.02 * (double)(x * y) / 128.0 : 0.01;
-            const double score = filled * large * spread + shape + size;
-            if (score > best) {
-                best = score;
-                group[0] = x;
-                group[1] = y;
-            }
+            const double score = group_score(d, gx, gy, x, y);
+            if (score <= best) continue;
+            best = score;
+            group[0] = x;
+            group[1] = y;
         }
     }
+}
+
+/*
+ * The items of a kernel whose items take shares: x counts strips of columns, y tiles of rows, z
+ * products. Every unit needs groups, but each more group packs B once more. So z, and then y,
+ * become as small as 4 groups a unit allow.
+ */
+static void fit_shares(const gemm_cl_work *w, size_t *global)
+{
+    const size_t enough = 4 * (size_t)w->device->traits.units;
+    const size_t deep = global[0] >= enough ? 1 : (enough + global[0] - 1) / global[0];
+    if (deep < global[2]) global[2] = deep;
+    const size_t groups = global[0] * global[2];
+    const size_t shares = groups >= enough ? 1 : (enough + groups - 1) / groups;
+    if (shares < global[1]) global[1] = shares;
 }
 
 void gemm_cl_set_groups(gemm_cl_work *w, size_t *global, size_t *local)
@@ -94,54 +186,17 @@ void gemm_cl_set_groups(gemm_cl_work *w, size_t *global, size_t *local)
     local[0] = (size_t)row->wx;
     local[1] = (size_t)row->wy;
     local[2] = 1;
-    if (strstr(row->kernel, "wide")) {
-        /* shares of products and rows: enough groups for all units, few enough to pack seldom */
-        const size_t enough = 4 * (size_t)w->device->traits.units;
-        const size_t deep = global[0] >= enough ? 1 : (enough + global[0] - 1) / global[0];
-        global[2] = deep < global[2] ? deep : global[2];
-        const size_t groups = global[0] * global[2];
-        const size_t shares = groups >= enough ? 1 : (enough + groups - 1) / groups;
-        global[1] = shares < global[1] ? shares : global[1];
-    }
-    if (!row->wx) {
-        fit_group(w->device, w->program->group_items, global[0], global[1], local);
-    }
+    if (row->shares) fit_shares(w, global);
+    if (!row->wx) fit_group(w->device, w->program->group_items, global[0], global[1], local);
     w->group[0] = local[0];
     w->group[1] = local[1];
     global[0] = round_up(global[0], local[0]);
     global[1] = round_up(global[1], local[1]);
 }
 
-int gemm_cl_row_options(const gemm_cl_row *row, char *options, size_t bytes)
-{
-    int n = snprintf(options, bytes, "-cl-fast-relaxed-math -DROWS=%d -DCOLS=%d", row->rows,
-                     row->cols);
-    if (row->wx) {
-        n += snprintf(options + n, bytes - (size_t)n, " -DWX=%d -DWY=%d", row->wx, row->wy);
-    }
-    if (row->depth) {
-        n += snprintf(options + n, bytes - (size_t)n, " -DBK=%d", row->depth);
-    }
-    return n;
-}
+/* ---- what is told of a call ---------------------------------------------------------------- */
 
-const char *gemm_cl_row_refused(const gemm_cl_work *w)
-{
-    const gemm_cl_row *row = w->row;
-    if (row->way == GEMM_CL_IMAGE && (!w->device->traits.images || w->device->image_height < 4)) {
-        return "the OpenCL device has no images";
-    }
-    if (row->wx * row->wy > w->device->traits.group) {
-        return "the OpenCL device's work-groups are smaller than the kernel's";
-    }
-    if (w->program && row->wx && (size_t)(row->wx * row->wy) > w->program->group_items) {
-        return "the OpenCL device cannot run the kernel with its work-group";
-    }
-    if (w->program && w->program->local > (cl_ulong)w->device->traits.local) {
-        return "the OpenCL device has less local memory than the kernel needs";
-    }
-    return NULL;
-}
+/* Below 0: the driver does not say. */
 static double event_ms(cl_event event)
 {
     cl_ulong from, to;
@@ -149,21 +204,23 @@ static double event_ms(cl_event event)
     CL_TRY(clGetEventProfilingInfo(event, CL_PROFILING_COMMAND_END, sizeof to, &to, NULL));
     return (double)(to - from) * 1e-6;
 fail:
-    return 0.0;
+    return -1.0;
 }
 
-double gemm_cl_stages_ms(const gemm_cl_work *w, int first, int last)
+double gemm_cl_stages_ms(const gemm_cl_work *w, gemm_cl_stage first, gemm_cl_stage last)
 {
-    double ms = 0.0;
+    double sum = 0.0;
     for (int i = 0; i < w->timed_count; ++i) {
-        if (w->timed[i].stage >= first && w->timed[i].stage <= last) {
-            ms += event_ms(w->timed[i].event);
-        }
+        if (w->timed[i].stage < first || w->timed[i].stage > last) continue;
+        const double ms = event_ms(w->timed[i].event);
+        if (ms < 0) return ms;
+        sum += ms;
     }
-    return ms;
+    return sum;
 }
 
-/* A CPU keeps every private array in memory, and says so: only elsewhere it means a slow kernel. */
+/* Whether registers spill. A CPU keeps every private array in memory and says so, but there it does
+   not mean a slow kernel. */
 static bool spills(const gemm_cl_work *w)
 {
     return w->program && w->program->spilled && !w->device->traits.cpu;
@@ -172,54 +229,62 @@ static bool spills(const gemm_cl_work *w)
 void gemm_cl_describe_work(const gemm_cl_work *w, char *text, size_t bytes)
 {
     const gemm_cl_row *r = w->row;
+    text[0] = '\0';
     if (!w->program) {
-        snprintf(text, bytes, "clblast");
+        gemm_append(text, bytes, "clblast");
         return;
     }
-    int n = snprintf(text, bytes, "%s %dx%d group %zux%zu", r->kernel, r->rows, r->cols,
-                     w->group[0], w->group[1]);
-    if (r->depth) {
-        n += snprintf(text + n, bytes - (size_t)n, " k%d", r->depth);
-    }
-    if (w->parts > 1) {
-        n += snprintf(text + n, bytes - (size_t)n, " parts %d", w->parts);
-    }
-    if (spills(w)) {
-        snprintf(text + n, bytes - (size_t)n, " spills %d", (int)w->program->spilled);
-    }
+    gemm_append(text, bytes, "%s %dx%d group %zux%zu", r->kernel, r->rows, r->cols, w->group[0],
+                w->group[1]);
+    if (r->depth) gemm_append(text, bytes, " k%d", r->depth);
+    if (w->parts > 1) gemm_append(text, bytes, " parts %d", w->parts);
+    if (spills(w)) gemm_append(text, bytes, " spills %d", (int)w->program->spilled);
 }
 
 void gemm_cl_fill_note(const gemm_cl_work *w, bool chosen, gemm_note *note)
 {
-    if (chosen || spills(w)) {
-        gemm_cl_describe_work(w, note->ran, sizeof note->ran);
-    }
+    if (chosen || spills(w)) gemm_cl_describe_work(w, note->ran, sizeof note->ran);
     note->kernel_ms = w->program ? gemm_cl_stages_ms(w, STAGE_PREPARE, STAGE_SUM) : -1.0;
     note->copied_a = w->A.copied;
     note->copied_b = w->B.copied;
     note->copied_c = w->C.copied;
 }
 
-void gemm_cl_end_work(gemm_cl_work *w, bool failed)
+/* ---- the end ------------------------------------------------------------------------------- */
+
+/* Waits for all that is in flight after a failure. 0 or -1. */
+static int wait_for_queues(const gemm_cl_device *d)
 {
-    if (!w->device) {
-        return;
+    int rc = 0;
+    const cl_command_queue queues[2] = {d->transfers, d->queue};
+    for (int i = 0; i < 2; ++i) {
+        const cl_int error = clFinish(queues[i]);
+        if (error == CL_SUCCESS) continue;
+        gemm_cl_say_failed(__FILE__, __LINE__, "clFinish", error);
+        rc = -1;
     }
-    if (failed) {
-        clFinish(w->device->transfers);
-        clFinish(w->device->queue);
-    }
-    if (w->policy) {
-        w->policy->close(&w->C);
-        w->policy->close(&w->B);
-        w->policy->close(&w->A);
-    }
-    if (failed) {
-        gemm_cl_memory_doubt();
-    }
-    for (int i = 0; i < w->timed_count; ++i) {
-        clReleaseEvent(w->timed[i].event);
-    }
-    gemm_cl_images_done();
+    return rc;
+}
+
+/* Gives all matrices back to the CPU. -1: one is not the CPU's. */
+static int close_views(gemm_cl_work *w)
+{
+    const int c = w->policy->close(&w->C), b = w->policy->close(&w->B);
+    const int a = w->policy->close(&w->A);
+    return a || b || c ? -1 : 0;
+}
+
+gemm_status gemm_cl_end_work(gemm_cl_work *w, bool failed, gemm_note *note)
+{
+    const bool shares = w->A.in_place || w->B.in_place || w->C.in_place;
+    bool lost = failed && wait_for_queues(w->device) && shares;
+    lost = close_views(w) || lost;
+    if (failed) gemm_cl_forget_kept();
+    for (int i = 0; i < w->timed_count; ++i) CL_RELEASE(clReleaseEvent, w->timed[i].event);
     free(w->timed);
+    gemm_cl_images_done();
+    if (!failed && !lost) return GEMM_DONE;
+    if (!w->C.touched && !lost) return GEMM_DECLINED;
+    snprintf(note->reason, sizeof note->reason, "%s", gemm_cl_last_failure());
+    return GEMM_FAILED;
 }

@@ -1,24 +1,33 @@
 /*
- * What one call does on the device, whatever it computes: kernels, their events, and the end. For
- * the OpenCL files only; called with gemm_cl_lock held.
+ * What one call does on the device, whatever it computes: build a row's kernel, launch kernels, and
+ * end. For the OpenCL files only; called with gemm_cl_lock held, while the device is open.
  */
 #ifndef GEMM_CL_LAUNCH_H
 #define GEMM_CL_LAUNCH_H
 
 #include "cl/memory.h"
+#include "cl/program.h"
+#include "gemm_variant.h"
 #include "util/ints.h"
 
-enum { STAGE_PREPARE, STAGE_MULTIPLY, STAGE_SUM };
+typedef enum gemm_cl_stage { STAGE_PREPARE, STAGE_MULTIPLY, STAGE_SUM } gemm_cl_stage;
+
+typedef struct gemm_cl_timed {
+    cl_event event;
+    gemm_cl_stage stage;
+} gemm_cl_timed;
 
 typedef struct gemm_cl_work {
     const gemm_cl_device *device;
     const gemm_cl_policy *policy;
-    const gemm_cl_row *row;
+    const gemm_cl_row *row;         /* `cl` replaces it by the row of its choice */
     const gemm_cl_program *program;
     int parts;                      /* of K */
     gemm_cl_view A, B, C;
+    cl_mem sums;                    /* the parts, before STAGE_SUM adds them; NULL: there are none,
+                                       and STAGE_MULTIPLY writes C */
     size_t group[2];
-    struct { cl_event event; int stage; } *timed;
+    gemm_cl_timed *timed;
     int timed_count, timed_room;
 } gemm_cl_work;
 
@@ -29,31 +38,46 @@ typedef struct gemm_cl_argument {
 
 #define ARG(x) {sizeof(x), &(x)}
 
-/* Takes the memory policy, and `parts` unless it is 0 or the row cannot cut K. When there is a `why
-   not`, says so instead and returns -1. */
-int gemm_cl_begin_work(gemm_cl_work *, const char *why_not, int parts);
+/* The first step of a call: device and memory policy. Clears the reason of an earlier failure. */
+gemm_cl_work gemm_cl_begin_work(const gemm_cl_row *);
 
-/* Enqueues a kernel of three dimensions behind the uploads of A and B; local may be NULL. */
-int gemm_cl_launch(gemm_cl_work *, const gemm_cl_program *, int stage, const gemm_cl_argument *,
-                   const size_t *global, const size_t *local);
+/* Builds the row's kernel with its own options and `more`, texts that begin with a blank. NULL, or
+   why the device cannot run it. */
+const char *gemm_cl_build_row(gemm_cl_work *, const char *more);
 
-/* Cuts global items into groups: the row's own, or what suits device and shape; rounds up. */
+/* kernels/<name>.cl for a launch beside the row's. NULL: it cannot be built, and that was said. */
+const gemm_cl_program *gemm_cl_need(const char *name, const char *options);
+
+/* Length of a part of K, a multiple of what the kernel steps by. */
+int gemm_cl_part_length(const gemm_cl_work *, int K);
+
+/* Makes room for `count` results of this many bytes each that are added later. 0 or -1. */
+int gemm_cl_need_sums(gemm_cl_work *, size_t count, size_t bytes);
+
+/* Enqueues a kernel of three dimensions behind the uploads of A and B. `local` may be NULL. */
+int gemm_cl_launch(gemm_cl_work *, const gemm_cl_program *, gemm_cl_stage,
+                   const gemm_cl_argument *, const size_t *global, const size_t *local);
+
+/* The same for cl_sum: rows of N, in groups that any device has. */
+int gemm_cl_launch_sum(gemm_cl_work *, const gemm_cl_program *, const gemm_cl_argument *, int N,
+                       int rows);
+
+/* Cuts global items into groups: the row's own, or what suits device and shape. Rounds up. */
 void gemm_cl_set_groups(gemm_cl_work *, size_t *global, size_t *local);
 
-/* The options that a row's own numbers make; returns their length. */
-int gemm_cl_row_options(const gemm_cl_row *, char *options, size_t bytes);
+/* Device time of the stages from `first` to `last`, once all is done; below 0: unknown. */
+double gemm_cl_stages_ms(const gemm_cl_work *, gemm_cl_stage first, gemm_cl_stage last);
 
-/* Whether the device and the program can run the row, or why not. */
-const char *gemm_cl_row_refused(const gemm_cl_work *);
-
-/* Device time of the stages from `first` to `last`, once all is done. */
-double gemm_cl_stages_ms(const gemm_cl_work *, int first, int last);
-
-/* Kernel, tile, group and parts; and the note of the call, with them where the row chose. */
+/* Kernel, tile, group and parts. */
 void gemm_cl_describe_work(const gemm_cl_work *, char *text, size_t bytes);
+
+/* Fills the note of a call that went well. `chosen`: the row was chosen here. */
 void gemm_cl_fill_note(const gemm_cl_work *, bool chosen, gemm_note *);
 
-/* Ends a call in whatever state it is: the matrices are the CPU's again, nothing is in flight. */
-void gemm_cl_end_work(gemm_cl_work *, bool failed);
+/*
+ * Ends a call in whatever state it is: the matrices are the CPU's again, nothing is in flight.
+ * `failed`: a step returned -1. The status says what C is now; GEMM_FAILED comes with a reason.
+ */
+gemm_status gemm_cl_end_work(gemm_cl_work *, bool failed, gemm_note *);
 
 #endif

@@ -1,5 +1,6 @@
-/* The OpenCL rows of a build with OPENCL=0: they say why they cannot run. */
-#include "cl/configure.h"
+/*
+ * The OpenCL rows of a build with OPENCL=0: they say why they cannot run.
+ */
 #include "gemm_cl.h"
 
 gemm_status gemm_cl_run(const gemm_call *g, const gemm_context *context, const void *row)
@@ -8,24 +9,10 @@ gemm_status gemm_cl_run(const gemm_call *g, const gemm_context *context, const v
     return GEMM_DECLINED;
 }
 
-gemm_status gemm_cl_run_parts(const gemm_call *g, const gemm_context *context,
-                              const gemm_cl_row *row, int parts)
-{
-    (void)parts;
-    return gemm_cl_run(g, context, row);
-}
-
 gemm_status gemm_cl_conv(const conv_call *c, const gemm_context *context, const void *row)
 {
     (void)c, (void)context, (void)row;
     return GEMM_DECLINED;
-}
-
-gemm_status gemm_cl_conv_parts(const conv_call *c, const gemm_context *context,
-                               const gemm_cl_row *row, int parts)
-{
-    (void)parts;
-    return gemm_cl_conv(c, context, row);
 }
 
 const char *gemm_cl_unusable(const void *row)
@@ -34,31 +21,14 @@ const char *gemm_cl_unusable(const void *row)
     return "built with OPENCL=0";
 }
 
-int gemm_cl_time(const gemm_call *g, const gemm_cl_row *row, int parts, int reps,
-                 gemm_cl_times *times)
+void gemm_cl_configure(const gemm_cl_configuration *configuration)
 {
-    (void)g, (void)row, (void)parts, (void)reps, (void)times;
-    return -1;
+    (void)configuration;
 }
 
 void gemm_cl_force_memory(int policy)
 {
     (void)policy;
-}
-
-const char *gemm_cl_describe(void)
-{
-    return NULL;
-}
-
-void gemm_cl_list(FILE *f)
-{
-    (void)f;
-}
-
-void gemm_cl_configure(const gemm_cl_configuration *configuration)
-{
-    (void)configuration;
 }
 
 void *gemm_cl_alloc(size_t bytes)

@@ -1,10 +1,11 @@
 /*
- * CLBlast as a reference, loaded with dlopen from $GEMM_REF_CLBLAST or as libclblast.so.1: the
- * project neither needs it nor links it. Called with gemm_cl_lock held.
+ * CLBlast for comparison, loaded with dlopen: the file of GEMM_REF_CLBLAST, else libclblast.so.1.
+ * The project neither needs it nor links it.
  */
 #include "ref/clblast.h"
 
 #include <dlfcn.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 /* clblast_c.h: CLBlastLayoutRowMajor, CLBlastTransposeNo, CLBlastTransposeYes */
@@ -25,12 +26,11 @@ const char *gemm_clblast_missing(const char *path)
         tried = true;
         void *library = dlopen(path && *path ? path : "libclblast.so.1", RTLD_NOW | RTLD_LOCAL);
         void *symbol = library ? dlsym(library, "CLBlastSgemm") : NULL;
-        if (symbol) {
+        if (symbol)
             *(void **)&sgemm = symbol;
-        } else {
+        else
             snprintf(why, sizeof why, "%s; install libclblast1, or set GEMM_REF_CLBLAST",
                      dlerror());
-        }
     }
     return sgemm ? NULL : why;
 }
@@ -44,8 +44,7 @@ int gemm_clblast_enqueue(const gemm_cl_device *d, const gemm_call *g, const gemm
                             (size_t)g->K, g->ALPHA, A->mem, A->offset, A->device_ld, B->mem,
                             B->offset, B->device_ld, 1.0f, C->mem, C->offset, C->device_ld, &queue,
                             NULL);
-    if (error) {
-        fprintf(stderr, "gemm_clblast: CLBlastSgemm: error %d\n", error);
-    }
-    return error;
+    if (error == 0) return 0;
+    gemm_cl_say_failed(__FILE__, __LINE__, "CLBlastSgemm", error);
+    return -1;
 }

@@ -1,13 +1,15 @@
-/* The reference CLBlast, loaded at run time. For the OpenCL files only. */
+/* The reference CLBlast, loaded at run time. For the OpenCL files only; called with gemm_cl_lock
+   held. */
 #ifndef GEMM_CLBLAST_H
 #define GEMM_CLBLAST_H
 
-#include "cl/memory.h"
+#include "cl/view.h"
+#include "gemm_variant.h"
 
 /* NULL, or why CLBlast cannot be used. path: its file, or NULL for the usual name. */
 const char *gemm_clblast_missing(const char *path);
 
-/* Enqueues C += ALPHA op(A) op(B). 0, or CLBlast's error. */
+/* Enqueues C += ALPHA op(A) op(B). 0, or -1 after saying why; C may be half written then. */
 int gemm_clblast_enqueue(const gemm_cl_device *, const gemm_call *, const gemm_cl_view *A,
                          const gemm_cl_view *B, const gemm_cl_view *C);
 

@@ -1,7 +1,7 @@
 /*
- * The loader's side of an OpenCL layer. The file that includes this defines LAYER_NAME before, and
- * replace_entries() behind: it sets the entries of `layer` that are the layer's own, and returns
- * CL_SUCCESS or why there is no layer.
+ * What the ICD loader needs of an OpenCL layer. A file that includes this defines LAYER_NAME before
+ * the include, and replace_entries() after it. That function sets the entries of `layer` that are
+ * the layer's own. It returns CL_SUCCESS, or the error for which there is no layer.
  */
 #ifndef LAYER_H
 #define LAYER_H
@@ -30,7 +30,8 @@ CL_API_ENTRY cl_int CL_API_CALL clGetLayerInfo(cl_layer_info info, size_t size, 
 {
     static const cl_layer_api_version version = CL_LAYER_API_VERSION_100;
     static const char name[] = LAYER_NAME;
-    if (info == CL_LAYER_API_VERSION) return answer(&version, sizeof version, size, value, size_ret);
+    if (info == CL_LAYER_API_VERSION)
+        return answer(&version, sizeof version, size, value, size_ret);
     if (info == CL_LAYER_NAME) return answer(name, sizeof name, size, value, size_ret);
     return CL_INVALID_VALUE;
 }

@@ -1,16 +1,17 @@
 /*
- * An OpenCL layer (OPENCL_LAYERS=layer_adreno.so) that gives a CPU's OpenCL device the face and the
- * limits of an Adreno, and holds the program to them:
+ * An OpenCL layer (OPENCL_LAYERS=layer_adreno.so) that makes a CPU's OpenCL device look like an
+ * Adreno, and enforces an Adreno's limits:
  *
- *   a GPU with unified memory; groups of 256 items, 32 KiB of local memory (ADRENO_LOCAL names
- *   another number of bytes); no fp16; a global size must be a multiple of the local one; images up
- *   to the lesser of 16384 and what the device below can do; an image from a buffer needs rows of a
- *   multiple of 64 pixels, and a start that is aligned as much
+ *   - a GPU with unified memory, without fp16
+ *   - groups of at most 256 items; a global size must be a multiple of the local one
+ *   - 32 KiB of local memory; ADRENO_LOCAL names another number of bytes
+ *   - images up to 16384 a side, or less where the device below has less
+ *   - an image from a buffer needs rows of a multiple of 64 pixels and a start aligned to 64 pixels
  *
  * A program that breaks a limit gets the error that the driver would give, and the layer says so.
  *
- * So that images can be made from buffers, every buffer lies in memory of the layer's own, and such
- * an image is one over the same memory.
+ * Every buffer lies in memory of the layer's own. An image from a buffer is an image over the same
+ * memory.
  */
 #define LAYER_NAME "an Adreno's limits"
 #include "layer.h"
@@ -36,7 +37,7 @@ static cl_int refuse(const char *what, cl_int error)
     return error;
 }
 
-/* ---- what the device says of itself --------------------------------------------------------- */
+/* ---- what the device says of itself -------------------------------------------------------- */
 
 static cl_int answer_size(cl_device_id d, cl_device_info info, size_t limit, size_t size,
                           void *value, size_t *size_ret)
@@ -93,9 +94,8 @@ static CL_API_ENTRY cl_int CL_API_CALL GetKernelWorkGroupInfo(cl_kernel k, cl_de
                                                               size_t *size_ret)
 {
     const cl_int rc = next->clGetKernelWorkGroupInfo(k, d, info, size, value, size_ret);
-    if (!rc && value && info == CL_KERNEL_WORK_GROUP_SIZE && *(size_t *)value > GROUP) {
+    if (!rc && value && info == CL_KERNEL_WORK_GROUP_SIZE && *(size_t *)value > GROUP)
         *(size_t *)value = GROUP;
-    }
     return rc;
 }
 
@@ -110,10 +110,9 @@ static CL_API_ENTRY cl_int CL_API_CALL EnqueueNDRangeKernel(
     cl_ulong bytes = 0;
     for (cl_uint i = 0; local && i < dims; ++i) {
         items *= local[i];
-        if (global[i] % local[i]) {
+        if (global[i] % local[i])
             return refuse("the global size is no multiple of the local one",
                           CL_INVALID_WORK_GROUP_SIZE);
-        }
     }
     if (items > GROUP) return refuse("a group of more than 256 items", CL_INVALID_WORK_GROUP_SIZE);
     if (!next->clGetCommandQueueInfo(q, CL_QUEUE_DEVICE, sizeof d, &d, NULL) &&
@@ -139,9 +138,8 @@ static CL_API_ENTRY cl_mem CL_API_CALL CreateBuffer(cl_context c, cl_mem_flags f
     const cl_mem_flags own = CL_MEM_USE_HOST_PTR | CL_MEM_COPY_HOST_PTR;
     int free_place = 0;
     while (free_place < BUFFERS && buffers[free_place].mem) ++free_place;
-    if (flags & own || free_place == BUFFERS) {
+    if (flags & own || free_place == BUFFERS)
         return next->clCreateBuffer(c, flags, bytes, host, error);
-    }
     void *at = NULL;
     if (posix_memalign(&at, 4096, bytes ? bytes : 1)) abort();
     cl_mem mem = next->clCreateBuffer(
@@ -156,7 +154,7 @@ static CL_API_ENTRY cl_mem CL_API_CALL CreateBuffer(cl_context c, cl_mem_flags f
     return mem;
 }
 
-/* Where a buffer, or a part of one, lies. */
+/* The address of a buffer or of a part of one. */
 static char *memory_of(cl_mem mem)
 {
     cl_mem parent = NULL;
@@ -164,9 +162,8 @@ static char *memory_of(cl_mem mem)
     next->clGetMemObjectInfo(mem, CL_MEM_ASSOCIATED_MEMOBJECT, sizeof parent, &parent, NULL);
     next->clGetMemObjectInfo(mem, CL_MEM_OFFSET, sizeof offset, &offset, NULL);
     for (int i = 0; i < BUFFERS; ++i) {
-        if (buffers[i].mem && buffers[i].mem == (parent ? parent : mem)) {
+        if (buffers[i].mem && buffers[i].mem == (parent ? parent : mem))
             return buffers[i].at + offset;
-        }
     }
     abort();
 }

@@ -1,14 +1,17 @@
 /*
- * An OpenCL layer (OPENCL_LAYERS=layer_fail.so) that makes one call fail: the CL_FAIL_AT-th of all
- * that create, build, set an argument, enqueue, map or read. It also counts objects.
+ * An OpenCL layer (OPENCL_LAYERS=layer_fail.so) that makes one call fail. Variables of the
+ * environment say what it does:
  *
- * With CL_COUNT=FILE, it counts the calls that wait for the device, and launches of kernels, in the
- * two ints of that file, which another may have mapped.
+ *   CL_FAIL_AT=N         the N-th OpenCL call fails, whatever it is. src/cl calls no function that
+ *                        is missing below. A failed clFinish has not waited. A failed release has
+ *                        released the object, so that the count of objects stays right.
+ *   CL_COUNT=FILE        counts the calls that wait for the device, and the launches of kernels, in
+ *                        the two ints of FILE, which another process may have mapped
+ *   CL_BREAK_SOURCE=1    no program compiles: its text begins with an #error
+ *   CL_SLOW_BUILD=MS     a program that is built from source takes MS milliseconds longer
  *
- * With CL_BREAK_SOURCE set, no program compiles: its text begins with an #error.
- *
- * At exit, when anything that was created is not released, it says what and ends the program with
- * status 99; when fewer calls were made than CL_FAIL_AT, with status 13.
+ * The layer counts objects. When one is not released at exit, it says so and ends the program with
+ * status 99. When fewer than CL_FAIL_AT calls were made, it ends the program with status 13.
  */
 #define LAYER_NAME "one call fails"
 #include "layer.h"
@@ -19,6 +22,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { LEAKED = 99, NEVER_CAME = 13 };
@@ -60,31 +64,38 @@ static void at_exit(void)
             _exit(LEAKED);
         }
     }
-    if (at && calls < atoi(at)) {
-        _exit(NEVER_CAME);
-    }
+    if (at && calls < atoi(at)) _exit(NEVER_CAME);
 }
 
-/* ---- objects -------------------------------------------------------------------------------- */
+/* ---- objects ------------------------------------------------------------------------------- */
 
-#define CREATE(kind, type, name, parameters, arguments)                                          \
-    static CL_API_ENTRY type CL_API_CALL name parameters                                         \
-    {                                                                                            \
-        if (fails()) {                                                                           \
-            if (error) *error = CL_OUT_OF_HOST_MEMORY;                                           \
-            return NULL;                                                                         \
-        }                                                                                        \
-        type object = next->cl##name arguments;                                                  \
-        live[kind] += object != NULL;                                                            \
-        return object;                                                                           \
+#define CREATE(kind, type, name, parameters, arguments)                                           \
+    static CL_API_ENTRY type CL_API_CALL name parameters                                          \
+    {                                                                                             \
+        if (fails()) {                                                                            \
+            if (error) *error = CL_OUT_OF_HOST_MEMORY;                                            \
+            return NULL;                                                                          \
+        }                                                                                         \
+        type object = next->cl##name arguments;                                                   \
+        live[kind] += object != NULL;                                                             \
+        return object;                                                                            \
     }
 
-#define COUNTED(kind, type, name, change)                                                        \
-    static CL_API_ENTRY cl_int CL_API_CALL name(type object)                                     \
-    {                                                                                            \
-        const cl_int rc = next->cl##name(object);                                                \
-        live[kind] += rc == CL_SUCCESS ? change : 0;                                             \
-        return rc;                                                                               \
+#define RETAIN(kind, type, name)                                                                  \
+    static CL_API_ENTRY cl_int CL_API_CALL name(type object)                                      \
+    {                                                                                             \
+        if (fails()) return CL_OUT_OF_RESOURCES;                                                  \
+        const cl_int rc = next->cl##name(object);                                                 \
+        live[kind] += rc == CL_SUCCESS;                                                           \
+        return rc;                                                                                \
+    }
+
+#define RELEASE(kind, type, name)                                                                 \
+    static CL_API_ENTRY cl_int CL_API_CALL name(type object)                                      \
+    {                                                                                             \
+        const cl_int rc = next->cl##name(object);                                                 \
+        live[kind] -= rc == CL_SUCCESS;                                                           \
+        return fails() ? CL_OUT_OF_RESOURCES : rc;                                                \
     }
 
 typedef void (CL_CALLBACK *context_callback)(const char *, const void *, size_t, void *);
@@ -112,25 +123,25 @@ CREATE(PROGRAM, cl_program, CreateProgramWithBinary,
 CREATE(KERNEL, cl_kernel, CreateKernel, (cl_program p, const char *name, cl_int *error),
        (p, name, error))
 
-COUNTED(CONTEXT, cl_context, ReleaseContext, -1)
-COUNTED(QUEUE, cl_command_queue, RetainCommandQueue, 1)
-COUNTED(QUEUE, cl_command_queue, ReleaseCommandQueue, -1)
-COUNTED(BUFFER, cl_mem, ReleaseMemObject, -1)
-COUNTED(PROGRAM, cl_program, ReleaseProgram, -1)
-COUNTED(KERNEL, cl_kernel, ReleaseKernel, -1)
-COUNTED(EVENT, cl_event, RetainEvent, 1)
-COUNTED(EVENT, cl_event, ReleaseEvent, -1)
+RETAIN(QUEUE, cl_command_queue, RetainCommandQueue)
+RETAIN(EVENT, cl_event, RetainEvent)
+RELEASE(CONTEXT, cl_context, ReleaseContext)
+RELEASE(QUEUE, cl_command_queue, ReleaseCommandQueue)
+RELEASE(BUFFER, cl_mem, ReleaseMemObject)
+RELEASE(PROGRAM, cl_program, ReleaseProgram)
+RELEASE(KERNEL, cl_kernel, ReleaseKernel)
+RELEASE(EVENT, cl_event, ReleaseEvent)
 
-/* ---- commands ------------------------------------------------------------------------------- */
+/* ---- commands ------------------------------------------------------------------------------ */
 
-#define COMMAND(name, counting, parameters, arguments)                                           \
-    static CL_API_ENTRY cl_int CL_API_CALL name parameters                                       \
-    {                                                                                            \
-        if (fails()) return CL_OUT_OF_RESOURCES;                                                 \
-        counting;                                                                                \
-        const cl_int rc = next->cl##name arguments;                                              \
-        live[EVENT] += rc == CL_SUCCESS && event;                                                \
-        return rc;                                                                               \
+#define COMMAND(name, counting, parameters, arguments)                                            \
+    static CL_API_ENTRY cl_int CL_API_CALL name parameters                                        \
+    {                                                                                             \
+        if (fails()) return CL_OUT_OF_RESOURCES;                                                  \
+        counting;                                                                                 \
+        const cl_int rc = next->cl##name arguments;                                               \
+        live[EVENT] += rc == CL_SUCCESS && event;                                                 \
+        return rc;                                                                                \
     }
 #define WAITS cl_uint n, const cl_event *w, cl_event *event
 
@@ -145,16 +156,17 @@ COMMAND(EnqueueReadBuffer, if (b) count(WAITS_COUNT),
         (q, m, b, o, c, p, n, w, event))
 COMMAND(EnqueueUnmapMemObject, (void)0, (cl_command_queue q, cl_mem m, void *p, WAITS),
         (q, m, p, n, w, event))
+COMMAND(EnqueueBarrierWithWaitList, (void)0, (cl_command_queue q, WAITS), (q, n, w, event))
 
-#define MAP(name, parameters, arguments)                                                         \
-    static CL_API_ENTRY void *CL_API_CALL name parameters                                        \
-    {                                                                                            \
-        if (fails()) {                                                                           \
-            if (error) *error = CL_MAP_FAILURE;                                                  \
-            return NULL;                                                                         \
-        }                                                                                        \
-        if (b) count(WAITS_COUNT);                                                               \
-        return next->cl##name arguments;                                                         \
+#define MAP(name, parameters, arguments)                                                          \
+    static CL_API_ENTRY void *CL_API_CALL name parameters                                         \
+    {                                                                                             \
+        if (fails()) {                                                                            \
+            if (error) *error = CL_MAP_FAILURE;                                                   \
+            return NULL;                                                                          \
+        }                                                                                         \
+        if (b) count(WAITS_COUNT);                                                                \
+        return next->cl##name arguments;                                                          \
     }
 
 MAP(EnqueueMapBuffer,
@@ -169,27 +181,43 @@ typedef void (CL_CALLBACK *program_callback)(cl_program, void *);
 static CL_API_ENTRY cl_int CL_API_CALL BuildProgram(cl_program p, cl_uint n, const cl_device_id *d,
                                                     const char *o, program_callback f, void *u)
 {
+    const char *slow = getenv("CL_SLOW_BUILD");
+    size_t text = 0;
+    if (slow && !next->clGetProgramInfo(p, CL_PROGRAM_SOURCE, 0, NULL, &text) && text > 1) {
+        const long ms = atol(slow);
+        nanosleep(&(struct timespec){ms / 1000, ms % 1000 * 1000000}, NULL);
+    }
     return fails() ? CL_BUILD_PROGRAM_FAILURE : next->clBuildProgram(p, n, d, o, f, u);
 }
 
-static CL_API_ENTRY cl_int CL_API_CALL SetKernelArg(cl_kernel k, cl_uint i, size_t n, const void *p)
-{
-    return fails() ? CL_OUT_OF_RESOURCES : next->clSetKernelArg(k, i, n, p);
-}
+/* ---- all other calls ----------------------------------------------------------------------- */
 
-static CL_API_ENTRY cl_int CL_API_CALL Finish(cl_command_queue q)
-{
-    count(WAITS_COUNT);
-    return next->clFinish(q);
-}
+#define CALL(name, counting, parameters, arguments)                                               \
+    static CL_API_ENTRY cl_int CL_API_CALL name parameters                                        \
+    {                                                                                             \
+        counting;                                                                                 \
+        return fails() ? CL_OUT_OF_RESOURCES : next->cl##name arguments;                          \
+    }
+#define ANSWER size_t n, void *v, size_t *r
 
-static CL_API_ENTRY cl_int CL_API_CALL WaitForEvents(cl_uint n, const cl_event *events)
-{
-    count(WAITS_COUNT);
-    return next->clWaitForEvents(n, events);
-}
+CALL(SetKernelArg, (void)0, (cl_kernel k, cl_uint i, size_t n, const void *p), (k, i, n, p))
+CALL(Flush, (void)0, (cl_command_queue q), (q))
+CALL(Finish, count(WAITS_COUNT), (cl_command_queue q), (q))
+CALL(WaitForEvents, count(WAITS_COUNT), (cl_uint n, const cl_event *e), (n, e))
+CALL(GetPlatformIDs, (void)0, (cl_uint n, cl_platform_id *p, cl_uint *r), (n, p, r))
+CALL(GetDeviceIDs, (void)0,
+     (cl_platform_id p, cl_device_type t, cl_uint n, cl_device_id *d, cl_uint *r), (p, t, n, d, r))
+CALL(GetDeviceInfo, (void)0, (cl_device_id d, cl_device_info i, ANSWER), (d, i, n, v, r))
+CALL(GetProgramInfo, (void)0, (cl_program p, cl_program_info i, ANSWER), (p, i, n, v, r))
+CALL(GetProgramBuildInfo, (void)0,
+     (cl_program p, cl_device_id d, cl_program_build_info i, ANSWER), (p, d, i, n, v, r))
+CALL(GetKernelInfo, (void)0, (cl_kernel k, cl_kernel_info i, ANSWER), (k, i, n, v, r))
+CALL(GetKernelWorkGroupInfo, (void)0,
+     (cl_kernel k, cl_device_id d, cl_kernel_work_group_info i, ANSWER), (k, d, i, n, v, r))
+CALL(GetEventInfo, (void)0, (cl_event e, cl_event_info i, ANSWER), (e, i, n, v, r))
+CALL(GetEventProfilingInfo, (void)0, (cl_event e, cl_profiling_info i, ANSWER), (e, i, n, v, r))
 
-/* ---- the loader's side ---------------------------------------------------------------------- */
+/* ---- the loader's side --------------------------------------------------------------------- */
 
 #define REPLACE(name) layer.cl##name = name
 
@@ -203,23 +231,34 @@ static cl_int replace_entries(void)
     REPLACE(CreateProgramWithSource);
     REPLACE(CreateProgramWithBinary);
     REPLACE(CreateKernel);
-    REPLACE(ReleaseContext);
     REPLACE(RetainCommandQueue);
+    REPLACE(RetainEvent);
+    REPLACE(ReleaseContext);
     REPLACE(ReleaseCommandQueue);
     REPLACE(ReleaseMemObject);
     REPLACE(ReleaseProgram);
     REPLACE(ReleaseKernel);
-    REPLACE(RetainEvent);
     REPLACE(ReleaseEvent);
     REPLACE(EnqueueNDRangeKernel);
     REPLACE(EnqueueWriteBuffer);
     REPLACE(EnqueueReadBuffer);
     REPLACE(EnqueueUnmapMemObject);
+    REPLACE(EnqueueBarrierWithWaitList);
     REPLACE(EnqueueMapBuffer);
     REPLACE(EnqueueMapImage);
     REPLACE(BuildProgram);
     REPLACE(SetKernelArg);
+    REPLACE(Flush);
     REPLACE(Finish);
     REPLACE(WaitForEvents);
+    REPLACE(GetPlatformIDs);
+    REPLACE(GetDeviceIDs);
+    REPLACE(GetDeviceInfo);
+    REPLACE(GetProgramInfo);
+    REPLACE(GetProgramBuildInfo);
+    REPLACE(GetKernelInfo);
+    REPLACE(GetKernelWorkGroupInfo);
+    REPLACE(GetEventInfo);
+    REPLACE(GetEventProfilingInfo);
     return atexit(at_exit) ? CL_OUT_OF_HOST_MEMORY : CL_SUCCESS;
 }

@@ -31,7 +31,7 @@ expect()
 export GEMM_IMPL=cl
 OCL_ICD_VENDORS=/nonexistent expect_failure cl-no-platform 'no OpenCL device on this machine' detect
 OCL_ICD_VENDORS=/nonexistent GEMM_IMPL=auto expect cl-no-platform-auto 'Predicted in' detect
-for device in gpu 0:7 7:0 Radeon; do
+for device in gpu 0:7 7:0 0: 0:0x Radeon; do
     GEMM_CL_DEVICE=$device expect_failure "cl-device-$device" \
         "GEMM_CL_DEVICE=$device: no such OpenCL device; allowed are gpu, cpu, or the number" detect
 done
@@ -55,7 +55,8 @@ expect_failure cl-include-missing "lost.cl:1: no $work/cl_missing.h" kernels/emb
 
 # ---- the cache ----
 export GEMM_CACHE_DIR=$work/cache
-GEMM_CACHE_DIR=/proc/nowhere expect cl-cache-unwritable 'compiled programs cannot be kept in /proc/nowhere' detect
+GEMM_CACHE_DIR=/proc/nowhere \
+    expect cl-cache-unwritable 'compiled programs cannot be kept in /proc/nowhere' detect
 expect cl-cache-filled 'Predicted in' detect
 file=$(ls "$work"/cache/cl_conv_wide-*.clbin 2>/dev/null | head -n 1)
 if [ -z "$file" ]; then
@@ -81,7 +82,8 @@ else
     done
     before=$(ls -l --time-style=full-iso "$file")
     detect >"$work/output" 2>&1
-    if [ "$before" = "$(ls -l --time-style=full-iso "$file")" ] && ! grep -q gemm_cl "$work/output"; then
+    after=$(ls -l --time-style=full-iso "$file")
+    if [ "$before" = "$after" ] && ! grep -q gemm_cl "$work/output"; then
         pass cl-cache-used
     else
         fail cl-cache-used 'a good file was written anew, or something was said'
@@ -93,8 +95,24 @@ else
     pass cl-cache-temporary
 fi
 
-# ---- layers: an Adreno's limits; one call after another fails; what is not written is NaN, or late ----
-# under LAYER NAME ARGUMENTS...: the tests of test_cl, with NAME in front, after the sed script $filter
+# ---- a long compilation is said once, and never when the cache is warm ----
+# compilations: how often a detection says that it compiles, when each build takes 0.6 s longer
+compilations()
+{
+    GEMM_CACHE_DIR=$work/cold CL_SLOW_BUILD=600 OPENCL_LAYERS=$bin/layer_fail.so detect 2>&1 |
+        grep -c "^gemm_cl: compiling OpenCL programs for .*; they are kept in $work/cold\$"
+}
+for cache in cold:1 warm:0; do
+    times=$(compilations)
+    if [ "$times" = "${cache#*:}" ]; then
+        pass "cl-compiling-${cache%:*}"
+    else
+        fail "cl-compiling-${cache%:*}" "said $times times instead of ${cache#*:}"
+    fi
+done
+
+# ---- layers: an Adreno's limits; one call after another fails; unwritten memory is NaN ----
+# under LAYER NAME ARGUMENTS...: the tests of test_cl through the sed script $filter, NAME in front
 under()
 {
     layer=$1 name=$2
@@ -116,22 +134,26 @@ OPENCL_LAYERS=$bin/layer_fail.so $test_cl --faults | relay
 OPENCL_LAYERS=$bin/layer_fail.so $test_cl --waits | relay
 
 # ---- Oclgrind: races, strays, misuse of the API, reads of what nothing wrote ----
-# Each row and shape in a process of its own, which releases nothing before its end: Oclgrind 21.10 now and
-# then aborts in its race detector when a buffer is released, and keeps the record of what was written to a
-# released buffer at its old size, so that a larger successor counts as not written. Reads of what nothing
-# wrote are looked for in kernels that are not optimized: it does not know `freeze`, an instruction of LLVM's
-# optimizer. What read_imagef gives it takes for written or not by chance, even of an image that the host wrote:
-# it reads the few bytes that it keeps of the pointer as if they were a whole image's. So cl_image is looked at
-# where it needs no image, in a 1x1 convolution; of images the NaN of tests/support/layer_unwritten.c tells.
+# Faults of Oclgrind 21.10, and what is done about them:
+# - Its race detector sometimes aborts when a buffer is released, and it keeps the record of what
+#   was written to a released buffer at the old size. So each row and shape has a process of its
+#   own, which releases nothing.
+# - It does not know `freeze`, an instruction of LLVM's optimizer. So reads of what nothing wrote
+#   are looked for in kernels that are not optimized.
+# - It cannot tell whether an image's pixels were written. So cl_image is checked in a 1x1
+#   convolution, which needs no image. For images, the NaN of tests/support/layer_unwritten.c shows
+#   such reads.
 
-# oclgrind_row NAME --sum|--conv ROW CASES CHECKS...: no findings, and right. CASES are shapes, or numbers of
-# convolutions (any geometry, same size, depthwise, grouped, 1x1), with the memory policy behind each.
+# oclgrind_row NAME --sum|--conv ROW CASES CHECKS...: no findings, and right. CASES are shapes, or
+# numbers of convolutions (any geometry, same size, depthwise, grouped, 1x1). The memory policy
+# follows each.
 oclgrind_row()
 {
     title=$1 what=$2 row=$3 cases=$4
     shift 4
     for case in $cases; do
-        oclgrind "$@" $test_cl $what $row ${case%?} ${case#"${case%?}"} >"$work/output" 2>"$work/findings"
+        oclgrind "$@" $test_cl $what $row ${case%?} ${case#"${case%?}"} \
+            >"$work/output" 2>"$work/findings"
         status=$?
         if [ $status != 0 ] || ! grep -q "^ok [0-9]* - $row" "$work/output"; then
             fail "$title" "$case: status $status: $(tail -n 1 "$work/output" "$work/findings" | tr '\n' ' ')"

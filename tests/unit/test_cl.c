@@ -7,19 +7,25 @@
  *       than an image; bytes copied; weights that change; NaN and infinity; four threads
  *       --small: a few small sizes of each, for slow devices
  *   test_cl --threads        only the four threads, for ThreadSanitizer and helgrind
- *   test_cl --faults         one call after another fails (tests/support/layer_fail.c is loaded)
+ *   test_cl --faults         one OpenCL call after another fails; needs the layer of
+ *                            tests/support/layer_fail.c
  *   test_cl --sum ROW MxNxK u|d      one multiply with that memory policy, for Oclgrind
  *   test_cl --conv ROW CASE u|d      one small convolution, likewise
- *   test_cl --waits          a convolution's waits and launches, which tests/support/layer_fail.c counts
+ *   test_cl --waits          a convolution's waits and launches, which the same layer counts
  */
-#include "driver/check.h"
-#include "gemm_cl.h"
+#include "cl/choice.h"
 #include "cl/device.h"
+#include "driver/check.h"
 #include "driver/conv_check.h"
 #include "driver/driver.h"
+#include "gemm_cl.h"
 #include "support/operands.h"
 #include "support/report.h"
+#include "util/number.h"
+#include "util/text.h"
 
+#include <float.h>
+#include <limits.h>
 #include <math.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -32,10 +38,13 @@
 /* What the last call of this thread noted. */
 static _Thread_local gemm_note last_note;
 
+/* parts: of K; 0: the row's own choice. */
 static gemm_status run_parts(const gemm_call *c, const gemm_cl_row *row, int parts)
 {
     const gemm_context context = gemm_make_context(&last_note);
-    return gemm_cl_run_parts(c, &context, row, parts);
+    gemm_cl_row cut = *row;
+    cut.parts = parts;
+    return gemm_cl_run(c, &context, &cut);
 }
 
 static gemm_status run_row(const gemm_call *c, const gemm_cl_row *row)
@@ -46,7 +55,9 @@ static gemm_status run_row(const gemm_call *c, const gemm_cl_row *row)
 static gemm_status convolve_parts(const conv_call *c, const gemm_cl_row *row, int parts)
 {
     const gemm_context context = gemm_make_context(&last_note);
-    return gemm_cl_conv_parts(c, &context, row, parts);
+    gemm_cl_row cut = *row;
+    cut.parts = parts;
+    return gemm_cl_conv(c, &context, &cut);
 }
 
 typedef struct named_row {
@@ -64,6 +75,20 @@ enum { ROWS = sizeof rows / sizeof rows[0] };
 
 static uint64_t seed = 1;
 
+static const char *policy_name(char policy)
+{
+    return policy == 'u' ? "unified" : "discrete";
+}
+
+/* cl_image as on a discrete GPU. */
+static gemm_cl_row ahead_row(void)
+{
+    gemm_cl_row row = gemm_cl_choices[GEMM_CL_IMAGE_SPLIT];
+    row.defines = row.discrete;
+    row.discrete = NULL;
+    return row;
+}
+
 /* A multiply whose matrices lie in memory of one kind. */
 typedef struct problem {
     gemm_call call;
@@ -76,9 +101,7 @@ static float *share(const guarded *m)
 {
     const size_t count = (size_t)(m->rows - 1) * (size_t)m->ld + (size_t)m->columns;
     float *p = gemm_host_alloc(count, sizeof *p);
-    if (!p) {
-        abort();
-    }
+    if (!p) abort();
     memcpy(p, m->data, count * sizeof *p);
     return p;
 }
@@ -116,15 +139,12 @@ static const char *judge(problem *p, const gemm_cl_row *row, int parts)
 {
     static _Thread_local char why[128];
     gemm_oracle oracle;
-    if (gemm_oracle_make(&oracle, &p->call)) {
-        return "no memory for the reference";
-    }
-    const int rc = run_parts(&p->call, row, parts);
+    if (gemm_oracle_make(&oracle, &p->call)) return "no memory for the reference";
+    const gemm_status status = run_parts(&p->call, row, parts);
     const gemm_error worst = gemm_oracle_compare(&oracle, &p->call);
     gemm_oracle_free(&oracle);
-    if (rc) {
-        return "it declined";
-    }
+    if (status == GEMM_FAILED) return "it failed";
+    if (status == GEMM_DECLINED) return "it declined";
     if (!(worst.ratio <= 1)) {
         snprintf(why, sizeof why, "C[%d][%d] is off by %g, %.3g times the bound", worst.row,
                  worst.column, worst.difference, worst.ratio);
@@ -151,17 +171,15 @@ static bool run_case(const char *name, const gemm_cl_row *row, char policy, int 
     gemm_cl_force_memory(policy);
     const char *why = judge(&p, row, parts);
     const gemm_note *note = &last_note;
-    if (!why && policy == 'u' && shared && (note->copied_a || note->copied_c)) {
+    if (!why && policy == 'u' && shared && (note->copied_a || note->copied_c))
         why = "it copied A or C";
-    }
     gemm_cl_force_memory(0);
     free_problem(&p);
-    if (why) {
+    if (why)
         report_fail(name, "%s; TA=%d TB=%d M=%d N=%d K=%d pad=%d parts=%d %s memory, policy %c; "
                     "repeat with --seed %llu, case %d", why, number & 1, number >> 1 & 1, M, N, K,
                     pad, parts, shared ? "shared" : "malloc'd", policy, (unsigned long long)seed,
                     number);
-    }
     return !why;
 }
 
@@ -171,30 +189,24 @@ static void test_row(const char *title, const gemm_cl_row *row, int cases, bool 
     for (const char *policy = "ud"; *policy; ++policy) {
         char name[96];
         bool ok = true;
-        snprintf(name, sizeof name, "cl-sums-%s-%s", title, *policy == 'u' ? "unified" : "discrete");
+        snprintf(name, sizeof name, "cl-sums-%s-%s", title, policy_name(*policy));
         if (reason) {
             report_skip(name, "%s", reason);
             continue;
         }
-        for (int i = 0; i < cases && ok; ++i) {
+        for (int i = 0; i < cases && ok; ++i)
             ok = run_case(name, row, *policy, i, small);
-        }
-        if (ok) {
-            report_pass(name);
-        }
+        if (ok) report_pass(name);
     }
 }
 
 static void test_sums(int cases, bool small)
 {
     for (int i = 0; i < ROWS; ++i) {
-        if (!small || rows[i].row->way != GEMM_CL_CLBLAST) {
+        if (!small || rows[i].row->way != GEMM_CL_CLBLAST)
             test_row(rows[i].name, rows[i].row, cases, small);
-        }
     }
-    /* as on a discrete GPU */
-    static const gemm_cl_row ahead = {
-        "cl_image", "-DAHEAD -DUNROLL=2", GEMM_CL_IMAGE, 8, 4, 0, 0, 0, true};
+    const gemm_cl_row ahead = ahead_row();
     test_row("cl_image-ahead", &ahead, cases, small);
     for (size_t i = 0; i < gemm_cl_choice_count; ++i) {
         const gemm_cl_row *r = &gemm_cl_choices[i];
@@ -208,10 +220,10 @@ static void test_sums(int cases, bool small)
 /* One multiply, M x N x K; NULL, or what is wrong. */
 static const char *run_one_sum(const char *name, const char *shape, char policy)
 {
-    int M, N, K;
-    if (sscanf(shape, "%dx%dx%d", &M, &N, &K) != 3) {
+    int M, N, K, used = 0;
+    if (sscanf(shape, "%dx%dx%d%n", &M, &N, &K, &used) != 3 || shape[used] || M < 1 || N < 1 ||
+        K < 1)
         return "no such shape";
-    }
     for (int i = 0; i < ROWS; ++i) {
         if (strcmp(rows[i].name, name) == 0) {
             rng r = rng_make(seed, 78);
@@ -248,11 +260,10 @@ static void test_panels(void)
             }
             gemm_cl_force_memory(0);
             free_problem(&p);
-            if (why) {
+            if (why)
                 report_fail(name, "%s", why);
-            } else {
+            else
                 report_pass(name);
-            }
         }
     }
 }
@@ -314,9 +325,8 @@ static convolution make_convolution(rng *r, conv_call c, bool shared)
     p.call.shift = conv_array(&p.shift, c.n, r, false);
     const float *scale = conv_array(&p.scale, c.n, r, false);
     p.call.scale = rng_below(r, 2) ? scale : NULL;
-    for (int i = 0; i < p.output.columns; ++i) {
+    for (int i = 0; i < p.output.columns; ++i)
         p.call.output[i] = NAN;
-    }
     return p;
 }
 
@@ -328,9 +338,8 @@ static void free_convolution(convolution *p)
         gemm_host_free((float *)p->call.weights);
         gemm_host_free(p->call.output);
     }
-    for (size_t i = 0; i < sizeof all / sizeof *all; ++i) {
+    for (size_t i = 0; i < sizeof all / sizeof *all; ++i)
         guarded_free(all[i]);
-    }
 }
 
 /* NULL, or what is wrong about the row's convolution. */
@@ -338,12 +347,8 @@ static const char *judge_convolution(const convolution *p, const gemm_cl_row *ro
 {
     static _Thread_local char why[128];
     conv_error worst;
-    if (convolve_parts(&p->call, row, parts)) {
-        return "it declined";
-    }
-    if (gemm_conv_compare(&p->call, &worst)) {
-        return "no memory for the reference";
-    }
+    if (convolve_parts(&p->call, row, parts)) return "it declined";
+    if (gemm_conv_compare(&p->call, &worst)) return "no memory for the reference";
     if (!(worst.ratio <= 1)) {
         snprintf(why, sizeof why, "image %d filter %d at %d is off by %g, %.3g times the bound",
                  worst.image, worst.filter, worst.at, worst.difference, worst.ratio);
@@ -371,8 +376,8 @@ static bool run_conv_case(const char *name, const gemm_cl_row *row, char policy,
     free_convolution(&p);
     if (why) {
         report_fail(name, "%s; %d filters %dx%d/%d pad %d groups %d over %d of %dx%dx%d parts %d "
-                    "activation %d %s memory, policy %c; repeat with --seed %llu, case %d", why, c.n,
-                    c.size, c.size, c.stride, c.pad, c.groups, c.batch, c.w, c.h, c.c, parts,
+                    "activation %d %s memory, policy %c; repeat with --seed %llu, case %d", why,
+                    c.n, c.size, c.size, c.stride, c.pad, c.groups, c.batch, c.w, c.h, c.c, parts,
                     (int)c.activation, shared ? "shared" : "malloc'd", policy,
                     (unsigned long long)seed, number);
     }
@@ -385,38 +390,31 @@ static void test_conv_row(const char *title, const gemm_cl_row *row, int cases, 
     for (const char *policy = "ud"; *policy; ++policy) {
         char name[96];
         bool ok = true;
-        snprintf(name, sizeof name, "cl-conv-%s-%s", title, *policy == 'u' ? "unified" : "discrete");
+        snprintf(name, sizeof name, "cl-conv-%s-%s", title, policy_name(*policy));
         if (reason) {
             report_skip(name, "%s", reason);
             continue;
         }
-        for (int i = 0; i < cases && ok; ++i) {
+        for (int i = 0; i < cases && ok; ++i)
             ok = run_conv_case(name, row, *policy, i, small);
-        }
-        if (ok) {
-            report_pass(name);
-        }
+        if (ok) report_pass(name);
     }
 }
 
 /* The n-th of all rows that convolve, or NULL; its name. */
 static const gemm_cl_row *conv_row(size_t n, char *title, size_t bytes)
 {
-    static const gemm_cl_row ahead = {
-        "cl_image", "-DAHEAD -DUNROLL=2", GEMM_CL_IMAGE, 8, 4, 0, 0, 0, true};
+    static gemm_cl_row ahead;
+    ahead = ahead_row();
     const gemm_cl_row *r = n == 0 ? &gemm_cl_best : n == 1 ? &ahead : NULL;
-    const size_t choices = 2 + 1 + gemm_cl_choice_count - 4;    /* without three of cl_wide */
-    if (n == 2) {
-        r = &gemm_cl_choices[0];
-    } else if (n > 2 && n < choices) {
-        r = &gemm_cl_choices[n + 1];
-    } else if (n >= choices && n < choices + gemm_cl_conv_choice_count) {
-        r = &gemm_cl_conv_choices[n - choices];
-    }
-    if (r) {
+    size_t left = n - 2;
+    for (size_t i = 0; n >= 2 && !r && i < gemm_cl_choice_count; ++i)
+        if (gemm_cl_choices[i].conv && left-- == 0) r = &gemm_cl_choices[i];
+    if (n >= 2 && !r && left < GEMM_CL_CONV_VECTORS * GEMM_CL_CONV_TILES)
+        r = &gemm_cl_conv_choices[left];
+    if (r)
         snprintf(title, bytes, "%s-%dx%d-%dx%d%s", r->kernel ? r->kernel : "cl", r->rows, r->cols,
                  r->wx, r->wy, r->defines);
-    }
     return r;
 }
 
@@ -439,9 +437,8 @@ static const char *run_one_convolution(const char *title, int number, char polic
     char found[64];
     const gemm_cl_row *row;
     size_t n = 0;
-    while ((row = conv_row(n, found, sizeof found)) && !strstr(found, title)) {
+    while ((row = conv_row(n, found, sizeof found)) && !strstr(found, title))
         ++n;
-    }
     rng r = rng_make(seed, 5000 + (uint64_t)number);
     const conv_call c = draw_convolution(&r, number, 6);
     convolution p = make_convolution(&r, c, policy == 'u');
@@ -463,20 +460,17 @@ static void test_conv_limits(void)
         const char *name = i ? "cl-conv-high" : "cl-conv-wide";
         convolution p = make_convolution(&r, *calls[i], true);
         const char *why = judge_convolution(&p, &gemm_cl_best, 0);
-        if (!why && !i && !gemm_cl_unusable(&gemm_cl_image)) {
+        if (!why && !i && !gemm_cl_unusable(&gemm_cl_image))
             why = judge_convolution(&p, &gemm_cl_image, 0);
-        }
-        if (why) {
+        if (why)
             report_fail(name, "%s", why);
-        } else {
+        else
             report_pass(name);
-        }
         const float before = p.call.output[0] = 7.0f;
-        if (i && (!convolve_parts(&p.call, &gemm_cl_naive, 0) || p.call.output[0] != before)) {
+        if (i && (!convolve_parts(&p.call, &gemm_cl_naive, 0) || p.call.output[0] != before))
             report_fail("cl-conv-declines", "a row without a convolution took it");
-        } else if (i) {
+        else if (i)
             report_pass("cl-conv-declines");
-        }
         free_convolution(&p);
     }
 }
@@ -495,16 +489,14 @@ static void test_conv_far(void)
         p.shift.data[0] = -89.0f;
         p.shift.data[1] = -1e6f;
         p.shift.data[2] = 1e6f;
-        if (row->way == GEMM_CL_CHOOSE || !gemm_cl_unusable(row)) {
+        if (row->way == GEMM_CL_CHOOSE || !gemm_cl_unusable(row))
             why = judge_convolution(&p, row, 0);
-        }
         free_convolution(&p);
     }
-    if (why) {
+    if (why)
         report_fail("cl-conv-logistic-far", "%s: %s", title, why);
-    } else {
+    else
         report_pass("cl-conv-logistic-far");
-    }
 }
 
 /* ---- what is copied ------------------------------------------------------------------------- */
@@ -512,12 +504,11 @@ static void test_conv_far(void)
 static void expect_bytes(const char *name, size_t a, size_t b, size_t c)
 {
     const gemm_note *n = &last_note;
-    if (n->copied_a != a || n->copied_b != b || n->copied_c != c) {
+    if (n->copied_a != a || n->copied_b != b || n->copied_c != c)
         report_fail(name, "copied %zu, %zu and %zu bytes instead of %zu, %zu and %zu", n->copied_a,
                     n->copied_b, n->copied_c, a, b, c);
-    } else {
+    else
         report_pass(name);
-    }
 }
 
 static void test_copies(void)
@@ -550,11 +541,10 @@ static void test_copies(void)
     expect_bytes("cl-copies-weights-kept", 0, b, c);
     own.A.data[M * K - 1] += 1.0f;      /* the last weight changes: seen, uploaded, used */
     const char *why = judge(&own, &gemm_cl_naive, 0);
-    if (why) {
+    if (why)
         report_fail("cl-copies-weights-changed-sum", "%s", why);
-    } else {
+    else
         report_pass("cl-copies-weights-changed-sum");
-    }
     expect_bytes("cl-copies-weights-changed", a, b, c);
     gemm_cl_force_memory(0);
     free_problem(&shared);
@@ -563,7 +553,7 @@ static void test_copies(void)
 
 /*
  * -cl-fast-relaxed-math lets a compiler assume that there is no NaN and no infinity. This shows
- * what the device makes of them; only that ordinary columns stay right is asserted.
+ * what the device makes of them. Only one thing is asserted: the other columns stay right.
  */
 static void test_not_finite(void)
 {
@@ -574,52 +564,130 @@ static void test_not_finite(void)
     memcpy(clean, p.call.C, 8 * 12 * sizeof *clean);
     run_row(&p.call, &gemm_cl_best);
     float expected[8];
-    for (int i = 0; i < 8; ++i) {
+    for (int i = 0; i < 8; ++i)
         expected[i] = p.call.C[i * 12 + 5];
-    }
     memcpy(p.call.C, clean, 8 * 12 * sizeof *clean);
     p.B.data[0] = NAN;
     p.B.data[1] = INFINITY;
     run_row(&q.call, &gemm_cl_best);
-    printf("NaN in B gives %g, infinity %g on this device\n", (double)q.call.C[0],
+    printf("# NaN in B gives %g, infinity %g on this device\n", (double)q.call.C[0],
            (double)q.call.C[1]);
     bool ok = true;
-    for (int i = 0; i < 8; ++i) {
+    for (int i = 0; i < 8; ++i)
         ok = ok && fabsf(q.call.C[i * 12 + 5] - expected[i]) <= 1e-5f;
-    }
-    if (ok) {
+    if (ok)
         report_pass("cl-not-finite-stays-in-its-column");
-    } else {
+    else
         report_fail("cl-not-finite-stays-in-its-column", "another column changed");
-    }
     free(clean);
     free_problem(&p);
+}
+
+/* Darknet's activations. */
+static float activate(float x, conv_activation a)
+{
+    switch (a) {
+    case CONV_LINEAR: return x;
+    case CONV_LEAKY: return x > 0 ? x : .1f * x;
+    case CONV_RELU: return x * (x > 0);
+    case CONV_LOGISTIC: return 1 / (1 + expf(-x));
+    }
+    return 0;
+}
+
+static bool is_same(float a, float b)
+{
+    return (isnan(a) && isnan(b)) || a == b || fabsf(a - b) <= 1e-6f * fabsf(b) + FLT_MIN;
+}
+
+/* NULL, or where the row's activation of such inputs is not Darknet's. */
+static const char *judge_activation(const gemm_cl_row *row, conv_activation activation)
+{
+    enum { PLACES = 24 };       /* vectors and the elements behind them */
+    static const float ends[] = {INFINITY, -INFINITY, NAN, -0.0f, FLT_MAX, -FLT_MAX, 1, -1};
+    static char why[128];
+    float input[PLACES], output[PLACES];
+    const float weight = 1, shift = 0;
+    for (int i = 0; i < PLACES; ++i) input[i] = ends[i * 5 % 8];
+    const conv_call c = {.batch = 1, .groups = 1, .c = 1, .h = 1, .w = PLACES, .n = 1, .size = 1,
+                         .stride = 1, .out_h = 1, .out_w = PLACES, .input = input,
+                         .weights = &weight, .shift = &shift, .activation = activation,
+                         .output = output};
+    if (convolve_parts(&c, row, 0)) return "it declined";
+    for (int i = 0; i < PLACES; ++i) {
+        const float expected = activate(input[i], activation);
+        if (is_same(output[i], expected)) continue;
+        snprintf(why, sizeof why, "activation %d of %g is %g instead of %g", (int)activation,
+                 (double)input[i], (double)output[i], (double)expected);
+        return why;
+    }
+    return NULL;
+}
+
+/* Infinity, NaN and the ends of the range through each activation. Relaxed math promises nothing
+   here, so only the CPU's device, whose compiler is known, must be right. */
+static void test_activations(void)
+{
+    char title[64], name[96];
+    const gemm_cl_row *row;
+    for (size_t n = 0; (row = conv_row(n, title, sizeof title)); ++n) {
+        const char *why = NULL;
+        if (row->way != GEMM_CL_CHOOSE && gemm_cl_unusable(row)) continue;
+        for (int a = CONV_LINEAR; !why && a <= CONV_LOGISTIC; ++a)
+            why = judge_activation(row, (conv_activation)a);
+        snprintf(name, sizeof name, "cl-conv-activation-ends-%s", title);
+        if (!why)
+            report_pass(name);
+        else if (gemm_cl_opened()->traits.cpu)
+            report_fail(name, "%s", why);
+        else
+            printf("# %s: %s on this device\n", title, why);
+    }
 }
 
 static void test_host_memory(void)
 {
     float *p = gemm_host_alloc(1000, sizeof *p);
     bool ok = p != NULL;
-    for (int i = 0; ok && i < 1000; ++i) {
+    for (int i = 0; ok && i < 1000; ++i)
         ok = p[i] == 0.0f;
-    }
-    for (int i = 0; ok && i < 1000; ++i) {
+    for (int i = 0; ok && i < 1000; ++i)
         p[i] = (float)i;
-    }
     p = ok ? gemm_host_realloc(p, 2000 * sizeof *p) : p;
-    for (int i = 0; ok && i < 1000; ++i) {
+    for (int i = 0; ok && i < 1000; ++i)
         ok = p[i] == (float)i;
-    }
     gemm_host_free(p);
     gemm_host_free(NULL);
     gemm_host_free(malloc(10));
     void *huge = gemm_host_alloc((size_t)-1 / 2, 4);
     ok = ok && !huge;
-    if (ok) {
+    if (ok)
         report_pass("cl-host-memory");
-    } else {
+    else
         report_fail("cl-host-memory", "not zeroed, not kept, or not refused");
-    }
+}
+
+/* Text that does not fit is an error, never a shorter text that looks whole. */
+static void test_long_options(void)
+{
+    static char long_define[512] = "-DX=";
+    gemm_cl_row row = gemm_cl_naive;
+    char text[8] = "";
+    memset(long_define + 4, '1', sizeof long_define - 5);
+    row.defines = long_define;
+    const char *why = gemm_cl_unusable(&row);
+    if (why && strstr(why, "too long"))
+        report_pass("cl-options-too-long");
+    else
+        report_fail("cl-options-too-long", "%s", why ? why : "the row is usable");
+    const bool fits = gemm_append(text, sizeof text, "%d", 123) &&
+                      gemm_append(text, sizeof text, "%d", 4567);
+    const bool refuses = !gemm_append(text, sizeof text, "89") &&
+                         !gemm_append(text, sizeof text, "%s", "more");
+    if (fits && refuses && !strcmp(text, "1234567"))
+        report_pass("append-stops-at-the-end");
+    else
+        report_fail("append-stops-at-the-end", "fits %d, refuses %d, '%s'", fits, refuses, text);
 }
 
 static size_t resident_pages(void)
@@ -627,9 +695,7 @@ static size_t resident_pages(void)
     size_t all = 0, resident = 0;
     FILE *f = fopen("/proc/self/statm", "r");
     if (f) {
-        if (fscanf(f, "%zu %zu", &all, &resident) != 2) {
-            resident = 0;
-        }
+        if (fscanf(f, "%zu %zu", &all, &resident) != 2) resident = 0;
         fclose(f);
     }
     return resident;
@@ -639,22 +705,17 @@ static size_t resident_pages(void)
 static void test_untouched_memory(void)
 {
     const size_t bytes = (size_t)256 << 20, page = (size_t)sysconf(_SC_PAGESIZE);
-    const char *why = NULL;
-    const gemm_cl_device *device = gemm_cl_open(&why);
-    if (!device || !device->traits.cpu) {
-        return;         /* not the driver of a CPU: only it knows what its memory holds */
-    }
+    if (!gemm_cl_opened()->traits.cpu) return;  /* only a CPU gets pages of the system */
     const size_t before = resident_pages();
     char *p = gemm_host_alloc(bytes, 1);
     const size_t after = resident_pages();
     const bool zero = p && p[0] == 0 && p[bytes - 1] == 0;
     gemm_host_free(p);
-    if (!zero || !before || (after - before) * page > bytes / 16) {
+    if (!zero || !before || (after - before) * page > bytes / 16)
         report_fail("cl-host-memory-untouched", "256 MiB took %zu resident ones, zero: %d",
                     (after - before) * page >> 20, zero);
-    } else {
+    else
         report_pass("cl-host-memory-untouched");
-    }
 }
 
 /* ---- threads -------------------------------------------------------------------------------- */
@@ -666,11 +727,9 @@ static void *work(void *failures)
     rng r = rng_make(seed, 1000 + (uint64_t)mine);
     for (int i = 0; i < 12; ++i) {
         const named_row *row = &rows[(i + mine) % (ROWS - 1)];
-        problem p = make_problem(&r, i & 1, i >> 1 & 1, 1 + rng_below(&r, 40), 1 + rng_below(&r, 60),
-                                 1 + rng_below(&r, 50), 0, i & 4);
-        if (!gemm_cl_unusable(row->row) && judge(&p, row->row, 0)) {
-            ++*(atomic_int *)failures;
-        }
+        const int M = 1 + rng_below(&r, 40), N = 1 + rng_below(&r, 60), K = 1 + rng_below(&r, 50);
+        problem p = make_problem(&r, i & 1, i >> 1 & 1, M, N, K, 0, i & 4);
+        if (!gemm_cl_unusable(row->row) && judge(&p, row->row, 0)) ++*(atomic_int *)failures;
         free_problem(&p);
     }
     return NULL;
@@ -681,40 +740,45 @@ static void test_threads(void)
     pthread_t threads[4];
     atomic_int failures = 0;
     for (int i = 0; i < 4; ++i) {
-        if (pthread_create(&threads[i], NULL, work, &failures)) {
-            abort();
-        }
+        if (pthread_create(&threads[i], NULL, work, &failures)) abort();
     }
-    for (int i = 0; i < 4; ++i) {
+    for (int i = 0; i < 4; ++i)
         pthread_join(threads[i], NULL);
-    }
-    if (failures) {
+    if (failures)
         report_fail("cl-threads", "%d of 48 calls wrong", (int)failures);
-    } else {
+    else
         report_pass("cl-threads");
-    }
 }
 
-/* ---- faults --------------------------------------------------------------------------------- */
+/* ---- faults -------------------------------------------------------------------------------- */
 
-enum { FAULT_RIGHT = 10, FAULT_UNCHANGED = 11, FAULT_WRONG = 12, NO_FAULT = 13 };
+enum { FAULT_RIGHT = 10, FAULT_UNCHANGED, FAULT_WRONG, NO_FAULT, FAULT_FAILED, FAULT_NO_REASON };
 
-/* What is run while a call fails. */
+/* What is run while a call fails, and how. */
+typedef enum fault_kind { MULTIPLY, CONVOLVE, DRIVER } fault_kind;
+
 typedef struct fault_case {
     const char *name;
     const gemm_cl_row *row;
     char policy;
-    bool shared, convolves;
+    bool shared;
+    fault_kind kind;
     int parts;
+    bool in_place;              /* the device writes the caller's memory: GEMM_FAILED is allowed */
 } fault_case;
 
-/* A result and what was there before: whether a call left what it had to leave. */
-static bool is_fault_right(int rc, bool right, const float *before, const float *now, size_t bytes)
+/* A status, whether the result is right and whether it is as before: what the child returns. */
+static int judge_fault(gemm_status status, bool right, bool unchanged)
 {
-    return rc ? memcmp(before, now, bytes) == 0 : right;
+    switch (status) {
+    case GEMM_DONE: return right ? FAULT_RIGHT : FAULT_WRONG;
+    case GEMM_DECLINED: return unchanged ? FAULT_UNCHANGED : FAULT_WRONG;
+    case GEMM_FAILED: return *last_note.reason ? FAULT_FAILED : FAULT_NO_REASON;
+    }
+    return FAULT_WRONG;
 }
 
-static bool multiply_once(const fault_case *f, rng *r, int turn, int *rc)
+static int multiply_once(const fault_case *f, rng *r, int turn)
 {
     problem p = make_problem(r, turn, 0, 9, 30, 40, 1, f->shared);
     const size_t bytes = (8 * (size_t)p.call.ldc + 30) * sizeof(float);
@@ -722,55 +786,102 @@ static bool multiply_once(const fault_case *f, rng *r, int turn, int *rc)
     gemm_oracle oracle;
     memcpy(before, p.call.C, bytes);
     gemm_oracle_make(&oracle, &p.call);
-    *rc = run_row(&p.call, f->row);
-    const bool ok = is_fault_right(*rc, gemm_oracle_compare(&oracle, &p.call).ratio <= 1, before,
-                                   p.call.C, bytes);
+    const gemm_status status = run_parts(&p.call, f->row, f->parts);
+    const int code = judge_fault(status, gemm_oracle_compare(&oracle, &p.call).ratio <= 1,
+                                 !memcmp(before, p.call.C, bytes));
     gemm_oracle_free(&oracle);
     free(before);
     free_problem(&p);
-    return ok;
+    return code;
 }
 
-static bool convolve_once(const fault_case *f, rng *r, int turn, int *rc)
+static int convolve_once(const fault_case *f, rng *r, int turn)
 {
     const conv_call c = {.batch = 2, .groups = 2, .c = 6, .h = 7, .w = 5, .n = 16, .size = 3,
-                         .stride = 1 + turn, .pad = 1, .out_h = turn ? 4 : 7, .out_w = turn ? 3 : 5};
+                         .stride = 1 + turn, .pad = 1, .out_h = turn ? 4 : 7,
+                         .out_w = turn ? 3 : 5};
     convolution p = make_convolution(r, c, f->shared);
     const size_t bytes = (size_t)p.output.columns * sizeof(float);
     float *before = malloc(bytes);
     conv_error worst;
     memcpy(before, p.call.output, bytes);
-    *rc = convolve_parts(&p.call, f->row, f->parts);
+    const gemm_status status = convolve_parts(&p.call, f->row, f->parts);
     const bool right = !gemm_conv_compare(&p.call, &worst) && worst.ratio <= 1;
-    const bool ok = is_fault_right(*rc, right, before, p.call.output, bytes);
+    const int code = judge_fault(status, right, !memcmp(before, p.call.output, bytes));
     free(before);
     free_convolution(&p);
-    return ok;
+    return code;
+}
+
+static problem driver_problem;
+
+static void free_driver_problem(void)
+{
+    free_problem(&driver_problem);
+}
+
+/* A multiply of ones with K = 8 through the driver, which may end the program. */
+static int drive_once(const fault_case *f, rng *r, int turn)
+{
+    problem *p = &driver_problem;
+    if (turn) return FAULT_RIGHT;
+    *p = make_problem(r, 0, 0, 9, 30, 8, 0, f->shared);
+    if (atexit(free_driver_problem)) abort();
+    p->call.ALPHA = 1;
+    for (int i = 0; i < 9 * 8; ++i) ((float *)p->call.A)[i] = 1;
+    for (int i = 0; i < 8 * 30; ++i) ((float *)p->call.B)[i] = 1;
+    memset(p->call.C, 0, 9 * 30 * sizeof(float));
+    gemm_run(gemm_find(f->name), &p->call, &last_note);
+    for (int i = 0; i < 9 * 30; ++i) {
+        if (p->call.C[i] != 8) {
+            fprintf(stderr, "C[%d][%d] is %g instead of 8\n", i / 30, i % 30, (double)p->call.C[i]);
+            return FAULT_WRONG;
+        }
+    }
+    return FAULT_RIGHT;
 }
 
 /* In a child: two calls while the n-th OpenCL call fails. How it ended is the exit status. */
 static int fault_child(const fault_case *f, int n)
 {
     char text[16];
+    int worst = FAULT_RIGHT;
     snprintf(text, sizeof text, "%d", n);
     setenv("CL_FAIL_AT", text, 1);
     gemm_cl_force_memory(f->policy);
     rng r = rng_make(seed, 3);
-    bool unchanged = false;
     for (int i = 0; i < 2; ++i) {
-        int rc;
-        if (!(f->convolves ? convolve_once : multiply_once)(f, &r, i, &rc)) {
-            return FAULT_WRONG;
-        }
-        unchanged = unchanged || rc;
+        const int code = f->kind == CONVOLVE ? convolve_once(f, &r, i)
+                         : f->kind == DRIVER ? drive_once(f, &r, i) : multiply_once(f, &r, i);
+        if (code != FAULT_RIGHT && code != FAULT_UNCHANGED) return code;
+        if (code == FAULT_UNCHANGED) worst = code;
     }
-    return unchanged ? FAULT_UNCHANGED : FAULT_RIGHT;
+    return worst;
 }
 
-/* Runs a child with its messages in a file; true while the n-th call existed. */
-static bool fault_run(const char *name, const fault_case *f, int n, int *declined)
+/* NULL, or what is wrong about a child that ended with this code and said this. */
+static const char *judge_child(const fault_case *f, int code, const char *said)
 {
-    char log[] = "/tmp/test_cl_XXXXXX", said[256] = "";
+    if (code == NO_FAULT) return NULL;
+    if (code < 0) return "it crashed";
+    if (!*said) return "nothing was said";
+    switch (code) {
+    case FAULT_RIGHT:
+    case FAULT_UNCHANGED: return NULL;
+    case FAULT_WRONG: return "C is wrong";
+    case FAULT_NO_REASON: return "it failed without a reason";
+    case FAULT_FAILED: return f->in_place ? NULL : "it failed where C lay beside";
+    case 1: /* the driver ended the program */
+        if (f->kind != DRIVER) return "it ended the program";
+        return strstr(said, "and C is undefined: cl") ? NULL : "the driver gave no reason";
+    default: return "objects leaked";
+    }
+}
+
+/* Runs a child with its messages in a file; returns how it ended, or NO_FAULT when it was wrong. */
+static int fault_run(const char *name, const fault_case *f, int n)
+{
+    char log[] = "/tmp/test_cl_XXXXXX", said[1024] = "";
     const int fd = mkstemp(log);
     fflush(stdout);
     const pid_t child = fork();
@@ -785,75 +896,77 @@ static bool fault_run(const char *name, const fault_case *f, int n, int *decline
     close(fd);
     unlink(log);
     const int code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-    if (code != FAULT_RIGHT && code != FAULT_UNCHANGED && code != NO_FAULT) {
-        report_fail(name, "call %d: %s: %s", n,
-                    code < 0 ? "crashed" : code == FAULT_WRONG ? "C is neither right nor unchanged"
-                                                               : "objects leaked", said);
-        return false;
+    const char *why = judge_child(f, code, said);
+    if (why) report_fail(name, "call %d: %s (status %d): %s", n, why, code, said);
+    return why ? NO_FAULT : code;
+}
+
+static void test_fault(const fault_case *f)
+{
+    char name[64];
+    int n = 0, code, declined = 0, failed = 0;
+    const int before = report_failures;
+    snprintf(name, sizeof name, "cl-faults-%s%s-%c-%s", f->kind == DRIVER ? "driver-" : "", f->name,
+             f->policy, f->shared ? "shared" : "malloc");
+    while ((code = fault_run(name, f, n + 1)) != NO_FAULT) {
+        ++n;
+        declined += code == FAULT_UNCHANGED;
+        failed += code == FAULT_FAILED || code == 1;
     }
-    if (code != NO_FAULT && !said[0]) {
-        report_fail(name, "call %d failed and nothing was said", n);
-        return false;
-    }
-    *declined += code == FAULT_UNCHANGED;
-    return code != NO_FAULT;
+    printf("# %s: %d calls failed in turn; %d of them declined, %d failed\n", name, n, declined,
+           failed);
+    if (report_failures != before) return;
+    if (n < 20 || (f->kind != DRIVER && !declined) || (f->in_place && !failed))
+        report_fail(name, "too few: is tests/support/layer_fail.c loaded?");
+    else
+        report_pass(name);
 }
 
 static void test_faults(void)
 {
-    const gemm_cl_row *image = &gemm_cl_choices[0];
-    const gemm_cl_row *tile = &gemm_cl_choices[gemm_cl_choice_count - 4];
+    const gemm_cl_row *image = &gemm_cl_choices[GEMM_CL_IMAGE_SPLIT];
+    const gemm_cl_row *tile = &gemm_cl_choices[GEMM_CL_TILE_16x128];
     const fault_case cases[] = {
-        {"cl", &gemm_cl_best, 'u', true, false, 0},
-        {"cl", &gemm_cl_best, 'd', false, false, 0},
-        {"cl_image", &gemm_cl_image, 'u', true, false, 0},
-        {"cl_image", &gemm_cl_image, 'u', false, false, 0},
-        {"cl_image", &gemm_cl_image, 'd', false, false, 0},
-        {"cl_local_v4_u8", &gemm_cl_local_v4_u8, 'u', true, false, 0},
-        {"conv-cl", &gemm_cl_best, 'u', true, true, 0},
-        {"conv-cl", &gemm_cl_best, 'u', false, true, 0},
-        {"conv-cl", &gemm_cl_best, 'd', true, true, 0},
-        {"conv-cl", &gemm_cl_best, 'd', false, true, 0},
-        {"conv-cl_image", image, 'u', true, true, 2},
-        {"conv-cl_tile", tile, 'd', true, true, 2}};
+        {"cl", &gemm_cl_best, 'u', true, MULTIPLY, 0, true},
+        {"cl", &gemm_cl_best, 'u', false, MULTIPLY, 0, false},
+        {"cl", &gemm_cl_best, 'd', false, MULTIPLY, 0, false},
+        {"cl", &gemm_cl_best, 'd', true, MULTIPLY, 0, false},
+        {"cl_image", &gemm_cl_image, 'u', true, MULTIPLY, 0, true},
+        {"cl_image", &gemm_cl_image, 'u', false, MULTIPLY, 0, false},
+        {"cl_image", &gemm_cl_image, 'd', false, MULTIPLY, 0, false},
+        {"cl_image-split", image, 'u', true, MULTIPLY, 3, true},
+        {"cl_local_v4_u8", &gemm_cl_local_v4_u8, 'u', true, MULTIPLY, 0, true},
+        {"conv-cl", &gemm_cl_best, 'u', true, CONVOLVE, 0, true},
+        {"conv-cl", &gemm_cl_best, 'u', false, CONVOLVE, 0, false},
+        {"conv-cl", &gemm_cl_best, 'd', true, CONVOLVE, 0, true},
+        {"conv-cl", &gemm_cl_best, 'd', false, CONVOLVE, 0, false},
+        {"conv-cl_image", image, 'u', true, CONVOLVE, 2, true},
+        {"conv-cl_tile", tile, 'd', true, CONVOLVE, 2, true},
+        {"cl", NULL, 'u', true, DRIVER, 0, true},
+        {"cl", NULL, 'u', false, DRIVER, 0, false},
+        {"cl_image", NULL, 'u', true, DRIVER, 0, true}};
     cl_uint platforms;
     clGetPlatformIDs(0, NULL, &platforms);      /* the drivers are loaded once, for all children */
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; ++i) {
-        const fault_case *f = &cases[i];
-        char name[64];
-        int n = 1, declined = 0, before = report_failures;
-        snprintf(name, sizeof name, "cl-faults-%s-%c-%s", f->name, f->policy,
-                 f->shared ? "shared" : "malloc");
-        while (fault_run(name, f, n, &declined)) {
-            ++n;
-        }
-        printf("%s: %d calls failed in turn, %d of them for good\n", name, n - 1, declined);
-        if (report_failures == before && (n < 20 || declined == 0)) {
-            report_fail(name, "only %d calls were seen: is tests/support/layer_fail.c loaded?", n - 1);
-        } else if (report_failures == before) {
-            report_pass(name);
-        }
-    }
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; ++i) test_fault(&cases[i]);
 }
 
-/* ---- waits and launches (tests/support/layer_fail.c counts) -------------------------------------------- */
+/* ---- waits and launches, which the layer of tests/support/layer_fail.c counts -------------- */
 
-/* A second convolution of each kind: at most one wait, and few launches for all groups and images. */
+/* A second convolution of each kind takes one wait and one launch for all groups and images. */
 static void test_waits(void)
 {
     static const conv_call kinds[] = {
-        {.batch = 2, .groups = 1, .c = 5, .h = 9, .w = 9, .n = 12, .size = 3, .stride = 1, .pad = 1,
-         .out_h = 9, .out_w = 9},
-        {.batch = 3, .groups = 40, .c = 40, .h = 9, .w = 9, .n = 40, .size = 3, .stride = 1, .pad = 1,
-         .out_h = 9, .out_w = 9},
+        {.batch = 2, .groups = 1, .c = 5, .h = 9, .w = 9, .n = 12, .size = 3, .stride = 1,
+         .pad = 1, .out_h = 9, .out_w = 9},
+        {.batch = 3, .groups = 40, .c = 40, .h = 9, .w = 9, .n = 40, .size = 3, .stride = 1,
+         .pad = 1, .out_h = 9, .out_w = 9},
         {.batch = 1, .groups = 1, .c = 70, .h = 4, .w = 4, .n = 9, .size = 1, .stride = 1,
          .out_h = 4, .out_w = 4}};
     char path[] = "/tmp/test_cl_XXXXXX";
     const int fd = mkstemp(path);
     atomic_int *count = NULL;
-    if (fd >= 0 && !ftruncate(fd, 2 * sizeof *count)) {
+    if (fd >= 0 && !ftruncate(fd, 2 * sizeof *count))
         count = mmap(NULL, 2 * sizeof *count, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    }
     setenv("CL_COUNT", path, 1);
     for (int i = 0; count && i < 3 * 4; ++i) {
         rng r = rng_make(seed, 17);
@@ -861,23 +974,20 @@ static void test_waits(void)
         const bool shared = i & 1, discrete = i & 2;
         convolution p = make_convolution(&r, kinds[i / 4], shared);
         gemm_cl_force_memory(discrete ? 'd' : 'u');
-        snprintf(name, sizeof name, "cl-conv-waits-%d-%s-%s", i / 4, discrete ? "discrete" : "unified",
-                 shared ? "shared" : "malloc");
+        snprintf(name, sizeof name, "cl-conv-waits-%d-%s-%s", i / 4,
+                 policy_name(discrete ? 'd' : 'u'), shared ? "shared" : "malloc");
         const char *why = judge_convolution(&p, &gemm_cl_best, 0);
         const int waits = count[0], launches = count[1];
         why = why ? why : judge_convolution(&p, &gemm_cl_best, 0);
-        if (why || count[0] - waits != 1 || count[1] - launches != 1) {
+        if (why || count[0] - waits != 1 || count[1] - launches != 1)
             report_fail(name, "%d waits and %d launches, not one; %s", count[0] - waits,
                         count[1] - launches, why ? why : "right");
-        } else {
+        else
             report_pass(name);
-        }
         gemm_cl_force_memory(0);
         free_convolution(&p);
     }
-    if (!count) {
-        report_fail("cl-conv-waits", "no file to count in");
-    }
+    if (!count) report_fail("cl-conv-waits", "no file to count in");
     unlink(path);
 }
 
@@ -886,44 +996,69 @@ static void test_waits(void)
 static _Noreturn void run_one(char **argv)
 {
     const char policy = argv[3][0];
-    const char *why = strcmp(argv[0], "--sum") == 0
-                          ? run_one_sum(argv[1], argv[2], policy)
-                          : run_one_convolution(argv[1], atoi(argv[2]), policy);
-    if (why) {
+    int number = 0;
+    const char *why;
+    if (!strcmp(argv[0], "--sum"))
+        why = run_one_sum(argv[1], argv[2], policy);
+    else if (gemm_parse_int(argv[2], 0, INT_MAX, &number))
+        why = run_one_convolution(argv[1], number, policy);
+    else
+        why = "no such case";
+    if (why)
         report_fail(argv[1], "%s %s: %s", argv[0], argv[2], why);
-    } else {
+    else
         report_pass(argv[1]);
-    }
     _exit(report_status());
+}
+
+typedef struct options {
+    int seed, cases;
+    bool small, threads, faults, waits;
+    char **one;                 /* --sum or --conv, and its three arguments */
+} options;
+
+/* A number from `least` on, or the end of the program. */
+static int read_number(const char *option, const char *text, int least)
+{
+    int n;
+    if (text && gemm_parse_int(text, least, INT_MAX, &n)) return n;
+    fprintf(stderr, "test_cl: %s %s: not a whole number from %d to %d\n", option,
+            text ? text : "(nothing)", least, INT_MAX);
+    exit(2);
+}
+
+static options read_options(int argc, char **argv)
+{
+    options o = {.seed = 1, .cases = 60};
+    for (int i = 1; i < argc; ++i) {
+        const char *a = argv[i];
+        if (!strcmp(a, "--small")) o.small = true;
+        else if (!strcmp(a, "--threads")) o.threads = true;
+        else if (!strcmp(a, "--faults")) o.faults = true;
+        else if (!strcmp(a, "--waits")) o.waits = true;
+        else if (!strcmp(a, "--seed")) o.seed = read_number(a, argv[++i], 0);
+        else if (!strcmp(a, "--cases")) o.cases = read_number(a, argv[++i], 1);
+        else if (i + 3 < argc && (!strcmp(a, "--sum") || !strcmp(a, "--conv"))) {
+            o.one = argv + i;
+            i += 3;
+        } else {
+            fprintf(stderr, "test_cl: %s: no such option, or too few arguments; see "
+                            "tests/unit/test_cl.c\n", a);
+            exit(2);
+        }
+    }
+    return o;
 }
 
 int main(int argc, char **argv)
 {
-    int cases = 60;
-    bool small = false, threads = false, faults = false, waits = false;
-    char **one = NULL;
-    for (int i = 1; i < argc; ++i) {
-        small = small || strcmp(argv[i], "--small") == 0;
-        threads = threads || strcmp(argv[i], "--threads") == 0;
-        faults = faults || strcmp(argv[i], "--faults") == 0;
-        waits = waits || strcmp(argv[i], "--waits") == 0;
-        if (i + 1 < argc && strcmp(argv[i], "--seed") == 0) {
-            seed = strtoull(argv[++i], NULL, 0);
-        } else if (i + 3 < argc && (!strcmp(argv[i], "--sum") || !strcmp(argv[i], "--conv"))) {
-            one = argv + i;
-            i += 3;
-        } else if (i + 1 < argc && strcmp(argv[i], "--cases") == 0) {
-            cases = atoi(argv[++i]);
-        }
-    }
-    printf("seed %llu\n", (unsigned long long)seed);
+    const options o = read_options(argc, argv);
+    seed = (uint64_t)o.seed;
+    printf("# seed %d\n", o.seed);
     gemm_set_variant(gemm_find("cl"));      /* so that gemm_host_alloc asks the driver */
-    if (faults) {
-        test_faults();
-        return report_status();
-    }
-    if (waits) {
-        test_waits();
+    if (o.faults || o.waits) {
+        if (o.faults) test_faults();
+        if (o.waits) test_waits();
         return report_status();
     }
     const char *why = gemm_cl_unusable(&gemm_cl_best);
@@ -931,24 +1066,22 @@ int main(int argc, char **argv)
         report_skip("cl", "%s", why);
         return report_status();
     }
-    if (one) {
-        run_one(one);
-    }
-    if (!threads) {
-        test_sums(small ? 8 : cases, small);
-        test_convolutions(small ? 10 : cases / 2, small);
+    if (o.one) run_one(o.one);
+    if (!o.threads) {
+        test_sums(o.small ? 8 : o.cases, o.small);
+        test_convolutions(o.small ? 10 : o.cases / 2, o.small);
         test_copies();
         test_not_finite();
+        test_activations();
         test_host_memory();
+        test_long_options();
         test_untouched_memory();
     }
-    if (!threads && !small) {
+    if (!o.threads && !o.small) {
         test_conv_limits();
         test_conv_far();
         test_panels();
     }
-    if (!small) {
-        test_threads();
-    }
+    if (!o.small) test_threads();
     return report_status();
 }

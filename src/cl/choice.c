@@ -1,0 +1,99 @@
+/*
+ * What `cl` chooses: cl_wide on CPUs; else cl_thin for a C of few rows, cl_image where the device
+ * shares its memory with the CPU (Adreno), cl_tile on desktop GPUs.
+ *
+ * K is cut into parts where C alone has too few groups for all compute units.
+ */
+#include "cl/choice.h"
+
+#include "util/ints.h"
+
+/* Parts of K such that there are about `enough` groups. No part is shorter than `shortest`, because
+   then its sum would cost more than it saves. */
+static int parts_for(int groups, int enough, int K, int shortest)
+{
+    const int wanted = groups >= enough ? 1 : ceil_div(enough, groups);
+    return max_int(1, min_int(64, min_int(wanted, K / shortest)));
+}
+
+/* Whether the device's local memory holds two tiles of A and of B, each row padded by 4 floats. */
+static bool fits(const gemm_cl_row *t, const gemm_cl_traits *d)
+{
+    const int rows = t->rows * t->wy + t->cols * t->wx + 8;
+    return t->wx * t->wy <= d->group && 2 * t->depth * rows * (int)sizeof(float) <= d->local;
+}
+
+static int groups_of(const gemm_cl_row *t, const gemm_call *g)
+{
+    return ceil_div(g->M, t->rows * t->wy) * ceil_div(g->N, t->cols * t->wx);
+}
+
+static const gemm_cl_row *lowest_tile(int M)
+{
+    const int tile = M <= 16 ? GEMM_CL_TILE_16x128
+                     : M <= 32 ? GEMM_CL_TILE_32x64 : GEMM_CL_TILE_64x64;
+    return &gemm_cl_choices[tile];
+}
+
+/*
+ * The lowest tile that covers M, because rows past M are wasted work. The largest tile where even
+ * its groups keep all units busy, and a small one where K is too short to be cut. K is cut until
+ * there are about three groups a unit. NULL: the device is too small for the tile.
+ */
+static const gemm_cl_row *choose_tile(const gemm_cl_traits *d, const gemm_call *g, int *parts)
+{
+    const gemm_cl_row *t = lowest_tile(g->M);
+    const gemm_cl_row *large = &gemm_cl_choices[GEMM_CL_TILE_64x128];
+    if (g->M > 32 && g->K < 288 && groups_of(t, g) < d->units)
+        t = &gemm_cl_choices[GEMM_CL_TILE_16x128];
+    else if (g->M >= 128 && groups_of(large, g) >= 3 * d->units && fits(large, d))
+        t = large;
+    if (!fits(t, d)) return NULL;
+    const int groups = groups_of(t, g);
+    /* Never more than three groups a unit: one group more would wait for three others. */
+    if (groups < d->units) *parts = parts_for(1, 3 * d->units / groups, g->K, 144);
+    return t;
+}
+
+static const gemm_cl_row *choose_thin(const gemm_cl_traits *d, const gemm_call *g, int *parts)
+{
+    const int thin = g->M <= 1 ? GEMM_CL_THIN_1 : g->M <= 2 ? GEMM_CL_THIN_2
+                     : g->M <= 4 ? GEMM_CL_THIN_4 : GEMM_CL_THIN_8;
+    *parts = parts_for(ceil_div(g->N, 64), 8 * d->units, g->K, 32);
+    return &gemm_cl_choices[thin];
+}
+
+const gemm_cl_row *gemm_cl_choose(const gemm_cl_traits *d, const gemm_call *g, int *parts)
+{
+    *parts = 1;
+    if (d->cpu) {
+        const int wide = d->vector >= 16 ? GEMM_CL_WIDE_16
+                         : d->vector >= 8 ? GEMM_CL_WIDE_8 : GEMM_CL_WIDE_4;
+        return &gemm_cl_choices[wide];
+    }
+    if (g->M < 8) return choose_thin(d, g, parts);
+    if (d->unified && d->images) {
+        /* groups of 128 items of 4x8, which the tuned kernels for Adreno use too */
+        const int groups = ceil_div(ceil_div(g->N, 4) * ceil_div(g->M, 8), 128);
+        if (g->N < 256) *parts = parts_for(groups, 4 * d->units, g->K, 128);
+        return &gemm_cl_choices[GEMM_CL_IMAGE_SPLIT];
+    }
+    const gemm_cl_row *tile = choose_tile(d, g, parts);
+    return tile ? tile : &gemm_cl_naive;
+}
+
+const gemm_cl_row *gemm_cl_choose_conv(const gemm_cl_traits *d, const gemm_call *g, int products,
+                                       int *parts)
+{
+    *parts = 1;
+    if (d->cpu) {
+        const int vector = d->vector >= 16 ? 0 : d->vector >= 8 ? 1 : 2;
+        const int tile = g->M <= 1 ? 0 : g->M <= 2 ? 1 : g->M <= 4 ? 2 : 3;
+        return &gemm_cl_conv_choices[vector * GEMM_CL_CONV_TILES + tile];
+    }
+    /* To the device all products together are one multiply with so many times the columns. */
+    gemm_call all = *g;
+    all.N = g->N > (1 << 30) / products ? 1 << 30 : g->N * products;
+    const gemm_cl_row *row = gemm_cl_choose(d, &all, parts);
+    return row->conv ? row : &gemm_cl_choices[GEMM_CL_THIN_8];
+}

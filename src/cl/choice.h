@@ -1,0 +1,24 @@
+/*
+ * What `cl` chooses for a device and a shape.
+ */
+#ifndef GEMM_CL_CHOICE_H
+#define GEMM_CL_CHOICE_H
+
+#include "cl/rows.h"
+#include "gemm_variant.h"
+
+/* What the choice depends on. */
+typedef struct gemm_cl_traits {
+    bool cpu, unified, images;  /* unified: the device shares its memory with the CPU */
+    int units, vector;          /* compute units; floats in the device's own vector */
+    int group, local;           /* most items of a group; bytes of local memory */
+} gemm_cl_traits;
+
+/* The row for a shape, and the number of parts that K is cut into. */
+const gemm_cl_row *gemm_cl_choose(const gemm_cl_traits *, const gemm_call *, int *parts);
+
+/* The same for `products` multiplies of this shape in one launch, which make a convolution. */
+const gemm_cl_row *gemm_cl_choose_conv(const gemm_cl_traits *, const gemm_call *, int products,
+                                       int *parts);
+
+#endif

@@ -1,0 +1,233 @@
+/*
+ * The memory policy for a GPU on a bus.
+ *
+ *   B:  goes chunk by chunk through two pinned buffers, on a queue of its own. While one chunk is
+ *       on the bus, the CPU fills the other. Blocks of gemm_cl_alloc are pinned and go at once.
+ *   A:  weights are uploaded once. The pinned copy that they were uploaded from is kept. A later
+ *       call with the same pointer and shape compares every byte with the copy: when all are equal,
+ *       the device's buffer is right, whatever happened to the caller's memory in between. The CPU
+ *       compares while B is on the bus.
+ *   C:  is never uploaded. The device adds to zeros, and the CPU adds the result to C. Until then C
+ *       is as it was. A convolution's output is stored, not added. When it lies in a block, it goes
+ *       straight there.
+ */
+#include "cl/memory.h"
+
+#include <string.h>
+
+enum { CHUNK = 4 << 20, KEPT = 256 };
+
+/* ---- pinned memory ------------------------------------------------------------------------- */
+
+/* Memory of the CPU that the device reads at the full speed of the bus. */
+typedef struct pinned {
+    cl_mem mem;
+    float *at;
+    size_t bytes;
+    cl_event busy;              /* the upload that still reads it */
+} pinned;
+
+static pinned chunks[2], sums;
+
+static void drop_pinned(pinned *p)
+{
+    if (p->at) gemm_cl_end_mapping(gemm_cl_opened()->transfers, p->mem, p->at);
+    CL_RELEASE(clReleaseMemObject, p->mem);
+    CL_RELEASE(clReleaseEvent, p->busy);
+    *p = (pinned){0};
+}
+
+static int need_pinned(pinned *p, size_t bytes)
+{
+    const gemm_cl_device *d = gemm_cl_opened();
+    if (p->bytes >= bytes) return 0;
+    drop_pinned(p);
+    CL_MAKE(p->mem, clCreateBuffer(d->context, CL_MEM_READ_WRITE | CL_MEM_ALLOC_HOST_PTR, bytes,
+                                   NULL, &error));
+    CL_MAKE(p->at, clEnqueueMapBuffer(d->transfers, p->mem, CL_TRUE, CL_MAP_READ | CL_MAP_WRITE, 0,
+                                      bytes, 0, NULL, NULL, &error));
+    p->bytes = bytes;
+    return 0;
+fail:
+    drop_pinned(p);
+    return -1;
+}
+
+/* ---- B ------------------------------------------------------------------------------------- */
+
+/* Sends the whole of v's buffer from pinned memory that holds its rows without gaps. */
+static int upload_pinned(gemm_cl_view *v, const float *from)
+{
+    const gemm_cl_device *d = gemm_cl_opened();
+    const size_t bytes = v->rows * v->cols * sizeof(float);
+    CL_RELEASE(clReleaseEvent, v->ready);
+    CL_TRY(clEnqueueWriteBuffer(d->transfers, v->mem, CL_FALSE, 0, bytes, from, 0, NULL,
+                                &v->ready));
+    CL_TRY(clFlush(d->transfers));
+    v->copied = bytes;
+    return 0;
+fail:
+    return -1;
+}
+
+/* One chunk of rows, through the two pinned buffers in turn. */
+static int upload_chunk(gemm_cl_view *v, size_t from, size_t count, int turn)
+{
+    const gemm_cl_device *d = gemm_cl_opened();
+    const size_t row = v->cols * sizeof(float);
+    pinned *p = &chunks[turn & 1];
+    if (need_pinned(p, count * row)) goto fail;
+    if (p->busy) CL_TRY(clWaitForEvents(1, &p->busy));
+    CL_RELEASE(clReleaseEvent, p->busy);
+    gemm_cl_gather_rows(p->at, v, from, count);
+    CL_TRY(clEnqueueWriteBuffer(d->transfers, v->mem, CL_FALSE, from * row, count * row, p->at, 0,
+                                NULL, &p->busy));
+    CL_TRY(clFlush(d->transfers));
+    CL_RELEASE(clReleaseEvent, v->ready);
+    CL_TRY(clRetainEvent(p->busy));
+    v->ready = p->busy;
+    v->copied += count * row;
+    return 0;
+fail:
+    return -1;
+}
+
+static int upload_chunks(gemm_cl_view *v, gemm_cl_slot slot)
+{
+    const size_t row = v->cols * sizeof(float);
+    const size_t step = row >= CHUNK ? 1 : CHUNK / row;
+    int turn = 0;
+    v->mem = gemm_cl_scratch(slot, v->rows * row);
+    v->device_ld = v->cols;
+    if (!v->mem) return -1;
+    if (v->ld == v->cols && gemm_cl_block_of(v->host)) return upload_pinned(v, v->host);
+    for (size_t i = 0; i < v->rows; i += step) {
+        const size_t count = v->rows - i < step ? v->rows - i : step;
+        if (upload_chunk(v, i, count, turn++)) return -1;
+    }
+    return 0;
+}
+
+/* ---- A ------------------------------------------------------------------------------------- */
+
+/* Weights on the device, with the pinned copy of what was uploaded. */
+typedef struct kept_matrix {
+    const float *host;
+    size_t rows, cols, ld;
+    cl_mem mem;
+    pinned copy;
+    unsigned long used;         /* the number of the call that used it last */
+} kept_matrix;
+
+static kept_matrix kept[KEPT];
+static unsigned long kept_clock;
+
+static void drop_kept(kept_matrix *k)
+{
+    CL_RELEASE(clReleaseMemObject, k->mem);
+    drop_pinned(&k->copy);
+    *k = (kept_matrix){0};
+}
+
+void gemm_cl_forget_kept(void)
+{
+    for (int i = 0; i < KEPT; ++i) drop_kept(&kept[i]);
+}
+
+static bool is_same_matrix(const kept_matrix *k, const gemm_cl_view *v)
+{
+    return k->mem && k->host == v->host && k->rows == v->rows && k->cols == v->cols &&
+           k->ld == v->ld;
+}
+
+static bool has_same_rows(const float *copy, const gemm_cl_view *v)
+{
+    for (size_t i = 0; i < v->rows; ++i)
+        if (memcmp(copy + i * v->cols, v->host + i * v->ld, v->cols * sizeof(float))) return false;
+    return true;
+}
+
+/* The place for a matrix: where it is kept already, or the least recently used one, emptied. */
+static kept_matrix *kept_place(const gemm_cl_view *v, size_t bytes)
+{
+    kept_matrix *oldest = &kept[0];
+    size_t total = bytes;
+    for (kept_matrix *k = kept; k < kept + KEPT; ++k) {
+        if (is_same_matrix(k, v)) return k;
+        total += k->copy.bytes;
+        if (k->used < oldest->used) oldest = k;
+    }
+    if (total > gemm_cl_opened()->memory / 4) gemm_cl_forget_kept();
+    drop_kept(oldest);
+    return oldest;
+}
+
+static int upload_kept(gemm_cl_view *v)
+{
+    const size_t bytes = v->rows * v->cols * sizeof(float);
+    kept_matrix *k = kept_place(v, bytes);
+    v->device_ld = v->cols;
+    k->used = ++kept_clock;
+    if (k->mem && has_same_rows(k->copy.at, v)) {
+        v->mem = k->mem;
+        return 0;
+    }
+    if (!k->mem) {
+        CL_MAKE(k->mem, clCreateBuffer(gemm_cl_opened()->context, CL_MEM_READ_ONLY, bytes, NULL,
+                                       &error));
+        if (need_pinned(&k->copy, bytes)) goto fail;
+    }
+    v->mem = k->mem;
+    gemm_cl_gather_rows(k->copy.at, v, 0, v->rows);
+    if (upload_pinned(v, k->copy.at)) goto fail;
+    k->host = v->host;
+    k->rows = v->rows;
+    k->cols = v->cols;
+    k->ld = v->ld;
+    return 0;
+fail:
+    drop_kept(k);
+    return -1;
+}
+
+/* ---- the policy ---------------------------------------------------------------------------- */
+
+static int input(gemm_cl_view *v, gemm_cl_slot slot)
+{
+    return slot == SLOT_A ? upload_kept(v) : upload_chunks(v, slot);
+}
+
+static int result(gemm_cl_view *c)
+{
+    const size_t bytes = c->rows * c->cols * sizeof(float);
+    const bool straight = c->overwrite && c->ld == c->cols && gemm_cl_block_of(c->host);
+    if (!straight && need_pinned(&sums, bytes)) goto fail;
+    c->touched = straight;
+    CL_TRY(clEnqueueReadBuffer(gemm_cl_opened()->queue, c->mem, CL_TRUE, 0, bytes,
+                               straight ? c->host : sums.at, 0, NULL, NULL));
+    if (gemm_cl_check_launch(c)) goto fail;
+    if (!straight) gemm_cl_take_rows(c, sums.at);
+    c->copied = bytes;
+    /* The kernels waited for these uploads. */
+    CL_RELEASE(clReleaseEvent, chunks[0].busy);
+    CL_RELEASE(clReleaseEvent, chunks[1].busy);
+    return 0;
+fail:
+    return -1;
+}
+
+static int close_view(gemm_cl_view *v)
+{
+    CL_RELEASE(clReleaseEvent, v->ready);
+    return 0;
+}
+
+const gemm_cl_policy gemm_cl_discrete = {false, input, gemm_cl_output_beside, result, close_view};
+
+void gemm_cl_release_discrete(void)
+{
+    gemm_cl_forget_kept();
+    drop_pinned(&chunks[0]);
+    drop_pinned(&chunks[1]);
+    drop_pinned(&sums);
+}

@@ -1,0 +1,174 @@
+/*
+ * Memory that the device's driver allocates and the CPU uses.
+ *
+ * Source: Shimanskiy: Matrix Multiply on Adreno GPUs, part 1 (2016): unmap, run, map.
+ */
+#include "cl/host.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+static gemm_cl_host_block *blocks;
+static atomic_int block_count;      /* so that free() of other memory needs no lock */
+
+gemm_cl_host_block *gemm_cl_block_of(const void *p)
+{
+    gemm_cl_host_block *b = blocks;
+    while (b && ((const char *)p < b->base || (const char *)p >= b->base + b->bytes)) b = b->next;
+    return b;
+}
+
+void gemm_cl_end_mapping(cl_command_queue queue, cl_mem mem, void *at)
+{
+    CL_TRY(clEnqueueUnmapMemObject(queue, mem, at, 0, NULL, NULL));
+    CL_TRY(clFinish(queue));
+fail:
+    return;
+}
+
+static int refuse_moved(const gemm_cl_host_block *b, void *at)
+{
+    gemm_cl_say("the OpenCL driver moved memory that the CPU holds");
+    gemm_cl_end_mapping(b->queue, b->mem, at);
+    return -1;
+}
+
+static int try_to_map(gemm_cl_host_block *b)
+{
+    /* A new block has no content that the CPU would read. */
+    const cl_map_flags access = b->base ? CL_MAP_READ | CL_MAP_WRITE
+                                        : CL_MAP_WRITE_INVALIDATE_REGION;
+    char *at;
+    CL_MAKE(at, clEnqueueMapBuffer(b->queue, b->mem, CL_TRUE, access, 0, b->bytes, 0, NULL, NULL,
+                                   &error));
+    if (b->base && at != b->base) return refuse_moved(b, at);
+    b->base = at;
+    b->mapped = true;
+    return 0;
+fail:
+    return -1;
+}
+
+/* Tries twice, because nothing of the program can go on without the block. */
+int gemm_cl_map_block(gemm_cl_host_block *b)
+{
+    return b->mapped || try_to_map(b) == 0 ? 0 : try_to_map(b);
+}
+
+int gemm_cl_unmap_block(gemm_cl_host_block *b)
+{
+    if (!b->mapped) return 0;
+    CL_TRY(clEnqueueUnmapMemObject(b->queue, b->mem, b->base, 0, NULL, NULL));
+    b->mapped = false;
+    return 0;
+fail:
+    return -1;
+}
+
+void gemm_cl_ask_for_blocks(void)
+{
+    for (gemm_cl_host_block *b = blocks; b; b = b->next) {
+        if (b->mapped) continue;
+        CL_MAKE(b->asked, clEnqueueMapBuffer(b->queue, b->mem, CL_FALSE, CL_MAP_READ | CL_MAP_WRITE,
+                                             0, b->bytes, 0, NULL, NULL, &error));
+    }
+fail:       /* what was not asked for is mapped when the call ends */
+    return;
+}
+
+void gemm_cl_take_blocks(void)
+{
+    for (gemm_cl_host_block *b = blocks; b; b = b->next) {
+        if (!b->asked) continue;
+        if (b->asked == b->base)
+            b->mapped = true;
+        else
+            refuse_moved(b, b->asked);
+        b->asked = NULL;
+    }
+}
+
+static void free_block(gemm_cl_host_block *b)
+{
+    if (b->mem && b->mapped) gemm_cl_end_mapping(b->queue, b->mem, b->base);
+    CL_RELEASE(clReleaseMemObject, b->mem);
+    CL_RELEASE(clReleaseCommandQueue, b->queue);
+    if (b->pages) munmap(b->pages, b->bytes);
+    free(b);
+}
+
+/*
+ * A device that is a CPU can use any memory. It gets pages of the system: they are zero, and take
+ * no memory until something is written to them. Darknet's cfg may name a large batch of which a
+ * detection uses one image. For any other device only the driver knows what is shared without
+ * copies.
+ */
+static int make_buffer(gemm_cl_host_block *b)
+{
+    const gemm_cl_device *d = gemm_cl_opened();
+    cl_mem_flags flags = CL_MEM_READ_WRITE | CL_MEM_ALLOC_HOST_PTR;
+    if (d->traits.cpu) {
+        void *pages = mmap(NULL, b->bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+                           0);
+        if (pages == MAP_FAILED) return -1;
+        flags = CL_MEM_READ_WRITE | CL_MEM_USE_HOST_PTR;
+        b->pages = pages;
+    }
+    CL_MAKE(b->mem, clCreateBuffer(d->context, flags, b->bytes, b->pages, &error));
+    return 0;
+fail:
+    return -1;
+}
+
+static int fill_block(gemm_cl_host_block *b)
+{
+    if (make_buffer(b) || gemm_cl_map_block(b)) return -1;
+    if (b->pages == b->base) return 0;
+    memset(b->base, 0, b->bytes);
+    return gemm_cl_unmap_block(b) || gemm_cl_map_block(b) ? -1 : 0;
+}
+
+gemm_cl_host_block *gemm_cl_new_block(size_t bytes)
+{
+    gemm_cl_host_block *b = calloc(1, sizeof *b);
+    if (!b) return NULL;
+    b->bytes = bytes;
+    CL_TRY(clRetainCommandQueue(gemm_cl_opened()->queue));
+    b->queue = gemm_cl_opened()->queue;
+    if (fill_block(b)) goto fail;
+    b->next = blocks;
+    blocks = b;
+    ++block_count;
+    return b;
+fail:
+    free_block(b);
+    return NULL;
+}
+
+bool gemm_cl_free(void *p)
+{
+    if (!p || block_count == 0) return false;
+    gemm_cl_lock();
+    gemm_cl_host_block **at = &blocks;
+    while (*at && (*at)->base != p) at = &(*at)->next;
+    gemm_cl_host_block *b = *at;
+    if (b) {
+        *at = b->next;
+        --block_count;
+        free_block(b);
+    }
+    gemm_cl_unlock();
+    return b;
+}
+
+size_t gemm_cl_alloc_size(const void *p)
+{
+    if (!p || block_count == 0) return 0;
+    gemm_cl_lock();
+    const gemm_cl_host_block *b = gemm_cl_block_of(p);
+    const size_t bytes = b ? b->bytes : 0;
+    gemm_cl_unlock();
+    return bytes;
+}

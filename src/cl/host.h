@@ -1,0 +1,43 @@
+/*
+ * Memory that the device's driver allocates and the CPU uses: blocks of gemm_cl_alloc. While the
+ * device works on a block, the block is unmapped, and the CPU must not touch it.
+ *
+ * For the OpenCL files only; called with gemm_cl_lock held, while the device is open.
+ */
+#ifndef GEMM_CL_HOST_H
+#define GEMM_CL_HOST_H
+
+#include "cl/device.h"
+
+typedef struct gemm_cl_host_block {
+    struct gemm_cl_host_block *next;
+    cl_mem mem;
+    char *base;                 /* where the CPU sees it: the same place at every map */
+    size_t bytes;
+    cl_command_queue queue;
+    char *asked;                /* what a map that is in the queue returned, or NULL */
+    void *pages;                /* memory of the system that the driver was given, or NULL */
+    bool mapped;                /* the CPU may use it */
+} gemm_cl_host_block;
+
+/* A new block of zeroed memory, mapped. NULL when the driver has none that stays in place. */
+gemm_cl_host_block *gemm_cl_new_block(size_t bytes);
+
+/* The block that a pointer lies in, or NULL. */
+gemm_cl_host_block *gemm_cl_block_of(const void *);
+
+/* Gives a block to the device; behind all that is in the queue. 0 or -1. */
+int gemm_cl_unmap_block(gemm_cl_host_block *);
+
+/* Gives a block to the CPU and waits for the device. 0 or -1. */
+int gemm_cl_map_block(gemm_cl_host_block *);
+
+/* Enqueues maps of all unmapped blocks. When the queue has finished, gemm_cl_take_blocks makes them
+   the CPU's. A block whose map failed stays unmapped. */
+void gemm_cl_ask_for_blocks(void);
+void gemm_cl_take_blocks(void);
+
+/* Ends a mapping for good. A failure is said, and the caller releases the object all the same. */
+void gemm_cl_end_mapping(cl_command_queue, cl_mem, void *at);
+
+#endif

@@ -1,0 +1,217 @@
+/*
+ * One multiply on the OpenCL device.
+ *
+ * One launch writes C. Where B takes several panels, or K is cut, the launches make parts beside C,
+ * and cl_sum adds them.
+ */
+#include "cl/multiply.h"
+
+#include "ref/clblast.h"
+#include "util/text.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+
+/* ---- launches ------------------------------------------------------------------------------ */
+
+/* Copies `in`, rows x cols by its strides, to `out`, which is padded with zeros. */
+static int pack(gemm_cl_job *j, gemm_cl_slot slot, const gemm_cl_matrix *in, int rows, int cols,
+                int rows_out, int cols_out, gemm_cl_matrix *out)
+{
+    const gemm_cl_program *p = gemm_cl_need("cl_pack", "");
+    const size_t global[3] = {(size_t)cols_out, (size_t)rows_out, 1};
+    const cl_ulong first = in->first;
+    cl_mem mem = gemm_cl_scratch(slot, global[0] * global[1] * sizeof(float));
+    const gemm_cl_argument args[] = {ARG(rows), ARG(cols), ARG(in->mem), ARG(first), ARG(in->rs),
+                                     ARG(in->cs), ARG(mem)};
+    if (!p || !mem) return -1;
+    const int rc = gemm_cl_launch(&j->w, p, STAGE_PREPARE, args, global, NULL);
+    *out = (gemm_cl_matrix){mem, 0, cols_out, 1};
+    return rc;
+}
+
+/*
+ * The row's kernel on columns k0 ... of A, and on b, a buffer or an image of K rows. The result is
+ * for columns n0 ... of C: added to C, or stored as the next ones of the parts in w.sums.
+ */
+static int multiply(gemm_cl_job *j, const gemm_cl_matrix *b, int k0, int K, int n0, int N)
+{
+    const gemm_call *g = j->g;
+    gemm_cl_work *w = &j->w;
+    const int kpart = gemm_cl_part_length(w, K), parts = ceil_div(K, kpart);
+    const size_t size = (size_t)g->M * (size_t)g->N;
+    const int part = k0 == 0 ? 0 : j->part;
+    const cl_ulong a0 = j->a.first + (size_t)k0 * (size_t)j->a.cs, b0 = b->first;
+    const cl_ulong c0 = (w->sums ? (size_t)part * size : j->c.first) + (size_t)n0;
+    const cl_ulong cpart = w->sums ? size : 0;
+    const int ldc = w->sums ? g->N : j->c.rs;
+    cl_mem out = w->sums ? w->sums : j->c.mem;
+    const gemm_cl_argument args[] = {
+        ARG(g->M), ARG(N), ARG(K), ARG(g->ALPHA), ARG(j->a.mem), ARG(a0), ARG(j->a.rs),
+        ARG(j->a.cs), ARG(b->mem), ARG(b0), ARG(b->rs), ARG(b->cs), ARG(out), ARG(c0), ARG(ldc),
+        ARG(kpart), ARG(cpart)};
+    size_t global[3] = {(size_t)ceil_div(N, w->row->cols), (size_t)ceil_div(g->M, w->row->rows),
+                        (size_t)parts};
+    size_t local[3];
+    gemm_cl_set_groups(w, global, local);
+    j->part = part + parts;
+    return gemm_cl_launch(w, w->program, STAGE_MULTIPLY, args, global, local);
+}
+
+static int add_sums(gemm_cl_job *j)
+{
+    const gemm_call *g = j->g;
+    const gemm_cl_program *sum = gemm_cl_need("cl_sum", "");
+    const cl_ulong into = j->c.first;
+    const gemm_cl_argument args[] = {ARG(g->M), ARG(g->N), ARG(j->part), ARG(j->w.sums),
+                                     ARG(j->c.mem), ARG(into), ARG(j->c.rs)};
+    return sum ? gemm_cl_launch_sum(&j->w, sum, args, g->N, g->M) : -1;
+}
+
+static int multiply_panels(gemm_cl_job *j)
+{
+    for (int i = 0; i < j->panels.count; ++i) {
+        const gemm_cl_panel *p = &j->panels.list[i];
+        const gemm_cl_matrix b = {p->image, 0, 0, 0};
+        if (multiply(j, &b, p->k0, p->k, p->n0, p->n)) return -1;
+    }
+    return 0;
+}
+
+/* CLBlast takes no events to wait for, and gives none that covers all of its kernels. It may have
+   launched some of them when it fails. */
+static int launch_clblast(gemm_cl_job *j)
+{
+    gemm_cl_work *w = &j->w;
+    const cl_event uploads[2] = {w->A.ready ? w->A.ready : w->B.ready, w->B.ready};
+    const cl_uint count = !!w->A.ready + !!w->B.ready;
+    if (count) CL_TRY(clEnqueueBarrierWithWaitList(w->device->queue, count, uploads, NULL));
+    w->C.touched = w->C.in_place;
+    return gemm_clblast_enqueue(w->device, j->g, &w->A, &w->B, &w->C);
+fail:
+    return -1;
+}
+
+/* ---- operands ------------------------------------------------------------------------------ */
+
+/* cl_image needs neighbouring columns of A side by side, for vload4. */
+static int prepare_a(gemm_cl_job *j)
+{
+    const gemm_call *g = j->g;
+    const gemm_cl_view *A = &j->w.A;
+    const bool padded = j->w.row->way == GEMM_CL_PADDED;
+    const int ld = (int)A->device_ld;
+    const gemm_cl_matrix as_is = {A->mem, A->offset, g->TA ? 1 : ld, g->TA ? ld : 1};
+    j->a = as_is;
+    if (!padded && !(j->w.row->way == GEMM_CL_IMAGE && g->TA)) return 0;
+    const int rows = padded ? (int)round_up((size_t)g->M, 32) : g->M;
+    return pack(j, SLOT_PACKED_A, &as_is, g->M, g->K, rows, j->K, &j->a);
+}
+
+static int prepare_b(gemm_cl_job *j)
+{
+    const gemm_call *g = j->g;
+    const gemm_cl_view *B = &j->w.B;
+    const int ld = (int)B->device_ld;
+    j->b = (gemm_cl_matrix){B->mem, B->offset, g->TB ? 1 : ld, g->TB ? ld : 1};
+    if (j->w.row->way == GEMM_CL_IMAGE) return gemm_cl_fill_panels(&j->w, g, &j->b, &j->panels);
+    if (j->w.row->way != GEMM_CL_PADDED) return 0;
+    const gemm_cl_matrix turned = {j->b.mem, j->b.first, j->b.cs, j->b.rs};
+    gemm_cl_matrix out;
+    const int columns = (int)round_up((size_t)g->N, 32);
+    if (pack(j, SLOT_PACKED_B, &turned, g->N, g->K, columns, j->K, &out)) return -1;
+    j->b = (gemm_cl_matrix){out.mem, 0, 1, out.rs};
+    return 0;
+}
+
+/* Room for the parts, where there are several. */
+static int prepare_c(gemm_cl_job *j)
+{
+    const gemm_cl_view *C = &j->w.C;
+    const bool image = j->w.row->way == GEMM_CL_IMAGE;
+    const size_t count = (size_t)(image ? j->panels.down : 1) * (size_t)j->w.parts;
+    j->c = (gemm_cl_matrix){C->mem, C->offset, (int)C->device_ld, 1};
+    if (count == 1 && !(image && j->panels.count > 1)) return 0;
+    return gemm_cl_need_sums(&j->w, count, (size_t)j->g->M * (size_t)j->g->N * sizeof(float));
+}
+
+int gemm_cl_enqueue(gemm_cl_job *j)
+{
+    if (j->w.row->way == GEMM_CL_CLBLAST) return launch_clblast(j);
+    if (prepare_a(j) || prepare_b(j) || prepare_c(j)) return -1;
+    const int rc = j->w.row->way == GEMM_CL_IMAGE ? multiply_panels(j)
+                                                  : multiply(j, &j->b, 0, j->K, 0, j->g->N);
+    return rc == 0 && j->w.sums ? add_sums(j) : rc;
+}
+
+/* ---- one call ------------------------------------------------------------------------------ */
+
+/* Whether float4 of A's rows are aligned where the device has them: in place, copied or packed. */
+static bool has_aligned_rows(const gemm_call *g)
+{
+    return g->K % 4 == 0 && (g->TA || (g->lda % 4 == 0 && (uintptr_t)g->A % 16 == 0));
+}
+
+const char *gemm_cl_plan(gemm_cl_job *j, const gemm_call *g, const gemm_cl_row *row)
+{
+    char more[64] = "";
+    *j = (gemm_cl_job){.g = g, .w = gemm_cl_begin_work(row)};
+    gemm_cl_work *w = &j->w;
+    if (row->way == GEMM_CL_CLBLAST) return gemm_clblast_missing(gemm_cl_settings()->clblast);
+    if (row->way == GEMM_CL_CHOOSE) w->row = gemm_cl_choose(&w->device->traits, g, &w->parts);
+    if (row->parts && w->row->splits) w->parts = row->parts;
+    if (w->row->depth)
+        gemm_append(more, sizeof more, "%s%s", g->TA ? " -DA_TURNED" : "",
+                    g->TB ? " -DB_TURNED" : "");
+    if (w->row->way == GEMM_CL_IMAGE && has_aligned_rows(g))
+        gemm_append(more, sizeof more, " -DALIGNED_A");
+    return gemm_cl_build_row(w, more);
+}
+
+int gemm_cl_start(gemm_cl_job *j, const gemm_call *g, const gemm_cl_row *row)
+{
+    const char *why = gemm_cl_plan(j, g, row);
+    if (why) {
+        gemm_cl_say(why);
+        return -1;
+    }
+    const gemm_cl_way way = j->w.row->way;
+    j->K = way == GEMM_CL_PADDED ? (int)round_up((size_t)g->K, 32) : g->K;
+    return way == GEMM_CL_IMAGE ? gemm_cl_cut_panels(j->w.device, g, &j->panels) : 0;
+}
+
+int gemm_cl_show(gemm_cl_job *j, bool resident)
+{
+    const gemm_call *g = j->g;
+    gemm_cl_work *w = &j->w;
+    w->A = (gemm_cl_view){.host = (float *)g->A, .ld = (size_t)g->lda,
+                          .rows = (size_t)(g->TA ? g->K : g->M),
+                          .cols = (size_t)(g->TA ? g->M : g->K)};
+    w->B = (gemm_cl_view){.host = (float *)g->B, .ld = (size_t)g->ldb,
+                          .rows = (size_t)(g->TB ? g->N : g->K),
+                          .cols = (size_t)(g->TB ? g->K : g->N)};
+    w->C = (gemm_cl_view){.host = g->C, .ld = (size_t)g->ldc, .rows = (size_t)g->M,
+                          .cols = (size_t)g->N};
+    const bool by_cpu = w->row->way == GEMM_CL_IMAGE && !resident && w->policy->shares &&
+                        !gemm_cl_block_of(g->B);
+    /* B first: the CPU compares A with the kept weights while B is on the bus. */
+    if (!by_cpu && w->policy->input(&w->B, SLOT_B)) return -1;
+    return w->policy->input(&w->A, SLOT_A) || w->policy->output(&w->C) ? -1 : 0;
+}
+
+gemm_status gemm_cl_end_job(gemm_cl_job *j, bool failed, gemm_note *note)
+{
+    const gemm_status status = gemm_cl_end_work(&j->w, failed, note);
+    gemm_cl_empty_panels(&j->panels);
+    free(j->panels.list);
+    return status;
+}
+
+gemm_status gemm_cl_multiply(const gemm_call *g, const gemm_cl_row *row, gemm_note *note)
+{
+    gemm_cl_job j;
+    const bool failed = gemm_cl_start(&j, g, row) || gemm_cl_show(&j, false) ||
+                        gemm_cl_enqueue(&j) || j.w.policy->result(&j.w.C);
+    if (!failed) gemm_cl_fill_note(&j.w, row->way == GEMM_CL_CHOOSE, note);
+    return gemm_cl_end_job(&j, failed, note);
+}

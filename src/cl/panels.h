@@ -1,0 +1,39 @@
+/*
+ * B as images of four columns a pixel. A B that is larger than the device's images is cut into
+ * panels. For the OpenCL files only; called with gemm_cl_lock held.
+ */
+#ifndef GEMM_CL_PANELS_H
+#define GEMM_CL_PANELS_H
+
+#include "cl/launch.h"
+
+/* A matrix as a kernel takes it: element (i, j) is mem[first + i rs + j cs]. */
+typedef struct gemm_cl_matrix {
+    cl_mem mem;
+    size_t first;
+    int rs, cs;
+} gemm_cl_matrix;
+
+/* A part of B that fits into an image: k rows from k0 on, n columns from n0 on. */
+typedef struct gemm_cl_panel {
+    cl_mem image;
+    int k0, k, n0, n;
+    bool borrowed;              /* the image was made from B's own buffer, for this call */
+} gemm_cl_panel;
+
+typedef struct gemm_cl_panels {
+    gemm_cl_panel *list;        /* all panels of the first columns come first */
+    int count, down;            /* down: panels for the same columns */
+} gemm_cl_panels;
+
+/* Cuts B into the fewest even panels. -1: no memory. */
+int gemm_cl_cut_panels(const gemm_cl_device *, const gemm_call *, gemm_cl_panels *);
+
+/* Fills the images from `b`, or by the CPU from the caller's B when b->mem is NULL. */
+int gemm_cl_fill_panels(gemm_cl_work *, const gemm_call *, const gemm_cl_matrix *b,
+                        gemm_cl_panels *);
+
+/* Releases the borrowed images, so that the panels can be filled again. */
+void gemm_cl_empty_panels(gemm_cl_panels *);
+
+#endif

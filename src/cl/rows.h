@@ -1,0 +1,61 @@
+/*
+ * The OpenCL rows as data: a kernel of kernels/, the options that it is compiled with, and its
+ * tile. A new OpenCL variant is such a row and a line in the table; where no kernel fits, a .cl
+ * file too.
+ *
+ * Needs no OpenCL header, because the table names the rows in a build with OPENCL=0 too.
+ */
+#ifndef GEMM_CL_ROWS_H
+#define GEMM_CL_ROWS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+typedef enum gemm_cl_way {
+    GEMM_CL_PLAIN,              /* A, B and C where they lie, by strides */
+    GEMM_CL_PADDED,             /* A and transposed B in copies, padded to multiples of 32 */
+    GEMM_CL_IMAGE,              /* B as an image of four columns a pixel */
+    GEMM_CL_CHOOSE,             /* a row chosen by device and shape (cl/choice.c) */
+    GEMM_CL_CLBLAST             /* the library, not a kernel of kernels/ */
+} gemm_cl_way;
+
+typedef enum gemm_cl_conv_use {
+    GEMM_CL_NO_CONV,
+    GEMM_CL_CONV,               /* with -DCONV the kernel computes whole convolutions */
+    GEMM_CL_ONLY_CONV           /* the kernel computes nothing else */
+} gemm_cl_conv_use;
+
+typedef struct gemm_cl_row {
+    const char *kernel;         /* kernels/<kernel>.cl and its entry */
+    const char *defines;        /* more options for the compiler, "" for none */
+    const char *discrete;       /* more of them where the GPU has memory of its own, or NULL */
+    gemm_cl_way way;
+    gemm_cl_conv_use conv;
+    int rows, cols;             /* of C, for a work-item: -DROWS -DCOLS */
+    int wx, wy;                 /* items of a group: -DWX -DWY; 0: by the device and the shape */
+    int depth;                  /* steps of K in local memory at once: -DBK; 0: none. Such a kernel
+                                   loads A and B along their rows: -DA_TURNED -DB_TURNED */
+    bool shares;                /* a group is one item, and takes a share of the rows of C */
+    bool splits;                /* can cut K into parts */
+    int parts;                  /* into how many; 0: `cl` chooses, other rows do not cut */
+} gemm_cl_row;
+
+extern const gemm_cl_row gemm_cl_naive, gemm_cl_block, gemm_cl_local, gemm_cl_local_v4,
+    gemm_cl_local_v8, gemm_cl_local_v16, gemm_cl_local_v4_u8, gemm_cl_image, gemm_cl_best,
+    gemm_cl_clblast;
+
+/* The rows that `cl` chooses from. */
+enum {
+    GEMM_CL_IMAGE_SPLIT, GEMM_CL_WIDE_16, GEMM_CL_WIDE_8, GEMM_CL_WIDE_4, GEMM_CL_THIN_1,
+    GEMM_CL_THIN_2, GEMM_CL_THIN_4, GEMM_CL_THIN_8, GEMM_CL_TILE_16x128, GEMM_CL_TILE_32x64,
+    GEMM_CL_TILE_64x64, GEMM_CL_TILE_64x128
+};
+extern const gemm_cl_row gemm_cl_choices[];
+extern const size_t gemm_cl_choice_count;
+
+/* For convolutions on CPUs: the device's vector of 16, 8 or 4 floats, and for each of them tiles
+   for groups of 1, 2, up to 4 and more filters. */
+enum { GEMM_CL_CONV_VECTORS = 3, GEMM_CL_CONV_TILES = 4 };
+extern const gemm_cl_row gemm_cl_conv_choices[GEMM_CL_CONV_VECTORS * GEMM_CL_CONV_TILES];
+
+#endif

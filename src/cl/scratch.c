@@ -1,0 +1,91 @@
+/*
+ * Buffers and images that last from call to call. The least recently used image makes room.
+ */
+#include "cl/scratch.h"
+
+enum { IMAGES = 32 };
+
+typedef struct buffer {
+    cl_mem mem;
+    size_t bytes;
+} buffer;
+
+typedef struct image {
+    cl_mem mem;
+    size_t width, height;
+    bool busy;
+    unsigned long used;         /* the number of the call that used it last */
+} image;
+
+static buffer buffers[SLOT_COUNT];
+static image images[IMAGES];
+static unsigned long image_clock;
+
+cl_mem gemm_cl_scratch(gemm_cl_slot slot, size_t bytes)
+{
+    buffer *b = &buffers[slot];
+    if (b->bytes >= bytes) return b->mem;
+    CL_RELEASE(clReleaseMemObject, b->mem);
+    b->bytes = 0;
+    CL_MAKE(b->mem, clCreateBuffer(gemm_cl_opened()->context, CL_MEM_READ_WRITE, bytes, NULL,
+                                   &error));
+    b->bytes = bytes;
+fail:
+    return b->mem;
+}
+
+/* A free image of this size, or the free image that was not used for the longest time, or NULL. */
+static image *find_image(size_t width, size_t height)
+{
+    image *oldest = NULL;
+    for (image *i = images; i < images + IMAGES; ++i) {
+        if (i->busy) continue;
+        if (i->mem && i->width == width && i->height == height) return i;
+        if (!oldest || i->used < oldest->used) oldest = i;
+    }
+    return oldest;
+}
+
+static int remake_image(image *i, size_t width, size_t height)
+{
+    const cl_image_format format = {CL_RGBA, CL_FLOAT};
+    const cl_image_desc desc = {
+        .image_type = CL_MEM_OBJECT_IMAGE2D, .image_width = width, .image_height = height};
+    CL_RELEASE(clReleaseMemObject, i->mem);
+    CL_MAKE(i->mem, clCreateImage(gemm_cl_opened()->context,
+                                  CL_MEM_READ_WRITE | CL_MEM_ALLOC_HOST_PTR, &format, &desc, NULL,
+                                  &error));
+    i->width = width;
+    i->height = height;
+    return 0;
+fail:
+    return -1;
+}
+
+cl_mem gemm_cl_image_get(size_t width, size_t height)
+{
+    image *i = find_image(width, height);
+    if (!i) {
+        gemm_cl_say("B needs more images than a call may use");
+        return NULL;
+    }
+    if ((!i->mem || i->width != width || i->height != height) && remake_image(i, width, height))
+        return NULL;
+    i->busy = true;
+    i->used = ++image_clock;
+    return i->mem;
+}
+
+void gemm_cl_images_done(void)
+{
+    for (image *i = images; i < images + IMAGES; ++i) i->busy = false;
+}
+
+void gemm_cl_release_scratch(void)
+{
+    for (int i = 0; i < SLOT_COUNT; ++i) {
+        CL_RELEASE(clReleaseMemObject, buffers[i].mem);
+        buffers[i].bytes = 0;
+    }
+    for (image *i = images; i < images + IMAGES; ++i) CL_RELEASE(clReleaseMemObject, i->mem);
+}

@@ -1,0 +1,25 @@
+/*
+ * Buffers and images that last from call to call. For the OpenCL files only; called with
+ * gemm_cl_lock held, while the device is open.
+ */
+#ifndef GEMM_CL_SCRATCH_H
+#define GEMM_CL_SCRATCH_H
+
+#include "cl/device.h"
+
+typedef enum gemm_cl_slot {
+    SLOT_A, SLOT_B, SLOT_C, SLOT_PACKED_A, SLOT_PACKED_B, SLOT_PARTS, SLOT_NORM, SLOT_COUNT
+} gemm_cl_slot;
+
+/* A buffer of at least these bytes, which lasts until the slot is asked for more. NULL: refused. */
+cl_mem gemm_cl_scratch(gemm_cl_slot, size_t bytes);
+
+/* An image of RGBA float that no other panel of this call uses. NULL: refused. */
+cl_mem gemm_cl_image_get(size_t width, size_t height);
+
+/* The call is over: all images may be used again. */
+void gemm_cl_images_done(void);
+
+void gemm_cl_release_scratch(void);
+
+#endif

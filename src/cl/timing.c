@@ -1,0 +1,39 @@
+/*
+ * Times a row for benchmarks.
+ */
+#include "cl/timing.h"
+
+#include "cl/multiply.h"
+#include "util/clock.h"
+
+static int time_calls(gemm_cl_job *j, int reps, gemm_cl_times *times)
+{
+    int rc = 0;
+    CL_TRY(clFinish(j->w.device->transfers));
+    CL_TRY(clFinish(j->w.device->queue));
+    const double begin = gemm_now_ms();
+    for (int i = 0; i < reps && rc == 0; ++i) {
+        rc = gemm_cl_enqueue(j);
+        gemm_cl_empty_panels(&j->panels);
+    }
+    CL_TRY(clFinish(j->w.device->queue));
+    times->wall_ms = (gemm_now_ms() - begin) / reps;
+    times->device_ms = gemm_cl_stages_ms(&j->w, STAGE_PREPARE, STAGE_SUM) / reps;
+    times->kernel_ms = gemm_cl_stages_ms(&j->w, STAGE_MULTIPLY, STAGE_MULTIPLY) / reps;
+    gemm_cl_describe_work(&j->w, times->ran, sizeof times->ran);
+    return rc;
+fail:
+    return -1;
+}
+
+int gemm_cl_time(const gemm_call *g, const gemm_cl_row *row, int reps, gemm_cl_times *times)
+{
+    gemm_cl_job j;
+    gemm_note note;
+    gemm_cl_lock();
+    const bool failed = gemm_cl_start(&j, g, row) || gemm_cl_show(&j, true) ||
+                        time_calls(&j, reps, times);
+    const gemm_status status = gemm_cl_end_job(&j, failed, &note);
+    gemm_cl_unlock();
+    return status == GEMM_DONE ? 0 : -1;
+}

@@ -1,0 +1,46 @@
+/*
+ * A matrix of the caller as the device sees it, and what a memory policy does with it. For the
+ * OpenCL files only; called with gemm_cl_lock held, while the device is open.
+ */
+#ifndef GEMM_CL_VIEW_H
+#define GEMM_CL_VIEW_H
+
+#include "cl/host.h"
+#include "cl/scratch.h"
+
+typedef struct gemm_cl_view {
+    float *host;
+    size_t rows, cols, ld;      /* as stored: a transposed matrix keeps its shape here */
+    cl_mem mem;
+    size_t offset, device_ld;   /* of the first element; between rows; in floats */
+    size_t copied;              /* bytes between the CPU and the device, so far */
+    gemm_cl_host_block *block;  /* the block it lies in, where the device works in place, or NULL */
+    bool in_place;              /* the device works on the caller's memory */
+    bool overwrite;             /* an output that is written, and never read or added to */
+    bool touched;               /* an output: the caller's memory may have changed */
+    cl_event made;              /* an output: the launch that wrote it, or NULL; not owned */
+    cl_event ready;             /* an input: the upload, when that runs on its own queue */
+} gemm_cl_view;
+
+/* All functions but close and forget return 0, or -1 after saying why. */
+typedef struct gemm_cl_policy {
+    bool shares;                /* the device uses blocks in place, and the CPU may fill images */
+    int (*input)(gemm_cl_view *, gemm_cl_slot);     /* A or B, before the kernels */
+    int (*output)(gemm_cl_view *);                  /* C, before the kernels */
+    int (*result)(gemm_cl_view *);  /* waits, once; C is right for the CPU */
+    int (*close)(gemm_cl_view *);   /* the CPU's again; safe after any failure; -1: it is not */
+} gemm_cl_policy;
+
+/* A buffer for C beside the caller's, to which the kernels add: zeros, rows without gaps. */
+int gemm_cl_output_beside(gemm_cl_view *);
+
+/* Copies `count` of the caller's rows to `out`, without gaps. */
+void gemm_cl_gather_rows(float *out, const gemm_cl_view *, size_t from, size_t count);
+
+/* Adds what the device has beside C to the caller's C, or stores it there. */
+void gemm_cl_take_rows(const gemm_cl_view *, const float *sums);
+
+/* After the wait: whether the launch that wrote the view ended well. 0 or -1. */
+int gemm_cl_check_launch(const gemm_cl_view *);
+
+#endif
