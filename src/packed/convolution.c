@@ -18,6 +18,8 @@
  * the layer: one large product as gemm does, many groups or images by whole products.
  */
 #include "packed/packed.h"
+
+#include "packed/loops.h"
 #include "util/ints.h"
 #include "util/threads.h"
 

@@ -10,6 +10,7 @@
  */
 #include "driver/check.h"
 #include "driver/driver.h"
+#include "packed/loops.h"
 #include "packed/packed.h"
 #include "util/threads.h"
 #include "support/operands.h"
@@ -313,6 +314,97 @@ static void test_panels(const gemm_ukernel *u)
         }
     }
     report_pass(name);
+}
+
+/* ---- the number of threads ---- */
+
+/* M, N, K and lda - K (or lda - M when A is transposed). lda 0: rows of A lie without padding. */
+typedef struct shape {
+    int M, N, K, lda;
+} shape;
+
+/*
+ * Calls that any number of threads could cut into parts for which another plan looks better than
+ * for the whole: A packed and not, one block of K and several, tail columns that would be alone in
+ * a part, rows and columns that are cut, one row, one column and an outer product.
+ */
+static int shapes_to_cut(const gemm_ukernel *u, shape *shapes)
+{
+    enum { FAR = 1024 };
+    const int tail = u->rest_most, unit = u->rest_unit;
+    const shape all[] = {
+        {256, 1000, 1024, 0},
+        {250, 1003, 1029, 0},
+        {u->mc, 16 * u->nr + 1, 4 * u->kc + 3, 5 * FAR},
+        {2 * u->mc + 3, 65 * u->nr + 1, 2 * u->kc - 1, 3 * FAR},
+        {9 * u->mr, 20 * u->nr + tail, 2 * u->kc + 5, FAR},
+        {9 * u->mr, 44 * u->nr + tail, 2 * u->kc + 5, FAR},
+        {3 * u->mr, 12 * u->nr, 2 * u->kc + 1, FAR},
+        {8 * u->mr, (32 * u->mr / unit + 9) * unit + tail, 300, 0},
+        {9 * u->mr, (36 * u->mr / unit + 6) * unit + 1, 300, 0},
+        {200 * u->mr + 1, u->nr + tail, 2 * u->kc + 9, 0},
+        {1, 5003, 211, 0},
+        {5003, 1, 211, 0},
+        {1, 211, 5003, 0},
+        {1201, 803, 1, 0},
+    };
+    memcpy(shapes, all, sizeof all);
+    return (int)(sizeof all / sizeof *all);
+}
+
+/* Multiplies on 1 to MOST_THREADS threads. Returns the first number of threads whose result differs
+   from one thread's in any bit, 0 when there is none, or -1 when a call is declined. */
+static int threads_that_differ(const gemm_ukernel *u, const gemm_call *c, size_t elements)
+{
+    float *const before = malloc(elements * sizeof *before), *const one = malloc(elements * sizeof *one);
+    if (!before || !one) exit(2);
+    memcpy(before, c->C, elements * sizeof *before);
+    int wrong = 0;
+    for (int threads = 1; threads <= MOST_THREADS && !wrong; ++threads) {
+        memcpy(c->C, before, elements * sizeof *before);
+        gemm_set_threads(threads);
+        if (!run_packed(c, u)) wrong = -1;
+        else if (threads == 1) memcpy(one, c->C, elements * sizeof *one);
+        else if (memcmp(one, c->C, elements * sizeof *one)) wrong = threads;
+    }
+    free(before);
+    free(one);
+    return wrong;
+}
+
+/* The result must not depend on the number of threads, to the bit. */
+static void test_threads(const gemm_ukernel *u, const options *o)
+{
+    char name[48];
+    snprintf(name, sizeof name, "packed %s threads", u->name);
+    shape shapes[16];
+    const int count = shapes_to_cut(u, shapes);
+    int failures = 0;
+    for (int n = 0; n < 4 * count; ++n) {
+        const shape s = shapes[n / 4];
+        rng r = rng_make(o->seed, 5000000 + (uint64_t)n);
+        gemm_call c = {.TA = n & 1, .TB = n >> 1 & 1, .M = s.M, .N = s.N, .K = s.K, .ALPHA = 1.5f};
+        const int width = c.TA ? c.M : c.K;
+        c.lda = s.lda > width ? s.lda : width;
+        c.ldb = c.TB ? c.K : c.N;
+        c.ldc = c.N;
+        guarded A = guarded_make(c.TA ? c.K : c.M, width, c.lda, AT_END, 0);
+        guarded B = guarded_make(c.TB ? c.N : c.K, c.ldb, c.ldb, AT_END, 0);
+        guarded C = guarded_make(c.M, c.N, c.ldc, AT_END, 0);
+        guarded_fill(&A, &r);
+        guarded_fill(&B, &r);
+        guarded_fill(&C, &r);
+        c.A = A.data, c.B = B.data, c.C = C.data;
+        const int wrong = threads_that_differ(u, &c, (size_t)c.M * c.N);
+        guarded_free(&A);
+        guarded_free(&B);
+        guarded_free(&C);
+        if (!wrong) continue;
+        ++failures;
+        report_fail(name, "%d threads and 1 thread differ; TA=%d TB=%d M=%d N=%d K=%d lda=%d", wrong,
+                    c.TA, c.TB, c.M, c.N, c.K, c.lda);
+    }
+    if (!failures) report_pass(name);
 }
 
 /* ---- the seams ---- */
@@ -638,6 +730,7 @@ int main(int argc, char **argv)
         if (!o.brief) test_lines(*u, &o);
         if (!o.brief) test_rest(*u, &o);
         if (!o.brief) test_panels(*u);
+        if (!o.brief) test_threads(*u, &o);
         test_seams(*u);
         test_shift(*u);
     }
