@@ -23,6 +23,8 @@
  * large product as in gemm, or take whole products where a layer has many groups or images.
  */
 #include "packed/packed.h"
+
+#include "packed/loops.h"
 #include "packed/taps.h"
 #include "util/ints.h"
 #include "util/threads.h"

@@ -5,17 +5,21 @@
  *            - take chunks - shut the door - wait until nobody is inside
  *   worker:  wait for `generation` to change - enter if the door is open - take chunks - leave
  *
- * Chunks come from a counter, so a worker that wakes late, or never, costs only its help: nobody
- * waits for a thread that has not begun. The door lets a late worker see that the job is gone.
+ * Chunks come from a counter. A worker that wakes late, or never, costs only its help, because nobody
+ * waits for a thread that has not begun. `door` counts the workers inside a job. Its SHUT bit keeps
+ * late workers out of a finished job.
  *
- * Darknet calls gemm some hundred microseconds apart within an image and sleeps between images.
- * So a worker spins for SPIN_NS after a job and then sleeps. A sleeper that is not bound to a core
- * is often woken on the caller's own core, where it waits for the rest of the caller's time slice:
- * milliseconds. So each worker is bound to an allowed core other than the caller's, and when the
- * system has moved the caller, the worker of its new core is moved to its old one.
+ * Darknet calls gemm some hundred microseconds apart within an image, and sleeps between images. So a
+ * worker spins for SPIN_NS after a job and then sleeps.
+ *
+ * Linux often wakes a sleeper on the core of the thread that wakes it. This thread is busy with its
+ * own chunk, so the worker waits for the end of a time slice, which is milliseconds. To prevent
+ * this, workers may run on every allowed core but the caller's. They are not bound to one core each:
+ * several processes would all choose the same cores, and the system could not spread them.
  */
 #include "util/threads.h"
 
+#include <assert.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -29,15 +33,14 @@ enum { MAX_WORKERS = 1023, SPIN_NS = 1000000, SHUT = 1 << 30 };
 
 typedef struct worker {
     pthread_t thread;
-    int core;                   /* bound to it; -1: not bound */
     void *scratch;              /* kept over a fork, for the child's worker of the same index */
 } worker;
 
 static struct {
-    pthread_mutex_t busy;       /* held by the thread whose job it is; guards the next six */
+    pthread_mutex_t busy;       /* held by the thread whose job it is; guards the next seven */
     worker workers[MAX_WORKERS];
     int count;
-    int home;                   /* the core the caller was on when the workers were bound */
+    int home;                   /* the caller's core, which the workers keep off */
     gemm_work *work;
     void *job;
     int chunks, invited;        /* workers with an index below `invited` take part */
@@ -96,46 +99,26 @@ static int current_core(void)
 #endif
 }
 
-static void bind_worker(worker *w, int core)
+/* Keeps all workers off the caller's core. With more threads than cores they may use it too. */
+static void place_workers(void)
 {
-    w->core = core;
 #ifdef __linux__
-    cpu_set_t set;
-    CPU_ZERO(&set);
-    CPU_SET(core, &set);
-    if (pthread_setaffinity_np(w->thread, sizeof set, &set) != 0) w->core = -1;
-#endif
-}
-
-/* Binds workers from..count-1, each to an allowed core that neither the caller nor another worker
-   has. With more threads than cores the rest stay unbound. */
-static void bind_new_workers(int from)
-{
-    if (!binds) return;
-#ifdef __linux__
-    cpu_set_t free_cores;
-    if (sched_getaffinity(0, sizeof free_cores, &free_cores) != 0) return;
-    CPU_CLR(pool.home, &free_cores);
-    for (int i = 0; i < from; ++i) {
-        if (pool.workers[i].core >= 0) CPU_CLR(pool.workers[i].core, &free_cores);
-    }
-    for (int i = from, core = 0; i < pool.count && core < CPU_SETSIZE; ++core) {
-        if (CPU_ISSET(core, &free_cores)) bind_worker(&pool.workers[i++], core);
-    }
-#else
-    (void)from;
-#endif
-}
-
-static void give_way_to_caller(void)
-{
-    if (!binds) return;
-    const int core = current_core();
-    if (core == pool.home || core < 0) return;
+    cpu_set_t cores;
+    if (sched_getaffinity(0, sizeof cores, &cores) != 0) return;
+    if (pool.home >= 0 && pool.count < CPU_COUNT(&cores)) CPU_CLR(pool.home, &cores);
     for (int i = 0; i < pool.count; ++i) {
-        if (pool.workers[i].core == core) bind_worker(&pool.workers[i], pool.home);
+        pthread_setaffinity_np(pool.workers[i].thread, sizeof cores, &cores);
     }
+#endif
+}
+
+/* The system moves the caller now and then. */
+static void follow_caller(void)
+{
+    const int core = current_core();
+    if (!binds || core == pool.home) return;
     pool.home = core;
+    place_workers();
 }
 
 void gemm_threads_bind(bool bind)
@@ -211,20 +194,18 @@ static void new_generation(void)
 /* As many as can be had, up to `wanted`. Signals stay with the threads of the program. */
 static void start_workers(int wanted)
 {
-    const int before = pool.count;
     sigset_t all, old;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &old);
-    if (before == 0) pool.home = current_core();
+    pool.home = current_core();
     atomic_store(&pool.spin, wanted < gemm_allowed_cores());
     for (; pool.count < wanted; ++pool.count) {
         worker *w = &pool.workers[pool.count];
-        w->core = -1;
         if (!w->scratch) w->scratch = new_scratch();
         if (!w->scratch || pthread_create(&w->thread, NULL, worker_main, w) != 0) break;
     }
     pthread_sigmask(SIG_SETMASK, &old, NULL);
-    bind_new_workers(before);
+    if (binds) place_workers();
 }
 
 /* ---- beginning, fork and end ---- */
@@ -278,7 +259,7 @@ static void *scratch_of_caller(void)
 
 static void run_with_workers(int chunks, gemm_work *work, void *job, int invited, void *scratch)
 {
-    give_way_to_caller();
+    follow_caller();
     pool.work = work;
     pool.job = job;
     pool.chunks = chunks;
@@ -296,6 +277,7 @@ static void run_with_workers(int chunks, gemm_work *work, void *job, int invited
 
 int gemm_parallel(int threads, int chunks, gemm_work *work, void *job)
 {
+    assert(threads >= 1);
     pthread_once(&once, begin);
     void *scratch = scratch_of_caller();
     if (!scratch) return -1;

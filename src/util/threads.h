@@ -1,7 +1,7 @@
 /*
- * A small pool of threads: one job at a time, cut into chunks that whoever is free takes.
+ * A small pool of threads: one job at a time, cut into chunks. Every free thread takes the next chunk.
  *
- * Any thread may call, at any time; a forked child starts its own workers.
+ * Any thread may call at any time. A forked child starts workers of its own.
  */
 #ifndef GEMM_THREADS_H
 #define GEMM_THREADS_H
@@ -9,24 +9,26 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Every thread that works has this much memory of its own, aligned to a page, kept between jobs. */
+/* Each thread that works has so much memory of its own. It is aligned to a page and kept between
+   jobs, because the first touch of a page is slow. */
 enum { GEMM_SCRATCH_BYTES = 640 * 1024 };
 
-/* scratch: GEMM_SCRATCH_BYTES, the thread's own, with anything in it. */
+/* scratch: GEMM_SCRATCH_BYTES of the thread's own, with any content. */
 typedef void gemm_work(void *job, int chunk, void *scratch);
 
 /*
- * Calls work(job, chunk, scratch) once for each chunk 0 .. chunks - 1, on the calling thread and
- * on up to threads - 1 workers, and returns when all are done. When another thread's job has the
- * workers, or no worker can be had, the caller does all of it. Returns 0; or, with no chunk
- * begun, -1 when there is no memory for the caller's scratch.
+ * Calls work(job, chunk, scratch) once for each chunk 0 .. chunks - 1 and returns when all are done.
+ * threads is at least 1: the calling thread takes part, and up to threads - 1 workers. While another
+ * thread's job has the workers, or if no worker can be started, the caller does all of it. Returns 0,
+ * or -1 if there is no memory for the caller's scratch; no chunk has then begun.
  */
 int gemm_parallel(int threads, int chunks, gemm_work *work, void *job);
 
-/* Whether workers started from now on are bound to cores; they are unless this says otherwise. */
+/* Whether workers keep off the core of the thread that calls. Without a call they do. Call it before
+   the first job. */
 void gemm_threads_bind(bool);
 
-/* The processors that this process may use, at least 1. */
+/* The number of processors that this process may use, at least 1. */
 int gemm_allowed_cores(void);
 
 #endif

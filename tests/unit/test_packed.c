@@ -12,6 +12,7 @@
  */
 #include "driver/check.h"
 #include "driver/driver.h"
+#include "packed/loops.h"
 #include "packed/packed.h"
 #include "util/threads.h"
 #include "support/operands.h"
@@ -69,6 +70,26 @@ static guarded make_operand(rng *r, int rows, int columns, int *ld)
     return g;
 }
 
+/* So few multiplications the row leaves to the driver, which runs Darknet's own loops: with C as one
+   vector to which rows are added, 64 of them, else 2000. So too outer products narrower than three
+   vectors. */
+static bool is_tiny(const gemm_ukernel *u, const gemm_call *c)
+{
+    const bool adds_rows = c->M == 1 ? !c->TB : c->N == 1 && c->TA && c->ldc == 1;
+    if (c->K == 1 && !c->TB && c->N < 3 * u->vl) return true;
+    return (double)c->M * c->N * c->K <= (adds_rows ? 64 : 2000);
+}
+
+/* Every 50th may be tiny. */
+static void pick_sizes(gemm_call *c, const gemm_ukernel *u, rng *r, int number)
+{
+    do {
+        c->M = pick_size(r, u->mr, u->mc);
+        c->N = pick_size(r, rng_below(r, 2) ? u->nr : u->wide, 4 * u->wide);
+        c->K = pick_size(r, 8, u->kc);
+    } while (number % 50 && is_tiny(u, c));
+}
+
 static problem make_problem(const gemm_ukernel *u, uint64_t seed, int number)
 {
     static const float alphas[] = {1, 1, -0.5f, 2.5f, 0};
@@ -77,9 +98,7 @@ static problem make_problem(const gemm_ukernel *u, uint64_t seed, int number)
     gemm_call *c = &p.call;
     c->TA = number / 8 & 1;
     c->TB = number / 16 & 1;
-    c->M = pick_size(&r, u->mr, u->mc);
-    c->N = pick_size(&r, rng_below(&r, 2) ? u->nr : u->wide, 4 * u->wide);
-    c->K = pick_size(&r, 8, u->kc);
+    pick_sizes(c, u, &r, number);
     c->ALPHA = alphas[rng_below(&r, 5)];
     if (number % 41 == 40) {            /* an outer product beyond the caches */
         c->M = 150 + rng_below(&r, 50);
@@ -126,29 +145,30 @@ static void spoil(void *arg, int chunk, void *scratch)
     memset(scratch, 0xff, GEMM_SCRATCH_BYTES);
 }
 
-/* The row on these micro-kernels, NULL for those of GEMM_ISA; stock for what it declines. */
-static bool run_packed(const gemm_call *c, const gemm_ukernel *u)
+/* The row on these micro-kernels, NULL for those of GEMM_ISA. */
+static gemm_status run_packed(const gemm_call *c, const gemm_ukernel *u)
 {
     gemm_note note;
     gemm_context context = gemm_make_context(&note);
     if (u) context.isa = u;
-    const gemm_status status = gemm_packed(c, &context, NULL);
-    if (status == GEMM_DECLINED && (double)c->M * c->N * c->K > 2000 && c->K > 1) return false;
-    if (status == GEMM_DECLINED) gemm_stock_loops(c);
-    return status != GEMM_FAILED;
+    return gemm_packed(c, &context, NULL);
 }
 
-/* NULL, or what is wrong. */
+/* NULL, or what is wrong. The row must decline tiny calls, and no others, with C untouched. */
 static const char *run_and_judge(const gemm_ukernel *u, problem *p, char *why, size_t size)
 {
     gemm_oracle oracle;
-    if (gemm_oracle_make(&oracle, &p->call)) return "no memory for the reference";
+    gemm_call zero = p->call;
+    const bool tiny = is_tiny(u, &p->call);
+    if (tiny) zero.ALPHA = 0;
+    if (gemm_oracle_make(&oracle, &zero)) return "no memory for the reference";
     gemm_set_threads(p->threads);
     if (gemm_parallel(1, 1, spoil, NULL)) return "no memory for scratch";
-    const bool declined = !run_packed(&p->call, u);
+    const gemm_status status = run_packed(&p->call, u);
     const gemm_error worst = gemm_oracle_compare(&oracle, &p->call);
     gemm_oracle_free(&oracle);
-    if (declined) return "declined";
+    if (status != (tiny ? GEMM_DECLINED : GEMM_DONE)) return tiny ? "not declined" : "declined";
+    if (tiny && !(worst.difference == 0)) return "declined, but C has changed";
     if (!guarded_padding_intact(&p->C)) return "it wrote between the rows of C";
     if (worst.ratio <= 1) return NULL;
     snprintf(why, size, "C[%d][%d] is off by %g, %.3g times the bound", worst.row, worst.column,
@@ -177,6 +197,51 @@ static void test_random(const gemm_ukernel *u, const options *o)
     report_pass(name);
 }
 
+/* Calls on both sides of each limit under which the row declines. */
+static void test_declines(const gemm_ukernel *u, const options *o)
+{
+    const int narrow = 3 * u->vl;
+    const struct { gemm_call call; bool declined; } cases[] = {
+        {{.M = 10, .N = 10, .K = 20}, true},
+        {{.M = 10, .N = 10, .K = 20, .TA = 1, .TB = 1}, true},
+        {{.M = 23, .N = 29, .K = 3}, false},
+        {{.M = 23, .N = 29, .K = 3, .TA = 1, .TB = 1}, false},
+        {{.M = 1, .N = 8, .K = 8}, true},
+        {{.M = 1, .N = 13, .K = 5}, false},
+        {{.M = 1, .N = 100, .K = 20, .TB = 1}, true},
+        {{.M = 1, .N = 87, .K = 23, .TB = 1}, false},
+        {{.M = 8, .N = 1, .K = 8, .TA = 1, .ldc = 1}, true},
+        {{.M = 13, .N = 1, .K = 5, .TA = 1, .ldc = 1}, false},
+        {{.M = 13, .N = 1, .K = 5, .TA = 1, .ldc = 2}, true},
+        {{.M = 87, .N = 1, .K = 23, .TA = 1, .ldc = 2}, false},
+        {{.M = 1000, .N = narrow - 1, .K = 1}, true},
+        {{.M = 1000, .N = narrow, .K = 1}, false},
+        {{.M = 1000, .N = narrow - 1, .K = 1, .TB = 1}, false},
+    };
+    char name[48], why[160];
+    snprintf(name, sizeof name, "packed %s declines", u->name);
+    for (size_t n = 0; n < sizeof cases / sizeof *cases; ++n) {
+        rng r = rng_make(o->seed, 6000000 + (uint64_t)n);
+        problem p = {.call = cases[n].call, .threads = 1 + (int)n % 2};
+        gemm_call *c = &p.call;
+        c->ALPHA = 1;
+        c->lda = c->TA ? c->M : c->K, c->ldb = c->TB ? c->K : c->N;
+        if (!c->ldc) c->ldc = c->N;
+        p.A = guarded_make(c->TA ? c->K : c->M, c->lda, c->lda, AT_END, 0);
+        p.B = guarded_make(c->TB ? c->N : c->K, c->ldb, c->ldb, AT_END, 0);
+        p.C = guarded_make(c->M, c->N, c->ldc, AT_END, 0);
+        fill_operands(&p, &r);
+        const char *wrong = is_tiny(u, c) != cases[n].declined ? "the test contradicts itself"
+                                                               : run_and_judge(u, &p, why, sizeof why);
+        free_problem(&p);
+        if (!wrong) continue;
+        report_fail(name, "%s; TA=%d TB=%d M=%d N=%d K=%d ldc=%d", wrong, c->TA, c->TB, c->M, c->N,
+                    c->K, c->ldc);
+        return;
+    }
+    report_pass(name);
+}
+
 /* Each of A, B and C in turn at every offset of 0, 4 .. 60 bytes from either guard page. */
 static void test_offsets(const gemm_ukernel *u, const options *o)
 {
@@ -185,7 +250,7 @@ static void test_offsets(const gemm_ukernel *u, const options *o)
     for (int n = 0; n < 2 * OFFSETS * 3; ++n) {
         rng r = rng_make(o->seed, 1000000 + (uint64_t)n);
         const int side = n & 1 ? AT_END : AT_START, shift = 4 * (n / 2 % OFFSETS);
-        problem p = {.call = {.M = u->mr + 1, .N = u->nr + 1 + rng_below(&r, u->nr), .K = 9, .ALPHA = 1},
+        problem p = {.call = {.M = u->mr + 1, .N = u->nr + 1 + rng_below(&r, u->nr), .K = 61, .ALPHA = 1},
                      .threads = 1};
         gemm_call *c = &p.call;
         c->lda = c->K, c->ldb = c->N, c->ldc = c->N;
@@ -194,7 +259,7 @@ static void test_offsets(const gemm_ukernel *u, const options *o)
         p.B = guarded_make(c->K, c->N, c->ldb, side, which == 1 ? shift : 0);
         p.C = guarded_make(c->M, c->N, c->ldc, side, which == 2 ? shift : 0);
         fill_operands(&p, &r);
-        const char *wrong = run_and_judge(u, &p, why, sizeof why);
+        const char *wrong = is_tiny(u, c) ? "tiny" : run_and_judge(u, &p, why, sizeof why);
         free_problem(&p);
         if (wrong) {
             report_fail(name, "%s; %c at offset %d, side %d, N=%d", wrong, "ABC"[which], shift, side, c->N);
@@ -315,6 +380,97 @@ static void test_panels(const gemm_ukernel *u)
         }
     }
     report_pass(name);
+}
+
+/* ---- the number of threads ---- */
+
+/* M, N, K and lda - K (or lda - M when A is transposed). lda 0: rows of A lie without padding. */
+typedef struct shape {
+    int M, N, K, lda;
+} shape;
+
+/*
+ * Calls that any number of threads could cut into parts for which another plan looks better than
+ * for the whole: A packed and not, one block of K and several, tail columns that would be alone in
+ * a part, rows and columns that are cut, one row, one column and an outer product.
+ */
+static int shapes_to_cut(const gemm_ukernel *u, shape *shapes)
+{
+    enum { FAR = 1024 };
+    const int tail = u->rest_most, unit = u->rest_unit;
+    const shape all[] = {
+        {256, 1000, 1024, 0},
+        {250, 1003, 1029, 0},
+        {u->mc, 16 * u->nr + 1, 4 * u->kc + 3, 5 * FAR},
+        {2 * u->mc + 3, 65 * u->nr + 1, 2 * u->kc - 1, 3 * FAR},
+        {9 * u->mr, 20 * u->nr + tail, 2 * u->kc + 5, FAR},
+        {9 * u->mr, 44 * u->nr + tail, 2 * u->kc + 5, FAR},
+        {3 * u->mr, 12 * u->nr, 2 * u->kc + 1, FAR},
+        {8 * u->mr, (32 * u->mr / unit + 9) * unit + tail, 300, 0},
+        {9 * u->mr, (36 * u->mr / unit + 6) * unit + 1, 300, 0},
+        {200 * u->mr + 1, u->nr + tail, 2 * u->kc + 9, 0},
+        {1, 5003, 211, 0},
+        {5003, 1, 211, 0},
+        {1, 211, 5003, 0},
+        {1201, 803, 1, 0},
+    };
+    memcpy(shapes, all, sizeof all);
+    return (int)(sizeof all / sizeof *all);
+}
+
+/* Multiplies on 1 to MOST_THREADS threads. Returns the first number of threads whose result differs
+   from one thread's in any bit, 0 when there is none, or -1 when a call is declined. */
+static int threads_that_differ(const gemm_ukernel *u, const gemm_call *c, size_t elements)
+{
+    float *const before = malloc(elements * sizeof *before), *const one = malloc(elements * sizeof *one);
+    if (!before || !one) exit(2);
+    memcpy(before, c->C, elements * sizeof *before);
+    int wrong = 0;
+    for (int threads = 1; threads <= MOST_THREADS && !wrong; ++threads) {
+        memcpy(c->C, before, elements * sizeof *before);
+        gemm_set_threads(threads);
+        if (run_packed(c, u) != GEMM_DONE) wrong = -1;
+        else if (threads == 1) memcpy(one, c->C, elements * sizeof *one);
+        else if (memcmp(one, c->C, elements * sizeof *one)) wrong = threads;
+    }
+    free(before);
+    free(one);
+    return wrong;
+}
+
+/* The result must not depend on the number of threads, to the bit. */
+static void test_threads(const gemm_ukernel *u, const options *o)
+{
+    char name[48];
+    snprintf(name, sizeof name, "packed %s threads", u->name);
+    shape shapes[16];
+    const int count = shapes_to_cut(u, shapes);
+    int failures = 0;
+    for (int n = 0; n < 4 * count; ++n) {
+        const shape s = shapes[n / 4];
+        rng r = rng_make(o->seed, 5000000 + (uint64_t)n);
+        gemm_call c = {.TA = n & 1, .TB = n >> 1 & 1, .M = s.M, .N = s.N, .K = s.K, .ALPHA = 1.5f};
+        const int width = c.TA ? c.M : c.K;
+        c.lda = s.lda > width ? s.lda : width;
+        c.ldb = c.TB ? c.K : c.N;
+        c.ldc = c.N;
+        guarded A = guarded_make(c.TA ? c.K : c.M, width, c.lda, AT_END, 0);
+        guarded B = guarded_make(c.TB ? c.N : c.K, c.ldb, c.ldb, AT_END, 0);
+        guarded C = guarded_make(c.M, c.N, c.ldc, AT_END, 0);
+        guarded_fill(&A, &r);
+        guarded_fill(&B, &r);
+        guarded_fill(&C, &r);
+        c.A = A.data, c.B = B.data, c.C = C.data;
+        const int wrong = is_tiny(u, &c) ? -1 : threads_that_differ(u, &c, (size_t)c.M * c.N);
+        guarded_free(&A);
+        guarded_free(&B);
+        guarded_free(&C);
+        if (!wrong) continue;
+        ++failures;
+        report_fail(name, "%d threads and 1 thread differ (-1: declined); TA=%d TB=%d M=%d N=%d K=%d lda=%d", wrong,
+                    c.TA, c.TB, c.M, c.N, c.K, c.lda);
+    }
+    if (!failures) report_pass(name);
 }
 
 /* ---- the seams ---- */
@@ -465,7 +621,7 @@ static void multiply(caller *c, float *to)
 {
     const gemm_call call = {0, 0, BIG, BIG, BIG, 1, c->A, BIG, c->B, BIG, to, BIG};
     memset(to, 0, sizeof c->C);
-    if (!run_packed(&call, NULL)) c->wrong = true;
+    if (run_packed(&call, NULL) != GEMM_DONE) c->wrong = true;
 }
 
 /* Expects what one thread computes: a different number of threads must not change a bit. */
@@ -646,11 +802,13 @@ int main(int argc, char **argv)
         }
         test_random(*u, &o);
         if (o.only_case >= 0) continue;
+        test_declines(*u, &o);
         if (!o.brief) test_offsets(*u, &o);
         if (!o.brief) test_packed_a(*u, &o);
         if (!o.brief) test_lines(*u, &o);
         if (!o.brief) test_rest(*u, &o);
         if (!o.brief) test_panels(*u);
+        if (!o.brief) test_threads(*u, &o);
         test_seams(*u);
         test_shift(*u);
     }

@@ -1,0 +1,180 @@
+/*
+ * The packed gemm, in the manner of Goto and BLIS, for matrices of Darknet's shapes: A has few rows
+ * (M = 16 .. 1024), and B has from 173056 columns by 27 rows to 169 columns by 4608 rows.
+ *
+ *   LOOP 5   threads: a rectangle of C each, without a barrier
+ *   LOOP 4   ic in steps of mc: a block of rows of A
+ *   LOOP 3   pc in steps of kc: a block of K; the block of A, mc x kc, stays in L2
+ *   LOOP 2   jr in steps of nr: a strip of B, kc x nr, in L2 or L1
+ *   LOOP 1   ir in steps of mr: a panel of A, mr x kc, in L1
+ *            the micro-kernel: an mr x nr tile of C in registers, kc steps
+ *
+ *            kc                    nr                     nr
+ *      +-----------+           +------+               +------+
+ *   mr |  panel  ->|   times   |strip |   kc    =     | tile |  mr
+ *      +-----------+           |  |   |               +------+
+ *   mc |           |           |  v   |               |      |
+ *      +-----------+           +------+               +------+
+ *
+ * Differences from the textbook:
+ * - B is packed one strip ahead of its use, by the micro-kernel (strip.h). A strip that few panels
+ *   read is not packed at all, because a copy costs more than reading it from L2 again.
+ * - A is packed only if enough strips use the copy (plan.c). The micro-kernel reads scalars of A at
+ *   any stride.
+ * - With few rows, memory is the limit. Strips are then several tiles wide, and a large B is kept out
+ *   of L3.
+ * - The N % rest_unit tail columns, the "rest", are multiplied with vectors along K (plan.c).
+ * - C is read and written once for each block of K. Its next tile is fetched while the present one
+ *   is computed.
+ *
+ * Memory: two strips of B, and a block of A or the rest, in each thread's GEMM_SCRATCH_BYTES.
+ *
+ * Source: Goto, van de Geijn, "Anatomy of high-performance matrix multiplication", 2008; Van Zee,
+ * van de Geijn, "BLIS", 2015.
+ */
+#include "packed/loops.h"
+
+#include "packed/plan.h"
+#include "packed/strip.h"
+#include "util/ints.h"
+#include "util/threads.h"
+
+/* A block of A as the micro-kernel reads it: panel n begins at a + n * panel, and its element (i, p)
+   is at [i * row + p * step]. */
+typedef struct a_block {
+    const float *a;
+    size_t panel, row, step;
+} a_block;
+
+/*
+ * Copies a block of A to panels of mr rows. Columns (a_row = 1) are each on another page, so a few of
+ * them are copied to all panels before the next few.
+ */
+static a_block pack_a(const packed_walk *w, int ic, int mc, int pc, int kc)
+{
+    enum { COLUMNS = 16 };
+    const packed_job *job = w->plan->job;
+    const gemm_ukernel *u = w->plan->u;
+    const bool by_columns = job->a_row == 1;
+    const int step = by_columns ? COLUMNS : kc;
+    float *const to = w->scratch.a;
+    for (int p = 0; p < kc; p += step) {
+        const float *a = job->A + ic * job->a_row + (pc + p) * job->a_step;
+        for (int ir = 0; ir < mc; ir += u->mr) {
+            (by_columns ? u->copy : u->transpose)(
+                a + ir * job->a_row, by_columns ? job->a_step : job->a_row,
+                min_int(u->mr, mc - ir), min_int(step, kc - p), to + ir * kc + p * u->mr, u->mr);
+        }
+    }
+    return (a_block){to, (size_t)u->mr * kc, 1, u->mr};
+}
+
+static a_block block_of_a(const packed_walk *w, int ic, int pc)
+{
+    const packed_plan *plan = w->plan;
+    const packed_job *job = plan->job;
+    if (plan->packs_a) {
+        return pack_a(w, ic, min_int(plan->mc, w->r.i1 - ic), pc, min_int(plan->kc, job->K - pc));
+    }
+    return (a_block){job->A + ic * job->a_row + pc * job->a_step, plan->u->mr * job->a_row,
+                     job->a_row, job->a_step};
+}
+
+/* What the tiles of a strip have in common. */
+static gemm_tile first_tile(const packed_walk *w, const packed_strip *s, const a_block *A,
+                            packed_b_strip b, gemm_moves *moves)
+{
+    const packed_job *job = w->plan->job;
+    gemm_tile t = {
+        .cols = s->nc, .kc = s->kc,
+        .a_row = A->row, .a_step = A->step,
+        .b = b.b, .b_row = b.row,
+        .moves = moves,
+        .c_row = job->ldc,
+        .alpha = job->epilogue.alpha,
+        .add = !(job->epilogue.overwrite && s->pc == 0),
+    };
+    if (packed_has_rest(w, s)) {
+        t.rest = w->r.rest;
+        t.rest_b = w->scratch.rest;
+        t.rest_ld = packed_rest_ld(w, s);
+    }
+    return t;
+}
+
+/* One tile, which the caller has placed in A and C: the rows at i of the strip, and of the rest. */
+static void multiply_tile(const packed_job *job, const gemm_ukernel *u, const packed_strip *s, int i,
+                          gemm_tile *t)
+{
+    const packed_epilogue *e = &job->epilogue;
+    const bool complete = s->pc + s->kc == job->K;
+    if (complete && e->shift) {
+        t->shift = e->shift + i;
+        t->scale = e->scale ? e->scale + i : NULL;
+        t->slope = e->slope;
+    }
+    u->tile(t);
+    if (t->rest) u->rest(t);
+    if (complete && e->finish) e->finish(e, i, t->rows, s->jr, s->nc + t->rest, t->c, job->ldc);
+}
+
+/* LOOP 1: one strip times all panels of the block of A. a_next and c_next are what the tile after a
+   tile needs, which is the first one of the next strip at the end. */
+static void multiply_strip(packed_walk *w, const packed_strip *s, const a_block *A)
+{
+    const packed_job *job = w->plan->job;
+    const gemm_ukernel *u = w->plan->u;
+    const packed_b_strip b = packed_bring(w, s);
+    gemm_moves moves = packed_plan_moves(w, s);
+    const bool copies = moves.copy;
+    gemm_tile t = first_tile(w, s, A, b, &moves);
+
+    const int next_jr = s->jr + s->nc < w->r.j1 ? s->jr + s->nc : w->r.j0;
+    const int panels = ceil_div(s->mc, u->mr);
+    const int first = w->r.upwards ? panels - 1 : 0, way = w->r.upwards ? -1 : 1;
+    for (int n = 1, panel = first, next; n <= panels; ++n, panel = next) {
+        const int i = s->ic + panel * u->mr;
+        next = n < panels ? panel + way : first;
+        t.rows = min_int(u->mr, s->ic + s->mc - i);
+        t.a = A->a + panel * A->panel;
+        t.a_next = A->a + next * A->panel;
+        t.c = job->C + i * job->ldc + s->jr;
+        t.c_next = job->C + (s->ic + next * u->mr) * job->ldc + (n < panels ? s->jr : next_jr);
+        multiply_tile(job, u, s, i, &t);
+    }
+    packed_turn(w, copies);
+}
+
+/* LOOPS 4, 3 and 2: one rectangle of C. */
+static void multiply_rectangle(const packed_plan *plan, packed_rectangle r, void *scratch)
+{
+    packed_walk w = packed_begin(plan, r, scratch);
+    for (int ic = r.i0; ic < r.i1; ic += plan->mc) {                    /* LOOP 4 */
+        for (int pc = 0; pc < plan->job->K; pc += plan->kc) {           /* LOOP 3 */
+            const a_block A = block_of_a(&w, ic, pc);
+            for (int jr = r.j0, nc; jr < r.j1; jr += nc) {              /* LOOP 2 */
+                const packed_strip s = packed_strip_at(&w, ic, pc, jr);
+                multiply_strip(&w, &s, &A);
+                nc = s.nc;
+            }
+        }
+    }
+}
+
+static void multiply_chunk(void *plan, int chunk, void *scratch)
+{
+    multiply_rectangle(plan, packed_get_rectangle(plan, chunk), scratch);
+}
+
+/* LOOP 5: one rectangle a thread. */
+int packed_run(const packed_job *job, const gemm_ukernel *u, int threads)
+{
+    packed_plan plan = packed_make_plan(job, u, threads);
+    return gemm_parallel(threads, plan.chunks, multiply_chunk, &plan);
+}
+
+void packed_run_here(const packed_job *job, const gemm_ukernel *u, void *scratch)
+{
+    const packed_plan plan = packed_make_plan(job, u, 1);
+    multiply_rectangle(&plan, packed_get_rectangle(&plan, 0), scratch);
+}

@@ -1,0 +1,55 @@
+/*
+ * All decisions about a job, made once before it begins: block sizes, what is packed, and the
+ * rectangles of C that the threads compute.
+ */
+#ifndef PACKED_PLAN_H
+#define PACKED_PLAN_H
+
+#include "packed/job.h"
+
+/* Floats in a cache line of 64 bytes, and in a page of 4 KiB. */
+enum { LINE = 16, PAGE = 1024 };
+
+/* A strip of B with fewer steps of K than this is finished before memory delivers the next but one. */
+enum { FEW_STEPS = 64 };
+
+/* With so few panels, all of them read a strip of B from L2 as fast as from a packed copy. */
+enum { FEW_READERS = 16 };
+
+typedef struct packed_plan {
+    const packed_job *job;
+    const gemm_ukernel *u;
+
+    /* These decide in which order the products of an element of C are added. They depend on the
+       job alone, so the result does not depend on the number of threads. */
+    int kc;                     /* the step of loop 3: all of K in parts of this size */
+    int rest;                   /* so many tail columns of C are multiplied along K, see plan.c */
+
+    /* These decide the speed alone, and depend on the rectangles too. */
+    int m_step, n_step, across; /* loop 5: rows and columns of a rectangle; rectangles side by side */
+    int chunks;                 /* the number of rectangles */
+    bool packs_a;
+    int mc;                     /* the step of loop 4, a multiple of mr */
+    int nr;                     /* the step of loop 2: u->nr, or u->wide */
+    bool starts_at_lines;       /* strips begin where cache lines begin: the first one is narrower */
+    bool passes_l3;             /* B is fetched past L3, which has more use for C */
+} packed_plan;
+
+/* One thread's part of C: rows i0 .. i1 and columns j0 .. j1, and `rest` tail columns behind j1. */
+typedef struct packed_rectangle {
+    int i0, i1, j0, j1, rest;
+    bool upwards;               /* its panels are computed from the last to the first */
+} packed_rectangle;
+
+packed_plan packed_make_plan(const packed_job *, const gemm_ukernel *, int threads);
+
+/* Rectangle number `chunk`, 0 .. chunks-1. */
+packed_rectangle packed_get_rectangle(const packed_plan *, int chunk);
+
+/* How many of `threads` threads, at least 1, a call of this size should use. */
+int packed_threads(int M, int N, int K, int threads);
+
+/* The largest kc of any plan. */
+int packed_longest_kc(const gemm_ukernel *);
+
+#endif

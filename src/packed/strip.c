@@ -1,0 +1,199 @@
+/* How strips of B get near: see strip.h. */
+#include "packed/strip.h"
+
+#include "util/ints.h"
+#include "util/threads.h"
+
+#include <assert.h>
+#include <stdint.h>
+
+/* ---- where strips are ---- */
+
+packed_walk packed_begin(const packed_plan *plan, packed_rectangle r, void *scratch)
+{
+    const packed_job *job = plan->job;
+    const size_t strip = (size_t)plan->kc * plan->nr;
+    const size_t rest = plan->rest * round_up(plan->kc, plan->u->vl);
+    packed_walk w = {.plan = plan, .r = r};
+    w.scratch.strip = scratch;
+    w.scratch.next_strip = w.scratch.strip + strip;
+    w.scratch.rest = w.scratch.next_strip + strip;
+    w.scratch.a = w.scratch.rest + rest;
+    assert((2 * strip + rest + (plan->packs_a ? (size_t)plan->mc * plan->kc : 0)) * sizeof(float) <=
+           GEMM_SCRATCH_BYTES);
+    if (plan->starts_at_lines) {
+        const float *row = job->B.rows ? job->B.rows : job->C;
+        w.lead = (uintptr_t)(row + r.j0) / sizeof(float) % LINE;
+    }
+    return w;
+}
+
+/* A last strip of one vector has too few accumulators to hide the latency of the FMA. It gets another
+   vector from the strip before. A B by columns keeps whole strips, because only these are transposed
+   by the micro-kernel. */
+packed_strip packed_strip_at(const packed_walk *w, int ic, int pc, int jr)
+{
+    const packed_plan *plan = w->plan;
+    const int columns = w->r.j1 - jr, vl = plan->u->vl;
+    packed_strip s = {.ic = ic, .pc = pc, .jr = jr};
+    s.mc = min_int(plan->mc, w->r.i1 - ic);
+    s.kc = min_int(plan->kc, plan->job->K - pc);
+    s.nc = min_int(jr == w->r.j0 ? plan->nr - w->lead : plan->nr, columns);
+    if (plan->nr == 3 * vl && columns == 4 * vl && !plan->job->B.columns) s.nc -= vl;
+    return s;
+}
+
+/* The strip after this one in loop 2, or else in loop 3, or else in loop 4. */
+static packed_strip strip_after(const packed_walk *w, packed_strip s)
+{
+    if (s.nc == 0) return s;
+    if (s.jr + s.nc < w->r.j1) return packed_strip_at(w, s.ic, s.pc, s.jr + s.nc);
+    if (s.pc + s.kc < w->plan->job->K) return packed_strip_at(w, s.ic, s.pc + s.kc, w->r.j0);
+    if (s.ic + s.mc < w->r.i1) return packed_strip_at(w, s.ic + s.mc, 0, w->r.j0);
+    s.nc = 0;
+    return s;
+}
+
+/* Where a strip begins in a B that lies in memory. */
+static const float *source_of(const packed_walk *w, const packed_strip *s)
+{
+    const packed_b *B = &w->plan->job->B;
+    return B->rows ? B->rows + s->pc * B->ld + s->jr : B->columns + s->jr * B->ld + s->pc;
+}
+
+/* ---- packing all at once ---- */
+
+/* Whether the micro-kernel, which reads whole vectors, can read the strip where it lies. */
+static bool is_plain(const packed_walk *w, const packed_strip *s)
+{
+    const packed_job *job = w->plan->job;
+    const int vl = w->plan->u->vl;
+    return job->B.rows && s->jr + ceil_div(s->nc, vl) * vl <= job->N;
+}
+
+static void pack_strip(const packed_walk *w, const packed_strip *s)
+{
+    const packed_plan *plan = w->plan;
+    const packed_b *B = &plan->job->B;
+    float *const to = w->scratch.strip;
+    if (B->rows) {
+        plan->u->copy(source_of(w, s), B->ld, s->nc, s->kc, to, plan->nr);
+    } else if (B->columns) {
+        plan->u->transpose(source_of(w, s), B->ld, s->nc, s->kc, to, plan->nr);
+    } else {
+        B->pack(B, plan->u, s->pc, s->kc, s->jr, s->nc, to);
+    }
+}
+
+bool packed_has_rest(const packed_walk *w, const packed_strip *s)
+{
+    return w->r.rest && s->jr + s->nc == w->r.j1;
+}
+
+size_t packed_rest_ld(const packed_walk *w, const packed_strip *s)
+{
+    return round_up(s->kc, w->plan->u->vl);
+}
+
+/* The tail columns go to scratch.rest by columns. A B that the caller packs goes through
+   scratch.next_strip, which is free at this time. */
+static void pack_rest(const packed_walk *w, const packed_strip *s)
+{
+    const packed_b *B = &w->plan->job->B;
+    const gemm_ukernel *u = w->plan->u;
+    const size_t ld = packed_rest_ld(w, s);
+    if (B->columns) {
+        u->copy(source_of(w, s) + s->nc * B->ld, B->ld, s->kc, w->r.rest, w->scratch.rest, ld);
+    } else if (B->rows) {
+        u->transpose(source_of(w, s) + s->nc, B->ld, s->kc, w->r.rest, w->scratch.rest, ld);
+    } else {
+        B->pack(B, u, s->pc, s->kc, w->r.j1, w->r.rest, w->scratch.next_strip);
+        u->transpose(w->scratch.next_strip, u->nr, s->kc, w->r.rest, w->scratch.rest, ld);
+    }
+}
+
+packed_b_strip packed_bring(const packed_walk *w, const packed_strip *s)
+{
+    if (packed_has_rest(w, s)) pack_rest(w, s);
+    if (!w->copied && is_plain(w, s)) return (packed_b_strip){source_of(w, s), w->plan->job->B.ld};
+    if (!w->copied) pack_strip(w, s);
+    return (packed_b_strip){w->scratch.strip, w->plan->nr};
+}
+
+/* ---- what the micro-kernel copies and fetches ---- */
+
+/*
+ * A strip by rows with few panels is best read where it lies, from L2. There are two exceptions:
+ * - Its rows are pages apart, so they compete for one set of L1.
+ * - Too many of its rows compete for the same sets of L2. We assume 1024 sets and allow 4 lines a
+ *   set.
+ */
+static bool stays(const packed_walk *w, const packed_strip *next, int panels)
+{
+    enum { L2_SETS = 1024, L2_LINES = 4 };
+    const size_t ld = w->plan->job->B.ld, apart = ld & -ld;     /* the power of two in ld */
+    if (!is_plain(w, next)) return false;
+    if (panels == 1) return true;
+    return panels <= FEW_READERS && apart < PAGE && next->kc * apart <= L2_LINES * L2_SETS * LINE;
+}
+
+/* Spreads the pieces evenly over `steps` steps of K. Returns false if there are more pieces. */
+static bool spread(gemm_moves *m, int pieces, int steps)
+{
+    m->left = pieces;
+    m->every = max_int(1, steps / pieces);
+    return pieces <= steps;
+}
+
+/* A piece is a row of the strip. */
+static void move_rows(const packed_walk *w, const packed_strip *s, const packed_strip *next,
+                      gemm_moves *m)
+{
+    const gemm_ukernel *u = w->plan->u;
+    const int panels = ceil_div(s->mc, u->mr), tiles = panels * ceil_div(s->nc, u->nr);
+    if (!spread(m, next->kc, tiles * s->kc) || stays(w, next, panels)) return;
+    m->copy = source_of(w, next);
+    m->cols = next->nc;
+}
+
+/* A piece is a block that is transposed. Only whole tiles do this, and only whole strips are copied.
+   Short columns are transposed faster all at once. */
+static void move_columns(const packed_walk *w, const packed_strip *s, const packed_strip *next,
+                         gemm_moves *m)
+{
+    const gemm_ukernel *u = w->plan->u;
+    const int tiles = s->mc / u->mr, nr = w->plan->nr;
+    if (s->nc < nr || tiles == 0) return;
+    const int pieces = nr / u->block * ceil_div(next->kc, u->block);
+    m->by_columns = true;
+    m->kc = next->kc;
+    if (!spread(m, pieces, tiles * s->kc) || next->nc < nr || next->kc < FEW_STEPS) return;
+    m->copy = source_of(w, next);
+}
+
+gemm_moves packed_plan_moves(const packed_walk *w, const packed_strip *s)
+{
+    const packed_plan *plan = w->plan;
+    const packed_b *B = &plan->job->B;
+    const packed_strip next = strip_after(w, *s);
+    packed_strip later = strip_after(w, next);
+    gemm_moves m = {.ld = B->ld, .width = plan->nr, .to = w->scratch.next_strip,
+                    .once = plan->passes_l3};
+    if (next.nc == 0 || !(B->rows || B->columns)) return m;
+    if (B->rows) {
+        if (plan->kc < FEW_STEPS) later = strip_after(w, later);
+        move_rows(w, s, &next, &m);
+    } else {
+        move_columns(w, s, &next, &m);
+    }
+    if (m.left && later.nc) m.fetch = source_of(w, &later);
+    return m;
+}
+
+void packed_turn(packed_walk *w, bool copied)
+{
+    float *const used = w->scratch.strip;
+    w->scratch.strip = w->scratch.next_strip;
+    w->scratch.next_strip = used;
+    w->copied = copied;
+}
