@@ -32,7 +32,7 @@ typedef struct packed_epilogue {
     bool overwrite;             /* C = alpha AB, and C is never read; else C += alpha AB */
     /*
      * If shift is not NULL, row i of the complete C becomes f(scale[i] * C + shift[i]) before it is
-     * written. scale NULL stands for 1. f(x) is the larger of x and slope * x.
+     * written. scale NULL stands for 1. f(x) is x > 0 ? x : slope * x.
      */
     const float *scale, *shift;
     float slope;
