@@ -53,8 +53,8 @@ static inline __m256i first(int n)
 static inline __m256 vload_valid(const float *p, unsigned bits)
 {
     const __m256i bit = _mm256_setr_epi32(1, 2, 4, 8, 16, 32, 64, 128);
-    const __m256i mask = _mm256_cmpeq_epi32(_mm256_and_si256(_mm256_set1_epi32((int)bits), bit), bit);
-    return _mm256_maskload_ps(p, mask);
+    const __m256i set = _mm256_and_si256(_mm256_set1_epi32((int)bits), bit);
+    return _mm256_maskload_ps(p, _mm256_cmpeq_epi32(set, bit));
 }
 
 /* A shuffle works in each half of 4 floats alone. So it leaves pairs of b between those of a,

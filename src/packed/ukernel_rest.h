@@ -5,8 +5,8 @@
  */
 
 /* VL steps of k, or `tail` steps if it is not 0: then zeroes behind the columns of B are read. */
-INLINE void rest_step(const int cols, const float *a, const float *next_a, const float *b, size_t ld,
-                      const int tail, vec acc[2][REST_COLS])
+INLINE void rest_step(const int cols, const float *a, const float *next_a, const float *b,
+                      size_t ld, const int tail, vec acc[2][REST_COLS])
 {
     vec x = tail ? vload_part(a, tail) : vload(a);
     vec y = tail ? vload_part(next_a, tail) : vload(next_a);

@@ -50,7 +50,7 @@ INLINE void add_so_many_rows(const int rows, const bool far, int n, const float 
 
 static void add_rows(int rows, int n, const float *x, const float *m, size_t ld, float *y)
 {
-    enum { FAR = 64 * 1024 };   /* floats, 256 KiB: fewer are still in L2 when they are used again */
+    enum { FAR = 64 * 1024 };   /* 256 KiB: fewer floats stay in L2 until they are used again */
     switch (rows) {
     case 1: add_so_many_rows(1, false, n, x, m, ld, y); break;
     case 2: add_so_many_rows(2, false, n, x, m, ld, y); break;

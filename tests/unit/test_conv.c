@@ -463,15 +463,16 @@ static size_t output_count(const conv_call *c)
 
 /* ---- the number of threads ---- */
 
-/* Large enough that threads share them. K of 4608 and 1024 lets A be packed, N of 169 has tail
-   columns, and six products are fewer than 4 for each of two threads. */
+/* Large enough that threads share them. K of 1024, 1536 and 4608 lets A be packed. The 1x1 has
+   blocks of A whose kc depends on their rows, N of 169 has tail columns, and six products are fewer
+   than 4 for each of two threads. */
 static const shape THREAD_SHAPES[] = {
     {"shifts", 1, 1, 64, 53, 53, 70, 3, 1, 1},
-    {"shifts, deep", 1, 1, 512, 29, 29, 134, 3, 1, 1},
+    {"shifts, deep", 1, 1, 512, 29, 29, 19, 3, 1, 1},
     {"tail columns", 1, 1, 130, 13, 13, 83, 3, 1, 1},
     {"any", 1, 1, 512, 31, 31, 19, 3, 1, 0},
     {"stride 2", 1, 1, 512, 57, 57, 19, 3, 2, 1},
-    {"1x1", 1, 1, 1024, 25, 40, 384, 1, 1, 0},
+    {"1x1", 1, 1, 1536, 28, 28, 256, 1, 1, 0},
     {"1x1, wide", 1, 1, 1024, 67, 67, 19, 1, 1, 0},
     {"groups", 1, 2, 1024, 29, 29, 22, 3, 1, 1},
     {"batch", 3, 2, 128, 29, 29, 54, 3, 1, 1},
