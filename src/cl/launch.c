@@ -39,15 +39,20 @@ static const char *why_refused(const gemm_cl_work *w)
     return NULL;
 }
 
+/* Appends " text", or nothing for NULL and for "". */
+static bool append_defines(char *options, size_t size, const char *text)
+{
+    return !text || !*text || gemm_append(options, size, " %s", text);
+}
+
 static bool append_options(const gemm_cl_work *w, char *options, size_t size)
 {
     const gemm_cl_row *row = w->row;
-    const char *discrete = row->discrete && !w->device->traits.unified ? row->discrete : "";
     return gemm_append(options, size, " -DROWS=%d -DCOLS=%d", row->rows, row->cols) &&
            (!row->wx || gemm_append(options, size, " -DWX=%d -DWY=%d", row->wx, row->wy)) &&
            (!row->depth || gemm_append(options, size, " -DBK=%d", row->depth)) &&
-           gemm_append(options, size, "%s%s", *row->defines ? " " : "", row->defines) &&
-           gemm_append(options, size, "%s%s", *discrete ? " " : "", discrete);
+           append_defines(options, size, row->defines) &&
+           (w->device->traits.unified || append_defines(options, size, row->discrete));
 }
 
 const char *gemm_cl_build_row(gemm_cl_work *w, const char *more)

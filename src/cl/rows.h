@@ -27,8 +27,8 @@ typedef enum gemm_cl_conv_use {
 
 typedef struct gemm_cl_row {
     const char *kernel;         /* kernels/<kernel>.cl and its entry */
-    const char *defines;        /* more options for the compiler, "" for none */
-    const char *discrete;       /* more of them where the GPU has memory of its own, or NULL */
+    const char *defines;        /* more options for the compiler, or NULL */
+    const char *discrete;       /* still more where the GPU has memory of its own, or NULL */
     gemm_cl_way way;
     gemm_cl_conv_use conv;
     int rows, cols;             /* of C, for a work-item: -DROWS -DCOLS */
