@@ -29,7 +29,8 @@ typedef struct packed_walk {
     packed_rectangle r;
     packed_scratch scratch;
     int lead;                   /* the first strip has so many columns less */
-    bool copied;                /* scratch.strip already holds the strip that comes next */
+    packed_strip next, fetched; /* the strip after the one in use, and the one to be fetched */
+    bool copied;                /* scratch.strip already holds the strip in use */
 } packed_walk;
 
 /* How the micro-kernel reads a strip: row p begins at b + p * row. */
@@ -56,7 +57,7 @@ packed_b_strip packed_bring(const packed_walk *, const packed_strip *);
    next one to scratch.next_strip. */
 gemm_moves packed_plan_moves(const packed_walk *, const packed_strip *);
 
-/* Call it after each strip. copied: the next strip is now in scratch.next_strip. */
+/* Goes on to the next strip. copied: it is now in scratch.next_strip. */
 void packed_turn(packed_walk *, bool copied);
 
 #endif
