@@ -21,8 +21,8 @@
  *   read is not packed at all, because a copy costs more than reading it from L2 again.
  * - A is packed only if enough strips use the copy (plan.c). The micro-kernel reads scalars of A at
  *   any stride.
- * - With few rows, memory is the limit. Strips are then several tiles wide, and a large B is kept out
- *   of L3.
+ * - With few rows, memory is the limit. Strips are then several tiles wide, and a large B is kept
+ *   out of L3.
  * - The N % rest_unit tail columns, the "rest", are multiplied with vectors along K (plan.c).
  * - C is read and written once for each block of K. Its next tile is fetched while the present one
  *   is computed.
@@ -39,16 +39,16 @@
 #include "util/ints.h"
 #include "util/threads.h"
 
-/* A block of A as the micro-kernel reads it: panel n begins at a + n * panel, and its element (i, p)
-   is at [i * row + p * step]. */
+/* A block of A as the micro-kernel reads it: panel n begins at a + n * panel. Its element
+   (i, p) is at [i * row + p * step]. */
 typedef struct a_block {
     const float *a;
     size_t panel, row, step;
 } a_block;
 
 /*
- * Copies a block of A to panels of mr rows. Columns (a_row = 1) are each on another page, so a few of
- * them are copied to all panels before the next few.
+ * Copies a block of A to panels of mr rows. Columns (a_row = 1) are each on another page, so a few
+ * of them are copied to all panels before the next few.
  */
 static a_block pack_a(const packed_walk *w, int ic, int mc, int pc, int kc)
 {
@@ -81,8 +81,8 @@ static a_block block_of_a(const packed_walk *w, int ic, int pc)
 }
 
 /* One tile, which the caller has placed in A and C: the rows at i of the strip, and of the rest. */
-static void multiply_tile(const packed_job *job, const gemm_ukernel *u, const packed_strip *s, int i,
-                          gemm_tile *t)
+static void multiply_tile(const packed_job *job, const gemm_ukernel *u, const packed_strip *s,
+                          int i, gemm_tile *t)
 {
     const packed_epilogue *e = &job->epilogue;
     const bool complete = s->pc + s->kc == job->K;
@@ -96,8 +96,8 @@ static void multiply_tile(const packed_job *job, const gemm_ukernel *u, const pa
     if (complete && e->finish) e->finish(e, i, t->rows, s->jr, s->nc + t->rest, t->c, job->ldc);
 }
 
-/* LOOP 1: all panels of the block of A. a_next and c_next are what the tile after a tile needs: at the
-   end that is the first tile of the next strip. */
+/* LOOP 1: all panels of the block of A. a_next and c_next are what the tile after a tile needs: at
+   the end that is the first tile of the next strip. */
 static void multiply_panels(const packed_walk *w, const packed_strip *s, const a_block *A,
                             gemm_tile *t)
 {

@@ -140,8 +140,8 @@ packed_b_strip packed_bring(const packed_walk *w, const packed_strip *s)
 /* ---- what the micro-kernel copies and fetches ---- */
 
 /*
- * Whether the next strip, by rows, is not copied. With few panels it is best read where it lies, from
- * L2. There are two exceptions:
+ * Whether the next strip, by rows, is not copied. With few panels it is best read where it lies,
+ * from L2. There are two exceptions:
  * - Its rows are pages apart, so they compete for one set of L1.
  * - Too many of its rows compete for the same sets of L2. We assume 1024 sets and allow 4 lines a
  *   set.
@@ -174,8 +174,8 @@ static void move_rows(const packed_walk *w, const packed_strip *s, gemm_moves *m
     m->cols = next->nc;
 }
 
-/* A piece is a block that is transposed. Only whole tiles do this, and only whole strips are copied.
-   Short columns are transposed faster all at once. */
+/* A piece is a block that is transposed. Only whole tiles do this, and only whole strips are
+   copied. Short columns are transposed faster all at once. */
 static void move_columns(const packed_walk *w, const packed_strip *s, gemm_moves *m)
 {
     const packed_strip *next = &w->next;

@@ -1,10 +1,10 @@
 /*
  * Strips of B: where each one is, how it gets near, and which one comes next.
  *
- * While the panels of A run over one strip, the micro-kernel also copies the next strip to the other
- * of two buffers, a row every few steps, and fetches the strip after that to L2. Spread like this,
- * the copy hides behind the FMAs, and memory has time to deliver. Without a copy, rows of B that are
- * far apart fall into one set of L1, and each panel would miss them again.
+ * While the panels of A run over one strip, the micro-kernel also copies the next strip to the
+ * other of two buffers, a row every few steps, and fetches the strip after that to L2. Spread like
+ * this, the copy hides behind the FMAs, and memory has time to deliver. Without a copy, rows of B
+ * that are far apart fall into one set of L1, and each panel would miss them again.
  */
 #ifndef PACKED_STRIP_H
 #define PACKED_STRIP_H
@@ -13,12 +13,13 @@
 
 /* The parts of a thread's scratch memory. */
 typedef struct packed_scratch {
-    float *strip, *next_strip;  /* kc x nr: the strip in use, and the one that is copied meanwhile */
+    float *strip;               /* the strip in use, kc x nr */
+    float *next_strip;          /* the next strip, which is copied meanwhile */
     float *rest;                /* the tail columns of B, each kc long */
     float *a;                   /* a packed block of A, mc x kc */
 } packed_scratch;
 
-/* A strip of B, kc x nc, and the block of A that it is multiplied by. nc = 0: behind the last one. */
+/* A strip of B, kc x nc, and the block of A that it is multiplied by. nc = 0: there is none. */
 typedef struct packed_strip {
     int ic, mc, pc, kc, jr, nc;
 } packed_strip;
