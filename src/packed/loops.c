@@ -21,8 +21,8 @@
  *   read is not packed at all, because a copy costs more than reading it from L2 again.
  * - A is packed only if enough strips use the copy (plan.c). The micro-kernel reads scalars of A at
  *   any stride.
- * - With few rows, memory is the limit. Strips are then several tiles wide, and a large B is kept out
- *   of L3.
+ * - With few rows, memory is the limit. Strips are then several tiles wide, and a large B is kept
+ *   out of L3.
  * - The N % rest_unit tail columns, the "rest", are multiplied with vectors along K (plan.c).
  * - C is read and written once for each block of K. Its next tile is fetched while the present one
  *   is computed.
@@ -39,16 +39,16 @@
 #include "util/ints.h"
 #include "util/threads.h"
 
-/* A block of A as the micro-kernel reads it: panel n begins at a + n * panel, and its element (i, p)
-   is at [i * row + p * step]. */
+/* A block of A as the micro-kernel reads it: panel n begins at a + n * panel. Its element
+   (i, p) is at [i * row + p * step]. */
 typedef struct a_block {
     const float *a;
     size_t panel, row, step;
 } a_block;
 
 /*
- * Copies a block of A to panels of mr rows. Columns (a_row = 1) are each on another page, so a few of
- * them are copied to all panels before the next few.
+ * Copies a block of A to panels of mr rows. Columns (a_row = 1) are each on another page, so a few
+ * of them are copied to all panels before the next few.
  */
 static a_block pack_a(const packed_walk *w, int ic, int mc, int pc, int kc)
 {
@@ -80,31 +80,9 @@ static a_block block_of_a(const packed_walk *w, int ic, int pc)
                      job->a_row, job->a_step};
 }
 
-/* What the tiles of a strip have in common. */
-static gemm_tile first_tile(const packed_walk *w, const packed_strip *s, const a_block *A,
-                            packed_b_strip b, gemm_moves *moves)
-{
-    const packed_job *job = w->plan->job;
-    gemm_tile t = {
-        .cols = s->nc, .kc = s->kc,
-        .a_row = A->row, .a_step = A->step,
-        .b = b.b, .b_row = b.row,
-        .moves = moves,
-        .c_row = job->ldc,
-        .alpha = job->epilogue.alpha,
-        .add = !(job->epilogue.overwrite && s->pc == 0),
-    };
-    if (packed_has_rest(w, s)) {
-        t.rest = w->r.rest;
-        t.rest_b = w->scratch.rest;
-        t.rest_ld = packed_rest_ld(w, s);
-    }
-    return t;
-}
-
 /* One tile, which the caller has placed in A and C: the rows at i of the strip, and of the rest. */
-static void multiply_tile(const packed_job *job, const gemm_ukernel *u, const packed_strip *s, int i,
-                          gemm_tile *t)
+static void multiply_tile(const packed_job *job, const gemm_ukernel *u, const packed_strip *s,
+                          int i, gemm_tile *t)
 {
     const packed_epilogue *e = &job->epilogue;
     const bool complete = s->pc + s->kc == job->K;
@@ -118,30 +96,50 @@ static void multiply_tile(const packed_job *job, const gemm_ukernel *u, const pa
     if (complete && e->finish) e->finish(e, i, t->rows, s->jr, s->nc + t->rest, t->c, job->ldc);
 }
 
-/* LOOP 1: one strip times all panels of the block of A. a_next and c_next are what the tile after a
-   tile needs, which is the first one of the next strip at the end. */
-static void multiply_strip(packed_walk *w, const packed_strip *s, const a_block *A)
+/* LOOP 1: all panels of the block of A. a_next and c_next are what the tile after a tile needs: at
+   the end that is the first tile of the next strip. */
+static void multiply_panels(const packed_walk *w, const packed_strip *s, const a_block *A,
+                            gemm_tile *t)
 {
     const packed_job *job = w->plan->job;
     const gemm_ukernel *u = w->plan->u;
-    const packed_b_strip b = packed_bring(w, s);
-    gemm_moves moves = packed_plan_moves(w, s);
-    const bool copies = moves.copy;
-    gemm_tile t = first_tile(w, s, A, b, &moves);
-
     const int next_jr = s->jr + s->nc < w->r.j1 ? s->jr + s->nc : w->r.j0;
     const int panels = ceil_div(s->mc, u->mr);
     const int first = w->r.upwards ? panels - 1 : 0, way = w->r.upwards ? -1 : 1;
     for (int n = 1, panel = first, next; n <= panels; ++n, panel = next) {
         const int i = s->ic + panel * u->mr;
         next = n < panels ? panel + way : first;
-        t.rows = min_int(u->mr, s->ic + s->mc - i);
-        t.a = A->a + panel * A->panel;
-        t.a_next = A->a + next * A->panel;
-        t.c = job->C + i * job->ldc + s->jr;
-        t.c_next = job->C + (s->ic + next * u->mr) * job->ldc + (n < panels ? s->jr : next_jr);
-        multiply_tile(job, u, s, i, &t);
+        t->rows = min_int(u->mr, s->ic + s->mc - i);
+        t->a = A->a + panel * A->panel;
+        t->a_next = A->a + next * A->panel;
+        t->c = job->C + i * job->ldc + s->jr;
+        t->c_next = job->C + (s->ic + next * u->mr) * job->ldc + (n < panels ? s->jr : next_jr);
+        multiply_tile(job, u, s, i, t);
     }
+}
+
+/* One strip of B times the block of A. Meanwhile the tiles bring later strips nearer. */
+static void multiply_strip(packed_walk *w, const packed_strip *s, const a_block *A)
+{
+    const packed_job *job = w->plan->job;
+    const packed_b_strip b = packed_bring(w, s);
+    gemm_moves moves = packed_plan_moves(w, s);
+    const bool copies = moves.copy;
+    gemm_tile t = {
+        .cols = s->nc, .kc = s->kc,
+        .a_row = A->row, .a_step = A->step,
+        .b = b.b, .b_row = b.row,
+        .moves = &moves,
+        .c_row = job->ldc,
+        .alpha = job->epilogue.alpha,
+        .add = !(job->epilogue.overwrite && s->pc == 0),
+    };
+    if (packed_has_rest(w, s)) {
+        t.rest = w->r.rest;
+        t.rest_b = w->scratch.rest;
+        t.rest_ld = packed_rest_ld(w, s);
+    }
+    multiply_panels(w, s, A, &t);
     packed_turn(w, copies);
 }
 

@@ -10,7 +10,7 @@
 #include "packed/loops.h"
 #include "packed/thin.h"
 
-/* Adding rows to a row needs the least preparation. A narrow outer product does not fill vectors. */
+/* Adding rows to a row needs the least preparation. A narrow outer product fills no vectors. */
 static bool is_tiny(const gemm_call *c, thin_way way, const gemm_ukernel *u)
 {
     enum { TINY = 2000, TINY_ROWS = 64 };

@@ -102,9 +102,10 @@ static void cut(packed_plan *plan, int threads)
 }
 
 /*
- * Darknet's large matrices begin 16 bytes behind a cache line. If rows of B, or rows of C for a B by
- * columns, are long and consist of whole lines, a narrower first strip lets all other strips begin
- * where lines begin. A vector is then in one line, not in two. An image is cut at whole vectors only.
+ * Darknet's large matrices begin 16 bytes behind a cache line. If rows of B, or rows of C for a B
+ * by columns, are long and consist of whole lines, a narrower first strip lets all other strips
+ * begin where lines begin. A vector is then in one line, not in two. An image is cut at whole
+ * vectors only.
  */
 static bool should_start_at_lines(const packed_plan *plan, int columns)
 {
@@ -116,10 +117,10 @@ static bool should_start_at_lines(const packed_plan *plan, int columns)
 }
 
 /*
- * Whether lines that are fetched as non-temporal stay in L2 until they are used, and do not go to L3
- * after that. An L3 can do so if it takes only what L2 gives up, so that it need not hold what L2
- * holds. Leaf 0x8000001d says whether it must ("inclusive"). Processors without this leaf fetch such
- * lines to L1 alone, which is too small for a strip.
+ * Whether lines that are fetched as non-temporal stay in L2 until they are used, and do not go to
+ * L3 after that. An L3 can do so if it takes only what L2 gives up, so that it need not hold what
+ * L2 holds. Leaf 0x8000001d says whether it must ("inclusive"). Processors without this leaf fetch
+ * such lines to L1 alone, which is too small for a strip.
  */
 static bool l3_can_be_passed(void)
 {
@@ -173,9 +174,9 @@ packed_plan packed_make_plan(const packed_job *job, const gemm_ukernel *u, int t
 }
 
 /*
- * Two rectangles below each other go through their panels away from where they meet. The reason: the
- * processor prefetches C a few panels beyond the last one. These lines would belong to the neighbour,
- * who writes to them.
+ * Two rectangles below each other go through their panels away from where they meet. The reason:
+ * the processor prefetches C a few panels beyond the last one. These lines would belong to the
+ * neighbour, who writes to them.
  */
 packed_rectangle packed_get_rectangle(const packed_plan *plan, int chunk)
 {

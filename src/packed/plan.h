@@ -10,7 +10,7 @@
 /* Floats in a cache line of 64 bytes, and in a page of 4 KiB. */
 enum { LINE = 16, PAGE = 1024 };
 
-/* A strip of B with fewer steps of K than this is finished before memory delivers the next but one. */
+/* A strip of B with fewer steps of K is finished before memory delivers the next but one. */
 enum { FEW_STEPS = 64 };
 
 /* With so few panels, all of them read a strip of B from L2 as fast as from a packed copy. */
@@ -26,12 +26,13 @@ typedef struct packed_plan {
     int rest;                   /* so many tail columns of C are multiplied along K, see plan.c */
 
     /* These decide the speed alone, and depend on the rectangles too. */
-    int m_step, n_step, across; /* loop 5: rows and columns of a rectangle; rectangles side by side */
+    int m_step, n_step;         /* loop 5: rows and columns of a rectangle */
+    int across;                 /* rectangles side by side */
     int chunks;                 /* the number of rectangles */
     bool packs_a;
     int mc;                     /* the step of loop 4, a multiple of mr */
     int nr;                     /* the step of loop 2: u->nr, or u->wide */
-    bool starts_at_lines;       /* strips begin where cache lines begin: the first one is narrower */
+    bool starts_at_lines;       /* strips begin where cache lines do: the first one is narrower */
     bool passes_l3;             /* B is fetched past L3, which has more use for C */
 } packed_plan;
 

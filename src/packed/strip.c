@@ -9,6 +9,44 @@
 
 /* ---- where strips are ---- */
 
+/* The columns of the strip at jr. A last strip of one vector has too few accumulators to hide the
+   latency of the FMA. It gets another vector from the strip before. A B by columns keeps whole
+   strips, because only these are transposed by the micro-kernel. */
+static int width_at(const packed_walk *w, int jr)
+{
+    const packed_plan *plan = w->plan;
+    const int columns = w->r.j1 - jr, vl = plan->u->vl;
+    const int nc = min_int(jr == w->r.j0 ? plan->nr - w->lead : plan->nr, columns);
+    const bool leaves_one = plan->nr == 3 * vl && columns == 4 * vl && !plan->job->B.columns;
+    return leaves_one ? nc - vl : nc;
+}
+
+packed_strip packed_strip_at(const packed_walk *w, int ic, int pc, int jr)
+{
+    const packed_plan *plan = w->plan;
+    return (packed_strip){
+        .ic = ic, .mc = min_int(plan->mc, w->r.i1 - ic),
+        .pc = pc, .kc = min_int(plan->kc, plan->job->K - pc),
+        .jr = jr, .nc = width_at(w, jr),
+    };
+}
+
+/* Moves on to the next strip of loop 2, or else of loop 3, or else of loop 4. */
+static void move_on(const packed_walk *w, packed_strip *s)
+{
+    if (s->nc == 0) return;
+    if (s->jr + s->nc < w->r.j1) {
+        s->jr += s->nc;
+        s->nc = width_at(w, s->jr);
+    } else if (s->pc + s->kc < w->plan->job->K) {
+        *s = packed_strip_at(w, s->ic, s->pc + s->kc, w->r.j0);
+    } else if (s->ic + s->mc < w->r.i1) {
+        *s = packed_strip_at(w, s->ic + s->mc, 0, w->r.j0);
+    } else {
+        s->nc = 0;
+    }
+}
+
 packed_walk packed_begin(const packed_plan *plan, packed_rectangle r, void *scratch)
 {
     const packed_job *job = plan->job;
@@ -25,33 +63,12 @@ packed_walk packed_begin(const packed_plan *plan, packed_rectangle r, void *scra
         const float *row = job->B.rows ? job->B.rows : job->C;
         w.lead = (uintptr_t)(row + r.j0) / sizeof(float) % LINE;
     }
+    w.next = packed_strip_at(&w, r.i0, 0, r.j0);
+    move_on(&w, &w.next);
+    w.fetched = w.next;
+    move_on(&w, &w.fetched);
+    if (job->B.rows && plan->kc < FEW_STEPS) move_on(&w, &w.fetched);
     return w;
-}
-
-/* A last strip of one vector has too few accumulators to hide the latency of the FMA. It gets another
-   vector from the strip before. A B by columns keeps whole strips, because only these are transposed
-   by the micro-kernel. */
-packed_strip packed_strip_at(const packed_walk *w, int ic, int pc, int jr)
-{
-    const packed_plan *plan = w->plan;
-    const int columns = w->r.j1 - jr, vl = plan->u->vl;
-    packed_strip s = {.ic = ic, .pc = pc, .jr = jr};
-    s.mc = min_int(plan->mc, w->r.i1 - ic);
-    s.kc = min_int(plan->kc, plan->job->K - pc);
-    s.nc = min_int(jr == w->r.j0 ? plan->nr - w->lead : plan->nr, columns);
-    if (plan->nr == 3 * vl && columns == 4 * vl && !plan->job->B.columns) s.nc -= vl;
-    return s;
-}
-
-/* The strip after this one in loop 2, or else in loop 3, or else in loop 4. */
-static packed_strip strip_after(const packed_walk *w, packed_strip s)
-{
-    if (s.nc == 0) return s;
-    if (s.jr + s.nc < w->r.j1) return packed_strip_at(w, s.ic, s.pc, s.jr + s.nc);
-    if (s.pc + s.kc < w->plan->job->K) return packed_strip_at(w, s.ic, s.pc + s.kc, w->r.j0);
-    if (s.ic + s.mc < w->r.i1) return packed_strip_at(w, s.ic + s.mc, 0, w->r.j0);
-    s.nc = 0;
-    return s;
 }
 
 /* Where a strip begins in a B that lies in memory. */
@@ -123,18 +140,19 @@ packed_b_strip packed_bring(const packed_walk *w, const packed_strip *s)
 /* ---- what the micro-kernel copies and fetches ---- */
 
 /*
- * A strip by rows with few panels is best read where it lies, from L2. There are two exceptions:
+ * Whether the next strip, by rows, is not copied. With few panels it is best read where it lies,
+ * from L2. There are two exceptions:
  * - Its rows are pages apart, so they compete for one set of L1.
  * - Too many of its rows compete for the same sets of L2. We assume 1024 sets and allow 4 lines a
  *   set.
  */
-static bool stays(const packed_walk *w, const packed_strip *next, int panels)
+static bool stays(const packed_walk *w, int panels)
 {
     enum { L2_SETS = 1024, L2_LINES = 4 };
     const size_t ld = w->plan->job->B.ld, apart = ld & -ld;     /* the power of two in ld */
-    if (!is_plain(w, next)) return false;
+    if (!is_plain(w, &w->next)) return false;
     if (panels == 1) return true;
-    return panels <= FEW_READERS && apart < PAGE && next->kc * apart <= L2_LINES * L2_SETS * LINE;
+    return panels <= FEW_READERS && apart < PAGE && w->next.kc * apart <= L2_LINES * L2_SETS * LINE;
 }
 
 /* Spreads the pieces evenly over `steps` steps of K. Returns false if there are more pieces. */
@@ -146,21 +164,21 @@ static bool spread(gemm_moves *m, int pieces, int steps)
 }
 
 /* A piece is a row of the strip. */
-static void move_rows(const packed_walk *w, const packed_strip *s, const packed_strip *next,
-                      gemm_moves *m)
+static void move_rows(const packed_walk *w, const packed_strip *s, gemm_moves *m)
 {
+    const packed_strip *next = &w->next;
     const gemm_ukernel *u = w->plan->u;
     const int panels = ceil_div(s->mc, u->mr), tiles = panels * ceil_div(s->nc, u->nr);
-    if (!spread(m, next->kc, tiles * s->kc) || stays(w, next, panels)) return;
+    if (!spread(m, next->kc, tiles * s->kc) || stays(w, panels)) return;
     m->copy = source_of(w, next);
     m->cols = next->nc;
 }
 
-/* A piece is a block that is transposed. Only whole tiles do this, and only whole strips are copied.
-   Short columns are transposed faster all at once. */
-static void move_columns(const packed_walk *w, const packed_strip *s, const packed_strip *next,
-                         gemm_moves *m)
+/* A piece is a block that is transposed. Only whole tiles do this, and only whole strips are
+   copied. Short columns are transposed faster all at once. */
+static void move_columns(const packed_walk *w, const packed_strip *s, gemm_moves *m)
 {
+    const packed_strip *next = &w->next;
     const gemm_ukernel *u = w->plan->u;
     const int tiles = s->mc / u->mr, nr = w->plan->nr;
     if (s->nc < nr || tiles == 0) return;
@@ -175,18 +193,15 @@ gemm_moves packed_plan_moves(const packed_walk *w, const packed_strip *s)
 {
     const packed_plan *plan = w->plan;
     const packed_b *B = &plan->job->B;
-    const packed_strip next = strip_after(w, *s);
-    packed_strip later = strip_after(w, next);
     gemm_moves m = {.ld = B->ld, .width = plan->nr, .to = w->scratch.next_strip,
                     .once = plan->passes_l3};
-    if (next.nc == 0 || !(B->rows || B->columns)) return m;
+    if (w->next.nc == 0 || !(B->rows || B->columns)) return m;
     if (B->rows) {
-        if (plan->kc < FEW_STEPS) later = strip_after(w, later);
-        move_rows(w, s, &next, &m);
+        move_rows(w, s, &m);
     } else {
-        move_columns(w, s, &next, &m);
+        move_columns(w, s, &m);
     }
-    if (m.left && later.nc) m.fetch = source_of(w, &later);
+    if (m.left && w->fetched.nc) m.fetch = source_of(w, &w->fetched);
     return m;
 }
 
@@ -196,4 +211,6 @@ void packed_turn(packed_walk *w, bool copied)
     w->scratch.strip = w->scratch.next_strip;
     w->scratch.next_strip = used;
     w->copied = copied;
+    move_on(w, &w->next);
+    move_on(w, &w->fetched);
 }

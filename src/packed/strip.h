@@ -1,10 +1,10 @@
 /*
  * Strips of B: where each one is, how it gets near, and which one comes next.
  *
- * While the panels of A run over one strip, the micro-kernel also copies the next strip to the other
- * of two buffers, a row every few steps, and fetches the strip after that to L2. Spread like this,
- * the copy hides behind the FMAs, and memory has time to deliver. Without a copy, rows of B that are
- * far apart fall into one set of L1, and each panel would miss them again.
+ * While the panels of A run over one strip, the micro-kernel also copies the next strip to the
+ * other of two buffers, a row every few steps, and fetches the strip after that to L2. Spread like
+ * this, the copy hides behind the FMAs, and memory has time to deliver. Without a copy, rows of B
+ * that are far apart fall into one set of L1, and each panel would miss them again.
  */
 #ifndef PACKED_STRIP_H
 #define PACKED_STRIP_H
@@ -13,12 +13,13 @@
 
 /* The parts of a thread's scratch memory. */
 typedef struct packed_scratch {
-    float *strip, *next_strip;  /* kc x nr: the strip in use, and the one that is copied meanwhile */
+    float *strip;               /* the strip in use, kc x nr */
+    float *next_strip;          /* the next strip, which is copied meanwhile */
     float *rest;                /* the tail columns of B, each kc long */
     float *a;                   /* a packed block of A, mc x kc */
 } packed_scratch;
 
-/* A strip of B, kc x nc, and the block of A that it is multiplied by. nc = 0: behind the last one. */
+/* A strip of B, kc x nc, and the block of A that it is multiplied by. nc = 0: there is none. */
 typedef struct packed_strip {
     int ic, mc, pc, kc, jr, nc;
 } packed_strip;
@@ -29,7 +30,8 @@ typedef struct packed_walk {
     packed_rectangle r;
     packed_scratch scratch;
     int lead;                   /* the first strip has so many columns less */
-    bool copied;                /* scratch.strip already holds the strip that comes next */
+    packed_strip next, fetched; /* the strip after the one in use, and the one to be fetched */
+    bool copied;                /* scratch.strip already holds the strip in use */
 } packed_walk;
 
 /* How the micro-kernel reads a strip: row p begins at b + p * row. */
@@ -56,7 +58,7 @@ packed_b_strip packed_bring(const packed_walk *, const packed_strip *);
    next one to scratch.next_strip. */
 gemm_moves packed_plan_moves(const packed_walk *, const packed_strip *);
 
-/* Call it after each strip. copied: the next strip is now in scratch.next_strip. */
+/* Goes on to the next strip. copied: it is now in scratch.next_strip. */
 void packed_turn(packed_walk *, bool copied);
 
 #endif

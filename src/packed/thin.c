@@ -27,7 +27,8 @@ thin_way packed_thin_way(const gemm_call *c)
 
 /* ---- a vector times a matrix ---- */
 
-/* y[j] += alpha * sum over p of x[p] * m(p, j), where row p of m, or row j, begins at a multiple of ld. */
+/* y[j] += alpha * sum over p of x[p] * m(p, j). Row p of m, or for dots row j, begins at a multiple
+   of ld. */
 typedef struct vector_job {
     const gemm_ukernel *u;
     int n, K;

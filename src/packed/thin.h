@@ -15,7 +15,7 @@ typedef enum thin_way {
     THIN_OUTER                  /* K = 1: each row of C is a multiple of B added to it */
 } thin_way;
 
-/* By which way a call can go. It depends on the sizes, the transposes and the leading dimensions. */
+/* The way that suits the sizes, the transposes and the leading dimensions of a call. */
 thin_way packed_thin_way(const gemm_call *);
 
 /* Runs the call that way, which is not NOT_THIN, on up to `threads` threads. Returns 0, or -1 when

@@ -5,17 +5,17 @@
  *            - take chunks - shut the door - wait until nobody is inside
  *   worker:  wait for `generation` to change - enter if the door is open - take chunks - leave
  *
- * Chunks come from a counter. A worker that wakes late, or never, costs only its help, because nobody
- * waits for a thread that has not begun. `door` counts the workers inside a job. Its SHUT bit keeps
- * late workers out of a finished job.
+ * Chunks come from a counter. A worker that wakes late, or never, costs only its help, because
+ * nobody waits for a thread that has not begun. `door` counts the workers inside a job. Its SHUT
+ * bit keeps late workers out of a finished job.
  *
- * Darknet calls gemm some hundred microseconds apart within an image, and sleeps between images. So a
- * worker spins for SPIN_NS after a job and then sleeps.
+ * Darknet calls gemm some hundred microseconds apart within an image, and sleeps between images. So
+ * a worker spins for SPIN_NS after a job and then sleeps.
  *
  * Linux often wakes a sleeper on the core of the thread that wakes it. This thread is busy with its
  * own chunk, so the worker waits for the end of a time slice, which is milliseconds. To prevent
- * this, workers may run on every allowed core but the caller's. They are not bound to one core each:
- * several processes would all choose the same cores, and the system could not spread them.
+ * this, workers may run on every allowed core but the caller's. They are not bound to one core
+ * each: several processes would all choose the same cores, and the system could not spread them.
  */
 #include "util/threads.h"
 

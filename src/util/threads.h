@@ -1,5 +1,6 @@
 /*
- * A small pool of threads: one job at a time, cut into chunks. Every free thread takes the next chunk.
+ * A small pool of threads: one job at a time, cut into chunks. Every free thread takes the next
+ * chunk.
  *
  * Any thread may call at any time. A forked child starts workers of its own.
  */
@@ -17,15 +18,15 @@ enum { GEMM_SCRATCH_BYTES = 640 * 1024 };
 typedef void gemm_work(void *job, int chunk, void *scratch);
 
 /*
- * Calls work(job, chunk, scratch) once for each chunk 0 .. chunks - 1 and returns when all are done.
- * threads is at least 1: the calling thread takes part, and up to threads - 1 workers. While another
- * thread's job has the workers, or if no worker can be started, the caller does all of it. Returns 0,
- * or -1 if there is no memory for the caller's scratch; no chunk has then begun.
+ * Calls work(job, chunk, scratch) once for each chunk 0 .. chunks - 1 and returns when all are
+ * done. threads is at least 1: the calling thread takes part, and up to threads - 1 workers. While
+ * another thread's job has the workers, or if no worker can be started, the caller does all of it.
+ * Returns 0, or -1 if there is no memory for the caller's scratch; no chunk has then begun.
  */
 int gemm_parallel(int threads, int chunks, gemm_work *work, void *job);
 
-/* Whether workers keep off the core of the thread that calls. Without a call they do. Call it before
-   the first job. */
+/* Whether workers keep off the core of the thread that calls. Without a call they do. Call it
+   before the first job. */
 void gemm_threads_bind(bool);
 
 /* The number of processors that this process may use, at least 1. */

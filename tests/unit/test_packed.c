@@ -14,10 +14,12 @@
 #include "driver/driver.h"
 #include "packed/loops.h"
 #include "packed/packed.h"
+#include "util/number.h"
 #include "util/threads.h"
 #include "support/operands.h"
 #include "support/report.h"
 
+#include <limits.h>
 #include <malloc.h>
 #include <math.h>
 #include <pthread.h>
@@ -70,9 +72,9 @@ static guarded make_operand(rng *r, int rows, int columns, int *ld)
     return g;
 }
 
-/* So few multiplications the row leaves to the driver, which runs Darknet's own loops: with C as one
-   vector to which rows are added, 64 of them, else 2000. So too outer products narrower than three
-   vectors. */
+/* So few multiplications the row leaves to the driver, which runs Darknet's own loops: with C as
+   one vector to which rows are added, 64 of them, else 2000. So too outer products narrower than
+   three vectors. */
 static bool is_tiny(const gemm_ukernel *u, const gemm_call *c)
 {
     const bool adds_rows = c->M == 1 ? !c->TB : c->N == 1 && c->TA && c->ldc == 1;
@@ -111,7 +113,7 @@ static problem make_problem(const gemm_ukernel *u, uint64_t seed, int number)
         c->N = 16 * 1024 + 1 + rng_below(&r, 4 * u->nr);
         c->K = 1 + rng_below(&r, 3 * GEMM_ADD_ROWS);
     }
-    if (number % 41 == 38) {            /* few panels, strips of different widths, several blocks of K */
+    if (number % 41 == 38) { /* few panels, strips of different widths, several blocks of K */
         c->M = u->mr + 1 + rng_below(&r, 4 * u->mr);
         c->N = u->wide + 1 + rng_below(&r, 2 * u->wide);
         c->K = 2 * u->kc + rng_below(&r, 2 * u->kc);
@@ -186,10 +188,11 @@ static void test_random(const gemm_ukernel *u, const options *o)
         const char *wrong = run_and_judge(u, &p, why, sizeof why);
         const gemm_call *c = &p.call;
         if (wrong) {
-            report_fail(name, "%s; TA=%d TB=%d M=%d N=%d K=%d lda=%d ldb=%d ldc=%d ALPHA=%g threads=%d; "
-                        "repeat with: test_packed --seed %llu --isa %s --case %d", wrong, c->TA, c->TB,
-                        c->M, c->N, c->K, c->lda, c->ldb, c->ldc, (double)c->ALPHA, p.threads,
-                        (unsigned long long)o->seed, u->name, n);
+            report_fail(name,
+                        "%s; TA=%d TB=%d M=%d N=%d K=%d lda=%d ldb=%d ldc=%d ALPHA=%g threads=%d; "
+                        "repeat with: test_packed --seed %llu --isa %s --case %d",
+                        wrong, c->TA, c->TB, c->M, c->N, c->K, c->lda, c->ldb, c->ldc,
+                        (double)c->ALPHA, p.threads, (unsigned long long)o->seed, u->name, n);
         }
         free_problem(&p);
         if (wrong) return;
@@ -231,8 +234,9 @@ static void test_declines(const gemm_ukernel *u, const options *o)
         p.B = guarded_make(c->TB ? c->N : c->K, c->ldb, c->ldb, AT_END, 0);
         p.C = guarded_make(c->M, c->N, c->ldc, AT_END, 0);
         fill_operands(&p, &r);
-        const char *wrong = is_tiny(u, c) != cases[n].declined ? "the test contradicts itself"
-                                                               : run_and_judge(u, &p, why, sizeof why);
+        const char *wrong = is_tiny(u, c) != cases[n].declined
+                                ? "the test contradicts itself"
+                                : run_and_judge(u, &p, why, sizeof why);
         free_problem(&p);
         if (!wrong) continue;
         report_fail(name, "%s; TA=%d TB=%d M=%d N=%d K=%d ldc=%d", wrong, c->TA, c->TB, c->M, c->N,
@@ -250,8 +254,9 @@ static void test_offsets(const gemm_ukernel *u, const options *o)
     for (int n = 0; n < 2 * OFFSETS * 3; ++n) {
         rng r = rng_make(o->seed, 1000000 + (uint64_t)n);
         const int side = n & 1 ? AT_END : AT_START, shift = 4 * (n / 2 % OFFSETS);
-        problem p = {.call = {.M = u->mr + 1, .N = u->nr + 1 + rng_below(&r, u->nr), .K = 61, .ALPHA = 1},
-                     .threads = 1};
+        problem p = {
+            .call = {.M = u->mr + 1, .N = u->nr + 1 + rng_below(&r, u->nr), .K = 61, .ALPHA = 1},
+            .threads = 1};
         gemm_call *c = &p.call;
         c->lda = c->K, c->ldb = c->N, c->ldc = c->N;
         const int which = n / (2 * OFFSETS);
@@ -262,7 +267,8 @@ static void test_offsets(const gemm_ukernel *u, const options *o)
         const char *wrong = is_tiny(u, c) ? "tiny" : run_and_judge(u, &p, why, sizeof why);
         free_problem(&p);
         if (wrong) {
-            report_fail(name, "%s; %c at offset %d, side %d, N=%d", wrong, "ABC"[which], shift, side, c->N);
+            report_fail(name, "%s; %c at offset %d, side %d, N=%d", wrong, "ABC"[which], shift,
+                        side, c->N);
             return;
         }
     }
@@ -294,8 +300,9 @@ static void test_packed_a(const gemm_ukernel *u, const options *o)
     if (!wrong) report_pass(name);
 }
 
-/* Every count of columns behind the whole vectors, between guard pages: B by rows, in whole strips or
-   one vector more or less, and by columns; K of one block or several, and no multiple of a vector. */
+/* Every count of columns behind the whole vectors, between guard pages: B by rows, in whole strips
+   or one vector more or less, and by columns; K of one block or several, and no multiple of a
+   vector. */
 static void test_rest(const gemm_ukernel *u, const options *o)
 {
     enum { PANELS = 9, LEAST_K = 128 };
@@ -306,8 +313,11 @@ static void test_rest(const gemm_ukernel *u, const options *o)
         const int rest = n / 16, columns = u->nr + (1 + n / 4 % 4) * u->rest_unit;
         problem p = {.threads = 1};
         gemm_call *c = &p.call;
-        *c = (gemm_call){.TB = n & 1, .M = PANELS * u->mr + rng_below(&r, u->mr), .N = columns + rest,
-                         .K = n & 2 ? 2 * u->kc + rng_below(&r, 2 * u->vl) : LEAST_K + rng_below(&r, u->vl),
+        *c = (gemm_call){.TB = n & 1,
+                         .M = PANELS * u->mr + rng_below(&r, u->mr),
+                         .N = columns + rest,
+                         .K = n & 2 ? 2 * u->kc + rng_below(&r, 2 * u->vl)
+                                    : LEAST_K + rng_below(&r, u->vl),
                          .ALPHA = n % 3 ? 1 : -.5f};
         p.A = make_operand(&r, c->M, c->K, &c->lda);
         p.B = make_operand(&r, c->TB ? c->N : c->K, c->TB ? c->K : c->N, &c->ldb);
@@ -323,8 +333,8 @@ static void test_rest(const gemm_ukernel *u, const options *o)
     report_pass(name);
 }
 
-/* Rows of whole lines, long enough that strips begin at lines wherever B begins: few panels and many, rows
-   near each other and pages apart, and any number of columns in the last strip. */
+/* Rows of whole lines, long enough that strips begin at lines wherever B begins: few panels and
+   many, rows near each other and pages apart, and any number of columns in the last strip. */
 static void test_lines(const gemm_ukernel *u, const options *o)
 {
     enum { LINE = 16, PAGE = 1024 };
@@ -346,16 +356,16 @@ static void test_lines(const gemm_ukernel *u, const options *o)
         const char *wrong = run_and_judge(u, &p, why, sizeof why);
         free_problem(&p);
         if (wrong) {
-            report_fail(name, "%s; M=%d N=%d K=%d ldb=%d, B at offset %d", wrong, c->M, c->N, c->K, c->ldb,
-                        4 * (n / 2 % OFFSETS));
+            report_fail(name, "%s; M=%d N=%d K=%d ldb=%d, B at offset %d", wrong, c->M, c->N, c->K,
+                        c->ldb, 4 * (n / 2 % OFFSETS));
             return;
         }
     }
     report_pass(name);
 }
 
-/* Copies and transposes panels of every width, of rows near each other and apart: what they hold, the zeroes
-   behind, and no more. */
+/* Copies and transposes panels of every width, of rows near each other and apart: what they hold,
+   the zeroes behind, and no more. */
 static void test_panels(const gemm_ukernel *u)
 {
     enum { MOST_KC = 137, LD = 151, END = 2 };
@@ -366,16 +376,20 @@ static void test_panels(const gemm_ukernel *u)
     for (int i = 0; i < LD * LD; ++i) src[i] = (float)(i + 1);
     for (int which = 0; which < 8 * u->nr * 6; ++which) {
         const bool by_copy = which & 1;
-        const int width = which & 2 ? u->mr : u->nr, kc = steps[which / 8 % 6], n = which / 48 % width + 1;
+        const int width = which & 2 ? u->mr : u->nr, kc = steps[which / 8 % 6],
+                  n = which / 48 % width + 1;
         const int ld = which & 4 ? LD : kc > n ? kc : n;
         for (int i = 0; i < (MOST_KC + END) * LD; ++i) dst[i] = -1;
         (by_copy ? u->copy : u->transpose)(src, ld, n, kc, dst, width);
         for (int at = 0; at < (kc + END) * width; ++at) {
             const int p = at / width, i = at % width;
-            const float expected = p >= kc ? -1 : i >= n ? 0 : by_copy ? src[p * ld + i] : src[i * ld + p];
+            const float expected = p >= kc   ? -1
+                                   : i >= n  ? 0
+                                   : by_copy ? src[p * ld + i]
+                                             : src[i * ld + p];
             if (dst[at] == expected) continue;
-            report_fail(name, "%s of %d by %d, ld %d, %d wide: [%d][%d] is %g", by_copy ? "copy" : "transpose", kc,
-                        n, ld, width, p, i, (double)dst[at]);
+            report_fail(name, "%s of %d by %d, ld %d, %d wide: [%d][%d] is %g",
+                        by_copy ? "copy" : "transpose", kc, n, ld, width, p, i, (double)dst[at]);
             return;
         }
     }
@@ -422,7 +436,8 @@ static int shapes_to_cut(const gemm_ukernel *u, shape *shapes)
    from one thread's in any bit, 0 when there is none, or -1 when a call is declined. */
 static int threads_that_differ(const gemm_ukernel *u, const gemm_call *c, size_t elements)
 {
-    float *const before = malloc(elements * sizeof *before), *const one = malloc(elements * sizeof *one);
+    float *const before = malloc(elements * sizeof *before), *const one =
+                                                                 malloc(elements * sizeof *one);
     if (!before || !one) exit(2);
     memcpy(before, c->C, elements * sizeof *before);
     int wrong = 0;
@@ -467,8 +482,10 @@ static void test_threads(const gemm_ukernel *u, const options *o)
         guarded_free(&C);
         if (!wrong) continue;
         ++failures;
-        report_fail(name, "%d threads and 1 thread differ (-1: declined); TA=%d TB=%d M=%d N=%d K=%d lda=%d", wrong,
-                    c.TA, c.TB, c.M, c.N, c.K, c.lda);
+        report_fail(
+            name,
+            "%d threads and 1 thread differ (-1: declined); TA=%d TB=%d M=%d N=%d K=%d lda=%d",
+            wrong, c.TA, c.TB, c.M, c.N, c.K, c.lda);
     }
     if (!failures) report_pass(name);
 }
@@ -530,7 +547,8 @@ static void test_seams(const gemm_ukernel *u)
             for (int p = 0; p < SEAM_K; ++p) sum += seam_a(i, p) * seam_b(p, j);
             const float expected = sum * scale[i] + (float)j;
             if (C[i * SEAM_N + j] == expected) continue;
-            report_fail(name, "C[%d][%d] is %g, not %g", i, j, (double)C[i * SEAM_N + j], (double)expected);
+            report_fail(name, "C[%d][%d] is %g, not %g", i, j, (double)C[i * SEAM_N + j],
+                        (double)expected);
             return;
         }
     }
@@ -563,7 +581,8 @@ static void test_shift(const gemm_ukernel *u)
         for (int p = 0; p < SEAM_K; ++p) sum += seam_a(i / SEAM_N, p) * seam_b(p, i % SEAM_N);
         const float x = scale[i / SEAM_N] * ((float)(i % 101) + 2 * sum) + shift[i / SEAM_N];
         if (C[i] == (x > 0 ? x : .5f * x)) continue;
-        report_fail(name, "C[%d][%d] is %g, from %g", i / SEAM_N, i % SEAM_N, (double)C[i], (double)x);
+        report_fail(name, "C[%d][%d] is %g, from %g", i / SEAM_N, i % SEAM_N, (double)C[i],
+                    (double)x);
         return;
     }
     report_pass(name);
@@ -604,7 +623,9 @@ static void test_workers(void)
 {
     const int all = threads_that_meet(MOST_THREADS, MOST_THREADS), two = threads_that_meet(2, 20);
     if (all == MOST_THREADS && two == 2) report_pass("packed workers");
-    else report_fail("packed workers", "%d threads took part where %d were wanted, %d for 2", all, MOST_THREADS, two);
+    else
+        report_fail("packed workers", "%d threads took part where %d were wanted, %d for 2", all,
+                    MOST_THREADS, two);
 }
 
 /* ---- callers at once, fork, memory ---- */
@@ -696,7 +717,8 @@ static void test_fork(const options *o)
     }
     const bool right = child_was_right(child);
     call_often(c);
-    if (!right || c->wrong) report_fail("packed fork", "wrong in the %s", right ? "parent" : "child");
+    if (!right || c->wrong)
+        report_fail("packed fork", "wrong in the %s", right ? "parent" : "child");
     else report_pass("packed fork");
     free(c);
 }
@@ -759,7 +781,8 @@ static void test_short_lived_callers(const options *o)
     }
     const size_t now = mallinfo2().uordblks + mallinfo2().hblkhd;
     free(c);
-    if (now > given) report_fail("packed short-lived callers", "180 threads left %zu bytes", now - given);
+    if (now > given)
+        report_fail("packed short-lived callers", "180 threads left %zu bytes", now - given);
     else report_pass("packed short-lived callers");
 }
 
@@ -772,28 +795,61 @@ static void test_callers(const options *o)
     test_short_lived_callers(o);
 }
 
+/* A test named wrongly must not pass because nothing ran. */
+static void bad_option(const char *option, const char *value)
+{
+    fprintf(stderr,
+            "test_packed: %s %s is not allowed: --seed, --cases and --case take a whole number "
+            "from 0, --isa avx512, avx2, neon or generic, --brief yes or no, --without fork or "
+            "callers\n",
+            option, value);
+    exit(2);
+}
+
+static int read_int(const char *option, const char *value)
+{
+    int n = 0;
+    if (!gemm_parse_int(value, 0, INT_MAX, &n)) bad_option(option, value);
+    return n;
+}
+
+static bool is_isa(const char *name)
+{
+    return !strcmp(name, "avx512") || !strcmp(name, "avx2") || !strcmp(name, "neon") ||
+           !strcmp(name, "generic");
+}
+
 static options read_options(int argc, char **argv)
 {
-    options o = {.seed = (uint64_t)time(NULL), .cases = 1500, .only_case = -1};
+    options o = {.seed = (uint64_t)time(NULL) & INT_MAX, .cases = 1500, .only_case = -1};
     for (int i = 1; i < argc; i += 2) {
-        const char *value = i + 1 < argc ? argv[i + 1] : "";
-        if (!strcmp(argv[i], "--seed")) o.seed = strtoull(value, NULL, 10);
-        else if (!strcmp(argv[i], "--cases")) o.cases = atoi(value);
-        else if (!strcmp(argv[i], "--case")) o.only_case = atoi(value);
-        else if (!strcmp(argv[i], "--isa")) o.isa = value;
-        else if (!strcmp(argv[i], "--without") && !strcmp(value, "fork")) o.no_fork = true;
-        else if (!strcmp(argv[i], "--without") && !strcmp(value, "callers")) o.no_callers = true;
-        else if (!strcmp(argv[i], "--brief")) o.brief = !strcmp(value, "yes");
-        else exit(2);
+        const char *option = argv[i], *value = i + 1 < argc ? argv[i + 1] : "";
+        if (!strcmp(option, "--seed")) o.seed = (uint64_t)read_int(option, value);
+        else if (!strcmp(option, "--cases")) o.cases = read_int(option, value);
+        else if (!strcmp(option, "--case")) o.only_case = read_int(option, value);
+        else if (!strcmp(option, "--isa") && is_isa(value)) o.isa = value;
+        else if (!strcmp(option, "--brief") && !strcmp(value, "yes")) o.brief = true;
+        else if (!strcmp(option, "--brief") && !strcmp(value, "no")) o.brief = false;
+        else if (!strcmp(option, "--without") && !strcmp(value, "fork")) o.no_fork = true;
+        else if (!strcmp(option, "--without") && !strcmp(value, "callers")) o.no_callers = true;
+        else bad_option(option, value);
     }
     if (o.only_case >= o.cases) o.cases = o.only_case + 1;
     return o;
+}
+
+static bool is_built(const char *isa)
+{
+    const gemm_ukernel *const *u = gemm_ukernels;
+    while (*u && strcmp(isa, (*u)->name)) ++u;
+    return *u;
 }
 
 int main(int argc, char **argv)
 {
     const options o = read_options(argc, argv);
     printf("test_packed: seed %llu\n", (unsigned long long)o.seed);
+    if (o.isa && !is_built(o.isa)) report_fail(o.isa, "this build does not have it");
     for (const gemm_ukernel *const *u = gemm_ukernels; *u; ++u) {
         if (o.isa && strcmp(o.isa, (*u)->name)) continue;
         if (!(*u)->supported()) {
