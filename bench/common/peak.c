@@ -10,11 +10,12 @@
  */
 #include "common/peak.h"
 
+#include "util/clock.h"
+
 #include <pthread.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -157,13 +158,6 @@ typedef struct worker {
     double start, end, result;
 } worker;
 
-static double seconds(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 static void *run_worker(void *argument)
 {
     worker *w = argument;
@@ -174,9 +168,9 @@ static void *run_worker(void *argument)
         sched_setaffinity(0, sizeof one, &one);
     }
     pthread_barrier_wait(w->barrier);
-    w->start = seconds();
+    w->start = gemm_now_s();
     w->result = w->work(w);
-    w->end = seconds();
+    w->end = gemm_now_s();
     return NULL;
 }
 

@@ -47,12 +47,7 @@ int process_finish(process *p, double seconds);
 /* Kills what still runs and frees all. Fine on a process that never started. */
 void process_close(process *p);
 
-/* "ended with status 1", "was killed by signal 11 (Segmentation fault)", ... */
-void process_explain(int status, char *text, size_t size);
-
 /* The last lines that it wrote to its standard error, indented, or "". */
 void process_last_words(const process *p, char *text, size_t size);
-
-double process_clock(void);     /* seconds, monotonic */
 
 #endif
