@@ -81,7 +81,7 @@ static const struct option long_options[] = {
 
 static _Noreturn void usage(const char *what, const char *value, const char *allowed)
 {
-    fprintf(stderr, "ab: %s%s%s%s%s\nab: --help lists the options\n", what, value ? " " : "",
+    fprintf(stderr, "ab: %s%s%s%s%s (--help lists the options)\n", what, value ? " " : "",
             value ? value : "", allowed ? ": " : "", allowed ? allowed : "");
     exit(AB_USAGE);
 }

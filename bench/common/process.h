@@ -1,9 +1,9 @@
 /*
- * A program on two pipes: what the A/B harness feeds and listens to.
+ * A program on two pipes, as the A/B harness runs it.
  *
- * A child stands in its own process group, so that Ctrl-C reaches the harness alone, and dies with
- * the harness (Linux). Its standard error goes to a file in its folder, of which the last lines are
- * quoted when it ends unexpectedly.
+ * A child is in its own process group, so that Ctrl-C reaches the harness alone. It ends with the
+ * harness (Linux). Its standard error goes to a file in its folder; the last lines of it are quoted
+ * when the child ends unexpectedly.
  */
 #ifndef PROCESS_H
 #define PROCESS_H

@@ -198,9 +198,9 @@ static void text_head(FILE *out, const results_head *h)
                 w->bandwidth.triad_gbs);
     }
     fputs("           * the best before the run. %peak: of the peak beside each call. %mem: of\n"
-          "           the larger bandwidth, with A, B and C moved once. ran: another row or kernel\n"
-          "           did the work. declined: the row never does such transposes, and stock ran;\n"
-          "           this counts in no speed-up and no total.\n", out);
+          "           the larger bandwidth, with A, B and C moved once. ran: another row or\n"
+          "           kernel did the work. declined: the row never does such transposes, and\n"
+          "           stock ran; this counts in no speed-up and no total.\n", out);
 }
 
 static void text_columns(FILE *out, const results_head *h)

@@ -30,7 +30,8 @@ static const struct {
     const char *name;
     const shape_size *list;
     size_t count;
-} named[] = {NAMED("yolov3-tiny", yolov3_tiny_sizes), NAMED("grouped", grouped), NAMED("squares", squares)};
+} named[] = {NAMED("yolov3-tiny", yolov3_tiny_sizes), NAMED("grouped", grouped),
+             NAMED("squares", squares)};
 
 const char *shapes_names(void)
 {
@@ -172,7 +173,8 @@ int shapes_add_sizes(shape_list *list, const char *text, char *error, size_t err
             if (add_square(list, s, error, error_size)) return -1;
     }
     if (list->count == before)
-        return fail(error, error_size, "--sizes '%s': no power of two lies there; give a STEP", text);
+        return fail(error, error_size, "--sizes '%s': no power of two lies there; give a STEP",
+                    text);
     return 0;
 }
 

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Adds to the text in `text`, as printf does, and cuts off what the buffer of `size` cannot hold. */
+/* Adds to the text in `text`, as printf does, and cuts off what does not fit in `size` bytes. */
 __attribute__((format(printf, 3, 4)))
 static inline void text_add(char *text, size_t size, const char *format, ...)
 {

@@ -19,7 +19,7 @@ static const char usage[] =
     "Shapes (these options add up; without any: --shapes yolov3-tiny)\n"
     "  --shapes NAME       yolov3-tiny (its 13 calls), grouped (depthwise layers), squares\n"
     "  --cfg FILE          the gemm calls of a forward pass through a Darknet cfg file\n"
-    "  --batch N           images in that pass: a number (1, as in detect), or cfg: as in the file\n"
+    "  --batch N           images in that pass: a number (1, as in detect) or cfg: as in the file\n"
     "  -s M,N,K            one shape\n"
     "  --sizes A:B[:STEP]  squares: powers of two from A to B, their neighbours and the points\n"
     "                      half-way; or every STEP\n"
@@ -51,8 +51,8 @@ static const char usage[] =
     "percent of the measured FMA peak and of the measured bandwidth of as many threads, and the\n"
     "speed-up over the row that is named first. Calls go through the driver, so a row may leave\n"
     "one to stock: ran names the row that did the work. declined: the row never does such\n"
-    "transposes; the times are those of stock and count in no speed-up and no total. A wrong result\n"
-    "voids the time.\n"
+    "transposes; the times are those of stock and count in no speed-up and no total. A wrong\n"
+    "result voids the time.\n"
     "Status: 0; 1: a row was wrong or failed, or the output could not be written; 2: bad options;\n"
     "130: Ctrl-C, and the results so far are printed.\n";
 
