@@ -87,7 +87,11 @@ static void *check_memory(void *p)
 
 static void drop_row(bench_options *o, size_t at)
 {
-    if (o->rows[at].apart) worker_stop(&o->rows[at].worker);
+    worker *w = &o->rows[at].worker;
+    if (o->rows[at].apart) {
+        kill(w->pid, SIGKILL);      /* later workers hold its pipe open, so it would not end */
+        worker_stop(w);
+    }
     free(o->rows[at].settings);
     free(o->rows[at].label);
     memmove(&o->rows[at], &o->rows[at + 1], (o->row_count - at - 1) * sizeof(bench_row));

@@ -75,7 +75,7 @@ typedef struct worker {
  */
 int worker_start(worker *, const char *settings);
 burst_result worker_burst(worker *, const burst_job *);
-/* Waits for its end. The last one started comes first: it holds the pipes of those before it. */
+/* Waits for its end. Stop the last one first: each holds the pipes of those before it open. */
 void worker_stop(worker *);
 
 #endif

@@ -232,7 +232,8 @@ is bench_caught_late "1 1" "$? $(grep -c 'stock is wrong for M=64 N=200 K=64 .* 
 is bench_died "1 1 1" "$? $(grep -c 'its process was killed by signal 11 (Segmentation fault)' "$work/err") $(grep -c '^transpose,.*,ok,' "$work/csv")"
 "$wrong" $quick --impl stock,stock+GEMM_TEST_WRONG=product -s 16,70,27 --csv >"$work/csv" 2>"$work/err"
 is bench_own_environment "1 ok wrong" "$? $(awk -F , 'NR > 1 { printf "%s%s", s, $21; s = " " }' "$work/csv")"
-timeout 20 "$bench" $quick --impl stock+GEMM_ISA=generic,packed+GEMM_ISA=generic -s 16,70,27 --csv >"$work/csv"
+timeout 20 "$bench" $quick --impl stock+GEMM_ISA=generic,packed+GEMM_ISA=generic -s 16,70,27 --csv \
+    >"$work/csv" 2>"$work/err"
 is bench_two_environments "0 ok ok" "$? $(awk -F , 'NR > 1 { printf "%s%s", s, $21; s = " " }' "$work/csv")"
 expect_failure check_caught 'GEMM_CHECK: stock is wrong' env GEMM_CHECK=1 GEMM_TEST_WRONG=product "$build/tests/wrong_check"
 expect_failure check_caught_nan 'GEMM_CHECK: stock is wrong' env GEMM_CHECK=1 GEMM_TEST_WRONG=nan "$build/tests/wrong_check"
