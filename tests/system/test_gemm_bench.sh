@@ -7,7 +7,7 @@
 set -u
 . tests/support/lib.sh
 build=$1
-weights=${2:-build/yolov3-tiny-untrained.weights}
+weights=${2:-$BUILD/yolov3-tiny-untrained.weights}
 bench=$build/bench/gemm_bench
 wrong=$build/tests/gemm_bench_wrong
 flat=$build/tests/json_flat
@@ -107,7 +107,7 @@ calls() { "$bench" --cfg "$1" --batch "$2" --list-shapes 2>&1 | sed 1d | tr '\t'
 "$bench" --list-shapes | sed 1d | tr '\t' ' ' | sort >"$work/builtin"
 calls cfg/yolov3-tiny.cfg 1 >"$work/cfg"
 is bench_cfg_yolov3_tiny '' "$(diff "$work/builtin" "$work/cfg")"
-GEMM_IMPL=packed GEMM_CONV=im2col GEMM_TRACE=$work/trace ./darknet detect cfg/yolov3-tiny.cfg "$weights" data/kite.jpg \
+GEMM_IMPL=packed GEMM_CONV=im2col GEMM_TRACE=$work/trace "$build/darknet" detect cfg/yolov3-tiny.cfg "$weights" data/kite.jpg \
     -out "$work/drawing" >"$work/output" 2>&1
 awk -F , 'NR > 1 { ++n[$2 " " $3 " " $4 " " $5 " " $6] } END { for (c in n) print c, n[c] }' "$work/trace" | sort >"$work/ran"
 is bench_cfg_trace '' "$(awk '{ print $1, $2, $3, $4, $5, $9 }' "$work/cfg" | sort | diff - "$work/ran")"
