@@ -5,8 +5,8 @@
  */
 #include "ab/ab.h"
 
-#include "common/text.h"
 #include "util/number.h"
+#include "util/text.h"
 
 #include <errno.h>
 #include <getopt.h>
@@ -226,9 +226,9 @@ static void make_labels(ab_run *r)
         snprintf(label, size, "%s", o->row[side] ? o->row[side] : "");
         for (char *const *s = o->settings[side]; *s; s++)
             if (!o->row[side] || strncmp(*s, "GEMM_IMPL=", 10))
-                text_add(label, size, "%s%s", *label ? " " : "", *s);
+                gemm_append(label, size, "%s%s", *label ? " " : "", *s);
         if (two_programs || !*label)
-            text_add(label, size, "%s%s", *label ? " " : "", o->bin[side]);
+            gemm_append(label, size, "%s%s", *label ? " " : "", o->bin[side]);
     }
 }
 

@@ -1,7 +1,7 @@
 /* The machine from /proc, /sys and sysconf; the build from macros that the Makefile defines. */
 #include "common/machine.h"
 
-#include "common/text.h"
+#include "util/text.h"
 #include "util/threads.h"
 
 #include <gnu/libc-version.h>
@@ -83,7 +83,7 @@ static void read_caches(machine *m)
         const long bytes = cache_bytes(levels[i].level, levels[i].key);
         if (bytes <= 0) continue;
         m->last_level_bytes = bytes;
-        text_add(m->caches, sizeof(m->caches), "%s%s %ld KiB", *m->caches ? ", " : "",
+        gemm_append(m->caches, sizeof(m->caches), "%s%s %ld KiB", *m->caches ? ", " : "",
                  levels[i].name, bytes / 1024);
     }
     if (!*m->caches) snprintf(m->caches, sizeof(m->caches), "unknown");

@@ -2,8 +2,8 @@
 #include "common/process.h"
 
 #include "common/apart.h"
-#include "common/text.h"
 #include "util/clock.h"
+#include "util/text.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -205,7 +205,7 @@ void process_last_words(const process *p, char *text, size_t size)
         if (from[-1] == '\n' && ++lines == LINES) break;
     while (*from) {
         const int length = (int)strcspn(from, "\n");
-        text_add(text, size, "    | %.*s%s", length, from, from[length] ? "\n" : "");
+        gemm_append(text, size, "    | %.*s%s", length, from, from[length] ? "\n" : "");
         from += length + (from[length] == '\n');
     }
 }

@@ -1,9 +1,9 @@
 /* The command line. An error is one line with the option, the value and what is allowed. */
 #include "gemm-bench/options.h"
 
-#include "common/text.h"
 #include "driver/driver.h"
 #include "util/number.h"
+#include "util/text.h"
 
 #include <getopt.h>
 #include <limits.h>
@@ -92,37 +92,41 @@ static int read_whole(const char *option, const char *text, int least, int most)
 
 /* ---- rows ---- */
 
-/* Other people's libraries. */
-static const char *const reference_names[] = {"openblas", "blis", "onednn", "clblast"};
-enum { REFERENCES = sizeof(reference_names) / sizeof(reference_names[0]) };
-
-static bool is_named(const char *name, const char *const *names, size_t count)
-{
-    for (size_t i = 0; i < count; ++i)
-        if (!strcmp(name, names[i])) return true;
-    return false;
-}
-
 static void add_row(bench_options *o, bench_row row)
 {
-    const char *name = gemm_variants[row.variant].name;
-    row.apart = row.settings || is_named(name, reference_names, REFERENCES);
+    row.apart = row.settings || gemm_variants[row.variant].reference;
     o->rows = check_memory(realloc(o->rows, (o->row_count + 1) * sizeof(bench_row)));
     o->rows[o->row_count++] = row;
 }
 
-/* All rows of these names; names NULL: all rows. */
-static void add_rows(bench_options *o, const char *const *names, size_t count)
+/* All rows of a kind, in the order of the table. */
+static void add_rows(bench_options *o, bool (*wanted)(const gemm_variant *))
 {
-    for (size_t v = 0; v < gemm_variant_count; ++v) {
-        const char *name = gemm_variants[v].name;
-        if (names && !is_named(name, names, count)) continue;
-        add_row(o, (bench_row){.variant = (int)v, .label = check_memory(strdup(name))});
-    }
+    for (size_t v = 0; v < gemm_variant_count; ++v)
+        if (wanted(&gemm_variants[v]))
+            add_row(o, (bench_row){.variant = (int)v,
+                                   .label = check_memory(strdup(gemm_variants[v].name))});
 }
 
-static const char *const default_names[] = {"stock",    "packed", "auto",
-                                            "openblas", "blis",   "onednn"};
+static bool is_any(const gemm_variant *v)
+{
+    (void)v;
+    return true;
+}
+
+static bool is_reference(const gemm_variant *v)
+{
+    return v->reference;
+}
+
+static bool is_default(const gemm_variant *v)
+{
+    static const char *const names[] = {"stock",    "packed", "auto",
+                                        "openblas", "blis",   "onednn"};
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); ++i)
+        if (!strcmp(v->name, names[i])) return true;
+    return false;
+}
 
 static void check_settings(const char *spec, const char *settings)
 {
@@ -163,9 +167,9 @@ static void read_rows(bench_options *o, const char *text)
     char *rest = copy;
     for (char *spec; (spec = strsep(&rest, ","));) {
         if (!strcmp(spec, "all"))
-            add_rows(o, NULL, 0);
+            add_rows(o, is_any);
         else if (!strcmp(spec, "refs"))
-            add_rows(o, reference_names, REFERENCES);
+            add_rows(o, is_reference);
         else
             add_spec(o, spec);
     }
@@ -266,7 +270,7 @@ static int read_isa(const char *option, const char *name)
         char names[64] = "";
         for (size_t i = 0; i < peak_isa_count; ++i)
             if (peak_isas[i].usable())
-                text_add(names, sizeof(names), " %s", peak_isas[i].name);
+                gemm_append(names, sizeof(names), " %s", peak_isas[i].name);
         die("%s '%s' is not on this processor: allowed are%s", option, name, names);
     }
     return (int)(isa - peak_isas);
@@ -308,7 +312,7 @@ static void read_option(bench_options *o, int option, const char *value)
 static void set_defaults(bench_options *o)
 {
     if (!o->row_count)
-        add_rows(o, default_names, sizeof(default_names) / sizeof(default_names[0]));
+        add_rows(o, is_default);
     if (!o->warm && !o->cold) o->warm = true;
     const char *isa = getenv("GEMM_ISA");
     if (o->peak_isa < 0)

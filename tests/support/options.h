@@ -4,16 +4,17 @@
 
 #include "util/number.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-/* The value of an option that is a seed, a count or an index. */
-static inline int option_int(const char *option, const char *value)
+/* The value of an option that is a seed, a count or an index; `text` may be NULL. */
+static inline int option_int(const char *option, const char *text, int least)
 {
-    enum { MOST = 999999999 };
     int n;
-    if (gemm_parse_int(value, 0, MOST, &n)) return n;
-    fprintf(stderr, "%s '%s': a whole number from 0 to %d is needed\n", option, value, MOST);
+    if (text && gemm_parse_int(text, least, INT_MAX, &n)) return n;
+    fprintf(stderr, "%s '%s': a whole number from %d to %d is needed\n", option, text ? text : "",
+            least, INT_MAX);
     exit(2);
 }
 

@@ -179,25 +179,25 @@ expect_failure bench_checked 'GEMM_CHECK=1 would be timed too: unset it' \
     env GEMM_CHECK=1 "$bench" $quick --impl stock -s 3,3,3
 
 # ---- a library that crashes ----
-${CC:-gcc} -shared -fPIC -o "$work/crashing_blis.so" tests/support/crashing_blis.c || exit 1
-GEMM_REF_BLIS=$work/crashing_blis.so
+${CC:-gcc} -shared -fPIC -o "$work/fake_blis.so" tests/support/fake_blis.c || exit 1
+GEMM_REF_BLIS=$work/fake_blis.so
 export GEMM_REF_BLIS
 for place in load version; do
-    is "bench_crash_list_$place" '1 1' "$(CRASH=$place "$bench" --list | awk -F '\t' '
+    is "bench_crash_list_$place" '1 1' "$(FAKE_BLIS=$place "$bench" --list | awk -F '\t' '
         $1 == "blis" { n += $2 == "unusable: a process that loads it was killed by signal 11 (Segmentation fault)" }
         $1 == "stock" { n += $2 == "usable" } $1 == "onednn" { ++after } END { print n - 1, after }')"
     expect_failure "bench_crash_$place" 'blis cannot run here: a process that loads it was killed by signal 11' \
-        env CRASH=$place "$bench" $quick --impl blis,stock -s 9,9,9
-    CRASH=$place "$bench" $quick --impl refs,stock -s 9,9,9 --csv >"$work/csv" 2>"$work/err"
+        env FAKE_BLIS=$place "$bench" $quick --impl blis,stock -s 9,9,9
+    FAKE_BLIS=$place "$bench" $quick --impl refs,stock -s 9,9,9 --csv >"$work/csv" 2>"$work/err"
     is "bench_crash_group_$place" '0 1 0' "$? $(grep -c '^stock,.*,ok,$' "$work/csv") $(grep -c ^blis "$work/csv")"
 done
-for place in threads sgemm; do
-    CRASH=$place "$bench" $quick --impl blis,stock -s 9,9,9 -s 20,20,20 --json >"$work/json" 2>"$work/err"
+for place in threads crash; do
+    FAKE_BLIS=$place "$bench" $quick --impl blis,stock -s 9,9,9 -s 20,20,20 --json >"$work/json" 2>"$work/err"
     is "bench_crash_$place" '1 1 2 2' "$? $("$flat" <"$work/json" >"$work/flat"; grep -c '^complete	true' "$work/flat") $(
         grep -c 'gemm-bench: blis is failed for .* its process was killed by signal 11' "$work/err") $(
         grep -c '^results.*status	ok' "$work/flat")"
 done
-CRASH=sgemm "$build/bench/detect_all" --rows blis,packed cfg/yolov3-tiny.cfg "$weights" data/kite.jpg >"$work/table" 2>"$work/err"
+FAKE_BLIS=crash "$build/bench/detect_all" --rows blis,packed cfg/yolov3-tiny.cfg "$weights" data/kite.jpg >"$work/table" 2>"$work/err"
 is detect_all_crash '1 1 1' "$? $(grep -c '^blis  *FAILED: its process was killed by signal 11' "$work/table") $(
     grep -c '^packed .* yes ' "$work/table")"
 unset GEMM_REF_BLIS

@@ -778,9 +778,9 @@ static options read_options(int argc, char **argv)
     options o = {.seed = (uint64_t)time(NULL), .cases = 1500, .only_case = -1};
     for (int i = 1; i < argc; i += 2) {
         const char *value = i + 1 < argc ? argv[i + 1] : "";
-        if (!strcmp(argv[i], "--seed")) o.seed = (uint64_t)option_int("--seed", value);
-        else if (!strcmp(argv[i], "--cases")) o.cases = option_int("--cases", value);
-        else if (!strcmp(argv[i], "--case")) o.only_case = option_int("--case", value);
+        if (!strcmp(argv[i], "--seed")) o.seed = (uint64_t)option_int("--seed", value, 0);
+        else if (!strcmp(argv[i], "--cases")) o.cases = option_int("--cases", value, 0);
+        else if (!strcmp(argv[i], "--case")) o.only_case = option_int("--case", value, 0);
         else if (!strcmp(argv[i], "--isa")) o.isa = value;
         else if (!strcmp(argv[i], "--without") && !strcmp(value, "fork")) o.no_fork = true;
         else if (!strcmp(argv[i], "--without") && !strcmp(value, "callers")) o.no_callers = true;
