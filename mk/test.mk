@@ -15,11 +15,7 @@ $(OUT)/tests/darknet_wrong: $(WRONG) $(OUT)/libdarknet.a
 $(OUT)/tests/darknet_wrong: FILE_OBJECTS = $(foreach name,$(DARKNET_PROGRAM),$(OUT)/darknet-obj/$(name).o)
 DARKNET_PROGRAM = $(shell sed -n 's/^EXECOBJA *= *//p' $(DARKNET)/Makefile | sed 's/\.o//g')
 
-# The cfg parser against the one inside Darknet's library.
-$(OUT)/tests/test_cfg: $(addprefix $(OBJ)/,tests/unit/test_cfg.o bench/common/cfg.o bench/common/shapes.o) $(OUT)/libdarknet.so
-$(OUT)/tests/test_cfg: FILE_LIBS = -Wl,-rpath,'$$ORIGIN/..'
-
-$(WRONG_PROGRAMS) $(OUT)/tests/test_cfg:
+$(WRONG_PROGRAMS):
 	@mkdir -p $(@D)
 	$(LINK)
 
@@ -55,7 +51,7 @@ ifneq ($(SANITIZE),1)
 UNIT_COMMANDS += '$T/test_compare'
 endif
 
-SYSTEM_PROGRAMS = $(WRONG_PROGRAMS) $T/test_cfg $T/json_flat $(OUT)/bench/gemm_bench $(OUT)/bench/detect_all \
+SYSTEM_PROGRAMS = $(WRONG_PROGRAMS) $T/json_flat $(addprefix $(OUT)/bench/,gemm_bench bench_detect detect_all) \
     $(OUT)/bench/untrained_weights $(UPSTREAM)/darknet
 # The longest first. Debian's valgrind knows no AVX-512.
 SYSTEM_COMMANDS = \
@@ -69,8 +65,7 @@ SYSTEM_COMMANDS = \
     'tests/system/test_warnings.sh' \
     'tests/system/test_layering.sh' \
     'tests/system/test_reference.sh' \
-    'GEMM_CONV=im2col $T/test_cfg $(UPSTREAM)' \
-    'tests/system/test_gemm_bench.sh $(OUT)' \
+    'tests/system/test_gemm_bench.sh $(OUT) $(UNTRAINED)' \
     'valgrind -q --error-exitcode=127 --leak-check=full $T/test_packed --isa avx2 --cases 24 --brief yes' \
     'tests/system/test_bad_input.sh $(abspath $(UNTRAINED))' \
     'tests/system/test_report.sh'

@@ -5,6 +5,9 @@
  */
 #include "ab/ab.h"
 
+#include "util/number.h"
+#include "util/text.h"
+
 #include <errno.h>
 #include <getopt.h>
 #include <math.h>
@@ -78,16 +81,16 @@ static const struct option long_options[] = {
 
 static _Noreturn void usage(const char *what, const char *value, const char *allowed)
 {
-    fprintf(stderr, "ab: %s%s%s%s%s\nab: --help lists the options\n", what, value ? " " : "",
+    fprintf(stderr, "ab: %s%s%s%s%s (--help lists the options)\n", what, value ? " " : "",
             value ? value : "", allowed ? ": " : "", allowed ? allowed : "");
     exit(AB_USAGE);
 }
 
 static double number(const char *option, const char *text, double least, double most, bool whole)
 {
-    char *end, allowed[128];
-    const double v = strtod(text, &end);
-    if (end != text && !*end && v >= least && v <= most && (!whole || floor(v) == v)) return v;
+    char allowed[128];
+    double v;
+    if (gemm_parse_double(text, least, most, &v) && (!whole || floor(v) == v)) return v;
     snprintf(allowed, sizeof allowed, "%s wants a%s number from %g to %g", option,
              whole ? " whole" : "", least, most);
     usage("bad value", text, allowed);
@@ -218,13 +221,14 @@ static void make_labels(ab_run *r)
     const ab_options *o = r->o;
     const bool two_programs = strcmp(r->bin[0], r->bin[1]) != 0;
     for (int side = 0; side < 2; side++) {
-        char *to = r->label[side], *end = to + sizeof r->label[side];
-        if (o->row[side]) to += snprintf(to, (size_t)(end - to), "%s", o->row[side]);
-        for (char *const *s = o->settings[side]; *s && to < end; s++)
+        char *label = r->label[side];
+        const size_t size = sizeof r->label[side];
+        snprintf(label, size, "%s", o->row[side] ? o->row[side] : "");
+        for (char *const *s = o->settings[side]; *s; s++)
             if (!o->row[side] || strncmp(*s, "GEMM_IMPL=", 10))
-                to += snprintf(to, (size_t)(end - to), "%s%s", to > r->label[side] ? " " : "", *s);
-        if (to < end && (two_programs || to == r->label[side]))
-            snprintf(to, (size_t)(end - to), "%s%s", to > r->label[side] ? " " : "", o->bin[side]);
+                gemm_append(label, size, "%s%s", *label ? " " : "", *s);
+        if (two_programs || !*label)
+            gemm_append(label, size, "%s%s", *label ? " " : "", o->bin[side]);
     }
 }
 

@@ -9,6 +9,9 @@
  */
 #include "ab/ab.h"
 
+#include "common/apart.h"
+#include "util/clock.h"
+
 #include <errno.h>
 #include <math.h>
 #include <stdarg.h>
@@ -46,7 +49,7 @@ static bool fail_child(ab_run *r, int side, process_state state, const char *dur
     else if (state == PROCESS_READY)
         snprintf(end, sizeof end, "printed no time");
     else
-        process_explain(process_finish(p, 5), end, sizeof end);
+        apart_explain(process_finish(p, 5), end, sizeof end);
     process_last_words(p, words, sizeof words);
     return fail(r, "%c (%s) %s %s%s%s", 'A' + side, r->label[side], end, during,
                 words[0] ? "; its last words:\n" : "", words);
@@ -80,7 +83,7 @@ static bool record(ab_run *r, const ab_sample *s)
 
 static void show_progress(const ab_run *r, const char *doing)
 {
-    const double spent = process_clock() - r->start;
+    const double spent = gemm_now_s() - r->start;
     const int left = r->pairs_all - r->pairs_done;
     char time[64] = "";
     if (r->pairs_done > 0)
@@ -128,12 +131,12 @@ static void free_answer(answer *a)
 static bool start_detect(ab_run *r, int side, int round)
 {
     char *argv[] = {r->bin[side], "detect", r->cfg, r->weights, NULL};
-    const double from = process_clock();
+    const double from = gemm_now_s();
     if (process_start(&r->child[side], argv, r->o->settings[side], r->work[side]))
         return fail(r, "cannot start %s: %s", r->bin[side], strerror(errno));
     const process_state s = process_await(&r->child[side], PROMPT, r->o->timeout, &ab_stop);
     if (s != PROCESS_READY) return fail_child(r, side, s, "while it loaded the network");
-    r->load[side][round] = process_clock() - from;
+    r->load[side][round] = gemm_now_s() - from;
     if (r->o->pause) process_pause(&r->child[side]);
     return true;
 }
@@ -186,10 +189,10 @@ static bool feed(ab_run *r, int side, ab_sample *s, answer *out)
     idle(r);
     process_forget(p);
     if (r->o->pause) process_resume(p);
-    const double from = process_clock();
+    const double from = gemm_now_s();
     process_state state = PROCESS_ENDED;
     if (!process_write(p, line)) state = process_await(p, PROMPT, r->o->timeout, &ab_stop);
-    const double until = process_clock();
+    const double until = gemm_now_s();
     if (state != PROCESS_READY) return fail_child(r, side, state, during);
     if (r->o->pause) process_pause(p);
     p->text[p->length - strlen(PROMPT)] = 0;
@@ -295,7 +298,7 @@ static bool end_detect(ab_run *r, int side)
     char end[128];
     const int status = process_finish(&r->child[side], r->o->timeout);
     if (status == 0) return true;
-    process_explain(status, end, sizeof end);
+    apart_explain(status, end, sizeof end);
     return fail(r, "%c (%s) %s after its last image", 'A' + side, r->label[side], end);
 }
 
@@ -334,14 +337,14 @@ static bool run_speed_once(ab_run *r, int side, int tics, ab_sample *s)
     char *argv[] = {r->bin[side], "speed", r->cfg, count, NULL};
     process *p = &r->child[side];
     idle(r);
-    const double from = process_clock();
+    const double from = gemm_now_s();
     if (process_start(p, argv, r->o->settings[side], r->work[side]))
         return fail(r, "cannot start %s: %s", r->bin[side], strerror(errno));
     const process_state state = process_await(p, NULL, r->o->timeout, &ab_stop);
     if (state != PROCESS_ENDED) return fail_child(r, side, state, "in darknet speed");
     const int status = process_finish(p, 5);
-    s->wall = process_clock() - from;
-    s->at = process_clock() - r->start;
+    s->wall = gemm_now_s() - from;
+    s->at = gemm_now_s() - r->start;
     s->side = side;
     int evals = 0;
     double seconds = 0;
@@ -349,7 +352,7 @@ static bool run_speed_once(ab_run *r, int side, int tics, ab_sample *s)
     while (at && at > p->text && at[-1] >= '0' && at[-1] <= '9') at--;
     if (status || !at || sscanf(at, "%d evals, %lf Seconds", &evals, &seconds) != 2 || evals < 1) {
         char end[128], words[2048];
-        process_explain(status, end, sizeof end);
+        apart_explain(status, end, sizeof end);
         process_last_words(p, words, sizeof words);
         return fail(r, "%c (%s) %s in darknet speed%s%s%s", 'A' + side, r->label[side], end,
                     status ? "" : " without a time", words[0] ? "; its last words:\n" : "", words);
@@ -390,7 +393,7 @@ static bool run_speed(ab_run *r)
 
 bool ab_measure(ab_run *r)
 {
-    r->start = process_clock();
+    r->start = gemm_now_s();
     r->random = r->o->seed;
     bool good = write_header(r) && (r->o->speed ? run_speed(r) : run_detect(r));
     process_close(&r->child[0]);

@@ -11,12 +11,14 @@
  */
 #include "ab/ab.h"
 
+#include "common/json.h"
+#include "common/machine.h"
+
 #include <errno.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/utsname.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -168,16 +170,9 @@ bool ab_summarise(const ab_run *run, ab_result results[2])
 
 static void machine_line(char *text, size_t size)
 {
-    struct utsname u = {0};
-    char model[256] = "", line[512];
-    FILE *f = fopen("/proc/cpuinfo", "r");
-    while (f && !model[0] && fgets(line, sizeof line, f))
-        if (!strncmp(line, "model name", 10) && strchr(line, ':'))
-            sscanf(strchr(line, ':') + 1, " %255[^\n]", model);
-    if (f) fclose(f);
-    uname(&u);
-    snprintf(text, size, "%s%s%s, %ld processors, %s %s", u.machine, model[0] ? ", " : "", model,
-             sysconf(_SC_NPROCESSORS_ONLN), u.sysname, u.release);
+    machine m;
+    machine_read(&m);
+    snprintf(text, size, "%s, %d cores, %s", m.cpu, m.cores, m.os);
 }
 
 static void today(char *text, size_t size)
@@ -295,38 +290,6 @@ static void write_markdown(FILE *f, const ab_run *run, const ab_result results[2
     fprintf(f, "\n\"faster\" and \"slower\" (of B) are said only where the interval of the ratio leaves "
                "out 1, both p are under %g and the difference is at least %g%%.\n", ab_rule.p,
             100 * run->o->least);
-}
-
-static void json_string(FILE *f, const char *s)
-{
-    putc('"', f);
-    for (; *s; s++) {
-        const unsigned char c = (unsigned char)*s;
-        if (c == '"' || c == '\\') fprintf(f, "\\%c", c);
-        else if (c < 0x20) fprintf(f, "\\u%04x", c);
-        else putc(c, f);
-    }
-    putc('"', f);
-}
-
-static void json_field(FILE *f, const char *key, const char *value)
-{
-    fprintf(f, "\"%s\": ", key);
-    json_string(f, value);
-}
-
-static void json_number(FILE *f, const char *key, double v)
-{
-    if (isfinite(v)) fprintf(f, "\"%s\": %.9g", key, v);
-    else fprintf(f, "\"%s\": null", key);
-}
-
-static void json_numbers(FILE *f, size_t n, const char *const keys[], const double values[])
-{
-    for (size_t i = 0; i < n; i++) {
-        if (i) fputs(", ", f);
-        json_number(f, keys[i], values[i]);
-    }
 }
 
 static void json_result(FILE *f, const ab_result *r)

@@ -1,9 +1,8 @@
 /*
- * Detections compared: see compare.h.
- *
- * Drawings that are not byte for byte the same are decoded with the image reader inside Darknet
- * (stb_image.h), and every pixel must find its like within a few pixels in the other
- * drawing: a box one pixel away passes, a box moved, missing or of another class does not.
+ * Drawings that are not the same byte for byte are decoded with the image reader inside Darknet
+ * (stb_image.h). Every pixel must find a similar one within a few pixels in the other drawing. So a
+ * box that moved by one pixel passes. A box that moved further, is missing or has another class is
+ * a difference.
  */
 #include "common/compare.h"
 
@@ -62,7 +61,7 @@ static int by_name(const label *a, const label *b)
     return (a->length > b->length) - (a->length < b->length);
 }
 
-/* By name, the surest first: what is left over in a name is nearest to the threshold. */
+/* By name, the highest percentage first: a label without a partner is then near the threshold. */
 static int by_label(const void *x, const void *y)
 {
     const label *a = x, *b = y;
@@ -140,7 +139,7 @@ static bool has_like(const unsigned char *p, const unsigned char *other, int w, 
     return false;
 }
 
-/* Pixels of a or b that the other has nothing like, and where the first one is. */
+/* Counts the pixels without a similar one in the other drawing; `at`: where the first one is. */
 static long count_lonely(const unsigned char *a, const unsigned char *b, int w, int h,
                          const compare_tolerance *t, int at[2])
 {

@@ -1,7 +1,7 @@
 /*
- * Are two detections the same? By what `darknet detect` gives: lines "name: NN%", and the drawing
- * with its boxes. Rounding in another order of summation may move a percentage by one and a box by a
- * pixel; more than that is another result.
+ * Are two detections the same? This compares what `darknet detect` gives: lines "name: NN%", and
+ * the drawing with its boxes. A sum in another order is rounded differently: this may move a
+ * percentage by one and a box by a pixel. More than that is another result.
  */
 #ifndef COMPARE_H
 #define COMPARE_H
@@ -26,7 +26,7 @@ typedef struct compare_tolerance {
 
 extern const compare_tolerance compare_default;
 
-/* Label lines of A and B, in any order. What differs first is said in `why`. */
+/* Label lines of A and B, in any order. `why` gets the first difference. */
 sameness compare_labels(const char *a, const char *b, const compare_tolerance *tolerance,
                         char *why, size_t size);
 

@@ -1,4 +1,5 @@
-/* Cycles by perf_event_open: a virtual machine or perf_event_paranoid > 2 may not offer them. */
+/* Cycles by perf_event_open. A virtual machine may not have them, and perf_event_paranoid > 2 hides
+   them. */
 #include "common/cycles.h"
 
 #include <linux/perf_event.h>
@@ -7,7 +8,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-static int counter = -2;        /* -2: not tried, -1: not to be had */
+static int counter = -2;        /* -2: not tried, -1: not there */
 
 static void open_counter(void)
 {

@@ -1,4 +1,4 @@
-/* Processor cycles of the calling thread in user mode, where the kernel and the machine count them. */
+/* Processor cycles of the calling thread in user mode, where kernel and machine count them. */
 #ifndef BENCH_CYCLES_H
 #define BENCH_CYCLES_H
 

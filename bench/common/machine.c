@@ -1,8 +1,11 @@
 /* The machine from /proc, /sys and sysconf; the build from macros that the Makefile defines. */
 #include "common/machine.h"
 
+#include "util/text.h"
+#include "util/threads.h"
+
 #include <gnu/libc-version.h>
-#include <sched.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -43,29 +46,29 @@ static void read_cpu(char *cpu, size_t size)
     }
 }
 
-/*
- * Bytes of the data cache of a level, or 0. The kernel's figure is what this (perhaps virtual)
- * machine was given; sysconf may know the whole processor's instead.
- */
+/* Reads a value of cache `index` of the first core as `format` says; false when it is not there. */
+static bool read_cache(int index, const char *what, const char *format, void *value)
+{
+    char path[96];
+    snprintf(path, sizeof(path), "/sys/devices/system/cpu/cpu0/cache/index%d/%s", index, what);
+    FILE *file = fopen(path, "r");
+    if (!file) return false;
+    const int got = fscanf(file, format, value);
+    fclose(file);
+    return got == 1;
+}
+
+/* Bytes of the data cache of a level, or 0. /sys comes first: it has what this (perhaps virtual)
+   machine was given. sysconf may have the figure of the whole processor. */
 static long cache_bytes(int level, int sysconf_key)
 {
-    for (int i = 0; i < 8; ++i) {
-        char path[96], type[16] = "";
-        int its_level = 0;
-        long kib = 0;
-        const char *const names[] = {"level", "type", "size"};
-        for (int n = 0; n < 3; ++n) {
-            snprintf(path, sizeof(path), "/sys/devices/system/cpu/cpu0/cache/index%d/%s", i, names[n]);
-            FILE *file = fopen(path, "r");
-            if (!file) return sysconf(sysconf_key);
-            const int got = n == 0   ? fscanf(file, "%d", &its_level)
-                            : n == 1 ? fscanf(file, "%15s", type)
-                                     : fscanf(file, "%ldK", &kib);
-            fclose(file);
-            if (got != 1) return sysconf(sysconf_key);
-        }
-        if (its_level == level && strcmp(type, "Instruction")) return 1024 * kib;
-    }
+    int its_level;
+    long kib;
+    char type[16];
+    for (int i = 0; read_cache(i, "level", "%d", &its_level); ++i)
+        if (its_level == level && read_cache(i, "type", "%15s", type)
+            && strcmp(type, "Instruction") && read_cache(i, "size", "%ldK", &kib))
+            return 1024 * kib;
     return sysconf(sysconf_key);
 }
 
@@ -76,27 +79,24 @@ static void read_caches(machine *m)
         int level, key;
     } levels[] = {{"L1d", 1, _SC_LEVEL1_DCACHE_SIZE}, {"L2", 2, _SC_LEVEL2_CACHE_SIZE},
                   {"L3", 3, _SC_LEVEL3_CACHE_SIZE}};
-    size_t used = 0;
     for (size_t i = 0; i < sizeof(levels) / sizeof(levels[0]); ++i) {
         const long bytes = cache_bytes(levels[i].level, levels[i].key);
         if (bytes <= 0) continue;
         m->last_level_bytes = bytes;
-        used += (size_t)snprintf(m->caches + used, sizeof(m->caches) - used, "%s%s %ld KiB",
-                                 used ? ", " : "", levels[i].name, bytes / 1024);
+        gemm_append(m->caches, sizeof(m->caches), "%s%s %ld KiB", *m->caches ? ", " : "",
+                 levels[i].name, bytes / 1024);
     }
-    if (!used) snprintf(m->caches, sizeof(m->caches), "unknown");
+    if (!*m->caches) snprintf(m->caches, sizeof(m->caches), "unknown");
 }
 
 void machine_read(machine *m)
 {
     *m = (machine){.compiler = COMPILER, .flags = BENCH_FLAGS, .commit = BENCH_COMMIT,
-                   .libc = gnu_get_libc_version(), .cores = 1};
+                   .libc = gnu_get_libc_version(), .cores = gemm_allowed_cores()};
     read_cpu(m->cpu, sizeof(m->cpu));
     read_caches(m);
     struct utsname u;
     if (!uname(&u)) snprintf(m->os, sizeof(m->os), "%s %s %s", u.sysname, u.release, u.machine);
-    cpu_set_t set;
-    if (!sched_getaffinity(0, sizeof(set), &set)) m->cores = CPU_COUNT(&set);
     m->memory_gib = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE)
                     / (1024.0 * 1024 * 1024);
     if (getloadavg(&m->load, 1) != 1) m->load = -1;

@@ -1,20 +1,22 @@
 /*
- * FMA peak: independent accumulators, each acc = acc * x + y (NEON: acc += x * y, all it has) and
- * nothing but registers. On x86-64 an FMA takes 4 or 5 cycles and 2 start in each, so 10 chains
- * do: 12. On aarch64 4 cycles and up to 4: 20. In assembly, since a compiler that moves or spills
- * one accumulator halves the figure (clang 14 does).
+ * FMA peak: independent accumulators, each acc = acc * x + y, in registers only. (NEON computes
+ * acc += x * y, because it has no other form.) x86-64: an FMA takes 4 or 5 cycles and 2 start in
+ * each, so 10 chains are enough: 12. aarch64: 4 cycles, up to 4 start in each: 20. The steps are in
+ * assembly, because clang 14 spills an accumulator and halves the figure.
  *
  * Bandwidth: every thread streams over its own share of arrays that are far larger than the caches.
- * All threads start at a barrier, on a processor each; the time is from the first start to the last
- * end.
+ *
+ * All threads start at a barrier, each on its own processor. The time is from the first start to
+ * the last end.
  */
 #include "common/peak.h"
+
+#include "util/clock.h"
 
 #include <pthread.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -38,7 +40,7 @@ typedef float v4 __attribute__((vector_size(16)));
 #define SPLAT(f) ((v4){f, f, f, f})
 #define ADD(a, b) ((a) + (b))
 
-/* What the compiler's baseline has: SSE2's multiply and add on x86-64, NEON on aarch64. */
+/* The compiler's baseline: SSE2 multiply and add on x86-64, NEON on aarch64. */
 static double run_generic(long steps)
 {
     v4 EACH12(NAME) x = SPLAT(0.5f), y = SPLAT(1.0f), sum = SPLAT(0.0f);
@@ -157,13 +159,6 @@ typedef struct worker {
     double start, end, result;
 } worker;
 
-static double seconds(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 static void *run_worker(void *argument)
 {
     worker *w = argument;
@@ -174,14 +169,14 @@ static void *run_worker(void *argument)
         sched_setaffinity(0, sizeof one, &one);
     }
     pthread_barrier_wait(w->barrier);
-    w->start = seconds();
+    w->start = gemm_now_s();
     w->result = w->work(w);
-    w->end = seconds();
+    w->end = gemm_now_s();
     return NULL;
 }
 
-/* One processor each of those that are allowed, the caller the one it is on: new threads would else
-   share one for the first milliseconds. With more threads than processors they run anywhere. */
+/* Each worker gets an allowed processor of its own, because new threads share one for their first
+   milliseconds. The caller stays where it is. More threads than processors run anywhere. */
 static void place_workers(worker *workers, int threads, const cpu_set_t *allowed)
 {
     int cpu = sched_getcpu();

@@ -1,6 +1,10 @@
 /* A program on two pipes: see process.h. */
 #include "common/process.h"
 
+#include "common/apart.h"
+#include "util/clock.h"
+#include "util/text.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -11,28 +15,13 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
-#ifdef __linux__
-#include <sys/prctl.h>
-#endif
-
-double process_clock(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 /* Between fork and exec: only what a signal handler could call, and putenv. */
 static void become(process *p, char *const argv[], char *const settings[], const char *dir,
                    const int in[2], const int out[2], pid_t parent)
 {
     setpgid(0, 0);
-#ifdef __linux__
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (getppid() != parent) _exit(127);
-#else
-    (void)parent;
-#endif
+    apart_follow_parent(parent);
     const int errors = open(p->errors, O_WRONLY | O_CREAT | O_TRUNC, 0644);
     if (errors < 0 || dup2(errors, 2) < 0) _exit(127);
     signal(SIGPIPE, SIG_DFL);
@@ -101,10 +90,10 @@ static int read_more(process *p)
 process_state process_await(process *p, const char *awaited, double seconds,
                             const volatile sig_atomic_t *stop)
 {
-    const double until = process_clock() + seconds;
+    const double until = gemm_now_s() + seconds;
     for (;;) {
         if (*stop) return PROCESS_STOPPED;
-        const double left = until - process_clock();
+        const double left = until - gemm_now_s();
         if (left <= 0) return PROCESS_LATE;
         struct pollfd fd = {.fd = p->out, .events = POLLIN};
         /* Slices, for a signal that comes between the look at *stop and the poll. */
@@ -164,7 +153,7 @@ static void close_pipes(process *p)
 
 int process_finish(process *p, double seconds)
 {
-    const double until = process_clock() + seconds;
+    const double until = gemm_now_s() + seconds;
     const struct timespec pause = {0, 2000000};
     int status = -1;
     if (p->pid <= 0) return -1;
@@ -174,7 +163,7 @@ int process_finish(process *p, double seconds)
         const pid_t done = waitpid(p->pid, &status, WNOHANG);
         if (done == p->pid) break;
         if (done < 0 && errno != EINTR) return -1;
-        if (process_clock() > until) {
+        if (gemm_now_s() > until) {
             kill(-p->pid, SIGKILL);
             kill(p->pid, SIGKILL);
             while (waitpid(p->pid, &status, 0) < 0 && errno == EINTR) continue;
@@ -196,17 +185,6 @@ void process_close(process *p)
     p->length = p->room = 0;
 }
 
-void process_explain(int status, char *text, size_t size)
-{
-    if (status == -1)
-        snprintf(text, size, "is gone");
-    else if (WIFSIGNALED(status))
-        snprintf(text, size, "was killed by signal %d (%s)", WTERMSIG(status),
-                 strsignal(WTERMSIG(status)));
-    else
-        snprintf(text, size, "ended with status %d", WEXITSTATUS(status));
-}
-
 void process_last_words(const process *p, char *text, size_t size)
 {
     enum { LINES = 4 };
@@ -225,10 +203,9 @@ void process_last_words(const process *p, char *text, size_t size)
     const char *from = tail + n;
     for (int lines = 0; from > tail; from--)
         if (from[-1] == '\n' && ++lines == LINES) break;
-    size_t at = 0;
-    for (; *from && at + 8 < size; from++) {
-        if (at == 0 || text[at - 1] == '\n') at += (size_t)snprintf(text + at, size - at, "    | ");
-        text[at++] = *from;
+    while (*from) {
+        const int length = (int)strcspn(from, "\n");
+        gemm_append(text, size, "    | %.*s%s", length, from, from[length] ? "\n" : "");
+        from += length + (from[length] == '\n');
     }
-    text[at] = 0;
 }

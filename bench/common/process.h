@@ -1,9 +1,9 @@
 /*
- * A program on two pipes: what the A/B harness feeds and listens to.
+ * A program on two pipes, as the A/B harness runs it.
  *
- * A child stands in its own process group, so that Ctrl-C reaches the harness alone, and dies with
- * the harness (Linux). Its standard error goes to a file in its folder, of which the last lines are
- * quoted when it ends unexpectedly.
+ * A child is in its own process group, so that Ctrl-C reaches the harness alone. It ends with the
+ * harness (Linux). Its standard error goes to a file in its folder; the last lines of it are quoted
+ * when the child ends unexpectedly.
  */
 #ifndef PROCESS_H
 #define PROCESS_H
@@ -47,12 +47,7 @@ int process_finish(process *p, double seconds);
 /* Kills what still runs and frees all. Fine on a process that never started. */
 void process_close(process *p);
 
-/* "ended with status 1", "was killed by signal 11 (Segmentation fault)", ... */
-void process_explain(int status, char *text, size_t size);
-
 /* The last lines that it wrote to its standard error, indented, or "". */
 void process_last_words(const process *p, char *text, size_t size);
-
-double process_clock(void);     /* seconds, monotonic */
 
 #endif

@@ -1,13 +1,16 @@
 /*
- * Plain loops in double precision, cut so that a 4096 cubed takes seconds: a block of op(B),
- * KC x NC doubles (256 KiB, L2), is gathered once for both transposes; four rows of op(A) pass over
- * it, their sums (4 x NC doubles, 16 KiB) in L1. No code is shared with the rows of the table.
+ * Loops in double precision, blocked and on several threads, so that a 4096 cubed takes seconds:
+ *   - a block of op(B), KC x NC doubles (256 KiB, L2), is gathered once, for both transposes;
+ *   - four rows of op(A) pass over it; their sums (4 x NC doubles, 16 KiB) stay in L1.
+ * No code is shared with the rows of the table. The oracle of the driver (driver/check.h) is a
+ * plain triple loop without blocks or threads and allows the worst case. Here it would take longer
+ * than all measurements.
  *
- * The bound. Worst-case analysis allows K * eps * sum|a||b|, which for K = 4608 is larger than
- * a whole missing product. The operands here are random, so errors of rounding add up like a random
+ * The bound. The worst case is K * eps * sum|a||b| (eps: FLT_EPSILON). For K = 4608 this is larger
+ * than a whole missing product. The operands here are random, so the errors add up like a random
  * walk: a loop over K rounds a sum of size sqrt(k)/3 K times, about 0.12 * eps * K in all, while
- * |a_i| |b_j| is K/3. 8 * eps * |a_i| |b_j| is thus some twenty standard deviations for every K,
- * and a hundredth of one product of average size for K = 4608. (eps: FLT_EPSILON)
+ * |a_i| |b_j| is K/3. So 8 * eps * |a_i| |b_j| is some twenty standard deviations for every K, and
+ * a hundredth of one product of average size for K = 4608.
  */
 #include "common/reference.h"
 
@@ -39,7 +42,7 @@ static double b_at(const gemm_call *c, int p, int j)
                  : c->B[(size_t)p * (size_t)c->ldb + (size_t)j];
 }
 
-/* rows i ... i + rows - 1 (1 to 4) of C gain a block of kc x nc that starts at (p0, j0). */
+/* Adds to rows i .. i + rows - 1 (1 to 4) of C the products with the kc x nc block at (p0, j0). */
 static void add_rows(const slice *s, int i, int rows, int p0, int kc, int j0, int nc)
 {
     const size_t N = (size_t)s->r->N;

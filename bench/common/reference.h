@@ -1,5 +1,5 @@
 /*
- * The product in double precision that every timed result is held against, and the judgement.
+ * The product in double precision that every timed result is compared with.
  */
 #ifndef BENCH_REFERENCE_H
 #define BENCH_REFERENCE_H
@@ -20,8 +20,8 @@ int reference_make(reference *, const gemm_call *, int threads);
 void reference_free(reference *);
 
 /*
- * Is C what `calls` calls in a row make of C0? True, or false with the worst element in `text`.
- * Meant for operands drawn from [-1, 1] at random, where it is far sharper than the worst case.
+ * Whether C is what `calls` calls in a row make of C0; if not, `text` gets the worst element. It is
+ * for random operands of [-1, 1], where the bound is far smaller than that of the worst case.
  */
 bool reference_holds(const reference *, const gemm_call *, long calls, char *text, size_t size);
 

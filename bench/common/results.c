@@ -1,6 +1,8 @@
 /* Three printers over one list of columns. */
 #include "common/results.h"
 
+#include "common/json.h"
+
 #include <errno.h>
 #include <math.h>
 #include <string.h>
@@ -12,106 +14,73 @@ static const results_width *width_of(const results_head *h, int threads)
     return NULL;
 }
 
-double results_bandwidth(const results_head *h, int threads)
+/* GB/s that so many threads reach at best, or NAN. */
+static double best_bandwidth(const results_head *h, int threads)
 {
     const results_width *w = width_of(h, threads);
-    if (!w) return -1;
-    return fmax(w->bandwidth.read_gbs, w->bandwidth.triad_gbs);
-}
-
-/* The most threads that a row of this run may use. */
-static int widest(const results_head *h)
-{
-    return h->width_count ? h->widths[h->width_count - 1].threads : 0;
+    const double gbs = w ? fmax(w->bandwidth.read_gbs, w->bandwidth.triad_gbs) : NAN;
+    return gbs > 0 ? gbs : NAN;
 }
 
 /* ---- columns ---- */
 
 typedef struct column {
     const char *name;
-    const char *text;           /* a string, or NULL: then the number */
-    double number;
-    int decimals;
-    bool known;
+    const char *text;           /* or NULL: then the number */
+    double number;              /* NAN: not known */
 } column;
 
-enum { COLUMNS = 22 };
+enum {
+    IMPL, TA, TB, M, N, K, THREADS, MEDIAN, MIN, GFLOPS, PEAK, BANDWIDTH, MAD, SAMPLES, FIRST,
+    CYCLES, SPEEDUP, CALLS, CACHE, RAN, STATUS, REASON, COLUMNS
+};
 
-static column number(const char *name, double value, int decimals, bool known)
+static void columns_of(const results_head *h, const results_row *x, column *c)
 {
-    return (column){.name = name, .number = value, .decimals = decimals, .known = known};
-}
-
-static column string(const char *name, const char *text)
-{
-    return (column){.name = name, .text = text, .known = text[0] != '\0'};
-}
-
-static double percent(double part, double whole)
-{
-    return 100 * part / whole;
-}
-
-static void columns_of(const results *r, const results_row *x, column *c)
-{
-    const bool timed = x->median_s > 0;
     const double gflops = 1e-9 * x->flops / x->median_s;
     const double gbs = 1e-9 * x->bytes / x->median_s;
-    const double bandwidth = results_bandwidth(r->head, x->threads);
     const column all[COLUMNS] = {
-        string("impl", x->impl),
-        number("TA", x->shape.TA, 0, true),
-        number("TB", x->shape.TB, 0, true),
-        number("M", x->shape.M, 0, true),
-        number("N", x->shape.N, 0, true),
-        number("K", x->shape.K, 0, true),
-        number("threads", x->threads, 0, true),
-        number("median_ms", 1e3 * x->median_s, 9, timed),
-        number("min_ms", 1e3 * x->min_s, 9, timed),
-        number("gflops", gflops, 6, timed),
-        number("peak_percent", percent(x->peak_s, x->median_s), 2, timed && x->peak_s > 0),
-        number("bandwidth_percent", percent(gbs, bandwidth), 2, timed && bandwidth > 0),
-        number("mad_ms", 1e3 * x->mad_s, 9, timed),
-        number("samples", x->samples, 0, true),
-        number("first_ms", 1e3 * x->first_s, 9, x->first_s >= 0),
-        number("cycles", x->cycles, 0, timed && x->cycles > 0),
-        number("speedup", x->base_s / x->median_s, 4, timed && x->base_s > 0),
-        number("calls", (double)x->shape.calls, 0, true),
-        string("cache", x->cache),
-        string("ran", x->ran),
-        string("status", x->status),
-        string("reason", x->text),
+        [IMPL] = {"impl", x->impl, 0},
+        [TA] = {"TA", NULL, x->shape.TA},
+        [TB] = {"TB", NULL, x->shape.TB},
+        [M] = {"M", NULL, x->shape.M},
+        [N] = {"N", NULL, x->shape.N},
+        [K] = {"K", NULL, x->shape.K},
+        [THREADS] = {"threads", NULL, x->threads},
+        [MEDIAN] = {"median_ms", NULL, 1e3 * x->median_s},
+        [MIN] = {"min_ms", NULL, 1e3 * x->min_s},
+        [GFLOPS] = {"gflops", NULL, gflops},
+        [PEAK] = {"peak_percent", NULL, 100 * x->peak_s / x->median_s},
+        [BANDWIDTH] = {"bandwidth_percent", NULL, 100 * gbs / best_bandwidth(h, x->threads)},
+        [MAD] = {"mad_ms", NULL, 1e3 * x->mad_s},
+        [SAMPLES] = {"samples", NULL, x->samples},
+        [FIRST] = {"first_ms", NULL, 1e3 * x->first_s},
+        [CYCLES] = {"cycles", NULL, x->cycles},
+        [SPEEDUP] = {"speedup", NULL, x->base_s / x->median_s},
+        [CALLS] = {"calls", NULL, (double)x->shape.calls},
+        [CACHE] = {"cache", x->cache, 0},
+        [RAN] = {"ran", x->ran, 0},
+        [STATUS] = {"status", x->status, 0},
+        [REASON] = {"reason", x->text, 0},
     };
     memcpy(c, all, sizeof(all));
 }
 
 /* ---- JSON and CSV ---- */
 
-static void json_string(FILE *out, const char *s)
+static void json_column(FILE *out, const column *c)
 {
-    fputc('"', out);
-    for (; *s; ++s) {
-        if (*s == '"' || *s == '\\') fprintf(out, "\\%c", *s);
-        else if ((unsigned char)*s < 32) fprintf(out, "\\u%04x", (unsigned)*s);
-        else fputc(*s, out);
-    }
-    fputc('"', out);
+    if (!c->text) json_number(out, c->name, c->number);
+    else if (*c->text) json_field(out, c->name, c->text);
+    else fprintf(out, "\"%s\": null", c->name);
 }
 
-static void json_pair(FILE *out, const char *name, const char *value, const char *end)
+/* The columns from..to-1 with a comma between two of them. */
+static void json_columns(FILE *out, const column *c, int from, int to)
 {
-    fprintf(out, "  \"%s\": ", name);
-    json_string(out, value);
-    fputs(end, out);
-}
-
-static void json_columns(FILE *out, const column *c, int count)
-{
-    for (int i = 0; i < count; ++i) {
-        fprintf(out, "%s\"%s\": ", i ? ", " : "", c[i].name);
-        if (!c[i].known) fputs("null", out);
-        else if (c[i].text) json_string(out, c[i].text);
-        else fprintf(out, "%.*f", c[i].decimals, c[i].number);
+    for (int i = from; i < to; ++i) {
+        if (i > from) fputs(", ", out);
+        json_column(out, &c[i]);
     }
 }
 
@@ -130,31 +99,47 @@ static void json_widths(FILE *out, const results_head *h)
     fputs("\n  ],\n", out);
 }
 
+static void json_versions(FILE *out, const results_head *h)
+{
+    const machine *m = &h->machine;
+    const char *const build[][2] = {{"compiler", m->compiler}, {"flags", m->flags},
+                                    {"commit", m->commit}, {"libc", m->libc}};
+    fputs("  \"versions\": {", out);
+    for (int i = 0; i < 4; ++i) {
+        if (i) fputs(", ", out);
+        json_field(out, build[i][0], build[i][1]);
+    }
+    for (int i = 0; i < h->version_count; ++i) {
+        fputs(", ", out);
+        json_field(out, h->versions[i].name, h->versions[i].version);
+    }
+    fputs("},\n", out);
+}
+
 static void json_begin(FILE *out, const results_head *h)
 {
     const machine *m = &h->machine;
-    fputs("{\n  \"machine\": {\"cpu\": ", out);
-    json_string(out, m->cpu);
-    fprintf(out, ", \"cores\": %d, \"caches\": ", m->cores);
-    json_string(out, m->caches);
-    fprintf(out, ", \"memory_gib\": %.1f, \"load\": %.2f, \"os\": ", m->memory_gib, m->load);
-    json_string(out, m->os);
-    fputs("},\n", out);
-    fprintf(out, "  \"peak_isa\": \"%s\",\n", peak_isas[h->peak_isa].name);
-    fprintf(out, "  \"peak_gflops\": %.1f,\n", width_of(h, widest(h))->gflops[h->peak_isa]);
-    fprintf(out, "  \"bandwidth_gbs\": %.2f,\n", results_bandwidth(h, widest(h)));
-    json_widths(out, h);
-    json_pair(out, "time", h->time, ",\n");
-    json_pair(out, "shapes", h->shapes, ",\n");
-    fprintf(out, "  \"seed\": %llu,\n", (unsigned long long)h->seed);
-    fputs("  \"versions\": {", out);
-    const char *build[][2] = {{"compiler", m->compiler}, {"flags", m->flags},
-                              {"commit", m->commit}, {"libc", m->libc}};
-    for (int i = 0; i < 4 + h->version_count; ++i) {
-        fprintf(out, "%s\"%s\": ", i ? ", " : "", i < 4 ? build[i][0] : h->versions[i - 4].name);
-        json_string(out, i < 4 ? build[i][1] : h->versions[i - 4].version);
+    const int widest = h->widths[h->width_count - 1].threads;
+    const char *const texts[][2] = {{"cpu", m->cpu}, {"caches", m->caches}, {"os", m->os}};
+    fputs("{\n  \"machine\": {", out);
+    for (int i = 0; i < 3; ++i) {
+        json_field(out, texts[i][0], texts[i][1]);
+        fputs(", ", out);
     }
-    fputs("},\n  \"results\": [", out);
+    fprintf(out, "\"cores\": %d, \"memory_gib\": %.1f, \"load\": %.2f},\n", m->cores,
+            m->memory_gib, m->load);
+    fprintf(out, "  \"peak_isa\": \"%s\",\n", peak_isas[h->peak_isa].name);
+    fprintf(out, "  \"peak_gflops\": %.1f,\n  ", width_of(h, widest)->gflops[h->peak_isa]);
+    json_number(out, "bandwidth_gbs", best_bandwidth(h, widest));
+    fputs(",\n", out);
+    json_widths(out, h);
+    fputs("  ", out);
+    json_field(out, "time", h->time);
+    fputs(",\n  ", out);
+    json_field(out, "shapes", h->shapes);
+    fprintf(out, ",\n  \"seed\": %llu,\n", (unsigned long long)h->seed);
+    json_versions(out, h);
+    fputs("  \"results\": [", out);
 }
 
 /* Quoted when the value needs it: a reason may hold commas. */
@@ -172,13 +157,18 @@ static void csv_string(FILE *out, const char *s)
     fputc('"', out);
 }
 
-static void csv_row(FILE *out, const column *c, bool names)
+static void csv_names(FILE *out, const column *c)
+{
+    for (int i = 0; i < COLUMNS; ++i) fprintf(out, "%s%s", i ? "," : "", c[i].name);
+    fputc('\n', out);
+}
+
+static void csv_row(FILE *out, const column *c)
 {
     for (int i = 0; i < COLUMNS; ++i) {
         if (i) fputc(',', out);
-        if (names) fputs(c[i].name, out);
-        else if (c[i].known && c[i].text) csv_string(out, c[i].text);
-        else if (c[i].known) fprintf(out, "%.*f", c[i].decimals, c[i].number);
+        if (c[i].text) csv_string(out, c[i].text);
+        else if (isfinite(c[i].number)) fprintf(out, "%.9g", c[i].number);
     }
     fputc('\n', out);
 }
@@ -207,48 +197,47 @@ static void text_head(FILE *out, const results_head *h)
         fprintf(out, " GFLOP/s; read %.1f, triad %.1f GB/s\n", w->bandwidth.read_gbs,
                 w->bandwidth.triad_gbs);
     }
-    fputs("           * the best before the run; %peak: of that beside each call; %mem: A, B, C moved\n"
-          "           once, of the larger bandwidth\n", out);
-}
-
-/* Milliseconds from a tenth of a microsecond to minutes: four digits that mean something. */
-static void text_ms(FILE *out, double ms, bool known)
-{
-    if (known) fprintf(out, " %10.4g", ms);
-    else fprintf(out, " %10s", "-");
-}
-
-static void text_number(FILE *out, int width, int decimals, double value, bool known)
-{
-    if (known) fprintf(out, " %*.*f", width, decimals, value);
-    else fprintf(out, " %*s", width, "-");
+    fputs("           * the best before the run. %peak: of the peak beside each call. %mem: of\n"
+          "           the larger bandwidth, with A, B and C moved once. ran: another row or\n"
+          "           kernel did the work. declined: the row never does such transposes, and\n"
+          "           stock ran; this counts in no speed-up and no total.\n", out);
 }
 
 static void text_columns(FILE *out, const results_head *h)
 {
-    fprintf(out, "  %-*s %2s %4s %10s %10s %6s %10s %8s %6s %6s %8s\n", h->label_width, "impl", "th", "", "median ms",
-            "min ms", "mad %", "first ms", "GFLOP/s", "%peak", "%mem", "speed-up");
+    fprintf(out, "  %-*s %2s %4s %10s %10s %6s %10s %8s %6s %6s %8s\n", h->label_width, "impl",
+            "th", "", "median ms", "min ms", "mad %", "first ms", "GFLOP/s", "%peak", "%mem",
+            "speed-up");
+}
+
+/* `decimals` digits behind the point, or (-1) four digits that mean something. */
+static void text_number(FILE *out, int width, int decimals, double value)
+{
+    if (!isfinite(value)) fprintf(out, " %*s", width, "-");
+    else if (decimals < 0) fprintf(out, " %*.4g", width, value);
+    else fprintf(out, " %*.*f", width, decimals, value);
 }
 
 static void text_row(const results *r, const results_row *x)
 {
     FILE *out = r->out;
     column c[COLUMNS];
-    columns_of(r, x, c);
+    columns_of(r->head, x, c);
     fprintf(out, "  %-*s %2d %4s", r->head->label_width, x->impl, x->threads, x->cache);
-    if (x->median_s <= 0) {
+    if (isnan(x->median_s)) {
         fprintf(out, " %s: %s\n", x->status, x->text);
         return;
     }
-    text_ms(out, c[7].number, true);
-    text_ms(out, c[8].number, true);
-    text_number(out, 6, 1, percent(x->mad_s, x->median_s), x->mad_s >= 0);
-    text_ms(out, c[14].number, c[14].known);
-    text_number(out, 8, 2, c[9].number, true);
-    text_number(out, 6, 1, c[10].number, c[10].known);
-    text_number(out, 6, 1, c[11].number, c[11].known);
-    text_number(out, 8, 2, c[16].number, c[16].known);
-    if (x->ran[0]) fprintf(out, "  ran %s", x->ran);
+    text_number(out, 10, -1, c[MEDIAN].number);
+    text_number(out, 10, -1, c[MIN].number);
+    text_number(out, 6, 1, 100 * x->mad_s / x->median_s);
+    text_number(out, 10, -1, c[FIRST].number);
+    text_number(out, 8, 2, c[GFLOPS].number);
+    text_number(out, 6, 1, c[PEAK].number);
+    text_number(out, 6, 1, c[BANDWIDTH].number);
+    text_number(out, 8, 2, c[SPEEDUP].number);
+    if (strcmp(x->status, "ok")) fprintf(out, "  %s:", x->status);
+    if (*x->ran) fprintf(out, "  ran %s", x->ran);
     fputc('\n', out);
 }
 
@@ -268,7 +257,7 @@ static void text_result(results *r, const results_row *x)
 
 /* ---- the three together ---- */
 
-/* What is measured is worth seeing at once; and a full disk is to be noticed with its reason. */
+/* Shows at once what was measured, and notices a full disk while errno has the reason. */
 static void flush_out(results *r)
 {
     if (r->error) return;
@@ -280,14 +269,12 @@ void results_begin(results *r, FILE *out, results_format format, const results_h
 {
     *r = (results){.out = out, .format = format, .head = h};
     column c[COLUMNS];
-    const results_row none = {.impl = "", .cache = "", .status = "", .text = "",
-                             .ran = ""};
-    columns_of(r, &none, c);
+    columns_of(h, &(results_row){.impl = ""}, c);
     if (format == RESULTS_JSON) {
         json_begin(out, h);
     } else {
         text_head(format == RESULTS_CSV ? stderr : out, h);
-        if (format == RESULTS_CSV) csv_row(out, c, true);
+        if (format == RESULTS_CSV) csv_names(out, c);
     }
     flush_out(r);
 }
@@ -295,12 +282,12 @@ void results_begin(results *r, FILE *out, results_format format, const results_h
 void results_add(results *r, const results_row *x)
 {
     column c[COLUMNS];
-    columns_of(r, x, c);
+    columns_of(r->head, x, c);
     if (r->format == RESULTS_CSV) {
-        csv_row(r->out, c, false);
+        csv_row(r->out, c);
     } else if (r->format == RESULTS_JSON) {
         fprintf(r->out, "%s\n    {", r->results ? "," : "");
-        json_columns(r->out, c, COLUMNS);
+        json_columns(r->out, c, IMPL, COLUMNS);
         fputc('}', r->out);
     } else {
         text_result(r, x);
@@ -322,21 +309,18 @@ void results_totals_begin(results *r)
 void results_total(results *r, const results_row *x, long calls, int shapes, int of)
 {
     if (r->format == RESULTS_TEXT) {
-        results_row row = *x;
         char note[64];
-        if (shapes < of) {
-            row.median_s = -1;
-            row.status = "incomplete";
-            snprintf(note, sizeof(note), "%d of %d shapes measured", shapes, of);
-            row.text = note;
-        }
+        results_row row = *x;
+        snprintf(note, sizeof(note), "%d of %d shapes measured", shapes, of);
+        row.text = note;
         text_row(r, &row);
     } else if (r->format == RESULTS_JSON) {
         column c[COLUMNS];
-        columns_of(r, x, c);
+        columns_of(r->head, x, c);
+        const column some[] = {c[IMPL], c[THREADS], c[MEDIAN], c[MIN], c[GFLOPS], c[PEAK],
+                               c[BANDWIDTH], c[SPEEDUP], c[CACHE]};
         fprintf(r->out, "%s\n    {", r->results ? "," : "");
-        const column some[] = {c[0], c[6], c[7], c[8], c[9], c[10], c[11], c[16], c[18]};
-        json_columns(r->out, some, sizeof(some) / sizeof(some[0]));
+        json_columns(r->out, some, 0, sizeof(some) / sizeof(some[0]));
         fprintf(r->out, ", \"calls\": %ld, \"shapes\": %d, \"of_shapes\": %d}", calls, shapes, of);
     }
     ++r->results;
@@ -346,7 +330,8 @@ int results_end(results *r, bool complete)
 {
     if (r->format == RESULTS_JSON)
         fprintf(r->out, "\n  ],\n  \"complete\": %s\n}\n", complete ? "true" : "false");
-    if (r->format == RESULTS_TEXT && !complete) fputs("\nInterrupted: the rest is missing.\n", r->out);
+    if (r->format == RESULTS_TEXT && !complete)
+        fputs("\nInterrupted: the rest is missing.\n", r->out);
     flush_out(r);
     return r->error;
 }

@@ -1,7 +1,7 @@
 /*
- * What gemm-bench prints: text for people, CSV and JSON for programs (DESIGN.md, "Outputs that
- * programs read"). CSV and JSON have the same columns. A value that is not there is - in text,
- * nothing in CSV and null in JSON. The heading of a CSV goes to standard error.
+ * What gemm-bench prints: text for people, CSV and JSON for programs. CSV and JSON have the same
+ * columns. A value that is not known is - in text, nothing in CSV and null in JSON. The heading of
+ * a CSV goes to standard error.
  */
 #ifndef BENCH_RESULTS_H
 #define BENCH_RESULTS_H
@@ -18,7 +18,7 @@ typedef enum results_format { RESULTS_TEXT, RESULTS_CSV, RESULTS_JSON } results_
 /* How fast the machine is with so many threads. */
 typedef struct results_width {
     int threads;
-    double gflops[8];           /* for each of peak_isas, at best; below 0: this processor has it not */
+    double gflops[8];           /* the best for each of peak_isas; below 0: not on this processor */
     peak_bandwidth bandwidth;
 } results_width;
 
@@ -37,16 +37,15 @@ typedef struct results_head {
     int label_width;            /* of the longest row's name, for text */
 } results_head;
 
-/* One row of the table on one shape, or (totals) on all of them. */
+/* One row of the table on one shape, or (totals) on all of them. Numbers not known are NAN. */
 typedef struct results_row {
     const char *impl;           /* with its environment, if it has one of its own */
     const char *cache;          /* warm or cold */
     const char *status;         /* ok, declined, wrong, failed */
-    const char *text;           /* why, when it is not ok; else "" */
-    const char *ran;            /* the row that worked, when this one only chooses; else "" */
+    const char *text;           /* why, when it is wrong or failed; else "" */
+    const char *ran;            /* the row or kernel that worked when it was another one, else "" */
     shape shape;
     int threads, samples;
-    /* below 0: not known */
     double median_s, min_s, mad_s, first_s, cycles;
     double flops, bytes;        /* of the time above */
     double peak_s;              /* what so many FLOPs take at the peak of that moment */
@@ -71,8 +70,5 @@ void results_total(results *, const results_row *, long calls, int shapes, int o
 
 /* Ends it. `complete` is false after Ctrl-C. 0, or errno of what could not be written. */
 int results_end(results *, bool complete);
-
-/* GB/s that so many threads reach at best, or below 0. */
-double results_bandwidth(const results_head *, int threads);
 
 #endif

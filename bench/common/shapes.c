@@ -2,41 +2,36 @@
 #include "common/shapes.h"
 
 #include "common/cfg.h"
+#include "util/number.h"
 
-#include <ctype.h>
-#include <errno.h>
 #include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-typedef struct mnk {
-    int M, N, K;
-} mnk;
-
-/* yolov3-tiny at 416 x 416; `make test` holds it against cfg/yolov3-tiny.cfg */
-static const mnk yolov3_tiny[] = {
-    {16, 173056, 27}, {32, 43264, 144}, {64, 10816, 288},  {128, 2704, 576}, {256, 676, 1152},
-    {512, 169, 2304}, {1024, 169, 4608}, {256, 169, 1024}, {512, 169, 2304}, {255, 169, 512},
-    {128, 169, 256},  {256, 676, 3456}, {255, 676, 256},
+const shape_size yolov3_tiny_sizes[YOLOV3_TINY_CALLS] = {
+    {16, 173056, 27},   {32, 43264, 144},  {64, 10816, 288},  {128, 2704, 576},  {256, 676, 1152},
+    {512, 169, 2304},   {1024, 169, 4608}, {256, 169, 1024},  {512, 169, 2304},  {255, 169, 512},
+    {128, 169, 256},    {256, 676, 3456},  {255, 676, 256},
 };
 
-/* depthwise 3x3 layers: a group is one filter over one channel */
-static const mnk grouped[] = {
+/* Depthwise 3x3 layers: a group is one filter over one channel. */
+static const shape_size grouped[] = {
     {1, 102400, 9}, {1, 25600, 9}, {1, 6400, 9}, {1, 1600, 9}, {1, 400, 9}, {1, 100, 9},
 };
 
-static const mnk squares[] = {
+static const shape_size squares[] = {
     {256, 256, 256}, {512, 512, 512}, {1024, 1024, 1024}, {2048, 2048, 2048},
 };
 
 #define NAMED(name, list) {name, list, sizeof(list) / sizeof((list)[0])}
 static const struct {
     const char *name;
-    const mnk *list;
+    const shape_size *list;
     size_t count;
-} named[] = {NAMED("yolov3-tiny", yolov3_tiny), NAMED("grouped", grouped), NAMED("squares", squares)};
+} named[] = {NAMED("yolov3-tiny", yolov3_tiny_sizes), NAMED("grouped", grouped),
+             NAMED("squares", squares)};
 
 const char *shapes_names(void)
 {
@@ -85,7 +80,7 @@ int shapes_add_named(shape_list *list, const char *name, char *error, size_t err
     for (size_t n = 0; n < sizeof(named) / sizeof(named[0]); ++n) {
         if (strcmp(name, named[n].name)) continue;
         for (size_t i = 0; i < named[n].count; ++i) {
-            const mnk *s = &named[n].list[i];
+            const shape_size *s = &named[n].list[i];
             if (add(list, packed_shape(0, 0, s->M, s->N, s->K), error, error_size)) return -1;
         }
         return 0;
@@ -94,42 +89,47 @@ int shapes_add_named(shape_list *list, const char *name, char *error, size_t err
                 shapes_names());
 }
 
-int shapes_add_cfg(shape_list *list, const char *path, int batch, char *error, size_t error_size)
+typedef struct cfg_list {
+    shape_list *list;
+    char *error;
+    size_t error_size;
+    size_t calls;
+} cfg_list;
+
+static int add_call(void *argument, const gemm_call *c)
 {
-    cfg_net net;
-    if (cfg_read(path, batch, &net, error, error_size)) return -1;
-    int failed = 0;
-    for (size_t i = 0; i < net.gemm_count && !failed; ++i) {
-        const cfg_gemm *g = &net.gemms[i];
-        const shape s = {.TA = g->TA, .TB = g->TB, .M = g->M, .N = g->N, .K = g->K, .lda = g->lda,
-                         .ldb = g->ldb, .ldc = g->ldc, .calls = g->calls};
-        failed = add(list, s, error, error_size);
-    }
-    if (!failed && net.gemm_count == 0)
-        failed = fail(error, error_size, "%s: no layer of it multiplies matrices", path);
-    cfg_free(&net);
-    return failed;
+    cfg_list *l = argument;
+    ++l->calls;
+    return add(l->list, (shape){.TA = c->TA, .TB = c->TB, .M = c->M, .N = c->N, .K = c->K,
+                                .lda = c->lda, .ldb = c->ldb, .ldc = c->ldc, .calls = 1},
+               l->error, l->error_size);
 }
 
-/* `count` whole numbers from 1 on, parted by `separator`, and nothing else. */
-static bool read_numbers(const char *text, char separator, int *numbers, int count)
+int shapes_add_cfg(shape_list *list, const char *path, int batch, char *error, size_t error_size)
 {
+    cfg_list l = {list, error, error_size, 0};
+    if (cfg_calls(path, batch, add_call, &l, error, error_size)) return -1;
+    if (!l.calls) return fail(error, error_size, "%s: no layer of it multiplies matrices", path);
+    return 0;
+}
+
+/* `count` whole numbers from 1 on with `separator` between two of them, and nothing else. */
+static bool read_numbers(const char *text, const char *separator, int *numbers, int count)
+{
+    char copy[64];
+    if ((size_t)snprintf(copy, sizeof copy, "%s", text) >= sizeof copy) return false;
+    char *rest = copy;
     for (int i = 0; i < count; ++i) {
-        char *end;
-        errno = 0;
-        const long n = isdigit((unsigned char)*text) ? strtol(text, &end, 10) : 0;
-        if (n < 1 || n > INT_MAX || errno || *end != (i + 1 < count ? separator : '\0'))
-            return false;
-        numbers[i] = (int)n;
-        text = end + 1;
+        const char *number = strsep(&rest, separator);
+        if (!number || !gemm_parse_int(number, 1, INT_MAX, &numbers[i])) return false;
     }
-    return true;
+    return !rest;
 }
 
 int shapes_add_mnk(shape_list *list, const char *text, char *error, size_t error_size)
 {
     int n[3];
-    if (!read_numbers(text, ',', n, 3))
+    if (!read_numbers(text, ",", n, 3))
         return fail(error, error_size,
                     "-s '%s': M,N,K is needed, three whole numbers from 1 on, as in 512,169,2304",
                     text);
@@ -141,7 +141,8 @@ static int add_square(shape_list *list, long n, char *error, size_t error_size)
     return add(list, packed_shape(0, 0, (int)n, (int)n, (int)n), error, error_size);
 }
 
-/* Powers of two, where caches alias, their neighbours, where edges begin, and half-way points. */
+/* Powers of two, because caches alias there; their neighbours, because edges begin there; and the
+   points half-way. */
 static int add_powers(shape_list *list, int from, int to, char *error, size_t error_size)
 {
     long p = 1;
@@ -159,8 +160,8 @@ static int add_powers(shape_list *list, int from, int to, char *error, size_t er
 int shapes_add_sizes(shape_list *list, const char *text, char *error, size_t error_size)
 {
     int n[3];
-    const bool stepped = read_numbers(text, ':', n, 3);
-    if ((!stepped && !read_numbers(text, ':', n, 2)) || n[0] > n[1] || n[1] > 32768)
+    const bool stepped = read_numbers(text, ":", n, 3);
+    if ((!stepped && !read_numbers(text, ":", n, 2)) || n[0] > n[1] || n[1] > 32768)
         return fail(error, error_size,
                     "--sizes '%s': FROM:TO or FROM:TO:STEP is needed, from 1 to 32768, as in "
                     "64:4096", text);
@@ -172,7 +173,8 @@ int shapes_add_sizes(shape_list *list, const char *text, char *error, size_t err
             if (add_square(list, s, error, error_size)) return -1;
     }
     if (list->count == before)
-        return fail(error, error_size, "--sizes '%s': no power of two lies there; give a STEP", text);
+        return fail(error, error_size, "--sizes '%s': no power of two lies there; give a STEP",
+                    text);
     return 0;
 }
 

@@ -10,6 +10,14 @@ typedef struct shape {
     long calls;                 /* how often a forward pass makes this call; weighs the totals */
 } shape;
 
+typedef struct shape_size {
+    int M, N, K;
+} shape_size;
+
+/* The calls of yolov3-tiny at 416 x 416. */
+enum { YOLOV3_TINY_CALLS = 13 };
+extern const shape_size yolov3_tiny_sizes[YOLOV3_TINY_CALLS];
+
 typedef struct shape_list {
     shape *items;
     size_t count;

@@ -1,15 +1,16 @@
 /*
- * Forward passes of whole networks, side by side: the convolution hook, Darknet's im2col through the
- * same row's gemm, and OpenCV's DNN module where it is installed.
+ * Forward passes of whole networks, side by side: the convolution hook, Darknet's im2col through
+ * the gemm of the same row, and OpenCV's DNN module where it is installed.
  *
  *   bench_detect [--threads N,N...] [--rounds N] [--profile] IMAGE CFG[=WEIGHTS]...
  *
  * The image is decoded and scaled before. In every round the contestants take turns, so that a
- * change of the machine's pace hits all of them; the figures are medians over the rounds, with the
- * spread (middle half) behind them. OpenCV takes part where weights are given. In the same run the
- * raw outputs are compared with those of im2col: a row that differs is WRONG, and its times are void.
- * --profile: the share of each kind of layer in the hook's pass instead.
+ * change of the machine's speed hits all of them. The figures are medians over the rounds with the
+ * middle half behind them. OpenCV takes part where weights are given. In the same run the raw
+ * outputs are compared with those of im2col: a row that differs is WRONG, and its times are void.
+ * --profile: the share of each kind of layer in the pass of the hook instead.
  */
+#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,8 +18,13 @@
 #include <time.h>
 
 #include "darknet.h"
-#include "driver/driver.h"
+#include "common/stats.h"
 #include "detect/opencv_dnn.h"
+#include "detect/outputs.h"
+#include "driver/driver.h"
+#include "driver/settings.h"
+#include "util/clock.h"
+#include "util/number.h"
 
 char *get_layer_string(LAYER_TYPE);    /* of Darknet's network.h */
 
@@ -28,7 +34,8 @@ static const double ROUND_MS = 40;      /* a contestant's turn lasts about this 
 
 typedef enum contestant { HOOK, IM2COL, OPENCV, CONTESTANTS } contestant;
 
-static int rounds = 15, thread_counts[MAX_THREAD_COUNTS] = {1, 2}, counts = 2;
+static int rounds = 15;
+static int thread_counts[MAX_THREAD_COUNTS] = {1, 2}, counts = 2;
 static bool profiles;
 
 typedef struct subject {
@@ -38,17 +45,11 @@ typedef struct subject {
     image input;
 } subject;
 
-static double now_ms(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return 1e3 * (double)t.tv_sec + 1e-6 * (double)t.tv_nsec;
-}
-
 static void pass(const subject *s, contestant who, int threads)
 {
     if (who == OPENCV) {
-        opencv_dnn_forward(s->opencv, s->input.data, s->input.c, s->input.h, s->input.w, threads);
+        const image i = s->input;
+        opencv_dnn_forward(s->opencv, i.data, i.c, i.h, i.w, threads);
         return;
     }
     gemm_set_conv(who == HOOK);
@@ -63,29 +64,27 @@ static double turn(const subject *s, contestant who, int threads, int passes)
 {
     nanosleep(&(struct timespec){.tv_nsec = 5000000}, NULL);
     pass(s, who, threads);
-    const double start = now_ms();
+    const double start = gemm_now_ms();
     for (int i = 0; i < passes; ++i) pass(s, who, threads);
-    return (now_ms() - start) / passes;
-}
-
-static int by_size(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
+    return (gemm_now_ms() - start) / passes;
 }
 
 typedef struct figure {
-    double median, low, high;
+    double median, low, high;   /* low, high: the ends of the middle half */
 } figure;
 
+/* Sorts v. */
 static figure figure_of(double *v, int n)
 {
-    qsort(v, (size_t)n, sizeof *v, by_size);
-    return (figure){v[n / 2], v[n / 4], v[n - 1 - n / 4]};
+    const double median = stats_median(v, (size_t)n);
+    return (figure){median, stats_quantile(v, (size_t)n, .25), stats_quantile(v, (size_t)n, .75)};
 }
 
-static void print_figure(figure f)
+static void print_ms(const double *ms)
 {
+    double copy[MAX_ROUNDS];
+    memcpy(copy, ms, (size_t)rounds * sizeof *copy);
+    const figure f = figure_of(copy, rounds);
     printf("  %8.2f [%7.2f %7.2f]", f.median, f.low, f.high);
 }
 
@@ -100,47 +99,19 @@ static void print_ratio(const double *a, const double *b)
 
 /* ---- results ---- */
 
-static bool is_output(const network *net, int i)
-{
-    const LAYER_TYPE type = net->layers[i].type;
-    return type == YOLO || type == REGION || type == DETECTION || i == net->n - 1;
-}
-
-static float *outputs_of(const network *net, size_t *count)
-{
-    *count = 0;
-    for (int i = 0; i < net->n; ++i)
-        if (is_output(net, i)) *count += (size_t)net->layers[i].outputs;
-    float *values = malloc(*count * sizeof *values);
-    size_t at = 0;
-    for (int i = 0; i < net->n; ++i) {
-        if (!is_output(net, i)) continue;
-        memcpy(values + at, net->layers[i].output, (size_t)net->layers[i].outputs * sizeof *values);
-        at += (size_t)net->layers[i].outputs;
-    }
-    return values;
-}
-
 /* The largest difference relative to the largest value of b; infinite for NaN. */
 static double difference(const float *a, const float *b, size_t n)
 {
-    double worst = 0, size = 0;
-    for (size_t i = 0; i < n; ++i) {
-        const double d = fabs((double)a[i] - (double)b[i]);
-        if (!isfinite(d)) return INFINITY;
-        worst = fmax(worst, d);
-        size = fmax(size, fabs((double)b[i]));
-    }
-    return worst / size;
+    return outputs_difference(a, b, n) / outputs_largest(b, n);
 }
 
 static double hook_difference(const subject *s)
 {
     size_t n;
     pass(s, IM2COL, thread_counts[0]);
-    float *expected = outputs_of(s->net, &n);
+    float *expected = outputs_copy(s->net, &n);
     pass(s, HOOK, thread_counts[0]);
-    float *actual = outputs_of(s->net, &n);
+    float *actual = outputs_copy(s->net, &n);
     const double d = difference(actual, expected, n);
     free(expected);
     free(actual);
@@ -158,9 +129,10 @@ static double opencv_difference(const subject *s)
         const layer l = s->net->layers[i - 1];
         char name[32];
         snprintf(name, sizeof name, "conv_%d", i - 1);
-        float *values = malloc((size_t)l.outputs * sizeof *values);
+        const size_t n = (size_t)l.outputs;
+        float *values = outputs_alloc(n * sizeof *values);
         const bool same = opencv_dnn_output(s->opencv, name, values, l.outputs) == l.outputs;
-        const double d = same ? difference(values, l.output, (size_t)l.outputs) : INFINITY;
+        const double d = same ? difference(values, l.output, n) : INFINITY;
         worst = isinf(worst) ? d : fmax(worst, d);
         free(values);
         if (isinf(d)) return d;
@@ -183,15 +155,9 @@ static void time_subject(const subject *s, int threads)
         for (int who = 0; who <= last; ++who) ms[who][round] = turn(s, who, threads, passes[who]);
 
     printf("%-24s %2d", s->name, threads);
+    print_ms(ms[HOOK]);
     for (int who = IM2COL; who <= last; ++who) {
-        double copy[MAX_ROUNDS];
-        memcpy(copy, ms[who], sizeof copy);
-        if (who == IM2COL) {
-            memcpy(copy, ms[HOOK], sizeof copy);
-            print_figure(figure_of(copy, rounds));
-            memcpy(copy, ms[who], sizeof copy);
-        }
-        print_figure(figure_of(copy, rounds));
+        print_ms(ms[who]);
         print_ratio(ms[HOOK], ms[who]);
     }
     putchar('\n');
@@ -227,9 +193,9 @@ static void time_layers(network *netp, double *ms)
     for (int i = 0; i < net.n; ++i) {
         layer l = net.layers[i];
         net.index = i;
-        const double start = now_ms();
+        const double start = gemm_now_ms();
         l.forward(l, net);
-        const double took = now_ms() - start;
+        const double took = gemm_now_ms() - start;
         if (took < ms[i]) ms[i] = took;
         net.input = l.output;
     }
@@ -245,6 +211,11 @@ static const char *kind_of(const layer *l, char *text, size_t size)
     return get_layer_string(l->type);
 }
 
+static double convolution_flop(const layer *l)
+{
+    return 2. * l->n * l->size * l->size * l->c / l->groups * l->out_h * l->out_w;
+}
+
 /* A line for the layers of the same kind as layer i, if it is the first of them. */
 static void print_kind(const network *net, int i, const double *ms, double total)
 {
@@ -258,8 +229,7 @@ static void print_kind(const network *net, int i, const double *ms, double total
         if (j < i) return;
         sum += ms[j];
         ++n;
-        if (l->type == CONVOLUTIONAL)
-            flop += 2. * l->n * l->size * l->size * l->c / l->groups * l->out_h * l->out_w;
+        if (l->type == CONVOLUTIONAL) flop += convolution_flop(l);
     }
     printf("    %-24s %3d  %9.3f ms  %5.1f%%", mine, n, sum, 100 * sum / total);
     if (flop > 0) printf("  %7.1f GFLOP/s", flop / sum * 1e-6);
@@ -269,7 +239,7 @@ static void print_kind(const network *net, int i, const double *ms, double total
 static void profile(const subject *s, int threads)
 {
     network *net = s->net;
-    double *ms = malloc((size_t)net->n * sizeof *ms), total = 0;
+    double *ms = outputs_alloc((size_t)net->n * sizeof *ms), total = 0;
     for (int i = 0; i < net->n; ++i) ms[i] = INFINITY;
     gemm_set_conv(true);
     gemm_set_threads(threads);
@@ -309,34 +279,85 @@ static subject subject_make(char *argument, image picture)
     return s;
 }
 
-static int read_list(char *text, int *values, int most)
+/* ---- the program ---- */
+
+static _Noreturn void bad_number(const char *option, const char *text, int most, int room)
 {
+    fprintf(stderr, "bench_detect: %s '%s': 1 to %d whole numbers from 1 to %d are needed\n",
+            option, text, room, most);
+    exit(2);
+}
+
+/* Darknet's own message would be lost. */
+static void check_readable(const char *path, int length)
+{
+    char copy[4096];
+    snprintf(copy, sizeof copy, "%.*s", length, path);
+    FILE *file = fopen(copy, "r");
+    if (file) {
+        fclose(file);
+        return;
+    }
+    fprintf(stderr, "bench_detect: %s: %s\n", copy, strerror(errno));
+    exit(2);
+}
+
+/* Reads up to `room` numbers with a comma between two of them and returns how many there are. */
+static int read_numbers(const char *option, const char *text, int most, int *values, int room)
+{
+    char copy[128];
+    if ((size_t)snprintf(copy, sizeof copy, "%s", text) >= sizeof copy)
+        bad_number(option, text, most, room);
     int n = 0;
-    for (char *at = strtok(text, ","); at && n < most; at = strtok(NULL, ",")) values[n++] = atoi(at);
+    char *rest = copy;
+    for (char *number; (number = strsep(&rest, ","));)
+        if (n == room || !gemm_parse_int(number, 1, most, &values[n++]))
+            bad_number(option, text, most, room);
     return n;
+}
+
+/* Returns the index of the first argument that is no option. */
+static int read_options(int argc, char **argv)
+{
+    int i = 1;
+    for (; i < argc && argv[i][0] == '-'; ++i) {
+        const char *option = argv[i], *value = i + 1 < argc ? argv[i + 1] : "";
+        if (!strcmp(option, "--profile")) profiles = true;
+        else if (!strcmp(option, "--threads"))
+            ++i, counts = read_numbers(option, value, GEMM_MAX_THREADS, thread_counts,
+                                       MAX_THREAD_COUNTS);
+        else if (!strcmp(option, "--rounds"))
+            ++i, read_numbers(option, value, MAX_ROUNDS, &rounds, 1);
+        else break;
+    }
+    if (argc - i >= 2 && argv[i][0] != '-') return i;
+    fputs("usage: bench_detect [--threads N,N...] [--rounds N] [--profile]"
+          " IMAGE CFG[=WEIGHTS]...\n", stderr);
+    exit(2);
+}
+
+static void print_heading(void)
+{
+    if (!opencv_dnn_load) puts("SKIP opencv: libopencv-dev was not installed when this was built");
+    else printf("OpenCV %s\n", opencv_dnn_version());
+    if (profiles) return;
+    printf("%-24s %2s  %8s %17s  %8s %17s  %-16s  %8s %17s  %s\n", "forward pass, ms", "th", "hook",
+           "middle half", "im2col", "middle half", "hook/im2col", "OpenCV", "middle half",
+           "hook/OpenCV");
 }
 
 int main(int argc, char **argv)
 {
-    int i = 1;
-    for (; i < argc && argv[i][0] == '-'; ++i) {
-        if (!strcmp(argv[i], "--threads") && i + 1 < argc) counts = read_list(argv[++i], thread_counts, MAX_THREAD_COUNTS);
-        else if (!strcmp(argv[i], "--rounds") && i + 1 < argc) rounds = atoi(argv[++i]);
-        else if (!strcmp(argv[i], "--profile")) profiles = true;
-        else break;
-    }
-    if (argc - i < 2 || argv[i][0] == '-' || rounds < 1 || rounds > MAX_ROUNDS || counts < 1) {
-        fprintf(stderr, "usage: bench_detect [--threads N,N...] [--rounds N] [--profile] IMAGE CFG[=WEIGHTS]...\n");
-        return 2;
+    int i = read_options(argc, argv);
+    for (int j = i; j < argc; ++j) {
+        const int length = (int)strcspn(argv[j], "=");
+        check_readable(argv[j], length);
+        if (argv[j][length]) check_readable(argv[j] + length + 1, -1);
     }
     if (!freopen("/dev/null", "w", stderr)) return 2;   /* Darknet prints every network it reads */
     const image picture = load_image_color(argv[i++], 0, 0);
     bool right = true;
-    if (!opencv_dnn_load) puts("SKIP opencv: libopencv-dev was not installed when this was built");
-    else printf("OpenCV %s\n", opencv_dnn_version());
-    if (!profiles)
-        printf("%-24s %2s  %8s %17s  %8s %17s  %-16s  %8s %17s  %s\n", "forward pass, ms", "th", "hook",
-               "middle half", "im2col", "middle half", "hook/im2col", "OpenCV", "middle half", "hook/OpenCV");
+    print_heading();
     for (; i < argc; ++i) {
         subject s = subject_make(argv[i], picture);
         for (int t = 0; profiles && t < counts; ++t) profile(&s, thread_counts[t]);

@@ -1,30 +1,36 @@
 /*
- * One table: what a detection takes under every variant, and how far its results are from stock's.
+ * One table: the seconds of a detection under every row, and how far its results are from those of
+ * stock.
  *
  *   detect_all [--rows NAME,NAME...] [--out FILE] CFG WEIGHTS IMAGE...
  *
- * All in one process, so the weights are read once. Seconds are those that `darknet detect` calls
- * "Predicted in": network_predict alone; the median over the images. Labels are those it prints.
- * The difference is the largest one of any raw output of any output layer, over all images; more
- * than TOLERANCE of the largest raw output of stock counts as wrong. Ends with 1 when a row is wrong.
+ * The weights are read once. Each row then works in a child process, so that a crash in another
+ * library ends only its own row. Seconds are those that `darknet detect` calls "Predicted in":
+ * network_predict alone; the median over the images. Labels are those that it prints. The
+ * difference is the largest one of any raw output over all images. More than TOLERANCE of the
+ * largest raw output of stock counts as wrong. Ends with status 1 when a row is wrong or crashes.
  */
 #include <errno.h>
-#include <float.h>
 #include <math.h>
 #include <stdarg.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "darknet.h"
-#include "driver/driver.h"
+#include "common/apart.h"
 #include "common/stats.h"
+#include "detect/outputs.h"
+#include "driver/driver.h"
+#include "util/clock.h"
 
 /* Single precision through some twenty layers: measured differences are about 1e-6. */
 static const double TOLERANCE = 1e-4;
 
-static const float THRESHOLD = .5f, HIERARCHY_THRESHOLD = .5f, NMS = .45f;  /* as `detect` has them */
+/* As `darknet detect` has them. */
+static const float THRESHOLD = .5f, HIERARCHY_THRESHOLD = .5f, NMS = .45f;
 
 typedef struct picture {
     image original, letterboxed;
@@ -40,52 +46,38 @@ typedef struct result {
 
 static network *net;
 static char **names;
+static picture *pictures;
+static result *stock;           /* its results, one a picture */
+static double stock_seconds;
+static int picture_count;
 static FILE *table_file;        /* NULL: none */
 
-static bool is_output(int i)
-{
-    const LAYER_TYPE type = net->layers[i].type;
-    return type == YOLO || type == REGION || type == DETECTION || i == net->n - 1;
-}
-
-static void copy_outputs(result *r)
-{
-    r->count = 0;
-    for (int i = 0; i < net->n; ++i)
-        if (is_output(i)) r->count += (size_t)net->layers[i].outputs;
-    r->outputs = malloc(r->count * sizeof(float));
-    size_t at = 0;
-    for (int i = 0; i < net->n; ++i) {
-        if (!is_output(i)) continue;
-        memcpy(r->outputs + at, net->layers[i].output, (size_t)net->layers[i].outputs * sizeof(float));
-        at += (size_t)net->layers[i].outputs;
-    }
-}
+/* ---- one picture ---- */
 
 static bool draws_boxes(void)
 {
-    const layer last = net->layers[net->n - 1];
-    return last.type == YOLO || last.type == REGION || last.type == DETECTION;
+    const LAYER_TYPE last = net->layers[net->n - 1].type;
+    return last == YOLO || last == REGION || last == DETECTION;
 }
 
-/* The labels that `detect` prints, in its order: "dog: 94%, cat: 51%\n" a box. */
+/* The labels that `darknet detect` prints, in its order: "dog: 94%\n" for each class of a box. */
 static char *read_labels(const picture *p)
 {
     char *text = NULL;
     size_t size;
     FILE *out = open_memstream(&text, &size);
     int count = 0;
+    const int classes = net->layers[net->n - 1].classes;
     detection *boxes = NULL;
-    if (draws_boxes()) {
-        const int classes = net->layers[net->n - 1].classes;
-        boxes = get_network_boxes(net, p->original.w, p->original.h, THRESHOLD, HIERARCHY_THRESHOLD, 0, 1, &count);
-        do_nms_sort(boxes, count, classes, NMS);
-        for (int i = 0; i < count; ++i)
-            for (int j = 0; j < classes; ++j)
-                if (boxes[i].prob[j] > THRESHOLD)
-                    fprintf(out, "%s: %.0f%%\n", names[j], (double)boxes[i].prob[j] * 100);
-        free_detections(boxes, count);
-    }
+    if (draws_boxes())
+        boxes = get_network_boxes(net, p->original.w, p->original.h, THRESHOLD,
+                                  HIERARCHY_THRESHOLD, 0, 1, &count);
+    if (boxes) do_nms_sort(boxes, count, classes, NMS);
+    for (int i = 0; i < count; ++i)
+        for (int j = 0; j < classes; ++j)
+            if (boxes[i].prob[j] > THRESHOLD)
+                fprintf(out, "%s: %.0f%%\n", names[j], (double)boxes[i].prob[j] * 100);
+    if (boxes) free_detections(boxes, count);
     fclose(out);
     return text;
 }
@@ -93,10 +85,10 @@ static char *read_labels(const picture *p)
 static result predict(const picture *p)
 {
     result r;
-    const double start = what_time_is_it_now();
+    const double start = gemm_now_s();
     network_predict(net, p->letterboxed.data);
-    r.seconds = what_time_is_it_now() - start;
-    copy_outputs(&r);
+    r.seconds = gemm_now_s() - start;
+    r.outputs = outputs_copy(net, &r.count);
     r.labels = read_labels(p);
     return r;
 }
@@ -107,23 +99,48 @@ static void result_free(result *r)
     free(r->labels);
 }
 
-static double largest_output(const result *r)
+/* ---- one row ---- */
+
+/* What the child tells of a row. */
+typedef struct row_report {
+    char unusable[512];         /* why, or "" */
+    double seconds, difference;
+    bool same_labels, right;
+} row_report;
+
+/* In the child: copies the memory that a pass writes, which the system would else do in the first
+   pass, within its time. */
+static void own_memory(void)
 {
-    double largest = 0;
-    for (size_t i = 0; i < r->count; ++i) largest = fmax(largest, fabs((double)r->outputs[i]));
-    return largest;
+    for (int i = 0; i < net->n; ++i) {
+        const layer *l = &net->layers[i];
+        if (l->output) memset(l->output, 0, (size_t)l->outputs * sizeof(float));
+    }
+    if (net->workspace) memset(net->workspace, 0, net->workspace_size);
 }
 
-/* Infinite where a NaN stands against a number. */
-static double largest_difference(const result *a, const result *b)
+/* In the child. */
+static void measure_row(void *variant, FILE *out)
 {
-    double largest = 0;
-    for (size_t i = 0; i < a->count; ++i) {
-        const double d = fabs((double)a->outputs[i] - (double)b->outputs[i]);
-        if (!(d <= DBL_MAX)) return INFINITY;
-        largest = fmax(largest, d);
+    const gemm_variant *v = variant;
+    row_report report = {.same_labels = true, .right = true};
+    const char *reason = gemm_unusable(v);
+    snprintf(report.unusable, sizeof report.unusable, "%s", reason ? reason : "");
+    double seconds[picture_count];
+    if (!reason) gemm_set_variant(v);
+    own_memory();
+    for (int i = 0; i < picture_count && !reason; ++i) {
+        result r = predict(&pictures[i]);
+        const double d = outputs_difference(stock[i].outputs, r.outputs, r.count);
+        const double most = TOLERANCE * outputs_largest(stock[i].outputs, r.count);
+        seconds[i] = r.seconds;
+        report.same_labels &= !strcmp(stock[i].labels, r.labels);
+        report.right &= d <= most;
+        report.difference = fmax(report.difference, d);
+        result_free(&r);
     }
-    return largest;
+    if (!reason) report.seconds = stats_median(seconds, (size_t)picture_count);
+    fwrite(&report, sizeof report, 1, out);
 }
 
 /* The table goes to standard output and, where one was named, to a file. */
@@ -141,29 +158,30 @@ static void print_table(const char *format, ...)
     }
 }
 
-/* One row over all pictures, printed. True when it is right. */
-static bool measure_row(const gemm_variant *v, const picture *pictures, const result *stock, int n,
-                        double stock_seconds)
+/* Measures a row over all pictures and prints its line. Returns whether nothing is wrong. */
+static bool test_row(const gemm_variant *v)
 {
-    double *seconds = malloc((size_t)n * sizeof *seconds), difference = 0;
-    bool same_labels = true, right = true;
-    gemm_set_variant(v);
-    for (int i = 0; i < n; ++i) {
-        result r = predict(&pictures[i]);
-        const double d = largest_difference(&stock[i], &r);
-        seconds[i] = r.seconds;
-        if (strcmp(stock[i].labels, r.labels)) same_labels = false;
-        if (!(d <= TOLERANCE * largest_output(&stock[i]))) right = false;
-        difference = fmax(difference, d);
-        result_free(&r);
-    }
-    const double s = stats_median(seconds, (size_t)n);
-    free(seconds);
+    apart_result r;
+    row_report report;
+    const bool finished = apart_run(measure_row, (void *)(uintptr_t)v, &r);
+    if (finished) memcpy(&report, r.text, sizeof report);
+    free(r.text);
     if (isatty(STDERR_FILENO)) fputs("\r\033[K", stderr);
-    print_table("%-14s %9.4f %9.2f   %-6s %11.3g%s\n", v->name, s, stock_seconds / s, same_labels ? "yes" : "NO",
-           difference, right ? "" : "  WRONG");
-    return right && same_labels;
+    if (!finished) {
+        print_table("%-14s FAILED: its process %s\n", v->name, r.why);
+        return false;
+    }
+    if (*report.unusable) {
+        print_table("%-14s unusable: %s\n", v->name, report.unusable);
+        return true;
+    }
+    print_table("%-14s %9.4f %9.2f   %-6s %11.3g%s\n", v->name, report.seconds,
+                stock_seconds / report.seconds, report.same_labels ? "yes" : "NO",
+                report.difference, report.right ? "" : "  WRONG");
+    return report.right && report.same_labels;
 }
+
+/* ---- all rows ---- */
 
 static bool listed(const char *rows, const char *name)
 {
@@ -173,59 +191,62 @@ static bool listed(const char *rows, const char *name)
     return false;
 }
 
-static int measure_all(const char *rows, const picture *pictures, int n)
+static void measure_stock(void)
 {
-    result *stock = malloc((size_t)n * sizeof *stock);
-    double *seconds = malloc((size_t)n * sizeof *seconds);
+    double seconds[picture_count];
     gemm_set_variant(gemm_find("stock"));
     result warm_up = predict(&pictures[0]);
     result_free(&warm_up);
-    for (int i = 0; i < n; ++i) {
+    for (int i = 0; i < picture_count; ++i) {
         stock[i] = predict(&pictures[i]);
         seconds[i] = stock[i].seconds;
     }
-    const double stock_seconds = stats_median(seconds, (size_t)n);
-    print_table("%-14s %9s %9s   %-6s %11s\n", "variant", "seconds", "x stock", "labels", "difference");
+    stock_seconds = stats_median(seconds, (size_t)picture_count);
+}
+
+/* Returns how many rows are wrong. `rows`: the names, or NULL for all. */
+static int test_rows(const char *rows)
+{
     int wrong = 0;
+    print_table("%-14s %9s %9s   %-6s %11s\n", "variant", "seconds", "x stock", "labels",
+                "difference");
     for (size_t i = 0; i < gemm_variant_count; ++i) {
         const gemm_variant *v = &gemm_variants[i];
         if (rows && !listed(rows, v->name)) continue;
-        const char *reason = gemm_unusable(v);
-        if (reason) {
-            print_table("%-14s unusable: %s\n", v->name, reason);
-            continue;
-        }
-        if (isatty(STDERR_FILENO)) fprintf(stderr, "%zu/%zu %s", i + 1, gemm_variant_count, v->name);
-        wrong += !measure_row(v, pictures, stock, n, stock_seconds);
+        if (isatty(STDERR_FILENO))
+            fprintf(stderr, "%zu/%zu %s", i + 1, gemm_variant_count, v->name);
+        wrong += !test_row(v);
     }
-    for (int i = 0; i < n; ++i) result_free(&stock[i]);
-    free(stock);
-    free(seconds);
     return wrong;
 }
 
-static picture *load_pictures(char **paths, int n)
+static void load_pictures(char **paths, int n)
 {
-    picture *pictures = malloc((size_t)n * sizeof *pictures);
+    pictures = outputs_alloc((size_t)n * sizeof *pictures);
+    stock = outputs_alloc((size_t)n * sizeof *stock);
+    picture_count = n;
     for (int i = 0; i < n; ++i) {
         pictures[i].original = load_image_color(paths[i], 0, 0);
         pictures[i].letterboxed = letterbox_image(pictures[i].original, net->w, net->h);
     }
-    return pictures;
 }
 
-static void free_pictures(picture *pictures, int n)
+static void free_pictures(void)
 {
-    for (int i = 0; i < n; ++i) {
+    for (int i = 0; i < picture_count; ++i) {
         free_image(pictures[i].original);
         free_image(pictures[i].letterboxed);
+        result_free(&stock[i]);
     }
     free(pictures);
+    free(stock);
 }
+
+/* ---- the program ---- */
 
 static int usage(void)
 {
-    fprintf(stderr, "usage: detect_all [--rows NAME,NAME...] [--out FILE] CFG WEIGHTS IMAGE...\n");
+    fputs("usage: detect_all [--rows NAME,NAME...] [--out FILE] CFG WEIGHTS IMAGE...\n", stderr);
     return 2;
 }
 
@@ -253,11 +274,11 @@ int main(int argc, char **argv)
     }
     set_batch_network(net, 1);
     names = get_labels("data/coco.names");
-    const int n = argc - at - 2;
-    picture *pictures = load_pictures(argv + at + 2, n);
-    const int wrong = measure_all(rows, pictures, n);
-    free_pictures(pictures, n);
+    load_pictures(argv + at + 2, argc - at - 2);
+    measure_stock();
+    const int wrong = test_rows(rows);
+    free_pictures();
     if (table_file && (ferror(table_file) | fclose(table_file))) return cannot_write(out);
-    if (wrong) fprintf(stderr, "detect_all: %d rows differ from stock\n", wrong);
+    if (wrong) fprintf(stderr, "detect_all: %d rows are wrong\n", wrong);
     return wrong != 0;
 }

@@ -1,5 +1,5 @@
-// OpenCV's DNN module behind bench/detect/opencv_dnn.h: the only C++ of the project, built where OpenCV is
-// installed.
+// OpenCV's DNN module behind bench/detect/opencv_dnn.h: the only C++ of the project. It is
+// built where OpenCV is installed.
 #include "detect/opencv_dnn.h"
 
 #include <algorithm>

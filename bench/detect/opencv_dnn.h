@@ -13,11 +13,13 @@ extern "C" {
 void *opencv_dnn_load(const char *cfg, const char *weights) __attribute__((weak));
 
 /* A forward pass of one image, c x h x w. */
-void opencv_dnn_forward(void *net, const float *image, int c, int h, int w, int threads) __attribute__((weak));
+void opencv_dnn_forward(void *net, const float *image, int c, int h, int w, int threads)
+    __attribute__((weak));
 
 /* After a forward pass: computes `layer` (an OpenCV name) alone and copies up to n of its values.
    Returns how many it has, 0 when there is no such layer. */
-int opencv_dnn_output(void *net, const char *layer, float *values, int n) __attribute__((weak));
+int opencv_dnn_output(void *net, const char *layer, float *values, int n)
+    __attribute__((weak));
 
 void opencv_dnn_free(void *net) __attribute__((weak));
 const char *opencv_dnn_version(void) __attribute__((weak));

@@ -3,12 +3,13 @@
  *
  *   untrained_weights CFG FILE
  *
- * The same file on every machine: uniform numbers from a 32-bit linear congruential generator
- * (Numerical Recipes: x = 1664525 x + 1013904223) that starts at SEED, drawn layer by layer in file
- * order. Weights have variance 2 / fan-in (He et al., 2015), which keeps the activations' size
- * through ReLU-like layers; batch norm passes its input on; biases are 0. Where a convolution feeds
- * a [yolo] layer, the biases of objectness are far below zero: untrained boxes would be drawn by the
- * thousand.
+ * The file is the same on every machine. Uniform numbers come from a 32-bit linear congruential
+ * generator (Numerical Recipes: x = 1664525 x + 1013904223) that starts at SEED. They are drawn
+ * layer by layer in file order. This generator stays, because another one would make another file.
+ * Weights have variance 2 / fan-in (He et al., 2015), which keeps the size of the activations
+ * through ReLU-like layers. Batch norm passes its input on; biases are 0. Where a convolution feeds
+ * a [yolo] layer, the biases of objectness are far below zero, because an untrained network would
+ * draw thousands of boxes.
  */
 #include <errno.h>
 #include <math.h>
@@ -72,7 +73,7 @@ int main(int argc, char **argv)
     if (!part) return 1;
     sprintf(part, "%s.part", argv[2]);
     save_weights(net, part);
-    load_weights(net, part);    /* Darknet does not check what it writes, but ends on a short file */
+    load_weights(net, part);    /* Darknet does not check its writing, but ends on a short file */
     if (net->partial || rename(part, argv[2])) {
         fprintf(stderr, "untrained_weights: cannot write %s: %s\n", argv[2], strerror(errno));
         return 1;

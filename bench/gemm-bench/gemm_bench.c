@@ -1,21 +1,21 @@
 /*
  * gemm-bench: times rows of the table on shapes of gemm, side by side.
  *
- * For each shape, in turn: operands and a reference in double precision are made; then, round after
- * round, every row runs a burst of a few calls (measure.c), the rows in a new random order each
- * round, until each has its samples. So whatever disturbs the machine disturbs all rows alike; and the
- * FMA peak that they are compared with, which takes its turn as if it were a row. A row whose result
- * is wrong is dropped and its times with it.
+ * For each shape, operands and a reference in double precision are made first. Then come rounds. In
+ * each round every row runs a burst of a few calls (measure.c), and so does the measurement of the
+ * FMA peak, all in a new random order. So what disturbs the machine disturbs all of them alike. The
+ * rounds end when each row has its samples. A row with a wrong result is dropped with its times.
  *
- * A lane is a row with its threads and its state of caches; a row with an environment of its own has
- * a process of its own.
+ * A lane is a row with its number of threads and its state of the caches.
  */
-#include "driver/driver.h"
-#include "ref/ref.h"
-#include "gemm-bench/measure.h"
-#include "gemm-bench/options.h"
+#include "common/random.h"
 #include "common/results.h"
 #include "common/stats.h"
+#include "driver/start.h"
+#include "gemm-bench/measure.h"
+#include "gemm-bench/options.h"
+#include "gemm-bench/probe.h"
+#include "util/clock.h"
 
 #include <errno.h>
 #include <math.h>
@@ -34,9 +34,9 @@ typedef struct lane {
     double *seconds, *cycles;   /* one a sample */
     int *rounds;                /* in which it was taken */
     int samples;
-    double first_s, spent_s;
+    double first_s, spent_s;    /* first_s: NAN before the first burst */
     burst_status status;
-    char ran[32], text[200];
+    char ran[64], text[200];
     bool done;
     /* over all shapes */
     int shapes_done;
@@ -51,7 +51,7 @@ typedef struct bench {
     problem problem;
     results_head head;
     results results;
-    uint64_t random;
+    rng random;                 /* for the order of the turns */
     double start;
     int shape;                  /* the present one */
     bool failed;
@@ -77,56 +77,55 @@ static _Noreturn void die(const char *format, ...)
     exit(1);
 }
 
-static uint64_t next_random(uint64_t *state)
+static void *check_memory(void *p)
 {
-    *state += 0x9e3779b97f4a7c15u;          /* splitmix64 */
-    uint64_t z = *state;
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-    return z ^ (z >> 31);
+    if (!p) die("out of memory");
+    return p;
 }
 
 /* ---- lanes ---- */
 
 static void drop_row(bench_options *o, size_t at)
 {
+    worker *w = &o->rows[at].worker;
+    if (o->rows[at].apart) {
+        kill(w->pid, SIGKILL);      /* later workers hold its pipe open, so it would not end */
+        worker_stop(w);
+    }
     free(o->rows[at].settings);
     free(o->rows[at].label);
     memmove(&o->rows[at], &o->rows[at + 1], (o->row_count - at - 1) * sizeof(bench_row));
     --o->row_count;
 }
 
-/* A row that the user names must run; of a group only those that can are taken. */
-static void check_usable(bench_options *o)
+/* A row that the user names must run here. Of a group only the rows that can run are taken. Rows
+   with variables of their own are asked in their own process, at their first burst. */
+static void check_usable(bench_options *o, const probe *probes)
 {
-    for (size_t i = 0; i < o->row_count;) {
+    for (size_t i = o->row_count; i-- > 0;) {
         const bench_row *row = &o->rows[i];
-        const gemm_variant *v = &gemm_variants[row->variant];
-        /* with an environment of its own, only its own process can tell */
-        const char *reason = row->settings ? NULL : gemm_unusable(v);
-        if (reason && row->named) die("%s cannot run here: %s", v->name, reason);
-        if (reason) drop_row(o, i);
-        else ++i;
+        const char *reason = probes[row->variant].reason;
+        if (row->settings || !*reason) continue;
+        if (row->named) die("%s cannot run here: %s", gemm_variants[row->variant].name, reason);
+        drop_row(o, i);
     }
     if (!o->row_count) die("none of these rows can run here: gemm-bench --list says why");
 }
 
 static void add_lane(bench *b, bench_row *row, int threads, bool cold)
 {
-    lane *l = &b->lanes[b->lane_count++];
-    *l = (lane){.row = row, .threads = threads, .cold = cold,
-                .seconds = calloc((size_t)b->options.samples, sizeof(double)),
-                .cycles = calloc((size_t)b->options.samples, sizeof(double)),
-                .rounds = calloc((size_t)b->options.samples, sizeof(int))};
-    if (!l->seconds || !l->cycles || !l->rounds) die("out of memory");
+    const size_t samples = (size_t)b->options.samples;
+    b->lanes[b->lane_count++] =
+        (lane){.row = row, .threads = threads, .cold = cold,
+               .seconds = check_memory(calloc(samples, sizeof(double))),
+               .cycles = check_memory(calloc(samples, sizeof(double))),
+               .rounds = check_memory(calloc(samples, sizeof(int)))};
 }
 
 static void make_lanes(bench *b)
 {
     const bench_options *o = &b->options;
-    const size_t most = o->row_count * (size_t)(o->thread_count ? o->thread_count : 1) * 2;
-    b->lanes = calloc(most, sizeof(lane));
-    if (!b->lanes) die("out of memory");
+    b->lanes = check_memory(calloc(2 * o->row_count * (size_t)o->thread_count, sizeof(lane)));
     for (size_t r = 0; r < o->row_count; ++r) {
         bench_row *row = &o->rows[r];
         for (int t = 0; t < (row->threads ? 1 : o->thread_count); ++t) {
@@ -137,14 +136,12 @@ static void make_lanes(bench *b)
     }
 }
 
-/*
- * One process a row, which its lanes share. Before anything in this process has read its
- * environment or loaded a library, which the new one would inherit.
- */
+/* One process for each row that runs apart. This comes before anything in this process has read its
+   environment or loaded a library, because a child would inherit that. */
 static void start_workers(bench_options *o)
 {
     for (size_t r = 0; r < o->row_count; ++r)
-        if (o->rows[r].settings && worker_start(&o->rows[r].worker, o->rows[r].settings))
+        if (o->rows[r].apart && worker_start(&o->rows[r].worker, o->rows[r].settings))
             die("no process for %s: %s", o->rows[r].label, strerror(errno));
 }
 
@@ -155,8 +152,9 @@ static void add_width(results_head *h, int threads)
     int at = 0;
     while (at < h->width_count && h->widths[at].threads < threads) ++at;
     if (at < h->width_count && h->widths[at].threads == threads) return;
-    memmove(&h->widths[at + 1], &h->widths[at], (size_t)(h->width_count - at) * sizeof(results_width));
-    h->widths[at].threads = threads;
+    results_width *width = &h->widths[at];
+    memmove(width + 1, width, (size_t)(h->width_count - at) * sizeof(*width));
+    width->threads = threads;
     ++h->width_count;
 }
 
@@ -171,31 +169,37 @@ static void measure_width(results_width *w, const machine *m)
     w->bandwidth = peak_bandwidth_measure(w->threads, bytes);
 }
 
+/* The libraries behind the rows of this run. */
+static void read_versions(bench *b, const probe *probes)
+{
+    results_head *h = &b->head;
+    const int most = sizeof(h->versions) / sizeof(h->versions[0]);
+    for (size_t v = 0; v < gemm_variant_count && h->version_count < most; ++v) {
+        bool used = false;
+        for (size_t r = 0; r < b->options.row_count; ++r)
+            used |= b->options.rows[r].variant == (int)v;
+        if (!used || !*probes[v].version) continue;
+        h->versions[h->version_count].name = gemm_variants[v].name;
+        h->versions[h->version_count++].version = probes[v].version;
+    }
+}
+
 static void read_head(bench *b)
 {
     results_head *h = &b->head;
     static char now[32];
     const time_t t = time(NULL);
     strftime(now, sizeof(now), "%Y-%m-%d %H:%M:%S", localtime(&t));
-    *h = (results_head){.time = now, .shapes = b->options.shapes_text, .seed = b->options.seed,
-                       .peak_isa = b->options.peak_isa,
-                       .widths = calloc((size_t)b->lane_count + 1, sizeof(results_width))};
-    if (!h->widths) die("out of memory");
+    h->time = now;
+    h->shapes = b->options.shapes_text;
+    h->seed = b->options.seed;
+    h->peak_isa = b->options.peak_isa;
+    h->widths = check_memory(calloc((size_t)b->lane_count + 1, sizeof(results_width)));
     machine_read(&h->machine);
     for (int i = 0; i < b->lane_count; ++i) {
         const int length = (int)strlen(b->lanes[i].row->label);
         if (length > h->label_width) h->label_width = length;
         add_width(h, b->lanes[i].threads);
-    }
-    for (size_t v = 0; v < gemm_variant_count; ++v) {
-        if (gemm_variants[v].run != gemm_ref_run) continue;
-        bool used = false;
-        for (size_t r = 0; r < b->options.row_count; ++r)
-            used |= b->options.rows[r].variant == (int)v;
-        const char *version = used ? gemm_ref_version(gemm_variants[v].params) : NULL;
-        if (!version) continue;
-        h->versions[h->version_count].name = gemm_variants[v].name;
-        h->versions[h->version_count++].version = version;
     }
     for (int i = 0; i < h->width_count && !interrupted; ++i) {
         fprintf(stderr, "gemm-bench: peak and bandwidth of %d thread%s\n", h->widths[i].threads,
@@ -211,17 +215,17 @@ static void show_progress(const bench *b, const lane *l, int round)
 {
     const shape *s = &b->options.shapes.items[b->shape];
     const int shapes = (int)b->options.shapes.count;
-    const double passed = measure_seconds() - b->start;
+    const double passed = gemm_now_s() - b->start;
     if (isatty(2)) {
         char left[48] = "";
         if (b->shape > 0)
             snprintf(left, sizeof(left), ", about %.0f s left",
                      passed / b->shape * (shapes - b->shape));
-        fprintf(stderr, "\r\033[Kgemm-bench: shape %d of %d, %dx%dx%d, round %d, %s%s", b->shape + 1,
-                shapes, s->M, s->N, s->K, round + 1, l->row->label, left);
+        fprintf(stderr, "\r\033[Kgemm-bench: shape %d of %d, %dx%dx%d, round %d, %s%s",
+                b->shape + 1, shapes, s->M, s->N, s->K, round + 1, l->row->label, left);
     } else if (round == 0 && l == NULL) {
-        fprintf(stderr, "gemm-bench: shape %d of %d, %dx%dx%d, after %.0f s\n", b->shape + 1, shapes,
-                s->M, s->N, s->K, passed);
+        fprintf(stderr, "gemm-bench: shape %d of %d, %dx%dx%d, after %.0f s\n", b->shape + 1,
+                shapes, s->M, s->N, s->K, passed);
     }
 }
 
@@ -235,7 +239,7 @@ static void clear_progress(void)
 static void start_shape(lane *l)
 {
     l->samples = 0;
-    l->first_s = -1;
+    l->first_s = NAN;
     l->spent_s = 0;
     l->status = BURST_OK;
     l->ran[0] = l->text[0] = '\0';
@@ -249,9 +253,9 @@ static void take_burst(bench *b, lane *l, int round)
     const burst_job job = {.shape = o->shapes.items[b->shape], .seed = o->seed, .offset = o->offset,
                            .variant = l->row->variant, .threads = l->threads, .cold = l->cold,
                            .idle_s = o->idle_s, .samples = missing < 3 ? missing : 3,
-                           .first = l->first_s < 0};
-    const burst_result r = l->row->settings ? worker_burst(&l->row->worker, &job)
-                                             : measure_burst(&b->problem, &job);
+                           .first = isnan(l->first_s)};
+    const burst_result r = l->row->apart ? worker_burst(&l->row->worker, &job)
+                                         : measure_burst(&b->problem, &job);
     for (int i = 0; i < r.samples; ++i) {
         l->seconds[l->samples] = r.seconds[i];
         l->rounds[l->samples] = round;
@@ -266,19 +270,16 @@ static void take_burst(bench *b, lane *l, int round)
         l->status = r.status;
         memcpy(l->text, r.text, sizeof(l->text));
     }
-    l->done = r.status != BURST_OK || l->samples >= o->samples
+    l->done = r.status == BURST_WRONG || r.status == BURST_FAILED || l->samples >= o->samples
               || (l->spent_s > o->seconds && l->samples >= 3);
 }
 
-/* There are no more rounds than samples: each takes one at least. */
+/* One peak a round: there are no more rounds than samples, because each takes at least one. */
 static void make_peaks(bench *b)
 {
-    b->peaks = calloc((size_t)b->head.width_count, sizeof(double *));
-    if (!b->peaks) die("out of memory");
-    for (int i = 0; i < b->head.width_count; ++i) {
-        b->peaks[i] = calloc((size_t)b->options.samples, sizeof(double));
-        if (!b->peaks[i]) die("out of memory");
-    }
+    b->peaks = check_memory(calloc((size_t)b->head.width_count, sizeof(double *)));
+    for (int i = 0; i < b->head.width_count; ++i)
+        b->peaks[i] = check_memory(calloc((size_t)b->options.samples, sizeof(double)));
 }
 
 static void take_peak(bench *b, int width, int round)
@@ -290,6 +291,30 @@ static void take_peak(bench *b, int width, int round)
     b->peaks[width][round] = stats_median(gflops, 3);
 }
 
+static void shuffle(rng *random, int *order, int count)
+{
+    for (int i = count - 1; i > 0; --i) {
+        const int j = rng_below(random, i + 1), swap = order[i];
+        order[i] = order[j];
+        order[j] = swap;
+    }
+}
+
+/* One turn: a burst of lane `turn`, or behind the lanes a peak. Returns whether the lane is to have
+   more bursts. */
+static bool take_turn(bench *b, int turn, int round)
+{
+    if (turn >= b->lane_count) {
+        if (round < b->options.samples) take_peak(b, turn - b->lane_count, round);
+        return false;
+    }
+    lane *l = &b->lanes[turn];
+    if (l->done) return false;
+    if (isatty(2)) show_progress(b, l, round);
+    take_burst(b, l, round);
+    return !l->done;
+}
+
 /* Rounds until every lane has its samples. */
 static void run_rounds(bench *b)
 {
@@ -298,36 +323,21 @@ static void run_rounds(bench *b)
     for (int i = 0; i < turns; ++i) order[i] = i;
     for (int round = 0, active = 1; active && !interrupted; ++round) {
         active = 0;
-        for (int i = turns - 1; i > 0; --i) {
-            const int j = (int)(next_random(&b->random) % (uint64_t)(i + 1));
-            const int swap = order[i];
-            order[i] = order[j];
-            order[j] = swap;
-        }
-        for (int i = 0; i < turns && !interrupted; ++i) {
-            if (order[i] >= b->lane_count) {
-                if (round < b->options.samples) take_peak(b, order[i] - b->lane_count, round);
-                continue;
-            }
-            lane *l = &b->lanes[order[i]];
-            if (l->done) continue;
-            if (isatty(2)) show_progress(b, l, round);
-            take_burst(b, l, round);
-            active += !l->done;
-        }
+        shuffle(&b->random, order, turns);
+        for (int i = 0; i < turns && !interrupted; ++i) active += take_turn(b, order[i], round);
     }
 }
 
-/* The median of what was counted, or -1. */
+/* The median of the cycles, or NAN where they are not counted. */
 static double median_cycles(lane *l)
 {
     for (int i = 0; i < l->samples; ++i)
-        if (l->cycles[i] < 0) return -1;
+        if (l->cycles[i] < 0) return NAN;
     return stats_median(l->cycles, (size_t)l->samples);
 }
 
-/* The median over a lane's samples of its speed as a part of the peak in the same round, when it had
-   the same processors. Below 0 when there was none; minus infinity, so that no total hides it. */
+/* The median over the samples of a lane: its speed as a part of the peak in the same round, or NAN
+   when there is no peak. */
 static double share_of_peak(const bench *b, const lane *l, double flops)
 {
     double shares[l->samples];
@@ -337,7 +347,7 @@ static double share_of_peak(const bench *b, const lane *l, double flops)
         const double peak = b->peaks[width][l->rounds[i]];
         if (peak > 0) shares[n++] = 1e-9 * flops / l->seconds[i] / peak;
     }
-    return n ? stats_median(shares, (size_t)n) : -INFINITY;
+    return n ? stats_median(shares, (size_t)n) : NAN;
 }
 
 static results_row row_of(bench *b, lane *l)
@@ -345,59 +355,60 @@ static results_row row_of(bench *b, lane *l)
     static const char *const names[] = {"ok", "declined", "wrong", "failed"};
     const shape *s = &b->options.shapes.items[b->shape];
     results_row row = {.impl = l->row->label, .cache = l->cold ? "cold" : "warm",
-                      .status = names[l->status], .text = l->text, .ran = l->ran, .shape = *s,
-                      .threads = l->threads, .samples = l->samples, .median_s = -1, .min_s = -1,
-                      .mad_s = -1, .first_s = l->first_s, .cycles = -1, .base_s = -1,
-                      .flops = shape_flops(s), .bytes = shape_bytes(s), .peak_s = -1};
-    if (l->status == BURST_DECLINED)
-        row.text = "this row does not do it; the driver would run stock";
-    if (l->status != BURST_OK) {
-        row.samples = 0;
-        row.first_s = -1;
-    } else if (l->samples) {
-        const double share = share_of_peak(b, l, row.flops);    /* the median below sorts */
-        row.mad_s = stats_mad(l->seconds, (size_t)l->samples);
-        row.median_s = stats_median(l->seconds, (size_t)l->samples);
-        row.min_s = l->seconds[0];          /* the median has sorted them */
-        row.cycles = median_cycles(l);
-        row.peak_s = share * row.median_s;
-    }
+                       .status = names[l->status], .text = l->text, .ran = l->ran, .shape = *s,
+                       .threads = l->threads, .median_s = NAN, .min_s = NAN, .mad_s = NAN,
+                       .first_s = NAN, .cycles = NAN, .peak_s = NAN, .base_s = NAN,
+                       .flops = shape_flops(s), .bytes = shape_bytes(s)};
+    const bool valid = l->status == BURST_OK || l->status == BURST_DECLINED;
+    if (!valid || !l->samples) return row;
+    const double share = share_of_peak(b, l, row.flops);    /* the median below sorts */
+    row.samples = l->samples;
+    row.first_s = l->first_s;
+    row.mad_s = stats_mad(l->seconds, (size_t)l->samples);
+    row.median_s = stats_median(l->seconds, (size_t)l->samples);
+    row.min_s = l->seconds[0];              /* the median has sorted them */
+    row.cycles = median_cycles(l);
+    row.peak_s = share * row.median_s;
     return row;
 }
 
 static void add_to_total(lane *l, const results_row *row)
 {
-    if (row->median_s <= 0) return;
+    const double calls = (double)row->shape.calls;
     ++l->shapes_done;
-    l->total_peak_s += row->peak_s * (double)row->shape.calls;
-    l->total_median_s += row->median_s * (double)row->shape.calls;
-    l->total_min_s += row->min_s * (double)row->shape.calls;
+    l->total_peak_s += row->peak_s * calls;
+    l->total_median_s += row->median_s * calls;
+    l->total_min_s += row->min_s * calls;
 }
 
-/* After Ctrl-C only lanes with three samples are worth a line. */
+static void report_fault(bench *b, const results_row *row)
+{
+    const shape *s = &row->shape;
+    b->failed = true;
+    fprintf(stderr, "gemm-bench: %s is %s for M=%d N=%d K=%d TA=%d TB=%d: %s\n", row->impl,
+            row->status, s->M, s->N, s->K, s->TA, s->TB, row->text);
+}
+
+/* Prints a line for each lane. After Ctrl-C only lanes with three samples are worth a line. */
 static void results_shape(bench *b)
 {
-    double base = -1;
+    double base = NAN;
     for (int i = 0; i < b->lane_count; ++i) {
         lane *l = &b->lanes[i];
-        if (interrupted && l->status == BURST_OK && l->samples < 3) continue;
+        const bool own = l->status == BURST_OK;     /* not stock in the place of the row */
+        if (interrupted && own && l->samples < 3) continue;
         results_row row = row_of(b, l);
-        if (i == 0) base = row.median_s;
-        row.base_s = base;
-        add_to_total(l, &row);
+        if (i == 0 && own) base = row.median_s;
+        if (own) row.base_s = base;
+        if (own && l->samples) add_to_total(l, &row);
         results_add(&b->results, &row);
-        if (l->status == BURST_WRONG || l->status == BURST_FAILED) {
-            b->failed = true;
-            fprintf(stderr, "gemm-bench: %s is %s for M=%d N=%d K=%d TA=%d TB=%d: %s\n",
-                    l->row->label, row.status, row.shape.M, row.shape.N, row.shape.K, row.shape.TA,
-                    row.shape.TB, row.text);
-        }
+        if (l->status == BURST_WRONG || l->status == BURST_FAILED) report_fault(b, &row);
     }
 }
 
 static void run_shapes(bench *b)
 {
-    b->start = measure_seconds();
+    b->start = gemm_now_s();
     for (b->shape = 0; b->shape < (int)b->options.shapes.count && !interrupted; ++b->shape) {
         for (int i = 0; i < b->lane_count; ++i) start_shape(&b->lanes[i]);
         if (!isatty(2)) show_progress(b, NULL, 0);
@@ -409,30 +420,37 @@ static void run_shapes(bench *b)
     }
 }
 
+/* The total of a lane. It has no times unless the lane ran every shape itself. */
+static results_row total_of(const bench *b, const lane *l)
+{
+    const int shapes = (int)b->options.shapes.count;
+    const bool all = l->shapes_done == shapes, base = b->lanes[0].shapes_done == shapes;
+    return (results_row){.impl = l->row->label, .cache = l->cold ? "cold" : "warm",
+                         .status = all ? "ok" : "incomplete", .text = "", .ran = "",
+                         .threads = l->threads, .mad_s = NAN, .first_s = NAN, .cycles = NAN,
+                         .median_s = all ? l->total_median_s : NAN,
+                         .min_s = all ? l->total_min_s : NAN,
+                         .peak_s = all ? l->total_peak_s : NAN,
+                         .base_s = base ? b->lanes[0].total_median_s : NAN};
+}
+
 static void results_totals(bench *b)
 {
     const shape_list *shapes = &b->options.shapes;
-    double flops = 0;
-    double bytes = 0;
+    double flops = 0, bytes = 0;
     long calls = 0;
     for (size_t i = 0; i < shapes->count; ++i) {
-        flops += shape_flops(&shapes->items[i]) * (double)shapes->items[i].calls;
-        bytes += shape_bytes(&shapes->items[i]) * (double)shapes->items[i].calls;
-        calls += shapes->items[i].calls;
+        const shape *s = &shapes->items[i];
+        flops += shape_flops(s) * (double)s->calls;
+        bytes += shape_bytes(s) * (double)s->calls;
+        calls += s->calls;
     }
     results_totals_begin(&b->results);
     for (int i = 0; i < b->lane_count; ++i) {
-        const lane *l = &b->lanes[i];
-        const bool all = l->shapes_done == (int)shapes->count;
-        const bool base = b->lanes[0].shapes_done == (int)shapes->count;
-        const results_row row = {.impl = l->row->label, .cache = l->cold ? "cold" : "warm",
-                                .status = all ? "ok" : "incomplete", .text = "", .ran = "",
-                                .threads = l->threads, .mad_s = -1, .first_s = -1, .cycles = -1,
-                                .median_s = all ? l->total_median_s : -1,
-                                .min_s = all ? l->total_min_s : -1, .flops = flops, .bytes = bytes,
-                                .peak_s = all ? l->total_peak_s : -1,
-                                .base_s = base ? b->lanes[0].total_median_s : -1};
-        results_total(&b->results, &row, calls, l->shapes_done, (int)shapes->count);
+        results_row row = total_of(b, &b->lanes[i]);
+        row.flops = flops;
+        row.bytes = bytes;
+        results_total(&b->results, &row, calls, b->lanes[i].shapes_done, (int)shapes->count);
     }
 }
 
@@ -466,13 +484,10 @@ static int run(bench *b)
     FILE *out = o->output ? fopen(o->output, "w") : stdout;
     if (!out) die("-o %s: %s", o->output, strerror(errno));
     signal(SIGPIPE, SIG_IGN);
-    sigaction(SIGINT, &(struct sigaction){.sa_handler = on_interrupt, .sa_flags = SA_RESETHAND}, NULL);
-    if (!o->thread_count) {
-        b->options.threads[0] = gemm_make_context(&(gemm_note){0}).threads;
-        b->options.thread_count = 1;
-    }
+    const struct sigaction on_sigint = {.sa_handler = on_interrupt, .sa_flags = SA_RESETHAND};
+    sigaction(SIGINT, &on_sigint, NULL);
+    b->random = rng_make(o->seed, 1);
     make_lanes(b);
-    b->random = o->seed;
     read_head(b);
     results_begin(&b->results, out, o->format, &b->head);
     make_peaks(b);
@@ -480,37 +495,65 @@ static int run(bench *b)
     results_totals(b);
     int status = b->failed;
     status |= end_output(out, o->output, results_end(&b->results, !interrupted));
-    for (size_t r = o->row_count; r-- > 0;)
-        if (o->rows[r].settings) worker_stop(&o->rows[r].worker);
     return interrupted ? 130 : status;
+}
+
+/* Loads what the rows need, in this order: see start_workers. */
+static int prepare_and_run(bench *b)
+{
+    bench_options *o = &b->options;
+    start_workers(o);
+    if (!o->thread_count) {
+        o->threads[0] = gemm_get_state()->threads;
+        o->thread_count = 1;
+    }
+    probe *probes = check_memory(probe_rows());
+    check_usable(o, probes);
+    read_versions(b, probes);
+    const int status = run(b);
+    for (size_t r = o->row_count; r-- > 0;)
+        if (o->rows[r].apart) worker_stop(&o->rows[r].worker);
+    free(probes);
+    return status;
+}
+
+static int list_rows(void)
+{
+    gemm_get_state();                       /* a bad variable is an error of this process */
+    probe *probes = check_memory(probe_rows());
+    probe_list(probes, stdout);
+    free(probes);
+    return end_output(stdout, NULL, 0);
+}
+
+static void free_bench(bench *b)
+{
+    for (int i = 0; i < b->lane_count; ++i) {
+        free(b->lanes[i].seconds);
+        free(b->lanes[i].cycles);
+        free(b->lanes[i].rounds);
+    }
+    free(b->lanes);
+    for (int i = 0; b->peaks && i < b->head.width_count; ++i) free(b->peaks[i]);
+    free(b->peaks);
+    free(b->head.widths);
+    problem_free(&b->problem);
+    options_free(&b->options);
 }
 
 int main(int argc, char **argv)
 {
     bench b = {0};
-    options_read(&b.options, argc, argv);
     int status;
+    options_read(&b.options, argc, argv);
     if (b.options.list) {
-        gemm_list(stdout);
-        status = end_output(stdout, NULL, 0);
+        status = list_rows();
     } else if (b.options.list_shapes) {
         print_shapes(&b.options.shapes);
         status = end_output(stdout, NULL, 0);
     } else {
-        start_workers(&b.options);
-        check_usable(&b.options);
-        status = run(&b);
+        status = prepare_and_run(&b);
     }
-    for (int i = 0; i < b.lane_count; ++i) {
-        free(b.lanes[i].seconds);
-        free(b.lanes[i].cycles);
-        free(b.lanes[i].rounds);
-    }
-    free(b.lanes);
-    for (int i = 0; b.peaks && i < b.head.width_count; ++i) free(b.peaks[i]);
-    free(b.peaks);
-    free(b.head.widths);
-    problem_free(&b.problem);
-    options_free(&b.options);
+    free_bench(&b);
     return status;
 }

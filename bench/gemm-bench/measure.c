@@ -1,25 +1,34 @@
 /*
- * A burst, in order: calls that are not timed wake the threads and warm the caches (the very first is
- * the "first call" and is judged strictly); then the timed calls; then C is judged again, C0 plus as
- * many products as there were calls on it, so that a row which is only sometimes wrong is found too.
+ * A burst, in order:
+ *   - calls that are not timed wake the threads and warm the caches; the very first of a row is its
+ *     "first call" and is judged alone;
+ *   - the timed calls;
+ *   - C is judged: it must be C0 plus as many products as there were calls on it. So a row that is
+ *     only sometimes wrong is found too.
+ * Calls go through the driver, as those of Darknet do: what a row declines runs on stock.
  *
  * Memory: each matrix starts `offset` bytes behind a page. The default of 16 is where malloc puts
- * Darknet's large buffers. A, B and C hold random values of [-1, 1].
+ * Darknet's large buffers. A, B and C hold random values of [-1, 1).
  *
- * A sample is at least 20 us long: below, several calls make one.
+ * A sample is at least 20 us long. Shorter calls are timed several at once.
  */
 #include "gemm-bench/measure.h"
 
+#include "common/apart.h"
 #include "common/cycles.h"
 #include "common/machine.h"
+#include "common/random.h"
+#include "driver/start.h"
+#include "util/clock.h"
+#include "util/threads.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -29,19 +38,13 @@
 #endif
 
 /*
- * The untimed calls. 5 ms: a thread that sleeps wakes up in tenths of a millisecond, and a virtual machine's
- * host then takes milliseconds to give each of its processors a core. 8 calls: a last-level cache full of
- * other data takes so many until it keeps what fits of these; 20 ms of them are enough.
+ * The calls that are not timed last 5 ms: a sleeping thread wakes up in tenths of a millisecond,
+ * and the host of a virtual machine may then need milliseconds to give each processor a core.
+ * There are at least 8 of them, or 20 ms: a last-level cache full of other data needs so many calls
+ * until it keeps what fits of these matrices.
  */
 static const double WARM_S = 5e-3, WARM_MOST_S = 20e-3;
 enum { WARM_CALLS = 8 };
-
-double measure_seconds(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 static void sleep_seconds(double s)
 {
@@ -51,18 +54,8 @@ static void sleep_seconds(double s)
 
 /* ---- the problem ---- */
 
-/* xorshift64*: the same operands for the same seed everywhere. */
-static float random_float(uint64_t *state)
-{
-    *state ^= *state >> 12;
-    *state ^= *state << 25;
-    *state ^= *state >> 27;
-    const uint32_t high = (uint32_t)((*state * 2685821657736338717u) >> 40);
-    return (float)high / 8388608.0f - 1;
-}
-
 static float *make_matrix(problem *p, int slot, size_t rows, size_t columns, size_t ld,
-                          uint64_t *state)
+                          rng *random)
 {
     const size_t count = (rows - 1) * ld + columns;
     if (posix_memalign(&p->memory[slot], 4096, p->offset + count * sizeof(float))) {
@@ -70,7 +63,7 @@ static float *make_matrix(problem *p, int slot, size_t rows, size_t columns, siz
         return NULL;
     }
     float *m = (float *)((char *)p->memory[slot] + p->offset);
-    for (size_t i = 0; i < count; ++i) m[i] = random_float(state);
+    for (size_t i = 0; i < count; ++i) m[i] = rng_float(random);
     return m;
 }
 
@@ -95,18 +88,17 @@ static bool problem_make(problem *p, const burst_job *job)
     problem_free(p);
     const shape *s = &job->shape;
     const size_t M = (size_t)s->M, N = (size_t)s->N, K = (size_t)s->K;
-    uint64_t state = job->seed * 2 + 1;     /* never 0, which would stay 0 */
+    rng random = rng_make(job->seed, 0);
     p->shape = *s;
     p->seed = job->seed;
     p->offset = job->offset;
-    p->A = make_matrix(p, 0, s->TA ? K : M, s->TA ? M : K, (size_t)s->lda, &state);
-    p->B = make_matrix(p, 1, s->TB ? N : K, s->TB ? K : N, (size_t)s->ldb, &state);
-    p->C0 = make_matrix(p, 2, M, N, (size_t)s->ldc, &state);
-    p->C = make_matrix(p, 3, M, N, (size_t)s->ldc, &state);
-    machine m;
-    machine_read(&m);
+    p->A = make_matrix(p, 0, s->TA ? K : M, s->TA ? M : K, (size_t)s->lda, &random);
+    p->B = make_matrix(p, 1, s->TB ? N : K, s->TB ? K : N, (size_t)s->ldb, &random);
+    p->C0 = make_matrix(p, 2, M, N, (size_t)s->ldc, &random);
+    p->C = make_matrix(p, 3, M, N, (size_t)s->ldc, &random);
     const gemm_call c = call_of(p, p->C0);
-    p->ready = p->A && p->B && p->C0 && p->C && !reference_make(&p->reference, &c, m.cores);
+    p->ready = p->A && p->B && p->C0 && p->C
+               && !reference_make(&p->reference, &c, gemm_allowed_cores());
     return p->ready;
 }
 
@@ -130,7 +122,7 @@ static void flush(const float *m, size_t rows, size_t columns, size_t ld)
 #endif
 }
 
-/* Reads and writes twice the largest cache: what a row packed or keeps for itself goes too. */
+/* Reads and writes twice the largest cache, so that what a row keeps for itself leaves it too. */
 static void sweep_caches(void)
 {
     static volatile char *junk;
@@ -154,21 +146,19 @@ static void empty_caches(const problem *p)
     flush(p->C, M, N, (size_t)s->ldc);
 }
 
-/*
- * Waits until no thread of this process works any more: those of OpenMP and OpenBLAS spin for a
- * while after a call and would take a core from the next row, which may be in another process.
- */
+/* Waits until no thread of this process works any more. Those of OpenMP and OpenBLAS spin for a
+   while after a call, and would take a core from the next row. */
 static void wait_for_idle(void)
 {
     struct timespec before, after;
     for (int i = 0; i < 100; ++i) {
         clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &before);
-        const double start = measure_seconds();
+        const double start = gemm_now_s();
         sleep_seconds(5e-4);
         clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &after);
         const double used = (double)(after.tv_sec - before.tv_sec)
                             + 1e-9 * (double)(after.tv_nsec - before.tv_nsec);
-        if (used < 0.2 * (measure_seconds() - start)) return;
+        if (used < 0.2 * (gemm_now_s() - start)) return;
     }
 }
 
@@ -177,25 +167,19 @@ static void wait_for_idle(void)
 typedef struct run {
     problem *p;
     const burst_job *job;
-    const gemm_variant *v;
+    const gemm_variant *v, *ran;    /* ran: by the last call */
     gemm_call call;
-    long calls;                 /* since C was C0 */
-    gemm_note note;             /* of the last call */
+    long calls;                     /* since C was C0 */
+    gemm_note note;                 /* of the last call */
     burst_result *result;
 } run;
 
-/* Seconds of `n` calls, or -1 when the row declines. */
+/* Seconds of `n` calls. */
 static double time_calls(run *r, long n)
 {
-    const double start = measure_seconds();
-    for (long i = 0; i < n; ++i) {
-        const gemm_context context = gemm_make_context(&r->note);
-        if (r->v->run(&r->call, &context, r->v->params) != GEMM_DONE) {
-            r->result->status = BURST_DECLINED;
-            return -1;
-        }
-    }
-    const double s = measure_seconds() - start;
+    const double start = gemm_now_s();
+    for (long i = 0; i < n; ++i) r->ran = gemm_run(r->v, &r->call, &r->note);
+    const double s = gemm_now_s() - start;
     r->calls += n;
     r->result->spent_s += s;
     return s;
@@ -204,10 +188,10 @@ static double time_calls(run *r, long n)
 static bool judge(run *r)
 {
     burst_result *result = r->result;
-    if (!reference_holds(&r->p->reference, &r->call, r->calls, result->text,
-                         sizeof(result->text)))
-        result->status = BURST_WRONG;
-    return result->status == BURST_OK;
+    if (reference_holds(&r->p->reference, &r->call, r->calls, result->text, sizeof(result->text)))
+        return true;
+    result->status = BURST_WRONG;
+    return false;
 }
 
 static void reset(run *r)
@@ -216,18 +200,34 @@ static void reset(run *r)
     r->calls = 0;
 }
 
-/* The very first call of a row for this shape; false when it declines or is wrong. */
-static bool first_call(run *r)
+/* Whether the row multiplies such transposes itself. The try is large enough that no row leaves it
+   to stock because stock is faster. */
+static bool does_transposes(const gemm_variant *v, int TA, int TB)
 {
-    r->result->first_s = time_calls(r, 1);
-    snprintf(r->result->ran, sizeof(r->result->ran), "%s", r->note.ran);
-    const bool good = r->result->status == BURST_OK && judge(r);
-    reset(r);
-    return good;
+    enum { SIDE = 64 };
+    static float A[SIDE * SIDE], B[SIDE * SIDE], C[SIDE * SIDE];
+    const gemm_call c = {.TA = TA, .TB = TB, .M = SIDE, .N = SIDE, .K = SIDE, .ALPHA = 1, .A = A,
+                         .lda = SIDE, .B = B, .ldb = SIDE, .C = C, .ldc = SIDE};
+    return gemm_run(v, &c, NULL) == v;
 }
 
-/* Returns how long an untimed call takes, or -1. Calls so short that more than a few are made have C made
-   anew each time: what is added to it is rounded more coarsely the larger it has grown. */
+/* The first call of a row for this shape; false when it is wrong. */
+static bool first_call(run *r)
+{
+    burst_result *result = r->result;
+    result->first_s = time_calls(r, 1);
+    const char *ran = r->ran == r->v ? r->note.ran : r->ran->name;
+    snprintf(result->ran, sizeof(result->ran), "%s", ran);
+    const bool right = judge(r);
+    reset(r);
+    if (right && r->ran != r->v && !does_transposes(r->v, r->call.TA, r->call.TB))
+        result->status = BURST_DECLINED;
+    return right;
+}
+
+/* Makes the calls that are not timed and returns the seconds of one, or -1 when the first is wrong.
+   Behind the first few calls C is made anew for each, because what is added to a C that has grown
+   large is rounded more coarsely. */
 static double warm_up(run *r)
 {
     reset(r);
@@ -237,7 +237,6 @@ static double warm_up(run *r)
     for (int n = 0; spent < WARM_S || (n < WARM_CALLS && spent < WARM_MOST_S); ++n) {
         if (n >= WARM_CALLS) reset(r);
         once = time_calls(r, 1);
-        if (once < 0) break;
         spent += once;
     }
     return once;
@@ -254,11 +253,21 @@ static void take_samples(run *r, double once)
         cycles_start();
         const double s = time_calls(r, calls);
         const double cycles = cycles_stop();
-        if (s < 0) return;
         r->result->seconds[i] = s / (double)calls;
         r->result->cycles[i] = cycles < 0 ? -1 : cycles / (double)calls;
         r->result->samples = i + 1;
     }
+}
+
+__attribute__((format(printf, 1, 2)))
+static burst_result failed(const char *format, ...)
+{
+    burst_result result = {.status = BURST_FAILED, .first_s = -1};
+    va_list args;
+    va_start(args, format);
+    vsnprintf(result.text, sizeof(result.text), format, args);
+    va_end(args);
+    return result;
 }
 
 burst_result measure_burst(problem *p, const burst_job *job)
@@ -266,24 +275,16 @@ burst_result measure_burst(problem *p, const burst_job *job)
     burst_result result = {.status = BURST_OK, .first_s = -1};
     const gemm_variant *v = &gemm_variants[job->variant];
     const char *reason = job->first ? gemm_unusable(v) : NULL;
-    if (reason) {
-        result.status = BURST_FAILED;
-        snprintf(result.text, sizeof(result.text), "it cannot run here: %s", reason);
-        return result;
-    }
-    if (!problem_make(p, job)) {
-        result.status = BURST_FAILED;
-        snprintf(result.text, sizeof(result.text), "no memory for M=%d N=%d K=%d", job->shape.M,
-                 job->shape.N, job->shape.K);
-        return result;
-    }
-    run r = {.p = p, .job = job, .v = v, .call = call_of(p, p->C),
-             .result = &result};
+    if (reason) return failed("it cannot run here: %s", reason);
+    if (gemm_get_state()->check) return failed("GEMM_CHECK=1 would be timed too: unset it");
+    if (!problem_make(p, job))
+        return failed("no memory for M=%d N=%d K=%d", job->shape.M, job->shape.N, job->shape.K);
+    run r = {.p = p, .job = job, .v = v, .call = call_of(p, p->C), .result = &result};
     gemm_set_threads(job->threads);
     const double once = warm_up(&r);
     if (once >= 0) take_samples(&r, once);
     wait_for_idle();
-    if (result.status == BURST_OK) judge(&r);
+    if (result.status != BURST_WRONG) judge(&r);
     return result;
 }
 
@@ -338,13 +339,11 @@ int worker_start(worker *w, const char *settings)
     w->pid = fork();
     if (w->pid < 0) return -1;
     if (w->pid == 0) {
-        /* ends with its parent, however that ends; Ctrl-C is the parent's to handle */
-        prctl(PR_SET_PDEATHSIG, SIGKILL);
-        if (getppid() != parent) exit(1);
-        signal(SIGINT, SIG_IGN);
+        apart_follow_parent(parent);
+        signal(SIGINT, SIG_IGN);            /* Ctrl-C is the parent's to handle */
         close(to[1]);
         close(from[0]);
-        set_environment(settings);
+        if (settings) set_environment(settings);
         serve(to[0], from[1]);
     }
     close(to[0]);
@@ -358,21 +357,15 @@ burst_result worker_burst(worker *w, const burst_job *job)
 {
     burst_result result;
     burst_job copy = *job;
-    if (w->pid == 0)
-        return (burst_result){.status = BURST_FAILED, .first_s = -1, .text = "its process is gone"};
-    if (transfer(w->to, &copy, sizeof(copy), put) && transfer(w->from, &result, sizeof(result), read))
+    if (!w->pid) return failed("its process %s at an earlier shape", w->end);
+    if (transfer(w->to, &copy, sizeof(copy), put)
+        && transfer(w->from, &result, sizeof(result), read))
         return result;
     int status = 0;
     waitpid(w->pid, &status, 0);
     w->pid = 0;
-    result = (burst_result){.status = BURST_FAILED, .first_s = -1};
-    if (WIFSIGNALED(status))
-        snprintf(result.text, sizeof(result.text), "its process died: %s",
-                 strsignal(WTERMSIG(status)));
-    else
-        snprintf(result.text, sizeof(result.text), "its process ended with status %d",
-                 WEXITSTATUS(status));
-    return result;
+    apart_explain(status, w->end, sizeof(w->end));
+    return failed("its process %s", w->end);
 }
 
 void worker_stop(worker *w)

@@ -2,15 +2,16 @@
  * One burst: a row of the table runs one shape a few times, and its result is judged.
  *
  * A problem holds the operands of one shape and the reference result. A worker is a process of its
- * own that runs bursts under other environment variables: the environment is read once in a
- * process, so two settings of one variable need two processes.
+ * own that runs bursts. Two kinds of rows need one: a row with environment variables of its own,
+ * because the environment is read once in a process; and a row of another library, because a crash
+ * in it must not end gemm-bench.
  */
 #ifndef BENCH_MEASURE_H
 #define BENCH_MEASURE_H
 
-#include "driver/driver.h"
 #include "common/reference.h"
 #include "common/shapes.h"
+#include "driver/driver.h"
 
 #include <stdint.h>
 #include <sys/types.h>
@@ -31,7 +32,7 @@ typedef struct burst_job {
 
 typedef enum burst_status {
     BURST_OK,
-    BURST_DECLINED,             /* run returned other than 0 */
+    BURST_DECLINED,             /* the row never does these transposes: the times are of stock */
     BURST_WRONG,                /* `text` says where */
     BURST_FAILED,               /* no memory, or the worker died: `text` says */
 } burst_status;
@@ -41,9 +42,9 @@ typedef struct burst_result {
     int samples;
     double seconds[BURST_MAX];  /* of one call */
     double cycles[BURST_MAX];   /* of the calling thread, user mode; below 0: not counted */
-    double first_s;             /* of the row's first call for this shape; below 0: not this burst */
+    double first_s;             /* of the row's first call for this shape, else below 0 */
     double spent_s;             /* in calls, timed or not */
-    char ran[64];               /* the row that worked, when the row only chose */
+    char ran[64];               /* the row or kernel that worked when it was another one, else "" */
     char text[200];
 } burst_result;
 
@@ -63,19 +64,18 @@ burst_result measure_burst(problem *, const burst_job *);
 void problem_free(problem *);
 
 typedef struct worker {
-    pid_t pid;
+    pid_t pid;                  /* 0: none, or it has died */
     int to, from;
+    char end[128];              /* how it died */
 } worker;
 
 /*
- * Starts a process that serves bursts with `settings` ("VAR=value+VAR=value") in its environment.
- * Call it before anything has read the environment. 0, or -1 with errno set.
+ * Starts a process that serves bursts with `settings` ("VAR=value+VAR=value", or NULL) in its
+ * environment. Call it before anything has read the environment. 0, or -1 with errno set.
  */
 int worker_start(worker *, const char *settings);
 burst_result worker_burst(worker *, const burst_job *);
-/* Waits for its end. The last one started comes first: it holds the pipes of those before it. */
+/* Waits for its end. Stop the last one first: each holds the pipes of those before it open. */
 void worker_stop(worker *);
-
-double measure_seconds(void);
 
 #endif

@@ -1,12 +1,12 @@
-/* The command line. Every fault is one line that names the option, the value and what is allowed. */
+/* The command line. An error is one line with the option, the value and what is allowed. */
 #include "gemm-bench/options.h"
 
-#include "gemm_dispatch.h"
 #include "driver/driver.h"
+#include "util/number.h"
+#include "util/text.h"
 
-#include <errno.h>
 #include <getopt.h>
-#include <math.h>
+#include <limits.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,44 +14,47 @@
 
 static const char usage[] =
     "usage: gemm-bench [options]\n"
-    "Times rows of the table of gemm variants side by side and checks what they compute.\n"
+    "Times rows of the table of gemm variants side by side and checks their results.\n"
     "\n"
-    "What is multiplied (they add up; without any: --shapes yolov3-tiny)\n"
+    "Shapes (these options add up; without any: --shapes yolov3-tiny)\n"
     "  --shapes NAME       yolov3-tiny (its 13 calls), grouped (depthwise layers), squares\n"
     "  --cfg FILE          the gemm calls of a forward pass through a Darknet cfg file\n"
-    "  --batch N           images in that pass: a number (1, as `detect` has), or cfg: the file's\n"
-    "  -s M,N,K            one shape; may be repeated\n"
-    "  --sizes A:B[:STEP]  squares: powers of two from A to B, their neighbours and half-way points,\n"
-    "                      or every STEP\n"
+    "  --batch N           images in that pass: a number (1, as in detect) or cfg: as in the file\n"
+    "  -s M,N,K            one shape\n"
+    "  --sizes A:B[:STEP]  squares: powers of two from A to B, their neighbours and the points\n"
+    "                      half-way; or every STEP\n"
     "  --transposes LIST   each shape as NN, NT, TN, TT (only those named)\n"
-    "  --list-shapes       print them and end\n"
+    "  --list-shapes       print the shapes and end\n"
     "\n"
-    "What multiplies\n"
-    "  --impl LIST         rows by name; all: every usable one; refs: the reference libraries\n"
-    "                      (stock, packed, auto and refs, as far as they are there).\n"
-    "                      ROW@N: with N threads; ROW+VAR=VALUE: in a process with that variable\n"
-    "  --threads LIST      how many threads a row may use, as in 1,2 (GEMM_THREADS, else the cores)\n"
+    "Rows\n"
+    "  --impl LIST         names of rows; all: every usable one; refs: the reference libraries\n"
+    "                      (without it: stock, packed, auto and what is there of openblas, blis,\n"
+    "                      onednn). ROW@N: with N threads; ROW+VAR=VALUE: with this variable set\n"
+    "  --threads LIST      threads that a row may use, as in 1,2 (GEMM_THREADS, else the cores)\n"
     "  --list              print the table and end\n"
     "\n"
-    "How it is timed\n"
+    "Timing\n"
     "  --warm, --cold      caches as the call before left them (default), or emptied; or both\n"
-    "  --idle MS           sleep before each call: what waking the threads costs\n"
+    "  --idle MS           sleep before each call, to see what it costs to wake the threads\n"
     "  --samples N         of each row on each shape (15)\n"
     "  --seconds S         of calls at most for a row on a shape, once it has 3 samples (0.5)\n"
     "  --offset BYTES      of each matrix behind a page, a multiple of 4 below 4096 (16)\n"
     "  --seed N            of the operands and the order (from the clock)\n"
-    "  --peak ISA          whose peak %peak means (GEMM_ISA, else the best that is here)\n"
+    "  --peak ISA          the instruction set whose peak is 100% (GEMM_ISA, else the best here)\n"
     "\n"
-    "What is printed\n"
+    "Output\n"
     "  --csv, --json       instead of text\n"
-    "  -o FILE             there instead of standard output\n"
-    "  --help              this\n"
+    "  -o FILE             to this file instead of standard output\n"
+    "  --help              this text\n"
     "\n"
-    "Text: median, least time, median absolute deviation, the first call, GFLOP/s, percent of the\n"
-    "measured FMA peak and of the measured bandwidth for as many threads, and the speed-up over the\n"
-    "row that is named first. A result that is not what double precision says voids the time.\n"
-    "Status: 0, 1 (a row was wrong or failed, or nothing could be written), 2 (options), 130 (Ctrl-C:\n"
-    "what was measured is printed).\n";
+    "Columns of the text: median, least time, median absolute deviation, the first call, GFLOP/s,\n"
+    "percent of the measured FMA peak and of the measured bandwidth of as many threads, and the\n"
+    "speed-up over the row that is named first. Calls go through the driver, so a row may leave\n"
+    "one to stock: ran names the row that did the work. declined: the row never does such\n"
+    "transposes; the times are those of stock and count in no speed-up and no total. A wrong\n"
+    "result voids the time.\n"
+    "Status: 0; 1: a row was wrong or failed, or the output could not be written; 2: bad options;\n"
+    "130: Ctrl-C, and the results so far are printed.\n";
 
 __attribute__((format(printf, 1, 2)))
 static _Noreturn void die(const char *format, ...)
@@ -73,42 +76,57 @@ static void *check_memory(void *p)
 
 static double read_number(const char *option, const char *text, double least, double most)
 {
-    char *end;
-    errno = 0;
-    const double v = strtod(text, &end);
-    if (errno || end == text || *end || !(v >= least && v <= most))
+    double x;
+    if (!gemm_parse_double(text, least, most, &x))
         die("%s '%s': a number from %g to %g is needed", option, text, least, most);
-    return v;
+    return x;
 }
 
 static int read_whole(const char *option, const char *text, int least, int most)
 {
-    const double v = read_number(option, text, least, most);
-    if (v != floor(v)) die("%s '%s': a whole number is needed", option, text);
-    return (int)v;
+    int n;
+    if (!gemm_parse_int(text, least, most, &n))
+        die("%s '%s': a whole number from %d to %d is needed", option, text, least, most);
+    return n;
 }
 
 /* ---- rows ---- */
 
 static void add_row(bench_options *o, bench_row row)
 {
+    row.apart = row.settings || gemm_variants[row.variant].reference;
     o->rows = check_memory(realloc(o->rows, (o->row_count + 1) * sizeof(bench_row)));
     o->rows[o->row_count++] = row;
 }
 
-static void add_usable(bench_options *o, const char *const *names, size_t count)
+/* All rows of a kind, in the order of the table. */
+static void add_rows(bench_options *o, bool (*wanted)(const gemm_variant *))
 {
-    for (size_t v = 0; v < gemm_variant_count; ++v) {
-        bool wanted = !names;
-        for (size_t i = 0; i < count; ++i) wanted |= !strcmp(gemm_variants[v].name, names[i]);
-        if (!wanted) continue;
-        add_row(o, (bench_row){.variant = (int)v,
-                               .label = check_memory(strdup(gemm_variants[v].name))});
-    }
+    for (size_t v = 0; v < gemm_variant_count; ++v)
+        if (wanted(&gemm_variants[v]))
+            add_row(o, (bench_row){.variant = (int)v,
+                                   .label = check_memory(strdup(gemm_variants[v].name))});
 }
 
-static const char *const reference_names[] = {"openblas", "blis", "onednn", "clblast"};
-static const char *const default_names[] = {"stock", "packed", "auto", "openblas", "blis", "onednn"};
+static bool is_any(const gemm_variant *v)
+{
+    (void)v;
+    return true;
+}
+
+static bool is_reference(const gemm_variant *v)
+{
+    return v->reference;
+}
+
+static bool is_default(const gemm_variant *v)
+{
+    static const char *const names[] = {"stock",    "packed", "auto",
+                                        "openblas", "blis",   "onednn"};
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); ++i)
+        if (!strcmp(v->name, names[i])) return true;
+    return false;
+}
 
 static void check_settings(const char *spec, const char *settings)
 {
@@ -131,7 +149,7 @@ static void add_spec(bench_options *o, const char *spec)
     if (threads) *threads++ = '\0';
     const gemm_variant *v = gemm_find(name);
     if (!v)
-        die("--impl '%s': no such row; --list prints them all", name);
+        die("--impl '%s': no such row; --list prints all of them", name);
     if (settings) check_settings(spec, settings);
     const size_t size = strlen(spec) + 1;
     bench_row row = {.variant = (int)(v - gemm_variants), .named = true,
@@ -149,9 +167,9 @@ static void read_rows(bench_options *o, const char *text)
     char *rest = copy;
     for (char *spec; (spec = strsep(&rest, ","));) {
         if (!strcmp(spec, "all"))
-            add_usable(o, NULL, 0);
+            add_rows(o, is_any);
         else if (!strcmp(spec, "refs"))
-            add_usable(o, reference_names, sizeof(reference_names) / sizeof(reference_names[0]));
+            add_rows(o, is_reference);
         else
             add_spec(o, spec);
     }
@@ -218,29 +236,29 @@ static void note_shapes(bench_options *o, const char *value)
     snprintf(o->shapes_text + before, size - before, "%s%s", before ? ", " : "", value);
 }
 
+static int add_shapes(bench_options *o, const pending *p, int batch, char *error, size_t size)
+{
+    switch (p->kind) {
+    case SHAPES: return shapes_add_named(&o->shapes, p->value, error, size);
+    case CFG: return shapes_add_cfg(&o->shapes, p->value, batch, error, size);
+    case SIZES: return shapes_add_sizes(&o->shapes, p->value, error, size);
+    default: return shapes_add_mnk(&o->shapes, p->value, error, size);
+    }
+}
+
 static void make_shapes(bench_options *o, const pending *list, size_t count, int batch,
                         const char *transposes)
 {
     static const pending usual = {SHAPES, "yolov3-tiny"};
-    char error[400];
+    char error[600];
     for (size_t i = 0; i < (count ? count : 1); ++i) {
         const pending *p = count ? &list[i] : &usual;
-        int failed = 0;
         note_shapes(o, p->value);
-        if (p->kind == SHAPES)
-            failed = shapes_add_named(&o->shapes, p->value, error, sizeof(error));
-        else if (p->kind == CFG)
-            failed = shapes_add_cfg(&o->shapes, p->value, batch, error, sizeof(error));
-        else if (p->kind == SIZES)
-            failed = shapes_add_sizes(&o->shapes, p->value, error, sizeof(error));
-        else
-            failed = shapes_add_mnk(&o->shapes, p->value, error, sizeof(error));
-        if (failed) die("%s", error);
+        if (add_shapes(o, p, batch, error, sizeof(error))) die("%s", error);
     }
-    if (transposes) {
-        note_shapes(o, transposes);
-        if (shapes_transpose(&o->shapes, transposes, error, sizeof(error))) die("%s", error);
-    }
+    if (!transposes) return;
+    note_shapes(o, transposes);
+    if (shapes_transpose(&o->shapes, transposes, error, sizeof(error))) die("%s", error);
 }
 
 /* ---- the rest ---- */
@@ -252,28 +270,17 @@ static int read_isa(const char *option, const char *name)
         char names[64] = "";
         for (size_t i = 0; i < peak_isa_count; ++i)
             if (peak_isas[i].usable())
-                snprintf(names + strlen(names), sizeof(names) - strlen(names), " %s",
-                         peak_isas[i].name);
-        die("%s '%s' is not to be had here: allowed are%s", option, name, names);
+                gemm_append(names, sizeof(names), " %s", peak_isas[i].name);
+        die("%s '%s' is not on this processor: allowed are%s", option, name, names);
     }
     return (int)(isa - peak_isas);
 }
 
-static uint64_t read_seed(const char *text)
-{
-    char *end;
-    errno = 0;
-    const uint64_t seed = strtoull(text, &end, 10);
-    if (errno || end == text || *end || text[0] == '-')
-        die("--seed '%s': a whole number from 0 on is needed", text);
-    return seed;
-}
-
-static uint64_t clock_seed(void)
+static int clock_seed(void)
 {
     struct timespec t;
     clock_gettime(CLOCK_REALTIME, &t);
-    return ((uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec) % 1000000000u;
+    return (int)((t.tv_sec * 1000000000LL + t.tv_nsec) % 1000000000);
 }
 
 static void read_option(bench_options *o, int option, const char *value)
@@ -292,7 +299,7 @@ static void read_option(bench_options *o, int option, const char *value)
         o->offset = (size_t)read_whole("--offset", value, 0, 4092);
         if (o->offset % 4) die("--offset '%s': a multiple of 4 is needed", value);
         break;
-    case SEED: o->seed = read_seed(value); break;
+    case SEED: o->seed = (uint64_t)read_whole("--seed", value, 0, INT_MAX); break;
     case PEAK: o->peak_isa = read_isa("--peak", value); break;
     case CSV: o->format = RESULTS_CSV; break;
     case JSON: o->format = RESULTS_JSON; break;
@@ -305,7 +312,7 @@ static void read_option(bench_options *o, int option, const char *value)
 static void set_defaults(bench_options *o)
 {
     if (!o->row_count)
-        add_usable(o, default_names, sizeof(default_names) / sizeof(default_names[0]));
+        add_rows(o, is_default);
     if (!o->warm && !o->cold) o->warm = true;
     const char *isa = getenv("GEMM_ISA");
     if (o->peak_isa < 0)
@@ -315,7 +322,7 @@ static void set_defaults(bench_options *o)
 void options_read(bench_options *o, int argc, char **argv)
 {
     *o = (bench_options){.samples = 15, .seconds = 0.5, .offset = 16, .peak_isa = -1,
-                         .seed = clock_seed()};
+                         .seed = (uint64_t)clock_seed()};
     pending *shapes = check_memory(calloc((size_t)argc + 1, sizeof(pending)));
     size_t shape_count = 0;
     int batch = 1;

@@ -18,7 +18,8 @@ typedef struct bench_row {
     char *settings;             /* VAR=value+VAR=value, or NULL */
     char *label;                /* name and settings */
     bool named;                 /* by the user: it must be usable */
-    worker worker;              /* runs it when it has settings; pid 0: none */
+    bool apart;                 /* runs in a process of its own: `worker` */
+    worker worker;
 } bench_row;
 
 typedef struct bench_options {

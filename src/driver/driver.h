@@ -29,10 +29,6 @@ const gemm_variant *gemm_chosen(void);
 /* NULL when the row can run on this machine, else the reason it cannot. */
 const char *gemm_unusable(const gemm_variant *);
 
-/* Prints the table as `gemm-bench --list` does: one line for each row, with tabs between its name,
-   "usable" or "unusable: reason", origin and summary. */
-void gemm_list(FILE *);
-
 /* Chooses another row, another number of threads (1 to GEMM_MAX_THREADS), or Darknet's im2col
    instead of the hook. A number outside of the range ends the program. */
 void gemm_set_variant(const gemm_variant *);

@@ -97,16 +97,6 @@ const char *gemm_unusable(const gemm_variant *v)
     return v->unusable ? v->unusable(v->params) : NULL;
 }
 
-void gemm_list(FILE *out)
-{
-    for (size_t i = 0; i < gemm_variant_count; ++i) {
-        const gemm_variant *v = &gemm_variants[i];
-        const char *reason = gemm_unusable(v);
-        fprintf(out, "%s\t%s%s\t%s\t%s\n", v->name, reason ? "unusable: " : "usable",
-                reason ? reason : "", v->origin, v->summary);
-    }
-}
-
 /* Another row must not silently replace a row that the user named, because A/B figures would be
    wrong. */
 static void require_usable(void)

@@ -11,4 +11,6 @@ static inline double gemm_now_ms(void)
     return 1e3 * (double)t.tv_sec + 1e-6 * (double)t.tv_nsec;
 }
 
+static inline double gemm_now_s(void) { return 1e-3 * gemm_now_ms(); }
+
 #endif

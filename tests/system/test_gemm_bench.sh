@@ -1,9 +1,13 @@
 #!/bin/sh
-# gemm-bench: its options, what it prints, and that a wrong result, a dead process, a full disk and
-# Ctrl-C end as they should. Arguments: the folder of the build.
+# gemm-bench: its options, what it prints, the calls of a cfg, and how it ends after a wrong result, a
+# crash in another library, a full disk or Ctrl-C. The numbers of the other programs' options too.
+#
+# usage: tests/system/test_gemm_bench.sh BUILD [WEIGHTS]    BUILD: the folder of the build; WEIGHTS:
+# for cfg/yolov3-tiny.cfg
 set -u
 . tests/support/lib.sh
 build=$1
+weights=${2:-$BUILD/yolov3-tiny-untrained.weights}
 bench=$build/bench/gemm_bench
 wrong=$build/tests/gemm_bench_wrong
 flat=$build/tests/json_flat
@@ -27,29 +31,57 @@ bad shapes "--shapes 'resnet' is unknown: allowed are yolov3-tiny, grouped, squa
 bad mnk "-s '512,169': M,N,K is needed" -s 512,169
 bad mnk_zero "-s '0,1,1': M,N,K is needed" -s 0,1,1
 bad mnk_junk "-s '1,2,3x': M,N,K is needed" -s 1,2,3x
+bad mnk_four "-s '1,2,3,4': M,N,K is needed" -s 1,2,3,4
 bad sizes "--sizes '9:4': FROM:TO or FROM:TO:STEP is needed" --sizes 9:4
 bad sizes_none "--sizes '5:7': no power of two lies there" --sizes 5:7
 bad transposes "--transposes 'NN,NX': a list of NN, NT, TN, TT is needed" --transposes NN,NX
 bad cfg "/nowhere.cfg: No such file or directory" --cfg /nowhere.cfg
-bad batch "--batch '0': a number from 1 to" --batch 0
-bad impl "--impl 'transpos': no such row; the nearest is transpose, and --list prints them all" --impl transpos
-bad impl_threads "--impl: threads '0': a number from 1 to 1024 is needed" --impl stock@0
+bad batch "--batch '0': a whole number from 1 to" --batch 0
+bad impl "--impl 'transpos': no such row; --list prints all of them" --impl transpos
+bad impl_threads "--impl: threads '0': a whole number from 1 to 1024 is needed" --impl stock@0
 bad impl_setting "--impl 'stock+GEMM_ISA': VAR=VALUE is needed behind each +" --impl stock+GEMM_ISA
-bad threads "--threads 'many': a number from 1 to 1024 is needed" --threads 1,many
-bad threads_half "--threads '1.5': a whole number is needed" --threads 1.5
-bad samples "--samples '2': a number from 3 to 1000 is needed" --samples 2
-bad seconds "--seconds 'nan': a number from 0 to 3600 is needed" --seconds nan
+bad threads "--threads 'many': a whole number from 1 to 1024 is needed" --threads 1,many
+bad samples "--samples '2': a whole number from 3 to 1000 is needed" --samples 2
+bad seconds "--seconds '3601': a number from 0 to 3600 is needed" --seconds 3601
 bad idle "--idle '-1': a number from 0 to 10000 is needed" --idle -1
 bad offset "--offset '18': a multiple of 4 is needed" --offset 18
-bad seed "--seed '-3': a whole number from 0 on is needed" --seed -3
-bad peak "--peak 'sse9' is not to be had here: allowed are" --peak sse9
+bad seed "--seed '-3': a whole number from 0 to 2147483647 is needed" --seed -3
+bad peak "--peak 'sse9' is not on this processor: allowed are" --peak sse9
 bad word "'stock' is no option" stock
 expect_failure bench_option_unknown "unrecognized option '--fast'" "$bench" --fast
-expect_failure bench_isa "gemm-bench: GEMM_ISA 'mmx' is not to be had here" env GEMM_ISA=mmx "$bench" -s 1,1,1
+expect_failure bench_isa "gemm-bench: GEMM_ISA 'mmx' is not on this processor" env GEMM_ISA=mmx "$bench" -s 1,1,1
 expect_failure bench_ref_path "openblas cannot run here: GEMM_REF_OPENBLAS=/nowhere.so: " \
     env GEMM_REF_OPENBLAS=/nowhere.so "$bench" --impl openblas
 expect_failure bench_ref_symbol " has no cblas_sgemm" env GEMM_REF_BLIS=libm.so.6 "$bench" --impl blis
 expect_failure bench_output "-o /nowhere/x: No such file or directory" "$bench" --impl stock -o /nowhere/x
+
+# numbers NAME COMMAND...: one line on stderr and status 2 for whatever is no number behind COMMAND
+numbers()
+{
+    name=$1 faults=
+    shift
+    for value in '' abc 1x 0x10 ' 1' '1 ' +1 1e99 nan inf -1 1,; do
+        "$@" "$value" >"$work/output" 2>"$work/err" </dev/null
+        status=$?
+        [ $status = 2 ] && [ "$(wc -l <"$work/err")" = 1 ] && [ ! -s "$work/output" ] ||
+            faults="$faults '$value': status $status, $(wc -l <"$work/err") lines;"
+    done
+    is "numbers_$name" '' "$faults"
+}
+for option in -s --sizes --batch --threads --samples --seconds --idle --offset --seed; do
+    numbers "gemm_bench$option" "$bench" $option
+done
+for option in --threads --rounds; do
+    numbers "bench_detect$option" "$build/bench/bench_detect" $option
+done
+for option in -n --rounds --warmup --tics --idle-ms --timeout --seed --least --points; do
+    numbers "ab$option" "$build/bench/ab" $option
+done
+for program in test_gemm test_packed test_conv test_cl; do
+    [ -x "$build/tests/$program" ] || { skip "numbers_$program" 'it is not built'; continue; }
+    for option in --seed --cases; do numbers "$program$option" "$build/tests/$program" $option; done
+done
+
 "$bench" --help >"$work/help" 2>&1
 is bench_help_status 0 $?
 for option in --shapes --cfg -s --impl --threads --cold --warm --csv --json --transposes --sizes --list; do
@@ -68,6 +100,35 @@ is bench_shapes_transposes '0 1 5 7 3 3 3 7;1 1 5 7 3 5 3 7;' \
     "$("$bench" -s 5,7,3 --transposes NT,TT --list-shapes | awk 'NR > 1 { print $1, $2, $3, $4, $5, $6, $7, $8 }' | tr '\n' ';')"
 is bench_shapes_batch '1 1 7;1 4 7;' "$(printf '[net]\ninputs=7\nbatch=8\nsubdivisions=2\n[connected]\noutput=1\n' >"$work/b.cfg"
     for b in 1 cfg; do "$bench" --cfg "$work/b.cfg" --batch $b --list-shapes | awk 'NR > 1 { print $4, $3, $5 }'; done | tr '\n' ';')"
+
+# ---- the calls of a cfg ----
+# calls CFG BATCH: TA TB M N K lda ldb ldc calls, sorted
+calls() { "$bench" --cfg "$1" --batch "$2" --list-shapes 2>&1 | sed 1d | tr '\t' ' ' | sort; }
+"$bench" --list-shapes | sed 1d | tr '\t' ' ' | sort >"$work/builtin"
+calls cfg/yolov3-tiny.cfg 1 >"$work/cfg"
+is bench_cfg_yolov3_tiny '' "$(diff "$work/builtin" "$work/cfg")"
+GEMM_IMPL=packed GEMM_CONV=im2col GEMM_TRACE=$work/trace "$build/darknet" detect cfg/yolov3-tiny.cfg "$weights" data/kite.jpg \
+    -out "$work/drawing" >"$work/output" 2>&1
+awk -F , 'NR > 1 { ++n[$2 " " $3 " " $4 " " $5 " " $6] } END { for (c in n) print c, n[c] }' "$work/trace" | sort >"$work/ran"
+is bench_cfg_trace '' "$(awk '{ print $1, $2, $3, $4, $5, $9 }' "$work/cfg" | sort | diff - "$work/ran")"
+
+calls tests/unit/cfg/every_layer.cfg cfg >"$work/every"
+is bench_cfg_every_layer '' "$(diff tests/unit/cfg/every_layer.calls "$work/every")"
+
+# bad_cfg NAME MESSAGE TEXT
+bad_cfg()
+{
+    printf "$3" >"$work/bad.cfg"
+    expect_failure "bench_cfg_$1" "$2" "$bench" --cfg "$work/bad.cfg"
+    is "bench_cfg_$1_lines" 1 "$(wc -l <"$work/output")"
+}
+net='[net]\nwidth=8\nheight=8\nchannels=3\n'
+bad_cfg empty "bad.cfg: Darknet ended with status 1: Config file cannot be read or has no layers" ''
+bad_cfg line "bad.cfg, line 5 cannot be parsed: filters3" "${net}filters 3\n"
+bad_cfg type "Type not recognized: [transformer]" "${net}[transformer]\n"
+bad_cfg no_net "First section must be [net] or [network]" "[conv]\n[conv]\n"
+bad_cfg no_gemm "bad.cfg: no layer of it multiplies matrices" "${net}[maxpool]\n"
+expect_failure bench_cfg_folder '/: Is a directory' "$bench" --cfg /
 
 # ---- what it prints ----
 "$bench" $quick --impl stock,transpose -s 33,17,20 -s 1,9,2 --warm --cold --json >"$work/json" 2>"$work/err"
@@ -97,6 +158,50 @@ done
 is bench_progress 1 "$(grep -c 'shape 1 of 1, 33x17x20' "$work/err")"
 is bench_seed "$("$bench" $quick --impl stock -s 3,3,3 --json 2>&1 | grep '"seed"')" '  "seed": 1,'
 
+# ---- rows that leave a call to stock ----
+# column NAME IMPL TB: of the CSV
+column()
+{
+    awk -F , -v name="$1" -v impl="$2" -v tb="$3" 'NR == 1 { for (i = 1; i <= NF; ++i) at[$i] = i; next }
+        $at["impl"] == impl && $at["TB"] == tb { print $at[name] }' "$work/csv"
+}
+"$bench" $quick --impl stock,mnk_acc -s 16,70,27 --transposes NN,NT --csv >"$work/csv" 2>"$work/err"
+is bench_declined '0 ok declined  stock' "$? $(column status mnk_acc 0) $(column status mnk_acc 1) $(
+    column ran mnk_acc 0)$(column speedup mnk_acc 1) $(column ran mnk_acc 1)"
+is bench_declined_time 1 "$(column median_ms mnk_acc 1 | awk '{ print ($1 > 0) }')"
+"$bench" $quick --impl stock,mnk_acc -s 16,70,27 --transposes NN,NT >"$work/text" 2>"$work/err"
+is bench_declined_text '1 1' "$(grep -c 'mnk_acc .* declined:  ran stock$' "$work/text") $(
+    grep -c 'mnk_acc .* incomplete: 1 of 2 shapes measured' "$work/text")"
+"$bench" $quick --impl packed -s 2,3,4 -s 64,64,64 --json 2>"$work/err" | "$flat" >"$work/flat"
+is bench_left_to_stock 'ok stock null 2' \
+    "$(value results.0.status) $(value results.0.ran) $(value results.1.ran) $(value totals.0.shapes)"
+expect_failure bench_checked 'GEMM_CHECK=1 would be timed too: unset it' \
+    env GEMM_CHECK=1 "$bench" $quick --impl stock -s 3,3,3
+
+# ---- a library that crashes ----
+${CC:-gcc} -shared -fPIC -o "$work/fake_blis.so" tests/support/fake_blis.c || exit 1
+GEMM_REF_BLIS=$work/fake_blis.so
+export GEMM_REF_BLIS
+for place in load version; do
+    is "bench_crash_list_$place" '1 1' "$(FAKE_BLIS=$place "$bench" --list | awk -F '\t' '
+        $1 == "blis" { n += $2 == "unusable: a process that loads it was killed by signal 11 (Segmentation fault)" }
+        $1 == "stock" { n += $2 == "usable" } $1 == "onednn" { ++after } END { print n - 1, after }')"
+    expect_failure "bench_crash_$place" 'blis cannot run here: a process that loads it was killed by signal 11' \
+        env FAKE_BLIS=$place "$bench" $quick --impl blis,stock -s 9,9,9
+    FAKE_BLIS=$place "$bench" $quick --impl refs,stock -s 9,9,9 --csv >"$work/csv" 2>"$work/err"
+    is "bench_crash_group_$place" '0 1 0' "$? $(grep -c '^stock,.*,ok,$' "$work/csv") $(grep -c ^blis "$work/csv")"
+done
+for place in threads crash; do
+    FAKE_BLIS=$place "$bench" $quick --impl blis,stock -s 9,9,9 -s 20,20,20 --json >"$work/json" 2>"$work/err"
+    is "bench_crash_$place" '1 1 2 2' "$? $("$flat" <"$work/json" >"$work/flat"; grep -c '^complete	true' "$work/flat") $(
+        grep -c 'gemm-bench: blis is failed for .* its process was killed by signal 11' "$work/err") $(
+        grep -c '^results.*status	ok' "$work/flat")"
+done
+FAKE_BLIS=crash "$build/bench/detect_all" --rows blis,packed cfg/yolov3-tiny.cfg "$weights" data/kite.jpg >"$work/table" 2>"$work/err"
+is detect_all_crash '1 1 1' "$? $(grep -c '^blis  *FAILED: its process was killed by signal 11' "$work/table") $(
+    grep -c '^packed .* yes ' "$work/table")"
+unset GEMM_REF_BLIS
+
 # ---- other people's libraries, where they are installed ----
 for ref in openblas blis onednn; do
     reason=$("$bench" --list | awk -F '\t' -v r=$ref '$1 == r && $2 != "usable" { print $2 }')
@@ -123,13 +228,12 @@ caught nan wrong
 caught nothing wrong
 GEMM_TEST_WRONG=late "$wrong" $quick --impl stock -s 64,200,64 >"$work/text" 2>"$work/err"
 is bench_caught_late "1 1" "$? $(grep -c 'stock is wrong for M=64 N=200 K=64 .* after [0-9]* calls' "$work/err")"
-GEMM_TEST_WRONG=decline "$wrong" $quick --impl transpose,stock -s 16,70,27 --csv >"$work/csv" 2>"$work/err"
-is bench_declined "0 1" "$? $(grep -c '^stock,.*,declined,' "$work/csv")"
 "$wrong" $quick --impl transpose,stock+GEMM_TEST_WRONG=die -s 16,70,27 --csv >"$work/csv" 2>"$work/err"
-is bench_died "1 1 1" "$? $(grep -c 'its process died: Segmentation fault' "$work/err") $(grep -c '^transpose,.*,ok,' "$work/csv")"
+is bench_died "1 1 1" "$? $(grep -c 'its process was killed by signal 11 (Segmentation fault)' "$work/err") $(grep -c '^transpose,.*,ok,' "$work/csv")"
 "$wrong" $quick --impl stock,stock+GEMM_TEST_WRONG=product -s 16,70,27 --csv >"$work/csv" 2>"$work/err"
 is bench_own_environment "1 ok wrong" "$? $(awk -F , 'NR > 1 { printf "%s%s", s, $21; s = " " }' "$work/csv")"
-timeout 20 "$bench" $quick --impl stock+GEMM_ISA=generic,packed+GEMM_ISA=generic -s 16,70,27 --csv >"$work/csv"
+timeout 20 "$bench" $quick --impl stock+GEMM_ISA=generic,packed+GEMM_ISA=generic -s 16,70,27 --csv \
+    >"$work/csv" 2>"$work/err"
 is bench_two_environments "0 ok ok" "$? $(awk -F , 'NR > 1 { printf "%s%s", s, $21; s = " " }' "$work/csv")"
 expect_failure check_caught 'GEMM_CHECK: stock is wrong' env GEMM_CHECK=1 GEMM_TEST_WRONG=product "$build/tests/wrong_check"
 expect_failure check_caught_nan 'GEMM_CHECK: stock is wrong' env GEMM_CHECK=1 GEMM_TEST_WRONG=nan "$build/tests/wrong_check"

@@ -20,6 +20,7 @@
 #include "driver/driver.h"
 #include "gemm_cl.h"
 #include "support/operands.h"
+#include "support/options.h"
 #include "support/report.h"
 #include "util/number.h"
 #include "util/text.h"
@@ -1017,16 +1018,6 @@ typedef struct options {
     char **one;                 /* --sum or --conv, and its three arguments */
 } options;
 
-/* A number from `least` on, or the end of the program. */
-static int read_number(const char *option, const char *text, int least)
-{
-    int n;
-    if (text && gemm_parse_int(text, least, INT_MAX, &n)) return n;
-    fprintf(stderr, "test_cl: %s %s: not a whole number from %d to %d\n", option,
-            text ? text : "(nothing)", least, INT_MAX);
-    exit(2);
-}
-
 static options read_options(int argc, char **argv)
 {
     options o = {.seed = 1, .cases = 60};
@@ -1036,8 +1027,8 @@ static options read_options(int argc, char **argv)
         else if (!strcmp(a, "--threads")) o.threads = true;
         else if (!strcmp(a, "--faults")) o.faults = true;
         else if (!strcmp(a, "--waits")) o.waits = true;
-        else if (!strcmp(a, "--seed")) o.seed = read_number(a, argv[++i], 0);
-        else if (!strcmp(a, "--cases")) o.cases = read_number(a, argv[++i], 1);
+        else if (!strcmp(a, "--seed")) o.seed = option_int(a, argv[++i], 0);
+        else if (!strcmp(a, "--cases")) o.cases = option_int(a, argv[++i], 1);
         else if (i + 3 < argc && (!strcmp(a, "--sum") || !strcmp(a, "--conv"))) {
             o.one = argv + i;
             i += 3;

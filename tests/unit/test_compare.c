@@ -1,12 +1,13 @@
 /*
- * bench/common/compare.c: what counts as the same detection, on drawings made here: noise that JPEG keeps
- * busy with, and boxes as Darknet draws them: 5 pixels wide in kite.jpg, 2 in a small image.
+ * bench/common/compare.c: what counts as the same detection. The drawings are made here: noise,
+ * which JPEG does not keep exactly, and boxes as Darknet draws them: lines of 5 pixels in kite.jpg,
+ * of 2 in a small image.
  */
 #include "common/compare.h"
 
+#include "common/random.h"
 #include "support/report.h"
 
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -49,11 +50,9 @@ static void append(void *to, void *data, int n)
 
 static void background(picture *p)
 {
-    uint32_t r = 1;
-    for (size_t i = 0; i < sizeof p->pixels; i++) {
-        r = r * 1664525 + 1013904223;
-        p->pixels[i] = (unsigned char)(96 + (i / 3 % W) / 8 + (r >> 28));
-    }
+    rng random = rng_make(1, 0);
+    for (size_t i = 0; i < sizeof p->pixels; ++i)
+        p->pixels[i] = (unsigned char)(96 + (i / 3 % W) / 8 + (size_t)rng_below(&random, 16));
 }
 
 static void box(picture *p, int wide, int left, int top, int right, int bottom,
@@ -127,12 +126,12 @@ static void test_drawings(void)
 
     background(&b);
     box(&b, 5, 100, 100, 300, 250, red);
-    box(&b, 5, 500, 50, 520, 80, green);       /* a small one more, on one side only */
+    box(&b, 5, 500, 50, 520, 80, green);       /* a small one, on one side only */
     encode(&b);
     DRAWINGS(&a, &b, DIFFERENT);
     DRAWINGS(&b, &a, DIFFERENT);
 
-    /* Around a line two pixels wide everything under it has its like; the line itself has not. */
+    /* Every pixel under a line of two pixels finds its like beside the line; the line does not. */
     background(&b);
     box(&b, 5, 100, 100, 300, 250, red);
     box(&b, 2, 500, 50, 540, 80, green);

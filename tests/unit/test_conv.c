@@ -16,8 +16,8 @@
 #include "gemm_cl.h"
 #include "packed/packed.h"
 #include "support/operands.h"
+#include "support/options.h"
 #include "support/report.h"
-#include "util/number.h"
 
 #include "darknet.h"
 
@@ -29,7 +29,6 @@
 #pragma GCC diagnostic pop
 
 #include <float.h>
-#include <limits.h>
 #include <malloc.h>
 #include <math.h>
 #include <stdlib.h>
@@ -657,25 +656,17 @@ static void judge_isa(const gemm_ukernel *u, const char *name, const options *o)
 
 /* ---- the command line ---- */
 
-static int parse_int(const char *option, const char *text)
-{
-    int n;
-    if (gemm_parse_int(text, 0, INT_MAX, &n)) return n;
-    fprintf(stderr, "test_conv: %s '%s' is no whole number from 0 to %d\n", option, text, INT_MAX);
-    exit(2);
-}
-
 static options parse(int argc, char **argv)
 {
     options o = {.seed = (uint64_t)time(NULL), .cases = 600, .only_case = -1};
     for (int i = 1; i < argc; i += 2) {
         const char *option = argv[i], *value = i + 1 < argc ? argv[i + 1] : "";
         if (!strcmp(option, "--seed"))
-            o.seed = (uint64_t)parse_int(option, value);
+            o.seed = (uint64_t)option_int(option, value, 0);
         else if (!strcmp(option, "--cases"))
-            o.cases = parse_int(option, value);
+            o.cases = option_int(option, value, 0);
         else if (!strcmp(option, "--case"))
-            o.only_case = parse_int(option, value);
+            o.only_case = option_int(option, value, 0);
         else if (!strcmp(option, "--row") && *value)
             o.row = value;
         else {

@@ -11,12 +11,13 @@
  * behind a matrix. Each of them runs in a process of its own. When a signal ends that process, the
  * row is skipped with the signal's name: no test of this project can mend that library.
  */
+#include "common/shapes.h"
 #include "driver/check.h"
 #include "driver/driver.h"
 #include "support/child.h"
 #include "support/operands.h"
+#include "support/options.h"
 #include "support/report.h"
-#include "util/number.h"
 
 #include <float.h>
 #include <limits.h>
@@ -57,11 +58,6 @@ static const int SMALL = 3;     /* the first 4 * 4^3 cases are all of {0 .. SMAL
 
 /* A row may leave smaller NN calls to stock, because setting up costs more than they take. */
 static const double TINY = 2000;
-
-static const int YOLOV3_TINY[][3] = {
-    {16, 173056, 27}, {32, 43264, 144}, {64, 10816, 288}, {128, 2704, 576}, {256, 676, 1152},
-    {512, 169, 2304}, {1024, 169, 4608}, {256, 169, 1024}, {512, 169, 2304}, {255, 169, 512},
-    {128, 169, 256}, {256, 676, 3456}, {255, 676, 256}};
 
 static float pick(rng *r, const float *values, int n)
 {
@@ -404,11 +400,11 @@ static void test_large_shape(const options *o, const char *shape, problem *p,
 
 static void test_large(const options *o, bool references)
 {
-    for (size_t s = 0; s < sizeof YOLOV3_TINY / sizeof *YOLOV3_TINY; ++s) {
+    for (size_t s = 0; s < YOLOV3_TINY_CALLS; ++s) {
         rng r = rng_make(o->seed, 1000000 + s);
-        problem p = {.call = {.M = YOLOV3_TINY[s][0],
-                              .N = YOLOV3_TINY[s][1],
-                              .K = YOLOV3_TINY[s][2],
+        problem p = {.call = {.M = yolov3_tiny_sizes[s].M,
+                              .N = yolov3_tiny_sizes[s].N,
+                              .K = yolov3_tiny_sizes[s].K,
                               .ALPHA = 1},
                      .BETA = 0};
         problem_allocate(&p, &r, !references);
@@ -425,25 +421,15 @@ static void test_large(const options *o, bool references)
 
 /* ---- The command line ---- */
 
-/* The number of an option; ends the program when it is none. */
-static int number(const char *option, const char *text, int least)
-{
-    int n;
-    if (gemm_parse_int(text, least, INT_MAX, &n)) return n;
-    fprintf(stderr, "test_gemm: %s '%s' is no whole number from %d to %d\n", option, text, least,
-            INT_MAX);
-    exit(2);
-}
-
 static options parse(int argc, char **argv)
 {
     options o = {.seed = (uint64_t)time(NULL) & INT_MAX, .cases = 1200, .only_case = -1};
     for (int i = 1; i < argc; ++i) {
         const char *option = argv[i], *value = i + 1 < argc ? argv[i + 1] : "";
         if (!strcmp(option, "--large")) { o.large = true; continue; }
-        else if (!strcmp(option, "--seed")) o.seed = (uint64_t)number(option, value, 0);
-        else if (!strcmp(option, "--cases")) o.cases = number(option, value, 0);
-        else if (!strcmp(option, "--case")) o.only_case = number(option, value, 0);
+        else if (!strcmp(option, "--seed")) o.seed = (uint64_t)option_int(option, value, 0);
+        else if (!strcmp(option, "--cases")) o.cases = option_int(option, value, 0);
+        else if (!strcmp(option, "--case")) o.only_case = option_int(option, value, 0);
         else if (!strcmp(option, "--row")) o.row = value;
         else {
             fprintf(stderr, "test_gemm: unknown option %s\n", option);

@@ -14,9 +14,9 @@
 #include "driver/driver.h"
 #include "packed/loops.h"
 #include "packed/packed.h"
-#include "util/number.h"
 #include "util/threads.h"
 #include "support/operands.h"
+#include "support/options.h"
 #include "support/report.h"
 
 #include <limits.h>
@@ -799,18 +799,10 @@ static void test_callers(const options *o)
 static void bad_option(const char *option, const char *value)
 {
     fprintf(stderr,
-            "test_packed: %s %s is not allowed: --seed, --cases and --case take a whole number "
-            "from 0, --isa avx512, avx2, neon or generic, --brief yes or no, --without fork or "
+            "test_packed: %s %s is not allowed: --seed, --cases and --case take a number, --isa avx512, avx2, neon or generic, --brief yes or no, --without fork or "
             "callers\n",
             option, value);
     exit(2);
-}
-
-static int read_int(const char *option, const char *value)
-{
-    int n = 0;
-    if (!gemm_parse_int(value, 0, INT_MAX, &n)) bad_option(option, value);
-    return n;
 }
 
 static bool is_isa(const char *name)
@@ -824,9 +816,9 @@ static options read_options(int argc, char **argv)
     options o = {.seed = (uint64_t)time(NULL) & INT_MAX, .cases = 1500, .only_case = -1};
     for (int i = 1; i < argc; i += 2) {
         const char *option = argv[i], *value = i + 1 < argc ? argv[i + 1] : "";
-        if (!strcmp(option, "--seed")) o.seed = (uint64_t)read_int(option, value);
-        else if (!strcmp(option, "--cases")) o.cases = read_int(option, value);
-        else if (!strcmp(option, "--case")) o.only_case = read_int(option, value);
+        if (!strcmp(option, "--seed")) o.seed = (uint64_t)option_int(option, value, 0);
+        else if (!strcmp(option, "--cases")) o.cases = option_int(option, value, 0);
+        else if (!strcmp(option, "--case")) o.only_case = option_int(option, value, 0);
         else if (!strcmp(option, "--isa") && is_isa(value)) o.isa = value;
         else if (!strcmp(option, "--brief") && !strcmp(value, "yes")) o.brief = true;
         else if (!strcmp(option, "--brief") && !strcmp(value, "no")) o.brief = false;

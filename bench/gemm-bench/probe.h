@@ -1,0 +1,22 @@
+/*
+ * What can run here: asked in a child process, because to ask loads other people's libraries, and
+ * one of them may crash.
+ */
+#ifndef BENCH_PROBE_H
+#define BENCH_PROBE_H
+
+#include <stdio.h>
+
+typedef struct probe {
+    char reason[512];           /* why the row cannot run here; "": it can */
+    char version[256];          /* of the library behind the row; "": there is none */
+} probe;
+
+/* One for each row of gemm_variants; the caller frees them. NULL: no memory. */
+probe *probe_rows(void);
+
+/* One line of `gemm-bench --list` a row, tab-separated: name, usable or "unusable: reason", origin,
+   summary. */
+void probe_list(const probe *, FILE *);
+
+#endif
