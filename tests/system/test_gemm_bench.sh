@@ -152,7 +152,7 @@ is bench_csv_columns "$(awk -F '\t' '$1 ~ /^results\.0\./ { sub(/.*\./, "", $1);
     "$(head -n 1 "$work/csv" | tr ',' '\n' | tr '\n' ' ')"
 is bench_csv_lines 3 "$(wc -l <"$work/csv")"
 "$bench" $quick --impl stock -s 33,17,20 >"$work/text" 2>"$work/err"
-for word in machine compiler commit peak 'NN  M 33  N 17  K 20' Total; do
+for word in '- machine' '- compiler' '- commit' '- peak' '## NN, M 33, N 17, K 20' '## Total'; do
     grep -q "^$word" "$work/text" || fail "bench_text" "no '$word'"
 done
 is bench_progress 1 "$(grep -c 'shape 1 of 1, 33x17x20' "$work/err")"
