@@ -34,7 +34,8 @@ awk '
         cycles = $at["cycles"] == "" ? "-" : sprintf("%.4f", $at["cycles"] / 1e9)
         printf "%s\t%.3f\t%.3f\t%s\t%s\t%s\n", $1, ms,
             1e6 * ms / ($at["M"] * $at["N"] * $at["K"]), cycles,
-            $at["speedup"] == "" ? "-" : $at["speedup"], $1 in theirs ? theirs[$1] : "-"
+            $at["speedup"] == "" ? "-" : sprintf("%.2f", $at["speedup"]),
+            $1 in theirs ? theirs[$1] : "-"
     }' FS='\t' "$here/articles.tsv" FS=, "$out/loops.csv" | sort -t "$tab" -k2,2g >"$out/loops.tsv"
 if [ ! -s "$out/loops.tsv" ]; then
     echo 'loops: nothing was measured' >&2

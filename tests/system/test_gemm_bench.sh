@@ -151,6 +151,15 @@ is bench_json_gflops ok "$(awk -F '\t' '$1 ~ /^results/ { v[$1] = $2 } END {
 is bench_csv_columns "$(awk -F '\t' '$1 ~ /^results\.0\./ { sub(/.*\./, "", $1); print $1 }' "$work/flat" | tr '\n' ' ')" \
     "$(head -n 1 "$work/csv" | tr ',' '\n' | tr '\n' ' ')"
 is bench_csv_lines 3 "$(wc -l <"$work/csv")"
+"$bench" --samples 9 --seconds 60 --threads 1 --seed 1 --impl stock,transpose -s 33,17,20 \
+    >"$work/text" 2>"$work/err"
+is bench_interval '1.00 1.00 1.00 ordered' "$(awk -F '|' '
+    /^## Total/ { exit }
+    $2 ~ /stock/ { split($13, end, "to"); printf "%.2f %.2f %.2f ", $12, end[1], end[2] }
+    $2 ~ /transpose/ {
+        split($13, end, "to")
+        print 0 < end[1] && end[1] <= $12 + 0 && $12 + 0 <= end[2] + 0 ? "ordered" : $0
+    }' "$work/text")"
 "$bench" $quick --impl stock -s 33,17,20 >"$work/text" 2>"$work/err"
 for word in '- machine' '- compiler' '- commit' '- peak' '## NN, M 33, N 17, K 20' '## Total'; do
     grep -q "^$word" "$work/text" || fail "bench_text" "no '$word'"
