@@ -5,6 +5,8 @@ BUILD_PACKAGES = gcc g++ libc6-dev binutils make patch tar xz-utils curl ca-cert
 # Other people's gemm, for comparison and its tests only.
 REF_PACKAGES   = libopenblas0-pthread libblis4-openmp libdnnl2
 BENCH_PACKAGES = gnuplot-nox
+# Turns Markdown into the page of `make report`: small, and it knows tables.
+REPORT_PACKAGES = cmark-gfm
 ifeq ($(OPENCL),1)
 BUILD_PACKAGES += ocl-icd-opencl-dev pocl-opencl-icd
 REF_PACKAGES   += libclblast1
@@ -15,8 +17,8 @@ PACKAGES_gprof    = $(BENCH_PACKAGES)
 PACKAGES_loops    = $(BENCH_PACKAGES)
 PACKAGES_bench    = $(BENCH_PACKAGES) $(REF_PACKAGES)
 PACKAGES_bench-cl = $(REF_PACKAGES)
-PACKAGES_packages = $(BENCH_PACKAGES) $(REF_PACKAGES)
-PACKAGES_test     = $(BENCH_PACKAGES) $(REF_PACKAGES) $(CL_TEST_PACKAGES) clang valgrind time
+PACKAGES_packages = $(BENCH_PACKAGES) $(REF_PACKAGES) $(REPORT_PACKAGES)
+PACKAGES_test     = $(BENCH_PACKAGES) $(REF_PACKAGES) $(REPORT_PACKAGES) $(CL_TEST_PACKAGES) clang valgrind time
 PACKAGES_test-qemu = qemu-user gcc-aarch64-linux-gnu g++-aarch64-linux-gnu libc6-dev-arm64-cross
 
 INSTALLING = $(filter packages detect test test-qemu,$(MAKECMDGOALS))

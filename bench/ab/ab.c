@@ -1,16 +1,16 @@
 /*
- * ab: does B beat A? Two settings of Darknet, or two builds of it, timed side by side on the same
- * images in random order, with their detections compared. See ab_run.c for how it measures and
- * ab_summary.c for when it dares a verdict.
+ * ab: is B faster than A? It times two settings of Darknet, or two builds of it, side by side on
+ * the same images in random order, and compares their detections. ab_run.c says how it measures,
+ * ab_verdict.c when it gives a verdict.
  */
 #include "ab/ab.h"
 
 #include "util/number.h"
 #include "util/text.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <getopt.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -21,32 +21,32 @@ static const char help[] =
     "\n"
     "What differs (B is judged against A):\n"
     "  --a ROW, --b ROW             GEMM_IMPL of each\n"
-    "  --env-a LIST, --env-b LIST   settings of each: NAME=value, blanks between them\n"
+    "  --env-a LIST, --env-b LIST   settings of each: NAME=value, with blanks between them\n"
     "  --bin-a FILE, --bin-b FILE   the program of each (./darknet)\n"
     "What runs:\n"
-    "  --cfg FILE                   network (cfg/yolov3-tiny.cfg); one without boxes is run by\n"
-    "                               `darknet speed`, without weights or images\n"
+    "  --cfg FILE                   the network (cfg/yolov3-tiny.cfg). `darknet speed` runs one\n"
+    "                               without boxes; it needs no weights and no images\n"
     "  --weights FILE               its weights\n"
-    "  --image FILE                 image (data/kite.jpg); as often as wanted\n"
+    "  --image FILE                 an image (data/kite.jpg); may be repeated\n"
     "  --speed                      `darknet speed` for any network\n"
     "How:\n"
-    "  -n N                         samples a side and an image (32; speed: 10)\n"
+    "  -n N                         samples of each side and image (32; speed: 10)\n"
     "  --rounds R                   fresh starts of both programs (8, at most N)\n"
-    "  --warmup W                   pairs thrown away after the first image of a round (1)\n"
+    "  --warmup W                   pairs after the first image of a round that do not count (1)\n"
     "  --tics T                     passes in one `darknet speed` (3)\n"
     "  --idle-ms MS                 sleep before each image: shows what waking threads costs (0)\n"
-    "  --no-pause                   leave the waiting program running instead of stopping it\n"
-    "  --timeout S                  longest wait for an answer (300)\n"
-    "  --seed S                     of the order and the bootstrap (1)\n"
+    "  --no-pause                   do not stop the program that waits\n"
+    "  --timeout S                  longest wait for an answer, in seconds (300)\n"
+    "  --seed S                     of the order and of the bootstrap (1)\n"
     "What comes out:\n"
-    "  --least PERCENT              smallest difference worth a verdict (1)\n"
+    "  --least PERCENT              smallest difference that is called faster or slower (1)\n"
     "  --points P                   tolerance of a detection's percentage (1)\n"
-    "  --fail-if-slower             status 3 where B is slower by either measure\n"
-    "  --out DIR, --name NAME       DIR/NAME.csv, .md and .json (build/ab, from what is compared)\n"
+    "  --fail-if-slower             status 3 if B is slower by one of the two times\n"
+    "  --out DIR, --name NAME       DIR/NAME.csv, .md and .json (build/ab; A-vs-B-network)\n"
     "  --help\n"
     "\n"
-    "Status: 0 measured, 1 could not be measured, 2 wrong use, 3 slower (--fail-if-slower),\n"
-    "4 the detections differ and the verdict is void, 128 + signal when interrupted.\n"
+    "Status: 0 measured, 1 could not be measured, 2 wrong option, 3 slower (--fail-if-slower),\n"
+    "4 the detections differ, so the verdict is void, 128 + signal when interrupted.\n"
     "Progress goes to standard error, the summary to standard output.\n";
 
 enum { OPT_ENV_A = 256, OPT_ENV_B, OPT_BIN_A, OPT_BIN_B, OPT_CFG, OPT_WEIGHTS, OPT_IMAGE, OPT_SPEED,
@@ -79,21 +79,36 @@ static const struct option long_options[] = {
     {"help", no_argument, NULL, OPT_HELP},
     {NULL, 0, NULL, 0}};
 
+/* One line about a wrong option; ends the program. `allowed` may be NULL. */
 static _Noreturn void usage(const char *what, const char *value, const char *allowed)
 {
-    fprintf(stderr, "ab: %s%s%s%s%s (--help lists the options)\n", what, value ? " " : "",
-            value ? value : "", allowed ? ": " : "", allowed ? allowed : "");
+    fprintf(stderr, "ab: %s '%s'%s%s (--help lists the options)\n", what, value,
+            allowed ? ": " : "", allowed ? allowed : "");
     exit(AB_USAGE);
 }
 
-static double number(const char *option, const char *text, double least, double most, bool whole)
+static int whole_number(const char *option, int least, int most)
 {
-    char allowed[128];
-    double v;
-    if (gemm_parse_double(text, least, most, &v) && (!whole || floor(v) == v)) return v;
-    snprintf(allowed, sizeof allowed, "%s wants a%s number from %g to %g", option,
-             whole ? " whole" : "", least, most);
-    usage("bad value", text, allowed);
+    char allowed[64];
+    int n;
+    if (gemm_parse_int(optarg, least, most, &n)) return n;
+    snprintf(allowed, sizeof allowed, "a whole number from %d to %d is needed", least, most);
+    usage(option, optarg, allowed);
+}
+
+static double number(const char *option, double least, double most)
+{
+    char allowed[64];
+    double x;
+    if (gemm_parse_double(optarg, least, most, &x)) return x;
+    snprintf(allowed, sizeof allowed, "a number from %g to %g is needed", least, most);
+    usage(option, optarg, allowed);
+}
+
+static _Noreturn void cannot(const char *what, const char *path)
+{
+    fprintf(stderr, "ab: cannot %s %s: %s\n", what, path, strerror(errno));
+    exit(AB_FAILED);
 }
 
 static void add_setting(ab_options *o, int side, char *setting)
@@ -101,9 +116,9 @@ static void add_setting(ab_options *o, int side, char *setting)
     size_t n = 0;
     const char *equals = strchr(setting, '=');
     if (!equals || equals == setting)
-        usage("bad setting", setting, "NAME=value is wanted, blanks between several");
+        usage(side ? "--env-b" : "--env-a", setting, "NAME=value is needed");
     while (o->settings[side][n]) n++;
-    if (n == AB_SETTINGS) usage("too many settings, the first left over is", setting, NULL);
+    if (n == AB_SETTINGS) usage("too many settings at", setting, NULL);
     o->settings[side][n] = setting;
 }
 
@@ -116,9 +131,15 @@ static void add_row(ab_options *o, int side, const char *row)
 {
     char *setting;
     if (!*row) return;          /* make passes A= where none is named */
-    if (asprintf(&setting, "GEMM_IMPL=%s", row) < 0) usage("no memory", NULL, NULL);
+    if (asprintf(&setting, "GEMM_IMPL=%s", row) < 0) cannot("name", row);
     o->row[side] = row;
     add_setting(o, side, setting);
+}
+
+static void add_image(ab_options *o, const char *path)
+{
+    if (o->image_count == AB_IMAGES) usage("too many images at", path, NULL);
+    o->images[o->image_count++] = path;
 }
 
 static void take_option(ab_options *o, int opt)
@@ -126,32 +147,29 @@ static void take_option(ab_options *o, int opt)
     switch (opt) {
     case 'a': add_row(o, 0, optarg); break;
     case 'b': add_row(o, 1, optarg); break;
-    case 'n': o->n = (int)number("-n", optarg, 1, 100000, true); break;
+    case 'n': o->n = whole_number("-n", 1, 100000); break;
     case OPT_ENV_A: add_settings(o, 0, optarg); break;
     case OPT_ENV_B: add_settings(o, 1, optarg); break;
     case OPT_BIN_A: o->bin[0] = optarg; break;
     case OPT_BIN_B: o->bin[1] = optarg; break;
     case OPT_CFG: o->cfg = optarg; break;
     case OPT_WEIGHTS: o->weights = optarg; break;
-    case OPT_IMAGE:
-        if (o->image_count == AB_IMAGES) usage("too many images at", optarg, NULL);
-        o->images[o->image_count++] = optarg;
-        break;
+    case OPT_IMAGE: add_image(o, optarg); break;
     case OPT_SPEED: o->speed = true; break;
-    case OPT_ROUNDS: o->rounds = (int)number("--rounds", optarg, 1, 1000, true); break;
-    case OPT_WARMUP: o->warmup = (int)number("--warmup", optarg, 0, 1000, true); break;
-    case OPT_TICS: o->tics = (int)number("--tics", optarg, 1, 100000, true); break;
-    case OPT_IDLE: o->idle = number("--idle-ms", optarg, 0, 60000, false) / 1000; break;
+    case OPT_ROUNDS: o->rounds = whole_number("--rounds", 1, 1000); break;
+    case OPT_WARMUP: o->warmup = whole_number("--warmup", 0, 1000); break;
+    case OPT_TICS: o->tics = whole_number("--tics", 1, 100000); break;
+    case OPT_IDLE: o->idle = number("--idle-ms", 0, 60000) / 1000; break;
     case OPT_NO_PAUSE: o->pause = false; break;
-    case OPT_TIMEOUT: o->timeout = number("--timeout", optarg, 0.1, 86400, false); break;
-    case OPT_SEED: o->seed = (uint64_t)number("--seed", optarg, 0, 4294967295.0, true); break;
-    case OPT_LEAST: o->least = number("--least", optarg, 0, 100, false) / 100; break;
-    case OPT_POINTS: o->points = number("--points", optarg, 0, 100, false); break;
+    case OPT_TIMEOUT: o->timeout = number("--timeout", 0.1, 86400); break;
+    case OPT_SEED: o->seed = (uint64_t)whole_number("--seed", 0, INT_MAX); break;
+    case OPT_LEAST: o->least = number("--least", 0, 100) / 100; break;
+    case OPT_POINTS: o->points = number("--points", 0, 100); break;
     case OPT_FAIL: o->fail_if_slower = true; break;
     case OPT_OUT: o->out = optarg; break;
     case OPT_NAME: o->name = optarg; break;
     case OPT_HELP: fputs(help, stdout); exit(AB_DONE);
-    default: usage("wrong use", NULL, NULL);
+    default: exit(AB_USAGE);    /* getopt has said what is wrong */
     }
 }
 
@@ -160,31 +178,25 @@ static void parse_options(ab_options *o, int argc, char **argv)
     int opt;
     while ((opt = getopt_long(argc, argv, "a:b:n:", long_options, NULL)) != -1) take_option(o, opt);
     if (optind < argc) usage("unexpected argument", argv[optind], NULL);
-    if (!o->image_count) o->images[o->image_count++] = "data/kite.jpg";
-    if (!o->settings[0][0] && !o->settings[1][0] && !o->bin[0] && !o->bin[1])
-        usage("what is to be compared? --a ROW --b ROW, or --env-a and --env-b, or --bin-b", NULL, NULL);
+    if (!o->image_count) add_image(o, "data/kite.jpg");
+    if (!o->settings[0][0] && !o->settings[1][0] && !o->bin[0] && !o->bin[1]) {
+        fprintf(stderr, "ab: nothing to compare: --a ROW --b ROW, --env-a and --env-b, or --bin-b "
+                        "is needed (--help lists the options)\n");
+        exit(AB_USAGE);
+    }
     for (int side = 0; side < 2; side++)
         if (!o->bin[side]) o->bin[side] = "./darknet";
 }
 
-/* Boxes come out of [yolo], [region] and [detection], which stand last. */
+/* Whether the last layer makes boxes. */
 static bool has_boxes(const char *cfg)
 {
     char line[512], last[64] = "";
     FILE *f = fopen(cfg, "r");
-    if (!f) {
-        fprintf(stderr, "ab: cannot read %s: %s\n", cfg, strerror(errno));
-        exit(AB_FAILED);
-    }
+    if (!f) cannot("read", cfg);
     while (fgets(line, sizeof line, f)) sscanf(line, " [%63[a-z_]]", last);
     fclose(f);
     return !strcmp(last, "yolo") || !strcmp(last, "region") || !strcmp(last, "detection");
-}
-
-static _Noreturn void cannot(const char *what, const char *path)
-{
-    fprintf(stderr, "ab: cannot %s %s: %s\n", what, path, strerror(errno));
-    exit(AB_FAILED);
 }
 
 static void resolve(const char *path, char out[PATH_MAX], int mode)
@@ -197,12 +209,12 @@ static void resolve(const char *path, char out[PATH_MAX], int mode)
     cannot(mode & X_OK ? "run" : "read", path);
 }
 
-/* Darknet reads a path into 256 bytes, one a line. */
+/* Darknet reads a line into 256 bytes as the path. */
 static void resolve_image(const char *path, char out[PATH_MAX])
 {
     resolve(path, out, R_OK);
     if (strlen(out) < 255 && !strchr(out, '\n')) return;
-    fprintf(stderr, "ab: Darknet cannot be told of an image with so long a path: %s\n", out);
+    fprintf(stderr, "ab: Darknet takes no image path of 255 or more characters: %s\n", out);
     exit(AB_FAILED);
 }
 
@@ -210,29 +222,31 @@ static void default_counts(ab_options *o)
 {
     if (!o->n) o->n = o->speed ? 10 : 32;
     if (o->rounds > o->n || o->speed) o->rounds = o->n;
-    /* 2 of 2^r arrangements have one sign throughout: under 5% from r = 6 on. */
+    /* 2 of 2^r arrangements have the same sign everywhere: this is under 5% from r = 6 on. */
     if (o->rounds < 6)
-        fprintf(stderr, "ab: %d round%s cannot give a verdict; six or more can\n", o->rounds,
-                o->rounds == 1 ? "" : "s");
+        fprintf(stderr, "ab: a verdict needs 6 rounds or more, not %d\n", o->rounds);
 }
 
+static void add_word(char label[AB_LABEL], const char *word)
+{
+    gemm_append(label, AB_LABEL, "%s%s", *label ? " " : "", word);
+}
+
+/* What a reader needs to tell the sides apart: row, settings, and the program if there are two. */
 static void make_labels(ab_run *r)
 {
     const ab_options *o = r->o;
     const bool two_programs = strcmp(r->bin[0], r->bin[1]) != 0;
     for (int side = 0; side < 2; side++) {
-        char *label = r->label[side];
-        const size_t size = sizeof r->label[side];
-        snprintf(label, size, "%s", o->row[side] ? o->row[side] : "");
+        if (o->row[side]) add_word(r->label[side], o->row[side]);
         for (char *const *s = o->settings[side]; *s; s++)
-            if (!o->row[side] || strncmp(*s, "GEMM_IMPL=", 10))
-                gemm_append(label, size, "%s%s", *label ? " " : "", *s);
-        if (two_programs || !*label)
-            gemm_append(label, size, "%s%s", *label ? " " : "", o->bin[side]);
+            if (!o->row[side] || strncmp(*s, "GEMM_IMPL=", 10)) add_word(r->label[side], *s);
+        if (two_programs || !r->label[side][0]) add_word(r->label[side], o->bin[side]);
     }
 }
 
-/* "stock-vs-transpose-yolov3-tiny", of characters that a file name can have. */
+/* The name of the output files, such as "stock-vs-transpose-yolov3-tiny". The caller never frees
+   it. */
 static const char *make_name(const ab_run *r)
 {
     const char *base = strrchr(r->cfg, '/');
@@ -243,24 +257,23 @@ static const char *make_name(const ab_run *r)
     if (n > 4 && !strcmp(name + n - 4, ".cfg")) name[n - 4] = 0;
     if (n > 200) name[200] = 0;
     for (char *c = name; *c; c++)
-        if (!strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.", *c)) *c = '_';
+        if (!isalnum((unsigned char)*c) && !strchr("-_.", *c)) *c = '_';
     return name;
 }
 
+/* Makes a folder and those above it, if they are missing. */
 static void make_folders(const char *path)
 {
     char part[PATH_MAX];
-    snprintf(part, sizeof part, "%s", path);
-    for (char *c = part + 1; *c; c++) {
-        if (*c != '/') continue;
-        *c = 0;
-        if (mkdir(part, 0777) && errno != EEXIST) cannot("make", part);
-        *c = '/';
+    for (size_t n = 0; path[n];) {
+        n += 1 + strcspn(path + n + 1, "/");
+        if (snprintf(part, sizeof part, "%.*s", (int)n, path) >= PATH_MAX) errno = ENAMETOOLONG;
+        else if (!mkdir(part, 0777) || errno == EEXIST) continue;
+        cannot("make", path);
     }
-    if (mkdir(part, 0777) && errno != EEXIST) cannot("make", part);
 }
 
-/* Each program works in its own folder, so that neither draws over the other's predictions. */
+/* Each program works in its own folder, because both write predictions.jpg. */
 static void make_work(ab_run *r, int side)
 {
     static const char *const links[] = {"cfg", "data"};
@@ -279,7 +292,7 @@ static void make_work(ab_run *r, int side)
     }
 }
 
-static ab_run *clean_run;       /* for atexit: whatever ends the program leaves no folder */
+static ab_run *clean_run;       /* for atexit, because the program may end anywhere */
 
 static void remove_work(void)
 {
@@ -297,13 +310,17 @@ static void remove_work(void)
     if (clean_run->dir[0]) rmdir(clean_run->dir);
 }
 
-static void prepare(ab_run *r, ab_options *o)
+/* Paths and counts that the options name. */
+static void resolve_options(ab_run *r, ab_options *o)
 {
-    char out[PATH_MAX];
     resolve(o->cfg, r->cfg, R_OK);
     o->speed = o->speed || !has_boxes(r->cfg);
-    if (o->speed) o->image_count = 0, o->weights = NULL;
-    else if (!o->weights) usage("--weights FILE is needed: boxes come out of", o->cfg, NULL);
+    if (o->speed) {
+        o->image_count = 0;
+        o->weights = NULL;
+    } else if (!o->weights) {
+        usage("--weights FILE is needed to detect with", o->cfg, NULL);
+    }
     default_counts(o);
     for (int side = 0; side < 2; side++) resolve(o->bin[side], r->bin[side], X_OK);
     if (!o->speed) resolve(o->weights, r->weights, R_OK);
@@ -311,8 +328,12 @@ static void prepare(ab_run *r, ab_options *o)
         r->images[i].path = o->images[i];
         resolve_image(o->images[i], r->paths[i]);
     }
-    make_labels(r);
-    if (!o->name) o->name = make_name(r);
+}
+
+/* The output folder, the two working folders and the CSV file. */
+static void open_output(ab_run *r, const ab_options *o)
+{
+    char out[PATH_MAX];
     make_folders(o->out);
     if (!realpath(o->out, out)) cannot("use", o->out);
     if (snprintf(r->dir, PATH_MAX, "%s/.run-XXXXXX", out) >= PATH_MAX || !mkdtemp(r->dir)) {
@@ -321,11 +342,23 @@ static void prepare(ab_run *r, ab_options *o)
     }
     make_work(r, 0);
     make_work(r, 1);
-    if (snprintf(r->csv_path, PATH_MAX, "%s/%s.csv", o->out, o->name) >= PATH_MAX ||
-        !(r->csv = fopen(r->csv_path, "w")))
-        cannot("write", r->csv_path);
-    for (int side = 0; side < 2; side++)
-        if (!(r->load[side] = calloc((size_t)o->rounds, sizeof *r->load[side]))) cannot("run", "ab");
+    if (snprintf(r->csv_path, PATH_MAX, "%s/%s.csv", o->out, o->name) >= PATH_MAX)
+        errno = ENAMETOOLONG;
+    else
+        r->csv = fopen(r->csv_path, "w");
+    if (!r->csv) cannot("write", r->csv_path);
+}
+
+static void prepare(ab_run *r, ab_options *o)
+{
+    resolve_options(r, o);
+    make_labels(r);
+    if (!o->name) o->name = make_name(r);
+    open_output(r, o);
+    for (int side = 0; side < 2; side++) {
+        r->load[side] = calloc((size_t)o->rounds, sizeof *r->load[side]);
+        if (!r->load[side]) cannot("run", "ab");
+    }
 }
 
 static void on_signal(int signal) { ab_stop = signal; }
@@ -372,8 +405,9 @@ static int finish(ab_run *r)
 
 int main(int argc, char **argv)
 {
-    static ab_options o = {.cfg = "cfg/yolov3-tiny.cfg", .out = "build/ab", .rounds = 8, .warmup = 1, .tics = 3, .timeout = 300,
-                           .least = 0.01, .points = 1, .seed = 1, .pause = true};
+    static ab_options o = {.cfg = "cfg/yolov3-tiny.cfg", .out = "build/ab", .rounds = 8,
+                           .warmup = 1, .tics = 3, .timeout = 300, .least = 0.01, .points = 1,
+                           .seed = 1, .pause = true};
     static ab_run run = {.o = &o};
     parse_options(&o, argc, argv);
     clean_run = &run;
@@ -381,7 +415,8 @@ int main(int argc, char **argv)
     prepare(&run, &o);
     catch_signals();
     if (ab_untrained(&o))
-        fprintf(stderr, "ab: %s is untrained: times hold, detections mean nothing\n", o.weights);
+        fprintf(stderr, "ab: %s is untrained: its times are right, its detections mean nothing\n",
+                o.weights);
     ab_measure(&run);
     return finish(&run);
 }

@@ -1,11 +1,13 @@
 /*
  * The measurement of the A/B harness.
  *
- * A round starts both programs afresh, since where a process happens to lie in memory is worth a
- * percent or two for as long as it lives; the verdict asks for agreement between rounds. In a round
- * come a first image, warm-up, and pairs: one image to A and to B, back to back, a coin deciding who
- * goes first, so that a drift of the machine meets both alike. The one that waits is stopped: the
- * threads of an OpenMP program spin for a while after their work and would slow the other.
+ * Each round starts both programs anew. The place of a process in memory changes its speed by a
+ * percent or two for as long as it lives, so the verdict asks whether the rounds agree.
+ *
+ * A round has a first image, warm-up pairs and measured pairs. A pair is one image for A and the
+ * same image for B, directly one after the other. A coin decides who is first, so a drift of the
+ * machine's speed hits both alike. The program that waits is stopped, because the threads of an
+ * OpenMP program spin for a while after their work and would slow the other program.
  */
 #include "ab/ab.h"
 
@@ -34,7 +36,7 @@ __attribute__((format(printf, 2, 3))) static bool fail(ab_run *r, const char *fo
     return false;
 }
 
-/* The child of `side` did not do what was asked: says what became of it and its last words. */
+/* The child of `side` failed: says how it ended and what it wrote last. Returns false. */
 static bool fail_child(ab_run *r, int side, process_state state, const char *during)
 {
     char words[2048], end[128];
@@ -100,13 +102,13 @@ static void idle(const ab_run *r)
     if (s > 0) nanosleep(&t, NULL);
 }
 
-/* A list of 0 and 1 in random order, as many of each as can be. */
+/* A list of 0 and 1 in random order. Their numbers differ by 1 at most. */
 static void shuffle_coins(ab_run *r, unsigned char *coins, size_t n)
 {
-    const size_t odd = stats_random_below(&r->random, 2);
+    const size_t odd = (size_t)rng_below(&r->random, 2);
     for (size_t i = 0; i < n; i++) coins[i] = (i + odd) % 2;
     for (size_t i = n; i > 1; i--) {
-        const size_t j = stats_random_below(&r->random, i);
+        const size_t j = (size_t)rng_below(&r->random, (int)i);
         const unsigned char t = coins[i - 1];
         coins[i - 1] = coins[j];
         coins[j] = t;
@@ -177,7 +179,22 @@ static void remove_drawing(const ab_run *r, int side)
     if (drawing_path(r, side, "png", path)) unlink(path);
 }
 
-/* Feeds one image; fills the times of `s`, and `out`. */
+/* Takes Darknet's own time and the labels from what it printed. */
+static bool read_answer(ab_run *r, int side, ab_sample *s, answer *out, const char *during)
+{
+    static const char mark[] = ": Predicted in ";
+    process *p = &r->child[side];
+    char *at = strstr(p->text, mark), *end = NULL;
+    if (at) s->inner = strtod(at + strlen(mark), &end);
+    if (!at || end == at + strlen(mark)) return fail_child(r, side, PROCESS_READY, during);
+    end += strcspn(end, "\n");
+    s->labels = compare_count(end);
+    out->labels = strdup(end);
+    if (!out->labels) return fail(r, "no memory for the labels %s", during);
+    return true;
+}
+
+/* Gives one image to a program. Fills the times of `s`, and `out`. */
 static bool feed(ab_run *r, int side, ab_sample *s, answer *out)
 {
     process *p = &r->child[side];
@@ -196,22 +213,14 @@ static bool feed(ab_run *r, int side, ab_sample *s, answer *out)
     if (state != PROCESS_READY) return fail_child(r, side, state, during);
     if (r->o->pause) process_pause(p);
     p->text[p->length - strlen(PROMPT)] = 0;
-
-    static const char mark[] = ": Predicted in ";
-    char *at = strstr(p->text, mark), *end = NULL;
-    if (at) s->inner = strtod(at + strlen(mark), &end);
-    if (!at || end == at + strlen(mark)) return fail_child(r, side, PROCESS_READY, during);
     s->wall = until - from;
     s->at = until - r->start;
     s->side = side;
-    end += strcspn(end, "\n");
-    s->labels = compare_count(end);
-    out->labels = strdup(end);
-    if (!out->labels) return fail(r, "no memory for the labels of %s", image);
-    return read_drawing(r, side, image, out);
+    return read_answer(r, side, s, out, during) && read_drawing(r, side, image, out);
 }
 
-/* The drawings of the last pair again, byte for byte: what was found then holds. */
+/* Compares the drawings. When they equal those of the last pair byte for byte, the result is
+   known. */
 static sameness compare_pair_drawings(ab_image *image, answer a[2], const compare_tolerance *t,
                                       char *why, size_t size)
 {
@@ -268,7 +277,7 @@ static int pairs_of_round(const ab_options *o, int round)
     return o->n / o->rounds + (round < o->n % o->rounds);
 }
 
-/* The measured pairs of a round: every image as often as its share, all in random order. */
+/* The measured pairs of a round, in random order. Each image has the same number of pairs. */
 static bool run_pairs(ab_run *r, int round)
 {
     const size_t images = r->o->image_count;
@@ -278,7 +287,7 @@ static bool run_pairs(ab_run *r, int round)
     bool good = order && coins;
     if (!good) fail(r, "no memory for %zu pairs", n);
     for (size_t i = 0; good && i < n; i++) {
-        const size_t j = stats_random_below(&r->random, i + 1);
+        const size_t j = (size_t)rng_below(&r->random, (int)i + 1);
         order[i] = order[j];
         order[j] = i % images;
     }
@@ -292,7 +301,7 @@ static bool run_pairs(ab_run *r, int round)
     return good;
 }
 
-/* Closes its input, upon which Darknet ends; anything but a clean end is a failure. */
+/* Closes its input, so that Darknet ends. Any status but 0 is a failure. */
 static bool end_detect(ab_run *r, int side)
 {
     char end[128];
@@ -307,11 +316,11 @@ static bool run_round(ab_run *r, int round)
     char doing[64];
     snprintf(doing, sizeof doing, "round %d of %d", round + 1, r->o->rounds);
     show_progress(r, doing);
-    const int early = (int)stats_random_below(&r->random, 2);
+    const int early = rng_below(&r->random, 2);
     bool good = start_detect(r, early, round) && start_detect(r, !early, round);
     for (int i = 0; good && i <= r->o->warmup; i++)
         good = run_pair(r, i ? AB_WARM : AB_FIRST, round, i ? (size_t)i % r->o->image_count : 0,
-                        (int)stats_random_below(&r->random, 2));
+                        rng_below(&r->random, 2));
     good = good && run_pairs(r, round);
     good = good && end_detect(r, 0) && end_detect(r, 1);
     process_close(&r->child[0]);
@@ -373,8 +382,8 @@ static bool run_speed_pair(ab_run *r, ab_phase phase, int round, int first_side,
     return true;
 }
 
-/* Every run is its own process, so every pair is a round. The first pass of each side, alone in its
-   process, is the cold figure. */
+/* Every run is a process of its own, so every pair is a round. The first pair has one pass each:
+   that is the time of a cold start. */
 static bool run_speed(ab_run *r)
 {
     unsigned char *coins = malloc((size_t)r->o->n);
@@ -394,7 +403,7 @@ static bool run_speed(ab_run *r)
 bool ab_measure(ab_run *r)
 {
     r->start = gemm_now_s();
-    r->random = r->o->seed;
+    r->random = rng_make(r->o->seed, 0);
     bool good = write_header(r) && (r->o->speed ? run_speed(r) : run_detect(r));
     process_close(&r->child[0]);
     process_close(&r->child[1]);

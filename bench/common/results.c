@@ -173,49 +173,53 @@ static void csv_row(FILE *out, const column *c)
     fputc('\n', out);
 }
 
-/* ---- text ---- */
+/* ---- text: Markdown, with columns that also line up on a terminal ---- */
 
 static void text_head(FILE *out, const results_head *h)
 {
     const machine *m = &h->machine;
-    fprintf(out, "machine    %s, %d core%s, %s, %.1f GiB\n", m->cpu, m->cores,
+    fprintf(out, "- machine: %s, %d core%s, %s, %.1f GiB\n", m->cpu, m->cores,
             m->cores == 1 ? "" : "s", m->caches, m->memory_gib);
-    fprintf(out, "system     %s, libc %s, load %.2f\n", m->os, m->libc, m->load);
-    fprintf(out, "compiler   %s: %s\n", m->compiler, m->flags);
-    fprintf(out, "commit     %s\n", m->commit);
+    fprintf(out, "- system: %s, libc %s, load %.2f\n", m->os, m->libc, m->load);
+    fprintf(out, "- compiler: %s: %s\n", m->compiler, m->flags);
+    fprintf(out, "- commit: %s\n", m->commit);
     for (int i = 0; i < h->version_count; ++i)
-        fprintf(out, "%-10s %s\n", h->versions[i].name, h->versions[i].version);
-    fprintf(out, "run        %s, shapes %s, seed %llu\n", h->time, h->shapes,
+        fprintf(out, "- %s: %s\n", h->versions[i].name, h->versions[i].version);
+    fprintf(out, "- run: %s, shapes %s, seed %llu\n", h->time, h->shapes,
             (unsigned long long)h->seed);
     for (int i = 0; i < h->width_count; ++i) {
         const results_width *w = &h->widths[i];
-        fprintf(out, "peak       %d thread%s:", w->threads, w->threads == 1 ? "" : "s");
+        fprintf(out, "- peak of %d thread%s:", w->threads, w->threads == 1 ? "" : "s");
         for (size_t isa = 0; isa < peak_isa_count; ++isa)
             if (w->gflops[isa] > 0)
-                fprintf(out, " %s %.1f%s", peak_isas[isa].name, w->gflops[isa],
-                        (int)isa == h->peak_isa ? "*," : ",");
-        fprintf(out, " GFLOP/s; read %.1f, triad %.1f GB/s\n", w->bandwidth.read_gbs,
+                fprintf(out, " %s %.1f GFLOP/s,", peak_isas[isa].name, w->gflops[isa]);
+        fprintf(out, " memory read %.1f GB/s, triad %.1f GB/s\n", w->bandwidth.read_gbs,
                 w->bandwidth.triad_gbs);
     }
-    fputs("           * the best before the run. %peak: of the peak beside each call. %mem: of\n"
-          "           the larger bandwidth, with A, B and C moved once. ran: another row or\n"
-          "           kernel did the work. declined: the row never does such transposes, and\n"
-          "           stock ran; this counts in no speed-up and no total.\n", out);
+    fprintf(out, "- %%peak: of the %s peak, measured again beside each call\n",
+            peak_isas[h->peak_isa].name);
+    fputs("- %mem: of the larger bandwidth, with A, B and C moved once\n"
+          "- ran: another row or kernel did the work\n"
+          "- declined: the row never does such transposes, and stock ran; this counts in no\n"
+          "  speed-up and no total\n", out);
 }
 
 static void text_columns(FILE *out, const results_head *h)
 {
-    fprintf(out, "  %-*s %2s %4s %10s %10s %6s %10s %8s %6s %6s %8s\n", h->label_width, "impl",
-            "th", "", "median ms", "min ms", "mad %", "first ms", "GFLOP/s", "%peak", "%mem",
-            "speed-up");
+    fprintf(out, "\n| %-*s | threads | cache | median ms |    min ms | mad %% |  first ms |"
+                 "  GFLOP/s | %%peak |  %%mem | speed-up |   95%% interval | remark |\n|",
+            h->label_width, "impl");
+    for (int i = 0; i < h->label_width + 2; ++i) putc('-', out);
+    fputs("|--------:|-------|----------:|----------:|------:|----------:|---------:|------:|"
+          "------:|---------:|---------------:|--------|\n", out);
 }
 
 /* `decimals` digits behind the point, or (-1) four digits that mean something. */
 static void text_number(FILE *out, int width, int decimals, double value)
 {
-    if (!isfinite(value)) fprintf(out, " %*s", width, "-");
-    else if (decimals < 0) fprintf(out, " %*.4g", width, value);
-    else fprintf(out, " %*.*f", width, decimals, value);
+    if (!isfinite(value)) fprintf(out, " %*s |", width, "-");
+    else if (decimals < 0) fprintf(out, " %*.4g |", width, value);
+    else fprintf(out, " %*.*f |", width, decimals, value);
 }
 
 static void text_row(const results *r, const results_row *x)
@@ -223,31 +227,30 @@ static void text_row(const results *r, const results_row *x)
     FILE *out = r->out;
     column c[COLUMNS];
     columns_of(r->head, x, c);
-    fprintf(out, "  %-*s %2d %4s", r->head->label_width, x->impl, x->threads, x->cache);
-    if (isnan(x->median_s)) {
-        fprintf(out, " %s: %s\n", x->status, x->text);
-        return;
-    }
-    text_number(out, 10, -1, c[MEDIAN].number);
-    text_number(out, 10, -1, c[MIN].number);
-    text_number(out, 6, 1, 100 * x->mad_s / x->median_s);
-    text_number(out, 10, -1, c[FIRST].number);
+    fprintf(out, "| %-*s | %7d | %5s |", r->head->label_width, x->impl, x->threads, x->cache);
+    text_number(out, 9, -1, c[MEDIAN].number);
+    text_number(out, 9, -1, c[MIN].number);
+    text_number(out, 5, 1, 100 * x->mad_s / x->median_s);
+    text_number(out, 9, -1, c[FIRST].number);
     text_number(out, 8, 2, c[GFLOPS].number);
-    text_number(out, 6, 1, c[PEAK].number);
-    text_number(out, 6, 1, c[BANDWIDTH].number);
+    text_number(out, 5, 1, c[PEAK].number);
+    text_number(out, 5, 1, c[BANDWIDTH].number);
     text_number(out, 8, 2, c[SPEEDUP].number);
-    if (strcmp(x->status, "ok")) fprintf(out, "  %s:", x->status);
-    if (*x->ran) fprintf(out, "  ran %s", x->ran);
-    fputc('\n', out);
+    if (x->speedup.low > 0) fprintf(out, " %5.2f to %5.2f |", x->speedup.low, x->speedup.high);
+    else fprintf(out, " %14s |", "-");
+    if (isnan(x->median_s)) fprintf(out, " %s: %s", x->status, x->text);
+    else if (strcmp(x->status, "ok")) fprintf(out, " %s:", x->status);
+    if (*x->ran) fprintf(out, " ran %s", x->ran);
+    fputs(" |\n", out);
 }
 
 static void text_result(results *r, const results_row *x)
 {
     const shape *s = &x->shape;
     if (r->results == 0 || memcmp(&r->block, s, sizeof(*s))) {
-        fprintf(r->out, "\n%c%c  M %d  N %d  K %d", s->TA ? 'T' : 'N', s->TB ? 'T' : 'N', s->M,
+        fprintf(r->out, "\n## %c%c, M %d, N %d, K %d", s->TA ? 'T' : 'N', s->TB ? 'T' : 'N', s->M,
                 s->N, s->K);
-        if (s->calls > 1) fprintf(r->out, "  (%ld calls)", s->calls);
+        if (s->calls > 1) fprintf(r->out, " (%ld calls)", s->calls);
         fputc('\n', r->out);
         text_columns(r->out, r->head);
         r->block = *s;
@@ -300,7 +303,7 @@ void results_totals_begin(results *r)
 {
     if (r->format == RESULTS_JSON) fputs("\n  ],\n  \"totals\": [", r->out);
     if (r->format == RESULTS_TEXT) {
-        fputs("\nTotal, each shape as often as it is called\n", r->out);
+        fputs("\n## Total, each shape as often as it is called\n", r->out);
         text_columns(r->out, r->head);
     }
     r->results = 0;

@@ -9,6 +9,7 @@
 #include "common/machine.h"
 #include "common/peak.h"
 #include "common/shapes.h"
+#include "common/stats.h"
 
 #include <stdint.h>
 #include <stdio.h>
@@ -50,6 +51,7 @@ typedef struct results_row {
     double flops, bytes;        /* of the time above */
     double peak_s;              /* what so many FLOPs take at the peak of that moment */
     double base_s;              /* the first row's median here */
+    stats_interval speedup;     /* 95% interval of base_s / median_s; {0, 0}: not known */
 } results_row;
 
 typedef struct results {

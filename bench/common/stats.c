@@ -1,17 +1,19 @@
 /*
- * Statistics for times: see stats.h.
+ * Statistics of times: see stats.h.
  *
- * Both rank tests count arrangements by the shift algorithm (Streitberg and Roehmel): the number of
- * ways to reach a rank sum is a polynomial that gains one factor a value. Ranks are kept doubled, so
- * that the midrank of a tie is a whole number and ties stay exact.
+ * Both rank tests count arrangements by the shift algorithm (Streitberg and Roehmel). The number of
+ * ways to reach a rank sum is a coefficient of a polynomial, and each value multiplies it by one
+ * factor. Ranks are stored doubled: then the midrank of a tie is a whole number, so ties are exact.
  */
 #include "common/stats.h"
+
+#include "common/random.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { EXACT_LIMIT = 50 };      /* values in all: 50 * 25 * 2550 additions at most */
+enum { EXACT_LIMIT = 50 };      /* values: at most 50 * 25 * 2550 additions */
 
 static int by_value(const void *x, const void *y)
 {
@@ -49,8 +51,8 @@ double stats_mad(const double *v, size_t n)
 
 stats_interval stats_median_interval(const double *sorted, size_t n, double level)
 {
-    /* The k-th value from below and from above enclose the median unless fewer than k of n values
-       fall on one side of it: a binomial tail of 1/2. */
+    /* The k-th values from both ends enclose the median, unless fewer than k of the n values lie on
+       one side of it. The chance of that is a tail of the binomial distribution for 1/2. */
     const double allowed = (1 - level) / 2;
     double tail = 0;
     size_t k = 0;
@@ -64,26 +66,9 @@ stats_interval stats_median_interval(const double *sorted, size_t n, double leve
     return (stats_interval){sorted[k - 1], sorted[n - k]};
 }
 
-uint64_t stats_random(uint64_t *state)
-{
-    uint64_t z = *state += 0x9e3779b97f4a7c15u;
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-    return z ^ (z >> 31);
-}
-
-size_t stats_random_below(uint64_t *state, size_t below)
-{
-    const uint64_t most = UINT64_MAX - UINT64_MAX % below;
-    uint64_t r;
-    do r = stats_random(state);
-    while (r >= most);
-    return (size_t)(r % below);
-}
-
 /* ---- the ratio of medians ---- */
 
-typedef struct group {          /* the pairs of one stratum within one cluster */
+typedef struct group {          /* the pairs of one stratum in one cluster */
     size_t from, count;
 } group;
 
@@ -91,7 +76,7 @@ typedef struct bootstrap {
     const stats_pair *pairs;
     group *groups;              /* clusters x strata */
     size_t clusters, strata;
-    double *a, *b;              /* room for one drawn stratum */
+    double *a, *b;              /* buffers for one drawn stratum */
 } bootstrap;
 
 static size_t count_of(const stats_pair *pairs, size_t n, bool cluster)
@@ -133,8 +118,8 @@ static int by_group(const void *x, const void *y)
     return (a->stratum > b->stratum) - (a->stratum < b->stratum);
 }
 
-/* One resampled ratio. `chosen` holds the drawn clusters. */
-static double draw_ratio(const bootstrap *bs, const size_t *chosen, uint64_t *state)
+/* The ratio of one resample. `chosen` holds the drawn clusters. */
+static double draw_ratio(const bootstrap *bs, const size_t *chosen, rng *random)
 {
     double logs = 0;
     size_t used = 0;
@@ -143,7 +128,7 @@ static double draw_ratio(const bootstrap *bs, const size_t *chosen, uint64_t *st
         for (size_t c = 0; c < bs->clusters; c++) {
             const group *g = &bs->groups[chosen[c] * bs->strata + s];
             for (size_t i = 0; i < g->count; i++, m++) {
-                const stats_pair *p = &bs->pairs[g->from + stats_random_below(state, g->count)];
+                const stats_pair *p = &bs->pairs[g->from + rng_below(random, (int)g->count)];
                 bs->a[m] = p->a;
                 bs->b[m] = p->b;
             }
@@ -158,10 +143,11 @@ static double draw_ratio(const bootstrap *bs, const size_t *chosen, uint64_t *st
 static stats_interval run_bootstrap(bootstrap *bs, double *drawn, size_t *chosen, double level,
                                     size_t resamples, uint64_t seed)
 {
+    rng random = rng_make(seed, 0);
     for (size_t r = 0; r < resamples; r++) {
         for (size_t c = 0; c < bs->clusters; c++)
-            chosen[c] = stats_random_below(&seed, bs->clusters);
-        drawn[r] = draw_ratio(bs, chosen, &seed);
+            chosen[c] = (size_t)rng_below(&random, (int)bs->clusters);
+        drawn[r] = draw_ratio(bs, chosen, &random);
     }
     qsort(drawn, resamples, sizeof *drawn, by_value);
     return (stats_interval){stats_quantile(drawn, resamples, (1 - level) / 2),
@@ -178,7 +164,7 @@ stats_interval stats_ratio_interval(stats_pair *pairs, size_t n, double level, s
                     .clusters = count_of(pairs, n, true),
                     .strata = count_of(pairs, n, false)};
     bs.groups = calloc(bs.clusters * bs.strata, sizeof *bs.groups);
-    /* A cluster drawn every time may be the largest one. */
+    /* The largest cluster may be drawn every time. */
     bs.a = malloc(n * bs.clusters * sizeof *bs.a);
     bs.b = malloc(n * bs.clusters * sizeof *bs.b);
     double *drawn = malloc(resamples * sizeof *drawn);
@@ -203,7 +189,7 @@ stats_interval stats_ratio_interval(stats_pair *pairs, size_t n, double level, s
 
 typedef struct ranked {
     double value;
-    size_t from;                /* its place before sorting */
+    size_t from;                /* index before sorting */
     size_t rank2;               /* twice its midrank */
 } ranked;
 
@@ -227,7 +213,7 @@ static double rank_all(ranked *v, size_t n)
     return ties;
 }
 
-/* Twice the smaller tail of a distribution given as counts, at `at`. */
+/* Twice the smaller tail, at `at`, of a distribution that is given as counts. */
 static double two_sided(const double *ways, size_t size, size_t at)
 {
     double low = 0, high = 0, all = 0;
@@ -245,7 +231,7 @@ static double normal_two_sided(double distance, double variance)
     return erfc(fmax(0, fabs(distance) - 0.5) / sqrt(2 * variance));
 }
 
-/* P of a doubled rank sum `at` when `take` of n values are drawn. */
+/* Two-sided p of the doubled rank sum `at`, when `take` of n values are drawn. */
 static double rank_sum_p(const ranked *v, size_t n, size_t take, size_t at)
 {
     const size_t size = n * (n + 1) + 1;
@@ -283,7 +269,7 @@ stats_test stats_mann_whitney(const double *a, size_t na, const double *b, size_
     return t;
 }
 
-/* P of a doubled sum `at` of positive ranks when every sign is a coin. */
+/* Two-sided p of the doubled sum `at` of positive ranks, when every sign is a fair coin. */
 static double signed_rank_p(const ranked *v, size_t n, size_t at)
 {
     const size_t size = n * (n + 1) + 1;

@@ -11,6 +11,7 @@
 #include "common/random.h"
 #include "common/results.h"
 #include "common/stats.h"
+#include "util/ints.h"
 #include "driver/start.h"
 #include "gemm-bench/measure.h"
 #include "gemm-bench/options.h"
@@ -389,10 +390,25 @@ static void report_fault(bench *b, const results_row *row)
             row->status, s->M, s->N, s->K, s->TA, s->TB, row->text);
 }
 
+/* The 95% interval of the first lane's time over this lane's, from samples of the same rounds.
+   {0, 0} where there are too few. Call it before row_of, which sorts the samples. */
+static stats_interval speedup_interval(const bench *b, const lane *l)
+{
+    const lane *base = &b->lanes[0];
+    const int n = min_int(base->samples, l->samples);
+    if (n < 6 || base->status != BURST_OK || l->status != BURST_OK) return (stats_interval){0, 0};
+    stats_pair pairs[n];
+    for (int i = 0; i < n; ++i)
+        pairs[i] = (stats_pair){l->seconds[i], base->seconds[i], (size_t)l->rounds[i], 0};
+    return stats_ratio_interval(pairs, (size_t)n, 0.95, 1000, b->options.seed);
+}
+
 /* Prints a line for each lane. After Ctrl-C only lanes with three samples are worth a line. */
 static void results_shape(bench *b)
 {
     double base = NAN;
+    stats_interval speedups[b->lane_count];
+    for (int i = 0; i < b->lane_count; ++i) speedups[i] = speedup_interval(b, &b->lanes[i]);
     for (int i = 0; i < b->lane_count; ++i) {
         lane *l = &b->lanes[i];
         const bool own = l->status == BURST_OK;     /* not stock in the place of the row */
@@ -400,6 +416,7 @@ static void results_shape(bench *b)
         results_row row = row_of(b, l);
         if (i == 0 && own) base = row.median_s;
         if (own) row.base_s = base;
+        row.speedup = speedups[i];
         if (own && l->samples) add_to_total(l, &row);
         results_add(&b->results, &row);
         if (l->status == BURST_WRONG || l->status == BURST_FAILED) report_fault(b, &row);

@@ -1,4 +1,5 @@
-# GFLOP/s of squares over their size, a line a library. Variables: data (gemm-bench's CSV), image, format.
+# GFLOP/s of squares over their size, a line a library.
+# Variables: data (gemm-bench's CSV), image, format.
 if (format eq 'svg') set terminal svg size 900,520 background 'white' font 'sans,11' noenhanced
 if (format eq 'png') set terminal pngcairo size 900,520 background 'white' font 'sans,11' noenhanced
 set output image

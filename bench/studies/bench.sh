@@ -1,82 +1,81 @@
 #!/bin/sh
-# The speed table of `packed`: what is wanted, what was measured, met or missed; and its speed from
-# 64^3 to 4096^3 beside the reference libraries, as a chart.
+# How fast `packed` is: beside the reference libraries on the shapes of a network, on squares, on
+# transposes and on grouped layers, and in a whole detection.
 #
-#   bench/studies/bench.sh GEMM_BENCH AB WEIGHTS OUTPUT_FOLDER
+#   bench/studies/bench.sh GEMM_BENCH AB WEIGHTS FOLDER
 #
-# Leaves there the CSV of each run of gemm-bench, the A/B of a detection, table.md and curve.svg,
-# curve.png. On a shared machine a minute can be slow that the next is not: all is measured in rounds,
-# and the table is of the median round, with the range of all. BENCH_QUICK=1: one short round, to see
-# that it works. BENCH_RUN: a command that each run is started with, such as `flock FILE` on a machine
-# that is shared.
+# FOLDER gets a Markdown file for each part and the chart curve.svg, curve.png. gemm-bench and ab
+# compute every figure. In a table of gemm-bench the speed-up is over its first row.
+#
+#   BENCH_QUICK=1      few samples and small shapes, to see that it works
+#   BENCH_RUN=COMMAND  starts each measurement, such as `flock FILE` on a shared machine
 set -eu
 
 bench=$1 ab=$2 weights=$3 out=$4
-table=$PWD/bench/bench_table.awk
+here=$(dirname "$0")
 mkdir -p "$out"
-samples='--samples 9 --seconds 0.15' rounds='1 2 3 4 5 6 7' sizes=64:4096 n=48
-[ "${BENCH_QUICK:-0}" = 0 ] || { samples='--samples 3 --seconds 0.02'; rounds=1 sizes=64:512; n=2; }
+samples='--samples 63 --seconds 1' pairs=48
+shapes='--shapes yolov3-tiny' squares='--shapes squares' grouped='--shapes grouped'
+curve=64:4096
+if [ "${BENCH_QUICK:-0}" != 0 ]; then
+    samples='--samples 3 --seconds 0.02' pairs=1
+    shapes='-s 16,1730,27' squares='-s 64,64,64' grouped='-s 1,1000,9'
+    curve=64:128
+fi
 
-# A processor newer than they are OpenBLAS takes for a Haswell, and BLIS for one without vectors.
+# OpenBLAS takes a processor that is newer than the library for a Haswell. BLIS uses no vectors
+# there.
 openblas=openblas blis=blis
 if grep -q avx512f /proc/cpuinfo; then
     openblas=openblas+OPENBLAS_CORETYPE=SkylakeX
     blis=blis+BLIS_ARCH_TYPE=0              # skx
 fi
 
-measured=
-measure() {
-    file=$1
+# run LOG COMMAND...: the command's own messages are shown only when it fails
+run()
+{
+    log=$out/$1.log
     shift
-    measured="$measured $file.csv"
-    ${BENCH_RUN:-} "$bench" $samples --csv -o "$out/$file.csv" "$@" 2>"$out/$file.log" || {
-        cat "$out/$file.log" >&2
-        exit 1
-    }
+    echo "bench: ${log%.log}" >&2
+    ${BENCH_RUN:-} "$@" 2>"$log" || { cat "$log" >&2; exit 1; }
 }
-echo 'The 13 shapes, squares, transposes, AVX2, grouped layers, the curve, a detection: some minutes.' >&2
-for round in $rounds; do
-    measure shapes-$round --shapes yolov3-tiny --impl packed,onednn,$openblas,$blis --threads 1,2
-    measure squares-$round --shapes squares --impl packed,onednn --threads 1
-    measure transposes-$round --shapes yolov3-tiny --transposes NN,NT,TN,TT --impl packed --threads 1
-    measure grouped-$round --shapes grouped --impl packed,stock --threads 1,2
-    if grep -q avx2 /proc/cpuinfo; then
-        measure avx2-$round --shapes yolov3-tiny --impl packed+GEMM_ISA=avx2,openblas --threads 1 --peak avx2
-    fi
+
+# table TITLE FILE OPTION...: what gemm-bench prints becomes FILE.md, below its title
+table()
+{
+    title=$1 file=$2
+    shift 2
+    run "$file" "$bench" $samples -o "$out/$file.new" "$@"
+    { printf '# %s\n\n' "$title"; cat "$out/$file.new"; } >"$out/$file.md"
+    rm "$out/$file.new"
+}
+
+for threads in 1 2; do
+    table "The 13 shapes of yolov3-tiny, threads: $threads" shapes-$threads $shapes \
+        --impl onednn,$openblas,$blis,packed --threads $threads
+    table "Grouped layers, threads: $threads" grouped-$threads $grouped \
+        --impl stock,packed --threads $threads
 done
-measure curve --sizes $sizes --impl packed,onednn,$openblas --threads 1
-# As it is shipped, with the convolutions that only packed has; and gemm against gemm, which is a
-# sixth of a detection then.
+table 'Squares' squares $squares --impl onednn,packed --threads 1
+table 'Transposes' transposes $shapes --transposes NN,NT,TN,TT --impl packed --threads 1
+if grep -q avx2 /proc/cpuinfo; then
+    table 'The 13 shapes by AVX2' avx2 $shapes --impl openblas,packed+GEMM_ISA=avx2 --threads 1 \
+        --peak avx2
+fi
+# GEMM_CONV=hook is the default. With im2col both rows only multiply: gemm against gemm.
 for other in openblas onednn; do
     for conv in hook im2col; do
-        GEMM_CONV=$conv GEMM_THREADS=2 ${BENCH_RUN:-} "$ab" --a $other --b packed --weights "$weights" \
-            -n $n --out "$out" --name detection-$other-$conv >"$out/detection-$other-$conv.txt" \
-            2>"$out/detection-$other-$conv.log" || {
-            cat "$out/detection-$other-$conv.log" >&2
-            exit 1
-        }
+        settings="GEMM_CONV=$conv GEMM_THREADS=2"
+        run detection-$other-$conv "$ab" --a $other --b packed --env-a "$settings" \
+            --env-b "$settings" --weights "$weights" -n $pairs --out "$out" \
+            --name detection-$other-$conv >"$out/detection.out"
     done
 done
-
-{
-    sed -n '/^machine/p; /^system/p; /^compiler/p; /^onednn/p; /^openblas/p; /^blis/p; /^peak/p' "$out/shapes-1.log" |
-        sed 's/^/    /'
-    echo
-    (cd "$out" && awk -f "$table" $measured)
-    for other in openblas onednn; do
-        for conv in hook im2col; do
-            awk -v "what=detection, 2 threads, GEMM_CONV=$conv, against $other" '
-                /"predicted"/ { on = 1 }
-                on && match($0, /"verdict": "[^"]*/) {
-                    verdict = substr($0, RSTART + 12, RLENGTH - 12)
-                    printf "| %s | faster | %s | | %s |\n", what, verdict,
-                        (verdict ~ /^faster/ ? "met" : "missed")
-                    exit
-                }' "$out/detection-$other-$conv.json"
-        done
-    done
-} | tee "$out/table.md"
-
+rm "$out/detection.out"
+run curve "$bench" $samples --csv -o "$out/curve.csv" --sizes $curve --threads 1 \
+    --impl packed,onednn,$openblas
 for format in svg png; do
-    gnuplot -e "data='$out/curve.csv'; image='$out/curve.$format'; format='$format'" bench/studies/bench.gnuplot
+    gnuplot -e "data='$out/curve.csv'; image='$out/curve.$format'; format='$format'" \
+        "$here/bench.gnuplot"
 done
+cat "$out/shapes-1.md" "$out/shapes-2.md"

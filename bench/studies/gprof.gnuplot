@@ -13,7 +13,8 @@ set grid ytics
 set yrange [0:*]
 set terminal svg size 1200,480 background 'white'
 set output out.'.svg'
-plot data using 2:xtic(1) title 'gemm' linecolor rgb '#1f6fb4', '' using 3 title 'all else' linecolor rgb '#b9c4cc'
+plot data using 2:xtic(1) title 'gemm' linecolor rgb '#1f6fb4', \
+     '' using 3 title 'all else' linecolor rgb '#b9c4cc'
 set terminal pngcairo size 1200,480
 set output out.'.png'
 replot

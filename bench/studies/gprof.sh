@@ -5,23 +5,33 @@
 #
 #   N=5          images a process       PROCESSES=2   processes whose samples are summed
 #
-# DARKNET is built with -pg. For each variant FOLDER gets NAME.flat.txt (the flat profile), NAME.graph.txt
-# (the call graph) and NAME.trace.csv; together gprof.tsv, gprof.md and, with gnuplot, gprof.svg and .png.
-# gprof samples every 10 ms, so it needs many images; it does not see a GPU, so the event times of OpenCL
-# rows come from the trace. One thread: samples of several cannot be told apart.
+# DARKNET is built with -pg. For each variant FOLDER gets NAME.flat.txt (the flat profile),
+# NAME.graph.txt (the call graph) and NAME.trace.csv. All together give gprof.tsv, gprof.md and,
+# with gnuplot, gprof.svg and .png.
+#
+# gprof takes a sample every 10 ms, so it needs many images. One thread runs, because gprof cannot
+# tell the samples of several apart. gprof does not see a GPU: the event times of OpenCL rows come
+# from the trace.
 set -u
 
 darknet=$1 folder=$2 cfg=$3 weights=$4 image=$5
 shift 5
 here=$(dirname "$0")
 : "${N:=5}" "${PROCESSES:=2}"
+for number in "N=$N" "PROCESSES=$PROCESSES"; do
+    case ${number#*=} in
+    0* | *[!0-9]* | '')
+        echo "gprof: $number: a whole number from 1 on is needed" >&2
+        exit 2 ;;
+    esac
+done
 
 export GEMM_THREADS=1
 mkdir -p "$folder"
 rm -f "$folder"/gmon.* "$folder/rows.tsv"
 child=
 
-# Detects the image N times in one process; leaves gmon.PID and adds to the trace.
+# detect_images VARIANT: detects the image N times in one process, which leaves gmon.PID and a trace
 detect_images()
 {
     i=0
@@ -36,13 +46,14 @@ detect_images()
     status=$?
     child=
     predicted=$(grep -c 'Predicted in' "$folder/output")
-    if [ $status != 0 ] || [ "$predicted" != "$N" ] || ! ls "$folder"/gmon.[0-9]* >/dev/null 2>&1; then
+    if [ $status != 0 ] || [ "$predicted" != "$N" ] ||
+        ! ls "$folder"/gmon.[0-9]* >/dev/null 2>&1; then
         echo "gprof: $1: status $status, $predicted of $N images, $(tail -n 1 "$folder/error")" >&2
         return 1
     fi
 }
 
-# The samples of all its processes, as text, and one row of the table.
+# profile VARIANT: the samples of all its processes become text files and one row of the table
 profile()
 {
     rm -f "$folder"/gmon.[0-9]*
@@ -58,11 +69,12 @@ profile()
         "$folder/$1.flat.txt" "$folder/$1.trace.csv" >>"$folder/rows.tsv"
 }
 
-# What has been measured so far, as a table and a chart.
+# The table and the chart of what was measured so far.
 report()
 {
     [ -s "$folder/rows.tsv" ] || return 1
-    awk -f "$here/gprof_table.awk" -v tsv="$folder/gprof.tsv" "$here/articles.tsv" "$folder/rows.tsv" >"$folder/gprof.md"
+    awk -v tsv="$folder/gprof.tsv" -f "$here/gprof_table.awk" "$here/articles.tsv" \
+        "$folder/rows.tsv" >"$folder/gprof.md"
     cat "$folder/gprof.md"
     if command -v gnuplot >/dev/null 2>&1; then
         gnuplot -e "data='$folder/gprof.tsv'; out='$folder/gprof'" "$here/gprof.gnuplot"
@@ -71,7 +83,7 @@ report()
     fi
 }
 
-# The call graphs of the first and the last variant, where the programs for it are there.
+# draw_graph VARIANT: the call graph as a picture
 draw_graph()
 {
     gprof2dot -s "$folder/$1.graph.txt" 2>/dev/null | dot -Tsvg -o "$folder/$1.graph.svg"
@@ -80,7 +92,7 @@ draw_graph()
 stop()
 {
     [ -z "$child" ] || kill "$child" 2>/dev/null
-    echo "gprof: stopped; what follows was measured before" >&2
+    echo "gprof: stopped; the table holds what was measured before" >&2
     report
     exit 130
 }

@@ -1,11 +1,17 @@
-# One row from a flat profile of gprof and a trace: tab-separated
-#   row, the gemm symbol with the most seconds (or -), seconds of all gemm symbols an image, calls of
-#   the row an image, seconds of everything, of the device an image (or -), and what else took above
-#   2%: "name 12.3%, ..."
+# One row from a flat profile of gprof and a trace. Fields, with tabs between them:
+#   - the row
+#   - its gemm symbol with the most seconds, or -
+#   - seconds of all gemm symbols an image
+#   - calls of the row an image
+#   - seconds of the whole program an image
+#   - seconds of the OpenCL device an image, or -
+#   - every other symbol above 2%: "name 12.3%, ...", or -
 #
-#   -v row=NAME -v images=NUMBER (of the profile) -v trace_images=NUMBER (of the trace)
+#   awk -v row=NAME -v images=NUMBER -v trace_images=NUMBER -f gprof_row.awk PROFILE TRACE
+#
+# images: of the profile; trace_images: of the trace.
 
-# flat profile: %time cumulative self and more, at the end the name
+# Flat profile: percent, cumulative seconds, self seconds and more; the name is the last field.
 FNR == NR && $1 ~ /^[0-9.]+$/ {
     name = $NF
     percent[name] += $1
@@ -16,12 +22,11 @@ FNR == NR && $1 ~ /^[0-9.]+$/ {
 }
 FNR == NR { next }
 
-# trace: a line a call; kernel_ms is the ninth column, empty where no device worked
+# Trace: a line a call. kernel_ms is the ninth column, empty where no device worked.
 FNR > 1 {
-    FS = ","
-    $0 = $0
+    split($0, field, ",")
     ++calls
-    if ($9 != "") { device += $9; on_device = 1 }
+    if (field[9] != "") { device += field[9]; on_device = 1 }
 }
 
 END {
@@ -34,8 +39,7 @@ END {
             others = others (others == "" ? "" : ", ") sprintf("%s %.1f%%", name, percent[name])
         }
     }
-    if (symbol == "") symbol = "-"
-    printf "%s\t%s\t%.4f\t%d\t%.4f\t%s\t%s\n", row, symbol, gemm / images, calls / trace_images,
-        total / images,
+    printf "%s\t%s\t%.4f\t%d\t%.4f\t%s\t%s\n", row, symbol == "" ? "-" : symbol, gemm / images,
+        calls / trace_images, total / images,
         on_device ? sprintf("%.4f", device / trace_images / 1000) : "-", others == "" ? "-" : others
 }

@@ -1,9 +1,9 @@
-# The table of `make gprof`: Markdown on standard output, the numbers in the file `tsv`.
+# The table of `make gprof`, as Markdown. The figures of the chart go to the file `tsv`.
 #
 #   awk -v tsv=FILE -f gprof_table.awk articles.tsv rows.tsv
 #
-# articles.tsv: source, row, its name there, value, unit; rows.tsv: as gprof_row.awk prints it.
-# Speed-ups are over the row stock, where it was measured; the article's are over its own baseline.
+# articles.tsv: source, row, its name there, value, unit. rows.tsv: as gprof_row.awk prints it.
+# "x" is a speed-up. Those of the last two columns are the article's, over its own baseline.
 
 BEGIN { FS = "\t" }
 /^#/ { next }
@@ -14,21 +14,25 @@ FNR == NR { if ($1 == "004") article[$2] = $4; next }
 }
 
 function quotient(a, b) { return (b > 0 ? a / b : 0) }
-function ratio(a, b) { return (a > 0 && b > 0 ? sprintf("%.2f", a / b) : "-") }
+function times(base, s) { return (base > 0 && s > 0 ? sprintf("%.2f", base / s) : "-") }
 
 END {
-    base = article["mnk_acc"]
-    print "| variant | symbol | s an image | share | calls | ms a call | gemm x stock | whole s | whole x stock | above 2% | device s (events) | gemm x mnk_acc | article's s | article's x mnk_acc |"
-    print "|---|---|---|---|---|---|---|---|---|---|---|---|---|---|"
+    print "# Where the time of a detection goes, by gprof\n"
+    print "Seconds an image, one thread. The two columns of the article are not measured here.\n"
+    printf "| variant | symbol | gemm s | share | calls | ms a call | gemm x stock | whole s |"
+    printf " whole x stock | above 2%% | device s (events) | gemm x mnk_acc | article's s |"
+    print " article's x mnk_acc |"
+    print "|---|---|---:|---:|---:|---:|---:|---:|---:|---|---:|---:|---:|---:|"
     print "#row\tgemm\tother" >tsv
     for (i = 1; i <= n; ++i) {
         r = rows[i]
-        seconds = (r in article) ? article[r] : "-"
-        speedup = (r in article) ? ratio(base, article[r]) : "-"
-        printf "| %s | %s | %.4f | %.1f%% | %d | %.3f | %s | %.4f | %s | %s | %s | %s | %s | %s |\n", r, symbol[r], gemm[r],
+        printf "| %s | %s | %.4f | %.1f%% | %d | %.3f | %s |", r, symbol[r], gemm[r],
             100 * quotient(gemm[r], total[r]), calls[r], 1000 * quotient(gemm[r], calls[r]),
-            ratio(gemm["stock"], gemm[r]), total[r], ratio(total["stock"], total[r]), others[r], device[r],
-            ratio(gemm["mnk_acc"], gemm[r]), seconds, speedup
+            times(gemm["stock"], gemm[r])
+        printf " %.4f | %s | %s | %s |", total[r], times(total["stock"], total[r]), others[r],
+            device[r]
+        printf " %s | %s | %s |\n", times(gemm["mnk_acc"], gemm[r]),
+            r in article ? article[r] : "-", times(article["mnk_acc"], article[r])
         printf "%s\t%s\t%.4f\n", r, gemm[r], total[r] - gemm[r] >tsv
     }
 }

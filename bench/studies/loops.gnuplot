@@ -1,7 +1,9 @@
-# Bars of loops.tsv: ours in ns a multiply-add, the article's cycles a multiply-add as points on an
-# axis of their own, since the machines have nothing in common. Variables: data, image, format, shape.
+# Bars of loops.tsv: ours, in ns a multiply-add. Points: the article's cycles a multiply-add, on an
+# axis of their own because the machines have nothing in common.
+# Variables: data, image, format, shape.
 if (format eq 'svg') set terminal svg size 1100,520 background 'white' font 'sans,11' noenhanced
-if (format eq 'png') set terminal pngcairo size 1100,520 background 'white' font 'sans,11' noenhanced
+if (format eq 'png') set terminal pngcairo size 1100,520 background 'white' \
+    font 'sans,11' noenhanced
 set output image
 set datafile separator "\t"
 set datafile missing '-'
@@ -21,4 +23,5 @@ set y2range [10:*]
 set key top left
 set grid ytics lc rgb '#dddddd'
 plot data using 0:3:xtic(1) with boxes lc rgb '#3b6ea5' title 'this machine', \
-     data using 0:($6/0.268435456) axes x1y2 with points pt 7 ps 0.9 lc rgb '#d1495b' title 'the article (theirs)'
+     data using 0:($6/0.268435456) axes x1y2 with points pt 7 ps 0.9 lc rgb '#d1495b' \
+         title 'the article (theirs)'

@@ -1,72 +1,69 @@
 #!/bin/sh
-# Seed 003's study on this machine: loop orders, unrollings, tiles and vector tiles on one shape.
+# The study of loop orders, unrollings, tiles and vector tiles on this machine, on one shape.
 #
-#   bench/studies/loops.sh GEMM_BENCH OUTPUT_FOLDER [option of gemm-bench]...
+#   bench/studies/loops.sh GEMM_BENCH FOLDER [option of gemm-bench]...
 #
-# Leaves loops.csv (what gemm-bench measured), loops.tsv and loops.txt (the ranking, beside the cycles
-# that the article gives for its machine) and the chart loops.svg, loops.png. LOOPS_SHAPE=M,N,K.
+# FOLDER gets loops.csv (what gemm-bench measured), loops.tsv and loops.md (the ranking, beside the
+# figures of the article) and the chart loops.svg, loops.png. LOOPS_SHAPE=M,N,K is another shape.
 set -eu
 
 bench=$1 out=$2
 shift 2
+here=$(dirname "$0")
 shape=${LOOPS_SHAPE:-512,512,1024}
-articles=bench/studies/articles.tsv
 mkdir -p "$out"
 
-# mkn first: every speed-up is over it
+# mkn is the first row, because every speed-up is over the first row.
 rows=mkn,$("$bench" --list | awk -F '\t' '
-    $1 ~ /^(mnk|nmk|nkm|kmn|knm|mkn_u[0-9]+|v?tile_[0-9]+(_uu?)?)$/ { printf "%s%s", comma, $1; comma = "," }')
+    $1 ~ /^(mnk|nmk|nkm|kmn|knm|mkn_u[0-9]+|v?tile_[0-9]+(_uu?)?)$/ {
+        printf "%s%s", comma, $1
+        comma = ","
+    }')
 status=0
 "$bench" --impl "$rows" -s "$shape" --threads 1 --csv "$@" -o "$out/loops.csv" || status=$?
 [ $status = 0 ] || [ $status = 130 ] || exit $status
 
-# row, ms, ns a multiply-add, cycles (- where the machine does not count them), article's cycles
+# A line a row: name, ms, ns a multiply-add, 1e9 cycles, speed-up over mkn, the article's 1e9
+# cycles. "-" stands for an unknown figure.
 tab=$(printf '\t')
-awk -F '\t' -v csv="$out/loops.csv" '
-    !/^#/ && $1 == "003" { theirs[$2] = $4 }
-    END {
-        FS = ","
-        getline line <csv
-        columns = split(line, name, ",")
-        for (i = 1; i <= columns; ++i) at[name[i]] = i
-        while ((getline line <csv) > 0) {
-            split(line, v, ",")
-            if (v[at["status"]] != "ok") continue
-            macs = v[at["M"]] * v[at["N"]] * v[at["K"]]
-            ms = v[at["median_ms"]]
-            cycles = v[at["cycles"]]
-            printf "%s\t%.3f\t%.3f\t%s\t%s\t%s\n", v[at["impl"]], ms, 1e6 * ms / macs,
-                cycles == "" ? "-" : sprintf("%.4f", cycles / 1e9), v[at["speedup"]],
-                v[at["impl"]] in theirs ? theirs[v[at["impl"]]] : "-"
-        }
-    }' "$articles" | sort -t "$tab" -k2,2g >"$out/loops.tsv"
+awk '
+    FNR == NR { if ($1 == "003") theirs[$2] = $4; next }
+    FNR == 1 { for (i = 1; i <= NF; ++i) at[$i] = i; next }
+    $at["status"] == "ok" {
+        ms = $at["median_ms"]
+        cycles = $at["cycles"] == "" ? "-" : sprintf("%.4f", $at["cycles"] / 1e9)
+        printf "%s\t%.3f\t%.3f\t%s\t%s\t%s\n", $1, ms,
+            1e6 * ms / ($at["M"] * $at["N"] * $at["K"]), cycles,
+            $at["speedup"] == "" ? "-" : sprintf("%.2f", $at["speedup"]),
+            $1 in theirs ? theirs[$1] : "-"
+    }' FS='\t' "$here/articles.tsv" FS=, "$out/loops.csv" | sort -t "$tab" -k2,2g >"$out/loops.tsv"
+if [ ! -s "$out/loops.tsv" ]; then
+    echo 'loops: nothing was measured' >&2
+    exit 1
+fi
 
-awk -F '\t' -v shape="$shape" -v interrupted="$status" '
-    { row[NR] = $0; if ($6 != "-") { theirs[$1] = $6; if (!best || $6 < theirs[best]) best = $1 } }
-    END {
-        if (!NR) { print "loops.sh: nothing was measured" >"/dev/stderr"; exit 1 }
-        for (i in theirs) { rank[i] = 1; for (j in theirs) rank[i] += theirs[j] < theirs[i] }
-        printf "Loop orders, unrollings and tiles, M,N,K = %s, one thread, fastest first.\n", shape
-        printf "Right of the bar: the article, a RISC-V soft core at 75 MHz, 512 x 512 x 1024. Not ours.\n\n"
-        printf "%4s  %-14s %10s %9s %10s %8s | %10s %6s\n", "rank", "row", "ms", "ns/MAC",
-            "1e9 cycles", "x mkn", "1e9 cycles", "rank"
-        for (i = 1; i <= NR; ++i) {
-            split(row[i], v, "\t")
-            printf "%4d  %-14s %10s %9s %10s %8s | %10s %6s\n", i, v[1], v[2], v[3], v[4],
-                v[5] == "" ? "-" : sprintf("%.2f", v[5]), v[6], v[1] in rank ? rank[v[1]] : "-"
-            if (!tile && v[1] ~ /tile/) tile = v[1]
-            if (!order && v[1] ~ /^[mnk]+$/) order = v[1]
-        }
-        printf "\nbest tile here: %s; best plain order: %s; the article: %s\n", tile, order, best
-        if (interrupted) print "Interrupted: rows are missing."
-    }' "$out/loops.tsv" | tee "$out/loops.txt"
+{
+    cat <<END
+# Loop orders, unrollings and tiles
+
+M,N,K = $shape, one thread, fastest first. The last column is not ours: it is the article's figure
+for 512 x 512 x 1024 on a RISC-V soft core at 75 MHz.
+$([ $status = 0 ] || printf '\nInterrupted: rows are missing.')
+
+| rank | row | ms | ns a multiply-add | 10^9 cycles | x mkn | the article's 10^9 cycles |
+|---:|---|---:|---:|---:|---:|---:|
+END
+    awk -F '\t' '{ printf "| %d | %s | %s | %s | %s | %s | %s |\n", NR, $1, $2, $3, $4, $5, $6 }' \
+        "$out/loops.tsv"
+} >"$out/loops.md"
+cat "$out/loops.md"
 
 if command -v gnuplot >/dev/null; then
     for format in svg png; do
-        gnuplot -e "data='$out/loops.tsv'; image='$out/loops.$format'; format='$format'; shape='$shape'" \
-            bench/studies/loops.gnuplot
+        gnuplot -e "data='$out/loops.tsv'; image='$out/loops.$format'; format='$format'" \
+            -e "shape='$shape'" "$here/loops.gnuplot"
     done
 else
-    echo 'loops.sh: no gnuplot, so no chart (Debian: gnuplot-nox)' >&2
+    echo 'loops: no gnuplot, so no chart (Debian: gnuplot-nox)' >&2
 fi
 exit $status

@@ -1,9 +1,9 @@
 #!/bin/sh
-# bench/ab with a false darknet: verdicts, detections compared, and everything that can go wrong.
-# usage: tests/system/test_ab.sh AB DATA     AB: the program; DATA: a folder with kite.jpg and dog.jpg
-set -u
-ab=$(realpath "$1") && data=$(realpath "$2") && fake=$(realpath "$(dirname "$0")/../support/fake_darknet.sh") || exit 2
+# bench/ab with a fake darknet: verdicts, comparison of detections, wrong options and failures.
+#
+#   tests/system/test_ab.sh AB DATA       AB: the program; DATA: a folder with kite.jpg and dog.jpg
 . tests/support/lib.sh
+ab=$(realpath "$1") data=$(realpath "$2") fake=$root/tests/support/fake_darknet.sh
 dir=$work/here
 mkdir "$dir" && cd "$dir" || exit 2
 mkdir cfg && ln -s "$data" data
@@ -24,8 +24,8 @@ check()
 run_ab() {
     want=$1
     shift
-    "$ab" --bin-a "$fake" --bin-b "$fake" --cfg cfg/boxes.cfg --weights toy.weights --out o --name t \
-        "$@" >out 2>err
+    "$ab" --bin-a "$fake" --bin-b "$fake" --cfg cfg/boxes.cfg --weights toy.weights --out o \
+        --name t "$@" >out 2>err
     got=$?
     check "status $got, not $want: $*" [ $got = "$want" ]
 }
@@ -52,7 +52,7 @@ run_ab 0 -n 8 --a row --b row --fail-if-slower
 verdict predicted 'no difference shown'
 run_ab 0 -n 3 --env-a FAKE_MS=8 --env-b FAKE_MS=2       # too few rounds to tell
 verdict predicted 'no difference shown'
-says err '3 rounds cannot give a verdict'
+says err 'a verdict needs 6 rounds or more, not 3'
 run_ab 0 -n 2 --image data/kite.jpg --image data/dog.jpg --idle-ms 25 --warmup 0 --seed 7
 check 'both images' grep -q 'dog.jpg' o/t.csv
 check 'seed is said' grep -q '"seed": 7' o/t.json
@@ -101,12 +101,39 @@ mv cfg gone
 run_ab 1 --cfg gone/boxes.cfg
 says err 'no cfg/ here'
 mv gone cfg
-run_ab 2 --rounds 0
-says err '\-\-rounds wants a whole number from 1'
-run_ab 2 --env-a nonsense
-run_ab 2 --nonsense
-run_ab 2 -n x
+
+# wrong_option MESSAGE OPTION...: status 2, and one line on standard error
+wrong_option()
+{
+    message=$1
+    shift
+    run_ab 2 "$@"
+    says err "$message"
+    check "one line: $*" [ "$(wc -l <err)" = 1 ]
+}
+# An option with a number takes nothing but a number in its range.
+for value in '' x 1x ' 1' 0x1 nan inf -1 1e99; do
+    for option in --rounds --warmup --tics --seed -n; do
+        wrong_option "ab: $option '$value': a whole number from [01] to [0-9]* is needed" \
+            "$option" "$value"
+    done
+    for option in --idle-ms --timeout --least --points; do
+        wrong_option "ab: $option '$value': a number from [01.]* to [0-9]* is needed" \
+            "$option" "$value"
+    done
+done
+wrong_option "'0': a whole number from 1 to 1000 is needed" --rounds 0
+wrong_option "'0.5': a whole number" --seed 0.5
+wrong_option "ab: --env-a 'nonsense': NAME=value is needed" --env-a nonsense
+wrong_option "unrecognized option '--nonsense'" --nonsense
+wrong_option "requires an argument" -n
+wrong_option "ab: unexpected argument 'more'" more
+"$ab" >out 2>err
+check 'nothing to compare' [ "$? $(grep -c 'ab: nothing to compare: ' err)" = '2 1' ]
+run_ab 1 --out /dev/null/x
+says err 'cannot make /dev/null/x: Not a directory'
 run_ab 0 --help
+says out '^usage: ab '
 
 for ending in csv md json; do
     rm -rf o && mkdir o

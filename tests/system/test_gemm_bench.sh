@@ -151,8 +151,17 @@ is bench_json_gflops ok "$(awk -F '\t' '$1 ~ /^results/ { v[$1] = $2 } END {
 is bench_csv_columns "$(awk -F '\t' '$1 ~ /^results\.0\./ { sub(/.*\./, "", $1); print $1 }' "$work/flat" | tr '\n' ' ')" \
     "$(head -n 1 "$work/csv" | tr ',' '\n' | tr '\n' ' ')"
 is bench_csv_lines 3 "$(wc -l <"$work/csv")"
+"$bench" --samples 9 --seconds 60 --threads 1 --seed 1 --impl stock,transpose -s 33,17,20 \
+    >"$work/text" 2>"$work/err"
+is bench_interval '1.00 1.00 1.00 ordered' "$(awk -F '|' '
+    /^## Total/ { exit }
+    $2 ~ /stock/ { split($13, end, "to"); printf "%.2f %.2f %.2f ", $12, end[1], end[2] }
+    $2 ~ /transpose/ {
+        split($13, end, "to")
+        print 0 < end[1] && end[1] <= $12 + 0 && $12 + 0 <= end[2] + 0 ? "ordered" : $0
+    }' "$work/text")"
 "$bench" $quick --impl stock -s 33,17,20 >"$work/text" 2>"$work/err"
-for word in machine compiler commit peak 'NN  M 33  N 17  K 20' Total; do
+for word in '- machine' '- compiler' '- commit' '- peak' '## NN, M 33, N 17, K 20' '## Total'; do
     grep -q "^$word" "$work/text" || fail "bench_text" "no '$word'"
 done
 is bench_progress 1 "$(grep -c 'shape 1 of 1, 33x17x20' "$work/err")"
@@ -170,7 +179,7 @@ is bench_declined '0 ok declined  stock' "$? $(column status mnk_acc 0) $(column
     column ran mnk_acc 0)$(column speedup mnk_acc 1) $(column ran mnk_acc 1)"
 is bench_declined_time 1 "$(column median_ms mnk_acc 1 | awk '{ print ($1 > 0) }')"
 "$bench" $quick --impl stock,mnk_acc -s 16,70,27 --transposes NN,NT >"$work/text" 2>"$work/err"
-is bench_declined_text '1 1' "$(grep -c 'mnk_acc .* declined:  ran stock$' "$work/text") $(
+is bench_declined_text '1 1' "$(grep -c 'mnk_acc .* declined: ran stock |$' "$work/text") $(
     grep -c 'mnk_acc .* incomplete: 1 of 2 shapes measured' "$work/text")"
 "$bench" $quick --impl packed -s 2,3,4 -s 64,64,64 --json 2>"$work/err" | "$flat" >"$work/flat"
 is bench_left_to_stock 'ok stock null 2' \

@@ -1,9 +1,9 @@
 /*
- * The rule of bench/ab/ab_summary.c on made-up machines: how often it calls a control "faster" or
- * "slower", and whether it sees a true difference.
+ * The rule of bench/ab/ab_verdict.c on simulated machines: how often it calls equal sides "faster"
+ * or "slower", and whether it sees a true difference.
  *
- * Noise as seen on shared machines: autocorrelated, drifting, with a long tail, and with a percent or
- * two that belongs to a process for as long as it lives.
+ * The noise is like that of shared machines. It is autocorrelated, it drifts, it has a long tail,
+ * and each process has an offset of a percent or two for as long as it lives.
  */
 #include "ab/ab.h"
 
@@ -17,55 +17,56 @@ enum { PAIRS = 32, ROUNDS = 8, RUNS = 200 };
 
 typedef struct machine {
     const char *name;
-    double process;         /* spread of what a process keeps for its life */
-    double memory;          /* how much of the noise is still there at the next image */
+    double process;         /* spread of the offset of a process */
+    double memory;          /* part of the noise that is left at the next image */
     double noise;           /* its spread */
-    double drift;           /* slower by this at the end */
-    double tail;            /* share of samples that something else lands on */
+    double drift;           /* how much slower it is at the end */
+    double tail;            /* part of the samples that are disturbed */
 } machine;
 
-static double uniform(uint64_t *state) { return ((double)stats_random(state) + 0.5) / 0x1p64; }
+static double uniform(rng *random) { return ((double)rng_next(random) + 0.5) / 0x1p32; }
 
-static double normal(uint64_t *state)
+static double normal(rng *random)
 {
-    return sqrt(-2 * log(uniform(state))) * cos(2 * acos(-1) * uniform(state));
+    return sqrt(-2 * log(uniform(random))) * cos(2 * acos(-1) * uniform(random));
 }
 
-static void simulate(const machine *m, double truth, stats_pair *pairs, uint64_t *state)
+static void simulate(const machine *m, double truth, stats_pair *pairs, rng *random)
 {
     double noise = 0, process[2] = {0, 0};
     for (size_t i = 0; i < PAIRS; i++) {
         double t[2];
-        const int first = (int)stats_random_below(state, 2);
+        const int first = rng_below(random, 2);
         if (i % (PAIRS / ROUNDS) == 0)
-            for (int side = 0; side < 2; side++) process[side] = m->process * normal(state);
+            for (int side = 0; side < 2; side++) process[side] = m->process * normal(random);
         for (int k = 0; k < 2; k++) {
             const int side = k ? !first : first;
-            noise = m->memory * noise + sqrt(1 - m->memory * m->memory) * m->noise * normal(state);
+            noise = m->memory * noise + sqrt(1 - m->memory * m->memory) * m->noise * normal(random);
             t[side] = exp(noise + process[side] + m->drift * (double)i / PAIRS);
-            if (uniform(state) < m->tail) t[side] *= 1 + 0.5 * uniform(state);
+            if (uniform(random) < m->tail) t[side] *= 1 + 0.5 * uniform(random);
         }
         pairs[i] = (stats_pair){t[0], truth * t[1], i / (PAIRS / ROUNDS), 0};
     }
 }
 
-/* Runs that were called `verdict`, of RUNS. */
+/* How many of RUNS runs got the verdict. */
 static int count_verdicts(const machine *m, double truth, const char *verdict, uint64_t seed)
 {
     ab_verdict_rule rule = ab_rule;
+    rng random = rng_make(seed, 0);
     int count = 0;
     rule.resamples = 400;   /* enough to count verdicts by */
     for (int i = 0; i < RUNS; i++) {
         stats_pair pairs[PAIRS];
         ab_result r = {0};
-        simulate(m, truth, pairs, &seed);
+        simulate(m, truth, pairs, &random);
         ab_judge(&r, pairs, PAIRS, &rule, (uint64_t)i);
         count += !strcmp(r.verdict, verdict);
     }
     return count;
 }
 
-/* Pairs of ROUNDS rounds; B takes `usual` of A's time, in the last round `last`; A drifts up. */
+/* B takes `usual` of A's time, in the last round `last`. Both drift up by `drift`. */
 static const char *verdict_of(double usual, double last, double drift)
 {
     stats_pair pairs[PAIRS];
@@ -79,13 +80,13 @@ static const char *verdict_of(double usual, double last, double drift)
     return r.why[0] ? r.why : r.verdict;
 }
 
-/* Each of the four must be able to stop a verdict alone. */
+/* Each of the four conditions alone must prevent a verdict. */
 static void test_reasons(void)
 {
     const struct { double usual, last, drift; const char *want; } cases[] = {
         {0.8, 0.8, 0, "faster"},
         {1.25, 1.25, 0, "slower"},
-        {1.0, 1.0, 0, "the interval of the ratio holds 1"},
+        {1.0, 1.0, 0, "the interval of the ratio contains 1"},
         {0.8, 2.0, 0, "the rounds do not agree: p is not under 0.05"},
         {0.95, 0.95, 1, "Mann-Whitney p is not under 0.05"},
         {0.995, 0.995, 0, "the difference is under 1%"}};
@@ -111,7 +112,7 @@ int main(void)
         const int wrong = RUNS - count_verdicts(m, 1, "no difference shown", seed);
         const int twice = count_verdicts(m, 0.5, "faster", seed);
         const int slower = count_verdicts(m, 1.5, "slower", seed);
-        /* The promise is 9 of 10; the rule's own limit is one in twenty. */
+        /* The limit of the rule is one wrong verdict in twenty. */
         if (wrong > RUNS / 20 || twice < RUNS * 19 / 20 || slower < RUNS * 19 / 20)
             report_fail(m->name, "of %d, control called different %d, 2x seen %d, 1.5x slower %d; "
                         "seed %llu", RUNS, wrong, twice, slower, (unsigned long long)seed);

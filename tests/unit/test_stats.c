@@ -1,8 +1,9 @@
 /*
- * bench/common/stats.c against SciPy 1.17.1 (st is scipy.stats, np is numpy). Each expected figure stands
- * under the call that gave it. The bootstrap draws other random numbers than SciPy's, so its ends
- * are compared within the Monte Carlo error; everything else to rounding.
+ * bench/common/stats.c against SciPy 1.17.1 (st is scipy.stats, np is numpy). Next to each expected
+ * figure is the call that gave it. The bootstrap draws other random numbers than SciPy's, so its
+ * interval is compared within the Monte Carlo error. Everything else is compared to rounding.
  */
+#include "common/random.h"
 #include "common/stats.h"
 
 #include "support/report.h"
@@ -53,7 +54,7 @@ static void test_median_interval(void)
         NEAR(got.low, want[i].low);
         NEAR(got.high, want[i].high);
     }
-    /* min and max of 5 values miss the median in 2 of 32 cases: no 95% interval exists. */
+    /* The range of 5 values misses the median in 2 of 32 cases, so no 95% interval exists. */
     NEAR(isnan(stats_median_interval(x, 5, 0.95).low), 1);
 }
 
@@ -141,7 +142,7 @@ static void test_ratio(void)
     NEAR(again.high, one.high);
     NEAR(isnan(stats_ratio_interval(pairs, 1, 0.95, 100, 1).low), 1);
 
-    /* Strata: an image ten times as large must not move the ratio, or widen it. */
+    /* Strata: a second image with ten times the time must not move the ratio or widen it. */
     stats_pair two[60];
     fill(two, 30, 30);
     fill(two + 30, 30, 30);
@@ -151,8 +152,7 @@ static void test_ratio(void)
     NEAR(both.high - both.low < one.high - one.low, 1);
 }
 
-/* Noise that all pairs of a cluster share widens the interval: 4 clusters that disagree by 20% know
-   less than 40 pairs that agree within 2%. */
+/* Noise that the pairs of a cluster share must widen the interval. */
 static void test_clusters(void)
 {
     stats_pair pairs[40];
@@ -167,13 +167,19 @@ static void test_clusters(void)
     NEAR(alone.high - alone.low < 0.8 * (clustered.high - clustered.low), 1);
 }
 
+/* What the bootstrap draws with. */
 static void test_random(void)
 {
-    uint64_t state = 0;     /* the generator's published first output for seed 0 */
-    NEAR(stats_random(&state) == 0xe220a8397b1dcdafu, 1);
+    rng random = rng_make(0, 0);
+    double sum = 0;
     size_t seen[6] = {0};
-    for (int i = 0; i < 6000; i++) seen[stats_random_below(&state, 6)]++;
+    for (int i = 0; i < 6000; i++) seen[rng_below(&random, 6)]++;
     for (int i = 0; i < 6; i++) WITHIN((double)seen[i], 1000, 150);
+    for (int i = 0; i < 6000; i++) sum += (double)rng_float(&random);
+    WITHIN(sum / 6000, 0, 0.03);
+    rng other = rng_make(0, 1), again = rng_make(0, 1);
+    NEAR(rng_next(&other) == rng_next(&again), 1);
+    NEAR(rng_next(&other) != rng_next(&random), 1);
 }
 
 int main(void)
