@@ -799,8 +799,8 @@ static void test_callers(const options *o)
 static void bad_option(const char *option, const char *value)
 {
     fprintf(stderr,
-            "test_packed: %s %s is not allowed: --seed, --cases and --case take a number, --isa avx512, avx2, neon or generic, --brief yes or no, --without fork or "
-            "callers\n",
+            "test_packed: %s %s is not allowed: --seed, --cases and --case take a number, --isa "
+            "avx512, avx2, neon or generic, --brief yes or no, --without fork or callers\n",
             option, value);
     exit(2);
 }
