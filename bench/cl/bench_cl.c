@@ -19,6 +19,8 @@
 #include "cl/choice.h"
 #include "cl/device.h"
 #include "cl/timing.h"
+#include "common/random.h"
+#include "common/shapes.h"
 #include "driver/driver.h"
 #include "gemm_cl.h"
 #include "util/clock.h"
@@ -30,16 +32,10 @@
 
 #include "darknet.h"
 
-enum { ROUNDS = 5, SHAPES = 13, MAX_ROWS = 16 };
+enum { ROUNDS = 5, SHAPES = YOLOV3_TINY_CALLS, MAX_ROWS = 16 };
 
-typedef struct shape {
-    int M, N, K;
-} shape;
-
-static const shape yolo[SHAPES] = {
-    {16, 173056, 27},  {32, 43264, 144},  {64, 10816, 288},  {128, 2704, 576}, {256, 676, 1152},
-    {512, 169, 2304},  {1024, 169, 4608}, {256, 169, 1024},  {512, 169, 2304}, {255, 169, 512},
-    {128, 169, 256},   {256, 676, 3456},  {255, 676, 256}};
+static const shape_size *const yolo = yolov3_tiny_sizes;
+static rng random_state = {88172645463325252u};
 
 typedef struct named_row {
     const char *name;
@@ -80,15 +76,6 @@ static gemm_cl_row cut(const gemm_cl_row *row, int parts)
     return result;
 }
 
-static float random_float(void)
-{
-    static unsigned long long state = 88172645463325252ull;
-    state ^= state << 13;
-    state ^= state >> 7;
-    state ^= state << 17;
-    return (float)((double)(state >> 11) / 4503599627370496.0 - 1.0);
-}
-
 static float *random_matrix(size_t count)
 {
     float *m = gemm_host_alloc(count, sizeof *m);
@@ -97,11 +84,11 @@ static float *random_matrix(size_t count)
         exit(1);
     }
     for (size_t i = 0; i < count; ++i)
-        m[i] = random_float();
+        m[i] = rng_float(&random_state);
     return m;
 }
 
-static gemm_call make_call(shape s)
+static gemm_call make_call(shape_size s)
 {
     return (gemm_call){.M = s.M, .N = s.N, .K = s.K, .ALPHA = 1.0f,
                        .A = random_matrix((size_t)s.M * (size_t)s.K), .lda = s.K,
@@ -116,7 +103,7 @@ static void free_call(gemm_call *g)
     gemm_host_free(g->C);
 }
 
-static double gflop(shape s)
+static double gflop(shape_size s)
 {
     return 2e-9 * s.M * s.N * s.K;
 }
@@ -132,8 +119,7 @@ static double worst_error(const gemm_call *g, const float *before)
         const size_t at = samples == g->M * g->N ? (size_t)q
                           : q == 0 ? 0
                           : q == 1 ? (size_t)g->M * (size_t)g->N - 1
-                                   : (size_t)((random_float() * 0.5f + 0.5f) *
-                                              ((float)g->M * (float)g->N - 1.0f));
+                                   : (size_t)rng_below(&random_state, g->M * g->N);
         const size_t i = at / (size_t)g->N, j = at % (size_t)g->N;
         double sum = before[at], size = fabs(before[at]);
         for (size_t k = 0; k < (size_t)g->K; ++k) {
@@ -148,7 +134,7 @@ static double worst_error(const gemm_call *g, const float *before)
     return worst;
 }
 
-static bool right(const char *name, const gemm_cl_row *row, int parts, shape s, int TA, int TB)
+static bool right(const char *name, const gemm_cl_row *row, int parts, shape_size s, int TA, int TB)
 {
     gemm_call g = make_call(s);
     const size_t bytes = (size_t)s.M * (size_t)s.N * sizeof(float);
@@ -174,8 +160,9 @@ static bool right(const char *name, const gemm_cl_row *row, int parts, shape s, 
 
 static bool check_row(const char *name, const gemm_cl_row *row)
 {
-    static const shape shapes[] = {{1, 1, 1},     {3, 5, 7},      {16, 9000, 27}, {33, 169, 130},
-                                   {255, 170, 65}, {64, 64, 1000}, {7, 4001, 9},   {130, 260, 129}};
+    static const shape_size shapes[] = {{1, 1, 1}, {3, 5, 7}, {16, 9000, 27}, {33, 169, 130},
+                                        {255, 170, 65}, {64, 64, 1000}, {7, 4001, 9},
+                                        {130, 260, 129}};
     const char *why = gemm_cl_unusable(row);
     bool ok = true;
     if (why) {
@@ -229,7 +216,7 @@ static int by_wall(const void *a, const void *b)
 }
 
 /* All rows on one shape in turns; calls enough for 20 ms to one wait. */
-static void measure(shape s, const named_row *rows, int count, measured *out)
+static void measure(shape_size s, const named_row *rows, int count, measured *out)
 {
     gemm_call g = make_call(s);
     for (int r = 0; r < count; ++r) {
@@ -294,7 +281,7 @@ static void table_yolo(void)
            device[0], 5565.0 / wall[0], wall[1], wall[0] / wall[1], wall[2], device[2]);
 }
 
-static void table_ladder(shape s)
+static void table_ladder(shape_size s)
 {
     measured m[LADDER];
     double before = 0.0;
@@ -339,7 +326,7 @@ static void table_squares(bool quick)
            "| size | cl_naive | cl_image | multiply alone | naive / image | cl | clblast |\n"
            "|---|---|---|---|---|---|---|\n");
     for (int n = 256; n <= (quick ? 512 : 2048); n *= 2) {
-        measure((shape){n, n, n}, rows, 4, m);
+        measure((shape_size){n, n, n}, rows, 4, m);
         printf("| %d | %.3f | %.4f | %.4f | **%.1f** | %.4f | %.4f |\n", n, m[0].median.device_ms,
                m[1].median.device_ms, m[1].median.kernel_ms,
                m[0].median.device_ms / m[1].median.device_ms, m[2].median.device_ms,
@@ -503,7 +490,7 @@ static void tune(void)
     printf("M,N,K,kernel,defines,rows,cols,wx,wy,depth,parts,ms\n");
     for (int i = 0; i < SHAPES + SQUARES; ++i) {
         const int side = 1024 << (i - (i < SHAPES ? i : SHAPES));
-        gemm_call g = make_call(i < SHAPES ? yolo[i] : (shape){side, side, side});
+        gemm_call g = make_call(i < SHAPES ? yolo[i] : (shape_size){side, side, side});
         double best = INFINITY;
         char winner[96] = "";
         for (size_t r = 0; r < gemm_cl_choice_count; ++r)
@@ -544,7 +531,7 @@ static void tune_image(void)
     enum { WAYS = sizeof ways / sizeof ways[0], GROUPS = sizeof groups / sizeof groups[0] };
     printf("size,defines,rows,wx,wy,parts,all,multiply\n");
     for (int side = 1024; side <= 2048; side *= 2) {
-        gemm_call g = make_call((shape){side, side, side});
+        gemm_call g = make_call((shape_size){side, side, side});
         for (int i = 0; i < 2 * WAYS * GROUPS * 2; ++i) {
             const int parts = 1 + i % 2, group = i / 2 % GROUPS, way = i / 2 / GROUPS % WAYS;
             const int rows = i / 2 / GROUPS / WAYS ? 16 : 8;
@@ -585,8 +572,8 @@ int main(int argc, char **argv)
         return 0;
     }
     table_yolo();
-    table_ladder(quick ? (shape){256, 256, 256} : (shape){1024, 1024, 1024});
-    table_ladder((shape){256, 676, 1152});
+    table_ladder(quick ? (shape_size){256, 256, 256} : (shape_size){1024, 1024, 1024});
+    table_ladder((shape_size){256, 676, 1152});
     table_squares(quick);
     tables_calls();
     return table_forward() ? 0 : 1;

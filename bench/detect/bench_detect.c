@@ -283,8 +283,12 @@ static subject subject_make(char *argument, image picture)
 
 static _Noreturn void bad_number(const char *option, const char *text, int most, int room)
 {
-    fprintf(stderr, "bench_detect: %s '%s': 1 to %d whole numbers from 1 to %d are needed\n",
-            option, text, room, most);
+    if (room == 1)
+        fprintf(stderr, "bench_detect: %s '%s': a whole number from 1 to %d is needed\n", option,
+                text, most);
+    else
+        fprintf(stderr, "bench_detect: %s '%s': up to %d whole numbers from 1 to %d are needed\n",
+                option, text, room, most);
     exit(2);
 }
 
