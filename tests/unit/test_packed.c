@@ -3,7 +3,8 @@
  * to 8, every alignment, guard pages on both sides; callers at once, fork, memory; and its two
  * seams, with a source of B and an epilogue of the test's own.
  *
- *   test_packed [--seed S] [--cases N] [--case I] [--isa NAME] [--brief yes] [--without fork|callers]
+ *   test_packed [--seed S] [--cases N] [--case I] [--isa NAME] [--brief yes]
+ *               [--without fork|callers]
  *
  * --brief leaves out what takes minutes under valgrind. --without fork leaves out the fork, which
  * qemu-user does not survive; --without callers leaves out all callers at once, forks and memory,
