@@ -50,9 +50,9 @@ static const char usage[] =
     "Columns of the tables: median, least time, median absolute deviation, first call, GFLOP/s,\n"
     "percent of the measured FMA peak and of the measured bandwidth of as many threads, and the\n"
     "speed-up over the row that is named first, with its 95% interval.\n"
-    "Calls go through the driver, so a row may leave one to stock: ran names the row that did the\n"
-    "work. declined: the row never does such transposes; the times are those of stock and count in\n"
-    "no speed-up and no total. A wrong result voids the time.\n"
+    "Calls go through the driver, so a row may leave one to stock: ran names the row that did\n"
+    "the work. declined: the row never does such transposes. The times are then those of stock,\n"
+    "and they count in no speed-up and no total. A wrong result voids the time.\n"
     "Status: 0; 1: a row was wrong or failed, or the output could not be written; 2: bad options;\n"
     "130: Ctrl-C, and the results so far are printed.\n";
 

@@ -1,8 +1,8 @@
 /*
- * What a test program prints: TAP, the Test Anything Protocol, which tests/support/run.sh and `prove`
- * read. One line a test, "ok 1 - name", "not ok 1 - name" or "ok 1 - name # SKIP why", and at the end
- * the plan, "1..N": without it a reader knows that the program died. A program ends with
- * report_status().
+ * What a test program prints: TAP, the Test Anything Protocol. tests/support/run.sh and `prove`
+ * read it. Each test is one line: "ok 1 - name", "not ok 1 - name" or "ok 1 - name # SKIP why". The
+ * plan, "1..N", comes at the end. Without it a reader knows that the program died. A program ends
+ * with report_status().
  */
 #ifndef REPORT_H
 #define REPORT_H
@@ -38,7 +38,8 @@ static inline void report_fail(const char *name, const char *format, ...)
     ++report_failures;
 }
 
-static inline void report_skipped(const char *name, const char *kind, const char *format, va_list args)
+static inline void report_skipped(const char *name, const char *kind, const char *format,
+                                  va_list args)
 {
     printf("ok %d - %s # SKIP %s", ++report_tests, name, kind);
     vprintf(format, args);

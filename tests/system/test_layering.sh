@@ -1,6 +1,6 @@
 #!/bin/sh
 # The layers of src/: includes point downwards only, the objects need each other in no circle, one
-# object reads the environment, and only the driver ends the program.
+# object reads the environment, and only the driver ends the program. No line of C is longer than 100.
 . tests/support/lib.sh
 
 # A room is a folder of src/, or the files src/<room>.[ch]. After the colon come the rooms that it
@@ -105,6 +105,10 @@ if [ "$(cat "$work/readers")" = driver/settings ]; then
 else
     fail environment-read-once "it is read by: $(tr '\n' ' ' <"$work/readers")"
 fi
+
+find src bench tests kernels -name '*.[ch]' -o -name '*.cl' -o -name '*.cpp' |
+    xargs awk 'length > 100 { print FILENAME ":" FNR }' >"$work/long"
+expect_nothing lines-of-100 "$work/long"
 
 users exit _exit abort gemm_die | grep -v '^driver/\|^util/die$' >"$work/enders"
 expect_nothing only-the-driver-ends-the-program "$work/enders"
