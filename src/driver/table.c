@@ -91,7 +91,7 @@ const gemm_variant gemm_variants[] = {
      .unusable = gemm_cl_unusable, .on_device = true, .reference = true, .origin = "CLBlast",
      .summary = "its sgemm, for comparison only"},
     {.name = "auto", .run = run_auto, .conv = conv_auto, .origin = "this project",
-     .summary = "the fastest row for the shape on this machine"},
+     .summary = "the fastest row for CPUs: packed"},
     REF_ROW(openblas, "OpenBLAS"),
     REF_ROW(blis, "BLIS"),
     REF_ROW(onednn, "oneDNN"),
