@@ -92,8 +92,8 @@ endif
 RUN = MAKEFLAGS=$(call quote,$(MAKEOVERRIDES)) BUILD=$(abspath $(BUILD)) OUT=$(abspath $(OUT)) MODELS=$(call quote,$(MODELS)) tests/support/run.sh
 
 ifeq ($(SANITIZE),0)
-test: all $(UNIT_PROGRAMS) $(SYSTEM_PROGRAMS) $(CL_PROGRAMS) $(UNTRAINED) ## run all tests; SANITIZE=1, SANITIZE=thread: the unit tests; installs Debian packages first
-	@$(RUN) $(CL_COMMANDS) $(SYSTEM_COMMANDS) $(UNIT_COMMANDS)
+test: all $(UNIT_PROGRAMS) $(SYSTEM_PROGRAMS) $(DEMO_PROGRAMS) $(CL_PROGRAMS) $(UNTRAINED) ## run all tests; SANITIZE=1, SANITIZE=thread: the unit tests; installs Debian packages first
+	@$(RUN) $(CL_COMMANDS) $(SYSTEM_COMMANDS) $(DEMO_COMMANDS) $(UNIT_COMMANDS)
 else
 test: data $(UNIT_PROGRAMS)
 	@LSAN_OPTIONS=suppressions=tests/support/asan.supp $(RUN) $(UNIT_COMMANDS)

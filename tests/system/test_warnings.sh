@@ -3,7 +3,7 @@
 . tests/support/lib.sh
 
 for cc in gcc clang; do
-    for file in $(find src bench tests -name "*.c"); do
+    for file in $(find src bench tests demo -name "*.c"); do
         name=warnings-$cc-$file
         case $file in           # as the Makefile has it
         *_avx512.c) isa='-mavx512f -mfma' ;;
