@@ -5,7 +5,8 @@
 #
 # Files: their size. Unpatched Darknet: what it has to find, and no class besides. Every row: the
 # same labels as unpatched Darknet, by gemm (GEMM_CONV=im2col) and by whole convolutions (hook), and
-# raw outputs as stock. Training: the same weights from two runs; Ctrl-C; bad input.
+# raw outputs as stock. `make detect` with and without the published weights. Weights of another cfg.
+# Training: the same weights from two runs; Ctrl-C; bad input.
 . tests/support/lib.sh
 
 cfg=cfg/kite-demo.cfg
@@ -97,6 +98,68 @@ for row in $rows; do
     case ,$hooked, in *,$row,*) set -- "$@" "$row" ;; esac
 done
 [ $# = 0 ] || compare_outputs demo-outputs-hook hook "$@"
+
+# `make detect`, with weights that can be downloaded and with none. It leaves its picture in $root.
+[ ! -f predictions.jpg ] || mv predictions.jpg "$work/before.jpg"
+cp "$BUILD/yolov3-tiny-untrained.weights" "$work/published"
+WEIGHTS_SHA256=$(sha256sum <"$work/published" | cut -d ' ' -f 1)
+export WEIGHTS_SHA256
+
+# make_detect FOLDER: its output; the downloaded or untrained weights go to FOLDER
+make_detect()
+{
+    mkdir -p "$work/$1"
+    rm -f predictions.jpg
+    make detect INSTALL=0 GEMM_IMPL=stock TRAINED="$work/$1/got.weights" \
+        UNTRAINED="$work/$1/none-untrained.weights" WEIGHTS_URLS="file://$work/published" \
+        >"$work/$1/output" 2>&1
+}
+
+if make_detect online && [ "$(grep -c 'Predicted in' "$work/online/output")" = 1 ] &&
+    [ -f "$work/online/got.weights" ] && ! grep -q demo "$work/online/output"; then
+    pass detect-online
+else
+    fail detect-online "not one detection with the published weights: $(tail -n 3 "$work/online/output")"
+fi
+echo more >>"$work/published"
+make_detect offline
+status=$?
+(cd "$work/here" && GEMM_IMPL=stock ./darknet detect $cfg $weights data/kite.jpg >/dev/null 2>&1)
+if [ $status = 0 ] && [ ! -f "$work/offline/got.weights" ] &&
+    [ "$(grep -c '^untrained, for its time: data/kite.jpg: Predicted in' "$work/offline/output")" = 1 ] &&
+    [ "$(grep -c '^kite-demo, for its boxes: .*%$' "$work/offline/output")" = 17 ]; then
+    pass detect-offline
+else
+    fail detect-offline "status $status, not two detections: $(tail -n 3 "$work/offline/output")"
+fi
+if cmp predictions.jpg "$work/here/predictions.jpg" >"$work/output" 2>&1; then
+    pass detect-offline-picture
+else
+    fail detect-offline-picture "not the boxes of kite-demo: $(cat "$work/output")"
+fi
+unset WEIGHTS_SHA256
+rm -f predictions.jpg
+[ ! -f "$work/before.jpg" ] || mv "$work/before.jpg" predictions.jpg
+
+# Weights and a cfg that do not belong together; a cfg with other classes.
+untrained=$BUILD/yolov3-tiny-untrained.weights
+expect_failure demo-weights-of-tiny 'Weights file is too long' \
+    ./darknet detect $cfg "$untrained" data/kite.jpg
+expect_failure demo-cfg-of-tiny 'too short' ./darknet detect cfg/yolov3-tiny.cfg $weights data/kite.jpg
+sed 's/^classes=34$/classes=20/; s/^filters=117$/filters=75/; s/^filters=156$/filters=100/' $cfg \
+    >"$work/fewer.cfg"
+sed 's/^classes=34$/classes=80/; s/^filters=117$/filters=255/; s/^filters=156$/filters=340/' $cfg \
+    >"$work/more.cfg"
+expect_failure demo-fewer-classes 'Weights file is too long' \
+    ./darknet detect "$work/fewer.cfg" $weights data/kite.jpg
+expect_failure demo-more-classes 'too short' ./darknet detect "$work/more.cfg" $weights data/kite.jpg
+cp $weights "$work/longer.weights"
+printf 1234 >>"$work/longer.weights"
+expect_failure demo-longer-weights 'Weights file is too long' \
+    ./darknet detect $cfg "$work/longer.weights" data/kite.jpg
+head -c 443700 $weights >"$work/shorter.weights"
+expect_failure demo-shorter-weights 'it ends inside a layer' \
+    ./darknet detect $cfg "$work/shorter.weights" data/kite.jpg
 
 pictures_paths=$(for picture in $pictures; do echo "data/$picture.jpg"; done)
 

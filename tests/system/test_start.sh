@@ -88,7 +88,7 @@ detect()
     same "$name-labels" "$work/upstream.labels" "$work/patched.labels"
     same "$name-picture" "$work/upstream.jpg" "$work/patched.jpg"
 }
-for picture in kite dog; do detect "start-$picture" $cfg $picture.jpg; done
+for picture in kite dog horses giraffe eagle person scream; do detect "start-$picture" $cfg $picture.jpg; done
 
 # A layer that the file does not fill keeps its random weights. Here it is the last one, so the
 # boxes mean nothing.
