@@ -81,6 +81,7 @@ include mk/darknet.mk
 include mk/programs.mk
 include mk/weights.mk
 include mk/measure.mk
+include mk/demo.mk
 include mk/test.mk
 
 clean: ## remove all that was built, the fetched Darknet included, and nothing else

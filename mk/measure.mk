@@ -3,7 +3,8 @@
 .PHONY: detect detect-all gprof loops bench bench-cl bench-detect ab report
 
 detect: all default-weights ## detect IMAGE under GEMM_IMPL, with CFG and WEIGHTS; installs Debian packages first
-	@$(SET_WEIGHTS); set -x; GEMM_IMPL=$(GEMM_IMPL) ./darknet detect $(call quote,$(CFG)) "$$weights" $(call quote,$(IMAGE))
+	@$(SET_WEIGHTS); export GEMM_IMPL=$(GEMM_IMPL); set -- $(call quote,$(CFG)) "$$weights" $(call quote,$(IMAGE)); \
+	    case $$weights in *-untrained.weights) demo/detect.sh "$$@" ;; *) set -x; ./darknet detect "$$@" ;; esac
 
 detect-all: all default-weights $(OUT)/bench/detect_all ## one table: every variant's detection seconds and difference to stock: IMAGES
 	@mkdir -p $(BUILD)/detect-all

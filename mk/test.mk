@@ -116,8 +116,8 @@ endif
 RUN = MAKEFLAGS=$(call quote,$(MAKEOVERRIDES)) BUILD=$(abspath $(BUILD)) OUT=$(abspath $(OUT)) MODELS=$(call quote,$(MODELS)) tests/support/run.sh
 
 ifeq ($(SANITIZE),0)
-test: all $(UNIT_PROGRAMS) $(SYSTEM_PROGRAMS) $(CL_PROGRAMS) $(UNTRAINED) ## run all tests; SANITIZE=1, SANITIZE=thread: the unit tests; installs Debian packages first
-	@$(RUN) $(CL_COMMANDS) $(SYSTEM_COMMANDS) $(UNIT_COMMANDS)
+test: all $(UNIT_PROGRAMS) $(SYSTEM_PROGRAMS) $(DEMO_PROGRAMS) $(CL_PROGRAMS) $(UNTRAINED) ## run all tests; SANITIZE=1, SANITIZE=thread: the unit tests; installs Debian packages first
+	@$(RUN) $(CL_COMMANDS) $(SYSTEM_COMMANDS) $(DEMO_COMMANDS) $(UNIT_COMMANDS)
 
 # The build for arm64 is a configuration of its own: make is called for it once more.
 test-qemu: all $T/test_packed $T/test_conv ## run the tests of packed as other processors see them, arm64 too; installs Debian packages first

@@ -3,14 +3,15 @@
 #
 #   setup/weights.sh FILE [URL...]
 #
-# FILE appears only when its sha256 is right.
+# FILE appears only when its sha256 is right. WEIGHTS_SHA256: another sha256, for the tests.
 set -eu
 
 file=$1
 shift
-sha256=dccea06f59b781ec1234ddf8d1e94b9519a97f4245748a7d4db75d5b7080a42c
+sha256=${WEIGHTS_SHA256:-dccea06f59b781ec1234ddf8d1e94b9519a97f4245748a7d4db75d5b7080a42c}
 if [ $# = 0 ]; then
-    set -- https://pjreddie.com/media/files/yolov3-tiny.weights \
+    set -- https://data.pjreddie.com/files/yolov3-tiny.weights \
+        https://pjreddie.com/media/files/yolov3-tiny.weights \
         https://github.com/hank-ai/darknet/releases/download/v2.0/yolov3-tiny.weights
 fi
 
@@ -23,7 +24,11 @@ for url in "$@"; do
         mv "$file.part" "$file"
         exit 0
     fi
+    if head -c 1000 "$file.part" | LC_ALL=C grep -qiaE '<!doctype html|<html'; then
+        echo "Deleted what came from $url: an HTML page instead of the weights" >&2
+    else
+        echo "Deleted what came from $url: its sha256 is not that of $file, $sha256" >&2
+    fi
     rm -f "$file.part"
-    echo "Deleted what came from $url: its sha256 is not that of $file, $sha256" >&2
 done
 exit 1

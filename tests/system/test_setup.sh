@@ -39,14 +39,30 @@ expect_failure source-patched 'is patched already' \
 cp -R "$work/copy" "$work/edited"
 sed -i 's/static void load_weights\|void load_weights_upto(network \*net/void load_weights_changed(network *n/' "$work/edited/src/parser.c"
 before=$(fingerprint "$work/edited")
-expect_failure patch-refused '0003-missing-and-short-files-end-the-program.patch does not apply to src/parser.c' \
+expect_failure patch-refused '0003-wrong-files-end-the-program.patch does not apply to src/parser.c' \
     setup/patch.sh "$work/edited"
 [ "$before" = "$(fingerprint "$work/edited")" ] && pass patch-all-or-nothing || fail patch-all-or-nothing "half patched"
 
+# Downloads, from files: what is wrong is deleted and named, and the next address is tried.
 echo 'no weights' >"$work/wrong.weights"
-expect_failure weights-wrong-file "Deleted what came from file://$work/wrong.weights" \
-    setup/weights.sh "$work/yolov3-tiny.weights" "file://$work/wrong.weights"
+echo '<!DOCTYPE html><html><body>Moved</body></html>' >"$work/page"
+echo 'weights' >"$work/right.weights"
+WEIGHTS_SHA256=$(sha256sum <"$work/right.weights" | cut -d ' ' -f 1)
+export WEIGHTS_SHA256
+weights="$work/yolov3-tiny.weights"
+expect_failure weights-wrong-file "Deleted what came from file://$work/wrong.weights: its sha256 is not" \
+    setup/weights.sh "$weights" "file://$work/wrong.weights"
+expect_failure weights-page "Deleted what came from file://$work/page: an HTML page instead of the weights" \
+    setup/weights.sh "$weights" "file://$work/page"
+expect_failure weights-no-file "Couldn't open file $work/nowhere" \
+    setup/weights.sh "$weights" "file://$work/nowhere"
 [ -z "$(ls "$work" | grep '^yolov3')" ] && pass weights-nothing-left || fail weights-nothing-left "$(ls "$work")"
+check weights-next-address setup/weights.sh "$weights" "file://$work/nowhere" "file://$work/page" \
+    "file://$work/wrong.weights" "file://$work/right.weights"
+cmp -s "$weights" "$work/right.weights" && pass weights-kept || fail weights-kept "not the file of the last address"
+unset WEIGHTS_SHA256
+expect_failure weights-published-sha256 "dccea06f59b781ec1234ddf8d1e94b9519a97f4245748a7d4db75d5b7080a42c" \
+    setup/weights.sh "$work/other.weights" "file://$work/right.weights"
 
 # The untrained file: the same every time, and as long as the published one.
 $OUT/bench/untrained_weights cfg/yolov3-tiny.cfg "$work/u.weights" 2>/dev/null

@@ -3,7 +3,7 @@
 . tests/support/lib.sh
 
 for cc in gcc clang; do
-    for file in $(find src bench tests -name "*.c"); do
+    for file in $(find src bench tests demo -name "*.c"); do
         name=warnings-$cc-$file
         case $(uname -m)/$file in       # as mk/gemm.mk has it
         x86_64/*_avx512.c) isa='-mavx512f -mfma' ;;

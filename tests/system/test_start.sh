@@ -1,0 +1,105 @@
+#!/bin/sh
+# A start without random numbers (patches/0007) changes nothing that can be seen.
+#
+#   tests/system/test_start.sh FIXED_TIME.so      (an absolute path)
+#
+# Against unpatched Darknet, under row stock: the first weights of a network without a weights file,
+# the weights after some iterations of `detector train`, and what detect draws and prints.
+. tests/support/lib.sh
+
+fixed_time=$1
+cfg=cfg/kite-demo.cfg
+weights=cfg/kite-demo.weights
+darknet_folder "$work/here"
+
+# program upstream|patched: its path
+program()
+{
+    case $1 in
+    upstream) echo "$BUILD/upstream/darknet" ;;
+    patched) echo "$root/darknet" ;;
+    esac
+}
+
+# same NAME EXPECTED FOUND: two files with the same content, and with any
+same()
+{
+    if [ -s "$2" ] && cmp -s "$2" "$3"; then
+        pass "$1"
+    else
+        fail "$1" "$(wc -c <"$2") bytes of unpatched Darknet, $(wc -c <"$3") here, not the same"
+    fi
+}
+
+# The first weights: `partial` writes them, and no rand() comes before them.
+for name in kite-demo resnet18 darknet19; do
+    for side in upstream patched; do
+        (cd "$work/here" && "$(program $side)" partial cfg/$name.cfg '' "$work/$side.weights" 1000) \
+            >"$work/output" 2>&1
+    done
+    same "start-first-weights-$name" "$work/upstream.weights" "$work/patched.weights"
+done
+
+# Training from nothing and from weights of the first layers alone. With one picture a batch, one
+# loader thread alone draws random numbers.
+mkdir "$work/images" "$work/labels"
+cp data/dog.jpg "$work/images"
+cp demo/dog.txt "$work/labels"
+echo "$work/images/dog.jpg" >"$work/list"
+sed 's/^max_batches=.*/max_batches=3/; s/^burn_in=.*/burn_in=0/' $cfg >"$work/few.cfg"
+"$(program upstream)" partial $cfg $weights "$work/first.weights" 5 >"$work/output" 2>&1
+
+# train SIDE FOLDER [WEIGHTS]: leaves FOLDER/few_final.weights
+train()
+{
+    side=$1 folder=$2
+    shift 2
+    mkdir -p "$folder"
+    printf 'classes=34\ntrain=%s\nbackup=%s\nnames=data/coco.names\n' "$work/list" "$folder" \
+        >"$folder/data"
+    LD_PRELOAD=$fixed_time GEMM_IMPL=stock \
+        "$(program $side)" detector train "$folder/data" "$work/few.cfg" "$@" >"$folder/output" 2>&1
+}
+for start in nothing first; do
+    file=$work/first.weights
+    [ $start = first ] || file=
+    train upstream "$work/upstream-$start" $file
+    train patched "$work/patched-$start" $file
+    same "start-training-from-$start" "$work/upstream-$start/few_final.weights" \
+        "$work/patched-$start/few_final.weights"
+done
+if cmp -s "$work/upstream-nothing/few_final.weights" "$work/upstream-first/few_final.weights"; then
+    fail start-training-weights "the weights of the first layers make no difference"
+else
+    pass start-training-weights
+fi
+
+# detect NAME CFG PICTURE OPTION...: prints and draws the same as unpatched Darknet
+detect()
+{
+    name=$1 with=$2 picture=$3
+    shift 3
+    for side in upstream patched; do
+        (cd "$work/here" && rm -f predictions.jpg && GEMM_IMPL=stock \
+            "$(program $side)" detect "$with" $weights "data/$picture" "$@" 2>/dev/null) |
+            grep -v Predicted >"$work/$side.labels"
+        mv "$work/here/predictions.jpg" "$work/$side.jpg"
+    done
+    same "$name-labels" "$work/upstream.labels" "$work/patched.labels"
+    same "$name-picture" "$work/upstream.jpg" "$work/patched.jpg"
+}
+for picture in kite dog horses giraffe eagle person scream; do detect "start-$picture" $cfg $picture.jpg; done
+
+# A layer that the file does not fill keeps its random weights. Here it is the last one, so the
+# boxes mean nothing.
+for option in dontload numload; do
+    awk -v option="$option" '{ print } /^\[convolutional\]/ && ++n == 11 { print option "=1" }' \
+        $cfg >"$work/$option.cfg"
+    detect "start-$option" "$work/$option.cfg" dog.jpg -thresh .9
+done
+
+# Weights for some layers only: detect says so.
+expect_failure start-short-weights 'Weights file is too short' \
+    ./darknet detect $cfg "$work/first.weights" data/dog.jpg
+
+finish
