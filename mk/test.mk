@@ -96,19 +96,19 @@ ARM = $(BUILD)/release-nocl-aarch64-linux-gnu
 ARM_PROGRAMS = $(addprefix $(ARM)/,darknet tests/test_packed tests/test_conv)
 QEMU_ARM = qemu-aarch64 -L /usr/aarch64-linux-gnu
 QEMU_COMMANDS = \
-    '$(QEMU_ARM) $(ARM)/tests/test_packed --isa neon --cases 100 --without fork' \
-    '$(QEMU_ARM) $(ARM)/tests/test_conv --row packed-neon --cases 200' \
+    '$(QEMU_ARM) $(ARM)/tests/test_packed --isa neon --cases 40 --without fork' \
+    '$(QEMU_ARM) $(ARM)/tests/test_conv --row packed-neon --cases 60' \
     'tests/system/test_isa.sh arm64 "neon generic" $(QEMU_ARM) $(ARM)/darknet' \
     'tests/system/test_arm.sh "$$MODELS" $(QEMU_ARM) $(ARM)/darknet'
 ifneq ($(filter x86_64,$(shell uname -m)),)
 QEMU_HASWELL = qemu-x86_64 -cpu Haswell
 QEMU_NEHALEM = qemu-x86_64 -cpu Nehalem
 QEMU_COMMANDS += \
-    'GUARD_PAGES=readable $(QEMU_HASWELL) $T/test_packed --isa avx2 --cases 100 --without callers' \
-    'GUARD_PAGES=readable $(QEMU_HASWELL) $T/test_conv --row packed-avx2 --cases 100' \
+    'GUARD_PAGES=readable $(QEMU_HASWELL) $T/test_packed --isa avx2 --cases 40 --without callers --without threads' \
+    'GUARD_PAGES=readable $(QEMU_HASWELL) $T/test_conv --row packed-avx2 --cases 40' \
     'tests/system/test_isa.sh haswell "avx2 generic" $(QEMU_HASWELL) ./darknet' \
-    '$(QEMU_NEHALEM) $T/test_packed --cases 100 --without callers' \
-    '$(QEMU_NEHALEM) $T/test_conv --row packed --cases 100' \
+    '$(QEMU_NEHALEM) $T/test_packed --cases 40 --without callers --without threads' \
+    '$(QEMU_NEHALEM) $T/test_conv --row packed --cases 40' \
     'tests/system/test_isa.sh nehalem generic $(QEMU_NEHALEM) ./darknet'
 endif
 

@@ -4,11 +4,11 @@
  * seams, with a source of B and an epilogue of the test's own.
  *
  *   test_packed [--seed S] [--cases N] [--case I] [--isa NAME] [--brief yes]
- *               [--without fork|callers]
+ *               [--without fork|callers|threads]...
  *
  * --brief leaves out what takes minutes under valgrind. --without fork leaves out the fork, which
- * qemu-user does not survive; --without callers leaves out all callers at once, forks and memory,
- * which take minutes there. A case depends on the seed and its number alone; a failure prints the
+ * qemu-user does not survive. --without callers leaves out all callers at once, forks and memory,
+ * and --without threads the comparison of 1 to 8 threads; these take minutes there. A case depends on the seed and its number alone; a failure prints the
  * command that repeats it.
  */
 #include "driver/check.h"
@@ -38,7 +38,7 @@ typedef struct options {
     uint64_t seed;
     int cases, only_case;       /* only_case -1: all */
     const char *isa;            /* NULL: all */
-    bool brief, no_fork, no_callers;
+    bool brief, no_fork, no_callers, no_threads;
 } options;
 
 typedef struct problem {
@@ -801,7 +801,7 @@ static void bad_option(const char *option, const char *value)
 {
     fprintf(stderr,
             "test_packed: %s %s is not allowed: --seed, --cases and --case take a number, --isa "
-            "avx512, avx2, neon or generic, --brief yes or no, --without fork or callers\n",
+            "avx512, avx2, neon or generic, --brief yes or no, --without fork, callers or threads\n",
             option, value);
     exit(2);
 }
@@ -825,6 +825,7 @@ static options read_options(int argc, char **argv)
         else if (!strcmp(option, "--brief") && !strcmp(value, "no")) o.brief = false;
         else if (!strcmp(option, "--without") && !strcmp(value, "fork")) o.no_fork = true;
         else if (!strcmp(option, "--without") && !strcmp(value, "callers")) o.no_callers = true;
+        else if (!strcmp(option, "--without") && !strcmp(value, "threads")) o.no_threads = true;
         else bad_option(option, value);
     }
     if (o.only_case >= o.cases) o.cases = o.only_case + 1;
@@ -857,12 +858,13 @@ int main(int argc, char **argv)
         if (!o.brief) test_lines(*u, &o);
         if (!o.brief) test_rest(*u, &o);
         if (!o.brief) test_panels(*u);
-        if (!o.brief) test_threads(*u, &o);
+        if (!o.brief && !o.no_threads) test_threads(*u, &o);
         test_seams(*u);
         test_shift(*u);
     }
     if (o.only_case < 0 && !o.brief) {
         test_workers();
+        if (o.no_threads) report_skip_machine("packed threads", "left out by --without threads");
         if (o.no_callers) report_skip_machine("packed callers", "left out by --without callers");
         else test_callers(&o);
     }
