@@ -2,6 +2,7 @@
 
 #include "common/apart.h"
 #include "darknet.h"
+#include "utils.h"
 #include "driver/driver.h"
 
 #include <errno.h>
@@ -72,6 +73,7 @@ static void record(void *argument, FILE *out)
     read_cfg(path);                         /* its messages name the file and the line */
     FILE *copy = r->batch ? copy_with_batch(r->path, r->batch) : NULL;
     if (copy) snprintf(path, sizeof path, "/proc/self/fd/%d", fileno(copy));
+    weights_follow = 1;                     /* nothing reads them: no random numbers */
     network *net = parse_network_cfg(path);
     for (int i = 0; i < net->n; ++i)
         if (!multiplies(net->layers[i].type)) net->layers[i].forward = do_nothing;

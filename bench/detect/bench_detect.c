@@ -271,7 +271,7 @@ static subject subject_make(char *argument, image picture)
     char *weights = strchr(argument, '=');
     if (weights) *weights++ = '\0';
     subject s = {.name = strrchr(argument, '/') ? strrchr(argument, '/') + 1 : argument};
-    s.net = load_network(argument, weights, 0);
+    s.net = load_trained_network(argument, weights);
     if (!weights) settle_batch_norm(s.net);
     set_batch_network(s.net, 1);
     s.input = letterbox_image(picture, s.net->w, s.net->h);

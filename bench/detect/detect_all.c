@@ -267,11 +267,7 @@ int main(int argc, char **argv)
     }
     if (argc - at < 3) return usage();
     if (out && !(table_file = fopen(out, "w"))) return cannot_write(out);
-    net = load_network(argv[at], argv[at + 1], 0);
-    if (net->partial) {
-        fprintf(stderr, "detect_all: %s has no weights for the last layers\n", argv[at + 1]);
-        return 1;
-    }
+    net = load_trained_network(argv[at], argv[at + 1]);
     set_batch_network(net, 1);
     names = get_labels("data/coco.names");
     load_pictures(argv + at + 2, argc - at - 2);
