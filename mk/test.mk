@@ -76,12 +76,12 @@ CL_PROGRAMS = $(addprefix $T/,test_cl layer_adreno.so layer_fail.so layer_unwrit
 CL_NETWORKS = $(patsubst %,cfg/%.cfg,yolov3-tiny alexnet resnet18 resnext50 darknet19 tiny strided densenet201)
 # The script after the program, which leaves PoCL's kernels compiled.
 CL_COMMANDS = \
-    '$T/test_cl --cases 24 && tests/system/test_cl.sh $(UNTRAINED)' \
+    '$T/test_cl --cases 12 && tests/system/test_cl.sh $(UNTRAINED)' \
     '$(CONV_NETWORKS) --row cl $(CL_NETWORKS) "$$MODELS"/*.cfg --resize cfg/yolov3-tiny.cfg'
 # PoCL and LLVM keep to the end what they once took.
 ifeq ($(SANITIZE),1)
 UNIT_PROGRAMS += $T/test_cl
-UNIT_COMMANDS += '$T/test_cl --cases 20'
+UNIT_COMMANDS += '$T/test_cl --cases 8'
 endif
 ifeq ($(SANITIZE),thread)
 UNIT_PROGRAMS = $T/test_cl $T/test_packed

@@ -125,7 +125,7 @@ under()
 # This one waits more than it works: its results are printed at the end.
 under unwritten unwritten --cases 8 >"$work/unwritten-reports" &
 unwritten=$!
-under adreno adreno --cases 24
+under adreno adreno --cases 12
 filter='s/ # SKIP the OpenCL device has less local memory.*/-says-why-not/'
 ADRENO_LOCAL=8192 under adreno adreno330 --small
 filter=

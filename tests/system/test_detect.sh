@@ -3,9 +3,9 @@
 #
 #   tests/system/test_detect.sh UNTRAINED_WEIGHTS MODELS_FOLDER
 #
-# Raw outputs against stock for yolov3-tiny, under all rows. For the trained networks the same, and
-# the labels that ./darknet prints against those of an unpatched Darknet, under some rows of each
-# kind (test_demo.sh has all rows). Rows run by their gemm (GEMM_CONV=im2col), and those that offer
+# Raw outputs against stock for yolov3-tiny and the trained networks. For the trained ones also the
+# labels that ./darknet prints against those of an unpatched Darknet. All under some rows of each
+# kind; test_demo.sh has all rows. Rows run by their gemm (GEMM_CONV=im2col), and those that offer
 # whole convolutions by these too.
 . tests/support/lib.sh
 
@@ -13,17 +13,15 @@ untrained=$(realpath "$1") models=$2
 rows=$(./gemm-bench --list | awk -F '\t' '$2 == "usable" { print $1 }')
 references=$(./gemm-bench --list | awk -F '\t' '/for comparison only/ { print $1 }')
 hooked=packed,cl,auto
-few=$(echo "$rows" | grep -Ex 'stock|block2d|transpose|tile_8_uu|packed|cl|cl_image|auto|onednn')
-few_list=$(echo $few | tr ' ' ,)
+some=$(echo "$rows" | grep -Ex 'stock|block2d|transpose|tile_8_uu|packed|cl|cl_image|auto|onednn')
+few=$(echo $some | tr ' ' ,)
 darknet_folder "$work/here"
 
-# compare_outputs NAME CFG WEIGHTS [OPTION...]: by gemm, with these options, then by hook
+# compare_outputs NAME CFG WEIGHTS: by gemm, then by hook
 compare_outputs()
 {
-    name=$1 cfg=$2 weights=$3
-    shift 3
-    compare_table "$name" im2col "$@" "$cfg" "$weights"
-    compare_table "$name-hook" hook --rows $hooked "$cfg" "$weights"
+    compare_table "$1" im2col --rows "$few" "$2" "$3"
+    compare_table "$1-hook" hook --rows $hooked "$2" "$3"
 }
 
 # compare_table NAME CONV ARGUMENTS...
@@ -57,7 +55,7 @@ compare_labels()
         fail "labels-$1" "unpatched Darknet sees no kite or no person: $(tr '\n' ' ' <"$work/expected")"
         return
     fi
-    for row in $few; do
+    for row in $some; do
         compare_row "$1" im2col "$row" "$2" "$3"
         case ,$hooked, in *,$row,*) compare_row "$1-hook" hook "$row" "$2" "$3" ;; esac
     done
@@ -84,7 +82,7 @@ for network in yolo-fastest-1.1 yolo-fastest-1.1-xl; do
         continue
     fi
     model=$(cd "$models" && pwd)/$network
-    compare_outputs "$network" "$model.cfg" "$model.weights" --rows "$few_list"
+    compare_outputs "$network" "$model.cfg" "$model.weights"
     compare_labels "$network" "$model.cfg" "$model.weights"
 done
 
