@@ -8,8 +8,8 @@
  *
  * --brief leaves out what takes minutes under valgrind. --without fork leaves out the fork, which
  * qemu-user does not survive. --without callers leaves out all callers at once, forks and memory,
- * and --without threads the comparison of 1 to 8 threads; these take minutes there. A case depends on the seed and its number alone; a failure prints the
- * command that repeats it.
+ * and --without threads the comparison of 1 to 8 threads. These take minutes under qemu. A case
+ * depends on the seed and its number alone. A failure prints the command that repeats it.
  */
 #include "driver/check.h"
 #include "driver/driver.h"
@@ -801,7 +801,8 @@ static void bad_option(const char *option, const char *value)
 {
     fprintf(stderr,
             "test_packed: %s %s is not allowed: --seed, --cases and --case take a number, --isa "
-            "avx512, avx2, neon or generic, --brief yes or no, --without fork, callers or threads\n",
+            "avx512, avx2, neon or generic, --brief yes or no, --without fork, callers or "
+            "threads\n",
             option, value);
     exit(2);
 }
