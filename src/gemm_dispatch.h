@@ -1,6 +1,6 @@
 /*
- * What a patched Darknet calls: one multiply, one whole convolution, and memory that an OpenCL
- * device can share.
+ * What a patched Darknet calls: one multiply, one whole layer, and memory that an OpenCL device can
+ * share.
  *
  *   Darknet's layer -> gemm_nn, gemm_nt, gemm_tn, gemm_tt (patched) -> gemm_dispatch -> a row -> C
  *
@@ -50,14 +50,70 @@ typedef struct conv_call {
     const float *scale;         /* n, or NULL for 1 */
     const float *shift;         /* n */
     conv_activation activation;
-    float *output;              /* batch x n x out_h x out_w */
+    bool pool;                  /* write the maximum of each 2x2 block, see below */
+    float *output;              /* batch x n x out_h x out_w; with pool, half as high and wide */
 } conv_call;
+
+/*
+ * With `pool` the convolution and the maxpool layer behind it are one call. Sizes stay those of the
+ * convolution, and out_h and out_w are even. An output of the pool is what Darknet's maxpool of
+ * size 2 and stride 2 writes: m = -FLT_MAX, then m = x > m ? x : m for each x of the block.
+ */
 
 /* Batch norm at inference: y = (x - mean) / (sqrt(variance) + .000001) * scales + bias. Each has n
    elements. */
 typedef struct conv_norm {
     const float *mean, *variance, *scales;
 } conv_norm;
+
+typedef enum layer_kind {
+    LAYER_MAXPOOL,
+    LAYER_AVGPOOL,              /* the mean of each channel */
+    LAYER_UPSAMPLE,             /* each pixel becomes stride x stride pixels, times alpha */
+    LAYER_ROUTE,                /* the inputs, one behind the other */
+    LAYER_SHORTCUT,             /* activation(alpha * input 0 + beta * input 1), sizes equal */
+    LAYER_YOLO,                 /* logistic of each channel but 2 and 3 of an anchor, see below */
+} layer_kind;
+
+/* batch images of `size` floats, one behind the other. */
+typedef struct layer_input {
+    const float *data;
+    int size;
+} layer_input;
+
+/*
+ * A layer without weights. Every dimension is at least 1. The output does not overlap an input.
+ *
+ * A window of a maxpool begins at row y * stride - pad / 2, and columns likewise. What lies outside
+ * of the image counts as -FLT_MAX. The maximum is m = -FLT_MAX, then m = x > m ? x : m.
+ *
+ * An anchor of a yolo layer has c / anchors channels: x, y, width, height, object, classes. Width
+ * and height, 2 and 3, are copied.
+ */
+typedef struct layer_call {
+    layer_kind kind;
+    int batch;
+    int c, h, w;                /* an image of the first input */
+    int out_c, out_h, out_w;
+    int size, stride, pad;      /* maxpool: all; upsample: stride */
+    int anchors;                /* yolo */
+    float alpha, beta;          /* upsample: alpha; shortcut: both */
+    conv_activation activation; /* shortcut */
+    int inputs;                 /* 1; a shortcut 2; a route any number */
+    const layer_input *input;
+    float *output;              /* batch x out_c x out_h x out_w */
+} layer_call;
+
+/*
+ * What is kept between the calls of one layer: its folded batch norm, and what the row keeps, such
+ * as transformed weights. A layer has one slot for it, a pointer that is NULL at first. A plan is an
+ * aid: without memory for one the layer still works. No two calls may use one slot at once.
+ */
+typedef struct gemm_plan gemm_plan;
+
+/* Frees the plan and empties the slot. Call it after every change of a layer's weights, batch norm
+   or sizes, and before the layer is freed. An empty slot is allowed. */
+void gemm_plan_drop(gemm_plan **slot);
 
 /* C *= BETA, as BLAS means it: 1 does nothing, 0 overwrites C without reading it. */
 void gemm_beta(const gemm_call *, float BETA);
@@ -71,10 +127,14 @@ bool gemm_conv_offered(void);
 
 /*
  * Runs the whole convolution on the chosen row. With `norm`, scale is computed here, and shift
- * holds the biases. Returns false when the row does not offer it or declines; the output is then
- * untouched, and Darknet's own code has to run.
+ * holds the biases. `plan` is the slot of the layer, or NULL when nothing shall be kept. Returns
+ * false when the row does not offer it or declines; the output is then untouched, and Darknet's own
+ * code has to run.
  */
-bool gemm_conv(const conv_call *, const conv_norm *norm);
+bool gemm_conv(const conv_call *, const conv_norm *norm, gemm_plan **plan);
+
+/* Runs a layer without weights on the chosen row. Returns false as gemm_conv does. */
+bool gemm_layer(const layer_call *);
 
 /* Darknet's own loops, unchanged. Defined in the patched src/gemm.c of Darknet. */
 void gemm_stock_loops(const gemm_call *);

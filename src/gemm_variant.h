@@ -20,10 +20,24 @@ typedef enum gemm_status {
     GEMM_FAILED                 /* C is undefined: the driver ends the program with note->reason */
 } gemm_status;
 
+/*
+ * A fast algorithm for 3x3 filters of stride 1: m x m outputs Y from n x n inputs d, n = m + 2, and
+ * a filter g. Y = AT [(G g GT) * (BT d B)] A, where * is element by element. GEMM_CHECK derives
+ * the error bound from it.
+ */
+typedef struct gemm_transform {
+    int m;
+    const float *BT;            /* n x n */
+    const float *G;             /* n x 3 */
+    const float *AT;            /* m x n */
+} gemm_transform;
+
 /* What a run reports beside its status. The driver clears it before every run. GEMM_TRACE prints
    it. */
 typedef struct gemm_note {
     char ran[64];               /* the row or kernel that this row chose, else "" */
+    char algorithm[24];         /* of a convolution, such as direct or winograd4, else "" */
+    const gemm_transform *transform;    /* of the algorithm, or NULL */
     double kernel_ms;           /* device time by events; below 0: no device */
     size_t copied_a, copied_b, copied_c;    /* bytes copied to or from a device */
     char reason[160];           /* why the row returned GEMM_FAILED, in a few words */
@@ -31,15 +45,30 @@ typedef struct gemm_note {
 
 static inline void gemm_clear_note(gemm_note *note)
 {
-    note->ran[0] = note->reason[0] = '\0';
+    note->ran[0] = note->algorithm[0] = note->reason[0] = '\0';
+    note->transform = NULL;
     note->kernel_ms = -1;
     note->copied_a = note->copied_b = note->copied_c = 0;
 }
+
+/*
+ * What a row keeps for one layer between its calls. The row finds here what it left. The driver
+ * frees it when the weights or sizes of the layer change, and when another row takes the layer. A
+ * row that replaces data frees the old data itself.
+ */
+typedef struct gemm_kept {
+    void *data;                 /* NULL: nothing is kept */
+    size_t bytes;               /* the size of data, counted against the room of all layers */
+    void (*free)(void *data);
+    size_t room;                /* data may have so many bytes at most */
+} gemm_kept;
 
 /* The settings that a row may use. The driver makes one for each call. */
 typedef struct gemm_context {
     int threads;                /* at most so many threads; at least 1 */
     const struct gemm_ukernel *isa;     /* the micro-kernels of `packed` */
+    bool direct;                /* no algorithm with fewer multiplications and larger errors */
+    gemm_kept *kept;            /* NULL: nothing can be kept */
     gemm_note *note;            /* never NULL */
 } gemm_context;
 
@@ -49,10 +78,14 @@ typedef gemm_status gemm_row_run(const gemm_call *, const gemm_context *, const 
 /* One whole convolution. When it declines, the output is unchanged. */
 typedef gemm_status gemm_row_conv(const conv_call *, const gemm_context *, const void *params);
 
+/* One layer without weights. When it declines, the output is unchanged. */
+typedef gemm_status gemm_row_layer(const layer_call *, const gemm_context *, const void *params);
+
 typedef struct gemm_variant {
     const char *name;           /* the value of GEMM_IMPL */
     gemm_row_run *run;
     gemm_row_conv *conv;        /* NULL: Darknet runs im2col, then `run` */
+    gemm_row_layer *layer;      /* NULL: Darknet's own code runs */
     const void *params;         /* what tells rows of the same `run` apart: a kernel, a library */
     const char *(*unusable)(const void *params);    /* returns why the row cannot run here, or
                                    NULL; the pointer is NULL when the row can run everywhere */

@@ -398,7 +398,7 @@ static const double TOLERANCE = 1e-4;   /* of the largest output, as in bench_de
 static double time_pass(network *net, float *input, bool hook, int passes)
 {
     double least = INFINITY;
-    gemm_set_conv(hook);
+    gemm_set_conv(hook ? GEMM_HOOK : GEMM_IM2COL);
     for (int i = 0; i < passes; ++i) {
         const double begin = gemm_now_ms();
         network_predict(net, input);

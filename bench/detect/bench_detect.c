@@ -52,7 +52,7 @@ static void pass(const subject *s, contestant who, int threads)
         opencv_dnn_forward(s->opencv, i.data, i.c, i.h, i.w, threads);
         return;
     }
-    gemm_set_conv(who == HOOK);
+    gemm_set_conv(who == HOOK ? GEMM_HOOK : GEMM_IM2COL);
     gemm_set_threads(threads);
     network_predict(s->net, s->input.data);
 }
@@ -241,7 +241,7 @@ static void profile(const subject *s, int threads)
     network *net = s->net;
     double *ms = outputs_alloc((size_t)net->n * sizeof *ms), total = 0;
     for (int i = 0; i < net->n; ++i) ms[i] = INFINITY;
-    gemm_set_conv(true);
+    gemm_set_conv(GEMM_HOOK);
     gemm_set_threads(threads);
     pass(s, HOOK, threads);
     float *input = net->input;

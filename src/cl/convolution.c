@@ -242,7 +242,7 @@ static bool choose_row(conv_job *j)
 
 gemm_status gemm_cl_convolve(const conv_call *c, const gemm_cl_row *row, gemm_note *note)
 {
-    if (!fits_int(c)) return GEMM_DECLINED;
+    if (c->pool || !fits_int(c)) return GEMM_DECLINED;
     conv_job j = make_job(c, row);
     if (!choose_row(&j)) return GEMM_DECLINED;
     const char *why = build_kernel(&j);

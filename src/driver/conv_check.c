@@ -3,6 +3,16 @@
  *
  * The bound is that of check.c for the sum, times |scale|, and a few roundings more for scale,
  * shift and activation. No activation has a slope above 1, so none of them makes the error larger.
+ * A maximum does not either: it is off by no more than the worst element of its block.
+ *
+ * A transform (gemm_transform) adds up other terms, so its bound has other sizes:
+ *
+ *   S = |AT| (sum over channels of (|G| |g| |GT|) * (|BT| |d| |B|)) |A|
+ *
+ * Each term is rounded once for each product or sum on its way: at most n in each of the two passes
+ * of BT and of AT, 3 + 3 in each pass of G, whose entries are rounded too, and one for each channel.
+ * (Barabasz, Anderson, Soodhalter, Gregg, "Error analysis and improving the accuracy of Winograd
+ * convolution for deep neural networks", 2018.)
  */
 #include "driver/conv_check.h"
 
@@ -12,10 +22,20 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* The outputs of one filter in one image: the sums, and the sums of absolute products. */
+enum { MOST_N = 8 };            /* the largest n of a transform */
+
+/* Of one filter in one image, out_h x out_w each. */
 typedef struct plane {
-    double *sum, *size;         /* out_h x out_w */
+    double *sum;                /* then the exact outputs */
+    double *size;               /* the sizes S of the terms, then the bounds */
 } plane;
+
+/* The tiles of an image under |BT| |d| |B|, for all filters: [channel][tile][n * n]. */
+typedef struct tiles {
+    const gemm_transform *t;
+    int n, across, count;       /* tiles in a row, and in all */
+    double *V;
+} tiles;
 
 /* Adds w times the channel, shifted by (dy, dx). Outside of the channel is zero. */
 static void add_tap(const conv_call *c, plane p, double w, const float *channel, int dy, int dx)
@@ -33,21 +53,128 @@ static void add_tap(const conv_call *c, plane p, double w, const float *channel,
     }
 }
 
+static const float *channel_of(const conv_call *c, int image, int channel)
+{
+    return c->input + ((size_t)image * (size_t)c->c + (size_t)channel) * (size_t)c->h * (size_t)c->w;
+}
+
+static int first_channel(const conv_call *c, int filter)
+{
+    return filter / (c->n / c->groups) * (c->c / c->groups);
+}
+
+static const float *weights_of(const conv_call *c, int filter)
+{
+    return c->weights + (size_t)filter * (size_t)(c->c / c->groups * c->size * c->size);
+}
+
 static void sum_filter(const conv_call *c, plane p, int image, int filter)
 {
-    const size_t outputs = (size_t)c->out_h * (size_t)c->out_w,
-                 inputs = (size_t)c->h * (size_t)c->w;
-    const int channels = c->c / c->groups, first = filter / (c->n / c->groups) * channels;
-    const float *w = c->weights + (size_t)filter * (size_t)(channels * c->size * c->size);
+    const size_t outputs = (size_t)c->out_h * (size_t)c->out_w;
+    const float *w = weights_of(c, filter);
     for (size_t j = 0; j < outputs; ++j) p.sum[j] = p.size[j] = 0;
-    for (int k = 0; k < channels; ++k) {
-        const float *channel =
-            c->input + ((size_t)image * (size_t)c->c + (size_t)(first + k)) * inputs;
+    for (int k = 0; k < c->c / c->groups; ++k) {
+        const float *channel = channel_of(c, image, first_channel(c, filter) + k);
         for (int dy = 0; dy < c->size; ++dy)
             for (int dx = 0; dx < c->size; ++dx)
                 add_tap(c, p, *w++, channel, dy - c->pad, dx - c->pad);
     }
 }
+
+/* ---- sizes of the terms of a transform ---- */
+
+/* |M| x |MT|: M is rows x n, x and the result `to` are square. */
+static void transform_sizes(const float *M, int rows, int n, const double *x, double *to)
+{
+    double half[MOST_N * MOST_N];
+    for (int i = 0; i < rows; ++i) {
+        for (int j = 0; j < n; ++j) {
+            half[i * n + j] = 0;
+            for (int k = 0; k < n; ++k) half[i * n + j] += fabs((double)M[i * n + k]) * x[k * n + j];
+        }
+    }
+    for (int i = 0; i < rows; ++i) {
+        for (int j = 0; j < rows; ++j) {
+            to[i * rows + j] = 0;
+            for (int k = 0; k < n; ++k)
+                to[i * rows + j] += half[i * n + k] * fabs((double)M[j * n + k]);
+        }
+    }
+}
+
+/* A factor that is flushed to zero counts as this much: FLT_EPSILON times it is FLT_MIN. */
+static const double flushed = FLT_MIN / FLT_EPSILON;
+
+static void transform_tile(const conv_call *c, const tiles *s, const float *channel, int tile,
+                           double *V)
+{
+    const int n = s->n, m = s->t->m;
+    const int y0 = tile / s->across * m - c->pad, x0 = tile % s->across * m - c->pad;
+    double d[MOST_N * MOST_N] = {0};
+    for (int i = 0; i < n * n; ++i) {
+        const int y = y0 + i / n, x = x0 + i % n;
+        const bool inside = y >= 0 && y < c->h && x >= 0 && x < c->w;
+        d[i] = inside ? fabs((double)channel[(size_t)y * (size_t)c->w + (size_t)x]) : 0;
+    }
+    transform_sizes(s->t->BT, n, n, d, V);
+    for (int i = 0; i < n * n; ++i) V[i] += flushed;
+}
+
+/* All tiles of an image. Returns 0, or -1 without memory. The caller frees V. */
+static int make_tiles(const conv_call *c, const gemm_transform *t, tiles *s)
+{
+    s->t = t;
+    s->n = t->m + 2;
+    s->across = (c->out_w + t->m - 1) / t->m;
+    s->count = s->across * ((c->out_h + t->m - 1) / t->m);
+    s->V = malloc((size_t)c->c * (size_t)s->count * (size_t)(s->n * s->n) * sizeof(double));
+    return s->V ? 0 : -1;
+}
+
+static void transform_image(const conv_call *c, const tiles *s, int image)
+{
+    double *V = s->V;
+    for (int k = 0; k < c->c; ++k)
+        for (int tile = 0; tile < s->count; ++tile, V += s->n * s->n)
+            transform_tile(c, s, channel_of(c, image, k), tile, V);
+}
+
+/* sums[tile] += U * V for one channel. */
+static void add_channel(const tiles *s, const double *U, const double *V, double *sums)
+{
+    const int points = s->n * s->n;
+    for (int tile = 0; tile < s->count; ++tile)
+        for (int i = 0; i < points; ++i) sums[tile * points + i] += U[i] * V[tile * points + i];
+}
+
+/* Replaces p.size by the sizes of the transform. Returns 0, or -1 without memory. */
+static int size_filter(const conv_call *c, const tiles *s, plane p, int filter)
+{
+    const int points = s->n * s->n, m = s->t->m, channels = c->c / c->groups;
+    double *sums = calloc((size_t)s->count * (size_t)points, sizeof *sums);
+    if (!sums) return -1;
+    const float *g = weights_of(c, filter);
+    const double *V = s->V + (size_t)first_channel(c, filter) * (size_t)(s->count * points);
+    for (int k = 0; k < channels; ++k, g += 9, V += s->count * points) {
+        double square[9], U[MOST_N * MOST_N];
+        for (int i = 0; i < 9; ++i) square[i] = fabs((double)g[i]);
+        transform_sizes(s->t->G, s->n, 3, square, U);
+        for (int i = 0; i < points; ++i) U[i] += flushed;
+        add_channel(s, U, V, sums);
+    }
+    for (int tile = 0; tile < s->count; ++tile) {
+        double Y[MOST_N * MOST_N];
+        transform_sizes(s->t->AT, m, s->n, sums + tile * points, Y);
+        for (int i = 0; i < m * m; ++i) {
+            const int y = tile / s->across * m + i / m, x = tile % s->across * m + i % m;
+            if (y < c->out_h && x < c->out_w) p.size[(size_t)y * (size_t)c->out_w + (size_t)x] = Y[i];
+        }
+    }
+    free(sums);
+    return 0;
+}
+
+/* ---- comparing ---- */
 
 static double activate(double x, conv_activation a)
 {
@@ -60,37 +187,85 @@ static double activate(double x, conv_activation a)
     return NAN;
 }
 
-static void compare_filter(const conv_call *c, plane p, int image, int filter, conv_error *worst)
+/* The roundings of a term, with a factor of two against the unit roundoff. */
+static double roundings(const conv_call *c, const gemm_transform *t)
 {
-    const int outputs = c->out_h * c->out_w;
-    const double K = (double)(c->c / c->groups) * c->size * c->size;
+    const double channels = (double)c->c / c->groups;
+    return t ? channels + 4 * (t->m + 2) + 12 + 8 : channels * c->size * c->size + 8;
+}
+
+/* From sums and sizes to exact outputs and their bounds. */
+static void finish_filter(const conv_call *c, const gemm_transform *t, plane p, int filter)
+{
     const double scale = c->scale ? c->scale[filter] : 1, shift = c->shift[filter];
-    const float *actual =
-        c->output + ((size_t)image * (size_t)c->n + (size_t)filter) * (size_t)outputs;
-    for (int j = 0; j < outputs; ++j) {
-        const double expected = activate(scale * p.sum[j] + shift, c->activation);
-        const double bound =
-            (K + 8) * (FLT_EPSILON * (fabs(scale) * p.size[j] + fabs(shift)) + FLT_MIN) +
-            (c->activation == CONV_LOGISTIC ? 8 * FLT_EPSILON : 0);
-        const double ratio = gemm_error_ratio(expected, bound, actual[j]);
-        if (ratio > worst->ratio)
-            *worst = (conv_error){ratio, fabs(actual[j] - expected), image, filter, j};
+    const double count = roundings(c, t);
+    for (size_t j = 0; j < (size_t)c->out_h * (size_t)c->out_w; ++j) {
+        p.sum[j] = activate(scale * p.sum[j] + shift, c->activation);
+        p.size[j] = count * (FLT_EPSILON * (fabs(scale) * p.size[j] + fabs(shift)) + FLT_MIN) +
+                    (c->activation == CONV_LOGISTIC ? 8 * FLT_EPSILON : 0);
     }
 }
 
-int gemm_conv_compare(const conv_call *c, conv_error *worst)
+/* Each 2x2 block becomes its maximum. The first quarter of the plane holds the result. */
+static void pool_filter(const conv_call *c, plane p)
 {
-    const size_t outputs = (size_t)c->out_h * (size_t)c->out_w;
-    plane p = {malloc(2 * outputs * sizeof(double)), NULL};
-    *worst = (conv_error){-1, 0, 0, 0, 0};
-    if (!p.sum) return -1;
-    p.size = p.sum + outputs;
+    const size_t width = (size_t)c->out_w;
+    size_t to = 0;
+    for (size_t y = 0; y < (size_t)c->out_h; y += 2) {
+        for (size_t x = 0; x < width; x += 2, ++to) {
+            const size_t at[4] = {y * width + x, y * width + x + 1, (y + 1) * width + x,
+                                  (y + 1) * width + x + 1};
+            double max = -FLT_MAX, bound = 0;
+            for (int i = 0; i < 4; ++i) {
+                max = p.sum[at[i]] > max ? p.sum[at[i]] : max;
+                bound = fmax(bound, p.size[at[i]]);
+            }
+            p.sum[to] = max;
+            p.size[to] = bound;
+        }
+    }
+}
+
+static void compare_filter(const conv_call *c, plane p, int image, int filter, conv_error *worst)
+{
+    const int outputs = c->out_h * c->out_w / (c->pool ? 4 : 1);
+    const float *actual =
+        c->output + ((size_t)image * (size_t)c->n + (size_t)filter) * (size_t)outputs;
+    for (int j = 0; j < outputs; ++j) {
+        const double ratio = gemm_error_ratio(p.sum[j], p.size[j], actual[j]);
+        if (ratio > worst->ratio)
+            *worst = (conv_error){ratio, fabs(actual[j] - p.sum[j]), image, filter, j};
+    }
+}
+
+/* All filters of all images. Returns 0, or -1 without memory. */
+static int compare(const conv_call *c, const tiles *s, plane p, conv_error *worst)
+{
     for (int image = 0; image < c->batch; ++image) {
+        if (s->t) transform_image(c, s, image);
         for (int filter = 0; filter < c->n; ++filter) {
             sum_filter(c, p, image, filter);
+            if (s->t && size_filter(c, s, p, filter)) return -1;
+            finish_filter(c, s->t, p, filter);
+            if (c->pool) pool_filter(c, p);
             compare_filter(c, p, image, filter, worst);
         }
     }
-    free(p.sum);
     return 0;
+}
+
+int gemm_conv_compare(const conv_call *c, const gemm_transform *t, conv_error *worst)
+{
+    const size_t outputs = (size_t)c->out_h * (size_t)c->out_w;
+    plane p = {malloc(2 * outputs * sizeof(double)), NULL};
+    tiles s = {.t = NULL};
+    *worst = (conv_error){-1, 0, 0, 0, 0};
+    int status = p.sum && !(t && make_tiles(c, t, &s)) ? 0 : -1;
+    if (!status) {
+        p.size = p.sum + outputs;
+        status = compare(c, &s, p, worst);
+    }
+    free(s.V);
+    free(p.sum);
+    return status;
 }

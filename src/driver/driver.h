@@ -7,6 +7,7 @@
 #ifndef GEMM_DRIVER_H
 #define GEMM_DRIVER_H
 
+#include "driver/settings.h"
 #include "gemm_variant.h"
 
 #include <stdio.h>
@@ -17,8 +18,12 @@
  */
 const gemm_variant *gemm_run(const gemm_variant *, const gemm_call *, gemm_note *note);
 
-/* The same for a convolution. The row must offer convolutions. Returns false when it declines. */
-bool gemm_conv_run(const gemm_variant *, const conv_call *, gemm_note *note);
+/* The same for a convolution. The row must offer convolutions. `plan` is the slot of the layer, or
+   NULL. Returns false when the row declines. */
+bool gemm_conv_run(const gemm_variant *, const conv_call *, gemm_plan **plan, gemm_note *note);
+
+/* The same for a layer without weights. The row must offer layers. */
+bool gemm_layer_run(const gemm_variant *, const layer_call *, gemm_note *note);
 
 /* Clears `note` and returns the context of a call under the present settings. */
 gemm_context gemm_make_context(gemm_note *note);
@@ -29,10 +34,16 @@ const gemm_variant *gemm_chosen(void);
 /* NULL when the row can run on this machine, else the reason it cannot. */
 const char *gemm_unusable(const gemm_variant *);
 
-/* Chooses another row, another number of threads (1 to GEMM_MAX_THREADS), or Darknet's im2col
-   instead of the hook. A number outside of the range ends the program. */
+/* Chooses another row, another number of threads (1 to GEMM_MAX_THREADS), or another way to compute
+   layers. A number outside of the range ends the program. */
 void gemm_set_variant(const gemm_variant *);
 void gemm_set_threads(int threads);
-void gemm_set_conv(bool hook);
+void gemm_set_conv(gemm_conv_mode);
+
+/* How many bytes all plans together may keep, at least 1; a quarter of the memory without a call. */
+void gemm_set_plan_limit(size_t bytes);
+
+/* How many they keep now. */
+size_t gemm_planned_bytes(void);
 
 #endif

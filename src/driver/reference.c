@@ -101,6 +101,7 @@ int gemm_reference_add(const gemm_call *c, int first, int last, double *product,
 
 double gemm_error_ratio(double expected, double bound, float actual)
 {
+    if (!isfinite(bound)) return 0;
     if (!isfinite(expected) || fabs(expected) > FLT_MAX) return isfinite(actual) ? INFINITY : 0;
     const double ratio = fabs(actual - expected) / bound;
     return isnan(ratio) ? INFINITY : ratio;

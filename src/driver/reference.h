@@ -16,7 +16,8 @@ int gemm_reference_add(const gemm_call *, int first, int last, double *product, 
 
 /*
  * |actual - expected| / bound: more than 1 is wrong, and a NaN is infinitely wrong. When `expected`
- * is not a finite float, any `actual` that is not finite is right.
+ * is not a finite float, any `actual` that is not finite is right. When `bound` is not finite,
+ * because an operand is not, any `actual` is right.
  */
 double gemm_error_ratio(double expected, double bound, float actual);
 

@@ -39,13 +39,16 @@ static bool read_switch(const char *variable, bool unset)
     return *value == '1';
 }
 
-/* The hook unless told otherwise: under a row without convolutions Darknet's im2col runs anyway. */
-static bool read_conv(void)
+/* Under a row without convolutions Darknet's own code runs whatever the value is. */
+static gemm_conv_mode read_conv(void)
 {
+    static const char *const names[] = {
+        [GEMM_HOOK] = "hook", [GEMM_DIRECT] = "direct", [GEMM_IM2COL] = "im2col"};
     const char *value = getenv("GEMM_CONV");
-    if (!value || !strcmp(value, "hook")) return true;
-    if (strcmp(value, "im2col")) gemm_die("GEMM_CONV='%s' is neither hook nor im2col", value);
-    return false;
+    if (!value) return GEMM_HOOK;
+    for (int i = GEMM_HOOK; i <= GEMM_IM2COL; ++i)
+        if (!strcmp(value, names[i])) return (gemm_conv_mode)i;
+    gemm_die("GEMM_CONV='%s' is none of hook, direct, im2col", value);
 }
 
 static const char *read_impl(void)

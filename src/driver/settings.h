@@ -8,13 +8,20 @@
 
 enum { GEMM_MAX_THREADS = 1024 };
 
+/* The values of GEMM_CONV. */
+typedef enum gemm_conv_mode {
+    GEMM_HOOK,                  /* whole layers, by whatever algorithm is fastest */
+    GEMM_DIRECT,                /* whole layers, without Winograd's algorithm */
+    GEMM_IM2COL,                /* Darknet's way: its own layers, and gemm */
+} gemm_conv_mode;
+
 /* Texts are NULL where the variable is not set. They live as long as the program. */
 typedef struct gemm_settings {
     const char *impl;           /* GEMM_IMPL, else "auto" */
     int threads;                /* GEMM_THREADS, else OMP_NUM_THREADS, else 0: all cores */
     const char *isa;            /* GEMM_ISA */
     bool bind;                  /* GEMM_BIND: workers are bound to cores */
-    bool conv;                  /* GEMM_CONV=hook */
+    gemm_conv_mode conv;        /* GEMM_CONV */
     bool check;                 /* GEMM_CHECK */
     const char *trace;          /* GEMM_TRACE: a file, "-" for stderr */
     const char *cl_device;      /* GEMM_CL_DEVICE */

@@ -130,8 +130,8 @@ void gemm_set_threads(int threads)
     state.threads = threads;
 }
 
-void gemm_set_conv(bool hook)
+void gemm_set_conv(gemm_conv_mode mode)
 {
     gemm_get_state();
-    state.conv = hook;
+    state.conv = mode;
 }

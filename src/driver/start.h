@@ -7,13 +7,15 @@
 #ifndef GEMM_START_H
 #define GEMM_START_H
 
+#include "driver/settings.h"
 #include "gemm_variant.h"
 
 typedef struct gemm_state {
     const gemm_variant *impl;           /* the row of GEMM_IMPL */
     int threads;                        /* at least 1 */
     const struct gemm_ukernel *isa;     /* of GEMM_ISA, or the best of this processor */
-    bool conv, check, trace;            /* GEMM_CONV=hook, GEMM_CHECK=1, GEMM_TRACE is set */
+    gemm_conv_mode conv;                /* of GEMM_CONV */
+    bool check, trace;                  /* GEMM_CHECK=1, GEMM_TRACE is set */
 } gemm_state;
 
 /* The present state. The first call reads the environment, and ends the program when a variable has
@@ -24,7 +26,8 @@ const gemm_state *gemm_get_state(void);
 static inline gemm_context gemm_state_context(const gemm_state *s, gemm_note *note)
 {
     gemm_clear_note(note);
-    return (gemm_context){.threads = s->threads, .isa = s->isa, .note = note};
+    return (gemm_context){.threads = s->threads, .isa = s->isa, .direct = s->conv != GEMM_HOOK,
+                          .note = note};
 }
 
 #endif

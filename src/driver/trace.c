@@ -1,6 +1,6 @@
 /*
- * GEMM_TRACE: a CSV row for every call. `conv` is empty for a multiply. kernel_ms is empty when no
- * device worked.
+ * GEMM_TRACE: a CSV row for every call. `layer` and `algorithm` are empty for a multiply. kernel_ms
+ * is empty when no device worked.
  */
 #include "driver/trace.h"
 
@@ -31,26 +31,31 @@ void gemm_trace_open(const char *path)
     trace_path = path;
     trace = strcmp(path, "-") ? fopen(path, "w") : stderr;
     if (!trace) gemm_die("GEMM_TRACE='%s' cannot be written: %s", path, strerror(errno));
-    fputs("variant,TA,TB,M,N,K,ms,gflops,kernel_ms,bytes_a,bytes_b,bytes_c,conv\n", trace);
+    fputs("variant,TA,TB,M,N,K,ms,gflops,kernel_ms,bytes_a,bytes_b,bytes_c,layer,"
+          "algorithm\n", trace);
     if (trace != stderr) atexit(close_trace);
 }
 
-static void trace_row(const gemm_variant *ran, const gemm_call *c, double calls, const char *conv,
+static void trace_row(const gemm_variant *ran, const gemm_call *c, double flop, const char *layer,
                       double ms, const gemm_note *note)
 {
-    const double flop = 2.0 * c->M * c->N * c->K * calls;
     char kernel_ms[32] = "";
     if (note->kernel_ms >= 0) snprintf(kernel_ms, sizeof kernel_ms, "%.4f", note->kernel_ms);
-    const int written = fprintf(trace, "%s,%d,%d,%d,%d,%d,%.4f,%.3f,%s,%zu,%zu,%zu,%s\n",
+    const int written = fprintf(trace, "%s,%d,%d,%d,%d,%d,%.4f,%.3f,%s,%zu,%zu,%zu,%s,%s\n",
                                 *note->ran ? note->ran : ran->name, c->TA != 0, c->TB != 0, c->M,
                                 c->N, c->K, ms, flop / ms * 1e-6, kernel_ms, note->copied_a,
-                                note->copied_b, note->copied_c, conv);
+                                note->copied_b, note->copied_c, layer, note->algorithm);
     if (written < 0) die_of_write();
+}
+
+static double flop_of(const gemm_call *c)
+{
+    return 2.0 * c->M * c->N * c->K;
 }
 
 void gemm_trace_call(const gemm_variant *ran, const gemm_call *c, double ms, const gemm_note *note)
 {
-    trace_row(ran, c, 1, "", ms, note);
+    trace_row(ran, c, flop_of(c), "", ms, note);
 }
 
 gemm_call gemm_of_conv(const conv_call *c)
@@ -62,8 +67,21 @@ gemm_call gemm_of_conv(const conv_call *c)
 void gemm_trace_conv(const gemm_variant *ran, const conv_call *c, double ms, const gemm_note *note)
 {
     const gemm_call gemm = gemm_of_conv(c);
-    char conv[96];
-    snprintf(conv, sizeof conv, "%dx%d/%d pad %d groups %d batch %d", c->size, c->size, c->stride,
-             c->pad, c->groups, c->batch);
-    trace_row(ran, &gemm, (double)c->groups * c->batch, conv, ms, note);
+    char layer[112];
+    snprintf(layer, sizeof layer, "%dx%d/%d pad %d groups %d batch %d%s", c->size, c->size,
+             c->stride, c->pad, c->groups, c->batch, c->pool ? " pool" : "");
+    trace_row(ran, &gemm, flop_of(&gemm) * c->groups * c->batch, layer, ms, note);
+}
+
+void gemm_trace_layer(const gemm_variant *ran, const layer_call *c, double ms,
+                      const gemm_note *note)
+{
+    static const char *const names[] = {
+        [LAYER_MAXPOOL] = "maxpool", [LAYER_AVGPOOL] = "avgpool", [LAYER_UPSAMPLE] = "upsample",
+        [LAYER_ROUTE] = "route", [LAYER_SHORTCUT] = "shortcut", [LAYER_YOLO] = "yolo"};
+    const gemm_call none = {.M = 0};
+    char layer[112];
+    snprintf(layer, sizeof layer, "%s %dx%dx%d to %dx%dx%d batch %d", names[c->kind], c->w, c->h,
+             c->c, c->out_w, c->out_h, c->out_c, c->batch);
+    trace_row(ran, &none, 0, layer, ms, note);
 }

@@ -12,9 +12,12 @@ void gemm_trace_open(const char *path);
 /* Writes one CSV row. `ran` is the row that really ran, and `ms` is its wall time. */
 void gemm_trace_call(const gemm_variant *ran, const gemm_call *, double ms, const gemm_note *);
 
-/* The same for a whole convolution. M, N and K are those of gemm_of_conv. The last column describes
-   the convolution, such as: 3x3/1 pad 1 groups 1 batch 1. */
+/* The same for a whole convolution. M, N and K are those of gemm_of_conv. The column `layer`
+   describes the convolution, such as: 3x3/1 pad 1 groups 1 batch 1. `algorithm` says how. */
 void gemm_trace_conv(const gemm_variant *ran, const conv_call *, double ms, const gemm_note *);
+
+/* The same for a layer without weights. M, N and K are 0. */
+void gemm_trace_layer(const gemm_variant *ran, const layer_call *, double ms, const gemm_note *);
 
 /* M, N and K of the gemm that computes one group of the convolution. All other members are 0. */
 gemm_call gemm_of_conv(const conv_call *);

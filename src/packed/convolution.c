@@ -254,6 +254,7 @@ static bool packs_shifts(const conv_call *c)
 gemm_status gemm_packed_conv(const conv_call *c, const gemm_context *context, const void *params)
 {
     (void)params;
+    if (c->pool) return GEMM_DECLINED;
     const bool depthwise = fits_depthwise(c);
     packed_shifts *shifts = NULL;
     if (depthwise || packs_shifts(c)) shifts = packed_take_shifts(c, context->isa);

@@ -349,7 +349,7 @@ static const char *judge_convolution(const convolution *p, const gemm_cl_row *ro
     static _Thread_local char why[128];
     conv_error worst;
     if (convolve_parts(&p->call, row, parts)) return "it declined";
-    if (gemm_conv_compare(&p->call, &worst)) return "no memory for the reference";
+    if (gemm_conv_compare(&p->call, NULL, &worst)) return "no memory for the reference";
     if (!(worst.ratio <= 1)) {
         snprintf(why, sizeof why, "image %d filter %d at %d is off by %g, %.3g times the bound",
                  worst.image, worst.filter, worst.at, worst.difference, worst.ratio);
@@ -807,7 +807,7 @@ static int convolve_once(const fault_case *f, rng *r, int turn)
     conv_error worst;
     memcpy(before, p.call.output, bytes);
     const gemm_status status = convolve_parts(&p.call, f->row, f->parts);
-    const bool right = !gemm_conv_compare(&p.call, &worst) && worst.ratio <= 1;
+    const bool right = !gemm_conv_compare(&p.call, NULL, &worst) && worst.ratio <= 1;
     const int code = judge_fault(status, right, !memcmp(before, p.call.output, bytes));
     free(before);
     free_convolution(&p);

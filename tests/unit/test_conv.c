@@ -174,7 +174,7 @@ static conv_error darknet_error(const problem *p, const conv_call *folded)
     conv_call theirs = *folded;
     conv_error worst = {.ratio = INFINITY};
     theirs.output = l.output;
-    gemm_conv_compare(&theirs, &worst);
+    gemm_conv_compare(&theirs, NULL, &worst);
     free_layer(l);
     return worst;
 }
@@ -214,10 +214,10 @@ static const char *run_and_judge(const gemm_variant *v, problem *p, char *why, s
     guarded_fill_nan(&p->output);
     gemm_set_variant(v);
     gemm_set_threads(p->threads);
-    if (!gemm_conv(c, p->normalized ? &p->norm : NULL)) return "it declined";
+    if (!gemm_conv(c, p->normalized ? &p->norm : NULL, NULL)) return "it declined";
     const conv_call folded = fold(p, scale, shift);
     conv_error worst;
-    if (gemm_conv_compare(&folded, &worst)) return "no memory for the reference";
+    if (gemm_conv_compare(&folded, NULL, &worst)) return "no memory for the reference";
     if (!(worst.ratio <= 1)) {
         snprintf(why, size, "image %d filter %d at %d is off by %g, %.3g times the bound",
                  worst.image, worst.filter, worst.at, worst.difference, worst.ratio);
@@ -280,7 +280,7 @@ static void judge_empty(void)
                          .shift = &one,
                          .output = &untouched};
     gemm_set_variant(gemm_find("packed"));
-    if (gemm_conv(&c, NULL) || untouched != 7)
+    if (gemm_conv(&c, NULL, NULL) || untouched != 7)
         report_fail("empty-output", "it was not refused");
     else
         report_pass("empty-output");
@@ -299,13 +299,13 @@ static void judge_declined(void)
     declines.conv = decline;
     problem p = problem_make(1, 0);
     gemm_set_variant(&declines);
-    const bool declined = !gemm_conv(&p.call, NULL);
+    const bool declined = !gemm_conv(&p.call, NULL, NULL);
     gemm_set_variant(gemm_find("stock"));
-    const bool none = !gemm_conv_offered() && !gemm_conv(&p.call, NULL);
+    const bool none = !gemm_conv_offered() && !gemm_conv(&p.call, NULL, NULL);
     gemm_set_variant(gemm_find("packed"));
-    gemm_set_conv(false);
-    const bool off = !gemm_conv_offered() && !gemm_conv(&p.call, NULL);
-    gemm_set_conv(true);
+    gemm_set_conv(GEMM_IM2COL);
+    const bool off = !gemm_conv_offered() && !gemm_conv(&p.call, NULL, NULL);
+    gemm_set_conv(GEMM_HOOK);
     if (declined && none && off)
         report_pass("declined");
     else

@@ -63,7 +63,7 @@ static bool is_output(const network *net, int i)
 
 static float *predict(network *net, bool hook, const float *input, size_t *count)
 {
-    gemm_set_conv(hook);
+    gemm_set_conv(hook ? GEMM_HOOK : GEMM_IM2COL);
     network_predict(net, (float *)input);
     *count = 0;
     float *values = NULL;
@@ -210,7 +210,7 @@ static float *train(const char *cfg, bool hook, size_t *count)
     rng r = rng_make(SEED, 3);
     float *input = malloc((size_t)net->inputs * (size_t)net->batch * sizeof *input),
           *weights = NULL;
-    gemm_set_conv(hook);
+    gemm_set_conv(hook ? GEMM_HOOK : GEMM_IM2COL);
     for (int step = 0; step < 4; ++step) {
         fill(input, (size_t)net->inputs * (size_t)net->batch, &r);
         if (step % 2) network_predict(net, input);

@@ -175,7 +175,7 @@ static void test_declined_conv(void)
 {
     static operands o;
     const conv_call c = make_conv(&o);
-    if (gemm_conv_run(&DECLINING, &c, NULL))
+    if (gemm_conv_run(&DECLINING, &c, NULL, NULL))
         report_fail("declined-conv", "it says that the row ran");
     else
         report_pass("declined-conv");
@@ -195,7 +195,7 @@ static int run_failing_conv(void *data)
     static operands o;
     (void)data;
     const conv_call c = make_conv(&o);
-    gemm_conv_run(&FAILING, &c, NULL);
+    gemm_conv_run(&FAILING, &c, NULL, NULL);
     return 0;
 }
 

@@ -1,0 +1,122 @@
+/* The plans of layers: see plan.h. */
+#include "driver/plan.h"
+
+#include "driver/driver.h"
+
+#include <math.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* What a plan depends on. The contents of the arrays are not compared: gemm_plan_drop is the way to
+   tell that they changed. */
+typedef struct layer_key {
+    const gemm_variant *row;
+    const float *weights, *shift;
+    conv_norm norm;
+    int groups, c, h, w, n, size, stride, pad;
+} layer_key;
+
+struct gemm_plan {
+    layer_key key;
+    float *norm;                /* folded, or NULL */
+    gemm_kept kept;
+    size_t counted;             /* of kept.bytes, in the sum below */
+};
+
+/* The bytes that all plans keep, and their limit. 0: not yet known. */
+static _Atomic size_t kept_bytes, limit;
+
+static size_t default_limit(void)
+{
+    enum { SHARE = 4 };
+    const long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
+    return pages > 0 && page > 0 ? (size_t)pages / SHARE * (size_t)page : SIZE_MAX / SHARE;
+}
+
+void gemm_set_plan_limit(size_t bytes)
+{
+    atomic_store(&limit, bytes);
+}
+
+size_t gemm_planned_bytes(void)
+{
+    return atomic_load(&kept_bytes);
+}
+
+static size_t get_limit(void)
+{
+    size_t bytes = atomic_load(&limit);
+    if (bytes == 0) atomic_store(&limit, bytes = default_limit());
+    return bytes;
+}
+
+static layer_key key_of(const gemm_variant *row, const conv_call *c, const conv_norm *norm)
+{
+    layer_key key;
+    memset(&key, 0, sizeof key);        /* padding too, because keys are compared by memcmp */
+    key.row = row;
+    key.weights = c->weights;
+    key.shift = c->shift;
+    if (norm) key.norm = *norm;
+    key.groups = c->groups, key.c = c->c, key.h = c->h, key.w = c->w;
+    key.n = c->n, key.size = c->size, key.stride = c->stride, key.pad = c->pad;
+    return key;
+}
+
+void gemm_plan_drop(gemm_plan **slot)
+{
+    gemm_plan *plan = *slot;
+    if (!plan) return;
+    *slot = NULL;
+    if (plan->kept.data) plan->kept.free(plan->kept.data);
+    atomic_fetch_sub(&kept_bytes, plan->counted);
+    free(plan->norm);
+    free(plan);
+}
+
+gemm_plan *gemm_plan_get(gemm_plan **slot, const gemm_variant *row, const conv_call *c,
+                         const conv_norm *norm)
+{
+    if (!slot) return NULL;
+    const layer_key key = key_of(row, c, norm);
+    if (*slot && memcmp(&(*slot)->key, &key, sizeof key)) gemm_plan_drop(slot);
+    if (!*slot) {
+        *slot = calloc(1, sizeof **slot);
+        if (*slot) memcpy(&(*slot)->key, &key, sizeof key);
+    }
+    return *slot;
+}
+
+float *gemm_fold_norm(const conv_call *c, const conv_norm *norm)
+{
+    float *folded = malloc(2 * (size_t)c->n * sizeof *folded);
+    for (int i = 0; folded && i < c->n; ++i) {
+        const double scale = norm->scales[i] / (sqrt((double)norm->variance[i]) + .000001);
+        folded[i] = (float)scale;
+        folded[c->n + i] = (float)(c->shift[i] - norm->mean[i] * scale);
+    }
+    return folded;
+}
+
+const float *gemm_plan_norm(gemm_plan *plan, const conv_call *c, const conv_norm *norm)
+{
+    if (!plan->norm) plan->norm = gemm_fold_norm(c, norm);
+    return plan->norm;
+}
+
+gemm_kept *gemm_plan_kept(gemm_plan *plan)
+{
+    const size_t others = atomic_load(&kept_bytes) - plan->counted, most = get_limit();
+    plan->kept.room = others < most ? most - others : 0;
+    return &plan->kept;
+}
+
+void gemm_plan_count(gemm_plan *plan)
+{
+    const size_t now = plan->kept.data ? plan->kept.bytes : 0;
+    atomic_fetch_add(&kept_bytes, now - plan->counted);
+    plan->counted = now;
+}

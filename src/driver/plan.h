@@ -1,0 +1,32 @@
+/*
+ * The plan of a layer: what is kept between its calls.
+ *
+ *   struct gemm_plan = the layer it was made for + folded batch norm + what the row keeps
+ *
+ * All plans together may keep a quarter of the machine's memory. A layer that finds no room computes
+ * what it needs at each call, as a layer without a slot does.
+ */
+#ifndef GEMM_PLAN_H
+#define GEMM_PLAN_H
+
+#include "gemm_variant.h"
+
+/*
+ * The plan in the slot. One that was made for another layer or another row is dropped first. An
+ * empty slot gets a plan. NULL when `slot` is NULL or there is no memory.
+ */
+gemm_plan *gemm_plan_get(gemm_plan **slot, const gemm_variant *, const conv_call *,
+                         const conv_norm *);
+
+/* n scales, then n shifts, so that scale * x + shift is Darknet's batch norm at inference. Folded
+   once for each plan. NULL without memory. */
+const float *gemm_plan_norm(gemm_plan *, const conv_call *, const conv_norm *);
+
+/* The same without a plan. The caller frees it. */
+float *gemm_fold_norm(const conv_call *, const conv_norm *);
+
+/* What the row keeps, for the context of a call. gemm_plan_count must follow the call. */
+gemm_kept *gemm_plan_kept(gemm_plan *);
+void gemm_plan_count(gemm_plan *);
+
+#endif
