@@ -26,10 +26,12 @@
 
 #include "packed/loops.h"
 #include "packed/taps.h"
+#include "packed/winograd.h"
 #include "util/ints.h"
 #include "util/threads.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 static bool reads_in_place(const conv_call *c)
@@ -120,11 +122,6 @@ static void finish_logistic(const packed_epilogue *e, int i0, int rows, int j0, 
     }
 }
 
-static float slope_of(conv_activation a)
-{
-    return a == CONV_LEAKY ? .1f : a == CONV_RELU ? 0 : 1;
-}
-
 /* What the threads share. */
 typedef struct layer_job {
     const conv_call *c;
@@ -162,7 +159,7 @@ static packed_job make_job(const layer_job *l, channels *source, int index)
                 .overwrite = true,
                 .scale = c->scale ? c->scale + group * filters : NULL,
                 .shift = c->shift + group * filters,
-                .slope = slope_of(c->activation),
+                .slope = packed_slope(c->activation),
                 .finish = c->activation == CONV_LOGISTIC ? finish_logistic : NULL,
             },
     };
@@ -220,7 +217,7 @@ static void convolve_channels(void *arg, int chunk, void *scratch)
             float *y = c->output + ((size_t)index * filters + i) * out_area;
             l->u->depthwise(taps, src, c->weights + (size_t)filter * taps->count,
                             c->scale ? c->scale[filter] : 1, c->shift[filter],
-                            slope_of(c->activation), out_area, y);
+                            packed_slope(c->activation), out_area, y);
             if (c->activation == CONV_LOGISTIC) finish_logistic(NULL, 0, 1, 0, out_area, y, 0);
         }
     }
@@ -250,10 +247,21 @@ static bool packs_shifts(const conv_call *c)
     return c->stride == 1 && packed_has_shifts(c) && !reads_in_place(c);
 }
 
+/* Winograd's algorithm, if it is faster. Returns false when the direct way has to run. */
+static bool run_winograd(const conv_call *c, const gemm_context *context)
+{
+    const int m = context->direct ? 0 : packed_winograd_m(c, context->isa);
+    if (m == 0 || packed_winograd(c, m, context)) return false;
+    context->note->transform = packed_winograd_transform(m);
+    snprintf(context->note->algorithm, sizeof context->note->algorithm, "winograd%d", m);
+    return true;
+}
+
 /* Without memory for shifts the layer runs as any other geometry does. */
 gemm_status gemm_packed_conv(const conv_call *c, const gemm_context *context, const void *params)
 {
     (void)params;
+    if (run_winograd(c, context)) return GEMM_DONE;
     if (c->pool) return GEMM_DECLINED;
     const bool depthwise = fits_depthwise(c);
     packed_shifts *shifts = NULL;

@@ -6,6 +6,7 @@
 #ifndef PACKED_JOB_H
 #define PACKED_JOB_H
 
+#include "gemm_dispatch.h"
 #include "packed/ukernel.h"
 
 #include <stdbool.h>
@@ -45,6 +46,12 @@ typedef struct packed_epilogue {
                    size_t ldc);
     const void *data;           /* for finish */
 } packed_epilogue;
+
+/* The slope of an activation below 0. A logistic needs `finish`. */
+static inline float packed_slope(conv_activation a)
+{
+    return a == CONV_LEAKY ? .1f : a == CONV_RELU ? 0 : 1;
+}
 
 typedef struct packed_job {
     int M, N, K;                /* at least 1 */

@@ -84,6 +84,32 @@ typedef struct gemm_taps {
 
 enum { GEMM_ADD_ROWS = 9 };
 
+/* ---- Winograd's algorithm: see ukernel_winograd.h ---- */
+
+/* The points of m = 4, and the factors of G for them. */
+#define GEMM_WINOGRAD_P .625f
+#define GEMM_WINOGRAD_Q 1.5f
+#define GEMM_WINOGRAD_G(p, q) (1 / (2 * (p) * (p) * ((p) * (p) - (q) * (q))))
+
+/* A strip of the tiles of a layer: m x m outputs each, numbered by rows of tiles. */
+typedef struct gemm_tiles {
+    int m;                      /* 2 or 4 */
+    int h, w, pad;              /* an image of the input */
+    int out_h, out_w;
+    int across;                 /* tiles in a row of tiles */
+    int first, count;           /* the tiles of the strip */
+} gemm_tiles;
+
+/* How the outputs of a filter are finished: f(scale * y + shift), as in gemm_tile. */
+typedef struct gemm_finish {
+    float scale, shift, slope;
+    bool pool;                  /* then the maximum of each 2x2 block */
+} gemm_finish;
+
+/* The scratch of the transforms, in floats, for strips of `count` tiles of any geometry. */
+enum { GEMM_WINOGRAD_SLACK = 512 };
+#define GEMM_WINOGRAD_SCRATCH(count) (48 * (count) + 12 * GEMM_WINOGRAD_SLACK)
+
 typedef struct gemm_ukernel {
     const char *name;           /* the value of GEMM_ISA */
     int mr, nr, vl;             /* the tile, and the floats in a vector; nr is a multiple of vl */
@@ -121,6 +147,17 @@ typedef struct gemm_ukernel {
     void (*split_pairs)(const float *src, int n, float *even, float *odd);
     /* dst[i] = src[2 * i], i < n */
     void (*take_even)(const float *src, int n, float *dst);
+    /*
+     * Transforms a channel. The element of tile t at point q, 0 .. n * n - 1, goes to
+     * V[q * point + t]. Columns behind the last tile, up to a multiple of vl, are overwritten.
+     */
+    void (*winograd_input)(const gemm_tiles *, const float *channel, float *V, size_t point,
+                           float *scratch);
+    /* Transforms a filter, channels x 9. Point q of channel c goes to U[q * point + c]. */
+    void (*winograd_filter)(int m, const float *g, int channels, float *U, size_t point);
+    /* Transforms the sums of a filter back, M laid out like V, and writes its outputs. */
+    void (*winograd_output)(const gemm_tiles *, const float *M, size_t point, const gemm_finish *,
+                            float *output, float *scratch);
     bool (*supported)(void);    /* by the processor and the system it runs on */
 } gemm_ukernel;
 

@@ -41,6 +41,7 @@ typedef __m256 vec;
 #define vfma(a, b, c) _mm256_fmadd_ps(a, b, c)
 /* By the sign bit. For +0 and NaN this takes x, but y is the same there. */
 #define vif_positive(x, y) _mm256_blendv_ps(x, y, x)
+#define vmax(x, m) _mm256_max_ps(x, m)
 #define vkeep(v) __asm__("" : "+x"(v))
 
 /* The mask of the first n floats, read from a table of ones and zeroes. */
@@ -66,6 +67,16 @@ static inline __m256 in_order(__m256 v)
 
 static inline __m256 vevens(__m256 a, __m256 b) { return in_order(_mm256_shuffle_ps(a, b, 0x88)); }
 static inline __m256 vodds(__m256 a, __m256 b) { return in_order(_mm256_shuffle_ps(a, b, 0xdd)); }
+
+INLINE __m256 vzip_low(__m256 a, __m256 b)
+{
+    return _mm256_permute2f128_ps(_mm256_unpacklo_ps(a, b), _mm256_unpackhi_ps(a, b), 0x20);
+}
+
+INLINE __m256 vzip_high(__m256 a, __m256 b)
+{
+    return _mm256_permute2f128_ps(_mm256_unpacklo_ps(a, b), _mm256_unpackhi_ps(a, b), 0x31);
+}
 
 static inline float vsum(vec v)
 {

@@ -49,6 +49,7 @@ typedef __m512 vec;
 #define vstore_part(p, n, v) _mm512_mask_storeu_ps(p, FIRST(n), v)
 #define vfma(a, b, c) _mm512_fmadd_ps(a, b, c)
 #define vif_positive(x, y) _mm512_mask_blend_ps(_mm512_cmp_ps_mask(x, vzero(), _CMP_GT_OQ), y, x)
+#define vmax(x, m) _mm512_max_ps(x, m)
 #define vsum(v) _mm512_reduce_add_ps(v)
 #define vkeep(v) __asm__("" : "+v"(v))
 
@@ -161,6 +162,19 @@ static inline __m512 vodds(__m512 a, __m512 b)
     const __m512i odd =
         _mm512_setr_epi32(1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31);
     return _mm512_permutex2var_ps(a, odd, b);
+}
+
+INLINE __m512 vzip_low(__m512 a, __m512 b)
+{
+    const __m512i low = _mm512_setr_epi32(0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
+    return _mm512_permutex2var_ps(a, low, b);
+}
+
+INLINE __m512 vzip_high(__m512 a, __m512 b)
+{
+    const __m512i high =
+        _mm512_setr_epi32(8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31);
+    return _mm512_permutex2var_ps(a, high, b);
 }
 
 static bool isa_supported(void)

@@ -7,6 +7,7 @@
  *   ukernel_pack.h    packing of panels
  *   ukernel_thin.h    a vector times a matrix
  *   ukernel_conv.h    the taps of a convolution
+ *   ukernel_winograd.h  the transforms of Winograd's algorithm
  *
  * The file that includes this one defines first:
  *
@@ -33,12 +34,16 @@
  *   vsum(v)             the sum of the floats
  *   vsums(v, n)         the sums of v[0] ... v[n - 1] as a vector, zeroes behind; n is a constant
  *   vevens(a, b) vodds(a, b)    floats of even (odd) index of a, then those of b
+ *   vzip_low(a, b) vzip_high(a, b)  the low (high) halves: a float of a, one of b, in turns
+ *   vmax(x, m)          x where x > m, else m
  *   vkeep(v)            makes the compiler hold v in a register instead of loading it at each use
  *   transpose_block(src, ld, dst, width)    element (i, p), i < BLOCK and p < BLOCK, goes from
  *                       src[i * ld + p] to dst[p * width + i]; BLOCK <= MR, and divides NR
  *   transpose_tall      the same for i < TALL, a multiple of BLOCK; may use more registers
  */
 #include "packed/ukernel.h"
+
+#include <float.h>
 
 #define NOINLINE __attribute__((noinline))
 #define STRING_(a) #a
@@ -69,6 +74,7 @@ INLINE int lesser(int a, int b) { return a < b ? a : b; }
 #include "packed/ukernel_pack.h"
 #include "packed/ukernel_rest.h"
 #include "packed/ukernel_thin.h"
+#include "packed/ukernel_winograd.h"
 
 const gemm_ukernel JOIN(gemm_ukernel_, ISA) = {
     .name = STRING(ISA),
@@ -92,5 +98,8 @@ const gemm_ukernel JOIN(gemm_ukernel_, ISA) = {
     .depthwise = depthwise,
     .split_pairs = split_pairs,
     .take_even = take_even,
+    .winograd_input = JOIN(gemm_winograd_input__, ISA),
+    .winograd_filter = JOIN(gemm_winograd_filter__, ISA),
+    .winograd_output = JOIN(gemm_winograd_output__, ISA),
     .supported = isa_supported,
 };

@@ -12,7 +12,7 @@
 
 /* Each thread that works has so much memory of its own. It is aligned to a page and kept between
    jobs, because the first touch of a page is slow. */
-enum { GEMM_SCRATCH_BYTES = 640 * 1024 };
+enum { GEMM_SCRATCH_BYTES = 4096 * 1024 };
 
 /* scratch: GEMM_SCRATCH_BYTES of the thread's own, with any content. */
 typedef void gemm_work(void *job, int chunk, void *scratch);
