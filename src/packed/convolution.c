@@ -29,7 +29,6 @@
 #include "util/ints.h"
 #include "util/threads.h"
 
-#include <math.h>
 #include <string.h>
 
 static bool reads_in_place(const conv_call *c)
@@ -107,22 +106,14 @@ static void pack_any(const packed_b *b, const gemm_ukernel *u, int p0, int kc, i
 
 /* ---- dense and grouped convolutions ---- */
 
-/* The activation that the micro-kernel does not have. The tile is still in L1. */
+/* The activation that the tile function does not have. The tile is still in L1. `data` is the
+   gemm_ukernel. */
 static void finish_logistic(const packed_epilogue *e, int i0, int rows, int j0, int cols, float *c,
                             size_t ldc)
 {
-    (void)e, (void)i0, (void)j0;
-    for (int i = 0; i < rows; ++i, c += ldc) {
-        for (int j = 0; j < cols; ++j) {
-            const float power = expf(-fabsf(c[j])); /* at most 1: no overflow below -88 */
-            c[j] = (c[j] < 0 ? power : 1) / (1 + power);
-        }
-    }
-}
-
-static float slope_of(conv_activation a)
-{
-    return a == CONV_LEAKY ? .1f : a == CONV_RELU ? 0 : 1;
+    (void)i0, (void)j0;
+    const gemm_ukernel *u = e->data;
+    for (int i = 0; i < rows; ++i, c += ldc) u->logistic(cols, c, c);
 }
 
 /* What the threads share. */
@@ -162,8 +153,9 @@ static packed_job make_job(const layer_job *l, channels *source, int index)
                 .overwrite = true,
                 .scale = c->scale ? c->scale + group * filters : NULL,
                 .shift = c->shift + group * filters,
-                .slope = slope_of(c->activation),
+                .slope = packed_slope(c->activation),
                 .finish = c->activation == CONV_LOGISTIC ? finish_logistic : NULL,
+                .data = l->u,
             },
     };
     job.a_row = job.K;
@@ -220,8 +212,8 @@ static void convolve_channels(void *arg, int chunk, void *scratch)
             float *y = c->output + ((size_t)index * filters + i) * out_area;
             l->u->depthwise(taps, src, c->weights + (size_t)filter * taps->count,
                             c->scale ? c->scale[filter] : 1, c->shift[filter],
-                            slope_of(c->activation), out_area, y);
-            if (c->activation == CONV_LOGISTIC) finish_logistic(NULL, 0, 1, 0, out_area, y, 0);
+                            packed_slope(c->activation), out_area, y);
+            if (c->activation == CONV_LOGISTIC) l->u->logistic(out_area, y, y);
         }
     }
 }

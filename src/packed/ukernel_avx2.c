@@ -41,6 +41,7 @@ typedef __m256 vec;
 #define vfma(a, b, c) _mm256_fmadd_ps(a, b, c)
 /* By the sign bit. For +0 and NaN this takes x, but y is the same there. */
 #define vif_positive(x, y) _mm256_blendv_ps(x, y, x)
+#define vmax(x, m) _mm256_max_ps(x, m)
 #define vkeep(v) __asm__("" : "+x"(v))
 
 /* The mask of the first n floats, read from a table of ones and zeroes. */

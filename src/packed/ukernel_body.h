@@ -7,6 +7,7 @@
  *   ukernel_pack.h    packing of panels
  *   ukernel_thin.h    a vector times a matrix
  *   ukernel_conv.h    the taps of a convolution
+ *   ukernel_layers.h  pooling, shortcuts, the logistic
  *
  * The file that includes this one defines first:
  *
@@ -22,7 +23,7 @@
  *   TILE_TUNING         attributes of the tile functions, or nothing
  *   isa_supported()     whether this processor runs it
  *
- * and the vector type `vec` with the operators + and *, and these operations:
+ * and the vector type `vec` with the operators + - * and /, and these operations:
  *
  *   vzero() vset1(x)    all floats 0, all floats x
  *   vload(p) vstore(p, v)
@@ -30,6 +31,7 @@
  *   vload_valid(p, bits)    floats whose bit is set, else 0; no other is touched
  *   vfma(a, b, c)       a * b + c
  *   vif_positive(x, y)  x where x > 0, else y; where x is +0 or NaN, y is known to be x
+ *   vmax(x, m)          x where x > m, else m; so m where x is NaN
  *   vsum(v)             the sum of the floats
  *   vsums(v, n)         the sums of v[0] ... v[n - 1] as a vector, zeroes behind; n is a constant
  *   vevens(a, b) vodds(a, b)    floats of even (odd) index of a, then those of b
@@ -39,6 +41,8 @@
  *   transpose_tall      the same for i < TALL, a multiple of BLOCK; may use more registers
  */
 #include "packed/ukernel.h"
+
+#include <float.h>
 
 #define NOINLINE __attribute__((noinline))
 #define STRING_(a) #a
@@ -66,6 +70,7 @@ INLINE int lesser(int a, int b) { return a < b ? a : b; }
 #include "packed/ukernel_tile.h"
 
 #include "packed/ukernel_conv.h"
+#include "packed/ukernel_layers.h"
 #include "packed/ukernel_pack.h"
 #include "packed/ukernel_rest.h"
 #include "packed/ukernel_thin.h"
@@ -92,5 +97,11 @@ const gemm_ukernel JOIN(gemm_ukernel_, ISA) = {
     .depthwise = depthwise,
     .split_pairs = split_pairs,
     .take_even = take_even,
+    .max_rows = max_rows,
+    .max_pairs = max_pairs,
+    .repeat = repeat,
+    .sum = sum,
+    .add_scaled = add_scaled,
+    .logistic = logistic,
     .supported = isa_supported,
 };

@@ -77,6 +77,12 @@ INLINE vec vif_positive(vec x, vec y)
     return (vec)((positive & (vec_mask)x) | (~positive & (vec_mask)y));
 }
 
+INLINE vec vmax(vec x, vec m)
+{
+    const vec_mask larger = x > m;
+    return (vec)((larger & (vec_mask)x) | (~larger & (vec_mask)m));
+}
+
 enum { BLOCK = 4, TALL = BLOCK };
 #define transpose_tall transpose_block
 

@@ -36,6 +36,8 @@ typedef float32x4_t vec;
 #define vstore(p, v) vst1q_f32(p, v)
 #define vfma(a, b, c) vfmaq_f32(c, a, b)
 #define vif_positive(x, y) vbslq_f32(vcgtzq_f32(x), x, y)
+/* vmaxq_f32 is no such maximum, because a NaN on either side makes it NaN. */
+#define vmax(x, m) vbslq_f32(vcgtq_f32(x, m), x, m)
 #define vsum(v) vaddvq_f32(v)
 #define vkeep(v) (void)(v)      /* an FMA reads registers only */
 
