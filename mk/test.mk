@@ -31,7 +31,7 @@ CONV_NETWORKS = $T/test_conv_networks
 
 # Also under the sanitizers. Darknet never frees a whole network, and LeakSanitizer's thread crashes
 # among those of oneDNN: test_packed and test_cl look for leaks.
-UNIT_PROGRAMS = $(addprefix $T/,test_driver test_number test_gemm test_packed test_training test_conv test_conv_networks test_layers \
+UNIT_PROGRAMS = $(addprefix $T/,test_driver test_number test_gemm test_packed test_packed_layers test_training test_conv test_conv_networks test_layers \
     test_dlclose test_stats test_compare test_ab_rule) $(OUT)/bench/ab $(OUT)/libdarknet.so
 # The comparison of 1 to 8 threads takes minutes under a sanitizer, which sees nothing new in it.
 PACKED = $T/test_packed$(if $(filter 0,$(SANITIZE)),, --cases 500 --without threads)
@@ -42,6 +42,7 @@ UNIT_COMMANDS = \
     '$(NO_LEAKS) $T/test_gemm' \
     '$(NO_LEAKS) $T/test_training tests/unit/cfg/layers.cfg --forward tests/unit/cfg/layers.cfg tests/unit/cfg/recurrent.cfg' \
     '$T/test_layers' \
+    '$T/test_packed_layers' \
     '$T/test_dlclose $(OUT)/libdarknet.so' \
     '$(NO_LEAKS) $T/test_conv' \
     '$(NO_LEAKS) $(CONV_NETWORKS) --train tests/unit/cfg/layers.cfg' \
@@ -95,11 +96,12 @@ endif
 # cases are small, because qemu is 20 times slower. qemu-user aborts in the child of a fork, and its
 # masked loads touch what the mask leaves out (GUARD_PAGES).
 ARM = $(BUILD)/release-nocl-aarch64-linux-gnu
-ARM_PROGRAMS = $(addprefix $(ARM)/,darknet tests/test_packed tests/test_conv)
+ARM_PROGRAMS = $(addprefix $(ARM)/,darknet tests/test_packed tests/test_packed_layers tests/test_conv)
 QEMU_ARM = qemu-aarch64 -L /usr/aarch64-linux-gnu
 QEMU_COMMANDS = \
     '$(QEMU_ARM) $(ARM)/tests/test_packed --isa neon --cases 40 --without fork' \
     '$(QEMU_ARM) $(ARM)/tests/test_conv --row packed-neon --cases 60' \
+    '$(QEMU_ARM) $(ARM)/tests/test_packed_layers --cases 150' \
     'tests/system/test_isa.sh arm64 "neon generic" $(QEMU_ARM) $(ARM)/darknet' \
     'tests/system/test_arm.sh "$$MODELS" $(QEMU_ARM) $(ARM)/darknet'
 ifneq ($(filter x86_64,$(shell uname -m)),)
@@ -108,9 +110,11 @@ QEMU_NEHALEM = qemu-x86_64 -cpu Nehalem
 QEMU_COMMANDS += \
     'GUARD_PAGES=readable $(QEMU_HASWELL) $T/test_packed --isa avx2 --cases 40 --without callers --without threads' \
     'GUARD_PAGES=readable $(QEMU_HASWELL) $T/test_conv --row packed-avx2 --cases 40' \
+    'GUARD_PAGES=readable $(QEMU_HASWELL) $T/test_packed_layers --isa avx2 --cases 150' \
     'tests/system/test_isa.sh haswell "avx2 generic" $(QEMU_HASWELL) ./darknet' \
     '$(QEMU_NEHALEM) $T/test_packed --cases 40 --without callers --without threads' \
     '$(QEMU_NEHALEM) $T/test_conv --row packed --cases 40' \
+    '$(QEMU_NEHALEM) $T/test_packed_layers --cases 150' \
     'tests/system/test_isa.sh nehalem generic $(QEMU_NEHALEM) ./darknet'
 endif
 
@@ -122,7 +126,7 @@ test: all $(UNIT_PROGRAMS) $(SYSTEM_PROGRAMS) $(DEMO_PROGRAMS) $(CL_PROGRAMS) $(
 	@$(RUN) $(CL_COMMANDS) $(SYSTEM_COMMANDS) $(DEMO_COMMANDS) $(UNIT_COMMANDS)
 
 # The build for arm64 is a configuration of its own: make is called for it once more.
-test-qemu: all $T/test_packed $T/test_conv ## run the tests of packed as other processors see them, arm64 too; installs Debian packages first
+test-qemu: all $T/test_packed $T/test_packed_layers $T/test_conv ## run the tests of packed as other processors see them, arm64 too; installs Debian packages first
 	@$(MAKE) CROSS_COMPILE=aarch64-linux-gnu- $(ARM_PROGRAMS)
 	@$(RUN) $(QEMU_COMMANDS)
 else

@@ -60,6 +60,12 @@ static gemm_status conv_auto(const conv_call *c, const gemm_context *context, co
     return gemm_packed_conv(c, context, params);
 }
 
+static gemm_status layer_auto(const layer_call *c, const gemm_context *context, const void *params)
+{
+    strcpy(context->note->ran, "packed");
+    return gemm_packed_layer(c, context, params);
+}
+
 const gemm_variant gemm_variants[] = {
     {.name = "stock", .run = run_stock, .origin = "Darknet",
      .summary = "Darknet's own loops, unchanged: all other rows are compared with it"},
@@ -73,8 +79,8 @@ const gemm_variant gemm_variants[] = {
     ROW(transpose, SERIAL, "B transposed once, then rows of A by rows of Bt"),
     GEMM_TILE_SIDES(TILE_ROW)
     GEMM_TILE_SIDES(VTILE_ROW)
-    {.name = "packed", .run = gemm_packed, .conv = gemm_packed_conv, .origin = "Goto, BLIS",
-     .summary = "packed panels, SIMD micro-kernels (GEMM_ISA), threads"},
+    {.name = "packed", .run = gemm_packed, .conv = gemm_packed_conv, .layer = gemm_packed_layer,
+     .origin = "Goto, BLIS", .summary = "packed panels, SIMD micro-kernels (GEMM_ISA), threads"},
     CL_ROW("cl_naive", naive, MOBILE, "OpenCL: one work-item for each element of C"),
     CL_ROW("cl_block", block, MOBILE, "OpenCL: 32x32 blocks, padded, B transposed"),
     CL_ROW("cl_local", local, MOBILE, "cl_block with both blocks in local memory"),
@@ -90,8 +96,8 @@ const gemm_variant gemm_variants[] = {
     {.name = "clblast", .run = gemm_cl_run, .params = &gemm_cl_clblast,
      .unusable = gemm_cl_unusable, .on_device = true, .reference = true, .origin = "CLBlast",
      .summary = "its sgemm, for comparison only"},
-    {.name = "auto", .run = run_auto, .conv = conv_auto, .origin = "this project",
-     .summary = "the fastest row for CPUs: packed"},
+    {.name = "auto", .run = run_auto, .conv = conv_auto, .layer = layer_auto,
+     .origin = "this project", .summary = "the fastest row for CPUs: packed"},
     REF_ROW(openblas, "OpenBLAS"),
     REF_ROW(blis, "BLIS"),
     REF_ROW(onednn, "oneDNN"),

@@ -31,7 +31,6 @@
 #include "util/threads.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 static bool reads_in_place(const conv_call *c)
@@ -46,6 +45,7 @@ typedef struct channels {
     const conv_call *c;
     const packed_shifts *shifts; /* NULL: taps are not shifts */
     const float *first;
+    int place;                   /* the place of the output in column 0 of B */
 } channels;
 
 static void pack_shifts(const packed_b *b, const gemm_ukernel *u, int p0, int kc, int j0, int nc,
@@ -53,6 +53,7 @@ static void pack_shifts(const packed_b *b, const gemm_ukernel *u, int p0, int kc
 {
     (void)nc;
     const channels *s = b->source;
+    j0 += s->place;
     gemm_taps taps = *packed_taps_of(s->shifts);
     const size_t area = (size_t)s->c->h * s->c->w;
     taps.valid += (size_t)(j0 / u->vl) * taps.count;
@@ -94,6 +95,7 @@ static void pack_any(const packed_b *b, const gemm_ukernel *u, int p0, int kc, i
     const channels *s = b->source;
     const conv_call *c = s->c;
     const int taps = c->size * c->size;
+    j0 += s->place;
     for (int p = p0; p < p0 + kc; ++p, strip += u->nr) {
         const float *channel = s->first + (size_t)(p / taps) * c->h * c->w;
         const int dy = p % taps / c->size - c->pad, dx = p % c->size - c->pad;
@@ -109,17 +111,14 @@ static void pack_any(const packed_b *b, const gemm_ukernel *u, int p0, int kc, i
 
 /* ---- dense and grouped convolutions ---- */
 
-/* The activation that the micro-kernel does not have. The tile is still in L1. */
+/* The activation that the tile function does not have. The tile is still in L1. `data` is the
+   gemm_ukernel. */
 static void finish_logistic(const packed_epilogue *e, int i0, int rows, int j0, int cols, float *c,
                             size_t ldc)
 {
-    (void)e, (void)i0, (void)j0;
-    for (int i = 0; i < rows; ++i, c += ldc) {
-        for (int j = 0; j < cols; ++j) {
-            const float power = expf(-fabsf(c[j])); /* at most 1: no overflow below -88 */
-            c[j] = (c[j] < 0 ? power : 1) / (1 + power);
-        }
-    }
+    (void)i0, (void)j0;
+    const gemm_ukernel *u = e->data;
+    for (int i = 0; i < rows; ++i, c += ldc) u->logistic(cols, c, c);
 }
 
 /* What the threads share. */
@@ -128,6 +127,7 @@ typedef struct layer_job {
     const gemm_ukernel *u;
     const packed_shifts *shifts; /* NULL: taps are not shifts */
     int step;                    /* depthwise: channels in a chunk */
+    int band;                    /* pooled: rows of the output in a chunk, even */
 } layer_job;
 
 /* The threads for a layer whose products are not shared but taken whole. A layer smaller than
@@ -145,7 +145,7 @@ static packed_job make_job(const layer_job *l, channels *source, int index)
     const conv_call *c = l->c;
     const int group = index % c->groups, filters = c->n / c->groups, in = c->c / c->groups;
     const size_t area = (size_t)c->h * c->w, out_area = (size_t)c->out_h * c->out_w;
-    *source = (channels){c, l->shifts, c->input + (size_t)index * in * area};
+    *source = (channels){c, l->shifts, c->input + (size_t)index * in * area, 0};
     packed_job job = {
         .M = filters,
         .N = c->out_h * c->out_w,
@@ -161,6 +161,7 @@ static packed_job make_job(const layer_job *l, channels *source, int index)
                 .shift = c->shift + group * filters,
                 .slope = packed_slope(c->activation),
                 .finish = c->activation == CONV_LOGISTIC ? finish_logistic : NULL,
+                .data = l->u,
             },
     };
     job.a_row = job.K;
@@ -197,6 +198,62 @@ static int run_dense(layer_job *l, int threads)
     return 0;
 }
 
+/* ---- pooled: the maxima of 2x2 blocks, a band of rows at a time ---- */
+
+/* So many rows of the output make a band: its sums stay in L2, and shifts can begin there. 0: there
+   is no such number. */
+static int rows_of_band(const conv_call *c, const gemm_ukernel *u)
+{
+    enum { IN_L2 = 192 * 1024 / sizeof(float), MOST = (GEMM_SCRATCH_BYTES - PACKED_SCRATCH_BYTES) /
+                                                      sizeof(float) };
+    const int row = c->n / c->groups * c->out_w;
+    int rows = 2;
+    while (rows < 2 * u->vl && rows * c->out_w % u->vl) rows += 2;
+    if (rows * c->out_w % u->vl || rows > MOST / row) return 0;
+    return rows * max_int(1, IN_L2 / row / rows);
+}
+
+static void pool_band(const layer_job *l, int rows, const float *sums, float *output)
+{
+    const conv_call *c = l->c;
+    const size_t width = c->out_w, pooled = (size_t)c->out_h / 2 * (width / 2);
+    for (int i = 0; i < c->n / c->groups; ++i, output += pooled, sums += rows * width) {
+        for (int y = 0; y < rows; y += 2) {
+            const float *top = sums + y * width;
+            l->u->max_pairs(c->out_w / 2, top, top + width, output + y / 2 * (width / 2));
+        }
+    }
+}
+
+static void convolve_band(void *arg, int chunk, void *scratch)
+{
+    const layer_job *l = arg;
+    const conv_call *c = l->c;
+    const int bands = ceil_div(c->out_h, l->band), index = chunk / bands;
+    const int y = chunk % bands * l->band, rows = min_int(l->band, c->out_h - y);
+    channels source;
+    packed_job job = make_job(l, &source, index);
+    source.place = y * c->out_w;
+    if (job.B.rows) job.B.rows += source.place;
+    job.N = rows * c->out_w;
+    job.C = (float *)scratch + PACKED_SCRATCH_BYTES / sizeof(float);
+    job.ldc = job.N;
+    packed_run_here(&job, l->u, scratch);
+    const size_t pooled = (size_t)c->out_h / 2 * (c->out_w / 2);
+    pool_band(l, rows, job.C,
+              c->output + (size_t)index * job.M * pooled + (size_t)y / 2 * (c->out_w / 2));
+}
+
+/* -1: no memory, or no band. */
+static int run_pooled(layer_job *l, int threads)
+{
+    const conv_call *c = l->c;
+    l->band = rows_of_band(c, l->u);
+    if (l->band == 0) return -1;
+    return gemm_parallel(worthwhile_threads(c, threads),
+                         c->batch * c->groups * ceil_div(c->out_h, l->band), convolve_band, l);
+}
+
 /* ---- depthwise: a filter sees one channel ---- */
 
 static void convolve_channels(void *arg, int chunk, void *scratch)
@@ -218,7 +275,7 @@ static void convolve_channels(void *arg, int chunk, void *scratch)
             l->u->depthwise(taps, src, c->weights + (size_t)filter * taps->count,
                             c->scale ? c->scale[filter] : 1, c->shift[filter],
                             packed_slope(c->activation), out_area, y);
-            if (c->activation == CONV_LOGISTIC) finish_logistic(NULL, 0, 1, 0, out_area, y, 0);
+            if (c->activation == CONV_LOGISTIC) l->u->logistic(out_area, y, y);
         }
     }
 }
@@ -253,7 +310,7 @@ static bool run_winograd(const conv_call *c, const gemm_context *context)
     const int m = context->direct ? 0 : packed_winograd_m(c, context->isa);
     if (m == 0 || packed_winograd(c, m, context)) return false;
     context->note->transform = packed_winograd_transform(m);
-    snprintf(context->note->algorithm, sizeof context->note->algorithm, "winograd%d", m);
+    strcpy(context->note->algorithm, m == 2 ? "winograd2" : "winograd4");
     return true;
 }
 
@@ -262,13 +319,15 @@ gemm_status gemm_packed_conv(const conv_call *c, const gemm_context *context, co
 {
     (void)params;
     if (run_winograd(c, context)) return GEMM_DONE;
-    if (c->pool) return GEMM_DECLINED;
-    const bool depthwise = fits_depthwise(c);
+    const bool depthwise = !c->pool && fits_depthwise(c);
     packed_shifts *shifts = NULL;
     if (depthwise || packs_shifts(c)) shifts = packed_take_shifts(c, context->isa);
     layer_job l = {.c = c, .u = context->isa, .shifts = shifts};
-    const int no_memory =
-        depthwise && shifts ? run_depthwise(&l, context->threads) : run_dense(&l, context->threads);
+    const int threads = context->threads;
+    const int no_memory = c->pool ? run_pooled(&l, threads)
+                        : depthwise && shifts ? run_depthwise(&l, threads)
+                                              : run_dense(&l, threads);
+    strcpy(context->note->algorithm, depthwise && shifts ? "depthwise" : "direct");
     packed_give_shifts(shifts);
     return no_memory ? GEMM_DECLINED : GEMM_DONE;
 }

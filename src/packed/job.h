@@ -6,7 +6,6 @@
 #ifndef PACKED_JOB_H
 #define PACKED_JOB_H
 
-#include "gemm_dispatch.h"
 #include "packed/ukernel.h"
 
 #include <stdbool.h>
@@ -47,11 +46,8 @@ typedef struct packed_epilogue {
     const void *data;           /* for finish */
 } packed_epilogue;
 
-/* The slope of an activation below 0. A logistic needs `finish`. */
-static inline float packed_slope(conv_activation a)
-{
-    return a == CONV_LEAKY ? .1f : a == CONV_RELU ? 0 : 1;
-}
+/* A thread at work on a job uses so much of its scratch, from the beginning. */
+enum { PACKED_SCRATCH_BYTES = 640 * 1024 };
 
 typedef struct packed_job {
     int M, N, K;                /* at least 1 */

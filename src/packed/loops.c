@@ -27,7 +27,7 @@
  * - C is read and written once for each block of K. Its next tile is fetched while the present one
  *   is computed.
  *
- * Memory: two strips of B, and a block of A or the rest, in each thread's GEMM_SCRATCH_BYTES.
+ * Memory: two strips of B, and a block of A or the rest, in PACKED_SCRATCH_BYTES of each thread.
  *
  * Source: Goto, van de Geijn, "Anatomy of high-performance matrix multiplication", 2008; Van Zee,
  * van de Geijn, "BLIS", 2015.

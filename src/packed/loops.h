@@ -10,7 +10,7 @@
  */
 int packed_run(const packed_job *, const gemm_ukernel *, int threads);
 
-/* The same on the calling thread alone; scratch as in gemm_parallel. */
+/* The same on the calling thread alone, with PACKED_SCRATCH_BYTES of scratch. */
 void packed_run_here(const packed_job *, const gemm_ukernel *, void *scratch);
 
 #endif

@@ -12,4 +12,15 @@ gemm_row_run gemm_packed;
 /* One convolution, without im2col: convolution.c. */
 gemm_row_conv gemm_packed_conv;
 
+/* One layer without weights: layers.c. Declines a maxpool whose windows do not fit the scratch of a
+   thread, and any layer when there is no memory. */
+gemm_row_layer gemm_packed_layer;
+
+/* The slope of the micro-kernels for this activation. They have no logistic: its slope is 1, and
+   u->logistic follows. */
+static inline float packed_slope(conv_activation a)
+{
+    return a == CONV_LEAKY ? .1f : a == CONV_RELU ? 0 : 1;
+}
+
 #endif

@@ -58,7 +58,7 @@ packed_walk packed_begin(const packed_plan *plan, packed_rectangle r, void *scra
     w.scratch.rest = w.scratch.next_strip + strip;
     w.scratch.a = w.scratch.rest + rest;
     assert((2 * strip + rest + (plan->packs_a ? (size_t)plan->mc * plan->kc : 0)) * sizeof(float) <=
-           GEMM_SCRATCH_BYTES);
+           PACKED_SCRATCH_BYTES);
     if (plan->starts_at_lines) {
         const float *row = job->B.rows ? job->B.rows : job->C;
         w.lead = (uintptr_t)(row + r.j0) / sizeof(float) % LINE;

@@ -145,7 +145,7 @@ typedef struct gemm_ukernel {
                       float shift, float slope, int n, float *y);
     /* Splits n floats: those of even index to `even`, (n + 1) / 2, the others to `odd`, n / 2. */
     void (*split_pairs)(const float *src, int n, float *even, float *odd);
-    /* dst[i] = src[2 * i], i < n */
+    /* dst[i] = src[2 * i], i < n; dst may be src, or lie before it */
     void (*take_even)(const float *src, int n, float *dst);
     /*
      * Transforms a channel. The element of tile t at point q, 0 .. n * n - 1, goes to
@@ -158,6 +158,24 @@ typedef struct gemm_ukernel {
     /* Transforms the sums of a filter back, M laid out like V, and writes its outputs. */
     void (*winograd_output)(const gemm_tiles *, const float *M, size_t point, const gemm_finish *,
                             float *output, float *scratch);
+    /*
+     * For layers without weights. A maximum is m = -FLT_MAX, then m = x > m ? x : m for one float
+     * after the other. So NaN does not count, and of several zeroes the first one is taken.
+     */
+    /* max[i] of a[i] and b[i], i < n; max may be a, and then b may lie behind a in the same array */
+    void (*max_rows)(int n, const float *a, const float *b, float *max);
+    /* max[i] of top[2 * i], top[2 * i + 1], bottom[2 * i], bottom[2 * i + 1], i < n */
+    void (*max_pairs)(int n, const float *top, const float *bottom, float *max);
+    /* alpha * x[i] goes to y[i * times] and to the times - 1 floats behind it, i < n */
+    void (*repeat)(int n, const float *x, float alpha, int times, float *y);
+    /* sum over i < n of x[i] */
+    float (*sum)(int n, const float *x);
+    /* y[i] = f(alpha * x[i] + beta * z[i]), i < n, without an FMA; f as in gemm_tile */
+    void (*add_scaled)(int n, float alpha, const float *x, float beta, const float *z, float slope,
+                       float *y);
+    /* y[i] = 1 / (1 + exp(-x[i])), i < n; y may be x. Off by at most 3 * FLT_EPSILON times y[i],
+       or by FLT_TRUE_MIN where y[i] is a denormal. NaN stays NaN. */
+    void (*logistic)(int n, const float *x, float *y);
     bool (*supported)(void);    /* by the processor and the system it runs on */
 } gemm_ukernel;
 

@@ -8,6 +8,7 @@
  *   ukernel_thin.h    a vector times a matrix
  *   ukernel_conv.h    the taps of a convolution
  *   ukernel_winograd.h  the transforms of Winograd's algorithm
+ *   ukernel_layers.h  pooling, shortcuts, the logistic
  *
  * The file that includes this one defines first:
  *
@@ -23,7 +24,7 @@
  *   TILE_TUNING         attributes of the tile functions, or nothing
  *   isa_supported()     whether this processor runs it
  *
- * and the vector type `vec` with the operators + and *, and these operations:
+ * and the vector type `vec` with the operators + - * and /, and these operations:
  *
  *   vzero() vset1(x)    all floats 0, all floats x
  *   vload(p) vstore(p, v)
@@ -31,11 +32,11 @@
  *   vload_valid(p, bits)    floats whose bit is set, else 0; no other is touched
  *   vfma(a, b, c)       a * b + c
  *   vif_positive(x, y)  x where x > 0, else y; where x is +0 or NaN, y is known to be x
+ *   vmax(x, m)          x where x > m, else m; so m where x is NaN
  *   vsum(v)             the sum of the floats
  *   vsums(v, n)         the sums of v[0] ... v[n - 1] as a vector, zeroes behind; n is a constant
  *   vevens(a, b) vodds(a, b)    floats of even (odd) index of a, then those of b
  *   vzip_low(a, b) vzip_high(a, b)  the low (high) halves: a float of a, one of b, in turns
- *   vmax(x, m)          x where x > m, else m
  *   vkeep(v)            makes the compiler hold v in a register instead of loading it at each use
  *   transpose_block(src, ld, dst, width)    element (i, p), i < BLOCK and p < BLOCK, goes from
  *                       src[i * ld + p] to dst[p * width + i]; BLOCK <= MR, and divides NR
@@ -71,6 +72,7 @@ INLINE int lesser(int a, int b) { return a < b ? a : b; }
 #include "packed/ukernel_tile.h"
 
 #include "packed/ukernel_conv.h"
+#include "packed/ukernel_layers.h"
 #include "packed/ukernel_pack.h"
 #include "packed/ukernel_rest.h"
 #include "packed/ukernel_thin.h"
@@ -101,5 +103,11 @@ const gemm_ukernel JOIN(gemm_ukernel_, ISA) = {
     .winograd_input = JOIN(gemm_winograd_input__, ISA),
     .winograd_filter = JOIN(gemm_winograd_filter__, ISA),
     .winograd_output = JOIN(gemm_winograd_output__, ISA),
+    .max_rows = max_rows,
+    .max_pairs = max_pairs,
+    .repeat = repeat,
+    .sum = sum,
+    .add_scaled = add_scaled,
+    .logistic = logistic,
     .supported = isa_supported,
 };

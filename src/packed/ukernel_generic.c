@@ -82,8 +82,8 @@ static inline vec vzip_high(vec a, vec b) { return (vec){a[2], b[2], a[3], b[3]}
 
 INLINE vec vmax(vec x, vec m)
 {
-    const vec_mask more = x > m;
-    return (vec)((more & (vec_mask)x) | (~more & (vec_mask)m));
+    const vec_mask larger = x > m;
+    return (vec)((larger & (vec_mask)x) | (~larger & (vec_mask)m));
 }
 
 enum { BLOCK = 4, TALL = BLOCK };

@@ -36,6 +36,8 @@ typedef float32x4_t vec;
 #define vstore(p, v) vst1q_f32(p, v)
 #define vfma(a, b, c) vfmaq_f32(c, a, b)
 #define vif_positive(x, y) vbslq_f32(vcgtzq_f32(x), x, y)
+/* vmaxq_f32 is no such maximum, because a NaN on either side makes it NaN. */
+#define vmax(x, m) vbslq_f32(vcgtq_f32(x, m), x, m)
 #define vsum(v) vaddvq_f32(v)
 #define vkeep(v) (void)(v)      /* an FMA reads registers only */
 
@@ -69,8 +71,6 @@ static inline vec vsums(const vec *v, const int n)
     return vpaddq_f32(vpaddq_f32(v[0], n > 1 ? v[1] : zero), vpaddq_f32(n > 2 ? v[2] : zero, zero));
 }
 
-/* vmaxq_f32 returns NaN where an operand is NaN. */
-#define vmax(x, m) vbslq_f32(vcgtq_f32(x, m), x, m)
 #define vzip_low(a, b) vzip1q_f32(a, b)
 #define vzip_high(a, b) vzip2q_f32(a, b)
 #define vevens(a, b) vuzp1q_f32(a, b)

@@ -26,6 +26,7 @@
 #include "packed/winograd.h"
 
 #include "packed/loops.h"
+#include "packed/packed.h"
 #include "packed/plan.h"
 #include "util/ints.h"
 #include "util/threads.h"
@@ -236,7 +237,7 @@ static void write_filter(const layer *l, const gemm_tiles *t, int image, int fil
 /* ---- by strips ---- */
 
 /* The parts of a thread's scratch: for packed_run_here and the transforms, then V, then M. */
-enum { V_AT = 640 * 1024 / sizeof(float) };
+enum { V_AT = PACKED_SCRATCH_BYTES / sizeof(float) };
 
 static void compute_strip(void *arg, int chunk, void *scratch)
 {

@@ -1,0 +1,625 @@
+/*
+ * The layers without weights of `packed`, with every instruction set of this processor, over random
+ * geometry: against the reference in double precision, and where nothing is rounded, or each
+ * rounding is known, to the bit against plain loops in Darknet's order and against Darknet's own
+ * functions. Guard pages lie before or behind every array. The output holds NaN before the call.
+ *
+ * For each instruction set there are three more tests: 1 to 8 threads give the same bits, four
+ * callers at once do too, and the logistic is right at the ends of the range.
+ *
+ *   test_packed_layers [--seed S] [--cases N] [--case I] [--isa NAME]
+ *
+ * A case depends on the seed and its number alone. A failure prints the command that repeats it.
+ */
+#include "driver/driver.h"
+#include "driver/layer_check.h"
+#include "packed/packed.h"
+#include "support/operands.h"
+#include "support/options.h"
+#include "support/report.h"
+#include "util/threads.h"
+
+#include "darknet.h"
+
+#include <float.h>
+#include <math.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+/* Of Darknet's own headers, which do not compile without warnings. */
+void forward_maxpool_layer(const layer l, network net);
+void forward_route_layer(const layer l, network net);
+void upsample_cpu(float *in, int w, int h, int c, int batch, int stride, int forward, float scale,
+                  float *out);
+void shortcut_cpu(int batch, int w1, int h1, int c1, float *add, int w2, int h2, int c2, float s1,
+                  float s2, float *out);
+void activate_array(float *x, const int n, const ACTIVATION a);
+
+enum { MOST_THREADS = 8, MOST_INPUTS = 5, CALLERS = 4 };
+
+static const char *const KINDS[] = {"maxpool", "avgpool", "upsample", "route", "shortcut", "yolo"};
+
+typedef struct options {
+    uint64_t seed;
+    int cases, only_case;       /* only_case -1: all */
+    const char *isa;            /* NULL: all */
+} options;
+
+/* A case: the call with its arrays. */
+typedef struct problem {
+    layer_call call;
+    layer_input inputs[MOST_INPUTS];
+    guarded in[MOST_INPUTS], output;
+    int threads;
+    bool ends;                  /* NaN, infinities and zeroes of both signs among the input */
+} problem;
+
+/* ---- random layers ---- */
+
+static const int SIDES[] = {1,  2,  3,  4,  5,  7,  8,  11, 13, 15, 16, 17, 19,
+                            23, 26, 29, 31, 32, 33, 37, 41, 47, 52, 53, 67, 70};
+static const float ENDS[] = {NAN,      -NAN,    INFINITY, -INFINITY, 0,       -0.0f,
+                             -FLT_MAX, FLT_MAX, 1e-40f,   -1e-40f,   FLT_MIN, 1};
+static const conv_activation ACTIVATIONS[] = {CONV_LINEAR, CONV_LEAKY, CONV_RELU, CONV_LOGISTIC};
+#define COUNT(array) (sizeof(array) / sizeof *(array))
+#define PICK(r, of) (of)[rng_below(r, (int)COUNT(of))]
+
+static size_t output_size(const layer_call *c)
+{
+    return (size_t)c->out_c * (size_t)c->out_h * (size_t)c->out_w;
+}
+
+static size_t output_bytes(const layer_call *c)
+{
+    return (size_t)c->batch * output_size(c) * sizeof(float);
+}
+
+/* In turn: 2x2 / 2 and 2x2 / 1 as in yolov3-tiny, 5, 9 or 13 / 1 as in spp, any, windows larger than
+   the image, and maps so wide that a channel has several bands. */
+static void draw_maxpool(layer_call *c, rng *r, int turn)
+{
+    static const int spp[] = {5, 9, 13};
+    if (turn == 2 || turn >= 4) c->batch = 1, c->c = c->out_c = 1 + rng_below(r, 3);
+    c->size = 2;
+    c->stride = turn == 0 ? 2 : 1;
+    c->pad = 1;
+    if (turn == 2) c->size = PICK(r, spp), c->pad = c->size - 1;
+    if (turn >= 3) {
+        c->size = 1 + rng_below(r, turn == 4 ? 90 : 7);
+        c->stride = 1 + rng_below(r, 4);
+        c->pad = rng_below(r, 2 * c->size + 1);
+    }
+    if (turn == 5) {
+        c->c = c->out_c = 1;
+        c->size = 1 + rng_below(r, 4);
+        c->h = 90 + rng_below(r, 100);
+        c->w = 150 + rng_below(r, 150);
+    }
+    c->out_h = (c->h + c->pad - c->size) / c->stride + 1;
+    c->out_w = (c->w + c->pad - c->size) / c->stride + 1;
+    if (c->h + c->pad < c->size || c->w + c->pad < c->size) {
+        c->pad = c->size;
+        c->out_h = c->h / c->stride + 1;
+        c->out_w = c->w / c->stride + 1;
+    }
+}
+
+static void draw_geometry(layer_call *c, rng *r, int number)
+{
+    static const int anchors[] = {1, 3, 5};
+    c->batch = 1 + rng_below(r, 3);
+    c->c = 1 + rng_below(r, 20);
+    c->h = PICK(r, SIDES);
+    c->w = rng_below(r, 2) ? c->h : PICK(r, SIDES);
+    c->alpha = c->beta = 1;
+    c->inputs = 1;
+    if (c->kind == LAYER_YOLO) {
+        c->anchors = PICK(r, anchors);
+        c->c = c->anchors * (5 + rng_below(r, 9));
+    }
+    c->out_c = c->c, c->out_h = c->h, c->out_w = c->w;
+    if (c->kind == LAYER_MAXPOOL) draw_maxpool(c, r, number / 6 % 6);
+    if (c->kind == LAYER_AVGPOOL) c->out_h = c->out_w = 1;
+    if (c->kind == LAYER_UPSAMPLE) {
+        c->stride = 1 + rng_below(r, 4);
+        c->out_h *= c->stride;
+        c->out_w *= c->stride;
+        if (rng_below(r, 2)) c->alpha = rng_float(r);
+    }
+    if (c->kind == LAYER_SHORTCUT) {
+        c->activation = PICK(r, ACTIVATIONS);
+        c->inputs = 2;
+        if (rng_below(r, 2)) c->alpha = rng_float(r), c->beta = rng_float(r);
+    }
+}
+
+/* Into n floats, at random places. */
+static void place_ends(float *x, int n, rng *r)
+{
+    for (int i = 0; i <= n / 4; ++i) x[rng_below(r, n)] = PICK(r, ENDS);
+}
+
+static guarded array(int n, rng *r)
+{
+    static const int offsets[] = {0, 0, 4, 16, 36};
+    guarded g = guarded_make(1, n, n, rng_below(r, 2) ? AT_END : AT_START, PICK(r, offsets));
+    guarded_fill(&g, r);
+    return g;
+}
+
+/* The inputs of a route have channels of their own. Values are large enough for all of a
+   logistic. */
+static void draw_inputs(problem *p, rng *r)
+{
+    layer_call *c = &p->call;
+    if (c->kind == LAYER_ROUTE) {
+        c->inputs = 1 + rng_below(r, MOST_INPUTS);
+        c->out_c = 0;
+    }
+    for (int i = 0; i < c->inputs; ++i) {
+        const int channels = i && c->kind == LAYER_ROUTE ? 1 + rng_below(r, 20) : c->c;
+        const int size = channels * c->h * c->w;
+        if (c->kind == LAYER_ROUTE) c->out_c += channels;
+        p->in[i] = array(c->batch * size, r);
+        const float scale = c->kind == LAYER_YOLO ? 20 : 1;
+        for (int k = 0; k < c->batch * size; ++k) p->in[i].data[k] *= scale;
+        if (p->ends) place_ends(p->in[i].data, c->batch * size, r);
+        p->inputs[i] = (layer_input){p->in[i].data, size};
+    }
+}
+
+/* call.input points into the problem. */
+static void problem_make(problem *p, uint64_t seed, int number)
+{
+    rng r = rng_make(seed, (uint64_t)number);
+    *p = (problem){.threads = 1 + rng_below(&r, 4)};
+    layer_call *c = &p->call;
+    c->kind = (layer_kind)(number % (int)COUNT(KINDS));
+    draw_geometry(c, &r, number);
+    p->ends = rng_below(&r, 3) == 0 &&
+              (c->kind == LAYER_MAXPOOL || c->kind == LAYER_ROUTE || c->kind == LAYER_YOLO);
+    draw_inputs(p, &r);
+    p->output = array(c->batch * (int)output_size(c), &r);
+    c->input = p->inputs;
+    c->output = p->output.data;
+}
+
+static void problem_free(problem *p)
+{
+    for (int i = 0; i < p->call.inputs; ++i) guarded_free(&p->in[i]);
+    guarded_free(&p->output);
+}
+
+static gemm_status run_on_isa(const layer_call *c, const gemm_ukernel *u, int threads)
+{
+    gemm_note note;
+    gemm_context context = gemm_make_context(&note);
+    context.threads = threads;
+    context.isa = u;
+    return gemm_packed_layer(c, &context, NULL);
+}
+
+/* ---- plain loops, in Darknet's order ---- */
+
+static float max_at(const layer_call *c, int channel, int y, int x)
+{
+    const float *image = c->input[0].data + (size_t)channel * (size_t)(c->h * c->w);
+    float max = -FLT_MAX;
+    for (int i = 0; i < c->size * c->size; ++i) {
+        const int row = y * c->stride - c->pad / 2 + i / c->size;
+        const int column = x * c->stride - c->pad / 2 + i % c->size;
+        if (row < 0 || row >= c->h || column < 0 || column >= c->w) continue;
+        const float value = image[row * c->w + column];
+        max = value > max ? value : max;
+    }
+    return max;
+}
+
+static float routed_at(const layer_call *c, int image, int at)
+{
+    const layer_input *in = c->input;
+    for (; at >= in->size; ++in) at -= in->size;
+    return in->data[image * in->size + at];
+}
+
+static float shortcut_at(const layer_call *c, int at)
+{
+    const float a = c->alpha * c->input[0].data[at];
+    const float b = c->beta * c->input[1].data[at];
+    const float sum = a + b;
+    return c->activation == CONV_RELU ? sum * (float)(sum > 0) : sum;
+}
+
+/* Whether these loops and the row give the same bits. */
+static bool is_exact(const layer_call *c)
+{
+    return c->kind == LAYER_MAXPOOL || c->kind == LAYER_UPSAMPLE || c->kind == LAYER_ROUTE ||
+           (c->kind == LAYER_SHORTCUT &&
+            (c->activation == CONV_LINEAR || c->activation == CONV_RELU));
+}
+
+static float plain_at(const layer_call *c, int at)
+{
+    const int size = (int)output_size(c), area = c->out_h * c->out_w;
+    const int channel = at / area, y = at % area / c->out_w, x = at % c->out_w;
+    switch (c->kind) {
+    case LAYER_MAXPOOL:
+        return max_at(c, channel, y, x);
+    case LAYER_UPSAMPLE:
+        return c->alpha *
+               c->input[0].data[(channel * c->h + y / c->stride) * c->w + x / c->stride];
+    case LAYER_ROUTE:
+        return routed_at(c, at / size, at % size);
+    case LAYER_SHORTCUT:
+        return shortcut_at(c, at);
+    default:
+        return NAN;
+    }
+}
+
+/* The first place whose bits differ, or -1. */
+static int first_difference(const layer_call *c)
+{
+    for (int at = 0; at < c->batch * (int)output_size(c); ++at) {
+        const float expected = plain_at(c, at);
+        if (memcmp(&expected, &c->output[at], sizeof expected)) return at;
+    }
+    return -1;
+}
+
+/* ---- Darknet's own functions ---- */
+
+/* With a delta it runs the loops that came with Darknet. */
+static void darknet_maxpool(const layer_call *c, float *output)
+{
+    const size_t count = (size_t)c->batch * output_size(c);
+    float delta;
+    const layer l = {.batch = c->batch, .c = c->c, .h = c->h, .w = c->w, .out_h = c->out_h,
+                     .out_w = c->out_w, .size = c->size, .stride = c->stride, .pad = c->pad,
+                     .output = output, .indexes = malloc(count * sizeof(int))};
+    const network net = {.input = (float *)c->input[0].data, .delta = &delta};
+    forward_maxpool_layer(l, net);
+    free(l.indexes);
+}
+
+static void darknet_route(const layer_call *c, float *output)
+{
+    layer layers[MOST_INPUTS] = {0};
+    int indexes[MOST_INPUTS], sizes[MOST_INPUTS];
+    for (int i = 0; i < c->inputs; ++i) {
+        layers[i].output = (float *)c->input[i].data;
+        indexes[i] = i;
+        sizes[i] = c->input[i].size;
+    }
+    const layer l = {.n = c->inputs, .batch = c->batch, .outputs = (int)output_size(c),
+                     .input_layers = indexes, .input_sizes = sizes, .output = output};
+    const network net = {.layers = layers};
+    forward_route_layer(l, net);
+}
+
+static void darknet_shortcut(const layer_call *c, float *output)
+{
+    const ACTIVATION a = c->activation == CONV_RELU ? RELU : LINEAR;
+    memcpy(output, c->input[0].data, output_bytes(c));
+    shortcut_cpu(c->batch, c->w, c->h, c->c, (float *)c->input[1].data, c->w, c->h, c->c, c->alpha,
+                 c->beta, output);
+    activate_array(output, c->batch * (int)output_size(c), a);
+}
+
+/* Where Darknet, which is compiled with -Ofast, has to give the same values: an FMA changes sums of
+   rounded products, and NaN, infinity and the sign of zero do not count there. */
+static bool is_darknets(const problem *p)
+{
+    const layer_call *c = &p->call;
+    return is_exact(c) && !p->ends && (c->kind != LAYER_SHORTCUT || c->alpha == 1);
+}
+
+static bool equals_darknet(const layer_call *c)
+{
+    float *theirs = malloc(output_bytes(c));
+    if (!theirs) abort();
+    gemm_set_variant(gemm_find("stock"));
+    if (c->kind == LAYER_MAXPOOL) darknet_maxpool(c, theirs);
+    if (c->kind == LAYER_ROUTE) darknet_route(c, theirs);
+    if (c->kind == LAYER_SHORTCUT) darknet_shortcut(c, theirs);
+    if (c->kind == LAYER_UPSAMPLE)
+        upsample_cpu((float *)c->input[0].data, c->w, c->h, c->c, c->batch, c->stride, 1, c->alpha,
+                     theirs);
+    bool same = true;
+    for (size_t i = 0; i < output_bytes(c) / sizeof *theirs; ++i)
+        same = same && theirs[i] == c->output[i];
+    free(theirs);
+    return same;
+}
+
+/* ---- one case ---- */
+
+/* NULL, or what is wrong. */
+static const char *run_and_judge(const gemm_ukernel *u, problem *p, char *why, size_t size)
+{
+    const layer_call *c = &p->call;
+    guarded_fill_nan(&p->output);
+    if (run_on_isa(c, u, p->threads) != GEMM_DONE) return "it declined";
+    const layer_error worst = gemm_layer_compare(c);
+    if (!(worst.ratio <= 1)) {
+        snprintf(why, size, "image %d output %d is off by %g, %.3g times the bound", worst.image,
+                 worst.at, worst.difference, worst.ratio);
+        return why;
+    }
+    const int at = is_exact(c) ? first_difference(c) : -1;
+    if (at >= 0) {
+        snprintf(why, size, "output %d is %a, plain loops give %a", at, (double)c->output[at],
+                 (double)plain_at(c, at));
+        return why;
+    }
+    return is_darknets(p) && !equals_darknet(c) ? "Darknet's own function gives other values" : NULL;
+}
+
+static void test_random(const gemm_ukernel *u, const options *o)
+{
+    char name[48], why[160];
+    snprintf(name, sizeof name, "layers, %s", u->name);
+    for (int n = 0; n < o->cases; ++n) {
+        if (o->only_case >= 0 && n != o->only_case) continue;
+        problem p;
+        problem_make(&p, o->seed, n);
+        const char *wrong = run_and_judge(u, &p, why, sizeof why);
+        const layer_call *c = &p.call;
+        if (wrong)
+            report_fail(name,
+                        "%s: %s (%d of %dx%dx%d, size %d stride %d pad %d activation %d inputs %d, "
+                        "%d threads; repeat: test_packed_layers --isa %s --seed %llu --case %d)",
+                        KINDS[c->kind], wrong, c->batch, c->w, c->h, c->c, c->size, c->stride,
+                        c->pad, (int)c->activation, c->inputs, p.threads, u->name,
+                        (unsigned long long)o->seed, n);
+        problem_free(&p);
+        if (wrong) return;
+    }
+    report_pass(name);
+}
+
+/* ---- threads and callers ---- */
+
+/* Large enough that 8 threads share them. The inputs of the route are no multiple of a block. */
+static const layer_call LARGE[] = {
+    {.kind = LAYER_MAXPOOL, .c = 16, .h = 101, .w = 97, .out_h = 51, .out_w = 49, .size = 2,
+     .stride = 2, .pad = 1},
+    {.kind = LAYER_MAXPOOL, .c = 130, .h = 13, .w = 13, .out_h = 13, .out_w = 13, .size = 2,
+     .stride = 1, .pad = 1},
+    {.kind = LAYER_MAXPOOL, .c = 67, .h = 19, .w = 19, .out_h = 19, .out_w = 19, .size = 13,
+     .stride = 1, .pad = 12},
+    {.kind = LAYER_MAXPOOL, .c = 3, .h = 211, .w = 223, .out_h = 105, .out_w = 111, .size = 3,
+     .stride = 2, .pad = 1},
+    {.kind = LAYER_AVGPOOL, .c = 1021, .h = 13, .w = 13, .out_h = 1, .out_w = 1},
+    {.kind = LAYER_UPSAMPLE, .c = 127, .h = 13, .w = 17, .out_h = 26, .out_w = 34, .stride = 2},
+    {.kind = LAYER_ROUTE, .c = 61, .h = 29, .w = 31, .out_h = 29, .out_w = 31, .inputs = 3},
+    {.kind = LAYER_SHORTCUT, .c = 61, .h = 29, .w = 31, .out_h = 29, .out_w = 31, .inputs = 2,
+     .activation = CONV_LEAKY},
+    {.kind = LAYER_SHORTCUT, .c = 61, .h = 29, .w = 31, .out_h = 29, .out_w = 31, .inputs = 2,
+     .activation = CONV_LOGISTIC},
+    {.kind = LAYER_YOLO, .c = 255, .h = 13, .w = 17, .out_h = 13, .out_w = 17, .anchors = 3},
+};
+
+/* Arrays for LARGE[which]. */
+static void large_make(problem *p, size_t which)
+{
+    rng r = rng_make(11, which);
+    *p = (problem){.call = LARGE[which]};
+    layer_call *c = &p->call;
+    c->batch = 2;
+    c->alpha = 1, c->beta = -.7f;
+    if (!c->inputs) c->inputs = 1;
+    c->out_c = c->kind == LAYER_ROUTE ? c->inputs * c->c : c->c;
+    for (int i = 0; i < c->inputs; ++i) {
+        const int size = c->c * c->h * c->w;
+        p->in[i] = array(c->batch * size, &r);
+        p->inputs[i] = (layer_input){p->in[i].data, size};
+    }
+    p->output = array(c->batch * (int)output_size(c), &r);
+    c->input = p->inputs;
+    c->output = p->output.data;
+}
+
+/* The number of threads whose output differs from that of one thread, or 0; -1 for no output. */
+static int different_threads(const gemm_ukernel *u, problem *p)
+{
+    const layer_call *c = &p->call;
+    int different = 0;
+    float *expected = malloc(output_bytes(c));
+    if (!expected || run_on_isa(c, u, 1) != GEMM_DONE)
+        different = -1;
+    else
+        memcpy(expected, c->output, output_bytes(c));
+    for (int threads = 2; threads <= MOST_THREADS && !different; ++threads) {
+        guarded_fill_nan(&p->output);
+        if (run_on_isa(c, u, threads) != GEMM_DONE)
+            different = -1;
+        else if (memcmp(expected, c->output, output_bytes(c)))
+            different = threads;
+    }
+    free(expected);
+    return different;
+}
+
+static void test_threads(const gemm_ukernel *u)
+{
+    for (size_t i = 0; i < COUNT(LARGE); ++i) {
+        char name[64];
+        problem p;
+        large_make(&p, i);
+        snprintf(name, sizeof name, "threads %zu %s, %s", i, KINDS[p.call.kind], u->name);
+        const int different = different_threads(u, &p);
+        if (different < 0)
+            report_fail(name, "it did not run");
+        else if (different)
+            report_fail(name, "%d threads give other bits than one", different);
+        else
+            report_pass(name);
+        problem_free(&p);
+    }
+}
+
+/* One of several callers: all large layers, from one of its own on. */
+typedef struct caller {
+    pthread_t thread;
+    const gemm_ukernel *u;
+    size_t first;
+    bool wrong;
+} caller;
+
+static void *call_all(void *arg)
+{
+    enum { ROUNDS = 3 };
+    caller *me = arg;
+    for (size_t i = 0; i < ROUNDS * COUNT(LARGE); ++i) {
+        problem p;
+        large_make(&p, (me->first + i) % COUNT(LARGE));
+        guarded_fill_nan(&p.output);
+        me->wrong = me->wrong || run_on_isa(&p.call, me->u, 3) != GEMM_DONE ||
+                    !(gemm_layer_compare(&p.call).ratio <= 1);
+        problem_free(&p);
+    }
+    return NULL;
+}
+
+static void test_callers(const gemm_ukernel *u)
+{
+    char name[48];
+    caller callers[CALLERS];
+    bool wrong = false;
+    snprintf(name, sizeof name, "callers, %s", u->name);
+    for (size_t i = 0; i < CALLERS; ++i) {
+        callers[i] = (caller){.u = u, .first = 3 * i};
+        if (pthread_create(&callers[i].thread, NULL, call_all, &callers[i])) abort();
+    }
+    for (size_t i = 0; i < CALLERS; ++i) {
+        pthread_join(callers[i].thread, NULL);
+        wrong = wrong || callers[i].wrong;
+    }
+    if (wrong)
+        report_fail(name, "a caller got a wrong output");
+    else
+        report_pass(name);
+}
+
+/* ---- the logistic ---- */
+
+static bool logistic_right(float x, float y)
+{
+    const double exact = 1 / (1 + exp(-(double)x));
+    if (isnan(x)) return isnan(y);
+    return fabs(y - exact) <= 3 * FLT_EPSILON * exact + FLT_TRUE_MIN;
+}
+
+/* Floats from -FLT_MAX to FLT_MAX, dense where the logistic bends, and the ends. */
+static float logistic_input(int i)
+{
+    const float step = (float)(i / (int)COUNT(ENDS));
+    switch (i % 3) {
+    case 0: return PICK(&(rng){(uint64_t)i + 1}, ENDS);
+    case 1: return -110 + step / 32;
+    default: return 100 - step / 31;
+    }
+}
+
+static void test_logistic(const gemm_ukernel *u)
+{
+    enum { N = 12 * 7000 + 5 };
+    char name[48];
+    float *x = malloc(2 * N * sizeof *x), *y = x + N;
+    if (!x) abort();
+    for (int i = 0; i < N; ++i) x[i] = logistic_input(i);
+    snprintf(name, sizeof name, "logistic, %s", u->name);
+    u->logistic(N, x, y);
+    int wrong = 0;
+    while (wrong < N && logistic_right(x[wrong], y[wrong])) ++wrong;
+    u->logistic(N, x, x); /* in place */
+    if (wrong < N)
+        report_fail(name, "f(%g) is %g", (double)x[wrong], (double)y[wrong]);
+    else if (memcmp(x, y, N * sizeof *x))
+        report_fail(name, "in place it gives other bits");
+    else
+        report_pass(name);
+    free(x);
+}
+
+/* ---- the rows ---- */
+
+/* `packed` and `auto` offer layers, and decline windows of more than a thread's scratch. */
+static void test_rows(void)
+{
+    const int sides = 500;
+    problem p;
+    float out[1], *image = calloc((size_t)(sides * sides), sizeof *image);
+    const layer_input input = {image, sides * sides};
+    const layer_call huge = {.kind = LAYER_MAXPOOL, .batch = 1, .c = 1, .h = sides, .w = sides,
+                             .out_c = 1, .out_h = 1, .out_w = 1, .size = sides, .stride = 1,
+                             .inputs = 1, .input = &input, .output = out};
+    large_make(&p, 0);
+    gemm_note note;
+    const bool offered = gemm_layer_run(gemm_find("packed"), &p.call, &note) && !*note.ran;
+    const bool automatic =
+        gemm_layer_run(gemm_find("auto"), &p.call, &note) && !strcmp(note.ran, "packed");
+    const bool declined = !gemm_layer_run(gemm_find("packed"), &huge, &note);
+    if (offered && automatic && declined)
+        report_pass("rows");
+    else
+        report_fail("rows", "packed runs %d, auto runs packed %d, declines %d: each must be 1",
+                    offered, automatic, declined);
+    problem_free(&p);
+    free(image);
+}
+
+/* ---- the command line ---- */
+
+static options parse(int argc, char **argv)
+{
+    options o = {.seed = (uint64_t)time(NULL), .cases = 1200, .only_case = -1};
+    for (int i = 1; i < argc; i += 2) {
+        const char *option = argv[i], *value = i + 1 < argc ? argv[i + 1] : "";
+        if (!strcmp(option, "--seed"))
+            o.seed = (uint64_t)option_int(option, value, 0);
+        else if (!strcmp(option, "--cases"))
+            o.cases = option_int(option, value, 0);
+        else if (!strcmp(option, "--case"))
+            o.only_case = option_int(option, value, 0), o.cases = o.only_case + 1;
+        else if (!strcmp(option, "--isa") && *value)
+            o.isa = value;
+        else {
+            fprintf(stderr, "test_packed_layers %s '%s': allowed are --seed S, --cases N, --case I, "
+                            "--isa NAME\n", option, value);
+            exit(2);
+        }
+    }
+    return o;
+}
+
+static void judge_isa(const gemm_ukernel *u, const options *o)
+{
+    if (!u->supported()) {
+        report_skip_machine(u->name, "this processor has no %s", u->name);
+        return;
+    }
+    test_random(u, o);
+    if (o->only_case >= 0) return;
+    test_logistic(u);
+    test_threads(u);
+    test_callers(u);
+}
+
+int main(int argc, char **argv)
+{
+    const options o = parse(argc, argv);
+    int judged = 0;
+    printf("# seed %llu, %d cases\n", (unsigned long long)o.seed, o.cases);
+    for (const gemm_ukernel *const *u = gemm_ukernels; *u; ++u) {
+        if (o.isa && strcmp(o.isa, (*u)->name)) continue;
+        judge_isa(*u, &o);
+        ++judged;
+    }
+    if (!judged) report_fail("isa", "this program has no micro-kernels for --isa %s", o.isa);
+    test_rows();
+    return report_status();
+}
