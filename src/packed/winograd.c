@@ -97,13 +97,16 @@ static double cost_of(const conv_call *c, int m, const gemm_ukernel *u)
     return multiply + transform + bytes / (bytes > LARGE ? 2 : 8);
 }
 
+bool packed_winograd_can(const conv_call *c)
+{
+    return c->size == 3 && c->stride == 1 && c->groups == 1 && c->activation != CONV_LOGISTIC &&
+           c->out_h == c->h + 2 * c->pad - 2 && c->out_w == c->w + 2 * c->pad - 2;
+}
+
 int packed_winograd_m(const conv_call *c, const gemm_ukernel *u)
 {
     enum { FEW = 8 };           /* channels or filters: the transforms cost more than they save */
-    if (c->size != 3 || c->stride != 1 || c->groups != 1 || c->activation == CONV_LOGISTIC ||
-        c->c < FEW || c->n < FEW || c->out_h != c->h + 2 * c->pad - 2 ||
-        c->out_w != c->w + 2 * c->pad - 2 || c->pad > 2)
-        return 0;
+    if (!packed_winograd_can(c) || c->c < FEW || c->n < FEW) return 0;
     const double direct = cost_of(c, 0, u), two = cost_of(c, 2, u), four = cost_of(c, 4, u);
     if (direct <= two && direct <= four) return 0;
     return two <= four ? 2 : 4;

@@ -4,8 +4,9 @@
  * the reference in double precision and with Darknet's own layer (im2col, row stock, batch norm and
  * activation). Guard pages lie before or behind every array. The output holds NaN before the call.
  *
- * For each instruction set there are two more tests: the bits of the output do not depend on the
- * number of threads, and activations are Darknet's for infinities, NaN, zeroes and denormals.
+ * For each instruction set there are more tests: Winograd's algorithm over random geometry, also
+ * where `packed` would not choose it; the bits of the output do not depend on the number of threads;
+ * activations are Darknet's for infinities, NaN, zeroes and denormals.
  *
  *   test_conv [--seed S] [--cases N] [--row NAME] [--case I]
  *
@@ -15,6 +16,7 @@
 #include "driver/driver.h"
 #include "gemm_cl.h"
 #include "packed/packed.h"
+#include "packed/winograd.h"
 #include "support/operands.h"
 #include "support/options.h"
 #include "support/report.h"
@@ -43,6 +45,12 @@ void forward_convolutional_layer(layer l, network net);
 
 enum { MOST_THREADS = 8 };
 
+/* The params of a row that may decline. */
+static const char NOT_EVERY_CALL;
+
+/* The calls that conv_by_winograd has computed. */
+static int forced_runs;
+
 typedef struct options {
     uint64_t seed;
     int cases, only_case; /* only_case -1: all */
@@ -55,6 +63,7 @@ typedef struct problem {
     conv_call call;
     conv_norm norm;
     bool normalized;
+    gemm_conv_mode mode;
     int threads;
     guarded input, weights, output, biases, mean, variance, scales;
 } problem;
@@ -69,6 +78,26 @@ static const int SIDES[] = {1, 2, 3, 4, 5, 7, 8, 13, 15, 16, 17, 19, 26, 31, 48,
 static int places(int n, const conv_call *c)
 {
     return (n + 2 * c->pad - c->size) / c->stride + 1;
+}
+
+/* A filter of 3x3 and stride 1. K of 130 has a way of its own for tail columns, 70 filters are more
+   than a block of them, and maps are larger than a strip of tiles. */
+static void draw_winograd(conv_call *c, rng *r, int number)
+{
+    static const int channels[] = {1, 2, 3, 5, 7, 8, 13, 16, 31, 64, 70, 130};
+    static const int sides[] = {1, 2, 3, 4, 5, 6, 7, 8, 13, 14, 15, 16, 26, 31, 48, 53, 80};
+    c->batch = 1 + number % 2;
+    c->size = 3;
+    c->stride = c->groups = 1;
+    c->c = PICK(r, channels);
+    c->n = PICK(r, channels);
+    do {
+        c->pad = rng_below(r, 3);
+        c->h = PICK(r, sides);
+        c->w = PICK(r, sides);
+        c->out_h = places(c->h, c);
+        c->out_w = places(c->w, c);
+    } while (c->out_h < 1 || c->out_w < 1);
 }
 
 /* Kinds in turn: dense, dense of the same size, grouped, depthwise, 1x1, and every second place of
@@ -114,18 +143,27 @@ static guarded array(int n, rng *r)
     return g;
 }
 
-static problem problem_make(uint64_t seed, int number)
+typedef void draw_function(conv_call *, rng *, int number);
+
+static size_t output_count(const conv_call *c)
+{
+    return (size_t)(c->batch * c->n * c->out_h * c->out_w) / (c->pool ? 4 : 1);
+}
+
+static problem problem_make(draw_function *draw, uint64_t seed, int number)
 {
     static const conv_activation activations[] = {CONV_LINEAR, CONV_LEAKY, CONV_LEAKY, CONV_RELU,
                                                   CONV_LOGISTIC};
     rng r = rng_make(seed, (uint64_t)number);
     problem p = {.normalized = rng_below(&r, 2), .threads = 1 + rng_below(&r, 3)};
     conv_call *c = &p.call;
-    draw_geometry(c, &r, number);
+    draw(c, &r, number);
     c->activation = PICK(&r, activations);
+    c->pool = c->out_h % 2 == 0 && c->out_w % 2 == 0 && rng_below(&r, 2);
+    p.mode = rng_below(&r, 2) ? GEMM_HOOK : GEMM_DIRECT;
     p.input = array(c->batch * c->c * c->h * c->w, &r);
     p.weights = array(c->n * (c->c / c->groups) * c->size * c->size, &r);
-    p.output = array(c->batch * c->n * c->out_h * c->out_w, &r);
+    p.output = array((int)output_count(c), &r);
     p.biases = array(c->n, &r);
     p.mean = array(c->n, &r);
     p.variance = array(c->n, &r);
@@ -172,6 +210,7 @@ static conv_error darknet_error(const problem *p, const conv_call *folded)
     network net = {.input = (float *)p->call.input};
     forward_convolutional_layer(l, net);
     conv_call theirs = *folded;
+    theirs.pool = false;
     conv_error worst = {.ratio = INFINITY};
     theirs.output = l.output;
     gemm_conv_compare(&theirs, NULL, &worst);
@@ -206,18 +245,48 @@ static conv_call fold(const problem *p, float *scale, float *shift)
     return folded;
 }
 
+/* Runs the case as Darknet does, and twice with a plan: each time the same bits. NULL, or what is
+   wrong. A row may decline what it is not made for. */
+static const char *run_thrice(const gemm_variant *v, problem *p, const conv_call *folded,
+                              bool *declined, gemm_note *note)
+{
+    gemm_plan *plan = NULL;
+    const char *wrong = NULL;
+    const size_t bytes = output_count(folded) * sizeof(float);
+    float *first = malloc(bytes);
+    if (!first) abort();
+    guarded_fill_nan(&p->output);
+    *declined = !gemm_conv(&p->call, p->normalized ? &p->norm : NULL, NULL);
+    memcpy(first, folded->output, bytes);
+    for (int i = 0; i < 2 && !*declined && !wrong; ++i) {
+        guarded_fill_nan(&p->output);
+        if (!gemm_conv_run(v, folded, &plan, note))
+            wrong = "it declined with a plan";
+        else if (memcmp(first, folded->output, bytes))
+            wrong = "a plan changes the bits";
+    }
+    gemm_plan_drop(&plan);
+    free(first);
+    return !wrong && gemm_planned_bytes() ? "the dropped plan is still counted" : wrong;
+}
+
 /* NULL, or what is wrong. */
 static const char *run_and_judge(const gemm_variant *v, problem *p, char *why, size_t size)
 {
     float scale[512], shift[512];
+    bool declined;
+    gemm_note note;
     const conv_call *c = &p->call;
-    guarded_fill_nan(&p->output);
     gemm_set_variant(v);
     gemm_set_threads(p->threads);
-    if (!gemm_conv(c, p->normalized ? &p->norm : NULL, NULL)) return "it declined";
+    gemm_set_conv(p->mode);
     const conv_call folded = fold(p, scale, shift);
+    const char *wrong = run_thrice(v, p, &folded, &declined, &note);
+    gemm_set_conv(GEMM_HOOK);
+    if (declined) return c->pool || v->params == &NOT_EVERY_CALL ? NULL : "it declined";
+    if (wrong) return wrong;
     conv_error worst;
-    if (gemm_conv_compare(&folded, NULL, &worst)) return "no memory for the reference";
+    if (gemm_conv_compare(&folded, note.transform, &worst)) return "no memory for the reference";
     if (!(worst.ratio <= 1)) {
         snprintf(why, size, "image %d filter %d at %d is off by %g, %.3g times the bound",
                  worst.image, worst.filter, worst.at, worst.difference, worst.ratio);
@@ -233,7 +302,7 @@ static const char *run_and_judge(const gemm_variant *v, problem *p, char *why, s
     return NULL;
 }
 
-static void judge_row(const gemm_variant *v, const options *o)
+static void judge_row(const gemm_variant *v, draw_function *draw, const options *o)
 {
     char why[160];
     const int first = o->only_case < 0 ? 0 : o->only_case;
@@ -244,7 +313,7 @@ static void judge_row(const gemm_variant *v, const options *o)
         return;
     }
     for (int number = first; number < last; ++number) {
-        problem p = problem_make(o->seed, number);
+        problem p = problem_make(draw, o->seed, number);
         const char *wrong = run_and_judge(v, &p, why, sizeof why);
         const conv_call *c = &p.call;
         if (wrong)
@@ -297,7 +366,7 @@ static void judge_declined(void)
 {
     gemm_variant declines = *gemm_find("packed");
     declines.conv = decline;
-    problem p = problem_make(1, 0);
+    problem p = problem_make(draw_geometry, 1, 0);
     gemm_set_variant(&declines);
     const bool declined = !gemm_conv(&p.call, NULL, NULL);
     gemm_set_variant(gemm_find("stock"));
@@ -455,11 +524,6 @@ static void fill_random(conv_call *c, rng *r)
     for (float *x = (float *)c->input; x < c->output; ++x) *x = rng_float(r);
 }
 
-static size_t output_count(const conv_call *c)
-{
-    return (size_t)(c->batch * c->n * c->out_h * c->out_w);
-}
-
 /* ---- the number of threads ---- */
 
 /* Large enough that threads share them. K of 1024, 1536 and 4608 lets A be packed. The 1x1 has
@@ -468,6 +532,9 @@ static size_t output_count(const conv_call *c)
 static const shape THREAD_SHAPES[] = {
     {"shifts", 1, 1, 64, 53, 53, 70, 3, 1, 1},
     {"shifts, deep", 1, 1, 512, 29, 29, 19, 3, 1, 1},
+    {"strips of tiles", 1, 1, 32, 104, 104, 64, 3, 1, 1},
+    {"few tiles", 1, 1, 256, 13, 13, 512, 3, 1, 1},
+    {"strips or phases", 1, 1, 130, 52, 52, 128, 3, 1, 1},
     {"tail columns", 1, 1, 130, 13, 13, 83, 3, 1, 1},
     {"any", 1, 1, 512, 31, 31, 19, 3, 1, 0},
     {"stride 2", 1, 1, 512, 57, 57, 19, 3, 2, 1},
@@ -638,6 +705,43 @@ static void test_ends(const gemm_ukernel *u)
     }
 }
 
+/* ---- Winograd's algorithm on one instruction set, whatever the cost model says ---- */
+
+typedef struct forced {
+    const gemm_ukernel *u;
+    int m;
+} forced;
+
+static forced forced_winograd;
+
+/* As gemm_packed_conv. Declines what the algorithm cannot do. */
+static gemm_status conv_by_winograd(const conv_call *c, const gemm_context *context,
+                                    const void *params)
+{
+    (void)params;
+    gemm_context own = *context;
+    own.isa = forced_winograd.u;
+    if (!packed_winograd_can(c) || packed_winograd(c, forced_winograd.m, &own))
+        return GEMM_DECLINED;
+    context->note->transform = packed_winograd_transform(forced_winograd.m);
+    ++forced_runs;
+    return GEMM_DONE;
+}
+
+static void judge_winograd(const gemm_ukernel *u, int m, const options *o)
+{
+    char name[48];
+    gemm_variant v = *gemm_find("packed");
+    snprintf(name, sizeof name, "winograd%d, %s", m, u->name);
+    forced_winograd = (forced){u, m};
+    forced_runs = 0;
+    v.name = name;
+    v.conv = conv_by_winograd;
+    v.params = &NOT_EVERY_CALL;
+    judge_row(&v, draw_winograd, o);
+    if (forced_runs < o->cases) report_fail(name, "only %d of %d cases ran", forced_runs / 3, o->cases);
+}
+
 static void judge_isa(const gemm_ukernel *u, const char *name, const options *o)
 {
     gemm_variant v = *gemm_find("packed");
@@ -648,8 +752,10 @@ static void judge_isa(const gemm_ukernel *u, const char *name, const options *o)
         report_skip_machine(name, "this processor has no %s", u->name);
         return;
     }
-    judge_row(&v, o);
+    judge_row(&v, draw_geometry, o);
     if (o->only_case >= 0) return;
+    judge_winograd(u, 2, o);
+    judge_winograd(u, 4, o);
     test_ends(u);
     test_threads(u);
 }
@@ -690,14 +796,14 @@ static int judge_rows(const options *o)
     int judged = 0;
     for (size_t i = 0; i < gemm_variant_count; ++i) {
         const gemm_variant *v = &gemm_variants[i];
-        if (v->conv && wants(o, v->name)) judge_row(v, o), ++judged;
+        if (v->conv && wants(o, v->name)) judge_row(v, draw_geometry, o), ++judged;
     }
     for (const char *policy = "ud"; *policy; ++policy) {
         gemm_variant v = *gemm_find("cl");
         v.name = *policy == 'u' ? "cl-unified" : "cl-discrete";
         if (!wants(o, v.name)) continue;
         gemm_cl_force_memory(*policy);
-        judge_row(&v, o), ++judged;
+        judge_row(&v, draw_geometry, o), ++judged;
         gemm_cl_force_memory(0);
     }
     for (const gemm_ukernel *const *u = gemm_ukernels; *u; ++u) {
