@@ -11,10 +11,13 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Where B (K x N) comes from. One of `rows`, `columns` and `pack` is set. */
+/* Where B (K x N) comes from. One of `rows`, `columns`, `strips` and `pack` is set. */
 typedef struct packed_b {
     const float *rows;          /* element (p, j) is rows[p * ld + j] */
     const float *columns;       /* element (p, j) is columns[j * ld + p] */
+    const float *strips;        /* packed before: strips of ld columns, K x ld each, one behind the
+                                   other; ld is a multiple of vl, at most nr, and divides N or
+                                   leaves a multiple of vl, which lies in a whole strip */
     size_t ld;
     /*
      * Writes B[p0 .. p0+kc, j0 .. j0+nc] to a strip of u->nr columns: element (p0 + p, j0 + j) goes
@@ -53,6 +56,7 @@ typedef struct packed_job {
     int M, N, K;                /* at least 1 */
     const float *A;             /* element (i, p) is A[i * a_row + p * a_step] */
     size_t a_row, a_step;       /* one of them is 1 */
+    size_t a_panel;             /* 0, or A was packed before: mr rows begin at A + n * a_panel */
     packed_b B;
     float *C;
     size_t ldc;

@@ -76,8 +76,9 @@ static a_block block_of_a(const packed_walk *w, int ic, int pc)
     if (plan->packs_a) {
         return pack_a(w, ic, min_int(plan->mc, w->r.i1 - ic), pc, min_int(plan->kc, job->K - pc));
     }
-    return (a_block){job->A + ic * job->a_row + pc * job->a_step, plan->u->mr * job->a_row,
-                     job->a_row, job->a_step};
+    const int mr = plan->u->mr;
+    const size_t panel = job->a_panel ? job->a_panel : mr * job->a_row;
+    return (a_block){job->A + ic / mr * panel + pc * job->a_step, panel, job->a_row, job->a_step};
 }
 
 /* One tile, which the caller has placed in A and C: the rows at i of the strip, and of the rest. */

@@ -48,6 +48,7 @@ int packed_longest_kc(const gemm_ukernel *u)
 static bool should_pack_a(const packed_job *job, const gemm_ukernel *u, int columns)
 {
     const int strips = ceil_div(columns, u->nr);
+    if (job->a_panel) return false;
     if (job->a_step == 1) return strips >= 16 && job->a_row % (PAGE / 2) == 0;
     return strips >= (job->a_step % PAGE == 0 ? 8 : 64);
 }
@@ -165,9 +166,10 @@ packed_plan packed_make_plan(const packed_job *job, const gemm_ukernel *u, int t
     const int rows = min_int(plan.m_step, job->M), columns = min_int(plan.n_step, job->N);
     plan.packs_a = should_pack_a(job, u, columns);
     const int most = plan.packs_a ? even_step(job->M, u->mc, u->mr)
-                   : job->B.rows ? u->mc_in_place : INT_MAX;
+                   : job->B.rows || job->B.strips ? u->mc_in_place : INT_MAX;
     plan.mc = even_step(rows, most, u->mr);
-    plan.nr = job->B.rows && rows <= FEW_PANELS * u->mr ? u->wide : u->nr;
+    plan.nr = job->B.strips ? (int)job->B.ld
+            : job->B.rows && rows <= FEW_PANELS * u->mr ? u->wide : u->nr;
     plan.starts_at_lines = should_start_at_lines(&plan, columns);
     plan.passes_l3 = should_pass_l3(job, u);
     return plan;

@@ -17,7 +17,9 @@ static int width_at(const packed_walk *w, int jr)
     const packed_plan *plan = w->plan;
     const int columns = w->r.j1 - jr, vl = plan->u->vl;
     const int nc = min_int(jr == w->r.j0 ? plan->nr - w->lead : plan->nr, columns);
-    const bool leaves_one = plan->nr == 3 * vl && columns == 4 * vl && !plan->job->B.columns;
+    const packed_b *B = &plan->job->B;
+    const bool leaves_one =
+        plan->nr == 3 * vl && columns == 4 * vl && !B->columns && !B->strips;
     return leaves_one ? nc - vl : nc;
 }
 
@@ -67,7 +69,7 @@ packed_walk packed_begin(const packed_plan *plan, packed_rectangle r, void *scra
     move_on(&w, &w.next);
     w.fetched = w.next;
     move_on(&w, &w.fetched);
-    if (job->B.rows && plan->kc < FEW_STEPS) move_on(&w, &w.fetched);
+    if ((job->B.rows || job->B.strips) && plan->kc < FEW_STEPS) move_on(&w, &w.fetched);
     return w;
 }
 
@@ -75,6 +77,7 @@ packed_walk packed_begin(const packed_plan *plan, packed_rectangle r, void *scra
 static const float *source_of(const packed_walk *w, const packed_strip *s)
 {
     const packed_b *B = &w->plan->job->B;
+    if (B->strips) return B->strips + (size_t)s->jr * w->plan->job->K + s->pc * B->ld;
     return B->rows ? B->rows + s->pc * B->ld + s->jr : B->columns + s->jr * B->ld + s->pc;
 }
 
@@ -85,6 +88,7 @@ static bool is_plain(const packed_walk *w, const packed_strip *s)
 {
     const packed_job *job = w->plan->job;
     const int vl = w->plan->u->vl;
+    if (job->B.strips) return true;
     return job->B.rows && s->jr + ceil_div(s->nc, vl) * vl <= job->N;
 }
 
@@ -151,7 +155,7 @@ static bool stays(const packed_walk *w, int panels)
     enum { L2_SETS = 1024, L2_LINES = 4 };
     const size_t ld = w->plan->job->B.ld, apart = ld & -ld;     /* the power of two in ld */
     if (!is_plain(w, &w->next)) return false;
-    if (panels == 1) return true;
+    if (panels == 1 || w->plan->job->B.strips) return true;
     return panels <= FEW_READERS && apart < PAGE && w->next.kc * apart <= L2_LINES * L2_SETS * LINE;
 }
 
@@ -195,11 +199,11 @@ gemm_moves packed_plan_moves(const packed_walk *w, const packed_strip *s)
     const packed_b *B = &plan->job->B;
     gemm_moves m = {.ld = B->ld, .width = plan->nr, .to = w->scratch.next_strip,
                     .once = plan->passes_l3};
-    if (w->next.nc == 0 || !(B->rows || B->columns)) return m;
-    if (B->rows) {
-        move_rows(w, s, &m);
-    } else {
+    if (w->next.nc == 0 || B->pack) return m;
+    if (B->columns) {
         move_columns(w, s, &m);
+    } else {
+        move_rows(w, s, &m);
     }
     if (m.left && w->fetched.nc) m.fetch = source_of(w, &w->fetched);
     return m;

@@ -100,15 +100,13 @@ typedef struct gemm_tiles {
     int first, count;           /* the tiles of the strip */
 } gemm_tiles;
 
-/* How the outputs of a filter are finished: f(scale * y + shift), as in gemm_tile. */
+/* How the outputs of up to vl filters are finished: f(scale * y + shift), as in gemm_tile. */
 typedef struct gemm_finish {
-    float scale, shift, slope;
+    int filters;
+    const float *scale, *shift; /* a float a filter; scale may be NULL */
+    float slope;
     bool pool;                  /* then the maximum of each 2x2 block */
 } gemm_finish;
-
-/* The scratch of the transforms, in floats, for strips of `count` tiles of any geometry. */
-enum { GEMM_WINOGRAD_SLACK = 512 };
-#define GEMM_WINOGRAD_SCRATCH(count) (48 * (count) + 12 * GEMM_WINOGRAD_SLACK)
 
 typedef struct gemm_ukernel {
     const char *name;           /* the value of GEMM_ISA */
@@ -120,6 +118,7 @@ typedef struct gemm_ukernel {
     int mc_in_place;            /* mc for an A that is not packed */
     int rest_unit, rest_most;   /* N % rest_unit columns are a rest if at most rest_most */
     int block;                  /* rows and columns transposed at once; nr is a multiple */
+    int panel_row;              /* mr, or more: whole vectors or halves of them */
     void (*tile)(const gemm_tile *);    /* all of it but the rest */
     void (*rest)(const gemm_tile *);    /* the rest alone */
     /*
@@ -148,16 +147,20 @@ typedef struct gemm_ukernel {
     /* dst[i] = src[2 * i], i < n; dst may be src, or lie before it */
     void (*take_even)(const float *src, int n, float *dst);
     /*
-     * Transforms a channel. The element of tile t at point q, 0 .. n * n - 1, goes to
-     * V[q * point + t]. Columns behind the last tile, up to a multiple of vl, are overwritten.
+     * Transforms a channel. Element t of point q, 0 .. n * n - 1, goes to
+     * V[q * point + t / mr * panel + t % mr]; panel_row floats are written for each mr tiles. Needs
+     * 96 floats of scratch for each tile, and 4096 more.
      */
     void (*winograd_input)(const gemm_tiles *, const float *channel, float *V, size_t point,
-                           float *scratch);
-    /* Transforms a filter, channels x 9. Point q of channel c goes to U[q * point + c]. */
-    void (*winograd_filter)(int m, const float *g, int channels, float *U, size_t point);
-    /* Transforms the sums of a filter back, M laid out like V, and writes its outputs. */
-    void (*winograd_output)(const gemm_tiles *, const float *M, size_t point, const gemm_finish *,
-                            float *output, float *scratch);
+                           size_t panel, float *scratch);
+    /* Transforms up to vl filters, channels x 9 each, `apart` floats apart. Point q of channel c and
+       filter f goes to U[q * point + c * step + f]; behind the last filter come zeroes. */
+    void (*winograd_filters)(int m, const float *g, size_t apart, int filters, int channels,
+                             float *U, size_t point, size_t step);
+    /* Transforms the sums of these filters back and writes their outputs. M[q * point + t * ld + f]
+       is the sum of tile t at point q. `output` is the first filter's. */
+    void (*winograd_output)(const gemm_tiles *, const float *M, size_t point, size_t ld,
+                            const gemm_finish *, float *output);
     /*
      * For layers without weights. A maximum is m = -FLT_MAX, then m = x > m ? x : m for one float
      * after the other. So NaN does not count, and of several zeroes the first one is taken.

@@ -68,16 +68,6 @@ static inline __m256 in_order(__m256 v)
 static inline __m256 vevens(__m256 a, __m256 b) { return in_order(_mm256_shuffle_ps(a, b, 0x88)); }
 static inline __m256 vodds(__m256 a, __m256 b) { return in_order(_mm256_shuffle_ps(a, b, 0xdd)); }
 
-INLINE __m256 vzip_low(__m256 a, __m256 b)
-{
-    return _mm256_permute2f128_ps(_mm256_unpacklo_ps(a, b), _mm256_unpackhi_ps(a, b), 0x20);
-}
-
-INLINE __m256 vzip_high(__m256 a, __m256 b)
-{
-    return _mm256_permute2f128_ps(_mm256_unpacklo_ps(a, b), _mm256_unpackhi_ps(a, b), 0x31);
-}
-
 static inline float vsum(vec v)
 {
     __m128 s = _mm_add_ps(_mm256_castps256_ps128(v), _mm256_extractf128_ps(v, 1));

@@ -164,19 +164,6 @@ static inline __m512 vodds(__m512 a, __m512 b)
     return _mm512_permutex2var_ps(a, odd, b);
 }
 
-INLINE __m512 vzip_low(__m512 a, __m512 b)
-{
-    const __m512i low = _mm512_setr_epi32(0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
-    return _mm512_permutex2var_ps(a, low, b);
-}
-
-INLINE __m512 vzip_high(__m512 a, __m512 b)
-{
-    const __m512i high =
-        _mm512_setr_epi32(8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31);
-    return _mm512_permutex2var_ps(a, high, b);
-}
-
 static bool isa_supported(void)
 {
     return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("fma");

@@ -36,7 +36,6 @@
  *   vsum(v)             the sum of the floats
  *   vsums(v, n)         the sums of v[0] ... v[n - 1] as a vector, zeroes behind; n is a constant
  *   vevens(a, b) vodds(a, b)    floats of even (odd) index of a, then those of b
- *   vzip_low(a, b) vzip_high(a, b)  the low (high) halves: a float of a, one of b, in turns
  *   vkeep(v)            makes the compiler hold v in a register instead of loading it at each use
  *   transpose_block(src, ld, dst, width)    element (i, p), i < BLOCK and p < BLOCK, goes from
  *                       src[i * ld + p] to dst[p * width + i]; BLOCK <= MR, and divides NR
@@ -45,6 +44,7 @@
 #include "packed/ukernel.h"
 
 #include <float.h>
+#include <string.h>
 
 #define NOINLINE __attribute__((noinline))
 #define STRING_(a) #a
@@ -90,6 +90,7 @@ const gemm_ukernel JOIN(gemm_ukernel_, ISA) = {
     .rest_unit = REST_UNIT,
     .rest_most = REST_MOST,
     .block = BLOCK,
+    .panel_row = PANEL_ROW,
     .tile = tile,
     .rest = rest,
     .transpose = transpose,
@@ -101,7 +102,7 @@ const gemm_ukernel JOIN(gemm_ukernel_, ISA) = {
     .split_pairs = split_pairs,
     .take_even = take_even,
     .winograd_input = JOIN(gemm_winograd_input__, ISA),
-    .winograd_filter = JOIN(gemm_winograd_filter__, ISA),
+    .winograd_filters = JOIN(gemm_winograd_filters__, ISA),
     .winograd_output = JOIN(gemm_winograd_output__, ISA),
     .max_rows = max_rows,
     .max_pairs = max_pairs,

@@ -77,9 +77,6 @@ INLINE vec vif_positive(vec x, vec y)
     return (vec)((positive & (vec_mask)x) | (~positive & (vec_mask)y));
 }
 
-static inline vec vzip_low(vec a, vec b) { return (vec){a[0], b[0], a[1], b[1]}; }
-static inline vec vzip_high(vec a, vec b) { return (vec){a[2], b[2], a[3], b[3]}; }
-
 INLINE vec vmax(vec x, vec m)
 {
     const vec_mask larger = x > m;

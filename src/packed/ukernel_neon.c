@@ -71,8 +71,6 @@ static inline vec vsums(const vec *v, const int n)
     return vpaddq_f32(vpaddq_f32(v[0], n > 1 ? v[1] : zero), vpaddq_f32(n > 2 ? v[2] : zero, zero));
 }
 
-#define vzip_low(a, b) vzip1q_f32(a, b)
-#define vzip_high(a, b) vzip2q_f32(a, b)
 #define vevens(a, b) vuzp1q_f32(a, b)
 #define vodds(a, b) vuzp2q_f32(a, b)
 

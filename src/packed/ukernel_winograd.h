@@ -1,12 +1,12 @@
 /*
  * The transforms of winograd.c: m x m outputs Y of a 3x3 filter g from n x n inputs d, n = m + 2.
  *
- *   V = BT d B    one channel, all tiles of a strip     winograd_input
- *   U = G g GT    one filter, all channels              winograd_filter
- *   Y = AT M A    one filter, all tiles of a strip      winograd_output
+ *   V = BT d B    one channel, all tiles of a strip     winograd_input      a vector: VL tiles
+ *   U = G g GT    VL filters, all channels              winograd_filters    a vector: VL filters
+ *   Y = AT M A    VL filters, all tiles of a strip      winograd_output     a vector: VL filters
  *
- * A vector holds one element of VL tiles side by side, or of VL channels. Both passes of a transform
- * are the same function: on the columns of the tile first, then on its rows.
+ * A vector holds one element of VL tiles or filters. Both passes of a transform are the same
+ * function: on the columns of the tile first, then on its rows.
  *
  * m = 2 interpolates at 0, 1, -1 and infinity, m = 4 at 0, +-P, +-Q and infinity. With P = 5/8 and
  * Q = 3/2 all constants of BT and AT are exact in single precision, and the result is off by a third
@@ -17,6 +17,8 @@
 
 #define P GEMM_WINOGRAD_P
 #define Q GEMM_WINOGRAD_Q
+
+enum { PANEL_ROW = (MR + 3) / 4 * 4 };
 
 /* ---- one pass ---- */
 
@@ -173,14 +175,25 @@ INLINE void transform_rows(const int m, const float *phases, size_t apart, int c
     }
 }
 
+/* From n * n rows of points to the panels of V. */
+INLINE void copy_to_panels(const int points, const float *rows, size_t apart, int count, float *V,
+                           size_t point, size_t panel)
+{
+    for (int q = 0; q < points; ++q, rows += apart, V += point) {
+        float *to = V;
+        for (int t = 0; t < count; t += MR, to += panel)
+            memcpy(to, rows + t, PANEL_ROW * sizeof *to);
+    }
+}
+
 INLINE void transform_input(const int m, const gemm_tiles *t, const float *channel, float *V,
-                            size_t point, float *scratch)
+                            size_t point, size_t panel, float *scratch)
 {
     const int n = m + 2;
     const int runs = t->count / t->across + 2;
     const size_t width = m * t->count + 2 * runs + 8 * VL, apart = t->count + 2 * VL;
     float *const columns = scratch, *const phases = columns + n * width;
-    float *const zeroes = phases + n * apart;
+    float *const points = phases + n * apart, *const zeroes = points + n * n * apart;
     UNROLL
     for (int j = 0; j < VL; j += VL) vstore(zeroes + j, vzero());
     float *to = columns;
@@ -198,32 +211,34 @@ INLINE void transform_input(const int m, const gemm_tiles *t, const float *chann
             tile += run.count;
             row += m * run.count + 2;
         }
-        transform_rows(m, phases, apart, t->count, V + i * n * point, point);
+        transform_rows(m, phases, apart, t->count, points + i * n * apart, apart);
     }
+    copy_to_panels(n * n, points, apart, t->count, V, point, panel);
 }
 
 static NOINLINE void JOIN(gemm_winograd_input__, ISA)(const gemm_tiles *t, const float *channel,
-                                                      float *V, size_t point, float *scratch)
+                                                      float *V, size_t point, size_t panel,
+                                                      float *scratch)
 {
     if (t->m == 2) {
-        transform_input(2, t, channel, V, point, scratch);
+        transform_input(2, t, channel, V, point, panel, scratch);
     } else {
-        transform_input(4, t, channel, V, point, scratch);
+        transform_input(4, t, channel, V, point, panel, scratch);
     }
 }
 
 /* ---- filters ---- */
 
-/* Channels c ... c + VL - 1 of one filter. Behind the last channel are zeroes. */
-INLINE void transform_filter(const int m, const float *g, int channels, float *U, size_t point)
+/* VL filters or fewer, `apart` floats apart: behind the last filter are zeroes. */
+INLINE void transform_filters(const int m, const float *g, size_t apart, int filters, int channels,
+                              float *U, size_t point, size_t step)
 {
     const int n = m + 2;
-    for (int c = 0; c < channels; c += VL, g += 9 * VL) {
-        const int cols = lesser(VL, channels - c);
+    for (int c = 0; c < channels; ++c, g += 9, U += step) {
         float taps[9][VL] = {{0}};
-        for (int i = 0; i < cols; ++i) {
+        for (int i = 0; i < filters; ++i) {
             UNROLL
-            for (int q = 0; q < 9; ++q) taps[q][i] = g[9 * i + q];
+            for (int q = 0; q < 9; ++q) taps[q][i] = g[i * apart + q];
         }
         vec half[6][3];         /* G g */
         UNROLL
@@ -239,41 +254,23 @@ INLINE void transform_filter(const int m, const float *g, int channels, float *U
             vec r[6];
             filter_pass(m, half[i], r);
             UNROLL
-            for (int j = 0; j < n; ++j)
-                store_c(U + (i * n + j) * point + c, cols < VL, cols, r[j]);
+            for (int j = 0; j < n; ++j) vstore(U + (i * n + j) * point, r[j]);
         }
     }
 }
 
-static NOINLINE void JOIN(gemm_winograd_filter__, ISA)(int m, const float *g, int channels,
-                                                       float *U, size_t point)
+static NOINLINE void JOIN(gemm_winograd_filters__, ISA)(int m, const float *g, size_t apart,
+                                                        int filters, int channels, float *U,
+                                                        size_t point, size_t step)
 {
     if (m == 2) {
-        transform_filter(2, g, channels, U, point);
+        transform_filters(2, g, apart, filters, channels, U, point, step);
     } else {
-        transform_filter(4, g, channels, U, point);
+        transform_filters(4, g, apart, filters, channels, U, point, step);
     }
 }
 
 /* ---- output ---- */
-
-/* Stores `side` floats of each of VL tiles side by side. */
-INLINE void store_side_by_side(const int side, const vec *y, float *to)
-{
-    if (side == 1) {
-        vstore(to, y[0]);
-    } else if (side == 2) {
-        vstore(to, vzip_low(y[0], y[1]));
-        vstore(to + VL, vzip_high(y[0], y[1]));
-    } else {
-        const vec even_low = vzip_low(y[0], y[2]), even_high = vzip_high(y[0], y[2]);
-        const vec odd_low = vzip_low(y[1], y[3]), odd_high = vzip_high(y[1], y[3]);
-        vstore(to, vzip_low(even_low, odd_low));
-        vstore(to + VL, vzip_high(even_low, odd_low));
-        vstore(to + 2 * VL, vzip_low(even_high, odd_high));
-        vstore(to + 3 * VL, vzip_high(even_high, odd_high));
-    }
-}
 
 /* The maximum of each 2x2 block of Y, as Darknet's maxpool has it. Y[i] is a row. */
 INLINE void pool_tile(const int m, vec Y[4][4])
@@ -282,8 +279,7 @@ INLINE void pool_tile(const int m, vec Y[4][4])
     for (int i = 0; i < m; i += 2) {
         UNROLL
         for (int j = 0; j < m; j += 2) {
-            vec max = vset1(-FLT_MAX);
-            max = vmax(Y[i][j], max);
+            vec max = vmax(Y[i][j], vset1(-FLT_MAX));
             max = vmax(Y[i][j + 1], max);
             max = vmax(Y[i + 1][j], max);
             Y[i / 2][j / 2] = vmax(Y[i + 1][j + 1], max);
@@ -291,14 +287,13 @@ INLINE void pool_tile(const int m, vec Y[4][4])
     }
 }
 
-/* VL tiles: from the points of M to `side` rows of their outputs, `apart` floats apart. */
-INLINE void transform_outputs(const int m, const bool pool, const gemm_tiles *t, const float *M,
-                              size_t point, const gemm_finish *f, float *to, size_t apart)
+/* One tile of VL filters: Y, finished, as `side` rows of pixels. A pixel is VL floats, a row is
+   `apart` floats. */
+INLINE void transform_tile(const int m, const bool pool, const float *M, size_t point, vec scale,
+                           vec shift, vec slope, float *to, size_t apart)
 {
     const int n = m + 2, side = pool ? m / 2 : m;
-    const vec scale = vset1(f->scale), shift = vset1(f->shift), slope = vset1(f->slope);
     vec half[6][4], Y[4][4];    /* half: AT M, by columns */
-    (void)t;
     UNROLL
     for (int j = 0; j < n; ++j) {
         vec column[6];
@@ -320,51 +315,64 @@ INLINE void transform_outputs(const int m, const bool pool, const gemm_tiles *t,
     }
     if (pool) pool_tile(m, Y);
     UNROLL
-    for (int i = 0; i < side; ++i) store_side_by_side(side, Y[i], to + i * apart);
+    for (int i = 0; i < side; ++i) {
+        UNROLL
+        for (int j = 0; j < side; ++j) vstore(to + i * apart + j * VL, Y[i][j]);
+    }
 }
 
-/* Copies the rows of a run of tiles to the output. What hangs over its edges is left out. */
-INLINE void copy_run(const int side, const gemm_tiles *t, tile_run run, const float *rows,
-                     size_t apart, const int h, const int w, float *output)
+/* n pixels of VL floats become a row of n floats for each of the filters, `area` floats apart. */
+INLINE void split_pixels(const float *pixels, int n, int filters, float *output, size_t area)
 {
-    const int x = run.x * side, length = lesser(run.count * side, w - x);
-    for (int i = 0; i < side && run.y * side + i < h; ++i) {
-        const float *from = rows + i * apart;
-        float *to = output + (size_t)(run.y * side + i) * w + x;
-        int j = 0;
-        for (; j + VL <= length; j += VL) vstore(to + j, vload(from + j));
-        if (j < length) vstore_part(to + j, length - j, vload(from + j));
+    const int whole = n < BLOCK ? 0 : filters / BLOCK * BLOCK;
+    for (int x_block = 0; x_block < n && whole; x_block += BLOCK) {
+        const int x = block_start(x_block, n);
+        for (int f = 0; f < whole; f += BLOCK)
+            transpose_block(pixels + x * VL + f, VL, output + f * area + x, (int)area);
     }
-    (void)t;
+    for (int f = whole; f < filters; ++f) {
+        for (int x = 0; x < n; ++x) output[f * area + x] = pixels[x * VL + f];
+    }
 }
 
 INLINE void transform_output(const int m, const bool pool, const gemm_tiles *t, const float *M,
-                             size_t point, const gemm_finish *f, float *output, float *scratch)
+                             size_t point, size_t ld, const gemm_finish *f, float *output)
 {
+    enum { MOST_TILES = 8 };    /* whose pixels stay in L1 */
     const int side = pool ? m / 2 : m;
-    const size_t apart = (size_t)side * t->count + 4 * VL;
-    for (int tile = 0; tile < t->count; tile += VL)
-        transform_outputs(m, pool, t, M + tile, point, f, scratch + side * tile, apart);
+    const int h = pool ? t->out_h / 2 : t->out_h, w = pool ? t->out_w / 2 : t->out_w;
+    const vec slope = vset1(f->slope);
+    const vec shift = f->filters == VL ? vload(f->shift) : vload_part(f->shift, f->filters);
+    const vec scale = !f->scale ? vset1(1)
+                    : f->filters == VL ? vload(f->scale) : vload_part(f->scale, f->filters);
+    float pixels[4 * 4 * MOST_TILES * VL];
+    const size_t apart = (size_t)side * MOST_TILES * VL;
     for (int tile = 0; tile < t->count;) {
         const tile_run run = run_at(t, tile);
-        copy_run(side, t, run, scratch + side * tile, apart, pool ? t->out_h / 2 : t->out_h,
-                 pool ? t->out_w / 2 : t->out_w, output);
-        tile += run.count;
+        const int count = lesser(run.count, MOST_TILES), x = run.x * side, y = run.y * side;
+        for (int i = 0; i < count; ++i)
+            transform_tile(m, pool, M + (tile + i) * ld, point, scale, shift, slope,
+                           pixels + i * side * VL, apart);
+        const int length = lesser(count * side, w - x);
+        for (int i = 0; i < side && y + i < h; ++i)
+            split_pixels(pixels + i * apart, length, f->filters,
+                         output + (size_t)(y + i) * w + x, (size_t)h * w);
+        tile += count;
     }
 }
 
 static NOINLINE void JOIN(gemm_winograd_output__, ISA)(const gemm_tiles *t, const float *M,
-                                                       size_t point, const gemm_finish *f,
-                                                       float *output, float *scratch)
+                                                       size_t point, size_t ld,
+                                                       const gemm_finish *f, float *output)
 {
     if (t->m == 2 && f->pool) {
-        transform_output(2, true, t, M, point, f, output, scratch);
+        transform_output(2, true, t, M, point, ld, f, output);
     } else if (t->m == 2) {
-        transform_output(2, false, t, M, point, f, output, scratch);
+        transform_output(2, false, t, M, point, ld, f, output);
     } else if (f->pool) {
-        transform_output(4, true, t, M, point, f, output, scratch);
+        transform_output(4, true, t, M, point, ld, f, output);
     } else {
-        transform_output(4, false, t, M, point, f, output, scratch);
+        transform_output(4, false, t, M, point, ld, f, output);
     }
 }
 

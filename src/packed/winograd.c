@@ -3,16 +3,20 @@
  *
  *   U = G g GT     each filter and channel, once for a layer: kept in its plan
  *   V = BT d B     each channel and tile: n x n pixels d become n x n points
- *   M = U V        at each point a gemm: filters x channels times channels x tiles
+ *   M = VT U       at each point a gemm: tiles x channels times channels x filters
  *   Y = AT M A     each filter and tile: m x m outputs; then scale, shift, activation, maximum
  *
  * A tile of the direct way takes 9 m * m multiplications for each channel and filter, here n * n:
  * 36 to 16 for m = 2, 144 to 36 for m = 4.
  *
- * Layouts, so that the packed gemm multiplies a point as it multiplies anything else:
- *   U [point][filter][channel]    V [point][channel][tile]    M [point][filter][tile]
- * Points are a line further apart than these say. Else all points of an element would often share
- * one set of L1, and a transform writes or reads them together.
+ * Filters are the columns of the gemm, because there are many of them and their number is round.
+ * Tiles are its rows: of these any number fills the micro-kernel.
+ *
+ *   V [point][panel of mr tiles][channel][tile]
+ *   U [point][strip of filters][channel][filter]
+ *   M [point][tile][filter]
+ *
+ * Points, and rows of M, begin an odd number of lines apart. Else they would share few sets of L1.
  *
  * Two ways through a layer. They give the same bits, so the number of threads may decide:
  *   strips    a chunk is a strip of tiles. Its V and M stay in L2 and never exist whole
@@ -29,6 +33,7 @@
 #include "packed/packed.h"
 #include "packed/plan.h"
 #include "util/ints.h"
+#include "util/large.h"
 #include "util/threads.h"
 
 #include <stdatomic.h>
@@ -112,53 +117,77 @@ int packed_winograd_m(const conv_call *c, const gemm_ukernel *u)
     return two <= four ? 2 : 4;
 }
 
+/* ---- layouts ---- */
+
+/* So many floats, or a few more: an odd number of lines. */
+static size_t odd_lines(size_t floats)
+{
+    return ((floats + LINE - 1) / LINE | 1) * LINE;
+}
+
+static int points_of(int m)
+{
+    return (m + 2) * (m + 2);
+}
+
+/* The filters in a strip of U. The last strip may have fewer, but whole vectors. */
+static int strip_width(const conv_call *c, const gemm_ukernel *u)
+{
+    return even_step(c->n, u->nr, u->vl);
+}
+
+static size_t u_point(const conv_call *c, const gemm_ukernel *u)
+{
+    return odd_lines((size_t)c->c * round_up(c->n, strip_width(c, u)));
+}
+
 /* ---- U ---- */
 
 typedef struct filters {
     const gemm_ukernel *u;
     int m;
-    float U[];                  /* [point][filter][channel] */
+    size_t bytes;
+    float *U;
 } filters;
 
 typedef struct filter_job {
     const conv_call *c;
-    filters *to;
+    const filters *to;
 } filter_job;
 
-/* From one point to the next, where a point has rows x columns floats. */
-static size_t apart(int rows, int columns)
-{
-    return (size_t)rows * columns + LINE;
-}
-
-static size_t bytes_of_filters(const conv_call *c, int m)
-{
-    return sizeof(filters) + (m + 2) * (m + 2) * apart(c->n, c->c) * sizeof(float);
-}
-
-static void transform_filter(void *arg, int filter, void *scratch)
+/* Filters vl * chunk and on. */
+static void transform_filters(void *arg, int chunk, void *scratch)
 {
     (void)scratch;
     const filter_job *j = arg;
     const conv_call *c = j->c;
-    filters *to = j->to;
-    to->u->winograd_filter(to->m, c->weights + (size_t)filter * c->c * 9, c->c,
-                           to->U + (size_t)filter * c->c, apart(c->n, c->c));
+    const gemm_ukernel *u = j->to->u;
+    const int f = chunk * u->vl, width = strip_width(c, u), filters = 9 * c->c;
+    float *U = j->to->U + (size_t)(f / width) * width * c->c + f % width;
+    u->winograd_filters(j->to->m, c->weights + (size_t)f * filters, filters,
+                        min_int(u->vl, c->n - f), c->c, U, u_point(c, u), width);
+}
+
+static void free_filters(void *data)
+{
+    filters *f = data;
+    if (f) free(f->U);
+    free(f);
 }
 
 /* NULL without memory. */
 static filters *make_filters(const conv_call *c, int m, const gemm_context *context)
 {
-    filters *f = malloc(bytes_of_filters(c, m));
+    const gemm_ukernel *u = context->isa;
+    const size_t bytes = points_of(m) * u_point(c, u) * sizeof(float);
+    filters *f = malloc(sizeof *f);
     if (!f) return NULL;
-    f->u = context->isa;
-    f->m = m;
+    *f = (filters){u, m, bytes, gemm_alloc_large(bytes)};
     filter_job job = {c, f};
-    if (gemm_parallel(context->threads, c->n, transform_filter, &job)) {
-        free(f);
-        return NULL;
-    }
-    return f;
+    if (f->U && !gemm_parallel(context->threads, ceil_div(c->n, u->vl), transform_filters, &job))
+        return f;
+    free_filters(f);
+    return NULL;
 }
 
 /* From the plan, or made for it. The caller frees what is not kept: *own is then true. */
@@ -168,11 +197,11 @@ static filters *get_filters(const conv_call *c, int m, const gemm_context *conte
     filters *f = kept ? kept->data : NULL;
     *own = false;
     if (f && f->u == context->isa && f->m == m) return f;
-    if (f) free(f), kept->data = NULL;
+    free_filters(f);
+    if (kept) kept->data = NULL;
     f = make_filters(c, m, context);
-    const size_t bytes = bytes_of_filters(c, m);
-    if (f && kept && bytes <= kept->room) {
-        kept->data = f, kept->bytes = bytes, kept->free = free;
+    if (f && kept && f->bytes <= kept->room) {
+        kept->data = f, kept->bytes = f->bytes, kept->free = free_filters;
     } else {
         *own = true;
     }
@@ -187,10 +216,28 @@ typedef struct layer {
     const float *U;
     int m, points, image;
     int across, tiles;          /* in a row, and in an image */
+    int width;                  /* filters in a strip of U */
     int strip, strips;          /* strips way: tiles in a strip, and strips in an image */
-    int block, blocks;          /* filters that are multiplied at once, and how many such blocks */
+    int block, blocks;          /* phases way: filters that are multiplied at once, and blocks */
     float *V, *M;               /* phases way */
 } layer;
+
+/* Where V and M of a number of tiles lie, in floats. */
+typedef struct layout {
+    size_t v_panel, v_point, m_row, m_point;
+    size_t v, floats;           /* of V, and of both */
+} layout;
+
+static layout layout_of(const layer *l, int tiles)
+{
+    layout o = {.v_panel = (size_t)l->c->c * l->u->panel_row,
+                .m_row = odd_lines(round_up(l->c->n, l->u->vl))};
+    o.v_point = odd_lines(ceil_div(tiles, l->u->mr) * o.v_panel);
+    o.m_point = odd_lines(tiles * o.m_row);
+    o.v = l->points * o.v_point;
+    o.floats = o.v + l->points * o.m_point;
+    return o;
+}
 
 static gemm_tiles tiles_of(const layer *l, int first, int count)
 {
@@ -204,42 +251,53 @@ static const float *channel_of(const layer *l, int image, int channel)
     return c->input + ((size_t)image * c->c + channel) * c->h * c->w;
 }
 
-/* M = U V at one point, for `count` filters from `first` on. Rows of V and M are ld apart. */
-static void multiply(const layer *l, int point, int first, int count, int tiles, int ld,
+static void transform_channel(const layer *l, const layout *o, const gemm_tiles *t, int image,
+                              int channel, float *V, float *scratch)
+{
+    l->u->winograd_input(t, channel_of(l, image, channel), V + channel * l->u->panel_row,
+                         o->v_point, o->v_panel, scratch);
+}
+
+/* M = VT U at one point, for `count` filters from `first` on, a multiple of the strips' width. */
+static void multiply(const layer *l, const layout *o, int point, int first, int count, int tiles,
                      const float *V, float *M, void *scratch)
 {
     const int channels = l->c->c;
     const packed_job job = {
-        .M = count, .N = tiles, .K = channels,
-        .A = l->U + point * apart(l->c->n, channels) + (size_t)first * channels,
-        .a_row = channels,
-        .a_step = 1,
-        .B = {.rows = V, .ld = ld},
-        .C = M,
-        .ldc = ld,
+        .M = tiles, .N = round_up(count, l->u->vl), .K = channels,
+        .A = V + point * o->v_point,
+        .a_row = 1,
+        .a_step = l->u->panel_row,
+        .a_panel = o->v_panel,
+        .B = {.strips = l->U + point * u_point(l->c, l->u) + (size_t)first * channels,
+              .ld = l->width},
+        .C = M + point * o->m_point + first,
+        .ldc = o->m_row,
         .epilogue = {.alpha = 1, .overwrite = true},
     };
     packed_run_here(&job, l->u, scratch);
 }
 
-static void write_filter(const layer *l, const gemm_tiles *t, int image, int filter, const float *M,
-                         size_t point, float *scratch)
+/* The outputs of up to vl filters from `filter` on. */
+static void write_filters(const layer *l, const layout *o, const gemm_tiles *t, int image,
+                          int filter, const float *M)
 {
     const conv_call *c = l->c;
     const size_t outputs = (size_t)c->out_h * c->out_w / (c->pool ? 4 : 1);
     const gemm_finish finish = {
-        .scale = c->scale ? c->scale[filter] : 1,
-        .shift = c->shift[filter],
+        .filters = min_int(l->u->vl, c->n - filter),
+        .scale = c->scale ? c->scale + filter : NULL,
+        .shift = c->shift + filter,
         .slope = packed_slope(c->activation),
         .pool = c->pool,
     };
-    l->u->winograd_output(t, M, point, &finish,
-                          c->output + ((size_t)image * c->n + filter) * outputs, scratch);
+    l->u->winograd_output(t, M + filter, o->m_point, o->m_row, &finish,
+                          c->output + ((size_t)image * c->n + filter) * outputs);
 }
 
 /* ---- by strips ---- */
 
-/* The parts of a thread's scratch: for packed_run_here and the transforms, then V, then M. */
+/* A thread's scratch: the part of packed_run_here and winograd_input, then V, then M. */
 enum { V_AT = PACKED_SCRATCH_BYTES / sizeof(float) };
 
 static void compute_strip(void *arg, int chunk, void *scratch)
@@ -247,55 +305,44 @@ static void compute_strip(void *arg, int chunk, void *scratch)
     const layer *l = arg;
     const conv_call *c = l->c;
     const int image = chunk / l->strips, first = chunk % l->strips * l->strip;
-    const bool last = chunk % l->strips == l->strips - 1;
-    const gemm_tiles t = tiles_of(l, first, last ? l->tiles - first : l->strip);
-    const int ld = round_up(t.count, LINE);
-    float *const V = (float *)scratch + V_AT;
-    const size_t v_point = apart(c->c, ld), m_point = apart(l->block, ld);
-    float *const M = V + l->points * v_point;
-    for (int k = 0; k < c->c; ++k)
-        l->u->winograd_input(&t, channel_of(l, image, k), V + (size_t)k * ld, v_point, scratch);
-    for (int f = 0; f < c->n; f += l->block) {
-        const int filters = min_int(l->block, c->n - f);
-        for (int p = 0; p < l->points; ++p)
-            multiply(l, p, f, filters, t.count, ld, V + p * v_point, M + p * m_point, scratch);
-        for (int i = 0; i < filters; ++i)
-            write_filter(l, &t, image, f + i, M + (size_t)i * ld, m_point, scratch);
-    }
+    const gemm_tiles t = tiles_of(l, first, min_int(l->strip, l->tiles - first));
+    const layout o = layout_of(l, t.count);
+    float *const V = (float *)scratch + V_AT, *const M = V + o.v;
+    for (int k = 0; k < c->c; ++k) transform_channel(l, &o, &t, image, k, V, scratch);
+    for (int p = 0; p < l->points; ++p) multiply(l, &o, p, 0, c->n, t.count, V, M, scratch);
+    for (int f = 0; f < c->n; f += l->u->vl) write_filters(l, &o, &t, image, f, M);
 }
 
 /* ---- by phases ---- */
 
-static int phase_ld(const layer *l)
-{
-    return round_up(l->tiles, LINE);
-}
+/* A chunk is a few channels, whose rows of V are neighbours. */
+enum { CHANNELS = 8 };
 
-static void compute_v(void *arg, int channel, void *scratch)
+static void compute_v(void *arg, int chunk, void *scratch)
 {
     const layer *l = arg;
     const gemm_tiles t = tiles_of(l, 0, l->tiles);
-    const int ld = phase_ld(l);
-    l->u->winograd_input(&t, channel_of(l, l->image, channel), l->V + (size_t)channel * ld,
-                         apart(l->c->c, ld), scratch);
+    const layout o = layout_of(l, l->tiles);
+    const int end = min_int((chunk + 1) * CHANNELS, l->c->c);
+    for (int k = chunk * CHANNELS; k < end; ++k)
+        transform_channel(l, &o, &t, l->image, k, l->V, scratch);
 }
 
 static void compute_m(void *arg, int chunk, void *scratch)
 {
     const layer *l = arg;
-    const conv_call *c = l->c;
-    const int point = chunk / l->blocks, first = chunk % l->blocks * l->block, ld = phase_ld(l);
-    multiply(l, point, first, min_int(l->block, c->n - first), l->tiles, ld,
-             l->V + point * apart(c->c, ld), l->M + point * apart(c->n, ld) + (size_t)first * ld,
-             scratch);
+    const int point = chunk / l->blocks, first = chunk % l->blocks * l->block;
+    const layout o = layout_of(l, l->tiles);
+    multiply(l, &o, point, first, min_int(l->block, l->c->n - first), l->tiles, l->V, l->M, scratch);
 }
 
-static void compute_y(void *arg, int filter, void *scratch)
+static void compute_y(void *arg, int chunk, void *scratch)
 {
+    (void)scratch;
     const layer *l = arg;
     const gemm_tiles t = tiles_of(l, 0, l->tiles);
-    const int ld = phase_ld(l);
-    write_filter(l, &t, l->image, filter, l->M + (size_t)filter * ld, apart(l->c->n, ld), scratch);
+    const layout o = layout_of(l, l->tiles);
+    write_filters(l, &o, &t, l->image, chunk * l->u->vl, l->M);
 }
 
 /* V and M of the last call, kept because the first touch of a page is slow. A call takes it out and
@@ -325,8 +372,7 @@ static workspace *take_workspace(size_t floats)
     free_workspace(w);
     w = malloc(sizeof *w);
     if (!w) return NULL;
-    w->floats = round_up(floats, PAGE);
-    w->data = aligned_alloc(PAGE * sizeof(float), w->floats * sizeof(float));
+    *w = (workspace){floats, gemm_alloc_large(floats * sizeof(float))};
     if (w->data) return w;
     free(w);
     return NULL;
@@ -337,23 +383,19 @@ static void give_workspace(workspace *w)
     free_workspace(atomic_exchange(&kept_workspace, w));
 }
 
-static size_t phase_floats(const layer *l)
-{
-    return l->points * (apart(l->c->c, phase_ld(l)) + apart(l->c->n, phase_ld(l)));
-}
-
 static int run_phases(layer *l, int threads)
 {
     const conv_call *c = l->c;
-    workspace *w = take_workspace(phase_floats(l));
+    const layout o = layout_of(l, l->tiles);
+    workspace *w = take_workspace(o.floats);
     if (!w) return -1;
     l->V = w->data;
-    l->M = l->V + l->points * apart(c->c, phase_ld(l));
+    l->M = l->V + o.v;
     int status = 0;
     for (l->image = 0; l->image < c->batch && !status; ++l->image) {
-        status = gemm_parallel(threads, c->c, compute_v, l);
+        status = gemm_parallel(threads, ceil_div(c->c, CHANNELS), compute_v, l);
         if (!status) status = gemm_parallel(threads, l->points * l->blocks, compute_m, l);
-        if (!status) status = gemm_parallel(threads, c->n, compute_y, l);
+        if (!status) status = gemm_parallel(threads, ceil_div(c->n, l->u->vl), compute_y, l);
     }
     give_workspace(w);
     return status;
@@ -361,69 +403,62 @@ static int run_phases(layer *l, int threads)
 
 /* ---- the sizes of strips and blocks ---- */
 
-/*
- * An element must be summed up in the same order in any strip and any block of filters. The packed
- * gemm has two ways that depend on M and N: it multiplies tail columns along K where M is large, and
- * it packs A where N is. So blocks are not smaller than LEAST_BLOCK, strips are not longer than
- * MOST_STRIPS of the gemm, and no strip consists of tail columns alone.
- */
-enum { LEAST_BLOCK = 64, MOST_STRIPS = 15 };
+/* winograd_input needs 96 floats of scratch for a tile, and 4096. */
+enum { MOST_TILES = (V_AT - 4096) / 96 };
 
-/* Strips of whole nr tiles whose V and M fit L2, but at least nr tiles. Returns false if these do
-   not fit the scratch. */
+/* Strips of whole rows of the micro-kernel, whose V and M fit L2. Returns false if not even a small
+   strip fits the scratch. */
 static bool cut_strips(layer *l)
 {
-    enum { IN_L2 = 768 * 1024 / sizeof(float) };
-    const conv_call *c = l->c;
-    const int nr = l->u->nr, unit = l->u->rest_unit;
-    l->block = c->n % LEAST_BLOCK ? c->n : LEAST_BLOCK;
-    const int room = (int)(GEMM_SCRATCH_BYTES / sizeof(float)) - V_AT - 2 * l->points * LINE;
-    const int tile = l->points * (c->c + l->block);
-    if ((int)round_up(nr + unit, LINE) > room / tile) return false;
-    l->strip = min_int(max_int(nr, IN_L2 / tile / nr * nr), MOST_STRIPS * nr);
-    while (l->strip > nr && (int)round_up(l->strip + unit, LINE) > room / tile) l->strip -= nr;
-    /* The last strip takes a tail that is too short for a strip of its own. */
-    l->strips = max_int(1, (l->tiles + l->strip - unit) / l->strip);
-    return l->tiles - (l->strips - 1) * l->strip <= l->strip + unit;
+    enum { IN_L2 = 768 * 1024 / sizeof(float), FEW = 4,
+           ROOM = (GEMM_SCRATCH_BYTES - PACKED_SCRATCH_BYTES) / sizeof(float) };
+    const int mr = l->u->mr, least = FEW * mr;
+    const size_t tile = (size_t)l->points * (l->c->c + l->c->n);
+    l->strip = max_int(least, min_int(MOST_TILES, (int)(IN_L2 / tile)) / mr * mr);
+    l->strip = even_step(l->tiles, l->strip, mr);
+    l->strips = ceil_div(l->tiles, l->strip);
+    return layout_of(l, l->strip).floats <= ROOM;
 }
 
+/* As many chunks as keep the threads busy. */
 static bool cut_phases(layer *l, int threads)
 {
-    enum { MOST_BYTES = 8 * 1024 * 1024, CHUNKS_OF_A_THREAD = 4 };
-    const conv_call *c = l->c;
-    if (l->tiles > MOST_STRIPS * l->u->nr || phase_floats(l) * sizeof(float) > MOST_BYTES)
-        return false;
-    const int parts = c->n % LEAST_BLOCK ? 1 : c->n / LEAST_BLOCK;
-    const int wanted = ceil_div(CHUNKS_OF_A_THREAD * threads, l->points);
-    l->block = c->n / parts * ceil_div(parts, min_int(parts, wanted));
-    l->blocks = ceil_div(c->n, l->block);
-    return true;
+    enum { MOST_FLOATS = 8 * 1024 * 1024 / sizeof(float), CHUNKS_OF_A_THREAD = 4 };
+    const int strips = ceil_div(l->c->n, l->width);
+    const int wanted = min_int(strips, ceil_div(CHUNKS_OF_A_THREAD * threads, l->points));
+    l->block = ceil_div(strips, wanted) * l->width;
+    l->blocks = ceil_div(l->c->n, l->block);
+    return l->tiles <= MOST_TILES && layout_of(l, l->tiles).floats <= MOST_FLOATS;
 }
 
 static layer make_layer(const conv_call *c, int m, const gemm_ukernel *u)
 {
-    layer l = {.c = c, .u = u, .m = m, .points = (m + 2) * (m + 2)};
+    layer l = {.c = c, .u = u, .m = m, .points = points_of(m), .width = strip_width(c, u)};
     l.across = ceil_div(c->out_w, m);
     l.tiles = l.across * ceil_div(c->out_h, m);
     return l;
 }
 
+/* Strips keep V and M in L2, and the chunks need no barrier. Phases share the work of few tiles. */
+static bool prefers_strips(const layer *l, int threads)
+{
+    if (threads == 1) return l->strips > 1;
+    return l->c->batch * l->strips >= 2 * threads;
+}
+
 int packed_winograd(const conv_call *c, int m, const gemm_context *context)
 {
     const int threads = context->threads;
-    layer by_strips = make_layer(c, m, context->isa), by_phases = by_strips;
-    const bool has_strips = cut_strips(&by_strips), has_phases = cut_phases(&by_phases, threads);
+    layer l = make_layer(c, m, context->isa);
+    const bool has_strips = cut_strips(&l), has_phases = cut_phases(&l, threads);
     if (!has_strips && !has_phases) return -1;
     bool own;
     filters *f = get_filters(c, m, context, &own);
     if (!f) return -1;
-    by_strips.U = by_phases.U = f->U;
-    const int chunks = has_strips ? c->batch * by_strips.strips : 0;
-    const bool enough = has_strips && by_strips.strips > 1 &&
-                        (threads == 1 || chunks >= 2 * threads);
-    const int status = has_phases && !enough ? run_phases(&by_phases, threads)
-                                             : gemm_parallel(threads, chunks, compute_strip,
-                                                             &by_strips);
-    if (own) free(f);
+    l.U = f->U;
+    const bool by_strips = has_strips && (!has_phases || prefers_strips(&l, threads));
+    const int status = by_strips ? gemm_parallel(threads, c->batch * l.strips, compute_strip, &l)
+                                 : run_phases(&l, threads);
+    if (own) free_filters(f);
     return status;
 }

@@ -1,0 +1,14 @@
+/* Large blocks of memory. */
+#ifndef GEMM_LARGE_H
+#define GEMM_LARGE_H
+
+#include <stddef.h>
+
+/*
+ * Memory with any content that begins at a page, or NULL. Freed with free(). A block of some
+ * megabytes gets huge pages where Linux has them: its first touch takes fewer faults, and reading it
+ * fewer entries of the TLB.
+ */
+void *gemm_alloc_large(size_t bytes);
+
+#endif
