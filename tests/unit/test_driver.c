@@ -1,7 +1,7 @@
 /*
  * What the driver does around a row: Darknet's own functions reach it, BETA is settled once, stock
- * runs what a row declines, and a row that fails ends the program. Layers without weights are traced
- * and checked as multiplies are. Plans of layers: test_plans.c.
+ * runs what a row declines, and a row that fails ends the program. Layers without weights are
+ * traced and checked as multiplies are. Plans of layers: test_plans.c.
  */
 #include "common/random.h"
 #include "driver/check.h"
@@ -274,7 +274,8 @@ static void test_layer_trace(void)
     FILE *trace = fopen(path, "r");
     int end = 0;
     const bool read = trace && fgets(line, sizeof line, trace) && fgets(line, sizeof line, trace);
-    if (read) sscanf(line, "routing,0,0,0,0,0,%*f,0.000,,0,0,0,route 4x3x2 to 4x3x3 batch 2,%n", &end);
+    if (read)
+        sscanf(line, "routing,0,0,0,0,0,%*f,0.000,,0,0,0,route 4x3x2 to 4x3x3 batch 2,%n", &end);
     if (child_exit(&r) == 0 && end > 0 && line[end] == '\n') report_pass("layer-trace");
     else report_fail("layer-trace", "status %d, the trace ends with: %s", child_exit(&r), line);
     if (trace) fclose(trace);
@@ -295,8 +296,8 @@ static void test_layer_check(void)
 {
     const child_result right = child_run(check_layer, (void *)&ROUTING);
     const child_result wrong = child_run(check_layer, (void *)&WRONG);
-    const char *line = "gemm: GEMM_CHECK: wrong is wrong for a layer of 4x3x3: image 1 output 35 is "
-                       "off by ";
+    const char *line = "gemm: GEMM_CHECK: wrong is wrong for a layer of 4x3x3: image 1 output 35 "
+                       "is off by ";
     if (child_exit(&right) == 0 && child_exit(&wrong) == 1 &&
         !strncmp(wrong.output, line, strlen(line)))
         report_pass("layer-check");

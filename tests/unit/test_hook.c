@@ -4,8 +4,8 @@
  *   test_hook CFG
  *
  * A row of this test computes layers by plain loops. For every layer of the network the row must be
- * asked, unless Darknet's own code has to run, and the output must be that of Darknet's own code from
- * the same input: to the bit where nothing is rounded. The same row takes a convolution and the
+ * asked, unless Darknet's own code has to run. The output must be that of Darknet's own code from
+ * the same input, to the bit where nothing is rounded. The same row takes a convolution and the
  * maxpool behind it as one call.
  */
 #include "driver/conv_check.h"
@@ -77,7 +77,8 @@ static float output_at(const layer_call *c, int image, int at)
 {
     const int area = c->out_h * c->out_w, k = at / area, y = at % area / c->out_w,
               x = at % c->out_w, entry = k % (c->kind == LAYER_YOLO ? c->c / c->anchors : 1);
-    const float *input = c->input[0].data + image * c->input[0].size, *channel = input + k * c->h * c->w;
+    const float *input = c->input[0].data + image * c->input[0].size,
+                *channel = input + k * c->h * c->w;
     switch (c->kind) {
     case LAYER_MAXPOOL: return max_at(c, channel, y, x);
     case LAYER_AVGPOOL: return mean_of(channel, c->h * c->w);
@@ -173,10 +174,12 @@ static bool agrees(int kind, size_t n, const float *expected, const float *actua
 {
     if (kind == LAYER_MAXPOOL || kind == LAYER_ROUTE || kind == LAYER_UPSAMPLE)
         return !memcmp(expected, actual, n * sizeof *actual);
-    for (size_t i = 0; i < n; ++i)
-        if (!(fabs((double)expected[i] - (double)actual[i]) <= 1e-6 * (1 + fabs((double)expected[i]))))
-            return false;
-    return true;
+    bool right = true;
+    for (size_t i = 0; i < n; ++i) {
+        const double e = expected[i];
+        right = right && fabs(actual[i] - e) <= 1e-6 * (1 + fabs(e));
+    }
+    return right;
 }
 
 static void test_layer(network *net, int i)

@@ -4,8 +4,8 @@
  *   test_plans PLANS_CFG RESIZE_CFG
  *
  * A row of this test keeps a copy of the weights and computes with the copy. So a plan that should
- * have been dropped gives wrong outputs. Weights are changed by every function of Darknet that
- * changes them. Each time the outputs must then be those without plans, which GEMM_CONV=im2col gives.
+ * have been dropped gives wrong outputs. The test changes weights by every function of Darknet that
+ * does so. The outputs must then be those without plans, which GEMM_CONV=im2col gives.
  */
 #include "driver/driver.h"
 #include "support/child.h"
@@ -88,7 +88,8 @@ static const gemm_variant OTHER = {.name = "other", .run = run, .conv = run_conv
 enum { CHANNELS = 2, SIDE = 6, FILTERS = 3, TAPS = 9, WEIGHTS = FILTERS * CHANNELS * TAPS };
 
 typedef struct problem {
-    float input[2 * CHANNELS * SIDE * SIDE], weights[2 * WEIGHTS], output[2 * FILTERS * SIDE * SIDE];
+    float input[2 * CHANNELS * SIDE * SIDE], output[2 * FILTERS * SIDE * SIDE];
+    float weights[2 * WEIGHTS];
     float biases[2 * FILTERS], mean[2 * FILTERS], variance[2 * FILTERS], scales[2 * FILTERS];
     conv_call call;
     conv_norm norm;
@@ -182,7 +183,7 @@ static void test_change(const change *c)
     else if (c->drops ? !made : !kept)
         report_fail(name, "%d copies of the weights were made", copies);
     else if (slot || alive || gemm_planned_bytes())
-        report_fail(name, "dropped: %d copies are left, and %zu bytes", alive, gemm_planned_bytes());
+        report_fail(name, "%d copies are left, and %zu bytes", alive, gemm_planned_bytes());
     else report_pass(name);
 }
 
@@ -263,8 +264,8 @@ static int forget_to_drop(void *data)
 static void test_check(void)
 {
     const child_result r = child_run(forget_to_drop, NULL);
-    const char *line = "unchanged\ngemm: GEMM_CHECK: the batch norm of a layer with 3 filters 3x3/1 "
-                       "changed, and its plan was not dropped\n";
+    const char *line = "unchanged\ngemm: GEMM_CHECK: the batch norm of a layer with 3 filters "
+                       "3x3/1 changed, and its plan was not dropped\n";
     if (child_exit(&r) == 1 && !strncmp(r.output, line, strlen(line))) report_pass("check-norm");
     else report_fail("check-norm", "status %d, it printed: %s", child_exit(&r), r.output);
 }
@@ -481,7 +482,8 @@ static void test_door(const char *cfg, const door *d)
     if (planned != 6) report_fail(name, "%d layers have a plan, not 6", planned);
     else if (!(before <= TOLERANCE && after <= TOLERANCE))
         report_fail(name, "wrong by %g of the largest output, before by %g", after, before);
-    else if (!(changed > 10 * TOLERANCE)) report_fail(name, "the outputs change by only %g", changed);
+    else if (!(changed > 10 * TOLERANCE))
+        report_fail(name, "the outputs change by only %g", changed);
     else if (alive || gemm_planned_bytes())
         report_fail(name, "%d plans outlive the network, %zu bytes", alive, gemm_planned_bytes());
     else report_pass(name);
