@@ -31,8 +31,8 @@ CONV_NETWORKS = $T/test_conv_networks
 
 # Also under the sanitizers. Darknet never frees a whole network, and LeakSanitizer's thread crashes
 # among those of oneDNN: test_packed and test_cl look for leaks.
-UNIT_PROGRAMS = $(addprefix $T/,test_driver test_number test_gemm test_packed test_packed_layers test_training test_conv test_conv_networks test_layers \
-    test_dlclose test_stats test_compare test_ab_rule) $(OUT)/bench/ab $(OUT)/libdarknet.so
+UNIT_PROGRAMS = $(addprefix $T/,test_driver test_number test_gemm test_packed test_packed_layers test_training test_conv \
+    test_conv_networks test_hook test_plans test_dlclose test_stats test_compare test_ab_rule) $(OUT)/bench/ab $(OUT)/libdarknet.so
 # The comparison of 1 to 8 threads takes minutes under a sanitizer, which sees nothing new in it.
 PACKED = $T/test_packed$(if $(filter 0,$(SANITIZE)),, --cases 500 --without threads)
 UNIT_COMMANDS = \
@@ -41,8 +41,9 @@ UNIT_COMMANDS = \
     '$(NO_LEAKS) $T/test_driver' \
     '$(NO_LEAKS) $T/test_gemm' \
     '$(NO_LEAKS) $T/test_training tests/unit/cfg/layers.cfg --forward tests/unit/cfg/layers.cfg tests/unit/cfg/recurrent.cfg' \
-    '$T/test_layers' \
     '$T/test_packed_layers' \
+    '$(NO_LEAKS) $T/test_hook tests/unit/cfg/hook.cfg' \
+    '$(NO_LEAKS) $T/test_plans tests/unit/cfg/plans.cfg tests/unit/cfg/hook.cfg' \
     '$T/test_dlclose $(OUT)/libdarknet.so' \
     '$(NO_LEAKS) $T/test_conv' \
     '$(NO_LEAKS) $(CONV_NETWORKS) --train tests/unit/cfg/layers.cfg' \

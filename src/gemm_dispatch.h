@@ -106,8 +106,8 @@ typedef struct layer_call {
 
 /*
  * What is kept between the calls of one layer: its folded batch norm, and what the row keeps, such
- * as transformed weights. A layer has one slot for it, a pointer that is NULL at first. A plan is an
- * aid: without memory for one the layer still works. No two calls may use one slot at once.
+ * as transformed weights. A layer has one slot for it, a pointer that is NULL at first. A plan is
+ * an aid: without memory for one the layer still works. No two calls may use one slot at once.
  */
 typedef struct gemm_plan gemm_plan;
 

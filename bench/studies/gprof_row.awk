@@ -2,7 +2,7 @@
 #   - the row
 #   - its gemm symbol with the most seconds, or -
 #   - seconds of all gemm symbols an image
-#   - calls of the row an image
+#   - calls of the row an image, without layers that multiply nothing
 #   - seconds of the whole program an image
 #   - seconds of the OpenCL device an image, or -
 #   - every other symbol above 2%: "name 12.3%, ...", or -
@@ -22,10 +22,11 @@ FNR == NR && $1 ~ /^[0-9.]+$/ {
 }
 FNR == NR { next }
 
-# Trace: a line a call. kernel_ms is the ninth column, empty where no device worked.
+# Trace: a line a call. M, the fourth column, is 0 in a layer that multiplies nothing. kernel_ms is the
+# ninth, empty where no device worked.
 FNR > 1 {
     split($0, field, ",")
-    ++calls
+    if (field[4] > 0) ++calls
     if (field[9] != "") { device += field[9]; on_device = 1 }
 }
 

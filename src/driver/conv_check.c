@@ -10,7 +10,8 @@
  *   S = |AT| (sum over channels of (|G| |g| |GT|) * (|BT| |d| |B|)) |A|
  *
  * Each term is rounded once for each product or sum on its way: at most n in each of the two passes
- * of BT and of AT, 3 + 3 in each pass of G, whose entries are rounded too, and one for each channel.
+ * of BT and of AT, 3 + 3 in each pass of G, whose entries are rounded too, and one for each
+ * channel.
  * (Barabasz, Anderson, Soodhalter, Gregg, "Error analysis and improving the accuracy of Winograd
  * convolution for deep neural networks", 2018.)
  */
@@ -55,7 +56,8 @@ static void add_tap(const conv_call *c, plane p, double w, const float *channel,
 
 static const float *channel_of(const conv_call *c, int image, int channel)
 {
-    return c->input + ((size_t)image * (size_t)c->c + (size_t)channel) * (size_t)c->h * (size_t)c->w;
+    const size_t area = (size_t)c->h * (size_t)c->w;
+    return c->input + ((size_t)image * (size_t)c->c + (size_t)channel) * area;
 }
 
 static int first_channel(const conv_call *c, int filter)
@@ -90,7 +92,8 @@ static void transform_sizes(const float *M, int rows, int n, const double *x, do
     for (int i = 0; i < rows; ++i) {
         for (int j = 0; j < n; ++j) {
             half[i * n + j] = 0;
-            for (int k = 0; k < n; ++k) half[i * n + j] += fabs((double)M[i * n + k]) * x[k * n + j];
+            for (int k = 0; k < n; ++k)
+                half[i * n + j] += fabs((double)M[i * n + k]) * x[k * n + j];
         }
     }
     for (int i = 0; i < rows; ++i) {
@@ -167,7 +170,8 @@ static int size_filter(const conv_call *c, const tiles *s, plane p, int filter)
         transform_sizes(s->t->AT, m, s->n, sums + tile * points, Y);
         for (int i = 0; i < m * m; ++i) {
             const int y = tile / s->across * m + i / m, x = tile % s->across * m + i % m;
-            if (y < c->out_h && x < c->out_w) p.size[(size_t)y * (size_t)c->out_w + (size_t)x] = Y[i];
+            if (y < c->out_h && x < c->out_w)
+                p.size[(size_t)y * (size_t)c->out_w + (size_t)x] = Y[i];
         }
     }
     free(sums);

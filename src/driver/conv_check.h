@@ -14,8 +14,8 @@ typedef struct conv_error {
     int image, filter, at;      /* at: the place in the filter's output */
 } conv_error;
 
-/* Compares the output after the run with the reference. The bound is that of the algorithm that ran:
-   a transform, or NULL for a sum over the taps. Returns 0, or -1 without memory. */
+/* Compares the output after the run with the reference. The bound is that of the algorithm that
+   ran: a transform, or NULL for a sum over the taps. Returns 0, or -1 without memory. */
 int gemm_conv_compare(const conv_call *, const gemm_transform *, conv_error *worst);
 
 #endif

@@ -41,9 +41,10 @@ static void trace_row(const gemm_variant *ran, const gemm_call *c, double flop, 
 {
     char kernel_ms[32] = "";
     if (note->kernel_ms >= 0) snprintf(kernel_ms, sizeof kernel_ms, "%.4f", note->kernel_ms);
+    const double gflops = ms > 0 ? flop / ms * 1e-6 : 0;        /* not 0 / 0 */
     const int written = fprintf(trace, "%s,%d,%d,%d,%d,%d,%.4f,%.3f,%s,%zu,%zu,%zu,%s,%s\n",
                                 *note->ran ? note->ran : ran->name, c->TA != 0, c->TB != 0, c->M,
-                                c->N, c->K, ms, flop / ms * 1e-6, kernel_ms, note->copied_a,
+                                c->N, c->K, ms, gflops, kernel_ms, note->copied_a,
                                 note->copied_b, note->copied_c, layer, note->algorithm);
     if (written < 0) die_of_write();
 }

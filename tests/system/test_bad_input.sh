@@ -27,7 +27,11 @@ for isa in "$foreign" sse9 ''; do
     grep -q 'they have: .*generic$' "$work/output" && pass "env-isa-$isa-list" ||
         fail "env-isa-$isa-list" "$(tail -n 1 "$work/output")"
 done
-expect_failure env-conv "GEMM_CONV='direct' is neither hook nor im2col" env GEMM_CONV=direct $detect
+for conv in winograd ''; do
+    expect_failure "env-conv-$conv" "GEMM_CONV='$conv' is none of hook, direct, im2col" \
+        env GEMM_CONV="$conv" $detect
+done
+check env-conv-direct env GEMM_CONV=direct ./darknet detect cfg/kite-demo.cfg cfg/kite-demo.weights data/kite.jpg
 expect_failure env-check "GEMM_CHECK='yes' is neither 0 nor 1" env GEMM_CHECK=yes $detect
 expect_failure env-bind "GEMM_BIND='' is neither 0 nor 1" env GEMM_BIND= $detect
 expect_failure env-ref "GEMM_REF_BLIS=missing.so: missing.so: cannot open shared object file" \

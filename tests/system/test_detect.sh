@@ -104,18 +104,19 @@ if [ "$(grep -c '^block2d,0,0,' "$work/trace.csv")" = 13 ]; then
 else
     fail trace-and-check "no 13 calls of block2d in the trace"
 fi
-bad=$(awk -F, 'NR == 1 { if ($0 != "variant,TA,TB,M,N,K,ms,gflops,kernel_ms,bytes_a,bytes_b,bytes_c,conv") print "columns"; next }
+bad=$(awk -F, 'NR == 1 { if ($0 != "variant,TA,TB,M,N,K,ms,gflops,kernel_ms,bytes_a,bytes_b,bytes_c,layer,algorithm") print "columns"; next }
     NR == 2 && ($4 != 16 || $5 != 173056 || $6 != 27) { print "M N K of " $0 }
     { speed = $8 * $7 / (2e-6 * $4 * $5 * $6) }
-    NF != 13 || speed < 0.99 || speed > 1.01 || $9 $13 != "" { print "row " $0 }' "$work/trace.csv")
+    NF != 14 || speed < 0.99 || speed > 1.01 || $9 $13 $14 != "" { print "row " $0 }' "$work/trace.csv")
 [ -z "$bad" ] && pass trace-columns || fail trace-columns "$(echo $bad)"
 
-# The same of cl, by gemm and by hook: the last column of the trace tells them apart.
+# The same of cl, by gemm and by hook: the column `layer` tells them apart. M is 0 in a layer without
+# weights.
 case "$rows" in *cl*)
     for conv in im2col hook; do
         GEMM_CONV=$conv GEMM_IMPL=cl GEMM_CHECK=1 GEMM_TRACE=$work/trace.csv \
             labels ./darknet cfg/yolov3-tiny.cfg "$untrained" >/dev/null
-        calls=$(awk -F, -v conv=$conv '/^cl_/ && $9 > 0 && ($13 != "") == (conv == "hook")' "$work/trace.csv" | wc -l)
+        calls=$(awk -F, -v conv=$conv '/^cl_/ && $4 > 0 && $9 > 0 && ($13 != "") == (conv == "hook")' "$work/trace.csv" | wc -l)
         if [ "$calls" = 13 ]; then
             pass trace-and-check-cl-$conv
         else

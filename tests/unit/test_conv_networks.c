@@ -17,7 +17,7 @@
 
 #include "darknet.h"
 #include "driver/driver.h"
-#include "support/operands.h"
+#include "support/network.h"
 #include "support/report.h"
 
 enum { SEED = 11, MESSAGE = 200 };
@@ -28,31 +28,6 @@ static const double TOLERANCE = 1e-4;
 /* Of Darknet's network.h and convolutional_layer.h. */
 int resize_network(network *net, int w, int h);
 int convolution_hooked(layer l, network net);
-
-static void fill(float *v, size_t n, rng *r)
-{
-    for (size_t i = 0; i < n; ++i) v[i] = .5f + .5f * rng_float(r);
-}
-
-/* Darknet's first weights, with a batch norm that does something. */
-static network *network_make(const char *cfg)
-{
-    srand(SEED);
-    network *net = parse_network_cfg((char *)cfg);
-    rng r = rng_make(SEED, 1);
-    for (int i = 0; i < net->n; ++i) {
-        layer *l = &net->layers[i];
-        if (l->type != CONVOLUTIONAL || !l->batch_normalize) continue;
-        fill(l->rolling_variance, (size_t)l->n, &r);
-        fill(l->scales, (size_t)l->n, &r);
-        for (int f = 0; f < l->n; ++f) {
-            l->rolling_variance[f] += .5f;
-            l->rolling_mean[f] = .1f * rng_float(&r);
-            l->biases[f] = .1f * rng_float(&r);
-        }
-    }
-    return net;
-}
 
 static bool is_output(const network *net, int i)
 {
@@ -99,7 +74,7 @@ static bool agrees(network *net, const char *when, bool *reached, char *why)
     size_t n, hooked;
     rng r = rng_make(SEED, 2);
     float *input = malloc((size_t)net->inputs * (size_t)net->batch * sizeof *input);
-    fill(input, (size_t)net->inputs * (size_t)net->batch, &r);
+    network_fill(input, (size_t)net->inputs * (size_t)net->batch, &r);
     float *expected = predict(net, false, input, &n);
     *reached = true;
     const bool workspace = has_workspace(net, when, why);
@@ -142,7 +117,7 @@ static bool has_convolution(const network *net)
 
 static bool check_plain(const char *cfg, bool *reached, char *why)
 {
-    network *net = network_make(cfg);
+    network *net = network_make(cfg, SEED);
     set_batch_network(net, 1);
     if (!has_convolution(net)) {
         snprintf(why, MESSAGE, "it has no convolution");
@@ -159,7 +134,7 @@ static size_t bytes_given(void)
 
 static bool check_resize(const char *cfg, bool *reached, char *why)
 {
-    network *net = network_make(cfg);
+    network *net = network_make(cfg, SEED);
     const int w = net->w, h = net->h;
     set_batch_network(net, 1);
     if (!agrees(net, "as it is", reached, why)) return false;
@@ -206,13 +181,13 @@ static float *gradient(network *net)
 /* All weights after steps of training with inference in between, and the gradient then. */
 static float *train(const char *cfg, bool hook, size_t *count)
 {
-    network *net = network_make(cfg);
+    network *net = network_make(cfg, SEED);
     rng r = rng_make(SEED, 3);
     float *input = malloc((size_t)net->inputs * (size_t)net->batch * sizeof *input),
           *weights = NULL;
     gemm_set_conv(hook ? GEMM_HOOK : GEMM_IM2COL);
     for (int step = 0; step < 4; ++step) {
-        fill(input, (size_t)net->inputs * (size_t)net->batch, &r);
+        network_fill(input, (size_t)net->inputs * (size_t)net->batch, &r);
         if (step % 2) network_predict(net, input);
         memcpy(net->input, input, (size_t)net->inputs * (size_t)net->batch * sizeof *input);
         memset(net->truth, 0, (size_t)net->truths * (size_t)net->batch * sizeof(float));
@@ -289,7 +264,7 @@ static bool only_im2col(const char *cfg, bool *reached, char *why)
 {
     (void)why;
     size_t n;
-    network *net = network_make(cfg);
+    network *net = network_make(cfg, SEED);
     set_batch_network(net, 1);
     float *input = calloc((size_t)net->inputs, sizeof *input);
     free(predict(net, false, input, &n));

@@ -1,6 +1,7 @@
 /*
  * What the driver does around a row: Darknet's own functions reach it, BETA is settled once, stock
- * runs what a row declines, and a row that fails ends the program.
+ * runs what a row declines, and a row that fails ends the program. Layers without weights are
+ * traced and checked as multiplies are. Plans of layers: test_plans.c.
  */
 #include "common/random.h"
 #include "driver/check.h"
@@ -143,8 +144,25 @@ static gemm_status decline_conv(const conv_call *c, const gemm_context *context,
     return GEMM_DECLINED;
 }
 
-static const gemm_variant DECLINING = {.name = "declining", .run = decline, .conv = decline_conv};
-static const gemm_variant FAILING = {.name = "failing", .run = fail, .conv = fail_conv};
+static gemm_status fail_layer(const layer_call *c, const gemm_context *context, const void *params)
+{
+    (void)params;
+    c->output[0] = 0;
+    strcpy(context->note->reason, "the device is gone");
+    return GEMM_FAILED;
+}
+
+static gemm_status decline_layer(const layer_call *c, const gemm_context *context,
+                                 const void *params)
+{
+    (void)c, (void)context, (void)params;
+    return GEMM_DECLINED;
+}
+
+static const gemm_variant DECLINING = {
+    .name = "declining", .run = decline, .conv = decline_conv, .layer = decline_layer};
+static const gemm_variant FAILING = {
+    .name = "failing", .run = fail, .conv = fail_conv, .layer = fail_layer};
 
 static void test_declined(void)
 {
@@ -181,6 +199,113 @@ static void test_declined_conv(void)
         report_pass("declined-conv");
 }
 
+/* ---- Layers without weights ---- */
+
+/* A route of an input of 24 floats and one of 12. */
+static layer_call make_layer(operands *o, layer_input input[2])
+{
+    make_call(o, 0, 0, 1);
+    input[0] = (layer_input){o->A, 24};
+    input[1] = (layer_input){o->B, 12};
+    return (layer_call){.kind = LAYER_ROUTE, .batch = 2, .c = 2, .h = 3, .w = 4, .out_c = 3,
+                        .out_h = 3, .out_w = 4, .inputs = 2, .input = input, .output = o->C};
+}
+
+/* Right for a route. With params the last float is wrong. */
+static gemm_status route(const layer_call *c, const gemm_context *context, const void *params)
+{
+    (void)context;
+    float *to = c->output;
+    for (int image = 0; image < c->batch; ++image)
+        for (int i = 0; i < c->inputs; to += c->input[i++].size)
+            memcpy(to, c->input[i].data + image * c->input[i].size,
+                   (size_t)c->input[i].size * sizeof *to);
+    if (params) to[-1] += 1e-5f;
+    return GEMM_DONE;
+}
+
+static const gemm_variant ROUTING = {.name = "routing", .run = decline, .layer = route};
+static const gemm_variant WRONG = {
+    .name = "wrong", .run = decline, .layer = route, .params = &ROUTING};
+
+/* Only a row that offers layers is asked, and not with GEMM_CONV=im2col. */
+static void test_layer(void)
+{
+    static operands o;
+    layer_input input[2];
+    const layer_call c = make_layer(&o, input);
+    layer_call empty = c;
+    empty.out_w = 0;
+    gemm_set_variant(&ROUTING);
+    const bool done = gemm_layer(&c) && o.C[0] == o.A[0] && o.C[71] == o.B[23];
+    const bool refused = !gemm_layer(&empty);
+    gemm_set_conv(GEMM_IM2COL);
+    const bool off = !gemm_layer(&c);
+    gemm_set_conv(GEMM_DIRECT);
+    const bool direct = gemm_layer(&c);
+    gemm_set_conv(GEMM_HOOK);
+    gemm_set_variant(&DECLINING);
+    const bool declined = !gemm_layer(&c);
+    gemm_set_variant(gemm_stock_row());
+    const bool none = !gemm_layer(&c);
+    if (done && refused && off && direct && declined && none) report_pass("layer");
+    else report_fail("layer", "%d %d %d %d %d %d", done, refused, off, direct, declined, none);
+}
+
+/* In a child, as call_darknet. */
+static int trace_layer(void *trace)
+{
+    static operands o;
+    layer_input input[2];
+    const layer_call c = make_layer(&o, input);
+    setenv("GEMM_TRACE", trace, 1);
+    gemm_set_variant(&ROUTING);
+    return !gemm_layer(&c);
+}
+
+/* M, N, K and GFLOP/s are 0. */
+static void test_layer_trace(void)
+{
+    char path[] = "/tmp/test_driver.XXXXXX", line[256] = "no line";
+    const int file = mkstemp(path);
+    if (file < 0) exit(2);
+    close(file);
+    const child_result r = child_run(trace_layer, path);
+    FILE *trace = fopen(path, "r");
+    int end = 0;
+    const bool read = trace && fgets(line, sizeof line, trace) && fgets(line, sizeof line, trace);
+    if (read)
+        sscanf(line, "routing,0,0,0,0,0,%*f,0.000,,0,0,0,route 4x3x2 to 4x3x3 batch 2,%n", &end);
+    if (child_exit(&r) == 0 && end > 0 && line[end] == '\n') report_pass("layer-trace");
+    else report_fail("layer-trace", "status %d, the trace ends with: %s", child_exit(&r), line);
+    if (trace) fclose(trace);
+    unlink(path);
+}
+
+static int check_layer(void *row)
+{
+    static operands o;
+    layer_input input[2];
+    const layer_call c = make_layer(&o, input);
+    setenv("GEMM_CHECK", "1", 1);
+    gemm_set_variant(row);
+    return !gemm_layer(&c);
+}
+
+static void test_layer_check(void)
+{
+    const child_result right = child_run(check_layer, (void *)&ROUTING);
+    const child_result wrong = child_run(check_layer, (void *)&WRONG);
+    const char *line = "gemm: GEMM_CHECK: wrong is wrong for a layer of 4x3x3: image 1 output 35 "
+                       "is off by ";
+    if (child_exit(&right) == 0 && child_exit(&wrong) == 1 &&
+        !strncmp(wrong.output, line, strlen(line)))
+        report_pass("layer-check");
+    else
+        report_fail("layer-check", "status %d and %d, it printed: %s", child_exit(&right),
+                    child_exit(&wrong), wrong.output);
+}
+
 static int run_failing(void *data)
 {
     static operands o;
@@ -196,6 +321,16 @@ static int run_failing_conv(void *data)
     (void)data;
     const conv_call c = make_conv(&o);
     gemm_conv_run(&FAILING, &c, NULL, NULL);
+    return 0;
+}
+
+static int run_failing_layer(void *data)
+{
+    static operands o;
+    layer_input input[2];
+    (void)data;
+    const layer_call c = make_layer(&o, input);
+    gemm_layer_run(&FAILING, &c, NULL);
     return 0;
 }
 
@@ -222,6 +357,9 @@ static void test_deaths(void)
     expect_death("failed-conv", run_failing_conv, NULL,
                  "gemm: failing failed for a convolution of 3 filters 3x3/1 over 6x5x2, and its "
                  "output is undefined: the device is gone\n");
+    expect_death("failed-layer", run_failing_layer, NULL,
+                 "gemm: failing failed for a layer of 4x3x3, and its output is undefined: the "
+                 "device is gone\n");
     for (size_t i = 0; i < sizeof bad_threads / sizeof *bad_threads; ++i) {
         char name[64], line[128];
         int threads = bad_threads[i];
@@ -230,6 +368,18 @@ static void test_deaths(void)
                  threads);
         expect_death(name, set_threads, &threads, line);
     }
+}
+
+/* The way to compute layers reaches the rows. */
+static void test_set_conv(void)
+{
+    gemm_note note;
+    gemm_set_conv(GEMM_DIRECT);
+    const bool direct = gemm_make_context(&note).direct;
+    gemm_set_conv(GEMM_HOOK);
+    const bool hook = !gemm_make_context(&note).direct;
+    if (direct && hook) report_pass("set-conv");
+    else report_fail("set-conv", "direct %d, hook %d", direct, hook);
 }
 
 /* A good number reaches the rows. */
@@ -247,8 +397,12 @@ int main(void)
 {
     test_darknet_functions();
     test_deaths();
+    test_layer_trace();
+    test_layer_check();
     test_declined();
     test_declined_conv();
+    test_layer();
     test_set_threads();
+    test_set_conv();
     return report_status();
 }

@@ -1,0 +1,42 @@
+#include "support/network.h"
+
+#include <stdlib.h>
+
+void network_fill(float *v, size_t n, rng *r)
+{
+    for (size_t i = 0; i < n; ++i) v[i] = .5f + .5f * rng_float(r);
+}
+
+void network_visit(network *net, void (*visit)(layer *, void *), void *data)
+{
+    for (int i = 0; i < net->n; ++i) {
+        layer *l = &net->layers[i];
+        if (l->type == CONVOLUTIONAL) visit(l, data);
+        if (l->type != CRNN) continue;
+        visit(l->input_layer, data);
+        visit(l->self_layer, data);
+        visit(l->output_layer, data);
+    }
+}
+
+static void fill_norm(layer *l, void *data)
+{
+    rng *r = data;
+    if (!l->batch_normalize) return;
+    network_fill(l->rolling_variance, (size_t)l->n, r);
+    network_fill(l->scales, (size_t)l->n, r);
+    for (int f = 0; f < l->n; ++f) {
+        l->rolling_variance[f] += .5f;
+        l->rolling_mean[f] = .1f * rng_float(r);
+        l->biases[f] = .1f * rng_float(r);
+    }
+}
+
+network *network_make(const char *cfg, int seed)
+{
+    srand((unsigned)seed);      /* Darknet draws its first weights from rand() */
+    network *net = parse_network_cfg((char *)cfg);
+    rng r = rng_make((uint64_t)seed, 1);
+    network_visit(net, fill_norm, &r);
+    return net;
+}

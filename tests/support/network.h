@@ -1,0 +1,21 @@
+/* Networks of Darknet with random weights, for tests. */
+#ifndef NETWORK_H
+#define NETWORK_H
+
+#include "common/random.h"
+
+#include "darknet.h"
+
+#include <stddef.h>
+
+/* Numbers from 0 to 1. */
+void network_fill(float *, size_t n, rng *);
+
+/* The network of a cfg with Darknet's first weights, and a batch norm that does something. Another
+   seed gives other weights. free_network frees it. */
+network *network_make(const char *cfg, int seed);
+
+/* Calls visit(l, data) for every convolution, those inside of recurrent layers too. */
+void network_visit(network *, void (*visit)(layer *l, void *data), void *data);
+
+#endif

@@ -1,0 +1,311 @@
+/*
+ * Darknet's way to a row that offers layers: src/hook.c of the patched Darknet.
+ *
+ *   test_hook CFG
+ *
+ * A row of this test computes layers by plain loops. For every layer of the network the row must be
+ * asked, unless Darknet's own code has to run. The output must be that of Darknet's own code from
+ * the same input, to the bit where nothing is rounded. The same row takes a convolution and the
+ * maxpool behind it as one call.
+ */
+#include "driver/conv_check.h"
+#include "driver/driver.h"
+#include "driver/layer_check.h"
+#include "support/network.h"
+#include "support/report.h"
+
+#include <float.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { SEED = 17, KINDS = LAYER_YOLO + 1 };
+
+/* ---- The row ---- */
+
+static int asked[KINDS];        /* calls of each kind */
+static int pooled;              /* convolutions with their maxpool */
+static double worst_ratio;      /* of layers, see layer_error */
+static bool takes_pool;
+
+static float *allocate(size_t n)
+{
+    float *v = malloc(n * sizeof *v);
+    if (!v) exit(2);
+    return v;
+}
+
+static float max_at(const layer_call *c, const float *channel, int y, int x)
+{
+    float max = -FLT_MAX;
+    for (int i = 0; i < c->size * c->size; ++i) {
+        const int row = y * c->stride - c->pad / 2 + i / c->size;
+        const int column = x * c->stride - c->pad / 2 + i % c->size;
+        if (row < 0 || row >= c->h || column < 0 || column >= c->w) continue;
+        max = channel[row * c->w + column] > max ? channel[row * c->w + column] : max;
+    }
+    return max;
+}
+
+static float mean_of(const float *channel, int area)
+{
+    float sum = 0;
+    for (int i = 0; i < area; ++i) sum += channel[i];
+    return sum / (float)area;
+}
+
+static float activated(float x, conv_activation a)
+{
+    switch (a) {
+    case CONV_LINEAR: return x;
+    case CONV_LEAKY: return x > 0 ? x : .1f * x;
+    case CONV_RELU: return x > 0 ? x : 0;
+    case CONV_LOGISTIC: return 1 / (1 + expf(-x));
+    }
+    return NAN;
+}
+
+static float routed(const layer_call *c, int image, int at)
+{
+    const layer_input *input = c->input;
+    for (; at >= input->size; ++input) at -= input->size;
+    return input->data[image * input->size + at];
+}
+
+/* Output `at` of an image. */
+static float output_at(const layer_call *c, int image, int at)
+{
+    const int area = c->out_h * c->out_w, k = at / area, y = at % area / c->out_w,
+              x = at % c->out_w, entry = k % (c->kind == LAYER_YOLO ? c->c / c->anchors : 1);
+    const float *input = c->input[0].data + image * c->input[0].size,
+                *channel = input + k * c->h * c->w;
+    switch (c->kind) {
+    case LAYER_MAXPOOL: return max_at(c, channel, y, x);
+    case LAYER_AVGPOOL: return mean_of(channel, c->h * c->w);
+    case LAYER_UPSAMPLE: return c->alpha * channel[y / c->stride * c->w + x / c->stride];
+    case LAYER_ROUTE: return routed(c, image, at);
+    case LAYER_SHORTCUT:
+        return activated(c->alpha * input[at] +
+                             c->beta * c->input[1].data[image * c->input[1].size + at],
+                         c->activation);
+    case LAYER_YOLO:
+        return entry == 2 || entry == 3 ? input[at] : activated(input[at], CONV_LOGISTIC);
+    }
+    return NAN;
+}
+
+static gemm_status run_layer(const layer_call *c, const gemm_context *context, const void *params)
+{
+    (void)context, (void)params;
+    const int size = c->out_c * c->out_h * c->out_w;
+    for (int image = 0; image < c->batch; ++image)
+        for (int at = 0; at < size; ++at) c->output[image * size + at] = output_at(c, image, at);
+    ++asked[c->kind];
+    worst_ratio = fmax(worst_ratio, gemm_layer_compare(c).ratio);
+    return GEMM_DONE;
+}
+
+/* `packed`, and then maxima. */
+static gemm_status run_conv(const conv_call *c, const gemm_context *context, const void *params)
+{
+    gemm_row_conv *const packed = gemm_find("packed")->conv;
+    if (!c->pool) return packed(c, context, params);
+    if (!takes_pool) return GEMM_DECLINED;
+    conv_call whole = *c;
+    whole.pool = false;
+    whole.output = allocate((size_t)c->batch * (size_t)c->n * (size_t)(c->out_h * c->out_w));
+    const gemm_status status = packed(&whole, context, params);
+    const layer_input input = {whole.output, c->n * c->out_h * c->out_w};
+    const layer_call pool = {.kind = LAYER_MAXPOOL, .batch = c->batch, .c = c->n, .h = c->out_h,
+                             .w = c->out_w, .out_c = c->n, .out_h = c->out_h / 2,
+                             .out_w = c->out_w / 2, .size = 2, .stride = 2, .inputs = 1,
+                             .input = &input};
+    const int size = pool.out_c * pool.out_h * pool.out_w;
+    for (int i = 0; i < c->batch * size; ++i) c->output[i] = output_at(&pool, i / size, i % size);
+    free(whole.output);
+    ++pooled;
+    return status;
+}
+
+static gemm_status run(const gemm_call *c, const gemm_context *context, const void *params)
+{
+    return gemm_find("packed")->run(c, context, params);
+}
+
+static const gemm_variant LAYERS = {
+    .name = "layers", .run = run, .conv = run_conv, .layer = run_layer};
+
+/* ---- Layer by layer ---- */
+
+static size_t outputs(const layer *l)
+{
+    return (size_t)l->outputs * (size_t)l->batch;
+}
+
+/* The output of layer i from the present outputs before it, in fresh memory. It holds NaN first. */
+static float *forward_one(network *net, int i, gemm_conv_mode mode)
+{
+    layer *l = &net->layers[i];
+    network state = *net;
+    state.index = i;
+    if (i) state.input = net->layers[i - 1].output;
+    gemm_set_conv(mode);
+    for (size_t k = 0; k < outputs(l); ++k) l->output[k] = NAN;
+    l->forward(*l, state);
+    float *copy = allocate(outputs(l));
+    memcpy(copy, l->output, outputs(l) * sizeof *copy);
+    return copy;
+}
+
+static int kind_of(const layer *l)
+{
+    switch ((int)l->type) {
+    case MAXPOOL: return LAYER_MAXPOOL;
+    case AVGPOOL: return LAYER_AVGPOOL;
+    case UPSAMPLE: return l->reverse ? KINDS : LAYER_UPSAMPLE;
+    case ROUTE: return LAYER_ROUTE;
+    case SHORTCUT: return l->c == l->out_c ? LAYER_SHORTCUT : KINDS;
+    case YOLO: return LAYER_YOLO;
+    }
+    return KINDS;
+}
+
+static bool agrees(int kind, size_t n, const float *expected, const float *actual)
+{
+    if (kind == LAYER_MAXPOOL || kind == LAYER_ROUTE || kind == LAYER_UPSAMPLE)
+        return !memcmp(expected, actual, n * sizeof *actual);
+    bool right = true;
+    for (size_t i = 0; i < n; ++i) {
+        const double e = expected[i];
+        right = right && fabs(actual[i] - e) <= 1e-6 * (1 + fabs(e));
+    }
+    return right;
+}
+
+static void test_layer(network *net, int i)
+{
+    const layer *l = &net->layers[i];
+    const int kind = kind_of(l);
+    char name[64];
+    snprintf(name, sizeof name, "layer-%d", i);
+    memset(asked, 0, sizeof asked);
+    worst_ratio = 0;
+    float *expected = forward_one(net, i, GEMM_IM2COL);
+    int calls = 0, right = 0;
+    for (int k = 0; k < KINDS; ++k) calls += asked[k];
+    float *actual = forward_one(net, i, GEMM_HOOK);
+    for (int k = 0; k < KINDS; ++k) right += k == kind ? asked[k] == 1 : asked[k] == 0;
+    if (calls) report_fail(name, "the row was asked with GEMM_CONV=im2col");
+    else if (right != KINDS) report_fail(name, "the row was not asked once for kind %d", kind);
+    else if (!(worst_ratio <= 1))
+        report_fail(name, "the row computes it wrong: %g times the bound", worst_ratio);
+    else if (!agrees(kind, outputs(l), expected, actual))
+        report_fail(name, "the output is not that of Darknet's own code");
+    else report_pass(name);
+    free(expected);
+    free(actual);
+}
+
+static void test_layers(network *net)
+{
+    int kinds[KINDS + 1] = {0};
+    for (int i = 0; i < net->n; ++i) {
+        ++kinds[kind_of(&net->layers[i])];
+        if (net->layers[i].type != CONVOLUTIONAL) test_layer(net, i);
+        else free(forward_one(net, i, GEMM_HOOK));
+    }
+    for (int k = 0; k < KINDS; ++k)
+        if (!kinds[k]) report_fail("kinds", "the cfg has no layer of kind %d", k);
+}
+
+/* Backward follows a pass with deltas, and a pass in training. Neither is the row's. */
+static void test_training(network *net)
+{
+    gemm_set_conv(GEMM_HOOK);
+    memset(asked, 0, sizeof asked);
+    pooled = 0;
+    takes_pool = true;
+    network state = *net;
+    state.delta = allocate((size_t)(net->inputs * net->batch));
+    forward_network(&state);
+    free(state.delta);
+    state = *net;
+    state.train = 1;
+    for (int i = 0; i < net->n; ++i) {
+        const layer *l = &net->layers[i];
+        state.input = i ? net->layers[i - 1].output : net->input;
+        if (l->type != YOLO) l->forward(*l, state);     /* in training it needs boxes */
+    }
+    int calls = pooled;
+    for (int k = 0; k < KINDS; ++k) calls += asked[k];
+    if (calls) report_fail("training", "the row was asked %d times", calls);
+    else report_pass("training");
+}
+
+/* ---- Convolutions with their maxpool ---- */
+
+/* The last output and that of layer 11, which both pooled layers lead to, after a whole pass. */
+static float *predict(network *net, bool pool, size_t *n)
+{
+    const layer *one = &net->layers[11], *last = &net->layers[net->n - 1];
+    takes_pool = pool;
+    pooled = 0;
+    gemm_set_conv(GEMM_HOOK);
+    network_predict(net, net->input);
+    *n = outputs(one) + outputs(last);
+    float *all = allocate(*n);
+    memcpy(all, one->output, outputs(one) * sizeof *all);
+    memcpy(all + outputs(one), last->output, outputs(last) * sizeof *all);
+    return all;
+}
+
+static bool is_untouched(const layer *l)
+{
+    for (size_t i = 0; i < outputs(l); ++i)
+        if (!isnan(l->output[i])) return false;
+    return true;
+}
+
+/* Layers 0 and 2 of the cfg, and no other, become one call with the maxpool behind them. */
+static void test_pool(network *net)
+{
+    size_t n;
+    float *expected = predict(net, false, &n);
+    if (pooled) report_fail("pool-declined", "%d calls were pooled", pooled);
+    else report_pass("pool-declined");
+    for (int i = 0; i < net->n; ++i)
+        for (size_t k = 0; k < outputs(&net->layers[i]); ++k) net->layers[i].output[k] = NAN;
+    float *actual = predict(net, true, &n);
+    if (pooled != 2) report_fail("pool-calls", "%d calls were pooled, not 2", pooled);
+    else report_pass("pool-calls");
+    int untouched = 0;
+    for (int i = 0; i < net->n; ++i) untouched += is_untouched(&net->layers[i]) ? i + 1 : 0;
+    if (untouched != 1 + 3) report_fail("pool-layers", "not layers 0 and 2 are unwritten");
+    else report_pass("pool-layers");
+    if (memcmp(expected, actual, n * sizeof *actual)) report_fail("pool-output", "other outputs");
+    else report_pass("pool-output");
+    free(actual);
+    net->layers[0].truth = 1;
+    free(predict(net, true, &n));
+    if (pooled != 1) report_fail("pool-truth", "%d calls were pooled, not 1", pooled);
+    else report_pass("pool-truth");
+    free(expected);
+}
+
+int main(int argc, char **argv)
+{
+    if (argc != 2) {
+        fprintf(stderr, "test_hook: one argument is needed, a cfg\n");
+        return 2;
+    }
+    if (!freopen("/dev/null", "w", stderr)) return 2;   /* Darknet prints its network there */
+    gemm_set_variant(&LAYERS);
+    network *net = network_make(argv[1], SEED);
+    rng r = rng_make(SEED, 2);
+    network_fill(net->input, (size_t)(net->inputs * net->batch), &r);
+    test_layers(net);
+    test_training(net);
+    test_pool(net);
+    free_network(net);
+    return report_status();
+}
