@@ -99,6 +99,7 @@ const gemm_ukernel JOIN(gemm_ukernel_, ISA) = {
     .take_even = take_even,
     .max_rows = max_rows,
     .max_pairs = max_pairs,
+    .fill = fill,
     .repeat = repeat,
     .sum = sum,
     .add_scaled = add_scaled,
