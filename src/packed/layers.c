@@ -6,6 +6,7 @@
  * chunk never changes a result, so the number of threads does not either.
  *
  *   maxpool 2x2 / 2    a unit is a row of the output: pairs of columns of two rows of the input
+ *   maxpool 2x2 / 1    a unit is a channel, if the output is as large as the image: max_square
  *   any other maxpool  a unit is a band of a channel: see below
  *   avgpool, yolo      a unit is a channel
  *   upsample           a unit is a row of the input
@@ -80,12 +81,38 @@ static void max_row(const layer_job *j, int unit, float *scratch)
     if (pairs < c->out_w) j->u->max_rows(1, top + last, bottom + last, out + pairs);
 }
 
+/* ---- maxpool 2x2, stride 1 ---- */
+
+enum { SCRATCH = GEMM_SCRATCH_BYTES / sizeof(float) };
+
+static bool has_squares(const layer_call *c)
+{
+    return c->size == 2 && c->stride == 1 && c->pad < 2 && c->out_w == c->w && c->out_h == c->h &&
+           (double)c->h * c->w <= SCRATCH;
+}
+
+/* A channel is one long row: first the maxima of two neighbours, then those of two rows. The right
+   neighbour of a last column lies in the next row and does not count. */
+static void max_square(const layer_job *j, int unit, float *pairs)
+{
+    const int width = j->c->w, area = j->c->h * width;
+    const float *x = channel_at(j->c, unit);
+    float *out = j->c->output + (size_t)unit * (size_t)area;
+    j->u->max_rows(area - 1, x, x + 1, pairs);
+    for (int i = width - 1; i < area; i += width) pairs[i] = x[i] > -FLT_MAX ? x[i] : -FLT_MAX;
+    j->u->max_rows(area - width, pairs, pairs + width, out);
+    memcpy(out + area - width, pairs + area - width, (size_t)width * sizeof *out);
+}
+
 /* ---- any other maxpool ---- */
+
+/* Floats in the widest vector. */
+enum { MOST_VL = 16 };
 
 /* Returns false when the rows of one window do not fit the scratch. */
 static bool plan_bands(layer_job *j)
 {
-    enum { NEAR = 16 * 1024, MOST = GEMM_SCRATCH_BYTES / sizeof(float) };
+    enum { NEAR = 16 * 1024, MOST = SCRATCH - MOST_VL };
     const layer_call *c = j->c;
     const double pitch = (c->out_w - 1.0) * c->stride + c->size;
     if (pitch * c->size > MOST) return false;
@@ -97,36 +124,29 @@ static bool plan_bands(layer_job *j)
     return true;
 }
 
-static void fill_least(float *x, int n)
-{
-    for (int i = 0; i < n; ++i) x[i] = -FLT_MAX;
-}
-
 /* Rows y .. y + lines of a channel, from column -pad / 2 on. NaN becomes -FLT_MAX. */
 static void fill_band(const layer_job *j, const float *channel, int y, int lines, float *band)
 {
     const layer_call *c = j->c;
     const int from = min_int(c->pad / 2, j->pitch), to = min_int(from + c->w, j->pitch);
-    for (int end = y + lines; y < end; ++y, band += j->pitch) {
-        if (y < 0 || y >= c->h) {
-            fill_least(band, j->pitch);
-            continue;
-        }
+    j->u->fill(lines * j->pitch, -FLT_MAX, band);
+    for (int end = min_int(y + lines, c->h); y < end; ++y, band += j->pitch) {
+        if (y < 0) continue;
         const float *row = channel + (size_t)y * (size_t)c->w;
-        fill_least(band, from);
         j->u->max_rows(to - from, row, row, band + from);
-        fill_least(band + to, j->pitch - to);
     }
 }
 
 /* x[i] becomes the maximum of x[i], x[i + apart] ... x[i + (size - 1) * apart], for each i that has
-   all of these among the n floats. The other floats become anything. */
+   all of these among the n floats. The other floats become anything, up to
+   the end of the last vector. */
 static void max_along(const gemm_ukernel *u, int size, int apart, int n, float *x)
 {
-    int done = 1;               /* x[i] is the maximum of so many */
-    for (; 2 * done <= size; done *= 2) u->max_rows(n - done * apart, x, x + done * apart, x);
-    const int left = (size - done) * apart;
-    if (left > 0) u->max_rows(n - left, x, x + left, x);
+    for (int done = 1, more; done < size; done += more) { /* x[i] is the maximum of `done` */
+        more = min_int(done, size - done);
+        const int vectors = ceil_div(n - more * apart, u->vl);
+        u->max_rows(vectors * u->vl, x, x + more * apart, x);
+    }
 }
 
 /* Keeps the columns at which a window begins: rows of out_w floats without a gap. */
@@ -248,6 +268,11 @@ static bool choose_units(layer_job *j)
             j->units = c->batch * c->c * c->out_h;
             return true;
         }
+        if (has_squares(c)) {
+            j->run = max_square;
+            j->units = c->batch * c->c;
+            return true;
+        }
         j->run = max_band;
         if (!plan_bands(j)) return false;
         j->units = c->batch * c->c * j->bands;
@@ -277,7 +302,7 @@ static bool choose_units(layer_job *j)
 static double work_of(const layer_call *c)
 {
     const double in = (double)c->batch * c->c * c->h * c->w, out = (double)c->batch * output_size(c);
-    if (c->kind == LAYER_MAXPOOL && !has_pairs(c)) {
+    if (c->kind == LAYER_MAXPOOL && !has_pairs(c) && !has_squares(c)) {
         int steps = 1;
         for (int n = 1; n < c->size; n *= 2) ++steps;
         return 2 * steps * in + out;

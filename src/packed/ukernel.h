@@ -165,10 +165,13 @@ typedef struct gemm_ukernel {
      * For layers without weights. A maximum is m = -FLT_MAX, then m = x > m ? x : m for one float
      * after the other. So NaN does not count, and of several zeroes the first one is taken.
      */
-    /* max[i] of a[i] and b[i], i < n; max may be a, and then b may lie behind a in the same array */
+    /* max[i] of a[i] and b[i], i < n; max may be a, and then b may lie behind a in the same array;
+       else max overlaps neither */
     void (*max_rows)(int n, const float *a, const float *b, float *max);
     /* max[i] of top[2 * i], top[2 * i + 1], bottom[2 * i], bottom[2 * i + 1], i < n */
     void (*max_pairs)(int n, const float *top, const float *bottom, float *max);
+    /* y[i] = x, i < n */
+    void (*fill)(int n, float x, float *y);
     /* alpha * x[i] goes to y[i * times] and to the times - 1 floats behind it, i < n */
     void (*repeat)(int n, const float *x, float alpha, int times, float *y);
     /* sum over i < n of x[i] */

@@ -106,6 +106,7 @@ const gemm_ukernel JOIN(gemm_ukernel_, ISA) = {
     .winograd_output = JOIN(gemm_winograd_output__, ISA),
     .max_rows = max_rows,
     .max_pairs = max_pairs,
+    .fill = fill,
     .repeat = repeat,
     .sum = sum,
     .add_scaled = add_scaled,

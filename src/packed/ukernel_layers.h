@@ -18,8 +18,19 @@ static void max_rows(int n, const float *a, const float *b, float *max)
     int j = 0;
     for (; j + VL <= n; j += VL) vstore(max + j, vmax(vload(b + j), vmax(vload(a + j), least)));
     if (j == n) return;
+    if (n > VL && max != a) {   /* some vectors twice: faster than to store a part */
+        vstore(max + n - VL, vmax(vload(b + n - VL), vmax(vload(a + n - VL), least)));
+        return;
+    }
     const vec x = vload_part(a + j, n - j), y = vload_part(b + j, n - j);
     vstore_part(max + j, n - j, vmax(y, vmax(x, least)));
+}
+
+static void fill(int n, float x, float *y)
+{
+    int j = 0;
+    for (; j + VL <= n; j += VL) vstore(y + j, vset1(x));
+    for (; j < n; ++j) y[j] = x;
 }
 
 /* The maxima of 2x2 blocks, of which `floats` lie in each row. */
