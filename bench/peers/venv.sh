@@ -15,7 +15,7 @@ skip()
     echo "SKIP $1"
     exit 3
 }
-# The last line that names an error.
+# What pip said last.
 reason() { grep -v '^ *$\|notice\|WARNING' "$log" | tail -n 1; }
 
 if cmp -s "$pins" "$venv/complete"; then exit 0; fi
@@ -23,7 +23,7 @@ mkdir -p "$(dirname "$venv")"
 command -v python3 >/dev/null 2>&1 || skip 'python3 is not installed'
 if [ ! -x "$venv/bin/pip" ] && ! python3 -m venv "$venv" >"$log" 2>&1; then
     rm -rf "$venv"
-    skip "python3 -m venv fails (on Debian: apt-get install python3-venv): $(reason)"
+    skip "python3 -m venv fails (on Debian: apt-get install python3-venv): $(head -n 1 "$log")"
 fi
 echo "Installing Python packages in $venv" >&2
 missing=0
