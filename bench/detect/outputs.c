@@ -30,7 +30,10 @@ static bool is_raw_output(const network *net, int i)
 {
     if (i + 1 < net->n && is_detector(net, i + 1)) return true;
     int last = net->n - 1;
-    while (last > 0 && (net->layers[last].type == SOFTMAX || net->layers[last].type == COST)) --last;
+    for (; last > 0; --last) {
+        const LAYER_TYPE type = net->layers[last].type;
+        if (type != SOFTMAX && type != COST) break;
+    }
     return i == last && !is_detector(net, i);
 }
 
