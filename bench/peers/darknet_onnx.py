@@ -94,7 +94,8 @@ def value_info(name, dims):
     shape = Message()
     for n in dims:
         shape.data(1, Message().number(1, n))
-    return Message().data(1, name).data(2, Message().data(1, Message().number(1, FLOAT).data(2, shape)))
+    kind = Message().number(1, FLOAT).data(2, shape)
+    return Message().data(1, name).data(2, Message().data(1, kind))
 
 
 def little_endian(values):
@@ -190,7 +191,8 @@ class Graph:
     def __init__(self, net):
         self.nodes, self.tensors, self.outputs = [], [], []
         self.layers = []                # of the cfg so far, without [net]
-        self.input = Layer('input', *(net.number(name, 0) for name in ('channels', 'height', 'width')))
+        sides = (net.number(name, 0) for name in ('channels', 'height', 'width'))
+        self.input = Layer('input', *sides)
         if min(self.input.c, self.input.h, self.input.w) < 1:
             net.refuse('channels, height and width are needed')
 

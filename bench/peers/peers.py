@@ -345,8 +345,9 @@ def read_options():
 
 def ask_machine(options):
     """What bench_detect says of the machine and of the build."""
-    process = Process([options.bench, '--serve', '--threads', '1', options.image,
-                       options.networks[0].split('=', 1)[0]], os.path.join(options.out, 'machine.log'))
+    command = [options.bench, '--serve', '--threads', '1', options.image,
+               options.networks[0].split('=', 1)[0]]
+    process = Process(command, os.path.join(options.out, 'machine.log'))
     try:
         return json.loads(process.ask('machine'))
     finally:

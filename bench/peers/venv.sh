@@ -3,8 +3,8 @@
 #
 #   bench/peers/venv.sh FOLDER
 #
-# A package that cannot be had is named with pip's reason, and the others go on; the next run tries it
-# again. Where nothing can be had it prints one line, SKIP and the reason, and ends with status 3.
+# A package that cannot be had is named with pip's reason, and the others are installed. The next run
+# tries it again. Where nothing can be had it prints SKIP with the reason, and ends with status 3.
 set -eu
 
 venv=$1
