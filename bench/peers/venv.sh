@@ -3,7 +3,7 @@
 #
 #   bench/peers/venv.sh FOLDER
 #
-# A package that cannot be had is named with pip's reason, and the others are installed. The next run
+# A package that cannot be had is named with the reason, and the others are installed. The next run
 # tries it again. Where nothing can be had it prints SKIP with the reason, and ends with status 3.
 set -eu
 
