@@ -37,6 +37,7 @@ THREADS   ?= 1,2
 ROUNDS    ?= 9
 # Trained networks for the tests
 MODELS    ?= ../shared/models
+# PEERS_PYTHON=python3: make bench-peers uses this Python, and what it has, instead of PyPI
 # WEIGHTS=file, WEIGHTS_URLS="url ..." and DARKNET_SRC=dir: README.md
 
 # ---- Checks ----

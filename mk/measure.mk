@@ -1,6 +1,6 @@
 # Detecting and measuring.
 
-.PHONY: detect detect-all gprof loops bench bench-cl bench-detect ab report
+.PHONY: detect detect-all gprof loops bench bench-cl bench-detect bench-peers ab report
 
 detect: all default-weights ## detect IMAGE under GEMM_IMPL, with CFG and WEIGHTS; installs Debian packages first
 	@$(SET_WEIGHTS); export GEMM_IMPL=$(GEMM_IMPL); set -- $(call quote,$(CFG)) "$$weights" $(call quote,$(IMAGE)); \
@@ -30,13 +30,22 @@ bench: all default-weights $(OUT)/bench/ab ## the speed table of packed and its 
 bench-cl: all $(OUT)/bench/bench_cl ## the OpenCL rows on the device of GEMM_CL_DEVICE, as tables: CL_BENCH=--quick, --forward or --tune
 	$(OUT)/bench/bench_cl $(CL_BENCH)
 
-# The networks of a table: Darknet's cfg=weights where there are trained ones.
-bench-detect: all default-weights $(OUT)/bench/bench_detect ## forward passes by hook, by im2col and by OpenCV DNN: NETWORKS THREADS ROUNDS OPTIONS
-	@$(SET_WEIGHTS); set -- $(if $(NETWORKS),$(NETWORKS),$(call quote,$(CFG))="$$weights"; \
-	    for model in $(call quote,$(MODELS))/*.weights; do \
-	        [ ! -f "$$model" ] || set -- "$$@" "$${model%.weights}.cfg=$$model"; done; \
-	    set -- "$$@" $(patsubst %,cfg/%.cfg,alexnet extraction resnet18 darknet19 yolov2-tiny yolov3)); \
+# The trained networks of a table, cfg=weights, as the arguments "$$@".
+SET_TRAINED = $(SET_WEIGHTS); set -- $(call quote,$(CFG))="$$weights"; for model in $(call quote,$(MODELS))/*.weights; do \
+    [ ! -f "$$model" ] || set -- "$$@" "$${model%.weights}.cfg=$$model"; done
+bench-detect: all default-weights $(OUT)/bench/bench_detect ## forward passes by hook and by im2col: NETWORKS THREADS ROUNDS OPTIONS
+	@$(SET_TRAINED); set -- $(or $(NETWORKS),"$$@" \
+	    $(patsubst %,cfg/%.cfg,alexnet extraction resnet18 darknet19 yolov2-tiny yolov3)); \
 	    $(OUT)/bench/bench_detect --threads $(THREADS) --rounds $(ROUNDS) $(OPTIONS) $(call quote,$(IMAGE)) "$$@"
+
+# By default with 1, 2, 4 ... and all cores.
+PEERS_THREADS = $(if $(filter file,$(origin THREADS)),,--threads $(THREADS))
+PEERS_VENV = $(BUILD)/peers/venv
+bench-peers: all default-weights $(OUT)/bench/bench_detect ## the hook beside onnxruntime, OpenVINO, ncnn and OpenCV (from PyPI): NETWORKS THREADS ROUNDS PEERS_PYTHON
+	@$(if $(PEERS_PYTHON),,bench/peers/venv.sh $(PEERS_VENV) || { [ $$? = 3 ]; exit; };) \
+	    $(SET_TRAINED); set -- $(or $(NETWORKS),"$$@"); \
+	    $(or $(PEERS_PYTHON),$(PEERS_VENV)/bin/python) -B bench/peers/peers.py --bench $(OUT)/bench/bench_detect \
+	    --out $(BUILD)/peers $(PEERS_THREADS) --rounds $(ROUNDS) $(call quote,$(IMAGE)) "$$@"
 
 AB_WEIGHTS = $(if $(WEIGHTS)$(filter cfg/yolov3-tiny.cfg,$(CFG)),--weights "$$weights")
 ab: all default-weights $(OUT)/bench/ab ## is B faster than A? rows A B, settings ENV_A ENV_B, CFG WEIGHTS IMAGE N AB_OPTS

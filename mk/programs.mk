@@ -36,12 +36,3 @@ $(OBJ)/bench/common/machine.o: $(OUT)/commit.h
 $(OUT)/commit.h: FORCE $(OUT)/flags
 	@echo "#define BENCH_COMMIT \"$$(git describe --always --dirty 2>/dev/null || echo unknown)\"" >$@.new
 	@if cmp -s $@.new $@; then rm $@.new; else mv $@.new $@; fi
-
-# OpenCV's DNN module, for comparison: only where libopencv-dev is installed.
-ifneq ($(shell pkg-config --exists opencv4 2>/dev/null && command -v $(CXX)),)
-$(OUT)/bench/bench_detect: $(OBJ)/bench/detect/opencv_dnn.o
-$(OUT)/bench/bench_detect: FILE_LIBS = -lopencv_dnn -lopencv_core -lstdc++
-$(OBJ)/bench/detect/opencv_dnn.o: bench/detect/opencv_dnn.cpp $(OUT)/flags
-	@mkdir -p $(@D)
-	$(Q)$(CXX) $(GEMM_OPTS) -Wall -Wextra $$(pkg-config --cflags opencv4) -c $< -o $@
-endif

@@ -1,6 +1,7 @@
 /* The machine from /proc, /sys and sysconf; the build from macros that the Makefile defines. */
 #include "common/machine.h"
 
+#include "common/json.h"
 #include "util/text.h"
 #include "util/threads.h"
 
@@ -100,4 +101,16 @@ void machine_read(machine *m)
     m->memory_gib = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE)
                     / (1024.0 * 1024 * 1024);
     if (getloadavg(&m->load, 1) != 1) m->load = -1;
+}
+
+void machine_json(FILE *out, const machine *m)
+{
+    const char *const texts[][2] = {{"cpu", m->cpu}, {"caches", m->caches}, {"os", m->os}};
+    fputs("\"machine\": {", out);
+    for (int i = 0; i < 3; ++i) {
+        json_field(out, texts[i][0], texts[i][1]);
+        fputs(", ", out);
+    }
+    fprintf(out, "\"cores\": %d, \"memory_gib\": %.1f, \"load\": %.2f}", m->cores, m->memory_gib,
+            m->load);
 }

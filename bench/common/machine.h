@@ -2,6 +2,8 @@
 #ifndef BENCH_MACHINE_H
 #define BENCH_MACHINE_H
 
+#include <stdio.h>
+
 typedef struct machine {
     char cpu[128];
     char os[200];
@@ -14,5 +16,8 @@ typedef struct machine {
 } machine;
 
 void machine_read(machine *);
+
+/* "machine": {...}, without what was built. */
+void machine_json(FILE *, const machine *);
 
 #endif

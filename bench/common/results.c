@@ -118,16 +118,10 @@ static void json_versions(FILE *out, const results_head *h)
 
 static void json_begin(FILE *out, const results_head *h)
 {
-    const machine *m = &h->machine;
     const int widest = h->widths[h->width_count - 1].threads;
-    const char *const texts[][2] = {{"cpu", m->cpu}, {"caches", m->caches}, {"os", m->os}};
-    fputs("{\n  \"machine\": {", out);
-    for (int i = 0; i < 3; ++i) {
-        json_field(out, texts[i][0], texts[i][1]);
-        fputs(", ", out);
-    }
-    fprintf(out, "\"cores\": %d, \"memory_gib\": %.1f, \"load\": %.2f},\n", m->cores,
-            m->memory_gib, m->load);
+    fputs("{\n  ", out);
+    machine_json(out, &h->machine);
+    fputs(",\n", out);
     fprintf(out, "  \"peak_isa\": \"%s\",\n", peak_isas[h->peak_isa].name);
     fprintf(out, "  \"peak_gflops\": %.1f,\n  ", width_of(h, widest)->gflops[h->peak_isa]);
     json_number(out, "bandwidth_gbs", best_bandwidth(h, widest));

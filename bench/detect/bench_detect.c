@@ -1,14 +1,21 @@
 /*
- * Forward passes of whole networks, side by side: the convolution hook, Darknet's im2col through
- * the gemm of the same row, and OpenCV's DNN module where it is installed.
+ * Forward passes of whole networks, side by side: the convolution hook, and Darknet's im2col
+ * through the gemm of the same row.
  *
  *   bench_detect [--threads N,N...] [--rounds N] [--profile] IMAGE CFG[=WEIGHTS]...
+ *   bench_detect --serve --threads N IMAGE CFG[=WEIGHTS]
  *
  * The image is decoded and scaled before. In every round the contestants take turns, so that a
  * change of the machine's speed hits all of them. The figures are medians over the rounds with the
- * middle half behind them. OpenCV takes part where weights are given. In the same run the raw
- * outputs are compared with those of im2col: a row that differs is WRONG, and its times are void.
+ * middle half behind them. In the same run the raw outputs are compared with those of im2col: a row
+ * that differs is WRONG, and its times are void.
  * --profile: the share of each kind of layer in the pass of the hook instead.
+ * --serve: one contestant among other programs (bench/peers). The environment says which one. Each
+ * line of standard input is a command, and is answered by a line:
+ *   machine      the machine, as JSON
+ *   input FILE   "done"; FILE has the network's input: floats, channel by channel
+ *   raw FILE     "done"; FILE has the raw outputs of a pass: floats, layer by layer
+ *   turn N       milliseconds of a pass, the mean of N
  */
 #include <errno.h>
 #include <math.h>
@@ -18,8 +25,9 @@
 #include <time.h>
 
 #include "darknet.h"
+#include "common/json.h"
+#include "common/machine.h"
 #include "common/stats.h"
-#include "detect/opencv_dnn.h"
 #include "detect/outputs.h"
 #include "driver/driver.h"
 #include "driver/settings.h"
@@ -32,27 +40,21 @@ enum { MAX_ROUNDS = 1000, MAX_THREAD_COUNTS = 8 };
 static const double TOLERANCE = 1e-4;
 static const double ROUND_MS = 40;      /* a contestant's turn lasts about this long */
 
-typedef enum contestant { HOOK, IM2COL, OPENCV, CONTESTANTS } contestant;
+typedef enum contestant { HOOK, IM2COL, CONTESTANTS, AS_SET } contestant;
 
 static int rounds = 15;
 static int thread_counts[MAX_THREAD_COUNTS] = {1, 2}, counts = 2;
-static bool profiles;
+static bool profiles, serves;
 
 typedef struct subject {
     const char *name;
     network *net;
-    void *opencv;               /* NULL: does not take part */
     image input;
 } subject;
 
 static void pass(const subject *s, contestant who, int threads)
 {
-    if (who == OPENCV) {
-        const image i = s->input;
-        opencv_dnn_forward(s->opencv, i.data, i.c, i.h, i.w, threads);
-        return;
-    }
-    gemm_set_conv(who == HOOK ? GEMM_HOOK : GEMM_IM2COL);
+    if (who != AS_SET) gemm_set_conv(who == HOOK ? GEMM_HOOK : GEMM_IM2COL);
     gemm_set_threads(threads);
     network_predict(s->net, s->input.data);
 }
@@ -118,48 +120,24 @@ static double hook_difference(const subject *s)
     return d;
 }
 
-/* OpenCV computes the same network when the last convolution before each [yolo] agrees. */
-static double opencv_difference(const subject *s)
-{
-    double worst = INFINITY;
-    pass(s, IM2COL, thread_counts[0]);
-    pass(s, OPENCV, thread_counts[0]);
-    for (int i = 1; i < s->net->n; ++i) {
-        if (s->net->layers[i].type != YOLO) continue;
-        const layer l = s->net->layers[i - 1];
-        char name[32];
-        snprintf(name, sizeof name, "conv_%d", i - 1);
-        const size_t n = (size_t)l.outputs;
-        float *values = outputs_alloc(n * sizeof *values);
-        const bool same = opencv_dnn_output(s->opencv, name, values, l.outputs) == l.outputs;
-        const double d = same ? difference(values, l.output, n) : INFINITY;
-        worst = isinf(worst) ? d : fmax(worst, d);
-        free(values);
-        if (isinf(d)) return d;
-    }
-    return worst;
-}
-
 /* ---- the table ---- */
 
 static void time_subject(const subject *s, int threads)
 {
     double ms[CONTESTANTS][MAX_ROUNDS];
     int passes[CONTESTANTS];
-    const int last = s->opencv ? OPENCV : IM2COL;
-    for (int who = 0; who <= last; ++who) {
+    for (int who = 0; who < CONTESTANTS; ++who) {
         const double once = turn(s, who, threads, 1);
         passes[who] = (int)fmax(1, ROUND_MS / once);
     }
     for (int round = 0; round < rounds; ++round)
-        for (int who = 0; who <= last; ++who) ms[who][round] = turn(s, who, threads, passes[who]);
+        for (int who = 0; who < CONTESTANTS; ++who)
+            ms[who][round] = turn(s, who, threads, passes[who]);
 
     printf("%-24s %2d", s->name, threads);
     print_ms(ms[HOOK]);
-    for (int who = IM2COL; who <= last; ++who) {
-        print_ms(ms[who]);
-        print_ratio(ms[HOOK], ms[who]);
-    }
+    print_ms(ms[IM2COL]);
+    print_ratio(ms[HOOK], ms[IM2COL]);
     putchar('\n');
     fflush(stdout);
 }
@@ -170,13 +148,6 @@ static bool measure(const subject *s)
     if (!(d <= TOLERANCE)) {
         printf("%-24s WRONG: the hook is %.3g away from im2col\n", s->name, d);
         return false;
-    }
-    if (s->opencv) {
-        const double o = opencv_difference(s);
-        if (!(o <= 1e-2)) {
-            printf("%-24s WRONG: OpenCV is %.3g away from Darknet\n", s->name, o);
-            return false;
-        }
     }
     for (int i = 0; i < counts; ++i) time_subject(s, thread_counts[i]);
     return true;
@@ -254,6 +225,68 @@ static void profile(const subject *s, int threads)
     free(ms);
 }
 
+/* ---- --serve ---- */
+
+static void write_floats(const char *path, const float *values, size_t n)
+{
+    FILE *file = fopen(path, "wb");
+    const bool written = file && fwrite(values, sizeof *values, n, file) == n;
+    if ((file && fclose(file)) || !written) {
+        fprintf(stderr, "bench_detect: cannot write %s: %s\n", path, strerror(errno));
+        exit(1);
+    }
+    puts("done");
+}
+
+static void print_machine(void)
+{
+    machine m;
+    machine_read(&m);
+    putchar('{');
+    machine_json(stdout, &m);
+    fputs(", ", stdout);
+    json_field(stdout, "commit", m.commit);
+    puts("}");
+}
+
+/* Returns whether it is a command. */
+static bool answer(const subject *s, const char *command)
+{
+    int passes;
+    if (!strcmp(command, "machine")) {
+        print_machine();
+    } else if (!strncmp(command, "input ", 6)) {
+        const image i = s->input;
+        write_floats(command + 6, i.data, (size_t)i.c * (size_t)i.h * (size_t)i.w);
+    } else if (!strncmp(command, "raw ", 4)) {
+        size_t n;
+        pass(s, AS_SET, thread_counts[0]);
+        float *values = outputs_raw_copy(s->net, &n);
+        write_floats(command + 4, values, n);
+        free(values);
+    } else if (!strncmp(command, "turn ", 5) && gemm_parse_int(command + 5, 1, 1000000, &passes)) {
+        printf("%.6f\n", turn(s, AS_SET, thread_counts[0], passes));
+    } else {
+        return false;
+    }
+    fflush(stdout);
+    return true;
+}
+
+/* Until the end of standard input. Returns the status of the program. */
+static int serve(const subject *s)
+{
+    char line[4096];
+    while (fgets(line, sizeof line, stdin)) {
+        line[strcspn(line, "\n")] = '\0';
+        if (answer(s, line)) continue;
+        fprintf(stderr, "bench_detect: '%s' is none of 'machine', 'input FILE', 'raw FILE' and "
+                        "'turn N'\n", line);
+        return 2;
+    }
+    return 0;
+}
+
 /* ---- the subjects ---- */
 
 /* Darknet's first weights, with a batch norm that passes its input on. */
@@ -275,7 +308,6 @@ static subject subject_make(char *argument, image picture)
     if (!weights) settle_batch_norm(s.net);
     set_batch_network(s.net, 1);
     s.input = letterbox_image(picture, s.net->w, s.net->h);
-    if (weights && opencv_dnn_load) s.opencv = opencv_dnn_load(argument, weights);
     return s;
 }
 
@@ -327,6 +359,7 @@ static int read_options(int argc, char **argv)
     for (; i < argc && argv[i][0] == '-'; ++i) {
         const char *option = argv[i], *value = i + 1 < argc ? argv[i + 1] : "";
         if (!strcmp(option, "--profile")) profiles = true;
+        else if (!strcmp(option, "--serve")) serves = true;
         else if (!strcmp(option, "--threads"))
             ++i, counts = read_numbers(option, value, GEMM_MAX_THREADS, thread_counts,
                                        MAX_THREAD_COUNTS);
@@ -334,20 +367,19 @@ static int read_options(int argc, char **argv)
             ++i, read_numbers(option, value, MAX_ROUNDS, &rounds, 1);
         else break;
     }
-    if (argc - i >= 2 && argv[i][0] != '-') return i;
+    const bool one = argc - i == 2 && counts == 1;
+    if (argc - i >= 2 && argv[i][0] != '-' && (!serves || one)) return i;
     fputs("usage: bench_detect [--threads N,N...] [--rounds N] [--profile]"
-          " IMAGE CFG[=WEIGHTS]...\n", stderr);
+          " IMAGE CFG[=WEIGHTS]...\n"
+          "       bench_detect --serve --threads N IMAGE CFG[=WEIGHTS]\n", stderr);
     exit(2);
 }
 
 static void print_heading(void)
 {
-    if (!opencv_dnn_load) puts("SKIP opencv: libopencv-dev was not installed when this was built");
-    else printf("OpenCV %s\n", opencv_dnn_version());
     if (profiles) return;
-    printf("%-24s %2s  %8s %17s  %8s %17s  %-16s  %8s %17s  %s\n", "forward pass, ms", "th", "hook",
-           "middle half", "im2col", "middle half", "hook/im2col", "OpenCV", "middle half",
-           "hook/OpenCV");
+    printf("%-24s %2s  %8s %17s  %8s %17s  %s\n", "forward pass, ms", "th", "hook",
+           "middle half", "im2col", "middle half", "hook/im2col");
 }
 
 int main(int argc, char **argv)
@@ -358,16 +390,20 @@ int main(int argc, char **argv)
         check_readable(argv[j], length);
         if (argv[j][length]) check_readable(argv[j] + length + 1, -1);
     }
-    if (!freopen("/dev/null", "w", stderr)) return 2;   /* Darknet prints every network it reads */
+    /* Darknet prints every network it reads. A server's client wants its errors. */
+    if (!serves && !freopen("/dev/null", "w", stderr)) return 2;
     const image picture = load_image_color(argv[i++], 0, 0);
     bool right = true;
+    if (serves) {
+        const subject s = subject_make(argv[i], picture);
+        return serve(&s);
+    }
     print_heading();
     for (; i < argc; ++i) {
         subject s = subject_make(argv[i], picture);
         for (int t = 0; profiles && t < counts; ++t) profile(&s, thread_counts[t]);
         if (!profiles) right = measure(&s) && right;
         free_image(s.input);
-        if (s.opencv) opencv_dnn_free(s.opencv);
     }
     return !right;
 }

@@ -40,6 +40,7 @@ markdown()
     folder detect-all 'make detect-all'
     folder bench 'make bench'
     folder bench-detect 'make bench-detect'
+    folder peers 'make bench-peers'
     folder bench-cl 'make bench-cl'
     folder ab 'make ab A=stock B=packed'
     folder 'gprof*/results' 'make gprof'

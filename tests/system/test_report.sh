@@ -9,7 +9,7 @@ lacks() { check "report: no '$1' on the page" sh -c '! grep -qiE -- "$1" page.ht
 missing() { grep -oF 'Not measured yet' page.html | wc -l; }
 
 check 'report: an empty page' "$report" build page.html
-check 'report: nine parts are missing' [ "$(missing)" = 9 ]
+check 'report: ten parts are missing' [ "$(missing)" = 10 ]
 has 'make gprof'
 
 mkdir -p build/gprof-O2/results build/loops
@@ -19,7 +19,7 @@ printf '# One\n\n| row | s |\n|---|---:|\n| a<b & `c` | 1.5 |\n\n<script>alert(1
 echo '<svg/>' >build/gprof-O2/results/gprof.svg
 printf 'order\tns\n' >build/loops/loops.tsv
 check 'report: a page' "$report" build page.html
-check 'report: six parts are missing' [ "$(missing)" = 6 ]
+check 'report: seven parts are missing' [ "$(missing)" = 7 ]
 has '<h2>One</h2>'
 has '<td>a&lt;b &amp; <code>c</code></td>'
 has '<td align="right">1.5</td>'

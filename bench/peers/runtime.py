@@ -1,0 +1,160 @@
+"""One runtime in a process of its own, for bench/peers/peers.py.
+
+    python3 runtime.py NAME                                             prints its version
+    python3 runtime.py NAME MODEL.onnx THREADS INPUT C,H,W OUTPUT...    serves
+
+NAME is onnxruntime, openvino, ncnn or opencv. INPUT has the floats of one image. A server prints
+its version when the network is loaded. Then it answers each line of standard input by a line, as
+`bench_detect --serve` does:
+    raw FILE    "done"; FILE has the outputs of a pass, in the order of OUTPUT...
+    turn N      milliseconds of a pass, the mean of N
+
+All compute in single precision with THREADS threads. Anything else is left at its default. A
+runtime is a function that loads a model and returns a function from the image to the outputs. It
+imports its module itself, because the others may be missing.
+"""
+
+import os
+import subprocess
+import sys
+import time
+
+
+def open_onnxruntime(model, threads, outputs):
+    import onnxruntime
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = threads
+    options.inter_op_num_threads = 1
+    session = onnxruntime.InferenceSession(model, options, providers=['CPUExecutionProvider'])
+    return lambda image: session.run(outputs, {'input': image})
+
+
+def open_openvino(model, threads, outputs):
+    import openvino
+    settings = {'PERFORMANCE_HINT': 'LATENCY', 'INFERENCE_NUM_THREADS': threads,
+                'INFERENCE_PRECISION_HINT': 'f32'}
+    compiled = openvino.Core().compile_model(model, 'CPU', settings)
+    request = compiled.create_infer_request()
+    ports = [compiled.output(name) for name in outputs]
+
+    def run(image):
+        request.infer([image], share_inputs=True)
+        return [request.get_tensor(port).data for port in ports]
+    return run
+
+
+def open_ncnn(model, threads, outputs):
+    import ncnn
+    import numpy
+    net = ncnn.Net()
+    net.opt.num_threads = threads
+    net.opt.use_vulkan_compute = False
+    for half in ('use_fp16_packed', 'use_fp16_storage', 'use_fp16_arithmetic', 'use_bf16_storage'):
+        setattr(net.opt, half, False)
+    base = os.path.splitext(model)[0] + '.ncnn'
+    if net.load_param(base + '.param') or net.load_model(base + '.bin'):
+        sys.exit(f'ncnn cannot load {base}.param and .bin')
+
+    def run(image):
+        extractor = net.create_extractor()
+        extractor.input('in0', ncnn.Mat(image[0]))
+        mats = [extractor.extract(f'out{i}') for i in range(len(outputs))]
+        if any(status for status, _ in mats):
+            sys.exit('ncnn cannot compute an output')
+        return [numpy.array(mat) for _, mat in mats]
+    return run
+
+
+def open_opencv(model, threads, outputs):
+    import cv2
+    cv2.setNumThreads(threads)
+    net = cv2.dnn.readNetFromONNX(model)
+
+    def run(image):
+        net.setInput(image)
+        return net.forward(outputs)
+    return run
+
+
+RUNTIMES = {'onnxruntime': open_onnxruntime, 'openvino': open_openvino, 'ncnn': open_ncnn,
+            'opencv': open_opencv}
+
+
+def pnnx_program():
+    """pnnx's own program; its Python module is not imported, because that needs PyTorch."""
+    from importlib.util import find_spec
+    spec = find_spec('pnnx')
+    if not spec:
+        raise ImportError("No module named 'pnnx', which converts ONNX to ncnn's format")
+    return os.path.join(spec.submodule_search_locations[0], 'pnnx')
+
+
+def version_of(name):
+    """Imports what the runtime needs, and returns its version."""
+    import numpy    # noqa: F401: all of them need it
+    if name == 'ncnn':
+        pnnx_program()
+    module = __import__('cv2' if name == 'opencv' else name)
+    return module.__version__.split('-')[0]
+
+
+def convert_for_ncnn(model, shape):
+    """Once for each model: writes MODEL.ncnn.param and .bin beside it."""
+    if os.path.exists(os.path.splitext(model)[0] + '.ncnn.bin'):
+        return
+    text = ','.join(str(n) for n in (1, *shape))
+    subprocess.run([pnnx_program(), model, f'inputshape=[{text}]', 'fp16=0'], check=True,
+                   stdout=sys.stderr)
+
+
+def turn(run, image, passes):
+    """Milliseconds of a pass, once the others' threads are asleep and this one's are awake."""
+    time.sleep(.005)
+    run(image)
+    start = time.perf_counter()
+    for _ in range(passes):
+        run(image)
+    return (time.perf_counter() - start) * 1000 / passes
+
+
+def write_raw(path, values):
+    with open(path, 'wb') as file:
+        for v in values:
+            file.write(v.astype('float32').tobytes())
+
+
+def serve(name, model, threads, input_path, shape, outputs, answers):
+    import numpy
+    version = version_of(name)
+    if name == 'ncnn':
+        convert_for_ncnn(model, shape)
+    image = numpy.fromfile(input_path, dtype='float32').reshape(1, *shape)
+    run = RUNTIMES[name](model, threads, outputs)
+    print(version, file=answers, flush=True)
+    for line in sys.stdin:
+        command, argument = line.split(maxsplit=1)
+        if command == 'raw':
+            write_raw(argument.strip(), run(image))
+            print('done', file=answers, flush=True)
+        else:
+            print(turn(run, image, int(argument)), file=answers, flush=True)
+
+
+def main():
+    # What a library prints must not be taken for an answer.
+    answers = os.fdopen(os.dup(1), 'w')
+    os.dup2(2, 1)
+    name, *rest = sys.argv[1:]
+    try:
+        if not rest:
+            print(version_of(name), file=answers, flush=True)
+            return
+        model, threads, input_path, shape, *outputs = rest
+        serve(name, model, int(threads), input_path, [int(n) for n in shape.split(',')], outputs,
+              answers)
+    except Exception as error:          # any error of any library: its name and text are the reason
+        sys.exit(f'{type(error).__name__}: {" ".join(str(error).split())}')
+
+
+if __name__ == '__main__':
+    main()

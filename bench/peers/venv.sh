@@ -1,0 +1,37 @@
+#!/bin/sh
+# Makes the Python environment of `make bench-peers`, or completes it.
+#
+#   bench/peers/venv.sh FOLDER
+#
+# A package that cannot be had is named with the reason, and the others are installed. The next run
+# tries it again. Where nothing can be had it prints SKIP with the reason, and ends with status 3.
+set -eu
+
+venv=$1
+pins=$(dirname "$0")/requirements.txt
+log=$venv.log
+skip()
+{
+    echo "SKIP $1"
+    exit 3
+}
+# What pip said last.
+reason() { grep -v '^ *$\|notice\|WARNING' "$log" | tail -n 1; }
+
+if cmp -s "$pins" "$venv/complete"; then exit 0; fi
+mkdir -p "$(dirname "$venv")"
+command -v python3 >/dev/null 2>&1 || skip 'python3 is not installed'
+if [ ! -x "$venv/bin/pip" ] && ! python3 -m venv "$venv" >"$log" 2>&1; then
+    rm -rf "$venv"
+    skip "python3 -m venv fails (on Debian: apt-get install python3-venv): $(head -n 1 "$log")"
+fi
+echo "Installing Python packages in $venv" >&2
+missing=0
+for package in $(sed 's/#.*//' "$pins"); do
+    if "$venv/bin/pip" install --disable-pip-version-check --retries 1 --timeout 15 --no-deps \
+        --only-binary :all: "$package" >"$log" 2>&1; then continue; fi
+    case $package in numpy==*) skip "pip cannot get $package: $(reason)" ;; esac
+    echo "$package cannot be installed: $(reason)"
+    missing=1
+done
+[ $missing = 1 ] || cp "$pins" "$venv/complete"

@@ -1,0 +1,184 @@
+#!/bin/sh
+# `make bench-peers` without its Python packages: what the ONNX writer refuses and folds, the options,
+# the verdict, the environment from PyPI, and a whole run with a false onnxruntime that is right,
+# wrong or crashes. What the true runtimes compute is compared in each run of `make bench-peers`.
+. tests/support/lib.sh
+
+bench=$OUT/bench/bench_detect
+cfg=cfg/kite-demo.cfg weights=cfg/kite-demo.weights
+export PYTHONDONTWRITEBYTECODE=1
+
+# ---- bench_detect --serve ----
+serve() { echo "$1" | "$bench" --serve --threads 1 data/kite.jpg $cfg=$weights; }
+expect_failure serve-command "bench_detect: 'turn 0' is none of 'machine'," serve 'turn 0'
+expect_failure serve-unwritable 'bench_detect: cannot write /nowhere/raw: No such file' serve 'raw /nowhere/raw'
+expect_failure serve-two-counts 'bench_detect --serve --threads N IMAGE' \
+    "$bench" --serve --threads 1,2 data/kite.jpg $cfg
+serve 'turn 2' >"$work/output" 2>/dev/null
+check serve-turn grep -Eqx '[0-9]+\.[0-9]+' "$work/output"
+
+# ---- venv.sh, with a false pip ----
+mkdir -p "$work/venv/bin" "$work/bin"
+# pip_fails PATTERN: pip, which cannot get the packages of a pattern
+pip_fails()
+{
+    printf '#!/bin/sh\nfor last; do :; done\ncase $last in %s) echo "no such $last"; exit 1 ;; esac\n' \
+        "$1" >"$work/venv/bin/pip"
+    chmod +x "$work/venv/bin/pip"
+}
+printf '#!/bin/sh\necho "no ensurepip here"\nexit 1\n' >"$work/bin/python3"
+chmod +x "$work/bin/python3"
+expect_failure venv-no-venv 'apt-get install python3-venv): no ensurepip here' \
+    env PATH="$work/bin:$PATH" bench/peers/venv.sh "$work/other"
+command -v python3 >/dev/null 2>&1 || { skip peers-python 'python3 is not installed'; finish; }
+pip_fails '*'
+bench/peers/venv.sh "$work/venv" >"$work/output" 2>/dev/null
+check venv-skip [ "$? $(grep -c '^SKIP pip cannot get numpy==[0-9.]*: no such numpy' "$work/output")" = '3 1' ]
+pip_fails 'ncnn*'
+bench/peers/venv.sh "$work/venv" >"$work/output" 2>/dev/null
+check venv-one-missing [ "$? $(cat "$work/output")" = \
+    "0 $(sed -n 's/^ncnn.*/& cannot be installed: no such &/p' bench/peers/requirements.txt)" ]
+check venv-tried-again [ ! -e "$work/venv/complete" ]
+pip_fails nothing
+check venv-complete bench/peers/venv.sh "$work/venv"
+pip_fails '*'
+check venv-not-again bench/peers/venv.sh "$work/venv"
+
+# ---- the ONNX writer ----
+# refuses NAME MESSAGE LAYER...: a cfg of 3 channels with these layers, \n between their lines
+refuses()
+{
+    name=$1 message=$2
+    shift 2
+    printf '[net]\nwidth=8\nheight=8\nchannels=3\n\n' >"$work/net.cfg"
+    printf "$@" >>"$work/net.cfg"
+    expect_failure "onnx-$name" "$message" \
+        python3 bench/peers/darknet_onnx.py "$work/net.cfg" $weights "$work/net.onnx"
+    ! grep -q Traceback "$work/output" || fail "onnx-$name-line" "$(cat "$work/output")"
+}
+refuses layer 'net.cfg, line 6: [local]: this layer is not supported; these are: avg avgpool' '[local]\nfilters=2\n'
+refuses activation 'activation=mish is not supported; these are: linear leaky relu logistic' \
+    '[convolutional]\nactivation=mish\n'
+refuses stride 'Darknet reads a 1x1 layer with a stride' '[convolutional]\nsize=1\nstride=2\n'
+refuses groups 'groups=2 on 3 channels' '[convolutional]\ngroups=2\nfilters=2\n'
+refuses xnor 'xnor=1 is not supported; only 0 is' '[convolutional]\nxnor=1\n'
+refuses number 'size=3x is no number' '[maxpool]\nsize=3x\n'
+refuses shortcut 'the two inputs are not equally large' \
+    '[dropout]\n[maxpool]\nstride=2\n[shortcut]\nfrom=-2\n'
+refuses route '7 is no earlier layer' '[route]\nlayers=7\n'
+refuses detection 'it reads what a detection layer gives' '[yolo]\n[maxpool]\n'
+refuses middle 'at the end of a network only' '[softmax]\n[maxpool]\n'
+refuses empty 'net.cfg, line 6: neither [section] nor name=value: nothing' 'nothing\n'
+refuses small 'its output is 3x-11x-11' '[maxpool]\nsize=20\npadding=0\n'
+refuses short-weights "$weights: too short for this cfg" '[convolutional]\nfilters=9000\nsize=9\n'
+expect_failure onnx-missing 'No such file' python3 bench/peers/darknet_onnx.py "$work/no.cfg" $weights "$work/net.onnx"
+expect_failure onnx-usage 'usage: darknet_onnx.py' python3 bench/peers/darknet_onnx.py $cfg
+
+# python NAME: the program on standard input must succeed
+python() { check "$1" env PYTHONPATH=bench/peers python3 -; }
+
+# Two filters of one tap: biases 1 and 2, scales 2 and 3, means 5 and 7, variances 4 and 9.
+python onnx-folded <<END
+import struct
+import darknet_onnx as d
+open('$work/two.weights', 'wb').write(struct.pack('<3iq10f', 0, 2, 0, 0, 1, 2, 2, 3, 5, 7, 4, 9, 10, 20))
+values, biases = d.folded(d.Weights('$work/two.weights'), 2, 1, 1)
+wanted = [10, 20, 1 - 5, 2 - 7]
+assert all(abs(a - b) < 1e-4 for a, b in zip([*values, *biases], wanted)), (values, biases)
+END
+python onnx-bytes <<END
+import darknet_onnx as d
+assert d.varint(300) == b'\xac\x02' and d.varint(-1) == b'\xff' * 9 + b'\x01'
+assert d.attribute('axis', 1).encode() == b'\x0a\x04axis' b'\x18\x01' b'\xa0\x01\x02'
+END
+
+# ---- the options ----
+peers() { python3 bench/peers/peers.py --bench "$bench" --out "$work/peers" "$@"; }
+for threads in 0 1, 1,x 1025 '' ' 1'; do
+    expect_failure "peers-threads-'$threads'" "'$threads': whole numbers from 1 to 1024 are needed" \
+        peers --threads "$threads" data/kite.jpg $cfg=$weights
+    check "peers-threads-'$threads'-line" [ "$(wc -l <"$work/output")" = 1 ]
+done
+expect_failure peers-rounds "'2,3': one whole number is needed" peers --rounds 2,3 data/kite.jpg $cfg=$weights
+expect_failure peers-weights "'$cfg' is no CFG=WEIGHTS" peers data/kite.jpg $cfg
+expect_failure peers-missing 'no.weights cannot be read' peers data/kite.jpg $cfg=no.weights
+expect_failure peers-image 'no.jpg cannot be read' peers no.jpg $cfg=$weights
+
+# ---- the verdict ----
+python peers-figures <<END
+import math
+import peers as p
+def entry(runtime, ms, status='ok'):
+    return {'network': 'n', 'threads': 1, 'runtime': runtime, 'status': status, 'reason': 'a|b', 'ms': ms}
+ours, slow, fast, wrong = entries = [entry(p.OURS, [2, 4, 3]), entry('slow', [8, 8, 6]),
+                                     entry('fast', [4, 4, 4]), entry('wrong', [1, 1, 1], 'wrong')]
+p.summarize(entries)
+assert (ours['median_ms'], ours['low_ms'], ours['high_ms']) == (3, 2.5, 3.5), ours
+assert (slow['ratio'], slow['ratio_low'], slow['ratio_high']) == (3 / 8, .375, .5), slow
+assert [e['runtime'] for e in entries if e.get('fastest_peer')] == ['fast'], entries
+assert p.table_line(wrong) == '| n | 1 | wrong | void: wrong outputs |  |  |  |  |', p.table_line(wrong)
+assert not wrong['ms'] and 'median_ms' not in wrong
+assert 'failed: a/b' in p.table_line(entry('x', [], 'failed'))
+a = [100.0, 50.0, 1.0, 0.5]
+assert p.difference(a, a, [2, 2]) == 0
+assert p.difference([100.0, 50.0, 1.0, 0.75], a, [2, 2]) == .25      # of its own output
+assert p.difference([100.0, 50.0, 1.0, math.nan], a, [2, 2]) == math.inf
+assert p.difference(a[:3], a, [2, 2]) == math.inf
+END
+
+# ---- a whole run ----
+# A numpy and an onnxruntime that give Darknet's own outputs, or as FAKE says. The others are missing.
+mkdir "$work/modules"
+cat >"$work/modules/numpy.py" <<END
+class Floats:
+    def __init__(self, data): self.data = data
+    def reshape(self, *shape): return self
+    def astype(self, kind): return self
+    def tobytes(self): return self.data
+def fromfile(path, dtype): return Floats(open(path, 'rb').read())
+END
+cat >"$work/modules/onnxruntime.py" <<END
+import os, struct, numpy
+__version__ = '0.0.1'
+class SessionOptions: pass
+class InferenceSession:
+    def __init__(self, model, options, providers):
+        self.outputs = open(os.path.join(os.path.dirname(model), 'reference.f32'), 'rb').read()
+        if os.environ['FAKE'] == 'wrong':
+            self.outputs = struct.pack('<f', 1e6) + self.outputs[4:]
+        if os.environ['FAKE'] == 'crash':
+            raise ValueError('not today')
+    def run(self, outputs, inputs): return [numpy.Floats(self.outputs)]
+END
+for name in openvino ncnn pnnx cv2; do
+    echo "raise ImportError('no $name here')" >"$work/modules/$name.py"
+done
+# run_peers KIND: its output and status
+run_peers()
+{
+    (export FAKE="$1" PYTHONPATH="$work/modules"
+        peers --rounds 2 --threads 1 data/kite.jpg $cfg=$weights >"$work/$1" 2>"$work/$1.err"
+        echo "status $?" >>"$work/$1")
+}
+ours='^| kite-demo | 1 | darknet-gemm | [0-9.]* | [-0-9.]* |  |  | [-.0-9e]* |$'
+run_peers right
+check peers-right sh -c 'grep -qx "status 0" "$1" && grep -q "$2" "$1"' - "$work/right" "$ours"
+check peers-right-fastest grep -Eq '^\| kite-demo \| 1 \| [0-9.]+ \| onnxruntime \| [0-9.]+ \| [0-9.]+ \| [-0-9.]+ \|$' "$work/right"
+check peers-left-out grep -q '^- openvino is left out: ImportError: no openvino here$' "$work/right"
+check peers-csv [ "$(cut -d, -f1-5 "$work/peers/peers.csv" | tail -n 1)" = kite-demo,1,onnxruntime,0.0.1,ok ]
+"$OUT/tests/json_flat" <"$work/peers/peers.json" >"$work/flat"
+check peers-json grep -qx "results.1.runtime	onnxruntime" "$work/flat"
+check peers-md grep -q "$ours" "$work/peers/peers.md"
+run_peers wrong
+check peers-wrong sh -c 'grep -qx "status 1" "$1" && grep -q "onnxruntime | void: wrong outputs |" "$1"' - "$work/wrong"
+run_peers crash
+check peers-crash sh -c 'grep -qx "status 1" "$1" &&
+    grep -q "onnxruntime | failed: ended with status 1: ValueError: not today |" "$1"' - "$work/crash"
+check peers-crash-ours grep -q "$ours" "$work/crash"
+
+echo "raise ImportError('no onnxruntime here')" >"$work/modules/onnxruntime.py"
+run_peers none
+check peers-skip sh -c '[ "$(grep -c "" "$1")" = 2 ] && grep -qx "status 0" "$1" &&
+    grep -q "^SKIP no runtime to compare with: onnxruntime: ImportError: no onnxruntime here; " "$1"' - "$work/none"
+
+finish
