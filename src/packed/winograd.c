@@ -91,7 +91,7 @@ typedef struct cost {
  */
 static double cost_of(const conv_call *c, int m, const gemm_ukernel *u)
 {
-    const double ELEMENT = m == 2 ? 22 : 30, BYTES = 4;
+    const double ELEMENT = m == 2 ? 22 : 30, BYTES = 2.5;
     const double vl = u->vl, channels = c->c, filters = c->n;
     if (m == 0) return (double)c->out_h * c->out_w * channels * filters * 9 / vl;
     const double points = (m + 2) * (m + 2), across = ceil_div(c->out_w, m);
