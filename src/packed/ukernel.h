@@ -97,7 +97,7 @@ typedef struct gemm_tiles {
     int h, w, pad;              /* an image of the input */
     int out_h, out_w;
     int across;                 /* tiles in a row of tiles */
-    int first, count;           /* the tiles of the strip */
+    int y, x, count;            /* the strip: the place of its first tile, and its tiles */
 } gemm_tiles;
 
 /* How the outputs of up to vl filters are finished: f(scale * y + shift), as in gemm_tile. */

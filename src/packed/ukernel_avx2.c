@@ -42,6 +42,8 @@ typedef __m256 vec;
 /* By the sign bit. For +0 and NaN this takes x, but y is the same there. */
 #define vif_positive(x, y) _mm256_blendv_ps(x, y, x)
 #define vmax(x, m) _mm256_max_ps(x, m)
+#define vstore_low(p, v) vstore(p, v)
+#define vstore_high(p, v) vstore(p, v)
 #define vkeep(v) __asm__("" : "+x"(v))
 
 /* The mask of the first n floats, read from a table of ones and zeroes. */

@@ -49,6 +49,9 @@ typedef __m512 vec;
 #define vstore_part(p, n, v) _mm512_mask_storeu_ps(p, FIRST(n), v)
 #define vfma(a, b, c) _mm512_fmadd_ps(a, b, c)
 #define vif_positive(x, y) _mm512_mask_blend_ps(_mm512_cmp_ps_mask(x, vzero(), _CMP_GT_OQ), y, x)
+#define vstore_low(p, v) _mm256_storeu_ps(p, _mm512_castps512_ps256(v))
+#define vstore_high(p, v) \
+    _mm256_storeu_pd((double *)(p), _mm512_extractf64x4_pd(_mm512_castps_pd(v), 1))
 #define vmax(x, m) _mm512_max_ps(x, m)
 #define vsum(v) _mm512_reduce_add_ps(v)
 #define vkeep(v) __asm__("" : "+v"(v))

@@ -32,6 +32,7 @@
  *   vload_valid(p, bits)    floats whose bit is set, else 0; no other is touched
  *   vfma(a, b, c)       a * b + c
  *   vif_positive(x, y)  x where x > 0, else y; where x is +0 or NaN, y is known to be x
+ *   vstore_low(p, v) vstore_high(p, v)  the low (high) half, where VL is twice MR; else not used
  *   vmax(x, m)          x where x > m, else m; so m where x is NaN
  *   vsum(v)             the sum of the floats
  *   vsums(v, n)         the sums of v[0] ... v[n - 1] as a vector, zeroes behind; n is a constant

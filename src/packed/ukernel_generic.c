@@ -35,6 +35,8 @@ typedef int vec_mask __attribute__((vector_size(VL * sizeof(int))));
 #define vload(p) vload_part(p, VL)
 #define vstore(p, v) vstore_part(p, VL, v)
 #define vfma(a, b, c) ((a) * (b) + (c))
+#define vstore_low(p, v) vstore(p, v)
+#define vstore_high(p, v) vstore(p, v)
 #define vkeep(v) (void)(v)
 #define vsum(v) ((v)[0] + (v)[1] + (v)[2] + (v)[3])
 

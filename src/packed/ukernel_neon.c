@@ -39,6 +39,8 @@ typedef float32x4_t vec;
 /* vmaxq_f32 is no such maximum, because a NaN on either side makes it NaN. */
 #define vmax(x, m) vbslq_f32(vcgtq_f32(x, m), x, m)
 #define vsum(v) vaddvq_f32(v)
+#define vstore_low(p, v) vstore(p, v)
+#define vstore_high(p, v) vstore(p, v)
 #define vkeep(v) (void)(v)      /* an FMA reads registers only */
 
 static inline vec vload_part(const float *p, int n)

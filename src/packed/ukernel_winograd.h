@@ -85,16 +85,21 @@ INLINE void filter_pass(const int m, const vec *g, vec *r)
 
 /* ---- input ---- */
 
-/* Tiles `tile` ... `end` - 1 of a strip that lie in one row of tiles. */
+/* Tiles of a strip that lie in one row of tiles. */
 typedef struct tile_run {
     int y, x;                   /* the row and column of its first tile, in tiles */
     int count;
 } tile_run;
 
-INLINE tile_run run_at(const gemm_tiles *t, int tile)
+INLINE tile_run first_run(const gemm_tiles *t)
 {
-    const int y = (t->first + tile) / t->across, x = (t->first + tile) % t->across;
-    return (tile_run){y, x, lesser(t->across - x, t->count - tile)};
+    return (tile_run){t->y, t->x, lesser(t->across - t->x, t->count)};
+}
+
+/* The run behind it, when `tile` tiles of the strip are done. */
+INLINE tile_run next_run(const gemm_tiles *t, tile_run run, int tile)
+{
+    return (tile_run){run.y + 1, 0, lesser(t->across, t->count - tile)};
 }
 
 /*
@@ -160,29 +165,29 @@ INLINE void split_phases(const int m, const float *src, int count, float *to, si
     }
 }
 
-/* The second pass: on the rows of VL tiles at once. Row i of V's points is `to`. */
-INLINE void transform_rows(const int m, const float *phases, size_t apart, int count, float *to,
-                           size_t point)
+/* Stores the tiles of a vector, from t on, in their panels. `two`: the second half is one too. */
+INLINE void store_panels(float *V, size_t panel, int t, bool two, vec v)
 {
-    const int n = m + 2;
-    for (int t = 0; t < count; t += VL) {
+    if (VL > PANEL_ROW) {
+        vstore_low(V + t / MR * panel, v);
+        if (two) vstore_high(V + (t / MR + 1) * panel, v);
+    } else {
+        vstore(V + t / MR * panel + t % MR, v);
+    }
+}
+
+/* The second pass: on the rows of some tiles at once. Writes row i of V's points. */
+INLINE void transform_rows(const int m, const float *phases, size_t apart, int count, float *V,
+                           size_t point, size_t panel)
+{
+    const int n = m + 2, step = VL == PANEL_ROW ? MR : VL;
+    for (int t = 0; t < count; t += step) {
         vec d[6], r[6];
         UNROLL
         for (int j = 0; j < n; ++j) d[j] = vload(phases + j * apart + t);
         input_pass(m, d, r);
         UNROLL
-        for (int j = 0; j < n; ++j) vstore(to + j * point + t, r[j]);
-    }
-}
-
-/* From n * n rows of points to the panels of V. */
-INLINE void copy_to_panels(const int points, const float *rows, size_t apart, int count, float *V,
-                           size_t point, size_t panel)
-{
-    for (int q = 0; q < points; ++q, rows += apart, V += point) {
-        float *to = V;
-        for (int t = 0; t < count; t += MR, to += panel)
-            memcpy(to, rows + t, PANEL_ROW * sizeof *to);
+        for (int j = 0; j < n; ++j) store_panels(V + j * point, panel, t, t + MR < count, r[j]);
     }
 }
 
@@ -193,27 +198,26 @@ INLINE void transform_input(const int m, const gemm_tiles *t, const float *chann
     const int runs = t->count / t->across + 2;
     const size_t width = m * t->count + 2 * runs + 8 * VL, apart = t->count + 2 * VL;
     float *const columns = scratch, *const phases = columns + n * width;
-    float *const points = phases + n * apart, *const zeroes = points + n * n * apart;
+    float *const zeroes = phases + n * apart;
     UNROLL
     for (int j = 0; j < VL; j += VL) vstore(zeroes + j, vzero());
     float *to = columns;
-    for (int tile = 0; tile < t->count;) {
-        const tile_run run = run_at(t, tile);
+    tile_run run = first_run(t);
+    for (int tile = 0; tile < t->count; run = next_run(t, run, tile)) {
         transform_columns(m, t, run, channel, zeroes, to, width);
         tile += run.count;
         to += m * run.count + 2;
     }
     for (int i = 0; i < n; ++i) {
         const float *row = columns + i * width;
-        for (int tile = 0; tile < t->count;) {
-            const tile_run run = run_at(t, tile);
+        run = first_run(t);
+        for (int tile = 0; tile < t->count; run = next_run(t, run, tile)) {
             split_phases(m, row, run.count, phases + tile, apart);
             tile += run.count;
             row += m * run.count + 2;
         }
-        transform_rows(m, phases, apart, t->count, points + i * n * apart, apart);
+        transform_rows(m, phases, apart, t->count, V + i * n * point, point, panel);
     }
-    copy_to_panels(n * n, points, apart, t->count, V, point, panel);
 }
 
 static NOINLINE void JOIN(gemm_winograd_input__, ISA)(const gemm_tiles *t, const float *channel,
@@ -347,8 +351,8 @@ INLINE void transform_output(const int m, const bool pool, const gemm_tiles *t, 
                     : f->filters == VL ? vload(f->scale) : vload_part(f->scale, f->filters);
     float pixels[4 * 4 * MOST_TILES * VL];
     const size_t apart = (size_t)side * MOST_TILES * VL;
+    tile_run run = first_run(t);
     for (int tile = 0; tile < t->count;) {
-        const tile_run run = run_at(t, tile);
         const int count = lesser(run.count, MOST_TILES), x = run.x * side, y = run.y * side;
         for (int i = 0; i < count; ++i)
             transform_tile(m, pool, M + (tile + i) * ld, point, scale, shift, slope,
@@ -358,6 +362,8 @@ INLINE void transform_output(const int m, const bool pool, const gemm_tiles *t, 
             split_pixels(pixels + i * apart, length, f->filters,
                          output + (size_t)(y + i) * w + x, (size_t)h * w);
         tile += count;
+        run = (tile_run){run.y, run.x + count, run.count - count};
+        if (run.count == 0) run = next_run(t, run, tile);
     }
 }
 

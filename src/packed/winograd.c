@@ -84,22 +84,21 @@ typedef struct cost {
 } cost;
 
 /*
- * The direct way does the multiplications alone. The others add the transforms, which are about 8
- * instructions an element, and reading U, which is longer than the filters. U comes from L3, or from
- * memory where it is large.
+ * The direct way does the multiplications alone. The others add the transforms of each element of V
+ * and M, and reading U, which is longer than the filters. The constants are measured
+ * (docs/convolution.md): what an element of a vector takes, and the bytes of U that come from L3 or
+ * memory in the time of one multiplication.
  */
 static double cost_of(const conv_call *c, int m, const gemm_ukernel *u)
 {
-    enum { LARGE = 4 * 1024 * 1024 };
+    const double ELEMENT = m == 2 ? 22 : 30, BYTES = 2.5;
     const double vl = u->vl, channels = c->c, filters = c->n;
-    if (m == 0) return (double)c->out_h * c->out_w * channels * filters * 9 / vl * 1.1;
+    if (m == 0) return (double)c->out_h * c->out_w * channels * filters * 9 / vl;
     const double points = (m + 2) * (m + 2), across = ceil_div(c->out_w, m);
     const double tiles = across * ceil_div(c->out_h, m);
-    const double columns = round_up((int)tiles, u->vl);
-    const double multiply = points * (.5 * tiles + .5 * columns) * channels * filters / vl * 1.2;
-    const double transform = 8 * points * columns / vl * (channels + filters);
-    const double bytes = points * channels * filters * sizeof(float);
-    return multiply + transform + bytes / (bytes > LARGE ? 2 : 8);
+    return points * tiles * channels * filters / vl +
+           points * tiles * (channels + filters) / vl * ELEMENT +
+           points * channels * filters * sizeof(float) / BYTES;
 }
 
 bool packed_winograd_can(const conv_call *c)
@@ -242,7 +241,8 @@ static layout layout_of(const layer *l, int tiles)
 static gemm_tiles tiles_of(const layer *l, int first, int count)
 {
     const conv_call *c = l->c;
-    return (gemm_tiles){l->m, c->h, c->w, c->pad, c->out_h, c->out_w, l->across, first, count};
+    return (gemm_tiles){l->m, c->h, c->w, c->pad, c->out_h, c->out_w, l->across,
+                        first / l->across, first % l->across, count};
 }
 
 static const float *channel_of(const layer *l, int image, int channel)
