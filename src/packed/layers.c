@@ -20,9 +20,9 @@
  *     | M M . . . . . . . . M M |     . = input
  *     ...
  *
- * The maximum of a window is the maximum over columns of the maxima over its rows. A maximum over
- * n floats comes from two maxima over n / 2: 1, 2, 4, 8, then 8 and 8 that overlap for 13. The first
- * of several zeroes is taken in each step, as in a loop over the window row by row.
+ * First come maxima along the rows, then maxima of these along the columns. Each step doubles the
+ * floats that a maximum covers: 1, 2, 4, 8. For 13 the last step takes two that overlap. In each
+ * step the first of several zeroes is taken, as in a loop over the window row by row.
  */
 #include "packed/packed.h"
 
@@ -112,7 +112,7 @@ enum { MOST_VL = 16 };
 /* Returns false when the rows of one window do not fit the scratch. */
 static bool plan_bands(layer_job *j)
 {
-    enum { NEAR = 16 * 1024, MOST = SCRATCH - MOST_VL };
+    enum { NEAR = 6 * 1024, MOST = SCRATCH - MOST_VL };     /* NEAR: 24 KiB, which fit L1 */
     const layer_call *c = j->c;
     const double pitch = (c->out_w - 1.0) * c->stride + c->size;
     if (pitch * c->size > MOST) return false;
@@ -173,7 +173,8 @@ static void max_band(const layer_job *j, int unit, float *band)
     if (c->stride > 1) keep_columns(j, lines, band);
     const int pitch = c->stride > 1 ? c->out_w : j->pitch;
     max_along(j->u, c->size, pitch, lines * pitch, band);
-    float *out = c->output + ((size_t)channel * (size_t)c->out_h + (size_t)first) * (size_t)c->out_w;
+    const size_t row = (size_t)channel * (size_t)c->out_h + (size_t)first;
+    float *out = c->output + row * (size_t)c->out_w;
     for (int y = 0; y < rows; ++y, out += c->out_w, band += c->stride * pitch)
         memcpy(out, band, (size_t)c->out_w * sizeof *out);
 }
@@ -256,44 +257,29 @@ static void shortcut_block(const layer_job *j, int unit, float *scratch)
 
 /* ---- the row of the table ---- */
 
+static bool cut(layer_job *j, run_unit *run, int units)
+{
+    j->run = run;
+    j->units = units;
+    return true;
+}
+
 /* Sets `run` and `units`. Returns false for what is left to Darknet's own code. */
 static bool choose_units(layer_job *j)
 {
     const layer_call *c = j->c;
-    const size_t all = (size_t)c->batch * output_size(c);
+    const int channels = c->batch * c->c;
+    const int blocks = (int)(((size_t)c->batch * output_size(c) + BLOCK - 1) / BLOCK);
     switch (c->kind) {
     case LAYER_MAXPOOL:
-        if (has_pairs(c)) {
-            j->run = max_row;
-            j->units = c->batch * c->c * c->out_h;
-            return true;
-        }
-        if (has_squares(c)) {
-            j->run = max_square;
-            j->units = c->batch * c->c;
-            return true;
-        }
-        j->run = max_band;
-        if (!plan_bands(j)) return false;
-        j->units = c->batch * c->c * j->bands;
-        return true;
-    case LAYER_AVGPOOL:
-        j->run = mean_of_channel;
-        j->units = c->batch * c->c;
-        return true;
-    case LAYER_UPSAMPLE:
-        j->run = upsample_row;
-        j->units = c->batch * c->c * c->h;
-        return true;
-    case LAYER_ROUTE:
-    case LAYER_SHORTCUT:
-        j->run = c->kind == LAYER_ROUTE ? route_block : shortcut_block;
-        j->units = (int)((all + BLOCK - 1) / BLOCK);
-        return true;
-    case LAYER_YOLO:
-        j->run = yolo_channel;
-        j->units = c->batch * c->c;
-        return true;
+        if (has_pairs(c)) return cut(j, max_row, channels * c->out_h);
+        if (has_squares(c)) return cut(j, max_square, channels);
+        return plan_bands(j) && cut(j, max_band, channels * j->bands);
+    case LAYER_AVGPOOL: return cut(j, mean_of_channel, channels);
+    case LAYER_UPSAMPLE: return cut(j, upsample_row, channels * c->h);
+    case LAYER_ROUTE: return cut(j, route_block, blocks);
+    case LAYER_SHORTCUT: return cut(j, shortcut_block, blocks);
+    case LAYER_YOLO: return cut(j, yolo_channel, channels);
     }
     return false;
 }
@@ -301,7 +287,8 @@ static bool choose_units(layer_job *j)
 /* The floats read and written. A logistic, and a step of a maximum in scratch, count as more. */
 static double work_of(const layer_call *c)
 {
-    const double in = (double)c->batch * c->c * c->h * c->w, out = (double)c->batch * output_size(c);
+    const double in = (double)c->batch * c->c * c->h * c->w;
+    const double out = (double)c->batch * output_size(c);
     if (c->kind == LAYER_MAXPOOL && !has_pairs(c) && !has_squares(c)) {
         int steps = 1;
         for (int n = 1; n < c->size; n *= 2) ++steps;

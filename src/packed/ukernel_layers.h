@@ -18,8 +18,9 @@ static void max_rows(int n, const float *a, const float *b, float *max)
     int j = 0;
     for (; j + VL <= n; j += VL) vstore(max + j, vmax(vload(b + j), vmax(vload(a + j), least)));
     if (j == n) return;
-    if (n > VL && max != a) {   /* some vectors twice: faster than to store a part */
-        vstore(max + n - VL, vmax(vload(b + n - VL), vmax(vload(a + n - VL), least)));
+    if (n > VL && max != a) {   /* some floats twice: faster than to store a part of a vector */
+        j = n - VL;
+        vstore(max + j, vmax(vload(b + j), vmax(vload(a + j), least)));
         return;
     }
     const vec x = vload_part(a + j, n - j), y = vload_part(b + j, n - j);
@@ -51,7 +52,12 @@ static void max_pairs(int n, const float *top, const float *bottom, float *max)
         vstore(max + j, max_blocks(top + 2 * j, bottom + 2 * j, 2 * VL));
     }
     if (j == n) return;
-    vstore_part(max + j, n - j, max_blocks(top + 2 * j, bottom + 2 * j, 2 * (n - j)));
+    if (n > VL) {
+        j = n - VL;
+        vstore(max + j, max_blocks(top + 2 * j, bottom + 2 * j, 2 * VL));
+        return;
+    }
+    vstore_part(max, n, max_blocks(top, bottom, 2 * n));
 }
 
 /* ---- pixels, sums, shortcuts ---- */

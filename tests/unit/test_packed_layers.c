@@ -76,8 +76,8 @@ static size_t output_bytes(const layer_call *c)
     return (size_t)c->batch * output_size(c) * sizeof(float);
 }
 
-/* In turn: 2x2 / 2 and 2x2 / 1 as in yolov3-tiny, 5, 9 or 13 / 1 as in spp, any, windows larger than
-   the image, and maps so wide that a channel has several bands. */
+/* In turn: 2x2 / 2 and 2x2 / 1 as in yolov3-tiny, 5, 9 or 13 / 1 as in spp, any, windows larger
+   than the image, and maps so wide that a channel has several bands. */
 static void draw_maxpool(layer_call *c, rng *r, int turn)
 {
     static const int spp[] = {5, 9, 13};
@@ -354,7 +354,8 @@ static const char *run_and_judge(const gemm_ukernel *u, problem *p, char *why, s
                  (double)plain_at(c, at));
         return why;
     }
-    return is_darknets(p) && !equals_darknet(c) ? "Darknet's own function gives other values" : NULL;
+    if (is_darknets(p) && !equals_darknet(c)) return "Darknet's own function gives other values";
+    return NULL;
 }
 
 static void test_random(const gemm_ukernel *u, const options *o)
@@ -589,8 +590,10 @@ static options parse(int argc, char **argv)
         else if (!strcmp(option, "--isa") && *value)
             o.isa = value;
         else {
-            fprintf(stderr, "test_packed_layers: %s '%s': allowed are --seed S, --cases N, --case I, "
-                            "--isa NAME\n", option, value);
+            fprintf(stderr,
+                    "test_packed_layers: %s '%s': allowed are --seed S, --cases N, --case I, "
+                    "--isa NAME\n",
+                    option, value);
             exit(2);
         }
     }
