@@ -1,9 +1,7 @@
 /*
  * The plan of a job.
  *
- *   loop 5   C is cut into one rectangle a thread. A wide C is cut by columns, any other by rows:
- *            the threads then share the smaller one of A and B, and each reads its own part of the
- *            larger one.
+ *   loop 5   C is cut into rectangles: cut.c.
  *   kc       A panel of A (mr x kc) stays in L1 and a strip of B (kc x nr) in L1 or L2. If A is not
  *            packed, or has few rows, kc may be half as long again as the micro-kernel's file says:
  *            C is then read and written less often.
@@ -83,37 +81,22 @@ static int choose_rest(const packed_job *job, const gemm_ukernel *u, bool packs_
     return job->M < LEAST_PANELS * u->mr || job->K < LEAST_K ? 0 : rest;
 }
 
-/* LOOP 5. No rectangle consists of tail columns alone. */
-static void cut(packed_plan *plan, int threads)
-{
-    const packed_job *job = plan->job;
-    const gemm_ukernel *u = plan->u;
-    const int columns = job->N - plan->rest;
-    threads = packed_threads(job->M, job->N, job->K, threads);
-    plan->m_step = job->M;
-    plan->n_step = columns;
-    if (job->N / 4 >= job->M) {
-        plan->n_step = even_step(columns, ceil_div(columns, threads), u->nr);
-    } else {
-        plan->m_step = even_step(job->M, ceil_div(job->M, threads), u->mr);
-    }
-    plan->across = ceil_div(columns, plan->n_step);
-    plan->chunks = plan->across * ceil_div(job->M, plan->m_step);
-}
-
 /*
  * Darknet's large matrices begin 16 bytes behind a cache line. If rows of B, or rows of C for a B
  * by columns, are long and consist of whole lines, a narrower first strip lets all other strips
  * begin where lines begin. A vector is then in one line, not in two. An image is cut at whole
  * vectors only.
  */
-static bool should_start_at_lines(const packed_plan *plan, int columns)
+static int choose_lead(const packed_plan *plan)
 {
     enum { MANY_STRIPS = 32 };
     const packed_job *job = plan->job;
-    if (!job->B.rows && !job->B.columns) return false;
+    if (!job->B.rows && !job->B.columns) return 0;
     const size_t ld = job->B.rows ? job->B.ld : job->ldc;
-    return ld % LINE == 0 && plan->nr % LINE == 0 && columns >= MANY_STRIPS * plan->nr;
+    if (ld % LINE || plan->nr % LINE || plan->grid.n_step % LINE) return 0;
+    if (plan->grid.columns < MANY_STRIPS * plan->nr) return 0;
+    const float *row = job->B.rows ? job->B.rows : job->C;
+    return (int)((uintptr_t)row / sizeof *row % LINE);
 }
 
 /*
@@ -160,32 +143,16 @@ packed_plan packed_make_plan(const packed_job *job, const gemm_ukernel *u, int t
     packed_plan plan = {.job = job, .u = u};
     plan.kc = choose_kc(job, u, whole_packs_a);
     plan.rest = choose_rest(job, u, whole_packs_a);
-    cut(&plan, threads);
+    plan.grid = packed_cut(job->M, job->N - plan.rest, job->K, u,
+                           packed_threads(job->M, job->N, job->K, threads));
 
-    const int rows = min_int(plan.m_step, job->M), columns = min_int(plan.n_step, job->N);
-    plan.packs_a = should_pack_a(job, u, columns);
+    const packed_rectangle largest = packed_get_rectangle(&plan.grid, 0);
+    plan.packs_a = should_pack_a(job, u, plan.grid.n_step);
     const int most = plan.packs_a ? even_step(job->M, u->mc, u->mr)
                    : job->B.rows ? u->mc_in_place : INT_MAX;
-    plan.mc = even_step(rows, most, u->mr);
-    plan.nr = job->B.rows && rows <= FEW_PANELS * u->mr ? u->wide : u->nr;
-    plan.starts_at_lines = should_start_at_lines(&plan, columns);
+    plan.mc = even_step(largest.i1, most, u->mr);
+    plan.nr = job->B.rows && largest.i1 <= FEW_PANELS * u->mr ? u->wide : u->nr;
+    plan.lead = plan.grid.shift = choose_lead(&plan);
     plan.passes_l3 = should_pass_l3(job, u);
     return plan;
-}
-
-/*
- * Two rectangles below each other go through their panels away from where they meet. The reason:
- * the processor prefetches C a few panels beyond the last one. These lines would belong to the
- * neighbour, who writes to them.
- */
-packed_rectangle packed_get_rectangle(const packed_plan *plan, int chunk)
-{
-    const int row = chunk / plan->across, column = chunk % plan->across;
-    const int M = plan->job->M, columns = plan->job->N - plan->rest;
-    packed_rectangle r = {.i0 = row * plan->m_step, .j0 = column * plan->n_step};
-    r.i1 = min_int(r.i0 + plan->m_step, M);
-    r.j1 = min_int(r.j0 + plan->n_step, columns);
-    r.rest = r.j1 == columns ? plan->rest : 0;
-    r.upwards = row % 2 == 0 && r.i1 < M;
-    return r;
 }

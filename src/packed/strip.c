@@ -5,7 +5,6 @@
 #include "util/threads.h"
 
 #include <assert.h>
-#include <stdint.h>
 
 /* ---- where strips are ---- */
 
@@ -16,7 +15,7 @@ static int width_at(const packed_walk *w, int jr)
 {
     const packed_plan *plan = w->plan;
     const int columns = w->r.j1 - jr, vl = plan->u->vl;
-    const int nc = min_int(jr == w->r.j0 ? plan->nr - w->lead : plan->nr, columns);
+    const int nc = min_int(jr == 0 ? plan->nr - plan->lead : plan->nr, columns);
     const bool leaves_one = plan->nr == 3 * vl && columns == 4 * vl && !plan->job->B.columns;
     return leaves_one ? nc - vl : nc;
 }
@@ -59,10 +58,7 @@ packed_walk packed_begin(const packed_plan *plan, packed_rectangle r, void *scra
     w.scratch.a = w.scratch.rest + rest;
     assert((2 * strip + rest + (plan->packs_a ? (size_t)plan->mc * plan->kc : 0)) * sizeof(float) <=
            GEMM_SCRATCH_BYTES);
-    if (plan->starts_at_lines) {
-        const float *row = job->B.rows ? job->B.rows : job->C;
-        w.lead = (uintptr_t)(row + r.j0) / sizeof(float) % LINE;
-    }
+    if (r.j1 == plan->grid.columns) w.rest = plan->rest;
     w.next = packed_strip_at(&w, r.i0, 0, r.j0);
     move_on(&w, &w.next);
     w.fetched = w.next;
@@ -104,7 +100,7 @@ static void pack_strip(const packed_walk *w, const packed_strip *s)
 
 bool packed_has_rest(const packed_walk *w, const packed_strip *s)
 {
-    return w->r.rest && s->jr + s->nc == w->r.j1;
+    return w->rest && s->jr + s->nc == w->r.j1;
 }
 
 size_t packed_rest_ld(const packed_walk *w, const packed_strip *s)
@@ -120,12 +116,12 @@ static void pack_rest(const packed_walk *w, const packed_strip *s)
     const gemm_ukernel *u = w->plan->u;
     const size_t ld = packed_rest_ld(w, s);
     if (B->columns) {
-        u->copy(source_of(w, s) + s->nc * B->ld, B->ld, s->kc, w->r.rest, w->scratch.rest, ld);
+        u->copy(source_of(w, s) + s->nc * B->ld, B->ld, s->kc, w->rest, w->scratch.rest, ld);
     } else if (B->rows) {
-        u->transpose(source_of(w, s) + s->nc, B->ld, s->kc, w->r.rest, w->scratch.rest, ld);
+        u->transpose(source_of(w, s) + s->nc, B->ld, s->kc, w->rest, w->scratch.rest, ld);
     } else {
-        B->pack(B, u, s->pc, s->kc, w->r.j1, w->r.rest, w->scratch.next_strip);
-        u->transpose(w->scratch.next_strip, u->nr, s->kc, w->r.rest, w->scratch.rest, ld);
+        B->pack(B, u, s->pc, s->kc, w->r.j1, w->rest, w->scratch.next_strip);
+        u->transpose(w->scratch.next_strip, u->nr, s->kc, w->rest, w->scratch.rest, ld);
     }
 }
 
