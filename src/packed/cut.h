@@ -5,9 +5,9 @@
 #include "packed/job.h"
 
 /*
- * C in steps of m_step rows and n_step columns. All steps across but the first begin `shift` columns
- * early. The first `doubles` rectangles are two steps of a grid that has one row or one column, and
- * all others are one step.
+ * C in steps of m_step rows and n_step columns. All steps across but the first begin `shift`
+ * columns early. The first `doubles` rectangles are two steps of a grid that has one row or one
+ * column, and all others are one step.
  */
 typedef struct packed_grid {
     int M, columns;

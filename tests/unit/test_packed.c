@@ -492,7 +492,8 @@ static void test_threads(const gemm_ukernel *u, const options *o)
     if (!failures) report_pass(name);
 }
 
-/* The first element that is in no rectangle of C or in two, or -1. `cover` has M * columns bytes. */
+/* The first element that is not in exactly one rectangle of C, or -1. `cover` has M * columns
+   bytes. */
 static long wrongly_covered(const packed_grid *g, unsigned char *cover)
 {
     memset(cover, 0, (size_t)g->M * (size_t)g->columns);
