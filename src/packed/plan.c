@@ -5,23 +5,20 @@
  *   kc       A panel of A (mr x kc) stays in L1 and a strip of B (kc x nr) in L1 or L2. If A is not
  *            packed, or has few rows, kc may be half as long again as the micro-kernel's file says:
  *            C is then read and written less often.
- *   mc       A packed block of A (mc x kc) stays in L2. An A that is not packed needs no mc if L3
- *            delivers it in time, see gemm_ukernel.mc_in_place. All rows then share one strip of B.
+ *   mc       A block of A (mc x kc) stays in L2. An A that is not packed needs no mc if L3 delivers
+ *            it in time, see gemm_ukernel.a_from_l3. All rows then share one strip of B.
  *
  * kc and the rest change the order in which the products of an element are added, and so its last
  * bits. They are decided from the whole job, before it is cut into rectangles.
  */
 #include "packed/plan.h"
 
+#include "util/caches.h"
 #include "util/ints.h"
 
 #include <assert.h>
 #include <limits.h>
-#include <stdatomic.h>
 #include <stdint.h>
-#if defined(__x86_64__)
-#include <cpuid.h>
-#endif
 
 int packed_threads(int M, int N, int K, int threads)
 {
@@ -99,39 +96,24 @@ static int choose_lead(const packed_plan *plan)
     return (int)((uintptr_t)row / sizeof *row % LINE);
 }
 
-/*
- * Whether lines that are fetched as non-temporal stay in L2 until they are used, and do not go to
- * L3 after that. An L3 can do so if it takes only what L2 gives up, so that it need not hold what
- * L2 holds. Leaf 0x8000001d says whether it must ("inclusive"). Processors without this leaf fetch
- * such lines to L1 alone, which is too small for a strip.
- */
-static bool l3_can_be_passed(void)
-{
-#if defined(__x86_64__)
-    enum { UNKNOWN, NO, YES, LEVEL_3 = 3, INCLUSIVE = 2 };
-    static atomic_int known = UNKNOWN;      /* cpuid is slow in a virtual machine: asked once */
-    int answer = atomic_load(&known);
-    unsigned a, b, c, d;
-    for (unsigned cache = 0; answer == UNKNOWN; ++cache) {
-        if (!__get_cpuid_count(0x8000001d, cache, &a, &b, &c, &d) || (a & 31) == 0) {
-            answer = NO;
-        } else if ((a >> 5 & 7) == LEVEL_3) {
-            answer = d & INCLUSIVE ? NO : YES;
-        }
-    }
-    atomic_store(&known, answer);
-    return answer == YES;
-#else
-    return false;
-#endif
-}
-
 /* If B is large and few panels read it, L3 would have lost it before it is read again. */
 static bool should_pass_l3(const packed_job *job, const gemm_ukernel *u)
 {
     enum { LARGE = 2 * 1024 * 1024 };
     if (!job->B.rows || job->M > FEW_READERS * u->mr) return false;
-    return (double)job->K * job->N >= LARGE && l3_can_be_passed();
+    return (double)job->K * job->N >= LARGE && gemm_find_caches()->passes_l3;
+}
+
+/* The most rows of a block of A. An A that is not packed leaves a quarter of L2 to B and C. If the
+   caller packs B, that costs more than A from L3, so all rows share one strip. */
+static int most_mc(const packed_plan *plan)
+{
+    const packed_job *job = plan->job;
+    const gemm_ukernel *u = plan->u;
+    if (plan->packs_a) return even_step(job->M, u->mc, u->mr);
+    if (u->a_from_l3 || !job->B.rows) return INT_MAX;
+    const size_t row = plan->kc * sizeof *job->A;
+    return max_int(u->mc, (int)(gemm_find_caches()->l2 / 4 * 3 / row)) / u->mr * u->mr;
 }
 
 packed_plan packed_make_plan(const packed_job *job, const gemm_ukernel *u, int threads)
@@ -148,9 +130,7 @@ packed_plan packed_make_plan(const packed_job *job, const gemm_ukernel *u, int t
 
     const packed_rectangle largest = packed_get_rectangle(&plan.grid, 0);
     plan.packs_a = should_pack_a(job, u, plan.grid.n_step);
-    const int most = plan.packs_a ? even_step(job->M, u->mc, u->mr)
-                   : job->B.rows ? u->mc_in_place : INT_MAX;
-    plan.mc = even_step(largest.i1, most, u->mr);
+    plan.mc = even_step(largest.i1, most_mc(&plan), u->mr);
     plan.nr = job->B.rows && largest.i1 <= FEW_PANELS * u->mr ? u->wide : u->nr;
     plan.lead = plan.grid.shift = choose_lead(&plan);
     plan.passes_l3 = should_pass_l3(job, u);

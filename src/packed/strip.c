@@ -1,6 +1,7 @@
 /* How strips of B get near: see strip.h. */
 #include "packed/strip.h"
 
+#include "util/caches.h"
 #include "util/ints.h"
 #include "util/threads.h"
 
@@ -139,16 +140,17 @@ packed_b_strip packed_bring(const packed_walk *w, const packed_strip *s)
  * Whether the next strip, by rows, is not copied. With few panels it is best read where it lies,
  * from L2. There are two exceptions:
  * - Its rows are pages apart, so they compete for one set of L1.
- * - Too many of its rows compete for the same sets of L2. We assume 1024 sets and allow 4 lines a
- *   set.
+ * - Too many of its rows compete for the same sets of L2. Half of the lines of a set may be theirs.
+ *   Rows are `apart` floats apart or a multiple of that. The strip then needs as many lines of each
+ *   set as L2 has if it holds kc * apart floats.
  */
 static bool stays(const packed_walk *w, int panels)
 {
-    enum { L2_SETS = 1024, L2_LINES = 4 };
     const size_t ld = w->plan->job->B.ld, apart = ld & -ld;     /* the power of two in ld */
     if (!is_plain(w, &w->next)) return false;
     if (panels == 1) return true;
-    return panels <= FEW_READERS && apart < PAGE && w->next.kc * apart <= L2_LINES * L2_SETS * LINE;
+    return panels <= FEW_READERS && apart < PAGE &&
+           w->next.kc * apart * sizeof(float) <= gemm_find_caches()->l2 / 2;
 }
 
 /* Spreads the pieces evenly over `steps` steps of K. Returns false if there are more pieces. */

@@ -12,7 +12,8 @@
  *
  *   ISA                 the name, as a token
  *   VL, NV, MR          floats in a vector, vectors in a row of the tile, rows of the tile
- *   MC, KC, MC_IN_PLACE cache blocks
+ *   MC, KC              cache blocks
+ *   A_FROM_L3           as in gemm_ukernel
  *   TILES_WIDE          tiles in a wide strip
  *   REST_UNIT, REST_MOST    as in gemm_ukernel
  *   REST_COLS           tail columns at once, at most VL
@@ -78,7 +79,7 @@ const gemm_ukernel JOIN(gemm_ukernel_, ISA) = {
     .wide = TILES_WIDE * NR,
     .mc = MC,
     .kc = KC,
-    .mc_in_place = MC_IN_PLACE,
+    .a_from_l3 = A_FROM_L3,
     .rest_unit = REST_UNIT,
     .rest_most = REST_MOST,
     .block = BLOCK,

@@ -16,6 +16,7 @@
 #include "packed/cut.h"
 #include "packed/loops.h"
 #include "packed/packed.h"
+#include "util/caches.h"
 #include "util/threads.h"
 #include "support/operands.h"
 #include "support/options.h"
@@ -545,6 +546,16 @@ static void test_grid(const gemm_ukernel *u, const options *o)
     report_pass(name);
 }
 
+/* Sizes that some processor has: a wrong unit or level of a cache is far from them. */
+static void test_caches(void)
+{
+    const gemm_caches *c = gemm_find_caches();
+    const bool l1_right = c->l1d >= 8 << 10 && c->l1d <= 512 << 10;
+    const bool l2_right = c->l2 >= 2 * c->l1d && c->l2 <= 64 << 20;
+    if (l1_right && l2_right) report_pass("packed caches");
+    else report_fail("packed caches", "L1 %zu, L2 %zu bytes", c->l1d, c->l2);
+}
+
 /* ---- the seams ---- */
 
 /* Whoever has the last columns has a rest. */
@@ -919,6 +930,7 @@ int main(int argc, char **argv)
         test_shift(*u);
     }
     if (o.only_case < 0 && !o.brief) {
+        test_caches();
         test_workers();
         if (o.no_threads) report_skip_machine("packed threads", "left out by --without threads");
         if (o.no_callers) report_skip_machine("packed callers", "left out by --without callers");
