@@ -91,7 +91,7 @@ typedef struct gemm_ukernel {
                                    side. Used where A has few rows, because memory sends long
                                    pieces of a row faster than short ones */
     int mc, kc;                 /* cache blocks; mc is a multiple of mr */
-    bool a_from_l3;             /* L3 delivers an A that is not packed in time. Else it stays in L2 */
+    bool a_from_l3;             /* an A that is not packed may come from L3; else it stays in L2 */
     int rest_unit, rest_most;   /* N % rest_unit columns are a rest if at most rest_most */
     int block;                  /* rows and columns transposed at once; nr is a multiple */
     void (*tile)(const gemm_tile *);    /* all of it but the rest */
