@@ -91,7 +91,6 @@ const gemm_ukernel JOIN(gemm_ukernel_, ISA) = {
     .dot = dot,
     .pack_taps = pack_taps,
     .depthwise = depthwise,
-    .split_pairs = split_pairs,
     .take_even = take_even,
     .supported = isa_supported,
 };
