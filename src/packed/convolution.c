@@ -16,8 +16,8 @@
  *   taps are shifts   each row of B is the channel at an offset, masked at the edges (taps.h)
  *   any other         row by row of the output
  *
- * A depthwise convolution, where a filter sees one channel, is no product of matrices. Its taps are
- * shifts too, and the sums stay in registers.
+ * A depthwise convolution, where a filter sees one channel, is no product of matrices. Its rows are
+ * copied with zeroes around them, some at a time, and the sums stay in registers.
  *
  * The micro-kernel applies scale, shift and activation to the tile in registers. Threads share one
  * large product as in gemm, or take whole products where a layer has many groups or images.
@@ -256,36 +256,47 @@ static int run_pooled(layer_job *l, int threads)
 
 /* ---- depthwise: a filter sees one channel ---- */
 
+/* Channel `index` of batch * groups. */
+static gemm_depthwise make_depthwise(const conv_call *c, int index)
+{
+    const int filters = c->n / c->groups, first = index % c->groups * filters;
+    return (gemm_depthwise){
+        .h = c->h, .w = c->w, .out_h = c->out_h, .out_w = c->out_w,
+        .size = c->size, .pad = c->pad, .stride = c->stride,
+        .filters = filters,
+        .src = c->input + (size_t)index * c->h * c->w,
+        .weights = c->weights + (size_t)first * c->size * c->size,
+        .scale = c->scale ? c->scale + first : NULL,
+        .shift = c->shift + first,
+        .slope = packed_slope(c->activation),
+        .y = c->output + (size_t)index * filters * c->out_h * c->out_w,
+    };
+}
+
 static void convolve_channels(void *arg, int chunk, void *scratch)
 {
+    enum { BAND = 16 * 1024 / sizeof(float) };     /* half of a small L1 */
     const layer_job *l = arg;
     const conv_call *c = l->c;
-    const gemm_taps *taps = packed_taps_of(l->shifts);
-    const int filters = c->n / c->groups, out_area = c->out_h * c->out_w;
     const int end = min_int(c->batch * c->groups, (chunk + 1) * l->step);
-    for (int index = chunk * l->step; index < end; ++index) {
-        const float *src = c->input + (size_t)index * c->h * c->w;
-        if (c->stride == 2) {
-            packed_split_channel(c, l->u, src, scratch);
-            src = scratch;
-        }
-        for (int i = 0; i < filters; ++i) {
-            const int filter = index % c->groups * filters + i;
-            float *y = c->output + ((size_t)index * filters + i) * out_area;
-            l->u->depthwise(taps, src, c->weights + (size_t)filter * taps->count,
-                            c->scale ? c->scale[filter] : 1, c->shift[filter],
-                            packed_slope(c->activation), out_area, y);
-            if (c->activation == CONV_LOGISTIC) l->u->logistic(out_area, y, y);
-        }
+    const int first = chunk * l->step;
+    gemm_depthwise d = make_depthwise(c, first);
+    const size_t least = gemm_depthwise_least(&d, l->u->vl), floats = least > BAND ? least : BAND;
+    memset(scratch, 0, floats * sizeof(float));
+    for (int index = first; index < end; ++index) {
+        d = make_depthwise(c, index);
+        l->u->depthwise(&d, scratch, floats);
+        const int places = d.filters * d.out_h * d.out_w;
+        if (c->activation == CONV_LOGISTIC) l->u->logistic(places, d.y, d.y);
     }
 }
 
-/* With stride 2 the four images of a channel must fit the scratch. */
-static bool fits_depthwise(const conv_call *c)
+/* The rows of a band must fit the scratch. */
+static bool fits_depthwise(const conv_call *c, const gemm_ukernel *u)
 {
-    const size_t split = (size_t)4 * c->out_h * c->out_w * sizeof(float);
-    return c->c == c->groups && packed_has_shifts(c) && !reads_in_place(c) &&
-           (c->stride == 1 || split <= GEMM_SCRATCH_BYTES);
+    if (c->c != c->groups || c->stride > 2 || reads_in_place(c)) return false;
+    const gemm_depthwise d = make_depthwise(c, 0);
+    return gemm_depthwise_least(&d, u->vl) * sizeof(float) <= GEMM_SCRATCH_BYTES;
 }
 
 /* -1: no memory. */
@@ -298,11 +309,6 @@ static int run_depthwise(layer_job *l, int threads)
 }
 
 /* ---- the row of the table ---- */
-
-static bool packs_shifts(const conv_call *c)
-{
-    return c->stride == 1 && packed_has_shifts(c) && !reads_in_place(c);
-}
 
 /* Winograd's algorithm, if it is faster. Returns false when the direct way has to run. */
 static bool run_winograd(const conv_call *c, const gemm_context *context)
@@ -319,15 +325,17 @@ gemm_status gemm_packed_conv(const conv_call *c, const gemm_context *context, co
 {
     (void)params;
     if (run_winograd(c, context)) return GEMM_DONE;
-    const bool depthwise = !c->pool && fits_depthwise(c);
-    packed_shifts *shifts = NULL;
-    if (depthwise || packs_shifts(c)) shifts = packed_take_shifts(c, context->isa);
-    layer_job l = {.c = c, .u = context->isa, .shifts = shifts};
     const int threads = context->threads;
-    const int no_memory = c->pool ? run_pooled(&l, threads)
-                        : depthwise && shifts ? run_depthwise(&l, threads)
-                                              : run_dense(&l, threads);
-    strcpy(context->note->algorithm, depthwise && shifts ? "depthwise" : "direct");
+    layer_job l = {.c = c, .u = context->isa};
+    if (!c->pool && fits_depthwise(c, l.u)) {
+        strcpy(context->note->algorithm, "depthwise");
+        return run_depthwise(&l, threads) ? GEMM_DECLINED : GEMM_DONE;
+    }
+    const bool shifted = packed_has_shifts(c) && !reads_in_place(c);
+    packed_shifts *const shifts = shifted ? packed_take_shifts(c, l.u) : NULL;
+    l.shifts = shifts;
+    const int no_memory = c->pool ? run_pooled(&l, threads) : run_dense(&l, threads);
+    strcpy(context->note->algorithm, "direct");
     packed_give_shifts(shifts);
     return no_memory ? GEMM_DECLINED : GEMM_DONE;
 }

@@ -2,7 +2,7 @@
  * The packed gemm, in the manner of Goto and BLIS, for matrices of Darknet's shapes: A has few rows
  * (M = 16 .. 1024), and B has from 173056 columns by 27 rows to 169 columns by 4608 rows.
  *
- *   LOOP 5   threads: a rectangle of C each, without a barrier
+ *   LOOP 5   threads: rectangles of C, without a barrier (cut.c)
  *   LOOP 4   ic in steps of mc: a block of rows of A
  *   LOOP 3   pc in steps of kc: a block of K; the block of A, mc x kc, stays in L2
  *   LOOP 2   jr in steps of nr: a strip of B, kc x nr, in L2 or L1
@@ -136,7 +136,7 @@ static void multiply_strip(packed_walk *w, const packed_strip *s, const a_block 
         .add = !(job->epilogue.overwrite && s->pc == 0),
     };
     if (packed_has_rest(w, s)) {
-        t.rest = w->r.rest;
+        t.rest = w->rest;
         t.rest_b = w->scratch.rest;
         t.rest_ld = packed_rest_ld(w, s);
     }
@@ -160,20 +160,21 @@ static void multiply_rectangle(const packed_plan *plan, packed_rectangle r, void
     }
 }
 
-static void multiply_chunk(void *plan, int chunk, void *scratch)
+static void multiply_chunk(void *arg, int chunk, void *scratch)
 {
-    multiply_rectangle(plan, packed_get_rectangle(plan, chunk), scratch);
+    const packed_plan *plan = arg;
+    multiply_rectangle(plan, packed_get_rectangle(&plan->grid, chunk), scratch);
 }
 
-/* LOOP 5: one rectangle a thread. */
+/* LOOP 5: the threads take rectangles from a counter. */
 int packed_run(const packed_job *job, const gemm_ukernel *u, int threads)
 {
     packed_plan plan = packed_make_plan(job, u, threads);
-    return gemm_parallel(threads, plan.chunks, multiply_chunk, &plan);
+    return gemm_parallel(threads, plan.grid.chunks, multiply_chunk, &plan);
 }
 
 void packed_run_here(const packed_job *job, const gemm_ukernel *u, void *scratch)
 {
     const packed_plan plan = packed_make_plan(job, u, 1);
-    multiply_rectangle(&plan, packed_get_rectangle(&plan, 0), scratch);
+    multiply_rectangle(&plan, packed_get_rectangle(&plan.grid, 0), scratch);
 }

@@ -1,29 +1,24 @@
 /*
  * The plan of a job.
  *
- *   loop 5   C is cut into one rectangle a thread. A wide C is cut by columns, any other by rows:
- *            the threads then share the smaller one of A and B, and each reads its own part of the
- *            larger one.
+ *   loop 5   C is cut into rectangles: cut.c.
  *   kc       A panel of A (mr x kc) stays in L1 and a strip of B (kc x nr) in L1 or L2. If A is not
  *            packed, or has few rows, kc may be half as long again as the micro-kernel's file says:
  *            C is then read and written less often.
- *   mc       A packed block of A (mc x kc) stays in L2. An A that is not packed needs no mc if L3
- *            delivers it in time, see gemm_ukernel.mc_in_place. All rows then share one strip of B.
+ *   mc       A block of A (mc x kc) stays in L2. An A that is not packed needs no mc if L3 delivers
+ *            it in time, see gemm_ukernel.a_from_l3. All rows then share one strip of B.
  *
  * kc and the rest change the order in which the products of an element are added, and so its last
  * bits. They are decided from the whole job, before it is cut into rectangles.
  */
 #include "packed/plan.h"
 
+#include "util/caches.h"
 #include "util/ints.h"
 
 #include <assert.h>
 #include <limits.h>
-#include <stdatomic.h>
 #include <stdint.h>
-#if defined(__x86_64__)
-#include <cpuid.h>
-#endif
 
 int packed_threads(int M, int N, int K, int threads)
 {
@@ -84,64 +79,22 @@ static int choose_rest(const packed_job *job, const gemm_ukernel *u, bool packs_
     return job->M < LEAST_PANELS * u->mr || job->K < LEAST_K ? 0 : rest;
 }
 
-/* LOOP 5. No rectangle consists of tail columns alone. */
-static void cut(packed_plan *plan, int threads)
-{
-    const packed_job *job = plan->job;
-    const gemm_ukernel *u = plan->u;
-    const int columns = job->N - plan->rest;
-    threads = packed_threads(job->M, job->N, job->K, threads);
-    plan->m_step = job->M;
-    plan->n_step = columns;
-    if (job->N / 4 >= job->M) {
-        plan->n_step = even_step(columns, ceil_div(columns, threads), u->nr);
-    } else {
-        plan->m_step = even_step(job->M, ceil_div(job->M, threads), u->mr);
-    }
-    plan->across = ceil_div(columns, plan->n_step);
-    plan->chunks = plan->across * ceil_div(job->M, plan->m_step);
-}
-
 /*
  * Darknet's large matrices begin 16 bytes behind a cache line. If rows of B, or rows of C for a B
  * by columns, are long and consist of whole lines, a narrower first strip lets all other strips
  * begin where lines begin. A vector is then in one line, not in two. An image is cut at whole
  * vectors only.
  */
-static bool should_start_at_lines(const packed_plan *plan, int columns)
+static int choose_lead(const packed_plan *plan)
 {
     enum { MANY_STRIPS = 32 };
     const packed_job *job = plan->job;
-    if (!job->B.rows && !job->B.columns) return false;
+    if (!job->B.rows && !job->B.columns) return 0;
     const size_t ld = job->B.rows ? job->B.ld : job->ldc;
-    return ld % LINE == 0 && plan->nr % LINE == 0 && columns >= MANY_STRIPS * plan->nr;
-}
-
-/*
- * Whether lines that are fetched as non-temporal stay in L2 until they are used, and do not go to
- * L3 after that. An L3 can do so if it takes only what L2 gives up, so that it need not hold what
- * L2 holds. Leaf 0x8000001d says whether it must ("inclusive"). Processors without this leaf fetch
- * such lines to L1 alone, which is too small for a strip.
- */
-static bool l3_can_be_passed(void)
-{
-#if defined(__x86_64__)
-    enum { UNKNOWN, NO, YES, LEVEL_3 = 3, INCLUSIVE = 2 };
-    static atomic_int known = UNKNOWN;      /* cpuid is slow in a virtual machine: asked once */
-    int answer = atomic_load(&known);
-    unsigned a, b, c, d;
-    for (unsigned cache = 0; answer == UNKNOWN; ++cache) {
-        if (!__get_cpuid_count(0x8000001d, cache, &a, &b, &c, &d) || (a & 31) == 0) {
-            answer = NO;
-        } else if ((a >> 5 & 7) == LEVEL_3) {
-            answer = d & INCLUSIVE ? NO : YES;
-        }
-    }
-    atomic_store(&known, answer);
-    return answer == YES;
-#else
-    return false;
-#endif
+    if (ld % LINE || plan->nr % LINE || plan->grid.n_step % LINE) return 0;
+    if (plan->grid.columns < MANY_STRIPS * plan->nr) return 0;
+    const float *row = job->B.rows ? job->B.rows : job->C;
+    return (int)((uintptr_t)row / sizeof *row % LINE);
 }
 
 /* If B is large and few panels read it, L3 would have lost it before it is read again. */
@@ -149,7 +102,19 @@ static bool should_pass_l3(const packed_job *job, const gemm_ukernel *u)
 {
     enum { LARGE = 2 * 1024 * 1024 };
     if (!job->B.rows || job->M > FEW_READERS * u->mr) return false;
-    return (double)job->K * job->N >= LARGE && l3_can_be_passed();
+    return (double)job->K * job->N >= LARGE && gemm_find_caches()->passes_l3;
+}
+
+/* The most rows of a block of A. An A that is not packed leaves a quarter of L2 to B and C. If the
+   caller packs B, that costs more than A from L3, so all rows share one strip. */
+static int most_mc(const packed_plan *plan)
+{
+    const packed_job *job = plan->job;
+    const gemm_ukernel *u = plan->u;
+    if (plan->packs_a) return even_step(job->M, u->mc, u->mr);
+    if (u->a_from_l3 || !(job->B.rows || job->B.strips)) return INT_MAX;
+    const size_t row = plan->kc * sizeof *job->A;
+    return max_int(u->mc, (int)(gemm_find_caches()->l2 / 4 * 3 / row)) / u->mr * u->mr;
 }
 
 packed_plan packed_make_plan(const packed_job *job, const gemm_ukernel *u, int threads)
@@ -161,33 +126,15 @@ packed_plan packed_make_plan(const packed_job *job, const gemm_ukernel *u, int t
     packed_plan plan = {.job = job, .u = u};
     plan.kc = choose_kc(job, u, whole_packs_a);
     plan.rest = choose_rest(job, u, whole_packs_a);
-    cut(&plan, threads);
+    plan.grid = packed_cut(job->M, job->N - plan.rest, job->K, u,
+                           packed_threads(job->M, job->N, job->K, threads));
 
-    const int rows = min_int(plan.m_step, job->M), columns = min_int(plan.n_step, job->N);
-    plan.packs_a = should_pack_a(job, u, columns);
-    const int most = plan.packs_a ? even_step(job->M, u->mc, u->mr)
-                   : job->B.rows || job->B.strips ? u->mc_in_place : INT_MAX;
-    plan.mc = even_step(rows, most, u->mr);
+    const packed_rectangle largest = packed_get_rectangle(&plan.grid, 0);
+    plan.packs_a = should_pack_a(job, u, plan.grid.n_step);
+    plan.mc = even_step(largest.i1, most_mc(&plan), u->mr);
     plan.nr = job->B.strips ? (int)job->B.ld
-            : job->B.rows && rows <= FEW_PANELS * u->mr ? u->wide : u->nr;
-    plan.starts_at_lines = should_start_at_lines(&plan, columns);
+            : job->B.rows && largest.i1 <= FEW_PANELS * u->mr ? u->wide : u->nr;
+    plan.lead = plan.grid.shift = choose_lead(&plan);
     plan.passes_l3 = should_pass_l3(job, u);
     return plan;
-}
-
-/*
- * Two rectangles below each other go through their panels away from where they meet. The reason:
- * the processor prefetches C a few panels beyond the last one. These lines would belong to the
- * neighbour, who writes to them.
- */
-packed_rectangle packed_get_rectangle(const packed_plan *plan, int chunk)
-{
-    const int row = chunk / plan->across, column = chunk % plan->across;
-    const int M = plan->job->M, columns = plan->job->N - plan->rest;
-    packed_rectangle r = {.i0 = row * plan->m_step, .j0 = column * plan->n_step};
-    r.i1 = min_int(r.i0 + plan->m_step, M);
-    r.j1 = min_int(r.j0 + plan->n_step, columns);
-    r.rest = r.j1 == columns ? plan->rest : 0;
-    r.upwards = row % 2 == 0 && r.i1 < M;
-    return r;
 }

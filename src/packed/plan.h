@@ -5,6 +5,7 @@
 #ifndef PACKED_PLAN_H
 #define PACKED_PLAN_H
 
+#include "packed/cut.h"
 #include "packed/job.h"
 
 /* Floats in a cache line of 64 bytes, and in a page of 4 KiB. */
@@ -26,26 +27,16 @@ typedef struct packed_plan {
     int rest;                   /* so many tail columns of C are multiplied along K, see plan.c */
 
     /* These decide the speed alone, and depend on the rectangles too. */
-    int m_step, n_step;         /* loop 5: rows and columns of a rectangle */
-    int across;                 /* rectangles side by side */
-    int chunks;                 /* the number of rectangles */
+    packed_grid grid;           /* loop 5: the rectangles, without the rest */
     bool packs_a;
     int mc;                     /* the step of loop 4, a multiple of mr */
     int nr;                     /* the step of loop 2: u->nr, or u->wide */
-    bool starts_at_lines;       /* strips begin where cache lines do: the first one is narrower */
+    int lead;                   /* the first strip of C has so many columns less. All others then
+                                   begin where cache lines do */
     bool passes_l3;             /* B is fetched past L3, which has more use for C */
 } packed_plan;
 
-/* One thread's part of C: rows i0 .. i1 and columns j0 .. j1, and `rest` tail columns behind j1. */
-typedef struct packed_rectangle {
-    int i0, i1, j0, j1, rest;
-    bool upwards;               /* its panels are computed from the last to the first */
-} packed_rectangle;
-
 packed_plan packed_make_plan(const packed_job *, const gemm_ukernel *, int threads);
-
-/* Rectangle number `chunk`, 0 .. chunks-1. */
-packed_rectangle packed_get_rectangle(const packed_plan *, int chunk);
 
 /* How many of `threads` threads, at least 1, a call of this size should use. */
 int packed_threads(int M, int N, int K, int threads);

@@ -1,11 +1,11 @@
 /* How strips of B get near: see strip.h. */
 #include "packed/strip.h"
 
+#include "util/caches.h"
 #include "util/ints.h"
 #include "util/threads.h"
 
 #include <assert.h>
-#include <stdint.h>
 
 /* ---- where strips are ---- */
 
@@ -16,10 +16,9 @@ static int width_at(const packed_walk *w, int jr)
 {
     const packed_plan *plan = w->plan;
     const int columns = w->r.j1 - jr, vl = plan->u->vl;
-    const int nc = min_int(jr == w->r.j0 ? plan->nr - w->lead : plan->nr, columns);
     const packed_b *B = &plan->job->B;
-    const bool leaves_one =
-        plan->nr == 3 * vl && columns == 4 * vl && !B->columns && !B->strips;
+    const int nc = min_int(jr == 0 ? plan->nr - plan->lead : plan->nr, columns);
+    const bool leaves_one = plan->nr == 3 * vl && columns == 4 * vl && !B->columns && !B->strips;
     return leaves_one ? nc - vl : nc;
 }
 
@@ -61,10 +60,7 @@ packed_walk packed_begin(const packed_plan *plan, packed_rectangle r, void *scra
     w.scratch.a = w.scratch.rest + rest;
     assert((2 * strip + rest + (plan->packs_a ? (size_t)plan->mc * plan->kc : 0)) * sizeof(float) <=
            PACKED_SCRATCH_BYTES);
-    if (plan->starts_at_lines) {
-        const float *row = job->B.rows ? job->B.rows : job->C;
-        w.lead = (uintptr_t)(row + r.j0) / sizeof(float) % LINE;
-    }
+    if (r.j1 == plan->grid.columns) w.rest = plan->rest;
     w.next = packed_strip_at(&w, r.i0, 0, r.j0);
     move_on(&w, &w.next);
     w.fetched = w.next;
@@ -108,7 +104,7 @@ static void pack_strip(const packed_walk *w, const packed_strip *s)
 
 bool packed_has_rest(const packed_walk *w, const packed_strip *s)
 {
-    return w->r.rest && s->jr + s->nc == w->r.j1;
+    return w->rest && s->jr + s->nc == w->r.j1;
 }
 
 size_t packed_rest_ld(const packed_walk *w, const packed_strip *s)
@@ -124,12 +120,12 @@ static void pack_rest(const packed_walk *w, const packed_strip *s)
     const gemm_ukernel *u = w->plan->u;
     const size_t ld = packed_rest_ld(w, s);
     if (B->columns) {
-        u->copy(source_of(w, s) + s->nc * B->ld, B->ld, s->kc, w->r.rest, w->scratch.rest, ld);
+        u->copy(source_of(w, s) + s->nc * B->ld, B->ld, s->kc, w->rest, w->scratch.rest, ld);
     } else if (B->rows) {
-        u->transpose(source_of(w, s) + s->nc, B->ld, s->kc, w->r.rest, w->scratch.rest, ld);
+        u->transpose(source_of(w, s) + s->nc, B->ld, s->kc, w->rest, w->scratch.rest, ld);
     } else {
-        B->pack(B, u, s->pc, s->kc, w->r.j1, w->r.rest, w->scratch.next_strip);
-        u->transpose(w->scratch.next_strip, u->nr, s->kc, w->r.rest, w->scratch.rest, ld);
+        B->pack(B, u, s->pc, s->kc, w->r.j1, w->rest, w->scratch.next_strip);
+        u->transpose(w->scratch.next_strip, u->nr, s->kc, w->rest, w->scratch.rest, ld);
     }
 }
 
@@ -147,16 +143,17 @@ packed_b_strip packed_bring(const packed_walk *w, const packed_strip *s)
  * Whether the next strip, by rows, is not copied. With few panels it is best read where it lies,
  * from L2. There are two exceptions:
  * - Its rows are pages apart, so they compete for one set of L1.
- * - Too many of its rows compete for the same sets of L2. We assume 1024 sets and allow 4 lines a
- *   set.
+ * - Too many of its rows compete for the same sets of L2. Half of the lines of a set may be theirs.
+ *   Rows are `apart` floats apart or a multiple of that. The strip then needs as many lines of each
+ *   set as L2 has if it holds kc * apart floats.
  */
 static bool stays(const packed_walk *w, int panels)
 {
-    enum { L2_SETS = 1024, L2_LINES = 4 };
     const size_t ld = w->plan->job->B.ld, apart = ld & -ld;     /* the power of two in ld */
     if (!is_plain(w, &w->next)) return false;
     if (panels == 1 || w->plan->job->B.strips) return true;
-    return panels <= FEW_READERS && apart < PAGE && w->next.kc * apart <= L2_LINES * L2_SETS * LINE;
+    return panels <= FEW_READERS && apart < PAGE &&
+           w->next.kc * apart * sizeof(float) <= gemm_find_caches()->l2 / 2;
 }
 
 /* Spreads the pieces evenly over `steps` steps of K. Returns false if there are more pieces. */

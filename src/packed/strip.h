@@ -29,7 +29,7 @@ typedef struct packed_walk {
     const packed_plan *plan;
     packed_rectangle r;
     packed_scratch scratch;
-    int lead;                   /* the first strip has so many columns less */
+    int rest;                   /* so many tail columns lie behind the rectangle */
     packed_strip next, fetched; /* the strip after the one in use, and the one to be fetched */
     bool copied;                /* scratch.strip already holds the strip in use */
 } packed_walk;

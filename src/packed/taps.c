@@ -12,15 +12,14 @@
 
 struct packed_shifts {
     gemm_taps taps;
-    int h, w, size, stride, pad;
+    int h, w, size, pad;
     const gemm_ukernel *u;
     ptrdiff_t offset[]; /* taps.count of them, then the masks */
 };
 
 bool packed_has_shifts(const conv_call *c)
 {
-    return c->stride <= 2 && c->out_w == ceil_div(c->w, c->stride) &&
-           c->out_h == ceil_div(c->h, c->stride);
+    return c->stride == 1 && c->out_w == c->w && c->out_h == c->h;
 }
 
 const gemm_taps *packed_taps_of(const packed_shifts *s)
@@ -29,15 +28,6 @@ const gemm_taps *packed_taps_of(const packed_shifts *s)
 }
 
 /* ---- making them ---- */
-
-/* How far tap (dy, dx), which may be negative, is from the place of the output. */
-static ptrdiff_t offset_of(const conv_call *c, int dy, int dx)
-{
-    if (c->stride == 1) return (ptrdiff_t)dy * c->w + dx;
-    const ptrdiff_t area = (ptrdiff_t)c->out_h * c->out_w;
-    const int odd_y = dy & 1, odd_x = dx & 1;
-    return (odd_y * 2 + odd_x) * area + (ptrdiff_t)((dy - odd_y) / 2) * c->out_w + (dx - odd_x) / 2;
-}
 
 /* Clears bits from .. to-1 of a tap. */
 static void clear_valid(uint16_t *valid, int count, int vl, size_t from, size_t to)
@@ -57,8 +47,8 @@ static void find_valid(const conv_call *c, int vl, size_t vectors, uint16_t *val
     const size_t width = c->out_w;
     for (size_t i = 0; i < vectors * count; ++i) valid[i] = (uint16_t)((1u << vl) - 1);
     for (int q = 0; q < count; ++q) {
-        const packed_range y = packed_inside(c->stride, q / c->size - c->pad, c->h, c->out_h);
-        const packed_range x = packed_inside(c->stride, q % c->size - c->pad, c->w, c->out_w);
+        const packed_range y = packed_inside(1, q / c->size - c->pad, c->h, c->out_h);
+        const packed_range x = packed_inside(1, q % c->size - c->pad, c->w, c->out_w);
         clear_valid(valid + q, count, vl, 0, y.from * width);
         clear_valid(valid + q, count, vl, y.to * width, vectors * vl);
         for (size_t row = y.from * width; row < y.to * width; row += width) {
@@ -78,11 +68,11 @@ static packed_shifts *make_shifts(const conv_call *c, const gemm_ukernel *u)
     if (!s) return NULL;
     uint16_t *valid = (uint16_t *)(s->offset + count);
     for (int q = 0; q < count; ++q) {
-        s->offset[q] = offset_of(c, q / c->size - c->pad, q % c->size - c->pad);
+        s->offset[q] = (ptrdiff_t)(q / c->size - c->pad) * c->w + q % c->size - c->pad;
     }
     find_valid(c, u->vl, vectors, valid);
     s->taps = (gemm_taps){count, s->offset, valid};
-    s->h = c->h, s->w = c->w, s->size = c->size, s->stride = c->stride, s->pad = c->pad;
+    s->h = c->h, s->w = c->w, s->size = c->size, s->pad = c->pad;
     s->u = u;
     return s;
 }
@@ -101,18 +91,18 @@ __attribute__((destructor)) static void free_kept(void)
 
 /* The place in the table. 2654435761 is 2^32 divided by the golden ratio: it spreads small
    numbers. */
-static _Atomic(packed_shifts *) *place_of(int h, int w, int size, int stride)
+static _Atomic(packed_shifts *) *place_of(int h, int w, int size)
 {
     const uint32_t image = (uint32_t)h * 4099 + (uint32_t)w;
-    const uint32_t key = (image * 67 + (uint32_t)size) * 5 + (uint32_t)stride;
+    const uint32_t key = image * 67 + (uint32_t)size;
     return &kept[key * 2654435761u >> (32 - KEPT_BITS)];
 }
 
 packed_shifts *packed_take_shifts(const conv_call *c, const gemm_ukernel *u)
 {
-    packed_shifts *s = atomic_exchange(place_of(c->h, c->w, c->size, c->stride), NULL);
+    packed_shifts *s = atomic_exchange(place_of(c->h, c->w, c->size), NULL);
     if (s && s->u == u && s->h == c->h && s->w == c->w && s->size == c->size &&
-        s->stride == c->stride && s->pad == c->pad)
+        s->pad == c->pad)
         return s;
     free(s);
     return make_shifts(c, u);
@@ -121,17 +111,5 @@ packed_shifts *packed_take_shifts(const conv_call *c, const gemm_ukernel *u)
 /* Another thread may have put its own there meanwhile: the later one stays. */
 void packed_give_shifts(packed_shifts *s)
 {
-    if (s) free(atomic_exchange(place_of(s->h, s->w, s->size, s->stride), s));
-}
-
-/* ---- stride 2 ---- */
-
-void packed_split_channel(const conv_call *c, const gemm_ukernel *u, const float *channel,
-                          float *dst)
-{
-    const size_t area = (size_t)c->out_h * c->out_w;
-    for (int y = 0; y < c->h; ++y) {
-        float *even = dst + y % 2 * 2 * area + (size_t)(y / 2) * c->out_w;
-        u->split_pairs(channel + (size_t)y * c->w, c->w, even, even + area);
-    }
+    if (s) free(atomic_exchange(place_of(s->h, s->w, s->size), s));
 }

@@ -82,6 +82,36 @@ typedef struct gemm_taps {
     const uint16_t *valid;      /* count for each vector of places */
 } gemm_taps;
 
+/* A channel and its filters in a depthwise convolution. */
+typedef struct gemm_depthwise {
+    int h, w, out_h, out_w, size, pad;
+    int stride;                 /* 1 or 2 */
+    int filters;
+    const float *src;           /* the channel */
+    const float *weights;       /* size * size for each filter */
+    const float *scale, *shift; /* one for each filter; scale NULL is 1 */
+    float slope;
+    float *y;                   /* an image of out_h x out_w for each filter */
+} gemm_depthwise;
+
+/* So many rows of the output are computed together if there are as many. */
+enum { GEMM_DEPTHWISE_ROWS = 4 };
+
+/* Floats in a row of a band: a multiple of 2 * vl that holds what the taps of out_w places need. */
+static inline int gemm_depthwise_pitch(const gemm_depthwise *d, int vl)
+{
+    const int places = d->out_w > vl ? d->out_w : vl;
+    const int needed = d->stride == 1 ? places + d->size : 2 * (places + d->size / 2 + 1);
+    return (needed + 2 * vl - 1) / (2 * vl) * (2 * vl);
+}
+
+/* The least floats of a band. */
+static inline size_t gemm_depthwise_least(const gemm_depthwise *d, int vl)
+{
+    const int rows = (GEMM_DEPTHWISE_ROWS - 1) * d->stride + d->size;
+    return (size_t)rows * (size_t)gemm_depthwise_pitch(d, vl);
+}
+
 enum { GEMM_ADD_ROWS = 9 };
 
 /* ---- Winograd's algorithm: see ukernel_winograd.h ---- */
@@ -115,7 +145,7 @@ typedef struct gemm_ukernel {
                                    side. Used where A has few rows, because memory sends long
                                    pieces of a row faster than short ones */
     int mc, kc;                 /* cache blocks; mc is a multiple of mr */
-    int mc_in_place;            /* mc for an A that is not packed */
+    bool a_from_l3;             /* an A that is not packed may come from L3; else it stays in L2 */
     int rest_unit, rest_most;   /* N % rest_unit columns are a rest if at most rest_most */
     int block;                  /* rows and columns transposed at once; nr is a multiple */
     int panel_row;              /* mr, or more: whole vectors or halves of them */
@@ -138,12 +168,10 @@ typedef struct gemm_ukernel {
      */
     void (*pack_taps)(const gemm_taps *, const float *src, size_t area, int first, int kc,
                       float *strip);
-    /* y[j] = f(scale * (sum over q of weights[q] * tap q at j) + shift), j < n; f as in
-       gemm_tile. */
-    void (*depthwise)(const gemm_taps *, const float *src, const float *weights, float scale,
-                      float shift, float slope, int n, float *y);
-    /* Splits n floats: those of even index to `even`, (n + 1) / 2, the others to `odd`, n / 2. */
-    void (*split_pairs)(const float *src, int n, float *even, float *odd);
+    /* y = f(scale * (the convolution) + shift), f as in gemm_tile. The band has at least
+       gemm_depthwise_least() floats, all 0 before the first call. After that it may be used again
+       for a channel of the same sizes. */
+    void (*depthwise)(const gemm_depthwise *, float *band, size_t floats);
     /* dst[i] = src[2 * i], i < n; dst may be src, or lie before it */
     void (*take_even)(const float *src, int n, float *dst);
     /*

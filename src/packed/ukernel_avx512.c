@@ -8,14 +8,13 @@
  * panel of A is 8 * 576 * 4 = 18 KiB and fits L1. A strip of B is 48 * 576 * 4 = 108 KiB and
  * streams from L2: 192 bytes in the 12 cycles of a step. C is read and written once in KC steps. MC
  * = 256: the block of A is 256 * 384 * 4 = 384 KiB. L2 is at least 1 MiB on such processors. It
- * holds the block, this strip, the next one and the one that is prefetched. MC_IN_PLACE, no limit:
- * a step takes 12 cycles and needs 8 floats of A. L3 is fast enough for that.
+ * holds the block, this strip, the next one and the one that is prefetched. A_FROM_L3 = true: a
+ * step takes 12 cycles and needs 8 floats of A. L3 is fast enough for that.
  */
 #if defined(__x86_64__)
 #include "packed/ukernel.h"
 
 #include <immintrin.h>
-#include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -25,7 +24,7 @@
 #define MR 8
 #define MC 256
 #define KC 384
-#define MC_IN_PLACE INT_MAX
+#define A_FROM_L3 true
 #define TILES_WIDE 1
 #define REST_UNIT 16
 #define REST_MOST 9

@@ -14,7 +14,8 @@
  *
  *   ISA                 the name, as a token
  *   VL, NV, MR          floats in a vector, vectors in a row of the tile, rows of the tile
- *   MC, KC, MC_IN_PLACE cache blocks
+ *   MC, KC              cache blocks
+ *   A_FROM_L3           as in gemm_ukernel
  *   TILES_WIDE          tiles in a wide strip
  *   REST_UNIT, REST_MOST    as in gemm_ukernel
  *   REST_COLS           tail columns at once, at most VL
@@ -87,7 +88,7 @@ const gemm_ukernel JOIN(gemm_ukernel_, ISA) = {
     .wide = TILES_WIDE * NR,
     .mc = MC,
     .kc = KC,
-    .mc_in_place = MC_IN_PLACE,
+    .a_from_l3 = A_FROM_L3,
     .rest_unit = REST_UNIT,
     .rest_most = REST_MOST,
     .block = BLOCK,
@@ -100,7 +101,6 @@ const gemm_ukernel JOIN(gemm_ukernel_, ISA) = {
     .dot = dot,
     .pack_taps = pack_taps,
     .depthwise = depthwise,
-    .split_pairs = split_pairs,
     .take_even = take_even,
     .winograd_input = JOIN(gemm_winograd_input__, ISA),
     .winograd_filters = JOIN(gemm_winograd_filters__, ISA),

@@ -1,6 +1,13 @@
 /*
- * Convolutions: strips of B packed from an image, and depthwise layers. Taps as in gemm_taps.
- * Included by ukernel_body.h.
+ * Convolutions: strips of B packed from an image, and depthwise layers. Included by ukernel_body.h.
+ *
+ * A depthwise layer is computed in bands. A band is some rows of the channel with zeroes around
+ * them, and it stays in L1. With stride 2 a row is split into its even and its odd columns:
+ *
+ *     stride 1    | 0 | pixels of a row       | 0 ... |    pitch floats
+ *     stride 2    | 0 | even columns  | 0 ... | odd columns     | 0 ... |    half, half
+ *
+ * So the pixels under a tap are one vector for neighbouring places, without a mask.
  */
 
 /* Prefetches the next strip, one line for each tap. Neighbouring taps fetch neighbouring lines,
@@ -21,52 +28,23 @@ static void pack_taps(const gemm_taps *t, const float *src, size_t area, int fir
     }
 }
 
-/* `group` vectors of places side by side, so that their sums do not wait for each other. The last
-   one has `tail` places. */
-INLINE void depthwise_vectors(const gemm_taps *t, const uint16_t *valid, const int group,
-                              const float *src, const float *weights, float scale, float shift,
-                              float slope, int tail, float *y)
+INLINE void split_vectors(const float *src, float *even, float *odd)
 {
-    vec acc[4];
-    UNROLL
-    for (int v = 0; v < group; ++v) acc[v] = vzero();
-    for (int q = 0; q < t->count; ++q) {
-        const vec w = vset1(weights[q]);
-        const float *at = src + t->offset[q];
-        UNROLL
-        for (int v = 0; v < group; ++v) {
-            acc[v] = vfma(w, vload_valid(at + v * VL, valid[v * t->count + q]), acc[v]);
-        }
-    }
-    UNROLL
-    for (int v = 0; v < group; ++v) {
-        const vec x = vfma(vset1(scale), acc[v], vset1(shift));
-        store_c(y + v * VL, v == group - 1 && tail < VL, tail, vif_positive(x, vset1(slope) * x));
-    }
+    const vec a = vload(src), b = vload(src + VL);
+    vstore(even, vevens(a, b));
+    vstore(odd, vodds(a, b));
 }
 
-static void depthwise(const gemm_taps *t, const float *src, const float *weights, float scale,
-                      float shift, float slope, int n, float *y)
-{
-    enum { GROUP = 4 };
-    const uint16_t *valid = t->valid;
-    int j = 0;
-    for (; n - j >= GROUP * VL; j += GROUP * VL, valid += GROUP * t->count) {
-        depthwise_vectors(t, valid, GROUP, src + j, weights, scale, shift, slope, VL, y + j);
-    }
-    for (; j < n; j += VL, valid += t->count) {
-        const int tail = lesser(n - j, VL);
-        depthwise_vectors(t, valid, 1, src + j, weights, scale, shift, slope, tail, y + j);
-    }
-}
-
+/* Splits n floats: those of even index to `even`, (n + 1) / 2, the others to `odd`, n / 2. The last
+   vectors overlap those before them. */
 static void split_pairs(const float *src, int n, float *even, float *odd)
 {
     int j = 0;
-    for (; j + 2 * VL <= n; j += 2 * VL) {
-        const vec a = vload(src + j), b = vload(src + j + VL);
-        vstore(even + j / 2, vevens(a, b));
-        vstore(odd + j / 2, vodds(a, b));
+    for (; j + 2 * VL <= n; j += 2 * VL) split_vectors(src + j, even + j / 2, odd + j / 2);
+    if (j < n && n >= 2 * VL) {
+        j = (n - 2 * VL) / 2 * 2;
+        split_vectors(src + j, even + j / 2, odd + j / 2);
+        j += 2 * VL;
     }
     for (; j < n; ++j) (j % 2 ? odd : even)[j / 2] = src[j];
 }
@@ -80,4 +58,179 @@ static void take_even(const float *src, int n, float *dst)
         vstore(dst + j, vevens(vload(src + 2 * j), vload(src + 2 * j + VL)));
     }
     for (; j < n; ++j) dst[j] = src[2 * j];
+}
+
+/* ---- depthwise ---- */
+
+/* Writes n floats of a row of pixels. */
+INLINE void copy_row(const float *src, int n, float *dst)
+{
+    int j = 0;
+    for (; j + VL <= n; j += VL) vstore(dst + j, vload(src + j));
+    if (j < n && n >= VL) {
+        vstore(dst + n - VL, vload(src + n - VL));
+    } else if (j < n) {
+        vstore_part(dst, n, vload_part(src, n));
+    }
+}
+
+/* Fills row `row` of a band with row y of the channel, or with zeroes where the image has none. */
+static void fill_row(const gemm_depthwise *d, int y, float *row)
+{
+    const int pitch = gemm_depthwise_pitch(d, VL), half = pitch / 2;
+    if (y < 0 || y >= d->h) {
+        for (int j = 0; j < pitch; j += VL) vstore(row + j, vzero());
+        return;
+    }
+    const float *src = d->src + (size_t)y * d->w;
+    const int n = lesser(d->w, pitch - d->pad);
+    float *const even = row + d->pad / 2, *const odd = row + half + d->pad / 2;
+    if (d->stride == 1) {
+        copy_row(src, n, row + d->pad);
+    } else if (d->pad % 2) {
+        split_pairs(src, n, odd, even + 1);
+    } else {
+        split_pairs(src, n, even, odd);
+    }
+}
+
+/* From a place of the output to its pixel under tap kx, in a row of a band. */
+INLINE int tap_at(const int kx, const int stride, int pitch)
+{
+    return stride == 1 ? kx : kx % 2 * (pitch / 2) + kx / 2;
+}
+
+/*
+ * A vector of `rows` outputs below each other. Each pixel is loaded once for all of them. size and
+ * stride are constants, so the compiler keeps the weights in registers as far as it has some.
+ */
+INLINE void depthwise_vectors(const int rows, const int size, const int stride, const float *in,
+                              int pitch, const vec *weights, vec acc[GEMM_DEPTHWISE_ROWS])
+{
+    UNROLL
+    for (int r = 0; r < rows; ++r) acc[r] = vzero();
+    UNROLL
+    for (int i = 0; i < (rows - 1) * stride + size; ++i, in += pitch) {
+        UNROLL
+        for (int kx = 0; kx < size; ++kx) {
+            const vec pixels = vload(in + tap_at(kx, stride, pitch));
+            UNROLL
+            for (int r = 0; r < rows; ++r) {
+                const int ky = i - r * stride;
+                if (ky < 0 || ky >= size) continue;
+                acc[r] = vfma(weights[ky * size + kx], pixels, acc[r]);
+            }
+        }
+    }
+}
+
+/* The same for a filter of any size. */
+INLINE void depthwise_any(const int rows, int size, int stride, const float *in, int pitch,
+                          const float *weights, vec acc[GEMM_DEPTHWISE_ROWS])
+{
+    UNROLL
+    for (int r = 0; r < rows; ++r) acc[r] = vzero();
+    for (int ky = 0; ky < size; ++ky) {
+        for (int kx = 0; kx < size; ++kx) {
+            const vec weight = vset1(weights[ky * size + kx]);
+            const float *at = in + ky * pitch + tap_at(kx, stride, pitch);
+            UNROLL
+            for (int r = 0; r < rows; ++r) {
+                acc[r] = vfma(weight, vload(at + r * stride * pitch), acc[r]);
+            }
+        }
+    }
+}
+
+/*
+ * `rows` rows of filter f's output, from row y on. `in` is the first row of the band that they
+ * need. The last vector of a row ends with it, and so overlaps the one before it.
+ */
+INLINE void depthwise_rows(const gemm_depthwise *d, const int rows, const int size,
+                           const int stride, int f, const float *in, int y)
+{
+    enum { MOST_KEPT = 25 };
+    const int pitch = gemm_depthwise_pitch(d, VL), count = d->size * d->size;
+    const float *weights = d->weights + f * count;
+    const vec scale = vset1(d->scale ? d->scale[f] : 1), shift = vset1(d->shift[f]);
+    const vec slope = vset1(d->slope);
+    float *const out = d->y + ((size_t)f * d->out_h + y) * d->out_w;
+    vec kept[MOST_KEPT];
+    UNROLL
+    for (int q = 0; q < size * size; ++q) kept[q] = vset1(weights[q]);
+    for (int x = 0; x < d->out_w; x += VL) {
+        const int at = lesser(x, d->out_w - VL);
+        const int from = at < 0 ? 0 : at;
+        vec acc[GEMM_DEPTHWISE_ROWS];
+        if (size) {
+            depthwise_vectors(rows, size, stride, in + from, pitch, kept, acc);
+        } else {
+            depthwise_any(rows, d->size, d->stride, in + from, pitch, weights, acc);
+        }
+        UNROLL
+        for (int r = 0; r < rows; ++r) {
+            const vec z = vfma(scale, acc[r], shift);
+            store_c(out + (size_t)r * d->out_w + from, at < 0, d->out_w,
+                    vif_positive(z, slope * z));
+        }
+    }
+}
+
+/* size 0: any */
+#define DEPTHWISE_NAME(size, stride) JOIN(depthwise_##size##_##stride##__, ISA)
+#define DEPTHWISE(size, stride)                                                                    \
+    static NOINLINE void DEPTHWISE_NAME(size, stride)(const gemm_depthwise *d, int f,              \
+                                                      const float *in, int y)                      \
+    {                                                                                              \
+        depthwise_rows(d, GEMM_DEPTHWISE_ROWS, size, stride, f, in, y);                            \
+    }
+DEPTHWISE(3, 1)
+DEPTHWISE(3, 2)
+DEPTHWISE(5, 1)
+DEPTHWISE(5, 2)
+DEPTHWISE(0, 0)
+
+static NOINLINE void JOIN(depthwise_row__, ISA)(const gemm_depthwise *d, int f, const float *in,
+                                                int y)
+{
+    depthwise_rows(d, 1, 0, 0, f, in, y);
+}
+
+typedef void depthwise_fn(const gemm_depthwise *, int f, const float *in, int y);
+
+static depthwise_fn *depthwise_for(const gemm_depthwise *d)
+{
+    if (d->out_h < GEMM_DEPTHWISE_ROWS) return JOIN(depthwise_row__, ISA);
+    if (d->size == 3) return d->stride == 1 ? DEPTHWISE_NAME(3, 1) : DEPTHWISE_NAME(3, 2);
+    if (d->size == 5) return d->stride == 1 ? DEPTHWISE_NAME(5, 1) : DEPTHWISE_NAME(5, 2);
+    return DEPTHWISE_NAME(0, 0);
+}
+
+/* Output rows y0 .. y1, whose pixels are in the band. The last group of rows ends with y1. */
+static void depthwise_band(const gemm_depthwise *d, const float *band, int y0, int y1)
+{
+    const int pitch = gemm_depthwise_pitch(d, VL);
+    const int rows = d->out_h < GEMM_DEPTHWISE_ROWS ? 1 : GEMM_DEPTHWISE_ROWS;
+    depthwise_fn *const run = depthwise_for(d);
+    for (int f = 0; f < d->filters; ++f) {
+        for (int y = y0; y < y1; y += rows) {
+            const int at = lesser(y, y1 - rows);
+            run(d, f, band + (size_t)(at - y0) * d->stride * pitch, at);
+        }
+    }
+}
+
+static void depthwise(const gemm_depthwise *d, float *band, size_t floats)
+{
+    const int pitch = gemm_depthwise_pitch(d, VL);
+    const int most = (int)(floats / pitch - d->size) / d->stride + 1;
+    for (int next = 0; next < d->out_h;) {
+        const int y1 = lesser(next + most, d->out_h);
+        const int last = y1 - GEMM_DEPTHWISE_ROWS;     /* no band has fewer rows, if there are */
+        const int y0 = last < 0 ? next : lesser(next, last);
+        const int first = y0 * d->stride - d->pad, end = (y1 - 1) * d->stride - d->pad + d->size;
+        for (int y = first; y < end; ++y) fill_row(d, y, band + (size_t)(y - first) * pitch);
+        depthwise_band(d, band, y0, y1);
+        next = y1;
+    }
 }

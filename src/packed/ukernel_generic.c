@@ -18,7 +18,7 @@
 #define MR 4
 #define MC 128
 #define KC 256
-#define MC_IN_PLACE 256
+#define A_FROM_L3 false
 #define TILES_WIDE 4
 #define REST_UNIT 4
 #define REST_MOST 3

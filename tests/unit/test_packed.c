@@ -13,8 +13,10 @@
  */
 #include "driver/check.h"
 #include "driver/driver.h"
+#include "packed/cut.h"
 #include "packed/loops.h"
 #include "packed/packed.h"
+#include "util/caches.h"
 #include "util/threads.h"
 #include "support/operands.h"
 #include "support/options.h"
@@ -491,6 +493,69 @@ static void test_threads(const gemm_ukernel *u, const options *o)
     if (!failures) report_pass(name);
 }
 
+/* The first element that is not in exactly one rectangle of C, or -1. `cover` has M * columns
+   bytes. */
+static long wrongly_covered(const packed_grid *g, unsigned char *cover)
+{
+    memset(cover, 0, (size_t)g->M * (size_t)g->columns);
+    for (int chunk = 0; chunk < g->chunks; ++chunk) {
+        const packed_rectangle r = packed_get_rectangle(g, chunk);
+        for (int i = r.i0; i < r.i1; ++i) {
+            for (int j = r.j0; j < r.j1; ++j) ++cover[(long)i * g->columns + j];
+        }
+    }
+    for (long at = 0; at < (long)g->M * g->columns; ++at) {
+        if (cover[at] != 1) return at;
+    }
+    return -1;
+}
+
+/* Rectangles cover C once, for a C that is high, wide and small; none has more rows than the
+   first, for which the plan is made; and there are as many as threads could use. */
+static void test_grid(const gemm_ukernel *u, const options *o)
+{
+    enum { SIDE = 1300, LINE = 16, ROUNDS_OF_GRIDS = 400, HUGE_K = 1 << 20 };
+    char name[48];
+    unsigned char *cover = malloc(SIDE * SIDE);
+    if (!cover) exit(2);
+    snprintf(name, sizeof name, "packed %s grid", u->name);
+    for (int n = 0; n < ROUNDS_OF_GRIDS; ++n) {
+        rng r = rng_make(o->seed, 6000000 + (uint64_t)n);
+        const int M = 1 + rng_below(&r, n & 1 ? SIDE : 3 * u->mr);
+        const int columns = 1 + rng_below(&r, n & 2 ? SIDE : 3 * u->nr);
+        const int threads = 1 + rng_below(&r, n & 4 ? 64 : 4);
+        packed_grid g = packed_cut(M, columns, HUGE_K, u, threads);
+        g.shift = rng_below(&r, u->nr < LINE ? u->nr : LINE);
+        const int tiles = (M + u->mr - 1) / u->mr * ((columns + u->nr - 1) / u->nr);
+        const int most_rows = packed_get_rectangle(&g, 0).i1;
+        const long at = wrongly_covered(&g, cover);
+        bool higher = false;
+        for (int chunk = 0; chunk < g.chunks; ++chunk) {
+            const packed_rectangle part = packed_get_rectangle(&g, chunk);
+            higher |= part.i1 - part.i0 > most_rows;
+        }
+        const bool too_few = threads > 1 && tiles > 1 && g.chunks == 1;
+        if (at < 0 && !higher && !too_few && (threads > 1 || g.chunks == 1)) continue;
+        report_fail(name, "M=%d columns=%d threads=%d shift=%d: %d rectangles of %d rows; element "
+                    "%ld is not in one of them (-1: all are), higher %d", M, columns, threads,
+                    g.shift, g.chunks, most_rows, at, higher);
+        free(cover);
+        return;
+    }
+    free(cover);
+    report_pass(name);
+}
+
+/* Sizes that some processor has: a wrong unit or level of a cache is far from them. */
+static void test_caches(void)
+{
+    const gemm_caches *c = gemm_find_caches();
+    const bool l1_right = c->l1d >= 8 << 10 && c->l1d <= 512 << 10;
+    const bool l2_right = c->l2 >= 2 * c->l1d && c->l2 <= 64 << 20;
+    if (l1_right && l2_right) report_pass("packed caches");
+    else report_fail("packed caches", "L1 %zu, L2 %zu bytes", c->l1d, c->l2);
+}
+
 /* ---- the seams ---- */
 
 /* Whoever has the last columns has a rest. */
@@ -860,10 +925,12 @@ int main(int argc, char **argv)
         if (!o.brief) test_rest(*u, &o);
         if (!o.brief) test_panels(*u);
         if (!o.brief && !o.no_threads) test_threads(*u, &o);
+        if (!o.brief) test_grid(*u, &o);
         test_seams(*u);
         test_shift(*u);
     }
     if (o.only_case < 0 && !o.brief) {
+        test_caches();
         test_workers();
         if (o.no_threads) report_skip_machine("packed threads", "left out by --without threads");
         if (o.no_callers) report_skip_machine("packed callers", "left out by --without callers");
