@@ -552,7 +552,7 @@ static void test_logistic(const gemm_ukernel *u)
 /* `packed` and `auto` offer layers, and decline windows of more than a thread's scratch. */
 static void test_rows(void)
 {
-    const int sides = 500;
+    const int sides = 1200;        /* squared, more floats than GEMM_SCRATCH_BYTES hold */
     problem p;
     float out[1], *image = calloc((size_t)(sides * sides), sizeof *image);
     const layer_input input = {image, sides * sides};
