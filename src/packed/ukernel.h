@@ -181,8 +181,8 @@ typedef struct gemm_ukernel {
      */
     void (*winograd_input)(const gemm_tiles *, const float *channel, float *V, size_t point,
                            size_t panel, float *scratch);
-    /* Transforms up to vl filters, channels x 9 each, `apart` floats apart. Point q of channel c and
-       filter f goes to U[q * point + c * step + f]; behind the last filter come zeroes. */
+    /* Transforms up to vl filters, channels x 9 each, `apart` floats apart. Point q of channel c
+       and filter f goes to U[q * point + c * step + f]; behind the last filter come zeroes. */
     void (*winograd_filters)(int m, const float *g, size_t apart, int filters, int channels,
                              float *U, size_t point, size_t step);
     /* Transforms the sums of these filters back and writes their outputs. M[q * point + t * ld + f]

@@ -332,8 +332,9 @@ static void compute_m(void *arg, int chunk, void *scratch)
 {
     const layer *l = arg;
     const int point = chunk / l->blocks, first = chunk % l->blocks * l->block;
+    const int count = min_int(l->block, l->c->n - first);
     const layout o = layout_of(l, l->tiles);
-    multiply(l, &o, point, first, min_int(l->block, l->c->n - first), l->tiles, l->V, l->M, scratch);
+    multiply(l, &o, point, first, count, l->tiles, l->V, l->M, scratch);
 }
 
 static void compute_y(void *arg, int chunk, void *scratch)

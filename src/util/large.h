@@ -6,8 +6,8 @@
 
 /*
  * Memory with any content that begins at a page, or NULL. Freed with free(). A block of some
- * megabytes gets huge pages where Linux has them: its first touch takes fewer faults, and reading it
- * fewer entries of the TLB.
+ * megabytes gets huge pages where Linux has them: its first touch takes fewer faults, and reading
+ * it takes fewer entries of the TLB.
  */
 void *gemm_alloc_large(size_t bytes);
 

@@ -5,8 +5,8 @@
  * activation). Guard pages lie before or behind every array. The output holds NaN before the call.
  *
  * For each instruction set there are more tests: Winograd's algorithm over random geometry, also
- * where `packed` would not choose it; the bits of the output do not depend on the number of threads;
- * activations are Darknet's for infinities, NaN, zeroes and denormals.
+ * where `packed` would not choose it; the bits of the output do not depend on the number of
+ * threads; activations are Darknet's for infinities, NaN, zeroes and denormals.
  *
  *   test_conv [--seed S] [--cases N] [--row NAME] [--case I]
  *
@@ -739,7 +739,8 @@ static void judge_winograd(const gemm_ukernel *u, int m, const options *o)
     v.conv = conv_by_winograd;
     v.params = &NOT_EVERY_CALL;
     judge_row(&v, draw_winograd, o);
-    if (forced_runs < o->cases) report_fail(name, "only %d of %d cases ran", forced_runs / 3, o->cases);
+    if (forced_runs < o->cases)
+        report_fail(name, "only %d of %d cases ran", forced_runs / 3, o->cases);
 }
 
 static void judge_isa(const gemm_ukernel *u, const char *name, const options *o)
