@@ -90,6 +90,7 @@ const gemm_ukernel JOIN(gemm_ukernel_, ISA) = {
     .add_rows = add_rows,
     .dot = dot,
     .pack_taps = pack_taps,
+    .fill_band = fill_band,
     .depthwise = depthwise,
     .take_even = take_even,
     .supported = isa_supported,
