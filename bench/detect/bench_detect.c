@@ -1,6 +1,6 @@
 /*
- * Forward passes of whole networks, side by side: the convolution hook, and Darknet's im2col
- * through the gemm of the same row.
+ * Forward passes of whole networks, side by side: the hook, the hook without Winograd, and Darknet's
+ * im2col through the gemm of the same row.
  *
  *   bench_detect [--threads N,N...] [--rounds N] [--profile] IMAGE CFG[=WEIGHTS]...
  *   bench_detect --serve --threads N IMAGE CFG[=WEIGHTS]
@@ -40,7 +40,9 @@ enum { MAX_ROUNDS = 1000, MAX_THREAD_COUNTS = 8 };
 static const double TOLERANCE = 1e-4;
 static const double ROUND_MS = 40;      /* a contestant's turn lasts about this long */
 
-typedef enum contestant { HOOK, IM2COL, CONTESTANTS, AS_SET } contestant;
+typedef enum contestant { HOOK, DIRECT, IM2COL, CONTESTANTS, AS_SET } contestant;
+
+static const gemm_conv_mode modes[CONTESTANTS] = {GEMM_HOOK, GEMM_DIRECT, GEMM_IM2COL};
 
 static int rounds = 15;
 static int thread_counts[MAX_THREAD_COUNTS] = {1, 2}, counts = 2;
@@ -54,7 +56,7 @@ typedef struct subject {
 
 static void pass(const subject *s, contestant who, int threads)
 {
-    if (who != AS_SET) gemm_set_conv(who == HOOK ? GEMM_HOOK : GEMM_IM2COL);
+    if (who != AS_SET) gemm_set_conv(modes[who]);
     gemm_set_threads(threads);
     network_predict(s->net, s->input.data);
 }
@@ -135,8 +137,8 @@ static void time_subject(const subject *s, int threads)
             ms[who][round] = turn(s, who, threads, passes[who]);
 
     printf("%-24s %2d", s->name, threads);
-    print_ms(ms[HOOK]);
-    print_ms(ms[IM2COL]);
+    for (int who = 0; who < CONTESTANTS; ++who) print_ms(ms[who]);
+    print_ratio(ms[HOOK], ms[DIRECT]);
     print_ratio(ms[HOOK], ms[IM2COL]);
     putchar('\n');
     fflush(stdout);
@@ -378,8 +380,9 @@ static int read_options(int argc, char **argv)
 static void print_heading(void)
 {
     if (profiles) return;
-    printf("%-24s %2s  %8s %17s  %8s %17s  %s\n", "forward pass, ms", "th", "hook",
-           "middle half", "im2col", "middle half", "hook/im2col");
+    printf("%-24s %2s  %8s %17s  %8s %17s  %8s %17s  %-18s %s\n", "forward pass, ms", "th",
+           "hook", "middle half", "direct", "middle half", "im2col", "middle half", "hook/direct",
+           "hook/im2col");
 }
 
 int main(int argc, char **argv)
