@@ -133,8 +133,10 @@ static void time_subject(const subject *s, int threads)
         passes[who] = (int)fmax(1, ROUND_MS / once);
     }
     for (int round = 0; round < rounds; ++round)
-        for (int who = 0; who < CONTESTANTS; ++who)
+        for (int i = 0; i < CONTESTANTS; ++i) {
+            const contestant who = (i + round) % CONTESTANTS;   /* nobody always follows another */
             ms[who][round] = turn(s, who, threads, passes[who]);
+        }
 
     printf("%-24s %2d", s->name, threads);
     for (int who = 0; who < CONTESTANTS; ++who) print_ms(ms[who]);

@@ -200,17 +200,21 @@ static int run_dense(layer_job *l, int threads)
 
 /* ---- pooled: the maxima of 2x2 blocks, a band of rows at a time ---- */
 
-/* So many rows of the output make a band: its sums stay in L2, and shifts can begin there. 0: there
-   is no such number. */
+/*
+ * So many rows of the output make a band: its sums stay in L2, and shifts can begin there. 0: there
+ * is no such number, or there are too few bands for many threads. Each band reads all weights, and
+ * a small output is pooled quickly by itself.
+ */
 static int rows_of_band(const conv_call *c, const gemm_ukernel *u)
 {
-    enum { IN_L2 = 192 * 1024 / sizeof(float), MOST = (GEMM_SCRATCH_BYTES - PACKED_SCRATCH_BYTES) /
-                                                      sizeof(float) };
+    enum { FEW_BANDS = 32, IN_L2 = 96 * 1024 / sizeof(float),
+           MOST = (GEMM_SCRATCH_BYTES - PACKED_SCRATCH_BYTES) / sizeof(float) };
     const int row = c->n / c->groups * c->out_w;
     int rows = 2;
     while (rows < 2 * u->vl && rows * c->out_w % u->vl) rows += 2;
     if (rows * c->out_w % u->vl || rows > MOST / row) return 0;
-    return rows * max_int(1, IN_L2 / row / rows);
+    rows *= max_int(1, IN_L2 / row / rows);
+    return ceil_div(c->out_h, rows) < FEW_BANDS ? 0 : rows;
 }
 
 static void pool_band(const layer_job *l, int rows, const float *sums, float *output)
