@@ -169,12 +169,24 @@ fail:
     return false;
 }
 
+/* 640 for "OpenCL 2.0 Adreno(TM) 640", in which form Qualcomm's driver tells its version; 0 for any
+   other text. */
+static int adreno_model(const char *text)
+{
+    const char *p = strstr(text, "Adreno");
+    if (!p) return 0;
+    p += strcspn(p, "0123456789");
+    return (int)strtoul(p, NULL, 10) % 10000;
+}
+
 static bool ask_limits(gemm_cl_device *d, cl_device_type type)
 {
     cl_bool unified, images, compiler;
     cl_uint units, vector;
     cl_ulong local;
+    char version[512];
     ASK(CL_DEVICE_NAME, d->name);
+    ASK(CL_DEVICE_VERSION, version);
     ASK(CL_DRIVER_VERSION, d->driver);
     ASK(CL_DEVICE_COMPILER_AVAILABLE, compiler);
     ASK(CL_DEVICE_HOST_UNIFIED_MEMORY, unified);
@@ -194,6 +206,7 @@ static bool ask_limits(gemm_cl_device *d, cl_device_type type)
         .vector = (int)vector,
         .group = d->group_items > 1 << 20 ? 1 << 20 : (int)d->group_items,
         .local = local > 1 << 30 ? 1 << 30 : (int)local,
+        .adreno = adreno_model(version),
     };
     if (compiler) return true;
     snprintf(reason, sizeof reason, "%s has no OpenCL compiler", d->name);

@@ -41,15 +41,15 @@ typedef struct gemm_cl_argument {
 /* The first step of a call: device and memory policy. Clears the reason of an earlier failure. */
 gemm_cl_work gemm_cl_begin_work(const gemm_cl_row *);
 
-/* Builds the row's kernel with its own options and `more`, texts that begin with a blank. NULL, or
-   why the device cannot run it. */
+/* Builds the row's kernel with its own options and `more`, texts that begin with a blank. Takes the
+   row's smaller tile where the compiler spills. NULL, or why the device cannot run it. */
 const char *gemm_cl_build_row(gemm_cl_work *, const char *more);
 
 /* kernels/<name>.cl for a launch beside the row's. NULL: it cannot be built, and that was said. */
 const gemm_cl_program *gemm_cl_need(const char *name, const char *options);
 
-/* Length of a part of K, a multiple of what the kernel steps by. */
-int gemm_cl_part_length(const gemm_cl_work *, int K);
+/* Length of a part of K, a multiple of `step`, or of what the kernel steps by where that is 0. */
+int gemm_cl_part_length(const gemm_cl_work *, int K, int step);
 
 /* Makes room for `count` results of this many bytes each that are added later. 0 or -1. */
 int gemm_cl_need_sums(gemm_cl_work *, size_t count, size_t bytes);

@@ -9,7 +9,7 @@
 #include "ref/clblast.h"
 #include "util/text.h"
 
-#include <stdint.h>
+#include <limits.h>
 #include <stdlib.h>
 
 /* ---- launches ------------------------------------------------------------------------------ */
@@ -38,7 +38,7 @@ static int multiply(gemm_cl_job *j, const gemm_cl_matrix *b, int k0, int K, int 
 {
     const gemm_call *g = j->g;
     gemm_cl_work *w = &j->w;
-    const int kpart = gemm_cl_part_length(w, K), parts = ceil_div(K, kpart);
+    const int kpart = gemm_cl_part_length(w, K, 0), parts = ceil_div(K, kpart);
     const size_t size = (size_t)g->M * (size_t)g->N;
     const int part = k0 == 0 ? 0 : j->part;
     const cl_ulong a0 = j->a.first + (size_t)k0 * (size_t)j->a.cs, b0 = b->first;
@@ -146,10 +146,12 @@ int gemm_cl_enqueue(gemm_cl_job *j)
 
 /* ---- one call ------------------------------------------------------------------------------ */
 
-/* Whether float4 of A's rows are aligned where the device has them: in place, copied or packed. */
-static bool has_aligned_rows(const gemm_call *g)
+/* Whether the offsets inside a tile of 8 rows of A, or of C, fit into the 32 bits that a kernel has
+   for them. */
+static bool fits_int(const gemm_call *g)
 {
-    return g->K % 4 == 0 && (g->TA || (g->lda % 4 == 0 && (uintptr_t)g->A % 16 == 0));
+    const int most = INT_MAX / 8;
+    return g->K <= most && g->lda <= most && g->N <= most && g->ldc <= most;
 }
 
 const char *gemm_cl_plan(gemm_cl_job *j, const gemm_call *g, const gemm_cl_row *row)
@@ -158,13 +160,12 @@ const char *gemm_cl_plan(gemm_cl_job *j, const gemm_call *g, const gemm_cl_row *
     *j = (gemm_cl_job){.g = g, .w = gemm_cl_begin_work(row)};
     gemm_cl_work *w = &j->w;
     if (row->way == GEMM_CL_CLBLAST) return gemm_clblast_missing(gemm_cl_settings()->clblast);
+    if (!fits_int(g)) return "a row is longer than the OpenCL kernels' offsets can say";
     if (row->way == GEMM_CL_CHOOSE) w->row = gemm_cl_choose(&w->device->traits, g, &w->parts);
     if (row->parts && w->row->splits) w->parts = row->parts;
     if (w->row->depth)
         gemm_append(more, sizeof more, "%s%s", g->TA ? " -DA_TURNED" : "",
                     g->TB ? " -DB_TURNED" : "");
-    if (w->row->way == GEMM_CL_IMAGE && has_aligned_rows(g))
-        gemm_append(more, sizeof more, " -DALIGNED_A");
     return gemm_cl_build_row(w, more);
 }
 

@@ -6,6 +6,7 @@
  *       memory of malloc (behind guard pages) and of gemm_host_alloc, all transposes; panels wider
  *       than an image; bytes copied; weights that change; NaN and infinity; four threads
  *       --small: a few small sizes of each, for slow devices
+ *   test_cl --row NAME [--cases N]   only sums and convolutions of the rows whose name contains NAME
  *   test_cl --threads        only the four threads, for ThreadSanitizer and helgrind
  *   test_cl --faults         one OpenCL call after another fails; needs the layer of
  *                            tests/support/layer_fail.c
@@ -75,6 +76,7 @@ static const named_row rows[] = {
 enum { ROWS = sizeof rows / sizeof rows[0] };
 
 static uint64_t seed = 1;
+static const char *only;        /* test only rows whose name contains this; NULL: all */
 
 static const char *policy_name(char policy)
 {
@@ -84,7 +86,7 @@ static const char *policy_name(char policy)
 /* cl_image as on a discrete GPU. */
 static gemm_cl_row ahead_row(void)
 {
-    gemm_cl_row row = gemm_cl_choices[GEMM_CL_IMAGE_SPLIT];
+    gemm_cl_row row = gemm_cl_choices[GEMM_CL_IMAGE_8x4];
     row.defines = row.discrete;
     row.discrete = NULL;
     return row;
@@ -186,6 +188,7 @@ static bool run_case(const char *name, const gemm_cl_row *row, char policy, int 
 
 static void test_row(const char *title, const gemm_cl_row *row, int cases, bool small)
 {
+    if (only && !strstr(title, only)) return;
     const char *reason = gemm_cl_unusable(row);
     for (const char *policy = "ud"; *policy; ++policy) {
         char name[96];
@@ -387,6 +390,7 @@ static bool run_conv_case(const char *name, const gemm_cl_row *row, char policy,
 
 static void test_conv_row(const char *title, const gemm_cl_row *row, int cases, bool small)
 {
+    if (only && !strstr(title, only)) return;
     const char *reason = row->way == GEMM_CL_CHOOSE ? NULL : gemm_cl_unusable(row);
     for (const char *policy = "ud"; *policy; ++policy) {
         char name[96];
@@ -925,7 +929,7 @@ static void test_fault(const fault_case *f)
 
 static void test_faults(void)
 {
-    const gemm_cl_row *image = &gemm_cl_choices[GEMM_CL_IMAGE_SPLIT];
+    const gemm_cl_row *image = &gemm_cl_choices[GEMM_CL_IMAGE_8x4];
     const gemm_cl_row *tile = &gemm_cl_choices[GEMM_CL_TILE_16x128];
     const fault_case cases[] = {
         {"cl", &gemm_cl_best, 'u', true, MULTIPLY, 0, true},
@@ -1029,6 +1033,7 @@ static options read_options(int argc, char **argv)
         else if (!strcmp(a, "--waits")) o.waits = true;
         else if (!strcmp(a, "--seed")) o.seed = option_int(a, argv[++i], 0);
         else if (!strcmp(a, "--cases")) o.cases = option_int(a, argv[++i], 1);
+        else if (!strcmp(a, "--row") && i + 1 < argc) only = argv[++i];
         else if (i + 3 < argc && (!strcmp(a, "--sum") || !strcmp(a, "--conv"))) {
             o.one = argv + i;
             i += 3;
@@ -1061,6 +1066,7 @@ int main(int argc, char **argv)
     if (!o.threads) {
         test_sums(o.small ? 8 : o.cases, o.small);
         test_convolutions(o.small ? 10 : o.cases / 2, o.small);
+        if (only) return report_status();
         test_copies();
         test_not_finite();
         test_activations();
