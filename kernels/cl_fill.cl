@@ -16,6 +16,17 @@
  */
 #include "cl_conv.h"
 
+/* With HALF a pixel has 16 bits a column. The values are rounded to nearest before, because
+   write_imagef may round to zero. */
+void write_pixel(__write_only image2d_t image, int2 at, float4 p)
+{
+#ifdef HALF
+    const uint4 bits = as_uint4(p);
+    p = as_float4((bits + 0xfff + (bits >> 13 & 1)) & ~0x1fffu);    /* 13 bits fewer */
+#endif
+    write_imagef(image, at, p);
+}
+
 #ifdef CONV
 __kernel void cl_fill(int N, __global const float *B, ulong b0, __write_only image2d_t image,
                       int strips, int h, int w, int out_w, int size, int stride, int pad)
@@ -51,7 +62,7 @@ __kernel void cl_fill(int N, __global const float *B, ulong b0, __write_only ima
             for (int i = 0; i < 4; ++i) {
                 p[i] = conv_element(b, y[i] + ty, c[i] + tx, h, w);
             }
-            write_imagef(image, (int2)(x, k), (float4)(p[0], p[1], p[2], p[3]));
+            write_pixel(image, (int2)(x, k), (float4)(p[0], p[1], p[2], p[3]));
         }
     }
 }
@@ -72,6 +83,6 @@ __kernel void cl_fill(int N, __global const float *B, ulong b0, int brs, int bcs
     if (4 * x + 3 < N) {
         p.w = b[3 * (ulong)bcs];
     }
-    write_imagef(image, (int2)(x, k), p);
+    write_pixel(image, (int2)(x, k), p);
 }
 #endif

@@ -18,6 +18,9 @@
  * UNROLL and AHEAD are for devices with registers to spare. AHEAD issues the loads of the next step
  * before the sums of this step.
  *
+ * The image may hold floats of 16 bits, which read_imagef widens. With HALF_SUMS, A has 16 bits
+ * too. Runs of 32 products are added in 16 bits, and the runs in 32. This needs cl_khr_fp16.
+ *
  * With more than one group along z, K is cut into parts of `kpart`, a multiple of 4. Part z stores
  * its product at C + z*cpart for cl_sum, instead of adding it to C.
  *
@@ -53,38 +56,60 @@
     FOR_I(0, statement) FOR_I(1, statement) FOR_I(2, statement) FOR_I(3, statement) \
     FOR_I(4, statement) FOR_I(5, statement) FOR_I(6, statement) FOR_I(7, statement)
 
+/* ELEMENT: of A. NUMBER: of the arithmetic; a test defines it for devices without cl_khr_fp16. */
+#ifdef HALF_SUMS
+#ifndef NUMBER
+#pragma OPENCL EXTENSION cl_khr_fp16 : enable
+#define NUMBER half
+#define NUMBER4 half4
+#define READ read_imageh
+#define NARROW(x) convert_half4(x)
+#endif
+#define ELEMENT half
+#define LOAD_A4(p) NARROW(vload_half4(0, p))
+#define LOAD_A(p) vload_half(0, p)
+#else
+#define ELEMENT float
+#define NUMBER float
+#define NUMBER4 float4
+#define READ read_imagef
+#define LOAD_A4(p) vload4(0, p)
+#define LOAD_A(p) (*(p))
+#endif
+#define RUN 8                   /* of HALF_SUMS, in steps of 4 */
+
 #ifdef IN_PLACE
 #define SOURCE __global const float *
 #define PLACE __global const float *
 #define DOWN(at, k) ((at) + (k) * brs)
-#define PIXEL(k, p) vload4(p, DOWN(at, k))
+#define PIXEL(read, k, p) vload4(p, DOWN(at, k))
 #else
 #define SOURCE __read_only image2d_t
 #define PLACE int2
 #define DOWN(at, k) ((at) + (int2)(0, k))
 #if __OPENCL_VERSION__ >= 120
-#define PIXEL(k, p) read_imagef(B, at + (int2)((p) ? next : 0, k))
+#define PIXEL(read, k, p) read(B, at + (int2)((p) ? next : 0, k))
 #else
 __constant sampler_t nearest = CLK_NORMALIZED_COORDS_FALSE | CLK_ADDRESS_CLAMP | CLK_FILTER_NEAREST;
-#define PIXEL(k, p) read_imagef(B, nearest, at + (int2)((p) ? next : 0, k))
+#define PIXEL(read, k, p) read(B, nearest, at + (int2)((p) ? next : 0, k))
 #endif
 #endif
 
 /* Four steps of K: b[k][p] is pixel p of row k, t[k][i] is A's element of row i. `next`: how far
    the second pixel is. */
-void load_four(PLACE at, int brs, int next, SOURCE B, __global const float *a, const int *row,
-               float4 (*b)[PIXELS], float (*t)[ROWS])
+void load_four(PLACE at, int brs, int next, SOURCE B, __global const ELEMENT *a, const int *row,
+               NUMBER4 (*b)[PIXELS], NUMBER (*t)[ROWS])
 {
     #pragma unroll
     for (int k = 0; k < 4; ++k) {
         #pragma unroll
         for (int p = 0; p < PIXELS; ++p) {
-            b[k][p] = PIXEL(k, p);
+            b[k][p] = PIXEL(READ, k, p);
         }
     }
     #pragma unroll
     for (int i = 0; i < ROWS; ++i) {
-        const float4 v = vload4(0, a + row[i]);
+        const NUMBER4 v = LOAD_A4(a + row[i]);
         t[0][i] = v.x;
         t[1][i] = v.y;
         t[2][i] = v.z;
@@ -92,7 +117,7 @@ void load_four(PLACE at, int brs, int next, SOURCE B, __global const float *a, c
     }
 }
 
-void add_four(float4 (*b)[PIXELS], float (*t)[ROWS], float4 (*c)[PIXELS])
+void add_four(NUMBER4 (*b)[PIXELS], NUMBER (*t)[ROWS], NUMBER4 (*c)[PIXELS])
 {
     #pragma unroll
     for (int k = 0; k < 4; ++k) {
@@ -119,7 +144,7 @@ void store(float4 s, __global float *o, int places, bool add)
 }
 
 __kernel void cl_image(int M, int N, int K, float alpha,
-                       __global const float *A, ulong a0, int ars, int acs,
+                       __global const ELEMENT *A, ulong a0, int ars, int acs,
                        SOURCE B, ulong b0, int brs, int bcs,
                        __global float *C, ulong c0, int ldc, int kpart, ulong cpart CONV_PARAMETERS)
 {
@@ -129,7 +154,7 @@ __kernel void cl_image(int M, int N, int K, float alpha,
     }
     const int z = get_global_id(2), begin = PART(z) * kpart;
     int left = min(K - begin, kpart);
-    __global const float *a = A + a0 + A_START(z) + (ulong)i0 * ars + begin;
+    __global const ELEMENT *a = A + a0 + A_START(z) + (ulong)i0 * ars + begin;
 #if defined(IN_PLACE)
     const int j0 = min(x * COLS, N - COLS), next = 1;
     PLACE at = B + b0 + B_START(z) + (ulong)begin * brs + j0;
@@ -148,7 +173,21 @@ __kernel void cl_image(int M, int N, int K, float alpha,
         row[i] = min(i, M - 1 - i0) * ars;
     }
     EACH(c[i][p] = (float4)(0.0f))
-#ifdef AHEAD
+#if defined(HALF_SUMS)
+    while (left >= 4) {
+        NUMBER4 run[ROWS][PIXELS];
+        EACH(run[i][p] = (NUMBER4)(0.0f))
+        for (int steps = min(left / 4, RUN); steps > 0; --steps, left -= 4) {
+            NUMBER4 b[4][PIXELS];
+            NUMBER t[4][ROWS];
+            load_four(at, brs, next, B, a, row, b, t);
+            add_four(b, t, run);
+            at = DOWN(at, 4);
+            a += 4;
+        }
+        EACH(c[i][p] += convert_float4(run[i][p]))
+    }
+#elif defined(AHEAD)
     if (left >= 4) {
         float4 b[4][PIXELS], b_next[4][PIXELS];
         float t[4][ROWS], t_next[4][ROWS];
@@ -188,7 +227,7 @@ __kernel void cl_image(int M, int N, int K, float alpha,
     }
 #endif
     for (; left > 0; --left) {
-        EACH(c[i][p] += a[row[i]] * PIXEL(0, p))
+        EACH(c[i][p] += LOAD_A(a + row[i]) * PIXEL(read_imagef, 0, p))
         at = DOWN(at, 1);
         ++a;
     }

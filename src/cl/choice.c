@@ -1,6 +1,7 @@
 /*
  * What `cl` chooses: cl_wide on CPUs; else cl_thin for a C of few rows, cl_image where the device
- * shares its memory with the CPU (Adreno; the tile by gemm_cl_image_rules), cl_tile on desktop GPUs.
+ * shares its memory with the CPU (Adreno), cl_tile on desktop GPUs. gemm_cl_image_rules has the
+ * tile of cl_image.
  *
  * K is cut into parts where C alone has too few groups for all compute units.
  */
@@ -91,7 +92,8 @@ const gemm_cl_row *gemm_cl_choose(const gemm_cl_traits *d, const gemm_call *g, i
                          : d->vector >= 8 ? GEMM_CL_WIDE_8 : GEMM_CL_WIDE_4;
         return &gemm_cl_choices[wide];
     }
-    if (g->M < 8) return choose_thin(d, g, parts);
+    /* An Adreno's compiler keeps the sums of cl_tile in private memory. */
+    if (g->M < 8 || (d->adreno && !d->images)) return choose_thin(d, g, parts);
     if (d->unified && d->images) return choose_image(d, g, parts);
     const gemm_cl_row *tile = choose_tile(d, g, parts);
     return tile ? tile : &gemm_cl_naive;

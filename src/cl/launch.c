@@ -30,6 +30,9 @@ static const char *why_refused(const gemm_cl_work *w)
     const int items = row->wx * row->wy;
     if (row->way == GEMM_CL_IMAGE && (!t->images || w->device->image_height < 4))
         return "the OpenCL device has no images";
+    if (row->half && !t->half_images) return "the OpenCL device has no images of half-floats";
+    if (row->half == GEMM_CL_HALF_SUMS && !t->fp16)
+        return "the OpenCL device has no half-float arithmetic (cl_khr_fp16)";
     if (items > t->group) return "the OpenCL device's work-groups are smaller than the kernel's";
     if (!w->program) return NULL;
     if (items && (size_t)items > w->program->group_items)
@@ -97,6 +100,22 @@ int gemm_cl_part_length(const gemm_cl_work *w, int K, int step)
 {
     if (!step) step = w->row->way == GEMM_CL_IMAGE ? 4 : 16;
     return (int)round_up((size_t)ceil_div(K, w->parts), (size_t)step);
+}
+
+int gemm_cl_pack(gemm_cl_work *w, gemm_cl_slot slot, const gemm_cl_matrix *in, int rows, int cols,
+                 int rows_out, int cols_out, gemm_cl_matrix *out)
+{
+    const bool half = w->row->half == GEMM_CL_HALF_SUMS;
+    const gemm_cl_program *p = gemm_cl_need("cl_pack", half ? "-DHALF" : "");
+    const size_t global[3] = {(size_t)cols_out, (size_t)rows_out, 1};
+    const cl_ulong first = in->first;
+    cl_mem mem = gemm_cl_scratch(slot, global[0] * global[1] * (half ? 2 : sizeof(float)));
+    const gemm_cl_argument args[] = {ARG(rows), ARG(cols), ARG(in->mem), ARG(first), ARG(in->rs),
+                                     ARG(in->cs), ARG(mem)};
+    if (!p || !mem) return -1;
+    const int rc = gemm_cl_launch(w, p, STAGE_PREPARE, args, global, NULL);
+    *out = (gemm_cl_matrix){mem, 0, cols_out, 1};
+    return rc;
 }
 
 int gemm_cl_need_sums(gemm_cl_work *w, size_t count, size_t bytes)

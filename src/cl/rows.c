@@ -19,6 +19,24 @@
     {.kernel = "cl_image", .defines = "", .discrete = "-DAHEAD -DUNROLL=2", .way = GEMM_CL_IMAGE, \
      .conv = GEMM_CL_CONV, .rows = rows_, .cols = cols_, .splits = splits_, .smaller = smaller_}
 
+/* Named by the user, so always the same tile: 8x4. */
+#define HALF(defines_, half_) \
+    {.kernel = "cl_image", .defines = defines_, .way = GEMM_CL_IMAGE, .conv = GEMM_CL_CONV, \
+     .rows = 8, .cols = 4, .half = half_}
+
+/*
+ * 16 bits hold 11 binary digits, so rounding to nearest is off by u = 2^-11 of the element at most.
+ * An element below 2^-14 may become 0. One over 65504 becomes infinite.
+ *
+ * With both operands rounded, a product is off by 2 u + u^2. A run of 32 products, each multiplied
+ * and added with a rounding, is off by about 33 u more (Higham, Accuracy and Stability of Numerical
+ * Algorithms, chapter 3). 36 u covers both and the products of roundings. A product and a sum below
+ * 2^-14 may become 0.
+ */
+const gemm_rounding gemm_cl_half_rounding = {.product = 0x1p-11, .b = 0x1p-14};
+const gemm_rounding gemm_cl_half_fast_rounding = {
+    .product = 36 * 0x1p-11, .a = 0x1p-14, .b = 0x1p-14, .sum = 3 * 0x1p-14};
+
 const gemm_cl_row gemm_cl_naive = LADDER("cl_naive", "", GEMM_CL_PLAIN, 1, 1);
 const gemm_cl_row gemm_cl_block = LADDER("cl_block", "", GEMM_CL_PADDED, 32, 32);
 const gemm_cl_row gemm_cl_local = LOCAL("-DVECTOR=1");
@@ -27,6 +45,8 @@ const gemm_cl_row gemm_cl_local_v8 = LOCAL("-DVECTOR=8");
 const gemm_cl_row gemm_cl_local_v16 = LOCAL("-DVECTOR=16");
 const gemm_cl_row gemm_cl_local_v4_u8 = LOCAL("-DVECTOR=4 -DUNROLL=8");
 const gemm_cl_row gemm_cl_image = IMAGE(8, 4, false, NULL);
+const gemm_cl_row gemm_cl_half = HALF("", GEMM_CL_HALF_B);
+const gemm_cl_row gemm_cl_half_fast = HALF("-DHALF_SUMS", GEMM_CL_HALF_SUMS);
 const gemm_cl_row gemm_cl_best = {.defines = "", .way = GEMM_CL_CHOOSE, .splits = true};
 const gemm_cl_row gemm_cl_clblast = {.defines = "", .way = GEMM_CL_CLBLAST};
 
