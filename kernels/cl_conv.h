@@ -16,8 +16,11 @@
  */
 #ifdef CONV
 
-#ifndef SIZE
+#ifdef SIZE
+#define UNROLL_TAPS _Pragma("unroll")
+#else
 #define SIZE size
+#define UNROLL_TAPS
 #endif
 #define CONV_PARAMETERS \
     , int products, int groups, int h, int w, int out_w, int size, int stride, int pad, \
@@ -32,29 +35,45 @@
 #define RESULT4(s, o, filter) conv_finish4(s, norm, filter, groups * M, slope, logistic)
 
 /*
- * x > 0 ? x : slope * x is linear, leaky and ReLU. Infinity and NaN are as in Darknet: its ReLU of
- * -infinity is NaN there too. Logistic comes after a slope of 1. Its exponent stops at 88, because
- * e^89 is infinite and relaxed math may make NaN of that. T: float or a float vector.
+ * Scale, shift and activation. x > 0 ? x : slope * x is linear, leaky and ReLU. Infinity and NaN
+ * are as in Darknet: its ReLU of -infinity is NaN there too. The exponent of logistic stops at 88,
+ * because e^89 is infinite and relaxed math may make NaN of that. T: float or a float vector.
  */
 #define CONV_FINISH(name, T) \
+    T name##_norm(T sum, __global const float *norm, int filter, int filters) \
+    { \
+        return norm[filter] * sum + norm[filters + filter]; \
+    } \
+    T name##_slope(T x, float slope) \
+    { \
+        return x > 0.0f ? x : slope * x; \
+    } \
+    T name##_logistic(T x) \
+    { \
+        return 1.0f / (1.0f + native_exp(x < -88.0f ? 88.0f : -x)); \
+    } \
     T name(T sum, __global const float *norm, int filter, int filters, float slope, int logistic) \
     { \
-        T x = norm[filter] * sum + norm[filters + filter]; \
-        x = x > 0.0f ? x : slope * x; \
-        return logistic ? 1.0f / (1.0f + exp(x < -88.0f ? 88.0f : -x)) : x; \
+        const T x = name##_norm(sum, norm, filter, filters); \
+        return logistic ? name##_logistic(x) : name##_slope(x, slope); \
     }
 CONV_FINISH(conv_finish, float)
 CONV_FINISH(conv_finish4, float4)
+
+/* An element of a channel, or 0 outside of it. The load never waits for the comparison. */
+float conv_element(__global const float *channel, int row, int column, int h, int w)
+{
+    const bool inside = (uint)row < (uint)h && (uint)column < (uint)w;
+    const float x = channel[inside ? row * w + column : 0];
+    return inside ? x : 0.0f;
+}
 
 /* Element k of the column of B whose first tap is at (y, x) of the image. */
 float conv_tap(__global const float *image, int k, int y, int x, int h, int w, int size)
 {
     const int tap = k % (SIZE * SIZE);
-    const int row = y + tap / SIZE, column = x + tap % SIZE;
-    if (row < 0 || row >= h || column < 0 || column >= w) {
-        return 0.0f;
-    }
-    return image[((ulong)(k / (SIZE * SIZE)) * h + row) * w + column];
+    return conv_element(image + (ulong)(k / (SIZE * SIZE)) * h * w, y + tap / SIZE, x + tap % SIZE,
+                        h, w);
 }
 
 #else

@@ -6,26 +6,65 @@
  * Global {N/4 rounded up, K}; any work-group. Reads the K x N elements of B and no others. A
  * transposed B differs only in its strides.
  *
- * With CONV it writes what im2col would write, for all products: global {N/4, K, products}. The
- * image is as cl_image's CONV needs it: rows of `width` pixels, `strips` of them for a row of B.
+ * With CONV it writes what im2col would write, for all products. The image is as cl_image's CONV
+ * needs it: a row of B takes `strips` rows of the image, K apart. An item writes all taps of a
+ * channel for its four columns, because finding their places takes longer than the loads.
+ *
+ *   item (x, channel, product * strips + strip) -> pixel x of size^2 rows
+ *
+ * Global {width of the image, channels of a product, products * strips}.
  */
 #include "cl_conv.h"
 
-#ifdef CONV
-__kernel void cl_fill(int N, int K, __global const float *B, ulong b0, __write_only image2d_t image,
-                      int width, int strips, int h, int w, int out_w, int size, int stride, int pad)
+/* With HALF a pixel has 16 bits a column. The values are rounded to nearest before, because
+   write_imagef may round to zero. */
+void write_pixel(__write_only image2d_t image, int2 at, float4 p)
 {
-    const int x = get_global_id(0), k = get_global_id(1), product = get_global_id(2);
-    __global const float *b = B + b0 + (ulong)product * (K / (SIZE * SIZE)) * h * w;
-    float p[4];
+#ifdef HALF
+    const uint4 bits = as_uint4(p);
+    p = as_float4((bits + 0xfff + (bits >> 13 & 1)) & ~0x1fffu);    /* 13 bits fewer */
+#endif
+    write_imagef(image, at, p);
+}
+
+#ifdef CONV
+__kernel void cl_fill(int N, __global const float *B, ulong b0, __write_only image2d_t image,
+                      int strips, int h, int w, int out_w, int size, int stride, int pad)
+{
+    const int x = get_global_id(0), z = get_global_id(2), product = z / strips;
+    const int j = 4 * ((z - product * strips) * (int)get_global_size(0) + x);
+    const int slice = product * (int)get_global_size(1) + (int)get_global_id(1);
+    __global const float *b = B + b0 + (ulong)slice * h * w;
+    int k = (z * (int)get_global_size(1) + (int)get_global_id(1)) * SIZE * SIZE;
+    int y[4], c[4];
+    if (j >= N) {
+        return;
+    }
+    y[0] = j / out_w;
+    c[0] = j - y[0] * out_w;
+    #pragma unroll
+    for (int i = 1; i < 4; ++i) {
+        const bool over = c[i - 1] + 1 == out_w;
+        y[i] = over ? y[i - 1] + 1 : y[i - 1];
+        c[i] = over ? 0 : c[i - 1] + 1;
+    }
     #pragma unroll
     for (int i = 0; i < 4; ++i) {
-        const int j = 4 * x + i;
-        const int row = j / out_w * stride - pad, column = j % out_w * stride - pad;
-        p[i] = j < N ? conv_tap(b, k, row, column, h, w, size) : 0.0f;
+        y[i] = j + i < N ? y[i] * stride - pad : h;
+        c[i] = c[i] * stride - pad;
     }
-    write_imagef(image, (int2)(x % width, (product * strips + x / width) * K + k),
-                 (float4)(p[0], p[1], p[2], p[3]));
+    UNROLL_TAPS
+    for (int ty = 0; ty < SIZE; ++ty) {
+        UNROLL_TAPS
+        for (int tx = 0; tx < SIZE; ++tx, ++k) {
+            float p[4];
+            #pragma unroll
+            for (int i = 0; i < 4; ++i) {
+                p[i] = conv_element(b, y[i] + ty, c[i] + tx, h, w);
+            }
+            write_pixel(image, (int2)(x, k), (float4)(p[0], p[1], p[2], p[3]));
+        }
+    }
 }
 #else
 __kernel void cl_fill(int N, __global const float *B, ulong b0, int brs, int bcs,
@@ -44,6 +83,6 @@ __kernel void cl_fill(int N, __global const float *B, ulong b0, int brs, int bcs
     if (4 * x + 3 < N) {
         p.w = b[3 * (ulong)bcs];
     }
-    write_imagef(image, (int2)(x, k), p);
+    write_pixel(image, (int2)(x, k), p);
 }
 #endif

@@ -1,26 +1,33 @@
 /*
- * cl_image: a 4x8 micro-tile a work-item. B comes through the texture pipe, A through L2.
+ * cl_image: a micro-tile of ROWS x COLS a work-item, 8x4 by default. B comes through the texture
+ * pipe, A through L2.
  *
  *           B: image, one RGBA pixel = 4 columns     item (x, y) reads pixels (x, k ... k+3)
  *           +--------+                               and A[8y ... 8y+7][k ... k+3] by vload4.
  *    A      | 4x4    |                               All items of a group take steps of 4 along K
  *  +-----+  +--------+                               together, so that neighbours find their data
- *  | 8x4 |  | C 4x8  |                               in the texture unit's L1 and in L2.
+ *  | 8x4 |  | C 8x4  |                               in the texture unit's L1 and in L2.
  *  +-----+  +--------+
  *
- * Eight float4 accumulators. Global {N/4, M/8}, rounded up to the group; any group. The image is
- * zero past N. Rows past M repeat row M-1 and are not stored. The last K % 4 steps are taken one by
- * one, so nothing past A is ever read. acs is 1.
+ * ROWS * COLS / 4 accumulators of float4. COLS is 4 or 8: one pixel, or two neighbours. Global
+ * {N/COLS, M/ROWS}, rounded up to the group; any group. The image is zero past N. Rows past M
+ * repeat row M-1 and are not stored. The last K % 4 steps are taken one by one, so nothing past A
+ * is ever read. acs is 1. ROWS rows of A, of C and of an IN_PLACE B have fewer than 2^31
+ * elements, because offsets inside a tile have 32 bits.
  *
- * ALIGNED_A says that A's rows start at multiples of 16 bytes: then a float4 of A is one load.
  * UNROLL and AHEAD are for devices with registers to spare. AHEAD issues the loads of the next step
  * before the sums of this step.
+ *
+ * The image may hold floats of 16 bits, which read_imagef widens. With HALF_SUMS, A has 16 bits
+ * too. Runs of 32 products are added in 16 bits, and the runs in 32. This needs cl_khr_fp16.
  *
  * With more than one group along z, K is cut into parts of `kpart`, a multiple of 4. Part z stores
  * its product at C + z*cpart for cl_sum, instead of adding it to C.
  *
- * CONV: cl_conv.h. One image holds B of all products. Its rows have `brs` pixels. A row of B takes
- * `bcs` of them, K rows of the image apart. With IN_PLACE, B is a buffer that is read as it lies.
+ * CONV: cl_conv.h. One image holds B of all products. Its rows have `brs` pixels, a multiple of
+ * COLS / 4. A row of B takes `bcs` of them, K rows of the image apart. With IN_PLACE, B is a buffer
+ * that is read as it lies, and N is at least COLS. The last item then moves its columns to the
+ * left, so that they end at N. It stores what its neighbour stores there.
  *
  * Source: Shimanskiy: Matrix Multiply on Adreno GPUs, parts 1 and 2 (2016).
  */
@@ -35,149 +42,211 @@
 #ifndef UNROLL
 #define UNROLL 1
 #endif
-#ifdef ALIGNED_A
-#define LOAD_A(p) (*(__global const float4 *)(p))
-#else
-#define LOAD_A(p) vload4(0, p)
-#endif
-#if COLS != 4
-#error "cl_image: a pixel is 4 columns"
+#define PIXELS (COLS / 4)
+#if (COLS != 4 && COLS != 8) || ROWS > 8
+#error "cl_image: COLS is 4 or 8, because a pixel is 4 columns, and ROWS is at most 8"
 #endif
 
-__constant sampler_t pixel = CLK_NORMALIZED_COORDS_FALSE | CLK_ADDRESS_CLAMP | CLK_FILTER_NEAREST;
+/* A statement for all i and p of c[i][p], written out. A compiler that keeps a loop over c[] rolled
+   keeps c[] in private memory. */
+#define FOR_P(p_, statement) if (p_ < PIXELS) { const int p = p_ % PIXELS; statement; }
+#define FOR_I(i_, statement) \
+    if (i_ < ROWS) { const int i = i_ % ROWS; FOR_P(0, statement) FOR_P(1, statement) }
+#define EACH(statement) \
+    FOR_I(0, statement) FOR_I(1, statement) FOR_I(2, statement) FOR_I(3, statement) \
+    FOR_I(4, statement) FOR_I(5, statement) FOR_I(6, statement) FOR_I(7, statement)
+
+/* ELEMENT: of A. NUMBER: of the arithmetic; a test defines it for devices without cl_khr_fp16. */
+#ifdef HALF_SUMS
+#ifndef NUMBER
+#pragma OPENCL EXTENSION cl_khr_fp16 : enable
+#define NUMBER half
+#define NUMBER4 half4
+#define READ read_imageh
+#define NARROW(x) convert_half4(x)
+#endif
+#define ELEMENT half
+#define LOAD_A4(p) NARROW(vload_half4(0, p))
+#define LOAD_A(p) vload_half(0, p)
+#else
+#define ELEMENT float
+#define NUMBER float
+#define NUMBER4 float4
+#define READ read_imagef
+#define LOAD_A4(p) vload4(0, p)
+#define LOAD_A(p) (*(p))
+#endif
+#define RUN 8                   /* of HALF_SUMS, in steps of 4 */
 
 #ifdef IN_PLACE
 #define SOURCE __global const float *
-/* Four columns of row k: the first lies at `x`, and `left` are there up to the row's end. */
-float4 load_pixel(SOURCE B, ulong x, int brs, int left, int k)
-{
-    SOURCE b = B + x + (ulong)k * brs;
-    if (left >= 4) {
-        return vload4(0, b);
-    }
-    return (float4)(b[0], left > 1 ? b[1] : 0.0f, left > 2 ? b[2] : 0.0f, 0.0f);
-}
-#define PIXEL(k) load_pixel(B, at, brs, left, k)
-#define AT ulong at, int brs, int left
-#define AT_VALUES at, brs, left
+#define PLACE __global const float *
+#define DOWN(at, k) ((at) + (k) * brs)
+#define PIXEL(read, k, p) vload4(p, DOWN(at, k))
 #else
 #define SOURCE __read_only image2d_t
-#define PIXEL(k) read_imagef(B, pixel, at + (int2)(0, k))
-#define AT int2 at
-#define AT_VALUES at
+#define PLACE int2
+#define DOWN(at, k) ((at) + (int2)(0, k))
+#if __OPENCL_VERSION__ >= 120
+#define PIXEL(read, k, p) read(B, at + (int2)((p) ? next : 0, k))
+#else
+__constant sampler_t nearest = CLK_NORMALIZED_COORDS_FALSE | CLK_ADDRESS_CLAMP | CLK_FILTER_NEAREST;
+#define PIXEL(read, k, p) read(B, nearest, at + (int2)((p) ? next : 0, k))
+#endif
 #endif
 
-/* Four steps of K: b[p] is a pixel of row k + p, a[p][i] is A's element of row i. */
-void load_four(int k, AT, SOURCE B, __global const float *A, const ulong *row, float4 *b,
-               float (*a)[ROWS])
+/* Four steps of K: b[k][p] is pixel p of row k, t[k][i] is A's element of row i. `next`: how far
+   the second pixel is. */
+void load_four(PLACE at, int brs, int next, SOURCE B, __global const ELEMENT *a, const int *row,
+               NUMBER4 (*b)[PIXELS], NUMBER (*t)[ROWS])
 {
     #pragma unroll
-    for (int p = 0; p < 4; ++p) {
-        b[p] = PIXEL(k + p);
+    for (int k = 0; k < 4; ++k) {
+        #pragma unroll
+        for (int p = 0; p < PIXELS; ++p) {
+            b[k][p] = PIXEL(READ, k, p);
+        }
     }
     #pragma unroll
     for (int i = 0; i < ROWS; ++i) {
-        const float4 t = LOAD_A(A + row[i] + k);
-        a[0][i] = t.x;
-        a[1][i] = t.y;
-        a[2][i] = t.z;
-        a[3][i] = t.w;
+        const NUMBER4 v = LOAD_A4(a + row[i]);
+        t[0][i] = v.x;
+        t[1][i] = v.y;
+        t[2][i] = v.z;
+        t[3][i] = v.w;
     }
 }
 
-void add_four(const float4 *b, const float (*a)[ROWS], float4 *c)
+void add_four(NUMBER4 (*b)[PIXELS], NUMBER (*t)[ROWS], NUMBER4 (*c)[PIXELS])
 {
     #pragma unroll
-    for (int p = 0; p < 4; ++p) {
-        #pragma unroll
-        for (int i = 0; i < ROWS; ++i) {
-            c[i] += a[p][i] * b[p];
-        }
+    for (int k = 0; k < 4; ++k) {
+        EACH(c[i][p] += t[k][i] * b[k][p])
+    }
+}
+
+/* Stores four sums, or as many as there are places; none where that is 0 or less. */
+void store(float4 s, __global float *o, int places, bool add)
+{
+    if (places >= 4) {
+        vstore4(add ? vload4(0, o) + s : s, 0, o);
+        return;
+    }
+    if (places > 0) {
+        o[0] = add ? o[0] + s.x : s.x;
+    }
+    if (places > 1) {
+        o[1] = add ? o[1] + s.y : s.y;
+    }
+    if (places > 2) {
+        o[2] = add ? o[2] + s.z : s.z;
     }
 }
 
 __kernel void cl_image(int M, int N, int K, float alpha,
-                       __global const float *A, ulong a0, int ars, int acs,
+                       __global const ELEMENT *A, ulong a0, int ars, int acs,
                        SOURCE B, ulong b0, int brs, int bcs,
                        __global float *C, ulong c0, int ldc, int kpart, ulong cpart CONV_PARAMETERS)
 {
-    const int x = get_global_id(0), y = get_global_id(1);
-    if (x * COLS >= N || y * ROWS >= M) {
+    const int x = get_global_id(0), i0 = get_global_id(1) * ROWS;
+    if (x * COLS >= N || i0 >= M) {
         return;
     }
-    const int z = get_global_id(2), begin = PART(z) * kpart, end = min(K, begin + kpart);
-    __global const float *a = A + a0 + A_START(z);
+    const int z = get_global_id(2), begin = PART(z) * kpart;
+    int left = min(K - begin, kpart);
+    __global const ELEMENT *a = A + a0 + A_START(z) + (ulong)i0 * ars + begin;
 #if defined(IN_PLACE)
-    const ulong at = b0 + B_START(z) + x * COLS;
-    const int left = N - x * COLS;
-#elif defined(CONV)
-    const int2 at = (int2)(x % brs, (PRODUCT(z) * bcs + x / brs) * K);
+    const int j0 = min(x * COLS, N - COLS), next = 1;
+    PLACE at = B + b0 + B_START(z) + (ulong)begin * brs + j0;
 #else
-    const int2 at = (int2)(x, 0);
+    const int j0 = x * COLS, next = j0 + 4 < N;
+#ifdef CONV
+    PLACE at = (int2)(x * PIXELS % brs, (PRODUCT(z) * bcs + x * PIXELS / brs) * K + begin);
+#else
+    PLACE at = (int2)(x * PIXELS, begin);
 #endif
-    ulong row[ROWS];
-    float4 c[ROWS];
+#endif
+    int row[ROWS];
+    float4 c[ROWS][PIXELS];
     #pragma unroll
     for (int i = 0; i < ROWS; ++i) {
-        row[i] = (ulong)min(y * ROWS + i, M - 1) * ars;
-        c[i] = (float4)(0.0f);
+        row[i] = min(i, M - 1 - i0) * ars;
     }
-    int k = begin;
-#ifdef AHEAD
-    if (k + 4 <= end) {
-        float4 b[4], b_next[4];
+    EACH(c[i][p] = (float4)(0.0f))
+#if defined(HALF_SUMS)
+    while (left >= 4) {
+        NUMBER4 run[ROWS][PIXELS];
+        EACH(run[i][p] = (NUMBER4)(0.0f))
+        for (int steps = min(left / 4, RUN); steps > 0; --steps, left -= 4) {
+            NUMBER4 b[4][PIXELS];
+            NUMBER t[4][ROWS];
+            load_four(at, brs, next, B, a, row, b, t);
+            add_four(b, t, run);
+            at = DOWN(at, 4);
+            a += 4;
+        }
+        EACH(c[i][p] += convert_float4(run[i][p]))
+    }
+#elif defined(AHEAD)
+    if (left >= 4) {
+        float4 b[4][PIXELS], b_next[4][PIXELS];
         float t[4][ROWS], t_next[4][ROWS];
-        load_four(k, AT_VALUES, B, a, row, b, t);
+        load_four(at, brs, next, B, a, row, b, t);
         #pragma unroll UNROLL
-        for (; k + 8 <= end; k += 4) {
-            load_four(k + 4, AT_VALUES, B, a, row, b_next, t_next);
+        for (; left >= 8; left -= 4) {
+            at = DOWN(at, 4);
+            a += 4;
+            load_four(at, brs, next, B, a, row, b_next, t_next);
             add_four(b, t, c);
             #pragma unroll
-            for (int p = 0; p < 4; ++p) {
-                b[p] = b_next[p];
+            for (int k = 0; k < 4; ++k) {
+                #pragma unroll
+                for (int p = 0; p < PIXELS; ++p) {
+                    b[k][p] = b_next[k][p];
+                }
                 #pragma unroll
                 for (int i = 0; i < ROWS; ++i) {
-                    t[p][i] = t_next[p][i];
+                    t[k][i] = t_next[k][i];
                 }
             }
         }
         add_four(b, t, c);
-        k += 4;
+        at = DOWN(at, 4);
+        a += 4;
+        left -= 4;
     }
 #else
     #pragma unroll UNROLL
-    for (; k + 4 <= end; k += 4) {
-        float4 b[4];
+    for (; left >= 4; left -= 4) {
+        float4 b[4][PIXELS];
         float t[4][ROWS];
-        load_four(k, AT_VALUES, B, a, row, b, t);
+        load_four(at, brs, next, B, a, row, b, t);
         add_four(b, t, c);
+        at = DOWN(at, 4);
+        a += 4;
     }
 #endif
-    for (; k < end; ++k) {
-        const float4 b = PIXEL(k);
-        #pragma unroll
-        for (int i = 0; i < ROWS; ++i) {
-            c[i] += a[row[i] + k] * b;
+    for (; left > 0; --left) {
+        EACH(c[i][p] += LOAD_A(a + row[i]) * PIXEL(read_imagef, 0, p))
+        at = DOWN(at, 1);
+        ++a;
+    }
+
+    EACH(c[i][p] *= alpha)
+#ifdef CONV
+    if (!cpart) {
+        const int filter = FILTER(z) + i0, filters = groups * M, last = M - 1 - i0;
+        EACH(c[i][p] = conv_finish4_norm(c[i][p], norm, filter + min(i, last), filters))
+        if (logistic) {
+            EACH(c[i][p] = conv_finish4_logistic(c[i][p]))
+        } else {
+            EACH(c[i][p] = conv_finish4_slope(c[i][p], slope))
         }
     }
-    __global float *out = C + c0 + C_START(z) + (ulong)PART(z) * cpart + x * COLS;
-    const bool whole = x * COLS + 4 <= N;
-    #pragma unroll
-    for (int i = 0; i < ROWS; ++i) {
-        if (y * ROWS + i < M) {
-            __global float *o = out + (ulong)(y * ROWS + i) * ldc;
-            const float4 s = alpha * c[i];
-            if (whole) {
-                vstore4(cpart ? s : RESULT4(s, o, FILTER(z) + y * ROWS + i), 0, o);
-            } else {
-                o[0] = cpart ? s.x : RESULT(s.x, o, FILTER(z) + y * ROWS + i);
-                if (x * COLS + 1 < N) {
-                    o[1] = cpart ? s.y : RESULT(s.y, o + 1, FILTER(z) + y * ROWS + i);
-                }
-                if (x * COLS + 2 < N) {
-                    o[2] = cpart ? s.z : RESULT(s.z, o + 2, FILTER(z) + y * ROWS + i);
-                }
-            }
-        }
-    }
+    const bool add = false;
+#else
+    const bool add = !cpart;
+#endif
+    __global float *out = C + c0 + C_START(z) + (ulong)PART(z) * cpart + (ulong)i0 * ldc + j0;
+    EACH(store(c[i][p], out + i * ldc + 4 * p, i0 + i < M ? N - j0 - 4 * p : 0, add))
 }

@@ -3,12 +3,21 @@
  *
  *   out[r * cols_out + c] = in[r][c], or 0 outside; r < rows_out = the global size of y
  *
- * Global {cols_out, rows_out}; any work-group. Step 2 of the paper: pad to 32, transpose B.
+ * Global {cols_out, rows_out}; any work-group. Step 2 of the paper: pad to 32, transpose B. With
+ * HALF the copy is in 16 bits.
  */
+#ifdef HALF
+#define OUT half
+#define STORE(x, i, out) vstore_half_rte(x, i, out)
+#else
+#define OUT float
+#define STORE(x, i, out) ((out)[i] = (x))
+#endif
+
 __kernel void cl_pack(int rows, int cols, __global const float *in, ulong i0, int rs, int cs,
-                      __global float *out)
+                      __global OUT *out)
 {
     const int c = get_global_id(0), r = get_global_id(1);
     const ulong at = i0 + (ulong)r * rs + (ulong)c * cs;
-    out[(ulong)r * get_global_size(0) + c] = r < rows && c < cols ? in[at] : 0.0f;
+    STORE(r < rows && c < cols ? in[at] : 0.0f, (ulong)r * get_global_size(0) + c, out);
 }

@@ -5,7 +5,9 @@
  *   item x -> C[0 ... M-1][x], in ROWS accumulators; all items read the same A
  *
  * Rows past M repeat row M-1 and are not stored. Global {N rounded up, M/ROWS, parts}, work-group
- * {WX}. Parts of K as in cl_image. CONV, TAPS: cl_conv.h.
+ * {WX}. ROWS rows of A have fewer than 2^31 elements. Parts of K as in cl_image. CONV, TAPS:
+ * cl_conv.h. With TAPS the outer loop counts channels, so that taps are found without a division.
+ * Then `kpart` is a multiple of size^2.
  */
 #include "cl_conv.h"
 
@@ -22,29 +24,42 @@ __kernel void cl_thin(int M, int N, int K, float alpha,
     if (j >= N) {
         return;
     }
-    const int z = get_global_id(2), begin = PART(z) * kpart, end = min(K, begin + kpart);
-    __global const float *a = A + a0 + A_START(z), *b = B + b0 + B_START(z);
-#ifdef TAPS
-    const int y = j / out_w * stride - pad, x = j % out_w * stride - pad;
-#endif
-    ulong row[ROWS];
+    const int z = get_global_id(2), begin = PART(z) * kpart;
+    int left = min(K - begin, kpart);
+    __global const float *a = A + a0 + A_START(z) + (ulong)i0 * ars + (ulong)begin * acs;
+    __global const float *b = B + b0 + B_START(z);
+    int row[ROWS];
     float sum[ROWS];
     #pragma unroll
     for (int i = 0; i < ROWS; ++i) {
-        row[i] = (ulong)min(i0 + i, M - 1) * ars;
+        row[i] = min(i, M - 1 - i0) * ars;
         sum[i] = 0.0f;
     }
-    for (int k = begin; k < end; ++k) {
 #ifdef TAPS
-        const float t = conv_tap(b, k, y, x, h, w, size);
-#else
-        const float t = b[(ulong)k * brs + (ulong)j * bcs];
-#endif
-        #pragma unroll
-        for (int i = 0; i < ROWS; ++i) {
-            sum[i] += a[row[i] + (ulong)k * acs] * t;
+    const int y = j / out_w, top = y * stride - pad, side = (j - y * out_w) * stride - pad;
+    b += (ulong)(begin / (SIZE * SIZE)) * h * w;
+    for (; left > 0; left -= SIZE * SIZE, b += h * w) {
+        UNROLL_TAPS
+        for (int ty = 0; ty < SIZE; ++ty) {
+            UNROLL_TAPS
+            for (int tx = 0; tx < SIZE; ++tx, ++a) {
+                const float t = conv_element(b, top + ty, side + tx, h, w);
+                #pragma unroll
+                for (int i = 0; i < ROWS; ++i) {
+                    sum[i] += a[row[i]] * t;
+                }
+            }
         }
     }
+#else
+    b += (ulong)begin * brs + (ulong)j * bcs;
+    for (; left > 0; --left, a += acs, b += brs) {
+        #pragma unroll
+        for (int i = 0; i < ROWS; ++i) {
+            sum[i] += a[row[i]] * *b;
+        }
+    }
+#endif
     __global float *c = C + c0 + C_START(z) + (ulong)PART(z) * cpart + j;
     #pragma unroll
     for (int i = 0; i < ROWS; ++i) {

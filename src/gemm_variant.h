@@ -81,6 +81,15 @@ typedef gemm_status gemm_row_conv(const conv_call *, const gemm_context *, const
 /* One layer without weights. When it declines, the output is unchanged. */
 typedef gemm_status gemm_row_layer(const layer_call *, const gemm_context *, const void *params);
 
+/*
+ * How a row rounds beyond single precision. Each product a * b of a sum may be off by
+ * product * |a * b| + a * |b| + b * |a| + sum. The last three are for numbers that are too small
+ * for their format: an element of A, an element of B, a sum.
+ */
+typedef struct gemm_rounding {
+    double product, a, b, sum;
+} gemm_rounding;
+
 typedef struct gemm_variant {
     const char *name;           /* the value of GEMM_IMPL */
     gemm_row_run *run;
@@ -89,11 +98,21 @@ typedef struct gemm_variant {
     const void *params;         /* what tells rows of the same `run` apart: a kernel, a library */
     const char *(*unusable)(const void *params);    /* returns why the row cannot run here, or
                                    NULL; the pointer is NULL when the row can run everywhere */
+    const gemm_rounding *rounding;      /* GEMM_CHECK and tests allow it. NULL: single
+                                   precision */
     bool on_device;             /* Darknet's buffers should be memory that the device shares */
     bool reference;             /* runs a library of other people: its crash is not ours */
     const char *origin;         /* the article or project it comes from */
     const char *summary;
 } gemm_variant;
+
+/* How far the outputs of a whole network may be off because of the row's rounding, as a part of the
+   largest one. The layers of a network round one after the other: networks of 100 layers reach 25
+   times the rounding of one product (docs/opencl.md). */
+static inline double gemm_network_rounding(const gemm_variant *v)
+{
+    return v->rounding ? 64 * v->rounding->product : 0;
+}
 
 /* The table. GEMM_IMPL, gemm-bench --list, tests and benchmarks all use it. */
 extern const gemm_variant gemm_variants[];

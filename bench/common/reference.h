@@ -4,7 +4,7 @@
 #ifndef BENCH_REFERENCE_H
 #define BENCH_REFERENCE_H
 
-#include "gemm_dispatch.h"
+#include "gemm_variant.h"
 
 typedef struct reference {
     int M, N;
@@ -21,8 +21,10 @@ void reference_free(reference *);
 
 /*
  * Whether C is what `calls` calls in a row make of C0; if not, `text` gets the worst element. It is
- * for random operands of [-1, 1], where the bound is far smaller than that of the worst case.
+ * for random operands of [-1, 1], where the bound is far smaller than that of the worst case. The
+ * rounding of the row, or NULL: single precision.
  */
-bool reference_holds(const reference *, const gemm_call *, long calls, char *text, size_t size);
+bool reference_holds(const reference *, const gemm_call *, long calls, const gemm_rounding *,
+                     char *text, size_t size);
 
 #endif

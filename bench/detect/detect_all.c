@@ -119,6 +119,22 @@ static void own_memory(void)
     if (net->workspace) memset(net->workspace, 0, net->workspace_size);
 }
 
+/* Whether two texts of read_labels have the same labels, and where `exact` the same percentages. A
+   row that rounds beyond single precision may move a percentage by one. */
+static bool has_same_labels(const char *a, const char *b, bool exact)
+{
+    if (exact) return !strcmp(a, b);
+    while (*a && *b) {
+        const size_t n = strcspn(a, ":");
+        if (n != strcspn(b, ":") || memcmp(a, b, n)) return false;
+        a += strcspn(a, "\n");
+        b += strcspn(b, "\n");
+        a += *a == '\n';
+        b += *b == '\n';
+    }
+    return *a == *b;
+}
+
 /* In the child. */
 static void measure_row(void *variant, FILE *out)
 {
@@ -132,9 +148,10 @@ static void measure_row(void *variant, FILE *out)
     for (int i = 0; i < picture_count && !reason; ++i) {
         result r = predict(&pictures[i]);
         const double d = outputs_difference(stock[i].outputs, r.outputs, r.count);
-        const double most = TOLERANCE * outputs_largest(stock[i].outputs, r.count);
+        const double most = (TOLERANCE + gemm_network_rounding(v)) *
+                            outputs_largest(stock[i].outputs, r.count);
         seconds[i] = r.seconds;
-        report.same_labels &= !strcmp(stock[i].labels, r.labels);
+        report.same_labels &= has_same_labels(stock[i].labels, r.labels, !v->rounding);
         report.right &= d <= most;
         report.difference = fmax(report.difference, d);
         result_free(&r);

@@ -188,7 +188,8 @@ static double time_calls(run *r, long n)
 static bool judge(run *r)
 {
     burst_result *result = r->result;
-    if (reference_holds(&r->p->reference, &r->call, r->calls, result->text, sizeof(result->text)))
+    if (reference_holds(&r->p->reference, &r->call, r->calls, r->v->rounding, result->text,
+                        sizeof(result->text)))
         return true;
     result->status = BURST_WRONG;
     return false;

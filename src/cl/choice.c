@@ -1,12 +1,15 @@
 /*
  * What `cl` chooses: cl_wide on CPUs; else cl_thin for a C of few rows, cl_image where the device
- * shares its memory with the CPU (Adreno), cl_tile on desktop GPUs.
+ * shares its memory with the CPU (Adreno), cl_tile on desktop GPUs. gemm_cl_image_rules has the
+ * tile of cl_image.
  *
  * K is cut into parts where C alone has too few groups for all compute units.
  */
 #include "cl/choice.h"
 
 #include "util/ints.h"
+
+#include <limits.h>
 
 /* Parts of K such that there are about `enough` groups. No part is shorter than `shortest`, because
    then its sum would cost more than it saves. */
@@ -63,6 +66,24 @@ static const gemm_cl_row *choose_thin(const gemm_cl_traits *d, const gemm_call *
     return &gemm_cl_choices[thin];
 }
 
+/* The tile of the first rule that fits. The last rule fits always. */
+static const gemm_cl_row *choose_image(const gemm_cl_traits *d, const gemm_call *g, int *parts)
+{
+    const gemm_cl_image_rule *r = gemm_cl_image_rules;
+    const gemm_cl_row *t;
+    double items;
+    for (;; ++r) {
+        t = &gemm_cl_choices[r->choice];
+        items = (double)ceil_div(g->N, t->cols) * ceil_div(g->M, t->rows);
+        if (d->adreno >= r->first && d->adreno <= r->last && items >= (double)r->items * d->units)
+            break;
+    }
+    /* groups of 128 items, which the tuned kernels for Adreno use too */
+    const int groups = items > INT_MAX / 2 ? INT_MAX / 2 : ceil_div((int)items, 128);
+    if (g->N < 256) *parts = parts_for(groups, 4 * d->units, g->K, 128);
+    return t;
+}
+
 const gemm_cl_row *gemm_cl_choose(const gemm_cl_traits *d, const gemm_call *g, int *parts)
 {
     *parts = 1;
@@ -71,13 +92,9 @@ const gemm_cl_row *gemm_cl_choose(const gemm_cl_traits *d, const gemm_call *g, i
                          : d->vector >= 8 ? GEMM_CL_WIDE_8 : GEMM_CL_WIDE_4;
         return &gemm_cl_choices[wide];
     }
-    if (g->M < 8) return choose_thin(d, g, parts);
-    if (d->unified && d->images) {
-        /* groups of 128 items of 4x8, which the tuned kernels for Adreno use too */
-        const int groups = ceil_div(ceil_div(g->N, 4) * ceil_div(g->M, 8), 128);
-        if (g->N < 256) *parts = parts_for(groups, 4 * d->units, g->K, 128);
-        return &gemm_cl_choices[GEMM_CL_IMAGE_SPLIT];
-    }
+    /* An Adreno's compiler keeps the sums of cl_tile in private memory. */
+    if (g->M < 8 || (d->adreno && !d->images)) return choose_thin(d, g, parts);
+    if (d->unified && d->images) return choose_image(d, g, parts);
     const gemm_cl_row *tile = choose_tile(d, g, parts);
     return tile ? tile : &gemm_cl_naive;
 }

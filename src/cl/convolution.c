@@ -21,7 +21,6 @@
 #include "util/text.h"
 
 #include <limits.h>
-#include <stdint.h>
 #include <stdlib.h>
 
 typedef struct conv_job {
@@ -30,6 +29,7 @@ typedef struct conv_job {
     int products, K;
     bool taps;                      /* B is not the input as it lies */
     gemm_cl_work w;
+    gemm_cl_matrix a;               /* the weights */
     cl_mem norm, image;
     int width, strips;              /* of the image: pixels a row, rows for a row of B */
     float *scale_shift;             /* norm, until it is uploaded */
@@ -42,27 +42,31 @@ static bool fits_int(const conv_call *c)
 {
     const double area = (double)c->h * c->w, places = (double)c->out_h * c->out_w;
     const double K = (double)(c->c / c->groups) * c->size * c->size;
-    return area < INT_MAX / 2 && places < INT_MAX / 2 && K < INT_MAX / 2 &&
+    return area < INT_MAX / 8 && places < INT_MAX / 8 && K < INT_MAX / 8 &&
            (double)c->batch * c->groups < INT_MAX / 128;
 }
 
 /* ---- cl_image's image ---------------------------------------------------------------------- */
 
+/* A B that lies in place stays there, in 32 bits, unless the kernel multiplies 16. */
 static bool is_by_image(const conv_job *j)
 {
-    return j->w.row->way == GEMM_CL_IMAGE && j->taps;
+    const gemm_cl_row *row = j->w.row;
+    return row->way == GEMM_CL_IMAGE &&
+           (j->taps || row->half == GEMM_CL_HALF_SUMS || j->g.N < row->cols);
 }
 
 /* Lays all rows of B of all products out in one image. False: none is large enough. */
 static bool lay_out_image(conv_job *j)
 {
     const gemm_cl_device *d = j->w.device;
-    const size_t pixels = (size_t)ceil_div(j->g.N, 4);
-    const size_t strips = d->image_width ? (pixels + d->image_width - 1) / d->image_width : 0;
+    const size_t pixels = (size_t)ceil_div(j->g.N, 4), widest = d->image_width / 2 * 2;
+    const size_t strips = widest ? (pixels + widest - 1) / widest : 0;
     const size_t rows = strips * (size_t)j->products;
     if (!strips || rows > d->image_height / (size_t)j->K) return false;
     j->strips = (int)strips;
-    j->width = (int)((pixels + strips - 1) / strips);
+    /* Two neighbours, for a tile of 8 columns, are in the same row. */
+    j->width = (int)round_up((pixels + strips - 1) / strips, 2);
     return true;
 }
 
@@ -77,15 +81,16 @@ static int fill_image(conv_job *j)
     const conv_call *c = j->c;
     char options[64] = "-cl-fast-relaxed-math -DCONV";
     append_size(c, options, sizeof options);
+    if (j->w.row->half) gemm_append(options, sizeof options, " -DHALF");
     const gemm_cl_program *fill = gemm_cl_need("cl_fill", options);
     const cl_ulong first = j->w.B.offset;
-    const size_t global[3] = {(size_t)ceil_div(j->g.N, 4), (size_t)j->K, (size_t)j->products};
+    const size_t global[3] = {(size_t)j->width, (size_t)(c->c / c->groups),
+                              (size_t)j->products * (size_t)j->strips};
     const size_t rows = (size_t)j->strips * (size_t)j->products * (size_t)j->K;
-    j->image = gemm_cl_image_get((size_t)j->width, rows);
+    j->image = gemm_cl_image_get((size_t)j->width, rows, j->w.row->half);
     const gemm_cl_argument args[] = {
-        ARG(j->g.N), ARG(j->K), ARG(j->w.B.mem), ARG(first), ARG(j->image), ARG(j->width),
-        ARG(j->strips), ARG(c->h), ARG(c->w), ARG(c->out_w), ARG(c->size), ARG(c->stride),
-        ARG(c->pad)};
+        ARG(j->g.N), ARG(j->w.B.mem), ARG(first), ARG(j->image), ARG(j->strips), ARG(c->h),
+        ARG(c->w), ARG(c->out_w), ARG(c->size), ARG(c->stride), ARG(c->pad)};
     return fill && j->image ? gemm_cl_launch(&j->w, fill, STAGE_PREPARE, args, global, NULL) : -1;
 }
 
@@ -106,9 +111,7 @@ static const char *build_kernel(conv_job *j)
     append_size(c, more, sizeof more);
     if (row->conv == GEMM_CL_CONV) gemm_append(more, sizeof more, " -DCONV");
     if (row->way == GEMM_CL_IMAGE) {
-        const bool aligned = j->K % 4 == 0 && (uintptr_t)c->weights % 16 == 0;
-        gemm_append(more, sizeof more, "%s%s", j->taps ? "" : " -DIN_PLACE",
-                    aligned ? " -DALIGNED_A" : "");
+        gemm_append(more, sizeof more, "%s", is_by_image(j) ? "" : " -DIN_PLACE");
     } else if (j->taps) {
         gemm_append(more, sizeof more, " -DTAPS");
     }
@@ -123,16 +126,18 @@ static int multiply(conv_job *j)
     const conv_call *c = j->c;
     gemm_cl_work *w = &j->w;
     const bool image = is_by_image(j);
-    const int kpart = gemm_cl_part_length(w, j->K), parts = ceil_div(j->K, kpart), one = 1;
+    const int step = w->row->by_channel && j->taps ? c->size * c->size : 0;
+    const int kpart = gemm_cl_part_length(w, j->K, step), parts = ceil_div(j->K, kpart), one = 1;
     const int brs = image ? j->width : c->h * c->w, bcs = image ? j->strips : 1;
-    const cl_mem from = image ? j->image : w->B.mem, to = w->sums ? w->sums : w->C.mem;
-    const cl_ulong a0 = w->A.offset, b0 = image ? 0 : w->B.offset;
+    const cl_mem a = j->a.mem, from = image ? j->image : w->B.mem;
+    const cl_mem to = w->sums ? w->sums : w->C.mem;
+    const cl_ulong a0 = j->a.first, b0 = image ? 0 : w->B.offset;
     const cl_ulong c0 = w->sums ? 0 : w->C.offset;
     const cl_ulong outputs = (cl_ulong)c->batch * (cl_ulong)c->n * (cl_ulong)j->g.N;
     const cl_ulong cpart = w->sums ? outputs : 0;
     const cl_ulong elements = (cl_ulong)c->batch * (cl_ulong)c->c * (cl_ulong)(c->h * c->w);
     const gemm_cl_argument args[] = {
-        ARG(j->g.M), ARG(j->g.N), ARG(j->K), ARG(j->g.ALPHA), ARG(w->A.mem), ARG(a0), ARG(j->K),
+        ARG(j->g.M), ARG(j->g.N), ARG(j->K), ARG(j->g.ALPHA), ARG(a), ARG(a0), ARG(j->K),
         ARG(one), ARG(from), ARG(b0), ARG(brs), ARG(bcs), ARG(to), ARG(c0), ARG(j->g.N), ARG(kpart),
         ARG(cpart), ARG(j->products), ARG(c->groups), ARG(c->h), ARG(c->w), ARG(c->out_w),
         ARG(c->size), ARG(c->stride), ARG(c->pad), ARG(j->norm), ARG(j->slope), ARG(j->logistic),
@@ -157,13 +162,22 @@ static int add_sums(conv_job *j)
     return sum ? gemm_cl_launch_sum(&j->w, sum, args, j->g.N, rows) : -1;
 }
 
+/* The weights as they lie, or a copy in 16 bits. */
+static int prepare_weights(conv_job *j)
+{
+    const gemm_cl_matrix as_is = {j->w.A.mem, j->w.A.offset, j->K, 1};
+    j->a = as_is;
+    if (j->w.row->half != GEMM_CL_HALF_SUMS) return 0;
+    return gemm_cl_pack(&j->w, SLOT_PACKED_A, &as_is, j->c->n, j->K, j->c->n, j->K, &j->a);
+}
+
 static int enqueue(conv_job *j)
 {
     const size_t outputs = (size_t)j->products * (size_t)j->g.M * (size_t)j->g.N;
     if (j->w.parts > 1 &&
         gemm_cl_need_sums(&j->w, (size_t)j->w.parts, outputs * sizeof(float)))
         return -1;
-    if (is_by_image(j) && fill_image(j)) return -1;
+    if (prepare_weights(j) || (is_by_image(j) && fill_image(j))) return -1;
     const int rc = multiply(j);
     return rc == 0 && j->w.sums ? add_sums(j) : rc;
 }

@@ -155,6 +155,21 @@ fail:
 
 #define ASK(what, where) CL_TRY(clGetDeviceInfo(d->id, what, sizeof(where), &(where), NULL))
 
+/* Whether a kernel can write images of four half-floats, and another kernel read them. */
+static bool has_half_images(const gemm_cl_device *d)
+{
+    cl_image_format formats[256];
+    cl_uint count = 0;
+    CL_TRY(clGetSupportedImageFormats(d->context, CL_MEM_READ_WRITE, CL_MEM_OBJECT_IMAGE2D, 256,
+                                      formats, &count));
+    for (cl_uint i = 0; i < count && i < 256; ++i)
+        if (formats[i].image_channel_order == CL_RGBA &&
+            formats[i].image_channel_data_type == CL_HALF_FLOAT)
+            return true;
+fail:
+    return false;
+}
+
 static bool ask_image_limits(gemm_cl_device *d)
 {
     enum { PITCH_ALIGNMENT = 0x104A, BASE_ALIGNMENT = 0x104B }; /* cl_khr_image2d_from_buffer */
@@ -169,12 +184,24 @@ fail:
     return false;
 }
 
+/* 640 for "OpenCL 2.0 Adreno(TM) 640", in which form Qualcomm's driver tells its version; 0 for any
+   other text. */
+static int adreno_model(const char *text)
+{
+    const char *p = strstr(text, "Adreno");
+    if (!p) return 0;
+    p += strcspn(p, "0123456789");
+    return (int)strtoul(p, NULL, 10) % 10000;
+}
+
 static bool ask_limits(gemm_cl_device *d, cl_device_type type)
 {
     cl_bool unified, images, compiler;
     cl_uint units, vector;
     cl_ulong local;
+    char version[512];
     ASK(CL_DEVICE_NAME, d->name);
+    ASK(CL_DEVICE_VERSION, version);
     ASK(CL_DRIVER_VERSION, d->driver);
     ASK(CL_DEVICE_COMPILER_AVAILABLE, compiler);
     ASK(CL_DEVICE_HOST_UNIFIED_MEMORY, unified);
@@ -194,6 +221,8 @@ static bool ask_limits(gemm_cl_device *d, cl_device_type type)
         .vector = (int)vector,
         .group = d->group_items > 1 << 20 ? 1 << 20 : (int)d->group_items,
         .local = local > 1 << 30 ? 1 << 30 : (int)local,
+        .fp16 = has_extension(d->id, "cl_khr_fp16"),
+        .adreno = adreno_model(version),
     };
     if (compiler) return true;
     snprintf(reason, sizeof reason, "%s has no OpenCL compiler", d->name);
@@ -217,6 +246,7 @@ static bool open_found(const found_device *found)
     d->id = found->id;
     if (!ask_limits(d, found->type)) return false;
     CL_MAKE(d->context, clCreateContext(NULL, 1, &d->id, NULL, NULL, &error));
+    d->traits.half_images = d->traits.images && has_half_images(d);
     CL_MAKE(d->queue, clCreateCommandQueue(d->context, d->id, CL_QUEUE_PROFILING_ENABLE, &error));
     CL_MAKE(d->transfers, clCreateCommandQueue(d->context, d->id, 0, &error));
     return true;

@@ -30,6 +30,9 @@ static const char *why_refused(const gemm_cl_work *w)
     const int items = row->wx * row->wy;
     if (row->way == GEMM_CL_IMAGE && (!t->images || w->device->image_height < 4))
         return "the OpenCL device has no images";
+    if (row->half && !t->half_images) return "the OpenCL device has no images of half-floats";
+    if (row->half == GEMM_CL_HALF_SUMS && !t->fp16)
+        return "the OpenCL device has no half-float arithmetic (cl_khr_fp16)";
     if (items > t->group) return "the OpenCL device's work-groups are smaller than the kernel's";
     if (!w->program) return NULL;
     if (items && (size_t)items > w->program->group_items)
@@ -55,9 +58,17 @@ static bool append_options(const gemm_cl_work *w, char *options, size_t size)
            (w->device->traits.unified || append_defines(options, size, row->discrete));
 }
 
-const char *gemm_cl_build_row(gemm_cl_work *w, const char *more)
+/* Whether registers spill. A CPU keeps every private array in memory and says so, but there it does
+   not mean a slow kernel. */
+static bool spills(const gemm_cl_work *w)
+{
+    return w->program && w->program->spilled && !w->device->traits.cpu;
+}
+
+static const char *build_tile(gemm_cl_work *w, const char *more)
 {
     char options[256] = "-cl-fast-relaxed-math";
+    w->program = NULL;
     const char *why = why_refused(w);
     if (why) return why;
     if (!append_options(w, options, sizeof options) ||
@@ -65,6 +76,16 @@ const char *gemm_cl_build_row(gemm_cl_work *w, const char *more)
         return "the options of the OpenCL kernel are too long";
     w->program = gemm_cl_build(w->row->kernel, options, &why);
     return w->program ? why_refused(w) : why;
+}
+
+const char *gemm_cl_build_row(gemm_cl_work *w, const char *more)
+{
+    const char *why = build_tile(w, more);
+    while (!why && spills(w) && w->row->smaller) {
+        w->row = w->row->smaller;
+        why = build_tile(w, more);
+    }
+    return why;
 }
 
 const gemm_cl_program *gemm_cl_need(const char *name, const char *options)
@@ -75,10 +96,26 @@ const gemm_cl_program *gemm_cl_need(const char *name, const char *options)
     return p;
 }
 
-int gemm_cl_part_length(const gemm_cl_work *w, int K)
+int gemm_cl_part_length(const gemm_cl_work *w, int K, int step)
 {
-    const size_t step = w->row->way == GEMM_CL_IMAGE ? 4 : 16;
-    return (int)round_up((size_t)ceil_div(K, w->parts), step);
+    if (!step) step = w->row->way == GEMM_CL_IMAGE ? 4 : 16;
+    return (int)round_up((size_t)ceil_div(K, w->parts), (size_t)step);
+}
+
+int gemm_cl_pack(gemm_cl_work *w, gemm_cl_slot slot, const gemm_cl_matrix *in, int rows, int cols,
+                 int rows_out, int cols_out, gemm_cl_matrix *out)
+{
+    const bool half = w->row->half == GEMM_CL_HALF_SUMS;
+    const gemm_cl_program *p = gemm_cl_need("cl_pack", half ? "-DHALF" : "");
+    const size_t global[3] = {(size_t)cols_out, (size_t)rows_out, 1};
+    const cl_ulong first = in->first;
+    cl_mem mem = gemm_cl_scratch(slot, global[0] * global[1] * (half ? 2 : sizeof(float)));
+    const gemm_cl_argument args[] = {ARG(rows), ARG(cols), ARG(in->mem), ARG(first), ARG(in->rs),
+                                     ARG(in->cs), ARG(mem)};
+    if (!p || !mem) return -1;
+    const int rc = gemm_cl_launch(w, p, STAGE_PREPARE, args, global, NULL);
+    *out = (gemm_cl_matrix){mem, 0, cols_out, 1};
+    return rc;
 }
 
 int gemm_cl_need_sums(gemm_cl_work *w, size_t count, size_t bytes)
@@ -222,13 +259,6 @@ double gemm_cl_stages_ms(const gemm_cl_work *w, gemm_cl_stage first, gemm_cl_sta
         sum += ms;
     }
     return sum;
-}
-
-/* Whether registers spill. A CPU keeps every private array in memory and says so, but there it does
-   not mean a slow kernel. */
-static bool spills(const gemm_cl_work *w)
-{
-    return w->program && w->program->spilled && !w->device->traits.cpu;
 }
 
 void gemm_cl_describe_work(const gemm_cl_work *w, char *text, size_t bytes)

@@ -31,6 +31,13 @@ typedef struct gemm_cl_work {
     int timed_count, timed_room;
 } gemm_cl_work;
 
+/* A matrix as a kernel takes it: element (i, j) is mem[first + i rs + j cs]. */
+typedef struct gemm_cl_matrix {
+    cl_mem mem;
+    size_t first;
+    int rs, cs;
+} gemm_cl_matrix;
+
 typedef struct gemm_cl_argument {
     size_t bytes;
     const void *value;
@@ -41,15 +48,20 @@ typedef struct gemm_cl_argument {
 /* The first step of a call: device and memory policy. Clears the reason of an earlier failure. */
 gemm_cl_work gemm_cl_begin_work(const gemm_cl_row *);
 
-/* Builds the row's kernel with its own options and `more`, texts that begin with a blank. NULL, or
-   why the device cannot run it. */
+/* Builds the row's kernel with its own options and `more`, texts that begin with a blank. Takes the
+   row's smaller tile where the compiler spills. NULL, or why the device cannot run it. */
 const char *gemm_cl_build_row(gemm_cl_work *, const char *more);
 
 /* kernels/<name>.cl for a launch beside the row's. NULL: it cannot be built, and that was said. */
 const gemm_cl_program *gemm_cl_need(const char *name, const char *options);
 
-/* Length of a part of K, a multiple of what the kernel steps by. */
-int gemm_cl_part_length(const gemm_cl_work *, int K);
+/* Length of a part of K, a multiple of `step`, or of what the kernel steps by where that is 0. */
+int gemm_cl_part_length(const gemm_cl_work *, int K, int step);
+
+/* Copies `in`, rows x cols by its strides, to `out`, which is padded with zeros. `out` has 16 bits
+   for a row that adds in 16 bits. 0 or -1. */
+int gemm_cl_pack(gemm_cl_work *, gemm_cl_slot, const gemm_cl_matrix *in, int rows, int cols,
+                 int rows_out, int cols_out, gemm_cl_matrix *out);
 
 /* Makes room for `count` results of this many bytes each that are added later. 0 or -1. */
 int gemm_cl_need_sums(gemm_cl_work *, size_t count, size_t bytes);

@@ -9,26 +9,10 @@
 #include "ref/clblast.h"
 #include "util/text.h"
 
-#include <stdint.h>
+#include <limits.h>
 #include <stdlib.h>
 
 /* ---- launches ------------------------------------------------------------------------------ */
-
-/* Copies `in`, rows x cols by its strides, to `out`, which is padded with zeros. */
-static int pack(gemm_cl_job *j, gemm_cl_slot slot, const gemm_cl_matrix *in, int rows, int cols,
-                int rows_out, int cols_out, gemm_cl_matrix *out)
-{
-    const gemm_cl_program *p = gemm_cl_need("cl_pack", "");
-    const size_t global[3] = {(size_t)cols_out, (size_t)rows_out, 1};
-    const cl_ulong first = in->first;
-    cl_mem mem = gemm_cl_scratch(slot, global[0] * global[1] * sizeof(float));
-    const gemm_cl_argument args[] = {ARG(rows), ARG(cols), ARG(in->mem), ARG(first), ARG(in->rs),
-                                     ARG(in->cs), ARG(mem)};
-    if (!p || !mem) return -1;
-    const int rc = gemm_cl_launch(&j->w, p, STAGE_PREPARE, args, global, NULL);
-    *out = (gemm_cl_matrix){mem, 0, cols_out, 1};
-    return rc;
-}
 
 /*
  * The row's kernel on columns k0 ... of A, and on b, a buffer or an image of K rows. The result is
@@ -38,7 +22,7 @@ static int multiply(gemm_cl_job *j, const gemm_cl_matrix *b, int k0, int K, int 
 {
     const gemm_call *g = j->g;
     gemm_cl_work *w = &j->w;
-    const int kpart = gemm_cl_part_length(w, K), parts = ceil_div(K, kpart);
+    const int kpart = gemm_cl_part_length(w, K, 0), parts = ceil_div(K, kpart);
     const size_t size = (size_t)g->M * (size_t)g->N;
     const int part = k0 == 0 ? 0 : j->part;
     const cl_ulong a0 = j->a.first + (size_t)k0 * (size_t)j->a.cs, b0 = b->first;
@@ -94,7 +78,7 @@ fail:
 
 /* ---- operands ------------------------------------------------------------------------------ */
 
-/* cl_image needs neighbouring columns of A side by side, for vload4. */
+/* cl_image needs neighbouring columns of A side by side, for vload4; or A in 16 bits. */
 static int prepare_a(gemm_cl_job *j)
 {
     const gemm_call *g = j->g;
@@ -103,9 +87,10 @@ static int prepare_a(gemm_cl_job *j)
     const int ld = (int)A->device_ld;
     const gemm_cl_matrix as_is = {A->mem, A->offset, g->TA ? 1 : ld, g->TA ? ld : 1};
     j->a = as_is;
-    if (!padded && !(j->w.row->way == GEMM_CL_IMAGE && g->TA)) return 0;
+    const bool turned = j->w.row->way == GEMM_CL_IMAGE && g->TA;
+    if (!padded && !turned && j->w.row->half != GEMM_CL_HALF_SUMS) return 0;
     const int rows = padded ? (int)round_up((size_t)g->M, 32) : g->M;
-    return pack(j, SLOT_PACKED_A, &as_is, g->M, g->K, rows, j->K, &j->a);
+    return gemm_cl_pack(&j->w, SLOT_PACKED_A, &as_is, g->M, g->K, rows, j->K, &j->a);
 }
 
 static int prepare_b(gemm_cl_job *j)
@@ -119,7 +104,7 @@ static int prepare_b(gemm_cl_job *j)
     const gemm_cl_matrix turned = {j->b.mem, j->b.first, j->b.cs, j->b.rs};
     gemm_cl_matrix out;
     const int columns = (int)round_up((size_t)g->N, 32);
-    if (pack(j, SLOT_PACKED_B, &turned, g->N, g->K, columns, j->K, &out)) return -1;
+    if (gemm_cl_pack(&j->w, SLOT_PACKED_B, &turned, g->N, g->K, columns, j->K, &out)) return -1;
     j->b = (gemm_cl_matrix){out.mem, 0, 1, out.rs};
     return 0;
 }
@@ -146,10 +131,12 @@ int gemm_cl_enqueue(gemm_cl_job *j)
 
 /* ---- one call ------------------------------------------------------------------------------ */
 
-/* Whether float4 of A's rows are aligned where the device has them: in place, copied or packed. */
-static bool has_aligned_rows(const gemm_call *g)
+/* Whether the offsets inside a tile of 8 rows of A, or of C, fit into the 32 bits that a kernel has
+   for them. */
+static bool fits_int(const gemm_call *g)
 {
-    return g->K % 4 == 0 && (g->TA || (g->lda % 4 == 0 && (uintptr_t)g->A % 16 == 0));
+    const int most = INT_MAX / 8;
+    return g->K <= most && g->lda <= most && g->N <= most && g->ldc <= most;
 }
 
 const char *gemm_cl_plan(gemm_cl_job *j, const gemm_call *g, const gemm_cl_row *row)
@@ -158,13 +145,12 @@ const char *gemm_cl_plan(gemm_cl_job *j, const gemm_call *g, const gemm_cl_row *
     *j = (gemm_cl_job){.g = g, .w = gemm_cl_begin_work(row)};
     gemm_cl_work *w = &j->w;
     if (row->way == GEMM_CL_CLBLAST) return gemm_clblast_missing(gemm_cl_settings()->clblast);
+    if (!fits_int(g)) return "a row is longer than the OpenCL kernels' offsets can say";
     if (row->way == GEMM_CL_CHOOSE) w->row = gemm_cl_choose(&w->device->traits, g, &w->parts);
     if (row->parts && w->row->splits) w->parts = row->parts;
     if (w->row->depth)
         gemm_append(more, sizeof more, "%s%s", g->TA ? " -DA_TURNED" : "",
                     g->TB ? " -DB_TURNED" : "");
-    if (w->row->way == GEMM_CL_IMAGE && has_aligned_rows(g))
-        gemm_append(more, sizeof more, " -DALIGNED_A");
     return gemm_cl_build_row(w, more);
 }
 
@@ -193,7 +179,7 @@ int gemm_cl_show(gemm_cl_job *j, bool resident)
     w->C = (gemm_cl_view){.host = g->C, .ld = (size_t)g->ldc, .rows = (size_t)g->M,
                           .cols = (size_t)g->N};
     const bool by_cpu = w->row->way == GEMM_CL_IMAGE && !resident && w->policy->shares &&
-                        !gemm_cl_block_of(g->B);
+                        !w->row->half && !gemm_cl_block_of(g->B);
     /* B first: the CPU compares A with the kept weights while B is on the bus. */
     if (!by_cpu && w->policy->input(&w->B, SLOT_B)) return -1;
     return w->policy->input(&w->A, SLOT_A) || w->policy->output(&w->C) ? -1 : 0;

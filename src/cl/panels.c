@@ -101,7 +101,7 @@ fail:
 
 static int fill_by_device(gemm_cl_work *w, const gemm_cl_matrix *b, const gemm_cl_panel *p)
 {
-    const gemm_cl_program *fill = gemm_cl_need("cl_fill", "");
+    const gemm_cl_program *fill = gemm_cl_need("cl_fill", w->row->half ? "-DHALF" : "");
     const cl_ulong first = first_of(b, p);
     const size_t global[3] = {(size_t)ceil_div(p->n, 4), (size_t)p->k, 1};
     const gemm_cl_argument args[] = {ARG(p->n), ARG(b->mem), ARG(first), ARG(b->rs), ARG(b->cs),
@@ -112,15 +112,17 @@ static int fill_by_device(gemm_cl_work *w, const gemm_cl_matrix *b, const gemm_c
 int gemm_cl_fill_panels(gemm_cl_work *w, const gemm_call *g, const gemm_cl_matrix *b,
                         gemm_cl_panels *panels)
 {
+    const size_t element = w->row->half ? 2 : sizeof(float);
     for (int i = 0; i < panels->count; ++i) {
         gemm_cl_panel *p = &panels->list[i];
-        p->image = b->mem && can_borrow(w->device, b, p) ? borrow_image(w->device, b, p) : NULL;
+        const bool borrow = b->mem && !w->row->half && can_borrow(w->device, b, p);
+        p->image = borrow ? borrow_image(w->device, b, p) : NULL;
         p->borrowed = p->image != NULL;
         if (p->borrowed) continue;
-        p->image = gemm_cl_image_get((size_t)ceil_div(p->n, 4), (size_t)p->k);
+        p->image = gemm_cl_image_get((size_t)ceil_div(p->n, 4), (size_t)p->k, w->row->half);
         if (!p->image || (b->mem ? fill_by_device(w, b, p) : fill_by_cpu(w, g, p))) return -1;
         /* What was uploaded before is counted already. */
-        if (!b->mem || w->B.in_place) w->B.copied += (size_t)p->k * (size_t)p->n * sizeof(float);
+        if (!b->mem || w->B.in_place) w->B.copied += (size_t)p->k * (size_t)p->n * element;
     }
     return 0;
 }

@@ -7,13 +7,6 @@
 
 #include "cl/launch.h"
 
-/* A matrix as a kernel takes it: element (i, j) is mem[first + i rs + j cs]. */
-typedef struct gemm_cl_matrix {
-    cl_mem mem;
-    size_t first;
-    int rs, cs;
-} gemm_cl_matrix;
-
 /* A part of B that fits into an image: k rows from k0 on, n columns from n0 on. */
 typedef struct gemm_cl_panel {
     cl_mem image;

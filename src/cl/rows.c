@@ -7,15 +7,35 @@
  */
 #include "cl/rows.h"
 
+#include <limits.h>
+
 #define LADDER(kernel_, defines_, way_, cols_, wy_) \
     {.kernel = kernel_, .defines = defines_, .way = way_, .rows = 1, .cols = cols_, .wx = 1, \
      .wy = wy_}
 #define LOCAL(defines) LADDER("cl_local", defines, GEMM_CL_PADDED, 32, 32)
 
 /* A discrete GPU has registers to spare, and more latency to hide. */
-#define IMAGE(splits_) \
+#define IMAGE(rows_, cols_, splits_, smaller_) \
     {.kernel = "cl_image", .defines = "", .discrete = "-DAHEAD -DUNROLL=2", .way = GEMM_CL_IMAGE, \
-     .conv = GEMM_CL_CONV, .rows = 8, .cols = 4, .splits = splits_}
+     .conv = GEMM_CL_CONV, .rows = rows_, .cols = cols_, .splits = splits_, .smaller = smaller_}
+
+/* Named by the user, so always the same tile: 8x4. */
+#define HALF(defines_, half_) \
+    {.kernel = "cl_image", .defines = defines_, .way = GEMM_CL_IMAGE, .conv = GEMM_CL_CONV, \
+     .rows = 8, .cols = 4, .half = half_}
+
+/*
+ * 16 bits hold 11 binary digits, so rounding to nearest is off by u = 2^-11 of the element at most.
+ * An element below 2^-14 may become 0. One over 65504 becomes infinite.
+ *
+ * With both operands rounded, a product is off by 2 u + u^2. A run of 32 products, each multiplied
+ * and added with a rounding, is off by about 33 u more (Higham, Accuracy and Stability of Numerical
+ * Algorithms, chapter 3). 36 u covers both and the products of roundings. A product and a sum below
+ * 2^-14 may become 0.
+ */
+const gemm_rounding gemm_cl_half_rounding = {.product = 0x1p-11, .b = 0x1p-14};
+const gemm_rounding gemm_cl_half_fast_rounding = {
+    .product = 36 * 0x1p-11, .a = 0x1p-14, .b = 0x1p-14, .sum = 3 * 0x1p-14};
 
 const gemm_cl_row gemm_cl_naive = LADDER("cl_naive", "", GEMM_CL_PLAIN, 1, 1);
 const gemm_cl_row gemm_cl_block = LADDER("cl_block", "", GEMM_CL_PADDED, 32, 32);
@@ -24,7 +44,9 @@ const gemm_cl_row gemm_cl_local_v4 = LOCAL("-DVECTOR=4");
 const gemm_cl_row gemm_cl_local_v8 = LOCAL("-DVECTOR=8");
 const gemm_cl_row gemm_cl_local_v16 = LOCAL("-DVECTOR=16");
 const gemm_cl_row gemm_cl_local_v4_u8 = LOCAL("-DVECTOR=4 -DUNROLL=8");
-const gemm_cl_row gemm_cl_image = IMAGE(false);
+const gemm_cl_row gemm_cl_image = IMAGE(8, 4, false, NULL);
+const gemm_cl_row gemm_cl_half = HALF("", GEMM_CL_HALF_B);
+const gemm_cl_row gemm_cl_half_fast = HALF("-DHALF_SUMS", GEMM_CL_HALF_SUMS);
 const gemm_cl_row gemm_cl_best = {.defines = "", .way = GEMM_CL_CHOOSE, .splits = true};
 const gemm_cl_row gemm_cl_clblast = {.defines = "", .way = GEMM_CL_CLBLAST};
 
@@ -33,13 +55,15 @@ const gemm_cl_row gemm_cl_clblast = {.defines = "", .way = GEMM_CL_CLBLAST};
      .wy = 1, .shares = true}
 #define THIN(rows_) \
     {.kernel = "cl_thin", .defines = "", .conv = GEMM_CL_CONV, .rows = rows_, .cols = 1, \
-     .wx = 64, .wy = 1, .splits = true}
+     .wx = 64, .wy = 1, .splits = true, .by_channel = true}
 #define TILE(rows_, cols_, wx_, wy_, depth_) \
     {.kernel = "cl_tile", .defines = "", .conv = GEMM_CL_CONV, .rows = rows_, .cols = cols_, \
      .wx = wx_, .wy = wy_, .depth = depth_, .splits = true}
 
 const gemm_cl_row gemm_cl_choices[] = {
-    [GEMM_CL_IMAGE_SPLIT] = IMAGE(true),
+    [GEMM_CL_IMAGE_8x4] = IMAGE(8, 4, true, &gemm_cl_choices[GEMM_CL_IMAGE_4x4]),
+    [GEMM_CL_IMAGE_4x4] = IMAGE(4, 4, true, NULL),
+    [GEMM_CL_IMAGE_8x8] = IMAGE(8, 8, true, &gemm_cl_choices[GEMM_CL_IMAGE_8x4]),
     [GEMM_CL_WIDE_16] = WIDE(16, 8, 32),
     [GEMM_CL_WIDE_8] = WIDE(8, 6, 16),
     [GEMM_CL_WIDE_4] = WIDE(4, 4, 8),
@@ -53,6 +77,14 @@ const gemm_cl_row gemm_cl_choices[] = {
     [GEMM_CL_TILE_64x128] = TILE(8, 8, 16, 8, 16),
 };
 const size_t gemm_cl_choice_count = sizeof gemm_cl_choices / sizeof gemm_cl_choices[0];
+
+/* By the registers that a compiler needs: an A61x keeps one wave of 8x4, and an A7xx as many waves
+   of 8x8 as an A6xx of 8x4. 512 items are those waves, of a unit's two processors. */
+const gemm_cl_image_rule gemm_cl_image_rules[] = {
+    {700, INT_MAX, 512, GEMM_CL_IMAGE_8x8},
+    {600, 619, 0, GEMM_CL_IMAGE_4x4},
+    {0, INT_MAX, 0, GEMM_CL_IMAGE_8x4},
+};
 
 #define WIDE_CONV(vector, rows_, cols_) \
     {.kernel = "cl_conv_wide", .defines = "-DVECTOR=" #vector, .conv = GEMM_CL_ONLY_CONV, \

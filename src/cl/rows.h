@@ -8,6 +8,8 @@
 #ifndef GEMM_CL_ROWS_H
 #define GEMM_CL_ROWS_H
 
+#include "gemm_variant.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -25,6 +27,12 @@ typedef enum gemm_cl_conv_use {
     GEMM_CL_ONLY_CONV           /* the kernel computes nothing else */
 } gemm_cl_conv_use;
 
+typedef enum gemm_cl_half_use {
+    GEMM_CL_SINGLE,
+    GEMM_CL_HALF_B,             /* B's image has 16 bits an element */
+    GEMM_CL_HALF_SUMS           /* A too, and -DHALF_SUMS adds short runs in 16 bits */
+} gemm_cl_half_use;
+
 typedef struct gemm_cl_row {
     const char *kernel;         /* kernels/<kernel>.cl and its entry */
     const char *defines;        /* more options for the compiler, or NULL */
@@ -38,20 +46,37 @@ typedef struct gemm_cl_row {
     bool shares;                /* a group is one item, and takes a share of the rows of C */
     bool splits;                /* can cut K into parts */
     int parts;                  /* into how many; 0: `cl` chooses, other rows do not cut */
+    gemm_cl_half_use half;
+    bool by_channel;            /* with -DTAPS, parts of K are whole channels */
+    const struct gemm_cl_row *smaller;  /* runs instead where the compiler spills the registers of
+                                   this one, or NULL */
 } gemm_cl_row;
 
 extern const gemm_cl_row gemm_cl_naive, gemm_cl_block, gemm_cl_local, gemm_cl_local_v4,
     gemm_cl_local_v8, gemm_cl_local_v16, gemm_cl_local_v4_u8, gemm_cl_image, gemm_cl_best,
-    gemm_cl_clblast;
+    gemm_cl_clblast, gemm_cl_half, gemm_cl_half_fast;
+
+/* How the last two of them round. */
+extern const gemm_rounding gemm_cl_half_rounding, gemm_cl_half_fast_rounding;
 
 /* The rows that `cl` chooses from. */
 enum {
-    GEMM_CL_IMAGE_SPLIT, GEMM_CL_WIDE_16, GEMM_CL_WIDE_8, GEMM_CL_WIDE_4, GEMM_CL_THIN_1,
-    GEMM_CL_THIN_2, GEMM_CL_THIN_4, GEMM_CL_THIN_8, GEMM_CL_TILE_16x128, GEMM_CL_TILE_32x64,
+    GEMM_CL_IMAGE_8x4, GEMM_CL_IMAGE_4x4, GEMM_CL_IMAGE_8x8, GEMM_CL_WIDE_16, GEMM_CL_WIDE_8,
+    GEMM_CL_WIDE_4, GEMM_CL_THIN_1, GEMM_CL_THIN_2, GEMM_CL_THIN_4, GEMM_CL_THIN_8,
+    GEMM_CL_TILE_16x128, GEMM_CL_TILE_32x64,
     GEMM_CL_TILE_64x64, GEMM_CL_TILE_64x128
 };
 extern const gemm_cl_row gemm_cl_choices[];
 extern const size_t gemm_cl_choice_count;
+
+/* Which tile of cl_image is for which GPU with unified memory, and for which multiply. The first
+   rule that fits counts. */
+typedef struct gemm_cl_image_rule {
+    int first, last;            /* Adreno's model numbers; other GPUs are 0 */
+    int items;                  /* each compute unit gets at least so many work-items */
+    int choice;                 /* of gemm_cl_choices */
+} gemm_cl_image_rule;
+extern const gemm_cl_image_rule gemm_cl_image_rules[];
 
 /* For convolutions on CPUs: the device's vector of 16, 8 or 4 floats, and for each of them tiles
    for groups of 1, 2, up to 4 and more filters. */

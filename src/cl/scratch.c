@@ -13,7 +13,7 @@ typedef struct buffer {
 typedef struct image {
     cl_mem mem;
     size_t width, height;
-    bool busy;
+    bool half, busy;
     unsigned long used;         /* the number of the call that used it last */
 } image;
 
@@ -34,21 +34,27 @@ fail:
     return b->mem;
 }
 
-/* A free image of this size, or the free image that was not used for the longest time, or NULL. */
-static image *find_image(size_t width, size_t height)
+static bool is_like(const image *i, size_t width, size_t height, bool half)
+{
+    return i->mem && i->width == width && i->height == height && i->half == half;
+}
+
+/* A free image of this size and format, or the free image that was not used for the longest time,
+   or NULL. */
+static image *find_image(size_t width, size_t height, bool half)
 {
     image *oldest = NULL;
     for (image *i = images; i < images + IMAGES; ++i) {
         if (i->busy) continue;
-        if (i->mem && i->width == width && i->height == height) return i;
+        if (is_like(i, width, height, half)) return i;
         if (!oldest || i->used < oldest->used) oldest = i;
     }
     return oldest;
 }
 
-static int remake_image(image *i, size_t width, size_t height)
+static int remake_image(image *i, size_t width, size_t height, bool half)
 {
-    const cl_image_format format = {CL_RGBA, CL_FLOAT};
+    const cl_image_format format = {CL_RGBA, half ? CL_HALF_FLOAT : CL_FLOAT};
     const cl_image_desc desc = {
         .image_type = CL_MEM_OBJECT_IMAGE2D, .image_width = width, .image_height = height};
     CL_RELEASE(clReleaseMemObject, i->mem);
@@ -57,20 +63,20 @@ static int remake_image(image *i, size_t width, size_t height)
                                   &error));
     i->width = width;
     i->height = height;
+    i->half = half;
     return 0;
 fail:
     return -1;
 }
 
-cl_mem gemm_cl_image_get(size_t width, size_t height)
+cl_mem gemm_cl_image_get(size_t width, size_t height, bool half)
 {
-    image *i = find_image(width, height);
+    image *i = find_image(width, height, half);
     if (!i) {
         gemm_cl_say("B needs more images than a call may use");
         return NULL;
     }
-    if ((!i->mem || i->width != width || i->height != height) && remake_image(i, width, height))
-        return NULL;
+    if (!is_like(i, width, height, half) && remake_image(i, width, height, half)) return NULL;
     i->busy = true;
     i->used = ++image_clock;
     return i->mem;

@@ -14,8 +14,8 @@ typedef enum gemm_cl_slot {
 /* A buffer of at least these bytes, which lasts until the slot is asked for more. NULL: refused. */
 cl_mem gemm_cl_scratch(gemm_cl_slot, size_t bytes);
 
-/* An image of RGBA float that no other panel of this call uses. NULL: refused. */
-cl_mem gemm_cl_image_get(size_t width, size_t height);
+/* An image of RGBA float or half-float that no other panel of this call uses. NULL: refused. */
+cl_mem gemm_cl_image_get(size_t width, size_t height, bool half);
 
 /* The call is over: all images may be used again. */
 void gemm_cl_images_done(void);

@@ -5,12 +5,13 @@
 #ifndef GEMM_CHECK_H
 #define GEMM_CHECK_H
 
-#include "gemm_dispatch.h"
+#include "gemm_variant.h"
 
 /* What C must become, and how far each element may be off. Both are M x N with rows of N. */
 typedef struct gemm_oracle {
     double *expected;
     double *bound;
+    double *a_sizes, *b_sizes;  /* the sums of |ALPHA * a| in a row, of |ALPHA * b| in a column */
 } gemm_oracle;
 
 /* The element with the largest ratio. A ratio over 1 is wrong. */
@@ -27,6 +28,10 @@ void gemm_oracle_free(gemm_oracle *);
 
 /* Compares C after the run with the oracle. */
 gemm_error gemm_oracle_compare(const gemm_oracle *, const gemm_call *);
+
+/* The same for a row that rounds beyond single precision. NULL: it does not. */
+gemm_error gemm_oracle_compare_rounded(const gemm_oracle *, const gemm_call *,
+                                       const gemm_rounding *);
 
 /* Counts a right result for the line that GEMM_CHECK prints at the end. `ratio` is its worst. */
 void gemm_record_check(const gemm_call *, double ratio);

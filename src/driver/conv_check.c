@@ -3,7 +3,8 @@
  *
  * The bound is that of check.c for the sum, times |scale|, and a few roundings more for scale,
  * shift and activation. No activation has a slope above 1, so none of them makes the error larger.
- * A maximum does not either: it is off by no more than the worst element of its block.
+ * A maximum does not either: it is off by no more than the worst element of its block. A row's
+ * gemm_rounding adds what it adds in check.c; A are the weights, and B is the input.
  *
  * A transform (gemm_transform) adds up other terms, so its bound has other sizes:
  *
@@ -29,6 +30,7 @@ enum { MOST_N = 8 };            /* the largest n of a transform */
 typedef struct plane {
     double *sum;                /* then the exact outputs */
     double *size;               /* the sizes S of the terms, then the bounds */
+    double *inputs, *weights;   /* the sums of |input| and |weight| of the taps */
 } plane;
 
 /* The tiles of an image under |BT| |d| |B|, for all filters: [channel][tile][n * n]. */
@@ -47,9 +49,12 @@ static void add_tap(const conv_call *c, plane p, double w, const float *channel,
         for (int x = 0; x < c->out_w; ++x) {
             const int column = x * c->stride + dx;
             if (column < 0 || column >= c->w) continue;
-            const double product = w * channel[(size_t)row * (size_t)c->w + (size_t)column];
-            p.sum[(size_t)y * (size_t)c->out_w + (size_t)x] += product;
-            p.size[(size_t)y * (size_t)c->out_w + (size_t)x] += fabs(product);
+            const double input = channel[(size_t)row * (size_t)c->w + (size_t)column];
+            const size_t at = (size_t)y * (size_t)c->out_w + (size_t)x;
+            p.sum[at] += w * input;
+            p.size[at] += fabs(w * input);
+            p.inputs[at] += fabs(input);
+            p.weights[at] += fabs(w);
         }
     }
 }
@@ -74,7 +79,7 @@ static void sum_filter(const conv_call *c, plane p, int image, int filter)
 {
     const size_t outputs = (size_t)c->out_h * (size_t)c->out_w;
     const float *w = weights_of(c, filter);
-    for (size_t j = 0; j < outputs; ++j) p.sum[j] = p.size[j] = 0;
+    for (size_t j = 0; j < outputs; ++j) p.sum[j] = p.size[j] = p.inputs[j] = p.weights[j] = 0;
     for (int k = 0; k < c->c / c->groups; ++k) {
         const float *channel = channel_of(c, image, first_channel(c, filter) + k);
         for (int dy = 0; dy < c->size; ++dy)
@@ -199,13 +204,20 @@ static double roundings(const conv_call *c, const gemm_transform *t)
 }
 
 /* From sums and sizes to exact outputs and their bounds. */
-static void finish_filter(const conv_call *c, const gemm_transform *t, plane p, int filter)
+static void finish_filter(const conv_call *c, const gemm_transform *t, const gemm_rounding *r,
+                          plane p, int filter)
 {
+    static const gemm_rounding single;
+    if (!r) r = &single;
+    const double K = (double)(c->c / c->groups) * c->size * c->size;
     const double scale = c->scale ? c->scale[filter] : 1, shift = c->shift[filter];
     const double count = roundings(c, t);
     for (size_t j = 0; j < (size_t)c->out_h * (size_t)c->out_w; ++j) {
         p.sum[j] = activate(scale * p.sum[j] + shift, c->activation);
-        p.size[j] = count * (FLT_EPSILON * (fabs(scale) * p.size[j] + fabs(shift)) + FLT_MIN) +
+        const double more = r->product * p.size[j] + r->a * p.inputs[j] + r->b * p.weights[j] +
+                            r->sum * K;
+        p.size[j] = fabs(scale) * more +
+                    count * (FLT_EPSILON * (fabs(scale) * p.size[j] + fabs(shift)) + FLT_MIN) +
                     (c->activation == CONV_LOGISTIC ? 8 * FLT_EPSILON : 0);
     }
 }
@@ -243,14 +255,15 @@ static void compare_filter(const conv_call *c, plane p, int image, int filter, c
 }
 
 /* All filters of all images. Returns 0, or -1 without memory. */
-static int compare(const conv_call *c, const tiles *s, plane p, conv_error *worst)
+static int compare(const conv_call *c, const tiles *s, const gemm_rounding *r, plane p,
+                   conv_error *worst)
 {
     for (int image = 0; image < c->batch; ++image) {
         if (s->t) transform_image(c, s, image);
         for (int filter = 0; filter < c->n; ++filter) {
             sum_filter(c, p, image, filter);
             if (s->t && size_filter(c, s, p, filter)) return -1;
-            finish_filter(c, s->t, p, filter);
+            finish_filter(c, s->t, r, p, filter);
             if (c->pool) pool_filter(c, p);
             compare_filter(c, p, image, filter, worst);
         }
@@ -260,14 +273,22 @@ static int compare(const conv_call *c, const tiles *s, plane p, conv_error *wors
 
 int gemm_conv_compare(const conv_call *c, const gemm_transform *t, conv_error *worst)
 {
+    return gemm_conv_compare_rounded(c, t, NULL, worst);
+}
+
+int gemm_conv_compare_rounded(const conv_call *c, const gemm_transform *t, const gemm_rounding *r,
+                              conv_error *worst)
+{
     const size_t outputs = (size_t)c->out_h * (size_t)c->out_w;
-    plane p = {malloc(2 * outputs * sizeof(double)), NULL};
+    plane p = {.sum = malloc(4 * outputs * sizeof(double))};
     tiles s = {.t = NULL};
     *worst = (conv_error){-1, 0, 0, 0, 0};
     int status = p.sum && !(t && make_tiles(c, t, &s)) ? 0 : -1;
     if (!status) {
         p.size = p.sum + outputs;
-        status = compare(c, &s, p, worst);
+        p.inputs = p.size + outputs;
+        p.weights = p.inputs + outputs;
+        status = compare(c, &s, r, p, worst);
     }
     free(s.V);
     free(p.sum);

@@ -68,7 +68,7 @@ static bool run_checked(const conv_run *r)
     const conv_call *c = r->call;
     if (!run_traced(r)) return false;
     conv_error worst;
-    if (gemm_conv_compare(c, r->note->transform, &worst))
+    if (gemm_conv_compare_rounded(c, r->note->transform, r->row->rounding, &worst))
         gemm_die("GEMM_CHECK: no memory for the reference of a convolution");
     if (!(worst.ratio <= 1))
         gemm_die(

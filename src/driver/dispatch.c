@@ -56,7 +56,7 @@ static const gemm_variant *run_checked(const gemm_state *s, const gemm_variant *
     if (gemm_oracle_make(&oracle, c))
         gemm_die("GEMM_CHECK: no memory for the reference of M=%d N=%d K=%d", c->M, c->N, c->K);
     const gemm_variant *ran = run_traced(s, v, c, note);
-    const gemm_error worst = gemm_oracle_compare(&oracle, c);
+    const gemm_error worst = gemm_oracle_compare_rounded(&oracle, c, ran->rounding);
     gemm_oracle_free(&oracle);
     if (!(worst.ratio <= 1))
         gemm_die("GEMM_CHECK: %s is wrong for TA=%d TB=%d M=%d N=%d K=%d: C[%d][%d] is off by %g, "

@@ -23,6 +23,11 @@
     {.name = title, .run = gemm_cl_run, .params = &gemm_cl_##data, .unusable = gemm_cl_unusable, \
      .on_device = true, .origin = from, .summary = what}
 
+#define HALF_ROW(title, data, what) \
+    {.name = title, .run = gemm_cl_run, .conv = gemm_cl_conv, .params = &gemm_cl_##data, \
+     .unusable = gemm_cl_unusable, .rounding = &gemm_cl_##data##_rounding, .on_device = true, \
+     .origin = ADRENO, .summary = what}
+
 #define ORDER_ROW(name, outer, middle, inner) \
     ROW(name, LOOPS, "loop order " #outer ", " #middle ", " #inner ", outermost first"),
 #define UNROLL_ROW(U) ROW(mkn_u##U, LOOPS, "order mkn, N unrolled by " #U),
@@ -90,6 +95,8 @@ const gemm_variant gemm_variants[] = {
     CL_ROW("cl_local_v4_u8", local_v4_u8, MOBILE,
            "cl_local_v4 unrolled by 8: the paper's last step"),
     CL_ROW("cl_image", image, ADRENO, "OpenCL: 4x8 micro-tiles, B through the texture pipe"),
+    HALF_ROW("cl_half", half, "cl_image with B in 16 bits, sums in 32"),
+    HALF_ROW("cl_half_fast", half_fast, "A, B and short sums in 16 bits; needs cl_khr_fp16"),
     {.name = "cl", .run = gemm_cl_run, .conv = gemm_cl_conv, .params = &gemm_cl_best,
      .unusable = gemm_cl_unusable, .on_device = true, .origin = "this project",
      .summary = "the best OpenCL kernel for the device and the shape"},

@@ -2,7 +2,10 @@
  * An OpenCL layer (OPENCL_LAYERS=layer_adreno.so) that makes a CPU's OpenCL device look like an
  * Adreno, and enforces an Adreno's limits:
  *
- *   - a GPU with unified memory, without fp16
+ *   - a GPU with unified memory, without fp16; an Adreno 640, or ADRENO_MODEL
+ *   - ADRENO_FP16=1 lists cl_khr_fp16. Then cl_image's 16-bit arithmetic has 32 bits, because the
+ *     CPU has no other
+ *   - a compiler that spills no registers, or those of programs whose options contain ADRENO_SPILLS
  *   - groups of at most 256 items; a global size must be a multiple of the local one
  *   - 32 KiB of local memory; ADRENO_LOCAL names another number of bytes
  *   - images up to 16384 a side, or less where the device below has less
@@ -16,6 +19,7 @@
 #define LAYER_NAME "an Adreno's limits"
 #include "layer.h"
 
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,6 +33,36 @@ static cl_ulong local_bytes(void)
 {
     const char *bytes = getenv("ADRENO_LOCAL");
     return bytes ? strtoull(bytes, NULL, 10) : 32768;
+}
+
+static bool has_fp16(void)
+{
+    const char *wanted = getenv("ADRENO_FP16");
+    return wanted && *wanted == '1';
+}
+
+static CL_API_ENTRY cl_program CL_API_CALL CreateProgramWithSource(cl_context c, cl_uint n,
+                                                                   const char **texts,
+                                                                   const size_t *lengths,
+                                                                   cl_int *error)
+{
+    const char *both[] = {"#ifdef HALF_SUMS\n#define NUMBER float\n#define NUMBER4 float4\n"
+                          "#define READ read_imagef\n#define NARROW(x) (x)\n#endif\n", texts[0]};
+    if (!has_fp16() || n != 1 || lengths)
+        return next->clCreateProgramWithSource(c, n, texts, lengths, error);
+    return next->clCreateProgramWithSource(c, 2, both, NULL, error);
+}
+
+static bool spills(cl_kernel k, cl_device_id d)
+{
+    const char *options = getenv("ADRENO_SPILLS");
+    char built[1024] = "";
+    cl_program p;
+    return options && *options &&
+           !next->clGetKernelInfo(k, CL_KERNEL_PROGRAM, sizeof p, &p, NULL) &&
+           !next->clGetProgramBuildInfo(p, d, CL_PROGRAM_BUILD_OPTIONS, sizeof built, built,
+                                        NULL) &&
+           strstr(built, options);
 }
 
 static cl_int refuse(const char *what, cl_int error)
@@ -53,18 +87,26 @@ static CL_API_ENTRY cl_int CL_API_CALL GetDeviceInfo(cl_device_id d, cl_device_i
                                                      size_t size, void *value, size_t *size_ret)
 {
     static const char name[] = "QUALCOMM Adreno(TM) (layer)";
-    static const char extensions[] =
-        "cl_khr_byte_addressable_store cl_khr_image2d_from_buffer cl_khr_3d_image_writes";
+    static const char all_extensions[] = "cl_khr_byte_addressable_store cl_khr_image2d_from_buffer "
+                                         "cl_khr_3d_image_writes cl_khr_fp16";
+    char extensions[sizeof all_extensions];
     const cl_device_type gpu = CL_DEVICE_TYPE_GPU;
     const cl_bool yes = CL_TRUE;
     const cl_uint pitch = PITCH, units = 2;
     const cl_ulong local = local_bytes();
+    char version[64];
     const size_t items[3] = {GROUP, GROUP, GROUP};
+    const char *model = getenv("ADRENO_MODEL");
+    snprintf(version, sizeof version, "OpenCL 2.0 Adreno(TM) %.8s", model ? model : "640");
+    strcpy(extensions, all_extensions);
+    if (!has_fp16()) *strstr(extensions, " cl_khr_fp16") = '\0';
     switch (info) {
+    case CL_DEVICE_VERSION:
+        return answer(version, strlen(version) + 1, size, value, size_ret);
     case CL_DEVICE_NAME: return answer(name, sizeof name, size, value, size_ret);
     case CL_DEVICE_TYPE: return answer(&gpu, sizeof gpu, size, value, size_ret);
     case CL_DEVICE_EXTENSIONS:
-        return answer(extensions, sizeof extensions, size, value, size_ret);
+        return answer(extensions, strlen(extensions) + 1, size, value, size_ret);
     case CL_DEVICE_HOST_UNIFIED_MEMORY: return answer(&yes, sizeof yes, size, value, size_ret);
     case CL_DEVICE_MAX_COMPUTE_UNITS: return answer(&units, sizeof units, size, value, size_ret);
     case CL_DEVICE_LOCAL_MEM_SIZE: return answer(&local, sizeof local, size, value, size_ret);
@@ -94,6 +136,7 @@ static CL_API_ENTRY cl_int CL_API_CALL GetKernelWorkGroupInfo(cl_kernel k, cl_de
                                                               size_t *size_ret)
 {
     const cl_int rc = next->clGetKernelWorkGroupInfo(k, d, info, size, value, size_ret);
+    if (!rc && value && info == CL_KERNEL_PRIVATE_MEM_SIZE) *(cl_ulong *)value = spills(k, d) * 64;
     if (!rc && value && info == CL_KERNEL_WORK_GROUP_SIZE && *(size_t *)value > GROUP)
         *(size_t *)value = GROUP;
     return rc;
@@ -200,6 +243,7 @@ static cl_int replace_entries(void)
     layer.clGetKernelWorkGroupInfo = GetKernelWorkGroupInfo;
     layer.clEnqueueNDRangeKernel = EnqueueNDRangeKernel;
     layer.clCreateBuffer = CreateBuffer;
+    layer.clCreateProgramWithSource = CreateProgramWithSource;
     layer.clCreateImage = CreateImage;
     return CL_SUCCESS;
 }

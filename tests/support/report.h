@@ -10,6 +10,7 @@
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <string.h>
 
 static int report_tests, report_failures;
 
@@ -65,6 +66,15 @@ static inline void report_skip_machine(const char *name, const char *format, ...
     va_start(args, format);
     report_skipped(name, "machine: ", format, args);
     va_end(args);
+}
+
+/* A row cannot run, and this is why. What a device lacks cannot be installed. */
+__attribute__((unused))
+static inline void report_unusable(const char *name, const char *reason)
+{
+    static const char device[] = "the OpenCL device has ";
+    if (!strncmp(reason, device, sizeof device - 1)) report_skip_machine(name, "%s", reason);
+    else report_skip(name, "%s", reason);
 }
 
 /* Prints the plan; the program's exit status. */

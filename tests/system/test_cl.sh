@@ -126,9 +126,17 @@ under()
 under unwritten unwritten --cases 8 >"$work/unwritten-reports" &
 unwritten=$!
 under adreno adreno --cases 12
-filter='s/ # SKIP the OpenCL device has less local memory.*/-says-why-not/'
+filter='s/ # SKIP machine: the OpenCL device has less local memory.*/-says-why-not/'
 ADRENO_LOCAL=8192 under adreno adreno330 --small
 filter=
+# cl_half_fast, with arithmetic of 32 bits. The cache would keep what another device compiled.
+GEMM_CACHE_DIR=$work/fp16 ADRENO_FP16=1 under adreno adreno-fp16 --row half --cases 12
+# The tile by the model, and a smaller one where the compiler spills.
+for case in 640::8x4 610::4x4 740::8x8 740:-DCOLS=8:8x4 740:-DROWS=8:4x4; do
+    model=${case%%:*} spills=${case#*:} tile=${case##*:}
+    ADRENO_MODEL=$model ADRENO_SPILLS=${spills%:*} OPENCL_LAYERS=$bin/layer_adreno.so \
+        expect "cl-tile-on-A$model-${spills%:*}" "cl_image $tile group" $test_cl --tile
+done
 OPENCL_LAYERS=$bin/layer_adreno.so GEMM_CHECK=1 expect cl-adreno-detect 'Predicted in' detect
 OPENCL_LAYERS=$bin/layer_fail.so $test_cl --faults | relay
 OPENCL_LAYERS=$bin/layer_fail.so $test_cl --waits | relay

@@ -6,11 +6,14 @@
  *       memory of malloc (behind guard pages) and of gemm_host_alloc, all transposes; panels wider
  *       than an image; bytes copied; weights that change; NaN and infinity; four threads
  *       --small: a few small sizes of each, for slow devices
+ *   test_cl --row NAME       only sums and convolutions of the rows whose name contains NAME
  *   test_cl --threads        only the four threads, for ThreadSanitizer and helgrind
  *   test_cl --faults         one OpenCL call after another fails; needs the layer of
  *                            tests/support/layer_fail.c
  *   test_cl --sum ROW MxNxK u|d      one multiply with that memory policy, for Oclgrind
  *   test_cl --conv ROW CASE u|d      one small convolution, likewise
+ *   test_cl --tile           what `cl` runs for a large multiply, as the name of the test; and the
+ *                            choice of a tile, and 16 bits
  *   test_cl --waits          a convolution's waits and launches, which the same layer counts
  */
 #include "cl/choice.h"
@@ -71,10 +74,24 @@ static const named_row rows[] = {
     {"cl_local", &gemm_cl_local},         {"cl_local_v4", &gemm_cl_local_v4},
     {"cl_local_v8", &gemm_cl_local_v8},   {"cl_local_v16", &gemm_cl_local_v16},
     {"cl_local_v4_u8", &gemm_cl_local_v4_u8}, {"cl_image", &gemm_cl_image},
+    {"cl_half", &gemm_cl_half},           {"cl_half_fast", &gemm_cl_half_fast},
     {"cl", &gemm_cl_best},                {"clblast", &gemm_cl_clblast}};
 enum { ROWS = sizeof rows / sizeof rows[0] };
 
+/* How the row of the table rounds that has this row's data, or NULL. Copies of rows have the same
+   use of 16 bits. */
+static const gemm_rounding *rounding_of(const gemm_cl_row *row)
+{
+    for (size_t i = 0; row->half && i < gemm_variant_count; ++i) {
+        const gemm_cl_row *other = gemm_variants[i].params;
+        if (gemm_variants[i].rounding && other->half == row->half)
+            return gemm_variants[i].rounding;
+    }
+    return NULL;
+}
+
 static uint64_t seed = 1;
+static const char *only;        /* test only rows whose name contains this; NULL: all */
 
 static const char *policy_name(char policy)
 {
@@ -84,7 +101,7 @@ static const char *policy_name(char policy)
 /* cl_image as on a discrete GPU. */
 static gemm_cl_row ahead_row(void)
 {
-    gemm_cl_row row = gemm_cl_choices[GEMM_CL_IMAGE_SPLIT];
+    gemm_cl_row row = gemm_cl_choices[GEMM_CL_IMAGE_8x4];
     row.defines = row.discrete;
     row.discrete = NULL;
     return row;
@@ -142,7 +159,7 @@ static const char *judge(problem *p, const gemm_cl_row *row, int parts)
     gemm_oracle oracle;
     if (gemm_oracle_make(&oracle, &p->call)) return "no memory for the reference";
     const gemm_status status = run_parts(&p->call, row, parts);
-    const gemm_error worst = gemm_oracle_compare(&oracle, &p->call);
+    const gemm_error worst = gemm_oracle_compare_rounded(&oracle, &p->call, rounding_of(row));
     gemm_oracle_free(&oracle);
     if (status == GEMM_FAILED) return "it failed";
     if (status == GEMM_DECLINED) return "it declined";
@@ -186,13 +203,14 @@ static bool run_case(const char *name, const gemm_cl_row *row, char policy, int 
 
 static void test_row(const char *title, const gemm_cl_row *row, int cases, bool small)
 {
+    if (only && !strstr(title, only)) return;
     const char *reason = gemm_cl_unusable(row);
     for (const char *policy = "ud"; *policy; ++policy) {
         char name[96];
         bool ok = true;
         snprintf(name, sizeof name, "cl-sums-%s-%s", title, policy_name(*policy));
         if (reason) {
-            report_skip(name, "%s", reason);
+            report_unusable(name, reason);
             continue;
         }
         for (int i = 0; i < cases && ok; ++i)
@@ -349,7 +367,8 @@ static const char *judge_convolution(const convolution *p, const gemm_cl_row *ro
     static _Thread_local char why[128];
     conv_error worst;
     if (convolve_parts(&p->call, row, parts)) return "it declined";
-    if (gemm_conv_compare(&p->call, NULL, &worst)) return "no memory for the reference";
+    if (gemm_conv_compare_rounded(&p->call, NULL, rounding_of(row), &worst))
+        return "no memory for the reference";
     if (!(worst.ratio <= 1)) {
         snprintf(why, sizeof why, "image %d filter %d at %d is off by %g, %.3g times the bound",
                  worst.image, worst.filter, worst.at, worst.difference, worst.ratio);
@@ -387,13 +406,14 @@ static bool run_conv_case(const char *name, const gemm_cl_row *row, char policy,
 
 static void test_conv_row(const char *title, const gemm_cl_row *row, int cases, bool small)
 {
+    if (only && !strstr(title, only)) return;
     const char *reason = row->way == GEMM_CL_CHOOSE ? NULL : gemm_cl_unusable(row);
     for (const char *policy = "ud"; *policy; ++policy) {
         char name[96];
         bool ok = true;
         snprintf(name, sizeof name, "cl-conv-%s-%s", title, policy_name(*policy));
         if (reason) {
-            report_skip(name, "%s", reason);
+            report_unusable(name, reason);
             continue;
         }
         for (int i = 0; i < cases && ok; ++i)
@@ -407,15 +427,17 @@ static const gemm_cl_row *conv_row(size_t n, char *title, size_t bytes)
 {
     static gemm_cl_row ahead;
     ahead = ahead_row();
-    const gemm_cl_row *r = n == 0 ? &gemm_cl_best : n == 1 ? &ahead : NULL;
-    size_t left = n - 2;
-    for (size_t i = 0; n >= 2 && !r && i < gemm_cl_choice_count; ++i)
+    const gemm_cl_row *const named[] = {&gemm_cl_best, &ahead, &gemm_cl_half, &gemm_cl_half_fast};
+    enum { NAMED = sizeof named / sizeof *named };
+    const gemm_cl_row *r = n < NAMED ? named[n] : NULL;
+    size_t left = n - NAMED;
+    for (size_t i = 0; n >= NAMED && !r && i < gemm_cl_choice_count; ++i)
         if (gemm_cl_choices[i].conv && left-- == 0) r = &gemm_cl_choices[i];
-    if (n >= 2 && !r && left < GEMM_CL_CONV_VECTORS * GEMM_CL_CONV_TILES)
+    if (n >= NAMED && !r && left < GEMM_CL_CONV_VECTORS * GEMM_CL_CONV_TILES)
         r = &gemm_cl_conv_choices[left];
     if (r)
-        snprintf(title, bytes, "%s-%dx%d-%dx%d%s", r->kernel ? r->kernel : "cl", r->rows, r->cols,
-                 r->wx, r->wy, r->defines);
+        snprintf(title, bytes, "%s%s-%dx%d-%dx%d%s", r->kernel ? r->kernel : "cl",
+                 r->half ? "-half" : "", r->rows, r->cols, r->wx, r->wy, r->defines);
     return r;
 }
 
@@ -644,6 +666,83 @@ static void test_activations(void)
         else
             printf("# %s: %s on this device\n", title, why);
     }
+}
+
+/* Which tile of cl_image `cl` takes, by model and by shape. */
+static void test_image_rules(void)
+{
+    static const struct {
+        const char *name;
+        int model, M, N, choice;
+    } cases[] = {
+        {"A740-large", 740, 128, 4096, GEMM_CL_IMAGE_8x8},
+        {"A740-small", 740, 128, 300, GEMM_CL_IMAGE_8x4},
+        {"A830-large", 830, 1024, 1024, GEMM_CL_IMAGE_8x8},
+        {"A640-large", 640, 128, 4096, GEMM_CL_IMAGE_8x4},
+        {"A610-large", 610, 128, 4096, GEMM_CL_IMAGE_4x4},
+        {"A618-small", 618, 8, 10, GEMM_CL_IMAGE_4x4},
+        {"A530", 530, 128, 4096, GEMM_CL_IMAGE_8x4},
+        {"no-Adreno", 0, 128, 4096, GEMM_CL_IMAGE_8x4}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i) {
+        const gemm_cl_traits d = {.unified = true, .images = true, .units = 2, .group = 256,
+                                  .local = 32768, .adreno = cases[i].model};
+        const gemm_call g = {.M = cases[i].M, .N = cases[i].N, .K = 64};
+        char name[64];
+        int parts;
+        const gemm_cl_row *row = gemm_cl_choose(&d, &g, &parts);
+        snprintf(name, sizeof name, "cl-tile-%s", cases[i].name);
+        if (row == &gemm_cl_choices[cases[i].choice])
+            report_pass(name);
+        else
+            report_fail(name, "%s %dx%d", row->kernel, row->rows, row->cols);
+    }
+}
+
+/* What `cl` ran for a large multiply: the note's text. For the layer of an Adreno. */
+static void show_tile(void)
+{
+    rng r = rng_make(seed, 11);
+    problem p = make_problem(&r, 0, 0, 64, 1024, 32, 0, true);
+    const char *why = judge(&p, &gemm_cl_best, 0);
+    if (why)
+        report_fail("cl-tile", "%s", why);
+    else
+        report_pass(last_note.ran);
+    free_problem(&p);
+}
+
+/* cl_half rounds B to the nearest 16-bit number: one product has nearly the error of its bound, and
+   never more. What 16 bits cannot hold is infinite. */
+static void test_half_rounding(void)
+{
+    enum { N = 4096 };
+    const char *reason = gemm_cl_unusable(&gemm_cl_half);
+    static float B[N], C[N];
+    const float A = 1;
+    const gemm_call g = {.M = 1, .N = N, .K = 1, .ALPHA = 1, .A = &A, .lda = 1, .B = B, .ldb = N,
+                         .C = C, .ldc = N};
+    rng r = rng_make(seed, 23);
+    gemm_oracle oracle;
+    if (reason) {
+        report_unusable("cl-half-rounding", reason);
+        return;
+    }
+    for (int j = 0; j < N; ++j) B[j] = 0.75f + 0.25f * rng_float(&r);
+    if (gemm_oracle_make(&oracle, &g)) abort();
+    const gemm_status status = run_row(&g, &gemm_cl_half);
+    const double ratio = gemm_oracle_compare_rounded(&oracle, &g, rounding_of(&gemm_cl_half)).ratio;
+    gemm_oracle_free(&oracle);
+    if (status == GEMM_DONE && ratio <= 1 && ratio > 0.6)
+        report_pass("cl-half-rounding");
+    else
+        report_fail("cl-half-rounding", "status %d, %.3g times the bound", (int)status, ratio);
+    B[0] = 65504;
+    B[1] = -70000;
+    C[0] = C[1] = 0;
+    if (run_row(&g, &gemm_cl_half) == GEMM_DONE && C[0] == 65504 && C[1] == -INFINITY)
+        report_pass("cl-half-overflow");
+    else
+        report_fail("cl-half-overflow", "%g and %g", (double)C[0], (double)C[1]);
 }
 
 static void test_host_memory(void)
@@ -925,7 +1024,7 @@ static void test_fault(const fault_case *f)
 
 static void test_faults(void)
 {
-    const gemm_cl_row *image = &gemm_cl_choices[GEMM_CL_IMAGE_SPLIT];
+    const gemm_cl_row *image = &gemm_cl_choices[GEMM_CL_IMAGE_8x4];
     const gemm_cl_row *tile = &gemm_cl_choices[GEMM_CL_TILE_16x128];
     const fault_case cases[] = {
         {"cl", &gemm_cl_best, 'u', true, MULTIPLY, 0, true},
@@ -1014,7 +1113,7 @@ static _Noreturn void run_one(char **argv)
 
 typedef struct options {
     int seed, cases;
-    bool small, threads, faults, waits;
+    bool small, threads, faults, waits, tile;
     char **one;                 /* --sum or --conv, and its three arguments */
 } options;
 
@@ -1027,8 +1126,10 @@ static options read_options(int argc, char **argv)
         else if (!strcmp(a, "--threads")) o.threads = true;
         else if (!strcmp(a, "--faults")) o.faults = true;
         else if (!strcmp(a, "--waits")) o.waits = true;
+        else if (!strcmp(a, "--tile")) o.tile = true;
         else if (!strcmp(a, "--seed")) o.seed = option_int(a, argv[++i], 0);
         else if (!strcmp(a, "--cases")) o.cases = option_int(a, argv[++i], 1);
+        else if (!strcmp(a, "--row") && i + 1 < argc) only = argv[++i];
         else if (i + 3 < argc && (!strcmp(a, "--sum") || !strcmp(a, "--conv"))) {
             o.one = argv + i;
             i += 3;
@@ -1058,13 +1159,22 @@ int main(int argc, char **argv)
         return report_status();
     }
     if (o.one) run_one(o.one);
+    if (o.tile) {
+        show_tile();
+        test_half_rounding();
+        test_image_rules();
+        return report_status();
+    }
     if (!o.threads) {
         test_sums(o.small ? 8 : o.cases, o.small);
         test_convolutions(o.small ? 10 : o.cases / 2, o.small);
+        if (only) return report_status();
         test_copies();
         test_not_finite();
         test_activations();
         test_host_memory();
+        test_image_rules();
+        test_half_rounding();
         test_long_options();
         test_untouched_memory();
     }

@@ -288,7 +288,8 @@ static const char *run_and_judge(const gemm_variant *v, problem *p, char *why, s
     if (declined) return c->pool || v->params == &NOT_EVERY_CALL ? NULL : "it declined";
     if (wrong) return wrong;
     conv_error worst;
-    if (gemm_conv_compare(&folded, note.transform, &worst)) return "no memory for the reference";
+    if (gemm_conv_compare_rounded(&folded, note.transform, v->rounding, &worst))
+        return "no memory for the reference";
     if (!(worst.ratio <= 1)) {
         snprintf(why, size, "image %d filter %d at %d is off by %g, %.3g times the bound",
                  worst.image, worst.filter, worst.at, worst.difference, worst.ratio);

@@ -148,7 +148,7 @@ static const char *run_and_judge(const gemm_variant *v, problem *p, const gemm_o
     const gemm_call *c = &p->call;
     const gemm_variant *ran = gemm_run(v, c, NULL);
     if (!c->M || !c->N) return NULL;
-    const gemm_error worst = gemm_oracle_compare(oracle, c);
+    const gemm_error worst = gemm_oracle_compare_rounded(oracle, c, ran->rounding);
     if (!(worst.ratio <= 1)) {
         snprintf(why, size, "C[%d][%d] is off by %g, %.3g times the bound", worst.row, worst.column,
                  worst.difference, worst.ratio);
@@ -183,7 +183,7 @@ static void test_case(row_test *tests, size_t count, uint64_t seed, int number, 
 {
     problem p = problem_make(seed, number, guards);
     fill_c(&p, seed, number);
-    gemm_oracle oracle = {NULL, NULL};
+    gemm_oracle oracle = {0};
     if (p.call.M && p.call.N && gemm_oracle_make(&oracle, &p.call)) {
         fprintf(stderr, "test_gemm: no memory for the reference\n");
         exit(2);
@@ -289,7 +289,7 @@ static void test_own_rows(const options *o)
     for (const gemm_variant *v = gemm_variants; v < gemm_variants + gemm_variant_count; ++v) {
         if (!wanted(o, v, false)) continue;
         const char *reason = gemm_unusable(v);
-        if (reason) report_skip(v->name, "%s", reason);
+        if (reason) report_unusable(v->name, reason);
         else tests[count++].row = v;
     }
     test_rows(tests, count, o, true);
@@ -312,7 +312,7 @@ static void report_child(const char *name, const gemm_variant *v, child_result r
     r.output[strcspn(r.output, "\n")] = '\0';
     if (killed) report_skip_machine(name, "%s died: %s", v->origin, killed);
     else if (child_exit(&r) == RIGHT) report_pass(name);
-    else if (child_exit(&r) == UNUSABLE) report_skip(name, "%s", r.output);
+    else if (child_exit(&r) == UNUSABLE) report_unusable(name, r.output);
     else report_fail(name, "%s", r.output);
 }
 
@@ -358,7 +358,7 @@ static void test_large_row(row_test *t, problem *p, const gemm_oracle *oracle, u
 {
     gemm_beta(&p->call, 0);
     gemm_run(t->row, &p->call, NULL);
-    const gemm_error worst = gemm_oracle_compare(oracle, &p->call);
+    const gemm_error worst = gemm_oracle_compare_rounded(oracle, &p->call, t->row->rounding);
     if (worst.ratio <= 1) return;
     snprintf(t->wrong, sizeof t->wrong,
              "%s: C[%d][%d] is off by %g, %.3g times the bound; "
