@@ -256,47 +256,89 @@ static int run_pooled(layer_job *l, int threads)
 
 /* ---- depthwise: a filter sees one channel ---- */
 
-/* Channel `index` of batch * groups. */
-static gemm_depthwise make_depthwise(const conv_call *c, int index)
+/* What all channels share. */
+static gemm_depthwise make_depthwise(const conv_call *c, const gemm_ukernel *u)
 {
-    const int filters = c->n / c->groups, first = index % c->groups * filters;
-    return (gemm_depthwise){
+    gemm_depthwise d = {
         .h = c->h, .w = c->w, .out_h = c->out_h, .out_w = c->out_w,
         .size = c->size, .pad = c->pad, .stride = c->stride,
-        .filters = filters,
-        .src = c->input + (size_t)index * c->h * c->w,
-        .weights = c->weights + (size_t)first * c->size * c->size,
-        .scale = c->scale ? c->scale + first : NULL,
-        .shift = c->shift + first,
+        .filters = c->n / c->groups,
         .slope = packed_slope(c->activation),
-        .y = c->output + (size_t)index * filters * c->out_h * c->out_w,
     };
+    d.pitch = gemm_depthwise_pitch(&d, u->vl);
+    return d;
 }
 
+/* Channel `index` of batch * groups. */
+static void set_channel(gemm_depthwise *d, const conv_call *c, int index)
+{
+    const int first = index % c->groups * d->filters;
+    d->src = c->input + (size_t)index * c->h * c->w;
+    d->weights = c->weights + (size_t)first * c->size * c->size;
+    d->scale = c->scale ? c->scale + first : NULL;
+    d->shift = c->shift + first;
+    d->y = c->output + (size_t)index * d->filters * c->out_h * c->out_w;
+}
+
+/* Rows of the output whose pixels are half of a small L1. They are whole groups of rows. */
+static int rows_in_band(const gemm_depthwise *d)
+{
+    enum { BAND = 16 * 1024 / sizeof(float), GROUP = GEMM_DEPTHWISE_ROWS };
+    const int rows = (BAND / d->pitch - d->size) / d->stride + 1;
+    return min_int(d->out_h, max_int(rows / GROUP * GROUP, GROUP));
+}
+
+/* Rows y0 .. y1 of a channel's output, which need one band. */
+typedef struct piece {
+    int index, y0, y1;
+} piece;
+
+/* All pieces have as many rows. So the last one of a channel may overlap the one before it. */
+static piece next_piece(piece p, int out_h)
+{
+    const int rows = p.y1 - p.y0;
+    if (p.y1 == out_h) return (piece){p.index + 1, 0, rows};
+    const int y1 = min_int(p.y1 + rows, out_h);
+    return (piece){p.index, y1 - rows, y1};
+}
+
+/* The next band is filled before the present one is used. A pixel is then read long after it was
+   written: the processor could not forward a store to a load that begins elsewhere. */
 static void convolve_channels(void *arg, int chunk, void *scratch)
 {
-    enum { BAND = 16 * 1024 / sizeof(float) };     /* half of a small L1 */
     const layer_job *l = arg;
     const conv_call *c = l->c;
     const int end = min_int(c->batch * c->groups, (chunk + 1) * l->step);
-    const int first = chunk * l->step;
-    gemm_depthwise d = make_depthwise(c, first);
-    const size_t least = gemm_depthwise_least(&d, l->u->vl), floats = least > BAND ? least : BAND;
-    memset(scratch, 0, floats * sizeof(float));
-    for (int index = first; index < end; ++index) {
-        d = make_depthwise(c, index);
-        l->u->depthwise(&d, scratch, floats);
-        const int places = d.filters * d.out_h * d.out_w;
-        if (c->activation == CONV_LOGISTIC) l->u->logistic(places, d.y, d.y);
+    gemm_depthwise d = make_depthwise(c, l->u);
+    piece p = {chunk * l->step, 0, rows_in_band(&d)};
+    const size_t floats = gemm_depthwise_floats(&d, p.y1);
+    float *band = memset(scratch, 0, 2 * floats * sizeof *band), *other = band + floats;
+    set_channel(&d, c, p.index);
+    l->u->fill_band(&d, p.y0, p.y1, band);
+    while (p.index < end) {
+        const piece next = next_piece(p, d.out_h);
+        if (next.index < end) {
+            set_channel(&d, c, next.index);
+            l->u->fill_band(&d, next.y0, next.y1, other);
+        }
+        set_channel(&d, c, p.index);
+        l->u->depthwise(&d, band, p.y0, p.y1);
+        if (c->activation == CONV_LOGISTIC && next.index != p.index) {
+            l->u->logistic(d.filters * d.out_h * d.out_w, d.y, d.y);
+        }
+        float *const used = band;
+        band = other, other = used;
+        p = next;
     }
 }
 
-/* The rows of a band must fit the scratch. */
+/* Two bands must fit the scratch. */
 static bool fits_depthwise(const conv_call *c, const gemm_ukernel *u)
 {
     if (c->c != c->groups || c->stride > 2 || reads_in_place(c)) return false;
-    const gemm_depthwise d = make_depthwise(c, 0);
-    return gemm_depthwise_least(&d, u->vl) * sizeof(float) <= GEMM_SCRATCH_BYTES;
+    const gemm_depthwise d = make_depthwise(c, u);
+    const size_t floats = gemm_depthwise_floats(&d, rows_in_band(&d));
+    return 2 * floats * sizeof(float) <= GEMM_SCRATCH_BYTES;
 }
 
 /* -1: no memory. */

@@ -86,6 +86,7 @@ typedef struct gemm_taps {
 typedef struct gemm_depthwise {
     int h, w, out_h, out_w, size, pad;
     int stride;                 /* 1 or 2 */
+    int pitch;                  /* gemm_depthwise_pitch() */
     int filters;
     const float *src;           /* the channel */
     const float *weights;       /* size * size for each filter */
@@ -105,11 +106,10 @@ static inline int gemm_depthwise_pitch(const gemm_depthwise *d, int vl)
     return (needed + 2 * vl - 1) / (2 * vl) * (2 * vl);
 }
 
-/* The least floats of a band. */
-static inline size_t gemm_depthwise_least(const gemm_depthwise *d, int vl)
+/* Floats in a band for so many rows of the output. */
+static inline size_t gemm_depthwise_floats(const gemm_depthwise *d, int rows)
 {
-    const int rows = (GEMM_DEPTHWISE_ROWS - 1) * d->stride + d->size;
-    return (size_t)rows * (size_t)gemm_depthwise_pitch(d, vl);
+    return (size_t)((rows - 1) * d->stride + d->size) * (size_t)d->pitch;
 }
 
 enum { GEMM_ADD_ROWS = 9 };
@@ -168,10 +168,13 @@ typedef struct gemm_ukernel {
      */
     void (*pack_taps)(const gemm_taps *, const float *src, size_t area, int first, int kc,
                       float *strip);
-    /* y = f(scale * (the convolution) + shift), f as in gemm_tile. The band has at least
-       gemm_depthwise_least() floats, all 0 before the first call. After that it may be used again
-       for a channel of the same sizes. */
-    void (*depthwise)(const gemm_depthwise *, float *band, size_t floats);
+    /* Writes to a band the pixels that rows y0 .. y1-1 of the output need. It has
+       gemm_depthwise_floats(), all 0 before the first call. After that it may be used again for
+       channels of the same sizes. */
+    void (*fill_band)(const gemm_depthwise *, int y0, int y1, float *band);
+    /* These rows of y = f(scale * (the convolution) + shift), f as in gemm_tile. They are at least
+       GEMM_DEPTHWISE_ROWS, or all. */
+    void (*depthwise)(const gemm_depthwise *, const float *band, int y0, int y1);
     /* dst[i] = src[2 * i], i < n; dst may be src, or lie before it */
     void (*take_even)(const float *src, int n, float *dst);
     /*

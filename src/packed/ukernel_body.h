@@ -100,6 +100,7 @@ const gemm_ukernel JOIN(gemm_ukernel_, ISA) = {
     .add_rows = add_rows,
     .dot = dot,
     .pack_taps = pack_taps,
+    .fill_band = fill_band,
     .depthwise = depthwise,
     .take_even = take_even,
     .winograd_input = JOIN(gemm_winograd_input__, ISA),

@@ -37,7 +37,7 @@ INLINE void split_vectors(const float *src, float *even, float *odd)
 
 /* Splits n floats: those of even index to `even`, (n + 1) / 2, the others to `odd`, n / 2. The last
    vectors overlap those before them. */
-static void split_pairs(const float *src, int n, float *even, float *odd)
+INLINE void split_pairs(const float *src, int n, float *even, float *odd)
 {
     int j = 0;
     for (; j + 2 * VL <= n; j += 2 * VL) split_vectors(src + j, even + j / 2, odd + j / 2);
@@ -74,23 +74,22 @@ INLINE void copy_row(const float *src, int n, float *dst)
     }
 }
 
-/* Fills row `row` of a band with row y of the channel, or with zeroes where the image has none. */
-static void fill_row(const gemm_depthwise *d, int y, float *row)
+static void fill_band(const gemm_depthwise *d, int y0, int y1, float *band)
 {
-    const int pitch = gemm_depthwise_pitch(d, VL), half = pitch / 2;
-    if (y < 0 || y >= d->h) {
-        for (int j = 0; j < pitch; j += VL) vstore(row + j, vzero());
-        return;
-    }
-    const float *src = d->src + (size_t)y * d->w;
-    const int n = lesser(d->w, pitch - d->pad);
-    float *const even = row + d->pad / 2, *const odd = row + half + d->pad / 2;
-    if (d->stride == 1) {
-        copy_row(src, n, row + d->pad);
-    } else if (d->pad % 2) {
-        split_pairs(src, n, odd, even + 1);
-    } else {
-        split_pairs(src, n, even, odd);
+    const int from = y0 * d->stride - d->pad, to = (y1 - 1) * d->stride - d->pad + d->size;
+    const int pitch = d->pitch, n = lesser(d->w, pitch - d->pad);
+    float *row = band + d->pad / 2, *second = row + pitch / 2;
+    const float *src = d->src + (ptrdiff_t)from * d->w;
+    for (int y = from; y < to; ++y, src += d->w, band += pitch, row += pitch, second += pitch) {
+        if (y < 0 || y >= d->h) {
+            for (int j = 0; j < pitch; j += VL) vstore(band + j, vzero());
+        } else if (d->stride == 1) {
+            copy_row(src, n, band + d->pad);
+        } else if (d->pad % 2) {
+            split_pairs(src, n, second, row + 1);
+        } else {
+            split_pairs(src, n, row, second);
+        }
     }
 }
 
@@ -150,7 +149,7 @@ INLINE void depthwise_rows(const gemm_depthwise *d, const int rows, const int si
                            const int stride, int f, const float *in, int y)
 {
     enum { MOST_KEPT = 25 };
-    const int pitch = gemm_depthwise_pitch(d, VL), count = d->size * d->size;
+    const int pitch = d->pitch, count = d->size * d->size;
     const float *weights = d->weights + f * count;
     const vec scale = vset1(d->scale ? d->scale[f] : 1), shift = vset1(d->shift[f]);
     const vec slope = vset1(d->slope);
@@ -206,31 +205,14 @@ static depthwise_fn *depthwise_for(const gemm_depthwise *d)
     return DEPTHWISE_NAME(0, 0);
 }
 
-/* Output rows y0 .. y1, whose pixels are in the band. The last group of rows ends with y1. */
-static void depthwise_band(const gemm_depthwise *d, const float *band, int y0, int y1)
+static void depthwise(const gemm_depthwise *d, const float *band, int y0, int y1)
 {
-    const int pitch = gemm_depthwise_pitch(d, VL);
     const int rows = d->out_h < GEMM_DEPTHWISE_ROWS ? 1 : GEMM_DEPTHWISE_ROWS;
     depthwise_fn *const run = depthwise_for(d);
     for (int f = 0; f < d->filters; ++f) {
         for (int y = y0; y < y1; y += rows) {
-            const int at = lesser(y, y1 - rows);
-            run(d, f, band + (size_t)(at - y0) * d->stride * pitch, at);
+            const int at = lesser(y, y1 - rows);    /* the last group of rows ends with y1 */
+            run(d, f, band + (size_t)(at - y0) * d->stride * d->pitch, at);
         }
-    }
-}
-
-static void depthwise(const gemm_depthwise *d, float *band, size_t floats)
-{
-    const int pitch = gemm_depthwise_pitch(d, VL);
-    const int most = (int)(floats / pitch - d->size) / d->stride + 1;
-    for (int next = 0; next < d->out_h;) {
-        const int y1 = lesser(next + most, d->out_h);
-        const int last = y1 - GEMM_DEPTHWISE_ROWS;     /* no band has fewer rows, if there are */
-        const int y0 = last < 0 ? next : lesser(next, last);
-        const int first = y0 * d->stride - d->pad, end = (y1 - 1) * d->stride - d->pad + d->size;
-        for (int y = first; y < end; ++y) fill_row(d, y, band + (size_t)(y - first) * pitch);
-        depthwise_band(d, band, y0, y1);
-        next = y1;
     }
 }
