@@ -141,25 +141,18 @@ INLINE void depthwise_any(const int rows, int size, int stride, const float *in,
     }
 }
 
-/*
- * `rows` rows of filter f's output, from row y on. `in` is the first row of the band that they
- * need. The last vector of a row ends with it, and so overlaps the one before it.
- */
+/* `rows` rows of filter f's output, from row y on. `in` is the first row of the band that they
+   need. The last vector of a row ends with it, and so overlaps the one before it. */
 INLINE void depthwise_rows(const gemm_depthwise *d, const int rows, const int size,
-                           const int stride, int f, const float *in, int y)
+                           const int stride, int f, const vec *kept, const float *in, int y)
 {
-    enum { MOST_KEPT = 25 };
-    const int pitch = d->pitch, count = d->size * d->size;
-    const float *weights = d->weights + f * count;
+    const int pitch = d->pitch, width = d->out_w;
+    const float *weights = d->weights + f * d->size * d->size;
     const vec scale = vset1(d->scale ? d->scale[f] : 1), shift = vset1(d->shift[f]);
     const vec slope = vset1(d->slope);
-    float *const out = d->y + ((size_t)f * d->out_h + y) * d->out_w;
-    vec kept[MOST_KEPT];
-    UNROLL
-    for (int q = 0; q < size * size; ++q) kept[q] = vset1(weights[q]);
-    for (int x = 0; x < d->out_w; x += VL) {
-        const int at = lesser(x, d->out_w - VL);
-        const int from = at < 0 ? 0 : at;
+    float *const out = d->y + ((size_t)f * d->out_h + y) * width;
+    for (int x = 0; x < width; x += VL) {
+        const int last = width - VL, from = last < 0 ? 0 : lesser(x, last);
         vec acc[GEMM_DEPTHWISE_ROWS];
         if (size) {
             depthwise_vectors(rows, size, stride, in + from, pitch, kept, acc);
@@ -169,9 +162,23 @@ INLINE void depthwise_rows(const gemm_depthwise *d, const int rows, const int si
         UNROLL
         for (int r = 0; r < rows; ++r) {
             const vec z = vfma(scale, acc[r], shift);
-            store_c(out + (size_t)r * d->out_w + from, at < 0, d->out_w,
-                    vif_positive(z, slope * z));
+            store_c(out + (size_t)r * width + from, last < 0, width, vif_positive(z, slope * z));
         }
+    }
+}
+
+/* Rows y0 .. y1 of filter f's output. The last group of rows ends with y1. */
+INLINE void depthwise_filter(const gemm_depthwise *d, const int rows, const int size,
+                             const int stride, int f, const float *band, int y0, int y1)
+{
+    enum { MOST_KEPT = 25 };
+    vec kept[MOST_KEPT];
+    UNROLL
+    for (int q = 0; q < size * size; ++q) kept[q] = vset1(d->weights[f * size * size + q]);
+    for (int y = y0; y < y1; y += rows) {
+        const int at = lesser(y, y1 - rows);
+        const float *in = band + (size_t)(at - y0) * d->stride * d->pitch;
+        depthwise_rows(d, rows, size, stride, f, kept, in, at);
     }
 }
 
@@ -179,9 +186,9 @@ INLINE void depthwise_rows(const gemm_depthwise *d, const int rows, const int si
 #define DEPTHWISE_NAME(size, stride) JOIN(depthwise_##size##_##stride##__, ISA)
 #define DEPTHWISE(size, stride)                                                                    \
     static NOINLINE void DEPTHWISE_NAME(size, stride)(const gemm_depthwise *d, int f,              \
-                                                      const float *in, int y)                      \
+                                                      const float *band, int y0, int y1)           \
     {                                                                                              \
-        depthwise_rows(d, GEMM_DEPTHWISE_ROWS, size, stride, f, in, y);                            \
+        depthwise_filter(d, GEMM_DEPTHWISE_ROWS, size, stride, f, band, y0, y1);                   \
     }
 DEPTHWISE(3, 1)
 DEPTHWISE(3, 2)
@@ -189,13 +196,13 @@ DEPTHWISE(5, 1)
 DEPTHWISE(5, 2)
 DEPTHWISE(0, 0)
 
-static NOINLINE void JOIN(depthwise_row__, ISA)(const gemm_depthwise *d, int f, const float *in,
-                                                int y)
+static NOINLINE void JOIN(depthwise_row__, ISA)(const gemm_depthwise *d, int f, const float *band,
+                                                int y0, int y1)
 {
-    depthwise_rows(d, 1, 0, 0, f, in, y);
+    depthwise_filter(d, 1, 0, 0, f, band, y0, y1);
 }
 
-typedef void depthwise_fn(const gemm_depthwise *, int f, const float *in, int y);
+typedef void depthwise_fn(const gemm_depthwise *, int f, const float *band, int y0, int y1);
 
 static depthwise_fn *depthwise_for(const gemm_depthwise *d)
 {
@@ -207,12 +214,6 @@ static depthwise_fn *depthwise_for(const gemm_depthwise *d)
 
 static void depthwise(const gemm_depthwise *d, const float *band, int y0, int y1)
 {
-    const int rows = d->out_h < GEMM_DEPTHWISE_ROWS ? 1 : GEMM_DEPTHWISE_ROWS;
     depthwise_fn *const run = depthwise_for(d);
-    for (int f = 0; f < d->filters; ++f) {
-        for (int y = y0; y < y1; y += rows) {
-            const int at = lesser(y, y1 - rows);    /* the last group of rows ends with y1 */
-            run(d, f, band + (size_t)(at - y0) * d->stride * d->pitch, at);
-        }
-    }
+    for (int f = 0; f < d->filters; ++f) run(d, f, band, y0, y1);
 }
