@@ -100,8 +100,9 @@ static void draw_winograd(conv_call *c, rng *r, int number)
     } while (c->out_h < 1 || c->out_w < 1);
 }
 
-/* Kinds in turn: dense, dense of the same size, grouped, depthwise, 1x1, and every second place of
-   31 x 31, where whole vectors of pairs end one float behind the image. */
+/* Kinds in turn: dense, dense of the same size, grouped, depthwise with few large or many small
+   channels, 1x1, and every second place of 31 x 31, where whole vectors of pairs end one float
+   behind the image. */
 static void draw_geometry(conv_call *c, rng *r, int number)
 {
     const int kind = number % 6;
@@ -112,7 +113,7 @@ static void draw_geometry(conv_call *c, rng *r, int number)
     c->c = PICK(r, CHANNELS);
     c->n = PICK(r, CHANNELS);
     c->groups = 1;
-    if (kind == 1 || kind == 3) c->pad = c->size / 2;
+    if (kind == 1 || (kind == 3 && rng_below(r, 2))) c->pad = c->size / 2;
     if (kind == 2) {
         c->groups = 1 + rng_below(r, 8);
         c->c = c->groups * (1 + rng_below(r, 8));
@@ -130,6 +131,7 @@ static void draw_geometry(conv_call *c, rng *r, int number)
     do {
         c->h = kind == 5 ? 31 : PICK(r, SIDES);
         c->w = kind == 5 ? 31 : PICK(r, SIDES);
+        if (kind == 3 && c->c < 4) c->h += 97, c->w += 101; /* more rows than a band has */
         c->out_h = places(c->h, c);
         c->out_w = places(c->w, c);
     } while (c->out_h < 1 || c->out_w < 1);
@@ -545,6 +547,8 @@ static const shape THREAD_SHAPES[] = {
     {"many groups", 2, 32, 128, 29, 29, 128, 3, 1, 1},
     {"depthwise", 2, 67, 67, 53, 53, 67, 3, 1, 1},
     {"depthwise stride 2", 2, 67, 67, 53, 53, 67, 5, 2, 2},
+    {"depthwise, bands", 1, 23, 23, 131, 133, 46, 3, 1, 1},
+    {"depthwise, bands, stride 2", 1, 23, 23, 231, 133, 46, 3, 2, 0},
 };
 
 /* The number of threads whose output differs from that of one thread, or 0; -1 for no output. */
