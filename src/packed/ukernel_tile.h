@@ -172,12 +172,11 @@ INLINE void do_side_work(side_work *w, const gemm_tile *t, int end, const int ro
 /*
  * A tile of rows x nv vectors. rows, nv and layout are constants in each of the functions below, so
  * the compiler leaves one straight loop. With few steps there is no time to spread prefetches: the
- * whole next tile is fetched at once. With very few steps a C that is not read is not fetched: the
- * stores do not wait for their lines, and the fetches would take longer than the steps.
+ * whole next tile is fetched at once.
  */
 INLINE void tile_body(const gemm_tile *t, const int rows, const int nv, const b_layout layout)
 {
-    enum { FEW_STEPS = 64, VERY_FEW_STEPS = 24 };
+    enum { FEW_STEPS = 64 };
     vec acc[MR][NV];
     UNROLL
     for (int i = 0; i < rows; ++i) {
@@ -190,10 +189,8 @@ INLINE void tile_body(const gemm_tile *t, const int rows, const int nv, const b_
     const int kc = t->kc;
     side_work work = plan_side_work(t, rows);
     if (kc < FEW_STEPS) {
-        if (t->add || kc > VERY_FEW_STEPS) {
-            UNROLL
-            for (int i = 0; i < rows; ++i) prefetch_next(t, i, nv);
-        }
+        UNROLL
+        for (int i = 0; i < rows; ++i) prefetch_next(t, i, nv);
         work.next_at = kc;
     }
     for (int p = 0; p < kc;) {
