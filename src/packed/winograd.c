@@ -32,6 +32,7 @@
 #include "packed/loops.h"
 #include "packed/packed.h"
 #include "packed/plan.h"
+#include "util/caches.h"
 #include "util/ints.h"
 #include "util/large.h"
 #include "util/threads.h"
@@ -407,16 +408,18 @@ static int run_phases(layer *l, int threads)
 /* winograd_input needs 96 floats of scratch for a tile, and 4096. */
 enum { MOST_TILES = (V_AT - 4096) / 96 };
 
-/* Strips of whole rows of the micro-kernel, whose V and M fit L2. Returns false if not even a small
-   strip fits the scratch. */
-static bool cut_strips(layer *l)
+/* Strips of whole rows of the micro-kernel. Their V and M fill most of L2 at most, and there are two
+   for each thread, if they are not small then. Returns false if not even a small strip fits the
+   scratch. */
+static bool cut_strips(layer *l, int threads)
 {
-    enum { IN_L2 = 768 * 1024 / sizeof(float), FEW = 4,
-           ROOM = (GEMM_SCRATCH_BYTES - PACKED_SCRATCH_BYTES) / sizeof(float) };
+    enum { FEW = 4, ROOM = (GEMM_SCRATCH_BYTES - PACKED_SCRATCH_BYTES) / sizeof(float) };
     const int mr = l->u->mr, least = FEW * mr;
-    const size_t tile = (size_t)l->points * (l->c->c + l->c->n);
-    l->strip = max_int(least, min_int(MOST_TILES, (int)(IN_L2 / tile)) / mr * mr);
-    l->strip = even_step(l->tiles, l->strip, mr);
+    const size_t tile = (size_t)l->points * (l->c->c + l->c->n) * sizeof(float);
+    const int in_l2 = (int)(gemm_find_caches()->l2 / 4 * 3 / tile);
+    const int shared = threads == 1 ? l->tiles : ceil_div(l->tiles * l->c->batch, 2 * threads);
+    const int most = min_int(MOST_TILES, min_int(in_l2, shared));
+    l->strip = even_step(l->tiles, max_int(least, most / mr * mr), mr);
     l->strips = ceil_div(l->tiles, l->strip);
     return layout_of(l, l->strip).floats <= ROOM;
 }
@@ -451,7 +454,7 @@ int packed_winograd(const conv_call *c, int m, const gemm_context *context)
 {
     const int threads = context->threads;
     layer l = make_layer(c, m, context->isa);
-    const bool has_strips = cut_strips(&l), has_phases = cut_phases(&l, threads);
+    const bool has_strips = cut_strips(&l, threads), has_phases = cut_phases(&l, threads);
     if (!has_strips && !has_phases) return -1;
     bool own;
     filters *f = get_filters(c, m, context, &own);

@@ -1,20 +1,17 @@
 /*
- * Sizes come from sysconf, and where that tells none, from Linux' /sys. glibc tells them on x86
+ * The size comes from sysconf, and where that tells none, from Linux' /sys. glibc tells it on x86
  * alone.
  *
- * Where prefetchnta brings a line is not in cpuid. The manuals say:
+ * Where prefetchnta brings a line is not in cpuid:
  *
- *   AMD, from Zen on    to L1 and L2. The line is marked, so L2 drops it later instead of passing
- *                       it to L3, which takes only what L2 gives up.
- *   Intel               to L1, not to L2. An inclusive L3 takes it too. A strip of B is larger than
- *                       L1 and is used too late, so it would be fetched twice.
+ *   AMD Zen     to L1 and L2, and from L2 not to L3. This is what measurements on Zen 5 show
+ *               (docs/packed.md).
+ *   Intel       to L1, not to L2. This is common knowledge, not measured here. A strip of B is
+ *               larger than L1 and is used too late, so it would be fetched twice.
  *
  * So the question is whether cpuid has leaf 0x8000001d, which describes caches as AMD does, and
- * whether L3 is "not inclusive" there. Leaf 4 has the same bit for Intel. It would not help: even a
- * processor whose L3 is not inclusive fetches such lines to L1 alone.
- *
- * Sources: AMD, Software Optimization Guide for the Zen families, "Prefetch instructions"; Intel 64
- * and IA-32 Architectures Optimization Reference Manual, "Prefetch instructions".
+ * whether L3 is "not inclusive" there. Leaf 4 has the same bit for Intel, but says nothing about
+ * where such a line goes.
  */
 #include "util/caches.h"
 
@@ -25,7 +22,7 @@
 #include <cpuid.h>
 #endif
 
-static gemm_caches caches = {.l1d = 32 * 1024, .l2 = 512 * 1024};
+static gemm_caches caches = {.l2 = 512 * 1024};
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 /* Reads the first word of a file of /sys, up to 15 characters. False: there is none. */
@@ -55,13 +52,13 @@ static size_t size_in_sys(int level)
     return 0;
 }
 
-static size_t size_of_level(int level)
+static size_t size_of_l2(void)
 {
     long bytes = 0;
-#if defined(_SC_LEVEL1_DCACHE_SIZE) && defined(_SC_LEVEL2_CACHE_SIZE)
-    bytes = sysconf(level == 1 ? _SC_LEVEL1_DCACHE_SIZE : _SC_LEVEL2_CACHE_SIZE);
+#if defined(_SC_LEVEL2_CACHE_SIZE)
+    bytes = sysconf(_SC_LEVEL2_CACHE_SIZE);
 #endif
-    return bytes > 0 ? (size_t)bytes : size_in_sys(level);
+    return bytes > 0 ? (size_t)bytes : size_in_sys(2);
 }
 
 static bool can_pass_l3(void)
@@ -79,8 +76,7 @@ static bool can_pass_l3(void)
 
 static void find(void)
 {
-    const size_t l1d = size_of_level(1), l2 = size_of_level(2);
-    if (l1d) caches.l1d = l1d;
+    const size_t l2 = size_of_l2();
     if (l2) caches.l2 = l2;
     caches.passes_l3 = can_pass_l3();
 }
