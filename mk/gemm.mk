@@ -2,7 +2,7 @@
 # library is no part of a link, because src/cl/loader.c finds it at run time.
 
 CL_SOURCES = src/gemm_cl.c src/ref/clblast.c $(wildcard src/cl/*.c)
-GEMM_SOURCES = $(filter-out $(CL_SOURCES),$(wildcard src/*.c src/*/*.c))
+GEMM_SOURCES = $(filter-out $(CL_SOURCES) src/lib/%,$(wildcard src/*.c src/*/*.c))
 ifeq ($(OPENCL),1)
 GEMM_SOURCES += $(filter-out src/cl/none.c,$(CL_SOURCES))
 EMBEDDED = $(OBJ)/kernels.o
