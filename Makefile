@@ -36,6 +36,7 @@ IMAGE     ?= data/kite.jpg
 IMAGES    ?= data/kite.jpg data/dog.jpg data/person.jpg
 THREADS   ?= 1,2
 ROUNDS    ?= 9
+PREFIX    ?= /usr/local
 # Trained networks for the tests
 MODELS    ?= ../shared/models
 # PEERS_PYTHON=python3: make bench-peers uses this Python, and what it has, instead of PyPI
