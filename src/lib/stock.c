@@ -85,13 +85,20 @@ static void run_plain(const gemm_call *c)
     }
 }
 
-/* Darknet's loops only read A and B, but their type does not say so. */
+/*
+ * Darknet's loops only read A and B, but their type does not say so. A host whose gemm_cpu comes back
+ * here, because it was linked as gemm_cpu of this library, gets the plain loops.
+ */
 void gemm_stock_loops(const gemm_call *c)
 {
-    gemm_darknet_function *run = atomic_load(&host);
-    if (run)
-        run(c->TA, c->TB, c->M, c->N, c->K, c->ALPHA, (float *)c->A, c->lda, (float *)c->B, c->ldb,
-            1, c->C, c->ldc);
-    else
+    static _Thread_local bool inside;
+    gemm_darknet_function *run = inside ? NULL : atomic_load(&host);
+    if (!run) {
         run_plain(c);
+        return;
+    }
+    inside = true;
+    run(c->TA, c->TB, c->M, c->N, c->K, c->ALPHA, (float *)c->A, c->lda, (float *)c->B, c->ldb, 1,
+        c->C, c->ldc);
+    inside = false;
 }
