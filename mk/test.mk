@@ -115,14 +115,16 @@ endif
 # cases are small, because qemu is 20 times slower. qemu-user aborts in the child of a fork, and its
 # masked loads touch what the mask leaves out (GUARD_PAGES).
 ARM = $(BUILD)/release-nocl-aarch64-linux-gnu
-ARM_PROGRAMS = $(addprefix $(ARM)/,darknet tests/test_packed tests/test_packed_layers tests/test_conv)
+ARM_PROGRAMS = $(addprefix $(ARM)/,darknet libdarknet-gemm.so libdarknet-gemm.a tests/test_packed tests/test_packed_layers \
+    tests/test_conv tests/test_library)
 QEMU_ARM = qemu-aarch64 -L /usr/aarch64-linux-gnu
 QEMU_COMMANDS = \
     '$(QEMU_ARM) $(ARM)/tests/test_packed --isa neon --cases 40 --without fork' \
     '$(QEMU_ARM) $(ARM)/tests/test_conv --row packed-neon --cases 60' \
     '$(QEMU_ARM) $(ARM)/tests/test_packed_layers --cases 150' \
     'tests/system/test_isa.sh arm64 "neon generic" $(QEMU_ARM) $(ARM)/darknet' \
-    'tests/system/test_arm.sh "$$MODELS" $(QEMU_ARM) $(ARM)/darknet'
+    '$(QEMU_ARM) $(ARM)/tests/test_library --without fork' \
+    'tests/system/test_arm.sh "$$MODELS" $(abspath $(ARM)) $(QEMU_ARM)'
 ifneq ($(filter x86_64,$(shell uname -m)),)
 QEMU_HASWELL = qemu-x86_64 -cpu Haswell
 QEMU_NEHALEM = qemu-x86_64 -cpu Nehalem
