@@ -13,8 +13,9 @@ shift 2
 is() { if [ "$2" = "$3" ]; then pass "$1"; else fail "$1" "wanted '$2', got '$3'"; fi; }
 
 cc=aarch64-linux-gnu-gcc
-own='own loops 2 2 2 beta 1
-own loops 2 1 2 beta 1'
+own='own loops 64 64 64 beta 1
+own loops 64 50 40 beta 1
+C 0 0'
 for part in gemm work main; do
     $cc -std=c11 -D_GNU_SOURCE -Isrc -fPIC -O2 -c tests/support/host_$part.c -o "$work/$part.o"
 done
@@ -33,10 +34,10 @@ with()
 }
 preload="LD_PRELOAD=$arm/libdarknet-gemm.so"
 is arm-stock-preload "$own" "$(with stock "$@" -E "$preload" "$work/loading" "$work/libhost.so")"
-is arm-packed-preload '' "$(with packed "$@" -E "$preload" "$work/loading" "$work/libhost.so" | grep -v '^own loops')"
-is arm-packed-preload-trace 2 "$(sed 1d "$work/trace" | wc -l)"
+is arm-packed-preload 'C 64 40' "$(with packed "$@" -E "$preload" "$work/loading" "$work/libhost.so")"
+is arm-packed-preload-trace '2 packed' "$(sed 1d "$work/trace" | cut -d , -f 1 | uniq -c | sed 's/^ *//')"
 is arm-stock-wrap "$own" "$(with stock "$@" "$work/wrapped")"
-is arm-wrap-trace 2 "$(sed 1d "$work/trace" | wc -l)"
+is arm-packed-wrap 'C 64 40' "$(with packed "$@" "$work/wrapped")"
 
 # ---- detections ----
 if [ ! -f "$models/yolo-fastest-1.1.weights" ]; then

@@ -40,8 +40,9 @@ is library-exports '' "$(diff "$work/wanted" "$work/exported")"
 is library-needs-no-opencl '' "$(readelf -d "$library" | grep -i opencl)"
 
 # ---- row stock is the host's own loop ----
-own='own loops 2 2 2 beta 1
-own loops 2 1 2 beta 1'
+own='own loops 64 64 64 beta 1
+own loops 64 50 40 beta 1
+C 0 0'
 for part in gemm work main; do
     $CC -std=c11 -D_GNU_SOURCE -Isrc -fPIC -O2 -c tests/support/host_$part.c -o "$work/$part.o"
 done
@@ -56,14 +57,15 @@ $CC "$work/main.o" "$work/work.o" $wrap,-u,gemm_cpu "$work/host.a" "$archive" -o
 $CC "$work/main.o" "$work/work.o" $wrap,-u,gemm_cpu "$archive" "$work/host.a" -o "$work/wrap-late" -lm -ldl -pthread
 is stock-preload "$own" "$(preloaded stock "$work/linked" 2>&1)"
 is stock-preload-dlopen "$own" "$(preloaded stock "$work/loading" "$work/libhost.so" 2>&1)"
+is packed-preload-dlopen 'C 64 40' "$(preloaded packed "$work/loading" "$work/libhost.so" 2>&1)"
 for how in library archive both; do
     is "stock-wrap-$how" "$own" "$(GEMM_IMPL=stock "$work/wrap-$how" 2>&1)"
-    is "packed-wrap-$how" '' "$(GEMM_IMPL=packed GEMM_TRACE=$work/trace "$work/wrap-$how" 2>&1 | grep -v '^own loops')"
-    is "wrap-$how-trace" 2 "$(sed 1d "$work/trace" | wc -l)"
+    is "packed-wrap-$how" 'C 64 40' "$(GEMM_IMPL=packed GEMM_TRACE=$work/trace "$work/wrap-$how" 2>&1)"
+    is "wrap-$how-trace" '2 packed' "$(sed 1d "$work/trace" | cut -d , -f 1 | uniq -c | sed 's/^ *//')"
 done
 
 # With the host's archive behind the library's, gemm_cpu is the library's: plain loops, no recursion.
-check stock-wrap-late env GEMM_IMPL=stock "$work/wrap-late"
+is stock-wrap-late 'C 64 40' "$(GEMM_IMPL=stock "$work/wrap-late" 2>&1)"
 
 # ---- Debian's libdarknet.so ----
 debian=/usr/lib/darknet/libdarknet.so
