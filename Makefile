@@ -27,6 +27,7 @@ CC=$(CROSS_COMPILE)gcc
 CXX=$(CROSS_COMPILE)g++
 AR=$(CROSS_COMPILE)ar
 LD=$(CROSS_COMPILE)ld
+OBJCOPY=$(CROSS_COMPILE)objcopy
 
 # ---- What the targets below take ----
 GEMM_IMPL ?= auto
@@ -35,6 +36,7 @@ IMAGE     ?= data/kite.jpg
 IMAGES    ?= data/kite.jpg data/dog.jpg data/person.jpg
 THREADS   ?= 1,2
 ROUNDS    ?= 9
+PREFIX    ?= /usr/local
 # Trained networks for the tests
 MODELS    ?= ../shared/models
 # PEERS_PYTHON=python3: make bench-peers uses this Python, and what it has, instead of PyPI
@@ -69,7 +71,7 @@ quote = '$(subst ','\'',$(1))'
 .PHONY: all help packages clean FORCE
 .DEFAULT_GOAL = all
 
-all: darknet libdarknet.so gemm-bench data ## build ./darknet, ./libdarknet.so and ./gemm-bench (the default)
+all: darknet libdarknet.so gemm-bench libdarknet-gemm.so libdarknet-gemm.a data ## build darknet, libdarknet.so, gemm-bench and libdarknet-gemm (the default)
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -78,6 +80,7 @@ help: ## this list
 include mk/packages.mk
 include mk/flags.mk
 include mk/gemm.mk
+include mk/library.mk
 include mk/darknet.mk
 include mk/programs.mk
 include mk/weights.mk

@@ -45,7 +45,7 @@ OBJ = $(OUT)/obj
 # What is built does not hold the folder that it was built in.
 PREFIX_MAP = -ffile-prefix-map=$(abspath $(BUILD))=build -ffile-prefix-map=$(CURDIR)=.
 GEMM_FLAGS = -std=c11 -D_GNU_SOURCE -Wall -Wextra -fPIC -MMD -MP -Isrc $(PREFIX_MAP)
-GEMM_LIBS = -lm -pthread -ldl @$(abspath $(OUT))/gemm.libs
+GEMM_LIBS = -lm -pthread -ldl
 COMPILE = $(Q)$(CC) $(GEMM_FLAGS) $(INCLUDES) $(GEMM_OPTS) $(FILE_OPTS) $(CPPFLAGS) $(CFLAGS) $(ISA) -c $< -o $@
 LINK = $(Q)$(CC) $(GEMM_OPTS) $(CFLAGS) $(LDFLAGS) $(FILE_OBJECTS) $(filter %.o %.a %.so,$^) -o $@ $(GEMM_LIBS) $(FILE_LIBS) $(LDLIBS)
 

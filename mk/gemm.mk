@@ -1,24 +1,21 @@
-# The gemm variants: one object, gemm.o, so that Darknet's Makefile has one thing to link. Beside it
-# gemm.libs, the libraries that it needs, for the linker's command line.
+# The gemm variants: one object, gemm.o, so that Darknet's Makefile has one thing to link. OpenCL's
+# library is no part of a link, because src/cl/loader.c finds it at run time.
 
 CL_SOURCES = src/gemm_cl.c src/ref/clblast.c $(wildcard src/cl/*.c)
-GEMM_SOURCES = $(filter-out $(CL_SOURCES),$(wildcard src/*.c src/*/*.c))
+GEMM_SOURCES = $(filter-out $(CL_SOURCES) src/lib/%,$(wildcard src/*.c src/*/*.c))
 ifeq ($(OPENCL),1)
 GEMM_SOURCES += $(filter-out src/cl/none.c,$(CL_SOURCES))
 EMBEDDED = $(OBJ)/kernels.o
-CL_LIBS = -lOpenCL
 else
 GEMM_SOURCES += src/cl/none.c src/cl/rows.c
 endif
 
 $(OUT)/gemm.o: $(GEMM_SOURCES:%.c=$(OBJ)/%.o) $(EMBEDDED) $(OUT)/flags
 	$(Q)$(LD) -r -o $@ $(filter %.o,$^)
-	@echo '$(CL_LIBS)' >$(OUT)/gemm.libs
 
 # What a patched Darknet links: that of the configuration built last (patches/0002).
 $(BUILD)/gemm.o: $(OUT)/gemm.o FORCE
 	@cmp -s $< $@ || cp $< $@
-	@cmp -s $(OUT)/gemm.libs $(BUILD)/gemm.libs || cp $(OUT)/gemm.libs $(BUILD)/gemm.libs
 
 $(OUT)/kernels.c: kernels/embed.sh $(wildcard kernels/*.cl kernels/*.h) $(OUT)/flags
 	$(Q)kernels/embed.sh $(filter %.cl,$^) >$@

@@ -19,6 +19,18 @@ $(WRONG_PROGRAMS):
 	@mkdir -p $(@D)
 	$(LINK)
 
+# Linked with the project's library and not with Darknet.
+$(OUT)/tests/test_library: $(OBJ)/tests/unit/test_library.o $(OUT)/libdarknet-gemm.a
+	@mkdir -p $(@D)
+	$(LINK)
+$(OUT)/tests/test_library: FILE_LIBS = -fopenmp
+$(OBJ)/tests/unit/test_library.o: FILE_OPTS = -fopenmp
+
+# A program for Darknets that are built elsewhere: it loads them.
+$(OUT)/tests/library_client: $(OBJ)/tests/support/library_client.o
+	@mkdir -p $(@D)
+	$(LINK)
+
 # OpenCL layers: the ICD loader puts them between the program and the driver (OPENCL_LAYERS).
 $(OUT)/tests/layer_%.so: $(OBJ)/tests/support/layer_%.o
 	@mkdir -p $(@D)
@@ -32,7 +44,8 @@ CONV_NETWORKS = $T/test_conv_networks
 # Also under the sanitizers. Darknet never frees a whole network, and LeakSanitizer's thread crashes
 # among those of oneDNN: test_packed and test_cl look for leaks.
 UNIT_PROGRAMS = $(addprefix $T/,test_driver test_number test_gemm test_packed test_packed_layers test_training test_conv \
-    test_conv_networks test_hook test_plans test_dlclose test_stats test_compare test_ab_rule) $(OUT)/bench/ab $(OUT)/libdarknet.so
+    test_conv_networks test_hook test_plans test_dlclose test_stats test_compare test_ab_rule test_library) \
+    $(OUT)/bench/ab $(OUT)/libdarknet.so $(OUT)/libdarknet-gemm.so
 # The comparison of 1 to 8 threads takes minutes under a sanitizer, which sees nothing new in it.
 PACKED = $T/test_packed$(if $(filter 0,$(SANITIZE)),, --cases 500 --without threads)
 UNIT_COMMANDS = \
@@ -45,6 +58,8 @@ UNIT_COMMANDS = \
     '$(NO_LEAKS) $T/test_hook tests/unit/cfg/hook.cfg' \
     '$(NO_LEAKS) $T/test_plans tests/unit/cfg/plans.cfg tests/unit/cfg/hook.cfg' \
     '$T/test_dlclose $(OUT)/libdarknet.so' \
+    '$T/test_dlclose $(OUT)/libdarknet-gemm.so' \
+    '$(NO_LEAKS) $T/test_library' \
     '$(NO_LEAKS) $T/test_conv' \
     '$(NO_LEAKS) $(CONV_NETWORKS) --train tests/unit/cfg/layers.cfg' \
     '$T/test_stats' \
@@ -56,13 +71,15 @@ UNIT_COMMANDS += '$T/test_compare'
 endif
 
 SYSTEM_PROGRAMS = $(WRONG_PROGRAMS) $T/json_flat $(addprefix $(OUT)/bench/,gemm_bench bench_detect detect_all) \
-    $(OUT)/bench/untrained_weights $(UPSTREAM)/darknet
+    $(OUT)/bench/untrained_weights $(UPSTREAM)/darknet $T/library_client $(OUT)/libdarknet-gemm.so $(OUT)/libdarknet-gemm.a
 # The longest first. Debian's valgrind knows no AVX-512.
 SYSTEM_COMMANDS = \
     'tests/system/test_builds.sh' \
     'tests/system/test_detect.sh $(UNTRAINED) "$$MODELS"' \
     'tests/system/test_setup.sh && tests/system/test_bench.sh "$$MODELS"' \
     '$T/test_gemm --large --cases 0' \
+    'tests/system/test_library.sh $(UNTRAINED) "$$MODELS"' \
+    'tests/system/test_install.sh' \
     'tests/system/test_memory.sh' \
     'tests/system/test_isa.sh' \
     '$(CONV_NETWORKS) cfg/*.cfg "$$MODELS"/*.cfg --resize cfg/yolov3-tiny.cfg cfg/yolov2.cfg' \
@@ -98,14 +115,16 @@ endif
 # cases are small, because qemu is 20 times slower. qemu-user aborts in the child of a fork, and its
 # masked loads touch what the mask leaves out (GUARD_PAGES).
 ARM = $(BUILD)/release-nocl-aarch64-linux-gnu
-ARM_PROGRAMS = $(addprefix $(ARM)/,darknet tests/test_packed tests/test_packed_layers tests/test_conv)
+ARM_PROGRAMS = $(addprefix $(ARM)/,darknet libdarknet-gemm.so libdarknet-gemm.a tests/test_packed tests/test_packed_layers \
+    tests/test_conv tests/test_library)
 QEMU_ARM = qemu-aarch64 -L /usr/aarch64-linux-gnu
 QEMU_COMMANDS = \
     '$(QEMU_ARM) $(ARM)/tests/test_packed --isa neon --cases 40 --without fork' \
     '$(QEMU_ARM) $(ARM)/tests/test_conv --row packed-neon --cases 60' \
     '$(QEMU_ARM) $(ARM)/tests/test_packed_layers --cases 150' \
     'tests/system/test_isa.sh arm64 "neon generic" $(QEMU_ARM) $(ARM)/darknet' \
-    'tests/system/test_arm.sh "$$MODELS" $(QEMU_ARM) $(ARM)/darknet'
+    '$(QEMU_ARM) $(ARM)/tests/test_library --without fork' \
+    'tests/system/test_arm.sh "$$MODELS" $(abspath $(ARM)) $(QEMU_ARM)'
 ifneq ($(filter x86_64,$(shell uname -m)),)
 QEMU_HASWELL = qemu-x86_64 -cpu Haswell
 QEMU_NEHALEM = qemu-x86_64 -cpu Nehalem

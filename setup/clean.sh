@@ -7,7 +7,7 @@
 set -eu
 
 build=$1
-for name in darknet libdarknet.so gemm-bench data cfg/*; do
+for name in darknet libdarknet.so gemm-bench libdarknet-gemm.so libdarknet-gemm.a data cfg/*; do
     case $(readlink "$name" || :) in
     "$build"/* | "../$build"/*) rm "$name" ;;
     esac

@@ -10,7 +10,7 @@
  *   cl/scratch.c         buffers and images that last
  *   cl/host.c            memory that the device and the CPU share
  *   cl/program.c         programs, and their cache on disk: cl/cache.c
- *   cl/device.c          the device; cl/error.c: its errors
+ *   cl/device.c          the device; cl/error.c: its errors; cl/loader.c: OpenCL's functions
  *   cl/choice.c          what `cl` chooses from cl/rows.c, the rows as data
  *
  * Built with OPENCL=0, cl/none.c stands for all but the rows, and says so.

@@ -16,6 +16,10 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* C(MxN) += ALPHA * op(A)(MxK) * op(B)(KxN); op transposes where TA or TB is not 0. */
 typedef struct gemm_call {
     int TA, TB, M, N, K;
@@ -155,5 +159,9 @@ void *gemm_host_realloc(void *, size_t bytes);
 
 /* Frees memory of gemm_host_alloc and of malloc. */
 void gemm_host_free(void *);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

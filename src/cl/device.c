@@ -260,7 +260,9 @@ const gemm_cl_device *gemm_cl_open_device(const char **why)
 {
     static found_device found[MAX_DEVICES];
     if (state == UNOPENED) {
-        const int pick = pick_device(found, find_devices(found));
+        const char *missing = gemm_cl_load();
+        if (missing) snprintf(reason, sizeof reason, "%s", missing);
+        const int pick = missing ? -1 : pick_device(found, find_devices(found));
         state = pick >= 0 && open_found(&found[pick]) ? OPEN : UNUSABLE;
         if (state == UNUSABLE) release();
     }

@@ -5,8 +5,7 @@
 #ifndef GEMM_CL_ERROR_H
 #define GEMM_CL_ERROR_H
 
-#define CL_TARGET_OPENCL_VERSION 120
-#include <CL/cl.h>
+#include "cl/loader.h"
 
 #include <stddef.h>
 

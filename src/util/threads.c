@@ -99,10 +99,11 @@ static int current_core(void)
 #endif
 }
 
-/* Keeps all workers off the caller's core. With more threads than cores they may use it too. */
+/* Keeps all workers off the caller's core. With more threads than cores they may use it too. Android
+   has no call for another thread's cores: its system places them. */
 static void place_workers(void)
 {
-#ifdef __linux__
+#if defined(__linux__) && !defined(__ANDROID__)
     cpu_set_t cores;
     if (sched_getaffinity(0, sizeof cores, &cores) != 0) return;
     if (pool.home >= 0 && pool.count < CPU_COUNT(&cores)) CPU_CLR(pool.home, &cores);

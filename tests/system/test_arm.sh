@@ -1,11 +1,45 @@
 #!/bin/sh
-# Detections on arm64, under qemu-aarch64: the labels are those of this machine's own build.
+# arm64, under qemu-aarch64: detections have the labels of this machine's own build, and the library
+# reaches an unpatched program by each of its ways.
 #
-#   tests/system/test_arm.sh MODELS_FOLDER COMMAND...     COMMAND runs the darknet for arm64
+#   tests/system/test_arm.sh MODELS_FOLDER OUT_OF_ARM64 QEMU...
 . tests/support/lib.sh
 
-models=$1
-shift
+models=$1 arm=$2
+shift 2
+
+# ---- the library ----
+# is NAME WANTED GOT
+is() { if [ "$2" = "$3" ]; then pass "$1"; else fail "$1" "wanted '$2', got '$3'"; fi; }
+
+cc=aarch64-linux-gnu-gcc
+own='own loops 64 64 64 beta 1
+own loops 64 50 40 beta 1
+C 0 0'
+for part in gemm work main; do
+    $cc -std=c11 -D_GNU_SOURCE -Isrc -fPIC -O2 -c tests/support/host_$part.c -o "$work/$part.o"
+done
+wrap=-Wl,--wrap=gemm,--wrap=gemm_cpu
+$cc -shared "$work/gemm.o" "$work/work.o" -o "$work/libhost.so"
+$cc "$work/main.o" -o "$work/loading" -ldl
+$cc "$work/main.o" "$work/work.o" "$work/gemm.o" $wrap "$arm/libdarknet-gemm.a" -o "$work/wrapped" -lm -ldl -pthread
+
+# with IMPL QEMU... PROGRAM...: what it prints; the trace is left in $work/trace
+with()
+{
+    GEMM_IMPL=$1 GEMM_TRACE=$work/trace
+    export GEMM_IMPL GEMM_TRACE
+    shift
+    "$@" 2>&1
+}
+preload="LD_PRELOAD=$arm/libdarknet-gemm.so"
+is arm-stock-preload "$own" "$(with stock "$@" -E "$preload" "$work/loading" "$work/libhost.so")"
+is arm-packed-preload 'C 64 40' "$(with packed "$@" -E "$preload" "$work/loading" "$work/libhost.so")"
+is arm-packed-preload-trace '2 packed' "$(sed 1d "$work/trace" | cut -d , -f 1 | uniq -c | sed 's/^ *//')"
+is arm-stock-wrap "$own" "$(with stock "$@" "$work/wrapped")"
+is arm-packed-wrap 'C 64 40' "$(with packed "$@" "$work/wrapped")"
+
+# ---- detections ----
 if [ ! -f "$models/yolo-fastest-1.1.weights" ]; then
     skip labels-arm "no yolo-fastest-1.1.weights in $models (MODELS=folder)"
     finish
@@ -20,7 +54,7 @@ labels()
 
 for image in dog person; do
     labels ./darknet >"$work/expected"
-    labels "$@" >"$work/arm"
+    labels "$@" "$arm/darknet" >"$work/arm"
     if ! grep -q '%' "$work/expected"; then
         fail "labels-arm-$image" "this machine's own build sees nothing"
     elif cmp -s "$work/arm" "$work/expected"; then

@@ -6,6 +6,7 @@
 # A room is a folder of src/, or the files src/<room>.[ch]. After the colon come the rooms that it
 # may include.
 # - contract: gemm_dispatch.h and gemm_variant.h
+# - lib: libdarknet-gemm, with its public header darknet_gemm.h
 # - clblast: src/ref/clblast.[ch], which works on the device that src/cl opened
 # - gemm_cl: also src/cl/none.c, which replaces gemm_cl.c in a build without OpenCL
 directions='
@@ -18,6 +19,7 @@ cl:       contract util clblast
 clblast:  contract util cl
 gemm_cl:  contract util cl
 driver:   contract util gemm_opt packed ref cl gemm_cl
+lib:      contract util driver
 '
 
 # "FILE INCLUDED" a line, both below src/.
@@ -65,6 +67,7 @@ echo "$directions" | awk '
         if (file ~ /^gemm_(dispatch|variant)\.h$/) return "contract"
         if (file ~ /^ref\/clblast\./) return "clblast"
         if (file == "cl/none.c") return "gemm_cl"
+        if (file == "darknet_gemm.h") return "lib"
         sub(/\/.*/, "", file)
         sub(/\.[ch]$/, "", file)
         return file

@@ -1046,6 +1046,7 @@ static void test_faults(void)
         {"cl", NULL, 'u', false, DRIVER, 0, false},
         {"cl_image", NULL, 'u', true, DRIVER, 0, true}};
     cl_uint platforms;
+    gemm_cl_load();
     clGetPlatformIDs(0, NULL, &platforms);      /* the drivers are loaded once, for all children */
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; ++i) test_fault(&cases[i]);
 }

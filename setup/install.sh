@@ -1,0 +1,53 @@
+#!/bin/sh
+# Installs the library and what belongs to it, or removes it again.
+#
+#   setup/install.sh install OUT PREFIX VERSION SONAME         DESTDIR goes before every path
+#   setup/install.sh uninstall OUT PREFIX VERSION SONAME
+set -eu
+
+action=$1 out=$2 prefix=$3 version=$4 soname=$5
+case $prefix in
+/*) ;;
+*)
+    echo "PREFIX='$prefix' is no absolute path" >&2
+    exit 1 ;;
+esac
+to=${DESTDIR:-}$prefix
+cmake=lib/cmake/darknet-gemm
+real=lib/libdarknet-gemm.so.$version
+
+if [ "$action" = uninstall ]; then
+    for file in "$real" "lib/$soname" lib/libdarknet-gemm.so lib/libdarknet-gemm.a include/darknet_gemm.h \
+        include/gemm_dispatch.h lib/pkgconfig/darknet-gemm.pc $cmake/darknet-gemm-config.cmake \
+        $cmake/darknet-gemm-config-version.cmake bin/gemm-bench bin/darknet-gemm share/man/man7/darknet-gemm.7; do
+        rm -f "$to/$file"
+    done
+    rmdir "$to/$cmake" 2>/dev/null || :
+    exit
+fi
+
+# put MODE FILE NAME: also over a file that a process uses
+put() { install -m "$1" "$2" "$to/$3"; }
+
+# fill MODE TEMPLATE NAME: @PREFIX@, @VERSION@ and @SONAME@ become values
+fill()
+{
+    sed "s|@PREFIX@|$prefix|g; s|@VERSION@|$version|g; s|@SONAME@|$soname|g" "install/$2" >"$work/filled"
+    put "$1" "$work/filled" "$3"
+}
+
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+mkdir -p "$to/bin" "$to/include" "$to/lib/pkgconfig" "$to/$cmake" "$to/share/man/man7"
+put 644 "$out/libdarknet-gemm.so" "$real"
+ln -sfn "${real#lib/}" "$to/lib/$soname"
+ln -sfn "$soname" "$to/lib/libdarknet-gemm.so"
+put 644 "$out/libdarknet-gemm.a" lib/libdarknet-gemm.a
+put 755 "$out/bench/gemm_bench" bin/gemm-bench
+put 644 src/darknet_gemm.h include/darknet_gemm.h
+put 644 src/gemm_dispatch.h include/gemm_dispatch.h
+put 644 install/darknet-gemm.7 share/man/man7/darknet-gemm.7
+fill 644 darknet-gemm.pc.in lib/pkgconfig/darknet-gemm.pc
+fill 644 darknet-gemm-config.cmake.in $cmake/darknet-gemm-config.cmake
+fill 644 darknet-gemm-config-version.cmake.in $cmake/darknet-gemm-config-version.cmake
+fill 755 darknet-gemm.in bin/darknet-gemm

@@ -1,0 +1,126 @@
+#!/bin/sh
+# make install and uninstall, programs that find what was installed, darknet-gemm run, and the same
+# bytes from two folders.
+. tests/support/lib.sh
+
+unset MAKEFLAGS
+: "${CC:=gcc}"
+dest=$work/dest
+prefix=$work/prefix     # a real one, so that what is installed can run where it is
+
+# is NAME WANTED GOT
+is() { if [ "$2" = "$3" ]; then pass "$1"; else fail "$1" "wanted '$2', got '$3'"; fi; }
+
+# project TARGET VARIABLE...: make on what is built
+project() { env -u MAKELEVEL make INSTALL=0 "BUILD=$BUILD" "OUT=$OUT" "$@"; }
+
+# files FOLDER: all but folders, sorted
+files() { (cd "$1" && find . ! -type d | sort); }
+
+# ---- install, and nothing left ----
+check install-dest project install "DESTDIR=$dest" PREFIX=/opt/gemm
+version=$(sed -n 's/^#define DARKNET_GEMM_VERSION "\(.*\)"/\1/p' src/darknet_gemm.h)
+soname=libdarknet-gemm.so.${version%%.*}
+is install-files './opt/gemm/bin/darknet-gemm
+./opt/gemm/bin/gemm-bench
+./opt/gemm/include/darknet_gemm.h
+./opt/gemm/include/gemm_dispatch.h
+./opt/gemm/lib/cmake/darknet-gemm/darknet-gemm-config-version.cmake
+./opt/gemm/lib/cmake/darknet-gemm/darknet-gemm-config.cmake
+./opt/gemm/lib/libdarknet-gemm.a
+./opt/gemm/lib/libdarknet-gemm.so
+'"./opt/gemm/lib/$soname
+./opt/gemm/lib/libdarknet-gemm.so.$version"'
+./opt/gemm/lib/pkgconfig/darknet-gemm.pc
+./opt/gemm/share/man/man7/darknet-gemm.7' "$(files "$dest")"
+is install-no-destdir '' "$(grep -rIl "$dest" "$dest")"
+touch "$dest/opt/gemm/lib/mine"
+check uninstall project uninstall "DESTDIR=$dest" PREFIX=/opt/gemm
+is uninstall-left ./opt/gemm/lib/mine "$(files "$dest")"
+expect_failure install-relative "PREFIX='here' is no absolute path" project install PREFIX=here
+is man-page '' "$(man --warnings -l install/darknet-gemm.7 2>&1 >"$work/page")"
+is man-page-whole 0 "$(for word in $(cat src/lib/exports); do
+    case $word in __wrap_* | gemm_*) continue ;; esac
+    grep -q "$word" "$work/page" || echo "$word"
+done | wc -l)"
+
+# ---- programs that find it ----
+check install-prefix project install "PREFIX=$prefix"
+is installed-soname "$soname" "$(readelf -d "$prefix/lib/libdarknet-gemm.so" | sed -n 's/.*soname: \[\(.*\)\]/\1/p')"
+is installed-bench stock "$("$prefix/bin/gemm-bench" --list | head -n 1 | cut -f 1)"
+
+cat >"$work/main.c" <<'END'
+#include <darknet_gemm.h>
+#include <gemm_dispatch.h>
+#include <stdio.h>
+#include <string.h>
+int main(void)
+{
+    float a[] = {1, 2, 3, 4}, b[] = {5, 6, 7, 8}, c[4];
+    gemm(0, 0, 2, 2, 2, 1, a, 2, b, 2, 0, c, 2);
+    cblas_sgemm(101, 111, 111, 2, 2, 2, 1, a, 2, b, 2, 1, c, 2);
+    gemm_dispatch(&(gemm_call){0, 0, 2, 2, 2, 1, a, 2, b, 2, c, 2});
+    printf("%g %g %g %g\n", c[0], c[1], c[2], c[3]);
+    return strcmp(darknet_gemm_version(), DARKNET_GEMM_VERSION) != 0;
+}
+END
+export PKG_CONFIG_PATH="$prefix/lib/pkgconfig"
+is pkg-config-version "$version" "$(pkg-config --modversion darknet-gemm)"
+check pkg-config-shared $CC "$work/main.c" -o "$work/shared" $(pkg-config --cflags --libs darknet-gemm) "-Wl,-rpath,$prefix/lib"
+is pkg-config-shared-runs '57 66 129 150' "$("$work/shared")"
+check pkg-config-static $CC "$work/main.c" -o "$work/static" $(pkg-config --cflags darknet-gemm) \
+    "$prefix/lib/libdarknet-gemm.a" $(pkg-config --static --libs-only-l --libs-only-other darknet-gemm | sed 's/-ldarknet-gemm//')
+is pkg-config-static-runs '57 66 129 150' "$("$work/static")"
+is pkg-config-static-alone '' "$(readelf -d "$work/static" | grep darknet-gemm)"
+echo '#include <darknet_gemm.h>
+#include <gemm_dispatch.h>
+int main() { return darknet_gemm_get_threads() < 1 || gemm_layer(nullptr); }' >"$work/main.cc"
+check headers-in-c++ g++ -Wall -Wextra -Werror "$work/main.cc" -o "$work/cc" $(pkg-config --cflags --libs darknet-gemm)
+
+mkdir "$work/cmake"
+cat >"$work/cmake/CMakeLists.txt" <<'END'
+cmake_minimum_required(VERSION 3.13)
+project(user C)
+find_package(darknet-gemm 0.1 REQUIRED)
+add_executable(shared ../main.c)
+target_link_libraries(shared darknet-gemm::darknet-gemm)
+add_executable(static ../main.c)
+target_link_libraries(static darknet-gemm::static)
+END
+check cmake-configures cmake -S "$work/cmake" -B "$work/cmake/build" "-DCMAKE_PREFIX_PATH=$prefix" "-DCMAKE_C_COMPILER=$CC"
+check cmake-builds cmake --build "$work/cmake/build"
+for kind in shared static; do is "cmake-$kind-runs" '57 66 129 150' "$("$work/cmake/build/$kind")"; done
+sed -i 's/darknet-gemm 0.1/darknet-gemm 7/' "$work/cmake/CMakeLists.txt"
+expect_failure cmake-other-version 'compatible with requested version "7"' \
+    cmake -S "$work/cmake" -B "$work/cmake/other" "-DCMAKE_PREFIX_PATH=$prefix" "-DCMAKE_C_COMPILER=$CC"
+
+# ---- darknet-gemm run ----
+run=$prefix/bin/darknet-gemm
+is run-version "darknet-gemm $version" "$("$run" version)"
+expect_failure run-usage 'usage: darknet-gemm run' "$run"
+expect_failure run-nothing 'usage: darknet-gemm run' "$run" run GEMM_IMPL=packed
+GEMM_TRACE=- "$run" run GEMM_IMPL=stock "$work/shared" >"$work/out" 2>"$work/err"
+is run-output '57 66 129 150' "$(cat "$work/out")"
+is run-trace '3 stock' "$(cut -d , -f 1 "$work/err" | sort | uniq -c | awk '$2 == "stock" { print $1, $2 }')"
+is run-reached 'darknet-gemm: 3 calls reached the library' "$(tail -n 1 "$work/err")"
+GEMM_TRACE=- "$run" run sh -c 'echo "$1"; exit 7' sh 'a  b' >"$work/out" 2>"$work/err"
+is run-status 7 $?
+is run-words 'a  b' "$(cat "$work/out")"
+is run-not-reached 'darknet-gemm: no call reached the library: man darknet-gemm says which programs it reaches' "$(cat "$work/err")"
+is run-quiet '57 66 129 150' "$("$run" run "$work/shared" 2>&1)"
+is run-after-preload "$prefix/lib/$soname:libm.so.6" "$(LD_PRELOAD=libm.so.6 "$run" run sh -c 'echo "$LD_PRELOAD"')"
+check uninstall-prefix project uninstall "PREFIX=$prefix"
+is uninstall-prefix-left '' "$(files "$prefix")"
+
+# ---- the same bytes from two folders; -O0, because only paths are tested here ----
+for folder in one a/longer/two; do
+    mkdir -p "$work/$folder"
+    cp -R Makefile mk src kernels patches setup install "$work/$folder"
+    (cd "$work/$folder" && check "build-${folder##*/}" env -u MAKELEVEL make INSTALL=0 OPENCL=0 CFLAGS=-O0 \
+        build/release-nocl/libdarknet-gemm.so build/release-nocl/libdarknet-gemm.a)
+done
+for file in libdarknet-gemm.so libdarknet-gemm.a; do
+    check "same-bytes-$file" cmp "$work/one/build/release-nocl/$file" "$work/a/longer/two/build/release-nocl/$file"
+done
+
+finish

@@ -1,0 +1,177 @@
+#!/bin/sh
+# libdarknet-gemm under programs that nobody here built: Debian's libdarknet.so, netlib's tester of
+# BLAS, numpy, and an unpatched Darknet that is linked with --wrap.
+#
+#   tests/system/test_library.sh UNTRAINED_WEIGHTS MODELS_FOLDER
+. tests/support/lib.sh
+
+untrained=$1 models=$2
+library=$OUT/libdarknet-gemm.so
+archive=$OUT/libdarknet-gemm.a
+: "${CC:=gcc}"
+
+# preloaded IMPL COMMAND...: the trace is left in $work/trace
+preloaded()
+{
+    impl=$1
+    shift
+    rm -f "$work/trace"
+    env GEMM_IMPL="$impl" GEMM_TRACE="$work/trace" LD_PRELOAD="$library" "$@"
+}
+
+# expect_trace NAME ROW: that row ran
+expect_trace()
+{
+    if grep -q "^$2[, ]" "$work/trace" 2>/dev/null; then
+        pass "$1"
+    else
+        fail "$1" "no row of $2 in the trace: $(sed 1d "$work/trace" 2>&1 | head -n 1)"
+    fi
+}
+
+# is NAME WANTED GOT
+is() { if [ "$2" = "$3" ]; then pass "$1"; else fail "$1" "wanted '$2', got '$3'"; fi; }
+
+# ---- nothing happens unasked ----
+is library-silent '' "$(LD_PRELOAD=$library GEMM_TRACE=- GEMM_IMPL=nonsense /bin/true 2>&1)"
+nm -D --defined-only "$library" | awk '{ print $3 }' | sort >"$work/exported"
+sort src/lib/exports >"$work/wanted"
+is library-exports '' "$(diff "$work/wanted" "$work/exported")"
+is library-needs-no-opencl '' "$(readelf -d "$library" | grep -i opencl)"
+
+# ---- row stock is the host's own loop ----
+own='own loops 64 64 64 beta 1
+own loops 64 50 40 beta 1
+C 0 0'
+for part in gemm work main; do
+    $CC -std=c11 -D_GNU_SOURCE -Isrc -fPIC -O2 -c tests/support/host_$part.c -o "$work/$part.o"
+done
+ar rcs "$work/host.a" "$work/gemm.o"
+$CC -shared "$work/gemm.o" "$work/work.o" -o "$work/libhost.so"
+$CC "$work/main.o" -Wl,--no-as-needed "$work/libhost.so" -Wl,-rpath,"$work" -o "$work/linked" -ldl
+$CC "$work/main.o" -o "$work/loading" -ldl
+wrap=-Wl,--wrap=gemm,--wrap=gemm_cpu
+$CC "$work/main.o" "$work/work.o" "$work/gemm.o" $wrap "$library" -Wl,-rpath,"$OUT" -o "$work/wrap-library" -ldl
+$CC "$work/main.o" "$work/work.o" "$work/gemm.o" $wrap "$archive" -o "$work/wrap-archive" -lm -ldl -pthread
+$CC "$work/main.o" "$work/work.o" $wrap,-u,gemm_cpu "$work/host.a" "$archive" -o "$work/wrap-both" -lm -ldl -pthread
+$CC "$work/main.o" "$work/work.o" $wrap,-u,gemm_cpu "$archive" "$work/host.a" -o "$work/wrap-late" -lm -ldl -pthread
+is stock-preload "$own" "$(preloaded stock "$work/linked" 2>&1)"
+is stock-preload-dlopen "$own" "$(preloaded stock "$work/loading" "$work/libhost.so" 2>&1)"
+is packed-preload-dlopen 'C 64 40' "$(preloaded packed "$work/loading" "$work/libhost.so" 2>&1)"
+for how in library archive both; do
+    is "stock-wrap-$how" "$own" "$(GEMM_IMPL=stock "$work/wrap-$how" 2>&1)"
+    is "packed-wrap-$how" 'C 64 40' "$(GEMM_IMPL=packed GEMM_TRACE=$work/trace "$work/wrap-$how" 2>&1)"
+    is "wrap-$how-trace" '2 packed' "$(sed 1d "$work/trace" | cut -d , -f 1 | uniq -c | sed 's/^ *//')"
+done
+
+# With the host's archive behind the library's, gemm_cpu is the library's: plain loops, no recursion.
+is stock-wrap-late 'C 64 40' "$(GEMM_IMPL=stock "$work/wrap-late" 2>&1)"
+
+# ---- Debian's libdarknet.so ----
+debian=/usr/lib/darknet/libdarknet.so
+
+# run_client CFG WEIGHTS IMAGE: outputs and detections
+run_client() { "$T/library_client" "$debian" 1 "$@" 2>"$work/error" | grep '^raw\|^box'; }
+
+# close_to FILE FILE: the same lines, numbers no more than 1% and 0.01 apart
+close_to()
+{
+    paste "$1" "$2" | awk '
+        {
+            n = NF / 2
+            for (i = 1; i <= n; ++i) {
+                d = $i - $(i + n)
+                if (d < 0) d = -d
+                a = $i < 0 ? -$i : $i
+                if ($i != $(i + n) && !(d <= .01 + .01 * a)) { print FNR ": " $0; exit 1 }
+            }
+        }
+        END { exit !FNR }' && [ "$(wc -l <"$1")" = "$(wc -l <"$2")" ]
+}
+
+# debian_network NAME CFG WEIGHTS IMAGE
+debian_network()
+{
+    name=$1
+    shift
+    run_client "$@" >"$work/plain"
+    if ! grep -q '^raw' "$work/plain"; then
+        fail "debian-$name" "Debian's libdarknet.so runs nothing: $(tail -n 1 "$work/error")"
+        return
+    fi
+    for impl in stock auto; do
+        GEMM_IMPL=$impl GEMM_TRACE=$work/trace LD_PRELOAD=$library run_client "$@" >"$work/preloaded"
+        check "debian-$name-$impl" close_to "$work/plain" "$work/preloaded"
+        [ $impl = stock ] || expect_trace "debian-$name-reached" packed
+    done
+}
+T=$OUT/tests
+if [ ! -r $debian ]; then
+    skip debian-library 'no package darknet'
+else
+    debian_network kite-demo cfg/kite-demo.cfg cfg/kite-demo.weights data/kite.jpg
+    is debian-boxes yes "$(grep -q '^box' "$work/plain" && echo yes)"
+    debian_network yolov3-tiny cfg/yolov3-tiny.cfg "$untrained" data/dog.jpg
+    if [ -f "$models/yolo-fastest-1.1.weights" ]; then
+        debian_network yolo-fastest "$models/yolo-fastest-1.1.cfg" "$models/yolo-fastest-1.1.weights" data/dog.jpg
+    else
+        skip debian-yolo-fastest "no yolo-fastest-1.1.weights in $models (MODELS=folder)"
+    fi
+fi
+
+# ---- netlib's tester: SGEMM only, sizes to 65, the error exits too ----
+blas=$(dirname "$(ls /usr/lib/*/blas/xblat3s 2>/dev/null)")
+if [ ! -x "$blas/xblat3s" ]; then
+    skip blas-tester 'no package libblas-test'
+else
+    sed 's/^\(SSYMM \|STRMM \|STRSM \|SSYRK \|SSYR2K\) T/\1 F/; s/^6 .*NUMBER OF VALUES OF N/8/; s/^0 1 2 3 5 9 .*/0 1 2 5 9 17 33 65/' \
+        "$blas/sblat3.in" >"$work/sblat3.in"
+    rows='stock block2d packed auto'
+    if "$OUT/bench/gemm_bench" --list | grep -q "^cl$(printf '\t')usable"; then rows="$rows cl"; fi
+    for row in $rows; do
+        (cd "$work" && preloaded $row "$blas/xblat3s" <"$work/sblat3.in" >"$work/output" 2>&1)
+        is "blas-$row" 2 "$(grep -c 'SGEMM  PASSED' "$work/sblat3.out")"
+        is "blas-$row-calls" 18522 "$(sed 1d "$work/trace" | wc -l)"
+        rm -f "$work/sblat3.out"
+    done
+fi
+
+# ---- numpy with the system's BLAS ----
+if ! /usr/bin/python3 -c 'import numpy' 2>/dev/null; then
+    skip numpy 'no package python3-numpy'
+else
+    cat >"$work/multiply.py" <<'END'
+import numpy
+r = numpy.random.RandomState(1)
+for m, k, n in ((33, 34, 35), (256, 100, 64), (9, 500, 70)):
+    a, b = r.rand(m, k).astype("f"), r.rand(k, n).astype("f")
+    for left in a, numpy.asfortranarray(a), a[::2]:
+        for right in b, numpy.asfortranarray(b):
+            wanted = left.astype("d") @ right.astype("d")
+            assert abs(left @ right - wanted).max() < 1e-4 * k
+END
+    check numpy-preloaded preloaded auto /usr/bin/python3 "$work/multiply.py"
+    expect_trace numpy-reached packed
+fi
+
+# ---- unpatched Darknet, linked with --wrap by its own Makefile ----
+cp -Rp "$BUILD/upstream" "$work/darknet"
+(cd "$work/darknet" && ./darknet detect "$root/cfg/kite-demo.cfg" "$root/cfg/kite-demo.weights" data/dog.jpg) 2>/dev/null |
+    grep -v Predicted >"$work/labels"
+is wrap-labels-there yes "$(grep -q '%' "$work/labels" && echo yes)"
+for how in "$library -Wl,-rpath,$OUT" "$archive -ldl"; do
+    name=${how%% *}
+    name=wrap-darknet-${name##*.}
+    rm "$work/darknet/darknet"
+    check "$name" env -u MAKEFLAGS make -C "$work/darknet" CC="$CC" darknet \
+        LDFLAGS="-lm -pthread $wrap,-u,gemm_cpu $how"
+    for impl in stock auto; do
+        (cd "$work/darknet" && GEMM_IMPL=$impl GEMM_TRACE=$work/trace \
+            ./darknet detect "$root/cfg/kite-demo.cfg" "$root/cfg/kite-demo.weights" data/dog.jpg) 2>/dev/null |
+            grep -v Predicted >"$work/wrapped"
+        is "$name-$impl" "$(cat "$work/labels")" "$(cat "$work/wrapped")"
+    done
+    expect_trace "$name-reached" packed
+done
+
+finish
