@@ -43,9 +43,14 @@ CONV_NETWORKS = $T/test_conv_networks
 
 # Also under the sanitizers. Darknet never frees a whole network, and LeakSanitizer's thread crashes
 # among those of oneDNN: test_packed and test_cl look for leaks.
+<<<<<<< HEAD
 UNIT_PROGRAMS = $(addprefix $T/,test_driver test_number test_gemm test_packed test_packed_layers test_training test_conv \
     test_conv_networks test_hook test_plans test_dlclose test_stats test_compare test_ab_rule test_library) \
     $(OUT)/bench/ab $(OUT)/libdarknet.so $(OUT)/libdarknet-gemm.so
+=======
+UNIT_PROGRAMS = $(addprefix $T/,test_driver test_number test_gemm test_packed test_packed_conv test_packed_layers test_training test_conv \
+    test_conv_networks test_hook test_plans test_dlclose test_stats test_compare test_ab_rule) $(OUT)/bench/ab $(OUT)/libdarknet.so
+>>>>>>> h-wtest
 # The comparison of 1 to 8 threads takes minutes under a sanitizer, which sees nothing new in it.
 PACKED = $T/test_packed$(if $(filter 0,$(SANITIZE)),, --cases 500 --without threads)
 UNIT_COMMANDS = \
@@ -55,6 +60,7 @@ UNIT_COMMANDS = \
     '$(NO_LEAKS) $T/test_gemm' \
     '$(NO_LEAKS) $T/test_training tests/unit/cfg/layers.cfg --forward tests/unit/cfg/layers.cfg tests/unit/cfg/recurrent.cfg' \
     '$T/test_packed_layers' \
+    '$T/test_packed_conv' \
     '$(NO_LEAKS) $T/test_hook tests/unit/cfg/hook.cfg' \
     '$(NO_LEAKS) $T/test_plans tests/unit/cfg/plans.cfg tests/unit/cfg/hook.cfg' \
     '$T/test_dlclose $(OUT)/libdarknet.so' \
@@ -106,8 +112,8 @@ UNIT_PROGRAMS += $T/test_cl
 UNIT_COMMANDS += '$T/test_cl --cases 8'
 endif
 ifeq ($(SANITIZE),thread)
-UNIT_PROGRAMS = $T/test_cl $T/test_packed
-UNIT_COMMANDS = '$T/test_cl --threads' 'TSAN_OPTIONS=die_after_fork=0 $(PACKED)'
+UNIT_PROGRAMS = $T/test_cl $T/test_packed $T/test_packed_conv
+UNIT_COMMANDS = '$T/test_cl --threads' 'TSAN_OPTIONS=die_after_fork=0 $(PACKED)' '$T/test_packed_conv --only callers'
 endif
 endif
 
@@ -115,13 +121,18 @@ endif
 # cases are small, because qemu is 20 times slower. qemu-user aborts in the child of a fork, and its
 # masked loads touch what the mask leaves out (GUARD_PAGES).
 ARM = $(BUILD)/release-nocl-aarch64-linux-gnu
+<<<<<<< HEAD
 ARM_PROGRAMS = $(addprefix $(ARM)/,darknet libdarknet-gemm.so libdarknet-gemm.a tests/test_packed tests/test_packed_layers \
     tests/test_conv tests/test_library)
+=======
+ARM_PROGRAMS = $(addprefix $(ARM)/,darknet tests/test_packed tests/test_packed_conv tests/test_packed_layers tests/test_conv)
+>>>>>>> h-wtest
 QEMU_ARM = qemu-aarch64 -L /usr/aarch64-linux-gnu
 QEMU_COMMANDS = \
     '$(QEMU_ARM) $(ARM)/tests/test_packed --isa neon --cases 40 --without fork' \
     '$(QEMU_ARM) $(ARM)/tests/test_conv --row packed-neon --cases 60' \
     '$(QEMU_ARM) $(ARM)/tests/test_packed_layers --cases 150' \
+    '$(QEMU_ARM) $(ARM)/tests/test_packed_conv --isa neon' \
     'tests/system/test_isa.sh arm64 "neon generic" $(QEMU_ARM) $(ARM)/darknet' \
     '$(QEMU_ARM) $(ARM)/tests/test_library --without fork' \
     'tests/system/test_arm.sh "$$MODELS" $(abspath $(ARM)) $(QEMU_ARM)'

@@ -17,6 +17,7 @@
 #include "gemm_cl.h"
 #include "packed/packed.h"
 #include "packed/winograd.h"
+#include "support/conv_shape.h"
 #include "support/operands.h"
 #include "support/options.h"
 #include "support/report.h"
@@ -74,12 +75,6 @@ static const int SIDES[] = {1, 2, 3, 4, 5, 7, 8, 13, 15, 16, 17, 19, 26, 31, 48,
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 #define PICK(r, of) (of)[rng_below(r, (int)COUNT(of))]
 
-/* Darknet's formula, which gives 1 even where a large filter hangs over the image. */
-static int places(int n, const conv_call *c)
-{
-    return (n + 2 * c->pad - c->size) / c->stride + 1;
-}
-
 /* A filter of 3x3 and stride 1. K of 130 has a way of its own for tail columns, 70 filters are more
    than a block of them, and maps are larger than a strip of tiles. */
 static void draw_winograd(conv_call *c, rng *r, int number)
@@ -95,8 +90,8 @@ static void draw_winograd(conv_call *c, rng *r, int number)
         c->pad = rng_below(r, 3);
         c->h = PICK(r, sides);
         c->w = PICK(r, sides);
-        c->out_h = places(c->h, c);
-        c->out_w = places(c->w, c);
+        c->out_h = conv_places(c->h, c);
+        c->out_w = conv_places(c->w, c);
     } while (c->out_h < 1 || c->out_w < 1);
 }
 
@@ -132,8 +127,8 @@ static void draw_geometry(conv_call *c, rng *r, int number)
         c->h = kind == 5 ? 31 : PICK(r, SIDES);
         c->w = kind == 5 ? 31 : PICK(r, SIDES);
         if (kind == 3 && c->c < 4) c->h += 97, c->w += 101; /* more rows than a band has */
-        c->out_h = places(c->h, c);
-        c->out_w = places(c->w, c);
+        c->out_h = conv_places(c->h, c);
+        c->out_w = conv_places(c->w, c);
     } while (c->out_h < 1 || c->out_w < 1);
 }
 
@@ -146,11 +141,6 @@ static guarded array(int n, rng *r)
 }
 
 typedef void draw_function(conv_call *, rng *, int number);
-
-static size_t output_count(const conv_call *c)
-{
-    return (size_t)(c->batch * c->n * c->out_h * c->out_w) / (c->pool ? 4 : 1);
-}
 
 static problem problem_make(draw_function *draw, uint64_t seed, int number)
 {
@@ -165,7 +155,7 @@ static problem problem_make(draw_function *draw, uint64_t seed, int number)
     p.mode = rng_below(&r, 2) ? GEMM_HOOK : GEMM_DIRECT;
     p.input = array(c->batch * c->c * c->h * c->w, &r);
     p.weights = array(c->n * (c->c / c->groups) * c->size * c->size, &r);
-    p.output = array((int)output_count(c), &r);
+    p.output = array((int)conv_outputs(c), &r);
     p.biases = array(c->n, &r);
     p.mean = array(c->n, &r);
     p.variance = array(c->n, &r);
@@ -254,7 +244,7 @@ static const char *run_thrice(const gemm_variant *v, problem *p, const conv_call
 {
     gemm_plan *plan = NULL;
     const char *wrong = NULL;
-    const size_t bytes = output_count(folded) * sizeof(float);
+    const size_t bytes = conv_outputs(folded) * sizeof(float);
     float *first = malloc(bytes);
     if (!first) abort();
     guarded_fill_nan(&p->output);
@@ -475,56 +465,11 @@ static gemm_status conv_on_isa(const conv_call *c, const gemm_context *context, 
     return gemm_packed_conv(c, &own, NULL);
 }
 
-static bool run_on_isa(const conv_call *c, const gemm_ukernel *u, int threads)
+static bool run_on_isa(const conv_call *c, const gemm_ukernel *u, int threads, gemm_note *note)
 {
-    gemm_note note;
-    gemm_context context = gemm_make_context(&note);
+    gemm_context context = gemm_make_context(note);
     context.threads = threads;
     return conv_on_isa(c, &context, u) == GEMM_DONE;
-}
-
-/* A convolution by its geometry. */
-typedef struct shape {
-    const char *name;
-    int batch, groups, c, h, w, n, size, stride, pad;
-} shape;
-
-/* The call with arrays of its own, in one block. */
-static conv_call make_call(const shape *s, conv_activation activation)
-{
-    conv_call c = {.batch = s->batch,
-                   .groups = s->groups,
-                   .c = s->c,
-                   .h = s->h,
-                   .w = s->w,
-                   .n = s->n,
-                   .size = s->size,
-                   .stride = s->stride,
-                   .pad = s->pad,
-                   .activation = activation};
-    c.out_h = places(c.h, &c);
-    c.out_w = places(c.w, &c);
-    const size_t inputs = (size_t)(c.batch * c.c * c.h * c.w);
-    const size_t weights = (size_t)(c.n * (c.c / c.groups) * c.size * c.size);
-    const size_t outputs = (size_t)(c.batch * c.n * c.out_h * c.out_w);
-    float *block = calloc(inputs + weights + 2 * (size_t)c.n + outputs, sizeof *block);
-    if (!block) abort();
-    c.input = block;
-    c.weights = c.input + inputs;
-    c.scale = c.weights + weights;
-    c.shift = c.scale + c.n;
-    c.output = block + inputs + weights + 2 * (size_t)c.n;
-    return c;
-}
-
-static void free_call(conv_call *c)
-{
-    free((float *)c->input);
-}
-
-static void fill_random(conv_call *c, rng *r)
-{
-    for (float *x = (float *)c->input; x < c->output; ++x) *x = rng_float(r);
 }
 
 /* ---- the number of threads ---- */
@@ -532,7 +477,7 @@ static void fill_random(conv_call *c, rng *r)
 /* Large enough that threads share them. K of 1024, 1536 and 4608 lets A be packed. The 1x1 has
    blocks of A whose kc depends on their rows, N of 169 has tail columns, and six products are fewer
    than 4 for each of two threads. */
-static const shape THREAD_SHAPES[] = {
+static const conv_shape THREAD_SHAPES[] = {
     {"shifts", 1, 1, 64, 53, 53, 70, 3, 1, 1},
     {"shifts, deep", 1, 1, 512, 29, 29, 19, 3, 1, 1},
     {"strips of tiles", 1, 1, 32, 104, 104, 64, 3, 1, 1},
@@ -552,41 +497,67 @@ static const shape THREAD_SHAPES[] = {
     {"depthwise, bands, stride 2", 1, 23, 23, 231, 133, 46, 3, 2, 0},
 };
 
-/* The number of threads whose output differs from that of one thread, or 0; -1 for no output. */
-static int different_threads(const shape *s, const gemm_ukernel *u)
+/* The same with maxima of 2x2 blocks. The direct ones have 32 bands or more with every instruction
+   set, and the last band has fewer rows. Fewer than 8 channels or filters are never Winograd's. */
+static const conv_shape POOLED_SHAPES[] = {
+    {"shifts", 1, 1, 3, 208, 208, 16, 3, 1, 1},
+    {"shifts, two groups", 1, 2, 6, 262, 70, 128, 3, 1, 1},
+    {"any", 2, 1, 5, 264, 72, 64, 3, 1, 0},
+    {"stride 2", 1, 1, 3, 424, 416, 19, 3, 2, 1},
+    {"1x1", 1, 1, 33, 262, 70, 70, 1, 1, 0},
+    {"strips of tiles", 1, 1, 32, 104, 104, 64, 3, 1, 1},
+    {"few tiles", 1, 1, 256, 14, 14, 512, 3, 1, 1},
+    {"strips or phases", 2, 1, 67, 50, 54, 70, 3, 1, 1},
+};
+
+static double error_of(const conv_call *c, const gemm_note *note)
 {
-    int different = 0;
+    conv_error worst;
+    if (gemm_conv_compare(c, note->transform, &worst)) abort();
+    return worst.ratio;
+}
+
+/* NULL, or what is wrong: the output of a number of threads differs from that of one thread, or a
+   pooled one from the reference. The other ones have their own tests against the reference. */
+static const char *judge_threads(const conv_shape *s, bool pool, const gemm_ukernel *u)
+{
+    static char why[64];
+    const char *wrong = NULL;
+    gemm_note note;
     rng r = rng_make(7, 0);
-    conv_call c = make_call(s, CONV_LEAKY);
-    fill_random(&c, &r);
-    const size_t bytes = output_count(&c) * sizeof(float);
+    conv_call c = conv_shape_make(s, CONV_LEAKY);
+    conv_shape_fill(&c, &r);
+    c.pool = pool;
+    const size_t bytes = conv_outputs(&c) * sizeof(float);
     float *expected = malloc(bytes);
-    if (!expected || !run_on_isa(&c, u, 1))
-        different = -1;
-    else
-        memcpy(expected, c.output, bytes);
-    for (int threads = 2; threads <= MOST_THREADS && !different; ++threads) {
+    if (!expected) abort();
+    for (int threads = 1; threads <= MOST_THREADS && !wrong; ++threads) {
         memset(c.output, 0xff, bytes);
-        if (!run_on_isa(&c, u, threads))
-            different = -1;
-        else if (memcmp(expected, c.output, bytes))
-            different = threads;
+        if (!run_on_isa(&c, u, threads, &note)) {
+            wrong = "it did not run";
+        } else if (threads == 1) {
+            memcpy(expected, c.output, bytes);
+            if (pool && !(error_of(&c, &note) <= 1)) wrong = "the output is wrong";
+        } else if (memcmp(expected, c.output, bytes)) {
+            snprintf(why, sizeof why, "%d threads give other bits than one", threads);
+            wrong = why;
+        }
     }
     free(expected);
-    free_call(&c);
-    return different;
+    conv_shape_free(&c);
+    return wrong;
 }
 
 static void test_threads(const gemm_ukernel *u)
 {
-    for (size_t i = 0; i < COUNT(THREAD_SHAPES); ++i) {
+    for (size_t i = 0; i < COUNT(THREAD_SHAPES) + COUNT(POOLED_SHAPES); ++i) {
         char name[64];
-        snprintf(name, sizeof name, "threads %s, %s", THREAD_SHAPES[i].name, u->name);
-        const int different = different_threads(&THREAD_SHAPES[i], u);
-        if (different < 0)
-            report_fail(name, "it did not run");
-        else if (different)
-            report_fail(name, "%d threads give other bits than one", different);
+        const bool pool = i >= COUNT(THREAD_SHAPES);
+        const conv_shape *s = pool ? &POOLED_SHAPES[i - COUNT(THREAD_SHAPES)] : &THREAD_SHAPES[i];
+        snprintf(name, sizeof name, "threads%s %s, %s", pool ? " pooled" : "", s->name, u->name);
+        const char *wrong = judge_threads(s, pool, u);
+        if (wrong)
+            report_fail(name, "%s", wrong);
         else
             report_pass(name);
     }
@@ -600,7 +571,7 @@ static const float ENDS[] = {
 };
 
 /* Every way through the code; the last needs more than one block of K. */
-static const shape END_SHAPES[] = {
+static const conv_shape END_SHAPES[] = {
     {"shifts", 1, 1, 2, 13, 51, 5, 3, 1, 1},
     {"any", 1, 1, 2, 13, 51, 5, 3, 1, 0},
     {"1x1", 1, 1, 3, 13, 47, 9, 1, 1, 0},
@@ -697,10 +668,11 @@ static void test_ends(const gemm_ukernel *u)
     for (size_t s = 0; s < COUNT(END_SHAPES); ++s) {
         for (int a = CONV_LINEAR; a <= CONV_LOGISTIC; ++a) {
             char name[64], why[160] = "it did not run";
-            conv_call c = make_call(&END_SHAPES[s], (conv_activation)a);
+            conv_call c = conv_shape_make(&END_SHAPES[s], (conv_activation)a);
             fill_ends(&c);
-            const bool right = run_on_isa(&c, u, 1) && ends_right(&c, why, sizeof why);
-            free_call(&c);
+            gemm_note note;
+            const bool right = run_on_isa(&c, u, 1, &note) && ends_right(&c, why, sizeof why);
+            conv_shape_free(&c);
             snprintf(name, sizeof name, "ends %s, %s, %s", names[a], END_SHAPES[s].name, u->name);
             if (right)
                 report_pass(name);

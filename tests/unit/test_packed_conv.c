@@ -1,0 +1,475 @@
+/*
+ * Large convolutions of `packed`, by Winograd's algorithm and by the direct way: what test_conv does
+ * not see with its many small ones. Each instruction set of this processor is tested.
+ *
+ *   callers     four threads call at once, two of them with plans. The bits are those of one call
+ *   plans       U is made once for a plan. It is made anew for another instruction set or another m,
+ *               and at each call if the plans have no room for it. No memory is lost
+ *   batch       an image gives the same bits alone and with others
+ *   no-memory   each of the aligned allocations fails in turn: the output is right or unchanged
+ *   bound       a small error in a transform or in an output exceeds the bound of GEMM_CHECK
+ *
+ *   test_packed_conv [--isa NAME] [--only callers]
+ *
+ * --only callers is for ThreadSanitizer.
+ */
+#include "driver/conv_check.h"
+#include "driver/driver.h"
+#include "packed/packed.h"
+#include "packed/winograd.h"
+#include "support/conv_shape.h"
+#include "support/report.h"
+
+#include <malloc.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { CALLERS = 4, THREADS = 3 };
+#define COUNT(array) (sizeof(array) / sizeof *(array))
+
+/* ---- memory that can fail ---- */
+
+/* The aligned allocations so far, and the number of the one that fails. 0: none. */
+static atomic_int allocations, failing;
+
+/* Replaces the C library's. Large blocks and scratch of `packed` come from here. */
+void *aligned_alloc(size_t alignment, size_t bytes)
+{
+    void *p;
+    if (atomic_fetch_add(&allocations, 1) + 1 == atomic_load(&failing)) return NULL;
+    return posix_memalign(&p, alignment, bytes) ? NULL : p;
+}
+
+static size_t bytes_given(void)
+{
+    const struct mallinfo2 all = mallinfo2();
+    return all.uordblks + all.hblkhd;
+}
+
+/* ---- the row of this test ---- */
+
+enum { CHOSEN = -1, DIRECT = 0 };
+
+/* How the row computes. m: 2 or 4 for Winograd's algorithm, or one of the two above. */
+typedef struct way {
+    const gemm_ukernel *u;
+    int m;
+} way;
+
+static gemm_status run_way(const conv_call *c, const gemm_context *context, const void *params)
+{
+    const way *w = params;
+    gemm_context own = *context;
+    own.isa = w->u;
+    own.direct = w->m == DIRECT;
+    if (w->m <= DIRECT) return gemm_packed_conv(c, &own, NULL);
+    if (packed_winograd(c, w->m, &own)) return GEMM_DECLINED;
+    own.note->transform = packed_winograd_transform(w->m);
+    return GEMM_DONE;
+}
+
+static gemm_variant make_row(const way *w)
+{
+    return (gemm_variant){.name = "packed", .conv = run_way, .params = w};
+}
+
+static bool run(const way *w, const conv_call *c, gemm_plan **plan, gemm_note *note)
+{
+    const gemm_variant row = make_row(w);
+    return gemm_conv_run(&row, c, plan, note);
+}
+
+/* ---- layers ---- */
+
+/* A layer of one image. With THREADS threads Winograd's algorithm takes the first two by strips of
+   tiles, and the others by phases. All instruction sets cut the last two into bands. */
+typedef struct large {
+    conv_shape shape;
+    bool pool;
+    int m;
+} large;
+
+static const large LAYERS[] = {
+    {{"strips, m 2", 1, 1, 32, 53, 70, 35, 3, 1, 1}, false, 2},
+    {{"strips, m 4, pooled", 1, 1, 31, 106, 104, 64, 3, 1, 1}, true, 4},
+    {{"phases, m 2, pooled", 1, 1, 130, 14, 14, 83, 3, 1, 1}, true, 2},
+    {{"phases, m 4", 1, 1, 67, 19, 17, 150, 3, 1, 1}, false, 4},
+    {{"bands", 1, 1, 3, 208, 208, 16, 3, 1, 1}, true, DIRECT},
+    {{"bands, stride 2", 1, 1, 3, 424, 416, 19, 3, 2, 1}, true, DIRECT},
+};
+
+/* Random numbers, but for the output. conv_shape_free frees it. */
+static conv_call make_layer(const large *l, int batch)
+{
+    rng r = rng_make(5, 0);
+    conv_shape shape = l->shape;
+    shape.batch = batch;
+    conv_call c = conv_shape_make(&shape, CONV_LEAKY);
+    c.pool = l->pool;
+    conv_shape_fill(&c, &r);
+    return c;
+}
+
+static size_t output_bytes(const conv_call *c)
+{
+    return conv_outputs(c) * sizeof(float);
+}
+
+static void *allocate(size_t bytes)
+{
+    void *p = malloc(bytes);
+    if (!p) abort();
+    return p;
+}
+
+/* The output on one thread without a plan. NULL: the layer did not run. The caller frees it. */
+static float *expect(const way *w, const conv_call *c)
+{
+    float *expected = allocate(output_bytes(c));
+    conv_call own = *c;
+    own.output = expected;
+    gemm_set_threads(1);
+    const bool done = run(w, &own, NULL, NULL);
+    gemm_set_threads(THREADS);
+    if (done) return expected;
+    free(expected);
+    return NULL;
+}
+
+/* Runs the call on fresh NaN. Whether it gives these bits. */
+static bool gives(const way *w, const conv_call *c, gemm_plan **plan, const float *expected)
+{
+    memset(c->output, 0xff, output_bytes(c));
+    return run(w, c, plan, NULL) && !memcmp(c->output, expected, output_bytes(c));
+}
+
+static void report(const char *test, const char *layer, const gemm_ukernel *u, const char *wrong)
+{
+    char name[96];
+    snprintf(name, sizeof name, "%s %s, %s", test, layer, u->name);
+    if (wrong)
+        report_fail(name, "%s", wrong);
+    else
+        report_pass(name);
+}
+
+/* ---- callers ---- */
+
+typedef struct caller {
+    pthread_t thread;
+    const gemm_ukernel *u;
+    int number;
+    conv_call *calls;           /* one for each of LAYERS */
+    float **expected;
+    const char *wrong;          /* NULL, or the layer */
+} caller;
+
+/* All layers, from one of its own on. Two callers have slots, which they empty once. */
+static void *call_all(void *arg)
+{
+    enum { ROUNDS = 4, LAST = COUNT(LAYERS) };
+    caller *me = arg;
+    gemm_plan *plans[LAST] = {NULL};
+    for (int i = 0; i < ROUNDS * LAST; ++i) {
+        const int at = (i + me->number) % LAST;
+        const way w = {me->u, LAYERS[at].m};
+        gemm_plan **plan = me->number % 2 ? &plans[at] : NULL;
+        conv_call c = me->calls[at];
+        c.output = allocate(output_bytes(&c));
+        if (plan && i / LAST == ROUNDS / 2) gemm_plan_drop(plan);
+        if (!gives(&w, &c, plan, me->expected[at])) me->wrong = LAYERS[at].shape.name;
+        free(c.output);
+    }
+    for (int i = 0; i < LAST; ++i) gemm_plan_drop(&plans[i]);
+    return NULL;
+}
+
+static void test_callers(const gemm_ukernel *u)
+{
+    conv_call calls[COUNT(LAYERS)];
+    float *expected[COUNT(LAYERS)];
+    caller callers[CALLERS];
+    const char *wrong = NULL;
+    for (size_t i = 0; i < COUNT(LAYERS); ++i) {
+        calls[i] = make_layer(&LAYERS[i], 1);
+        expected[i] = expect(&(way){u, LAYERS[i].m}, &calls[i]);
+        if (!expected[i]) abort();
+    }
+    for (int i = 0; i < CALLERS; ++i) {
+        callers[i] = (caller){.u = u, .number = i, .calls = calls, .expected = expected};
+        if (pthread_create(&callers[i].thread, NULL, call_all, &callers[i])) abort();
+    }
+    for (int i = 0; i < CALLERS; ++i) {
+        pthread_join(callers[i].thread, NULL);
+        if (callers[i].wrong) wrong = callers[i].wrong;
+    }
+    if (!wrong && gemm_planned_bytes()) wrong = "dropped plans are still counted";
+    report("callers", "of all layers", u, wrong);
+    for (size_t i = 0; i < COUNT(LAYERS); ++i) {
+        free(expected[i]);
+        conv_shape_free(&calls[i]);
+    }
+}
+
+/* ---- what a plan keeps ---- */
+
+/* Two calls with one slot. The second one makes nothing: without a plan it would take memory for
+   U. */
+static const char *judge_kept(const way *w, const conv_call *c, const float *expected)
+{
+    gemm_plan *plan = NULL;
+    const size_t before = gemm_planned_bytes();
+    const bool first = gives(w, c, &plan, expected);
+    const size_t kept = gemm_planned_bytes() - before;
+    const int made = atomic_load(&allocations);
+    const bool second = gives(w, c, &plan, expected);
+    const bool again = atomic_load(&allocations) != made;
+    gemm_plan_drop(&plan);
+    if (!first || !second) return "a plan changes the bits";
+    if (kept < sizeof(float) * (size_t)(c->n * c->c * 9)) return "no filters are kept";
+    if (again) return "the second call makes the filters again";
+    return gemm_planned_bytes() == before ? NULL : "the dropped plan is still counted";
+}
+
+/* With room for one byte nothing is kept. */
+static const char *judge_no_room(const way *w, const conv_call *c, const float *expected)
+{
+    gemm_plan *plan = NULL;
+    gemm_set_plan_limit(1);
+    const bool first = gives(w, c, &plan, expected);
+    const int made = atomic_load(&allocations);
+    const bool second = gives(w, c, &plan, expected);
+    const bool again = atomic_load(&allocations) != made;
+    const size_t counted = gemm_planned_bytes();
+    gemm_plan_drop(&plan);
+    gemm_set_plan_limit(SIZE_MAX);
+    if (!first || !second) return "without room the bits are others";
+    return counted || !again ? "the filters are kept without room" : NULL;
+}
+
+/* The same row computes the layer in two ways by turns, with one slot. */
+static const char *judge_other(const way *w, const way *other, const conv_call *c,
+                               const float *expected)
+{
+    gemm_plan *plan = NULL;
+    way now;
+    float *others = expect(other, c);
+    const gemm_variant row = make_row(&now);
+    bool right = others != NULL;
+    for (int i = 0; i < 4 && right; ++i) {
+        now = i % 2 ? *other : *w;
+        memset(c->output, 0xff, output_bytes(c));
+        right = gemm_conv_run(&row, c, &plan, NULL) &&
+                !memcmp(c->output, i % 2 ? others : expected, output_bytes(c));
+    }
+    gemm_plan_drop(&plan);
+    free(others);
+    if (!right) return "the filters of another way are used";
+    return gemm_planned_bytes() ? "the dropped plan is still counted" : NULL;
+}
+
+/* Another instruction set of this processor, or `u` if it has no other one. */
+static const gemm_ukernel *other_isa(const gemm_ukernel *u)
+{
+    for (const gemm_ukernel *const *other = gemm_ukernels; *other; ++other)
+        if (*other != u && (*other)->supported()) return *other;
+    return u;
+}
+
+/* NULL, or what is wrong with the layer. */
+static const char *judge_plans(const gemm_ukernel *u, const large *l, const conv_call *c)
+{
+    const way w = {u, l->m}, other_m = {u, 6 - l->m}, isa = {other_isa(u), l->m};
+    float *expected = expect(&w, c);
+    if (!expected) return "it did not run";
+    const char *wrong = judge_kept(&w, c, expected);
+    if (!wrong) wrong = judge_no_room(&w, c, expected);
+    if (!wrong) wrong = judge_other(&w, &other_m, c, expected);
+    if (!wrong) wrong = judge_other(&w, &isa, c, expected);
+    free(expected);
+    return wrong;
+}
+
+/* The second round must not lose U. The first one fills what is kept for good. malloc itself keeps
+   small pieces. */
+static void test_plans(const gemm_ukernel *u, const large *l)
+{
+    enum { SMALL_PIECES = 32 * 1024 };  /* U is larger in each layer */
+    conv_call c = make_layer(l, 1);
+    const char *wrong = judge_plans(u, l, &c);
+    const size_t given = bytes_given();
+    if (!wrong) wrong = judge_plans(u, l, &c);
+    if (!wrong && bytes_given() > given + SMALL_PIECES) wrong = "memory is lost";
+    report("plans", l->shape.name, u, wrong);
+    conv_shape_free(&c);
+}
+
+/* ---- batches ---- */
+
+/* The first images of three: each is compared with a call of its own. */
+static const char *judge_batch(const way *w, conv_call *c)
+{
+    enum { IMAGES = 3 };
+    const size_t outputs = conv_outputs(c) / IMAGES, inputs = (size_t)(c->c * c->h * c->w);
+    float *alone = allocate(IMAGES * outputs * sizeof *alone);
+    bool right = true;
+    for (int i = 0; i < IMAGES; ++i) {
+        conv_call one = *c;
+        one.batch = 1;
+        one.input += (size_t)i * inputs;
+        one.output = alone + (size_t)i * outputs;
+        right = right && run(w, &one, NULL, NULL);
+    }
+    for (int batch = 2; batch <= IMAGES; ++batch) {
+        conv_call some = *c;
+        some.batch = batch;
+        right = right && gives(w, &some, NULL, alone);
+    }
+    free(alone);
+    return right ? NULL : "an image gives other bits among others";
+}
+
+static void test_batch(const gemm_ukernel *u, const large *l)
+{
+    conv_call c = make_layer(l, 3);
+    report("batch", l->shape.name, u, judge_batch(&(way){u, l->m}, &c));
+    conv_shape_free(&c);
+}
+
+/* ---- no memory ---- */
+
+static bool is_right(const conv_call *c, const gemm_note *note)
+{
+    conv_error worst;
+    if (gemm_conv_compare(c, note->transform, &worst)) abort();
+    return worst.ratio <= 1;
+}
+
+static bool is_unchanged(const conv_call *c)
+{
+    const unsigned char *bytes = (const unsigned char *)c->output;
+    for (size_t i = 0; i < output_bytes(c); ++i)
+        if (bytes[i] != 0xff) return false;
+    return true;
+}
+
+/* One run after another with an empty slot, in which allocation 1, 2 ... fails, until a run needs
+   fewer. The slot must be good after each. */
+static const char *judge_no_memory(const conv_call *c, const way *w)
+{
+    bool failed = true;
+    int runs = 0;
+    for (; failed; ++runs) {
+        gemm_plan *plan = NULL;
+        gemm_note note;
+        memset(c->output, 0xff, output_bytes(c));
+        atomic_store(&allocations, 0);
+        atomic_store(&failing, runs + 1);
+        const bool done = run(w, c, &plan, &note);
+        failed = atomic_load(&allocations) > runs;
+        atomic_store(&failing, 0);
+        if (done ? !is_right(c, &note) : !is_unchanged(c)) return "it is wrong without memory";
+        if (!failed && strncmp(note.algorithm, "winograd", 8)) return "it is not Winograd's";
+        const bool again = run(w, c, &plan, &note);
+        gemm_plan_drop(&plan);
+        if (!again || strncmp(note.algorithm, "winograd", 8) || !is_right(c, &note))
+            return "it is wrong after a run without memory";
+    }
+    return runs < 2 ? "nothing failed" : gemm_planned_bytes() ? "a plan is left" : NULL;
+}
+
+/* Layers that the cost model gives to Winograd with every instruction set. */
+static void test_no_memory(const gemm_ukernel *u)
+{
+    static const large layers[] = {
+        {{"strips", 1, 1, 64, 53, 53, 64, 3, 1, 1}, false, CHOSEN},
+        {{"phases", 1, 1, 128, 26, 26, 128, 3, 1, 1}, false, CHOSEN},
+    };
+    for (size_t i = 0; i < COUNT(layers); ++i) {
+        conv_call c = make_layer(&layers[i], 1);
+        gemm_set_threads(i ? 8 : 1);
+        report("no-memory", layers[i].shape.name, u, judge_no_memory(&c, &(way){u, CHOSEN}));
+        gemm_set_threads(THREADS);
+        conv_shape_free(&c);
+    }
+}
+
+/* ---- the bound ---- */
+
+static double ratio_of(const conv_call *c, const way *w)
+{
+    conv_error worst;
+    if (gemm_conv_compare(c, packed_winograd_transform(w->m), &worst)) abort();
+    return worst.ratio;
+}
+
+/* The output of the call, but with one weight `by` times as large. */
+static double ratio_of_weight(const conv_call *c, const way *w, float by)
+{
+    float *weight = (float *)c->weights + (size_t)(c->n / 2 * c->c + c->c / 2) * 9 + 4;
+    const float before = *weight;
+    *weight *= by;
+    const bool done = run(w, c, NULL, NULL);
+    *weight = before;
+    return done ? ratio_of(c, w) : 0;
+}
+
+static void test_bound(const gemm_ukernel *u, int m)
+{
+    static const large layer = {{"", 1, 1, 16, 26, 26, 16, 3, 1, 1}, false, 0};
+    char name[32], why[128];
+    const way w = {u, m};
+    conv_call c = make_layer(&layer, 1);
+    const double right = run(&w, &c, NULL, NULL) ? ratio_of(&c, &w) : -1;
+    for (size_t i = 0; i < conv_outputs(&c); ++i) c.output[i] *= 1.001f;
+    const double scaled = ratio_of(&c, &w), weight = ratio_of_weight(&c, &w, 1.01f);
+    conv_shape_free(&c);
+    snprintf(name, sizeof name, "m %d", m);
+    snprintf(why, sizeof why, "%g times the bound; outputs scaled: %g, a weight scaled: %g", right,
+             scaled, weight);
+    report("bound", name, u, right >= 0 && right <= 1 && scaled > 1 && weight > 1 ? NULL : why);
+}
+
+/* ---- the command line ---- */
+
+static void test_isa(const gemm_ukernel *u, bool only_callers)
+{
+    if (!u->supported()) {
+        char name[32];
+        snprintf(name, sizeof name, "packed-conv-%s", u->name);
+        report_skip_machine(name, "this processor has no %s", u->name);
+        return;
+    }
+    test_callers(u);
+    if (only_callers) return;
+    for (size_t i = 0; i < COUNT(LAYERS); ++i) {
+        if (LAYERS[i].m != DIRECT) test_plans(u, &LAYERS[i]);
+        test_batch(u, &LAYERS[i]);
+    }
+    test_no_memory(u);
+    test_bound(u, 2);
+    test_bound(u, 4);
+}
+
+int main(int argc, char **argv)
+{
+    const char *isa = NULL;
+    bool only_callers = false, known = true;
+    for (int i = 1; i < argc; i += 2) {
+        const char *option = argv[i], *value = i + 1 < argc ? argv[i + 1] : "";
+        if (!strcmp(option, "--isa")) isa = value;
+        else if (!strcmp(option, "--only") && !strcmp(value, "callers")) only_callers = true;
+        else known = false;
+    }
+    int tested = 0;
+    gemm_set_threads(THREADS);
+    gemm_set_plan_limit(SIZE_MAX);
+    for (const gemm_ukernel *const *u = gemm_ukernels; *u && known; ++u)
+        if (!isa || !strcmp(isa, (*u)->name)) test_isa(*u, only_callers), ++tested;
+    if (tested) return report_status();
+    fprintf(stderr, "test_packed_conv: the options are --isa NAME, of an instruction set, and --only "
+                    "callers\n");
+    return 2;
+}
