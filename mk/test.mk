@@ -43,14 +43,9 @@ CONV_NETWORKS = $T/test_conv_networks
 
 # Also under the sanitizers. Darknet never frees a whole network, and LeakSanitizer's thread crashes
 # among those of oneDNN: test_packed and test_cl look for leaks.
-<<<<<<< HEAD
-UNIT_PROGRAMS = $(addprefix $T/,test_driver test_number test_gemm test_packed test_packed_layers test_training test_conv \
+UNIT_PROGRAMS = $(addprefix $T/,test_driver test_number test_gemm test_packed test_packed_conv test_packed_layers test_training test_conv \
     test_conv_networks test_hook test_plans test_dlclose test_stats test_compare test_ab_rule test_library) \
     $(OUT)/bench/ab $(OUT)/libdarknet.so $(OUT)/libdarknet-gemm.so
-=======
-UNIT_PROGRAMS = $(addprefix $T/,test_driver test_number test_gemm test_packed test_packed_conv test_packed_layers test_training test_conv \
-    test_conv_networks test_hook test_plans test_dlclose test_stats test_compare test_ab_rule) $(OUT)/bench/ab $(OUT)/libdarknet.so
->>>>>>> h-wtest
 # The comparison of 1 to 8 threads takes minutes under a sanitizer, which sees nothing new in it.
 PACKED = $T/test_packed$(if $(filter 0,$(SANITIZE)),, --cases 500 --without threads)
 UNIT_COMMANDS = \
@@ -121,12 +116,8 @@ endif
 # cases are small, because qemu is 20 times slower. qemu-user aborts in the child of a fork, and its
 # masked loads touch what the mask leaves out (GUARD_PAGES).
 ARM = $(BUILD)/release-nocl-aarch64-linux-gnu
-<<<<<<< HEAD
-ARM_PROGRAMS = $(addprefix $(ARM)/,darknet libdarknet-gemm.so libdarknet-gemm.a tests/test_packed tests/test_packed_layers \
-    tests/test_conv tests/test_library)
-=======
-ARM_PROGRAMS = $(addprefix $(ARM)/,darknet tests/test_packed tests/test_packed_conv tests/test_packed_layers tests/test_conv)
->>>>>>> h-wtest
+ARM_PROGRAMS = $(addprefix $(ARM)/,darknet libdarknet-gemm.so libdarknet-gemm.a tests/test_packed tests/test_packed_conv \
+    tests/test_packed_layers tests/test_conv tests/test_library)
 QEMU_ARM = qemu-aarch64 -L /usr/aarch64-linux-gnu
 QEMU_COMMANDS = \
     '$(QEMU_ARM) $(ARM)/tests/test_packed --isa neon --cases 40 --without fork' \
