@@ -7,16 +7,5 @@
 
 #include <stddef.h>
 
-void gemm(int TA, int TB, int M, int N, int K, float ALPHA, float *A, int lda, float *B, int ldb,
-          float BETA, float *C, int ldc)
-{
-    gemm_find_host(NULL, __builtin_return_address(0));
-    gemm_run_darknet(TA, TB, M, N, K, ALPHA, A, lda, B, ldb, BETA, C, ldc);
-}
-
-void gemm_cpu(int TA, int TB, int M, int N, int K, float ALPHA, float *A, int lda, float *B,
-              int ldb, float BETA, float *C, int ldc)
-{
-    gemm_find_host(NULL, __builtin_return_address(0));
-    gemm_run_darknet(TA, TB, M, N, K, ALPHA, A, lda, B, ldb, BETA, C, ldc);
-}
+GEMM_DARKNET_FUNCTION(gemm, NULL)
+GEMM_DARKNET_FUNCTION(gemm_cpu, NULL)

@@ -86,8 +86,8 @@ static void run_plain(const gemm_call *c)
 }
 
 /*
- * Darknet's loops only read A and B, but their type does not say so. A host whose gemm_cpu comes back
- * here, because it was linked as gemm_cpu of this library, gets the plain loops.
+ * Darknet's loops only read A and B, but their type does not say so. A host whose gemm_cpu comes
+ * back here, because it was linked as gemm_cpu of this library, gets the plain loops.
  */
 void gemm_stock_loops(const gemm_call *c)
 {

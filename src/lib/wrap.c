@@ -9,16 +9,5 @@
 extern gemm_darknet_function __wrap_gemm, __wrap_gemm_cpu;
 extern gemm_darknet_function __real_gemm_cpu __attribute__((weak));
 
-void __wrap_gemm(int TA, int TB, int M, int N, int K, float ALPHA, float *A, int lda, float *B,
-                 int ldb, float BETA, float *C, int ldc)
-{
-    gemm_find_host(__real_gemm_cpu, __builtin_return_address(0));
-    gemm_run_darknet(TA, TB, M, N, K, ALPHA, A, lda, B, ldb, BETA, C, ldc);
-}
-
-void __wrap_gemm_cpu(int TA, int TB, int M, int N, int K, float ALPHA, float *A, int lda, float *B,
-                     int ldb, float BETA, float *C, int ldc)
-{
-    gemm_find_host(__real_gemm_cpu, __builtin_return_address(0));
-    gemm_run_darknet(TA, TB, M, N, K, ALPHA, A, lda, B, ldb, BETA, C, ldc);
-}
+GEMM_DARKNET_FUNCTION(__wrap_gemm, __real_gemm_cpu)
+GEMM_DARKNET_FUNCTION(__wrap_gemm_cpu, __real_gemm_cpu)

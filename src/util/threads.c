@@ -99,8 +99,8 @@ static int current_core(void)
 #endif
 }
 
-/* Keeps all workers off the caller's core. With more threads than cores they may use it too. Android
-   has no call for another thread's cores: its system places them. */
+/* Keeps all workers off the caller's core. With more threads than cores they may use it too.
+   Android has no call for another thread's cores: its system places them. */
 static void place_workers(void)
 {
 #if defined(__linux__) && !defined(__ANDROID__)

@@ -1,6 +1,6 @@
 /*
- * The program of a false Darknet. With an argument it loads this library for work(), as Python does;
- * without one it has work() itself.
+ * The program of a false Darknet. With an argument it loads this library for work(), as Python
+ * does; without one it has work() itself.
  */
 #include <dlfcn.h>
 #include <stdio.h>

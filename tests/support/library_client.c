@@ -3,8 +3,8 @@
  *
  *   library_client LIBDARKNET ROUNDS CFG WEIGHTS IMAGE
  *
- * Prints the raw outputs, and a line a detection above 50%: class, percent, x, y, width, height. The
- * median of the forward passes goes to stderr, in milliseconds.
+ * Prints the raw outputs, and a line a detection above 50%: class, percent, x, y, width, height.
+ * The median of the forward passes goes to stderr, in milliseconds.
  */
 #include "darknet.h"
 #include "util/clock.h"

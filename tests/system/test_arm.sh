@@ -4,24 +4,14 @@
 #
 #   tests/system/test_arm.sh MODELS_FOLDER OUT_OF_ARM64 QEMU...
 . tests/support/lib.sh
+. tests/support/host.sh
 
 models=$1 arm=$2
 shift 2
 
 # ---- the library ----
-# is NAME WANTED GOT
-is() { if [ "$2" = "$3" ]; then pass "$1"; else fail "$1" "wanted '$2', got '$3'"; fi; }
-
 cc=aarch64-linux-gnu-gcc
-own='own loops 64 64 64 beta 1
-own loops 64 50 40 beta 1
-C 0 0'
-for part in gemm work main; do
-    $cc -std=c11 -D_GNU_SOURCE -Isrc -fPIC -O2 -c tests/support/host_$part.c -o "$work/$part.o"
-done
-wrap=-Wl,--wrap=gemm,--wrap=gemm_cpu
-$cc -shared "$work/gemm.o" "$work/work.o" -o "$work/libhost.so"
-$cc "$work/main.o" -o "$work/loading" -ldl
+build_host $cc
 $cc "$work/main.o" "$work/work.o" "$work/gemm.o" $wrap "$arm/libdarknet-gemm.a" -o "$work/wrapped" -lm -ldl -pthread
 
 # with IMPL QEMU... PROGRAM...: what it prints; the trace is left in $work/trace
@@ -34,10 +24,10 @@ with()
 }
 preload="LD_PRELOAD=$arm/libdarknet-gemm.so"
 is arm-stock-preload "$own" "$(with stock "$@" -E "$preload" "$work/loading" "$work/libhost.so")"
-is arm-packed-preload 'C 64 40' "$(with packed "$@" -E "$preload" "$work/loading" "$work/libhost.so")"
+is arm-packed-preload "$right" "$(with packed "$@" -E "$preload" "$work/loading" "$work/libhost.so")"
 is arm-packed-preload-trace '2 packed' "$(sed 1d "$work/trace" | cut -d , -f 1 | uniq -c | sed 's/^ *//')"
 is arm-stock-wrap "$own" "$(with stock "$@" "$work/wrapped")"
-is arm-packed-wrap 'C 64 40' "$(with packed "$@" "$work/wrapped")"
+is arm-packed-wrap "$right" "$(with packed "$@" "$work/wrapped")"
 
 # ---- detections ----
 if [ ! -f "$models/yolo-fastest-1.1.weights" ]; then

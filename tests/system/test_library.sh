@@ -4,6 +4,7 @@
 #
 #   tests/system/test_library.sh UNTRAINED_WEIGHTS MODELS_FOLDER
 . tests/support/lib.sh
+. tests/support/host.sh
 
 untrained=$1 models=$2
 library=$OUT/libdarknet-gemm.so
@@ -29,9 +30,6 @@ expect_trace()
     fi
 }
 
-# is NAME WANTED GOT
-is() { if [ "$2" = "$3" ]; then pass "$1"; else fail "$1" "wanted '$2', got '$3'"; fi; }
-
 # ---- nothing happens unasked ----
 is library-silent '' "$(LD_PRELOAD=$library GEMM_TRACE=- GEMM_IMPL=nonsense /bin/true 2>&1)"
 nm -D --defined-only "$library" | awk '{ print $3 }' | sort >"$work/exported"
@@ -40,32 +38,24 @@ is library-exports '' "$(diff "$work/wanted" "$work/exported")"
 is library-needs-no-opencl '' "$(readelf -d "$library" | grep -i opencl)"
 
 # ---- row stock is the host's own loop ----
-own='own loops 64 64 64 beta 1
-own loops 64 50 40 beta 1
-C 0 0'
-for part in gemm work main; do
-    $CC -std=c11 -D_GNU_SOURCE -Isrc -fPIC -O2 -c tests/support/host_$part.c -o "$work/$part.o"
-done
+build_host "$CC"
 ar rcs "$work/host.a" "$work/gemm.o"
-$CC -shared "$work/gemm.o" "$work/work.o" -o "$work/libhost.so"
 $CC "$work/main.o" -Wl,--no-as-needed "$work/libhost.so" -Wl,-rpath,"$work" -o "$work/linked" -ldl
-$CC "$work/main.o" -o "$work/loading" -ldl
-wrap=-Wl,--wrap=gemm,--wrap=gemm_cpu
 $CC "$work/main.o" "$work/work.o" "$work/gemm.o" $wrap "$library" -Wl,-rpath,"$OUT" -o "$work/wrap-library" -ldl
 $CC "$work/main.o" "$work/work.o" "$work/gemm.o" $wrap "$archive" -o "$work/wrap-archive" -lm -ldl -pthread
 $CC "$work/main.o" "$work/work.o" $wrap,-u,gemm_cpu "$work/host.a" "$archive" -o "$work/wrap-both" -lm -ldl -pthread
 $CC "$work/main.o" "$work/work.o" $wrap,-u,gemm_cpu "$archive" "$work/host.a" -o "$work/wrap-late" -lm -ldl -pthread
 is stock-preload "$own" "$(preloaded stock "$work/linked" 2>&1)"
 is stock-preload-dlopen "$own" "$(preloaded stock "$work/loading" "$work/libhost.so" 2>&1)"
-is packed-preload-dlopen 'C 64 40' "$(preloaded packed "$work/loading" "$work/libhost.so" 2>&1)"
+is packed-preload-dlopen "$right" "$(preloaded packed "$work/loading" "$work/libhost.so" 2>&1)"
 for how in library archive both; do
     is "stock-wrap-$how" "$own" "$(GEMM_IMPL=stock "$work/wrap-$how" 2>&1)"
-    is "packed-wrap-$how" 'C 64 40' "$(GEMM_IMPL=packed GEMM_TRACE=$work/trace "$work/wrap-$how" 2>&1)"
+    is "packed-wrap-$how" "$right" "$(GEMM_IMPL=packed GEMM_TRACE=$work/trace "$work/wrap-$how" 2>&1)"
     is "wrap-$how-trace" '2 packed' "$(sed 1d "$work/trace" | cut -d , -f 1 | uniq -c | sed 's/^ *//')"
 done
 
 # With the host's archive behind the library's, gemm_cpu is the library's: plain loops, no recursion.
-is stock-wrap-late 'C 64 40' "$(GEMM_IMPL=stock "$work/wrap-late" 2>&1)"
+is stock-wrap-late "$right" "$(GEMM_IMPL=stock "$work/wrap-late" 2>&1)"
 
 # ---- Debian's libdarknet.so ----
 debian=/usr/lib/darknet/libdarknet.so
