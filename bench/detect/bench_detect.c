@@ -1,6 +1,6 @@
 /*
- * Forward passes of whole networks, side by side: the hook, the hook without Winograd, and Darknet's
- * im2col through the gemm of the same row.
+ * Forward passes of whole networks, side by side: the hook, the hook without Winograd, and
+ * Darknet's im2col through the gemm of the same row.
  *
  *   bench_detect [--threads N,N...] [--rounds N] [--profile] IMAGE CFG[=WEIGHTS]...
  *   bench_detect --serve --threads N IMAGE CFG[=WEIGHTS]

@@ -18,6 +18,7 @@
     F(EnqueueReadBuffer) F(EnqueueUnmapMemObject) F(EnqueueWriteBuffer) F(Finish) F(Flush)        \
     F(GetDeviceIDs) F(GetDeviceInfo) F(GetEventInfo) F(GetEventProfilingInfo) F(GetKernelInfo)    \
     F(GetKernelWorkGroupInfo) F(GetPlatformIDs) F(GetProgramBuildInfo) F(GetProgramInfo)          \
+    F(GetSupportedImageFormats)                                                                   \
     F(ReleaseCommandQueue) F(ReleaseContext) F(ReleaseEvent) F(ReleaseKernel)                     \
     F(ReleaseMemObject) F(ReleaseProgram) F(RetainCommandQueue) F(RetainEvent) F(SetKernelArg)    \
     F(WaitForEvents)
@@ -65,6 +66,7 @@ const char *gemm_cl_load(void);
 #define clGetPlatformIDs gemm_cl_function.GetPlatformIDs
 #define clGetProgramBuildInfo gemm_cl_function.GetProgramBuildInfo
 #define clGetProgramInfo gemm_cl_function.GetProgramInfo
+#define clGetSupportedImageFormats gemm_cl_function.GetSupportedImageFormats
 #define clReleaseCommandQueue gemm_cl_function.ReleaseCommandQueue
 #define clReleaseContext gemm_cl_function.ReleaseContext
 #define clReleaseEvent gemm_cl_function.ReleaseEvent

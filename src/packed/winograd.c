@@ -408,8 +408,8 @@ static int run_phases(layer *l, int threads)
 /* winograd_input needs 96 floats of scratch for a tile, and 4096. */
 enum { MOST_TILES = (V_AT - 4096) / 96 };
 
-/* Strips of whole rows of the micro-kernel. Their V and M fill most of L2 at most, and there are two
-   for each thread, if they are not small then. Returns false if not even a small strip fits the
+/* Strips of whole rows of the micro-kernel. Their V and M fill most of L2 at most, and there are
+   two for each thread, if they are not small then. Returns false if not even a small strip fits the
    scratch. */
 static bool cut_strips(layer *l, int threads)
 {

@@ -1,10 +1,10 @@
 /*
- * Large convolutions of `packed`, by Winograd's algorithm and by the direct way: what test_conv does
- * not see with its many small ones. Each instruction set of this processor is tested.
+ * Large convolutions of `packed`, by Winograd's algorithm and by the direct way: what test_conv
+ * does not see with its many small ones. Each instruction set of this processor is tested.
  *
  *   callers     four threads call at once, two of them with plans. The bits are those of one call
- *   plans       U is made once for a plan. It is made anew for another instruction set or another m,
- *               and at each call if the plans have no room for it. No memory is lost
+ *   plans       U is made once for a plan. It is made anew for another instruction set or
+ *               another m, and at each call if the plans have no room for it. No memory is lost
  *   batch       an image gives the same bits alone and with others
  *   no-memory   each of the aligned allocations fails in turn: the output is right or unchanged
  *   bound       a small error in a transform or in an output exceeds the bound of GEMM_CHECK
@@ -469,7 +469,7 @@ int main(int argc, char **argv)
     for (const gemm_ukernel *const *u = gemm_ukernels; *u && known; ++u)
         if (!isa || !strcmp(isa, (*u)->name)) test_isa(*u, only_callers), ++tested;
     if (tested) return report_status();
-    fprintf(stderr, "test_packed_conv: the options are --isa NAME, of an instruction set, and --only "
-                    "callers\n");
+    fprintf(stderr, "test_packed_conv: the options are --isa NAME, of an instruction set, and "
+                    "--only callers\n");
     return 2;
 }
