@@ -12,8 +12,10 @@ LIBRARY_REST = $(filter-out $(LIBRARY_DOORS),$(patsubst %.c,$(OBJ)/%.o,$(wildcar
 $(OUT)/exports.map: $(EXPORTS) $(OUT)/flags
 	$(Q)awk 'BEGIN { print "{ global:" } { print $$0 ";" } END { print "local: *; };" }' $< >$@
 
+# A symbol that nothing defines must fail here, not in a host. A sanitizer's come from the program.
+NO_UNDEFINED = $(if $(filter 0,$(SANITIZE)),-Xlinker --no-undefined)
 $(OUT)/libdarknet-gemm.so: $(OUT)/gemm.o $(LIBRARY_DOORS) $(LIBRARY_REST) $(OUT)/exports.map
-	$(Q)$(CC) $(GEMM_OPTS) $(CFLAGS) $(LDFLAGS) -shared -Wl,-soname,$(SONAME) -Wl,-Bsymbolic-functions \
+	$(Q)$(CC) $(GEMM_OPTS) $(CFLAGS) $(LDFLAGS) -shared -Wl,-soname,$(SONAME) -Wl,-Bsymbolic-functions $(NO_UNDEFINED) \
 	    -Wl,--version-script=$(OUT)/exports.map $(filter %.o,$^) -o $@ $(GEMM_LIBS) $(LDLIBS)
 	@ln -sf $(@F) $(OUT)/$(SONAME)
 
