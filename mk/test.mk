@@ -83,7 +83,7 @@ SYSTEM_COMMANDS = \
     'tests/system/test_install.sh' \
     'tests/system/test_memory.sh' \
     'tests/system/test_isa.sh' \
-    '$(CONV_NETWORKS) cfg/*.cfg "$$MODELS"/*.cfg --resize cfg/yolov3-tiny.cfg cfg/yolov2.cfg' \
+    '$(CONV_NETWORKS) --winograd cfg/*.cfg "$$MODELS"/*.cfg --resize cfg/yolov3-tiny.cfg cfg/yolov2.cfg' \
     'tests/system/test_warnings.sh' \
     'tests/system/test_layering.sh' \
     'tests/system/test_reference.sh' \

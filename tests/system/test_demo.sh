@@ -75,6 +75,19 @@ for row in $rows; do
     case ,$hooked, in *,$row,*) compare_labels "demo-labels-hook-$row" hook "$row" ;; esac
 done
 
+# Those labels must be of Winograd's algorithm too, which computes layers of this network.
+case " $rows " in *' packed '*)
+    GEMM_CONV=hook GEMM_IMPL=packed GEMM_CHECK=1 GEMM_TRACE=$work/trace.csv labels ./darknet \
+        >"$work/labels"
+    layers=$(grep -c ',winograd[24]$' "$work/trace.csv")
+    if cmp -s "$work/labels" "$work/expected" && [ "$layers" -ge 7 ]; then
+        pass demo-labels-winograd
+    else
+        fail demo-labels-winograd "not the labels of unpatched Darknet, or only $layers layers of 7 pictures by Winograd"
+    fi
+    ;;
+esac
+
 # compare_outputs NAME CONV ROW...: a line of detect_all's table for each row, and none that differs
 compare_outputs()
 {

@@ -110,6 +110,25 @@ bad=$(awk -F, 'NR == 1 { if ($0 != "variant,TA,TB,M,N,K,ms,gflops,kernel_ms,byte
     NF != 14 || speed < 0.99 || speed > 1.01 || $9 $13 $14 != "" { print "row " $0 }' "$work/trace.csv")
 [ -z "$bad" ] && pass trace-columns || fail trace-columns "$(echo $bad)"
 
+# The same of packed by hook, where Winograd's algorithm computes some layers, and without it.
+# The first layer has too few channels for it, and the maxpool behind it is part of it.
+for conv in hook direct; do
+    GEMM_CONV=$conv GEMM_IMPL=packed GEMM_CHECK=1 GEMM_TRACE=$work/trace.csv \
+        labels ./darknet cfg/yolov3-tiny.cfg "$untrained" >/dev/null
+    winograd=$(grep -c '^packed,.*,winograd[24]$' "$work/trace.csv")
+    direct=$(grep -c '^packed,.*,direct$' "$work/trace.csv")
+    first=$(grep -c '^packed,0,0,16,173056,27,.* pool,direct$' "$work/trace.csv")
+    case $conv in
+    hook) right=$((winograd >= 1 && winograd <= 9 && winograd + direct == 13)) ;;
+    direct) right=$((winograd == 0 && direct == 13)) ;;
+    esac
+    if [ $label_status = 0 ] && [ $right = 1 ] && [ "$first" = 1 ]; then
+        pass trace-and-check-packed-$conv
+    else
+        fail trace-and-check-packed-$conv "status $label_status, $winograd layers by Winograd, $direct by the direct way, $first of them pooled"
+    fi
+done
+
 # The same of cl, by gemm and by hook: the column `layer` tells them apart. M is 0 in a layer without
 # weights.
 case "$rows" in *cl*)

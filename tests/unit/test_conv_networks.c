@@ -1,12 +1,14 @@
 /*
  * Whole networks with the convolution hook on and off (GEMM_CONV=im2col), row `packed` or another.
  *
- *   test_conv_networks [--row NAME] [--resize | --train] CFG...
+ *   test_conv_networks [--row NAME] [--winograd] [--resize | --train] CFG...
  *
- * Plain: the raw outputs of every output layer must agree. --resize: also after other sizes and
- * batches, back and forth. --train: weights after some steps with inference in between must be the
- * same to the bit, because the hook has no part in training. Each network runs in a process of its
- * own: some of Darknet's cfgs do not run on a CPU at all, which is a SKIP.
+ * Plain: the raw outputs of every output layer must agree. What Winograd's algorithm computes in
+ * between is compared with the reference in double precision: all such layers, two filters of each.
+ * --winograd: a network must have such a layer. --resize: also after other sizes and batches, back
+ * and forth. --train: weights after some steps with inference in between must be the same to the
+ * bit, because the hook has no part in training. Each network runs in a process of its own: some of
+ * Darknet's cfgs do not run on a CPU at all, which is a SKIP.
  */
 #include <malloc.h>
 #include <math.h>
@@ -16,6 +18,7 @@
 #include <unistd.h>
 
 #include "darknet.h"
+#include "driver/conv_check.h"
 #include "driver/driver.h"
 #include "support/network.h"
 #include "support/report.h"
@@ -28,6 +31,45 @@ static const double TOLERANCE = 1e-4;
 /* Of Darknet's network.h and convolutional_layer.h. */
 int resize_network(network *net, int w, int h);
 int convolution_hooked(layer l, network net);
+
+/* ---- the row `packed`, which judges what Winograd's algorithm computes ---- */
+
+/* Layers that it computed, and the worst of their ratios: see conv_error. */
+typedef struct winograd {
+    int layers;
+    double ratio;
+} winograd;
+
+static winograd judged;
+
+/* Some filters of the first image, others in each layer. */
+static double ratio_of_filters(const conv_call *c, const gemm_transform *t)
+{
+    enum { FILTERS = 2 };
+    const int n = c->n < FILTERS ? c->n : FILTERS, first = judged.layers * 13 % (c->n - n + 1);
+    const int outputs = c->out_h * c->out_w / (c->pool ? 4 : 1);
+    conv_call some = *c;
+    conv_error worst;
+    some.batch = 1;
+    some.n = n;
+    some.weights += (size_t)first * (size_t)(c->c * 9);
+    some.shift += first;
+    if (some.scale) some.scale += first;
+    some.output += (size_t)first * (size_t)outputs;
+    return gemm_conv_compare(&some, t, &worst) ? INFINITY : worst.ratio;
+}
+
+static gemm_status run_judged(const conv_call *c, const gemm_context *context, const void *params)
+{
+    const gemm_status status = gemm_find("packed")->conv(c, context, params);
+    if (status == GEMM_DONE && context->note->transform) {
+        judged.ratio = fmax(judged.ratio, ratio_of_filters(c, context->note->transform));
+        ++judged.layers;
+    }
+    return status;
+}
+
+/* ---- networks ---- */
 
 static bool is_output(const network *net, int i)
 {
@@ -93,6 +135,11 @@ static bool agrees(network *net, const char *when, bool *reached, char *why)
     free(expected);
     free(actual);
     if (!workspace) return false;
+    if (!(judged.ratio <= 1)) {
+        snprintf(why, MESSAGE, "%s: a layer by Winograd is off by %g times the bound", when,
+                 judged.ratio);
+        return false;
+    }
     if (n && size > 0 && worst <= TOLERANCE * size) return true;
     snprintf(why, MESSAGE, "%s: the outputs are %g apart, the largest is %g", when, worst, size);
     return false;
@@ -235,6 +282,7 @@ typedef bool (*check)(const char *cfg, bool *reached, char *why);
 
 typedef struct verdict {
     bool reached, passed;
+    winograd judged;
     char why[MESSAGE];
 } verdict;
 
@@ -248,6 +296,7 @@ static verdict run(check c, const char *cfg)
     if (!child) {
         static verdict mine;
         mine.passed = c(cfg, &mine.reached, mine.why);
+        mine.judged = judged;
         _exit(write(ends[1], &mine, sizeof mine) != sizeof mine);
     }
     close(ends[1]);
@@ -277,7 +326,11 @@ int main(int argc, char **argv)
     const char *kind = "hook";
     if (!freopen("/dev/null", "w", stderr)) return 2; /* Darknet prints every network it reads */
     const char *row = "packed";
-    gemm_set_variant(gemm_find(row));
+    bool wants_winograd = false;
+    int winograd_layers = 0;
+    gemm_variant packed = *gemm_find(row);
+    packed.conv = run_judged;
+    gemm_set_variant(&packed);
     for (int i = 1; i < argc; ++i) {
         char name[160];
         if (!strcmp(argv[i], "--row") && i + 1 < argc) {
@@ -290,11 +343,14 @@ int main(int argc, char **argv)
             c = check_resize, kind = "hook-resize";
         else if (!strcmp(argv[i], "--train"))
             c = check_train, kind = "hook-train";
+        else if (!strcmp(argv[i], "--winograd"))
+            wants_winograd = true;
         if (argv[i][0] == '-') continue;
         snprintf(name, sizeof name, "%s%s%s-%s", kind, strcmp(row, "packed") ? "-" : "",
                  strcmp(row, "packed") ? row : "",
                  strrchr(argv[i], '/') ? strrchr(argv[i], '/') + 1 : argv[i]);
         verdict v = run(c, argv[i]);
+        winograd_layers += v.judged.layers;
         if (v.passed)
             report_pass(name);
         else if (!v.reached && *v.why)
@@ -304,5 +360,9 @@ int main(int argc, char **argv)
         else
             report_fail(name, "%s", *v.why ? v.why : "it crashed or ended");
     }
+    if (wants_winograd && !winograd_layers)
+        report_fail("hook-winograd", "no network has a layer by Winograd");
+    else if (wants_winograd)
+        report_pass("hook-winograd");
     return report_status();
 }
