@@ -482,6 +482,7 @@ static const conv_shape THREAD_SHAPES[] = {
     {"shifts, deep", 1, 1, 512, 29, 29, 19, 3, 1, 1},
     {"strips of tiles", 1, 1, 32, 104, 104, 64, 3, 1, 1},
     {"few tiles", 1, 1, 256, 13, 13, 512, 3, 1, 1},
+    {"uneven blocks", 1, 1, 64, 14, 14, 83, 3, 1, 1},
     {"strips or phases", 1, 1, 130, 52, 52, 128, 3, 1, 1},
     {"tail columns", 1, 1, 130, 13, 13, 83, 3, 1, 1},
     {"any", 1, 1, 512, 31, 31, 19, 3, 1, 0},
