@@ -15,6 +15,7 @@
  * is ever read. acs is 1. ROWS rows of A, of C and of an IN_PLACE B have fewer than 2^31
  * elements, because offsets inside a tile have 32 bits.
  *
+ * ALIGNED_A says that A's rows start at multiples of 16 bytes: then a float4 of A is one load.
  * UNROLL and AHEAD are for devices with registers to spare. AHEAD issues the loads of the next step
  * before the sums of this step.
  *
@@ -73,7 +74,11 @@
 #define NUMBER float
 #define NUMBER4 float4
 #define READ read_imagef
+#ifdef ALIGNED_A
+#define LOAD_A4(p) (*(__global const float4 *)(p))
+#else
 #define LOAD_A4(p) vload4(0, p)
+#endif
 #define LOAD_A(p) (*(p))
 #endif
 #define RUN 8                   /* of HALF_SUMS, in steps of 4 */

@@ -21,6 +21,7 @@
 #include "util/text.h"
 
 #include <limits.h>
+#include <stdint.h>
 #include <stdlib.h>
 
 typedef struct conv_job {
@@ -111,7 +112,9 @@ static const char *build_kernel(conv_job *j)
     append_size(c, more, sizeof more);
     if (row->conv == GEMM_CL_CONV) gemm_append(more, sizeof more, " -DCONV");
     if (row->way == GEMM_CL_IMAGE) {
-        gemm_append(more, sizeof more, "%s", is_by_image(j) ? "" : " -DIN_PLACE");
+        const bool aligned = j->K % 4 == 0 && (uintptr_t)c->weights % 16 == 0;
+        gemm_append(more, sizeof more, "%s%s", is_by_image(j) ? "" : " -DIN_PLACE",
+                    aligned ? " -DALIGNED_A" : "");
     } else if (j->taps) {
         gemm_append(more, sizeof more, " -DTAPS");
     }

@@ -10,6 +10,7 @@
 #include "util/text.h"
 
 #include <limits.h>
+#include <stdint.h>
 #include <stdlib.h>
 
 /* ---- launches ------------------------------------------------------------------------------ */
@@ -139,6 +140,12 @@ static bool fits_int(const gemm_call *g)
     return g->K <= most && g->lda <= most && g->N <= most && g->ldc <= most;
 }
 
+/* Whether float4 of A's rows are aligned where the device has them: in place, copied or packed. */
+static bool has_aligned_rows(const gemm_call *g)
+{
+    return g->K % 4 == 0 && (g->TA || (g->lda % 4 == 0 && (uintptr_t)g->A % 16 == 0));
+}
+
 const char *gemm_cl_plan(gemm_cl_job *j, const gemm_call *g, const gemm_cl_row *row)
 {
     char more[64] = "";
@@ -151,6 +158,8 @@ const char *gemm_cl_plan(gemm_cl_job *j, const gemm_call *g, const gemm_cl_row *
     if (w->row->depth)
         gemm_append(more, sizeof more, "%s%s", g->TA ? " -DA_TURNED" : "",
                     g->TB ? " -DB_TURNED" : "");
+    if (w->row->way == GEMM_CL_IMAGE && has_aligned_rows(g))
+        gemm_append(more, sizeof more, " -DALIGNED_A");
     return gemm_cl_build_row(w, more);
 }
 

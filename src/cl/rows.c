@@ -26,7 +26,7 @@
 
 /*
  * 16 bits hold 11 binary digits, so rounding to nearest is off by u = 2^-11 of the element at most.
- * An element below 2^-14 may become 0. One over 65504 becomes infinite.
+ * An element below 2^-14 may become 0. One over 65504 becomes infinite, or 65504.
  *
  * With both operands rounded, a product is off by 2 u + u^2. A run of 32 products, each multiplied
  * and added with a rounding, is off by about 33 u more (Higham, Accuracy and Stability of Numerical

@@ -97,9 +97,10 @@ const gemm_variant gemm_variants[] = {
     CL_ROW("cl_image", image, ADRENO, "OpenCL: 4x8 micro-tiles, B through the texture pipe"),
     HALF_ROW("cl_half", half, "cl_image with B in 16 bits, sums in 32"),
     HALF_ROW("cl_half_fast", half_fast, "A, B and short sums in 16 bits; needs cl_khr_fp16"),
-    {.name = "cl", .run = gemm_cl_run, .conv = gemm_cl_conv, .params = &gemm_cl_best,
-     .unusable = gemm_cl_unusable, .on_device = true, .origin = "this project",
-     .summary = "the best OpenCL kernel for the device and the shape"},
+    /* The layers between convolutions run on the CPU, because each convolution waits anyway. */
+    {.name = "cl", .run = gemm_cl_run, .conv = gemm_cl_conv, .layer = gemm_packed_layer,
+     .params = &gemm_cl_best, .unusable = gemm_cl_unusable, .on_device = true,
+     .origin = "this project", .summary = "the best OpenCL kernel for the device and the shape"},
     {.name = "clblast", .run = gemm_cl_run, .params = &gemm_cl_clblast,
      .unusable = gemm_cl_unusable, .on_device = true, .reference = true, .origin = "CLBlast",
      .summary = "its sgemm, for comparison only"},

@@ -739,7 +739,9 @@ static void test_half_rounding(void)
     B[0] = 65504;
     B[1] = -70000;
     C[0] = C[1] = 0;
-    if (run_row(&g, &gemm_cl_half) == GEMM_DONE && C[0] == 65504 && C[1] == -INFINITY)
+    /* Devices differ: NVIDIA's ends at the largest number of 16 bits. */
+    if (run_row(&g, &gemm_cl_half) == GEMM_DONE && C[0] == 65504 &&
+        (C[1] == -INFINITY || C[1] == -65504))
         report_pass("cl-half-overflow");
     else
         report_fail("cl-half-overflow", "%g and %g", (double)C[0], (double)C[1]);
