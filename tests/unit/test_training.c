@@ -78,10 +78,22 @@ static numbers train(network *net)
     return all_weights(net);
 }
 
+/* Untrained variances are 0, and batch norm then multiplies by a million. That is more than rows of
+   16 bits can hold. */
+static void set_variances(const network *net)
+{
+    for (int i = 0; i < net->n; ++i) {
+        const layer *l = &net->layers[i];
+        const int n = l->type == CONVOLUTIONAL && l->batch_normalize ? l->n : 0;
+        for (int k = 0; k < n; ++k) l->rolling_variance[k] = 1;
+    }
+}
+
 static numbers forward(network *net)
 {
     rng r = rng_make(SEED, 0);
     numbers outputs = {0};
+    set_variances(net);
     fill(net->input, net->inputs * net->batch, &r);
     network_predict(net, net->input);
     append(&outputs, net->output, net->outputs * net->batch);
