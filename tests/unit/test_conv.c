@@ -8,7 +8,7 @@
  * where `packed` would not choose it; the bits of the output do not depend on the number of
  * threads; activations are Darknet's for infinities, NaN, zeroes and denormals.
  *
- *   test_conv [--seed S] [--cases N] [--row NAME] [--case I]
+ *   test_conv [--seed S] [--cases N] [--row NAME] [--case I] [--threads N]
  *
  * A case depends on the seed and its number alone. A failure prints the command that repeats it.
  */
@@ -55,6 +55,7 @@ static int forced_runs;
 typedef struct options {
     uint64_t seed;
     int cases, only_case; /* only_case -1: all */
+    int threads;          /* the bits of 1 to so many threads are compared */
     const char *row;      /* NULL: all */
 } options;
 
@@ -522,7 +523,7 @@ static double error_of(const conv_call *c, const gemm_note *note)
 
 /* NULL, or what is wrong: the output of a number of threads differs from that of one thread, or a
    pooled one from the reference. The other ones have their own tests against the reference. */
-static const char *judge_threads(const conv_shape *s, bool pool, const gemm_ukernel *u)
+static const char *judge_threads(const conv_shape *s, bool pool, const gemm_ukernel *u, int most)
 {
     static char why[64];
     const char *wrong = NULL;
@@ -534,7 +535,7 @@ static const char *judge_threads(const conv_shape *s, bool pool, const gemm_uker
     const size_t bytes = conv_outputs(&c) * sizeof(float);
     float *expected = malloc(bytes);
     if (!expected) abort();
-    for (int threads = 1; threads <= MOST_THREADS && !wrong; ++threads) {
+    for (int threads = 1; threads <= most && !wrong; ++threads) {
         memset(c.output, 0xff, bytes);
         if (!run_on_isa(&c, u, threads, &note)) {
             wrong = "it did not run";
@@ -551,14 +552,14 @@ static const char *judge_threads(const conv_shape *s, bool pool, const gemm_uker
     return wrong;
 }
 
-static void test_threads(const gemm_ukernel *u)
+static void test_threads(const gemm_ukernel *u, int most)
 {
     for (size_t i = 0; i < COUNT(THREAD_SHAPES) + COUNT(POOLED_SHAPES); ++i) {
         char name[64];
         const bool pool = i >= COUNT(THREAD_SHAPES);
         const conv_shape *s = pool ? &POOLED_SHAPES[i - COUNT(THREAD_SHAPES)] : &THREAD_SHAPES[i];
         snprintf(name, sizeof name, "threads%s %s, %s", pool ? " pooled" : "", s->name, u->name);
-        const char *wrong = judge_threads(s, pool, u);
+        const char *wrong = judge_threads(s, pool, u, most);
         if (wrong)
             report_fail(name, "%s", wrong);
         else
@@ -738,14 +739,15 @@ static void judge_isa(const gemm_ukernel *u, const char *name, const options *o)
     judge_winograd(u, 2, o);
     judge_winograd(u, 4, o);
     test_ends(u);
-    test_threads(u);
+    test_threads(u, o->threads);
 }
 
 /* ---- the command line ---- */
 
 static options parse(int argc, char **argv)
 {
-    options o = {.seed = (uint64_t)time(NULL), .cases = 600, .only_case = -1};
+    options o = {.seed = (uint64_t)time(NULL), .cases = 600, .only_case = -1,
+                 .threads = MOST_THREADS};
     for (int i = 1; i < argc; i += 2) {
         const char *option = argv[i], *value = i + 1 < argc ? argv[i + 1] : "";
         if (!strcmp(option, "--seed"))
@@ -754,12 +756,14 @@ static options parse(int argc, char **argv)
             o.cases = option_int(option, value, 0);
         else if (!strcmp(option, "--case"))
             o.only_case = option_int(option, value, 0);
+        else if (!strcmp(option, "--threads"))
+            o.threads = option_int(option, value, 1);
         else if (!strcmp(option, "--row") && *value)
             o.row = value;
         else {
             fprintf(stderr,
-                    "test_conv: %s '%s': allowed are --seed S, --cases N, --case I, --row NAME\n",
-                    option, value);
+                    "test_conv: %s '%s': allowed are --seed S, --cases N, --case I, --threads N, "
+                    "--row NAME\n", option, value);
             exit(2);
         }
     }
