@@ -199,8 +199,7 @@ INLINE void transform_input(const int m, const gemm_tiles *t, const float *chann
     const size_t width = m * t->count + 2 * runs + 8 * VL, apart = t->count + 2 * VL;
     float *const columns = scratch, *const phases = columns + n * width;
     float *const zeroes = phases + n * apart;
-    UNROLL
-    for (int j = 0; j < VL; j += VL) vstore(zeroes + j, vzero());
+    vstore(zeroes, vzero());
     float *to = columns;
     tile_run run = first_run(t);
     for (int tile = 0; tile < t->count; run = next_run(t, run, tile)) {

@@ -38,7 +38,6 @@
 #include "util/threads.h"
 
 #include <stdatomic.h>
-#include <stdint.h>
 #include <stdlib.h>
 
 #define P GEMM_WINOGRAD_P
@@ -79,12 +78,9 @@ const gemm_transform *packed_winograd_transform(int m)
 
 /* ---- which way is fastest ---- */
 
-/* The costs are in multiplications of a vector, as fast as the processor can do them. */
-typedef struct cost {
-    double direct, two, four;
-} cost;
-
 /*
+ * The cost of a way, in multiplications of a vector, as fast as the processor can do them.
+ *
  * The direct way does the multiplications alone. The others add the transforms of each element of V
  * and M, and reading U, which is longer than the filters. The constants are measured
  * (docs/convolution.md): what an element of a vector takes, and the bytes of U that come from L3 or
