@@ -120,7 +120,7 @@ ARM_PROGRAMS = $(addprefix $(ARM)/,darknet libdarknet-gemm.so libdarknet-gemm.a 
     tests/test_packed_layers tests/test_conv tests/test_library)
 QEMU_ARM = qemu-aarch64 -L /usr/aarch64-linux-gnu
 QEMU_COMMANDS = \
-    '$(QEMU_ARM) $(ARM)/tests/test_packed --isa neon --cases 40 --without fork --without threads' \
+    '$(QEMU_ARM) $(ARM)/tests/test_packed --isa neon --cases 40 --without callers --without threads' \
     '$(QEMU_ARM) $(ARM)/tests/test_conv --row packed-neon --cases 40 --threads 2' \
     '$(QEMU_ARM) $(ARM)/tests/test_packed_layers --cases 150' \
     '$(QEMU_ARM) $(ARM)/tests/test_packed_conv --isa neon' \
