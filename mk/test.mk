@@ -121,9 +121,9 @@ ARM_PROGRAMS = $(addprefix $(ARM)/,darknet libdarknet-gemm.so libdarknet-gemm.a 
 QEMU_ARM = qemu-aarch64 -L /usr/aarch64-linux-gnu
 QEMU_COMMANDS = \
     '$(QEMU_ARM) $(ARM)/tests/test_packed --isa neon --cases 40 --without callers --without threads' \
-    '$(QEMU_ARM) $(ARM)/tests/test_conv --row packed-neon --cases 40 --threads 2' \
-    '$(QEMU_ARM) $(ARM)/tests/test_packed_layers --cases 150' \
-    '$(QEMU_ARM) $(ARM)/tests/test_packed_conv --isa neon' \
+    '$(QEMU_ARM) $(ARM)/tests/test_conv --row packed-neon --cases 12 --threads 1' \
+    '$(QEMU_ARM) $(ARM)/tests/test_packed_layers --cases 60' \
+    '$(QEMU_ARM) $(ARM)/tests/test_packed_conv --isa neon --without callers' \
     'tests/system/test_isa.sh arm64 "neon generic" $(QEMU_ARM) $(ARM)/darknet' \
     '$(QEMU_ARM) $(ARM)/tests/test_library --without fork' \
     'tests/system/test_arm.sh "$$MODELS" $(abspath $(ARM)) $(QEMU_ARM)'
@@ -132,12 +132,12 @@ QEMU_HASWELL = qemu-x86_64 -cpu Haswell
 QEMU_NEHALEM = qemu-x86_64 -cpu Nehalem
 QEMU_COMMANDS += \
     'GUARD_PAGES=readable $(QEMU_HASWELL) $T/test_packed --isa avx2 --cases 40 --without callers --without threads' \
-    'GUARD_PAGES=readable $(QEMU_HASWELL) $T/test_conv --row packed-avx2 --cases 40 --threads 2' \
+    'GUARD_PAGES=readable $(QEMU_HASWELL) $T/test_conv --row packed-avx2 --cases 12 --threads 1' \
     'GUARD_PAGES=readable $(QEMU_HASWELL) $T/test_packed_layers --isa avx2 --cases 150' \
     'tests/system/test_isa.sh haswell "avx2 generic" $(QEMU_HASWELL) ./darknet' \
     '$(QEMU_NEHALEM) $T/test_packed --cases 40 --without callers --without threads' \
-    '$(QEMU_NEHALEM) $T/test_conv --row packed --cases 40 --threads 2' \
-    '$(QEMU_NEHALEM) $T/test_packed_layers --cases 150' \
+    '$(QEMU_NEHALEM) $T/test_conv --row packed --cases 30 --threads 1' \
+    '$(QEMU_NEHALEM) $T/test_packed_layers --cases 60' \
     'tests/system/test_isa.sh nehalem generic $(QEMU_NEHALEM) ./darknet'
 endif
 

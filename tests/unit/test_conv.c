@@ -56,7 +56,7 @@ static int forced_runs;
 typedef struct options {
     uint64_t seed;
     int cases, only_case; /* only_case -1: all */
-    int threads;          /* the bits of 1 to so many threads are compared */
+    int threads;          /* the bits of 1 to so many threads are compared, if more than 1 */
     const char *row;      /* NULL: all */
 } options;
 
@@ -741,7 +741,7 @@ static void judge_isa(const gemm_ukernel *u, const char *name, const options *o)
     judge_winograd(u, 2, o);
     judge_winograd(u, 4, o);
     test_ends(u);
-    test_threads(u, o->threads);
+    if (o->threads > 1) test_threads(u, o->threads);
 }
 
 /* ---- the command line ---- */

@@ -9,9 +9,9 @@
  *   no-memory   each of the aligned allocations fails in turn: the output is right or unchanged
  *   bound       a small error in a transform or in an output exceeds the bound of GEMM_CHECK
  *
- *   test_packed_conv [--isa NAME] [--only callers]
+ *   test_packed_conv [--isa NAME] [--only callers | --without callers]
  *
- * --only callers is for ThreadSanitizer.
+ * --only callers is for ThreadSanitizer, --without callers for qemu.
  */
 #include "driver/conv_check.h"
 #include "driver/driver.h"
@@ -434,7 +434,12 @@ static void test_bound(const gemm_ukernel *u, int m)
 
 /* ---- the command line ---- */
 
-static void test_isa(const gemm_ukernel *u, bool only_callers)
+typedef struct options {
+    const char *isa;            /* NULL: all */
+    bool callers, rest;
+} options;
+
+static void test_isa(const gemm_ukernel *u, const options *o)
 {
     if (!u->supported()) {
         char name[32];
@@ -442,8 +447,8 @@ static void test_isa(const gemm_ukernel *u, bool only_callers)
         report_skip_machine(name, "this processor has no %s", u->name);
         return;
     }
-    test_callers(u);
-    if (only_callers) return;
+    if (o->callers) test_callers(u);
+    if (!o->rest) return;
     for (size_t i = 0; i < COUNT(LAYERS); ++i) {
         if (LAYERS[i].m != DIRECT) test_plans(u, &LAYERS[i]);
         test_batch(u, &LAYERS[i]);
@@ -455,21 +460,22 @@ static void test_isa(const gemm_ukernel *u, bool only_callers)
 
 int main(int argc, char **argv)
 {
-    const char *isa = NULL;
-    bool only_callers = false, known = true;
+    options o = {.callers = true, .rest = true};
+    bool known = true;
     for (int i = 1; i < argc; i += 2) {
         const char *option = argv[i], *value = i + 1 < argc ? argv[i + 1] : "";
-        if (!strcmp(option, "--isa")) isa = value;
-        else if (!strcmp(option, "--only") && !strcmp(value, "callers")) only_callers = true;
+        if (!strcmp(option, "--isa")) o.isa = value;
+        else if (!strcmp(option, "--only") && !strcmp(value, "callers")) o.rest = false;
+        else if (!strcmp(option, "--without") && !strcmp(value, "callers")) o.callers = false;
         else known = false;
     }
     int tested = 0;
     gemm_set_threads(THREADS);
     gemm_set_plan_limit(SIZE_MAX);
     for (const gemm_ukernel *const *u = gemm_ukernels; *u && known; ++u)
-        if (!isa || !strcmp(isa, (*u)->name)) test_isa(*u, only_callers), ++tested;
+        if (!o.isa || !strcmp(o.isa, (*u)->name)) test_isa(*u, &o), ++tested;
     if (tested) return report_status();
-    fprintf(stderr, "test_packed_conv: the options are --isa NAME, of an instruction set, and "
-                    "--only callers\n");
+    fprintf(stderr, "test_packed_conv: the options are --isa NAME, of an instruction set, --only "
+                    "callers and --without callers\n");
     return 2;
 }
