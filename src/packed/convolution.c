@@ -14,6 +14,8 @@
  *
  *   1x1, stride 1     B is the image: read where it lies
  *   taps are shifts   each row of B is the channel at an offset, masked at the edges (taps.h)
+ *   stride 2          rows of the image are split into even and odd columns, some rows at a time.
+ *                     The pixels under a tap are then neighbours
  *   any other         row by row of the output
  *
  * A depthwise convolution, where a filter sees one channel, is no product of matrices. Its rows are
@@ -109,6 +111,31 @@ static void pack_any(const packed_b *b, const gemm_ukernel *u, int p0, int kc, i
     }
 }
 
+/* A band of the image with split rows: the source of a packed_b. */
+typedef struct split_rows {
+    gemm_depthwise d;
+    const float *band;          /* what fill_band wrote for each channel */
+    size_t apart;               /* floats from channel to channel */
+} split_rows;
+
+/* Place 0 is the first one of the band's rows of the output. */
+static void pack_split(const packed_b *b, const gemm_ukernel *u, int p0, int kc, int j0, int nc,
+                       float *strip)
+{
+    const split_rows *s = b->source;
+    const gemm_depthwise *d = &s->d;
+    int y = j0 / d->out_w, x = j0 % d->out_w;
+    for (int at = 0, n; at < nc; at += n, x = 0, ++y) {
+        n = min_int(d->out_w - x, nc - at);
+        u->pack_band(d, s->band + (size_t)y * d->stride * d->pitch, s->apart, p0, kc, x, n,
+                     strip + at);
+    }
+    if (nc == u->nr) return;
+    for (int p = 0; p < kc; ++p) {
+        memset(strip + p * u->nr + nc, 0, (size_t)(u->nr - nc) * sizeof *strip);
+    }
+}
+
 /* ---- dense and grouped convolutions ---- */
 
 /* The activation that the tile function does not have. The tile is still in L1. `data` is the
@@ -127,7 +154,8 @@ typedef struct layer_job {
     const gemm_ukernel *u;
     const packed_shifts *shifts; /* NULL: taps are not shifts */
     int step;                    /* depthwise: channels in a chunk */
-    int band;                    /* pooled: rows of the output in a chunk, even */
+    int band;                    /* pooled or split: rows of the output in a chunk; even if
+                                    pooled */
 } layer_job;
 
 /* The threads for a layer whose products are not shared but taken whole. A layer smaller than
@@ -258,6 +286,68 @@ static int run_pooled(layer_job *l, int threads)
                          c->batch * c->groups * ceil_div(c->out_h, l->band), convolve_band, l);
 }
 
+/* ---- stride 2: bands of rows that are split into even and odd columns ---- */
+
+/* The geometry of the bands, which is that of a depthwise layer. */
+static gemm_depthwise make_split(const conv_call *c, const gemm_ukernel *u)
+{
+    gemm_depthwise d = {.h = c->h, .w = c->w, .out_h = c->out_h, .out_w = c->out_w,
+                        .size = c->size, .pad = c->pad, .stride = c->stride};
+    d.pitch = gemm_depthwise_pitch(&d, u->vl);
+    return d;
+}
+
+/*
+ * Rows of the output in a chunk. Their band of the image is a quarter of a small L2, and they fill
+ * a few strips. They depend on the shape of one image alone, because the number of columns of a
+ * product decides its last bits. 0: there are too few chunks for several threads, or the band is
+ * too large.
+ */
+static int rows_of_split(const conv_call *c, const gemm_ukernel *u)
+{
+    enum { FEW_CHUNKS = 8, MANY_CHUNKS = 16, FEW_STRIPS = 4, BAND = 64 * 1024 / sizeof(float),
+           MOST = (GEMM_SCRATCH_BYTES - PACKED_SCRATCH_BYTES) / sizeof(float) };
+    if (c->stride != 2 || c->size == 1 || c->pool) return 0;
+    const int channels = c->c / c->groups;
+    const gemm_depthwise d = make_split(c, u);
+    const int fits = (BAND / channels / d.pitch - c->size) / c->stride + 1;
+    const int least = ceil_div(FEW_STRIPS * u->nr, c->out_w);
+    const int rows = max_int(least, min_int(fits, ceil_div(c->out_h, MANY_CHUNKS)));
+    if (channels * gemm_depthwise_floats(&d, rows) > MOST) return 0;
+    return c->groups * ceil_div(c->out_h, rows) < FEW_CHUNKS ? 0 : rows;
+}
+
+static void convolve_split(void *arg, int chunk, void *scratch)
+{
+    const layer_job *l = arg;
+    const conv_call *c = l->c;
+    const int bands = ceil_div(c->out_h, l->band), index = chunk / bands, in = c->c / c->groups;
+    const int y = chunk % bands * l->band, rows = min_int(l->band, c->out_h - y);
+    split_rows s = {.d = make_split(c, l->u)};
+    channels source;
+    packed_job job = make_job(l, &source, index);
+    float *const band = (float *)scratch + PACKED_SCRATCH_BYTES / sizeof(float);
+    s.band = band;
+    s.apart = gemm_depthwise_floats(&s.d, rows);
+    memset(band, 0, in * s.apart * sizeof *band);
+    for (int i = 0; i < in; ++i) {
+        s.d.src = source.first + (size_t)i * c->h * c->w;
+        l->u->fill_band(&s.d, y, y + rows, band + i * s.apart);
+    }
+    job.B = (packed_b){.source = &s, .pack = pack_split};
+    job.N = rows * c->out_w;
+    job.C += (size_t)y * c->out_w;
+    packed_run_here(&job, l->u, scratch);
+}
+
+/* -1: no memory. */
+static int run_split(layer_job *l, int threads)
+{
+    const conv_call *c = l->c;
+    return gemm_parallel(worthwhile_threads(c, threads),
+                         c->batch * c->groups * ceil_div(c->out_h, l->band), convolve_split, l);
+}
+
 /* ---- depthwise: a filter sees one channel ---- */
 
 /* What all channels share. */
@@ -376,6 +466,11 @@ gemm_status gemm_packed_conv(const conv_call *c, const gemm_context *context, co
     if (!c->pool && fits_depthwise(c, l.u)) {
         strcpy(context->note->algorithm, "depthwise");
         return run_depthwise(&l, threads) ? GEMM_DECLINED : GEMM_DONE;
+    }
+    l.band = rows_of_split(c, l.u);
+    if (l.band) {
+        strcpy(context->note->algorithm, "split");
+        return run_split(&l, threads) ? GEMM_DECLINED : GEMM_DONE;
     }
     const bool shifted = packed_has_shifts(c) && !reads_in_place(c);
     packed_shifts *const shifts = shifted ? packed_take_shifts(c, l.u) : NULL;

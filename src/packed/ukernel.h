@@ -172,6 +172,13 @@ typedef struct gemm_ukernel {
        gemm_depthwise_floats(), all 0 before the first call. After that it may be used again for
        channels of the same sizes. */
     void (*fill_band)(const gemm_depthwise *, int y0, int y1, float *band);
+    /*
+     * Packs n places, 1 .. nr, of kc rows of a strip: those from column x on of a row of the
+     * output. `band` begins with the rows that this row of the output needs. Channels are `apart`
+     * floats apart. Row 0 is tap `first`; after the last tap of a channel comes tap 0 of the next.
+     */
+    void (*pack_band)(const gemm_depthwise *, const float *band, size_t apart, int first, int kc,
+                      int x, int n, float *strip);
     /* These rows of y = f(scale * (the convolution) + shift), f as in gemm_tile. They are at least
        GEMM_DEPTHWISE_ROWS, or all. */
     void (*depthwise)(const gemm_depthwise *, const float *band, int y0, int y1);

@@ -20,6 +20,7 @@
 #define MR 6
 #define MC 192
 #define KC 256
+#define SHORT_K 129
 #define A_FROM_L3 false
 #define TILES_WIDE 4
 #define REST_UNIT 16

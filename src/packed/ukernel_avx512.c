@@ -24,6 +24,7 @@
 #define MR 8
 #define MC 256
 #define KC 384
+#define SHORT_K 64
 #define A_FROM_L3 true
 #define TILES_WIDE 1
 #define REST_UNIT 16

@@ -15,6 +15,7 @@
  *   ISA                 the name, as a token
  *   VL, NV, MR          floats in a vector, vectors in a row of the tile, rows of the tile
  *   MC, KC              cache blocks
+ *   SHORT_K             a tile of fewer steps does its side work at once, see tile_body()
  *   A_FROM_L3           as in gemm_ukernel
  *   TILES_WIDE          tiles in a wide strip
  *   REST_UNIT, REST_MOST    as in gemm_ukernel
@@ -101,6 +102,7 @@ const gemm_ukernel JOIN(gemm_ukernel_, ISA) = {
     .dot = dot,
     .pack_taps = pack_taps,
     .fill_band = fill_band,
+    .pack_band = pack_band,
     .depthwise = depthwise,
     .take_even = take_even,
     .winograd_input = JOIN(gemm_winograd_input__, ISA),

@@ -141,6 +141,31 @@ INLINE void depthwise_any(const int rows, int size, int stride, const float *in,
     }
 }
 
+/*
+ * Packs n places of kc rows of a strip: those from column x on of an output's row. `band` holds the
+ * rows of all channels that it needs, `apart` floats from channel to channel. Row 0 is tap
+ * `first`; after the last tap of a channel comes tap 0 of the next one.
+ */
+static void pack_band(const gemm_depthwise *d, const float *band, size_t apart, int first, int kc,
+                      int x, int n, float *strip)
+{
+    const int size = d->size;
+    int ky = first % (size * size) / size, kx = first % size;
+    const float *row = band + first / (size * size) * apart + (size_t)ky * d->pitch + x;
+    for (int p = 0; p < kc; ++p, strip += NR) {
+        const float *src = row + tap_at(kx, d->stride, d->pitch);
+        if (n == NR) {
+            UNROLL
+            for (int v = 0; v < NV; ++v) vstore(strip + v * VL, vload(src + v * VL));
+        } else {
+            copy_row(src, n, strip);
+        }
+        if (++kx < size) continue;
+        kx = 0, row += d->pitch;
+        if (++ky == size) ky = 0, row += apart - (size_t)size * d->pitch;
+    }
+}
+
 /* `rows` rows of filter f's output, from row y on. `in` is the first row of the band that they
    need. The last vector of a row ends with it, and so overlaps the one before it. */
 INLINE void depthwise_rows(const gemm_depthwise *d, const int rows, const int size,

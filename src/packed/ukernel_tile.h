@@ -154,6 +154,16 @@ INLINE side_work plan_side_work(const gemm_tile *t, const int rows)
     return w;
 }
 
+/* The same for a tile of few steps: all that is due in this tile at once, before its first step. */
+INLINE void do_all_side_work(const gemm_tile *t, const int rows, const int nv,
+                             const b_layout layout)
+{
+    gemm_moves *m = t->moves;
+    UNROLL
+    for (int i = 0; i < rows; ++i) prefetch_next(t, i, nv);
+    for (int p = 0; p < t->kc && m->left; p += m->every) move_piece(m, layout);
+}
+
 /* What is due before step `end`. */
 INLINE void do_side_work(side_work *w, const gemm_tile *t, int end, const int rows, const int nv,
                          const b_layout layout)
@@ -171,12 +181,11 @@ INLINE void do_side_work(side_work *w, const gemm_tile *t, int end, const int ro
 
 /*
  * A tile of rows x nv vectors. rows, nv and layout are constants in each of the functions below, so
- * the compiler leaves one straight loop. With few steps there is no time to spread prefetches: the
- * whole next tile is fetched at once.
+ * the compiler leaves one straight loop. With few steps there is no time to spread the side work,
+ * and chunks of steps cost more than they gain.
  */
 INLINE void tile_body(const gemm_tile *t, const int rows, const int nv, const b_layout layout)
 {
-    enum { FEW_STEPS = 64 };
     vec acc[MR][NV];
     UNROLL
     for (int i = 0; i < rows; ++i) {
@@ -187,18 +196,21 @@ INLINE void tile_body(const gemm_tile *t, const int rows, const int nv, const b_
     const float *a = t->a, *a4 = t->a + 4 * t->a_row, *b = t->b;
     const size_t a_row = t->a_row, a_step = t->a_step, b_row = t->b_row;
     const int kc = t->kc;
-    side_work work = plan_side_work(t, rows);
-    if (kc < FEW_STEPS) {
-        UNROLL
-        for (int i = 0; i < rows; ++i) prefetch_next(t, i, nv);
-        work.next_at = kc;
-    }
-    for (int p = 0; p < kc;) {
-        const int end = lesser(p + work.chunk, kc);
-        do_side_work(&work, t, end, rows, nv, layout);
-        for (; p < end; ++p) {
+    if (kc < SHORT_K) {
+        do_all_side_work(t, rows, nv, layout);
+        for (int p = 0; p < kc; ++p) {
             step(rows, nv, a, a4, a_row, b, acc);
             a += a_step, a4 += a_step, b += b_row;
+        }
+    } else {
+        side_work work = plan_side_work(t, rows);
+        for (int p = 0; p < kc;) {
+            const int end = lesser(p + work.chunk, kc);
+            do_side_work(&work, t, end, rows, nv, layout);
+            for (; p < end; ++p) {
+                step(rows, nv, a, a4, a_row, b, acc);
+                a += a_step, a4 += a_step, b += b_row;
+            }
         }
     }
     store_tile(t, rows, nv, acc);

@@ -5,7 +5,7 @@
  * activation). Guard pages lie before or behind every array. The output holds NaN before the call.
  *
  * For each instruction set there are more tests: Winograd's algorithm over random geometry, also
- * where `packed` would not choose it; the bits of the output do not depend on the number of
+ * where `packed` would not choose it; bands of split rows (stride 2); the bits of the output do not depend on the number of
  * threads; activations are Darknet's for infinities, NaN, zeroes and denormals.
  *
  *   test_conv [--seed S] [--cases N] [--row NAME] [--case I] [--threads N]
@@ -50,7 +50,7 @@ enum { MOST_THREADS = 8 };
 /* The params of a row that may decline. */
 static const char NOT_EVERY_CALL;
 
-/* The calls that conv_by_winograd has computed. */
+/* The calls that conv_by_winograd or conv_by_split has computed. */
 static int forced_runs;
 
 typedef struct options {
@@ -95,6 +95,30 @@ static void draw_winograd(conv_call *c, rng *r, int number)
         c->out_h = conv_places(c->h, c);
         c->out_w = conv_places(c->w, c);
     } while (c->out_h < 1 || c->out_w < 1);
+}
+
+/*
+ * Stride 2, and at least 8 bands with every instruction set: a band has 192 places or less, or
+ * 1/16 of the rows. Narrow maps, whose strips hold many rows, are high.
+ */
+static void draw_split(conv_call *c, rng *r, int number)
+{
+    enum { PLACES = 192, BANDS = 8 };
+    static const int channels[] = {1, 2, 3, 3, 5, 7, 8, 13, 16, 31, 64, 70};
+    static const int widths[] = {9, 16, 17, 31, 33, 47, 64, 97, 130};
+    c->batch = 1 + number % 2;
+    c->stride = 2;
+    c->groups = 1 + rng_below(r, 4) / 3;
+    c->size = 2 + rng_below(r, 6);
+    c->pad = rng_below(r, 4);
+    c->c = c->groups * PICK(r, channels);
+    c->n = c->groups * PICK(r, channels);
+    if (c->c == c->groups) c->c *= 2;       /* else it is depthwise */
+    c->w = PICK(r, widths);
+    c->out_w = conv_places(c->w, c);
+    const int band = (PLACES + c->out_w - 1) / c->out_w;
+    c->out_h = (BANDS - 1) * band + 1 + rng_below(r, 12);
+    c->h = (c->out_h - 1) * 2 + c->size - 2 * c->pad + rng_below(r, 2);
 }
 
 /* Kinds in turn: dense, dense of the same size, grouped, depthwise with few large or many small
@@ -492,6 +516,8 @@ static const conv_shape THREAD_SHAPES[] = {
     {"tail columns", 1, 1, 130, 13, 13, 83, 3, 1, 1},
     {"any", 1, 1, 512, 31, 31, 19, 3, 1, 0},
     {"stride 2", 1, 1, 512, 57, 57, 19, 3, 2, 1},
+    {"stride 2, few rows", 1, 1, 512, 27, 27, 19, 3, 2, 1},
+    {"stride 2, tail columns", 1, 1, 70, 117, 121, 83, 5, 2, 2},
     {"1x1", 1, 1, 1536, 28, 28, 256, 1, 1, 0},
     {"1x1, wide", 1, 1, 1024, 67, 67, 19, 1, 1, 0},
     {"groups", 1, 2, 1024, 29, 29, 22, 3, 1, 1},
@@ -580,6 +606,7 @@ static const float ENDS[] = {
 static const conv_shape END_SHAPES[] = {
     {"shifts", 1, 1, 2, 13, 51, 5, 3, 1, 1},
     {"any", 1, 1, 2, 13, 51, 5, 3, 1, 0},
+    {"stride 2", 1, 1, 2, 131, 51, 5, 3, 2, 1},
     {"1x1", 1, 1, 3, 13, 47, 9, 1, 1, 0},
     {"tail columns", 1, 1, 200, 11, 27, 80, 1, 1, 0},
     {"depthwise", 1, 4, 4, 13, 51, 4, 3, 1, 1},
@@ -696,6 +723,7 @@ typedef struct forced {
 } forced;
 
 static forced forced_winograd;
+static const gemm_ukernel *forced_isa;  /* of conv_by_split */
 
 /* As gemm_packed_conv. Declines what the algorithm cannot do. */
 static gemm_status conv_by_winograd(const conv_call *c, const gemm_context *context,
@@ -726,6 +754,37 @@ static void judge_winograd(const gemm_ukernel *u, int m, const options *o)
         report_fail(name, "only %d of %d cases ran", forced_runs / 3, o->cases);
 }
 
+/* ---- bands of split rows on one instruction set ---- */
+
+/* As gemm_packed_conv. Declines what is pooled, and what does not go the split way. */
+static gemm_status conv_by_split(const conv_call *c, const gemm_context *context,
+                                 const void *params)
+{
+    (void)params;
+    if (c->pool) return GEMM_DECLINED;
+    const gemm_status status = conv_on_isa(c, context, forced_isa);
+    if (strcmp(context->note->algorithm, "split")) return GEMM_DECLINED;
+    ++forced_runs;
+    return status;
+}
+
+static void judge_split(const gemm_ukernel *u, const options *o)
+{
+    char name[48];
+    options fewer = *o;
+    gemm_variant v = *gemm_find("packed");
+    snprintf(name, sizeof name, "split, %s", u->name);
+    forced_isa = u;
+    forced_runs = 0;
+    v.name = name;
+    v.conv = conv_by_split;
+    v.params = &NOT_EVERY_CALL;
+    fewer.cases = (o->cases + 3) / 4;
+    judge_row(&v, draw_split, &fewer);
+    if (forced_runs < fewer.cases)
+        report_fail(name, "only %d of %d cases ran", forced_runs / 3, fewer.cases);
+}
+
 static void judge_isa(const gemm_ukernel *u, const char *name, const options *o)
 {
     gemm_variant v = *gemm_find("packed");
@@ -740,6 +799,7 @@ static void judge_isa(const gemm_ukernel *u, const char *name, const options *o)
     if (o->only_case >= 0) return;
     judge_winograd(u, 2, o);
     judge_winograd(u, 4, o);
+    judge_split(u, o);
     test_ends(u);
     if (o->threads > 1) test_threads(u, o->threads);
 }
