@@ -5,8 +5,9 @@
  * activation). Guard pages lie before or behind every array. The output holds NaN before the call.
  *
  * For each instruction set there are more tests: Winograd's algorithm over random geometry, also
- * where `packed` would not choose it; bands of split rows (stride 2); the bits of the output do not depend on the number of
- * threads; activations are Darknet's for infinities, NaN, zeroes and denormals.
+ * where `packed` would not choose it; bands of split rows (stride 2); the bits of the output do not
+ * depend on the number of threads; activations are Darknet's for infinities, NaN, zeroes and
+ * denormals.
  *
  *   test_conv [--seed S] [--cases N] [--row NAME] [--case I] [--threads N]
  *
