@@ -7,6 +7,7 @@
 #include "cl/convolution.h"
 #include "cl/multiply.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 /* Releases all that was made on the device, and then the device. Blocks that the caller still holds
@@ -69,6 +70,16 @@ const char *gemm_cl_unusable(const void *row)
     if (open_all(&why)) why = gemm_cl_plan(&j, &typical, row);
     gemm_cl_unlock();
     return why;
+}
+
+bool gemm_cl_identify(char *text, size_t bytes)
+{
+    const char *why;
+    gemm_cl_lock();
+    const gemm_cl_device *d = open_all(&why) ? gemm_cl_opened() : NULL;
+    if (d) snprintf(text, bytes, "%s, driver %s", d->name, d->driver);
+    gemm_cl_unlock();
+    return d != NULL;
 }
 
 void *gemm_cl_alloc(size_t bytes)

@@ -41,12 +41,14 @@ typedef struct gemm_note {
     double kernel_ms;           /* device time by events; below 0: no device */
     size_t copied_a, copied_b, copied_c;    /* bytes copied to or from a device */
     char reason[160];           /* why the row returned GEMM_FAILED, in a few words */
+    const char *chosen, *why;   /* the row that `auto` took, and why; else NULL */
 } gemm_note;
 
 static inline void gemm_clear_note(gemm_note *note)
 {
     note->ran[0] = note->algorithm[0] = note->reason[0] = '\0';
     note->transform = NULL;
+    note->chosen = note->why = NULL;
     note->kernel_ms = -1;
     note->copied_a = note->copied_b = note->copied_c = 0;
 }
@@ -61,6 +63,7 @@ typedef struct gemm_kept {
     size_t bytes;               /* the size of data, counted against the room of all layers */
     void (*free)(void *data);
     size_t room;                /* data may have so many bytes at most */
+    const struct gemm_variant *row;     /* of `auto` alone: the row that data is of */
 } gemm_kept;
 
 /* The settings that a row may use. The driver makes one for each call. */
@@ -101,6 +104,7 @@ typedef struct gemm_variant {
     const gemm_rounding *rounding;      /* GEMM_CHECK and tests allow it. NULL: single
                                    precision */
     bool on_device;             /* Darknet's buffers should be memory that the device shares */
+    bool in_auto;               /* `auto` may take this row for a shape */
     bool reference;             /* runs a library of other people: its crash is not ours */
     const char *origin;         /* the article or project it comes from */
     const char *summary;

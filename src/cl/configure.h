@@ -12,12 +12,15 @@
 typedef struct gemm_cl_configuration {
     const char *device;         /* gpu, cpu, platform:device, or part of a name */
     const char *clblast;        /* the file of CLBlast's library */
-    const char *cache_dir;      /* of compiled programs; else cache_home/darknet-gemm, */
-    const char *cache_home, *home;      /* else home/.cache/darknet-gemm */
+    const char *cache_dir;      /* the folder of compiled programs. It may not exist yet */
 } gemm_cl_configuration;
 
 /* Before any other call. */
 void gemm_cl_configure(const gemm_cl_configuration *);
+
+/* Names the device and its driver in one line, and opens the device for that. Returns false when
+   there is none. */
+bool gemm_cl_identify(char *text, size_t bytes);
 
 /* Zeroed memory of the device's driver, mapped for the CPU; NULL when there is none. */
 void *gemm_cl_alloc(size_t bytes);

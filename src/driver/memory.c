@@ -1,20 +1,27 @@
 /*
- * Memory for Darknet's buffers. While a row on a device is chosen, it comes from that device's
- * driver. Otherwise, or when the device has none left, it comes from calloc.
+ * Memory for Darknet's buffers. While a row on a device is chosen, or `auto` may take one, it comes
+ * from that device's driver. Otherwise, or when the device has none left, it comes from calloc.
  *
  * Blocks of both kinds may exist at the same time. src/cl knows its own blocks by their address.
  */
 #include "cl/configure.h"
+#include "driver/auto.h"
 #include "driver/start.h"
 
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
+static bool is_shared(void)
+{
+    const gemm_variant *v = gemm_get_state()->impl;
+    return v->on_device || (v->run == gemm_auto_run && gemm_auto_uses_device());
+}
+
 void *gemm_host_alloc(size_t count, size_t size)
 {
     if (size && count > SIZE_MAX / size) return NULL;
-    if (!gemm_get_state()->impl->on_device) return calloc(count, size);
+    if (!is_shared()) return calloc(count, size);
     void *p = gemm_cl_alloc(count * size);
     return p ? p : calloc(count, size);
 }

@@ -2,6 +2,7 @@
  * The table of variants: one row for each value of GEMM_IMPL. A new CPU variant is a function and a
  * row here.
  */
+#include "driver/auto.h"
 #include "gemm_cl.h"
 #include "gemm_opt.h"
 #include "gemm_variant.h"
@@ -52,27 +53,8 @@ static gemm_status run_stock(const gemm_call *c, const gemm_context *context, co
     return GEMM_DONE;
 }
 
-/* auto calls packed directly, without a search by name, because small calls would feel it. */
-static gemm_status run_auto(const gemm_call *c, const gemm_context *context, const void *params)
-{
-    strcpy(context->note->ran, "packed");
-    return gemm_packed(c, context, params);
-}
-
-static gemm_status conv_auto(const conv_call *c, const gemm_context *context, const void *params)
-{
-    strcpy(context->note->ran, "packed");
-    return gemm_packed_conv(c, context, params);
-}
-
-static gemm_status layer_auto(const layer_call *c, const gemm_context *context, const void *params)
-{
-    strcpy(context->note->ran, "packed");
-    return gemm_packed_layer(c, context, params);
-}
-
 const gemm_variant gemm_variants[] = {
-    {.name = "stock", .run = run_stock, .origin = "Darknet",
+    {.name = "stock", .run = run_stock, .in_auto = true, .origin = "Darknet",
      .summary = "Darknet's own loops, unchanged: all other rows are compared with it"},
     GEMM_ORDERS(ORDER_ROW)
     ROW(mnk_acc, SERIAL, "order mnk with the sum in a register: the article's baseline"),
@@ -85,7 +67,8 @@ const gemm_variant gemm_variants[] = {
     GEMM_TILE_SIDES(TILE_ROW)
     GEMM_TILE_SIDES(VTILE_ROW)
     {.name = "packed", .run = gemm_packed, .conv = gemm_packed_conv, .layer = gemm_packed_layer,
-     .origin = "Goto, BLIS", .summary = "packed panels, SIMD micro-kernels (GEMM_ISA), threads"},
+     .in_auto = true, .origin = "Goto, BLIS",
+     .summary = "packed panels, SIMD micro-kernels (GEMM_ISA), threads"},
     CL_ROW("cl_naive", naive, MOBILE, "OpenCL: one work-item for each element of C"),
     CL_ROW("cl_block", block, MOBILE, "OpenCL: 32x32 blocks, padded, B transposed"),
     CL_ROW("cl_local", local, MOBILE, "cl_block with both blocks in local memory"),
@@ -99,13 +82,14 @@ const gemm_variant gemm_variants[] = {
     HALF_ROW("cl_half_fast", half_fast, "A, B and short sums in 16 bits; needs cl_khr_fp16"),
     /* The layers between convolutions run on the CPU, because each convolution waits anyway. */
     {.name = "cl", .run = gemm_cl_run, .conv = gemm_cl_conv, .layer = gemm_packed_layer,
-     .params = &gemm_cl_best, .unusable = gemm_cl_unusable, .on_device = true,
+     .params = &gemm_cl_best, .unusable = gemm_cl_unusable, .on_device = true, .in_auto = true,
      .origin = "this project", .summary = "the best OpenCL kernel for the device and the shape"},
     {.name = "clblast", .run = gemm_cl_run, .params = &gemm_cl_clblast,
      .unusable = gemm_cl_unusable, .on_device = true, .reference = true, .origin = "CLBlast",
      .summary = "its sgemm, for comparison only"},
-    {.name = "auto", .run = run_auto, .conv = conv_auto, .layer = layer_auto,
-     .origin = "this project", .summary = "the fastest row for CPUs: packed"},
+    {.name = "auto", .run = gemm_auto_run, .conv = gemm_auto_conv, .layer = gemm_auto_layer,
+     .origin = "this project",
+     .summary = "the fastest row for the shape, where it was measured (make tune), else packed"},
     REF_ROW(openblas, "OpenBLAS"),
     REF_ROW(blis, "BLIS"),
     REF_ROW(onednn, "oneDNN"),

@@ -89,7 +89,7 @@ else
         fail cl-cache-used 'a good file was written anew, or something was said'
     fi
 fi
-if ls "$work"/cache/.clbin-* >/dev/null 2>&1; then
+if ls "$work"/cache/.new-* >/dev/null 2>&1; then
     fail cl-cache-temporary 'a temporary file is left'
 else
     pass cl-cache-temporary
