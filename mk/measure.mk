@@ -1,6 +1,6 @@
 # Detecting and measuring.
 
-.PHONY: detect detect-all gprof loops bench bench-cl bench-detect bench-peers ab report
+.PHONY: detect detect-all tune gprof loops bench bench-cl bench-detect bench-peers ab report
 
 detect: all default-weights ## detect IMAGE under GEMM_IMPL, with CFG and WEIGHTS; installs Debian packages first
 	@$(SET_WEIGHTS); export GEMM_IMPL=$(GEMM_IMPL); set -- $(call quote,$(CFG)) "$$weights" $(call quote,$(IMAGE)); \
@@ -10,6 +10,9 @@ detect-all: all default-weights $(OUT)/bench/detect_all ## one table: every vari
 	@mkdir -p $(BUILD)/detect-all
 	@$(SET_WEIGHTS); GEMM_CONV=$${GEMM_CONV:-im2col} $(OUT)/bench/detect_all --out $(BUILD)/detect-all/table.txt \
 	    $(call quote,$(CFG)) "$$weights" $(IMAGES)
+
+tune: all $(OUT)/bench/tune ## measure every row on the shapes of networks, for GEMM_IMPL=auto: CFG="cfg ..."
+	@$(OUT)/bench/tune $(call quote,$(IMAGE)) $(foreach cfg,$(CFG),$(call quote,$(cfg)))
 
 # The profile is a configuration of its own: make is called for it once more.
 GPROF = $(BUILD)/gprof$(subst $() ,_,$(STUDY_OPTS))$(if $(filter 0,$(OPENCL)),-nocl)

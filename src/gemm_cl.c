@@ -82,6 +82,15 @@ bool gemm_cl_identify(char *text, size_t bytes)
     return d != NULL;
 }
 
+bool gemm_cl_has_gpu(void)
+{
+    const char *why;
+    gemm_cl_lock();
+    const bool found = open_all(&why) && !gemm_cl_opened()->traits.cpu;
+    gemm_cl_unlock();
+    return found;
+}
+
 void *gemm_cl_alloc(size_t bytes)
 {
     const char *why;

@@ -93,6 +93,13 @@ typedef struct gemm_rounding {
     double product, a, b, sum;
 } gemm_rounding;
 
+/* Whether `auto` may take a row for a shape. */
+typedef enum gemm_auto_use {
+    GEMM_NOT_IN_AUTO,
+    GEMM_IN_AUTO,
+    GEMM_IN_AUTO_WITH_GPU       /* not where the OpenCL device is the CPU */
+} gemm_auto_use;
+
 typedef struct gemm_variant {
     const char *name;           /* the value of GEMM_IMPL */
     gemm_row_run *run;
@@ -104,7 +111,7 @@ typedef struct gemm_variant {
     const gemm_rounding *rounding;      /* GEMM_CHECK and tests allow it. NULL: single
                                    precision */
     bool on_device;             /* Darknet's buffers should be memory that the device shares */
-    bool in_auto;               /* `auto` may take this row for a shape */
+    gemm_auto_use in_auto;
     bool reference;             /* runs a library of other people: its crash is not ours */
     const char *origin;         /* the article or project it comes from */
     const char *summary;

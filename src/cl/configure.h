@@ -22,6 +22,9 @@ void gemm_cl_configure(const gemm_cl_configuration *);
    there is none. */
 bool gemm_cl_identify(char *text, size_t bytes);
 
+/* Whether the device is another processor than the CPU. Opens the device. */
+bool gemm_cl_has_gpu(void);
+
 /* Zeroed memory of the device's driver, mapped for the CPU; NULL when there is none. */
 void *gemm_cl_alloc(size_t bytes);
 

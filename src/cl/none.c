@@ -37,6 +37,11 @@ bool gemm_cl_identify(char *text, size_t bytes)
     return false;
 }
 
+bool gemm_cl_has_gpu(void)
+{
+    return false;
+}
+
 void *gemm_cl_alloc(size_t bytes)
 {
     (void)bytes;

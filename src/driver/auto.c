@@ -38,7 +38,8 @@ typedef enum table_state {
 static atomic_int state;
 static gemm_tuning *table;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;        /* of one that changes the table */
-static bool said_unkept;
+static bool measures;                   /* a shape that the table lacks is measured */
+static bool unkept;                     /* the file could not be written */
 
 /* ---- the table ---- */
 
@@ -53,6 +54,7 @@ void gemm_auto_configure(const gemm_tuning_file *f, gemm_auto_mode m)
 void gemm_auto_set_mode(gemm_auto_mode m)
 {
     mode = m;
+    measures = m != GEMM_AUTO_READ;
     recorded = NULL;
     gemm_tuning_free(table);
     table = NULL;
@@ -94,16 +96,21 @@ static bool has_table(void)
 static void save_table(void)
 {
     char reason[1536];
-    if (gemm_tuning_save(table, &file, reason, sizeof reason) || said_unkept) return;
-    said_unkept = true;
+    if (gemm_tuning_save(table, &file, reason, sizeof reason) || unkept) return;
+    unkept = true;
     fprintf(stderr, "gemm: %s; it is kept in memory\n", reason);
+}
+
+bool gemm_auto_is_kept(void)
+{
+    return !unkept;
 }
 
 /* ---- measuring ---- */
 
-static bool is_usable(const gemm_variant *v)
+void gemm_auto_measure(bool on)
 {
-    return !v->unusable || !v->unusable(v->params);
+    measures = on;
 }
 
 /* The rows that may compute a call of this kind: packed, then the others. Returns how many. */
@@ -115,7 +122,7 @@ static int find_candidates(int kind, const gemm_variant *rows[GEMM_TURNS_ROWS])
         const gemm_variant *v = &file.rows[i];
         /* A row may offer packed's function for layers as its own. */
         const bool same = v == packed || (kind >= GEMM_SHAPE_LAYER && v->layer == packed->layer);
-        if (v->in_auto && !same && gemm_shape_offered(kind, v) && is_usable(v)) rows[count++] = v;
+        if (!same && gemm_shape_offered(kind, v) && !gemm_tuning_unfit(v)) rows[count++] = v;
     }
     return count;
 }
@@ -124,9 +131,9 @@ bool gemm_auto_uses_device(void)
 {
     if (!has_table()) return false;
     if (gemm_tuning_uses_device(table)) return true;
-    for (size_t i = 0; i < file.row_count && mode != GEMM_AUTO_READ; ++i) {
+    for (size_t i = 0; measures && i < file.row_count; ++i) {
         const gemm_variant *v = &file.rows[i];
-        if (v->in_auto && v->on_device && is_usable(v)) return true;
+        if (v->on_device && !gemm_tuning_unfit(v)) return true;
     }
     return false;
 }
@@ -232,7 +239,7 @@ static gemm_status run_tuned(const gemm_any_call *c, const gemm_context *x)
 {
     const char *why = by_table;
     const gemm_tuned *e = recorded ? record(c) : gemm_tuning_find(table, &c->shape);
-    if (!e && mode != GEMM_AUTO_READ && !recorded) {
+    if (!e && measures && !recorded) {
         e = measure_once(c, x);
         why = just_measured;
     }

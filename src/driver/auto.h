@@ -27,6 +27,13 @@ bool gemm_auto_uses_device(void);
 /* Forgets the table in memory. Only while no other thread runs a call. */
 void gemm_auto_set_mode(gemm_auto_mode);
 
+/* Stops or resumes the measuring. Only while no other thread runs a call, and not with
+   GEMM_AUTO_READ. */
+void gemm_auto_measure(bool);
+
+/* False when the table could not be written to its file. */
+bool gemm_auto_is_kept(void);
+
 /*
  * From now on all calls run on this row, and the table gets the row for each of their shapes. A
  * shape whose kind the row does not offer gets `packed`. NULL ends this and writes the file. Only

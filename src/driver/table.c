@@ -54,7 +54,7 @@ static gemm_status run_stock(const gemm_call *c, const gemm_context *context, co
 }
 
 const gemm_variant gemm_variants[] = {
-    {.name = "stock", .run = run_stock, .in_auto = true, .origin = "Darknet",
+    {.name = "stock", .run = run_stock, .in_auto = GEMM_IN_AUTO, .origin = "Darknet",
      .summary = "Darknet's own loops, unchanged: all other rows are compared with it"},
     GEMM_ORDERS(ORDER_ROW)
     ROW(mnk_acc, SERIAL, "order mnk with the sum in a register: the article's baseline"),
@@ -67,7 +67,7 @@ const gemm_variant gemm_variants[] = {
     GEMM_TILE_SIDES(TILE_ROW)
     GEMM_TILE_SIDES(VTILE_ROW)
     {.name = "packed", .run = gemm_packed, .conv = gemm_packed_conv, .layer = gemm_packed_layer,
-     .in_auto = true, .origin = "Goto, BLIS",
+     .in_auto = GEMM_IN_AUTO, .origin = "Goto, BLIS",
      .summary = "packed panels, SIMD micro-kernels (GEMM_ISA), threads"},
     CL_ROW("cl_naive", naive, MOBILE, "OpenCL: one work-item for each element of C"),
     CL_ROW("cl_block", block, MOBILE, "OpenCL: 32x32 blocks, padded, B transposed"),
@@ -82,7 +82,7 @@ const gemm_variant gemm_variants[] = {
     HALF_ROW("cl_half_fast", half_fast, "A, B and short sums in 16 bits; needs cl_khr_fp16"),
     /* The layers between convolutions run on the CPU, because each convolution waits anyway. */
     {.name = "cl", .run = gemm_cl_run, .conv = gemm_cl_conv, .layer = gemm_packed_layer,
-     .params = &gemm_cl_best, .unusable = gemm_cl_unusable, .on_device = true, .in_auto = true,
+     .params = &gemm_cl_best, .unusable = gemm_cl_unusable, .on_device = true, .in_auto = GEMM_IN_AUTO,
      .origin = "this project", .summary = "the best OpenCL kernel for the device and the shape"},
     {.name = "clblast", .run = gemm_cl_run, .params = &gemm_cl_clblast,
      .unusable = gemm_cl_unusable, .on_device = true, .reference = true, .origin = "CLBlast",

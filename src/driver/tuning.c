@@ -102,6 +102,14 @@ bool gemm_tuning_uses_device(const gemm_tuning *t)
     return false;
 }
 
+const char *gemm_tuning_unfit(const gemm_variant *v)
+{
+    if (v->in_auto == GEMM_NOT_IN_AUTO) return "auto never takes it";
+    const char *why = v->unusable ? v->unusable(v->params) : NULL;
+    if (why || v->in_auto != GEMM_IN_AUTO_WITH_GPU || gemm_cl_has_gpu()) return why;
+    return "the OpenCL device is the CPU";
+}
+
 /* ---- the lines that say which machine it is ---- */
 
 static void describe_machine(const gemm_tuning_file *f, char text[MACHINE_TEXT])
@@ -213,7 +221,7 @@ static bool rows_are_usable(const reader *r, const gemm_tuning *t)
     for (int i = 0; i < SLOTS; ++i) {
         const gemm_tuned *e = atomic_load(&t->slots[i]);
         const gemm_variant *row = e ? atomic_load(&e->row) : NULL;
-        const char *why = row && row->unusable ? row->unusable(row->params) : NULL;
+        const char *why = row ? gemm_tuning_unfit(row) : NULL;
         if (!why) continue;
         snprintf(r->reason, r->bytes, "%s cannot run here: %s", row->name, why);
         return false;

@@ -53,6 +53,9 @@ bool gemm_tuning_is_full(const gemm_tuning *);
 /* Whether a row of the table works on a device. */
 bool gemm_tuning_uses_device(const gemm_tuning *);
 
+/* NULL when `auto` may take the row here, else why not. */
+const char *gemm_tuning_unfit(const gemm_variant *);
+
 /* Where the file is, and what it must say. */
 typedef struct gemm_tuning_file {
     const char *folder;         /* or NULL: there is no file */

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ROUNDS = 9, LEAST_ROUNDS = 3 };
+enum { ROUNDS = 15, LEAST_ROUNDS = 3 };
 static const double TURN_MS = .3;       /* shorter calls are timed several at once */
 static const double ENOUGH_MS = 300;    /* all turns of a shape together, after LEAST_ROUNDS */
 static const double HOPELESS = 3;       /* a row that takes so many times the best has no turns */
