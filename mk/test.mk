@@ -43,7 +43,7 @@ CONV_NETWORKS = $T/test_conv_networks
 
 # Also under the sanitizers. Darknet never frees a whole network, and LeakSanitizer's thread crashes
 # among those of oneDNN: test_packed and test_cl look for leaks.
-UNIT_PROGRAMS = $(addprefix $T/,test_driver test_number test_gemm test_packed test_packed_conv test_packed_layers test_training test_conv \
+UNIT_PROGRAMS = $(addprefix $T/,test_driver test_number test_gemm test_auto test_packed test_packed_conv test_packed_layers test_training test_conv \
     test_conv_networks test_hook test_plans test_dlclose test_stats test_compare test_ab_rule test_library) \
     $(OUT)/bench/ab $(OUT)/libdarknet.so $(OUT)/libdarknet-gemm.so
 # The comparison of 1 to 8 threads takes minutes under a sanitizer, which sees nothing new in it.
@@ -51,6 +51,7 @@ PACKED = $T/test_packed$(if $(filter 0,$(SANITIZE)),, --cases 500 --without thre
 UNIT_COMMANDS = \
     '$(PACKED)' \
     '$T/test_number' \
+    '$(NO_LEAKS) $T/test_auto' \
     '$(NO_LEAKS) $T/test_driver' \
     '$(NO_LEAKS) $T/test_gemm' \
     '$(NO_LEAKS) $T/test_training tests/unit/cfg/layers.cfg --forward tests/unit/cfg/layers.cfg tests/unit/cfg/recurrent.cfg' \
@@ -71,7 +72,7 @@ ifneq ($(SANITIZE),1)
 UNIT_COMMANDS += '$T/test_compare'
 endif
 
-SYSTEM_PROGRAMS = $(WRONG_PROGRAMS) $T/json_flat $(addprefix $(OUT)/bench/,gemm_bench bench_detect detect_all) \
+SYSTEM_PROGRAMS = $(WRONG_PROGRAMS) $T/json_flat $(addprefix $(OUT)/bench/,gemm_bench bench_detect detect_all tune) \
     $(OUT)/bench/untrained_weights $(UPSTREAM)/darknet $T/library_client $(OUT)/libdarknet-gemm.so $(OUT)/libdarknet-gemm.a
 # The longest first. Debian's valgrind knows no AVX-512.
 SYSTEM_COMMANDS = \
@@ -91,6 +92,7 @@ SYSTEM_COMMANDS = \
     'valgrind -q --error-exitcode=127 --leak-check=full $T/test_packed --isa avx2 --cases 24 --brief yes' \
     'tests/system/test_bad_input.sh $(abspath $(UNTRAINED))' \
     'tests/system/test_peers.sh' \
+    'tests/system/test_tune.sh' \
     'tests/system/test_report.sh'
 
 ifeq ($(OPENCL),1)
@@ -107,8 +109,9 @@ UNIT_PROGRAMS += $T/test_cl
 UNIT_COMMANDS += '$T/test_cl --cases 8'
 endif
 ifeq ($(SANITIZE),thread)
-UNIT_PROGRAMS = $T/test_cl $T/test_packed $T/test_packed_conv
-UNIT_COMMANDS = '$T/test_cl --threads' 'TSAN_OPTIONS=die_after_fork=0 $(PACKED)' '$T/test_packed_conv --only callers'
+UNIT_PROGRAMS = $T/test_cl $T/test_packed $T/test_packed_conv $T/test_auto
+UNIT_COMMANDS = '$T/test_cl --threads' 'TSAN_OPTIONS=die_after_fork=0 $(PACKED)' '$T/test_packed_conv --only callers' \
+    '$T/test_auto --only callers'
 endif
 endif
 

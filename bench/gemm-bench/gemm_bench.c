@@ -37,7 +37,7 @@ typedef struct lane {
     int samples;
     double first_s, spent_s;    /* first_s: NAN before the first burst */
     burst_status status;
-    char ran[64], text[200];
+    char ran[96], text[200];
     bool done;
     /* over all shapes */
     int shapes_done;

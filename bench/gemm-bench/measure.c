@@ -20,6 +20,7 @@
 #include "common/random.h"
 #include "driver/start.h"
 #include "util/clock.h"
+#include "util/text.h"
 #include "util/threads.h"
 
 #include <errno.h>
@@ -219,6 +220,8 @@ static bool first_call(run *r)
     result->first_s = time_calls(r, 1);
     const char *ran = r->ran == r->v ? r->note.ran : r->ran->name;
     snprintf(result->ran, sizeof(result->ran), "%s", ran);
+    if (r->ran == r->v && r->note.why)
+        gemm_append(result->ran, sizeof(result->ran), " (%s)", r->note.why);
     const bool right = judge(r);
     reset(r);
     if (right && r->ran != r->v && !does_transposes(r->v, r->call.TA, r->call.TB))
