@@ -82,8 +82,9 @@ const gemm_variant gemm_variants[] = {
     HALF_ROW("cl_half_fast", half_fast, "A, B and short sums in 16 bits; needs cl_khr_fp16"),
     /* The layers between convolutions run on the CPU, because each convolution waits anyway. */
     {.name = "cl", .run = gemm_cl_run, .conv = gemm_cl_conv, .layer = gemm_packed_layer,
-     .params = &gemm_cl_best, .unusable = gemm_cl_unusable, .on_device = true, .in_auto = GEMM_IN_AUTO,
-     .origin = "this project", .summary = "the best OpenCL kernel for the device and the shape"},
+     .params = &gemm_cl_best, .unusable = gemm_cl_unusable, .on_device = true,
+     .in_auto = GEMM_IN_AUTO, .origin = "this project",
+     .summary = "the best OpenCL kernel for the device and the shape"},
     {.name = "clblast", .run = gemm_cl_run, .params = &gemm_cl_clblast,
      .unusable = gemm_cl_unusable, .on_device = true, .reference = true, .origin = "CLBlast",
      .summary = "its sgemm, for comparison only"},

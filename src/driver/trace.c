@@ -1,7 +1,7 @@
 /*
  * GEMM_TRACE: a CSV row for every call. `layer` and `algorithm` are empty for a multiply. kernel_ms
- * is empty when no device worked. `auto` has the row that `auto` took, and why in parentheses; it is
- * empty under every other row.
+ * is empty when no device worked. `auto` has the row that the row `auto` took, and why in
+ * parentheses.
  */
 #include "driver/trace.h"
 

@@ -16,9 +16,10 @@ typedef struct gemm_any_call {
 gemm_status gemm_run_any(const gemm_variant *, const gemm_any_call *, const gemm_context *);
 
 /*
- * Measures `count` rows, at most GEMM_TURNS_ROWS. ms[i] becomes the shortest time of row i until the
- * result is in the CPU's memory, or -1 when the row declines or fails. A matrix C is then as before,
- * and the output of a layer is undefined. Returns false without memory: nothing was measured.
+ * Measures `count` rows, at most GEMM_TURNS_ROWS. ms[i] becomes the shortest time of row i until
+ * the result is in the CPU's memory, or -1 when the row declines or fails. A matrix C is then as
+ * before, and the output of a layer is undefined. Returns false without memory: nothing was
+ * measured.
  *
  * A row that declines a convolution with its pool is measured as Darknet then runs it: the
  * convolution, then the pool.

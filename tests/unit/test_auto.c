@@ -155,8 +155,8 @@ static void expect(const char *name, const char *output, const char *text, int t
 /* Whether all cases ran on packed, and one line said that the table is not used. */
 static bool is_ignored(const char *output)
 {
-    return has(output, "packed (default) same", CASES) && has(output, "gemm: the tuning table", 1) &&
-           has(output, "is not used", 1) && has(output, "gemm:", 1);
+    return has(output, "packed (default) same", CASES) && has(output, "gemm:", 1) &&
+           has(output, "gemm: the tuning table", 1) && has(output, "is not used", 1);
 }
 
 /* The good table with the word behind `start` made another one. */
@@ -180,7 +180,8 @@ static const char *naming(const char *table, const char *kind, const char *row)
     for (char *line; (line = strsep(&rest, "\n")) && *line;) {
         char *equals = strstr(line, " = ");
         if (equals && !strncmp(line, kind, strlen(kind)))
-            gemm_append(text, sizeof text, "%.*s = %s (by hand)\n", (int)(equals - line), line, row);
+            gemm_append(text, sizeof text, "%.*s = %s (by hand)\n", (int)(equals - line), line,
+                        row);
         else
             gemm_append(text, sizeof text, "%s\n", line);
     }
@@ -385,7 +386,8 @@ static void *call_all(void *argument)
         const gemm_variant *ran = gemm_find(note.chosen);
         c = make_call(A, B, D, more);
         gemm_run(ran, &c, NULL);
-        if (memcmp(C, D, (size_t)((M + more - 1) * LD + N) * sizeof *C)) atomic_fetch_add(&wrong, 1);
+        const size_t used = (size_t)((M + more - 1) * LD + N);
+        if (memcmp(C, D, used * sizeof *C)) atomic_fetch_add(&wrong, 1);
     }
     free(A), free(B), free(C), free(D);
     return NULL;

@@ -55,7 +55,8 @@ static copy *copy_weights(const conv_call *c, gemm_kept *kept)
     if (!made) exit(2);
     made->of = c->weights;
     memcpy(made->weights, c->weights, n * sizeof *made->weights);
-    *kept = (gemm_kept){made, sizeof *made + n * sizeof *made->weights, free_copy, kept->room};
+    *kept = (gemm_kept){.data = made, .bytes = sizeof *made + n * sizeof *made->weights,
+                        .free = free_copy, .room = kept->room};
     ++alive;
     ++copies;
     return made;
