@@ -48,9 +48,9 @@ static inline void gemm_clear_note(gemm_note *note)
 {
     note->ran[0] = note->algorithm[0] = note->reason[0] = '\0';
     note->transform = NULL;
-    note->chosen = note->why = NULL;
     note->kernel_ms = -1;
     note->copied_a = note->copied_b = note->copied_c = 0;
+    note->chosen = note->why = NULL;
 }
 
 /*
@@ -111,8 +111,8 @@ typedef struct gemm_variant {
     const gemm_rounding *rounding;      /* GEMM_CHECK and tests allow it. NULL: single
                                    precision */
     bool on_device;             /* Darknet's buffers should be memory that the device shares */
-    gemm_auto_use in_auto;
     bool reference;             /* runs a library of other people: its crash is not ours */
+    gemm_auto_use in_auto;
     const char *origin;         /* the article or project it comes from */
     const char *summary;
 } gemm_variant;

@@ -25,7 +25,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { M = 70, N = 90, K = 80, LD = 100, TABLE_TEXT = 8192, THREADS = 4, SHAPES = 6 };
+enum { M = 70, N = 90, K = 80, LD = 100, TABLE_TEXT = 8192, THREADS = 4, SHAPES = 6, SAVES = 60 };
 
 static char folder[] = "/tmp/test_auto.XXXXXX";
 static char path[64], good[TABLE_TEXT];         /* the file of the table, and what it has */
@@ -285,17 +285,27 @@ static void test_damaged(void)
     report_pass("damaged-end");
 }
 
+static void write_bytes(const char *text, size_t bytes)
+{
+    FILE *f = fopen(path, "wb");
+    if (!f || fwrite(text, 1, bytes, f) != bytes || fclose(f)) exit(2);
+}
+
 static void test_random_bytes(void)
 {
+    const size_t whole = strlen(good);
+    good[whole + 1] = 'x';      /* behind the zero */
+    write_bytes(good, whole + 2);
+    const child_result behind = child_run(run_cases, NULL);
+    if (is_ignored(behind.output)) report_pass("bytes-behind-a-zero");
+    else report_fail("bytes-behind-a-zero", "%s", behind.output);
     for (uint64_t seed = 0; seed < 20; ++seed) {
         rng r = rng_make(seed, 3);
         char text[TABLE_TEXT];
         const int head = seed < 10 ? 0 : (int)strlen(good) / 2, bytes = 300;
         snprintf(text, sizeof text, "%s", good);
         for (int i = head; i < head + bytes; ++i) text[i] = (char)rng_below(&r, 256);
-        FILE *f = fopen(path, "wb");
-        if (!f || fwrite(text, 1, (size_t)(head + bytes), f) != (size_t)(head + bytes)) exit(2);
-        fclose(f);
+        write_bytes(text, (size_t)(head + bytes));
         const child_result result = child_run(run_cases, NULL);
         if (is_ignored(result.output)) continue;
         report_fail("random-bytes", "seed %d: %s", (int)seed, result.output);
@@ -341,30 +351,58 @@ static int tune_rows(void *data)
     return 0;
 }
 
-static int tune_at_once(void *ignored)
+/* Nothing but the writing, so that it happens at the same time. */
+static int save_rows(void *data)
 {
-    (void)ignored;
-    int first = 1, second = 1 + SHAPES, status, failed = 0;
+    const int first = *(int *)data;
+    const gemm_tuning_file file = {folder, "none", gemm_variants, gemm_variant_count};
+    char reason[512];
+    gemm_tuning *t = gemm_tuning_make();
+    setenv("OCL_ICD_VENDORS", "/nonexistent", 1);
+    for (int i = 0; t && i < SAVES; ++i) {
+        const gemm_shape shape = {GEMM_SHAPE_MULTIPLY, {0, 0, first + i, N, K, 1}};
+        if (!gemm_tuning_put(t, &shape, gemm_stock_row(), "by a test")) return 1;
+        if (!gemm_tuning_save(t, &file, reason, sizeof reason)) return 1;
+    }
+    gemm_tuning_free(t);
+    return !t;
+}
+
+typedef struct two_jobs {
+    int (*work)(void *first);
+    int each;                   /* shapes */
+} two_jobs;
+
+static int work_at_once(void *data)
+{
+    const two_jobs *j = data;
+    int first = 1, second = 1 + j->each, status;
     const pid_t pid = fork();
     if (pid < 0) return 2;
-    if (pid == 0) _exit(tune_rows(&second));
-    failed = tune_rows(&first);
-    if (waitpid(pid, &status, 0) != pid || status) failed = 1;
-    return failed;
+    if (pid == 0) _exit(j->work(&second));
+    const int failed = j->work(&first);
+    return waitpid(pid, &status, 0) != pid || status || failed;
+}
+
+/* Whether the file has the shapes of both processes. */
+static void expect_all(const char *name, two_jobs j)
+{
+    unlink(path);
+    const child_result r = child_run(work_at_once, &j);
+    size_t bytes;
+    char *text = gemm_read_file(path, &bytes), wanted[32];
+    snprintf(wanted, sizeof wanted, "\nend %d\n", 2 * j.each);
+    if (!child_exit(&r) && text && strstr(text, wanted) && has(r.output, "is not used", 0))
+        report_pass(name);
+    else
+        report_fail(name, "no '%s': %s\n%s", wanted + 1, text ? text : "", r.output);
+    free(text);
 }
 
 static void test_two_processes(void)
 {
-    unlink(path);
-    const child_result r = child_run(tune_at_once, NULL);
-    size_t bytes;
-    char *text = gemm_read_file(path, &bytes), wanted[32];
-    snprintf(wanted, sizeof wanted, "\nend %d\n", 2 * SHAPES);
-    if (!child_exit(&r) && text && strstr(text, wanted) && has(r.output, "is not used", 0))
-        report_pass("two-processes");
-    else
-        report_fail("two-processes", "no '%s': %s\n%s", wanted + 1, text ? text : "", r.output);
-    free(text);
+    expect_all("two-processes-save", (two_jobs){save_rows, SAVES});
+    expect_all("two-processes", (two_jobs){tune_rows, SHAPES});
     const child_result after = child_run(run_cases, NULL);
     expect("two-processes-table", after.output, "gemm:", 0);
 }
