@@ -250,43 +250,32 @@ static gemm_status run_tuned(const gemm_any_call *c, const gemm_context *x)
     return run_on(packed, c, x, after_decline);
 }
 
-/* For the note of a call that packed runs because there is no table. */
-static void note_packed(gemm_note *note)
+/* A multiply without a table. */
+static gemm_status run_packed(const gemm_call *c, const gemm_context *x, const void *params)
 {
-    memcpy(note->ran, "packed", sizeof "packed");
-    note->chosen = "packed";
-    note->why = by_default;
+    memcpy(x->note->ran, "packed", sizeof "packed");
+    x->note->chosen = "packed";
+    x->note->why = by_default;
+    return gemm_packed(c, x, params);
 }
 
 gemm_status gemm_auto_run(const gemm_call *c, const gemm_context *x, const void *params)
 {
-    if (has_table()) {
-        const gemm_any_call any = {.shape = gemm_shape_of_call(c, x), .multiply = c};
-        return run_tuned(&any, x);
-    }
-    note_packed(x->note);
-    return gemm_packed(c, x, params);
+    if (!has_table()) return run_packed(c, x, params);
+    const gemm_any_call any = {.shape = gemm_shape_of_call(c, x), .multiply = c};
+    return run_tuned(&any, x);
 }
 
 gemm_status gemm_auto_conv(const conv_call *c, const gemm_context *x, const void *params)
 {
-    if (has_table()) {
-        const gemm_any_call any = {.shape = gemm_shape_of_conv(c, x), .conv = c};
-        return run_tuned(&any, x);
-    }
-    note_packed(x->note);
-    own_kept(x->kept, packed);
-    const gemm_status status = gemm_packed_conv(c, x, params);
-    if (x->kept) x->kept->row = packed;
-    return status;
+    (void)params;
+    const gemm_any_call any = {.shape = gemm_shape_of_conv(c, x), .conv = c};
+    return has_table() ? run_tuned(&any, x) : run_on(packed, &any, x, by_default);
 }
 
 gemm_status gemm_auto_layer(const layer_call *c, const gemm_context *x, const void *params)
 {
-    if (has_table()) {
-        const gemm_any_call any = {.shape = gemm_shape_of_layer(c, x), .layer = c};
-        return run_tuned(&any, x);
-    }
-    note_packed(x->note);
-    return gemm_packed_layer(c, x, params);
+    (void)params;
+    const gemm_any_call any = {.shape = gemm_shape_of_layer(c, x), .layer = c};
+    return has_table() ? run_tuned(&any, x) : run_on(packed, &any, x, by_default);
 }
