@@ -109,10 +109,13 @@ UNIT_PROGRAMS += $T/test_cl
 UNIT_COMMANDS += '$T/test_cl --cases 8'
 endif
 ifeq ($(SANITIZE),thread)
-UNIT_PROGRAMS = $T/test_cl $T/test_packed $T/test_packed_conv $T/test_auto
-UNIT_COMMANDS = '$T/test_cl --threads' 'TSAN_OPTIONS=die_after_fork=0 $(PACKED)' '$T/test_packed_conv --only callers' \
-    '$T/test_auto --only callers'
+UNIT_PROGRAMS = $T/test_cl $T/test_packed $T/test_packed_conv
+UNIT_COMMANDS = '$T/test_cl --threads' 'TSAN_OPTIONS=die_after_fork=0 $(PACKED)' '$T/test_packed_conv --only callers'
 endif
+endif
+ifeq ($(SANITIZE),thread)
+UNIT_PROGRAMS += $T/test_auto
+UNIT_COMMANDS += '$T/test_auto --only callers'
 endif
 
 # Other processors, by qemu-user: x86-64 without AVX-512 and without AVX2, and arm64. The numbers of

@@ -83,8 +83,8 @@ const gemm_variant gemm_variants[] = {
     /* The layers between convolutions run on the CPU, because each convolution waits anyway. */
     {.name = "cl", .run = gemm_cl_run, .conv = gemm_cl_conv, .layer = gemm_packed_layer,
      .params = &gemm_cl_best, .unusable = gemm_cl_unusable, .on_device = true,
-     .in_auto = GEMM_IN_AUTO, .origin = "this project",
-     .summary = "the best OpenCL kernel for the device and the shape"},
+     .in_auto = GEMM_IN_AUTO,
+     .origin = "this project", .summary = "the best OpenCL kernel for the device and the shape"},
     {.name = "clblast", .run = gemm_cl_run, .params = &gemm_cl_clblast,
      .unusable = gemm_cl_unusable, .on_device = true, .reference = true, .origin = "CLBlast",
      .summary = "its sgemm, for comparison only"},
