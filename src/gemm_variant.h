@@ -39,6 +39,8 @@ typedef struct gemm_note {
     char algorithm[24];         /* of a convolution, such as direct or winograd4, else "" */
     const gemm_transform *transform;    /* of the algorithm, or NULL */
     double kernel_ms;           /* device time by events; below 0: no device */
+    double arrival_ms;          /* of a device's call in two halves: from the end of the first until
+                                   the result is in the CPU's memory; below 0: unknown */
     size_t copied_a, copied_b, copied_c;    /* bytes copied to or from a device */
     char reason[160];           /* why the row returned GEMM_FAILED, in a few words */
 } gemm_note;
@@ -47,7 +49,7 @@ static inline void gemm_clear_note(gemm_note *note)
 {
     note->ran[0] = note->algorithm[0] = note->reason[0] = '\0';
     note->transform = NULL;
-    note->kernel_ms = -1;
+    note->kernel_ms = note->arrival_ms = -1;
     note->copied_a = note->copied_b = note->copied_c = 0;
 }
 

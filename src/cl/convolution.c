@@ -11,32 +11,20 @@
  *              fill either, because its B is the input as it lies
  *   multiply   one launch; scale, shift and activation are applied before the store
  *   sum        only where K is cut: adds the parts and applies scale, shift and activation
- *   result     one wait
+ *   ask        the transfer of the output
+ *   take       one wait
  *
  * The last launch alone writes the output, so a failure before it leaves the output as it was.
  */
 #include "cl/convolution.h"
 
-#include "cl/launch.h"
 #include "util/text.h"
 
 #include <limits.h>
 #include <stdint.h>
 #include <stdlib.h>
 
-typedef struct conv_job {
-    const conv_call *c;
-    gemm_call g;                    /* the shape of one product */
-    int products, K;
-    bool taps;                      /* B is not the input as it lies */
-    gemm_cl_work w;
-    gemm_cl_matrix a;               /* the weights */
-    cl_mem norm, image;
-    int width, strips;              /* of the image: pixels a row, rows for a row of B */
-    float *scale_shift;             /* norm, until it is uploaded */
-    float slope;                    /* of the activation below 0 */
-    cl_int logistic;
-} conv_job;
+typedef gemm_cl_conv_job conv_job;
 
 /* Whether the kernels' int arithmetic is wide enough. */
 static bool fits_int(const conv_call *c)
@@ -206,17 +194,18 @@ fail:
     return -1;
 }
 
-static int show(conv_job *j)
+static int show(conv_job *j, bool beside)
 {
     const conv_call *c = j->c;
     gemm_cl_work *w = &j->w;
     const size_t area = (size_t)c->h * (size_t)c->w, places = (size_t)j->g.N;
     w->A = (gemm_cl_view){.host = (float *)c->weights, .rows = (size_t)c->n,
-                          .cols = (size_t)j->K, .ld = (size_t)j->K};
+                          .cols = (size_t)j->K, .ld = (size_t)j->K, .beside = beside};
     w->B = (gemm_cl_view){.host = (float *)c->input, .rows = (size_t)c->batch * (size_t)c->c,
-                          .cols = area, .ld = area};
+                          .cols = area, .ld = area, .beside = beside};
     w->C = (gemm_cl_view){.host = c->output, .rows = (size_t)c->batch * (size_t)c->n,
-                          .cols = places, .ld = places, .overwrite = true};
+                          .cols = places, .ld = places, .overwrite = true,
+                          .beside = beside};
     /* B first: the CPU compares A with the kept weights while B is on the bus. */
     return w->policy->input(&w->B, SLOT_B) || w->policy->input(&w->A, SLOT_A) ||
            w->policy->output(&w->C) || upload_norm(j);
@@ -257,16 +246,28 @@ static bool choose_row(conv_job *j)
     return true;
 }
 
-gemm_status gemm_cl_convolve(const conv_call *c, const gemm_cl_row *row, gemm_note *note)
+static gemm_status end(conv_job *j, bool failed, gemm_note *note)
+{
+    const gemm_status status = gemm_cl_end_work(&j->w, failed, note);
+    free(j->scale_shift);
+    return status;
+}
+
+gemm_status gemm_cl_convolve_start(conv_job *j, const conv_call *c, const gemm_cl_row *row,
+                                   bool beside, gemm_note *note)
 {
     if (c->pool || !fits_int(c)) return GEMM_DECLINED;
-    conv_job j = make_job(c, row);
-    if (!choose_row(&j)) return GEMM_DECLINED;
-    const char *why = build_kernel(&j);
+    *j = make_job(c, row);
+    if (!choose_row(j)) return GEMM_DECLINED;
+    const char *why = build_kernel(j);
     if (why) gemm_cl_say(why);
-    const bool failed = why || show(&j) || enqueue(&j) || j.w.policy->result(&j.w.C);
-    if (!failed) gemm_cl_fill_note(&j.w, true, note);
-    const gemm_status status = gemm_cl_end_work(&j.w, failed, note);
-    free(j.scale_shift);
-    return status;
+    const bool failed = why || show(j, beside) || enqueue(j) || j->w.policy->ask(&j->w.C);
+    return failed ? end(j, true, note) : GEMM_DONE;
+}
+
+gemm_status gemm_cl_convolve_finish(conv_job *j, bool take, gemm_note *note)
+{
+    const bool failed = !take || j->w.policy->take(&j->w.C);
+    if (!failed) gemm_cl_fill_note(&j->w, true, note);
+    return end(j, failed, note);
 }

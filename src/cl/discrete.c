@@ -197,17 +197,34 @@ static int input(gemm_cl_view *v, gemm_cl_slot slot)
     return slot == SLOT_A ? upload_kept(v) : upload_chunks(v, slot);
 }
 
-static int result(gemm_cl_view *c)
+/* Whether the transfer may put the output into the caller's memory. */
+static bool goes_straight(const gemm_cl_view *c)
 {
+    return c->overwrite && c->ld == c->cols && gemm_cl_block_of(c->host);
+}
+
+static int ask(gemm_cl_view *c)
+{
+    const gemm_cl_device *d = gemm_cl_opened();
     const size_t bytes = c->rows * c->cols * sizeof(float);
-    const bool straight = c->overwrite && c->ld == c->cols && gemm_cl_block_of(c->host);
+    const bool straight = goes_straight(c);
     if (!straight && need_pinned(&sums, bytes)) goto fail;
     c->touched = straight;
-    CL_TRY(clEnqueueReadBuffer(gemm_cl_opened()->queue, c->mem, CL_TRUE, 0, bytes,
-                               straight ? c->host : sums.at, 0, NULL, NULL));
+    c->arrived = straight ? c->host : sums.at;
+    CL_TRY(clEnqueueReadBuffer(d->queue, c->mem, CL_FALSE, 0, bytes, c->arrived, 0, NULL,
+                               &c->arrival));
+    CL_TRY(clFlush(d->queue));
+    return 0;
+fail:
+    return -1;
+}
+
+static int take(gemm_cl_view *c)
+{
+    CL_TRY(clWaitForEvents(1, &c->arrival));
     if (gemm_cl_check_launch(c)) goto fail;
-    if (!straight) gemm_cl_take_rows(c, sums.at);
-    c->copied = bytes;
+    if (c->arrived != c->host) gemm_cl_take_rows(c, c->arrived);
+    c->copied = c->rows * c->cols * sizeof(float);
     /* The kernels waited for these uploads. */
     CL_RELEASE(clReleaseEvent, chunks[0].busy);
     CL_RELEASE(clReleaseEvent, chunks[1].busy);
@@ -219,10 +236,12 @@ fail:
 static int close_view(gemm_cl_view *v)
 {
     CL_RELEASE(clReleaseEvent, v->ready);
+    CL_RELEASE(clReleaseEvent, v->arrival);
     return 0;
 }
 
-const gemm_cl_policy gemm_cl_discrete = {false, input, gemm_cl_output_beside, result, close_view};
+const gemm_cl_policy gemm_cl_discrete = {false, input, gemm_cl_output_beside, ask, take,
+                                         close_view};
 
 void gemm_cl_release_discrete(void)
 {

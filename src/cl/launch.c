@@ -238,13 +238,13 @@ void gemm_cl_set_groups(gemm_cl_work *w, size_t *global, size_t *local)
 
 /* ---- what is told of a call ---------------------------------------------------------------- */
 
-/* Below 0: the driver does not say. */
-static double event_ms(cl_event event)
+/* From `since` to the event's end. Below 0: the driver does not say. */
+static double event_ms(cl_event event, cl_profiling_info since)
 {
     cl_ulong from, to;
-    CL_TRY(clGetEventProfilingInfo(event, CL_PROFILING_COMMAND_START, sizeof from, &from, NULL));
+    CL_TRY(clGetEventProfilingInfo(event, since, sizeof from, &from, NULL));
     CL_TRY(clGetEventProfilingInfo(event, CL_PROFILING_COMMAND_END, sizeof to, &to, NULL));
-    return (double)(to - from) * 1e-6;
+    return to < from ? -1.0 : (double)(to - from) * 1e-6;
 fail:
     return -1.0;
 }
@@ -254,11 +254,17 @@ double gemm_cl_stages_ms(const gemm_cl_work *w, gemm_cl_stage first, gemm_cl_sta
     double sum = 0.0;
     for (int i = 0; i < w->timed_count; ++i) {
         if (w->timed[i].stage < first || w->timed[i].stage > last) continue;
-        const double ms = event_ms(w->timed[i].event);
+        const double ms = event_ms(w->timed[i].event, CL_PROFILING_COMMAND_START);
         if (ms < 0) return ms;
         sum += ms;
     }
     return sum;
+}
+
+/* From the moment when C was asked for until it was there, once all is done; below 0: unknown. */
+static double arrival_ms(const gemm_cl_work *w)
+{
+    return w->C.arrival ? event_ms(w->C.arrival, CL_PROFILING_COMMAND_QUEUED) : -1.0;
 }
 
 void gemm_cl_describe_work(const gemm_cl_work *w, char *text, size_t bytes)
@@ -280,6 +286,7 @@ void gemm_cl_fill_note(const gemm_cl_work *w, bool chosen, gemm_note *note)
 {
     if (chosen || spills(w)) gemm_cl_describe_work(w, note->ran, sizeof note->ran);
     note->kernel_ms = w->program ? gemm_cl_stages_ms(w, STAGE_PREPARE, STAGE_SUM) : -1.0;
+    note->arrival_ms = arrival_ms(w);
     note->copied_a = w->A.copied;
     note->copied_b = w->B.copied;
     note->copied_c = w->C.copied;
@@ -313,6 +320,7 @@ gemm_status gemm_cl_end_work(gemm_cl_work *w, bool failed, gemm_note *note)
 {
     const bool shares = w->A.in_place || w->B.in_place || w->C.in_place;
     bool lost = failed && wait_for_queues(w->device) && shares;
+    if (failed) gemm_cl_take_blocks();
     lost = close_views(w) || lost;
     if (failed) gemm_cl_forget_kept();
     for (int i = 0; i < w->timed_count; ++i) CL_RELEASE(clReleaseEvent, w->timed[i].event);

@@ -3,6 +3,8 @@
  *
  *   blocks of gemm_cl_alloc:  unmapped, used in place, mapped again; not a byte is copied
  *   any other memory:         A and B are copied into buffers; the CPU adds the result to C
+ *   a call with `beside`:     blocks are treated as other memory. They stay mapped, so the CPU may
+ *                             read and write them while the device works
  *
  * The maps of all that the CPU gets back are enqueued behind the kernels, and one wait serves all.
  *
@@ -12,7 +14,7 @@
 
 static bool use_in_place(gemm_cl_view *v)
 {
-    v->block = gemm_cl_block_of(v->host);
+    v->block = v->beside ? NULL : gemm_cl_block_of(v->host);
     if (!v->block || gemm_cl_unmap_block(v->block)) return false;
     v->mem = v->block->mem;
     v->offset = (size_t)((char *)v->host - v->block->base) / sizeof(float);
@@ -57,39 +59,42 @@ static int output(gemm_cl_view *c)
     return c->block ? -1 : gemm_cl_output_beside(c);
 }
 
-static int wait_for_all(const gemm_cl_view *c)
+static int ask(gemm_cl_view *c)
 {
+    cl_command_queue queue = gemm_cl_opened()->queue;
+    const size_t bytes = c->rows * c->cols * sizeof(float);
+    if (!c->in_place)
+        CL_MAKE(c->arrived, clEnqueueMapBuffer(queue, c->mem, CL_FALSE, CL_MAP_READ, 0, bytes, 0,
+                                               NULL, &c->arrival, &error));
     gemm_cl_ask_for_blocks();
-    CL_TRY(clFinish(gemm_cl_opened()->queue));
-    gemm_cl_take_blocks();
-    return gemm_cl_check_launch(c);
+    CL_TRY(clFlush(queue));
+    return 0;
 fail:
     return -1;
 }
 
-static int result(gemm_cl_view *c)
+static int take(gemm_cl_view *c)
 {
-    cl_command_queue queue = gemm_cl_opened()->queue;
-    const size_t bytes = c->rows * c->cols * sizeof(float);
-    float *sums;
-    if (c->in_place) return wait_for_all(c);
-    CL_MAKE(sums, clEnqueueMapBuffer(queue, c->mem, CL_FALSE, CL_MAP_READ, 0, bytes, 0, NULL, NULL,
-                                     &error));
-    const int rc = wait_for_all(c);
-    if (rc == 0) {
-        gemm_cl_take_rows(c, sums);
-        c->copied = bytes;
-    }
-    /* C is right by now: a failure of this is said and changes nothing. */
-    CL_TRY(clEnqueueUnmapMemObject(queue, c->mem, sums, 0, NULL, NULL));
-    return rc;
+    CL_TRY(clFinish(gemm_cl_opened()->queue));
+    gemm_cl_take_blocks();
+    if (gemm_cl_check_launch(c)) goto fail;
+    if (c->in_place) return 0;
+    gemm_cl_take_rows(c, c->arrived);
+    c->copied = c->rows * c->cols * sizeof(float);
+    return 0;
 fail:
-    return c->copied ? 0 : -1;
+    return -1;
 }
 
 static int close_view(gemm_cl_view *v)
 {
+    CL_RELEASE(clReleaseEvent, v->arrival);
+    /* C is right by now: a failure of this is said and changes nothing. */
+    if (v->arrived)
+        CL_TRY(clEnqueueUnmapMemObject(gemm_cl_opened()->queue, v->mem, v->arrived, 0, NULL, NULL));
+fail:
+    v->arrived = NULL;
     return v->block ? gemm_cl_map_block(v->block) : 0;
 }
 
-const gemm_cl_policy gemm_cl_unified = {true, input, output, result, close_view};
+const gemm_cl_policy gemm_cl_unified = {true, input, output, ask, take, close_view};

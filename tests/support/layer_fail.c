@@ -166,7 +166,9 @@ COMMAND(EnqueueBarrierWithWaitList, (void)0, (cl_command_queue q, WAITS), (q, n,
             return NULL;                                                                          \
         }                                                                                         \
         if (b) count(WAITS_COUNT);                                                                \
-        return next->cl##name arguments;                                                          \
+        void *at = next->cl##name arguments;                                                      \
+        live[EVENT] += at && event;                                                               \
+        return at;                                                                                \
     }
 
 MAP(EnqueueMapBuffer,
