@@ -5,6 +5,7 @@
 #include "gemm_cl.h"
 #include "gemm_opt.h"
 #include "gemm_variant.h"
+#include "hybrid/hybrid.h"
 #include "packed/packed.h"
 #include "ref/ref.h"
 
@@ -71,6 +72,11 @@ static gemm_status layer_auto(const layer_call *c, const gemm_context *context, 
     return gemm_packed_layer(c, context, params);
 }
 
+static const gemm_hybrid_sides packed_and_cl = {
+    .name = "packed", .run = gemm_packed, .conv = gemm_packed_conv,
+    .run_start = gemm_cl_run_start, .conv_start = gemm_cl_conv_start, .finish = gemm_cl_finish,
+    .unusable = gemm_cl_unusable, .params = &gemm_cl_best, .forced = -1};
+
 const gemm_variant gemm_variants[] = {
     {.name = "stock", .run = run_stock, .origin = "Darknet",
      .summary = "Darknet's own loops, unchanged: all other rows are compared with it"},
@@ -101,6 +107,9 @@ const gemm_variant gemm_variants[] = {
     {.name = "cl", .run = gemm_cl_run, .conv = gemm_cl_conv, .layer = gemm_packed_layer,
      .params = &gemm_cl_best, .unusable = gemm_cl_unusable, .on_device = true,
      .origin = "this project", .summary = "the best OpenCL kernel for the device and the shape"},
+    {.name = "hybrid", .run = gemm_hybrid, .conv = gemm_hybrid_conv, .layer = gemm_packed_layer,
+     .params = &packed_and_cl, .unusable = gemm_hybrid_unusable, .on_device = true,
+     .origin = MOBILE, .summary = "cl and packed at once, each on its part of C, by their speeds"},
     {.name = "clblast", .run = gemm_cl_run, .params = &gemm_cl_clblast,
      .unusable = gemm_cl_unusable, .on_device = true, .reference = true, .origin = "CLBlast",
      .summary = "its sgemm, for comparison only"},

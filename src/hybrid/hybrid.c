@@ -1,0 +1,345 @@
+/*
+ * One call, cut in two.
+ *
+ *   start     the device's part is enqueued
+ *   CPU       the other part, by the CPU's row
+ *   finish    one wait; C is right
+ *
+ * The cut falls on a multiple of a power of 2, which whole tiles of both sides cover. The device
+ * gets the first part:
+ *
+ *   multiply         columns of B and C, or rows of A and C: what copies less. The device needs all
+ *                    of the other operand
+ *   one image        filters: the weights and the output are cut; the input is small
+ *   groups           whole groups: the input is cut too
+ *   several images   whole images
+ *
+ * Memory: both sides read all operands. Only the CPU writes to C while the device works, and only
+ * to its own part, because the device writes to memory of its own (gemm_cl_run_start). The part of
+ * a convolution's output that is the device's may change before the end.
+ *
+ * When the device fails, the CPU computes the device's part too. C is then right, or the status is
+ * GEMM_FAILED.
+ *
+ * Source: Wang, Shi, Wen: CNN convolution on mobile GPUs (2018), whose future work this is.
+ */
+#include "hybrid/hybrid.h"
+
+#include "hybrid/share.h"
+#include "util/clock.h"
+#include "util/ints.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* With fewer multiplications a call ends before a device has begun: a launch takes 20 to 300
+   microseconds. */
+static const double LEAST_WORK = 4e6;
+
+/* ---- parts of a call ----------------------------------------------------------------------- */
+
+/* What both kinds of call have in common. One of the two pointers is NULL. */
+typedef struct shared_call {
+    const gemm_call *g;
+    const conv_call *c;
+    int count;                  /* what is cut: columns, rows, filters, groups or images */
+    double work;                /* multiplications */
+} shared_call;
+
+/* Elements from `from` to `to` of what is cut. */
+typedef struct part {
+    int from, to;
+} part;
+
+/* A cut copies the operand that is cut only in part. */
+static bool cuts_columns(const gemm_call *g)
+{
+    return g->N >= g->M;
+}
+
+static gemm_call part_of_multiply(const gemm_call *g, part p)
+{
+    const size_t from = (size_t)p.from;
+    gemm_call part = *g;
+    if (cuts_columns(g)) {
+        part.N = p.to - p.from;
+        part.B += g->TB ? from * (size_t)g->ldb : from;
+        part.C += from;
+    } else {
+        part.M = p.to - p.from;
+        part.A += g->TA ? from : from * (size_t)g->lda;
+        part.C += from * (size_t)g->ldc;
+    }
+    return part;
+}
+
+static conv_call part_of_images(const conv_call *c, part p)
+{
+    const size_t from = (size_t)p.from, area = (size_t)c->h * (size_t)c->w;
+    const size_t places = (size_t)c->out_h * (size_t)c->out_w;
+    conv_call part = *c;
+    part.batch = p.to - p.from;
+    part.input += from * (size_t)c->c * area;
+    part.output += from * (size_t)c->n * places;
+    return part;
+}
+
+/* Filters of one image and one group, or groups of one image. */
+static conv_call part_of_filters(const conv_call *c, part p)
+{
+    const bool groups = c->groups > 1;
+    const int filters = groups ? c->n / c->groups : 1, channels = c->c / c->groups;
+    const size_t first = (size_t)p.from * (size_t)filters;
+    const size_t area = (size_t)c->h * (size_t)c->w;
+    conv_call part = *c;
+    part.n = (p.to - p.from) * filters;
+    if (groups) {
+        part.groups = p.to - p.from;
+        part.c = part.groups * channels;
+        part.input += (size_t)p.from * (size_t)channels * area;
+    }
+    part.weights += first * (size_t)channels * (size_t)c->size * (size_t)c->size;
+    if (c->scale) part.scale += first;
+    part.shift += first;
+    part.output += first * (size_t)c->out_h * (size_t)c->out_w;
+    return part;
+}
+
+static conv_call part_of_conv(const conv_call *c, part p)
+{
+    return c->batch > 1 ? part_of_images(c, p) : part_of_filters(c, p);
+}
+
+static shared_call share_multiply(const gemm_call *g)
+{
+    return (shared_call){.g = g, .count = cuts_columns(g) ? g->N : g->M,
+                         .work = (double)g->M * g->N * g->K};
+}
+
+static shared_call share_conv(const conv_call *c)
+{
+    const double outputs = (double)c->batch * c->n * c->out_h * c->out_w;
+    return (shared_call){.c = c, .count = c->batch > 1 ? c->batch : c->groups > 1 ? c->groups : c->n,
+                         .work = outputs * (c->c / c->groups) * c->size * c->size};
+}
+
+/* Where a share cuts. The unit is the largest power of 2 up to 64 of which there are 8. A share
+   between 0 and 1 leaves each side a unit. */
+static int cut_at(int count, double share)
+{
+    int unit = 64;
+    if (share <= 0 || count < 2) return 0;
+    if (share >= 1) return count;
+    while (unit > 1 && count / unit < 8) unit /= 2;
+    const int units = (int)lround(share * count / unit);
+    return min_int(max_int(units, 1), (count - 1) / unit) * unit;
+}
+
+/* ---- the two sides ------------------------------------------------------------------------- */
+
+static gemm_status run_on_cpu(const gemm_hybrid_sides *s, const shared_call *call, part p,
+                              const gemm_context *context)
+{
+    if (call->g) {
+        const gemm_call own = part_of_multiply(call->g, p);
+        return s->run(&own, context, NULL);
+    }
+    const conv_call own = part_of_conv(call->c, p);
+    return s->conv(&own, context, NULL);
+}
+
+/* The device's part while it runs. The call must last as long. */
+typedef struct device_part {
+    gemm_call g;
+    conv_call c;
+    gemm_note note;
+} device_part;
+
+static gemm_status start_device(const gemm_hybrid_sides *s, const shared_call *call, part p,
+                                const gemm_context *context, device_part *d)
+{
+    gemm_context own = *context;
+    gemm_clear_note(&d->note);
+    own.note = &d->note;
+    own.kept = NULL;
+    if (call->g) {
+        d->g = part_of_multiply(call->g, p);
+        return s->run_start(&d->g, &own, s->params);
+    }
+    d->c = part_of_conv(call->c, p);
+    return s->conv_start(&d->c, &own, s->params);
+}
+
+/* ---- what is kept for a layer -------------------------------------------------------------- */
+
+/* What the CPU's row keeps for its part of a layer. */
+typedef struct kept_part {
+    gemm_kept cpu;
+    int cut;                    /* the part that it is for */
+} kept_part;
+
+static void drop_cpu(kept_part *k)
+{
+    if (k->cpu.data) k->cpu.free(k->cpu.data);
+    k->cpu = (gemm_kept){0};
+}
+
+static void free_kept(void *data)
+{
+    kept_part *k = data;
+    drop_cpu(k);
+    free(k);
+}
+
+/* What is kept for the CPU's part behind this cut; NULL: nothing can be. */
+static gemm_kept *kept_for(gemm_kept *kept, int cut)
+{
+    if (!kept) return NULL;
+    if (!kept->data && kept->room >= sizeof(kept_part)) {
+        kept->data = calloc(1, sizeof(kept_part));
+        kept->bytes = sizeof(kept_part);
+        kept->free = free_kept;
+    }
+    kept_part *k = kept->data;
+    if (!k) return NULL;
+    if (k->cut != cut) drop_cpu(k);
+    k->cut = cut;
+    k->cpu.room = kept->room - sizeof *k;
+    return &k->cpu;
+}
+
+static void count_kept(gemm_kept *kept)
+{
+    if (!kept || !kept->data) return;
+    const kept_part *k = kept->data;
+    kept->bytes = sizeof *k + (k->cpu.data ? k->cpu.bytes : 0);
+}
+
+/* ---- one call ------------------------------------------------------------------------------ */
+
+static gemm_status fail(gemm_note *note, const char *reason)
+{
+    snprintf(note->reason, sizeof note->reason, "%s", reason);
+    return GEMM_FAILED;
+}
+
+/* Behind the CPU's row, which has filled in its algorithm. */
+static void fill_note(const gemm_hybrid_sides *s, double share, const gemm_note *device,
+                      gemm_note *note)
+{
+    char kernel[32] = "";
+    sscanf(device->ran, "%31s", kernel);
+    snprintf(note->ran, sizeof note->ran, "%s %.2f%s%s", kernel, share, share < 1 ? " + " : "",
+             share < 1 ? s->name : "");
+    note->kernel_ms = device->kernel_ms;
+    note->copied_a = device->copied_a;
+    note->copied_b = device->copied_b;
+    note->copied_c = device->copied_c;
+}
+
+static gemm_status run_whole_on_cpu(const gemm_hybrid_sides *s, const shared_call *call,
+                                    const gemm_context *context, gemm_shared_times *t)
+{
+    const double begin = gemm_now_ms();
+    gemm_context own = *context;
+    own.kept = kept_for(context->kept, 0);
+    const gemm_status status = run_on_cpu(s, call, (part){0, call->count}, &own);
+    count_kept(context->kept);
+    t->share = 0;
+    t->cpu_ms = gemm_now_ms() - begin;
+    snprintf(context->note->ran, sizeof context->note->ran, "%s", s->name);
+    return status;
+}
+
+/* The CPU's part is right, and the device's was not computed. */
+static gemm_status replace_device(const gemm_hybrid_sides *s, const shared_call *call, int cut,
+                                  const gemm_context *context)
+{
+    gemm_context own = *context;
+    own.kept = NULL;
+    if (cut == call->count) own.kept = kept_for(context->kept, 0);
+    const gemm_status status = run_on_cpu(s, call, (part){0, cut}, &own);
+    count_kept(context->kept);
+    snprintf(context->note->ran, sizeof context->note->ran, "%s", s->name);
+    if (status == GEMM_DONE || cut == call->count) return status;
+    return fail(context->note, "the device failed, and the CPU cannot compute the device's part");
+}
+
+/* The CPU's part and the join, after the start. */
+static gemm_status run_rest(const gemm_hybrid_sides *s, const shared_call *call, int cut,
+                            const gemm_context *context, device_part *d, gemm_shared_times *t)
+{
+    const double begin = gemm_now_ms();
+    gemm_context own = *context;
+    gemm_status status = GEMM_DONE;
+    if (cut < call->count) {
+        own.kept = kept_for(context->kept, cut);
+        status = run_on_cpu(s, call, (part){cut, call->count}, &own);
+        count_kept(context->kept);
+    }
+    const double computed = gemm_now_ms();
+    const bool take = status == GEMM_DONE;
+    status = s->finish(take, &d->note);
+    t->cpu_ms = computed - begin;
+    t->finish_ms = gemm_now_ms() - computed;
+    t->arrival_ms = d->note.arrival_ms;
+    t->failed = status != GEMM_DONE;
+    if (status == GEMM_FAILED) return fail(context->note, d->note.reason);
+    if (!take) return run_whole_on_cpu(s, call, context, t);
+    if (status == GEMM_DECLINED) return replace_device(s, call, cut, context);
+    fill_note(s, t->share, &d->note, context->note);
+    return GEMM_DONE;
+}
+
+static gemm_status run_both(const gemm_hybrid_sides *s, const shared_call *call, int cut,
+                            const gemm_context *context, gemm_shared_times *t)
+{
+    device_part d;
+    const double begin = gemm_now_ms();
+    const gemm_status status = start_device(s, call, (part){0, cut}, context, &d);
+    t->start_ms = gemm_now_ms() - begin;
+    t->failed = status != GEMM_DONE;
+    if (status == GEMM_FAILED) return fail(context->note, d.note.reason);
+    return t->failed ? run_whole_on_cpu(s, call, context, t)
+                     : run_rest(s, call, cut, context, &d, t);
+}
+
+static gemm_status run_shared(const gemm_hybrid_sides *s, const shared_call *call,
+                              const gemm_shape *shape, const gemm_context *context)
+{
+    const bool forced = s->forced >= 0, small = call->work < LEAST_WORK;
+    const double share = forced ? s->forced : small ? 0 : gemm_share_of(shape);
+    const int cut = cut_at(call->count, share);
+    gemm_shared_times t = {.share = (double)cut / call->count, .arrival_ms = -1};
+    if (cut > 0 && call->c && call->c->pool) return GEMM_DECLINED;
+    const gemm_status status = cut > 0 ? run_both(s, call, cut, context, &t)
+                                       : run_whole_on_cpu(s, call, context, &t);
+    if (!forced && !small && status == GEMM_DONE) gemm_share_learn(shape, &t);
+    return status;
+}
+
+/* ---- the rows of the table ----------------------------------------------------------------- */
+
+gemm_status gemm_hybrid(const gemm_call *g, const gemm_context *context, const void *sides)
+{
+    const shared_call call = share_multiply(g);
+    const gemm_shape shape = {{1, g->TA != 0, g->TB != 0, g->M, g->N, g->K, context->threads}};
+    return run_shared(sides, &call, &shape, context);
+}
+
+/* Pooled convolutions and others have one model. */
+gemm_status gemm_hybrid_conv(const conv_call *c, const gemm_context *context, const void *sides)
+{
+    const shared_call call = share_conv(c);
+    const gemm_shape shape = {{2, c->batch, c->groups, c->c, c->h, c->w, c->n, c->size, c->stride,
+                               c->pad, c->out_h, c->out_w, context->direct, context->threads}};
+    return run_shared(sides, &call, &shape, context);
+}
+
+const char *gemm_hybrid_unusable(const void *sides)
+{
+    const gemm_hybrid_sides *s = sides;
+    return s->unusable(s->params);
+}
