@@ -121,7 +121,8 @@ static shared_call share_multiply(const gemm_call *g)
 static shared_call share_conv(const conv_call *c)
 {
     const double outputs = (double)c->batch * c->n * c->out_h * c->out_w;
-    return (shared_call){.c = c, .count = c->batch > 1 ? c->batch : c->groups > 1 ? c->groups : c->n,
+    const int of_one_image = c->groups > 1 ? c->groups : c->n;
+    return (shared_call){.c = c, .count = c->batch > 1 ? c->batch : of_one_image,
                          .work = outputs * (c->c / c->groups) * c->size * c->size};
 }
 

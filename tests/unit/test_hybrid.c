@@ -69,7 +69,8 @@ static void expect_share(const char *name, machine m, int calls, double least, d
     if (share >= least && share <= most)
         report_pass(name);
     else
-        report_fail(name, "after %d calls the share is %g, not %g to %g", calls, share, least, most);
+        report_fail(name, "after %d calls the share is %g, not %g to %g", calls, share, least,
+                    most);
 }
 
 static void test_ends(void)
@@ -79,13 +80,16 @@ static void test_ends(void)
     expect_share("share-equal", (machine){.device = 10, .cpu = 10}, 40, .5 - near, .5 + near);
     expect_share("share-device-twice", (machine){.device = 10, .cpu = 20}, 40, 2. / 3 - near,
                  2. / 3 + near);
-    expect_share("share-cpu-thrice", (machine){.device = 30, .cpu = 10}, 40, .25 - near, .25 + near);
+    expect_share("share-cpu-thrice", (machine){.device = 30, .cpu = 10}, 40, .25 - near,
+                 .25 + near);
     expect_share("share-first-calls-do-not-count",
                  (machine){.device = 10, .cpu = 10, .first = 1000}, 40, .5 - near, .5 + near);
     expect_share("share-slow-device", (machine){.device = 500, .cpu = 10}, 8, 0, 0);
     expect_share("share-slow-cpu", (machine){.device = 10, .cpu = 500}, 8, 1, 1);
-    expect_share("share-copies-cost-more", (machine){.start = 12, .device = 10, .cpu = 10}, 8, 0, 0);
-    expect_share("share-results-cost-more", (machine){.take = 12, .device = 10, .cpu = 10}, 8, 0, 0);
+    expect_share("share-copies-cost-more", (machine){.start = 12, .device = 10, .cpu = 10}, 8, 0,
+                 0);
+    expect_share("share-results-cost-more", (machine){.take = 12, .device = 10, .cpu = 10}, 8, 0,
+                 0);
     expect_share("share-no-clock", (machine){.device = 10, .cpu = 20, .no_clock = true}, 60, .55,
                  .75);
     expect_share("share-failing-device", (machine){.device = 1, .cpu = 10, .fails = true}, 8, 0, 0);
