@@ -290,8 +290,20 @@ static void fill_whole(float *x, int count, rng *r)
 typedef struct outcome {
     gemm_status status;
     bool right, unchanged;
+    double off;                 /* of a convolution: the largest difference from packed alone */
     gemm_note note;
 } outcome;
+
+static double distance(const float *a, const float *b, size_t count)
+{
+    double worst = 0;
+    for (size_t i = 0; i < count; ++i) {
+        const double off = fabs((double)a[i] - (double)b[i]);
+        if (isnan(off)) return INFINITY;
+        worst = fmax(worst, off);
+    }
+    return worst;
+}
 
 static outcome multiply(const gemm_hybrid_sides *s)
 {
@@ -341,6 +353,7 @@ static outcome convolve(const gemm_hybrid_sides *s, const conv_shape *shape, boo
     }
     o.right = !memcmp(c.output, expected, bytes);
     o.unchanged = !memcmp(c.output, untouched, bytes);
+    o.off = distance(c.output, expected, conv_outputs(&c));
     free(expected);
     free(untouched);
     conv_shape_free(&c);
@@ -513,6 +526,7 @@ static void test_kept(void)
         if (with.status != GEMM_DONE || without.status != GEMM_DONE) why = "it declined";
         else if (strcmp(with.note.ran, without.note.ran)) why = "another share";
         else if (strcmp(with.note.algorithm, without.note.algorithm)) why = "another algorithm";
+        else if (!(with.off < .1)) why = "a wrong output";
     }
     if (!why && most < 1000) why = "nothing was kept";
     gemm_plan_drop(&plan);
