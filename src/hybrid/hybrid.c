@@ -138,6 +138,77 @@ static int cut_at(int count, double share)
     return min_int(max_int(units, 1), (count - 1) / unit) * unit;
 }
 
+/* ---- what is kept for a layer -------------------------------------------------------------- */
+
+/* What both sides keep for their parts of a layer. */
+typedef struct kept_parts {
+    gemm_kept cpu, device;
+    int cut;                    /* the parts that it is for */
+} kept_parts;
+
+static void drop_side(gemm_kept *side)
+{
+    if (side->data) side->free(side->data);
+    *side = (gemm_kept){0};
+}
+
+static void free_kept(void *data)
+{
+    kept_parts *k = data;
+    drop_side(&k->cpu);
+    drop_side(&k->device);
+    free(k);
+}
+
+static size_t bytes_of(const gemm_kept *side)
+{
+    return side->data ? side->bytes : 0;
+}
+
+/* What is kept for the parts of this cut. NULL: nothing can be. Not between a device's start and
+   its finish, because it may free what the device's row keeps. */
+static kept_parts *kept_for(gemm_kept *kept, int cut)
+{
+    if (!kept) return NULL;
+    if (!kept->data && kept->room >= sizeof(kept_parts)) {
+        kept->data = calloc(1, sizeof(kept_parts));
+        kept->bytes = sizeof(kept_parts);
+        kept->free = free_kept;
+    }
+    kept_parts *k = kept->data;
+    if (!k) return NULL;
+    if (k->cut != cut) {
+        drop_side(&k->cpu);
+        drop_side(&k->device);
+    }
+    k->cut = cut;
+    return k;
+}
+
+/* One side's place, for its context. */
+static gemm_kept *side_of(const gemm_kept *kept, gemm_kept *side, const gemm_kept *other)
+{
+    const size_t used = sizeof(kept_parts) + bytes_of(other);
+    side->room = kept->room > used ? kept->room - used : 0;
+    return side;
+}
+
+static gemm_kept *for_cpu(const gemm_kept *kept, kept_parts *k)
+{
+    return k ? side_of(kept, &k->cpu, &k->device) : NULL;
+}
+
+static gemm_kept *for_device(const gemm_kept *kept, kept_parts *k)
+{
+    return k ? side_of(kept, &k->device, &k->cpu) : NULL;
+}
+
+static void count_kept(gemm_kept *kept)
+{
+    const kept_parts *k = kept ? kept->data : NULL;
+    if (k) kept->bytes = sizeof *k + bytes_of(&k->cpu) + bytes_of(&k->device);
+}
+
 /* ---- the two sides ------------------------------------------------------------------------- */
 
 static gemm_status run_on_cpu(const gemm_hybrid_sides *s, const shared_call *call, part p,
@@ -164,58 +235,12 @@ static gemm_status start_device(const gemm_hybrid_sides *s, const shared_call *c
     gemm_context own = *context;
     gemm_clear_note(&d->note);
     own.note = &d->note;
-    own.kept = NULL;
     if (call->g) {
         d->g = part_of_multiply(call->g, p);
         return s->run_start(&d->g, &own, s->params);
     }
     d->c = part_of_conv(call->c, p);
     return s->conv_start(&d->c, &own, s->params);
-}
-
-/* ---- what is kept for a layer -------------------------------------------------------------- */
-
-/* What the CPU's row keeps for its part of a layer. */
-typedef struct kept_part {
-    gemm_kept cpu;
-    int cut;                    /* the part that it is for */
-} kept_part;
-
-static void drop_cpu(kept_part *k)
-{
-    if (k->cpu.data) k->cpu.free(k->cpu.data);
-    k->cpu = (gemm_kept){0};
-}
-
-static void free_kept(void *data)
-{
-    kept_part *k = data;
-    drop_cpu(k);
-    free(k);
-}
-
-/* What is kept for the CPU's part behind this cut; NULL: nothing can be. */
-static gemm_kept *kept_for(gemm_kept *kept, int cut)
-{
-    if (!kept) return NULL;
-    if (!kept->data && kept->room >= sizeof(kept_part)) {
-        kept->data = calloc(1, sizeof(kept_part));
-        kept->bytes = sizeof(kept_part);
-        kept->free = free_kept;
-    }
-    kept_part *k = kept->data;
-    if (!k) return NULL;
-    if (k->cut != cut) drop_cpu(k);
-    k->cut = cut;
-    k->cpu.room = kept->room - sizeof *k;
-    return &k->cpu;
-}
-
-static void count_kept(gemm_kept *kept)
-{
-    if (!kept || !kept->data) return;
-    const kept_part *k = kept->data;
-    kept->bytes = sizeof *k + (k->cpu.data ? k->cpu.bytes : 0);
 }
 
 /* ---- one call ------------------------------------------------------------------------------ */
@@ -245,9 +270,8 @@ static gemm_status run_whole_on_cpu(const gemm_hybrid_sides *s, const shared_cal
 {
     const double begin = gemm_now_ms();
     gemm_context own = *context;
-    own.kept = kept_for(context->kept, 0);
+    own.kept = for_cpu(context->kept, kept_for(context->kept, 0));
     const gemm_status status = run_on_cpu(s, call, (part){0, call->count}, &own);
-    count_kept(context->kept);
     t->share = 0;
     t->cpu_ms = gemm_now_ms() - begin;
     snprintf(context->note->ran, sizeof context->note->ran, "%s", s->name);
@@ -260,9 +284,7 @@ static gemm_status replace_device(const gemm_hybrid_sides *s, const shared_call 
 {
     gemm_context own = *context;
     own.kept = NULL;
-    if (cut == call->count) own.kept = kept_for(context->kept, 0);
     const gemm_status status = run_on_cpu(s, call, (part){0, cut}, &own);
-    count_kept(context->kept);
     snprintf(context->note->ran, sizeof context->note->ran, "%s", s->name);
     if (status == GEMM_DONE || cut == call->count) return status;
     return fail(context->note, "the device failed, and the CPU cannot compute the device's part");
@@ -270,16 +292,14 @@ static gemm_status replace_device(const gemm_hybrid_sides *s, const shared_call 
 
 /* The CPU's part and the join, after the start. */
 static gemm_status run_rest(const gemm_hybrid_sides *s, const shared_call *call, int cut,
-                            const gemm_context *context, device_part *d, gemm_shared_times *t)
+                            const gemm_context *context, kept_parts *kept, device_part *d,
+                            gemm_shared_times *t)
 {
     const double begin = gemm_now_ms();
     gemm_context own = *context;
     gemm_status status = GEMM_DONE;
-    if (cut < call->count) {
-        own.kept = kept_for(context->kept, cut);
-        status = run_on_cpu(s, call, (part){cut, call->count}, &own);
-        count_kept(context->kept);
-    }
+    own.kept = for_cpu(context->kept, kept);
+    if (cut < call->count) status = run_on_cpu(s, call, (part){cut, call->count}, &own);
     const double computed = gemm_now_ms();
     const bool take = status == GEMM_DONE;
     status = s->finish(take, &d->note);
@@ -299,12 +319,15 @@ static gemm_status run_both(const gemm_hybrid_sides *s, const shared_call *call,
 {
     device_part d;
     const double begin = gemm_now_ms();
-    const gemm_status status = start_device(s, call, (part){0, cut}, context, &d);
+    kept_parts *kept = kept_for(context->kept, cut);
+    gemm_context own = *context;
+    own.kept = for_device(context->kept, kept);
+    const gemm_status status = start_device(s, call, (part){0, cut}, &own, &d);
     t->start_ms = gemm_now_ms() - begin;
     t->failed = status != GEMM_DONE;
     if (status == GEMM_FAILED) return fail(context->note, d.note.reason);
     return t->failed ? run_whole_on_cpu(s, call, context, t)
-                     : run_rest(s, call, cut, context, &d, t);
+                     : run_rest(s, call, cut, context, kept, &d, t);
 }
 
 static gemm_status run_shared(const gemm_hybrid_sides *s, const shared_call *call,
@@ -317,6 +340,7 @@ static gemm_status run_shared(const gemm_hybrid_sides *s, const shared_call *cal
     if (cut > 0 && call->c && call->c->pool) return GEMM_DECLINED;
     const gemm_status status = cut > 0 ? run_both(s, call, cut, context, &t)
                                        : run_whole_on_cpu(s, call, context, &t);
+    count_kept(context->kept);
     if (!forced && !small && status == GEMM_DONE) gemm_share_learn(shape, &t);
     return status;
 }

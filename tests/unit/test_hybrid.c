@@ -191,6 +191,7 @@ static struct {
     gemm_call g;
     conv_call c;
     atomic_int starts, finishes, drops;
+    int keeps, stale;           /* things kept; things found that are for other filters */
 } fake = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static gemm_status as_status(deed d, gemm_note *note)
@@ -216,12 +217,35 @@ static gemm_status start_run(const gemm_call *g, const gemm_context *context, co
     return end_start(context);
 }
 
+/* What the device keeps: the number of filters that it is for. Freeing it takes the device, as with
+   OpenCL. */
+static void free_filters(void *data)
+{
+    pthread_mutex_lock(&fake.lock);
+    free(data);
+    pthread_mutex_unlock(&fake.lock);
+}
+
+static void keep_filters(const conv_call *c, gemm_kept *kept)
+{
+    int *filters = kept->data;
+    if (filters && *filters != c->n) ++fake.stale;
+    if (filters) return;
+    if (!(filters = malloc(sizeof *filters))) abort();
+    *filters = c->n;
+    ++fake.keeps;
+    kept->data = filters;
+    kept->bytes = sizeof *filters;
+    kept->free = free_filters;
+}
+
 static gemm_status start_conv(const conv_call *c, const gemm_context *context, const void *params)
 {
     (void)params;
     pthread_mutex_lock(&fake.lock);
     fake.is_conv = true;
     fake.c = *c;
+    if (context->kept) keep_filters(c, context->kept);
     return end_start(context);
 }
 
@@ -529,6 +553,8 @@ static void test_kept(void)
         else if (!(with.off < .1)) why = "a wrong output";
     }
     if (!why && most < 1000) why = "nothing was kept";
+    if (!why && fake.stale) why = "the device got what was kept for another cut";
+    if (!why && fake.keeps != 4) why = "the device did not keep its part of each cut once";
     gemm_plan_drop(&plan);
     if (!why && gemm_planned_bytes()) why = "the dropped plan is still counted";
     judge("hybrid-kept", why);
