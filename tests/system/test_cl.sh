@@ -31,6 +31,8 @@ expect()
 export GEMM_IMPL=cl
 OCL_ICD_VENDORS=/nonexistent expect_failure cl-no-platform 'no OpenCL device on this machine' detect
 OCL_ICD_VENDORS=/nonexistent GEMM_IMPL=auto expect cl-no-platform-auto 'Predicted in' detect
+OCL_ICD_VENDORS=/nonexistent GEMM_IMPL=hybrid \
+    expect_failure hybrid-no-platform 'no OpenCL device on this machine' detect
 for device in gpu 0:7 7:0 0: 0:0x Radeon; do
     GEMM_CL_DEVICE=$device expect_failure "cl-device-$device" \
         "GEMM_CL_DEVICE=$device: no such OpenCL device; allowed are gpu, cpu, or the number" detect
@@ -138,6 +140,12 @@ for case in 640::8x4 610::4x4 740::8x8 740:-DCOLS=8:8x4 740:-DROWS=8:4x4; do
         expect "cl-tile-on-A$model-${spills%:*}" "cl_image $tile group" $test_cl --tile
 done
 OPENCL_LAYERS=$bin/layer_adreno.so GEMM_CHECK=1 expect cl-adreno-detect 'Predicted in' detect
+GEMM_IMPL=hybrid GEMM_TRACE=$work/shared.csv expect hybrid-detect 'Predicted in' detect
+if grep -q '^cl_conv_wide 0\.[0-9]* + packed,' "$work/shared.csv"; then
+    pass hybrid-detect-shares
+else
+    fail hybrid-detect-shares "no layer was shared: $(sed -n 2p "$work/shared.csv")"
+fi
 OPENCL_LAYERS=$bin/layer_fail.so $test_cl --faults | relay
 OPENCL_LAYERS=$bin/layer_fail.so $test_cl --waits | relay
 
