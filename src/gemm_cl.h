@@ -29,10 +29,10 @@ gemm_row_run gemm_cl_run;
 gemm_row_conv gemm_cl_conv;
 
 /*
- * The same calls in two halves, so that the CPU can work between them. One of the first two
- * enqueues the call. When it returns GEMM_DONE, the same thread must call gemm_cl_finish, and makes
- * no other OpenCL call before. Other threads that want the device wait until then. The call and its
- * arrays last until then too, and A and B (the input and the weights) do not change.
+ * A multiply and a convolution in two halves, so that the CPU can work between them. One of the
+ * first two enqueues the call. When it returns GEMM_DONE, the same thread must call gemm_cl_finish,
+ * and makes no other OpenCL call before. Other threads that want the device wait until then. The
+ * call and its arrays last until then too, and A and B (the input and the weights) do not change.
  *
  * The device works on copies. It writes nothing but C of the call (the output), and of a multiply
  * not before gemm_cl_finish. So the CPU may read and write all other memory in between, and memory
