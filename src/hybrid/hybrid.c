@@ -211,137 +211,147 @@ static void count_kept(gemm_kept *kept)
 
 /* ---- the two sides ------------------------------------------------------------------------- */
 
-static gemm_status run_on_cpu(const gemm_hybrid_sides *s, const shared_call *call, part p,
-                              const gemm_context *context)
+/* One call of the row while it runs. */
+typedef struct hybrid_run {
+    const gemm_hybrid_sides *sides;
+    const shared_call *call;
+    const gemm_context *context;
+    int cut;                    /* the device has the elements below it */
+    kept_parts *kept;           /* for this cut, or NULL */
+    gemm_call g;                /* the device's part: one of the two. They last until it ends */
+    conv_call c;
+    gemm_note device_note;
+    gemm_shared_times times;
+} hybrid_run;
+
+static gemm_status run_on_cpu(const hybrid_run *r, part p, gemm_kept *kept)
 {
-    if (call->g) {
-        const gemm_call own = part_of_multiply(call->g, p);
-        return s->run(&own, context, NULL);
+    gemm_context own = *r->context;
+    own.kept = kept;
+    if (r->call->g) {
+        const gemm_call g = part_of_multiply(r->call->g, p);
+        return r->sides->run(&g, &own, NULL);
     }
-    const conv_call own = part_of_conv(call->c, p);
-    return s->conv(&own, context, NULL);
+    const conv_call c = part_of_conv(r->call->c, p);
+    return r->sides->conv(&c, &own, NULL);
 }
 
-/* The device's part while it runs. The call must last as long. */
-typedef struct device_part {
-    gemm_call g;
-    conv_call c;
-    gemm_note note;
-} device_part;
-
-static gemm_status start_device(const gemm_hybrid_sides *s, const shared_call *call, part p,
-                                const gemm_context *context, device_part *d)
+static gemm_status start_device(hybrid_run *r)
 {
-    gemm_context own = *context;
-    gemm_clear_note(&d->note);
-    own.note = &d->note;
-    if (call->g) {
-        d->g = part_of_multiply(call->g, p);
-        return s->run_start(&d->g, &own, s->params);
+    const part p = {0, r->cut};
+    gemm_context own = *r->context;
+    gemm_clear_note(&r->device_note);
+    own.note = &r->device_note;
+    own.kept = for_device(r->context->kept, r->kept);
+    if (r->call->g) {
+        r->g = part_of_multiply(r->call->g, p);
+        return r->sides->run_start(&r->g, &own, r->sides->params);
     }
-    d->c = part_of_conv(call->c, p);
-    return s->conv_start(&d->c, &own, s->params);
+    r->c = part_of_conv(r->call->c, p);
+    return r->sides->conv_start(&r->c, &own, r->sides->params);
 }
 
 /* ---- one call ------------------------------------------------------------------------------ */
 
-static gemm_status fail(gemm_note *note, const char *reason)
+static gemm_status fail(const hybrid_run *r, const char *reason)
 {
+    gemm_note *note = r->context->note;
     snprintf(note->reason, sizeof note->reason, "%s", reason);
     return GEMM_FAILED;
 }
 
-/* Behind the CPU's row, which has filled in its algorithm. */
-static void fill_note(const gemm_hybrid_sides *s, double share, const gemm_note *device,
-                      gemm_note *note)
+/* The CPU's row has filled in its algorithm. */
+static void note_cpu(const hybrid_run *r)
 {
+    gemm_note *note = r->context->note;
+    snprintf(note->ran, sizeof note->ran, "%s", r->sides->name);
+}
+
+static void note_both(const hybrid_run *r)
+{
+    const gemm_note *device = &r->device_note;
+    const bool cpu = r->cut < r->call->count;
+    gemm_note *note = r->context->note;
     char kernel[32] = "";
     sscanf(device->ran, "%31s", kernel);
-    snprintf(note->ran, sizeof note->ran, "%s %.2f%s%s", kernel, share, share < 1 ? " + " : "",
-             share < 1 ? s->name : "");
+    snprintf(note->ran, sizeof note->ran, "%s %.2f%s%s", kernel, r->times.share,
+             cpu ? " + " : "", cpu ? r->sides->name : "");
     note->kernel_ms = device->kernel_ms;
     note->copied_a = device->copied_a;
     note->copied_b = device->copied_b;
     note->copied_c = device->copied_c;
 }
 
-static gemm_status run_whole_on_cpu(const gemm_hybrid_sides *s, const shared_call *call,
-                                    const gemm_context *context, gemm_shared_times *t)
+static gemm_status run_whole_on_cpu(hybrid_run *r)
 {
+    gemm_kept *kept = r->context->kept;
     const double begin = gemm_now_ms();
-    gemm_context own = *context;
-    own.kept = for_cpu(context->kept, kept_for(context->kept, 0));
-    const gemm_status status = run_on_cpu(s, call, (part){0, call->count}, &own);
-    t->share = 0;
-    t->cpu_ms = gemm_now_ms() - begin;
-    snprintf(context->note->ran, sizeof context->note->ran, "%s", s->name);
+    const gemm_status status =
+        run_on_cpu(r, (part){0, r->call->count}, for_cpu(kept, kept_for(kept, 0)));
+    r->times.share = 0;
+    r->times.cpu_ms = gemm_now_ms() - begin;
+    note_cpu(r);
     return status;
 }
 
 /* The CPU's part is right, and the device's was not computed. */
-static gemm_status replace_device(const gemm_hybrid_sides *s, const shared_call *call, int cut,
-                                  const gemm_context *context)
+static gemm_status replace_device(const hybrid_run *r)
 {
-    gemm_context own = *context;
-    own.kept = NULL;
-    const gemm_status status = run_on_cpu(s, call, (part){0, cut}, &own);
-    snprintf(context->note->ran, sizeof context->note->ran, "%s", s->name);
-    if (status == GEMM_DONE || cut == call->count) return status;
-    return fail(context->note, "the device failed, and the CPU cannot compute the device's part");
+    const gemm_status status = run_on_cpu(r, (part){0, r->cut}, NULL);
+    note_cpu(r);
+    if (status == GEMM_DONE || r->cut == r->call->count) return status;
+    return fail(r, "the device failed, and the CPU cannot compute the device's part");
 }
 
-/* The CPU's part and the join, after the start. */
-static gemm_status run_rest(const gemm_hybrid_sides *s, const shared_call *call, int cut,
-                            const gemm_context *context, kept_parts *kept, device_part *d,
-                            gemm_shared_times *t)
+/* After the device's start: the CPU's part, and the join. */
+static gemm_status run_rest(hybrid_run *r)
 {
-    const double begin = gemm_now_ms();
-    gemm_context own = *context;
+    gemm_shared_times *t = &r->times;
+    const part rest = {r->cut, r->call->count};
     gemm_status status = GEMM_DONE;
-    own.kept = for_cpu(context->kept, kept);
-    if (cut < call->count) status = run_on_cpu(s, call, (part){cut, call->count}, &own);
+    const double begin = gemm_now_ms();
+    if (rest.from < rest.to) status = run_on_cpu(r, rest, for_cpu(r->context->kept, r->kept));
     const double computed = gemm_now_ms();
     const bool take = status == GEMM_DONE;
-    status = s->finish(take, &d->note);
+    status = r->sides->finish(take, &r->device_note);
     t->cpu_ms = computed - begin;
     t->finish_ms = gemm_now_ms() - computed;
-    t->arrival_ms = d->note.arrival_ms;
+    t->arrival_ms = r->device_note.arrival_ms;
     t->failed = status != GEMM_DONE;
-    if (status == GEMM_FAILED) return fail(context->note, d->note.reason);
-    if (!take) return run_whole_on_cpu(s, call, context, t);
-    if (status == GEMM_DECLINED) return replace_device(s, call, cut, context);
-    fill_note(s, t->share, &d->note, context->note);
+    if (status == GEMM_FAILED) return fail(r, r->device_note.reason);
+    if (!take) return run_whole_on_cpu(r);
+    if (status == GEMM_DECLINED) return replace_device(r);
+    note_both(r);
     return GEMM_DONE;
 }
 
-static gemm_status run_both(const gemm_hybrid_sides *s, const shared_call *call, int cut,
-                            const gemm_context *context, gemm_shared_times *t)
+static gemm_status run_both(hybrid_run *r)
 {
-    device_part d;
     const double begin = gemm_now_ms();
-    kept_parts *kept = kept_for(context->kept, cut);
-    gemm_context own = *context;
-    own.kept = for_device(context->kept, kept);
-    const gemm_status status = start_device(s, call, (part){0, cut}, &own, &d);
-    t->start_ms = gemm_now_ms() - begin;
-    t->failed = status != GEMM_DONE;
-    if (status == GEMM_FAILED) return fail(context->note, d.note.reason);
-    return t->failed ? run_whole_on_cpu(s, call, context, t)
-                     : run_rest(s, call, cut, context, kept, &d, t);
+    r->kept = kept_for(r->context->kept, r->cut);
+    const gemm_status status = start_device(r);
+    r->times.start_ms = gemm_now_ms() - begin;
+    r->times.failed = status != GEMM_DONE;
+    switch (status) {
+    case GEMM_DONE: return run_rest(r);
+    case GEMM_DECLINED: return run_whole_on_cpu(r);
+    case GEMM_FAILED: break;
+    }
+    return fail(r, r->device_note.reason);
 }
 
-static gemm_status run_shared(const gemm_hybrid_sides *s, const shared_call *call,
+static gemm_status run_shared(const gemm_hybrid_sides *sides, const shared_call *call,
                               const gemm_shape *shape, const gemm_context *context)
 {
-    const bool forced = s->forced >= 0, small = call->work < LEAST_WORK;
-    const double share = forced ? s->forced : small ? 0 : gemm_share_of(shape);
+    const bool forced = sides->forced >= 0, small = call->work < LEAST_WORK;
+    const double share = forced ? sides->forced : small ? 0 : gemm_share_of(shape);
     const int cut = cut_at(call->count, share);
-    gemm_shared_times t = {.share = (double)cut / call->count, .arrival_ms = -1};
     if (cut > 0 && call->c && call->c->pool) return GEMM_DECLINED;
-    const gemm_status status = cut > 0 ? run_both(s, call, cut, context, &t)
-                                       : run_whole_on_cpu(s, call, context, &t);
+    hybrid_run r = {.sides = sides, .call = call, .context = context, .cut = cut,
+                    .times = {.share = (double)cut / call->count, .arrival_ms = -1}};
+    const gemm_status status = cut > 0 ? run_both(&r) : run_whole_on_cpu(&r);
     count_kept(context->kept);
-    if (!forced && !small && status == GEMM_DONE) gemm_share_learn(shape, &t);
+    if (!forced && !small && status == GEMM_DONE) gemm_share_learn(shape, &r.times);
     return status;
 }
 
