@@ -350,36 +350,47 @@ static outcome multiply(const gemm_hybrid_sides *s)
     return o;
 }
 
-static outcome convolve(const gemm_hybrid_sides *s, const conv_shape *shape, bool pool,
-                        gemm_plan **plan)
+static conv_call make_conv(const conv_shape *shape)
 {
-    outcome o;
     rng r = rng_make(1, 2);
     conv_call c = conv_shape_make(shape, CONV_LEAKY);
     fill_whole((float *)c.input, c.batch * c.c * c.h * c.w, &r);
     fill_whole((float *)c.weights, c.n * (c.c / c.groups) * c.size * c.size, &r);
     for (int i = 0; i < c.n; ++i) ((float *)c.scale)[i] = 1;
-    c.pool = pool;
-    const size_t bytes = conv_outputs(&c) * sizeof(float);
+    return c;
+}
+
+/* With a plan through the driver, as this row. The driver drops the plan of any other layer. */
+static outcome convolve_call(const gemm_hybrid_sides *s, const conv_call *c,
+                             const gemm_variant *row, gemm_plan **plan)
+{
+    outcome o;
+    const size_t count = conv_outputs(c), bytes = count * sizeof(float);
     float *expected = malloc(bytes), *untouched = malloc(bytes);
     if (!expected || !untouched) abort();
-    gemm_conv_run(gemm_find("packed"), &c, NULL, NULL);
-    memcpy(expected, c.output, bytes);
-    memset(c.output, 0xff, bytes);
+    gemm_conv_run(gemm_find("packed"), c, NULL, NULL);
+    memcpy(expected, c->output, bytes);
+    memset(c->output, 0xff, bytes);
     memset(untouched, 0xff, bytes);
-    gemm_variant hybrid = *gemm_find("hybrid");
-    hybrid.params = s;
     if (plan) {
-        o.status = gemm_conv_run(&hybrid, &c, plan, &o.note) ? GEMM_DONE : GEMM_DECLINED;
+        o.status = gemm_conv_run(row, c, plan, &o.note) ? GEMM_DONE : GEMM_DECLINED;
     } else {
         const gemm_context context = gemm_make_context(&o.note);
-        o.status = gemm_hybrid_conv(&c, &context, s);
+        o.status = gemm_hybrid_conv(c, &context, s);
     }
-    o.right = !memcmp(c.output, expected, bytes);
-    o.unchanged = !memcmp(c.output, untouched, bytes);
-    o.off = distance(c.output, expected, conv_outputs(&c));
+    o.right = !memcmp(c->output, expected, bytes);
+    o.unchanged = !memcmp(c->output, untouched, bytes);
+    o.off = distance(c->output, expected, count);
     free(expected);
     free(untouched);
+    return o;
+}
+
+static outcome convolve(const gemm_hybrid_sides *s, const conv_shape *shape, bool pool)
+{
+    conv_call c = make_conv(shape);
+    c.pool = pool;
+    const outcome o = convolve_call(s, &c, NULL, NULL);
     conv_shape_free(&c);
     return o;
 }
@@ -450,7 +461,7 @@ static void test_ways(void)
         snprintf(name, sizeof name, "hybrid-multiply-%s", w->name);
         judge(name, judge_outcome(w, &o));
         set_fake(w);
-        o = convolve(&s, &DENSE, false, NULL);
+        o = convolve(&s, &DENSE, false);
         snprintf(name, sizeof name, "hybrid-convolve-%s", w->name);
         judge(name, judge_outcome(w, &o));
     }
@@ -499,7 +510,7 @@ static void test_cuts(void)
         char name[64], ran[32] = "packed";
         const double share = CUTS[i].share;
         set_fake(&w);
-        const outcome o = convolve(&s, &CUTS[i].shape, false, NULL);
+        const outcome o = convolve(&s, &CUTS[i].shape, false);
         if (share > 0) snprintf(ran, sizeof ran, "fake %.2f + packed", share);
         snprintf(name, sizeof name, "hybrid-cuts-%s", CUTS[i].shape.name);
         if (o.status == GEMM_DONE && o.right && !strcmp(o.note.ran, ran))
@@ -517,8 +528,8 @@ static void test_pool(void)
     const way w = {.at_start = WORKS};
     const gemm_hybrid_sides shared = make_sides(.25), cpu = make_sides(0);
     set_fake(&w);
-    const outcome declined = convolve(&shared, &even, true, NULL);
-    const outcome done = convolve(&cpu, &even, true, NULL);
+    const outcome declined = convolve(&shared, &even, true);
+    const outcome done = convolve(&cpu, &even, true);
     if (declined.status == GEMM_DECLINED && declined.unchanged && !fake.starts &&
         done.status == GEMM_DONE && done.right)
         report_pass("hybrid-pool");
@@ -539,19 +550,23 @@ static void test_kept(void)
     gemm_plan *plan = NULL;
     const char *why = NULL;
     size_t most = 0;
+    conv_call c = make_conv(&deep);
+    gemm_variant hybrid = *gemm_find("hybrid");
     gemm_set_conv(GEMM_HOOK);
     gemm_set_threads(2);
     for (int i = 0; i < 6 && !why; ++i) {
         const gemm_hybrid_sides s = make_sides(shares[i]);
+        hybrid.params = &s;
         set_fake(&w);
-        const outcome with = convolve(&s, &deep, false, &plan);
+        const outcome with = convolve_call(&s, &c, &hybrid, &plan);
         most = gemm_planned_bytes() > most ? gemm_planned_bytes() : most;
-        const outcome without = convolve(&s, &deep, false, NULL);
+        const outcome without = convolve_call(&s, &c, NULL, NULL);
         if (with.status != GEMM_DONE || without.status != GEMM_DONE) why = "it declined";
         else if (strcmp(with.note.ran, without.note.ran)) why = "another share";
         else if (strcmp(with.note.algorithm, without.note.algorithm)) why = "another algorithm";
         else if (!(with.off < .1)) why = "a wrong output";
     }
+    conv_shape_free(&c);
     if (!why && most < 1000) why = "nothing was kept";
     if (!why && fake.stale) why = "the device got what was kept for another cut";
     if (!why && fake.keeps != 4) why = "the device did not keep its part of each cut once";
