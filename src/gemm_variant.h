@@ -70,6 +70,7 @@ typedef struct gemm_context {
     int threads;                /* at most so many threads; at least 1 */
     const struct gemm_ukernel *isa;     /* the micro-kernels of `packed` */
     bool direct;                /* no algorithm with fewer multiplications and larger errors */
+    bool timed;                 /* the note is wanted in full, so a row on a device waits */
     gemm_kept *kept;            /* NULL: nothing can be kept */
     gemm_note *note;            /* never NULL */
 } gemm_context;
@@ -102,7 +103,8 @@ typedef struct gemm_variant {
                                    NULL; the pointer is NULL when the row can run everywhere */
     const gemm_rounding *rounding;      /* GEMM_CHECK and tests allow it. NULL: single
                                    precision */
-    bool on_device;             /* Darknet's buffers should be memory that the device shares */
+    bool on_device;             /* Darknet's buffers should be memory that the device shares.
+                                   Inputs may lie on the device, and outputs stay there */
     bool reference;             /* runs a library of other people: its crash is not ours */
     const char *origin;         /* the article or project it comes from */
     const char *summary;

@@ -31,6 +31,12 @@ gemm_status gemm_cl_finish(bool take, gemm_note *note)
     return GEMM_DECLINED;
 }
 
+gemm_status gemm_cl_layer(const layer_call *c, const gemm_context *context, const void *row)
+{
+    (void)c, (void)context, (void)row;
+    return GEMM_DECLINED;
+}
+
 const char *gemm_cl_unusable(const void *row)
 {
     (void)row;
@@ -57,6 +63,12 @@ bool gemm_cl_free(void *p)
 {
     (void)p;
     return false;
+}
+
+const char *gemm_cl_give_to_cpu(const void *data, size_t bytes, bool write)
+{
+    (void)data, (void)bytes, (void)write;
+    return NULL;
 }
 
 size_t gemm_cl_alloc_size(const void *p)
