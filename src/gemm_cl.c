@@ -5,7 +5,9 @@
 #include "gemm_cl.h"
 
 #include "cl/convolution.h"
+#include "cl/layers.h"
 #include "cl/multiply.h"
+#include "cl/pending.h"
 
 #include <stdlib.h>
 
@@ -18,7 +20,9 @@ static void close_all(void)
     if (d) {
         CL_TRY(clFinish(d->queue));
 fail:
+        gemm_cl_release_unified();
         gemm_cl_release_discrete();
+        gemm_cl_release_pending();
         gemm_cl_release_scratch();
         gemm_cl_release_programs();
     }
@@ -66,24 +70,29 @@ static gemm_status start_run(const gemm_call *g, const gemm_cl_row *row, bool be
 }
 
 static gemm_status start_conv(const conv_call *c, const gemm_cl_row *row, bool beside,
-                              gemm_note *note)
+                              const gemm_context *context)
 {
     gemm_cl_lock();
     started.convolves = true;
     const gemm_status status =
-        is_open() ? gemm_cl_convolve_start(&started.convolution, c, row, beside, note)
+        is_open() ? gemm_cl_convolve_start(&started.convolution, c, row, beside, context)
                   : GEMM_DECLINED;
     if (status != GEMM_DONE) gemm_cl_unlock();
     return status;
 }
 
-gemm_status gemm_cl_finish(bool take, gemm_note *note)
+static gemm_status finish(bool take, const gemm_context *context)
 {
-    const gemm_status status = started.convolves
-                                   ? gemm_cl_convolve_finish(&started.convolution, take, note)
-                                   : gemm_cl_multiply_finish(&started.multiply, take, note);
+    const gemm_status status =
+        started.convolves ? gemm_cl_convolve_finish(&started.convolution, take, context)
+                          : gemm_cl_multiply_finish(&started.multiply, take, context->note);
     gemm_cl_unlock();
     return status;
+}
+
+gemm_status gemm_cl_finish(bool take, gemm_note *note)
+{
+    return finish(take, &(gemm_context){.timed = true, .note = note});
 }
 
 gemm_status gemm_cl_run_start(const gemm_call *g, const gemm_context *context, const void *row)
@@ -93,7 +102,7 @@ gemm_status gemm_cl_run_start(const gemm_call *g, const gemm_context *context, c
 
 gemm_status gemm_cl_conv_start(const conv_call *c, const gemm_context *context, const void *row)
 {
-    return start_conv(c, row, true, context->note);
+    return start_conv(c, row, true, context);
 }
 
 gemm_status gemm_cl_run(const gemm_call *g, const gemm_context *context, const void *row)
@@ -104,8 +113,17 @@ gemm_status gemm_cl_run(const gemm_call *g, const gemm_context *context, const v
 
 gemm_status gemm_cl_conv(const conv_call *c, const gemm_context *context, const void *row)
 {
-    const gemm_status status = start_conv(c, row, false, context->note);
-    return status == GEMM_DONE ? gemm_cl_finish(true, context->note) : status;
+    const gemm_status status = start_conv(c, row, false, context);
+    return status == GEMM_DONE ? finish(true, context) : status;
+}
+
+gemm_status gemm_cl_layer(const layer_call *c, const gemm_context *context, const void *row)
+{
+    (void)row;
+    gemm_cl_lock();
+    const gemm_status status = is_open() ? gemm_cl_run_layer(c, context) : GEMM_DECLINED;
+    gemm_cl_unlock();
+    return status;
 }
 
 /* ---- the table ---- */

@@ -28,6 +28,9 @@ gemm_row_run gemm_cl_run;
 /* The same for a whole convolution. Declines on a row that has no kernel for it. */
 gemm_row_conv gemm_cl_conv;
 
+/* One layer without weights, whatever the row. */
+gemm_row_layer gemm_cl_layer;
+
 /*
  * A multiply and a convolution in two halves, so that the CPU can work between them. One of the
  * first two enqueues the call. When it returns GEMM_DONE, the same thread must call gemm_cl_finish,

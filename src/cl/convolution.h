@@ -7,8 +7,14 @@
 
 #include "cl/launch.h"
 
+/* What the plan of a layer keeps: weights as the row takes them, n scales and n shifts. */
+typedef struct gemm_cl_conv_kept {
+    cl_mem weights, norm;
+} gemm_cl_conv_kept;
+
 typedef struct gemm_cl_conv_job {
     const conv_call *c;
+    const gemm_cl_conv_kept *kept;  /* or NULL */
     gemm_call g;                    /* the shape of one product */
     int products, K;
     bool taps;                      /* B is not the input as it lies */
@@ -21,9 +27,10 @@ typedef struct gemm_cl_conv_job {
     cl_int logistic;
 } gemm_cl_conv_job;
 
-/* The two halves of a call, with the rules of cl/multiply.h. */
+/* The two halves of a call, with the rules of cl/multiply.h. A call beside keeps nothing in the
+   plan. */
 gemm_status gemm_cl_convolve_start(gemm_cl_conv_job *, const conv_call *, const gemm_cl_row *,
-                                   bool beside, gemm_note *);
-gemm_status gemm_cl_convolve_finish(gemm_cl_conv_job *, bool take, gemm_note *);
+                                   bool beside, const gemm_context *);
+gemm_status gemm_cl_convolve_finish(gemm_cl_conv_job *, bool take, const gemm_context *);
 
 #endif

@@ -18,6 +18,8 @@ typedef struct gemm_cl_view {
     bool beside;                /* the CPU works on the same block meanwhile: never in place */
     bool in_place;              /* the device works on the caller's memory */
     bool overwrite;             /* an output that is written, and never read or added to */
+    bool later;                 /* the call does not wait for the device: an output stays there,
+                                   and an input may change as soon as the call returns */
     bool touched;               /* an output: the caller's memory may have changed */
     cl_event made;              /* an output: the launch that wrote it, or NULL; not owned */
     cl_event ready;             /* an input: the upload, when that runs on its own queue */
@@ -32,6 +34,7 @@ typedef struct gemm_cl_policy {
     int (*output)(gemm_cl_view *);                  /* C, before the kernels */
     int (*ask)(gemm_cl_view *);     /* enqueues what brings C to the CPU, behind the kernels */
     int (*take)(gemm_cl_view *);    /* after ask: waits, once; C is right for the CPU */
+    void (*leave)(const gemm_cl_view *);    /* instead of both: C stays on the device */
     int (*close)(gemm_cl_view *);   /* the CPU's again; safe after any failure; -1: it is not */
 } gemm_cl_policy;
 

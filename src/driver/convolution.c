@@ -83,6 +83,8 @@ static bool run_checked(const conv_run *r)
 {
     const conv_call *c = r->call;
     if (!run_traced(r)) return false;
+    input_to_cpu(c);
+    gemm_host_read(c->output, output_bytes(c));
     conv_error worst;
     if (gemm_conv_compare_rounded(c, r->note->transform, r->row->rounding, &worst))
         gemm_die("GEMM_CHECK: no memory for the reference of a convolution");
