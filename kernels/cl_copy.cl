@@ -1,7 +1,7 @@
 /*
  * cl_copy: n elements of each image, from images that are n elements long to their place in images
- * of `size` elements. A route is one such copy for each input. Items: cl_layer.h, over the elements;
- * a plane is an image.
+ * of `size` elements. A route is one such copy for each input. Items: cl_layer.h, over the n
+ * elements; a plane is an image.
  */
 #include "cl_layer.h"
 

@@ -1,7 +1,7 @@
 /*
- * cl_yolo: the logistic of every channel, but channels 2 and 3 of each `entries` are copied. A plane
- * is a channel of an image. Items: cl_layer.h, over the `area` elements of a plane, which are one
- * row. BY_ROW takes vectors, because compilers make none of a loop over exp.
+ * cl_yolo: the logistic of every channel, but channels 2 and 3 of each `entries` are copied. A
+ * plane is a channel of an image. Items: cl_layer.h, over the `area` elements of a plane, which are
+ * one row. BY_ROW takes vectors, because compilers make none of a loop over exp.
  */
 #include "cl_layer.h"
 

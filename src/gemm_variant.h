@@ -103,8 +103,9 @@ typedef struct gemm_variant {
                                    NULL; the pointer is NULL when the row can run everywhere */
     const gemm_rounding *rounding;      /* GEMM_CHECK and tests allow it. NULL: single
                                    precision */
-    bool on_device;             /* Darknet's buffers should be memory that the device shares.
-                                   Inputs may lie on the device, and outputs stay there */
+    bool on_device;             /* Darknet's buffers should be memory that the device shares */
+    bool leaves;                /* inputs of `conv` and `layer` may lie on the device, and outputs
+                                   may stay there */
     bool reference;             /* runs a library of other people: its crash is not ours */
     const char *origin;         /* the article or project it comes from */
     const char *summary;

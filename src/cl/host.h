@@ -42,8 +42,8 @@ int gemm_cl_unmap_block(gemm_cl_host_block *);
 /* Gives a block to the CPU and waits for the device. 0 or -1. */
 int gemm_cl_map_block(gemm_cl_host_block *);
 
-/* Enqueues maps of all blocks that are wanted. When the queue has finished, gemm_cl_take_blocks makes them
-   the CPU's. A block whose map failed stays unmapped. */
+/* Enqueues maps of all blocks that are wanted. When the queue has finished, gemm_cl_take_blocks
+   makes them the CPU's. A block whose map failed stays unmapped. */
 void gemm_cl_ask_for_blocks(void);
 void gemm_cl_take_blocks(void);
 

@@ -94,7 +94,8 @@ void gemm_cl_fill_note(const gemm_cl_work *, bool chosen, gemm_note *);
 
 /*
  * Ends a call in whatever state it is: the matrices are the CPU's again, nothing is in flight. Only
- * a call with C.later that went well leaves all on the device. `failed`: a step returned -1. The status says what C is now; GEMM_FAILED comes with a reason.
+ * a call with C.later that went well leaves all on the device. `failed`: a step returned -1. The
+ * status says what C is now; GEMM_FAILED comes with a reason.
  */
 gemm_status gemm_cl_end_work(gemm_cl_work *, bool failed, gemm_note *);
 

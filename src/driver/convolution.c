@@ -57,7 +57,7 @@ static bool run_row(const conv_run *r)
     const conv_call *c = r->call;
     gemm_context context = gemm_state_context(r->state, r->note);
     if (r->plan) context.kept = gemm_plan_kept(r->plan);
-    if (!r->row->on_device) {
+    if (!r->row->leaves) {
         input_to_cpu(c);
         gemm_host_write(c->output, output_bytes(c));
     }

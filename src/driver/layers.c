@@ -35,7 +35,7 @@ static bool run_row(const gemm_state *s, const gemm_variant *v, const layer_call
                     gemm_note *note)
 {
     const gemm_context context = gemm_state_context(s, note);
-    if (!v->on_device) {
+    if (!v->leaves) {
         inputs_to_cpu(c);
         gemm_host_write(c->output, output_bytes(c));
     }

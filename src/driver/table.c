@@ -27,8 +27,8 @@
 #define HALF_ROW(title, data, what) \
     {.name = title, .run = gemm_cl_run, .conv = gemm_cl_conv, .layer = gemm_cl_layer, \
      .params = &gemm_cl_##data, .unusable = gemm_cl_unusable, \
-     .rounding = &gemm_cl_##data##_rounding, .on_device = true, .origin = ADRENO, \
-     .summary = what}
+     .rounding = &gemm_cl_##data##_rounding, .on_device = true, .leaves = true, \
+     .origin = ADRENO, .summary = what}
 
 #define ORDER_ROW(name, outer, middle, inner) \
     ROW(name, LOOPS, "loop order " #outer ", " #middle ", " #inner ", outermost first"),
@@ -105,7 +105,7 @@ const gemm_variant gemm_variants[] = {
     HALF_ROW("cl_half", half, "cl_image with B in 16 bits, sums in 32"),
     HALF_ROW("cl_half_fast", half_fast, "A, B and short sums in 16 bits; needs cl_khr_fp16"),
     {.name = "cl", .run = gemm_cl_run, .conv = gemm_cl_conv, .layer = gemm_cl_layer,
-     .params = &gemm_cl_best, .unusable = gemm_cl_unusable, .on_device = true,
+     .params = &gemm_cl_best, .unusable = gemm_cl_unusable, .on_device = true, .leaves = true,
      .origin = "this project", .summary = "the best OpenCL kernel for the device and the shape"},
     {.name = "hybrid", .run = gemm_hybrid, .conv = gemm_hybrid_conv, .layer = gemm_packed_layer,
      .params = &packed_and_cl, .unusable = gemm_hybrid_unusable, .on_device = true,

@@ -5,7 +5,7 @@
  *   CL_FAIL_AT=N         the N-th OpenCL call fails, whatever it is. src/cl calls no function that
  *                        is missing below. A failed clFinish has not waited. A failed release has
  *                        released the object, so that the count of objects stays right.
- *   CL_FAIL_FIRST_ARG=1  counts of a kernel's arguments only the first one, for tests of many kernels
+ *   CL_FAIL_FIRST_ARG=1  of a kernel's arguments only the first one is counted and may fail
  *   CL_COUNT=FILE        counts the calls that wait for the device, and the launches of kernels, in
  *                        the two ints of FILE, which another process may have mapped
  *   CL_BREAK_SOURCE=1    no program compiles: its text begins with an #error
