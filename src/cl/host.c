@@ -8,6 +8,7 @@
 #include "cl/pending.h"
 
 #include <stdatomic.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -15,16 +16,27 @@
 static gemm_cl_host_block *blocks;
 static atomic_int block_count;      /* so that free() of other memory needs no lock */
 
+enum { RECENT = 256 };
+static gemm_cl_host_block *recent[RECENT];  /* found for a pointer, or NULL */
+
 gemm_cl_host_block *gemm_cl_blocks(void)
 {
     return blocks;
 }
 
+static bool contains(const gemm_cl_host_block *b, const void *p)
+{
+    return (const char *)p >= b->base && (const char *)p < b->base + b->bytes;
+}
+
+/* A network asks for the same pointers in every pass, and has hundreds of blocks. */
 gemm_cl_host_block *gemm_cl_block_of(const void *p)
 {
-    gemm_cl_host_block *b = blocks;
-    while (b && ((const char *)p < b->base || (const char *)p >= b->base + b->bytes)) b = b->next;
-    return b;
+    gemm_cl_host_block **seen = &recent[(uintptr_t)p / 64 % RECENT], *b = *seen;
+    if (b && contains(b, p)) return b;
+    b = blocks;
+    while (b && !contains(b, p)) b = b->next;
+    return *seen = b;
 }
 
 void gemm_cl_end_mapping(cl_command_queue queue, cl_mem mem, void *at)
@@ -167,6 +179,7 @@ void gemm_cl_drop_block(gemm_cl_host_block *b)
     gemm_cl_host_block **at = &blocks;
     while (*at != b) at = &(*at)->next;
     *at = b->next;
+    memset(recent, 0, sizeof recent);
     --block_count;
     free_block(b);
 }
