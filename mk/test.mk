@@ -112,8 +112,8 @@ UNIT_PROGRAMS += $T/test_cl
 UNIT_COMMANDS += '$T/test_cl --cases 8'
 endif
 ifeq ($(SANITIZE),thread)
-UNIT_PROGRAMS = $T/test_cl $T/test_hybrid $T/test_packed $T/test_packed_conv
-UNIT_COMMANDS = '$T/test_cl --threads' '$T/test_hybrid' 'TSAN_OPTIONS=die_after_fork=0 $(PACKED)' '$T/test_packed_conv --only callers'
+UNIT_PROGRAMS = $T/test_cl $T/test_cl_layers $T/test_hybrid $T/test_packed $T/test_packed_conv
+UNIT_COMMANDS = '$T/test_cl --threads' '$T/test_cl_layers --only threads tests/unit/cfg/hook.cfg' '$T/test_hybrid' 'TSAN_OPTIONS=die_after_fork=0 $(PACKED)' '$T/test_packed_conv --only callers'
 endif
 endif
 

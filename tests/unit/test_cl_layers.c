@@ -2,12 +2,13 @@
  * Whole networks under `cl`, whose layers leave their outputs on the device.
  *
  *   test_cl_layers CFG COUNTED...
+ *   test_cl_layers --only CASE CFG
  *
- * needs the OpenCL layer of tests/support/layer_fail.c, which counts waits and makes calls fail.
+ * The first form needs the OpenCL layer of tests/support/layer_fail.c, which counts waits and makes calls fail.
  * CFG is a small network with layers that `cl` takes and layers that it does not take. Under both
  * memory policies its outputs must be those of Darknet's own code, layer by layer: after several
- * passes, by turns with another network, after a change of weights, after a resize, after training
- * code wrote into outputs, and with GEMM_IMPL changed between two passes. Then each third call of
+ * passes, by turns with another network, after a change of weights, after a resize, after the CPU
+ * wrote into outputs, with GEMM_IMPL changed between two passes, and in two threads. Then each third call of
  * OpenCL fails in turn: the outputs must be right, or the program must end and say why. The first
  * pass, which builds kernels and keeps weights, gets fewer of them.
  *
@@ -23,6 +24,7 @@
 
 #include <fcntl.h>
 #include <math.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -55,12 +57,17 @@ static float *make_input(const network *net, int number)
 }
 
 /* A recurrent layer begins anew with each pass. */
-static void predict(network *net, const char *row, gemm_conv_mode mode, const float *input)
+static void begin_anew(network *net)
 {
     for (int i = 0; i < net->n; ++i) {
         const layer *l = &net->layers[i];
         if (l->type == CRNN) memset(l->state, 0, (size_t)(l->hidden * l->batch) * sizeof(float));
     }
+}
+
+static void predict(network *net, const char *row, gemm_conv_mode mode, const float *input)
+{
+    begin_anew(net);
     gemm_set_variant(gemm_find(row));
     gemm_set_conv(mode);
     network_predict(net, (float *)input);
@@ -236,17 +243,60 @@ static int freed(network *net, network *other)
     return wrong < 0 ? wrong_layer(other, 1) : wrong;
 }
 
+/* A network, its input, and passes in a thread. */
+typedef struct worker {
+    pthread_t thread;
+    network *net;
+    float *input;
+} worker;
+
+static void *predict_often(void *data)
+{
+    const worker *w = data;
+    for (int i = 0; i < 5; ++i) {
+        begin_anew(w->net);
+        network_predict(w->net, w->input);
+    }
+    return NULL;
+}
+
+/* Two threads, each with a network of its own. */
+static int in_threads(network *net, network *other)
+{
+    worker w[2] = {{.net = net}, {.net = other}};
+    int wrong = -1;
+    gemm_set_variant(gemm_find("cl"));
+    gemm_set_conv(GEMM_HOOK);
+    for (int i = 0; i < 2; ++i) {
+        w[i].input = make_input(w[i].net, i);
+        if (pthread_create(&w[i].thread, NULL, predict_often, &w[i])) abort();
+    }
+    for (int i = 0; i < 2; ++i) pthread_join(w[i].thread, NULL);
+    for (int i = 0; i < 2; ++i) {
+        float *actual = copy_outputs(w[i].net);
+        predict(w[i].net, "packed", GEMM_IM2COL, w[i].input);
+        float *expected = copy_outputs(w[i].net);
+        if (wrong < 0) wrong = different_layer(w[i].net, expected, actual);
+        free(actual);
+        free(expected);
+        free(w[i].input);
+    }
+    return wrong;
+}
+
 static const struct {
     const char *name;
     int (*run)(network *, network *);   /* the layer that differs, or -1 */
 } CASES[] = {{"passes", several_passes}, {"turns", by_turns},       {"weights", other_weights},
              {"resize", other_size},     {"written", overwritten},  {"rows", other_rows},
-             {"freed", freed}};
+             {"freed", freed},           {"threads", in_threads}};
 
-static void test_cases(const char *cfg, char policy)
+/* All cases, or only the one that is called `only`. */
+static void test_cases(const char *cfg, char policy, const char *only)
 {
     for (size_t i = 0; i < sizeof CASES / sizeof *CASES; ++i) {
         char name[64];
+        if (only && strcmp(only, CASES[i].name)) continue;
         snprintf(name, sizeof name, "cl-layers-%s-%s", CASES[i].name, policy_name(policy));
         gemm_set_variant(gemm_find("cl"));
         gemm_cl_force_memory(policy);
@@ -403,10 +453,12 @@ static void test_faults(const char *cfg, char policy, bool first)
 int main(int argc, char **argv)
 {
     if (argc < 2) {
-        fprintf(stderr, "test_cl_layers: one cfg and more to count in are needed\n");
+        fprintf(stderr, "test_cl_layers: one cfg and more to count in are needed, or --only CASE "
+                        "and a cfg\n");
         return 2;
     }
-    for (const char *policy = "ud"; *policy; ++policy) {
+    const char *only = argc == 4 && !strcmp(argv[1], "--only") ? argv[2] : NULL;
+    for (const char *policy = only ? "" : "ud"; *policy; ++policy) {
         test_faults(argv[1], *policy, true);
         test_faults(argv[1], *policy, false);
     }
@@ -419,8 +471,8 @@ int main(int argc, char **argv)
         return report_status();
     }
     for (const char *policy = "ud"; *policy; ++policy) {
-        test_cases(argv[1], *policy);
-        for (int i = 2; i < argc; ++i) test_waits(argv[i], *policy);
+        test_cases(argv[only ? 3 : 1], *policy, only);
+        for (int i = 2; !only && i < argc; ++i) test_waits(argv[i], *policy);
     }
     return report_status();
 }
