@@ -4,9 +4,11 @@
  *
  *   gemm_cl.c            the way in: opens the device, runs a call, closes
  *   cl/multiply.c        one multiply; cl/panels.c: its B as images; cl/timing.c: for benchmarks
- *   cl/convolution.c     one whole convolution
- *   cl/launch.c          what both do on the queue, and how a call ends
+ *   cl/convolution.c     one whole convolution; cl/layers.c: a layer without weights
+ *   cl/launch.c          what all do on the queue, and how a call ends
  *   cl/memory.c          the memory policy: cl/unified.c or cl/discrete.c, both on cl/view.c
+ *   cl/left.c            outputs that stay on the device, and the way back to the CPU
+ *   cl/pending.c         launches that nothing has waited for; cl/counts.h: waits, for benchmarks
  *   cl/scratch.c         buffers and images that last
  *   cl/host.c            memory that the device and the CPU share
  *   cl/program.c         programs, and their cache on disk: cl/cache.c
