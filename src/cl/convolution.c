@@ -298,8 +298,8 @@ static int show(conv_job *j, bool beside)
     gemm_cl_work *w = &j->w;
     const size_t area = (size_t)c->h * (size_t)c->w, places = (size_t)j->g.N;
     const size_t planned_a = w->A.copied, planned_b = w->B.copied;
-    const bool later = j->kept && gemm_cl_may_stay(c->output, (size_t)c->batch * (size_t)c->n *
-                                                                  places * sizeof(float));
+    const size_t bytes = (size_t)c->batch * (size_t)c->n * places * sizeof(float);
+    const bool later = j->kept && !beside && gemm_cl_may_stay(c->output, bytes);
     w->A = (gemm_cl_view){.host = (float *)c->weights, .rows = (size_t)c->n,
                           .cols = (size_t)j->K, .ld = (size_t)j->K, .beside = beside};
     w->B = (gemm_cl_view){.host = (float *)c->input, .rows = (size_t)c->batch * (size_t)c->c,
@@ -364,7 +364,7 @@ gemm_status gemm_cl_convolve_start(conv_job *j, const conv_call *c, const gemm_c
     if (c->pool || !fits_int(c)) return GEMM_DECLINED;
     *j = make_job(c, row);
     if (!choose_row(j)) return GEMM_DECLINED;
-    if (!beside) keep(j, context->kept);
+    keep(j, context->kept);
     const char *why = build_kernel(j);
     if (why) gemm_cl_say(why);
     const bool failed = why || show(j, beside) || enqueue(j) || gemm_cl_ask_result(&j->w);
