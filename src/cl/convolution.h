@@ -27,8 +27,8 @@ typedef struct gemm_cl_conv_job {
     cl_int logistic;
 } gemm_cl_conv_job;
 
-/* The two halves of a call, with the rules of cl/multiply.h. The output of a call beside never stays
-   on the device. */
+/* The two halves of a call, with the rules of cl/multiply.h. The output of a call beside never
+   stays on the device. */
 gemm_status gemm_cl_convolve_start(gemm_cl_conv_job *, const conv_call *, const gemm_cl_row *,
                                    bool beside, const gemm_context *);
 gemm_status gemm_cl_convolve_finish(gemm_cl_conv_job *, bool take, const gemm_context *);

@@ -192,6 +192,23 @@ oclgrind_row()
     pass "$title"
 }
 
+# oclgrind_layers NAME CHECKS...: one layer of each kind, in both memory policies
+oclgrind_layers()
+{
+    title=$1
+    shift
+    for case in 0 1 2 3 4 5; do
+        oclgrind "$@" $bin/test_packed_layers --row cl --seed 3 --case $case \
+            >"$work/output" 2>"$work/findings"
+        status=$?
+        if [ $status != 0 ] || grep -qE 'Kernel:|^Oclgrind' "$work/findings"; then
+            fail "$title" "$case: status $status: $(tail -n 1 "$work/output" "$work/findings" | tr '\n' ' ')"
+            return
+        fi
+    done
+    pass "$title"
+}
+
 if ! command -v oclgrind >/dev/null 2>&1; then
     skip cl-oclgrind 'no oclgrind'
 else
@@ -206,6 +223,7 @@ else
     for row in $convolving cl_image-8x4; do
         oclgrind_row cl-oclgrind-conv-$row --conv $row '0u 1d 12u 8d 4u' $checks
     done
+    oclgrind_layers cl-oclgrind-layers $checks
     checks='--build-options -cl-opt-disable --uninitialized'
     export GEMM_CACHE_DIR=$work/oclgrind-plain
     for row in $rows; do
@@ -214,6 +232,7 @@ else
     for row in $convolving; do
         oclgrind_row cl-oclgrind-uninitialized-conv-$row --conv $row '5d 21u 17d 13u 9d' $checks
     done
+    oclgrind_layers cl-oclgrind-uninitialized-layers $checks
     oclgrind_row cl-oclgrind-uninitialized-conv-cl_image-8x4 --conv cl_image-8x4 '4u 9d 14u' $checks
 fi
 
