@@ -30,8 +30,10 @@ loops: all ## the study of loop orders, unrollings and tiles on 512x512x1024: LO
 bench: all default-weights $(OUT)/bench/ab ## the speed table of packed and its curve over size: build/bench
 	@$(SET_WEIGHTS); bench/studies/bench.sh ./gemm-bench $(OUT)/bench/ab "$$weights" $(BUILD)/bench
 
-bench-cl: all $(OUT)/bench/bench_cl ## the OpenCL rows on the device of GEMM_CL_DEVICE, as tables: CL_BENCH=--quick, --forward or --tune
-	$(OUT)/bench/bench_cl $(CL_BENCH)
+# The networks of its forward passes; those of MODELS where they are.
+CL_BENCH_NETWORKS = $(or $(NETWORKS),cfg/yolov3-tiny.cfg cfg/alexnet.cfg cfg/extraction.cfg $(wildcard $(MODELS)/yolo-fastest-*.cfg))
+bench-cl: all $(OUT)/bench/bench_cl ## the OpenCL rows on the device of GEMM_CL_DEVICE, as tables: NETWORKS CL_BENCH=--quick, --forward or --tune
+	$(OUT)/bench/bench_cl $(CL_BENCH) $(CL_BENCH_NETWORKS)
 
 # The trained networks of a table, cfg=weights, as the arguments "$$@".
 SET_TRAINED = $(SET_WEIGHTS); set -- $(call quote,$(CFG))="$$weights"; for model in $(call quote,$(MODELS))/*.weights; do \

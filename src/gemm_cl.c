@@ -5,7 +5,9 @@
 #include "gemm_cl.h"
 
 #include "cl/convolution.h"
+#include "cl/layers.h"
 #include "cl/multiply.h"
+#include "cl/pending.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,7 +21,9 @@ static void close_all(void)
     if (d) {
         CL_TRY(clFinish(d->queue));
 fail:
+        gemm_cl_release_unified();
         gemm_cl_release_discrete();
+        gemm_cl_release_pending();
         gemm_cl_release_scratch();
         gemm_cl_release_programs();
     }
@@ -45,21 +49,85 @@ static bool is_open(void)
     return false;
 }
 
-gemm_status gemm_cl_run(const gemm_call *g, const gemm_context *context, const void *row)
+/* ---- calls ---- */
+
+/* The call that is between its two halves. gemm_cl_lock is held meanwhile, so there is one. */
+static struct {
+    bool convolves;
+    gemm_cl_job multiply;
+    gemm_cl_conv_job convolution;
+} started;
+
+/* Keeps the lock when it returns GEMM_DONE. */
+static gemm_status start_run(const gemm_call *g, const gemm_cl_row *row, bool beside,
+                             gemm_note *note)
 {
     gemm_cl_lock();
-    const gemm_status status = is_open() ? gemm_cl_multiply(g, row, context->note) : GEMM_DECLINED;
+    started.convolves = false;
+    const gemm_status status =
+        is_open() ? gemm_cl_multiply_start(&started.multiply, g, row, beside, note) : GEMM_DECLINED;
+    if (status != GEMM_DONE) gemm_cl_unlock();
+    return status;
+}
+
+static gemm_status start_conv(const conv_call *c, const gemm_cl_row *row, bool beside,
+                              const gemm_context *context)
+{
+    gemm_cl_lock();
+    started.convolves = true;
+    const gemm_status status =
+        is_open() ? gemm_cl_convolve_start(&started.convolution, c, row, beside, context)
+                  : GEMM_DECLINED;
+    if (status != GEMM_DONE) gemm_cl_unlock();
+    return status;
+}
+
+static gemm_status finish(bool take, const gemm_context *context)
+{
+    const gemm_status status =
+        started.convolves ? gemm_cl_convolve_finish(&started.convolution, take, context)
+                          : gemm_cl_multiply_finish(&started.multiply, take, context->note);
     gemm_cl_unlock();
     return status;
 }
 
+gemm_status gemm_cl_finish(bool take, gemm_note *note)
+{
+    return finish(take, &(gemm_context){.timed = true, .note = note});
+}
+
+gemm_status gemm_cl_run_start(const gemm_call *g, const gemm_context *context, const void *row)
+{
+    return start_run(g, row, true, context->note);
+}
+
+gemm_status gemm_cl_conv_start(const conv_call *c, const gemm_context *context, const void *row)
+{
+    return start_conv(c, row, true, context);
+}
+
+gemm_status gemm_cl_run(const gemm_call *g, const gemm_context *context, const void *row)
+{
+    const gemm_status status = start_run(g, row, false, context->note);
+    return status == GEMM_DONE ? gemm_cl_finish(true, context->note) : status;
+}
+
 gemm_status gemm_cl_conv(const conv_call *c, const gemm_context *context, const void *row)
 {
+    const gemm_status status = start_conv(c, row, false, context);
+    return status == GEMM_DONE ? finish(true, context) : status;
+}
+
+gemm_status gemm_cl_layer(const layer_call *c, const gemm_context *context, const void *row)
+{
+    (void)row;
     gemm_cl_lock();
-    const gemm_status status = is_open() ? gemm_cl_convolve(c, row, context->note) : GEMM_DECLINED;
+    const gemm_status status = is_open() ? gemm_cl_run_layer(c, context) : GEMM_DECLINED;
     gemm_cl_unlock();
     return status;
 }
+
+/* ---- the table ---- */
 
 const char *gemm_cl_unusable(const void *row)
 {

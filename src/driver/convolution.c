@@ -39,12 +39,28 @@ typedef struct conv_run {
     gemm_note *note;
 } conv_run;
 
+static void input_to_cpu(const conv_call *c)
+{
+    const size_t area = (size_t)c->h * (size_t)c->w;
+    gemm_host_read(c->input, (size_t)c->batch * (size_t)c->c * area * sizeof(float));
+}
+
+static size_t output_bytes(const conv_call *c)
+{
+    const size_t area = (size_t)c->out_h * (size_t)c->out_w / (c->pool ? 4 : 1);
+    return (size_t)c->batch * (size_t)c->n * area * sizeof(float);
+}
+
 /* Runs the row. Returns false when it declines. */
 static bool run_row(const conv_run *r)
 {
     const conv_call *c = r->call;
     gemm_context context = gemm_state_context(r->state, r->note);
     if (r->plan) context.kept = gemm_plan_kept(r->plan);
+    if (!r->row->leaves) {
+        input_to_cpu(c);
+        gemm_host_write(c->output, output_bytes(c));
+    }
     const gemm_status status = r->row->conv(c, &context, r->row->params);
     if (r->plan) gemm_plan_count(r->plan);
     if (status == GEMM_FAILED)
@@ -67,6 +83,8 @@ static bool run_checked(const conv_run *r)
 {
     const conv_call *c = r->call;
     if (!run_traced(r)) return false;
+    input_to_cpu(c);
+    gemm_host_read(c->output, output_bytes(c));
     conv_error worst;
     if (gemm_conv_compare_rounded(c, r->note->transform, r->row->rounding, &worst))
         gemm_die("GEMM_CHECK: no memory for the reference of a convolution");

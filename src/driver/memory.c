@@ -7,6 +7,7 @@
 #include "cl/configure.h"
 #include "driver/auto.h"
 #include "driver/start.h"
+#include "util/die.h"
 
 #include <stdint.h>
 #include <stdlib.h>
@@ -38,8 +39,25 @@ void *gemm_host_realloc(void *p, size_t bytes)
     if (p && !old) return realloc(p, bytes);
     void *q = gemm_host_alloc(bytes ? bytes : 1, 1);
     if (q && old) {
+        gemm_host_read(p, old);
         memcpy(q, p, old < bytes ? old : bytes);
         gemm_cl_free(p);
     }
     return q;
+}
+
+static void give_to_cpu(const void *data, size_t bytes, bool write)
+{
+    const char *why = gemm_cl_give_to_cpu(data, bytes, write);
+    if (why) gemm_die("the output of a layer is lost on the OpenCL device: %s", why);
+}
+
+void gemm_host_read(const void *data, size_t bytes)
+{
+    give_to_cpu(data, bytes, false);
+}
+
+void gemm_host_write(const void *data, size_t bytes)
+{
+    give_to_cpu(data, bytes, true);
 }

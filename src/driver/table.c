@@ -6,6 +6,7 @@
 #include "gemm_cl.h"
 #include "gemm_opt.h"
 #include "gemm_variant.h"
+#include "hybrid/hybrid.h"
 #include "packed/packed.h"
 #include "ref/ref.h"
 
@@ -25,8 +26,9 @@
      .on_device = true, .origin = from, .summary = what}
 
 #define HALF_ROW(title, data, what) \
-    {.name = title, .run = gemm_cl_run, .conv = gemm_cl_conv, .params = &gemm_cl_##data, \
-     .unusable = gemm_cl_unusable, .rounding = &gemm_cl_##data##_rounding, .on_device = true, \
+    {.name = title, .run = gemm_cl_run, .conv = gemm_cl_conv, .layer = gemm_cl_layer, \
+     .params = &gemm_cl_##data, .unusable = gemm_cl_unusable, \
+     .rounding = &gemm_cl_##data##_rounding, .on_device = true, .leaves = true, \
      .origin = ADRENO, .summary = what}
 
 #define ORDER_ROW(name, outer, middle, inner) \
@@ -52,6 +54,11 @@ static gemm_status run_stock(const gemm_call *c, const gemm_context *context, co
     gemm_stock_loops(c);
     return GEMM_DONE;
 }
+
+static const gemm_hybrid_sides packed_and_cl = {
+    .name = "packed", .run = gemm_packed, .conv = gemm_packed_conv,
+    .run_start = gemm_cl_run_start, .conv_start = gemm_cl_conv_start, .finish = gemm_cl_finish,
+    .unusable = gemm_cl_unusable, .params = &gemm_cl_best, .forced = -1};
 
 const gemm_variant gemm_variants[] = {
     {.name = "stock", .run = run_stock, .in_auto = GEMM_IN_AUTO, .origin = "Darknet",
@@ -80,11 +87,14 @@ const gemm_variant gemm_variants[] = {
     CL_ROW("cl_image", image, ADRENO, "OpenCL: 4x8 micro-tiles, B through the texture pipe"),
     HALF_ROW("cl_half", half, "cl_image with B in 16 bits, sums in 32"),
     HALF_ROW("cl_half_fast", half_fast, "A, B and short sums in 16 bits; needs cl_khr_fp16"),
-    /* The layers between convolutions run on the CPU, because each convolution waits anyway. */
-    {.name = "cl", .run = gemm_cl_run, .conv = gemm_cl_conv, .layer = gemm_packed_layer,
-     .params = &gemm_cl_best, .unusable = gemm_cl_unusable, .on_device = true,
+    {.name = "cl", .run = gemm_cl_run, .conv = gemm_cl_conv, .layer = gemm_cl_layer,
+     .params = &gemm_cl_best, .unusable = gemm_cl_unusable, .on_device = true, .leaves = true,
      .in_auto = GEMM_IN_AUTO,
      .origin = "this project", .summary = "the best OpenCL kernel for the device and the shape"},
+    {.name = "hybrid", .run = gemm_hybrid, .conv = gemm_hybrid_conv, .layer = gemm_packed_layer,
+     .params = &packed_and_cl, .unusable = gemm_hybrid_unusable, .on_device = true,
+     .in_auto = GEMM_IN_AUTO_WITH_GPU,
+     .origin = MOBILE, .summary = "cl and packed at once, each on its part of C, by their speeds"},
     {.name = "clblast", .run = gemm_cl_run, .params = &gemm_cl_clblast,
      .unusable = gemm_cl_unusable, .on_device = true, .reference = true, .origin = "CLBlast",
      .summary = "its sgemm, for comparison only"},

@@ -12,7 +12,7 @@
 cfg=cfg/kite-demo.cfg
 weights=cfg/kite-demo.weights
 pictures='kite dog horses giraffe eagle person scream'
-hooked=packed,cl,auto
+hooked=packed,cl,hybrid,auto
 [ $# != 0 ] || set -- $(./gemm-bench --list | awk -F '\t' '$2 == "usable" { print $1 }')
 rows=$*
 darknet_folder "$work/here"
