@@ -227,6 +227,11 @@ static gemm_status run_on(const gemm_variant *row, const gemm_any_call *c, const
                           const char *why)
 {
     own_kept(x->kept, row);
+    const char *lost = row->leaves ? NULL : gemm_any_to_cpu(c);
+    if (lost) {
+        snprintf(x->note->reason, sizeof x->note->reason, "%s", lost);
+        return GEMM_FAILED;
+    }
     const gemm_status status = gemm_run_any(row, c, x);
     if (x->kept) x->kept->row = row;
     if (!*x->note->ran) snprintf(x->note->ran, sizeof x->note->ran, "%s", row->name);

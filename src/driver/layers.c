@@ -4,6 +4,7 @@
  * gemm_layer -> gemm_layer_run -> check and trace, as for a multiply -> the row. When the row
  * declines, Darknet runs its own code.
  */
+#include "driver/bytes.h"
 #include "driver/check.h"
 #include "driver/driver.h"
 #include "driver/layer_check.h"
@@ -21,13 +22,7 @@ static bool is_valid(const layer_call *c)
 static void inputs_to_cpu(const layer_call *c)
 {
     for (int i = 0; i < c->inputs; ++i)
-        gemm_host_read(c->input[i].data,
-                       (size_t)c->batch * (size_t)c->input[i].size * sizeof(float));
-}
-
-static size_t output_bytes(const layer_call *c)
-{
-    return (size_t)c->batch * (size_t)(c->out_c * c->out_h * c->out_w) * sizeof(float);
+        gemm_host_read(c->input[i].data, gemm_layer_input_bytes(c, i));
 }
 
 /* Runs the row. Returns false when it declines. */
@@ -37,7 +32,7 @@ static bool run_row(const gemm_state *s, const gemm_variant *v, const layer_call
     const gemm_context context = gemm_state_context(s, note);
     if (!v->leaves) {
         inputs_to_cpu(c);
-        gemm_host_write(c->output, output_bytes(c));
+        gemm_host_write(c->output, gemm_layer_output_bytes(c));
     }
     const gemm_status status = v->layer(c, &context, v->params);
     if (status == GEMM_FAILED)
@@ -61,7 +56,7 @@ static bool run_checked(const gemm_state *s, const gemm_variant *v, const layer_
 {
     if (!run_traced(s, v, c, note)) return false;
     inputs_to_cpu(c);
-    gemm_host_read(c->output, output_bytes(c));
+    gemm_host_read(c->output, gemm_layer_output_bytes(c));
     const layer_error worst = gemm_layer_compare(c);
     if (!(worst.ratio <= 1))
         gemm_die("GEMM_CHECK: %s is wrong for a layer of %dx%dx%d: image %d output %d is off by "

@@ -99,7 +99,7 @@ const gemm_variant gemm_variants[] = {
      .unusable = gemm_cl_unusable, .on_device = true, .reference = true, .origin = "CLBlast",
      .summary = "its sgemm, for comparison only"},
     {.name = "auto", .run = gemm_auto_run, .conv = gemm_auto_conv, .layer = gemm_auto_layer,
-     .origin = "this project",
+     .leaves = true, .origin = "this project",
      .summary = "the fastest row for the shape, where it was measured (make tune), else packed"},
     REF_ROW(openblas, "OpenBLAS"),
     REF_ROW(blis, "BLIS"),

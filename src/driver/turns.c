@@ -8,6 +8,7 @@
 #include "driver/turns.h"
 
 #include "cl/configure.h"
+#include "driver/bytes.h"
 #include "util/clock.h"
 
 #include <stdlib.h>
@@ -33,6 +34,37 @@ gemm_status gemm_run_any(const gemm_variant *v, const gemm_any_call *c, const ge
     return c->conv ? v->conv(c->conv, x, v->params) : v->layer(c->layer, x, v->params);
 }
 
+/* ---- what lies on a device ---- */
+
+/* Gives the inputs to the CPU. With `write` it is told that the CPU changes them, so that no device
+   has a copy. */
+static const char *take_inputs(const gemm_any_call *c, bool write)
+{
+    const char *why = NULL;
+    const conv_call *v = c->conv;
+    if (v) why = gemm_cl_give_to_cpu(v->input, gemm_conv_input_bytes(v), write);
+    for (int i = 0; c->layer && i < c->layer->inputs && !why; ++i)
+        why = gemm_cl_give_to_cpu(c->layer->input[i].data, gemm_layer_input_bytes(c->layer, i),
+                                  write);
+    return why;
+}
+
+static const char *take_output(const gemm_any_call *c, bool write)
+{
+    if (c->conv)
+        return gemm_cl_give_to_cpu(c->conv->output, gemm_conv_output_bytes(c->conv), write);
+    if (!c->layer) return NULL;
+    return gemm_cl_give_to_cpu(c->layer->output, gemm_layer_output_bytes(c->layer), write);
+}
+
+const char *gemm_any_to_cpu(const gemm_any_call *c)
+{
+    const char *why = take_inputs(c, false);
+    return why ? why : take_output(c, true);
+}
+
+/* ---- one row ---- */
+
 static size_t unpooled_floats(const conv_call *c)
 {
     return (size_t)c->batch * (size_t)c->n * (size_t)c->out_h * (size_t)c->out_w;
@@ -55,7 +87,7 @@ static gemm_status run_apart(const contestant *p, const conv_call *c, const gemm
     return status == GEMM_DONE ? p->row->layer(&pool, &without, p->row->params) : status;
 }
 
-/* One call. Returns whether its result is there. */
+/* One call from memory of the CPU. Returns whether its result is there, in memory of the CPU. */
 static bool run(contestant *p, const gemm_any_call *c, const gemm_context *context)
 {
     gemm_note note;
@@ -63,7 +95,10 @@ static bool run(contestant *p, const gemm_any_call *c, const gemm_context *conte
     gemm_clear_note(&note);
     x.note = &note;
     x.kept = context->kept ? &p->kept : NULL;
-    return (p->unpooled ? run_apart(p, c->conv, &x) : gemm_run_any(p->row, c, &x)) == GEMM_DONE;
+    if (p->row->leaves ? take_inputs(c, true) : gemm_any_to_cpu(c)) return false;
+    if ((p->unpooled ? run_apart(p, c->conv, &x) : gemm_run_any(p->row, c, &x)) != GEMM_DONE)
+        return false;
+    return !take_output(c, false);
 }
 
 /* Milliseconds of one call, or -1. */
@@ -142,7 +177,7 @@ bool gemm_take_turns(const gemm_any_call *c, const gemm_context *x, const gemm_v
     contestant list[GEMM_TURNS_ROWS];
     const gemm_call *g = c->multiply;
     float *copy = g ? malloc((size_t)g->M * (size_t)g->N * sizeof(float)) : NULL;
-    if (g && !copy) return false;
+    if ((g && !copy) || take_inputs(c, false)) return false;
     if (g) copy_c(g, copy, false);
     for (int i = 0; i < count; ++i) {
         list[i] = (contestant){.row = rows[i]};

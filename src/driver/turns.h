@@ -15,6 +15,10 @@ typedef struct gemm_any_call {
 /* Runs the call on the row, which must offer its kind. */
 gemm_status gemm_run_any(const gemm_variant *, const gemm_any_call *, const gemm_context *);
 
+/* A layer's output may lie on a device. This gives the inputs of the call to the CPU, and tells
+   that the CPU writes the output. Returns NULL, or why an input is lost. */
+const char *gemm_any_to_cpu(const gemm_any_call *);
+
 /*
  * Measures `count` rows, at most GEMM_TURNS_ROWS. ms[i] becomes the shortest time of row i until
  * the result is in the CPU's memory, or -1 when the row declines or fails. A matrix C is then as

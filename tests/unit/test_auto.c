@@ -7,6 +7,7 @@
  * The environment is read once a process, so each case runs in a child. A first child tunes the
  * shapes of `cases` and so writes a table of this machine. The other tables are made from its text.
  */
+#include "cl/configure.h"
 #include "common/random.h"
 #include "driver/auto.h"
 #include "driver/decide.h"
@@ -497,6 +498,105 @@ static void test_kept(void)
     else report_pass("kept-by-another-row");
 }
 
+/* Convolution, upsample, convolution, in memory of the device. Their outputs may stay there. */
+typedef struct chain {
+    conv_call first, last;
+    layer_call between;
+    layer_input input;
+} chain;
+
+static float *take_memory(size_t floats)
+{
+    float *p = gemm_host_alloc(floats, sizeof *p);
+    if (!p) exit(2);
+    return p;
+}
+
+static void make_chain(chain *n)
+{
+    static const conv_shape shape = {"last", 1, 1, 12, 28, 28, 6, 3, 1, 1};
+    n->first = make_conv(&small);
+    n->last = conv_shape_make(&shape, CONV_LINEAR);
+    rng r = rng_make(17, 1);
+    conv_shape_fill(&n->last, &r);
+    n->first.output = take_memory(12 * 14 * 14);
+    n->input = (layer_input){n->first.output, 12 * 14 * 14};
+    n->between = (layer_call){.kind = LAYER_UPSAMPLE, .batch = 1, .c = 12, .h = 14, .w = 14,
+                              .out_c = 12, .out_h = 28, .out_w = 28, .stride = 2, .alpha = 1,
+                              .inputs = 1, .input = &n->input,
+                              .output = take_memory(12 * 28 * 28)};
+    n->last.input = n->between.output;
+    n->last.output = take_memory(6 * 28 * 28);
+}
+
+/* Runs the chain and returns its output in the CPU's memory. */
+static const float *run_chain(chain *n, const char *convs, const char *between, gemm_plan **plans)
+{
+    if (!gemm_conv_run(gemm_find(convs), &n->first, plans ? &plans[0] : NULL, NULL)) exit(2);
+    if (!gemm_layer_run(gemm_find(between), &n->between, NULL)) exit(2);
+    if (!gemm_conv_run(gemm_find(convs), &n->last, plans ? &plans[1] : NULL, NULL)) exit(2);
+    gemm_host_read(n->last.output, 6 * 28 * 28 * sizeof(float));
+    return n->last.output;
+}
+
+static void clear(float *output, size_t floats)
+{
+    gemm_host_write(output, floats * sizeof *output);
+    memset(output, 0, floats * sizeof *output);
+}
+
+/* Puts rows into the table in memory. */
+static void record_chain(chain *n)
+{
+    gemm_auto_set_mode(GEMM_AUTO_ANEW);
+    gemm_auto_record(gemm_find("cl"));
+    if (!gemm_conv_run(gemm_find("auto"), &n->first, NULL, NULL)) exit(2);
+    if (!gemm_conv_run(gemm_find("auto"), &n->last, NULL, NULL)) exit(2);
+    gemm_auto_record(gemm_find("packed"));
+    if (!gemm_layer_run(gemm_find("auto"), &n->between, NULL)) exit(2);
+    gemm_auto_record(NULL);
+}
+
+/* `cl` and `packed` in turns by the table, three passes over other inputs. */
+static int run_mixed(void *policy)
+{
+    static float expected[6 * 28 * 28];
+    chain n;
+    gemm_plan *plans[2] = {NULL, NULL};
+    gemm_set_variant(gemm_find("auto"));
+    gemm_cl_force_memory(*(char *)policy);
+    gemm_auto_set_mode(GEMM_AUTO_TUNE);         /* memory of the device */
+    make_chain(&n);
+    record_chain(&n);
+    for (int pass = 0; pass < 3; ++pass) {
+        ((float *)n.first.input)[pass] = 2;
+        memcpy(expected, run_chain(&n, "cl", "packed", NULL), sizeof expected);
+        clear(n.first.output, 12 * 14 * 14);
+        clear(n.between.output, 12 * 28 * 28);
+        clear(n.last.output, 6 * 28 * 28);
+        if (memcmp(run_chain(&n, "auto", "auto", plans), expected, sizeof expected)) return 1;
+    }
+    gemm_plan_drop(&plans[0]);
+    gemm_plan_drop(&plans[1]);
+    return 0;
+}
+
+static void test_mixed(void)
+{
+    if (strstr(good, "device none")) {
+        report_skip("mixed", "no OpenCL device");
+        return;
+    }
+    for (const char *policy = "ud"; *policy; ++policy) {
+        char both[] = "mixed-u", copy = *policy;
+        both[6] = copy;
+        unlink(path);
+        const child_result r = child_run(run_mixed, &copy);
+        if (child_exit(&r) || *r.output) report_fail(both, "%d %s", child_exit(&r), r.output);
+        else report_pass(both);
+    }
+}
+
 /* ---- the program ---- */
 
 /* Fills `good`. */
@@ -523,7 +623,8 @@ static const struct {
              {"device", test_device},       {"foreign", test_foreign},
              {"damaged", test_damaged},     {"random", test_random_bytes},
              {"unwritable", test_unwritable}, {"processes", test_two_processes},
-             {"callers", test_callers},     {"kept", test_kept}};
+             {"callers", test_callers},     {"kept", test_kept},
+             {"mixed", test_mixed}};
 
 int main(int argc, char **argv)
 {
