@@ -1,6 +1,6 @@
 # Detecting and measuring.
 
-.PHONY: detect detect-all gprof loops bench bench-cl bench-detect bench-peers ab report
+.PHONY: detect detect-all tune gprof loops bench bench-cl bench-detect bench-peers ab report
 
 detect: all default-weights ## detect IMAGE under GEMM_IMPL, with CFG and WEIGHTS; installs Debian packages first
 	@$(SET_WEIGHTS); export GEMM_IMPL=$(GEMM_IMPL); set -- $(call quote,$(CFG)) "$$weights" $(call quote,$(IMAGE)); \
@@ -10,6 +10,9 @@ detect-all: all default-weights $(OUT)/bench/detect_all ## one table: every vari
 	@mkdir -p $(BUILD)/detect-all
 	@$(SET_WEIGHTS); GEMM_CONV=$${GEMM_CONV:-im2col} $(OUT)/bench/detect_all --out $(BUILD)/detect-all/table.txt \
 	    $(call quote,$(CFG)) "$$weights" $(IMAGES)
+
+tune: all $(OUT)/bench/tune ## measure every row on the shapes of networks, for GEMM_IMPL=auto: CFG="cfg ..."
+	@$(OUT)/bench/tune $(call quote,$(IMAGE)) $(foreach cfg,$(CFG),$(call quote,$(cfg)))
 
 # The profile is a configuration of its own: make is called for it once more.
 GPROF = $(BUILD)/gprof$(subst $() ,_,$(STUDY_OPTS))$(if $(filter 0,$(OPENCL)),-nocl)
@@ -27,8 +30,10 @@ loops: all ## the study of loop orders, unrollings and tiles on 512x512x1024: LO
 bench: all default-weights $(OUT)/bench/ab ## the speed table of packed and its curve over size: build/bench
 	@$(SET_WEIGHTS); bench/studies/bench.sh ./gemm-bench $(OUT)/bench/ab "$$weights" $(BUILD)/bench
 
-bench-cl: all $(OUT)/bench/bench_cl ## the OpenCL rows on the device of GEMM_CL_DEVICE, as tables: CL_BENCH=--quick, --forward or --tune
-	$(OUT)/bench/bench_cl $(CL_BENCH)
+# The networks of its forward passes; those of MODELS where they are.
+CL_BENCH_NETWORKS = $(or $(NETWORKS),cfg/yolov3-tiny.cfg cfg/alexnet.cfg cfg/extraction.cfg $(wildcard $(MODELS)/yolo-fastest-*.cfg))
+bench-cl: all $(OUT)/bench/bench_cl ## the OpenCL rows on the device of GEMM_CL_DEVICE, as tables: NETWORKS CL_BENCH=--quick, --forward or --tune
+	$(OUT)/bench/bench_cl $(CL_BENCH) $(CL_BENCH_NETWORKS)
 
 # The trained networks of a table, cfg=weights, as the arguments "$$@".
 SET_TRAINED = $(SET_WEIGHTS); set -- $(call quote,$(CFG))="$$weights"; for model in $(call quote,$(MODELS))/*.weights; do \

@@ -43,19 +43,21 @@ CONV_NETWORKS = $T/test_conv_networks
 
 # Also under the sanitizers. Darknet never frees a whole network, and LeakSanitizer's thread crashes
 # among those of oneDNN: test_packed and test_cl look for leaks.
-UNIT_PROGRAMS = $(addprefix $T/,test_driver test_number test_gemm test_packed test_packed_conv test_packed_layers test_training test_conv \
-    test_conv_networks test_hook test_plans test_dlclose test_stats test_compare test_ab_rule test_library) \
+UNIT_PROGRAMS = $(addprefix $T/,test_driver test_number test_gemm test_auto test_packed test_packed_conv test_packed_layers test_training test_conv \
+    test_conv_networks test_hook test_hybrid test_plans test_dlclose test_stats test_compare test_ab_rule test_library) \
     $(OUT)/bench/ab $(OUT)/libdarknet.so $(OUT)/libdarknet-gemm.so
 # The comparison of 1 to 8 threads takes minutes under a sanitizer, which sees nothing new in it.
 PACKED = $T/test_packed$(if $(filter 0,$(SANITIZE)),, --cases 500 --without threads)
 UNIT_COMMANDS = \
     '$(PACKED)' \
     '$T/test_number' \
+    '$(NO_LEAKS) $T/test_auto' \
     '$(NO_LEAKS) $T/test_driver' \
     '$(NO_LEAKS) $T/test_gemm' \
     '$(NO_LEAKS) $T/test_training tests/unit/cfg/layers.cfg --forward tests/unit/cfg/layers.cfg tests/unit/cfg/recurrent.cfg' \
     '$T/test_packed_layers' \
     '$T/test_packed_conv' \
+    '$T/test_hybrid' \
     '$(NO_LEAKS) $T/test_hook tests/unit/cfg/hook.cfg' \
     '$(NO_LEAKS) $T/test_plans tests/unit/cfg/plans.cfg tests/unit/cfg/hook.cfg' \
     '$T/test_dlclose $(OUT)/libdarknet.so' \
@@ -71,7 +73,7 @@ ifneq ($(SANITIZE),1)
 UNIT_COMMANDS += '$T/test_compare'
 endif
 
-SYSTEM_PROGRAMS = $(WRONG_PROGRAMS) $T/json_flat $(addprefix $(OUT)/bench/,gemm_bench bench_detect detect_all) \
+SYSTEM_PROGRAMS = $(WRONG_PROGRAMS) $T/json_flat $(addprefix $(OUT)/bench/,gemm_bench bench_detect detect_all tune) \
     $(OUT)/bench/untrained_weights $(UPSTREAM)/darknet $T/library_client $(OUT)/libdarknet-gemm.so $(OUT)/libdarknet-gemm.a
 # The longest first. Debian's valgrind knows no AVX-512.
 SYSTEM_COMMANDS = \
@@ -91,15 +93,20 @@ SYSTEM_COMMANDS = \
     'valgrind -q --error-exitcode=127 --leak-check=full $T/test_packed --isa avx2 --cases 24 --brief yes' \
     'tests/system/test_bad_input.sh $(abspath $(UNTRAINED))' \
     'tests/system/test_peers.sh' \
+    'tests/system/test_tune.sh' \
     'tests/system/test_report.sh'
 
 ifeq ($(OPENCL),1)
-CL_PROGRAMS = $(addprefix $T/,test_cl layer_adreno.so layer_fail.so layer_unwritten.so)
+CL_PROGRAMS = $(addprefix $T/,test_cl test_cl_layers layer_adreno.so layer_fail.so layer_unwritten.so)
 # Some of the networks, because PoCL starts slowly: groups, depthwise, all strides, fully connected.
 CL_NETWORKS = $(patsubst %,cfg/%.cfg,yolov3-tiny alexnet resnet18 resnext50 darknet19 tiny strided densenet201)
 # The script after the program, which leaves PoCL's kernels compiled.
 CL_COMMANDS = \
     '$T/test_cl --cases 12 && tests/system/test_cl.sh $(UNTRAINED)' \
+    'OPENCL_LAYERS=$T/layer_fail.so $T/test_cl_layers tests/unit/cfg/hook.cfg cfg/yolov3-tiny.cfg cfg/darknet19.cfg' \
+    '$T/test_packed_layers --row cl --cases 120' \
+    '$T/test_plans --row cl tests/unit/cfg/plans.cfg tests/unit/cfg/hook.cfg' \
+    '$(CONV_NETWORKS) --row cl --train tests/unit/cfg/layers.cfg' \
     '$(CONV_NETWORKS) --row cl $(CL_NETWORKS) "$$MODELS"/*.cfg --resize cfg/yolov3-tiny.cfg'
 # PoCL and LLVM keep to the end what they once took.
 ifeq ($(SANITIZE),1)
@@ -107,9 +114,13 @@ UNIT_PROGRAMS += $T/test_cl
 UNIT_COMMANDS += '$T/test_cl --cases 8'
 endif
 ifeq ($(SANITIZE),thread)
-UNIT_PROGRAMS = $T/test_cl $T/test_packed $T/test_packed_conv
-UNIT_COMMANDS = '$T/test_cl --threads' 'TSAN_OPTIONS=die_after_fork=0 $(PACKED)' '$T/test_packed_conv --only callers'
+UNIT_PROGRAMS = $T/test_cl $T/test_cl_layers $T/test_hybrid $T/test_packed $T/test_packed_conv
+UNIT_COMMANDS = '$T/test_cl --threads' '$T/test_cl_layers --only threads tests/unit/cfg/hook.cfg' '$T/test_hybrid' 'TSAN_OPTIONS=die_after_fork=0 $(PACKED)' '$T/test_packed_conv --only callers'
 endif
+endif
+ifeq ($(SANITIZE),thread)
+UNIT_PROGRAMS += $T/test_auto
+UNIT_COMMANDS += '$T/test_auto --only callers'
 endif
 
 # Other processors, by qemu-user: x86-64 without AVX-512 and without AVX2, and arm64. The numbers of

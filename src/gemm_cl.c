@@ -5,8 +5,11 @@
 #include "gemm_cl.h"
 
 #include "cl/convolution.h"
+#include "cl/layers.h"
 #include "cl/multiply.h"
+#include "cl/pending.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 /* Releases all that was made on the device, and then the device. Blocks that the caller still holds
@@ -18,7 +21,9 @@ static void close_all(void)
     if (d) {
         CL_TRY(clFinish(d->queue));
 fail:
+        gemm_cl_release_unified();
         gemm_cl_release_discrete();
+        gemm_cl_release_pending();
         gemm_cl_release_scratch();
         gemm_cl_release_programs();
     }
@@ -44,21 +49,85 @@ static bool is_open(void)
     return false;
 }
 
-gemm_status gemm_cl_run(const gemm_call *g, const gemm_context *context, const void *row)
+/* ---- calls ---- */
+
+/* The call that is between its two halves. gemm_cl_lock is held meanwhile, so there is one. */
+static struct {
+    bool convolves;
+    gemm_cl_job multiply;
+    gemm_cl_conv_job convolution;
+} started;
+
+/* Keeps the lock when it returns GEMM_DONE. */
+static gemm_status start_run(const gemm_call *g, const gemm_cl_row *row, bool beside,
+                             gemm_note *note)
 {
     gemm_cl_lock();
-    const gemm_status status = is_open() ? gemm_cl_multiply(g, row, context->note) : GEMM_DECLINED;
+    started.convolves = false;
+    const gemm_status status =
+        is_open() ? gemm_cl_multiply_start(&started.multiply, g, row, beside, note) : GEMM_DECLINED;
+    if (status != GEMM_DONE) gemm_cl_unlock();
+    return status;
+}
+
+static gemm_status start_conv(const conv_call *c, const gemm_cl_row *row, bool beside,
+                              const gemm_context *context)
+{
+    gemm_cl_lock();
+    started.convolves = true;
+    const gemm_status status =
+        is_open() ? gemm_cl_convolve_start(&started.convolution, c, row, beside, context)
+                  : GEMM_DECLINED;
+    if (status != GEMM_DONE) gemm_cl_unlock();
+    return status;
+}
+
+static gemm_status finish(bool take, const gemm_context *context)
+{
+    const gemm_status status =
+        started.convolves ? gemm_cl_convolve_finish(&started.convolution, take, context)
+                          : gemm_cl_multiply_finish(&started.multiply, take, context->note);
     gemm_cl_unlock();
     return status;
 }
 
+gemm_status gemm_cl_finish(bool take, gemm_note *note)
+{
+    return finish(take, &(gemm_context){.timed = true, .note = note});
+}
+
+gemm_status gemm_cl_run_start(const gemm_call *g, const gemm_context *context, const void *row)
+{
+    return start_run(g, row, true, context->note);
+}
+
+gemm_status gemm_cl_conv_start(const conv_call *c, const gemm_context *context, const void *row)
+{
+    return start_conv(c, row, true, context);
+}
+
+gemm_status gemm_cl_run(const gemm_call *g, const gemm_context *context, const void *row)
+{
+    const gemm_status status = start_run(g, row, false, context->note);
+    return status == GEMM_DONE ? gemm_cl_finish(true, context->note) : status;
+}
+
 gemm_status gemm_cl_conv(const conv_call *c, const gemm_context *context, const void *row)
 {
+    const gemm_status status = start_conv(c, row, false, context);
+    return status == GEMM_DONE ? finish(true, context) : status;
+}
+
+gemm_status gemm_cl_layer(const layer_call *c, const gemm_context *context, const void *row)
+{
+    (void)row;
     gemm_cl_lock();
-    const gemm_status status = is_open() ? gemm_cl_convolve(c, row, context->note) : GEMM_DECLINED;
+    const gemm_status status = is_open() ? gemm_cl_run_layer(c, context) : GEMM_DECLINED;
     gemm_cl_unlock();
     return status;
 }
+
+/* ---- the table ---- */
 
 const char *gemm_cl_unusable(const void *row)
 {
@@ -69,6 +138,25 @@ const char *gemm_cl_unusable(const void *row)
     if (open_all(&why)) why = gemm_cl_plan(&j, &typical, row);
     gemm_cl_unlock();
     return why;
+}
+
+bool gemm_cl_identify(char *text, size_t bytes)
+{
+    const char *why;
+    gemm_cl_lock();
+    const gemm_cl_device *d = open_all(&why) ? gemm_cl_opened() : NULL;
+    if (d) snprintf(text, bytes, "%s, driver %s", d->name, d->driver);
+    gemm_cl_unlock();
+    return d != NULL;
+}
+
+bool gemm_cl_has_gpu(void)
+{
+    const char *why;
+    gemm_cl_lock();
+    const bool found = open_all(&why) && !gemm_cl_opened()->traits.cpu;
+    gemm_cl_unlock();
+    return found;
 }
 
 void *gemm_cl_alloc(size_t bytes)

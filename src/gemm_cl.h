@@ -4,9 +4,11 @@
  *
  *   gemm_cl.c            the way in: opens the device, runs a call, closes
  *   cl/multiply.c        one multiply; cl/panels.c: its B as images; cl/timing.c: for benchmarks
- *   cl/convolution.c     one whole convolution
- *   cl/launch.c          what both do on the queue, and how a call ends
+ *   cl/convolution.c     one whole convolution; cl/layers.c: a layer without weights
+ *   cl/launch.c          what all do on the queue, and how a call ends
  *   cl/memory.c          the memory policy: cl/unified.c or cl/discrete.c, both on cl/view.c
+ *   cl/left.c            outputs that stay on the device, and the way back to the CPU
+ *   cl/pending.c         launches that nothing has waited for; cl/counts.h: waits, for benchmarks
  *   cl/scratch.c         buffers and images that last
  *   cl/host.c            memory that the device and the CPU share
  *   cl/program.c         programs, and their cache on disk: cl/cache.c
@@ -27,6 +29,26 @@ gemm_row_run gemm_cl_run;
 
 /* The same for a whole convolution. Declines on a row that has no kernel for it. */
 gemm_row_conv gemm_cl_conv;
+
+/* One layer without weights, whatever the row. */
+gemm_row_layer gemm_cl_layer;
+
+/*
+ * A multiply and a convolution in two halves, so that the CPU can work between them. One of the
+ * first two enqueues the call. When it returns GEMM_DONE, the same thread must call gemm_cl_finish,
+ * and makes no other OpenCL call before. Other threads that want the device wait until then. The
+ * call and its arrays last until then too, and A and B (the input and the weights) do not change.
+ *
+ * The device works on copies. It writes nothing but C of the call (the output), and of a multiply
+ * not before gemm_cl_finish. So the CPU may read and write all other memory in between, and memory
+ * of gemm_cl_alloc too.
+ */
+gemm_row_run gemm_cl_run_start;
+gemm_row_conv gemm_cl_conv_start;
+
+/* Waits, makes C right, and fills the note. take: false drops the result of a multiply. The status
+   is then GEMM_DECLINED, as after a failure that leaves C as it was. */
+gemm_status gemm_cl_finish(bool take, gemm_note *);
 
 /* NULL, or why the row cannot run here. Opens the device and builds the row's kernel. */
 const char *gemm_cl_unusable(const void *row);

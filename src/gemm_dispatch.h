@@ -160,6 +160,19 @@ void *gemm_host_realloc(void *, size_t bytes);
 /* Frees memory of gemm_host_alloc and of malloc. */
 void gemm_host_free(void *);
 
+/*
+ * A row may leave the output of gemm_conv and gemm_layer on its device. It does so only where the
+ * output lies in one block of gemm_host_alloc, and for a convolution only with a plan. All other
+ * outputs, and the C of every multiply, are in the CPU's memory at return.
+ *
+ * gemm_host_read: the CPU is about to read these bytes. Waits for the device where it has to, and
+ * makes them the CPU's. gemm_host_write: the CPU is about to write all of them. What the device
+ * holds of them is out of date from now on. Also call it before writing into a block that was an
+ * input. Both cost next to nothing while no device holds anything, and for memory of malloc.
+ */
+void gemm_host_read(const void *data, size_t bytes);
+void gemm_host_write(const void *data, size_t bytes);
+
 #ifdef __cplusplus
 }
 #endif

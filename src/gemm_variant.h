@@ -39,16 +39,20 @@ typedef struct gemm_note {
     char algorithm[24];         /* of a convolution, such as direct or winograd4, else "" */
     const gemm_transform *transform;    /* of the algorithm, or NULL */
     double kernel_ms;           /* device time by events; below 0: no device */
+    double arrival_ms;          /* of a device's call in two halves: from the end of the first until
+                                   the result is in the CPU's memory; below 0: unknown */
     size_t copied_a, copied_b, copied_c;    /* bytes copied to or from a device */
     char reason[160];           /* why the row returned GEMM_FAILED, in a few words */
+    const char *chosen, *why;   /* the row that `auto` took, and why; else NULL */
 } gemm_note;
 
 static inline void gemm_clear_note(gemm_note *note)
 {
     note->ran[0] = note->algorithm[0] = note->reason[0] = '\0';
     note->transform = NULL;
-    note->kernel_ms = -1;
+    note->kernel_ms = note->arrival_ms = -1;
     note->copied_a = note->copied_b = note->copied_c = 0;
+    note->chosen = note->why = NULL;
 }
 
 /*
@@ -61,6 +65,7 @@ typedef struct gemm_kept {
     size_t bytes;               /* the size of data, counted against the room of all layers */
     void (*free)(void *data);
     size_t room;                /* data may have so many bytes at most */
+    const struct gemm_variant *row;     /* of `auto` alone: the row that data is of */
 } gemm_kept;
 
 /* The settings that a row may use. The driver makes one for each call. */
@@ -68,6 +73,7 @@ typedef struct gemm_context {
     int threads;                /* at most so many threads; at least 1 */
     const struct gemm_ukernel *isa;     /* the micro-kernels of `packed` */
     bool direct;                /* no algorithm with fewer multiplications and larger errors */
+    bool timed;                 /* the note is wanted in full, so a row on a device waits */
     gemm_kept *kept;            /* NULL: nothing can be kept */
     gemm_note *note;            /* never NULL */
 } gemm_context;
@@ -90,6 +96,13 @@ typedef struct gemm_rounding {
     double product, a, b, sum;
 } gemm_rounding;
 
+/* Whether `auto` may take a row for a shape. */
+typedef enum gemm_auto_use {
+    GEMM_NOT_IN_AUTO,
+    GEMM_IN_AUTO,
+    GEMM_IN_AUTO_WITH_GPU       /* not where the OpenCL device is the CPU */
+} gemm_auto_use;
+
 typedef struct gemm_variant {
     const char *name;           /* the value of GEMM_IMPL */
     gemm_row_run *run;
@@ -101,7 +114,10 @@ typedef struct gemm_variant {
     const gemm_rounding *rounding;      /* GEMM_CHECK and tests allow it. NULL: single
                                    precision */
     bool on_device;             /* Darknet's buffers should be memory that the device shares */
+    bool leaves;                /* inputs of `conv` and `layer` may lie on the device, and outputs
+                                   may stay there */
     bool reference;             /* runs a library of other people: its crash is not ours */
+    gemm_auto_use in_auto;
     const char *origin;         /* the article or project it comes from */
     const char *summary;
 } gemm_variant;

@@ -8,9 +8,12 @@
  *   2  the paper's ladder, step by step
  *   3  cl_image against cl_naive on squares
  *   4  the 13 multiplies from the CPU's memory: bytes copied, first call and steady state
- *   5  yolov3-tiny's forward pass under `cl`: whole convolutions (the hook) against im2col
+ *   5  forward passes of the networks named on the command line (bench/cl/forward.c), by default of
+ *      yolov3-tiny
  *
- * --quick: smaller squares, for slow devices. --forward: only 5.
+ *   bench_cl [--quick] [--forward] [--tune] [--tune-image] [CFG...]
+ *
+ * --quick: smaller squares and fewer rounds, for slow devices. --forward: only 5.
  * --tune: instead of 1 to 5, every kernel of `cl` with every split of K on every shape.
  * --tune-image: cl_image with every group and unrolling.
  *
@@ -18,6 +21,7 @@
  */
 #include "cl/choice.h"
 #include "cl/device.h"
+#include "cl/forward.h"
 #include "cl/timing.h"
 #include "common/random.h"
 #include "common/shapes.h"
@@ -25,14 +29,15 @@
 #include "gemm_cl.h"
 #include "util/clock.h"
 
+#include <errno.h>
 #include <float.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
-#include "darknet.h"
-
-enum { ROUNDS = 5, SHAPES = YOLOV3_TINY_CALLS, MAX_ROWS = 16 };
+enum { ROUNDS = 5, SHAPES = YOLOV3_TINY_CALLS, MAX_NETWORKS = 16 };
 
 static const shape_size *const yolo = yolov3_tiny_sizes;
 static rng random_state = {88172645463325252u};
@@ -390,68 +395,6 @@ static void tables_calls(void)
     }
 }
 
-/* ---- 5: a forward pass ---------------------------------------------------------------------- */
-
-static const double TOLERANCE = 1e-4;   /* of the largest output, as in bench_detect */
-
-/* Milliseconds of a pass, the best of a few, as the first ones build kernels and upload weights. */
-static double time_pass(network *net, float *input, bool hook, int passes)
-{
-    double least = INFINITY;
-    gemm_set_conv(hook ? GEMM_HOOK : GEMM_IM2COL);
-    for (int i = 0; i < passes; ++i) {
-        const double begin = gemm_now_ms();
-        network_predict(net, input);
-        least = fmin(least, gemm_now_ms() - begin);
-    }
-    return least;
-}
-
-/* How far the outputs are apart, relative to the largest. */
-static double hook_difference(network *net, float *input)
-{
-    double worst = 0.0, size = 0.0;
-    const layer *l = &net->layers[net->n - 1];
-    float *expected = malloc((size_t)l->outputs * sizeof *expected);
-    time_pass(net, input, false, 1);
-    memcpy(expected, l->output, (size_t)l->outputs * sizeof *expected);
-    time_pass(net, input, true, 1);
-    for (int i = 0; i < l->outputs; ++i) {
-        const double d = fabs((double)l->output[i] - (double)expected[i]);
-        worst = d <= worst ? worst : d;
-        size = fmax(size, fabs((double)expected[i]));
-    }
-    free(expected);
-    return worst / size;
-}
-
-static bool table_forward(void)
-{
-    enum { PASSES = 5 };
-    double hook[ROUNDS], im2col[ROUNDS];
-    network *net = parse_network_cfg("cfg/yolov3-tiny.cfg");
-    set_batch_network(net, 1);
-    for (int i = 0; i < net->n; ++i) {      /* nothing sets the variances, which must not be 0 */
-        layer *l = &net->layers[i];
-        for (int f = 0; l->type == CONVOLUTIONAL && l->batch_normalize && f < l->n; ++f)
-            l->rolling_variance[f] = 1.0f;
-    }
-    float *input = random_matrix((size_t)net->inputs);
-    const double difference = hook_difference(net, input);
-    printf("5. yolov3-tiny's forward pass under cl; lowest ms of %d, %d times in turns, and whole "
-           "convolutions over im2col\n| round | whole convolutions | im2col | ratio |\n"
-           "|---|---|---|---|\n", PASSES, ROUNDS);
-    for (int i = 0; i < ROUNDS; ++i) {
-        hook[i] = time_pass(net, input, true, PASSES);
-        im2col[i] = time_pass(net, input, false, PASSES);
-        printf("| %d | %.3f | %.3f | **%.3f** |\n", i + 1, hook[i], im2col[i], hook[i] / im2col[i]);
-    }
-    if (!(difference <= TOLERANCE))
-        printf("WRONG: the outputs are %g of the largest apart: the times are void\n", difference);
-    gemm_host_free(input);
-    return difference <= TOLERANCE;
-}
-
 /* ---- tuning --------------------------------------------------------------------------------- */
 
 static double time_one(const gemm_call *g, const gemm_cl_row *asked, int parts)
@@ -546,16 +489,25 @@ static void tune_image(void)
 int main(int argc, char **argv)
 {
     bool quick = false, tuning = false, image = false, forward = false;
+    static char tiny[] = "cfg/yolov3-tiny.cfg";
+    char *cfgs[MAX_NETWORKS] = {tiny};
+    int networks = 0;
     for (int i = 1; i < argc; ++i) {
         if (!strcmp(argv[i], "--quick")) quick = true;
         else if (!strcmp(argv[i], "--tune")) tuning = true;
         else if (!strcmp(argv[i], "--tune-image")) image = true;
         else if (!strcmp(argv[i], "--forward")) forward = true;
+        else if (argv[i][0] != '-' && networks < MAX_NETWORKS) cfgs[networks++] = argv[i];
         else {
             fprintf(stderr, "bench_cl: %s: no such option; allowed are --quick, --tune, "
-                            "--tune-image and --forward\n", argv[i]);
+                            "--tune-image, --forward and up to %d cfgs\n", argv[i], MAX_NETWORKS);
             return 2;
         }
+    }
+    for (int i = 0; i < networks; ++i) {
+        if (!access(cfgs[i], R_OK)) continue;
+        fprintf(stderr, "bench_cl: %s: %s\n", cfgs[i], strerror(errno));
+        return 2;
     }
     gemm_set_variant(gemm_find("cl"));      /* so that gemm_host_alloc asks the driver */
     const char *why = gemm_cl_unusable(&gemm_cl_best);
@@ -564,17 +516,16 @@ int main(int argc, char **argv)
         return 1;
     }
     printf("device: %s\n", gemm_cl_describe());
-    if (forward) return table_forward() ? 0 : 1;
-    if (!check_all(tuning || image)) return 1;
-    if (tuning || image) {
+    if (!forward) {
+        if (!check_all(tuning || image)) return 1;
         if (tuning) tune();
         if (image) tune_image();
-        return 0;
+        if (tuning || image) return 0;
+        table_yolo();
+        table_ladder(quick ? (shape_size){256, 256, 256} : (shape_size){1024, 1024, 1024});
+        table_ladder((shape_size){256, 676, 1152});
+        table_squares(quick);
+        tables_calls();
     }
-    table_yolo();
-    table_ladder(quick ? (shape_size){256, 256, 256} : (shape_size){1024, 1024, 1024});
-    table_ladder((shape_size){256, 676, 1152});
-    table_squares(quick);
-    tables_calls();
-    return table_forward() ? 0 : 1;
+    return !forward_table(cfgs, networks ? networks : 1, quick ? 3 : 9);
 }

@@ -2,6 +2,7 @@
 #include "common/machine.h"
 
 #include "common/json.h"
+#include "util/cpu.h"
 #include "util/text.h"
 #include "util/threads.h"
 
@@ -25,27 +26,6 @@
 #else
 #define COMPILER "gcc " __VERSION__
 #endif
-
-/* x86-64 has "model name"; aarch64 only numbers, which the device tree's model explains. */
-static void read_cpu(char *cpu, size_t size)
-{
-    char line[512];
-    snprintf(cpu, size, "unknown processor");
-    FILE *file = fopen("/proc/cpuinfo", "r");
-    while (file && fgets(line, sizeof(line), file)) {
-        const char *value = strchr(line, ':');
-        if (!strncmp(line, "model name", 10) && value) {
-            snprintf(cpu, size, "%.*s", (int)strcspn(value + 2, "\n"), value + 2);
-            break;
-        }
-    }
-    if (file) fclose(file);
-    file = strncmp(cpu, "unknown", 7) ? NULL : fopen("/proc/device-tree/model", "r");
-    if (file) {
-        if (fgets(line, sizeof(line), file)) snprintf(cpu, size, "%.*s", (int)size - 1, line);
-        fclose(file);
-    }
-}
 
 /* Reads a value of cache `index` of the first core as `format` says; false when it is not there. */
 static bool read_cache(int index, const char *what, const char *format, void *value)
@@ -94,7 +74,7 @@ void machine_read(machine *m)
 {
     *m = (machine){.compiler = COMPILER, .flags = BENCH_FLAGS, .commit = BENCH_COMMIT,
                    .libc = gnu_get_libc_version(), .cores = gemm_allowed_cores()};
-    read_cpu(m->cpu, sizeof(m->cpu));
+    gemm_read_cpu(m->cpu, sizeof(m->cpu));
     read_caches(m);
     struct utsname u;
     if (!uname(&u)) snprintf(m->os, sizeof(m->os), "%s %s %s", u.sysname, u.release, u.machine);

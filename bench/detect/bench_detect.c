@@ -22,23 +22,23 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "darknet.h"
 #include "common/json.h"
 #include "common/machine.h"
 #include "common/stats.h"
 #include "detect/outputs.h"
+#include "detect/subject.h"
 #include "driver/driver.h"
 #include "driver/settings.h"
 #include "util/clock.h"
 #include "util/number.h"
 
-char *get_layer_string(LAYER_TYPE);    /* of Darknet's network.h */
+char *get_layer_string(LAYER_TYPE);     /* of Darknet's network.h */
+void forward_layer(layer, network);     /* of Darknet's hook.h */
 
 enum { MAX_ROUNDS = 1000, MAX_THREAD_COUNTS = 8 };
 static const double TOLERANCE = 1e-4;
-static const double ROUND_MS = 40;      /* a contestant's turn lasts about this long */
 
 typedef enum contestant { HOOK, DIRECT, IM2COL, CONTESTANTS, AS_SET } contestant;
 
@@ -47,12 +47,6 @@ static const gemm_conv_mode modes[CONTESTANTS] = {GEMM_HOOK, GEMM_DIRECT, GEMM_I
 static int rounds = 15;
 static int thread_counts[MAX_THREAD_COUNTS] = {1, 2}, counts = 2;
 static bool profiles, serves;
-
-typedef struct subject {
-    const char *name;
-    network *net;
-    image input;
-} subject;
 
 static void pass(const subject *s, contestant who, int threads)
 {
@@ -63,14 +57,12 @@ static void pass(const subject *s, contestant who, int threads)
 
 /* ---- times ---- */
 
-/* Milliseconds of a pass in a turn of several, once the others' threads are asleep. */
+/* Milliseconds of a pass in a turn of several. */
 static double turn(const subject *s, contestant who, int threads, int passes)
 {
-    nanosleep(&(struct timespec){.tv_nsec = 5000000}, NULL);
-    pass(s, who, threads);
-    const double start = gemm_now_ms();
-    for (int i = 0; i < passes; ++i) pass(s, who, threads);
-    return (gemm_now_ms() - start) / passes;
+    if (who != AS_SET) gemm_set_conv(modes[who]);
+    gemm_set_threads(threads);
+    return subject_turn(s, passes);
 }
 
 typedef struct figure {
@@ -130,7 +122,7 @@ static void time_subject(const subject *s, int threads)
     int passes[CONTESTANTS];
     for (int who = 0; who < CONTESTANTS; ++who) {
         const double once = turn(s, who, threads, 1);
-        passes[who] = (int)fmax(1, ROUND_MS / once);
+        passes[who] = (int)fmax(1, SUBJECT_TURN_MS / once);
     }
     for (int round = 0; round < rounds; ++round)
         for (int i = 0; i < CONTESTANTS; ++i) {
@@ -169,7 +161,8 @@ static void time_layers(network *netp, double *ms)
         layer l = net.layers[i];
         net.index = i;
         const double start = gemm_now_ms();
-        l.forward(l, net);
+        forward_layer(l, net);
+        output_to_cpu(l);       /* a device waits for nothing before */
         const double took = gemm_now_ms() - start;
         if (took < ms[i]) ms[i] = took;
         net.input = l.output;
@@ -291,30 +284,6 @@ static int serve(const subject *s)
     return 0;
 }
 
-/* ---- the subjects ---- */
-
-/* Darknet's first weights, with a batch norm that passes its input on. */
-static void settle_batch_norm(network *net)
-{
-    for (int i = 0; i < net->n; ++i) {
-        layer *l = &net->layers[i];
-        if (l->type != CONVOLUTIONAL || !l->batch_normalize) continue;
-        for (int f = 0; f < l->n; ++f) l->rolling_variance[f] = 1;
-    }
-}
-
-static subject subject_make(char *argument, image picture)
-{
-    char *weights = strchr(argument, '=');
-    if (weights) *weights++ = '\0';
-    subject s = {.name = strrchr(argument, '/') ? strrchr(argument, '/') + 1 : argument};
-    s.net = load_trained_network(argument, weights);
-    if (!weights) settle_batch_norm(s.net);
-    set_batch_network(s.net, 1);
-    s.input = letterbox_image(picture, s.net->w, s.net->h);
-    return s;
-}
-
 /* ---- the program ---- */
 
 static _Noreturn void bad_number(const char *option, const char *text, int most, int room)
@@ -325,20 +294,6 @@ static _Noreturn void bad_number(const char *option, const char *text, int most,
     else
         fprintf(stderr, "bench_detect: %s '%s': up to %d whole numbers from 1 to %d are needed\n",
                 option, text, room, most);
-    exit(2);
-}
-
-/* Darknet's own message would be lost. */
-static void check_readable(const char *path, int length)
-{
-    char copy[4096];
-    snprintf(copy, sizeof copy, "%.*s", length, path);
-    FILE *file = fopen(copy, "r");
-    if (file) {
-        fclose(file);
-        return;
-    }
-    fprintf(stderr, "bench_detect: %s: %s\n", copy, strerror(errno));
     exit(2);
 }
 
@@ -390,11 +345,7 @@ static void print_heading(void)
 int main(int argc, char **argv)
 {
     int i = read_options(argc, argv);
-    for (int j = i; j < argc; ++j) {
-        const int length = (int)strcspn(argv[j], "=");
-        check_readable(argv[j], length);
-        if (argv[j][length]) check_readable(argv[j] + length + 1, -1);
-    }
+    for (int j = i; j < argc; ++j) subject_check("bench_detect", argv[j]);
     /* Darknet prints every network it reads. A server's client wants its errors. */
     if (!serves && !freopen("/dev/null", "w", stderr)) return 2;
     const image picture = load_image_color(argv[i++], 0, 0);
@@ -408,7 +359,7 @@ int main(int argc, char **argv)
         subject s = subject_make(argv[i], picture);
         for (int t = 0; profiles && t < counts; ++t) profile(&s, thread_counts[t]);
         if (!profiles) right = measure(&s) && right;
-        free_image(s.input);
+        subject_free(&s);
     }
     return !right;
 }

@@ -114,7 +114,9 @@ static void own_memory(void)
 {
     for (int i = 0; i < net->n; ++i) {
         const layer *l = &net->layers[i];
-        if (l->output) memset(l->output, 0, (size_t)l->outputs * sizeof(float));
+        if (!l->output) continue;
+        gemm_host_write(l->output, (size_t)l->outputs * sizeof(float));
+        memset(l->output, 0, (size_t)l->outputs * sizeof(float));
     }
     if (net->workspace) memset(net->workspace, 0, net->workspace_size);
 }

@@ -46,6 +46,7 @@ static float *copy_layers(const network *net, bool chosen(const network *, int),
     for (int i = 0; i < net->n; ++i) {
         if (!chosen(net, i)) continue;
         const size_t n = (size_t)net->layers[i].outputs;
+        output_to_cpu(net->layers[i]);
         memcpy(to, net->layers[i].output, n * sizeof *to);
         to += n;
     }

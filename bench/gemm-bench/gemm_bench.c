@@ -37,7 +37,7 @@ typedef struct lane {
     int samples;
     double first_s, spent_s;    /* first_s: NAN before the first burst */
     burst_status status;
-    char ran[64], text[200];
+    char ran[96], text[200];
     bool done;
     /* over all shapes */
     int shapes_done;
@@ -262,10 +262,8 @@ static void take_burst(bench *b, lane *l, int round)
         l->rounds[l->samples] = round;
         l->cycles[l->samples++] = r.cycles[i];
     }
-    if (job.first) {
-        l->first_s = r.first_s;
-        memcpy(l->ran, r.ran, sizeof(l->ran));
-    }
+    if (job.first) l->first_s = r.first_s;
+    memcpy(l->ran, r.ran, sizeof(l->ran));
     l->spent_s += r.spent_s;
     if (r.status != BURST_OK) {
         l->status = r.status;

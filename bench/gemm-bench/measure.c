@@ -20,6 +20,7 @@
 #include "common/random.h"
 #include "driver/start.h"
 #include "util/clock.h"
+#include "util/text.h"
 #include "util/threads.h"
 
 #include <errno.h>
@@ -212,13 +213,21 @@ static bool does_transposes(const gemm_variant *v, int TA, int TB)
     return gemm_run(v, &c, NULL) == v;
 }
 
+/* What the last call ran. */
+static void tell_ran(run *r)
+{
+    burst_result *result = r->result;
+    const char *ran = r->ran == r->v ? r->note.ran : r->ran->name;
+    snprintf(result->ran, sizeof(result->ran), "%s", ran);
+    if (r->ran == r->v && r->note.why)
+        gemm_append(result->ran, sizeof(result->ran), " (%s)", r->note.why);
+}
+
 /* The first call of a row for this shape; false when it is wrong. */
 static bool first_call(run *r)
 {
     burst_result *result = r->result;
     result->first_s = time_calls(r, 1);
-    const char *ran = r->ran == r->v ? r->note.ran : r->ran->name;
-    snprintf(result->ran, sizeof(result->ran), "%s", ran);
     const bool right = judge(r);
     reset(r);
     if (right && r->ran != r->v && !does_transposes(r->v, r->call.TA, r->call.TB))
@@ -284,6 +293,7 @@ burst_result measure_burst(problem *p, const burst_job *job)
     gemm_set_threads(job->threads);
     const double once = warm_up(&r);
     if (once >= 0) take_samples(&r, once);
+    tell_ran(&r);
     wait_for_idle();
     if (result.status != BURST_WRONG) judge(&r);
     return result;

@@ -44,7 +44,8 @@ typedef struct burst_result {
     double cycles[BURST_MAX];   /* of the calling thread, user mode; below 0: not counted */
     double first_s;             /* of the row's first call for this shape, else below 0 */
     double spent_s;             /* in calls, timed or not */
-    char ran[64];               /* the row or kernel that worked when it was another one, else "" */
+    char ran[96];               /* the row or kernel that worked when it was another one, and why
+                                   `auto` took it, else "" */
     char text[200];
 } burst_result;
 

@@ -4,16 +4,12 @@
 #ifndef GEMM_CL_CACHE_H
 #define GEMM_CL_CACHE_H
 
-#include <stdbool.h>
 #include <stddef.h>
 
 /* All that the binary of a program depends on. */
 typedef struct gemm_cl_key {
     const char *name, *source, *options, *device, *driver;
 } gemm_cl_key;
-
-/* The folder of the files; false when the environment names none. It may not exist yet. */
-bool gemm_cl_cache_folder(char *path, size_t bytes);
 
 /* The program's binary, which the caller frees, or NULL. Says why when a file is there and cannot
    be used. */

@@ -12,12 +12,18 @@
 typedef struct gemm_cl_configuration {
     const char *device;         /* gpu, cpu, platform:device, or part of a name */
     const char *clblast;        /* the file of CLBlast's library */
-    const char *cache_dir;      /* of compiled programs; else cache_home/darknet-gemm, */
-    const char *cache_home, *home;      /* else home/.cache/darknet-gemm */
+    const char *cache_dir;      /* the folder of compiled programs. It may not exist yet */
 } gemm_cl_configuration;
 
 /* Before any other call. */
 void gemm_cl_configure(const gemm_cl_configuration *);
+
+/* Names the device and its driver in one line, and opens the device for that. Returns false when
+   there is none. */
+bool gemm_cl_identify(char *text, size_t bytes);
+
+/* Whether the device is another processor than the CPU. Opens the device. */
+bool gemm_cl_has_gpu(void);
 
 /* Zeroed memory of the device's driver, mapped for the CPU; NULL when there is none. */
 void *gemm_cl_alloc(size_t bytes);
@@ -27,6 +33,13 @@ bool gemm_cl_free(void *);
 
 /* The bytes of a block of gemm_cl_alloc that this pointer lies in, else 0. */
 size_t gemm_cl_alloc_size(const void *);
+
+/*
+ * The CPU is about to read, or with `write` to overwrite, these bytes: makes the block of
+ * gemm_cl_alloc that they lie in the CPU's. NULL, or why what the device had is lost. Any other
+ * pointer is allowed.
+ */
+const char *gemm_cl_give_to_cpu(const void *data, size_t bytes, bool write);
 
 /* For tests: forces a memory policy. 'u' is unified, 'd' discrete, 0 what the device needs. Only
    while no other thread makes a call. */

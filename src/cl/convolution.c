@@ -4,6 +4,7 @@
  * For each image and each group it is a multiply (kernels/cl_conv.h). One launch of a kernel, built
  * with -DCONV, does all of them:
  *
+ *   keep       where the layer has a plan, weights, scale and shift go to the device once
  *   show       the memory policy shows weights, input and output to the device, as A, B and C
  *   norm       scale and shift go to the device, 2 n floats, counted with the input
  *   fill       only for cl_image: the device writes what im2col would write into one image. Every
@@ -11,32 +12,24 @@
  *              fill either, because its B is the input as it lies
  *   multiply   one launch; scale, shift and activation are applied before the store
  *   sum        only where K is cut: adds the parts and applies scale, shift and activation
- *   result     one wait
+ *   ask        the transfer of the output
+ *   take       one wait; none where the plan has the weights and the output lies in a block of
+ *              gemm_cl_alloc: the output then stays on the device
  *
  * The last launch alone writes the output, so a failure before it leaves the output as it was.
  */
 #include "cl/convolution.h"
 
-#include "cl/launch.h"
+#include "cl/left.h"
+#include "cl/pending.h"
 #include "util/text.h"
 
 #include <limits.h>
 #include <stdint.h>
 #include <stdlib.h>
 
-typedef struct conv_job {
-    const conv_call *c;
-    gemm_call g;                    /* the shape of one product */
-    int products, K;
-    bool taps;                      /* B is not the input as it lies */
-    gemm_cl_work w;
-    gemm_cl_matrix a;               /* the weights */
-    cl_mem norm, image;
-    int width, strips;              /* of the image: pixels a row, rows for a row of B */
-    float *scale_shift;             /* norm, until it is uploaded */
-    float slope;                    /* of the activation below 0 */
-    cl_int logistic;
-} conv_job;
+typedef gemm_cl_conv_job conv_job;
+typedef gemm_cl_conv_kept conv_kept;
 
 /* Whether the kernels' int arithmetic is wide enough. */
 static bool fits_int(const conv_call *c)
@@ -112,7 +105,7 @@ static const char *build_kernel(conv_job *j)
     append_size(c, more, sizeof more);
     if (row->conv == GEMM_CL_CONV) gemm_append(more, sizeof more, " -DCONV");
     if (row->way == GEMM_CL_IMAGE) {
-        const bool aligned = j->K % 4 == 0 && (uintptr_t)c->weights % 16 == 0;
+        const bool aligned = j->K % 4 == 0 && (j->kept || (uintptr_t)c->weights % 16 == 0);
         gemm_append(more, sizeof more, "%s%s", is_by_image(j) ? "" : " -DIN_PLACE",
                     aligned ? " -DALIGNED_A" : "");
     } else if (j->taps) {
@@ -170,7 +163,8 @@ static int prepare_weights(conv_job *j)
 {
     const gemm_cl_matrix as_is = {j->w.A.mem, j->w.A.offset, j->K, 1};
     j->a = as_is;
-    if (j->w.row->half != GEMM_CL_HALF_SUMS) return 0;
+    if (j->kept) j->a = (gemm_cl_matrix){j->kept->weights, 0, j->K, 1};
+    if (j->kept || j->w.row->half != GEMM_CL_HALF_SUMS) return 0;
     return gemm_cl_pack(&j->w, SLOT_PACKED_A, &as_is, j->c->n, j->K, j->c->n, j->K, &j->a);
 }
 
@@ -185,19 +179,111 @@ static int enqueue(conv_job *j)
     return rc == 0 && j->w.sums ? add_sums(j) : rc;
 }
 
+/* ---- the plan ------------------------------------------------------------------------------ */
+
+static void release_kept(conv_kept *k)
+{
+    CL_RELEASE(clReleaseMemObject, k->weights);
+    CL_RELEASE(clReleaseMemObject, k->norm);
+    free(k);
+}
+
+/* The driver drops the plan. Kernels in the queue keep what they still need of it. */
+static void free_kept(void *data)
+{
+    gemm_cl_lock();
+    release_kept(data);
+    gemm_cl_unlock();
+}
+
+/* n scales, then n shifts. The caller frees them. NULL: no memory. */
+static float *norm_of(const conv_call *c)
+{
+    const size_t n = (size_t)c->n;
+    float *norm = malloc(2 * n * sizeof *norm);
+    for (size_t i = 0; norm && i < n; ++i) {
+        norm[i] = c->scale ? c->scale[i] : 1.0f;
+        norm[n + i] = c->shift[i];
+    }
+    if (!norm) gemm_cl_say("out of memory");
+    return norm;
+}
+
+/* A new buffer, or the one given, with this content. The caller's memory is free at return. NULL:
+   refused. */
+static cl_mem upload(cl_mem mem, const void *from, size_t bytes, bool own)
+{
+    const gemm_cl_device *d = gemm_cl_opened();
+    if (own) CL_MAKE(mem, clCreateBuffer(d->context, CL_MEM_READ_ONLY, bytes, NULL, &error));
+    if (!mem) return NULL;
+    ++gemm_cl_counters.waits;
+    CL_TRY(clEnqueueWriteBuffer(d->queue, mem, CL_TRUE, 0, bytes, from, 0, NULL, NULL));
+    return mem;
+fail:
+    if (own) CL_RELEASE(clReleaseMemObject, mem);
+    return NULL;
+}
+
+/* The weights in 16 bits, in a buffer of their own. NULL: refused. */
+static cl_mem upload_half(conv_job *j, size_t count)
+{
+    const gemm_cl_program *p = gemm_cl_need("cl_pack", "-DHALF");
+    const int rows = j->c->n, one = 1;
+    const cl_ulong first = 0;
+    const size_t global[3] = {(size_t)j->K, (size_t)rows, 1};
+    cl_mem half = NULL, from = gemm_cl_scratch(SLOT_PACKED_B, count * sizeof(float));
+    if (!p || !upload(from, j->c->weights, count * sizeof(float), false)) return NULL;
+    CL_MAKE(half, clCreateBuffer(j->w.device->context, CL_MEM_READ_WRITE, 2 * count, NULL, &error));
+    const gemm_cl_argument args[] = {ARG(rows), ARG(j->K), ARG(from), ARG(first), ARG(j->K),
+                                     ARG(one), ARG(half)};
+    if (gemm_cl_launch(&j->w, p, STAGE_PREPARE, args, global, NULL))
+        CL_RELEASE(clReleaseMemObject, half);
+fail:
+    return half;
+}
+
+static conv_kept *make_kept(conv_job *j)
+{
+    const size_t count = (size_t)j->c->n * (size_t)j->K, n = (size_t)j->c->n;
+    conv_kept *k = calloc(1, sizeof *k);
+    float *norm = norm_of(j->c);
+    if (k && norm) {
+        k->weights = j->w.row->half == GEMM_CL_HALF_SUMS
+                         ? upload_half(j, count)
+                         : upload(NULL, j->c->weights, count * sizeof(float), true);
+        k->norm = k->weights ? upload(NULL, norm, 2 * n * sizeof(float), true) : NULL;
+    }
+    free(norm);
+    if (k && k->norm) return k;
+    if (k) release_kept(k);
+    return NULL;
+}
+
+/* What the plan has, or gets now. Without it the weights are shown at each call. */
+static void keep(conv_job *j, gemm_kept *kept)
+{
+    const size_t element = j->w.row->half == GEMM_CL_HALF_SUMS ? 2 : sizeof(float);
+    const size_t count = (size_t)j->c->n * (size_t)j->K;
+    const size_t bytes = count * element + 2 * (size_t)j->c->n * sizeof(float);
+    if (!kept || (!kept->data && bytes > kept->room)) return;
+    if (!kept->data && (kept->data = make_kept(j))) {
+        kept->bytes = bytes;
+        kept->free = free_kept;
+        j->w.A.copied = count * sizeof(float);
+        j->w.B.copied = 2 * (size_t)j->c->n * sizeof(float);
+    }
+    j->kept = kept->data;
+}
+
 /* ---- one call ------------------------------------------------------------------------------ */
 
 /* Nothing waits for this upload, because scale_shift lasts until the call ends. */
 static int upload_norm(conv_job *j)
 {
-    const conv_call *c = j->c;
-    const size_t n = (size_t)c->n, bytes = 2 * n * sizeof(float);
-    j->norm = gemm_cl_scratch(SLOT_NORM, bytes);
-    if (!j->norm || !(j->scale_shift = malloc(bytes))) goto fail;
-    for (size_t i = 0; i < n; ++i) {
-        j->scale_shift[i] = c->scale ? c->scale[i] : 1.0f;
-        j->scale_shift[n + i] = c->shift[i];
-    }
+    const size_t bytes = 2 * (size_t)j->c->n * sizeof(float);
+    j->norm = j->kept ? j->kept->norm : gemm_cl_scratch(SLOT_NORM, bytes);
+    if (j->kept) return 0;
+    if (!j->norm || !(j->scale_shift = norm_of(j->c))) goto fail;
     CL_TRY(clEnqueueWriteBuffer(j->w.device->queue, j->norm, CL_FALSE, 0, bytes, j->scale_shift, 0,
                                 NULL, NULL));
     j->w.B.copied += bytes;
@@ -206,20 +292,28 @@ fail:
     return -1;
 }
 
-static int show(conv_job *j)
+static int show(conv_job *j, bool beside)
 {
     const conv_call *c = j->c;
     gemm_cl_work *w = &j->w;
     const size_t area = (size_t)c->h * (size_t)c->w, places = (size_t)j->g.N;
+    const size_t planned_a = w->A.copied, planned_b = w->B.copied;
+    const size_t bytes = (size_t)c->batch * (size_t)c->n * places * sizeof(float);
+    const bool later = j->kept && !beside && gemm_cl_may_stay(c->output, bytes);
     w->A = (gemm_cl_view){.host = (float *)c->weights, .rows = (size_t)c->n,
-                          .cols = (size_t)j->K, .ld = (size_t)j->K};
+                          .cols = (size_t)j->K, .ld = (size_t)j->K, .beside = beside};
     w->B = (gemm_cl_view){.host = (float *)c->input, .rows = (size_t)c->batch * (size_t)c->c,
-                          .cols = area, .ld = area};
+                          .cols = area, .ld = area, .beside = beside, .later = later};
     w->C = (gemm_cl_view){.host = c->output, .rows = (size_t)c->batch * (size_t)c->n,
-                          .cols = places, .ld = places, .overwrite = true};
+                          .cols = places, .ld = places, .overwrite = true, .beside = beside,
+                          .later = later};
     /* B first: the CPU compares A with the kept weights while B is on the bus. */
-    return w->policy->input(&w->B, SLOT_B) || w->policy->input(&w->A, SLOT_A) ||
-           w->policy->output(&w->C) || upload_norm(j);
+    if (w->policy->input(&w->B, SLOT_B) || (!j->kept && w->policy->input(&w->A, SLOT_A)) ||
+        w->policy->output(&w->C) || upload_norm(j))
+        return -1;
+    w->A.copied += planned_a;
+    w->B.copied += planned_b;
+    return 0;
 }
 
 static conv_job make_job(const conv_call *c, const gemm_cl_row *row)
@@ -257,16 +351,29 @@ static bool choose_row(conv_job *j)
     return true;
 }
 
-gemm_status gemm_cl_convolve(const conv_call *c, const gemm_cl_row *row, gemm_note *note)
+static gemm_status end(conv_job *j, bool failed, gemm_note *note)
+{
+    const gemm_status status = gemm_cl_end_work(&j->w, failed, note);
+    free(j->scale_shift);
+    return status;
+}
+
+gemm_status gemm_cl_convolve_start(conv_job *j, const conv_call *c, const gemm_cl_row *row,
+                                   bool beside, const gemm_context *context)
 {
     if (c->pool || !fits_int(c)) return GEMM_DECLINED;
-    conv_job j = make_job(c, row);
-    if (!choose_row(&j)) return GEMM_DECLINED;
-    const char *why = build_kernel(&j);
+    *j = make_job(c, row);
+    if (!choose_row(j)) return GEMM_DECLINED;
+    keep(j, context->kept);
+    const char *why = build_kernel(j);
     if (why) gemm_cl_say(why);
-    const bool failed = why || show(&j) || enqueue(&j) || j.w.policy->result(&j.w.C);
-    if (!failed) gemm_cl_fill_note(&j.w, true, note);
-    const gemm_status status = gemm_cl_end_work(&j.w, failed, note);
-    free(j.scale_shift);
-    return status;
+    const bool failed = why || show(j, beside) || enqueue(j) || gemm_cl_ask_result(&j->w);
+    return failed ? end(j, true, context->note) : GEMM_DONE;
+}
+
+gemm_status gemm_cl_convolve_finish(conv_job *j, bool take, const gemm_context *context)
+{
+    const bool failed = !take || gemm_cl_take_result(&j->w, context->timed);
+    if (!failed) gemm_cl_fill_note(&j->w, true, context->note);
+    return end(j, failed, context->note);
 }

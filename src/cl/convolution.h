@@ -5,9 +5,32 @@
 #ifndef GEMM_CL_CONVOLUTION_H
 #define GEMM_CL_CONVOLUTION_H
 
-#include "cl/rows.h"
-#include "gemm_variant.h"
+#include "cl/launch.h"
 
-gemm_status gemm_cl_convolve(const conv_call *, const gemm_cl_row *, gemm_note *);
+/* What the plan of a layer keeps: weights as the row takes them, n scales and n shifts. */
+typedef struct gemm_cl_conv_kept {
+    cl_mem weights, norm;
+} gemm_cl_conv_kept;
+
+typedef struct gemm_cl_conv_job {
+    const conv_call *c;
+    const gemm_cl_conv_kept *kept;  /* or NULL */
+    gemm_call g;                    /* the shape of one product */
+    int products, K;
+    bool taps;                      /* B is not the input as it lies */
+    gemm_cl_work w;
+    gemm_cl_matrix a;               /* the weights */
+    cl_mem norm, image;
+    int width, strips;              /* of the image: pixels a row, rows for a row of B */
+    float *scale_shift;             /* norm, until it is uploaded */
+    float slope;                    /* of the activation below 0 */
+    cl_int logistic;
+} gemm_cl_conv_job;
+
+/* The two halves of a call, with the rules of cl/multiply.h. The output of a call beside never
+   stays on the device. */
+gemm_status gemm_cl_convolve_start(gemm_cl_conv_job *, const conv_call *, const gemm_cl_row *,
+                                   bool beside, const gemm_context *);
+gemm_status gemm_cl_convolve_finish(gemm_cl_conv_job *, bool take, const gemm_context *);
 
 #endif

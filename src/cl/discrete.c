@@ -10,8 +10,13 @@
  *   C:  is never uploaded. The device adds to zeros, and the CPU adds the result to C. Until then C
  *       is as it was. A convolution's output is stored, not added. When it lies in a block, it goes
  *       straight there.
+ *
+ * A call that does not wait leaves its output in a copy of the output's block (cl/left.h), and a
+ * call whose input the device holds uses that as it lies.
  */
+#include "cl/left.h"
 #include "cl/memory.h"
+#include "cl/pending.h"
 
 #include <string.h>
 
@@ -44,6 +49,7 @@ static int need_pinned(pinned *p, size_t bytes)
     drop_pinned(p);
     CL_MAKE(p->mem, clCreateBuffer(d->context, CL_MEM_READ_WRITE | CL_MEM_ALLOC_HOST_PTR, bytes,
                                    NULL, &error));
+    ++gemm_cl_counters.waits;
     CL_MAKE(p->at, clEnqueueMapBuffer(d->transfers, p->mem, CL_TRUE, CL_MAP_READ | CL_MAP_WRITE, 0,
                                       bytes, 0, NULL, NULL, &error));
     p->bytes = bytes;
@@ -55,16 +61,40 @@ fail:
 
 /* ---- B ------------------------------------------------------------------------------------- */
 
+/* An upload may overtake kernels only when none is left of earlier calls, because they may still
+   read the same buffer. */
+static cl_command_queue upload_queue(void)
+{
+    const gemm_cl_device *d = gemm_cl_opened();
+    return gemm_cl_is_busy() ? d->queue : d->transfers;
+}
+
 /* Sends the whole of v's buffer from pinned memory that holds its rows without gaps. */
 static int upload_pinned(gemm_cl_view *v, const float *from)
 {
-    const gemm_cl_device *d = gemm_cl_opened();
+    cl_command_queue queue = upload_queue();
     const size_t bytes = v->rows * v->cols * sizeof(float);
     CL_RELEASE(clReleaseEvent, v->ready);
-    CL_TRY(clEnqueueWriteBuffer(d->transfers, v->mem, CL_FALSE, 0, bytes, from, 0, NULL,
-                                &v->ready));
-    CL_TRY(clFlush(d->transfers));
+    CL_TRY(clEnqueueWriteBuffer(queue, v->mem, CL_FALSE, 0, bytes, from, 0, NULL, &v->ready));
+    CL_TRY(clFlush(queue));
     v->copied = bytes;
+    return 0;
+fail:
+    return -1;
+}
+
+/* Waits until the last upload from the buffer has ended. */
+static int finish_upload(pinned *p)
+{
+    cl_int status = CL_QUEUED;
+    if (!p->busy) return 0;
+    CL_TRY(clGetEventInfo(p->busy, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status,
+                          NULL));
+    if (status != CL_COMPLETE) {
+        ++gemm_cl_counters.waits;
+        CL_TRY(clWaitForEvents(1, &p->busy));
+    }
+    CL_RELEASE(clReleaseEvent, p->busy);
     return 0;
 fail:
     return -1;
@@ -73,16 +103,14 @@ fail:
 /* One chunk of rows, through the two pinned buffers in turn. */
 static int upload_chunk(gemm_cl_view *v, size_t from, size_t count, int turn)
 {
-    const gemm_cl_device *d = gemm_cl_opened();
+    cl_command_queue queue = upload_queue();
     const size_t row = v->cols * sizeof(float);
     pinned *p = &chunks[turn & 1];
-    if (need_pinned(p, count * row)) goto fail;
-    if (p->busy) CL_TRY(clWaitForEvents(1, &p->busy));
-    CL_RELEASE(clReleaseEvent, p->busy);
+    if (finish_upload(p) || need_pinned(p, count * row)) goto fail;
     gemm_cl_gather_rows(p->at, v, from, count);
-    CL_TRY(clEnqueueWriteBuffer(d->transfers, v->mem, CL_FALSE, from * row, count * row, p->at, 0,
-                                NULL, &p->busy));
-    CL_TRY(clFlush(d->transfers));
+    CL_TRY(clEnqueueWriteBuffer(queue, v->mem, CL_FALSE, from * row, count * row, p->at, 0, NULL,
+                                &p->busy));
+    CL_TRY(clFlush(queue));
     CL_RELEASE(clReleaseEvent, v->ready);
     CL_TRY(clRetainEvent(p->busy));
     v->ready = p->busy;
@@ -100,7 +128,8 @@ static int upload_chunks(gemm_cl_view *v, gemm_cl_slot slot)
     v->mem = gemm_cl_scratch(slot, v->rows * row);
     v->device_ld = v->cols;
     if (!v->mem) return -1;
-    if (v->ld == v->cols && gemm_cl_block_of(v->host)) return upload_pinned(v, v->host);
+    if (!v->later && v->ld == v->cols && gemm_cl_block_of(v->host))
+        return upload_pinned(v, v->host);
     for (size_t i = 0; i < v->rows; i += step) {
         const size_t count = v->rows - i < step ? v->rows - i : step;
         if (upload_chunk(v, i, count, turn++)) return -1;
@@ -194,20 +223,51 @@ fail:
 
 static int input(gemm_cl_view *v, gemm_cl_slot slot)
 {
+    gemm_cl_host_block *b = gemm_cl_block_of(v->host);
+    if (gemm_cl_use_copy(v)) return 0;
+    if (b && gemm_cl_block_to_cpu(b)) return -1;
     return slot == SLOT_A ? upload_kept(v) : upload_chunks(v, slot);
 }
 
-static int result(gemm_cl_view *c)
+static int output(gemm_cl_view *c)
 {
+    gemm_cl_host_block *b = gemm_cl_block_of(c->host);
+    if (c->later) return gemm_cl_need_copy(c);
+    if (b && gemm_cl_block_to_cpu(b)) return -1;
+    return gemm_cl_output_beside(c);
+}
+
+/* Whether the transfer may put the output into the caller's memory. */
+static bool goes_straight(const gemm_cl_view *c)
+{
+    return c->overwrite && c->ld == c->cols && gemm_cl_block_of(c->host);
+}
+
+static int ask(gemm_cl_view *c)
+{
+    const gemm_cl_device *d = gemm_cl_opened();
     const size_t bytes = c->rows * c->cols * sizeof(float);
-    const bool straight = c->overwrite && c->ld == c->cols && gemm_cl_block_of(c->host);
+    const bool straight = goes_straight(c);
     if (!straight && need_pinned(&sums, bytes)) goto fail;
     c->touched = straight;
-    CL_TRY(clEnqueueReadBuffer(gemm_cl_opened()->queue, c->mem, CL_TRUE, 0, bytes,
-                               straight ? c->host : sums.at, 0, NULL, NULL));
+    c->arrived = straight ? c->host : sums.at;
+    CL_TRY(clEnqueueReadBuffer(d->queue, c->mem, CL_FALSE, 0, bytes, c->arrived, 0, NULL,
+                               &c->arrival));
+    CL_TRY(clFlush(d->queue));
+    return 0;
+fail:
+    return -1;
+}
+
+static int take(gemm_cl_view *c)
+{
+    ++gemm_cl_counters.waits;
+    CL_TRY(clWaitForEvents(1, &c->arrival));
+    gemm_cl_settle();           /* what is lost of earlier calls is told when the CPU wants it */
     if (gemm_cl_check_launch(c)) goto fail;
-    if (!straight) gemm_cl_take_rows(c, sums.at);
-    c->copied = bytes;
+    if (c->arrived != c->host) gemm_cl_take_rows(c, c->arrived);
+    c->copied = c->rows * c->cols * sizeof(float);
+    gemm_cl_forget_copy(c);
     /* The kernels waited for these uploads. */
     CL_RELEASE(clReleaseEvent, chunks[0].busy);
     CL_RELEASE(clReleaseEvent, chunks[1].busy);
@@ -219,10 +279,12 @@ fail:
 static int close_view(gemm_cl_view *v)
 {
     CL_RELEASE(clReleaseEvent, v->ready);
+    CL_RELEASE(clReleaseEvent, v->arrival);
     return 0;
 }
 
-const gemm_cl_policy gemm_cl_discrete = {false, input, gemm_cl_output_beside, result, close_view};
+const gemm_cl_policy gemm_cl_discrete = {false, input, output, ask, take, gemm_cl_leave_copy,
+                                         close_view};
 
 void gemm_cl_release_discrete(void)
 {

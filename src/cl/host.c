@@ -5,7 +5,10 @@
  */
 #include "cl/host.h"
 
+#include "cl/pending.h"
+
 #include <stdatomic.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -13,16 +16,33 @@
 static gemm_cl_host_block *blocks;
 static atomic_int block_count;      /* so that free() of other memory needs no lock */
 
+enum { RECENT = 256 };
+static gemm_cl_host_block *recent[RECENT];  /* found for a pointer, or NULL */
+
+gemm_cl_host_block *gemm_cl_blocks(void)
+{
+    return blocks;
+}
+
+static bool contains(const gemm_cl_host_block *b, const void *p)
+{
+    return (const char *)p >= b->base && (const char *)p < b->base + b->bytes;
+}
+
+/* A network asks for the same pointers in every pass, and has hundreds of blocks. */
 gemm_cl_host_block *gemm_cl_block_of(const void *p)
 {
-    gemm_cl_host_block *b = blocks;
-    while (b && ((const char *)p < b->base || (const char *)p >= b->base + b->bytes)) b = b->next;
-    return b;
+    gemm_cl_host_block **seen = &recent[(uintptr_t)p / 64 % RECENT], *b = *seen;
+    if (b && contains(b, p)) return b;
+    b = blocks;
+    while (b && !contains(b, p)) b = b->next;
+    return *seen = b;
 }
 
 void gemm_cl_end_mapping(cl_command_queue queue, cl_mem mem, void *at)
 {
     CL_TRY(clEnqueueUnmapMemObject(queue, mem, at, 0, NULL, NULL));
+    ++gemm_cl_counters.waits;
     CL_TRY(clFinish(queue));
 fail:
     return;
@@ -41,6 +61,7 @@ static int try_to_map(gemm_cl_host_block *b)
     const cl_map_flags access = b->base ? CL_MAP_READ | CL_MAP_WRITE
                                         : CL_MAP_WRITE_INVALIDATE_REGION;
     char *at;
+    ++gemm_cl_counters.waits;
     CL_MAKE(at, clEnqueueMapBuffer(b->queue, b->mem, CL_TRUE, access, 0, b->bytes, 0, NULL, NULL,
                                    &error));
     if (b->base && at != b->base) return refuse_moved(b, at);
@@ -70,7 +91,7 @@ fail:
 void gemm_cl_ask_for_blocks(void)
 {
     for (gemm_cl_host_block *b = blocks; b; b = b->next) {
-        if (b->mapped) continue;
+        if (b->mapped || !b->wanted) continue;
         CL_MAKE(b->asked, clEnqueueMapBuffer(b->queue, b->mem, CL_FALSE, CL_MAP_READ | CL_MAP_WRITE,
                                              0, b->bytes, 0, NULL, NULL, &error));
     }
@@ -90,9 +111,15 @@ void gemm_cl_take_blocks(void)
     }
 }
 
+/* Waits, because the queue may hold kernels that use the block. */
 static void free_block(gemm_cl_host_block *b)
 {
-    if (b->mem && b->mapped) gemm_cl_end_mapping(b->queue, b->mem, b->base);
+    if (b->mem && b->mapped)
+        gemm_cl_end_mapping(b->queue, b->mem, b->base);
+    else if (b->mem)
+        CL_TRY(clFinish(b->queue));
+fail:
+    CL_RELEASE(clReleaseMemObject, b->copy);
     CL_RELEASE(clReleaseMemObject, b->mem);
     CL_RELEASE(clReleaseCommandQueue, b->queue);
     if (b->pages) munmap(b->pages, b->bytes);
@@ -147,18 +174,23 @@ fail:
     return NULL;
 }
 
+void gemm_cl_drop_block(gemm_cl_host_block *b)
+{
+    gemm_cl_host_block **at = &blocks;
+    while (*at != b) at = &(*at)->next;
+    *at = b->next;
+    memset(recent, 0, sizeof recent);
+    --block_count;
+    free_block(b);
+}
+
 bool gemm_cl_free(void *p)
 {
     if (!p || block_count == 0) return false;
     gemm_cl_lock();
-    gemm_cl_host_block **at = &blocks;
-    while (*at && (*at)->base != p) at = &(*at)->next;
-    gemm_cl_host_block *b = *at;
-    if (b) {
-        *at = b->next;
-        --block_count;
-        free_block(b);
-    }
+    gemm_cl_host_block *b = blocks;
+    while (b && b->base != p) b = b->next;
+    if (b) gemm_cl_drop_block(b);
     gemm_cl_unlock();
     return b;
 }

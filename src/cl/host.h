@@ -18,6 +18,10 @@ typedef struct gemm_cl_host_block {
     char *asked;                /* what a map that is in the queue returned, or NULL */
     void *pages;                /* memory of the system that the driver was given, or NULL */
     bool mapped;                /* the CPU may use it */
+    bool wanted;                /* unmapped: the next wait gives it to the CPU */
+    cl_mem copy;                /* the device's own, of copy_bytes, or NULL: cl/left.h */
+    size_t copy_bytes, from, length;    /* it begins with `length` bytes, those at base + from */
+    bool held, newer;           /* held: they are right; newer: and the CPU's are out of date */
 } gemm_cl_host_block;
 
 /* A new block of zeroed memory, mapped. NULL when the driver has none that stays in place. */
@@ -26,14 +30,20 @@ gemm_cl_host_block *gemm_cl_new_block(size_t bytes);
 /* The block that a pointer lies in, or NULL. */
 gemm_cl_host_block *gemm_cl_block_of(const void *);
 
+/* The first of all blocks, or NULL. */
+gemm_cl_host_block *gemm_cl_blocks(void);
+
+/* Frees a block, once the device is done with it. */
+void gemm_cl_drop_block(gemm_cl_host_block *);
+
 /* Gives a block to the device; behind all that is in the queue. 0 or -1. */
 int gemm_cl_unmap_block(gemm_cl_host_block *);
 
 /* Gives a block to the CPU and waits for the device. 0 or -1. */
 int gemm_cl_map_block(gemm_cl_host_block *);
 
-/* Enqueues maps of all unmapped blocks. When the queue has finished, gemm_cl_take_blocks makes them
-   the CPU's. A block whose map failed stays unmapped. */
+/* Enqueues maps of all blocks that are wanted. When the queue has finished, gemm_cl_take_blocks
+   makes them the CPU's. A block whose map failed stays unmapped. */
 void gemm_cl_ask_for_blocks(void);
 void gemm_cl_take_blocks(void);
 

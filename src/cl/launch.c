@@ -8,6 +8,7 @@
  */
 #include "cl/launch.h"
 
+#include "cl/pending.h"
 #include "util/text.h"
 
 #include <stdio.h>
@@ -153,6 +154,7 @@ int gemm_cl_launch(gemm_cl_work *w, const gemm_cl_program *p, gemm_cl_stage stag
     if (w->B.ready) waits[wait_count++] = w->B.ready;
     CL_TRY(clEnqueueNDRangeKernel(w->device->queue, p->kernel, 3, NULL, global, local, wait_count,
                                   wait_count ? waits : NULL, &done));
+    gemm_cl_launched();
     w->timed[w->timed_count++] = (gemm_cl_timed){done, stage};
     if (stage == (w->sums ? STAGE_SUM : STAGE_MULTIPLY)) {
         w->C.made = done;
@@ -238,27 +240,22 @@ void gemm_cl_set_groups(gemm_cl_work *w, size_t *global, size_t *local)
 
 /* ---- what is told of a call ---------------------------------------------------------------- */
 
-/* Below 0: the driver does not say. */
-static double event_ms(cl_event event)
-{
-    cl_ulong from, to;
-    CL_TRY(clGetEventProfilingInfo(event, CL_PROFILING_COMMAND_START, sizeof from, &from, NULL));
-    CL_TRY(clGetEventProfilingInfo(event, CL_PROFILING_COMMAND_END, sizeof to, &to, NULL));
-    return (double)(to - from) * 1e-6;
-fail:
-    return -1.0;
-}
-
 double gemm_cl_stages_ms(const gemm_cl_work *w, gemm_cl_stage first, gemm_cl_stage last)
 {
     double sum = 0.0;
     for (int i = 0; i < w->timed_count; ++i) {
         if (w->timed[i].stage < first || w->timed[i].stage > last) continue;
-        const double ms = event_ms(w->timed[i].event);
+        const double ms = gemm_cl_event_ms(w->timed[i].event, CL_PROFILING_COMMAND_START);
         if (ms < 0) return ms;
         sum += ms;
     }
     return sum;
+}
+
+/* From the moment when C was asked for until it was there, once all is done; below 0: unknown. */
+static double arrival_ms(const gemm_cl_work *w)
+{
+    return w->C.arrival ? gemm_cl_event_ms(w->C.arrival, CL_PROFILING_COMMAND_QUEUED) : -1.0;
 }
 
 void gemm_cl_describe_work(const gemm_cl_work *w, char *text, size_t bytes)
@@ -279,7 +276,9 @@ void gemm_cl_describe_work(const gemm_cl_work *w, char *text, size_t bytes)
 void gemm_cl_fill_note(const gemm_cl_work *w, bool chosen, gemm_note *note)
 {
     if (chosen || spills(w)) gemm_cl_describe_work(w, note->ran, sizeof note->ran);
-    note->kernel_ms = w->program ? gemm_cl_stages_ms(w, STAGE_PREPARE, STAGE_SUM) : -1.0;
+    const bool known = w->program && !w->unfinished;
+    note->kernel_ms = known ? gemm_cl_stages_ms(w, STAGE_PREPARE, STAGE_SUM) : -1.0;
+    note->arrival_ms = arrival_ms(w);
     note->copied_a = w->A.copied;
     note->copied_b = w->B.copied;
     note->copied_c = w->C.copied;
@@ -293,12 +292,40 @@ static int wait_for_queues(const gemm_cl_device *d)
     int rc = 0;
     const cl_command_queue queues[2] = {d->transfers, d->queue};
     for (int i = 0; i < 2; ++i) {
+        ++gemm_cl_counters.waits;
         const cl_int error = clFinish(queues[i]);
         if (error == CL_SUCCESS) continue;
         gemm_cl_say_failed(__FILE__, __LINE__, "clFinish", error);
         rc = -1;
     }
+    if (rc == 0) gemm_cl_settle();
     return rc;
+}
+
+static int wait_for_work(gemm_cl_work *w)
+{
+    ++gemm_cl_counters.waits;
+    CL_TRY(clFinish(w->device->queue));
+    return gemm_cl_settle() || gemm_cl_check_launch(&w->C) ? -1 : 0;
+fail:
+    return -1;
+}
+
+int gemm_cl_ask_result(gemm_cl_work *w)
+{
+    return w->C.later ? 0 : w->policy->ask(&w->C);
+}
+
+/* A later command flushes what this one could not, so its failure changes nothing. */
+int gemm_cl_take_result(gemm_cl_work *w, bool timed)
+{
+    if (!w->C.later) return w->policy->take(&w->C);
+    if (timed && wait_for_work(w)) return -1;
+    w->unfinished = !timed;
+    w->policy->leave(&w->C);
+    if (!timed) CL_TRY(clFlush(w->device->queue));
+fail:
+    return 0;
 }
 
 /* Gives all matrices back to the CPU. -1: one is not the CPU's. */
@@ -309,15 +336,31 @@ static int close_views(gemm_cl_work *w)
     return a || b || c ? -1 : 0;
 }
 
+/* What happens to the events of a call: those of one that went well may still be asked. */
+static void end_events(gemm_cl_work *w, bool failed)
+{
+    for (int i = 0; i < w->timed_count; ++i) {
+        if (failed)
+            CL_RELEASE(clReleaseEvent, w->timed[i].event);
+        else
+            gemm_cl_add_pending(w->timed[i].event);
+    }
+    free(w->timed);
+    if (!failed && !w->unfinished) gemm_cl_settle();
+}
+
 gemm_status gemm_cl_end_work(gemm_cl_work *w, bool failed, gemm_note *note)
 {
     const bool shares = w->A.in_place || w->B.in_place || w->C.in_place;
     bool lost = failed && wait_for_queues(w->device) && shares;
-    lost = close_views(w) || lost;
+    if (failed) gemm_cl_take_blocks();
+    if (failed || !w->C.later) lost = close_views(w) || lost;
+    CL_RELEASE(clReleaseEvent, w->A.ready);
+    CL_RELEASE(clReleaseEvent, w->B.ready);
     if (failed) gemm_cl_forget_kept();
-    for (int i = 0; i < w->timed_count; ++i) CL_RELEASE(clReleaseEvent, w->timed[i].event);
-    free(w->timed);
+    end_events(w, failed);
     gemm_cl_images_done();
+    gemm_cl_counters.bytes += w->A.copied + w->B.copied + w->C.copied;
     if (!failed && !lost) return GEMM_DONE;
     if (!w->C.touched && !lost) return GEMM_DECLINED;
     snprintf(note->reason, sizeof note->reason, "%s", gemm_cl_last_failure());

@@ -26,6 +26,7 @@ typedef struct gemm_cl_work {
     gemm_cl_view A, B, C;
     cl_mem sums;                    /* the parts, before STAGE_SUM adds them; NULL: there are none,
                                        and STAGE_MULTIPLY writes C */
+    bool unfinished;                /* it ended without a wait, so its times are not known */
     size_t group[2];
     gemm_cl_timed *timed;
     int timed_count, timed_room;
@@ -83,12 +84,18 @@ double gemm_cl_stages_ms(const gemm_cl_work *, gemm_cl_stage first, gemm_cl_stag
 /* Kernel, tile, group and parts. */
 void gemm_cl_describe_work(const gemm_cl_work *, char *text, size_t bytes);
 
+/* Ask for C and take it, as the policy does, or leave it on the device where C.later says so. With
+   `timed` the second one waits in any case. 0 or -1. */
+int gemm_cl_ask_result(gemm_cl_work *);
+int gemm_cl_take_result(gemm_cl_work *, bool timed);
+
 /* Fills the note of a call that went well. `chosen`: the row was chosen here. */
 void gemm_cl_fill_note(const gemm_cl_work *, bool chosen, gemm_note *);
 
 /*
- * Ends a call in whatever state it is: the matrices are the CPU's again, nothing is in flight.
- * `failed`: a step returned -1. The status says what C is now; GEMM_FAILED comes with a reason.
+ * Ends a call in whatever state it is: the matrices are the CPU's again, nothing is in flight. Only
+ * a call with C.later that went well leaves all on the device. `failed`: a step returned -1. The
+ * status says what C is now; GEMM_FAILED comes with a reason.
  */
 gemm_status gemm_cl_end_work(gemm_cl_work *, bool failed, gemm_note *);
 

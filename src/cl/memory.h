@@ -16,7 +16,8 @@ const gemm_cl_policy *gemm_cl_memory_policy(void);
 /* After a failure: gemm_cl_discrete forgets which weights the device holds. */
 void gemm_cl_forget_kept(void);
 
-/* Releases all that gemm_cl_discrete keeps. */
+/* Release all that the policies keep. */
+void gemm_cl_release_unified(void);
 void gemm_cl_release_discrete(void);
 
 #endif

@@ -149,7 +149,7 @@ static bool has_aligned_rows(const gemm_call *g)
 const char *gemm_cl_plan(gemm_cl_job *j, const gemm_call *g, const gemm_cl_row *row)
 {
     char more[64] = "";
-    *j = (gemm_cl_job){.g = g, .w = gemm_cl_begin_work(row)};
+    *j = (gemm_cl_job){.g = g, .asked = row, .w = gemm_cl_begin_work(row)};
     gemm_cl_work *w = &j->w;
     if (row->way == GEMM_CL_CLBLAST) return gemm_clblast_missing(gemm_cl_settings()->clblast);
     if (!fits_int(g)) return "a row is longer than the OpenCL kernels' offsets can say";
@@ -163,7 +163,7 @@ const char *gemm_cl_plan(gemm_cl_job *j, const gemm_call *g, const gemm_cl_row *
     return gemm_cl_build_row(w, more);
 }
 
-int gemm_cl_start(gemm_cl_job *j, const gemm_call *g, const gemm_cl_row *row)
+int gemm_cl_prepare(gemm_cl_job *j, const gemm_call *g, const gemm_cl_row *row)
 {
     const char *why = gemm_cl_plan(j, g, row);
     if (why) {
@@ -175,18 +175,18 @@ int gemm_cl_start(gemm_cl_job *j, const gemm_call *g, const gemm_cl_row *row)
     return way == GEMM_CL_IMAGE ? gemm_cl_cut_panels(j->w.device, g, &j->panels) : 0;
 }
 
-int gemm_cl_show(gemm_cl_job *j, bool resident)
+int gemm_cl_show(gemm_cl_job *j, bool resident, bool beside)
 {
     const gemm_call *g = j->g;
     gemm_cl_work *w = &j->w;
-    w->A = (gemm_cl_view){.host = (float *)g->A, .ld = (size_t)g->lda,
+    w->A = (gemm_cl_view){.host = (float *)g->A, .ld = (size_t)g->lda, .beside = beside,
                           .rows = (size_t)(g->TA ? g->K : g->M),
                           .cols = (size_t)(g->TA ? g->M : g->K)};
-    w->B = (gemm_cl_view){.host = (float *)g->B, .ld = (size_t)g->ldb,
+    w->B = (gemm_cl_view){.host = (float *)g->B, .ld = (size_t)g->ldb, .beside = beside,
                           .rows = (size_t)(g->TB ? g->N : g->K),
                           .cols = (size_t)(g->TB ? g->K : g->N)};
     w->C = (gemm_cl_view){.host = g->C, .ld = (size_t)g->ldc, .rows = (size_t)g->M,
-                          .cols = (size_t)g->N};
+                          .cols = (size_t)g->N, .beside = beside};
     const bool by_cpu = w->row->way == GEMM_CL_IMAGE && !resident && w->policy->shares &&
                         !w->row->half && !gemm_cl_block_of(g->B);
     /* B first: the CPU compares A with the kept weights while B is on the bus. */
@@ -202,11 +202,17 @@ gemm_status gemm_cl_end_job(gemm_cl_job *j, bool failed, gemm_note *note)
     return status;
 }
 
-gemm_status gemm_cl_multiply(const gemm_call *g, const gemm_cl_row *row, gemm_note *note)
+gemm_status gemm_cl_multiply_start(gemm_cl_job *j, const gemm_call *g, const gemm_cl_row *row,
+                                   bool beside, gemm_note *note)
 {
-    gemm_cl_job j;
-    const bool failed = gemm_cl_start(&j, g, row) || gemm_cl_show(&j, false) ||
-                        gemm_cl_enqueue(&j) || j.w.policy->result(&j.w.C);
-    if (!failed) gemm_cl_fill_note(&j.w, row->way == GEMM_CL_CHOOSE, note);
-    return gemm_cl_end_job(&j, failed, note);
+    const bool failed = gemm_cl_prepare(j, g, row) || gemm_cl_show(j, false, beside) ||
+                        gemm_cl_enqueue(j) || j->w.policy->ask(&j->w.C);
+    return failed ? gemm_cl_end_job(j, true, note) : GEMM_DONE;
+}
+
+gemm_status gemm_cl_multiply_finish(gemm_cl_job *j, bool take, gemm_note *note)
+{
+    const bool failed = !take || j->w.policy->take(&j->w.C);
+    if (!failed) gemm_cl_fill_note(&j->w, j->asked->way == GEMM_CL_CHOOSE, note);
+    return gemm_cl_end_job(j, failed, note);
 }

@@ -1,12 +1,15 @@
 /*
- * One multiply on the OpenCL device, step by step. For the OpenCL files only; called with
- * gemm_cl_lock held, while the device is open.
+ * One multiply on the OpenCL device. For the OpenCL files only; called with gemm_cl_lock held,
+ * while the device is open.
  *
- *   start      the row, its kernel, and panels of B
- *   show       the memory policy shows A, B and C to the device
- *   enqueue    all kernels
- *   result     one wait, for C (policy->result)
- *   end
+ *   gemm_cl_multiply_start
+ *     prepare    the row, its kernel, and panels of B
+ *     show       the memory policy shows A, B and C to the device
+ *     enqueue    all kernels
+ *     ask        the transfer of C (policy->ask)
+ *   gemm_cl_multiply_finish
+ *     take       one wait, for C (policy->take)
+ *     end
  */
 #ifndef GEMM_CL_MULTIPLY_H
 #define GEMM_CL_MULTIPLY_H
@@ -15,6 +18,7 @@
 
 typedef struct gemm_cl_job {
     const gemm_call *g;
+    const gemm_cl_row *asked;   /* the row of the call; w.row is the one that runs */
     gemm_cl_work w;
     gemm_cl_matrix a, b, c;
     int K;                      /* as the kernel steps through it: padded, or g->K */
@@ -26,14 +30,26 @@ typedef struct gemm_cl_job {
 const char *gemm_cl_plan(gemm_cl_job *, const gemm_call *, const gemm_cl_row *);
 
 /* All further steps return 0, or -1 after saying why. gemm_cl_end_job follows in any case. */
-int gemm_cl_start(gemm_cl_job *, const gemm_call *, const gemm_cl_row *);
+int gemm_cl_prepare(gemm_cl_job *, const gemm_call *, const gemm_cl_row *);
 
 /* resident: B goes to the device even where the CPU could write it into images. */
-int gemm_cl_show(gemm_cl_job *, bool resident);
+int gemm_cl_show(gemm_cl_job *, bool resident, bool beside);
 int gemm_cl_enqueue(gemm_cl_job *);
 gemm_status gemm_cl_end_job(gemm_cl_job *, bool failed, gemm_note *);
 
-/* All steps. */
-gemm_status gemm_cl_multiply(const gemm_call *, const gemm_cl_row *, gemm_note *);
+/*
+ * All steps, in two halves. The job and the call last until the second half. Between them the
+ * caller keeps the lock, and changes neither A nor B.
+ *
+ * beside: the device works on copies and writes nothing of the caller's before the second half, but
+ * for a convolution's output. So the CPU may use all memory of the call in between.
+ */
+
+/* GEMM_DONE: all is enqueued, and gemm_cl_multiply_finish must follow. Else the call has ended. */
+gemm_status gemm_cl_multiply_start(gemm_cl_job *, const gemm_call *, const gemm_cl_row *,
+                                   bool beside, gemm_note *);
+
+/* take: false, of a call beside, drops the result; the status is then as after a failure. */
+gemm_status gemm_cl_multiply_finish(gemm_cl_job *, bool take, gemm_note *);
 
 #endif

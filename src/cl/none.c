@@ -15,6 +15,28 @@ gemm_status gemm_cl_conv(const conv_call *c, const gemm_context *context, const 
     return GEMM_DECLINED;
 }
 
+gemm_status gemm_cl_run_start(const gemm_call *g, const gemm_context *context, const void *row)
+{
+    return gemm_cl_run(g, context, row);
+}
+
+gemm_status gemm_cl_conv_start(const conv_call *c, const gemm_context *context, const void *row)
+{
+    return gemm_cl_conv(c, context, row);
+}
+
+gemm_status gemm_cl_finish(bool take, gemm_note *note)
+{
+    (void)take, (void)note;
+    return GEMM_DECLINED;
+}
+
+gemm_status gemm_cl_layer(const layer_call *c, const gemm_context *context, const void *row)
+{
+    (void)c, (void)context, (void)row;
+    return GEMM_DECLINED;
+}
+
 const char *gemm_cl_unusable(const void *row)
 {
     (void)row;
@@ -31,6 +53,17 @@ void gemm_cl_force_memory(int policy)
     (void)policy;
 }
 
+bool gemm_cl_identify(char *text, size_t bytes)
+{
+    (void)text, (void)bytes;
+    return false;
+}
+
+bool gemm_cl_has_gpu(void)
+{
+    return false;
+}
+
 void *gemm_cl_alloc(size_t bytes)
 {
     (void)bytes;
@@ -41,6 +74,12 @@ bool gemm_cl_free(void *p)
 {
     (void)p;
     return false;
+}
+
+const char *gemm_cl_give_to_cpu(const void *data, size_t bytes, bool write)
+{
+    (void)data, (void)bytes, (void)write;
+    return NULL;
 }
 
 size_t gemm_cl_alloc_size(const void *p)

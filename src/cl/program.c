@@ -40,11 +40,11 @@ fail:
 static void say_compiling(double spent_ms)
 {
     static bool said;
-    char folder[1024];
+    const char *folder = gemm_cl_settings()->cache_dir;
     if (said || spent_ms < LONG_BUILD_MS) return;
     said = true;
     fprintf(stderr, "gemm_cl: compiling OpenCL programs for %s; ", gemm_cl_opened()->name);
-    if (gemm_cl_cache_folder(folder, sizeof folder))
+    if (folder)
         fprintf(stderr, "they are kept in %s\n", folder);
     else
         fprintf(stderr, "they are not kept, because GEMM_CACHE_DIR names no folder\n");

@@ -8,7 +8,8 @@
 #include "cl/device.h"
 
 typedef enum gemm_cl_slot {
-    SLOT_A, SLOT_B, SLOT_C, SLOT_PACKED_A, SLOT_PACKED_B, SLOT_PARTS, SLOT_NORM, SLOT_COUNT
+    SLOT_A, SLOT_B, SLOT_C, SLOT_PACKED_A, SLOT_PACKED_B, SLOT_PARTS, SLOT_NORM, SLOT_SECOND,
+    SLOT_COUNT
 } gemm_cl_slot;
 
 /* A buffer of at least these bytes, which lasts until the slot is asked for more. NULL: refused. */

@@ -31,7 +31,7 @@ int gemm_cl_time(const gemm_call *g, const gemm_cl_row *row, int reps, gemm_cl_t
     gemm_cl_job j;
     gemm_note note;
     gemm_cl_lock();
-    const bool failed = gemm_cl_start(&j, g, row) || gemm_cl_show(&j, true) ||
+    const bool failed = gemm_cl_prepare(&j, g, row) || gemm_cl_show(&j, true, false) ||
                         time_calls(&j, reps, times);
     const gemm_status status = gemm_cl_end_job(&j, failed, &note);
     gemm_cl_unlock();

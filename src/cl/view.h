@@ -15,11 +15,16 @@ typedef struct gemm_cl_view {
     size_t offset, device_ld;   /* of the first element; between rows; in floats */
     size_t copied;              /* bytes between the CPU and the device, so far */
     gemm_cl_host_block *block;  /* the block it lies in, where the device works in place, or NULL */
+    bool beside;                /* the CPU works on the same block meanwhile: never in place */
     bool in_place;              /* the device works on the caller's memory */
     bool overwrite;             /* an output that is written, and never read or added to */
+    bool later;                 /* the call does not wait for the device: an output stays there,
+                                   and an input may change as soon as the call returns */
     bool touched;               /* an output: the caller's memory may have changed */
     cl_event made;              /* an output: the launch that wrote it, or NULL; not owned */
     cl_event ready;             /* an input: the upload, when that runs on its own queue */
+    cl_event arrival;           /* an output beside: the transfer to the CPU, or NULL */
+    float *arrived;             /* and where it puts the output, or NULL */
 } gemm_cl_view;
 
 /* All functions but close and forget return 0, or -1 after saying why. */
@@ -27,7 +32,9 @@ typedef struct gemm_cl_policy {
     bool shares;                /* the device uses blocks in place, and the CPU may fill images */
     int (*input)(gemm_cl_view *, gemm_cl_slot);     /* A or B, before the kernels */
     int (*output)(gemm_cl_view *);                  /* C, before the kernels */
-    int (*result)(gemm_cl_view *);  /* waits, once; C is right for the CPU */
+    int (*ask)(gemm_cl_view *);     /* enqueues what brings C to the CPU, behind the kernels */
+    int (*take)(gemm_cl_view *);    /* after ask: waits, once; C is right for the CPU */
+    void (*leave)(const gemm_cl_view *);    /* instead of both: C stays on the device */
     int (*close)(gemm_cl_view *);   /* the CPU's again; safe after any failure; -1: it is not */
 } gemm_cl_policy;
 

@@ -5,6 +5,7 @@
  * filter -> check and trace, as for a multiply -> the row. When the row declines, Darknet runs its
  * own code.
  */
+#include "driver/bytes.h"
 #include "driver/check.h"
 #include "driver/conv_check.h"
 #include "driver/driver.h"
@@ -39,12 +40,21 @@ typedef struct conv_run {
     gemm_note *note;
 } conv_run;
 
+static void input_to_cpu(const conv_call *c)
+{
+    gemm_host_read(c->input, gemm_conv_input_bytes(c));
+}
+
 /* Runs the row. Returns false when it declines. */
 static bool run_row(const conv_run *r)
 {
     const conv_call *c = r->call;
     gemm_context context = gemm_state_context(r->state, r->note);
     if (r->plan) context.kept = gemm_plan_kept(r->plan);
+    if (!r->row->leaves) {
+        input_to_cpu(c);
+        gemm_host_write(c->output, gemm_conv_output_bytes(c));
+    }
     const gemm_status status = r->row->conv(c, &context, r->row->params);
     if (r->plan) gemm_plan_count(r->plan);
     if (status == GEMM_FAILED)
@@ -67,6 +77,8 @@ static bool run_checked(const conv_run *r)
 {
     const conv_call *c = r->call;
     if (!run_traced(r)) return false;
+    input_to_cpu(c);
+    gemm_host_read(c->output, gemm_conv_output_bytes(c));
     conv_error worst;
     if (gemm_conv_compare_rounded(c, r->note->transform, r->row->rounding, &worst))
         gemm_die("GEMM_CHECK: no memory for the reference of a convolution");

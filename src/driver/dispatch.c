@@ -66,6 +66,21 @@ static const gemm_variant *run_checked(const gemm_state *s, const gemm_variant *
     return ran;
 }
 
+static size_t bytes_of(int rows, int cols, int ld)
+{
+    return ((size_t)(rows - 1) * (size_t)ld + (size_t)cols) * sizeof(float);
+}
+
+/* A multiply works on the CPU's memory: a layer may have left an operand on a device. */
+static void operands_to_cpu(const gemm_call *c)
+{
+    const size_t bytes = bytes_of(c->M, c->N, c->ldc);
+    gemm_host_read(c->A, c->TA ? bytes_of(c->K, c->M, c->lda) : bytes_of(c->M, c->K, c->lda));
+    gemm_host_read(c->B, c->TB ? bytes_of(c->N, c->K, c->ldb) : bytes_of(c->K, c->N, c->ldb));
+    gemm_host_read(c->C, bytes);
+    gemm_host_write(c->C, bytes);
+}
+
 const gemm_variant *gemm_run(const gemm_variant *v, const gemm_call *c, gemm_note *note)
 {
     gemm_note own;
@@ -75,6 +90,7 @@ const gemm_variant *gemm_run(const gemm_variant *v, const gemm_call *c, gemm_not
         return v;
     }
     const gemm_state *s = gemm_get_state();
+    operands_to_cpu(c);
     return s->check ? run_checked(s, v, c, note) : run_traced(s, v, c, note);
 }
 

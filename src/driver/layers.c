@@ -4,6 +4,7 @@
  * gemm_layer -> gemm_layer_run -> check and trace, as for a multiply -> the row. When the row
  * declines, Darknet runs its own code.
  */
+#include "driver/bytes.h"
 #include "driver/check.h"
 #include "driver/driver.h"
 #include "driver/layer_check.h"
@@ -18,11 +19,21 @@ static bool is_valid(const layer_call *c)
            c->out_h > 0 && c->out_w > 0;
 }
 
+static void inputs_to_cpu(const layer_call *c)
+{
+    for (int i = 0; i < c->inputs; ++i)
+        gemm_host_read(c->input[i].data, gemm_layer_input_bytes(c, i));
+}
+
 /* Runs the row. Returns false when it declines. */
 static bool run_row(const gemm_state *s, const gemm_variant *v, const layer_call *c,
                     gemm_note *note)
 {
     const gemm_context context = gemm_state_context(s, note);
+    if (!v->leaves) {
+        inputs_to_cpu(c);
+        gemm_host_write(c->output, gemm_layer_output_bytes(c));
+    }
     const gemm_status status = v->layer(c, &context, v->params);
     if (status == GEMM_FAILED)
         gemm_die("%s failed for a layer of %dx%dx%d, and its output is undefined: %s", v->name,
@@ -44,6 +55,8 @@ static bool run_checked(const gemm_state *s, const gemm_variant *v, const layer_
                         gemm_note *note)
 {
     if (!run_traced(s, v, c, note)) return false;
+    inputs_to_cpu(c);
+    gemm_host_read(c->output, gemm_layer_output_bytes(c));
     const layer_error worst = gemm_layer_compare(c);
     if (!(worst.ratio <= 1))
         gemm_die("GEMM_CHECK: %s is wrong for a layer of %dx%dx%d: image %d output %d is off by "

@@ -1,20 +1,28 @@
 /*
- * Memory for Darknet's buffers. While a row on a device is chosen, it comes from that device's
- * driver. Otherwise, or when the device has none left, it comes from calloc.
+ * Memory for Darknet's buffers. While a row on a device is chosen, or `auto` may take one, it comes
+ * from that device's driver. Otherwise, or when the device has none left, it comes from calloc.
  *
  * Blocks of both kinds may exist at the same time. src/cl knows its own blocks by their address.
  */
 #include "cl/configure.h"
+#include "driver/auto.h"
 #include "driver/start.h"
+#include "util/die.h"
 
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
+static bool is_shared(void)
+{
+    const gemm_variant *v = gemm_get_state()->impl;
+    return v->on_device || (v->run == gemm_auto_run && gemm_auto_uses_device());
+}
+
 void *gemm_host_alloc(size_t count, size_t size)
 {
     if (size && count > SIZE_MAX / size) return NULL;
-    if (!gemm_get_state()->impl->on_device) return calloc(count, size);
+    if (!is_shared()) return calloc(count, size);
     void *p = gemm_cl_alloc(count * size);
     return p ? p : calloc(count, size);
 }
@@ -31,8 +39,25 @@ void *gemm_host_realloc(void *p, size_t bytes)
     if (p && !old) return realloc(p, bytes);
     void *q = gemm_host_alloc(bytes ? bytes : 1, 1);
     if (q && old) {
+        gemm_host_read(p, old);
         memcpy(q, p, old < bytes ? old : bytes);
         gemm_cl_free(p);
     }
     return q;
+}
+
+static void give_to_cpu(const void *data, size_t bytes, bool write)
+{
+    const char *why = gemm_cl_give_to_cpu(data, bytes, write);
+    if (why) gemm_die("the output of a layer is lost on the OpenCL device: %s", why);
+}
+
+void gemm_host_read(const void *data, size_t bytes)
+{
+    give_to_cpu(data, bytes, false);
+}
+
+void gemm_host_write(const void *data, size_t bytes)
+{
+    give_to_cpu(data, bytes, true);
 }

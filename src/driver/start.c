@@ -4,12 +4,14 @@
 #include "driver/start.h"
 
 #include "cl/configure.h"
+#include "driver/auto.h"
 #include "driver/driver.h"
 #include "driver/settings.h"
 #include "driver/trace.h"
 #include "packed/ukernel.h"
 #include "ref/ref.h"
 #include "util/die.h"
+#include "util/text.h"
 #include "util/threads.h"
 
 #include <pthread.h>
@@ -60,9 +62,24 @@ static int all_cores(void)
     return cores < GEMM_MAX_THREADS ? cores : GEMM_MAX_THREADS;
 }
 
+/* The folder of compiled programs and of the tuning table. NULL: the environment names none. */
+static const char *cache_folder(const gemm_settings *s)
+{
+    static char path[1024];
+    bool named = false;
+    if (s->cache_dir && *s->cache_dir)
+        named = gemm_append(path, sizeof path, "%s", s->cache_dir);
+    else if (s->cache_home && *s->cache_home)
+        named = gemm_append(path, sizeof path, "%s/darknet-gemm", s->cache_home);
+    else if (s->home && *s->home)
+        named = gemm_append(path, sizeof path, "%s/.cache/darknet-gemm", s->home);
+    return named ? path : NULL;
+}
+
 static void start(void)
 {
     const gemm_settings s = gemm_read_settings();
+    const char *folder = cache_folder(&s);
     state = (gemm_state){
         .impl = find_impl(s.impl),
         .threads = s.threads ? s.threads : all_cores(),
@@ -74,9 +91,12 @@ static void start(void)
     gemm_ref_set_path(&gemm_ref_blis, s.ref_blis);
     gemm_ref_set_path(&gemm_ref_onednn, s.ref_onednn);
     gemm_cl_configure(&(gemm_cl_configuration){
-        .device = s.cl_device, .clblast = s.ref_clblast,
-        .cache_dir = s.cache_dir, .cache_home = s.cache_home, .home = s.home,
+        .device = s.cl_device, .clblast = s.ref_clblast, .cache_dir = folder,
     });
+    gemm_auto_configure(&(gemm_tuning_file){.folder = folder, .isa = state.isa->name,
+                                            .rows = gemm_variants,
+                                            .row_count = gemm_variant_count},
+                        s.tune ? GEMM_AUTO_TUNE : GEMM_AUTO_READ);
     if (s.trace) gemm_trace_open(s.trace);
 }
 

@@ -27,7 +27,7 @@ static inline gemm_context gemm_state_context(const gemm_state *s, gemm_note *no
 {
     gemm_clear_note(note);
     return (gemm_context){.threads = s->threads, .isa = s->isa, .direct = s->conv != GEMM_HOOK,
-                          .note = note};
+                          .timed = s->trace, .note = note};
 }
 
 #endif

@@ -2,9 +2,11 @@
  * The table of variants: one row for each value of GEMM_IMPL. A new CPU variant is a function and a
  * row here.
  */
+#include "driver/auto.h"
 #include "gemm_cl.h"
 #include "gemm_opt.h"
 #include "gemm_variant.h"
+#include "hybrid/hybrid.h"
 #include "packed/packed.h"
 #include "ref/ref.h"
 
@@ -24,8 +26,9 @@
      .on_device = true, .origin = from, .summary = what}
 
 #define HALF_ROW(title, data, what) \
-    {.name = title, .run = gemm_cl_run, .conv = gemm_cl_conv, .params = &gemm_cl_##data, \
-     .unusable = gemm_cl_unusable, .rounding = &gemm_cl_##data##_rounding, .on_device = true, \
+    {.name = title, .run = gemm_cl_run, .conv = gemm_cl_conv, .layer = gemm_cl_layer, \
+     .params = &gemm_cl_##data, .unusable = gemm_cl_unusable, \
+     .rounding = &gemm_cl_##data##_rounding, .on_device = true, .leaves = true, \
      .origin = ADRENO, .summary = what}
 
 #define ORDER_ROW(name, outer, middle, inner) \
@@ -52,27 +55,13 @@ static gemm_status run_stock(const gemm_call *c, const gemm_context *context, co
     return GEMM_DONE;
 }
 
-/* auto calls packed directly, without a search by name, because small calls would feel it. */
-static gemm_status run_auto(const gemm_call *c, const gemm_context *context, const void *params)
-{
-    strcpy(context->note->ran, "packed");
-    return gemm_packed(c, context, params);
-}
-
-static gemm_status conv_auto(const conv_call *c, const gemm_context *context, const void *params)
-{
-    strcpy(context->note->ran, "packed");
-    return gemm_packed_conv(c, context, params);
-}
-
-static gemm_status layer_auto(const layer_call *c, const gemm_context *context, const void *params)
-{
-    strcpy(context->note->ran, "packed");
-    return gemm_packed_layer(c, context, params);
-}
+static const gemm_hybrid_sides packed_and_cl = {
+    .name = "packed", .run = gemm_packed, .conv = gemm_packed_conv,
+    .run_start = gemm_cl_run_start, .conv_start = gemm_cl_conv_start, .finish = gemm_cl_finish,
+    .unusable = gemm_cl_unusable, .params = &gemm_cl_best, .forced = -1};
 
 const gemm_variant gemm_variants[] = {
-    {.name = "stock", .run = run_stock, .origin = "Darknet",
+    {.name = "stock", .run = run_stock, .in_auto = GEMM_IN_AUTO, .origin = "Darknet",
      .summary = "Darknet's own loops, unchanged: all other rows are compared with it"},
     GEMM_ORDERS(ORDER_ROW)
     ROW(mnk_acc, SERIAL, "order mnk with the sum in a register: the article's baseline"),
@@ -85,7 +74,8 @@ const gemm_variant gemm_variants[] = {
     GEMM_TILE_SIDES(TILE_ROW)
     GEMM_TILE_SIDES(VTILE_ROW)
     {.name = "packed", .run = gemm_packed, .conv = gemm_packed_conv, .layer = gemm_packed_layer,
-     .origin = "Goto, BLIS", .summary = "packed panels, SIMD micro-kernels (GEMM_ISA), threads"},
+     .in_auto = GEMM_IN_AUTO, .origin = "Goto, BLIS",
+     .summary = "packed panels, SIMD micro-kernels (GEMM_ISA), threads"},
     CL_ROW("cl_naive", naive, MOBILE, "OpenCL: one work-item for each element of C"),
     CL_ROW("cl_block", block, MOBILE, "OpenCL: 32x32 blocks, padded, B transposed"),
     CL_ROW("cl_local", local, MOBILE, "cl_block with both blocks in local memory"),
@@ -97,15 +87,20 @@ const gemm_variant gemm_variants[] = {
     CL_ROW("cl_image", image, ADRENO, "OpenCL: 4x8 micro-tiles, B through the texture pipe"),
     HALF_ROW("cl_half", half, "cl_image with B in 16 bits, sums in 32"),
     HALF_ROW("cl_half_fast", half_fast, "A, B and short sums in 16 bits; needs cl_khr_fp16"),
-    /* The layers between convolutions run on the CPU, because each convolution waits anyway. */
-    {.name = "cl", .run = gemm_cl_run, .conv = gemm_cl_conv, .layer = gemm_packed_layer,
-     .params = &gemm_cl_best, .unusable = gemm_cl_unusable, .on_device = true,
+    {.name = "cl", .run = gemm_cl_run, .conv = gemm_cl_conv, .layer = gemm_cl_layer,
+     .params = &gemm_cl_best, .unusable = gemm_cl_unusable, .on_device = true, .leaves = true,
+     .in_auto = GEMM_IN_AUTO,
      .origin = "this project", .summary = "the best OpenCL kernel for the device and the shape"},
+    {.name = "hybrid", .run = gemm_hybrid, .conv = gemm_hybrid_conv, .layer = gemm_packed_layer,
+     .params = &packed_and_cl, .unusable = gemm_hybrid_unusable, .on_device = true,
+     .in_auto = GEMM_IN_AUTO_WITH_GPU,
+     .origin = MOBILE, .summary = "cl and packed at once, each on its part of C, by their speeds"},
     {.name = "clblast", .run = gemm_cl_run, .params = &gemm_cl_clblast,
      .unusable = gemm_cl_unusable, .on_device = true, .reference = true, .origin = "CLBlast",
      .summary = "its sgemm, for comparison only"},
-    {.name = "auto", .run = run_auto, .conv = conv_auto, .layer = layer_auto,
-     .origin = "this project", .summary = "the fastest row for CPUs: packed"},
+    {.name = "auto", .run = gemm_auto_run, .conv = gemm_auto_conv, .layer = gemm_auto_layer,
+     .leaves = true, .origin = "this project",
+     .summary = "the fastest row for the shape, where it was measured (make tune), else packed"},
     REF_ROW(openblas, "OpenBLAS"),
     REF_ROW(blis, "BLIS"),
     REF_ROW(onednn, "oneDNN"),

@@ -1,6 +1,7 @@
 /*
  * GEMM_TRACE: a CSV row for every call. `layer` and `algorithm` are empty for a multiply. kernel_ms
- * is empty when no device worked.
+ * is empty when no device worked. `auto` has the row that the row `auto` took, and why in
+ * parentheses.
  */
 #include "driver/trace.h"
 
@@ -32,7 +33,7 @@ void gemm_trace_open(const char *path)
     trace = strcmp(path, "-") ? fopen(path, "w") : stderr;
     if (!trace) gemm_die("GEMM_TRACE='%s' cannot be written: %s", path, strerror(errno));
     fputs("variant,TA,TB,M,N,K,ms,gflops,kernel_ms,bytes_a,bytes_b,bytes_c,layer,"
-          "algorithm\n", trace);
+          "algorithm,auto\n", trace);
     if (trace != stderr) atexit(close_trace);
 }
 
@@ -41,11 +42,13 @@ static void trace_row(const gemm_variant *ran, const gemm_call *c, double flop, 
 {
     char kernel_ms[32] = "";
     if (note->kernel_ms >= 0) snprintf(kernel_ms, sizeof kernel_ms, "%.4f", note->kernel_ms);
+    char chosen[64] = "";
+    if (note->chosen) snprintf(chosen, sizeof chosen, "%s (%s)", note->chosen, note->why);
     const double gflops = ms > 0 ? flop / ms * 1e-6 : 0;        /* not 0 / 0 */
-    const int written = fprintf(trace, "%s,%d,%d,%d,%d,%d,%.4f,%.3f,%s,%zu,%zu,%zu,%s,%s\n",
+    const int written = fprintf(trace, "%s,%d,%d,%d,%d,%d,%.4f,%.3f,%s,%zu,%zu,%zu,%s,%s,%s\n",
                                 *note->ran ? note->ran : ran->name, c->TA != 0, c->TB != 0, c->M,
                                 c->N, c->K, ms, gflops, kernel_ms, note->copied_a,
-                                note->copied_b, note->copied_c, layer, note->algorithm);
+                                note->copied_b, note->copied_c, layer, note->algorithm, chosen);
     if (written < 0) die_of_write();
 }
 

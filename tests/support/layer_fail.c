@@ -5,6 +5,7 @@
  *   CL_FAIL_AT=N         the N-th OpenCL call fails, whatever it is. src/cl calls no function that
  *                        is missing below. A failed clFinish has not waited. A failed release has
  *                        released the object, so that the count of objects stays right.
+ *   CL_FAIL_FIRST_ARG=1  of a kernel's arguments only the first one is counted and may fail
  *   CL_COUNT=FILE        counts the calls that wait for the device, and the launches of kernels, in
  *                        the two ints of FILE, which another process may have mapped
  *   CL_BREAK_SOURCE=1    no program compiles: its text begins with an #error
@@ -166,7 +167,9 @@ COMMAND(EnqueueBarrierWithWaitList, (void)0, (cl_command_queue q, WAITS), (q, n,
             return NULL;                                                                          \
         }                                                                                         \
         if (b) count(WAITS_COUNT);                                                                \
-        return next->cl##name arguments;                                                          \
+        void *at = next->cl##name arguments;                                                      \
+        live[EVENT] += at && event;                                                               \
+        return at;                                                                                \
     }
 
 MAP(EnqueueMapBuffer,
@@ -200,7 +203,12 @@ static CL_API_ENTRY cl_int CL_API_CALL BuildProgram(cl_program p, cl_uint n, con
     }
 #define ANSWER size_t n, void *v, size_t *r
 
-CALL(SetKernelArg, (void)0, (cl_kernel k, cl_uint i, size_t n, const void *p), (k, i, n, p))
+static CL_API_ENTRY cl_int CL_API_CALL SetKernelArg(cl_kernel k, cl_uint i, size_t n, const void *p)
+{
+    const int failed = i == 0 || !getenv("CL_FAIL_FIRST_ARG") ? fails() : 0;
+    return failed ? CL_OUT_OF_RESOURCES : next->clSetKernelArg(k, i, n, p);
+}
+
 CALL(Flush, (void)0, (cl_command_queue q), (q))
 CALL(Finish, count(WAITS_COUNT), (cl_command_queue q), (q))
 CALL(WaitForEvents, count(WAITS_COUNT), (cl_uint n, const cl_event *e), (n, e))

@@ -31,6 +31,8 @@ expect()
 export GEMM_IMPL=cl
 OCL_ICD_VENDORS=/nonexistent expect_failure cl-no-platform 'no OpenCL device on this machine' detect
 OCL_ICD_VENDORS=/nonexistent GEMM_IMPL=auto expect cl-no-platform-auto 'Predicted in' detect
+OCL_ICD_VENDORS=/nonexistent GEMM_IMPL=hybrid \
+    expect_failure hybrid-no-platform 'no OpenCL device on this machine' detect
 for device in gpu 0:7 7:0 0: 0:0x Radeon; do
     GEMM_CL_DEVICE=$device expect_failure "cl-device-$device" \
         "GEMM_CL_DEVICE=$device: no such OpenCL device; allowed are gpu, cpu, or the number" detect
@@ -89,7 +91,7 @@ else
         fail cl-cache-used 'a good file was written anew, or something was said'
     fi
 fi
-if ls "$work"/cache/.clbin-* >/dev/null 2>&1; then
+if ls "$work"/cache/.new-* >/dev/null 2>&1; then
     fail cl-cache-temporary 'a temporary file is left'
 else
     pass cl-cache-temporary
@@ -138,6 +140,22 @@ for case in 640::8x4 610::4x4 740::8x8 740:-DCOLS=8:8x4 740:-DROWS=8:4x4; do
         expect "cl-tile-on-A$model-${spills%:*}" "cl_image $tile group" $test_cl --tile
 done
 OPENCL_LAYERS=$bin/layer_adreno.so GEMM_CHECK=1 expect cl-adreno-detect 'Predicted in' detect
+
+# ---- hybrid: three detections in one process, so that layers find what is kept for them ----
+shared_detections()
+{
+    (cd "$work/here" && for i in 1 2 3; do echo data/kite.jpg; done |
+        GEMM_IMPL=hybrid GEMM_CHECK=1 GEMM_TRACE=$work/shared.csv \
+            ./darknet detect cfg/kite-demo.cfg cfg/kite-demo.weights)
+}
+expect hybrid-detect 'calls right, worst error' shared_detections
+if grep -q '^cl_conv_wide 0\.[0-9]* + packed,' "$work/shared.csv"; then
+    pass hybrid-detect-shares
+else
+    fail hybrid-detect-shares "no layer was shared: $(sed -n 2p "$work/shared.csv")"
+fi
+
+# ---- faults, and waits ----
 OPENCL_LAYERS=$bin/layer_fail.so $test_cl --faults | relay
 OPENCL_LAYERS=$bin/layer_fail.so $test_cl --waits | relay
 
@@ -174,6 +192,23 @@ oclgrind_row()
     pass "$title"
 }
 
+# oclgrind_layers NAME CHECKS...: one layer of each kind, in both memory policies
+oclgrind_layers()
+{
+    title=$1
+    shift
+    for case in 0 1 2 3 4 5; do
+        oclgrind "$@" $bin/test_packed_layers --row cl --seed 3 --case $case \
+            >"$work/output" 2>"$work/findings"
+        status=$?
+        if [ $status != 0 ] || grep -qE 'Kernel:|^Oclgrind' "$work/findings"; then
+            fail "$title" "$case: status $status: $(tail -n 1 "$work/output" "$work/findings" | tr '\n' ' ')"
+            return
+        fi
+    done
+    pass "$title"
+}
+
 if ! command -v oclgrind >/dev/null 2>&1; then
     skip cl-oclgrind 'no oclgrind'
 else
@@ -188,6 +223,7 @@ else
     for row in $convolving cl_image-8x4; do
         oclgrind_row cl-oclgrind-conv-$row --conv $row '0u 1d 12u 8d 4u' $checks
     done
+    oclgrind_layers cl-oclgrind-layers $checks
     checks='--build-options -cl-opt-disable --uninitialized'
     export GEMM_CACHE_DIR=$work/oclgrind-plain
     for row in $rows; do
@@ -196,6 +232,7 @@ else
     for row in $convolving; do
         oclgrind_row cl-oclgrind-uninitialized-conv-$row --conv $row '5d 21u 17d 13u 9d' $checks
     done
+    oclgrind_layers cl-oclgrind-uninitialized-layers $checks
     oclgrind_row cl-oclgrind-uninitialized-conv-cl_image-8x4 --conv cl_image-8x4 '4u 9d 14u' $checks
 fi
 

@@ -104,10 +104,10 @@ if [ "$(grep -c '^block2d,0,0,' "$work/trace.csv")" = 13 ]; then
 else
     fail trace-and-check "no 13 calls of block2d in the trace"
 fi
-bad=$(awk -F, 'NR == 1 { if ($0 != "variant,TA,TB,M,N,K,ms,gflops,kernel_ms,bytes_a,bytes_b,bytes_c,layer,algorithm") print "columns"; next }
+bad=$(awk -F, 'NR == 1 { if ($0 != "variant,TA,TB,M,N,K,ms,gflops,kernel_ms,bytes_a,bytes_b,bytes_c,layer,algorithm,auto") print "columns"; next }
     NR == 2 && ($4 != 16 || $5 != 173056 || $6 != 27) { print "M N K of " $0 }
     { speed = $8 * $7 / (2e-6 * $4 * $5 * $6) }
-    NF != 14 || speed < 0.99 || speed > 1.01 || $9 $13 $14 != "" { print "row " $0 }' "$work/trace.csv")
+    NF != 15 || speed < 0.99 || speed > 1.01 || $9 $13 $14 $15 != "" { print "row " $0 }' "$work/trace.csv")
 [ -z "$bad" ] && pass trace-columns || fail trace-columns "$(echo $bad)"
 
 # The same of packed by hook, where Winograd's algorithm computes some layers, and without it.
@@ -115,9 +115,9 @@ bad=$(awk -F, 'NR == 1 { if ($0 != "variant,TA,TB,M,N,K,ms,gflops,kernel_ms,byte
 for conv in hook direct; do
     GEMM_CONV=$conv GEMM_IMPL=packed GEMM_CHECK=1 GEMM_TRACE=$work/trace.csv \
         labels ./darknet cfg/yolov3-tiny.cfg "$untrained" >/dev/null
-    winograd=$(grep -c '^packed,.*,winograd[24]$' "$work/trace.csv")
-    direct=$(grep -c '^packed,.*,direct$' "$work/trace.csv")
-    first=$(grep -c '^packed,0,0,16,173056,27,.* pool,direct$' "$work/trace.csv")
+    winograd=$(grep -c '^packed,.*,winograd[24],$' "$work/trace.csv")
+    direct=$(grep -c '^packed,.*,direct,$' "$work/trace.csv")
+    first=$(grep -c '^packed,0,0,16,173056,27,.* pool,direct,$' "$work/trace.csv")
     case $conv in
     hook) right=$((winograd >= 1 && winograd <= 9 && winograd + direct == 13)) ;;
     direct) right=$((winograd == 0 && direct == 13)) ;;

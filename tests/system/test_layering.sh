@@ -18,7 +18,8 @@ ref:      contract util
 cl:       contract util clblast
 clblast:  contract util cl
 gemm_cl:  contract util cl
-driver:   contract util gemm_opt packed ref cl gemm_cl
+hybrid:   contract util
+driver:   contract util gemm_opt packed ref cl gemm_cl hybrid
 lib:      contract util driver
 '
 

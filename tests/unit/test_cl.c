@@ -4,9 +4,11 @@
  *   test_cl [--seed S] [--cases N] [--small]
  *       sums against the double reference: all rows, kernels and splits of K, both memory policies,
  *       memory of malloc (behind guard pages) and of gemm_host_alloc, all transposes; panels wider
- *       than an image; bytes copied; weights that change; NaN and infinity; four threads
+ *       than an image; bytes copied; weights that change; NaN and infinity; four threads; row
+ *       hybrid with shares of 0, 1/3 and 1
  *       --small: a few small sizes of each, for slow devices
- *   test_cl --row NAME       only sums and convolutions of the rows whose name contains NAME
+ *   test_cl --row NAME       only sums and convolutions of the rows whose name contains NAME; with
+ *                            --faults only the cases whose name does
  *   test_cl --threads        only the four threads, for ThreadSanitizer and helgrind
  *   test_cl --faults         one OpenCL call after another fails; needs the layer of
  *                            tests/support/layer_fail.c
@@ -22,6 +24,7 @@
 #include "driver/conv_check.h"
 #include "driver/driver.h"
 #include "gemm_cl.h"
+#include "hybrid/hybrid.h"
 #include "support/operands.h"
 #include "support/options.h"
 #include "support/report.h"
@@ -42,12 +45,36 @@
 /* What the last call of this thread noted. */
 static _Thread_local gemm_note last_note;
 
+/* The device's share of a call of hybrid; below 0: the OpenCL rows are tested. */
+static double share_tested = -1;
+
+/* Row hybrid with that share. What it declines, the driver would give to stock. */
+static gemm_status run_hybrid(const gemm_call *c)
+{
+    const gemm_context context = gemm_make_context(&last_note);
+    gemm_hybrid_sides sides = *(const gemm_hybrid_sides *)gemm_find("hybrid")->params;
+    sides.forced = share_tested;
+    const gemm_status status = gemm_hybrid(c, &context, &sides);
+    if (status != GEMM_DECLINED) return status;
+    gemm_stock_loops(c);
+    return GEMM_DONE;
+}
+
+static gemm_status convolve_hybrid(const conv_call *c)
+{
+    const gemm_context context = gemm_make_context(&last_note);
+    gemm_hybrid_sides sides = *(const gemm_hybrid_sides *)gemm_find("hybrid")->params;
+    sides.forced = share_tested;
+    return gemm_hybrid_conv(c, &context, &sides);
+}
+
 /* parts: of K; 0: the row's own choice. */
 static gemm_status run_parts(const gemm_call *c, const gemm_cl_row *row, int parts)
 {
     const gemm_context context = gemm_make_context(&last_note);
     gemm_cl_row cut = *row;
     cut.parts = parts;
+    if (share_tested >= 0) return run_hybrid(c);
     return gemm_cl_run(c, &context, &cut);
 }
 
@@ -61,6 +88,7 @@ static gemm_status convolve_parts(const conv_call *c, const gemm_cl_row *row, in
     const gemm_context context = gemm_make_context(&last_note);
     gemm_cl_row cut = *row;
     cut.parts = parts;
+    if (share_tested >= 0) return convolve_hybrid(c);
     return gemm_cl_conv(c, &context, &cut);
 }
 
@@ -189,7 +217,8 @@ static bool run_case(const char *name, const gemm_cl_row *row, char policy, int 
     gemm_cl_force_memory(policy);
     const char *why = judge(&p, row, parts);
     const gemm_note *note = &last_note;
-    if (!why && policy == 'u' && shared && (note->copied_a || note->copied_c))
+    if (!why && policy == 'u' && shared && share_tested < 0 &&
+        (note->copied_a || note->copied_c))
         why = "it copied A or C";
     gemm_cl_force_memory(0);
     free_problem(&p);
@@ -367,7 +396,7 @@ static const char *judge_convolution(const convolution *p, const gemm_cl_row *ro
     static _Thread_local char why[128];
     conv_error worst;
     if (convolve_parts(&p->call, row, parts)) return "it declined";
-    if (gemm_conv_compare_rounded(&p->call, NULL, rounding_of(row), &worst))
+    if (gemm_conv_compare_rounded(&p->call, last_note.transform, rounding_of(row), &worst))
         return "no memory for the reference";
     if (!(worst.ratio <= 1)) {
         snprintf(why, sizeof why, "image %d filter %d at %d is off by %g, %.3g times the bound",
@@ -388,7 +417,7 @@ static bool run_conv_case(const char *name, const gemm_cl_row *row, char policy,
     gemm_cl_force_memory(policy);
     const char *why = judge_convolution(&p, row, parts);
     const gemm_note *note = &last_note;
-    if (!why && policy == 'u' && shared &&
+    if (!why && policy == 'u' && shared && share_tested < 0 &&
         (note->copied_a || note->copied_c || note->copied_b != 2 * sizeof(float) * (size_t)c.n)) {
         why = "it copied weights, output, or more than scale and shift";
     }
@@ -452,6 +481,85 @@ static void test_convolutions(int cases, bool small)
         const int few = main_one ? cases : larger_tile ? 5 : 10;
         test_conv_row(title, row, cases < few ? cases : few, small);
     }
+}
+
+/* ---- row hybrid ------------------------------------------------------------------------------ */
+
+/* NULL, or what the note of a call with this share should not say. */
+static const char *judge_ran(double share)
+{
+    static char why[128];
+    const char *ran = last_note.ran;
+    const bool cpu = strstr(ran, "packed"), device = strstr(ran, share < 1 ? " 0." : " 1.00");
+    const bool right = share == 0 ? !strcmp(ran, "packed") : device && cpu == (share < 1);
+    snprintf(why, sizeof why, "the share is %g, and the note says '%s'", share, ran);
+    return right && (share == 0) == (last_note.kernel_ms < 0) ? NULL : why;
+}
+
+/* What ran, of a multiply and of a convolution that are large enough for any share. */
+static void test_hybrid_note(double share)
+{
+    static const conv_call shape = {.batch = 1, .groups = 1, .c = 9, .h = 16, .w = 17, .n = 33,
+                                    .size = 3, .stride = 1, .pad = 1, .out_h = 16, .out_w = 17};
+    rng r = rng_make(seed, 31);
+    char name[64];
+    problem p = make_problem(&r, 0, 0, 40, 70, 30, 0, true);
+    convolution q = make_convolution(&r, shape, true);
+    snprintf(name, sizeof name, "hybrid-note-%.2f", share);
+    const char *why = judge(&p, &gemm_cl_best, 0);
+    if (!why) why = judge_ran(share);
+    if (!why) why = judge_convolution(&q, &gemm_cl_best, 0);
+    if (!why) why = judge_ran(share);
+    free_problem(&p);
+    free_convolution(&q);
+    if (why)
+        report_fail(name, "%s", why);
+    else
+        report_pass(name);
+}
+
+/* All operands in one block of gemm_host_alloc, which the CPU uses while the device works. */
+static void test_hybrid_block(char policy)
+{
+    enum { M = 40, N = 70, K = 30, ALL = M * K + K * N + M * N };
+    rng r = rng_make(seed, 32);
+    gemm_oracle oracle;
+    float *all = gemm_host_alloc(ALL, sizeof *all);
+    if (!all) abort();
+    for (int i = 0; i < ALL; ++i) all[i] = rng_float(&r);
+    const gemm_call g = {.M = M, .N = N, .K = K, .ALPHA = 1, .A = all, .lda = K, .B = all + M * K,
+                         .ldb = N, .C = all + M * K + K * N, .ldc = N};
+    if (gemm_oracle_make(&oracle, &g)) abort();
+    gemm_cl_force_memory(policy);
+    const gemm_status status = run_hybrid(&g);
+    gemm_cl_force_memory(0);
+    const double ratio = gemm_oracle_compare(&oracle, &g).ratio;
+    gemm_oracle_free(&oracle);
+    gemm_host_free(all);
+    const char *name = policy == 'u' ? "hybrid-one-block-unified" : "hybrid-one-block-discrete";
+    if (status == GEMM_DONE && ratio <= 1)
+        report_pass(name);
+    else
+        report_fail(name, "status %d, %.3g times the bound", (int)status, ratio);
+}
+
+/* Shares of 0, 1/3 and 1, whatever the speeds are. */
+static void test_hybrid(int cases)
+{
+    static const double shares[] = {0, 1.0 / 3, 1};
+    for (int i = 0; i < 3; ++i) {
+        char title[32];
+        share_tested = shares[i];
+        snprintf(title, sizeof title, "hybrid-%.2f", share_tested);
+        if (only && !strstr(title, only)) continue;
+        test_row(title, &gemm_cl_best, 2 * cases, false);
+        test_conv_row(title, &gemm_cl_best, 2 * cases, false);
+        test_hybrid_note(share_tested);
+    }
+    share_tested = 1.0 / 3;
+    test_hybrid_block('u');
+    test_hybrid_block('d');
+    share_tested = -1;
 }
 
 /* One small case of the first row with such a name; NULL, or what is wrong. */
@@ -837,7 +945,27 @@ static void *work(void *failures)
     return NULL;
 }
 
-static void test_threads(void)
+/* Hybrid, with the share that the model finds: of 4e6 multiplications or more. */
+static void *work_hybrid(void *failures)
+{
+    static atomic_int turn;
+    const int mine = turn++;
+    const gemm_variant *hybrid = gemm_find("hybrid");
+    rng r = rng_make(seed, 2000 + (uint64_t)mine);
+    for (int i = 0; i < 6; ++i) {
+        problem p = make_problem(&r, i & 1, i >> 1 & 1, 100 + mine % 2, 210, 200, 0, i & 4);
+        gemm_oracle oracle;
+        if (gemm_oracle_make(&oracle, &p.call)) abort();
+        const gemm_variant *ran = gemm_run(hybrid, &p.call, NULL);
+        const double ratio = gemm_oracle_compare(&oracle, &p.call).ratio;
+        if (ran != hybrid || !(ratio <= 1)) ++*(atomic_int *)failures;
+        gemm_oracle_free(&oracle);
+        free_problem(&p);
+    }
+    return NULL;
+}
+
+static void test_threads(const char *name, void *work(void *))
 {
     pthread_t threads[4];
     atomic_int failures = 0;
@@ -847,17 +975,20 @@ static void test_threads(void)
     for (int i = 0; i < 4; ++i)
         pthread_join(threads[i], NULL);
     if (failures)
-        report_fail("cl-threads", "%d of 48 calls wrong", (int)failures);
+        report_fail(name, "%d calls wrong", (int)failures);
     else
-        report_pass("cl-threads");
+        report_pass(name);
 }
 
 /* ---- faults -------------------------------------------------------------------------------- */
 
 enum { FAULT_RIGHT = 10, FAULT_UNCHANGED, FAULT_WRONG, NO_FAULT, FAULT_FAILED, FAULT_NO_REASON };
 
-/* What is run while a call fails, and how. */
-typedef enum fault_kind { MULTIPLY, CONVOLVE, DRIVER } fault_kind;
+/* What is run while a call fails, and how. With HYBRID the device computes a half, and the CPU
+   computes what the device does not. */
+typedef enum fault_kind {
+    MULTIPLY, CONVOLVE, DRIVER, HYBRID_MULTIPLY, HYBRID_CONVOLVE
+} fault_kind;
 
 typedef struct fault_case {
     const char *name;
@@ -878,6 +1009,11 @@ static int judge_fault(gemm_status status, bool right, bool unchanged)
     case GEMM_FAILED: return *last_note.reason ? FAULT_FAILED : FAULT_NO_REASON;
     }
     return FAULT_WRONG;
+}
+
+static bool is_hybrid(const fault_case *f)
+{
+    return f->kind == HYBRID_MULTIPLY || f->kind == HYBRID_CONVOLVE;
 }
 
 static int multiply_once(const fault_case *f, rng *r, int turn)
@@ -943,7 +1079,8 @@ static int drive_once(const fault_case *f, rng *r, int turn)
     return FAULT_RIGHT;
 }
 
-/* In a child: two calls while the n-th OpenCL call fails. How it ended is the exit status. */
+/* In a child: two calls while the n-th OpenCL call fails, or one of hybrid, which makes the same
+   OpenCL calls. How it ended is the exit status. */
 static int fault_child(const fault_case *f, int n)
 {
     char text[16];
@@ -951,9 +1088,11 @@ static int fault_child(const fault_case *f, int n)
     snprintf(text, sizeof text, "%d", n);
     setenv("CL_FAIL_AT", text, 1);
     gemm_cl_force_memory(f->policy);
+    if (is_hybrid(f)) share_tested = 0.5;
     rng r = rng_make(seed, 3);
-    for (int i = 0; i < 2; ++i) {
-        const int code = f->kind == CONVOLVE ? convolve_once(f, &r, i)
+    for (int i = 0; i < (is_hybrid(f) ? 1 : 2); ++i) {
+        const bool convolves = f->kind == CONVOLVE || f->kind == HYBRID_CONVOLVE;
+        const int code = convolves ? convolve_once(f, &r, i)
                          : f->kind == DRIVER ? drive_once(f, &r, i) : multiply_once(f, &r, i);
         if (code != FAULT_RIGHT && code != FAULT_UNCHANGED) return code;
         if (code == FAULT_UNCHANGED) worst = code;
@@ -969,7 +1108,7 @@ static const char *judge_child(const fault_case *f, int code, const char *said)
     if (!*said) return "nothing was said";
     switch (code) {
     case FAULT_RIGHT:
-    case FAULT_UNCHANGED: return NULL;
+    case FAULT_UNCHANGED: return is_hybrid(f) && code != FAULT_RIGHT ? "it declined" : NULL;
     case FAULT_WRONG: return "C is wrong";
     case FAULT_NO_REASON: return "it failed without a reason";
     case FAULT_FAILED: return f->in_place ? NULL : "it failed where C lay beside";
@@ -1018,7 +1157,8 @@ static void test_fault(const fault_case *f)
     printf("# %s: %d calls failed in turn; %d of them declined, %d failed\n", name, n, declined,
            failed);
     if (report_failures != before) return;
-    if (n < 20 || (f->kind != DRIVER && !declined) || (f->in_place && !failed))
+    const bool declines = f->kind != DRIVER && !is_hybrid(f);
+    if (n < 20 || (declines && !declined) || (f->in_place && !failed))
         report_fail(name, "too few: is tests/support/layer_fail.c loaded?");
     else
         report_pass(name);
@@ -1046,11 +1186,16 @@ static void test_faults(void)
         {"conv-cl_tile", tile, 'd', true, CONVOLVE, 2, true},
         {"cl", NULL, 'u', true, DRIVER, 0, true},
         {"cl", NULL, 'u', false, DRIVER, 0, false},
-        {"cl_image", NULL, 'u', true, DRIVER, 0, true}};
+        {"cl_image", NULL, 'u', true, DRIVER, 0, true},
+        {"hybrid", &gemm_cl_best, 'u', true, HYBRID_MULTIPLY, 0, false},
+        {"hybrid", &gemm_cl_best, 'd', false, HYBRID_MULTIPLY, 0, false},
+        {"conv-hybrid", &gemm_cl_best, 'u', true, HYBRID_CONVOLVE, 0, false},
+        {"conv-hybrid", &gemm_cl_best, 'd', true, HYBRID_CONVOLVE, 0, true}};
     cl_uint platforms;
     gemm_cl_load();
     clGetPlatformIDs(0, NULL, &platforms);      /* the drivers are loaded once, for all children */
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; ++i) test_fault(&cases[i]);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; ++i)
+        if (!only || strstr(cases[i].name, only)) test_fault(&cases[i]);
 }
 
 /* ---- waits and launches, which the layer of tests/support/layer_fail.c counts -------------- */
@@ -1171,6 +1316,7 @@ int main(int argc, char **argv)
     if (!o.threads) {
         test_sums(o.small ? 8 : o.cases, o.small);
         test_convolutions(o.small ? 10 : o.cases / 2, o.small);
+        if (!o.small) test_hybrid(o.cases);
         if (only) return report_status();
         test_copies();
         test_not_finite();
@@ -1186,6 +1332,9 @@ int main(int argc, char **argv)
         test_conv_far();
         test_panels();
     }
-    if (!o.small) test_threads();
+    if (!o.small) {
+        test_threads("cl-threads", work);
+        test_threads("hybrid-threads", work_hybrid);
+    }
     return report_status();
 }

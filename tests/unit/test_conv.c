@@ -17,6 +17,7 @@
 #include "driver/conv_check.h"
 #include "driver/driver.h"
 #include "gemm_cl.h"
+#include "hybrid/hybrid.h"
 #include "packed/packed.h"
 #include "packed/winograd.h"
 #include "support/conv_shape.h"
@@ -838,6 +839,24 @@ static bool wants(const options *o, const char *row)
     return !o->row || !strcmp(o->row, row);
 }
 
+/* Row hybrid with both memory policies, when the device computes a third. */
+static int judge_hybrid(const options *o)
+{
+    gemm_variant v = *gemm_find("hybrid");
+    gemm_hybrid_sides sides = *(const gemm_hybrid_sides *)v.params;
+    int judged = 0;
+    sides.forced = 1.0 / 3;
+    v.params = &sides;
+    for (const char *policy = "ud"; *policy; ++policy) {
+        v.name = *policy == 'u' ? "hybrid-unified" : "hybrid-discrete";
+        if (!wants(o, v.name)) continue;
+        gemm_cl_force_memory(*policy);
+        judge_row(&v, draw_geometry, o), ++judged;
+        gemm_cl_force_memory(0);
+    }
+    return judged;
+}
+
 /* Returns the number of rows judged. */
 static int judge_rows(const options *o)
 {
@@ -854,6 +873,7 @@ static int judge_rows(const options *o)
         judge_row(&v, draw_geometry, o), ++judged;
         gemm_cl_force_memory(0);
     }
+    judged += judge_hybrid(o);
     for (const gemm_ukernel *const *u = gemm_ukernels; *u; ++u) {
         char name[32];
         snprintf(name, sizeof name, "packed-%s", (*u)->name);

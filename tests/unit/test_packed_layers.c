@@ -7,10 +7,14 @@
  * For each instruction set there are three more tests: 1 to 8 threads give the same bits, four
  * callers at once do too, and the logistic is right at the ends of the range.
  *
- *   test_packed_layers [--seed S] [--cases N] [--case I] [--isa NAME]
+ *   test_packed_layers [--seed S] [--cases N] [--case I] [--isa NAME | --row NAME]
+ *
+ * With --row the random layers run on that row instead, in memory of malloc and of gemm_host_alloc,
+ * and for an OpenCL row under both memory policies.
  *
  * A case depends on the seed and its number alone. A failure prints the command that repeats it.
  */
+#include "cl/configure.h"
 #include "driver/driver.h"
 #include "driver/layer_check.h"
 #include "packed/packed.h"
@@ -45,6 +49,7 @@ typedef struct options {
     uint64_t seed;
     int cases, only_case;       /* only_case -1: all */
     const char *isa;            /* NULL: all */
+    const gemm_variant *row;    /* NULL: `packed` */
 } options;
 
 /* A case: the call with its arrays. */
@@ -201,6 +206,54 @@ static gemm_status run_on_isa(const layer_call *c, const gemm_ukernel *u, int th
     return gemm_packed_layer(c, &context, NULL);
 }
 
+/* What computes the layers: `packed` with micro-kernels, or a row of the table. */
+typedef struct runner {
+    const gemm_ukernel *isa;
+    const gemm_variant *row;    /* or NULL */
+    bool shared;                /* the arrays are copied to memory of gemm_host_alloc */
+    const char *name, *option;  /* in messages; on the command line */
+} runner;
+
+static float *share(const float *from, size_t count)
+{
+    float *p = gemm_host_alloc(count, sizeof *p);
+    if (!p) abort();
+    memcpy(p, from, count * sizeof *p);
+    return p;
+}
+
+/* Twice, because the second time finds what the first one left on a device. */
+static gemm_status run_shared(const problem *p, const gemm_variant *row)
+{
+    gemm_note note;
+    layer_call c = p->call;
+    layer_input in[MOST_INPUTS];
+    const size_t batch = (size_t)c.batch, bytes = output_bytes(&c);
+    gemm_set_variant(row);
+    for (int i = 0; i < c.inputs; ++i)
+        in[i] = (layer_input){share(c.input[i].data, batch * (size_t)c.input[i].size),
+                              c.input[i].size};
+    c.input = in;
+    c.output = share(p->call.output, bytes / sizeof(float));
+    bool done = gemm_layer_run(row, &c, &note);
+    gemm_host_write(c.output, bytes);
+    memcpy(c.output, p->call.output, bytes);
+    done = done && gemm_layer_run(row, &c, &note);
+    gemm_host_read(c.output, bytes);
+    memcpy(p->call.output, c.output, bytes);
+    for (int i = 0; i < c.inputs; ++i) gemm_host_free((float *)in[i].data);
+    gemm_host_free(c.output);
+    return done ? GEMM_DONE : GEMM_DECLINED;
+}
+
+static gemm_status run_problem(const runner *r, const problem *p)
+{
+    gemm_note note;
+    if (!r->row) return run_on_isa(&p->call, r->isa, p->threads);
+    if (r->shared) return run_shared(p, r->row);
+    return gemm_layer_run(r->row, &p->call, &note) ? GEMM_DONE : GEMM_DECLINED;
+}
+
 /* ---- plain loops, in Darknet's order ---- */
 
 static float max_at(const layer_call *c, int channel, int y, int x)
@@ -337,11 +390,11 @@ static bool equals_darknet(const layer_call *c)
 /* ---- one case ---- */
 
 /* NULL, or what is wrong. */
-static const char *run_and_judge(const gemm_ukernel *u, problem *p, char *why, size_t size)
+static const char *run_and_judge(const runner *r, problem *p, char *why, size_t size)
 {
     const layer_call *c = &p->call;
     guarded_fill_nan(&p->output);
-    if (run_on_isa(c, u, p->threads) != GEMM_DONE) return "it declined";
+    if (run_problem(r, p) != GEMM_DONE) return "it declined";
     const layer_error worst = gemm_layer_compare(c);
     if (!(worst.ratio <= 1)) {
         snprintf(why, size, "image %d output %d is off by %g, %.3g times the bound", worst.image,
@@ -358,22 +411,22 @@ static const char *run_and_judge(const gemm_ukernel *u, problem *p, char *why, s
     return NULL;
 }
 
-static void test_random(const gemm_ukernel *u, const options *o)
+static void test_random(const runner *r, const options *o)
 {
-    char name[48], why[160];
-    snprintf(name, sizeof name, "layers, %s", u->name);
+    char name[64], why[160];
+    snprintf(name, sizeof name, "layers, %s", r->name);
     for (int n = 0; n < o->cases; ++n) {
         if (o->only_case >= 0 && n != o->only_case) continue;
         problem p;
         problem_make(&p, o->seed, n);
-        const char *wrong = run_and_judge(u, &p, why, sizeof why);
+        const char *wrong = run_and_judge(r, &p, why, sizeof why);
         const layer_call *c = &p.call;
         if (wrong)
             report_fail(name,
                         "%s: %s (%d of %dx%dx%d, size %d stride %d pad %d activation %d inputs %d, "
-                        "%d threads; repeat: test_packed_layers --isa %s --seed %llu --case %d)",
+                        "%d threads; repeat: test_packed_layers %s --seed %llu --case %d)",
                         KINDS[c->kind], wrong, c->batch, c->w, c->h, c->c, c->size, c->stride,
-                        c->pad, (int)c->activation, c->inputs, p.threads, u->name,
+                        c->pad, (int)c->activation, c->inputs, p.threads, r->option,
                         (unsigned long long)o->seed, n);
         problem_free(&p);
         if (wrong) return;
@@ -589,10 +642,12 @@ static options parse(int argc, char **argv)
             o.only_case = option_int(option, value, 0), o.cases = o.only_case + 1;
         else if (!strcmp(option, "--isa") && *value)
             o.isa = value;
+        else if (!strcmp(option, "--row") && gemm_find(value) && gemm_find(value)->layer)
+            o.row = gemm_find(value);
         else {
             fprintf(stderr,
                     "test_packed_layers: %s '%s': allowed are --seed S, --cases N, --case I, "
-                    "--isa NAME\n",
+                    "--isa NAME, --row NAME of a row with layers\n",
                     option, value);
             exit(2);
         }
@@ -606,11 +661,32 @@ static void judge_isa(const gemm_ukernel *u, const options *o)
         report_skip_machine(u->name, "this processor has no %s", u->name);
         return;
     }
-    test_random(u, o);
+    char option[32];
+    snprintf(option, sizeof option, "--isa %s", u->name);
+    test_random(&(runner){.isa = u, .name = u->name, .option = option}, o);
     if (o->only_case >= 0) return;
     test_logistic(u);
     test_threads(u);
     test_callers(u);
+}
+
+static void judge_row(const options *o)
+{
+    char name[64], option[32];
+    const char *why = gemm_unusable(o->row), *policies = o->row->on_device ? "ud" : "u";
+    if (why) {
+        report_unusable(o->row->name, why);
+        return;
+    }
+    snprintf(option, sizeof option, "--row %s", o->row->name);
+    for (int i = 0; policies[i / 2]; ++i) {
+        const bool shared = i % 2;
+        gemm_cl_force_memory(policies[i / 2]);
+        snprintf(name, sizeof name, "%s-%c-%s", o->row->name, policies[i / 2],
+                 shared ? "shared" : "malloc");
+        test_random(&(runner){NULL, o->row, shared, name, option}, o);
+        gemm_cl_force_memory(0);
+    }
 }
 
 int main(int argc, char **argv)
@@ -618,6 +694,10 @@ int main(int argc, char **argv)
     const options o = parse(argc, argv);
     int judged = 0;
     printf("# seed %llu, %d cases\n", (unsigned long long)o.seed, o.cases);
+    if (o.row) {
+        judge_row(&o);
+        return report_status();
+    }
     for (const gemm_ukernel *const *u = gemm_ukernels; *u; ++u) {
         if (o.isa && strcmp(o.isa, (*u)->name)) continue;
         judge_isa(*u, &o);

@@ -1,12 +1,12 @@
 /*
  * Plans of layers: what the driver keeps for a layer, and that Darknet drops it.
  *
- *   test_plans PLANS_CFG RESIZE_CFG
+ *   test_plans [--row NAME] PLANS_CFG RESIZE_CFG
  *
  * A row of this test keeps a copy of the weights and computes with the copy. So a plan that should
  * have been dropped gives wrong outputs. The test changes weights by every function of Darknet that
  * does so. The outputs must then be those without plans, which GEMM_CONV=im2col gives. The same is
- * done with `packed`, whatever it keeps.
+ * done with `packed`, whatever it keeps. With --row it is done with that row, and nothing else.
  */
 #include "driver/driver.h"
 #include "support/child.h"
@@ -55,7 +55,8 @@ static copy *copy_weights(const conv_call *c, gemm_kept *kept)
     if (!made) exit(2);
     made->of = c->weights;
     memcpy(made->weights, c->weights, n * sizeof *made->weights);
-    *kept = (gemm_kept){made, sizeof *made + n * sizeof *made->weights, free_copy, kept->room};
+    *kept = (gemm_kept){.data = made, .bytes = sizeof *made + n * sizeof *made->weights,
+                        .free = free_copy, .room = kept->room};
     ++alive;
     ++copies;
     return made;
@@ -553,12 +554,31 @@ static void save_other_weights(const char *cfg)
     free_network(net);
 }
 
+/* The doors and a resize with any row. */
+static int test_row(const gemm_variant *row, const char *cfg, const char *resized)
+{
+    const char *why = gemm_unusable(row);
+    if (why) {
+        report_unusable(row->name, why);
+        return report_status();
+    }
+    if (!freopen("/dev/null", "w", stderr)) return 2;
+    save_other_weights(cfg);
+    for (size_t i = 0; i < sizeof DOORS / sizeof *DOORS; ++i) test_door(cfg, &DOORS[i], row);
+    unlink(other_weights);
+    gemm_set_variant(row);
+    test_door_resize(resized);
+    return report_status();
+}
+
 int main(int argc, char **argv)
 {
-    if (argc != 3) {
-        fprintf(stderr, "test_plans: two arguments are needed, two cfgs\n");
+    const bool one = argc == 5 && !strcmp(argv[1], "--row") && gemm_find(argv[2]);
+    if (argc != 3 && !one) {
+        fprintf(stderr, "test_plans: [--row NAME] and two cfgs are needed\n");
         return 2;
     }
+    if (one) return test_row(gemm_find(argv[2]), argv[3], argv[4]);
     test_check();
     if (!freopen("/dev/null", "w", stderr)) return 2;   /* Darknet prints its networks there */
     for (size_t i = 0; i < sizeof CHANGES / sizeof *CHANGES; ++i) test_change(&CHANGES[i]);

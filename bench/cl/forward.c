@@ -1,0 +1,169 @@
+/*
+ * Forward passes: stock, packed, cl by im2col and cl by layers.
+ *
+ * The networks have Darknet's first weights. Rows that run on the CPU have a network of their own,
+ * in memory of calloc. In each round the contestants take turns. A turn is one pass that is not
+ * timed, because the caches hold another network, and then passes for some 50 ms. Outputs are
+ * compared with those of packed, and times of wrong outputs are void.
+ */
+#include "cl/forward.h"
+
+#include "cl/counts.h"
+#include "common/random.h"
+#include "common/stats.h"
+#include "detect/outputs.h"
+#include "driver/driver.h"
+#include "util/clock.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "darknet.h"
+
+enum { MOST_ROUNDS = 9, SEED = 5, LONG_MS = 500 };
+static const double TURN_MS = 50;
+static const double TOLERANCE = 1e-4;   /* of the largest output, as in bench_detect */
+
+typedef struct contestant {
+    const char *name, *row;
+    gemm_conv_mode mode;
+} contestant;
+
+static const contestant contestants[] = {
+    {"stock", "stock", GEMM_IM2COL}, {"packed", "packed", GEMM_HOOK},
+    {"cl by im2col", "cl", GEMM_IM2COL}, {"cl by layers", "cl", GEMM_HOOK}};
+enum { CONTESTANTS = sizeof contestants / sizeof *contestants, PACKED = 1, FIRST_CL = 2 };
+
+/* Batch norm passes its input on, because nothing else sets the variances. */
+static network *make_network(const char *cfg, const char *row)
+{
+    gemm_set_variant(gemm_find(row));
+    srand(SEED);
+    network *net = parse_network_cfg((char *)cfg);
+    set_batch_network(net, 1);
+    for (int i = 0; i < net->n; ++i) {
+        const layer *l = &net->layers[i];
+        for (int f = 0; l->type == CONVOLUTIONAL && l->batch_normalize && f < l->n; ++f)
+            l->rolling_variance[f] = 1.0f;
+    }
+    return net;
+}
+
+typedef struct subject {
+    network *nets[2];           /* of the rows on the CPU, of cl */
+    float *input;
+} subject;
+
+static network *net_of(const subject *s, int who)
+{
+    return s->nets[who >= FIRST_CL];
+}
+
+static void pass(const subject *s, int who)
+{
+    gemm_set_variant(gemm_find(contestants[who].row));
+    gemm_set_conv(contestants[who].mode);
+    network_predict(net_of(s, who), s->input);
+}
+
+/* Milliseconds of a pass. One of a slow contestant is enough. */
+static double turn(const subject *s, int who)
+{
+    double start = gemm_now_ms();
+    pass(s, who);
+    const double once = gemm_now_ms() - start;
+    if (once > LONG_MS) return once;
+    const int passes = once < TURN_MS ? (int)(TURN_MS / once) : 1;
+    start = gemm_now_ms();
+    for (int i = 0; i < passes; ++i) pass(s, who);
+    return (gemm_now_ms() - start) / passes;
+}
+
+static gemm_cl_counts count_pass(const subject *s, int who)
+{
+    pass(s, who);
+    gemm_cl_count(true);
+    pass(s, who);
+    const gemm_cl_counts c = gemm_cl_counted();
+    gemm_cl_count(false);
+    return c;
+}
+
+/* How far the outputs are from those of packed, relative to the largest. */
+static double difference(const subject *s, int who)
+{
+    size_t n;
+    pass(s, PACKED);
+    float *expected = outputs_copy(net_of(s, PACKED), &n);
+    pass(s, who);
+    float *actual = outputs_copy(net_of(s, who), &n);
+    const double d = outputs_difference(actual, expected, n) / outputs_largest(expected, n);
+    free(expected);
+    free(actual);
+    return d;
+}
+
+static void print_row(const char *cfg, int who, double *ms, int rounds, double stock_ms,
+                      const gemm_cl_counts *c)
+{
+    const char *base = strrchr(cfg, '/');
+    const double median = stats_median(ms, (size_t)rounds);     /* sorts */
+    printf("| %s | %s | %.3f (%.3f-%.3f) | %.2f |", base ? base + 1 : cfg, contestants[who].name,
+           median, ms[0], ms[rounds - 1], stock_ms / median);
+    if (who < FIRST_CL)
+        printf(" | | | |\n");
+    else
+        printf(" %.3f | %lu | %lu | %.2f |\n", c->kernel_ms, c->launches, c->waits,
+               (double)c->bytes * 1e-6);
+    fflush(stdout);
+}
+
+static bool measure(const char *cfg, const subject *s, int rounds)
+{
+    double ms[CONTESTANTS][MOST_ROUNDS];
+    gemm_cl_counts counts[CONTESTANTS];
+    for (int who = 0; who < CONTESTANTS; ++who) {
+        const double d = difference(s, who);
+        counts[who] = count_pass(s, who);
+        if (d <= TOLERANCE) continue;
+        printf("WRONG: %s: the outputs of %s are %g of the largest away from packed: the times are "
+               "void\n", cfg, contestants[who].name, d);
+        return false;
+    }
+    for (int round = 0; round < rounds; ++round)
+        for (int i = 0; i < CONTESTANTS; ++i) {
+            const int who = (i + round) % CONTESTANTS;  /* nobody always follows another */
+            ms[who][round] = turn(s, who);
+        }
+    const double stock_ms = stats_median(ms[0], (size_t)rounds);
+    for (int who = 0; who < CONTESTANTS; ++who)
+        print_row(cfg, who, ms[who], rounds, stock_ms, &counts[who]);
+    return true;
+}
+
+bool forward_table(char **cfgs, int count, int rounds)
+{
+    bool right = true;
+    printf("5. forward passes of one image in the CPU's memory, outputs read by the CPU; median ms "
+           "of %d rounds (lowest-highest), and the same over stock's; of one pass: ms in kernels, "
+           "launches, waits, MB copied\n"
+           "| network | row | ms | stock / row | kernels | launches | waits | MB |\n"
+           "|---|---|---|---|---|---|---|---|\n", rounds);
+    for (int i = 0; i < count; ++i) {
+        rng r = rng_make(SEED, 0);
+        subject s = {{make_network(cfgs[i], "packed"), make_network(cfgs[i], "cl")}, NULL};
+        const size_t inputs = (size_t)s.nets[0]->inputs;
+        s.input = outputs_alloc(inputs * sizeof *s.input);
+        for (size_t k = 0; k < inputs; ++k) s.input[k] = .5f + .5f * rng_float(&r);
+        right = measure(cfgs[i], &s, rounds) && right;
+        for (int n = 0; n < 2; ++n) {
+            gemm_host_free(s.nets[n]->workspace);
+            free_network(s.nets[n]);
+        }
+        free(s.input);
+    }
+    printf("The paper (Wang, Shi, Wen, 2018) has 2.1 for the forward passes of AlexNet and two "
+           "Inception networks on an Adreno 330: their figure, for their baseline.\n");
+    return right;
+}

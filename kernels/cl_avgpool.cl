@@ -1,0 +1,17 @@
+/*
+ * cl_avgpool: out[p] = the mean of the `area` elements of plane p. Items: cl_layer.h, over planes.
+ */
+#include "cl_layer.h"
+
+__kernel void cl_avgpool(int planes, int area, __global const float *restrict in, ulong i0,
+                         __global float *restrict out, ulong o0)
+{
+    EACH(p, planes) {
+        __global const float *plane = in + i0 + (ulong)p * area;
+        float sum = 0.0f;
+        for (int i = 0; i < area; ++i) {
+            sum += plane[i];
+        }
+        out[o0 + p] = sum / area;
+    }
+}

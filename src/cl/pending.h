@@ -1,0 +1,37 @@
+/*
+ * Launches that nothing has waited for yet. For the OpenCL files only; called with gemm_cl_lock
+ * held, while the device is open.
+ *
+ * A launch may fail after it was enqueued, and only its event tells. So all events are kept until
+ * the next wait, which asks each of them.
+ */
+#ifndef GEMM_CL_PENDING_H
+#define GEMM_CL_PENDING_H
+
+#include "cl/counts.h"
+#include "cl/error.h"
+
+/* What gemm_cl_count counts. */
+extern gemm_cl_counts gemm_cl_counters;
+
+/* A kernel was enqueued. */
+void gemm_cl_launched(void);
+
+/* Whether the queue may hold kernels. An upload to memory that a kernel may still read must then
+   stand behind it, in the same queue. */
+bool gemm_cl_is_busy(void);
+
+/* Takes the event of a launch. */
+void gemm_cl_add_pending(cl_event);
+
+/* After a wait for all that was in the queue. -1: a launch failed, now or before: what it had to
+   write is lost. */
+int gemm_cl_settle(void);
+
+/* From `since` to the end of a finished event. Below 0: the driver does not say. */
+double gemm_cl_event_ms(cl_event, cl_profiling_info since);
+
+/* Releases all events. */
+void gemm_cl_release_pending(void);
+
+#endif

@@ -1,0 +1,47 @@
+/*
+ * The shape of a call: all that decides how long it takes, and nothing of its data. `auto` keeps
+ * the fastest row for each shape.
+ */
+#ifndef GEMM_SHAPE_H
+#define GEMM_SHAPE_H
+
+#include "gemm_variant.h"
+
+#include <stdint.h>
+
+enum { GEMM_SHAPE_NUMBERS = 14 };
+
+typedef enum gemm_shape_kind {
+    GEMM_SHAPE_MULTIPLY,
+    GEMM_SHAPE_CONV,
+    GEMM_SHAPE_LAYER,           /* the first of the layers: + layer_kind */
+} gemm_shape_kind;
+
+/* Numbers that the kind does not have are 0. */
+typedef struct gemm_shape {
+    int kind;
+    int n[GEMM_SHAPE_NUMBERS];
+} gemm_shape;
+
+gemm_shape gemm_shape_of_call(const gemm_call *, const gemm_context *);
+gemm_shape gemm_shape_of_conv(const conv_call *, const gemm_context *);
+gemm_shape gemm_shape_of_layer(const layer_call *, const gemm_context *);
+
+/* Whether the row computes calls of this kind. */
+bool gemm_shape_offered(int kind, const gemm_variant *);
+
+uint32_t gemm_shape_hash(const gemm_shape *);
+
+/* Below 0, 0 or above, as memcmp. Sorts by kind, then by the numbers. */
+int gemm_shape_compare(const gemm_shape *, const gemm_shape *);
+
+/* The most bytes of a shape as text. */
+enum { GEMM_SHAPE_TEXT = 256 };
+
+/* Such as "multiply TA 0 TB 0 M 16 N 173056 K 27 threads 2". */
+void gemm_shape_print(const gemm_shape *, char text[GEMM_SHAPE_TEXT]);
+
+/* Reads what gemm_shape_print writes. Returns the text behind it, or NULL when it is no shape. */
+const char *gemm_shape_parse(const char *text, gemm_shape *);
+
+#endif

@@ -1,0 +1,195 @@
+/*
+ * Rows in turns: see turns.h.
+ *
+ * Each row runs once without a clock, because threads wake up, kernels are compiled and weights are
+ * transformed then. In every round each row has one turn. So a change of the machine's speed hits
+ * all rows. The shortest turn counts, because other programs only make a turn longer.
+ */
+#include "driver/turns.h"
+
+#include "cl/configure.h"
+#include "driver/bytes.h"
+#include "util/clock.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { ROUNDS = 15, LEAST_ROUNDS = 3 };
+static const double TURN_MS = .3;       /* shorter calls are timed several at once */
+static const double ENOUGH_MS = 300;    /* all turns of a shape together, after LEAST_ROUNDS */
+static const double HOPELESS = 3;       /* a row that takes so many times the best has no turns */
+
+/* A row in the contest. */
+typedef struct contestant {
+    const gemm_variant *row;
+    gemm_kept kept;             /* of a convolution, as in the plan of a layer */
+    float *unpooled;            /* the output of a convolution before its pool, or NULL */
+    int calls;                  /* in a turn */
+    double ms;                  /* of one call; -1: out of the contest */
+} contestant;
+
+gemm_status gemm_run_any(const gemm_variant *v, const gemm_any_call *c, const gemm_context *x)
+{
+    if (c->multiply) return v->run(c->multiply, x, v->params);
+    return c->conv ? v->conv(c->conv, x, v->params) : v->layer(c->layer, x, v->params);
+}
+
+/* ---- what lies on a device ---- */
+
+/* Gives the inputs to the CPU. With `write` it is told that the CPU changes them, so that no device
+   has a copy. */
+static const char *take_inputs(const gemm_any_call *c, bool write)
+{
+    const char *why = NULL;
+    const conv_call *v = c->conv;
+    if (v) why = gemm_cl_give_to_cpu(v->input, gemm_conv_input_bytes(v), write);
+    for (int i = 0; c->layer && i < c->layer->inputs && !why; ++i)
+        why = gemm_cl_give_to_cpu(c->layer->input[i].data, gemm_layer_input_bytes(c->layer, i),
+                                  write);
+    return why;
+}
+
+static const char *take_output(const gemm_any_call *c, bool write)
+{
+    if (c->conv)
+        return gemm_cl_give_to_cpu(c->conv->output, gemm_conv_output_bytes(c->conv), write);
+    if (!c->layer) return NULL;
+    return gemm_cl_give_to_cpu(c->layer->output, gemm_layer_output_bytes(c->layer), write);
+}
+
+const char *gemm_any_to_cpu(const gemm_any_call *c)
+{
+    const char *why = take_inputs(c, false);
+    return why ? why : take_output(c, true);
+}
+
+/* ---- one row ---- */
+
+static size_t unpooled_floats(const conv_call *c)
+{
+    return (size_t)c->batch * (size_t)c->n * (size_t)c->out_h * (size_t)c->out_w;
+}
+
+/* The convolution, then the pool. */
+static gemm_status run_apart(const contestant *p, const conv_call *c, const gemm_context *x)
+{
+    conv_call conv = *c;
+    conv.pool = false;
+    conv.output = p->unpooled;
+    const layer_input between = {p->unpooled, c->n * c->out_h * c->out_w};
+    const layer_call pool = {.kind = LAYER_MAXPOOL, .batch = c->batch, .c = c->n, .h = c->out_h,
+                             .w = c->out_w, .out_c = c->n, .out_h = c->out_h / 2,
+                             .out_w = c->out_w / 2, .size = 2, .stride = 2, .inputs = 1,
+                             .input = &between, .output = c->output};
+    const gemm_status status = p->row->conv(&conv, x, p->row->params);
+    gemm_context without = *x;
+    without.kept = NULL;
+    return status == GEMM_DONE ? p->row->layer(&pool, &without, p->row->params) : status;
+}
+
+/* One call from memory of the CPU. Returns whether its result is there, in memory of the CPU. */
+static bool run(contestant *p, const gemm_any_call *c, const gemm_context *context)
+{
+    gemm_note note;
+    gemm_context x = *context;
+    gemm_clear_note(&note);
+    x.note = &note;
+    x.kept = context->kept ? &p->kept : NULL;
+    if (p->row->leaves ? take_inputs(c, true) : gemm_any_to_cpu(c)) return false;
+    if ((p->unpooled ? run_apart(p, c->conv, &x) : gemm_run_any(p->row, c, &x)) != GEMM_DONE)
+        return false;
+    return !take_output(c, false);
+}
+
+/* Milliseconds of one call, or -1. */
+static double time_turn(contestant *p, const gemm_any_call *c, const gemm_context *x)
+{
+    const double start = gemm_now_ms();
+    for (int i = 0; i < p->calls; ++i)
+        if (!run(p, c, x)) return -1;
+    return (gemm_now_ms() - start) / p->calls;
+}
+
+/* Memory of the kind that Darknet's buffers have under this row. */
+static float *take_unpooled(const contestant *p, const conv_call *c)
+{
+    const size_t bytes = unpooled_floats(c) * sizeof(float);
+    float *shared = p->row->on_device ? gemm_cl_alloc(bytes) : NULL;
+    return shared ? shared : malloc(bytes);
+}
+
+/* The calls that are not in the contest. They say how many calls a turn has. */
+static void warm_up(contestant *p, const gemm_any_call *c, const gemm_context *x, double best)
+{
+    p->calls = 1;
+    p->ms = time_turn(p, c, x);
+    if (p->ms < 0 && c->conv && c->conv->pool && p->row->layer) {
+        p->unpooled = take_unpooled(p, c->conv);
+        if (p->unpooled) p->ms = time_turn(p, c, x);
+    }
+    const bool hopeless = !p->row->on_device && best >= 0 && p->ms > HOPELESS * best;
+    if (p->ms < 0 || hopeless) return;
+    p->ms = time_turn(p, c, x);
+    if (p->ms >= 0 && p->ms < TURN_MS) p->calls = (int)(TURN_MS / (p->ms + 1e-3)) + 1;
+}
+
+static double best_of(const contestant *list, int count)
+{
+    double best = -1;
+    for (int i = 0; i < count; ++i)
+        if (list[i].ms >= 0 && (best < 0 || list[i].ms < best)) best = list[i].ms;
+    return best;
+}
+
+static void take_turns(contestant *list, int count, const gemm_any_call *c, const gemm_context *x)
+{
+    const double start = gemm_now_ms();
+    for (int round = 0; round < ROUNDS; ++round) {
+        const double best = best_of(list, count);
+        for (int i = 0; i < count; ++i) {
+            contestant *p = &list[(i + round) % count];  /* nobody always follows another */
+            if (p->ms < 0 || p->ms > HOPELESS * best) continue;
+            const double ms = time_turn(p, c, x);
+            if (ms < p->ms) p->ms = ms;
+        }
+        if (round + 1 >= LEAST_ROUNDS && gemm_now_ms() - start > ENOUGH_MS) return;
+    }
+}
+
+static void copy_c(const gemm_call *c, float *copy, bool back)
+{
+    const size_t width = (size_t)c->N;
+    for (int i = 0; i < c->M; ++i) {
+        float *row = c->C + (size_t)i * (size_t)c->ldc, *kept = copy + (size_t)i * width;
+        memcpy(back ? row : kept, back ? kept : row, width * sizeof(float));
+    }
+}
+
+static void leave(contestant *p)
+{
+    if (p->kept.data) p->kept.free(p->kept.data);
+    if (p->unpooled && !gemm_cl_free(p->unpooled)) free(p->unpooled);
+}
+
+bool gemm_take_turns(const gemm_any_call *c, const gemm_context *x, const gemm_variant *const *rows,
+                     int count, double *ms)
+{
+    contestant list[GEMM_TURNS_ROWS];
+    const gemm_call *g = c->multiply;
+    float *copy = g ? malloc((size_t)g->M * (size_t)g->N * sizeof(float)) : NULL;
+    if ((g && !copy) || take_inputs(c, false)) return false;
+    if (g) copy_c(g, copy, false);
+    for (int i = 0; i < count; ++i) {
+        list[i] = (contestant){.row = rows[i]};
+        if (x->kept) list[i].kept.room = x->kept->room;
+        warm_up(&list[i], c, x, best_of(list, i));
+    }
+    take_turns(list, count, c, x);
+    for (int i = 0; i < count; ++i) {
+        ms[i] = list[i].ms;
+        leave(&list[i]);
+    }
+    if (g) copy_c(g, copy, true);
+    free(copy);
+    return true;
+}

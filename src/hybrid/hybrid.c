@@ -1,0 +1,380 @@
+/*
+ * One call, cut in two.
+ *
+ *   start     the device's part is enqueued
+ *   CPU       the other part, by the CPU's row
+ *   finish    one wait; C is right
+ *
+ * The cut falls on a multiple of a power of 2, which whole tiles of both sides cover. The device
+ * gets the first part:
+ *
+ *   multiply         columns of B and C, or rows of A and C: what copies less. The device needs all
+ *                    of the other operand
+ *   one image        filters: the weights and the output are cut; the input is small
+ *   groups           whole groups: the input is cut too
+ *   several images   whole images
+ *
+ * Memory: both sides read all operands. Only the CPU writes to C while the device works, and only
+ * to its own part, because the device writes to memory of its own (gemm_cl_run_start). The part of
+ * a convolution's output that is the device's may change before the end.
+ *
+ * When the device fails, the CPU computes the device's part too. C is then right, or the status is
+ * GEMM_FAILED.
+ *
+ * Source: Wang, Shi, Wen: CNN convolution on mobile GPUs (2018), whose future work this is.
+ */
+#include "hybrid/hybrid.h"
+
+#include "hybrid/share.h"
+#include "util/clock.h"
+#include "util/ints.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* With fewer multiplications a call ends before a device has begun: a launch takes 20 to 300
+   microseconds. */
+static const double LEAST_WORK = 4e6;
+
+/* ---- parts of a call ----------------------------------------------------------------------- */
+
+/* What both kinds of call have in common. One of the two pointers is NULL. */
+typedef struct shared_call {
+    const gemm_call *g;
+    const conv_call *c;
+    int count;                  /* what is cut: columns, rows, filters, groups or images */
+    double work;                /* multiplications */
+} shared_call;
+
+/* Elements from `from` to `to` of what is cut. */
+typedef struct part {
+    int from, to;
+} part;
+
+/* A cut copies the operand that is cut only in part. */
+static bool cuts_columns(const gemm_call *g)
+{
+    return g->N >= g->M;
+}
+
+static gemm_call part_of_multiply(const gemm_call *g, part p)
+{
+    const size_t from = (size_t)p.from;
+    gemm_call part = *g;
+    if (cuts_columns(g)) {
+        part.N = p.to - p.from;
+        part.B += g->TB ? from * (size_t)g->ldb : from;
+        part.C += from;
+    } else {
+        part.M = p.to - p.from;
+        part.A += g->TA ? from : from * (size_t)g->lda;
+        part.C += from * (size_t)g->ldc;
+    }
+    return part;
+}
+
+static conv_call part_of_images(const conv_call *c, part p)
+{
+    const size_t from = (size_t)p.from, area = (size_t)c->h * (size_t)c->w;
+    const size_t places = (size_t)c->out_h * (size_t)c->out_w;
+    conv_call part = *c;
+    part.batch = p.to - p.from;
+    part.input += from * (size_t)c->c * area;
+    part.output += from * (size_t)c->n * places;
+    return part;
+}
+
+/* Filters of one image and one group, or groups of one image. */
+static conv_call part_of_filters(const conv_call *c, part p)
+{
+    const bool groups = c->groups > 1;
+    const int filters = groups ? c->n / c->groups : 1, channels = c->c / c->groups;
+    const size_t first = (size_t)p.from * (size_t)filters;
+    const size_t area = (size_t)c->h * (size_t)c->w;
+    conv_call part = *c;
+    part.n = (p.to - p.from) * filters;
+    if (groups) {
+        part.groups = p.to - p.from;
+        part.c = part.groups * channels;
+        part.input += (size_t)p.from * (size_t)channels * area;
+    }
+    part.weights += first * (size_t)channels * (size_t)c->size * (size_t)c->size;
+    if (c->scale) part.scale += first;
+    part.shift += first;
+    part.output += first * (size_t)c->out_h * (size_t)c->out_w;
+    return part;
+}
+
+static conv_call part_of_conv(const conv_call *c, part p)
+{
+    return c->batch > 1 ? part_of_images(c, p) : part_of_filters(c, p);
+}
+
+static shared_call share_multiply(const gemm_call *g)
+{
+    return (shared_call){.g = g, .count = cuts_columns(g) ? g->N : g->M,
+                         .work = (double)g->M * g->N * g->K};
+}
+
+static shared_call share_conv(const conv_call *c)
+{
+    const double outputs = (double)c->batch * c->n * c->out_h * c->out_w;
+    const int of_one_image = c->groups > 1 ? c->groups : c->n;
+    return (shared_call){.c = c, .count = c->batch > 1 ? c->batch : of_one_image,
+                         .work = outputs * (c->c / c->groups) * c->size * c->size};
+}
+
+/* Where a share cuts. The unit is the largest power of 2 up to 64 of which there are 8. A share
+   between 0 and 1 leaves each side a unit. */
+static int cut_at(int count, double share)
+{
+    int unit = 64;
+    if (share <= 0 || count < 2) return 0;
+    if (share >= 1) return count;
+    while (unit > 1 && count / unit < 8) unit /= 2;
+    const int units = (int)lround(share * count / unit);
+    return min_int(max_int(units, 1), (count - 1) / unit) * unit;
+}
+
+/* ---- what is kept for a layer -------------------------------------------------------------- */
+
+/* What both sides keep for their parts of a layer. */
+typedef struct kept_parts {
+    gemm_kept cpu, device;
+    int cut;                    /* the parts that it is for */
+} kept_parts;
+
+static void drop_side(gemm_kept *side)
+{
+    if (side->data) side->free(side->data);
+    *side = (gemm_kept){0};
+}
+
+static void free_kept(void *data)
+{
+    kept_parts *k = data;
+    drop_side(&k->cpu);
+    drop_side(&k->device);
+    free(k);
+}
+
+static size_t bytes_of(const gemm_kept *side)
+{
+    return side->data ? side->bytes : 0;
+}
+
+/* What is kept for the parts of this cut. NULL: nothing can be. Not between a device's start and
+   its finish, because it may free what the device's row keeps. */
+static kept_parts *kept_for(gemm_kept *kept, int cut)
+{
+    if (!kept) return NULL;
+    if (!kept->data && kept->room >= sizeof(kept_parts)) {
+        kept->data = calloc(1, sizeof(kept_parts));
+        kept->bytes = sizeof(kept_parts);
+        kept->free = free_kept;
+    }
+    kept_parts *k = kept->data;
+    if (!k) return NULL;
+    if (k->cut != cut) {
+        drop_side(&k->cpu);
+        drop_side(&k->device);
+    }
+    k->cut = cut;
+    return k;
+}
+
+/* One side's place, for its context. */
+static gemm_kept *side_of(const gemm_kept *kept, gemm_kept *side, const gemm_kept *other)
+{
+    const size_t used = sizeof(kept_parts) + bytes_of(other);
+    side->room = kept->room > used ? kept->room - used : 0;
+    return side;
+}
+
+static gemm_kept *for_cpu(const gemm_kept *kept, kept_parts *k)
+{
+    return k ? side_of(kept, &k->cpu, &k->device) : NULL;
+}
+
+static gemm_kept *for_device(const gemm_kept *kept, kept_parts *k)
+{
+    return k ? side_of(kept, &k->device, &k->cpu) : NULL;
+}
+
+static void count_kept(gemm_kept *kept)
+{
+    const kept_parts *k = kept ? kept->data : NULL;
+    if (k) kept->bytes = sizeof *k + bytes_of(&k->cpu) + bytes_of(&k->device);
+}
+
+/* ---- the two sides ------------------------------------------------------------------------- */
+
+/* One call of the row while it runs. */
+typedef struct hybrid_run {
+    const gemm_hybrid_sides *sides;
+    const shared_call *call;
+    const gemm_context *context;
+    int cut;                    /* the device has the elements below it */
+    kept_parts *kept;           /* for this cut, or NULL */
+    gemm_call g;                /* the device's part: one of the two. They last until it ends */
+    conv_call c;
+    gemm_note device_note;
+    gemm_shared_times times;
+} hybrid_run;
+
+static gemm_status run_on_cpu(const hybrid_run *r, part p, gemm_kept *kept)
+{
+    gemm_context own = *r->context;
+    own.kept = kept;
+    if (r->call->g) {
+        const gemm_call g = part_of_multiply(r->call->g, p);
+        return r->sides->run(&g, &own, NULL);
+    }
+    const conv_call c = part_of_conv(r->call->c, p);
+    return r->sides->conv(&c, &own, NULL);
+}
+
+static gemm_status start_device(hybrid_run *r)
+{
+    const part p = {0, r->cut};
+    gemm_context own = *r->context;
+    gemm_clear_note(&r->device_note);
+    own.note = &r->device_note;
+    own.kept = for_device(r->context->kept, r->kept);
+    if (r->call->g) {
+        r->g = part_of_multiply(r->call->g, p);
+        return r->sides->run_start(&r->g, &own, r->sides->params);
+    }
+    r->c = part_of_conv(r->call->c, p);
+    return r->sides->conv_start(&r->c, &own, r->sides->params);
+}
+
+/* ---- one call ------------------------------------------------------------------------------ */
+
+static gemm_status fail(const hybrid_run *r, const char *reason)
+{
+    gemm_note *note = r->context->note;
+    snprintf(note->reason, sizeof note->reason, "%s", reason);
+    return GEMM_FAILED;
+}
+
+/* The CPU's row has filled in its algorithm. */
+static void note_cpu(const hybrid_run *r)
+{
+    gemm_note *note = r->context->note;
+    snprintf(note->ran, sizeof note->ran, "%s", r->sides->name);
+}
+
+static void note_both(const hybrid_run *r)
+{
+    const gemm_note *device = &r->device_note;
+    const bool cpu = r->cut < r->call->count;
+    gemm_note *note = r->context->note;
+    char kernel[32] = "";
+    sscanf(device->ran, "%31s", kernel);
+    snprintf(note->ran, sizeof note->ran, "%s %.2f%s%s", kernel, r->times.share,
+             cpu ? " + " : "", cpu ? r->sides->name : "");
+    note->kernel_ms = device->kernel_ms;
+    note->copied_a = device->copied_a;
+    note->copied_b = device->copied_b;
+    note->copied_c = device->copied_c;
+}
+
+static gemm_status run_whole_on_cpu(hybrid_run *r)
+{
+    gemm_kept *kept = r->context->kept;
+    const double begin = gemm_now_ms();
+    const gemm_status status =
+        run_on_cpu(r, (part){0, r->call->count}, for_cpu(kept, kept_for(kept, 0)));
+    r->times.share = 0;
+    r->times.cpu_ms = gemm_now_ms() - begin;
+    note_cpu(r);
+    return status;
+}
+
+/* The CPU's part is right, and the device's was not computed. */
+static gemm_status replace_device(const hybrid_run *r)
+{
+    const gemm_status status = run_on_cpu(r, (part){0, r->cut}, NULL);
+    note_cpu(r);
+    if (status == GEMM_DONE || r->cut == r->call->count) return status;
+    return fail(r, "the device failed, and the CPU cannot compute the device's part");
+}
+
+/* After the device's start: the CPU's part, and the join. */
+static gemm_status run_rest(hybrid_run *r)
+{
+    gemm_shared_times *t = &r->times;
+    const part rest = {r->cut, r->call->count};
+    gemm_status status = GEMM_DONE;
+    const double begin = gemm_now_ms();
+    if (rest.from < rest.to) status = run_on_cpu(r, rest, for_cpu(r->context->kept, r->kept));
+    const double computed = gemm_now_ms();
+    const bool take = status == GEMM_DONE;
+    status = r->sides->finish(take, &r->device_note);
+    t->cpu_ms = computed - begin;
+    t->finish_ms = gemm_now_ms() - computed;
+    t->arrival_ms = r->device_note.arrival_ms;
+    t->failed = status != GEMM_DONE;
+    if (status == GEMM_FAILED) return fail(r, r->device_note.reason);
+    if (!take) return run_whole_on_cpu(r);
+    if (status == GEMM_DECLINED) return replace_device(r);
+    note_both(r);
+    return GEMM_DONE;
+}
+
+static gemm_status run_both(hybrid_run *r)
+{
+    const double begin = gemm_now_ms();
+    r->kept = kept_for(r->context->kept, r->cut);
+    const gemm_status status = start_device(r);
+    r->times.start_ms = gemm_now_ms() - begin;
+    r->times.failed = status != GEMM_DONE;
+    switch (status) {
+    case GEMM_DONE: return run_rest(r);
+    case GEMM_DECLINED: return run_whole_on_cpu(r);
+    case GEMM_FAILED: break;
+    }
+    return fail(r, r->device_note.reason);
+}
+
+static gemm_status run_shared(const gemm_hybrid_sides *sides, const shared_call *call,
+                              const gemm_shape *shape, const gemm_context *context)
+{
+    const bool forced = sides->forced >= 0, small = call->work < LEAST_WORK;
+    const double share = forced ? sides->forced : small ? 0 : gemm_share_of(shape);
+    const int cut = cut_at(call->count, share);
+    if (cut > 0 && call->c && call->c->pool) return GEMM_DECLINED;
+    hybrid_run r = {.sides = sides, .call = call, .context = context, .cut = cut,
+                    .times = {.share = (double)cut / call->count, .arrival_ms = -1}};
+    const gemm_status status = cut > 0 ? run_both(&r) : run_whole_on_cpu(&r);
+    count_kept(context->kept);
+    if (!forced && !small && status == GEMM_DONE) gemm_share_learn(shape, &r.times);
+    return status;
+}
+
+/* ---- the rows of the table ----------------------------------------------------------------- */
+
+gemm_status gemm_hybrid(const gemm_call *g, const gemm_context *context, const void *sides)
+{
+    const shared_call call = share_multiply(g);
+    const gemm_shape shape = {{1, g->TA != 0, g->TB != 0, g->M, g->N, g->K, context->threads}};
+    return run_shared(sides, &call, &shape, context);
+}
+
+/* Pooled convolutions and others have one model. */
+gemm_status gemm_hybrid_conv(const conv_call *c, const gemm_context *context, const void *sides)
+{
+    const shared_call call = share_conv(c);
+    const gemm_shape shape = {{2, c->batch, c->groups, c->c, c->h, c->w, c->n, c->size, c->stride,
+                               c->pad, c->out_h, c->out_w, context->direct, context->threads}};
+    return run_shared(sides, &call, &shape, context);
+}
+
+const char *gemm_hybrid_unusable(const void *sides)
+{
+    const gemm_hybrid_sides *s = sides;
+    return s->unusable(s->params);
+}

@@ -1,0 +1,38 @@
+/*
+ * The row `hybrid`: one multiply, or one convolution, by the device and the CPU together.
+ *
+ *   hybrid.c     cuts a call, starts the device's part, computes the CPU's part, joins
+ *   share.c      how much the device gets
+ *
+ * The row knows no other row. The table gives it the functions of both sides.
+ */
+#ifndef GEMM_HYBRID_H
+#define GEMM_HYBRID_H
+
+#include "gemm_variant.h"
+
+typedef struct gemm_hybrid_sides {
+    /* The CPU's row. */
+    const char *name;
+    gemm_row_run *run;
+    gemm_row_conv *conv;
+    /* The device's row: gemm_cl.h describes calls in two halves. */
+    gemm_row_run *run_start;
+    gemm_row_conv *conv_start;
+    gemm_status (*finish)(bool take, gemm_note *);
+    const char *(*unusable)(const void *params);
+    const void *params;
+    double forced;              /* for tests: the device's share, 0 to 1; below 0: as measured */
+} gemm_hybrid_sides;
+
+/* One multiply; params is a gemm_hybrid_sides. */
+gemm_row_run gemm_hybrid;
+
+/* One convolution. Declines one with `pool` where the device has a share: Darknet then asks for the
+   convolution and for the pooling, one after the other. */
+gemm_row_conv gemm_hybrid_conv;
+
+/* NULL, or why the device cannot be used. */
+const char *gemm_hybrid_unusable(const void *sides);
+
+#endif

@@ -1,0 +1,38 @@
+/*
+ * The device's share of a call, by what earlier calls of the same shape measured.
+ *
+ * Any thread may call at any time.
+ */
+#ifndef GEMM_SHARE_H
+#define GEMM_SHARE_H
+
+#include <stdbool.h>
+
+enum { GEMM_SHARE_NUMBERS = 16 };
+
+/* All that the speeds depend on: sizes, threads. Numbers that are not used are 0. */
+typedef struct gemm_shape {
+    int number[GEMM_SHARE_NUMBERS];
+} gemm_shape;
+
+/* What one call took. The CPU works between the device's start and its end. */
+typedef struct gemm_shared_times {
+    double share;               /* the device's, 0 to 1, as the call was cut */
+    double start_ms;            /* until the device's part was enqueued */
+    double cpu_ms;              /* the CPU's part */
+    double finish_ms;           /* behind it, until the device's part was there too */
+    double arrival_ms;          /* from the end of start_ms until the device's result was in the
+                                   CPU's memory, by the device's clock; below 0: unknown */
+    bool failed;                /* the device computed nothing */
+} gemm_shared_times;
+
+/* The share that the next call of this shape should give the device, 0 to 1. */
+double gemm_share_of(const gemm_shape *);
+
+/* Learns from a call that ended. */
+void gemm_share_learn(const gemm_shape *, const gemm_shared_times *);
+
+/* For tests: forgets all that was learned. */
+void gemm_share_forget(void);
+
+#endif

@@ -1,0 +1,113 @@
+#!/bin/sh
+# Tuning with Darknet and with `make tune`: the table is written and used, and nothing is printed in a
+# normal run. tests/unit/test_auto.c has damaged and foreign tables, and processes and threads at once.
+. tests/support/lib.sh
+
+darknet_folder "$work/here"
+export GEMM_CACHE_DIR="$work/cache" GEMM_THREADS=2
+unset GEMM_IMPL GEMM_CONV GEMM_TUNE
+table=$work/cache/tuning.txt
+
+# detect [VARIABLE=VALUE...]: what a detection prints of its own is in output, all else in said
+detect()
+{
+    (cd "$work/here" && env GEMM_TRACE="$work/trace" "$@" \
+        ./darknet detect cfg/kite-demo.cfg cfg/kite-demo.weights data/kite.jpg) >"$work/output" 2>"$work/stderr"
+    status=$?
+    grep -o 'gemm.*' "$work/stderr" >"$work/said"     # perhaps behind a number of Darknet's
+    grep '%' "$work/output" >"$work/labels"
+    [ $status = 0 ]
+}
+
+# is NAME WANTED FOUND
+is() { if [ "$2" = "$3" ]; then pass "$1"; else fail "$1" "'$3' instead of '$2'"; fi; }
+
+# reasons: how often the trace has each value of the column `auto`
+reasons() { awk -F, 'NR > 1 { print $15 }' "$work/trace" | sort | uniq -c | awk '{ $1 = $1; print }' | paste -sd ';'; }
+
+# ---- without a table ----
+detect && cp "$work/labels" "$work/expected"
+is tune-default "17 packed (default)" "$(reasons)"
+is tune-default-quiet '' "$(cat "$work/said")"
+[ -e "$table" ] && fail tune-default-writes-nothing 'a table was written' || pass tune-default-writes-nothing
+
+# ---- GEMM_TUNE=1: measured at first sight, then used ----
+OCL_ICD_VENDORS=/nonexistent detect GEMM_TUNE=1
+is tune-first-run "17 packed (measured)" "$(reasons)"
+is tune-first-run-progress 17 "$(grep -c '^gemm: tuned ' "$work/said")"
+OCL_ICD_VENDORS=/nonexistent detect GEMM_TUNE=1
+is tune-second-run "17 packed (tuned)" "$(reasons)"
+detect
+is tune-normal-run "17 packed (tuned)" "$(reasons)"
+is tune-normal-run-quiet '' "$(cat "$work/said")"
+if cmp -s "$work/labels" "$work/expected"; then pass tune-labels; else fail tune-labels 'other labels'; fi
+detect GEMM_THREADS=1
+is tune-other-threads "17 packed (default)" "$(reasons)"
+is tune-other-threads-quiet '' "$(cat "$work/said")"
+detect GEMM_CONV=im2col GEMM_TUNE=1 OCL_ICD_VENDORS=/nonexistent
+is tune-multiplies 10 "$(grep -c '^gemm: tuned multiply .* stock [0-9.]* ms' "$work/said")"
+if ls "$work"/cache/.new-* >/dev/null 2>&1; then
+    fail tune-temporary 'a temporary file is left'
+else
+    pass tune-temporary
+fi
+
+# ---- bad values ----
+for value in yes 2 ''; do
+    expect_failure "tune-bad-value-$value" "GEMM_TUNE='$value' is neither 0 nor 1" \
+        env GEMM_TUNE="$value" ./darknet detect cfg/kite-demo.cfg cfg/kite-demo.weights data/kite.jpg
+done
+tune=$OUT/bench/tune
+expect_failure tune-rounds "tune: --rounds '0': a whole number from 1 to 1000 is needed" \
+    "$tune" --rounds 0 data/kite.jpg cfg/kite-demo.cfg
+expect_failure tune-no-cfg 'tune: missing.cfg: No such file' "$tune" data/kite.jpg missing.cfg
+expect_failure tune-usage 'usage: tune' "$tune" data/kite.jpg
+: >"$work/file"
+expect_failure tune-unwritable "tuning.txt cannot be kept: Not a directory" \
+    env GEMM_CACHE_DIR="$work/file/below" OCL_ICD_VENDORS=/nonexistent "$tune" --rounds 1 \
+    data/kite.jpg cfg/kite-demo.cfg
+is tune-unwritable-once 1 "$(grep -c 'cannot be kept' "$work/output")"
+
+# ---- make tune, here with OpenCL where there is a device ----
+rm "$table"
+if "$tune" --rounds 2 data/kite.jpg cfg/kite-demo.cfg >"$work/result" 2>"$work/progress"; then
+    pass tune-network
+else
+    fail tune-network "$(tail -n 2 "$work/progress")"
+fi
+if grep -Eqx 'kite-demo.cfg: mix [0-9.]+ ms(, [a-z]+ [0-9.]+ of it( \(one pass\))?)+: (mix|packed|cl|hybrid)' "$work/result"; then
+    pass tune-network-result
+else
+    fail tune-network-result "$(cat "$work/result")"
+fi
+detect
+is tune-network-known 0 "$(grep -c '(default)' "$work/trace")"
+is tune-network-quiet '' "$(cat "$work/said")"
+if cmp -s "$work/labels" "$work/expected"; then pass tune-network-labels; else fail tune-network-labels 'other labels'; fi
+
+# ---- a table that names cl for every convolution ----
+reason=$(./gemm-bench --list | awk -F '\t' '$1 == "cl" && $2 != "usable" { print $2 }')
+if [ -n "$reason" ]; then
+    skip tune-cl "$reason"
+else
+    sed '/^convolution/ s/ = .*/ = cl (by hand)/' "$table" >"$work/cl" && cp "$work/cl" "$table"
+    detect
+    # The one with a pool is not cl's: the convolution without it is perhaps not in the table.
+    calls=$(grep -c '^cl_.*,cl (tuned)$' "$work/trace")
+    if [ "$calls" -ge 10 ]; then pass tune-cl; else fail tune-cl "$calls convolutions by cl"; fi
+    is tune-cl-quiet '' "$(cat "$work/said")"
+    if cmp -s "$work/labels" "$work/expected"; then pass tune-cl-labels; else fail tune-cl-labels 'other labels'; fi
+    detect GEMM_CHECK=1
+    is tune-cl-checked 0 $status
+    # A machine without OpenCL: one line, and packed.
+    detect OCL_ICD_VENDORS=/nonexistent
+    is tune-no-opencl "17 packed (default)" "$(reasons)"
+    is tune-no-opencl-said 1 "$(wc -l <"$work/said")"
+    if grep -q "^gemm: the tuning table $table is not used: it is of another machine: 'device .*' instead of 'device none'\$" "$work/said"; then
+        pass tune-no-opencl-line
+    else
+        fail tune-no-opencl-line "$(cat "$work/said")"
+    fi
+fi
+
+finish

@@ -1,0 +1,649 @@
+/*
+ * The row `auto`: the tuning table is used for the shapes that it names, and a table that cannot be
+ * used is ignored with one line.
+ *
+ *   test_auto [--only NAME]
+ *
+ * The environment is read once a process, so each case runs in a child. A first child tunes the
+ * shapes of `cases` and so writes a table of this machine. The other tables are made from its text.
+ */
+#include "cl/configure.h"
+#include "common/random.h"
+#include "driver/auto.h"
+#include "driver/decide.h"
+#include "driver/driver.h"
+#include "support/child.h"
+#include "support/conv_shape.h"
+#include "support/options.h"
+#include "support/report.h"
+#include "util/file.h"
+#include "util/text.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { M = 70, N = 90, K = 80, LD = 100, TABLE_TEXT = 8192, THREADS = 4, SHAPES = 6, SAVES = 60 };
+
+static char folder[] = "/tmp/test_auto.XXXXXX";
+static char path[64], good[TABLE_TEXT];         /* the file of the table, and what it has */
+static const char *only;                        /* the name of the test that runs, or NULL: all */
+
+/* ---- calls ---- */
+
+static const conv_shape small = {"small", 1, 1, 8, 14, 14, 12, 3, 1, 1};
+static const conv_shape larger = {"larger", 1, 1, 64, 26, 26, 64, 3, 1, 1};
+
+/* A multiply of M + more rows. Fills C; operands that are the same at every call. */
+static gemm_call make_call(float *A, float *B, float *C, int more)
+{
+    rng r = rng_make(7, 1);
+    for (int i = 0; i < (M + more) * LD; ++i) A[i] = rng_float(&r), C[i] = rng_float(&r);
+    for (int i = 0; i < K * LD; ++i) B[i] = rng_float(&r);
+    return (gemm_call){0, 0, M + more, N, K, 1, A, LD, B, LD, C, LD};
+}
+
+typedef struct outcome {
+    gemm_note note;
+    bool done;
+    float output[12 * 28 * 28];
+} outcome;
+
+static void run_multiply(const gemm_variant *v, outcome *o)
+{
+    static float A[M * LD], B[K * LD];
+    const gemm_call c = make_call(A, B, o->output, 0);
+    o->done = gemm_run(v, &c, &o->note) == v;
+}
+
+/* A call with random numbers. conv_shape_free frees it. */
+static conv_call make_conv(const conv_shape *shape)
+{
+    conv_call c = conv_shape_make(shape, CONV_LEAKY);
+    rng r = rng_make(9, 1);
+    conv_shape_fill(&c, &r);
+    return c;
+}
+
+static void run_conv(const gemm_variant *v, outcome *o)
+{
+    conv_call c = make_conv(&small);
+    o->done = gemm_conv_run(v, &c, NULL, &o->note);
+    memcpy(o->output, c.output, conv_outputs(&c) * sizeof(float));
+    conv_shape_free(&c);
+}
+
+static void run_upsample(const gemm_variant *v, outcome *o)
+{
+    static float data[12 * 14 * 14];
+    const layer_input input = {data, 12 * 14 * 14};
+    rng r = rng_make(11, 1);
+    for (int i = 0; i < input.size; ++i) data[i] = rng_float(&r);
+    const layer_call c = {.kind = LAYER_UPSAMPLE, .batch = 1, .c = 12, .h = 14, .w = 14,
+                          .out_c = 12, .out_h = 28, .out_w = 28, .stride = 2, .alpha = 1,
+                          .inputs = 1, .input = &input, .output = o->output};
+    o->done = gemm_layer_run(v, &c, &o->note);
+}
+
+static const struct {
+    const char *name;           /* as a line of the table begins */
+    void (*run)(const gemm_variant *, outcome *);
+} cases[] = {{"multiply", run_multiply},
+             {"convolution", run_conv},
+             {"upsample", run_upsample}};
+
+enum { CASES = sizeof cases / sizeof cases[0] };
+
+/* ---- children ---- */
+
+/* Whether the row runs a convolution and its pool as one call. */
+static bool runs_pooled(const char *name)
+{
+    conv_call c = make_conv(&larger);
+    c.pool = true;
+    const bool done = gemm_conv_run(gemm_find(name), &c, NULL, NULL);
+    conv_shape_free(&c);
+    return done;
+}
+
+/* A line for each case: "NAME: ROW (WHY)", and whether the row alone gives the same bits. */
+static int run_cases(void *ignored)
+{
+    static outcome o, alone;
+    (void)ignored;
+    for (int i = 0; i < CASES; ++i) {
+        memset(&o, 0, sizeof o);
+        memset(&alone, 0, sizeof alone);
+        cases[i].run(gemm_find("auto"), &o);
+        cases[i].run(gemm_find(o.note.chosen), &alone);
+        const bool same = !memcmp(o.output, alone.output, sizeof o.output);
+        printf("%s: %s (%s) %s\n", cases[i].name, o.note.chosen, o.note.why,
+               same && o.done && alone.done ? "same" : "OTHER BITS");
+    }
+    const bool pooled = runs_pooled("auto");
+    printf("pooled: %s, %s\n", pooled ? "done" : "declined",
+           pooled == runs_pooled("packed") ? "as packed" : "not as packed");
+    return 0;
+}
+
+/* run_cases with a table of this text; NULL: without a table. */
+static child_result run_with(const char *table)
+{
+    unlink(path);
+    FILE *f = table ? fopen(path, "w") : NULL;
+    if (f) fputs(table, f);
+    if (f) fclose(f);
+    return child_run(run_cases, NULL);
+}
+
+/* Whether the output has the text so many times. */
+static bool has(const char *output, const char *text, int times)
+{
+    int found = 0;
+    for (const char *at = output; (at = strstr(at, text)); ++at) ++found;
+    return found == times;
+}
+
+static void expect(const char *name, const char *output, const char *text, int times)
+{
+    if (has(output, text, times)) report_pass(name);
+    else report_fail(name, "'%s' is not there %d times: %s", text, times, output);
+}
+
+/* Whether all cases ran on packed, and one line said that the table is not used. */
+static bool is_ignored(const char *output)
+{
+    return has(output, "packed (default) same", CASES) && has(output, "gemm:", 1) &&
+           has(output, "gemm: the tuning table", 1) && has(output, "is not used", 1);
+}
+
+/* The good table with the word behind `start` made another one. */
+static const char *foreign(const char *start)
+{
+    static char text[TABLE_TEXT];
+    const char *found = strstr(good, start);
+    const int before = found ? (int)(found - good) + (int)strlen(start) : 0;
+    snprintf(text, sizeof text, "%.*s", before, good);
+    gemm_append(text, sizeof text, "other %s", good + before);
+    return text;
+}
+
+/* A table with this row in each line that begins with `kind`. */
+static const char *naming(const char *table, const char *kind, const char *row)
+{
+    static char text[TABLE_TEXT];
+    char copy[TABLE_TEXT], *rest = copy;
+    snprintf(copy, sizeof copy, "%s", table);
+    text[0] = '\0';
+    for (char *line; (line = strsep(&rest, "\n")) && *line;) {
+        char *equals = strstr(line, " = ");
+        if (equals && !strncmp(line, kind, strlen(kind)))
+            gemm_append(text, sizeof text, "%.*s = %s (by hand)\n", (int)(equals - line), line,
+                        row);
+        else
+            gemm_append(text, sizeof text, "%s\n", line);
+    }
+    return text;
+}
+
+/* ---- the tests ---- */
+
+static void test_decide(void)
+{
+    static const struct {
+        double ms[3];
+        int winner;
+    } table[] = {{{10, 9, 8}, 2}, {{10, 9.95, 11}, 0}, {{-1, 5, 4}, 2}, {{10, -1, -1}, 0},
+                 {{10, 5, -1}, 1}};
+    for (size_t i = 0; i < sizeof table / sizeof *table; ++i) {
+        const int winner = gemm_decide(table[i].ms, 3);
+        if (winner != table[i].winner) {
+            report_fail("decide", "row %zu: %d instead of %d", i, winner, table[i].winner);
+            return;
+        }
+    }
+    report_pass("decide");
+}
+
+static void test_named(void)
+{
+    child_result r = run_with(NULL);
+    expect("without-a-table", r.output, "packed (default) same", CASES);
+    r = run_with(naming(good, "multiply", "stock"));
+    expect("table-names-stock", r.output, "multiply: stock (tuned) same\n", 1);
+    expect("table-names-stock-alone", r.output, "stock", 1);
+    expect("table-is-quiet", r.output, "gemm:", 0);
+    r = run_with(naming(good, "convolution", "packed"));
+    expect("table-names-packed", r.output, "convolution: packed (tuned) same\n", 1);
+    expect("table-names-packed-pooled", r.output, ", as packed\n", 1);
+    r = run_with("");
+    expect("table-empty", r.output, "is not used: it cannot be read", 1);
+}
+
+static void test_device(void)
+{
+    if (strstr(good, "device none")) {
+        report_skip("device", "no OpenCL device");
+        return;
+    }
+    child_result r = run_with(naming(good, "convolution", "cl"));
+    expect("table-names-cl", r.output, "convolution: cl (tuned) same\n", 1);
+    expect("table-names-cl-pooled", r.output, "pooled: declined", 1);
+    r = run_with(naming(good, "multiply", "cl"));
+    expect("table-names-cl-multiply", r.output, "multiply: cl (tuned) same\n", 1);
+}
+
+static void expect_ignored(const char *name, const char *table)
+{
+    const child_result r = run_with(table);
+    if (is_ignored(r.output)) report_pass(name);
+    else report_fail(name, "%s", r.output);
+}
+
+static void test_foreign(void)
+{
+    expect_ignored("foreign-version", foreign("\nversion "));
+    expect_ignored("foreign-cpu", foreign("\ncpu "));
+    expect_ignored("foreign-isa", foreign("\nisa "));
+    expect_ignored("foreign-l2", foreign("\nl2 "));
+    /* The device is asked for only when the table names a row that works on it. */
+    expect_ignored("foreign-device", naming(foreign("\ndevice "), "multiply", "cl"));
+    const child_result r = run_with(naming(foreign("\ndevice "), "", "packed"));
+    expect("foreign-device-not-needed", r.output, "(tuned) same", CASES);
+    expect_ignored("foreign-row", naming(good, "multiply", "mnk"));
+    expect_ignored("foreign-kind", naming(good, "convolution", "stock"));
+}
+
+/* Every line without its second half, and without its last character; the file cut anywhere. */
+static void test_damaged(void)
+{
+    for (char *line = good; *line; line += strcspn(line, "\n") + 1) {
+        const int length = (int)strcspn(line, "\n"), before = (int)(line - good);
+        for (int half = 0; half < 2; ++half) {
+            char text[TABLE_TEXT];
+            const int cut = half ? length / 2 : length - 1;
+            snprintf(text, sizeof text, "%.*s%.*s%s", before, good, cut, line, line + length);
+            const child_result r = run_with(text);
+            /* Without a row on the device nobody asks which one it is. */
+            if (is_ignored(r.output) || (cut > 7 && !strncmp(line, "device ", 7))) continue;
+            report_fail("damaged-line", "'%.*s' is taken: %s", cut, line, r.output);
+            return;
+        }
+    }
+    report_pass("damaged-line");
+    const int size = (int)strlen(good);
+    for (int cut = 1; cut < size; cut += cut < size - 40 ? 37 : 1) {
+        char text[TABLE_TEXT];
+        snprintf(text, sizeof text, "%.*s", cut, good);
+        const child_result r = run_with(text);
+        if (is_ignored(r.output)) continue;
+        report_fail("damaged-end", "%d of %d bytes are taken: %s", cut, size, r.output);
+        return;
+    }
+    report_pass("damaged-end");
+}
+
+static void write_bytes(const char *text, size_t bytes)
+{
+    FILE *f = fopen(path, "wb");
+    if (!f || fwrite(text, 1, bytes, f) != bytes || fclose(f)) exit(2);
+}
+
+static void test_random_bytes(void)
+{
+    const size_t whole = strlen(good);
+    good[whole + 1] = 'x';      /* behind the zero */
+    write_bytes(good, whole + 2);
+    const child_result behind = child_run(run_cases, NULL);
+    if (is_ignored(behind.output)) report_pass("bytes-behind-a-zero");
+    else report_fail("bytes-behind-a-zero", "%s", behind.output);
+    for (uint64_t seed = 0; seed < 20; ++seed) {
+        rng r = rng_make(seed, 3);
+        char text[TABLE_TEXT];
+        const int head = seed < 10 ? 0 : (int)strlen(good) / 2, bytes = 300;
+        snprintf(text, sizeof text, "%s", good);
+        for (int i = head; i < head + bytes; ++i) text[i] = (char)rng_below(&r, 256);
+        write_bytes(text, (size_t)(head + bytes));
+        const child_result result = child_run(run_cases, NULL);
+        if (is_ignored(result.output)) continue;
+        report_fail("random-bytes", "seed %d: %s", (int)seed, result.output);
+        return;
+    }
+    report_pass("random-bytes");
+}
+
+static int tune_cases(void *ignored)
+{
+    setenv("GEMM_TUNE", "1", 1);
+    run_cases(ignored);
+    return run_cases(ignored);
+}
+
+static int tune_below_a_file(void *ignored)
+{
+    char below[96];
+    snprintf(below, sizeof below, "%s/below", path);
+    setenv("GEMM_CACHE_DIR", below, 1);
+    return tune_cases(ignored);
+}
+
+/* A folder that cannot be made, because a file has its name. Root may write everywhere else. */
+static void test_unwritable(void)
+{
+    const child_result r = child_run(tune_below_a_file, NULL);
+    expect("unwritable-said-once", r.output, "cannot be kept: Not a directory", 1);
+    expect("unwritable-measured", r.output, "(measured) same", CASES);
+    expect("unwritable-in-memory", r.output, "(tuned) same", CASES);
+}
+
+/* Two processes that measure other shapes into one file at the same time. */
+static int tune_rows(void *data)
+{
+    static float A[2 * M * LD], B[K * LD], C[2 * M * LD];
+    const int first = *(int *)data;
+    setenv("GEMM_TUNE", "1", 1);
+    for (int i = 0; i < SHAPES; ++i) {
+        const gemm_call c = make_call(A, B, C, first + i);
+        gemm_run(gemm_find("auto"), &c, NULL);
+    }
+    return 0;
+}
+
+/* Nothing but the writing, so that it happens at the same time. */
+static int save_rows(void *data)
+{
+    const int first = *(int *)data;
+    const gemm_tuning_file file = {folder, "none", gemm_variants, gemm_variant_count};
+    char reason[512];
+    gemm_tuning *t = gemm_tuning_make();
+    setenv("OCL_ICD_VENDORS", "/nonexistent", 1);
+    for (int i = 0; t && i < SAVES; ++i) {
+        const gemm_shape shape = {GEMM_SHAPE_MULTIPLY, {0, 0, first + i, N, K, 1}};
+        if (!gemm_tuning_put(t, &shape, gemm_stock_row(), "by a test")) return 1;
+        if (!gemm_tuning_save(t, &file, reason, sizeof reason)) return 1;
+    }
+    gemm_tuning_free(t);
+    return !t;
+}
+
+typedef struct two_jobs {
+    int (*work)(void *first);
+    int each;                   /* shapes */
+} two_jobs;
+
+static int work_at_once(void *data)
+{
+    const two_jobs *j = data;
+    int first = 1, second = 1 + j->each, status;
+    const pid_t pid = fork();
+    if (pid < 0) return 2;
+    if (pid == 0) _exit(j->work(&second));
+    const int failed = j->work(&first);
+    return waitpid(pid, &status, 0) != pid || status || failed;
+}
+
+/* Whether the file has the shapes of both processes. */
+static void expect_all(const char *name, two_jobs j)
+{
+    unlink(path);
+    const child_result r = child_run(work_at_once, &j);
+    size_t bytes;
+    char *text = gemm_read_file(path, &bytes), wanted[32];
+    snprintf(wanted, sizeof wanted, "\nend %d\n", 2 * j.each);
+    if (!child_exit(&r) && text && strstr(text, wanted) && has(r.output, "is not used", 0))
+        report_pass(name);
+    else
+        report_fail(name, "no '%s': %s\n%s", wanted + 1, text ? text : "", r.output);
+    free(text);
+}
+
+static void test_two_processes(void)
+{
+    expect_all("two-processes-save", (two_jobs){save_rows, SAVES});
+    expect_all("two-processes", (two_jobs){tune_rows, SHAPES});
+    const child_result after = child_run(run_cases, NULL);
+    expect("two-processes-table", after.output, "gemm:", 0);
+}
+
+/* Threads that meet the same new shapes at the same time. */
+static atomic_int wrong;
+
+static void *call_all(void *argument)
+{
+    float *A = malloc(2 * M * LD * sizeof *A), *B = malloc(K * LD * sizeof *B);
+    float *C = malloc(2 * M * LD * sizeof *C), *D = malloc(2 * M * LD * sizeof *D);
+    const int thread = *(int *)argument;
+    if (!A || !B || !C || !D) exit(2);
+    for (int i = 0; i < SHAPES; ++i) {
+        const int more = (i + thread) % SHAPES;
+        gemm_note note;
+        gemm_call c = make_call(A, B, C, more);
+        gemm_run(gemm_find("auto"), &c, &note);
+        const gemm_variant *ran = gemm_find(note.chosen);
+        c = make_call(A, B, D, more);
+        gemm_run(ran, &c, NULL);
+        const size_t used = (size_t)((M + more - 1) * LD + N);
+        if (memcmp(C, D, used * sizeof *C)) atomic_fetch_add(&wrong, 1);
+    }
+    free(A), free(B), free(C), free(D);
+    return NULL;
+}
+
+static int run_callers(void *ignored)
+{
+    (void)ignored;
+    setenv("GEMM_TUNE", "1", 1);
+    setenv("OCL_ICD_VENDORS", "/nonexistent", 1);       /* PoCL's own threads are no concern here */
+    pthread_t threads[THREADS];
+    int numbers[THREADS];
+    for (int i = 0; i < THREADS; ++i) {
+        numbers[i] = i;
+        if (pthread_create(&threads[i], NULL, call_all, &numbers[i])) return 2;
+    }
+    for (int i = 0; i < THREADS; ++i) pthread_join(threads[i], NULL);
+    return atomic_load(&wrong) != 0;
+}
+
+static void test_callers(void)
+{
+    unlink(path);
+    const child_result r = child_run(run_callers, NULL);
+    size_t bytes;
+    char *text = gemm_read_file(path, &bytes), wanted[32];
+    snprintf(wanted, sizeof wanted, "\nend %d\n", SHAPES);
+    if (child_exit(&r)) report_fail("callers", "%s", r.output);
+    else report_pass("callers");
+    expect("callers-measure-once", r.output, "gemm: tuned multiply", SHAPES);
+    expect("callers-table", text ? text : "", wanted, 1);
+    free(text);
+}
+
+/* A layer whose row changes: what one row kept is freed, and not read by the other. */
+static int change_rows(void *ignored)
+{
+    (void)ignored;
+    static const char *const rows[] = {"packed", "cl", "packed", "cl"};
+    conv_call c = make_conv(&larger);
+    float *expected = malloc(conv_outputs(&c) * sizeof *expected);
+    gemm_plan *plan = NULL;
+    int failed = 0;
+    if (!expected) return 2;
+    gemm_set_variant(gemm_find("auto"));
+    gemm_auto_set_mode(GEMM_AUTO_ANEW);
+    for (int i = 0; i < 4; ++i) {
+        const gemm_variant *v = gemm_find(rows[i]);
+        gemm_conv_run(v, &c, NULL, NULL);
+        memcpy(expected, c.output, conv_outputs(&c) * sizeof *expected);
+        gemm_auto_record(v);
+        if (!gemm_conv_run(gemm_find("auto"), &c, &plan, NULL)) failed = 1;
+        if (memcmp(expected, c.output, conv_outputs(&c) * sizeof *expected)) failed = 1;
+    }
+    gemm_plan_drop(&plan);
+    free(expected);
+    conv_shape_free(&c);
+    return failed;
+}
+
+static void test_kept(void)
+{
+    if (strstr(good, "device none")) {
+        report_skip("kept-by-another-row", "no OpenCL device");
+        return;
+    }
+    const child_result r = child_run(change_rows, NULL);
+    if (child_exit(&r)) report_fail("kept-by-another-row", "%s", r.output);
+    else report_pass("kept-by-another-row");
+}
+
+/* Convolution, upsample, convolution, in memory of the device. Their outputs may stay there. */
+typedef struct chain {
+    conv_call first, last;
+    layer_call between;
+    layer_input input;
+} chain;
+
+static float *take_memory(size_t floats)
+{
+    float *p = gemm_host_alloc(floats, sizeof *p);
+    if (!p) exit(2);
+    return p;
+}
+
+static void make_chain(chain *n)
+{
+    static const conv_shape shape = {"last", 1, 1, 12, 28, 28, 6, 3, 1, 1};
+    n->first = make_conv(&small);
+    n->last = conv_shape_make(&shape, CONV_LINEAR);
+    rng r = rng_make(17, 1);
+    conv_shape_fill(&n->last, &r);
+    n->first.output = take_memory(12 * 14 * 14);
+    n->input = (layer_input){n->first.output, 12 * 14 * 14};
+    n->between = (layer_call){.kind = LAYER_UPSAMPLE, .batch = 1, .c = 12, .h = 14, .w = 14,
+                              .out_c = 12, .out_h = 28, .out_w = 28, .stride = 2, .alpha = 1,
+                              .inputs = 1, .input = &n->input,
+                              .output = take_memory(12 * 28 * 28)};
+    n->last.input = n->between.output;
+    n->last.output = take_memory(6 * 28 * 28);
+}
+
+/* Runs the chain and returns its output in the CPU's memory. */
+static const float *run_chain(chain *n, const char *convs, const char *between, gemm_plan **plans)
+{
+    if (!gemm_conv_run(gemm_find(convs), &n->first, plans ? &plans[0] : NULL, NULL)) exit(2);
+    if (!gemm_layer_run(gemm_find(between), &n->between, NULL)) exit(2);
+    if (!gemm_conv_run(gemm_find(convs), &n->last, plans ? &plans[1] : NULL, NULL)) exit(2);
+    gemm_host_read(n->last.output, 6 * 28 * 28 * sizeof(float));
+    return n->last.output;
+}
+
+static void clear(float *output, size_t floats)
+{
+    gemm_host_write(output, floats * sizeof *output);
+    memset(output, 0, floats * sizeof *output);
+}
+
+/* Puts rows into the table in memory. */
+static void record_chain(chain *n)
+{
+    gemm_auto_set_mode(GEMM_AUTO_ANEW);
+    gemm_auto_record(gemm_find("cl"));
+    if (!gemm_conv_run(gemm_find("auto"), &n->first, NULL, NULL)) exit(2);
+    if (!gemm_conv_run(gemm_find("auto"), &n->last, NULL, NULL)) exit(2);
+    gemm_auto_record(gemm_find("packed"));
+    if (!gemm_layer_run(gemm_find("auto"), &n->between, NULL)) exit(2);
+    gemm_auto_record(NULL);
+}
+
+/* `cl` and `packed` in turns by the table, three passes over other inputs. */
+static int run_mixed(void *policy)
+{
+    static float expected[6 * 28 * 28];
+    chain n;
+    gemm_plan *plans[2] = {NULL, NULL};
+    gemm_set_variant(gemm_find("auto"));
+    gemm_cl_force_memory(*(char *)policy);
+    gemm_auto_set_mode(GEMM_AUTO_TUNE);         /* memory of the device */
+    make_chain(&n);
+    record_chain(&n);
+    for (int pass = 0; pass < 3; ++pass) {
+        ((float *)n.first.input)[pass] = 2;
+        memcpy(expected, run_chain(&n, "cl", "packed", NULL), sizeof expected);
+        clear(n.first.output, 12 * 14 * 14);
+        clear(n.between.output, 12 * 28 * 28);
+        clear(n.last.output, 6 * 28 * 28);
+        if (memcmp(run_chain(&n, "auto", "auto", plans), expected, sizeof expected)) return 1;
+    }
+    gemm_plan_drop(&plans[0]);
+    gemm_plan_drop(&plans[1]);
+    return 0;
+}
+
+static void test_mixed(void)
+{
+    if (strstr(good, "device none")) {
+        report_skip("mixed", "no OpenCL device");
+        return;
+    }
+    for (const char *policy = "ud"; *policy; ++policy) {
+        char both[] = "mixed-u", copy = *policy;
+        both[6] = copy;
+        unlink(path);
+        const child_result r = child_run(run_mixed, &copy);
+        if (child_exit(&r) || *r.output) report_fail(both, "%d %s", child_exit(&r), r.output);
+        else report_pass(both);
+    }
+}
+
+/* ---- the program ---- */
+
+/* Fills `good`. */
+static void make_table(void)
+{
+    const child_result r = child_run(tune_cases, NULL);
+    size_t bytes;
+    char *text = gemm_read_file(path, &bytes);
+    expect("measured", r.output, "(measured) same", CASES);
+    expect("measured-then-tuned", r.output, "(tuned) same", CASES);
+    expect("progress", r.output, "gemm: tuned ", CASES + 1);     /* and the pooled one */
+    if (!text || child_exit(&r)) {
+        printf("Bail out! no table: %s\n", r.output);
+        exit(2);
+    }
+    snprintf(good, sizeof good, "%s", text);
+    free(text);
+}
+
+static const struct {
+    const char *name;
+    void (*run)(void);
+} tests[] = {{"decide", test_decide},       {"named", test_named},
+             {"device", test_device},       {"foreign", test_foreign},
+             {"damaged", test_damaged},     {"random", test_random_bytes},
+             {"unwritable", test_unwritable}, {"processes", test_two_processes},
+             {"callers", test_callers},     {"kept", test_kept},
+             {"mixed", test_mixed}};
+
+int main(int argc, char **argv)
+{
+    if (argc == 3 && !strcmp(argv[1], "--only")) only = argv[2];
+    else if (argc != 1) {
+        fputs("usage: test_auto [--only NAME]\n", stderr);
+        return 2;
+    }
+    if (!mkdtemp(folder)) return 2;
+    snprintf(path, sizeof path, "%s/tuning.txt", folder);
+    setenv("GEMM_CACHE_DIR", folder, 1);
+    setenv("GEMM_THREADS", "2", 1);
+    unsetenv("GEMM_TUNE");
+    unsetenv("GEMM_IMPL");
+    if (!only || strcmp(only, "callers")) make_table();
+    for (size_t i = 0; i < sizeof tests / sizeof *tests; ++i)
+        if (!only || !strcmp(only, tests[i].name)) tests[i].run();
+    char command[128];
+    snprintf(command, sizeof command, "rm -r %s", folder);
+    if (system(command)) return 2;
+    return report_status();
+}

@@ -1,0 +1,640 @@
+/*
+ * Row hybrid without OpenCL: the share that it learns, and how it joins two sides.
+ *
+ *   test_hybrid
+ *       the model (src/hybrid/share.c) under speeds that are made up: the share ends where both
+ *       sides end together, at 0, or at 1; it comes back when speeds change; a device that fails;
+ *       a clock that is missing; more shapes than the table holds
+ *       the row with a device that the test plays: each way that a side can decline or fail; the
+ *       cuts; what is kept for a layer; four threads at once
+ *
+ * test_cl has the row with an OpenCL device.
+ */
+#include "driver/driver.h"
+#include "hybrid/hybrid.h"
+#include "hybrid/share.h"
+#include "support/conv_shape.h"
+#include "support/report.h"
+
+#include <math.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void judge(const char *name, const char *why)
+{
+    if (why)
+        report_fail(name, "%s", why);
+    else
+        report_pass(name);
+}
+
+/* ---- the model ------------------------------------------------------------------------------- */
+
+/* The ms of a whole call for each part of the model, and what is special. */
+typedef struct machine {
+    double start, device, cpu, take;
+    bool no_clock, fails;
+    double first;               /* more ms for the first call with another share */
+} machine;
+
+/* One call on the machine with the share that the model asks for. Returns the share. */
+static double call(const gemm_shape *shape, const machine *m, double *last)
+{
+    const double s = gemm_share_of(shape), cold = s != *last ? m->first : 0;
+    const double device = s > 0 ? s * m->device + cold : 0, cpu = (1 - s) * m->cpu;
+    const gemm_shared_times t = {
+        .share = s, .start_ms = s * m->start, .cpu_ms = cpu,
+        .finish_ms = fmax(0, device - cpu) + s * m->take,
+        .arrival_ms = m->no_clock ? -1 : device, .failed = m->fails && s > 0};
+    gemm_share_learn(shape, &t);
+    *last = s;
+    return s;
+}
+
+/* The share of the last of `calls` calls. */
+static double share_after(const gemm_shape *shape, const machine *m, int calls)
+{
+    double share = 0, last = -1;
+    for (int i = 0; i < calls; ++i) share = call(shape, m, &last);
+    return share;
+}
+
+static void expect_share(const char *name, machine m, int calls, double least, double most)
+{
+    static int number;
+    const gemm_shape shape = {{1, ++number}};
+    const double share = share_after(&shape, &m, calls);
+    if (share >= least && share <= most)
+        report_pass(name);
+    else
+        report_fail(name, "after %d calls the share is %g, not %g to %g", calls, share, least,
+                    most);
+}
+
+static void test_ends(void)
+{
+    const double near = 1.0 / 16;
+    expect_share("share-first-call", (machine){.device = 1, .cpu = 1}, 1, .5, .5);
+    expect_share("share-equal", (machine){.device = 10, .cpu = 10}, 40, .5 - near, .5 + near);
+    expect_share("share-device-twice", (machine){.device = 10, .cpu = 20}, 40, 2. / 3 - near,
+                 2. / 3 + near);
+    expect_share("share-cpu-thrice", (machine){.device = 30, .cpu = 10}, 40, .25 - near,
+                 .25 + near);
+    expect_share("share-first-calls-do-not-count",
+                 (machine){.device = 10, .cpu = 10, .first = 1000}, 40, .5 - near, .5 + near);
+    expect_share("share-slow-device", (machine){.device = 500, .cpu = 10}, 8, 0, 0);
+    expect_share("share-slow-cpu", (machine){.device = 10, .cpu = 500}, 8, 1, 1);
+    expect_share("share-copies-cost-more", (machine){.start = 12, .device = 10, .cpu = 10}, 8, 0,
+                 0);
+    expect_share("share-results-cost-more", (machine){.take = 12, .device = 10, .cpu = 10}, 8, 0,
+                 0);
+    expect_share("share-no-clock", (machine){.device = 10, .cpu = 20, .no_clock = true}, 60, .55,
+                 .75);
+    expect_share("share-failing-device", (machine){.device = 1, .cpu = 10, .fails = true}, 8, 0, 0);
+}
+
+/* One step is a quarter at most. */
+static void test_bounded(void)
+{
+    const gemm_shape shape = {{2}};
+    const machine m = {.device = 10, .cpu = 90};
+    double before = gemm_share_of(&shape), last = -1, worst = 0;
+    for (int i = 0; i < 40; ++i) {
+        const double share = call(&shape, &m, &last);
+        worst = fmax(worst, fabs(share - before));
+        before = share;
+    }
+    if (worst <= .25 && before > .8)
+        report_pass("share-bounded-steps");
+    else
+        report_fail("share-bounded-steps", "a step of %g; the share ends at %g", worst, before);
+}
+
+/* From `first` to `second`: calls until the share lies between. -1: never in 5000. */
+static int calls_until(const gemm_shape *shape, machine m, double least, double most)
+{
+    double last = -1;
+    for (int i = 1; i <= 5000; ++i) {
+        const double share = call(shape, &m, &last);
+        if (share >= least && share <= most) return i;
+    }
+    return -1;
+}
+
+static void test_comes_back(void)
+{
+    static const struct {
+        const char *name;
+        machine first, second;
+    } cases[] = {
+        {"share-comes-back-from-0", {.device = 500, .cpu = 10}, {.device = 10, .cpu = 10}},
+        {"share-comes-back-from-1", {.device = 10, .cpu = 500}, {.device = 10, .cpu = 10}},
+        {"share-comes-back-from-failure", {.device = 10, .cpu = 10, .fails = true},
+         {.device = 10, .cpu = 10}}};
+    for (int i = 0; i < 3; ++i) {
+        const gemm_shape shape = {{3, i}};
+        const double bound = share_after(&shape, &cases[i].first, 8);
+        const int calls = calls_until(&shape, cases[i].second, .3, .7);
+        const double after = share_after(&shape, &cases[i].second, 60);
+        if ((bound == 0 || bound == 1) && calls >= 32 && calls <= 200 && after > .3 && after < .7)
+            report_pass(cases[i].name);
+        else
+            report_fail(cases[i].name, "at first %g; a probe after %d calls; then %g", bound, calls,
+                        after);
+    }
+}
+
+/* Probes that find nothing become rare: at most 2 % of 4000 calls are cut. */
+static void test_probes_are_rare(void)
+{
+    const gemm_shape shape = {{4}};
+    const machine m = {.device = 500, .cpu = 10};
+    double last = -1;
+    int cut = 0;
+    for (int i = 0; i < 4000; ++i) cut += call(&shape, &m, &last) > 0;
+    if (cut >= 4 && cut <= 80)
+        report_pass("share-probes-are-rare");
+    else
+        report_fail("share-probes-are-rare", "%d of 4000 calls were cut", cut);
+}
+
+/* A shape that is used stays known while thousands of others come and go. */
+static void test_many_shapes(void)
+{
+    const gemm_shape shape = {{5}};
+    const machine m = {.device = 10, .cpu = 30};
+    double last = -1, share = share_after(&shape, &m, 40);
+    for (int i = 0; i < 5000; ++i) {
+        const gemm_shape other = {{6, i}};
+        share_after(&other, &m, 1);
+        share = call(&shape, &m, &last);
+    }
+    if (fabs(share - .75) < .1)
+        report_pass("share-many-shapes");
+    else
+        report_fail("share-many-shapes", "the share is %g instead of 0.75", share);
+}
+
+/* ---- a device that the test plays ---------------------------------------------------------- */
+
+/* What a side does. */
+typedef enum deed { WORKS, DECLINES, FAILS } deed;
+
+/* One call at a time, as with an OpenCL device. */
+static struct {
+    pthread_mutex_t lock;
+    deed at_start, at_finish, cpu;
+    int cpu_declines;           /* so many calls, then it works */
+    bool is_conv;
+    gemm_call g;
+    conv_call c;
+    atomic_int starts, finishes, drops;
+    int keeps, stale;           /* things kept; things found that are for other filters */
+} fake = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static gemm_status as_status(deed d, gemm_note *note)
+{
+    if (d == FAILS) strcpy(note->reason, "the test says so");
+    return d == WORKS ? GEMM_DONE : d == DECLINES ? GEMM_DECLINED : GEMM_FAILED;
+}
+
+static gemm_status end_start(const gemm_context *context)
+{
+    ++fake.starts;
+    const gemm_status status = as_status(fake.at_start, context->note);
+    if (status != GEMM_DONE) pthread_mutex_unlock(&fake.lock);
+    return status;
+}
+
+static gemm_status start_run(const gemm_call *g, const gemm_context *context, const void *params)
+{
+    (void)params;
+    pthread_mutex_lock(&fake.lock);
+    fake.is_conv = false;
+    fake.g = *g;
+    return end_start(context);
+}
+
+/* What the device keeps: the number of filters that it is for. Freeing it takes the device, as with
+   OpenCL. */
+static void free_filters(void *data)
+{
+    pthread_mutex_lock(&fake.lock);
+    free(data);
+    pthread_mutex_unlock(&fake.lock);
+}
+
+static void keep_filters(const conv_call *c, gemm_kept *kept)
+{
+    int *filters = kept->data;
+    if (filters && *filters != c->n) ++fake.stale;
+    if (filters) return;
+    if (!(filters = malloc(sizeof *filters))) abort();
+    *filters = c->n;
+    ++fake.keeps;
+    kept->data = filters;
+    kept->bytes = sizeof *filters;
+    kept->free = free_filters;
+}
+
+static gemm_status start_conv(const conv_call *c, const gemm_context *context, const void *params)
+{
+    (void)params;
+    pthread_mutex_lock(&fake.lock);
+    fake.is_conv = true;
+    fake.c = *c;
+    if (context->kept) keep_filters(c, context->kept);
+    return end_start(context);
+}
+
+/* The device's work, on one thread of the CPU. */
+static gemm_status compute(gemm_note *note)
+{
+    gemm_context context = gemm_make_context(note);
+    const gemm_variant *packed = gemm_find("packed");
+    context.threads = 1;
+    const gemm_status status = fake.is_conv ? packed->conv(&fake.c, &context, NULL)
+                                            : packed->run(&fake.g, &context, NULL);
+    strcpy(note->ran, "fake 8x4 group 1x1");
+    note->kernel_ms = 1;
+    return status;
+}
+
+static gemm_status finish(bool take, gemm_note *note)
+{
+    gemm_status status = as_status(fake.at_finish, note);
+    ++fake.finishes;
+    fake.drops += !take;
+    if (!take) status = GEMM_DECLINED;
+    if (status == GEMM_DONE) status = compute(note);
+    pthread_mutex_unlock(&fake.lock);
+    return status;
+}
+
+static bool cpu_declines(void)
+{
+    return fake.cpu_declines > 0 && fake.cpu_declines-- > 0;
+}
+
+static gemm_status run_cpu(const gemm_call *g, const gemm_context *context, const void *params)
+{
+    return cpu_declines() ? GEMM_DECLINED : gemm_find("packed")->run(g, context, params);
+}
+
+static gemm_status conv_cpu(const conv_call *c, const gemm_context *context, const void *params)
+{
+    return cpu_declines() ? GEMM_DECLINED : gemm_find("packed")->conv(c, context, params);
+}
+
+static const char *never(const void *params)
+{
+    return params ? "the test says so" : NULL;
+}
+
+static gemm_hybrid_sides make_sides(double forced)
+{
+    return (gemm_hybrid_sides){.name = "packed", .run = run_cpu, .conv = conv_cpu,
+                               .run_start = start_run, .conv_start = start_conv, .finish = finish,
+                               .unusable = never, .forced = forced};
+}
+
+/* ---- joining ------------------------------------------------------------------------------- */
+
+enum { M = 60, N = 100, K = 50 };
+
+/* Whole numbers, so that sums are exact and do not depend on who adds. */
+static void fill_whole(float *x, int count, rng *r)
+{
+    for (int i = 0; i < count; ++i) x[i] = (float)(rng_below(r, 9) - 4);
+}
+
+/* What a call of hybrid ended in. */
+typedef struct outcome {
+    gemm_status status;
+    bool right, unchanged;
+    double off;                 /* of a convolution: the largest difference from packed alone */
+    gemm_note note;
+} outcome;
+
+static double distance(const float *a, const float *b, size_t count)
+{
+    double worst = 0;
+    for (size_t i = 0; i < count; ++i) {
+        const double off = fabs((double)a[i] - (double)b[i]);
+        if (isnan(off)) return INFINITY;
+        worst = fmax(worst, off);
+    }
+    return worst;
+}
+
+static outcome multiply(const gemm_hybrid_sides *s)
+{
+    static float A[M * K], B[K * N], C[M * N], before[M * N], expected[M * N];
+    rng r = rng_make(1, 1);
+    outcome o;
+    const gemm_context context = gemm_make_context(&o.note);
+    fill_whole(A, M * K, &r);
+    fill_whole(B, K * N, &r);
+    fill_whole(C, M * N, &r);
+    memcpy(before, C, sizeof C);
+    memcpy(expected, C, sizeof C);
+    gemm_call g = {.M = M, .N = N, .K = K, .ALPHA = 1, .A = A, .lda = K, .B = B, .ldb = N,
+                   .C = expected, .ldc = N};
+    gemm_stock_loops(&g);
+    g.C = C;
+    o.status = gemm_hybrid(&g, &context, s);
+    o.right = !memcmp(C, expected, sizeof C);
+    o.unchanged = !memcmp(C, before, sizeof C);
+    return o;
+}
+
+static conv_call make_conv(const conv_shape *shape)
+{
+    rng r = rng_make(1, 2);
+    conv_call c = conv_shape_make(shape, CONV_LEAKY);
+    fill_whole((float *)c.input, c.batch * c.c * c.h * c.w, &r);
+    fill_whole((float *)c.weights, c.n * (c.c / c.groups) * c.size * c.size, &r);
+    for (int i = 0; i < c.n; ++i) ((float *)c.scale)[i] = 1;
+    return c;
+}
+
+/* With a plan through the driver, as this row. The driver drops the plan of any other layer. */
+static outcome convolve_call(const gemm_hybrid_sides *s, const conv_call *c,
+                             const gemm_variant *row, gemm_plan **plan)
+{
+    outcome o;
+    const size_t count = conv_outputs(c), bytes = count * sizeof(float);
+    float *expected = malloc(bytes), *untouched = malloc(bytes);
+    if (!expected || !untouched) abort();
+    gemm_conv_run(gemm_find("packed"), c, NULL, NULL);
+    memcpy(expected, c->output, bytes);
+    memset(c->output, 0xff, bytes);
+    memset(untouched, 0xff, bytes);
+    if (plan) {
+        o.status = gemm_conv_run(row, c, plan, &o.note) ? GEMM_DONE : GEMM_DECLINED;
+    } else {
+        const gemm_context context = gemm_make_context(&o.note);
+        o.status = gemm_hybrid_conv(c, &context, s);
+    }
+    o.right = !memcmp(c->output, expected, bytes);
+    o.unchanged = !memcmp(c->output, untouched, bytes);
+    o.off = distance(c->output, expected, count);
+    free(expected);
+    free(untouched);
+    return o;
+}
+
+static outcome convolve(const gemm_hybrid_sides *s, const conv_shape *shape, bool pool)
+{
+    conv_call c = make_conv(shape);
+    c.pool = pool;
+    const outcome o = convolve_call(s, &c, NULL, NULL);
+    conv_shape_free(&c);
+    return o;
+}
+
+static const conv_shape DENSE = {"dense", 1, 1, 8, 12, 13, 40, 3, 1, 1};
+
+/* A share, what the sides do, and what must come of it. */
+typedef struct way {
+    const char *name;
+    double share;
+    deed at_start, at_finish;
+    int cpu_declines;
+    gemm_status status;
+    int starts, finishes, drops;
+    const char *ran;            /* in the note of a call that is done */
+} way;
+
+static const way WAYS[] = {
+    {"cpu", 0, FAILS, FAILS, 0, GEMM_DONE, 0, 0, 0, "packed"},
+    {"both", .25, WORKS, WORKS, 0, GEMM_DONE, 1, 1, 0, "fake 0."},
+    {"device", 1, WORKS, WORKS, 0, GEMM_DONE, 1, 1, 0, "fake 1.00"},
+    {"cpu-declines", 0, WORKS, WORKS, 1, GEMM_DECLINED, 0, 0, 0, ""},
+    {"start-declines", .25, DECLINES, WORKS, 0, GEMM_DONE, 1, 0, 0, "packed"},
+    {"start-fails", .25, FAILS, WORKS, 0, GEMM_FAILED, 1, 0, 0, ""},
+    {"start-and-cpu-decline", .25, DECLINES, WORKS, 1, GEMM_DECLINED, 1, 0, 0, ""},
+    {"part-declined", .25, WORKS, WORKS, 1, GEMM_DONE, 1, 1, 1, "packed"},
+    {"part-and-whole-declined", .25, WORKS, WORKS, 2, GEMM_DECLINED, 1, 1, 1, ""},
+    {"device-gives-up", .25, WORKS, DECLINES, 0, GEMM_DONE, 1, 1, 0, "packed"},
+    {"device-gives-up-whole", 1, WORKS, DECLINES, 0, GEMM_DONE, 1, 1, 0, "packed"},
+    {"device-gives-up-whole-cpu-declines", 1, WORKS, DECLINES, 1, GEMM_DECLINED, 1, 1, 0, ""},
+    {"device-fails", .25, WORKS, FAILS, 0, GEMM_FAILED, 1, 1, 0, ""},
+};
+
+static const char *judge_outcome(const way *w, const outcome *o)
+{
+    static char why[160];
+    const char *wrong = NULL;
+    if (o->status != w->status) wrong = "another status";
+    else if (o->status == GEMM_DONE && !o->right) wrong = "a wrong result";
+    else if (o->status == GEMM_DECLINED && !o->unchanged) wrong = "declined, but C has changed";
+    else if (o->status == GEMM_FAILED && !*o->note.reason) wrong = "no reason";
+    else if (o->status == GEMM_DONE && strncmp(o->note.ran, w->ran, strlen(w->ran)))
+        wrong = "another note";
+    else if (fake.starts != w->starts || fake.finishes != w->finishes || fake.drops != w->drops)
+        wrong = "other calls of the device";
+    if (!wrong) return NULL;
+    snprintf(why, sizeof why, "%s: status %d, '%s', %d starts, %d finishes, %d drops", wrong,
+             (int)o->status, o->note.ran, (int)fake.starts, (int)fake.finishes, (int)fake.drops);
+    return why;
+}
+
+static void set_fake(const way *w)
+{
+    fake.at_start = w->at_start;
+    fake.at_finish = w->at_finish;
+    fake.cpu_declines = w->cpu_declines;
+    fake.starts = fake.finishes = fake.drops = 0;
+}
+
+static void test_ways(void)
+{
+    for (size_t i = 0; i < sizeof WAYS / sizeof *WAYS; ++i) {
+        const way *w = &WAYS[i];
+        const gemm_hybrid_sides s = make_sides(w->share);
+        char name[96];
+        set_fake(w);
+        outcome o = multiply(&s);
+        snprintf(name, sizeof name, "hybrid-multiply-%s", w->name);
+        judge(name, judge_outcome(w, &o));
+        set_fake(w);
+        o = convolve(&s, &DENSE, false);
+        snprintf(name, sizeof name, "hybrid-convolve-%s", w->name);
+        judge(name, judge_outcome(w, &o));
+    }
+}
+
+/* The device's part is right, and then the CPU cannot compute what the device gave up. */
+static gemm_status finish_late(bool take, gemm_note *note)
+{
+    const gemm_status status = finish(take, note);
+    fake.cpu_declines = 1;
+    return status;
+}
+
+static void test_both_give_up(void)
+{
+    const way w = {"both-give-up", .25, WORKS, DECLINES, 0, GEMM_FAILED, 1, 1, 0, ""};
+    gemm_hybrid_sides s = make_sides(w.share);
+    s.finish = finish_late;
+    set_fake(&w);
+    const outcome o = multiply(&s);
+    judge("hybrid-both-give-up", judge_outcome(&w, &o));
+}
+
+/* ---- cuts ---------------------------------------------------------------------------------- */
+
+/* Images, groups, depthwise, filters, and one of each, which is not cut. */
+static const struct {
+    conv_shape shape;
+    double share;               /* of the device, when a quarter is asked for */
+} CUTS[] = {
+    {{"filters", 1, 1, 8, 12, 13, 40, 3, 1, 1}, .3},
+    {{"filters-1x1", 1, 1, 70, 9, 7, 64, 1, 1, 0}, .25},
+    {{"stride-2", 1, 1, 5, 31, 31, 19, 5, 2, 2}, 4. / 19},
+    {{"images", 4, 1, 8, 12, 13, 40, 3, 1, 1}, .25},
+    {{"images-of-groups", 3, 2, 8, 12, 13, 40, 3, 1, 1}, 1. / 3},
+    {{"groups", 1, 8, 32, 12, 13, 40, 3, 1, 1}, .25},
+    {{"depthwise", 1, 32, 32, 12, 13, 32, 3, 1, 1}, .25},
+    {{"one-filter", 1, 1, 8, 12, 13, 1, 3, 1, 1}, 0},
+};
+
+static void test_cuts(void)
+{
+    const way w = {.at_start = WORKS};
+    const gemm_hybrid_sides s = make_sides(.25);
+    for (size_t i = 0; i < sizeof CUTS / sizeof *CUTS; ++i) {
+        char name[64], ran[32] = "packed";
+        const double share = CUTS[i].share;
+        set_fake(&w);
+        const outcome o = convolve(&s, &CUTS[i].shape, false);
+        if (share > 0) snprintf(ran, sizeof ran, "fake %.2f + packed", share);
+        snprintf(name, sizeof name, "hybrid-cuts-%s", CUTS[i].shape.name);
+        if (o.status == GEMM_DONE && o.right && !strcmp(o.note.ran, ran))
+            report_pass(name);
+        else
+            report_fail(name, "status %d, right %d, ran '%s' instead of '%s'", (int)o.status,
+                        o.right, o.note.ran, ran);
+    }
+}
+
+/* With pool the device cannot help. So the row declines, where the device has a share. */
+static void test_pool(void)
+{
+    static const conv_shape even = {"even", 1, 1, 3, 208, 208, 16, 3, 1, 1};
+    const way w = {.at_start = WORKS};
+    const gemm_hybrid_sides shared = make_sides(.25), cpu = make_sides(0);
+    set_fake(&w);
+    const outcome declined = convolve(&shared, &even, true);
+    const outcome done = convolve(&cpu, &even, true);
+    if (declined.status == GEMM_DECLINED && declined.unchanged && !fake.starts &&
+        done.status == GEMM_DONE && done.right)
+        report_pass("hybrid-pool");
+    else
+        report_fail("hybrid-pool", "with a share: status %d; without: status %d, right %d",
+                    (int)declined.status, (int)done.status, done.right);
+}
+
+/* ---- what is kept -------------------------------------------------------------------------- */
+
+/* Large enough for Winograd's algorithm, whose filters the CPU's row keeps. The cut moves, and what
+   was kept for another part is not used. Winograd's sums are not exact. */
+static void test_kept(void)
+{
+    static const conv_shape deep = {"deep", 1, 1, 64, 26, 26, 128, 3, 1, 1};
+    static const double shares[] = {.25, .25, .5, 0, 1, .5};
+    const way w = {.at_start = WORKS};
+    gemm_plan *plan = NULL;
+    const char *why = NULL;
+    size_t most = 0;
+    conv_call c = make_conv(&deep);
+    gemm_variant hybrid = *gemm_find("hybrid");
+    gemm_set_conv(GEMM_HOOK);
+    gemm_set_threads(2);
+    for (int i = 0; i < 6 && !why; ++i) {
+        const gemm_hybrid_sides s = make_sides(shares[i]);
+        hybrid.params = &s;
+        set_fake(&w);
+        const outcome with = convolve_call(&s, &c, &hybrid, &plan);
+        most = gemm_planned_bytes() > most ? gemm_planned_bytes() : most;
+        const outcome without = convolve_call(&s, &c, NULL, NULL);
+        if (with.status != GEMM_DONE || without.status != GEMM_DONE) why = "it declined";
+        else if (strcmp(with.note.ran, without.note.ran)) why = "another share";
+        else if (strcmp(with.note.algorithm, without.note.algorithm)) why = "another algorithm";
+        else if (!(with.off < .1)) why = "a wrong output";
+    }
+    conv_shape_free(&c);
+    if (!why && most < 1000) why = "nothing was kept";
+    if (!why && fake.stale) why = "the device got what was kept for another cut";
+    if (!why && fake.keeps != 4) why = "the device did not keep its part of each cut once";
+    gemm_plan_drop(&plan);
+    if (!why && gemm_planned_bytes()) why = "the dropped plan is still counted";
+    judge("hybrid-kept", why);
+}
+
+/* ---- threads ------------------------------------------------------------------------------- */
+
+/* Calls that are large enough to share, of one shape, by four threads at once. */
+static void *call_often(void *wrong)
+{
+    enum { SIDE = 160 };
+    const gemm_hybrid_sides s = make_sides(-1);
+    float *x = calloc(4 * SIDE * SIDE, sizeof *x);
+    if (!x) abort();
+    float *A = x, *B = A + SIDE * SIDE, *C = B + SIDE * SIDE, *expected = C + SIDE * SIDE;
+    rng r = rng_make(3, 3);
+    fill_whole(A, 2 * SIDE * SIDE, &r);
+    gemm_call g = {.M = SIDE, .N = SIDE, .K = SIDE, .ALPHA = 1, .A = A, .lda = SIDE, .B = B,
+                   .ldb = SIDE, .C = expected, .ldc = SIDE};
+    gemm_stock_loops(&g);
+    g.C = C;
+    for (int i = 0; i < 12; ++i) {
+        gemm_note note;
+        const gemm_context context = gemm_make_context(&note);
+        memset(C, 0, SIDE * SIDE * sizeof *C);
+        if (gemm_hybrid(&g, &context, &s) != GEMM_DONE ||
+            memcmp(C, expected, SIDE * SIDE * sizeof *C))
+            ++*(atomic_int *)wrong;
+    }
+    free(x);
+    return NULL;
+}
+
+static void test_threads(void)
+{
+    const way w = {.at_start = WORKS};
+    pthread_t threads[4];
+    atomic_int wrong = 0;
+    set_fake(&w);
+    for (int i = 0; i < 4; ++i)
+        if (pthread_create(&threads[i], NULL, call_often, &wrong)) abort();
+    for (int i = 0; i < 4; ++i) pthread_join(threads[i], NULL);
+    if (wrong || fake.starts != fake.finishes || fake.starts < 4)
+        report_fail("hybrid-threads", "%d of 48 calls wrong; %d starts, %d finishes", (int)wrong,
+                    (int)fake.starts, (int)fake.finishes);
+    else
+        report_pass("hybrid-threads");
+}
+
+int main(void)
+{
+    gemm_set_conv(GEMM_DIRECT);     /* sums of whole numbers are exact, and Winograd's are not */
+    test_ends();
+    test_bounded();
+    test_comes_back();
+    test_probes_are_rare();
+    test_many_shapes();
+    test_ways();
+    test_both_give_up();
+    test_cuts();
+    test_pool();
+    test_kept();
+    gemm_share_forget();
+    test_threads();
+    const gemm_hybrid_sides s = {.unusable = never, .params = "device"};
+    judge("hybrid-unusable", gemm_hybrid_unusable(&s) ? NULL : "it is usable");
+    return report_status();
+}
