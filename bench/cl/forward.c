@@ -1,5 +1,5 @@
 /*
- * Forward passes: stock, packed, cl by im2col and cl by layers.
+ * Forward passes: stock, packed, cl by im2col, cl by layers, hybrid and auto.
  *
  * The networks have Darknet's first weights. Rows that run on the CPU have a network of their own,
  * in memory of calloc. In each round the contestants take turns. A turn is one pass that is not
@@ -32,7 +32,8 @@ typedef struct contestant {
 
 static const contestant contestants[] = {
     {"stock", "stock", GEMM_IM2COL}, {"packed", "packed", GEMM_HOOK},
-    {"cl by im2col", "cl", GEMM_IM2COL}, {"cl by layers", "cl", GEMM_HOOK}};
+    {"cl by im2col", "cl", GEMM_IM2COL}, {"cl by layers", "cl", GEMM_HOOK},
+    {"hybrid", "hybrid", GEMM_HOOK}, {"auto", "auto", GEMM_HOOK}};
 enum { CONTESTANTS = sizeof contestants / sizeof *contestants, PACKED = 1, FIRST_CL = 2 };
 
 /* Batch norm passes its input on, because nothing else sets the variances. */
