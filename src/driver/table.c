@@ -5,6 +5,7 @@
 #include "gemm_cl.h"
 #include "gemm_opt.h"
 #include "gemm_variant.h"
+#include "packed/chain.h"
 #include "packed/packed.h"
 #include "ref/ref.h"
 
@@ -65,6 +66,13 @@ static gemm_status conv_auto(const conv_call *c, const gemm_context *context, co
     return gemm_packed_conv(c, context, params);
 }
 
+static gemm_status chain_auto(const conv_call *c, int count, const gemm_context *context,
+                              const void *params)
+{
+    strcpy(context->note->ran, "packed");
+    return gemm_packed_chain(c, count, context, params);
+}
+
 static gemm_status layer_auto(const layer_call *c, const gemm_context *context, const void *params)
 {
     strcpy(context->note->ran, "packed");
@@ -84,7 +92,8 @@ const gemm_variant gemm_variants[] = {
     ROW(transpose, SERIAL, "B transposed once, then rows of A by rows of Bt"),
     GEMM_TILE_SIDES(TILE_ROW)
     GEMM_TILE_SIDES(VTILE_ROW)
-    {.name = "packed", .run = gemm_packed, .conv = gemm_packed_conv, .layer = gemm_packed_layer,
+    {.name = "packed", .run = gemm_packed, .conv = gemm_packed_conv,
+     .chain = gemm_packed_chain, .layer = gemm_packed_layer,
      .origin = "Goto, BLIS", .summary = "packed panels, SIMD micro-kernels (GEMM_ISA), threads"},
     CL_ROW("cl_naive", naive, MOBILE, "OpenCL: one work-item for each element of C"),
     CL_ROW("cl_block", block, MOBILE, "OpenCL: 32x32 blocks, padded, B transposed"),
@@ -104,7 +113,8 @@ const gemm_variant gemm_variants[] = {
     {.name = "clblast", .run = gemm_cl_run, .params = &gemm_cl_clblast,
      .unusable = gemm_cl_unusable, .on_device = true, .reference = true, .origin = "CLBlast",
      .summary = "its sgemm, for comparison only"},
-    {.name = "auto", .run = run_auto, .conv = conv_auto, .layer = layer_auto,
+    {.name = "auto", .run = run_auto, .conv = conv_auto,
+     .chain = chain_auto, .layer = layer_auto,
      .origin = "this project", .summary = "the fastest row for CPUs: packed"},
     REF_ROW(openblas, "OpenBLAS"),
     REF_ROW(blis, "BLIS"),
