@@ -43,8 +43,8 @@ CONV_NETWORKS = $T/test_conv_networks
 
 # Also under the sanitizers. Darknet never frees a whole network, and LeakSanitizer's thread crashes
 # among those of oneDNN: test_packed and test_cl look for leaks.
-UNIT_PROGRAMS = $(addprefix $T/,test_driver test_number test_gemm test_auto test_packed test_packed_conv test_packed_layers test_training test_conv \
-    test_conv_networks test_hook test_hybrid test_plans test_dlclose test_stats test_compare test_ab_rule test_library) \
+UNIT_PROGRAMS = $(addprefix $T/,test_driver test_number test_gemm test_auto test_packed test_packed_conv test_packed_layers test_chain \
+    test_training test_conv test_conv_networks test_hook test_hybrid test_plans test_dlclose test_stats test_compare test_ab_rule test_library) \
     $(OUT)/bench/ab $(OUT)/libdarknet.so $(OUT)/libdarknet-gemm.so
 # The comparison of 1 to 8 threads takes minutes under a sanitizer, which sees nothing new in it.
 PACKED = $T/test_packed$(if $(filter 0,$(SANITIZE)),, --cases 500 --without threads)
@@ -58,6 +58,7 @@ UNIT_COMMANDS = \
     '$T/test_packed_layers' \
     '$T/test_packed_conv' \
     '$T/test_hybrid' \
+    '$T/test_chain' \
     '$(NO_LEAKS) $T/test_hook tests/unit/cfg/hook.cfg' \
     '$(NO_LEAKS) $T/test_plans tests/unit/cfg/plans.cfg tests/unit/cfg/hook.cfg' \
     '$T/test_dlclose $(OUT)/libdarknet.so' \
@@ -65,6 +66,7 @@ UNIT_COMMANDS = \
     '$(NO_LEAKS) $T/test_library' \
     '$(NO_LEAKS) $T/test_conv' \
     '$(NO_LEAKS) $(CONV_NETWORKS) --train tests/unit/cfg/layers.cfg' \
+    '$(NO_LEAKS) $(CONV_NETWORKS) tests/unit/cfg/chain.cfg' \
     '$T/test_stats' \
     '$T/test_ab_rule' \
     'tests/system/test_ab.sh $(OUT)/bench/ab data'
@@ -128,13 +130,14 @@ endif
 # masked loads touch what the mask leaves out (GUARD_PAGES).
 ARM = $(BUILD)/release-nocl-aarch64-linux-gnu
 ARM_PROGRAMS = $(addprefix $(ARM)/,darknet libdarknet-gemm.so libdarknet-gemm.a tests/test_packed tests/test_packed_conv \
-    tests/test_packed_layers tests/test_conv tests/test_library)
+    tests/test_packed_layers tests/test_chain tests/test_conv tests/test_library)
 QEMU_ARM = qemu-aarch64 -L /usr/aarch64-linux-gnu
 QEMU_COMMANDS = \
     '$(QEMU_ARM) $(ARM)/tests/test_packed --isa neon --cases 40 --without callers --without threads' \
     '$(QEMU_ARM) $(ARM)/tests/test_conv --row packed-neon --cases 12 --threads 1' \
     '$(QEMU_ARM) $(ARM)/tests/test_packed_layers --cases 60' \
     '$(QEMU_ARM) $(ARM)/tests/test_packed_conv --isa neon --without callers' \
+    '$(QEMU_ARM) $(ARM)/tests/test_chain --isa neon --cases 60' \
     'tests/system/test_isa.sh arm64 "neon generic" $(QEMU_ARM) $(ARM)/darknet' \
     '$(QEMU_ARM) $(ARM)/tests/test_library --without fork' \
     'tests/system/test_arm.sh "$$MODELS" $(abspath $(ARM)) $(QEMU_ARM)'

@@ -137,6 +137,16 @@ bool gemm_conv_offered(void);
  */
 bool gemm_conv(const conv_call *, const conv_norm *norm, gemm_plan **plan);
 
+/*
+ * Runs convolutions that follow each other as one call: 1x1, depthwise, 1x1, or the last two of
+ * these (count 3 or 2). Each reads the output of the one before it, and only the last output is
+ * written: the other outputs, and the inputs of all but the first, may be NULL. norms[i] and
+ * slots[i] are as in gemm_conv. The output has the bits that the calls one by one give. Returns
+ * false as gemm_conv does.
+ */
+bool gemm_conv_chain(const conv_call *calls, const conv_norm *const *norms, int count,
+                     gemm_plan **const *slots);
+
 /* Runs a layer without weights on the chosen row. Returns false as gemm_conv does. */
 bool gemm_layer(const layer_call *);
 

@@ -84,6 +84,11 @@ typedef gemm_status gemm_row_run(const gemm_call *, const gemm_context *, const 
 /* One whole convolution. When it declines, the output is unchanged. */
 typedef gemm_status gemm_row_conv(const conv_call *, const gemm_context *, const void *params);
 
+/* A chain of convolutions, see gemm_conv_chain; batch norm is folded. When it declines, the output
+   is unchanged. */
+typedef gemm_status gemm_row_chain(const conv_call *, int count, const gemm_context *,
+                                   const void *params);
+
 /* One layer without weights. When it declines, the output is unchanged. */
 typedef gemm_status gemm_row_layer(const layer_call *, const gemm_context *, const void *params);
 
@@ -107,6 +112,7 @@ typedef struct gemm_variant {
     const char *name;           /* the value of GEMM_IMPL */
     gemm_row_run *run;
     gemm_row_conv *conv;        /* NULL: Darknet runs im2col, then `run` */
+    gemm_row_chain *chain;      /* NULL: the convolutions run one by one; else conv is not NULL */
     gemm_row_layer *layer;      /* NULL: Darknet's own code runs */
     const void *params;         /* what tells rows of the same `run` apart: a kernel, a library */
     const char *(*unusable)(const void *params);    /* returns why the row cannot run here, or

@@ -10,8 +10,11 @@
  */
 #include "driver/auto.h"
 
+#include "cl/configure.h"
+#include "driver/bytes.h"
 #include "driver/decide.h"
 #include "driver/turns.h"
+#include "packed/chain.h"
 #include "packed/packed.h"
 #include "util/text.h"
 
@@ -223,15 +226,18 @@ static void own_kept(gemm_kept *kept, const gemm_variant *row)
     kept->bytes = 0;
 }
 
+static gemm_status fail(gemm_note *note, const char *why)
+{
+    snprintf(note->reason, sizeof note->reason, "%s", why);
+    return GEMM_FAILED;
+}
+
 static gemm_status run_on(const gemm_variant *row, const gemm_any_call *c, const gemm_context *x,
                           const char *why)
 {
     own_kept(x->kept, row);
     const char *lost = row->leaves ? NULL : gemm_any_to_cpu(c);
-    if (lost) {
-        snprintf(x->note->reason, sizeof x->note->reason, "%s", lost);
-        return GEMM_FAILED;
-    }
+    if (lost) return fail(x->note, lost);
     const gemm_status status = gemm_run_any(row, c, x);
     if (x->kept) x->kept->row = row;
     if (!*x->note->ran) snprintf(x->note->ran, sizeof x->note->ran, "%s", row->name);
@@ -276,6 +282,41 @@ gemm_status gemm_auto_conv(const conv_call *c, const gemm_context *x, const void
     (void)params;
     const gemm_any_call any = {.shape = gemm_shape_of_conv(c, x), .conv = c};
     return has_table() ? run_tuned(&any, x) : run_on(packed, &any, x, by_default);
+}
+
+/* ---- a chain ---- */
+
+/* Whether packed would run each of the layers. */
+static bool all_packed(const conv_call *calls, int count, const gemm_context *x)
+{
+    for (int i = 0; i < count; ++i) {
+        const gemm_shape shape = gemm_shape_of_conv(&calls[i], x);
+        const gemm_tuned *e = gemm_tuning_find(table, &shape);
+        if (e ? atomic_load(&e->row) != packed : measures) return false;
+    }
+    return true;
+}
+
+static const char *chain_to_cpu(const conv_call *calls, int count)
+{
+    const conv_call *last = &calls[count - 1];
+    const char *why = gemm_cl_give_to_cpu(calls->input, gemm_conv_input_bytes(calls), false);
+    return why ? why : gemm_cl_give_to_cpu(last->output, gemm_conv_output_bytes(last), true);
+}
+
+/* A chain is packed's. It is declined where the table has another row for one of its layers, and
+   where its layers shall be measured or recorded one by one. */
+gemm_status gemm_auto_chain(const conv_call *calls, int count, const gemm_context *x,
+                            const void *params)
+{
+    const bool tuned = has_table();
+    if (tuned && (recorded || !all_packed(calls, count, x))) return GEMM_DECLINED;
+    const char *lost = chain_to_cpu(calls, count);
+    if (lost) return fail(x->note, lost);
+    memcpy(x->note->ran, "packed", sizeof "packed");
+    x->note->chosen = "packed";
+    x->note->why = tuned ? by_table : by_default;
+    return gemm_packed_chain(calls, count, x, params);
 }
 
 gemm_status gemm_auto_layer(const layer_call *c, const gemm_context *x, const void *params)

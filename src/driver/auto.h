@@ -8,6 +8,7 @@
 
 gemm_row_run gemm_auto_run;
 gemm_row_conv gemm_auto_conv;
+gemm_row_chain gemm_auto_chain;
 gemm_row_layer gemm_auto_layer;
 
 /* Where the table comes from. */

@@ -7,6 +7,7 @@
 #include "gemm_opt.h"
 #include "gemm_variant.h"
 #include "hybrid/hybrid.h"
+#include "packed/chain.h"
 #include "packed/packed.h"
 #include "ref/ref.h"
 
@@ -73,8 +74,8 @@ const gemm_variant gemm_variants[] = {
     ROW(transpose, SERIAL, "B transposed once, then rows of A by rows of Bt"),
     GEMM_TILE_SIDES(TILE_ROW)
     GEMM_TILE_SIDES(VTILE_ROW)
-    {.name = "packed", .run = gemm_packed, .conv = gemm_packed_conv, .layer = gemm_packed_layer,
-     .in_auto = GEMM_IN_AUTO, .origin = "Goto, BLIS",
+    {.name = "packed", .run = gemm_packed, .conv = gemm_packed_conv, .chain = gemm_packed_chain,
+     .layer = gemm_packed_layer, .in_auto = GEMM_IN_AUTO, .origin = "Goto, BLIS",
      .summary = "packed panels, SIMD micro-kernels (GEMM_ISA), threads"},
     CL_ROW("cl_naive", naive, MOBILE, "OpenCL: one work-item for each element of C"),
     CL_ROW("cl_block", block, MOBILE, "OpenCL: 32x32 blocks, padded, B transposed"),
@@ -98,8 +99,8 @@ const gemm_variant gemm_variants[] = {
     {.name = "clblast", .run = gemm_cl_run, .params = &gemm_cl_clblast,
      .unusable = gemm_cl_unusable, .on_device = true, .reference = true, .origin = "CLBlast",
      .summary = "its sgemm, for comparison only"},
-    {.name = "auto", .run = gemm_auto_run, .conv = gemm_auto_conv, .layer = gemm_auto_layer,
-     .leaves = true, .origin = "this project",
+    {.name = "auto", .run = gemm_auto_run, .conv = gemm_auto_conv, .chain = gemm_auto_chain,
+     .layer = gemm_auto_layer, .leaves = true, .origin = "this project",
      .summary = "the fastest row for the shape, where it was measured (make tune), else packed"},
     REF_ROW(openblas, "OpenBLAS"),
     REF_ROW(blis, "BLIS"),

@@ -68,13 +68,34 @@ gemm_call gemm_of_conv(const conv_call *c)
                        .K = c->c / c->groups * c->size * c->size};
 }
 
+static double flop_of_conv(const conv_call *c)
+{
+    const gemm_call gemm = gemm_of_conv(c);
+    return flop_of(&gemm) * c->groups * c->batch;
+}
+
 void gemm_trace_conv(const gemm_variant *ran, const conv_call *c, double ms, const gemm_note *note)
 {
     const gemm_call gemm = gemm_of_conv(c);
     char layer[112];
     snprintf(layer, sizeof layer, "%dx%d/%d pad %d groups %d batch %d%s", c->size, c->size,
              c->stride, c->pad, c->groups, c->batch, c->pool ? " pool" : "");
-    trace_row(ran, &gemm, flop_of(&gemm) * c->groups * c->batch, layer, ms, note);
+    trace_row(ran, &gemm, flop_of_conv(c), layer, ms, note);
+}
+
+void gemm_trace_chain(const gemm_variant *ran, const conv_call *c, int count, double ms,
+                      const gemm_note *note)
+{
+    const conv_call *depth = &c[count - 2], *last = &c[count - 1];
+    const gemm_call gemm = gemm_of_conv(last);
+    char layer[112], first[16] = "";
+    double flop = 0;
+    for (int i = 0; i < count; ++i) flop += flop_of_conv(&c[i]);
+    if (count == 3) snprintf(first, sizeof first, "%d ", c->c);
+    snprintf(layer, sizeof layer, "chain %s%d %d %d %dx%d/%d over %dx%d batch %d", first, depth->c,
+             depth->n, last->n, depth->size, depth->size, depth->stride, depth->w, depth->h,
+             depth->batch);
+    trace_row(ran, &gemm, flop, layer, ms, note);
 }
 
 void gemm_trace_layer(const gemm_variant *ran, const layer_call *c, double ms,

@@ -16,6 +16,11 @@ void gemm_trace_call(const gemm_variant *ran, const gemm_call *, double ms, cons
    describes the convolution, such as: 3x3/1 pad 1 groups 1 batch 1. `algorithm` says how. */
 void gemm_trace_conv(const gemm_variant *ran, const conv_call *, double ms, const gemm_note *);
 
+/* The same for a chain. M, N and K are those of its last convolution; `layer` names the channels
+   and the depthwise filter, such as: chain 16 64 64 16 3x3/1 over 80x80 batch 1. */
+void gemm_trace_chain(const gemm_variant *ran, const conv_call *, int count, double ms,
+                      const gemm_note *);
+
 /* The same for a layer without weights. M, N and K are 0. */
 void gemm_trace_layer(const gemm_variant *ran, const layer_call *, double ms, const gemm_note *);
 

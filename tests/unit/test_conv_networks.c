@@ -78,9 +78,21 @@ static bool is_output(const network *net, int i)
     return type == YOLO || type == REGION || type == DETECTION || (last && type != COST);
 }
 
+/* Fills the outputs of all convolutions with NaN, so that a layer which reads what an earlier pass
+   left there is found. */
+static void forget_outputs(network *net)
+{
+    for (int i = 0; i < net->n; ++i) {
+        const layer *l = &net->layers[i];
+        if (l->type == CONVOLUTIONAL)
+            memset(l->output, 0xff, (size_t)l->outputs * (size_t)l->batch * sizeof *l->output);
+    }
+}
+
 static float *predict(network *net, bool hook, const float *input, size_t *count)
 {
     gemm_set_conv(hook ? GEMM_HOOK : GEMM_IM2COL);
+    forget_outputs(net);
     network_predict(net, (float *)input);
     *count = 0;
     float *values = NULL;

@@ -1,0 +1,327 @@
+/*
+ * Chains of convolutions of `packed`: random geometry, bands of random height, each instruction set
+ * of this processor. The output must have the bits of the layers one by one, with any number of
+ * threads. Guard pages lie before or behind the input, the output and all weights. The outputs of
+ * the inner layers do not exist.
+ *
+ *   random      packed_chain_by against gemm_packed_conv for each layer
+ *   driver      gemm_conv_chain with batch norm and plans against gemm_conv, also after a change of
+ *               the weights and the batch norm of each layer
+ *   declined    what is no chain, and a chain without memory, leaves the output as it was
+ *
+ *   test_chain [--seed S] [--cases N] [--isa NAME]
+ */
+#include "driver/driver.h"
+#include "packed/chain.h"
+#include "packed/packed.h"
+#include "support/operands.h"
+#include "support/options.h"
+#include "support/report.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { LAYERS = 3, MOST_THREADS = 8 };
+#define COUNT(array) (sizeof(array) / sizeof *(array))
+#define PICK(r, of) (of)[rng_below(r, (int)COUNT(of))]
+
+/* Scratch of threads comes from here. */
+static bool no_memory;
+
+void *aligned_alloc(size_t alignment, size_t bytes)
+{
+    void *p;
+    return no_memory || posix_memalign(&p, alignment, bytes) ? NULL : p;
+}
+
+/* ---- problems ---- */
+
+typedef struct problem {
+    int first;                  /* 0: all three layers; 1: without the expanding one */
+    int rows, threads;
+    conv_call calls[LAYERS];
+    conv_norm norms[LAYERS];
+    guarded input, output, expected;
+    guarded numbers[LAYERS][5]; /* weights, shift, mean, variance, scales */
+    float *inner[LAYERS];       /* outputs of the layers one by one */
+} problem;
+
+static guarded make_array(int n, rng *r)
+{
+    guarded g = guarded_make(1, n, n, rng_below(r, 2) ? AT_END : AT_START, 4 * rng_below(r, 4));
+    guarded_fill(&g, r);
+    return g;
+}
+
+static int floats_out(const conv_call *c)
+{
+    return c->batch * c->n * c->out_h * c->out_w;
+}
+
+static void set_numbers(problem *p, int i, rng *r)
+{
+    conv_call *c = &p->calls[i];
+    guarded *g = p->numbers[i];
+    g[0] = make_array(c->n * (c->c / c->groups) * c->size * c->size, r);
+    for (int k = 1; k < 5; ++k) g[k] = make_array(c->n, r);
+    for (int k = 0; k < c->n; ++k) g[3].data[k] = .1f + g[3].data[k] * g[3].data[k];
+    c->weights = g[0].data;
+    c->shift = g[1].data;
+    p->norms[i] = (conv_norm){g[2].data, g[3].data, g[4].data};
+}
+
+static problem make_problem(uint64_t seed, int number)
+{
+    static const int channels[] = {1, 2, 3, 5, 7, 8, 13, 16, 31, 33, 48, 64, 67, 70, 130, 401};
+    static const int sides[] = {1, 2, 3, 4, 5, 7, 8, 10, 13, 16, 17, 20, 31, 33, 40, 53};
+    static const conv_activation activations[] = {CONV_LINEAR, CONV_LEAKY, CONV_RELU};
+    rng r = rng_make(seed, (uint64_t)number);
+    problem p = {.first = rng_below(&r, 3) == 0, .threads = 1 + rng_below(&r, MOST_THREADS)};
+    const int batch = 1 + rng_below(&r, 2), h = PICK(&r, sides), w = PICK(&r, sides);
+    const int in = PICK(&r, channels), wide = PICK(&r, channels), out = PICK(&r, channels);
+    static const int filters[] = {3, 3, 5, 2, 7};
+    const int size = PICK(&r, filters), stride = 1 + rng_below(&r, 2);
+    const int pad = rng_below(&r, 4) ? size / 2 : rng_below(&r, size);
+    const int oh = h + 2 * pad < size ? 1 : (h + 2 * pad - size) / stride + 1;
+    const int ow = w + 2 * pad < size ? 1 : (w + 2 * pad - size) / stride + 1;
+    p.calls[0] = (conv_call){batch, 1, in, h, w, wide, 1, 1, 0, h, w, .scale = NULL};
+    p.calls[1] = (conv_call){batch, wide, wide, h, w, wide, size, stride, pad, oh, ow,
+                             .scale = NULL};
+    p.calls[2] = (conv_call){batch, 1, wide, oh, ow, out, 1, 1, 0, oh, ow, .scale = NULL};
+    p.rows = 1 + rng_below(&r, oh);
+    p.input = make_array(batch * (p.first ? wide : in) * h * w, &r);
+    p.output = make_array(floats_out(&p.calls[2]), &r);
+    p.expected = make_array(floats_out(&p.calls[2]), &r);
+    for (int i = 0; i < LAYERS; ++i) {
+        p.calls[i].activation = PICK(&r, activations);
+        set_numbers(&p, i, &r);
+        p.inner[i] = malloc((size_t)floats_out(&p.calls[i]) * sizeof(float));
+        if (!p.inner[i]) abort();
+    }
+    p.calls[p.first].input = p.input.data;
+    p.calls[2].output = p.output.data;
+    return p;
+}
+
+static void free_problem(problem *p)
+{
+    guarded_free(&p->input);
+    guarded_free(&p->output);
+    guarded_free(&p->expected);
+    for (int i = 0; i < LAYERS; ++i) {
+        for (int k = 0; k < 5; ++k) guarded_free(&p->numbers[i][k]);
+        free(p->inner[i]);
+    }
+}
+
+/* Layer i as it runs alone. */
+static conv_call alone(const problem *p, int i)
+{
+    conv_call c = p->calls[i];
+    if (i > p->first) c.input = p->inner[i - 1];
+    c.output = i == LAYERS - 1 ? p->expected.data : p->inner[i];
+    return c;
+}
+
+static bool same_bits(const problem *p)
+{
+    return !memcmp(p->output.data, p->expected.data,
+                   (size_t)floats_out(&p->calls[2]) * sizeof(float));
+}
+
+static bool is_untouched(problem *p)
+{
+    guarded_fill_nan(&p->expected);
+    return same_bits(p);
+}
+
+/* ---- random ---- */
+
+/* NULL, or what is wrong. Counts the chains that ran. */
+static const char *judge_random(problem *p, const gemm_ukernel *u, int *ran)
+{
+    gemm_note note;
+    gemm_context context = gemm_make_context(&note);
+    context.isa = u;
+    context.direct = true;
+    for (int i = p->first; i < LAYERS; ++i) {
+        const conv_call c = alone(p, i);
+        if (gemm_packed_conv(&c, &context, NULL) != GEMM_DONE) return "a layer alone declined";
+    }
+    for (int turn = 0; turn < 3; ++turn) {      /* one thread, some threads, chosen rows */
+        guarded_fill_nan(&p->output);
+        context.threads = turn ? p->threads : 1;
+        const gemm_status status = packed_chain_by(p->calls + p->first, LAYERS - p->first,
+                                                   turn < 2 ? p->rows : 0, &context);
+        if (status == GEMM_DONE && !same_bits(p)) return "the bits are not those of the layers";
+        if (status == GEMM_DONE && strcmp(note.algorithm, "chain")) return "the note is wrong";
+        *ran += status == GEMM_DONE;
+        if (status != GEMM_DONE && !is_untouched(p)) return "it declined after it had written";
+        if (status != GEMM_DONE) return NULL;
+    }
+    return NULL;
+}
+
+static void test_random(const gemm_ukernel *u, uint64_t seed, int cases)
+{
+    char name[32];
+    const char *wrong = NULL;
+    int ran = 0, number = 0;
+    snprintf(name, sizeof name, "random, %s", u->name);
+    for (; number < cases && !wrong; ++number) {
+        problem p = make_problem(seed, number);
+        wrong = judge_random(&p, u, &ran);
+        free_problem(&p);
+    }
+    if (wrong)
+        report_fail(name, "case %d: %s; repeat: test_chain --isa %s --seed %llu --cases %d",
+                    number - 1, wrong, u->name, (unsigned long long)seed, number);
+    else if (ran < cases)
+        report_fail(name, "only %d of %d runs", ran, 3 * cases);
+    else
+        report_pass(name);
+}
+
+/* ---- driver ---- */
+
+/* The chain twice, so that it finds its plans, against the layers one by one without plans. */
+static const char *judge_twice(problem *p, const conv_norm *const *norms, gemm_plan **const *slots)
+{
+    const int first = p->first;
+    for (int i = first; i < LAYERS; ++i) {
+        const conv_call c = alone(p, i);
+        if (!gemm_conv(&c, norms[i], NULL)) return "a layer alone declined";
+    }
+    for (int turn = 0; turn < 2; ++turn) {
+        guarded_fill_nan(&p->output);
+        if (!gemm_conv_chain(p->calls + first, norms + first, LAYERS - first, slots + first))
+            return "it declined";
+        if (!same_bits(p)) return "the bits are not those of the layers";
+    }
+    return NULL;
+}
+
+static const char *judge_driver(problem *p)
+{
+    const conv_norm *norms[LAYERS];
+    gemm_plan *plans[LAYERS] = {NULL}, **slots[LAYERS];
+    for (int i = 0; i < LAYERS; ++i) {
+        norms[i] = i == 1 ? NULL : &p->norms[i];
+        slots[i] = i == 1 ? NULL : &plans[i];
+    }
+    const char *wrong = judge_twice(p, norms, slots);
+    for (int i = p->first; i < LAYERS && !wrong; ++i) {
+        p->numbers[i][0].data[0] += 1;          /* a weight */
+        p->numbers[i][4].data[0] += 1;          /* a scale of the batch norm */
+        gemm_plan_drop(&plans[i]);
+        wrong = judge_twice(p, norms, slots);
+    }
+    for (int i = 0; i < LAYERS; ++i) gemm_plan_drop(&plans[i]);
+    return !wrong && gemm_planned_bytes() ? "a dropped plan is counted" : wrong;
+}
+
+static problem make_large(int first)
+{
+    rng r = rng_make(3, 0);
+    problem p = {.first = first};
+    p.calls[0] = (conv_call){1, 1, 16, 80, 80, 64, 1, 1, 0, 80, 80, .scale = NULL};
+    p.calls[1] = (conv_call){1, 64, 64, 80, 80, 64, 3, 2, 1, 40, 40, .scale = NULL};
+    p.calls[2] = (conv_call){1, 1, 64, 40, 40, 16, 1, 1, 0, 40, 40, .scale = NULL};
+    p.input = make_array((first ? 64 : 16) * 80 * 80, &r);
+    p.output = make_array(16 * 40 * 40, &r);
+    p.expected = make_array(16 * 40 * 40, &r);
+    for (int i = 0; i < LAYERS; ++i) {
+        set_numbers(&p, i, &r);
+        p.inner[i] = malloc((size_t)floats_out(&p.calls[i]) * sizeof(float));
+        if (!p.inner[i]) abort();
+    }
+    p.calls[first].input = p.input.data;
+    p.calls[2].output = p.output.data;
+    return p;
+}
+
+static void report(const char *name, const char *wrong)
+{
+    if (wrong)
+        report_fail(name, "%s", wrong);
+    else
+        report_pass(name);
+}
+
+/* ---- declined ---- */
+
+static bool is_declined(problem *p)
+{
+    const conv_norm *norms[LAYERS] = {NULL};
+    gemm_plan **slots[LAYERS] = {NULL};
+    guarded_fill_nan(&p->output);
+    return !gemm_conv_chain(p->calls, norms, LAYERS, slots) && is_untouched(p);
+}
+
+static bool without_memory;
+
+static void *run_without_memory(void *p)
+{
+    no_memory = true;
+    without_memory = is_declined(p);
+    no_memory = false;
+    return NULL;
+}
+
+/* In a thread of its own, which has no scratch yet. */
+static bool is_declined_without_memory(problem *p)
+{
+    pthread_t thread;
+    if (pthread_create(&thread, NULL, run_without_memory, p)) abort();
+    pthread_join(thread, NULL);
+    return without_memory;
+}
+
+static const char *judge_declined(problem *p)
+{
+    conv_call *c = p->calls;
+    if (is_declined(p)) return "the chain itself is declined";
+    if (!is_declined_without_memory(p)) return "it ran without memory, or wrote";
+    c[1].activation = CONV_LOGISTIC;
+    const bool logistic = is_declined(p);
+    c[1].activation = CONV_LINEAR, c[1].stride = 3;
+    const bool stride = is_declined(p);
+    c[1].stride = 2, c[0].n = 65;
+    const bool channels = is_declined(p);
+    c[0].n = 64, c[1].groups = 32;
+    const bool groups = is_declined(p);
+    c[1].groups = 64, c[2].pool = true;
+    const bool pool = is_declined(p);
+    c[2].pool = false;
+    return logistic && stride && channels && groups && pool ? NULL : "what is no chain ran";
+}
+
+int main(int argc, char **argv)
+{
+    uint64_t seed = (uint64_t)time(NULL);
+    int cases = 300;
+    const char *isa = NULL;
+    for (int i = 1; i < argc; i += 2) {
+        const char *value = i + 1 < argc ? argv[i + 1] : "";
+        if (!strcmp(argv[i], "--seed")) seed = (uint64_t)option_int(argv[i], value, 0);
+        else if (!strcmp(argv[i], "--cases")) cases = option_int(argv[i], value, 0);
+        else isa = value;
+    }
+    printf("# seed %llu\n", (unsigned long long)seed);
+    gemm_set_variant(gemm_find("packed"));
+    for (const gemm_ukernel *const *u = gemm_ukernels; *u; ++u) {
+        if (isa && strcmp(isa, (*u)->name)) continue;
+        if ((*u)->supported()) test_random(*u, seed, cases);
+        else report_skip_machine((*u)->name, "this processor has no %s", (*u)->name);
+    }
+    for (int first = 0; first < 2; ++first) {
+        problem p = make_large(first);
+        report(first ? "driver, two layers" : "driver", judge_driver(&p));
+        gemm_set_threads(1);
+        if (!first) report("declined", judge_declined(&p));
+        free_problem(&p);
+    }
+    return report_status();
+}
