@@ -263,8 +263,7 @@ static int take(gemm_cl_view *c)
 {
     ++gemm_cl_counters.waits;
     CL_TRY(clWaitForEvents(1, &c->arrival));
-    gemm_cl_settle();           /* what is lost of earlier calls is told when the CPU wants it */
-    if (gemm_cl_check_launch(c)) goto fail;
+    if (gemm_cl_settle() || gemm_cl_check_launch(c)) goto fail;
     if (c->arrived != c->host) gemm_cl_take_rows(c, c->arrived);
     c->copied = c->rows * c->cols * sizeof(float);
     gemm_cl_forget_copy(c);

@@ -93,7 +93,9 @@ int gemm_cl_settle(void)
     busy = false;
     for (size_t i = 0; i < count; ++i) settle_one(events[i]);
     count = 0;
-    return lost ? -1 : 0;
+    if (!lost) return 0;
+    gemm_cl_say("a kernel failed after it was enqueued");
+    return -1;
 }
 
 void gemm_cl_release_pending(void)

@@ -87,8 +87,7 @@ static int take(gemm_cl_view *c)
     ++gemm_cl_counters.waits;
     CL_TRY(clFinish(gemm_cl_opened()->queue));
     gemm_cl_take_blocks();
-    gemm_cl_settle();           /* what is lost of earlier calls is told when the CPU wants it */
-    if (gemm_cl_check_launch(c)) goto fail;
+    if (gemm_cl_settle() || gemm_cl_check_launch(c)) goto fail;
     if (c->in_place) return 0;
     gemm_cl_take_rows(c, c->arrived);
     c->copied = c->rows * c->cols * sizeof(float);

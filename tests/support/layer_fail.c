@@ -6,6 +6,7 @@
  *                        is missing below. A failed clFinish has not waited. A failed release has
  *                        released the object, so that the count of objects stays right.
  *   CL_FAIL_FIRST_ARG=1  of a kernel's arguments only the first one is counted and may fail
+ *   CL_FAIL_KERNEL=1     every event says that its kernel failed after it was enqueued
  *   CL_COUNT=FILE        counts the calls that wait for the device, and the launches of kernels, in
  *                        the two ints of FILE, which another process may have mapped
  *   CL_BREAK_SOURCE=1    no program compiles: its text begins with an #error
@@ -222,8 +223,15 @@ CALL(GetProgramBuildInfo, (void)0,
 CALL(GetKernelInfo, (void)0, (cl_kernel k, cl_kernel_info i, ANSWER), (k, i, n, v, r))
 CALL(GetKernelWorkGroupInfo, (void)0,
      (cl_kernel k, cl_device_id d, cl_kernel_work_group_info i, ANSWER), (k, d, i, n, v, r))
-CALL(GetEventInfo, (void)0, (cl_event e, cl_event_info i, ANSWER), (e, i, n, v, r))
 CALL(GetEventProfilingInfo, (void)0, (cl_event e, cl_profiling_info i, ANSWER), (e, i, n, v, r))
+
+static CL_API_ENTRY cl_int CL_API_CALL GetEventInfo(cl_event e, cl_event_info i, ANSWER)
+{
+    const cl_int rc = fails() ? CL_OUT_OF_RESOURCES : next->clGetEventInfo(e, i, n, v, r);
+    if (rc == CL_SUCCESS && v && i == CL_EVENT_COMMAND_EXECUTION_STATUS && getenv("CL_FAIL_KERNEL"))
+        *(cl_int *)v = CL_OUT_OF_RESOURCES;
+    return rc;
+}
 
 /* ---- the loader's side --------------------------------------------------------------------- */
 

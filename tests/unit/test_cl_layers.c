@@ -450,6 +450,35 @@ static void test_faults(const char *cfg, char policy, bool first)
     else report_pass(name);
 }
 
+/* A kernel fails after its layer returned. */
+static int pass_with_bad_kernel(void *data)
+{
+    const fault *f = data;
+    gemm_set_variant(gemm_find("cl"));
+    gemm_cl_force_memory(f->policy);
+    fault_net = network_make(f->cfg, SEED);
+    if (atexit(end_fault_net)) abort();
+    fprintf(stderr, "BEGIN\n");
+    setenv("CL_FAIL_KERNEL", "1", 1);
+    leave_outputs(fault_net, 0);
+    return RIGHT;
+}
+
+static void test_bad_kernel(const char *cfg, char policy)
+{
+    char name[64];
+    fault f = {.cfg = cfg, .policy = policy};
+    snprintf(name, sizeof name, "cl-layers-bad-kernel-%s", policy_name(policy));
+    const child_result r = child_run(pass_with_bad_kernel, &f);
+    const char *said = strstr(r.output, "BEGIN\n");
+    if (child_exit(&r) == 1 && said && strstr(said, "gemm: the output of a layer is lost on the "
+                                                    "OpenCL device: a kernel failed after it was "
+                                                    "enqueued"))
+        report_pass(name);
+    else
+        report_fail(name, "status %d: %s", child_exit(&r), said ? said : r.output);
+}
+
 int main(int argc, char **argv)
 {
     if (argc < 2) {
@@ -459,6 +488,7 @@ int main(int argc, char **argv)
     }
     const char *only = argc == 4 && !strcmp(argv[1], "--only") ? argv[2] : NULL;
     for (const char *policy = only ? "" : "ud"; *policy; ++policy) {
+        test_bad_kernel(argv[1], *policy);
         test_faults(argv[1], *policy, true);
         test_faults(argv[1], *policy, false);
     }
