@@ -144,10 +144,27 @@ static void leave_outputs(network *net, int number)
     free(input);
 }
 
+/* Darknet does not free the layers inside of a recurrent one. The last has the output of the whole,
+   which is freed already. */
+static void free_inner_layers(const layer *l)
+{
+    l->output_layer->output = NULL;
+    l->output_layer->delta = NULL;
+    free_layer(*l->input_layer);
+    free_layer(*l->self_layer);
+    free_layer(*l->output_layer);
+}
+
 static void end_network(network *net)
 {
+    enum { MOST = 4 };
+    layer recurrent[MOST];
+    int count = 0;
+    for (int i = 0; i < net->n && count < MOST; ++i)
+        if (net->layers[i].type == CRNN) recurrent[count++] = net->layers[i];
     gemm_host_free(net->workspace);
     free_network(net);
+    while (count) free_inner_layers(&recurrent[--count]);
 }
 
 /* ---- one network, or two ---- */
