@@ -64,5 +64,11 @@ thin8-conv3 cl_thin -DROWS=8 -DWX=64 -DWY=1 -DCONV -DTAPS -DSIZE=3
 thin8 cl_thin -DROWS=8 -DWX=64 -DWY=1
 fill3 cl_fill -DCONV -DSIZE=3
 sum cl_sum -DCONV
+maxpool cl_maxpool -DSTRIDE=2
+avgpool cl_avgpool
+upsample cl_upsample -DSTRIDE=2
+copy cl_copy -DRUN=4
+shortcut cl_shortcut -DRUN=4
+yolo cl_yolo
 KERNELS
 done

@@ -95,7 +95,7 @@ const gemm_variant gemm_variants[] = {
     {.name = "hybrid", .run = gemm_hybrid, .conv = gemm_hybrid_conv, .layer = gemm_packed_layer,
      .params = &packed_and_cl, .unusable = gemm_hybrid_unusable, .on_device = true,
      .in_auto = GEMM_IN_AUTO_WITH_GPU,
-     .origin = MOBILE, .summary = "cl and packed at once, each on its part of C, by their speeds"},
+     .origin = MOBILE, .summary = "cl and packed share C by their speeds: the last bits may vary"},
     {.name = "clblast", .run = gemm_cl_run, .params = &gemm_cl_clblast,
      .unusable = gemm_cl_unusable, .on_device = true, .reference = true, .origin = "CLBlast",
      .summary = "its sgemm, for comparison only"},

@@ -341,17 +341,17 @@ static gemm_status run_both(hybrid_run *r)
 }
 
 static gemm_status run_shared(const gemm_hybrid_sides *sides, const shared_call *call,
-                              const gemm_shape *shape, const gemm_context *context)
+                              const gemm_share_key *key, const gemm_context *context)
 {
     const bool forced = sides->forced >= 0, small = call->work < LEAST_WORK;
-    const double share = forced ? sides->forced : small ? 0 : gemm_share_of(shape);
+    const double share = forced ? sides->forced : small ? 0 : gemm_share_of(key);
     const int cut = cut_at(call->count, share);
     if (cut > 0 && call->c && call->c->pool) return GEMM_DECLINED;
     hybrid_run r = {.sides = sides, .call = call, .context = context, .cut = cut,
                     .times = {.share = (double)cut / call->count, .arrival_ms = -1}};
     const gemm_status status = cut > 0 ? run_both(&r) : run_whole_on_cpu(&r);
     count_kept(context->kept);
-    if (!forced && !small && status == GEMM_DONE) gemm_share_learn(shape, &r.times);
+    if (!forced && !small && status == GEMM_DONE) gemm_share_learn(key, &r.times);
     return status;
 }
 
@@ -360,17 +360,17 @@ static gemm_status run_shared(const gemm_hybrid_sides *sides, const shared_call 
 gemm_status gemm_hybrid(const gemm_call *g, const gemm_context *context, const void *sides)
 {
     const shared_call call = share_multiply(g);
-    const gemm_shape shape = {{1, g->TA != 0, g->TB != 0, g->M, g->N, g->K, context->threads}};
-    return run_shared(sides, &call, &shape, context);
+    const gemm_share_key key = {{1, g->TA != 0, g->TB != 0, g->M, g->N, g->K, context->threads}};
+    return run_shared(sides, &call, &key, context);
 }
 
 /* Pooled convolutions and others have one model. */
 gemm_status gemm_hybrid_conv(const conv_call *c, const gemm_context *context, const void *sides)
 {
     const shared_call call = share_conv(c);
-    const gemm_shape shape = {{2, c->batch, c->groups, c->c, c->h, c->w, c->n, c->size, c->stride,
-                               c->pad, c->out_h, c->out_w, context->direct, context->threads}};
-    return run_shared(sides, &call, &shape, context);
+    const gemm_share_key key = {{2, c->batch, c->groups, c->c, c->h, c->w, c->n, c->size, c->stride,
+                                 c->pad, c->out_h, c->out_w, context->direct, context->threads}};
+    return run_shared(sides, &call, &key, context);
 }
 
 const char *gemm_hybrid_unusable(const void *sides)

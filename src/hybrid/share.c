@@ -42,7 +42,7 @@ static const double GUESS = 0.5, MOST_STEP = 0.25, LEAST_STEP = 1.0 / 16;
 static const double SAVING = 0.05;
 
 typedef struct model {
-    gemm_shape shape;
+    gemm_share_key shape;
     bool taken;                 /* the place is in use */
     unsigned long used;         /* the number of the look-up that found it last */
     double share;               /* of the next calls */
@@ -58,7 +58,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 /* ---- the table ---- */
 
 /* FNV-1a. */
-static unsigned hash(const gemm_shape *s)
+static unsigned hash(const gemm_share_key *s)
 {
     unsigned h = 2166136261u;
     for (int i = 0; i < GEMM_SHARE_NUMBERS; ++i) h = (h ^ (unsigned)s->number[i]) * 16777619u;
@@ -66,7 +66,7 @@ static unsigned hash(const gemm_shape *s)
 }
 
 /* The model of the shape. A new one takes the place of the one that was not used for longest. */
-static model *find(const gemm_shape *s)
+static model *find(const gemm_share_key *s)
 {
     const unsigned first = hash(s);
     model *oldest = NULL;
@@ -139,7 +139,7 @@ static void learn_times(model *m, const gemm_shared_times *t)
     }
 }
 
-double gemm_share_of(const gemm_shape *s)
+double gemm_share_of(const gemm_share_key *s)
 {
     pthread_mutex_lock(&lock);
     const model *m = find(s);
@@ -166,7 +166,7 @@ static void give_up(model *m)
     end_probe(m, before);
 }
 
-void gemm_share_learn(const gemm_shape *s, const gemm_shared_times *t)
+void gemm_share_learn(const gemm_share_key *s, const gemm_shared_times *t)
 {
     pthread_mutex_lock(&lock);
     model *m = find(s);

@@ -11,9 +11,9 @@
 enum { GEMM_SHARE_NUMBERS = 16 };
 
 /* All that the speeds depend on: sizes, threads. Numbers that are not used are 0. */
-typedef struct gemm_shape {
+typedef struct gemm_share_key {
     int number[GEMM_SHARE_NUMBERS];
-} gemm_shape;
+} gemm_share_key;
 
 /* What one call took. The CPU works between the device's start and its end. */
 typedef struct gemm_shared_times {
@@ -27,10 +27,10 @@ typedef struct gemm_shared_times {
 } gemm_shared_times;
 
 /* The share that the next call of this shape should give the device, 0 to 1. */
-double gemm_share_of(const gemm_shape *);
+double gemm_share_of(const gemm_share_key *);
 
 /* Learns from a call that ended. */
-void gemm_share_learn(const gemm_shape *, const gemm_shared_times *);
+void gemm_share_learn(const gemm_share_key *, const gemm_shared_times *);
 
 /* For tests: forgets all that was learned. */
 void gemm_share_forget(void);

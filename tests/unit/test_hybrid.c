@@ -40,7 +40,7 @@ typedef struct machine {
 } machine;
 
 /* One call on the machine with the share that the model asks for. Returns the share. */
-static double call(const gemm_shape *shape, const machine *m, double *last)
+static double call(const gemm_share_key *shape, const machine *m, double *last)
 {
     const double s = gemm_share_of(shape), cold = s != *last ? m->first : 0;
     const double device = s > 0 ? s * m->device + cold : 0, cpu = (1 - s) * m->cpu;
@@ -54,7 +54,7 @@ static double call(const gemm_shape *shape, const machine *m, double *last)
 }
 
 /* The share of the last of `calls` calls. */
-static double share_after(const gemm_shape *shape, const machine *m, int calls)
+static double share_after(const gemm_share_key *shape, const machine *m, int calls)
 {
     double share = 0, last = -1;
     for (int i = 0; i < calls; ++i) share = call(shape, m, &last);
@@ -64,7 +64,7 @@ static double share_after(const gemm_shape *shape, const machine *m, int calls)
 static void expect_share(const char *name, machine m, int calls, double least, double most)
 {
     static int number;
-    const gemm_shape shape = {{1, ++number}};
+    const gemm_share_key shape = {{1, ++number}};
     const double share = share_after(&shape, &m, calls);
     if (share >= least && share <= most)
         report_pass(name);
@@ -98,7 +98,7 @@ static void test_ends(void)
 /* One step is a quarter at most. */
 static void test_bounded(void)
 {
-    const gemm_shape shape = {{2}};
+    const gemm_share_key shape = {{2}};
     const machine m = {.device = 10, .cpu = 90};
     double before = gemm_share_of(&shape), last = -1, worst = 0;
     for (int i = 0; i < 40; ++i) {
@@ -113,7 +113,7 @@ static void test_bounded(void)
 }
 
 /* From `first` to `second`: calls until the share lies between. -1: never in 5000. */
-static int calls_until(const gemm_shape *shape, machine m, double least, double most)
+static int calls_until(const gemm_share_key *shape, machine m, double least, double most)
 {
     double last = -1;
     for (int i = 1; i <= 5000; ++i) {
@@ -134,7 +134,7 @@ static void test_comes_back(void)
         {"share-comes-back-from-failure", {.device = 10, .cpu = 10, .fails = true},
          {.device = 10, .cpu = 10}}};
     for (int i = 0; i < 3; ++i) {
-        const gemm_shape shape = {{3, i}};
+        const gemm_share_key shape = {{3, i}};
         const double bound = share_after(&shape, &cases[i].first, 8);
         const int calls = calls_until(&shape, cases[i].second, .3, .7);
         const double after = share_after(&shape, &cases[i].second, 60);
@@ -149,7 +149,7 @@ static void test_comes_back(void)
 /* Probes that find nothing become rare: at most 2 % of 4000 calls are cut. */
 static void test_probes_are_rare(void)
 {
-    const gemm_shape shape = {{4}};
+    const gemm_share_key shape = {{4}};
     const machine m = {.device = 500, .cpu = 10};
     double last = -1;
     int cut = 0;
@@ -163,11 +163,11 @@ static void test_probes_are_rare(void)
 /* A shape that is used stays known while thousands of others come and go. */
 static void test_many_shapes(void)
 {
-    const gemm_shape shape = {{5}};
+    const gemm_share_key shape = {{5}};
     const machine m = {.device = 10, .cpu = 30};
     double last = -1, share = share_after(&shape, &m, 40);
     for (int i = 0; i < 5000; ++i) {
-        const gemm_shape other = {{6, i}};
+        const gemm_share_key other = {{6, i}};
         share_after(&other, &m, 1);
         share = call(&shape, &m, &last);
     }
