@@ -597,6 +597,68 @@ static void test_mixed(void)
     }
 }
 
+/* A depthwise convolution and a 1x1 that reads it. */
+static void make_pair(conv_call pair[2])
+{
+    static const conv_shape depthwise = {"depthwise", 1, 8, 8, 40, 40, 8, 3, 1, 1};
+    static const conv_shape pointwise = {"pointwise", 1, 1, 8, 40, 40, 12, 1, 1, 0};
+    pair[0] = make_conv(&depthwise);
+    pair[1] = make_conv(&pointwise);
+}
+
+static bool runs_chained(const conv_call pair[2])
+{
+    const conv_norm *const norms[2] = {NULL, NULL};
+    gemm_plan *plans[2] = {NULL, NULL}, **const slots[2] = {&plans[0], &plans[1]};
+    const bool done = gemm_conv_chain(pair, norms, 2, slots);
+    gemm_plan_drop(&plans[0]);
+    gemm_plan_drop(&plans[1]);
+    return done;
+}
+
+/* Puts the row into the table in memory for one layer, or for both. */
+static void record_pair(const conv_call *pair, int count, const char *row)
+{
+    gemm_auto_record(gemm_find(row));
+    for (int i = 0; i < count; ++i) gemm_conv_run(gemm_find("auto"), &pair[i], NULL, NULL);
+}
+
+/* A line for each state of the table: whether `auto` runs the chain as one call. */
+static int run_chains(void *device)
+{
+    conv_call pair[2];
+    make_pair(pair);
+    gemm_set_variant(gemm_find("auto"));
+    printf("no table: %d\n", runs_chained(pair));
+    gemm_auto_set_mode(GEMM_AUTO_ANEW);
+    printf("to be measured: %d\n", runs_chained(pair));
+    record_pair(pair, 2, "packed");
+    printf("to be recorded: %d\n", runs_chained(pair));
+    gemm_auto_record(NULL);
+    printf("packed: %d\n", runs_chained(pair));
+    if (*(bool *)device) {
+        record_pair(pair, 1, "cl");
+        gemm_auto_record(NULL);
+        printf("cl and packed: %d\n", runs_chained(pair));
+    }
+    conv_shape_free(&pair[0]);
+    conv_shape_free(&pair[1]);
+    return 0;
+}
+
+static void test_chains(void)
+{
+    bool device = !strstr(good, "device none");
+    unlink(path);
+    const child_result r = child_run(run_chains, &device);
+    expect("chain-no-table", r.output, "no table: 1\n", 1);
+    expect("chain-to-be-measured", r.output, "to be measured: 0\n", 1);
+    expect("chain-to-be-recorded", r.output, "to be recorded: 0\n", 1);
+    expect("chain-packed", r.output, "\npacked: 1\n", 1);
+    if (device) expect("chain-cl", r.output, "cl and packed: 0\n", 1);
+    else report_skip("chain-cl", "no OpenCL device");
+}
+
 /* ---- the program ---- */
 
 /* Fills `good`. */
@@ -624,7 +686,7 @@ static const struct {
              {"damaged", test_damaged},     {"random", test_random_bytes},
              {"unwritable", test_unwritable}, {"processes", test_two_processes},
              {"callers", test_callers},     {"kept", test_kept},
-             {"mixed", test_mixed}};
+             {"mixed", test_mixed},         {"chains", test_chains}};
 
 int main(int argc, char **argv)
 {
