@@ -46,9 +46,12 @@ CONV_NETWORKS = $T/test_conv_networks
 UNIT_PROGRAMS = $(addprefix $T/,test_driver test_number test_gemm test_auto test_packed test_packed_conv test_packed_layers test_chain \
     test_training test_conv test_conv_networks test_hook test_hybrid test_plans test_dlclose test_stats test_compare test_ab_rule test_library) \
     $(OUT)/bench/ab $(OUT)/libdarknet.so $(OUT)/libdarknet-gemm.so
-# The comparison of 1 to 8 threads takes minutes under a sanitizer, which sees nothing new in it.
+# The longest first. The comparison of 1 to 8 threads takes minutes under a sanitizer, which sees
+# nothing new in it.
 PACKED = $T/test_packed$(if $(filter 0,$(SANITIZE)),, --cases 500 --without threads)
+CONV = $T/test_conv$(if $(filter 0,$(SANITIZE)),, --cases 100)
 UNIT_COMMANDS = \
+    '$(NO_LEAKS) $(CONV)' \
     '$(PACKED)' \
     '$T/test_number' \
     '$(NO_LEAKS) $T/test_auto' \
@@ -64,7 +67,6 @@ UNIT_COMMANDS = \
     '$T/test_dlclose $(OUT)/libdarknet.so' \
     '$T/test_dlclose $(OUT)/libdarknet-gemm.so' \
     '$(NO_LEAKS) $T/test_library' \
-    '$(NO_LEAKS) $T/test_conv' \
     '$(NO_LEAKS) $(CONV_NETWORKS) --train tests/unit/cfg/layers.cfg' \
     '$(NO_LEAKS) $(CONV_NETWORKS) tests/unit/cfg/chain.cfg' \
     '$T/test_stats' \
