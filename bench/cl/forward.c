@@ -12,6 +12,7 @@
 #include "common/random.h"
 #include "common/stats.h"
 #include "detect/outputs.h"
+#include "detect/subject.h"
 #include "driver/driver.h"
 #include "util/clock.h"
 
@@ -36,32 +37,27 @@ static const contestant contestants[] = {
     {"hybrid", "hybrid", GEMM_HOOK}, {"auto", "auto", GEMM_HOOK}};
 enum { CONTESTANTS = sizeof contestants / sizeof *contestants, PACKED = 1, FIRST_CL = 2 };
 
-/* Batch norm passes its input on, because nothing else sets the variances. */
 static network *make_network(const char *cfg, const char *row)
 {
     gemm_set_variant(gemm_find(row));
     srand(SEED);
     network *net = parse_network_cfg((char *)cfg);
     set_batch_network(net, 1);
-    for (int i = 0; i < net->n; ++i) {
-        const layer *l = &net->layers[i];
-        for (int f = 0; l->type == CONVOLUTIONAL && l->batch_normalize && f < l->n; ++f)
-            l->rolling_variance[f] = 1.0f;
-    }
+    subject_settle_batch_norm(net);
     return net;
 }
 
-typedef struct subject {
-    network *nets[2];           /* of the rows on the CPU, of cl */
+typedef struct networks {
+    network *nets[2];           /* of the rows on the CPU, of the others */
     float *input;
-} subject;
+} networks;
 
-static network *net_of(const subject *s, int who)
+static network *net_of(const networks *s, int who)
 {
     return s->nets[who >= FIRST_CL];
 }
 
-static void pass(const subject *s, int who)
+static void pass(const networks *s, int who)
 {
     gemm_set_variant(gemm_find(contestants[who].row));
     gemm_set_conv(contestants[who].mode);
@@ -69,7 +65,7 @@ static void pass(const subject *s, int who)
 }
 
 /* Milliseconds of a pass. One of a slow contestant is enough. */
-static double turn(const subject *s, int who)
+static double turn(const networks *s, int who)
 {
     double start = gemm_now_ms();
     pass(s, who);
@@ -81,7 +77,7 @@ static double turn(const subject *s, int who)
     return (gemm_now_ms() - start) / passes;
 }
 
-static gemm_cl_counts count_pass(const subject *s, int who)
+static gemm_cl_counts count_pass(const networks *s, int who)
 {
     pass(s, who);
     gemm_cl_count(true);
@@ -92,7 +88,7 @@ static gemm_cl_counts count_pass(const subject *s, int who)
 }
 
 /* How far the outputs are from those of packed, relative to the largest. */
-static double difference(const subject *s, int who)
+static double difference(const networks *s, int who)
 {
     size_t n;
     pass(s, PACKED);
@@ -120,7 +116,7 @@ static void print_row(const char *cfg, int who, double *ms, int rounds, double s
     fflush(stdout);
 }
 
-static bool measure(const char *cfg, const subject *s, int rounds)
+static bool measure(const char *cfg, const networks *s, int rounds)
 {
     double ms[CONTESTANTS][MOST_ROUNDS];
     gemm_cl_counts counts[CONTESTANTS];
@@ -153,7 +149,7 @@ bool forward_table(char **cfgs, int count, int rounds)
            "|---|---|---|---|---|---|---|---|\n", rounds);
     for (int i = 0; i < count; ++i) {
         rng r = rng_make(SEED, 0);
-        subject s = {{make_network(cfgs[i], "packed"), make_network(cfgs[i], "cl")}, NULL};
+        networks s = {{make_network(cfgs[i], "packed"), make_network(cfgs[i], "cl")}, NULL};
         const size_t inputs = (size_t)s.nets[0]->inputs;
         s.input = outputs_alloc(inputs * sizeof *s.input);
         for (size_t k = 0; k < inputs; ++k) s.input[k] = .5f + .5f * rng_float(&r);

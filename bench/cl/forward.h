@@ -4,8 +4,8 @@
 
 #include <stdbool.h>
 
-/* Prints a table: stock, packed, cl by im2col and cl by layers on each cfg. Returns false when
-   outputs are wrong. `rounds` is at most 9. */
+/* Prints a table: stock, packed, cl by im2col, cl by layers, hybrid and auto on each cfg. Returns
+   false when outputs are wrong. `rounds` is at most 9. */
 bool forward_table(char **cfgs, int count, int rounds);
 
 #endif

@@ -29,7 +29,7 @@ void subject_check(const char *program, const char *argument)
     if (argument[length]) check_readable(program, argument + length + 1, -1);
 }
 
-static void settle_batch_norm(network *net)
+void subject_settle_batch_norm(network *net)
 {
     for (int i = 0; i < net->n; ++i) {
         layer *l = &net->layers[i];
@@ -44,7 +44,7 @@ subject subject_make(char *argument, image picture)
     if (weights) *weights++ = '\0';
     subject s = {.name = strrchr(argument, '/') ? strrchr(argument, '/') + 1 : argument};
     s.net = load_trained_network(argument, weights);
-    if (!weights) settle_batch_norm(s.net);
+    if (!weights) subject_settle_batch_norm(s.net);
     set_batch_network(s.net, 1);
     s.input = letterbox_image(picture, s.net->w, s.net->h);
     return s;

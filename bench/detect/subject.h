@@ -23,6 +23,10 @@ void subject_check(const char *program, const char *argument);
 subject subject_make(char *argument, image picture);
 void subject_free(subject *);
 
+/* For a network without weights: batch norm passes its input on, because nothing else sets the
+   variances. */
+void subject_settle_batch_norm(network *);
+
 /* Milliseconds of a pass in a turn of several, when the threads of others are asleep. The first
    pass has no clock. */
 double subject_turn(const subject *, int passes);
