@@ -58,14 +58,22 @@ static struct {
     gemm_cl_conv_job convolution;
 } started;
 
+/* Opens the device for one call. */
+static bool begin(bool timed)
+{
+    if (!is_open()) return false;
+    gemm_cl_want_times(timed || gemm_cl_is_counting());
+    return true;
+}
+
 /* Keeps the lock when it returns GEMM_DONE. */
 static gemm_status start_run(const gemm_call *g, const gemm_cl_row *row, bool beside,
-                             gemm_note *note)
+                             const gemm_context *context)
 {
     gemm_cl_lock();
     started.convolves = false;
-    const gemm_status status =
-        is_open() ? gemm_cl_multiply_start(&started.multiply, g, row, beside, note) : GEMM_DECLINED;
+    const gemm_status status = begin(beside || context->timed)
+        ? gemm_cl_multiply_start(&started.multiply, g, row, beside, context->note) : GEMM_DECLINED;
     if (status != GEMM_DONE) gemm_cl_unlock();
     return status;
 }
@@ -75,9 +83,8 @@ static gemm_status start_conv(const conv_call *c, const gemm_cl_row *row, bool b
 {
     gemm_cl_lock();
     started.convolves = true;
-    const gemm_status status =
-        is_open() ? gemm_cl_convolve_start(&started.convolution, c, row, beside, context)
-                  : GEMM_DECLINED;
+    const gemm_status status = begin(beside || context->timed)
+        ? gemm_cl_convolve_start(&started.convolution, c, row, beside, context) : GEMM_DECLINED;
     if (status != GEMM_DONE) gemm_cl_unlock();
     return status;
 }
@@ -98,7 +105,7 @@ gemm_status gemm_cl_finish(bool take, gemm_note *note)
 
 gemm_status gemm_cl_run_start(const gemm_call *g, const gemm_context *context, const void *row)
 {
-    return start_run(g, row, true, context->note);
+    return start_run(g, row, true, context);
 }
 
 gemm_status gemm_cl_conv_start(const conv_call *c, const gemm_context *context, const void *row)
@@ -108,7 +115,7 @@ gemm_status gemm_cl_conv_start(const conv_call *c, const gemm_context *context, 
 
 gemm_status gemm_cl_run(const gemm_call *g, const gemm_context *context, const void *row)
 {
-    const gemm_status status = start_run(g, row, false, context->note);
+    const gemm_status status = start_run(g, row, false, context);
     return status == GEMM_DONE ? gemm_cl_finish(true, context->note) : status;
 }
 
@@ -122,7 +129,8 @@ gemm_status gemm_cl_layer(const layer_call *c, const gemm_context *context, cons
 {
     (void)row;
     gemm_cl_lock();
-    const gemm_status status = is_open() ? gemm_cl_run_layer(c, context) : GEMM_DECLINED;
+    const gemm_status status = begin(context->timed) ? gemm_cl_run_layer(c, context)
+                                                     : GEMM_DECLINED;
     gemm_cl_unlock();
     return status;
 }
