@@ -107,7 +107,7 @@ CL_NETWORKS = $(patsubst %,cfg/%.cfg,yolov3-tiny alexnet resnet18 resnext50 dark
 # The script after the program, which leaves PoCL's kernels compiled.
 CL_COMMANDS = \
     '$T/test_cl --cases 12 && tests/system/test_cl.sh $(UNTRAINED)' \
-    'OPENCL_LAYERS=$T/layer_fail.so $T/test_cl_layers tests/unit/cfg/hook.cfg cfg/yolov3-tiny.cfg cfg/darknet19.cfg' \
+    'OPENCL_LAYERS=$T/layer_fail.so $T/test_cl_layers tests/unit/cfg/hook.cfg cfg/yolov3-tiny.cfg cfg/darknet19.cfg cfg/resnet18.cfg' \
     '$T/test_packed_layers --row cl --cases 120' \
     '$T/test_plans --row cl tests/unit/cfg/plans.cfg tests/unit/cfg/hook.cfg' \
     '$(CONV_NETWORKS) --row cl --train tests/unit/cfg/layers.cfg' \
