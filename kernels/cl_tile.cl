@@ -12,8 +12,8 @@
  * BM*BK and BN*BK. M, N, K and strides may be any numbers. Rows and columns outside of C are copies
  * of the last ones, and are not stored. Steps past the end of K count as 0.
  *
- * An item loads single elements, or float4 where ALIGNED_A (ALIGNED_B) says that the matrix consists
- * of aligned ones. A_TURNED and B_TURNED say that A's (B's) rows are the strided ones. They only
+ * An item loads single elements, or float4 where ALIGNED_A (ALIGNED_B) says that the matrix has
+ * only aligned ones. A_TURNED and B_TURNED say that A's (B's) rows are the strided ones. They only
  * change the order of the loads.
  * Global {N/COLS, M/ROWS, parts}, rounded up to groups {WX, WY, 1}. Parts of K as in cl_image.
  * CONV, TAPS: cl_conv.h. Then all that an item loads of B is of one column.
@@ -65,8 +65,8 @@
 #error "cl_tile: with TAPS the columns of a tile divide the items"
 #endif
 
-/* Load v of the tile: its first row of A (column of B) and its first step. Its elements are the next
-   steps, or the next rows (columns). */
+/* Load v of the tile: its first row of A (column of B) and its first step. Its elements are the
+   next steps, or the next rows (columns). */
 #ifdef A_TURNED
 #define A_ALONG_K 0
 #define A_M(v) ((v) % (BM / VA) * VA)

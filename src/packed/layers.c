@@ -10,7 +10,7 @@
  *   any other maxpool  a unit is a band of a channel: see below
  *   avgpool, yolo      a unit is a channel
  *   upsample           a unit is a row of the input
- *   route, shortcut    a unit is a block of the output; of a shortcut between different sizes, a row
+ *   route, shortcut    a unit is a block of the output; or a row, if the sizes of inputs differ
  *
  * A band is some rows of the output. Its part of the input is copied to scratch, with -FLT_MAX
  * outside of the image:
