@@ -17,6 +17,7 @@
 #include "packed/loops.h"
 #include "packed/packed.h"
 #include "packed/plan.h"
+#include "packed/thin.h"
 #include "util/caches.h"
 #include "util/ints.h"
 #include "util/threads.h"
@@ -42,9 +43,10 @@ typedef struct stretch {
 
 /* ---- which layers ---- */
 
+/* Layers of one place add up in another order: thin.c. */
 static bool is_pointwise(const conv_call *c)
 {
-    return c->size == 1 && c->stride == 1 && c->pad == 0 && c->groups == 1;
+    return c->size == 1 && c->stride == 1 && c->pad == 0 && c->groups == 1 && !packed_is_dots(c);
 }
 
 static bool is_plain(const conv_call *c)
