@@ -20,7 +20,7 @@
 #define ROWS 4
 #endif
 #ifndef WX
-#define WX 64
+#define WX 128
 #endif
 #if WX & (WX - 1)
 #error "cl_gemv: WX is a power of 2, because the shares are added by halves"

@@ -101,7 +101,7 @@ const gemm_cl_row gemm_cl_conv_choices[GEMM_CL_CONV_VECTORS * GEMM_CL_CONV_TILES
      .wx = wx_, .wy = 1, .one_column = true, .half = half_}
 
 const gemm_cl_row gemm_cl_gemv_choices[GEMM_CL_GEMV_COUNT] = {
-    [GEMM_CL_GEMV] = GEMV("", GEMM_CL_SINGLE, 4, 64),
-    [GEMM_CL_GEMV_HALF] = GEMV("-DHALF_A", GEMM_CL_HALF_SUMS, 4, 64),
+    [GEMM_CL_GEMV] = GEMV("", GEMM_CL_SINGLE, 4, 128),
+    [GEMM_CL_GEMV_HALF] = GEMV("-DHALF_A", GEMM_CL_HALF_SUMS, 4, 128),
     [GEMM_CL_GEMV_CPU] = GEMV("", GEMM_CL_SINGLE, 8, 1),
 };

@@ -195,7 +195,8 @@ static int by_turns(network *net, network *other)
 static void change_weights(layer *l, void *data)
 {
     (void)data;
-    for (int i = 0; i < l->nweights; ++i) l->weights[i] *= -.5f;
+    const int count = l->type == CONNECTED ? l->inputs * l->outputs : l->nweights;
+    for (int i = 0; i < count; ++i) l->weights[i] *= -.5f;
     l->biases[0] += .25f;
 }
 
