@@ -13,11 +13,11 @@
  */
 #include "packed/chain.h"
 
+#include "packed/dots.h"
 #include "packed/job.h"
 #include "packed/loops.h"
 #include "packed/packed.h"
 #include "packed/plan.h"
-#include "packed/thin.h"
 #include "util/caches.h"
 #include "util/ints.h"
 #include "util/threads.h"
@@ -43,7 +43,7 @@ typedef struct stretch {
 
 /* ---- which layers ---- */
 
-/* Layers of one place add up in another order: thin.c. */
+/* Layers of one place add up in another order: dots.c. */
 static bool is_pointwise(const conv_call *c)
 {
     return c->size == 1 && c->stride == 1 && c->pad == 0 && c->groups == 1 && !packed_is_dots(c);

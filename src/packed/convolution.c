@@ -20,16 +20,16 @@
  *
  * A depthwise convolution, where a filter sees one channel, is no product of matrices. Its rows are
  * copied with zeroes around them, some at a time, and the sums stay in registers. Filters that are
- * as large as the image make an output of one place: thin.c.
+ * as large as the image make an output of one place: dots.c.
  *
  * The micro-kernel applies scale, shift and activation to the tile in registers. Threads share one
  * large product as in gemm, or take whole products where a layer has many groups or images.
  */
 #include "packed/packed.h"
 
+#include "packed/dots.h"
 #include "packed/loops.h"
 #include "packed/taps.h"
-#include "packed/thin.h"
 #include "packed/winograd.h"
 #include "util/ints.h"
 #include "util/threads.h"

@@ -1,7 +1,6 @@
 /*
- * Calls whose C is one row or one column, convolutions whose output is one place, and outer
- * products. Each element of the matrix is used once there, so nothing is packed: memory is the
- * limit.
+ * Calls whose C is one row or one column, and outer products. Each element of the matrix is used
+ * once there, so nothing is packed: memory is the limit.
  */
 #ifndef PACKED_THIN_H
 #define PACKED_THIN_H
@@ -22,13 +21,5 @@ thin_way packed_thin_way(const gemm_call *);
 /* Runs the call that way, which is not NOT_THIN, on up to `threads` threads. Returns 0, or -1 when
    there is no memory; C is then untouched. */
 int packed_thin(const gemm_call *, thin_way, const gemm_ukernel *, int threads);
-
-/* Whether each output of the convolution is the dot product of a filter and of all channels that
-   the filter sees. A connected layer is such a convolution. */
-bool packed_is_dots(const conv_call *);
-
-/* Runs such a convolution on up to `threads` threads. Returns 0, or -1 when there is no memory; the
-   output is then untouched. */
-int packed_dots(const conv_call *, const gemm_ukernel *, int threads);
 
 #endif

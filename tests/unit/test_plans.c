@@ -499,7 +499,8 @@ static void test_door(const char *cfg, const door *d, const gemm_variant *row)
     free(old);
     free(now);
     free_network(net);
-    if (row == &KEEPING && planned != LAYERS) report_fail(name, "%d layers have a plan, not %d", planned, LAYERS);
+    if (row == &KEEPING && planned != LAYERS)
+        report_fail(name, "%d layers have a plan, not %d", planned, LAYERS);
     else if (!(before <= TOLERANCE && after <= TOLERANCE))
         report_fail(name, "wrong by %g of the largest output, before by %g", after, before);
     else if (!(changed > 10 * TOLERANCE))
