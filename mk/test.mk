@@ -60,7 +60,7 @@ UNIT_COMMANDS = \
     '$(NO_LEAKS) $T/test_auto' \
     '$(NO_LEAKS) $T/test_driver' \
     '$(NO_LEAKS) $T/test_gemm' \
-    '$(NO_LEAKS) $T/test_training tests/unit/cfg/layers.cfg --forward tests/unit/cfg/layers.cfg tests/unit/cfg/recurrent.cfg' \
+    '$(NO_LEAKS) $T/test_training tests/unit/cfg/layers.cfg --forward $(patsubst %,tests/unit/cfg/%.cfg,layers recurrent recurrent-one connected)' \
     '$T/test_packed_layers' \
     '$T/test_packed_conv' \
     '$T/test_hybrid' \
@@ -72,7 +72,7 @@ UNIT_COMMANDS = \
     '$T/test_dlclose $(OUT)/libdarknet-gemm.so' \
     '$(NO_LEAKS) $T/test_library' \
     '$(NO_LEAKS) $(CONV_NETWORKS) --train tests/unit/cfg/layers.cfg' \
-    '$(NO_LEAKS) $(CONV_NETWORKS) tests/unit/cfg/chain.cfg' \
+    '$(NO_LEAKS) $(CONV_NETWORKS) tests/unit/cfg/chain.cfg tests/unit/cfg/connected.cfg' \
     '$T/test_stats' \
     '$T/test_ab_rule' \
     'tests/system/test_ab.sh $(OUT)/bench/ab data'
@@ -111,11 +111,11 @@ CL_NETWORKS = $(patsubst %,cfg/%.cfg,yolov3-tiny alexnet resnet18 resnext50 dark
 # The script after the program, which leaves PoCL's kernels compiled.
 CL_COMMANDS = \
     '$T/test_cl --cases 12 && tests/system/test_cl.sh $(UNTRAINED)' \
-    'OPENCL_LAYERS=$T/layer_fail.so $T/test_cl_layers tests/unit/cfg/hook.cfg cfg/yolov3-tiny.cfg cfg/darknet19.cfg cfg/resnet18.cfg' \
+    'OPENCL_LAYERS=$T/layer_fail.so $T/test_cl_layers tests/unit/cfg/hook.cfg tests/unit/cfg/connected.cfg cfg/yolov3-tiny.cfg cfg/darknet19.cfg cfg/resnet18.cfg' \
     '$T/test_packed_layers --row cl --cases 120' \
     '$T/test_plans --row cl tests/unit/cfg/plans.cfg tests/unit/cfg/hook.cfg' \
     '$(CONV_NETWORKS) --row cl --train tests/unit/cfg/layers.cfg' \
-    '$(CONV_NETWORKS) --row cl $(CL_NETWORKS) "$$MODELS"/*.cfg --resize cfg/yolov3-tiny.cfg'
+    '$(CONV_NETWORKS) --row cl tests/unit/cfg/connected.cfg $(CL_NETWORKS) "$$MODELS"/*.cfg --resize cfg/yolov3-tiny.cfg'
 # PoCL and LLVM keep to the end what they once took.
 ifeq ($(SANITIZE),1)
 UNIT_PROGRAMS += $T/test_cl

@@ -62,6 +62,7 @@ half-sums cl_image -DROWS=8 -DCOLS=4 -DCONV -DSIZE=3 -DHALF_SUMS
 thin1-conv3 cl_thin -DROWS=1 -DWX=64 -DWY=1 -DCONV -DTAPS -DSIZE=3
 thin8-conv3 cl_thin -DROWS=8 -DWX=64 -DWY=1 -DCONV -DTAPS -DSIZE=3
 thin8 cl_thin -DROWS=8 -DWX=64 -DWY=1
+gemv cl_gemv -DROWS=4 -DWX=128 -DWY=1 -DCONV -DSIZE=1
 fill3 cl_fill -DCONV -DSIZE=3
 sum cl_sum -DCONV
 maxpool cl_maxpool -DSTRIDE=2

@@ -1,7 +1,7 @@
 /*
  * What `cl` chooses: cl_wide on CPUs; else cl_thin for a C of few rows, cl_image where the device
  * shares its memory with the CPU (Adreno), cl_tile on desktop GPUs. gemm_cl_image_rules has the
- * tile of cl_image.
+ * tile of cl_image. A convolution that multiplies a matrix by a vector gets cl_gemv everywhere.
  *
  * K is cut into parts where C alone has too few groups for all compute units.
  */
@@ -110,4 +110,15 @@ const gemm_cl_row *gemm_cl_choose_conv(const gemm_cl_traits *d, const gemm_call 
     all.N = g->N > (1 << 30) / products ? 1 << 30 : g->N * products;
     const gemm_cl_row *row = gemm_cl_choose(d, &all, parts);
     return row->conv ? row : &gemm_cl_choices[GEMM_CL_THIN_8];
+}
+
+const gemm_cl_row *gemm_cl_choose_gemv(const gemm_cl_traits *d, const conv_call *c,
+                                       gemm_cl_half_use half)
+{
+    enum { LEAST_K = 64 };
+    const bool is_gemv = c->size == c->h && c->size == c->w && c->pad == 0;
+    if (!is_gemv || c->c / c->groups * c->size * c->size < LEAST_K) return NULL;
+    const gemm_cl_row *row = &gemm_cl_gemv_choices[half == GEMM_CL_HALF_SUMS ? GEMM_CL_GEMV_HALF
+                                                   : d->cpu ? GEMM_CL_GEMV_CPU : GEMM_CL_GEMV];
+    return row->wx <= d->group ? row : NULL;
 }

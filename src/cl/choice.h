@@ -23,4 +23,10 @@ const gemm_cl_row *gemm_cl_choose(const gemm_cl_traits *, const gemm_call *, int
 const gemm_cl_row *gemm_cl_choose_conv(const gemm_cl_traits *, const gemm_call *, int products,
                                        int *parts);
 
+/* The row for a convolution that multiplies a matrix by a vector: the output is one place, and its
+   taps are the image as it lies. NULL: it is none, or K is so short that most items would idle, or
+   the device's groups are too small. */
+const gemm_cl_row *gemm_cl_choose_gemv(const gemm_cl_traits *, const conv_call *,
+                                       gemm_cl_half_use);
+
 #endif

@@ -104,13 +104,13 @@ static const char *build_kernel(conv_job *j)
     char more[128] = "";
     append_size(c, more, sizeof more);
     if (row->conv == GEMM_CL_CONV) gemm_append(more, sizeof more, " -DCONV");
-    const bool image = row->way == GEMM_CL_IMAGE;
-    if ((image || row->depth) && j->K % 4 == 0 && (j->kept || (uintptr_t)c->weights % 16 == 0))
+    const bool image = row->way == GEMM_CL_IMAGE, knows_a = image || row->depth || row->one_column;
+    if (knows_a && j->K % 4 == 0 && (j->kept || (uintptr_t)c->weights % 16 == 0))
         gemm_append(more, sizeof more, " -DALIGNED_A");
     if (row->depth && !j->taps && c->h * c->w % 4 == 0 && (uintptr_t)c->input % 16 == 0)
         gemm_append(more, sizeof more, " -DALIGNED_B");
     if (image && !is_by_image(j)) gemm_append(more, sizeof more, " -DIN_PLACE");
-    if (!image && j->taps) gemm_append(more, sizeof more, " -DTAPS");
+    if (!image && j->taps && !row->one_column) gemm_append(more, sizeof more, " -DTAPS");
     if (row->conv == GEMM_CL_ONLY_CONV)
         gemm_append(more, sizeof more, "%s%s", j->taps && is_shifted(c) ? " -DSHIFTED" : "",
                     j->g.M <= row->rows ? " -DDIRECT" : "");
@@ -338,7 +338,11 @@ static bool choose_row(conv_job *j)
     gemm_cl_work *w = &j->w;
     gemm_cl_traits traits = w->device->traits;
     const gemm_cl_row *asked = w->row;
-    if (asked->way != GEMM_CL_CHOOSE) {
+    const gemm_cl_row *gemv = gemm_cl_choose_gemv(&traits, j->c, asked->half);
+    if (asked->one_column) return gemv;
+    if (gemv && (asked->way == GEMM_CL_CHOOSE || asked->half)) {
+        w->row = gemv;
+    } else if (asked->way != GEMM_CL_CHOOSE) {
         if (!asked->conv || (is_by_image(j) && !lay_out_image(j))) return false;
     } else {
         w->row = gemm_cl_choose_conv(&traits, &j->g, j->products, &w->parts);

@@ -3,7 +3,7 @@
  *
  * The ladder of the paper (Adreno 330): naive, blocks, local memory, wide loads, unrolled.
  * Qualcomm's kernel: image. No article has the kernels below: wide for CPUs, thin for a C of few
- * rows, tile for desktop GPUs.
+ * rows, tile for desktop GPUs, gemv for connected layers.
  */
 #include "cl/rows.h"
 
@@ -94,4 +94,14 @@ const gemm_cl_row gemm_cl_conv_choices[GEMM_CL_CONV_VECTORS * GEMM_CL_CONV_TILES
     WIDE_CONV(16, 1, 32), WIDE_CONV(16, 2, 32), WIDE_CONV(16, 4, 32), WIDE_CONV(16, 8, 32),
     WIDE_CONV(8, 1, 16), WIDE_CONV(8, 2, 16), WIDE_CONV(8, 4, 16), WIDE_CONV(8, 6, 16),
     WIDE_CONV(4, 1, 8), WIDE_CONV(4, 2, 8), WIDE_CONV(4, 4, 8), WIDE_CONV(4, 4, 8),
+};
+
+#define GEMV(defines_, half_, rows_, wx_) \
+    {.kernel = "cl_gemv", .defines = defines_, .conv = GEMM_CL_CONV, .rows = rows_, .cols = 1, \
+     .wx = wx_, .wy = 1, .one_column = true, .half = half_}
+
+const gemm_cl_row gemm_cl_gemv_choices[GEMM_CL_GEMV_COUNT] = {
+    [GEMM_CL_GEMV] = GEMV("", GEMM_CL_SINGLE, 4, 128),
+    [GEMM_CL_GEMV_HALF] = GEMV("-DHALF_A", GEMM_CL_HALF_SUMS, 4, 128),
+    [GEMM_CL_GEMV_CPU] = GEMV("", GEMM_CL_SINGLE, 8, 1),
 };

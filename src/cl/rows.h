@@ -44,6 +44,7 @@ typedef struct gemm_cl_row {
     int depth;                  /* steps of K in local memory at once: -DBK; 0: none. Such a kernel
                                    loads A and B along their rows: -DA_TURNED -DB_TURNED */
     bool shares;                /* a group is one item, and takes a share of the rows of C */
+    bool one_column;            /* computes only a C of one column, whose B lies as it is needed */
     bool splits;                /* can cut K into parts */
     int parts;                  /* into how many; 0: `cl` chooses, other rows do not cut */
     gemm_cl_half_use half;
@@ -82,5 +83,9 @@ extern const gemm_cl_image_rule gemm_cl_image_rules[];
    for groups of 1, 2, up to 4 and more filters. */
 enum { GEMM_CL_CONV_VECTORS = 3, GEMM_CL_CONV_TILES = 4 };
 extern const gemm_cl_row gemm_cl_conv_choices[GEMM_CL_CONV_VECTORS * GEMM_CL_CONV_TILES];
+
+/* For convolutions that multiply a matrix by a vector. */
+enum { GEMM_CL_GEMV, GEMM_CL_GEMV_HALF, GEMM_CL_GEMV_CPU, GEMM_CL_GEMV_COUNT };
+extern const gemm_cl_row gemm_cl_gemv_choices[GEMM_CL_GEMV_COUNT];
 
 #endif

@@ -74,12 +74,17 @@ static double flop_of_conv(const conv_call *c)
     return flop_of(&gemm) * c->groups * c->batch;
 }
 
+/* A 1x1 convolution of a map of one place is a connected layer, whatever Darknet calls it. */
 void gemm_trace_conv(const gemm_variant *ran, const conv_call *c, double ms, const gemm_note *note)
 {
     const gemm_call gemm = gemm_of_conv(c);
+    const bool connected = c->h == 1 && c->w == 1 && c->size == 1 && c->groups == 1;
     char layer[112];
-    snprintf(layer, sizeof layer, "%dx%d/%d pad %d groups %d batch %d%s", c->size, c->size,
-             c->stride, c->pad, c->groups, c->batch, c->pool ? " pool" : "");
+    if (connected)
+        snprintf(layer, sizeof layer, "connected %d over %d batch %d", c->n, c->c, c->batch);
+    else
+        snprintf(layer, sizeof layer, "%dx%d/%d pad %d groups %d batch %d%s", c->size, c->size,
+                 c->stride, c->pad, c->groups, c->batch, c->pool ? " pool" : "");
     trace_row(ran, &gemm, flop_of_conv(c), layer, ms, note);
 }
 

@@ -19,13 +19,15 @@
  *   any other         row by row of the output
  *
  * A depthwise convolution, where a filter sees one channel, is no product of matrices. Its rows are
- * copied with zeroes around them, some at a time, and the sums stay in registers.
+ * copied with zeroes around them, some at a time, and the sums stay in registers. Filters that are
+ * as large as the image make an output of one place: dots.c.
  *
  * The micro-kernel applies scale, shift and activation to the tile in registers. Threads share one
  * large product as in gemm, or take whole products where a layer has many groups or images.
  */
 #include "packed/packed.h"
 
+#include "packed/dots.h"
 #include "packed/loops.h"
 #include "packed/taps.h"
 #include "packed/winograd.h"
@@ -460,8 +462,12 @@ static bool run_winograd(const conv_call *c, const gemm_context *context)
 gemm_status gemm_packed_conv(const conv_call *c, const gemm_context *context, const void *params)
 {
     (void)params;
-    if (run_winograd(c, context)) return GEMM_DONE;
     const int threads = context->threads;
+    if (packed_is_dots(c)) {
+        strcpy(context->note->algorithm, "dots");
+        return packed_dots(c, context->isa, threads) ? GEMM_DECLINED : GEMM_DONE;
+    }
+    if (run_winograd(c, context)) return GEMM_DONE;
     layer_job l = {.c = c, .u = context->isa};
     if (!c->pool && fits_depthwise(c, l.u)) {
         strcpy(context->note->algorithm, "depthwise");

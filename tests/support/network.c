@@ -11,7 +11,7 @@ void network_visit(network *net, void (*visit)(layer *, void *), void *data)
 {
     for (int i = 0; i < net->n; ++i) {
         layer *l = &net->layers[i];
-        if (l->type == CONVOLUTIONAL) visit(l, data);
+        if (l->type == CONVOLUTIONAL || l->type == CONNECTED) visit(l, data);
         if (l->type != CRNN) continue;
         visit(l->input_layer, data);
         visit(l->self_layer, data);
@@ -23,9 +23,10 @@ static void fill_norm(layer *l, void *data)
 {
     rng *r = data;
     if (!l->batch_normalize) return;
-    network_fill(l->rolling_variance, (size_t)l->n, r);
-    network_fill(l->scales, (size_t)l->n, r);
-    for (int f = 0; f < l->n; ++f) {
+    const int filters = l->out_c;
+    network_fill(l->rolling_variance, (size_t)filters, r);
+    network_fill(l->scales, (size_t)filters, r);
+    for (int f = 0; f < filters; ++f) {
         l->rolling_variance[f] += .5f;
         l->rolling_mean[f] = .1f * rng_float(r);
         l->biases[f] = .1f * rng_float(r);

@@ -15,7 +15,8 @@ void network_fill(float *, size_t n, rng *);
    seed gives other weights. free_network frees it. */
 network *network_make(const char *cfg, int seed);
 
-/* Calls visit(l, data) for every convolution, those inside of recurrent layers too. */
+/* Calls visit(l, data) for every connected layer and every convolution, those inside of [crnn]
+   too. */
 void network_visit(network *, void (*visit)(layer *l, void *data), void *data);
 
 #endif

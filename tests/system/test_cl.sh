@@ -215,7 +215,7 @@ if ! command -v oclgrind >/dev/null 2>&1; then
 else
     sums='1x9x5u 9x10x11d 33x35x34u'
     rows='cl_naive cl_block cl_local cl_local_v4 cl_local_v8 cl_local_v16 cl_local_v4_u8 cl'
-    convolving='cl_conv_wide-1x8 cl_conv_wide-4x8 cl_thin-2x1 cl_tile-8x4'
+    convolving='cl_conv_wide-1x8 cl_conv_wide-4x8 cl_thin-2x1 cl_tile-8x4 cl_gemv-4x1'
     checks='--data-races --check-api'
     export GEMM_CACHE_DIR=$work/oclgrind
     for row in $rows cl_image; do
@@ -231,7 +231,7 @@ else
         oclgrind_row cl-oclgrind-uninitialized-$row --sum $row "$sums" $checks
     done
     for row in $convolving; do
-        oclgrind_row cl-oclgrind-uninitialized-conv-$row --conv $row '5d 21u 17d 13u 9d' $checks
+        oclgrind_row cl-oclgrind-uninitialized-conv-$row --conv $row '10d 21u 22d 13u 9d' $checks
     done
     oclgrind_layers cl-oclgrind-uninitialized-layers $checks
     oclgrind_row cl-oclgrind-uninitialized-conv-cl_image-8x4 --conv cl_image-8x4 '4u 9d 14u' $checks

@@ -329,8 +329,25 @@ static const int conv_sides[] = {1, 2, 3, 5, 7, 8, 13, 16, 17, 33, 40};
 static const int conv_channels[] = {1, 2, 3, 4, 5, 8, 9, 13, 17, 33, 70};
 
 /* Geometry by number: any, of the same size, depthwise, grouped, 1x1 in place. */
+/* Filters as large as the image, so that the row is a matrix times a vector; K is long enough for
+   cl_gemv. */
+static conv_call draw_gemv(rng *r)
+{
+    static const int taps[] = {64, 65, 130, 511, 512, 1023, 1544};
+    conv_call c = {.batch = 1 + rng_below(r, 2), .groups = 1 + rng_below(r, 3) / 2, .out_h = 1,
+                   .out_w = 1, .stride = 1 + rng_below(r, 2),
+                   .size = rng_below(r, 2) ? 1 : 1 + rng_below(r, 4),
+                   .activation = (conv_activation)rng_below(r, 4)};
+    const int area = c.size * c.size;
+    c.h = c.w = c.size;
+    c.c = c.groups * ((taps[rng_below(r, 7)] + area - 1) / area);
+    c.n = c.groups * (1 + rng_below(r, 40));
+    return c;
+}
+
 static conv_call draw_convolution(rng *r, int number, int most)
 {
+    if (number % 6 == 5) return draw_gemv(r);
     conv_call c = {.batch = 1 + rng_below(r, 3), .groups = 1, .size = 1 + rng_below(r, 7),
                    .stride = 1 + rng_below(r, 3), .pad = rng_below(r, 4),
                    .activation = (conv_activation)rng_below(r, 4)};
@@ -410,7 +427,8 @@ static bool run_conv_case(const char *name, const gemm_cl_row *row, char policy,
                           bool small)
 {
     rng r = rng_make(seed, 5000 + (uint64_t)number);
-    const conv_call c = draw_convolution(&r, number, small ? 6 : 11);
+    const conv_call c = row->one_column ? draw_gemv(&r)
+                                        : draw_convolution(&r, number, small ? 6 : 11);
     const bool shared = rng_below(&r, 2);
     const int parts = row->splits ? rng_below(&r, 5) : 0;
     convolution p = make_convolution(&r, c, shared);
@@ -462,8 +480,11 @@ static const gemm_cl_row *conv_row(size_t n, char *title, size_t bytes)
     size_t left = n - NAMED;
     for (size_t i = 0; n >= NAMED && !r && i < gemm_cl_choice_count; ++i)
         if (gemm_cl_choices[i].conv && left-- == 0) r = &gemm_cl_choices[i];
-    if (n >= NAMED && !r && left < GEMM_CL_CONV_VECTORS * GEMM_CL_CONV_TILES)
+    enum { CPU_ROWS = GEMM_CL_CONV_VECTORS * GEMM_CL_CONV_TILES };
+    if (n >= NAMED && !r && left < CPU_ROWS)
         r = &gemm_cl_conv_choices[left];
+    else if (n >= NAMED && !r && left - CPU_ROWS < GEMM_CL_GEMV_COUNT)
+        r = &gemm_cl_gemv_choices[left - CPU_ROWS];
     if (r)
         snprintf(title, bytes, "%s%s-%dx%d-%dx%d%s", r->kernel ? r->kernel : "cl",
                  r->half ? "-half" : "", r->rows, r->cols, r->wx, r->wy, r->defines);
@@ -571,7 +592,7 @@ static const char *run_one_convolution(const char *title, int number, char polic
     while ((row = conv_row(n, found, sizeof found)) && !strstr(found, title))
         ++n;
     rng r = rng_make(seed, 5000 + (uint64_t)number);
-    const conv_call c = draw_convolution(&r, number, 6);
+    const conv_call c = row && row->one_column ? draw_gemv(&r) : draw_convolution(&r, number, 6);
     convolution p = make_convolution(&r, c, policy == 'u');
     gemm_cl_force_memory(policy);
     return row ? judge_convolution(&p, row, row->splits ? number % 3 : 0) : "no such row";
@@ -609,12 +630,15 @@ static void test_conv_limits(void)
 /* Where e^-x overflows, logistic is 0 all the same, with vectors and on their edge. */
 static void test_conv_far(void)
 {
-    static const conv_call c = {.batch = 1, .groups = 1, .c = 1, .h = 5, .w = 7, .n = 3, .size = 1,
-                                .stride = 1, .out_h = 5, .out_w = 7, .activation = CONV_LOGISTIC};
     char title[64];
     const gemm_cl_row *row;
     const char *why = NULL;
     for (size_t n = 0; !why && (row = conv_row(n, title, sizeof title)); ++n) {
+        const bool one = row->one_column;
+        const conv_call c = {.batch = 1, .groups = 1, .c = one ? 64 : 1, .h = one ? 1 : 5,
+                             .w = one ? 1 : 7, .n = 3, .size = 1, .stride = 1,
+                             .out_h = one ? 1 : 5, .out_w = one ? 1 : 7,
+                             .activation = CONV_LOGISTIC};
         rng r = rng_make(seed, 92);
         convolution p = make_convolution(&r, c, false);
         p.shift.data[0] = -89.0f;
@@ -736,14 +760,21 @@ static const char *judge_activation(const gemm_cl_row *row, conv_activation acti
 {
     enum { PLACES = 24 };       /* vectors and the elements behind them */
     static const float ends[] = {INFINITY, -INFINITY, NAN, -0.0f, FLT_MAX, -FLT_MAX, 1, -1};
+    enum { LONG = 64 };         /* of a row of one column: its weights are the ends, then zeroes */
+    static const float zeroes[PLACES], unit[LONG] = {1};
     static char why[128];
-    float input[PLACES], output[PLACES];
-    const float weight = 1, shift = 0;
-    for (int i = 0; i < PLACES; ++i) input[i] = ends[i * 5 % 8];
-    const conv_call c = {.batch = 1, .groups = 1, .c = 1, .h = 1, .w = PLACES, .n = 1, .size = 1,
-                         .stride = 1, .out_h = 1, .out_w = PLACES, .input = input,
-                         .weights = &weight, .shift = &shift, .activation = activation,
-                         .output = output};
+    float input[PLACES], output[PLACES], rows[PLACES * LONG] = {0};
+    const float weight = 1;
+    for (int i = 0; i < PLACES; ++i) rows[i * LONG] = input[i] = ends[i * 5 % 8];
+    conv_call c = {.batch = 1, .groups = 1, .c = 1, .h = 1, .w = PLACES, .n = 1, .size = 1,
+                   .stride = 1, .out_h = 1, .out_w = PLACES, .input = input, .weights = &weight,
+                   .shift = zeroes, .activation = activation, .output = output};
+    if (row->one_column) {
+        c.c = LONG, c.n = PLACES;
+        c.w = c.out_w = 1;
+        c.input = unit;
+        c.weights = rows;
+    }
     if (convolve_parts(&c, row, 0)) return "it declined";
     for (int i = 0; i < PLACES; ++i) {
         const float expected = activate(input[i], activation);

@@ -41,11 +41,14 @@
 #include <string.h>
 #include <time.h>
 
-/* Of Darknet's convolutional_layer.h, whose own headers do not compile without warnings. */
+/* Of Darknet's layers, whose own headers do not compile without warnings. */
 layer make_convolutional_layer(int batch, int h, int w, int c, int n, int groups, int size,
                                int stride, int padding, ACTIVATION activation, int batch_normalize,
                                int binary, int xnor, int adam);
 void forward_convolutional_layer(layer l, network net);
+layer make_connected_layer(int batch, int inputs, int outputs, ACTIVATION activation,
+                           int batch_normalize, int adam);
+void forward_connected_layer(layer l, network net);
 
 enum { MOST_THREADS = 8 };
 
@@ -124,11 +127,11 @@ static void draw_split(conv_call *c, rng *r, int number)
 }
 
 /* Kinds in turn: dense, dense of the same size, grouped, depthwise with few large or many small
-   channels, 1x1, and every second place of 31 x 31, where whole vectors of pairs end one float
-   behind the image. */
+   channels, 1x1, every second place of 31 x 31, where whole vectors of pairs end one float behind
+   the image, and filters as large as the image, of which connected layers are those of 1x1. */
 static void draw_geometry(conv_call *c, rng *r, int number)
 {
-    const int kind = number % 6;
+    const int kind = number % 7;
     c->batch = 1 + rng_below(r, 3);
     c->size = 1 + rng_below(r, 7);
     c->stride = 1 + rng_below(r, 3);
@@ -151,9 +154,16 @@ static void draw_geometry(conv_call *c, rng *r, int number)
         c->stride = 2;
         c->pad = c->size / 2;
     }
+    if (kind == 6) {
+        c->size = rng_below(r, 2) ? 1 : 1 + rng_below(r, 5);
+        c->groups = 1 + rng_below(r, 6) / 4;
+        c->c *= c->groups * (rng_below(r, 2) ? 1 : 13);
+        c->n *= c->groups;
+        c->pad = 0;
+    }
     do {
-        c->h = kind == 5 ? 31 : PICK(r, SIDES);
-        c->w = kind == 5 ? 31 : PICK(r, SIDES);
+        c->h = kind == 6 ? c->size : kind == 5 ? 31 : PICK(r, SIDES);
+        c->w = kind == 6 ? c->size : kind == 5 ? 31 : PICK(r, SIDES);
         if (kind == 3 && c->c < 4) c->h += 97, c->w += 101; /* more rows than a band has */
         c->out_h = conv_places(c->h, c);
         c->out_w = conv_places(c->w, c);
@@ -486,6 +496,80 @@ static void judge_hook_case(const hook_case *h)
         report_fail(name, "off by %g, its x by %g, %zu bytes kept", off, x_off, kept);
 }
 
+/* A connected layer. `calls`: of the row in a pass. */
+typedef struct connected_case {
+    const char *name;
+    ACTIVATION activation;
+    int batch, normalized;
+    LAYER_TYPE of;              /* the layer of the network that it is, or that it is inside of */
+    gemm_conv_mode mode;
+    bool delta, declines;
+    int calls;
+} connected_case;
+
+static const connected_case CONNECTED_CASES[] = {
+    {"leaky", LEAKY, 1, 1, CONNECTED, GEMM_HOOK, false, false, 1},
+    {"relu", RELU, 1, 0, CONNECTED, GEMM_DIRECT, false, false, 1},
+    {"logistic", LOGISTIC, 1, 1, CONNECTED, GEMM_HOOK, false, false, 1},
+    {"linear", LINEAR, 1, 0, CONNECTED, GEMM_HOOK, false, false, 1},
+    {"tanh", TANH, 1, 1, CONNECTED, GEMM_HOOK, false, false, 1},
+    {"batch 2", LEAKY, 2, 1, CONNECTED, GEMM_HOOK, false, false, 0},
+    {"inside of rnn", LEAKY, 1, 1, RNN, GEMM_HOOK, false, false, 0},
+    {"im2col", LEAKY, 1, 1, CONNECTED, GEMM_IM2COL, false, false, 0},
+    {"delta wanted", LEAKY, 1, 1, CONNECTED, GEMM_HOOK, true, false, 0},
+    {"declined", LEAKY, 1, 1, CONNECTED, GEMM_HOOK, false, true, 1},
+};
+
+static int connected_calls;
+static bool connected_declines;
+
+static gemm_status run_connected(const conv_call *c, const gemm_context *context,
+                                 const void *params)
+{
+    ++connected_calls;
+    return connected_declines ? GEMM_DECLINED : gemm_packed_conv(c, context, params);
+}
+
+static void judge_connected_case(const connected_case *h)
+{
+    enum { INPUTS = 131, OUTPUTS = 37, MOST = 2 };
+    float input[MOST * INPUTS], expected[MOST * OUTPUTS];
+    char name[48];
+    rng r = rng_make(1, 0);
+    for (int i = 0; i < MOST * INPUTS; ++i) input[i] = rng_float(&r);
+    layer l = make_connected_layer(h->batch, INPUTS, OUTPUTS, h->activation, h->normalized, 0);
+    for (int i = 0; i < OUTPUTS; ++i) {
+        l.biases[i] = rng_float(&r);
+        if (!h->normalized) continue;
+        l.rolling_mean[i] = rng_float(&r);
+        l.rolling_variance[i] = 1.5f + rng_float(&r);
+    }
+    gemm_variant row = *gemm_find("packed");
+    layer whole = l;
+    whole.type = h->of;
+    network net = {.n = 1, .layers = &whole, .input = input, .delta = h->delta ? input : NULL};
+    const int n = OUTPUTS * h->batch;
+    gemm_set_variant(gemm_find("stock"));
+    forward_connected_layer(l, net);
+    memcpy(expected, l.output, (size_t)n * sizeof(float));
+    memset(l.output, 0xff, (size_t)n * sizeof(float));
+    row.conv = run_connected;
+    connected_declines = h->declines;
+    connected_calls = 0;
+    gemm_set_variant(&row);
+    gemm_set_conv(h->mode);
+    forward_connected_layer(l, net);
+    gemm_set_conv(GEMM_HOOK);
+    const double off = distance(l.output, expected, n);
+    free_layer(l);
+    snprintf(name, sizeof name, "connected-%s", h->name);
+    if (off <= 1e-5 && connected_calls == h->calls)
+        report_pass(name);
+    else
+        report_fail(name, "off by %g, the row was asked %d times, not %d", off, connected_calls,
+                    h->calls);
+}
+
 /* ---- `packed` on one instruction set ---- */
 
 /* As gemm_packed_conv, but `params` is the instruction set. */
@@ -529,6 +613,8 @@ static const conv_shape THREAD_SHAPES[] = {
     {"depthwise stride 2", 2, 67, 67, 53, 53, 67, 5, 2, 2},
     {"depthwise, bands", 1, 23, 23, 131, 133, 46, 3, 1, 1},
     {"depthwise, bands, stride 2", 1, 23, 23, 231, 133, 46, 3, 2, 0},
+    {"dots", 1, 1, 4001, 1, 1, 301, 1, 1, 0},
+    {"dots, two groups", 3, 2, 130, 5, 5, 90, 5, 1, 0},
 };
 
 /* The same with maxima of 2x2 blocks. The direct ones have 32 bands or more with every instruction
@@ -891,5 +977,6 @@ int main(int argc, char **argv)
     judge_empty();
     judge_declined();
     for (size_t i = 0; i < COUNT(HOOK_CASES); ++i) judge_hook_case(&HOOK_CASES[i]);
+    for (size_t i = 0; i < COUNT(CONNECTED_CASES); ++i) judge_connected_case(&CONNECTED_CASES[i]);
     return report_status();
 }

@@ -78,13 +78,13 @@ static bool is_output(const network *net, int i)
     return type == YOLO || type == REGION || type == DETECTION || (last && type != COST);
 }
 
-/* Fills the outputs of all convolutions with NaN, so that a layer which reads what an earlier pass
-   left there is found. */
+/* Fills the outputs of all convolutions and connected layers with NaN, so that a layer which reads
+   what an earlier pass left there is found. */
 static void forget_outputs(network *net)
 {
     for (int i = 0; i < net->n; ++i) {
         const layer *l = &net->layers[i];
-        if (l->type == CONVOLUTIONAL)
+        if (l->type == CONVOLUTIONAL || l->type == CONNECTED)
             memset(l->output, 0xff, (size_t)l->outputs * (size_t)l->batch * sizeof *l->output);
     }
 }

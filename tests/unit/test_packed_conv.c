@@ -84,7 +84,7 @@ static bool run(const way *w, const conv_call *c, gemm_plan **plan, gemm_note *n
 /* ---- layers ---- */
 
 /* A layer of one image. With THREADS threads Winograd's algorithm takes the first two by strips of
-   tiles, and the others by phases. All instruction sets cut the last two into bands. */
+   tiles, and the others by phases. All instruction sets cut those called bands into bands. */
 typedef struct large {
     conv_shape shape;
     bool pool;
@@ -98,6 +98,7 @@ static const large LAYERS[] = {
     {{"phases, m 4", 1, 1, 67, 19, 17, 150, 3, 1, 1}, false, 4},
     {{"bands", 1, 1, 3, 208, 208, 16, 3, 1, 1}, true, DIRECT},
     {{"bands, stride 2", 1, 1, 3, 424, 416, 19, 3, 2, 1}, true, DIRECT},
+    {{"dots", 1, 2, 512, 3, 3, 302, 3, 1, 0}, false, DIRECT},
 };
 
 /* Random numbers, but for the output. conv_shape_free frees it. */
