@@ -58,14 +58,23 @@ static struct {
     gemm_cl_conv_job convolution;
 } started;
 
+/* Whether the device is open for a call with this context. */
+static bool begin(const gemm_context *context)
+{
+    if (!is_open()) return false;
+    gemm_cl_set_copy_threads(gemm_cl_memory_policy()->shares ? 1 : context->threads);
+    return true;
+}
+
 /* Keeps the lock when it returns GEMM_DONE. */
 static gemm_status start_run(const gemm_call *g, const gemm_cl_row *row, bool beside,
-                             gemm_note *note)
+                             const gemm_context *context)
 {
     gemm_cl_lock();
     started.convolves = false;
     const gemm_status status =
-        is_open() ? gemm_cl_multiply_start(&started.multiply, g, row, beside, note) : GEMM_DECLINED;
+        begin(context) ? gemm_cl_multiply_start(&started.multiply, g, row, beside, context->note)
+                       : GEMM_DECLINED;
     if (status != GEMM_DONE) gemm_cl_unlock();
     return status;
 }
@@ -76,8 +85,8 @@ static gemm_status start_conv(const conv_call *c, const gemm_cl_row *row, bool b
     gemm_cl_lock();
     started.convolves = true;
     const gemm_status status =
-        is_open() ? gemm_cl_convolve_start(&started.convolution, c, row, beside, context)
-                  : GEMM_DECLINED;
+        begin(context) ? gemm_cl_convolve_start(&started.convolution, c, row, beside, context)
+                       : GEMM_DECLINED;
     if (status != GEMM_DONE) gemm_cl_unlock();
     return status;
 }
@@ -98,7 +107,7 @@ gemm_status gemm_cl_finish(bool take, gemm_note *note)
 
 gemm_status gemm_cl_run_start(const gemm_call *g, const gemm_context *context, const void *row)
 {
-    return start_run(g, row, true, context->note);
+    return start_run(g, row, true, context);
 }
 
 gemm_status gemm_cl_conv_start(const conv_call *c, const gemm_context *context, const void *row)
@@ -108,7 +117,7 @@ gemm_status gemm_cl_conv_start(const conv_call *c, const gemm_context *context, 
 
 gemm_status gemm_cl_run(const gemm_call *g, const gemm_context *context, const void *row)
 {
-    const gemm_status status = start_run(g, row, false, context->note);
+    const gemm_status status = start_run(g, row, false, context);
     return status == GEMM_DONE ? gemm_cl_finish(true, context->note) : status;
 }
 
@@ -122,7 +131,7 @@ gemm_status gemm_cl_layer(const layer_call *c, const gemm_context *context, cons
 {
     (void)row;
     gemm_cl_lock();
-    const gemm_status status = is_open() ? gemm_cl_run_layer(c, context) : GEMM_DECLINED;
+    const gemm_status status = begin(context) ? gemm_cl_run_layer(c, context) : GEMM_DECLINED;
     gemm_cl_unlock();
     return status;
 }

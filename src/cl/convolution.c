@@ -12,6 +12,7 @@
  *              fill either, because its B is the input as it lies
  *   multiply   one launch; scale, shift and activation are applied before the store
  *   sum        only where K is cut: adds the parts and applies scale, shift and activation
+ *   pool       only with the pool: the launches before it write to memory of the device
  *   ask        the transfer of the output
  *   take       one wait; none where the plan has the weights and the output lies in a block of
  *              gemm_cl_alloc: the output then stays on the device
@@ -117,6 +118,12 @@ static const char *build_kernel(conv_job *j)
     return gemm_cl_build_row(&j->w, more);
 }
 
+/* Where the convolution goes. */
+static cl_mem output_of(const gemm_cl_work *w)
+{
+    return w->unpooled ? w->unpooled : w->C.mem;
+}
+
 static int multiply(conv_job *j)
 {
     const conv_call *c = j->c;
@@ -126,9 +133,9 @@ static int multiply(conv_job *j)
     const int kpart = gemm_cl_part_length(w, j->K, step), parts = ceil_div(j->K, kpart), one = 1;
     const int brs = image ? j->width : c->h * c->w, bcs = image ? j->strips : 1;
     const cl_mem a = j->a.mem, from = image ? j->image : w->B.mem;
-    const cl_mem to = w->sums ? w->sums : w->C.mem;
+    const cl_mem to = w->sums ? w->sums : output_of(w);
     const cl_ulong a0 = j->a.first, b0 = image ? 0 : w->B.offset;
-    const cl_ulong c0 = w->sums ? 0 : w->C.offset;
+    const cl_ulong c0 = w->sums || w->unpooled ? 0 : w->C.offset;
     const cl_ulong outputs = (cl_ulong)c->batch * (cl_ulong)c->n * (cl_ulong)j->g.N;
     const cl_ulong cpart = w->sums ? outputs : 0;
     const cl_ulong elements = (cl_ulong)c->batch * (cl_ulong)c->c * (cl_ulong)(c->h * c->w);
@@ -151,11 +158,29 @@ static int add_sums(conv_job *j)
 {
     const gemm_cl_program *sum = gemm_cl_need("cl_sum", "-cl-fast-relaxed-math -DCONV");
     const int rows = j->c->batch * j->c->n;
-    const cl_ulong into = j->w.C.offset;
+    const cl_ulong into = j->w.unpooled ? 0 : j->w.C.offset;
+    const cl_mem to = output_of(&j->w);
     const gemm_cl_argument args[] = {
-        ARG(rows), ARG(j->g.N), ARG(j->w.parts), ARG(j->w.sums), ARG(j->w.C.mem), ARG(into),
+        ARG(rows), ARG(j->g.N), ARG(j->w.parts), ARG(j->w.sums), ARG(to), ARG(into),
         ARG(j->g.N), ARG(j->c->n), ARG(j->norm), ARG(j->slope), ARG(j->logistic)};
     return sum ? gemm_cl_launch_sum(&j->w, sum, args, j->g.N, rows) : -1;
+}
+
+/* The maximum of each 2x2 block, with the items of kernels/cl_layer.h. */
+static int pool(conv_job *j)
+{
+    const conv_call *c = j->c;
+    const bool by_row = j->w.device->traits.cpu;
+    const gemm_cl_program *p = gemm_cl_need("cl_maxpool",
+                                            by_row ? "-DSTRIDE=2 -DBY_ROW" : "-DSTRIDE=2");
+    const int out_h = c->out_h / 2, out_w = c->out_w / 2, side = 2, offset = 0;
+    const cl_ulong i0 = 0, o0 = j->w.C.offset;
+    const gemm_cl_argument args[] = {
+        ARG(c->out_h), ARG(c->out_w), ARG(out_h), ARG(out_w), ARG(side), ARG(side), ARG(offset),
+        ARG(j->w.unpooled), ARG(i0), ARG(j->w.C.mem), ARG(o0)};
+    const size_t h = (size_t)out_h, w = (size_t)out_w, planes = (size_t)c->batch * (size_t)c->n;
+    const size_t global[3] = {by_row ? h : w, by_row ? planes : h, by_row ? 1 : planes};
+    return p ? gemm_cl_launch(&j->w, p, STAGE_POOL, args, global, NULL) : -1;
 }
 
 /* The weights as they lie, or a copy in 16 bits. */
@@ -174,9 +199,10 @@ static int enqueue(conv_job *j)
     if (j->w.parts > 1 &&
         gemm_cl_need_sums(&j->w, (size_t)j->w.parts, outputs * sizeof(float)))
         return -1;
-    if (prepare_weights(j) || (is_by_image(j) && fill_image(j))) return -1;
-    const int rc = multiply(j);
-    return rc == 0 && j->w.sums ? add_sums(j) : rc;
+    if (j->c->pool && !(j->w.unpooled = gemm_cl_scratch(SLOT_UNPOOLED, outputs * sizeof(float))))
+        return -1;
+    if (prepare_weights(j) || (is_by_image(j) && fill_image(j)) || multiply(j)) return -1;
+    return (j->w.sums && add_sums(j)) || (j->w.unpooled && pool(j)) ? -1 : 0;
 }
 
 /* ---- the plan ------------------------------------------------------------------------------ */
@@ -296,7 +322,7 @@ static int show(conv_job *j, bool beside)
 {
     const conv_call *c = j->c;
     gemm_cl_work *w = &j->w;
-    const size_t area = (size_t)c->h * (size_t)c->w, places = (size_t)j->g.N;
+    const size_t area = (size_t)c->h * (size_t)c->w, places = (size_t)j->g.N / (c->pool ? 4 : 1);
     const size_t planned_a = w->A.copied, planned_b = w->B.copied;
     const size_t bytes = (size_t)c->batch * (size_t)c->n * places * sizeof(float);
     const bool later = j->kept && !beside && gemm_cl_may_stay(c->output, bytes);
@@ -361,7 +387,7 @@ static gemm_status end(conv_job *j, bool failed, gemm_note *note)
 gemm_status gemm_cl_convolve_start(conv_job *j, const conv_call *c, const gemm_cl_row *row,
                                    bool beside, const gemm_context *context)
 {
-    if (c->pool || !fits_int(c)) return GEMM_DECLINED;
+    if (!fits_int(c)) return GEMM_DECLINED;
     *j = make_job(c, row);
     if (!choose_row(j)) return GEMM_DECLINED;
     keep(j, context->kept);

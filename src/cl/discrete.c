@@ -169,13 +169,6 @@ static bool is_same_matrix(const kept_matrix *k, const gemm_cl_view *v)
            k->ld == v->ld;
 }
 
-static bool has_same_rows(const float *copy, const gemm_cl_view *v)
-{
-    for (size_t i = 0; i < v->rows; ++i)
-        if (memcmp(copy + i * v->cols, v->host + i * v->ld, v->cols * sizeof(float))) return false;
-    return true;
-}
-
 /* The place for a matrix: where it is kept already, or the least recently used one, emptied. */
 static kept_matrix *kept_place(const gemm_cl_view *v, size_t bytes)
 {
@@ -197,7 +190,7 @@ static int upload_kept(gemm_cl_view *v)
     kept_matrix *k = kept_place(v, bytes);
     v->device_ld = v->cols;
     k->used = ++kept_clock;
-    if (k->mem && has_same_rows(k->copy.at, v)) {
+    if (k->mem && gemm_cl_has_rows(v, k->copy.at)) {
         v->mem = k->mem;
         return 0;
     }

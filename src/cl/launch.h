@@ -10,7 +10,9 @@
 #include "gemm_variant.h"
 #include "util/ints.h"
 
-typedef enum gemm_cl_stage { STAGE_PREPARE, STAGE_MULTIPLY, STAGE_SUM } gemm_cl_stage;
+typedef enum gemm_cl_stage {
+    STAGE_PREPARE, STAGE_MULTIPLY, STAGE_SUM, STAGE_POOL
+} gemm_cl_stage;
 
 typedef struct gemm_cl_timed {
     cl_event event;
@@ -24,8 +26,8 @@ typedef struct gemm_cl_work {
     const gemm_cl_program *program;
     int parts;                      /* of K */
     gemm_cl_view A, B, C;
-    cl_mem sums;                    /* the parts, before STAGE_SUM adds them; NULL: there are none,
-                                       and STAGE_MULTIPLY writes C */
+    cl_mem sums;                    /* the parts, before STAGE_SUM adds them; NULL: there are none */
+    cl_mem unpooled;                /* what STAGE_POOL pools; NULL: there is no such stage */
     bool unfinished;                /* it ended without a wait, so its times are not known */
     size_t group[2];
     gemm_cl_timed *timed;

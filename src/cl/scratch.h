@@ -9,6 +9,7 @@
 
 typedef enum gemm_cl_slot {
     SLOT_A, SLOT_B, SLOT_C, SLOT_PACKED_A, SLOT_PACKED_B, SLOT_PARTS, SLOT_NORM, SLOT_SECOND,
+    SLOT_UNPOOLED,
     SLOT_COUNT
 } gemm_cl_slot;
 

@@ -57,7 +57,7 @@ static gemm_status run_stock(const gemm_call *c, const gemm_context *context, co
 }
 
 static const gemm_hybrid_sides packed_and_cl = {
-    .name = "packed", .run = gemm_packed, .conv = gemm_packed_conv,
+    .name = "packed", .run = gemm_packed, .conv = gemm_packed_conv, .layer = gemm_packed_layer,
     .run_start = gemm_cl_run_start, .conv_start = gemm_cl_conv_start, .finish = gemm_cl_finish,
     .unusable = gemm_cl_unusable, .params = &gemm_cl_best, .forced = -1};
 

@@ -65,11 +65,6 @@ const char *gemm_any_to_cpu(const gemm_any_call *c)
 
 /* ---- one row ---- */
 
-static size_t unpooled_floats(const conv_call *c)
-{
-    return (size_t)c->batch * (size_t)c->n * (size_t)c->out_h * (size_t)c->out_w;
-}
-
 /* The convolution, then the pool. */
 static gemm_status run_apart(const contestant *p, const conv_call *c, const gemm_context *x)
 {
@@ -77,10 +72,7 @@ static gemm_status run_apart(const contestant *p, const conv_call *c, const gemm
     conv.pool = false;
     conv.output = p->unpooled;
     const layer_input between = {p->unpooled, c->n * c->out_h * c->out_w};
-    const layer_call pool = {.kind = LAYER_MAXPOOL, .batch = c->batch, .c = c->n, .h = c->out_h,
-                             .w = c->out_w, .out_c = c->n, .out_h = c->out_h / 2,
-                             .out_w = c->out_w / 2, .size = 2, .stride = 2, .inputs = 1,
-                             .input = &between, .output = c->output};
+    const layer_call pool = gemm_pool_behind(c, &between);
     const gemm_status status = p->row->conv(&conv, x, p->row->params);
     gemm_context without = *x;
     without.kept = NULL;
@@ -113,7 +105,9 @@ static double time_turn(contestant *p, const gemm_any_call *c, const gemm_contex
 /* Memory of the kind that Darknet's buffers have under this row. */
 static float *take_unpooled(const contestant *p, const conv_call *c)
 {
-    const size_t bytes = unpooled_floats(c) * sizeof(float);
+    conv_call conv = *c;
+    conv.pool = false;
+    const size_t bytes = gemm_conv_output_bytes(&conv);
     float *shared = p->row->on_device ? gemm_cl_alloc(bytes) : NULL;
     return shared ? shared : malloc(bytes);
 }

@@ -25,6 +25,7 @@
 #include "driver/driver.h"
 #include "gemm_cl.h"
 #include "hybrid/hybrid.h"
+#include "support/conv_shape.h"
 #include "support/operands.h"
 #include "support/options.h"
 #include "support/report.h"
@@ -353,6 +354,7 @@ static conv_call draw_convolution(rng *r, int number, int most)
         c.out_h = (c.h + 2 * c.pad - c.size) / c.stride + 1;
         c.out_w = (c.w + 2 * c.pad - c.size) / c.stride + 1;
     } while (c.h + 2 * c.pad < c.size || c.w + 2 * c.pad < c.size);
+    c.pool = c.out_h % 2 == 0 && c.out_w % 2 == 0 && rng_below(r, 2);
     return c;
 }
 
@@ -369,7 +371,7 @@ static convolution make_convolution(rng *r, conv_call c, bool shared)
     const int K = c.c / c.groups * c.size * c.size;
     p.call.input = conv_array(&p.input, c.batch * c.c * c.h * c.w, r, shared);
     p.call.weights = conv_array(&p.weights, c.n * K, r, shared);
-    p.call.output = conv_array(&p.output, c.batch * c.n * c.out_h * c.out_w, r, shared);
+    p.call.output = conv_array(&p.output, (int)conv_outputs(&c), r, shared);
     p.call.shift = conv_array(&p.shift, c.n, r, false);
     const float *scale = conv_array(&p.scale, c.n, r, false);
     p.call.scale = rng_below(r, 2) ? scale : NULL;
@@ -987,7 +989,7 @@ enum { FAULT_RIGHT = 10, FAULT_UNCHANGED, FAULT_WRONG, NO_FAULT, FAULT_FAILED, F
 /* What is run while a call fails, and how. With HYBRID the device computes a half, and the CPU
    computes what the device does not. */
 typedef enum fault_kind {
-    MULTIPLY, CONVOLVE, DRIVER, HYBRID_MULTIPLY, HYBRID_CONVOLVE
+    MULTIPLY, CONVOLVE, POOL, DRIVER, HYBRID_MULTIPLY, HYBRID_CONVOLVE, HYBRID_POOL
 } fault_kind;
 
 typedef struct fault_case {
@@ -1013,7 +1015,7 @@ static int judge_fault(gemm_status status, bool right, bool unchanged)
 
 static bool is_hybrid(const fault_case *f)
 {
-    return f->kind == HYBRID_MULTIPLY || f->kind == HYBRID_CONVOLVE;
+    return f->kind == HYBRID_MULTIPLY || f->kind == HYBRID_CONVOLVE || f->kind == HYBRID_POOL;
 }
 
 static int multiply_once(const fault_case *f, rng *r, int turn)
@@ -1035,9 +1037,12 @@ static int multiply_once(const fault_case *f, rng *r, int turn)
 
 static int convolve_once(const fault_case *f, rng *r, int turn)
 {
-    const conv_call c = {.batch = 2, .groups = 2, .c = 6, .h = 7, .w = 5, .n = 16, .size = 3,
-                         .stride = 1 + turn, .pad = 1, .out_h = turn ? 4 : 7,
-                         .out_w = turn ? 3 : 5};
+    const conv_call odd = {.batch = 2, .groups = 2, .c = 6, .h = 7, .w = 5, .n = 16, .size = 3,
+                           .stride = 1 + turn, .pad = 1, .out_h = turn ? 4 : 7,
+                           .out_w = turn ? 3 : 5};
+    conv_call c = odd;
+    c.pool = f->kind == POOL || f->kind == HYBRID_POOL;
+    if (c.pool) c.h = c.w = 8, c.out_h = c.out_w = turn ? 4 : 8;
     convolution p = make_convolution(r, c, f->shared);
     const size_t bytes = (size_t)p.output.columns * sizeof(float);
     float *before = malloc(bytes);
@@ -1091,7 +1096,8 @@ static int fault_child(const fault_case *f, int n)
     if (is_hybrid(f)) share_tested = 0.5;
     rng r = rng_make(seed, 3);
     for (int i = 0; i < (is_hybrid(f) ? 1 : 2); ++i) {
-        const bool convolves = f->kind == CONVOLVE || f->kind == HYBRID_CONVOLVE;
+        const bool convolves = f->kind == CONVOLVE || f->kind == HYBRID_CONVOLVE ||
+                               f->kind == POOL || f->kind == HYBRID_POOL;
         const int code = convolves ? convolve_once(f, &r, i)
                          : f->kind == DRIVER ? drive_once(f, &r, i) : multiply_once(f, &r, i);
         if (code != FAULT_RIGHT && code != FAULT_UNCHANGED) return code;
@@ -1182,6 +1188,8 @@ static void test_faults(void)
         {"conv-cl", &gemm_cl_best, 'u', false, CONVOLVE, 0, false},
         {"conv-cl", &gemm_cl_best, 'd', true, CONVOLVE, 0, true},
         {"conv-cl", &gemm_cl_best, 'd', false, CONVOLVE, 0, false},
+        {"pool-cl", &gemm_cl_best, 'u', true, POOL, 0, true},
+        {"pool-cl", &gemm_cl_best, 'd', false, POOL, 0, false},
         {"conv-cl_image", image, 'u', true, CONVOLVE, 2, true},
         {"conv-cl_tile", tile, 'd', true, CONVOLVE, 2, true},
         {"cl", NULL, 'u', true, DRIVER, 0, true},
@@ -1190,7 +1198,9 @@ static void test_faults(void)
         {"hybrid", &gemm_cl_best, 'u', true, HYBRID_MULTIPLY, 0, false},
         {"hybrid", &gemm_cl_best, 'd', false, HYBRID_MULTIPLY, 0, false},
         {"conv-hybrid", &gemm_cl_best, 'u', true, HYBRID_CONVOLVE, 0, false},
-        {"conv-hybrid", &gemm_cl_best, 'd', true, HYBRID_CONVOLVE, 0, true}};
+        {"conv-hybrid", &gemm_cl_best, 'd', true, HYBRID_CONVOLVE, 0, true},
+        {"pool-hybrid", &gemm_cl_best, 'u', true, HYBRID_POOL, 0, false},
+        {"pool-hybrid", &gemm_cl_best, 'd', true, HYBRID_POOL, 0, true}};
     cl_uint platforms;
     gemm_cl_load();
     clGetPlatformIDs(0, NULL, &platforms);      /* the drivers are loaded once, for all children */
