@@ -137,6 +137,8 @@ typedef struct gemm_variant {
                                    NULL; the pointer is NULL when the row can run everywhere */
     const gemm_rounding *rounding;      /* GEMM_CHECK and tests allow it. NULL: single
                                    precision */
+    int warm_up;                /* calls of a shape until the row knows how to run it; 0: it knows
+                                   at once. Measurements begin behind them */
     bool on_device;             /* Darknet's buffers should be memory that the device shares */
     bool leaves;                /* inputs of `conv` and `layer` may lie on the device, and outputs
                                    may stay there */

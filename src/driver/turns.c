@@ -2,7 +2,8 @@
  * Rows in turns: see turns.h.
  *
  * Each row runs once without a clock, because threads wake up, kernels are compiled and weights are
- * transformed then. In every round each row has one turn. So a change of the machine's speed hits
+ * transformed then. A row that learns from its calls runs more often (gemm_variant.warm_up). In
+ * every round each row has one turn. So a change of the machine's speed hits
  * all rows. The shortest turn counts, because other programs only make a turn longer.
  */
 #include "driver/turns.h"
@@ -123,7 +124,7 @@ static void warm_up(contestant *p, const gemm_any_call *c, const gemm_context *x
     }
     const bool hopeless = !p->row->on_device && best >= 0 && p->ms > HOPELESS * best;
     if (p->ms < 0 || hopeless) return;
-    p->ms = time_turn(p, c, x);
+    for (int i = 0; i <= p->row->warm_up && p->ms >= 0; ++i) p->ms = time_turn(p, c, x);
     if (p->ms >= 0 && p->ms < TURN_MS) p->calls = (int)(TURN_MS / (p->ms + 1e-3)) + 1;
 }
 

@@ -11,6 +11,9 @@
 
 #include "gemm_variant.h"
 
+/* So many calls of a shape settle the share, in most cases. */
+enum { GEMM_HYBRID_WARM_UP = 12 };
+
 typedef struct gemm_hybrid_sides {
     /* The CPU's row. */
     const char *name;

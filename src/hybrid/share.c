@@ -29,8 +29,10 @@
  *   expected to be a tenth faster than the model says. So it is tried where it is close.
  * - A move must save 3%. A move to a share between 0 and 1 that was never tried is a quarter at most.
  * - The first call with another share does not count, because weights go to the device, programs
- *   are compiled, and the CPU transforms filters again.
- * - A smaller time counts more than a larger one, because most outliers are larger.
+ *   are compiled, and the CPU transforms filters again. Only its times that are shorter than those
+ *   of the second call count, because those of the second call are outliers then.
+ * - A shorter time counts more than a longer one, because most outliers are longer. One call adds
+ *   a sixteenth at most.
  * - With a share of 0 or 1 one side is not measured any more. So after 64 calls two calls are cut:
  *   one that does not count, and one that does. When nothing changes, the next probe comes after
  *   twice as many calls, up to 1024.
@@ -63,7 +65,8 @@ typedef enum part { START, DEVICE, TAKE, CPU, TIMES } part;
 
 typedef struct trial {
     double share;
-    unsigned long used;         /* the number of the call that counted last; 0: a free place */
+    unsigned long used;         /* the number of the last call; 0: a free place */
+    bool counts;                /* a call was not the first with this share */
     double ms[TIMES];           /* of a call with this share */
 } trial;
 
@@ -118,15 +121,21 @@ static double size_of(part p, double share)
 
 static bool has(const trial *t, part p)
 {
-    return t->used && size_of(p, t->share) > 0;
+    return t->counts && size_of(p, t->share) > 0;
 }
 
-/* The trial of this share, or NULL. */
+/* The trial of this share, or NULL. It may not count yet. */
 static trial *trial_at(model *m, double share)
 {
     for (trial *t = m->trials; t < m->trials + TRIALS; ++t)
         if (t->used && fabs(t->share - share) < 1e-6) return t;
     return NULL;
+}
+
+static bool is_known(model *m, double share)
+{
+    const trial *t = trial_at(m, share);
+    return t && t->counts;
 }
 
 /* A free place, or the place of the trial that was not used for longest. */
@@ -142,7 +151,7 @@ static trial *new_trial(model *m, double share)
 static int count_trials_between(const model *m)
 {
     int count = 0;
-    for (int i = 0; i < TRIALS; ++i) count += m->trials[i].used && !is_bound(m->trials[i].share);
+    for (int i = 0; i < TRIALS; ++i) count += m->trials[i].counts && !is_bound(m->trials[i].share);
     return count;
 }
 
@@ -156,8 +165,16 @@ static double device_ms(const gemm_shared_times *t)
     return waited ? most : 0.7 * most;
 }
 
+/* What another call adds to a time that is `longer` by this. */
+static double added(const trial *at, double longer, bool counts)
+{
+    const double call = at->ms[START] + fmax(at->ms[DEVICE], at->ms[CPU]) + at->ms[TAKE];
+    if (longer <= 0) return at->counts ? 0.5 * longer : longer;
+    return at->counts && counts ? 0.125 * fmin(longer, 0.5 * call) : 0;
+}
+
 /* Times of a share that was not tried for long replace the old ones. */
-static void remember(model *m, const gemm_shared_times *t)
+static void remember(model *m, const gemm_shared_times *t, bool counts)
 {
     const double device = device_ms(t), wait = fmax(0, device - t->cpu_ms);
     const double ms[TIMES] = {[START] = t->start_ms, [DEVICE] = device,
@@ -166,9 +183,10 @@ static void remember(model *m, const gemm_shared_times *t)
     if (!at) at = new_trial(m, t->share);
     const bool old = !at->used || at->used + PERIOD < m->calls;
     for (part p = 0; p < TIMES; ++p) {
-        const double off = ms[p] - at->ms[p];
-        at->ms[p] += old ? off : off < 0 ? 0.5 * off : 0.125 * off;
+        const double longer = ms[p] - at->ms[p];
+        at->ms[p] += old ? longer : added(at, longer, counts);
     }
+    at->counts = counts || (at->counts && !old);
     at->used = m->calls;
 }
 
@@ -212,7 +230,7 @@ static double call_of(const model *m, double share)
 static double cost_of(model *m, double share)
 {
     const double ms = call_of(m, share);
-    return !is_bound(share) ? ms : ms * (1 - (trial_at(m, share) ? SAVING : HOPE));
+    return !is_bound(share) ? ms : ms * (1 - (is_known(m, share) ? SAVING : HOPE));
 }
 
 /* The multiples of the step between 0 and 1. */
@@ -253,7 +271,7 @@ static bool may_go_to(const model *m, double bound)
 
 static void move_to(model *m, double target)
 {
-    const bool known = is_bound(target) || trial_at(m, target);
+    const bool known = is_bound(target) || is_known(m, target);
     const double step = target - m->share;
     m->share = known ? target : snap(m, m->share + fmax(-MOST_STEP, fmin(MOST_STEP, step)));
 }
@@ -295,7 +313,7 @@ static void give_up(model *m)
 {
     const double before = m->share;
     for (int i = 0; i < TRIALS; ++i)
-        if (m->trials[i].share > 0) m->trials[i].used = 0;
+        if (m->trials[i].share > 0) m->trials[i] = (trial){0};
     m->share = 0;
     end_probe(m, before);
 }
@@ -312,10 +330,8 @@ void gemm_share_learn(const gemm_share_key *s, const gemm_shared_times *t)
         give_up(m);
     } else {
         if (is_bound(t->share)) ++m->since;
-        if (counts) {
-            remember(m, t);
-            decide(m);
-        }
+        remember(m, t, counts);
+        if (counts) decide(m);
         if (counts && !is_bound(t->share)) end_probe(m, before);
     }
     pthread_mutex_unlock(&lock);

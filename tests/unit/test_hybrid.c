@@ -40,6 +40,7 @@ typedef struct machine {
     bool no_clock, fails;
     double first;               /* more ms for the first call with another share */
     double noise;               /* a time is longer by so large a part at most */
+    int slow;                   /* one of so many calls takes four times as long; 0: none */
 } machine;
 
 enum { ALLOWED = 32 };       /* cuts */
@@ -48,7 +49,8 @@ enum { ALLOWED = 32 };       /* cuts */
 static gemm_shared_times times_of(const machine *m, double s, double cold, unsigned at)
 {
     rng r = rng_make(17, at);
-    const double longer = 1 + m->noise * fabs(rng_float(&r) * rng_float(&r));
+    const double outlier = m->slow && at % (unsigned)m->slow == 0 ? 4 : 1;
+    const double longer = outlier * (1 + m->noise * fabs(rng_float(&r) * rng_float(&r)));
     const double cpu = s < 1 ? longer * (m->fixed_cpu + (1 - s) * m->cpu) : 0;
     const double device = s > 0 ? m->fixed_device + s * m->device + cold : 0;
     return (gemm_shared_times){
@@ -119,7 +121,7 @@ static void test_ends(void)
 static double time_at(const machine *m, double share)
 {
     machine quiet = *m;
-    quiet.noise = 0;
+    quiet.noise = quiet.slow = 0;
     const gemm_shared_times t = times_of(&quiet, share, 0, 0);
     return total(&t);
 }
@@ -156,6 +158,7 @@ static void test_fixed_costs(void)
     machine m = near;
     m.noise = .3;
     expect_best("share-fixed-start-noise", m, 40);
+    for (m.slow = 3; m.slow < 9; ++m.slow) expect_best("share-fixed-start-outliers", m, 40);
     m = near;
     m.no_clock = true;
     expect_best("share-fixed-start-no-clock", m, 40);
