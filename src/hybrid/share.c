@@ -18,8 +18,8 @@
  *   that of the nearest trial + slope * distance
  *
  * The slope is that of the line through all trials (least squares). It is at most that of a time
- * without a fixed part, and at least 0. While there is one trial, half of start and device counts as
- * fixed.
+ * without a fixed part, and at least 0. While there is one trial, half of start and half of device
+ * count as fixed.
  *
  * The next share is the one with the shortest call, of all shares that cut a call:
  *
@@ -27,7 +27,8 @@
  *   not one of them is clearly the best.
  * - Two sides must save 5% of what one side takes. A share of 0 or 1 that was never tried is
  *   expected to be a tenth faster than the model says. So it is tried where it is close.
- * - A move must save 3%. A move to a share between 0 and 1 that was never tried is a quarter at most.
+ * - A move must save 3%. It is a quarter at most, unless it goes to 0, to 1 or to a share that was
+ *   tried before.
  * - The first call with another share does not count, because weights go to the device, programs
  *   are compiled, and the CPU transforms filters again. Only its times that are shorter than those
  *   of the second call count, because those of the second call are outliers then.
@@ -166,11 +167,11 @@ static double device_ms(const gemm_shared_times *t)
 }
 
 /* What another call adds to a time that is `longer` by this. */
-static double added(const trial *at, double longer, bool counts)
+static double added(const trial *at, double longer)
 {
     const double call = at->ms[START] + fmax(at->ms[DEVICE], at->ms[CPU]) + at->ms[TAKE];
-    if (longer <= 0) return at->counts ? 0.5 * longer : longer;
-    return at->counts && counts ? 0.125 * fmin(longer, 0.5 * call) : 0;
+    if (!at->counts) return fmin(0, longer);
+    return longer < 0 ? 0.5 * longer : 0.125 * fmin(longer, 0.5 * call);
 }
 
 /* Times of a share that was not tried for long replace the old ones. */
@@ -181,12 +182,13 @@ static void remember(model *m, const gemm_shared_times *t, bool counts)
                               [TAKE] = fmax(0, t->finish_ms - wait), [CPU] = t->cpu_ms};
     trial *at = trial_at(m, t->share);
     if (!at) at = new_trial(m, t->share);
-    const bool old = !at->used || at->used + PERIOD < m->calls;
+    if (at->counts && !counts) return;
+    const bool replaces = !at->used || at->used + PERIOD < m->calls;
     for (part p = 0; p < TIMES; ++p) {
         const double longer = ms[p] - at->ms[p];
-        at->ms[p] += old ? longer : added(at, longer, counts);
+        at->ms[p] += replaces ? longer : added(at, longer);
     }
-    at->counts = counts || (at->counts && !old);
+    at->counts = counts;
     at->used = m->calls;
 }
 
@@ -241,7 +243,8 @@ static int count_steps(const model *m)
 
 static double snap(const model *m, double share)
 {
-    return is_bound(share) ? share : fmax(1, fmin(count_steps(m), round(share / m->step))) * m->step;
+    if (is_bound(share)) return share;
+    return fmax(1, fmin(count_steps(m), round(share / m->step))) * m->step;
 }
 
 /* The best share between 0 and 1. */

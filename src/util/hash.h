@@ -4,8 +4,8 @@
 
 #include <stdint.h>
 
-/* FNV-1a over whole numbers instead of bytes: `first`, then the others. The last step mixes the high
-   bits into the low ones. */
+/* FNV-1a over whole numbers instead of bytes: `first`, then the others. The last step mixes the
+   high bits into the low ones. */
 static inline uint32_t gemm_hash(int first, const int *numbers, int count)
 {
     uint32_t h = (UINT32_C(2166136261) ^ (uint32_t)first) * UINT32_C(16777619);

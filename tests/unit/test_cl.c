@@ -31,6 +31,7 @@
 #include "support/report.h"
 #include "util/number.h"
 #include "util/text.h"
+#include "util/threads.h"
 
 #include <float.h>
 #include <limits.h>
@@ -684,6 +685,35 @@ static void test_copies(void)
     free_problem(&own);
 }
 
+/* Matrices that several threads copy, compare and add up. With `pad` there are gaps between rows. A
+   weight of any part may change: it is seen, uploaded and used. */
+static void test_large_copies(int pad)
+{
+    enum { M = 420, N = 500, K = 470 };
+    static const int weights[] = {0, M / 2 * K + 3, M * K - 1};
+    char name[48];
+    rng r = rng_make(seed, 6);
+    problem p = make_problem(&r, 0, 0, M, N, K, pad, false);
+    snprintf(name, sizeof name, "cl-large-copies-pad-%d", pad);
+    gemm_cl_force_memory('d');
+    gemm_set_threads(3);
+    const char *why = judge(&p, &gemm_cl_best, 0);
+    for (int i = 0; i < 3 && !why; ++i) {
+        why = judge(&p, &gemm_cl_best, 0);
+        if (!why && last_note.copied_a) why = "weights that had not changed were copied";
+        p.A.data[weights[i] / K * p.A.ld + weights[i] % K] += 1.0f;
+        if (!why) why = judge(&p, &gemm_cl_best, 0);
+        if (!why && last_note.copied_a != sizeof(float) * M * K) why = "a change was not seen";
+    }
+    gemm_set_threads(gemm_allowed_cores());
+    gemm_cl_force_memory(0);
+    free_problem(&p);
+    if (why)
+        report_fail(name, "%s", why);
+    else
+        report_pass(name);
+}
+
 /*
  * -cl-fast-relaxed-math lets a compiler assume that there is no NaN and no infinity. This shows
  * what the device makes of them. Only one thing is asserted: the other columns stay right.
@@ -1329,6 +1359,8 @@ int main(int argc, char **argv)
         if (!o.small) test_hybrid(o.cases);
         if (only) return report_status();
         test_copies();
+        test_large_copies(0);
+        test_large_copies(7);
         test_not_finite();
         test_activations();
         test_host_memory();

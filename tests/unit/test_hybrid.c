@@ -365,7 +365,8 @@ static gemm_status convolve_plainly(const conv_call *c, const gemm_context *cont
     const gemm_status status = gemm_find("packed")->conv(&conv, context, NULL);
     for (size_t row = 0; row < (size_t)c->batch * (size_t)c->n * half_h; ++row, at += 2 * w)
         for (size_t x = 0; x < half_w; ++x)
-            *out++ = fmaxf(fmaxf(at[2 * x], at[2 * x + 1]), fmaxf(at[w + 2 * x], at[w + 2 * x + 1]));
+            *out++ = fmaxf(fmaxf(at[2 * x], at[2 * x + 1]),
+                           fmaxf(at[w + 2 * x], at[w + 2 * x + 1]));
     free(conv.output);
     return status;
 }
@@ -416,7 +417,8 @@ static const char *never(const void *params)
 static gemm_hybrid_sides make_sides(double forced)
 {
     return (gemm_hybrid_sides){.name = "packed", .run = run_cpu, .conv = conv_cpu,
-                               .layer = gemm_find("packed")->layer, .run_start = start_run, .conv_start = start_conv, .finish = finish,
+                               .layer = gemm_find("packed")->layer, .run_start = start_run,
+                               .conv_start = start_conv, .finish = finish,
                                .unusable = never, .forced = forced};
 }
 
