@@ -387,7 +387,7 @@ static gemm_status end(conv_job *j, bool failed, gemm_note *note)
 gemm_status gemm_cl_convolve_start(conv_job *j, const conv_call *c, const gemm_cl_row *row,
                                    bool beside, const gemm_context *context)
 {
-    if (!fits_int(c)) return GEMM_DECLINED;
+    if ((c->pool && !beside) || !fits_int(c)) return GEMM_DECLINED;
     *j = make_job(c, row);
     if (!choose_row(j)) return GEMM_DECLINED;
     keep(j, context->kept);

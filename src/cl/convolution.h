@@ -28,7 +28,8 @@ typedef struct gemm_cl_conv_job {
 } gemm_cl_conv_job;
 
 /* The two halves of a call, with the rules of cl/multiply.h. The output of a call beside never
-   stays on the device. */
+   stays on the device. With the pool only a call beside is done, because otherwise two calls whose
+   data stays on the device cost the same. */
 gemm_status gemm_cl_convolve_start(gemm_cl_conv_job *, const conv_call *, const gemm_cl_row *,
                                    bool beside, const gemm_context *);
 gemm_status gemm_cl_convolve_finish(gemm_cl_conv_job *, bool take, const gemm_context *);
