@@ -77,6 +77,14 @@ typedef struct gemm_kept {
     const struct gemm_variant *row;     /* of `auto` alone: the row that data is of */
 } gemm_kept;
 
+/* Frees what is kept, if anything is. */
+static inline void gemm_drop_kept(gemm_kept *kept)
+{
+    if (kept->data) kept->free(kept->data);
+    kept->data = NULL;
+    kept->bytes = 0;
+}
+
 /* The settings that a row may use. The driver makes one for each call. */
 typedef struct gemm_context {
     int threads;                /* at most so many threads; at least 1 */

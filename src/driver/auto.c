@@ -220,10 +220,7 @@ void gemm_auto_record(const gemm_variant *row)
 /* What another row kept for the layer is no use for this one. */
 static void own_kept(gemm_kept *kept, const gemm_variant *row)
 {
-    if (!kept || !kept->data || kept->row == row) return;
-    kept->free(kept->data);
-    kept->data = NULL;
-    kept->bytes = 0;
+    if (kept && kept->row != row) gemm_drop_kept(kept);
 }
 
 static gemm_status run_on(const gemm_variant *row, const gemm_any_call *c, const gemm_context *x,

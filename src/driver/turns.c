@@ -162,7 +162,7 @@ static void copy_c(const gemm_call *c, float *copy, bool back)
 
 static void leave(contestant *p)
 {
-    if (p->kept.data) p->kept.free(p->kept.data);
+    gemm_drop_kept(&p->kept);
     if (p->unpooled && !gemm_cl_free(p->unpooled)) free(p->unpooled);
 }
 

@@ -158,18 +158,16 @@ typedef struct kept_parts {
     int cut;                    /* the parts that it is for */
 } kept_parts;
 
-static void drop_side(gemm_kept *side)
+static void drop_sides(kept_parts *k)
 {
-    if (side->data) side->free(side->data);
-    *side = (gemm_kept){0};
+    gemm_drop_kept(&k->cpu);
+    gemm_drop_kept(&k->device);
 }
 
 static void free_kept(void *data)
 {
-    kept_parts *k = data;
-    drop_side(&k->cpu);
-    drop_side(&k->device);
-    free(k);
+    drop_sides(data);
+    free(data);
 }
 
 static size_t bytes_of(const gemm_kept *side)
@@ -192,8 +190,7 @@ static kept_parts *kept_for(gemm_kept *kept, int cut, bool *first)
     kept_parts *k = kept->data;
     if (!k) return NULL;
     if (k->cut != cut) {
-        drop_side(&k->cpu);
-        drop_side(&k->device);
+        drop_sides(k);
         *first = true;
     }
     k->cut = cut;
