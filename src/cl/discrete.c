@@ -1,8 +1,8 @@
 /*
  * The memory policy for a GPU on a bus.
  *
- *   B:  goes chunk by chunk through two pinned buffers, on a queue of its own. While one chunk is
- *       on the bus, the CPU fills the other. Blocks of gemm_cl_alloc are pinned and go at once.
+ *   B:  goes chunk by chunk through pinned buffers, on a queue of its own. While some chunks are on
+ *       the bus, the CPU fills the next. Blocks of gemm_cl_alloc are pinned and go at once.
  *   A:  weights are uploaded once. The pinned copy that they were uploaded from is kept. A later
  *       call with the same pointer and shape compares every byte with the copy: when all are equal,
  *       the device's buffer is right, whatever happened to the caller's memory in between. The CPU
@@ -20,7 +20,7 @@
 
 #include <string.h>
 
-enum { CHUNK = 4 << 20, KEPT = 256 };
+enum { CHUNK = 2 << 20, CHUNKS = 8, SHORT = 1 << 20, KEPT = 256 };
 
 /* ---- pinned memory ------------------------------------------------------------------------- */
 
@@ -32,7 +32,7 @@ typedef struct pinned {
     cl_event busy;              /* the upload that still reads it */
 } pinned;
 
-static pinned chunks[2], sums;
+static pinned chunks[CHUNKS], sums;
 
 static void drop_pinned(pinned *p)
 {
@@ -61,24 +61,40 @@ fail:
 
 /* ---- B ------------------------------------------------------------------------------------- */
 
-/* An upload may overtake kernels only when none is left of earlier calls, because they may still
-   read the same buffer. */
-static cl_command_queue upload_queue(void)
+static size_t bytes_of(const gemm_cl_view *v)
+{
+    return v->rows * v->cols * sizeof(float);
+}
+
+/*
+ * An upload may overtake kernels only when none is left of earlier calls, because they may still
+ * read the same buffer. A short one stands before the kernels in their own queue, because a second
+ * queue and its flush take longer than the bus.
+ */
+static cl_command_queue upload_queue(const gemm_cl_view *v)
 {
     const gemm_cl_device *d = gemm_cl_opened();
-    return gemm_cl_is_busy() ? d->queue : d->transfers;
+    return gemm_cl_is_busy() || bytes_of(v) <= SHORT ? d->queue : d->transfers;
+}
+
+/* What is in the kernels' queue is flushed with them. */
+static int begin_upload(cl_command_queue queue)
+{
+    if (queue != gemm_cl_opened()->queue) CL_TRY(clFlush(queue));
+    return 0;
+fail:
+    return -1;
 }
 
 /* Sends the whole of v's buffer from pinned memory that holds its rows without gaps. */
 static int upload_pinned(gemm_cl_view *v, const float *from)
 {
-    cl_command_queue queue = upload_queue();
-    const size_t bytes = v->rows * v->cols * sizeof(float);
+    cl_command_queue queue = upload_queue(v);
+    const size_t bytes = bytes_of(v);
     CL_RELEASE(clReleaseEvent, v->ready);
     CL_TRY(clEnqueueWriteBuffer(queue, v->mem, CL_FALSE, 0, bytes, from, 0, NULL, &v->ready));
-    CL_TRY(clFlush(queue));
     v->copied = bytes;
-    return 0;
+    return begin_upload(queue);
 fail:
     return -1;
 }
@@ -100,22 +116,21 @@ fail:
     return -1;
 }
 
-/* One chunk of rows, through the two pinned buffers in turn. */
+/* One chunk of rows, through the pinned buffers in turn. */
 static int upload_chunk(gemm_cl_view *v, size_t from, size_t count, int turn)
 {
-    cl_command_queue queue = upload_queue();
-    const size_t row = v->cols * sizeof(float);
-    pinned *p = &chunks[turn & 1];
-    if (finish_upload(p) || need_pinned(p, count * row)) goto fail;
+    cl_command_queue queue = upload_queue(v);
+    const size_t row = v->cols * sizeof(float), bytes = count * row;
+    pinned *p = &chunks[turn % CHUNKS];
+    if (finish_upload(p) || need_pinned(p, bytes > CHUNK ? bytes : CHUNK)) goto fail;
     gemm_cl_gather_rows(p->at, v, from, count);
-    CL_TRY(clEnqueueWriteBuffer(queue, v->mem, CL_FALSE, from * row, count * row, p->at, 0, NULL,
+    CL_TRY(clEnqueueWriteBuffer(queue, v->mem, CL_FALSE, from * row, bytes, p->at, 0, NULL,
                                 &p->busy));
-    CL_TRY(clFlush(queue));
     CL_RELEASE(clReleaseEvent, v->ready);
     CL_TRY(clRetainEvent(p->busy));
     v->ready = p->busy;
-    v->copied += count * row;
-    return 0;
+    v->copied += bytes;
+    return begin_upload(queue);
 fail:
     return -1;
 }
@@ -261,8 +276,7 @@ static int take(gemm_cl_view *c)
     c->copied = c->rows * c->cols * sizeof(float);
     gemm_cl_forget_copy(c);
     /* The kernels waited for these uploads. */
-    CL_RELEASE(clReleaseEvent, chunks[0].busy);
-    CL_RELEASE(clReleaseEvent, chunks[1].busy);
+    for (int i = 0; i < CHUNKS; ++i) CL_RELEASE(clReleaseEvent, chunks[i].busy);
     return 0;
 fail:
     return -1;
@@ -281,7 +295,6 @@ const gemm_cl_policy gemm_cl_discrete = {false, input, output, ask, take, gemm_c
 void gemm_cl_release_discrete(void)
 {
     gemm_cl_forget_kept();
-    drop_pinned(&chunks[0]);
-    drop_pinned(&chunks[1]);
+    for (int i = 0; i < CHUNKS; ++i) drop_pinned(&chunks[i]);
     drop_pinned(&sums);
 }

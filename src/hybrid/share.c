@@ -30,13 +30,12 @@
  * - A move must save 3%. It is a quarter at most, unless it goes to 0, to 1 or to a share that was
  *   tried before.
  * - The first call with another share does not count, because weights go to the device, programs
- *   are compiled, and the CPU transforms filters again. Only its times that are shorter than those
- *   of the second call count, because those of the second call are outliers then.
- * - A shorter time counts more than a longer one, because most outliers are longer. One call adds
- *   a sixteenth at most.
- * - With a share of 0 or 1 one side is not measured any more. So after 64 calls two calls are cut:
- *   one that does not count, and one that does. When nothing changes, the next probe comes after
- *   twice as many calls, up to 1024.
+ *   are compiled, and the CPU transforms filters again. Two calls that count follow before the
+ *   next move. Of each of the four times the shortest one counts, because outliers are longer.
+ * - Later a shorter time counts more than a longer one. One call adds a sixteenth at most.
+ * - What is not tried any more may change. So after 64 calls comes a probe: two calls with the best
+ *   share between 0 and 1, or, where both sides work, with the best side alone. The first one does
+ *   not count. When nothing changes, the next probe comes after twice as many calls, up to 1024.
  */
 #include "hybrid/share.h"
 
@@ -50,6 +49,7 @@ enum {
     PLACES = 256,               /* shapes that are known at once */
     NEAR = 4,                   /* a shape lies at its hash, or at most so many places behind */
     TRIALS = 8,                 /* shares that are known for a shape */
+    TRIES = 2,                  /* calls that count, before a share is left */
     MOST_STEPS = 32,            /* shares are compared in steps of 1/32 or larger */
     PERIOD = 64, LONGEST = 1024 /* calls between two probes */
 };
@@ -67,7 +67,7 @@ typedef enum part { START, DEVICE, TAKE, CPU, TIMES } part;
 typedef struct trial {
     double share;
     unsigned long used;         /* the number of the last call; 0: a free place */
-    bool counts;                /* a call was not the first with this share */
+    int tries;                  /* calls that count */
     double ms[TIMES];           /* of a call with this share */
 } trial;
 
@@ -78,7 +78,7 @@ typedef struct model {
     double step;                /* shares between 0 and 1 are multiples of it */
     double share;               /* of the next calls */
     double last;                /* share of the last call; -1: none */
-    int since, period;          /* calls with a share of 0 or 1; so many until the next probe */
+    int since, period;          /* calls since the last move or probe; so many until the next */
     unsigned long calls;
     trial trials[TRIALS];
 } model;
@@ -122,10 +122,10 @@ static double size_of(part p, double share)
 
 static bool has(const trial *t, part p)
 {
-    return t->counts && size_of(p, t->share) > 0;
+    return t->tries && size_of(p, t->share) > 0;
 }
 
-/* The trial of this share, or NULL. It may not count yet. */
+/* The trial of this share, or NULL. It may have no call that counts yet. */
 static trial *trial_at(model *m, double share)
 {
     for (trial *t = m->trials; t < m->trials + TRIALS; ++t)
@@ -136,7 +136,7 @@ static trial *trial_at(model *m, double share)
 static bool is_known(model *m, double share)
 {
     const trial *t = trial_at(m, share);
-    return t && t->counts;
+    return t && t->tries;
 }
 
 /* A free place, or the place of the trial that was not used for longest. */
@@ -152,7 +152,7 @@ static trial *new_trial(model *m, double share)
 static int count_trials_between(const model *m)
 {
     int count = 0;
-    for (int i = 0; i < TRIALS; ++i) count += m->trials[i].counts && !is_bound(m->trials[i].share);
+    for (int i = 0; i < TRIALS; ++i) count += m->trials[i].tries && !is_bound(m->trials[i].share);
     return count;
 }
 
@@ -170,26 +170,28 @@ static double device_ms(const gemm_shared_times *t)
 static double added(const trial *at, double longer)
 {
     const double call = at->ms[START] + fmax(at->ms[DEVICE], at->ms[CPU]) + at->ms[TAKE];
-    if (!at->counts) return fmin(0, longer);
+    if (at->tries < TRIES) return fmin(0, longer);
     return longer < 0 ? 0.5 * longer : 0.125 * fmin(longer, 0.5 * call);
 }
 
-/* Times of a share that was not tried for long replace the old ones. */
-static void remember(model *m, const gemm_shared_times *t, bool counts)
+/* Times of a share that was not tried for long replace the old ones. Returns the calls that count. */
+static int remember(model *m, const gemm_shared_times *t, bool counts)
 {
     const double device = device_ms(t), wait = fmax(0, device - t->cpu_ms);
     const double ms[TIMES] = {[START] = t->start_ms, [DEVICE] = device,
                               [TAKE] = fmax(0, t->finish_ms - wait), [CPU] = t->cpu_ms};
     trial *at = trial_at(m, t->share);
     if (!at) at = new_trial(m, t->share);
-    if (at->counts && !counts) return;
+    if (at->tries && !counts) return 0;
     const bool replaces = !at->used || at->used + PERIOD < m->calls;
     for (part p = 0; p < TIMES; ++p) {
         const double longer = ms[p] - at->ms[p];
         at->ms[p] += replaces ? longer : added(at, longer);
     }
-    at->counts = counts;
+    if (replaces) at->tries = 0;
+    at->tries += counts;
     at->used = m->calls;
+    return at->tries;
 }
 
 /* ---- the model ---- */
@@ -258,11 +260,15 @@ static double best_between(model *m)
     return best;
 }
 
+static double best_alone(model *m)
+{
+    return cost_of(m, 0) <= cost_of(m, 1) ? 0 : 1;
+}
+
 static double best_of_all(model *m)
 {
-    const double cpu = cost_of(m, 0), device = cost_of(m, 1), between = best_between(m);
-    const double alone = cpu <= device ? 0 : 1;
-    return fmin(cpu, device) <= cost_of(m, between) ? alone : between;
+    const double alone = best_alone(m), between = best_between(m);
+    return cost_of(m, alone) <= cost_of(m, between) ? alone : between;
 }
 
 /* Whether the model knows enough to leave the device or the CPU without work. */
@@ -277,6 +283,7 @@ static void move_to(model *m, double target)
     const bool known = is_bound(target) || is_known(m, target);
     const double step = target - m->share;
     m->share = known ? target : snap(m, m->share + fmax(-MOST_STEP, fmin(MOST_STEP, step)));
+    m->since = 0;
 }
 
 static void decide(model *m)
@@ -291,20 +298,29 @@ static void decide(model *m)
     move_to(m, target);
 }
 
+static bool is_probing(const model *m)
+{
+    return m->since >= m->period;
+}
+
+static double share_of_probe(model *m)
+{
+    if (!is_bound(m->share)) return best_alone(m);
+    return call_of(m, GUESS) < 0 ? snap(m, GUESS) : best_between(m);
+}
+
 double gemm_share_of(const gemm_share_key *s, double step)
 {
     pthread_mutex_lock(&lock);
     model *m = find(s);
     m->step = step * ceil(1 / step / MOST_STEPS - 1e-6);
     m->share = snap(m, m->share);
-    const bool probe = is_bound(m->share) && m->since >= m->period;
-    const bool known = call_of(m, GUESS) >= 0;
-    const double share = !probe ? m->share : known ? best_between(m) : snap(m, GUESS);
+    const double share = is_probing(m) ? share_of_probe(m) : m->share;
     pthread_mutex_unlock(&lock);
     return share;
 }
 
-/* After a probe: a share that is still 0 or 1 is probed less often. */
+/* After a probe: a share that stays is probed less often. */
 static void end_probe(model *m, double before)
 {
     m->since = 0;
@@ -321,22 +337,27 @@ static void give_up(model *m)
     end_probe(m, before);
 }
 
+static void learn_times(model *m, const gemm_shared_times *t, bool counts)
+{
+    const double before = m->share;
+    const bool probe = is_probing(m) && counts && fabs(t->share - before) > 1e-6;
+    const int tries = remember(m, t, counts);
+    if (!is_probing(m)) ++m->since;
+    if (tries >= TRIES || probe) decide(m);
+    if (probe) end_probe(m, before);
+}
+
 void gemm_share_learn(const gemm_share_key *s, const gemm_shared_times *t)
 {
     pthread_mutex_lock(&lock);
     model *m = find(s);
     const bool counts = !t->first && fabs(t->share - m->last) < 1e-6;
-    const double before = m->share;
     m->last = t->share;
     ++m->calls;
-    if (t->failed) {
+    if (t->failed)
         give_up(m);
-    } else {
-        if (is_bound(t->share)) ++m->since;
-        remember(m, t, counts);
-        if (counts) decide(m);
-        if (counts && !is_bound(t->share)) end_probe(m, before);
-    }
+    else
+        learn_times(m, t, counts);
     pthread_mutex_unlock(&lock);
 }
 
