@@ -50,6 +50,7 @@ enum {
     NEAR = 4,                   /* a shape lies at its hash, or at most so many places behind */
     TRIALS = 8,                 /* shares that are known for a shape */
     TRIES = 2,                  /* calls that count, before a share is left */
+    SETTLED = 16,               /* calls between two decisions, when nothing is new */
     MOST_STEPS = 32,            /* shares are compared in steps of 1/32 or larger */
     PERIOD = 64, LONGEST = 1024 /* calls between two probes */
 };
@@ -337,13 +338,19 @@ static void give_up(model *m)
     end_probe(m, before);
 }
 
+/* A decision takes a few microseconds. */
+static bool is_time_to_decide(int tries)
+{
+    return tries >= TRIES && (tries <= 2 * TRIES || tries % SETTLED == 0);
+}
+
 static void learn_times(model *m, const gemm_shared_times *t, bool counts)
 {
     const double before = m->share;
     const bool probe = is_probing(m) && counts && fabs(t->share - before) > 1e-6;
     const int tries = remember(m, t, counts);
     if (!is_probing(m)) ++m->since;
-    if (tries >= TRIES || probe) decide(m);
+    if (probe || is_time_to_decide(tries)) decide(m);
     if (probe) end_probe(m, before);
 }
 
