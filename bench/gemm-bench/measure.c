@@ -42,8 +42,8 @@
  * The calls that are not timed last 5 ms: a sleeping thread wakes up in tenths of a millisecond,
  * and the host of a virtual machine may then need milliseconds to give each processor a core.
  * There are at least 8 of them, or 20 ms: a last-level cache full of other data needs so many calls
- * until it keeps what fits of these matrices. A row that learns from its calls gets as many calls as
- * it needs for that (gemm_variant.warm_up).
+ * until it keeps what fits of these matrices. A row that learns from its calls gets as many as it
+ * needs (gemm_variant.warm_up).
  */
 static const double WARM_S = 5e-3, WARM_MOST_S = 20e-3;
 enum { WARM_CALLS = 8 };

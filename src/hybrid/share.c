@@ -175,7 +175,8 @@ static double added(const trial *at, double longer)
     return longer < 0 ? 0.5 * longer : 0.125 * fmin(longer, 0.5 * call);
 }
 
-/* Times of a share that was not tried for long replace the old ones. Returns the calls that count. */
+/* Times of a share that was not tried for long replace the old ones. Returns how many calls of the
+   share count; 0 if this one does not. */
 static int remember(model *m, const gemm_shared_times *t, bool counts)
 {
     const double device = device_ms(t), wait = fmax(0, device - t->cpu_ms);
