@@ -20,7 +20,7 @@
 
 #include <string.h>
 
-enum { CHUNK = 2 << 20, CHUNKS = 8, SHORT = 1 << 20, KEPT = 256 };
+enum { CHUNK = 4 << 20, CHUNKS = 4, KEPT = 256 };
 
 /* ---- pinned memory ------------------------------------------------------------------------- */
 
@@ -61,40 +61,24 @@ fail:
 
 /* ---- B ------------------------------------------------------------------------------------- */
 
-static size_t bytes_of(const gemm_cl_view *v)
-{
-    return v->rows * v->cols * sizeof(float);
-}
-
-/*
- * An upload may overtake kernels only when none is left of earlier calls, because they may still
- * read the same buffer. A short one stands before the kernels in their own queue, because a second
- * queue and its flush take longer than the bus.
- */
-static cl_command_queue upload_queue(const gemm_cl_view *v)
+/* An upload may overtake kernels only when none is left of earlier calls, because they may still
+   read the same buffer. */
+static cl_command_queue upload_queue(void)
 {
     const gemm_cl_device *d = gemm_cl_opened();
-    return gemm_cl_is_busy() || bytes_of(v) <= SHORT ? d->queue : d->transfers;
-}
-
-/* What is in the kernels' queue is flushed with them. */
-static int begin_upload(cl_command_queue queue)
-{
-    if (queue != gemm_cl_opened()->queue) CL_TRY(clFlush(queue));
-    return 0;
-fail:
-    return -1;
+    return gemm_cl_is_busy() ? d->queue : d->transfers;
 }
 
 /* Sends the whole of v's buffer from pinned memory that holds its rows without gaps. */
 static int upload_pinned(gemm_cl_view *v, const float *from)
 {
-    cl_command_queue queue = upload_queue(v);
-    const size_t bytes = bytes_of(v);
+    cl_command_queue queue = upload_queue();
+    const size_t bytes = v->rows * v->cols * sizeof(float);
     CL_RELEASE(clReleaseEvent, v->ready);
     CL_TRY(clEnqueueWriteBuffer(queue, v->mem, CL_FALSE, 0, bytes, from, 0, NULL, &v->ready));
+    CL_TRY(clFlush(queue));
     v->copied = bytes;
-    return begin_upload(queue);
+    return 0;
 fail:
     return -1;
 }
@@ -119,18 +103,19 @@ fail:
 /* One chunk of rows, through the pinned buffers in turn. */
 static int upload_chunk(gemm_cl_view *v, size_t from, size_t count, int turn)
 {
-    cl_command_queue queue = upload_queue(v);
+    cl_command_queue queue = upload_queue();
     const size_t row = v->cols * sizeof(float), bytes = count * row;
     pinned *p = &chunks[turn % CHUNKS];
     if (finish_upload(p) || need_pinned(p, bytes > CHUNK ? bytes : CHUNK)) goto fail;
     gemm_cl_gather_rows(p->at, v, from, count);
     CL_TRY(clEnqueueWriteBuffer(queue, v->mem, CL_FALSE, from * row, bytes, p->at, 0, NULL,
                                 &p->busy));
+    CL_TRY(clFlush(queue));
     CL_RELEASE(clReleaseEvent, v->ready);
     CL_TRY(clRetainEvent(p->busy));
     v->ready = p->busy;
     v->copied += bytes;
-    return begin_upload(queue);
+    return 0;
 fail:
     return -1;
 }

@@ -44,7 +44,7 @@ typedef struct copy_job {
     atomic_bool differs;        /* COMPARE */
 } copy_job;
 
-enum { CHUNK = 1 << 13, FEW = 4 };      /* elements; so many chunks are worth waking threads */
+enum { CHUNK = 1 << 13, FEW = 8 };      /* elements; so many chunks are worth waking threads */
 
 static int copy_threads = 1;
 

@@ -12,7 +12,7 @@
 #include "gemm_variant.h"
 
 /* So many calls of a shape settle the share, in most cases. */
-enum { GEMM_HYBRID_WARM_UP = 12 };
+enum { GEMM_HYBRID_WARM_UP = 20 };
 
 typedef struct gemm_hybrid_sides {
     /* The CPU's row. */

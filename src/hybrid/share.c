@@ -26,16 +26,17 @@
  * - The first share is a half. 0 and 1, where one side does all, come after two shares between, if
  *   not one of them is clearly the best.
  * - Two sides must save 5% of what one side takes. A share of 0 or 1 that was never tried is
- *   expected to be a tenth faster than the model says. So it is tried where it is close.
+ *   expected to take three quarters of what the model says, because one side alone does not wait
+ *   for the other one's copies. So it is tried where it is close.
  * - A move must save 3%. It is a quarter at most, unless it goes to 0, to 1 or to a share that was
  *   tried before.
  * - The first call with another share does not count, because weights go to the device, programs
  *   are compiled, and the CPU transforms filters again. Two calls that count follow before the
  *   next move. Of each of the four times the shortest one counts, because outliers are longer.
  * - Later a shorter time counts more than a longer one. One call adds a sixteenth at most.
- * - What is not tried any more may change. So after 64 calls comes a probe: two calls with the best
- *   share between 0 and 1, or, where both sides work, with the best side alone. The first one does
- *   not count. When nothing changes, the next probe comes after twice as many calls, up to 1024.
+ * - What is not tried any more may change. So after 256 calls comes a probe: two calls with the
+ *   best other share. The first one does not count. When nothing changes, the next probe comes after
+ *   twice as many calls, up to 4096.
  */
 #include "hybrid/share.h"
 
@@ -52,13 +53,13 @@ enum {
     TRIES = 2,                  /* calls that count, before a share is left */
     SETTLED = 16,               /* calls between two decisions, when nothing is new */
     MOST_STEPS = 32,            /* shares are compared in steps of 1/32 or larger */
-    PERIOD = 64, LONGEST = 1024 /* calls between two probes */
+    PERIOD = 256, LONGEST = 4096        /* calls between two probes */
 };
 
 static const double GUESS = 0.5, MOST_STEP = 0.25, LEAST_STEP = 1.0 / 16;
 static const double FIXED = 0.5;        /* of start and device, while there is one trial */
 static const double SAVING = 0.05;      /* what two sides must save */
-static const double HOPE = 0.1;         /* what one side may be faster than the model says */
+static const double HOPE = 0.25;        /* what one side may be faster than the model says */
 static const double LEAST_GAIN = 0.03;  /* of a move */
 static const double HOPELESS = 3;       /* a call takes so many times what one side would take */
 
@@ -308,7 +309,9 @@ static bool is_probing(const model *m)
 static double share_of_probe(model *m)
 {
     if (!is_bound(m->share)) return best_alone(m);
-    return call_of(m, GUESS) < 0 ? snap(m, GUESS) : best_between(m);
+    if (call_of(m, GUESS) < 0) return snap(m, GUESS);
+    const double between = best_between(m), other = 1 - m->share;
+    return cost_of(m, other) < cost_of(m, between) ? other : between;
 }
 
 double gemm_share_of(const gemm_share_key *s, double step)

@@ -162,7 +162,7 @@ static void test_fixed_costs(void)
                          .cpu = 1.62, .take = .05, .first = 30};
     const machine near = {.fixed_start = .4, .start = .4, .fixed_device = .2, .device = .6,
                           .cpu = 2.4, .take = .05, .first = 30};
-    expect_best("share-fixed-start", bus, 8);
+    expect_best("share-fixed-start", bus, GEMM_HYBRID_WARM_UP);
     machine m = near;
     m.noise = .3;
     expect_best("share-fixed-start-noise", m, 40);
@@ -172,20 +172,20 @@ static void test_fixed_costs(void)
     expect_best("share-fixed-start-no-clock", m, 40);
     m = bus;
     m.fixed_start = .1, m.fixed_device = 1;
-    expect_best("share-fixed-device", m, 8);
+    expect_best("share-fixed-device", m, GEMM_HYBRID_WARM_UP);
     m = bus;
     m.fixed_cpu = .4, m.fixed_start = .2, m.device = 1;
-    expect_best("share-fixed-cpu", m, 8);
+    expect_best("share-fixed-cpu", m, GEMM_HYBRID_WARM_UP);
     m = bus;
     m.fixed_start = 2;
-    expect_best("share-fixed-start-too-long", m, 8);
+    expect_best("share-fixed-start-too-long", m, GEMM_HYBRID_WARM_UP);
     m = bus;
     m.cpu = 6;
-    expect_best("share-fixed-start-device-alone", m, 8);
+    expect_best("share-fixed-start-device-alone", m, GEMM_HYBRID_WARM_UP);
     /* Alone the device is the best by a little: one side is tried when it looks close. */
     m = (machine){.fixed_start = .4, .start = .1, .fixed_device = .2, .device = .3, .cpu = 2.2,
                   .fixed_cpu = .3, .first = 30};
-    expect_best("share-fixed-device-alone-close", m, 16);
+    expect_best("share-fixed-device-alone-close", m, GEMM_HYBRID_WARM_UP);
 }
 
 static double up_to(rng *r, double most)
@@ -193,11 +193,11 @@ static double up_to(rng *r, double most)
     return most * (0.5 + 0.5 * (double)rng_float(r));
 }
 
-/* Machines of all kinds, one in two with each of the fixed costs. After 12 calls fewer than one in
-   a hundred is more than 10% from its best share. */
+/* Machines of all kinds, one in two with each of the fixed costs. After the warm-up at most one in
+   200 is more than 10% from its best share. */
 static void test_random_machines(void)
 {
-    enum { MACHINES = 2000, CALLS = 12 };
+    enum { MACHINES = 2000, CALLS = GEMM_HYBRID_WARM_UP };
     int far = 0;
     for (int i = 0; i < MACHINES; ++i) {
         const gemm_share_key shape = {{9, i}};
@@ -211,7 +211,7 @@ static void test_random_machines(void)
         const double best = best_time(&m, &at);
         far += time_at(&m, share_after(&shape, &m, CALLS)) > 1.1 * best;
     }
-    if (far <= MACHINES / 100)
+    if (far <= MACHINES / 200)
         report_pass("share-random-machines");
     else
         report_fail("share-random-machines", "%d of %d are far from their best share", far,
@@ -280,7 +280,7 @@ static void test_comes_back(void)
         const double bound = share_after(&shape, &cases[i].first, 8);
         const int calls = calls_until(&shape, cases[i].second, .3, .7);
         const double after = share_after(&shape, &cases[i].second, 60);
-        if ((bound == 0 || bound == 1) && calls >= 32 && calls <= 200 && after > .3 && after < .7)
+        if ((bound == 0 || bound == 1) && calls >= 128 && calls <= 800 && after > .3 && after < .7)
             report_pass(cases[i].name);
         else
             report_fail(cases[i].name, "at first %g; a probe after %d calls; then %g", bound, calls,
