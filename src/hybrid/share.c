@@ -10,16 +10,12 @@
  *
  *   call = start + max(device, cpu) + take
  *
- * Each time has a fixed part and one that grows with the share (cpu: with the rest). Fixed are the
- * comparison of the kept operand, the copy of the operand that is not cut, launches, and what the
- * CPU packs. Fixed parts are not known, but several shares tell them apart. So the model keeps a
- * trial for each share that it tried: the four times, smoothed. For any other share a time is
- *
- *   that of the nearest trial + slope * distance
- *
- * The slope is that of the line through all trials (least squares). It is at most that of a time
- * without a fixed part, and at least 0. While there is one trial, half of start and half of device
- * count as fixed.
+ * Part of a time is fixed, and the rest grows with the share (cpu: with what is left). Fixed are the
+ * comparison of the kept operand, the copy of the operand that is not cut, and launches. The model
+ * keeps a trial for each share that it tried: the four times, smoothed. Any other share takes the
+ * times of the nearest trial, of which take and cpu are scaled. Of start and device one half is
+ * scaled, and the other half counts as fixed. That is wrong far from a trial, but the share that it
+ * leads to is tried, and then it is known.
  *
  * The next share is the one with the shortest call, of all shares that cut a call:
  *
@@ -57,7 +53,7 @@ enum {
 };
 
 static const double GUESS = 0.5, MOST_STEP = 0.25, LEAST_STEP = 1.0 / 16;
-static const double FIXED = 0.5;        /* of start and device, while there is one trial */
+static const double FIXED = 0.5;        /* of start and device */
 static const double SAVING = 0.05;      /* what two sides must save */
 static const double HOPE = 0.25;        /* what one side may be faster than the model says */
 static const double LEAST_GAIN = 0.03;  /* of a move */
@@ -199,20 +195,6 @@ static int remember(model *m, const gemm_shared_times *t, bool counts)
 
 /* ---- the model ---- */
 
-/* How fast a time grows, by all trials. `near` is one of them. */
-static double slope_of(const model *m, part p, const trial *near)
-{
-    double n = 0, x = 0, y = 0, xx = 0, xy = 0;
-    for (const trial *t = m->trials; t < m->trials + TRIALS; ++t) {
-        if (!has(t, p)) continue;
-        const double size = size_of(p, t->share);
-        ++n, x += size, y += t->ms[p], xx += size * size, xy += size * t->ms[p];
-    }
-    const double spread = n * xx - x * x, most = near->ms[p] / size_of(p, near->share);
-    if (spread < 1e-9) return p == START || p == DEVICE ? (1 - FIXED) * most : most;
-    return fmax(0, fmin(most, (n * xy - x * y) / spread));
-}
-
 /* One of the four times; below 0: unknown. */
 static double time_of(const model *m, part p, double share)
 {
@@ -221,8 +203,8 @@ static double time_of(const model *m, part p, double share)
     for (const trial *t = m->trials; t < m->trials + TRIALS; ++t)
         if (has(t, p) && (!near || fabs(t->share - share) < fabs(near->share - share))) near = t;
     if (!near) return -1;
-    const double further = size_of(p, share) - size_of(p, near->share);
-    return near->ms[p] + slope_of(m, p, near) * further;
+    const double fixed = p == START || p == DEVICE ? FIXED : 0;
+    return near->ms[p] * (fixed + (1 - fixed) * size_of(p, share) / size_of(p, near->share));
 }
 
 /* A call with this share; below 0: unknown. */
