@@ -10,12 +10,12 @@
  *
  *   call = start + max(device, cpu) + take
  *
- * Part of a time is fixed, and the rest grows with the share (cpu: with what is left). Fixed are the
- * comparison of the kept operand, the copy of the operand that is not cut, and launches. The model
+ * Part of a time is fixed, and the rest grows with the share (cpu: with what is left). Fixed are
+ * launches, the comparison of kept weights, and the copy of an operand that is not cut. The model
  * keeps a trial for each share that it tried: the four times, smoothed. Any other share takes the
- * times of the nearest trial, of which take and cpu are scaled. Of start and device one half is
- * scaled, and the other half counts as fixed. That is wrong far from a trial, but the share that it
- * leads to is tried, and then it is known.
+ * times of the nearest trial: take and cpu are scaled, and so is one half of start and device. The
+ * other half counts as fixed. This may be wrong far from a trial. But the share that it leads to is
+ * tried, and then its times are known.
  *
  * The next share is the one with the shortest call, of all shares that cut a call:
  *
@@ -31,8 +31,8 @@
  *   next move. Of each of the four times the shortest one counts, because outliers are longer.
  * - Later a shorter time counts more than a longer one. One call adds a sixteenth at most.
  * - What is not tried any more may change. So after 256 calls comes a probe: two calls with the
- *   best other share. The first one does not count. When nothing changes, the next probe comes after
- *   twice as many calls, up to 4096.
+ *   best other share. The first one does not count. When nothing changes, the next probe comes
+ *   after twice as many calls, up to 4096.
  */
 #include "hybrid/share.h"
 
