@@ -233,6 +233,7 @@ typedef struct hybrid_run {
     gemm_call g;                /* the device's part: one of the two. They last until it ends */
     conv_call c;
     gemm_note device_note;
+    bool timed;                 /* the device's clock is wanted */
     gemm_shared_times times;
 } hybrid_run;
 
@@ -281,6 +282,7 @@ static gemm_status start_device(hybrid_run *r)
     gemm_context own = *r->context;
     gemm_clear_note(&r->device_note);
     own.note = &r->device_note;
+    own.timed = r->timed;
     own.kept = for_device(r->context->kept, r->kept);
     if (r->call->g) {
         r->g = part_of_multiply(r->call->g, p);
@@ -378,10 +380,13 @@ static gemm_status run_shared(const gemm_hybrid_sides *sides, const shared_call 
 {
     const bool forced = sides->forced >= 0, small = call->work < LEAST_WORK;
     const double step = (double)unit_of(call->count) / call->count;
-    const double share = forced ? sides->forced : small ? 0 : gemm_share_of(key, step);
+    bool learns = false;
+    const double share = forced ? sides->forced : small ? 0 : gemm_share_of(key, step, &learns);
     const int cut = cut_at(call->count, share);
     hybrid_run r = {.sides = sides, .call = call, .context = context, .cut = cut,
-                    .times = {.share = (double)cut / call->count, .arrival_ms = -1}};
+                    .timed = learns || forced || context->timed,
+                    .times = {.share = (double)cut / call->count, .arrival_ms = -1,
+                              .timed = learns}};
     const gemm_status status = cut > 0 ? run_both(&r) : run_whole_on_cpu(&r);
     count_kept(context->kept);
     if (!forced && !small && (status == GEMM_DONE || r.times.failed))

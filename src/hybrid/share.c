@@ -29,7 +29,8 @@
  * - The first call with another share does not count, because weights go to the device, programs
  *   are compiled, and the CPU transforms filters again. Two calls that count follow before the
  *   next move. Of each of the four times the shortest one counts, because outliers are longer.
- * - Later a shorter time counts more than a longer one. One call adds a sixteenth at most.
+ * - Later one of 16 calls is timed, because a device's clock takes time. A shorter time counts more
+ *   than a longer one. One call adds a sixteenth at most.
  * - What is not tried any more may change. So after 256 calls comes a probe: two calls with the
  *   best other share. The first one does not count. When nothing changes, the next probe comes
  *   after twice as many calls, up to 4096.
@@ -47,7 +48,7 @@ enum {
     NEAR = 4,                   /* a shape lies at its hash, or at most so many places behind */
     TRIALS = 8,                 /* shares that are known for a shape */
     TRIES = 2,                  /* calls that count, before a share is left */
-    SETTLED = 16,               /* calls between two decisions, when nothing is new */
+    SETTLED = 16,               /* one of so many calls of a settled share is timed */
     MOST_STEPS = 32,            /* shares are compared in steps of 1/32 or larger */
     PERIOD = 256, LONGEST = 4096        /* calls between two probes */
 };
@@ -65,7 +66,7 @@ typedef enum part { START, DEVICE, TAKE, CPU, TIMES } part;
 typedef struct trial {
     double share;
     unsigned long used;         /* the number of the last call; 0: a free place */
-    int tries;                  /* calls that count */
+    int tries;                  /* calls that count, timed or not */
     double ms[TIMES];           /* of a call with this share */
 } trial;
 
@@ -172,21 +173,27 @@ static double added(const trial *at, double longer)
     return longer < 0 ? 0.5 * longer : 0.125 * fmin(longer, 0.5 * call);
 }
 
-/* Times of a share that was not tried for long replace the old ones. Returns how many calls of the
-   share count; 0 if this one does not. */
-static int remember(model *m, const gemm_shared_times *t, bool counts)
+static void learn_times(trial *at, const gemm_shared_times *t, bool replaces)
 {
     const double device = device_ms(t), wait = fmax(0, device - t->cpu_ms);
     const double ms[TIMES] = {[START] = t->start_ms, [DEVICE] = device,
                               [TAKE] = fmax(0, t->finish_ms - wait), [CPU] = t->cpu_ms};
-    trial *at = trial_at(m, t->share);
-    if (!at) at = new_trial(m, t->share);
-    if (at->tries && !counts) return 0;
-    const bool replaces = !at->used || at->used + PERIOD < m->calls;
     for (part p = 0; p < TIMES; ++p) {
         const double longer = ms[p] - at->ms[p];
         at->ms[p] += replaces ? longer : added(at, longer);
     }
+}
+
+/* Times of a share that was not tried for long replace the old ones. Returns how many calls of the
+   share count; 0 if this one does not. */
+static int remember(model *m, const gemm_shared_times *t, bool counts)
+{
+    trial *at = trial_at(m, t->share);
+    if (!at && !t->timed) return 0;
+    if (!at) at = new_trial(m, t->share);
+    if (at->tries && !counts) return 0;
+    const bool replaces = !at->used || at->used + PERIOD < m->calls;
+    if (t->timed) learn_times(at, t, replaces);
     if (replaces) at->tries = 0;
     at->tries += counts;
     at->used = m->calls;
@@ -283,6 +290,12 @@ static void decide(model *m)
     move_to(m, target);
 }
 
+/* Whether the model looks at the call with this number, of those of a share that count. */
+static bool is_of_interest(int number)
+{
+    return number <= 2 * TRIES || number % SETTLED == 0;
+}
+
 static bool is_probing(const model *m)
 {
     return m->since >= m->period;
@@ -296,13 +309,15 @@ static double share_of_probe(model *m)
     return cost_of(m, other) < cost_of(m, between) ? other : between;
 }
 
-double gemm_share_of(const gemm_share_key *s, double step)
+double gemm_share_of(const gemm_share_key *s, double step, bool *timed)
 {
     pthread_mutex_lock(&lock);
     model *m = find(s);
     m->step = step * ceil(1 / step / MOST_STEPS - 1e-6);
     m->share = snap(m, m->share);
     const double share = is_probing(m) ? share_of_probe(m) : m->share;
+    const trial *t = trial_at(m, share);
+    *timed = is_probing(m) || !t || is_of_interest(t->tries + 1);
     pthread_mutex_unlock(&lock);
     return share;
 }
@@ -324,19 +339,13 @@ static void give_up(model *m)
     end_probe(m, before);
 }
 
-/* A decision takes a few microseconds. */
-static bool is_time_to_decide(int tries)
-{
-    return tries >= TRIES && (tries <= 2 * TRIES || tries % SETTLED == 0);
-}
-
-static void learn_times(model *m, const gemm_shared_times *t, bool counts)
+static void learn_call(model *m, const gemm_shared_times *t, bool counts)
 {
     const double before = m->share;
     const bool probe = is_probing(m) && counts && fabs(t->share - before) > 1e-6;
     const int tries = remember(m, t, counts);
     if (!is_probing(m)) ++m->since;
-    if (probe || is_time_to_decide(tries)) decide(m);
+    if (probe || (tries >= TRIES && is_of_interest(tries))) decide(m);
     if (probe) end_probe(m, before);
 }
 
@@ -350,7 +359,7 @@ void gemm_share_learn(const gemm_share_key *s, const gemm_shared_times *t)
     if (t->failed)
         give_up(m);
     else
-        learn_times(m, t, counts);
+        learn_call(m, t, counts);
     pthread_mutex_unlock(&lock);
 }
 

@@ -54,7 +54,7 @@ static gemm_shared_times times_of(const machine *m, double s, double cold, unsig
     const double cpu = s < 1 ? longer * (m->fixed_cpu + (1 - s) * m->cpu) : 0;
     const double device = s > 0 ? m->fixed_device + s * m->device + cold : 0;
     return (gemm_shared_times){
-        .share = s, .start_ms = s > 0 ? m->fixed_start + s * m->start : 0, .cpu_ms = cpu,
+        .share = s, .timed = true, .start_ms = s > 0 ? m->fixed_start + s * m->start : 0, .cpu_ms = cpu,
         .finish_ms = fmax(0, device - cpu) + s * m->take,
         .arrival_ms = m->no_clock ? -1 : device, .failed = m->fails && s > 0};
 }
@@ -68,8 +68,11 @@ static double total(const gemm_shared_times *t)
 static double call(const gemm_share_key *shape, const machine *m, double *last)
 {
     static unsigned number;
-    const double s = gemm_share_of(shape, 1.0 / ALLOWED);
-    const gemm_shared_times t = times_of(m, s, s > 0 && s != *last ? m->first : 0, ++number);
+    bool timed;
+    const double s = gemm_share_of(shape, 1.0 / ALLOWED, &timed);
+    const double cold = s > 0 && s != *last ? m->first : 0;
+    gemm_shared_times t = times_of(m, s, cold, ++number);
+    if (!timed) t = (gemm_shared_times){.share = s, .cpu_ms = 1e9, .failed = t.failed};
     gemm_share_learn(shape, &t);
     *last = s;
     return s;
@@ -237,12 +240,34 @@ static void test_stays(void)
         report_fail("share-stays", "%d moves in 1000 calls", moves);
 }
 
+/* The device's clock takes time: a settled share is timed now and then. */
+static void test_few_are_timed(void)
+{
+    enum { CALLS = 200 };
+    const gemm_share_key shape = {{10}};
+    const machine m = {.device = 10, .cpu = 10};
+    double last = -1;
+    int count = 0;
+    share_after(&shape, &m, GEMM_HYBRID_WARM_UP);
+    for (int i = 0; i < CALLS; ++i) {
+        bool timed;
+        gemm_share_of(&shape, 1.0 / ALLOWED, &timed);
+        count += timed;
+        call(&shape, &m, &last);
+    }
+    if (count > CALLS / 20 && count < CALLS / 10)
+        report_pass("share-few-are-timed");
+    else
+        report_fail("share-few-are-timed", "%d of %d calls are timed", count, CALLS);
+}
+
 /* One step is a quarter at most. */
 static void test_bounded(void)
 {
     const gemm_share_key shape = {{2}};
     const machine m = {.device = 10, .cpu = 40};
-    double before = gemm_share_of(&shape, 1.0 / ALLOWED), last = -1, worst = 0;
+    bool timed;
+    double before = gemm_share_of(&shape, 1.0 / ALLOWED, &timed), last = -1, worst = 0;
     for (int i = 0; i < 40; ++i) {
         const double share = call(&shape, &m, &last);
         worst = fmax(worst, fabs(share - before));
@@ -797,6 +822,7 @@ int main(void)
     test_fixed_costs();
     test_random_machines();
     test_stays();
+    test_few_are_timed();
     test_bounded();
     test_comes_back();
     test_probes_are_rare();
