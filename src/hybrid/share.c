@@ -276,6 +276,7 @@ static void move_to(model *m, double target)
     const double step = target - m->share;
     m->share = known ? target : snap(m, m->share + fmax(-MOST_STEP, fmin(MOST_STEP, step)));
     m->since = 0;
+    m->period = PERIOD;
 }
 
 static void decide(model *m)
@@ -326,7 +327,7 @@ double gemm_share_of(const gemm_share_key *s, double step, bool *timed)
 static void end_probe(model *m, double before)
 {
     m->since = 0;
-    m->period = m->share != before ? PERIOD : m->period < LONGEST ? 2 * m->period : LONGEST;
+    if (m->share == before) m->period = m->period < LONGEST ? 2 * m->period : LONGEST;
 }
 
 /* The device is asked again at the next probe. */
@@ -335,7 +336,7 @@ static void give_up(model *m)
     const double before = m->share;
     for (int i = 0; i < TRIALS; ++i)
         if (m->trials[i].share > 0) m->trials[i] = (trial){0};
-    m->share = 0;
+    if (before > 0) move_to(m, 0);
     end_probe(m, before);
 }
 

@@ -54,8 +54,8 @@ static gemm_shared_times times_of(const machine *m, double s, double cold, unsig
     const double cpu = s < 1 ? longer * (m->fixed_cpu + (1 - s) * m->cpu) : 0;
     const double device = s > 0 ? m->fixed_device + s * m->device + cold : 0;
     return (gemm_shared_times){
-        .share = s, .timed = true, .start_ms = s > 0 ? m->fixed_start + s * m->start : 0, .cpu_ms = cpu,
-        .finish_ms = fmax(0, device - cpu) + s * m->take,
+        .share = s, .timed = true, .start_ms = s > 0 ? m->fixed_start + s * m->start : 0,
+        .cpu_ms = cpu, .finish_ms = fmax(0, device - cpu) + s * m->take,
         .arrival_ms = m->no_clock ? -1 : device, .failed = m->fails && s > 0};
 }
 
