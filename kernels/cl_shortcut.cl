@@ -2,9 +2,45 @@
  * cl_shortcut: out[i] = activation(alpha * a[i] + beta * b[i]). Items: cl_layer.h, over n elements.
  * The numbers of the activations are those of conv_activation: linear, leaky, ReLU, logistic. As in
  * Darknet, ReLU is a product.
+ *
+ * SIZES: b has channels x h x w elements an image, and a and out have out_c x out_h x out_w, as
+ * LAYER_SHORTCUT in src/gemm_dispatch.h says. Items over the columns, rows and planes of out.
  */
 #include "cl_layer.h"
 
+float activate(float x, int activation)
+{
+    return activation == 0   ? x
+           : activation == 1 ? (x > 0.0f ? x : 0.1f * x)
+           : activation == 2 ? x * (float)(x > 0.0f)
+                             : 1.0f / (1.0f + exp(-x));
+}
+
+#ifdef SIZES
+__kernel void cl_shortcut(int n, float alpha, float beta, int activation,
+                          __global const float *restrict a, ulong a0,
+                          __global const float *restrict b, ulong b0,
+                          __global float *restrict out, ulong o0,
+                          int channels, int h, int w, int out_c, int out_h, int out_w)
+{
+    const int y = ROW, plane = PLANE, k = plane % out_c;
+    SKIP_ROWS(out_h)
+    const int sample = max(out_w / w, 1), stride = max(w / out_w, 1);
+    const int row = y / sample * stride, at = (plane * out_h + y) * out_w;
+    const int from = ((plane / out_c * channels + k) * h + row) * w;
+    const bool met = k < channels && y % sample == 0 && y / sample < h;
+    a += a0 + at;
+    b += b0 + (met ? from : 0);
+    out += o0 + at;
+    EACH_X(x, out_w) {
+        const int i = x / sample;
+        const bool adds = met && x % sample == 0 && i < w;
+        const float p = (adds ? alpha : 1.0f) * a[x];
+        const float q = adds ? beta * b[i * stride] : 0.0f;
+        out[x] = activate(adds ? p + q : p, activation);
+    }
+}
+#else
 __kernel void cl_shortcut(int n, float alpha, float beta, int activation,
                           __global const float *restrict a, ulong a0,
                           __global const float *restrict b, ulong b0,
@@ -14,10 +50,8 @@ __kernel void cl_shortcut(int n, float alpha, float beta, int activation,
     b += b0;
     out += o0;
     EACH(i, n) {
-        const float p = alpha * a[i], q = beta * b[i], x = p + q;
-        out[i] = activation == 0   ? x
-                 : activation == 1 ? (x > 0.0f ? x : 0.1f * x)
-                 : activation == 2 ? x * (float)(x > 0.0f)
-                                   : 1.0f / (1.0f + exp(-x));
+        const float p = alpha * a[i], q = beta * b[i];
+        out[i] = activate(p + q, activation);
     }
 }
+#endif

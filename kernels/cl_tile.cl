@@ -9,13 +9,16 @@
  *   So neighbouring items read neighbouring float4 from local memory.
  *
  * BM = WY*ROWS, BN = WX*COLS. ROWS and COLS are multiples of 4. The group's WX*WY items must divide
- * BM*BK and BN*BK. M, N, K and strides may be any numbers, because everything outside counts as 0.
- * A_TURNED and B_TURNED say that A's (B's) rows are the strided ones. They only change the order of
- * the loads.
+ * BM*BK and BN*BK. M, N, K and strides may be any numbers. Rows and columns outside of C are copies
+ * of the last ones, and are not stored. Steps past the end of K count as 0.
+ *
+ * An item loads single elements, or float4 where ALIGNED_A (ALIGNED_B) says that the matrix has
+ * only aligned ones. A_TURNED and B_TURNED say that A's (B's) rows are the strided ones. They only
+ * change the order of the loads.
  * Global {N/COLS, M/ROWS, parts}, rounded up to groups {WX, WY, 1}. Parts of K as in cl_image.
  * CONV, TAPS: cl_conv.h. Then all that an item loads of B is of one column.
  *
- * An 8x8 tile has 64 accumulators and 16 operands, of 255 registers; 64 FMAs for 4 loads of float4.
+ * An 8x4 tile has 32 accumulators; 32 FMAs for 3 loads of float4 from local memory.
  */
 #include "cl_conv.h"
 
@@ -23,7 +26,7 @@
 #define ROWS 8
 #endif
 #ifndef COLS
-#define COLS 8
+#define COLS 4
 #endif
 #ifndef WX
 #define WX 8
@@ -37,29 +40,61 @@
 #define BM (WY * ROWS)
 #define BN (WX * COLS)
 #define ITEMS (WX * WY)
-#define LOADS_A (BM * BK / ITEMS)
-#define LOADS_B (BN * BK / ITEMS)
 #define PAD 4
-#if ROWS % 4 || COLS % 4 || BM * BK % ITEMS || BN * BK % ITEMS
-#error "cl_tile: ROWS, COLS in fours, and items that divide the tiles"
+#if ROWS % 4 || COLS % 4
+#error "cl_tile: ROWS, COLS in fours"
+#endif
+
+/* Elements of a load: VA of A, VB of B. */
+#if defined(ALIGNED_A) && BM * BK % (4 * ITEMS) == 0
+#define VA 4
+#else
+#define VA 1
+#endif
+#if defined(ALIGNED_B) && BN * BK % (4 * ITEMS) == 0 && !defined(TAPS)
+#define VB 4
+#else
+#define VB 1
+#endif
+#define LOADS_A (BM * BK / ITEMS / VA)
+#define LOADS_B (BN * BK / ITEMS / VB)
+#if LOADS_A * VA * ITEMS != BM * BK || LOADS_B * VB * ITEMS != BN * BK
+#error "cl_tile: the items must divide the vectors of a tile"
 #endif
 #if defined(TAPS) && (ITEMS % BN || defined(B_TURNED))
 #error "cl_tile: with TAPS the columns of a tile divide the items"
 #endif
 
+/* Load v of the tile: its first row of A (column of B) and its first step. Its elements are the
+   next steps, or the next rows (columns). */
 #ifdef A_TURNED
-#define A_M(e) ((e) % BM)
-#define A_K(e) ((e) / BM)
+#define A_ALONG_K 0
+#define A_M(v) ((v) % (BM / VA) * VA)
+#define A_K(v) ((v) / (BM / VA))
 #else
-#define A_M(e) ((e) / BK)
-#define A_K(e) ((e) % BK)
+#define A_ALONG_K 1
+#define A_M(v) ((v) / (BK / VA))
+#define A_K(v) ((v) % (BK / VA) * VA)
 #endif
 #ifdef B_TURNED
-#define B_N(e) ((e) / BK)
-#define B_K(e) ((e) % BK)
+#define B_ALONG_K 1
+#define B_N(v) ((v) / (BK / VB))
+#define B_K(v) ((v) % (BK / VB) * VB)
 #else
-#define B_N(e) ((e) % BN)
-#define B_K(e) ((e) / BN)
+#define B_ALONG_K 0
+#define B_N(v) ((v) % (BN / VB) * VB)
+#define B_K(v) ((v) / (BN / VB))
+#endif
+
+#if VA == 4
+#define LOAD_A(r, p) vstore4(*(__global const float4 *)(p), 0, r)
+#else
+#define LOAD_A(r, p) *(r) = *(p)
+#endif
+#if VB == 4
+#define LOAD_B(r, p) vstore4(*(__global const float4 *)(p), 0, r)
+#else
+#define LOAD_B(r, p) *(r) = *(p)
 #endif
 
 __kernel __attribute__((reqd_work_group_size(WX, WY, 1)))
@@ -70,19 +105,29 @@ void cl_tile(int M, int N, int K, float alpha,
 {
     __local float As[2][BK * (BM + PAD)] __attribute__((aligned(16)));
     __local float Bs[2][BK * (BN + PAD)] __attribute__((aligned(16)));
-    const int tx = get_local_id(0), ty = get_local_id(1), t = ty * WX + tx;
+    const uint tx = get_local_id(0), ty = get_local_id(1), t = ty * WX + tx;
     const int m0 = get_group_id(1) * BM, n0 = get_group_id(0) * BN;
     const int z = get_group_id(2), begin = PART(z) * kpart, end = min(K, begin + kpart);
-    __global const float *a = A + a0 + A_START(z), *b = B + b0 + B_START(z);
+    __global const float *pa[LOADS_A], *b = B + b0 + B_START(z);
+    #pragma unroll
+    for (int l = 0; l < LOADS_A; ++l) {
+        const uint v = t + l * ITEMS;
+        const int m = min(m0 + (int)A_M(v), M - (A_ALONG_K ? 1 : VA)), k = begin + A_K(v);
+        pa[l] = A + a0 + A_START(z) + (ulong)m * ars + (ulong)k * acs;
+    }
 #ifdef TAPS
-    const int place = n0 + t % BN;
+    const int place = min(n0 + (int)(t % BN), N - 1);
     const int y = place / out_w * stride - pad, x = place % out_w * stride - pad;
-#define LOAD_B(k, n) conv_tap(b, k, y, x, h, w, size)
 #else
-#define LOAD_B(k, n) b[(ulong)(k) * brs + (ulong)(n) * bcs]
+    __global const float *pb[LOADS_B];
+    #pragma unroll
+    for (int l = 0; l < LOADS_B; ++l) {
+        const uint v = t + l * ITEMS;
+        const int n = min(n0 + (int)B_N(v), N - (B_ALONG_K ? 1 : VB)), k = begin + B_K(v);
+        pb[l] = b + (ulong)k * brs + (ulong)n * bcs;
+    }
 #endif
-
-    float ra[LOADS_A], rb[LOADS_B];
+    float ra[LOADS_A * VA], rb[LOADS_B * VB];
     float4 acc[ROWS][COLS / 4];
     #pragma unroll
     for (int i = 0; i < ROWS; ++i) {
@@ -95,16 +140,35 @@ void cl_tile(int M, int N, int K, float alpha,
     int now = 0;
     for (int k0 = begin - BK; k0 < end; k0 += BK) {
         const int next = k0 + BK;
-        if (next < end) {
+        if (next + BK <= end) {
             #pragma unroll
             for (int l = 0; l < LOADS_A; ++l) {
-                const int e = t + l * ITEMS, m = m0 + A_M(e), k = next + A_K(e);
-                ra[l] = m < M && k < end ? a[(ulong)m * ars + (ulong)k * acs] : 0.0f;
+                LOAD_A(ra + l * VA, pa[l]);
+                pa[l] += (ulong)BK * acs;
             }
             #pragma unroll
             for (int l = 0; l < LOADS_B; ++l) {
-                const int e = t + l * ITEMS, n = n0 + B_N(e), k = next + B_K(e);
-                rb[l] = n < N && k < end ? LOAD_B(k, n) : 0.0f;
+#ifdef TAPS
+                rb[l] = conv_tap(b, next + (int)B_K(t + l * ITEMS), y, x, h, w, size);
+#else
+                LOAD_B(rb + l * VB, pb[l]);
+                pb[l] += (ulong)BK * brs;
+#endif
+            }
+        } else if (next < end) {
+            #pragma unroll
+            for (int l = 0; l < LOADS_A * VA; ++l) {
+                const int k = next + A_K(t + l / VA * ITEMS) + l % VA * A_ALONG_K;
+                ra[l] = k < end ? pa[l / VA][l % VA] : 0.0f;
+            }
+            #pragma unroll
+            for (int l = 0; l < LOADS_B * VB; ++l) {
+                const int k = next + B_K(t + l / VB * ITEMS) + l % VB * B_ALONG_K;
+#ifdef TAPS
+                rb[l] = k < end ? conv_tap(b, k, y, x, h, w, size) : 0.0f;
+#else
+                rb[l] = k < end ? pb[l / VB][l % VB] : 0.0f;
+#endif
             }
         }
         if (k0 >= begin) {
@@ -138,14 +202,16 @@ void cl_tile(int M, int N, int K, float alpha,
         }
         if (next < end) {
             #pragma unroll
-            for (int l = 0; l < LOADS_A; ++l) {
-                const int e = t + l * ITEMS;
-                As[now][A_K(e) * (BM + PAD) + A_M(e)] = ra[l];
+            for (int l = 0; l < LOADS_A * VA; ++l) {
+                const uint v = t + l / VA * ITEMS;
+                const uint k = A_K(v) + l % VA * A_ALONG_K, m = A_M(v) + l % VA * !A_ALONG_K;
+                As[now][k * (BM + PAD) + m] = ra[l];
             }
             #pragma unroll
-            for (int l = 0; l < LOADS_B; ++l) {
-                const int e = t + l * ITEMS;
-                Bs[now][B_K(e) * (BN + PAD) + B_N(e)] = rb[l];
+            for (int l = 0; l < LOADS_B * VB; ++l) {
+                const uint v = t + l / VB * ITEMS;
+                const uint k = B_K(v) + l % VB * B_ALONG_K, n = B_N(v) + l % VB * !B_ALONG_K;
+                Bs[now][k * (BN + PAD) + n] = rb[l];
             }
             barrier(CLK_LOCAL_MEM_FENCE);
         }

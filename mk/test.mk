@@ -19,6 +19,9 @@ $(WRONG_PROGRAMS):
 	@mkdir -p $(@D)
 	$(LINK)
 
+# Allocations that fail.
+$(OUT)/tests/test_allocation: FILE_LIBS = -Wl,--wrap=malloc,--wrap=calloc,--wrap=aligned_alloc
+
 # Linked with the project's library and not with Darknet.
 $(OUT)/tests/test_library: $(OBJ)/tests/unit/test_library.o $(OUT)/libdarknet-gemm.a
 	@mkdir -p $(@D)
@@ -44,7 +47,7 @@ CONV_NETWORKS = $T/test_conv_networks
 # Also under the sanitizers. Darknet never frees a whole network, and LeakSanitizer's thread crashes
 # among those of oneDNN: test_packed and test_cl look for leaks.
 UNIT_PROGRAMS = $(addprefix $T/,test_driver test_number test_gemm test_auto test_packed test_packed_conv test_packed_layers test_chain \
-    test_training test_conv test_conv_networks test_hook test_hybrid test_plans test_dlclose test_stats test_compare test_ab_rule test_library) \
+    test_allocation test_training test_conv test_conv_networks test_hook test_hybrid test_plans test_dlclose test_stats test_compare test_ab_rule test_library) \
     $(OUT)/bench/ab $(OUT)/libdarknet.so $(OUT)/libdarknet-gemm.so
 # The longest first. The comparison of 1 to 8 threads takes minutes under a sanitizer, which sees
 # nothing new in it.
@@ -62,6 +65,7 @@ UNIT_COMMANDS = \
     '$T/test_packed_conv' \
     '$T/test_hybrid' \
     '$T/test_chain' \
+    '$T/test_allocation' \
     '$(NO_LEAKS) $T/test_hook tests/unit/cfg/hook.cfg' \
     '$(NO_LEAKS) $T/test_plans tests/unit/cfg/plans.cfg tests/unit/cfg/hook.cfg' \
     '$T/test_dlclose $(OUT)/libdarknet.so' \
@@ -107,7 +111,7 @@ CL_NETWORKS = $(patsubst %,cfg/%.cfg,yolov3-tiny alexnet resnet18 resnext50 dark
 # The script after the program, which leaves PoCL's kernels compiled.
 CL_COMMANDS = \
     '$T/test_cl --cases 12 && tests/system/test_cl.sh $(UNTRAINED)' \
-    'OPENCL_LAYERS=$T/layer_fail.so $T/test_cl_layers tests/unit/cfg/hook.cfg cfg/yolov3-tiny.cfg cfg/darknet19.cfg' \
+    'OPENCL_LAYERS=$T/layer_fail.so $T/test_cl_layers tests/unit/cfg/hook.cfg cfg/yolov3-tiny.cfg cfg/darknet19.cfg cfg/resnet18.cfg' \
     '$T/test_packed_layers --row cl --cases 120' \
     '$T/test_plans --row cl tests/unit/cfg/plans.cfg tests/unit/cfg/hook.cfg' \
     '$(CONV_NETWORKS) --row cl --train tests/unit/cfg/layers.cfg' \

@@ -62,6 +62,7 @@ static struct {
 static bool begin(const gemm_context *context)
 {
     if (!is_open()) return false;
+    gemm_cl_want_times(context->timed || gemm_cl_is_counting());
     gemm_cl_set_copy_threads(gemm_cl_memory_policy()->shares ? 1 : context->threads);
     return true;
 }

@@ -75,7 +75,7 @@ typedef enum layer_kind {
     LAYER_AVGPOOL,              /* the mean of each channel */
     LAYER_UPSAMPLE,             /* each pixel becomes stride x stride pixels, times alpha */
     LAYER_ROUTE,                /* the inputs, one behind the other */
-    LAYER_SHORTCUT,             /* activation(alpha * input 0 + beta * input 1), sizes equal */
+    LAYER_SHORTCUT,             /* activation(alpha * input 0 + beta * input 1), see below */
     LAYER_YOLO,                 /* logistic of each channel but 2 and 3 of an anchor, see below */
 } layer_kind;
 
@@ -91,13 +91,18 @@ typedef struct layer_input {
  * A window of a maxpool begins at row y * stride - pad / 2, and columns likewise. What lies outside
  * of the image counts as -FLT_MAX. The maximum is m = -FLT_MAX, then m = x > m ? x : m.
  *
+ * Input 0 of a shortcut has the size of the output, and input 1 that of c x h x w. Where these
+ * differ, let stride = w / out_w and sample = out_w / w, each at least 1, and the same for heights.
+ * Then element (k, sample * y, sample * x) of input 0 meets (k, stride * y, stride * x) of input 1,
+ * as far as both have channels, rows and columns. Others are activation(input 0), without alpha.
+ *
  * An anchor of a yolo layer has c / anchors channels: x, y, width, height, object, classes. Width
  * and height, 2 and 3, are copied.
  */
 typedef struct layer_call {
     layer_kind kind;
     int batch;
-    int c, h, w;                /* an image of the first input */
+    int c, h, w;                /* an image of the first input; of a shortcut's second one */
     int out_c, out_h, out_w;
     int size, stride, pad;      /* maxpool: all; upsample: stride */
     int anchors;                /* yolo */

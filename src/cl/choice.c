@@ -39,22 +39,19 @@ static const gemm_cl_row *lowest_tile(int M)
 }
 
 /*
- * The lowest tile that covers M, because rows past M are wasted work. The largest tile where even
- * its groups keep all units busy, and a small one where K is too short to be cut. K is cut until
- * there are about three groups a unit. NULL: the device is too small for the tile.
+ * The lowest tile that covers M, because rows past M are wasted work; and a small, deep one where K
+ * is too short to be cut. Where most units would be idle, K is cut until there are about three
+ * groups a unit. NULL: the device is too small for the tile.
  */
 static const gemm_cl_row *choose_tile(const gemm_cl_traits *d, const gemm_call *g, int *parts)
 {
     const gemm_cl_row *t = lowest_tile(g->M);
-    const gemm_cl_row *large = &gemm_cl_choices[GEMM_CL_TILE_64x128];
     if (g->M > 32 && g->K < 288 && groups_of(t, g) < d->units)
-        t = &gemm_cl_choices[GEMM_CL_TILE_16x128];
-    else if (g->M >= 128 && groups_of(large, g) >= 3 * d->units && fits(large, d))
-        t = large;
+        t = &gemm_cl_choices[GEMM_CL_TILE_32x64_DEEP];
     if (!fits(t, d)) return NULL;
     const int groups = groups_of(t, g);
     /* Never more than three groups a unit: one group more would wait for three others. */
-    if (groups < d->units) *parts = parts_for(1, 3 * d->units / groups, g->K, 144);
+    if (2 * groups <= d->units) *parts = parts_for(1, 3 * d->units / groups, g->K, 64);
     return t;
 }
 

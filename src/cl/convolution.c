@@ -105,13 +105,13 @@ static const char *build_kernel(conv_job *j)
     char more[128] = "";
     append_size(c, more, sizeof more);
     if (row->conv == GEMM_CL_CONV) gemm_append(more, sizeof more, " -DCONV");
-    if (row->way == GEMM_CL_IMAGE) {
-        const bool aligned = j->K % 4 == 0 && (j->kept || (uintptr_t)c->weights % 16 == 0);
-        gemm_append(more, sizeof more, "%s%s", is_by_image(j) ? "" : " -DIN_PLACE",
-                    aligned ? " -DALIGNED_A" : "");
-    } else if (j->taps) {
-        gemm_append(more, sizeof more, " -DTAPS");
-    }
+    const bool image = row->way == GEMM_CL_IMAGE;
+    if ((image || row->depth) && j->K % 4 == 0 && (j->kept || (uintptr_t)c->weights % 16 == 0))
+        gemm_append(more, sizeof more, " -DALIGNED_A");
+    if (row->depth && !j->taps && c->h * c->w % 4 == 0 && (uintptr_t)c->input % 16 == 0)
+        gemm_append(more, sizeof more, " -DALIGNED_B");
+    if (image && !is_by_image(j)) gemm_append(more, sizeof more, " -DIN_PLACE");
+    if (!image && j->taps) gemm_append(more, sizeof more, " -DTAPS");
     if (row->conv == GEMM_CL_ONLY_CONV)
         gemm_append(more, sizeof more, "%s%s", j->taps && is_shifted(c) ? " -DSHIFTED" : "",
                     j->g.M <= row->rows ? " -DDIRECT" : "");

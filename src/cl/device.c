@@ -236,6 +236,7 @@ static void release(void)
 {
     CL_RELEASE(clReleaseCommandQueue, device.transfers);
     CL_RELEASE(clReleaseCommandQueue, device.queue);
+    CL_RELEASE(clReleaseCommandQueue, device.other);
     CL_RELEASE(clReleaseContext, device.context);
     device = (gemm_cl_device){0};
 }
@@ -247,7 +248,7 @@ static bool open_found(const found_device *found)
     if (!ask_limits(d, found->type)) return false;
     CL_MAKE(d->context, clCreateContext(NULL, 1, &d->id, NULL, NULL, &error));
     d->traits.half_images = d->traits.images && has_half_images(d);
-    CL_MAKE(d->queue, clCreateCommandQueue(d->context, d->id, CL_QUEUE_PROFILING_ENABLE, &error));
+    CL_MAKE(d->queue, clCreateCommandQueue(d->context, d->id, 0, &error));
     CL_MAKE(d->transfers, clCreateCommandQueue(d->context, d->id, 0, &error));
     return true;
 fail:
@@ -273,6 +274,19 @@ const gemm_cl_device *gemm_cl_open_device(const char **why)
 const gemm_cl_device *gemm_cl_opened(void)
 {
     return state == OPEN ? &device : NULL;
+}
+
+void gemm_cl_swap_queue(void)
+{
+    gemm_cl_device *d = &device;
+    const cl_command_queue_properties wanted = d->timed ? 0 : CL_QUEUE_PROFILING_ENABLE;
+    if (!d->other) CL_MAKE(d->other, clCreateCommandQueue(d->context, d->id, wanted, &error));
+    const cl_command_queue now = d->other;
+    d->other = d->queue;
+    d->queue = now;
+    d->timed = !d->timed;
+fail:
+    return;
 }
 
 void gemm_cl_close_device(const char *why)

@@ -13,6 +13,8 @@ typedef struct gemm_cl_device {
     cl_device_id id;
     cl_context context;
     cl_command_queue queue;     /* kernels and the CPU's access, in order */
+    cl_command_queue other;     /* takes its place when times are wanted, or no more; or NULL */
+    bool timed;                 /* events of `queue` have times */
     cl_command_queue transfers; /* uploads that may overtake kernels */
     gemm_cl_traits traits;
     char name[128], driver[192];
@@ -34,6 +36,10 @@ const gemm_cl_device *gemm_cl_open_device(const char **why);
 
 /* The open device, or NULL. Never opens it. */
 const gemm_cl_device *gemm_cl_opened(void);
+
+/* Another queue takes the place of `queue`, once that has finished: one whose events have times, or
+   one without, whose launches cost less. Not when it cannot be made. */
+void gemm_cl_swap_queue(void);
 
 /* Closes the device for good. From then on gemm_cl_open_device gives this reason. All that was made
    on the device must be released before. */

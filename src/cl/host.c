@@ -111,6 +111,22 @@ void gemm_cl_take_blocks(void)
     }
 }
 
+/* The block holds its queue, because it may outlive the device. 0 or -1. */
+static int hold_queue(gemm_cl_host_block *b)
+{
+    CL_TRY(clRetainCommandQueue(gemm_cl_opened()->queue));
+    CL_RELEASE(clReleaseCommandQueue, b->queue);
+    b->queue = gemm_cl_opened()->queue;
+    return 0;
+fail:
+    return -1;
+}
+
+void gemm_cl_move_blocks(void)
+{
+    for (gemm_cl_host_block *b = blocks; b; b = b->next) hold_queue(b);
+}
+
 /* Waits, because the queue may hold kernels that use the block. */
 static void free_block(gemm_cl_host_block *b)
 {
@@ -162,16 +178,14 @@ gemm_cl_host_block *gemm_cl_new_block(size_t bytes)
     gemm_cl_host_block *b = calloc(1, sizeof *b);
     if (!b) return NULL;
     b->bytes = bytes;
-    CL_TRY(clRetainCommandQueue(gemm_cl_opened()->queue));
-    b->queue = gemm_cl_opened()->queue;
-    if (fill_block(b)) goto fail;
+    if (hold_queue(b) || fill_block(b)) {
+        free_block(b);
+        return NULL;
+    }
     b->next = blocks;
     blocks = b;
     ++block_count;
     return b;
-fail:
-    free_block(b);
-    return NULL;
 }
 
 void gemm_cl_drop_block(gemm_cl_host_block *b)

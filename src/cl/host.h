@@ -47,6 +47,9 @@ int gemm_cl_map_block(gemm_cl_host_block *);
 void gemm_cl_ask_for_blocks(void);
 void gemm_cl_take_blocks(void);
 
+/* The device has another queue: blocks follow. */
+void gemm_cl_move_blocks(void);
+
 /* Ends a mapping for good. A failure is said, and the caller releases the object all the same. */
 void gemm_cl_end_mapping(cl_command_queue, cl_mem, void *at);
 

@@ -262,7 +262,8 @@ double gemm_cl_stages_ms(const gemm_cl_work *w, gemm_cl_stage first, gemm_cl_sta
 /* From the moment when C was asked for until it was there, once all is done; below 0: unknown. */
 static double arrival_ms(const gemm_cl_work *w)
 {
-    return w->C.arrival ? gemm_cl_event_ms(w->C.arrival, CL_PROFILING_COMMAND_QUEUED) : -1.0;
+    const bool known = w->C.arrival && w->device->timed;
+    return known ? gemm_cl_event_ms(w->C.arrival, CL_PROFILING_COMMAND_QUEUED) : -1.0;
 }
 
 void gemm_cl_describe_work(const gemm_cl_work *w, char *text, size_t bytes)
@@ -283,7 +284,7 @@ void gemm_cl_describe_work(const gemm_cl_work *w, char *text, size_t bytes)
 void gemm_cl_fill_note(const gemm_cl_work *w, bool chosen, gemm_note *note)
 {
     if (chosen || spills(w)) gemm_cl_describe_work(w, note->ran, sizeof note->ran);
-    const bool known = w->program && !w->unfinished;
+    const bool known = w->program && w->device->timed && !w->unfinished;
     note->kernel_ms = known ? gemm_cl_stages_ms(w, STAGE_PREPARE, STAGE_POOL) : -1.0;
     note->arrival_ms = arrival_ms(w);
     note->copied_a = w->A.copied;
@@ -309,6 +310,20 @@ static int wait_for_queues(const gemm_cl_device *d)
     return rc;
 }
 
+/* Not counted as waits of a call, because the calls that follow have none. */
+void gemm_cl_want_times(bool wanted)
+{
+    const gemm_cl_device *d = gemm_cl_opened();
+    if (d->timed == wanted) return;
+    CL_TRY(clFinish(d->transfers));
+    CL_TRY(clFinish(d->queue));
+    if (gemm_cl_settle()) goto fail;
+    gemm_cl_swap_queue();
+    gemm_cl_move_blocks();
+fail:
+    return;
+}
+
 static int wait_for_work(gemm_cl_work *w)
 {
     ++gemm_cl_counters.waits;
@@ -323,15 +338,13 @@ int gemm_cl_ask_result(gemm_cl_work *w)
     return w->C.later ? 0 : w->policy->ask(&w->C);
 }
 
-/* A later command flushes what this one could not, so its failure changes nothing. */
 int gemm_cl_take_result(gemm_cl_work *w, bool timed)
 {
     if (!w->C.later) return w->policy->take(&w->C);
     if (timed && wait_for_work(w)) return -1;
     w->unfinished = !timed;
     w->policy->leave(&w->C);
-    if (!timed) CL_TRY(clFlush(w->device->queue));
-fail:
+    if (!timed) gemm_cl_flush();
     return 0;
 }
 

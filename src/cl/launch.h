@@ -48,6 +48,10 @@ typedef struct gemm_cl_argument {
 
 #define ARG(x) {sizeof(x), &(x)}
 
+/* Whether the next calls want the times of their kernels. Waits for all that is enqueued where that
+   changes. */
+void gemm_cl_want_times(bool);
+
 /* The first step of a call: device and memory policy. Clears the reason of an earlier failure. */
 gemm_cl_work gemm_cl_begin_work(const gemm_cl_row *);
 

@@ -140,10 +140,22 @@ static bool fits_int(const gemm_call *g)
     return g->K <= most && g->lda <= most && g->N <= most && g->ldc <= most;
 }
 
-/* Whether float4 of A's rows are aligned where the device has them: in place, copied or packed. */
-static bool has_aligned_rows(const gemm_call *g)
+/* Whether a matrix consists of aligned float4 where the device has it: in place or copied. */
+static bool is_aligned(const float *matrix, int cols, int ld)
 {
-    return g->K % 4 == 0 && (g->TA || (g->lda % 4 == 0 && (uintptr_t)g->A % 16 == 0));
+    return cols % 4 == 0 && ld % 4 == 0 && (uintptr_t)matrix % 16 == 0;
+}
+
+/* What the kernel may know of the operands. */
+static void append_operands(const gemm_call *g, const gemm_cl_row *row, char *more, size_t bytes)
+{
+    const bool image = row->way == GEMM_CL_IMAGE;
+    const bool a = image && g->TA ? g->K % 4 == 0   /* packed */
+                                  : is_aligned(g->A, g->TA ? g->M : g->K, g->lda);
+    if ((image || row->depth) && a) gemm_append(more, bytes, " -DALIGNED_A");
+    if (!row->depth) return;
+    if (is_aligned(g->B, g->TB ? g->K : g->N, g->ldb)) gemm_append(more, bytes, " -DALIGNED_B");
+    gemm_append(more, bytes, "%s%s", g->TA ? " -DA_TURNED" : "", g->TB ? " -DB_TURNED" : "");
 }
 
 const char *gemm_cl_plan(gemm_cl_job *j, const gemm_call *g, const gemm_cl_row *row)
@@ -155,11 +167,7 @@ const char *gemm_cl_plan(gemm_cl_job *j, const gemm_call *g, const gemm_cl_row *
     if (!fits_int(g)) return "a row is longer than the OpenCL kernels' offsets can say";
     if (row->way == GEMM_CL_CHOOSE) w->row = gemm_cl_choose(&w->device->traits, g, &w->parts);
     if (row->parts && w->row->splits) w->parts = row->parts;
-    if (w->row->depth)
-        gemm_append(more, sizeof more, "%s%s", g->TA ? " -DA_TURNED" : "",
-                    g->TB ? " -DB_TURNED" : "");
-    if (w->row->way == GEMM_CL_IMAGE && has_aligned_rows(g))
-        gemm_append(more, sizeof more, " -DALIGNED_A");
+    append_operands(g, w->row, more, sizeof more);
     return gemm_cl_build_row(w, more);
 }
 

@@ -11,6 +11,7 @@ gemm_cl_counts gemm_cl_counters;
 
 static bool counting;           /* time in kernels too */
 static bool busy, lost;         /* lost: a launch failed */
+static int unflushed;           /* launches */
 static cl_event *events;
 static size_t count, room;
 
@@ -30,10 +31,27 @@ gemm_cl_counts gemm_cl_counted(void)
     return now;
 }
 
+bool gemm_cl_is_counting(void)
+{
+    return counting;
+}
+
 void gemm_cl_launched(void)
 {
     busy = true;
+    ++unflushed;
     ++gemm_cl_counters.launches;
+}
+
+/* A later command flushes what this one could not, so its failure changes nothing. */
+void gemm_cl_flush(void)
+{
+    enum { ENOUGH = 8 };
+    if (unflushed < ENOUGH) return;
+    unflushed = 0;
+    CL_TRY(clFlush(gemm_cl_opened()->queue));
+fail:
+    return;
 }
 
 bool gemm_cl_is_busy(void)
@@ -57,7 +75,7 @@ static void settle_one(cl_event event)
     cl_int status = CL_COMPLETE;
     CL_TRY(clGetEventInfo(event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status, NULL));
     if (status < 0) gemm_cl_say_failed(__FILE__, __LINE__, "a kernel of a layer", status);
-    if (counting && status >= 0) {
+    if (counting && gemm_cl_opened()->timed && status >= 0) {
         const double ms = gemm_cl_event_ms(event, CL_PROFILING_COMMAND_START);
         gemm_cl_counters.kernel_ms += ms > 0 ? ms : 0;
     }
@@ -91,6 +109,7 @@ fail:
 int gemm_cl_settle(void)
 {
     busy = false;
+    unflushed = 0;
     for (size_t i = 0; i < count; ++i) settle_one(events[i]);
     count = 0;
     if (!lost) return 0;

@@ -14,8 +14,14 @@
 /* What gemm_cl_count counts. */
 extern gemm_cl_counts gemm_cl_counters;
 
+/* Whether gemm_cl_count is on, and so wants times. */
+bool gemm_cl_is_counting(void);
+
 /* A kernel was enqueued. */
 void gemm_cl_launched(void);
+
+/* Sends what was enqueued to the device, but not after each launch, because that takes time. */
+void gemm_cl_flush(void);
 
 /* Whether the queue may hold kernels. An upload to memory that a kernel may still read must then
    stand behind it, in the same queue. */

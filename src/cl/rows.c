@@ -73,8 +73,8 @@ const gemm_cl_row gemm_cl_choices[] = {
     [GEMM_CL_THIN_8] = THIN(8),
     [GEMM_CL_TILE_16x128] = TILE(4, 4, 32, 4, 8),
     [GEMM_CL_TILE_32x64] = TILE(4, 4, 16, 8, 16),
+    [GEMM_CL_TILE_32x64_DEEP] = TILE(4, 4, 16, 8, 32),
     [GEMM_CL_TILE_64x64] = TILE(8, 4, 16, 8, 16),
-    [GEMM_CL_TILE_64x128] = TILE(8, 8, 16, 8, 16),
 };
 const size_t gemm_cl_choice_count = sizeof gemm_cl_choices / sizeof gemm_cl_choices[0];
 

@@ -64,7 +64,7 @@ enum {
     GEMM_CL_IMAGE_8x4, GEMM_CL_IMAGE_4x4, GEMM_CL_IMAGE_8x8, GEMM_CL_WIDE_16, GEMM_CL_WIDE_8,
     GEMM_CL_WIDE_4, GEMM_CL_THIN_1, GEMM_CL_THIN_2, GEMM_CL_THIN_4, GEMM_CL_THIN_8,
     GEMM_CL_TILE_16x128, GEMM_CL_TILE_32x64,
-    GEMM_CL_TILE_64x64, GEMM_CL_TILE_64x128
+    GEMM_CL_TILE_32x64_DEEP, GEMM_CL_TILE_64x64
 };
 extern const gemm_cl_row gemm_cl_choices[];
 extern const size_t gemm_cl_choice_count;

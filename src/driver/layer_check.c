@@ -9,6 +9,7 @@
 #include "driver/layer_check.h"
 
 #include "driver/reference.h"
+#include "util/ints.h"
 
 #include <float.h>
 #include <math.h>
@@ -66,11 +67,24 @@ static double logistic(double x)
     return 1 / (1 + exp(-x));
 }
 
+/* Where input 1 has what is added to element `at` of input 0, or -1. */
+static int shortcut_from(const layer_call *c, int at)
+{
+    const int area = c->out_h * c->out_w, k = at / area, y = at % area / c->out_w;
+    const int x = at % c->out_w, sample = max_int(c->out_w / c->w, 1);
+    const int stride = max_int(c->w / c->out_w, 1);
+    const bool met = k < c->c && y % sample == 0 && x % sample == 0 && y / sample < c->h &&
+                     x / sample < c->w;
+    return met ? (k * c->h + y / sample * stride) * c->w + x / sample * stride : -1;
+}
+
 static exact shortcut_at(const layer_call *c, int image, int at)
 {
     const layer_input *second = &c->input[1];
-    const double a = c->alpha * input_at(c, image, at);
-    const double b = c->beta * second->data[(size_t)image * (size_t)second->size + (size_t)at];
+    const int from = shortcut_from(c, at);
+    const double a = (from < 0 ? 1 : c->alpha) * input_at(c, image, at);
+    const double b = from < 0 ? 0 : c->beta * second->data[(size_t)image * (size_t)second->size +
+                                                          (size_t)from];
     const double x = a + b, bound = 4 * (FLT_EPSILON * (fabs(a) + fabs(b)) + FLT_MIN);
     switch (c->activation) {
     case CONV_LINEAR: return (exact){x, bound};

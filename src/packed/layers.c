@@ -10,7 +10,7 @@
  *   any other maxpool  a unit is a band of a channel: see below
  *   avgpool, yolo      a unit is a channel
  *   upsample           a unit is a row of the input
- *   route, shortcut    a unit is a block of the output
+ *   route, shortcut    a unit is a block of the output; or a row, if the sizes of inputs differ
  *
  * A band is some rows of the output. Its part of the input is copied to scratch, with -FLT_MAX
  * outside of the image:
@@ -255,6 +255,42 @@ static void shortcut_block(const layer_job *j, int unit, float *scratch)
     if (c->activation == CONV_LOGISTIC) j->u->logistic(n, y, y);
 }
 
+/* Inputs of different sizes: a unit is a row of the output. */
+static void shortcut_row(const layer_job *j, int unit, float *scratch)
+{
+    (void)scratch;
+    const layer_call *c = j->c;
+    const int plane = unit / c->out_h, y = unit % c->out_h;
+    const int image = plane / c->out_c, k = plane % c->out_c;
+    const int sample = max_int(c->out_w / c->w, 1), stride = max_int(c->w / c->out_w, 1);
+    const size_t at = (size_t)unit * (size_t)c->out_w;
+    const float *a = c->input[0].data + at;
+    float *out = c->output + at;
+    memcpy(out, a, (size_t)c->out_w * sizeof *out);
+    if (k < c->c && y % sample == 0 && y / sample < c->h) {
+        const size_t row = ((size_t)image * (size_t)c->c + (size_t)k) * (size_t)c->h;
+        const float *b = c->input[1].data + (row + (size_t)(y / sample * stride)) * (size_t)c->w;
+        for (int i = 0; i < min_int(c->w, c->out_w); ++i) {
+            const float p = c->alpha * a[i * sample], q = c->beta * b[i * stride];
+            out[i * sample] = p + q;
+        }
+    }
+    const float slope = packed_slope(c->activation);
+    for (int x = 0; x < c->out_w; ++x) out[x] = out[x] > 0 ? out[x] : slope * out[x];
+    if (c->activation == CONV_LOGISTIC) j->u->logistic(c->out_w, out, out);
+}
+
+static bool has_equal_sizes(const layer_call *c)
+{
+    return c->c == c->out_c && c->h == c->out_h && c->w == c->out_w;
+}
+
+/* Whether rows are as far apart as columns. */
+static bool has_one_stride(const layer_call *c)
+{
+    return c->w / c->out_w == c->h / c->out_h && c->out_w / c->w == c->out_h / c->h;
+}
+
 /* ---- the row of the table ---- */
 
 static bool cut(layer_job *j, run_unit *run, int units)
@@ -278,7 +314,9 @@ static bool choose_units(layer_job *j)
     case LAYER_AVGPOOL: return cut(j, mean_of_channel, channels);
     case LAYER_UPSAMPLE: return cut(j, upsample_row, channels * c->h);
     case LAYER_ROUTE: return cut(j, route_block, blocks);
-    case LAYER_SHORTCUT: return cut(j, shortcut_block, blocks);
+    case LAYER_SHORTCUT:
+        if (has_equal_sizes(c)) return cut(j, shortcut_block, blocks);
+        return has_one_stride(c) && cut(j, shortcut_row, c->batch * c->out_c * c->out_h);
     case LAYER_YOLO: return cut(j, yolo_channel, channels);
     }
     return false;

@@ -72,6 +72,14 @@ static float routed(const layer_call *c, int image, int at)
     return input->data[image * input->size + at];
 }
 
+/* Inputs of the same height and width, and any channels. */
+static float shortcut(const layer_call *c, int image, int at)
+{
+    const layer_input *a = &c->input[0], *b = &c->input[1];
+    const float first = a->data[image * a->size + at];
+    return at < b->size ? c->alpha * first + c->beta * b->data[image * b->size + at] : first;
+}
+
 /* Output `at` of an image. */
 static float output_at(const layer_call *c, int image, int at)
 {
@@ -85,9 +93,7 @@ static float output_at(const layer_call *c, int image, int at)
     case LAYER_UPSAMPLE: return c->alpha * channel[y / c->stride * c->w + x / c->stride];
     case LAYER_ROUTE: return routed(c, image, at);
     case LAYER_SHORTCUT:
-        return activated(c->alpha * input[at] +
-                             c->beta * c->input[1].data[image * c->input[1].size + at],
-                         c->activation);
+        return activated(shortcut(c, image, at), c->activation);
     case LAYER_YOLO:
         return entry == 2 || entry == 3 ? input[at] : activated(input[at], CONV_LOGISTIC);
     }
@@ -164,7 +170,7 @@ static int kind_of(const layer *l)
     case AVGPOOL: return LAYER_AVGPOOL;
     case UPSAMPLE: return l->reverse ? KINDS : LAYER_UPSAMPLE;
     case ROUTE: return LAYER_ROUTE;
-    case SHORTCUT: return l->c == l->out_c ? LAYER_SHORTCUT : KINDS;
+    case SHORTCUT: return LAYER_SHORTCUT;
     case YOLO: return LAYER_YOLO;
     }
     return KINDS;

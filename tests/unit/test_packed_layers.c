@@ -82,6 +82,19 @@ static size_t output_bytes(const layer_call *c)
     return (size_t)c->batch * output_size(c) * sizeof(float);
 }
 
+/* The inputs of a shortcut: one is some times as high and wide as the other, or nearly. */
+static void draw_sizes(layer_call *c, rng *r)
+{
+    const int times = 1 + rng_below(r, 3), h = c->h, w = c->w;
+    const bool larger = rng_below(r, 2);
+    c->out_c = 1 + rng_below(r, 2 * c->c);
+    c->h = times * h + rng_below(r, times < h && times < w ? times : 1);
+    c->w = times * w + rng_below(r, times < h && times < w ? times : 1);
+    if (!larger) return;
+    c->out_h = c->h, c->out_w = c->w;
+    c->h = h, c->w = w;
+}
+
 /* In turn: 2x2 / 2 and 2x2 / 1 as in yolov3-tiny, 5, 9 or 13 / 1 as in spp, any, windows larger
    than the image, and maps so wide that a channel has several bands. */
 static void draw_maxpool(layer_call *c, rng *r, int turn)
@@ -138,6 +151,7 @@ static void draw_geometry(layer_call *c, rng *r, int number)
         c->activation = PICK(r, ACTIVATIONS);
         c->inputs = 2;
         if (rng_below(r, 2)) c->alpha = rng_float(r), c->beta = rng_float(r);
+        if (rng_below(r, 2)) draw_sizes(c, r);
     }
 }
 
@@ -166,7 +180,8 @@ static void draw_inputs(problem *p, rng *r)
     }
     for (int i = 0; i < c->inputs; ++i) {
         const int channels = i && c->kind == LAYER_ROUTE ? 1 + rng_below(r, 20) : c->c;
-        const int size = channels * c->h * c->w;
+        const bool first = c->kind == LAYER_SHORTCUT && !i;
+        const int size = first ? (int)output_size(c) : channels * c->h * c->w;
         if (c->kind == LAYER_ROUTE) c->out_c += channels;
         p->in[i] = array(c->batch * size, r);
         const float scale = c->kind == LAYER_YOLO ? 20 : 1;
@@ -278,11 +293,20 @@ static float routed_at(const layer_call *c, int image, int at)
     return in->data[image * in->size + at];
 }
 
-static float shortcut_at(const layer_call *c, int at)
+/* As Darknet's shortcut_cpu, whose second sizes are those of the output. */
+static float shortcut_at(const layer_call *c, int image, int at)
 {
-    const float a = c->alpha * c->input[0].data[at];
-    const float b = c->beta * c->input[1].data[at];
-    const float sum = a + b;
+    const int area = c->out_h * c->out_w, k = at / area, y = at % area / c->out_w;
+    const int x = at % c->out_w, sample = c->out_w / c->w > 1 ? c->out_w / c->w : 1;
+    const int stride = c->w / c->out_w > 1 ? c->w / c->out_w : 1;
+    const float first = c->input[0].data[image * (int)output_size(c) + at];
+    float sum = first;
+    if (k < c->c && y % sample == 0 && x % sample == 0 && y / sample < c->h && x / sample < c->w) {
+        const int row = (image * c->c + k) * c->h + y / sample * stride;
+        const float a = c->alpha * first;
+        const float b = c->beta * c->input[1].data[row * c->w + x / sample * stride];
+        sum = a + b;
+    }
     return c->activation == CONV_RELU ? sum * (float)(sum > 0) : sum;
 }
 
@@ -307,7 +331,7 @@ static float plain_at(const layer_call *c, int at)
     case LAYER_ROUTE:
         return routed_at(c, at / size, at % size);
     case LAYER_SHORTCUT:
-        return shortcut_at(c, at);
+        return shortcut_at(c, at / size, at % size);
     default:
         return NAN;
     }
@@ -357,8 +381,8 @@ static void darknet_shortcut(const layer_call *c, float *output)
 {
     const ACTIVATION a = c->activation == CONV_RELU ? RELU : LINEAR;
     memcpy(output, c->input[0].data, output_bytes(c));
-    shortcut_cpu(c->batch, c->w, c->h, c->c, (float *)c->input[1].data, c->w, c->h, c->c, c->alpha,
-                 c->beta, output);
+    shortcut_cpu(c->batch, c->w, c->h, c->c, (float *)c->input[1].data, c->out_w, c->out_h,
+                 c->out_c, c->alpha, c->beta, output);
     activate_array(output, c->batch * (int)output_size(c), a);
 }
 
@@ -454,6 +478,8 @@ static const layer_call LARGE[] = {
      .activation = CONV_LEAKY},
     {.kind = LAYER_SHORTCUT, .c = 61, .h = 29, .w = 31, .out_h = 29, .out_w = 31, .inputs = 2,
      .activation = CONV_LOGISTIC},
+    {.kind = LAYER_SHORTCUT, .c = 61, .h = 58, .w = 62, .out_c = 97, .out_h = 29, .out_w = 31,
+     .inputs = 2, .activation = CONV_RELU},
     {.kind = LAYER_YOLO, .c = 255, .h = 13, .w = 17, .out_h = 13, .out_w = 17, .anchors = 3},
 };
 
@@ -466,9 +492,10 @@ static void large_make(problem *p, size_t which)
     c->batch = 2;
     c->alpha = 1, c->beta = -.7f;
     if (!c->inputs) c->inputs = 1;
-    c->out_c = c->kind == LAYER_ROUTE ? c->inputs * c->c : c->c;
+    if (!c->out_c) c->out_c = c->kind == LAYER_ROUTE ? c->inputs * c->c : c->c;
     for (int i = 0; i < c->inputs; ++i) {
-        const int size = c->c * c->h * c->w;
+        const bool first = c->kind == LAYER_SHORTCUT && !i;
+        const int size = first ? (int)output_size(c) : c->c * c->h * c->w;
         p->in[i] = array(c->batch * size, &r);
         p->inputs[i] = (layer_input){p->in[i].data, size};
     }

@@ -1,0 +1,246 @@
+/*
+ * Convolutions, chains and multiplies of `packed` when memory is short. Each allocation of a call
+ * fails in turn: alone, with the next one, or with all that follow. The call then gives the right
+ * result by another way, or it declines and leaves the output as it was. Once there is memory
+ * again, the same plan gives the right result.
+ *
+ * The linker puts the functions __wrap_malloc ... below in the place of malloc ... (mk/test.mk).
+ */
+#include "common/random.h"
+#include "driver/driver.h"
+#include "support/report.h"
+
+#include <limits.h>
+#include <math.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- memory that ends ---- */
+
+static atomic_int left = -1;    /* so many allocations succeed; below 0: all do */
+static atomic_int failing;      /* so many fail then; later ones succeed */
+
+void *__real_malloc(size_t);
+void *__real_calloc(size_t, size_t);
+void *__real_aligned_alloc(size_t, size_t);
+void *__wrap_malloc(size_t);
+void *__wrap_calloc(size_t, size_t);
+void *__wrap_aligned_alloc(size_t, size_t);
+
+static atomic_bool failed;      /* one did */
+
+static bool fails(void)
+{
+    if (atomic_load(&left) < 0) return false;
+    if (atomic_load(&left) > 0) return atomic_fetch_sub(&left, 1) <= 0;
+    failed = true;
+    if (atomic_fetch_sub(&failing, 1) <= 1) atomic_store(&left, -1);
+    return true;
+}
+
+void *__wrap_malloc(size_t bytes)
+{
+    return fails() ? NULL : __real_malloc(bytes);
+}
+
+void *__wrap_calloc(size_t count, size_t bytes)
+{
+    return fails() ? NULL : __real_calloc(count, bytes);
+}
+
+void *__wrap_aligned_alloc(size_t alignment, size_t bytes)
+{
+    return fails() ? NULL : __real_aligned_alloc(alignment, bytes);
+}
+
+/* ---- cases ---- */
+
+enum { LAYERS = 3, MOST = 64 };     /* MOST: more allocations than any call makes */
+
+typedef struct test_case {
+    const char *name;
+    int count;                      /* of calls; 0: a multiply */
+    conv_call calls[LAYERS];
+} test_case;
+
+/* Sizes of a convolution of stride s whose map stays as large as the stride allows. */
+#define CONV(groups, c, side, n, size, s) \
+    {1, groups, c, side, side, n, size, s, (size) / 2, (side) / (s), (side) / (s), .scale = NULL}
+#define POOLED(c, side, n) \
+    {1, 1, c, side, side, n, 3, 1, 1, side, side, .scale = NULL, .pool = true}
+
+static const test_case cases[] = {
+    {"winograd", 1, {CONV(1, 64, 28, 64, 3, 1)}},
+    {"winograd-pooled", 1, {POOLED(64, 28, 64)}},
+    {"direct-pooled", 1, {POOLED(3, 208, 16)}},
+    {"1x1", 1, {CONV(1, 96, 20, 144, 1, 1)}},
+    {"3x3-stride-2", 1, {CONV(1, 32, 104, 64, 3, 2)}},
+    {"5x5", 1, {CONV(1, 24, 26, 40, 5, 1)}},
+    {"depthwise", 1, {CONV(48, 48, 40, 48, 3, 1)}},
+    {"groups", 1, {CONV(4, 32, 26, 64, 3, 1)}},
+    {"chain", 3,
+     {CONV(1, 16, 80, 64, 1, 1), CONV(64, 64, 80, 64, 3, 2), CONV(1, 64, 40, 16, 1, 1)}},
+    {"multiply", 0, {CONV(1, 1, 1, 1, 1, 1)}},
+};
+enum { M = 130, N = 700, K = 300 };
+
+typedef struct problem {
+    const test_case *of;
+    conv_call calls[LAYERS];
+    conv_norm norms[LAYERS];
+    gemm_plan *plans[LAYERS];
+    float *A, *B;                   /* of a multiply */
+    float *output, *expected;
+    size_t outputs;
+    int allowed, failing;           /* allocations of the next call */
+    bool done;                      /* what the last call returned */
+} problem;
+
+static float *numbers(size_t n, float least, rng *r)
+{
+    float *x = __real_malloc(n * sizeof *x);
+    if (!x) abort();
+    for (size_t i = 0; i < n; ++i) x[i] = least + rng_float(r);
+    return x;
+}
+
+static problem make_problem(const test_case *t)
+{
+    rng r = rng_make(7, 0);
+    problem p = {.of = t, .outputs = (size_t)M * N};
+    for (int i = 0; i < t->count; ++i) {
+        conv_call *c = &p.calls[i];
+        const size_t n = (size_t)t->calls[i].n;
+        *c = t->calls[i];
+        const int taps = c->c / c->groups * c->size * c->size;
+        c->input = i ? NULL : numbers((size_t)(c->c * c->h * c->w), -.5f, &r);
+        c->weights = numbers(n * (size_t)taps, -.5f, &r);
+        c->shift = numbers(n, -.5f, &r);
+        c->activation = CONV_LEAKY;
+        p.norms[i] = (conv_norm){numbers(n, -.5f, &r), numbers(n, .5f, &r), numbers(n, .5f, &r)};
+        p.outputs = n * (size_t)(c->out_h * c->out_w) / (c->pool ? 4 : 1);
+    }
+    if (!t->count) p.A = numbers((size_t)M * K, -.5f, &r), p.B = numbers((size_t)K * N, -.5f, &r);
+    p.output = numbers(p.outputs, 0, &r);
+    p.expected = numbers(p.outputs, 0, &r);
+    return p;
+}
+
+static void free_problem(problem *p)
+{
+    for (int i = 0; i < p->of->count; ++i) {
+        const conv_call *c = &p->calls[i];
+        const float *const all[] = {c->input, c->weights, c->shift, p->norms[i].mean,
+                                    p->norms[i].variance, p->norms[i].scales};
+        for (size_t k = 0; k < sizeof all / sizeof *all; ++k) free((float *)all[k]);
+    }
+    free(p->A);
+    free(p->B);
+    free(p->output);
+    free(p->expected);
+}
+
+/* ---- one call ---- */
+
+/* In a thread of its own, which has no scratch yet. */
+static void *call(void *arg)
+{
+    problem *p = arg;
+    const conv_norm *norms[LAYERS] = {&p->norms[0], &p->norms[1], &p->norms[2]};
+    gemm_plan **slots[LAYERS] = {&p->plans[0], &p->plans[1], &p->plans[2]};
+    p->calls[p->of->count ? p->of->count - 1 : 0].output = p->output;
+    const gemm_call multiply = {.M = M, .N = N, .K = K, .ALPHA = 1, .A = p->A, .lda = K, .B = p->B,
+                                .ldb = N, .C = p->output, .ldc = N};
+    p->done = true;
+    atomic_store(&failing, p->failing);
+    atomic_store(&left, p->allowed);
+    if (!p->of->count) gemm_dispatch(&multiply);
+    else if (p->of->count == 1) p->done = gemm_conv(p->calls, norms[0], slots[0]);
+    else p->done = gemm_conv_chain(p->calls, norms, p->of->count, slots);
+    atomic_store(&left, -1);
+    return NULL;
+}
+
+/* Runs the call; the allocation behind `allowed` others fails, if there are so many. */
+static void run(problem *p, int allowed)
+{
+    pthread_t thread;
+    memset(p->output, 0, p->outputs * sizeof *p->output);
+    p->allowed = allowed;
+    atomic_store(&failed, false);
+    if (pthread_create(&thread, NULL, call, p)) abort();
+    pthread_join(thread, NULL);
+}
+
+/* Another algorithm rounds in another way. */
+static bool is_right(const problem *p)
+{
+    double worst = 0, largest = 0;
+    for (size_t i = 0; i < p->outputs; ++i) {
+        worst = fmax(worst, fabs((double)p->output[i] - (double)p->expected[i]));
+        largest = fmax(largest, fabs((double)p->expected[i]));
+    }
+    return worst <= 1e-5 * largest;
+}
+
+static bool is_untouched(const problem *p)
+{
+    for (size_t i = 0; i < p->outputs; ++i)
+        if (p->output[i] != 0) return false;
+    return true;
+}
+
+static void drop_plans(problem *p)
+{
+    for (int i = 0; i < LAYERS; ++i) gemm_plan_drop(&p->plans[i]);
+}
+
+/* NULL, or what is wrong. Counts the calls with a failure. */
+static const char *judge(problem *p, int *failures)
+{
+    run(p, -1);
+    if (!p->done) return "it declines with all memory";
+    memcpy(p->expected, p->output, p->outputs * sizeof *p->output);
+    drop_plans(p);
+    for (int n = 0; n < MOST; ++n) {
+        run(p, n);
+        if (!failed) return *failures ? NULL : "it allocates nothing";
+        ++*failures;
+        if (p->done && !is_right(p)) return "it is wrong without memory";
+        if (!p->done && !is_untouched(p)) return "it declines after it has written";
+        run(p, -1);
+        if (!p->done || !is_right(p)) return "it is wrong with the plan that a failure left";
+        drop_plans(p);
+        if (gemm_planned_bytes()) return "a dropped plan is counted";
+    }
+    return "it allocates again and again";
+}
+
+static void test(const test_case *t, int failing)
+{
+    problem p = make_problem(t);
+    char name[64];
+    int failures = 0;
+    snprintf(name, sizeof name, "%s, %d fail", t->name, failing);
+    p.failing = failing;
+    const char *wrong = judge(&p, &failures);
+    if (wrong) report_fail(name, "allocation %d: %s", failures, wrong);
+    else report_pass(name);
+    drop_plans(&p);
+    free_problem(&p);
+}
+
+int main(void)
+{
+    gemm_set_variant(gemm_find("packed"));
+    gemm_set_threads(2);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i) {
+        test(&cases[i], 1);
+        test(&cases[i], 2);
+        test(&cases[i], INT_MAX);
+    }
+    return report_status();
+}
