@@ -26,6 +26,7 @@
 
 #include <limits.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 typedef gemm_cl_conv_job conv_job;
@@ -101,6 +102,7 @@ static const char *build_kernel(conv_job *j)
 {
     const conv_call *c = j->c;
     const gemm_cl_row *row = j->w.row;
+    if (row->winograd) return gemm_cl_winograd_build(&j->winograd, &j->w);
     char more[128] = "";
     append_size(c, more, sizeof more);
     if (row->conv == GEMM_CL_CONV) gemm_append(more, sizeof more, " -DCONV");
@@ -168,8 +170,21 @@ static int prepare_weights(conv_job *j)
     return gemm_cl_pack(&j->w, SLOT_PACKED_A, &as_is, j->c->n, j->K, j->c->n, j->K, &j->a);
 }
 
+/* U of the plan, or made for this call. */
+static int enqueue_winograd(conv_job *j)
+{
+    const gemm_cl_winograd *l = &j->winograd;
+    cl_mem U = j->kept ? j->kept->weights : NULL;
+    if (!U) {
+        U = gemm_cl_scratch(SLOT_PACKED_A, gemm_cl_winograd_bytes(l, j->w.row));
+        if (!U || gemm_cl_winograd_filters(l, &j->w, j->w.A.mem, j->w.A.offset, U)) return -1;
+    }
+    return gemm_cl_winograd_run(l, &j->w, U, j->norm, j->slope);
+}
+
 static int enqueue(conv_job *j)
 {
+    if (j->w.row->winograd) return enqueue_winograd(j);
     const size_t outputs = (size_t)j->products * (size_t)j->g.M * (size_t)j->g.N;
     if (j->w.parts > 1 &&
         gemm_cl_need_sums(&j->w, (size_t)j->w.parts, outputs * sizeof(float)))
@@ -242,15 +257,35 @@ fail:
     return half;
 }
 
+/* U, in a buffer of its own. NULL: refused. */
+static cl_mem upload_transformed(conv_job *j, size_t count)
+{
+    const gemm_cl_winograd *l = &j->winograd;
+    const size_t bytes = gemm_cl_winograd_bytes(l, j->w.row);
+    cl_mem U = NULL, from = gemm_cl_scratch(SLOT_PACKED_B, count * sizeof(float));
+    if (!from || !upload(from, j->c->weights, count * sizeof(float), false)) return NULL;
+    CL_MAKE(U, clCreateBuffer(j->w.device->context, CL_MEM_READ_WRITE, bytes, NULL, &error));
+    if (gemm_cl_winograd_filters(l, &j->w, from, 0, U)) CL_RELEASE(clReleaseMemObject, U);
+fail:
+    return U;
+}
+
+/* The weights as the row takes them, in a buffer of their own. NULL: refused. */
+static cl_mem upload_weights(conv_job *j, size_t count)
+{
+    if (j->w.row->winograd) return upload_transformed(j, count);
+    if (j->w.row->half == GEMM_CL_HALF_SUMS) return upload_half(j, count);
+    return upload(NULL, j->c->weights, count * sizeof(float), true);
+}
+
 static conv_kept *make_kept(conv_job *j)
 {
     const size_t count = (size_t)j->c->n * (size_t)j->K, n = (size_t)j->c->n;
     conv_kept *k = calloc(1, sizeof *k);
     float *norm = norm_of(j->c);
     if (k && norm) {
-        k->weights = j->w.row->half == GEMM_CL_HALF_SUMS
-                         ? upload_half(j, count)
-                         : upload(NULL, j->c->weights, count * sizeof(float), true);
+        k->winograd = j->w.row->winograd;
+        k->weights = upload_weights(j, count);
         k->norm = k->weights ? upload(NULL, norm, 2 * n * sizeof(float), true) : NULL;
     }
     free(norm);
@@ -259,12 +294,25 @@ static conv_kept *make_kept(conv_job *j)
     return NULL;
 }
 
+/* GEMM_CONV may have changed since the plan was made: drops what another algorithm kept. */
+static void drop_other(const conv_job *j, gemm_kept *kept)
+{
+    conv_kept *k = kept->data;
+    if (!k || k->winograd == j->w.row->winograd) return;
+    release_kept(k);
+    kept->data = NULL;
+    kept->bytes = 0;
+}
+
 /* What the plan has, or gets now. Without it the weights are shown at each call. */
 static void keep(conv_job *j, gemm_kept *kept)
 {
     const size_t element = j->w.row->half == GEMM_CL_HALF_SUMS ? 2 : sizeof(float);
     const size_t count = (size_t)j->c->n * (size_t)j->K;
-    const size_t bytes = count * element + 2 * (size_t)j->c->n * sizeof(float);
+    const size_t weights = j->w.row->winograd ? gemm_cl_winograd_bytes(&j->winograd, j->w.row)
+                                              : count * element;
+    const size_t bytes = weights + 2 * (size_t)j->c->n * sizeof(float);
+    if (kept) drop_other(j, kept);
     if (!kept || (!kept->data && bytes > kept->room)) return;
     if (!kept->data && (kept->data = make_kept(j))) {
         kept->bytes = bytes;
@@ -296,7 +344,7 @@ static int show(conv_job *j, bool beside)
 {
     const conv_call *c = j->c;
     gemm_cl_work *w = &j->w;
-    const size_t area = (size_t)c->h * (size_t)c->w, places = (size_t)j->g.N;
+    const size_t area = (size_t)c->h * (size_t)c->w, places = (size_t)j->g.N / (c->pool ? 4 : 1);
     const size_t planned_a = w->A.copied, planned_b = w->B.copied;
     const size_t bytes = (size_t)c->batch * (size_t)c->n * places * sizeof(float);
     const bool later = j->kept && !beside && gemm_cl_may_stay(c->output, bytes);
@@ -331,16 +379,33 @@ static conv_job make_job(const conv_call *c, const gemm_cl_row *row)
     };
 }
 
+/* Winograd's algorithm where it is faster, and only where the plan can keep the transformed filters.
+   False: another one. */
+static bool choose_winograd(conv_job *j, const gemm_context *context)
+{
+    gemm_cl_work *w = &j->w;
+    const gemm_cl_row *other = w->row;
+    const gemm_cl_row *row = gemm_cl_choose_winograd(&w->device->traits, j->c);
+    if (!row || context->direct || !context->kept) return false;
+    w->row = row;
+    if (gemm_cl_winograd_fits(&j->winograd, w, j->c) &&
+        gemm_cl_winograd_bytes(&j->winograd, row) <= context->kept->room)
+        return true;
+    w->row = other;
+    return false;
+}
+
 /* The row that runs: of `cl` its choice, and another choice where no image is large enough. False:
    the row has no kernel for this convolution. */
-static bool choose_row(conv_job *j)
+static bool choose_row(conv_job *j, bool beside, const gemm_context *context)
 {
     gemm_cl_work *w = &j->w;
     gemm_cl_traits traits = w->device->traits;
     const gemm_cl_row *asked = w->row;
     if (asked->way != GEMM_CL_CHOOSE) {
         if (!asked->conv || (is_by_image(j) && !lay_out_image(j))) return false;
-    } else {
+        if (asked->winograd && !gemm_cl_winograd_fits(&j->winograd, w, j->c)) return false;
+    } else if (beside || !choose_winograd(j, context)) {
         w->row = gemm_cl_choose_conv(&traits, &j->g, j->products, &w->parts);
         if (is_by_image(j) && !lay_out_image(j)) {
             traits.images = false;
@@ -361,9 +426,10 @@ static gemm_status end(conv_job *j, bool failed, gemm_note *note)
 gemm_status gemm_cl_convolve_start(conv_job *j, const conv_call *c, const gemm_cl_row *row,
                                    bool beside, const gemm_context *context)
 {
-    if (c->pool || !fits_int(c)) return GEMM_DECLINED;
+    if (!fits_int(c)) return GEMM_DECLINED;
     *j = make_job(c, row);
-    if (!choose_row(j)) return GEMM_DECLINED;
+    if (!choose_row(j, beside, context)) return GEMM_DECLINED;
+    if (c->pool && !j->w.row->winograd) return GEMM_DECLINED;
     keep(j, context->kept);
     const char *why = build_kernel(j);
     if (why) gemm_cl_say(why);
@@ -371,9 +437,17 @@ gemm_status gemm_cl_convolve_start(conv_job *j, const conv_call *c, const gemm_c
     return failed ? end(j, true, context->note) : GEMM_DONE;
 }
 
+static void fill_note(const conv_job *j, gemm_note *note)
+{
+    const int m = j->w.row->winograd;
+    gemm_cl_fill_note(&j->w, true, note);
+    snprintf(note->algorithm, sizeof note->algorithm, m ? "winograd%d" : "direct", m);
+    if (m) note->transform = gemm_cl_winograd_transform(m);
+}
+
 gemm_status gemm_cl_convolve_finish(conv_job *j, bool take, const gemm_context *context)
 {
     const bool failed = !take || gemm_cl_take_result(&j->w, context->timed);
-    if (!failed) gemm_cl_fill_note(&j->w, true, context->note);
+    if (!failed) fill_note(j, context->note);
     return end(j, failed, context->note);
 }

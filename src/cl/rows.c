@@ -95,3 +95,13 @@ const gemm_cl_row gemm_cl_conv_choices[GEMM_CL_CONV_VECTORS * GEMM_CL_CONV_TILES
     WIDE_CONV(8, 1, 16), WIDE_CONV(8, 2, 16), WIDE_CONV(8, 4, 16), WIDE_CONV(8, 6, 16),
     WIDE_CONV(4, 1, 8), WIDE_CONV(4, 2, 8), WIDE_CONV(4, 4, 8), WIDE_CONV(4, 4, 8),
 };
+
+#define WINOGRAD(vector, rows_, cols_, m) \
+    {.kernel = "cl_winograd", .defines = "-DVECTOR=" #vector, .conv = GEMM_CL_ONLY_CONV, \
+     .rows = rows_, .cols = cols_, .wx = 1, .wy = 1, .winograd = m}
+
+const gemm_cl_row gemm_cl_winograd_choices[GEMM_CL_CONV_VECTORS * 2] = {
+    WINOGRAD(16, 8, 32, 2), WINOGRAD(16, 8, 32, 4),
+    WINOGRAD(8, 6, 16, 2), WINOGRAD(8, 6, 16, 4),
+    WINOGRAD(4, 4, 8, 2), WINOGRAD(4, 4, 8, 4),
+};
