@@ -13,7 +13,7 @@
  * A_TURNED and B_TURNED say that A's (B's) rows are the strided ones. They only change the order of
  * the loads.
  * Global {N/COLS, M/ROWS, parts}, rounded up to groups {WX, WY, 1}. Parts of K as in cl_image.
- * CONV, TAPS: cl_conv.h. Then all that an item loads of B is of one column.
+ * CONV, TAPS, POOL: cl_conv.h. Then all that an item loads of B is of one column.
  *
  * An 8x8 tile has 64 accumulators and 16 operands, of 255 registers; 64 FMAs for 4 loads of float4.
  */
@@ -76,7 +76,7 @@ void cl_tile(int M, int N, int K, float alpha,
     __global const float *a = A + a0 + A_START(z), *b = B + b0 + B_START(z);
 #ifdef TAPS
     const int place = n0 + t % BN;
-    const int y = place / out_w * stride - pad, x = place % out_w * stride - pad;
+    const int y = PLACE_ROW(place) * stride - pad, x = PLACE_COLUMN(place) * stride - pad;
 #define LOAD_B(k, n) conv_tap(b, k, y, x, h, w, size)
 #else
 #define LOAD_B(k, n) b[(ulong)(k) * brs + (ulong)(n) * bcs]
@@ -158,6 +158,15 @@ void cl_tile(int M, int N, int K, float alpha,
         #pragma unroll
         for (int j = 0; j < COLS / 4; ++j) {
             const int n = n0 + j * WX * 4 + tx * 4;
+#ifdef POOL
+            if (!cpart) {
+                if (m < M && n < N) {
+                    __global float *most = c + (ulong)m * ldc + n / 4;
+                    *most = conv_most(RESULT4(alpha * acc[i][j], most, FILTER(z) + m));
+                }
+                continue;
+            }
+#endif
             __global float *o = c + (ulong)m * ldc + n;
             const float4 s = alpha * acc[i][j];
             if (m < M && n + 4 <= N) {

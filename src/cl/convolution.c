@@ -77,6 +77,7 @@ static int fill_image(conv_job *j)
     char options[64] = "-cl-fast-relaxed-math -DCONV";
     append_size(c, options, sizeof options);
     if (j->w.row->half) gemm_append(options, sizeof options, " -DHALF");
+    if (c->pool) gemm_append(options, sizeof options, " -DPOOL");
     const gemm_cl_program *fill = gemm_cl_need("cl_fill", options);
     const cl_ulong first = j->w.B.offset;
     const size_t global[3] = {(size_t)j->width, (size_t)(c->c / c->groups),
@@ -89,12 +90,35 @@ static int fill_image(conv_job *j)
     return fill && j->image ? gemm_cl_launch(&j->w, fill, STAGE_PREPARE, args, global, NULL) : -1;
 }
 
+/* The elements of a filter's output: places of the convolution, or 2x2 blocks of them. */
+static int outputs_of(const conv_job *j)
+{
+    return j->c->pool ? j->g.N / 4 : j->g.N;
+}
+
 /* ---- the kernels --------------------------------------------------------------------------- */
 
 /* Whether a tap is the channel itself from a constant distance on. */
 static bool is_shifted(const conv_call *c)
 {
     return c->stride == 1 && c->out_h == c->h && c->out_w == c->w && c->size <= 5 && c->size % 2;
+}
+
+/* The strips of cl_conv_wide: of places, or of places of two neighbouring rows. */
+static size_t strips_of(const conv_job *j)
+{
+    const conv_call *c = j->c;
+    const int cols = j->w.row->cols;
+    if (!c->pool || j->w.row->conv != GEMM_CL_ONLY_CONV) return (size_t)ceil_div(j->g.N, cols);
+    return (size_t)ceil_div(c->out_w, cols / 2) * (size_t)(c->out_h / 2);
+}
+
+/* Whether the row pools this layer. cl_conv_wide keeps all of K in one strip then. */
+static bool can_pool(const conv_job *j)
+{
+    enum { MOST_K = 256 };      /* KC of kernels/cl_vector.h */
+    const gemm_cl_row *row = j->w.row;
+    return row->pools && (row->conv != GEMM_CL_ONLY_CONV || row->winograd || j->K <= MOST_K);
 }
 
 /* Builds the row's kernel. NULL, or why there is none. */
@@ -106,6 +130,7 @@ static const char *build_kernel(conv_job *j)
     char more[128] = "";
     append_size(c, more, sizeof more);
     if (row->conv == GEMM_CL_CONV) gemm_append(more, sizeof more, " -DCONV");
+    if (c->pool) gemm_append(more, sizeof more, " -DPOOL");
     if (row->way == GEMM_CL_IMAGE) {
         const bool aligned = j->K % 4 == 0 && (j->kept || (uintptr_t)c->weights % 16 == 0);
         gemm_append(more, sizeof more, "%s%s", is_by_image(j) ? "" : " -DIN_PLACE",
@@ -133,15 +158,15 @@ static int multiply(conv_job *j)
     const cl_ulong c0 = w->sums ? 0 : w->C.offset;
     const cl_ulong outputs = (cl_ulong)c->batch * (cl_ulong)c->n * (cl_ulong)j->g.N;
     const cl_ulong cpart = w->sums ? outputs : 0;
+    const int ldc = w->sums ? j->g.N : outputs_of(j);
     const cl_ulong elements = (cl_ulong)c->batch * (cl_ulong)c->c * (cl_ulong)(c->h * c->w);
     const gemm_cl_argument args[] = {
         ARG(j->g.M), ARG(j->g.N), ARG(j->K), ARG(j->g.ALPHA), ARG(a), ARG(a0), ARG(j->K),
-        ARG(one), ARG(from), ARG(b0), ARG(brs), ARG(bcs), ARG(to), ARG(c0), ARG(j->g.N), ARG(kpart),
+        ARG(one), ARG(from), ARG(b0), ARG(brs), ARG(bcs), ARG(to), ARG(c0), ARG(ldc), ARG(kpart),
         ARG(cpart), ARG(j->products), ARG(c->groups), ARG(c->h), ARG(c->w), ARG(c->out_w),
         ARG(c->size), ARG(c->stride), ARG(c->pad), ARG(j->norm), ARG(j->slope), ARG(j->logistic),
         ARG(elements)};
-    size_t global[3] = {(size_t)ceil_div(j->g.N, w->row->cols),
-                        (size_t)ceil_div(j->g.M, w->row->rows),
+    size_t global[3] = {strips_of(j), (size_t)ceil_div(j->g.M, w->row->rows),
                         (size_t)parts * (size_t)j->products};
     size_t local[3];
     gemm_cl_set_groups(w, global, local);
@@ -151,13 +176,15 @@ static int multiply(conv_job *j)
 
 static int add_sums(conv_job *j)
 {
-    const gemm_cl_program *sum = gemm_cl_need("cl_sum", "-cl-fast-relaxed-math -DCONV");
-    const int rows = j->c->batch * j->c->n;
+    const gemm_cl_program *sum =
+        gemm_cl_need("cl_sum", j->c->pool ? "-cl-fast-relaxed-math -DCONV -DPOOL"
+                                          : "-cl-fast-relaxed-math -DCONV");
+    const int rows = j->c->batch * j->c->n, N = outputs_of(j);
     const cl_ulong into = j->w.C.offset;
     const gemm_cl_argument args[] = {
-        ARG(rows), ARG(j->g.N), ARG(j->w.parts), ARG(j->w.sums), ARG(j->w.C.mem), ARG(into),
-        ARG(j->g.N), ARG(j->c->n), ARG(j->norm), ARG(j->slope), ARG(j->logistic)};
-    return sum ? gemm_cl_launch_sum(&j->w, sum, args, j->g.N, rows) : -1;
+        ARG(rows), ARG(N), ARG(j->w.parts), ARG(j->w.sums), ARG(j->w.C.mem), ARG(into),
+        ARG(N), ARG(j->c->n), ARG(j->norm), ARG(j->slope), ARG(j->logistic)};
+    return sum ? gemm_cl_launch_sum(&j->w, sum, args, N, rows) : -1;
 }
 
 /* The weights as they lie, or a copy in 16 bits. */
@@ -344,7 +371,7 @@ static int show(conv_job *j, bool beside)
 {
     const conv_call *c = j->c;
     gemm_cl_work *w = &j->w;
-    const size_t area = (size_t)c->h * (size_t)c->w, places = (size_t)j->g.N / (c->pool ? 4 : 1);
+    const size_t area = (size_t)c->h * (size_t)c->w, places = (size_t)outputs_of(j);
     const size_t planned_a = w->A.copied, planned_b = w->B.copied;
     const size_t bytes = (size_t)c->batch * (size_t)c->n * places * sizeof(float);
     const bool later = j->kept && !beside && gemm_cl_may_stay(c->output, bytes);
@@ -371,7 +398,7 @@ static conv_job make_job(const conv_call *c, const gemm_cl_row *row)
         .c = c,
         .products = c->batch * c->groups,
         .K = K,
-        .taps = c->size != 1 || c->stride != 1 || c->pad != 0,
+        .taps = c->size != 1 || c->stride != 1 || c->pad != 0 || c->pool,
         .g = {.M = c->n / c->groups, .N = c->out_h * c->out_w, .K = K, .ALPHA = 1.0f},
         .slope = c->activation == CONV_LEAKY ? 0.1f : c->activation == CONV_RELU ? 0.0f : 1.0f,
         .logistic = c->activation == CONV_LOGISTIC,
@@ -429,7 +456,7 @@ gemm_status gemm_cl_convolve_start(conv_job *j, const conv_call *c, const gemm_c
     if (!fits_int(c)) return GEMM_DECLINED;
     *j = make_job(c, row);
     if (!choose_row(j, beside, context)) return GEMM_DECLINED;
-    if (c->pool && !j->w.row->winograd) return GEMM_DECLINED;
+    if (c->pool && !can_pool(j)) return GEMM_DECLINED;
     keep(j, context->kept);
     const char *why = build_kernel(j);
     if (why) gemm_cl_say(why);

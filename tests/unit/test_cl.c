@@ -328,8 +328,18 @@ typedef struct convolution {
 static const int conv_sides[] = {1, 2, 3, 5, 7, 8, 13, 16, 17, 33, 40};
 static const int conv_channels[] = {1, 2, 3, 4, 5, 8, 9, 13, 17, 33, 70};
 
-/* Geometry by number: any, of the same size, depthwise, grouped, 1x1 in place. */
-static conv_call draw_convolution(rng *r, int number, int most)
+static bool draw_sides(conv_call *c, rng *r, int most)
+{
+    c->h = conv_sides[rng_below(r, most)];
+    c->w = conv_sides[rng_below(r, most)];
+    c->out_h = (c->h + 2 * c->pad - c->size) / c->stride + 1;
+    c->out_w = (c->w + 2 * c->pad - c->size) / c->stride + 1;
+    return c->h + 2 * c->pad >= c->size && c->w + 2 * c->pad >= c->size;
+}
+
+/* Geometry by number: any, of the same size, depthwise, grouped, 1x1 in place; each not pooled,
+   then pooled where the row can and even sizes are found. */
+static conv_call draw_convolution(rng *r, const gemm_cl_row *row, int number, int most)
 {
     conv_call c = {.batch = 1 + rng_below(r, 3), .groups = 1, .size = 1 + rng_below(r, 7),
                    .stride = 1 + rng_below(r, 3), .pad = rng_below(r, 4),
@@ -347,12 +357,14 @@ static conv_call draw_convolution(rng *r, int number, int most)
     case 4: c.size = c.stride = 1; c.pad = 0; break;
     default: break;
     }
-    do {
-        c.h = conv_sides[rng_below(r, most)];
-        c.w = conv_sides[rng_below(r, most)];
-        c.out_h = (c.h + 2 * c.pad - c.size) / c.stride + 1;
-        c.out_w = (c.w + 2 * c.pad - c.size) / c.stride + 1;
-    } while (c.h + 2 * c.pad < c.size || c.w + 2 * c.pad < c.size);
+    if (row->winograd) {
+        c.size = 3, c.stride = c.groups = 1;
+        if (c.activation == CONV_LOGISTIC) c.activation = CONV_RELU;
+    }
+    for (int i = 0; row->pools && number / 5 % 2 && !c.pool && i < 100; ++i)
+        c.pool = draw_sides(&c, r, most) && c.out_h % 2 == 0 && c.out_w % 2 == 0 &&
+                 (row->conv != GEMM_CL_ONLY_CONV || c.c / c.groups * c.size * c.size <= 256);
+    while (!c.pool && !draw_sides(&c, r, most)) {}
     return c;
 }
 
@@ -366,10 +378,10 @@ static float *conv_array(guarded *g, int count, rng *r, bool shared)
 static convolution make_convolution(rng *r, conv_call c, bool shared)
 {
     convolution p = {.call = c, .shared = shared};
-    const int K = c.c / c.groups * c.size * c.size;
+    const int K = c.c / c.groups * c.size * c.size, outputs = c.out_h * c.out_w / (c.pool ? 4 : 1);
     p.call.input = conv_array(&p.input, c.batch * c.c * c.h * c.w, r, shared);
     p.call.weights = conv_array(&p.weights, c.n * K, r, shared);
-    p.call.output = conv_array(&p.output, c.batch * c.n * c.out_h * c.out_w, r, shared);
+    p.call.output = conv_array(&p.output, c.batch * c.n * outputs, r, shared);
     p.call.shift = conv_array(&p.shift, c.n, r, false);
     const float *scale = conv_array(&p.scale, c.n, r, false);
     p.call.scale = rng_below(r, 2) ? scale : NULL;
@@ -410,7 +422,7 @@ static bool run_conv_case(const char *name, const gemm_cl_row *row, char policy,
                           bool small)
 {
     rng r = rng_make(seed, 5000 + (uint64_t)number);
-    const conv_call c = draw_convolution(&r, number, small ? 6 : 11);
+    const conv_call c = draw_convolution(&r, row, number, small ? 6 : 11);
     const bool shared = rng_below(&r, 2);
     const int parts = row->splits ? rng_below(&r, 5) : 0;
     convolution p = make_convolution(&r, c, shared);
@@ -425,9 +437,9 @@ static bool run_conv_case(const char *name, const gemm_cl_row *row, char policy,
     free_convolution(&p);
     if (why) {
         report_fail(name, "%s; %d filters %dx%d/%d pad %d groups %d over %d of %dx%dx%d parts %d "
-                    "activation %d %s memory, policy %c; repeat with --seed %llu, case %d", why,
+                    "activation %d%s %s memory, policy %c; repeat with --seed %llu, case %d", why,
                     c.n, c.size, c.size, c.stride, c.pad, c.groups, c.batch, c.w, c.h, c.c, parts,
-                    (int)c.activation, shared ? "shared" : "malloc'd", policy,
+                    (int)c.activation, c.pool ? " pool" : "", shared ? "shared" : "malloc'd", policy,
                     (unsigned long long)seed, number);
     }
     return !why;
@@ -464,9 +476,11 @@ static const gemm_cl_row *conv_row(size_t n, char *title, size_t bytes)
         if (gemm_cl_choices[i].conv && left-- == 0) r = &gemm_cl_choices[i];
     if (n >= NAMED && !r && left < GEMM_CL_CONV_VECTORS * GEMM_CL_CONV_TILES)
         r = &gemm_cl_conv_choices[left];
+    else if (n >= NAMED && !r && left < GEMM_CL_CONV_VECTORS * (GEMM_CL_CONV_TILES + 2))
+        r = &gemm_cl_winograd_choices[left - GEMM_CL_CONV_VECTORS * GEMM_CL_CONV_TILES];
     if (r)
-        snprintf(title, bytes, "%s%s-%dx%d-%dx%d%s", r->kernel ? r->kernel : "cl",
-                 r->half ? "-half" : "", r->rows, r->cols, r->wx, r->wy, r->defines);
+        snprintf(title, bytes, "%s%s%.0d-%dx%d-%dx%d%s", r->kernel ? r->kernel : "cl",
+                 r->half ? "-half" : "", r->winograd, r->rows, r->cols, r->wx, r->wy, r->defines);
     return r;
 }
 
@@ -570,11 +584,12 @@ static const char *run_one_convolution(const char *title, int number, char polic
     size_t n = 0;
     while ((row = conv_row(n, found, sizeof found)) && !strstr(found, title))
         ++n;
+    if (!row) return "no such row";
     rng r = rng_make(seed, 5000 + (uint64_t)number);
-    const conv_call c = draw_convolution(&r, number, 6);
+    const conv_call c = draw_convolution(&r, row, number, 6);
     convolution p = make_convolution(&r, c, policy == 'u');
     gemm_cl_force_memory(policy);
-    return row ? judge_convolution(&p, row, row->splits ? number % 3 : 0) : "no such row";
+    return judge_convolution(&p, row, row->splits ? number % 3 : 0);
 }
 
 /* More places than one row of an image holds, more rows than an image has, and a row that has no
@@ -620,7 +635,7 @@ static void test_conv_far(void)
         p.shift.data[0] = -89.0f;
         p.shift.data[1] = -1e6f;
         p.shift.data[2] = 1e6f;
-        if (row->way == GEMM_CL_CHOOSE || !gemm_cl_unusable(row))
+        if (!row->winograd && (row->way == GEMM_CL_CHOOSE || !gemm_cl_unusable(row)))
             why = judge_convolution(&p, row, 0);
         free_convolution(&p);
     }
