@@ -111,17 +111,49 @@ void find_places(strip *s, int out_w, int stride)
 }
 #endif
 
-/* One vector of row k of B. */
-wide load_b(const strip *s, int k, int v)
+/* A row of B: a channel, and a tap in it. Without TAPS there is one tap. */
+typedef struct b_row {
+    long plane;                     /* where the channel begins in the image */
+    int tap, y, x;                  /* tap y * SIZE + x */
+} b_row;
+
+b_row find_row(const strip *s, int k)
+{
+#ifdef TAPS
+    const int size = s->size, tap = k % (SIZE * SIZE);
+    return (b_row){(long)(k / (SIZE * SIZE)) * s->h * s->w, tap, tap / SIZE, tap % SIZE};
+#else
+    return (b_row){(long)k * s->h * s->w, 0, 0, 0};
+#endif
+}
+
+/* The row behind it, without a division. */
+void next_row(const strip *s, b_row *r)
+{
+#ifdef TAPS
+    const int size = s->size;
+    ++r->tap;
+    if (++r->x < SIZE) {
+        return;
+    }
+    r->x = 0;
+    if (++r->y < SIZE) {
+        return;
+    }
+    r->y = r->tap = 0;
+#endif
+    r->plane += (long)s->h * s->w;
+}
+
+/* One vector of a row of B. */
+wide load_b(const strip *s, const b_row *r, int v)
 {
     const int from = v * VECTOR;
     float lanes[VECTOR];
 #ifdef TAPS
-    const int size = s->size;
-    const int channel = k / (SIZE * SIZE), tap = k % (SIZE * SIZE);
-    const long plane = (long)channel * s->h * s->w;
 #ifdef SHIFTED
-    const long at = plane + s->place[v] + (tap / SIZE - s->pad) * s->w + tap % SIZE - s->pad;
+    const int tap = r->tap;
+    const long at = r->plane + s->place[v] + (r->y - s->pad) * s->w + r->x - s->pad;
     if (at >= -s->before && at + VECTOR <= s->behind) {
         return s->inside[tap][v] ? VLOAD(s->image + at) : 0.0f;
     }
@@ -131,15 +163,15 @@ wide load_b(const strip *s, int k, int v)
         lanes[i] = inside[i] ? s->image[at + i] : 0.0f;
     }
 #else
-    __global const float *image = s->image + plane;
+    __global const float *image = s->image + r->plane;
     for (int i = 0; i < VECTOR; ++i) {
-        const int row = s->y[from + i] + tap / SIZE, column = s->x[from + i] + tap % SIZE;
+        const int row = s->y[from + i] + r->y, column = s->x[from + i] + r->x;
         lanes[i] = row >= 0 && row < s->h && column >= 0 && column < s->w
                        ? image[(long)row * s->w + column] : 0.0f;
     }
 #endif
 #else
-    __global const float *row = s->image + (long)k * s->h * s->w + s->place[v];
+    __global const float *row = s->image + r->plane + s->place[v];
     if (from + VECTOR <= s->cols) {
         return VLOAD(row);
     }
@@ -154,12 +186,15 @@ wide load_b(const strip *s, int k, int v)
 void multiply(const strip *s, __local const float *Bp, __global const float **a, int k0, int kc,
               wide (*sum)[VECTORS])
 {
+#ifdef DIRECT
+    b_row row = find_row(s, k0);
+#endif
     for (int k = 0; k < kc; ++k) {
         wide b[VECTORS];
         #pragma unroll
         for (int v = 0; v < VECTORS; ++v) {
 #ifdef DIRECT
-            b[v] = load_b(s, k0 + k, v);
+            b[v] = load_b(s, &row, v);
 #else
             b[v] = VLOAD(Bp + k * COLS + v * VECTOR);
 #endif
@@ -172,6 +207,9 @@ void multiply(const strip *s, __local const float *Bp, __global const float **a,
                 sum[i][v] += t * b[v];
             }
         }
+#ifdef DIRECT
+        next_row(s, &row);
+#endif
     }
 }
 
@@ -265,10 +303,11 @@ void cl_conv_wide(int M, int N, int K, float alpha,
         for (int k0 = 0; k0 < K; k0 += KC) {
             const int kc = min(KC, K - k0);
 #ifndef DIRECT
-            for (int k = 0; k < kc; ++k) {
+            b_row row = find_row(&s, k0);
+            for (int k = 0; k < kc; ++k, next_row(&s, &row)) {
                 #pragma unroll
                 for (int v = 0; v < VECTORS; ++v) {
-                    VSTORE(load_b(&s, k0 + k, v), Bp + k * COLS + v * VECTOR);
+                    VSTORE(load_b(&s, &row, v), Bp + k * COLS + v * VECTOR);
                 }
             }
 #endif

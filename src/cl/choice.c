@@ -105,13 +105,24 @@ static int vector_choice(const gemm_cl_traits *d)
     return d->vector >= 16 ? 0 : d->vector >= 8 ? 1 : 2;
 }
 
+/* Of the tiles for a vector the one that covers M rows in the least time. A tile takes the time of
+   its rows, and that of one more for the vectors of B. */
+static const gemm_cl_row *lowest_cost(const gemm_cl_row *tiles, int M)
+{
+    const gemm_cl_row *best = tiles;
+    for (const gemm_cl_row *t = tiles + 1; t < tiles + GEMM_CL_CONV_TILES; ++t)
+        if (ceil_div(M, t->rows) * (double)(t->rows + 1) <
+            ceil_div(M, best->rows) * (double)(best->rows + 1))
+            best = t;
+    return best;
+}
+
 const gemm_cl_row *gemm_cl_choose_conv(const gemm_cl_traits *d, const gemm_call *g, int products,
                                        int *parts)
 {
     *parts = 1;
     if (d->cpu) {
-        const int tile = g->M <= 1 ? 0 : g->M <= 2 ? 1 : g->M <= 4 ? 2 : 3;
-        return &gemm_cl_conv_choices[vector_choice(d) * GEMM_CL_CONV_TILES + tile];
+        return lowest_cost(&gemm_cl_conv_choices[vector_choice(d) * GEMM_CL_CONV_TILES], g->M);
     }
     /* To the device all products together are one multiply with so many times the columns. */
     gemm_call all = *g;

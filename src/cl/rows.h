@@ -80,8 +80,8 @@ typedef struct gemm_cl_image_rule {
 } gemm_cl_image_rule;
 extern const gemm_cl_image_rule gemm_cl_image_rules[];
 
-/* For convolutions on CPUs: the device's vector of 16, 8 or 4 floats, and for each of them tiles
-   for groups of 1, 2, up to 4 and more filters. */
+/* For convolutions on CPUs: the device's vector of 16, 8 or 4 floats, and for each of them tiles,
+   from low to high ones. */
 enum { GEMM_CL_CONV_VECTORS = 3, GEMM_CL_CONV_TILES = 4 };
 extern const gemm_cl_row gemm_cl_conv_choices[GEMM_CL_CONV_VECTORS * GEMM_CL_CONV_TILES];
 

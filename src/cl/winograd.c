@@ -28,22 +28,34 @@ static size_t floats_of_v(const gemm_cl_winograd *l)
     return (size_t)l->c->batch * (size_t)l->points * (size_t)l->c->c * (size_t)l->ldv;
 }
 
+/* The tiles of a work-item. Their M fills a quarter of the device's local memory at most, which is the
+   L2 of a CPU, and there are 4 items for each unit, where steps of ROWS allow that. 0: not even one
+   step fits. */
+static int tiles_of_item(const gemm_cl_winograd *l, const gemm_cl_work *w)
+{
+    const gemm_cl_row *row = w->row;
+    const int tile = l->points * row->cols * (int)sizeof(float), local = w->device->traits.local;
+    if (local / tile < row->rows) return 0;
+    const double items = (double)l->strips * l->c->batch / (4 * w->device->traits.units);
+    const int shared = items >= 1 ? l->tiles : (int)(l->tiles * items);
+    const int most = max_int(min_int(local / 4 / tile, shared), row->rows);
+    return even_step(l->tiles, most / row->rows * row->rows, row->rows);
+}
+
 bool gemm_cl_winograd_fits(gemm_cl_winograd *l, const gemm_cl_work *w, const conv_call *c)
 {
-    enum { TILES = 24, MOST_FLOATS = 1 << 26 };
+    enum { MOST_FLOATS = 1 << 26 };         /* of V */
     const gemm_cl_row *row = w->row;
-    const int m = row->winograd, edge = m + 2;
+    const int m = row->winograd, points = (m + 2) * (m + 2);
     if (!m || !can(c)) return false;
     const double tiles = (double)ceil_div(c->out_w, m) * ceil_div(c->out_h, m);
-    const double most = (double)c->batch * c->c * (tiles + row->cols) * edge * edge;
-    if (most > MOST_FLOATS) return false;
-    *l = (gemm_cl_winograd){.c = c, .m = m, .points = edge * edge,
-                            .across = ceil_div(c->out_w, m), .tiles = (int)tiles,
+    if ((double)c->batch * points * c->c * (tiles + row->cols) > MOST_FLOATS) return false;
+    *l = (gemm_cl_winograd){.c = c, .m = m, .points = points, .across = ceil_div(c->out_w, m),
+                            .tiles = (int)tiles,
                             .ldv = (int)round_up((size_t)tiles, (size_t)row->cols),
                             .strips = ceil_div(c->n, row->cols)};
-    const int room = w->device->traits.local / (l->points * row->cols * (int)sizeof(float));
-    l->most_tiles = min_int(TILES, room) / row->rows * row->rows;
-    return l->most_tiles > 0;
+    l->item_tiles = tiles_of_item(l, w);
+    return l->item_tiles > 0;
 }
 
 size_t gemm_cl_winograd_bytes(const gemm_cl_winograd *l, const gemm_cl_row *row)
@@ -63,7 +75,7 @@ const char *gemm_cl_winograd_build(const gemm_cl_winograd *l, gemm_cl_work *w)
 {
     char more[128] = "";
     if (!append_tile(l, more, sizeof more) ||
-        !gemm_append(more, sizeof more, " -DTILES=%d%s", l->most_tiles,
+        !gemm_append(more, sizeof more, " -DTILES=%d%s", l->item_tiles,
                      l->c->pool ? " -DPOOL" : ""))
         return "the options of the OpenCL kernel are too long";
     return gemm_cl_build_row(w, more);
@@ -114,7 +126,7 @@ int gemm_cl_winograd_run(const gemm_cl_winograd *l, gemm_cl_work *w, cl_mem U, c
     const gemm_cl_argument args[] = {ARG(c->n), ARG(c->c), ARG(U), ARG(V), ARG(l->ldv),
                                      ARG(l->across), ARG(l->tiles), ARG(w->C.mem), ARG(c0),
                                      ARG(out_h), ARG(out_w), ARG(norm), ARG(slope)};
-    size_t local[3], global[3] = {(size_t)ceil_div(l->tiles, l->most_tiles), (size_t)l->strips,
+    size_t local[3], global[3] = {(size_t)ceil_div(l->tiles, l->item_tiles), (size_t)l->strips,
                                   (size_t)c->batch};
     gemm_cl_set_groups(w, global, local);
     return gemm_cl_launch(w, w->program, STAGE_MULTIPLY, args, global, local);
