@@ -11,6 +11,8 @@
 #include "util/text.h"
 #include "util/winograd.h"
 
+#include <limits.h>
+
 const gemm_transform *gemm_cl_winograd_transform(int m)
 {
     static const gemm_transform two = GEMM_WINOGRAD_2, four = GEMM_WINOGRAD_4;
@@ -37,7 +39,7 @@ static int tiles_of_item(const gemm_cl_winograd *l, const gemm_cl_work *w)
     const int tile = l->points * row->cols * (int)sizeof(float), local = w->device->traits.local;
     if (local / tile < row->rows) return 0;
     const double items = (double)l->strips * l->c->batch / (4 * w->device->traits.units);
-    const int shared = items >= 1 ? l->tiles : (int)(l->tiles * items);
+    const int shared = items >= 1 ? INT_MAX : (int)(l->tiles * items);
     const int most = max_int(min_int(local / 4 / tile, shared), row->rows);
     return even_step(l->tiles, most / row->rows * row->rows, row->rows);
 }
