@@ -2,14 +2,15 @@
  * cl_winograd: the multiplies and the outputs of Winograd's algorithm (cl_winograd.h). A group is
  * one work-item.
  *
- *   item (x, y, z) -> TILES tiles of image z, COLS filters
+ *   item (x, y, z) -> `each` tiles of image z, COLS filters
  *     at each point, for ROWS tiles:  ROWS x COLS of M in registers; U is read in vectors, V is
  *                                     broadcast from where it lies
  *     for each tile:                  Y, scale, shift, activation; with POOL the maxima of 2x2
  *
  * ROWS, COLS and VECTOR as in cl_wide. M lies in local memory, TILES * POINTS * COLS floats: L2.
- * Tiles past the last one repeat it and are not stored.
- * Global {tiles / TILES, filters / COLS, images}.
+ * TILES and `each` are multiples of ROWS, and `each` is TILES at most. Tiles past the last one
+ * repeat it and are not stored.
+ * Global {tiles / each, filters / COLS, images}.
  */
 #define CONV
 #include "cl_conv.h"
@@ -140,11 +141,11 @@ wide load_some(__global const float *from, int n)
 
 __kernel __attribute__((reqd_work_group_size(1, 1, 1)))
 void cl_winograd(int M, int channels, __global const float *U, __global const float *V, int ldv,
-                 int across, int tiles, __global float *C, ulong c0, int h, int w,
+                 int across, int tiles, int each, __global float *C, ulong c0, int h, int w,
                  __global const float *norm, float slope)
 {
     __local float Mp[TILES * POINTS * COLS];
-    const int first = get_global_id(0) * TILES, count = min(TILES, tiles - first);
+    const int first = get_global_id(0) * each, count = min(each, tiles - first);
     const int strip = get_global_id(1), strips = get_global_size(1), z = get_global_id(2);
     const ulong v_point = (ulong)channels * ldv, u_point = (ulong)strips * channels * COLS;
     V += z * POINTS * v_point;

@@ -230,10 +230,13 @@ static void release_kept(conv_kept *k)
     free(k);
 }
 
-/* The driver drops the plan. Kernels in the queue keep what they still need of it. */
+/* The driver drops the plan. Kernels in the queue keep what they still need of it. Layers may be
+   smaller from now on, so V of Winograd's algorithm goes too. */
 static void free_kept(void *data)
 {
+    const conv_kept *k = data;
     gemm_cl_lock();
+    if (k->winograd) gemm_cl_release_slot(SLOT_PACKED_B);
     release_kept(data);
     gemm_cl_unlock();
 }

@@ -30,18 +30,23 @@ static size_t floats_of_v(const gemm_cl_winograd *l)
     return (size_t)l->c->batch * (size_t)l->points * (size_t)l->c->c * (size_t)l->ldv;
 }
 
-/* The tiles of a work-item. Their M fills a quarter of the device's local memory at most, which is the
-   L2 of a CPU, and there are 4 items for each unit, where steps of ROWS allow that. 0: not even one
-   step fits. */
-static int tiles_of_item(const gemm_cl_winograd *l, const gemm_cl_work *w)
+/* The most tiles of a work-item: their M fills a quarter of the device's local memory, which is the
+   L2 of a CPU, or they are one step of ROWS. 0: not even one step fits. */
+static int most_tiles(int points, const gemm_cl_work *w)
 {
     const gemm_cl_row *row = w->row;
-    const int tile = l->points * row->cols * (int)sizeof(float), local = w->device->traits.local;
+    const int tile = points * row->cols * (int)sizeof(float), local = w->device->traits.local;
     if (local / tile < row->rows) return 0;
+    return max_int(local / 4 / tile, row->rows) / row->rows * row->rows;
+}
+
+/* Fewer, where there are not 4 items for each unit. */
+static int tiles_of_item(const gemm_cl_winograd *l, const gemm_cl_work *w)
+{
+    const int rows = w->row->rows;
     const double items = (double)l->strips * l->c->batch / (4 * w->device->traits.units);
-    const int shared = items >= 1 ? INT_MAX : (int)(l->tiles * items);
-    const int most = max_int(min_int(local / 4 / tile, shared), row->rows);
-    return even_step(l->tiles, most / row->rows * row->rows, row->rows);
+    const int shared = items >= 1 ? INT_MAX : max_int((int)(l->tiles * items), rows);
+    return even_step(l->tiles, min_int(l->most_tiles, shared / rows * rows), rows);
 }
 
 bool gemm_cl_winograd_fits(gemm_cl_winograd *l, const gemm_cl_work *w, const conv_call *c)
@@ -56,8 +61,9 @@ bool gemm_cl_winograd_fits(gemm_cl_winograd *l, const gemm_cl_work *w, const con
                             .tiles = (int)tiles,
                             .ldv = (int)round_up((size_t)tiles, (size_t)row->cols),
                             .strips = ceil_div(c->n, row->cols)};
-    l->item_tiles = tiles_of_item(l, w);
-    return l->item_tiles > 0;
+    l->most_tiles = most_tiles(points, w);
+    if (l->most_tiles) l->item_tiles = tiles_of_item(l, w);
+    return l->most_tiles > 0;
 }
 
 size_t gemm_cl_winograd_bytes(const gemm_cl_winograd *l, const gemm_cl_row *row)
@@ -77,7 +83,7 @@ const char *gemm_cl_winograd_build(const gemm_cl_winograd *l, gemm_cl_work *w)
 {
     char more[128] = "";
     if (!append_tile(l, more, sizeof more) ||
-        !gemm_append(more, sizeof more, " -DTILES=%d%s", l->item_tiles,
+        !gemm_append(more, sizeof more, " -DTILES=%d%s", l->most_tiles,
                      l->c->pool ? " -DPOOL" : ""))
         return "the options of the OpenCL kernel are too long";
     return gemm_cl_build_row(w, more);
@@ -126,8 +132,8 @@ int gemm_cl_winograd_run(const gemm_cl_winograd *l, gemm_cl_work *w, cl_mem U, c
     const int out_h = c->pool ? c->out_h / 2 : c->out_h, out_w = c->pool ? c->out_w / 2 : c->out_w;
     const cl_ulong c0 = w->C.offset;
     const gemm_cl_argument args[] = {ARG(c->n), ARG(c->c), ARG(U), ARG(V), ARG(l->ldv),
-                                     ARG(l->across), ARG(l->tiles), ARG(w->C.mem), ARG(c0),
-                                     ARG(out_h), ARG(out_w), ARG(norm), ARG(slope)};
+                                     ARG(l->across), ARG(l->tiles), ARG(l->item_tiles),
+                                     ARG(w->C.mem), ARG(c0), ARG(out_h), ARG(out_w), ARG(norm), ARG(slope)};
     size_t local[3], global[3] = {(size_t)ceil_div(l->tiles, l->item_tiles), (size_t)l->strips,
                                   (size_t)c->batch};
     gemm_cl_set_groups(w, global, local);

@@ -13,7 +13,7 @@ typedef struct gemm_cl_winograd {
     int m, points;
     int across, tiles, ldv;     /* tiles in a row, in an image, and with those that fill a vector */
     int strips;                 /* of filters */
-    int item_tiles;             /* of a work-item */
+    int most_tiles, item_tiles; /* of a work-item: room for them, and their number */
 } gemm_cl_winograd;
 
 /* False: the algorithm or the device cannot compute this layer so. */
