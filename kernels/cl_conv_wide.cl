@@ -111,19 +111,22 @@ void find_places(strip *s, int out_w, int stride)
 }
 #endif
 
-/* A row of B: a channel, and a tap in it. Without TAPS there is one tap. */
+/* A row of B: a channel, and with TAPS a tap in it. */
 typedef struct b_row {
     long plane;                     /* where the channel begins in the image */
     int tap, y, x;                  /* tap y * SIZE + x */
 } b_row;
 
-b_row find_row(const strip *s, int k)
+void find_row(const strip *s, int k, b_row *r)
 {
 #ifdef TAPS
-    const int size = s->size, tap = k % (SIZE * SIZE);
-    return (b_row){(long)(k / (SIZE * SIZE)) * s->h * s->w, tap, tap / SIZE, tap % SIZE};
+    const int size = s->size;
+    r->plane = (long)(k / (SIZE * SIZE)) * s->h * s->w;
+    r->tap = k % (SIZE * SIZE);
+    r->y = r->tap / SIZE;
+    r->x = r->tap % SIZE;
 #else
-    return (b_row){(long)k * s->h * s->w, 0, 0, 0};
+    r->plane = (long)k * s->h * s->w;
 #endif
 }
 
@@ -187,7 +190,8 @@ void multiply(const strip *s, __local const float *Bp, __global const float **a,
               wide (*sum)[VECTORS])
 {
 #ifdef DIRECT
-    b_row row = find_row(s, k0);
+    b_row row;
+    find_row(s, k0, &row);
 #endif
     for (int k = 0; k < kc; ++k) {
         wide b[VECTORS];
@@ -303,7 +307,8 @@ void cl_conv_wide(int M, int N, int K, float alpha,
         for (int k0 = 0; k0 < K; k0 += KC) {
             const int kc = min(KC, K - k0);
 #ifndef DIRECT
-            b_row row = find_row(&s, k0);
+            b_row row;
+            find_row(&s, k0, &row);
             for (int k = 0; k < kc; ++k, next_row(&s, &row)) {
                 #pragma unroll
                 for (int v = 0; v < VECTORS; ++v) {
