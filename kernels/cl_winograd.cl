@@ -18,7 +18,7 @@
 #include "cl_winograd.h"
 
 #ifndef TILES
-#define TILES 24
+#define TILES ROWS
 #endif
 #ifdef POOL
 #define SIDE (TILE / 2)
