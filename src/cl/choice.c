@@ -138,7 +138,7 @@ const gemm_cl_row *gemm_cl_choose_conv(const gemm_cl_traits *d, const gemm_call 
  */
 static double winograd_cost(const conv_call *c, int m, int vector)
 {
-    const double ELEMENT = m == 2 ? 22 : 30, BYTES = 2.5;
+    const double ELEMENT = m == 2 ? 14 : 18, BYTES = 4;
     const double channels = c->c, filters = c->n;
     if (m == 0) return (double)c->out_h * c->out_w * channels * filters * 9 / vector;
     const double points = (m + 2) * (m + 2);
