@@ -19,8 +19,8 @@
  * turns, of the upper and of the lower row. K is at most KC, because parts of a sum would not fit
  * in C. Blocks of 2x2 lie in a pair of vectors, not in four places in a row.
  *
- * ROWS, COLS and VECTOR as in cl_wide. Global {strips, shares, shares}: N/COLS strips, and with POOL
- * out_w / (COLS / 2) for each two rows of the output.
+ * ROWS, COLS and VECTOR as in cl_wide. Global {strips, shares, shares}. There are N/COLS strips,
+ * and with POOL out_w / (COLS / 2) for each two rows of the output.
  */
 #define CONV
 #include "cl_conv.h"

@@ -25,10 +25,10 @@
  * With more than one group along z, K is cut into parts of `kpart`, a multiple of 4. Part z stores
  * its product at C + z*cpart for cl_sum, instead of adding it to C.
  *
- * CONV, POOL: cl_conv.h. One image holds B of all products. Its rows have `brs` pixels, a multiple of
- * COLS / 4. A row of B takes `bcs` of them, K rows of the image apart. With IN_PLACE, B is a buffer
- * that is read as it lies, and N is at least COLS. The last item then moves its columns to the
- * left, so that they end at N. It stores what its neighbour stores there.
+ * CONV, POOL: cl_conv.h. One image holds B of all products. Its rows have `brs` pixels, a multiple
+ * of COLS / 4. A row of B takes `bcs` of them, K rows of the image apart. With IN_PLACE, B is a
+ * buffer that is read as it lies, and N is at least COLS. The last item then moves its columns to
+ * the left, so that they end at N. It stores what its neighbour stores there.
  *
  * Source: Shimanskiy: Matrix Multiply on Adreno GPUs, parts 1 and 2 (2016).
  */

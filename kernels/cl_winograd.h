@@ -9,7 +9,7 @@
  *   U [point][strip of COLS filters][channel][filter]
  *   V [image][point][channel][tile]      `ldv` tiles, a multiple of COLS
  *
- * TILE is 2 or 4. For 4 the points are 0, +-P, +-Q and infinity: P and Q come from the host. Both
+ * TILE is 2 or 4. For 4 the points are 0, +-P, +-Q and infinity. P and Q come from the host. Both
  * passes of a transform are the same function. It reads elements `step` apart and writes elements
  * `step_out` apart. A vector holds one element of VECTOR filters or tiles.
  *
@@ -18,10 +18,12 @@
 #ifndef TILE
 #define TILE 4
 #endif
-#ifndef P
-#define P 0.625f
-#define Q 1.5f
+#ifndef P_EIGHTHS
+#define P_EIGHTHS 5
+#define Q_EIGHTHS 12
 #endif
+#define P (P_EIGHTHS / 8.0f)
+#define Q (Q_EIGHTHS / 8.0f)
 #define EDGE (TILE + 2)
 #define POINTS (EDGE * EDGE)
 

@@ -1,7 +1,7 @@
 /*
- * cl_winograd_input: V = BT d B for COLS tiles of one channel (cl_winograd.h). Tiles are numbered by
- * rows, `across` in a row. What lies outside of the image is zero, and so are tiles past the last
- * one. Global {ldv / COLS, channels, images}.
+ * cl_winograd_input: V = BT d B for COLS tiles of one channel (cl_winograd.h). Tiles are numbered
+ * by rows, `across` in a row. What lies outside of the image is zero, and so are tiles past the
+ * last one. Global {ldv / COLS, channels, images}.
  */
 #include "cl_vector.h"
 #include "cl_winograd.h"

@@ -409,8 +409,8 @@ static conv_job make_job(const conv_call *c, const gemm_cl_row *row)
     };
 }
 
-/* Winograd's algorithm where it is faster, and only where the plan can keep the transformed filters.
-   False: another one. */
+/* Winograd's algorithm where it is faster, and only where the plan can keep the transformed
+   filters. False: another one. */
 static bool choose_winograd(conv_job *j, const gemm_context *context)
 {
     gemm_cl_work *w = &j->w;

@@ -30,7 +30,7 @@ static size_t floats_of_v(const gemm_cl_winograd *l)
     return (size_t)l->c->batch * (size_t)l->points * (size_t)l->c->c * (size_t)l->ldv;
 }
 
-/* The most tiles of a work-item: their M fills a quarter of the device's local memory, which is the
+/* The most tiles of a work-item. Their M fills a quarter of the device's local memory, which is the
    L2 of a CPU, or they are one step of ROWS. 0: not even one step fits. */
 static int most_tiles(int points, const gemm_cl_work *w)
 {
@@ -40,7 +40,7 @@ static int most_tiles(int points, const gemm_cl_work *w)
     return max_int(local / 4 / tile, row->rows) / row->rows * row->rows;
 }
 
-/* Fewer, where there are not 4 items for each unit. */
+/* Fewer tiles, where there would not be 4 items for each unit. */
 static int tiles_of_item(const gemm_cl_winograd *l, const gemm_cl_work *w)
 {
     const int rows = w->row->rows;
@@ -72,11 +72,12 @@ size_t gemm_cl_winograd_bytes(const gemm_cl_winograd *l, const gemm_cl_row *row)
            sizeof(float);
 }
 
-/* Appends what all three kernels are compiled with. */
+/* Appends what all three kernels are compiled with: the tile, and P and Q in eighths, because a
+   locale may print fractions with a comma. */
 static bool append_tile(const gemm_cl_winograd *l, char *options, size_t bytes)
 {
-    return gemm_append(options, bytes, " -DTILE=%d -DP=%gf -DQ=%gf", l->m, GEMM_WINOGRAD_P,
-                       GEMM_WINOGRAD_Q);
+    return gemm_append(options, bytes, " -DTILE=%d -DP_EIGHTHS=%d -DQ_EIGHTHS=%d", l->m,
+                       (int)(8 * GEMM_WINOGRAD_P), (int)(8 * GEMM_WINOGRAD_Q));
 }
 
 const char *gemm_cl_winograd_build(const gemm_cl_winograd *l, gemm_cl_work *w)
@@ -133,7 +134,8 @@ int gemm_cl_winograd_run(const gemm_cl_winograd *l, gemm_cl_work *w, cl_mem U, c
     const cl_ulong c0 = w->C.offset;
     const gemm_cl_argument args[] = {ARG(c->n), ARG(c->c), ARG(U), ARG(V), ARG(l->ldv),
                                      ARG(l->across), ARG(l->tiles), ARG(l->item_tiles),
-                                     ARG(w->C.mem), ARG(c0), ARG(out_h), ARG(out_w), ARG(norm), ARG(slope)};
+                                     ARG(w->C.mem), ARG(c0), ARG(out_h), ARG(out_w), ARG(norm),
+                                     ARG(slope)};
     size_t local[3], global[3] = {(size_t)ceil_div(l->tiles, l->item_tiles), (size_t)l->strips,
                                   (size_t)c->batch};
     gemm_cl_set_groups(w, global, local);

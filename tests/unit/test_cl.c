@@ -443,8 +443,8 @@ static bool run_conv_case(const char *name, const gemm_cl_row *row, char policy,
         report_fail(name, "%s; %d filters %dx%d/%d pad %d groups %d over %d of %dx%dx%d parts %d "
                     "activation %d%s %s memory, policy %c; repeat with --seed %llu, case %d", why,
                     c.n, c.size, c.size, c.stride, c.pad, c.groups, c.batch, c.w, c.h, c.c, parts,
-                    (int)c.activation, c.pool ? " pool" : "", shared ? "shared" : "malloc'd", policy,
-                    (unsigned long long)seed, number);
+                    (int)c.activation, c.pool ? " pool" : "", shared ? "shared" : "malloc'd",
+                    policy, (unsigned long long)seed, number);
     }
     return !why;
 }

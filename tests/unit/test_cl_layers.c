@@ -94,8 +94,8 @@ static float *copy_outputs(const network *net)
     return all;
 }
 
-/* A convolution that may be one call with the maxpool behind it. Its output is not written then, and
-   the maxpool's shows whether it is right. */
+/* A convolution that may be one call with the maxpool behind it. Its output is not written then.
+   The maxpool's output shows whether it is right. */
 static bool may_be_pooled(const network *net, int i)
 {
     const layer *l = &net->layers[i];
