@@ -23,4 +23,8 @@ const gemm_cl_row *gemm_cl_choose(const gemm_cl_traits *, const gemm_call *, int
 const gemm_cl_row *gemm_cl_choose_conv(const gemm_cl_traits *, const gemm_call *, int products,
                                        int *parts);
 
+/* The row of Winograd's algorithm for a convolution, or NULL where another one is faster or the
+   only one. */
+const gemm_cl_row *gemm_cl_choose_winograd(const gemm_cl_traits *, const conv_call *);
+
 #endif

@@ -4,8 +4,7 @@
  * Every launch leaves an event, by which GEMM_TRACE knows the time on the device.
  *
  * C is written by one launch, the last one: where a multiply takes several launches, they make
- * parts, and the launch that adds the parts comes last. A pool comes behind both. So a failure
- * before the last launch leaves C as it was.
+ * parts, and the launch that adds the parts comes last. So a failure before it leaves C as it was.
  */
 #include "cl/launch.h"
 
@@ -126,12 +125,6 @@ int gemm_cl_need_sums(gemm_cl_work *w, size_t count, size_t bytes)
     return w->sums ? 0 : -1;
 }
 
-/* The stage that writes C. */
-static gemm_cl_stage last_stage(const gemm_cl_work *w)
-{
-    return w->unpooled ? STAGE_POOL : w->sums ? STAGE_SUM : STAGE_MULTIPLY;
-}
-
 /* ---- launching ----------------------------------------------------------------------------- */
 
 /* Makes room for one more event before it exists, because a launch cannot be taken back. */
@@ -163,7 +156,7 @@ int gemm_cl_launch(gemm_cl_work *w, const gemm_cl_program *p, gemm_cl_stage stag
                                   wait_count ? waits : NULL, &done));
     gemm_cl_launched();
     w->timed[w->timed_count++] = (gemm_cl_timed){done, stage};
-    if (stage == last_stage(w)) {
+    if (stage == (w->sums ? STAGE_SUM : STAGE_MULTIPLY)) {
         w->C.made = done;
         w->C.touched = w->C.in_place;
     }
@@ -285,7 +278,7 @@ void gemm_cl_fill_note(const gemm_cl_work *w, bool chosen, gemm_note *note)
 {
     if (chosen || spills(w)) gemm_cl_describe_work(w, note->ran, sizeof note->ran);
     const bool known = w->program && w->device->timed && !w->unfinished;
-    note->kernel_ms = known ? gemm_cl_stages_ms(w, STAGE_PREPARE, STAGE_POOL) : -1.0;
+    note->kernel_ms = known ? gemm_cl_stages_ms(w, STAGE_PREPARE, STAGE_SUM) : -1.0;
     note->arrival_ms = arrival_ms(w);
     note->copied_a = w->A.copied;
     note->copied_b = w->B.copied;

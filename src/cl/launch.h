@@ -10,9 +10,7 @@
 #include "gemm_variant.h"
 #include "util/ints.h"
 
-typedef enum gemm_cl_stage {
-    STAGE_PREPARE, STAGE_MULTIPLY, STAGE_SUM, STAGE_POOL
-} gemm_cl_stage;
+typedef enum gemm_cl_stage { STAGE_PREPARE, STAGE_MULTIPLY, STAGE_SUM } gemm_cl_stage;
 
 typedef struct gemm_cl_timed {
     cl_event event;
@@ -27,7 +25,6 @@ typedef struct gemm_cl_work {
     int parts;                      /* of K */
     gemm_cl_view A, B, C;
     cl_mem sums;                    /* the parts that STAGE_SUM adds; NULL: there are none */
-    cl_mem unpooled;                /* what STAGE_POOL pools; NULL: there is no pool */
     bool unfinished;                /* it ended without a wait, so its times are not known */
     size_t group[2];
     gemm_cl_timed *timed;

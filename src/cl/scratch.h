@@ -9,7 +9,6 @@
 
 typedef enum gemm_cl_slot {
     SLOT_A, SLOT_B, SLOT_C, SLOT_PACKED_A, SLOT_PACKED_B, SLOT_PARTS, SLOT_NORM, SLOT_SECOND,
-    SLOT_UNPOOLED,
     SLOT_COUNT
 } gemm_cl_slot;
 
@@ -21,6 +20,9 @@ cl_mem gemm_cl_image_get(size_t width, size_t height, bool half);
 
 /* The call is over: all images may be used again. */
 void gemm_cl_images_done(void);
+
+/* Gives a slot's buffer back, when what needs a large one may be gone. */
+void gemm_cl_release_slot(gemm_cl_slot);
 
 void gemm_cl_release_scratch(void);
 
