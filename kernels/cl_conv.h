@@ -13,6 +13,11 @@
  * K / size^2 channels later. With -DTAPS an element of B is looked up in the image. Without it the
  * convolution is 1 x 1 with stride 1, and B is the image as it lies. -DSIZE=n makes a common size a
  * constant.
+ *
+ * With POOL the convolution and a maxpool of size 2 and stride 2 are one launch. Four places in a
+ * row, from a multiple of 4 on, are then a 2x2 block of the output: its rows one after the other.
+ * Blocks are numbered by rows. C has one element a block, and ldc is N / 4. The parts of K are not
+ * pooled; cl_sum does it. Always with TAPS.
  */
 #ifdef CONV
 
@@ -59,6 +64,25 @@
     }
 CONV_FINISH(conv_finish, float)
 CONV_FINISH(conv_finish4, float4)
+
+/* The maximum of a 2x2 block, as Darknet finds it: NaN is never one. */
+float conv_most(float4 block)
+{
+    float m = -FLT_MAX;
+    m = block.x > m ? block.x : m;
+    m = block.y > m ? block.y : m;
+    m = block.z > m ? block.z : m;
+    return block.w > m ? block.w : m;
+}
+
+/* Row and column of a place in the convolution's output, out_w wide. */
+#ifdef POOL
+#define PLACE_ROW(place) ((place) / 4 / (out_w / 2) * 2 + (place) % 4 / 2)
+#define PLACE_COLUMN(place) ((place) / 4 % (out_w / 2) * 2 + (place) % 2)
+#else
+#define PLACE_ROW(place) ((place) / out_w)
+#define PLACE_COLUMN(place) ((place) % out_w)
+#endif
 
 /* An element of a channel, or 0 outside of it. The load never waits for the comparison. */
 float conv_element(__global const float *channel, int row, int column, int h, int w)

@@ -15,7 +15,12 @@
  * With DIRECT one tile has all filters of a group: nothing is packed, and vectors of B go straight
  * into the sums. Places past N are 0. Filters past M repeat the last one and are not stored.
  *
- * ROWS, COLS and VECTOR as in cl_wide. Global {N/COLS, shares, shares}.
+ * With POOL (cl_conv.h) a strip has COLS / 2 places of two neighbouring rows: its vectors are, by
+ * turns, of the upper and of the lower row. K is at most KC, because parts of a sum would not fit
+ * in C. Blocks of 2x2 lie in a pair of vectors, not in four places in a row.
+ *
+ * ROWS, COLS and VECTOR as in cl_wide. Global {strips, shares, shares}. There are N/COLS strips,
+ * and with POOL out_w / (COLS / 2) for each two rows of the output.
  */
 #define CONV
 #include "cl_conv.h"
@@ -25,11 +30,22 @@ typedef PASTE(int, VECTOR) wide_int;
 
 CONV_FINISH(conv_finish_wide, wide)
 
-/* Places j0 ... of a product. */
+#if VECTOR == 16
+#define LANES 8
+#elif VECTOR == 8
+#define LANES 4
+#else
+#define LANES 2
+#endif
+#define LANES_STORE(v, p) PASTE(vstore, LANES)(v, 0, p)
+
+/* Places of a product. */
 typedef struct strip {
     __global const float *image;    /* the product's first channel */
     long before, behind;            /* elements that may be read: image[-before] ... [behind - 1] */
-    int j0, cols, h, w, size, pad;
+    int cols;                       /* places of the strip; with POOL those of one row */
+    int place[VECTORS];             /* the first one of each vector */
+    int h, w, size, pad;
 #ifdef SHIFTED
     wide_int inside[SIZE * SIZE][VECTORS];      /* masks of the taps */
 #elif defined(TAPS)
@@ -37,14 +53,45 @@ typedef struct strip {
 #endif
 } strip;
 
+/* Which places the strip has, of N. */
+void cut_strip(strip *s, int id, int N, int out_w)
+{
+#ifdef POOL
+    const int across = (out_w + COLS / 2 - 1) / (COLS / 2), x = id % across * (COLS / 2);
+    const int first = id / across * 2 * out_w + x;
+    s->cols = min(COLS / 2, out_w - x);
+    #pragma unroll
+    for (int v = 0; v < VECTORS; ++v) {
+        s->place[v] = first + v % 2 * out_w + v / 2 * VECTOR;
+    }
+#else
+    s->cols = min(COLS, N - id * COLS);
+    #pragma unroll
+    for (int v = 0; v < VECTORS; ++v) {
+        s->place[v] = id * COLS + v * VECTOR;
+    }
+#endif
+}
+
 #ifdef TAPS
 void find_places(strip *s, int out_w, int stride)
 {
     int y[COLS], x[COLS];
-    for (int i = 0; i < COLS; ++i) {
-        const int j = s->j0 + i;
-        y[i] = i < s->cols ? j / out_w * stride - s->pad : -(1 << 30);
-        x[i] = j % out_w * stride - s->pad;
+    for (int v = 0; v < VECTORS; ++v) {
+#ifdef POOL
+        const int past = s->cols - v / 2 * VECTOR;
+#else
+        const int past = s->cols - v * VECTOR;
+#endif
+        int row = s->place[v] / out_w, column = s->place[v] % out_w;
+        for (int i = v * VECTOR; i < (v + 1) * VECTOR; ++i) {
+            y[i] = i - v * VECTOR < past ? row * stride - s->pad : -(1 << 30);
+            x[i] = column * stride - s->pad;
+            if (++column == out_w) {
+                column = 0;
+                ++row;
+            }
+        }
     }
 #ifdef SHIFTED
     #pragma unroll
@@ -64,17 +111,52 @@ void find_places(strip *s, int out_w, int stride)
 }
 #endif
 
-/* One vector of row k of B. */
-wide load_b(const strip *s, int k, int v)
+/* A row of B: a channel, and with TAPS a tap in it. */
+typedef struct b_row {
+    long plane;                     /* where the channel begins in the image */
+    int tap, y, x;                  /* tap y * SIZE + x */
+} b_row;
+
+void find_row(const strip *s, int k, b_row *r)
+{
+#ifdef TAPS
+    const int size = s->size;
+    r->plane = (long)(k / (SIZE * SIZE)) * s->h * s->w;
+    r->tap = k % (SIZE * SIZE);
+    r->y = r->tap / SIZE;
+    r->x = r->tap % SIZE;
+#else
+    r->plane = (long)k * s->h * s->w;
+#endif
+}
+
+/* The row behind it, without a division. */
+void next_row(const strip *s, b_row *r)
+{
+#ifdef TAPS
+    const int size = s->size;
+    ++r->tap;
+    if (++r->x < SIZE) {
+        return;
+    }
+    r->x = 0;
+    if (++r->y < SIZE) {
+        return;
+    }
+    r->y = r->tap = 0;
+#endif
+    r->plane += (long)s->h * s->w;
+}
+
+/* One vector of a row of B. */
+wide load_b(const strip *s, const b_row *r, int v)
 {
     const int from = v * VECTOR;
     float lanes[VECTOR];
 #ifdef TAPS
-    const int size = s->size;
-    const int channel = k / (SIZE * SIZE), tap = k % (SIZE * SIZE);
-    const long plane = (long)channel * s->h * s->w;
 #ifdef SHIFTED
-    const long at = plane + s->j0 + from + (tap / SIZE - s->pad) * s->w + tap % SIZE - s->pad;
+    const int tap = r->tap;
+    const long at = r->plane + s->place[v] + (r->y - s->pad) * s->w + r->x - s->pad;
     if (at >= -s->before && at + VECTOR <= s->behind) {
         return s->inside[tap][v] ? VLOAD(s->image + at) : 0.0f;
     }
@@ -84,15 +166,15 @@ wide load_b(const strip *s, int k, int v)
         lanes[i] = inside[i] ? s->image[at + i] : 0.0f;
     }
 #else
-    __global const float *image = s->image + plane;
+    __global const float *image = s->image + r->plane;
     for (int i = 0; i < VECTOR; ++i) {
-        const int row = s->y[from + i] + tap / SIZE, column = s->x[from + i] + tap % SIZE;
+        const int row = s->y[from + i] + r->y, column = s->x[from + i] + r->x;
         lanes[i] = row >= 0 && row < s->h && column >= 0 && column < s->w
                        ? image[(long)row * s->w + column] : 0.0f;
     }
 #endif
 #else
-    __global const float *row = s->image + (long)k * s->h * s->w + s->j0 + from;
+    __global const float *row = s->image + r->plane + s->place[v];
     if (from + VECTOR <= s->cols) {
         return VLOAD(row);
     }
@@ -107,12 +189,16 @@ wide load_b(const strip *s, int k, int v)
 void multiply(const strip *s, __local const float *Bp, __global const float **a, int k0, int kc,
               wide (*sum)[VECTORS])
 {
+#ifdef DIRECT
+    b_row row;
+    find_row(s, k0, &row);
+#endif
     for (int k = 0; k < kc; ++k) {
         wide b[VECTORS];
         #pragma unroll
         for (int v = 0; v < VECTORS; ++v) {
 #ifdef DIRECT
-            b[v] = load_b(s, k0 + k, v);
+            b[v] = load_b(s, &row, v);
 #else
             b[v] = VLOAD(Bp + k * COLS + v * VECTOR);
 #endif
@@ -125,6 +211,9 @@ void multiply(const strip *s, __local const float *Bp, __global const float **a,
                 sum[i][v] += t * b[v];
             }
         }
+#ifdef DIRECT
+        next_row(s, &row);
+#endif
     }
 }
 
@@ -154,6 +243,32 @@ void store_row(const wide *sum, bool first, bool last, int cols, __global float 
     }
 }
 
+#ifdef POOL
+/* Stores the maxima of a row's blocks: `cols` places in each of two rows. */
+void store_most(const wide *sum, int cols, __global float *c, __global const float *norm,
+                int filter, int filters, float slope, int logistic)
+{
+    #pragma unroll
+    for (int v = 0; v < VECTORS; v += 2, c += LANES, cols -= VECTOR) {
+        const wide upper = FINISH(sum[v]), lower = FINISH(sum[v + 1]);
+        PASTE(float, LANES) most = -FLT_MAX;
+        most = upper.even > most ? upper.even : most;
+        most = upper.odd > most ? upper.odd : most;
+        most = lower.even > most ? lower.even : most;
+        most = lower.odd > most ? lower.odd : most;
+        if (cols >= VECTOR) {
+            LANES_STORE(most, c);
+        } else {
+            float lanes[LANES];
+            LANES_STORE(most, lanes);
+            for (int i = 0; i < cols / 2; ++i) {
+                c[i] = lanes[i];
+            }
+        }
+    }
+}
+#endif
+
 __kernel __attribute__((reqd_work_group_size(1, 1, 1)))
 void cl_conv_wide(int M, int N, int K, float alpha,
                   __global const float *A, ulong a0, int ars, int acs,
@@ -172,8 +287,12 @@ void cl_conv_wide(int M, int N, int K, float alpha,
     const int zs = get_global_size(2), z_each = (products + zs - 1) / zs;
     const int z_first = get_global_id(2) * z_each, z_last = min(products, z_first + z_each);
     strip s;
-    s.j0 = get_global_id(0) * COLS;
-    s.cols = min(COLS, N - s.j0);
+    cut_strip(&s, get_global_id(0), N, out_w);
+#ifdef POOL
+    const int c_first = s.place[0] / (2 * out_w) * (out_w / 2) + s.place[0] % (2 * out_w) / 2;
+#else
+    const int c_first = s.place[0];
+#endif
     s.h = h;
     s.w = w;
     s.size = size;
@@ -188,10 +307,12 @@ void cl_conv_wide(int M, int N, int K, float alpha,
         for (int k0 = 0; k0 < K; k0 += KC) {
             const int kc = min(KC, K - k0);
 #ifndef DIRECT
-            for (int k = 0; k < kc; ++k) {
+            b_row row;
+            find_row(&s, k0, &row);
+            for (int k = 0; k < kc; ++k, next_row(&s, &row)) {
                 #pragma unroll
                 for (int v = 0; v < VECTORS; ++v) {
-                    VSTORE(load_b(&s, k0 + k, v), Bp + k * COLS + v * VECTOR);
+                    VSTORE(load_b(&s, &row, v), Bp + k * COLS + v * VECTOR);
                 }
             }
 #endif
@@ -210,9 +331,14 @@ void cl_conv_wide(int M, int N, int K, float alpha,
                 #pragma unroll
                 for (int i = 0; i < ROWS; ++i) {
                     if (i0 + i < last) {
-                        store_row(sum[i], k0 == 0, k0 + kc == K, s.cols,
-                                  C + c0 + C_START(z) + (ulong)(i0 + i) * ldc + s.j0, norm,
+                        __global float *c = C + c0 + C_START(z) + (ulong)(i0 + i) * ldc + c_first;
+#ifdef POOL
+                        store_most(sum[i], s.cols, c, norm, FILTER(z) + i0 + i, groups * M, slope,
+                                   logistic);
+#else
+                        store_row(sum[i], k0 == 0, k0 + kc == K, s.cols, c, norm,
                                   FILTER(z) + i0 + i, groups * M, slope, logistic);
+#endif
                     }
                 }
             }

@@ -40,6 +40,12 @@ __kernel void cl_fill(int N, __global const float *B, ulong b0, __write_only ima
     if (j >= N) {
         return;
     }
+#ifdef POOL
+    y[0] = y[1] = PLACE_ROW(j);
+    y[2] = y[3] = y[0] + 1;
+    c[0] = c[2] = PLACE_COLUMN(j);
+    c[1] = c[3] = c[0] + 1;
+#else
     y[0] = j / out_w;
     c[0] = j - y[0] * out_w;
     #pragma unroll
@@ -48,6 +54,7 @@ __kernel void cl_fill(int N, __global const float *B, ulong b0, __write_only ima
         y[i] = over ? y[i - 1] + 1 : y[i - 1];
         c[i] = over ? 0 : c[i - 1] + 1;
     }
+#endif
     #pragma unroll
     for (int i = 0; i < 4; ++i) {
         y[i] = j + i < N ? y[i] * stride - pad : h;

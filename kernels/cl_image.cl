@@ -25,10 +25,10 @@
  * With more than one group along z, K is cut into parts of `kpart`, a multiple of 4. Part z stores
  * its product at C + z*cpart for cl_sum, instead of adding it to C.
  *
- * CONV: cl_conv.h. One image holds B of all products. Its rows have `brs` pixels, a multiple of
- * COLS / 4. A row of B takes `bcs` of them, K rows of the image apart. With IN_PLACE, B is a buffer
- * that is read as it lies, and N is at least COLS. The last item then moves its columns to the
- * left, so that they end at N. It stores what its neighbour stores there.
+ * CONV, POOL: cl_conv.h. One image holds B of all products. Its rows have `brs` pixels, a multiple
+ * of COLS / 4. A row of B takes `bcs` of them, K rows of the image apart. With IN_PLACE, B is a
+ * buffer that is read as it lies, and N is at least COLS. The last item then moves its columns to
+ * the left, so that they end at N. It stores what its neighbour stores there.
  *
  * Source: Shimanskiy: Matrix Multiply on Adreno GPUs, parts 1 and 2 (2016).
  */
@@ -248,6 +248,13 @@ __kernel void cl_image(int M, int N, int K, float alpha,
             EACH(c[i][p] = conv_finish4_slope(c[i][p], slope))
         }
     }
+#ifdef POOL
+    if (!cpart) {
+        __global float *most = C + c0 + C_START(z) + (ulong)i0 * ldc + j0 / 4;
+        EACH(if (i0 + i < M && j0 + 4 * p < N) { most[i * ldc + p] = conv_most(c[i][p]); })
+        return;
+    }
+#endif
     const bool add = false;
 #else
     const bool add = !cpart;

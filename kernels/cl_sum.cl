@@ -4,7 +4,8 @@
  *   parts: `count` matrices M x N, one after the other
  *
  * Global {N, M}, rounded up to the group; any work-group. With CONV the parts are whole outputs, M
- * counts the rows of all images, and scale, shift and activation follow (cl_conv.h).
+ * counts the rows of all images, and scale, shift and activation follow (cl_conv.h). With POOL an
+ * element of C is the maximum of four, and N counts those of C.
  */
 #include "cl_conv.h"
 
@@ -13,6 +14,16 @@
 #define CONV_PARAMETERS , int filters, __global const float *norm, float slope, int logistic
 #undef RESULT
 #define RESULT(s, o, row) conv_finish(s, norm, (row) % filters, filters, slope, logistic)
+#endif
+#ifdef POOL
+#define SUMS float4
+#define LOAD(at) vload4(at, parts)
+#undef RESULT
+#define RESULT(s, o, row) \
+    conv_most(conv_finish4(s, norm, (row) % filters, filters, slope, logistic))
+#else
+#define SUMS float
+#define LOAD(at) parts[at]
 #endif
 
 __kernel void cl_sum(int M, int N, int count, __global const float *parts,
@@ -23,9 +34,9 @@ __kernel void cl_sum(int M, int N, int count, __global const float *parts,
         return;
     }
     const ulong size = (ulong)M * N, at = (ulong)i * N + j;
-    float sum = 0.0f;
+    SUMS sum = 0.0f;
     for (int p = 0; p < count; ++p) {
-        sum += parts[p * size + at];
+        sum += LOAD(p * size + at);
     }
     __global float *c = C + c0 + (ulong)i * ldc + j;
     *c = RESULT(sum, c, i);

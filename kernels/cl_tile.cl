@@ -16,7 +16,7 @@
  * only aligned ones. A_TURNED and B_TURNED say that A's (B's) rows are the strided ones. They only
  * change the order of the loads.
  * Global {N/COLS, M/ROWS, parts}, rounded up to groups {WX, WY, 1}. Parts of K as in cl_image.
- * CONV, TAPS: cl_conv.h. Then all that an item loads of B is of one column.
+ * CONV, TAPS, POOL: cl_conv.h. Then all that an item loads of B is of one column.
  *
  * An 8x4 tile has 32 accumulators; 32 FMAs for 3 loads of float4 from local memory.
  */
@@ -117,7 +117,7 @@ void cl_tile(int M, int N, int K, float alpha,
     }
 #ifdef TAPS
     const int place = min(n0 + (int)(t % BN), N - 1);
-    const int y = place / out_w * stride - pad, x = place % out_w * stride - pad;
+    const int y = PLACE_ROW(place) * stride - pad, x = PLACE_COLUMN(place) * stride - pad;
 #else
     __global const float *pb[LOADS_B];
     #pragma unroll
@@ -224,6 +224,15 @@ void cl_tile(int M, int N, int K, float alpha,
         #pragma unroll
         for (int j = 0; j < COLS / 4; ++j) {
             const int n = n0 + j * WX * 4 + tx * 4;
+#ifdef POOL
+            if (!cpart) {
+                if (m < M && n < N) {
+                    __global float *most = c + (ulong)m * ldc + n / 4;
+                    *most = conv_most(RESULT4(alpha * acc[i][j], most, FILTER(z) + m));
+                }
+                continue;
+            }
+#endif
             __global float *o = c + (ulong)m * ldc + n;
             const float4 s = alpha * acc[i][j];
             if (m < M && n + 4 <= N) {

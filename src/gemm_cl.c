@@ -58,11 +58,12 @@ static struct {
     gemm_cl_conv_job convolution;
 } started;
 
-/* Opens the device for one call. */
-static bool begin(bool timed)
+/* Whether the device is open for a call with this context. */
+static bool begin(const gemm_context *context)
 {
     if (!is_open()) return false;
-    gemm_cl_want_times(timed || gemm_cl_is_counting());
+    gemm_cl_want_times(context->timed || gemm_cl_is_counting());
+    gemm_cl_set_copy_threads(gemm_cl_memory_policy()->shares ? 1 : context->threads);
     return true;
 }
 
@@ -72,8 +73,9 @@ static gemm_status start_run(const gemm_call *g, const gemm_cl_row *row, bool be
 {
     gemm_cl_lock();
     started.convolves = false;
-    const gemm_status status = begin(beside || context->timed)
-        ? gemm_cl_multiply_start(&started.multiply, g, row, beside, context->note) : GEMM_DECLINED;
+    const gemm_status status =
+        begin(context) ? gemm_cl_multiply_start(&started.multiply, g, row, beside, context->note)
+                       : GEMM_DECLINED;
     if (status != GEMM_DONE) gemm_cl_unlock();
     return status;
 }
@@ -83,8 +85,9 @@ static gemm_status start_conv(const conv_call *c, const gemm_cl_row *row, bool b
 {
     gemm_cl_lock();
     started.convolves = true;
-    const gemm_status status = begin(beside || context->timed)
-        ? gemm_cl_convolve_start(&started.convolution, c, row, beside, context) : GEMM_DECLINED;
+    const gemm_status status =
+        begin(context) ? gemm_cl_convolve_start(&started.convolution, c, row, beside, context)
+                       : GEMM_DECLINED;
     if (status != GEMM_DONE) gemm_cl_unlock();
     return status;
 }
@@ -129,8 +132,7 @@ gemm_status gemm_cl_layer(const layer_call *c, const gemm_context *context, cons
 {
     (void)row;
     gemm_cl_lock();
-    const gemm_status status = begin(context->timed) ? gemm_cl_run_layer(c, context)
-                                                     : GEMM_DECLINED;
+    const gemm_status status = begin(context) ? gemm_cl_run_layer(c, context) : GEMM_DECLINED;
     gemm_cl_unlock();
     return status;
 }

@@ -12,6 +12,8 @@
 
 #include "gemm_dispatch.h"
 
+#include <stdio.h>
+
 struct gemm_ukernel;
 
 typedef enum gemm_status {
@@ -55,6 +57,13 @@ static inline void gemm_clear_note(gemm_note *note)
     note->chosen = note->why = NULL;
 }
 
+/* For a row that failed: the status, with the reason in the note. */
+static inline gemm_status gemm_fail(gemm_note *note, const char *reason)
+{
+    snprintf(note->reason, sizeof note->reason, "%s", reason);
+    return GEMM_FAILED;
+}
+
 /*
  * What a row keeps for one layer between its calls. The row finds here what it left. The driver
  * frees it when the weights or sizes of the layer change, and when another row takes the layer. A
@@ -67,6 +76,14 @@ typedef struct gemm_kept {
     size_t room;                /* data may have so many bytes at most */
     const struct gemm_variant *row;     /* of `auto` alone: the row that data is of */
 } gemm_kept;
+
+/* Frees what is kept, if anything is. */
+static inline void gemm_drop_kept(gemm_kept *kept)
+{
+    if (kept->data) kept->free(kept->data);
+    kept->data = NULL;
+    kept->bytes = 0;
+}
 
 /* The settings that a row may use. The driver makes one for each call. */
 typedef struct gemm_context {
@@ -91,6 +108,15 @@ typedef gemm_status gemm_row_chain(const conv_call *, int count, const gemm_cont
 
 /* One layer without weights. When it declines, the output is unchanged. */
 typedef gemm_status gemm_row_layer(const layer_call *, const gemm_context *, const void *params);
+
+/* The maxpool behind a convolution with `pool`, as a layer of its own that reads `unpooled`. */
+static inline layer_call gemm_pool_behind(const conv_call *c, const layer_input *unpooled)
+{
+    return (layer_call){.kind = LAYER_MAXPOOL, .batch = c->batch, .c = c->n, .h = c->out_h,
+                        .w = c->out_w, .out_c = c->n, .out_h = c->out_h / 2,
+                        .out_w = c->out_w / 2, .size = 2, .stride = 2, .inputs = 1,
+                        .input = unpooled, .output = c->output};
+}
 
 /*
  * How a row rounds beyond single precision. Each product a * b of a sum may be off by
@@ -119,6 +145,8 @@ typedef struct gemm_variant {
                                    NULL; the pointer is NULL when the row can run everywhere */
     const gemm_rounding *rounding;      /* GEMM_CHECK and tests allow it. NULL: single
                                    precision */
+    int warm_up;                /* calls of a shape until the row knows how to run it; 0: it knows
+                                   at once. Measurements begin behind them */
     bool on_device;             /* Darknet's buffers should be memory that the device shares */
     bool leaves;                /* inputs of `conv` and `layer` may lie on the device, and outputs
                                    may stay there */

@@ -58,13 +58,18 @@ conv3-8x8 cl_image -DROWS=8 -DCOLS=8 -DCONV -DSIZE=3
 conv1-8x4 cl_image -DROWS=8 -DCOLS=4 -DCONV -DSIZE=1 -DIN_PLACE
 conv1-4x4 cl_image -DROWS=4 -DCOLS=4 -DCONV -DSIZE=1 -DIN_PLACE
 conv1-8x8 cl_image -DROWS=8 -DCOLS=8 -DCONV -DSIZE=1 -DIN_PLACE
+pool3-8x4 cl_image -DROWS=8 -DCOLS=4 -DCONV -DSIZE=3 -DPOOL
+pool3-4x4 cl_image -DROWS=4 -DCOLS=4 -DCONV -DSIZE=3 -DPOOL
+pool3-8x8 cl_image -DROWS=8 -DCOLS=8 -DCONV -DSIZE=3 -DPOOL
 half-sums cl_image -DROWS=8 -DCOLS=4 -DCONV -DSIZE=3 -DHALF_SUMS
 thin1-conv3 cl_thin -DROWS=1 -DWX=64 -DWY=1 -DCONV -DTAPS -DSIZE=3
 thin8-conv3 cl_thin -DROWS=8 -DWX=64 -DWY=1 -DCONV -DTAPS -DSIZE=3
 thin8 cl_thin -DROWS=8 -DWX=64 -DWY=1
 gemv cl_gemv -DROWS=4 -DWX=128 -DWY=1 -DCONV -DSIZE=1
 fill3 cl_fill -DCONV -DSIZE=3
+fill3-pool cl_fill -DCONV -DSIZE=3 -DPOOL
 sum cl_sum -DCONV
+sum-pool cl_sum -DCONV -DPOOL
 maxpool cl_maxpool -DSTRIDE=2
 avgpool cl_avgpool
 upsample cl_upsample -DSTRIDE=2

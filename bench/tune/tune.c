@@ -88,6 +88,7 @@ static void time_passes(contestant *list, int count)
 {
     for (int i = 0; i < count; ++i) {
         contestant *c = &list[i];
+        if (c->row->warm_up) turn(c, c->row->warm_up);
         c->ms[0] = turn(c, 1);
         c->passes = c->ms[0] < SUBJECT_TURN_MS ? (int)(SUBJECT_TURN_MS / c->ms[0]) : 1;
         c->hopeless = c->ms[0] > HOPELESS * list[0].ms[0];

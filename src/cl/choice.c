@@ -96,14 +96,30 @@ const gemm_cl_row *gemm_cl_choose(const gemm_cl_traits *d, const gemm_call *g, i
     return tile ? tile : &gemm_cl_naive;
 }
 
+/* Which of the rows for vectors of 16, 8 and 4 floats. */
+static int vector_choice(const gemm_cl_traits *d)
+{
+    return d->vector >= 16 ? 0 : d->vector >= 8 ? 1 : 2;
+}
+
+/* Of the tiles for a vector the one that covers M rows in the least time. A tile takes the time of
+   its rows, and that of one more for the vectors of B. */
+static const gemm_cl_row *lowest_cost(const gemm_cl_row *tiles, int M)
+{
+    const gemm_cl_row *best = tiles;
+    for (const gemm_cl_row *t = tiles + 1; t < tiles + GEMM_CL_CONV_TILES; ++t)
+        if (ceil_div(M, t->rows) * (double)(t->rows + 1) <
+            ceil_div(M, best->rows) * (double)(best->rows + 1))
+            best = t;
+    return best;
+}
+
 const gemm_cl_row *gemm_cl_choose_conv(const gemm_cl_traits *d, const gemm_call *g, int products,
                                        int *parts)
 {
     *parts = 1;
     if (d->cpu) {
-        const int vector = d->vector >= 16 ? 0 : d->vector >= 8 ? 1 : 2;
-        const int tile = g->M <= 1 ? 0 : g->M <= 2 ? 1 : g->M <= 4 ? 2 : 3;
-        return &gemm_cl_conv_choices[vector * GEMM_CL_CONV_TILES + tile];
+        return lowest_cost(&gemm_cl_conv_choices[vector_choice(d) * GEMM_CL_CONV_TILES], g->M);
     }
     /* To the device all products together are one multiply with so many times the columns. */
     gemm_call all = *g;
@@ -121,4 +137,31 @@ const gemm_cl_row *gemm_cl_choose_gemv(const gemm_cl_traits *d, const conv_call 
     const gemm_cl_row *row = &gemm_cl_gemv_choices[half == GEMM_CL_HALF_SUMS ? GEMM_CL_GEMV_HALF
                                                    : d->cpu ? GEMM_CL_GEMV_CPU : GEMM_CL_GEMV];
     return row->wx <= d->group ? row : NULL;
+}
+
+/*
+ * The cost of a way, in multiplications of a vector. m = 0 is the direct way. The others add the
+ * transforms of each element of V and M, and reading U, which is longer than the filters. The
+ * constants are measured (docs/opencl.md).
+ */
+static double winograd_cost(const conv_call *c, int m, int vector)
+{
+    const double ELEMENT = m == 2 ? 14 : 18, BYTES = 4;
+    const double channels = c->c, filters = c->n;
+    if (m == 0) return (double)c->out_h * c->out_w * channels * filters * 9 / vector;
+    const double points = (m + 2) * (m + 2);
+    const double tiles = (double)ceil_div(c->out_w, m) * ceil_div(c->out_h, m) * c->batch;
+    return points * tiles * (channels * filters + (channels + filters) * ELEMENT) / vector +
+           points * channels * filters * sizeof(float) / BYTES;
+}
+
+const gemm_cl_row *gemm_cl_choose_winograd(const gemm_cl_traits *d, const conv_call *c)
+{
+    enum { FEW = 8 };           /* channels or filters: the transforms cost more than they save */
+    if (!d->cpu || c->c < FEW || c->n < FEW) return NULL;
+    const gemm_cl_row *rows = &gemm_cl_winograd_choices[vector_choice(d) * 2];
+    const double direct = winograd_cost(c, 0, d->vector);
+    const double two = winograd_cost(c, 2, d->vector), four = winograd_cost(c, 4, d->vector);
+    if (direct <= two && direct <= four) return NULL;
+    return two <= four ? &rows[0] : &rows[1];
 }

@@ -29,4 +29,8 @@ const gemm_cl_row *gemm_cl_choose_conv(const gemm_cl_traits *, const gemm_call *
 const gemm_cl_row *gemm_cl_choose_gemv(const gemm_cl_traits *, const conv_call *,
                                        gemm_cl_half_use);
 
+/* The row of Winograd's algorithm for a convolution, or NULL where another one is faster or the
+   only one. */
+const gemm_cl_row *gemm_cl_choose_winograd(const gemm_cl_traits *, const conv_call *);
+
 #endif

@@ -26,6 +26,7 @@
 
 #include <limits.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 typedef gemm_cl_conv_job conv_job;
@@ -76,6 +77,7 @@ static int fill_image(conv_job *j)
     char options[64] = "-cl-fast-relaxed-math -DCONV";
     append_size(c, options, sizeof options);
     if (j->w.row->half) gemm_append(options, sizeof options, " -DHALF");
+    if (c->pool) gemm_append(options, sizeof options, " -DPOOL");
     const gemm_cl_program *fill = gemm_cl_need("cl_fill", options);
     const cl_ulong first = j->w.B.offset;
     const size_t global[3] = {(size_t)j->width, (size_t)(c->c / c->groups),
@@ -88,6 +90,12 @@ static int fill_image(conv_job *j)
     return fill && j->image ? gemm_cl_launch(&j->w, fill, STAGE_PREPARE, args, global, NULL) : -1;
 }
 
+/* The elements of a filter's output: places of the convolution, or 2x2 blocks of them. */
+static int outputs_of(const conv_job *j)
+{
+    return j->c->pool ? j->g.N / 4 : j->g.N;
+}
+
 /* ---- the kernels --------------------------------------------------------------------------- */
 
 /* Whether a tap is the channel itself from a constant distance on. */
@@ -96,14 +104,33 @@ static bool is_shifted(const conv_call *c)
     return c->stride == 1 && c->out_h == c->h && c->out_w == c->w && c->size <= 5 && c->size % 2;
 }
 
+/* The strips of cl_conv_wide: of places, or of places of two neighbouring rows. */
+static size_t strips_of(const conv_job *j)
+{
+    const conv_call *c = j->c;
+    const int cols = j->w.row->cols;
+    if (!c->pool || j->w.row->conv != GEMM_CL_ONLY_CONV) return (size_t)ceil_div(j->g.N, cols);
+    return (size_t)ceil_div(c->out_w, cols / 2) * (size_t)(c->out_h / 2);
+}
+
+/* Whether the row pools this layer. cl_conv_wide keeps all of K in one strip then. */
+static bool can_pool(const conv_job *j)
+{
+    enum { MOST_K = 256 };      /* KC of kernels/cl_vector.h */
+    const gemm_cl_row *row = j->w.row;
+    return row->pools && (row->conv != GEMM_CL_ONLY_CONV || row->winograd || j->K <= MOST_K);
+}
+
 /* Builds the row's kernel. NULL, or why there is none. */
 static const char *build_kernel(conv_job *j)
 {
     const conv_call *c = j->c;
     const gemm_cl_row *row = j->w.row;
+    if (row->winograd) return gemm_cl_winograd_build(&j->winograd, &j->w);
     char more[128] = "";
     append_size(c, more, sizeof more);
     if (row->conv == GEMM_CL_CONV) gemm_append(more, sizeof more, " -DCONV");
+    if (c->pool) gemm_append(more, sizeof more, " -DPOOL");
     const bool image = row->way == GEMM_CL_IMAGE, knows_a = image || row->depth || row->one_column;
     if (knows_a && j->K % 4 == 0 && (j->kept || (uintptr_t)c->weights % 16 == 0))
         gemm_append(more, sizeof more, " -DALIGNED_A");
@@ -131,15 +158,15 @@ static int multiply(conv_job *j)
     const cl_ulong c0 = w->sums ? 0 : w->C.offset;
     const cl_ulong outputs = (cl_ulong)c->batch * (cl_ulong)c->n * (cl_ulong)j->g.N;
     const cl_ulong cpart = w->sums ? outputs : 0;
+    const int ldc = w->sums ? j->g.N : outputs_of(j);
     const cl_ulong elements = (cl_ulong)c->batch * (cl_ulong)c->c * (cl_ulong)(c->h * c->w);
     const gemm_cl_argument args[] = {
         ARG(j->g.M), ARG(j->g.N), ARG(j->K), ARG(j->g.ALPHA), ARG(a), ARG(a0), ARG(j->K),
-        ARG(one), ARG(from), ARG(b0), ARG(brs), ARG(bcs), ARG(to), ARG(c0), ARG(j->g.N), ARG(kpart),
+        ARG(one), ARG(from), ARG(b0), ARG(brs), ARG(bcs), ARG(to), ARG(c0), ARG(ldc), ARG(kpart),
         ARG(cpart), ARG(j->products), ARG(c->groups), ARG(c->h), ARG(c->w), ARG(c->out_w),
         ARG(c->size), ARG(c->stride), ARG(c->pad), ARG(j->norm), ARG(j->slope), ARG(j->logistic),
         ARG(elements)};
-    size_t global[3] = {(size_t)ceil_div(j->g.N, w->row->cols),
-                        (size_t)ceil_div(j->g.M, w->row->rows),
+    size_t global[3] = {strips_of(j), (size_t)ceil_div(j->g.M, w->row->rows),
                         (size_t)parts * (size_t)j->products};
     size_t local[3];
     gemm_cl_set_groups(w, global, local);
@@ -149,13 +176,15 @@ static int multiply(conv_job *j)
 
 static int add_sums(conv_job *j)
 {
-    const gemm_cl_program *sum = gemm_cl_need("cl_sum", "-cl-fast-relaxed-math -DCONV");
-    const int rows = j->c->batch * j->c->n;
+    const gemm_cl_program *sum =
+        gemm_cl_need("cl_sum", j->c->pool ? "-cl-fast-relaxed-math -DCONV -DPOOL"
+                                          : "-cl-fast-relaxed-math -DCONV");
+    const int rows = j->c->batch * j->c->n, N = outputs_of(j);
     const cl_ulong into = j->w.C.offset;
     const gemm_cl_argument args[] = {
-        ARG(rows), ARG(j->g.N), ARG(j->w.parts), ARG(j->w.sums), ARG(j->w.C.mem), ARG(into),
-        ARG(j->g.N), ARG(j->c->n), ARG(j->norm), ARG(j->slope), ARG(j->logistic)};
-    return sum ? gemm_cl_launch_sum(&j->w, sum, args, j->g.N, rows) : -1;
+        ARG(rows), ARG(N), ARG(j->w.parts), ARG(j->w.sums), ARG(j->w.C.mem), ARG(into),
+        ARG(N), ARG(j->c->n), ARG(j->norm), ARG(j->slope), ARG(j->logistic)};
+    return sum ? gemm_cl_launch_sum(&j->w, sum, args, N, rows) : -1;
 }
 
 /* The weights as they lie, or a copy in 16 bits. */
@@ -168,8 +197,21 @@ static int prepare_weights(conv_job *j)
     return gemm_cl_pack(&j->w, SLOT_PACKED_A, &as_is, j->c->n, j->K, j->c->n, j->K, &j->a);
 }
 
+/* U of the plan, or made for this call. */
+static int enqueue_winograd(conv_job *j)
+{
+    const gemm_cl_winograd *l = &j->winograd;
+    cl_mem U = j->kept ? j->kept->weights : NULL;
+    if (!U) {
+        U = gemm_cl_scratch(SLOT_PACKED_A, gemm_cl_winograd_bytes(l, j->w.row));
+        if (!U || gemm_cl_winograd_filters(l, &j->w, j->w.A.mem, j->w.A.offset, U)) return -1;
+    }
+    return gemm_cl_winograd_run(l, &j->w, U, j->norm, j->slope);
+}
+
 static int enqueue(conv_job *j)
 {
+    if (j->w.row->winograd) return enqueue_winograd(j);
     const size_t outputs = (size_t)j->products * (size_t)j->g.M * (size_t)j->g.N;
     if (j->w.parts > 1 &&
         gemm_cl_need_sums(&j->w, (size_t)j->w.parts, outputs * sizeof(float)))
@@ -188,10 +230,13 @@ static void release_kept(conv_kept *k)
     free(k);
 }
 
-/* The driver drops the plan. Kernels in the queue keep what they still need of it. */
+/* The driver drops the plan. Kernels in the queue keep what they still need of it. Layers may be
+   smaller from now on, so V of Winograd's algorithm goes too. */
 static void free_kept(void *data)
 {
+    const conv_kept *k = data;
     gemm_cl_lock();
+    if (k->winograd) gemm_cl_release_slot(SLOT_PACKED_B);
     release_kept(data);
     gemm_cl_unlock();
 }
@@ -242,15 +287,35 @@ fail:
     return half;
 }
 
+/* U, in a buffer of its own. NULL: refused. */
+static cl_mem upload_transformed(conv_job *j, size_t count)
+{
+    const gemm_cl_winograd *l = &j->winograd;
+    const size_t bytes = gemm_cl_winograd_bytes(l, j->w.row);
+    cl_mem U = NULL, from = gemm_cl_scratch(SLOT_PACKED_B, count * sizeof(float));
+    if (!from || !upload(from, j->c->weights, count * sizeof(float), false)) return NULL;
+    CL_MAKE(U, clCreateBuffer(j->w.device->context, CL_MEM_READ_WRITE, bytes, NULL, &error));
+    if (gemm_cl_winograd_filters(l, &j->w, from, 0, U)) CL_RELEASE(clReleaseMemObject, U);
+fail:
+    return U;
+}
+
+/* The weights as the row takes them, in a buffer of their own. NULL: refused. */
+static cl_mem upload_weights(conv_job *j, size_t count)
+{
+    if (j->w.row->winograd) return upload_transformed(j, count);
+    if (j->w.row->half == GEMM_CL_HALF_SUMS) return upload_half(j, count);
+    return upload(NULL, j->c->weights, count * sizeof(float), true);
+}
+
 static conv_kept *make_kept(conv_job *j)
 {
     const size_t count = (size_t)j->c->n * (size_t)j->K, n = (size_t)j->c->n;
     conv_kept *k = calloc(1, sizeof *k);
     float *norm = norm_of(j->c);
     if (k && norm) {
-        k->weights = j->w.row->half == GEMM_CL_HALF_SUMS
-                         ? upload_half(j, count)
-                         : upload(NULL, j->c->weights, count * sizeof(float), true);
+        k->winograd = j->w.row->winograd;
+        k->weights = upload_weights(j, count);
         k->norm = k->weights ? upload(NULL, norm, 2 * n * sizeof(float), true) : NULL;
     }
     free(norm);
@@ -259,12 +324,25 @@ static conv_kept *make_kept(conv_job *j)
     return NULL;
 }
 
+/* GEMM_CONV may have changed since the plan was made: drops what another algorithm kept. */
+static void drop_other(const conv_job *j, gemm_kept *kept)
+{
+    conv_kept *k = kept->data;
+    if (!k || k->winograd == j->w.row->winograd) return;
+    release_kept(k);
+    kept->data = NULL;
+    kept->bytes = 0;
+}
+
 /* What the plan has, or gets now. Without it the weights are shown at each call. */
 static void keep(conv_job *j, gemm_kept *kept)
 {
     const size_t element = j->w.row->half == GEMM_CL_HALF_SUMS ? 2 : sizeof(float);
     const size_t count = (size_t)j->c->n * (size_t)j->K;
-    const size_t bytes = count * element + 2 * (size_t)j->c->n * sizeof(float);
+    const size_t weights = j->w.row->winograd ? gemm_cl_winograd_bytes(&j->winograd, j->w.row)
+                                              : count * element;
+    const size_t bytes = weights + 2 * (size_t)j->c->n * sizeof(float);
+    if (kept) drop_other(j, kept);
     if (!kept || (!kept->data && bytes > kept->room)) return;
     if (!kept->data && (kept->data = make_kept(j))) {
         kept->bytes = bytes;
@@ -296,7 +374,7 @@ static int show(conv_job *j, bool beside)
 {
     const conv_call *c = j->c;
     gemm_cl_work *w = &j->w;
-    const size_t area = (size_t)c->h * (size_t)c->w, places = (size_t)j->g.N;
+    const size_t area = (size_t)c->h * (size_t)c->w, places = (size_t)outputs_of(j);
     const size_t planned_a = w->A.copied, planned_b = w->B.copied;
     const size_t bytes = (size_t)c->batch * (size_t)c->n * places * sizeof(float);
     const bool later = j->kept && !beside && gemm_cl_may_stay(c->output, bytes);
@@ -323,7 +401,7 @@ static conv_job make_job(const conv_call *c, const gemm_cl_row *row)
         .c = c,
         .products = c->batch * c->groups,
         .K = K,
-        .taps = c->size != 1 || c->stride != 1 || c->pad != 0,
+        .taps = c->size != 1 || c->stride != 1 || c->pad != 0 || c->pool,
         .g = {.M = c->n / c->groups, .N = c->out_h * c->out_w, .K = K, .ALPHA = 1.0f},
         .slope = c->activation == CONV_LEAKY ? 0.1f : c->activation == CONV_RELU ? 0.0f : 1.0f,
         .logistic = c->activation == CONV_LOGISTIC,
@@ -331,9 +409,25 @@ static conv_job make_job(const conv_call *c, const gemm_cl_row *row)
     };
 }
 
+/* Winograd's algorithm where it is faster, and only where the plan can keep the transformed
+   filters. False: another one. */
+static bool choose_winograd(conv_job *j, const gemm_context *context)
+{
+    gemm_cl_work *w = &j->w;
+    const gemm_cl_row *other = w->row;
+    const gemm_cl_row *row = gemm_cl_choose_winograd(&w->device->traits, j->c);
+    if (!row || context->direct || !context->kept) return false;
+    w->row = row;
+    if (gemm_cl_winograd_fits(&j->winograd, w, j->c) &&
+        gemm_cl_winograd_bytes(&j->winograd, row) <= context->kept->room)
+        return true;
+    w->row = other;
+    return false;
+}
+
 /* The row that runs: of `cl` its choice, and another choice where no image is large enough. False:
    the row has no kernel for this convolution. */
-static bool choose_row(conv_job *j)
+static bool choose_row(conv_job *j, bool beside, const gemm_context *context)
 {
     gemm_cl_work *w = &j->w;
     gemm_cl_traits traits = w->device->traits;
@@ -344,7 +438,8 @@ static bool choose_row(conv_job *j)
         w->row = gemv;
     } else if (asked->way != GEMM_CL_CHOOSE) {
         if (!asked->conv || (is_by_image(j) && !lay_out_image(j))) return false;
-    } else {
+        if (asked->winograd && !gemm_cl_winograd_fits(&j->winograd, w, j->c)) return false;
+    } else if (beside || !choose_winograd(j, context)) {
         w->row = gemm_cl_choose_conv(&traits, &j->g, j->products, &w->parts);
         if (is_by_image(j) && !lay_out_image(j)) {
             traits.images = false;
@@ -365,9 +460,10 @@ static gemm_status end(conv_job *j, bool failed, gemm_note *note)
 gemm_status gemm_cl_convolve_start(conv_job *j, const conv_call *c, const gemm_cl_row *row,
                                    bool beside, const gemm_context *context)
 {
-    if (c->pool || !fits_int(c)) return GEMM_DECLINED;
+    if (!fits_int(c)) return GEMM_DECLINED;
     *j = make_job(c, row);
-    if (!choose_row(j)) return GEMM_DECLINED;
+    if (!choose_row(j, beside, context)) return GEMM_DECLINED;
+    if (c->pool && !can_pool(j)) return GEMM_DECLINED;
     keep(j, context->kept);
     const char *why = build_kernel(j);
     if (why) gemm_cl_say(why);
@@ -375,9 +471,17 @@ gemm_status gemm_cl_convolve_start(conv_job *j, const conv_call *c, const gemm_c
     return failed ? end(j, true, context->note) : GEMM_DONE;
 }
 
+static void fill_note(const conv_job *j, gemm_note *note)
+{
+    const int m = j->w.row->winograd;
+    gemm_cl_fill_note(&j->w, true, note);
+    snprintf(note->algorithm, sizeof note->algorithm, m ? "winograd%d" : "direct", m);
+    if (m) note->transform = gemm_cl_winograd_transform(m);
+}
+
 gemm_status gemm_cl_convolve_finish(conv_job *j, bool take, const gemm_context *context)
 {
     const bool failed = !take || gemm_cl_take_result(&j->w, context->timed);
-    if (!failed) gemm_cl_fill_note(&j->w, true, context->note);
+    if (!failed) fill_note(j, context->note);
     return end(j, failed, context->note);
 }

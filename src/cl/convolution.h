@@ -6,10 +6,12 @@
 #define GEMM_CL_CONVOLUTION_H
 
 #include "cl/launch.h"
+#include "cl/winograd.h"
 
 /* What the plan of a layer keeps: weights as the row takes them, n scales and n shifts. */
 typedef struct gemm_cl_conv_kept {
     cl_mem weights, norm;
+    int winograd;               /* weights are U for this m; 0: they are the layer's */
 } gemm_cl_conv_kept;
 
 typedef struct gemm_cl_conv_job {
@@ -18,6 +20,7 @@ typedef struct gemm_cl_conv_job {
     gemm_call g;                    /* the shape of one product */
     int products, K;
     bool taps;                      /* B is not the input as it lies */
+    gemm_cl_winograd winograd;      /* for a row with `winograd` */
     gemm_cl_work w;
     gemm_cl_matrix a;               /* the weights */
     cl_mem norm, image;
@@ -28,7 +31,8 @@ typedef struct gemm_cl_conv_job {
 } gemm_cl_conv_job;
 
 /* The two halves of a call, with the rules of cl/multiply.h. The output of a call beside never
-   stays on the device. */
+   stays on the device. With the pool only a call beside is done, because otherwise two calls whose
+   data stays on the device cost the same. */
 gemm_status gemm_cl_convolve_start(gemm_cl_conv_job *, const conv_call *, const gemm_cl_row *,
                                    bool beside, const gemm_context *);
 gemm_status gemm_cl_convolve_finish(gemm_cl_conv_job *, bool take, const gemm_context *);

@@ -1,8 +1,8 @@
 /*
  * The memory policy for a GPU on a bus.
  *
- *   B:  goes chunk by chunk through two pinned buffers, on a queue of its own. While one chunk is
- *       on the bus, the CPU fills the other. Blocks of gemm_cl_alloc are pinned and go at once.
+ *   B:  goes chunk by chunk through pinned buffers, on a queue of its own. While some chunks are on
+ *       the bus, the CPU fills the next. Blocks of gemm_cl_alloc are pinned and go at once.
  *   A:  weights are uploaded once. The pinned copy that they were uploaded from is kept. A later
  *       call with the same pointer and shape compares every byte with the copy: when all are equal,
  *       the device's buffer is right, whatever happened to the caller's memory in between. The CPU
@@ -20,7 +20,7 @@
 
 #include <string.h>
 
-enum { CHUNK = 4 << 20, KEPT = 256 };
+enum { CHUNK = 4 << 20, CHUNKS = 4, KEPT = 256 };
 
 /* ---- pinned memory ------------------------------------------------------------------------- */
 
@@ -32,7 +32,7 @@ typedef struct pinned {
     cl_event busy;              /* the upload that still reads it */
 } pinned;
 
-static pinned chunks[2], sums;
+static pinned chunks[CHUNKS], sums;
 
 static void drop_pinned(pinned *p)
 {
@@ -100,21 +100,21 @@ fail:
     return -1;
 }
 
-/* One chunk of rows, through the two pinned buffers in turn. */
+/* One chunk of rows, through the pinned buffers in turn. */
 static int upload_chunk(gemm_cl_view *v, size_t from, size_t count, int turn)
 {
     cl_command_queue queue = upload_queue();
-    const size_t row = v->cols * sizeof(float);
-    pinned *p = &chunks[turn & 1];
-    if (finish_upload(p) || need_pinned(p, count * row)) goto fail;
+    const size_t row = v->cols * sizeof(float), bytes = count * row;
+    pinned *p = &chunks[turn % CHUNKS];
+    if (finish_upload(p) || need_pinned(p, bytes > CHUNK ? bytes : CHUNK)) goto fail;
     gemm_cl_gather_rows(p->at, v, from, count);
-    CL_TRY(clEnqueueWriteBuffer(queue, v->mem, CL_FALSE, from * row, count * row, p->at, 0, NULL,
+    CL_TRY(clEnqueueWriteBuffer(queue, v->mem, CL_FALSE, from * row, bytes, p->at, 0, NULL,
                                 &p->busy));
     CL_TRY(clFlush(queue));
     CL_RELEASE(clReleaseEvent, v->ready);
     CL_TRY(clRetainEvent(p->busy));
     v->ready = p->busy;
-    v->copied += count * row;
+    v->copied += bytes;
     return 0;
 fail:
     return -1;
@@ -169,13 +169,6 @@ static bool is_same_matrix(const kept_matrix *k, const gemm_cl_view *v)
            k->ld == v->ld;
 }
 
-static bool has_same_rows(const float *copy, const gemm_cl_view *v)
-{
-    for (size_t i = 0; i < v->rows; ++i)
-        if (memcmp(copy + i * v->cols, v->host + i * v->ld, v->cols * sizeof(float))) return false;
-    return true;
-}
-
 /* The place for a matrix: where it is kept already, or the least recently used one, emptied. */
 static kept_matrix *kept_place(const gemm_cl_view *v, size_t bytes)
 {
@@ -197,7 +190,7 @@ static int upload_kept(gemm_cl_view *v)
     kept_matrix *k = kept_place(v, bytes);
     v->device_ld = v->cols;
     k->used = ++kept_clock;
-    if (k->mem && has_same_rows(k->copy.at, v)) {
+    if (k->mem && gemm_cl_has_rows(v, k->copy.at)) {
         v->mem = k->mem;
         return 0;
     }
@@ -268,8 +261,7 @@ static int take(gemm_cl_view *c)
     c->copied = c->rows * c->cols * sizeof(float);
     gemm_cl_forget_copy(c);
     /* The kernels waited for these uploads. */
-    CL_RELEASE(clReleaseEvent, chunks[0].busy);
-    CL_RELEASE(clReleaseEvent, chunks[1].busy);
+    for (int i = 0; i < CHUNKS; ++i) CL_RELEASE(clReleaseEvent, chunks[i].busy);
     return 0;
 fail:
     return -1;
@@ -288,7 +280,6 @@ const gemm_cl_policy gemm_cl_discrete = {false, input, output, ask, take, gemm_c
 void gemm_cl_release_discrete(void)
 {
     gemm_cl_forget_kept();
-    drop_pinned(&chunks[0]);
-    drop_pinned(&chunks[1]);
+    for (int i = 0; i < CHUNKS; ++i) drop_pinned(&chunks[i]);
     drop_pinned(&sums);
 }

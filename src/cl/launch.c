@@ -376,6 +376,5 @@ gemm_status gemm_cl_end_work(gemm_cl_work *w, bool failed, gemm_note *note)
     gemm_cl_counters.bytes += w->A.copied + w->B.copied + w->C.copied;
     if (!failed && !lost) return GEMM_DONE;
     if (!w->C.touched && !lost) return GEMM_DECLINED;
-    snprintf(note->reason, sizeof note->reason, "%s", gemm_cl_last_failure());
-    return GEMM_FAILED;
+    return gemm_fail(note, gemm_cl_last_failure());
 }

@@ -24,8 +24,7 @@ typedef struct gemm_cl_work {
     const gemm_cl_program *program;
     int parts;                      /* of K */
     gemm_cl_view A, B, C;
-    cl_mem sums;                    /* the parts, before STAGE_SUM adds them; NULL: there are none,
-                                       and STAGE_MULTIPLY writes C */
+    cl_mem sums;                    /* the parts that STAGE_SUM adds; NULL: there are none */
     bool unfinished;                /* it ended without a wait, so its times are not known */
     size_t group[2];
     gemm_cl_timed *timed;

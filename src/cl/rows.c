@@ -17,12 +17,13 @@
 /* A discrete GPU has registers to spare, and more latency to hide. */
 #define IMAGE(rows_, cols_, splits_, smaller_) \
     {.kernel = "cl_image", .defines = "", .discrete = "-DAHEAD -DUNROLL=2", .way = GEMM_CL_IMAGE, \
-     .conv = GEMM_CL_CONV, .rows = rows_, .cols = cols_, .splits = splits_, .smaller = smaller_}
+     .conv = GEMM_CL_CONV, .rows = rows_, .cols = cols_, .splits = splits_, .smaller = smaller_, \
+     .pools = true}
 
 /* Named by the user, so always the same tile: 8x4. */
 #define HALF(defines_, half_) \
     {.kernel = "cl_image", .defines = defines_, .way = GEMM_CL_IMAGE, .conv = GEMM_CL_CONV, \
-     .rows = 8, .cols = 4, .half = half_}
+     .rows = 8, .cols = 4, .half = half_, .pools = true}
 
 /*
  * 16 bits hold 11 binary digits, so rounding to nearest is off by u = 2^-11 of the element at most.
@@ -58,7 +59,7 @@ const gemm_cl_row gemm_cl_clblast = {.defines = "", .way = GEMM_CL_CLBLAST};
      .wx = 64, .wy = 1, .splits = true, .by_channel = true}
 #define TILE(rows_, cols_, wx_, wy_, depth_) \
     {.kernel = "cl_tile", .defines = "", .conv = GEMM_CL_CONV, .rows = rows_, .cols = cols_, \
-     .wx = wx_, .wy = wy_, .depth = depth_, .splits = true}
+     .wx = wx_, .wy = wy_, .depth = depth_, .splits = true, .pools = true}
 
 const gemm_cl_row gemm_cl_choices[] = {
     [GEMM_CL_IMAGE_8x4] = IMAGE(8, 4, true, &gemm_cl_choices[GEMM_CL_IMAGE_4x4]),
@@ -88,7 +89,7 @@ const gemm_cl_image_rule gemm_cl_image_rules[] = {
 
 #define WIDE_CONV(vector, rows_, cols_) \
     {.kernel = "cl_conv_wide", .defines = "-DVECTOR=" #vector, .conv = GEMM_CL_ONLY_CONV, \
-     .rows = rows_, .cols = cols_, .wx = 1, .wy = 1, .shares = true}
+     .rows = rows_, .cols = cols_, .wx = 1, .wy = 1, .shares = true, .pools = true}
 
 const gemm_cl_row gemm_cl_conv_choices[GEMM_CL_CONV_VECTORS * GEMM_CL_CONV_TILES] = {
     WIDE_CONV(16, 1, 32), WIDE_CONV(16, 2, 32), WIDE_CONV(16, 4, 32), WIDE_CONV(16, 8, 32),
@@ -104,4 +105,14 @@ const gemm_cl_row gemm_cl_gemv_choices[GEMM_CL_GEMV_COUNT] = {
     [GEMM_CL_GEMV] = GEMV("", GEMM_CL_SINGLE, 4, 128),
     [GEMM_CL_GEMV_HALF] = GEMV("-DHALF_A", GEMM_CL_HALF_SUMS, 4, 128),
     [GEMM_CL_GEMV_CPU] = GEMV("", GEMM_CL_SINGLE, 8, 1),
+};
+
+#define WINOGRAD(vector, rows_, cols_, m) \
+    {.kernel = "cl_winograd", .defines = "-DVECTOR=" #vector, .conv = GEMM_CL_ONLY_CONV, \
+     .rows = rows_, .cols = cols_, .wx = 1, .wy = 1, .pools = true, .winograd = m}
+
+const gemm_cl_row gemm_cl_winograd_choices[GEMM_CL_CONV_VECTORS * 2] = {
+    WINOGRAD(16, 8, 32, 2), WINOGRAD(16, 8, 32, 4),
+    WINOGRAD(8, 6, 16, 2), WINOGRAD(8, 6, 16, 4),
+    WINOGRAD(4, 4, 8, 2), WINOGRAD(4, 4, 8, 4),
 };

@@ -49,6 +49,8 @@ typedef struct gemm_cl_row {
     int parts;                  /* into how many; 0: `cl` chooses, other rows do not cut */
     gemm_cl_half_use half;
     bool by_channel;            /* with -DTAPS, parts of K are whole channels */
+    bool pools;                 /* with -DPOOL a convolution stores the maxima of 2x2 blocks */
+    int winograd;               /* m of Winograd's algorithm (cl/winograd.h); 0: another one */
     const struct gemm_cl_row *smaller;  /* runs instead where the compiler spills the registers of
                                    this one, or NULL */
 } gemm_cl_row;
@@ -79,13 +81,16 @@ typedef struct gemm_cl_image_rule {
 } gemm_cl_image_rule;
 extern const gemm_cl_image_rule gemm_cl_image_rules[];
 
-/* For convolutions on CPUs: the device's vector of 16, 8 or 4 floats, and for each of them tiles
-   for groups of 1, 2, up to 4 and more filters. */
+/* For convolutions on CPUs: the device's vector of 16, 8 or 4 floats, and for each of them tiles,
+   from low to high ones. */
 enum { GEMM_CL_CONV_VECTORS = 3, GEMM_CL_CONV_TILES = 4 };
 extern const gemm_cl_row gemm_cl_conv_choices[GEMM_CL_CONV_VECTORS * GEMM_CL_CONV_TILES];
 
 /* For convolutions that multiply a matrix by a vector. */
 enum { GEMM_CL_GEMV, GEMM_CL_GEMV_HALF, GEMM_CL_GEMV_CPU, GEMM_CL_GEMV_COUNT };
 extern const gemm_cl_row gemm_cl_gemv_choices[GEMM_CL_GEMV_COUNT];
+
+/* Winograd's algorithm on CPUs: for each of these vectors m = 2, then m = 4. */
+extern const gemm_cl_row gemm_cl_winograd_choices[GEMM_CL_CONV_VECTORS * 2];
 
 #endif

@@ -21,12 +21,17 @@ static buffer buffers[SLOT_COUNT];
 static image images[IMAGES];
 static unsigned long image_clock;
 
+void gemm_cl_release_slot(gemm_cl_slot slot)
+{
+    CL_RELEASE(clReleaseMemObject, buffers[slot].mem);
+    buffers[slot].bytes = 0;
+}
+
 cl_mem gemm_cl_scratch(gemm_cl_slot slot, size_t bytes)
 {
     buffer *b = &buffers[slot];
     if (b->bytes >= bytes) return b->mem;
-    CL_RELEASE(clReleaseMemObject, b->mem);
-    b->bytes = 0;
+    gemm_cl_release_slot(slot);
     CL_MAKE(b->mem, clCreateBuffer(gemm_cl_opened()->context, CL_MEM_READ_WRITE, bytes, NULL,
                                    &error));
     b->bytes = bytes;
@@ -89,9 +94,6 @@ void gemm_cl_images_done(void)
 
 void gemm_cl_release_scratch(void)
 {
-    for (int i = 0; i < SLOT_COUNT; ++i) {
-        CL_RELEASE(clReleaseMemObject, buffers[i].mem);
-        buffers[i].bytes = 0;
-    }
+    for (int i = 0; i < SLOT_COUNT; ++i) gemm_cl_release_slot((gemm_cl_slot)i);
     for (image *i = images; i < images + IMAGES; ++i) CL_RELEASE(clReleaseMemObject, i->mem);
 }

@@ -21,6 +21,9 @@ cl_mem gemm_cl_image_get(size_t width, size_t height, bool half);
 /* The call is over: all images may be used again. */
 void gemm_cl_images_done(void);
 
+/* Gives a slot's buffer back, when what needs a large one may be gone. */
+void gemm_cl_release_slot(gemm_cl_slot);
+
 void gemm_cl_release_scratch(void);
 
 #endif

@@ -1,10 +1,16 @@
 /*
  * What both memory policies do with a matrix.
+ *
+ * A GPU on a bus waits for the CPU's copies, and one thread copies slower than the bus. So all
+ * threads of the call copy. A device that shares the CPU's memory may be the CPU itself, and its
+ * threads need the cores. There one thread copies.
  */
 #include "cl/view.h"
 
 #include "cl/program.h"
+#include "util/threads.h"
 
+#include <stdatomic.h>
 #include <string.h>
 
 int gemm_cl_output_beside(gemm_cl_view *c)
@@ -24,22 +30,83 @@ fail:
     return -1;
 }
 
+/* ---- rows of the caller, and the same rows without gaps ---- */
+
+typedef enum copy_deed { GATHER, COMPARE, STORE, ADD } copy_deed;
+
+/* Elements of the rows without gaps, in chunks for several threads. */
+typedef struct copy_job {
+    copy_deed deed;
+    float *rows;                /* the first of the caller's */
+    size_t cols, ld;
+    float *dense;               /* the same rows without gaps */
+    size_t count;               /* elements */
+    atomic_bool differs;        /* COMPARE */
+} copy_job;
+
+enum { CHUNK = 1 << 13, FEW = 8 };      /* elements; so many chunks are worth waking threads */
+
+static int copy_threads = 1;
+
+void gemm_cl_set_copy_threads(int threads)
+{
+    copy_threads = threads;
+}
+
+static void copy_run(copy_job *j, float *row, float *dense, size_t n)
+{
+    switch (j->deed) {
+    case GATHER: memcpy(dense, row, n * sizeof *row); return;
+    case STORE: memcpy(row, dense, n * sizeof *row); return;
+    case COMPARE:
+        if (memcmp(row, dense, n * sizeof *row)) atomic_store(&j->differs, true);
+        return;
+    case ADD:
+        for (size_t i = 0; i < n; ++i) row[i] += dense[i];
+    }
+}
+
+static void copy_chunk(void *job, int chunk, void *scratch)
+{
+    copy_job *j = job;
+    size_t at = (size_t)chunk * CHUNK;
+    const size_t end = at + CHUNK < j->count ? at + CHUNK : j->count;
+    (void)scratch;
+    while (at < end && !atomic_load_explicit(&j->differs, memory_order_relaxed)) {
+        const size_t i = at / j->cols, first = at % j->cols, left = end - at;
+        const size_t n = j->cols - first < left ? j->cols - first : left;
+        copy_run(j, j->rows + i * j->ld + first, j->dense + at, n);
+        at += n;
+    }
+}
+
+/* Without memory for threads the caller does all of it. Returns whether nothing differs. */
+static bool copy_rows(copy_deed deed, const gemm_cl_view *v, float *dense, size_t from,
+                      size_t count)
+{
+    const bool whole = v->ld == v->cols;        /* one long row */
+    copy_job j = {.deed = deed, .rows = v->host + from * v->ld, .dense = dense,
+                  .cols = whole ? count * v->cols : v->cols, .ld = v->ld, .count = count * v->cols};
+    const int chunks = (int)((j.count + CHUNK - 1) / CHUNK);
+    const int threads = chunks >= FEW ? copy_threads : 1;
+    if (threads == 1 || gemm_parallel(threads, chunks, copy_chunk, &j))
+        for (int i = 0; i < chunks; ++i) copy_chunk(&j, i, NULL);
+    return !j.differs;
+}
+
 void gemm_cl_gather_rows(float *out, const gemm_cl_view *v, size_t from, size_t count)
 {
-    for (size_t i = 0; i < count; ++i)
-        memcpy(out + i * v->cols, v->host + (from + i) * v->ld, v->cols * sizeof(float));
+    copy_rows(GATHER, v, out, from, count);
+}
+
+bool gemm_cl_has_rows(const gemm_cl_view *v, const float *copy)
+{
+    return copy_rows(COMPARE, v, (float *)copy, 0, v->rows);
 }
 
 void gemm_cl_take_rows(const gemm_cl_view *c, const float *sums)
 {
-    for (size_t i = 0; i < c->rows; ++i, sums += c->cols) {
-        float *row = c->host + i * c->ld;
-        if (c->overwrite) {
-            memcpy(row, sums, c->cols * sizeof *row);
-            continue;
-        }
-        for (size_t j = 0; j < c->cols; ++j) row[j] += sums[j];
-    }
+    copy_rows(c->overwrite ? STORE : ADD, c, (float *)sums, 0, c->rows);
 }
 
 int gemm_cl_check_launch(const gemm_cl_view *c)

@@ -41,8 +41,14 @@ typedef struct gemm_cl_policy {
 /* A buffer for C beside the caller's, to which the kernels add: zeros, rows without gaps. */
 int gemm_cl_output_beside(gemm_cl_view *);
 
+/* How many threads the next three functions may use. A call says so when it begins. */
+void gemm_cl_set_copy_threads(int threads);
+
 /* Copies `count` of the caller's rows to `out`, without gaps. */
 void gemm_cl_gather_rows(float *out, const gemm_cl_view *, size_t from, size_t count);
+
+/* Whether the caller's rows have the same bytes as `copy`, which has no gaps. */
+bool gemm_cl_has_rows(const gemm_cl_view *, const float *copy);
 
 /* Adds what the device has beside C to the caller's C, or stores it there. */
 void gemm_cl_take_rows(const gemm_cl_view *, const float *sums);

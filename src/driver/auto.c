@@ -220,16 +220,7 @@ void gemm_auto_record(const gemm_variant *row)
 /* What another row kept for the layer is no use for this one. */
 static void own_kept(gemm_kept *kept, const gemm_variant *row)
 {
-    if (!kept || !kept->data || kept->row == row) return;
-    kept->free(kept->data);
-    kept->data = NULL;
-    kept->bytes = 0;
-}
-
-static gemm_status fail(gemm_note *note, const char *why)
-{
-    snprintf(note->reason, sizeof note->reason, "%s", why);
-    return GEMM_FAILED;
+    if (kept && kept->row != row) gemm_drop_kept(kept);
 }
 
 static gemm_status run_on(const gemm_variant *row, const gemm_any_call *c, const gemm_context *x,
@@ -237,7 +228,7 @@ static gemm_status run_on(const gemm_variant *row, const gemm_any_call *c, const
 {
     own_kept(x->kept, row);
     const char *lost = row->leaves ? NULL : gemm_any_to_cpu(c);
-    if (lost) return fail(x->note, lost);
+    if (lost) return gemm_fail(x->note, lost);
     const gemm_status status = gemm_run_any(row, c, x);
     if (x->kept) x->kept->row = row;
     if (!*x->note->ran) snprintf(x->note->ran, sizeof x->note->ran, "%s", row->name);
@@ -261,12 +252,18 @@ static gemm_status run_tuned(const gemm_any_call *c, const gemm_context *x)
     return run_on(packed, c, x, after_decline);
 }
 
+/* Calls of packed that go there at once. */
+static void note_packed(gemm_note *note, const char *why)
+{
+    memcpy(note->ran, "packed", sizeof "packed");
+    note->chosen = "packed";
+    note->why = why;
+}
+
 /* A multiply without a table. */
 static gemm_status run_packed(const gemm_call *c, const gemm_context *x, const void *params)
 {
-    memcpy(x->note->ran, "packed", sizeof "packed");
-    x->note->chosen = "packed";
-    x->note->why = by_default;
+    note_packed(x->note, by_default);
     return gemm_packed(c, x, params);
 }
 
@@ -312,10 +309,8 @@ gemm_status gemm_auto_chain(const conv_call *calls, int count, const gemm_contex
     const bool tuned = has_table();
     if (tuned && (recorded || !all_packed(calls, count, x))) return GEMM_DECLINED;
     const char *lost = chain_to_cpu(calls, count);
-    if (lost) return fail(x->note, lost);
-    memcpy(x->note->ran, "packed", sizeof "packed");
-    x->note->chosen = "packed";
-    x->note->why = tuned ? by_table : by_default;
+    if (lost) return gemm_fail(x->note, lost);
+    note_packed(x->note, tuned ? by_table : by_default);
     return gemm_packed_chain(calls, count, x, params);
 }
 

@@ -71,7 +71,7 @@ void gemm_plan_drop(gemm_plan **slot)
     gemm_plan *plan = *slot;
     if (!plan) return;
     *slot = NULL;
-    if (plan->kept.data) plan->kept.free(plan->kept.data);
+    gemm_drop_kept(&plan->kept);
     atomic_fetch_sub(&kept_bytes, plan->counted);
     free(plan->norm);
     free(plan);

@@ -1,6 +1,7 @@
 /* The shape of a call: see shape.h. */
 #include "driver/shape.h"
 
+#include "util/hash.h"
 #include "util/text.h"
 
 #include <errno.h>
@@ -61,12 +62,7 @@ bool gemm_shape_offered(int kind, const gemm_variant *v)
 
 uint32_t gemm_shape_hash(const gemm_shape *s)
 {
-    uint32_t hash = (uint32_t)s->kind;
-    for (int i = 0; i < GEMM_SHAPE_NUMBERS; ++i) {
-        hash = (hash ^ (uint32_t)s->n[i]) * UINT32_C(0x9e3779b1);
-        hash ^= hash >> 15;
-    }
-    return hash;
+    return gemm_hash(s->kind, s->n, GEMM_SHAPE_NUMBERS);
 }
 
 int gemm_shape_compare(const gemm_shape *a, const gemm_shape *b)

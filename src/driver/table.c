@@ -57,7 +57,7 @@ static gemm_status run_stock(const gemm_call *c, const gemm_context *context, co
 }
 
 static const gemm_hybrid_sides packed_and_cl = {
-    .name = "packed", .run = gemm_packed, .conv = gemm_packed_conv,
+    .name = "packed", .run = gemm_packed, .conv = gemm_packed_conv, .layer = gemm_packed_layer,
     .run_start = gemm_cl_run_start, .conv_start = gemm_cl_conv_start, .finish = gemm_cl_finish,
     .unusable = gemm_cl_unusable, .params = &gemm_cl_best, .forced = -1};
 
@@ -94,7 +94,7 @@ const gemm_variant gemm_variants[] = {
      .origin = "this project", .summary = "the best OpenCL kernel for the device and the shape"},
     {.name = "hybrid", .run = gemm_hybrid, .conv = gemm_hybrid_conv, .layer = gemm_packed_layer,
      .params = &packed_and_cl, .unusable = gemm_hybrid_unusable, .on_device = true,
-     .in_auto = GEMM_IN_AUTO_WITH_GPU,
+     .warm_up = GEMM_HYBRID_WARM_UP, .in_auto = GEMM_IN_AUTO_WITH_GPU,
      .origin = MOBILE, .summary = "cl and packed share C by their speeds: the last bits may vary"},
     {.name = "clblast", .run = gemm_cl_run, .params = &gemm_cl_clblast,
      .unusable = gemm_cl_unusable, .on_device = true, .reference = true, .origin = "CLBlast",

@@ -2,7 +2,8 @@
  * Rows in turns: see turns.h.
  *
  * Each row runs once without a clock, because threads wake up, kernels are compiled and weights are
- * transformed then. In every round each row has one turn. So a change of the machine's speed hits
+ * transformed then. A row that learns from its calls runs more often (gemm_variant.warm_up). In
+ * every round each row has one turn. So a change of the machine's speed hits
  * all rows. The shortest turn counts, because other programs only make a turn longer.
  */
 #include "driver/turns.h"
@@ -65,11 +66,6 @@ const char *gemm_any_to_cpu(const gemm_any_call *c)
 
 /* ---- one row ---- */
 
-static size_t unpooled_floats(const conv_call *c)
-{
-    return (size_t)c->batch * (size_t)c->n * (size_t)c->out_h * (size_t)c->out_w;
-}
-
 /* The convolution, then the pool. */
 static gemm_status run_apart(const contestant *p, const conv_call *c, const gemm_context *x)
 {
@@ -77,10 +73,7 @@ static gemm_status run_apart(const contestant *p, const conv_call *c, const gemm
     conv.pool = false;
     conv.output = p->unpooled;
     const layer_input between = {p->unpooled, c->n * c->out_h * c->out_w};
-    const layer_call pool = {.kind = LAYER_MAXPOOL, .batch = c->batch, .c = c->n, .h = c->out_h,
-                             .w = c->out_w, .out_c = c->n, .out_h = c->out_h / 2,
-                             .out_w = c->out_w / 2, .size = 2, .stride = 2, .inputs = 1,
-                             .input = &between, .output = c->output};
+    const layer_call pool = gemm_pool_behind(c, &between);
     const gemm_status status = p->row->conv(&conv, x, p->row->params);
     gemm_context without = *x;
     without.kept = NULL;
@@ -113,7 +106,9 @@ static double time_turn(contestant *p, const gemm_any_call *c, const gemm_contex
 /* Memory of the kind that Darknet's buffers have under this row. */
 static float *take_unpooled(const contestant *p, const conv_call *c)
 {
-    const size_t bytes = unpooled_floats(c) * sizeof(float);
+    conv_call conv = *c;
+    conv.pool = false;
+    const size_t bytes = gemm_conv_output_bytes(&conv);
     float *shared = p->row->on_device ? gemm_cl_alloc(bytes) : NULL;
     return shared ? shared : malloc(bytes);
 }
@@ -129,7 +124,7 @@ static void warm_up(contestant *p, const gemm_any_call *c, const gemm_context *x
     }
     const bool hopeless = !p->row->on_device && best >= 0 && p->ms > HOPELESS * best;
     if (p->ms < 0 || hopeless) return;
-    p->ms = time_turn(p, c, x);
+    for (int i = 0; i <= p->row->warm_up && p->ms >= 0; ++i) p->ms = time_turn(p, c, x);
     if (p->ms >= 0 && p->ms < TURN_MS) p->calls = (int)(TURN_MS / (p->ms + 1e-3)) + 1;
 }
 
@@ -167,7 +162,7 @@ static void copy_c(const gemm_call *c, float *copy, bool back)
 
 static void leave(contestant *p)
 {
-    if (p->kept.data) p->kept.free(p->kept.data);
+    gemm_drop_kept(&p->kept);
     if (p->unpooled && !gemm_cl_free(p->unpooled)) free(p->unpooled);
 }
 

@@ -14,6 +14,8 @@
  *   groups           whole groups: the input is cut too
  *   several images   whole images
  *
+ * With the pool behind a convolution each side pools its part.
+ *
  * Memory: both sides read all operands. Only the CPU writes to C while the device works, and only
  * to its own part, because the device writes to memory of its own (gemm_cl_run_start). The part of
  * a convolution's output that is the device's may change before the end.
@@ -32,7 +34,6 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 /* With fewer multiplications a call ends before a device has begun: a launch takes 20 to 300
    microseconds. */
@@ -75,14 +76,19 @@ static gemm_call part_of_multiply(const gemm_call *g, part p)
     return part;
 }
 
+/* With the pool, a quarter of the convolution's. */
+static size_t outputs_of_filter(const conv_call *c)
+{
+    return (size_t)c->out_h * (size_t)c->out_w / (c->pool ? 4 : 1);
+}
+
 static conv_call part_of_images(const conv_call *c, part p)
 {
     const size_t from = (size_t)p.from, area = (size_t)c->h * (size_t)c->w;
-    const size_t places = (size_t)c->out_h * (size_t)c->out_w;
     conv_call part = *c;
     part.batch = p.to - p.from;
     part.input += from * (size_t)c->c * area;
-    part.output += from * (size_t)c->n * places;
+    part.output += from * (size_t)c->n * outputs_of_filter(c);
     return part;
 }
 
@@ -103,7 +109,7 @@ static conv_call part_of_filters(const conv_call *c, part p)
     part.weights += first * (size_t)channels * (size_t)c->size * (size_t)c->size;
     if (c->scale) part.scale += first;
     part.shift += first;
-    part.output += first * (size_t)c->out_h * (size_t)c->out_w;
+    part.output += first * outputs_of_filter(c);
     return part;
 }
 
@@ -126,14 +132,20 @@ static shared_call share_conv(const conv_call *c)
                          .work = outputs * (c->c / c->groups) * c->size * c->size};
 }
 
-/* Where a share cuts. The unit is the largest power of 2 up to 64 of which there are 8. A share
-   between 0 and 1 leaves each side a unit. */
-static int cut_at(int count, double share)
+/* A cut falls on a multiple of the largest power of 2 up to 64 of which there are 8. */
+static int unit_of(int count)
 {
     int unit = 64;
+    while (unit > 1 && count / unit < 8) unit /= 2;
+    return unit;
+}
+
+/* Where a share cuts. A share between 0 and 1 leaves each side a unit. */
+static int cut_at(int count, double share)
+{
+    const int unit = unit_of(count);
     if (share <= 0 || count < 2) return 0;
     if (share >= 1) return count;
-    while (unit > 1 && count / unit < 8) unit /= 2;
     const int units = (int)lround(share * count / unit);
     return min_int(max_int(units, 1), (count - 1) / unit) * unit;
 }
@@ -146,18 +158,16 @@ typedef struct kept_parts {
     int cut;                    /* the parts that it is for */
 } kept_parts;
 
-static void drop_side(gemm_kept *side)
+static void drop_sides(kept_parts *k)
 {
-    if (side->data) side->free(side->data);
-    *side = (gemm_kept){0};
+    gemm_drop_kept(&k->cpu);
+    gemm_drop_kept(&k->device);
 }
 
 static void free_kept(void *data)
 {
-    kept_parts *k = data;
-    drop_side(&k->cpu);
-    drop_side(&k->device);
-    free(k);
+    drop_sides(data);
+    free(data);
 }
 
 static size_t bytes_of(const gemm_kept *side)
@@ -165,21 +175,23 @@ static size_t bytes_of(const gemm_kept *side)
     return side->data ? side->bytes : 0;
 }
 
-/* What is kept for the parts of this cut. NULL: nothing can be. Not between a device's start and
-   its finish, because it may free what the device's row keeps. */
-static kept_parts *kept_for(gemm_kept *kept, int cut)
+/* What is kept for the parts of this cut. NULL: nothing can be. `first` becomes true when the sides
+   have to make it. Not between a device's start and its finish, because it may free what the
+   device's row keeps. */
+static kept_parts *kept_for(gemm_kept *kept, int cut, bool *first)
 {
     if (!kept) return NULL;
     if (!kept->data && kept->room >= sizeof(kept_parts)) {
         kept->data = calloc(1, sizeof(kept_parts));
         kept->bytes = sizeof(kept_parts);
         kept->free = free_kept;
+        *first = true;
     }
     kept_parts *k = kept->data;
     if (!k) return NULL;
     if (k->cut != cut) {
-        drop_side(&k->cpu);
-        drop_side(&k->device);
+        drop_sides(k);
+        *first = true;
     }
     k->cut = cut;
     return k;
@@ -221,8 +233,36 @@ typedef struct hybrid_run {
     gemm_call g;                /* the device's part: one of the two. They last until it ends */
     conv_call c;
     gemm_note device_note;
+    bool timed;                 /* the device's clock is wanted */
     gemm_shared_times times;
 } hybrid_run;
+
+/* Memory for the convolution lasts for this call. */
+static gemm_status convolve_apart(const gemm_hybrid_sides *s, const conv_call *c,
+                                  const gemm_context *context)
+{
+    const size_t floats = (size_t)c->n * (size_t)c->out_h * (size_t)c->out_w;
+    float *unpooled = malloc((size_t)c->batch * floats * sizeof *unpooled);
+    const layer_input between = {unpooled, (int)floats};
+    const layer_call pool = gemm_pool_behind(c, &between);
+    conv_call conv = *c;
+    conv.pool = false;
+    conv.output = unpooled;
+    gemm_status status = unpooled ? s->conv(&conv, context, NULL) : GEMM_DECLINED;
+    gemm_context without = *context;
+    without.kept = NULL;
+    if (status == GEMM_DONE) status = s->layer(&pool, &without, NULL);
+    free(unpooled);
+    return status;
+}
+
+/* The CPU's row may decline a small part with its pool. */
+static gemm_status convolve_on_cpu(const gemm_hybrid_sides *s, const conv_call *c,
+                                   const gemm_context *context)
+{
+    const gemm_status status = s->conv(c, context, NULL);
+    return status == GEMM_DECLINED && c->pool ? convolve_apart(s, c, context) : status;
+}
 
 static gemm_status run_on_cpu(const hybrid_run *r, part p, gemm_kept *kept)
 {
@@ -233,7 +273,7 @@ static gemm_status run_on_cpu(const hybrid_run *r, part p, gemm_kept *kept)
         return r->sides->run(&g, &own, NULL);
     }
     const conv_call c = part_of_conv(r->call->c, p);
-    return r->sides->conv(&c, &own, NULL);
+    return convolve_on_cpu(r->sides, &c, &own);
 }
 
 static gemm_status start_device(hybrid_run *r)
@@ -242,6 +282,7 @@ static gemm_status start_device(hybrid_run *r)
     gemm_context own = *r->context;
     gemm_clear_note(&r->device_note);
     own.note = &r->device_note;
+    own.timed = r->timed;
     own.kept = for_device(r->context->kept, r->kept);
     if (r->call->g) {
         r->g = part_of_multiply(r->call->g, p);
@@ -252,13 +293,6 @@ static gemm_status start_device(hybrid_run *r)
 }
 
 /* ---- one call ------------------------------------------------------------------------------ */
-
-static gemm_status fail(const hybrid_run *r, const char *reason)
-{
-    gemm_note *note = r->context->note;
-    snprintf(note->reason, sizeof note->reason, "%s", reason);
-    return GEMM_FAILED;
-}
 
 /* The CPU's row has filled in its algorithm. */
 static void note_cpu(const hybrid_run *r)
@@ -286,8 +320,8 @@ static gemm_status run_whole_on_cpu(hybrid_run *r)
 {
     gemm_kept *kept = r->context->kept;
     const double begin = gemm_now_ms();
-    const gemm_status status =
-        run_on_cpu(r, (part){0, r->call->count}, for_cpu(kept, kept_for(kept, 0)));
+    kept_parts *parts = kept_for(kept, 0, &r->times.first);
+    const gemm_status status = run_on_cpu(r, (part){0, r->call->count}, for_cpu(kept, parts));
     r->times.share = 0;
     r->times.cpu_ms = gemm_now_ms() - begin;
     note_cpu(r);
@@ -300,7 +334,8 @@ static gemm_status replace_device(const hybrid_run *r)
     const gemm_status status = run_on_cpu(r, (part){0, r->cut}, NULL);
     note_cpu(r);
     if (status == GEMM_DONE || r->cut == r->call->count) return status;
-    return fail(r, "the device failed, and the CPU cannot compute the device's part");
+    return gemm_fail(r->context->note,
+                     "the device failed, and the CPU cannot compute the device's part");
 }
 
 /* After the device's start: the CPU's part, and the join. */
@@ -318,7 +353,7 @@ static gemm_status run_rest(hybrid_run *r)
     t->finish_ms = gemm_now_ms() - computed;
     t->arrival_ms = r->device_note.arrival_ms;
     t->failed = status != GEMM_DONE;
-    if (status == GEMM_FAILED) return fail(r, r->device_note.reason);
+    if (status == GEMM_FAILED) return gemm_fail(r->context->note, r->device_note.reason);
     if (!take) return run_whole_on_cpu(r);
     if (status == GEMM_DECLINED) return replace_device(r);
     note_both(r);
@@ -328,7 +363,7 @@ static gemm_status run_rest(hybrid_run *r)
 static gemm_status run_both(hybrid_run *r)
 {
     const double begin = gemm_now_ms();
-    r->kept = kept_for(r->context->kept, r->cut);
+    r->kept = kept_for(r->context->kept, r->cut, &r->times.first);
     const gemm_status status = start_device(r);
     r->times.start_ms = gemm_now_ms() - begin;
     r->times.failed = status != GEMM_DONE;
@@ -337,21 +372,25 @@ static gemm_status run_both(hybrid_run *r)
     case GEMM_DECLINED: return run_whole_on_cpu(r);
     case GEMM_FAILED: break;
     }
-    return fail(r, r->device_note.reason);
+    return gemm_fail(r->context->note, r->device_note.reason);
 }
 
 static gemm_status run_shared(const gemm_hybrid_sides *sides, const shared_call *call,
                               const gemm_share_key *key, const gemm_context *context)
 {
     const bool forced = sides->forced >= 0, small = call->work < LEAST_WORK;
-    const double share = forced ? sides->forced : small ? 0 : gemm_share_of(key);
+    const double step = (double)unit_of(call->count) / call->count;
+    bool learns = false;
+    const double share = forced ? sides->forced : small ? 0 : gemm_share_of(key, step, &learns);
     const int cut = cut_at(call->count, share);
-    if (cut > 0 && call->c && call->c->pool) return GEMM_DECLINED;
     hybrid_run r = {.sides = sides, .call = call, .context = context, .cut = cut,
-                    .times = {.share = (double)cut / call->count, .arrival_ms = -1}};
+                    .timed = learns || forced || context->timed,
+                    .times = {.share = (double)cut / call->count, .arrival_ms = -1,
+                              .timed = learns}};
     const gemm_status status = cut > 0 ? run_both(&r) : run_whole_on_cpu(&r);
     count_kept(context->kept);
-    if (!forced && !small && status == GEMM_DONE) gemm_share_learn(key, &r.times);
+    if (!forced && !small && (status == GEMM_DONE || r.times.failed))
+        gemm_share_learn(key, &r.times);
     return status;
 }
 
@@ -364,12 +403,12 @@ gemm_status gemm_hybrid(const gemm_call *g, const gemm_context *context, const v
     return run_shared(sides, &call, &key, context);
 }
 
-/* Pooled convolutions and others have one model. */
 gemm_status gemm_hybrid_conv(const conv_call *c, const gemm_context *context, const void *sides)
 {
     const shared_call call = share_conv(c);
     const gemm_share_key key = {{2, c->batch, c->groups, c->c, c->h, c->w, c->n, c->size, c->stride,
-                                 c->pad, c->out_h, c->out_w, context->direct, context->threads}};
+                                 c->pad, c->out_h, c->out_w, c->pool, context->direct,
+                                 context->threads}};
     return run_shared(sides, &call, &key, context);
 }
 

@@ -11,11 +11,15 @@
 
 #include "gemm_variant.h"
 
+/* So many calls of a shape settle the share, in most cases. */
+enum { GEMM_HYBRID_WARM_UP = 20 };
+
 typedef struct gemm_hybrid_sides {
     /* The CPU's row. */
     const char *name;
     gemm_row_run *run;
     gemm_row_conv *conv;
+    gemm_row_layer *layer;      /* for the pool of a convolution that `conv` declines with it */
     /* The device's row: gemm_cl.h describes calls in two halves. */
     gemm_row_run *run_start;
     gemm_row_conv *conv_start;
@@ -28,8 +32,7 @@ typedef struct gemm_hybrid_sides {
 /* One multiply; params is a gemm_hybrid_sides. */
 gemm_row_run gemm_hybrid;
 
-/* One convolution. Declines one with `pool` where the device has a share: Darknet then asks for the
-   convolution and for the pooling, one after the other. */
+/* One convolution, with or without the pool. */
 gemm_row_conv gemm_hybrid_conv;
 
 /* NULL, or why the device cannot be used. */

@@ -23,11 +23,15 @@ typedef struct gemm_shared_times {
     double finish_ms;           /* behind it, until the device's part was there too */
     double arrival_ms;          /* from the end of start_ms until the device's result was in the
                                    CPU's memory, by the device's clock; below 0: unknown */
+    bool timed;                 /* the times are known; else only share, first and failed count */
+    bool first;                 /* of a layer with this cut: what is kept for it was made */
     bool failed;                /* the device computed nothing */
 } gemm_shared_times;
 
-/* The share that the next call of this shape should give the device, 0 to 1. */
-double gemm_share_of(const gemm_share_key *);
+/* The share that the next call of this shape should give the device, 0 to 1. Between them it is a
+   multiple of `step`, the smallest share. *timed becomes whether gemm_share_learn wants its times:
+   of a settled share few calls are timed, because a device's clock takes time. */
+double gemm_share_of(const gemm_share_key *, double step, bool *timed);
 
 /* Learns from a call that ended. */
 void gemm_share_learn(const gemm_share_key *, const gemm_shared_times *);

@@ -116,11 +116,6 @@ enum { GEMM_ADD_ROWS = 9 };
 
 /* ---- Winograd's algorithm: see ukernel_winograd.h ---- */
 
-/* The points of m = 4, and the factors of G for them. */
-#define GEMM_WINOGRAD_P .625f
-#define GEMM_WINOGRAD_Q 1.5f
-#define GEMM_WINOGRAD_G(p, q) (1 / (2 * (p) * (p) * ((p) * (p) - (q) * (q))))
-
 /* A strip of the tiles of a layer: m x m outputs each, numbered by rows of tiles. */
 typedef struct gemm_tiles {
     int m;                      /* 2 or 4 */

@@ -45,6 +45,7 @@
  *   transpose_tall      the same for i < TALL, a multiple of BLOCK; may use more registers
  */
 #include "packed/ukernel.h"
+#include "util/winograd.h"
 
 #include <float.h>
 #include <string.h>

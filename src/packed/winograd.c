@@ -36,43 +36,14 @@
 #include "util/ints.h"
 #include "util/large.h"
 #include "util/threads.h"
+#include "util/winograd.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>
 
-#define P GEMM_WINOGRAD_P
-#define Q GEMM_WINOGRAD_Q
-#define GP GEMM_WINOGRAD_G(P, Q)
-#define GQ GEMM_WINOGRAD_G(Q, P)
-
 const gemm_transform *packed_winograd_transform(int m)
 {
-    static const float BT2[] = {1, 0, -1, 0,   0, 1, 1, 0,   0, -1, 1, 0,   0, 1, 0, -1};
-    static const float G2[] = {1, 0, 0,   .5f, .5f, .5f,   .5f, -.5f, .5f,   0, 0, 1};
-    static const float AT2[] = {1, 1, 1, 0,   0, 1, -1, -1};
-    static const float BT4[] = {
-        P * P * Q * Q, 0, -(P * P + Q * Q), 0, 1, 0,
-        0, -P * Q * Q, -Q * Q, P, 1, 0,
-        0, P * Q * Q, -Q * Q, -P, 1, 0,
-        0, -Q * P * P, -P * P, Q, 1, 0,
-        0, Q * P * P, -P * P, -Q, 1, 0,
-        0, P * P * Q * Q, 0, -(P * P + Q * Q), 0, 1,
-    };
-    static const float G4[] = {
-        1 / (P * P * Q * Q), 0, 0,
-        GP, P * GP, P * P * GP,
-        GP, -P * GP, P * P * GP,
-        GQ, Q * GQ, Q * Q * GQ,
-        GQ, -Q * GQ, Q * Q * GQ,
-        0, 0, 1,
-    };
-    static const float AT4[] = {
-        1, 1, 1, 1, 1, 0,
-        0, P, -P, Q, -Q, 0,
-        0, P * P, P * P, Q * Q, Q * Q, 0,
-        0, P * P * P, -P * P * P, Q * Q * Q, -Q * Q * Q, 1,
-    };
-    static const gemm_transform two = {2, BT2, G2, AT2}, four = {4, BT4, G4, AT4};
+    static const gemm_transform two = GEMM_WINOGRAD_2, four = GEMM_WINOGRAD_4;
     return m == 2 ? &two : &four;
 }
 

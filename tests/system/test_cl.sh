@@ -171,8 +171,8 @@ OPENCL_LAYERS=$bin/layer_fail.so $test_cl --waits | relay
 #   such reads.
 
 # oclgrind_row NAME --sum|--conv ROW CASES CHECKS...: no findings, and right. CASES are shapes, or
-# numbers of convolutions (any geometry, same size, depthwise, grouped, 1x1). The memory policy
-# follows each.
+# numbers of convolutions (any geometry, same size, depthwise, grouped, 1x1; 5 to 9 the same with a
+# maxpool, and so on). The memory policy follows each.
 oclgrind_row()
 {
     title=$1 what=$2 row=$3 cases=$4
@@ -215,7 +215,8 @@ if ! command -v oclgrind >/dev/null 2>&1; then
 else
     sums='1x9x5u 9x10x11d 33x35x34u'
     rows='cl_naive cl_block cl_local cl_local_v4 cl_local_v8 cl_local_v16 cl_local_v4_u8 cl'
-    convolving='cl_conv_wide-1x8 cl_conv_wide-4x8 cl_thin-2x1 cl_tile-8x4 cl_gemv-4x1'
+    convolving='cl_conv_wide-1x8 cl_conv_wide-4x8 cl_thin-2x1 cl_tile-8x4 cl_gemv-4x1 cl_winograd2-4x8
+        cl_winograd4-4x8'
     checks='--data-races --check-api'
     export GEMM_CACHE_DIR=$work/oclgrind
     for row in $rows cl_image; do

@@ -25,11 +25,13 @@
 #include "driver/driver.h"
 #include "gemm_cl.h"
 #include "hybrid/hybrid.h"
+#include "support/conv_shape.h"
 #include "support/operands.h"
 #include "support/options.h"
 #include "support/report.h"
 #include "util/number.h"
 #include "util/text.h"
+#include "util/threads.h"
 
 #include <float.h>
 #include <limits.h>
@@ -83,9 +85,13 @@ static gemm_status run_row(const gemm_call *c, const gemm_cl_row *row)
     return run_parts(c, row, 0);
 }
 
+/* Of the convolution that is tested, or NULL. */
+static gemm_kept *kept_tested;
+
 static gemm_status convolve_parts(const conv_call *c, const gemm_cl_row *row, int parts)
 {
-    const gemm_context context = gemm_make_context(&last_note);
+    gemm_context context = gemm_make_context(&last_note);
+    context.kept = kept_tested;
     gemm_cl_row cut = *row;
     cut.parts = parts;
     if (share_tested >= 0) return convolve_hybrid(c);
@@ -328,7 +334,6 @@ typedef struct convolution {
 static const int conv_sides[] = {1, 2, 3, 5, 7, 8, 13, 16, 17, 33, 40};
 static const int conv_channels[] = {1, 2, 3, 4, 5, 8, 9, 13, 17, 33, 70};
 
-/* Geometry by number: any, of the same size, depthwise, grouped, 1x1 in place. */
 /* Filters as large as the image, so that the row is a matrix times a vector; K is long enough for
    cl_gemv. */
 static conv_call draw_gemv(rng *r)
@@ -345,9 +350,21 @@ static conv_call draw_gemv(rng *r)
     return c;
 }
 
-static conv_call draw_convolution(rng *r, int number, int most)
+static bool draw_sides(conv_call *c, rng *r, int most)
 {
-    if (number % 6 == 5) return draw_gemv(r);
+    c->h = conv_sides[rng_below(r, most)];
+    c->w = conv_sides[rng_below(r, most)];
+    c->out_h = (c->h + 2 * c->pad - c->size) / c->stride + 1;
+    c->out_w = (c->w + 2 * c->pad - c->size) / c->stride + 1;
+    return c->h + 2 * c->pad >= c->size && c->w + 2 * c->pad >= c->size;
+}
+
+/* Geometry by number: any, of the same size, depthwise, grouped, 1x1 in place, and
+   each sixth one for cl_gemv; each not pooled,
+   then pooled where the row can and even sizes are found. */
+static conv_call draw_convolution(rng *r, const gemm_cl_row *row, int number, int most)
+{
+    if (number % 6 == 5 && !row->winograd) return draw_gemv(r);
     conv_call c = {.batch = 1 + rng_below(r, 3), .groups = 1, .size = 1 + rng_below(r, 7),
                    .stride = 1 + rng_below(r, 3), .pad = rng_below(r, 4),
                    .activation = (conv_activation)rng_below(r, 4)};
@@ -364,12 +381,14 @@ static conv_call draw_convolution(rng *r, int number, int most)
     case 4: c.size = c.stride = 1; c.pad = 0; break;
     default: break;
     }
-    do {
-        c.h = conv_sides[rng_below(r, most)];
-        c.w = conv_sides[rng_below(r, most)];
-        c.out_h = (c.h + 2 * c.pad - c.size) / c.stride + 1;
-        c.out_w = (c.w + 2 * c.pad - c.size) / c.stride + 1;
-    } while (c.h + 2 * c.pad < c.size || c.w + 2 * c.pad < c.size);
+    if (row->winograd) {
+        c.size = 3, c.stride = c.groups = 1;
+        if (c.activation == CONV_LOGISTIC) c.activation = CONV_RELU;
+    }
+    for (int i = 0; row->pools && number / 5 % 2 && !c.pool && i < 100; ++i)
+        c.pool = draw_sides(&c, r, most) && c.out_h % 2 == 0 && c.out_w % 2 == 0 &&
+                 (row->conv != GEMM_CL_ONLY_CONV || c.c / c.groups * c.size * c.size <= 256);
+    while (!c.pool && !draw_sides(&c, r, most)) {}
     return c;
 }
 
@@ -386,7 +405,7 @@ static convolution make_convolution(rng *r, conv_call c, bool shared)
     const int K = c.c / c.groups * c.size * c.size;
     p.call.input = conv_array(&p.input, c.batch * c.c * c.h * c.w, r, shared);
     p.call.weights = conv_array(&p.weights, c.n * K, r, shared);
-    p.call.output = conv_array(&p.output, c.batch * c.n * c.out_h * c.out_w, r, shared);
+    p.call.output = conv_array(&p.output, (int)conv_outputs(&c), r, shared);
     p.call.shift = conv_array(&p.shift, c.n, r, false);
     const float *scale = conv_array(&p.scale, c.n, r, false);
     p.call.scale = rng_below(r, 2) ? scale : NULL;
@@ -427,8 +446,9 @@ static bool run_conv_case(const char *name, const gemm_cl_row *row, char policy,
                           bool small)
 {
     rng r = rng_make(seed, 5000 + (uint64_t)number);
-    const conv_call c = row->one_column ? draw_gemv(&r)
-                                        : draw_convolution(&r, number, small ? 6 : 11);
+    conv_call c = row->one_column ? draw_gemv(&r)
+                                  : draw_convolution(&r, row, number, small ? 6 : 11);
+    if (share_tested >= 0) c.pool = c.out_h % 2 == 0 && c.out_w % 2 == 0 && number / 5 % 2;
     const bool shared = rng_below(&r, 2);
     const int parts = row->splits ? rng_below(&r, 5) : 0;
     convolution p = make_convolution(&r, c, shared);
@@ -443,10 +463,10 @@ static bool run_conv_case(const char *name, const gemm_cl_row *row, char policy,
     free_convolution(&p);
     if (why) {
         report_fail(name, "%s; %d filters %dx%d/%d pad %d groups %d over %d of %dx%dx%d parts %d "
-                    "activation %d %s memory, policy %c; repeat with --seed %llu, case %d", why,
+                    "activation %d%s %s memory, policy %c; repeat with --seed %llu, case %d", why,
                     c.n, c.size, c.size, c.stride, c.pad, c.groups, c.batch, c.w, c.h, c.c, parts,
-                    (int)c.activation, shared ? "shared" : "malloc'd", policy,
-                    (unsigned long long)seed, number);
+                    (int)c.activation, c.pool ? " pool" : "", shared ? "shared" : "malloc'd",
+                    policy, (unsigned long long)seed, number);
     }
     return !why;
 }
@@ -485,9 +505,11 @@ static const gemm_cl_row *conv_row(size_t n, char *title, size_t bytes)
         r = &gemm_cl_conv_choices[left];
     else if (n >= NAMED && !r && left - CPU_ROWS < GEMM_CL_GEMV_COUNT)
         r = &gemm_cl_gemv_choices[left - CPU_ROWS];
+    else if (n >= NAMED && !r && left - CPU_ROWS - GEMM_CL_GEMV_COUNT < 2 * GEMM_CL_CONV_VECTORS)
+        r = &gemm_cl_winograd_choices[left - CPU_ROWS - GEMM_CL_GEMV_COUNT];
     if (r)
-        snprintf(title, bytes, "%s%s-%dx%d-%dx%d%s", r->kernel ? r->kernel : "cl",
-                 r->half ? "-half" : "", r->rows, r->cols, r->wx, r->wy, r->defines);
+        snprintf(title, bytes, "%s%s%.0d-%dx%d-%dx%d%s", r->kernel ? r->kernel : "cl",
+                 r->half ? "-half" : "", r->winograd, r->rows, r->cols, r->wx, r->wy, r->defines);
     return r;
 }
 
@@ -591,11 +613,12 @@ static const char *run_one_convolution(const char *title, int number, char polic
     size_t n = 0;
     while ((row = conv_row(n, found, sizeof found)) && !strstr(found, title))
         ++n;
+    if (!row) return "no such row";
     rng r = rng_make(seed, 5000 + (uint64_t)number);
-    const conv_call c = row && row->one_column ? draw_gemv(&r) : draw_convolution(&r, number, 6);
+    const conv_call c = row->one_column ? draw_gemv(&r) : draw_convolution(&r, row, number, 6);
     convolution p = make_convolution(&r, c, policy == 'u');
     gemm_cl_force_memory(policy);
-    return row ? judge_convolution(&p, row, row->splits ? number % 3 : 0) : "no such row";
+    return judge_convolution(&p, row, row->splits ? number % 3 : 0);
 }
 
 /* More places than one row of an image holds, more rows than an image has, and a row that has no
@@ -644,7 +667,7 @@ static void test_conv_far(void)
         p.shift.data[0] = -89.0f;
         p.shift.data[1] = -1e6f;
         p.shift.data[2] = 1e6f;
-        if (row->way == GEMM_CL_CHOOSE || !gemm_cl_unusable(row))
+        if (!row->winograd && (row->way == GEMM_CL_CHOOSE || !gemm_cl_unusable(row)))
             why = judge_convolution(&p, row, 0);
         free_convolution(&p);
     }
@@ -652,6 +675,95 @@ static void test_conv_far(void)
         report_fail("cl-conv-logistic-far", "%s: %s", title, why);
     else
         report_pass("cl-conv-logistic-far");
+}
+
+/* ---- Winograd's algorithm -------------------------------------------------------------------- */
+
+/* For which devices and layers it is taken. */
+static void test_winograd_choice(void)
+{
+    static const struct {
+        const char *name;
+        gemm_cl_traits device;
+        conv_call call;
+        int least, most;        /* of m */
+    } cases[] = {
+        {"cpu", {.cpu = true, .vector = 8}, {.c = 256, .n = 512, .out_h = 26, .out_w = 26}, 2, 4},
+        {"vector-16", {.cpu = true, .vector = 16}, {.c = 256, .n = 512, .out_h = 26, .out_w = 26},
+         2, 4},
+        {"gpu", {.vector = 8}, {.c = 256, .n = 512, .out_h = 26, .out_w = 26}, 0, 0},
+        {"few-channels", {.cpu = true, .vector = 8}, {.c = 7, .n = 512, .out_h = 26, .out_w = 26},
+         0, 0},
+        {"few-filters", {.cpu = true, .vector = 8}, {.c = 512, .n = 7, .out_h = 26, .out_w = 26},
+         0, 0},
+        {"small-map", {.cpu = true, .vector = 8}, {.c = 512, .n = 512, .out_h = 2, .out_w = 2},
+         0, 0}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i) {
+        char name[64];
+        conv_call c = cases[i].call;
+        c.batch = 1;
+        const gemm_cl_row *row = gemm_cl_choose_winograd(&cases[i].device, &c);
+        const int m = row ? row->winograd : 0;
+        snprintf(name, sizeof name, "cl-winograd-choice-%s", cases[i].name);
+        if (m < cases[i].least || m > cases[i].most)
+            report_fail(name, "m is %d", m);
+        else
+            report_pass(name);
+    }
+}
+
+/* NULL, or what is wrong about a call of row cl with these settings. */
+static const char *judge_algorithm(const convolution *p, bool direct, gemm_kept *kept,
+                                   const char *algorithm)
+{
+    static char why[128];
+    gemm_context context = gemm_make_context(&last_note);
+    conv_error worst;
+    context.direct = direct;
+    context.kept = kept;
+    gemm_host_write(p->call.output, (size_t)p->output.columns * sizeof(float));
+    for (int i = 0; i < p->output.columns; ++i) p->call.output[i] = NAN;
+    if (gemm_cl_conv(&p->call, &context, &gemm_cl_best)) return "it declined";
+    gemm_host_read(p->call.output, (size_t)p->output.columns * sizeof(float));
+    snprintf(why, sizeof why, "it ran %s instead of %s", last_note.algorithm, algorithm);
+    if (strncmp(last_note.algorithm, algorithm, strlen(algorithm))) return why;
+    if (gemm_conv_compare(&p->call, last_note.transform, &worst) || !(worst.ratio <= 1))
+        return "the output is wrong";
+    return !last_note.transform == !strcmp(algorithm, "winograd") ? "the transform is wrong" : NULL;
+}
+
+/* A layer that Winograd's algorithm takes, one call after another. GEMM_CONV=direct turns it off,
+   and the plan has what the next call needs. Without a plan, and without room in it, it is off. */
+static void test_winograd_plan(void)
+{
+    static const conv_call c = {.batch = 1, .groups = 1, .c = 32, .h = 34, .w = 40, .n = 64,
+                                .size = 3, .stride = 1, .pad = 1, .out_h = 34, .out_w = 40,
+                                .activation = CONV_LEAKY, .pool = true};
+    conv_call whole = c;
+    whole.pool = false;
+    const size_t weights = 64 * 32 * 9 * sizeof(float), norm = 2 * 64 * sizeof(float);
+    gemm_kept kept = {.room = SIZE_MAX}, small = {.room = weights + norm};
+    rng r = rng_make(seed, 93);
+    convolution p = make_convolution(&r, c, true), q = make_convolution(&r, whole, false);
+    const char *why = judge_algorithm(&p, false, &kept, "winograd");
+    if (!why && kept.bytes < 16 * weights / 9 + norm) why = "the plan counts too few bytes";
+    if (!why) why = judge_algorithm(&p, false, &kept, "winograd");
+    if (!why && last_note.copied_a) why = "weights were copied again";
+    if (!why) why = judge_algorithm(&q, true, &kept, "direct");
+    if (!why && kept.bytes != weights + norm) why = "the plan has more than the weights";
+    if (!why) why = judge_algorithm(&q, false, &kept, "winograd");
+    if (!why) why = judge_algorithm(&q, false, &small, "direct");
+    if (!why) why = judge_algorithm(&q, false, NULL, "direct");
+    if (kept.data) kept.free(kept.data);
+    if (small.data) small.free(small.data);
+    free_convolution(&p);
+    free_convolution(&q);
+    if (!gemm_cl_opened()->traits.cpu)
+        report_skip_machine("cl-winograd-plan", "the OpenCL device is no CPU");
+    else if (why)
+        report_fail("cl-winograd-plan", "%s", why);
+    else
+        report_pass("cl-winograd-plan");
 }
 
 /* ---- what is copied ------------------------------------------------------------------------- */
@@ -704,6 +816,35 @@ static void test_copies(void)
     gemm_cl_force_memory(0);
     free_problem(&shared);
     free_problem(&own);
+}
+
+/* Matrices that several threads copy, compare and add up. With `pad` there are gaps between rows. A
+   weight of any part may change: it is seen, uploaded and used. */
+static void test_large_copies(int pad)
+{
+    enum { M = 420, N = 500, K = 470 };
+    static const int weights[] = {0, M / 2 * K + 3, M * K - 1};
+    char name[48];
+    rng r = rng_make(seed, 6);
+    problem p = make_problem(&r, 0, 0, M, N, K, pad, false);
+    snprintf(name, sizeof name, "cl-large-copies-pad-%d", pad);
+    gemm_cl_force_memory('d');
+    gemm_set_threads(3);
+    const char *why = judge(&p, &gemm_cl_best, 0);
+    for (int i = 0; i < 3 && !why; ++i) {
+        why = judge(&p, &gemm_cl_best, 0);
+        if (!why && last_note.copied_a) why = "weights that had not changed were copied";
+        p.A.data[weights[i] / K * p.A.ld + weights[i] % K] += 1.0f;
+        if (!why) why = judge(&p, &gemm_cl_best, 0);
+        if (!why && last_note.copied_a != sizeof(float) * M * K) why = "a change was not seen";
+    }
+    gemm_set_threads(gemm_allowed_cores());
+    gemm_cl_force_memory(0);
+    free_problem(&p);
+    if (why)
+        report_fail(name, "%s", why);
+    else
+        report_pass(name);
 }
 
 /*
@@ -794,7 +935,7 @@ static void test_activations(void)
     const gemm_cl_row *row;
     for (size_t n = 0; (row = conv_row(n, title, sizeof title)); ++n) {
         const char *why = NULL;
-        if (row->way != GEMM_CL_CHOOSE && gemm_cl_unusable(row)) continue;
+        if (row->winograd || (row->way != GEMM_CL_CHOOSE && gemm_cl_unusable(row))) continue;
         for (int a = CONV_LINEAR; !why && a <= CONV_LOGISTIC; ++a)
             why = judge_activation(row, (conv_activation)a);
         snprintf(name, sizeof name, "cl-conv-activation-ends-%s", title);
@@ -1018,7 +1159,7 @@ enum { FAULT_RIGHT = 10, FAULT_UNCHANGED, FAULT_WRONG, NO_FAULT, FAULT_FAILED, F
 /* What is run while a call fails, and how. With HYBRID the device computes a half, and the CPU
    computes what the device does not. */
 typedef enum fault_kind {
-    MULTIPLY, CONVOLVE, DRIVER, HYBRID_MULTIPLY, HYBRID_CONVOLVE
+    MULTIPLY, CONVOLVE, DRIVER, HYBRID_MULTIPLY, HYBRID_CONVOLVE, HYBRID_POOL
 } fault_kind;
 
 typedef struct fault_case {
@@ -1044,7 +1185,7 @@ static int judge_fault(gemm_status status, bool right, bool unchanged)
 
 static bool is_hybrid(const fault_case *f)
 {
-    return f->kind == HYBRID_MULTIPLY || f->kind == HYBRID_CONVOLVE;
+    return f->kind == HYBRID_MULTIPLY || f->kind == HYBRID_CONVOLVE || f->kind == HYBRID_POOL;
 }
 
 static int multiply_once(const fault_case *f, rng *r, int turn)
@@ -1066,17 +1207,32 @@ static int multiply_once(const fault_case *f, rng *r, int turn)
 
 static int convolve_once(const fault_case *f, rng *r, int turn)
 {
-    const conv_call c = {.batch = 2, .groups = 2, .c = 6, .h = 7, .w = 5, .n = 16, .size = 3,
-                         .stride = 1 + turn, .pad = 1, .out_h = turn ? 4 : 7,
-                         .out_w = turn ? 3 : 5};
-    convolution p = make_convolution(r, c, f->shared);
+    static const conv_call pooled = {.batch = 2, .groups = 1, .c = 6, .h = 8, .w = 6, .n = 16,
+                                     .size = 3, .stride = 1, .pad = 1, .out_h = 8, .out_w = 6,
+                                     .pool = true};
+    const conv_call any = {.batch = 2, .groups = 2, .c = 6, .h = 7, .w = 5, .n = 16, .size = 3,
+                           .stride = 1 + turn, .pad = 1, .out_h = turn ? 4 : 7,
+                           .out_w = turn ? 3 : 5};
+    const bool winograd = f->row->winograd, pools = winograd || f->kind == HYBRID_POOL;
+    convolution p = make_convolution(r, pools ? pooled : any, f->shared);
+    gemm_kept kept = {.room = SIZE_MAX};
+    kept_tested = winograd && !turn ? &kept : NULL;
     const size_t bytes = (size_t)p.output.columns * sizeof(float);
     float *before = malloc(bytes);
     conv_error worst;
     memcpy(before, p.call.output, bytes);
-    const gemm_status status = convolve_parts(&p.call, f->row, f->parts);
-    const bool right = !gemm_conv_compare(&p.call, NULL, &worst) && worst.ratio <= 1;
+    gemm_status status = convolve_parts(&p.call, f->row, f->parts);
+    /* with a plan the output stays on the device */
+    const char *lost = gemm_cl_give_to_cpu(p.call.output, bytes, false);
+    if (lost) {
+        status = GEMM_FAILED;
+        snprintf(last_note.reason, sizeof last_note.reason, "%s", lost);
+    }
+    const bool right =
+        !gemm_conv_compare(&p.call, last_note.transform, &worst) && worst.ratio <= 1;
     const int code = judge_fault(status, right, !memcmp(before, p.call.output, bytes));
+    if (kept.data) kept.free(kept.data);
+    kept_tested = NULL;
     free(before);
     free_convolution(&p);
     return code;
@@ -1122,7 +1278,8 @@ static int fault_child(const fault_case *f, int n)
     if (is_hybrid(f)) share_tested = 0.5;
     rng r = rng_make(seed, 3);
     for (int i = 0; i < (is_hybrid(f) ? 1 : 2); ++i) {
-        const bool convolves = f->kind == CONVOLVE || f->kind == HYBRID_CONVOLVE;
+        const bool convolves = f->kind == CONVOLVE || f->kind == HYBRID_CONVOLVE ||
+                               f->kind == HYBRID_POOL;
         const int code = convolves ? convolve_once(f, &r, i)
                          : f->kind == DRIVER ? drive_once(f, &r, i) : multiply_once(f, &r, i);
         if (code != FAULT_RIGHT && code != FAULT_UNCHANGED) return code;
@@ -1199,6 +1356,7 @@ static void test_faults(void)
 {
     const gemm_cl_row *image = &gemm_cl_choices[GEMM_CL_IMAGE_8x4];
     const gemm_cl_row *tile = &gemm_cl_choices[GEMM_CL_TILE_16x128];
+    const gemm_cl_row *winograd = &gemm_cl_winograd_choices[GEMM_CL_CONV_VECTORS * 2 - 1];
     const fault_case cases[] = {
         {"cl", &gemm_cl_best, 'u', true, MULTIPLY, 0, true},
         {"cl", &gemm_cl_best, 'u', false, MULTIPLY, 0, false},
@@ -1215,13 +1373,17 @@ static void test_faults(void)
         {"conv-cl", &gemm_cl_best, 'd', false, CONVOLVE, 0, false},
         {"conv-cl_image", image, 'u', true, CONVOLVE, 2, true},
         {"conv-cl_tile", tile, 'd', true, CONVOLVE, 2, true},
+        {"conv-winograd", winograd, 'u', true, CONVOLVE, 0, true},
+        {"conv-winograd", winograd, 'd', false, CONVOLVE, 0, false},
         {"cl", NULL, 'u', true, DRIVER, 0, true},
         {"cl", NULL, 'u', false, DRIVER, 0, false},
         {"cl_image", NULL, 'u', true, DRIVER, 0, true},
         {"hybrid", &gemm_cl_best, 'u', true, HYBRID_MULTIPLY, 0, false},
         {"hybrid", &gemm_cl_best, 'd', false, HYBRID_MULTIPLY, 0, false},
         {"conv-hybrid", &gemm_cl_best, 'u', true, HYBRID_CONVOLVE, 0, false},
-        {"conv-hybrid", &gemm_cl_best, 'd', true, HYBRID_CONVOLVE, 0, true}};
+        {"conv-hybrid", &gemm_cl_best, 'd', true, HYBRID_CONVOLVE, 0, true},
+        {"pool-hybrid", &gemm_cl_best, 'u', true, HYBRID_POOL, 0, false},
+        {"pool-hybrid", &gemm_cl_best, 'd', true, HYBRID_POOL, 0, true}};
     cl_uint platforms;
     gemm_cl_load();
     clGetPlatformIDs(0, NULL, &platforms);      /* the drivers are loaded once, for all children */
@@ -1231,7 +1393,8 @@ static void test_faults(void)
 
 /* ---- waits and launches, which the layer of tests/support/layer_fail.c counts -------------- */
 
-/* A second convolution of each kind takes one wait and one launch for all groups and images. */
+/* A second convolution of each kind takes one wait and one launch for all groups and images, with a
+   maxpool too. */
 static void test_waits(void)
 {
     static const conv_call kinds[] = {
@@ -1240,14 +1403,17 @@ static void test_waits(void)
         {.batch = 3, .groups = 40, .c = 40, .h = 9, .w = 9, .n = 40, .size = 3, .stride = 1,
          .pad = 1, .out_h = 9, .out_w = 9},
         {.batch = 1, .groups = 1, .c = 70, .h = 4, .w = 4, .n = 9, .size = 1, .stride = 1,
-         .out_h = 4, .out_w = 4}};
+         .out_h = 4, .out_w = 4},
+        {.batch = 2, .groups = 1, .c = 3, .h = 20, .w = 18, .n = 40, .size = 3, .stride = 1,
+         .pad = 1, .out_h = 20, .out_w = 18, .pool = true}};
+    enum { KINDS = sizeof kinds / sizeof *kinds };
     char path[] = "/tmp/test_cl_XXXXXX";
     const int fd = mkstemp(path);
     atomic_int *count = NULL;
     if (fd >= 0 && !ftruncate(fd, 2 * sizeof *count))
         count = mmap(NULL, 2 * sizeof *count, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     setenv("CL_COUNT", path, 1);
-    for (int i = 0; count && i < 3 * 4; ++i) {
+    for (int i = 0; count && i < KINDS * 4; ++i) {
         rng r = rng_make(seed, 17);
         char name[64];
         const bool shared = i & 1, discrete = i & 2;
@@ -1348,8 +1514,14 @@ int main(int argc, char **argv)
         test_sums(o.small ? 8 : o.cases, o.small);
         test_convolutions(o.small ? 10 : o.cases / 2, o.small);
         if (!o.small) test_hybrid(o.cases);
+        if (!only || strstr("cl-winograd-plan", only)) {
+            test_winograd_choice();
+            test_winograd_plan();
+        }
         if (only) return report_status();
         test_copies();
+        test_large_copies(0);
+        test_large_copies(7);
         test_not_finite();
         test_activations();
         test_host_memory();

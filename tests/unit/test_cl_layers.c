@@ -94,6 +94,15 @@ static float *copy_outputs(const network *net)
     return all;
 }
 
+/* A convolution that may be one call with the maxpool behind it. Its output is not written then.
+   The maxpool's output shows whether it is right. */
+static bool may_be_pooled(const network *net, int i)
+{
+    const layer *l = &net->layers[i];
+    return l->type == CONVOLUTIONAL && i + 1 < net->n && l[1].type == MAXPOOL && l[1].size == 2 &&
+           l[1].stride == 2;
+}
+
 /* The layer whose outputs differ, or -1. */
 static int different_layer(const network *net, const float *expected, const float *actual)
 {
@@ -105,7 +114,7 @@ static int different_layer(const network *net, const float *expected, const floa
             worst = isfinite(d) ? fmax(worst, d) : INFINITY;
             size = fmax(size, fabs((double)expected[k]));
         }
-        if (!(worst <= TOLERANCE * size)) return i;
+        if (!(worst <= TOLERANCE * size) && !may_be_pooled(net, i)) return i;
         expected += n;
         actual += n;
     }

@@ -1,0 +1,182 @@
+/*
+ * cl_winograd: the multiplies and the outputs of Winograd's algorithm (cl_winograd.h). A group is
+ * one work-item.
+ *
+ *   item (x, y, z) -> `each` tiles of image z, COLS filters
+ *     at each point, for ROWS tiles:  ROWS x COLS of M in registers; U is read in vectors, V is
+ *                                     broadcast from where it lies
+ *     for each tile:                  Y, scale, shift, activation; with POOL the maxima of 2x2
+ *
+ * ROWS, COLS and VECTOR as in cl_wide. M lies in local memory, TILES * POINTS * COLS floats: L2.
+ * TILES and `each` are multiples of ROWS, and `each` is TILES at most. Tiles past the last one
+ * repeat it and are not stored.
+ * Global {tiles / each, filters / COLS, images}.
+ */
+#define CONV
+#include "cl_conv.h"
+#include "cl_vector.h"
+#include "cl_winograd.h"
+
+#ifndef TILES
+#define TILES ROWS
+#endif
+#ifdef POOL
+#define SIDE (TILE / 2)
+#else
+#define SIDE TILE
+#endif
+
+CONV_FINISH(conv_finish_wide, wide)
+
+/* M at one point for tiles first ... first + ROWS - 1. M points to the first one's COLS filters. */
+void multiply(int channels, __global const float *U, __global const float *V, int ldv, int first,
+              int tiles, __local float *M)
+{
+    __global const float *v[ROWS];
+    wide sum[ROWS][VECTORS];
+    #pragma unroll
+    for (int i = 0; i < ROWS; ++i) {
+        v[i] = V + min(first + i, tiles - 1);
+        #pragma unroll
+        for (int j = 0; j < VECTORS; ++j) {
+            sum[i][j] = (wide)(0.0f);
+        }
+    }
+    for (int k = 0; k < channels; ++k, U += COLS) {
+        const ulong at = (ulong)k * ldv;
+        wide u[VECTORS];
+        #pragma unroll
+        for (int j = 0; j < VECTORS; ++j) {
+            u[j] = VLOAD(U + j * VECTOR);
+        }
+        #pragma unroll
+        for (int i = 0; i < ROWS; ++i) {
+            const float t = v[i][at];
+            #pragma unroll
+            for (int j = 0; j < VECTORS; ++j) {
+                sum[i][j] += t * u[j];
+            }
+        }
+    }
+    #pragma unroll
+    for (int i = 0; i < ROWS; ++i) {
+        #pragma unroll
+        for (int j = 0; j < VECTORS; ++j) {
+            VSTORE(sum[i][j], M + i * POINTS * COLS + j * VECTOR);
+        }
+    }
+}
+
+/* Y of VECTOR filters of a tile, finished: SIDE x SIDE vectors. */
+void compute_outputs(__local const float *M, wide scale, wide shift, float slope, wide *y)
+{
+    wide m[POINTS], between[TILE * EDGE], out[TILE * TILE];
+    #pragma unroll
+    for (int p = 0; p < POINTS; ++p) {
+        m[p] = VLOAD(M + p * COLS);
+    }
+    #pragma unroll
+    for (int column = 0; column < EDGE; ++column) {
+        output_pass(m + column, EDGE, between + column, EDGE);
+    }
+    #pragma unroll
+    for (int row = 0; row < TILE; ++row) {
+        output_pass(between + row * EDGE, 1, out + row * TILE, 1);
+    }
+    #pragma unroll
+    for (int i = 0; i < TILE * TILE; ++i) {
+        out[i] = conv_finish_wide_slope(scale * out[i] + shift, slope);
+    }
+#ifdef POOL
+    #pragma unroll
+    for (int i = 0; i < SIDE * SIDE; ++i) {
+        const wide *o = out + i / SIDE * 2 * TILE + i % SIDE * 2;
+        wide most = -FLT_MAX;
+        most = o[0] > most ? o[0] : most;
+        most = o[1] > most ? o[1] : most;
+        most = o[TILE] > most ? o[TILE] : most;
+        y[i] = o[TILE + 1] > most ? o[TILE + 1] : most;
+    }
+#else
+    #pragma unroll
+    for (int i = 0; i < SIDE * SIDE; ++i) {
+        y[i] = out[i];
+    }
+#endif
+}
+
+/* The part rows x columns of a filter's outputs, lane i of y. */
+void store_lane(const float (*y)[VECTOR], int i, int rows, int columns, int w,
+                __global float *out)
+{
+    if (rows == SIDE && columns == SIDE) {
+        #pragma unroll
+        for (int r = 0; r < SIDE; ++r) {
+            #pragma unroll
+            for (int c = 0; c < SIDE; ++c) {
+                out[r * w + c] = y[r * SIDE + c][i];
+            }
+        }
+        return;
+    }
+    for (int r = 0; r < rows; ++r) {
+        for (int c = 0; c < columns; ++c) {
+            out[r * w + c] = y[r * SIDE + c][i];
+        }
+    }
+}
+
+/* n values from `from` on, the other lanes 0. */
+wide load_some(__global const float *from, int n)
+{
+    float lanes[VECTOR];
+    if (n >= VECTOR) {
+        return VLOAD(from);
+    }
+    for (int i = 0; i < VECTOR; ++i) {
+        lanes[i] = i < n ? from[i] : 0.0f;
+    }
+    return VLOAD(lanes);
+}
+
+__kernel __attribute__((reqd_work_group_size(1, 1, 1)))
+void cl_winograd(int M, int channels, __global const float *U, __global const float *V, int ldv,
+                 int across, int tiles, int each, __global float *C, ulong c0, int h, int w,
+                 __global const float *norm, float slope)
+{
+    __local float Mp[TILES * POINTS * COLS];
+    const int first = get_global_id(0) * each, count = min(each, tiles - first);
+    const int strip = get_global_id(1), strips = get_global_size(1), z = get_global_id(2);
+    const ulong v_point = (ulong)channels * ldv, u_point = (ulong)strips * channels * COLS;
+    V += z * POINTS * v_point;
+    U += (ulong)strip * channels * COLS;
+    for (int p = 0; p < POINTS; ++p) {
+        for (int t = 0; t < count; t += ROWS) {
+            multiply(channels, U + p * u_point, V + p * v_point, ldv, first + t, tiles,
+                     Mp + (t * POINTS + p) * COLS);
+        }
+    }
+    for (int j = 0; j < VECTORS; ++j) {
+        const int filter = strip * COLS + j * VECTOR, filters = min(VECTOR, M - filter);
+        if (filters <= 0) {
+            break;
+        }
+        const wide scale = load_some(norm + filter, filters);
+        const wide shift = load_some(norm + M + filter, filters);
+        __global float *plane = C + c0 + ((ulong)z * M + filter) * h * w;
+        for (int t = 0; t < count; ++t) {
+            const int y = (first + t) / across * SIDE, x = (first + t) % across * SIDE;
+            const int rows = min(SIDE, h - y), columns = min(SIDE, w - x);
+            wide out[SIDE * SIDE];
+            float lanes[SIDE * SIDE][VECTOR];
+            compute_outputs(Mp + t * POINTS * COLS + j * VECTOR, scale, shift, slope, out);
+            #pragma unroll
+            for (int i = 0; i < SIDE * SIDE; ++i) {
+                VSTORE(out[i], lanes[i]);
+            }
+            for (int i = 0; i < filters; ++i) {
+                store_lane(lanes, i, rows, columns, w, plane + (ulong)i * h * w + y * w + x);
+            }
+        }
+    }
+}

@@ -1,0 +1,143 @@
+/*
+ * Winograd's algorithm: the sizes of a layer, and its three kernels.
+ *
+ *   cl_winograd_filter    U, once for a plan, or at each call without one
+ *   cl_winograd_input     V of all images, in scratch
+ *   cl_winograd           the row's kernel: M, and then the outputs or their maxima
+ */
+#include "cl/winograd.h"
+
+#include "cl/scratch.h"
+#include "util/text.h"
+#include "util/winograd.h"
+
+#include <limits.h>
+
+const gemm_transform *gemm_cl_winograd_transform(int m)
+{
+    static const gemm_transform two = GEMM_WINOGRAD_2, four = GEMM_WINOGRAD_4;
+    return m == 2 ? &two : &four;
+}
+
+static bool can(const conv_call *c)
+{
+    return c->size == 3 && c->stride == 1 && c->groups == 1 && c->activation != CONV_LOGISTIC &&
+           c->out_h == c->h + 2 * c->pad - 2 && c->out_w == c->w + 2 * c->pad - 2;
+}
+
+static size_t floats_of_v(const gemm_cl_winograd *l)
+{
+    return (size_t)l->c->batch * (size_t)l->points * (size_t)l->c->c * (size_t)l->ldv;
+}
+
+/* The most tiles of a work-item. Their M fills a quarter of the device's local memory, which is the
+   L2 of a CPU, or they are one step of ROWS. 0: not even one step fits. */
+static int most_tiles(int points, const gemm_cl_work *w)
+{
+    const gemm_cl_row *row = w->row;
+    const int tile = points * row->cols * (int)sizeof(float), local = w->device->traits.local;
+    if (local / tile < row->rows) return 0;
+    return max_int(local / 4 / tile, row->rows) / row->rows * row->rows;
+}
+
+/* Fewer tiles, where there would not be 4 items for each unit. */
+static int tiles_of_item(const gemm_cl_winograd *l, const gemm_cl_work *w)
+{
+    const int rows = w->row->rows;
+    const double items = (double)l->strips * l->c->batch / (4 * w->device->traits.units);
+    const int shared = items >= 1 ? INT_MAX : max_int((int)(l->tiles * items), rows);
+    return even_step(l->tiles, min_int(l->most_tiles, shared / rows * rows), rows);
+}
+
+bool gemm_cl_winograd_fits(gemm_cl_winograd *l, const gemm_cl_work *w, const conv_call *c)
+{
+    enum { MOST_FLOATS = 1 << 26 };         /* of V */
+    const gemm_cl_row *row = w->row;
+    const int m = row->winograd, points = (m + 2) * (m + 2);
+    if (!m || !can(c)) return false;
+    const double tiles = (double)ceil_div(c->out_w, m) * ceil_div(c->out_h, m);
+    if ((double)c->batch * points * c->c * (tiles + row->cols) > MOST_FLOATS) return false;
+    *l = (gemm_cl_winograd){.c = c, .m = m, .points = points, .across = ceil_div(c->out_w, m),
+                            .tiles = (int)tiles,
+                            .ldv = (int)round_up((size_t)tiles, (size_t)row->cols),
+                            .strips = ceil_div(c->n, row->cols)};
+    l->most_tiles = most_tiles(points, w);
+    if (l->most_tiles) l->item_tiles = tiles_of_item(l, w);
+    return l->most_tiles > 0;
+}
+
+size_t gemm_cl_winograd_bytes(const gemm_cl_winograd *l, const gemm_cl_row *row)
+{
+    return (size_t)l->points * (size_t)l->strips * (size_t)row->cols * (size_t)l->c->c *
+           sizeof(float);
+}
+
+/* Appends what all three kernels are compiled with: the tile, and P and Q in eighths, because a
+   locale may print fractions with a comma. */
+static bool append_tile(const gemm_cl_winograd *l, char *options, size_t bytes)
+{
+    return gemm_append(options, bytes, " -DTILE=%d -DP_EIGHTHS=%d -DQ_EIGHTHS=%d", l->m,
+                       (int)(8 * GEMM_WINOGRAD_P), (int)(8 * GEMM_WINOGRAD_Q));
+}
+
+const char *gemm_cl_winograd_build(const gemm_cl_winograd *l, gemm_cl_work *w)
+{
+    char more[128] = "";
+    if (!append_tile(l, more, sizeof more) ||
+        !gemm_append(more, sizeof more, " -DTILES=%d%s", l->most_tiles,
+                     l->c->pool ? " -DPOOL" : ""))
+        return "the options of the OpenCL kernel are too long";
+    return gemm_cl_build_row(w, more);
+}
+
+/* A kernel beside the row's, for the same vector and tile. NULL: it cannot be built. */
+static const gemm_cl_program *need(const gemm_cl_winograd *l, const gemm_cl_work *w,
+                                   const char *name)
+{
+    char options[160] = "-cl-fast-relaxed-math";
+    gemm_append(options, sizeof options, " %s -DCOLS=%d", w->row->defines, w->row->cols);
+    append_tile(l, options, sizeof options);
+    return gemm_cl_need(name, options);
+}
+
+static const size_t one_item[3] = {1, 1, 1};
+
+int gemm_cl_winograd_filters(const gemm_cl_winograd *l, gemm_cl_work *w, cl_mem weights,
+                             size_t first, cl_mem U)
+{
+    const gemm_cl_program *p = need(l, w, "cl_winograd_filter");
+    const cl_ulong a0 = first;
+    const size_t global[3] = {(size_t)l->c->c, (size_t)l->strips, 1};
+    const gemm_cl_argument args[] = {ARG(l->c->n), ARG(weights), ARG(a0), ARG(U)};
+    return p ? gemm_cl_launch(w, p, STAGE_PREPARE, args, global, one_item) : -1;
+}
+
+static int transform_input(const gemm_cl_winograd *l, gemm_cl_work *w, cl_mem V)
+{
+    const conv_call *c = l->c;
+    const gemm_cl_program *p = need(l, w, "cl_winograd_input");
+    const cl_ulong i0 = w->B.offset;
+    const size_t global[3] = {(size_t)(l->ldv / w->row->cols), (size_t)c->c,
+                              (size_t)c->batch};
+    const gemm_cl_argument args[] = {ARG(c->h), ARG(c->w), ARG(c->pad), ARG(l->across),
+                                     ARG(l->tiles), ARG(l->ldv), ARG(w->B.mem), ARG(i0), ARG(V)};
+    return p ? gemm_cl_launch(w, p, STAGE_PREPARE, args, global, one_item) : -1;
+}
+
+int gemm_cl_winograd_run(const gemm_cl_winograd *l, gemm_cl_work *w, cl_mem U, cl_mem norm,
+                         float slope)
+{
+    const conv_call *c = l->c;
+    cl_mem V = gemm_cl_scratch(SLOT_PACKED_B, floats_of_v(l) * sizeof(float));
+    if (!V || transform_input(l, w, V)) return -1;
+    const int out_h = c->pool ? c->out_h / 2 : c->out_h, out_w = c->pool ? c->out_w / 2 : c->out_w;
+    const cl_ulong c0 = w->C.offset;
+    const gemm_cl_argument args[] = {ARG(c->n), ARG(c->c), ARG(U), ARG(V), ARG(l->ldv),
+                                     ARG(l->across), ARG(l->tiles), ARG(l->item_tiles),
+                                     ARG(w->C.mem), ARG(c0), ARG(out_h), ARG(out_w), ARG(norm),
+                                     ARG(slope)};
+    size_t local[3], global[3] = {(size_t)ceil_div(l->tiles, l->item_tiles), (size_t)l->strips,
+                                  (size_t)c->batch};
+    gemm_cl_set_groups(w, global, local);
+    return gemm_cl_launch(w, w->program, STAGE_MULTIPLY, args, global, local);
+}
