@@ -77,7 +77,7 @@ static int fill_image(conv_job *j)
     char options[64] = "-cl-fast-relaxed-math -DCONV";
     append_size(c, options, sizeof options);
     if (j->w.row->half) gemm_append(options, sizeof options, " -DHALF");
-    if (c->pool) gemm_append(options, sizeof options, " -DPOOL");
+    if (j->pools) gemm_append(options, sizeof options, " -DPOOL");
     const gemm_cl_program *fill = gemm_cl_need("cl_fill", options);
     const cl_ulong first = j->w.B.offset;
     const size_t global[3] = {(size_t)j->width, (size_t)(c->c / c->groups),
@@ -90,10 +90,10 @@ static int fill_image(conv_job *j)
     return fill && j->image ? gemm_cl_launch(&j->w, fill, STAGE_PREPARE, args, global, NULL) : -1;
 }
 
-/* The elements of a filter's output: places of the convolution, or 2x2 blocks of them. */
+/* What the convolution stores for a filter: its places, or a maximum for each 2x2 block of them. */
 static int outputs_of(const conv_job *j)
 {
-    return j->c->pool ? j->g.N / 4 : j->g.N;
+    return j->pools ? j->g.N / 4 : j->g.N;
 }
 
 /* ---- the kernels --------------------------------------------------------------------------- */
@@ -109,7 +109,7 @@ static size_t strips_of(const conv_job *j)
 {
     const conv_call *c = j->c;
     const int cols = j->w.row->cols;
-    if (!c->pool || j->w.row->conv != GEMM_CL_ONLY_CONV) return (size_t)ceil_div(j->g.N, cols);
+    if (!j->pools || j->w.row->conv != GEMM_CL_ONLY_CONV) return (size_t)ceil_div(j->g.N, cols);
     return (size_t)ceil_div(c->out_w, cols / 2) * (size_t)(c->out_h / 2);
 }
 
@@ -130,7 +130,7 @@ static const char *build_kernel(conv_job *j)
     char more[128] = "";
     append_size(c, more, sizeof more);
     if (row->conv == GEMM_CL_CONV) gemm_append(more, sizeof more, " -DCONV");
-    if (c->pool) gemm_append(more, sizeof more, " -DPOOL");
+    if (j->pools) gemm_append(more, sizeof more, " -DPOOL");
     const bool image = row->way == GEMM_CL_IMAGE, knows_a = image || row->depth || row->one_column;
     if (knows_a && j->K % 4 == 0 && (j->kept || (uintptr_t)c->weights % 16 == 0))
         gemm_append(more, sizeof more, " -DALIGNED_A");
@@ -177,7 +177,7 @@ static int multiply(conv_job *j)
 static int add_sums(conv_job *j)
 {
     const gemm_cl_program *sum =
-        gemm_cl_need("cl_sum", j->c->pool ? "-cl-fast-relaxed-math -DCONV -DPOOL"
+        gemm_cl_need("cl_sum", j->pools ? "-cl-fast-relaxed-math -DCONV -DPOOL"
                                           : "-cl-fast-relaxed-math -DCONV");
     const int rows = j->c->batch * j->c->n, N = outputs_of(j);
     const cl_ulong into = j->w.C.offset;
@@ -374,7 +374,7 @@ static int show(conv_job *j, bool beside)
 {
     const conv_call *c = j->c;
     gemm_cl_work *w = &j->w;
-    const size_t area = (size_t)c->h * (size_t)c->w, places = (size_t)outputs_of(j);
+    const size_t area = (size_t)c->h * (size_t)c->w, places = (size_t)(j->g.N / (c->pool ? 4 : 1));
     const size_t planned_a = w->A.copied, planned_b = w->B.copied;
     const size_t bytes = (size_t)c->batch * (size_t)c->n * places * sizeof(float);
     const bool later = j->kept && !beside && gemm_cl_may_stay(c->output, bytes);
@@ -463,7 +463,8 @@ gemm_status gemm_cl_convolve_start(conv_job *j, const conv_call *c, const gemm_c
     if (!fits_int(c)) return GEMM_DECLINED;
     *j = make_job(c, row);
     if (!choose_row(j, beside, context)) return GEMM_DECLINED;
-    if (c->pool && !can_pool(j)) return GEMM_DECLINED;
+    j->pools = c->pool && can_pool(j);
+    if (c->pool && !j->pools) return GEMM_DECLINED;
     keep(j, context->kept);
     const char *why = build_kernel(j);
     if (why) gemm_cl_say(why);

@@ -20,6 +20,7 @@ typedef struct gemm_cl_conv_job {
     gemm_call g;                    /* the shape of one product */
     int products, K;
     bool taps;                      /* B is not the input as it lies */
+    bool pools;                     /* the row's kernel or cl_sum stores the maxima of c->pool */
     gemm_cl_winograd winograd;      /* for a row with `winograd` */
     gemm_cl_work w;
     gemm_cl_matrix a;               /* the weights */

@@ -31,13 +31,15 @@ static size_t floats_of_v(const gemm_cl_winograd *l)
 }
 
 /* The most tiles of a work-item. Their M fills a quarter of the device's local memory, which is the
-   L2 of a CPU, or they are one step of ROWS. 0: not even one step fits. */
+   L2 of a CPU or more, and 128 KiB at most. Or they are one step of ROWS. 0: not even that fits. */
 static int most_tiles(int points, const gemm_cl_work *w)
 {
+    enum { MOST_BYTES = 1 << 17 };
     const gemm_cl_row *row = w->row;
     const int tile = points * row->cols * (int)sizeof(float), local = w->device->traits.local;
     if (local / tile < row->rows) return 0;
-    return max_int(local / 4 / tile, row->rows) / row->rows * row->rows;
+    const int most = min_int(local / 4, MOST_BYTES) / tile;
+    return max_int(most, row->rows) / row->rows * row->rows;
 }
 
 /* Fewer tiles, where there would not be 4 items for each unit. */

@@ -235,7 +235,7 @@ else
         oclgrind_row cl-oclgrind-uninitialized-conv-$row --conv $row '10d 21u 22d 13u 9d' $checks
     done
     oclgrind_layers cl-oclgrind-uninitialized-layers $checks
-    oclgrind_row cl-oclgrind-uninitialized-conv-cl_image-8x4 --conv cl_image-8x4 '4u 9d 14u' $checks
+    oclgrind_row cl-oclgrind-uninitialized-conv-cl_image-8x4 --conv cl_image-8x4 '4u 24d 14u' $checks
 fi
 
 wait $unwritten
