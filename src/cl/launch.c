@@ -243,6 +243,7 @@ void gemm_cl_set_groups(gemm_cl_work *w, size_t *global, size_t *local)
 double gemm_cl_stages_ms(const gemm_cl_work *w, gemm_cl_stage first, gemm_cl_stage last)
 {
     double sum = 0.0;
+    if (!w->device->timed) return -1.0;
     for (int i = 0; i < w->timed_count; ++i) {
         if (w->timed[i].stage < first || w->timed[i].stage > last) continue;
         const double ms = gemm_cl_event_ms(w->timed[i].event, CL_PROFILING_COMMAND_START);
@@ -277,7 +278,7 @@ void gemm_cl_describe_work(const gemm_cl_work *w, char *text, size_t bytes)
 void gemm_cl_fill_note(const gemm_cl_work *w, bool chosen, gemm_note *note)
 {
     if (chosen || spills(w)) gemm_cl_describe_work(w, note->ran, sizeof note->ran);
-    const bool known = w->program && w->device->timed && !w->unfinished;
+    const bool known = w->program && !w->unfinished;
     note->kernel_ms = known ? gemm_cl_stages_ms(w, STAGE_PREPARE, STAGE_SUM) : -1.0;
     note->arrival_ms = arrival_ms(w);
     note->copied_a = w->A.copied;
