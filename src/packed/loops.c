@@ -200,7 +200,7 @@ static void bring_strip(const packed_plan *plan, packed_rectangle r, int j, floa
         if (at == 0) copy_columns(job, u, j, min_int(u->wide, r.j1 - j), scratch);
         s->b = scratch + at;
         s->b_row = u->wide;
-    } else if (B->rows && j + round_up(s->cols, u->vl) <= job->N) {
+    } else if (B->rows && j + ceil_div(s->cols, u->vl) * u->vl <= job->N) {
         s->b = B->rows + j;
         s->b_row = B->ld;
         if (next < r.j1) s->b_next = B->rows + next;
