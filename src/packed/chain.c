@@ -153,14 +153,13 @@ static int chunks_for(int out_h, int threads)
 }
 
 /*
- * The rows of a band: as many groups of rows as fit three quarters of L2, or 1 MB where L2 is
- * smaller, because many rows make long products. False: the chain does not pay. A chunk of less
- * than LEAST_ROWS would compute too many wide rows twice.
+ * The rows of a band: as many groups of rows as fit half of L2. Several threads would get in each
+ * other's way in L3. False: the chain does not pay. A chunk of less than LEAST_ROWS would compute
+ * too many wide rows twice.
  */
 static bool choose_rows(chain *l, int threads)
 {
-    enum { MEGABYTE = 1024 * 1024 };
-    const size_t l2 = gemm_find_caches()->l2 / 4 * 3, room = l2 > MEGABYTE ? l2 : MEGABYTE;
+    const size_t room = gemm_find_caches()->l2 / 2;
     const int out_h = l->depth->out_h, share = ceil_div(out_h, chunks_for(out_h, threads));
     if (threads > 1 && share < LEAST_ROWS) return false;
     int rows = min_int(GROUP, out_h);
