@@ -221,7 +221,6 @@ static void sweep_rectangle(const packed_plan *plan, packed_rectangle r, void *s
         .rows = r.i1 - r.i0, .kc = job->K,
         .a = job->A + r.i0 * job->a_row, .a_row = job->a_row,
         .c_row = job->ldc,
-        .alpha = e->alpha,
         .shift = e->shift + r.i0, .scale = e->scale ? e->scale + r.i0 : NULL, .slope = e->slope,
     };
     float *const c = job->C + r.i0 * job->ldc;

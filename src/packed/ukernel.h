@@ -73,8 +73,8 @@ typedef struct gemm_tile {
 } gemm_tile;
 
 /*
- * All tiles of a strip, from the first row to the last: C = f(scale[i] * alpha * A * B + shift[i]),
- * f as in gemm_tile. Where K is one block, this takes less than to begin each tile anew.
+ * All tiles of a strip, from the first row to the last: C = f(scale[i] * A * B + shift[i]), f as
+ * in gemm_tile. Where K is one block, this takes less than to begin each tile anew.
  */
 typedef struct gemm_sweep {
     int rows, cols, kc;         /* 1.., 1..nr, 1.. */
@@ -86,7 +86,6 @@ typedef struct gemm_sweep {
     float *c;
     const float *c_next;        /* C of the next strip */
     size_t c_row;
-    float alpha;
     const float *shift, *scale; /* scale may be NULL */
     float slope;
 } gemm_sweep;

@@ -56,15 +56,16 @@ INLINE void store_activated(const gemm_tile *t, const int rows, const int nv, co
                             const bool add, const bool linear, vec acc[MR][NV])
 {
     const vec slope = vset1(t->slope);
-    const float *shifts = t->shift, *scales = t->scale;
+    static const float one = 1;
+    const float *shifts = t->shift, *scales = t->scale ? t->scale : &one;
+    const size_t next_scale = t->scale ? 1 : 0;
     const float alpha = t->alpha;
     const int tail = t->cols - (nv - 1) * VL;
     const size_t ld = t->c_row;
     float *c = t->c;
     UNROLL
-    for (int i = 0; i < rows; ++i, c += ld) {
-        const float factor = scales ? scales[i] : 1;
-        const vec scale = vset1(factor * alpha), shift = vset1(shifts[i]), old = vset1(factor);
+    for (int i = 0; i < rows; ++i, c += ld, scales += next_scale) {
+        const vec scale = vset1(*scales * alpha), shift = vset1(shifts[i]), old = vset1(*scales);
         UNROLL
         for (int v = 0; v < nv; ++v) {
             const bool part = !whole && v == nv - 1;
@@ -263,7 +264,7 @@ INLINE void fetch_tile(const float *c, size_t c_row, const int rows, const int n
 INLINE void sweep_panels(const gemm_sweep *s, int i, int panels, const int rows, const int nv,
                          const bool whole)
 {
-    gemm_tile t = {.cols = s->cols, .c = s->c + i * s->c_row, .c_row = s->c_row, .alpha = s->alpha,
+    gemm_tile t = {.cols = s->cols, .c = s->c + i * s->c_row, .c_row = s->c_row, .alpha = 1,
                    .shift = s->shift + i, .scale = s->scale ? s->scale + i : NULL,
                    .slope = s->slope};
     const float *a = s->a + i * s->a_row;
