@@ -171,7 +171,8 @@ static bool rows_collide(const packed_b *B)
 }
 
 /* Copies some columns of B, and fetches as many behind them to L2. */
-static void copy_columns(const packed_job *job, const gemm_ukernel *u, int j, int columns, float *to)
+static void copy_columns(const packed_job *job, const gemm_ukernel *u, int j, int columns,
+                         float *to)
 {
     const float *row = job->B.rows + j;
     const int most = min_int(u->wide, job->N - j - columns);

@@ -82,7 +82,7 @@ typedef struct gemm_sweep {
     size_t a_row;
     const float *b;             /* as in gemm_tile */
     size_t b_row;
-    const float *b_next;        /* the next strip, for prefetching, or NULL; its rows are b_row apart */
+    const float *b_next;        /* the next strip, for prefetching, or NULL */
     float *c;
     const float *c_next;        /* C of the next strip */
     size_t c_row;
