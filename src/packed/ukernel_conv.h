@@ -205,7 +205,8 @@ static void pack_band(const gemm_depthwise *d, const float *band, size_t apart, 
 /* `rows` rows of filter f's output, from row y on. `in` is the first row of the band that they
    need. The last vector of a row ends with it, and so overlaps the one before it. */
 INLINE void depthwise_rows(const gemm_depthwise *d, const int rows, const int size,
-                           const int stride, int f, const vec *kept, const float *in, int y)
+                           const int stride, const activation activation, int f,
+                           const vec *kept, const float *in, int y)
 {
     const int pitch = d->pitch, width = d->out_w;
     const float *weights = d->weights + f * d->size * d->size;
@@ -222,8 +223,8 @@ INLINE void depthwise_rows(const gemm_depthwise *d, const int rows, const int si
         }
         UNROLL
         for (int r = 0; r < rows; ++r) {
-            const vec z = vfma(scale, acc[r], shift);
-            store_c(out + (size_t)r * width + from, last < 0, width, vif_positive(z, slope * z));
+            const vec z = activate(activation, vfma(scale, acc[r], shift), slope);
+            store_c(out + (size_t)r * width + from, last < 0, width, z);
         }
     }
 }
@@ -239,7 +240,11 @@ INLINE void depthwise_filter(const gemm_depthwise *d, const int rows, const int 
     for (int y = y0; y < y1; y += rows) {
         const int at = lesser(y, y1 - rows);
         const float *in = band + (size_t)(at - y0) * d->stride * d->pitch;
-        depthwise_rows(d, rows, size, stride, f, kept, in, at);
+        if (d->slope > 0) {
+            depthwise_rows(d, rows, size, stride, LEAKY, f, kept, in, at);
+        } else {
+            depthwise_rows(d, rows, size, stride, BY_SIGN, f, kept, in, at);
+        }
     }
 }
 

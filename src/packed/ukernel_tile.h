@@ -50,10 +50,24 @@ INLINE void store_sums(const gemm_tile *t, const int rows, const int nv, const b
     }
 }
 
-/* The same for the last block of K of a job with an epilogue: scale, shift and activation. linear:
-   f(x) is x. */
+/* f(x) is x > 0 ? x : slope * x. */
+typedef enum activation {
+    BY_SIGN,                    /* any slope */
+    LEAKY,                      /* 0 < slope <= 1: the larger of x and slope * x, also for infinity
+                                   and NaN. This takes fewer instructions. */
+    LINEAR,                     /* slope is 1 */
+} activation;
+
+INLINE vec activate(const activation f, vec x, vec slope)
+{
+    if (f == LINEAR) return x;
+    return f == LEAKY ? vmax(x, slope * x) : vif_positive(x, slope * x);
+}
+
+/* The same as store_sums for the last block of K of a job with an epilogue: scale, shift and
+   activation. */
 INLINE void store_activated(const gemm_tile *t, const int rows, const int nv, const bool whole,
-                            const bool add, const bool linear, vec acc[MR][NV])
+                            const bool add, const activation f, vec acc[MR][NV])
 {
     const vec slope = vset1(t->slope);
     static const float one = 1;
@@ -71,7 +85,7 @@ INLINE void store_activated(const gemm_tile *t, const int rows, const int nv, co
             const bool part = !whole && v == nv - 1;
             vec x = vfma(scale, acc[i][v], shift);
             if (add) x = vfma(old, load_c(c + v * VL, part, tail), x);
-            store_c(c + v * VL, part, tail, linear ? x : vif_positive(x, slope * x));
+            store_c(c + v * VL, part, tail, activate(f, x, slope));
         }
     }
 }
@@ -80,9 +94,11 @@ INLINE void store_finished(const gemm_tile *t, const int rows, const int nv, con
                            const bool add, vec acc[MR][NV])
 {
     if (t->slope == 1) {
-        store_activated(t, rows, nv, whole, add, true, acc);
+        store_activated(t, rows, nv, whole, add, LINEAR, acc);
+    } else if (t->slope > 0) {
+        store_activated(t, rows, nv, whole, add, LEAKY, acc);
     } else {
-        store_activated(t, rows, nv, whole, add, false, acc);
+        store_activated(t, rows, nv, whole, add, BY_SIGN, acc);
     }
 }
 
