@@ -154,15 +154,22 @@ static int chunks_for(int out_h, int threads)
     return threads > 1 && out_h >= 2 * LEAST_ROWS * threads ? 2 * threads : threads;
 }
 
+/* Bytes for a band. One thread alone gets enough of L3, and many rows make long products. Several
+   threads share L3, so their bands stay in L2. */
+static size_t room_for(int threads)
+{
+    enum { MEGABYTE = 1024 * 1024 };
+    const size_t l2 = gemm_find_caches()->l2;
+    return threads > 1 ? l2 / 2 : l2 / 4 * 3 > MEGABYTE ? l2 / 4 * 3 : MEGABYTE;
+}
+
 /*
- * The rows of a band: as many groups of rows as fit three quarters of L2, or 1 MB where L2 is
- * smaller, because many rows make long products. False: the chain does not pay. A chunk of less
- * than LEAST_ROWS would compute too many wide rows twice.
+ * The rows of a band: as many groups of rows as there is room for. False: the chain does not pay.
+ * A chunk of less than LEAST_ROWS would compute too many wide rows twice.
  */
 static bool choose_rows(chain *l, int threads)
 {
-    enum { MEGABYTE = 1024 * 1024 };
-    const size_t l2 = gemm_find_caches()->l2 / 4 * 3, room = l2 > MEGABYTE ? l2 : MEGABYTE;
+    const size_t room = room_for(threads);
     const int out_h = l->depth->out_h, share = ceil_div(out_h, chunks_for(out_h, threads));
     if (threads > 1 && share < LEAST_ROWS) return false;
     int rows = min_int(GROUP, out_h);

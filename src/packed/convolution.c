@@ -160,13 +160,16 @@ typedef struct layer_job {
                                     pooled */
 } layer_job;
 
+static double products_of(const conv_call *c)
+{
+    return (double)c->batch * c->n * c->out_h * c->out_w * (c->c / c->groups) * c->size * c->size;
+}
+
 /* The threads for a layer whose products are not shared but taken whole. A layer smaller than
    this is done before a worker could help. */
 static int worthwhile_threads(const conv_call *c, int threads)
 {
-    const double products =
-        (double)c->batch * c->n * c->out_h * c->out_w * (c->c / c->groups) * c->size * c->size;
-    return products < 500e3 ? 1 : threads;
+    return products_of(c) < 500e3 ? 1 : threads;
 }
 
 /* Product `index` of batch * groups. */
@@ -440,8 +443,9 @@ static bool fits_depthwise(const conv_call *c, const gemm_ukernel *u)
 /* -1: no memory. */
 static int run_depthwise(layer_job *l, int threads)
 {
+    enum { TOO_SMALL = 125000 };    /* a depthwise layer has a quarter of a gemm's speed */
     const int channels = l->c->batch * l->c->groups;
-    threads = worthwhile_threads(l->c, threads);
+    if (products_of(l->c) < TOO_SMALL) threads = 1;
     l->step = ceil_div(channels, 4 * threads);
     return gemm_parallel(threads, ceil_div(channels, l->step), convolve_channels, l);
 }

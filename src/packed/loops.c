@@ -23,6 +23,8 @@
  *   any stride.
  * - With few rows, memory is the limit. Strips are then several tiles wide, and a large B is kept
  *   out of L3.
+ * - Where K and the rows are one block each and the tiles end in an epilogue, as in a 1x1 layer,
+ *   loop 1 is in the micro-kernel (gemm_sweep).
  * - The N % rest_unit tail columns, the "rest", are multiplied with vectors along K (plan.c).
  * - C is read and written once for each block of K. Its next tile is fetched while the present one
  *   is computed.
@@ -160,10 +162,91 @@ static void multiply_rectangle(const packed_plan *plan, packed_rectangle r, void
     }
 }
 
+/* ---- sweeps ---- */
+
+/* Rows of B so far apart compete for one or two sets of L1. */
+static bool rows_collide(const packed_b *B)
+{
+    return B->rows && B->ld % (PAGE / 2) == 0;
+}
+
+/* Copies some columns of B, and fetches as many behind them to L2. */
+static void copy_columns(const packed_job *job, const gemm_ukernel *u, int j, int columns,
+                         float *to)
+{
+    const float *row = job->B.rows + j;
+    const int most = min_int(u->wide, job->N - j - columns);
+    for (int p = 0; p < job->K; ++p, row += job->B.ld) {
+        for (int i = LINE - 1; i < most; i += LINE) __builtin_prefetch(row + columns + i, 0, 2);
+    }
+    u->copy(job->B.rows + j, job->B.ld, columns, job->K, to, u->wide);
+}
+
+/* Sets s->b and s->b_row for the strip at j, and s->b_next if the strip behind it is not copied. */
+static void bring_strip(const packed_plan *plan, packed_rectangle r, int j, float *scratch,
+                        gemm_sweep *s)
+{
+    const packed_job *job = plan->job;
+    const packed_b *B = &job->B;
+    const gemm_ukernel *u = plan->u;
+    const int next = j + s->cols, at = (j - r.j0) % u->wide;
+    s->b = scratch;
+    s->b_row = u->nr;
+    s->b_next = NULL;
+    if (B->strips) {
+        s->b = B->strips + (size_t)j * job->K;
+        s->b_row = B->ld;
+        if (next < r.j1) s->b_next = B->strips + (size_t)next * job->K;
+    } else if (rows_collide(B)) {
+        if (at == 0) copy_columns(job, u, j, min_int(u->wide, r.j1 - j), scratch);
+        s->b = scratch + at;
+        s->b_row = u->wide;
+    } else if (B->rows && j + ceil_div(s->cols, u->vl) * u->vl <= job->N) {
+        s->b = B->rows + j;
+        s->b_row = B->ld;
+        if (next < r.j1) s->b_next = B->rows + next;
+    } else if (B->rows) {
+        u->copy(B->rows + j, B->ld, s->cols, job->K, scratch, u->nr);
+    } else {
+        B->pack(B, u, 0, job->K, j, s->cols, scratch);
+    }
+}
+
+/* Loops 4 to 1 of a rectangle where the plan sweeps. */
+static void sweep_rectangle(const packed_plan *plan, packed_rectangle r, void *scratch)
+{
+    const packed_job *job = plan->job;
+    const packed_epilogue *e = &job->epilogue;
+    const gemm_ukernel *u = plan->u;
+    gemm_sweep s = {
+        .rows = r.i1 - r.i0, .kc = job->K,
+        .a = job->A + r.i0 * job->a_row, .a_row = job->a_row,
+        .c_row = job->ldc,
+        .shift = e->shift + r.i0, .scale = e->scale ? e->scale + r.i0 : NULL, .slope = e->slope,
+    };
+    float *const c = job->C + r.i0 * job->ldc;
+    for (int j = r.j0; j < r.j1; j += s.cols) {
+        s.cols = min_int(plan->nr, r.j1 - j);
+        bring_strip(plan, r, j, scratch, &s);
+        s.c = c + j;
+        s.c_next = c + (j + s.cols < r.j1 ? j + s.cols : r.j0);
+        u->sweep(&s);
+    }
+}
+
+static void run_rectangle(const packed_plan *plan, packed_rectangle r, void *scratch)
+{
+    if (plan->sweeps) {
+        sweep_rectangle(plan, r, scratch);
+    } else {
+        multiply_rectangle(plan, r, scratch);
+    }
+}
+
 static void multiply_chunk(void *arg, int chunk, void *scratch)
 {
     const packed_plan *plan = arg;
-    multiply_rectangle(plan, packed_get_rectangle(&plan->grid, chunk), scratch);
+    run_rectangle(plan, packed_get_rectangle(&plan->grid, chunk), scratch);
 }
 
 /* LOOP 5: the threads take rectangles from a counter. */
@@ -176,5 +259,5 @@ int packed_run(const packed_job *job, const gemm_ukernel *u, int threads)
 void packed_run_here(const packed_job *job, const gemm_ukernel *u, void *scratch)
 {
     const packed_plan plan = packed_make_plan(job, u, 1);
-    multiply_rectangle(&plan, packed_get_rectangle(&plan.grid, 0), scratch);
+    run_rectangle(&plan, packed_get_rectangle(&plan.grid, 0), scratch);
 }

@@ -117,6 +117,16 @@ static int most_mc(const packed_plan *plan)
     return max_int(u->mc, (int)(gemm_find_caches()->l2 / 4 * 3 / row)) / u->mr * u->mr;
 }
 
+/* If K and the rows are one block each, and the tiles are finished and never added to. */
+static bool should_sweep(const packed_plan *plan, int rows)
+{
+    const packed_job *job = plan->job;
+    const packed_epilogue *e = &job->epilogue;
+    if (!e->shift || !e->overwrite || e->alpha != 1 || e->finish || job->B.columns) return false;
+    return plan->kc >= job->K && plan->mc >= rows && !plan->packs_a && !job->a_panel &&
+           job->a_step == 1 && plan->rest == 0;
+}
+
 packed_plan packed_make_plan(const packed_job *job, const gemm_ukernel *u, int threads)
 {
     /* With 8 panels or fewer the kernel is limited by memory bandwidth. Memory delivers long pieces
@@ -134,6 +144,8 @@ packed_plan packed_make_plan(const packed_job *job, const gemm_ukernel *u, int t
     plan.mc = even_step(largest.i1, most_mc(&plan), u->mr);
     plan.nr = job->B.strips ? (int)job->B.ld
             : job->B.rows && largest.i1 <= FEW_PANELS * u->mr ? u->wide : u->nr;
+    plan.sweeps = should_sweep(&plan, largest.i1);
+    if (plan.sweeps && !job->B.strips) plan.nr = u->nr;
     plan.lead = plan.grid.shift = choose_lead(&plan);
     plan.passes_l3 = should_pass_l3(job, u);
     return plan;

@@ -29,6 +29,7 @@ typedef struct packed_plan {
     /* These decide the speed alone, and depend on the rectangles too. */
     packed_grid grid;           /* loop 5: the rectangles, without the rest */
     bool packs_a;
+    bool sweeps;                /* loop 1 is in the micro-kernel, see gemm_sweep */
     int mc;                     /* the step of loop 4, a multiple of mr */
     int nr;                     /* the step of loop 2: u->nr, or u->wide */
     int lead;                   /* the first strip of C has so many columns less. All others then

@@ -73,6 +73,24 @@ typedef struct gemm_tile {
 } gemm_tile;
 
 /*
+ * All tiles of a strip, from the first row to the last: C = f(scale[i] * A * B + shift[i]), f as
+ * in gemm_tile. Where K is one block, this takes less than to begin each tile anew.
+ */
+typedef struct gemm_sweep {
+    int rows, cols, kc;         /* 1.., 1..nr, 1.. */
+    const float *a;             /* element (i, p) is a[i * a_row + p] */
+    size_t a_row;
+    const float *b;             /* as in gemm_tile */
+    size_t b_row;
+    const float *b_next;        /* the next strip, for prefetching, or NULL */
+    float *c;
+    const float *c_next;        /* C of the next strip */
+    size_t c_row;
+    const float *shift, *scale; /* scale may be NULL */
+    float slope;
+} gemm_sweep;
+
+/*
  * The taps of a filter as shifts of an image. Element j of tap q is src[offset[q] + j] when bit
  * j % vl of valid[j / vl * count + q] is set. Else it is 0, and the memory is not read.
  */
@@ -146,6 +164,7 @@ typedef struct gemm_ukernel {
     int panel_row;              /* mr, or more: whole vectors or halves of them */
     void (*tile)(const gemm_tile *);    /* all of it but the rest */
     void (*rest)(const gemm_tile *);    /* the rest alone */
+    void (*sweep)(const gemm_sweep *);  /* all tiles of a strip */
     /*
      * Pack a panel: kc rows, `width` floats apart, of n elements and zeroes behind them. Element
      * (p, i) comes from src[p * ld + i] for copy, from src[i * ld + p] for transpose.

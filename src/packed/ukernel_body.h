@@ -33,6 +33,7 @@
  *   vload_part(p, n) vstore_part(p, n, v)   the first n floats, 0 < n < VL; no other is touched
  *   vload_valid(p, bits)    floats whose bit is set, else 0; no other is touched
  *   vfma(a, b, c)       a * b + c
+ *   vfma_to(c, a, b)    c = a * b + c in the register of c; need not be defined
  *   vif_positive(x, y)  x where x > 0, else y; where x is +0 or NaN, y is known to be x
  *   vstore_low(p, v) vstore_high(p, v)  the low (high) half, where VL is twice MR; else not used
  *   vmax(x, m)          x where x > m, else m; so m where x is NaN
@@ -59,6 +60,10 @@
 #define UNROLL _Pragma("clang loop unroll(full)")
 #else
 #define UNROLL _Pragma("GCC unroll 16")
+#endif
+
+#ifndef vfma_to
+#define vfma_to(c, a, b) ((c) = vfma(a, b, c))
 #endif
 
 enum { NR = NV * VL, LINE = 64 / sizeof(float) };
@@ -97,6 +102,7 @@ const gemm_ukernel JOIN(gemm_ukernel_, ISA) = {
     .panel_row = PANEL_ROW,
     .tile = tile,
     .rest = rest,
+    .sweep = sweep,
     .transpose = transpose,
     .copy = copy,
     .add_rows = add_rows,

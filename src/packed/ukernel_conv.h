@@ -74,22 +74,58 @@ INLINE void copy_row(const float *src, int n, float *dst)
     }
 }
 
-static void fill_band(const gemm_depthwise *d, int y0, int y1, float *band)
+/* `lines` rows of n floats, one behind the other, go to rows that are `pitch` floats apart. Rows of
+   few vectors are copied a column of vectors after the other, because a loop for each row would
+   end too often. */
+INLINE void copy_rows(const float *src, int n, int lines, float *dst, int pitch)
 {
-    const int from = y0 * d->stride - d->pad, to = (y1 - 1) * d->stride - d->pad + d->size;
+    enum { FEW = 5 * VL };
+    if (n < VL || n > FEW) {
+        for (int y = 0; y < lines; ++y) copy_row(src + y * n, n, dst + y * pitch);
+        return;
+    }
+    for (int j = 0; j < n; j += VL) {
+        const float *from = src + lesser(j, n - VL);
+        float *to = dst + lesser(j, n - VL);
+        for (int y = 0; y < lines; ++y, from += n, to += pitch) vstore(to, vload(from));
+    }
+}
+
+/* Rows of a channel with split columns. */
+INLINE void split_rows(const gemm_depthwise *d, const float *src, int lines, float *band)
+{
     const int pitch = d->pitch, n = lesser(d->w, pitch - d->pad);
     float *row = band + d->pad / 2, *second = row + pitch / 2;
-    const float *src = d->src + (ptrdiff_t)from * d->w;
-    for (int y = from; y < to; ++y, src += d->w, band += pitch, row += pitch, second += pitch) {
-        if (y < 0 || y >= d->h) {
-            for (int j = 0; j < pitch; j += VL) vstore(band + j, vzero());
-        } else if (d->stride == 1) {
-            copy_row(src, n, band + d->pad);
-        } else if (d->pad % 2) {
+    for (int y = 0; y < lines; ++y, src += d->w, row += pitch, second += pitch) {
+        if (d->pad % 2) {
             split_pairs(src, n, second, row + 1);
         } else {
             split_pairs(src, n, row, second);
         }
+    }
+}
+
+INLINE void clear_rows(float *from, const float *to)
+{
+    for (; from < to; from += VL) vstore(from, vzero());
+}
+
+static void fill_band(const gemm_depthwise *d, int y0, int y1, float *band)
+{
+    const int from = y0 * d->stride - d->pad, to = (y1 - 1) * d->stride - d->pad + d->size;
+    const int first = lesser(to, from < 0 ? 0 : from), end = lesser(to, d->h);
+    const int lines = end > first ? end - first : 0, pitch = d->pitch;
+    const float *src = d->src + (ptrdiff_t)first * d->w;
+    float *const pixels = band + (first - from) * pitch;
+    clear_rows(band, pixels);
+    clear_rows(pixels + lines * pitch, band + (to - from) * pitch);
+    if (d->stride == 2) {
+        split_rows(d, src, lines, pixels);
+    } else if (d->w <= pitch - d->pad) {
+        copy_rows(src, d->w, lines, pixels + d->pad, pitch);
+    } else {
+        const int n = pitch - d->pad;
+        for (int y = 0; y < lines; ++y) copy_row(src + y * d->w, n, pixels + d->pad + y * pitch);
     }
 }
 
@@ -169,7 +205,8 @@ static void pack_band(const gemm_depthwise *d, const float *band, size_t apart, 
 /* `rows` rows of filter f's output, from row y on. `in` is the first row of the band that they
    need. The last vector of a row ends with it, and so overlaps the one before it. */
 INLINE void depthwise_rows(const gemm_depthwise *d, const int rows, const int size,
-                           const int stride, int f, const vec *kept, const float *in, int y)
+                           const int stride, const activation activation, int f,
+                           const vec *kept, const float *in, int y)
 {
     const int pitch = d->pitch, width = d->out_w;
     const float *weights = d->weights + f * d->size * d->size;
@@ -186,8 +223,8 @@ INLINE void depthwise_rows(const gemm_depthwise *d, const int rows, const int si
         }
         UNROLL
         for (int r = 0; r < rows; ++r) {
-            const vec z = vfma(scale, acc[r], shift);
-            store_c(out + (size_t)r * width + from, last < 0, width, vif_positive(z, slope * z));
+            const vec z = activate(activation, vfma(scale, acc[r], shift), slope);
+            store_c(out + (size_t)r * width + from, last < 0, width, z);
         }
     }
 }
@@ -203,7 +240,11 @@ INLINE void depthwise_filter(const gemm_depthwise *d, const int rows, const int 
     for (int y = y0; y < y1; y += rows) {
         const int at = lesser(y, y1 - rows);
         const float *in = band + (size_t)(at - y0) * d->stride * d->pitch;
-        depthwise_rows(d, rows, size, stride, f, kept, in, at);
+        if (d->slope > 0) {
+            depthwise_rows(d, rows, size, stride, LEAKY, f, kept, in, at);
+        } else {
+            depthwise_rows(d, rows, size, stride, BY_SIGN, f, kept, in, at);
+        }
     }
 }
 

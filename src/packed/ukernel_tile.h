@@ -50,27 +50,55 @@ INLINE void store_sums(const gemm_tile *t, const int rows, const int nv, const b
     }
 }
 
-/* The same for the last block of K of a job with an epilogue: scale, shift and activation. */
-INLINE void store_finished(const gemm_tile *t, const int rows, const int nv, const bool whole,
-                           const bool add, vec acc[MR][NV])
+/* f(x) is x > 0 ? x : slope * x. */
+typedef enum activation {
+    BY_SIGN,                    /* any slope */
+    LEAKY,                      /* 0 < slope <= 1: the larger of x and slope * x, also for infinity
+                                   and NaN. This takes fewer instructions. */
+    LINEAR,                     /* slope is 1 */
+} activation;
+
+INLINE vec activate(const activation f, vec x, vec slope)
+{
+    if (f == LINEAR) return x;
+    return f == LEAKY ? vmax(x, slope * x) : vif_positive(x, slope * x);
+}
+
+/* The same as store_sums for the last block of K of a job with an epilogue: scale, shift and
+   activation. */
+INLINE void store_activated(const gemm_tile *t, const int rows, const int nv, const bool whole,
+                            const bool add, const activation f, vec acc[MR][NV])
 {
     const vec slope = vset1(t->slope);
-    const float *shifts = t->shift, *scales = t->scale;
+    static const float one = 1;
+    const float *shifts = t->shift, *scales = t->scale ? t->scale : &one;
+    const size_t next_scale = t->scale ? 1 : 0;
     const float alpha = t->alpha;
     const int tail = t->cols - (nv - 1) * VL;
     const size_t ld = t->c_row;
     float *c = t->c;
     UNROLL
-    for (int i = 0; i < rows; ++i, c += ld) {
-        const float factor = scales ? scales[i] : 1;
-        const vec scale = vset1(factor * alpha), shift = vset1(shifts[i]), old = vset1(factor);
+    for (int i = 0; i < rows; ++i, c += ld, scales += next_scale) {
+        const vec scale = vset1(*scales * alpha), shift = vset1(shifts[i]), old = vset1(*scales);
         UNROLL
         for (int v = 0; v < nv; ++v) {
             const bool part = !whole && v == nv - 1;
             vec x = vfma(scale, acc[i][v], shift);
             if (add) x = vfma(old, load_c(c + v * VL, part, tail), x);
-            store_c(c + v * VL, part, tail, vif_positive(x, slope * x));
+            store_c(c + v * VL, part, tail, activate(f, x, slope));
         }
+    }
+}
+
+INLINE void store_finished(const gemm_tile *t, const int rows, const int nv, const bool whole,
+                           const bool add, vec acc[MR][NV])
+{
+    if (t->slope == 1) {
+        store_activated(t, rows, nv, whole, add, LINEAR, acc);
+    } else if (t->slope > 0) {
+        store_activated(t, rows, nv, whole, add, LEAKY, acc);
+    } else {
+        store_activated(t, rows, nv, whole, add, BY_SIGN, acc);
     }
 }
 
@@ -116,7 +144,7 @@ INLINE void step(const int rows, const int nv, const float *a, const float *a4, 
     for (int i = 0; i < rows; ++i) {
         const vec ai = vset1((i < 4 ? a : a4)[(i & 3) * a_row]);
         UNROLL
-        for (int v = 0; v < nv; ++v) acc[i][v] = vfma(ai, row[v], acc[i][v]);
+        for (int v = 0; v < nv; ++v) vfma_to(acc[i][v], ai, row[v]);
     }
 }
 
@@ -216,14 +244,82 @@ INLINE void tile_body(const gemm_tile *t, const int rows, const int nv, const b_
     store_tile(t, rows, nv, acc);
 }
 
+/* ---- all rows of a strip ---- */
+
+/* All steps of k. They fetch the rows of the next strip, unless `next` is NULL. */
+INLINE void plain_steps(const gemm_sweep *s, const float *a, const int rows, const int nv,
+                        const float *next, vec acc[MR][NV])
+{
+    const float *a4 = a + 4 * s->a_row, *b = s->b;
+    const size_t a_row = s->a_row, b_row = s->b_row;
+    const int kc = s->kc;
+    if (next) {
+        for (int p = 0; p < kc; ++p, ++a, ++a4, b += b_row, next += b_row) {
+            UNROLL
+            for (int j = 0; j < nv * VL; j += LINE) __builtin_prefetch(next + j, 0, 3);
+            step(rows, nv, a, a4, a_row, b, acc);
+        }
+    } else {
+        for (int p = 0; p < kc; ++p, ++a, ++a4, b += b_row) step(rows, nv, a, a4, a_row, b, acc);
+    }
+}
+
+/* The lines of a tile of C. */
+INLINE void fetch_tile(const float *c, size_t c_row, const int rows, const int nv)
+{
+    UNROLL
+    for (int i = 0; i < rows; ++i, c += c_row) {
+        UNROLL
+        for (int j = 0; j < nv * VL; j += LINE) __builtin_prefetch(c + j, 1, 3);
+        __builtin_prefetch(c + nv * VL - 1, 1, 3);
+    }
+}
+
+/* The tiles of some panels of `rows` rows, from row i on. The last tile of the strip fetches the
+   next strip. */
+INLINE void sweep_panels(const gemm_sweep *s, int i, int panels, const int rows, const int nv,
+                         const bool whole)
+{
+    gemm_tile t = {.cols = s->cols, .c = s->c + i * s->c_row, .c_row = s->c_row, .alpha = 1,
+                   .shift = s->shift + i, .scale = s->scale ? s->scale + i : NULL,
+                   .slope = s->slope};
+    const float *a = s->a + i * s->a_row;
+    for (; panels; --panels) {
+        vec acc[MR][NV];
+        UNROLL
+        for (int r = 0; r < rows; ++r) {
+            UNROLL
+            for (int v = 0; v < nv; ++v) acc[r][v] = vzero();
+        }
+        i += rows;
+        const bool last = i == s->rows;
+        fetch_tile(last ? s->c_next : t.c + rows * t.c_row, t.c_row, rows, nv);
+        plain_steps(s, a, rows, nv, last ? s->b_next : NULL, acc);
+        store_finished(&t, rows, nv, whole, false, acc);
+        a += rows * s->a_row;
+        t.c += rows * t.c_row;
+        t.shift += rows;
+        if (t.scale) t.scale += rows;
+    }
+}
+
 /* ---- one function for each size of the tile ---- */
 
 /* Each has its own register allocation and its own line in a profile: gemm_packed_8x3__avx512. */
 #define TILE_NAME(r, v) JOIN(gemm_packed_##r##x##v##__, ISA)
+#define SWEEP_NAME(r, v) JOIN(gemm_packed_sweep_##r##x##v##__, ISA)
 #define TILE(r, v)                                                                                 \
     static NOINLINE TILE_TUNING void TILE_NAME(r, v)(const gemm_tile *t)                           \
     {                                                                                              \
         tile_body(t, r, v, B_BY_ROWS);                                                             \
+    }                                                                                              \
+    static NOINLINE TILE_TUNING void SWEEP_NAME(r, v)(const gemm_sweep *s, int i, int panels)      \
+    {                                                                                              \
+        if (s->cols == v * VL) {                                                                   \
+            sweep_panels(s, i, panels, r, v, true);                                                \
+        } else {                                                                                   \
+            sweep_panels(s, i, panels, r, v, false);                                               \
+        }                                                                                          \
     }
 #define TILES_OF_ROW(r) EACH_VECS(TILE, r)
 EACH_ROWS(TILES_OF_ROW)
@@ -232,6 +328,11 @@ typedef void tile_fn(const gemm_tile *);
 #define TILE_ENTRY(r, v) TILE_NAME(r, v),
 #define TILE_ROW(r) {EACH_VECS(TILE_ENTRY, r)},
 static tile_fn *const tiles[MR][NV] = {EACH_ROWS(TILE_ROW)};
+
+typedef void sweep_fn(const gemm_sweep *, int i, int panels);
+#define SWEEP_ENTRY(r, v) SWEEP_NAME(r, v),
+#define SWEEP_ROW(r) {EACH_VECS(SWEEP_ENTRY, r)},
+static sweep_fn *const sweeps[MR][NV] = {EACH_ROWS(SWEEP_ROW)};
 
 static NOINLINE TILE_TUNING void JOIN(gemm_packed_by_columns__, ISA)(const gemm_tile *t)
 {
@@ -272,4 +373,17 @@ static void tile(const gemm_tile *t)
     } else {
         wide_tile(t);
     }
+}
+
+/* Whole panels, then the last rows. Where those fill less than half of a panel, they share the rows
+   of the panel before evenly. */
+static void sweep(const gemm_sweep *s)
+{
+    sweep_fn *const *const by_rows = &sweeps[0][(s->cols - 1) / VL];
+    const int tail = s->rows % MR;
+    const int panels = s->rows / MR - (tail && tail < MR / 2 && s->rows > MR);
+    const int i = panels * MR, rest = s->rows - i, first = rest > MR ? (rest + 1) / 2 : rest;
+    if (panels) by_rows[(MR - 1) * NV](s, 0, panels);
+    if (first) by_rows[(first - 1) * NV](s, i, 1);
+    if (rest > first) by_rows[(rest - first - 1) * NV](s, i + first, 1);
 }

@@ -78,7 +78,7 @@ typedef struct problem {
 
 static const int CHANNELS[] = {1,  2,  3,  4,  5,  7,  8,  9,  13, 16,
                                17, 24, 31, 32, 33, 47, 48, 64, 67, 70};
-static const int SIDES[] = {1, 2, 3, 4, 5, 7, 8, 13, 15, 16, 17, 19, 26, 31, 48, 49, 53};
+static const int SIDES[] = {1, 2, 3, 4, 5, 7, 8, 13, 15, 16, 17, 19, 26, 31, 32, 48, 49, 53};
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 #define PICK(r, of) (of)[rng_below(r, (int)COUNT(of))]
 
