@@ -85,6 +85,25 @@ static inline void gemm_drop_kept(gemm_kept *kept)
     kept->bytes = 0;
 }
 
+/* Whether filters are as large as the image, as those of connected layers are: an output is the dot
+   product of a filter and the channels that it sees. */
+static inline bool gemm_conv_is_dots(const conv_call *c)
+{
+    return c->size == c->h && c->size == c->w && c->pad == 0;
+}
+
+/* Whether the inputs of a shortcut have one size. */
+static inline bool gemm_shortcut_is_equal(const layer_call *c)
+{
+    return c->c == c->out_c && c->h == c->out_h && c->w == c->out_w;
+}
+
+/* Whether rows of a shortcut's inputs are as far apart as columns. */
+static inline bool gemm_shortcut_has_one_stride(const layer_call *c)
+{
+    return c->w / c->out_w == c->h / c->out_h && c->out_w / c->w == c->out_h / c->h;
+}
+
 /* The settings that a row may use. The driver makes one for each call. */
 typedef struct gemm_context {
     int threads;                /* at most so many threads; at least 1 */

@@ -32,12 +32,6 @@ static bool is_by_row(const layer_job *j)
     return j->w.device->traits.cpu;
 }
 
-/* Whether rows of a shortcut's inputs are as far apart as columns. */
-static bool has_one_stride(const layer_call *c)
-{
-    return c->w / c->out_w == c->h / c->out_h && c->out_w / c->w == c->out_h / c->h;
-}
-
 /* Whether the kernels' int arithmetic is wide enough, and sizes are those that they expect. */
 static bool fits(const layer_call *c)
 {
@@ -48,7 +42,7 @@ static bool fits(const layer_call *c)
     if (c->batch * out > INT_MAX / 2 || c->batch * inputs > INT_MAX / 2) return false;
     if (c->kind == LAYER_ROUTE) return inputs == out;
     if (c->kind == LAYER_SHORTCUT)
-        return c->input[0].size == out && c->input[1].size == in && has_one_stride(c);
+        return c->input[0].size == out && c->input[1].size == in && gemm_shortcut_has_one_stride(c);
     if (c->kind == LAYER_YOLO && (c->c % c->anchors || in != out)) return false;
     return c->input[0].size == in && c->out_c == c->c;
 }
@@ -116,11 +110,10 @@ static int shortcut(layer_job *j)
 {
     const layer_call *c = j->c;
     const int n = c->batch * c->input[0].size, activation = (int)c->activation;
-    const bool equal = c->c == c->out_c && c->h == c->out_h && c->w == c->out_w;
     const cl_ulong a0 = j->w.B.offset, b0 = j->w.A.offset, o0 = j->w.C.offset;
     const gemm_cl_argument args[] = {ARG(n), ARG(c->alpha), ARG(c->beta), ARG(activation),
                                      BUFFER(j->w.B, a0), BUFFER(j->w.A, b0), BUFFER(j->w.C, o0)};
-    if (equal) return launch_each(j, "cl_shortcut", args, n, 1);
+    if (gemm_shortcut_is_equal(c)) return launch_each(j, "cl_shortcut", args, n, 1);
     const gemm_cl_argument sized[] = {
         ARG(n), ARG(c->alpha), ARG(c->beta), ARG(activation), BUFFER(j->w.B, a0),
         BUFFER(j->w.A, b0), BUFFER(j->w.C, o0), ARG(c->c), ARG(c->h), ARG(c->w), ARG(c->out_c),

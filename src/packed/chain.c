@@ -13,7 +13,6 @@
  */
 #include "packed/chain.h"
 
-#include "packed/dots.h"
 #include "packed/job.h"
 #include "packed/loops.h"
 #include "packed/packed.h"
@@ -46,7 +45,7 @@ typedef struct stretch {
 /* Layers of one place add up in another order: dots.c. */
 static bool is_pointwise(const conv_call *c)
 {
-    return c->size == 1 && c->stride == 1 && c->pad == 0 && c->groups == 1 && !packed_is_dots(c);
+    return c->size == 1 && c->stride == 1 && c->pad == 0 && c->groups == 1 && !gemm_conv_is_dots(c);
 }
 
 static bool is_plain(const conv_call *c)

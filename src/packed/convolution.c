@@ -467,7 +467,7 @@ gemm_status gemm_packed_conv(const conv_call *c, const gemm_context *context, co
 {
     (void)params;
     const int threads = context->threads;
-    if (packed_is_dots(c)) {
+    if (gemm_conv_is_dots(c)) {
         strcpy(context->note->algorithm, "dots");
         return packed_dots(c, context->isa, threads) ? GEMM_DECLINED : GEMM_DONE;
     }

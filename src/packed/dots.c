@@ -12,11 +12,6 @@
 #include "util/ints.h"
 #include "util/threads.h"
 
-bool packed_is_dots(const conv_call *c)
-{
-    return c->size == c->h && c->size == c->w && c->pad == 0;
-}
-
 typedef struct dots_job {
     const conv_call *c;
     const gemm_ukernel *u;

@@ -280,17 +280,6 @@ static void shortcut_row(const layer_job *j, int unit, float *scratch)
     if (c->activation == CONV_LOGISTIC) j->u->logistic(c->out_w, out, out);
 }
 
-static bool has_equal_sizes(const layer_call *c)
-{
-    return c->c == c->out_c && c->h == c->out_h && c->w == c->out_w;
-}
-
-/* Whether rows are as far apart as columns. */
-static bool has_one_stride(const layer_call *c)
-{
-    return c->w / c->out_w == c->h / c->out_h && c->out_w / c->w == c->out_h / c->h;
-}
-
 /* ---- the row of the table ---- */
 
 static bool cut(layer_job *j, run_unit *run, int units)
@@ -315,8 +304,9 @@ static bool choose_units(layer_job *j)
     case LAYER_UPSAMPLE: return cut(j, upsample_row, channels * c->h);
     case LAYER_ROUTE: return cut(j, route_block, blocks);
     case LAYER_SHORTCUT:
-        if (has_equal_sizes(c)) return cut(j, shortcut_block, blocks);
-        return has_one_stride(c) && cut(j, shortcut_row, c->batch * c->out_c * c->out_h);
+        if (gemm_shortcut_is_equal(c)) return cut(j, shortcut_block, blocks);
+        return gemm_shortcut_has_one_stride(c) &&
+               cut(j, shortcut_row, c->batch * c->out_c * c->out_h);
     case LAYER_YOLO: return cut(j, yolo_channel, channels);
     }
     return false;
