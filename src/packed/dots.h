@@ -5,8 +5,8 @@
 #include "gemm_dispatch.h"
 #include "packed/ukernel.h"
 
-/* Runs a convolution of which gemm_conv_is_dots is true on up to `threads` threads. Returns 0, or -1
-   when there is no memory; the output is then untouched. */
+/* Runs a convolution of which gemm_conv_is_dots is true, on up to `threads` threads. Returns 0, or
+   -1 when there is no memory; the output is then untouched. */
 int packed_dots(const conv_call *, const gemm_ukernel *, int threads);
 
 #endif
