@@ -120,8 +120,8 @@ typedef gemm_status gemm_row_run(const gemm_call *, const gemm_context *, const 
 /* One whole convolution. When it declines, the output is unchanged. */
 typedef gemm_status gemm_row_conv(const conv_call *, const gemm_context *, const void *params);
 
-/* A chain of convolutions, see gemm_conv_chain; batch norm is folded. When it declines, the output
-   is unchanged. */
+/* A chain of convolutions as gemm_conv_chain defines it, which the driver has checked; none has
+   `pool`. Batch norm is folded. When it declines, the output is unchanged. */
 typedef gemm_status gemm_row_chain(const conv_call *, int count, const gemm_context *,
                                    const void *params);
 

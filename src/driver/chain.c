@@ -1,6 +1,7 @@
 /*
  * The driver of chains: consecutive convolutions as one call. Like convolution.c, but with a plan
- * and a folded batch norm for each layer.
+ * and a folded batch norm for each layer. Convolutions that are no chain, by the definition in
+ * gemm_dispatch.h, end here: they get no plan, and no row sees them.
  */
 #include "driver/bytes.h"
 #include "driver/driver.h"
@@ -78,18 +79,40 @@ static void check(const conv_call *calls, const conv_norm *const *norms, int cou
     for (int i = 0; i < count; ++i) free(outputs[i]);
 }
 
-static bool is_valid(const conv_call *calls, int count)
+static bool is_pointwise(const conv_call *c)
+{
+    return c->size == 1 && c->stride == 1 && c->pad == 0 && c->groups == 1;
+}
+
+static bool is_depthwise(const conv_call *c)
+{
+    return c->groups == c->c && c->n == c->c;
+}
+
+static bool follows(const conv_call *c, const conv_call *before)
+{
+    return c->batch == before->batch && c->c == before->n && c->h == before->out_h &&
+           c->w == before->out_w;
+}
+
+/* Whether the calls are a chain of the contract. It is asked before batch norm is folded, because
+   Darknet offers every two convolutions that follow each other. */
+static bool is_chain(const conv_call *calls, int count)
 {
     if (count < 2 || count > MOST) return false;
-    for (int i = 0; i < count; ++i)
-        if (calls[i].batch < 1 || calls[i].out_h < 1 || calls[i].out_w < 1) return false;
+    for (int i = 0; i < count; ++i) {
+        const conv_call *c = &calls[i];
+        if (c->batch < 1 || c->out_h < 1 || c->out_w < 1 || c->pool) return false;
+        if (i && !follows(c, c - 1)) return false;
+        if (i == count - 2 ? !is_depthwise(c) : !is_pointwise(c)) return false;
+    }
     return true;
 }
 
 bool gemm_conv_chain(const conv_call *calls, const conv_norm *const *norms, int count,
                      gemm_plan **const *slots)
 {
-    if (!gemm_conv_offered() || !gemm_chosen()->chain || !is_valid(calls, count)) return false;
+    if (!gemm_conv_offered() || !gemm_chosen()->chain || !is_chain(calls, count)) return false;
     folded f = {.own = {NULL}};
     bool done = true;
     for (int i = 0; i < count; ++i) f.calls[i] = calls[i];

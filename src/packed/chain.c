@@ -42,31 +42,18 @@ typedef struct stretch {
 
 /* ---- which layers ---- */
 
-/* Layers of one place add up in another order: dots.c. */
-static bool is_pointwise(const conv_call *c)
+/* A 1x1 layer of one place adds up in another order: dots.c. */
+static bool can_multiply(const conv_call *c)
 {
-    return c->size == 1 && c->stride == 1 && c->pad == 0 && c->groups == 1 && !gemm_conv_is_dots(c);
+    return c->activation != CONV_LOGISTIC && !gemm_conv_is_dots(c);
 }
 
-static bool is_plain(const conv_call *c)
+/* Whether the code below can run this chain. */
+static bool can_run(const chain *l)
 {
-    return !c->pool && c->activation != CONV_LOGISTIC;
-}
-
-static bool are_neighbours(const conv_call *c, const conv_call *next)
-{
-    return next->batch == c->batch && next->c == c->n && next->h == c->out_h &&
-           next->w == c->out_w;
-}
-
-static bool is_chain(const chain *l)
-{
-    const conv_call *e = l->expand, *d = l->depth, *p = l->project;
-    if (d->groups != d->c || d->n != d->c || d->size == 1 || d->stride > 2 || !is_plain(d)) {
-        return false;
-    }
-    if (!is_pointwise(p) || !is_plain(p) || !are_neighbours(d, p)) return false;
-    return !e || (is_pointwise(e) && is_plain(e) && are_neighbours(e, d));
+    const conv_call *d = l->depth;
+    return d->size > 1 && d->stride <= 2 && d->activation != CONV_LOGISTIC &&
+           can_multiply(l->project) && (!l->expand || can_multiply(l->expand));
 }
 
 /* ---- the products ---- */
@@ -282,7 +269,7 @@ gemm_status packed_chain_by(const conv_call *calls, int count, int rows,
     chain l = {.expand = count == 3 ? calls : NULL, .depth = calls + count - 2,
                .project = calls + count - 1, .u = context->isa};
     const int threads = context->threads;
-    if (!is_chain(&l)) return GEMM_DECLINED;
+    if (!can_run(&l)) return GEMM_DECLINED;
     if (rows) set_rows(&l, min_int(rows, l.depth->out_h));
     if (rows ? !fits(&l) : !choose_rows(&l, threads)) return GEMM_DECLINED;
     if (!all_in_order(&l)) return GEMM_DECLINED;
