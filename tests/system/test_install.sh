@@ -112,15 +112,17 @@ is run-after-preload "$prefix/lib/$soname:libm.so.6" "$(LD_PRELOAD=libm.so.6 "$r
 check uninstall-prefix project uninstall "PREFIX=$prefix"
 is uninstall-prefix-left '' "$(files "$prefix")"
 
-# ---- the same bytes from two folders; -O0, because only paths are tested here ----
+# ---- the same bytes from two folders ----
+# -O0, because only paths are tested here. ccache would give the second folder the objects of the first.
 for folder in one a/longer/two; do
     mkdir -p "$work/$folder"
-    cp -R Makefile mk src kernels patches setup install "$work/$folder"
-    (cd "$work/$folder" && check "build-${folder##*/}" env -u MAKELEVEL make INSTALL=0 OPENCL=0 CFLAGS=-O0 \
-        build/release-nocl/libdarknet-gemm.so build/release-nocl/libdarknet-gemm.a)
+    cp -R Makefile mk src kernels patches setup install bench tests "$work/$folder"
+    (cd "$work/$folder" && check "build-${folder##*/}" env -u MAKELEVEL CCACHE_DISABLE=1 make INSTALL=0 OPENCL=0 CFLAGS=-O0 \
+        "DARKNET_SRC=$BUILD/upstream" build/release-nocl/libdarknet-gemm.so build/release-nocl/libdarknet-gemm.a \
+        build/release-nocl/bench/gemm_bench)
 done
-for file in libdarknet-gemm.so libdarknet-gemm.a; do
-    check "same-bytes-$file" cmp "$work/one/build/release-nocl/$file" "$work/a/longer/two/build/release-nocl/$file"
+for file in libdarknet-gemm.so libdarknet-gemm.a bench/gemm_bench; do
+    check "same-bytes-${file##*/}" cmp "$work/one/build/release-nocl/$file" "$work/a/longer/two/build/release-nocl/$file"
 done
 
 finish
