@@ -1,14 +1,14 @@
 /*
  * How the items of a layer's kernel share its elements.
  *
- *   otherwise   item (x, y, z) computes element x of row y of plane z. Global sizes are rounded up
- *   BY_ROW      item (y, z) computes all of row y of plane z, for a CPU, whose compiler makes
- *               vectors of the loop
+ *   by default  item (x, y, z) computes element x of row y of plane z. Global sizes are rounded up
+ *   BY_ROW      item (y, z) computes all of row y of plane z. It is for a CPU, because its compiler
+ *               makes vectors of the loop
  *
  * A kernel whose elements are all alike cuts them into rows of RUN elements.
  *
- * Nothing is computed with relaxed math, and products and sums are rounded one by one, so that
- * results are those of Darknet where it rounds the same.
+ * Nothing is computed with relaxed math, and each product and each sum is rounded. So results are
+ * those of Darknet where it rounds the same.
  */
 #pragma OPENCL FP_CONTRACT OFF
 

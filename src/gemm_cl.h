@@ -4,7 +4,8 @@
  *
  *   gemm_cl.c            the way in: opens the device, runs a call, closes
  *   cl/multiply.c        one multiply; cl/panels.c: its B as images; cl/timing.c: for benchmarks
- *   cl/convolution.c     one whole convolution; cl/layers.c: a layer without weights
+ *   cl/convolution.c     one whole convolution; cl/winograd.c: its sizes and kernels by Winograd's
+ *                        algorithm; cl/layers.c: a layer without weights
  *   cl/launch.c          what all do on the queue, and how a call ends
  *   cl/memory.c          the memory policy: cl/unified.c or cl/discrete.c, both on cl/view.c
  *   cl/left.c            outputs that stay on the device, and the way back to the CPU

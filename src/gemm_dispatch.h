@@ -93,8 +93,8 @@ typedef struct layer_input {
  *
  * Input 0 of a shortcut has the size of the output, and input 1 that of c x h x w. Where these
  * differ, let stride = w / out_w and sample = out_w / w, each at least 1, and the same for heights.
- * Then element (k, sample * y, sample * x) of input 0 meets (k, stride * y, stride * x) of input 1,
- * as far as both have channels, rows and columns. Others are activation(input 0), without alpha.
+ * Then element (k, sample * y, sample * x) of input 0 meets (k, stride * y, stride * x) of input 1
+ * where both exist. Others are activation(input 0), without alpha.
  *
  * An anchor of a yolo layer has c / anchors channels: x, y, width, height, object, classes. Width
  * and height, 2 and 3, are copied.
@@ -161,7 +161,7 @@ void gemm_stock_loops(const gemm_call *);
 /*
  * Memory that an OpenCL device and the CPU can share without a copy.
  *
- * While an OpenCL row is chosen, these functions hand out memory of the driver, because only the
+ * While an OpenCL row is chosen, these functions hand out memory of the OpenCL driver. Only this
  * driver knows which alignment and caching the sharing needs. Under every other row they are
  * calloc, realloc and free. While a multiply uses any part of a block, the device owns the block.
  */

@@ -2,12 +2,12 @@
  * The measurement of the A/B harness.
  *
  * Each round starts both programs anew. The place of a process in memory changes its speed by a
- * percent or two for as long as it lives, so the verdict asks whether the rounds agree.
+ * percent or two for as long as it lives. So the verdict asks whether the rounds agree.
  *
  * A round has a first image, warm-up pairs and measured pairs. A pair is one image for A and the
  * same image for B, directly one after the other. A coin decides who is first, so a drift of the
- * machine's speed hits both alike. The program that waits is stopped, because the threads of an
- * OpenMP program spin for a while after their work and would slow the other program.
+ * machine's speed hits both alike. The program that waits is stopped. The threads of an OpenMP
+ * program spin for a while after their work, and would slow the other program.
  */
 #include "ab/ab.h"
 

@@ -1,3 +1,4 @@
+/* The gemm calls of a cfg file: see cfg.h. */
 #include "common/cfg.h"
 
 #include "common/apart.h"

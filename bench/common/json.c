@@ -1,3 +1,4 @@
+/* The JSON that benchmarks write: see json.h. */
 #include "common/json.h"
 
 #include <math.h>

@@ -1,3 +1,4 @@
+/* Random numbers, xorshift64*: see random.h. */
 #include "common/random.h"
 
 rng rng_make(uint64_t seed, uint64_t stream)

@@ -12,9 +12,9 @@
  * |a_i| |b_j| is K/3. So 8 * eps * |a_i| |b_j| is some twenty standard deviations for every K, and
  * a hundredth of one product of average size for K = 4608.
  *
- * A row that rounds each product once more, by up to u of it, adds K errors of u / 3 / sqrt(3) at
- * most, about 0.2 u sqrt(K) in all. sqrt(|a_i| |b_j|) is 0.6 sqrt(K), so four times that are twelve
- * standard deviations.
+ * A row may round each product once more, by up to u of it. This adds K errors of u / 3 / sqrt(3)
+ * at most, about 0.2 u sqrt(K) in all. sqrt(|a_i| |b_j|) is 0.6 sqrt(K), so four times that are
+ * twelve standard deviations.
  */
 #include "common/reference.h"
 

@@ -1,3 +1,4 @@
+/* The raw outputs of a network: see outputs.h. */
 #include "detect/outputs.h"
 
 #include <math.h>

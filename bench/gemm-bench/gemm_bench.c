@@ -3,8 +3,9 @@
  *
  * For each shape, operands and a reference in double precision are made first. Then come rounds. In
  * each round every row runs a burst of a few calls (measure.c), and so does the measurement of the
- * FMA peak, all in a new random order. So what disturbs the machine disturbs all of them alike. The
- * rounds end when each row has its samples. A row with a wrong result is dropped with its times.
+ * FMA peak. Their order is random, and new in each round. So what disturbs the machine disturbs all
+ * of them alike. The rounds end when each row has its samples. A row with a wrong result is dropped
+ * with its times.
  *
  * A lane is a row with its number of threads and its state of the caches.
  */

@@ -39,8 +39,8 @@
 #endif
 
 /*
- * The calls that are not timed last 5 ms: a sleeping thread wakes up in tenths of a millisecond,
- * and the host of a virtual machine may then need milliseconds to give each processor a core.
+ * The calls that are not timed last 5 ms. A sleeping thread wakes up in tenths of a millisecond.
+ * The host of a virtual machine may then need milliseconds to give each processor a core.
  * There are at least 8 of them, or 20 ms: a last-level cache full of other data needs so many calls
  * until it keeps what fits of these matrices. A row that learns from its calls gets as many as it
  * needs (gemm_variant.warm_up).
@@ -237,8 +237,8 @@ static bool first_call(run *r)
 }
 
 /* Makes the calls that are not timed and returns the seconds of one, or -1 when the first is wrong.
-   Behind the first few calls C is made anew for each, because what is added to a C that has grown
-   large is rounded more coarsely. */
+   After the first few calls C is made anew for each, because sums in a C that has grown large are
+   rounded more coarsely. */
 static double warm_up(run *r)
 {
     reset(r);

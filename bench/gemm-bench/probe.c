@@ -1,3 +1,4 @@
+/* What can run here, asked in a child process: see probe.h. */
 #include "gemm-bench/probe.h"
 
 #include "common/apart.h"

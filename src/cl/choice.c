@@ -1,7 +1,8 @@
 /*
  * What `cl` chooses: cl_wide on CPUs; else cl_thin for a C of few rows, cl_image where the device
  * shares its memory with the CPU (Adreno), cl_tile on desktop GPUs. gemm_cl_image_rules has the
- * tile of cl_image. A convolution that multiplies a matrix by a vector gets cl_gemv everywhere.
+ * tile of cl_image. A convolution that multiplies a matrix by a vector gets cl_gemv everywhere. Any
+ * other convolution gets cl_conv_wide on CPUs, or cl_winograd if its cost is less.
  *
  * K is cut into parts where C alone has too few groups for all compute units.
  */

@@ -4,15 +4,15 @@
  *   B:  goes chunk by chunk through pinned buffers, on a queue of its own. While some chunks are on
  *       the bus, the CPU fills the next. Blocks of gemm_cl_alloc are pinned and go at once.
  *   A:  weights are uploaded once. The pinned copy that they were uploaded from is kept. A later
- *       call with the same pointer and shape compares every byte with the copy: when all are equal,
+ *       call with the same pointer and shape compares every byte with the copy. If all are equal,
  *       the device's buffer is right, whatever happened to the caller's memory in between. The CPU
  *       compares while B is on the bus.
  *   C:  is never uploaded. The device adds to zeros, and the CPU adds the result to C. Until then C
  *       is as it was. A convolution's output is stored, not added. When it lies in a block, it goes
  *       straight there.
  *
- * A call that does not wait leaves its output in a copy of the output's block (cl/left.h), and a
- * call whose input the device holds uses that as it lies.
+ * A call that does not wait leaves its output on the device, in a copy of the output's block
+ * (cl/left.h). A later call that reads this output uses the copy.
  */
 #include "cl/left.h"
 #include "cl/memory.h"

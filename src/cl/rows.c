@@ -2,8 +2,9 @@
  * The OpenCL rows as data.
  *
  * The ladder of the paper (Adreno 330): naive, blocks, local memory, wide loads, unrolled.
- * Qualcomm's kernel: image. No article has the kernels below: wide for CPUs, thin for a C of few
- * rows, tile for desktop GPUs, gemv for connected layers.
+ * Qualcomm's kernel: image. Neither has the kernels below: wide for CPUs, thin for a C of few rows,
+ * tile for desktop GPUs. For whole convolutions alone there are gemv for connected layers, and on
+ * CPUs conv_wide and winograd.
  */
 #include "cl/rows.h"
 

@@ -14,9 +14,10 @@ typedef struct gemm_cl_times {
     char ran[64];               /* kernel, tile and parts */
 } gemm_cl_times;
 
-/* `reps` calls with one wait at the end for the wall time, and as many for the time in kernels,
-   because events with times make launches slower. Needs an open device, so gemm_cl_unusable(row)
-   comes before. C is added to 2 `reps` times. Returns 0, or -1 when a call failed. */
+/* `reps` calls with one wait at the end give the wall time. As many calls after them give the time
+   in kernels, because events with times make launches slower. Needs an open device, so
+   gemm_cl_unusable(row) comes before. The product is added to C 2 * reps times. Returns 0, or -1
+   when a call failed. */
 int gemm_cl_time(const gemm_call *, const gemm_cl_row *, int reps, gemm_cl_times *);
 
 #endif

@@ -1,9 +1,9 @@
 /*
  * The row `auto`.
  *
- *   no table            packed, at once: small calls must not feel the search
+ *   no table            packed, at once, because a search would make small calls slower
  *   a table             the row of the shape; packed for a shape that the table lacks
- *   and tuning is on    a shape that the table lacks is measured, and the table is written
+ *   tuning is on        the same, but a shape that the table lacks is measured and written to it
  *
  * A row that declines leaves the call to packed. A convolution with its pool is the exception:
  * `auto` declines it too, so that Darknet asks for the convolution and for the pool.
@@ -301,8 +301,8 @@ static const char *chain_to_cpu(const conv_call *calls, int count)
     return why ? why : gemm_cl_give_to_cpu(last->output, gemm_conv_output_bytes(last), true);
 }
 
-/* A chain is packed's. It is declined where the table has another row for one of its layers, and
-   where its layers shall be measured or recorded one by one. */
+/* A chain is packed's. It is declined where the table has another row for one of its layers. It is
+   also declined where its layers shall be measured or recorded one by one. */
 gemm_status gemm_auto_chain(const conv_call *calls, int count, const gemm_context *x,
                             const void *params)
 {

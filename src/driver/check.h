@@ -1,6 +1,6 @@
 /*
- * Is C right? The exact result in double precision, and the largest error that single precision
- * may have with any operands. GEMM_CHECK and the tests use it.
+ * Whether C is right: the exact result in double precision, and the largest error that single
+ * precision may have with any operands. GEMM_CHECK and the tests use it.
  */
 #ifndef GEMM_CHECK_H
 #define GEMM_CHECK_H

@@ -4,15 +4,15 @@
  * The bound is that of check.c for the sum, times |scale|, and a few roundings more for scale,
  * shift and activation. No activation has a slope above 1, so none of them makes the error larger.
  * A maximum does not either: it is off by no more than the worst element of its block. A row's
- * gemm_rounding adds what it adds in check.c; A are the weights, and B is the input.
+ * gemm_rounding adds the same as in check.c, where A are the weights and B is the input.
  *
  * A transform (gemm_transform) adds up other terms, so its bound has other sizes:
  *
  *   S = |AT| (sum over channels of (|G| |g| |GT|) * (|BT| |d| |B|)) |A|
  *
- * Each term is rounded once for each product or sum on its way: at most n in each of the two passes
- * of BT and of AT, 3 + 3 in each pass of G, whose entries are rounded too, and one for each
- * channel.
+ * Each term is rounded once for each product or sum on its way. There are at most n in each of the
+ * two passes of BT and of AT, and one for each channel. There are 3 + 3 in each pass of G, because
+ * its entries are rounded too.
  * (Barabasz, Anderson, Soodhalter, Gregg, "Error analysis and improving the accuracy of Winograd
  * convolution for deep neural networks", 2018.)
  */

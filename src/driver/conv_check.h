@@ -1,6 +1,6 @@
 /*
- * Is the output of a convolution right? Darknet's sum in double precision, and the largest error
- * that single precision may have. GEMM_CHECK and the tests use it.
+ * Whether the output of a convolution is right: Darknet's sum in double precision, and the largest
+ * error that single precision may have. GEMM_CHECK and the tests use it.
  */
 #ifndef GEMM_CONV_CHECK_H
 #define GEMM_CONV_CHECK_H

@@ -1,9 +1,9 @@
 /*
  * The driver of whole convolutions.
  *
- * gemm_conv takes the plan of the layer, with batch norm folded into a scale and a shift for each
- * filter -> check and trace, as for a multiply -> the row. When the row declines, Darknet runs its
- * own code.
+ * gemm_conv takes the plan of the layer, which has batch norm folded into a scale and a shift for
+ * each filter. Then come check and trace, as for a multiply, and the row. When the row declines,
+ * Darknet runs its own code.
  */
 #include "driver/bytes.h"
 #include "driver/check.h"

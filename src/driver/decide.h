@@ -10,8 +10,8 @@
  *   a shape      packed, then the other rows
  *   a network    the mix of the fastest row of each shape, then each row alone
  *
- * Both are needed: a row that leaves results on the device is cheap only beside itself, so the
- * fastest rows of all shapes may add up to a slower network.
+ * Both are needed. A row that leaves results on the device is cheap only if the same row runs the
+ * next layer. So the fastest rows of all shapes may add up to a slower network.
  */
 int gemm_decide(const double *ms, int count);
 

@@ -3,8 +3,8 @@
  *
  * Each row runs once without a clock, because threads wake up, kernels are compiled and weights are
  * transformed then. A row that learns from its calls runs more often (gemm_variant.warm_up). In
- * every round each row has one turn. So a change of the machine's speed hits
- * all rows. The shortest turn counts, because other programs only make a turn longer.
+ * every round each row has one turn. So a change of the machine's speed hits all rows. The shortest
+ * turn counts, because other programs only make a turn longer.
  */
 #include "driver/turns.h"
 
@@ -20,14 +20,14 @@ static const double TURN_MS = .3;       /* shorter calls are timed several at on
 static const double ENOUGH_MS = 300;    /* all turns of a shape together, after LEAST_ROUNDS */
 static const double HOPELESS = 3;       /* a row that takes so many times the best has no turns */
 
-/* A row in the contest. */
-typedef struct contestant {
+/* A row that is measured. */
+typedef struct candidate {
     const gemm_variant *row;
     gemm_kept kept;             /* of a convolution, as in the plan of a layer */
     float *unpooled;            /* the output of a convolution before its pool, or NULL */
     int calls;                  /* in a turn */
-    double ms;                  /* of one call; -1: out of the contest */
-} contestant;
+    double ms;                  /* of one call; -1: it cannot run */
+} candidate;
 
 gemm_status gemm_run_any(const gemm_variant *v, const gemm_any_call *c, const gemm_context *x)
 {
@@ -67,7 +67,7 @@ const char *gemm_any_to_cpu(const gemm_any_call *c)
 /* ---- one row ---- */
 
 /* The convolution, then the pool. */
-static gemm_status run_apart(const contestant *p, const conv_call *c, const gemm_context *x)
+static gemm_status run_apart(const candidate *p, const conv_call *c, const gemm_context *x)
 {
     conv_call conv = *c;
     conv.pool = false;
@@ -81,7 +81,7 @@ static gemm_status run_apart(const contestant *p, const conv_call *c, const gemm
 }
 
 /* One call from memory of the CPU. Returns whether its result is there, in memory of the CPU. */
-static bool run(contestant *p, const gemm_any_call *c, const gemm_context *context)
+static bool run(candidate *p, const gemm_any_call *c, const gemm_context *context)
 {
     gemm_note note;
     gemm_context x = *context;
@@ -95,7 +95,7 @@ static bool run(contestant *p, const gemm_any_call *c, const gemm_context *conte
 }
 
 /* Milliseconds of one call, or -1. */
-static double time_turn(contestant *p, const gemm_any_call *c, const gemm_context *x)
+static double time_turn(candidate *p, const gemm_any_call *c, const gemm_context *x)
 {
     const double start = gemm_now_ms();
     for (int i = 0; i < p->calls; ++i)
@@ -104,7 +104,7 @@ static double time_turn(contestant *p, const gemm_any_call *c, const gemm_contex
 }
 
 /* Memory of the kind that Darknet's buffers have under this row. */
-static float *take_unpooled(const contestant *p, const conv_call *c)
+static float *take_unpooled(const candidate *p, const conv_call *c)
 {
     conv_call conv = *c;
     conv.pool = false;
@@ -113,8 +113,8 @@ static float *take_unpooled(const contestant *p, const conv_call *c)
     return shared ? shared : malloc(bytes);
 }
 
-/* The calls that are not in the contest. They say how many calls a turn has. */
-static void warm_up(contestant *p, const gemm_any_call *c, const gemm_context *x, double best)
+/* The calls before the first turn. They say how many calls a turn has. */
+static void warm_up(candidate *p, const gemm_any_call *c, const gemm_context *x, double best)
 {
     p->calls = 1;
     p->ms = time_turn(p, c, x);
@@ -128,7 +128,7 @@ static void warm_up(contestant *p, const gemm_any_call *c, const gemm_context *x
     if (p->ms >= 0 && p->ms < TURN_MS) p->calls = (int)(TURN_MS / (p->ms + 1e-3)) + 1;
 }
 
-static double best_of(const contestant *list, int count)
+static double best_of(const candidate *list, int count)
 {
     double best = -1;
     for (int i = 0; i < count; ++i)
@@ -136,13 +136,13 @@ static double best_of(const contestant *list, int count)
     return best;
 }
 
-static void take_turns(contestant *list, int count, const gemm_any_call *c, const gemm_context *x)
+static void take_turns(candidate *list, int count, const gemm_any_call *c, const gemm_context *x)
 {
     const double start = gemm_now_ms();
     for (int round = 0; round < ROUNDS; ++round) {
         const double best = best_of(list, count);
         for (int i = 0; i < count; ++i) {
-            contestant *p = &list[(i + round) % count];  /* nobody always follows another */
+            candidate *p = &list[(i + round) % count];  /* no row always follows the same one */
             if (p->ms < 0 || p->ms > HOPELESS * best) continue;
             const double ms = time_turn(p, c, x);
             if (ms < p->ms) p->ms = ms;
@@ -160,7 +160,7 @@ static void copy_c(const gemm_call *c, float *copy, bool back)
     }
 }
 
-static void leave(contestant *p)
+static void leave(candidate *p)
 {
     gemm_drop_kept(&p->kept);
     if (p->unpooled && !gemm_cl_free(p->unpooled)) free(p->unpooled);
@@ -169,13 +169,13 @@ static void leave(contestant *p)
 bool gemm_take_turns(const gemm_any_call *c, const gemm_context *x, const gemm_variant *const *rows,
                      int count, double *ms)
 {
-    contestant list[GEMM_TURNS_ROWS];
+    candidate list[GEMM_TURNS_ROWS];
     const gemm_call *g = c->multiply;
     float *copy = g ? malloc((size_t)g->M * (size_t)g->N * sizeof(float)) : NULL;
     if ((g && !copy) || take_inputs(c, false)) return false;
     if (g) copy_c(g, copy, false);
     for (int i = 0; i < count; ++i) {
-        list[i] = (contestant){.row = rows[i]};
+        list[i] = (candidate){.row = rows[i]};
         if (x->kept) list[i].kept.room = x->kept->room;
         warm_up(&list[i], c, x, best_of(list, i));
     }

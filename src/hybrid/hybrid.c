@@ -16,9 +16,9 @@
  *
  * With the pool behind a convolution each side pools its part.
  *
- * Memory: both sides read all operands. Only the CPU writes to C while the device works, and only
- * to its own part, because the device writes to memory of its own (gemm_cl_run_start). The part of
- * a convolution's output that is the device's may change before the end.
+ * Memory: both sides read all operands. While the device works, only the CPU writes to C, and only
+ * to its own part. The device writes to memory of its own (gemm_cl_run_start). The part of a
+ * convolution's output that is the device's may change before the end.
  *
  * When the device fails, the CPU computes the device's part too. C is then right, or the status is
  * GEMM_FAILED.

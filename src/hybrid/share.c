@@ -21,9 +21,9 @@
  *
  * - The first share is a half. 0 and 1, where one side does all, come after two shares between, if
  *   not one of them is clearly the best.
- * - Two sides must save 5% of what one side takes. A share of 0 or 1 that was never tried is
- *   expected to take three quarters of what the model says, because one side alone does not wait
- *   for the other one's copies. So it is tried where it is close.
+ * - Two sides must save 5% of what one side takes. A share of 0 or 1 that was never tried counts
+ *   three quarters of what the model says. The reason: one side alone does not wait for the other
+ *   one's copies. So it is tried where it is close.
  * - A move must save 3%. It is a quarter at most, unless it goes to 0, to 1 or to a share that was
  *   tried before.
  * - The first call with another share does not count, because weights go to the device, programs

@@ -1,3 +1,4 @@
+/* gemm as Darknet calls it: see darknet.h. */
 #include "lib/darknet.h"
 
 #include "gemm_dispatch.h"

@@ -23,8 +23,8 @@
  *   any stride.
  * - With few rows, memory is the limit. Strips are then several tiles wide, and a large B is kept
  *   out of L3.
- * - Where K and the rows are one block each and the tiles end in an epilogue, as in a 1x1 layer,
- *   loop 1 is in the micro-kernel (gemm_sweep).
+ * - Loop 1 is in the micro-kernel (gemm_sweep) where K and the rows are one block each and the
+ *   tiles end in an epilogue. A 1x1 layer is such a case.
  * - The N % rest_unit tail columns, the "rest", are multiplied with vectors along K (plan.c).
  * - C is read and written once for each block of K. Its next tile is fetched while the present one
  *   is computed.

@@ -5,8 +5,8 @@
 #include "gemm_variant.h"
 #include "packed/ukernel.h"
 
-/* One multiply; params is not used. Declines calls that are so small that Darknet's own loops end
-   before the work here is set up, and any call when there is no memory. */
+/* One multiply; params is not used. Declines a call that is so small that Darknet's own loops end
+   before the work here is set up. Declines any call when there is no memory. */
 gemm_row_run gemm_packed;
 
 /* One convolution, without im2col: convolution.c. */

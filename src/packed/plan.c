@@ -50,9 +50,9 @@ static bool should_pack_a(const packed_job *job, const gemm_ukernel *u, int colu
 
 /*
  * A packed block of A has mc x kc elements at most; with fewer rows than mc, kc may be larger.
- * In an A by columns that is not packed, a panel uses half a cache line of each column, and the
- * next panel uses the other half. If the columns are pages apart, few of these lines stay in L2
- * until then, so kc is smaller.
+ * Where A by columns is not packed, a panel uses half a cache line of each column. The next panel
+ * uses the other half. If the columns are pages apart, few of these lines stay in L2 until then,
+ * so kc is smaller.
  */
 static int choose_kc(const packed_job *job, const gemm_ukernel *u, bool packs_a)
 {
@@ -80,10 +80,10 @@ static int choose_rest(const packed_job *job, const gemm_ukernel *u, bool packs_
 }
 
 /*
- * Darknet's large matrices begin 16 bytes behind a cache line. If rows of B, or rows of C for a B
- * by columns, are long and consist of whole lines, a narrower first strip lets all other strips
- * begin where lines begin. A vector is then in one line, not in two. An image is cut at whole
- * vectors only.
+ * Darknet's large matrices begin 16 bytes behind a cache line. If the rows of B are long and of
+ * whole lines, the first strip is narrower. All other strips then begin where lines begin, and a
+ * vector is in one line, not in two. For a B by columns the rows of C decide. An image is cut at
+ * whole vectors only.
  */
 static int choose_lead(const packed_plan *plan)
 {

@@ -2,8 +2,8 @@
  * The contract between the loops of `packed` and the micro-kernels: one struct for each instruction
  * set.
  *
- * The micro-kernel multiplies a panel of A (mr rows) by a strip of B (nr columns) over kc steps of
- * k and adds the mr x nr tile to C. Cache blocks, threads and transposes are written once, in the
+ * The micro-kernel multiplies a panel of A (mr rows) by a strip of B (nr columns) in kc steps of k.
+ * It adds the mr x nr tile to C. Cache blocks, threads and transposes are written once, in the
  * loops, and know no instruction set.
  *
  * A new instruction set is one file ukernel_<isa>.c and one line in gemm_ukernels[]. The file
@@ -38,7 +38,7 @@ typedef struct gemm_moves {
     float *to;                  /* where it goes, rows `width` apart */
     const float *fetch;         /* the strip to be prefetched to L2, or NULL */
     bool once;                  /* prefetch without a copy in L3, where the processor can */
-    bool by_columns;            /* then */
+    bool by_columns;            /* B by columns. Only then the next two count */
     int kc, p;                  /* steps in the strips, and the next step of this block column */
 } gemm_moves;
 

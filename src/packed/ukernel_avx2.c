@@ -39,9 +39,9 @@ typedef __m256 vec;
 #define vload_part(p, n) _mm256_maskload_ps(p, first(n))
 #define vstore_part(p, n, v) _mm256_maskstore_ps(p, first(n), v)
 #define vfma(a, b, c) _mm256_fmadd_ps(a, b, c)
-/* By the sign bit. For +0 and NaN this takes x, but y is the same there. */
 /* As an intrinsic, gcc may move accumulators between registers, and then it has too few. */
 #define vfma_to(c, a, b) __asm__("vfmadd231ps %2, %1, %0" : "+x"(c) : "x"(a), "x"(b))
+/* By the sign bit. For +0 and NaN this takes x, but y is the same there. */
 #define vif_positive(x, y) _mm256_blendv_ps(x, y, x)
 #define vmax(x, m) _mm256_max_ps(x, m)
 #define vstore_low(p, v) vstore(p, v)

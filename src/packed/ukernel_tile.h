@@ -8,8 +8,8 @@
  *     ...                    ...            MR * NV accumulators + NV of B + 1 of A
  *     a[7] broadcast  [acc ][acc ][acc ]
  *
- * A step of k loads NV vectors of B and MR scalars of A for MR * NV FMAs, so the FMA units are the
- * limit and not the load ports. The accumulators are independent, which hides the FMA's latency.
+ * A step of k loads NV vectors of B and MR scalars of A for MR * NV FMAs. So the FMA units are the
+ * limit, not the load ports. The accumulators are independent, which hides the FMA's latency.
  *
  * Included by ukernel_body.h.
  */

@@ -10,7 +10,7 @@
 bool packed_winograd_can(const conv_call *);
 
 /* The m that computes this convolution fastest, 2 or 4; 0: none, the direct way is faster or the
-   only one. Depends on the layer and on the sizes of the caches, not on the threads. */
+   only one. Depends on the layer and the micro-kernels, not on the threads. */
 int packed_winograd_m(const conv_call *, const struct gemm_ukernel *);
 
 /* The matrices of m = 2 or 4, for the error bound. */

@@ -1,3 +1,4 @@
+/* Ends the program after an error: see die.h. */
 #include "util/die.h"
 
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+/* Numbers that a person types: see number.h. */
 #include "util/number.h"
 
 #include <ctype.h>

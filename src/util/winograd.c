@@ -1,3 +1,4 @@
+/* The matrices of Winograd's algorithm, by rows: see winograd.h. */
 #include "util/winograd.h"
 
 #define P GEMM_WINOGRAD_P

@@ -1,3 +1,4 @@
+/* A function in a process of its own: see child.h. */
 #include "support/child.h"
 
 #include <signal.h>

@@ -1,3 +1,4 @@
+/* Networks with random weights: see network.h. */
 #include "support/network.h"
 
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* Matrices beside guard pages: see operands.h. */
 #include "support/operands.h"
 
 #include "util/ints.h"

@@ -2,8 +2,8 @@
  * The rule of bench/ab/ab_verdict.c on simulated machines: how often it calls equal sides "faster"
  * or "slower", and whether it sees a true difference.
  *
- * The noise is like that of shared machines. It is autocorrelated, it drifts, it has a long tail,
- * and each process has an offset of a percent or two for as long as it lives.
+ * The noise is like that of shared machines. It is autocorrelated, it drifts, and it has a long
+ * tail. Each process has an offset of a percent or two for as long as it lives.
  */
 #include "ab/ab.h"
 

@@ -6,11 +6,14 @@
  *
  * The first form needs the OpenCL layer of tests/support/layer_fail.c, which counts waits and makes
  * calls fail. CFG is a small network with layers that `cl` takes and layers that it does not take.
- * Under both memory policies its outputs must be those of Darknet's own code, layer by layer: after
- * several passes, by turns with another network, after a change of weights, after a resize, after
- * the CPU wrote into outputs, with GEMM_IMPL changed between two passes, and in two threads. Then
- * each third call of OpenCL fails in turn: the outputs must be right, or the program must end and
- * say why. The first pass, which builds kernels and keeps weights, gets fewer of them.
+ * Under both memory policies its outputs must be those of Darknet's own code, layer by layer:
+ *
+ * - after several passes, and by turns with another network
+ * - after a change of weights, after a resize, and after the CPU wrote into outputs
+ * - with GEMM_IMPL changed between two passes, and in two threads
+ *
+ * Then each third call of OpenCL fails in turn: the outputs must be right, or the program must end
+ * and say why. The first pass, which builds kernels and keeps weights, gets fewer of them.
  *
  * COUNTED are networks whose layers `cl` takes all: a pass waits once for each output that Darknet
  * reads, and copies no more than input and outputs.

@@ -82,8 +82,8 @@ static const int SIDES[] = {1, 2, 3, 4, 5, 7, 8, 13, 15, 16, 17, 19, 26, 31, 32,
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 #define PICK(r, of) (of)[rng_below(r, (int)COUNT(of))]
 
-/* A filter of 3x3 and stride 1. K of 130 has a way of its own for tail columns, 70 filters are more
-   than a block of them, and maps are larger than a strip of tiles. */
+/* A filter of 3x3 and stride 1. With K of 130 tail columns are multiplied along K. 70 filters are
+   more than a block of them, and some maps are larger than a strip of tiles. */
 static void draw_winograd(conv_call *c, rng *r, int number)
 {
     static const int channels[] = {1, 2, 3, 5, 7, 8, 13, 16, 31, 64, 70, 130};
@@ -126,9 +126,12 @@ static void draw_split(conv_call *c, rng *r, int number)
     c->h = (c->out_h - 1) * 2 + c->size - 2 * c->pad + rng_below(r, 2);
 }
 
-/* Kinds in turn: dense, dense of the same size, grouped, depthwise with few large or many small
-   channels, 1x1, every second place of 31 x 31, where whole vectors of pairs end one float behind
-   the image, and filters as large as the image, of which connected layers are those of 1x1. */
+/*
+ * Kinds in turn: dense, dense of the same size, grouped, depthwise with few large or many small
+ * channels, 1x1, every second place of 31 x 31, and filters as large as the image. In the 31 x 31
+ * whole vectors of pairs end one float behind the image. A filter of 1x1 over an image of 1x1 is a
+ * connected layer.
+ */
 static void draw_geometry(conv_call *c, rng *r, int number)
 {
     const int kind = number % 7;
@@ -592,7 +595,7 @@ static bool run_on_isa(const conv_call *c, const gemm_ukernel *u, int threads, g
 /* ---- the number of threads ---- */
 
 /* Large enough that threads share them. K of 1024, 1536 and 4608 lets A be packed. The 1x1 has
-   blocks of A whose kc depends on their rows, N of 169 has tail columns, and six products are fewer
+   blocks of A whose kc depends on their rows. N of 169 has tail columns. Six products are fewer
    than 4 for each of two threads. */
 static const conv_shape THREAD_SHAPES[] = {
     {"shifts", 1, 1, 64, 53, 53, 70, 3, 1, 1},

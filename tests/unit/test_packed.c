@@ -408,8 +408,8 @@ typedef struct shape {
 
 /*
  * Calls that any number of threads could cut into parts for which another plan looks better than
- * for the whole: A packed and not, one block of K and several, tail columns that would be alone in
- * a part, rows and columns that are cut, one row, one column and an outer product.
+ * for the whole. A is packed or not. K is one block or several. Tail columns would be alone in a
+ * part. Rows are cut, or columns. There are one row, one column and an outer product too.
  */
 static int shapes_to_cut(const gemm_ukernel *u, shape *shapes)
 {

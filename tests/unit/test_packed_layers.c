@@ -1,16 +1,16 @@
 /*
  * The layers without weights of `packed`, with every instruction set of this processor, over random
- * geometry: against the reference in double precision, and where nothing is rounded, or each
- * rounding is known, to the bit against plain loops in Darknet's order and against Darknet's own
- * functions. Guard pages lie before or behind every array. The output holds NaN before the call.
+ * geometry. They are compared with the reference in double precision. Where each rounding is known
+ * they must have the bits of plain loops in Darknet's order, and of Darknet's own functions. Guard
+ * pages lie before or behind every array. The output holds NaN before the call.
  *
  * For each instruction set there are three more tests: 1 to 8 threads give the same bits, four
  * callers at once do too, and the logistic is right at the ends of the range.
  *
  *   test_packed_layers [--seed S] [--cases N] [--case I] [--isa NAME | --row NAME]
  *
- * With --row the random layers run on that row instead, in memory of malloc and of gemm_host_alloc,
- * and for an OpenCL row under both memory policies.
+ * With --row the random layers run on that row instead, in memory of malloc and of gemm_host_alloc.
+ * An OpenCL row runs under both memory policies.
  *
  * A case depends on the seed and its number alone. A failure prints the command that repeats it.
  */
@@ -95,8 +95,8 @@ static void draw_sizes(layer_call *c, rng *r)
     c->h = h, c->w = w;
 }
 
-/* In turn: 2x2 / 2 and 2x2 / 1 as in yolov3-tiny, 5, 9 or 13 / 1 as in spp, any, windows larger
-   than the image, and maps so wide that a channel has several bands. */
+/* In turn: 2x2 / 2 and 2x2 / 1 as in yolov3-tiny; 5, 9 or 13 / 1 as in spp; any; windows larger
+   than the image; maps so wide that a channel has several bands. */
 static void draw_maxpool(layer_call *c, rng *r, int turn)
 {
     static const int spp[] = {5, 9, 13};
