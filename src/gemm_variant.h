@@ -15,6 +15,7 @@
 #include <stdio.h>
 
 struct gemm_ukernel;
+struct gemm_transform;
 
 typedef enum gemm_status {
     GEMM_DONE,
@@ -22,24 +23,13 @@ typedef enum gemm_status {
     GEMM_FAILED                 /* C is undefined: the driver ends the program with note->reason */
 } gemm_status;
 
-/*
- * A fast algorithm for 3x3 filters of stride 1: m x m outputs Y from n x n inputs d, n = m + 2, and
- * a filter g. Y = AT [(G g GT) * (BT d B)] A, where * is element by element. GEMM_CHECK derives
- * the error bound from it.
- */
-typedef struct gemm_transform {
-    int m;
-    const float *BT;            /* n x n */
-    const float *G;             /* n x 3 */
-    const float *AT;            /* m x n */
-} gemm_transform;
-
 /* What a run reports beside its status. The driver clears it before every run. GEMM_TRACE prints
    it. */
 typedef struct gemm_note {
     char ran[64];               /* the row or kernel that this row chose, else "" */
     char algorithm[24];         /* of a convolution, such as direct or winograd4, else "" */
-    const gemm_transform *transform;    /* of the algorithm, or NULL */
+    const struct gemm_transform *transform;     /* of Winograd's algorithm (util/winograd.h), or
+                                   NULL */
     double kernel_ms;           /* device time by events; below 0: no device */
     double arrival_ms;          /* of a device's call in two halves: from the end of the first until
                                    the result is in the CPU's memory; below 0: unknown */
@@ -90,6 +80,14 @@ static inline void gemm_drop_kept(gemm_kept *kept)
 static inline bool gemm_conv_is_dots(const conv_call *c)
 {
     return c->size == c->h && c->size == c->w && c->pad == 0;
+}
+
+/* Whether Winograd's algorithm can compute the convolution. The rows that have it apply no logistic
+   behind it. */
+static inline bool gemm_conv_can_transform(const conv_call *c)
+{
+    return c->size == 3 && c->stride == 1 && c->groups == 1 && c->activation != CONV_LOGISTIC &&
+           c->out_h == c->h + 2 * c->pad - 2 && c->out_w == c->w + 2 * c->pad - 2;
 }
 
 /* Whether the inputs of a shortcut have one size. */

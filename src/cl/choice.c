@@ -9,6 +9,7 @@
 #include "cl/choice.h"
 
 #include "util/ints.h"
+#include "util/winograd.h"
 
 #include <limits.h>
 
@@ -139,29 +140,12 @@ const gemm_cl_row *gemm_cl_choose_gemv(const gemm_cl_traits *d, const conv_call 
     return row->wx <= d->group ? row : NULL;
 }
 
-/*
- * The cost of a way, in multiplications of a vector. m = 0 is the direct way. The others add the
- * transforms of each element of V and M, and reading U, which is longer than the filters. The
- * constants are measured (docs/opencl.md).
- */
-static double winograd_cost(const conv_call *c, int m, int vector)
-{
-    const double ELEMENT = m == 2 ? 14 : 18, BYTES = 4;
-    const double channels = c->c, filters = c->n;
-    if (m == 0) return (double)c->out_h * c->out_w * channels * filters * 9 / vector;
-    const double points = (m + 2) * (m + 2);
-    const double tiles = (double)ceil_div(c->out_w, m) * ceil_div(c->out_h, m) * c->batch;
-    return points * tiles * (channels * filters + (channels + filters) * ELEMENT) / vector +
-           points * channels * filters * sizeof(float) / BYTES;
-}
-
+/* The cost was measured (docs/opencl.md). */
 const gemm_cl_row *gemm_cl_choose_winograd(const gemm_cl_traits *d, const conv_call *c)
 {
-    enum { FEW = 8 };           /* channels or filters: the transforms cost more than they save */
-    if (!d->cpu || c->c < FEW || c->n < FEW) return NULL;
-    const gemm_cl_row *rows = &gemm_cl_winograd_choices[vector_choice(d) * 2];
-    const double direct = winograd_cost(c, 0, d->vector);
-    const double two = winograd_cost(c, 2, d->vector), four = winograd_cost(c, 4, d->vector);
-    if (direct <= two && direct <= four) return NULL;
-    return two <= four ? &rows[0] : &rows[1];
+    static const gemm_winograd_cost cost = {.element = {14, 18}, .bytes = 4};
+    const gemm_winograd_layer l = {.channels = c->c, .filters = c->n, .out_h = c->out_h,
+                                   .out_w = c->out_w, .vector = d->vector};
+    const int m = d->cpu ? gemm_winograd_fastest(&l, &cost) : 0;
+    return m ? &gemm_cl_winograd_choices[vector_choice(d) * 2 + (m == 4)] : NULL;
 }

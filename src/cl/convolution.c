@@ -23,6 +23,7 @@
 #include "cl/left.h"
 #include "cl/pending.h"
 #include "util/text.h"
+#include "util/winograd.h"
 
 #include <limits.h>
 #include <stdint.h>
@@ -477,7 +478,7 @@ static void fill_note(const conv_job *j, gemm_note *note)
     const int m = j->w.row->winograd;
     gemm_cl_fill_note(&j->w, true, note);
     snprintf(note->algorithm, sizeof note->algorithm, m ? "winograd%d" : "direct", m);
-    if (m) note->transform = gemm_cl_winograd_transform(m);
+    if (m) note->transform = gemm_winograd_transform(m);
 }
 
 gemm_status gemm_cl_convolve_finish(conv_job *j, bool take, const gemm_context *context)

@@ -13,18 +13,6 @@
 
 #include <limits.h>
 
-const gemm_transform *gemm_cl_winograd_transform(int m)
-{
-    static const gemm_transform two = GEMM_WINOGRAD_2, four = GEMM_WINOGRAD_4;
-    return m == 2 ? &two : &four;
-}
-
-static bool can(const conv_call *c)
-{
-    return c->size == 3 && c->stride == 1 && c->groups == 1 && c->activation != CONV_LOGISTIC &&
-           c->out_h == c->h + 2 * c->pad - 2 && c->out_w == c->w + 2 * c->pad - 2;
-}
-
 static size_t floats_of_v(const gemm_cl_winograd *l)
 {
     return (size_t)l->c->batch * (size_t)l->points * (size_t)l->c->c * (size_t)l->ldv;
@@ -56,7 +44,7 @@ bool gemm_cl_winograd_fits(gemm_cl_winograd *l, const gemm_cl_work *w, const con
     enum { MOST_FLOATS = 1 << 26 };         /* of V */
     const gemm_cl_row *row = w->row;
     const int m = row->winograd, points = (m + 2) * (m + 2);
-    if (!m || !can(c)) return false;
+    if (!m || !gemm_conv_can_transform(c)) return false;
     const double tiles = (double)ceil_div(c->out_w, m) * ceil_div(c->out_h, m);
     if ((double)c->batch * points * c->c * (tiles + row->cols) > MOST_FLOATS) return false;
     *l = (gemm_cl_winograd){.c = c, .m = m, .points = points, .across = ceil_div(c->out_w, m),

@@ -19,9 +19,6 @@ typedef struct gemm_cl_winograd {
 /* False: the algorithm or the device cannot compute this layer so. */
 bool gemm_cl_winograd_fits(gemm_cl_winograd *, const gemm_cl_work *, const conv_call *);
 
-/* The matrices of m = 2 or 4, for the error bound. */
-const gemm_transform *gemm_cl_winograd_transform(int m);
-
 /* The bytes of U, the transformed filters. */
 size_t gemm_cl_winograd_bytes(const gemm_cl_winograd *, const gemm_cl_row *);
 

@@ -19,6 +19,7 @@
 #include "driver/conv_check.h"
 
 #include "driver/reference.h"
+#include "util/winograd.h"
 
 #include <float.h>
 #include <math.h>

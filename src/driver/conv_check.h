@@ -16,10 +16,10 @@ typedef struct conv_error {
 
 /* Compares the output after the run with the reference. The bound is that of the algorithm that
    ran: a transform, or NULL for a sum over the taps. Returns 0, or -1 without memory. */
-int gemm_conv_compare(const conv_call *, const gemm_transform *, conv_error *worst);
+int gemm_conv_compare(const conv_call *, const struct gemm_transform *, conv_error *worst);
 
 /* The same for a row that rounds beyond single precision. NULL: it does not. */
-int gemm_conv_compare_rounded(const conv_call *, const gemm_transform *, const gemm_rounding *,
-                              conv_error *worst);
+int gemm_conv_compare_rounded(const conv_call *, const struct gemm_transform *,
+                              const gemm_rounding *, conv_error *worst);
 
 #endif

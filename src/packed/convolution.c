@@ -33,6 +33,7 @@
 #include "packed/winograd.h"
 #include "util/ints.h"
 #include "util/threads.h"
+#include "util/winograd.h"
 
 #include <math.h>
 #include <string.h>
@@ -457,7 +458,7 @@ static bool run_winograd(const conv_call *c, const gemm_context *context)
 {
     const int m = context->direct ? 0 : packed_winograd_m(c, context->isa);
     if (m == 0 || packed_winograd(c, m, context)) return false;
-    context->note->transform = packed_winograd_transform(m);
+    context->note->transform = gemm_winograd_transform(m);
     strcpy(context->note->algorithm, m == 2 ? "winograd2" : "winograd4");
     return true;
 }

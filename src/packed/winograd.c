@@ -41,47 +41,13 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
-const gemm_transform *packed_winograd_transform(int m)
-{
-    static const gemm_transform two = GEMM_WINOGRAD_2, four = GEMM_WINOGRAD_4;
-    return m == 2 ? &two : &four;
-}
-
-/* ---- which way is fastest ---- */
-
-/*
- * The cost of a way, in multiplications of a vector, as fast as the processor can do them.
- *
- * The direct way does the multiplications alone. The others add the transforms of each element of V
- * and M, and reading U, which is longer than the filters. The constants are measured
- * (docs/convolution.md): what an element of a vector takes, and the bytes of U that come from L3 or
- * memory in the time of one multiplication.
- */
-static double cost_of(const conv_call *c, int m, const gemm_ukernel *u)
-{
-    const double ELEMENT = m == 2 ? 22 : 30, BYTES = 2.5;
-    const double vl = u->vl, channels = c->c, filters = c->n;
-    if (m == 0) return (double)c->out_h * c->out_w * channels * filters * 9 / vl;
-    const double points = (m + 2) * (m + 2), across = ceil_div(c->out_w, m);
-    const double tiles = across * ceil_div(c->out_h, m);
-    return points * tiles * channels * filters / vl +
-           points * tiles * (channels + filters) / vl * ELEMENT +
-           points * channels * filters * sizeof(float) / BYTES;
-}
-
-bool packed_winograd_can(const conv_call *c)
-{
-    return c->size == 3 && c->stride == 1 && c->groups == 1 && c->activation != CONV_LOGISTIC &&
-           c->out_h == c->h + 2 * c->pad - 2 && c->out_w == c->w + 2 * c->pad - 2;
-}
-
+/* The cost was measured (docs/convolution.md). */
 int packed_winograd_m(const conv_call *c, const gemm_ukernel *u)
 {
-    enum { FEW = 8 };           /* channels or filters: the transforms cost more than they save */
-    if (!packed_winograd_can(c) || c->c < FEW || c->n < FEW) return 0;
-    const double direct = cost_of(c, 0, u), two = cost_of(c, 2, u), four = cost_of(c, 4, u);
-    if (direct <= two && direct <= four) return 0;
-    return two <= four ? 2 : 4;
+    static const gemm_winograd_cost cost = {.element = {22, 30}, .bytes = 2.5};
+    const gemm_winograd_layer l = {.channels = c->c, .filters = c->n, .out_h = c->out_h,
+                                   .out_w = c->out_w, .vector = u->vl};
+    return gemm_conv_can_transform(c) ? gemm_winograd_fastest(&l, &cost) : 0;
 }
 
 /* ---- layouts ---- */

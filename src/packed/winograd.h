@@ -6,17 +6,12 @@
 
 #include "gemm_variant.h"
 
-/* Whether it can compute this convolution at all. */
-bool packed_winograd_can(const conv_call *);
-
 /* The m that computes this convolution fastest, 2 or 4; 0: none, the direct way is faster or the
    only one. Depends on the layer and the micro-kernels, not on the threads. */
 int packed_winograd_m(const conv_call *, const struct gemm_ukernel *);
 
-/* The matrices of m = 2 or 4, for the error bound. */
-const gemm_transform *packed_winograd_transform(int m);
-
-/* Runs the convolution. 0, or -1: no memory, and the output is unchanged. */
+/* Runs a convolution of which gemm_conv_can_transform is true. 0, or -1: no memory, and the output
+   is unchanged. */
 int packed_winograd(const conv_call *, int m, const gemm_context *);
 
 #endif

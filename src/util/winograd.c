@@ -1,16 +1,20 @@
-/* The matrices of Winograd's algorithm, by rows: see winograd.h. */
+/* Winograd's algorithm, the same for all rows: see winograd.h. */
 #include "util/winograd.h"
+
+#include "util/ints.h"
+
+/* ---- the matrices, by rows ---- */
 
 #define P GEMM_WINOGRAD_P
 #define Q GEMM_WINOGRAD_Q
 #define GP GEMM_WINOGRAD_G(P, Q)
 #define GQ GEMM_WINOGRAD_G(Q, P)
 
-const float gemm_winograd_bt2[] = {1, 0, -1, 0,   0, 1, 1, 0,   0, -1, 1, 0,   0, 1, 0, -1};
-const float gemm_winograd_g2[] = {1, 0, 0,   .5f, .5f, .5f,   .5f, -.5f, .5f,   0, 0, 1};
-const float gemm_winograd_at2[] = {1, 1, 1, 0,   0, 1, -1, -1};
+static const float bt2[] = {1, 0, -1, 0,   0, 1, 1, 0,   0, -1, 1, 0,   0, 1, 0, -1};
+static const float g2[] = {1, 0, 0,   .5f, .5f, .5f,   .5f, -.5f, .5f,   0, 0, 1};
+static const float at2[] = {1, 1, 1, 0,   0, 1, -1, -1};
 
-const float gemm_winograd_bt4[] = {
+static const float bt4[] = {
     P * P * Q * Q, 0, -(P * P + Q * Q), 0, 1, 0,
     0, -P * Q * Q, -Q * Q, P, 1, 0,
     0, P * Q * Q, -Q * Q, -P, 1, 0,
@@ -19,7 +23,7 @@ const float gemm_winograd_bt4[] = {
     0, P * P * Q * Q, 0, -(P * P + Q * Q), 0, 1,
 };
 
-const float gemm_winograd_g4[] = {
+static const float g4[] = {
     1 / (P * P * Q * Q), 0, 0,
     GP, P * GP, P * P * GP,
     GP, -P * GP, P * P * GP,
@@ -28,9 +32,41 @@ const float gemm_winograd_g4[] = {
     0, 0, 1,
 };
 
-const float gemm_winograd_at4[] = {
+static const float at4[] = {
     1, 1, 1, 1, 1, 0,
     0, P, -P, Q, -Q, 0,
     0, P * P, P * P, Q * Q, Q * Q, 0,
     0, P * P * P, -P * P * P, Q * Q * Q, -Q * Q * Q, 1,
 };
+
+const gemm_transform *gemm_winograd_transform(int m)
+{
+    static const gemm_transform two = {2, bt2, g2, at2}, four = {4, bt4, g4, at4};
+    return m == 2 ? &two : &four;
+}
+
+/* ---- when it is faster ---- */
+
+/*
+ * In multiplications of a vector. m = 0, the direct way, is these alone. The others add the
+ * transforms of each element of V and M, and reading U, which is longer than the filters.
+ */
+static double cost_of(const gemm_winograd_layer *l, const gemm_winograd_cost *c, int m)
+{
+    const double channels = l->channels, filters = l->filters, vector = l->vector;
+    if (m == 0) return (double)l->out_h * l->out_w * channels * filters * 9 / vector;
+    const double points = (m + 2) * (m + 2), across = ceil_div(l->out_w, m);
+    const double tiles = across * ceil_div(l->out_h, m), element = c->element[m == 4];
+    return points * tiles * channels * filters / vector +
+           points * tiles * (channels + filters) / vector * element +
+           points * channels * filters * sizeof(float) / c->bytes;
+}
+
+int gemm_winograd_fastest(const gemm_winograd_layer *l, const gemm_winograd_cost *c)
+{
+    enum { FEW = 8 };           /* channels or filters: the transforms cost more than they save */
+    if (l->channels < FEW || l->filters < FEW) return 0;
+    const double direct = cost_of(l, c, 0), two = cost_of(l, c, 2), four = cost_of(l, c, 4);
+    if (direct <= two && direct <= four) return 0;
+    return two <= four ? 2 : 4;
+}

@@ -1,21 +1,45 @@
 /*
- * The matrices of Winograd's algorithm for 3x3 filters, for all rows that use it. m x m outputs
- * Y = AT [(G g GT) * (BT d B)] A; the points of m = 4 are 0, +-P, +-Q and infinity. With P = 5/8
- * and Q = 3/2 all constants of BT and AT are exact in single precision (docs/convolution.md).
+ * Winograd's algorithm for 3x3 filters of stride 1, as far as it is the same in all rows that use
+ * it: the matrices, and when it is faster than the direct way.
+ *
+ * The points of m = 4 are 0, +-P, +-Q and infinity. With P = 5/8 and Q = 3/2 all constants of BT
+ * and AT are exact in single precision (docs/convolution.md).
  */
 #ifndef GEMM_UTIL_WINOGRAD_H
 #define GEMM_UTIL_WINOGRAD_H
+
+/*
+ * m x m outputs Y from n x n inputs d, n = m + 2, and a filter g: Y = AT [(G g GT) * (BT d B)] A,
+ * where * is element by element. GEMM_CHECK derives the error bound from it.
+ */
+typedef struct gemm_transform {
+    int m;
+    const float *BT;            /* n x n */
+    const float *G;             /* n x 3 */
+    const float *AT;            /* m x n */
+} gemm_transform;
 
 /* The points of m = 4, and the factors of G for them. */
 #define GEMM_WINOGRAD_P .625f
 #define GEMM_WINOGRAD_Q 1.5f
 #define GEMM_WINOGRAD_G(p, q) (1 / (2 * (p) * (p) * ((p) * (p) - (q) * (q))))
 
-extern const float gemm_winograd_bt2[], gemm_winograd_g2[], gemm_winograd_at2[];
-extern const float gemm_winograd_bt4[], gemm_winograd_g4[], gemm_winograd_at4[];
+/* The matrices of m = 2 or 4. */
+const gemm_transform *gemm_winograd_transform(int m);
 
-/* Initializers of a gemm_transform. */
-#define GEMM_WINOGRAD_2 {2, gemm_winograd_bt2, gemm_winograd_g2, gemm_winograd_at2}
-#define GEMM_WINOGRAD_4 {4, gemm_winograd_bt4, gemm_winograd_g4, gemm_winograd_at4}
+/* What decides how long an image takes. */
+typedef struct gemm_winograd_layer {
+    int channels, filters, out_h, out_w;
+    int vector;                 /* floats in a vector */
+} gemm_winograd_layer;
+
+/* What was measured of a row's kernels, in multiplications of a vector. */
+typedef struct gemm_winograd_cost {
+    double element[2];          /* to transform an element of V or M, with m = 2 and with m = 4 */
+    double bytes;               /* so many bytes of U come in the time of one */
+} gemm_winograd_cost;
+
+/* The m that computes the layer fastest, 2 or 4. 0: the direct way does. */
+int gemm_winograd_fastest(const gemm_winograd_layer *, const gemm_winograd_cost *);
 
 #endif

@@ -691,6 +691,8 @@ static void test_winograd_choice(void)
         {"cpu", {.cpu = true, .vector = 8}, {.c = 256, .n = 512, .out_h = 26, .out_w = 26}, 2, 4},
         {"vector-16", {.cpu = true, .vector = 16}, {.c = 256, .n = 512, .out_h = 26, .out_w = 26},
          2, 4},
+        {"batch", {.cpu = true, .vector = 8},
+         {.batch = 8, .c = 256, .n = 512, .out_h = 26, .out_w = 26}, 2, 4},
         {"gpu", {.vector = 8}, {.c = 256, .n = 512, .out_h = 26, .out_w = 26}, 0, 0},
         {"few-channels", {.cpu = true, .vector = 8}, {.c = 7, .n = 512, .out_h = 26, .out_w = 26},
          0, 0},
@@ -700,9 +702,7 @@ static void test_winograd_choice(void)
          0, 0}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i) {
         char name[64];
-        conv_call c = cases[i].call;
-        c.batch = 1;
-        const gemm_cl_row *row = gemm_cl_choose_winograd(&cases[i].device, &c);
+        const gemm_cl_row *row = gemm_cl_choose_winograd(&cases[i].device, &cases[i].call);
         const int m = row ? row->winograd : 0;
         snprintf(name, sizeof name, "cl-winograd-choice-%s", cases[i].name);
         if (m < cases[i].least || m > cases[i].most)

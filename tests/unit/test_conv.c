@@ -24,6 +24,7 @@
 #include "support/operands.h"
 #include "support/options.h"
 #include "support/report.h"
+#include "util/winograd.h"
 
 #include "darknet.h"
 
@@ -825,9 +826,9 @@ static gemm_status conv_by_winograd(const conv_call *c, const gemm_context *cont
     (void)params;
     gemm_context own = *context;
     own.isa = forced_winograd.u;
-    if (!packed_winograd_can(c) || packed_winograd(c, forced_winograd.m, &own))
+    if (!gemm_conv_can_transform(c) || packed_winograd(c, forced_winograd.m, &own))
         return GEMM_DECLINED;
-    context->note->transform = packed_winograd_transform(forced_winograd.m);
+    context->note->transform = gemm_winograd_transform(forced_winograd.m);
     ++forced_runs;
     return GEMM_DONE;
 }

@@ -22,6 +22,7 @@
 #include "driver/driver.h"
 #include "support/network.h"
 #include "support/report.h"
+#include "util/winograd.h"
 
 enum { SEED = 11, MESSAGE = 200 };
 

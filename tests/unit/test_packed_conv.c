@@ -19,6 +19,7 @@
 #include "packed/winograd.h"
 #include "support/conv_shape.h"
 #include "support/report.h"
+#include "util/winograd.h"
 
 #include <malloc.h>
 #include <pthread.h>
@@ -66,7 +67,7 @@ static gemm_status run_way(const conv_call *c, const gemm_context *context, cons
     own.direct = w->m == DIRECT;
     if (w->m <= DIRECT) return gemm_packed_conv(c, &own, NULL);
     if (packed_winograd(c, w->m, &own)) return GEMM_DECLINED;
-    own.note->transform = packed_winograd_transform(w->m);
+    own.note->transform = gemm_winograd_transform(w->m);
     return GEMM_DONE;
 }
 
@@ -402,7 +403,7 @@ static void test_no_memory(const gemm_ukernel *u)
 static double ratio_of(const conv_call *c, const way *w)
 {
     conv_error worst;
-    if (gemm_conv_compare(c, packed_winograd_transform(w->m), &worst)) abort();
+    if (gemm_conv_compare(c, gemm_winograd_transform(w->m), &worst)) abort();
     return worst.ratio;
 }
 
