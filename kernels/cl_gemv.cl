@@ -11,10 +11,10 @@
  * and are not stored. B is the image as it lies: its channels are as large as a filter.
  *
  * Global {WX, M/ROWS, products}, work-group {WX}. ROWS rows of A have fewer than 2^31 elements.
- * ALIGNED_A says that A's rows start at multiples of 16 bytes. With HALF_A they have 16 bits an
- * element.
+ * ALIGNED_A, HALF_A: cl_load.h.
  */
 #include "cl_conv.h"
+#include "cl_load.h"
 
 #ifndef ROWS
 #define ROWS 4
@@ -24,20 +24,6 @@
 #endif
 #if WX & (WX - 1)
 #error "cl_gemv: WX is a power of 2, because the shares are added by halves"
-#endif
-
-#ifdef HALF_A
-#define ELEMENT half
-#define LOAD_A4(p) vload_half4(0, p)
-#define LOAD_A(p) vload_half(0, p)
-#else
-#define ELEMENT float
-#ifdef ALIGNED_A
-#define LOAD_A4(p) (*(__global const float4 *)(p))
-#else
-#define LOAD_A4(p) vload4(0, p)
-#endif
-#define LOAD_A(p) (*(p))
 #endif
 
 __kernel __attribute__((reqd_work_group_size(WX, 1, 1)))

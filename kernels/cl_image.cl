@@ -15,9 +15,8 @@
  * is ever read. acs is 1. ROWS rows of A, of C and of an IN_PLACE B have fewer than 2^31
  * elements, because offsets inside a tile have 32 bits.
  *
- * ALIGNED_A says that A's rows start at multiples of 16 bytes: then a float4 of A is one load.
- * UNROLL and AHEAD are for devices with registers to spare. AHEAD issues the loads of the next step
- * before the sums of this step.
+ * ALIGNED_A: cl_load.h. UNROLL and AHEAD are for devices with registers to spare. AHEAD issues the
+ * loads of the next step before the sums of this step.
  *
  * The image may hold floats of 16 bits, which read_imagef widens. With HALF_SUMS, A has 16 bits
  * too. Runs of 32 products are added in 16 bits, and the runs in 32. This needs cl_khr_fp16.
@@ -32,7 +31,11 @@
  *
  * Source: Shimanskiy: Matrix Multiply on Adreno GPUs, parts 1 and 2 (2016).
  */
+#ifdef HALF_SUMS
+#define HALF_A
+#endif
 #include "cl_conv.h"
+#include "cl_load.h"
 
 #ifndef ROWS
 #define ROWS 8
@@ -57,7 +60,7 @@
     FOR_I(0, statement) FOR_I(1, statement) FOR_I(2, statement) FOR_I(3, statement) \
     FOR_I(4, statement) FOR_I(5, statement) FOR_I(6, statement) FOR_I(7, statement)
 
-/* ELEMENT: of A. NUMBER: of the arithmetic; a test defines it for devices without cl_khr_fp16. */
+/* NUMBER: of the arithmetic; a test defines it for devices without cl_khr_fp16. */
 #ifdef HALF_SUMS
 #ifndef NUMBER
 #pragma OPENCL EXTENSION cl_khr_fp16 : enable
@@ -66,20 +69,11 @@
 #define READ read_imageh
 #define NARROW(x) convert_half4(x)
 #endif
-#define ELEMENT half
-#define LOAD_A4(p) NARROW(vload_half4(0, p))
-#define LOAD_A(p) vload_half(0, p)
 #else
-#define ELEMENT float
 #define NUMBER float
 #define NUMBER4 float4
 #define READ read_imagef
-#ifdef ALIGNED_A
-#define LOAD_A4(p) (*(__global const float4 *)(p))
-#else
-#define LOAD_A4(p) vload4(0, p)
-#endif
-#define LOAD_A(p) (*(p))
+#define NARROW(x) (x)
 #endif
 #define RUN 8                   /* of HALF_SUMS, in steps of 4 */
 
@@ -114,7 +108,7 @@ void load_four(PLACE at, int brs, int next, SOURCE B, __global const ELEMENT *a,
     }
     #pragma unroll
     for (int i = 0; i < ROWS; ++i) {
-        const NUMBER4 v = LOAD_A4(a + row[i]);
+        const NUMBER4 v = NARROW(LOAD_A4(a + row[i]));
         t[0][i] = v.x;
         t[1][i] = v.y;
         t[2][i] = v.z;
