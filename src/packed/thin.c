@@ -85,8 +85,11 @@ static void add_dots(void *arg, int chunk, void *scratch)
     (void)scratch;
     const vector_job *v = arg;
     const int end = min_int((chunk + 1) * v->n_step, v->n);
-    for (int j = chunk * v->n_step; j < end; ++j) {
-        v->y[j * v->y_step] += v->alpha * v->u->dot(v->K, v->x, v->m + j * v->ld);
+    for (int j = chunk * v->n_step, rows; j < end; j += rows) {
+        float sums[GEMM_DOT_ROWS];
+        rows = min_int(GEMM_DOT_ROWS, end - j);
+        v->u->dots(rows, v->K, v->x, v->m + j * v->ld, v->ld, sums);
+        for (int r = 0; r < rows; ++r) v->y[(j + r) * v->y_step] += v->alpha * sums[r];
     }
 }
 

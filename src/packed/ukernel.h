@@ -130,7 +130,7 @@ static inline size_t gemm_depthwise_floats(const gemm_depthwise *d, int rows)
     return (size_t)((rows - 1) * d->stride + d->size) * (size_t)d->pitch;
 }
 
-enum { GEMM_ADD_ROWS = 9 };
+enum { GEMM_ADD_ROWS = 9, GEMM_DOT_ROWS = 4 };
 
 /* ---- Winograd's algorithm: see ukernel_winograd.h ---- */
 
@@ -173,8 +173,9 @@ typedef struct gemm_ukernel {
     void (*transpose)(const float *src, size_t ld, int n, int kc, float *dst, int width);
     /* y[j] += sum over p < rows of x[p] * m[p * ld + j], j < n; rows is 1 .. GEMM_ADD_ROWS. */
     void (*add_rows)(int rows, int n, const float *x, const float *m, size_t ld, float *y);
-    /* sum over p < n of x[p] * y[p] */
-    float (*dot)(int n, const float *x, const float *y);
+    /* y[r] = sum over p < n of x[p] * m[r * ld + p], r < rows; rows is 1 .. GEMM_DOT_ROWS and
+       changes no bit of a y[r] */
+    void (*dots)(int rows, int n, const float *x, const float *m, size_t ld, float *y);
     /*
      * Packs kc rows of a strip of nr columns from an image. Row 0 is tap `first` of the channel at
      * src, row 1 the next tap. After the last tap comes tap 0 of the next channel, `area` floats

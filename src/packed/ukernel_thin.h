@@ -69,24 +69,45 @@ static void add_rows(int rows, int n, const float *x, const float *m, size_t ld,
     }
 }
 
-/* Four sums, so that an FMA does not wait for the one before it. */
-static float dot(int n, const float *x, const float *y)
+/*
+ * dots() for a constant number of rows. Each row is a stream of its own. Memory delivers several
+ * streams to one core faster than one (docs/packed.md), and each vector of x is loaded once for all
+ * rows. A row has the same two sums whatever the number of rows is, so its bits are the same.
+ */
+INLINE void dot_rows(const int rows, int n, const float *x, const float *m, size_t ld, float *y)
 {
-    enum { WIDE = 4 };
-    vec acc[WIDE];
+    enum { WIDE = 2 };
+    vec acc[GEMM_DOT_ROWS][WIDE];
     UNROLL
-    for (int v = 0; v < WIDE; ++v) acc[v] = vzero();
+    for (int r = 0; r < rows; ++r) acc[r][0] = acc[r][1] = vzero();
     int p = 0;
     for (; p + WIDE * VL <= n; p += WIDE * VL) {
         UNROLL
         for (int v = 0; v < WIDE; ++v) {
-            acc[v] = vfma(vload(x + p + v * VL), vload(y + p + v * VL), acc[v]);
+            const vec xp = vload(x + p + v * VL);
+            UNROLL
+            for (int r = 0; r < rows; ++r) {
+                acc[r][v] = vfma(xp, vload(m + r * ld + p + v * VL), acc[r][v]);
+            }
         }
     }
-    for (; p + VL <= n; p += VL) acc[0] = vfma(vload(x + p), vload(y + p), acc[0]);
-    float sum = 0.0f;
-    for (; p < n; ++p) sum += x[p] * y[p];
+    for (; p < n; p += VL) {
+        const vec xp = load_some(x + p, n - p);
+        UNROLL
+        for (int r = 0; r < rows; ++r) {
+            acc[r][0] = vfma(xp, load_some(m + r * ld + p, n - p), acc[r][0]);
+        }
+    }
     UNROLL
-    for (int v = 0; v < WIDE; ++v) sum += vsum(acc[v]);
-    return sum;
+    for (int r = 0; r < rows; ++r) y[r] = vsum(acc[r][0] + acc[r][1]);
+}
+
+static void dots(int rows, int n, const float *x, const float *m, size_t ld, float *y)
+{
+    switch (rows) {
+    case 1: dot_rows(1, n, x, m, ld, y); break;
+    case 2: dot_rows(2, n, x, m, ld, y); break;
+    case 3: dot_rows(3, n, x, m, ld, y); break;
+    default: dot_rows(GEMM_DOT_ROWS, n, x, m, ld, y);
+    }
 }

@@ -367,6 +367,45 @@ static void test_lines(const gemm_ukernel *u, const options *o)
     report_pass(name);
 }
 
+/* NULL, or what is wrong with dot products of n floats. Each row must have the bits that it has
+   alone, because a thread takes any number of rows. NaN lies between the rows. */
+static const char *judge_dots(const gemm_ukernel *u, int n, rng *r)
+{
+    const int ld = n + n % 3;
+    guarded x = guarded_make(1, n, n, AT_END, 0);
+    guarded m = guarded_make(GEMM_DOT_ROWS, n, ld, AT_END, 0);
+    float alone[GEMM_DOT_ROWS], together[GEMM_DOT_ROWS];
+    bool finite = true, same = true;
+    guarded_fill(&x, r);
+    guarded_fill(&m, r);
+    for (int i = 0; i < GEMM_DOT_ROWS; ++i) {
+        u->dots(1, n, x.data, m.data + i * ld, (size_t)ld, &alone[i]);
+        finite = finite && isfinite(alone[i]);
+    }
+    for (int rows = 1; rows <= GEMM_DOT_ROWS; ++rows) {
+        u->dots(rows, n, x.data, m.data, (size_t)ld, together);
+        same = same && !memcmp(together, alone, (size_t)rows * sizeof *alone);
+    }
+    guarded_free(&x);
+    guarded_free(&m);
+    return !finite ? "padding was read" : !same ? "the bits depend on the number of rows" : NULL;
+}
+
+static void test_dots(const gemm_ukernel *u, const options *o)
+{
+    enum { LONGEST = 100 };
+    char name[48];
+    rng r = rng_make(o->seed, 5000000);
+    snprintf(name, sizeof name, "packed %s dots", u->name);
+    for (int n = 1; n <= LONGEST; ++n) {
+        const char *wrong = judge_dots(u, n, &r);
+        if (!wrong) continue;
+        report_fail(name, "%s; %d floats", wrong, n);
+        return;
+    }
+    report_pass(name);
+}
+
 /* Copies and transposes panels of every width, of rows near each other and apart: what they hold,
    the zeroes behind, and no more. */
 static void test_panels(const gemm_ukernel *u)
@@ -923,6 +962,7 @@ int main(int argc, char **argv)
         if (!o.brief) test_lines(*u, &o);
         if (!o.brief) test_rest(*u, &o);
         if (!o.brief) test_panels(*u);
+        test_dots(*u, &o);
         if (!o.brief && !o.no_threads) test_threads(*u, &o);
         if (!o.brief) test_grid(*u, &o);
         test_seams(*u);
