@@ -40,7 +40,7 @@ PREFIX    ?= /usr/local
 # Trained networks for the tests
 MODELS    ?= ../shared/models
 # PEERS_PYTHON=python3: make bench-peers uses this Python, and what it has, instead of PyPI
-# WEIGHTS=file, WEIGHTS_URLS="url ..." and DARKNET_SRC=dir: README.md
+# WEIGHTS=file, WEIGHTS_URLS="url ..." and DARKNET_SRC=dir: docs/development.md
 
 # ---- Checks ----
 ifeq ($(filter grouped-target,$(.FEATURES)),)
