@@ -14,6 +14,7 @@
 #include "common/stats.h"
 #include "util/ints.h"
 #include "driver/start.h"
+#include "gemm-bench/die.h"
 #include "gemm-bench/measure.h"
 #include "gemm-bench/options.h"
 #include "gemm-bench/probe.h"
@@ -22,7 +23,6 @@
 #include <errno.h>
 #include <math.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -67,24 +67,6 @@ static void on_interrupt(int signal_number)
     interrupted = 1;
 }
 
-__attribute__((format(printf, 1, 2)))
-static _Noreturn void die(const char *format, ...)
-{
-    va_list args;
-    va_start(args, format);
-    fputs("gemm-bench: ", stderr);
-    vfprintf(stderr, format, args);
-    fputc('\n', stderr);
-    va_end(args);
-    exit(1);
-}
-
-static void *check_memory(void *p)
-{
-    if (!p) die("out of memory");
-    return p;
-}
-
 /* ---- lanes ---- */
 
 static void drop_row(bench_options *o, size_t at)
@@ -108,10 +90,13 @@ static void check_usable(bench_options *o, const probe *probes)
         const bench_row *row = &o->rows[i];
         const char *reason = probes[row->variant].reason;
         if (row->settings || !*reason) continue;
-        if (row->named) die("%s cannot run here: %s", gemm_variants[row->variant].name, reason);
+        if (row->named)
+            bench_die(BENCH_FAILED, "%s cannot run here: %s", gemm_variants[row->variant].name,
+                      reason);
         drop_row(o, i);
     }
-    if (!o->row_count) die("none of these rows can run here: gemm-bench --list says why");
+    if (!o->row_count)
+        bench_die(BENCH_FAILED, "none of these rows can run here: gemm-bench --list says why");
 }
 
 static void add_lane(bench *b, bench_row *row, int threads, bool cold)
@@ -119,15 +104,15 @@ static void add_lane(bench *b, bench_row *row, int threads, bool cold)
     const size_t samples = (size_t)b->options.samples;
     b->lanes[b->lane_count++] =
         (lane){.row = row, .threads = threads, .cold = cold,
-               .seconds = check_memory(calloc(samples, sizeof(double))),
-               .cycles = check_memory(calloc(samples, sizeof(double))),
-               .rounds = check_memory(calloc(samples, sizeof(int)))};
+               .seconds = bench_check_memory(calloc(samples, sizeof(double))),
+               .cycles = bench_check_memory(calloc(samples, sizeof(double))),
+               .rounds = bench_check_memory(calloc(samples, sizeof(int)))};
 }
 
 static void make_lanes(bench *b)
 {
     const bench_options *o = &b->options;
-    b->lanes = check_memory(calloc(2 * o->row_count * (size_t)o->thread_count, sizeof(lane)));
+    b->lanes = bench_check_memory(calloc(2 * o->row_count * (size_t)o->thread_count, sizeof(lane)));
     for (size_t r = 0; r < o->row_count; ++r) {
         bench_row *row = &o->rows[r];
         for (int t = 0; t < (row->threads ? 1 : o->thread_count); ++t) {
@@ -144,7 +129,7 @@ static void start_workers(bench_options *o)
 {
     for (size_t r = 0; r < o->row_count; ++r)
         if (o->rows[r].apart && worker_start(&o->rows[r].worker, o->rows[r].settings))
-            die("no process for %s: %s", o->rows[r].label, strerror(errno));
+            bench_die(BENCH_FAILED, "no process for %s: %s", o->rows[r].label, strerror(errno));
 }
 
 /* ---- what the machine can do ---- */
@@ -196,7 +181,7 @@ static void read_head(bench *b)
     h->shapes = b->options.shapes_text;
     h->seed = b->options.seed;
     h->peak_isa = b->options.peak_isa;
-    h->widths = check_memory(calloc((size_t)b->lane_count + 1, sizeof(results_width)));
+    h->widths = bench_check_memory(calloc((size_t)b->lane_count + 1, sizeof(results_width)));
     machine_read(&h->machine);
     for (int i = 0; i < b->lane_count; ++i) {
         const int length = (int)strlen(b->lanes[i].row->label);
@@ -277,9 +262,9 @@ static void take_burst(bench *b, lane *l, int round)
 /* One peak a round: there are no more rounds than samples, because each takes at least one. */
 static void make_peaks(bench *b)
 {
-    b->peaks = check_memory(calloc((size_t)b->head.width_count, sizeof(double *)));
+    b->peaks = bench_check_memory(calloc((size_t)b->head.width_count, sizeof(double *)));
     for (int i = 0; i < b->head.width_count; ++i)
-        b->peaks[i] = check_memory(calloc((size_t)b->options.samples, sizeof(double)));
+        b->peaks[i] = bench_check_memory(calloc((size_t)b->options.samples, sizeof(double)));
 }
 
 static void take_peak(bench *b, int width, int round)
@@ -287,7 +272,7 @@ static void take_peak(bench *b, int width, int round)
     double gflops[3];
     const peak_isa *isa = &peak_isas[b->head.peak_isa];
     if (peak_samples(isa, b->head.widths[width].threads, 1e-3, 3, gflops))
-        die("no thread or memory to measure the peak with");
+        bench_die(BENCH_FAILED, "no thread or memory to measure the peak with");
     b->peaks[width][round] = stats_median(gflops, 3);
 }
 
@@ -498,7 +483,7 @@ static int run(bench *b)
 {
     const bench_options *o = &b->options;
     FILE *out = o->output ? fopen(o->output, "w") : stdout;
-    if (!out) die("-o %s: %s", o->output, strerror(errno));
+    if (!out) bench_die(BENCH_FAILED, "-o %s: %s", o->output, strerror(errno));
     signal(SIGPIPE, SIG_IGN);
     const struct sigaction on_sigint = {.sa_handler = on_interrupt, .sa_flags = SA_RESETHAND};
     sigaction(SIGINT, &on_sigint, NULL);
@@ -523,7 +508,7 @@ static int prepare_and_run(bench *b)
         o->threads[0] = gemm_get_state()->threads;
         o->thread_count = 1;
     }
-    probe *probes = check_memory(probe_rows());
+    probe *probes = bench_check_memory(probe_rows());
     check_usable(o, probes);
     read_versions(b, probes);
     const int status = run(b);
@@ -536,7 +521,7 @@ static int prepare_and_run(bench *b)
 static int list_rows(void)
 {
     gemm_get_state();                       /* a bad variable is an error of this process */
-    probe *probes = check_memory(probe_rows());
+    probe *probes = bench_check_memory(probe_rows());
     probe_list(probes, stdout);
     free(probes);
     return end_output(stdout, NULL, 0);

@@ -1,13 +1,13 @@
 /* The command line. An error is one line with the option, the value and what is allowed. */
 #include "gemm-bench/options.h"
 
+#include "gemm-bench/die.h"
 #include "driver/driver.h"
 #include "util/number.h"
 #include "util/text.h"
 
 #include <getopt.h>
 #include <limits.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -56,29 +56,15 @@ static const char usage[] =
     "Status: 0; 1: a row was wrong or failed, or the output could not be written; 2: bad options;\n"
     "130: Ctrl-C, and the results so far are printed.\n";
 
-__attribute__((format(printf, 1, 2)))
-static _Noreturn void die(const char *format, ...)
-{
-    va_list args;
-    va_start(args, format);
-    fputs("gemm-bench: ", stderr);
-    vfprintf(stderr, format, args);
-    fputs(" (--help lists the options)\n", stderr);
-    va_end(args);
-    exit(2);
-}
-
-static void *check_memory(void *p)
-{
-    if (!p) die("out of memory");
-    return p;
-}
+/* One line about a wrong option; ends the program. */
+#define WRONG(format, ...)                                                                        \
+    bench_die(BENCH_BAD_OPTIONS, format " (--help lists the options)", __VA_ARGS__)
 
 static double read_number(const char *option, const char *text, double least, double most)
 {
     double x;
     if (!gemm_parse_double(text, least, most, &x))
-        die("%s '%s': a number from %g to %g is needed", option, text, least, most);
+        WRONG("%s '%s': a number from %g to %g is needed", option, text, least, most);
     return x;
 }
 
@@ -86,7 +72,7 @@ static int read_whole(const char *option, const char *text, int least, int most)
 {
     int n;
     if (!gemm_parse_int(text, least, most, &n))
-        die("%s '%s': a whole number from %d to %d is needed", option, text, least, most);
+        WRONG("%s '%s': a whole number from %d to %d is needed", option, text, least, most);
     return n;
 }
 
@@ -95,7 +81,7 @@ static int read_whole(const char *option, const char *text, int least, int most)
 static void add_row(bench_options *o, bench_row row)
 {
     row.apart = row.settings || gemm_variants[row.variant].reference;
-    o->rows = check_memory(realloc(o->rows, (o->row_count + 1) * sizeof(bench_row)));
+    o->rows = bench_check_memory(realloc(o->rows, (o->row_count + 1) * sizeof(bench_row)));
     o->rows[o->row_count++] = row;
 }
 
@@ -105,7 +91,7 @@ static void add_rows(bench_options *o, bool (*wanted)(const gemm_variant *))
     for (size_t v = 0; v < gemm_variant_count; ++v)
         if (wanted(&gemm_variants[v]))
             add_row(o, (bench_row){.variant = (int)v,
-                                   .label = check_memory(strdup(gemm_variants[v].name))});
+                                   .label = bench_check_memory(strdup(gemm_variants[v].name))});
 }
 
 static bool is_any(const gemm_variant *v)
@@ -134,7 +120,7 @@ static void check_settings(const char *spec, const char *settings)
         const char *equals = strchr(s, '=');
         const char *plus = strchr(s, '+');
         if (!equals || equals == s || (plus && plus < equals))
-            die("--impl '%s': VAR=VALUE is needed behind each +", spec);
+            WRONG("--impl '%s': VAR=VALUE is needed behind each +", spec);
         s = strchr(equals, '+');
         if (!s) return;
     }
@@ -142,20 +128,20 @@ static void check_settings(const char *spec, const char *settings)
 
 static void add_spec(bench_options *o, const char *spec)
 {
-    char *name = check_memory(strdup(spec));
+    char *name = bench_check_memory(strdup(spec));
     char *settings = strchr(name, '+');
     if (settings) *settings++ = '\0';
     char *threads = strchr(name, '@');
     if (threads) *threads++ = '\0';
     const gemm_variant *v = gemm_find(name);
     if (!v)
-        die("--impl '%s': no such row; --list prints all of them", name);
+        WRONG("--impl '%s': no such row; --list prints all of them", name);
     if (settings) check_settings(spec, settings);
     const size_t size = strlen(spec) + 1;
     bench_row row = {.variant = (int)(v - gemm_variants), .named = true,
-                     .label = check_memory(malloc(size)),
+                     .label = bench_check_memory(malloc(size)),
                      .threads = threads ? read_whole("--impl: threads", threads, 1, 1024) : 0,
-                     .settings = settings ? check_memory(strdup(settings)) : NULL};
+                     .settings = settings ? bench_check_memory(strdup(settings)) : NULL};
     snprintf(row.label, size, "%s%s%s", name, settings ? "+" : "", settings ? settings : "");
     add_row(o, row);
     free(name);
@@ -163,7 +149,7 @@ static void add_spec(bench_options *o, const char *spec)
 
 static void read_rows(bench_options *o, const char *text)
 {
-    char *copy = check_memory(strdup(text));
+    char *copy = bench_check_memory(strdup(text));
     char *rest = copy;
     for (char *spec; (spec = strsep(&rest, ","));) {
         if (!strcmp(spec, "all"))
@@ -178,12 +164,12 @@ static void read_rows(bench_options *o, const char *text)
 
 static void read_threads(bench_options *o, const char *text)
 {
-    char *copy = check_memory(strdup(text));
+    char *copy = bench_check_memory(strdup(text));
     char *rest = copy;
     o->thread_count = 0;
     for (char *n; (n = strsep(&rest, ","));) {
         if (o->thread_count == MAX_WIDTHS)
-            die("--threads '%s': at most %d numbers", text, MAX_WIDTHS);
+            WRONG("--threads '%s': at most %d numbers", text, MAX_WIDTHS);
         o->threads[o->thread_count++] = read_whole("--threads", n, 1, 1024);
     }
     free(copy);
@@ -232,7 +218,7 @@ static void note_shapes(bench_options *o, const char *value)
 {
     const size_t before = o->shapes_text ? strlen(o->shapes_text) : 0;
     const size_t size = before + strlen(value) + 3;
-    o->shapes_text = check_memory(realloc(o->shapes_text, size));
+    o->shapes_text = bench_check_memory(realloc(o->shapes_text, size));
     snprintf(o->shapes_text + before, size - before, "%s%s", before ? ", " : "", value);
 }
 
@@ -254,11 +240,11 @@ static void make_shapes(bench_options *o, const pending *list, size_t count, int
     for (size_t i = 0; i < (count ? count : 1); ++i) {
         const pending *p = count ? &list[i] : &usual;
         note_shapes(o, p->value);
-        if (add_shapes(o, p, batch, error, sizeof(error))) die("%s", error);
+        if (add_shapes(o, p, batch, error, sizeof(error))) WRONG("%s", error);
     }
     if (!transposes) return;
     note_shapes(o, transposes);
-    if (shapes_transpose(&o->shapes, transposes, error, sizeof(error))) die("%s", error);
+    if (shapes_transpose(&o->shapes, transposes, error, sizeof(error))) WRONG("%s", error);
 }
 
 /* ---- the rest ---- */
@@ -271,7 +257,7 @@ static int read_isa(const char *option, const char *name)
         for (size_t i = 0; i < peak_isa_count; ++i)
             if (peak_isas[i].usable())
                 gemm_append(names, sizeof(names), " %s", peak_isas[i].name);
-        die("%s '%s' is not on this processor: allowed are%s", option, name, names);
+        WRONG("%s '%s' is not on this processor: allowed are%s", option, name, names);
     }
     return (int)(isa - peak_isas);
 }
@@ -297,7 +283,7 @@ static void read_option(bench_options *o, int option, const char *value)
     case SECONDS: o->seconds = read_number("--seconds", value, 0, 3600); break;
     case OFFSET:
         o->offset = (size_t)read_whole("--offset", value, 0, 4092);
-        if (o->offset % 4) die("--offset '%s': a multiple of 4 is needed", value);
+        if (o->offset % 4) WRONG("--offset '%s': a multiple of 4 is needed", value);
         break;
     case SEED: o->seed = (uint64_t)read_whole("--seed", value, 0, INT_MAX); break;
     case PEAK: o->peak_isa = read_isa("--peak", value); break;
@@ -323,7 +309,7 @@ void options_read(bench_options *o, int argc, char **argv)
 {
     *o = (bench_options){.samples = 15, .seconds = 0.5, .offset = 16, .peak_isa = -1,
                          .seed = (uint64_t)clock_seed()};
-    pending *shapes = check_memory(calloc((size_t)argc + 1, sizeof(pending)));
+    pending *shapes = bench_check_memory(calloc((size_t)argc + 1, sizeof(pending)));
     size_t shape_count = 0;
     int batch = 1;
     const char *transposes = NULL;
@@ -337,7 +323,7 @@ void options_read(bench_options *o, int argc, char **argv)
         else
             read_option(o, c, optarg);
     }
-    if (optind < argc) die("'%s' is no option", argv[optind]);
+    if (optind < argc) WRONG("'%s' is no option", argv[optind]);
     make_shapes(o, shapes, shape_count, batch, transposes);
     free(shapes);
     set_defaults(o);

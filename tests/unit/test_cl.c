@@ -236,22 +236,30 @@ static bool run_case(const char *name, const gemm_cl_row *row, char policy, int 
     return !why;
 }
 
-static void test_row(const char *title, const gemm_cl_row *row, int cases, bool small)
+typedef bool run_numbered(const char *name, const gemm_cl_row *, char policy, int number,
+                          bool small);
+
+/* The cases of a row under both memory policies. `reason`: why the row cannot run, or NULL. */
+static void test_policies(const char *kind, const char *title, const gemm_cl_row *row,
+                          const char *reason, run_numbered *run, int cases, bool small)
 {
-    if (only && !strstr(title, only)) return;
-    const char *reason = gemm_cl_unusable(row);
     for (const char *policy = "ud"; *policy; ++policy) {
         char name[96];
         bool ok = true;
-        snprintf(name, sizeof name, "cl-sums-%s-%s", title, policy_name(*policy));
+        snprintf(name, sizeof name, "cl-%s-%s-%s", kind, title, policy_name(*policy));
         if (reason) {
             report_unusable(name, reason);
             continue;
         }
-        for (int i = 0; i < cases && ok; ++i)
-            ok = run_case(name, row, *policy, i, small);
+        for (int i = 0; i < cases && ok; ++i) ok = run(name, row, *policy, i, small);
         if (ok) report_pass(name);
     }
+}
+
+static void test_row(const char *title, const gemm_cl_row *row, int cases, bool small)
+{
+    if (only && !strstr(title, only)) return;
+    test_policies("sums", title, row, gemm_cl_unusable(row), run_case, cases, small);
 }
 
 static void test_sums(int cases, bool small)
@@ -475,18 +483,7 @@ static void test_conv_row(const char *title, const gemm_cl_row *row, int cases, 
 {
     if (only && !strstr(title, only)) return;
     const char *reason = row->way == GEMM_CL_CHOOSE ? NULL : gemm_cl_unusable(row);
-    for (const char *policy = "ud"; *policy; ++policy) {
-        char name[96];
-        bool ok = true;
-        snprintf(name, sizeof name, "cl-conv-%s-%s", title, policy_name(*policy));
-        if (reason) {
-            report_unusable(name, reason);
-            continue;
-        }
-        for (int i = 0; i < cases && ok; ++i)
-            ok = run_conv_case(name, row, *policy, i, small);
-        if (ok) report_pass(name);
-    }
+    test_policies("conv", title, row, reason, run_conv_case, cases, small);
 }
 
 /* The n-th of all rows that convolve, or NULL; its name. */

@@ -15,10 +15,10 @@
 
 enum { W = 640, H = 400 };
 
-static void expect(int line, sameness got, sameness want, const char *why)
+static void expect(const char *kind, int number, sameness got, sameness want, const char *why)
 {
     char name[64];
-    snprintf(name, sizeof name, "compare-%d", line);
+    snprintf(name, sizeof name, "compare-%s-%d", kind, number);
     if (got == want) report_pass(name);
     else report_fail(name, "got %d, want %d (%s)", got, want, why);
 }
@@ -26,7 +26,7 @@ static void expect(int line, sameness got, sameness want, const char *why)
 static void labels(int line, const char *a, const char *b, sameness want)
 {
     char why[256] = "";
-    expect(line, compare_labels(a, b, &compare_default, why, sizeof why), want, why);
+    expect("labels", line, compare_labels(a, b, &compare_default, why, sizeof why), want, why);
 }
 #define LABELS(a, b, want) labels(__LINE__, (a), (b), (want))
 
@@ -55,13 +55,19 @@ static void background(picture *p)
         p->pixels[i] = (unsigned char)(96 + (i / 3 % W) / 8 + (size_t)rng_below(&random, 16));
 }
 
-static void box(picture *p, int wide, int left, int top, int right, int bottom,
-                const unsigned char colour[3])
+/* A box of lines `wide` pixels wide. 0: none. */
+typedef struct frame {
+    int wide, left, top, right, bottom;
+    unsigned char colour[3];
+} frame;
+
+static void box(picture *p, const frame *f)
 {
-    for (int y = top; y <= bottom; y++)
-        for (int x = left; x <= right; x++)
-            if (x < left + wide || x > right - wide || y < top + wide || y > bottom - wide)
-                memcpy(&p->pixels[3 * (y * W + x)], colour, 3);
+    for (int y = f->top; y <= f->bottom; y++)
+        for (int x = f->left; x <= f->right; x++)
+            if (x < f->left + f->wide || x > f->right - f->wide || y < f->top + f->wide ||
+                y > f->bottom - f->wide)
+                memcpy(&p->pixels[3 * (y * W + x)], f->colour, 3);
 }
 
 static void encode(picture *p)
@@ -70,13 +76,22 @@ static void encode(picture *p)
     if (!stbi_write_jpg_to_func(append, p, W, H, 3, p->pixels, 80)) abort();
 }
 
-static void drawings(int line, const picture *a, const picture *b, sameness want)
+/* The background, and a box or two. */
+static void draw(picture *p, const frame *first, const frame *second)
+{
+    background(p);
+    box(p, first);
+    if (second->wide) box(p, second);
+    encode(p);
+}
+
+static void drawings(int number, const picture *a, const picture *b, sameness want)
 {
     char why[256] = "";
-    expect(line, compare_drawings(a->file, a->length, b->file, b->length, &compare_default, why,
-                                  sizeof why), want, why);
+    const sameness got = compare_drawings(a->file, a->length, b->file, b->length,
+                                          &compare_default, why, sizeof why);
+    expect("drawings", number, got, want, why);
 }
-#define DRAWINGS(a, b, want) drawings(__LINE__, (a), (b), (want))
 
 static void test_labels(void)
 {
@@ -92,56 +107,40 @@ static void test_labels(void)
     LABELS("traffic light: 60%\n", "traffic light: 60%\n", SAME);
     LABELS("", "", SAME);
     LABELS("", "kite: 94%\n", DIFFERENT);
-    expect(__LINE__, (sameness)compare_count("x: 1%\nsomething else\n y: 2\nz a: 100%\n"),
+    expect("count", __LINE__, (sameness)compare_count("x: 1%\nsomething else\n y: 2\nz a: 100%\n"),
            (sameness)2, "lines that are labels");
 }
 
+#define RED {255, 0, 0}
+#define GREEN {0, 255, 0}
+#define REFERENCE {5, 100, 100, 300, 250, RED}
+
+/* Each drawing is compared with the reference, in both orders. */
 static void test_drawings(void)
 {
-    static const unsigned char red[] = {255, 0, 0}, green[] = {0, 255, 0};
+    static const struct {
+        frame first, second;
+        sameness want;
+    } cases[] = {
+        {REFERENCE, {0}, SAME},
+        {{5, 101, 99, 301, 249, RED}, {0}, WITHIN},
+        {{5, 106, 100, 306, 250, RED}, {0}, DIFFERENT},
+        {{5, 100, 100, 300, 250, GREEN}, {0}, DIFFERENT},
+        {REFERENCE, {5, 500, 50, 520, 80, GREEN}, DIFFERENT},   /* a small one more */
+        /* Every pixel under a line of two pixels finds its like beside the line; the line does
+           not. */
+        {REFERENCE, {2, 500, 50, 540, 80, GREEN}, DIFFERENT},
+    };
     static picture a, b;
-    background(&a);
-    box(&a, 5, 100, 100, 300, 250, red);
-    encode(&a);
-
-    background(&b);
-    box(&b, 5, 100, 100, 300, 250, red);
-    encode(&b);
-    DRAWINGS(&a, &b, SAME);
-
-    background(&b);
-    box(&b, 5, 101, 99, 301, 249, red);
-    encode(&b);
-    DRAWINGS(&a, &b, WITHIN);
-
-    background(&b);
-    box(&b, 5, 106, 100, 306, 250, red);
-    encode(&b);
-    DRAWINGS(&a, &b, DIFFERENT);
-
-    background(&b);
-    box(&b, 5, 100, 100, 300, 250, green);
-    encode(&b);
-    DRAWINGS(&a, &b, DIFFERENT);
-
-    background(&b);
-    box(&b, 5, 100, 100, 300, 250, red);
-    box(&b, 5, 500, 50, 520, 80, green);       /* a small one, on one side only */
-    encode(&b);
-    DRAWINGS(&a, &b, DIFFERENT);
-    DRAWINGS(&b, &a, DIFFERENT);
-
-    /* Every pixel under a line of two pixels finds its like beside the line; the line does not. */
-    background(&b);
-    box(&b, 5, 100, 100, 300, 250, red);
-    box(&b, 2, 500, 50, 540, 80, green);
-    encode(&b);
-    DRAWINGS(&a, &b, DIFFERENT);
-    DRAWINGS(&b, &a, DIFFERENT);
-
+    draw(&a, &cases[0].first, &cases[0].second);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i) {
+        draw(&b, &cases[i].first, &cases[i].second);
+        drawings(2 * (int)i, &a, &b, cases[i].want);
+        drawings(2 * (int)i + 1, &b, &a, cases[i].want);
+    }
     b.length = 100;                         /* cut off: full disk */
     memset(b.file, 0, 100);
-    DRAWINGS(&a, &b, INCOMPARABLE);
+    drawings(__LINE__, &a, &b, INCOMPARABLE);
     free(a.file);
     free(b.file);
 }
