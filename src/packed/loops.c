@@ -23,8 +23,9 @@
  *   any stride.
  * - With few rows, memory is the limit. Strips are then several tiles wide, and a large B is kept
  *   out of L3.
- * - Loop 1 is in the micro-kernel (gemm_sweep) where K and the rows are one block each and the
- *   tiles end in an epilogue. A 1x1 layer is such a case.
+ * - Loop 1 is in the micro-kernel where it can be: over whole panels and whole vectors
+ *   (gemm_ukernel.panels). And over all rows (gemm_sweep) where K and the rows are one block each
+ *   and the tiles end in an epilogue. A 1x1 layer is such a case.
  * - The N % rest_unit tail columns, the "rest", are multiplied with vectors along K (plan.c).
  * - C is read and written once for each block of K. Its next tile is fetched while the present one
  *   is computed.
@@ -83,9 +84,8 @@ static a_block block_of_a(const packed_walk *w, int ic, int pc)
     return (a_block){job->A + ic / mr * panel + pc * job->a_step, panel, job->a_row, job->a_step};
 }
 
-/* One tile, which the caller has placed in A and C: the rows at i of the strip, and of the rest. */
-static void multiply_tile(const packed_job *job, const gemm_ukernel *u, const packed_strip *s,
-                          int i, gemm_tile *t)
+/* Returns whether K ends with this strip. Then the tiles from row i on finish their sums. */
+static bool set_epilogue(const packed_job *job, const packed_strip *s, int i, gemm_tile *t)
 {
     const packed_epilogue *e = &job->epilogue;
     const bool complete = s->pc + s->kc == job->K;
@@ -94,9 +94,27 @@ static void multiply_tile(const packed_job *job, const gemm_ukernel *u, const pa
         t->scale = e->scale ? e->scale + i : NULL;
         t->slope = e->slope;
     }
+    return complete;
+}
+
+/* One tile, which the caller has placed in A and C: the rows at i of the strip, and of the rest. */
+static void multiply_tile(const packed_job *job, const gemm_ukernel *u, const packed_strip *s,
+                          int i, gemm_tile *t)
+{
+    const packed_epilogue *e = &job->epilogue;
+    const bool complete = set_epilogue(job, s, i, t);
     u->tile(t);
     if (t->rest) u->rest(t);
     if (complete && e->finish) e->finish(e, i, t->rows, s->jr, s->nc + t->rest, t->c, job->ldc);
+}
+
+/* Whether the micro-kernel can run over all whole panels by itself. */
+static bool are_plain(const packed_job *job, const gemm_ukernel *u, const packed_strip *s,
+                      const gemm_tile *t)
+{
+    const bool finishes = job->epilogue.finish && s->pc + s->kc == job->K;
+    return u->panels && s->kc >= GEMM_LEAST_PANELS_KC && s->nc <= u->nr && s->nc % u->vl == 0 && !t->rest &&
+           !t->moves->by_columns && !finishes;
 }
 
 /* LOOP 1: all panels of the block of A. a_next and c_next are what the tile after a tile needs: at
@@ -107,17 +125,25 @@ static void multiply_panels(const packed_walk *w, const packed_strip *s, const a
     const packed_job *job = w->plan->job;
     const gemm_ukernel *u = w->plan->u;
     const int next_jr = s->jr + s->nc < w->r.j1 ? s->jr + s->nc : w->r.j0;
-    const int panels = ceil_div(s->mc, u->mr);
+    const int panels = ceil_div(s->mc, u->mr), whole = s->mc / u->mr;
     const int first = w->r.upwards ? panels - 1 : 0, way = w->r.upwards ? -1 : 1;
-    for (int n = 1, panel = first, next; n <= panels; ++n, panel = next) {
+    const bool plain = are_plain(job, u, s, t);
+    for (int left = panels, panel = first, next, count; left; left -= count, panel = next) {
         const int i = s->ic + panel * u->mr;
-        next = n < panels ? panel + way : first;
+        count = !plain || panel >= whole ? 1 : w->r.upwards ? panel + 1 : whole - panel;
+        next = left > count ? panel + way * count : first;
         t->rows = min_int(u->mr, s->ic + s->mc - i);
         t->a = A->a + panel * A->panel;
         t->a_next = A->a + next * A->panel;
         t->c = job->C + i * job->ldc + s->jr;
-        t->c_next = job->C + (s->ic + next * u->mr) * job->ldc + (n < panels ? s->jr : next_jr);
-        multiply_tile(job, u, s, i, t);
+        t->c_next = job->C + (s->ic + next * u->mr) * job->ldc + (left > count ? s->jr : next_jr);
+        if (plain && panel < whole) {
+            set_epilogue(job, s, i, t);
+            u->panels(t, count, way, way * (ptrdiff_t)A->panel);
+        } else {
+            t->rest_a = job->A + i * job->a_row + s->pc;
+            multiply_tile(job, u, s, i, t);
+        }
     }
 }
 
@@ -139,6 +165,7 @@ static void multiply_strip(packed_walk *w, const packed_strip *s, const a_block 
     };
     if (packed_has_rest(w, s)) {
         t.rest = w->rest;
+        t.rest_a_row = job->a_row;
         t.rest_b = w->scratch.rest;
         t.rest_ld = packed_rest_ld(w, s);
     }

@@ -35,8 +35,10 @@ int packed_longest_kc(const gemm_ukernel *u)
 /*
  * Packing A costs as much as reading it a few times, so it pays only if many strips of B use the
  * copy. `columns` are those of the strips.
- * - A by rows is packed only if its rows are a multiple of half a page apart. The lines of a panel
- *   then compete for few sets of L1.
+ * - A by rows that may come from L3 is packed only if its rows are a multiple of half a page apart.
+ *   The lines of a panel then compete for few sets of L1.
+ * - Where A has to be near, a panel in one piece is fetched in time, and rows are not: each begins
+ *   with a miss of L1. With several blocks of K each begins on another page too.
  * - A by columns is packed sooner if its columns are whole pages apart. All lines of a panel then
  *   compete for one set.
  */
@@ -44,6 +46,7 @@ static bool should_pack_a(const packed_job *job, const gemm_ukernel *u, int colu
 {
     const int strips = ceil_div(columns, u->nr);
     if (job->a_panel) return false;
+    if (job->a_step == 1 && !u->a_from_l3) return strips >= (job->K > packed_longest_kc(u) ? 8 : 16);
     if (job->a_step == 1) return strips >= 16 && job->a_row % (PAGE / 2) == 0;
     return strips >= (job->a_step % PAGE == 0 ? 8 : 64);
 }
@@ -71,11 +74,11 @@ static int choose_kc(const packed_job *job, const gemm_ukernel *u, bool packs_a)
  * which are full. This reads rows of A as vectors, and it pays only if some panels share the
  * transposed columns and K is long.
  */
-static int choose_rest(const packed_job *job, const gemm_ukernel *u, bool packs_a)
+static int choose_rest(const packed_job *job, const gemm_ukernel *u)
 {
     enum { LEAST_PANELS = 8, LEAST_K = 128 };
     const int rest = job->N % u->rest_unit;
-    if (packs_a || job->a_step != 1 || job->N < u->rest_unit || rest > u->rest_most) return 0;
+    if (job->a_panel || job->a_step != 1 || job->N < u->rest_unit || rest > u->rest_most) return 0;
     return job->M < LEAST_PANELS * u->mr || job->K < LEAST_K ? 0 : rest;
 }
 
@@ -135,7 +138,7 @@ packed_plan packed_make_plan(const packed_job *job, const gemm_ukernel *u, int t
     const bool whole_packs_a = should_pack_a(job, u, job->N);
     packed_plan plan = {.job = job, .u = u};
     plan.kc = choose_kc(job, u, whole_packs_a);
-    plan.rest = choose_rest(job, u, whole_packs_a);
+    plan.rest = choose_rest(job, u);
     plan.grid = packed_cut(job->M, job->N - plan.rest, job->K, u,
                            packed_threads(job->M, job->N, job->K, threads));
 

@@ -146,14 +146,19 @@ packed_b_strip packed_bring(const packed_walk *w, const packed_strip *s)
  * - Too many of its rows compete for the same sets of L2. Half of the lines of a set may be theirs.
  *   Rows are `apart` floats apart or a multiple of that. The strip then needs as many lines of each
  *   set as L2 has if it holds kc * apart floats.
+ * With some more panels the second exception holds for L1 too, if a copy of the strip fits L1.
  */
 static bool stays(const packed_walk *w, int panels)
 {
-    const size_t ld = w->plan->job->B.ld, apart = ld & -ld;     /* the power of two in ld */
+    const packed_plan *plan = w->plan;
+    const gemm_caches *caches = gemm_find_caches();
+    const size_t ld = plan->job->B.ld, apart = ld & -ld;        /* the power of two in ld */
+    const size_t row = w->next.kc * sizeof(float);
     if (!is_plain(w, &w->next)) return false;
-    if (panels == 1 || w->plan->job->B.strips) return true;
+    if (panels == 1 || plan->job->B.strips) return true;
+    const bool from_l1 = panels > FEW_READERS / 2 && row * plan->nr <= caches->l1;
     return panels <= FEW_READERS && apart < PAGE &&
-           w->next.kc * apart * sizeof(float) <= gemm_find_caches()->l2 / 2;
+           row * apart <= (from_l1 ? caches->l1 : caches->l2) / 2;
 }
 
 /* Spreads the pieces evenly over `steps` steps of K. Returns false if there are more pieces. */

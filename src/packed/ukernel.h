@@ -67,7 +67,9 @@ typedef struct gemm_tile {
      */
     const float *shift, *scale;
     float slope;
-    int rest;                   /* 0 unless a_step is 1 */
+    int rest;
+    const float *rest_a;        /* the rows of A, kc floats each, from rest_a + i * rest_a_row on */
+    size_t rest_a_row;
     const float *rest_b;        /* column j starts at rest_b + j * rest_ld; zeroes fill its last */
     size_t rest_ld;             /* vector */
 } gemm_tile;
@@ -132,6 +134,9 @@ static inline size_t gemm_depthwise_floats(const gemm_depthwise *d, int rows)
 
 enum { GEMM_ADD_ROWS = 9, GEMM_DOT_ROWS = 4 };
 
+/* With fewer steps a tile has no turns left for pieces of B. */
+enum { GEMM_LEAST_PANELS_KC = 64 };
+
 /* ---- Winograd's algorithm: see ukernel_winograd.h ---- */
 
 /* A strip of the tiles of a layer: m x m outputs each, numbered by rows of tiles. */
@@ -164,6 +169,11 @@ typedef struct gemm_ukernel {
     int panel_row;              /* mr, or more: whole vectors or halves of them */
     void (*tile)(const gemm_tile *);    /* all of it but the rest */
     void (*rest)(const gemm_tile *);    /* the rest alone */
+    /* `count` tiles of mr rows and whole vectors, one below the other (way = 1) or one above the
+       other (-1). The tile is the first of them, and its a_next and c_next belong to what follows
+       the last. Panels are a_panel floats apart. kc is GEMM_LEAST_PANELS_KC or more. NULL: the
+       tiles are called one by one. */
+    void (*panels)(const gemm_tile *, int count, int way, ptrdiff_t a_panel);
     void (*sweep)(const gemm_sweep *);  /* all tiles of a strip */
     /*
      * Pack a panel: kc rows, `width` floats apart, of n elements and zeroes behind them. Element

@@ -16,6 +16,7 @@
  *   VL, NV, MR          floats in a vector, vectors in a row of the tile, rows of the tile
  *   MC, KC              cache blocks
  *   SHORT_K             a tile of fewer steps does its side work at once, see tile_body()
+ *   TURN                steps of k in a turn of panel_steps(); 0: no function runs over panels
  *   A_FROM_L3           as in gemm_ukernel
  *   TILES_WIDE          tiles in a wide strip
  *   REST_UNIT, REST_MOST    as in gemm_ukernel
@@ -58,8 +59,10 @@
 #define JOIN(a, b) JOIN_(a, b)
 #if defined(__clang__)
 #define UNROLL _Pragma("clang loop unroll(full)")
+#define ROLLED _Pragma("clang loop unroll(disable)")
 #else
 #define UNROLL _Pragma("GCC unroll 16")
+#define ROLLED _Pragma("GCC unroll 1")
 #endif
 
 #ifndef vfma_to
@@ -101,6 +104,9 @@ const gemm_ukernel JOIN(gemm_ukernel_, ISA) = {
     .block = BLOCK,
     .panel_row = PANEL_ROW,
     .tile = tile,
+#if TURN
+    .panels = all_panels,
+#endif
     .rest = rest,
     .sweep = sweep,
     .transpose = transpose,

@@ -19,6 +19,7 @@
 #define MR 8
 #define MC 128
 #define KC 256
+#define TURN 0
 #define SHORT_K 64
 #define A_FROM_L3 false
 #define TILES_WIDE 4

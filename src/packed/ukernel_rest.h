@@ -40,7 +40,8 @@ INLINE void rest_columns(const gemm_tile *t, const int j0, const int cols)
     row.cols = cols;
     row.c += t->cols + j0;
     for (int i = 0; i < t->rows; i += 2) {
-        const float *a = t->a + i * t->a_row, *next_a = i + 1 < t->rows ? a + t->a_row : a;
+        const float *a = t->rest_a + i * t->rest_a_row;
+        const float *next_a = i + 1 < t->rows ? a + t->rest_a_row : a;
         const float *c_next = t->c_next + i * t->c_row + t->cols + j0;
         __builtin_prefetch(c_next, 1, 3);
         __builtin_prefetch(c_next + t->c_row, 1, 3);

@@ -104,31 +104,39 @@ INLINE void store_finished(const gemm_tile *t, const int rows, const int nv, con
 
 /* All branches come before the stores, so that none stands between them and delays the next
    tile. */
+INLINE void store(const gemm_tile *t, const int rows, const int nv, const bool whole,
+                  vec acc[MR][NV])
+{
+    if (t->shift && t->add) {
+        store_finished(t, rows, nv, whole, true, acc);
+    } else if (t->shift) {
+        store_finished(t, rows, nv, whole, false, acc);
+    } else if (t->add) {
+        store_sums(t, rows, nv, whole, true, acc);
+    } else {
+        store_sums(t, rows, nv, whole, false, acc);
+    }
+}
+
 INLINE void store_tile(const gemm_tile *t, const int rows, const int nv, vec acc[MR][NV])
 {
-    const bool whole = t->cols == nv * VL;
-    if (t->shift) {
-        if (whole && t->add) {
-            store_finished(t, rows, nv, true, true, acc);
-        } else if (whole) {
-            store_finished(t, rows, nv, true, false, acc);
-        } else if (t->add) {
-            store_finished(t, rows, nv, false, true, acc);
-        } else {
-            store_finished(t, rows, nv, false, false, acc);
-        }
-    } else if (whole && t->add) {
-        store_sums(t, rows, nv, true, true, acc);
-    } else if (whole) {
-        store_sums(t, rows, nv, true, false, acc);
-    } else if (t->add) {
-        store_sums(t, rows, nv, false, true, acc);
+    if (t->cols == nv * VL) {
+        store(t, rows, nv, true, acc);
     } else {
-        store_sums(t, rows, nv, false, false, acc);
+        store(t, rows, nv, false, acc);
     }
 }
 
 /* ---- the steps of k ---- */
+
+INLINE void clear(const int rows, const int nv, vec acc[MR][NV])
+{
+    UNROLL
+    for (int i = 0; i < rows; ++i) {
+        UNROLL
+        for (int v = 0; v < nv; ++v) acc[i][v] = vzero();
+    }
+}
 
 /*
  * One step: acc += (column of A) * (row of B). a points to row 0 of the column, a4 to row 4: with
@@ -215,12 +223,7 @@ INLINE void do_side_work(side_work *w, const gemm_tile *t, int end, const int ro
 INLINE void tile_body(const gemm_tile *t, const int rows, const int nv, const b_layout layout)
 {
     vec acc[MR][NV];
-    UNROLL
-    for (int i = 0; i < rows; ++i) {
-        UNROLL
-        for (int v = 0; v < nv; ++v) acc[i][v] = vzero();
-    }
-
+    clear(rows, nv, acc);
     const float *a = t->a, *a4 = t->a + 4 * t->a_row, *b = t->b;
     const size_t a_row = t->a_row, a_step = t->a_step, b_row = t->b_row;
     const int kc = t->kc;
@@ -243,6 +246,116 @@ INLINE void tile_body(const gemm_tile *t, const int rows, const int nv, const b_
     }
     store_tile(t, rows, nv, acc);
 }
+
+/* ---- panels ---- */
+
+#if TURN
+
+/* How the micro-kernel finds element (i, p) of a panel. A constant wherever a function takes it. */
+typedef enum a_layout {
+    A_PACKED,                   /* a[i + p * MR] */
+    A_BY_ROWS,                  /* a[i * a_row + p] */
+    A_APART,                    /* a[i * a_row + p * a_step] */
+} a_layout;
+
+/* A panel's steps run in turns of TURN steps. In the first MR turns the next tile is fetched, a row
+   a turn. In the others, `each` pieces of B are moved: `burst` of them at once, then `gap` turns. */
+typedef struct panel_work {
+    int turns;                  /* behind the first MR */
+    int each, burst, gap;
+} panel_work;
+
+INLINE panel_work plan_panels(int kc, int pieces, int panels)
+{
+    panel_work w = {.turns = kc / TURN - MR, .each = (pieces + panels - 1) / panels};
+    w.burst = (w.each + w.turns - 1) / w.turns;
+    w.gap = w.each ? w.turns * w.burst / w.each : w.turns;
+    return w;
+}
+
+/* All steps of a panel and the work beside them. There is only one loop of turns, because gcc then
+   keeps the accumulators where they are. */
+INLINE void panel_steps(const gemm_tile *t, const panel_work *w, gemm_moves *m,
+                        const a_layout layout, const int nv, vec acc[MR][NV])
+{
+    const size_t a_row = layout == A_PACKED ? 1 : t->a_row;
+    const size_t a_step = layout == A_PACKED ? MR : layout == A_BY_ROWS ? 1 : t->a_step;
+    const size_t b_row = t->b_row;
+    const float *a = t->a, *b = t->b;
+    int row = 0, left = w->turns, pieces = lesser(w->each, m->left);
+    while (row < MR || left > 0) {
+        int now = 1;
+        if (row < MR) {
+            prefetch_next(t, row++, nv);
+        } else {
+            now = pieces > 0 ? lesser(w->gap, left) : left;
+            for (int i = lesser(w->burst, pieces); i > 0; --i) move_row(m, NR), --m->left;
+            pieces -= w->burst;
+            left -= now;
+        }
+        ROLLED
+        for (; now; --now) {
+            UNROLL
+            for (int p = 0; p < TURN; ++p, b += b_row)
+                step(MR, nv, a + p * a_step, a + p * a_step + 4 * a_row, a_row, b, acc);
+            a += TURN * a_step;
+        }
+    }
+    ROLLED
+    for (int p = t->kc % TURN; p; --p, a += a_step, b += b_row)
+        step(MR, nv, a, a + 4 * a_row, a_row, b, acc);
+}
+
+/* See gemm_ukernel.panels. */
+INLINE void panels_body(const gemm_tile *first, int count, int way, ptrdiff_t a_panel,
+                        const a_layout layout, const int nv)
+{
+    gemm_tile t = *first;
+    gemm_moves m = *first->moves;
+    const panel_work work = plan_panels(t.kc, m.left, count);
+    const ptrdiff_t c_panel = way * MR * (ptrdiff_t)t.c_row;
+    for (; count; --count) {
+        vec acc[MR][NV];
+        clear(MR, nv, acc);
+        t.a_next = count > 1 ? t.a + a_panel : first->a_next;
+        t.c_next = count > 1 ? t.c + c_panel : first->c_next;
+        panel_steps(&t, &work, &m, layout, nv, acc);
+        store(&t, MR, nv, true, acc);
+        t.a += a_panel;
+        t.c += c_panel;
+        if (t.shift) t.shift += way * MR;
+        if (t.scale) t.scale += way * MR;
+    }
+    *first->moves = m;
+}
+
+#define PANELS_NAME(layout, v) JOIN(JOIN(gemm_packed_panels_##v##_, layout##__), ISA)
+#define PANELS(layout, v)                                                                          \
+    static NOINLINE TILE_TUNING void PANELS_NAME(layout, v)(const gemm_tile *t, int count,         \
+                                                            int way, ptrdiff_t a_panel)            \
+    {                                                                                              \
+        panels_body(t, count, way, a_panel, layout, v);                                            \
+    }
+EACH_VECS(PANELS, A_PACKED)
+EACH_VECS(PANELS, A_BY_ROWS)
+EACH_VECS(PANELS, A_APART)
+
+typedef void panels_fn(const gemm_tile *, int count, int way, ptrdiff_t a_panel);
+#define PANELS_ENTRY(layout, v) PANELS_NAME(layout, v),
+static panels_fn *const panels_of[][NV] = {
+    [A_PACKED] = {EACH_VECS(PANELS_ENTRY, A_PACKED)},
+    [A_BY_ROWS] = {EACH_VECS(PANELS_ENTRY, A_BY_ROWS)},
+    [A_APART] = {EACH_VECS(PANELS_ENTRY, A_APART)},
+};
+
+static void all_panels(const gemm_tile *t, int count, int way, ptrdiff_t a_panel)
+{
+    const a_layout layout = t->a_row == 1 && t->a_step == MR ? A_PACKED
+                          : t->a_step == 1 ? A_BY_ROWS : A_APART;
+    panels_of[layout][t->cols / VL - 1](t, count, way, a_panel);
+}
+
+#endif
 
 /* ---- all rows of a strip ---- */
 
@@ -286,11 +399,7 @@ INLINE void sweep_panels(const gemm_sweep *s, int i, int panels, const int rows,
     const float *a = s->a + i * s->a_row;
     for (; panels; --panels) {
         vec acc[MR][NV];
-        UNROLL
-        for (int r = 0; r < rows; ++r) {
-            UNROLL
-            for (int v = 0; v < nv; ++v) acc[r][v] = vzero();
-        }
+        clear(rows, nv, acc);
         i += rows;
         const bool last = i == s->rows;
         fetch_tile(last ? s->c_next : t.c + rows * t.c_row, t.c_row, rows, nv);

@@ -1,5 +1,5 @@
 /*
- * The size comes from sysconf, and where that tells none, from Linux' /sys. glibc tells it on x86
+ * Sizes come from sysconf, and where that tells none, from Linux' /sys. glibc tells them on x86
  * alone.
  *
  * Where prefetchnta brings a line is not in cpuid:
@@ -22,7 +22,7 @@
 #include <cpuid.h>
 #endif
 
-static gemm_caches caches = {.l2 = 512 * 1024};
+static gemm_caches caches = {.l1 = 32 * 1024, .l2 = 512 * 1024};
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 /* Reads the first word of a file of /sys, up to 15 characters. False: there is none. */
@@ -52,13 +52,14 @@ static size_t size_in_sys(int level)
     return 0;
 }
 
-static size_t size_of_l2(void)
+/* Level 1 or 2. Returns 0 if the system does not tell. */
+static size_t size_of(int level)
 {
     long bytes = 0;
-#if defined(_SC_LEVEL2_CACHE_SIZE)
-    bytes = sysconf(_SC_LEVEL2_CACHE_SIZE);
+#if defined(_SC_LEVEL1_DCACHE_SIZE) && defined(_SC_LEVEL2_CACHE_SIZE)
+    bytes = sysconf(level == 1 ? _SC_LEVEL1_DCACHE_SIZE : _SC_LEVEL2_CACHE_SIZE);
 #endif
-    return bytes > 0 ? (size_t)bytes : size_in_sys(2);
+    return bytes > 0 ? (size_t)bytes : size_in_sys(level);
 }
 
 static bool can_pass_l3(void)
@@ -76,7 +77,8 @@ static bool can_pass_l3(void)
 
 static void find(void)
 {
-    const size_t l2 = size_of_l2();
+    const size_t l1 = size_of(1), l2 = size_of(2);
+    if (l1) caches.l1 = l1;
     if (l2) caches.l2 = l2;
     caches.passes_l3 = can_pass_l3();
 }

@@ -1,13 +1,13 @@
-/* The size of this processor's L2, and what its L3 does with non-temporal lines. */
+/* The sizes of this processor's caches, and what its L3 does with non-temporal lines. */
 #ifndef GEMM_CACHES_H
 #define GEMM_CACHES_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
-/* l2: bytes of the core that asks first. A size that the system does not tell is a usual one. */
+/* Sizes are bytes of the core that asks first. One that the system does not tell is a usual one. */
 typedef struct gemm_caches {
-    size_t l2;
+    size_t l1, l2;              /* l1: of data */
     /*
      * Whether a line that is fetched as non-temporal stays in L2 until it is used, and does not go
      * to L3 after that.
