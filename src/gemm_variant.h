@@ -111,6 +111,8 @@ typedef struct gemm_context {
     bool direct;                /* no algorithm with fewer multiplications and larger errors */
     bool timed;                 /* the note is wanted in full, so a row on a device waits */
     gemm_kept *kept;            /* NULL: nothing can be kept */
+    gemm_kept *const *chain_kept;   /* of a chain: one for each convolution, each may be NULL; or
+                                   NULL */
     gemm_note *note;            /* never NULL */
 } gemm_context;
 
@@ -120,10 +122,10 @@ typedef gemm_status gemm_row_run(const gemm_call *, const gemm_context *, const 
 /* One whole convolution. When it declines, the output is unchanged. */
 typedef gemm_status gemm_row_conv(const conv_call *, const gemm_context *, const void *params);
 
-/* A chain of convolutions, see gemm_conv_chain; batch norm is folded. When it declines, the output
-   is unchanged. */
-typedef gemm_status gemm_row_chain(const conv_call *, int count, const gemm_context *,
-                                   const void *params);
+/* A chain of convolutions and the shortcut behind them, or NULL: see gemm_conv_chain. Batch norm is
+   folded. When it declines, the output is unchanged. */
+typedef gemm_status gemm_row_chain(const conv_call *, int count, const layer_call *shortcut,
+                                   const gemm_context *, const void *params);
 
 /* One layer without weights. When it declines, the output is unchanged. */
 typedef gemm_status gemm_row_layer(const layer_call *, const gemm_context *, const void *params);

@@ -43,7 +43,10 @@ typedef struct problem {
     int rows, threads;
     conv_call calls[LAYERS];
     conv_norm norms[LAYERS];
-    guarded input, output, expected;
+    bool adds;                  /* a shortcut follows, which also reads `other` */
+    layer_call shortcut;
+    layer_input inputs[2];
+    guarded input, output, expected, other;
     guarded numbers[LAYERS][5]; /* weights, shift, mean, variance, scales */
     float *inner[LAYERS];       /* outputs of the layers one by one */
 } problem;
@@ -70,6 +73,30 @@ static void set_numbers(problem *p, int i, rng *r)
     c->weights = g[0].data;
     c->shift = g[1].data;
     p->norms[i] = (conv_norm){g[2].data, g[3].data, g[4].data};
+}
+
+/* NULL, or the shortcut, with this output of the last convolution. */
+static const layer_call *shortcut_of(problem *p, const float *last, float *output)
+{
+    p->inputs[0].data = last;
+    p->inputs[1].data = p->other.data;
+    p->shortcut.input = p->inputs;
+    p->shortcut.output = output;
+    return p->adds ? &p->shortcut : NULL;
+}
+
+static void add_shortcut(problem *p, rng *r)
+{
+    static const conv_activation activations[] = {CONV_LINEAR, CONV_LEAKY, CONV_RELU};
+    const conv_call *c = &p->calls[2];
+    const int floats = c->n * c->out_h * c->out_w;
+    p->adds = true;
+    p->other = make_array(floats_out(c), r);
+    p->inputs[0].size = p->inputs[1].size = floats;
+    p->shortcut = (layer_call){
+        .kind = LAYER_SHORTCUT, .batch = c->batch, .c = c->n, .h = c->out_h, .w = c->out_w,
+        .out_c = c->n, .out_h = c->out_h, .out_w = c->out_w, .alpha = 1 + rng_float(r),
+        .beta = 1 + rng_float(r), .activation = PICK(r, activations), .inputs = 2};
 }
 
 static problem make_problem(uint64_t seed, int number)
@@ -102,7 +129,8 @@ static problem make_problem(uint64_t seed, int number)
         if (!p.inner[i]) abort();
     }
     p.calls[p.first].input = p.input.data;
-    p.calls[2].output = p.output.data;
+    if (rng_below(&r, 2)) add_shortcut(&p, &r);
+    p.calls[2].output = p.adds ? NULL : p.output.data;
     return p;
 }
 
@@ -111,6 +139,7 @@ static void free_problem(problem *p)
     guarded_free(&p->input);
     guarded_free(&p->output);
     guarded_free(&p->expected);
+    if (p->adds) guarded_free(&p->other);
     for (int i = 0; i < LAYERS; ++i) {
         for (int k = 0; k < 5; ++k) guarded_free(&p->numbers[i][k]);
         free(p->inner[i]);
@@ -122,7 +151,7 @@ static conv_call alone(const problem *p, int i)
 {
     conv_call c = p->calls[i];
     if (i > p->first) c.input = p->inner[i - 1];
-    c.output = i == LAYERS - 1 ? p->expected.data : p->inner[i];
+    c.output = i == LAYERS - 1 && !p->adds ? p->expected.data : p->inner[i];
     return c;
 }
 
@@ -151,10 +180,13 @@ static const char *judge_random(problem *p, const gemm_ukernel *u, int *ran)
         const conv_call c = alone(p, i);
         if (gemm_packed_conv(&c, &context, NULL) != GEMM_DONE) return "a layer alone declined";
     }
+    const layer_call *s = shortcut_of(p, p->inner[2], p->expected.data);
+    if (s && gemm_packed_layer(s, &context, NULL) != GEMM_DONE) return "the shortcut declined";
+    s = shortcut_of(p, NULL, p->output.data);
     for (int turn = 0; turn < 3; ++turn) {      /* one thread, some threads, chosen rows */
         guarded_fill_nan(&p->output);
         context.threads = turn ? p->threads : 1;
-        const gemm_status status = packed_chain_by(p->calls + p->first, LAYERS - p->first,
+        const gemm_status status = packed_chain_by(p->calls + p->first, LAYERS - p->first, s,
                                                    turn < 2 ? p->rows : 0, &context);
         if (status == GEMM_DONE && !same_bits(p)) return "the bits are not those of the layers";
         if (status == GEMM_DONE && strcmp(note.algorithm, "chain")) return "the note is wrong";
@@ -195,9 +227,12 @@ static const char *judge_twice(problem *p, const conv_norm *const *norms, gemm_p
         const conv_call c = alone(p, i);
         if (!gemm_conv(&c, norms[i], NULL)) return "a layer alone declined";
     }
+    const layer_call *s = shortcut_of(p, p->inner[2], p->expected.data);
+    if (s && !gemm_layer(s)) return "the shortcut declined";
+    s = shortcut_of(p, NULL, p->output.data);
     for (int turn = 0; turn < 2; ++turn) {
         guarded_fill_nan(&p->output);
-        if (!gemm_conv_chain(p->calls + first, norms + first, LAYERS - first, slots + first))
+        if (!gemm_conv_chain(p->calls + first, norms + first, LAYERS - first, slots + first, s))
             return "it declined";
         if (!same_bits(p)) return "the bits are not those of the layers";
     }
@@ -240,6 +275,7 @@ static problem make_large(int first)
     }
     p.calls[first].input = p.input.data;
     p.calls[2].output = p.output.data;
+    if (!first) add_shortcut(&p, &r);
     return p;
 }
 
@@ -258,7 +294,8 @@ static bool is_declined(problem *p)
     const conv_norm *norms[LAYERS] = {NULL};
     gemm_plan **slots[LAYERS] = {NULL};
     guarded_fill_nan(&p->output);
-    return !gemm_conv_chain(p->calls, norms, LAYERS, slots) && is_untouched(p);
+    return !gemm_conv_chain(p->calls, norms, LAYERS, slots, shortcut_of(p, NULL, p->output.data)) &&
+           is_untouched(p);
 }
 
 static bool without_memory;
@@ -295,8 +332,12 @@ static const char *judge_declined(problem *p)
     const bool groups = is_declined(p);
     c[1].groups = 64, c[2].pool = true;
     const bool pool = is_declined(p);
-    c[2].pool = false;
-    return logistic && stride && channels && groups && pool ? NULL : "what is no chain ran";
+    c[2].pool = false, p->shortcut.activation = CONV_LOGISTIC;
+    const bool sum = is_declined(p);
+    p->shortcut.activation = CONV_LINEAR, p->shortcut.c = 8;
+    const bool fewer = is_declined(p);
+    p->shortcut.c = 16;
+    return sum && fewer && logistic && stride && channels && groups && pool ? NULL : "what is no chain ran";
 }
 
 int main(int argc, char **argv)
