@@ -24,7 +24,6 @@
  */
 #include "packed/chain.h"
 
-#include "packed/job.h"
 #include "packed/lanes.h"
 #include "packed/packed.h"
 #include "packed/plan.h"
@@ -86,17 +85,11 @@ static bool is_chain(const chain *l)
     return !e || (is_pointwise(e) && is_plain(e) && are_neighbours(e, d));
 }
 
-/* Whether each element of this 1x1 layer alone is one sum over k, from the first to the last. */
-static bool adds_in_order(const conv_call *c, const gemm_ukernel *u)
+/* Whether each element of this layer alone is one sum over k, from the first to the last. */
+static bool adds_in_order(const conv_call *c, const gemm_context *x, int i)
 {
-    const packed_job job = {
-        .M = c->n, .N = c->h * c->w, .K = c->c,
-        .A = c->weights, .a_row = c->c, .a_step = 1,
-        .B = {.rows = c->weights, .ld = c->h * c->w},
-        .epilogue = {.alpha = 1, .overwrite = true, .shift = c->shift},
-    };
-    const packed_plan plan = packed_make_plan(&job, u, 1);
-    return plan.kc >= c->c && plan.rest == 0;
+    if (packed_prefers_lanes(c, x->isa)) return x->chain_kept && x->chain_kept[i];
+    return packed_adds_in_order(c, x->isa);
 }
 
 /* ---- bands ---- */
@@ -148,7 +141,7 @@ static int chunks_for(int out_h, int threads)
  */
 static bool choose_rows(chain *l, int threads)
 {
-    enum { LEAST_ROWS = 8 };
+    enum { LEAST_ROWS = 5 };
     const size_t room = gemm_find_caches()->l2 / 2;
     const int out_h = l->depth->out_h, share = ceil_div(out_h, chunks_for(out_h, threads));
     if (threads > 1 && l->expand && share < LEAST_ROWS) return false;
@@ -344,8 +337,8 @@ gemm_status packed_chain_by(const conv_call *calls, int count, const layer_call 
                .project = calls + count - 1, .shortcut = shortcut, .u = context->isa};
     const int threads = context->threads;
     if (!is_chain(&l)) return GEMM_DECLINED;
-    if (!adds_in_order(l.project, l.u)) return GEMM_DECLINED;
-    if (l.expand && !adds_in_order(l.expand, l.u)) return GEMM_DECLINED;
+    if (!adds_in_order(l.project, context, count - 1)) return GEMM_DECLINED;
+    if (l.expand && !adds_in_order(l.expand, context, 0)) return GEMM_DECLINED;
     if (rows) set_rows(&l, min_int(rows, l.depth->out_h));
     else if (!choose_rows(&l, threads)) return GEMM_DECLINED;
     if (scratch_bytes(&l) > GEMM_SCRATCH_BYTES) return GEMM_DECLINED;

@@ -1,7 +1,16 @@
-/* Weights in lanes: see lanes.h. */
+/*
+ * 1x1 layers in lanes: see lanes.h.
+ *
+ * A layer alone is a product of places and channels whose result is moved from lanes to rows. It has
+ * no tail columns, because its places are the rows of the tiles and need to fill no vector.
+ */
 #include "packed/lanes.h"
 
+#include "packed/job.h"
+#include "packed/packed.h"
+#include "packed/plan.h"
 #include "util/ints.h"
+#include "util/threads.h"
 
 #include <stdlib.h>
 
@@ -80,4 +89,86 @@ const float *packed_arrange(const conv_call *c, const gemm_ukernel *u, gemm_kept
         *own = l;
     }
     return l->weights;
+}
+
+/* ---- a layer alone ---- */
+
+static bool is_pointwise(const conv_call *c)
+{
+    return c->size == 1 && c->stride == 1 && c->pad == 0 && c->groups == 1 && !c->pool;
+}
+
+static packed_plan plan_alone(const conv_call *c, const gemm_ukernel *u)
+{
+    const packed_job job = {
+        .M = c->n, .N = c->h * c->w, .K = c->c,
+        .A = c->weights, .a_row = c->c, .a_step = 1,
+        .B = {.rows = c->weights, .ld = c->h * c->w},
+        .epilogue = {.alpha = 1, .overwrite = true, .shift = c->shift},
+    };
+    return packed_make_plan(&job, u, 1);
+}
+
+bool packed_adds_in_order(const conv_call *c, const gemm_ukernel *u)
+{
+    const packed_plan plan = plan_alone(c, u);
+    return plan.kc >= c->c && plan.rest == 0;
+}
+
+static size_t result_floats(const conv_call *c, const gemm_ukernel *u)
+{
+    return (size_t)c->h * c->w * ceil_div(c->n, u->vl) * u->vl;
+}
+
+bool packed_prefers_lanes(const conv_call *c, const gemm_ukernel *u)
+{
+    if (!is_pointwise(c) || c->activation == CONV_LOGISTIC) return false;
+    const packed_plan plan = plan_alone(c, u);
+    const size_t places = (size_t)c->h * c->w;
+    if (result_floats(c, u) * sizeof(float) + places * sizeof(int) > GEMM_SCRATCH_BYTES) return false;
+    return plan.kc >= c->c && plan.rest > 0;
+}
+
+typedef struct layer {
+    const conv_call *c;
+    const gemm_ukernel *u;
+    const float *weights;
+    int strips, step;           /* of nr channels in an image, in a chunk */
+} layer;
+
+static void run_strips(void *arg, int chunk, void *scratch)
+{
+    const layer *l = arg;
+    const conv_call *c = l->c;
+    const int vl = l->u->vl, places = c->h * c->w, chunks = ceil_div(l->strips, l->step);
+    const int image = chunk / chunks, first = chunk % chunks * l->step * l->u->nr;
+    float *const result = scratch;
+    int *const at = (int *)(result + result_floats(c, l->u));
+    for (int i = 0; i < places; ++i) at[i] = i * vl;
+    const gemm_lanes product = {
+        .places = places, .channels = min_int(l->step * l->u->nr, c->n - first), .K = c->c,
+        .a = c->input + (size_t)image * c->c * places, .a_ld = places,
+        .b = l->weights + (size_t)first * c->c,
+        .scale = c->scale ? c->scale + first : NULL, .shift = c->shift + first,
+        .slope = packed_slope(c->activation),
+        .c = result, .c_ld = (size_t)places * vl, .at = at,
+    };
+    l->u->lanes(&product);
+    l->u->from_lanes(places, product.channels, result, product.c_ld,
+                     c->output + ((size_t)image * c->n + first) * places, places);
+}
+
+int packed_lanes_conv(const conv_call *c, const gemm_context *context)
+{
+    packed_lanes *own = NULL;
+    layer l = {.c = c, .u = context->isa};
+    l.weights = packed_arrange(c, l.u, context->kept, &own);
+    if (!l.weights) return -1;
+    const int threads = packed_threads(c->n, c->h * c->w, c->c, context->threads);
+    l.strips = ceil_div(c->n, l.u->nr);
+    l.step = threads > 1 ? ceil_div(l.strips, 4 * threads) : l.strips;
+    const int chunks = c->batch * ceil_div(l.strips, l.step);
+    const int no_memory = gemm_parallel(threads, chunks, run_strips, &l);
+    packed_free_lanes(own);
+    return no_memory;
 }

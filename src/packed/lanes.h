@@ -1,4 +1,4 @@
-/* Weights of a chain's layers, arranged for maps in lanes. */
+/* 1x1 layers in lanes, see ukernel_lanes.h, and weights arranged for chains in lanes. */
 #ifndef PACKED_LANES_H
 #define PACKED_LANES_H
 
@@ -17,5 +17,16 @@ const float *packed_arrange(const conv_call *, const gemm_ukernel *, gemm_kept *
 
 /* NULL is allowed. */
 void packed_free_lanes(packed_lanes *);
+
+/* Whether each element of this 1x1 layer, computed as a packed_job, is one sum over k from the first
+   to the last. So it is in lanes. */
+bool packed_adds_in_order(const conv_call *, const gemm_ukernel *);
+
+/* Whether this 1x1 layer alone runs in lanes if its weights can be kept: as a packed_job it would
+   have tail columns that are multiplied along K. */
+bool packed_prefers_lanes(const conv_call *, const gemm_ukernel *);
+
+/* Runs it. Returns -1 if there is no memory. */
+int packed_lanes_conv(const conv_call *, const gemm_context *);
 
 #endif
