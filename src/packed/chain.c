@@ -27,6 +27,7 @@
 #include "packed/lanes.h"
 #include "packed/packed.h"
 #include "packed/plan.h"
+#include "packed/workspace.h"
 #include "util/caches.h"
 #include "util/ints.h"
 #include "util/threads.h"
@@ -41,6 +42,7 @@ typedef struct chain {
     const layer_call *shortcut;         /* NULL: none */
     const float *expand_w, *depth_w, *project_w;    /* arranged: lanes.h */
     float *output;                      /* of the last layer */
+    bool by_phases;                     /* else by bands */
     const gemm_ukernel *u;
     int rows;                           /* of the output in a band */
     int bands;                          /* in an image */
@@ -136,22 +138,25 @@ static int chunks_for(int out_h, int threads)
 }
 
 /*
- * The rows of a band: as many groups of rows as fit in half of L2. False: the chain does not pay. A
- * chunk of less than LEAST_ROWS would compute too many wide rows twice.
+ * The rows of a band: as many groups of rows as fit in half of L2. A chunk of less than LEAST_ROWS
+ * would compute too many wide rows twice, so such maps are one band and go by phases.
  */
-static bool choose_rows(chain *l, int threads)
+#include <stdlib.h>
+static void choose_rows(chain *l, int threads)
 {
-    enum { LEAST_ROWS = 5 };
+    enum { LEAST_ROWS = 16 };
+    const char *el = getenv("YF_LEAST");
+    const int least = el ? atoi(el) : LEAST_ROWS;
     const size_t room = gemm_find_caches()->l2 / 2;
     const int out_h = l->depth->out_h, share = ceil_div(out_h, chunks_for(out_h, threads));
-    if (threads > 1 && l->expand && share < LEAST_ROWS) return false;
-    int rows = min_int(GROUP, out_h);
+    l->by_phases = threads > 1 && share < least;
+    int rows = l->by_phases ? out_h : min_int(GROUP, out_h);
     for (set_rows(l, rows); rows < share; rows += GROUP) {
         set_rows(l, min_int(rows + GROUP, share));
         if (scratch_bytes(l) > room) break;
     }
-    set_rows(l, rows < share ? even_step(share, rows, min_int(GROUP, out_h)) : share);
-    return true;
+    if (!l->by_phases)
+        set_rows(l, rows < share ? even_step(share, rows, min_int(GROUP, out_h)) : share);
 }
 
 /* ---- one band ---- */
@@ -262,31 +267,34 @@ static void filter_rows(const chain *l, const parts *s, int rows)
     }
 }
 
-/* `at`: the first place of the output, counted over all images and channels. */
-static void add_shortcut(const chain *l, size_t at, int places, size_t area)
+/* Places of some output channels, the first of which begins at output + at. */
+static void add_shortcut(const chain *l, size_t at, int places, int channels, size_t area)
 {
     const layer_call *s = l->shortcut;
-    for (int i = 0; i < l->project->n; ++i, at += area) {
+    for (int i = 0; i < channels; ++i, at += area) {
         l->u->add_scaled(places, s->alpha, l->output + at, s->beta, s->input[1].data + at,
                          packed_slope(s->activation), l->output + at);
     }
 }
 
-/* Deep rows to rows y .. y + rows - 1 of the output. */
-static void project_rows(const chain *l, const parts *s, int image, int y, int rows)
+/* Output channels first .. first + channels - 1, `places` from place `from` of an image on. Place
+   0 of deep is that place. */
+static void project(const chain *l, const parts *s, int image, int first, int channels, int from,
+                    int places)
 {
     const conv_call *p = l->project;
-    const size_t area = (size_t)p->h * p->w, at = image * p->n * area + (size_t)y * p->w;
+    const size_t area = (size_t)p->h * p->w, at = (image * p->n + first) * area + from;
     const gemm_lanes product = {
-        .places = rows * p->w, .channels = p->n, .K = p->c,
+        .places = places, .channels = channels, .K = p->c,
         .a = s->deep, .a_ld = l->deep_ld, .a_in_lanes = true,
-        .b = l->project_w, .scale = p->scale, .shift = p->shift,
+        .b = l->project_w + (size_t)first * p->c,
+        .scale = p->scale ? p->scale + first : NULL, .shift = p->shift + first,
         .slope = packed_slope(p->activation),
         .c = s->narrow, .c_ld = l->deep_ld, .at = s->at_deep,
     };
     l->u->lanes(&product);
-    l->u->from_lanes(product.places, p->n, s->narrow, l->deep_ld, l->output + at, area);
-    if (l->shortcut) add_shortcut(l, at, product.places, area);
+    l->u->from_lanes(places, channels, s->narrow, l->deep_ld, l->output + at, area);
+    if (l->shortcut) add_shortcut(l, at, places, channels, area);
 }
 
 static void run_chunk(void *arg, int chunk, void *scratch)
@@ -306,8 +314,92 @@ static void run_chunk(void *arg, int chunk, void *scratch)
         fill_wide(l, &s, image, first, needed, kept);
         before = first, held = first + needed;
         filter_rows(l, &s, rows);
-        project_rows(l, &s, image, y, rows);
+        project(l, &s, image, 0, l->project->n, y * d->out_w, rows * d->out_w);
     }
+}
+
+/* -1: no memory. */
+static int run_bands(chain *l, int threads)
+{
+    l->step = ceil_div(l->bands, chunks_for(l->depth->out_h, threads));
+    return gemm_parallel(threads, l->depth->batch * ceil_div(l->bands, l->step), run_chunk, l);
+}
+
+/* ---- phases ---- */
+
+/*
+ * Where a thread would get few rows, the threads share channels. First a chunk is a strip of wide
+ * channels: it is expanded for the whole map, and filtered to the deep map, which all threads
+ * share. Then a chunk is a strip of output channels for some of the places.
+ */
+typedef struct phases {
+    const chain *l;
+    float *deep;
+    int image, pieces;          /* pieces: of the places of an output strip */
+} phases;
+
+/* Only these channels of the inner maps: the rest of a chain sees layers with so many channels. */
+static void filter_strip(void *arg, int chunk, void *scratch)
+{
+    const phases *p = arg;
+    chain l = *p->l;
+    const int vl = l.u->vl, first = chunk * l.u->nr;
+    const int channels = min_int(l.u->nr, l.depth->c - first);
+    const size_t area = (size_t)l.depth->h * l.depth->w;
+    conv_call d = *l.depth, e = {.n = 0};
+    if (d.scale) d.scale += first;
+    d.shift += first;
+    l.depth_w += (size_t)first * d.size * d.size;
+    if (l.expand) {
+        e = *l.expand;
+        if (e.scale) e.scale += first;
+        e.shift += first;
+        e.input += p->image * e.c * area;
+        e.n = channels;
+        l.expand_w += (size_t)first * e.c;
+        l.expand = &e;
+    } else {
+        d.input += (p->image * d.c + first) * area;
+    }
+    d.c = d.n = d.groups = channels;
+    l.depth = &d;
+    l.groups = ceil_div(channels, vl);
+    parts s = cut_scratch(&l, scratch);
+    s.deep = p->deep + first / vl * l.deep_ld;
+    clear_sides(&l, &s);
+    fill_wide(&l, &s, 0, -d.pad, l.wide_rows, 0);
+    filter_rows(&l, &s, d.out_h);
+}
+
+static void project_piece(void *arg, int chunk, void *scratch)
+{
+    const phases *p = arg;
+    const chain *l = p->l;
+    const int places = l->project->h * l->project->w, nr = l->u->nr;
+    const int step = even_step(places, ceil_div(places, p->pieces), l->u->mr);
+    const int first = chunk / p->pieces * nr, from = chunk % p->pieces * step;
+    parts s = cut_scratch(l, scratch);
+    s.deep = p->deep + (size_t)from * l->u->vl;
+    if (from < places) {
+        project(l, &s, p->image, first, min_int(nr, l->project->n - first), from,
+                min_int(step, places - from));
+    }
+}
+
+/* -1: no memory. */
+static int run_phases(chain *l, int threads)
+{
+    const int strips = ceil_div(l->project->n, l->u->nr);
+    packed_workspace *w = packed_take_workspace(l->deep_ld * l->groups);
+    if (!w) return -1;
+    phases p = {.l = l, .deep = w->data, .pieces = strips % threads ? threads : 1};
+    int status = 0;
+    for (; p.image < l->depth->batch && !status; ++p.image) {
+        status = gemm_parallel(threads, ceil_div(l->depth->c, l->u->nr), filter_strip, &p);
+        if (!status) status = gemm_parallel(threads, strips * p.pieces, project_piece, &p);
+    }
+    packed_give_workspace(w);
+    return status;
 }
 
 /* ---- the row of the table ---- */
@@ -324,8 +416,7 @@ static bool run_chain(chain *l, const conv_call *calls, int count, const gemm_co
         done = w[i];
     }
     l->expand_w = w[0], l->depth_w = w[count - 2], l->project_w = w[count - 1];
-    const int chunks = l->depth->batch * ceil_div(l->bands, l->step);
-    done = done && !gemm_parallel(context->threads, chunks, run_chunk, l);
+    done = done && !(l->by_phases ? run_phases : run_bands)(l, context->threads);
     for (int i = 0; i < count; ++i) packed_free_lanes(own[i]);
     return done;
 }
@@ -340,10 +431,9 @@ gemm_status packed_chain_by(const conv_call *calls, int count, const layer_call 
     if (!adds_in_order(l.project, context, count - 1)) return GEMM_DECLINED;
     if (l.expand && !adds_in_order(l.expand, context, 0)) return GEMM_DECLINED;
     if (rows) set_rows(&l, min_int(rows, l.depth->out_h));
-    else if (!choose_rows(&l, threads)) return GEMM_DECLINED;
+    else choose_rows(&l, threads);
     if (scratch_bytes(&l) > GEMM_SCRATCH_BYTES) return GEMM_DECLINED;
     l.output = shortcut ? shortcut->output : l.project->output;
-    l.step = ceil_div(l.bands, chunks_for(l.depth->out_h, threads));
     if (!run_chain(&l, calls, count, context)) return GEMM_DECLINED;
     strcpy(context->note->algorithm, "chain");
     return GEMM_DONE;
