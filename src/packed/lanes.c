@@ -126,7 +126,7 @@ bool packed_prefers_lanes(const conv_call *c, const gemm_ukernel *u)
     const packed_plan plan = plan_alone(c, u);
     const size_t places = (size_t)c->h * c->w;
     if (result_floats(c, u) * sizeof(float) + places * sizeof(int) > GEMM_SCRATCH_BYTES) return false;
-    return plan.kc >= c->c && plan.rest > 0;
+    return c->c <= 2 * u->kc && (plan.rest > 0 || plan.kc < c->c);
 }
 
 typedef struct layer {
