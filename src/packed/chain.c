@@ -286,7 +286,7 @@ static void project(const chain *l, const parts *s, int image, int first, int ch
     const size_t area = (size_t)p->h * p->w, at = (image * p->n + first) * area + from;
     const gemm_lanes product = {
         .places = places, .channels = channels, .K = p->c,
-        .a = s->deep, .a_ld = l->deep_ld, .a_in_lanes = true,
+        .source = GEMM_LANES, .a = s->deep, .a_ld = l->deep_ld,
         .b = l->project_w + (size_t)first * p->c,
         .scale = p->scale ? p->scale + first : NULL, .shift = p->shift + first,
         .slope = packed_slope(p->activation),

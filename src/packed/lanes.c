@@ -1,8 +1,12 @@
 /*
- * 1x1 layers in lanes: see lanes.h.
+ * Layers in lanes: see lanes.h.
  *
  * A layer alone is a product of places and channels whose result is moved from lanes to rows. It has
  * no tail columns, because its places are the rows of the tiles and need to fill no vector.
+ *
+ * With stride 2 a tap is a constant distance in memory, and neighbouring places are two floats
+ * apart. Scalars of the image are read where they lie, so nothing is packed but rows with zeroes
+ * around them.
  */
 #include "packed/lanes.h"
 
@@ -13,6 +17,7 @@
 #include "util/threads.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 enum { CACHE_LINE = 64 };
 
@@ -93,11 +98,6 @@ const float *packed_arrange(const conv_call *c, const gemm_ukernel *u, gemm_kept
 
 /* ---- a layer alone ---- */
 
-static bool is_pointwise(const conv_call *c)
-{
-    return c->size == 1 && c->stride == 1 && c->pad == 0 && c->groups == 1 && !c->pool;
-}
-
 static packed_plan plan_alone(const conv_call *c, const gemm_ukernel *u)
 {
     const packed_job job = {
@@ -115,60 +115,157 @@ bool packed_adds_in_order(const conv_call *c, const gemm_ukernel *u)
     return plan.kc >= c->c && plan.rest == 0;
 }
 
-static size_t result_floats(const conv_call *c, const gemm_ukernel *u)
-{
-    return (size_t)c->h * c->w * ceil_div(c->n, u->vl) * u->vl;
-}
-
-bool packed_prefers_lanes(const conv_call *c, const gemm_ukernel *u)
-{
-    if (!is_pointwise(c) || c->activation == CONV_LOGISTIC) return false;
-    const packed_plan plan = plan_alone(c, u);
-    const size_t places = (size_t)c->h * c->w;
-    if (result_floats(c, u) * sizeof(float) + places * sizeof(int) > GEMM_SCRATCH_BYTES) return false;
-    return c->c <= 2 * u->kc && (plan.rest > 0 || plan.kc < c->c);
-}
-
+/* What the threads share. A chunk is some rows of an image's output, for some strips of nr
+   channels. */
 typedef struct layer {
     const conv_call *c;
     const gemm_ukernel *u;
     const float *weights;
-    int strips, step;           /* of nr channels in an image, in a chunk */
+    int rows, bands;            /* in a band; in an image */
+    int strips, parts;          /* in a part; in an image */
+    int pitch;                  /* stride 2: floats in a row of pixels */
+    size_t apart;               /* stride 2: floats of a channel */
 } layer;
 
-static void run_strips(void *arg, int chunk, void *scratch)
+static bool is_pointwise(const conv_call *c)
+{
+    return c->size == 1 && c->stride == 1 && c->pad == 0;
+}
+
+/* Larger maps have few tail columns for their size. */
+static bool prefers_product(const conv_call *c, const gemm_ukernel *u)
+{
+    enum { MOST_PLACES = 256 };
+    if (c->h * c->w > MOST_PLACES || c->c > 2 * u->kc) return false;
+    return !packed_adds_in_order(c, u);
+}
+
+static bool has_few_channels(const conv_call *c)
+{
+    enum { FEW = 4 };
+    return c->stride == 2 && c->size > 1 && c->c <= FEW;
+}
+
+static void set_rows(layer *l, int rows)
+{
+    const conv_call *c = l->c;
+    l->rows = rows;
+    l->bands = ceil_div(c->out_h, rows);
+    l->pitch = max_int(c->pad + c->w, (c->out_w - 1) * c->stride + c->size);
+    l->apart = (size_t)((rows - 1) * c->stride + c->size) * l->pitch;
+}
+
+static size_t result_floats(const layer *l)
+{
+    return (size_t)l->rows * l->c->out_w * ceil_div(l->c->n, l->u->vl) * l->u->vl;
+}
+
+static size_t scratch_bytes(const layer *l)
+{
+    const size_t pixels = is_pointwise(l->c) ? 0 : l->apart * l->c->c;
+    return (result_floats(l) + pixels) * sizeof(float) +
+           ((size_t)l->rows * l->c->out_w + (size_t)taps_of(l->c)) * sizeof(int);
+}
+
+/* Rows of the output in a band: all, or with stride 2 as many as make a result of 64 KB. */
+static layer make_layer(const conv_call *c, const gemm_ukernel *u)
+{
+    enum { NEAR = 64 * 1024 / sizeof(float) };
+    layer l = {.c = c, .u = u};
+    set_rows(&l, 1);
+    const int rows = max_int(1, min_int(c->out_h, (int)(NEAR / result_floats(&l))));
+    set_rows(&l, is_pointwise(c) ? c->out_h : rows);
+    return l;
+}
+
+bool packed_prefers_lanes(const conv_call *c, const gemm_ukernel *u)
+{
+    if (c->groups > 1 || c->pool || c->activation == CONV_LOGISTIC) return false;
+    if (is_pointwise(c) ? !prefers_product(c, u) : !has_few_channels(c)) return false;
+    const layer l = make_layer(c, u);
+    return scratch_bytes(&l) <= GEMM_SCRATCH_BYTES;
+}
+
+/* The pixels under rows y .. y + rows - 1 of the output, with zeroes outside of the image. */
+static void copy_pixels(const layer *l, int image, int y, int rows, float *to)
+{
+    const conv_call *c = l->c;
+    const int first = y * c->stride - c->pad, lines = (rows - 1) * c->stride + c->size;
+    for (int i = 0; i < c->c; ++i) {
+        const float *channel = c->input + ((size_t)image * c->c + i) * c->h * c->w;
+        float *row = to + i * l->apart;
+        for (int line = first; line < first + lines; ++line, row += l->pitch) {
+            memset(row, 0, l->pitch * sizeof *row);
+            if (line >= 0 && line < c->h)
+                memcpy(row + c->pad, channel + (size_t)line * c->w, c->w * sizeof *row);
+        }
+    }
+}
+
+static void multiply_pixels(const layer *l, int image, int y, int rows, const float *pixels,
+                            int *taps, gemm_lanes *product)
+{
+    const conv_call *c = l->c;
+    const int square = c->size * c->size;
+    float *const result = product->c;
+    for (int k = 0; k < taps_of(c); ++k) {
+        const int ky = k % square / c->size, kx = k % c->size;
+        taps[k] = (int)(k / square * l->apart) + ky * l->pitch + kx;
+    }
+    product->source = GEMM_TAPS;
+    product->taps = taps;
+    product->places = c->out_w;
+    for (int i = 0; i < rows; ++i) {
+        product->a = pixels + (size_t)i * c->stride * l->pitch;
+        product->c = result + (size_t)i * c->out_w * l->u->vl;
+        l->u->lanes(product);
+    }
+}
+
+static void run_chunk(void *arg, int chunk, void *scratch)
 {
     const layer *l = arg;
     const conv_call *c = l->c;
-    const int vl = l->u->vl, places = c->h * c->w, chunks = ceil_div(l->strips, l->step);
-    const int image = chunk / chunks, first = chunk % chunks * l->step * l->u->nr;
-    float *const result = scratch;
-    int *const at = (int *)(result + result_floats(c, l->u));
+    const int vl = l->u->vl, part = chunk % l->parts, band = chunk / l->parts % l->bands;
+    const int image = chunk / l->parts / l->bands, first = part * l->strips * l->u->nr;
+    const int y = band * l->rows, rows = min_int(l->rows, c->out_h - y), places = rows * c->out_w;
+    const size_t area = (size_t)c->out_h * c->out_w;
+    float *const result = scratch, *const pixels = result + result_floats(l);
+    int *const at = (int *)(pixels + (is_pointwise(c) ? 0 : l->apart * c->c));
     for (int i = 0; i < places; ++i) at[i] = i * vl;
-    const gemm_lanes product = {
-        .places = places, .channels = min_int(l->step * l->u->nr, c->n - first), .K = c->c,
-        .a = c->input + (size_t)image * c->c * places, .a_ld = places,
-        .b = l->weights + (size_t)first * c->c,
+    gemm_lanes product = {
+        .places = places, .channels = min_int(l->strips * l->u->nr, c->n - first),
+        .K = taps_of(c),
+        .a = c->input + (size_t)image * c->c * area, .a_ld = area,
+        .b = l->weights + (size_t)first * taps_of(c),
         .scale = c->scale ? c->scale + first : NULL, .shift = c->shift + first,
         .slope = packed_slope(c->activation),
-        .c = result, .c_ld = (size_t)places * vl, .at = at,
+        .c = result, .c_ld = (size_t)l->rows * c->out_w * vl, .at = at,
     };
-    l->u->lanes(&product);
+    if (is_pointwise(c)) {
+        l->u->lanes(&product);
+    } else {
+        copy_pixels(l, image, y, rows, pixels);
+        multiply_pixels(l, image, y, rows, pixels, at + l->rows * c->out_w, &product);
+    }
     l->u->from_lanes(places, product.channels, result, product.c_ld,
-                     c->output + ((size_t)image * c->n + first) * places, places);
+                     c->output + ((size_t)image * c->n + first) * area + (size_t)y * c->out_w,
+                     area);
 }
 
 int packed_lanes_conv(const conv_call *c, const gemm_context *context)
 {
+    enum { CHUNKS_OF_A_THREAD = 4 };
     packed_lanes *own = NULL;
-    layer l = {.c = c, .u = context->isa};
+    layer l = make_layer(c, context->isa);
     l.weights = packed_arrange(c, l.u, context->kept, &own);
     if (!l.weights) return -1;
-    const int threads = packed_threads(c->n, c->h * c->w, c->c, context->threads);
-    l.strips = ceil_div(c->n, l.u->nr);
-    l.step = threads > 1 ? ceil_div(l.strips, 4 * threads) : l.strips;
-    const int chunks = c->batch * ceil_div(l.strips, l.step);
-    const int no_memory = gemm_parallel(threads, chunks, run_strips, &l);
+    const int threads = packed_threads(c->n, c->out_h * c->out_w, taps_of(c), context->threads);
+    const int strips = ceil_div(c->n, l.u->nr);
+    const bool cuts_channels = threads > 1 && l.bands == 1;
+    l.strips = cuts_channels ? ceil_div(strips, CHUNKS_OF_A_THREAD * threads) : strips;
+    l.parts = ceil_div(strips, l.strips);
+    const int no_memory = gemm_parallel(threads, c->batch * l.bands * l.parts, run_chunk, &l);
     packed_free_lanes(own);
     return no_memory;
 }

@@ -22,8 +22,12 @@ void packed_free_lanes(packed_lanes *);
    to the last. So it is in lanes. */
 bool packed_adds_in_order(const conv_call *, const gemm_ukernel *);
 
-/* Whether this 1x1 layer alone runs in lanes if its weights can be kept: as a packed_job it would
-   have tail columns that are multiplied along K. */
+/*
+ * Whether this layer alone runs in lanes if its weights can be kept:
+ * - a 1x1 layer with a small map that as a packed_job would have tail columns, which are multiplied
+ *   along K, or several blocks of K
+ * - a layer of stride 2 with few channels, such as the first one of a network
+ */
 bool packed_prefers_lanes(const conv_call *, const gemm_ukernel *);
 
 /* Runs it. Returns -1 if there is no memory. */

@@ -134,15 +134,21 @@ static inline size_t gemm_depthwise_floats(const gemm_depthwise *d, int rows)
  * Maps in lanes: channels are cut into groups of vl, and vl floats behind each other are the
  * channels of one place. What lies in the lanes behind the last channel does not matter.
  *
- * The product of a 1x1 layer: C (places x channels) = f(scale * A * B + shift), f as in gemm_tile.
- * Each sum goes over k from the first to the last, and C is in lanes.
+ * The product of a layer: C (places x channels) = f(scale * A * B + shift), f as in gemm_tile. Each
+ * sum goes over k from the first to the last, and C is in lanes.
  */
+typedef enum gemm_lanes_source {
+    GEMM_ROWS,                  /* place i and k: a[k * a_ld + i] */
+    GEMM_LANES,                 /* a[k / vl * a_ld + i * vl + k % vl] */
+    GEMM_TAPS,                  /* a[taps[k] + 2 * i]: a filter of stride 2 */
+} gemm_lanes_source;
+
 typedef struct gemm_lanes {
     int places, channels, K;
-    const float *a;             /* of place i and k: a[k * a_ld + i]; in lanes
-                                   a[k / vl * a_ld + i * vl + k % vl] */
+    gemm_lanes_source source;
+    const float *a;
     size_t a_ld;
-    bool a_in_lanes;
+    const int *taps;
     const float *b;             /* strips of nr channels, K x nr each; the last strip has as many
                                    whole groups as are left */
     const float *scale, *shift; /* a float a channel; scale may be NULL */
@@ -230,7 +236,7 @@ typedef struct gemm_ukernel {
     /* These rows of y = f(scale * (the convolution) + shift), f as in gemm_tile. They are at least
        GEMM_DEPTHWISE_ROWS, or all. */
     void (*depthwise)(const gemm_depthwise *, const float *band, int y0, int y1);
-    /* A 1x1 layer and a depthwise layer in lanes. */
+    /* The product of a layer and a depthwise layer, in lanes. */
     void (*lanes)(const gemm_lanes *);
     void (*lanes_depthwise)(const gemm_lanes_depthwise *);
     /* Place i of channel c goes from src[c / vl * ld + i * vl + c % vl] to dst[c * dst_ld + i]. */

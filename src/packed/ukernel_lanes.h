@@ -31,28 +31,32 @@ INLINE void lanes_step(const int places, const int nv, const float *a, const int
 }
 
 /* All steps of a tile, from place i on. In lanes the VL steps of a group have constant offsets. */
-INLINE void lanes_steps(const gemm_lanes *l, const int places, const int nv, const bool in_lanes,
-                        int i, const float *b, vec acc[MOST_PLACES][NV])
+INLINE void lanes_steps(const gemm_lanes *l, const int places, const int nv,
+                        const gemm_lanes_source source, int i, const float *b,
+                        vec acc[MOST_PLACES][NV])
 {
     const int K = l->K;
     const size_t ld = l->a_ld;
-    if (!in_lanes) {
-        const float *a = l->a + i;
-        for (int k = 0; k < K; ++k, a += ld, b += nv * VL) lanes_step(places, nv, a, 1, b, acc);
-        return;
-    }
-    const float *a = l->a + (size_t)i * VL;
     int k = 0;
-    for (; k + VL <= K; k += VL, a += ld, b += VL * nv * VL) {
-        UNROLL
-        for (int q = 0; q < VL; ++q) lanes_step(places, nv, a + q, VL, b + q * nv * VL, acc);
+    if (source == GEMM_ROWS) {
+        const float *a = l->a + i;
+        for (; k < K; ++k, a += ld, b += nv * VL) lanes_step(places, nv, a, 1, b, acc);
+    } else if (source == GEMM_TAPS) {
+        const float *a = l->a + 2 * i;
+        for (; k < K; ++k, b += nv * VL) lanes_step(places, nv, a + l->taps[k], 2, b, acc);
+    } else {
+        const float *a = l->a + (size_t)i * VL;
+        for (; k + VL <= K; k += VL, a += ld, b += VL * nv * VL) {
+            UNROLL
+            for (int q = 0; q < VL; ++q) lanes_step(places, nv, a + q, VL, b + q * nv * VL, acc);
+        }
+        for (; k < K; ++k, ++a, b += nv * VL) lanes_step(places, nv, a, VL, b, acc);
     }
-    for (; k < K; ++k, ++a, b += nv * VL) lanes_step(places, nv, a, VL, b, acc);
 }
 
 /* Places i .. i + places - 1 of nv groups, the first of which is `group`. */
-INLINE void lanes_tile(const gemm_lanes *l, const int places, const int nv, const bool in_lanes,
-                       const activation f, int i, int group, const float *b)
+INLINE void lanes_tile(const gemm_lanes *l, const int places, const int nv,
+                       const gemm_lanes_source source, const activation f, int i, int group, const float *b)
 {
     vec acc[MOST_PLACES][NV];
     UNROLL
@@ -60,7 +64,7 @@ INLINE void lanes_tile(const gemm_lanes *l, const int places, const int nv, cons
         UNROLL
         for (int v = 0; v < nv; ++v) acc[r][v] = vzero();
     }
-    lanes_steps(l, places, nv, in_lanes, i, b, acc);
+    lanes_steps(l, places, nv, source, i, b, acc);
     const vec slope = vset1(l->slope);
     const int *at = l->at + i;
     UNROLL
@@ -77,40 +81,45 @@ INLINE void lanes_tile(const gemm_lanes *l, const int places, const int nv, cons
 }
 
 /* Places from .. to - 1. The last tile ends with them, and so overlaps the one before it. */
-INLINE void lanes_strip(const gemm_lanes *l, const int nv, const bool in_lanes, const activation f,
-                        int from, int to, int group, const float *b)
+INLINE void lanes_strip(const gemm_lanes *l, const int nv, const gemm_lanes_source source,
+                        const activation f, int from, int to, int group, const float *b)
 {
     const int places = places_of_tile(nv);
     if (to < places) {
-        for (; from < to; ++from) lanes_tile(l, 1, nv, in_lanes, f, from, group, b);
+        for (; from < to; ++from) lanes_tile(l, 1, nv, source, f, from, group, b);
         return;
     }
     for (; from < to; from += places) {
-        lanes_tile(l, places, nv, in_lanes, f, lesser(from, to - places), group, b);
+        lanes_tile(l, places, nv, source, f, lesser(from, to - places), group, b);
     }
 }
 
-#define LANES_NAME(layout, v) JOIN(gemm_packed_##layout##_##v##__, ISA)
-#define LANES(layout, in_lanes, v)                                                                 \
-    static NOINLINE TILE_TUNING void LANES_NAME(layout, v)(const gemm_lanes *l, int from, int to,  \
-                                                           int group, const float *b)              \
+#define LANES_NAME(from, v) JOIN(gemm_packed_##from##_to_lanes_##v##__, ISA)
+#define LANES(from, source, v)                                                                     \
+    static NOINLINE TILE_TUNING void LANES_NAME(from, v)(const gemm_lanes *l, int first, int end,  \
+                                                         int group, const float *b)                \
     {                                                                                              \
         if (l->slope == 1) {                                                                       \
-            lanes_strip(l, v, in_lanes, LINEAR, from, to, group, b);                               \
+            lanes_strip(l, v, source, LINEAR, first, end, group, b);                               \
         } else if (l->slope > 0) {                                                                 \
-            lanes_strip(l, v, in_lanes, LEAKY, from, to, group, b);                                \
+            lanes_strip(l, v, source, LEAKY, first, end, group, b);                                \
         } else {                                                                                   \
-            lanes_strip(l, v, in_lanes, BY_SIGN, from, to, group, b);                              \
+            lanes_strip(l, v, source, BY_SIGN, first, end, group, b);                              \
         }                                                                                          \
     }
-#define EACH_LANES(X, v) X(rows_to_lanes, false, v) X(lanes_to_lanes, true, v)
-#define LANES_OF(unused, v) EACH_LANES(LANES, v)
+#define LANES_OF(unused, v)                                                                        \
+    LANES(rows, GEMM_ROWS, v) LANES(lanes, GEMM_LANES, v) LANES(taps, GEMM_TAPS, v)
 EACH_VECS(LANES_OF, 0)
 
-typedef void lanes_fn(const gemm_lanes *, int from, int to, int group, const float *b);
-#define ROWS_ENTRY(unused, v) LANES_NAME(rows_to_lanes, v),
-#define LANES_ENTRY(unused, v) LANES_NAME(lanes_to_lanes, v),
-static lanes_fn *const lanes_of[2][NV] = {{EACH_VECS(ROWS_ENTRY, 0)}, {EACH_VECS(LANES_ENTRY, 0)}};
+typedef void lanes_fn(const gemm_lanes *, int first, int end, int group, const float *b);
+#define FROM_ROWS(unused, v) LANES_NAME(rows, v),
+#define FROM_LANES(unused, v) LANES_NAME(lanes, v),
+#define FROM_TAPS(unused, v) LANES_NAME(taps, v),
+static lanes_fn *const lanes_from[][NV] = {
+    [GEMM_ROWS] = {EACH_VECS(FROM_ROWS, 0)},
+    [GEMM_LANES] = {EACH_VECS(FROM_LANES, 0)},
+    [GEMM_TAPS] = {EACH_VECS(FROM_TAPS, 0)},
+};
 
 /* Some places times all channels, so that they are in L1 for all but the first strip. */
 static void lanes(const gemm_lanes *l)
@@ -122,7 +131,7 @@ static void lanes(const gemm_lanes *l)
         const float *b = l->b;
         for (int group = 0; group < groups; group += NV) {
             const int nv = lesser(NV, groups - group);
-            lanes_of[l->a_in_lanes][nv - 1](l, from, to, group, b);
+            lanes_from[l->source][nv - 1](l, from, to, group, b);
             b += (size_t)l->K * nv * VL;
         }
     }
