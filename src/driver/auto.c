@@ -300,7 +300,8 @@ static const char *chain_to_cpu(const conv_call *calls, int count, const layer_c
     float *const output = shortcut ? shortcut->output : last->output;
     const char *why = gemm_cl_give_to_cpu(calls->input, gemm_conv_input_bytes(calls), false);
     if (!why && shortcut)
-        why = gemm_cl_give_to_cpu(shortcut->input[1].data, gemm_layer_input_bytes(shortcut, 1), false);
+        why = gemm_cl_give_to_cpu(shortcut->input[1].data, gemm_layer_input_bytes(shortcut, 1),
+                                  false);
     return why ? why : gemm_cl_give_to_cpu(output, gemm_conv_output_bytes(last), true);
 }
 

@@ -137,26 +137,40 @@ static int chunks_for(int out_h, int threads)
     return threads > 1 && out_h >= 2 * MANY_ROWS * threads ? 2 * threads : threads;
 }
 
-/*
- * The rows of a band: as many groups of rows as fit in half of L2. A chunk of less than LEAST_ROWS
- * would compute too many wide rows twice, so such maps are one band and go by phases.
- */
-#include <stdlib.h>
-static void choose_rows(chain *l, int threads)
+/* As many groups of rows as fit in half of L2, in bands of equal height. */
+static void choose_rows(chain *l, int share)
 {
-    enum { LEAST_ROWS = 16 };
-    const char *el = getenv("YF_LEAST");
-    const int least = el ? atoi(el) : LEAST_ROWS;
     const size_t room = gemm_find_caches()->l2 / 2;
-    const int out_h = l->depth->out_h, share = ceil_div(out_h, chunks_for(out_h, threads));
-    l->by_phases = threads > 1 && share < least;
-    int rows = l->by_phases ? out_h : min_int(GROUP, out_h);
+    const int least = min_int(GROUP, l->depth->out_h);
+    int rows = least;
     for (set_rows(l, rows); rows < share; rows += GROUP) {
         set_rows(l, min_int(rows + GROUP, share));
         if (scratch_bytes(l) > room) break;
     }
-    if (!l->by_phases)
-        set_rows(l, rows < share ? even_step(share, rows, min_int(GROUP, out_h)) : share);
+    set_rows(l, rows < share ? even_step(share, rows, least) : share);
+}
+
+/* Whether a chunk of rows would compute too many wide rows twice. */
+static bool prefers_phases(const chain *l, int threads)
+{
+    enum { LEAST_ROWS = 16 };
+    const int out_h = l->depth->out_h;
+    return threads > 1 && ceil_div(out_h, chunks_for(out_h, threads)) < LEAST_ROWS;
+}
+
+/* Sets the rows of a band, and whether there are phases instead, with all rows. False: the scratch
+   is too small. */
+static bool cut(chain *l, int rows, int threads)
+{
+    const int out_h = l->depth->out_h;
+    l->by_phases = !rows && prefers_phases(l, threads);
+    if (l->by_phases) set_rows(l, out_h);
+    else if (rows) set_rows(l, min_int(rows, out_h));
+    else choose_rows(l, ceil_div(out_h, chunks_for(out_h, threads)));
+    if (!l->by_phases) return scratch_bytes(l) <= GEMM_SCRATCH_BYTES;
+    chain strip = *l;
+    strip.groups = strip.out_groups = l->u->nr / l->u->vl;
+    return scratch_bytes(&strip) <= GEMM_SCRATCH_BYTES;
 }
 
 /* ---- one band ---- */
@@ -338,52 +352,63 @@ typedef struct phases {
     int image, pieces;          /* pieces: of the places of an output strip */
 } phases;
 
-/* Only these channels of the inner maps: the rest of a chain sees layers with so many channels. */
+/* Layers and weights of inner channels first .. first + channels - 1 of an image. */
+typedef struct part {
+    conv_call expand, depth;
+} part;
+
+static void cut_part(chain *l, part *p, int image, int first, int channels)
+{
+    conv_call *const d = &p->depth, *const e = &p->expand;
+    const size_t area = (size_t)l->depth->h * l->depth->w;
+    *d = *l->depth;
+    if (d->scale) d->scale += first;
+    d->shift += first;
+    if (!l->expand) d->input += (image * d->c + first) * area;
+    l->depth_w += (size_t)first * d->size * d->size;
+    if (l->expand) {
+        *e = *l->expand;
+        if (e->scale) e->scale += first;
+        e->shift += first;
+        e->input += image * e->c * area;
+        e->n = channels;
+        l->expand_w += (size_t)first * e->c;
+        l->expand = e;
+    }
+    d->c = d->n = d->groups = channels;
+    l->depth = d;
+    l->groups = ceil_div(channels, l->u->vl);
+    l->out_groups = 0;
+}
+
 static void filter_strip(void *arg, int chunk, void *scratch)
 {
     const phases *p = arg;
     chain l = *p->l;
-    const int vl = l.u->vl, first = chunk * l.u->nr;
-    const int channels = min_int(l.u->nr, l.depth->c - first);
-    const size_t area = (size_t)l.depth->h * l.depth->w;
-    conv_call d = *l.depth, e = {.n = 0};
-    if (d.scale) d.scale += first;
-    d.shift += first;
-    l.depth_w += (size_t)first * d.size * d.size;
-    if (l.expand) {
-        e = *l.expand;
-        if (e.scale) e.scale += first;
-        e.shift += first;
-        e.input += p->image * e.c * area;
-        e.n = channels;
-        l.expand_w += (size_t)first * e.c;
-        l.expand = &e;
-    } else {
-        d.input += (p->image * d.c + first) * area;
-    }
-    d.c = d.n = d.groups = channels;
-    l.depth = &d;
-    l.groups = ceil_div(channels, vl);
+    part of_strip;
+    const int first = chunk * l.u->nr;
+    cut_part(&l, &of_strip, p->image, first, min_int(l.u->nr, l.depth->c - first));
     parts s = cut_scratch(&l, scratch);
-    s.deep = p->deep + first / vl * l.deep_ld;
+    s.deep = p->deep + first / l.u->vl * l.deep_ld;
     clear_sides(&l, &s);
-    fill_wide(&l, &s, 0, -d.pad, l.wide_rows, 0);
-    filter_rows(&l, &s, d.out_h);
+    fill_wide(&l, &s, 0, -l.depth->pad, l.wide_rows, 0);
+    filter_rows(&l, &s, l.depth->out_h);
 }
 
 static void project_piece(void *arg, int chunk, void *scratch)
 {
     const phases *p = arg;
-    const chain *l = p->l;
-    const int places = l->project->h * l->project->w, nr = l->u->nr;
-    const int step = even_step(places, ceil_div(places, p->pieces), l->u->mr);
+    chain l = *p->l;
+    const int places = l.project->h * l.project->w, nr = l.u->nr;
+    const int step = even_step(places, ceil_div(places, p->pieces), l.u->mr);
     const int first = chunk / p->pieces * nr, from = chunk % p->pieces * step;
-    parts s = cut_scratch(l, scratch);
-    s.deep = p->deep + (size_t)from * l->u->vl;
-    if (from < places) {
-        project(l, &s, p->image, first, min_int(nr, l->project->n - first), from,
-                min_int(step, places - from));
-    }
+    if (from >= places) return;
+    l.groups = 0;
+    l.out_groups = nr / l.u->vl;
+    parts s = cut_scratch(&l, scratch);
+    s.deep = p->deep + (size_t)from * l.u->vl;
+    project(&l, &s, p->image, first, min_int(nr, l.project->n - first), from,
+            min_int(step, places - from));
 }
 
 /* -1: no memory. */
@@ -426,13 +451,10 @@ gemm_status packed_chain_by(const conv_call *calls, int count, const layer_call 
 {
     chain l = {.expand = count == 3 ? calls : NULL, .depth = calls + count - 2,
                .project = calls + count - 1, .shortcut = shortcut, .u = context->isa};
-    const int threads = context->threads;
     if (!is_chain(&l)) return GEMM_DECLINED;
     if (!adds_in_order(l.project, context, count - 1)) return GEMM_DECLINED;
     if (l.expand && !adds_in_order(l.expand, context, 0)) return GEMM_DECLINED;
-    if (rows) set_rows(&l, min_int(rows, l.depth->out_h));
-    else choose_rows(&l, threads);
-    if (scratch_bytes(&l) > GEMM_SCRATCH_BYTES) return GEMM_DECLINED;
+    if (!cut(&l, rows, context->threads)) return GEMM_DECLINED;
     l.output = shortcut ? shortcut->output : l.project->output;
     if (!run_chain(&l, calls, count, context)) return GEMM_DECLINED;
     strcpy(context->note->algorithm, "chain");

@@ -1,8 +1,8 @@
 /*
  * Layers in lanes: see lanes.h.
  *
- * A layer alone is a product of places and channels whose result is moved from lanes to rows. It has
- * no tail columns, because its places are the rows of the tiles and need to fill no vector.
+ * A layer alone is a product of places and channels. Its result is moved from lanes to rows. It has
+ * no tail columns, because places are the rows of the tiles, which need not fill a vector.
  *
  * With stride 2 a tap is a constant distance in memory, and neighbouring places are two floats
  * apart. Scalars of the image are read where they lie, so nothing is packed but rows with zeroes
@@ -55,6 +55,7 @@ static size_t bytes_of(const conv_call *c, const gemm_ukernel *u)
     return (bytes + CACHE_LINE - 1) / CACHE_LINE * CACHE_LINE;
 }
 
+/* To strips of `width` channels. */
 static void arrange(const conv_call *c, const gemm_ukernel *u, float *to)
 {
     const int taps = taps_of(c), width = width_of(c, u);
@@ -98,6 +99,7 @@ const float *packed_arrange(const conv_call *c, const gemm_ukernel *u, gemm_kept
 
 /* ---- a layer alone ---- */
 
+/* The plan that the layer has as one product of matrices. */
 static packed_plan plan_alone(const conv_call *c, const gemm_ukernel *u)
 {
     const packed_job job = {
@@ -186,7 +188,7 @@ bool packed_prefers_lanes(const conv_call *c, const gemm_ukernel *u)
     return scratch_bytes(&l) <= GEMM_SCRATCH_BYTES;
 }
 
-/* The pixels under rows y .. y + rows - 1 of the output, with zeroes outside of the image. */
+/* Copies the pixels under `rows` rows of the output, from row y on, with zeroes around them. */
 static void copy_pixels(const layer *l, int image, int y, int rows, float *to)
 {
     const conv_call *c = l->c;
@@ -202,8 +204,10 @@ static void copy_pixels(const layer *l, int image, int y, int rows, float *to)
     }
 }
 
-static void multiply_pixels(const layer *l, int image, int y, int rows, const float *pixels,
-                            int *taps, gemm_lanes *product)
+/* One row of the output after the other, because the pixels of two rows have no constant distance.
+   `taps` is room for the offsets of the filter's taps. */
+static void multiply_pixels(const layer *l, int rows, const float *pixels, int *taps,
+                            gemm_lanes *product)
 {
     const conv_call *c = l->c;
     const int square = c->size * c->size;
@@ -246,7 +250,7 @@ static void run_chunk(void *arg, int chunk, void *scratch)
         l->u->lanes(&product);
     } else {
         copy_pixels(l, image, y, rows, pixels);
-        multiply_pixels(l, image, y, rows, pixels, at + l->rows * c->out_w, &product);
+        multiply_pixels(l, rows, pixels, at + l->rows * c->out_w, &product);
     }
     l->u->from_lanes(places, product.channels, result, product.c_ld,
                      c->output + ((size_t)image * c->n + first) * area + (size_t)y * c->out_w,

@@ -18,8 +18,8 @@ const float *packed_arrange(const conv_call *, const gemm_ukernel *, gemm_kept *
 /* NULL is allowed. */
 void packed_free_lanes(packed_lanes *);
 
-/* Whether each element of this 1x1 layer, computed as a packed_job, is one sum over k from the first
-   to the last. So it is in lanes. */
+/* Whether each element of this 1x1 layer, computed as a packed_job, is one sum over k from the
+   first to the last. So it is in lanes. */
 bool packed_adds_in_order(const conv_call *, const gemm_ukernel *);
 
 /*

@@ -4,10 +4,10 @@
  *     group 0:  place 0 | place 1 | ...          VL floats a place, channels 0 .. VL - 1
  *     group 1:  place 0 | place 1 | ...          channels VL .. 2 VL - 1
  *
- * A 1x1 layer is a product whose rows are places and whose columns are channels. A tile is MR places
- * by up to NV groups. Or it is 2 MR places by one group, because MR sums alone would wait for each
- * other. A depthwise layer is VL channels at once. Its pixels are whole vectors on whole vectors,
- * for any width of the map.
+ * A layer is a product whose rows are places and whose columns are channels. A tile is MR places by
+ * up to NV groups. With one group it is 2 MR places, because each of MR sums would have to wait for
+ * the step before. A depthwise layer is computed for VL channels at once. Its pixels are whole
+ * vectors for any width of the map.
  */
 
 enum { MOST_PLACES = 2 * MR };
@@ -56,7 +56,8 @@ INLINE void lanes_steps(const gemm_lanes *l, const int places, const int nv,
 
 /* Places i .. i + places - 1 of nv groups, the first of which is `group`. */
 INLINE void lanes_tile(const gemm_lanes *l, const int places, const int nv,
-                       const gemm_lanes_source source, const activation f, int i, int group, const float *b)
+                       const gemm_lanes_source source, const activation f, int i, int group,
+                       const float *b)
 {
     vec acc[MOST_PLACES][NV];
     UNROLL

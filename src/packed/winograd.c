@@ -39,7 +39,6 @@
 #include "util/threads.h"
 #include "util/winograd.h"
 
-#include <stdatomic.h>
 #include <stdlib.h>
 
 const gemm_transform *packed_winograd_transform(int m)

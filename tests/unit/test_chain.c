@@ -219,13 +219,16 @@ static void test_random(const gemm_ukernel *u, uint64_t seed, int cases)
 
 /* ---- driver ---- */
 
-/* The chain twice, so that it finds its plans, against the layers one by one without plans. */
+/* The chain twice, so that it finds its plans, against the layers one by one with new plans. */
 static const char *judge_twice(problem *p, const conv_norm *const *norms, gemm_plan **const *slots)
 {
     const int first = p->first;
     for (int i = first; i < LAYERS; ++i) {
+        gemm_plan *fresh = NULL;
         const conv_call c = alone(p, i);
-        if (!gemm_conv(&c, norms[i], NULL)) return "a layer alone declined";
+        const bool done = gemm_conv(&c, norms[i], &fresh);
+        gemm_plan_drop(&fresh);
+        if (!done) return "a layer alone declined";
     }
     const layer_call *s = shortcut_of(p, p->inner[2], p->expected.data);
     if (s && !gemm_layer(s)) return "the shortcut declined";
@@ -258,16 +261,18 @@ static const char *judge_driver(problem *p)
     return !wrong && gemm_planned_bytes() ? "a dropped plan is counted" : wrong;
 }
 
-static problem make_large(int first)
+/* 1x1 from `in` to `wide` channels, 3x3 of this stride, 1x1 to `out` channels. */
+static problem make_driven(int first, int in, int wide, int out, int side, int stride)
 {
     rng r = rng_make(3, 0);
     problem p = {.first = first};
-    p.calls[0] = (conv_call){1, 1, 16, 80, 80, 64, 1, 1, 0, 80, 80, .scale = NULL};
-    p.calls[1] = (conv_call){1, 64, 64, 80, 80, 64, 3, 2, 1, 40, 40, .scale = NULL};
-    p.calls[2] = (conv_call){1, 1, 64, 40, 40, 16, 1, 1, 0, 40, 40, .scale = NULL};
-    p.input = make_array((first ? 64 : 16) * 80 * 80, &r);
-    p.output = make_array(16 * 40 * 40, &r);
-    p.expected = make_array(16 * 40 * 40, &r);
+    const int to = side / stride;
+    p.calls[0] = (conv_call){1, 1, in, side, side, wide, 1, 1, 0, side, side, .scale = NULL};
+    p.calls[1] = (conv_call){1, wide, wide, side, side, wide, 3, stride, 1, to, to, .scale = NULL};
+    p.calls[2] = (conv_call){1, 1, wide, to, to, out, 1, 1, 0, to, to, .scale = NULL};
+    p.input = make_array((first ? wide : in) * side * side, &r);
+    p.output = make_array(out * to * to, &r);
+    p.expected = make_array(out * to * to, &r);
     for (int i = 0; i < LAYERS; ++i) {
         set_numbers(&p, i, &r);
         p.inner[i] = malloc((size_t)floats_out(&p.calls[i]) * sizeof(float));
@@ -278,6 +283,11 @@ static problem make_large(int first)
     if (!first) add_shortcut(&p, &r);
     return p;
 }
+
+/* Two bands for each thread, and a map so small that threads share channels. The small one has tail
+   columns, and its last layer several blocks of K. */
+static problem make_large(int first) { return make_driven(first, 16, 64, 16, 80, 2); }
+static problem make_small(int first) { return make_driven(first, 131, 401, 70, 10, 1); }
 
 static void report(const char *name, const char *wrong)
 {
@@ -337,7 +347,8 @@ static const char *judge_declined(problem *p)
     p->shortcut.activation = CONV_LINEAR, p->shortcut.c = 8;
     const bool fewer = is_declined(p);
     p->shortcut.c = 16;
-    return sum && fewer && logistic && stride && channels && groups && pool ? NULL : "what is no chain ran";
+    const bool all = logistic && stride && channels && groups && pool && sum && fewer;
+    return all ? NULL : "what is no chain ran";
 }
 
 int main(int argc, char **argv)
@@ -359,12 +370,17 @@ int main(int argc, char **argv)
         else report_skip_machine((*u)->name, "this processor has no %s", (*u)->name);
     }
     for (int first = 0; first < 2; ++first) {
-        problem p = make_large(first);
-        gemm_set_threads(2);    /* many threads would get too few of its rows, and decline */
+        problem p = make_large(first), small = make_small(first);
+        gemm_set_threads(2);
         report(first ? "driver, two layers" : "driver", judge_driver(&p));
+        report(first ? "small map, two layers" : "small map", judge_driver(&small));
         gemm_set_threads(1);
+        report(first ? "small map, one thread, two layers" : "small map, one thread",
+               judge_driver(&small));
         if (!first) report("declined", judge_declined(&p));
+        if (!first) report("declined without plans", is_declined(&small) ? NULL : "it ran");
         free_problem(&p);
+        free_problem(&small);
     }
     return report_status();
 }
