@@ -88,10 +88,9 @@ static bool is_chain(const chain *l)
 }
 
 /* Whether each element of this layer alone is one sum over k, from the first to the last. */
-static bool adds_in_order(const conv_call *c, const gemm_context *x, int i)
+static bool adds_in_order(const conv_call *c, const gemm_ukernel *u)
 {
-    if (packed_prefers_lanes(c, x->isa)) return x->chain_kept && x->chain_kept[i];
-    return packed_adds_in_order(c, x->isa);
+    return packed_prefers_lanes(c, u) || packed_adds_in_order(c, u);
 }
 
 /* ---- bands ---- */
@@ -452,8 +451,8 @@ gemm_status packed_chain_by(const conv_call *calls, int count, const layer_call 
     chain l = {.expand = count == 3 ? calls : NULL, .depth = calls + count - 2,
                .project = calls + count - 1, .shortcut = shortcut, .u = context->isa};
     if (!is_chain(&l)) return GEMM_DECLINED;
-    if (!adds_in_order(l.project, context, count - 1)) return GEMM_DECLINED;
-    if (l.expand && !adds_in_order(l.expand, context, 0)) return GEMM_DECLINED;
+    if (!adds_in_order(l.project, l.u)) return GEMM_DECLINED;
+    if (l.expand && !adds_in_order(l.expand, l.u)) return GEMM_DECLINED;
     if (!cut(&l, rows, context->threads)) return GEMM_DECLINED;
     l.output = shortcut ? shortcut->output : l.project->output;
     if (!run_chain(&l, calls, count, context)) return GEMM_DECLINED;

@@ -473,7 +473,7 @@ gemm_status gemm_packed_conv(const conv_call *c, const gemm_context *context, co
         return packed_dots(c, context->isa, threads) ? GEMM_DECLINED : GEMM_DONE;
     }
     if (run_winograd(c, context)) return GEMM_DONE;
-    if (context->kept && packed_prefers_lanes(c, context->isa) && !packed_lanes_conv(c, context)) {
+    if (packed_prefers_lanes(c, context->isa) && !packed_lanes_conv(c, context)) {
         strcpy(context->note->algorithm, "lanes");
         return GEMM_DONE;
     }

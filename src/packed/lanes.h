@@ -23,7 +23,7 @@ void packed_free_lanes(packed_lanes *);
 bool packed_adds_in_order(const conv_call *, const gemm_ukernel *);
 
 /*
- * Whether this layer alone runs in lanes if its weights can be kept:
+ * Whether this layer alone runs in lanes, with or without a plan:
  * - a 1x1 layer with a small map that as a packed_job would have tail columns, which are multiplied
  *   along K, or several blocks of K
  * - a layer of stride 2 with few channels, such as the first one of a network

@@ -110,7 +110,8 @@ static void draw_winograd(conv_call *c, rng *r, int number)
 static void draw_split(conv_call *c, rng *r, int number)
 {
     enum { PLACES = 192, BANDS = 8 };
-    static const int channels[] = {1, 2, 3, 3, 5, 7, 8, 13, 16, 31, 64, 70};
+    static const int channels[] = {5, 6, 7, 8, 13, 16, 31, 64, 70};
+    static const int filters[] = {1, 2, 3, 3, 5, 7, 8, 13, 16, 31, 64, 70};
     static const int widths[] = {9, 16, 17, 31, 33, 47, 64, 97, 130};
     c->batch = 1 + number % 2;
     c->stride = 2;
@@ -118,8 +119,7 @@ static void draw_split(conv_call *c, rng *r, int number)
     c->size = 2 + rng_below(r, 6);
     c->pad = rng_below(r, 4);
     c->c = c->groups * PICK(r, channels);
-    c->n = c->groups * PICK(r, channels);
-    if (c->c == c->groups) c->c *= 2;       /* else it is depthwise */
+    c->n = c->groups * PICK(r, filters);
     c->w = PICK(r, widths);
     c->out_w = conv_places(c->w, c);
     const int band = (PLACES + c->out_w - 1) / c->out_w;
@@ -875,9 +875,7 @@ static gemm_status conv_by_split(const conv_call *c, const gemm_context *context
 {
     (void)params;
     if (c->pool) return GEMM_DECLINED;
-    gemm_context without_plan = *context;
-    without_plan.kept = NULL;           /* with one, few channels run in lanes */
-    const gemm_status status = conv_on_isa(c, &without_plan, forced_isa);
+    const gemm_status status = conv_on_isa(c, context, forced_isa);
     if (strcmp(context->note->algorithm, "split")) return GEMM_DECLINED;
     ++forced_runs;
     return status;
