@@ -6,8 +6,8 @@
  *
  * For each instruction set there are more tests: Winograd's algorithm over random geometry, also
  * where `packed` would not choose it; bands of split rows (stride 2); layers in lanes; the bits of
- * the output do not depend on the number of threads; activations are Darknet's for infinities, NaN, zeroes and
- * denormals.
+ * the output do not depend on the number of threads; activations are Darknet's for infinities, NaN,
+ * zeroes and denormals.
  *
  *   test_conv [--seed S] [--cases N] [--row NAME] [--case I] [--threads N]
  *
