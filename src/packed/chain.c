@@ -19,8 +19,10 @@
  * line, and the rows of small maps fill whole vectors. The two products read scalars of their
  * input and vectors of weights. The weights are arranged for that once, in the layers' plans.
  *
+ * Where threads would get few rows each, they share channels instead of rows: see phases.
+ *
  * An element of the output is the same sum in the same order as in the layers one by one: see
- * adds_in_order. So the bits are the same, however bands and chunks are cut.
+ * adds_in_order. So the bits are the same, however the work is cut.
  */
 #include "packed/chain.h"
 
