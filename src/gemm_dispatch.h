@@ -148,9 +148,13 @@ bool gemm_conv(const conv_call *, const conv_norm *norm, gemm_plan **plan);
  * written: the other outputs, and the inputs of all but the first, may be NULL. norms[i] and
  * slots[i] are as in gemm_conv. The output has the bits that the calls one by one give. Returns
  * false as gemm_conv does.
+ *
+ * `shortcut` is NULL or a LAYER_SHORTCUT that follows. Its input 0 is the output of the last
+ * convolution. It has that size, and its data may be NULL. Then only the shortcut's output is
+ * written, and the output of the last convolution may be NULL too.
  */
 bool gemm_conv_chain(const conv_call *calls, const conv_norm *const *norms, int count,
-                     gemm_plan **const *slots);
+                     gemm_plan **const *slots, const layer_call *shortcut);
 
 /* Runs a layer without weights on the chosen row. Returns false as gemm_conv does. */
 bool gemm_layer(const layer_call *);

@@ -109,6 +109,8 @@ typedef struct gemm_context {
     bool direct;                /* no algorithm with fewer multiplications and larger errors */
     bool timed;                 /* the note is wanted in full, so a row on a device waits */
     gemm_kept *kept;            /* NULL: nothing can be kept */
+    gemm_kept *const *chain_kept;   /* of a chain: one for each convolution, each may be NULL; or
+                                   NULL */
     gemm_note *note;            /* never NULL */
 } gemm_context;
 
@@ -118,10 +120,11 @@ typedef gemm_status gemm_row_run(const gemm_call *, const gemm_context *, const 
 /* One whole convolution. When it declines, the output is unchanged. */
 typedef gemm_status gemm_row_conv(const conv_call *, const gemm_context *, const void *params);
 
-/* A chain of convolutions as gemm_conv_chain defines it, which the driver has checked; none has
-   `pool`. Batch norm is folded. When it declines, the output is unchanged. */
-typedef gemm_status gemm_row_chain(const conv_call *, int count, const gemm_context *,
-                                   const void *params);
+/* A chain of convolutions and the shortcut behind them, or NULL, as gemm_conv_chain defines it. The
+   driver has checked that; no convolution has `pool`. Batch norm is folded. When it declines, the
+   output is unchanged. */
+typedef gemm_status gemm_row_chain(const conv_call *, int count, const layer_call *shortcut,
+                                   const gemm_context *, const void *params);
 
 /* One layer without weights. When it declines, the output is unchanged. */
 typedef gemm_status gemm_row_layer(const layer_call *, const gemm_context *, const void *params);

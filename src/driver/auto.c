@@ -294,24 +294,42 @@ static bool all_packed(const conv_call *calls, int count, const gemm_context *x)
     return true;
 }
 
-static const char *chain_to_cpu(const conv_call *calls, int count)
+static const char *chain_to_cpu(const conv_call *calls, int count, const layer_call *shortcut)
 {
     const conv_call *last = &calls[count - 1];
+    float *const output = shortcut ? shortcut->output : last->output;
     const char *why = gemm_cl_give_to_cpu(calls->input, gemm_conv_input_bytes(calls), false);
-    return why ? why : gemm_cl_give_to_cpu(last->output, gemm_conv_output_bytes(last), true);
+    if (!why && shortcut)
+        why = gemm_cl_give_to_cpu(shortcut->input[1].data, gemm_layer_input_bytes(shortcut, 1),
+                                  false);
+    return why ? why : gemm_cl_give_to_cpu(output, gemm_conv_output_bytes(last), true);
+}
+
+/* Whether packed would run the shortcut. */
+static bool shortcut_packed(const layer_call *shortcut, const gemm_context *x)
+{
+    const gemm_shape shape = gemm_shape_of_layer(shortcut, x);
+    const gemm_tuned *e = gemm_tuning_find(table, &shape);
+    return e ? atomic_load(&e->row) == packed : !measures;
 }
 
 /* A chain is packed's. It is declined where the table has another row for one of its layers. It is
    also declined where its layers shall be measured or recorded one by one. */
-gemm_status gemm_auto_chain(const conv_call *calls, int count, const gemm_context *x,
-                            const void *params)
+gemm_status gemm_auto_chain(const conv_call *calls, int count, const layer_call *shortcut,
+                            const gemm_context *x, const void *params)
 {
     const bool tuned = has_table();
     if (tuned && (recorded || !all_packed(calls, count, x))) return GEMM_DECLINED;
-    const char *lost = chain_to_cpu(calls, count);
+    if (tuned && shortcut && !shortcut_packed(shortcut, x)) return GEMM_DECLINED;
+    const char *lost = chain_to_cpu(calls, count, shortcut);
     if (lost) return gemm_fail(x->note, lost);
     note_packed(x->note, tuned ? by_table : by_default);
-    return gemm_packed_chain(calls, count, x, params);
+    for (int i = 0; i < count; ++i) {
+        gemm_kept *kept = x->chain_kept ? x->chain_kept[i] : NULL;
+        own_kept(kept, packed);
+        if (kept) kept->row = packed;
+    }
+    return gemm_packed_chain(calls, count, shortcut, x, params);
 }
 
 gemm_status gemm_auto_layer(const layer_call *c, const gemm_context *x, const void *params)

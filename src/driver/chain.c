@@ -20,14 +20,17 @@ enum { MOST = 3 };
 typedef struct folded {
     conv_call calls[MOST];
     float *own[MOST];
+    gemm_plan *plans[MOST];
+    gemm_kept *kept[MOST];
 } folded;
 
 /* False: there is no memory. */
 static bool fold(folded *f, int i, const conv_norm *norm, gemm_plan **slot)
 {
     conv_call *c = &f->calls[i];
+    gemm_plan *plan = f->plans[i] = gemm_plan_get(slot, gemm_chosen(), c, norm);
+    f->kept[i] = plan ? gemm_plan_kept(plan) : NULL;
     if (!norm) return true;
-    gemm_plan *plan = gemm_plan_get(slot, gemm_chosen(), c, norm);
     const float *scale = plan ? gemm_plan_norm(plan, c, norm) : NULL;
     if (!scale) scale = f->own[i] = gemm_fold_norm(c, norm);
     if (!scale) return false;
@@ -36,24 +39,47 @@ static bool fold(folded *f, int i, const conv_norm *norm, gemm_plan **slot)
     return true;
 }
 
-static bool run(const conv_call *calls, int count)
+/* Inputs to the CPU; the CPU writes the output. */
+static void to_cpu(const conv_call *calls, int count, const layer_call *shortcut)
+{
+    gemm_host_read(calls->input, gemm_conv_input_bytes(calls));
+    if (shortcut) {
+        gemm_host_read(shortcut->input[1].data, gemm_layer_input_bytes(shortcut, 1));
+        gemm_host_write(shortcut->output, gemm_layer_output_bytes(shortcut));
+    } else {
+        gemm_host_write(calls[count - 1].output, gemm_conv_output_bytes(&calls[count - 1]));
+    }
+}
+
+static bool run(const folded *f, int count, const layer_call *shortcut)
 {
     const gemm_state *state = gemm_get_state();
     const gemm_variant *row = gemm_chosen();
     gemm_note note;
-    const gemm_context context = gemm_state_context(state, &note);
+    gemm_context context = gemm_state_context(state, &note);
+    context.chain_kept = f->kept;
     const double start = state->trace ? gemm_now_ms() : 0;
-    if (!row->leaves) {
-        gemm_host_read(calls->input, gemm_conv_input_bytes(calls));
-        gemm_host_write(calls[count - 1].output, gemm_conv_output_bytes(&calls[count - 1]));
-    }
-    const gemm_status status = row->chain(calls, count, &context, row->params);
+    if (!row->leaves) to_cpu(f->calls, count, shortcut);
+    const gemm_status status = row->chain(f->calls, count, shortcut, &context, row->params);
     if (status == GEMM_FAILED)
         gemm_die("%s failed for a chain of %d convolutions, and its output is undefined: %s",
                  row->name, count, note.reason);
     if (status == GEMM_DONE && state->trace)
-        gemm_trace_chain(row, calls, count, gemm_now_ms() - start, &note);
+        gemm_trace_chain(row, f->calls, count, shortcut, gemm_now_ms() - start, &note);
     return status == GEMM_DONE;
+}
+
+/* The shortcut alone, behind the convolutions alone. Returns its output, which replaces theirs. */
+static float *add(const layer_call *shortcut, float *last)
+{
+    const layer_input inputs[2] = {{last, shortcut->input[0].size}, shortcut->input[1]};
+    layer_call alone = *shortcut;
+    alone.input = inputs;
+    alone.output = malloc(gemm_layer_output_bytes(shortcut));
+    if (!alone.output || !gemm_layer(&alone))
+        gemm_die("GEMM_CHECK: no memory for the shortcut behind a chain");
+    free(last);
+    return alone.output;
 }
 
 /*
@@ -61,7 +87,7 @@ static bool run(const conv_call *calls, int count)
  * bits of the chain. The contract says so, and thus the chain is as right as they are.
  */
 static void check(const conv_call *calls, const conv_norm *const *norms, int count,
-                  gemm_plan **const *slots)
+                  gemm_plan **const *slots, const layer_call *shortcut)
 {
     float *outputs[MOST];
     for (int i = 0; i < count; ++i) {
@@ -72,10 +98,13 @@ static void check(const conv_call *calls, const conv_norm *const *norms, int cou
             gemm_die("GEMM_CHECK: no memory for the layers of a chain");
     }
     const conv_call *last = &calls[count - 1];
-    if (memcmp(last->output, outputs[count - 1], gemm_conv_output_bytes(last)))
+    if (shortcut) outputs[count - 1] = add(shortcut, outputs[count - 1]);
+    const float *output = shortcut ? shortcut->output : last->output;
+    if (memcmp(output, outputs[count - 1], gemm_conv_output_bytes(last)))
         gemm_die("GEMM_CHECK: %s is wrong for a chain of %d convolutions that ends with %d filters "
-                 "over %dx%dx%d: its bits are not those of the layers one by one",
-                 gemm_chosen()->name, count, last->n, last->w, last->h, last->c);
+                 "over %dx%dx%d%s: its bits are not those of the layers one by one",
+                 gemm_chosen()->name, count, last->n, last->w, last->h, last->c,
+                 shortcut ? " and a shortcut" : "");
     for (int i = 0; i < count; ++i) free(outputs[i]);
 }
 
@@ -97,7 +126,7 @@ static bool follows(const conv_call *c, const conv_call *before)
 
 /* Whether the calls are a chain of the contract. It is asked before batch norm is folded, because
    Darknet offers every two convolutions that follow each other. */
-static bool is_chain(const conv_call *calls, int count)
+static bool is_chain(const conv_call *calls, int count, const layer_call *shortcut)
 {
     if (count < 2 || count > MOST) return false;
     for (int i = 0; i < count; ++i) {
@@ -106,19 +135,25 @@ static bool is_chain(const conv_call *calls, int count)
         if (i && !follows(c, c - 1)) return false;
         if (i == count - 2 ? !is_depthwise(c) : !is_pointwise(c)) return false;
     }
-    return true;
+    const conv_call *last = &calls[count - 1];
+    return !shortcut || (shortcut->batch == last->batch && shortcut->out_c == last->n &&
+                         shortcut->out_h == last->out_h && shortcut->out_w == last->out_w);
 }
 
 bool gemm_conv_chain(const conv_call *calls, const conv_norm *const *norms, int count,
-                     gemm_plan **const *slots)
+                     gemm_plan **const *slots, const layer_call *shortcut)
 {
-    if (!gemm_conv_offered() || !gemm_chosen()->chain || !is_chain(calls, count)) return false;
+    if (!gemm_conv_offered() || !gemm_chosen()->chain || !is_chain(calls, count, shortcut))
+        return false;
     folded f = {.own = {NULL}};
     bool done = true;
     for (int i = 0; i < count; ++i) f.calls[i] = calls[i];
     for (int i = 0; i < count && done; ++i) done = fold(&f, i, norms[i], slots[i]);
-    done = done && run(f.calls, count);
-    for (int i = 0; i < count; ++i) free(f.own[i]);
-    if (done && gemm_get_state()->check) check(calls, norms, count, slots);
+    done = done && run(&f, count, shortcut);
+    for (int i = 0; i < count; ++i) {
+        if (f.plans[i]) gemm_plan_count(f.plans[i]);
+        free(f.own[i]);
+    }
+    if (done && gemm_get_state()->check) check(calls, norms, count, slots, shortcut);
     return done;
 }

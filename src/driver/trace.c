@@ -88,8 +88,8 @@ void gemm_trace_conv(const gemm_variant *ran, const conv_call *c, double ms, con
     trace_row(ran, &gemm, flop_of_conv(c), layer, ms, note);
 }
 
-void gemm_trace_chain(const gemm_variant *ran, const conv_call *c, int count, double ms,
-                      const gemm_note *note)
+void gemm_trace_chain(const gemm_variant *ran, const conv_call *c, int count,
+                      const layer_call *shortcut, double ms, const gemm_note *note)
 {
     const conv_call *depth = &c[count - 2], *last = &c[count - 1];
     const gemm_call gemm = gemm_of_conv(last);
@@ -97,9 +97,9 @@ void gemm_trace_chain(const gemm_variant *ran, const conv_call *c, int count, do
     double flop = 0;
     for (int i = 0; i < count; ++i) flop += flop_of_conv(&c[i]);
     if (count == 3) snprintf(first, sizeof first, "%d ", c->c);
-    snprintf(layer, sizeof layer, "chain %s%d %d %d %dx%d/%d over %dx%d batch %d", first, depth->c,
-             depth->n, last->n, depth->size, depth->size, depth->stride, depth->w, depth->h,
-             depth->batch);
+    snprintf(layer, sizeof layer, "chain %s%d %d %d %dx%d/%d over %dx%d batch %d%s", first,
+             depth->c, depth->n, last->n, depth->size, depth->size, depth->stride, depth->w,
+             depth->h, depth->batch, shortcut ? " shortcut" : "");
     trace_row(ran, &gemm, flop, layer, ms, note);
 }
 

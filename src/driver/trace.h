@@ -17,9 +17,10 @@ void gemm_trace_call(const gemm_variant *ran, const gemm_call *, double ms, cons
 void gemm_trace_conv(const gemm_variant *ran, const conv_call *, double ms, const gemm_note *);
 
 /* The same for a chain. M, N and K are those of its last convolution; `layer` names the channels
-   and the depthwise filter, such as: chain 16 64 64 16 3x3/1 over 80x80 batch 1. */
-void gemm_trace_chain(const gemm_variant *ran, const conv_call *, int count, double ms,
-                      const gemm_note *);
+   and the depthwise filter, such as: chain 16 64 64 16 3x3/1 over 80x80 batch 1, and then shortcut
+   if there is one. */
+void gemm_trace_chain(const gemm_variant *ran, const conv_call *, int count,
+                      const layer_call *shortcut, double ms, const gemm_note *);
 
 /* The same for a layer without weights. M, N and K are 0. */
 void gemm_trace_layer(const gemm_variant *ran, const layer_call *, double ms, const gemm_note *);

@@ -1,5 +1,6 @@
 /*
- * Three layers as one: 1x1 (expand), depthwise, 1x1 (project). The first may be missing.
+ * Three layers as one: 1x1 (expand), depthwise, 1x1 (project). The first may be missing, and a
+ * shortcut may follow.
  *
  *     input -> expand -> | wide rows | -> depthwise -> | deep rows | -> project -> output
  *
@@ -8,37 +9,50 @@
  * written whole. The depthwise filter of the next band needs a few wide rows of this one, which
  * move to the front. Only the first band of a chunk computes all of its wide rows.
  *
+ * The inner maps are in lanes (ukernel_lanes.h): a vector holds vl channels of one place.
+ *
+ *     wide, group of channels g:      columns of vl floats
+ *         | 0 | row y0 * stride - pad of the map | 0 |       zeroes where a tap is outside of the
+ *         | 0 | the next row                     | 0 |       map, so the filter sees no edge
+ *
+ * So the depthwise layer needs neither a copy with zeroes around it nor vectors that cross a cache
+ * line, and the rows of small maps fill whole vectors. The two products read scalars of their
+ * input and vectors of weights. The weights are arranged for that once, in the layers' plans.
+ *
+ * Where threads would get few rows each, they share channels instead of rows: see phases.
+ *
  * An element of the output is the same sum in the same order as in the layers one by one: see
- * adds_in_order. So the bits are the same, however bands and chunks are cut.
+ * adds_in_order. So the bits are the same, however the work is cut.
  */
 #include "packed/chain.h"
 
-#include "packed/job.h"
-#include "packed/loops.h"
+#include "packed/lanes.h"
 #include "packed/packed.h"
 #include "packed/plan.h"
+#include "packed/workspace.h"
 #include "util/caches.h"
 #include "util/ints.h"
 #include "util/threads.h"
 
 #include <string.h>
 
-enum { GROUP = GEMM_DEPTHWISE_ROWS };
+enum { GROUP = GEMM_DEPTHWISE_ROWS, MOST = 3 };
 
 typedef struct chain {
-    const conv_call *expand;    /* NULL: the depthwise layer reads the input */
+    const conv_call *expand;            /* NULL: the depthwise layer reads the input */
     const conv_call *depth, *project;
+    const layer_call *shortcut;         /* NULL: none */
+    const float *expand_w, *depth_w, *project_w;    /* arranged: lanes.h */
+    float *output;                      /* of the last layer */
+    bool by_phases;                     /* else by bands */
     const gemm_ukernel *u;
-    int rows;                   /* of the output in a band */
-    int bands;                  /* in an image */
-    int step;                   /* bands in a chunk */
-    size_t wide_ld, deep_ld;    /* floats of a channel in scratch */
+    int rows;                           /* of the output in a band */
+    int bands;                          /* in an image */
+    int step;                           /* bands in a chunk */
+    int groups, out_groups;             /* of vl channels: inner maps, output */
+    int wide_rows, pitch;               /* of a band: rows, and floats in a row */
+    size_t wide_ld, deep_ld;            /* floats of a group of wide; of deep and of the output */
 } chain;
-
-/* Rows from .. to - 1 of a map. */
-typedef struct stretch {
-    int from, to;
-} stretch;
 
 /* ---- which layers ---- */
 
@@ -48,241 +62,396 @@ static bool can_multiply(const conv_call *c)
     return c->activation != CONV_LOGISTIC && !gemm_conv_is_dots(c);
 }
 
+static bool can_add(const layer_call *s)
+{
+    return s->activation != CONV_LOGISTIC && gemm_shortcut_is_equal(s);
+}
+
 /* Whether the code below can run this chain. */
 static bool can_run(const chain *l)
 {
     const conv_call *d = l->depth;
     return d->size > 1 && d->stride <= 2 && d->activation != CONV_LOGISTIC &&
-           can_multiply(l->project) && (!l->expand || can_multiply(l->expand));
+           can_multiply(l->project) && (!l->expand || can_multiply(l->expand)) &&
+           (!l->shortcut || can_add(l->shortcut));
 }
 
-/* ---- the products ---- */
-
-/* `places` columns of a 1x1 layer. */
-static packed_job make_job(const conv_call *c, const float *B, size_t ldb, int places, float *C,
-                           size_t ldc)
+/* Whether each element of this layer alone is one sum over k, from the first to the last. */
+static bool adds_in_order(const conv_call *c, const gemm_ukernel *u)
 {
-    return (packed_job){
-        .M = c->n, .N = places, .K = c->c,
-        .A = c->weights, .a_row = c->c, .a_step = 1,
-        .B = {.rows = B, .ld = ldb},
-        .C = C, .ldc = ldc,
-        .epilogue = {.alpha = 1, .overwrite = true, .scale = c->scale, .shift = c->shift,
-                     .slope = packed_slope(c->activation)},
-    };
-}
-
-/* Whether each element is one sum over k, from the first to the last. */
-static bool adds_in_order(const conv_call *c, const gemm_ukernel *u, int places)
-{
-    const packed_job job = make_job(c, c->input, places, places, NULL, places);
-    const packed_plan plan = packed_make_plan(&job, u, 1);
-    return plan.kc >= c->c && plan.rest == 0;
+    return packed_prefers_lanes(c, u) || packed_adds_in_order(c, u);
 }
 
 /* ---- bands ---- */
 
-/* The wide rows under these rows of the depthwise layer's output. */
-static stretch rows_under(const conv_call *d, int y0, int y1)
+/* Floats of a group. Groups are not whole halves of pages apart, because their lines would compete
+   for one set of L1. */
+static size_t apart(size_t floats)
 {
-    const int from = max_int(0, min_int(d->h, y0 * d->stride - d->pad));
-    const int to = min_int(d->h, (y1 - 1) * d->stride - d->pad + d->size);
-    return (stretch){from, max_int(from, to)};
-}
-
-static int most_wide_rows(const conv_call *d, int rows)
-{
-    return min_int(d->h, (rows - 1) * d->stride + d->size);
-}
-
-/* Floats of a channel. Channels are not whole halves of pages apart, because their lines would
-   compete for one set of L1. */
-static size_t pitch_of(int floats)
-{
-    return floats % (PAGE / 2) ? (size_t)floats : (size_t)floats + LINE;
+    return floats % (PAGE / 2) ? (floats + LINE - 1) / LINE * LINE : floats + LINE;
 }
 
 static void set_rows(chain *l, int rows)
 {
     const conv_call *d = l->depth;
+    const int vl = l->u->vl;
     l->rows = rows;
     l->bands = ceil_div(d->out_h, rows);
-    l->wide_ld = l->expand ? pitch_of(most_wide_rows(d, rows) * d->w) : 0;
-    l->deep_ld = pitch_of(rows * d->out_w);
+    l->groups = ceil_div(d->c, vl);
+    l->out_groups = ceil_div(l->project->n, vl);
+    l->wide_rows = (rows - 1) * d->stride + d->size;
+    l->pitch = max_int(d->pad + d->w, (d->out_w - 1) * d->stride + d->size) * vl;
+    l->wide_ld = apart((size_t)l->wide_rows * (size_t)l->pitch);
+    l->deep_ld = apart((size_t)rows * (size_t)d->out_w * (size_t)vl);
 }
 
-static size_t scratch_floats(const chain *l)
+/* The most places of a product. */
+static size_t most_places(const chain *l)
 {
-    return (l->wide_ld + l->deep_ld) * (size_t)l->depth->c;
+    return (size_t)max_int(l->wide_rows * l->depth->w, l->rows * l->depth->out_w);
 }
 
-static gemm_depthwise make_depthwise(const conv_call *d, const gemm_ukernel *u)
+static size_t scratch_bytes(const chain *l)
 {
-    gemm_depthwise g = {.h = d->h, .w = d->w, .out_h = d->out_h, .out_w = d->out_w,
-                        .size = d->size, .pad = d->pad, .stride = d->stride, .filters = 1,
-                        .slope = packed_slope(d->activation)};
-    g.pitch = gemm_depthwise_pitch(&g, u->vl);
-    return g;
-}
-
-static bool fits(const chain *l)
-{
-    const gemm_depthwise g = make_depthwise(l->depth, l->u);
-    return 2 * gemm_depthwise_floats(&g, l->rows) * sizeof(float) <= PACKED_SCRATCH_BYTES &&
-           scratch_floats(l) * sizeof(float) <= GEMM_SCRATCH_BYTES - PACKED_SCRATCH_BYTES;
+    const size_t floats = l->wide_ld * l->groups + l->deep_ld * (l->groups + l->out_groups);
+    return floats * sizeof(float) + 2 * most_places(l) * sizeof(int);
 }
 
 /* Into how many chunks an image is cut. Two for each thread, so that a thread which another program
-   disturbs takes one less, unless the chunks would have less than LEAST_ROWS. */
-enum { LEAST_ROWS = 16 };
+   disturbs takes one less, unless the chunks would have less than MANY_ROWS. */
 static int chunks_for(int out_h, int threads)
 {
-    return threads > 1 && out_h >= 2 * LEAST_ROWS * threads ? 2 * threads : threads;
+    enum { MANY_ROWS = 16 };
+    return threads > 1 && out_h >= 2 * MANY_ROWS * threads ? 2 * threads : threads;
 }
 
-/* Bytes for a band. One thread alone gets enough of L3, and many rows make long products. Several
-   threads share L3, so their bands stay in L2. */
-static size_t room_for(int threads)
+/* As many groups of rows as fit in half of L2, in bands of equal height. */
+static void choose_rows(chain *l, int share)
 {
-    enum { MEGABYTE = 1024 * 1024 };
-    const size_t l2 = gemm_find_caches()->l2;
-    return threads > 1 ? l2 / 2 : l2 / 4 * 3 > MEGABYTE ? l2 / 4 * 3 : MEGABYTE;
-}
-
-/*
- * The rows of a band: as many groups of rows as there is room for. False: the chain does not pay.
- * A chunk of less than LEAST_ROWS would compute too many wide rows twice.
- */
-static bool choose_rows(chain *l, int threads)
-{
-    const size_t room = room_for(threads);
-    const int out_h = l->depth->out_h, share = ceil_div(out_h, chunks_for(out_h, threads));
-    if (threads > 1 && share < LEAST_ROWS) return false;
-    int rows = min_int(GROUP, out_h);
+    const size_t room = gemm_find_caches()->l2 / 2;
+    const int least = min_int(GROUP, l->depth->out_h);
+    int rows = least;
     for (set_rows(l, rows); rows < share; rows += GROUP) {
         set_rows(l, min_int(rows + GROUP, share));
-        if (scratch_floats(l) * sizeof(float) > room || !fits(l)) break;
+        if (scratch_bytes(l) > room) break;
     }
-    set_rows(l, rows < share ? even_step(share, rows, min_int(GROUP, out_h)) : share);
-    return fits(l);
+    set_rows(l, rows < share ? even_step(share, rows, least) : share);
 }
 
-/* Whether the products of both 1x1 layers are added in order: in the whole layer, and in each
-   number of rows that a band computes. With more rows than 2 * rest_unit the tail columns of fewer
-   rows come again. */
-static bool all_in_order(const chain *l)
+/* Whether a chunk of rows would compute too many wide rows twice. */
+static bool prefers_phases(const chain *l, int threads)
 {
-    const conv_call *e = l->expand, *p = l->project;
-    const int most = e ? min_int(most_wide_rows(l->depth, l->rows), 2 * l->u->rest_unit) : 0;
-    const int last = p->h - (l->bands - 1) * l->rows;
-    bool right = adds_in_order(p, l->u, p->h * p->w) && adds_in_order(p, l->u, l->rows * p->w) &&
-                 adds_in_order(p, l->u, last * p->w);
-    for (int i = 1; i <= most && right; ++i) right = adds_in_order(e, l->u, i * e->w);
-    return right && (!e || adds_in_order(e, l->u, e->h * e->w));
+    enum { LEAST_ROWS = 16 };
+    const int out_h = l->depth->out_h;
+    return threads > 1 && ceil_div(out_h, chunks_for(out_h, threads)) < LEAST_ROWS;
+}
+
+/* Sets the rows of a band, and whether there are phases instead, with all rows. False: the scratch
+   is too small. */
+static bool cut(chain *l, int rows, int threads)
+{
+    const int out_h = l->depth->out_h;
+    l->by_phases = !rows && prefers_phases(l, threads);
+    if (l->by_phases) set_rows(l, out_h);
+    else if (rows) set_rows(l, min_int(rows, out_h));
+    else choose_rows(l, ceil_div(out_h, chunks_for(out_h, threads)));
+    if (!l->by_phases) return scratch_bytes(l) <= GEMM_SCRATCH_BYTES;
+    chain strip = *l;
+    strip.groups = strip.out_groups = l->u->nr / l->u->vl;
+    return scratch_bytes(&strip) <= GEMM_SCRATCH_BYTES;
 }
 
 /* ---- one band ---- */
 
-static void expand_rows(const chain *l, int image, stretch rows, float *to, void *scratch)
-{
-    const conv_call *e = l->expand;
-    const size_t area = (size_t)e->h * e->w;
-    const float *input = e->input + image * e->c * area + (size_t)rows.from * e->w;
-    const packed_job job =
-        make_job(e, input, area, (rows.to - rows.from) * e->w, to, l->wide_ld);
-    if (job.N > 0) packed_run_here(&job, l->u, scratch);
-}
+/* A thread's scratch. */
+typedef struct parts {
+    float *wide, *deep, *narrow;        /* narrow: the output in lanes */
+    int *at_wide, *at_deep;             /* where a place of a product goes: gemm_lanes */
+} parts;
 
-/* Moves to the front what the new stretch has in common with the old one, and computes the rest. */
-static void renew_wide(const chain *l, int image, stretch old, stretch new, float *wide,
-                       void *scratch)
+static parts cut_scratch(const chain *l, void *scratch)
 {
-    const size_t w = l->depth->w;
-    const int kept = max_int(0, old.to - new.from);
-    for (int i = 0; i < l->depth->c && kept; ++i) {
-        float *const channel = wide + i * l->wide_ld;
-        memmove(channel, channel + (new.from - old.from) * w, kept * w * sizeof *channel);
+    const int w = l->depth->w, vl = l->u->vl, gap = l->pitch - w * vl;
+    const int places = (int)most_places(l);
+    parts s = {.wide = scratch};
+    s.deep = s.wide + l->wide_ld * l->groups;
+    s.narrow = s.deep + l->deep_ld * l->groups;
+    s.at_wide = (int *)(s.narrow + l->deep_ld * l->out_groups);
+    s.at_deep = s.at_wide + places;
+    for (int i = 0, x = 0, at = 0; i < places; ++i) {
+        s.at_deep[i] = i * vl;
+        s.at_wide[i] = at;
+        at += vl;
+        if (++x == w) x = 0, at += gap;
     }
-    expand_rows(l, image, (stretch){new.from + kept, new.to}, wide + kept * w, scratch);
+    return s;
 }
 
-/* Rows y0 .. y1 of the depthwise layer. `wide`: channel 0 of its input, from row `first` on. The
-   next band is filled before the present one is used, as in convolution.c. */
-static void filter_rows(const chain *l, int y0, int y1, const float *wide, size_t ld, int first,
-                        float *deep, float *bands)
+/* Zeroes on the left and on the right of all wide rows. Nothing else is ever written there. */
+static void clear_sides(const chain *l, const parts *s)
+{
+    const size_t left = (size_t)l->depth->pad * l->u->vl, used = (size_t)l->depth->w * l->u->vl;
+    for (int g = 0; g < l->groups; ++g) {
+        float *row = s->wide + g * l->wide_ld;
+        for (int y = 0; y < l->wide_rows; ++y, row += l->pitch) {
+            memset(row, 0, left * sizeof *row);
+            memset(row + left + used, 0, (l->pitch - left - used) * sizeof *row);
+        }
+    }
+}
+
+/* Zeroes in wide rows from .. to - 1. */
+static void clear_rows(const chain *l, const parts *s, int from, int to)
+{
+    for (int g = 0; g < l->groups && from < to; ++g) {
+        float *const row = s->wide + g * l->wide_ld + (size_t)from * l->pitch;
+        memset(row, 0, (size_t)(to - from) * l->pitch * sizeof *row);
+    }
+}
+
+/* Rows y .. y + rows - 1 of the map go to wide row `at` and on. */
+static void bring_rows(const chain *l, const parts *s, int image, int y, int rows, int at)
+{
+    const conv_call *e = l->expand, *d = l->depth;
+    const size_t area = (size_t)d->h * d->w, row = (size_t)y * d->w;
+    float *const to = s->wide + (size_t)at * l->pitch + (size_t)d->pad * l->u->vl;
+    if (e) {
+        const gemm_lanes product = {
+            .places = rows * e->w, .channels = e->n, .K = e->c,
+            .a = e->input + image * e->c * area + row, .a_ld = area,
+            .b = l->expand_w, .scale = e->scale, .shift = e->shift,
+            .slope = packed_slope(e->activation),
+            .c = to, .c_ld = l->wide_ld, .at = s->at_wide,
+        };
+        l->u->lanes(&product);
+        return;
+    }
+    const float *from = d->input + image * d->c * area + row;
+    for (int i = 0; i < rows; ++i) {
+        l->u->to_lanes(d->w, d->c, from + i * d->w, area, to + i * l->pitch, l->wide_ld);
+    }
+}
+
+/* Wide row 0 becomes row `first` of the map; the first `kept` rows are there. */
+static void fill_wide(const chain *l, const parts *s, int image, int first, int rows, int kept)
+{
+    const int from = max_int(first + kept, 0), to = min_int(first + rows, l->depth->h);
+    clear_rows(l, s, kept, min_int(rows, from - first));
+    clear_rows(l, s, max_int(kept, to - first), rows);
+    if (from < to) bring_rows(l, s, image, from, to - from, from - first);
+}
+
+static void keep_rows(const chain *l, const parts *s, int from, int rows)
+{
+    for (int g = 0; g < l->groups && rows > 0; ++g) {
+        float *const group = s->wide + g * l->wide_ld;
+        memmove(group, group + (size_t)from * l->pitch, (size_t)rows * l->pitch * sizeof *group);
+    }
+}
+
+/* All wide rows to `rows` deep rows. */
+static void filter_rows(const chain *l, const parts *s, int rows)
 {
     const conv_call *d = l->depth;
-    gemm_depthwise g = make_depthwise(d, l->u);
-    const size_t floats = gemm_depthwise_floats(&g, y1 - y0);
-    float *band = memset(bands, 0, 2 * floats * sizeof *bands), *other = band + floats;
-    g.out_h = y1 - y0;
-    for (int i = 0; i <= d->c; ++i) {
-        if (i < d->c) {
-            g.src = wide + i * ld - (size_t)first * d->w;
-            l->u->fill_band(&g, y0, y1, other);
-        }
-        if (i > 0) {
-            const int c = i - 1;
-            g.weights = d->weights + c * d->size * d->size;
-            g.scale = d->scale ? d->scale + c : NULL;
-            g.shift = d->shift + c;
-            g.y = deep + c * l->deep_ld;
-            l->u->depthwise(&g, band, 0, y1 - y0);
-        }
-        float *const used = band;
-        band = other, other = used;
+    const int vl = l->u->vl;
+    gemm_lanes_depthwise g = {
+        .size = d->size, .stride = d->stride, .rows = rows, .out_w = d->out_w, .pitch = l->pitch,
+        .slope = packed_slope(d->activation),
+    };
+    for (int i = 0; i < l->groups; ++i) {
+        g.channels = min_int(vl, d->c - i * vl);
+        g.src = s->wide + i * l->wide_ld;
+        g.weights = l->depth_w + (size_t)i * d->size * d->size * vl;
+        g.scale = d->scale ? d->scale + i * vl : NULL;
+        g.shift = d->shift + i * vl;
+        g.y = s->deep + i * l->deep_ld;
+        l->u->lanes_depthwise(&g);
     }
+}
+
+/* Places of some output channels, the first of which begins at output + at. */
+static void add_shortcut(const chain *l, size_t at, int places, int channels, size_t area)
+{
+    const layer_call *s = l->shortcut;
+    for (int i = 0; i < channels; ++i, at += area) {
+        l->u->add_scaled(places, s->alpha, l->output + at, s->beta, s->input[1].data + at,
+                         packed_slope(s->activation), l->output + at);
+    }
+}
+
+/* Output channels first .. first + channels - 1, `places` from place `from` of an image on. Place
+   0 of deep is that place. */
+static void project(const chain *l, const parts *s, int image, int first, int channels, int from,
+                    int places)
+{
+    const conv_call *p = l->project;
+    const size_t area = (size_t)p->h * p->w, at = (image * p->n + first) * area + from;
+    const gemm_lanes product = {
+        .places = places, .channels = channels, .K = p->c,
+        .source = GEMM_LANES, .a = s->deep, .a_ld = l->deep_ld,
+        .b = l->project_w + (size_t)first * p->c,
+        .scale = p->scale ? p->scale + first : NULL, .shift = p->shift + first,
+        .slope = packed_slope(p->activation),
+        .c = s->narrow, .c_ld = l->deep_ld, .at = s->at_deep,
+    };
+    l->u->lanes(&product);
+    l->u->from_lanes(places, channels, s->narrow, l->deep_ld, l->output + at, area);
+    if (l->shortcut) add_shortcut(l, at, places, channels, area);
 }
 
 static void run_chunk(void *arg, int chunk, void *scratch)
 {
     const chain *l = arg;
-    const conv_call *d = l->depth, *p = l->project;
+    const conv_call *d = l->depth;
     const int chunks = ceil_div(l->bands, l->step), image = chunk / chunks;
-    const int first = chunk % chunks * l->step, end = min_int(l->bands, first + l->step);
-    const size_t area = (size_t)d->h * d->w, out_area = (size_t)d->out_h * d->out_w;
-    float *const wide = (float *)scratch + PACKED_SCRATCH_BYTES / sizeof(float);
-    float *const deep = wide + l->wide_ld * d->c;
-    float *const output = p->output + image * p->n * out_area;
-    stretch held = {0, 0};
-    for (int band = first; band < end; ++band) {
-        const int y0 = band * l->rows, y1 = min_int(d->out_h, y0 + l->rows);
-        if (l->expand) {
-            const stretch needed = rows_under(d, y0, y1);
-            renew_wide(l, image, held, needed, wide, scratch);
-            held = needed;
-            filter_rows(l, y0, y1, wide, l->wide_ld, held.from, deep, scratch);
-        } else {
-            filter_rows(l, y0, y1, d->input + image * d->c * area, area, 0, deep, scratch);
-        }
-        const packed_job job = make_job(p, deep, l->deep_ld, (y1 - y0) * d->out_w,
-                                        output + (size_t)y0 * d->out_w, out_area);
-        packed_run_here(&job, l->u, scratch);
+    const int begin = chunk % chunks * l->step, end = min_int(l->bands, begin + l->step);
+    const parts s = cut_scratch(l, scratch);
+    clear_sides(l, &s);
+    int held = 0;                       /* the row of the map behind those in wide */
+    for (int band = begin, before = 0; band < end; ++band) {
+        const int y = band * l->rows, rows = min_int(l->rows, d->out_h - y);
+        const int first = y * d->stride - d->pad, needed = (rows - 1) * d->stride + d->size;
+        const int kept = band > begin ? max_int(0, held - first) : 0;
+        keep_rows(l, &s, first - before, kept);
+        fill_wide(l, &s, image, first, needed, kept);
+        before = first, held = first + needed;
+        filter_rows(l, &s, rows);
+        project(l, &s, image, 0, l->project->n, y * d->out_w, rows * d->out_w);
     }
+}
+
+/* -1: no memory. */
+static int run_bands(chain *l, int threads)
+{
+    l->step = ceil_div(l->bands, chunks_for(l->depth->out_h, threads));
+    return gemm_parallel(threads, l->depth->batch * ceil_div(l->bands, l->step), run_chunk, l);
+}
+
+/* ---- phases ---- */
+
+/*
+ * Where a thread would get few rows, the threads share channels. First a chunk is a strip of wide
+ * channels: it is expanded for the whole map, and filtered to the deep map, which all threads
+ * share. Then a chunk is a strip of output channels for some of the places.
+ */
+typedef struct phases {
+    const chain *l;
+    float *deep;
+    int image, pieces;          /* pieces: of the places of an output strip */
+} phases;
+
+/* Layers and weights of inner channels first .. first + channels - 1 of an image. */
+typedef struct part {
+    conv_call expand, depth;
+} part;
+
+static void cut_part(chain *l, part *p, int image, int first, int channels)
+{
+    conv_call *const d = &p->depth, *const e = &p->expand;
+    const size_t area = (size_t)l->depth->h * l->depth->w;
+    *d = *l->depth;
+    if (d->scale) d->scale += first;
+    d->shift += first;
+    if (!l->expand) d->input += (image * d->c + first) * area;
+    l->depth_w += (size_t)first * d->size * d->size;
+    if (l->expand) {
+        *e = *l->expand;
+        if (e->scale) e->scale += first;
+        e->shift += first;
+        e->input += image * e->c * area;
+        e->n = channels;
+        l->expand_w += (size_t)first * e->c;
+        l->expand = e;
+    }
+    d->c = d->n = d->groups = channels;
+    l->depth = d;
+    l->groups = ceil_div(channels, l->u->vl);
+    l->out_groups = 0;
+}
+
+static void filter_strip(void *arg, int chunk, void *scratch)
+{
+    const phases *p = arg;
+    chain l = *p->l;
+    part of_strip;
+    const int first = chunk * l.u->nr;
+    cut_part(&l, &of_strip, p->image, first, min_int(l.u->nr, l.depth->c - first));
+    parts s = cut_scratch(&l, scratch);
+    s.deep = p->deep + first / l.u->vl * l.deep_ld;
+    clear_sides(&l, &s);
+    fill_wide(&l, &s, 0, -l.depth->pad, l.wide_rows, 0);
+    filter_rows(&l, &s, l.depth->out_h);
+}
+
+static void project_piece(void *arg, int chunk, void *scratch)
+{
+    const phases *p = arg;
+    chain l = *p->l;
+    const int places = l.project->h * l.project->w, nr = l.u->nr;
+    const int step = even_step(places, ceil_div(places, p->pieces), l.u->mr);
+    const int first = chunk / p->pieces * nr, from = chunk % p->pieces * step;
+    if (from >= places) return;
+    l.groups = 0;
+    l.out_groups = nr / l.u->vl;
+    parts s = cut_scratch(&l, scratch);
+    s.deep = p->deep + (size_t)from * l.u->vl;
+    project(&l, &s, p->image, first, min_int(nr, l.project->n - first), from,
+            min_int(step, places - from));
+}
+
+/* -1: no memory. */
+static int run_phases(chain *l, int threads)
+{
+    const int strips = ceil_div(l->project->n, l->u->nr);
+    packed_workspace *w = packed_take_workspace(l->deep_ld * l->groups);
+    if (!w) return -1;
+    phases p = {.l = l, .deep = w->data, .pieces = strips % threads ? threads : 1};
+    int status = 0;
+    for (; p.image < l->depth->batch && !status; ++p.image) {
+        status = gemm_parallel(threads, ceil_div(l->depth->c, l->u->nr), filter_strip, &p);
+        if (!status) status = gemm_parallel(threads, strips * p.pieces, project_piece, &p);
+    }
+    packed_give_workspace(w);
+    return status;
 }
 
 /* ---- the row of the table ---- */
 
-gemm_status packed_chain_by(const conv_call *calls, int count, int rows,
-                            const gemm_context *context)
+/* False: there is no memory. */
+static bool run_chain(chain *l, const conv_call *calls, int count, const gemm_context *context)
+{
+    packed_lanes *own[MOST] = {NULL};
+    const float *w[MOST] = {NULL};
+    bool done = true;
+    for (int i = 0; i < count && done; ++i) {
+        gemm_kept *kept = context->chain_kept ? context->chain_kept[i] : NULL;
+        w[i] = packed_arrange(&calls[i], l->u, kept, &own[i]);
+        done = w[i];
+    }
+    l->expand_w = w[0], l->depth_w = w[count - 2], l->project_w = w[count - 1];
+    done = done && !(l->by_phases ? run_phases : run_bands)(l, context->threads);
+    for (int i = 0; i < count; ++i) packed_free_lanes(own[i]);
+    return done;
+}
+
+gemm_status packed_chain_by(const conv_call *calls, int count, const layer_call *shortcut,
+                            int rows, const gemm_context *context)
 {
     chain l = {.expand = count == 3 ? calls : NULL, .depth = calls + count - 2,
-               .project = calls + count - 1, .u = context->isa};
-    const int threads = context->threads;
+               .project = calls + count - 1, .shortcut = shortcut, .u = context->isa};
     if (!can_run(&l)) return GEMM_DECLINED;
-    if (rows) set_rows(&l, min_int(rows, l.depth->out_h));
-    if (rows ? !fits(&l) : !choose_rows(&l, threads)) return GEMM_DECLINED;
-    if (!all_in_order(&l)) return GEMM_DECLINED;
-    l.step = ceil_div(l.bands, chunks_for(l.depth->out_h, threads));
-    const int chunks = l.depth->batch * ceil_div(l.bands, l.step);
-    if (gemm_parallel(threads, chunks, run_chunk, &l)) return GEMM_DECLINED;
+    if (!adds_in_order(l.project, l.u)) return GEMM_DECLINED;
+    if (l.expand && !adds_in_order(l.expand, l.u)) return GEMM_DECLINED;
+    if (!cut(&l, rows, context->threads)) return GEMM_DECLINED;
+    l.output = shortcut ? shortcut->output : l.project->output;
+    if (!run_chain(&l, calls, count, context)) return GEMM_DECLINED;
     strcpy(context->note->algorithm, "chain");
     return GEMM_DONE;
 }
 
-gemm_status gemm_packed_chain(const conv_call *calls, int count, const gemm_context *context,
-                              const void *params)
+gemm_status gemm_packed_chain(const conv_call *calls, int count, const layer_call *shortcut,
+                              const gemm_context *context, const void *params)
 {
     (void)params;
-    return packed_chain_by(calls, count, 0, context);
+    return packed_chain_by(calls, count, shortcut, 0, context);
 }

@@ -5,14 +5,15 @@
 #include "gemm_variant.h"
 
 /*
- * 1x1, depthwise, 1x1, or the last two of these. The bits are those of gemm_packed_conv for one
- * layer after the other, and do not depend on the number of threads. Declines other layers, a chain
- * whose bits would differ, one that would not be faster, and any when there is no memory.
+ * 1x1, depthwise, 1x1, or the last two of these, and a shortcut behind them. The bits are those of
+ * one layer after the other, and do not depend on the number of threads. Declines other layers, a
+ * chain whose bits would differ, one that would not be faster, and any when there is no memory.
  */
 gemm_row_chain gemm_packed_chain;
 
 /* The same with so many rows of the output in a band, faster or not. 0: as gemm_packed_chain. The
    tests use it. */
-gemm_status packed_chain_by(const conv_call *, int count, int rows, const gemm_context *);
+gemm_status packed_chain_by(const conv_call *, int count, const layer_call *shortcut, int rows,
+                            const gemm_context *);
 
 #endif

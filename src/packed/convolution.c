@@ -28,6 +28,7 @@
 #include "packed/packed.h"
 
 #include "packed/dots.h"
+#include "packed/lanes.h"
 #include "packed/loops.h"
 #include "packed/taps.h"
 #include "packed/winograd.h"
@@ -473,6 +474,10 @@ gemm_status gemm_packed_conv(const conv_call *c, const gemm_context *context, co
         return packed_dots(c, context->isa, threads) ? GEMM_DECLINED : GEMM_DONE;
     }
     if (run_winograd(c, context)) return GEMM_DONE;
+    if (packed_prefers_lanes(c, context->isa) && !packed_lanes_conv(c, context)) {
+        strcpy(context->note->algorithm, "lanes");
+        return GEMM_DONE;
+    }
     layer_job l = {.c = c, .u = context->isa};
     if (!c->pool && fits_depthwise(c, l.u)) {
         strcpy(context->note->algorithm, "depthwise");

@@ -132,6 +132,46 @@ static inline size_t gemm_depthwise_floats(const gemm_depthwise *d, int rows)
     return (size_t)((rows - 1) * d->stride + d->size) * (size_t)d->pitch;
 }
 
+/*
+ * Maps in lanes: channels are cut into groups of vl, and vl floats behind each other are the
+ * channels of one place. What lies in the lanes behind the last channel does not matter.
+ *
+ * The product of a layer: C (places x channels) = f(scale * A * B + shift), f as in gemm_tile. Each
+ * sum goes over k from the first to the last, and C is in lanes.
+ */
+typedef enum gemm_lanes_source {
+    GEMM_ROWS,                  /* place i and k: a[k * a_ld + i] */
+    GEMM_LANES,                 /* a[k / vl * a_ld + i * vl + k % vl] */
+    GEMM_TAPS,                  /* a[taps[k] + 2 * i]: a filter of stride 2 */
+} gemm_lanes_source;
+
+typedef struct gemm_lanes {
+    int places, channels, K;
+    gemm_lanes_source source;
+    const float *a;
+    size_t a_ld;
+    const int *taps;
+    const float *b;             /* strips of nr channels, K x nr each; the last strip has as many
+                                   whole groups as are left */
+    const float *scale, *shift; /* a float a channel; scale may be NULL */
+    float slope;
+    float *c;                   /* place i of group g begins at c[g * c_ld + at[i]] */
+    size_t c_ld;
+    const int *at;
+} gemm_lanes;
+
+/* Rows of the output of a group of channels in a depthwise layer, in lanes. */
+typedef struct gemm_lanes_depthwise {
+    int size, stride, rows, out_w;
+    int channels;               /* 1 .. vl */
+    const float *src;           /* the pixel under the first tap of the first place */
+    int pitch;                  /* floats from row to row of src */
+    const float *weights;       /* size * size vectors */
+    const float *scale, *shift; /* a float a channel; scale may be NULL */
+    float slope;
+    float *y;                   /* rows x out_w x vl */
+} gemm_lanes_depthwise;
+
 enum { GEMM_ADD_ROWS = 9, GEMM_DOT_ROWS = 4 };
 
 /* With fewer steps a tile has no turns left for pieces of B. */
@@ -207,6 +247,15 @@ typedef struct gemm_ukernel {
     /* These rows of y = f(scale * (the convolution) + shift), f as in gemm_tile. They are at least
        GEMM_DEPTHWISE_ROWS, or all. */
     void (*depthwise)(const gemm_depthwise *, const float *band, int y0, int y1);
+    /* The product of a layer and a depthwise layer, in lanes. */
+    void (*lanes)(const gemm_lanes *);
+    void (*lanes_depthwise)(const gemm_lanes_depthwise *);
+    /* Place i of channel c goes from src[c / vl * ld + i * vl + c % vl] to dst[c * dst_ld + i]. */
+    void (*from_lanes)(int places, int channels, const float *src, size_t ld, float *dst,
+                       size_t dst_ld);
+    /* The way back: from src[c * ld + i] to dst[c / vl * dst_ld + i * vl + c % vl]. */
+    void (*to_lanes)(int places, int channels, const float *src, size_t ld, float *dst,
+                     size_t dst_ld);
     /* dst[i] = src[2 * i], i < n; dst may be src, or lie before it */
     void (*take_even)(const float *src, int n, float *dst);
     /*

@@ -7,6 +7,7 @@
  *   ukernel_pack.h    packing of panels
  *   ukernel_thin.h    a vector times a matrix
  *   ukernel_conv.h    the taps of a convolution
+ *   ukernel_lanes.h   chains of convolutions, whose vectors hold channels
  *   ukernel_winograd.h  the transforms of Winograd's algorithm
  *   ukernel_layers.h  pooling, shortcuts, the logistic
  *
@@ -86,6 +87,8 @@ INLINE int lesser(int a, int b) { return a < b ? a : b; }
 #include "packed/ukernel_conv.h"
 #include "packed/ukernel_layers.h"
 #include "packed/ukernel_pack.h"
+
+#include "packed/ukernel_lanes.h"
 #include "packed/ukernel_rest.h"
 #include "packed/ukernel_thin.h"
 #include "packed/ukernel_winograd.h"
@@ -117,6 +120,10 @@ const gemm_ukernel JOIN(gemm_ukernel_, ISA) = {
     .fill_band = fill_band,
     .pack_band = pack_band,
     .depthwise = depthwise,
+    .lanes = lanes,
+    .lanes_depthwise = lanes_depthwise,
+    .from_lanes = from_lanes,
+    .to_lanes = to_lanes,
     .take_even = take_even,
     .winograd_input = JOIN(gemm_winograd_input__, ISA),
     .winograd_filters = JOIN(gemm_winograd_filters__, ISA),

@@ -130,8 +130,9 @@ static void fill_band(const gemm_depthwise *d, int y0, int y1, float *band)
 }
 
 /* From a place of the output to its pixel under tap kx, in a row of a band. */
-INLINE int tap_at(const int kx, const int stride, int pitch)
+INLINE int tap_at(const int kx, const int stride, const bool in_lanes, int pitch)
 {
+    if (in_lanes) return kx * VL;
     return stride == 1 ? kx : kx % 2 * (pitch / 2) + kx / 2;
 }
 
@@ -139,8 +140,9 @@ INLINE int tap_at(const int kx, const int stride, int pitch)
  * A vector of `rows` outputs below each other. Each pixel is loaded once for all of them. size and
  * stride are constants, so the compiler keeps the weights in registers as far as it has some.
  */
-INLINE void depthwise_vectors(const int rows, const int size, const int stride, const float *in,
-                              int pitch, const vec *weights, vec acc[GEMM_DEPTHWISE_ROWS])
+INLINE void depthwise_vectors(const int rows, const int size, const int stride,
+                              const bool in_lanes, const float *in, int pitch, const vec *weights,
+                              vec acc[GEMM_DEPTHWISE_ROWS])
 {
     UNROLL
     for (int r = 0; r < rows; ++r) acc[r] = vzero();
@@ -148,7 +150,7 @@ INLINE void depthwise_vectors(const int rows, const int size, const int stride, 
     for (int i = 0; i < (rows - 1) * stride + size; ++i, in += pitch) {
         UNROLL
         for (int kx = 0; kx < size; ++kx) {
-            const vec pixels = vload(in + tap_at(kx, stride, pitch));
+            const vec pixels = vload(in + tap_at(kx, stride, in_lanes, pitch));
             UNROLL
             for (int r = 0; r < rows; ++r) {
                 const int ky = i - r * stride;
@@ -168,7 +170,7 @@ INLINE void depthwise_any(const int rows, int size, int stride, const float *in,
     for (int ky = 0; ky < size; ++ky) {
         for (int kx = 0; kx < size; ++kx) {
             const vec weight = vset1(weights[ky * size + kx]);
-            const float *at = in + ky * pitch + tap_at(kx, stride, pitch);
+            const float *at = in + ky * pitch + tap_at(kx, stride, false, pitch);
             UNROLL
             for (int r = 0; r < rows; ++r) {
                 acc[r] = vfma(weight, vload(at + r * stride * pitch), acc[r]);
@@ -189,7 +191,7 @@ static void pack_band(const gemm_depthwise *d, const float *band, size_t apart, 
     int ky = first % (size * size) / size, kx = first % size;
     const float *row = band + first / (size * size) * apart + (size_t)ky * d->pitch + x;
     for (int p = 0; p < kc; ++p, strip += NR) {
-        const float *src = row + tap_at(kx, d->stride, d->pitch);
+        const float *src = row + tap_at(kx, d->stride, false, d->pitch);
         if (n == NR) {
             UNROLL
             for (int v = 0; v < NV; ++v) vstore(strip + v * VL, vload(src + v * VL));
@@ -217,7 +219,7 @@ INLINE void depthwise_rows(const gemm_depthwise *d, const int rows, const int si
         const int last = width - VL, from = last < 0 ? 0 : lesser(x, last);
         vec acc[GEMM_DEPTHWISE_ROWS];
         if (size) {
-            depthwise_vectors(rows, size, stride, in + from, pitch, kept, acc);
+            depthwise_vectors(rows, size, stride, false, in + from, pitch, kept, acc);
         } else {
             depthwise_any(rows, d->size, d->stride, in + from, pitch, weights, acc);
         }

@@ -31,6 +31,7 @@
 
 #include "packed/loops.h"
 #include "packed/packed.h"
+#include "packed/workspace.h"
 #include "packed/plan.h"
 #include "util/caches.h"
 #include "util/ints.h"
@@ -38,7 +39,6 @@
 #include "util/threads.h"
 #include "util/winograd.h"
 
-#include <stdatomic.h>
 #include <stdlib.h>
 
 /* The cost was measured (docs/convolution.md). */
@@ -280,49 +280,11 @@ static void compute_y(void *arg, int chunk, void *scratch)
     write_filters(l, &o, &t, l->image, chunk * l->u->vl, l->M);
 }
 
-/* V and M of the last call, kept because the first touch of a page is slow. A call takes it out and
-   puts it back, as taps.c does. */
-typedef struct workspace {
-    size_t floats;
-    float *data;
-} workspace;
-
-static _Atomic(workspace *) kept_workspace;
-
-static void free_workspace(workspace *w)
-{
-    if (w) free(w->data);
-    free(w);
-}
-
-__attribute__((destructor)) static void free_kept(void)
-{
-    free_workspace(atomic_exchange(&kept_workspace, NULL));
-}
-
-static workspace *take_workspace(size_t floats)
-{
-    workspace *w = atomic_exchange(&kept_workspace, NULL);
-    if (w && w->floats >= floats) return w;
-    free_workspace(w);
-    w = malloc(sizeof *w);
-    if (!w) return NULL;
-    *w = (workspace){floats, gemm_alloc_large(floats * sizeof(float))};
-    if (w->data) return w;
-    free(w);
-    return NULL;
-}
-
-static void give_workspace(workspace *w)
-{
-    free_workspace(atomic_exchange(&kept_workspace, w));
-}
-
 static int run_phases(layer *l, int threads)
 {
     const conv_call *c = l->c;
     const layout o = layout_of(l, l->tiles);
-    workspace *w = take_workspace(o.floats);
+    packed_workspace *w = packed_take_workspace(o.floats);
     if (!w) return -1;
     l->V = w->data;
     l->M = l->V + o.v;
@@ -332,7 +294,7 @@ static int run_phases(layer *l, int threads)
         if (!status) status = gemm_parallel(threads, l->points * l->blocks, compute_m, l);
         if (!status) status = gemm_parallel(threads, ceil_div(c->n, l->u->vl), compute_y, l);
     }
-    give_workspace(w);
+    packed_give_workspace(w);
     return status;
 }
 

@@ -159,7 +159,7 @@ static void *call(void *arg)
     atomic_store(&left, p->allowed);
     if (!p->of->count) gemm_dispatch(&multiply);
     else if (p->of->count == 1) p->done = gemm_conv(p->calls, norms[0], slots[0]);
-    else p->done = gemm_conv_chain(p->calls, norms, p->of->count, slots);
+    else p->done = gemm_conv_chain(p->calls, norms, p->of->count, slots, NULL);
     atomic_store(&left, -1);
     return NULL;
 }

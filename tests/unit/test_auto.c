@@ -612,7 +612,7 @@ static bool runs_chained(const conv_call pair[2])
 {
     const conv_norm *const norms[2] = {NULL, NULL};
     gemm_plan *plans[2] = {NULL, NULL}, **const slots[2] = {&plans[0], &plans[1]};
-    const bool done = gemm_conv_chain(pair, norms, 2, slots);
+    const bool done = gemm_conv_chain(pair, norms, 2, slots, NULL);
     gemm_plan_drop(&plans[0]);
     gemm_plan_drop(&plans[1]);
     return done;

@@ -44,7 +44,10 @@ typedef struct problem {
     int rows, threads;
     conv_call calls[LAYERS];
     conv_norm norms[LAYERS];
-    guarded input, output, expected;
+    bool adds;                  /* a shortcut follows, which also reads `other` */
+    layer_call shortcut;
+    layer_input inputs[2];
+    guarded input, output, expected, other;
     guarded numbers[LAYERS][5]; /* weights, shift, mean, variance, scales */
     float *inner[LAYERS];       /* outputs of the layers one by one */
 } problem;
@@ -71,6 +74,30 @@ static void set_numbers(problem *p, int i, rng *r)
     c->weights = g[0].data;
     c->shift = g[1].data;
     p->norms[i] = (conv_norm){g[2].data, g[3].data, g[4].data};
+}
+
+/* NULL, or the shortcut, with this output of the last convolution. */
+static const layer_call *shortcut_of(problem *p, const float *last, float *output)
+{
+    p->inputs[0].data = last;
+    p->inputs[1].data = p->other.data;
+    p->shortcut.input = p->inputs;
+    p->shortcut.output = output;
+    return p->adds ? &p->shortcut : NULL;
+}
+
+static void add_shortcut(problem *p, rng *r)
+{
+    static const conv_activation activations[] = {CONV_LINEAR, CONV_LEAKY, CONV_RELU};
+    const conv_call *c = &p->calls[2];
+    const int floats = c->n * c->out_h * c->out_w;
+    p->adds = true;
+    p->other = make_array(floats_out(c), r);
+    p->inputs[0].size = p->inputs[1].size = floats;
+    p->shortcut = (layer_call){
+        .kind = LAYER_SHORTCUT, .batch = c->batch, .c = c->n, .h = c->out_h, .w = c->out_w,
+        .out_c = c->n, .out_h = c->out_h, .out_w = c->out_w, .alpha = 1 + rng_float(r),
+        .beta = 1 + rng_float(r), .activation = PICK(r, activations), .inputs = 2};
 }
 
 static problem make_problem(uint64_t seed, int number)
@@ -103,7 +130,8 @@ static problem make_problem(uint64_t seed, int number)
         if (!p.inner[i]) abort();
     }
     p.calls[p.first].input = p.input.data;
-    p.calls[2].output = p.output.data;
+    if (rng_below(&r, 2)) add_shortcut(&p, &r);
+    p.calls[2].output = p.adds ? NULL : p.output.data;
     return p;
 }
 
@@ -112,6 +140,7 @@ static void free_problem(problem *p)
     guarded_free(&p->input);
     guarded_free(&p->output);
     guarded_free(&p->expected);
+    if (p->adds) guarded_free(&p->other);
     for (int i = 0; i < LAYERS; ++i) {
         for (int k = 0; k < 5; ++k) guarded_free(&p->numbers[i][k]);
         free(p->inner[i]);
@@ -123,7 +152,7 @@ static conv_call alone(const problem *p, int i)
 {
     conv_call c = p->calls[i];
     if (i > p->first) c.input = p->inner[i - 1];
-    c.output = i == LAYERS - 1 ? p->expected.data : p->inner[i];
+    c.output = i == LAYERS - 1 && !p->adds ? p->expected.data : p->inner[i];
     return c;
 }
 
@@ -152,10 +181,13 @@ static const char *judge_random(problem *p, const gemm_ukernel *u, int *ran)
         const conv_call c = alone(p, i);
         if (gemm_packed_conv(&c, &context, NULL) != GEMM_DONE) return "a layer alone declined";
     }
+    const layer_call *s = shortcut_of(p, p->inner[2], p->expected.data);
+    if (s && gemm_packed_layer(s, &context, NULL) != GEMM_DONE) return "the shortcut declined";
+    s = shortcut_of(p, NULL, p->output.data);
     for (int turn = 0; turn < 3; ++turn) {      /* one thread, some threads, chosen rows */
         guarded_fill_nan(&p->output);
         context.threads = turn ? p->threads : 1;
-        const gemm_status status = packed_chain_by(p->calls + p->first, LAYERS - p->first,
+        const gemm_status status = packed_chain_by(p->calls + p->first, LAYERS - p->first, s,
                                                    turn < 2 ? p->rows : 0, &context);
         if (status == GEMM_DONE && !same_bits(p)) return "the bits are not those of the layers";
         if (status == GEMM_DONE && strcmp(note.algorithm, "chain")) return "the note is wrong";
@@ -196,9 +228,12 @@ static const char *judge_twice(problem *p, const conv_norm *const *norms, gemm_p
         const conv_call c = alone(p, i);
         if (!gemm_conv(&c, norms[i], NULL)) return "a layer alone declined";
     }
+    const layer_call *s = shortcut_of(p, p->inner[2], p->expected.data);
+    if (s && !gemm_layer(s)) return "the shortcut declined";
+    s = shortcut_of(p, NULL, p->output.data);
     for (int turn = 0; turn < 2; ++turn) {
         guarded_fill_nan(&p->output);
-        if (!gemm_conv_chain(p->calls + first, norms + first, LAYERS - first, slots + first))
+        if (!gemm_conv_chain(p->calls + first, norms + first, LAYERS - first, slots + first, s))
             return "it declined";
         if (!same_bits(p)) return "the bits are not those of the layers";
     }
@@ -224,16 +259,18 @@ static const char *judge_driver(problem *p)
     return !wrong && gemm_planned_bytes() ? "a dropped plan is counted" : wrong;
 }
 
-static problem make_large(int first)
+/* 1x1 from `in` to `wide` channels, 3x3 of this stride, 1x1 to `out` channels. */
+static problem make_driven(int first, int in, int wide, int out, int side, int stride)
 {
     rng r = rng_make(3, 0);
     problem p = {.first = first};
-    p.calls[0] = (conv_call){1, 1, 16, 80, 80, 64, 1, 1, 0, 80, 80, .scale = NULL};
-    p.calls[1] = (conv_call){1, 64, 64, 80, 80, 64, 3, 2, 1, 40, 40, .scale = NULL};
-    p.calls[2] = (conv_call){1, 1, 64, 40, 40, 16, 1, 1, 0, 40, 40, .scale = NULL};
-    p.input = make_array((first ? 64 : 16) * 80 * 80, &r);
-    p.output = make_array(16 * 40 * 40, &r);
-    p.expected = make_array(16 * 40 * 40, &r);
+    const int to = side / stride;
+    p.calls[0] = (conv_call){1, 1, in, side, side, wide, 1, 1, 0, side, side, .scale = NULL};
+    p.calls[1] = (conv_call){1, wide, wide, side, side, wide, 3, stride, 1, to, to, .scale = NULL};
+    p.calls[2] = (conv_call){1, 1, wide, to, to, out, 1, 1, 0, to, to, .scale = NULL};
+    p.input = make_array((first ? wide : in) * side * side, &r);
+    p.output = make_array(out * to * to, &r);
+    p.expected = make_array(out * to * to, &r);
     for (int i = 0; i < LAYERS; ++i) {
         set_numbers(&p, i, &r);
         p.inner[i] = malloc((size_t)floats_out(&p.calls[i]) * sizeof(float));
@@ -241,8 +278,14 @@ static problem make_large(int first)
     }
     p.calls[first].input = p.input.data;
     p.calls[2].output = p.output.data;
+    if (!first) add_shortcut(&p, &r);
     return p;
 }
+
+/* Two bands for each thread, and a map so small that threads share channels. The small one has tail
+   columns, and its last layer several blocks of K. */
+static problem make_large(int first) { return make_driven(first, 16, 64, 16, 80, 2); }
+static problem make_small(int first) { return make_driven(first, 131, 401, 70, 10, 1); }
 
 static void report(const char *name, const char *wrong)
 {
@@ -259,7 +302,8 @@ static bool is_declined(problem *p)
     const conv_norm *norms[LAYERS] = {NULL};
     gemm_plan **slots[LAYERS] = {NULL};
     guarded_fill_nan(&p->output);
-    return !gemm_conv_chain(p->calls, norms, LAYERS, slots) && is_untouched(p);
+    return !gemm_conv_chain(p->calls, norms, LAYERS, slots, shortcut_of(p, NULL, p->output.data)) &&
+           is_untouched(p);
 }
 
 static bool without_memory;
@@ -287,7 +331,8 @@ static bool costs_nothing(problem *p)
     const conv_norm *norms[LAYERS] = {&p->norms[0], &p->norms[1], &p->norms[2]};
     gemm_plan *plans[LAYERS] = {NULL}, **slots[LAYERS] = {&plans[0], &plans[1], &plans[2]};
     guarded_fill_nan(&p->output);
-    const bool ran = gemm_conv_chain(p->calls, norms, LAYERS, slots);
+    const bool ran = gemm_conv_chain(p->calls, norms, LAYERS, slots,
+                                     shortcut_of(p, NULL, p->output.data));
     bool planned = false;
     for (int i = 0; i < LAYERS; ++i) {
         planned = planned || plans[i];
@@ -325,8 +370,12 @@ static const char *judge_declined(problem *p)
     const bool logistic = is_declined(p);
     c[1].activation = CONV_LINEAR, c[1].stride = 3;
     const bool stride = is_declined(p);
-    c[1].stride = 2;
-    return logistic && stride ? NULL : "it ran a chain that it cannot run";
+    c[1].stride = 2, p->shortcut.activation = CONV_LOGISTIC;
+    const bool sum = is_declined(p);
+    p->shortcut.activation = CONV_LINEAR, p->shortcut.c = 8;
+    const bool fewer = is_declined(p);
+    p->shortcut.c = 16;
+    return logistic && stride && sum && fewer ? NULL : "it ran a chain that it cannot run";
 }
 
 int main(int argc, char **argv)
@@ -348,13 +397,17 @@ int main(int argc, char **argv)
         else report_skip_machine((*u)->name, "this processor has no %s", (*u)->name);
     }
     for (int first = 0; first < 2; ++first) {
-        problem p = make_large(first);
-        gemm_set_threads(2);    /* many threads would get too few of its rows, and decline */
+        problem p = make_large(first), small = make_small(first);
+        gemm_set_threads(2);
         report(first ? "driver, two layers" : "driver", judge_driver(&p));
+        report(first ? "small map, two layers" : "small map", judge_driver(&small));
         gemm_set_threads(1);
+        report(first ? "small map, one thread, two layers" : "small map, one thread",
+               judge_driver(&small));
         if (!first) report("declined", judge_declined(&p));
         if (!first) report("no chain", judge_no_chain(&p));
         free_problem(&p);
+        free_problem(&small);
     }
     return report_status();
 }

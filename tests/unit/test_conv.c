@@ -5,9 +5,9 @@
  * activation). Guard pages lie before or behind every array. The output holds NaN before the call.
  *
  * For each instruction set there are more tests: Winograd's algorithm over random geometry, also
- * where `packed` would not choose it; bands of split rows (stride 2); the bits of the output do not
- * depend on the number of threads; activations are Darknet's for infinities, NaN, zeroes and
- * denormals.
+ * where `packed` would not choose it; bands of split rows (stride 2); layers in lanes; the bits of
+ * the output do not depend on the number of threads; activations are Darknet's for infinities, NaN,
+ * zeroes and denormals.
  *
  *   test_conv [--seed S] [--cases N] [--row NAME] [--case I] [--threads N]
  *
@@ -18,6 +18,7 @@
 #include "driver/driver.h"
 #include "gemm_cl.h"
 #include "hybrid/hybrid.h"
+#include "packed/lanes.h"
 #include "packed/packed.h"
 #include "packed/winograd.h"
 #include "support/conv_shape.h"
@@ -56,7 +57,7 @@ enum { MOST_THREADS = 8 };
 /* The params of a row that may decline. */
 static const char NOT_EVERY_CALL;
 
-/* The calls that conv_by_winograd or conv_by_split has computed. */
+/* The calls that conv_by_winograd, conv_by_split or conv_by_lanes has computed. */
 static int forced_runs;
 
 typedef struct options {
@@ -110,7 +111,8 @@ static void draw_winograd(conv_call *c, rng *r, int number)
 static void draw_split(conv_call *c, rng *r, int number)
 {
     enum { PLACES = 192, BANDS = 8 };
-    static const int channels[] = {1, 2, 3, 3, 5, 7, 8, 13, 16, 31, 64, 70};
+    static const int channels[] = {5, 6, 7, 8, 13, 16, 31, 64, 70};
+    static const int filters[] = {1, 2, 3, 3, 5, 7, 8, 13, 16, 31, 64, 70};
     static const int widths[] = {9, 16, 17, 31, 33, 47, 64, 97, 130};
     c->batch = 1 + number % 2;
     c->stride = 2;
@@ -118,13 +120,34 @@ static void draw_split(conv_call *c, rng *r, int number)
     c->size = 2 + rng_below(r, 6);
     c->pad = rng_below(r, 4);
     c->c = c->groups * PICK(r, channels);
-    c->n = c->groups * PICK(r, channels);
-    if (c->c == c->groups) c->c *= 2;       /* else it is depthwise */
+    c->n = c->groups * PICK(r, filters);
     c->w = PICK(r, widths);
     c->out_w = conv_places(c->w, c);
     const int band = (PLACES + c->out_w - 1) / c->out_w;
     c->out_h = (BANDS - 1) * band + 1 + rng_below(r, 12);
     c->h = (c->out_h - 1) * 2 + c->size - 2 * c->pad + rng_below(r, 2);
+}
+
+/* What runs in lanes on each instruction set: 1x1 with tail columns or several blocks of K, and
+   stride 2 with few channels. */
+static void draw_lanes(conv_call *c, rng *r, int number)
+{
+    static const int many[] = {385, 448, 500, 577, 700}, filters[] = {1, 3, 8, 24, 47, 70, 130};
+    static const int small[] = {1, 2, 3, 5, 7, 10, 13, 14, 15}, sides[] = {1, 2, 3, 9, 32, 47, 97};
+    const bool pointwise = number % 2;
+    c->batch = 1 + rng_below(r, 2);
+    c->groups = 1;
+    c->n = PICK(r, filters);
+    c->stride = pointwise ? 1 : 2;
+    c->c = pointwise ? PICK(r, many) : 1 + rng_below(r, 4);
+    do {
+        c->size = pointwise ? 1 : 2 + rng_below(r, 6);
+        c->pad = pointwise ? 0 : rng_below(r, 4);
+        c->h = pointwise ? PICK(r, small) : PICK(r, sides);
+        c->w = pointwise ? 1 + PICK(r, small) : PICK(r, sides);
+        c->out_h = conv_places(c->h, c);
+        c->out_w = conv_places(c->w, c);
+    } while (c->out_h < 1 || c->out_w < 1);
 }
 
 /*
@@ -817,7 +840,7 @@ typedef struct forced {
 } forced;
 
 static forced forced_winograd;
-static const gemm_ukernel *forced_isa;  /* of conv_by_split */
+static const gemm_ukernel *forced_isa;  /* of conv_by_split and conv_by_lanes */
 
 /* As gemm_packed_conv. Declines what the algorithm cannot do. */
 static gemm_status conv_by_winograd(const conv_call *c, const gemm_context *context,
@@ -862,19 +885,33 @@ static gemm_status conv_by_split(const conv_call *c, const gemm_context *context
     return status;
 }
 
-static void judge_split(const gemm_ukernel *u, const options *o)
+/* ---- layers in lanes on one instruction set ---- */
+
+static gemm_status conv_by_lanes(const conv_call *c, const gemm_context *context,
+                                 const void *params)
+{
+    (void)params;
+    gemm_context own = *context;
+    own.isa = forced_isa;
+    if (!packed_prefers_lanes(c, forced_isa) || packed_lanes_conv(c, &own)) return GEMM_DECLINED;
+    ++forced_runs;
+    return GEMM_DONE;
+}
+
+static void judge_forced(const char *kind, const gemm_ukernel *u, gemm_row_conv *conv,
+                         draw_function *draw, const options *o)
 {
     char name[48];
     options fewer = *o;
     gemm_variant v = *gemm_find("packed");
-    snprintf(name, sizeof name, "split, %s", u->name);
+    snprintf(name, sizeof name, "%s, %s", kind, u->name);
     forced_isa = u;
     forced_runs = 0;
     v.name = name;
-    v.conv = conv_by_split;
+    v.conv = conv;
     v.params = &NOT_EVERY_CALL;
     fewer.cases = (o->cases + 3) / 4;
-    judge_row(&v, draw_split, &fewer);
+    judge_row(&v, draw, &fewer);
     if (forced_runs < fewer.cases)
         report_fail(name, "only %d of %d cases ran", forced_runs / 3, fewer.cases);
 }
@@ -893,7 +930,8 @@ static void judge_isa(const gemm_ukernel *u, const char *name, const options *o)
     if (o->only_case >= 0) return;
     judge_winograd(u, 2, o);
     judge_winograd(u, 4, o);
-    judge_split(u, o);
+    judge_forced("split", u, conv_by_split, draw_split, o);
+    judge_forced("lanes", u, conv_by_lanes, draw_lanes, o);
     test_ends(u);
     if (o->threads > 1) test_threads(u, o->threads);
 }

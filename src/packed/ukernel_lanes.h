@@ -1,0 +1,256 @@
+/*
+ * Chains in lanes: a vector holds VL channels of one place. Included by ukernel_body.h.
+ *
+ *     group 0:  place 0 | place 1 | ...          VL floats a place, channels 0 .. VL - 1
+ *     group 1:  place 0 | place 1 | ...          channels VL .. 2 VL - 1
+ *
+ * A layer is a product whose rows are places and whose columns are channels. A tile is MR places by
+ * up to NV groups. With one group it is 2 MR places, because each of MR sums would have to wait for
+ * the step before. A depthwise layer is computed for VL channels at once. Its pixels are whole
+ * vectors for any width of the map.
+ */
+
+enum { MOST_PLACES = 2 * MR };
+
+/* How many places a tile of nv groups has. */
+INLINE int places_of_tile(const int nv) { return nv == 1 ? 2 * MR : MR; }
+
+/* One k: acc += (places of A) * (channels of B). */
+INLINE void lanes_step(const int places, const int nv, const float *a, const int apart,
+                       const float *b, vec acc[MOST_PLACES][NV])
+{
+    vec row[NV];
+    UNROLL
+    for (int v = 0; v < nv; ++v) row[v] = vload(b + v * VL);
+    UNROLL
+    for (int i = 0; i < places; ++i) {
+        const vec ai = vset1(a[i * apart]);
+        UNROLL
+        for (int v = 0; v < nv; ++v) vfma_to(acc[i][v], ai, row[v]);
+    }
+}
+
+/* All steps of a tile, from place i on. In lanes the VL steps of a group have constant offsets. */
+INLINE void lanes_steps(const gemm_lanes *l, const int places, const int nv,
+                        const gemm_lanes_source source, int i, const float *b,
+                        vec acc[MOST_PLACES][NV])
+{
+    const int K = l->K;
+    const size_t ld = l->a_ld;
+    int k = 0;
+    if (source == GEMM_ROWS) {
+        const float *a = l->a + i;
+        for (; k < K; ++k, a += ld, b += nv * VL) lanes_step(places, nv, a, 1, b, acc);
+    } else if (source == GEMM_TAPS) {
+        const float *a = l->a + 2 * i;
+        for (; k < K; ++k, b += nv * VL) lanes_step(places, nv, a + l->taps[k], 2, b, acc);
+    } else {
+        const float *a = l->a + (size_t)i * VL;
+        for (; k + VL <= K; k += VL, a += ld, b += VL * nv * VL) {
+            UNROLL
+            for (int q = 0; q < VL; ++q) lanes_step(places, nv, a + q, VL, b + q * nv * VL, acc);
+        }
+        for (; k < K; ++k, ++a, b += nv * VL) lanes_step(places, nv, a, VL, b, acc);
+    }
+}
+
+/* Places i .. i + places - 1 of nv groups, the first of which is `group`. */
+INLINE void lanes_tile(const gemm_lanes *l, const int places, const int nv,
+                       const gemm_lanes_source source, const activation f, int i, int group,
+                       const float *b)
+{
+    vec acc[MOST_PLACES][NV];
+    UNROLL
+    for (int r = 0; r < places; ++r) {
+        UNROLL
+        for (int v = 0; v < nv; ++v) acc[r][v] = vzero();
+    }
+    lanes_steps(l, places, nv, source, i, b, acc);
+    const vec slope = vset1(l->slope);
+    const int *at = l->at + i;
+    UNROLL
+    for (int v = 0; v < nv; ++v) {
+        const int channel = (group + v) * VL, left = l->channels - channel;
+        const vec shift = load_some(l->shift + channel, left);
+        const vec scale = l->scale ? load_some(l->scale + channel, left) : vset1(1);
+        float *const c = l->c + (size_t)(group + v) * l->c_ld;
+        UNROLL
+        for (int r = 0; r < places; ++r) {
+            vstore(c + at[r], activate(f, vfma(scale, acc[r][v], shift), slope));
+        }
+    }
+}
+
+/* Places from .. to - 1. The last tile ends with them, and so overlaps the one before it. */
+INLINE void lanes_strip(const gemm_lanes *l, const int nv, const gemm_lanes_source source,
+                        const activation f, int from, int to, int group, const float *b)
+{
+    const int places = places_of_tile(nv);
+    if (to < places) {
+        for (; from < to; ++from) lanes_tile(l, 1, nv, source, f, from, group, b);
+        return;
+    }
+    for (; from < to; from += places) {
+        lanes_tile(l, places, nv, source, f, lesser(from, to - places), group, b);
+    }
+}
+
+#define LANES_NAME(from, v) JOIN(gemm_packed_##from##_to_lanes_##v##__, ISA)
+#define LANES(from, source, v)                                                                     \
+    static NOINLINE TILE_TUNING void LANES_NAME(from, v)(const gemm_lanes *l, int first, int end,  \
+                                                         int group, const float *b)                \
+    {                                                                                              \
+        if (l->slope == 1) {                                                                       \
+            lanes_strip(l, v, source, LINEAR, first, end, group, b);                               \
+        } else if (l->slope > 0) {                                                                 \
+            lanes_strip(l, v, source, LEAKY, first, end, group, b);                                \
+        } else {                                                                                   \
+            lanes_strip(l, v, source, BY_SIGN, first, end, group, b);                              \
+        }                                                                                          \
+    }
+#define LANES_OF(unused, v)                                                                        \
+    LANES(rows, GEMM_ROWS, v) LANES(lanes, GEMM_LANES, v) LANES(taps, GEMM_TAPS, v)
+EACH_VECS(LANES_OF, 0)
+
+typedef void lanes_fn(const gemm_lanes *, int first, int end, int group, const float *b);
+#define FROM_ROWS(unused, v) LANES_NAME(rows, v),
+#define FROM_LANES(unused, v) LANES_NAME(lanes, v),
+#define FROM_TAPS(unused, v) LANES_NAME(taps, v),
+static lanes_fn *const lanes_from[][NV] = {
+    [GEMM_ROWS] = {EACH_VECS(FROM_ROWS, 0)},
+    [GEMM_LANES] = {EACH_VECS(FROM_LANES, 0)},
+    [GEMM_TAPS] = {EACH_VECS(FROM_TAPS, 0)},
+};
+
+/* Some places times all channels, so that they are in L1 for all but the first strip. */
+static void lanes(const gemm_lanes *l)
+{
+    enum { PLACES = 8 * MR };
+    const int groups = (l->channels + VL - 1) / VL;
+    for (int from = 0; from < l->places; from += PLACES) {
+        const int to = lesser(from + PLACES, l->places);
+        const float *b = l->b;
+        for (int group = 0; group < groups; group += NV) {
+            const int nv = lesser(NV, groups - group);
+            lanes_from[l->source][nv - 1](l, from, to, group, b);
+            b += (size_t)l->K * nv * VL;
+        }
+    }
+}
+
+/* ---- depthwise ---- */
+
+/* Output rows y .. y + rows - 1. */
+INLINE void lanes_depthwise_rows(const gemm_lanes_depthwise *d, const int rows, const int size,
+                                 const int stride, const activation f, const vec *kept,
+                                 const vec scale, const vec shift, int y)
+{
+    const vec slope = vset1(d->slope);
+    const float *in = d->src + (size_t)y * d->stride * d->pitch;
+    float *out = d->y + (size_t)y * d->out_w * VL;
+    const size_t row = (size_t)d->out_w * VL;
+    for (int x = 0; x < d->out_w; ++x, in += d->stride * VL, out += VL) {
+        vec acc[GEMM_DEPTHWISE_ROWS];
+        if (size) {
+            depthwise_vectors(rows, size, stride, true, in, d->pitch, kept, acc);
+        } else {
+            UNROLL
+            for (int r = 0; r < rows; ++r) acc[r] = vzero();
+            for (int q = 0; q < d->size * d->size; ++q) {
+                const vec weight = vload(d->weights + q * VL);
+                const float *at = in + q / d->size * d->pitch + q % d->size * VL;
+                UNROLL
+                for (int r = 0; r < rows; ++r) {
+                    acc[r] = vfma(weight, vload(at + r * d->stride * d->pitch), acc[r]);
+                }
+            }
+        }
+        UNROLL
+        for (int r = 0; r < rows; ++r) {
+            vstore(out + r * row, activate(f, vfma(scale, acc[r], shift), slope));
+        }
+    }
+}
+
+INLINE void lanes_depthwise_group(const gemm_lanes_depthwise *d, const int size, const int stride,
+                                  const activation f)
+{
+    enum { MOST_KEPT = 25, ROWS = GEMM_DEPTHWISE_ROWS };
+    vec kept[MOST_KEPT];
+    UNROLL
+    for (int q = 0; q < size * size; ++q) kept[q] = vload(d->weights + q * VL);
+    const vec shift = load_some(d->shift, d->channels);
+    const vec scale = d->scale ? load_some(d->scale, d->channels) : vset1(1);
+    int y = 0;
+    for (; y + ROWS <= d->rows; y += ROWS)
+        lanes_depthwise_rows(d, ROWS, size, stride, f, kept, scale, shift, y);
+    if (y + 2 <= d->rows) {
+        lanes_depthwise_rows(d, 2, size, stride, f, kept, scale, shift, y);
+        y += 2;
+    }
+    if (y < d->rows) lanes_depthwise_rows(d, 1, size, stride, f, kept, scale, shift, y);
+}
+
+#define LANES_DEPTHWISE(size, stride)                                                              \
+    static NOINLINE void JOIN(lanes_depthwise_##size##_##stride##__, ISA)(                         \
+        const gemm_lanes_depthwise *d)                                                             \
+    {                                                                                              \
+        if (d->slope > 0) {                                                                        \
+            lanes_depthwise_group(d, size, stride, LEAKY);                                         \
+        } else {                                                                                   \
+            lanes_depthwise_group(d, size, stride, BY_SIGN);                                       \
+        }                                                                                          \
+    }
+LANES_DEPTHWISE(3, 1)
+LANES_DEPTHWISE(3, 2)
+LANES_DEPTHWISE(5, 1)
+LANES_DEPTHWISE(5, 2)
+LANES_DEPTHWISE(0, 0)
+
+static void lanes_depthwise(const gemm_lanes_depthwise *d)
+{
+    if (d->size == 3 && d->stride == 1) JOIN(lanes_depthwise_3_1__, ISA)(d);
+    else if (d->size == 3 && d->stride == 2) JOIN(lanes_depthwise_3_2__, ISA)(d);
+    else if (d->size == 5 && d->stride == 1) JOIN(lanes_depthwise_5_1__, ISA)(d);
+    else if (d->size == 5 && d->stride == 2) JOIN(lanes_depthwise_5_2__, ISA)(d);
+    else JOIN(lanes_depthwise_0_0__, ISA)(d);
+}
+
+/* ---- from rows to lanes and back ---- */
+
+/* Both by blocks of BLOCK places and channels. The last block ends with the last place, and so
+   overlaps the one before it. Channels that fill no block go one by one. */
+
+static void from_lanes(int places, int channels, const float *src, size_t ld, float *dst,
+                       size_t dst_ld)
+{
+    for (; channels > 0; channels -= VL, src += ld, dst += VL * dst_ld) {
+        const int n = lesser(VL, channels), whole = places < BLOCK ? 0 : n / BLOCK * BLOCK;
+        for (int i_block = 0; i_block < places; i_block += BLOCK) {
+            const int i = block_start(i_block, places);
+            for (int c = 0; c < whole; c += BLOCK) {
+                transpose_block(src + i * VL + c, VL, dst + c * dst_ld + i, (int)dst_ld);
+            }
+        }
+        for (int c = whole; c < n; ++c) {
+            for (int i = 0; i < places; ++i) dst[c * dst_ld + i] = src[i * VL + c];
+        }
+    }
+}
+
+static void to_lanes(int places, int channels, const float *src, size_t ld, float *dst,
+                     size_t dst_ld)
+{
+    for (; channels > 0; channels -= VL, src += VL * ld, dst += dst_ld) {
+        const int n = lesser(VL, channels), whole = places < BLOCK ? 0 : n / BLOCK * BLOCK;
+        for (int i_block = 0; i_block < places; i_block += BLOCK) {
+            const int i = block_start(i_block, places);
+            for (int c = 0; c < whole; c += BLOCK) {
+                transpose_block(src + c * ld + i, ld, dst + i * VL + c, VL);
+            }
+        }
+        for (int c = whole; c < n; ++c) {
+            for (int i = 0; i < places; ++i) dst[i * VL + c] = src[c * ld + i];
+        }
+    }
+}
