@@ -30,6 +30,10 @@ gemm_row_run gemm_cl_run;
 /* The same for a whole convolution. Declines on a row that has no kernel for it. */
 gemm_row_conv gemm_cl_conv;
 
+/* A depthwise convolution and the 1x1 behind it as one launch, on desktop GPUs. Declines other
+   chains, also those of three layers, and all where a plan cannot keep the weights. */
+gemm_row_chain gemm_cl_chain;
+
 /* One layer without weights, whatever the row. */
 gemm_row_layer gemm_cl_layer;
 

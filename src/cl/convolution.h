@@ -16,7 +16,9 @@ typedef struct gemm_cl_conv_kept {
 
 typedef struct gemm_cl_conv_job {
     const conv_call *c;
+    const conv_call *in;            /* whose input is read: c, or the depthwise layer before c */
     const gemm_cl_conv_kept *kept;  /* or NULL */
+    const gemm_cl_conv_kept *depth_kept;    /* of the depthwise layer, or NULL */
     gemm_call g;                    /* the shape of one product */
     int products, K;
     bool taps;                      /* B is not the input as it lies */
@@ -36,6 +38,11 @@ typedef struct gemm_cl_conv_job {
    data stays on the device cost the same. */
 gemm_status gemm_cl_convolve_start(gemm_cl_conv_job *, const conv_call *, const gemm_cl_row *,
                                    bool beside, const gemm_context *);
+/* A depthwise convolution and the 1x1 behind it, of which only the second output is written. Ends
+   as the other one. */
+gemm_status gemm_cl_chain_start(gemm_cl_conv_job *, const conv_call *calls, const gemm_cl_row *,
+                                const gemm_context *);
+
 gemm_status gemm_cl_convolve_finish(gemm_cl_conv_job *, bool take, const gemm_context *);
 
 #endif

@@ -23,12 +23,17 @@ gemm_cl_work gemm_cl_begin_work(const gemm_cl_row *row)
 
 /* ---- the row's kernel ---------------------------------------------------------------------- */
 
+static int slices_of(const gemm_cl_row *row)
+{
+    return row->slices ? row->slices : 1;
+}
+
 /* NULL, or why the device cannot run the row; asks the program too, once it is built. */
 static const char *why_refused(const gemm_cl_work *w)
 {
     const gemm_cl_row *row = w->row;
     const gemm_cl_traits *t = &w->device->traits;
-    const int items = row->wx * row->wy;
+    const int items = row->wx * row->wy * slices_of(row);
     if (row->way == GEMM_CL_IMAGE && (!t->images || w->device->image_height < 4))
         return "the OpenCL device has no images";
     if (row->half && !t->half_images) return "the OpenCL device has no images of half-floats";
@@ -55,6 +60,7 @@ static bool append_options(const gemm_cl_work *w, char *options, size_t size)
     return gemm_append(options, size, " -DROWS=%d -DCOLS=%d", row->rows, row->cols) &&
            (!row->wx || gemm_append(options, size, " -DWX=%d -DWY=%d", row->wx, row->wy)) &&
            (!row->depth || gemm_append(options, size, " -DBK=%d", row->depth)) &&
+           (!row->slices || gemm_append(options, size, " -DSLICES=%d", row->slices)) &&
            append_defines(options, size, row->defines) &&
            (w->device->traits.unified || append_defines(options, size, row->discrete));
 }
@@ -229,7 +235,8 @@ void gemm_cl_set_groups(gemm_cl_work *w, size_t *global, size_t *local)
     const gemm_cl_row *row = w->row;
     local[0] = (size_t)row->wx;
     local[1] = (size_t)row->wy;
-    local[2] = 1;
+    local[2] = (size_t)slices_of(row);
+    global[2] *= local[2];
     if (row->shares) fit_shares(w, global);
     if (!row->wx) fit_group(w->device, w->program->group_items, global[0], global[1], local);
     w->group[0] = local[0];
@@ -271,6 +278,7 @@ void gemm_cl_describe_work(const gemm_cl_work *w, char *text, size_t bytes)
     gemm_append(text, bytes, "%s %dx%d group %zux%zu", r->kernel, r->rows, r->cols, w->group[0],
                 w->group[1]);
     if (r->depth) gemm_append(text, bytes, " k%d", r->depth);
+    if (r->slices) gemm_append(text, bytes, " slices %d", r->slices);
     if (w->parts > 1) gemm_append(text, bytes, " parts %d", w->parts);
     if (spills(w)) gemm_append(text, bytes, " spills %d", (int)w->program->spilled);
 }

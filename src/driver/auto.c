@@ -283,15 +283,21 @@ gemm_status gemm_auto_conv(const conv_call *c, const gemm_context *x, const void
 
 /* ---- a chain ---- */
 
-/* Whether packed would run each of the layers. */
-static bool all_packed(const conv_call *calls, int count, const gemm_context *x)
+/* The row that would run the layer. NULL: its shape shall be measured. */
+static const gemm_variant *row_of(const conv_call *c, const gemm_context *x)
 {
-    for (int i = 0; i < count; ++i) {
-        const gemm_shape shape = gemm_shape_of_conv(&calls[i], x);
-        const gemm_tuned *e = gemm_tuning_find(table, &shape);
-        if (e ? atomic_load(&e->row) != packed : measures) return false;
-    }
-    return true;
+    const gemm_shape shape = gemm_shape_of_conv(c, x);
+    const gemm_tuned *e = gemm_tuning_find(table, &shape);
+    return e ? atomic_load(&e->row) : measures ? NULL : packed;
+}
+
+/* The row that would run each of the layers, or NULL where there is no such row. */
+static const gemm_variant *row_of_all(const conv_call *calls, int count, const gemm_context *x)
+{
+    const gemm_variant *row = row_of(calls, x);
+    for (int i = 1; row && i < count; ++i)
+        if (row_of(&calls[i], x) != row) return NULL;
+    return row;
 }
 
 static const char *chain_to_cpu(const conv_call *calls, int count)
@@ -301,17 +307,32 @@ static const char *chain_to_cpu(const conv_call *calls, int count)
     return why ? why : gemm_cl_give_to_cpu(last->output, gemm_conv_output_bytes(last), true);
 }
 
-/* A chain is packed's. It is declined where the table has another row for one of its layers, and
-   where its layers shall be measured or recorded one by one. */
+static gemm_status run_chain_on(const gemm_variant *row, const conv_call *calls, int count,
+                                const gemm_context *x)
+{
+    for (int i = 0; x->each && i < count; ++i) own_kept(x->each[i], row);
+    const char *lost = row->leaves ? NULL : chain_to_cpu(calls, count);
+    if (lost) return gemm_fail(x->note, lost);
+    const gemm_status status = row->chain(calls, count, x, row->params);
+    for (int i = 0; x->each && i < count; ++i)
+        if (x->each[i]) x->each[i]->row = row;
+    return status;
+}
+
+/* A chain is the row's that would run each of its layers. It is declined where the layers have
+   different rows, and where they shall be measured or recorded one by one. */
 gemm_status gemm_auto_chain(const conv_call *calls, int count, const gemm_context *x,
                             const void *params)
 {
     const bool tuned = has_table();
-    if (tuned && (recorded || !all_packed(calls, count, x))) return GEMM_DECLINED;
-    const char *lost = chain_to_cpu(calls, count);
-    if (lost) return gemm_fail(x->note, lost);
-    note_packed(x->note, tuned ? by_table : by_default);
-    return gemm_packed_chain(calls, count, x, params);
+    const gemm_variant *row = !tuned ? packed : recorded ? NULL : row_of_all(calls, count, x);
+    (void)params;
+    if (!row || !row->chain) return GEMM_DECLINED;
+    const gemm_status status = run_chain_on(row, calls, count, x);
+    if (!*x->note->ran) snprintf(x->note->ran, sizeof x->note->ran, "%s", row->name);
+    x->note->chosen = row->name;
+    x->note->why = tuned ? by_table : by_default;
+    return status;
 }
 
 gemm_status gemm_auto_layer(const layer_call *c, const gemm_context *x, const void *params)
