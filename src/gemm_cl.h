@@ -11,6 +11,7 @@
  *   cl/pending.c         launches that nothing has waited for; cl/counts.h: waits, for benchmarks
  *   cl/scratch.c         buffers and images that last
  *   cl/host.c            memory that the device and the CPU share
+ *   cl/kernel.c          kernel objects that keep their arguments
  *   cl/program.c         programs, and their cache on disk: cl/cache.c
  *   cl/device.c          the device; cl/error.c: its errors; cl/loader.c: OpenCL's functions
  *   cl/choice.c          what `cl` chooses from cl/rows.c, the rows as data

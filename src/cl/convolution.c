@@ -127,8 +127,7 @@ static bool can_pool(const conv_job *j)
     return row->pools && (row->conv != GEMM_CL_ONLY_CONV || row->winograd || j->K <= MOST_K);
 }
 
-/* Builds the row's kernel. NULL, or why there is none. */
-static const char *build_kernel(conv_job *j)
+static const char *build_anew(conv_job *j)
 {
     const conv_call *c = j->c;
     const gemm_cl_row *row = j->w.row;
@@ -150,6 +149,29 @@ static const char *build_kernel(conv_job *j)
         gemm_append(more, sizeof more, "%s%s", j->taps && is_shifted(c) ? " -DSHIFTED" : "",
                     j->g.M <= row->rows ? " -DDIRECT" : "");
     return gemm_cl_build_row(&j->w, more);
+}
+
+static bool is_same_key(const gemm_cl_build_key *a, const gemm_cl_build_key *b)
+{
+    return a->row == b->row && a->pools == b->pools && a->aligned == b->aligned &&
+           a->depth_size == b->depth_size;
+}
+
+/* Builds the row's kernel, or takes the one that the plan has. NULL, or why there is none. */
+static const char *build_kernel(conv_job *j)
+{
+    const gemm_cl_build_key key = {j->w.row, j->pools, (uintptr_t)j->in->input % 16 == 0,
+                                   j->in != j->c ? j->in->size : 0};
+    conv_kept *k = j->kept;
+    if (k && k->program && is_same_key(&k->key, &key)) {
+        j->w.row = k->row;
+        j->w.program = k->program;
+        return NULL;
+    }
+    const char *why = build_anew(j);
+    if (k) k->program = why ? NULL : j->w.program;
+    if (k) k->row = j->w.row, k->key = key;
+    return why;
 }
 
 static int multiply(conv_job *j)
@@ -239,6 +261,7 @@ static void release_kept(conv_kept *k)
 {
     CL_RELEASE(clReleaseMemObject, k->weights);
     CL_RELEASE(clReleaseMemObject, k->norm);
+    for (int i = 0; i < STAGES; ++i) gemm_cl_release_own(&k->kernels[i]);
     free(k);
 }
 
@@ -363,6 +386,7 @@ static void keep(conv_job *j, gemm_kept *kept)
         j->w.B.copied = 2 * (size_t)j->c->n * sizeof(float);
     }
     j->kept = kept->data;
+    if (j->kept) j->w.own = j->kept->kernels;
 }
 
 /* ---- one call ------------------------------------------------------------------------------ */

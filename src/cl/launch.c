@@ -153,12 +153,17 @@ int gemm_cl_launch(gemm_cl_work *w, const gemm_cl_program *p, gemm_cl_stage stag
 {
     cl_event waits[2], done;
     cl_uint wait_count = 0;
+    cl_kernel kernel = p->kernel;
     if (need_room(w)) return -1;
-    for (cl_uint i = 0; i < p->args; ++i)
-        CL_TRY(clSetKernelArg(p->kernel, i, args[i].bytes, args[i].value));
+    if (w->own) {
+        kernel = gemm_cl_set_own(&w->own[stage], p, args);
+        if (!kernel) return -1;
+    } else if (gemm_cl_set_shared(p, args)) {
+        return -1;
+    }
     if (w->A.ready) waits[wait_count++] = w->A.ready;
     if (w->B.ready) waits[wait_count++] = w->B.ready;
-    CL_TRY(clEnqueueNDRangeKernel(w->device->queue, p->kernel, 3, NULL, global, local, wait_count,
+    CL_TRY(clEnqueueNDRangeKernel(w->device->queue, kernel, 3, NULL, global, local, wait_count,
                                   wait_count ? waits : NULL, &done));
     gemm_cl_launched();
     w->timed[w->timed_count++] = (gemm_cl_timed){done, stage};
