@@ -111,7 +111,8 @@ typedef struct gemm_context {
     bool direct;                /* no algorithm with fewer multiplications and larger errors */
     bool timed;                 /* the note is wanted in full, so a row on a device waits */
     gemm_kept *kept;            /* NULL: nothing can be kept */
-    gemm_kept *const *each;     /* of a chain: the same for each of its layers; else NULL */
+    gemm_kept *const *chain_kept;   /* of a chain: one for each convolution, each may be NULL; or
+                                   NULL */
     gemm_note *note;            /* never NULL */
 } gemm_context;
 

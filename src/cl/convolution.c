@@ -518,10 +518,10 @@ gemm_status gemm_cl_convolve_start(conv_job *j, const conv_call *c, const gemm_c
 /* What the plan of the depthwise layer keeps is what it keeps when the layer runs alone. */
 static bool keep_both(conv_job *j, const conv_call *depth, const gemm_context *context)
 {
-    if (!context->each || !context->each[0] || !context->each[1]) return false;
+    if (!context->chain_kept || !context->chain_kept[0] || !context->chain_kept[1]) return false;
     conv_job d = make_job(depth, j->w.row);
-    keep(&d, context->each[0]);
-    keep(j, context->each[1]);
+    keep(&d, context->chain_kept[0]);
+    keep(j, context->chain_kept[1]);
     j->w.A.copied += d.w.A.copied;
     j->w.B.copied += d.w.B.copied;
     j->in = depth;

@@ -64,13 +64,15 @@ static int refuse_moved(const gemm_cl_host_block *b, void *at)
 
 static int try_to_map(gemm_cl_host_block *b)
 {
+    cl_event done = NULL;
     /* A new block has no content that the CPU would read. */
     const cl_map_flags access = b->base ? CL_MAP_READ | CL_MAP_WRITE
                                         : CL_MAP_WRITE_INVALIDATE_REGION;
     char *at;
     ++gemm_cl_counters.waits;
-    CL_MAKE(at, clEnqueueMapBuffer(b->queue, b->mem, CL_TRUE, access, 0, b->bytes, 0, NULL, NULL,
-                                   &error));
+    CL_MAKE(at, clEnqueueMapBuffer(b->queue, b->mem, CL_TRUE, access, 0, b->bytes, 0, NULL,
+                                   gemm_cl_needs_event() ? &done : NULL, &error));
+    if (done) gemm_cl_add_pending(done);
     if (b->base && at != b->base) return refuse_moved(b, at);
     b->base = at;
     b->mapped = true;

@@ -1,7 +1,9 @@
 /*
  * Kernels on the queue, and how a call ends.
  *
- * Every launch leaves an event, by which GEMM_TRACE knows the time on the device.
+ * A launch leaves an event where the call waits for it, or where its time is wanted. Others leave
+ * none, because an event costs the driver a third of a launch. The command that waits for them has
+ * one (cl/pending.h).
  *
  * C is written by one launch, the last one: where a multiply takes several launches, they make
  * parts, and the launch that adds the parts comes last. So a failure before it leaves C as it was.
@@ -151,7 +153,8 @@ static int need_room(gemm_cl_work *w)
 int gemm_cl_launch(gemm_cl_work *w, const gemm_cl_program *p, gemm_cl_stage stage,
                    const gemm_cl_argument *args, const size_t *global, const size_t *local)
 {
-    cl_event waits[2], done;
+    const bool asked = !w->C.later || w->device->timed;
+    cl_event waits[2], done = NULL;
     cl_uint wait_count = 0;
     cl_kernel kernel = p->kernel;
     if (need_room(w)) return -1;
@@ -164,9 +167,9 @@ int gemm_cl_launch(gemm_cl_work *w, const gemm_cl_program *p, gemm_cl_stage stag
     if (w->A.ready) waits[wait_count++] = w->A.ready;
     if (w->B.ready) waits[wait_count++] = w->B.ready;
     CL_TRY(clEnqueueNDRangeKernel(w->device->queue, kernel, 3, NULL, global, local, wait_count,
-                                  wait_count ? waits : NULL, &done));
-    gemm_cl_launched();
-    w->timed[w->timed_count++] = (gemm_cl_timed){done, stage};
+                                  wait_count ? waits : NULL, asked ? &done : NULL));
+    gemm_cl_launched(asked);
+    if (asked) w->timed[w->timed_count++] = (gemm_cl_timed){done, stage};
     if (stage == (w->sums ? STAGE_SUM : STAGE_MULTIPLY)) {
         w->C.made = done;
         w->C.touched = w->C.in_place;

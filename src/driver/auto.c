@@ -310,12 +310,12 @@ static const char *chain_to_cpu(const conv_call *calls, int count)
 static gemm_status run_chain_on(const gemm_variant *row, const conv_call *calls, int count,
                                 const gemm_context *x)
 {
-    for (int i = 0; x->each && i < count; ++i) own_kept(x->each[i], row);
+    for (int i = 0; x->chain_kept && i < count; ++i) own_kept(x->chain_kept[i], row);
     const char *lost = row->leaves ? NULL : chain_to_cpu(calls, count);
     if (lost) return gemm_fail(x->note, lost);
     const gemm_status status = row->chain(calls, count, x, row->params);
-    for (int i = 0; x->each && i < count; ++i)
-        if (x->each[i]) x->each[i]->row = row;
+    for (int i = 0; x->chain_kept && i < count; ++i)
+        if (x->chain_kept[i]) x->chain_kept[i]->row = row;
     return status;
 }
 

@@ -19,7 +19,8 @@ enum { MOST = 3 };
 typedef struct folded {
     conv_call calls[MOST];
     float *own[MOST];
-    gemm_plan *plans[MOST];     /* or NULL */
+    gemm_plan *plans[MOST];
+    gemm_kept *kept[MOST];
 } folded;
 
 /* False: there is no memory. */
@@ -27,6 +28,7 @@ static bool fold(folded *f, int i, const conv_norm *norm, gemm_plan **slot)
 {
     conv_call *c = &f->calls[i];
     gemm_plan *plan = f->plans[i] = gemm_plan_get(slot, gemm_chosen(), c, norm);
+    f->kept[i] = plan ? gemm_plan_kept(plan) : NULL;
     if (!norm) return true;
     const float *scale = plan ? gemm_plan_norm(plan, c, norm) : NULL;
     if (!scale) scale = f->own[i] = gemm_fold_norm(c, norm);
@@ -36,32 +38,20 @@ static bool fold(folded *f, int i, const conv_norm *norm, gemm_plan **slot)
     return true;
 }
 
-/* What is kept for layer i. The room is shared, because each layer may fill its part in this call. */
-static gemm_kept *kept_of(const folded *f, int i, int count)
-{
-    gemm_kept *kept = f->plans[i] ? gemm_plan_kept(f->plans[i]) : NULL;
-    if (kept) kept->room /= (size_t)count;
-    return kept;
-}
-
 static bool run(const folded *f, int count)
 {
     const gemm_state *state = gemm_get_state();
     const gemm_variant *row = gemm_chosen();
     const conv_call *calls = f->calls;
     gemm_note note;
-    gemm_kept *each[MOST];
     gemm_context context = gemm_state_context(state, &note);
-    context.each = each;
-    for (int i = 0; i < count; ++i) each[i] = kept_of(f, i, count);
+    context.chain_kept = f->kept;
     const double start = state->trace ? gemm_now_ms() : 0;
     if (!row->leaves) {
         gemm_host_read(calls->input, gemm_conv_input_bytes(calls));
         gemm_host_write(calls[count - 1].output, gemm_conv_output_bytes(&calls[count - 1]));
     }
     const gemm_status status = row->chain(calls, count, &context, row->params);
-    for (int i = 0; i < count; ++i)
-        if (f->plans[i]) gemm_plan_count(f->plans[i]);
     if (status == GEMM_FAILED)
         gemm_die("%s failed for a chain of %d convolutions, and its output is undefined: %s",
                  row->name, count, note.reason);
@@ -111,7 +101,10 @@ bool gemm_conv_chain(const conv_call *calls, const conv_norm *const *norms, int 
     for (int i = 0; i < count; ++i) f.calls[i] = calls[i];
     for (int i = 0; i < count && done; ++i) done = fold(&f, i, norms[i], slots[i]);
     done = done && run(&f, count);
-    for (int i = 0; i < count; ++i) free(f.own[i]);
+    for (int i = 0; i < count; ++i) {
+        if (f.plans[i]) gemm_plan_count(f.plans[i]);
+        free(f.own[i]);
+    }
     if (done && gemm_get_state()->check) check(calls, norms, count, slots);
     return done;
 }

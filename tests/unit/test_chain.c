@@ -239,7 +239,7 @@ static gemm_status run_cl_chain(problem *p, const gemm_cl_row *row, cl_plans *pl
 {
     gemm_note note;
     gemm_context context = gemm_make_context(&note);
-    context.each = plans->each;
+    context.chain_kept = plans->each;
     guarded_fill_nan(&p->output);
     return gemm_cl_chain(p->calls + 1, 2, &context, row);
 }
