@@ -265,8 +265,8 @@ static void test_sums(int cases, bool small)
     for (size_t i = 0; i < gemm_cl_choice_count; ++i) {
         const gemm_cl_row *r = &gemm_cl_choices[i];
         char title[64];
-        snprintf(title, sizeof title, "%s-%dx%d-%dx%d%s", r->kernel, r->rows, r->cols, r->wx, r->wy,
-                 r->defines);
+        snprintf(title, sizeof title, "%s-%dx%d-%dx%d%s%.0d%s", r->kernel, r->rows, r->cols, r->wx,
+                 r->wy, r->depth ? "-k" : "", r->depth, r->defines);
         test_row(title, r, cases, small);
     }
 }
@@ -508,8 +508,9 @@ static const gemm_cl_row *conv_row(size_t n, char *title, size_t bytes)
     else if (n >= NAMED && !r && left - CPU_ROWS - GEMM_CL_GEMV_COUNT < 2 * GEMM_CL_CONV_VECTORS)
         r = &gemm_cl_winograd_choices[left - CPU_ROWS - GEMM_CL_GEMV_COUNT];
     if (r)
-        snprintf(title, bytes, "%s%s%.0d-%dx%d-%dx%d%s", r->kernel ? r->kernel : "cl",
-                 r->half ? "-half" : "", r->winograd, r->rows, r->cols, r->wx, r->wy, r->defines);
+        snprintf(title, bytes, "%s%s%.0d-%dx%d-%dx%d%s%.0d%s", r->kernel ? r->kernel : "cl",
+                 r->half ? "-half" : "", r->winograd, r->rows, r->cols, r->wx, r->wy,
+                 r->depth ? "-k" : "", r->depth, r->defines);
     return r;
 }
 
