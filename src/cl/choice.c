@@ -47,9 +47,9 @@ static bool is_small(const gemm_cl_traits *d, const gemm_call *g)
 }
 
 /*
- * The largest of the sliced tiles that gives most units a group, or else the smallest one. Rows past
- * M would be wasted work. covers: one tile has all rows. NULL: the device is too small, or C is too
- * high.
+ * The largest of the sliced tiles that gives most units a group, or else the smallest one. Rows
+ * past M would be wasted work. covers: one tile has all rows. NULL: the device is too small, or C
+ * is too high.
  */
 static const gemm_cl_row *choose_sliced(const gemm_cl_traits *d, const gemm_call *g, bool covers)
 {

@@ -416,7 +416,8 @@ static int show(conv_job *j, bool beside)
 {
     const conv_call *c = j->c, *in = j->in;
     gemm_cl_work *w = &j->w;
-    const size_t area = (size_t)in->h * (size_t)in->w, places = (size_t)(j->g.N / (c->pool ? 4 : 1));
+    const size_t area = (size_t)in->h * (size_t)in->w;
+    const size_t places = (size_t)(j->g.N / (c->pool ? 4 : 1));
     const size_t planned_a = w->A.copied, planned_b = w->B.copied;
     const size_t bytes = (size_t)c->batch * (size_t)c->n * places * sizeof(float);
     const bool later = j->kept && !beside && gemm_cl_may_stay(c->output, bytes);

@@ -20,7 +20,7 @@ typedef struct gemm_cl_conv_kept {
     cl_mem weights, norm;
     int winograd;               /* weights are U for this m; 0: they are the layer's */
     gemm_cl_kernel *kernels[STAGES];
-    gemm_cl_build_key key;          /* of the program, which may be of a smaller tile than its row */
+    gemm_cl_build_key key;          /* of the program, which may be of a smaller tile */
     const gemm_cl_row *row;
     const gemm_cl_program *program; /* or NULL */
 } gemm_cl_conv_kept;

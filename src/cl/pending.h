@@ -4,7 +4,7 @@
  *
  * A launch may fail after it was enqueued, and only an event tells. All events are kept until the
  * next wait, which asks each of them. A launch without an event is covered by the event of the
- * command that waits for it: the queue is in order, and behind a kernel that failed nothing succeeds.
+ * command that waits for it: the queue is in order, and behind a failed kernel nothing succeeds.
  */
 #ifndef GEMM_CL_PENDING_H
 #define GEMM_CL_PENDING_H

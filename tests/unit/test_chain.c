@@ -1,6 +1,6 @@
 /*
- * Chains of convolutions of `packed`, or with --row cl of the OpenCL rows: random geometry, bands of random height, each instruction set
- * of this processor. The output must have the bits of the layers one by one, with any number of
+ * Chains of convolutions of `packed`, or with --row cl of the OpenCL rows: random geometry, and for
+ * `packed` bands of random height and each instruction set of this processor. The output must have the bits of the layers one by one, with any number of
  * threads. Guard pages lie before or behind the input, the output and all weights. The outputs of
  * the inner layers do not exist.
  *

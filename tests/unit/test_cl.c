@@ -984,8 +984,8 @@ static const gemm_cl_row *choice_or_null(int choice)
     return choice < 0 ? NULL : &gemm_cl_choices[choice];
 }
 
-/* Which tile of cl_tile `cl` takes on a desktop GPU: for a 1x1 layer, for it and the depthwise layer
-   before it (-1: two launches), and for a 3x3 layer of this M, N and K. */
+/* Which tile of cl_tile `cl` takes on a desktop GPU: for a 1x1 layer, for it and the depthwise
+   layer before it (-1: two launches), and for a 3x3 layer of this M, N and K. */
 static void test_tile_rules(void)
 {
     static const struct {
