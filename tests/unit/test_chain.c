@@ -1,8 +1,8 @@
 /*
  * Chains of convolutions of `packed`, or with --row cl of the OpenCL rows: random geometry, and for
- * `packed` bands of random height and each instruction set of this processor. The output must have the bits of the layers one by one, with any number of
- * threads. Guard pages lie before or behind the input, the output and all weights. The outputs of
- * the inner layers do not exist.
+ * `packed` bands of random height and each instruction set of this processor. The output must have
+ * the bits of the layers one by one, with any number of threads. Guard pages lie before or behind
+ * the input, the output and all weights. The outputs of the inner layers do not exist.
  *
  *   random      packed_chain_by against gemm_packed_conv for each layer
  *   driver      gemm_conv_chain with batch norm and plans against gemm_conv, also after a change of
