@@ -27,7 +27,6 @@
 #ifdef CONV
 
 #ifdef SIZE
-#define KNOWN_TAPS (SIZE * SIZE)
 #define UNROLL_TAPS _Pragma("unroll")
 #else
 #define SIZE size

@@ -12,7 +12,7 @@
  *   So neighbouring items read neighbouring float4 from local memory.
  *
  * BM = WY*ROWS, BN = WX*COLS. ROWS and COLS are multiples of 4. The group's WX*WY*SLICES items must
- * divide BN*BK. M, N, K and strides may be any numbers. Rows and columns outside of C are copies
+ * divide BM*BK and BN*BK. M, N, K and strides may be any numbers. Rows and columns outside of C are copies
  * of the last ones, and are not stored. Steps past the end of K count as 0.
  *
  * An item loads single elements, or float4 where ALIGNED_A (ALIGNED_B) says that the matrix has
@@ -60,7 +60,7 @@
 #endif
 
 /* Elements of a load: VA of A, VB of B. */
-#if defined(ALIGNED_A) && BK % 4 == 0 && BM % 4 == 0
+#if defined(ALIGNED_A) && BM * BK % (4 * ITEMS) == 0
 #define VA 4
 #else
 #define VA 1
@@ -70,14 +70,11 @@
 #else
 #define VB 1
 #endif
-#define VECTORS_A (BM * BK / VA)
-#define LOADS_A ((VECTORS_A + ITEMS - 1) / ITEMS)
+#define LOADS_A (BM * BK / ITEMS / VA)
 #define LOADS_B (BN * BK / ITEMS / VB)
-#if LOADS_B * VB * ITEMS != BN * BK
-#error "cl_tile: the items must divide the vectors of B's tile"
+#if LOADS_A * VA * ITEMS != BM * BK || LOADS_B * VB * ITEMS != BN * BK
+#error "cl_tile: the items must divide the vectors of a tile"
 #endif
-/* Whether load v is of the tile. Others load something of A, and do not store it. */
-#define IS_OF_A(v) (VECTORS_A % ITEMS == 0 || (v) < VECTORS_A)
 #if (defined(TAPS) || defined(DEPTHWISE)) && (ITEMS % BN || defined(B_TURNED))
 #error "cl_tile: where B is looked up, the columns of a tile divide the items"
 #endif
@@ -112,14 +109,6 @@
 #define LOAD_B(r, p) vstore4(*(__global const float4 *)(p), 0, r)
 #else
 #define LOAD_B(r, p) *(r) = *(p)
-#endif
-
-/* A step has whole channels. So an item looks up the same taps in each step, and knows before the
-   loop where they are. */
-#if defined(TAPS) && defined(KNOWN_TAPS)
-#if BK % KNOWN_TAPS == 0 && LOADS_B <= 32
-#define WHOLE_CHANNELS
-#endif
 #endif
 
 /* Element k of a column of B that is not B as it lies. */
@@ -170,19 +159,6 @@ void cl_tile(int M, int N, int K, float alpha,
 #ifdef LOOK_UP
     const int place = min(n0 + (int)(t % BN), N - 1);
     const int y = PLACE_ROW(place) * stride - pad, x = PLACE_COLUMN(place) * stride - pad;
-#ifdef WHOLE_CHANNELS
-    int tap[LOADS_B];
-    uint inside = 0;
-    b += (ulong)(begin / KNOWN_TAPS) * h * w;
-    #pragma unroll
-    for (int l = 0; l < LOADS_B; ++l) {
-        const int k = B_K(t + l * ITEMS), channel = k / KNOWN_TAPS, i = k % KNOWN_TAPS;
-        const int row = y + i / SIZE, column = x + i % SIZE;
-        const bool is_inside = (uint)row < (uint)h && (uint)column < (uint)w;
-        tap[l] = is_inside ? (channel * h + row) * w + column : 0;
-        inside |= (uint)is_inside << l;
-    }
-#endif
 #else
     __global const float *pb[LOADS_B];
     #pragma unroll
@@ -213,10 +189,7 @@ void cl_tile(int M, int N, int K, float alpha,
             }
             #pragma unroll
             for (int l = 0; l < LOADS_B; ++l) {
-#ifdef WHOLE_CHANNELS
-                const float element = b[tap[l]];
-                rb[l] = inside >> l & 1 ? element : 0.0f;
-#elif defined(LOOK_UP)
+#ifdef LOOK_UP
                 rb[l] = LOOK_UP(next + (int)B_K(t + l * ITEMS));
 #else
                 LOAD_B(rb + l * VB, pb[l]);
@@ -232,18 +205,13 @@ void cl_tile(int M, int N, int K, float alpha,
             #pragma unroll
             for (int l = 0; l < LOADS_B * VB; ++l) {
                 const int k = next + B_K(t + l / VB * ITEMS) + l % VB * B_ALONG_K;
-#ifdef WHOLE_CHANNELS
-                rb[l] = k < end && inside >> l & 1 ? b[tap[l]] : 0.0f;
-#elif defined(LOOK_UP)
+#ifdef LOOK_UP
                 rb[l] = k < end ? LOOK_UP(k) : 0.0f;
 #else
                 rb[l] = k < end ? pb[l / VB][l % VB] : 0.0f;
 #endif
             }
         }
-#ifdef WHOLE_CHANNELS
-        b += BK / KNOWN_TAPS * h * w;
-#endif
         if (k0 >= begin) {
             __local const float *as = As + now * FLOATS_A + slice * DEPTH * (BM + PAD) + ty * 4;
             __local const float *bs = Bs + now * FLOATS_B + slice * DEPTH * (BN + PAD) + tx * 4;
@@ -279,9 +247,7 @@ void cl_tile(int M, int N, int K, float alpha,
             for (int l = 0; l < LOADS_A * VA; ++l) {
                 const uint v = t + l / VA * ITEMS;
                 const uint k = A_K(v) + l % VA * A_ALONG_K, m = A_M(v) + l % VA * !A_ALONG_K;
-                if (IS_OF_A(v)) {
-                    As[now * FLOATS_A + k * (BM + PAD) + m] = ra[l];
-                }
+                As[now * FLOATS_A + k * (BM + PAD) + m] = ra[l];
             }
             #pragma unroll
             for (int l = 0; l < LOADS_B * VB; ++l) {

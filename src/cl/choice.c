@@ -151,18 +151,8 @@ static gemm_call all_products(const gemm_call *g, int products)
     return all;
 }
 
-/* The same tile with steps of whole channels, where there is one. Taps are then looked up without a
-   division (kernels/cl_tile.cl). */
-static const gemm_cl_row *by_channels(const gemm_cl_traits *d, const gemm_cl_row *t)
-{
-    const ptrdiff_t plain = t - gemm_cl_choices;
-    const int tile = plain == GEMM_CL_TILE_16x128 ? GEMM_CL_TAPS_16x128
-                     : plain == GEMM_CL_TILE_64x64 ? GEMM_CL_TAPS_64x64 : GEMM_CL_TAPS_32x64;
-    return t->depth && !t->slices && fits(&gemm_cl_choices[tile], d) ? &gemm_cl_choices[tile] : t;
-}
-
 const gemm_cl_row *gemm_cl_choose_conv(const gemm_cl_traits *d, const gemm_call *g, int products,
-                                       int size, int *parts)
+                                       int *parts)
 {
     *parts = 1;
     if (d->cpu) {
@@ -170,8 +160,7 @@ const gemm_cl_row *gemm_cl_choose_conv(const gemm_cl_traits *d, const gemm_call 
     }
     const gemm_call all = all_products(g, products);
     const gemm_cl_row *row = gemm_cl_choose(d, &all, parts);
-    if (!row->conv) return &gemm_cl_choices[GEMM_CL_THIN_8];
-    return size == 3 ? by_channels(d, row) : row;
+    return row->conv ? row : &gemm_cl_choices[GEMM_CL_THIN_8];
 }
 
 static bool is_plain(const conv_call *c)

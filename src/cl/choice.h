@@ -19,10 +19,9 @@ typedef struct gemm_cl_traits {
 /* The row for a shape, and the number of parts that K is cut into. */
 const gemm_cl_row *gemm_cl_choose(const gemm_cl_traits *, const gemm_call *, int *parts);
 
-/* The same for `products` multiplies of this shape in one launch, which make a convolution of
-   filters size x size. */
+/* The same for `products` multiplies of this shape in one launch, which make a convolution. */
 const gemm_cl_row *gemm_cl_choose_conv(const gemm_cl_traits *, const gemm_call *, int products,
-                                       int size, int *parts);
+                                       int *parts);
 
 /* The row for a depthwise convolution and the 1x1 behind it as one launch: the one asked for, or
    the choice of `cl`. Its sums are those of the two alone, in the same order. `g` is one product of

@@ -174,18 +174,12 @@ static const char *build_kernel(conv_job *j)
     return why;
 }
 
-/* What lengths of parts of K are multiples of; 0: as for a multiply. */
-static int step_of(const gemm_cl_row *row, int taps)
-{
-    return row->by_channel ? taps : row->depth && row->depth % taps == 0 ? row->depth : 0;
-}
-
 static int multiply(conv_job *j)
 {
     const conv_call *c = j->c, *in = j->in;
     gemm_cl_work *w = &j->w;
     const bool image = is_by_image(j);
-    const int step = j->taps ? step_of(w->row, c->size * c->size) : 0;
+    const int step = w->row->by_channel && j->taps ? c->size * c->size : 0;
     const int kpart = gemm_cl_part_length(w, j->K, step), parts = ceil_div(j->K, kpart), one = 1;
     const int brs = image ? j->width : in->h * in->w, bcs = image ? j->strips : 1;
     const cl_mem a = j->a.mem, from = image ? j->image : w->B.mem;
@@ -484,10 +478,10 @@ static bool choose_row(conv_job *j, bool beside, const gemm_context *context)
         if (!asked->conv || (is_by_image(j) && !lay_out_image(j))) return false;
         if (asked->winograd && !gemm_cl_winograd_fits(&j->winograd, w, j->c)) return false;
     } else if (beside || !choose_winograd(j, context)) {
-        w->row = gemm_cl_choose_conv(&traits, &j->g, j->products, j->c->size, &w->parts);
+        w->row = gemm_cl_choose_conv(&traits, &j->g, j->products, &w->parts);
         if (is_by_image(j) && !lay_out_image(j)) {
             traits.images = false;
-            w->row = gemm_cl_choose_conv(&traits, &j->g, j->products, j->c->size, &w->parts);
+            w->row = gemm_cl_choose_conv(&traits, &j->g, j->products, &w->parts);
         }
     }
     if (asked->parts && w->row->splits) w->parts = asked->parts;

@@ -85,10 +85,6 @@ const gemm_cl_row gemm_cl_choices[] = {
     [GEMM_CL_SLICED_32x16] = SLICED(4, 4, 4, 8),
     [GEMM_CL_SLICED_16x32] = SLICED(4, 4, 8, 4),
     [GEMM_CL_SLICED_16x16] = SLICED(4, 4, 4, 4),
-    /* Steps of whole channels of 3x3 taps. 27 is K of a network's first layer. */
-    [GEMM_CL_TAPS_16x128] = TILE(4, 4, 32, 4, 27),
-    [GEMM_CL_TAPS_32x64] = TILE(4, 4, 16, 8, 36),
-    [GEMM_CL_TAPS_64x64] = TILE(8, 4, 16, 8, 36),
 };
 const size_t gemm_cl_choice_count = sizeof gemm_cl_choices / sizeof gemm_cl_choices[0];
 

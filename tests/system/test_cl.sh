@@ -232,7 +232,7 @@ else
     sums='1x9x5u 9x10x11d 33x35x34u'
     rows='cl_naive cl_block cl_local cl_local_v4 cl_local_v8 cl_local_v16 cl_local_v4_u8 cl'
     convolving='cl_conv_wide-1x8 cl_conv_wide-4x8 cl_thin-2x1 cl_tile-8x4 cl_tile-4x4-8x4
-        cl_tile-4x4-16x8-k36 cl_gemv-4x1 cl_winograd2-4x8 cl_winograd4-4x8'
+        cl_gemv-4x1 cl_winograd2-4x8 cl_winograd4-4x8'
     checks='--data-races --check-api'
     export GEMM_CACHE_DIR=$work/oclgrind
     for row in $rows cl_image; do

@@ -984,23 +984,23 @@ static const gemm_cl_row *choice_or_null(int choice)
     return choice < 0 ? NULL : &gemm_cl_choices[choice];
 }
 
-/* Which tile of cl_tile `cl` takes on a desktop GPU: for a 1x1 layer, for it and the depthwise
-   layer before it (-1: two launches), and for a 3x3 layer of this M, N and K. */
+/* Which tile of cl_tile `cl` takes on a desktop GPU: for a 1x1 layer of this M, N and K, and for it
+   and the depthwise layer before it (-1: two launches). */
 static void test_tile_rules(void)
 {
     static const struct {
-        int M, N, K, one, chain, three, parts;
+        int M, N, K, one, chain, parts;
     } cases[] = {
-        {8, 25600, 16, GEMM_CL_TILE_16x128, GEMM_CL_TILE_16x128, GEMM_CL_TAPS_16x128, 1},
-        {16, 6400, 64, GEMM_CL_SLICED_16x32, GEMM_CL_SLICED_16x32, GEMM_CL_SLICED_16x32, 1},
-        {32, 1600, 192, GEMM_CL_SLICED_32x16, GEMM_CL_SLICED_32x16, GEMM_CL_SLICED_32x16, 1},
-        {48, 400, 272, GEMM_CL_SLICED_16x16, GEMM_CL_SLICED_64x8, GEMM_CL_SLICED_16x16, 1},
-        {96, 100, 448, GEMM_CL_SLICED_16x16, -1, GEMM_CL_SLICED_16x16, 1},
-        {192, 1600, 32, GEMM_CL_TILE_32x64_DEEP, -1, GEMM_CL_TAPS_32x64, 1},
-        {255, 400, 144, GEMM_CL_SLICED_64x16, -1, GEMM_CL_SLICED_64x16, 1},
-        {64, 10816, 288, GEMM_CL_TILE_64x64, GEMM_CL_TILE_64x64, GEMM_CL_TAPS_64x64, 1},
-        {64, 2704, 2880, GEMM_CL_TILE_64x64, -1, GEMM_CL_TAPS_64x64, 9},
-        {512, 169, 2304, GEMM_CL_TILE_64x64, -1, GEMM_CL_TAPS_64x64, 16}};
+        {8, 25600, 16, GEMM_CL_TILE_16x128, GEMM_CL_TILE_16x128, 1},
+        {16, 6400, 64, GEMM_CL_SLICED_16x32, GEMM_CL_SLICED_16x32, 1},
+        {32, 1600, 192, GEMM_CL_SLICED_32x16, GEMM_CL_SLICED_32x16, 1},
+        {48, 400, 272, GEMM_CL_SLICED_16x16, GEMM_CL_SLICED_64x8, 1},
+        {96, 100, 448, GEMM_CL_SLICED_16x16, -1, 1},
+        {192, 1600, 32, GEMM_CL_TILE_32x64_DEEP, -1, 1},
+        {255, 400, 144, GEMM_CL_SLICED_64x16, -1, 1},
+        {64, 10816, 288, GEMM_CL_TILE_64x64, GEMM_CL_TILE_64x64, 1},
+        {64, 2704, 2880, GEMM_CL_TILE_64x64, -1, 9},
+        {512, 169, 2304, GEMM_CL_TILE_64x64, -1, 16}};
     const gemm_cl_traits d = {.units = 132, .group = 1024, .local = 49152};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i) {
         const gemm_call g = {.M = cases[i].M, .N = cases[i].N, .K = cases[i].K};
@@ -1008,18 +1008,15 @@ static void test_tile_rules(void)
             {1, g.K, g.K, 1, g.N, g.K, 3, 1, 1, 1, g.N, .shift = NULL},
             {1, 1, g.K, 1, g.N, g.M, 1, 1, 0, 1, g.N, .shift = NULL}};
         char name[64];
-        int parts, parts_of_three;
-        const gemm_cl_row *one = gemm_cl_choose_conv(&d, &g, 1, 1, &parts);
-        const gemm_cl_row *three = gemm_cl_choose_conv(&d, &g, 1, 3, &parts_of_three);
+        int parts;
+        const gemm_cl_row *one = gemm_cl_choose_conv(&d, &g, 1, &parts);
         const gemm_cl_row *chain = gemm_cl_choose_chain(&d, &gemm_cl_best, pair, &g);
         snprintf(name, sizeof name, "cl-tile-%dx%dx%d", g.M, g.N, g.K);
-        if (one == choice_or_null(cases[i].one) && three == choice_or_null(cases[i].three) &&
-            chain == choice_or_null(cases[i].chain) && parts == cases[i].parts &&
-            parts_of_three == parts)
+        if (one == choice_or_null(cases[i].one) && chain == choice_or_null(cases[i].chain) &&
+            parts == cases[i].parts)
             report_pass(name);
         else
-            report_fail(name, "1x1: choice %td, 3x3: %td, chain: %td, parts %d",
-                        one - gemm_cl_choices, three - gemm_cl_choices,
+            report_fail(name, "choice %td, chain: %td, parts %d", one - gemm_cl_choices,
                         chain ? chain - gemm_cl_choices : -1, parts);
     }
 }
