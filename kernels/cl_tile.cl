@@ -11,9 +11,9 @@
  *   An item's rows are ROWS/4 runs of 4, WY*4 apart. Its columns are COLS/4 runs of 4, WX*4 apart.
  *   So neighbouring items read neighbouring float4 from local memory.
  *
- * BM = WY*ROWS, BN = WX*COLS. ROWS and COLS are multiples of 4. The group's WX*WY*SLICES items must
- * divide BM*BK and BN*BK. M, N, K and strides may be any numbers. Rows and columns outside of C are copies
- * of the last ones, and are not stored. Steps past the end of K count as 0.
+ * BM = WY*ROWS, BN = WX*COLS. ROWS and COLS are multiples of 4. The group's WX*WY*SLICES items
+ * must divide BM*BK and BN*BK. M, N, K and strides may be any numbers. Rows and columns outside of
+ * C are copies of the last ones, and are not stored. Steps past the end of K count as 0.
  *
  * An item loads single elements, or float4 where ALIGNED_A (ALIGNED_B) says that the matrix has
  * only aligned ones. A_TURNED and B_TURNED say that A's (B's) rows are the strided ones. They only
