@@ -14,6 +14,11 @@
  * convolution is 1 x 1 with stride 1, and B is the image as it lies. -DSIZE=n makes a common size a
  * constant.
  *
+ * With DEPTHWISE the convolution is 1 x 1 with stride 1, and B is the output of a depthwise
+ * convolution, which is computed where it is needed. size, stride, pad and the image are those of
+ * the depthwise convolution. taps has its filters, size^2 each. depth_norm has K scales and K
+ * shifts. The sums are those of cl_thin, in the same order.
+ *
  * With POOL the convolution and a maxpool of size 2 and stride 2 are one launch. Four places in a
  * row, from a multiple of 4 on, are then a 2x2 block of the output: its rows one after the other.
  * Blocks are numbered by rows. C has one element a block, and ldc is N / 4. The parts of K are not
@@ -27,14 +32,22 @@
 #define SIZE size
 #define UNROLL_TAPS
 #endif
+#ifdef DEPTHWISE
+#define DEPTHWISE_PARAMETERS \
+    , __global const float *taps, __global const float *depth_norm, float depth_slope
+#define CHANNELS(K) (K)
+#else
+#define DEPTHWISE_PARAMETERS
+#define CHANNELS(K) ((K) / (SIZE * SIZE))
+#endif
 #define CONV_PARAMETERS \
     , int products, int groups, int h, int w, int out_w, int size, int stride, int pad, \
-    __global const float *norm, float slope, int logistic
+    __global const float *norm, float slope, int logistic DEPTHWISE_PARAMETERS
 #define PART(z) ((z) / products)
 #define PRODUCT(z) ((z) % products)
 #define FILTER(z) (PRODUCT(z) % groups * M)
 #define A_START(z) ((ulong)FILTER(z) * K)
-#define B_START(z) ((ulong)PRODUCT(z) * (K / (SIZE * SIZE)) * h * w)
+#define B_START(z) ((ulong)PRODUCT(z) * CHANNELS(K) * h * w)
 #define C_START(z) ((ulong)PRODUCT(z) * M * ldc)
 #define RESULT(s, o, filter) conv_finish(s, norm, filter, groups * M, slope, logistic)
 #define RESULT4(s, o, filter) conv_finish4(s, norm, filter, groups * M, slope, logistic)
@@ -99,6 +112,24 @@ float conv_tap(__global const float *image, int k, int y, int x, int h, int w, i
     return conv_element(image + (ulong)(k / (SIZE * SIZE)) * h * w, y + tap / SIZE, x + tap % SIZE,
                         h, w);
 }
+
+#ifdef DEPTHWISE
+/* Element k of the column of B whose first tap is at (y, x) of channel k. */
+float conv_depthwise(__global const float *image, int k, int y, int x, int h, int w, int size,
+                     __global const float *taps, __global const float *norm, int K, float slope)
+{
+    __global const float *channel = image + (ulong)k * h * w, *a = taps + k * (SIZE * SIZE);
+    float sum = 0.0f;
+    UNROLL_TAPS
+    for (int ty = 0; ty < SIZE; ++ty) {
+        UNROLL_TAPS
+        for (int tx = 0; tx < SIZE; ++tx, ++a) {
+            sum += *a * conv_element(channel, y + ty, x + tx, h, w);
+        }
+    }
+    return conv_finish_slope(conv_finish_norm(sum, norm, k, K), slope);
+}
+#endif
 
 #else
 

@@ -5,18 +5,22 @@
  *   As[k][m]: BK x BM of A      Bs[k][n]: BK x BN of B      two of each: while one is multiplied,
  *   the next one is loaded into registers, so one barrier a step is enough
  *
+ *   With SLICES > 1 item (x, y, z) multiplies slice z of each step's K. So a small tile has many
+ *   items, and a step is long. At the end the slices are added in local memory, in their order.
+ *
  *   An item's rows are ROWS/4 runs of 4, WY*4 apart. Its columns are COLS/4 runs of 4, WX*4 apart.
  *   So neighbouring items read neighbouring float4 from local memory.
  *
- * BM = WY*ROWS, BN = WX*COLS. ROWS and COLS are multiples of 4. The group's WX*WY items must divide
- * BM*BK and BN*BK. M, N, K and strides may be any numbers. Rows and columns outside of C are copies
- * of the last ones, and are not stored. Steps past the end of K count as 0.
+ * BM = WY*ROWS, BN = WX*COLS. ROWS and COLS are multiples of 4. The group's WX*WY*SLICES items
+ * must divide BM*BK and BN*BK. M, N, K and strides may be any numbers. Rows and columns outside of
+ * C are copies of the last ones, and are not stored. Steps past the end of K count as 0.
  *
  * An item loads single elements, or float4 where ALIGNED_A (ALIGNED_B) says that the matrix has
  * only aligned ones. A_TURNED and B_TURNED say that A's (B's) rows are the strided ones. They only
  * change the order of the loads.
- * Global {N/COLS, M/ROWS, parts}, rounded up to groups {WX, WY, 1}. Parts of K as in cl_image.
- * CONV, TAPS, POOL: cl_conv.h. Then all that an item loads of B is of one column.
+ * Global {N/COLS, M/ROWS, parts * SLICES}, rounded up to groups {WX, WY, SLICES}. Parts of K as in
+ * cl_image. CONV, TAPS, POOL, DEPTHWISE: cl_conv.h. With the last three all that an item looks up
+ * of B is of one column.
  *
  * An 8x4 tile has 32 accumulators; 32 FMAs for 3 loads of float4 from local memory.
  */
@@ -37,12 +41,22 @@
 #ifndef BK
 #define BK 16
 #endif
+#ifndef SLICES
+#define SLICES 1
+#endif
 #define BM (WY * ROWS)
 #define BN (WX * COLS)
-#define ITEMS (WX * WY)
+#define PLACES (WX * WY)
+#define ITEMS (PLACES * SLICES)
+#define DEPTH (BK / SLICES)
 #define PAD 4
+#define FLOATS_A (BK * (BM + PAD))
+#define FLOATS_B (BK * (BN + PAD))
 #if ROWS % 4 || COLS % 4
 #error "cl_tile: ROWS, COLS in fours"
+#endif
+#if BK % SLICES || SLICES * BM * BN > 2 * (FLOATS_A + FLOATS_B)
+#error "cl_tile: slices have equal steps, and their sums lie where A and B lay"
 #endif
 
 /* Elements of a load: VA of A, VB of B. */
@@ -51,7 +65,7 @@
 #else
 #define VA 1
 #endif
-#if defined(ALIGNED_B) && BN * BK % (4 * ITEMS) == 0 && !defined(TAPS)
+#if defined(ALIGNED_B) && BN * BK % (4 * ITEMS) == 0 && !defined(TAPS) && !defined(DEPTHWISE)
 #define VB 4
 #else
 #define VB 1
@@ -61,8 +75,8 @@
 #if LOADS_A * VA * ITEMS != BM * BK || LOADS_B * VB * ITEMS != BN * BK
 #error "cl_tile: the items must divide the vectors of a tile"
 #endif
-#if defined(TAPS) && (ITEMS % BN || defined(B_TURNED))
-#error "cl_tile: with TAPS the columns of a tile divide the items"
+#if (defined(TAPS) || defined(DEPTHWISE)) && (ITEMS % BN || defined(B_TURNED))
+#error "cl_tile: where B is looked up, the columns of a tile divide the items"
 #endif
 
 /* Load v of the tile: its first row of A (column of B) and its first step. Its elements are the
@@ -97,15 +111,42 @@
 #define LOAD_B(r, p) *(r) = *(p)
 #endif
 
-__kernel __attribute__((reqd_work_group_size(WX, WY, 1)))
+/* Element k of a column of B that is not B as it lies. */
+#ifdef DEPTHWISE
+#define LOOK_UP(k) conv_depthwise(b, k, y, x, h, w, size, taps, depth_norm, K, depth_slope)
+#elif defined(TAPS)
+#define LOOK_UP(k) conv_tap(b, k, y, x, h, w, size)
+#endif
+
+/* The sum of an element of C, or of four. */
+#if SLICES > 1
+#define UNROLL_STORES
+#define SUM(i, j) add_slices(local_memory, ((i) * (COLS / 4) + (j)) * PLACES + ty * WX + tx)
+
+float4 add_slices(__local const float *sums, int at)
+{
+    float4 sum = vload4(at, sums);
+    #pragma unroll
+    for (int s = 1; s < SLICES; ++s) {
+        sum += vload4(at + s * (ROWS * COLS / 4 * PLACES), sums);
+    }
+    return sum;
+}
+#else
+#define UNROLL_STORES _Pragma("unroll")
+#define SUM(i, j) acc[i][j]
+#endif
+
+__kernel __attribute__((reqd_work_group_size(WX, WY, SLICES)))
 void cl_tile(int M, int N, int K, float alpha,
              __global const float *A, ulong a0, int ars, int acs,
              __global const float *B, ulong b0, int brs, int bcs,
              __global float *C, ulong c0, int ldc, int kpart, ulong cpart CONV_PARAMETERS)
 {
-    __local float As[2][BK * (BM + PAD)] __attribute__((aligned(16)));
-    __local float Bs[2][BK * (BN + PAD)] __attribute__((aligned(16)));
-    const uint tx = get_local_id(0), ty = get_local_id(1), t = ty * WX + tx;
+    __local float local_memory[2 * (FLOATS_A + FLOATS_B)] __attribute__((aligned(16)));
+    __local float *const As = local_memory, *const Bs = local_memory + 2 * FLOATS_A;
+    const uint tx = get_local_id(0), ty = get_local_id(1);
+    const uint slice = SLICES > 1 ? get_local_id(2) : 0, t = (slice * WY + ty) * WX + tx;
     const int m0 = get_group_id(1) * BM, n0 = get_group_id(0) * BN;
     const int z = get_group_id(2), begin = PART(z) * kpart, end = min(K, begin + kpart);
     __global const float *pa[LOADS_A], *b = B + b0 + B_START(z);
@@ -115,7 +156,7 @@ void cl_tile(int M, int N, int K, float alpha,
         const int m = min(m0 + (int)A_M(v), M - (A_ALONG_K ? 1 : VA)), k = begin + A_K(v);
         pa[l] = A + a0 + A_START(z) + (ulong)m * ars + (ulong)k * acs;
     }
-#ifdef TAPS
+#ifdef LOOK_UP
     const int place = min(n0 + (int)(t % BN), N - 1);
     const int y = PLACE_ROW(place) * stride - pad, x = PLACE_COLUMN(place) * stride - pad;
 #else
@@ -148,8 +189,8 @@ void cl_tile(int M, int N, int K, float alpha,
             }
             #pragma unroll
             for (int l = 0; l < LOADS_B; ++l) {
-#ifdef TAPS
-                rb[l] = conv_tap(b, next + (int)B_K(t + l * ITEMS), y, x, h, w, size);
+#ifdef LOOK_UP
+                rb[l] = LOOK_UP(next + (int)B_K(t + l * ITEMS));
 #else
                 LOAD_B(rb + l * VB, pb[l]);
                 pb[l] += (ulong)BK * brs;
@@ -164,17 +205,18 @@ void cl_tile(int M, int N, int K, float alpha,
             #pragma unroll
             for (int l = 0; l < LOADS_B * VB; ++l) {
                 const int k = next + B_K(t + l / VB * ITEMS) + l % VB * B_ALONG_K;
-#ifdef TAPS
-                rb[l] = k < end ? conv_tap(b, k, y, x, h, w, size) : 0.0f;
+#ifdef LOOK_UP
+                rb[l] = k < end ? LOOK_UP(k) : 0.0f;
 #else
                 rb[l] = k < end ? pb[l / VB][l % VB] : 0.0f;
 #endif
             }
         }
         if (k0 >= begin) {
-            __local const float *as = As[now] + ty * 4, *bs = Bs[now] + tx * 4;
+            __local const float *as = As + now * FLOATS_A + slice * DEPTH * (BM + PAD) + ty * 4;
+            __local const float *bs = Bs + now * FLOATS_B + slice * DEPTH * (BN + PAD) + tx * 4;
             #pragma unroll
-            for (int k = 0; k < BK; ++k) {
+            for (int k = 0; k < DEPTH; ++k) {
                 float av[ROWS];
                 float4 bv[COLS / 4];
                 #pragma unroll
@@ -205,21 +247,30 @@ void cl_tile(int M, int N, int K, float alpha,
             for (int l = 0; l < LOADS_A * VA; ++l) {
                 const uint v = t + l / VA * ITEMS;
                 const uint k = A_K(v) + l % VA * A_ALONG_K, m = A_M(v) + l % VA * !A_ALONG_K;
-                As[now][k * (BM + PAD) + m] = ra[l];
+                As[now * FLOATS_A + k * (BM + PAD) + m] = ra[l];
             }
             #pragma unroll
             for (int l = 0; l < LOADS_B * VB; ++l) {
                 const uint v = t + l / VB * ITEMS;
                 const uint k = B_K(v) + l % VB * B_ALONG_K, n = B_N(v) + l % VB * !B_ALONG_K;
-                Bs[now][k * (BN + PAD) + n] = rb[l];
+                Bs[now * FLOATS_B + k * (BN + PAD) + n] = rb[l];
             }
             barrier(CLK_LOCAL_MEM_FENCE);
         }
     }
 
-    __global float *c = C + c0 + C_START(z) + (ulong)PART(z) * cpart;
+#if SLICES > 1
+    barrier(CLK_LOCAL_MEM_FENCE);
     #pragma unroll
-    for (int i = 0; i < ROWS; ++i) {
+    for (int i = 0; i < ROWS * (COLS / 4); ++i) {
+        vstore4(acc[i / (COLS / 4)][i % (COLS / 4)],
+                (slice * ROWS * (COLS / 4) + i) * PLACES + ty * WX + tx, local_memory);
+    }
+    barrier(CLK_LOCAL_MEM_FENCE);
+#endif
+    __global float *c = C + c0 + C_START(z) + (ulong)PART(z) * cpart;
+    UNROLL_STORES
+    for (int i = slice; i < ROWS; i += SLICES) {
         const int m = m0 + (i / 4) * WY * 4 + ty * 4 + i % 4;
         #pragma unroll
         for (int j = 0; j < COLS / 4; ++j) {
@@ -228,13 +279,13 @@ void cl_tile(int M, int N, int K, float alpha,
             if (!cpart) {
                 if (m < M && n < N) {
                     __global float *most = c + (ulong)m * ldc + n / 4;
-                    *most = conv_most(RESULT4(alpha * acc[i][j], most, FILTER(z) + m));
+                    *most = conv_most(RESULT4(alpha * SUM(i, j), most, FILTER(z) + m));
                 }
                 continue;
             }
 #endif
             __global float *o = c + (ulong)m * ldc + n;
-            const float4 s = alpha * acc[i][j];
+            const float4 s = alpha * SUM(i, j);
             if (m < M && n + 4 <= N) {
                 vstore4(cpart ? s : RESULT4(s, o, FILTER(z) + m), 0, o);
             } else if (m < M && n < N) {

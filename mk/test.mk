@@ -113,6 +113,7 @@ CL_COMMANDS = \
     '$T/test_cl --cases 12 && tests/system/test_cl.sh $(UNTRAINED)' \
     'OPENCL_LAYERS=$T/layer_fail.so $T/test_cl_layers tests/unit/cfg/hook.cfg tests/unit/cfg/connected.cfg cfg/yolov3-tiny.cfg cfg/darknet19.cfg cfg/resnet18.cfg' \
     '$T/test_packed_layers --row cl --cases 120' \
+    '$T/test_chain --row cl --cases 2' \
     '$T/test_plans --row cl tests/unit/cfg/plans.cfg tests/unit/cfg/hook.cfg' \
     '$(CONV_NETWORKS) --row cl --train tests/unit/cfg/layers.cfg' \
     '$(CONV_NETWORKS) --row cl tests/unit/cfg/connected.cfg $(CL_NETWORKS) "$$MODELS"/*.cfg --resize cfg/yolov3-tiny.cfg'

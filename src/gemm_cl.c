@@ -128,6 +128,20 @@ gemm_status gemm_cl_conv(const conv_call *c, const gemm_context *context, const 
     return status == GEMM_DONE ? finish(true, context) : status;
 }
 
+gemm_status gemm_cl_chain(const conv_call *calls, int count, const layer_call *shortcut,
+                          const gemm_context *context, const void *row)
+{
+    if (count != 2 || shortcut) return GEMM_DECLINED;
+    gemm_cl_lock();
+    started.convolves = true;
+    const gemm_status status =
+        begin(context) ? gemm_cl_chain_start(&started.convolution, calls, row, context)
+                       : GEMM_DECLINED;
+    if (status == GEMM_DONE) return finish(true, context);
+    gemm_cl_unlock();
+    return status;
+}
+
 gemm_status gemm_cl_layer(const layer_call *c, const gemm_context *context, const void *row)
 {
     (void)row;

@@ -12,6 +12,7 @@
  *   cl/pending.c         launches that nothing has waited for; cl/counts.h: waits, for benchmarks
  *   cl/scratch.c         buffers and images that last
  *   cl/host.c            memory that the device and the CPU share
+ *   cl/kernel.c          kernel objects that keep their arguments
  *   cl/program.c         programs, and their cache on disk: cl/cache.c
  *   cl/device.c          the device; cl/error.c: its errors; cl/loader.c: OpenCL's functions
  *   cl/choice.c          what `cl` chooses from cl/rows.c, the rows as data
@@ -30,6 +31,11 @@ gemm_row_run gemm_cl_run;
 
 /* The same for a whole convolution. Declines on a row that has no kernel for it. */
 gemm_row_conv gemm_cl_conv;
+
+/* A depthwise convolution and the 1x1 behind it as one launch, on desktop GPUs. Declines other
+   chains, also those of three layers or with a shortcut. Declines all where a plan cannot keep the
+   weights. */
+gemm_row_chain gemm_cl_chain;
 
 /* One layer without weights, whatever the row. */
 gemm_row_layer gemm_cl_layer;

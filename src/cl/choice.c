@@ -25,7 +25,8 @@ static int parts_for(int groups, int enough, int K, int shortest)
 static bool fits(const gemm_cl_row *t, const gemm_cl_traits *d)
 {
     const int rows = t->rows * t->wy + t->cols * t->wx + 8;
-    return t->wx * t->wy <= d->group && 2 * t->depth * rows * (int)sizeof(float) <= d->local;
+    const int items = t->wx * t->wy * max_int(t->slices, 1);
+    return items <= d->group && 2 * t->depth * rows * (int)sizeof(float) <= d->local;
 }
 
 static int groups_of(const gemm_cl_row *t, const gemm_call *g)
@@ -40,14 +41,42 @@ static const gemm_cl_row *lowest_tile(int M)
     return &gemm_cl_choices[tile];
 }
 
+/* Whether every unit would get few multiplications. Their latency counts then, not their number. */
+static bool is_small(const gemm_cl_traits *d, const gemm_call *g)
+{
+    enum { FEW = 1 << 17, SHORT_K = 48 };
+    return (double)g->M * g->N * g->K < (double)FEW * d->units && g->K >= SHORT_K;
+}
+
+/*
+ * The largest of the sliced tiles that gives most units a group, or else the smallest one. Rows
+ * past M would be wasted work. covers: one tile has all rows. NULL: the device is too small, or C
+ * is too high.
+ */
+static const gemm_cl_row *choose_sliced(const gemm_cl_traits *d, const gemm_call *g, bool covers)
+{
+    const gemm_cl_row *best = NULL;
+    for (int i = GEMM_CL_SLICED_64x16; i <= GEMM_CL_SLICED_16x16; ++i) {
+        const gemm_cl_row *t = &gemm_cl_choices[i];
+        const int high = t->rows * t->wy;
+        if (!fits(t, d) || (covers && high < g->M) || (high > 16 && high >= 2 * g->M)) continue;
+        best = t;
+        if (4 * groups_of(t, g) >= 3 * d->units) break;
+    }
+    return best;
+}
+
 /*
  * The lowest tile that covers M, because rows past M are wasted work; and a small, deep one where K
- * is too short to be cut. Where most units would be idle, K is cut until there are about three
- * groups a unit. NULL: the device is too small for the tile.
+ * is too short to be cut. Where most units would be idle, a group cuts K into slices, or, where
+ * there is more to multiply, K is cut into parts until there are about three groups a unit. NULL:
+ * the device is too small for the tile.
  */
 static const gemm_cl_row *choose_tile(const gemm_cl_traits *d, const gemm_call *g, int *parts)
 {
     const gemm_cl_row *t = lowest_tile(g->M);
+    const gemm_cl_row *sliced = choose_sliced(d, g, false);
+    if (sliced && is_small(d, g) && 2 * groups_of(t, g) <= d->units) return sliced;
     if (g->M > 32 && g->K < 288 && groups_of(t, g) < d->units)
         t = &gemm_cl_choices[GEMM_CL_TILE_32x64_DEEP];
     if (!fits(t, d)) return NULL;
@@ -116,6 +145,14 @@ static const gemm_cl_row *lowest_cost(const gemm_cl_row *tiles, int M)
     return best;
 }
 
+/* To the device all products together are one multiply with so many times the columns. */
+static gemm_call all_products(const gemm_call *g, int products)
+{
+    gemm_call all = *g;
+    all.N = g->N > (1 << 30) / products ? 1 << 30 : g->N * products;
+    return all;
+}
+
 const gemm_cl_row *gemm_cl_choose_conv(const gemm_cl_traits *d, const gemm_call *g, int products,
                                        int *parts)
 {
@@ -123,11 +160,37 @@ const gemm_cl_row *gemm_cl_choose_conv(const gemm_cl_traits *d, const gemm_call 
     if (d->cpu) {
         return lowest_cost(&gemm_cl_conv_choices[vector_choice(d) * GEMM_CL_CONV_TILES], g->M);
     }
-    /* To the device all products together are one multiply with so many times the columns. */
-    gemm_call all = *g;
-    all.N = g->N > (1 << 30) / products ? 1 << 30 : g->N * products;
+    const gemm_call all = all_products(g, products);
     const gemm_cl_row *row = gemm_cl_choose(d, &all, parts);
     return row->conv ? row : &gemm_cl_choices[GEMM_CL_THIN_8];
+}
+
+static bool is_plain(const conv_call *c)
+{
+    return !c->pool && !gemm_conv_is_dots(c);
+}
+
+static bool is_pair(const conv_call *d, const conv_call *p)
+{
+    return d->groups == d->c && d->n == d->c && d->size > 1 && d->activation != CONV_LOGISTIC &&
+           p->size == 1 && p->stride == 1 && p->pad == 0 && p->groups == 1 && is_plain(d) &&
+           is_plain(p) && p->batch == d->batch && p->c == d->n && p->h == d->out_h &&
+           p->w == d->out_w;
+}
+
+/* A tile has all rows of C, because another one would compute the depthwise layer once more. Rows
+   with slices give the same bits, so the pair may have another tile than the 1x1 alone. */
+const gemm_cl_row *gemm_cl_choose_chain(const gemm_cl_traits *d, const gemm_cl_row *asked,
+                                        const conv_call *pair, const gemm_call *g)
+{
+    const bool chooses = asked->way == GEMM_CL_CHOOSE;
+    int parts = 1;
+    if ((d->cpu && chooses) || !is_pair(&pair[0], &pair[1])) return NULL;
+    const gemm_call all = all_products(g, pair[1].batch);
+    const gemm_cl_row *row = chooses ? gemm_cl_choose(d, &all, &parts) : asked;
+    if (!row->depth || parts > 1) return NULL;
+    if (row->slices && chooses) return choose_sliced(d, &all, true);
+    return row->rows * row->wy >= g->M ? row : NULL;
 }
 
 const gemm_cl_row *gemm_cl_choose_gemv(const gemm_cl_traits *d, const conv_call *c,

@@ -23,6 +23,12 @@ const gemm_cl_row *gemm_cl_choose(const gemm_cl_traits *, const gemm_call *, int
 const gemm_cl_row *gemm_cl_choose_conv(const gemm_cl_traits *, const gemm_call *, int products,
                                        int *parts);
 
+/* The row for a depthwise convolution and the 1x1 behind it as one launch: the one asked for, or
+   the choice of `cl`. Its sums are those of the two alone, in the same order. `g` is one product of
+   the 1x1. NULL: they are not such a pair, the row cannot run it, or two launches are better. */
+const gemm_cl_row *gemm_cl_choose_chain(const gemm_cl_traits *, const gemm_cl_row *asked,
+                                        const conv_call *pair, const gemm_call *g);
+
 /* The row for a convolution that multiplies a matrix by a vector: the output is one place, and its
    taps are the image as it lies. NULL: it is none, or K is so short that most items would idle, or
    the device's groups are too small. */

@@ -42,6 +42,12 @@ static bool fits_int(const conv_call *c)
            (double)c->batch * c->groups < INT_MAX / 128;
 }
 
+/* Of the activation below 0. */
+static float slope_of(const conv_call *c)
+{
+    return c->activation == CONV_LEAKY ? 0.1f : c->activation == CONV_RELU ? 0.0f : 1.0f;
+}
+
 /* ---- cl_image's image ---------------------------------------------------------------------- */
 
 /* A B that lies in place stays there, in 32 bits, unless the kernel multiplies 16. */
@@ -122,20 +128,21 @@ static bool can_pool(const conv_job *j)
     return row->pools && (row->conv != GEMM_CL_ONLY_CONV || row->winograd || j->K <= MOST_K);
 }
 
-/* Builds the row's kernel. NULL, or why there is none. */
-static const char *build_kernel(conv_job *j)
+static const char *build_anew(conv_job *j)
 {
     const conv_call *c = j->c;
     const gemm_cl_row *row = j->w.row;
     if (row->winograd) return gemm_cl_winograd_build(&j->winograd, &j->w);
     char more[128] = "";
-    append_size(c, more, sizeof more);
+    append_size(j->in, more, sizeof more);
+    if (j->in != c) gemm_append(more, sizeof more, " -DDEPTHWISE");
     if (row->conv == GEMM_CL_CONV) gemm_append(more, sizeof more, " -DCONV");
     if (j->pools) gemm_append(more, sizeof more, " -DPOOL");
+    const bool looked_up = j->taps || j->in != c;
     const bool image = row->way == GEMM_CL_IMAGE, knows_a = image || row->depth || row->one_column;
     if (knows_a && j->K % 4 == 0 && (j->kept || (uintptr_t)c->weights % 16 == 0))
         gemm_append(more, sizeof more, " -DALIGNED_A");
-    if (row->depth && !j->taps && c->h * c->w % 4 == 0 && (uintptr_t)c->input % 16 == 0)
+    if (row->depth && !looked_up && c->h * c->w % 4 == 0 && (uintptr_t)c->input % 16 == 0)
         gemm_append(more, sizeof more, " -DALIGNED_B");
     if (image && !is_by_image(j)) gemm_append(more, sizeof more, " -DIN_PLACE");
     if (!image && j->taps && !row->one_column) gemm_append(more, sizeof more, " -DTAPS");
@@ -145,14 +152,37 @@ static const char *build_kernel(conv_job *j)
     return gemm_cl_build_row(&j->w, more);
 }
 
+static bool is_same_key(const gemm_cl_build_key *a, const gemm_cl_build_key *b)
+{
+    return a->row == b->row && a->pools == b->pools && a->aligned == b->aligned &&
+           a->depth_size == b->depth_size;
+}
+
+/* Builds the row's kernel, or takes the one that the plan has. NULL, or why there is none. */
+static const char *build_kernel(conv_job *j)
+{
+    const gemm_cl_build_key key = {j->w.row, j->pools, (uintptr_t)j->in->input % 16 == 0,
+                                   j->in != j->c ? j->in->size : 0};
+    conv_kept *k = j->kept;
+    if (k && k->program && is_same_key(&k->key, &key)) {
+        j->w.row = k->row;
+        j->w.program = k->program;
+        return NULL;
+    }
+    const char *why = build_anew(j);
+    if (k) k->program = why ? NULL : j->w.program;
+    if (k) k->row = j->w.row, k->key = key;
+    return why;
+}
+
 static int multiply(conv_job *j)
 {
-    const conv_call *c = j->c;
+    const conv_call *c = j->c, *in = j->in;
     gemm_cl_work *w = &j->w;
     const bool image = is_by_image(j);
     const int step = w->row->by_channel && j->taps ? c->size * c->size : 0;
     const int kpart = gemm_cl_part_length(w, j->K, step), parts = ceil_div(j->K, kpart), one = 1;
-    const int brs = image ? j->width : c->h * c->w, bcs = image ? j->strips : 1;
+    const int brs = image ? j->width : in->h * in->w, bcs = image ? j->strips : 1;
     const cl_mem a = j->a.mem, from = image ? j->image : w->B.mem;
     const cl_mem to = w->sums ? w->sums : w->C.mem;
     const cl_ulong a0 = j->a.first, b0 = image ? 0 : w->B.offset;
@@ -161,12 +191,16 @@ static int multiply(conv_job *j)
     const cl_ulong cpart = w->sums ? outputs : 0;
     const int ldc = w->sums ? j->g.N : outputs_of(j);
     const cl_ulong elements = (cl_ulong)c->batch * (cl_ulong)c->c * (cl_ulong)(c->h * c->w);
+    const conv_kept none = {NULL}, *depth = j->depth_kept ? j->depth_kept : &none;
+    const float depth_slope = slope_of(in);
+    const gemm_cl_argument of_depth = ARG(depth->weights), of_elements = ARG(elements);
     const gemm_cl_argument args[] = {
         ARG(j->g.M), ARG(j->g.N), ARG(j->K), ARG(j->g.ALPHA), ARG(a), ARG(a0), ARG(j->K),
         ARG(one), ARG(from), ARG(b0), ARG(brs), ARG(bcs), ARG(to), ARG(c0), ARG(ldc), ARG(kpart),
-        ARG(cpart), ARG(j->products), ARG(c->groups), ARG(c->h), ARG(c->w), ARG(c->out_w),
-        ARG(c->size), ARG(c->stride), ARG(c->pad), ARG(j->norm), ARG(j->slope), ARG(j->logistic),
-        ARG(elements)};
+        ARG(cpart), ARG(j->products), ARG(c->groups), ARG(in->h), ARG(in->w), ARG(c->out_w),
+        ARG(in->size), ARG(in->stride), ARG(in->pad), ARG(j->norm), ARG(j->slope),
+        ARG(j->logistic), j->depth_kept ? of_depth : of_elements, ARG(depth->norm),
+        ARG(depth_slope)};
     size_t global[3] = {strips_of(j), (size_t)ceil_div(j->g.M, w->row->rows),
                         (size_t)parts * (size_t)j->products};
     size_t local[3];
@@ -228,6 +262,7 @@ static void release_kept(conv_kept *k)
 {
     CL_RELEASE(clReleaseMemObject, k->weights);
     CL_RELEASE(clReleaseMemObject, k->norm);
+    for (int i = 0; i < STAGES; ++i) gemm_cl_release_own(&k->kernels[i]);
     free(k);
 }
 
@@ -352,6 +387,7 @@ static void keep(conv_job *j, gemm_kept *kept)
         j->w.B.copied = 2 * (size_t)j->c->n * sizeof(float);
     }
     j->kept = kept->data;
+    if (j->kept) j->w.own = j->kept->kernels;
 }
 
 /* ---- one call ------------------------------------------------------------------------------ */
@@ -373,15 +409,16 @@ fail:
 
 static int show(conv_job *j, bool beside)
 {
-    const conv_call *c = j->c;
+    const conv_call *c = j->c, *in = j->in;
     gemm_cl_work *w = &j->w;
-    const size_t area = (size_t)c->h * (size_t)c->w, places = (size_t)(j->g.N / (c->pool ? 4 : 1));
+    const size_t area = (size_t)in->h * (size_t)in->w;
+    const size_t places = (size_t)(j->g.N / (c->pool ? 4 : 1));
     const size_t planned_a = w->A.copied, planned_b = w->B.copied;
     const size_t bytes = (size_t)c->batch * (size_t)c->n * places * sizeof(float);
     const bool later = j->kept && !beside && gemm_cl_may_stay(c->output, bytes);
     w->A = (gemm_cl_view){.host = (float *)c->weights, .rows = (size_t)c->n,
                           .cols = (size_t)j->K, .ld = (size_t)j->K, .beside = beside};
-    w->B = (gemm_cl_view){.host = (float *)c->input, .rows = (size_t)c->batch * (size_t)c->c,
+    w->B = (gemm_cl_view){.host = (float *)in->input, .rows = (size_t)c->batch * (size_t)c->c,
                           .cols = area, .ld = area, .beside = beside, .later = later};
     w->C = (gemm_cl_view){.host = c->output, .rows = (size_t)c->batch * (size_t)c->n,
                           .cols = places, .ld = places, .overwrite = true, .beside = beside,
@@ -400,11 +437,12 @@ static conv_job make_job(const conv_call *c, const gemm_cl_row *row)
     const int K = c->c / c->groups * c->size * c->size;
     return (conv_job){
         .c = c,
+        .in = c,
         .products = c->batch * c->groups,
         .K = K,
         .taps = c->size != 1 || c->stride != 1 || c->pad != 0 || c->pool,
         .g = {.M = c->n / c->groups, .N = c->out_h * c->out_w, .K = K, .ALPHA = 1.0f},
-        .slope = c->activation == CONV_LEAKY ? 0.1f : c->activation == CONV_RELU ? 0.0f : 1.0f,
+        .slope = slope_of(c),
         .logistic = c->activation == CONV_LOGISTIC,
         .w = gemm_cl_begin_work(row),
     };
@@ -473,11 +511,39 @@ gemm_status gemm_cl_convolve_start(conv_job *j, const conv_call *c, const gemm_c
     return failed ? end(j, true, context->note) : GEMM_DONE;
 }
 
+/* What the plan of the depthwise layer keeps is what it keeps when the layer runs alone. */
+static bool keep_both(conv_job *j, const conv_call *depth, const gemm_context *context)
+{
+    if (!context->chain_kept || !context->chain_kept[0] || !context->chain_kept[1]) return false;
+    conv_job d = make_job(depth, j->w.row);
+    keep(&d, context->chain_kept[0]);
+    keep(j, context->chain_kept[1]);
+    j->w.A.copied += d.w.A.copied;
+    j->w.B.copied += d.w.B.copied;
+    j->in = depth;
+    j->depth_kept = d.kept;
+    return j->kept && j->depth_kept;
+}
+
+gemm_status gemm_cl_chain_start(conv_job *j, const conv_call *calls, const gemm_cl_row *row,
+                                const gemm_context *context)
+{
+    if (!fits_int(&calls[0]) || !fits_int(&calls[1])) return GEMM_DECLINED;
+    *j = make_job(&calls[1], row);
+    j->w.row = gemm_cl_choose_chain(&j->w.device->traits, row, calls, &j->g);
+    if (!j->w.row || !keep_both(j, &calls[0], context)) return GEMM_DECLINED;
+    const char *why = build_kernel(j);
+    if (why) gemm_cl_say(why);
+    const bool failed = why || show(j, false) || enqueue(j) || gemm_cl_ask_result(&j->w);
+    return failed ? end(j, true, context->note) : GEMM_DONE;
+}
+
 static void fill_note(const conv_job *j, gemm_note *note)
 {
     const int m = j->w.row->winograd;
     gemm_cl_fill_note(&j->w, true, note);
-    snprintf(note->algorithm, sizeof note->algorithm, m ? "winograd%d" : "direct", m);
+    if (j->in != j->c) snprintf(note->algorithm, sizeof note->algorithm, "chain");
+    else snprintf(note->algorithm, sizeof note->algorithm, m ? "winograd%d" : "direct", m);
     if (m) note->transform = gemm_winograd_transform(m);
 }
 

@@ -16,7 +16,7 @@
 static gemm_cl_host_block *blocks;
 static atomic_int block_count;      /* so that free() of other memory needs no lock */
 
-enum { RECENT = 256 };
+enum { RECENT = 1024 };
 static gemm_cl_host_block *recent[RECENT];  /* found for a pointer, or NULL */
 
 gemm_cl_host_block *gemm_cl_blocks(void)
@@ -29,10 +29,17 @@ static bool contains(const gemm_cl_host_block *b, const void *p)
     return (const char *)p >= b->base && (const char *)p < b->base + b->bytes;
 }
 
+/* Blocks begin at pages, so their addresses differ in the middle bits only. A product with a large
+   odd number brings these to the top (Knuth, The Art of Computer Programming, 6.4). */
+static gemm_cl_host_block **place_of(const void *p)
+{
+    return &recent[((uint64_t)(uintptr_t)p * 0x9E3779B97F4A7C15u >> 32) % RECENT];
+}
+
 /* A network asks for the same pointers in every pass, and has hundreds of blocks. */
 gemm_cl_host_block *gemm_cl_block_of(const void *p)
 {
-    gemm_cl_host_block **seen = &recent[(uintptr_t)p / 64 % RECENT], *b = *seen;
+    gemm_cl_host_block **seen = place_of(p), *b = *seen;
     if (b && contains(b, p)) return b;
     b = blocks;
     while (b && !contains(b, p)) b = b->next;
@@ -57,13 +64,15 @@ static int refuse_moved(const gemm_cl_host_block *b, void *at)
 
 static int try_to_map(gemm_cl_host_block *b)
 {
+    cl_event done = NULL;
     /* A new block has no content that the CPU would read. */
     const cl_map_flags access = b->base ? CL_MAP_READ | CL_MAP_WRITE
                                         : CL_MAP_WRITE_INVALIDATE_REGION;
     char *at;
     ++gemm_cl_counters.waits;
-    CL_MAKE(at, clEnqueueMapBuffer(b->queue, b->mem, CL_TRUE, access, 0, b->bytes, 0, NULL, NULL,
-                                   &error));
+    CL_MAKE(at, clEnqueueMapBuffer(b->queue, b->mem, CL_TRUE, access, 0, b->bytes, 0, NULL,
+                                   gemm_cl_needs_event() ? &done : NULL, &error));
+    if (done) gemm_cl_add_pending(done);
     if (b->base && at != b->base) return refuse_moved(b, at);
     b->base = at;
     b->mapped = true;

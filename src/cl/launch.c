@@ -1,7 +1,9 @@
 /*
  * Kernels on the queue, and how a call ends.
  *
- * Every launch leaves an event, by which GEMM_TRACE knows the time on the device.
+ * A launch leaves an event where the call waits for it, or where its time is wanted. Others leave
+ * none, because an event costs the driver a third of a launch. The command that waits for them has
+ * one (cl/pending.h).
  *
  * C is written by one launch, the last one: where a multiply takes several launches, they make
  * parts, and the launch that adds the parts comes last. So a failure before it leaves C as it was.
@@ -23,12 +25,17 @@ gemm_cl_work gemm_cl_begin_work(const gemm_cl_row *row)
 
 /* ---- the row's kernel ---------------------------------------------------------------------- */
 
+static int slices_of(const gemm_cl_row *row)
+{
+    return row->slices ? row->slices : 1;
+}
+
 /* NULL, or why the device cannot run the row; asks the program too, once it is built. */
 static const char *why_refused(const gemm_cl_work *w)
 {
     const gemm_cl_row *row = w->row;
     const gemm_cl_traits *t = &w->device->traits;
-    const int items = row->wx * row->wy;
+    const int items = row->wx * row->wy * slices_of(row);
     if (row->way == GEMM_CL_IMAGE && (!t->images || w->device->image_height < 4))
         return "the OpenCL device has no images";
     if (row->half && !t->half_images) return "the OpenCL device has no images of half-floats";
@@ -55,6 +62,7 @@ static bool append_options(const gemm_cl_work *w, char *options, size_t size)
     return gemm_append(options, size, " -DROWS=%d -DCOLS=%d", row->rows, row->cols) &&
            (!row->wx || gemm_append(options, size, " -DWX=%d -DWY=%d", row->wx, row->wy)) &&
            (!row->depth || gemm_append(options, size, " -DBK=%d", row->depth)) &&
+           (!row->slices || gemm_append(options, size, " -DSLICES=%d", row->slices)) &&
            append_defines(options, size, row->defines) &&
            (w->device->traits.unified || append_defines(options, size, row->discrete));
 }
@@ -145,17 +153,23 @@ static int need_room(gemm_cl_work *w)
 int gemm_cl_launch(gemm_cl_work *w, const gemm_cl_program *p, gemm_cl_stage stage,
                    const gemm_cl_argument *args, const size_t *global, const size_t *local)
 {
-    cl_event waits[2], done;
+    const bool asked = !w->C.later || w->device->timed;
+    cl_event waits[2], done = NULL;
     cl_uint wait_count = 0;
+    cl_kernel kernel = p->kernel;
     if (need_room(w)) return -1;
-    for (cl_uint i = 0; i < p->args; ++i)
-        CL_TRY(clSetKernelArg(p->kernel, i, args[i].bytes, args[i].value));
+    if (w->own) {
+        kernel = gemm_cl_set_own(&w->own[stage], p, args);
+        if (!kernel) return -1;
+    } else if (gemm_cl_set_shared(p, args)) {
+        return -1;
+    }
     if (w->A.ready) waits[wait_count++] = w->A.ready;
     if (w->B.ready) waits[wait_count++] = w->B.ready;
-    CL_TRY(clEnqueueNDRangeKernel(w->device->queue, p->kernel, 3, NULL, global, local, wait_count,
-                                  wait_count ? waits : NULL, &done));
-    gemm_cl_launched();
-    w->timed[w->timed_count++] = (gemm_cl_timed){done, stage};
+    CL_TRY(clEnqueueNDRangeKernel(w->device->queue, kernel, 3, NULL, global, local, wait_count,
+                                  wait_count ? waits : NULL, asked ? &done : NULL));
+    gemm_cl_launched(asked);
+    if (asked) w->timed[w->timed_count++] = (gemm_cl_timed){done, stage};
     if (stage == (w->sums ? STAGE_SUM : STAGE_MULTIPLY)) {
         w->C.made = done;
         w->C.touched = w->C.in_place;
@@ -229,7 +243,8 @@ void gemm_cl_set_groups(gemm_cl_work *w, size_t *global, size_t *local)
     const gemm_cl_row *row = w->row;
     local[0] = (size_t)row->wx;
     local[1] = (size_t)row->wy;
-    local[2] = 1;
+    local[2] = (size_t)slices_of(row);
+    global[2] *= local[2];
     if (row->shares) fit_shares(w, global);
     if (!row->wx) fit_group(w->device, w->program->group_items, global[0], global[1], local);
     w->group[0] = local[0];
@@ -271,6 +286,7 @@ void gemm_cl_describe_work(const gemm_cl_work *w, char *text, size_t bytes)
     gemm_append(text, bytes, "%s %dx%d group %zux%zu", r->kernel, r->rows, r->cols, w->group[0],
                 w->group[1]);
     if (r->depth) gemm_append(text, bytes, " k%d", r->depth);
+    if (r->slices) gemm_append(text, bytes, " slices %d", r->slices);
     if (w->parts > 1) gemm_append(text, bytes, " parts %d", w->parts);
     if (spills(w)) gemm_append(text, bytes, " spills %d", (int)w->program->spilled);
 }

@@ -5,12 +5,12 @@
 #ifndef GEMM_CL_LAUNCH_H
 #define GEMM_CL_LAUNCH_H
 
+#include "cl/kernel.h"
 #include "cl/memory.h"
-#include "cl/program.h"
 #include "gemm_variant.h"
 #include "util/ints.h"
 
-typedef enum gemm_cl_stage { STAGE_PREPARE, STAGE_MULTIPLY, STAGE_SUM } gemm_cl_stage;
+typedef enum gemm_cl_stage { STAGE_PREPARE, STAGE_MULTIPLY, STAGE_SUM, STAGES } gemm_cl_stage;
 
 typedef struct gemm_cl_timed {
     cl_event event;
@@ -22,6 +22,7 @@ typedef struct gemm_cl_work {
     const gemm_cl_policy *policy;
     const gemm_cl_row *row;         /* `cl` replaces it by the row of its choice */
     const gemm_cl_program *program;
+    gemm_cl_kernel **own;           /* the layer's kernel objects, one a stage; NULL: it has none */
     int parts;                      /* of K */
     gemm_cl_view A, B, C;
     cl_mem sums;                    /* the parts that STAGE_SUM adds; NULL: there are none */
@@ -37,13 +38,6 @@ typedef struct gemm_cl_matrix {
     size_t first;
     int rs, cs;
 } gemm_cl_matrix;
-
-typedef struct gemm_cl_argument {
-    size_t bytes;
-    const void *value;
-} gemm_cl_argument;
-
-#define ARG(x) {sizeof(x), &(x)}
 
 /* Whether the next calls want the times of their kernels. Waits for all that is enqueued where that
    changes. */

@@ -38,9 +38,11 @@ static int fetch_copy(gemm_cl_host_block *b)
 {
     if (!b->newer) return 0;
     for (int i = 0; i < 2 && b->newer; ++i) {
+        cl_event read = NULL;
         ++gemm_cl_counters.waits;
         CL_TRY(clEnqueueReadBuffer(b->queue, b->copy, CL_TRUE, 0, b->length, b->base + b->from, 0,
-                                   NULL, NULL));
+                                   NULL, gemm_cl_needs_event() ? &read : NULL));
+        if (read) gemm_cl_add_pending(read);
         b->newer = false;
         gemm_cl_counters.bytes += b->length;
 fail:   ;

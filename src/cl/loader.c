@@ -10,6 +10,18 @@
 gemm_cl_functions gemm_cl_function;
 
 static char why[256];
+static unsigned long released;
+
+cl_int gemm_cl_release_memory(cl_mem mem)
+{
+    ++released;
+    return gemm_cl_function.ReleaseMemObject(mem);
+}
+
+unsigned long gemm_cl_released_memory(void)
+{
+    return released;
+}
 
 static void *open_library(void)
 {

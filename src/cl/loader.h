@@ -39,6 +39,10 @@ extern gemm_cl_functions gemm_cl_function;
  */
 const char *gemm_cl_load(void);
 
+/* clReleaseMemObject, and how often it was called. */
+cl_int gemm_cl_release_memory(cl_mem);
+unsigned long gemm_cl_released_memory(void);
+
 #define clBuildProgram gemm_cl_function.BuildProgram
 #define clCreateBuffer gemm_cl_function.CreateBuffer
 #define clCreateCommandQueue gemm_cl_function.CreateCommandQueue
@@ -71,7 +75,7 @@ const char *gemm_cl_load(void);
 #define clReleaseContext gemm_cl_function.ReleaseContext
 #define clReleaseEvent gemm_cl_function.ReleaseEvent
 #define clReleaseKernel gemm_cl_function.ReleaseKernel
-#define clReleaseMemObject gemm_cl_function.ReleaseMemObject
+#define clReleaseMemObject gemm_cl_release_memory
 #define clReleaseProgram gemm_cl_function.ReleaseProgram
 #define clRetainCommandQueue gemm_cl_function.RetainCommandQueue
 #define clRetainEvent gemm_cl_function.RetainEvent

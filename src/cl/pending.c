@@ -11,6 +11,7 @@ gemm_cl_counts gemm_cl_counters;
 
 static bool counting;           /* time in kernels too */
 static bool busy, lost;         /* lost: a launch failed */
+static bool uncovered;          /* some launch has no event */
 static int unflushed;           /* launches */
 static cl_event *events;
 static size_t count, room;
@@ -36,9 +37,10 @@ bool gemm_cl_is_counting(void)
     return counting;
 }
 
-void gemm_cl_launched(void)
+void gemm_cl_launched(bool with_event)
 {
     busy = true;
+    uncovered = uncovered || !with_event;
     ++unflushed;
     ++gemm_cl_counters.launches;
 }
@@ -52,6 +54,11 @@ void gemm_cl_flush(void)
     CL_TRY(clFlush(gemm_cl_opened()->queue));
 fail:
     return;
+}
+
+bool gemm_cl_needs_event(void)
+{
+    return uncovered;
 }
 
 bool gemm_cl_is_busy(void)
@@ -108,7 +115,7 @@ fail:
 
 int gemm_cl_settle(void)
 {
-    busy = false;
+    busy = uncovered = false;
     unflushed = 0;
     for (size_t i = 0; i < count; ++i) settle_one(events[i]);
     count = 0;

@@ -2,8 +2,9 @@
  * Launches that nothing has waited for yet. For the OpenCL files only; called with gemm_cl_lock
  * held, while the device is open.
  *
- * A launch may fail after it was enqueued, and only its event tells. So all events are kept until
- * the next wait, which asks each of them.
+ * A launch may fail after it was enqueued, and only an event tells. All events are kept until the
+ * next wait, which asks each of them. A launch without an event is covered by the event of the
+ * command that waits for it: the queue is in order, and behind a failed kernel nothing succeeds.
  */
 #ifndef GEMM_CL_PENDING_H
 #define GEMM_CL_PENDING_H
@@ -17,8 +18,11 @@ extern gemm_cl_counts gemm_cl_counters;
 /* Whether gemm_cl_count is on, and so wants times. */
 bool gemm_cl_is_counting(void);
 
-/* A kernel was enqueued. */
-void gemm_cl_launched(void);
+/* A kernel was enqueued, with or without an event. */
+void gemm_cl_launched(bool with_event);
+
+/* Whether the queue may hold a launch without an event, so that the next wait needs one. */
+bool gemm_cl_needs_event(void);
 
 /* Sends what was enqueued to the device, but not after each launch, because that takes time. */
 void gemm_cl_flush(void);

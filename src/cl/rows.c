@@ -61,6 +61,9 @@ const gemm_cl_row gemm_cl_clblast = {.defines = "", .way = GEMM_CL_CLBLAST};
 #define TILE(rows_, cols_, wx_, wy_, depth_) \
     {.kernel = "cl_tile", .defines = "", .conv = GEMM_CL_CONV, .rows = rows_, .cols = cols_, \
      .wx = wx_, .wy = wy_, .depth = depth_, .splits = true, .pools = true}
+#define SLICED(rows_, cols_, wx_, wy_) \
+    {.kernel = "cl_tile", .defines = "", .conv = GEMM_CL_CONV, .rows = rows_, .cols = cols_, \
+     .wx = wx_, .wy = wy_, .depth = 64, .slices = 8, .pools = true}
 
 const gemm_cl_row gemm_cl_choices[] = {
     [GEMM_CL_IMAGE_8x4] = IMAGE(8, 4, true, &gemm_cl_choices[GEMM_CL_IMAGE_4x4]),
@@ -77,6 +80,12 @@ const gemm_cl_row gemm_cl_choices[] = {
     [GEMM_CL_TILE_32x64] = TILE(4, 4, 16, 8, 16),
     [GEMM_CL_TILE_32x64_DEEP] = TILE(4, 4, 16, 8, 32),
     [GEMM_CL_TILE_64x64] = TILE(8, 4, 16, 8, 16),
+    [GEMM_CL_SLICED_64x16] = SLICED(8, 4, 4, 8),
+    [GEMM_CL_SLICED_32x32] = SLICED(4, 8, 4, 8),
+    [GEMM_CL_SLICED_64x8] = SLICED(4, 4, 2, 16),
+    [GEMM_CL_SLICED_32x16] = SLICED(4, 4, 4, 8),
+    [GEMM_CL_SLICED_16x32] = SLICED(4, 4, 8, 4),
+    [GEMM_CL_SLICED_16x16] = SLICED(4, 4, 4, 4),
 };
 const size_t gemm_cl_choice_count = sizeof gemm_cl_choices / sizeof gemm_cl_choices[0];
 

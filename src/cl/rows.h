@@ -43,6 +43,9 @@ typedef struct gemm_cl_row {
     int wx, wy;                 /* items of a group: -DWX -DWY; 0: by the device and the shape */
     int depth;                  /* steps of K in local memory at once: -DBK; 0: none. Such a kernel
                                    loads A and B along their rows: -DA_TURNED -DB_TURNED */
+    int slices;                 /* of a step's K, each of them other items': -DSLICES; 0: one. All
+                                   rows with slices have as many and one depth, so that C has the
+                                   same bits under each of them */
     bool shares;                /* a group is one item, and takes a share of the rows of C */
     bool one_column;            /* computes only a C of one column, whose B lies as it is needed */
     bool splits;                /* can cut K into parts */
@@ -67,7 +70,9 @@ enum {
     GEMM_CL_IMAGE_8x4, GEMM_CL_IMAGE_4x4, GEMM_CL_IMAGE_8x8, GEMM_CL_WIDE_16, GEMM_CL_WIDE_8,
     GEMM_CL_WIDE_4, GEMM_CL_THIN_1, GEMM_CL_THIN_2, GEMM_CL_THIN_4, GEMM_CL_THIN_8,
     GEMM_CL_TILE_16x128, GEMM_CL_TILE_32x64,
-    GEMM_CL_TILE_32x64_DEEP, GEMM_CL_TILE_64x64
+    GEMM_CL_TILE_32x64_DEEP, GEMM_CL_TILE_64x64,
+    GEMM_CL_SLICED_64x16, GEMM_CL_SLICED_32x32, GEMM_CL_SLICED_64x8, GEMM_CL_SLICED_32x16,
+    GEMM_CL_SLICED_16x32, GEMM_CL_SLICED_16x16
 };
 extern const gemm_cl_row gemm_cl_choices[];
 extern const size_t gemm_cl_choice_count;

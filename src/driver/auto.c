@@ -283,15 +283,26 @@ gemm_status gemm_auto_conv(const conv_call *c, const gemm_context *x, const void
 
 /* ---- a chain ---- */
 
-/* Whether packed would run each of the layers. */
-static bool all_packed(const conv_call *calls, int count, const gemm_context *x)
+/* The row that would run the layer. NULL: its shape shall be measured. */
+static const gemm_variant *row_of(const gemm_shape *shape)
 {
-    for (int i = 0; i < count; ++i) {
-        const gemm_shape shape = gemm_shape_of_conv(&calls[i], x);
-        const gemm_tuned *e = gemm_tuning_find(table, &shape);
-        if (e ? atomic_load(&e->row) != packed : measures) return false;
+    const gemm_tuned *e = gemm_tuning_find(table, shape);
+    return e ? atomic_load(&e->row) : measures ? NULL : packed;
+}
+
+/* The row that would run each of the layers, or NULL where there is no such row. */
+static const gemm_variant *row_of_all(const conv_call *calls, int count,
+                                      const layer_call *shortcut, const gemm_context *x)
+{
+    const gemm_variant *row = NULL;
+    for (int i = 0; i < count + (shortcut != NULL); ++i) {
+        const gemm_shape shape = i < count ? gemm_shape_of_conv(&calls[i], x)
+                                           : gemm_shape_of_layer(shortcut, x);
+        const gemm_variant *own = row_of(&shape);
+        if (!own || (i && own != row)) return NULL;
+        row = own;
     }
-    return true;
+    return row;
 }
 
 static const char *chain_to_cpu(const conv_call *calls, int count, const layer_call *shortcut)
@@ -305,31 +316,33 @@ static const char *chain_to_cpu(const conv_call *calls, int count, const layer_c
     return why ? why : gemm_cl_give_to_cpu(output, gemm_conv_output_bytes(last), true);
 }
 
-/* Whether packed would run the shortcut. */
-static bool shortcut_packed(const layer_call *shortcut, const gemm_context *x)
+static gemm_status run_chain_on(const gemm_variant *row, const conv_call *calls, int count,
+                                const layer_call *shortcut, const gemm_context *x)
 {
-    const gemm_shape shape = gemm_shape_of_layer(shortcut, x);
-    const gemm_tuned *e = gemm_tuning_find(table, &shape);
-    return e ? atomic_load(&e->row) == packed : !measures;
+    for (int i = 0; x->chain_kept && i < count; ++i) own_kept(x->chain_kept[i], row);
+    const char *lost = row->leaves ? NULL : chain_to_cpu(calls, count, shortcut);
+    if (lost) return gemm_fail(x->note, lost);
+    const gemm_status status = row->chain(calls, count, shortcut, x, row->params);
+    for (int i = 0; x->chain_kept && i < count; ++i)
+        if (x->chain_kept[i]) x->chain_kept[i]->row = row;
+    return status;
 }
 
-/* A chain is packed's. It is declined where the table has another row for one of its layers. It is
-   also declined where its layers shall be measured or recorded one by one. */
+/* A chain is the row's that would run each of its layers. It is declined where the layers have
+   different rows, and where they shall be measured or recorded one by one. */
 gemm_status gemm_auto_chain(const conv_call *calls, int count, const layer_call *shortcut,
                             const gemm_context *x, const void *params)
 {
     const bool tuned = has_table();
-    if (tuned && (recorded || !all_packed(calls, count, x))) return GEMM_DECLINED;
-    if (tuned && shortcut && !shortcut_packed(shortcut, x)) return GEMM_DECLINED;
-    const char *lost = chain_to_cpu(calls, count, shortcut);
-    if (lost) return gemm_fail(x->note, lost);
-    note_packed(x->note, tuned ? by_table : by_default);
-    for (int i = 0; i < count; ++i) {
-        gemm_kept *kept = x->chain_kept ? x->chain_kept[i] : NULL;
-        own_kept(kept, packed);
-        if (kept) kept->row = packed;
-    }
-    return gemm_packed_chain(calls, count, shortcut, x, params);
+    const gemm_variant *row = !tuned ? packed
+                            : recorded ? NULL : row_of_all(calls, count, shortcut, x);
+    (void)params;
+    if (!row || !row->chain) return GEMM_DECLINED;
+    const gemm_status status = run_chain_on(row, calls, count, shortcut, x);
+    if (!*x->note->ran) snprintf(x->note->ran, sizeof x->note->ran, "%s", row->name);
+    x->note->chosen = row->name;
+    x->note->why = tuned ? by_table : by_default;
+    return status;
 }
 
 gemm_status gemm_auto_layer(const layer_call *c, const gemm_context *x, const void *params)

@@ -100,6 +100,7 @@ static void check(const conv_call *calls, const conv_norm *const *norms, int cou
     const conv_call *last = &calls[count - 1];
     if (shortcut) outputs[count - 1] = add(shortcut, outputs[count - 1]);
     const float *output = shortcut ? shortcut->output : last->output;
+    gemm_host_read(output, gemm_conv_output_bytes(last));
     if (memcmp(output, outputs[count - 1], gemm_conv_output_bytes(last)))
         gemm_die("GEMM_CHECK: %s is wrong for a chain of %d convolutions that ends with %d filters "
                  "over %dx%dx%d%s: its bits are not those of the layers one by one",

@@ -210,13 +210,29 @@ oclgrind_layers()
     pass "$title"
 }
 
+# oclgrind_chains NAME CHECKS...: a depthwise layer with the 1x1 behind it, with each tile for which
+# Oclgrind's device has the local memory.
+oclgrind_chains()
+{
+    title=$1
+    shift
+    oclgrind "$@" $bin/test_chain --row cl --seed 3 --cases 1 >"$work/output" 2>"$work/findings"
+    status=$?
+    if [ $status != 0 ] || grep -qE 'Kernel:|^Oclgrind' "$work/findings" ||
+        ! grep '^ok .*k64' "$work/output" | grep -qv SKIP; then
+        fail "$title" "status $status: $(tail -n 1 "$work/output" "$work/findings" | tr '\n' ' ')"
+    else
+        pass "$title"
+    fi
+}
+
 if ! command -v oclgrind >/dev/null 2>&1; then
     skip cl-oclgrind 'no oclgrind'
 else
     sums='1x9x5u 9x10x11d 33x35x34u'
     rows='cl_naive cl_block cl_local cl_local_v4 cl_local_v8 cl_local_v16 cl_local_v4_u8 cl'
-    convolving='cl_conv_wide-1x8 cl_conv_wide-4x8 cl_thin-2x1 cl_tile-8x4 cl_gemv-4x1 cl_winograd2-4x8
-        cl_winograd4-4x8'
+    convolving='cl_conv_wide-1x8 cl_conv_wide-4x8 cl_thin-2x1 cl_tile-8x4 cl_tile-4x4-8x4
+        cl_gemv-4x1 cl_winograd2-4x8 cl_winograd4-4x8'
     checks='--data-races --check-api'
     export GEMM_CACHE_DIR=$work/oclgrind
     for row in $rows cl_image; do
@@ -226,6 +242,7 @@ else
         oclgrind_row cl-oclgrind-conv-$row --conv $row '0u 1d 12u 8d 4u' $checks
     done
     oclgrind_layers cl-oclgrind-layers --check-api
+    oclgrind_chains cl-oclgrind-chains $checks
     checks='--build-options -cl-opt-disable --uninitialized'
     export GEMM_CACHE_DIR=$work/oclgrind-plain
     for row in $rows; do
@@ -235,6 +252,7 @@ else
         oclgrind_row cl-oclgrind-uninitialized-conv-$row --conv $row '10d 21u 22d 13u 9d' $checks
     done
     oclgrind_layers cl-oclgrind-uninitialized-layers $checks
+    oclgrind_chains cl-oclgrind-uninitialized-chains $checks
     oclgrind_row cl-oclgrind-uninitialized-conv-cl_image-8x4 --conv cl_image-8x4 '4u 24d 14u' $checks
 fi
 

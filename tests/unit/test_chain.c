@@ -1,18 +1,21 @@
 /*
- * Chains of convolutions of `packed`: random geometry, bands of random height, each instruction set
- * of this processor. The output must have the bits of the layers one by one, with any number of
- * threads. Guard pages lie before or behind the input, the output and all weights. The outputs of
- * the inner layers do not exist.
+ * Chains of convolutions of `packed`, or with --row cl of the OpenCL rows: random geometry, and for
+ * `packed` bands of random height and each instruction set of this processor. The output must have
+ * the bits of the layers one by one, with any number of threads. Guard pages lie before or behind
+ * the input, the output and all weights. The outputs of the inner layers do not exist.
  *
  *   random      packed_chain_by against gemm_packed_conv for each layer
  *   driver      gemm_conv_chain with batch norm and plans against gemm_conv, also after a change of
  *               the weights and the batch norm of each layer
  *   declined    a chain that packed cannot run, or without memory, leaves the output as it was
  *   no chain    so does what is no chain; its batch norm is not folded
+ *   cl          each tile of cl_tile: gemm_cl_chain against gemm_cl_conv for both layers
  *
- *   test_chain [--seed S] [--cases N] [--isa NAME]
+ *   test_chain [--seed S] [--cases N] [--isa NAME] [--row packed|cl]
  */
+#include "cl/rows.h"
 #include "driver/driver.h"
+#include "gemm_cl.h"
 #include "packed/chain.h"
 #include "packed/packed.h"
 #include "support/operands.h"
@@ -23,6 +26,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 enum { LAYERS = 3, MOST_THREADS = 8 };
 #define COUNT(array) (sizeof(array) / sizeof *(array))
@@ -259,6 +263,92 @@ static const char *judge_driver(problem *p)
     return !wrong && gemm_planned_bytes() ? "a dropped plan is counted" : wrong;
 }
 
+/* ---- cl ---- */
+
+/* What is kept, for each layer of the chain. */
+typedef struct cl_plans {
+    gemm_kept kept[2];
+    gemm_kept *each[2];
+} cl_plans;
+
+static gemm_status run_cl_chain(problem *p, const gemm_cl_row *row, cl_plans *plans)
+{
+    gemm_note note;
+    gemm_context context = gemm_make_context(&note);
+    context.chain_kept = plans->each;
+    guarded_fill_nan(&p->output);
+    return gemm_cl_chain(p->calls + 1, 2, NULL, &context, row);
+}
+
+static const char *judge_cl(problem *p, const gemm_cl_row *row, cl_plans *plans)
+{
+    gemm_note note;
+    gemm_context context = gemm_make_context(&note);
+    const conv_call depth = alone(p, 1), project = alone(p, 2);
+    if (gemm_cl_conv(&depth, &context, &gemm_cl_choices[GEMM_CL_THIN_1]) != GEMM_DONE ||
+        gemm_cl_conv(&project, &context, row) != GEMM_DONE)
+        return "a layer alone declined";
+    for (int turn = 0; turn < 2; ++turn) {      /* then with what is kept */
+        if (run_cl_chain(p, row, plans) != GEMM_DONE) return "it declined";
+        if (!same_bits(p)) return "the bits are not those of the layers";
+    }
+    plans->each[0] = NULL;
+    if (run_cl_chain(p, row, plans) != GEMM_DECLINED) return "it ran without a plan";
+    plans->each[0] = &plans->kept[0];
+    if (row->rows * row->wy < 401) {
+        p->calls[2].n = row->rows * row->wy + 1;
+        if (run_cl_chain(p, row, plans) != GEMM_DECLINED) return "it ran with too many filters";
+    }
+    return NULL;
+}
+
+/* Random chains of two layers that one tile of the row covers. */
+static void test_cl_row(const gemm_cl_row *row, uint64_t seed, int cases)
+{
+    const char *wrong = gemm_cl_unusable(row);
+    char name[64];
+    int number = 0;
+    snprintf(name, sizeof name, "cl, %dx%d of %dx%d k%d", row->rows, row->cols, row->wx, row->wy,
+             row->depth);
+    if (wrong) {
+        report_unusable(name, wrong);
+        return;
+    }
+    for (int ran = 0; ran < cases && !wrong; ++number) {
+        problem p = make_problem(seed, number);
+        cl_plans plans = {.kept = {{.room = SIZE_MAX}, {.room = SIZE_MAX}},
+                          .each = {&plans.kept[0], &plans.kept[1]}};
+        const bool is_dots = gemm_conv_is_dots(&p.calls[1]) || gemm_conv_is_dots(&p.calls[2]);
+        p.first = 1;
+        p.calls[1].input = p.inner[0];
+        if (p.calls[2].n <= row->rows * row->wy && p.calls[1].size > 1 && !is_dots) {
+            rng r = rng_make(seed, (uint64_t)number);
+            for (int i = 0; i < floats_out(&p.calls[0]); ++i) p.inner[0][i] = rng_float(&r);
+            wrong = judge_cl(&p, row, &plans);
+            ++ran;
+        }
+        for (int i = 0; i < 2; ++i) gemm_drop_kept(&plans.kept[i]);
+        free_problem(&p);
+    }
+    if (wrong)
+        report_fail(name, "case %d: %s; repeat: test_chain --row cl --seed %llu --cases %d",
+                    number - 1, wrong, (unsigned long long)seed, number);
+    else
+        report_pass(name);
+}
+
+/* Ends the program without its functions at exit, because Oclgrind crashes in them. */
+static _Noreturn void test_cl(uint64_t seed, int cases)
+{
+    for (size_t i = 0; i < gemm_cl_choice_count; ++i)
+        if (gemm_cl_choices[i].depth) test_cl_row(&gemm_cl_choices[i], seed, cases);
+    const int status = report_status();
+    fflush(stdout);
+    _exit(status);
+}
+
+/* ---- all of it ---- */
+
 /* 1x1 from `in` to `wide` channels, 3x3 of this stride, 1x1 to `out` channels. */
 static problem make_driven(int first, int in, int wide, int out, int side, int stride)
 {
@@ -382,14 +472,16 @@ int main(int argc, char **argv)
 {
     uint64_t seed = (uint64_t)time(NULL);
     int cases = 300;
-    const char *isa = NULL;
+    const char *isa = NULL, *row = "packed";
     for (int i = 1; i < argc; i += 2) {
         const char *value = i + 1 < argc ? argv[i + 1] : "";
         if (!strcmp(argv[i], "--seed")) seed = (uint64_t)option_int(argv[i], value, 0);
         else if (!strcmp(argv[i], "--cases")) cases = option_int(argv[i], value, 0);
+        else if (!strcmp(argv[i], "--row")) row = value;
         else isa = value;
     }
     printf("# seed %llu\n", (unsigned long long)seed);
+    if (!strcmp(row, "cl")) test_cl(seed, cases);
     gemm_set_variant(gemm_find("packed"));
     for (const gemm_ukernel *const *u = gemm_ukernels; *u; ++u) {
         if (isa && strcmp(isa, (*u)->name)) continue;

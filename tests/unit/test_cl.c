@@ -273,8 +273,8 @@ static void test_sums(int cases, bool small)
     for (size_t i = 0; i < gemm_cl_choice_count; ++i) {
         const gemm_cl_row *r = &gemm_cl_choices[i];
         char title[64];
-        snprintf(title, sizeof title, "%s-%dx%d-%dx%d%s", r->kernel, r->rows, r->cols, r->wx, r->wy,
-                 r->defines);
+        snprintf(title, sizeof title, "%s-%dx%d-%dx%d%s%.0d%s", r->kernel, r->rows, r->cols, r->wx,
+                 r->wy, r->depth ? "-k" : "", r->depth, r->defines);
         test_row(title, r, cases, small);
     }
 }
@@ -505,8 +505,9 @@ static const gemm_cl_row *conv_row(size_t n, char *title, size_t bytes)
     else if (n >= NAMED && !r && left - CPU_ROWS - GEMM_CL_GEMV_COUNT < 2 * GEMM_CL_CONV_VECTORS)
         r = &gemm_cl_winograd_choices[left - CPU_ROWS - GEMM_CL_GEMV_COUNT];
     if (r)
-        snprintf(title, bytes, "%s%s%.0d-%dx%d-%dx%d%s", r->kernel ? r->kernel : "cl",
-                 r->half ? "-half" : "", r->winograd, r->rows, r->cols, r->wx, r->wy, r->defines);
+        snprintf(title, bytes, "%s%s%.0d-%dx%d-%dx%d%s%.0d%s", r->kernel ? r->kernel : "cl",
+                 r->half ? "-half" : "", r->winograd, r->rows, r->cols, r->wx, r->wy,
+                 r->depth ? "-k" : "", r->depth, r->defines);
     return r;
 }
 
@@ -517,8 +518,8 @@ static void test_convolutions(int cases, bool small)
     for (size_t n = 0; (row = conv_row(n, title, sizeof title)); ++n) {
         /* each case may compile a kernel: those that differ from another in a number get a few */
         const bool main_one = !strcmp(title, "cl-0x0-0x0") || strstr(title, "-DVECTOR=16");
-        const bool larger_tile = strstr(title, "cl_tile-8");
-        const int few = main_one ? cases : larger_tile ? 5 : 10;
+        const bool other_tile = row->slices || strstr(title, "cl_tile-8");
+        const int few = main_one ? cases : other_tile ? 5 : 10;
         test_conv_row(title, row, cases < few ? cases : few, small);
     }
 }
@@ -972,6 +973,48 @@ static void test_image_rules(void)
             report_pass(name);
         else
             report_fail(name, "%s %dx%d", row->kernel, row->rows, row->cols);
+    }
+}
+
+static const gemm_cl_row *choice_or_null(int choice)
+{
+    return choice < 0 ? NULL : &gemm_cl_choices[choice];
+}
+
+/* Which tile of cl_tile `cl` takes on a desktop GPU: for a 1x1 layer of this M, N and K, and for it
+   and the depthwise layer before it (-1: two launches). */
+static void test_tile_rules(void)
+{
+    static const struct {
+        int M, N, K, one, chain, parts;
+    } cases[] = {
+        {8, 25600, 16, GEMM_CL_TILE_16x128, GEMM_CL_TILE_16x128, 1},
+        {16, 6400, 64, GEMM_CL_SLICED_16x32, GEMM_CL_SLICED_16x32, 1},
+        {32, 1600, 192, GEMM_CL_SLICED_32x16, GEMM_CL_SLICED_32x16, 1},
+        {48, 400, 272, GEMM_CL_SLICED_16x16, GEMM_CL_SLICED_64x8, 1},
+        {96, 100, 448, GEMM_CL_SLICED_16x16, -1, 1},
+        {192, 1600, 32, GEMM_CL_TILE_32x64_DEEP, -1, 1},
+        {255, 400, 144, GEMM_CL_SLICED_64x16, -1, 1},
+        {64, 10816, 288, GEMM_CL_TILE_64x64, GEMM_CL_TILE_64x64, 1},
+        {64, 2704, 2880, GEMM_CL_TILE_64x64, -1, 9},
+        {512, 169, 2304, GEMM_CL_TILE_64x64, -1, 16}};
+    const gemm_cl_traits d = {.units = 132, .group = 1024, .local = 49152};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i) {
+        const gemm_call g = {.M = cases[i].M, .N = cases[i].N, .K = cases[i].K};
+        const conv_call pair[] = {
+            {1, g.K, g.K, 1, g.N, g.K, 3, 1, 1, 1, g.N, .shift = NULL},
+            {1, 1, g.K, 1, g.N, g.M, 1, 1, 0, 1, g.N, .shift = NULL}};
+        char name[64];
+        int parts;
+        const gemm_cl_row *one = gemm_cl_choose_conv(&d, &g, 1, &parts);
+        const gemm_cl_row *chain = gemm_cl_choose_chain(&d, &gemm_cl_best, pair, &g);
+        snprintf(name, sizeof name, "cl-tile-%dx%dx%d", g.M, g.N, g.K);
+        if (one == choice_or_null(cases[i].one) && chain == choice_or_null(cases[i].chain) &&
+            parts == cases[i].parts)
+            report_pass(name);
+        else
+            report_fail(name, "choice %td, chain: %td, parts %d", one - gemm_cl_choices,
+                        chain ? chain - gemm_cl_choices : -1, parts);
     }
 }
 
@@ -1505,6 +1548,7 @@ int main(int argc, char **argv)
         show_tile();
         test_half_rounding();
         test_image_rules();
+        test_tile_rules();
         return report_status();
     }
     if (!o.threads) {
@@ -1523,6 +1567,7 @@ int main(int argc, char **argv)
         test_activations();
         test_host_memory();
         test_image_rules();
+        test_tile_rules();
         test_half_rounding();
         test_long_options();
         test_untouched_memory();
