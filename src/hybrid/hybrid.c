@@ -30,6 +30,7 @@
 #include "hybrid/share.h"
 #include "util/clock.h"
 #include "util/ints.h"
+#include "util/threads.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -234,6 +235,10 @@ typedef struct hybrid_run {
     conv_call c;
     gemm_note device_note;
     bool timed;                 /* the device's clock is wanted */
+    int copiers;                /* threads that copy for the device */
+    gemm_kept *for_cpu, *for_device;
+    gemm_status device_status;  /* of a device's part beside the CPU's */
+    double device_ms;
     gemm_shared_times times;
 } hybrid_run;
 
@@ -264,9 +269,10 @@ static gemm_status convolve_on_cpu(const gemm_hybrid_sides *s, const conv_call *
     return status == GEMM_DECLINED && c->pool ? convolve_apart(s, c, context) : status;
 }
 
-static gemm_status run_on_cpu(const hybrid_run *r, part p, gemm_kept *kept)
+static gemm_status run_on_cpu(const hybrid_run *r, part p, int threads, gemm_kept *kept)
 {
     gemm_context own = *r->context;
+    own.threads = threads;
     own.kept = kept;
     if (r->call->g) {
         const gemm_call g = part_of_multiply(r->call->g, p);
@@ -276,14 +282,14 @@ static gemm_status run_on_cpu(const hybrid_run *r, part p, gemm_kept *kept)
     return convolve_on_cpu(r->sides, &c, &own);
 }
 
-static gemm_status start_device(hybrid_run *r)
+static gemm_status start_device(hybrid_run *r, part p)
 {
-    const part p = {0, r->cut};
     gemm_context own = *r->context;
     gemm_clear_note(&r->device_note);
     own.note = &r->device_note;
     own.timed = r->timed;
-    own.kept = for_device(r->context->kept, r->kept);
+    own.threads = r->copiers;
+    own.kept = r->for_device;
     if (r->call->g) {
         r->g = part_of_multiply(r->call->g, p);
         return r->sides->run_start(&r->g, &own, r->sides->params);
@@ -321,7 +327,8 @@ static gemm_status run_whole_on_cpu(hybrid_run *r)
     gemm_kept *kept = r->context->kept;
     const double begin = gemm_now_ms();
     kept_parts *parts = kept_for(kept, 0, &r->times.first);
-    const gemm_status status = run_on_cpu(r, (part){0, r->call->count}, for_cpu(kept, parts));
+    const gemm_status status = run_on_cpu(r, (part){0, r->call->count}, r->context->threads,
+                                          for_cpu(kept, parts));
     r->times.share = 0;
     r->times.cpu_ms = gemm_now_ms() - begin;
     note_cpu(r);
@@ -331,12 +338,29 @@ static gemm_status run_whole_on_cpu(hybrid_run *r)
 /* The CPU's part is right, and the device's was not computed. */
 static gemm_status replace_device(const hybrid_run *r)
 {
-    const gemm_status status = run_on_cpu(r, (part){0, r->cut}, NULL);
+    const gemm_status status = run_on_cpu(r, (part){0, r->cut}, r->context->threads, NULL);
     note_cpu(r);
     if (status == GEMM_DONE || r->cut == r->call->count) return status;
     return gemm_fail(r->context->note,
                      "the device failed, and the CPU cannot compute the device's part");
 }
+
+/* The device's part is right, and the CPU declined its own. */
+static gemm_status replace_cpu(hybrid_run *r)
+{
+    gemm_status status = start_device(r, (part){r->cut, r->call->count});
+    if (status == GEMM_DONE) status = r->sides->finish(true, &r->device_note);
+    if (status != GEMM_DONE)
+        return gemm_fail(r->context->note,
+                         "the CPU declined its part, and the device cannot compute it");
+    r->cut = r->call->count;
+    r->times.share = 1;
+    r->times.first = true;      /* the times are not those of a share */
+    note_both(r);
+    return GEMM_DONE;
+}
+
+/* ---- one side after the other: the CPU copies for the device, and computes behind that ---- */
 
 /* After the device's start: the CPU's part, and the join. */
 static gemm_status run_rest(hybrid_run *r)
@@ -345,7 +369,8 @@ static gemm_status run_rest(hybrid_run *r)
     const part rest = {r->cut, r->call->count};
     gemm_status status = GEMM_DONE;
     const double begin = gemm_now_ms();
-    if (rest.from < rest.to) status = run_on_cpu(r, rest, for_cpu(r->context->kept, r->kept));
+    if (rest.from < rest.to)
+        status = run_on_cpu(r, rest, r->context->threads, for_cpu(r->context->kept, r->kept));
     const double computed = gemm_now_ms();
     const bool take = status == GEMM_DONE;
     status = r->sides->finish(take, &r->device_note);
@@ -360,11 +385,10 @@ static gemm_status run_rest(hybrid_run *r)
     return GEMM_DONE;
 }
 
-static gemm_status run_both(hybrid_run *r)
+static gemm_status run_in_turn(hybrid_run *r)
 {
     const double begin = gemm_now_ms();
-    r->kept = kept_for(r->context->kept, r->cut, &r->times.first);
-    const gemm_status status = start_device(r);
+    const gemm_status status = start_device(r, (part){0, r->cut});
     r->times.start_ms = gemm_now_ms() - begin;
     r->times.failed = status != GEMM_DONE;
     switch (status) {
@@ -373,6 +397,57 @@ static gemm_status run_both(hybrid_run *r)
     case GEMM_FAILED: break;
     }
     return gemm_fail(r->context->note, r->device_note.reason);
+}
+
+/* ---- both at once: a worker serves the device ---- */
+
+static void serve_device(void *run)
+{
+    hybrid_run *r = run;
+    const double begin = gemm_now_ms();
+    r->device_status = start_device(r, (part){0, r->cut});
+    if (r->device_status == GEMM_DONE) r->device_status = r->sides->finish(true, &r->device_note);
+    r->device_ms = gemm_now_ms() - begin;
+}
+
+/* After gemm_begin_beside. */
+static gemm_status run_beside(hybrid_run *r)
+{
+    gemm_shared_times *t = &r->times;
+    const part rest = {r->cut, r->call->count};
+    const double begin = gemm_now_ms();
+    const gemm_status cpu = run_on_cpu(r, rest, r->context->threads - 1, r->for_cpu);
+    const double computed = gemm_now_ms();
+    gemm_end_beside();
+    t->cpu_ms = computed - begin;
+    t->finish_ms = gemm_now_ms() - computed;
+    t->arrival_ms = r->device_ms;
+    t->failed = r->device_status != GEMM_DONE;
+    if (r->device_status == GEMM_FAILED)
+        return gemm_fail(r->context->note, r->device_note.reason);
+    if (cpu != GEMM_DONE) return t->failed ? run_whole_on_cpu(r) : replace_cpu(r);
+    if (t->failed) return replace_device(r);
+    note_both(r);
+    return GEMM_DONE;
+}
+
+static gemm_status run_both(hybrid_run *r, bool learns)
+{
+    enum { COPIERS = 4 };
+    const int threads = r->context->threads;
+    gemm_kept *kept = r->context->kept;
+    r->kept = kept_for(kept, r->cut, &r->times.first);
+    r->for_cpu = for_cpu(kept, r->kept);
+    r->for_device = for_device(kept, r->kept);
+    /* In the first call, the CPU's row keeps what the device's row leaves room for. */
+    if (r->cut < r->call->count && !r->times.first) {
+        const int copiers = min_int(COPIERS, (threads + 1) / 2);
+        r->copiers = copiers;
+        if (gemm_begin_beside(threads, copiers - 1, serve_device, r)) return run_beside(r);
+    }
+    r->copiers = threads;
+    r->timed = r->timed || learns;
+    return run_in_turn(r);
 }
 
 static gemm_status run_shared(const gemm_hybrid_sides *sides, const shared_call *call,
@@ -384,10 +459,10 @@ static gemm_status run_shared(const gemm_hybrid_sides *sides, const shared_call 
     const double share = forced ? sides->forced : small ? 0 : gemm_share_of(key, step, &learns);
     const int cut = cut_at(call->count, share);
     hybrid_run r = {.sides = sides, .call = call, .context = context, .cut = cut,
-                    .timed = learns || forced || context->timed,
+                    .timed = forced || context->timed,
                     .times = {.share = (double)cut / call->count, .arrival_ms = -1,
                               .timed = learns}};
-    const gemm_status status = cut > 0 ? run_both(&r) : run_whole_on_cpu(&r);
+    const gemm_status status = cut > 0 ? run_both(&r, learns) : run_whole_on_cpu(&r);
     count_kept(context->kept);
     if (!forced && !small && (status == GEMM_DONE || r.times.failed))
         gemm_share_learn(key, &r.times);

@@ -9,6 +9,13 @@
  * nobody waits for a thread that has not begun. `door` counts the workers inside a job. Its SHUT
  * bit keeps late workers out of a finished job.
  *
+ * Up to three jobs are open at once, and a worker looks at them in this order:
+ *
+ *   task     chunk 0 is the task beside the caller's jobs. In each other chunk a worker waits for
+ *            jobs of the task, and helps with them. It leaves when none comes for LINGER_NS
+ *   side     a job of the task
+ *   main     a job of any other thread
+ *
  * Darknet calls gemm some hundred microseconds apart within an image, and sleeps between images. So
  * a worker spins for SPIN_NS after a job and then sleeps.
  *
@@ -29,35 +36,45 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { MAX_WORKERS = 1023, SPIN_NS = 1000000, SHUT = 1 << 30 };
+enum { MAX_WORKERS = 1023, SPIN_NS = 1000000, LINGER_NS = 20000, SHUT = 1 << 30 };
 
 typedef struct worker {
     pthread_t thread;
     void *scratch;              /* kept over a fork, for the child's worker of the same index */
 } worker;
 
+typedef struct job {
+    gemm_work *work;
+    void *argument;
+    int chunks;
+    atomic_int seats;           /* so many workers may be inside */
+    atomic_int next;            /* the chunk to be taken next */
+    atomic_int door;            /* workers inside, plus SHUT when no more may enter */
+} job;
+
 static struct {
-    pthread_mutex_t busy;       /* held by the thread whose job it is; guards the next seven */
+    pthread_mutex_t busy;       /* held by the thread whose job `main` is; guards the next three */
     worker workers[MAX_WORKERS];
     int count;
     int home;                   /* the caller's core, which the workers keep off */
-    gemm_work *work;
-    void *job;
-    int chunks, invited;        /* workers with an index below `invited` take part */
-    atomic_int next;            /* the chunk to be taken next */
-    atomic_int door;            /* workers inside, plus SHUT when no more may enter */
-    atomic_uint generation;     /* of the job, so that a worker sees a new one */
+    pthread_mutex_t beside;     /* held by the thread that began a task */
+    job task, side, main;
+    atomic_uint generation;     /* rises with every job, so that a worker sees a new one */
     atomic_bool quit, spin;     /* spin: while there are no more threads than cores */
     atomic_int sleepers;
     pthread_mutex_t bed;        /* sleepers wait under it */
     pthread_cond_t wake;
 } pool = {
     .busy = PTHREAD_MUTEX_INITIALIZER,
-    .door = SHUT,
+    .beside = PTHREAD_MUTEX_INITIALIZER,
+    .task = {.door = SHUT},
+    .side = {.door = SHUT},
+    .main = {.door = SHUT},
     .bed = PTHREAD_MUTEX_INITIALIZER,
     .wake = PTHREAD_COND_INITIALIZER,
 };
 
+static _Thread_local bool in_task;      /* this thread computes the task */
 static bool binds = true;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static pthread_key_t caller_scratch;
@@ -134,22 +151,22 @@ static void *new_scratch(void)
     return aligned_alloc(4096, GEMM_SCRATCH_BYTES);
 }
 
-static void take_chunks(void *scratch)
+static void take_chunks(job *j, void *scratch)
 {
     int chunk;
-    while ((chunk = atomic_fetch_add(&pool.next, 1)) < pool.chunks) {
-        pool.work(pool.job, chunk, scratch);
+    while ((chunk = atomic_fetch_add(&j->next, 1)) < j->chunks) {
+        j->work(j->argument, chunk, scratch);
     }
 }
 
-static void work_if_open(const worker *w)
+static void work_if_open(job *j, void *scratch)
 {
-    int inside = atomic_load(&pool.door);
+    int inside = atomic_load(&j->door);
     do {
-        if (inside & SHUT) return;
-    } while (!atomic_compare_exchange_weak(&pool.door, &inside, inside + 1));
-    if (w - pool.workers < pool.invited) take_chunks(w->scratch);
-    atomic_fetch_sub(&pool.door, 1);
+        if (inside >= atomic_load(&j->seats)) return;       /* or SHUT */
+    } while (!atomic_compare_exchange_weak(&j->door, &inside, inside + 1));
+    take_chunks(j, scratch);
+    atomic_fetch_sub(&j->door, 1);
 }
 
 /* Returns the generation, once it is not `seen` any more. */
@@ -178,7 +195,9 @@ static void *worker_main(void *arg)
     for (;;) {
         seen = wait_for_job(seen);
         if (atomic_load(&pool.quit)) return NULL;
-        work_if_open(w);
+        work_if_open(&pool.task, w->scratch);
+        work_if_open(&pool.side, w->scratch);
+        work_if_open(&pool.main, w->scratch);
     }
 }
 
@@ -211,9 +230,19 @@ static void start_workers(int wanted)
 
 /* ---- beginning, fork and end ---- */
 
-/* The forking thread waits for a running job, so that the child's copy of the pool is at rest. */
-static void before_fork(void) { pthread_mutex_lock(&pool.busy); }
-static void after_fork_parent(void) { pthread_mutex_unlock(&pool.busy); }
+/* The forking thread waits for a running task and job, so that the child's copy of the pool is at
+   rest. */
+static void before_fork(void)
+{
+    pthread_mutex_lock(&pool.beside);
+    pthread_mutex_lock(&pool.busy);
+}
+
+static void after_fork_parent(void)
+{
+    pthread_mutex_unlock(&pool.busy);
+    pthread_mutex_unlock(&pool.beside);
+}
 
 /* Only the forking thread lives on in the child: the workers are forgotten, their scratch kept. */
 static void after_fork_child(void)
@@ -222,7 +251,7 @@ static void after_fork_child(void)
     atomic_store(&pool.sleepers, 0);
     pthread_mutex_init(&pool.bed, NULL);
     pthread_cond_init(&pool.wake, NULL);
-    pthread_mutex_unlock(&pool.busy);
+    after_fork_parent();
 }
 
 static void begin(void)
@@ -234,7 +263,8 @@ static void begin(void)
 /* At exit, and before the code is unmapped when it was loaded by dlopen. */
 __attribute__((destructor)) static void end(void)
 {
-    if (pthread_mutex_trylock(&pool.busy) != 0) return;     /* a job still runs: leave it alone */
+    /* A task or a job still runs: leave it alone. */
+    if (pthread_mutex_trylock(&pool.beside) != 0 || pthread_mutex_trylock(&pool.busy) != 0) return;
     atomic_store(&pool.quit, true);
     new_generation();
     for (int i = 0; i < pool.count; ++i) pthread_join(pool.workers[i].thread, NULL);
@@ -258,39 +288,115 @@ static void *scratch_of_caller(void)
 
 /* ---- a job ---- */
 
-static void run_with_workers(int chunks, gemm_work *work, void *job, int invited, void *scratch)
+/* The workers begin. */
+static void open_job(job *j, int chunks, gemm_work *work, void *argument, int seats)
 {
-    follow_caller();
-    pool.work = work;
-    pool.job = job;
-    pool.chunks = chunks;
-    pool.invited = invited;
-    atomic_store(&pool.next, 0);
-    atomic_store(&pool.door, 0);
+    j->work = work;
+    j->argument = argument;
+    j->chunks = chunks;
+    atomic_store(&j->seats, seats);
+    atomic_store(&j->next, 0);
+    atomic_store(&j->door, 0);
     new_generation();
-    take_chunks(scratch);
-    atomic_fetch_or(&pool.door, SHUT);
-    for (unsigned tries = 1; atomic_load(&pool.door) != SHUT; ++tries) {
+}
+
+/* Takes part, and returns when all chunks are done. Meanwhile helps with `other`, or NULL. */
+static void end_job(job *j, void *scratch, job *other)
+{
+    take_chunks(j, scratch);
+    atomic_fetch_or(&j->door, SHUT);
+    for (unsigned tries = 1; atomic_load(&j->door) != SHUT; ++tries) {
+        if (other) work_if_open(other, scratch);
         if (tries % 1024 == 0) sched_yield();       /* a worker may need this very core */
         relax();
     }
 }
 
-int gemm_parallel(int threads, int chunks, gemm_work *work, void *job)
+int gemm_parallel(int threads, int chunks, gemm_work *work, void *argument)
 {
     assert(threads >= 1);
     pthread_once(&once, begin);
     void *scratch = scratch_of_caller();
     if (!scratch) return -1;
 
-    int invited = (threads < chunks ? threads : chunks) - 1;
-    if (invited > MAX_WORKERS) invited = MAX_WORKERS;
-    if (invited > 0 && pthread_mutex_trylock(&pool.busy) == 0) {
-        if (pool.count < invited) start_workers(invited);
-        run_with_workers(chunks, work, job, invited, scratch);
+    int seats = (threads < chunks ? threads : chunks) - 1;
+    if (seats > MAX_WORKERS) seats = MAX_WORKERS;
+    if (seats > 0 && in_task) {
+        open_job(&pool.side, chunks, work, argument, seats);
+        end_job(&pool.side, scratch, NULL);
+    } else if (seats > 0 && pthread_mutex_trylock(&pool.busy) == 0) {
+        if (pool.count < seats) start_workers(seats);
+        follow_caller();
+        open_job(&pool.main, chunks, work, argument, seats);
+        end_job(&pool.main, scratch, NULL);
         pthread_mutex_unlock(&pool.busy);
     } else {
-        for (int chunk = 0; chunk < chunks; ++chunk) work(job, chunk, scratch);
+        for (int chunk = 0; chunk < chunks; ++chunk) work(argument, chunk, scratch);
     }
     return 0;
+}
+
+/* ---- a task beside the caller's jobs ---- */
+
+/* The task of the thread that holds pool.beside. */
+static struct {
+    gemm_task *run;
+    void *argument;
+    void *scratch;              /* of the caller */
+    atomic_bool ended;
+} task;
+
+static void help_task(void *scratch)
+{
+    long long until = now_ns() + LINGER_NS;
+    while (!atomic_load(&task.ended) && now_ns() < until) {
+        if (!(atomic_load(&pool.side.door) & SHUT)) {
+            work_if_open(&pool.side, scratch);
+            until = now_ns() + LINGER_NS;
+        }
+        relax();
+    }
+}
+
+static void take_part(void *argument, int chunk, void *scratch)
+{
+    (void)argument;
+    if (chunk > 0) {
+        help_task(scratch);
+        return;
+    }
+    in_task = true;
+    task.run(task.argument);
+    in_task = false;
+    atomic_store(&task.ended, true);
+}
+
+bool gemm_begin_beside(int threads, int helpers, gemm_task *run, void *argument)
+{
+    pthread_once(&once, begin);
+    void *scratch = scratch_of_caller();
+    if (!scratch || in_task || threads < 2 || pthread_mutex_trylock(&pool.beside) != 0) return false;
+    bool begun = false;
+    if (pthread_mutex_trylock(&pool.busy) == 0) {
+        if (pool.count < threads - 1) start_workers(threads - 1);
+        begun = pool.count > 0;
+        follow_caller();
+        pthread_mutex_unlock(&pool.busy);
+    }
+    if (!begun) {
+        pthread_mutex_unlock(&pool.beside);
+        return false;
+    }
+    task.run = run;
+    task.argument = argument;
+    task.scratch = scratch;
+    atomic_store(&task.ended, false);
+    open_job(&pool.task, 1 + helpers, take_part, NULL, 1 + helpers);
+    return true;
+}
+
+void gemm_end_beside(void)
+{
+    end_job(&pool.task, task.scratch, &pool.side);
+    pthread_mutex_unlock(&pool.beside);
 }

@@ -25,6 +25,18 @@ typedef void gemm_work(void *job, int chunk, void *scratch);
  */
 int gemm_parallel(int threads, int chunks, gemm_work *work, void *job);
 
+/*
+ * Calls run(argument) on a worker, while the caller goes on and may have jobs of its own. Jobs of
+ * the task get `helpers` workers. A helper that is not needed leaves for the caller's jobs. threads
+ * is that of the caller's call, at least 1. Returns false when no worker is free; nothing has then
+ * begun. After true the caller must call gemm_end_beside.
+ */
+typedef void gemm_task(void *argument);
+bool gemm_begin_beside(int threads, int helpers, gemm_task *run, void *argument);
+
+/* Waits for the task's end, and helps with its jobs. If no worker has begun, the caller runs it. */
+void gemm_end_beside(void);
+
 /* Whether workers keep off the core of the thread that calls. Without a call they do. Call it
    before the first job. */
 void gemm_threads_bind(bool);
