@@ -53,6 +53,11 @@ void gemm_cl_set_copy_threads(int threads)
     copy_threads = threads;
 }
 
+int gemm_cl_copy_threads(void)
+{
+    return copy_threads;
+}
+
 static void copy_run(copy_job *j, float *row, float *dense, size_t n)
 {
     switch (j->deed) {
@@ -66,27 +71,38 @@ static void copy_run(copy_job *j, float *row, float *dense, size_t n)
     }
 }
 
-static void copy_chunk(void *job, int chunk, void *scratch)
+/* Elements at ... end of the rows without gaps; `dense` is where the first of them lies. */
+static void copy_elements(copy_job *j, float *dense, size_t at, size_t end)
 {
-    copy_job *j = job;
-    size_t at = (size_t)chunk * CHUNK;
-    const size_t end = at + CHUNK < j->count ? at + CHUNK : j->count;
-    (void)scratch;
     while (at < end && !atomic_load_explicit(&j->differs, memory_order_relaxed)) {
         const size_t i = at / j->cols, first = at % j->cols, left = end - at;
         const size_t n = j->cols - first < left ? j->cols - first : left;
-        copy_run(j, j->rows + i * j->ld + first, j->dense + at, n);
+        copy_run(j, j->rows + i * j->ld + first, dense, n);
         at += n;
+        dense += n;
     }
 }
 
-/* Without memory for threads the caller does all of it. Returns whether nothing differs. */
-static bool copy_rows(copy_deed deed, const gemm_cl_view *v, float *dense, size_t from,
-                      size_t count)
+static void copy_chunk(void *job, int chunk, void *scratch)
+{
+    copy_job *j = job;
+    const size_t at = (size_t)chunk * CHUNK;
+    (void)scratch;
+    copy_elements(j, j->dense + at, at, at + CHUNK < j->count ? at + CHUNK : j->count);
+}
+
+static copy_job make_job(copy_deed deed, const gemm_cl_view *v, float *dense)
 {
     const bool whole = v->ld == v->cols;        /* one long row */
-    copy_job j = {.deed = deed, .rows = v->host + from * v->ld, .dense = dense,
-                  .cols = whole ? count * v->cols : v->cols, .ld = v->ld, .count = count * v->cols};
+    const size_t count = v->rows * v->cols;
+    return (copy_job){.deed = deed, .rows = v->host, .dense = dense,
+                      .cols = whole ? count : v->cols, .ld = v->ld, .count = count};
+}
+
+/* Without memory for threads the caller does all of it. Returns whether nothing differs. */
+static bool copy_rows(copy_deed deed, const gemm_cl_view *v, float *dense)
+{
+    copy_job j = make_job(deed, v, dense);
     const int chunks = (int)((j.count + CHUNK - 1) / CHUNK);
     const int threads = chunks >= FEW ? copy_threads : 1;
     if (threads == 1 || gemm_parallel(threads, chunks, copy_chunk, &j))
@@ -94,19 +110,25 @@ static bool copy_rows(copy_deed deed, const gemm_cl_view *v, float *dense, size_
     return !j.differs;
 }
 
-void gemm_cl_gather_rows(float *out, const gemm_cl_view *v, size_t from, size_t count)
+void gemm_cl_gather(float *out, const gemm_cl_view *v, size_t from, size_t count)
 {
-    copy_rows(GATHER, v, out, from, count);
+    copy_job j = make_job(GATHER, v, out);
+    copy_elements(&j, out, from, from + count);
+}
+
+void gemm_cl_gather_rows(float *out, const gemm_cl_view *v)
+{
+    copy_rows(GATHER, v, out);
 }
 
 bool gemm_cl_has_rows(const gemm_cl_view *v, const float *copy)
 {
-    return copy_rows(COMPARE, v, (float *)copy, 0, v->rows);
+    return copy_rows(COMPARE, v, (float *)copy);
 }
 
 void gemm_cl_take_rows(const gemm_cl_view *c, const float *sums)
 {
-    copy_rows(c->overwrite ? STORE : ADD, c, (float *)sums, 0, c->rows);
+    copy_rows(c->overwrite ? STORE : ADD, c, (float *)sums);
 }
 
 int gemm_cl_check_launch(const gemm_cl_view *c)
