@@ -235,7 +235,6 @@ typedef struct hybrid_run {
     conv_call c;
     gemm_note device_note;
     bool timed;                 /* the device's clock is wanted */
-    int copiers;                /* threads that copy for the device */
     gemm_kept *for_cpu, *for_device;
     gemm_status device_status;  /* of a device's part beside the CPU's */
     double device_ms;
@@ -288,7 +287,6 @@ static gemm_status start_device(hybrid_run *r, part p)
     gemm_clear_note(&r->device_note);
     own.note = &r->device_note;
     own.timed = r->timed;
-    own.threads = r->copiers;
     own.kept = r->for_device;
     if (r->call->g) {
         r->g = part_of_multiply(r->call->g, p);
@@ -433,19 +431,16 @@ static gemm_status run_beside(hybrid_run *r)
 
 static gemm_status run_both(hybrid_run *r, bool learns)
 {
-    enum { COPIERS = 4 };
-    const int threads = r->context->threads;
+    enum { COPIERS = 4 };       /* threads that copy for the device, at first */
+    const int threads = r->context->threads, helpers = min_int(COPIERS, (threads + 1) / 2) - 1;
     gemm_kept *kept = r->context->kept;
     r->kept = kept_for(kept, r->cut, &r->times.first);
     r->for_cpu = for_cpu(kept, r->kept);
     r->for_device = for_device(kept, r->kept);
     /* In the first call, the CPU's row keeps what the device's row leaves room for. */
-    if (r->cut < r->call->count && !r->times.first) {
-        const int copiers = min_int(COPIERS, (threads + 1) / 2);
-        r->copiers = copiers;
-        if (gemm_begin_beside(threads, copiers - 1, serve_device, r)) return run_beside(r);
-    }
-    r->copiers = threads;
+    if (r->cut < r->call->count && !r->times.first &&
+        gemm_begin_beside(threads, helpers, serve_device, r))
+        return run_beside(r);
     r->timed = r->timed || learns;
     return run_in_turn(r);
 }

@@ -13,8 +13,8 @@
  *
  *   task     chunk 0 is the task beside the caller's jobs. In each other chunk a worker waits for
  *            jobs of the task, and helps with them. It leaves when none comes for LINGER_NS
- *   side     a job of the task
  *   main     a job of any other thread
+ *   side     a job of the task
  *
  * Darknet calls gemm some hundred microseconds apart within an image, and sleeps between images. So
  * a worker spins for SPIN_NS after a job and then sleeps.
@@ -196,8 +196,8 @@ static void *worker_main(void *arg)
         seen = wait_for_job(seen);
         if (atomic_load(&pool.quit)) return NULL;
         work_if_open(&pool.task, w->scratch);
-        work_if_open(&pool.side, w->scratch);
         work_if_open(&pool.main, w->scratch);
+        work_if_open(&pool.side, w->scratch);
     }
 }
 
