@@ -17,14 +17,10 @@
 #include "cl/left.h"
 #include "cl/memory.h"
 #include "cl/pending.h"
-#include "util/ints.h"
-#include "util/threads.h"
 
-#include <pthread.h>
-#include <sched.h>
-#include <stdatomic.h>
+#include <string.h>
 
-enum { KEPT = 256 };
+enum { CHUNK = 4 << 20, CHUNKS = 4, KEPT = 256 };
 
 /* ---- pinned memory ------------------------------------------------------------------------- */
 
@@ -36,7 +32,7 @@ typedef struct pinned {
     cl_event busy;              /* the upload that still reads it */
 } pinned;
 
-static pinned sums;
+static pinned chunks[CHUNKS], sums;
 
 static void drop_pinned(pinned *p)
 {
@@ -64,36 +60,6 @@ fail:
 }
 
 /* ---- B ------------------------------------------------------------------------------------- */
-
-/*
- * The elements of B go in chunks, each through one of SLOTS pinned buffers. A chunk has up to
- * PIECES pieces, which the threads take from a counter. Whoever copies the last piece of a chunk
- * sends the chunk, while the other threads copy on. So a thread waits only for a buffer that is
- * still on the bus.
- */
-enum {
-    SLOTS = 8,
-    PIECE = 1 << 13,            /* elements */
-    FEWEST = 16, PIECES = 128,  /* of a chunk: 512 KiB to 4 MiB */
-    CHUNKS = 16,                /* of a matrix, unless they have FEWEST or PIECES pieces */
-    FEW = 8                     /* so many pieces are worth waking threads */
-};
-
-typedef struct slot {
-    pinned buffer;
-    atomic_int filling, sent;   /* the last chunk that may be copied to the buffer, and that went */
-    atomic_int left;            /* pieces of `filling` that are not copied yet */
-} slot;
-
-static slot slots[SLOTS];
-
-typedef struct upload {
-    gemm_cl_view *v;
-    size_t count;               /* elements of v */
-    int pieces, of_chunk;       /* of v, and of a chunk */
-    pthread_mutex_t lock;       /* of the thread that talks to OpenCL */
-    atomic_bool failed;
-} upload;
 
 /* An upload may overtake kernels only when none is left of earlier calls, because they may still
    read the same buffer. */
@@ -134,99 +100,41 @@ fail:
     return -1;
 }
 
-static int pieces_of(const upload *u, int chunk)
+/* One chunk of rows, through the pinned buffers in turn. */
+static int upload_chunk(gemm_cl_view *v, size_t from, size_t count, int turn)
 {
-    return min_int(u->of_chunk, u->pieces - chunk * u->of_chunk);
-}
-
-/* The slot's last chunk has been sent, and `chunk` is the next. */
-static int begin_chunk(const upload *u, slot *s, int chunk)
-{
-    const size_t bytes = (size_t)u->of_chunk * PIECE * sizeof(float);
-    if (finish_upload(&s->buffer) || need_pinned(&s->buffer, bytes)) return -1;
-    atomic_store(&s->left, pieces_of(u, chunk));
-    atomic_store(&s->filling, chunk);
-    return 0;
-}
-
-/* Returns whether the chunk's pieces may be copied to the slot's buffer. */
-static bool wait_for_slot(upload *u, slot *s, int chunk)
-{
-    while (atomic_load(&s->filling) != chunk) {
-        if (atomic_load(&u->failed)) return false;
-        if (atomic_load(&s->sent) != chunk - SLOTS || pthread_mutex_trylock(&u->lock) != 0) {
-            sched_yield();
-            continue;
-        }
-        if (atomic_load(&s->filling) != chunk && begin_chunk(u, s, chunk))
-            atomic_store(&u->failed, true);
-        pthread_mutex_unlock(&u->lock);
-    }
-    return true;
-}
-
-static int send_chunk(const upload *u, slot *s, int chunk)
-{
-    gemm_cl_view *v = u->v;
-    pinned *p = &s->buffer;
     cl_command_queue queue = upload_queue();
-    const size_t length = (size_t)u->of_chunk * PIECE, from = (size_t)chunk * length;
-    const size_t count = u->count - from < length ? u->count - from : length;
-    CL_TRY(clEnqueueWriteBuffer(queue, v->mem, CL_FALSE, from * sizeof(float),
-                                count * sizeof(float), p->at, 0, NULL, &p->busy));
+    const size_t row = v->cols * sizeof(float), bytes = count * row;
+    pinned *p = &chunks[turn % CHUNKS];
+    if (finish_upload(p) || need_pinned(p, bytes > CHUNK ? bytes : CHUNK)) goto fail;
+    gemm_cl_gather_rows(p->at, v, from, count);
+    CL_TRY(clEnqueueWriteBuffer(queue, v->mem, CL_FALSE, from * row, bytes, p->at, 0, NULL,
+                                &p->busy));
     CL_TRY(clFlush(queue));
     CL_RELEASE(clReleaseEvent, v->ready);
     CL_TRY(clRetainEvent(p->busy));
-    v->ready = p->busy;         /* the queue is in order */
-    v->copied += count * sizeof(float);
-    atomic_store(&s->sent, chunk);
+    v->ready = p->busy;
+    v->copied += bytes;
     return 0;
 fail:
     return -1;
 }
 
-static void copy_piece(void *job, int piece, void *scratch)
+static int upload_chunks(gemm_cl_view *v, gemm_cl_slot slot)
 {
-    upload *u = job;
-    const int chunk = piece / u->of_chunk;
-    slot *s = &slots[chunk % SLOTS];
-    const size_t from = (size_t)piece * PIECE;
-    const size_t count = u->count - from < PIECE ? u->count - from : PIECE;
-    (void)scratch;
-    if (!wait_for_slot(u, s, chunk)) return;
-    gemm_cl_gather(s->buffer.at + (size_t)(piece % u->of_chunk) * PIECE, u->v, from, count);
-    if (atomic_fetch_sub(&s->left, 1) > 1) return;
-    pthread_mutex_lock(&u->lock);
-    if (atomic_load(&u->failed) || send_chunk(u, s, chunk)) atomic_store(&u->failed, true);
-    pthread_mutex_unlock(&u->lock);
-}
-
-/* Without memory for threads the caller copies all. */
-static int upload_pieces(gemm_cl_view *v)
-{
-    const size_t count = v->rows * v->cols;
-    const int pieces = (int)((count + PIECE - 1) / PIECE);
-    upload u = {.v = v, .count = count, .pieces = pieces, .lock = PTHREAD_MUTEX_INITIALIZER,
-                .of_chunk = max_int(FEWEST, min_int(ceil_div(pieces, CHUNKS), PIECES))};
-    const int threads = pieces >= FEW ? gemm_cl_copy_threads() : 1;
-    for (int i = 0; i < SLOTS; ++i) {
-        atomic_store(&slots[i].filling, -1);
-        atomic_store(&slots[i].sent, i - SLOTS);
-    }
-    if (threads == 1 || gemm_parallel(threads, pieces, copy_piece, &u))
-        for (int i = 0; i < pieces; ++i) copy_piece(&u, i, NULL);
-    pthread_mutex_destroy(&u.lock);
-    return u.failed ? -1 : 0;
-}
-
-static int upload_matrix(gemm_cl_view *v, gemm_cl_slot slot)
-{
-    v->mem = gemm_cl_scratch(slot, v->rows * v->cols * sizeof(float));
+    const size_t row = v->cols * sizeof(float);
+    const size_t step = row >= CHUNK ? 1 : CHUNK / row;
+    int turn = 0;
+    v->mem = gemm_cl_scratch(slot, v->rows * row);
     v->device_ld = v->cols;
     if (!v->mem) return -1;
     if (!v->later && v->ld == v->cols && gemm_cl_block_of(v->host))
         return upload_pinned(v, v->host);
-    return upload_pieces(v);
+    for (size_t i = 0; i < v->rows; i += step) {
+        const size_t count = v->rows - i < step ? v->rows - i : step;
+        if (upload_chunk(v, i, count, turn++)) return -1;
+    }
+    return 0;
 }
 
 /* ---- A ------------------------------------------------------------------------------------- */
@@ -292,7 +200,7 @@ static int upload_kept(gemm_cl_view *v)
         if (need_pinned(&k->copy, bytes)) goto fail;
     }
     v->mem = k->mem;
-    gemm_cl_gather_rows(k->copy.at, v);
+    gemm_cl_gather_rows(k->copy.at, v, 0, v->rows);
     if (upload_pinned(v, k->copy.at)) goto fail;
     k->host = v->host;
     k->rows = v->rows;
@@ -311,7 +219,7 @@ static int input(gemm_cl_view *v, gemm_cl_slot slot)
     gemm_cl_host_block *b = gemm_cl_block_of(v->host);
     if (gemm_cl_use_copy(v)) return 0;
     if (b && gemm_cl_block_to_cpu(b)) return -1;
-    return slot == SLOT_A ? upload_kept(v) : upload_matrix(v, slot);
+    return slot == SLOT_A ? upload_kept(v) : upload_chunks(v, slot);
 }
 
 static int output(gemm_cl_view *c)
@@ -353,7 +261,7 @@ static int take(gemm_cl_view *c)
     c->copied = c->rows * c->cols * sizeof(float);
     gemm_cl_forget_copy(c);
     /* The kernels waited for these uploads. */
-    for (int i = 0; i < SLOTS; ++i) CL_RELEASE(clReleaseEvent, slots[i].buffer.busy);
+    for (int i = 0; i < CHUNKS; ++i) CL_RELEASE(clReleaseEvent, chunks[i].busy);
     return 0;
 fail:
     return -1;
@@ -372,6 +280,6 @@ const gemm_cl_policy gemm_cl_discrete = {false, input, output, ask, take, gemm_c
 void gemm_cl_release_discrete(void)
 {
     gemm_cl_forget_kept();
-    for (int i = 0; i < SLOTS; ++i) drop_pinned(&slots[i].buffer);
+    for (int i = 0; i < CHUNKS; ++i) drop_pinned(&chunks[i]);
     drop_pinned(&sums);
 }

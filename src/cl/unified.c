@@ -54,7 +54,7 @@ static int input(gemm_cl_view *v, gemm_cl_slot slot)
     const size_t bytes = v->rows * v->cols * sizeof(float);
     gemm_cl_host_block *stage = need_stage(slot, bytes);
     if (!stage) return -1;
-    gemm_cl_gather_rows((float *)stage->base, v);
+    gemm_cl_gather_rows((float *)stage->base, v, 0, v->rows);
     if (gemm_cl_unmap_block(stage)) return -1;
     v->mem = stage->mem;
     v->device_ld = v->cols;

@@ -53,11 +53,6 @@ void gemm_cl_set_copy_threads(int threads)
     copy_threads = threads;
 }
 
-int gemm_cl_copy_threads(void)
-{
-    return copy_threads;
-}
-
 static void copy_run(copy_job *j, float *row, float *dense, size_t n)
 {
     switch (j->deed) {
@@ -71,38 +66,27 @@ static void copy_run(copy_job *j, float *row, float *dense, size_t n)
     }
 }
 
-/* Elements at ... end of the rows without gaps; `dense` is where the first of them lies. */
-static void copy_elements(copy_job *j, float *dense, size_t at, size_t end)
-{
-    while (at < end && !atomic_load_explicit(&j->differs, memory_order_relaxed)) {
-        const size_t i = at / j->cols, first = at % j->cols, left = end - at;
-        const size_t n = j->cols - first < left ? j->cols - first : left;
-        copy_run(j, j->rows + i * j->ld + first, dense, n);
-        at += n;
-        dense += n;
-    }
-}
-
 static void copy_chunk(void *job, int chunk, void *scratch)
 {
     copy_job *j = job;
-    const size_t at = (size_t)chunk * CHUNK;
+    size_t at = (size_t)chunk * CHUNK;
+    const size_t end = at + CHUNK < j->count ? at + CHUNK : j->count;
     (void)scratch;
-    copy_elements(j, j->dense + at, at, at + CHUNK < j->count ? at + CHUNK : j->count);
-}
-
-static copy_job make_job(copy_deed deed, const gemm_cl_view *v, float *dense)
-{
-    const bool whole = v->ld == v->cols;        /* one long row */
-    const size_t count = v->rows * v->cols;
-    return (copy_job){.deed = deed, .rows = v->host, .dense = dense,
-                      .cols = whole ? count : v->cols, .ld = v->ld, .count = count};
+    while (at < end && !atomic_load_explicit(&j->differs, memory_order_relaxed)) {
+        const size_t i = at / j->cols, first = at % j->cols, left = end - at;
+        const size_t n = j->cols - first < left ? j->cols - first : left;
+        copy_run(j, j->rows + i * j->ld + first, j->dense + at, n);
+        at += n;
+    }
 }
 
 /* Without memory for threads the caller does all of it. Returns whether nothing differs. */
-static bool copy_rows(copy_deed deed, const gemm_cl_view *v, float *dense)
+static bool copy_rows(copy_deed deed, const gemm_cl_view *v, float *dense, size_t from,
+                      size_t count)
 {
-    copy_job j = make_job(deed, v, dense);
+    const bool whole = v->ld == v->cols;        /* one long row */
+    copy_job j = {.deed = deed, .rows = v->host + from * v->ld, .dense = dense,
+                  .cols = whole ? count * v->cols : v->cols, .ld = v->ld, .count = count * v->cols};
     const int chunks = (int)((j.count + CHUNK - 1) / CHUNK);
     const int threads = chunks >= FEW ? copy_threads : 1;
     if (threads == 1 || gemm_parallel(threads, chunks, copy_chunk, &j))
@@ -110,25 +94,19 @@ static bool copy_rows(copy_deed deed, const gemm_cl_view *v, float *dense)
     return !j.differs;
 }
 
-void gemm_cl_gather(float *out, const gemm_cl_view *v, size_t from, size_t count)
+void gemm_cl_gather_rows(float *out, const gemm_cl_view *v, size_t from, size_t count)
 {
-    copy_job j = make_job(GATHER, v, out);
-    copy_elements(&j, out, from, from + count);
-}
-
-void gemm_cl_gather_rows(float *out, const gemm_cl_view *v)
-{
-    copy_rows(GATHER, v, out);
+    copy_rows(GATHER, v, out, from, count);
 }
 
 bool gemm_cl_has_rows(const gemm_cl_view *v, const float *copy)
 {
-    return copy_rows(COMPARE, v, (float *)copy);
+    return copy_rows(COMPARE, v, (float *)copy, 0, v->rows);
 }
 
 void gemm_cl_take_rows(const gemm_cl_view *c, const float *sums)
 {
-    copy_rows(c->overwrite ? STORE : ADD, c, (float *)sums);
+    copy_rows(c->overwrite ? STORE : ADD, c, (float *)sums, 0, c->rows);
 }
 
 int gemm_cl_check_launch(const gemm_cl_view *c)

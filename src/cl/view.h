@@ -41,16 +41,11 @@ typedef struct gemm_cl_policy {
 /* A buffer for C beside the caller's, to which the kernels add: zeros, rows without gaps. */
 int gemm_cl_output_beside(gemm_cl_view *);
 
-/* How many threads may copy and compare. A call says so when it begins. */
+/* How many threads the next three functions may use. A call says so when it begins. */
 void gemm_cl_set_copy_threads(int threads);
-int gemm_cl_copy_threads(void);
 
-/* Copies `count` elements to `out`, on this thread. They are elements from, from + 1 ... of the
-   caller's rows without gaps. */
-void gemm_cl_gather(float *out, const gemm_cl_view *, size_t from, size_t count);
-
-/* Copies all of the caller's rows to `out`, without gaps. */
-void gemm_cl_gather_rows(float *out, const gemm_cl_view *);
+/* Copies `count` of the caller's rows to `out`, without gaps. */
+void gemm_cl_gather_rows(float *out, const gemm_cl_view *, size_t from, size_t count);
 
 /* Whether the caller's rows have the same bytes as `copy`, which has no gaps. */
 bool gemm_cl_has_rows(const gemm_cl_view *, const float *copy);
