@@ -1,9 +1,13 @@
 /*
  * One call, cut in two.
  *
- *   start     the device's part is enqueued
- *   CPU       the other part, by the CPU's row
- *   finish    one wait; C is right
+ *   caller               start: copies what the device needs, and enqueues its part
+ *                        finish: one wait, and adds the device's result to C
+ *   all other threads    the other part, by the CPU's row
+ *
+ * The device waits for the copies, so some workers help with them at first, and compute after that
+ * (gemm_begin_beside). With one thread, and in the first call of a layer with a cut, it goes in
+ * turn: start, the CPU's part, finish.
  *
  * The cut falls on a multiple of a power of 2, which whole tiles of both sides cover. The device
  * gets the first part:
@@ -16,12 +20,12 @@
  *
  * With the pool behind a convolution each side pools its part.
  *
- * Memory: both sides read all operands. Only the CPU writes to C while the device works, and only
- * to its own part, because the device writes to memory of its own (gemm_cl_run_start). The part of
- * a convolution's output that is the device's may change before the end.
+ * Memory: both sides read all operands. Each side writes to its own part of C. The device itself
+ * writes to memory of its own (gemm_cl_run_start), or straight to a convolution's output.
  *
- * When the device fails, the CPU computes the device's part too. C is then right, or the status is
- * GEMM_FAILED.
+ * When the device fails, the CPU computes the device's part too. When the CPU's row declines its
+ * part beside a device that works, the device computes that part. C is then right, or the status
+ * is GEMM_FAILED.
  *
  * Source: Wang, Shi, Wen: CNN convolution on mobile GPUs (2018), whose future work this is.
  */
@@ -236,8 +240,8 @@ typedef struct hybrid_run {
     gemm_note device_note;
     bool timed;                 /* the device's clock is wanted */
     gemm_kept *for_cpu, *for_device;
-    gemm_status device_status;  /* of a device's part beside the CPU's */
-    double device_ms;
+    gemm_status cpu_status;     /* of a CPU's part beside the device's */
+    double begin, cpu_ms;
     gemm_shared_times times;
 } hybrid_run;
 
@@ -397,33 +401,29 @@ static gemm_status run_in_turn(hybrid_run *r)
     return gemm_fail(r->context->note, r->device_note.reason);
 }
 
-/* ---- both at once: a worker serves the device ---- */
+/* ---- both at once ---- */
 
-static void serve_device(void *run)
+static void run_cpu_beside(void *run)
 {
     hybrid_run *r = run;
-    const double begin = gemm_now_ms();
-    r->device_status = start_device(r, (part){0, r->cut});
-    if (r->device_status == GEMM_DONE) r->device_status = r->sides->finish(true, &r->device_note);
-    r->device_ms = gemm_now_ms() - begin;
+    const part rest = {r->cut, r->call->count};
+    r->cpu_status = run_on_cpu(r, rest, r->context->threads - 1, r->for_cpu);
+    r->cpu_ms = gemm_now_ms() - r->begin;
 }
 
 /* After gemm_begin_beside. */
 static gemm_status run_beside(hybrid_run *r)
 {
     gemm_shared_times *t = &r->times;
-    const part rest = {r->cut, r->call->count};
-    const double begin = gemm_now_ms();
-    const gemm_status cpu = run_on_cpu(r, rest, r->context->threads - 1, r->for_cpu);
-    const double computed = gemm_now_ms();
+    gemm_status device = start_device(r, (part){0, r->cut});
+    if (device == GEMM_DONE) device = r->sides->finish(true, &r->device_note);
+    t->arrival_ms = gemm_now_ms() - r->begin;
     gemm_end_beside();
-    t->cpu_ms = computed - begin;
-    t->finish_ms = gemm_now_ms() - computed;
-    t->arrival_ms = r->device_ms;
-    t->failed = r->device_status != GEMM_DONE;
-    if (r->device_status == GEMM_FAILED)
-        return gemm_fail(r->context->note, r->device_note.reason);
-    if (cpu != GEMM_DONE) return t->failed ? run_whole_on_cpu(r) : replace_cpu(r);
+    t->cpu_ms = r->cpu_ms;
+    t->finish_ms = fmax(0, gemm_now_ms() - r->begin - r->cpu_ms);
+    t->failed = device != GEMM_DONE;
+    if (device == GEMM_FAILED) return gemm_fail(r->context->note, r->device_note.reason);
+    if (r->cpu_status != GEMM_DONE) return t->failed ? run_whole_on_cpu(r) : replace_cpu(r);
     if (t->failed) return replace_device(r);
     note_both(r);
     return GEMM_DONE;
@@ -431,15 +431,15 @@ static gemm_status run_beside(hybrid_run *r)
 
 static gemm_status run_both(hybrid_run *r, bool learns)
 {
-    enum { COPIERS = 4 };       /* threads that copy for the device, at first */
-    const int threads = r->context->threads, helpers = min_int(COPIERS, (threads + 1) / 2) - 1;
+    const int threads = r->context->threads, helpers = threads / 2 - 1;
     gemm_kept *kept = r->context->kept;
     r->kept = kept_for(kept, r->cut, &r->times.first);
     r->for_cpu = for_cpu(kept, r->kept);
     r->for_device = for_device(kept, r->kept);
     /* In the first call, the CPU's row keeps what the device's row leaves room for. */
+    r->begin = gemm_now_ms();
     if (r->cut < r->call->count && !r->times.first &&
-        gemm_begin_beside(threads, helpers, serve_device, r))
+        gemm_begin_beside(threads, helpers, run_cpu_beside, r))
         return run_beside(r);
     r->timed = r->timed || learns;
     return run_in_turn(r);

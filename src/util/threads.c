@@ -11,10 +11,11 @@
  *
  * Up to three jobs are open at once, and a worker looks at them in this order:
  *
- *   task     chunk 0 is the task beside the caller's jobs. In each other chunk a worker waits for
- *            jobs of the task, and helps with them. It leaves when none comes for LINGER_NS
- *   main     a job of any other thread
- *   side     a job of the task
+ *   task     chunk 0 is a task beside its caller (gemm_begin_beside). In each other chunk a worker
+ *            waits for the caller's jobs, and helps with them. It leaves when none comes for
+ *            LINGER_NS
+ *   main     a job of the task, or of a thread that has no task
+ *   side     a job of the thread whose task it is
  *
  * Darknet calls gemm some hundred microseconds apart within an image, and sleeps between images. So
  * a worker spins for SPIN_NS after a job and then sleeps.
@@ -74,7 +75,8 @@ static struct {
     .wake = PTHREAD_COND_INITIALIZER,
 };
 
-static _Thread_local bool in_task;      /* this thread computes the task */
+static _Thread_local bool has_task;     /* this thread began the task */
+static _Thread_local void *of_task;     /* this thread computes it, with this scratch; else NULL */
 static bool binds = true;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static pthread_key_t caller_scratch;
@@ -134,7 +136,7 @@ static void place_workers(void)
 static void follow_caller(void)
 {
     const int core = current_core();
-    if (!binds || core == pool.home) return;
+    if (!binds || of_task || core == pool.home) return;
     pool.home = core;
     place_workers();
 }
@@ -276,6 +278,7 @@ __attribute__((destructor)) static void end(void)
 
 static void *scratch_of_caller(void)
 {
+    if (of_task) return of_task;
     void *scratch = pthread_getspecific(caller_scratch);
     if (scratch) return scratch;
     scratch = new_scratch();
@@ -321,7 +324,7 @@ int gemm_parallel(int threads, int chunks, gemm_work *work, void *argument)
 
     int seats = (threads < chunks ? threads : chunks) - 1;
     if (seats > MAX_WORKERS) seats = MAX_WORKERS;
-    if (seats > 0 && in_task) {
+    if (seats > 0 && has_task) {
         open_job(&pool.side, chunks, work, argument, seats);
         end_job(&pool.side, scratch, NULL);
     } else if (seats > 0 && pthread_mutex_trylock(&pool.busy) == 0) {
@@ -336,20 +339,19 @@ int gemm_parallel(int threads, int chunks, gemm_work *work, void *argument)
     return 0;
 }
 
-/* ---- a task beside the caller's jobs ---- */
+/* ---- a task beside its caller ---- */
 
 /* The task of the thread that holds pool.beside. */
 static struct {
     gemm_task *run;
     void *argument;
-    void *scratch;              /* of the caller */
-    atomic_bool ended;
+    atomic_bool ending;         /* the caller has no more jobs */
 } task;
 
-static void help_task(void *scratch)
+static void help_caller(void *scratch)
 {
     long long until = now_ns() + LINGER_NS;
-    while (!atomic_load(&task.ended) && now_ns() < until) {
+    while (!atomic_load(&task.ending) && now_ns() < until) {
         if (!(atomic_load(&pool.side.door) & SHUT)) {
             work_if_open(&pool.side, scratch);
             until = now_ns() + LINGER_NS;
@@ -362,41 +364,49 @@ static void take_part(void *argument, int chunk, void *scratch)
 {
     (void)argument;
     if (chunk > 0) {
-        help_task(scratch);
+        help_caller(scratch);
         return;
     }
-    in_task = true;
+    of_task = scratch;
     task.run(task.argument);
-    in_task = false;
-    atomic_store(&task.ended, true);
+    of_task = NULL;
+}
+
+/* Whether there are workers, and no other thread's job has them. */
+static bool has_workers(int wanted)
+{
+    if (pthread_mutex_trylock(&pool.busy) != 0) return false;
+    if (pool.count < wanted) start_workers(wanted);
+    follow_caller();
+    const bool found = pool.count > 0;
+    pthread_mutex_unlock(&pool.busy);
+    return found;
 }
 
 bool gemm_begin_beside(int threads, int helpers, gemm_task *run, void *argument)
 {
     pthread_once(&once, begin);
-    void *scratch = scratch_of_caller();
-    if (!scratch || in_task || threads < 2 || pthread_mutex_trylock(&pool.beside) != 0) return false;
-    bool begun = false;
-    if (pthread_mutex_trylock(&pool.busy) == 0) {
-        if (pool.count < threads - 1) start_workers(threads - 1);
-        begun = pool.count > 0;
-        follow_caller();
-        pthread_mutex_unlock(&pool.busy);
-    }
-    if (!begun) {
+    if (of_task || has_task || threads < 2 || !scratch_of_caller()) return false;
+    if (pthread_mutex_trylock(&pool.beside) != 0) return false;
+    has_task = has_workers(threads - 1);
+    if (!has_task) {
         pthread_mutex_unlock(&pool.beside);
         return false;
     }
     task.run = run;
     task.argument = argument;
-    task.scratch = scratch;
-    atomic_store(&task.ended, false);
+    atomic_store(&task.ending, false);
     open_job(&pool.task, 1 + helpers, take_part, NULL, 1 + helpers);
     return true;
 }
 
 void gemm_end_beside(void)
 {
-    end_job(&pool.task, task.scratch, &pool.side);
+    job *j = &pool.task;
+    void *scratch = scratch_of_caller();
+    has_task = false;
+    atomic_store(&task.ending, true);
+    if (atomic_exchange(&j->next, j->chunks) == 0) take_part(NULL, 0, scratch);
+    end_job(j, scratch, &pool.main);
     pthread_mutex_unlock(&pool.beside);
 }

@@ -851,7 +851,7 @@ static void test_large_copies(int pad)
    With `pad` there are gaps between rows. */
 static void test_chunks(int pad)
 {
-    enum { M = 5, N = 3700, K = 470 };
+    enum { M = 5, N = 3700, K = 1200 };     /* 17.8 MB */
     static const int threads[] = {1, 2, 5};
     char name[48];
     rng r = rng_make(seed, 7);

@@ -710,27 +710,29 @@ static void meet_in_task(void *arg)
     pair *p = arg;
     p->elsewhere = !pthread_equal(pthread_self(), p->caller);
     p->nested = gemm_begin_beside(4, 0, nothing, NULL);
-    p->failed = gemm_parallel(atomic_load(&p->in_task.wanted), 20, meet, &p->in_task);
-    while (atomic_load(&p->beside.most) < atomic_load(&p->beside.wanted)) usleep(1000);
+    if (gemm_parallel(4, 20, meet, &p->in_task)) p->failed = true;
 }
 
-/* Of four threads one has the task. `helpers` help with its job, and the others with the caller's.
-   A helper of a task without a job of its own helps the caller too. */
-static void test_task(const char *name, int helpers, int in_task, int beside)
+/* Of four threads one has the task, and one is the caller. Helpers are in the caller's job. When it
+   has none, all workers are in that of the task. */
+static void test_task(const char *name, int in_task, int beside)
 {
     pair p = {.caller = pthread_self(), .in_task = {.wanted = in_task}, .beside = {.wanted = beside}};
-    if (!gemm_begin_beside(4, helpers, meet_in_task, &p)) {
+    if (!gemm_begin_beside(4, 1, meet_in_task, &p)) {
         report_fail(name, "no worker for the task");
         return;
     }
-    if (gemm_parallel(4, 20, meet, &p.beside)) p.failed = true;
+    const bool nested = gemm_begin_beside(4, 0, nothing, NULL);
+    const bool failed = beside > 0 && gemm_parallel(beside, 20, meet, &p.beside);
+    while (atomic_load(&p.in_task.most) < atomic_load(&p.in_task.wanted)) usleep(1000);
     gemm_end_beside();
     const int met = atomic_load(&p.in_task.most), besides = atomic_load(&p.beside.most);
-    if (p.elsewhere && !p.nested && !p.failed && met == in_task && besides >= beside)
+    if (p.elsewhere && !p.nested && !nested && !p.failed && !failed && met >= in_task &&
+        besides == beside)
         report_pass(name);
     else
-        report_fail(name, "%d threads in the task, %d beside it; elsewhere %d, nested %d, failed %d",
-                    met, besides, p.elsewhere, p.nested, p.failed);
+        report_fail(name, "%d threads in the task, %d beside it; elsewhere %d, nested %d %d, "
+                    "failed %d %d", met, besides, p.elsewhere, p.nested, nested, p.failed, failed);
 }
 
 static void begin_in_job(void *begun, int chunk, void *scratch)
@@ -990,8 +992,8 @@ int main(int argc, char **argv)
     if (o.only_case < 0 && !o.brief) {
         test_caches();
         test_workers();
-        test_task("packed task", 1, 2, 2);
-        test_task("packed task without a job", 1, 1, 3);
+        test_task("packed task", 2, 2);
+        test_task("packed task alone", 3, 0);
         test_no_task();
         if (o.no_threads) report_skip_machine("packed threads", "left out by --without threads");
         if (o.no_callers) report_skip_machine("packed callers", "left out by --without callers");
