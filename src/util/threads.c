@@ -386,7 +386,7 @@ static bool has_workers(int wanted)
 bool gemm_begin_beside(int threads, int helpers, gemm_task *run, void *argument)
 {
     pthread_once(&once, begin);
-    if (of_task || has_task || threads < 2 || !scratch_of_caller()) return false;
+    if (threads < 2 || !scratch_of_caller()) return false;
     if (pthread_mutex_trylock(&pool.beside) != 0) return false;
     has_task = has_workers(threads - 1);
     if (!has_task) {
