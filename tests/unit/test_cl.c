@@ -847,33 +847,6 @@ static void test_large_copies(int pad)
         report_pass(name);
 }
 
-/* B goes to the device in more chunks than there are pinned buffers, by one thread and by several.
-   With `pad` there are gaps between rows. */
-static void test_chunks(int pad)
-{
-    enum { M = 5, N = 3700, K = 1200 };     /* 17.8 MB */
-    static const int threads[] = {1, 2, 5};
-    char name[48];
-    rng r = rng_make(seed, 7);
-    problem p = make_problem(&r, 0, 0, M, N, K, pad, false);
-    const char *why = NULL;
-    gemm_cl_force_memory('d');
-    for (int i = 0; i < 6 && !why; ++i) {
-        gemm_set_threads(threads[i % 3]);
-        why = judge(&p, &gemm_cl_best, 0);
-        if (!why && last_note.copied_b != sizeof(float) * N * K) why = "B was not copied once";
-        p.B.data[i * 700] += 1;
-    }
-    gemm_set_threads(gemm_allowed_cores());
-    gemm_cl_force_memory(0);
-    free_problem(&p);
-    snprintf(name, sizeof name, "cl-chunks-pad-%d", pad);
-    if (why)
-        report_fail(name, "%s", why);
-    else
-        report_pass(name);
-}
-
 /*
  * -cl-fast-relaxed-math lets a compiler assume that there is no NaN and no infinity. This shows
  * what the device makes of them. Only one thing is asserted: the other columns stay right.
@@ -1549,8 +1522,6 @@ int main(int argc, char **argv)
         test_copies();
         test_large_copies(0);
         test_large_copies(7);
-        test_chunks(0);
-        test_chunks(7);
         test_not_finite();
         test_activations();
         test_host_memory();
