@@ -717,7 +717,8 @@ static void meet_in_task(void *arg)
    has none, all workers are in that of the task. */
 static void test_task(const char *name, int in_task, int beside)
 {
-    pair p = {.caller = pthread_self(), .in_task = {.wanted = in_task}, .beside = {.wanted = beside}};
+    pair p = {.caller = pthread_self(), .in_task = {.wanted = in_task},
+              .beside = {.wanted = beside}};
     if (!gemm_begin_beside(4, 1, meet_in_task, &p)) {
         report_fail(name, "no worker for the task");
         return;
@@ -743,7 +744,7 @@ static void begin_in_job(void *begun, int chunk, void *scratch)
     *(bool *)begun = true;
 }
 
-/* Without a worker no task begins: while another job has them all, and where there is one thread. */
+/* Without a worker no task begins: while a job has them all, and where there is one thread. */
 static void test_no_task(void)
 {
     bool begun = false;
