@@ -1,13 +1,13 @@
 /*
  * One call, cut in two.
  *
- *   caller               start: copies what the device needs, and enqueues its part
- *                        finish: one wait, and adds the device's result to C
- *   all other threads    the other part, by the CPU's row
+ *   start     the device gets what it needs, and its part is enqueued
+ *   CPU       the other part, by the CPU's row
+ *   finish    one wait, and the device's result is added to C
  *
- * The device waits for the copies, so some workers help with them at first, and compute after that
- * (gemm_begin_beside). With one thread, and in the first call of a layer with a cut, it goes in
- * turn: start, the CPU's part, finish.
+ * A convolution goes in this order. A multiply has far more to copy. So the caller does start and
+ * finish, and a worker leads the CPU's part meanwhile. Some workers help with the copies at first,
+ * and compute after that (gemm_begin_beside).
  *
  * The cut falls on a multiple of a power of 2, which whole tiles of both sides cover. The device
  * gets the first part:
@@ -20,12 +20,13 @@
  *
  * With the pool behind a convolution each side pools its part.
  *
- * Memory: both sides read all operands. Each side writes to its own part of C. The device itself
- * writes to memory of its own (gemm_cl_run_start), or straight to a convolution's output.
+ * Memory: both sides read all operands, and each writes only to its own part of C. The device
+ * writes to memory of its own (gemm_cl_run_start). The part of a convolution's output that is the
+ * device's may change before the end.
  *
  * When the device fails, the CPU computes the device's part too. When the CPU's row declines its
- * part beside a device that works, the device computes that part. C is then right, or the status
- * is GEMM_FAILED.
+ * part of a multiply, and the device's result is in C already, the device computes that part. C is
+ * then right, or the status is GEMM_FAILED.
  *
  * Source: Wang, Shi, Wen: CNN convolution on mobile GPUs (2018), whose future work this is.
  */
@@ -239,7 +240,6 @@ typedef struct hybrid_run {
     conv_call c;
     gemm_note device_note;
     bool timed;                 /* the device's clock is wanted */
-    gemm_kept *for_cpu, *for_device;
     gemm_status cpu_status;     /* of a CPU's part beside the device's */
     double begin, cpu_ms;
     gemm_shared_times times;
@@ -291,7 +291,7 @@ static gemm_status start_device(hybrid_run *r, part p)
     gemm_clear_note(&r->device_note);
     own.note = &r->device_note;
     own.timed = r->timed;
-    own.kept = r->for_device;
+    own.kept = for_device(r->context->kept, r->kept);
     if (r->call->g) {
         r->g = part_of_multiply(r->call->g, p);
         return r->sides->run_start(&r->g, &own, r->sides->params);
@@ -407,7 +407,7 @@ static void run_cpu_beside(void *run)
 {
     hybrid_run *r = run;
     const part rest = {r->cut, r->call->count};
-    r->cpu_status = run_on_cpu(r, rest, r->context->threads - 1, r->for_cpu);
+    r->cpu_status = run_on_cpu(r, rest, r->context->threads - 1, NULL);
     r->cpu_ms = gemm_now_ms() - r->begin;
 }
 
@@ -429,18 +429,16 @@ static gemm_status run_beside(hybrid_run *r)
     return GEMM_DONE;
 }
 
+/* Only multiplies go at once: the copies for a convolution are small. */
 static gemm_status run_both(hybrid_run *r, bool learns)
 {
-    const int threads = r->context->threads, helpers = threads / 2 - 1;
-    gemm_kept *kept = r->context->kept;
-    r->kept = kept_for(kept, r->cut, &r->times.first);
-    r->for_cpu = for_cpu(kept, r->kept);
-    r->for_device = for_device(kept, r->kept);
-    /* In the first call, the CPU's row keeps what the device's row leaves room for. */
+    enum { HELPERS = 3 };
+    const int threads = r->context->threads;
     r->begin = gemm_now_ms();
-    if (r->cut < r->call->count && !r->times.first &&
-        gemm_begin_beside(threads, helpers, run_cpu_beside, r))
+    if (r->call->g && r->cut < r->call->count &&
+        gemm_begin_beside(threads, min_int(HELPERS, threads / 2 - 1), run_cpu_beside, r))
         return run_beside(r);
+    r->kept = kept_for(r->context->kept, r->cut, &r->times.first);
     r->timed = r->timed || learns;
     return run_in_turn(r);
 }

@@ -614,13 +614,13 @@ static const way WAYS[] = {
     {"device-fails", .25, WORKS, FAILS, 0, GEMM_FAILED, {1, 1, 0}, ""},
 };
 
-/* With one thread, the device's part is taken after the CPU's. */
+/* A multiply with one thread, or a convolution: the device's part is taken after the CPU's. */
 static const way WAYS_IN_TURN[] = {
     {"part-declined", .25, WORKS, WORKS, 1, GEMM_DONE, {1, 1, 1}, "packed"},
     {"part-and-whole-declined", .25, WORKS, WORKS, 2, GEMM_DECLINED, {1, 1, 1}, ""},
 };
 
-/* With several threads, the device gets the part that the CPU declines. */
+/* A multiply with several threads: the device gets the part that the CPU declines. */
 static const way WAYS_BESIDE[] = {
     {"part-declined", .25, WORKS, WORKS, 1, GEMM_DONE, {2, 2, 0}, "fake 1.00"},
     {"both-give-up", .25, WORKS, DECLINES, 2, GEMM_DECLINED, {1, 1, 0}, ""},
@@ -653,17 +653,24 @@ static void set_fake(const way *w)
     fake.starts = fake.finishes = fake.drops = 0;
 }
 
-static void test_way(const way *w, int threads)
+static void test_multiply_way(const way *w, int threads)
 {
     const gemm_hybrid_sides s = make_sides(w->share);
     char name[96];
     gemm_set_threads(threads);
     set_fake(w);
-    outcome o = multiply(&s);
+    const outcome o = multiply(&s);
     snprintf(name, sizeof name, "hybrid-multiply-%s@%d", w->name, threads);
     judge(name, judge_outcome(w, &o));
+}
+
+static void test_convolve_way(const way *w, int threads)
+{
+    const gemm_hybrid_sides s = make_sides(w->share);
+    char name[96];
+    gemm_set_threads(threads);
     set_fake(w);
-    o = convolve(&s, &DENSE, false);
+    const outcome o = convolve(&s, &DENSE, false);
     snprintf(name, sizeof name, "hybrid-convolve-%s@%d", w->name, threads);
     judge(name, judge_outcome(w, &o));
 }
@@ -671,12 +678,18 @@ static void test_way(const way *w, int threads)
 static void test_ways(void)
 {
     static const int threads[] = {1, 2, 5};
-    for (int t = 0; t < 3; ++t)
-        for (size_t i = 0; i < sizeof WAYS / sizeof *WAYS; ++i) test_way(&WAYS[i], threads[t]);
-    for (size_t i = 0; i < sizeof WAYS_IN_TURN / sizeof *WAYS_IN_TURN; ++i)
-        test_way(&WAYS_IN_TURN[i], 1);
+    for (int t = 0; t < 3; ++t) {
+        for (size_t i = 0; i < sizeof WAYS / sizeof *WAYS; ++i) {
+            test_multiply_way(&WAYS[i], threads[t]);
+            test_convolve_way(&WAYS[i], threads[t]);
+        }
+    }
+    for (size_t i = 0; i < sizeof WAYS_IN_TURN / sizeof *WAYS_IN_TURN; ++i) {
+        test_multiply_way(&WAYS_IN_TURN[i], 1);
+        test_convolve_way(&WAYS_IN_TURN[i], 5);
+    }
     for (size_t i = 0; i < sizeof WAYS_BESIDE / sizeof *WAYS_BESIDE; ++i)
-        test_way(&WAYS_BESIDE[i], 5);
+        test_multiply_way(&WAYS_BESIDE[i], 5);
 }
 
 /* The CPU's part is right, and then the CPU cannot compute what the device gave up. */
