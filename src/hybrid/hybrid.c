@@ -1,9 +1,13 @@
 /*
  * One call, cut in two.
  *
- *   start     the device's part is enqueued
+ *   start     the device gets what it needs, and its part is enqueued
  *   CPU       the other part, by the CPU's row
- *   finish    one wait; C is right
+ *   finish    one wait, and the device's result is added to C
+ *
+ * A convolution goes in this order. A multiply has far more to copy. So the caller does start and
+ * finish, and a worker leads the CPU's part meanwhile. Some workers help with the copies at first,
+ * and compute after that (gemm_begin_beside).
  *
  * The cut falls on a multiple of a power of 2, which whole tiles of both sides cover. The device
  * gets the first part:
@@ -16,12 +20,13 @@
  *
  * With the pool behind a convolution each side pools its part.
  *
- * Memory: both sides read all operands. While the device works, only the CPU writes to C, and only
- * to its own part. The device writes to memory of its own (gemm_cl_run_start). The part of a
- * convolution's output that is the device's may change before the end.
+ * Memory: both sides read all operands, and each writes only to its own part of C. The device
+ * writes to memory of its own (gemm_cl_run_start). The part of a convolution's output that is the
+ * device's may change before the end.
  *
- * When the device fails, the CPU computes the device's part too. C is then right, or the status is
- * GEMM_FAILED.
+ * When the device fails, the CPU computes the device's part too. When the CPU's row declines its
+ * part of a multiply, and the device's result is in C already, the device computes that part. C is
+ * then right, or the status is GEMM_FAILED.
  *
  * Source: Wang, Shi, Wen: CNN convolution on mobile GPUs (2018), whose future work this is.
  */
@@ -30,6 +35,7 @@
 #include "hybrid/share.h"
 #include "util/clock.h"
 #include "util/ints.h"
+#include "util/threads.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -234,6 +240,8 @@ typedef struct hybrid_run {
     conv_call c;
     gemm_note device_note;
     bool timed;                 /* the device's clock is wanted */
+    gemm_status cpu_status;     /* of a CPU's part beside the device's */
+    double begin, cpu_ms;
     gemm_shared_times times;
 } hybrid_run;
 
@@ -264,9 +272,10 @@ static gemm_status convolve_on_cpu(const gemm_hybrid_sides *s, const conv_call *
     return status == GEMM_DECLINED && c->pool ? convolve_apart(s, c, context) : status;
 }
 
-static gemm_status run_on_cpu(const hybrid_run *r, part p, gemm_kept *kept)
+static gemm_status run_on_cpu(const hybrid_run *r, part p, int threads, gemm_kept *kept)
 {
     gemm_context own = *r->context;
+    own.threads = threads;
     own.kept = kept;
     if (r->call->g) {
         const gemm_call g = part_of_multiply(r->call->g, p);
@@ -276,9 +285,8 @@ static gemm_status run_on_cpu(const hybrid_run *r, part p, gemm_kept *kept)
     return convolve_on_cpu(r->sides, &c, &own);
 }
 
-static gemm_status start_device(hybrid_run *r)
+static gemm_status start_device(hybrid_run *r, part p)
 {
-    const part p = {0, r->cut};
     gemm_context own = *r->context;
     gemm_clear_note(&r->device_note);
     own.note = &r->device_note;
@@ -321,7 +329,8 @@ static gemm_status run_whole_on_cpu(hybrid_run *r)
     gemm_kept *kept = r->context->kept;
     const double begin = gemm_now_ms();
     kept_parts *parts = kept_for(kept, 0, &r->times.first);
-    const gemm_status status = run_on_cpu(r, (part){0, r->call->count}, for_cpu(kept, parts));
+    const gemm_status status = run_on_cpu(r, (part){0, r->call->count}, r->context->threads,
+                                          for_cpu(kept, parts));
     r->times.share = 0;
     r->times.cpu_ms = gemm_now_ms() - begin;
     note_cpu(r);
@@ -331,12 +340,29 @@ static gemm_status run_whole_on_cpu(hybrid_run *r)
 /* The CPU's part is right, and the device's was not computed. */
 static gemm_status replace_device(const hybrid_run *r)
 {
-    const gemm_status status = run_on_cpu(r, (part){0, r->cut}, NULL);
+    const gemm_status status = run_on_cpu(r, (part){0, r->cut}, r->context->threads, NULL);
     note_cpu(r);
     if (status == GEMM_DONE || r->cut == r->call->count) return status;
     return gemm_fail(r->context->note,
                      "the device failed, and the CPU cannot compute the device's part");
 }
+
+/* The device's part is right, and the CPU declined its own. */
+static gemm_status replace_cpu(hybrid_run *r)
+{
+    gemm_status status = start_device(r, (part){r->cut, r->call->count});
+    if (status == GEMM_DONE) status = r->sides->finish(true, &r->device_note);
+    if (status != GEMM_DONE)
+        return gemm_fail(r->context->note,
+                         "the CPU declined its part, and the device cannot compute it");
+    r->cut = r->call->count;
+    r->times.share = 1;
+    r->times.first = true;      /* the times are not those of a share */
+    note_both(r);
+    return GEMM_DONE;
+}
+
+/* ---- one side after the other: the CPU copies for the device, and computes behind that ---- */
 
 /* After the device's start: the CPU's part, and the join. */
 static gemm_status run_rest(hybrid_run *r)
@@ -345,7 +371,8 @@ static gemm_status run_rest(hybrid_run *r)
     const part rest = {r->cut, r->call->count};
     gemm_status status = GEMM_DONE;
     const double begin = gemm_now_ms();
-    if (rest.from < rest.to) status = run_on_cpu(r, rest, for_cpu(r->context->kept, r->kept));
+    if (rest.from < rest.to)
+        status = run_on_cpu(r, rest, r->context->threads, for_cpu(r->context->kept, r->kept));
     const double computed = gemm_now_ms();
     const bool take = status == GEMM_DONE;
     status = r->sides->finish(take, &r->device_note);
@@ -360,11 +387,10 @@ static gemm_status run_rest(hybrid_run *r)
     return GEMM_DONE;
 }
 
-static gemm_status run_both(hybrid_run *r)
+static gemm_status run_in_turn(hybrid_run *r)
 {
     const double begin = gemm_now_ms();
-    r->kept = kept_for(r->context->kept, r->cut, &r->times.first);
-    const gemm_status status = start_device(r);
+    const gemm_status status = start_device(r, (part){0, r->cut});
     r->times.start_ms = gemm_now_ms() - begin;
     r->times.failed = status != GEMM_DONE;
     switch (status) {
@@ -373,6 +399,48 @@ static gemm_status run_both(hybrid_run *r)
     case GEMM_FAILED: break;
     }
     return gemm_fail(r->context->note, r->device_note.reason);
+}
+
+/* ---- both at once ---- */
+
+static void run_cpu_beside(void *run)
+{
+    hybrid_run *r = run;
+    const part rest = {r->cut, r->call->count};
+    r->cpu_status = run_on_cpu(r, rest, r->context->threads - 1, NULL);
+    r->cpu_ms = gemm_now_ms() - r->begin;
+}
+
+/* After gemm_begin_beside. */
+static gemm_status run_beside(hybrid_run *r)
+{
+    gemm_shared_times *t = &r->times;
+    gemm_status device = start_device(r, (part){0, r->cut});
+    if (device == GEMM_DONE) device = r->sides->finish(true, &r->device_note);
+    t->arrival_ms = gemm_now_ms() - r->begin;
+    gemm_end_beside();
+    t->cpu_ms = r->cpu_ms;
+    t->finish_ms = fmax(0, gemm_now_ms() - r->begin - r->cpu_ms);
+    t->failed = device != GEMM_DONE;
+    if (device == GEMM_FAILED) return gemm_fail(r->context->note, r->device_note.reason);
+    if (r->cpu_status != GEMM_DONE) return t->failed ? run_whole_on_cpu(r) : replace_cpu(r);
+    if (t->failed) return replace_device(r);
+    note_both(r);
+    return GEMM_DONE;
+}
+
+/* Only multiplies go at once: the copies for a convolution are small. */
+static gemm_status run_both(hybrid_run *r, bool learns)
+{
+    enum { HELPERS = 3 };
+    const int threads = r->context->threads;
+    r->begin = gemm_now_ms();
+    if (r->call->g && r->cut < r->call->count &&
+        gemm_begin_beside(threads, min_int(HELPERS, threads / 2 - 1), run_cpu_beside, r))
+        return run_beside(r);
+    r->kept = kept_for(r->context->kept, r->cut, &r->times.first);
+    r->timed = r->timed || learns;
+    return run_in_turn(r);
 }
 
 static gemm_status run_shared(const gemm_hybrid_sides *sides, const shared_call *call,
@@ -384,10 +452,10 @@ static gemm_status run_shared(const gemm_hybrid_sides *sides, const shared_call 
     const double share = forced ? sides->forced : small ? 0 : gemm_share_of(key, step, &learns);
     const int cut = cut_at(call->count, share);
     hybrid_run r = {.sides = sides, .call = call, .context = context, .cut = cut,
-                    .timed = learns || forced || context->timed,
+                    .timed = forced || context->timed,
                     .times = {.share = (double)cut / call->count, .arrival_ms = -1,
                               .timed = learns}};
-    const gemm_status status = cut > 0 ? run_both(&r) : run_whole_on_cpu(&r);
+    const gemm_status status = cut > 0 ? run_both(&r, learns) : run_whole_on_cpu(&r);
     count_kept(context->kept);
     if (!forced && !small && (status == GEMM_DONE || r.times.failed))
         gemm_share_learn(key, &r.times);

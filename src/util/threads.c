@@ -9,6 +9,14 @@
  * nobody waits for a thread that has not begun. `door` counts the workers inside a job. Its SHUT
  * bit keeps late workers out of a finished job.
  *
+ * Up to three jobs are open at once, and a worker looks at them in this order:
+ *
+ *   task     chunk 0 is a task beside its caller (gemm_begin_beside). In each other chunk a worker
+ *            waits for the caller's jobs, and helps with them. It leaves when none comes for
+ *            LINGER_NS
+ *   main     a job of the task, or of a thread that has no task
+ *   side     a job of the thread whose task it is
+ *
  * Darknet calls gemm some hundred microseconds apart within an image, and sleeps between images. So
  * a worker spins for SPIN_NS after a job and then sleeps.
  *
@@ -29,35 +37,46 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { MAX_WORKERS = 1023, SPIN_NS = 1000000, SHUT = 1 << 30 };
+enum { MAX_WORKERS = 1023, SPIN_NS = 1000000, LINGER_NS = 20000, SHUT = 1 << 30 };
 
 typedef struct worker {
     pthread_t thread;
     void *scratch;              /* kept over a fork, for the child's worker of the same index */
 } worker;
 
+typedef struct job {
+    gemm_work *work;
+    void *argument;
+    int chunks;
+    atomic_int seats;           /* so many workers may be inside */
+    atomic_int next;            /* the chunk to be taken next */
+    atomic_int door;            /* workers inside, plus SHUT when no more may enter */
+} job;
+
 static struct {
-    pthread_mutex_t busy;       /* held by the thread whose job it is; guards the next seven */
+    pthread_mutex_t busy;       /* held by the thread whose job `main` is; guards the next three */
     worker workers[MAX_WORKERS];
     int count;
     int home;                   /* the caller's core, which the workers keep off */
-    gemm_work *work;
-    void *job;
-    int chunks, invited;        /* workers with an index below `invited` take part */
-    atomic_int next;            /* the chunk to be taken next */
-    atomic_int door;            /* workers inside, plus SHUT when no more may enter */
-    atomic_uint generation;     /* of the job, so that a worker sees a new one */
+    pthread_mutex_t beside;     /* held by the thread that began a task */
+    job task, side, main;
+    atomic_uint generation;     /* rises with every job, so that a worker sees a new one */
     atomic_bool quit, spin;     /* spin: while there are no more threads than cores */
     atomic_int sleepers;
     pthread_mutex_t bed;        /* sleepers wait under it */
     pthread_cond_t wake;
 } pool = {
     .busy = PTHREAD_MUTEX_INITIALIZER,
-    .door = SHUT,
+    .beside = PTHREAD_MUTEX_INITIALIZER,
+    .task = {.door = SHUT},
+    .side = {.door = SHUT},
+    .main = {.door = SHUT},
     .bed = PTHREAD_MUTEX_INITIALIZER,
     .wake = PTHREAD_COND_INITIALIZER,
 };
 
+static _Thread_local bool has_task;     /* this thread began the task */
+static _Thread_local void *of_task;     /* this thread computes it, with this scratch; else NULL */
 static bool binds = true;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static pthread_key_t caller_scratch;
@@ -117,7 +136,7 @@ static void place_workers(void)
 static void follow_caller(void)
 {
     const int core = current_core();
-    if (!binds || core == pool.home) return;
+    if (!binds || of_task || core == pool.home) return;
     pool.home = core;
     place_workers();
 }
@@ -134,22 +153,22 @@ static void *new_scratch(void)
     return aligned_alloc(4096, GEMM_SCRATCH_BYTES);
 }
 
-static void take_chunks(void *scratch)
+static void take_chunks(job *j, void *scratch)
 {
     int chunk;
-    while ((chunk = atomic_fetch_add(&pool.next, 1)) < pool.chunks) {
-        pool.work(pool.job, chunk, scratch);
+    while ((chunk = atomic_fetch_add(&j->next, 1)) < j->chunks) {
+        j->work(j->argument, chunk, scratch);
     }
 }
 
-static void work_if_open(const worker *w)
+static void work_if_open(job *j, void *scratch)
 {
-    int inside = atomic_load(&pool.door);
+    int inside = atomic_load(&j->door);
     do {
-        if (inside & SHUT) return;
-    } while (!atomic_compare_exchange_weak(&pool.door, &inside, inside + 1));
-    if (w - pool.workers < pool.invited) take_chunks(w->scratch);
-    atomic_fetch_sub(&pool.door, 1);
+        if (inside >= atomic_load(&j->seats)) return;       /* or SHUT */
+    } while (!atomic_compare_exchange_weak(&j->door, &inside, inside + 1));
+    take_chunks(j, scratch);
+    atomic_fetch_sub(&j->door, 1);
 }
 
 /* Returns the generation, once it is not `seen` any more. */
@@ -178,7 +197,9 @@ static void *worker_main(void *arg)
     for (;;) {
         seen = wait_for_job(seen);
         if (atomic_load(&pool.quit)) return NULL;
-        work_if_open(w);
+        work_if_open(&pool.task, w->scratch);
+        work_if_open(&pool.main, w->scratch);
+        work_if_open(&pool.side, w->scratch);
     }
 }
 
@@ -211,9 +232,19 @@ static void start_workers(int wanted)
 
 /* ---- beginning, fork and end ---- */
 
-/* The forking thread waits for a running job, so that the child's copy of the pool is at rest. */
-static void before_fork(void) { pthread_mutex_lock(&pool.busy); }
-static void after_fork_parent(void) { pthread_mutex_unlock(&pool.busy); }
+/* The forking thread waits for a running task and job, so that the child's copy of the pool is at
+   rest. */
+static void before_fork(void)
+{
+    pthread_mutex_lock(&pool.beside);
+    pthread_mutex_lock(&pool.busy);
+}
+
+static void after_fork_parent(void)
+{
+    pthread_mutex_unlock(&pool.busy);
+    pthread_mutex_unlock(&pool.beside);
+}
 
 /* Only the forking thread lives on in the child: the workers are forgotten, their scratch kept. */
 static void after_fork_child(void)
@@ -222,7 +253,7 @@ static void after_fork_child(void)
     atomic_store(&pool.sleepers, 0);
     pthread_mutex_init(&pool.bed, NULL);
     pthread_cond_init(&pool.wake, NULL);
-    pthread_mutex_unlock(&pool.busy);
+    after_fork_parent();
 }
 
 static void begin(void)
@@ -234,7 +265,8 @@ static void begin(void)
 /* At exit, and before the code is unmapped when it was loaded by dlopen. */
 __attribute__((destructor)) static void end(void)
 {
-    if (pthread_mutex_trylock(&pool.busy) != 0) return;     /* a job still runs: leave it alone */
+    /* A task or a job still runs: leave it alone. */
+    if (pthread_mutex_trylock(&pool.beside) != 0 || pthread_mutex_trylock(&pool.busy) != 0) return;
     atomic_store(&pool.quit, true);
     new_generation();
     for (int i = 0; i < pool.count; ++i) pthread_join(pool.workers[i].thread, NULL);
@@ -246,6 +278,7 @@ __attribute__((destructor)) static void end(void)
 
 static void *scratch_of_caller(void)
 {
+    if (of_task) return of_task;
     void *scratch = pthread_getspecific(caller_scratch);
     if (scratch) return scratch;
     scratch = new_scratch();
@@ -258,39 +291,122 @@ static void *scratch_of_caller(void)
 
 /* ---- a job ---- */
 
-static void run_with_workers(int chunks, gemm_work *work, void *job, int invited, void *scratch)
+/* The workers begin. */
+static void open_job(job *j, int chunks, gemm_work *work, void *argument, int seats)
 {
-    follow_caller();
-    pool.work = work;
-    pool.job = job;
-    pool.chunks = chunks;
-    pool.invited = invited;
-    atomic_store(&pool.next, 0);
-    atomic_store(&pool.door, 0);
+    j->work = work;
+    j->argument = argument;
+    j->chunks = chunks;
+    atomic_store(&j->seats, seats);
+    atomic_store(&j->next, 0);
+    atomic_store(&j->door, 0);
     new_generation();
-    take_chunks(scratch);
-    atomic_fetch_or(&pool.door, SHUT);
-    for (unsigned tries = 1; atomic_load(&pool.door) != SHUT; ++tries) {
+}
+
+/* Takes part, and returns when all chunks are done. Meanwhile helps with `other`, or NULL. */
+static void end_job(job *j, void *scratch, job *other)
+{
+    take_chunks(j, scratch);
+    atomic_fetch_or(&j->door, SHUT);
+    for (unsigned tries = 1; atomic_load(&j->door) != SHUT; ++tries) {
+        if (other) work_if_open(other, scratch);
         if (tries % 1024 == 0) sched_yield();       /* a worker may need this very core */
         relax();
     }
 }
 
-int gemm_parallel(int threads, int chunks, gemm_work *work, void *job)
+int gemm_parallel(int threads, int chunks, gemm_work *work, void *argument)
 {
     assert(threads >= 1);
     pthread_once(&once, begin);
     void *scratch = scratch_of_caller();
     if (!scratch) return -1;
 
-    int invited = (threads < chunks ? threads : chunks) - 1;
-    if (invited > MAX_WORKERS) invited = MAX_WORKERS;
-    if (invited > 0 && pthread_mutex_trylock(&pool.busy) == 0) {
-        if (pool.count < invited) start_workers(invited);
-        run_with_workers(chunks, work, job, invited, scratch);
+    int seats = (threads < chunks ? threads : chunks) - 1;
+    if (seats > MAX_WORKERS) seats = MAX_WORKERS;
+    if (seats > 0 && has_task) {
+        open_job(&pool.side, chunks, work, argument, seats);
+        end_job(&pool.side, scratch, NULL);
+    } else if (seats > 0 && pthread_mutex_trylock(&pool.busy) == 0) {
+        if (pool.count < seats) start_workers(seats);
+        follow_caller();
+        open_job(&pool.main, chunks, work, argument, seats);
+        end_job(&pool.main, scratch, NULL);
         pthread_mutex_unlock(&pool.busy);
     } else {
-        for (int chunk = 0; chunk < chunks; ++chunk) work(job, chunk, scratch);
+        for (int chunk = 0; chunk < chunks; ++chunk) work(argument, chunk, scratch);
     }
     return 0;
+}
+
+/* ---- a task beside its caller ---- */
+
+/* The task of the thread that holds pool.beside. */
+static struct {
+    gemm_task *run;
+    void *argument;
+    atomic_bool ending;         /* the caller has no more jobs */
+} task;
+
+static void help_caller(void *scratch)
+{
+    long long until = now_ns() + LINGER_NS;
+    while (!atomic_load(&task.ending) && now_ns() < until) {
+        if (!(atomic_load(&pool.side.door) & SHUT)) {
+            work_if_open(&pool.side, scratch);
+            until = now_ns() + LINGER_NS;
+        }
+        relax();
+    }
+}
+
+static void take_part(void *argument, int chunk, void *scratch)
+{
+    (void)argument;
+    if (chunk > 0) {
+        help_caller(scratch);
+        return;
+    }
+    of_task = scratch;
+    task.run(task.argument);
+    of_task = NULL;
+}
+
+/* Whether there are workers, and no other thread's job has them. */
+static bool has_workers(int wanted)
+{
+    if (pthread_mutex_trylock(&pool.busy) != 0) return false;
+    if (pool.count < wanted) start_workers(wanted);
+    follow_caller();
+    const bool found = pool.count > 0;
+    pthread_mutex_unlock(&pool.busy);
+    return found;
+}
+
+bool gemm_begin_beside(int threads, int helpers, gemm_task *run, void *argument)
+{
+    pthread_once(&once, begin);
+    if (threads < 2 || !scratch_of_caller()) return false;
+    if (pthread_mutex_trylock(&pool.beside) != 0) return false;
+    has_task = has_workers(threads - 1);
+    if (!has_task) {
+        pthread_mutex_unlock(&pool.beside);
+        return false;
+    }
+    task.run = run;
+    task.argument = argument;
+    atomic_store(&task.ending, false);
+    open_job(&pool.task, 1 + helpers, take_part, NULL, 1 + helpers);
+    return true;
+}
+
+void gemm_end_beside(void)
+{
+    job *j = &pool.task;
+    void *scratch = scratch_of_caller();
+    has_task = false;
+    atomic_store(&task.ending, true);
+    if (atomic_exchange(&j->next, j->chunks) == 0) take_part(NULL, 0, scratch);
+    end_job(j, scratch, &pool.main);
+    pthread_mutex_unlock(&pool.beside);
 }

@@ -25,6 +25,19 @@ typedef void gemm_work(void *job, int chunk, void *scratch);
  */
 int gemm_parallel(int threads, int chunks, gemm_work *work, void *job);
 
+/*
+ * Calls run(argument) on a worker. It may have jobs. Meanwhile the caller goes on and may have jobs
+ * of its own. At first `helpers` other workers wait for the caller's jobs. One that waits in vain
+ * for some microseconds leaves for those of the task. Later jobs of the caller get the workers that
+ * have nothing else to do. threads is that of the caller's call, at least 1. Returns false when no
+ * worker is free; nothing has then begun. After true the caller must call gemm_end_beside.
+ */
+typedef void gemm_task(void *argument);
+bool gemm_begin_beside(int threads, int helpers, gemm_task *run, void *argument);
+
+/* Waits for the task's end, and helps with its jobs. If no worker has begun, the caller runs it. */
+void gemm_end_beside(void);
+
 /* Whether workers keep off the core of the thread that calls. Without a call they do. Call it
    before the first job. */
 void gemm_threads_bind(bool);

@@ -583,6 +583,11 @@ static outcome convolve(const gemm_hybrid_sides *s, const conv_shape *shape, boo
 
 static const conv_shape DENSE = {"dense", 1, 1, 8, 12, 13, 40, 3, 1, 1};
 
+/* The calls of a device. */
+typedef struct device_calls {
+    int starts, finishes, drops;
+} device_calls;
+
 /* A share, what the sides do, and what must come of it. */
 typedef struct way {
     const char *name;
@@ -590,24 +595,35 @@ typedef struct way {
     deed at_start, at_finish;
     int cpu_declines;
     gemm_status status;
-    int starts, finishes, drops;
+    device_calls calls;
     const char *ran;            /* in the note of a call that is done */
 } way;
 
+/* With any number of threads. */
 static const way WAYS[] = {
-    {"cpu", 0, FAILS, FAILS, 0, GEMM_DONE, 0, 0, 0, "packed"},
-    {"both", .25, WORKS, WORKS, 0, GEMM_DONE, 1, 1, 0, "fake 0."},
-    {"device", 1, WORKS, WORKS, 0, GEMM_DONE, 1, 1, 0, "fake 1.00"},
-    {"cpu-declines", 0, WORKS, WORKS, 1, GEMM_DECLINED, 0, 0, 0, ""},
-    {"start-declines", .25, DECLINES, WORKS, 0, GEMM_DONE, 1, 0, 0, "packed"},
-    {"start-fails", .25, FAILS, WORKS, 0, GEMM_FAILED, 1, 0, 0, ""},
-    {"start-and-cpu-decline", .25, DECLINES, WORKS, 1, GEMM_DECLINED, 1, 0, 0, ""},
-    {"part-declined", .25, WORKS, WORKS, 1, GEMM_DONE, 1, 1, 1, "packed"},
-    {"part-and-whole-declined", .25, WORKS, WORKS, 2, GEMM_DECLINED, 1, 1, 1, ""},
-    {"device-gives-up", .25, WORKS, DECLINES, 0, GEMM_DONE, 1, 1, 0, "packed"},
-    {"device-gives-up-whole", 1, WORKS, DECLINES, 0, GEMM_DONE, 1, 1, 0, "packed"},
-    {"device-gives-up-whole-cpu-declines", 1, WORKS, DECLINES, 1, GEMM_DECLINED, 1, 1, 0, ""},
-    {"device-fails", .25, WORKS, FAILS, 0, GEMM_FAILED, 1, 1, 0, ""},
+    {"cpu", 0, FAILS, FAILS, 0, GEMM_DONE, {0, 0, 0}, "packed"},
+    {"both", .25, WORKS, WORKS, 0, GEMM_DONE, {1, 1, 0}, "fake 0."},
+    {"device", 1, WORKS, WORKS, 0, GEMM_DONE, {1, 1, 0}, "fake 1.00"},
+    {"cpu-declines", 0, WORKS, WORKS, 1, GEMM_DECLINED, {0, 0, 0}, ""},
+    {"start-declines", .25, DECLINES, WORKS, 0, GEMM_DONE, {1, 0, 0}, "packed"},
+    {"start-fails", .25, FAILS, WORKS, 0, GEMM_FAILED, {1, 0, 0}, ""},
+    {"start-and-cpu-decline", .25, DECLINES, WORKS, 2, GEMM_DECLINED, {1, 0, 0}, ""},
+    {"device-gives-up", .25, WORKS, DECLINES, 0, GEMM_DONE, {1, 1, 0}, "packed"},
+    {"device-gives-up-whole", 1, WORKS, DECLINES, 0, GEMM_DONE, {1, 1, 0}, "packed"},
+    {"device-gives-up-whole-cpu-declines", 1, WORKS, DECLINES, 1, GEMM_DECLINED, {1, 1, 0}, ""},
+    {"device-fails", .25, WORKS, FAILS, 0, GEMM_FAILED, {1, 1, 0}, ""},
+};
+
+/* A multiply with one thread, or a convolution: the device's part is taken after the CPU's. */
+static const way WAYS_IN_TURN[] = {
+    {"part-declined", .25, WORKS, WORKS, 1, GEMM_DONE, {1, 1, 1}, "packed"},
+    {"part-and-whole-declined", .25, WORKS, WORKS, 2, GEMM_DECLINED, {1, 1, 1}, ""},
+};
+
+/* A multiply with several threads: the device gets the part that the CPU declines. */
+static const way WAYS_BESIDE[] = {
+    {"part-declined", .25, WORKS, WORKS, 1, GEMM_DONE, {2, 2, 0}, "fake 1.00"},
+    {"both-give-up", .25, WORKS, DECLINES, 2, GEMM_DECLINED, {1, 1, 0}, ""},
 };
 
 static const char *judge_outcome(const way *w, const outcome *o)
@@ -620,7 +636,8 @@ static const char *judge_outcome(const way *w, const outcome *o)
     else if (o->status == GEMM_FAILED && !*o->note.reason) wrong = "no reason";
     else if (o->status == GEMM_DONE && strncmp(o->note.ran, w->ran, strlen(w->ran)))
         wrong = "another note";
-    else if (fake.starts != w->starts || fake.finishes != w->finishes || fake.drops != w->drops)
+    else if (fake.starts != w->calls.starts || fake.finishes != w->calls.finishes ||
+             fake.drops != w->calls.drops)
         wrong = "other calls of the device";
     if (!wrong) return NULL;
     snprintf(why, sizeof why, "%s: status %d, '%s', %d starts, %d finishes, %d drops", wrong,
@@ -636,24 +653,46 @@ static void set_fake(const way *w)
     fake.starts = fake.finishes = fake.drops = 0;
 }
 
-static void test_ways(void)
+static void test_multiply_way(const way *w, int threads)
 {
-    for (size_t i = 0; i < sizeof WAYS / sizeof *WAYS; ++i) {
-        const way *w = &WAYS[i];
-        const gemm_hybrid_sides s = make_sides(w->share);
-        char name[96];
-        set_fake(w);
-        outcome o = multiply(&s);
-        snprintf(name, sizeof name, "hybrid-multiply-%s", w->name);
-        judge(name, judge_outcome(w, &o));
-        set_fake(w);
-        o = convolve(&s, &DENSE, false);
-        snprintf(name, sizeof name, "hybrid-convolve-%s", w->name);
-        judge(name, judge_outcome(w, &o));
-    }
+    const gemm_hybrid_sides s = make_sides(w->share);
+    char name[96];
+    gemm_set_threads(threads);
+    set_fake(w);
+    const outcome o = multiply(&s);
+    snprintf(name, sizeof name, "hybrid-multiply-%s@%d", w->name, threads);
+    judge(name, judge_outcome(w, &o));
 }
 
-/* The device's part is right, and then the CPU cannot compute what the device gave up. */
+static void test_convolve_way(const way *w, int threads)
+{
+    const gemm_hybrid_sides s = make_sides(w->share);
+    char name[96];
+    gemm_set_threads(threads);
+    set_fake(w);
+    const outcome o = convolve(&s, &DENSE, false);
+    snprintf(name, sizeof name, "hybrid-convolve-%s@%d", w->name, threads);
+    judge(name, judge_outcome(w, &o));
+}
+
+static void test_ways(void)
+{
+    static const int threads[] = {1, 2, 5};
+    for (int t = 0; t < 3; ++t) {
+        for (size_t i = 0; i < sizeof WAYS / sizeof *WAYS; ++i) {
+            test_multiply_way(&WAYS[i], threads[t]);
+            test_convolve_way(&WAYS[i], threads[t]);
+        }
+    }
+    for (size_t i = 0; i < sizeof WAYS_IN_TURN / sizeof *WAYS_IN_TURN; ++i) {
+        test_multiply_way(&WAYS_IN_TURN[i], 1);
+        test_convolve_way(&WAYS_IN_TURN[i], 5);
+    }
+    for (size_t i = 0; i < sizeof WAYS_BESIDE / sizeof *WAYS_BESIDE; ++i)
+        test_multiply_way(&WAYS_BESIDE[i], 5);
+}
+
+/* The CPU's part is right, and then the CPU cannot compute what the device gave up. */
 static gemm_status finish_late(bool take, gemm_note *note)
 {
     const gemm_status status = finish(take, note);
@@ -663,9 +702,10 @@ static gemm_status finish_late(bool take, gemm_note *note)
 
 static void test_both_give_up(void)
 {
-    const way w = {"both-give-up", .25, WORKS, DECLINES, 0, GEMM_FAILED, 1, 1, 0, ""};
+    const way w = {"both-give-up", .25, WORKS, DECLINES, 0, GEMM_FAILED, {1, 1, 0}, ""};
     gemm_hybrid_sides s = make_sides(w.share);
     s.finish = finish_late;
+    gemm_set_threads(1);
     set_fake(&w);
     const outcome o = multiply(&s);
     judge("hybrid-both-give-up", judge_outcome(&w, &o));
@@ -692,6 +732,7 @@ static void test_cuts(void)
 {
     const way w = {.at_start = WORKS};
     const gemm_hybrid_sides s = make_sides(.25);
+    gemm_set_threads(3);
     for (size_t i = 0; i < sizeof CUTS / sizeof *CUTS; ++i) {
         char name[64], ran[32] = "packed";
         const double share = CUTS[i].share;

@@ -732,6 +732,68 @@ static void test_workers(void)
                     MOST_THREADS, two);
 }
 
+/* A task beside a job of its caller: how many threads met in each. */
+typedef struct pair {
+    pthread_t caller;
+    meeting in_task, beside;
+    bool elsewhere, nested, failed;     /* the task ran on a worker, it began a task, no memory */
+} pair;
+
+static void nothing(void *arg)
+{
+    (void)arg;
+}
+
+static void meet_in_task(void *arg)
+{
+    pair *p = arg;
+    p->elsewhere = !pthread_equal(pthread_self(), p->caller);
+    p->nested = gemm_begin_beside(4, 0, nothing, NULL);
+    if (gemm_parallel(4, 20, meet, &p->in_task)) p->failed = true;
+}
+
+/* Of four threads one has the task, and one is the caller. Helpers are in the caller's job. When it
+   has none, all workers are in that of the task. */
+static void test_task(const char *name, int in_task, int beside)
+{
+    pair p = {.caller = pthread_self(), .in_task = {.wanted = in_task},
+              .beside = {.wanted = beside}};
+    if (!gemm_begin_beside(4, 1, meet_in_task, &p)) {
+        report_fail(name, "no worker for the task");
+        return;
+    }
+    const bool nested = gemm_begin_beside(4, 0, nothing, NULL);
+    const bool failed = beside > 0 && gemm_parallel(beside, 20, meet, &p.beside);
+    while (atomic_load(&p.in_task.most) < atomic_load(&p.in_task.wanted)) usleep(1000);
+    gemm_end_beside();
+    const int met = atomic_load(&p.in_task.most), besides = atomic_load(&p.beside.most);
+    if (p.elsewhere && !p.nested && !nested && !p.failed && !failed && met >= in_task &&
+        besides == beside)
+        report_pass(name);
+    else
+        report_fail(name, "%d threads in the task, %d beside it; elsewhere %d, nested %d %d, "
+                    "failed %d %d", met, besides, p.elsewhere, p.nested, nested, p.failed, failed);
+}
+
+static void begin_in_job(void *begun, int chunk, void *scratch)
+{
+    (void)chunk, (void)scratch;
+    if (!gemm_begin_beside(4, 1, nothing, NULL)) return;
+    gemm_end_beside();
+    *(bool *)begun = true;
+}
+
+/* Without a worker no task begins: while a job has them all, and where there is one thread. */
+static void test_no_task(void)
+{
+    bool begun = false;
+    if (gemm_parallel(2, 2, begin_in_job, &begun)) begun = true;
+    if (begun || gemm_begin_beside(1, 0, nothing, NULL))
+        report_fail("packed no task", "a task began without a free worker");
+    else
+        report_pass("packed no task");
+}
+
 /* ---- callers at once, fork, memory ---- */
 
 enum { BIG = 200, ROUNDS = 40 };
@@ -971,6 +1033,9 @@ int main(int argc, char **argv)
     if (o.only_case < 0 && !o.brief) {
         test_caches();
         test_workers();
+        test_task("packed task", 2, 2);
+        test_task("packed task alone", 3, 0);
+        test_no_task();
         if (o.no_threads) report_skip_machine("packed threads", "left out by --without threads");
         if (o.no_callers) report_skip_machine("packed callers", "left out by --without callers");
         else test_callers(&o);
