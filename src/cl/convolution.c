@@ -191,7 +191,7 @@ static int multiply(conv_job *j)
     const cl_ulong cpart = w->sums ? outputs : 0;
     const int ldc = w->sums ? j->g.N : outputs_of(j);
     const cl_ulong elements = (cl_ulong)c->batch * (cl_ulong)c->c * (cl_ulong)(c->h * c->w);
-    const conv_kept none = {NULL}, *depth = j->depth_kept ? j->depth_kept : &none;
+    const conv_kept none = {.weights = NULL}, *depth = j->depth_kept ? j->depth_kept : &none;
     const float depth_slope = slope_of(in);
     const gemm_cl_argument of_depth = ARG(depth->weights), of_elements = ARG(elements);
     const gemm_cl_argument args[] = {

@@ -113,8 +113,8 @@ static bool are_plain(const packed_job *job, const gemm_ukernel *u, const packed
                       const gemm_tile *t)
 {
     const bool finishes = job->epilogue.finish && s->pc + s->kc == job->K;
-    return u->panels && s->kc >= GEMM_LEAST_PANELS_KC && s->nc <= u->nr && s->nc % u->vl == 0 && !t->rest &&
-           !t->moves->by_columns && !finishes;
+    return u->panels && s->kc >= GEMM_LEAST_PANELS_KC && s->nc <= u->nr && s->nc % u->vl == 0 &&
+           !t->rest && !t->moves->by_columns && !finishes;
 }
 
 /* LOOP 1: all panels of the block of A. a_next and c_next are what the tile after a tile needs: at

@@ -46,7 +46,8 @@ static bool should_pack_a(const packed_job *job, const gemm_ukernel *u, int colu
 {
     const int strips = ceil_div(columns, u->nr);
     if (job->a_panel) return false;
-    if (job->a_step == 1 && !u->a_from_l3) return strips >= (job->K > packed_longest_kc(u) ? 8 : 16);
+    const int many = job->K > packed_longest_kc(u) ? 8 : 16;
+    if (job->a_step == 1 && !u->a_from_l3) return strips >= many;
     if (job->a_step == 1) return strips >= 16 && job->a_row % (PAGE / 2) == 0;
     return strips >= (job->a_step % PAGE == 0 ? 8 : 64);
 }

@@ -259,7 +259,8 @@ typedef enum a_layout {
 } a_layout;
 
 /* A panel's steps run in turns of TURN steps. In the first MR turns the next tile is fetched, a row
-   a turn. In the others, `each` pieces of B are moved: `burst` of them at once, then `gap` turns. */
+   a turn. In the others, `each` pieces of B are moved: `burst` of them at once, then `gap` turns
+   follow. */
 typedef struct panel_work {
     int turns;                  /* behind the first MR */
     int each, burst, gap;
