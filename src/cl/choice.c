@@ -165,17 +165,11 @@ const gemm_cl_row *gemm_cl_choose_conv(const gemm_cl_traits *d, const gemm_call 
     return row->conv ? row : &gemm_cl_choices[GEMM_CL_THIN_8];
 }
 
-static bool is_plain(const conv_call *c)
+/* Whether the kernel has all that the pair needs. That it is a chain, the driver has checked. */
+static bool can_pair(const conv_call *d, const conv_call *p)
 {
-    return !c->pool && !gemm_conv_is_dots(c);
-}
-
-static bool is_pair(const conv_call *d, const conv_call *p)
-{
-    return d->groups == d->c && d->n == d->c && d->size > 1 && d->activation != CONV_LOGISTIC &&
-           p->size == 1 && p->stride == 1 && p->pad == 0 && p->groups == 1 && is_plain(d) &&
-           is_plain(p) && p->batch == d->batch && p->c == d->n && p->h == d->out_h &&
-           p->w == d->out_w;
+    return d->size > 1 && d->activation != CONV_LOGISTIC && !gemm_conv_is_dots(d) &&
+           !gemm_conv_is_dots(p);
 }
 
 /* A tile has all rows of C, because another one would compute the depthwise layer once more. Rows
@@ -185,7 +179,7 @@ const gemm_cl_row *gemm_cl_choose_chain(const gemm_cl_traits *d, const gemm_cl_r
 {
     const bool chooses = asked->way == GEMM_CL_CHOOSE;
     int parts = 1;
-    if ((d->cpu && chooses) || !is_pair(&pair[0], &pair[1])) return NULL;
+    if ((d->cpu && chooses) || !can_pair(&pair[0], &pair[1])) return NULL;
     const gemm_call all = all_products(g, pair[1].batch);
     const gemm_cl_row *row = chooses ? gemm_cl_choose(d, &all, &parts) : asked;
     if (!row->depth || parts > 1) return NULL;
