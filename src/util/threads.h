@@ -1,6 +1,6 @@
 /*
- * A small pool of threads: one job at a time, cut into chunks. Every free thread takes the next
- * chunk.
+ * A small pool of threads. A job is cut into chunks, and every free thread takes the next one. One
+ * thread's job has the workers; a task may run beside its caller, and then both have jobs.
  *
  * Any thread may call at any time. A forked child starts workers of its own.
  */
