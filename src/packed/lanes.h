@@ -1,4 +1,5 @@
-/* 1x1 layers in lanes, see ukernel_lanes.h, and weights arranged for chains in lanes. */
+/* Layers in lanes, see ukernel_lanes.h: 1x1 ones, those of stride 2 with few channels, and weights
+   arranged for chains. */
 #ifndef PACKED_LANES_H
 #define PACKED_LANES_H
 
@@ -19,7 +20,7 @@ const float *packed_arrange(const conv_call *, const gemm_ukernel *, gemm_kept *
 void packed_free_lanes(packed_lanes *);
 
 /* Whether each element of this 1x1 layer, computed as a packed_job, is one sum over k from the
-   first to the last. So it is in lanes. */
+   first to the last. In lanes it is such a sum too, so the bits are the same. */
 bool packed_adds_in_order(const conv_call *, const gemm_ukernel *);
 
 /*
