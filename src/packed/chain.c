@@ -4,10 +4,11 @@
  *
  *     input -> expand -> | wide rows | -> depthwise -> | deep rows | -> project -> output
  *
- * A band is some rows of the output. The rows of the two inner maps that it needs lie in the
- * thread's scratch. There they are used again while they are near, and no inner map is ever
- * written whole. The depthwise filter of the next band needs a few wide rows of this one, which
- * move to the front. Only the first band of a chunk computes all of its wide rows.
+ * A thread takes a piece of the output, some rows, and goes through it band by band. The rows of
+ * the two inner maps that a band needs lie in the thread's scratch. There they are used again while
+ * they are near, and no inner map is ever written whole. The depthwise filter of the next band
+ * needs a few wide rows of this one, which move to the front. Only the first band of a piece
+ * computes all of its wide rows.
  *
  * The inner maps are in lanes (ukernel_lanes.h): a vector holds vl channels of one place.
  *
@@ -19,7 +20,7 @@
  * line, and the rows of small maps fill whole vectors. The two products read scalars of their
  * input and vectors of weights. The weights are arranged for that once, in the layers' plans.
  *
- * Where threads would get few rows each, they share channels instead of rows: see phases.
+ * Where pieces would have few rows, threads share channels too: see phases, and chain_cut.h.
  *
  * An element of the output is the same sum in the same order as in the layers one by one: see
  * adds_in_order. So the bits are the same, however the work is cut.
@@ -44,14 +45,12 @@ typedef struct chain {
     const layer_call *shortcut;         /* NULL: none */
     const float *expand_w, *depth_w, *project_w;    /* arranged: lanes.h */
     float *output;                      /* of the last layer */
-    bool by_phases;                     /* else by bands */
     const gemm_ukernel *u;
-    int rows;                           /* of the output in a band */
-    int bands;                          /* in an image */
-    int step;                           /* bands in a chunk */
+    packed_chain_cut cut;
+    int rows;                           /* the most rows of the output in a band */
     int groups, out_groups;             /* of vl channels: inner maps, output */
     int wide_rows, pitch;               /* of a band: rows, and floats in a row */
-    size_t wide_ld, deep_ld;            /* floats of a group of wide; of deep and of the output */
+    size_t wide_ld, deep_ld, narrow_ld; /* floats of a group of wide, of deep and of the output */
 } chain;
 
 /* ---- which layers ---- */
@@ -96,69 +95,65 @@ static void set_rows(chain *l, int rows)
     const conv_call *d = l->depth;
     const int vl = l->u->vl;
     l->rows = rows;
-    l->bands = ceil_div(d->out_h, rows);
     l->groups = ceil_div(d->c, vl);
     l->out_groups = ceil_div(l->project->n, vl);
     l->wide_rows = (rows - 1) * d->stride + d->size;
     l->pitch = max_int(d->pad + d->w, (d->out_w - 1) * d->stride + d->size) * vl;
     l->wide_ld = apart((size_t)l->wide_rows * (size_t)l->pitch);
-    l->deep_ld = apart((size_t)rows * (size_t)d->out_w * (size_t)vl);
+    l->deep_ld = l->narrow_ld = apart((size_t)rows * (size_t)d->out_w * (size_t)vl);
 }
 
 /* The most places of a product. */
 static size_t most_places(const chain *l)
 {
-    return (size_t)max_int(l->wide_rows * l->depth->w, l->rows * l->depth->out_w);
+    return (size_t)max_int(l->wide_rows * l->depth->w,
+                           max_int(l->rows * l->depth->out_w, l->cut.step));
 }
 
 static size_t scratch_bytes(const chain *l)
 {
-    const size_t floats = l->wide_ld * l->groups + l->deep_ld * (l->groups + l->out_groups);
-    return floats * sizeof(float) + 2 * most_places(l) * sizeof(int);
-}
-
-/* Into how many chunks an image is cut. Two for each thread, so that a thread which another program
-   disturbs takes one less, unless the chunks would have less than MANY_ROWS. */
-static int chunks_for(int out_h, int threads)
-{
-    enum { MANY_ROWS = 16 };
-    return threads > 1 && out_h >= 2 * MANY_ROWS * threads ? 2 * threads : threads;
+    const size_t inner = (l->wide_ld + l->deep_ld) * l->groups;
+    return (inner + l->narrow_ld * l->out_groups) * sizeof(float) +
+           2 * most_places(l) * sizeof(int);
 }
 
 /* As many groups of rows as fit in half of L2, in bands of equal height. */
-static void choose_rows(chain *l, int share)
+static void choose_rows(chain *l, int most)
 {
     const size_t room = gemm_find_caches()->l2 / 2;
-    const int least = min_int(GROUP, l->depth->out_h);
+    const int least = min_int(GROUP, most);
     int rows = least;
-    for (set_rows(l, rows); rows < share; rows += GROUP) {
-        set_rows(l, min_int(rows + GROUP, share));
+    for (set_rows(l, rows); rows < most; rows += GROUP) {
+        set_rows(l, min_int(rows + GROUP, most));
         if (scratch_bytes(l) > room) break;
     }
-    set_rows(l, rows < share ? even_step(share, rows, least) : share);
+    set_rows(l, rows < most ? even_step(most, rows, least) : most);
 }
 
-/* Whether a chunk of rows would compute too many wide rows twice. */
-static bool prefers_phases(const chain *l, int threads)
+/* In phases a thread's scratch has a strip of wide for all rows of a piece, or one of the output.
+   The deep map lies elsewhere. */
+static void set_strip(chain *l, int rows)
 {
-    enum { LEAST_ROWS = 16 };
-    const int out_h = l->depth->out_h;
-    return threads > 1 && ceil_div(out_h, chunks_for(out_h, threads)) < LEAST_ROWS;
+    set_rows(l, rows);
+    l->groups = l->out_groups = l->u->nr / l->u->vl;
+    l->deep_ld = 0;
+    l->narrow_ld = apart((size_t)l->cut.step * l->u->vl);
 }
 
-/* Sets the rows of a band, and whether there are phases instead, with all rows. False: the scratch
-   is too small. */
-static bool cut(chain *l, int rows, int threads)
+/* The first row of a piece. */
+static int start_of(const chain *l, int piece)
 {
-    const int out_h = l->depth->out_h;
-    l->by_phases = !rows && prefers_phases(l, threads);
-    if (l->by_phases) set_rows(l, out_h);
-    else if (rows) set_rows(l, min_int(rows, out_h));
-    else choose_rows(l, ceil_div(out_h, chunks_for(out_h, threads)));
-    if (!l->by_phases) return scratch_bytes(l) <= GEMM_SCRATCH_BYTES;
-    chain strip = *l;
-    strip.groups = strip.out_groups = l->u->nr / l->u->vl;
-    return scratch_bytes(&strip) <= GEMM_SCRATCH_BYTES;
+    return (int)((long)l->depth->out_h * piece / l->cut.pieces);
+}
+
+/* False: the scratch is too small. */
+static bool set_sizes(chain *l)
+{
+    const int most = ceil_div(l->depth->out_h, l->cut.pieces);
+    if (l->cut.by_phases) set_strip(l, most);
+    else if (l->cut.rows) set_rows(l, min_int(l->cut.rows, most));
+    else choose_rows(l, most);
+    return scratch_bytes(l) <= GEMM_SCRATCH_BYTES;
 }
 
 /* ---- one band ---- */
@@ -166,6 +161,7 @@ static bool cut(chain *l, int rows, int threads)
 /* A thread's scratch. */
 typedef struct parts {
     float *wide, *deep, *narrow;        /* narrow: the output in lanes */
+    size_t deep_ld;                     /* floats of a group of deep */
     int *at_wide, *at_deep;             /* where a place of a product goes: gemm_lanes */
 } parts;
 
@@ -173,10 +169,10 @@ static parts cut_scratch(const chain *l, void *scratch)
 {
     const int w = l->depth->w, vl = l->u->vl, gap = l->pitch - w * vl;
     const int places = (int)most_places(l);
-    parts s = {.wide = scratch};
+    parts s = {.wide = scratch, .deep_ld = l->deep_ld};
     s.deep = s.wide + l->wide_ld * l->groups;
     s.narrow = s.deep + l->deep_ld * l->groups;
-    s.at_wide = (int *)(s.narrow + l->deep_ld * l->out_groups);
+    s.at_wide = (int *)(s.narrow + l->narrow_ld * l->out_groups);
     s.at_deep = s.at_wide + places;
     for (int i = 0, x = 0, at = 0; i < places; ++i) {
         s.at_deep[i] = i * vl;
@@ -264,7 +260,7 @@ static void filter_rows(const chain *l, const parts *s, int rows)
         g.weights = l->depth_w + (size_t)i * d->size * d->size * vl;
         g.scale = d->scale ? d->scale + i * vl : NULL;
         g.shift = d->shift + i * vl;
-        g.y = s->deep + i * l->deep_ld;
+        g.y = s->deep + i * s->deep_ld;
         l->u->lanes_depthwise(&g);
     }
 }
@@ -288,30 +284,30 @@ static void project(const chain *l, const parts *s, int image, int first, int ch
     const size_t area = (size_t)p->h * p->w, at = (image * p->n + first) * area + from;
     const gemm_lanes product = {
         .places = places, .channels = channels, .K = p->c,
-        .source = GEMM_LANES, .a = s->deep, .a_ld = l->deep_ld,
+        .source = GEMM_LANES, .a = s->deep, .a_ld = s->deep_ld,
         .b = l->project_w + (size_t)first * p->c,
         .scale = p->scale ? p->scale + first : NULL, .shift = p->shift + first,
         .slope = packed_slope(p->activation),
-        .c = s->narrow, .c_ld = l->deep_ld, .at = s->at_deep,
+        .c = s->narrow, .c_ld = l->narrow_ld, .at = s->at_deep,
     };
     l->u->lanes(&product);
-    l->u->from_lanes(places, channels, s->narrow, l->deep_ld, l->output + at, area);
+    l->u->from_lanes(places, channels, s->narrow, l->narrow_ld, l->output + at, area);
     if (l->shortcut) add_shortcut(l, at, places, channels, area);
 }
 
-static void run_chunk(void *arg, int chunk, void *scratch)
+static void run_piece(void *arg, int chunk, void *scratch)
 {
     const chain *l = arg;
     const conv_call *d = l->depth;
-    const int chunks = ceil_div(l->bands, l->step), image = chunk / chunks;
-    const int begin = chunk % chunks * l->step, end = min_int(l->bands, begin + l->step);
+    const int image = chunk / l->cut.pieces, piece = chunk % l->cut.pieces;
+    const int begin = start_of(l, piece), end = start_of(l, piece + 1);
     const parts s = cut_scratch(l, scratch);
     clear_sides(l, &s);
     int held = 0;                       /* the row of the map behind those in wide */
-    for (int band = begin, before = 0; band < end; ++band) {
-        const int y = band * l->rows, rows = min_int(l->rows, d->out_h - y);
+    for (int y = begin, before = 0; y < end; y += l->rows) {
+        const int rows = min_int(l->rows, end - y);
         const int first = y * d->stride - d->pad, needed = (rows - 1) * d->stride + d->size;
-        const int kept = band > begin ? max_int(0, held - first) : 0;
+        const int kept = y > begin ? max_int(0, held - first) : 0;
         keep_rows(l, &s, first - before, kept);
         fill_wide(l, &s, image, first, needed, kept);
         before = first, held = first + needed;
@@ -323,21 +319,21 @@ static void run_chunk(void *arg, int chunk, void *scratch)
 /* -1: no memory. */
 static int run_bands(chain *l, int threads)
 {
-    l->step = ceil_div(l->bands, chunks_for(l->depth->out_h, threads));
-    return gemm_parallel(threads, l->depth->batch * ceil_div(l->bands, l->step), run_chunk, l);
+    return gemm_parallel(threads, l->depth->batch * l->cut.pieces, run_piece, l);
 }
 
 /* ---- phases ---- */
 
 /*
- * Where a thread would get few rows, the threads share channels. First a chunk is a strip of wide
- * channels: it is expanded for the whole map, and filtered to the deep map, which all threads
- * share. Then a chunk is a strip of output channels for some of the places.
+ * First a chunk is a strip of wide channels for the rows of a piece. It is expanded, and filtered
+ * to the deep map, which all threads share. Then a chunk is a strip of output channels for some
+ * places.
  */
 typedef struct phases {
     const chain *l;
     float *deep;
-    int image, pieces;          /* pieces: of the places of an output strip */
+    size_t deep_ld;
+    int image;
 } phases;
 
 /* Layers and weights of inner channels first .. first + channels - 1 of an image. */
@@ -374,26 +370,28 @@ static void filter_strip(void *arg, int chunk, void *scratch)
     const phases *p = arg;
     chain l = *p->l;
     part of_strip;
-    const int first = chunk * l.u->nr;
+    const int first = chunk / l.cut.pieces * l.u->nr, piece = chunk % l.cut.pieces;
+    const int y = start_of(&l, piece), rows = start_of(&l, piece + 1) - y, stride = l.depth->stride;
     cut_part(&l, &of_strip, p->image, first, min_int(l.u->nr, l.depth->c - first));
     parts s = cut_scratch(&l, scratch);
-    s.deep = p->deep + first / l.u->vl * l.deep_ld;
+    s.deep_ld = p->deep_ld;
+    s.deep = p->deep + first / l.u->vl * s.deep_ld + (size_t)y * l.depth->out_w * l.u->vl;
     clear_sides(&l, &s);
-    fill_wide(&l, &s, 0, -l.depth->pad, l.wide_rows, 0);
-    filter_rows(&l, &s, l.depth->out_h);
+    fill_wide(&l, &s, 0, y * stride - l.depth->pad, (rows - 1) * stride + l.depth->size, 0);
+    filter_rows(&l, &s, rows);
 }
 
 static void project_piece(void *arg, int chunk, void *scratch)
 {
     const phases *p = arg;
     chain l = *p->l;
-    const int places = l.project->h * l.project->w, nr = l.u->nr;
-    const int step = even_step(places, ceil_div(places, p->pieces), l.u->mr);
-    const int first = chunk / p->pieces * nr, from = chunk % p->pieces * step;
-    if (from >= places) return;
+    const int places = l.project->h * l.project->w, step = l.cut.step, nr = l.u->nr;
+    const int pieces = ceil_div(places, step);
+    const int first = chunk / pieces * nr, from = chunk % pieces * step;
     l.groups = 0;
     l.out_groups = nr / l.u->vl;
     parts s = cut_scratch(&l, scratch);
+    s.deep_ld = p->deep_ld;
     s.deep = p->deep + (size_t)from * l.u->vl;
     project(&l, &s, p->image, first, min_int(nr, l.project->n - first), from,
             min_int(step, places - from));
@@ -402,14 +400,17 @@ static void project_piece(void *arg, int chunk, void *scratch)
 /* -1: no memory. */
 static int run_phases(chain *l, int threads)
 {
-    const int strips = ceil_div(l->project->n, l->u->nr);
-    packed_workspace *w = packed_take_workspace(l->deep_ld * l->groups);
+    const conv_call *d = l->depth;
+    const int strips = ceil_div(d->c, l->u->nr), out_strips = ceil_div(l->project->n, l->u->nr);
+    const int places = d->out_h * d->out_w, out_pieces = ceil_div(places, l->cut.step);
+    const size_t ld = apart((size_t)places * l->u->vl);
+    packed_workspace *w = packed_take_workspace(ld * ceil_div(d->c, l->u->vl));
     if (!w) return -1;
-    phases p = {.l = l, .deep = w->data, .pieces = strips % threads ? threads : 1};
+    phases p = {.l = l, .deep = w->data, .deep_ld = ld};
     int status = 0;
-    for (; p.image < l->depth->batch && !status; ++p.image) {
-        status = gemm_parallel(threads, ceil_div(l->depth->c, l->u->nr), filter_strip, &p);
-        if (!status) status = gemm_parallel(threads, strips * p.pieces, project_piece, &p);
+    for (; p.image < d->batch && !status; ++p.image) {
+        status = gemm_parallel(threads, strips * l->cut.pieces, filter_strip, &p);
+        if (!status) status = gemm_parallel(threads, out_strips * out_pieces, project_piece, &p);
     }
     packed_give_workspace(w);
     return status;
@@ -429,20 +430,22 @@ static bool run_chain(chain *l, const conv_call *calls, int count, const gemm_co
         done = w[i];
     }
     l->expand_w = w[0], l->depth_w = w[count - 2], l->project_w = w[count - 1];
-    done = done && !(l->by_phases ? run_phases : run_bands)(l, context->threads);
+    done = done && !(l->cut.by_phases ? run_phases : run_bands)(l, context->threads);
     for (int i = 0; i < count; ++i) packed_free_lanes(own[i]);
     return done;
 }
 
 gemm_status packed_chain_by(const conv_call *calls, int count, const layer_call *shortcut,
-                            int rows, const gemm_context *context)
+                            const packed_chain_cut *cut, const gemm_context *context)
 {
     chain l = {.expand = count == 3 ? calls : NULL, .depth = calls + count - 2,
                .project = calls + count - 1, .shortcut = shortcut, .u = context->isa};
     if (!can_run(&l)) return GEMM_DECLINED;
     if (!adds_in_order(l.project, l.u)) return GEMM_DECLINED;
     if (l.expand && !adds_in_order(l.expand, l.u)) return GEMM_DECLINED;
-    if (!cut(&l, rows, context->threads)) return GEMM_DECLINED;
+    l.cut = cut ? *cut
+                : packed_cut_chain(l.expand, l.depth, l.project, l.u, context->threads);
+    if (!set_sizes(&l)) return GEMM_DECLINED;
     l.output = shortcut ? shortcut->output : l.project->output;
     if (!run_chain(&l, calls, count, context)) return GEMM_DECLINED;
     strcpy(context->note->algorithm, "chain");
@@ -453,5 +456,5 @@ gemm_status gemm_packed_chain(const conv_call *calls, int count, const layer_cal
                               const gemm_context *context, const void *params)
 {
     (void)params;
-    return packed_chain_by(calls, count, shortcut, 0, context);
+    return packed_chain_by(calls, count, shortcut, NULL, context);
 }

@@ -1,8 +1,9 @@
-/* A chain of convolutions of `packed`, by bands. */
+/* A chain of convolutions of `packed`, by bands or by phases. */
 #ifndef PACKED_CHAIN_H
 #define PACKED_CHAIN_H
 
 #include "gemm_variant.h"
+#include "packed/chain_cut.h"
 
 /*
  * 1x1, depthwise, 1x1, or the last two of these, and a shortcut behind them. The bits are those of
@@ -11,9 +12,8 @@
  */
 gemm_row_chain gemm_packed_chain;
 
-/* The same with so many rows of the output in a band, faster or not. 0: as gemm_packed_chain. The
-   tests use it. */
-gemm_status packed_chain_by(const conv_call *, int count, const layer_call *shortcut, int rows,
-                            const gemm_context *);
+/* The same, cut in this way. NULL: as gemm_packed_chain. The tests use it. */
+gemm_status packed_chain_by(const conv_call *, int count, const layer_call *shortcut,
+                            const packed_chain_cut *, const gemm_context *);
 
 #endif

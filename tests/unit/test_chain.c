@@ -29,6 +29,10 @@
 #include <unistd.h>
 
 enum { LAYERS = 3, MOST_THREADS = 8 };
+
+/* By bands with one thread, with some threads, and by phases. One more turn cuts as it likes. */
+enum { CUTS = 3, TURNS = CUTS + 1 };
+
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 #define PICK(r, of) (of)[rng_below(r, (int)COUNT(of))]
 
@@ -45,7 +49,8 @@ void *aligned_alloc(size_t alignment, size_t bytes)
 
 typedef struct problem {
     int first;                  /* 0: all three layers; 1: without the expanding one */
-    int rows, threads;
+    packed_chain_cut cuts[CUTS];
+    int threads;
     conv_call calls[LAYERS];
     conv_norm norms[LAYERS];
     bool adds;                  /* a shortcut follows, which also reads `other` */
@@ -123,7 +128,10 @@ static problem make_problem(uint64_t seed, int number)
     p.calls[1] = (conv_call){batch, wide, wide, h, w, wide, size, stride, pad, oh, ow,
                              .scale = NULL};
     p.calls[2] = (conv_call){batch, 1, wide, oh, ow, out, 1, 1, 0, oh, ow, .scale = NULL};
-    p.rows = 1 + rng_below(&r, oh);
+    p.cuts[0] = (packed_chain_cut){.pieces = 1, .rows = 1 + rng_below(&r, oh)};
+    p.cuts[1] = (packed_chain_cut){.pieces = 1 + rng_below(&r, oh), .rows = 1 + rng_below(&r, oh)};
+    p.cuts[2] = (packed_chain_cut){.by_phases = true, .pieces = 1 + rng_below(&r, oh),
+                                   .step = 1 + rng_below(&r, oh * ow)};
     p.input = make_array(batch * (p.first ? wide : in) * h * w, &r);
     p.output = make_array(floats_out(&p.calls[2]), &r);
     p.expected = make_array(floats_out(&p.calls[2]), &r);
@@ -195,11 +203,11 @@ static const char *judge_random(problem *p, const gemm_ukernel *u, int *ran)
     const layer_call *s = shortcut_of(p, p->inner[2], p->expected.data);
     if (s && gemm_packed_layer(s, &context, NULL) != GEMM_DONE) return "the shortcut declined";
     s = shortcut_of(p, NULL, p->output.data);
-    for (int turn = 0; turn < 3; ++turn) {      /* one thread, some threads, chosen rows */
+    for (int turn = 0; turn < TURNS; ++turn) {
         guarded_fill_nan(&p->output);
         context.threads = turn ? p->threads : 1;
         const gemm_status status = packed_chain_by(p->calls + p->first, LAYERS - p->first, s,
-                                                   turn < 2 ? p->rows : 0, &context);
+                                                   turn < CUTS ? &p->cuts[turn] : NULL, &context);
         if (status == GEMM_DONE && !same_bits(p)) return "the bits are not those of the layers";
         if (status == GEMM_DONE && strcmp(note.algorithm, "chain")) return "the note is wrong";
         *ran += status == GEMM_DONE;
@@ -223,8 +231,8 @@ static void test_random(const gemm_ukernel *u, uint64_t seed, int cases)
     if (wrong)
         report_fail(name, "case %d: %s; repeat: test_chain --isa %s --seed %llu --cases %d",
                     number - 1, wrong, u->name, (unsigned long long)seed, number);
-    else if (ran < cases)
-        report_fail(name, "only %d of %d runs", ran, 3 * cases);
+    else if (ran < cases * TURNS / 3)
+        report_fail(name, "only %d of %d runs", ran, TURNS * cases);
     else
         report_pass(name);
 }
