@@ -5,9 +5,11 @@
  *            - take chunks - shut the door - wait until nobody is inside
  *   worker:  wait for `generation` to change - enter if the door is open - take chunks - leave
  *
- * Chunks come from a counter. A worker that wakes late, or never, costs only its help, because
- * nobody waits for a thread that has not begun. `door` counts the workers inside a job. Its SHUT
- * bit keeps late workers out of a finished job.
+ * Each thread begins with the chunk that has its number. So if two jobs cut the same memory alike, a
+ * thread finds much of it in its own caches. All other chunks come from a counter. A worker that
+ * wakes late, or never, costs only its help, because nobody waits for a thread that has not begun:
+ * others take its chunk at the end. `door` counts the workers inside a job. Its SHUT bit keeps late
+ * workers out of a finished job.
  *
  * Up to three jobs are open at once, and a worker looks at them in this order:
  *
@@ -37,7 +39,8 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { MAX_WORKERS = 1023, SPIN_NS = 1000000, LINGER_NS = 20000, SHUT = 1 << 30 };
+enum { MAX_WORKERS = 1023, MOST_OWN = 64, SHUT = 1 << 30, LINE = 64 };
+enum { SPIN_NS = 1000000, LINGER_NS = 20000 };
 
 typedef struct worker {
     pthread_t thread;
@@ -45,11 +48,13 @@ typedef struct worker {
 } worker;
 
 typedef struct job {
-    gemm_work *work;
+    _Alignas(LINE) gemm_work *work;
     void *argument;
     int chunks;
+    int own;                    /* so many chunks, the first ones, belong to a thread each */
+    atomic_ullong left;         /* a bit for each of these that nobody has taken */
+    atomic_int next;            /* the other chunk to be taken next */
     atomic_int seats;           /* so many workers may be inside */
-    atomic_int next;            /* the chunk to be taken next */
     atomic_int door;            /* workers inside, plus SHUT when no more may enter */
 } job;
 
@@ -75,6 +80,7 @@ static struct {
     .wake = PTHREAD_COND_INITIALIZER,
 };
 
+static _Thread_local int number;        /* of a worker, from 1; else 0 */
 static _Thread_local bool has_task;     /* this thread began the task */
 static _Thread_local void *of_task;     /* this thread computes it, with this scratch; else NULL */
 static bool binds = true;
@@ -153,11 +159,22 @@ static void *new_scratch(void)
     return aligned_alloc(4096, GEMM_SCRATCH_BYTES);
 }
 
+static void work_on_own(job *j, int chunk, void *scratch)
+{
+    const unsigned long long bit = 1ULL << chunk;
+    if (!(atomic_load(&j->left) & bit) || !(atomic_fetch_and(&j->left, ~bit) & bit)) return;
+    j->work(j->argument, chunk, scratch);
+}
+
 static void take_chunks(job *j, void *scratch)
 {
-    int chunk;
-    while ((chunk = atomic_fetch_add(&j->next, 1)) < j->chunks) {
+    if (j->own) work_on_own(j, number % j->own, scratch);
+    int chunk = atomic_load(&j->next);
+    while (chunk < j->chunks && (chunk = atomic_fetch_add(&j->next, 1)) < j->chunks) {
         j->work(j->argument, chunk, scratch);
+    }
+    for (chunk = 0; chunk < j->own && atomic_load(&j->left); ++chunk) {
+        work_on_own(j, chunk, scratch);
     }
 }
 
@@ -194,6 +211,7 @@ static void *worker_main(void *arg)
 {
     const worker *w = arg;
     unsigned seen = 0;
+    number = (int)(w - pool.workers) + 1;
     for (;;) {
         seen = wait_for_job(seen);
         if (atomic_load(&pool.quit)) return NULL;
@@ -292,13 +310,16 @@ static void *scratch_of_caller(void)
 /* ---- a job ---- */
 
 /* The workers begin. */
-static void open_job(job *j, int chunks, gemm_work *work, void *argument, int seats)
+static void open_job(job *j, int chunks, gemm_work *work, void *argument, int seats, int own)
 {
     j->work = work;
     j->argument = argument;
     j->chunks = chunks;
-    atomic_store(&j->seats, seats);
-    atomic_store(&j->next, 0);
+    atomic_store_explicit(&j->seats, seats, memory_order_relaxed);
+    j->own = own < MOST_OWN ? own : MOST_OWN;
+    const unsigned long long left = j->own ? ~0ULL >> (MOST_OWN - j->own) : 0;
+    atomic_store_explicit(&j->left, left, memory_order_relaxed);
+    atomic_store_explicit(&j->next, j->own, memory_order_relaxed);
     atomic_store(&j->door, 0);
     new_generation();
 }
@@ -325,12 +346,12 @@ int gemm_parallel(int threads, int chunks, gemm_work *work, void *argument)
     int seats = (threads < chunks ? threads : chunks) - 1;
     if (seats > MAX_WORKERS) seats = MAX_WORKERS;
     if (seats > 0 && has_task) {
-        open_job(&pool.side, chunks, work, argument, seats);
+        open_job(&pool.side, chunks, work, argument, seats, seats + 1);
         end_job(&pool.side, scratch, NULL);
     } else if (seats > 0 && pthread_mutex_trylock(&pool.busy) == 0) {
         if (pool.count < seats) start_workers(seats);
         follow_caller();
-        open_job(&pool.main, chunks, work, argument, seats);
+        open_job(&pool.main, chunks, work, argument, seats, seats + 1);
         end_job(&pool.main, scratch, NULL);
         pthread_mutex_unlock(&pool.busy);
     } else {
@@ -396,7 +417,7 @@ bool gemm_begin_beside(int threads, int helpers, gemm_task *run, void *argument)
     task.run = run;
     task.argument = argument;
     atomic_store(&task.ending, false);
-    open_job(&pool.task, 1 + helpers, take_part, NULL, 1 + helpers);
+    open_job(&pool.task, 1 + helpers, take_part, NULL, 1 + helpers, 0);
     return true;
 }
 
