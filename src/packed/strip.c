@@ -146,19 +146,22 @@ packed_b_strip packed_bring(const packed_walk *w, const packed_strip *s)
  * - Too many of its rows compete for the same sets of L2. Half of the lines of a set may be theirs.
  *   Rows are `apart` floats apart or a multiple of that. The strip then needs as many lines of each
  *   set as L2 has if it holds kc * apart floats.
- * With some more panels the second exception holds for L1 too, if a copy of the strip fits L1.
+ * With some more rows of A the second exception holds for L1 too. And the rows should begin where
+ * lines do, because else most vectors lie in two lines.
  */
-static bool stays(const packed_walk *w, int panels)
+static bool stays(const packed_walk *w, const packed_strip *s)
 {
+    enum { SOME_ROWS = 32, MANY_ROWS = 64 };
     const packed_plan *plan = w->plan;
     const gemm_caches *caches = gemm_find_caches();
     const size_t ld = plan->job->B.ld, apart = ld & -ld;        /* the power of two in ld */
-    const size_t row = w->next.kc * sizeof(float);
+    const int panels = ceil_div(s->mc, plan->u->mr);
     if (!is_plain(w, &w->next)) return false;
     if (panels == 1 || plan->job->B.strips) return true;
-    const bool from_l1 = panels > FEW_READERS / 2 && row * plan->nr <= caches->l1;
+    if (s->mc >= SOME_ROWS && ld % LINE) return false;
+    const size_t cache = s->mc >= MANY_ROWS ? caches->l1 : caches->l2;
     return panels <= FEW_READERS && apart < PAGE &&
-           row * apart <= (from_l1 ? caches->l1 : caches->l2) / 2;
+           w->next.kc * sizeof(float) * apart <= cache / 2;
 }
 
 /* Spreads the pieces evenly over `steps` steps of K. Returns false if there are more pieces. */
@@ -175,7 +178,7 @@ static void move_rows(const packed_walk *w, const packed_strip *s, gemm_moves *m
     const packed_strip *next = &w->next;
     const gemm_ukernel *u = w->plan->u;
     const int panels = ceil_div(s->mc, u->mr), tiles = panels * ceil_div(s->nc, u->nr);
-    if (!spread(m, next->kc, tiles * s->kc) || stays(w, panels)) return;
+    if (!spread(m, next->kc, tiles * s->kc) || stays(w, s)) return;
     m->copy = source_of(w, next);
     m->cols = next->nc;
 }
