@@ -31,7 +31,6 @@
 #include <stdlib.h>
 
 typedef gemm_cl_conv_job conv_job;
-typedef gemm_cl_conv_kept conv_kept;
 
 /* Whether the kernels' int arithmetic is wide enough. */
 static bool fits_int(const conv_call *c)
@@ -163,7 +162,7 @@ static const char *build_kernel(conv_job *j)
 {
     const gemm_cl_build_key key = {j->w.row, j->pools, (uintptr_t)j->in->input % 16 == 0,
                                    j->in != j->c ? j->in->size : 0};
-    conv_kept *k = j->kept;
+    gemm_cl_kept *k = j->kept;
     if (k && k->program && is_same_key(&k->key, &key)) {
         j->w.row = k->row;
         j->w.program = k->program;
@@ -191,7 +190,7 @@ static int multiply(conv_job *j)
     const cl_ulong cpart = w->sums ? outputs : 0;
     const int ldc = w->sums ? j->g.N : outputs_of(j);
     const cl_ulong elements = (cl_ulong)c->batch * (cl_ulong)c->c * (cl_ulong)(c->h * c->w);
-    const conv_kept none = {.weights = NULL}, *depth = j->depth_kept ? j->depth_kept : &none;
+    const gemm_cl_kept none = {.weights = NULL}, *depth = j->depth_kept ? j->depth_kept : &none;
     const float depth_slope = slope_of(in);
     const gemm_cl_argument of_depth = ARG(depth->weights), of_elements = ARG(elements);
     const gemm_cl_argument args[] = {
@@ -256,140 +255,6 @@ static int enqueue(conv_job *j)
     return rc == 0 && j->w.sums ? add_sums(j) : rc;
 }
 
-/* ---- the plan ------------------------------------------------------------------------------ */
-
-static void release_kept(conv_kept *k)
-{
-    CL_RELEASE(clReleaseMemObject, k->weights);
-    CL_RELEASE(clReleaseMemObject, k->norm);
-    for (int i = 0; i < STAGES; ++i) gemm_cl_release_own(&k->kernels[i]);
-    free(k);
-}
-
-/* The driver drops the plan. Kernels in the queue keep what they still need of it. Layers may be
-   smaller from now on, so V of Winograd's algorithm goes too. */
-static void free_kept(void *data)
-{
-    const conv_kept *k = data;
-    gemm_cl_lock();
-    if (k->winograd) gemm_cl_release_slot(SLOT_PACKED_B);
-    release_kept(data);
-    gemm_cl_unlock();
-}
-
-/* n scales, then n shifts. The caller frees them. NULL: no memory. */
-static float *norm_of(const conv_call *c)
-{
-    const size_t n = (size_t)c->n;
-    float *norm = malloc(2 * n * sizeof *norm);
-    for (size_t i = 0; norm && i < n; ++i) {
-        norm[i] = c->scale ? c->scale[i] : 1.0f;
-        norm[n + i] = c->shift[i];
-    }
-    if (!norm) gemm_cl_say("out of memory");
-    return norm;
-}
-
-/* A new buffer, or the one given, with this content. The caller's memory is free at return. NULL:
-   refused. */
-static cl_mem upload(cl_mem mem, const void *from, size_t bytes, bool own)
-{
-    const gemm_cl_device *d = gemm_cl_opened();
-    if (own) CL_MAKE(mem, clCreateBuffer(d->context, CL_MEM_READ_ONLY, bytes, NULL, &error));
-    if (!mem) return NULL;
-    ++gemm_cl_counters.waits;
-    CL_TRY(clEnqueueWriteBuffer(d->queue, mem, CL_TRUE, 0, bytes, from, 0, NULL, NULL));
-    return mem;
-fail:
-    if (own) CL_RELEASE(clReleaseMemObject, mem);
-    return NULL;
-}
-
-/* The weights in 16 bits, in a buffer of their own. NULL: refused. */
-static cl_mem upload_half(conv_job *j, size_t count)
-{
-    const gemm_cl_program *p = gemm_cl_need("cl_pack", "-DHALF");
-    const int rows = j->c->n, one = 1;
-    const cl_ulong first = 0;
-    const size_t global[3] = {(size_t)j->K, (size_t)rows, 1};
-    cl_mem half = NULL, from = gemm_cl_scratch(SLOT_PACKED_B, count * sizeof(float));
-    if (!p || !upload(from, j->c->weights, count * sizeof(float), false)) return NULL;
-    CL_MAKE(half, clCreateBuffer(j->w.device->context, CL_MEM_READ_WRITE, 2 * count, NULL, &error));
-    const gemm_cl_argument args[] = {ARG(rows), ARG(j->K), ARG(from), ARG(first), ARG(j->K),
-                                     ARG(one), ARG(half)};
-    if (gemm_cl_launch(&j->w, p, STAGE_PREPARE, args, global, NULL))
-        CL_RELEASE(clReleaseMemObject, half);
-fail:
-    return half;
-}
-
-/* U, in a buffer of its own. NULL: refused. */
-static cl_mem upload_transformed(conv_job *j, size_t count)
-{
-    const gemm_cl_winograd *l = &j->winograd;
-    const size_t bytes = gemm_cl_winograd_bytes(l, j->w.row);
-    cl_mem U = NULL, from = gemm_cl_scratch(SLOT_PACKED_B, count * sizeof(float));
-    if (!from || !upload(from, j->c->weights, count * sizeof(float), false)) return NULL;
-    CL_MAKE(U, clCreateBuffer(j->w.device->context, CL_MEM_READ_WRITE, bytes, NULL, &error));
-    if (gemm_cl_winograd_filters(l, &j->w, from, 0, U)) CL_RELEASE(clReleaseMemObject, U);
-fail:
-    return U;
-}
-
-/* The weights as the row takes them, in a buffer of their own. NULL: refused. */
-static cl_mem upload_weights(conv_job *j, size_t count)
-{
-    if (j->w.row->winograd) return upload_transformed(j, count);
-    if (j->w.row->half == GEMM_CL_HALF_SUMS) return upload_half(j, count);
-    return upload(NULL, j->c->weights, count * sizeof(float), true);
-}
-
-static conv_kept *make_kept(conv_job *j)
-{
-    const size_t count = (size_t)j->c->n * (size_t)j->K, n = (size_t)j->c->n;
-    conv_kept *k = calloc(1, sizeof *k);
-    float *norm = norm_of(j->c);
-    if (k && norm) {
-        k->winograd = j->w.row->winograd;
-        k->weights = upload_weights(j, count);
-        k->norm = k->weights ? upload(NULL, norm, 2 * n * sizeof(float), true) : NULL;
-    }
-    free(norm);
-    if (k && k->norm) return k;
-    if (k) release_kept(k);
-    return NULL;
-}
-
-/* GEMM_CONV may have changed since the plan was made: drops what another algorithm kept. */
-static void drop_other(const conv_job *j, gemm_kept *kept)
-{
-    conv_kept *k = kept->data;
-    if (!k || k->winograd == j->w.row->winograd) return;
-    release_kept(k);
-    kept->data = NULL;
-    kept->bytes = 0;
-}
-
-/* What the plan has, or gets now. Without it the weights are shown at each call. */
-static void keep(conv_job *j, gemm_kept *kept)
-{
-    const size_t element = j->w.row->half == GEMM_CL_HALF_SUMS ? 2 : sizeof(float);
-    const size_t count = (size_t)j->c->n * (size_t)j->K;
-    const size_t weights = j->w.row->winograd ? gemm_cl_winograd_bytes(&j->winograd, j->w.row)
-                                              : count * element;
-    const size_t bytes = weights + 2 * (size_t)j->c->n * sizeof(float);
-    if (kept) drop_other(j, kept);
-    if (!kept || (!kept->data && bytes > kept->room)) return;
-    if (!kept->data && (kept->data = make_kept(j))) {
-        kept->bytes = bytes;
-        kept->free = free_kept;
-        j->w.A.copied = count * sizeof(float);
-        j->w.B.copied = 2 * (size_t)j->c->n * sizeof(float);
-    }
-    j->kept = kept->data;
-    if (j->kept) j->w.own = j->kept->kernels;
-}
-
 /* ---- one call ------------------------------------------------------------------------------ */
 
 /* Nothing waits for this upload, because scale_shift lasts until the call ends. */
@@ -398,7 +263,7 @@ static int upload_norm(conv_job *j)
     const size_t bytes = 2 * (size_t)j->c->n * sizeof(float);
     j->norm = j->kept ? j->kept->norm : gemm_cl_scratch(SLOT_NORM, bytes);
     if (j->kept) return 0;
-    if (!j->norm || !(j->scale_shift = norm_of(j->c))) goto fail;
+    if (!j->norm || !(j->scale_shift = gemm_cl_make_norm(j->c))) goto fail;
     CL_TRY(clEnqueueWriteBuffer(j->w.device->queue, j->norm, CL_FALSE, 0, bytes, j->scale_shift, 0,
                                 NULL, NULL));
     j->w.B.copied += bytes;
@@ -504,7 +369,7 @@ gemm_status gemm_cl_convolve_start(conv_job *j, const conv_call *c, const gemm_c
     if (!choose_row(j, beside, context)) return GEMM_DECLINED;
     j->pools = c->pool && can_pool(j);
     if (c->pool && !j->pools) return GEMM_DECLINED;
-    keep(j, context->kept);
+    j->kept = gemm_cl_keep(&j->w, c, &j->winograd, context->kept);
     const char *why = build_kernel(j);
     if (why) gemm_cl_say(why);
     const bool failed = why || show(j, beside) || enqueue(j) || gemm_cl_ask_result(&j->w);
@@ -515,13 +380,12 @@ gemm_status gemm_cl_convolve_start(conv_job *j, const conv_call *c, const gemm_c
 static bool keep_both(conv_job *j, const conv_call *depth, const gemm_context *context)
 {
     if (!context->chain_kept || !context->chain_kept[0] || !context->chain_kept[1]) return false;
-    conv_job d = make_job(depth, j->w.row);
-    keep(&d, context->chain_kept[0]);
-    keep(j, context->chain_kept[1]);
-    j->w.A.copied += d.w.A.copied;
-    j->w.B.copied += d.w.B.copied;
+    gemm_cl_work d = gemm_cl_begin_work(j->w.row);
+    j->depth_kept = gemm_cl_keep(&d, depth, NULL, context->chain_kept[0]);
+    j->kept = gemm_cl_keep(&j->w, j->c, NULL, context->chain_kept[1]);
+    j->w.A.copied += d.A.copied;
+    j->w.B.copied += d.B.copied;
     j->in = depth;
-    j->depth_kept = d.kept;
     return j->kept && j->depth_kept;
 }
 

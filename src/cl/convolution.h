@@ -5,31 +5,13 @@
 #ifndef GEMM_CL_CONVOLUTION_H
 #define GEMM_CL_CONVOLUTION_H
 
-#include "cl/launch.h"
-#include "cl/winograd.h"
-
-/* What a kernel of a layer is built for, beside the layer. */
-typedef struct gemm_cl_build_key {
-    const gemm_cl_row *row;
-    bool pools, aligned;            /* aligned: the input */
-    int depth_size;                 /* of the depthwise filters before it; 0: none */
-} gemm_cl_build_key;
-
-/* What the plan of a layer keeps: weights as the row takes them, n scales and n shifts. */
-typedef struct gemm_cl_conv_kept {
-    cl_mem weights, norm;
-    int winograd;               /* weights are U for this m; 0: they are the layer's */
-    gemm_cl_kernel *kernels[STAGES];
-    gemm_cl_build_key key;          /* of the program, which may be of a smaller tile */
-    const gemm_cl_row *row;
-    const gemm_cl_program *program; /* or NULL */
-} gemm_cl_conv_kept;
+#include "cl/kept.h"
 
 typedef struct gemm_cl_conv_job {
     const conv_call *c;
     const conv_call *in;            /* whose input is read: c, or the depthwise layer before c */
-    gemm_cl_conv_kept *kept;        /* or NULL */
-    const gemm_cl_conv_kept *depth_kept;    /* of the depthwise layer, or NULL */
+    gemm_cl_kept *kept;        /* or NULL */
+    const gemm_cl_kept *depth_kept;    /* of the depthwise layer, or NULL */
     gemm_call g;                    /* the shape of one product */
     int products, K;
     bool taps;                      /* B is not the input as it lies */

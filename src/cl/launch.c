@@ -387,7 +387,7 @@ gemm_status gemm_cl_end_work(gemm_cl_work *w, bool failed, gemm_note *note)
     if (failed || !w->C.later) lost = close_views(w) || lost;
     CL_RELEASE(clReleaseEvent, w->A.ready);
     CL_RELEASE(clReleaseEvent, w->B.ready);
-    if (failed) gemm_cl_forget_kept();
+    if (failed) gemm_cl_forget_weights();
     end_events(w, failed);
     gemm_cl_images_done();
     gemm_cl_counters.bytes += w->A.copied + w->B.copied + w->C.copied;
