@@ -57,14 +57,16 @@ gemm_row_chain gemm_cl_chain;
 gemm_row_layer gemm_cl_layer;
 
 /*
- * A multiply and a convolution in two halves, so that the CPU can work between them. One of the
- * first two enqueues the call. When it returns GEMM_DONE, the same thread must call gemm_cl_finish,
- * and makes no other OpenCL call before. Other threads that want the device wait until then. The
- * call and its arrays last until then too, and A and B (the input and the weights) do not change.
+ * A multiply and a convolution in two halves, so that the CPU can work between them.
  *
- * The device works on copies. It writes nothing but C of the call (the output), and of a multiply
- * not before gemm_cl_finish. So the CPU may read and write all other memory in between, and memory
- * of gemm_cl_alloc too.
+ * The first half enqueues the call. When it returns GEMM_DONE, the same thread must call
+ * gemm_cl_finish, and makes no other OpenCL call before that. Until then other threads that want
+ * the device wait, the call and its arrays last, and A and B (the input and the weights) do not
+ * change.
+ *
+ * The device works on copies. It writes C of a multiply in gemm_cl_finish, and the output of a
+ * convolution at any time between the halves. It writes no other memory. So the CPU may use all of
+ * that in between, also memory of gemm_cl_alloc.
  */
 gemm_row_run gemm_cl_run_start;
 gemm_row_conv gemm_cl_conv_start;

@@ -272,7 +272,7 @@ fail:
     return -1;
 }
 
-static int show(conv_job *j, bool beside)
+static int show(conv_job *j, gemm_cl_mode mode)
 {
     const conv_call *c = j->c, *in = j->in;
     gemm_cl_work *w = &j->w;
@@ -280,6 +280,7 @@ static int show(conv_job *j, bool beside)
     const size_t places = (size_t)(j->g.N / (c->pool ? 4 : 1));
     const size_t planned_a = w->A.copied, planned_b = w->B.copied;
     const size_t bytes = (size_t)c->batch * (size_t)c->n * places * sizeof(float);
+    const bool beside = mode == GEMM_CL_BESIDE;
     const bool later = j->kept && !beside && gemm_cl_may_stay(c->output, bytes);
     w->A = (gemm_cl_view){.host = (float *)c->weights, .rows = (size_t)c->n,
                           .cols = (size_t)j->K, .ld = (size_t)j->K, .beside = beside};
@@ -331,7 +332,7 @@ static bool choose_winograd(conv_job *j, const gemm_context *context)
 
 /* The row that runs: of `cl` its choice, and another choice where no image is large enough. False:
    the row has no kernel for this convolution. */
-static bool choose_row(conv_job *j, bool beside, const gemm_context *context)
+static bool choose_row(conv_job *j, gemm_cl_mode mode, const gemm_context *context)
 {
     gemm_cl_work *w = &j->w;
     gemm_cl_traits traits = w->device->traits;
@@ -343,7 +344,7 @@ static bool choose_row(conv_job *j, bool beside, const gemm_context *context)
     } else if (asked->way != GEMM_CL_CHOOSE) {
         if (!asked->conv || (is_by_image(j) && !lay_out_image(j))) return false;
         if (asked->winograd && !gemm_cl_winograd_fits(&j->winograd, w, j->c)) return false;
-    } else if (beside || !choose_winograd(j, context)) {
+    } else if (mode == GEMM_CL_BESIDE || !choose_winograd(j, context)) {
         w->row = gemm_cl_choose_conv(&traits, &j->g, j->products, &w->parts);
         if (is_by_image(j) && !lay_out_image(j)) {
             traits.images = false;
@@ -362,17 +363,17 @@ static gemm_status end(conv_job *j, bool failed, gemm_note *note)
 }
 
 gemm_status gemm_cl_convolve_start(conv_job *j, const conv_call *c, const gemm_cl_row *row,
-                                   bool beside, const gemm_context *context)
+                                   gemm_cl_mode mode, const gemm_context *context)
 {
     if (!fits_int(c)) return GEMM_DECLINED;
     *j = make_job(c, row);
-    if (!choose_row(j, beside, context)) return GEMM_DECLINED;
+    if (!choose_row(j, mode, context)) return GEMM_DECLINED;
     j->pools = c->pool && can_pool(j);
     if (c->pool && !j->pools) return GEMM_DECLINED;
     j->kept = gemm_cl_keep(&j->w, c, &j->winograd, context->kept);
     const char *why = build_kernel(j);
     if (why) gemm_cl_say(why);
-    const bool failed = why || show(j, beside) || enqueue(j) || gemm_cl_ask_result(&j->w);
+    const bool failed = why || show(j, mode) || enqueue(j) || gemm_cl_ask_result(&j->w);
     return failed ? end(j, true, context->note) : GEMM_DONE;
 }
 
@@ -398,7 +399,7 @@ gemm_status gemm_cl_chain_start(conv_job *j, const conv_call *calls, const gemm_
     if (!j->w.row || !keep_both(j, &calls[0], context)) return GEMM_DECLINED;
     const char *why = build_kernel(j);
     if (why) gemm_cl_say(why);
-    const bool failed = why || show(j, false) || enqueue(j) || gemm_cl_ask_result(&j->w);
+    const bool failed = why || show(j, GEMM_CL_ALONE) || enqueue(j) || gemm_cl_ask_result(&j->w);
     return failed ? end(j, true, context->note) : GEMM_DONE;
 }
 

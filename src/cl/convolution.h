@@ -26,11 +26,12 @@ typedef struct gemm_cl_conv_job {
     cl_int logistic;
 } gemm_cl_conv_job;
 
-/* The two halves of a call, with the rules of cl/multiply.h. The output of a call beside never
-   stays on the device. With the pool only a call beside is done, because otherwise two calls whose
-   data stays on the device cost the same. */
+/* The two halves of a call, with the rules of cl/multiply.h. GEMM_DONE: all is enqueued, and
+   gemm_cl_convolve_finish must follow. Else the call has ended. The output of GEMM_CL_BESIDE never
+   stays on the device. */
 gemm_status gemm_cl_convolve_start(gemm_cl_conv_job *, const conv_call *, const gemm_cl_row *,
-                                   bool beside, const gemm_context *);
+                                   gemm_cl_mode, const gemm_context *);
+
 /* A depthwise convolution and the 1x1 behind it, of which only the second output is written. Ends
    as the other one. */
 gemm_status gemm_cl_chain_start(gemm_cl_conv_job *, const conv_call *calls, const gemm_cl_row *,

@@ -10,6 +10,16 @@
 #include "gemm_variant.h"
 #include "util/ints.h"
 
+/* Who works while the device does. */
+typedef enum gemm_cl_mode {
+    GEMM_CL_ALONE,              /* nobody */
+    GEMM_CL_BESIDE,             /* the CPU, on another part of the same call (hybrid). The device
+                                   works on copies. It writes nothing of the caller's before the
+                                   second half of the call, but for a convolution's output */
+    GEMM_CL_RESIDENT            /* nobody, and the operands stay on the device for many launches: B
+                                   goes there even where the CPU could write it into images */
+} gemm_cl_mode;
+
 typedef enum gemm_cl_stage { STAGE_PREPARE, STAGE_MULTIPLY, STAGE_SUM, STAGES } gemm_cl_stage;
 
 typedef struct gemm_cl_timed {

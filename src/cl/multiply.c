@@ -158,7 +158,7 @@ static void append_operands(const gemm_call *g, const gemm_cl_row *row, char *mo
     gemm_append(more, bytes, "%s%s", g->TA ? " -DA_TURNED" : "", g->TB ? " -DB_TURNED" : "");
 }
 
-const char *gemm_cl_plan(gemm_cl_job *j, const gemm_call *g, const gemm_cl_row *row)
+const char *gemm_cl_build_job(gemm_cl_job *j, const gemm_call *g, const gemm_cl_row *row)
 {
     char more[64] = "";
     *j = (gemm_cl_job){.g = g, .asked = row, .w = gemm_cl_begin_work(row)};
@@ -173,7 +173,7 @@ const char *gemm_cl_plan(gemm_cl_job *j, const gemm_call *g, const gemm_cl_row *
 
 int gemm_cl_prepare(gemm_cl_job *j, const gemm_call *g, const gemm_cl_row *row)
 {
-    const char *why = gemm_cl_plan(j, g, row);
+    const char *why = gemm_cl_build_job(j, g, row);
     if (why) {
         gemm_cl_say(why);
         return -1;
@@ -183,8 +183,9 @@ int gemm_cl_prepare(gemm_cl_job *j, const gemm_call *g, const gemm_cl_row *row)
     return way == GEMM_CL_IMAGE ? gemm_cl_cut_panels(j->w.device, g, &j->panels) : 0;
 }
 
-int gemm_cl_show(gemm_cl_job *j, bool resident, bool beside)
+int gemm_cl_show(gemm_cl_job *j, gemm_cl_mode mode)
 {
+    const bool beside = mode == GEMM_CL_BESIDE;
     const gemm_call *g = j->g;
     gemm_cl_work *w = &j->w;
     w->A = (gemm_cl_view){.host = (float *)g->A, .ld = (size_t)g->lda, .beside = beside,
@@ -195,8 +196,8 @@ int gemm_cl_show(gemm_cl_job *j, bool resident, bool beside)
                           .cols = (size_t)(g->TB ? g->K : g->N)};
     w->C = (gemm_cl_view){.host = g->C, .ld = (size_t)g->ldc, .rows = (size_t)g->M,
                           .cols = (size_t)g->N, .beside = beside};
-    const bool by_cpu = w->row->way == GEMM_CL_IMAGE && !resident && w->policy->shares &&
-                        !w->row->half && !gemm_cl_block_of(g->B);
+    const bool by_cpu = w->row->way == GEMM_CL_IMAGE && mode != GEMM_CL_RESIDENT &&
+                        w->policy->shares && !w->row->half && !gemm_cl_block_of(g->B);
     /* B first: the CPU compares A with the kept weights while B is on the bus. */
     if (!by_cpu && w->policy->input(&w->B, SLOT_B)) return -1;
     return w->policy->input(&w->A, SLOT_A) || w->policy->output(&w->C) ? -1 : 0;
@@ -211,9 +212,9 @@ gemm_status gemm_cl_end_job(gemm_cl_job *j, bool failed, gemm_note *note)
 }
 
 gemm_status gemm_cl_multiply_start(gemm_cl_job *j, const gemm_call *g, const gemm_cl_row *row,
-                                   bool beside, gemm_note *note)
+                                   gemm_cl_mode mode, gemm_note *note)
 {
-    const bool failed = gemm_cl_prepare(j, g, row) || gemm_cl_show(j, false, beside) ||
+    const bool failed = gemm_cl_prepare(j, g, row) || gemm_cl_show(j, mode) ||
                         gemm_cl_enqueue(j) || j->w.policy->ask(&j->w.C);
     return failed ? gemm_cl_end_job(j, true, note) : GEMM_DONE;
 }

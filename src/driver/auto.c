@@ -309,11 +309,13 @@ static const char *chain_to_cpu(const conv_call *calls, int count, const layer_c
 {
     const conv_call *last = &calls[count - 1];
     float *const output = shortcut ? shortcut->output : last->output;
-    const char *why = gemm_cl_give_to_cpu(calls->input, gemm_conv_input_bytes(calls), false);
+    const char *why = gemm_cl_give_to_cpu(calls->input, gemm_conv_input_bytes(calls),
+                                          GEMM_CL_CPU_READS);
     if (!why && shortcut)
         why = gemm_cl_give_to_cpu(shortcut->input[1].data, gemm_layer_input_bytes(shortcut, 1),
-                                  false);
-    return why ? why : gemm_cl_give_to_cpu(output, gemm_conv_output_bytes(last), true);
+                                  GEMM_CL_CPU_READS);
+    if (why) return why;
+    return gemm_cl_give_to_cpu(output, gemm_conv_output_bytes(last), GEMM_CL_CPU_WRITES);
 }
 
 static gemm_status run_chain_on(const gemm_variant *row, const conv_call *calls, int count,
