@@ -21,8 +21,7 @@
  * The image may hold floats of 16 bits, which read_imagef widens. With HALF_SUMS, A has 16 bits
  * too. Runs of 32 products are added in 16 bits, and the runs in 32. This needs cl_khr_fp16.
  *
- * With more than one group along z, K is cut into parts of `kpart`, a multiple of 4. Part z stores
- * its product at C + z*cpart for cl_sum, instead of adding it to C.
+ * kpart (cl_naive.cl) is a multiple of 4.
  *
  * CONV, POOL: cl_conv.h. One image holds B of all products. Its rows have `brs` pixels, a multiple
  * of COLS / 4. A row of B takes `bcs` of them, K rows of the image apart. With IN_PLACE, B is a

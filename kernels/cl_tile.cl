@@ -2,24 +2,27 @@
  * cl_tile: for desktop GPUs. A group computes a BM x BN tile of C from local memory. A work-item
  * holds ROWS x COLS elements of it in registers.
  *
- *   As[k][m]: BK x BM of A      Bs[k][n]: BK x BN of B      two of each: while one is multiplied,
- *   the next one is loaded into registers, so one barrier a step is enough
+ *   As[k][m]: BK x BM of A      Bs[k][n]: BK x BN of B
  *
- *   With SLICES > 1 item (x, y, z) multiplies slice z of each step's K. So a small tile has many
- *   items, and a step is long. At the end the slices are added in local memory, in their order.
+ * There are two of each. While one is multiplied, the next one is loaded into registers. So one
+ * barrier a step is enough.
  *
- *   An item's rows are ROWS/4 runs of 4, WY*4 apart. Its columns are COLS/4 runs of 4, WX*4 apart.
- *   So neighbouring items read neighbouring float4 from local memory.
+ * With SLICES > 1 item (x, y, z) multiplies slice z of each step's K. So a small tile has many
+ * items, and a step is long. At the end the slices are added in local memory, in their order.
+ *
+ * An item's rows are ROWS/4 runs of 4, WY*4 apart. Its columns are COLS/4 runs of 4, WX*4 apart.
+ * So neighbouring items read neighbouring float4 from local memory.
  *
  * BM = WY*ROWS, BN = WX*COLS. ROWS and COLS are multiples of 4. The group's WX*WY*SLICES items
  * must divide BM*BK and BN*BK. M, N, K and strides may be any numbers. Rows and columns outside of
  * C are copies of the last ones, and are not stored. Steps past the end of K count as 0.
  *
  * An item loads single elements, or float4 where ALIGNED_A (ALIGNED_B) says that the matrix has
- * only aligned ones. A_TURNED and B_TURNED say that A's (B's) rows are the strided ones. They only
- * change the order of the loads.
- * Global {N/COLS, M/ROWS, parts * SLICES}, rounded up to groups {WX, WY, SLICES}. Parts of K as in
- * cl_image. CONV, TAPS, POOL, DEPTHWISE: cl_conv.h. With the last three all that an item looks up
+ * only aligned ones. A_TRANSPOSED and B_TRANSPOSED only change the order of the loads, so that
+ * neighbouring items load neighbouring elements.
+ *
+ * Global {N/COLS, M/ROWS, parts * SLICES}, rounded up to groups {WX, WY, SLICES}. kpart:
+ * cl_naive.cl. CONV, TAPS, POOL, DEPTHWISE: cl_conv.h. With the last three all that an item looks up
  * of B is of one column.
  *
  * An 8x4 tile has 32 accumulators; 32 FMAs for 3 loads of float4 from local memory.
@@ -75,13 +78,13 @@
 #if LOADS_A * VA * ITEMS != BM * BK || LOADS_B * VB * ITEMS != BN * BK
 #error "cl_tile: the items must divide the vectors of a tile"
 #endif
-#if (defined(TAPS) || defined(DEPTHWISE)) && (ITEMS % BN || defined(B_TURNED))
+#if (defined(TAPS) || defined(DEPTHWISE)) && (ITEMS % BN || defined(B_TRANSPOSED))
 #error "cl_tile: where B is looked up, the columns of a tile divide the items"
 #endif
 
 /* Load v of the tile: its first row of A (column of B) and its first step. Its elements are the
    next steps, or the next rows (columns). */
-#ifdef A_TURNED
+#ifdef A_TRANSPOSED
 #define A_ALONG_K 0
 #define A_M(v) ((v) % (BM / VA) * VA)
 #define A_K(v) ((v) / (BM / VA))
@@ -90,7 +93,7 @@
 #define A_M(v) ((v) / (BK / VA))
 #define A_K(v) ((v) % (BK / VA) * VA)
 #endif
-#ifdef B_TURNED
+#ifdef B_TRANSPOSED
 #define B_ALONG_K 1
 #define B_N(v) ((v) / (BK / VB))
 #define B_K(v) ((v) % (BK / VB) * VB)

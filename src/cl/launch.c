@@ -2,11 +2,11 @@
  * Kernels on the queue, and how a call ends.
  *
  * A launch leaves an event where the call waits for it, or where its time is wanted. Others leave
- * none, because an event costs the driver a third of a launch. The command that waits for them has
- * one (cl/pending.h).
+ * none, because the driver needs time for an event. The command that waits for them has one
+ * (cl/pending.h).
  *
- * C is written by one launch, the last one: where a multiply takes several launches, they make
- * parts, and the launch that adds the parts comes last. So a failure before it leaves C as it was.
+ * Only the last launch of a call writes C. Where a multiply takes several launches, they make parts
+ * beside C, and the last one adds the parts. So a failure before it leaves C as it was.
  */
 #include "cl/launch.h"
 
@@ -253,7 +253,7 @@ void gemm_cl_set_groups(gemm_cl_work *w, size_t *global, size_t *local)
     global[1] = round_up(global[1], local[1]);
 }
 
-/* ---- what is told of a call ---------------------------------------------------------------- */
+/* ---- what a call reports ------------------------------------------------------------------- */
 
 double gemm_cl_stages_ms(const gemm_cl_work *w, gemm_cl_stage first, gemm_cl_stage last)
 {

@@ -63,7 +63,7 @@ const char *gemm_cl_build_row(gemm_cl_work *, const char *more);
 /* kernels/<name>.cl for a launch beside the row's. NULL: it cannot be built, and that was said. */
 const gemm_cl_program *gemm_cl_need(const char *name, const char *options);
 
-/* Length of a part of K, a multiple of `step`, or of what the kernel steps by where that is 0. */
+/* The length of a part of K. It is a multiple of `step`; 0: of the step of the row's kernel. */
 int gemm_cl_part_length(const gemm_cl_work *, int K, int step);
 
 /* Copies `in`, rows x cols by its strides, to `out`, which is padded with zeros. `out` has 16 bits
@@ -74,21 +74,23 @@ int gemm_cl_pack(gemm_cl_work *, gemm_cl_slot, const gemm_cl_matrix *in, int row
 /* Makes room for `count` results of this many bytes each that are added later. 0 or -1. */
 int gemm_cl_need_sums(gemm_cl_work *, size_t count, size_t bytes);
 
-/* Enqueues a kernel of three dimensions behind the uploads of A and B. `local` may be NULL. */
+/* Enqueues a kernel of three dimensions behind the uploads of A and B. `local` may be NULL: the
+   driver chooses the group. 0 or -1. */
 int gemm_cl_launch(gemm_cl_work *, const gemm_cl_program *, gemm_cl_stage,
                    const gemm_cl_argument *, const size_t *global, const size_t *local);
 
-/* The same for cl_sum: rows of N, in groups that any device has. */
+/* The same for cl_sum, on `rows` rows of N elements, in groups that any device has. */
 int gemm_cl_launch_sum(gemm_cl_work *, const gemm_cl_program *, const gemm_cl_argument *, int N,
                        int rows);
 
-/* Cuts global items into groups: the row's own, or what suits device and shape. Rounds up. */
+/* Sets `local`, the group: the row's own, or one that suits device and shape. Rounds `global` up to
+   whole groups. */
 void gemm_cl_set_groups(gemm_cl_work *, size_t *global, size_t *local);
 
 /* Device time of the stages from `first` to `last`, once all is done; below 0: unknown. */
 double gemm_cl_stages_ms(const gemm_cl_work *, gemm_cl_stage first, gemm_cl_stage last);
 
-/* Kernel, tile, group and parts. */
+/* Such as "cl_tile 8x4 group 16x8 k16 parts 9". */
 void gemm_cl_describe_work(const gemm_cl_work *, char *text, size_t bytes);
 
 /* Ask for C and take it, as the policy does, or leave it on the device where C.later says so. With

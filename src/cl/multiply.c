@@ -88,8 +88,8 @@ static int prepare_a(gemm_cl_job *j)
     const int ld = (int)A->device_ld;
     const gemm_cl_matrix as_is = {A->mem, A->offset, g->TA ? 1 : ld, g->TA ? ld : 1};
     j->a = as_is;
-    const bool turned = j->w.row->way == GEMM_CL_IMAGE && g->TA;
-    if (!padded && !turned && j->w.row->half != GEMM_CL_HALF_SUMS) return 0;
+    const bool transposed = j->w.row->way == GEMM_CL_IMAGE && g->TA;
+    if (!padded && !transposed && j->w.row->half != GEMM_CL_HALF_SUMS) return 0;
     const int rows = padded ? (int)round_up((size_t)g->M, 32) : g->M;
     return gemm_cl_pack(&j->w, SLOT_PACKED_A, &as_is, g->M, g->K, rows, j->K, &j->a);
 }
@@ -102,10 +102,10 @@ static int prepare_b(gemm_cl_job *j)
     j->b = (gemm_cl_matrix){B->mem, B->offset, g->TB ? 1 : ld, g->TB ? ld : 1};
     if (j->w.row->way == GEMM_CL_IMAGE) return gemm_cl_fill_panels(&j->w, g, &j->b, &j->panels);
     if (j->w.row->way != GEMM_CL_PADDED) return 0;
-    const gemm_cl_matrix turned = {j->b.mem, j->b.first, j->b.cs, j->b.rs};
+    const gemm_cl_matrix transposed = {j->b.mem, j->b.first, j->b.cs, j->b.rs};
     gemm_cl_matrix out;
     const int columns = (int)round_up((size_t)g->N, 32);
-    if (gemm_cl_pack(&j->w, SLOT_PACKED_B, &turned, g->N, g->K, columns, j->K, &out)) return -1;
+    if (gemm_cl_pack(&j->w, SLOT_PACKED_B, &transposed, g->N, g->K, columns, j->K, &out)) return -1;
     j->b = (gemm_cl_matrix){out.mem, 0, 1, out.rs};
     return 0;
 }
@@ -155,7 +155,7 @@ static void append_operands(const gemm_call *g, const gemm_cl_row *row, char *mo
     if ((image || row->depth) && a) gemm_append(more, bytes, " -DALIGNED_A");
     if (!row->depth) return;
     if (is_aligned(g->B, g->TB ? g->K : g->N, g->ldb)) gemm_append(more, bytes, " -DALIGNED_B");
-    gemm_append(more, bytes, "%s%s", g->TA ? " -DA_TURNED" : "", g->TB ? " -DB_TURNED" : "");
+    gemm_append(more, bytes, "%s%s", g->TA ? " -DA_TRANSPOSED" : "", g->TB ? " -DB_TRANSPOSED" : "");
 }
 
 const char *gemm_cl_build_job(gemm_cl_job *j, const gemm_call *g, const gemm_cl_row *row)

@@ -1,4 +1,4 @@
-/* Which candidate `auto` takes. Shapes and whole networks are decided here alone. */
+/* Which candidate `auto` takes. This is the only place that decides, for shapes and for networks. */
 #ifndef GEMM_DECIDE_H
 #define GEMM_DECIDE_H
 

@@ -362,7 +362,7 @@ static gemm_status replace_cpu(hybrid_run *r)
     return GEMM_DONE;
 }
 
-/* ---- one side after the other: the CPU copies for the device, and computes behind that ---- */
+/* ---- one side after the other: the CPU copies for the device, and computes behind that ----- */
 
 /* After the device's start: the CPU's part, and the join. */
 static gemm_status run_rest(hybrid_run *r)

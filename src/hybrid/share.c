@@ -19,8 +19,8 @@
  *
  * The next share is the one with the shortest call, of all shares that cut a call:
  *
- * - The first share is a half. 0 and 1, where one side does all, come after two shares between, if
- *   not one of them is clearly the best.
+ * - The first share is a half. With 0 and 1 one side does all. They come after two shares between,
+ *   or before, if one side alone is clearly the best.
  * - Two sides must save 5% of what one side takes. A share of 0 or 1 that was never tried counts
  *   three quarters of what the model says. The reason: one side alone does not wait for the other
  *   one's copies. So it is tried where it is close.
