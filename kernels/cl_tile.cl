@@ -58,7 +58,7 @@
 #if ROWS % 4 || COLS % 4
 #error "cl_tile: ROWS, COLS in fours"
 #endif
-#if BK % SLICES || SLICES * BM * BN > 2 * (FLOATS_A + FLOATS_B)
+#if BK % SLICES || (SLICES > 1 && SLICES * BM * BN > 2 * (FLOATS_A + FLOATS_B))
 #error "cl_tile: slices have equal steps, and their sums lie where A and B lay"
 #endif
 
