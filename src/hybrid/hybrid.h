@@ -1,5 +1,6 @@
 /*
- * The row `hybrid`: one multiply, or one convolution, by the device and the CPU together.
+ * The row `hybrid`: one multiply, or one convolution, by the device and the CPU together
+ * (docs/hybrid.md).
  *
  *   hybrid.c     cuts a call, starts the device's part, computes the CPU's part, joins
  *   share.c      how much the device gets
