@@ -4,8 +4,8 @@
  * Darknet, ReLU is a product.
  *
  * SIZES: an image of b has channels x h x w elements, and one of a and out has out_c x out_h x
- * out_w. LAYER_SHORTCUT in src/gemm_dispatch.h says which elements meet. Items over the columns, rows
- * and planes of out.
+ * out_w. LAYER_SHORTCUT in src/gemm_dispatch.h says which elements meet. Items over the columns,
+ * rows and planes of out.
  */
 #include "cl_layer.h"
 

@@ -155,7 +155,8 @@ static void append_operands(const gemm_call *g, const gemm_cl_row *row, char *mo
     if ((image || row->depth) && a) gemm_append(more, bytes, " -DALIGNED_A");
     if (!row->depth) return;
     if (is_aligned(g->B, g->TB ? g->K : g->N, g->ldb)) gemm_append(more, bytes, " -DALIGNED_B");
-    gemm_append(more, bytes, "%s%s", g->TA ? " -DA_TRANSPOSED" : "", g->TB ? " -DB_TRANSPOSED" : "");
+    if (g->TA) gemm_append(more, bytes, " -DA_TRANSPOSED");
+    if (g->TB) gemm_append(more, bytes, " -DB_TRANSPOSED");
 }
 
 const char *gemm_cl_build_job(gemm_cl_job *j, const gemm_call *g, const gemm_cl_row *row)

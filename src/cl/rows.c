@@ -36,8 +36,8 @@
  *
  * With both operands rounded, a product is off by 2 u + u^2. A run of 32 products is off by about
  * 33 u more, because each product and each sum is rounded. 36 u covers both, and the products of
- * roundings. A product and a sum below 2^-14 may become 0. Source: Higham, Accuracy and Stability of
- * Numerical Algorithms, chapter 3.
+ * roundings. A product and a sum below 2^-14 may become 0. Source: Higham, Accuracy and Stability
+ * of Numerical Algorithms, chapter 3.
  */
 const gemm_rounding gemm_cl_half_rounding = {.product = 0x1p-11, .b = 0x1p-14};
 const gemm_rounding gemm_cl_half_fast_rounding = {

@@ -1,7 +1,7 @@
 /*
  * The OpenCL rows as data: a kernel of kernels/, the options that it is compiled with, and its
- * tile. A new OpenCL variant is such a row and a line in driver/table.c. Where no kernel fits, it is
- * a .cl file too. A new tile of `cl` is a row of gemm_cl_choices and its name in the enum.
+ * tile. A new OpenCL variant is such a row and a line in driver/table.c. Where no kernel fits, it
+ * is a .cl file too. A new tile of `cl` is a row of gemm_cl_choices and its name in the enum.
  *
  * Needs no OpenCL header, because the table names the rows in a build with OPENCL=0 too.
  */
@@ -66,9 +66,9 @@ extern const gemm_cl_row gemm_cl_naive, gemm_cl_block, gemm_cl_local, gemm_cl_lo
 /* How the last two of them round. */
 extern const gemm_rounding gemm_cl_half_rounding, gemm_cl_half_fast_rounding;
 
-/* The rows that `cl` chooses from. A name has rows x columns of C: of GEMM_CL_IMAGE for a work-item,
-   of GEMM_CL_TILE and GEMM_CL_SLICED for a group. The sliced ones are a run of names, from the
-   largest tile to the smallest one, as choice.c tries them. */
+/* The rows that `cl` chooses from. A name has rows x columns of C: of GEMM_CL_IMAGE for a
+   work-item, of GEMM_CL_TILE and GEMM_CL_SLICED for a group. The sliced ones are a run of names,
+   from the largest tile to the smallest one, as choice.c tries them. */
 enum {
     GEMM_CL_IMAGE_8x4, GEMM_CL_IMAGE_4x4, GEMM_CL_IMAGE_8x8, GEMM_CL_WIDE_16, GEMM_CL_WIDE_8,
     GEMM_CL_WIDE_4, GEMM_CL_THIN_1, GEMM_CL_THIN_2, GEMM_CL_THIN_4, GEMM_CL_THIN_8,

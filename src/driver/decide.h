@@ -1,4 +1,4 @@
-/* Which candidate `auto` takes. This is the only place that decides, for shapes and for networks. */
+/* Which candidate `auto` takes: only this file decides, for shapes and for whole networks. */
 #ifndef GEMM_DECIDE_H
 #define GEMM_DECIDE_H
 

@@ -3,8 +3,8 @@
  *
  * Maxpool, route and upsample round at most once, whatever the order. So they have to be exact, and
  * their bound is the smallest float. A mean of n values is rounded n times, the sum of a shortcut
- * three times. The logistic of a yolo layer lies between 0 and 1. It may have four roundings, of the
- * exponential and of the division.
+ * three times. The logistic of a yolo layer lies between 0 and 1. It may have four roundings, of
+ * the exponential and of the division.
  */
 #include "driver/layer_check.h"
 

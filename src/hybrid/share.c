@@ -61,7 +61,7 @@ static const double LEAST_GAIN = 0.03;  /* of a move */
 static const double HOPELESS = 3;       /* a call takes so many times what one side would take */
 
 /* The four times of a call. */
-typedef enum part { START, DEVICE, TAKE, CPU, TIMES } part;
+typedef enum phase { START, DEVICE, TAKE, CPU, TIMES } phase;
 
 typedef struct trial {
     double share;
@@ -114,12 +114,12 @@ static bool is_bound(double share)
 }
 
 /* What a time grows with. */
-static double size_of(part p, double share)
+static double size_of(phase p, double share)
 {
     return p == CPU ? 1 - share : share;
 }
 
-static bool has(const trial *t, part p)
+static bool has(const trial *t, phase p)
 {
     return t->tries && size_of(p, t->share) > 0;
 }
@@ -178,7 +178,7 @@ static void learn_times(trial *at, const gemm_shared_times *t, bool replaces)
     const double device = device_ms(t), wait = fmax(0, device - t->cpu_ms);
     const double ms[TIMES] = {[START] = t->start_ms, [DEVICE] = device,
                               [TAKE] = fmax(0, t->finish_ms - wait), [CPU] = t->cpu_ms};
-    for (part p = 0; p < TIMES; ++p) {
+    for (phase p = 0; p < TIMES; ++p) {
         const double longer = ms[p] - at->ms[p];
         at->ms[p] += replaces ? longer : added(at, longer);
     }
@@ -203,7 +203,7 @@ static int remember(model *m, const gemm_shared_times *t, bool counts)
 /* ---- the model ---- */
 
 /* One of the four times; below 0: unknown. */
-static double time_of(const model *m, part p, double share)
+static double time_of(const model *m, phase p, double share)
 {
     const trial *near = NULL;
     if (size_of(p, share) <= 0) return 0;
