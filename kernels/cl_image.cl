@@ -171,6 +171,8 @@ __kernel void cl_image(int M, int N, int K, float alpha,
         row[i] = min(i, M - 1 - i0) * ars;
     }
     EACH(c[i][p] = (float4)(0.0f))
+
+    /* Steps of four. */
 #if defined(HALF_SUMS)
     while (left >= 4) {
         NUMBER4 run[ROWS][PIXELS];
@@ -224,6 +226,7 @@ __kernel void cl_image(int M, int N, int K, float alpha,
         a += 4;
     }
 #endif
+    /* The last K % 4 steps. */
     for (; left > 0; --left) {
         EACH(c[i][p] += LOAD_A(a + row[i]) * PIXEL(read_imagef, 0, p))
         at = DOWN(at, 1);

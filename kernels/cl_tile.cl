@@ -152,6 +152,8 @@ void cl_tile(int M, int N, int K, float alpha,
     const uint slice = SLICES > 1 ? get_local_id(2) : 0, t = (slice * WY + ty) * WX + tx;
     const int m0 = get_group_id(1) * BM, n0 = get_group_id(0) * BN;
     const int z = get_group_id(2), begin = PART(z) * kpart, end = min(K, begin + kpart);
+
+    /* Where this item's loads begin: pa of A, and pb of B unless B is looked up. */
     __global const float *pa[LOADS_A], *b = B + b0 + B_START(z);
     #pragma unroll
     for (int l = 0; l < LOADS_A; ++l) {
@@ -171,7 +173,8 @@ void cl_tile(int M, int N, int K, float alpha,
         pb[l] = b + (ulong)k * brs + (ulong)n * bcs;
     }
 #endif
-    float ra[LOADS_A * VA], rb[LOADS_B * VB];
+
+    float ra[LOADS_A * VA], rb[LOADS_B * VB];   /* the next step, until it goes to local memory */
     float4 acc[ROWS][COLS / 4];
     #pragma unroll
     for (int i = 0; i < ROWS; ++i) {
@@ -181,9 +184,12 @@ void cl_tile(int M, int N, int K, float alpha,
         }
     }
 
+    /* The first turn only loads. `now` is the copy of As and Bs that holds the step at k0. */
     int now = 0;
     for (int k0 = begin - BK; k0 < end; k0 += BK) {
         const int next = k0 + BK;
+
+        /* Load the next step: a whole one, or the last one, which may be shorter. */
         if (next + BK <= end) {
             #pragma unroll
             for (int l = 0; l < LOADS_A; ++l) {
@@ -215,6 +221,8 @@ void cl_tile(int M, int N, int K, float alpha,
 #endif
             }
         }
+
+        /* Multiply this step, or this item's slice of it. */
         if (k0 >= begin) {
             __local const float *as = As + now * FLOATS_A + slice * DEPTH * (BM + PAD) + ty * 4;
             __local const float *bs = Bs + now * FLOATS_B + slice * DEPTH * (BN + PAD) + tx * 4;
@@ -245,6 +253,8 @@ void cl_tile(int M, int N, int K, float alpha,
             }
             now ^= 1;
         }
+
+        /* Put the next step into the other copy. */
         if (next < end) {
             #pragma unroll
             for (int l = 0; l < LOADS_A * VA; ++l) {
@@ -263,6 +273,7 @@ void cl_tile(int M, int N, int K, float alpha,
     }
 
 #if SLICES > 1
+    /* The sums of all slices lie where A and B lay. SUM adds those of an element. */
     barrier(CLK_LOCAL_MEM_FENCE);
     #pragma unroll
     for (int i = 0; i < ROWS * (COLS / 4); ++i) {
@@ -272,6 +283,8 @@ void cl_tile(int M, int N, int K, float alpha,
     barrier(CLK_LOCAL_MEM_FENCE);
 #endif
     __global float *c = C + c0 + C_START(z) + (ulong)PART(z) * cpart;
+
+    /* Store C: the part of K as it is, or the result. Each slice stores some of the rows. */
     UNROLL_STORES
     for (int i = slice; i < ROWS; i += SLICES) {
         const int m = m0 + (i / 4) * WY * 4 + ty * 4 + i % 4;

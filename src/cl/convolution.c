@@ -211,29 +211,31 @@ static const char *build_kernel(conv_job *j)
 static int multiply(conv_job *j)
 {
     const conv_call *c = j->c, *in = j->in;
+    const gemm_call *g = &j->g;
     gemm_cl_work *w = &j->w;
     const bool image = is_by_image(j);
     const int step = w->row->by_channel && j->taps ? c->size * c->size : 0;
-    const int kpart = gemm_cl_part_length(w, j->g.K, step), parts = ceil_div(j->g.K, kpart), one = 1;
+    const int kpart = gemm_cl_part_length(w, g->K, step), parts = ceil_div(g->K, kpart), one = 1;
     const cl_mem B = image ? j->image : w->B.mem, C = w->sums ? w->sums : w->C.mem;
     const cl_ulong a0 = j->a.first, b0 = image ? 0 : w->B.offset, c0 = w->sums ? 0 : w->C.offset;
     const int brs = image ? j->width : in->h * in->w, bcs = image ? j->strips : 1;
-    const int ldc = w->sums ? j->g.N : outputs_of(j);
-    const cl_ulong outputs = (cl_ulong)c->batch * (cl_ulong)c->n * (cl_ulong)j->g.N;
+    const int ldc = w->sums ? g->N : outputs_of(j);
+    const cl_ulong outputs = (cl_ulong)c->batch * (cl_ulong)c->n * (cl_ulong)g->N;
     const cl_ulong cpart = w->sums ? outputs : 0;
     const cl_ulong elements = (cl_ulong)c->batch * (cl_ulong)c->c * (cl_ulong)(c->h * c->w);
     const cl_mem taps = j->depth_kept ? j->depth_kept->weights : NULL;
     const cl_mem depth_norm = j->depth_kept ? j->depth_kept->norm : NULL;
     const float depth_slope = slope_of(in);
-    const gemm_cl_argument last = ARG(elements), depthwise = ARG(taps);
+    const gemm_cl_argument of_elements = ARG(elements), of_taps = ARG(taps);
     const gemm_cl_argument args[] = {
-        ARG(j->g.M), ARG(j->g.N), ARG(j->g.K), ARG(j->g.ALPHA),
-        ARG(j->a.mem), ARG(a0), ARG(j->g.K), ARG(one), ARG(B), ARG(b0), ARG(brs), ARG(bcs),
+        ARG(g->M), ARG(g->N), ARG(g->K), ARG(g->ALPHA),
+        ARG(j->a.mem), ARG(a0), ARG(g->K), ARG(one), ARG(B), ARG(b0), ARG(brs), ARG(bcs),
         ARG(C), ARG(c0), ARG(ldc), ARG(kpart), ARG(cpart),
         ARG(j->products), ARG(c->groups), ARG(in->h), ARG(in->w), ARG(c->out_w),
         ARG(in->size), ARG(in->stride), ARG(in->pad), ARG(j->norm), ARG(j->slope),
-        ARG(j->logistic), j->depth_kept ? depthwise : last, ARG(depth_norm), ARG(depth_slope)};
-    size_t global[3] = {strips_of(j), (size_t)ceil_div(j->g.M, w->row->rows),
+        ARG(j->logistic), j->depth_kept ? of_taps : of_elements, ARG(depth_norm),
+        ARG(depth_slope)};
+    size_t global[3] = {strips_of(j), (size_t)ceil_div(g->M, w->row->rows),
                         (size_t)parts * (size_t)j->products};
     size_t local[3];
     gemm_cl_set_groups(w, global, local);
@@ -245,7 +247,7 @@ static int add_sums(conv_job *j)
 {
     const gemm_cl_program *sum =
         gemm_cl_need("cl_sum", j->c->pool ? "-cl-fast-relaxed-math -DCONV -DPOOL"
-                                        : "-cl-fast-relaxed-math -DCONV");
+                                          : "-cl-fast-relaxed-math -DCONV");
     const int rows = j->c->batch * j->c->n, N = outputs_of(j);
     const cl_ulong into = j->w.C.offset;
     const gemm_cl_argument args[] = {
