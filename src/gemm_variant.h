@@ -5,7 +5,8 @@
  * and empty sizes are gone. A row does not know the other rows, Darknet or the environment.
  * Everything that it needs is in the call, the context and its params.
  *
- * To add a variant, write a function of type gemm_row_run and a row in driver/table.c.
+ * To add a variant, write a function of type gemm_row_run and a row in driver/table.c
+ * (docs/development.md).
  */
 #ifndef GEMM_VARIANT_H
 #define GEMM_VARIANT_H

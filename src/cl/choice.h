@@ -7,7 +7,7 @@
 #include "cl/rows.h"
 #include "gemm_variant.h"
 
-/* What the choice depends on, beside the shape. */
+/* What the choice depends on, apart from the shape. */
 typedef struct gemm_cl_traits {
     bool cpu, unified, images;  /* unified: the device shares its memory with the CPU */
     int units, vector;          /* compute units; floats in the device's own vector */

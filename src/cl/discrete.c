@@ -227,7 +227,7 @@ static int output(gemm_cl_view *c)
     gemm_cl_host_block *b = gemm_cl_block_of(c->host);
     if (c->later) return gemm_cl_need_copy(c);
     if (b && gemm_cl_block_to_cpu(b)) return -1;
-    return gemm_cl_output_beside(c);
+    return gemm_cl_output_copy(c);
 }
 
 /* Whether the transfer may put the output into the caller's memory. */

@@ -8,7 +8,7 @@
 #include "cl/launch.h"
 #include "cl/winograd.h"
 
-/* What a kernel of a layer is built for, beside the layer. */
+/* What a kernel of a layer is built for, apart from the layer. */
 typedef struct gemm_cl_build_key {
     const gemm_cl_row *row;
     bool pools, aligned;            /* aligned: the input */

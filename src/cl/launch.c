@@ -6,7 +6,7 @@
  * (cl/pending.h).
  *
  * Only the last launch of a call writes C. Where a multiply takes several launches, they make parts
- * beside C, and the last one adds the parts. So a failure before it leaves C as it was.
+ * in scratch memory, and the last one adds the parts. So a failure before it leaves C as it was.
  */
 #include "cl/launch.h"
 

@@ -20,13 +20,20 @@ typedef enum gemm_cl_mode {
                                    goes there even where the CPU could write it into images */
 } gemm_cl_mode;
 
-typedef enum gemm_cl_stage { STAGE_PREPARE, STAGE_MULTIPLY, STAGE_SUM, STAGES } gemm_cl_stage;
+/* What a launch is for. A call has any number of them for the first stage. */
+typedef enum gemm_cl_stage {
+    STAGE_PREPARE,                  /* packs, fills or transforms an operand */
+    STAGE_MULTIPLY,
+    STAGE_SUM,                      /* adds parts of K */
+    STAGES
+} gemm_cl_stage;
 
 typedef struct gemm_cl_timed {
     cl_event event;
     gemm_cl_stage stage;
 } gemm_cl_timed;
 
+/* One call on the device. */
 typedef struct gemm_cl_work {
     const gemm_cl_device *device;
     const gemm_cl_policy *policy;
@@ -37,8 +44,8 @@ typedef struct gemm_cl_work {
     gemm_cl_view A, B, C;
     cl_mem sums;                    /* the parts that STAGE_SUM adds; NULL: there are none */
     bool unfinished;                /* it ended without a wait, so its times are not known */
-    size_t group[2];
-    gemm_cl_timed *timed;
+    size_t group[2];                /* items along x and y, for the trace */
+    gemm_cl_timed *timed;           /* the launches that have an event */
     int timed_count, timed_room;
 } gemm_cl_work;
 
@@ -60,7 +67,8 @@ gemm_cl_work gemm_cl_begin_work(const gemm_cl_row *);
    row's smaller tile where the compiler spills. NULL, or why the device cannot run it. */
 const char *gemm_cl_build_row(gemm_cl_work *, const char *more);
 
-/* kernels/<name>.cl for a launch beside the row's. NULL: it cannot be built, and that was said. */
+/* kernels/<name>.cl, for a launch of another kernel than the row's. NULL: it cannot be built, and
+   that was said. */
 const gemm_cl_program *gemm_cl_need(const char *name, const char *options);
 
 /* The length of a part of K. It is a multiple of `step`; 0: of the step of the row's kernel. */

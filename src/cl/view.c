@@ -13,7 +13,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
-int gemm_cl_output_beside(gemm_cl_view *c)
+int gemm_cl_output_copy(gemm_cl_view *c)
 {
     const size_t count = c->rows * c->cols;
     const char *why;
