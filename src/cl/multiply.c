@@ -1,8 +1,8 @@
 /*
  * One multiply on the OpenCL device.
  *
- * One launch writes C. Where B takes several panels, or K is cut, the launches make parts in scratch
- * memory, and cl_sum adds them.
+ * One launch writes C. Where B takes several panels, or K is cut, the launches make parts in
+ * scratch memory, and cl_sum adds them.
  */
 #include "cl/multiply.h"
 
