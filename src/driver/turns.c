@@ -65,32 +65,20 @@ const char *gemm_any_to_cpu(const gemm_any_call *c)
 
 /* ---- one row ---- */
 
-/* The convolution, then the pool. */
-static gemm_status run_apart(const candidate *p, const conv_call *c, const gemm_context *x)
-{
-    conv_call conv = *c;
-    conv.pool = false;
-    conv.output = p->unpooled;
-    const layer_input between = {p->unpooled, c->n * c->out_h * c->out_w};
-    const layer_call pool = gemm_pool_behind(c, &between);
-    const gemm_status status = p->row->conv(&conv, x, p->row->params);
-    gemm_context without = *x;
-    without.kept = NULL;
-    return status == GEMM_DONE ? p->row->layer(&pool, &without, p->row->params) : status;
-}
-
 /* One call from memory of the CPU. Returns whether its result is there, in memory of the CPU. */
 static bool run(candidate *p, const gemm_any_call *c, const gemm_context *context)
 {
+    const gemm_variant *v = p->row;
     gemm_note note;
     gemm_context x = *context;
     gemm_clear_note(&note);
     x.note = &note;
     x.kept = context->kept ? &p->kept : NULL;
-    if (p->row->leaves ? take_inputs(c, GEMM_CL_CPU_WRITES) : gemm_any_to_cpu(c)) return false;
-    if ((p->unpooled ? run_apart(p, c->conv, &x) : gemm_run_any(p->row, c, &x)) != GEMM_DONE)
-        return false;
-    return !take_output(c, GEMM_CL_CPU_READS);
+    if (v->leaves ? take_inputs(c, GEMM_CL_CPU_WRITES) : gemm_any_to_cpu(c)) return false;
+    const gemm_status status =
+        p->unpooled ? gemm_conv_then_pool(v->conv, v->layer, v->params, c->conv, p->unpooled, &x)
+                    : gemm_run_any(v, c, &x);
+    return status == GEMM_DONE && !take_output(c, GEMM_CL_CPU_READS);
 }
 
 /* Milliseconds of one call, or -1. */

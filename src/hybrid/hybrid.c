@@ -124,21 +124,15 @@ typedef struct hybrid_run {
     gemm_shared_times times;
 } hybrid_run;
 
-/* Memory for the convolution lasts for this call. */
-static gemm_status convolve_apart(const gemm_hybrid_sides *s, const conv_call *c,
-                                  const gemm_context *context)
+/* Memory for the output of the convolution lasts for this call. */
+static gemm_status convolve_then_pool(const gemm_hybrid_sides *s, const conv_call *c,
+                                      const gemm_context *context)
 {
-    const size_t floats = (size_t)c->n * (size_t)c->out_h * (size_t)c->out_w;
-    float *unpooled = malloc((size_t)c->batch * floats * sizeof *unpooled);
-    const layer_input between = {unpooled, (int)floats};
-    const layer_call pool = gemm_pool_behind(c, &between);
-    conv_call conv = *c;
-    conv.pool = false;
-    conv.output = unpooled;
-    gemm_status status = unpooled ? s->conv(&conv, context, NULL) : GEMM_DECLINED;
-    gemm_context without = *context;
-    without.kept = NULL;
-    if (status == GEMM_DONE) status = s->layer(&pool, &without, NULL);
+    const size_t outputs = (size_t)c->out_h * (size_t)c->out_w;
+    float *unpooled = malloc((size_t)c->batch * (size_t)c->n * outputs * sizeof *unpooled);
+    if (!unpooled) return GEMM_DECLINED;
+    const gemm_status status =
+        gemm_conv_then_pool(s->conv, s->layer, NULL, c, unpooled, context);
     free(unpooled);
     return status;
 }
@@ -148,7 +142,7 @@ static gemm_status convolve_on_cpu(const gemm_hybrid_sides *s, const conv_call *
                                    const gemm_context *context)
 {
     const gemm_status status = s->conv(c, context, NULL);
-    return status == GEMM_DECLINED && c->pool ? convolve_apart(s, c, context) : status;
+    return status == GEMM_DECLINED && c->pool ? convolve_then_pool(s, c, context) : status;
 }
 
 static gemm_status run_on_cpu(const hybrid_run *r, gemm_part p, int threads, gemm_kept *kept)
