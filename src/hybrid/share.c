@@ -151,7 +151,8 @@ static trial *new_trial(model *m, double share)
 static int count_trials_between(const model *m)
 {
     int count = 0;
-    for (int i = 0; i < TRIALS; ++i) count += m->trials[i].tries && !is_one_sided(m->trials[i].share);
+    for (const trial *t = m->trials; t < m->trials + TRIALS; ++t)
+        count += t->tries && !is_one_sided(t->share);
     return count;
 }
 
