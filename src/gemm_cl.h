@@ -17,6 +17,7 @@
  *   cl/winograd.c        the sizes and kernels of Winograd's algorithm
  *   cl/layers.c          a layer without weights
  *   cl/timing.c          a multiply again and again, for benchmarks
+ *   cl/groups.c          the work-group of a launch
  *   cl/launch.c          what all of these do on the queue, and how a call ends
  *
  * Memory:

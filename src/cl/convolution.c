@@ -23,6 +23,7 @@
  */
 #include "cl/convolution.h"
 
+#include "cl/groups.h"
 #include "cl/left.h"
 #include "cl/pending.h"
 #include "util/text.h"

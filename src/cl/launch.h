@@ -91,10 +91,6 @@ int gemm_cl_launch(gemm_cl_work *, const gemm_cl_program *, gemm_cl_stage,
 int gemm_cl_launch_sum(gemm_cl_work *, const gemm_cl_program *, const gemm_cl_argument *, int N,
                        int rows);
 
-/* Sets `local`, the group: the row's own, or one that suits device and shape. Rounds `global` up to
-   whole groups. */
-void gemm_cl_set_groups(gemm_cl_work *, size_t *global, size_t *local);
-
 /* Device time of the stages from `first` to `last`, once all is done; below 0: unknown. */
 double gemm_cl_stages_ms(const gemm_cl_work *, gemm_cl_stage first, gemm_cl_stage last);
 

@@ -6,6 +6,7 @@
  */
 #include "cl/multiply.h"
 
+#include "cl/groups.h"
 #include "ref/clblast.h"
 #include "util/text.h"
 

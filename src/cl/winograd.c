@@ -7,6 +7,7 @@
  */
 #include "cl/winograd.h"
 
+#include "cl/groups.h"
 #include "cl/scratch.h"
 #include "util/text.h"
 #include "util/winograd.h"
