@@ -61,9 +61,9 @@ gemm_row_layer gemm_cl_layer;
  * A multiply and a convolution in two halves, so that the CPU can work between them.
  *
  * The first half enqueues the call. When it returns GEMM_DONE, the same thread must call
- * gemm_cl_finish, and makes no other OpenCL call before that. Until then other threads that want
- * the device wait, the call and its arrays last, and A and B (the input and the weights) do not
- * change.
+ * gemm_cl_finish, and makes no other OpenCL call before that. Other threads that want the device
+ * wait until then. The call and its arrays last until then, and A and B (the input and the weights)
+ * do not change.
  *
  * The device works on copies. It writes C of a multiply in gemm_cl_finish, and the output of a
  * convolution at any time between the halves. It writes no other memory. So the CPU may use all of

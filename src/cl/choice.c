@@ -9,8 +9,8 @@
  *   any, a matrix by a vector     as above    cl_gemv
  *
  * gemm_cl_image_rules has the tile of cl_image. Where C alone has too few groups for all compute
- * units, K is cut: into parts, which are other groups (split-K), or into slices, which are other
- * items of the same group.
+ * units, K is cut. Parts of K are for other groups (split-K), and slices of K are for other items
+ * of the same group.
  */
 #include "cl/choice.h"
 

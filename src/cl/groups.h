@@ -8,9 +8,9 @@
 #include "cl/launch.h"
 
 /*
- * Sets `local`, the group of the row's kernel, for so many items: x counts columns of C by the
- * tile, y rows of C by the tile, z parts and products. Rounds `global` up to whole groups. Of a row
- * with `shares` y and z become smaller, because an item then takes several of them.
+ * Sets `local`, the group of the row's kernel. `global` counts items: x across the columns of C, y
+ * down its rows, z over parts and products. It is rounded up to whole groups. Where the row has
+ * `shares`, y and z become smaller, because an item then takes several of them.
  */
 void gemm_cl_set_groups(gemm_cl_work *, size_t global[3], size_t local[3]);
 

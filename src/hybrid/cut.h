@@ -25,8 +25,8 @@ typedef struct gemm_shared_call {
 gemm_shared_call gemm_shared_multiply(const gemm_call *);
 gemm_shared_call gemm_shared_conv(const conv_call *);
 
-/* A cut falls on a multiple of this: the largest power of 2 up to 64 of which there are 8, so that
-   whole tiles of both sides cover the parts. */
+/* A cut falls on a multiple of this, so that whole tiles of both sides cover the parts. It is the
+   largest power of 2 up to 64 of which `count` has 8. */
 int gemm_cut_unit(int count);
 
 /* Where a share of 0 to 1 cuts. A share between them leaves each part a unit. */
