@@ -1,6 +1,6 @@
 /*
  * What -DCONV makes of a kernel that multiplies: a whole convolution, in one launch for all images
- * and groups.
+ * and groups. A product is the multiply of one image and one group.
  *
  *   product p = image * groups + group      A = the group's filters, M x K
  *                                           B = what im2col would write, K x N, but never written:
@@ -14,15 +14,22 @@
  * convolution is 1 x 1 with stride 1, and B is the image as it lies. -DSIZE=n makes a common size a
  * constant.
  *
- * With DEPTHWISE the convolution is 1 x 1 with stride 1, and B is the output of a depthwise
- * convolution, which is computed where it is needed. size, stride, pad and the image are those of
- * the depthwise convolution. taps has its filters, size^2 each. depth_norm has K scales and K
- * shifts. The sums are those of cl_thin, in the same order.
+ * With DEPTHWISE the convolution is 1 x 1 with stride 1. B is the output of a depthwise
+ * convolution, and an element of it is computed where it is needed. size, stride, pad and the image
+ * are those of the depthwise convolution. taps has its filters, size^2 each. depth_norm has K
+ * scales and K shifts. An element adds in the order of cl_thin, so it has the same bits.
  *
  * With POOL the convolution and a maxpool of size 2 and stride 2 are one launch. Four places in a
  * row, from a multiple of 4 on, are then a 2x2 block of the output: its rows one after the other.
  * Blocks are numbered by rows. C has one element a block, and ldc is N / 4. The parts of K are not
  * pooled; cl_sum does it. Always with TAPS.
+ *
+ * A kernel that multiplies uses these macros, with CONV and without it:
+ *   PART(z)                 the part of K that global z computes
+ *   FILTER(z)               the filter of row 0 of its product
+ *   A_START(z), B_START(z), C_START(z)
+ *                           where the matrices of its product begin
+ *   RESULT(s, o, filter)    what to store at o where the sum is s; RESULT4: float4
  */
 #ifdef CONV
 
@@ -78,7 +85,7 @@
 CONV_FINISH(conv_finish, float)
 CONV_FINISH(conv_finish4, float4)
 
-/* The maximum of a 2x2 block, as Darknet finds it: NaN is never one. */
+/* The maximum of a 2x2 block as Darknet finds it. NaN is never the maximum. */
 float conv_most(float4 block)
 {
     float m = -FLT_MAX;

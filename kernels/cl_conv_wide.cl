@@ -286,6 +286,8 @@ void cl_conv_wide(int M, int N, int K, float alpha,
     const int first = get_global_id(1) * each, last = min(M, first + each);
     const int zs = get_global_size(2), z_each = (products + zs - 1) / zs;
     const int z_first = get_global_id(2) * z_each, z_last = min(products, z_first + z_each);
+
+    /* The strip of this item, and where its first output lies in a row of C. */
     strip s;
     cut_strip(&s, get_global_id(0), N, out_w);
 #ifdef POOL
@@ -300,6 +302,7 @@ void cl_conv_wide(int M, int N, int K, float alpha,
 #ifdef TAPS
     find_places(&s, out_w, stride);
 #endif
+
     for (int z = z_first; z < z_last && first < last; ++z) {
         s.image = B + b0 + B_START(z);
         s.before = B_START(z);

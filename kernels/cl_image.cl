@@ -21,8 +21,7 @@
  * The image may hold floats of 16 bits, which read_imagef widens. With HALF_SUMS, A has 16 bits
  * too. Runs of 32 products are added in 16 bits, and the runs in 32. This needs cl_khr_fp16.
  *
- * With more than one group along z, K is cut into parts of `kpart`, a multiple of 4. Part z stores
- * its product at C + z*cpart for cl_sum, instead of adding it to C.
+ * kpart (cl_naive.cl) is a multiple of 4.
  *
  * CONV, POOL: cl_conv.h. One image holds B of all products. Its rows have `brs` pixels, a multiple
  * of COLS / 4. A row of B takes `bcs` of them, K rows of the image apart. With IN_PLACE, B is a
@@ -172,6 +171,8 @@ __kernel void cl_image(int M, int N, int K, float alpha,
         row[i] = min(i, M - 1 - i0) * ars;
     }
     EACH(c[i][p] = (float4)(0.0f))
+
+    /* Steps of four. */
 #if defined(HALF_SUMS)
     while (left >= 4) {
         NUMBER4 run[ROWS][PIXELS];
@@ -225,6 +226,7 @@ __kernel void cl_image(int M, int N, int K, float alpha,
         a += 4;
     }
 #endif
+    /* The last K % 4 steps. */
     for (; left > 0; --left) {
         EACH(c[i][p] += LOAD_A(a + row[i]) * PIXEL(read_imagef, 0, p))
         at = DOWN(at, 1);

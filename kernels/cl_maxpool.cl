@@ -6,8 +6,8 @@
  * Items: cl_layer.h, over the outputs. A plane is a channel of an image. -DSTRIDE=n makes a common
  * stride a constant.
  *
- * BY_ROW takes the elements of a window one after the other, each for all windows of the row: the
- * inner loop has no conditions but those of the maximum.
+ * BY_ROW takes the elements of a window one after the other, each for all windows of the row. So
+ * the inner loop has no conditions but those of the maximum.
  */
 #include "cl_layer.h"
 

@@ -3,8 +3,9 @@
  * The numbers of the activations are those of conv_activation: linear, leaky, ReLU, logistic. As in
  * Darknet, ReLU is a product.
  *
- * SIZES: b has channels x h x w elements an image, and a and out have out_c x out_h x out_w, as
- * LAYER_SHORTCUT in src/gemm_dispatch.h says. Items over the columns, rows and planes of out.
+ * SIZES: an image of b has channels x h x w elements, and one of a and out has out_c x out_h x
+ * out_w. LAYER_SHORTCUT in src/gemm_dispatch.h says which elements meet. Items over the columns,
+ * rows and planes of out.
  */
 #include "cl_layer.h"
 

@@ -2,25 +2,28 @@
  * cl_tile: for desktop GPUs. A group computes a BM x BN tile of C from local memory. A work-item
  * holds ROWS x COLS elements of it in registers.
  *
- *   As[k][m]: BK x BM of A      Bs[k][n]: BK x BN of B      two of each: while one is multiplied,
- *   the next one is loaded into registers, so one barrier a step is enough
+ *   As[k][m]: BK x BM of A      Bs[k][n]: BK x BN of B
  *
- *   With SLICES > 1 item (x, y, z) multiplies slice z of each step's K. So a small tile has many
- *   items, and a step is long. At the end the slices are added in local memory, in their order.
+ * There are two of each. While one is multiplied, the next one is loaded into registers. So one
+ * barrier a step is enough.
  *
- *   An item's rows are ROWS/4 runs of 4, WY*4 apart. Its columns are COLS/4 runs of 4, WX*4 apart.
- *   So neighbouring items read neighbouring float4 from local memory.
+ * With SLICES > 1 item (x, y, z) multiplies slice z of each step's K. So a small tile has many
+ * items, and a step is long. At the end the slices are added in local memory, in their order.
+ *
+ * An item's rows are ROWS/4 runs of 4, WY*4 apart. Its columns are COLS/4 runs of 4, WX*4 apart.
+ * So neighbouring items read neighbouring float4 from local memory.
  *
  * BM = WY*ROWS, BN = WX*COLS. ROWS and COLS are multiples of 4. The group's WX*WY*SLICES items
  * must divide BM*BK and BN*BK. M, N, K and strides may be any numbers. Rows and columns outside of
  * C are copies of the last ones, and are not stored. Steps past the end of K count as 0.
  *
  * An item loads single elements, or float4 where ALIGNED_A (ALIGNED_B) says that the matrix has
- * only aligned ones. A_TURNED and B_TURNED say that A's (B's) rows are the strided ones. They only
- * change the order of the loads.
- * Global {N/COLS, M/ROWS, parts * SLICES}, rounded up to groups {WX, WY, SLICES}. Parts of K as in
- * cl_image. CONV, TAPS, POOL, DEPTHWISE: cl_conv.h. With the last three all that an item looks up
- * of B is of one column.
+ * only aligned ones. A_TRANSPOSED and B_TRANSPOSED only change the order of the loads, so that
+ * neighbouring items load neighbouring elements.
+ *
+ * Global {N/COLS, M/ROWS, parts * SLICES}, rounded up to groups {WX, WY, SLICES}. kpart:
+ * cl_naive.cl. CONV, TAPS, POOL, DEPTHWISE: cl_conv.h. With the last three all that an item looks
+ * up of B is of one column.
  *
  * An 8x4 tile has 32 accumulators; 32 FMAs for 3 loads of float4 from local memory.
  */
@@ -55,7 +58,7 @@
 #if ROWS % 4 || COLS % 4
 #error "cl_tile: ROWS, COLS in fours"
 #endif
-#if BK % SLICES || SLICES * BM * BN > 2 * (FLOATS_A + FLOATS_B)
+#if BK % SLICES || (SLICES > 1 && SLICES * BM * BN > 2 * (FLOATS_A + FLOATS_B))
 #error "cl_tile: slices have equal steps, and their sums lie where A and B lay"
 #endif
 
@@ -75,13 +78,13 @@
 #if LOADS_A * VA * ITEMS != BM * BK || LOADS_B * VB * ITEMS != BN * BK
 #error "cl_tile: the items must divide the vectors of a tile"
 #endif
-#if (defined(TAPS) || defined(DEPTHWISE)) && (ITEMS % BN || defined(B_TURNED))
+#if (defined(TAPS) || defined(DEPTHWISE)) && (ITEMS % BN || defined(B_TRANSPOSED))
 #error "cl_tile: where B is looked up, the columns of a tile divide the items"
 #endif
 
 /* Load v of the tile: its first row of A (column of B) and its first step. Its elements are the
    next steps, or the next rows (columns). */
-#ifdef A_TURNED
+#ifdef A_TRANSPOSED
 #define A_ALONG_K 0
 #define A_M(v) ((v) % (BM / VA) * VA)
 #define A_K(v) ((v) / (BM / VA))
@@ -90,7 +93,7 @@
 #define A_M(v) ((v) / (BK / VA))
 #define A_K(v) ((v) % (BK / VA) * VA)
 #endif
-#ifdef B_TURNED
+#ifdef B_TRANSPOSED
 #define B_ALONG_K 1
 #define B_N(v) ((v) / (BK / VB))
 #define B_K(v) ((v) % (BK / VB) * VB)
@@ -149,6 +152,8 @@ void cl_tile(int M, int N, int K, float alpha,
     const uint slice = SLICES > 1 ? get_local_id(2) : 0, t = (slice * WY + ty) * WX + tx;
     const int m0 = get_group_id(1) * BM, n0 = get_group_id(0) * BN;
     const int z = get_group_id(2), begin = PART(z) * kpart, end = min(K, begin + kpart);
+
+    /* Where this item's loads begin: pa of A, and pb of B unless B is looked up. */
     __global const float *pa[LOADS_A], *b = B + b0 + B_START(z);
     #pragma unroll
     for (int l = 0; l < LOADS_A; ++l) {
@@ -168,7 +173,8 @@ void cl_tile(int M, int N, int K, float alpha,
         pb[l] = b + (ulong)k * brs + (ulong)n * bcs;
     }
 #endif
-    float ra[LOADS_A * VA], rb[LOADS_B * VB];
+
+    float ra[LOADS_A * VA], rb[LOADS_B * VB];   /* the next step, until it goes to local memory */
     float4 acc[ROWS][COLS / 4];
     #pragma unroll
     for (int i = 0; i < ROWS; ++i) {
@@ -178,9 +184,12 @@ void cl_tile(int M, int N, int K, float alpha,
         }
     }
 
+    /* The first turn only loads. `now` is the copy of As and Bs that holds the step at k0. */
     int now = 0;
     for (int k0 = begin - BK; k0 < end; k0 += BK) {
         const int next = k0 + BK;
+
+        /* Load the next step: a whole one, or the last one, which may be shorter. */
         if (next + BK <= end) {
             #pragma unroll
             for (int l = 0; l < LOADS_A; ++l) {
@@ -212,6 +221,8 @@ void cl_tile(int M, int N, int K, float alpha,
 #endif
             }
         }
+
+        /* Multiply this step, or this item's slice of it. */
         if (k0 >= begin) {
             __local const float *as = As + now * FLOATS_A + slice * DEPTH * (BM + PAD) + ty * 4;
             __local const float *bs = Bs + now * FLOATS_B + slice * DEPTH * (BN + PAD) + tx * 4;
@@ -242,6 +253,8 @@ void cl_tile(int M, int N, int K, float alpha,
             }
             now ^= 1;
         }
+
+        /* Put the next step into the other copy. */
         if (next < end) {
             #pragma unroll
             for (int l = 0; l < LOADS_A * VA; ++l) {
@@ -260,6 +273,7 @@ void cl_tile(int M, int N, int K, float alpha,
     }
 
 #if SLICES > 1
+    /* The sums of all slices lie where A and B lay. SUM adds those of an element. */
     barrier(CLK_LOCAL_MEM_FENCE);
     #pragma unroll
     for (int i = 0; i < ROWS * (COLS / 4); ++i) {
@@ -269,6 +283,8 @@ void cl_tile(int M, int N, int K, float alpha,
     barrier(CLK_LOCAL_MEM_FENCE);
 #endif
     __global float *c = C + c0 + C_START(z) + (ulong)PART(z) * cpart;
+
+    /* Store C: the part of K as it is, or the result. Each slice stores some of the rows. */
     UNROLL_STORES
     for (int i = slice; i < ROWS; i += SLICES) {
         const int m = m0 + (i / 4) * WY * 4 + ty * 4 + i % 4;

@@ -1,6 +1,6 @@
 /*
- * The way in to the OpenCL rows: opens the device at the first call that needs it, runs one call at
- * a time, and closes the device at exit.
+ * The way in to the OpenCL rows. Opens the device at the first call that needs it. Runs one call at
+ * a time. Closes the device at exit.
  */
 #include "gemm_cl.h"
 
@@ -51,7 +51,7 @@ static bool is_open(void)
 
 /* ---- calls ---- */
 
-/* The call that is between its two halves. gemm_cl_lock is held meanwhile, so there is one. */
+/* The call that is between its two halves. gemm_cl_lock is held meanwhile, so there is only one. */
 static struct {
     bool convolves;
     gemm_cl_job multiply;
@@ -67,29 +67,38 @@ static bool begin(const gemm_context *context)
     return true;
 }
 
-/* Keeps the lock when it returns GEMM_DONE. */
-static gemm_status start_run(const gemm_call *g, const gemm_cl_row *row, bool beside,
-                             const gemm_context *context)
+/* The end of a first half: only a call that goes on keeps the lock. */
+static gemm_status end_start(gemm_status status)
 {
-    gemm_cl_lock();
-    started.convolves = false;
-    const gemm_status status =
-        begin(context) ? gemm_cl_multiply_start(&started.multiply, g, row, beside, context->note)
-                       : GEMM_DECLINED;
     if (status != GEMM_DONE) gemm_cl_unlock();
     return status;
 }
 
-static gemm_status start_conv(const conv_call *c, const gemm_cl_row *row, bool beside,
+static gemm_status start_run(const gemm_call *g, const gemm_cl_row *row, gemm_cl_mode mode,
+                             const gemm_context *context)
+{
+    gemm_cl_lock();
+    started.convolves = false;
+    if (!begin(context)) return end_start(GEMM_DECLINED);
+    return end_start(gemm_cl_multiply_start(&started.multiply, g, row, mode, context->note));
+}
+
+static gemm_status start_conv(const conv_call *c, const gemm_cl_row *row, gemm_cl_mode mode,
                               const gemm_context *context)
 {
     gemm_cl_lock();
     started.convolves = true;
-    const gemm_status status =
-        begin(context) ? gemm_cl_convolve_start(&started.convolution, c, row, beside, context)
-                       : GEMM_DECLINED;
-    if (status != GEMM_DONE) gemm_cl_unlock();
-    return status;
+    if (!begin(context)) return end_start(GEMM_DECLINED);
+    return end_start(gemm_cl_convolve_start(&started.convolution, c, row, mode, context));
+}
+
+static gemm_status start_chain(const conv_call *calls, const gemm_cl_row *row,
+                               const gemm_context *context)
+{
+    gemm_cl_lock();
+    started.convolves = true;
+    if (!begin(context)) return end_start(GEMM_DECLINED);
+    return end_start(gemm_cl_chain_start(&started.convolution, calls, row, context));
 }
 
 static gemm_status finish(bool take, const gemm_context *context)
@@ -108,23 +117,23 @@ gemm_status gemm_cl_finish(bool take, gemm_note *note)
 
 gemm_status gemm_cl_run_start(const gemm_call *g, const gemm_context *context, const void *row)
 {
-    return start_run(g, row, true, context);
+    return start_run(g, row, GEMM_CL_BESIDE, context);
 }
 
 gemm_status gemm_cl_conv_start(const conv_call *c, const gemm_context *context, const void *row)
 {
-    return start_conv(c, row, true, context);
+    return start_conv(c, row, GEMM_CL_BESIDE, context);
 }
 
 gemm_status gemm_cl_run(const gemm_call *g, const gemm_context *context, const void *row)
 {
-    const gemm_status status = start_run(g, row, false, context);
+    const gemm_status status = start_run(g, row, GEMM_CL_ALONE, context);
     return status == GEMM_DONE ? gemm_cl_finish(true, context->note) : status;
 }
 
 gemm_status gemm_cl_conv(const conv_call *c, const gemm_context *context, const void *row)
 {
-    const gemm_status status = start_conv(c, row, false, context);
+    const gemm_status status = start_conv(c, row, GEMM_CL_ALONE, context);
     return status == GEMM_DONE ? finish(true, context) : status;
 }
 
@@ -132,14 +141,8 @@ gemm_status gemm_cl_chain(const conv_call *calls, int count, const layer_call *s
                           const gemm_context *context, const void *row)
 {
     if (count != 2 || shortcut) return GEMM_DECLINED;
-    gemm_cl_lock();
-    started.convolves = true;
-    const gemm_status status =
-        begin(context) ? gemm_cl_chain_start(&started.convolution, calls, row, context)
-                       : GEMM_DECLINED;
-    if (status == GEMM_DONE) return finish(true, context);
-    gemm_cl_unlock();
-    return status;
+    const gemm_status status = start_chain(calls, row, context);
+    return status == GEMM_DONE ? finish(true, context) : status;
 }
 
 gemm_status gemm_cl_layer(const layer_call *c, const gemm_context *context, const void *row)
@@ -159,7 +162,7 @@ const char *gemm_cl_unusable(const void *row)
     const char *why;
     gemm_cl_job j;
     gemm_cl_lock();
-    if (open_all(&why)) why = gemm_cl_plan(&j, &typical, row);
+    if (open_all(&why)) why = gemm_cl_build_job(&j, &typical, row);
     gemm_cl_unlock();
     return why;
 }

@@ -1,23 +1,41 @@
 /*
- * The OpenCL rows, as the table sees them. Each is data that names a kernel of kernels/ and its
- * tile. From here down:
+ * The OpenCL rows, as the table sees them. A row is data: it names a kernel of kernels/ and its
+ * tile. The files:
  *
- *   gemm_cl.c            the way in: opens the device, runs a call, closes
- *   cl/multiply.c        one multiply; cl/panels.c: its B as images; cl/timing.c: for benchmarks
- *   cl/convolution.c     one whole convolution; cl/winograd.c: its sizes and kernels by Winograd's
- *                        algorithm; cl/layers.c: a layer without weights
- *   cl/launch.c          what all do on the queue, and how a call ends
- *   cl/memory.c          the memory policy: cl/unified.c or cl/discrete.c, both on cl/view.c
+ *   gemm_cl.c            the way in: opens the device, runs one call at a time, closes
+ *
+ * What runs, and where:
+ *   cl/rows.c            the rows and tiles, as data
+ *   cl/choice.c          which of them `cl` takes for a device and a shape
+ *   cl/configure.h       what the driver tells these files, and asks them for
+ *
+ * One call:
+ *   cl/multiply.c        a multiply
+ *   cl/panels.c          its B as images
+ *   cl/convolution.c     a whole convolution, or a chain of two
+ *   cl/kept.c            what the plan of a layer keeps on the device
+ *   cl/winograd.c        the sizes and kernels of Winograd's algorithm
+ *   cl/layers.c          a layer without weights
+ *   cl/timing.c          a multiply again and again, for benchmarks
+ *   cl/groups.c          the work-group of a launch
+ *   cl/launch.c          what all of these do on the queue, and how a call ends
+ *
+ * Memory:
+ *   cl/memory.c          the policy: cl/unified.c or cl/discrete.c
+ *   cl/view.c            a matrix of the caller as the device sees it
  *   cl/left.c            outputs that stay on the device, and the way back to the CPU
- *   cl/pending.c         launches that nothing has waited for; cl/counts.h: waits, for benchmarks
- *   cl/scratch.c         buffers and images that last
- *   cl/host.c            memory that the device and the CPU share
- *   cl/kernel.c          kernel objects that keep their arguments
- *   cl/program.c         programs, and their cache on disk: cl/cache.c
- *   cl/device.c          the device; cl/error.c: its errors; cl/loader.c: OpenCL's functions
- *   cl/choice.c          what `cl` chooses from cl/rows.c, the rows as data
+ *   cl/host.c            blocks that the device and the CPU share
+ *   cl/scratch.c         buffers and images that last from call to call
  *
- * Built with OPENCL=0, cl/none.c stands for all but the rows, and says so.
+ * The device:
+ *   cl/pending.c         launches that nothing has waited for; cl/counts.h: what benchmarks count
+ *   cl/kernel.c          kernel objects that keep their arguments
+ *   cl/program.c         programs; cl/cache.c: compiled ones on disk
+ *   cl/device.c          the device and its limits
+ *   cl/error.c           OpenCL's errors
+ *   cl/loader.c          OpenCL's functions
+ *
+ * Built with OPENCL=0, cl/none.c takes the place of all but the rows: nothing can run.
  */
 #ifndef GEMM_CL_H
 #define GEMM_CL_H
@@ -32,23 +50,24 @@ gemm_row_run gemm_cl_run;
 /* The same for a whole convolution. Declines on a row that has no kernel for it. */
 gemm_row_conv gemm_cl_conv;
 
-/* A depthwise convolution and the 1x1 behind it as one launch, on desktop GPUs. Declines other
-   chains, also those of three layers or with a shortcut. Declines all where a plan cannot keep the
-   weights. */
+/* A depthwise convolution and the 1x1 behind it as one launch, on desktop GPUs. Declines every
+   other chain, and each chain whose weights the plans cannot keep. */
 gemm_row_chain gemm_cl_chain;
 
 /* One layer without weights, whatever the row. */
 gemm_row_layer gemm_cl_layer;
 
 /*
- * A multiply and a convolution in two halves, so that the CPU can work between them. One of the
- * first two enqueues the call. When it returns GEMM_DONE, the same thread must call gemm_cl_finish,
- * and makes no other OpenCL call before. Other threads that want the device wait until then. The
- * call and its arrays last until then too, and A and B (the input and the weights) do not change.
+ * A multiply and a convolution in two halves, so that the CPU can work between them.
  *
- * The device works on copies. It writes nothing but C of the call (the output), and of a multiply
- * not before gemm_cl_finish. So the CPU may read and write all other memory in between, and memory
- * of gemm_cl_alloc too.
+ * The first half enqueues the call. When it returns GEMM_DONE, the same thread must call
+ * gemm_cl_finish, and makes no other OpenCL call before that. Other threads that want the device
+ * wait until then. The call and its arrays last until then, and A and B (the input and the weights)
+ * do not change.
+ *
+ * The device works on copies. It writes C of a multiply in gemm_cl_finish, and the output of a
+ * convolution at any time between the halves. It writes no other memory. So the CPU may use all of
+ * that in between, also memory of gemm_cl_alloc.
  */
 gemm_row_run gemm_cl_run_start;
 gemm_row_conv gemm_cl_conv_start;

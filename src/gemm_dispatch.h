@@ -78,6 +78,7 @@ typedef enum layer_kind {
     LAYER_SHORTCUT,             /* activation(alpha * input 0 + beta * input 1), see below */
     LAYER_YOLO,                 /* logistic of each channel but 2 and 3 of an anchor, see below */
 } layer_kind;
+enum { LAYER_KINDS = LAYER_YOLO + 1 };
 
 /* batch images of `size` floats, one behind the other. */
 typedef struct layer_input {

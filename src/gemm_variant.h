@@ -5,7 +5,8 @@
  * and empty sizes are gone. A row does not know the other rows, Darknet or the environment.
  * Everything that it needs is in the call, the context and its params.
  *
- * To add a variant, write a function of type gemm_row_run and a row in driver/table.c.
+ * To add a variant, write a function of type gemm_row_run and a row in driver/table.c
+ * (docs/development.md).
  */
 #ifndef GEMM_VARIANT_H
 #define GEMM_VARIANT_H
@@ -129,13 +130,27 @@ typedef gemm_status gemm_row_chain(const conv_call *, int count, const layer_cal
 /* One layer without weights. When it declines, the output is unchanged. */
 typedef gemm_status gemm_row_layer(const layer_call *, const gemm_context *, const void *params);
 
-/* The maxpool behind a convolution with `pool`, as a layer of its own that reads `unpooled`. */
-static inline layer_call gemm_pool_behind(const conv_call *c, const layer_input *unpooled)
+/*
+ * A convolution with `pool` as two calls of a row: the convolution, and then the maxpool as a layer
+ * that reads its output. `unpooled` has room for that output. When it declines, c->output is
+ * unchanged.
+ */
+static inline gemm_status gemm_conv_then_pool(gemm_row_conv *conv, gemm_row_layer *layer,
+                                              const void *params, const conv_call *c,
+                                              float *unpooled, const gemm_context *context)
 {
-    return (layer_call){.kind = LAYER_MAXPOOL, .batch = c->batch, .c = c->n, .h = c->out_h,
-                        .w = c->out_w, .out_c = c->n, .out_h = c->out_h / 2,
-                        .out_w = c->out_w / 2, .size = 2, .stride = 2, .inputs = 1,
-                        .input = unpooled, .output = c->output};
+    const layer_input between = {unpooled, c->n * c->out_h * c->out_w};
+    const layer_call pool = {.kind = LAYER_MAXPOOL, .batch = c->batch, .c = c->n, .h = c->out_h,
+                             .w = c->out_w, .out_c = c->n, .out_h = c->out_h / 2,
+                             .out_w = c->out_w / 2, .size = 2, .stride = 2, .inputs = 1,
+                             .input = &between, .output = c->output};
+    conv_call alone = *c;
+    alone.pool = false;
+    alone.output = unpooled;
+    const gemm_status status = conv(&alone, context, params);
+    gemm_context without = *context;
+    without.kept = NULL;
+    return status == GEMM_DONE ? layer(&pool, &without, params) : status;
 }
 
 /*

@@ -1,10 +1,16 @@
 /*
- * What `cl` chooses: cl_wide on CPUs; else cl_thin for a C of few rows, cl_image where the device
- * shares its memory with the CPU (Adreno), cl_tile on desktop GPUs. gemm_cl_image_rules has the
- * tile of cl_image. A convolution that multiplies a matrix by a vector gets cl_gemv everywhere. Any
- * other convolution gets cl_conv_wide on CPUs, or cl_winograd if its cost is less.
+ * What `cl` chooses.
  *
- * K is cut into parts where C alone has too few groups for all compute units.
+ *   device                        multiply    convolution
+ *   CPU                           cl_wide     cl_conv_wide, or cl_winograd if its cost is less
+ *   GPU that shares its memory    cl_image    cl_image
+ *   other GPU                     cl_tile     cl_tile
+ *   GPU, fewer than 8 rows of C   cl_thin     cl_thin
+ *   any, a matrix by a vector     as above    cl_gemv
+ *
+ * gemm_cl_image_rules has the tile of cl_image. Where C alone has too few groups for all compute
+ * units, K is cut. Parts of K are for other groups (split-K), and slices of K are for other items
+ * of the same group.
  */
 #include "cl/choice.h"
 
@@ -67,10 +73,11 @@ static const gemm_cl_row *choose_sliced(const gemm_cl_traits *d, const gemm_call
 }
 
 /*
- * The lowest tile that covers M, because rows past M are wasted work; and a small, deep one where K
- * is too short to be cut. Where most units would be idle, a group cuts K into slices, or, where
- * there is more to multiply, K is cut into parts until there are about three groups a unit. NULL:
- * the device is too small for the tile.
+ * The lowest tile that covers M, because rows past M are wasted work. A small, deep one where K is
+ * too short to be cut.
+ *
+ * Where most units would be idle, K is cut. A small multiply gets slices. A larger one gets parts,
+ * until there are about three groups a unit. NULL: the device is too small for the tile.
  */
 static const gemm_cl_row *choose_tile(const gemm_cl_traits *d, const gemm_call *g, int *parts)
 {
@@ -94,7 +101,7 @@ static const gemm_cl_row *choose_thin(const gemm_cl_traits *d, const gemm_call *
     return &gemm_cl_choices[thin];
 }
 
-/* The tile of the first rule that fits. The last rule fits always. */
+/* The tile of the first rule that fits. The last rule always fits. */
 static const gemm_cl_row *choose_image(const gemm_cl_traits *d, const gemm_call *g, int *parts)
 {
     const gemm_cl_image_rule *r = gemm_cl_image_rules;
@@ -145,7 +152,7 @@ static const gemm_cl_row *lowest_cost(const gemm_cl_row *tiles, int M)
     return best;
 }
 
-/* To the device all products together are one multiply with so many times the columns. */
+/* For the device all products together are one multiply with `products` times the columns. */
 static gemm_call all_products(const gemm_call *g, int products)
 {
     gemm_call all = *g;
@@ -165,7 +172,7 @@ const gemm_cl_row *gemm_cl_choose_conv(const gemm_cl_traits *d, const gemm_call 
     return row->conv ? row : &gemm_cl_choices[GEMM_CL_THIN_8];
 }
 
-/* Whether the kernel has all that the pair needs. That it is a chain, the driver has checked. */
+/* Whether the kernel has all that the pair needs. The driver has checked that it is a chain. */
 static bool can_pair(const conv_call *d, const conv_call *p)
 {
     return d->size > 1 && d->activation != CONV_LOGISTIC && !gemm_conv_is_dots(d) &&
@@ -197,7 +204,7 @@ const gemm_cl_row *gemm_cl_choose_gemv(const gemm_cl_traits *d, const conv_call 
     return row->wx <= d->group ? row : NULL;
 }
 
-/* The cost was measured (docs/opencl.md). */
+/* The cost was measured (docs/opencl-figures.md). */
 const gemm_cl_row *gemm_cl_choose_winograd(const gemm_cl_traits *d, const conv_call *c)
 {
     static const gemm_winograd_cost cost = {.element = {14, 18}, .bytes = 4};

@@ -7,11 +7,11 @@
 #include "cl/rows.h"
 #include "gemm_variant.h"
 
-/* What the choice depends on. */
+/* What the choice depends on, apart from the shape. */
 typedef struct gemm_cl_traits {
     bool cpu, unified, images;  /* unified: the device shares its memory with the CPU */
     int units, vector;          /* compute units; floats in the device's own vector */
-    int group, local;           /* most items of a group; bytes of local memory */
+    int group, local;           /* the most items of a group; bytes of local memory */
     bool half_images, fp16;     /* images of 16-bit floats; arithmetic on them */
     int adreno;                 /* 640 for an Adreno 640; 0: no Adreno, or it does not say */
 } gemm_cl_traits;
@@ -23,15 +23,15 @@ const gemm_cl_row *gemm_cl_choose(const gemm_cl_traits *, const gemm_call *, int
 const gemm_cl_row *gemm_cl_choose_conv(const gemm_cl_traits *, const gemm_call *, int products,
                                        int *parts);
 
-/* The row for a depthwise convolution and the 1x1 behind it as one launch: the one asked for, or
-   the choice of `cl`. Its sums are those of the two alone, in the same order. `g` is one product of
-   the 1x1. NULL: they are not such a pair, the row cannot run it, or two launches are better. */
+/* The row for a depthwise convolution pair[0] and the 1x1 pair[1] as one launch: the one asked for,
+   or the choice of `cl`. It adds in the order of the 1x1 alone, so it gives the same bits. `g` is
+   one product of the 1x1. NULL: the row cannot run the pair, or two launches are better. */
 const gemm_cl_row *gemm_cl_choose_chain(const gemm_cl_traits *, const gemm_cl_row *asked,
                                         const conv_call *pair, const gemm_call *g);
 
-/* The row for a convolution that multiplies a matrix by a vector: the output is one place, and its
-   taps are the image as it lies. NULL: it is none, or K is so short that most items would idle, or
-   the device's groups are too small. */
+/* The row for a convolution that multiplies a matrix by a vector: the filters are as large as the
+   image. NULL: it is none, or K is so short that most items would idle, or the device's groups are
+   too small. */
 const gemm_cl_row *gemm_cl_choose_gemv(const gemm_cl_traits *, const conv_call *,
                                        gemm_cl_half_use);
 

@@ -34,12 +34,15 @@ bool gemm_cl_free(void *);
 /* The bytes of a block of gemm_cl_alloc that this pointer lies in, else 0. */
 size_t gemm_cl_alloc_size(const void *);
 
-/*
- * The CPU is about to read, or with `write` to overwrite, these bytes: makes the block of
- * gemm_cl_alloc that they lie in the CPU's. NULL, or why what the device had is lost. Any other
- * pointer is allowed.
- */
-const char *gemm_cl_give_to_cpu(const void *data, size_t bytes, bool write);
+/* What the CPU is about to do with memory. */
+typedef enum gemm_cl_cpu_use {
+    GEMM_CL_CPU_READS,
+    GEMM_CL_CPU_WRITES          /* all of these bytes: what a device holds of them is out of date */
+} gemm_cl_cpu_use;
+
+/* Makes the block of gemm_cl_alloc that these bytes lie in the CPU's. NULL, or why what the device
+   had is lost. Any other pointer is allowed. */
+const char *gemm_cl_give_to_cpu(const void *data, size_t bytes, gemm_cl_cpu_use);
 
 /* For tests: forces a memory policy. 'u' is unified, 'd' discrete, 0 what the device needs. Only
    while no other thread makes a call. */

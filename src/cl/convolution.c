@@ -1,25 +1,29 @@
 /*
- * One whole convolution on the OpenCL device.
+ * One whole convolution on the OpenCL device, or a depthwise one and the 1x1 behind it.
  *
  * For each image and each group it is a multiply (kernels/cl_conv.h). One launch of a kernel, built
  * with -DCONV, does all of them:
  *
+ *   choose     the row; for `cl` the tile too
  *   keep       where the layer has a plan, weights, scale and shift go to the device once
- *   show       the memory policy shows weights, input and output to the device, as A, B and C
- *   norm       scale and shift go to the device, 2 n floats, counted with the input
+ *   build      the row's kernel, or the one that the plan has
+ *   show       the memory policy shows weights, input and output to the device, as A, B and C.
+ *              Without a plan, scale and shift go there too, 2 n floats, counted with the input
  *   fill       only for cl_image: the device writes what im2col would write into one image. Every
  *              other kernel looks up the taps in the input. A 1x1 convolution of stride 1 needs no
  *              fill either, because its B is the input as it lies
  *   multiply   one launch; scale, shift and activation are applied before the store
  *   sum        only where K is cut: adds the parts and applies scale, shift and activation
  *   ask        the transfer of the output
- *   take       one wait; none where the plan has the weights and the output lies in a block of
- *              gemm_cl_alloc: the output then stays on the device
+ *   take       one wait. None where the plan has the weights and the output lies in a block of
+ *              gemm_cl_alloc, because the output then stays on the device
  *
- * The last launch alone writes the output, so a failure before it leaves the output as it was.
+ * Winograd's algorithm has three launches in place of fill to sum (cl/winograd.h). Only the last
+ * launch writes the output, so a failure before it leaves the output as it was.
  */
 #include "cl/convolution.h"
 
+#include "cl/groups.h"
 #include "cl/left.h"
 #include "cl/pending.h"
 #include "util/text.h"
@@ -31,7 +35,6 @@
 #include <stdlib.h>
 
 typedef gemm_cl_conv_job conv_job;
-typedef gemm_cl_conv_kept conv_kept;
 
 /* Whether the kernels' int arithmetic is wide enough. */
 static bool fits_int(const conv_call *c)
@@ -42,15 +45,33 @@ static bool fits_int(const conv_call *c)
            (double)c->batch * c->groups < INT_MAX / 128;
 }
 
-/* Of the activation below 0. */
+/* The factor of the activation below 0. */
 static float slope_of(const conv_call *c)
 {
     return c->activation == CONV_LEAKY ? 0.1f : c->activation == CONV_RELU ? 0.0f : 1.0f;
 }
 
+/* What the convolution stores for a filter: its places, or a maximum for each 2x2 block of them. */
+static int outputs_of(const conv_job *j)
+{
+    return j->c->pool ? j->g.N / 4 : j->g.N;
+}
+
+/* Filters of 1, 3 and 5 are built with their size as a constant. */
+static bool has_common_size(const conv_call *c)
+{
+    return c->size <= 5 && c->size % 2;
+}
+
+static void append_size(const conv_call *c, char *options, size_t bytes)
+{
+    if (has_common_size(c)) gemm_append(options, bytes, " -DSIZE=%d", c->size);
+}
+
 /* ---- cl_image's image ---------------------------------------------------------------------- */
 
-/* A B that lies in place stays there, in 32 bits, unless the kernel multiplies 16. */
+/* Whether B goes into an image. A B that is the input as it lies is read there, in 32 bits. But the
+   kernel must not want 16 bits, and B must be as wide as a tile. */
 static bool is_by_image(const conv_job *j)
 {
     const gemm_cl_row *row = j->w.row;
@@ -65,17 +86,11 @@ static bool lay_out_image(conv_job *j)
     const size_t pixels = (size_t)ceil_div(j->g.N, 4), widest = d->image_width / 2 * 2;
     const size_t strips = widest ? (pixels + widest - 1) / widest : 0;
     const size_t rows = strips * (size_t)j->products;
-    if (!strips || rows > d->image_height / (size_t)j->K) return false;
+    if (!strips || rows > d->image_height / (size_t)j->g.K) return false;
     j->strips = (int)strips;
     /* Two neighbours, for a tile of 8 columns, are in the same row. */
     j->width = (int)round_up((pixels + strips - 1) / strips, 2);
     return true;
-}
-
-/* Appends the filter's size as a constant for the compiler, when it is a common one. */
-static void append_size(const conv_call *c, char *options, size_t bytes)
-{
-    if (c->size <= 5 && c->size % 2) gemm_append(options, bytes, " -DSIZE=%d", c->size);
 }
 
 static int fill_image(conv_job *j)
@@ -84,12 +99,12 @@ static int fill_image(conv_job *j)
     char options[64] = "-cl-fast-relaxed-math -DCONV";
     append_size(c, options, sizeof options);
     if (j->w.row->half) gemm_append(options, sizeof options, " -DHALF");
-    if (j->pools) gemm_append(options, sizeof options, " -DPOOL");
+    if (j->c->pool) gemm_append(options, sizeof options, " -DPOOL");
     const gemm_cl_program *fill = gemm_cl_need("cl_fill", options);
     const cl_ulong first = j->w.B.offset;
     const size_t global[3] = {(size_t)j->width, (size_t)(c->c / c->groups),
                               (size_t)j->products * (size_t)j->strips};
-    const size_t rows = (size_t)j->strips * (size_t)j->products * (size_t)j->K;
+    const size_t rows = (size_t)j->strips * (size_t)j->products * (size_t)j->g.K;
     j->image = gemm_cl_image_get((size_t)j->width, rows, j->w.row->half);
     const gemm_cl_argument args[] = {
         ARG(j->g.N), ARG(j->w.B.mem), ARG(first), ARG(j->image), ARG(j->strips), ARG(c->h),
@@ -97,18 +112,12 @@ static int fill_image(conv_job *j)
     return fill && j->image ? gemm_cl_launch(&j->w, fill, STAGE_PREPARE, args, global, NULL) : -1;
 }
 
-/* What the convolution stores for a filter: its places, or a maximum for each 2x2 block of them. */
-static int outputs_of(const conv_job *j)
-{
-    return j->pools ? j->g.N / 4 : j->g.N;
-}
-
-/* ---- the kernels --------------------------------------------------------------------------- */
+/* ---- the row's kernel ---------------------------------------------------------------------- */
 
 /* Whether a tap is the channel itself from a constant distance on. */
 static bool is_shifted(const conv_call *c)
 {
-    return c->stride == 1 && c->out_h == c->h && c->out_w == c->w && c->size <= 5 && c->size % 2;
+    return c->stride == 1 && c->out_h == c->h && c->out_w == c->w && has_common_size(c);
 }
 
 /* The strips of cl_conv_wide: of places, or of places of two neighbouring rows. */
@@ -116,7 +125,7 @@ static size_t strips_of(const conv_job *j)
 {
     const conv_call *c = j->c;
     const int cols = j->w.row->cols;
-    if (!j->pools || j->w.row->conv != GEMM_CL_ONLY_CONV) return (size_t)ceil_div(j->g.N, cols);
+    if (!j->c->pool || j->w.row->conv != GEMM_CL_ONLY_CONV) return (size_t)ceil_div(j->g.N, cols);
     return (size_t)ceil_div(c->out_w, cols / 2) * (size_t)(c->out_h / 2);
 }
 
@@ -125,30 +134,47 @@ static bool can_pool(const conv_job *j)
 {
     enum { MOST_K = 256 };      /* KC of kernels/cl_vector.h */
     const gemm_cl_row *row = j->w.row;
-    return row->pools && (row->conv != GEMM_CL_ONLY_CONV || row->winograd || j->K <= MOST_K);
+    return row->pools && (row->conv != GEMM_CL_ONLY_CONV || row->winograd || j->g.K <= MOST_K);
 }
 
-static const char *build_anew(conv_job *j)
+/* Whether rows of A begin at multiples of 16 bytes. A plan's weights do. */
+static bool has_aligned_weights(const conv_job *j)
+{
+    return j->g.K % 4 == 0 && (j->kept || (uintptr_t)j->c->weights % 16 == 0);
+}
+
+/* The same for rows of a B that is the input as it lies. */
+static bool has_aligned_input(const conv_job *j)
 {
     const conv_call *c = j->c;
+    return !j->taps && j->in == c && c->h * c->w % 4 == 0 && (uintptr_t)c->input % 16 == 0;
+}
+
+enum { MORE_BYTES = 128 };
+
+static void append_if(bool holds, const char *option, char more[MORE_BYTES])
+{
+    if (holds) gemm_append(more, MORE_BYTES, " %s", option);
+}
+
+/* The header of each kernel explains the options that it takes. */
+static const char *build_anew(conv_job *j)
+{
     const gemm_cl_row *row = j->w.row;
+    const bool image = row->way == GEMM_CL_IMAGE, wide = row->conv == GEMM_CL_ONLY_CONV;
+    const bool loads_fours = image || row->depth || row->one_column;
+    char more[MORE_BYTES] = "";
     if (row->winograd) return gemm_cl_winograd_build(&j->winograd, &j->w);
-    char more[128] = "";
     append_size(j->in, more, sizeof more);
-    if (j->in != c) gemm_append(more, sizeof more, " -DDEPTHWISE");
-    if (row->conv == GEMM_CL_CONV) gemm_append(more, sizeof more, " -DCONV");
-    if (j->pools) gemm_append(more, sizeof more, " -DPOOL");
-    const bool looked_up = j->taps || j->in != c;
-    const bool image = row->way == GEMM_CL_IMAGE, knows_a = image || row->depth || row->one_column;
-    if (knows_a && j->K % 4 == 0 && (j->kept || (uintptr_t)c->weights % 16 == 0))
-        gemm_append(more, sizeof more, " -DALIGNED_A");
-    if (row->depth && !looked_up && c->h * c->w % 4 == 0 && (uintptr_t)c->input % 16 == 0)
-        gemm_append(more, sizeof more, " -DALIGNED_B");
-    if (image && !is_by_image(j)) gemm_append(more, sizeof more, " -DIN_PLACE");
-    if (!image && j->taps && !row->one_column) gemm_append(more, sizeof more, " -DTAPS");
-    if (row->conv == GEMM_CL_ONLY_CONV)
-        gemm_append(more, sizeof more, "%s%s", j->taps && is_shifted(c) ? " -DSHIFTED" : "",
-                    j->g.M <= row->rows ? " -DDIRECT" : "");
+    append_if(!wide, "-DCONV", more);
+    append_if(j->c->pool, "-DPOOL", more);
+    append_if(j->in != j->c, "-DDEPTHWISE", more);
+    append_if(loads_fours && has_aligned_weights(j), "-DALIGNED_A", more);
+    append_if(row->depth && has_aligned_input(j), "-DALIGNED_B", more);
+    append_if(image && !is_by_image(j), "-DIN_PLACE", more);
+    append_if(!image && !row->one_column && j->taps, "-DTAPS", more);
+    append_if(wide && j->taps && is_shifted(j->c), "-DSHIFTED", more);
+    append_if(wide && j->g.M <= row->rows, "-DDIRECT", more);
     return gemm_cl_build_row(&j->w, more);
 }
 
@@ -161,47 +187,56 @@ static bool is_same_key(const gemm_cl_build_key *a, const gemm_cl_build_key *b)
 /* Builds the row's kernel, or takes the one that the plan has. NULL, or why there is none. */
 static const char *build_kernel(conv_job *j)
 {
-    const gemm_cl_build_key key = {j->w.row, j->pools, (uintptr_t)j->in->input % 16 == 0,
-                                   j->in != j->c ? j->in->size : 0};
-    conv_kept *k = j->kept;
+    const gemm_cl_build_key key = {.row = j->w.row, .pools = j->c->pool,
+                                   .aligned = (uintptr_t)j->in->input % 16 == 0,
+                                   .depth_size = j->in != j->c ? j->in->size : 0};
+    gemm_cl_kept *k = j->kept;
     if (k && k->program && is_same_key(&k->key, &key)) {
         j->w.row = k->row;
         j->w.program = k->program;
         return NULL;
     }
     const char *why = build_anew(j);
-    if (k) k->program = why ? NULL : j->w.program;
-    if (k) k->row = j->w.row, k->key = key;
+    if (k) {
+        k->key = key;
+        k->row = j->w.row;
+        k->program = why ? NULL : j->w.program;
+    }
     return why;
 }
 
+/* ---- launches ------------------------------------------------------------------------------ */
+
+/* The arguments are those of kernels/cl_naive.cl and then those of cl_conv.h. The first one behind
+   `logistic` is the weights of the depthwise layer, or `elements` of cl_conv_wide. */
 static int multiply(conv_job *j)
 {
     const conv_call *c = j->c, *in = j->in;
+    const gemm_call *g = &j->g;
     gemm_cl_work *w = &j->w;
     const bool image = is_by_image(j);
     const int step = w->row->by_channel && j->taps ? c->size * c->size : 0;
-    const int kpart = gemm_cl_part_length(w, j->K, step), parts = ceil_div(j->K, kpart), one = 1;
+    const int kpart = gemm_cl_part_length(w, g->K, step), parts = ceil_div(g->K, kpart), one = 1;
+    const cl_mem B = image ? j->image : w->B.mem, C = w->sums ? w->sums : w->C.mem;
+    const cl_ulong a0 = j->a.first, b0 = image ? 0 : w->B.offset, c0 = w->sums ? 0 : w->C.offset;
     const int brs = image ? j->width : in->h * in->w, bcs = image ? j->strips : 1;
-    const cl_mem a = j->a.mem, from = image ? j->image : w->B.mem;
-    const cl_mem to = w->sums ? w->sums : w->C.mem;
-    const cl_ulong a0 = j->a.first, b0 = image ? 0 : w->B.offset;
-    const cl_ulong c0 = w->sums ? 0 : w->C.offset;
-    const cl_ulong outputs = (cl_ulong)c->batch * (cl_ulong)c->n * (cl_ulong)j->g.N;
+    const int ldc = w->sums ? g->N : outputs_of(j);
+    const cl_ulong outputs = (cl_ulong)c->batch * (cl_ulong)c->n * (cl_ulong)g->N;
     const cl_ulong cpart = w->sums ? outputs : 0;
-    const int ldc = w->sums ? j->g.N : outputs_of(j);
     const cl_ulong elements = (cl_ulong)c->batch * (cl_ulong)c->c * (cl_ulong)(c->h * c->w);
-    const conv_kept none = {.weights = NULL}, *depth = j->depth_kept ? j->depth_kept : &none;
+    const cl_mem taps = j->depth_kept ? j->depth_kept->weights : NULL;
+    const cl_mem depth_norm = j->depth_kept ? j->depth_kept->norm : NULL;
     const float depth_slope = slope_of(in);
-    const gemm_cl_argument of_depth = ARG(depth->weights), of_elements = ARG(elements);
+    const gemm_cl_argument of_elements = ARG(elements), of_taps = ARG(taps);
     const gemm_cl_argument args[] = {
-        ARG(j->g.M), ARG(j->g.N), ARG(j->K), ARG(j->g.ALPHA), ARG(a), ARG(a0), ARG(j->K),
-        ARG(one), ARG(from), ARG(b0), ARG(brs), ARG(bcs), ARG(to), ARG(c0), ARG(ldc), ARG(kpart),
-        ARG(cpart), ARG(j->products), ARG(c->groups), ARG(in->h), ARG(in->w), ARG(c->out_w),
+        ARG(g->M), ARG(g->N), ARG(g->K), ARG(g->ALPHA),
+        ARG(j->a.mem), ARG(a0), ARG(g->K), ARG(one), ARG(B), ARG(b0), ARG(brs), ARG(bcs),
+        ARG(C), ARG(c0), ARG(ldc), ARG(kpart), ARG(cpart),
+        ARG(j->products), ARG(c->groups), ARG(in->h), ARG(in->w), ARG(c->out_w),
         ARG(in->size), ARG(in->stride), ARG(in->pad), ARG(j->norm), ARG(j->slope),
-        ARG(j->logistic), j->depth_kept ? of_depth : of_elements, ARG(depth->norm),
+        ARG(j->logistic), j->depth_kept ? of_taps : of_elements, ARG(depth_norm),
         ARG(depth_slope)};
-    size_t global[3] = {strips_of(j), (size_t)ceil_div(j->g.M, w->row->rows),
+    size_t global[3] = {strips_of(j), (size_t)ceil_div(g->M, w->row->rows),
                         (size_t)parts * (size_t)j->products};
     size_t local[3];
     gemm_cl_set_groups(w, global, local);
@@ -212,7 +247,7 @@ static int multiply(conv_job *j)
 static int add_sums(conv_job *j)
 {
     const gemm_cl_program *sum =
-        gemm_cl_need("cl_sum", j->pools ? "-cl-fast-relaxed-math -DCONV -DPOOL"
+        gemm_cl_need("cl_sum", j->c->pool ? "-cl-fast-relaxed-math -DCONV -DPOOL"
                                           : "-cl-fast-relaxed-math -DCONV");
     const int rows = j->c->batch * j->c->n, N = outputs_of(j);
     const cl_ulong into = j->w.C.offset;
@@ -225,11 +260,11 @@ static int add_sums(conv_job *j)
 /* The weights as they lie, or a copy in 16 bits. */
 static int prepare_weights(conv_job *j)
 {
-    const gemm_cl_matrix as_is = {j->w.A.mem, j->w.A.offset, j->K, 1};
+    const gemm_cl_matrix as_is = {j->w.A.mem, j->w.A.offset, j->g.K, 1};
     j->a = as_is;
-    if (j->kept) j->a = (gemm_cl_matrix){j->kept->weights, 0, j->K, 1};
+    if (j->kept) j->a = (gemm_cl_matrix){j->kept->weights, 0, j->g.K, 1};
     if (j->kept || j->w.row->half != GEMM_CL_HALF_SUMS) return 0;
-    return gemm_cl_pack(&j->w, SLOT_PACKED_A, &as_is, j->c->n, j->K, j->c->n, j->K, &j->a);
+    return gemm_cl_pack(&j->w, SLOT_PACKED_A, &as_is, j->c->n, j->g.K, j->c->n, j->g.K, &j->a);
 }
 
 /* U of the plan, or made for this call. */
@@ -256,140 +291,6 @@ static int enqueue(conv_job *j)
     return rc == 0 && j->w.sums ? add_sums(j) : rc;
 }
 
-/* ---- the plan ------------------------------------------------------------------------------ */
-
-static void release_kept(conv_kept *k)
-{
-    CL_RELEASE(clReleaseMemObject, k->weights);
-    CL_RELEASE(clReleaseMemObject, k->norm);
-    for (int i = 0; i < STAGES; ++i) gemm_cl_release_own(&k->kernels[i]);
-    free(k);
-}
-
-/* The driver drops the plan. Kernels in the queue keep what they still need of it. Layers may be
-   smaller from now on, so V of Winograd's algorithm goes too. */
-static void free_kept(void *data)
-{
-    const conv_kept *k = data;
-    gemm_cl_lock();
-    if (k->winograd) gemm_cl_release_slot(SLOT_PACKED_B);
-    release_kept(data);
-    gemm_cl_unlock();
-}
-
-/* n scales, then n shifts. The caller frees them. NULL: no memory. */
-static float *norm_of(const conv_call *c)
-{
-    const size_t n = (size_t)c->n;
-    float *norm = malloc(2 * n * sizeof *norm);
-    for (size_t i = 0; norm && i < n; ++i) {
-        norm[i] = c->scale ? c->scale[i] : 1.0f;
-        norm[n + i] = c->shift[i];
-    }
-    if (!norm) gemm_cl_say("out of memory");
-    return norm;
-}
-
-/* A new buffer, or the one given, with this content. The caller's memory is free at return. NULL:
-   refused. */
-static cl_mem upload(cl_mem mem, const void *from, size_t bytes, bool own)
-{
-    const gemm_cl_device *d = gemm_cl_opened();
-    if (own) CL_MAKE(mem, clCreateBuffer(d->context, CL_MEM_READ_ONLY, bytes, NULL, &error));
-    if (!mem) return NULL;
-    ++gemm_cl_counters.waits;
-    CL_TRY(clEnqueueWriteBuffer(d->queue, mem, CL_TRUE, 0, bytes, from, 0, NULL, NULL));
-    return mem;
-fail:
-    if (own) CL_RELEASE(clReleaseMemObject, mem);
-    return NULL;
-}
-
-/* The weights in 16 bits, in a buffer of their own. NULL: refused. */
-static cl_mem upload_half(conv_job *j, size_t count)
-{
-    const gemm_cl_program *p = gemm_cl_need("cl_pack", "-DHALF");
-    const int rows = j->c->n, one = 1;
-    const cl_ulong first = 0;
-    const size_t global[3] = {(size_t)j->K, (size_t)rows, 1};
-    cl_mem half = NULL, from = gemm_cl_scratch(SLOT_PACKED_B, count * sizeof(float));
-    if (!p || !upload(from, j->c->weights, count * sizeof(float), false)) return NULL;
-    CL_MAKE(half, clCreateBuffer(j->w.device->context, CL_MEM_READ_WRITE, 2 * count, NULL, &error));
-    const gemm_cl_argument args[] = {ARG(rows), ARG(j->K), ARG(from), ARG(first), ARG(j->K),
-                                     ARG(one), ARG(half)};
-    if (gemm_cl_launch(&j->w, p, STAGE_PREPARE, args, global, NULL))
-        CL_RELEASE(clReleaseMemObject, half);
-fail:
-    return half;
-}
-
-/* U, in a buffer of its own. NULL: refused. */
-static cl_mem upload_transformed(conv_job *j, size_t count)
-{
-    const gemm_cl_winograd *l = &j->winograd;
-    const size_t bytes = gemm_cl_winograd_bytes(l, j->w.row);
-    cl_mem U = NULL, from = gemm_cl_scratch(SLOT_PACKED_B, count * sizeof(float));
-    if (!from || !upload(from, j->c->weights, count * sizeof(float), false)) return NULL;
-    CL_MAKE(U, clCreateBuffer(j->w.device->context, CL_MEM_READ_WRITE, bytes, NULL, &error));
-    if (gemm_cl_winograd_filters(l, &j->w, from, 0, U)) CL_RELEASE(clReleaseMemObject, U);
-fail:
-    return U;
-}
-
-/* The weights as the row takes them, in a buffer of their own. NULL: refused. */
-static cl_mem upload_weights(conv_job *j, size_t count)
-{
-    if (j->w.row->winograd) return upload_transformed(j, count);
-    if (j->w.row->half == GEMM_CL_HALF_SUMS) return upload_half(j, count);
-    return upload(NULL, j->c->weights, count * sizeof(float), true);
-}
-
-static conv_kept *make_kept(conv_job *j)
-{
-    const size_t count = (size_t)j->c->n * (size_t)j->K, n = (size_t)j->c->n;
-    conv_kept *k = calloc(1, sizeof *k);
-    float *norm = norm_of(j->c);
-    if (k && norm) {
-        k->winograd = j->w.row->winograd;
-        k->weights = upload_weights(j, count);
-        k->norm = k->weights ? upload(NULL, norm, 2 * n * sizeof(float), true) : NULL;
-    }
-    free(norm);
-    if (k && k->norm) return k;
-    if (k) release_kept(k);
-    return NULL;
-}
-
-/* GEMM_CONV may have changed since the plan was made: drops what another algorithm kept. */
-static void drop_other(const conv_job *j, gemm_kept *kept)
-{
-    conv_kept *k = kept->data;
-    if (!k || k->winograd == j->w.row->winograd) return;
-    release_kept(k);
-    kept->data = NULL;
-    kept->bytes = 0;
-}
-
-/* What the plan has, or gets now. Without it the weights are shown at each call. */
-static void keep(conv_job *j, gemm_kept *kept)
-{
-    const size_t element = j->w.row->half == GEMM_CL_HALF_SUMS ? 2 : sizeof(float);
-    const size_t count = (size_t)j->c->n * (size_t)j->K;
-    const size_t weights = j->w.row->winograd ? gemm_cl_winograd_bytes(&j->winograd, j->w.row)
-                                              : count * element;
-    const size_t bytes = weights + 2 * (size_t)j->c->n * sizeof(float);
-    if (kept) drop_other(j, kept);
-    if (!kept || (!kept->data && bytes > kept->room)) return;
-    if (!kept->data && (kept->data = make_kept(j))) {
-        kept->bytes = bytes;
-        kept->free = free_kept;
-        j->w.A.copied = count * sizeof(float);
-        j->w.B.copied = 2 * (size_t)j->c->n * sizeof(float);
-    }
-    j->kept = kept->data;
-    if (j->kept) j->w.own = j->kept->kernels;
-}
-
 /* ---- one call ------------------------------------------------------------------------------ */
 
 /* Nothing waits for this upload, because scale_shift lasts until the call ends. */
@@ -398,7 +299,7 @@ static int upload_norm(conv_job *j)
     const size_t bytes = 2 * (size_t)j->c->n * sizeof(float);
     j->norm = j->kept ? j->kept->norm : gemm_cl_scratch(SLOT_NORM, bytes);
     if (j->kept) return 0;
-    if (!j->norm || !(j->scale_shift = norm_of(j->c))) goto fail;
+    if (!j->norm || !(j->scale_shift = gemm_cl_make_norm(j->c))) goto fail;
     CL_TRY(clEnqueueWriteBuffer(j->w.device->queue, j->norm, CL_FALSE, 0, bytes, j->scale_shift, 0,
                                 NULL, NULL));
     j->w.B.copied += bytes;
@@ -407,28 +308,28 @@ fail:
     return -1;
 }
 
-static int show(conv_job *j, bool beside)
+static int show(conv_job *j, gemm_cl_mode mode)
 {
     const conv_call *c = j->c, *in = j->in;
     gemm_cl_work *w = &j->w;
     const size_t area = (size_t)in->h * (size_t)in->w;
-    const size_t places = (size_t)(j->g.N / (c->pool ? 4 : 1));
-    const size_t planned_a = w->A.copied, planned_b = w->B.copied;
-    const size_t bytes = (size_t)c->batch * (size_t)c->n * places * sizeof(float);
-    const bool later = j->kept && !beside && gemm_cl_may_stay(c->output, bytes);
+    const size_t filters = (size_t)c->batch * (size_t)c->n, outputs = (size_t)outputs_of(j);
+    const size_t kept_a = w->A.copied, kept_b = w->B.copied;    /* uploaded for the plan */
+    const bool beside = mode == GEMM_CL_BESIDE;
+    const bool later = j->kept && !beside &&
+                       gemm_cl_may_stay(c->output, filters * outputs * sizeof(float));
     w->A = (gemm_cl_view){.host = (float *)c->weights, .rows = (size_t)c->n,
-                          .cols = (size_t)j->K, .ld = (size_t)j->K, .beside = beside};
+                          .cols = (size_t)j->g.K, .ld = (size_t)j->g.K, .beside = beside};
     w->B = (gemm_cl_view){.host = (float *)in->input, .rows = (size_t)c->batch * (size_t)c->c,
                           .cols = area, .ld = area, .beside = beside, .later = later};
-    w->C = (gemm_cl_view){.host = c->output, .rows = (size_t)c->batch * (size_t)c->n,
-                          .cols = places, .ld = places, .overwrite = true, .beside = beside,
-                          .later = later};
+    w->C = (gemm_cl_view){.host = c->output, .rows = filters, .cols = outputs, .ld = outputs,
+                          .overwrite = true, .beside = beside, .later = later};
     /* B first: the CPU compares A with the kept weights while B is on the bus. */
     if (w->policy->input(&w->B, SLOT_B) || (!j->kept && w->policy->input(&w->A, SLOT_A)) ||
         w->policy->output(&w->C) || upload_norm(j))
         return -1;
-    w->A.copied += planned_a;
-    w->B.copied += planned_b;
+    w->A.copied += kept_a;
+    w->B.copied += kept_b;
     return 0;
 }
 
@@ -439,7 +340,6 @@ static conv_job make_job(const conv_call *c, const gemm_cl_row *row)
         .c = c,
         .in = c,
         .products = c->batch * c->groups,
-        .K = K,
         .taps = c->size != 1 || c->stride != 1 || c->pad != 0 || c->pool,
         .g = {.M = c->n / c->groups, .N = c->out_h * c->out_w, .K = K, .ALPHA = 1.0f},
         .slope = slope_of(c),
@@ -464,29 +364,38 @@ static bool choose_winograd(conv_job *j, const gemm_context *context)
     return false;
 }
 
-/* The row that runs: of `cl` its choice, and another choice where no image is large enough. False:
-   the row has no kernel for this convolution. */
-static bool choose_row(conv_job *j, bool beside, const gemm_context *context)
+/* The choice of `cl`, and another one where no image is large enough. */
+static void choose_freely(conv_job *j)
 {
     gemm_cl_work *w = &j->w;
     gemm_cl_traits traits = w->device->traits;
+    w->row = gemm_cl_choose_conv(&traits, &j->g, j->products, &w->parts);
+    if (!is_by_image(j) || lay_out_image(j)) return;
+    traits.images = false;
+    w->row = gemm_cl_choose_conv(&traits, &j->g, j->products, &w->parts);
+}
+
+/* Whether the row of the call itself has a kernel for this convolution. */
+static bool can_run_asked(conv_job *j)
+{
+    const gemm_cl_row *row = j->w.row;
+    return row->conv && (!is_by_image(j) || lay_out_image(j)) &&
+           (!row->winograd || gemm_cl_winograd_fits(&j->winograd, &j->w, j->c));
+}
+
+/* Sets the row that runs. False: none can. */
+static bool choose_row(conv_job *j, gemm_cl_mode mode, const gemm_context *context)
+{
+    gemm_cl_work *w = &j->w;
     const gemm_cl_row *asked = w->row;
-    const gemm_cl_row *gemv = gemm_cl_choose_gemv(&traits, j->c, asked->half);
+    const gemm_cl_row *gemv = gemm_cl_choose_gemv(&w->device->traits, j->c, asked->half);
+    const bool chooses = asked->way == GEMM_CL_CHOOSE;
     if (asked->one_column) return gemv;
-    if (gemv && (asked->way == GEMM_CL_CHOOSE || asked->half)) {
-        w->row = gemv;
-    } else if (asked->way != GEMM_CL_CHOOSE) {
-        if (!asked->conv || (is_by_image(j) && !lay_out_image(j))) return false;
-        if (asked->winograd && !gemm_cl_winograd_fits(&j->winograd, w, j->c)) return false;
-    } else if (beside || !choose_winograd(j, context)) {
-        w->row = gemm_cl_choose_conv(&traits, &j->g, j->products, &w->parts);
-        if (is_by_image(j) && !lay_out_image(j)) {
-            traits.images = false;
-            w->row = gemm_cl_choose_conv(&traits, &j->g, j->products, &w->parts);
-        }
-    }
+    if (gemv && (chooses || asked->half)) w->row = gemv;
+    else if (!chooses && !can_run_asked(j)) return false;
+    else if (chooses && (mode == GEMM_CL_BESIDE || !choose_winograd(j, context))) choose_freely(j);
     if (asked->parts && w->row->splits) w->parts = asked->parts;
-    return true;
+    return !j->c->pool || can_pool(j);
 }
 
 static gemm_status end(conv_job *j, bool failed, gemm_note *note)
@@ -496,32 +405,35 @@ static gemm_status end(conv_job *j, bool failed, gemm_note *note)
     return status;
 }
 
+/* From the build on, once the row and the plan are known. */
+static gemm_status start(conv_job *j, gemm_cl_mode mode, gemm_note *note)
+{
+    const char *why = build_kernel(j);
+    if (why) gemm_cl_say(why);
+    const bool failed = why || show(j, mode) || enqueue(j) || gemm_cl_ask_result(&j->w);
+    return failed ? end(j, true, note) : GEMM_DONE;
+}
+
 gemm_status gemm_cl_convolve_start(conv_job *j, const conv_call *c, const gemm_cl_row *row,
-                                   bool beside, const gemm_context *context)
+                                   gemm_cl_mode mode, const gemm_context *context)
 {
     if (!fits_int(c)) return GEMM_DECLINED;
     *j = make_job(c, row);
-    if (!choose_row(j, beside, context)) return GEMM_DECLINED;
-    j->pools = c->pool && can_pool(j);
-    if (c->pool && !j->pools) return GEMM_DECLINED;
-    keep(j, context->kept);
-    const char *why = build_kernel(j);
-    if (why) gemm_cl_say(why);
-    const bool failed = why || show(j, beside) || enqueue(j) || gemm_cl_ask_result(&j->w);
-    return failed ? end(j, true, context->note) : GEMM_DONE;
+    if (!choose_row(j, mode, context)) return GEMM_DECLINED;
+    j->kept = gemm_cl_keep(&j->w, c, &j->winograd, context->kept);
+    return start(j, mode, context->note);
 }
 
 /* What the plan of the depthwise layer keeps is what it keeps when the layer runs alone. */
 static bool keep_both(conv_job *j, const conv_call *depth, const gemm_context *context)
 {
     if (!context->chain_kept || !context->chain_kept[0] || !context->chain_kept[1]) return false;
-    conv_job d = make_job(depth, j->w.row);
-    keep(&d, context->chain_kept[0]);
-    keep(j, context->chain_kept[1]);
-    j->w.A.copied += d.w.A.copied;
-    j->w.B.copied += d.w.B.copied;
+    gemm_cl_work d = gemm_cl_begin_work(j->w.row);
+    j->depth_kept = gemm_cl_keep(&d, depth, NULL, context->chain_kept[0]);
+    j->kept = gemm_cl_keep(&j->w, j->c, NULL, context->chain_kept[1]);
+    j->w.A.copied += d.A.copied;
+    j->w.B.copied += d.B.copied;
     j->in = depth;
-    j->depth_kept = d.kept;
     return j->kept && j->depth_kept;
 }
 
@@ -532,10 +444,7 @@ gemm_status gemm_cl_chain_start(conv_job *j, const conv_call *calls, const gemm_
     *j = make_job(&calls[1], row);
     j->w.row = gemm_cl_choose_chain(&j->w.device->traits, row, calls, &j->g);
     if (!j->w.row || !keep_both(j, &calls[0], context)) return GEMM_DECLINED;
-    const char *why = build_kernel(j);
-    if (why) gemm_cl_say(why);
-    const bool failed = why || show(j, false) || enqueue(j) || gemm_cl_ask_result(&j->w);
-    return failed ? end(j, true, context->note) : GEMM_DONE;
+    return start(j, GEMM_CL_ALONE, context->note);
 }
 
 static void fill_note(const conv_job *j, gemm_note *note)

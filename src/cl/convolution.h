@@ -1,59 +1,43 @@
 /*
- * One whole convolution on the OpenCL device. For the OpenCL files only; called with gemm_cl_lock
- * held, while the device is open.
+ * One whole convolution on the OpenCL device, or a chain of two. For the OpenCL files only; called
+ * with gemm_cl_lock held, while the device is open.
  */
 #ifndef GEMM_CL_CONVOLUTION_H
 #define GEMM_CL_CONVOLUTION_H
 
-#include "cl/launch.h"
-#include "cl/winograd.h"
+#include "cl/kept.h"
 
-/* What a kernel of a layer is built for, beside the layer. */
-typedef struct gemm_cl_build_key {
-    const gemm_cl_row *row;
-    bool pools, aligned;            /* aligned: the input */
-    int depth_size;                 /* of the depthwise filters before it; 0: none */
-} gemm_cl_build_key;
-
-/* What the plan of a layer keeps: weights as the row takes them, n scales and n shifts. */
-typedef struct gemm_cl_conv_kept {
-    cl_mem weights, norm;
-    int winograd;               /* weights are U for this m; 0: they are the layer's */
-    gemm_cl_kernel *kernels[STAGES];
-    gemm_cl_build_key key;          /* of the program, which may be of a smaller tile */
-    const gemm_cl_row *row;
-    const gemm_cl_program *program; /* or NULL */
-} gemm_cl_conv_kept;
-
+/* One call, from its start to its finish. */
 typedef struct gemm_cl_conv_job {
     const conv_call *c;
-    const conv_call *in;            /* whose input is read: c, or the depthwise layer before c */
-    gemm_cl_conv_kept *kept;        /* or NULL */
-    const gemm_cl_conv_kept *depth_kept;    /* of the depthwise layer, or NULL */
-    gemm_call g;                    /* the shape of one product */
-    int products, K;
-    bool taps;                      /* B is not the input as it lies */
-    bool pools;                     /* the row's kernel or cl_sum stores the maxima of c->pool */
-    gemm_cl_winograd winograd;      /* for a row with `winograd` */
+    const conv_call *in;        /* whose input is read: c, or the depthwise layer before c */
+    gemm_cl_kept *kept;         /* of the plan of c, or NULL */
+    const gemm_cl_kept *depth_kept;     /* of the plan of the depthwise layer, or NULL */
+    gemm_call g;                /* the shape of one product */
+    int products;
+    bool taps;                  /* B is not the input as it lies */
+    gemm_cl_winograd winograd;  /* for a row with `winograd` */
     gemm_cl_work w;
-    gemm_cl_matrix a;               /* the weights */
-    cl_mem norm, image;
-    int width, strips;              /* of the image: pixels a row, rows for a row of B */
-    float *scale_shift;             /* norm, until it is uploaded */
-    float slope;                    /* of the activation below 0 */
+    gemm_cl_matrix a;           /* the weights */
+    cl_mem norm, image;         /* n scales and n shifts; B of cl_image, where it is an image */
+    int width, strips;          /* of the image: pixels a row, rows for a row of B */
+    float *scale_shift;         /* norm, until it is uploaded */
+    float slope;                /* the factor of the activation below 0 */
     cl_int logistic;
 } gemm_cl_conv_job;
 
-/* The two halves of a call, with the rules of cl/multiply.h. The output of a call beside never
-   stays on the device. With the pool only a call beside is done, because otherwise two calls whose
-   data stays on the device cost the same. */
+/* The two halves of a call, with the rules of cl/multiply.h. GEMM_DONE: all is enqueued, and
+   gemm_cl_convolve_finish must follow. Else the call has ended. The output of GEMM_CL_BESIDE never
+   stays on the device. */
 gemm_status gemm_cl_convolve_start(gemm_cl_conv_job *, const conv_call *, const gemm_cl_row *,
-                                   bool beside, const gemm_context *);
-/* A depthwise convolution and the 1x1 behind it, of which only the second output is written. Ends
-   as the other one. */
+                                   gemm_cl_mode, const gemm_context *);
+
+/* The same for a depthwise convolution, calls[0], and the 1x1 behind it. Only the second output is
+   written. */
 gemm_status gemm_cl_chain_start(gemm_cl_conv_job *, const conv_call *calls, const gemm_cl_row *,
                                 const gemm_context *);
 
+/* Ends both. take: see gemm_cl_multiply_finish. */
 gemm_status gemm_cl_convolve_finish(gemm_cl_conv_job *, bool take, const gemm_context *);
 
 #endif

@@ -1,6 +1,7 @@
 /*
- * The OpenCL device of this process. For the OpenCL files only; called with gemm_cl_lock held,
- * because there is one device with one queue, and one call at a time.
+ * The OpenCL device of this process. There is one, and one call uses it at a time.
+ *
+ * For the OpenCL files only. Their functions are called with gemm_cl_lock held.
  */
 #ifndef GEMM_CL_DEVICE_H
 #define GEMM_CL_DEVICE_H
@@ -13,16 +14,16 @@ typedef struct gemm_cl_device {
     cl_device_id id;
     cl_context context;
     cl_command_queue queue;     /* kernels and the CPU's access, in order */
-    cl_command_queue other;     /* takes its place when times are wanted, or no more; or NULL */
     bool timed;                 /* events of `queue` have times */
+    cl_command_queue other;     /* the queue of the other kind; NULL: it was not needed so far */
     cl_command_queue transfers; /* uploads that may overtake kernels */
     gemm_cl_traits traits;
     char name[128], driver[192];
-    size_t group_items, item_sizes[3];
-    size_t image_width, image_height;
+    size_t group_items, item_sizes[3];      /* the most of a work-group */
+    size_t image_width, image_height;       /* the most; pixels */
     cl_uint pitch_alignment;    /* pixels; 0: the device makes no image from a buffer */
     cl_uint base_alignment;     /* pixels, of such an image's first one */
-    cl_ulong memory;
+    cl_ulong memory;            /* bytes */
 } gemm_cl_device;
 
 void gemm_cl_lock(void);
@@ -37,8 +38,8 @@ const gemm_cl_device *gemm_cl_open_device(const char **why);
 /* The open device, or NULL. Never opens it. */
 const gemm_cl_device *gemm_cl_opened(void);
 
-/* Another queue takes the place of `queue`, once that has finished: one whose events have times, or
-   one without, whose launches cost less. Not when it cannot be made. */
+/* Exchanges `queue` and `other`: one has events with times, and launches of the other one cost
+   less. `queue` must have finished. Nothing changes where the other queue cannot be made. */
 void gemm_cl_swap_queue(void);
 
 /* Closes the device for good. From then on gemm_cl_open_device gives this reason. All that was made

@@ -158,7 +158,7 @@ static void drop_kept(kept_matrix *k)
     *k = (kept_matrix){0};
 }
 
-void gemm_cl_forget_kept(void)
+void gemm_cl_forget_weights(void)
 {
     for (int i = 0; i < KEPT; ++i) drop_kept(&kept[i]);
 }
@@ -179,7 +179,7 @@ static kept_matrix *kept_place(const gemm_cl_view *v, size_t bytes)
         total += k->copy.bytes;
         if (k->used < oldest->used) oldest = k;
     }
-    if (total > gemm_cl_opened()->memory / 4) gemm_cl_forget_kept();
+    if (total > gemm_cl_opened()->memory / 4) gemm_cl_forget_weights();
     drop_kept(oldest);
     return oldest;
 }
@@ -227,7 +227,7 @@ static int output(gemm_cl_view *c)
     gemm_cl_host_block *b = gemm_cl_block_of(c->host);
     if (c->later) return gemm_cl_need_copy(c);
     if (b && gemm_cl_block_to_cpu(b)) return -1;
-    return gemm_cl_output_beside(c);
+    return gemm_cl_output_copy(c);
 }
 
 /* Whether the transfer may put the output into the caller's memory. */
@@ -279,7 +279,7 @@ const gemm_cl_policy gemm_cl_discrete = {false, input, output, ask, take, gemm_c
 
 void gemm_cl_release_discrete(void)
 {
-    gemm_cl_forget_kept();
+    gemm_cl_forget_weights();
     for (int i = 0; i < CHUNKS; ++i) drop_pinned(&chunks[i]);
     drop_pinned(&sums);
 }

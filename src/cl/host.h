@@ -19,9 +19,10 @@ typedef struct gemm_cl_host_block {
     void *pages;                /* memory of the system that the driver was given, or NULL */
     bool mapped;                /* the CPU may use it */
     bool wanted;                /* unmapped: the next wait gives it to the CPU */
-    cl_mem copy;                /* the device's own, of copy_bytes, or NULL: cl/left.h */
-    size_t copy_bytes, from, length;    /* it begins with `length` bytes, those at base + from */
-    bool held, newer;           /* held: they are right; newer: and the CPU's are out of date */
+    cl_mem copy;                /* memory of the device, of copy_bytes, or NULL: cl/left.h */
+    size_t copy_bytes, from, length;    /* its first `length` bytes are those at base + from */
+    bool held;                  /* they are right */
+    bool newer;                 /* and the CPU's are out of date */
 } gemm_cl_host_block;
 
 /* A new block of zeroed memory, mapped. NULL when the driver has none that stays in place. */

@@ -50,8 +50,8 @@ fail:
     return NULL;
 }
 
-/* Another memory object may have the handle of one that was released. So a handle is compared only
-   while no memory was released. */
+/* A new memory object may get the handle of one that was released. So all arguments are set again
+   once any was released. */
 static int set_changed(gemm_cl_kernel *k, const gemm_cl_argument *args)
 {
     const bool all = !k->set || k->released != gemm_cl_released_memory();

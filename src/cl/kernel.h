@@ -1,7 +1,8 @@
 /*
- * A kernel object of one layer. It keeps its arguments from launch to launch, and only those that
- * changed are set again: 30 calls of the driver cost more than the launch. For the OpenCL files
- * only; called with gemm_cl_lock held, while the device is open.
+ * A kernel object of one layer. It keeps its arguments from launch to launch. Only those that
+ * changed are set again, because each one is a call of OpenCL's driver, and a kernel has some 30.
+ *
+ * For the OpenCL files only; called with gemm_cl_lock held, while the device is open.
  */
 #ifndef GEMM_CL_KERNEL_H
 #define GEMM_CL_KERNEL_H

@@ -2,11 +2,11 @@
  * Kernels on the queue, and how a call ends.
  *
  * A launch leaves an event where the call waits for it, or where its time is wanted. Others leave
- * none, because an event costs the driver a third of a launch. The command that waits for them has
- * one (cl/pending.h).
+ * none, because the driver needs time for an event. The command that waits for them has one
+ * (cl/pending.h).
  *
- * C is written by one launch, the last one: where a multiply takes several launches, they make
- * parts, and the launch that adds the parts comes last. So a failure before it leaves C as it was.
+ * Only the last launch of a call writes C. Where a multiply takes several launches, they make parts
+ * in scratch memory, and the last one adds the parts. So a failure before it leaves C as it was.
  */
 #include "cl/launch.h"
 
@@ -25,17 +25,12 @@ gemm_cl_work gemm_cl_begin_work(const gemm_cl_row *row)
 
 /* ---- the row's kernel ---------------------------------------------------------------------- */
 
-static int slices_of(const gemm_cl_row *row)
-{
-    return row->slices ? row->slices : 1;
-}
-
 /* NULL, or why the device cannot run the row; asks the program too, once it is built. */
 static const char *why_refused(const gemm_cl_work *w)
 {
     const gemm_cl_row *row = w->row;
     const gemm_cl_traits *t = &w->device->traits;
-    const int items = row->wx * row->wy * slices_of(row);
+    const int items = row->wx * row->wy * max_int(row->slices, 1);
     if (row->way == GEMM_CL_IMAGE && (!t->images || w->device->image_height < 4))
         return "the OpenCL device has no images";
     if (row->half && !t->half_images) return "the OpenCL device has no images of half-floats";
@@ -188,72 +183,7 @@ int gemm_cl_launch_sum(gemm_cl_work *w, const gemm_cl_program *p, const gemm_cl_
     return gemm_cl_launch(w, p, STAGE_SUM, args, global, local);
 }
 
-/* ---- groups -------------------------------------------------------------------------------- */
-
-/*
- * How well groups of x times y items suit gx times gy items; more is better. What counts most: few
- * items that idle in partly filled groups, groups of 64 items or more, a group for every unit. The
- * last two terms only decide between equals: about 128 items, wide ones (16x8). A discrete GPU
- * prefers 64x2, because the items of a warp then share their rows of A.
- */
-static double group_score(const gemm_cl_device *d, size_t gx, size_t gy, size_t x, size_t y)
-{
-    const size_t items = round_up(gx, x) * round_up(gy, y), groups = items / (x * y);
-    const double filled = (double)(gx * gy) / (double)items;
-    const double large = x * y >= 64 ? 1.0 : (double)(x * y) / 64.0;
-    const double units = d->traits.units;
-    const double spread = (double)groups >= units ? 1.0 : (double)groups / units;
-    const double wide = d->traits.unified ? (double)(x >= y) : (double)(x < 64 ? x : 64) / 64.0;
-    const double size = x * y <= 128 ? (double)(x * y) / 128.0 : 0.5;
-    return filled * large * spread + 0.02 * wide + 0.02 * size;
-}
-
-/* The best group of an image kernel: a power of two a side, at most `most` items. */
-static void fit_group(const gemm_cl_device *d, size_t most, size_t gx, size_t gy, size_t *group)
-{
-    double best = 0.0;
-    for (size_t x = 1; x <= most && x <= d->item_sizes[0]; x *= 2) {
-        for (size_t y = 1; x * y <= most && y <= d->item_sizes[1]; y *= 2) {
-            const double score = group_score(d, gx, gy, x, y);
-            if (score <= best) continue;
-            best = score;
-            group[0] = x;
-            group[1] = y;
-        }
-    }
-}
-
-/*
- * The items of a kernel whose items take shares: x counts strips of columns, y tiles of rows, z
- * products. Every unit needs groups, but each more group packs B once more. So z, and then y,
- * become as small as 4 groups a unit allow.
- */
-static void fit_shares(const gemm_cl_work *w, size_t *global)
-{
-    const size_t enough = 4 * (size_t)w->device->traits.units;
-    const size_t deep = global[0] >= enough ? 1 : (enough + global[0] - 1) / global[0];
-    if (deep < global[2]) global[2] = deep;
-    const size_t groups = global[0] * global[2];
-    const size_t shares = groups >= enough ? 1 : (enough + groups - 1) / groups;
-    if (shares < global[1]) global[1] = shares;
-}
-
-void gemm_cl_set_groups(gemm_cl_work *w, size_t *global, size_t *local)
-{
-    const gemm_cl_row *row = w->row;
-    local[0] = (size_t)row->wx;
-    local[1] = (size_t)row->wy;
-    local[2] = (size_t)slices_of(row);
-    global[2] *= local[2];
-    if (row->shares) fit_shares(w, global);
-    if (!row->wx) fit_group(w->device, w->program->group_items, global[0], global[1], local);
-    w->group[0] = local[0];
-    w->group[1] = local[1];
-    global[0] = round_up(global[0], local[0]);
-    global[1] = round_up(global[1], local[1]);
-}
-
-/* ---- what is told of a call ---------------------------------------------------------------- */
+/* ---- what a call reports ------------------------------------------------------------------- */
 
 double gemm_cl_stages_ms(const gemm_cl_work *w, gemm_cl_stage first, gemm_cl_stage last)
 {
@@ -387,7 +317,7 @@ gemm_status gemm_cl_end_work(gemm_cl_work *w, bool failed, gemm_note *note)
     if (failed || !w->C.later) lost = close_views(w) || lost;
     CL_RELEASE(clReleaseEvent, w->A.ready);
     CL_RELEASE(clReleaseEvent, w->B.ready);
-    if (failed) gemm_cl_forget_kept();
+    if (failed) gemm_cl_forget_weights();
     end_events(w, failed);
     gemm_cl_images_done();
     gemm_cl_counters.bytes += w->A.copied + w->B.copied + w->C.copied;

@@ -10,13 +10,30 @@
 #include "gemm_variant.h"
 #include "util/ints.h"
 
-typedef enum gemm_cl_stage { STAGE_PREPARE, STAGE_MULTIPLY, STAGE_SUM, STAGES } gemm_cl_stage;
+/* Who works while the device does. */
+typedef enum gemm_cl_mode {
+    GEMM_CL_ALONE,              /* nobody */
+    GEMM_CL_BESIDE,             /* the CPU, on another part of the same call (hybrid). The device
+                                   works on copies. It writes nothing of the caller's before the
+                                   second half of the call, but for a convolution's output */
+    GEMM_CL_RESIDENT            /* nobody, and the operands stay on the device for many launches: B
+                                   goes there even where the CPU could write it into images */
+} gemm_cl_mode;
+
+/* What a launch is for. A call has any number of them for the first stage. */
+typedef enum gemm_cl_stage {
+    STAGE_PREPARE,                  /* packs, fills or transforms an operand */
+    STAGE_MULTIPLY,
+    STAGE_SUM,                      /* adds parts of K */
+    STAGES
+} gemm_cl_stage;
 
 typedef struct gemm_cl_timed {
     cl_event event;
     gemm_cl_stage stage;
 } gemm_cl_timed;
 
+/* One call on the device. */
 typedef struct gemm_cl_work {
     const gemm_cl_device *device;
     const gemm_cl_policy *policy;
@@ -27,8 +44,8 @@ typedef struct gemm_cl_work {
     gemm_cl_view A, B, C;
     cl_mem sums;                    /* the parts that STAGE_SUM adds; NULL: there are none */
     bool unfinished;                /* it ended without a wait, so its times are not known */
-    size_t group[2];
-    gemm_cl_timed *timed;
+    size_t group[2];                /* items along x and y, for the trace */
+    gemm_cl_timed *timed;           /* the launches that have an event */
     int timed_count, timed_room;
 } gemm_cl_work;
 
@@ -50,10 +67,11 @@ gemm_cl_work gemm_cl_begin_work(const gemm_cl_row *);
    row's smaller tile where the compiler spills. NULL, or why the device cannot run it. */
 const char *gemm_cl_build_row(gemm_cl_work *, const char *more);
 
-/* kernels/<name>.cl for a launch beside the row's. NULL: it cannot be built, and that was said. */
+/* kernels/<name>.cl, for a launch of another kernel than the row's. NULL: it cannot be built, and
+   that was said. */
 const gemm_cl_program *gemm_cl_need(const char *name, const char *options);
 
-/* Length of a part of K, a multiple of `step`, or of what the kernel steps by where that is 0. */
+/* The length of a part of K. It is a multiple of `step`; 0: of the step of the row's kernel. */
 int gemm_cl_part_length(const gemm_cl_work *, int K, int step);
 
 /* Copies `in`, rows x cols by its strides, to `out`, which is padded with zeros. `out` has 16 bits
@@ -64,21 +82,19 @@ int gemm_cl_pack(gemm_cl_work *, gemm_cl_slot, const gemm_cl_matrix *in, int row
 /* Makes room for `count` results of this many bytes each that are added later. 0 or -1. */
 int gemm_cl_need_sums(gemm_cl_work *, size_t count, size_t bytes);
 
-/* Enqueues a kernel of three dimensions behind the uploads of A and B. `local` may be NULL. */
+/* Enqueues a kernel of three dimensions behind the uploads of A and B. `local` may be NULL: the
+   driver chooses the group. 0 or -1. */
 int gemm_cl_launch(gemm_cl_work *, const gemm_cl_program *, gemm_cl_stage,
                    const gemm_cl_argument *, const size_t *global, const size_t *local);
 
-/* The same for cl_sum: rows of N, in groups that any device has. */
+/* The same for cl_sum, on `rows` rows of N elements, in groups that any device has. */
 int gemm_cl_launch_sum(gemm_cl_work *, const gemm_cl_program *, const gemm_cl_argument *, int N,
                        int rows);
-
-/* Cuts global items into groups: the row's own, or what suits device and shape. Rounds up. */
-void gemm_cl_set_groups(gemm_cl_work *, size_t *global, size_t *local);
 
 /* Device time of the stages from `first` to `last`, once all is done; below 0: unknown. */
 double gemm_cl_stages_ms(const gemm_cl_work *, gemm_cl_stage first, gemm_cl_stage last);
 
-/* Kernel, tile, group and parts. */
+/* Such as "cl_tile 8x4 group 16x8 k16 parts 9". */
 void gemm_cl_describe_work(const gemm_cl_work *, char *text, size_t bytes);
 
 /* Ask for C and take it, as the policy does, or leave it on the device where C.later says so. With

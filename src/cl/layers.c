@@ -9,7 +9,7 @@
  */
 #include "cl/layers.h"
 
-#include "cl/launch.h"
+#include "cl/groups.h"
 #include "cl/left.h"
 
 #include <limits.h>

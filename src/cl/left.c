@@ -159,12 +159,14 @@ static bool is_left(void)
     return false;
 }
 
-const char *gemm_cl_give_to_cpu(const void *data, size_t bytes, bool write)
+const char *gemm_cl_give_to_cpu(const void *data, size_t bytes, gemm_cl_cpu_use use)
 {
     if (!atomic_load(&left)) return NULL;
     gemm_cl_lock();
     gemm_cl_host_block *b = gemm_cl_block_of(data);
-    const int rc = !b ? 0 : write ? overwrite(b, data, bytes) : gemm_cl_block_to_cpu(b);
+    int rc = 0;
+    if (b && use == GEMM_CL_CPU_WRITES) rc = overwrite(b, data, bytes);
+    else if (b) rc = gemm_cl_block_to_cpu(b);
     atomic_store(&left, is_left());
     gemm_cl_unlock();
     return rc ? gemm_cl_last_failure() : NULL;

@@ -3,8 +3,8 @@
  * called with gemm_cl_lock held, while the device is open.
  *
  *   unified memory    the block stays unmapped
- *   discrete memory   the block has a copy on the device, which lasts until the block is freed or
- *                     memory is short. The copy holds the bytes of one output
+ *   discrete memory   the block has a copy on the device, which holds the bytes of one output. The
+ *                     copy lasts until the block is freed, or until the device is short of memory
  *
  * gemm_cl_give_to_cpu (cl/configure.h) is the way back.
  */

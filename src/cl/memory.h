@@ -14,7 +14,7 @@ extern const gemm_cl_policy gemm_cl_discrete;   /* cl/discrete.c */
 const gemm_cl_policy *gemm_cl_memory_policy(void);
 
 /* After a failure: gemm_cl_discrete forgets which weights the device holds. */
-void gemm_cl_forget_kept(void);
+void gemm_cl_forget_weights(void);
 
 /* Release all that the policies keep. */
 void gemm_cl_release_unified(void);

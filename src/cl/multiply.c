@@ -1,11 +1,12 @@
 /*
  * One multiply on the OpenCL device.
  *
- * One launch writes C. Where B takes several panels, or K is cut, the launches make parts beside C,
- * and cl_sum adds them.
+ * One launch writes C. Where B takes several panels, or K is cut, the launches make parts in
+ * scratch memory, and cl_sum adds them.
  */
 #include "cl/multiply.h"
 
+#include "cl/groups.h"
 #include "ref/clblast.h"
 #include "util/text.h"
 
@@ -88,8 +89,8 @@ static int prepare_a(gemm_cl_job *j)
     const int ld = (int)A->device_ld;
     const gemm_cl_matrix as_is = {A->mem, A->offset, g->TA ? 1 : ld, g->TA ? ld : 1};
     j->a = as_is;
-    const bool turned = j->w.row->way == GEMM_CL_IMAGE && g->TA;
-    if (!padded && !turned && j->w.row->half != GEMM_CL_HALF_SUMS) return 0;
+    const bool transposed = j->w.row->way == GEMM_CL_IMAGE && g->TA;
+    if (!padded && !transposed && j->w.row->half != GEMM_CL_HALF_SUMS) return 0;
     const int rows = padded ? (int)round_up((size_t)g->M, 32) : g->M;
     return gemm_cl_pack(&j->w, SLOT_PACKED_A, &as_is, g->M, g->K, rows, j->K, &j->a);
 }
@@ -102,10 +103,10 @@ static int prepare_b(gemm_cl_job *j)
     j->b = (gemm_cl_matrix){B->mem, B->offset, g->TB ? 1 : ld, g->TB ? ld : 1};
     if (j->w.row->way == GEMM_CL_IMAGE) return gemm_cl_fill_panels(&j->w, g, &j->b, &j->panels);
     if (j->w.row->way != GEMM_CL_PADDED) return 0;
-    const gemm_cl_matrix turned = {j->b.mem, j->b.first, j->b.cs, j->b.rs};
+    const gemm_cl_matrix transposed = {j->b.mem, j->b.first, j->b.cs, j->b.rs};
     gemm_cl_matrix out;
     const int columns = (int)round_up((size_t)g->N, 32);
-    if (gemm_cl_pack(&j->w, SLOT_PACKED_B, &turned, g->N, g->K, columns, j->K, &out)) return -1;
+    if (gemm_cl_pack(&j->w, SLOT_PACKED_B, &transposed, g->N, g->K, columns, j->K, &out)) return -1;
     j->b = (gemm_cl_matrix){out.mem, 0, 1, out.rs};
     return 0;
 }
@@ -155,10 +156,11 @@ static void append_operands(const gemm_call *g, const gemm_cl_row *row, char *mo
     if ((image || row->depth) && a) gemm_append(more, bytes, " -DALIGNED_A");
     if (!row->depth) return;
     if (is_aligned(g->B, g->TB ? g->K : g->N, g->ldb)) gemm_append(more, bytes, " -DALIGNED_B");
-    gemm_append(more, bytes, "%s%s", g->TA ? " -DA_TURNED" : "", g->TB ? " -DB_TURNED" : "");
+    if (g->TA) gemm_append(more, bytes, " -DA_TRANSPOSED");
+    if (g->TB) gemm_append(more, bytes, " -DB_TRANSPOSED");
 }
 
-const char *gemm_cl_plan(gemm_cl_job *j, const gemm_call *g, const gemm_cl_row *row)
+const char *gemm_cl_build_job(gemm_cl_job *j, const gemm_call *g, const gemm_cl_row *row)
 {
     char more[64] = "";
     *j = (gemm_cl_job){.g = g, .asked = row, .w = gemm_cl_begin_work(row)};
@@ -173,7 +175,7 @@ const char *gemm_cl_plan(gemm_cl_job *j, const gemm_call *g, const gemm_cl_row *
 
 int gemm_cl_prepare(gemm_cl_job *j, const gemm_call *g, const gemm_cl_row *row)
 {
-    const char *why = gemm_cl_plan(j, g, row);
+    const char *why = gemm_cl_build_job(j, g, row);
     if (why) {
         gemm_cl_say(why);
         return -1;
@@ -183,8 +185,9 @@ int gemm_cl_prepare(gemm_cl_job *j, const gemm_call *g, const gemm_cl_row *row)
     return way == GEMM_CL_IMAGE ? gemm_cl_cut_panels(j->w.device, g, &j->panels) : 0;
 }
 
-int gemm_cl_show(gemm_cl_job *j, bool resident, bool beside)
+int gemm_cl_show(gemm_cl_job *j, gemm_cl_mode mode)
 {
+    const bool beside = mode == GEMM_CL_BESIDE;
     const gemm_call *g = j->g;
     gemm_cl_work *w = &j->w;
     w->A = (gemm_cl_view){.host = (float *)g->A, .ld = (size_t)g->lda, .beside = beside,
@@ -195,8 +198,8 @@ int gemm_cl_show(gemm_cl_job *j, bool resident, bool beside)
                           .cols = (size_t)(g->TB ? g->K : g->N)};
     w->C = (gemm_cl_view){.host = g->C, .ld = (size_t)g->ldc, .rows = (size_t)g->M,
                           .cols = (size_t)g->N, .beside = beside};
-    const bool by_cpu = w->row->way == GEMM_CL_IMAGE && !resident && w->policy->shares &&
-                        !w->row->half && !gemm_cl_block_of(g->B);
+    const bool by_cpu = w->row->way == GEMM_CL_IMAGE && mode != GEMM_CL_RESIDENT &&
+                        w->policy->shares && !w->row->half && !gemm_cl_block_of(g->B);
     /* B first: the CPU compares A with the kept weights while B is on the bus. */
     if (!by_cpu && w->policy->input(&w->B, SLOT_B)) return -1;
     return w->policy->input(&w->A, SLOT_A) || w->policy->output(&w->C) ? -1 : 0;
@@ -211,9 +214,9 @@ gemm_status gemm_cl_end_job(gemm_cl_job *j, bool failed, gemm_note *note)
 }
 
 gemm_status gemm_cl_multiply_start(gemm_cl_job *j, const gemm_call *g, const gemm_cl_row *row,
-                                   bool beside, gemm_note *note)
+                                   gemm_cl_mode mode, gemm_note *note)
 {
-    const bool failed = gemm_cl_prepare(j, g, row) || gemm_cl_show(j, false, beside) ||
+    const bool failed = gemm_cl_prepare(j, g, row) || gemm_cl_show(j, mode) ||
                         gemm_cl_enqueue(j) || j->w.policy->ask(&j->w.C);
     return failed ? gemm_cl_end_job(j, true, note) : GEMM_DONE;
 }

@@ -27,29 +27,23 @@ typedef struct gemm_cl_job {
 } gemm_cl_job;
 
 /* Chooses and builds the kernel. NULL, or why the device cannot run the row; nothing is held. */
-const char *gemm_cl_plan(gemm_cl_job *, const gemm_call *, const gemm_cl_row *);
+const char *gemm_cl_build_job(gemm_cl_job *, const gemm_call *, const gemm_cl_row *);
 
 /* All further steps return 0, or -1 after saying why. gemm_cl_end_job follows in any case. */
 int gemm_cl_prepare(gemm_cl_job *, const gemm_call *, const gemm_cl_row *);
 
-/* resident: B goes to the device even where the CPU could write it into images. */
-int gemm_cl_show(gemm_cl_job *, bool resident, bool beside);
+int gemm_cl_show(gemm_cl_job *, gemm_cl_mode);
 int gemm_cl_enqueue(gemm_cl_job *);
 gemm_status gemm_cl_end_job(gemm_cl_job *, bool failed, gemm_note *);
 
-/*
- * All steps, in two halves. The job and the call last until the second half. Between them the
- * caller keeps the lock, and changes neither A nor B.
- *
- * beside: the device works on copies and writes nothing of the caller's before the second half, but
- * for a convolution's output. So the CPU may use all memory of the call in between.
- */
+/* All steps, in two halves. The job and the call last until the second half. Between them the
+   caller keeps the lock, and changes neither A nor B. */
 
 /* GEMM_DONE: all is enqueued, and gemm_cl_multiply_finish must follow. Else the call has ended. */
 gemm_status gemm_cl_multiply_start(gemm_cl_job *, const gemm_call *, const gemm_cl_row *,
-                                   bool beside, gemm_note *);
+                                   gemm_cl_mode, gemm_note *);
 
-/* take: false, of a call beside, drops the result; the status is then as after a failure. */
+/* take: false drops the result of GEMM_CL_BESIDE; the status is then as after a failure. */
 gemm_status gemm_cl_multiply_finish(gemm_cl_job *, bool take, gemm_note *);
 
 #endif

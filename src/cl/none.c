@@ -83,9 +83,9 @@ bool gemm_cl_free(void *p)
     return false;
 }
 
-const char *gemm_cl_give_to_cpu(const void *data, size_t bytes, bool write)
+const char *gemm_cl_give_to_cpu(const void *data, size_t bytes, gemm_cl_cpu_use use)
 {
-    (void)data, (void)bytes, (void)write;
+    (void)data, (void)bytes, (void)use;
     return NULL;
 }
 

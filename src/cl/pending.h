@@ -3,8 +3,9 @@
  * held, while the device is open.
  *
  * A launch may fail after it was enqueued, and only an event tells. All events are kept until the
- * next wait, which asks each of them. A launch without an event is covered by the event of the
- * command that waits for it: the queue is in order, and behind a failed kernel nothing succeeds.
+ * next wait, which asks each of them. A launch may have no event. Then the command that waits for
+ * it has one. It fails too, because the queue is in order, and nothing succeeds behind a failed
+ * kernel.
  */
 #ifndef GEMM_CL_PENDING_H
 #define GEMM_CL_PENDING_H

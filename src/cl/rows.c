@@ -1,10 +1,14 @@
 /*
  * The OpenCL rows as data.
  *
- * The ladder of the paper (Adreno 330): naive, blocks, local memory, wide loads, unrolled.
- * Qualcomm's kernel: image. Neither has the kernels below: wide for CPUs, thin for a C of few rows,
- * tile for desktop GPUs. For whole convolutions alone there are gemv for connected layers, and on
- * CPUs conv_wide and winograd.
+ *   the ladder of the paper (Adreno 330)    cl_naive, cl_block, cl_local
+ *   Qualcomm's kernel                       cl_image
+ *   this project's                          cl_tile for desktop GPUs, cl_wide for CPUs, cl_thin for
+ *                                           a C of few rows
+ *   its own for convolutions alone          cl_gemv for connected layers; on CPUs cl_conv_wide and
+ *                                           cl_winograd
+ *
+ * The arguments of a macro are members of gemm_cl_row, in the order of rows.h.
  */
 #include "cl/rows.h"
 
@@ -30,10 +34,10 @@
  * 16 bits hold 11 binary digits, so rounding to nearest is off by u = 2^-11 of the element at most.
  * An element below 2^-14 may become 0. One over 65504 becomes infinite, or 65504.
  *
- * With both operands rounded, a product is off by 2 u + u^2. A run of 32 products, each multiplied
- * and added with a rounding, is off by about 33 u more (Higham, Accuracy and Stability of Numerical
- * Algorithms, chapter 3). 36 u covers both and the products of roundings. A product and a sum below
- * 2^-14 may become 0.
+ * With both operands rounded, a product is off by 2 u + u^2. A run of 32 products is off by about
+ * 33 u more, because each product and each sum is rounded. 36 u covers both, and the products of
+ * roundings. A product and a sum below 2^-14 may become 0. Source: Higham, Accuracy and Stability
+ * of Numerical Algorithms, chapter 3.
  */
 const gemm_rounding gemm_cl_half_rounding = {.product = 0x1p-11, .b = 0x1p-14};
 const gemm_rounding gemm_cl_half_fast_rounding = {
@@ -89,8 +93,8 @@ const gemm_cl_row gemm_cl_choices[] = {
 };
 const size_t gemm_cl_choice_count = sizeof gemm_cl_choices / sizeof gemm_cl_choices[0];
 
-/* By the registers that a compiler needs: an A61x keeps one wave of 8x4, and an A7xx as many waves
-   of 8x8 as an A6xx of 8x4. 512 items are those waves, of a unit's two processors. */
+/* By the registers that a compiler needs. An A61x keeps only one wave of 8x4. An A7xx keeps as many
+   waves of 8x8 as an A6xx keeps of 8x4: 512 items on a unit's two processors. */
 const gemm_cl_image_rule gemm_cl_image_rules[] = {
     {700, INT_MAX, 512, GEMM_CL_IMAGE_8x8},
     {600, 619, 0, GEMM_CL_IMAGE_4x4},

@@ -1,7 +1,7 @@
 /*
  * The OpenCL rows as data: a kernel of kernels/, the options that it is compiled with, and its
- * tile. A new OpenCL variant is such a row and a line in the table; where no kernel fits, a .cl
- * file too.
+ * tile. A new OpenCL variant is such a row and a line in driver/table.c. Where no kernel fits, it
+ * is a .cl file too. A new tile of `cl` is a row of gemm_cl_choices and its name in the enum.
  *
  * Needs no OpenCL header, because the table names the rows in a build with OPENCL=0 too.
  */
@@ -42,13 +42,14 @@ typedef struct gemm_cl_row {
     int rows, cols;             /* of C, for a work-item: -DROWS -DCOLS */
     int wx, wy;                 /* items of a group: -DWX -DWY; 0: by the device and the shape */
     int depth;                  /* steps of K in local memory at once: -DBK; 0: none. Such a kernel
-                                   loads A and B along their rows: -DA_TURNED -DB_TURNED */
-    int slices;                 /* of a step's K, each of them other items': -DSLICES; 0: one. All
-                                   rows with slices have as many and one depth, so that C has the
-                                   same bits under each of them */
+                                   is told which operands are transposed: -DA_TRANSPOSED
+                                   -DB_TRANSPOSED */
+    int slices;                 /* of these steps, each for other items of the group: -DSLICES; 0:
+                                   one. All rows with slices have the same number and the same
+                                   depth, so that C has the same bits under each of them */
     bool shares;                /* a group is one item, and takes a share of the rows of C */
     bool one_column;            /* computes only a C of one column, whose B lies as it is needed */
-    bool splits;                /* can cut K into parts */
+    bool splits;                /* can cut K into parts (split-K) */
     int parts;                  /* into how many; 0: `cl` chooses, other rows do not cut */
     gemm_cl_half_use half;
     bool by_channel;            /* with -DTAPS, parts of K are whole channels */
@@ -65,7 +66,9 @@ extern const gemm_cl_row gemm_cl_naive, gemm_cl_block, gemm_cl_local, gemm_cl_lo
 /* How the last two of them round. */
 extern const gemm_rounding gemm_cl_half_rounding, gemm_cl_half_fast_rounding;
 
-/* The rows that `cl` chooses from. */
+/* The rows that `cl` chooses from. A name has rows x columns of C: of GEMM_CL_IMAGE for a
+   work-item, of GEMM_CL_TILE and GEMM_CL_SLICED for a group. The sliced ones are a run of names,
+   from the largest tile to the smallest one, as choice.c tries them. */
 enum {
     GEMM_CL_IMAGE_8x4, GEMM_CL_IMAGE_4x4, GEMM_CL_IMAGE_8x8, GEMM_CL_WIDE_16, GEMM_CL_WIDE_8,
     GEMM_CL_WIDE_4, GEMM_CL_THIN_1, GEMM_CL_THIN_2, GEMM_CL_THIN_4, GEMM_CL_THIN_8,

@@ -8,14 +8,20 @@
 #include "cl/device.h"
 
 typedef enum gemm_cl_slot {
-    SLOT_A, SLOT_B, SLOT_C, SLOT_PACKED_A, SLOT_PACKED_B, SLOT_PARTS, SLOT_NORM, SLOT_SECOND,
+    SLOT_A, SLOT_B, SLOT_C,     /* a matrix of the caller as the memory policy copies it */
+    SLOT_SECOND,                /* the second input of a shortcut, likewise */
+    SLOT_PACKED_A,              /* A as cl_pack writes it; U of a call without a plan */
+    SLOT_PACKED_B,              /* B as cl_pack writes it; V; weights that a plan is made from */
+    SLOT_PARTS,                 /* parts of K that cl_sum adds */
+    SLOT_NORM,                  /* scales and shifts of a call without a plan */
     SLOT_COUNT
 } gemm_cl_slot;
 
 /* A buffer of at least these bytes, which lasts until the slot is asked for more. NULL: refused. */
 cl_mem gemm_cl_scratch(gemm_cl_slot, size_t bytes);
 
-/* An image of RGBA float or half-float that no other panel of this call uses. NULL: refused. */
+/* An image of RGBA float, or half-float with `half`, that no other panel of this call uses. Width
+   and height in pixels. NULL: refused. */
 cl_mem gemm_cl_image_get(size_t width, size_t height, bool half);
 
 /* The call is over: all images may be used again. */

@@ -65,7 +65,7 @@ static int input(gemm_cl_view *v, gemm_cl_slot slot)
 static int output(gemm_cl_view *c)
 {
     if (use_in_place(c)) return 0;
-    return c->block ? -1 : gemm_cl_output_beside(c);
+    return c->block ? -1 : gemm_cl_output_copy(c);
 }
 
 static int ask(gemm_cl_view *c)

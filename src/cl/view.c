@@ -13,7 +13,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
-int gemm_cl_output_beside(gemm_cl_view *c)
+int gemm_cl_output_copy(gemm_cl_view *c)
 {
     const size_t count = c->rows * c->cols;
     const char *why;
@@ -30,13 +30,13 @@ fail:
     return -1;
 }
 
-/* ---- rows of the caller, and the same rows without gaps ---- */
+/* ---- rows of the caller, and the same rows without gaps ------------------------------------ */
 
-typedef enum copy_deed { GATHER, COMPARE, STORE, ADD } copy_deed;
+typedef enum copy_op { GATHER, COMPARE, STORE, ADD } copy_op;
 
 /* Elements of the rows without gaps, in chunks for several threads. */
 typedef struct copy_job {
-    copy_deed deed;
+    copy_op op;
     float *rows;                /* the first of the caller's */
     size_t cols, ld;
     float *dense;               /* the same rows without gaps */
@@ -55,7 +55,7 @@ void gemm_cl_set_copy_threads(int threads)
 
 static void copy_run(copy_job *j, float *row, float *dense, size_t n)
 {
-    switch (j->deed) {
+    switch (j->op) {
     case GATHER: memcpy(dense, row, n * sizeof *row); return;
     case STORE: memcpy(row, dense, n * sizeof *row); return;
     case COMPARE:
@@ -81,11 +81,11 @@ static void copy_chunk(void *job, int chunk, void *scratch)
 }
 
 /* Without memory for threads the caller does all of it. Returns whether nothing differs. */
-static bool copy_rows(copy_deed deed, const gemm_cl_view *v, float *dense, size_t from,
+static bool copy_rows(copy_op op, const gemm_cl_view *v, float *dense, size_t from,
                       size_t count)
 {
     const bool whole = v->ld == v->cols;        /* one long row */
-    copy_job j = {.deed = deed, .rows = v->host + from * v->ld, .dense = dense,
+    copy_job j = {.op = op, .rows = v->host + from * v->ld, .dense = dense,
                   .cols = whole ? count * v->cols : v->cols, .ld = v->ld, .count = count * v->cols};
     const int chunks = (int)((j.count + CHUNK - 1) / CHUNK);
     const int threads = chunks >= FEW ? copy_threads : 1;

@@ -7,6 +7,7 @@
  */
 #include "cl/winograd.h"
 
+#include "cl/groups.h"
 #include "cl/scratch.h"
 #include "util/text.h"
 #include "util/winograd.h"
@@ -80,7 +81,7 @@ const char *gemm_cl_winograd_build(const gemm_cl_winograd *l, gemm_cl_work *w)
     return gemm_cl_build_row(w, more);
 }
 
-/* A kernel beside the row's, for the same vector and tile. NULL: it cannot be built. */
+/* Another kernel of the algorithm, for the row's vector and tile. NULL: it cannot be built. */
 static const gemm_cl_program *need(const gemm_cl_winograd *l, const gemm_cl_work *w,
                                    const char *name)
 {

@@ -31,16 +31,15 @@ static gemm_auto_mode mode;
 static const gemm_variant *packed;      /* its row */
 static const gemm_variant *recorded;    /* the row of gemm_auto_record, or NULL */
 
-/* The table. UNREAD: the file was not looked at yet. NONE: packed runs every call. */
 typedef enum table_state {
-    UNREAD,
-    NONE,
+    UNREAD,                     /* nobody has looked at the file yet */
+    NONE,                       /* there is no table: packed runs every call */
     TABLE
 } table_state;
 
 static atomic_int state;
 static gemm_tuning *table;
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;        /* of one that changes the table */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;        /* for who changes the table */
 static bool measures;                   /* a shape that the table lacks is measured */
 static bool unkept;                     /* the file could not be written */
 
@@ -223,6 +222,14 @@ static void own_kept(gemm_kept *kept, const gemm_variant *row)
     if (kept && kept->row != row) gemm_drop_kept(kept);
 }
 
+/* What GEMM_TRACE says about the row that `auto` took. */
+static void note_choice(gemm_note *note, const gemm_variant *row, const char *why)
+{
+    if (!*note->ran) snprintf(note->ran, sizeof note->ran, "%s", row->name);
+    note->chosen = row->name;
+    note->why = why;
+}
+
 static gemm_status run_on(const gemm_variant *row, const gemm_any_call *c, const gemm_context *x,
                           const char *why)
 {
@@ -231,9 +238,7 @@ static gemm_status run_on(const gemm_variant *row, const gemm_any_call *c, const
     if (lost) return gemm_fail(x->note, lost);
     const gemm_status status = gemm_run_any(row, c, x);
     if (x->kept) x->kept->row = row;
-    if (!*x->note->ran) snprintf(x->note->ran, sizeof x->note->ran, "%s", row->name);
-    x->note->chosen = row->name;
-    x->note->why = why;
+    note_choice(x->note, row, why);
     return status;
 }
 
@@ -252,18 +257,12 @@ static gemm_status run_tuned(const gemm_any_call *c, const gemm_context *x)
     return run_on(packed, c, x, after_decline);
 }
 
-/* Calls of packed that go there at once. */
-static void note_packed(gemm_note *note, const char *why)
-{
-    memcpy(note->ran, "packed", sizeof "packed");
-    note->chosen = "packed";
-    note->why = why;
-}
-
-/* A multiply without a table. */
+/* A multiply without a table. It may be small, so nothing is printed to the note. */
 static gemm_status run_packed(const gemm_call *c, const gemm_context *x, const void *params)
 {
-    note_packed(x->note, by_default);
+    memcpy(x->note->ran, "packed", sizeof "packed");
+    x->note->chosen = "packed";
+    x->note->why = by_default;
     return gemm_packed(c, x, params);
 }
 
@@ -309,11 +308,13 @@ static const char *chain_to_cpu(const conv_call *calls, int count, const layer_c
 {
     const conv_call *last = &calls[count - 1];
     float *const output = shortcut ? shortcut->output : last->output;
-    const char *why = gemm_cl_give_to_cpu(calls->input, gemm_conv_input_bytes(calls), false);
+    const char *why = gemm_cl_give_to_cpu(calls->input, gemm_conv_input_bytes(calls),
+                                          GEMM_CL_CPU_READS);
     if (!why && shortcut)
         why = gemm_cl_give_to_cpu(shortcut->input[1].data, gemm_layer_input_bytes(shortcut, 1),
-                                  false);
-    return why ? why : gemm_cl_give_to_cpu(output, gemm_conv_output_bytes(last), true);
+                                  GEMM_CL_CPU_READS);
+    if (why) return why;
+    return gemm_cl_give_to_cpu(output, gemm_conv_output_bytes(last), GEMM_CL_CPU_WRITES);
 }
 
 static gemm_status run_chain_on(const gemm_variant *row, const conv_call *calls, int count,
@@ -339,9 +340,7 @@ gemm_status gemm_auto_chain(const conv_call *calls, int count, const layer_call 
     (void)params;
     if (!row || !row->chain) return GEMM_DECLINED;
     const gemm_status status = run_chain_on(row, calls, count, shortcut, x);
-    if (!*x->note->ran) snprintf(x->note->ran, sizeof x->note->ran, "%s", row->name);
-    x->note->chosen = row->name;
-    x->note->why = tuned ? by_table : by_default;
+    note_choice(x->note, row, tuned ? by_table : by_default);
     return status;
 }
 

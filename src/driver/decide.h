@@ -1,4 +1,4 @@
-/* Which candidate `auto` takes. Shapes and whole networks are decided here alone. */
+/* Which candidate `auto` takes: only this file decides, for shapes and for whole networks. */
 #ifndef GEMM_DECIDE_H
 #define GEMM_DECIDE_H
 

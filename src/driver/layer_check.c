@@ -1,10 +1,10 @@
 /*
  * The reference of layers without weights: one output at a time, in double precision.
  *
- * Maxpool, route and upsample round at most once, as any way to compute them does: their bound is
- * the smallest float, so they have to be exact. A mean of n values is rounded n times, the sum of a
- * shortcut three times. The logistic of a yolo layer lies between 0 and 1, and is allowed four
- * roundings of the exponential and of the division.
+ * Maxpool, route and upsample round at most once, whatever the order. So they have to be exact, and
+ * their bound is the smallest float. A mean of n values is rounded n times, the sum of a shortcut
+ * three times. The logistic of a yolo layer lies between 0 and 1. It may have four roundings, of
+ * the exponential and of the division.
  */
 #include "driver/layer_check.h"
 

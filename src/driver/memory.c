@@ -46,18 +46,18 @@ void *gemm_host_realloc(void *p, size_t bytes)
     return q;
 }
 
-static void give_to_cpu(const void *data, size_t bytes, bool write)
+static void give_to_cpu(const void *data, size_t bytes, gemm_cl_cpu_use use)
 {
-    const char *why = gemm_cl_give_to_cpu(data, bytes, write);
+    const char *why = gemm_cl_give_to_cpu(data, bytes, use);
     if (why) gemm_die("the output of a layer is lost on the OpenCL device: %s", why);
 }
 
 void gemm_host_read(const void *data, size_t bytes)
 {
-    give_to_cpu(data, bytes, false);
+    give_to_cpu(data, bytes, GEMM_CL_CPU_READS);
 }
 
 void gemm_host_write(const void *data, size_t bytes)
 {
-    give_to_cpu(data, bytes, true);
+    give_to_cpu(data, bytes, GEMM_CL_CPU_WRITES);
 }

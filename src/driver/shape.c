@@ -33,6 +33,12 @@ static const kind_names kinds[] = {
 };
 
 enum { KINDS = sizeof kinds / sizeof kinds[0] };
+_Static_assert(KINDS == GEMM_SHAPE_LAYER + LAYER_KINDS, "a kind of layer has no name here");
+
+const char *gemm_layer_name(layer_kind kind)
+{
+    return kinds[GEMM_SHAPE_LAYER + kind].name;
+}
 
 gemm_shape gemm_shape_of_call(const gemm_call *c, const gemm_context *x)
 {

@@ -27,6 +27,9 @@ gemm_shape gemm_shape_of_call(const gemm_call *, const gemm_context *);
 gemm_shape gemm_shape_of_conv(const conv_call *, const gemm_context *);
 gemm_shape gemm_shape_of_layer(const layer_call *, const gemm_context *);
 
+/* Such as "maxpool". */
+const char *gemm_layer_name(layer_kind);
+
 /* Whether the row computes calls of this kind. */
 bool gemm_shape_offered(int kind, const gemm_variant *);
 

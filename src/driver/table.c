@@ -1,6 +1,6 @@
 /*
- * The table of variants: one row for each value of GEMM_IMPL. A new CPU variant is a function and a
- * row here.
+ * The table of variants: one row for each value of GEMM_IMPL. gemm_variant.h has the members, and
+ * docs/development.md says how to add a row.
  */
 #include "driver/auto.h"
 #include "gemm_cl.h"

@@ -5,6 +5,7 @@
  */
 #include "driver/trace.h"
 
+#include "driver/shape.h"
 #include "util/die.h"
 
 #include <errno.h>
@@ -106,12 +107,9 @@ void gemm_trace_chain(const gemm_variant *ran, const conv_call *c, int count,
 void gemm_trace_layer(const gemm_variant *ran, const layer_call *c, double ms,
                       const gemm_note *note)
 {
-    static const char *const names[] = {
-        [LAYER_MAXPOOL] = "maxpool", [LAYER_AVGPOOL] = "avgpool", [LAYER_UPSAMPLE] = "upsample",
-        [LAYER_ROUTE] = "route", [LAYER_SHORTCUT] = "shortcut", [LAYER_YOLO] = "yolo"};
     const gemm_call none = {.M = 0};
     char layer[112];
-    snprintf(layer, sizeof layer, "%s %dx%dx%d to %dx%dx%d batch %d", names[c->kind], c->w, c->h,
-             c->c, c->out_w, c->out_h, c->out_c, c->batch);
+    snprintf(layer, sizeof layer, "%s %dx%dx%d to %dx%dx%d batch %d", gemm_layer_name(c->kind),
+             c->w, c->h, c->c, c->out_w, c->out_h, c->out_c, c->batch);
     trace_row(ran, &none, 0, layer, ms, note);
 }

@@ -37,61 +37,48 @@ gemm_status gemm_run_any(const gemm_variant *v, const gemm_any_call *c, const ge
 
 /* ---- what lies on a device ---- */
 
-/* Gives the inputs to the CPU. With `write` it is told that the CPU changes them, so that no device
-   has a copy. */
-static const char *take_inputs(const gemm_any_call *c, bool write)
+/* Gives the inputs to the CPU. After GEMM_CL_CPU_WRITES no device has a copy of them. */
+static const char *take_inputs(const gemm_any_call *c, gemm_cl_cpu_use use)
 {
     const char *why = NULL;
     const conv_call *v = c->conv;
-    if (v) why = gemm_cl_give_to_cpu(v->input, gemm_conv_input_bytes(v), write);
+    if (v) why = gemm_cl_give_to_cpu(v->input, gemm_conv_input_bytes(v), use);
     for (int i = 0; c->layer && i < c->layer->inputs && !why; ++i)
         why = gemm_cl_give_to_cpu(c->layer->input[i].data, gemm_layer_input_bytes(c->layer, i),
-                                  write);
+                                  use);
     return why;
 }
 
-static const char *take_output(const gemm_any_call *c, bool write)
+static const char *take_output(const gemm_any_call *c, gemm_cl_cpu_use use)
 {
     if (c->conv)
-        return gemm_cl_give_to_cpu(c->conv->output, gemm_conv_output_bytes(c->conv), write);
+        return gemm_cl_give_to_cpu(c->conv->output, gemm_conv_output_bytes(c->conv), use);
     if (!c->layer) return NULL;
-    return gemm_cl_give_to_cpu(c->layer->output, gemm_layer_output_bytes(c->layer), write);
+    return gemm_cl_give_to_cpu(c->layer->output, gemm_layer_output_bytes(c->layer), use);
 }
 
 const char *gemm_any_to_cpu(const gemm_any_call *c)
 {
-    const char *why = take_inputs(c, false);
-    return why ? why : take_output(c, true);
+    const char *why = take_inputs(c, GEMM_CL_CPU_READS);
+    return why ? why : take_output(c, GEMM_CL_CPU_WRITES);
 }
 
 /* ---- one row ---- */
 
-/* The convolution, then the pool. */
-static gemm_status run_apart(const candidate *p, const conv_call *c, const gemm_context *x)
-{
-    conv_call conv = *c;
-    conv.pool = false;
-    conv.output = p->unpooled;
-    const layer_input between = {p->unpooled, c->n * c->out_h * c->out_w};
-    const layer_call pool = gemm_pool_behind(c, &between);
-    const gemm_status status = p->row->conv(&conv, x, p->row->params);
-    gemm_context without = *x;
-    without.kept = NULL;
-    return status == GEMM_DONE ? p->row->layer(&pool, &without, p->row->params) : status;
-}
-
 /* One call from memory of the CPU. Returns whether its result is there, in memory of the CPU. */
 static bool run(candidate *p, const gemm_any_call *c, const gemm_context *context)
 {
+    const gemm_variant *v = p->row;
     gemm_note note;
     gemm_context x = *context;
     gemm_clear_note(&note);
     x.note = &note;
     x.kept = context->kept ? &p->kept : NULL;
-    if (p->row->leaves ? take_inputs(c, true) : gemm_any_to_cpu(c)) return false;
-    if ((p->unpooled ? run_apart(p, c->conv, &x) : gemm_run_any(p->row, c, &x)) != GEMM_DONE)
-        return false;
-    return !take_output(c, false);
+    if (v->leaves ? take_inputs(c, GEMM_CL_CPU_WRITES) : gemm_any_to_cpu(c)) return false;
+    const gemm_status status =
+        p->unpooled ? gemm_conv_then_pool(v->conv, v->layer, v->params, c->conv, p->unpooled, &x)
+                    : gemm_run_any(v, c, &x);
+    return status == GEMM_DONE && !take_output(c, GEMM_CL_CPU_READS);
 }
 
 /* Milliseconds of one call, or -1. */
@@ -151,13 +138,19 @@ static void take_turns(candidate *list, int count, const gemm_any_call *c, const
     }
 }
 
-static void copy_c(const gemm_call *c, float *copy, bool back)
+/* C to and from a copy without gaps between its rows. */
+static void save_c(const gemm_call *c, float *copy)
 {
-    const size_t width = (size_t)c->N;
-    for (int i = 0; i < c->M; ++i) {
-        float *row = c->C + (size_t)i * (size_t)c->ldc, *kept = copy + (size_t)i * width;
-        memcpy(back ? row : kept, back ? kept : row, width * sizeof(float));
-    }
+    const size_t N = (size_t)c->N, ldc = (size_t)c->ldc;
+    for (size_t i = 0; i < (size_t)c->M; ++i)
+        memcpy(copy + i * N, c->C + i * ldc, N * sizeof(float));
+}
+
+static void restore_c(const gemm_call *c, const float *copy)
+{
+    const size_t N = (size_t)c->N, ldc = (size_t)c->ldc;
+    for (size_t i = 0; i < (size_t)c->M; ++i)
+        memcpy(c->C + i * ldc, copy + i * N, N * sizeof(float));
 }
 
 static void leave(candidate *p)
@@ -172,8 +165,8 @@ bool gemm_take_turns(const gemm_any_call *c, const gemm_context *x, const gemm_v
     candidate list[GEMM_TURNS_ROWS];
     const gemm_call *g = c->multiply;
     float *copy = g ? malloc((size_t)g->M * (size_t)g->N * sizeof(float)) : NULL;
-    if ((g && !copy) || take_inputs(c, false)) return false;
-    if (g) copy_c(g, copy, false);
+    if ((g && !copy) || take_inputs(c, GEMM_CL_CPU_READS)) return false;
+    if (g) save_c(g, copy);
     for (int i = 0; i < count; ++i) {
         list[i] = (candidate){.row = rows[i]};
         if (x->kept) list[i].kept.room = x->kept->room;
@@ -184,7 +177,7 @@ bool gemm_take_turns(const gemm_any_call *c, const gemm_context *x, const gemm_v
         ms[i] = list[i].ms;
         leave(&list[i]);
     }
-    if (g) copy_c(g, copy, true);
+    if (g) restore_c(g, copy);
     free(copy);
     return true;
 }

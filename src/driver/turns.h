@@ -20,8 +20,8 @@ gemm_status gemm_run_any(const gemm_variant *, const gemm_any_call *, const gemm
 const char *gemm_any_to_cpu(const gemm_any_call *);
 
 /*
- * Measures `count` rows, at most GEMM_TURNS_ROWS. ms[i] becomes the shortest time of row i until
- * the result is in the CPU's memory, or -1 when the row declines or fails. A matrix C is then as
+ * Measures `count` rows, at most GEMM_TURNS_ROWS. ms[i] becomes the shortest time of row i, until
+ * the result is in the CPU's memory. It is -1 when the row declines or fails. A matrix C is then as
  * before, and the output of a layer is undefined. Returns false without memory: nothing was
  * measured.
  *

@@ -1,24 +1,13 @@
 /*
- * One call, cut in two.
+ * One call by two sides.
  *
  *   start     the device gets what it needs, and its part is enqueued
  *   CPU       the other part, by the CPU's row
  *   finish    one wait, and the device's result is added to C
  *
- * A convolution goes in this order. A multiply has far more to copy. So the caller does start and
- * finish, and a worker leads the CPU's part meanwhile. Some workers help with the copies at first,
- * and compute after that (gemm_begin_beside).
- *
- * The cut falls on a multiple of a power of 2, which whole tiles of both sides cover. The device
- * gets the first part:
- *
- *   multiply         columns of B and C, or rows of A and C: what copies less. The device needs all
- *                    of the other operand
- *   one image        filters: the weights and the output are cut; the input is small
- *   groups           whole groups: the input is cut too
- *   several images   whole images
- *
- * With the pool behind a convolution each side pools its part.
+ * The device gets the first part (cut.h). A convolution goes in this order. A multiply has far more
+ * to copy. So the caller does start and finish, and a worker leads the CPU's part meanwhile. Some
+ * workers help with the copies at first, and compute after that (gemm_begin_beside).
  *
  * Memory: both sides read all operands, and each writes only to its own part of C. The device
  * writes to memory of its own (gemm_cl_run_start). The part of a convolution's output that is the
@@ -32,6 +21,7 @@
  */
 #include "hybrid/hybrid.h"
 
+#include "hybrid/cut.h"
 #include "hybrid/share.h"
 #include "util/clock.h"
 #include "util/ints.h"
@@ -44,117 +34,6 @@
 /* With fewer multiplications a call ends before a device has begun: a launch takes 20 to 300
    microseconds. */
 static const double LEAST_WORK = 4e6;
-
-/* ---- parts of a call ----------------------------------------------------------------------- */
-
-/* What both kinds of call have in common. One of the two pointers is NULL. */
-typedef struct shared_call {
-    const gemm_call *g;
-    const conv_call *c;
-    int count;                  /* what is cut: columns, rows, filters, groups or images */
-    double work;                /* multiplications */
-} shared_call;
-
-/* Elements from `from` to `to` of what is cut. */
-typedef struct part {
-    int from, to;
-} part;
-
-/* A cut copies the operand that is cut only in part. */
-static bool cuts_columns(const gemm_call *g)
-{
-    return g->N >= g->M;
-}
-
-static gemm_call part_of_multiply(const gemm_call *g, part p)
-{
-    const size_t from = (size_t)p.from;
-    gemm_call part = *g;
-    if (cuts_columns(g)) {
-        part.N = p.to - p.from;
-        part.B += g->TB ? from * (size_t)g->ldb : from;
-        part.C += from;
-    } else {
-        part.M = p.to - p.from;
-        part.A += g->TA ? from : from * (size_t)g->lda;
-        part.C += from * (size_t)g->ldc;
-    }
-    return part;
-}
-
-/* With the pool, a quarter of the convolution's. */
-static size_t outputs_of_filter(const conv_call *c)
-{
-    return (size_t)c->out_h * (size_t)c->out_w / (c->pool ? 4 : 1);
-}
-
-static conv_call part_of_images(const conv_call *c, part p)
-{
-    const size_t from = (size_t)p.from, area = (size_t)c->h * (size_t)c->w;
-    conv_call part = *c;
-    part.batch = p.to - p.from;
-    part.input += from * (size_t)c->c * area;
-    part.output += from * (size_t)c->n * outputs_of_filter(c);
-    return part;
-}
-
-/* Filters of one image and one group, or groups of one image. */
-static conv_call part_of_filters(const conv_call *c, part p)
-{
-    const bool groups = c->groups > 1;
-    const int filters = groups ? c->n / c->groups : 1, channels = c->c / c->groups;
-    const size_t first = (size_t)p.from * (size_t)filters;
-    const size_t area = (size_t)c->h * (size_t)c->w;
-    conv_call part = *c;
-    part.n = (p.to - p.from) * filters;
-    if (groups) {
-        part.groups = p.to - p.from;
-        part.c = part.groups * channels;
-        part.input += (size_t)p.from * (size_t)channels * area;
-    }
-    part.weights += first * (size_t)channels * (size_t)c->size * (size_t)c->size;
-    if (c->scale) part.scale += first;
-    part.shift += first;
-    part.output += first * outputs_of_filter(c);
-    return part;
-}
-
-static conv_call part_of_conv(const conv_call *c, part p)
-{
-    return c->batch > 1 ? part_of_images(c, p) : part_of_filters(c, p);
-}
-
-static shared_call share_multiply(const gemm_call *g)
-{
-    return (shared_call){.g = g, .count = cuts_columns(g) ? g->N : g->M,
-                         .work = (double)g->M * g->N * g->K};
-}
-
-static shared_call share_conv(const conv_call *c)
-{
-    const double outputs = (double)c->batch * c->n * c->out_h * c->out_w;
-    const int of_one_image = c->groups > 1 ? c->groups : c->n;
-    return (shared_call){.c = c, .count = c->batch > 1 ? c->batch : of_one_image,
-                         .work = outputs * (c->c / c->groups) * c->size * c->size};
-}
-
-/* A cut falls on a multiple of the largest power of 2 up to 64 of which there are 8. */
-static int unit_of(int count)
-{
-    int unit = 64;
-    while (unit > 1 && count / unit < 8) unit /= 2;
-    return unit;
-}
-
-/* Where a share cuts. A share between 0 and 1 leaves each side a unit. */
-static int cut_at(int count, double share)
-{
-    const int unit = unit_of(count);
-    if (share <= 0 || count < 2) return 0;
-    if (share >= 1) return count;
-    const int units = (int)lround(share * count / unit);
-    return min_int(max_int(units, 1), (count - 1) / unit) * unit;
-}
 
 /* ---- what is kept for a layer -------------------------------------------------------------- */
 
@@ -232,7 +111,7 @@ static void count_kept(gemm_kept *kept)
 /* One call of the row while it runs. */
 typedef struct hybrid_run {
     const gemm_hybrid_sides *sides;
-    const shared_call *call;
+    const gemm_shared_call *call;
     const gemm_context *context;
     int cut;                    /* the device has the elements below it */
     kept_parts *kept;           /* for this cut, or NULL */
@@ -245,21 +124,15 @@ typedef struct hybrid_run {
     gemm_shared_times times;
 } hybrid_run;
 
-/* Memory for the convolution lasts for this call. */
-static gemm_status convolve_apart(const gemm_hybrid_sides *s, const conv_call *c,
-                                  const gemm_context *context)
+/* Memory for the output of the convolution lasts for this call. */
+static gemm_status convolve_then_pool(const gemm_hybrid_sides *s, const conv_call *c,
+                                      const gemm_context *context)
 {
-    const size_t floats = (size_t)c->n * (size_t)c->out_h * (size_t)c->out_w;
-    float *unpooled = malloc((size_t)c->batch * floats * sizeof *unpooled);
-    const layer_input between = {unpooled, (int)floats};
-    const layer_call pool = gemm_pool_behind(c, &between);
-    conv_call conv = *c;
-    conv.pool = false;
-    conv.output = unpooled;
-    gemm_status status = unpooled ? s->conv(&conv, context, NULL) : GEMM_DECLINED;
-    gemm_context without = *context;
-    without.kept = NULL;
-    if (status == GEMM_DONE) status = s->layer(&pool, &without, NULL);
+    const size_t outputs = (size_t)c->out_h * (size_t)c->out_w;
+    float *unpooled = malloc((size_t)c->batch * (size_t)c->n * outputs * sizeof *unpooled);
+    if (!unpooled) return GEMM_DECLINED;
+    const gemm_status status =
+        gemm_conv_then_pool(s->conv, s->layer, NULL, c, unpooled, context);
     free(unpooled);
     return status;
 }
@@ -269,23 +142,23 @@ static gemm_status convolve_on_cpu(const gemm_hybrid_sides *s, const conv_call *
                                    const gemm_context *context)
 {
     const gemm_status status = s->conv(c, context, NULL);
-    return status == GEMM_DECLINED && c->pool ? convolve_apart(s, c, context) : status;
+    return status == GEMM_DECLINED && c->pool ? convolve_then_pool(s, c, context) : status;
 }
 
-static gemm_status run_on_cpu(const hybrid_run *r, part p, int threads, gemm_kept *kept)
+static gemm_status run_on_cpu(const hybrid_run *r, gemm_part p, int threads, gemm_kept *kept)
 {
     gemm_context own = *r->context;
     own.threads = threads;
     own.kept = kept;
     if (r->call->g) {
-        const gemm_call g = part_of_multiply(r->call->g, p);
+        const gemm_call g = gemm_part_of_multiply(r->call->g, p);
         return r->sides->run(&g, &own, NULL);
     }
-    const conv_call c = part_of_conv(r->call->c, p);
+    const conv_call c = gemm_part_of_conv(r->call->c, p);
     return convolve_on_cpu(r->sides, &c, &own);
 }
 
-static gemm_status start_device(hybrid_run *r, part p)
+static gemm_status start_device(hybrid_run *r, gemm_part p)
 {
     gemm_context own = *r->context;
     gemm_clear_note(&r->device_note);
@@ -293,10 +166,10 @@ static gemm_status start_device(hybrid_run *r, part p)
     own.timed = r->timed;
     own.kept = for_device(r->context->kept, r->kept);
     if (r->call->g) {
-        r->g = part_of_multiply(r->call->g, p);
+        r->g = gemm_part_of_multiply(r->call->g, p);
         return r->sides->run_start(&r->g, &own, r->sides->params);
     }
-    r->c = part_of_conv(r->call->c, p);
+    r->c = gemm_part_of_conv(r->call->c, p);
     return r->sides->conv_start(&r->c, &own, r->sides->params);
 }
 
@@ -329,7 +202,7 @@ static gemm_status run_whole_on_cpu(hybrid_run *r)
     gemm_kept *kept = r->context->kept;
     const double begin = gemm_now_ms();
     kept_parts *parts = kept_for(kept, 0, &r->times.first);
-    const gemm_status status = run_on_cpu(r, (part){0, r->call->count}, r->context->threads,
+    const gemm_status status = run_on_cpu(r, (gemm_part){0, r->call->count}, r->context->threads,
                                           for_cpu(kept, parts));
     r->times.share = 0;
     r->times.cpu_ms = gemm_now_ms() - begin;
@@ -340,7 +213,7 @@ static gemm_status run_whole_on_cpu(hybrid_run *r)
 /* The CPU's part is right, and the device's was not computed. */
 static gemm_status replace_device(const hybrid_run *r)
 {
-    const gemm_status status = run_on_cpu(r, (part){0, r->cut}, r->context->threads, NULL);
+    const gemm_status status = run_on_cpu(r, (gemm_part){0, r->cut}, r->context->threads, NULL);
     note_cpu(r);
     if (status == GEMM_DONE || r->cut == r->call->count) return status;
     return gemm_fail(r->context->note,
@@ -350,7 +223,7 @@ static gemm_status replace_device(const hybrid_run *r)
 /* The device's part is right, and the CPU declined its own. */
 static gemm_status replace_cpu(hybrid_run *r)
 {
-    gemm_status status = start_device(r, (part){r->cut, r->call->count});
+    gemm_status status = start_device(r, (gemm_part){r->cut, r->call->count});
     if (status == GEMM_DONE) status = r->sides->finish(true, &r->device_note);
     if (status != GEMM_DONE)
         return gemm_fail(r->context->note,
@@ -362,13 +235,13 @@ static gemm_status replace_cpu(hybrid_run *r)
     return GEMM_DONE;
 }
 
-/* ---- one side after the other: the CPU copies for the device, and computes behind that ---- */
+/* ---- one side after the other: the CPU copies for the device, and computes behind that ----- */
 
 /* After the device's start: the CPU's part, and the join. */
 static gemm_status run_rest(hybrid_run *r)
 {
     gemm_shared_times *t = &r->times;
-    const part rest = {r->cut, r->call->count};
+    const gemm_part rest = {r->cut, r->call->count};
     gemm_status status = GEMM_DONE;
     const double begin = gemm_now_ms();
     if (rest.from < rest.to)
@@ -390,7 +263,7 @@ static gemm_status run_rest(hybrid_run *r)
 static gemm_status run_in_turn(hybrid_run *r)
 {
     const double begin = gemm_now_ms();
-    const gemm_status status = start_device(r, (part){0, r->cut});
+    const gemm_status status = start_device(r, (gemm_part){0, r->cut});
     r->times.start_ms = gemm_now_ms() - begin;
     r->times.failed = status != GEMM_DONE;
     switch (status) {
@@ -406,7 +279,7 @@ static gemm_status run_in_turn(hybrid_run *r)
 static void run_cpu_beside(void *run)
 {
     hybrid_run *r = run;
-    const part rest = {r->cut, r->call->count};
+    const gemm_part rest = {r->cut, r->call->count};
     r->cpu_status = run_on_cpu(r, rest, r->context->threads - 1, NULL);
     r->cpu_ms = gemm_now_ms() - r->begin;
 }
@@ -415,7 +288,7 @@ static void run_cpu_beside(void *run)
 static gemm_status run_beside(hybrid_run *r)
 {
     gemm_shared_times *t = &r->times;
-    gemm_status device = start_device(r, (part){0, r->cut});
+    gemm_status device = start_device(r, (gemm_part){0, r->cut});
     if (device == GEMM_DONE) device = r->sides->finish(true, &r->device_note);
     t->arrival_ms = gemm_now_ms() - r->begin;
     gemm_end_beside();
@@ -443,14 +316,14 @@ static gemm_status run_both(hybrid_run *r, bool learns)
     return run_in_turn(r);
 }
 
-static gemm_status run_shared(const gemm_hybrid_sides *sides, const shared_call *call,
+static gemm_status run_shared(const gemm_hybrid_sides *sides, const gemm_shared_call *call,
                               const gemm_share_key *key, const gemm_context *context)
 {
     const bool forced = sides->forced >= 0, small = call->work < LEAST_WORK;
-    const double step = (double)unit_of(call->count) / call->count;
+    const double step = (double)gemm_cut_unit(call->count) / call->count;
     bool learns = false;
     const double share = forced ? sides->forced : small ? 0 : gemm_share_of(key, step, &learns);
-    const int cut = cut_at(call->count, share);
+    const int cut = gemm_cut_at(call->count, share);
     hybrid_run r = {.sides = sides, .call = call, .context = context, .cut = cut,
                     .timed = forced || context->timed,
                     .times = {.share = (double)cut / call->count, .arrival_ms = -1,
@@ -466,14 +339,14 @@ static gemm_status run_shared(const gemm_hybrid_sides *sides, const shared_call 
 
 gemm_status gemm_hybrid(const gemm_call *g, const gemm_context *context, const void *sides)
 {
-    const shared_call call = share_multiply(g);
+    const gemm_shared_call call = gemm_shared_multiply(g);
     const gemm_share_key key = {{1, g->TA != 0, g->TB != 0, g->M, g->N, g->K, context->threads}};
     return run_shared(sides, &call, &key, context);
 }
 
 gemm_status gemm_hybrid_conv(const conv_call *c, const gemm_context *context, const void *sides)
 {
-    const shared_call call = share_conv(c);
+    const gemm_shared_call call = gemm_shared_conv(c);
     const gemm_share_key key = {{2, c->batch, c->groups, c->c, c->h, c->w, c->n, c->size, c->stride,
                                  c->pad, c->out_h, c->out_w, c->pool, context->direct,
                                  context->threads}};

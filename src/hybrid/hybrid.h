@@ -1,7 +1,9 @@
 /*
- * The row `hybrid`: one multiply, or one convolution, by the device and the CPU together.
+ * The row `hybrid`: one multiply, or one convolution, by the device and the CPU together
+ * (docs/hybrid.md).
  *
- *   hybrid.c     cuts a call, starts the device's part, computes the CPU's part, joins
+ *   hybrid.c     starts the device's part, computes the CPU's part, joins
+ *   cut.c        the parts of a call
  *   share.c      how much the device gets
  *
  * The row knows no other row. The table gives it the functions of both sides.

@@ -19,8 +19,8 @@
  *
  * The next share is the one with the shortest call, of all shares that cut a call:
  *
- * - The first share is a half. 0 and 1, where one side does all, come after two shares between, if
- *   not one of them is clearly the best.
+ * - The first share is a half. With 0 and 1 one side does all. They come after two shares between,
+ *   or before, if one side alone is clearly the best.
  * - Two sides must save 5% of what one side takes. A share of 0 or 1 that was never tried counts
  *   three quarters of what the model says. The reason: one side alone does not wait for the other
  *   one's copies. So it is tried where it is close.
@@ -61,7 +61,7 @@ static const double LEAST_GAIN = 0.03;  /* of a move */
 static const double HOPELESS = 3;       /* a call takes so many times what one side would take */
 
 /* The four times of a call. */
-typedef enum part { START, DEVICE, TAKE, CPU, TIMES } part;
+typedef enum phase { START, DEVICE, TAKE, CPU, TIMES } phase;
 
 typedef struct trial {
     double share;
@@ -108,18 +108,18 @@ static model *find(const gemm_share_key *s)
 
 /* ---- trials ---- */
 
-static bool is_bound(double share)
+static bool is_one_sided(double share)
 {
     return share <= 0 || share >= 1;
 }
 
 /* What a time grows with. */
-static double size_of(part p, double share)
+static double size_of(phase p, double share)
 {
     return p == CPU ? 1 - share : share;
 }
 
-static bool has(const trial *t, part p)
+static bool has(const trial *t, phase p)
 {
     return t->tries && size_of(p, t->share) > 0;
 }
@@ -151,22 +151,24 @@ static trial *new_trial(model *m, double share)
 static int count_trials_between(const model *m)
 {
     int count = 0;
-    for (int i = 0; i < TRIALS; ++i) count += m->trials[i].tries && !is_bound(m->trials[i].share);
+    for (const trial *t = m->trials; t < m->trials + TRIALS; ++t)
+        count += t->tries && !is_one_sided(t->share);
     return count;
 }
 
 /* The time from the start's end until the device's result was there. Without the device's clock the
-   CPU only knows it when it had to wait. Else the device was faster, nobody knows by how much. */
+   CPU knows it only when it had to wait. Else the device was faster, and a guess must do. */
 static double device_ms(const gemm_shared_times *t)
 {
+    static const double WAITED = 0.05, FASTER = 0.7;    /* parts of the longest that it may be */
     const double most = t->cpu_ms + t->finish_ms;
     if (t->arrival_ms >= 0) return fmin(t->arrival_ms, most);
-    const bool waited = t->finish_ms > 0.05 * most;
-    return waited ? most : 0.7 * most;
+    return t->finish_ms > WAITED * most ? most : FASTER * most;
 }
 
-/* What another call adds to a time that is `longer` by this. */
-static double added(const trial *at, double longer)
+/* How much a smoothed time changes when the time of another call is `longer` by this. Of the first
+   calls only a shorter time counts. */
+static double correction(const trial *at, double longer)
 {
     const double call = at->ms[START] + fmax(at->ms[DEVICE], at->ms[CPU]) + at->ms[TAKE];
     if (at->tries < TRIES) return fmin(0, longer);
@@ -178,9 +180,9 @@ static void learn_times(trial *at, const gemm_shared_times *t, bool replaces)
     const double device = device_ms(t), wait = fmax(0, device - t->cpu_ms);
     const double ms[TIMES] = {[START] = t->start_ms, [DEVICE] = device,
                               [TAKE] = fmax(0, t->finish_ms - wait), [CPU] = t->cpu_ms};
-    for (part p = 0; p < TIMES; ++p) {
+    for (phase p = 0; p < TIMES; ++p) {
         const double longer = ms[p] - at->ms[p];
-        at->ms[p] += replaces ? longer : added(at, longer);
+        at->ms[p] += replaces ? longer : correction(at, longer);
     }
 }
 
@@ -203,7 +205,7 @@ static int remember(model *m, const gemm_shared_times *t, bool counts)
 /* ---- the model ---- */
 
 /* One of the four times; below 0: unknown. */
-static double time_of(const model *m, part p, double share)
+static double time_of(const model *m, phase p, double share)
 {
     const trial *near = NULL;
     if (size_of(p, share) <= 0) return 0;
@@ -226,7 +228,7 @@ static double call_of(const model *m, double share)
 static double cost_of(model *m, double share)
 {
     const double ms = call_of(m, share);
-    return !is_bound(share) ? ms : ms * (1 - (is_known(m, share) ? SAVING : HOPE));
+    return !is_one_sided(share) ? ms : ms * (1 - (is_known(m, share) ? SAVING : HOPE));
 }
 
 /* The multiples of the step between 0 and 1. */
@@ -237,7 +239,7 @@ static int count_steps(const model *m)
 
 static double snap(const model *m, double share)
 {
-    if (is_bound(share)) return share;
+    if (is_one_sided(share)) return share;
     return fmax(1, fmin(count_steps(m), round(share / m->step))) * m->step;
 }
 
@@ -264,15 +266,15 @@ static double best_of_all(model *m)
 }
 
 /* Whether the model knows enough to leave the device or the CPU without work. */
-static bool may_go_to(const model *m, double bound)
+static bool may_go_to(const model *m, double alone)
 {
-    return is_bound(m->share) || count_trials_between(m) > 1 ||
-           call_of(m, m->share) > HOPELESS * call_of(m, bound);
+    return is_one_sided(m->share) || count_trials_between(m) > 1 ||
+           call_of(m, m->share) > HOPELESS * call_of(m, alone);
 }
 
 static void move_to(model *m, double target)
 {
-    const bool known = is_bound(target) || is_known(m, target);
+    const bool known = is_one_sided(target) || is_known(m, target);
     const double step = target - m->share;
     m->share = known ? target : snap(m, m->share + fmax(-MOST_STEP, fmin(MOST_STEP, step)));
     m->since = 0;
@@ -284,7 +286,7 @@ static void decide(model *m)
     if (call_of(m, GUESS) < 0) return;
     double target = best_of_all(m);
     if (cost_of(m, target) > (1 - LEAST_GAIN) * cost_of(m, m->share)) return;
-    if (is_bound(target) && !may_go_to(m, target)) {
+    if (is_one_sided(target) && !may_go_to(m, target)) {
         const double between = best_between(m);
         if (fabs(between - m->share) > LEAST_STEP) target = between;
     }
@@ -304,7 +306,7 @@ static bool is_probing(const model *m)
 
 static double share_of_probe(model *m)
 {
-    if (!is_bound(m->share)) return best_alone(m);
+    if (!is_one_sided(m->share)) return best_alone(m);
     if (call_of(m, GUESS) < 0) return snap(m, GUESS);
     const double between = best_between(m), other = 1 - m->share;
     return cost_of(m, other) < cost_of(m, between) ? other : between;

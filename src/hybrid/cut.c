@@ -1,0 +1,102 @@
+/*
+ * How a call is cut in two parts: see cut.h.
+ */
+#include "hybrid/cut.h"
+
+#include "util/ints.h"
+
+#include <math.h>
+
+/* The operand that is not cut is copied as a whole, so the larger one is cut. */
+static bool cuts_columns(const gemm_call *g)
+{
+    return g->N >= g->M;
+}
+
+gemm_call gemm_part_of_multiply(const gemm_call *g, gemm_part p)
+{
+    const size_t from = (size_t)p.from;
+    gemm_call own = *g;
+    if (cuts_columns(g)) {
+        own.N = p.to - p.from;
+        own.B += g->TB ? from * (size_t)g->ldb : from;
+        own.C += from;
+    } else {
+        own.M = p.to - p.from;
+        own.A += g->TA ? from : from * (size_t)g->lda;
+        own.C += from * (size_t)g->ldc;
+    }
+    return own;
+}
+
+/* With the pool, a quarter of the convolution's. */
+static size_t outputs_of_filter(const conv_call *c)
+{
+    return (size_t)c->out_h * (size_t)c->out_w / (c->pool ? 4 : 1);
+}
+
+static conv_call part_of_images(const conv_call *c, gemm_part p)
+{
+    const size_t from = (size_t)p.from, area = (size_t)c->h * (size_t)c->w;
+    conv_call own = *c;
+    own.batch = p.to - p.from;
+    own.input += from * (size_t)c->c * area;
+    own.output += from * (size_t)c->n * outputs_of_filter(c);
+    return own;
+}
+
+/* Filters of one image and one group, or groups of one image. */
+static conv_call part_of_filters(const conv_call *c, gemm_part p)
+{
+    const bool groups = c->groups > 1;
+    const int filters = groups ? c->n / c->groups : 1, channels = c->c / c->groups;
+    const size_t first = (size_t)p.from * (size_t)filters;
+    const size_t area = (size_t)c->h * (size_t)c->w;
+    conv_call own = *c;
+    own.n = (p.to - p.from) * filters;
+    if (groups) {
+        own.groups = p.to - p.from;
+        own.c = own.groups * channels;
+        own.input += (size_t)p.from * (size_t)channels * area;
+    }
+    own.weights += first * (size_t)channels * (size_t)c->size * (size_t)c->size;
+    if (c->scale) own.scale += first;
+    own.shift += first;
+    own.output += first * outputs_of_filter(c);
+    return own;
+}
+
+conv_call gemm_part_of_conv(const conv_call *c, gemm_part p)
+{
+    return c->batch > 1 ? part_of_images(c, p) : part_of_filters(c, p);
+}
+
+gemm_shared_call gemm_shared_multiply(const gemm_call *g)
+{
+    return (gemm_shared_call){.g = g, .count = cuts_columns(g) ? g->N : g->M,
+                              .work = (double)g->M * g->N * g->K};
+}
+
+gemm_shared_call gemm_shared_conv(const conv_call *c)
+{
+    const double outputs = (double)c->batch * c->n * c->out_h * c->out_w;
+    const int of_one_image = c->groups > 1 ? c->groups : c->n;
+    return (gemm_shared_call){.c = c, .count = c->batch > 1 ? c->batch : of_one_image,
+                              .work = outputs * (c->c / c->groups) * c->size * c->size};
+}
+
+int gemm_cut_unit(int count)
+{
+    int unit = 64;
+    while (unit > 1 && count / unit < 8) unit /= 2;
+    return unit;
+}
+
+int gemm_cut_at(int count, double share)
+{
+    const int unit = gemm_cut_unit(count);
+    if (share <= 0 || count < 2) return 0;
+    if (share >= 1) return count;
+    const int units = (int)lround(share * count / unit);
+    return min_int(max_int(units, 1), (count - 1) / unit) * unit;
+}
