@@ -10,7 +10,7 @@
 typedef struct packed_chain_cut {
     bool by_phases;
     int pieces;                 /* of an image, 1 .. the rows of the output */
-    int rows;                   /* bands: the most rows of the output in one; 0: as many as fit L2 */
+    int rows;                   /* bands: the most rows of the output in one; 0: as L2 allows */
     int step;                   /* phases: places of the output in a chunk of the second phase */
 } packed_chain_cut;
 

@@ -5,9 +5,9 @@
  *            - take chunks - shut the door - wait until nobody is inside
  *   worker:  wait for `generation` to change - enter if the door is open - take chunks - leave
  *
- * Each thread begins with the chunk that has its number. So if two jobs cut the same memory alike, a
- * thread finds much of it in its own caches. All other chunks come from a counter. A worker that
- * wakes late, or never, costs only its help, because nobody waits for a thread that has not begun:
+ * Each thread begins with the chunk that has its number. So if two jobs cut the same memory alike,
+ * a thread finds much of it in its own caches. All other chunks come from a counter. A worker that
+ * wakes late, or never, costs only its help: nobody waits for a thread that has not begun, and
  * others take its chunk at the end. `door` counts the workers inside a job. Its SHUT bit keeps late
  * workers out of a finished job.
  *
