@@ -46,7 +46,7 @@ CONV_NETWORKS = $T/test_conv_networks
 
 # Also under the sanitizers. Darknet never frees a whole network, and LeakSanitizer's thread crashes
 # among those of oneDNN: test_packed and test_cl look for leaks.
-UNIT_PROGRAMS = $(addprefix $T/,test_driver test_number test_gemm test_auto test_packed test_packed_conv test_packed_layers test_chain \
+UNIT_PROGRAMS = $(addprefix $T/,test_driver test_number test_threads test_gemm test_auto test_packed test_packed_conv test_packed_layers test_chain \
     test_allocation test_training test_conv test_conv_networks test_hook test_hybrid test_plans test_dlclose test_stats test_compare test_ab_rule test_library) \
     $(OUT)/bench/ab $(OUT)/libdarknet.so $(OUT)/libdarknet-gemm.so
 # The longest first. The comparison of 1 to 8 threads takes minutes under a sanitizer, which sees
@@ -57,6 +57,7 @@ UNIT_COMMANDS = \
     '$(NO_LEAKS) $(CONV)' \
     '$(PACKED)' \
     '$T/test_number' \
+    '$T/test_threads' \
     '$(NO_LEAKS) $T/test_auto' \
     '$(NO_LEAKS) $T/test_driver' \
     '$(NO_LEAKS) $T/test_gemm' \
@@ -123,8 +124,8 @@ UNIT_PROGRAMS += $T/test_cl
 UNIT_COMMANDS += '$T/test_cl --cases 8'
 endif
 ifeq ($(SANITIZE),thread)
-UNIT_PROGRAMS = $T/test_cl $T/test_cl_layers $T/test_hybrid $T/test_packed $T/test_packed_conv
-UNIT_COMMANDS = '$T/test_cl --threads' '$T/test_cl_layers --only threads tests/unit/cfg/hook.cfg' '$T/test_hybrid' 'TSAN_OPTIONS=die_after_fork=0 $(PACKED)' '$T/test_packed_conv --only callers'
+UNIT_PROGRAMS = $T/test_threads $T/test_cl $T/test_cl_layers $T/test_hybrid $T/test_packed $T/test_packed_conv
+UNIT_COMMANDS = '$T/test_cl --threads' '$T/test_cl_layers --only threads tests/unit/cfg/hook.cfg' '$T/test_hybrid' '$T/test_threads' 'TSAN_OPTIONS=die_after_fork=0 $(PACKED)' '$T/test_packed_conv --only callers'
 endif
 endif
 ifeq ($(SANITIZE),thread)
