@@ -22,6 +22,9 @@ $(WRONG_PROGRAMS):
 # Allocations that fail.
 $(OUT)/tests/test_allocation: FILE_LIBS = -Wl,--wrap=malloc,--wrap=calloc,--wrap=aligned_alloc
 
+# Networks whose first weights are drawn by tests/support/network.c.
+$(addprefix $(OUT)/tests/,test_conv_networks test_cl_layers test_hook test_plans): FILE_LIBS = -Wl,--wrap=rand_normal
+
 # Linked with the project's library and not with Darknet.
 $(OUT)/tests/test_library: $(OBJ)/tests/unit/test_library.o $(OUT)/libdarknet-gemm.a
 	@mkdir -p $(@D)
