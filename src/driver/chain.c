@@ -99,11 +99,6 @@ static void check(const conv_call *calls, const conv_norm *const *norms, int cou
     for (int i = 0; i < count; ++i) free(outputs[i]);
 }
 
-static bool is_pointwise(const conv_call *c)
-{
-    return c->size == 1 && c->stride == 1 && c->pad == 0 && c->groups == 1;
-}
-
 static bool is_depthwise(const conv_call *c)
 {
     return c->groups == c->c && c->n == c->c;
@@ -124,7 +119,8 @@ static bool is_chain(const conv_call *calls, int count, const layer_call *shortc
         const conv_call *c = &calls[i];
         if (c->batch < 1 || c->out_h < 1 || c->out_w < 1 || c->pool) return false;
         if (i && !follows(c, c - 1)) return false;
-        if (i == count - 2 ? !is_depthwise(c) : !is_pointwise(c)) return false;
+        if (i == count - 2 ? !is_depthwise(c) : c->groups != 1 || !gemm_conv_is_pointwise(c))
+            return false;
     }
     const conv_call *last = &calls[count - 1];
     return !shortcut || (shortcut->batch == last->batch && shortcut->out_c == last->n &&
