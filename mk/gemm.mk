@@ -33,7 +33,7 @@ $(OBJ)/src/driver/tuning.o: src/darknet_gemm.h
 $(OBJ)/src/driver/tuning.o: FILE_OPTS = -DGEMM_VERSION='"$(VERSION)"'
 
 # The reference in double precision should be fast too.
-$(OBJ)/src/driver/reference.o: FILE_OPTS = -O3
+$(OBJ)/src/driver/reference.o $(OBJ)/src/driver/conv_check.o: FILE_OPTS = -O3
 
 # Only a micro-kernel's own file may use its instruction set, because the choice is made at run time.
 $(OBJ)/src/packed/ukernel_%.o: FILE_OPTS = $(KERNEL_OPTS)

@@ -22,6 +22,9 @@ $(WRONG_PROGRAMS):
 # Allocations that fail.
 $(OUT)/tests/test_allocation: FILE_LIBS = -Wl,--wrap=malloc,--wrap=calloc,--wrap=aligned_alloc
 
+# Networks whose first weights are drawn by tests/support/network.c.
+$(addprefix $(OUT)/tests/,test_conv_networks test_cl_layers test_hook test_plans): FILE_LIBS = -Wl,--wrap=rand_normal
+
 # Linked with the project's library and not with Darknet.
 $(OUT)/tests/test_library: $(OBJ)/tests/unit/test_library.o $(OUT)/libdarknet-gemm.a
 	@mkdir -p $(@D)
@@ -49,21 +52,23 @@ CONV_NETWORKS = $T/test_conv_networks
 UNIT_PROGRAMS = $(addprefix $T/,test_driver test_number test_threads test_gemm test_auto test_packed test_packed_conv test_packed_layers test_chain \
     test_allocation test_training test_conv test_conv_networks test_hook test_hybrid test_plans test_dlclose test_stats test_compare test_ab_rule test_library) \
     $(OUT)/bench/ab $(OUT)/libdarknet.so $(OUT)/libdarknet-gemm.so
+# Tests of many kernels, which are not about the cache: PoCL compiles less.
+QUICK = $(if $(filter 1,$(OPENCL)),OPENCL_LAYERS=$T/layer_quick.so)
 # The longest first. The comparison of 1 to 8 threads takes minutes under a sanitizer, which sees
-# nothing new in it.
+# nothing new in it: test_packed leaves it out, and test_conv compares 1 to 3.
 PACKED = $T/test_packed$(if $(filter 0,$(SANITIZE)),, --cases 500 --without threads)
-CONV = $T/test_conv$(if $(filter 0,$(SANITIZE)),, --cases 100)
+CONV = $T/test_conv$(if $(filter 0,$(SANITIZE)),, --cases 100 --threads 3)
 UNIT_COMMANDS = \
-    '$(NO_LEAKS) $(CONV)' \
+    '$(NO_LEAKS) $(QUICK) $T/test_gemm' \
+    '$(NO_LEAKS) $(QUICK) $(CONV)' \
+    '$T/test_packed_conv' \
     '$(PACKED)' \
     '$T/test_number' \
     '$T/test_threads' \
     '$(NO_LEAKS) $T/test_auto' \
     '$(NO_LEAKS) $T/test_driver' \
-    '$(NO_LEAKS) $T/test_gemm' \
     '$(NO_LEAKS) $T/test_training tests/unit/cfg/layers.cfg --forward $(patsubst %,tests/unit/cfg/%.cfg,layers recurrent recurrent-one connected)' \
     '$T/test_packed_layers' \
-    '$T/test_packed_conv' \
     '$T/test_hybrid' \
     '$T/test_chain' \
     '$T/test_allocation' \
@@ -89,7 +94,7 @@ SYSTEM_COMMANDS = \
     'tests/system/test_builds.sh' \
     'tests/system/test_detect.sh $(UNTRAINED) "$$MODELS"' \
     'tests/system/test_setup.sh && tests/system/test_bench.sh "$$MODELS"' \
-    '$T/test_gemm --large --cases 0' \
+    '$(QUICK) $T/test_gemm --large --cases 0' \
     'tests/system/test_library.sh $(UNTRAINED) "$$MODELS"' \
     'tests/system/test_install.sh' \
     'tests/system/test_memory.sh' \
@@ -106,26 +111,27 @@ SYSTEM_COMMANDS = \
     'tests/system/test_report.sh'
 
 ifeq ($(OPENCL),1)
-CL_PROGRAMS = $(addprefix $T/,test_cl test_cl_layers layer_adreno.so layer_fail.so layer_unwritten.so)
+CL_PROGRAMS = $(addprefix $T/,test_cl test_cl_layers layer_adreno.so layer_fail.so layer_quick.so layer_unwritten.so)
 # Some of the networks, because PoCL starts slowly: groups, depthwise, all strides, fully connected.
 CL_NETWORKS = $(patsubst %,cfg/%.cfg,yolov3-tiny alexnet resnet18 resnext50 darknet19 tiny strided densenet201)
 # The script after the program, which leaves PoCL's kernels compiled.
 CL_COMMANDS = \
-    '$T/test_cl --cases 12 && tests/system/test_cl.sh $(UNTRAINED)' \
+    '$(QUICK) $T/test_cl --cases 12 && tests/system/test_cl.sh $(UNTRAINED)' \
     'OPENCL_LAYERS=$T/layer_fail.so $T/test_cl_layers tests/unit/cfg/hook.cfg tests/unit/cfg/connected.cfg cfg/yolov3-tiny.cfg cfg/darknet19.cfg cfg/resnet18.cfg' \
-    '$T/test_packed_layers --row cl --cases 120' \
-    '$T/test_chain --row cl --cases 2' \
+    '$(QUICK) $T/test_packed_layers --row cl --cases 120' \
+    '$(QUICK) $T/test_chain --row cl --cases 2' \
     '$T/test_plans --row cl tests/unit/cfg/plans.cfg tests/unit/cfg/hook.cfg' \
     '$(CONV_NETWORKS) --row cl --train tests/unit/cfg/layers.cfg' \
     '$(CONV_NETWORKS) --row cl tests/unit/cfg/connected.cfg $(CL_NETWORKS) "$$MODELS"/*.cfg --resize cfg/yolov3-tiny.cfg'
 # PoCL and LLVM keep to the end what they once took.
 ifeq ($(SANITIZE),1)
-UNIT_PROGRAMS += $T/test_cl
-UNIT_COMMANDS += '$T/test_cl --cases 8'
+UNIT_PROGRAMS += $T/test_cl $T/layer_quick.so
+UNIT_COMMANDS := '$(QUICK) $T/test_cl --cases 8' $(UNIT_COMMANDS)
 endif
 ifeq ($(SANITIZE),thread)
 UNIT_PROGRAMS = $T/test_threads $T/test_cl $T/test_cl_layers $T/test_hybrid $T/test_packed $T/test_packed_conv
-UNIT_COMMANDS = '$T/test_cl --threads' '$T/test_cl_layers --only threads tests/unit/cfg/hook.cfg' '$T/test_hybrid' '$T/test_threads' 'TSAN_OPTIONS=die_after_fork=0 $(PACKED)' '$T/test_packed_conv --only callers'
+UNIT_COMMANDS = 'TSAN_OPTIONS=die_after_fork=0 $(PACKED)' '$T/test_cl_layers --only threads tests/unit/cfg/hook.cfg' \
+    '$T/test_cl --threads' '$T/test_packed_conv --only callers' '$T/test_threads' '$T/test_hybrid'
 endif
 endif
 ifeq ($(SANITIZE),thread)

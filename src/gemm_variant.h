@@ -83,6 +83,12 @@ static inline bool gemm_conv_is_dots(const conv_call *c)
     return c->size == c->h && c->size == c->w && c->pad == 0;
 }
 
+/* Whether the convolution is 1x1 over all places. The channels of a group are B as they lie. */
+static inline bool gemm_conv_is_pointwise(const conv_call *c)
+{
+    return c->size == 1 && c->stride == 1 && c->pad == 0;
+}
+
 /* Whether Winograd's algorithm can compute the convolution. The rows that have it apply no logistic
    behind it. */
 static inline bool gemm_conv_can_transform(const conv_call *c)

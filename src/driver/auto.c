@@ -10,8 +10,6 @@
  */
 #include "driver/auto.h"
 
-#include "cl/configure.h"
-#include "driver/bytes.h"
 #include "driver/decide.h"
 #include "driver/turns.h"
 #include "packed/chain.h"
@@ -304,24 +302,11 @@ static const gemm_variant *row_of_all(const conv_call *calls, int count,
     return row;
 }
 
-static const char *chain_to_cpu(const conv_call *calls, int count, const layer_call *shortcut)
-{
-    const conv_call *last = &calls[count - 1];
-    float *const output = shortcut ? shortcut->output : last->output;
-    const char *why = gemm_cl_give_to_cpu(calls->input, gemm_conv_input_bytes(calls),
-                                          GEMM_CL_CPU_READS);
-    if (!why && shortcut)
-        why = gemm_cl_give_to_cpu(shortcut->input[1].data, gemm_layer_input_bytes(shortcut, 1),
-                                  GEMM_CL_CPU_READS);
-    if (why) return why;
-    return gemm_cl_give_to_cpu(output, gemm_conv_output_bytes(last), GEMM_CL_CPU_WRITES);
-}
-
 static gemm_status run_chain_on(const gemm_variant *row, const conv_call *calls, int count,
                                 const layer_call *shortcut, const gemm_context *x)
 {
     for (int i = 0; x->chain_kept && i < count; ++i) own_kept(x->chain_kept[i], row);
-    const char *lost = row->leaves ? NULL : chain_to_cpu(calls, count, shortcut);
+    const char *lost = row->leaves ? NULL : gemm_chain_to_cpu(calls, count, shortcut);
     if (lost) return gemm_fail(x->note, lost);
     const gemm_status status = row->chain(calls, count, shortcut, x, row->params);
     for (int i = 0; x->chain_kept && i < count; ++i)

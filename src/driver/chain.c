@@ -8,6 +8,7 @@
 #include "driver/plan.h"
 #include "driver/start.h"
 #include "driver/trace.h"
+#include "driver/turns.h"
 #include "util/clock.h"
 #include "util/die.h"
 
@@ -39,18 +40,6 @@ static bool fold(folded *f, int i, const conv_norm *norm, gemm_plan **slot)
     return true;
 }
 
-/* Inputs to the CPU; the CPU writes the output. */
-static void to_cpu(const conv_call *calls, int count, const layer_call *shortcut)
-{
-    gemm_host_read(calls->input, gemm_conv_input_bytes(calls));
-    if (shortcut) {
-        gemm_host_read(shortcut->input[1].data, gemm_layer_input_bytes(shortcut, 1));
-        gemm_host_write(shortcut->output, gemm_layer_output_bytes(shortcut));
-    } else {
-        gemm_host_write(calls[count - 1].output, gemm_conv_output_bytes(&calls[count - 1]));
-    }
-}
-
 static bool run(const folded *f, int count, const layer_call *shortcut)
 {
     const gemm_state *state = gemm_get_state();
@@ -59,7 +48,8 @@ static bool run(const folded *f, int count, const layer_call *shortcut)
     gemm_context context = gemm_state_context(state, &note);
     context.chain_kept = f->kept;
     const double start = state->trace ? gemm_now_ms() : 0;
-    if (!row->leaves) to_cpu(f->calls, count, shortcut);
+    const char *lost = row->leaves ? NULL : gemm_chain_to_cpu(f->calls, count, shortcut);
+    if (lost) gemm_die("the output of a layer is lost on the OpenCL device: %s", lost);
     const gemm_status status = row->chain(f->calls, count, shortcut, &context, row->params);
     if (status == GEMM_FAILED)
         gemm_die("%s failed for a chain of %d convolutions, and its output is undefined: %s",
@@ -109,11 +99,6 @@ static void check(const conv_call *calls, const conv_norm *const *norms, int cou
     for (int i = 0; i < count; ++i) free(outputs[i]);
 }
 
-static bool is_pointwise(const conv_call *c)
-{
-    return c->size == 1 && c->stride == 1 && c->pad == 0 && c->groups == 1;
-}
-
 static bool is_depthwise(const conv_call *c)
 {
     return c->groups == c->c && c->n == c->c;
@@ -134,7 +119,8 @@ static bool is_chain(const conv_call *calls, int count, const layer_call *shortc
         const conv_call *c = &calls[i];
         if (c->batch < 1 || c->out_h < 1 || c->out_w < 1 || c->pool) return false;
         if (i && !follows(c, c - 1)) return false;
-        if (i == count - 2 ? !is_depthwise(c) : !is_pointwise(c)) return false;
+        if (i == count - 2 ? !is_depthwise(c) : c->groups != 1 || !gemm_conv_is_pointwise(c))
+            return false;
     }
     const conv_call *last = &calls[count - 1];
     return !shortcut || (shortcut->batch == last->batch && shortcut->out_c == last->n &&

@@ -19,6 +19,7 @@
 #include "driver/conv_check.h"
 
 #include "driver/reference.h"
+#include "util/ints.h"
 #include "util/winograd.h"
 
 #include <float.h>
@@ -31,7 +32,8 @@ enum { MOST_N = 8 };            /* the largest n of a transform */
 typedef struct plane {
     double *sum;                /* then the exact outputs */
     double *size;               /* the sizes S of the terms, then the bounds */
-    double *inputs, *weights;   /* the sums of |input| and |weight| of the taps */
+    double *inputs, *weights;   /* the sums of |input| and |weight| of the taps, or NULL where no
+                                   rounding needs them */
 } plane;
 
 /* The tiles of an image under |BT| |d| |B|, for all filters: [channel][tile][n * n]. */
@@ -41,22 +43,44 @@ typedef struct tiles {
     double *V;
 } tiles;
 
+/* Adds the terms of one tap to `n` places of a row. `in` is the first place's input. */
+static void add_terms(double w, const float *in, size_t stride, int n, double *restrict sum,
+                      double *restrict size)
+{
+    if (stride == 1) {          /* apart, because compilers make vectors of it */
+        for (int x = 0; x < n; ++x) {
+            sum[x] += w * in[x];
+            size[x] += fabs(w * in[x]);
+        }
+    } else {
+        for (int x = 0; x < n; ++x) {
+            sum[x] += w * in[(size_t)x * stride];
+            size[x] += fabs(w * in[(size_t)x * stride]);
+        }
+    }
+}
+
+static void add_operands(double w, const float *in, size_t stride, int n, double *restrict inputs,
+                         double *restrict weights)
+{
+    for (int x = 0; x < n; ++x) {
+        inputs[x] += fabs((double)in[(size_t)x * stride]);
+        weights[x] += fabs(w);
+    }
+}
+
 /* Adds w times the channel, shifted by (dy, dx). Outside of the channel is zero. */
 static void add_tap(const conv_call *c, plane p, double w, const float *channel, int dy, int dx)
 {
+    const int first = dx < 0 ? ceil_div(-dx, c->stride) : 0;
+    const int end = dx < c->w ? min_int(c->out_w, (c->w - 1 - dx) / c->stride + 1) : 0;
     for (int y = 0; y < c->out_h; ++y) {
         const int row = y * c->stride + dy;
-        if (row < 0 || row >= c->h) continue;
-        for (int x = 0; x < c->out_w; ++x) {
-            const int column = x * c->stride + dx;
-            if (column < 0 || column >= c->w) continue;
-            const double input = channel[(size_t)row * (size_t)c->w + (size_t)column];
-            const size_t at = (size_t)y * (size_t)c->out_w + (size_t)x;
-            p.sum[at] += w * input;
-            p.size[at] += fabs(w * input);
-            p.inputs[at] += fabs(input);
-            p.weights[at] += fabs(w);
-        }
+        if (row < 0 || row >= c->h || first >= end) continue;
+        const float *in = channel + (size_t)row * (size_t)c->w + (size_t)(first * c->stride + dx);
+        const size_t at = (size_t)y * (size_t)c->out_w + (size_t)first, stride = (size_t)c->stride;
+        add_terms(w, in, stride, end - first, p.sum + at, p.size + at);
+        if (p.inputs) add_operands(w, in, stride, end - first, p.inputs + at, p.weights + at);
     }
 }
 
@@ -80,7 +104,8 @@ static void sum_filter(const conv_call *c, plane p, int image, int filter)
 {
     const size_t outputs = (size_t)c->out_h * (size_t)c->out_w;
     const float *w = weights_of(c, filter);
-    for (size_t j = 0; j < outputs; ++j) p.sum[j] = p.size[j] = p.inputs[j] = p.weights[j] = 0;
+    for (size_t j = 0; j < outputs; ++j) p.sum[j] = p.size[j] = 0;
+    for (size_t j = 0; p.inputs && j < outputs; ++j) p.inputs[j] = p.weights[j] = 0;
     for (int k = 0; k < c->c / c->groups; ++k) {
         const float *channel = channel_of(c, image, first_channel(c, filter) + k);
         for (int dy = 0; dy < c->size; ++dy)
@@ -208,15 +233,13 @@ static double roundings(const conv_call *c, const gemm_transform *t)
 static void finish_filter(const conv_call *c, const gemm_transform *t, const gemm_rounding *r,
                           plane p, int filter)
 {
-    static const gemm_rounding single;
-    if (!r) r = &single;
     const double K = (double)(c->c / c->groups) * c->size * c->size;
     const double scale = c->scale ? c->scale[filter] : 1, shift = c->shift[filter];
     const double count = roundings(c, t);
     for (size_t j = 0; j < (size_t)c->out_h * (size_t)c->out_w; ++j) {
         p.sum[j] = activate(scale * p.sum[j] + shift, c->activation);
-        const double more = r->product * p.size[j] + r->a * p.inputs[j] + r->b * p.weights[j] +
-                            r->sum * K;
+        const double more = !r ? 0 : r->product * p.size[j] + r->a * p.inputs[j] +
+                                     r->b * p.weights[j] + r->sum * K;
         p.size[j] = fabs(scale) * more +
                     count * (FLT_EPSILON * (fabs(scale) * p.size[j] + fabs(shift)) + FLT_MIN) +
                     (c->activation == CONV_LOGISTIC ? 8 * FLT_EPSILON : 0);
@@ -287,8 +310,8 @@ int gemm_conv_compare_rounded(const conv_call *c, const gemm_transform *t, const
     int status = p.sum && !(t && make_tiles(c, t, &s)) ? 0 : -1;
     if (!status) {
         p.size = p.sum + outputs;
-        p.inputs = p.size + outputs;
-        p.weights = p.inputs + outputs;
+        p.inputs = r ? p.size + outputs : NULL;
+        p.weights = r ? p.inputs + outputs : NULL;
         status = compare(c, &s, r, p, worst);
     }
     free(s.V);

@@ -63,6 +63,17 @@ const char *gemm_any_to_cpu(const gemm_any_call *c)
     return why ? why : take_output(c, GEMM_CL_CPU_WRITES);
 }
 
+const char *gemm_chain_to_cpu(const conv_call *calls, int count, const layer_call *shortcut)
+{
+    const gemm_any_call last = {.conv = shortcut ? NULL : &calls[count - 1], .layer = shortcut};
+    const char *why = gemm_cl_give_to_cpu(calls->input, gemm_conv_input_bytes(calls),
+                                          GEMM_CL_CPU_READS);
+    if (!why && shortcut)
+        why = gemm_cl_give_to_cpu(shortcut->input[1].data, gemm_layer_input_bytes(shortcut, 1),
+                                  GEMM_CL_CPU_READS);
+    return why ? why : take_output(&last, GEMM_CL_CPU_WRITES);
+}
+
 /* ---- one row ---- */
 
 /* One call from memory of the CPU. Returns whether its result is there, in memory of the CPU. */

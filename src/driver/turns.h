@@ -19,6 +19,10 @@ gemm_status gemm_run_any(const gemm_variant *, const gemm_any_call *, const gemm
    that the CPU writes the output. Returns NULL, or why an input is lost. */
 const char *gemm_any_to_cpu(const gemm_any_call *);
 
+/* The same for a chain and the shortcut behind it, or NULL for none. The outputs of the inner
+   layers do not exist. */
+const char *gemm_chain_to_cpu(const conv_call *calls, int count, const layer_call *shortcut);
+
 /*
  * Measures `count` rows, at most GEMM_TURNS_ROWS. ms[i] becomes the shortest time of row i, until
  * the result is in the CPU's memory. It is -1 when the row declines or fails. A matrix C is then as

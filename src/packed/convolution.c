@@ -39,11 +39,6 @@
 #include <math.h>
 #include <string.h>
 
-static bool reads_in_place(const conv_call *c)
-{
-    return c->size == 1 && c->stride == 1 && c->pad == 0;
-}
-
 /* ---- packing from the image ---- */
 
 /* The channels of a group in an image: the source of a packed_b. */
@@ -202,7 +197,7 @@ static packed_job make_job(const layer_job *l, channels *source, int index)
     job.a_row = job.K;
     job.a_step = 1;
     job.A = c->weights + (size_t)group * filters * job.K;
-    if (reads_in_place(c)) {
+    if (gemm_conv_is_pointwise(c)) {
         job.B = (packed_b){.rows = source->first, .ld = area};
     }
     return job;
@@ -436,7 +431,7 @@ static void convolve_channels(void *arg, int chunk, void *scratch)
 /* Two bands must fit the scratch. */
 static bool fits_depthwise(const conv_call *c, const gemm_ukernel *u)
 {
-    if (c->c != c->groups || c->stride > 2 || reads_in_place(c)) return false;
+    if (c->c != c->groups || c->stride > 2 || gemm_conv_is_pointwise(c)) return false;
     const gemm_depthwise d = make_depthwise(c, u);
     const size_t floats = gemm_depthwise_floats(&d, rows_in_band(&d));
     return 2 * floats * sizeof(float) <= GEMM_SCRATCH_BYTES;
@@ -488,7 +483,7 @@ gemm_status gemm_packed_conv(const conv_call *c, const gemm_context *context, co
         strcpy(context->note->algorithm, "split");
         return run_split(&l, threads) ? GEMM_DECLINED : GEMM_DONE;
     }
-    const bool shifted = packed_has_shifts(c) && !reads_in_place(c);
+    const bool shifted = packed_has_shifts(c) && !gemm_conv_is_pointwise(c);
     packed_shifts *const shifts = shifted ? packed_take_shifts(c, l.u) : NULL;
     l.shifts = shifts;
     const int no_memory = c->pool ? run_pooled(&l, threads) : run_dense(&l, threads);

@@ -129,15 +129,16 @@ static void multiply_panels(const packed_walk *w, const packed_strip *s, const a
     const int first = w->r.upwards ? panels - 1 : 0, way = w->r.upwards ? -1 : 1;
     const bool plain = are_plain(job, u, s, t);
     for (int left = panels, panel = first, next, count; left; left -= count, panel = next) {
+        const bool by_panels = plain && panel < whole;
         const int i = s->ic + panel * u->mr;
-        count = !plain || panel >= whole ? 1 : w->r.upwards ? panel + 1 : whole - panel;
+        count = !by_panels ? 1 : w->r.upwards ? panel + 1 : whole - panel;
         next = left > count ? panel + way * count : first;
         t->rows = min_int(u->mr, s->ic + s->mc - i);
         t->a = A->a + panel * A->panel;
         t->a_next = A->a + next * A->panel;
         t->c = job->C + i * job->ldc + s->jr;
         t->c_next = job->C + (s->ic + next * u->mr) * job->ldc + (left > count ? s->jr : next_jr);
-        if (plain && panel < whole) {
+        if (by_panels) {
             set_epilogue(job, s, i, t);
             u->panels(t, count, way, way * (ptrdiff_t)A->panel);
         } else {

@@ -330,23 +330,25 @@ INLINE void panels_body(const gemm_tile *first, int count, int way, ptrdiff_t a_
     *first->moves = m;
 }
 
-#define PANELS_NAME(layout, v) JOIN(JOIN(gemm_packed_panels_##v##_, layout##__), ISA)
-#define PANELS(layout, v)                                                                          \
-    static NOINLINE TILE_TUNING void PANELS_NAME(layout, v)(const gemm_tile *t, int count,         \
-                                                            int way, ptrdiff_t a_panel)            \
+#define PANELS_NAME(name, v) JOIN(gemm_packed_panels_##name##_##v##__, ISA)
+#define PANELS(name, layout, v)                                                                    \
+    static NOINLINE TILE_TUNING void PANELS_NAME(name, v)(const gemm_tile *t, int count, int way,  \
+                                                          ptrdiff_t a_panel)                       \
     {                                                                                              \
         panels_body(t, count, way, a_panel, layout, v);                                            \
     }
-EACH_VECS(PANELS, A_PACKED)
-EACH_VECS(PANELS, A_BY_ROWS)
-EACH_VECS(PANELS, A_APART)
+#define PANELS_OF(unused, v)                                                                       \
+    PANELS(packed, A_PACKED, v) PANELS(by_rows, A_BY_ROWS, v) PANELS(apart, A_APART, v)
+EACH_VECS(PANELS_OF, 0)
 
 typedef void panels_fn(const gemm_tile *, int count, int way, ptrdiff_t a_panel);
-#define PANELS_ENTRY(layout, v) PANELS_NAME(layout, v),
+#define PANELS_PACKED(unused, v) PANELS_NAME(packed, v),
+#define PANELS_BY_ROWS(unused, v) PANELS_NAME(by_rows, v),
+#define PANELS_APART(unused, v) PANELS_NAME(apart, v),
 static panels_fn *const panels_of[][NV] = {
-    [A_PACKED] = {EACH_VECS(PANELS_ENTRY, A_PACKED)},
-    [A_BY_ROWS] = {EACH_VECS(PANELS_ENTRY, A_BY_ROWS)},
-    [A_APART] = {EACH_VECS(PANELS_ENTRY, A_APART)},
+    [A_PACKED] = {EACH_VECS(PANELS_PACKED, 0)},
+    [A_BY_ROWS] = {EACH_VECS(PANELS_BY_ROWS, 0)},
+    [A_APART] = {EACH_VECS(PANELS_APART, 0)},
 };
 
 static void all_panels(const gemm_tile *t, int count, int way, ptrdiff_t a_panel)

@@ -11,8 +11,8 @@
 /* Numbers from 0 to 1. */
 void network_fill(float *, size_t n, rng *);
 
-/* The network of a cfg with Darknet's first weights, and a batch norm that does something. Another
-   seed gives other weights. free_network frees it. */
+/* The network of a cfg with random weights, and a batch norm that does something. Another seed
+   gives other weights. free_network frees it. */
 network *network_make(const char *cfg, int seed);
 
 /* Calls visit(l, data) for every connected layer and every convolution, those inside of [crnn]

@@ -39,6 +39,14 @@ static inline void report_fail(const char *name, const char *format, ...)
     ++report_failures;
 }
 
+/* `wrong`: the reason, or NULL for a pass. */
+__attribute__((unused))
+static inline void report_judged(const char *name, const char *wrong)
+{
+    if (wrong) report_fail(name, "%s", wrong);
+    else report_pass(name);
+}
+
 static inline void report_skipped(const char *name, const char *kind, const char *format,
                                   va_list args)
 {

@@ -30,29 +30,31 @@ includes()
         sed 's|^\./||; s|:#include "| |; s|"$||'
 }
 
-# "FROM TO" a line: an object needs a symbol that another one defines. Only objects that have a
-# source: an old build may hold others.
-needs()
+# "FROM ... SYMBOL" a line, by nm. Only objects that have a source: an old build may hold others.
+symbols()
 {
     (cd src && find . -name '*.c') | sed 's|^\./||; s|\.c$||' | while read -r name; do
         [ ! -f "$OUT/obj/src/$name.o" ] || nm "$OUT/obj/src/$name.o" | sed "s|^|$name |"
-    done | awk '
+    done
+}
+
+# "FROM TO" a line: an object needs a symbol that another one defines.
+needs()
+{
+    awk '
         NF == 4 && $3 ~ /[A-TV-Z]/ { owner[$4] = $1 }
         NF == 3 && $2 == "U" { user[++n] = $1; symbol[n] = $3 }
         END {
             for (i = 1; i <= n; ++i)
                 if (symbol[i] in owner && owner[symbol[i]] != user[i]) print user[i], owner[symbol[i]]
-        }' | sort -u
+        }' "$work/symbols" | sort -u
 }
 
 # users SYMBOL...: the objects that need one of these
 users()
 {
-    for symbol; do
-        find "$OUT/obj/src" -name '*.o' | while read -r object; do
-            ! nm -u "$object" | grep -q " U $symbol\$" || echo "$object"
-        done
-    done | sed "s|^$OUT/obj/src/||; s|\.o\$||" | sort -u
+    awk -v wanted=" $* " '
+        NF == 3 && $2 == "U" && index(wanted, " " $3 " ") { print $1 }' "$work/symbols" | sort -u
 }
 
 # expect_nothing NAME FILE: the file must be empty
@@ -94,6 +96,7 @@ tsort "$work/modules" >/dev/null 2>"$work/circle"
 expect_nothing includes-without-circle "$work/circle"
 
 # ---- Objects ----
+symbols >"$work/symbols"
 needs >"$work/needs"
 if [ "$(grep -c '^driver/' "$work/needs")" -ge 10 ] && [ "$(wc -l <"$work/needs")" -ge 30 ]; then
     pass objects-found

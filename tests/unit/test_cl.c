@@ -322,10 +322,7 @@ static void test_panels(void)
             }
             gemm_cl_force_memory(0);
             free_problem(&p);
-            if (why)
-                report_fail(name, "%s", why);
-            else
-                report_pass(name);
+            report_judged(name, why);
         }
     }
 }
@@ -553,10 +550,7 @@ static void test_hybrid_note(double share)
     if (!why) why = judge_ran(share);
     free_problem(&p);
     free_convolution(&q);
-    if (why)
-        report_fail(name, "%s", why);
-    else
-        report_pass(name);
+    report_judged(name, why);
 }
 
 /* All operands in one block of gemm_host_alloc, which the CPU uses while the device works. */
@@ -635,10 +629,7 @@ static void test_conv_limits(void)
         const char *why = judge_convolution(&p, &gemm_cl_best, 0);
         if (!why && !i && !gemm_cl_unusable(&gemm_cl_image))
             why = judge_convolution(&p, &gemm_cl_image, 0);
-        if (why)
-            report_fail(name, "%s", why);
-        else
-            report_pass(name);
+        report_judged(name, why);
         const float before = p.call.output[0] = 7.0f;
         if (i && (!convolve_parts(&p.call, &gemm_cl_naive, 0) || p.call.output[0] != before))
             report_fail("cl-conv-declines", "a row without a convolution took it");
@@ -758,10 +749,7 @@ static void test_winograd_plan(void)
     free_convolution(&q);
     if (!gemm_cl_opened()->traits.cpu)
         report_skip_machine("cl-winograd-plan", "the OpenCL device is no CPU");
-    else if (why)
-        report_fail("cl-winograd-plan", "%s", why);
-    else
-        report_pass("cl-winograd-plan");
+    else report_judged("cl-winograd-plan", why);
 }
 
 /* ---- what is copied ------------------------------------------------------------------------- */
@@ -806,10 +794,7 @@ static void test_copies(void)
     expect_bytes("cl-copies-weights-kept", 0, b, c);
     own.A.data[M * K - 1] += 1.0f;      /* the last weight changes: seen, uploaded, used */
     const char *why = judge(&own, &gemm_cl_naive, 0);
-    if (why)
-        report_fail("cl-copies-weights-changed-sum", "%s", why);
-    else
-        report_pass("cl-copies-weights-changed-sum");
+    report_judged("cl-copies-weights-changed-sum", why);
     expect_bytes("cl-copies-weights-changed", a, b, c);
     gemm_cl_force_memory(0);
     free_problem(&shared);
@@ -839,10 +824,7 @@ static void test_large_copies(int pad)
     gemm_set_threads(gemm_allowed_cores());
     gemm_cl_force_memory(0);
     free_problem(&p);
-    if (why)
-        report_fail(name, "%s", why);
-    else
-        report_pass(name);
+    report_judged(name, why);
 }
 
 /*

@@ -705,10 +705,7 @@ static void test_threads(const gemm_ukernel *u, int most)
         const conv_shape *s = pool ? &POOLED_SHAPES[i - COUNT(THREAD_SHAPES)] : &THREAD_SHAPES[i];
         snprintf(name, sizeof name, "threads%s %s, %s", pool ? " pooled" : "", s->name, u->name);
         const char *wrong = judge_threads(s, pool, u, most);
-        if (wrong)
-            report_fail(name, "%s", wrong);
-        else
-            report_pass(name);
+        report_judged(name, wrong);
     }
 }
 

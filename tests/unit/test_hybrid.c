@@ -24,10 +24,7 @@
 
 static void judge(const char *name, const char *why)
 {
-    if (why)
-        report_fail(name, "%s", why);
-    else
-        report_pass(name);
+    report_judged(name, why);
 }
 
 /* ---- the model ------------------------------------------------------------------------------- */

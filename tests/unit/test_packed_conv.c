@@ -151,10 +151,7 @@ static void report(const char *test, const char *layer, const gemm_ukernel *u, c
 {
     char name[96];
     snprintf(name, sizeof name, "%s %s, %s", test, layer, u->name);
-    if (wrong)
-        report_fail(name, "%s", wrong);
-    else
-        report_pass(name);
+    report_judged(name, wrong);
 }
 
 /* ---- callers ---- */
