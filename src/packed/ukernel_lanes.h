@@ -219,16 +219,17 @@ static void lanes_depthwise(const gemm_lanes_depthwise *d)
 /* ---- from rows to lanes and back ---- */
 
 /* Both by blocks of BLOCK places and channels. The last block ends with the last place, and so
-   overlaps the one before it. Channels that fill no block go one by one. */
+   overlaps the one before it. Channels that fill no block go one by one. Rows may be pages apart, so
+   that their lines compete for one set of L1. So only BLOCK rows at a time are written. */
 
 static void from_lanes(int places, int channels, const float *src, size_t ld, float *dst,
                        size_t dst_ld)
 {
     for (; channels > 0; channels -= VL, src += ld, dst += VL * dst_ld) {
         const int n = lesser(VL, channels), whole = places < BLOCK ? 0 : n / BLOCK * BLOCK;
-        for (int i_block = 0; i_block < places; i_block += BLOCK) {
-            const int i = block_start(i_block, places);
-            for (int c = 0; c < whole; c += BLOCK) {
+        for (int c = 0; c < whole; c += BLOCK) {
+            for (int i_block = 0; i_block < places; i_block += BLOCK) {
+                const int i = block_start(i_block, places);
                 transpose_block(src + i * VL + c, VL, dst + c * dst_ld + i, (int)dst_ld);
             }
         }
