@@ -41,9 +41,6 @@ INLINE void lanes_steps(const gemm_lanes *l, const int places, const int nv,
     if (source == GEMM_ROWS) {
         const float *a = l->a + i;
         for (; k < K; ++k, a += ld, b += nv * VL) lanes_step(places, nv, a, 1, b, acc);
-    } else if (source == GEMM_TAPS) {
-        const float *a = l->a + 2 * i;
-        for (; k < K; ++k, b += nv * VL) lanes_step(places, nv, a + l->taps[k], 2, b, acc);
     } else {
         const float *a = l->a + (size_t)i * VL;
         for (; k + VL <= K; k += VL, a += ld, b += VL * nv * VL) {
@@ -108,18 +105,15 @@ INLINE void lanes_strip(const gemm_lanes *l, const int nv, const gemm_lanes_sour
             lanes_strip(l, v, source, BY_SIGN, first, end, group, b);                              \
         }                                                                                          \
     }
-#define LANES_OF(unused, v)                                                                        \
-    LANES(rows, GEMM_ROWS, v) LANES(lanes, GEMM_LANES, v) LANES(taps, GEMM_TAPS, v)
+#define LANES_OF(unused, v) LANES(rows, GEMM_ROWS, v) LANES(lanes, GEMM_LANES, v)
 EACH_VECS(LANES_OF, 0)
 
 typedef void lanes_fn(const gemm_lanes *, int first, int end, int group, const float *b);
 #define FROM_ROWS(unused, v) LANES_NAME(rows, v),
 #define FROM_LANES(unused, v) LANES_NAME(lanes, v),
-#define FROM_TAPS(unused, v) LANES_NAME(taps, v),
 static lanes_fn *const lanes_from[][NV] = {
     [GEMM_ROWS] = {EACH_VECS(FROM_ROWS, 0)},
     [GEMM_LANES] = {EACH_VECS(FROM_LANES, 0)},
-    [GEMM_TAPS] = {EACH_VECS(FROM_TAPS, 0)},
 };
 
 /* Some places times all channels, so that they are in L1 for all but the first strip. */
