@@ -15,7 +15,7 @@
  *   1x1, stride 1     B is the image: read where it lies
  *   taps are shifts   each row of B is the channel at an offset, masked at the edges (taps.h)
  *   stride 2          rows of the image are split into even and odd columns, some rows at a time.
- *                     The pixels under a tap are then neighbours
+ *                     The pixels under a tap are then neighbours. Few channels: band.c
  *   any other         row by row of the output
  *
  * A depthwise convolution, where a filter sees one channel, is no product of matrices. Its rows are
@@ -27,6 +27,7 @@
  */
 #include "packed/packed.h"
 
+#include "packed/band.h"
 #include "packed/dots.h"
 #include "packed/lanes.h"
 #include "packed/loops.h"
@@ -469,6 +470,10 @@ gemm_status gemm_packed_conv(const conv_call *c, const gemm_context *context, co
         return packed_dots(c, context->isa, threads) ? GEMM_DECLINED : GEMM_DONE;
     }
     if (run_winograd(c, context)) return GEMM_DONE;
+    if (packed_prefers_band(c, context->isa) && !packed_band_conv(c, context)) {
+        strcpy(context->note->algorithm, "split");
+        return GEMM_DONE;
+    }
     if (packed_prefers_lanes(c, context->isa) && !packed_lanes_conv(c, context)) {
         strcpy(context->note->algorithm, "lanes");
         return GEMM_DONE;

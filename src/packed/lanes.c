@@ -3,10 +3,6 @@
  *
  * A layer alone is a product of places and channels. Its result is moved from lanes to rows. It has
  * no tail columns, because places are the rows of the tiles, which need not fill a vector.
- *
- * With stride 2 a tap is a constant distance in memory, and neighbouring places are two floats
- * apart. Scalars of the image are read where they lie, so nothing is packed but rows with zeroes
- * around them.
  */
 #include "packed/lanes.h"
 
@@ -117,159 +113,80 @@ bool packed_adds_in_order(const conv_call *c, const gemm_ukernel *u)
     return plan.kc >= c->c && plan.rest == 0;
 }
 
-/* What the threads share. A chunk is some rows of an image's output, for some strips of nr
-   channels. */
+/* What the threads share. A chunk is some places of an image, for some strips of nr channels. */
 typedef struct layer {
     const conv_call *c;
     const gemm_ukernel *u;
     const float *weights;
-    int rows, bands;            /* in a band; in an image */
-    int strips, parts;          /* in a part; in an image */
-    int pitch;                  /* stride 2: floats in a row of pixels */
-    size_t apart;               /* stride 2: floats of a channel */
+    int strips, parts;          /* in a chunk; chunks with the same places */
+    int step, pieces;           /* places in a chunk, and chunks with the same channels. The last
+                                   one of an image also takes the places that are left */
 } layer;
 
-static bool is_pointwise(const conv_call *c)
+static size_t result_bytes(const conv_call *c, const gemm_ukernel *u)
 {
-    return c->size == 1 && c->stride == 1 && c->pad == 0;
-}
-
-/* Larger maps have few tail columns for their size. */
-static bool prefers_product(const conv_call *c, const gemm_ukernel *u)
-{
-    enum { MOST_PLACES = 256 };
-    if (c->h * c->w > MOST_PLACES || c->c > 2 * u->kc) return false;
-    return !packed_adds_in_order(c, u);
-}
-
-static bool has_few_channels(const conv_call *c)
-{
-    enum { FEW = 4 };
-    return c->stride == 2 && c->size > 1 && c->c <= FEW;
-}
-
-static void set_rows(layer *l, int rows)
-{
-    const conv_call *c = l->c;
-    l->rows = rows;
-    l->bands = ceil_div(c->out_h, rows);
-    l->pitch = max_int(c->pad + c->w, (c->out_w - 1) * c->stride + c->size);
-    l->apart = (size_t)((rows - 1) * c->stride + c->size) * l->pitch;
-}
-
-static size_t result_floats(const layer *l)
-{
-    return (size_t)l->rows * l->c->out_w * ceil_div(l->c->n, l->u->vl) * l->u->vl;
-}
-
-static size_t scratch_bytes(const layer *l)
-{
-    const size_t pixels = is_pointwise(l->c) ? 0 : l->apart * l->c->c;
-    return (result_floats(l) + pixels) * sizeof(float) +
-           ((size_t)l->rows * l->c->out_w + (size_t)taps_of(l->c)) * sizeof(int);
-}
-
-/* Rows of the output in a band: all, or with stride 2 as many as make a result of 64 KB. */
-static layer make_layer(const conv_call *c, const gemm_ukernel *u)
-{
-    enum { NEAR = 64 * 1024 / sizeof(float) };
-    layer l = {.c = c, .u = u};
-    set_rows(&l, 1);
-    const int rows = max_int(1, min_int(c->out_h, (int)(NEAR / result_floats(&l))));
-    set_rows(&l, is_pointwise(c) ? c->out_h : rows);
-    return l;
+    return (size_t)c->h * c->w * ceil_div(c->n, u->vl) * u->vl * sizeof(float);
 }
 
 bool packed_prefers_lanes(const conv_call *c, const gemm_ukernel *u)
 {
-    if (c->groups > 1 || c->pool || c->activation == CONV_LOGISTIC) return false;
-    if (is_pointwise(c) ? !prefers_product(c, u) : !has_few_channels(c)) return false;
-    const layer l = make_layer(c, u);
-    return scratch_bytes(&l) <= GEMM_SCRATCH_BYTES;
-}
-
-/* Copies the pixels under `rows` rows of the output, from row y on, with zeroes around them. */
-static void copy_pixels(const layer *l, int image, int y, int rows, float *to)
-{
-    const conv_call *c = l->c;
-    const int first = y * c->stride - c->pad, lines = (rows - 1) * c->stride + c->size;
-    for (int i = 0; i < c->c; ++i) {
-        const float *channel = c->input + ((size_t)image * c->c + i) * c->h * c->w;
-        float *row = to + i * l->apart;
-        for (int line = first; line < first + lines; ++line, row += l->pitch) {
-            memset(row, 0, l->pitch * sizeof *row);
-            if (line >= 0 && line < c->h)
-                memcpy(row + c->pad, channel + (size_t)line * c->w, c->w * sizeof *row);
-        }
-    }
-}
-
-/* One row of the output after the other, because the pixels of two rows have no constant distance.
-   `taps` is room for the offsets of the filter's taps. */
-static void multiply_pixels(const layer *l, int rows, const float *pixels, int *taps,
-                            gemm_lanes *product)
-{
-    const conv_call *c = l->c;
-    const int square = c->size * c->size;
-    float *const result = product->c;
-    for (int k = 0; k < taps_of(c); ++k) {
-        const int ky = k % square / c->size, kx = k % c->size;
-        taps[k] = (int)(k / square * l->apart) + ky * l->pitch + kx;
-    }
-    product->source = GEMM_TAPS;
-    product->taps = taps;
-    product->places = c->out_w;
-    for (int i = 0; i < rows; ++i) {
-        product->a = pixels + (size_t)i * c->stride * l->pitch;
-        product->c = result + (size_t)i * c->out_w * l->u->vl;
-        l->u->lanes(product);
-    }
+    enum { MOST_PLACES = 256 };         /* larger maps have few tail columns for their size */
+    const int places = c->h * c->w;
+    if (!gemm_conv_is_pointwise(c) || c->groups > 1 || c->pool || c->activation == CONV_LOGISTIC)
+        return false;
+    if (places > MOST_PLACES || c->c > 2 * u->kc || packed_adds_in_order(c, u)) return false;
+    return result_bytes(c, u) + places * sizeof(int) <= GEMM_SCRATCH_BYTES;
 }
 
 static void run_chunk(void *arg, int chunk, void *scratch)
 {
     const layer *l = arg;
     const conv_call *c = l->c;
-    const int vl = l->u->vl, part = chunk % l->parts, band = chunk / l->parts % l->bands;
-    const int image = chunk / l->parts / l->bands, first = part * l->strips * l->u->nr;
-    const int y = band * l->rows, rows = min_int(l->rows, c->out_h - y), places = rows * c->out_w;
-    const size_t area = (size_t)c->out_h * c->out_w;
-    float *const result = scratch, *const pixels = result + result_floats(l);
-    int *const at = (int *)(pixels + (is_pointwise(c) ? 0 : l->apart * c->c));
+    const int vl = l->u->vl, part = chunk % l->parts, piece = chunk / l->parts % l->pieces;
+    const int image = chunk / l->parts / l->pieces, first = part * l->strips * l->u->nr;
+    const int area = c->h * c->w, from = piece * l->step;
+    const int places = piece + 1 < l->pieces ? l->step : area - from;
+    float *const result = scratch;
+    int *const at = (int *)(result + result_bytes(c, l->u) / sizeof *result);
     for (int i = 0; i < places; ++i) at[i] = i * vl;
-    gemm_lanes product = {
-        .places = places, .channels = min_int(l->strips * l->u->nr, c->n - first),
-        .K = taps_of(c),
-        .a = c->input + (size_t)image * c->c * area, .a_ld = area,
-        .b = l->weights + (size_t)first * taps_of(c),
+    const gemm_lanes product = {
+        .places = places, .channels = min_int(l->strips * l->u->nr, c->n - first), .K = c->c,
+        .a = c->input + (size_t)image * c->c * area + from, .a_ld = area,
+        .b = l->weights + (size_t)first * c->c,
         .scale = c->scale ? c->scale + first : NULL, .shift = c->shift + first,
         .slope = packed_slope(c->activation),
-        .c = result, .c_ld = (size_t)l->rows * c->out_w * vl, .at = at,
+        .c = result, .c_ld = (size_t)places * vl, .at = at,
     };
-    if (is_pointwise(c)) {
-        l->u->lanes(&product);
-    } else {
-        copy_pixels(l, image, y, rows, pixels);
-        multiply_pixels(l, rows, pixels, at + l->rows * c->out_w, &product);
-    }
+    l->u->lanes(&product);
     l->u->from_lanes(places, product.channels, result, product.c_ld,
-                     c->output + ((size_t)image * c->n + first) * area + (size_t)y * c->out_w,
-                     area);
+                     c->output + ((size_t)image * c->n + first) * area + from, area);
+}
+
+/* Cuts channels, and where that makes too few chunks also places. A chunk has at least two tiles of
+   places. */
+static void cut(layer *l, int threads)
+{
+    enum { CHUNKS_OF_A_THREAD = 4 };
+    const conv_call *c = l->c;
+    const int strips = ceil_div(c->n, l->u->nr), places = c->h * c->w, mr = l->u->mr;
+    l->strips = threads > 1 ? ceil_div(strips, CHUNKS_OF_A_THREAD * threads) : strips;
+    l->parts = ceil_div(strips, l->strips);
+    const int chunks = c->batch * l->parts;
+    const bool even = chunks % threads == 0 || chunks >= CHUNKS_OF_A_THREAD * threads;
+    const int wanted = even ? 1 : ceil_div(2 * threads, chunks);
+    l->step = min_int(places, max_int(2 * mr, wanted > 1 ? places / wanted / mr * mr : places));
+    l->pieces = places / l->step;
 }
 
 int packed_lanes_conv(const conv_call *c, const gemm_context *context)
 {
-    enum { CHUNKS_OF_A_THREAD = 4 };
     packed_lanes *own = NULL;
-    layer l = make_layer(c, context->isa);
+    layer l = {.c = c, .u = context->isa};
     l.weights = packed_arrange(c, l.u, context->kept, &own);
     if (!l.weights) return -1;
-    const int threads = packed_threads(c->n, c->out_h * c->out_w, taps_of(c), context->threads);
-    const int strips = ceil_div(c->n, l.u->nr);
-    const bool cuts_channels = threads > 1 && l.bands == 1;
-    l.strips = cuts_channels ? ceil_div(strips, CHUNKS_OF_A_THREAD * threads) : strips;
-    l.parts = ceil_div(strips, l.strips);
-    const int no_memory = gemm_parallel(threads, c->batch * l.bands * l.parts, run_chunk, &l);
+    const int threads = packed_threads(c->n, c->h * c->w, c->c, context->threads);
+    cut(&l, threads);
+    const int no_memory = gemm_parallel(threads, c->batch * l.parts * l.pieces, run_chunk, &l);
     packed_free_lanes(own);
     return no_memory;
 }

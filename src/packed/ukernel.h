@@ -115,6 +115,19 @@ typedef struct gemm_depthwise {
     float *y;                   /* an image of out_h x out_w for each filter */
 } gemm_depthwise;
 
+/* A row of the output of all filters. The pixels are read from a band. */
+typedef struct gemm_band_row {
+    int filters, places, K;     /* K: the taps of a filter */
+    const float *weights;       /* filter i and tap k: weights[i * K + k] */
+    const float *pixels;        /* tap k and place x: pixels[taps[k] + x]. A whole vector is read
+                                   even where there are fewer places. */
+    const int *taps;
+    const float *scale, *shift; /* one for each filter; scale NULL is 1 */
+    float slope;
+    float *y;                   /* the row of the first filter */
+    size_t y_row;               /* floats from filter to filter */
+} gemm_band_row;
+
 /* So many rows of the output are computed together if there are as many. */
 enum { GEMM_DEPTHWISE_ROWS = 4 };
 
@@ -142,7 +155,6 @@ static inline size_t gemm_depthwise_floats(const gemm_depthwise *d, int rows)
 typedef enum gemm_lanes_source {
     GEMM_ROWS,                  /* place i and k: a[k * a_ld + i] */
     GEMM_LANES,                 /* a[k / vl * a_ld + i * vl + k % vl] */
-    GEMM_TAPS,                  /* a[taps[k] + 2 * i]: a filter of stride 2 */
 } gemm_lanes_source;
 
 typedef struct gemm_lanes {
@@ -150,7 +162,6 @@ typedef struct gemm_lanes {
     gemm_lanes_source source;
     const float *a;
     size_t a_ld;
-    const int *taps;
     const float *b;             /* strips of nr channels, K x nr each; the last strip has as many
                                    whole groups as are left */
     const float *scale, *shift; /* a float a channel; scale may be NULL */
@@ -244,6 +255,9 @@ typedef struct gemm_ukernel {
      */
     void (*pack_band)(const gemm_depthwise *, const float *band, size_t apart, int first, int kc,
                       int x, int n, float *strip);
+    /* y = f(scale * (the sums) + shift), f as in gemm_tile. Each sum goes over the taps from the
+       first to the last. */
+    void (*band_row)(const gemm_band_row *);
     /* These rows of y = f(scale * (the convolution) + shift), f as in gemm_tile. They are at least
        GEMM_DEPTHWISE_ROWS, or all. */
     void (*depthwise)(const gemm_depthwise *, const float *band, int y0, int y1);

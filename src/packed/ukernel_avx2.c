@@ -64,15 +64,20 @@ static inline __m256 vload_valid(const float *p, unsigned bits)
     return _mm256_maskload_ps(p, _mm256_cmpeq_epi32(set, bit));
 }
 
-/* A shuffle works in each half of 4 floats alone. So it leaves pairs of b between those of a,
-   and this sorts them. */
-static inline __m256 in_order(__m256 v)
+/* A shuffle works in each half of 4 floats alone. So the low halves of a and b come first, then
+   their high halves. */
+static inline __m256 low_halves(__m256 a, __m256 b) { return _mm256_permute2f128_ps(a, b, 0x20); }
+static inline __m256 high_halves(__m256 a, __m256 b) { return _mm256_permute2f128_ps(a, b, 0x31); }
+
+static inline __m256 vevens(__m256 a, __m256 b)
 {
-    return _mm256_castpd_ps(_mm256_permute4x64_pd(_mm256_castps_pd(v), 0xd8));
+    return _mm256_shuffle_ps(low_halves(a, b), high_halves(a, b), 0x88);
 }
 
-static inline __m256 vevens(__m256 a, __m256 b) { return in_order(_mm256_shuffle_ps(a, b, 0x88)); }
-static inline __m256 vodds(__m256 a, __m256 b) { return in_order(_mm256_shuffle_ps(a, b, 0xdd)); }
+static inline __m256 vodds(__m256 a, __m256 b)
+{
+    return _mm256_shuffle_ps(low_halves(a, b), high_halves(a, b), 0xdd);
+}
 
 static inline float vsum(vec v)
 {

@@ -7,6 +7,7 @@
  *   ukernel_pack.h    packing of panels
  *   ukernel_thin.h    a vector times a matrix
  *   ukernel_conv.h    the taps of a convolution
+ *   ukernel_band.h    layers of stride 2 with few channels
  *   ukernel_lanes.h   chains of convolutions, whose vectors hold channels
  *   ukernel_winograd.h  the transforms of Winograd's algorithm
  *   ukernel_layers.h  pooling, shortcuts, the logistic
@@ -88,6 +89,7 @@ INLINE int lesser(int a, int b) { return a < b ? a : b; }
 #include "packed/ukernel_layers.h"
 #include "packed/ukernel_pack.h"
 
+#include "packed/ukernel_band.h"
 #include "packed/ukernel_lanes.h"
 #include "packed/ukernel_rest.h"
 #include "packed/ukernel_thin.h"
@@ -119,6 +121,7 @@ const gemm_ukernel JOIN(gemm_ukernel_, ISA) = {
     .pack_taps = pack_taps,
     .fill_band = fill_band,
     .pack_band = pack_band,
+    .band_row = band_row,
     .depthwise = depthwise,
     .lanes = lanes,
     .lanes_depthwise = lanes_depthwise,

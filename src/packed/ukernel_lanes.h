@@ -41,9 +41,6 @@ INLINE void lanes_steps(const gemm_lanes *l, const int places, const int nv,
     if (source == GEMM_ROWS) {
         const float *a = l->a + i;
         for (; k < K; ++k, a += ld, b += nv * VL) lanes_step(places, nv, a, 1, b, acc);
-    } else if (source == GEMM_TAPS) {
-        const float *a = l->a + 2 * i;
-        for (; k < K; ++k, b += nv * VL) lanes_step(places, nv, a + l->taps[k], 2, b, acc);
     } else {
         const float *a = l->a + (size_t)i * VL;
         for (; k + VL <= K; k += VL, a += ld, b += VL * nv * VL) {
@@ -108,18 +105,15 @@ INLINE void lanes_strip(const gemm_lanes *l, const int nv, const gemm_lanes_sour
             lanes_strip(l, v, source, BY_SIGN, first, end, group, b);                              \
         }                                                                                          \
     }
-#define LANES_OF(unused, v)                                                                        \
-    LANES(rows, GEMM_ROWS, v) LANES(lanes, GEMM_LANES, v) LANES(taps, GEMM_TAPS, v)
+#define LANES_OF(unused, v) LANES(rows, GEMM_ROWS, v) LANES(lanes, GEMM_LANES, v)
 EACH_VECS(LANES_OF, 0)
 
 typedef void lanes_fn(const gemm_lanes *, int first, int end, int group, const float *b);
 #define FROM_ROWS(unused, v) LANES_NAME(rows, v),
 #define FROM_LANES(unused, v) LANES_NAME(lanes, v),
-#define FROM_TAPS(unused, v) LANES_NAME(taps, v),
 static lanes_fn *const lanes_from[][NV] = {
     [GEMM_ROWS] = {EACH_VECS(FROM_ROWS, 0)},
     [GEMM_LANES] = {EACH_VECS(FROM_LANES, 0)},
-    [GEMM_TAPS] = {EACH_VECS(FROM_TAPS, 0)},
 };
 
 /* Some places times all channels, so that they are in L1 for all but the first strip. */
@@ -219,8 +213,8 @@ static void lanes_depthwise(const gemm_lanes_depthwise *d)
 /* ---- from rows to lanes and back ---- */
 
 /* Both by blocks of BLOCK places and channels. The last block ends with the last place, and so
-   overlaps the one before it. Channels that fill no block go one by one. Rows may be pages apart, so
-   that their lines compete for one set of L1. So only BLOCK rows at a time are written. */
+   overlaps the one before it. Channels that fill no block go one by one. Rows may be pages apart,
+   and their lines then compete for one set of L1. So only BLOCK rows at a time are written. */
 
 static void from_lanes(int places, int channels, const float *src, size_t ld, float *dst,
                        size_t dst_ld)

@@ -5,9 +5,9 @@
  * activation). Guard pages lie before or behind every array. The output holds NaN before the call.
  *
  * For each instruction set there are more tests: Winograd's algorithm over random geometry, also
- * where `packed` would not choose it; bands of split rows (stride 2); layers in lanes; the bits of
- * the output do not depend on the number of threads; activations are Darknet's for infinities, NaN,
- * zeroes and denormals.
+ * where `packed` would not choose it; bands of split rows (stride 2), with many and with few
+ * channels; layers in lanes; the bits of the output do not depend on the number of threads;
+ * activations are Darknet's for infinities, NaN, zeroes and denormals.
  *
  *   test_conv [--seed S] [--cases N] [--row NAME] [--case I] [--threads N]
  *
@@ -18,6 +18,7 @@
 #include "driver/driver.h"
 #include "gemm_cl.h"
 #include "hybrid/hybrid.h"
+#include "packed/band.h"
 #include "packed/lanes.h"
 #include "packed/packed.h"
 #include "packed/winograd.h"
@@ -57,8 +58,9 @@ enum { MOST_THREADS = 8 };
 /* The params of a row that may decline. */
 static const char NOT_EVERY_CALL;
 
-/* The calls that conv_by_winograd, conv_by_split or conv_by_lanes has computed. */
+/* The calls that conv_by_winograd, conv_by_split, _lanes or _band has computed. */
 static int forced_runs;
+static const gemm_ukernel *forced_isa;  /* of conv_by_split, conv_by_lanes and conv_by_band */
 
 typedef struct options {
     uint64_t seed;
@@ -128,23 +130,36 @@ static void draw_split(conv_call *c, rng *r, int number)
     c->h = (c->out_h - 1) * 2 + c->size - 2 * c->pad + rng_below(r, 2);
 }
 
-/* What runs in lanes on each instruction set: 1x1 with tail columns or several blocks of K, and
-   stride 2 with few channels. */
+/* What runs in lanes on forced_isa: 1x1 with two blocks of K. */
 static void draw_lanes(conv_call *c, rng *r, int number)
 {
-    static const int many[] = {385, 448, 500, 577, 700}, filters[] = {1, 3, 8, 24, 47, 70, 130};
-    static const int small[] = {1, 2, 3, 5, 7, 10, 13, 14, 15}, sides[] = {1, 2, 3, 9, 32, 47, 97};
-    const bool pointwise = number % 2;
-    c->batch = 1 + rng_below(r, 2);
-    c->groups = 1;
+    static const int filters[] = {1, 3, 8, 24, 47, 70, 130};
+    static const int sides[] = {1, 2, 3, 5, 7, 10, 13, 14, 15};
+    const int half = forced_isa->kc / 2;
+    c->batch = 1 + number % 2;
+    c->groups = c->stride = c->size = 1;
+    c->pad = 0;
+    c->c = 3 * half + 1 + rng_below(r, half);
     c->n = PICK(r, filters);
-    c->stride = pointwise ? 1 : 2;
-    c->c = pointwise ? PICK(r, many) : 1 + rng_below(r, 4);
+    c->h = c->out_h = PICK(r, sides);
+    c->w = c->out_w = 1 + PICK(r, sides);
+}
+
+/* Stride 2 with few channels, and several bands where the image is large. */
+static void draw_band(conv_call *c, rng *r, int number)
+{
+    static const int filters[] = {1, 3, 8, 24, 47, 70, 130};
+    static const int sides[] = {1, 2, 3, 9, 32, 47, 97, 150};
+    c->batch = 1 + number % 2;
+    c->groups = 1;
+    c->stride = 2;
+    c->c = 1 + rng_below(r, 4);
+    c->n = PICK(r, filters);
     do {
-        c->size = pointwise ? 1 : 2 + rng_below(r, 6);
-        c->pad = pointwise ? 0 : rng_below(r, 4);
-        c->h = pointwise ? PICK(r, small) : PICK(r, sides);
-        c->w = pointwise ? 1 + PICK(r, small) : PICK(r, sides);
+        c->size = 2 + rng_below(r, 6);
+        c->pad = rng_below(r, 4);
+        c->h = PICK(r, sides);
+        c->w = PICK(r, sides);
         c->out_h = conv_places(c->h, c);
         c->out_w = conv_places(c->w, c);
     } while (c->out_h < 1 || c->out_w < 1);
@@ -633,7 +648,9 @@ static const conv_shape THREAD_SHAPES[] = {
     {"stride 2", 1, 1, 512, 57, 57, 19, 3, 2, 1},
     {"stride 2, few rows", 1, 1, 512, 27, 27, 19, 3, 2, 1},
     {"stride 2, tail columns", 1, 1, 70, 117, 121, 83, 5, 2, 2},
+    {"few channels", 2, 1, 3, 97, 91, 23, 3, 2, 1},
     {"1x1", 1, 1, 1536, 28, 28, 256, 1, 1, 0},
+    {"1x1, in lanes", 1, 1, 700, 11, 10, 96, 1, 1, 0},
     {"1x1, wide", 1, 1, 1024, 67, 67, 19, 1, 1, 0},
     {"groups", 1, 2, 1024, 29, 29, 22, 3, 1, 1},
     {"batch", 3, 2, 128, 29, 29, 54, 3, 1, 1},
@@ -837,7 +854,6 @@ typedef struct forced {
 } forced;
 
 static forced forced_winograd;
-static const gemm_ukernel *forced_isa;  /* of conv_by_split and conv_by_lanes */
 
 /* As gemm_packed_conv. Declines what the algorithm cannot do. */
 static gemm_status conv_by_winograd(const conv_call *c, const gemm_context *context,
@@ -895,6 +911,19 @@ static gemm_status conv_by_lanes(const conv_call *c, const gemm_context *context
     return GEMM_DONE;
 }
 
+/* ---- few channels on one instruction set ---- */
+
+static gemm_status conv_by_band(const conv_call *c, const gemm_context *context,
+                                const void *params)
+{
+    (void)params;
+    gemm_context own = *context;
+    own.isa = forced_isa;
+    if (!packed_prefers_band(c, forced_isa) || packed_band_conv(c, &own)) return GEMM_DECLINED;
+    ++forced_runs;
+    return GEMM_DONE;
+}
+
 static void judge_forced(const char *kind, const gemm_ukernel *u, gemm_row_conv *conv,
                          draw_function *draw, const options *o)
 {
@@ -929,6 +958,7 @@ static void judge_isa(const gemm_ukernel *u, const char *name, const options *o)
     judge_winograd(u, 4, o);
     judge_forced("split", u, conv_by_split, draw_split, o);
     judge_forced("lanes", u, conv_by_lanes, draw_lanes, o);
+    judge_forced("few channels", u, conv_by_band, draw_band, o);
     test_ends(u);
     if (o->threads > 1) test_threads(u, o->threads);
 }
