@@ -1,9 +1,9 @@
 /*
  * The rectangles of C.
  *
- * C is cut into a grid of equal steps. There are up to four steps for each thread, and the threads
- * take rectangles from a counter. So a thread that another program disturbs takes fewer of them. If
- * the grid has one row or one column, the first rectangles are two steps:
+ * C is cut into a grid of equal steps. There are up to four steps for each thread, and a free
+ * thread takes the next rectangle. So a thread that another program disturbs takes fewer of them.
+ * If the grid has one row or one column, the first rectangles are two steps:
  *
  *     2 threads      +-------+-------+---+---+---+---+
  *                    |   0   |   1   | 2 | 3 | 4 | 5 |

@@ -277,7 +277,7 @@ static void multiply_chunk(void *arg, int chunk, void *scratch)
     run_rectangle(plan, packed_get_rectangle(&plan->grid, chunk), scratch);
 }
 
-/* LOOP 5: the threads take rectangles from a counter. */
+/* LOOP 5: the threads take rectangles. */
 int packed_run(const packed_job *job, const gemm_ukernel *u, int threads)
 {
     packed_plan plan = packed_make_plan(job, u, threads);

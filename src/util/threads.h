@@ -1,6 +1,7 @@
 /*
- * A small pool of threads. A job is cut into chunks, and every free thread takes the next one. One
- * thread's job has the workers; a task may run beside its caller, and then both have jobs.
+ * A small pool of threads. A job is cut into chunks. Thread i begins with chunk i, and then every
+ * free thread takes the next one. One thread's job has the workers; a task may run beside its
+ * caller, and then both have jobs.
  *
  * Any thread may call at any time. A forked child starts workers of its own.
  */
