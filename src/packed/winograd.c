@@ -44,9 +44,9 @@
 /* The cost was measured (docs/convolution.md). */
 int packed_winograd_m(const conv_call *c, const gemm_ukernel *u)
 {
-    static const gemm_winograd_cost cost = {.element = {22, 30}, .bytes = 3.5};
+    static const gemm_winograd_cost cost = {.element = {22, 30}, .bytes = 2.5};
     const gemm_winograd_layer l = {.channels = c->c, .filters = c->n, .out_h = c->out_h,
-                                   .out_w = c->out_w, .vector = u->vl, .panel = u->mr};
+                                   .out_w = c->out_w, .vector = u->vl};
     return gemm_conv_can_transform(c) ? gemm_winograd_fastest(&l, &cost) : 0;
 }
 

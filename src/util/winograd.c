@@ -55,11 +55,9 @@ static double cost_of(const gemm_winograd_layer *l, const gemm_winograd_cost *c,
 {
     const double channels = l->channels, filters = l->filters, vector = l->vector;
     if (m == 0) return (double)l->out_h * l->out_w * channels * filters * 9 / vector;
-    const double points = (m + 2) * (m + 2);
-    const int across = ceil_div(l->out_w, m);
-    const int tiles = across * ceil_div(l->out_h, m);
-    const double multiplied = round_up(tiles, l->panel), element = c->element[m == 4];
-    return points * multiplied * channels * filters / vector +
+    const double points = (m + 2) * (m + 2), across = ceil_div(l->out_w, m);
+    const double tiles = across * ceil_div(l->out_h, m), element = c->element[m == 4];
+    return points * tiles * channels * filters / vector +
            points * tiles * (channels + filters) / vector * element +
            points * channels * filters * sizeof(float) / c->bytes;
 }

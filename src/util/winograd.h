@@ -31,7 +31,6 @@ const gemm_transform *gemm_winograd_transform(int m);
 typedef struct gemm_winograd_layer {
     int channels, filters, out_h, out_w;
     int vector;                 /* floats in a vector */
-    int panel;                  /* so many tiles are multiplied in the time of fewer */
 } gemm_winograd_layer;
 
 /* What was measured of a row's kernels, in multiplications of a vector. */
