@@ -338,11 +338,13 @@ static layer make_layer(const conv_call *c, int m, const gemm_ukernel *u)
     return l;
 }
 
-/* Strips keep V and M in L2, and the chunks need no barrier. Phases share the work of few tiles. */
+/* Strips keep V and M in L2, and the chunks need no barrier. But each strip reads all of U again.
+   Phases share the work of few tiles, and write and read V and M once. */
 static bool prefers_strips(const layer *l, int threads)
 {
-    if (threads == 1) return l->strips > 1;
-    return l->c->batch * l->strips >= 2 * threads;
+    if (l->strips == 1 || (threads > 1 && l->c->batch * l->strips < 2 * threads)) return false;
+    const double again = (double)(l->strips - 1) * l->points * u_point(l->c, l->u);
+    return again <= 2.0 * layout_of(l, l->tiles).floats;
 }
 
 int packed_winograd(const conv_call *c, int m, const gemm_context *context)
