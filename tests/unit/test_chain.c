@@ -388,18 +388,10 @@ static problem make_driven(int first, int in, int wide, int out, int side, int s
     return p;
 }
 
-/* Two bands for each thread, and a map so small that threads share channels. The small one has tail
-   columns, and its last layer several blocks of K. */
+/* Two bands for each thread, and a small map. The small one has tail columns, and its last layer
+   several blocks of K. */
 static problem make_large(int first) { return make_driven(first, 16, 64, 16, 80, 2); }
 static problem make_small(int first) { return make_driven(first, 131, 401, 70, 10, 1); }
-
-static void report(const char *name, const char *wrong)
-{
-    if (wrong)
-        report_fail(name, "%s", wrong);
-    else
-        report_pass(name);
-}
 
 /* ---- declined ---- */
 
@@ -507,13 +499,13 @@ int main(int argc, char **argv)
     for (int first = 0; first < 2; ++first) {
         problem p = make_large(first), small = make_small(first);
         gemm_set_threads(2);
-        report(first ? "driver, two layers" : "driver", judge_driver(&p));
-        report(first ? "small map, two layers" : "small map", judge_driver(&small));
+        report_judged(first ? "driver, two layers" : "driver", judge_driver(&p));
+        report_judged(first ? "small map, two layers" : "small map", judge_driver(&small));
         gemm_set_threads(1);
-        report(first ? "small map, one thread, two layers" : "small map, one thread",
-               judge_driver(&small));
-        if (!first) report("declined", judge_declined(&p));
-        if (!first) report("no chain", judge_no_chain(&p));
+        report_judged(first ? "small map, one thread, two layers" : "small map, one thread",
+                      judge_driver(&small));
+        if (!first) report_judged("declined", judge_declined(&p));
+        if (!first) report_judged("no chain", judge_no_chain(&p));
         free_problem(&p);
         free_problem(&small);
     }

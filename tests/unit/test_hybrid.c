@@ -22,11 +22,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void judge(const char *name, const char *why)
-{
-    report_judged(name, why);
-}
-
 /* ---- the model ------------------------------------------------------------------------------- */
 
 /* The ms of a whole call for each part of the model, and what is special. The fixed parts do not
@@ -658,7 +653,7 @@ static void test_multiply_way(const way *w, int threads)
     set_fake(w);
     const outcome o = multiply(&s);
     snprintf(name, sizeof name, "hybrid-multiply-%s@%d", w->name, threads);
-    judge(name, judge_outcome(w, &o));
+    report_judged(name, judge_outcome(w, &o));
 }
 
 static void test_convolve_way(const way *w, int threads)
@@ -669,7 +664,7 @@ static void test_convolve_way(const way *w, int threads)
     set_fake(w);
     const outcome o = convolve(&s, &DENSE, false);
     snprintf(name, sizeof name, "hybrid-convolve-%s@%d", w->name, threads);
-    judge(name, judge_outcome(w, &o));
+    report_judged(name, judge_outcome(w, &o));
 }
 
 static void test_ways(void)
@@ -705,7 +700,7 @@ static void test_both_give_up(void)
     gemm_set_threads(1);
     set_fake(&w);
     const outcome o = multiply(&s);
-    judge("hybrid-both-give-up", judge_outcome(&w, &o));
+    report_judged("hybrid-both-give-up", judge_outcome(&w, &o));
 }
 
 /* ---- cuts ---------------------------------------------------------------------------------- */
@@ -806,7 +801,7 @@ static void test_kept(void)
     if (!why && fake.keeps != 4) why = "the device did not keep its part of each cut once";
     gemm_plan_drop(&plan);
     if (!why && gemm_planned_bytes()) why = "the dropped plan is still counted";
-    judge("hybrid-kept", why);
+    report_judged("hybrid-kept", why);
 }
 
 /* ---- threads ------------------------------------------------------------------------------- */
@@ -873,6 +868,6 @@ int main(void)
     gemm_share_forget();
     test_threads();
     const gemm_hybrid_sides s = {.unusable = never, .params = "device"};
-    judge("hybrid-unusable", gemm_hybrid_unusable(&s) ? NULL : "it is usable");
+    report_judged("hybrid-unusable", gemm_hybrid_unusable(&s) ? NULL : "it is usable");
     return report_status();
 }

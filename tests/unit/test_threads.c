@@ -46,12 +46,6 @@ static const char *run_job(int threads, int chunks, int slow)
     return atomic_load(&c.shared) ? "two chunks had the same scratch" : NULL;
 }
 
-static void judge(const char *name, const char *wrong)
-{
-    if (wrong) report_fail(name, "%s", wrong);
-    else report_pass(name);
-}
-
 static const char *run_jobs(void)
 {
     static const int threads[] = {1, 2, 3, 5, 8, 16, 63, 64, 65, 100};
@@ -120,9 +114,9 @@ static const char *run_beside(void)
 
 int main(void)
 {
-    judge("jobs", run_jobs());
-    judge("unequal", run_unequal());
-    judge("callers", run_callers());
-    judge("beside", run_beside());
+    report_judged("jobs", run_jobs());
+    report_judged("unequal", run_unequal());
+    report_judged("callers", run_callers());
+    report_judged("beside", run_beside());
     return report_status();
 }
