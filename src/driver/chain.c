@@ -5,6 +5,7 @@
  */
 #include "driver/bytes.h"
 #include "driver/driver.h"
+#include "driver/memory.h"
 #include "driver/plan.h"
 #include "driver/start.h"
 #include "driver/trace.h"
@@ -48,8 +49,7 @@ static bool run(const folded *f, int count, const layer_call *shortcut)
     gemm_context context = gemm_state_context(state, &note);
     context.chain_kept = f->kept;
     const double start = state->trace ? gemm_now_ms() : 0;
-    const char *lost = row->leaves ? NULL : gemm_chain_to_cpu(f->calls, count, shortcut);
-    if (lost) gemm_die("the output of a layer is lost on the OpenCL device: %s", lost);
+    if (!row->leaves) gemm_die_if_lost(gemm_chain_to_cpu(f->calls, count, shortcut));
     const gemm_status status = row->chain(f->calls, count, shortcut, &context, row->params);
     if (status == GEMM_FAILED)
         gemm_die("%s failed for a chain of %d convolutions, and its output is undefined: %s",

@@ -6,6 +6,7 @@
  */
 #include "cl/configure.h"
 #include "driver/auto.h"
+#include "driver/memory.h"
 #include "driver/start.h"
 #include "util/die.h"
 
@@ -46,18 +47,17 @@ void *gemm_host_realloc(void *p, size_t bytes)
     return q;
 }
 
-static void give_to_cpu(const void *data, size_t bytes, gemm_cl_cpu_use use)
+void gemm_die_if_lost(const char *why)
 {
-    const char *why = gemm_cl_give_to_cpu(data, bytes, use);
     if (why) gemm_die("the output of a layer is lost on the OpenCL device: %s", why);
 }
 
 void gemm_host_read(const void *data, size_t bytes)
 {
-    give_to_cpu(data, bytes, GEMM_CL_CPU_READS);
+    gemm_die_if_lost(gemm_cl_give_to_cpu(data, bytes, GEMM_CL_CPU_READS));
 }
 
 void gemm_host_write(const void *data, size_t bytes)
 {
-    give_to_cpu(data, bytes, GEMM_CL_CPU_WRITES);
+    gemm_die_if_lost(gemm_cl_give_to_cpu(data, bytes, GEMM_CL_CPU_WRITES));
 }
