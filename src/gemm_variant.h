@@ -76,6 +76,24 @@ static inline void gemm_drop_kept(gemm_kept *kept)
     kept->bytes = 0;
 }
 
+/* The taps of a filter: its weights over all channels that it sees. K of the product. */
+static inline int gemm_conv_taps(const conv_call *c)
+{
+    return c->c / c->groups * c->size * c->size;
+}
+
+/* The places of a filter in one image. N of the product. */
+static inline int gemm_conv_places(const conv_call *c)
+{
+    return c->out_h * c->out_w;
+}
+
+/* The outputs of a filter for one image: its places, or a maximum for each 2x2 block of them. */
+static inline int gemm_conv_outputs(const conv_call *c)
+{
+    return gemm_conv_places(c) / (c->pool ? 4 : 1);
+}
+
 /* Whether filters are as large as the image, as those of connected layers are: an output is the dot
    product of a filter and the channels that it sees. */
 static inline bool gemm_conv_is_dots(const conv_call *c)
@@ -145,7 +163,7 @@ static inline gemm_status gemm_conv_then_pool(gemm_row_conv *conv, gemm_row_laye
                                               const void *params, const conv_call *c,
                                               float *unpooled, const gemm_context *context)
 {
-    const layer_input between = {unpooled, c->n * c->out_h * c->out_w};
+    const layer_input between = {unpooled, c->n * gemm_conv_places(c)};
     const layer_call pool = {.kind = LAYER_MAXPOOL, .batch = c->batch, .c = c->n, .h = c->out_h,
                              .w = c->out_w, .out_c = c->n, .out_h = c->out_h / 2,
                              .out_w = c->out_w / 2, .size = 2, .stride = 2, .inputs = 1,

@@ -198,7 +198,7 @@ const gemm_cl_row *gemm_cl_choose_gemv(const gemm_cl_traits *d, const conv_call 
                                        gemm_cl_half_use half)
 {
     enum { LEAST_K = 64 };
-    if (!gemm_conv_is_dots(c) || c->c / c->groups * c->size * c->size < LEAST_K) return NULL;
+    if (!gemm_conv_is_dots(c) || gemm_conv_taps(c) < LEAST_K) return NULL;
     const gemm_cl_row *row = &gemm_cl_gemv_choices[half == GEMM_CL_HALF_SUMS ? GEMM_CL_GEMV_HALF
                                                    : d->cpu ? GEMM_CL_GEMV_CPU : GEMM_CL_GEMV];
     return row->wx <= d->group ? row : NULL;

@@ -51,12 +51,6 @@ static float slope_of(const conv_call *c)
     return c->activation == CONV_LEAKY ? 0.1f : c->activation == CONV_RELU ? 0.0f : 1.0f;
 }
 
-/* What the convolution stores for a filter: its places, or a maximum for each 2x2 block of them. */
-static int outputs_of(const conv_job *j)
-{
-    return j->c->pool ? j->g.N / 4 : j->g.N;
-}
-
 /* Filters of 1, 3 and 5 are built with their size as a constant. */
 static bool has_common_size(const conv_call *c)
 {
@@ -220,7 +214,7 @@ static int multiply(conv_job *j)
     const cl_mem B = image ? j->image : w->B.mem, C = w->sums ? w->sums : w->C.mem;
     const cl_ulong a0 = j->a.first, b0 = image ? 0 : w->B.offset, c0 = w->sums ? 0 : w->C.offset;
     const int brs = image ? j->width : in->h * in->w, bcs = image ? j->strips : 1;
-    const int ldc = w->sums ? g->N : outputs_of(j);
+    const int ldc = w->sums ? g->N : gemm_conv_outputs(c);
     const cl_ulong outputs = (cl_ulong)c->batch * (cl_ulong)c->n * (cl_ulong)g->N;
     const cl_ulong cpart = w->sums ? outputs : 0;
     const cl_ulong elements = (cl_ulong)c->batch * (cl_ulong)c->c * (cl_ulong)(c->h * c->w);
@@ -249,7 +243,7 @@ static int add_sums(conv_job *j)
     const gemm_cl_program *sum =
         gemm_cl_need("cl_sum", j->c->pool ? "-cl-fast-relaxed-math -DCONV -DPOOL"
                                           : "-cl-fast-relaxed-math -DCONV");
-    const int rows = j->c->batch * j->c->n, N = outputs_of(j);
+    const int rows = j->c->batch * j->c->n, N = gemm_conv_outputs(j->c);
     const cl_ulong into = j->w.C.offset;
     const gemm_cl_argument args[] = {
         ARG(rows), ARG(N), ARG(j->w.parts), ARG(j->w.sums), ARG(j->w.C.mem), ARG(into),
@@ -313,7 +307,7 @@ static int show(conv_job *j, gemm_cl_mode mode)
     const conv_call *c = j->c, *in = j->in;
     gemm_cl_work *w = &j->w;
     const size_t area = (size_t)in->h * (size_t)in->w;
-    const size_t filters = (size_t)c->batch * (size_t)c->n, outputs = (size_t)outputs_of(j);
+    const size_t filters = (size_t)c->batch * (size_t)c->n, outputs = (size_t)gemm_conv_outputs(c);
     const size_t kept_a = w->A.copied, kept_b = w->B.copied;    /* uploaded for the plan */
     const bool beside = mode == GEMM_CL_BESIDE;
     const bool later = j->kept && !beside &&
@@ -335,13 +329,12 @@ static int show(conv_job *j, gemm_cl_mode mode)
 
 static conv_job make_job(const conv_call *c, const gemm_cl_row *row)
 {
-    const int K = c->c / c->groups * c->size * c->size;
     return (conv_job){
         .c = c,
         .in = c,
         .products = c->batch * c->groups,
         .taps = c->size != 1 || c->stride != 1 || c->pad != 0 || c->pool,
-        .g = {.M = c->n / c->groups, .N = c->out_h * c->out_w, .K = K, .ALPHA = 1.0f},
+        .g = {.M = c->n / c->groups, .N = gemm_conv_places(c), .K = gemm_conv_taps(c), .ALPHA = 1.0f},
         .slope = slope_of(c),
         .logistic = c->activation == CONV_LOGISTIC,
         .w = gemm_cl_begin_work(row),

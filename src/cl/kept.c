@@ -10,15 +10,9 @@
 
 #include <stdlib.h>
 
-/* Weights of a filter. */
-static size_t filter_length(const conv_call *c)
-{
-    return (size_t)(c->c / c->groups) * (size_t)c->size * (size_t)c->size;
-}
-
 static size_t weight_count(const conv_call *c)
 {
-    return (size_t)c->n * filter_length(c);
+    return (size_t)c->n * (size_t)gemm_conv_taps(c);
 }
 
 static size_t norm_bytes(const conv_call *c)
@@ -73,7 +67,7 @@ static cl_mem upload_scratch(const conv_call *c)
 static cl_mem upload_half(gemm_cl_work *w, const conv_call *c)
 {
     const gemm_cl_program *p = gemm_cl_need("cl_pack", "-DHALF");
-    const int rows = c->n, cols = (int)filter_length(c), one = 1;
+    const int rows = c->n, cols = gemm_conv_taps(c), one = 1;
     const cl_ulong first = 0;
     const size_t global[3] = {(size_t)cols, (size_t)rows, 1};
     cl_mem half = NULL, from = p ? upload_scratch(c) : NULL;

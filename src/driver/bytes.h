@@ -2,7 +2,7 @@
 #ifndef GEMM_BYTES_H
 #define GEMM_BYTES_H
 
-#include "gemm_dispatch.h"
+#include "gemm_variant.h"
 
 static inline size_t gemm_conv_input_bytes(const conv_call *c)
 {
@@ -11,8 +11,7 @@ static inline size_t gemm_conv_input_bytes(const conv_call *c)
 
 static inline size_t gemm_conv_output_bytes(const conv_call *c)
 {
-    const size_t area = (size_t)c->out_h * (size_t)c->out_w / (c->pool ? 4 : 1);
-    return (size_t)c->batch * (size_t)c->n * area * sizeof(float);
+    return (size_t)c->batch * (size_t)c->n * (size_t)gemm_conv_outputs(c) * sizeof(float);
 }
 
 static inline size_t gemm_layer_input_bytes(const layer_call *c, int i)

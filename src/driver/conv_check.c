@@ -97,12 +97,12 @@ static int first_channel(const conv_call *c, int filter)
 
 static const float *weights_of(const conv_call *c, int filter)
 {
-    return c->weights + (size_t)filter * (size_t)(c->c / c->groups * c->size * c->size);
+    return c->weights + (size_t)filter * (size_t)gemm_conv_taps(c);
 }
 
 static void sum_filter(const conv_call *c, plane p, int image, int filter)
 {
-    const size_t outputs = (size_t)c->out_h * (size_t)c->out_w;
+    const size_t outputs = (size_t)gemm_conv_places(c);
     const float *w = weights_of(c, filter);
     for (size_t j = 0; j < outputs; ++j) p.sum[j] = p.size[j] = 0;
     for (size_t j = 0; p.inputs && j < outputs; ++j) p.inputs[j] = p.weights[j] = 0;
@@ -226,20 +226,19 @@ static double activate(double x, conv_activation a)
 static double roundings(const conv_call *c, const gemm_transform *t)
 {
     const double channels = (double)c->c / c->groups;
-    return t ? channels + 4 * (t->m + 2) + 12 + 8 : channels * c->size * c->size + 8;
+    return t ? channels + 4 * (t->m + 2) + 12 + 8 : gemm_conv_taps(c) + 8;
 }
 
 /* From sums and sizes to exact outputs and their bounds. */
 static void finish_filter(const conv_call *c, const gemm_transform *t, const gemm_rounding *r,
                           plane p, int filter)
 {
-    const double K = (double)(c->c / c->groups) * c->size * c->size;
     const double scale = c->scale ? c->scale[filter] : 1, shift = c->shift[filter];
     const double count = roundings(c, t);
-    for (size_t j = 0; j < (size_t)c->out_h * (size_t)c->out_w; ++j) {
+    for (int j = 0; j < gemm_conv_places(c); ++j) {
         p.sum[j] = activate(scale * p.sum[j] + shift, c->activation);
         const double more = !r ? 0 : r->product * p.size[j] + r->a * p.inputs[j] +
-                                     r->b * p.weights[j] + r->sum * K;
+                                     r->b * p.weights[j] + r->sum * gemm_conv_taps(c);
         p.size[j] = fabs(scale) * more +
                     count * (FLT_EPSILON * (fabs(scale) * p.size[j] + fabs(shift)) + FLT_MIN) +
                     (c->activation == CONV_LOGISTIC ? 8 * FLT_EPSILON : 0);
@@ -268,7 +267,7 @@ static void pool_filter(const conv_call *c, plane p)
 
 static void compare_filter(const conv_call *c, plane p, int image, int filter, conv_error *worst)
 {
-    const int outputs = c->out_h * c->out_w / (c->pool ? 4 : 1);
+    const int outputs = gemm_conv_outputs(c);
     const float *actual =
         c->output + ((size_t)image * (size_t)c->n + (size_t)filter) * (size_t)outputs;
     for (int j = 0; j < outputs; ++j) {
@@ -303,7 +302,7 @@ int gemm_conv_compare(const conv_call *c, const gemm_transform *t, conv_error *w
 int gemm_conv_compare_rounded(const conv_call *c, const gemm_transform *t, const gemm_rounding *r,
                               conv_error *worst)
 {
-    const size_t outputs = (size_t)c->out_h * (size_t)c->out_w;
+    const size_t outputs = (size_t)gemm_conv_places(c);
     plane p = {.sum = malloc(4 * outputs * sizeof(double))};
     tiles s = {.t = NULL};
     *worst = (conv_error){-1, 0, 0, 0, 0};

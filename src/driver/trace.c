@@ -65,8 +65,8 @@ void gemm_trace_call(const gemm_variant *ran, const gemm_call *c, double ms, con
 
 gemm_call gemm_of_conv(const conv_call *c)
 {
-    return (gemm_call){.M = c->n / c->groups, .N = c->out_h * c->out_w,
-                       .K = c->c / c->groups * c->size * c->size};
+    return (gemm_call){.M = c->n / c->groups, .N = gemm_conv_places(c),
+                       .K = gemm_conv_taps(c)};
 }
 
 static double flop_of_conv(const conv_call *c)

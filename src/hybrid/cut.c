@@ -29,19 +29,13 @@ gemm_call gemm_part_of_multiply(const gemm_call *g, gemm_part p)
     return own;
 }
 
-/* With the pool, a quarter of the convolution's. */
-static size_t outputs_of_filter(const conv_call *c)
-{
-    return (size_t)c->out_h * (size_t)c->out_w / (c->pool ? 4 : 1);
-}
-
 static conv_call part_of_images(const conv_call *c, gemm_part p)
 {
     const size_t from = (size_t)p.from, area = (size_t)c->h * (size_t)c->w;
     conv_call own = *c;
     own.batch = p.to - p.from;
     own.input += from * (size_t)c->c * area;
-    own.output += from * (size_t)c->n * outputs_of_filter(c);
+    own.output += from * (size_t)c->n * (size_t)gemm_conv_outputs(c);
     return own;
 }
 
@@ -59,10 +53,10 @@ static conv_call part_of_filters(const conv_call *c, gemm_part p)
         own.c = own.groups * channels;
         own.input += (size_t)p.from * (size_t)channels * area;
     }
-    own.weights += first * (size_t)channels * (size_t)c->size * (size_t)c->size;
+    own.weights += first * (size_t)gemm_conv_taps(c);
     if (c->scale) own.scale += first;
     own.shift += first;
-    own.output += first * outputs_of_filter(c);
+    own.output += first * (size_t)gemm_conv_outputs(c);
     return own;
 }
 
@@ -79,10 +73,10 @@ gemm_shared_call gemm_shared_multiply(const gemm_call *g)
 
 gemm_shared_call gemm_shared_conv(const conv_call *c)
 {
-    const double outputs = (double)c->batch * c->n * c->out_h * c->out_w;
     const int of_one_image = c->groups > 1 ? c->groups : c->n;
     return (gemm_shared_call){.c = c, .count = c->batch > 1 ? c->batch : of_one_image,
-                              .work = outputs * (c->c / c->groups) * c->size * c->size};
+                              .work = (double)c->batch * c->n * gemm_conv_places(c) *
+                                      gemm_conv_taps(c)};
 }
 
 int gemm_cut_unit(int count)

@@ -128,7 +128,7 @@ typedef struct hybrid_run {
 static gemm_status convolve_then_pool(const gemm_hybrid_sides *s, const conv_call *c,
                                       const gemm_context *context)
 {
-    const size_t outputs = (size_t)c->out_h * (size_t)c->out_w;
+    const size_t outputs = (size_t)gemm_conv_places(c);
     float *unpooled = malloc((size_t)c->batch * (size_t)c->n * outputs * sizeof *unpooled);
     if (!unpooled) return GEMM_DECLINED;
     const gemm_status status =

@@ -33,14 +33,9 @@ typedef struct band_job {
     size_t apart;               /* floats from channel to channel */
 } band_job;
 
-static int taps_of(const conv_call *c)
-{
-    return c->c * c->size * c->size;
-}
-
 static size_t scratch_bytes(const band_job *b)
 {
-    return b->c->c * b->apart * sizeof(float) + taps_of(b->c) * sizeof(int);
+    return b->c->c * b->apart * sizeof(float) + gemm_conv_taps(b->c) * sizeof(int);
 }
 
 /* A chunk has several bands, because it clears their memory once. A band is about as large as
@@ -72,7 +67,7 @@ bool packed_prefers_band(const conv_call *c, const gemm_ukernel *u)
 static void find_taps(const band_job *b, int *taps)
 {
     const int size = b->c->size, square = size * size, half = b->d.pitch / 2;
-    for (int k = 0; k < taps_of(b->c); ++k) {
+    for (int k = 0; k < gemm_conv_taps(b->c); ++k) {
         const int ky = k % square / size, kx = k % size;
         taps[k] = (int)(k / square * b->apart) + ky * b->d.pitch + kx % 2 * half + kx / 2;
     }
@@ -82,14 +77,14 @@ static void find_taps(const band_job *b, int *taps)
 static void run_band(const band_job *b, int image, int y, int rows, float *band, const int *taps)
 {
     const conv_call *c = b->c;
-    const size_t area = (size_t)c->out_h * c->out_w;
+    const size_t area = gemm_conv_places(c);
     gemm_depthwise d = b->d;
     for (int i = 0; i < c->c; ++i) {
         d.src = c->input + ((size_t)image * c->c + i) * c->h * c->w;
         b->u->fill_band(&d, y, y + rows, band + i * b->apart);
     }
     gemm_band_row row = {
-        .filters = c->n, .places = c->out_w, .K = taps_of(c),
+        .filters = c->n, .places = c->out_w, .K = gemm_conv_taps(c),
         .weights = c->weights, .pixels = band, .taps = taps,
         .scale = c->scale, .shift = c->shift, .slope = packed_slope(c->activation),
         .y = c->output + image * c->n * area + (size_t)y * c->out_w, .y_row = area,
@@ -115,7 +110,7 @@ static void run_chunk(void *arg, int chunk, void *scratch)
 
 int packed_band_conv(const conv_call *c, const gemm_context *context)
 {
-    const int threads = packed_threads(c->n, c->out_h * c->out_w, taps_of(c), context->threads);
+    const int threads = packed_threads(c->n, gemm_conv_places(c), gemm_conv_taps(c), context->threads);
     band_job b = make_job(c, context->isa, threads);
     return gemm_parallel(threads, c->batch * ceil_div(c->out_h, b.chunk_rows), run_chunk, &b);
 }

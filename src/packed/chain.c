@@ -402,7 +402,7 @@ static int run_phases(chain *l, int threads)
 {
     const conv_call *d = l->depth;
     const int strips = ceil_div(d->c, l->u->nr), out_strips = ceil_div(l->project->n, l->u->nr);
-    const int places = d->out_h * d->out_w, out_pieces = ceil_div(places, l->cut.step);
+    const int places = gemm_conv_places(d), out_pieces = ceil_div(places, l->cut.step);
     const size_t ld = apart((size_t)places * l->u->vl);
     packed_workspace *w = packed_take_workspace(ld * ceil_div(d->c, l->u->vl));
     if (!w) return -1;

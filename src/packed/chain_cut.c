@@ -55,7 +55,7 @@ static packed_chain_cut cut_to_phases(const layers *l, const gemm_ukernel *u, in
                                       double *cost)
 {
     const conv_call *d = l->depth;
-    const int places = d->out_h * d->out_w, most = min_int(threads, d->out_h);
+    const int places = gemm_conv_places(d), most = min_int(threads, d->out_h);
     const int strips = ceil_div(d->c, u->nr), out_strips = ceil_div(l->project->n, u->nr);
     packed_chain_cut cut = {.by_phases = true};
     double filter = 0, project = 0;

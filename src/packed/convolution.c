@@ -160,7 +160,7 @@ typedef struct layer_job {
 
 static double products_of(const conv_call *c)
 {
-    return (double)c->batch * c->n * c->out_h * c->out_w * (c->c / c->groups) * c->size * c->size;
+    return (double)c->batch * c->n * gemm_conv_places(c) * gemm_conv_taps(c);
 }
 
 /* The threads for a layer whose products are not shared but taken whole. A layer smaller than
@@ -175,12 +175,12 @@ static packed_job make_job(const layer_job *l, channels *source, int index)
 {
     const conv_call *c = l->c;
     const int group = index % c->groups, filters = c->n / c->groups, in = c->c / c->groups;
-    const size_t area = (size_t)c->h * c->w, out_area = (size_t)c->out_h * c->out_w;
+    const size_t area = (size_t)c->h * c->w, out_area = gemm_conv_places(c);
     *source = (channels){c, l->shifts, c->input + (size_t)index * in * area, 0};
     packed_job job = {
         .M = filters,
-        .N = c->out_h * c->out_w,
-        .K = in * c->size * c->size,
+        .N = gemm_conv_places(c),
+        .K = gemm_conv_taps(c),
         .C = c->output + (size_t)index * filters * out_area,
         .ldc = out_area,
         .B = {.source = source, .pack = l->shifts ? pack_shifts : pack_any},
@@ -374,7 +374,7 @@ static void set_channel(gemm_depthwise *d, const conv_call *c, int index)
     d->weights = c->weights + (size_t)first * c->size * c->size;
     d->scale = c->scale ? c->scale + first : NULL;
     d->shift = c->shift + first;
-    d->y = c->output + (size_t)index * d->filters * c->out_h * c->out_w;
+    d->y = c->output + (size_t)index * d->filters * gemm_conv_places(c);
 }
 
 /* Rows of the output whose pixels are half of a small L1. They are whole groups of rows. */

@@ -58,7 +58,7 @@ static void convolve_dots(void *arg, int chunk, void *scratch)
 
 int packed_dots(const conv_call *c, const gemm_ukernel *u, int threads)
 {
-    dots_job d = {.c = c, .u = u, .K = c->c / c->groups * c->size * c->size};
+    dots_job d = {.c = c, .u = u, .K = gemm_conv_taps(c)};
     threads = packed_threads(c->n, c->batch, d.K, threads);
     d.step = threads == 1 ? c->n : even_step(c->n, ceil_div(c->n, threads), u->vl);
     return gemm_parallel(threads, ceil_div(c->n, d.step), convolve_dots, &d);

@@ -33,11 +33,6 @@ static void free_kept(void *data)
     packed_free_lanes(data);
 }
 
-static int taps_of(const conv_call *c)
-{
-    return c->c / c->groups * c->size * c->size;
-}
-
 /* Channels in a strip. */
 static int width_of(const conv_call *c, const gemm_ukernel *u)
 {
@@ -47,14 +42,14 @@ static int width_of(const conv_call *c, const gemm_ukernel *u)
 static size_t bytes_of(const conv_call *c, const gemm_ukernel *u)
 {
     const size_t channels = (size_t)ceil_div(c->n, u->vl) * (size_t)u->vl;
-    const size_t bytes = (size_t)taps_of(c) * channels * sizeof(float);
+    const size_t bytes = (size_t)gemm_conv_taps(c) * channels * sizeof(float);
     return (bytes + CACHE_LINE - 1) / CACHE_LINE * CACHE_LINE;
 }
 
 /* To strips of `width` channels. */
 static void arrange(const conv_call *c, const gemm_ukernel *u, float *to)
 {
-    const int taps = taps_of(c), width = width_of(c, u);
+    const int taps = gemm_conv_taps(c), width = width_of(c, u);
     for (int n = 0; n < c->n; n += width) {
         const int left = c->n - n, columns = min_int(width, ceil_div(left, u->vl) * u->vl);
         const float *from = c->weights + (size_t)n * taps;

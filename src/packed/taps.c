@@ -62,7 +62,7 @@ static void find_valid(const conv_call *c, int vl, size_t vectors, uint16_t *val
 static packed_shifts *make_shifts(const conv_call *c, const gemm_ukernel *u)
 {
     const int count = c->size * c->size;
-    const size_t vectors = (size_t)ceil_div(c->out_h * c->out_w, u->vl) + u->nr / u->vl;
+    const size_t vectors = (size_t)ceil_div(gemm_conv_places(c), u->vl) + u->nr / u->vl;
     packed_shifts *s =
         malloc(sizeof *s + count * sizeof *s->offset + vectors * count * sizeof *s->taps.valid);
     if (!s) return NULL;

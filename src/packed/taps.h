@@ -9,7 +9,7 @@
 #ifndef GEMM_TAPS_H
 #define GEMM_TAPS_H
 
-#include "gemm_dispatch.h"
+#include "gemm_variant.h"
 #include "packed/ukernel.h"
 #include "util/ints.h"
 

@@ -217,7 +217,7 @@ static void write_filters(const layer *l, const layout *o, const gemm_tiles *t, 
                           int filter, const float *M)
 {
     const conv_call *c = l->c;
-    const size_t outputs = (size_t)c->out_h * c->out_w / (c->pool ? 4 : 1);
+    const size_t outputs = gemm_conv_outputs(c);
     const gemm_finish finish = {
         .filters = min_int(l->u->vl, c->n - filter),
         .scale = c->scale ? c->scale + filter : NULL,
