@@ -44,20 +44,21 @@ typedef struct tiles {
 } tiles;
 
 /* Adds the terms of one tap to `n` places of a row. `in` is the first place's input. */
-static void add_terms(double w, const float *in, size_t stride, int n, double *restrict sum,
+static inline void add_terms_by(size_t stride, double w, const float *in, int n,
+                                double *restrict sum, double *restrict size)
+{
+    for (int x = 0; x < n; ++x) {
+        sum[x] += w * in[(size_t)x * stride];
+        size[x] += fabs(w * in[(size_t)x * stride]);
+    }
+}
+
+/* The constant 1 apart, because compilers then make vectors of the loop. */
+static void add_terms(size_t stride, double w, const float *in, int n, double *restrict sum,
                       double *restrict size)
 {
-    if (stride == 1) {          /* apart, because compilers make vectors of it */
-        for (int x = 0; x < n; ++x) {
-            sum[x] += w * in[x];
-            size[x] += fabs(w * in[x]);
-        }
-    } else {
-        for (int x = 0; x < n; ++x) {
-            sum[x] += w * in[(size_t)x * stride];
-            size[x] += fabs(w * in[(size_t)x * stride]);
-        }
-    }
+    if (stride == 1) add_terms_by(1, w, in, n, sum, size);
+    else add_terms_by(stride, w, in, n, sum, size);
 }
 
 static void add_operands(double w, const float *in, size_t stride, int n, double *restrict inputs,
@@ -79,7 +80,7 @@ static void add_tap(const conv_call *c, plane p, double w, const float *channel,
         if (row < 0 || row >= c->h || first >= end) continue;
         const float *in = channel + (size_t)row * (size_t)c->w + (size_t)(first * c->stride + dx);
         const size_t at = (size_t)y * (size_t)c->out_w + (size_t)first, stride = (size_t)c->stride;
-        add_terms(w, in, stride, end - first, p.sum + at, p.size + at);
+        add_terms(stride, w, in, end - first, p.sum + at, p.size + at);
         if (p.inputs) add_operands(w, in, stride, end - first, p.inputs + at, p.weights + at);
     }
 }
