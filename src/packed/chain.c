@@ -50,7 +50,8 @@ typedef struct chain {
     int rows;                           /* the most rows of the output in a band */
     int groups, out_groups;             /* of vl channels: inner maps, output */
     int wide_rows, pitch;               /* of a band: rows, and floats in a row */
-    size_t wide_ld, deep_ld, narrow_ld; /* floats of a group of wide, of deep and of the output */
+    size_t wide_ld, deep_ld, narrow_ld; /* floats of a group of wide, of deep and of the output.
+                                           In phases deep has all rows of the map */
 } chain;
 
 /* ---- which layers ---- */
@@ -110,9 +111,15 @@ static size_t most_places(const chain *l)
                            max_int(l->rows * l->depth->out_w, l->cut.step));
 }
 
+/* Floats of deep in a thread's scratch. In phases the threads share the deep map. */
+static size_t deep_floats(const chain *l)
+{
+    return l->cut.by_phases ? 0 : l->deep_ld * l->groups;
+}
+
 static size_t scratch_bytes(const chain *l)
 {
-    const size_t inner = (l->wide_ld + l->deep_ld) * l->groups;
+    const size_t inner = l->wide_ld * l->groups + deep_floats(l);
     return (inner + l->narrow_ld * l->out_groups) * sizeof(float) +
            2 * most_places(l) * sizeof(int);
 }
@@ -130,13 +137,12 @@ static void choose_rows(chain *l, int most)
     set_rows(l, rows < most ? even_step(most, rows, least) : most);
 }
 
-/* In phases a thread's scratch has a strip of wide for all rows of a piece, or one of the output.
-   The deep map lies elsewhere. */
+/* In phases a thread's scratch has a strip of wide for all rows of a piece, or one of the output. */
 static void set_strip(chain *l, int rows)
 {
     set_rows(l, rows);
     l->groups = l->out_groups = l->u->nr / l->u->vl;
-    l->deep_ld = 0;
+    l->deep_ld = apart((size_t)gemm_conv_places(l->depth) * l->u->vl);
     l->narrow_ld = apart((size_t)l->cut.step * l->u->vl);
 }
 
@@ -161,7 +167,6 @@ static bool set_sizes(chain *l)
 /* A thread's scratch. */
 typedef struct parts {
     float *wide, *deep, *narrow;        /* narrow: the output in lanes */
-    size_t deep_ld;                     /* floats of a group of deep */
     int *at_wide, *at_deep;             /* where a place of a product goes: gemm_lanes */
 } parts;
 
@@ -169,9 +174,9 @@ static parts cut_scratch(const chain *l, void *scratch)
 {
     const int w = l->depth->w, vl = l->u->vl, gap = l->pitch - w * vl;
     const int places = (int)most_places(l);
-    parts s = {.wide = scratch, .deep_ld = l->deep_ld};
+    parts s = {.wide = scratch};
     s.deep = s.wide + l->wide_ld * l->groups;
-    s.narrow = s.deep + l->deep_ld * l->groups;
+    s.narrow = s.deep + deep_floats(l);
     s.at_wide = (int *)(s.narrow + l->narrow_ld * l->out_groups);
     s.at_deep = s.at_wide + places;
     for (int i = 0, x = 0, at = 0; i < places; ++i) {
@@ -260,7 +265,7 @@ static void filter_rows(const chain *l, const parts *s, int rows)
         g.weights = l->depth_w + (size_t)i * d->size * d->size * vl;
         g.scale = d->scale ? d->scale + i * vl : NULL;
         g.shift = d->shift + i * vl;
-        g.y = s->deep + i * s->deep_ld;
+        g.y = s->deep + i * l->deep_ld;
         l->u->lanes_depthwise(&g);
     }
 }
@@ -284,7 +289,7 @@ static void project(const chain *l, const parts *s, int image, int first, int ch
     const size_t area = (size_t)p->h * p->w, at = (image * p->n + first) * area + from;
     const gemm_lanes product = {
         .places = places, .channels = channels, .K = p->c,
-        .source = GEMM_LANES, .a = s->deep, .a_ld = s->deep_ld,
+        .source = GEMM_LANES, .a = s->deep, .a_ld = l->deep_ld,
         .b = l->project_w + (size_t)first * p->c,
         .scale = p->scale ? p->scale + first : NULL, .shift = p->shift + first,
         .slope = packed_slope(p->activation),
@@ -331,8 +336,7 @@ static int run_bands(chain *l, int threads)
  */
 typedef struct phases {
     const chain *l;
-    float *deep;
-    size_t deep_ld;
+    float *deep;                /* the map */
     int image;
 } phases;
 
@@ -374,8 +378,7 @@ static void filter_strip(void *arg, int chunk, void *scratch)
     const int y = start_of(&l, piece), rows = start_of(&l, piece + 1) - y, stride = l.depth->stride;
     cut_part(&l, &of_strip, p->image, first, min_int(l.u->nr, l.depth->c - first));
     parts s = cut_scratch(&l, scratch);
-    s.deep_ld = p->deep_ld;
-    s.deep = p->deep + first / l.u->vl * s.deep_ld + (size_t)y * l.depth->out_w * l.u->vl;
+    s.deep = p->deep + first / l.u->vl * l.deep_ld + (size_t)y * l.depth->out_w * l.u->vl;
     clear_sides(&l, &s);
     fill_wide(&l, &s, 0, y * stride - l.depth->pad, (rows - 1) * stride + l.depth->size, 0);
     filter_rows(&l, &s, rows);
@@ -391,7 +394,6 @@ static void project_piece(void *arg, int chunk, void *scratch)
     l.groups = 0;
     l.out_groups = nr / l.u->vl;
     parts s = cut_scratch(&l, scratch);
-    s.deep_ld = p->deep_ld;
     s.deep = p->deep + (size_t)from * l.u->vl;
     project(&l, &s, p->image, first, min_int(nr, l.project->n - first), from,
             min_int(step, places - from));
@@ -403,10 +405,9 @@ static int run_phases(chain *l, int threads)
     const conv_call *d = l->depth;
     const int strips = ceil_div(d->c, l->u->nr), out_strips = ceil_div(l->project->n, l->u->nr);
     const int places = gemm_conv_places(d), out_pieces = ceil_div(places, l->cut.step);
-    const size_t ld = apart((size_t)places * l->u->vl);
-    packed_workspace *w = packed_take_workspace(ld * ceil_div(d->c, l->u->vl));
+    packed_workspace *w = packed_take_workspace(l->deep_ld * ceil_div(d->c, l->u->vl));
     if (!w) return -1;
-    phases p = {.l = l, .deep = w->data, .deep_ld = ld};
+    phases p = {.l = l, .deep = w->data};
     int status = 0;
     for (; p.image < d->batch && !status; ++p.image) {
         status = gemm_parallel(threads, strips * l->cut.pieces, filter_strip, &p);
