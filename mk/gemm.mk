@@ -29,8 +29,8 @@ $(OBJ)/src/gemm_opt.o: MESSAGE = Compiling the variants of the articles (some 20
 $(OBJ)/src/gemm_opt.o: FILE_OPTS = $(STUDY_OPTS)
 
 # The tuning table says which version it is of.
-$(OBJ)/src/driver/tuning.o: src/darknet_gemm.h
-$(OBJ)/src/driver/tuning.o: FILE_OPTS = -DGEMM_VERSION='"$(VERSION)"'
+$(OBJ)/src/driver/tuning_file.o: src/darknet_gemm.h
+$(OBJ)/src/driver/tuning_file.o: FILE_OPTS = -DGEMM_VERSION='"$(VERSION)"'
 
 # The reference in double precision should be fast too.
 $(OBJ)/src/driver/reference.o $(OBJ)/src/driver/conv_check.o: FILE_OPTS = -O3

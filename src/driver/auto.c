@@ -175,7 +175,7 @@ static const gemm_tuned *measure(const gemm_any_call *c, const gemm_context *x)
     const int winner = count > 1 ? gemm_decide(ms, count) : 0;
     if (count > 1) describe_times(rows, ms, count, times);
     else snprintf(times, sizeof times, "no other row");
-    const gemm_tuned *e = gemm_tuning_put(table, &c->shape, rows[winner], times);
+    const gemm_tuned *e = gemm_tuning_put(table, &c->shape, rows[winner], times, true);
     if (!e) return NULL;
     show_progress(&c->shape, ms, count, winner, rows, times);
     save_table();
@@ -199,7 +199,7 @@ static const gemm_tuned *record(const gemm_any_call *c)
     const bool offered = gemm_shape_offered(c->shape.kind, recorded);
     pthread_mutex_lock(&lock);
     const gemm_tuned *e =
-        gemm_tuning_put(table, &c->shape, offered ? recorded : packed, "by whole passes");
+        gemm_tuning_put(table, &c->shape, offered ? recorded : packed, "by whole passes", true);
     pthread_mutex_unlock(&lock);
     return e;
 }

@@ -4,7 +4,7 @@
 #ifndef GEMM_AUTO_H
 #define GEMM_AUTO_H
 
-#include "driver/tuning.h"
+#include "driver/tuning_file.h"
 
 gemm_row_run gemm_auto_run;
 gemm_row_conv gemm_auto_conv;

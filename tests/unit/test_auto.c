@@ -362,7 +362,7 @@ static int save_rows(void *data)
     setenv("OCL_ICD_VENDORS", "/nonexistent", 1);
     for (int i = 0; t && i < SAVES; ++i) {
         const gemm_shape shape = {GEMM_SHAPE_MULTIPLY, {0, 0, first + i, N, K, 1}};
-        if (!gemm_tuning_put(t, &shape, gemm_stock_row(), "by a test")) return 1;
+        if (!gemm_tuning_put(t, &shape, gemm_stock_row(), "by a test", true)) return 1;
         if (!gemm_tuning_save(t, &file, reason, sizeof reason)) return 1;
     }
     gemm_tuning_free(t);
