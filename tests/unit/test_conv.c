@@ -58,9 +58,9 @@ enum { MOST_THREADS = 8 };
 /* The params of a row that may decline. */
 static const char NOT_EVERY_CALL;
 
-/* The calls that conv_by_winograd, conv_by_split, _lanes or _band has computed. */
+/* The calls that conv_by_winograd, conv_by_split or conv_by_way has computed. */
 static int forced_runs;
-static const gemm_ukernel *forced_isa;  /* of conv_by_split, conv_by_lanes and conv_by_band */
+static const gemm_ukernel *forced_isa;  /* of conv_by_split and conv_by_way */
 
 typedef struct options {
     uint64_t seed;
@@ -898,28 +898,20 @@ static gemm_status conv_by_split(const conv_call *c, const gemm_context *context
     return status;
 }
 
-/* ---- layers in lanes on one instruction set ---- */
+/* ---- a way of gemm_packed_conv on one instruction set: lanes, few channels ---- */
 
-static gemm_status conv_by_lanes(const conv_call *c, const gemm_context *context,
-                                 const void *params)
+/* Which layers go that way, and the way. */
+static struct {
+    bool (*prefers)(const conv_call *, const gemm_ukernel *);
+    int (*run)(const conv_call *, const gemm_context *);
+} forced_way;
+
+static gemm_status conv_by_way(const conv_call *c, const gemm_context *context, const void *params)
 {
     (void)params;
     gemm_context own = *context;
     own.isa = forced_isa;
-    if (!packed_prefers_lanes(c, forced_isa) || packed_lanes_conv(c, &own)) return GEMM_DECLINED;
-    ++forced_runs;
-    return GEMM_DONE;
-}
-
-/* ---- few channels on one instruction set ---- */
-
-static gemm_status conv_by_band(const conv_call *c, const gemm_context *context,
-                                const void *params)
-{
-    (void)params;
-    gemm_context own = *context;
-    own.isa = forced_isa;
-    if (!packed_prefers_band(c, forced_isa) || packed_band_conv(c, &own)) return GEMM_DECLINED;
+    if (!forced_way.prefers(c, forced_isa) || forced_way.run(c, &own)) return GEMM_DECLINED;
     ++forced_runs;
     return GEMM_DONE;
 }
@@ -957,8 +949,10 @@ static void judge_isa(const gemm_ukernel *u, const char *name, const options *o)
     judge_winograd(u, 2, o);
     judge_winograd(u, 4, o);
     judge_forced("split", u, conv_by_split, draw_split, o);
-    judge_forced("lanes", u, conv_by_lanes, draw_lanes, o);
-    judge_forced("few channels", u, conv_by_band, draw_band, o);
+    forced_way.prefers = packed_prefers_lanes, forced_way.run = packed_lanes_conv;
+    judge_forced("lanes", u, conv_by_way, draw_lanes, o);
+    forced_way.prefers = packed_prefers_band, forced_way.run = packed_band_conv;
+    judge_forced("few channels", u, conv_by_way, draw_band, o);
     test_ends(u);
     if (o->threads > 1) test_threads(u, o->threads);
 }
