@@ -3,8 +3,8 @@
  *
  *   pixel (x, k) = B[k][4x ... 4x+3]
  *
- * Global {N/4 rounded up, K}; any work-group. Reads the K x N elements of B and no others. A
- * transposed B differs only in its strides.
+ * Global {N/4 rounded up to the group, K}; any work-group. Reads the K x N elements of B and no
+ * others. A transposed B differs only in its strides.
  *
  * With CONV it writes what im2col would write, for all products. The image is as cl_image's CONV
  * needs it: a row of B takes `strips` rows of the image, K apart. An item writes all taps of a
@@ -12,7 +12,7 @@
  *
  *   item (x, channel, product * strips + strip) -> pixel x of size^2 rows
  *
- * Global {width of the image, channels of a product, products * strips}.
+ * Global {width of the image rounded up to the group, channels of a product, products * strips}.
  */
 #include "cl_conv.h"
 
@@ -29,15 +29,16 @@ void write_pixel(__write_only image2d_t image, int2 at, float4 p)
 
 #ifdef CONV
 __kernel void cl_fill(int N, __global const float *B, ulong b0, __write_only image2d_t image,
-                      int strips, int h, int w, int out_w, int size, int stride, int pad)
+                      int width, int strips, int h, int w, int out_w, int size, int stride,
+                      int pad)
 {
     const int x = get_global_id(0), z = get_global_id(2), product = z / strips;
-    const int j = 4 * ((z - product * strips) * (int)get_global_size(0) + x);
+    const int j = 4 * ((z - product * strips) * width + x);
     const int slice = product * (int)get_global_size(1) + (int)get_global_id(1);
     __global const float *b = B + b0 + (ulong)slice * h * w;
     int k = (z * (int)get_global_size(1) + (int)get_global_id(1)) * SIZE * SIZE;
     int y[4], c[4];
-    if (j >= N) {
+    if (x >= width || j >= N) {
         return;
     }
 #ifdef POOL
@@ -78,6 +79,9 @@ __kernel void cl_fill(int N, __global const float *B, ulong b0, int brs, int bcs
                       __write_only image2d_t image)
 {
     const int x = get_global_id(0), k = get_global_id(1);
+    if (4 * x >= N) {
+        return;
+    }
     __global const float *b = B + b0 + (ulong)k * brs + (ulong)(4 * x) * bcs;
     float4 p = (float4)(0.0f);
     p.x = b[0];

@@ -3,8 +3,8 @@
  *
  *   out[r * cols_out + c] = in[r][c], or 0 outside; r < rows_out = the global size of y
  *
- * Global {cols_out, rows_out}; any work-group. Step 2 of the paper: pad to 32, transpose B. With
- * HALF the copy is in 16 bits.
+ * Global {cols_out rounded up to the group, rows_out}; any work-group. Step 2 of the paper: pad to
+ * 32, transpose B. With HALF the copy is in 16 bits.
  */
 #ifdef HALF
 #define OUT half
@@ -15,9 +15,12 @@
 #endif
 
 __kernel void cl_pack(int rows, int cols, __global const float *in, ulong i0, int rs, int cs,
-                      __global OUT *out)
+                      int cols_out, __global OUT *out)
 {
     const int c = get_global_id(0), r = get_global_id(1);
+    if (c >= cols_out) {
+        return;
+    }
     const ulong at = i0 + (ulong)r * rs + (ulong)c * cs;
-    STORE(r < rows && c < cols ? in[at] : 0.0f, (ulong)r * get_global_size(0) + c, out);
+    STORE(r < rows && c < cols ? in[at] : 0.0f, (ulong)r * cols_out + c, out);
 }

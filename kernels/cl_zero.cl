@@ -1,9 +1,12 @@
 /*
- * cl_zero: out[x] = 0. Global {count}; any work-group.
+ * cl_zero: out[x] = 0 for x < count. Global {count} rounded up to the group; any work-group.
  *
  * It is a kernel because Oclgrind takes memory of clEnqueueFillBuffer for uninitialised.
  */
-__kernel void cl_zero(__global float *out)
+__kernel void cl_zero(ulong count, __global float *out)
 {
-    out[get_global_id(0)] = 0.0f;
+    const ulong x = get_global_id(0);
+    if (x < count) {
+        out[x] = 0.0f;
+    }
 }

@@ -96,14 +96,14 @@ static int fill_image(conv_job *j)
     if (j->c->pool) gemm_append(options, sizeof options, " -DPOOL");
     const gemm_cl_program *fill = gemm_cl_need("cl_fill", options);
     const cl_ulong first = j->w.B.offset;
-    const size_t global[3] = {(size_t)j->width, (size_t)(c->c / c->groups),
-                              (size_t)j->products * (size_t)j->strips};
-    const size_t rows = (size_t)j->strips * (size_t)j->products * (size_t)j->g.K;
-    j->image = gemm_cl_image_get((size_t)j->width, rows, j->w.row->half);
+    const size_t width = (size_t)j->width, rows = (size_t)j->products * (size_t)j->strips;
+    j->image = gemm_cl_image_get(width, rows * (size_t)j->g.K, j->w.row->half);
     const gemm_cl_argument args[] = {
-        ARG(j->g.N), ARG(j->w.B.mem), ARG(first), ARG(j->image), ARG(j->strips), ARG(c->h),
-        ARG(c->w), ARG(c->out_w), ARG(c->size), ARG(c->stride), ARG(c->pad)};
-    return fill && j->image ? gemm_cl_launch(&j->w, fill, STAGE_PREPARE, args, global, NULL) : -1;
+        ARG(j->g.N), ARG(j->w.B.mem), ARG(first), ARG(j->image), ARG(j->width), ARG(j->strips),
+        ARG(c->h), ARG(c->w), ARG(c->out_w), ARG(c->size), ARG(c->stride), ARG(c->pad)};
+    if (!fill || !j->image) return -1;
+    return gemm_cl_launch_lines(&j->w, fill, STAGE_PREPARE, args, width,
+                                (size_t)(c->c / c->groups), rows);
 }
 
 /* ---- the row's kernel ---------------------------------------------------------------------- */
@@ -248,7 +248,8 @@ static int add_sums(conv_job *j)
     const gemm_cl_argument args[] = {
         ARG(rows), ARG(N), ARG(j->w.parts), ARG(j->w.sums), ARG(j->w.C.mem), ARG(into),
         ARG(N), ARG(j->c->n), ARG(j->norm), ARG(j->slope), ARG(j->logistic)};
-    return sum ? gemm_cl_launch_sum(&j->w, sum, args, N, rows) : -1;
+    if (!sum) return -1;
+    return gemm_cl_launch_lines(&j->w, sum, STAGE_SUM, args, (size_t)N, (size_t)rows, 1);
 }
 
 /* The weights as they lie, or a copy in 16 bits. */
@@ -334,7 +335,8 @@ static conv_job make_job(const conv_call *c, const gemm_cl_row *row)
         .in = c,
         .products = c->batch * c->groups,
         .taps = c->size != 1 || c->stride != 1 || c->pad != 0 || c->pool,
-        .g = {.M = c->n / c->groups, .N = gemm_conv_places(c), .K = gemm_conv_taps(c), .ALPHA = 1.0f},
+        .g = {.M = c->n / c->groups, .N = gemm_conv_places(c), .K = gemm_conv_taps(c),
+              .ALPHA = 1.0f},
         .slope = slope_of(c),
         .logistic = c->activation == CONV_LOGISTIC,
         .w = gemm_cl_begin_work(row),

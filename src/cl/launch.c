@@ -111,13 +111,13 @@ int gemm_cl_pack(gemm_cl_work *w, gemm_cl_slot slot, const gemm_cl_matrix *in, i
 {
     const bool half = w->row->half == GEMM_CL_HALF_SUMS;
     const gemm_cl_program *p = gemm_cl_need("cl_pack", half ? "-DHALF" : "");
-    const size_t global[3] = {(size_t)cols_out, (size_t)rows_out, 1};
+    const size_t x = (size_t)cols_out, y = (size_t)rows_out;
     const cl_ulong first = in->first;
-    cl_mem mem = gemm_cl_scratch(slot, global[0] * global[1] * (half ? 2 : sizeof(float)));
+    cl_mem mem = gemm_cl_scratch(slot, x * y * (half ? 2 : sizeof(float)));
     const gemm_cl_argument args[] = {ARG(rows), ARG(cols), ARG(in->mem), ARG(first), ARG(in->rs),
-                                     ARG(in->cs), ARG(mem)};
+                                     ARG(in->cs), ARG(cols_out), ARG(mem)};
     if (!p || !mem) return -1;
-    const int rc = gemm_cl_launch(w, p, STAGE_PREPARE, args, global, NULL);
+    const int rc = gemm_cl_launch_lines(w, p, STAGE_PREPARE, args, x, y, 1);
     *out = (gemm_cl_matrix){mem, 0, cols_out, 1};
     return rc;
 }
@@ -174,13 +174,11 @@ fail:
     return -1;
 }
 
-int gemm_cl_launch_sum(gemm_cl_work *w, const gemm_cl_program *p, const gemm_cl_argument *args,
-                       int N, int rows)
+int gemm_cl_launch_lines(gemm_cl_work *w, const gemm_cl_program *p, gemm_cl_stage stage,
+                         const gemm_cl_argument *args, size_t x, size_t y, size_t z)
 {
-    const size_t items = p->group_items < 64 ? p->group_items : 64;
-    const size_t local[3] = {items, 1, 1};
-    const size_t global[3] = {round_up((size_t)N, items), (size_t)rows, 1};
-    return gemm_cl_launch(w, p, STAGE_SUM, args, global, local);
+    const size_t local[3] = {gemm_cl_line(p), 1, 1}, global[3] = {round_up(x, local[0]), y, z};
+    return gemm_cl_launch(w, p, stage, args, global, local);
 }
 
 /* ---- what a call reports ------------------------------------------------------------------- */

@@ -82,14 +82,14 @@ int gemm_cl_pack(gemm_cl_work *, gemm_cl_slot, const gemm_cl_matrix *in, int row
 /* Makes room for `count` results of this many bytes each that are added later. 0 or -1. */
 int gemm_cl_need_sums(gemm_cl_work *, size_t count, size_t bytes);
 
-/* Enqueues a kernel of three dimensions behind the uploads of A and B. `local` may be NULL: the
-   driver chooses the group. 0 or -1. */
+/* Enqueues a kernel of three dimensions behind the uploads of A and B. 0 or -1. */
 int gemm_cl_launch(gemm_cl_work *, const gemm_cl_program *, gemm_cl_stage,
                    const gemm_cl_argument *, const size_t *global, const size_t *local);
 
-/* The same for cl_sum, on `rows` rows of N elements, in groups that any device has. */
-int gemm_cl_launch_sum(gemm_cl_work *, const gemm_cl_program *, const gemm_cl_argument *, int N,
-                       int rows);
+/* The same for a kernel that is not the row's, in groups of gemm_cl_line items along x. x is rounded
+   up to whole groups. */
+int gemm_cl_launch_lines(gemm_cl_work *, const gemm_cl_program *, gemm_cl_stage,
+                         const gemm_cl_argument *, size_t x, size_t y, size_t z);
 
 /* Device time of the stages from `first` to `last`, once all is done; below 0: unknown. */
 double gemm_cl_stages_ms(const gemm_cl_work *, gemm_cl_stage first, gemm_cl_stage last);

@@ -51,7 +51,8 @@ static int add_sums(gemm_cl_job *j)
     const cl_ulong into = j->c.first;
     const gemm_cl_argument args[] = {ARG(g->M), ARG(g->N), ARG(j->part), ARG(j->w.sums),
                                      ARG(j->c.mem), ARG(into), ARG(j->c.rs)};
-    return sum ? gemm_cl_launch_sum(&j->w, sum, args, g->N, g->M) : -1;
+    if (!sum) return -1;
+    return gemm_cl_launch_lines(&j->w, sum, STAGE_SUM, args, (size_t)g->N, (size_t)g->M, 1);
 }
 
 static int multiply_panels(gemm_cl_job *j)

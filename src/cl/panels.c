@@ -103,10 +103,11 @@ static int fill_by_device(gemm_cl_work *w, const gemm_cl_matrix *b, const gemm_c
 {
     const gemm_cl_program *fill = gemm_cl_need("cl_fill", w->row->half ? "-DHALF" : "");
     const cl_ulong first = first_of(b, p);
-    const size_t global[3] = {(size_t)ceil_div(p->n, 4), (size_t)p->k, 1};
     const gemm_cl_argument args[] = {ARG(p->n), ARG(b->mem), ARG(first), ARG(b->rs), ARG(b->cs),
                                      ARG(p->image)};
-    return fill ? gemm_cl_launch(w, fill, STAGE_PREPARE, args, global, NULL) : -1;
+    if (!fill) return -1;
+    return gemm_cl_launch_lines(w, fill, STAGE_PREPARE, args, (size_t)ceil_div(p->n, 4),
+                                (size_t)p->k, 1);
 }
 
 int gemm_cl_fill_panels(gemm_cl_work *w, const gemm_call *g, const gemm_cl_matrix *b,

@@ -23,6 +23,13 @@ typedef struct gemm_cl_program {
 /* kernels/<name>.cl built with these options, or NULL and the reason. `name` is not copied. */
 const gemm_cl_program *gemm_cl_build(const char *name, const char *options, const char **why);
 
+/* The group of a kernel that is not a row's: a line of 64 items, or fewer where the device has no
+   such group. Its size is fixed, because PoCL compiles a kernel once for each size. */
+static inline size_t gemm_cl_line(const gemm_cl_program *p)
+{
+    return p->group_items < 64 ? p->group_items : 64;
+}
+
 /* Releases all programs. */
 void gemm_cl_release_programs(void);
 

@@ -7,7 +7,8 @@
  */
 #include "cl/view.h"
 
-#include "cl/program.h"
+#include "cl/kernel.h"
+#include "util/ints.h"
 #include "util/threads.h"
 
 #include <stdatomic.h>
@@ -15,16 +16,18 @@
 
 int gemm_cl_output_copy(gemm_cl_view *c)
 {
-    const size_t count = c->rows * c->cols;
+    const cl_ulong count = (cl_ulong)c->rows * c->cols;
     const char *why;
-    c->mem = gemm_cl_scratch(SLOT_C, count * sizeof(float));
+    c->mem = gemm_cl_scratch(SLOT_C, (size_t)count * sizeof(float));
     c->device_ld = c->cols;
     if (!c->mem || c->overwrite) return c->mem ? 0 : -1;
     const gemm_cl_program *zero = gemm_cl_build("cl_zero", "", &why);
     if (!zero) return -1;
-    CL_TRY(clSetKernelArg(zero->kernel, 0, sizeof c->mem, &c->mem));
-    CL_TRY(clEnqueueNDRangeKernel(gemm_cl_opened()->queue, zero->kernel, 1, NULL, &count, NULL, 0,
-                                  NULL, NULL));
+    const gemm_cl_argument args[] = {ARG(count), ARG(c->mem)};
+    const size_t local = gemm_cl_line(zero), global = round_up((size_t)count, local);
+    if (gemm_cl_set_shared(zero, args)) return -1;
+    CL_TRY(clEnqueueNDRangeKernel(gemm_cl_opened()->queue, zero->kernel, 1, NULL, &global, &local,
+                                  0, NULL, NULL));
     return 0;
 fail:
     return -1;

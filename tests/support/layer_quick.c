@@ -1,12 +1,8 @@
 /*
  * An OpenCL layer (OPENCL_LAYERS=layer_quick.so) for tests that compile many kernels. PoCL compiles
- * each kernel once for every size of a group, and once more for a binary. With this layer it
- * compiles less:
- *
- *   - A program of kernels/ has no binary, so GEMM_CACHE_DIR keeps none. PoCL's own cache still has
- *     the kernel for later tests. Programs of CLBlast keep their binaries, because it needs them.
- *   - Where the driver chooses the size of a group, it is a power of two, at most 64 items. PoCL
- *     would choose another size for almost every shape.
+ * each kernel once for every size of a group, and once more for a binary. With this layer a program
+ * of kernels/ has no binary, so GEMM_CACHE_DIR keeps none. PoCL's own cache still has the kernel for
+ * later tests. Programs of CLBlast keep their binaries, because it needs them.
  */
 #define LAYER_NAME "few compilations"
 #include "layer.h"
@@ -30,20 +26,8 @@ static CL_API_ENTRY cl_int CL_API_CALL GetProgramInfo(cl_program p, cl_program_i
     return next->clGetProgramInfo(p, info, size, value, size_ret);
 }
 
-static CL_API_ENTRY cl_int CL_API_CALL EnqueueNDRangeKernel(
-    cl_command_queue q, cl_kernel k, cl_uint dims, const size_t *offset, const size_t *global,
-    const size_t *local, cl_uint n, const cl_event *waits, cl_event *event)
-{
-    enum { MOST = 64 };
-    size_t chosen[3] = {1, 1, 1};
-    while (chosen[0] < MOST && global[0] % (2 * chosen[0]) == 0) chosen[0] *= 2;
-    return next->clEnqueueNDRangeKernel(q, k, dims, offset, global, local ? local : chosen, n,
-                                        waits, event);
-}
-
 static cl_int replace_entries(void)
 {
     layer.clGetProgramInfo = GetProgramInfo;
-    layer.clEnqueueNDRangeKernel = EnqueueNDRangeKernel;
     return CL_SUCCESS;
 }
