@@ -1,6 +1,6 @@
 /*
- * What a patched Darknet calls: one multiply, one whole layer, and memory that an OpenCL device can
- * share.
+ * What a patched Darknet calls: one multiply, one whole layer, a chain of layers, and memory that
+ * an OpenCL device can share.
  *
  *   Darknet's layer -> gemm_nn, gemm_nt, gemm_tn, gemm_tt (patched) -> gemm_dispatch -> a row -> C
  *
@@ -60,8 +60,8 @@ typedef struct conv_call {
 
 /*
  * With `pool` the convolution and the maxpool layer behind it are one call. Sizes stay those of the
- * convolution, and out_h and out_w are even. An output of the pool is what Darknet's maxpool of
- * size 2 and stride 2 writes: m = -FLT_MAX, then m = x > m ? x : m for each x of the block.
+ * convolution, and out_h and out_w are even. Each output has the bits of Darknet's maxpool of size
+ * 2 and stride 2: m = -FLT_MAX, then m = x > m ? x : m for each x of the block.
  */
 
 /* Batch norm at inference: y = (x - mean) / (sqrt(variance) + .000001) * scales + bias. Each has n
@@ -145,9 +145,9 @@ bool gemm_conv(const conv_call *, const conv_norm *norm, gemm_plan **plan);
 
 /*
  * Runs convolutions that follow each other as one call: 1x1, depthwise, 1x1, or the last two of
- * these (count 3 or 2). Each reads the output of the one before it, and only the last output is
- * written: the other outputs, and the inputs of all but the first, may be NULL. norms[i] and
- * slots[i] are as in gemm_conv. The output has the bits that the calls one by one give. Returns
+ * these (count 3 or 2). Each reads the output of the one before it. Only the last output is
+ * written, so the other outputs may be NULL, and so may the inputs of all but the first. norms[i]
+ * and slots[i] are as in gemm_conv. The output has the bits that the calls one by one give. Returns
  * false as gemm_conv does.
  *
  * `shortcut` is NULL or a LAYER_SHORTCUT that follows. Its input 0 is the output of the last

@@ -94,8 +94,8 @@ static inline int gemm_conv_outputs(const conv_call *c)
     return gemm_conv_places(c) / (c->pool ? 4 : 1);
 }
 
-/* Whether filters are as large as the image, as those of connected layers are: an output is the dot
-   product of a filter and the channels that it sees. */
+/* Whether filters are as large as the image, as those of connected layers are. An output is then
+   the dot product of a filter and the channels that it sees. */
 static inline bool gemm_conv_is_dots(const conv_call *c)
 {
     return c->size == c->h && c->size == c->w && c->pad == 0;

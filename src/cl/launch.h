@@ -86,8 +86,8 @@ int gemm_cl_need_sums(gemm_cl_work *, size_t count, size_t bytes);
 int gemm_cl_launch(gemm_cl_work *, const gemm_cl_program *, gemm_cl_stage,
                    const gemm_cl_argument *, const size_t *global, const size_t *local);
 
-/* The same for a kernel that is not the row's, in groups of gemm_cl_line items along x. x is rounded
-   up to whole groups. */
+/* The same for a kernel that is not the row's, in groups of gemm_cl_line items along x. Rounds x up
+   to whole groups. */
 int gemm_cl_launch_lines(gemm_cl_work *, const gemm_cl_program *, gemm_cl_stage,
                          const gemm_cl_argument *, size_t x, size_t y, size_t z);
 

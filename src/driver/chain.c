@@ -1,7 +1,7 @@
 /*
- * The driver of chains: consecutive convolutions as one call. Like convolution.c, but with a plan
- * and a folded batch norm for each layer. Convolutions that are no chain, by the definition in
- * gemm_dispatch.h, end here: they get no plan, and no row sees them.
+ * The driver of chains: consecutive convolutions as one call. It works like convolution.c, with a
+ * plan and a folded batch norm for each layer. gemm_dispatch.h says what a chain is. All other
+ * convolutions are declined here: they get no plan, and no row sees them.
  */
 #include "driver/bytes.h"
 #include "driver/driver.h"

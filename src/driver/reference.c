@@ -1,4 +1,6 @@
 /*
+ * The product in double precision: see reference.h.
+ *
  * A block of op(B), KC x NC doubles (256 KiB, for L2), is gathered once. Four rows of op(A) pass
  * over it together. Their sums (4 x NC doubles, 16 KiB) stay in L1. This makes 4096 x 4096 x 4096 a
  * matter of seconds.

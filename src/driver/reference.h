@@ -1,6 +1,6 @@
 /*
  * The product in double precision, and how far a result in single precision is off. GEMM_CHECK, the
- * tests and gemm-bench all compute with these two functions. No row of the table uses them.
+ * tests and gemm-bench use these two functions. No row of the table uses them.
  */
 #ifndef GEMM_REFERENCE_H
 #define GEMM_REFERENCE_H

@@ -16,9 +16,9 @@ void gemm_trace_call(const gemm_variant *ran, const gemm_call *, double ms, cons
    describes the convolution, such as: 3x3/1 pad 1 groups 1 batch 1. `algorithm` says how. */
 void gemm_trace_conv(const gemm_variant *ran, const conv_call *, double ms, const gemm_note *);
 
-/* The same for a chain. M, N and K are those of its last convolution; `layer` names the channels
-   and the depthwise filter, such as: chain 16 64 64 16 3x3/1 over 80x80 batch 1, and then shortcut
-   if there is one. */
+/* The same for a chain. M, N and K are those of its last convolution. `layer` names the channels
+   and the depthwise filter, such as: chain 16 64 64 16 3x3/1 over 80x80 batch 1. The word shortcut
+   follows if there is one. */
 void gemm_trace_chain(const gemm_variant *ran, const conv_call *, int count,
                       const layer_call *shortcut, double ms, const gemm_note *);
 

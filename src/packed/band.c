@@ -110,7 +110,8 @@ static void run_chunk(void *arg, int chunk, void *scratch)
 
 int packed_band_conv(const conv_call *c, const gemm_context *context)
 {
-    const int threads = packed_threads(c->n, gemm_conv_places(c), gemm_conv_taps(c), context->threads);
+    const int threads =
+        packed_threads(c->n, gemm_conv_places(c), gemm_conv_taps(c), context->threads);
     band_job b = make_job(c, context->isa, threads);
     return gemm_parallel(threads, c->batch * ceil_div(c->out_h, b.chunk_rows), run_chunk, &b);
 }

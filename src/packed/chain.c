@@ -16,9 +16,9 @@
  *         | 0 | row y0 * stride - pad of the map | 0 |       zeroes where a tap is outside of the
  *         | 0 | the next row                     | 0 |       map, so the filter sees no edge
  *
- * So the depthwise layer needs neither a copy with zeroes around it nor vectors that cross a cache
- * line, and the rows of small maps fill whole vectors. The two products read scalars of their
- * input and vectors of weights. The weights are arranged for that once, in the layers' plans.
+ * So the depthwise layer needs no copy with zeroes around it. No vector crosses a cache line, and
+ * the rows of small maps fill whole vectors. The two products read scalars of their input and
+ * vectors of weights. The weights are arranged for that once, in the layers' plans.
  *
  * Where pieces would have few rows, threads share channels too: see phases, and chain_cut.h.
  *
@@ -137,7 +137,8 @@ static void choose_rows(chain *l, int most)
     set_rows(l, rows < most ? even_step(most, rows, least) : most);
 }
 
-/* In phases a thread's scratch has a strip of wide for all rows of a piece, or one of the output. */
+/* In phases a thread's scratch has a strip of wide for all rows of a piece, or a strip of the
+   output. */
 static void set_strip(chain *l, int rows)
 {
     set_rows(l, rows);

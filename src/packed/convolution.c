@@ -19,8 +19,10 @@
  *   any other         row by row of the output
  *
  * A depthwise convolution, where a filter sees one channel, is no product of matrices. Its rows are
- * copied with zeroes around them, some at a time, and the sums stay in registers. Filters that are
- * as large as the image make an output of one place: dots.c.
+ * copied with zeroes around them, some at a time, and the sums stay in registers.
+ *
+ * Other files have other ways: winograd.c for 3x3 filters, lanes.c for 1x1 filters over small maps,
+ * dots.c for filters that are as large as the image.
  *
  * The micro-kernel applies scale, shift and activation to the tile in registers. Threads share one
  * large product as in gemm, or take whole products where a layer has many groups or images.

@@ -1,4 +1,5 @@
-/* 1x1 layers in lanes, see ukernel_lanes.h, and weights arranged for chains. */
+/* 1x1 layers in lanes: a vector holds vl channels of one place (ukernel_lanes.h). And the weights
+   of layers and chains, arranged for that. */
 #ifndef PACKED_LANES_H
 #define PACKED_LANES_H
 
@@ -22,8 +23,9 @@ void packed_free_lanes(packed_lanes *);
    first to the last. In lanes it is such a sum too, so the bits are the same. */
 bool packed_adds_in_order(const conv_call *, const gemm_ukernel *);
 
-/* Whether this layer alone runs in lanes, with or without a plan: a 1x1 layer with a small map that
-   as a packed_job would have tail columns, which are multiplied along K, or several blocks of K. */
+/* Whether this layer alone runs in lanes, with or without a plan. It is then a 1x1 layer with a
+   small map. As a packed_job it would have tail columns, which are multiplied along K, or several
+   blocks of K. */
 bool packed_prefers_lanes(const conv_call *, const gemm_ukernel *);
 
 /* Runs it. Returns -1 if there is no memory. */

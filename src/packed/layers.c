@@ -1,9 +1,9 @@
 /*
  * The layers between convolutions: pooling, upsample, route, shortcut and yolo.
  *
- * Each kind of layer is cut into units, which do not depend on each other: a row of the output, a
- * channel, or a block of floats. A chunk for a thread is some units in a row. How many units make a
- * chunk never changes a result, so the number of threads does not either.
+ * Each layer is cut into units, such as a row of the output. Units do not depend on each other. A
+ * chunk for a thread is some consecutive units. How many units make a chunk never changes a result,
+ * so the number of threads does not either.
  *
  *   maxpool 2x2 / 2    a unit is a row of the output: pairs of columns of two rows of the input
  *   maxpool 2x2 / 1    a unit is a channel, if the output is as large as the image: max_square

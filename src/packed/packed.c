@@ -1,9 +1,11 @@
 /*
  * The row `packed`: which way a call goes.
  *
- *   a few multiplications    declined: Darknet's own loops end before the work here is set up
+ *   a few multiplications               declined: Darknet's own loops end before the work here is
+ *                                       set up
+ *   K = 1 and a C of few columns        declined: its rows fill too few vectors
  *   C is a row or a column, or K = 1    thin.c: no tiles, because each element is used once
- *   all others               loops.c: the packed gemm
+ *   all others                          loops.c: the packed gemm
  */
 #include "packed/packed.h"
 

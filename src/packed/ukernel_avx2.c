@@ -1,12 +1,13 @@
 /*
  * AVX2 and FMA: 6 x 16.
  *
- * The tile: 12 accumulators + 2 of B + 1 of A = 15 of 16 ymm; 8 loads for 12 FMAs. The rest: 2 rows
- * of A by 6 columns = 12 accumulators + 2 of A + 1 of B. KC = 256: a panel of A is 6 * 256 * 4 = 6
- * KiB and a strip of B 16 * 256 * 4 = 16 KiB. Together they fit an L1 of 32 KiB. MC = 192: the
- * block of A is 192 * 256 * 4 = 192 KiB. It fits an L2 of 256 KiB. A_FROM_L3 = false: a step takes
- * 6 cycles and needs 6 floats of A. L3 is too slow for that. TURN = 4: a tile takes 1536 cycles. A
- * call for each would add 100.
+ * - The tile: 12 accumulators + 2 of B + 1 of A = 15 of 16 ymm; 8 loads for 12 FMAs.
+ * - The rest: 2 rows of A by 6 columns = 12 accumulators + 2 of A + 1 of B.
+ * - KC = 256: a panel of A is 6 * 256 * 4 = 6 KiB and a strip of B 16 * 256 * 4 = 16 KiB. Together
+ *   they fit an L1 of 32 KiB.
+ * - MC = 192: the block of A is 192 * 256 * 4 = 192 KiB. It fits an L2 of 256 KiB.
+ * - A_FROM_L3 = false: a step takes 6 cycles and needs 6 floats of A. L3 is too slow for that.
+ * - TURN = 4: a tile takes 1536 cycles. A call for each would add 100.
  */
 #if defined(__x86_64__)
 #include "packed/ukernel.h"

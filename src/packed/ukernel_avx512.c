@@ -1,16 +1,18 @@
 /*
  * AVX-512: 8 x 48.
  *
- * The tile: 24 accumulators + 3 of B + 1 of A = 28 of 32 zmm; 11 loads for 24 FMAs. Tiles of 1 to 3
- * vectors suit Darknet's N = 169 = 48 + 48 + 32 + 32 + 9. The rest: 2 rows of A by up to 9 columns
- * = 18 accumulators + 2 of A + 1 of B. N of a square map is a square, and N % 16 is then 0, 1, 4 or
- * 9. Nine columns take 9/16 of the time of a full vector. KC = 384, or 576 where A is not packed: a
- * panel of A is 8 * 576 * 4 = 18 KiB and fits L1. A strip of B is 48 * 576 * 4 = 108 KiB and
- * streams from L2: 192 bytes in the 12 cycles of a step. C is read and written once in KC steps. MC
- * = 256: the block of A is 256 * 384 * 4 = 384 KiB. L2 is at least 1 MiB on such processors. It
- * holds the block, this strip, the next one and the one that is prefetched. A_FROM_L3 = true: a
- * step takes 12 cycles and needs 8 floats of A. L3 is fast enough for that. TURN = 0: a call for
- * each tile costs little, because a tile takes 4608 cycles or more.
+ * - The tile: 24 accumulators + 3 of B + 1 of A = 28 of 32 zmm; 11 loads for 24 FMAs. Tiles of 1 to
+ *   3 vectors suit Darknet's N = 169 = 48 + 48 + 32 + 32 + 9.
+ * - The rest: 2 rows of A by up to 9 columns = 18 accumulators + 2 of A + 1 of B. N of a square map
+ *   is a square, and N % 16 is then 0, 1, 4 or 9. Nine columns take 9/16 of the time of a full
+ *   vector.
+ * - KC = 384, or 576 where A is not packed: a panel of A is 8 * 576 * 4 = 18 KiB and fits L1. A
+ *   strip of B is 48 * 576 * 4 = 108 KiB and streams from L2: 192 bytes in the 12 cycles of a step.
+ *   C is read and written once in KC steps.
+ * - MC = 256: the block of A is 256 * 384 * 4 = 384 KiB. L2 is at least 1 MiB on such processors.
+ *   It holds the block, this strip, the next one and the one that is prefetched.
+ * - A_FROM_L3 = true: a step takes 12 cycles and needs 8 floats of A. L3 is fast enough for that.
+ * - TURN = 0: a call for each tile costs little, because a tile takes 4608 cycles or more.
  */
 #if defined(__x86_64__)
 #include "packed/ukernel.h"

@@ -1,10 +1,10 @@
 /*
  * Any processor, by the vector extensions of gcc and clang: 4 x 8, vectors of four floats.
  *
- * The tile: 8 accumulators + 2 of B + 1 of A + 1 for a product = 12 of the 16 registers of SSE2. No
- * processor of interest has fewer.
- * KC = 256: a panel of A is 4 KiB and a strip of B 8 KiB. They fit any L1.
- * MC = 128: the block of A is 128 KiB.
+ * - The tile: 8 accumulators + 2 of B + 1 of A + 1 for a product = 12 of the 16 registers of SSE2.
+ *   No processor of interest has fewer.
+ * - KC = 256: a panel of A is 4 KiB and a strip of B 8 KiB. They fit any L1.
+ * - MC = 128: the block of A is 128 KiB.
  */
 #include "packed/ukernel.h"
 

@@ -1,6 +1,6 @@
 /*
- * The pieces of gemm_moves: a tile copies the next strip of B and prefetches a later one, a piece
- * at a time between its steps of k. Included by ukernel_body.h.
+ * The pieces of gemm_moves. Between its steps of k, a tile copies the next strip of B and
+ * prefetches a later one, a piece at a time. Included by ukernel_body.h.
  */
 
 /*

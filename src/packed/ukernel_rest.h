@@ -1,7 +1,9 @@
 /*
  * The rest: N % REST_UNIT tail columns. As columns of a tile they would fill a vector in part. So
- * they are multiplied with vectors along k, which are full: two rows of A by up to REST_COLS
- * columns, whose 2 * REST_COLS sums of vectors are added up at the end. Included by ukernel_body.h.
+ * they are multiplied with vectors along k, which are full. Two rows of A meet up to REST_COLS
+ * columns at once. Their 2 * REST_COLS sums are vectors, and each is added up at the end.
+ *
+ * Included by ukernel_body.h.
  */
 
 /* VL steps of k, or `tail` steps if it is not 0: then zeroes behind the columns of B are read. */
