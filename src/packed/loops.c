@@ -97,6 +97,18 @@ static bool set_epilogue(const packed_job *job, const packed_strip *s, int i, ge
     return complete;
 }
 
+/* The rest of `rows` rows from row i on. t is the tile of these rows or of some of them. */
+static void multiply_rest(const packed_job *job, const gemm_ukernel *u, const packed_strip *s, int i,
+                          int rows, const gemm_tile *t)
+{
+    gemm_tile rest = *t;
+    rest.rows = rows;
+    rest.rest_a = job->A + i * job->a_row + s->pc;
+    rest.c = job->C + i * job->ldc + s->jr;
+    set_epilogue(job, s, i, &rest);
+    u->rest(&rest);
+}
+
 /* One tile, which the caller has placed in A and C: the rows at i of the strip, and of the rest. */
 static void multiply_tile(const packed_job *job, const gemm_ukernel *u, const packed_strip *s,
                           int i, gemm_tile *t)
@@ -104,7 +116,7 @@ static void multiply_tile(const packed_job *job, const gemm_ukernel *u, const pa
     const packed_epilogue *e = &job->epilogue;
     const bool complete = set_epilogue(job, s, i, t);
     u->tile(t);
-    if (t->rest) u->rest(t);
+    if (t->rest) multiply_rest(job, u, s, i, t->rows, t);
     if (complete && e->finish) e->finish(e, i, t->rows, s->jr, s->nc + t->rest, t->c, job->ldc);
 }
 
@@ -114,7 +126,7 @@ static bool are_plain(const packed_job *job, const gemm_ukernel *u, const packed
 {
     const bool finishes = job->epilogue.finish && s->pc + s->kc == job->K;
     return u->panels && s->kc >= GEMM_LEAST_PANELS_KC && s->nc <= u->nr && s->nc % u->vl == 0 &&
-           !t->rest && !t->moves->by_columns && !finishes;
+           !t->moves->by_columns && !finishes;
 }
 
 /* LOOP 1: all panels of the block of A. a_next and c_next are what the tile after a tile needs: at
@@ -122,6 +134,7 @@ static bool are_plain(const packed_job *job, const gemm_ukernel *u, const packed
 static void multiply_panels(const packed_walk *w, const packed_strip *s, const a_block *A,
                             gemm_tile *t)
 {
+    enum { REST_PANELS = 8 };   /* so few that their rows of A are near when the rest reads them */
     const packed_job *job = w->plan->job;
     const gemm_ukernel *u = w->plan->u;
     const int next_jr = s->jr + s->nc < w->r.j1 ? s->jr + s->nc : w->r.j0;
@@ -132,6 +145,7 @@ static void multiply_panels(const packed_walk *w, const packed_strip *s, const a
         const bool by_panels = plain && panel < whole;
         const int i = s->ic + panel * u->mr;
         count = !by_panels ? 1 : w->r.upwards ? panel + 1 : whole - panel;
+        if (t->rest) count = min_int(count, REST_PANELS);
         next = left > count ? panel + way * count : first;
         t->rows = min_int(u->mr, s->ic + s->mc - i);
         t->a = A->a + panel * A->panel;
@@ -141,8 +155,9 @@ static void multiply_panels(const packed_walk *w, const packed_strip *s, const a
         if (by_panels) {
             set_epilogue(job, s, i, t);
             u->panels(t, count, way, way * (ptrdiff_t)A->panel);
+            const int lowest = w->r.upwards ? panel - count + 1 : panel;
+            if (t->rest) multiply_rest(job, u, s, s->ic + lowest * u->mr, count * u->mr, t);
         } else {
-            t->rest_a = job->A + i * job->a_row + s->pc;
             multiply_tile(job, u, s, i, t);
         }
     }

@@ -95,10 +95,11 @@ static int choose_lead(const packed_plan *plan)
     const packed_job *job = plan->job;
     if (!job->B.rows && !job->B.columns) return 0;
     const size_t ld = job->B.rows ? job->B.ld : job->ldc;
-    if (ld % LINE || plan->nr % LINE || plan->grid.n_step % LINE) return 0;
+    const int unit = plan->nr % LINE ? plan->u->vl : LINE;
+    if (ld % LINE || plan->nr % unit || plan->grid.n_step % unit) return 0;
     if (plan->grid.columns < MANY_STRIPS * plan->nr) return 0;
     const float *row = job->B.rows ? job->B.rows : job->C;
-    return (int)((uintptr_t)row / sizeof *row % LINE);
+    return (int)((uintptr_t)row / sizeof *row % unit);
 }
 
 /* If B is large and few panels read it, L3 would have lost it before it is read again. */
@@ -133,9 +134,6 @@ static bool should_sweep(const packed_plan *plan, int rows)
 
 packed_plan packed_make_plan(const packed_job *job, const gemm_ukernel *u, int threads)
 {
-    /* With 8 panels or fewer the kernel is limited by memory bandwidth. Memory delivers long pieces
-       of a row faster, so the strips are wide. */
-    enum { FEW_PANELS = 8 };
     const bool whole_packs_a = should_pack_a(job, u, job->N);
     packed_plan plan = {.job = job, .u = u};
     plan.kc = choose_kc(job, u, whole_packs_a);
@@ -147,7 +145,7 @@ packed_plan packed_make_plan(const packed_job *job, const gemm_ukernel *u, int t
     plan.packs_a = should_pack_a(job, u, plan.grid.n_step);
     plan.mc = even_step(largest.i1, most_mc(&plan), u->mr);
     plan.nr = job->B.strips ? (int)job->B.ld
-            : job->B.rows && largest.i1 <= FEW_PANELS * u->mr ? u->wide : u->nr;
+            : job->B.rows && largest.i1 <= u->wide_rows ? u->wide : u->nr;
     plan.sweeps = should_sweep(&plan, largest.i1);
     if (plan.sweeps && !job->B.strips) plan.nr = u->nr;
     plan.lead = plan.grid.shift = choose_lead(&plan);

@@ -158,7 +158,7 @@ static bool stays(const packed_walk *w, const packed_strip *s)
     const int panels = ceil_div(s->mc, plan->u->mr);
     if (!is_plain(w, &w->next)) return false;
     if (panels == 1 || plan->job->B.strips) return true;
-    if (s->mc >= SOME_ROWS && ld % LINE) return false;
+    if (s->mc >= SOME_ROWS && (ld % LINE || plan->nr % LINE)) return false;
     const size_t cache = s->mc >= MANY_ROWS ? caches->l1 : caches->l2;
     return panels <= FEW_READERS && apart < PAGE &&
            w->next.kc * sizeof(float) * apart <= cache / 2;

@@ -211,8 +211,9 @@ typedef struct gemm_ukernel {
     const char *name;           /* the value of GEMM_ISA */
     int mr, nr, vl;             /* the tile, and the floats in a vector; nr is a multiple of vl */
     int wide;                   /* columns of a wide strip, a multiple of nr: several tiles side by
-                                   side. Used where A has few rows, because memory sends long
-                                   pieces of a row faster than short ones */
+                                   side */
+    int wide_rows;              /* with up to so many rows of A memory is the limit. Strips are then
+                                   wide, because it sends long pieces of a row faster */
     int mc, kc;                 /* cache blocks; mc is a multiple of mr */
     bool a_from_l3;             /* an A that is not packed may come from L3; else it stays in L2 */
     int rest_unit, rest_most;   /* N % rest_unit columns are a rest if at most rest_most */

@@ -18,20 +18,22 @@
 
 #define ISA avx2
 #define VL 8
-#define NV 2
-#define MR 6
+#define NV 3
+#define MR 4
 #define MC 192
-#define KC 256
+#define KC 192
 #define TURN 4
 #define SHORT_K 129
 #define A_FROM_L3 false
 #define TILES_WIDE 4
-#define REST_UNIT 16
-#define REST_MOST 9
+#define WIDE_ROWS 16
+#define REST_UNIT 8
+#define REST_MOST 4
 #define REST_COLS 6
 #define EACH_REST(X) X(1) X(2) X(3) X(4) X(5) X(6)
-#define EACH_ROWS(X) X(1) X(2) X(3) X(4) X(5) X(6)
-#define EACH_VECS(X, r) X(r, 1) X(r, 2)
+#define EACH_ROWS(X) X(1) X(2) X(3) X(4)
+#define EACH_VECS(X, r) X(r, 1) X(r, 2) X(r, 3)
+#define LANES_PLACES(nv) (12 / (nv))
 #define TILE_TUNING
 
 typedef __m256 vec;
@@ -47,9 +49,48 @@ typedef __m256 vec;
 /* By the sign bit. For +0 and NaN this takes x, but y is the same there. */
 #define vif_positive(x, y) _mm256_blendv_ps(x, y, x)
 #define vmax(x, m) _mm256_max_ps(x, m)
-#define vstore_low(p, v) vstore(p, v)
-#define vstore_high(p, v) vstore(p, v)
+#define vstore_low(p, v) _mm_storeu_ps(p, _mm256_castps256_ps128(v))
+#define vstore_high(p, v) _mm_storeu_ps(p, _mm256_extractf128_ps(v, 1))
 #define vkeep(v) __asm__("" : "+x"(v))
+
+/*
+ * A step of a whole tile: rows of A are a_row floats apart. It needs all 16 registers. From
+ * intrinsics gcc moves accumulators to memory and back. Two statements, because one may have no more
+ * than 30 operands.
+ */
+#define step_whole step_whole
+INLINE void step_whole(const float *a, size_t a_row, const float *b, __m256 acc[MR][NV])
+{
+    __m256 b0, b1, b2, x;
+    __asm__("vmovups %[p0], %[b0]\n\t"
+            "vmovups %[p1], %[b1]\n\t"
+            "vmovups %[p2], %[b2]\n\t"
+            "vbroadcastss %[a0], %[x]\n\t"
+            "vfmadd231ps %[b0], %[x], %[c0]\n\t"
+            "vfmadd231ps %[b1], %[x], %[c1]\n\t"
+            "vfmadd231ps %[b2], %[x], %[c2]\n\t"
+            "vbroadcastss %[a1], %[x]\n\t"
+            "vfmadd231ps %[b0], %[x], %[c3]\n\t"
+            "vfmadd231ps %[b1], %[x], %[c4]\n\t"
+            "vfmadd231ps %[b2], %[x], %[c5]"
+            : [c0] "+x"(acc[0][0]), [c1] "+x"(acc[0][1]), [c2] "+x"(acc[0][2]),
+              [c3] "+x"(acc[1][0]), [c4] "+x"(acc[1][1]), [c5] "+x"(acc[1][2]),
+              [b0] "=&x"(b0), [b1] "=&x"(b1), [b2] "=&x"(b2), [x] "=&x"(x)
+            : [a0] "m"(a[0]), [a1] "m"(a[a_row]), [p0] "m"(*(const __m256_u *)b),
+              [p1] "m"(*(const __m256_u *)(b + VL)), [p2] "m"(*(const __m256_u *)(b + 2 * VL)));
+    __asm__("vbroadcastss %[a2], %[x]\n\t"
+            "vfmadd231ps %[b0], %[x], %[c0]\n\t"
+            "vfmadd231ps %[b1], %[x], %[c1]\n\t"
+            "vfmadd231ps %[b2], %[x], %[c2]\n\t"
+            "vbroadcastss %[a3], %[x]\n\t"
+            "vfmadd231ps %[b0], %[x], %[c3]\n\t"
+            "vfmadd231ps %[b1], %[x], %[c4]\n\t"
+            "vfmadd231ps %[b2], %[x], %[c5]"
+            : [c0] "+x"(acc[2][0]), [c1] "+x"(acc[2][1]), [c2] "+x"(acc[2][2]),
+              [c3] "+x"(acc[3][0]), [c4] "+x"(acc[3][1]), [c5] "+x"(acc[3][2]), [x] "=&x"(x)
+            : [a2] "m"(a[2 * a_row]), [a3] "m"(a[3 * a_row]), [b0] "x"(b0), [b1] "x"(b1),
+              [b2] "x"(b2));
+}
 
 /* The mask of the first n floats, read from a table of ones and zeroes. */
 static inline __m256i first(int n)

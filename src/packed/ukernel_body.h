@@ -21,11 +21,13 @@
  *   TURN                steps of k in a turn of panel_steps(); 0: no function runs over panels
  *   A_FROM_L3           as in gemm_ukernel
  *   TILES_WIDE          tiles in a wide strip
+ *   WIDE_ROWS           as in gemm_ukernel
  *   REST_UNIT, REST_MOST    as in gemm_ukernel
  *   REST_COLS           tail columns at once, at most VL
  *   EACH_REST(X)        X(1) ... X(REST_COLS)
  *   EACH_ROWS(X)        X(1) ... X(MR)
  *   EACH_VECS(X, r)     X(r, 1) ... X(r, NV)
+ *   LANES_PLACES(nv)    places of a tile of nv groups, see ukernel_lanes.h; need not be defined
  *   TILE_TUNING         attributes of the tile functions, or nothing
  *   isa_supported()     whether this processor runs it
  *
@@ -101,6 +103,7 @@ const gemm_ukernel JOIN(gemm_ukernel_, ISA) = {
     .nr = NR,
     .vl = VL,
     .wide = TILES_WIDE * NR,
+    .wide_rows = WIDE_ROWS,
     .mc = MC,
     .kc = KC,
     .a_from_l3 = A_FROM_L3,

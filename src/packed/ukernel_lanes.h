@@ -4,16 +4,16 @@
  *     group 0:  place 0 | place 1 | ...          VL floats a place, channels 0 .. VL - 1
  *     group 1:  place 0 | place 1 | ...          channels VL .. 2 VL - 1
  *
- * A layer is a product whose rows are places and whose columns are channels. A tile is MR places by
- * up to NV groups. With one group it is 2 MR places, because each of MR sums would have to wait for
- * the step before. A depthwise layer is computed for VL channels at once. Its pixels are whole
+ * A layer is a product whose rows are places and whose columns are channels. A tile is some places by
+ * up to NV groups. With fewer groups it has more places (LANES_PLACES), because each sum would have
+ * to wait for the step before. A depthwise layer is computed for VL channels at once. Its pixels are whole
  * vectors for any width of the map.
  */
 
-enum { MOST_PLACES = 2 * MR };
-
-/* How many places a tile of nv groups has. */
-INLINE int places_of_tile(const int nv) { return nv == 1 ? 2 * MR : MR; }
+#ifndef LANES_PLACES
+#define LANES_PLACES(nv) ((nv) == 1 ? 2 * MR : MR)
+#endif
+enum { MOST_PLACES = LANES_PLACES(1) };
 
 /* One k: acc += (places of A) * (channels of B). */
 INLINE void lanes_step(const int places, const int nv, const float *a, const int apart,
@@ -82,7 +82,7 @@ INLINE void lanes_tile(const gemm_lanes *l, const int places, const int nv,
 INLINE void lanes_strip(const gemm_lanes *l, const int nv, const gemm_lanes_source source,
                         const activation f, int from, int to, int group, const float *b)
 {
-    const int places = places_of_tile(nv);
+    const int places = LANES_PLACES(nv);
     if (to < places) {
         for (; from < to; ++from) lanes_tile(l, 1, nv, source, f, from, group, b);
         return;
@@ -119,7 +119,7 @@ static lanes_fn *const lanes_from[][NV] = {
 /* Some places times all channels, so that they are in L1 for all but the first strip. */
 static void lanes(const gemm_lanes *l)
 {
-    enum { PLACES = 8 * MR };
+    enum { PLACES = 4 * MOST_PLACES };
     const int groups = (l->channels + VL - 1) / VL;
     for (int from = 0; from < l->places; from += PLACES) {
         const int to = lesser(from + PLACES, l->places);

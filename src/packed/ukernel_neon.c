@@ -24,6 +24,7 @@
 #define SHORT_K 64
 #define A_FROM_L3 false
 #define TILES_WIDE 4
+#define WIDE_ROWS 64
 #define REST_UNIT 4
 #define REST_MOST 3
 #define REST_COLS 3

@@ -145,6 +145,12 @@ INLINE void clear(const int rows, const int nv, vec acc[MR][NV])
 INLINE void step(const int rows, const int nv, const float *a, const float *a4, size_t a_row,
                  const float *b, vec acc[MR][NV])
 {
+#ifdef step_whole
+    if (rows == MR && nv == NV) {
+        step_whole(a, a_row, b, acc);
+        return;
+    }
+#endif
     vec row[NV];
     UNROLL
     for (int v = 0; v < nv; ++v) row[v] = vload(b + v * VL);
