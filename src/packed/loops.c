@@ -98,8 +98,8 @@ static bool set_epilogue(const packed_job *job, const packed_strip *s, int i, ge
 }
 
 /* The rest of `rows` rows from row i on. t is the tile of these rows or of some of them. */
-static void multiply_rest(const packed_job *job, const gemm_ukernel *u, const packed_strip *s, int i,
-                          int rows, const gemm_tile *t)
+static void multiply_rest(const packed_job *job, const gemm_ukernel *u, const packed_strip *s,
+                          int i, int rows, const gemm_tile *t)
 {
     gemm_tile rest = *t;
     rest.rows = rows;

@@ -147,7 +147,8 @@ packed_b_strip packed_bring(const packed_walk *w, const packed_strip *s)
  *   Rows are `apart` floats apart or a multiple of that. The strip then needs as many lines of each
  *   set as L2 has if it holds kc * apart floats.
  * With some more rows of A the second exception holds for L1 too. And the rows should begin where
- * lines do, because else most vectors lie in two lines.
+ * lines do, because else most vectors lie in two lines. And a strip should not end in the middle of a
+ * line, because the next strip reads that line again.
  */
 static bool stays(const packed_walk *w, const packed_strip *s)
 {
@@ -158,7 +159,8 @@ static bool stays(const packed_walk *w, const packed_strip *s)
     const int panels = ceil_div(s->mc, plan->u->mr);
     if (!is_plain(w, &w->next)) return false;
     if (panels == 1 || plan->job->B.strips) return true;
-    if (s->mc >= SOME_ROWS && (ld % LINE || plan->nr % LINE)) return false;
+    const bool splits_lines = ld % LINE || (plan->nr > LINE && plan->nr % LINE);
+    if (s->mc >= SOME_ROWS && splits_lines) return false;
     const size_t cache = s->mc >= MANY_ROWS ? caches->l1 : caches->l2;
     return panels <= FEW_READERS && apart < PAGE &&
            w->next.kc * sizeof(float) * apart <= cache / 2;

@@ -1,13 +1,15 @@
 /*
- * AVX2 and FMA: 6 x 16.
+ * AVX2 and FMA: 4 x 24.
  *
- * - The tile: 12 accumulators + 2 of B + 1 of A = 15 of 16 ymm; 8 loads for 12 FMAs.
+ * - The tile: 12 accumulators + 3 of B + 1 of A = all 16 ymm; 7 loads for 12 FMAs. 6 x 16 needs 8
+ *   loads, and N = 169 = 7 * 24 + 1 leaves fewer columns than 10 * 16 + 9.
  * - The rest: 2 rows of A by 6 columns = 12 accumulators + 2 of A + 1 of B.
- * - KC = 256: a panel of A is 6 * 256 * 4 = 6 KiB and a strip of B 16 * 256 * 4 = 16 KiB. Together
- *   they fit an L1 of 32 KiB.
- * - MC = 192: the block of A is 192 * 256 * 4 = 192 KiB. It fits an L2 of 256 KiB.
- * - A_FROM_L3 = false: a step takes 6 cycles and needs 6 floats of A. L3 is too slow for that.
+ * - KC = 256, or up to 384 where A is not packed: a panel of A is 4 * 256 * 4 = 4 KiB and a strip of
+ *   B 24 * 256 * 4 = 24 KiB. Together they fit an L1 of 32 KiB.
+ * - MC = 128: the block of A is 128 * 256 * 4 = 128 KiB. It fits an L2 of 256 KiB.
+ * - A_FROM_L3 = false: a step takes 6 cycles and needs 4 floats of A. L3 is too slow for that.
  * - TURN = 4: a tile takes 1536 cycles. A call for each would add 100.
+ * - A tile is one and a half cache lines wide, and a wide strip is whole lines.
  */
 #if defined(__x86_64__)
 #include "packed/ukernel.h"
@@ -20,8 +22,8 @@
 #define VL 8
 #define NV 3
 #define MR 4
-#define MC 192
-#define KC 192
+#define MC 128
+#define KC 256
 #define TURN 4
 #define SHORT_K 129
 #define A_FROM_L3 false
@@ -54,9 +56,9 @@ typedef __m256 vec;
 #define vkeep(v) __asm__("" : "+x"(v))
 
 /*
- * A step of a whole tile: rows of A are a_row floats apart. It needs all 16 registers. From
- * intrinsics gcc moves accumulators to memory and back. Two statements, because one may have no more
- * than 30 operands.
+ * A step of a whole tile, see step() in ukernel_tile.h. It needs all 16 registers. From intrinsics
+ * gcc moves accumulators to memory and back. Two statements, because one may have no more than 30
+ * operands.
  */
 #define step_whole step_whole
 INLINE void step_whole(const float *a, size_t a_row, const float *b, __m256 acc[MR][NV])

@@ -39,6 +39,7 @@
  *   vload_valid(p, bits)    floats whose bit is set, else 0; no other is touched
  *   vfma(a, b, c)       a * b + c
  *   vfma_to(c, a, b)    c = a * b + c in the register of c; need not be defined
+ *   step_whole(a, a_row, b, acc)    step() for MR rows and NV vectors; need not be defined
  *   vif_positive(x, y)  x where x > 0, else y; where x is +0 or NaN, y is known to be x
  *   vstore_low(p, v) vstore_high(p, v)  the low (high) half, where VL is twice MR; else not used
  *   vmax(x, m)          x where x > m, else m; so m where x is NaN

@@ -4,10 +4,10 @@
  *     group 0:  place 0 | place 1 | ...          VL floats a place, channels 0 .. VL - 1
  *     group 1:  place 0 | place 1 | ...          channels VL .. 2 VL - 1
  *
- * A layer is a product whose rows are places and whose columns are channels. A tile is some places by
- * up to NV groups. With fewer groups it has more places (LANES_PLACES), because each sum would have
- * to wait for the step before. A depthwise layer is computed for VL channels at once. Its pixels are whole
- * vectors for any width of the map.
+ * A layer is a product whose rows are places and whose columns are channels. A tile is LANES_PLACES
+ * places by up to NV groups. With fewer groups it has more places, because otherwise each sum would
+ * have to wait for the step before. A depthwise layer is computed for VL channels at once. Its
+ * pixels are whole vectors for any width of the map.
  */
 
 #ifndef LANES_PLACES
