@@ -4,18 +4,20 @@
  */
 
 /*
- * Prefetches a row of `width` floats, from the last float of each line's length on. Darknet's large
- * buffers start 16 bytes behind a line, so a row touches one line more than it fills. That is the
- * first one, which the strip before has fetched as its last.
+ * Prefetches a row of `width` floats, from the last float of each line's length on, and of a part of
+ * a line. Darknet's large buffers start 16 bytes behind a line, so a row touches one line more than
+ * it fills. That is the first one, which the strip before has fetched as its last.
  */
 INLINE void prefetch_row(const float *row, const int width, bool once)
 {
     if (once) {
         UNROLL
         for (int j = LINE - 1; j < width; j += LINE) __builtin_prefetch(row + j, 0, 0);
+        if (width % LINE) __builtin_prefetch(row + width - 1, 0, 0);
     } else {
         UNROLL
         for (int j = LINE - 1; j < width; j += LINE) __builtin_prefetch(row + j, 0, 2);
+        if (width % LINE) __builtin_prefetch(row + width - 1, 0, 2);
     }
 }
 
