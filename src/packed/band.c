@@ -1,15 +1,21 @@
 /*
- * Layers of stride 2 with few channels.
+ * Layers with few channels.
  *
- * Rows of the image are split into even and odd columns, some rows at a time: a band, as in
- * ukernel_conv.h. The pixels under a tap are then neighbours.
+ * Rows of the image are copied to a band, as in ukernel_conv.h, some rows at a time. The pixels
+ * under a tap are neighbours there. For that, stride 2 splits even and odd columns.
  *
- *     channel 0:  | 0 | even columns | 0 | odd columns | 0 |   the rows that the taps of some rows
- *                 | 0 | even columns | 0 | odd columns | 0 |   of the output need
- *     channel 1:  ...
+ *     stride 1   channel 0:  | 0 | pixels of a row   | 0 |                the rows that the taps of
+ *                            | 0 | pixels of a row   | 0 |                some rows of the output
+ *                channel 1:  ...                                          need
+ *
+ *     stride 2   channel 0:  | 0 | even columns | 0 | odd columns | 0 |
+ *                            ...
  *
  * The micro-kernel reads vectors of the band and scalars of the weights, and writes whole rows of
  * the output. Strips of B, as in convolution.c, would be read by few filters only.
+ *
+ * With a maxpool of 2x2 behind it, stride 1 splits the columns too. Even and odd places are then
+ * vectors of their own, and each maximum is that of four accumulators.
  *
  * Each element is one sum over its taps, from the first to the last. So the bits do not depend on
  * the threads.
@@ -35,62 +41,96 @@ typedef struct band_job {
 
 static size_t scratch_bytes(const band_job *b)
 {
-    return b->c->c * b->apart * sizeof(float) + gemm_conv_taps(b->c) * sizeof(int);
+    return b->c->c * b->apart * sizeof(float) + 2 * gemm_conv_taps(b->c) * sizeof(int);
 }
 
 /* A chunk has several bands, because it clears their memory once. A band is about as large as
-   L1. */
+   L1. Channels are an odd number of cache lines apart, so that they do not share the sets of L1. */
 static band_job make_job(const conv_call *c, const gemm_ukernel *u, int threads)
 {
-    enum { BAND = 48 * 1024 / sizeof(float), CHUNKS_OF_A_THREAD = 4 };
+    enum { BAND = 48 * 1024 / sizeof(float), CHUNKS_OF_A_THREAD = 4, LINE = 64 / sizeof(float) };
     band_job b = {.c = c, .u = u,
                   .d = {.h = c->h, .w = c->w, .out_h = c->out_h, .out_w = c->out_w,
-                        .size = c->size, .pad = c->pad, .stride = c->stride}};
+                        .size = c->size, .pad = c->pad, .stride = c->stride, .pairs = c->pool}};
     b.d.pitch = gemm_depthwise_pitch(&b.d, u->vl);
-    b.chunk_rows = threads > 1 ? ceil_div(c->out_h, CHUNKS_OF_A_THREAD * threads) : c->out_h;
-    const int fits = (BAND / c->c / b.d.pitch - c->size) / c->stride + 1;
-    b.rows = max_int(1, min_int(fits, b.chunk_rows));
-    b.apart = gemm_depthwise_floats(&b.d, b.rows);
+    const int unit = c->pool ? 2 : 1, units = c->out_h / unit;
+    const int fits = ((BAND / c->c / b.d.pitch - c->size) / c->stride + 1) / unit;
+    const int chunk = threads > 1 ? ceil_div(units, CHUNKS_OF_A_THREAD * threads) : units;
+    b.chunk_rows = unit * chunk;
+    b.rows = unit * max_int(1, min_int(fits, chunk));
+    b.apart = ((gemm_depthwise_floats(&b.d, b.rows) + LINE - 1) / LINE | 1) * LINE;
     return b;
 }
 
-bool packed_prefers_band(const conv_call *c, const gemm_ukernel *u)
+bool packed_can_band(const conv_call *c, const gemm_ukernel *u)
 {
-    enum { FEW = 4 };
-    if (c->stride != 2 || c->size == 1 || c->c > FEW || c->groups > 1) return false;
-    if (c->pool || c->activation == CONV_LOGISTIC) return false;
+    if (c->size == 1 || c->groups > 1 || c->activation == CONV_LOGISTIC) return false;
+    if (c->stride > (c->pool ? 1 : 2)) return false;
     const band_job b = make_job(c, u, 1);
     return scratch_bytes(&b) <= GEMM_SCRATCH_BYTES;
 }
 
-/* The distance from a place to its pixel under each tap. */
+/* Whether a row has a whole tile, and at least 3/4 of the places that its tiles compute. Strips of B
+   go on across the ends of rows, so they suit narrow rows better. */
+static bool fills_tiles(const conv_call *c, const gemm_ukernel *u)
+{
+    const int places = c->pool ? c->out_w / 2 : c->out_w, tile = c->pool ? u->vl : u->nr;
+    return places >= tile && 4 * places >= 3 * ceil_div(places, tile) * tile;
+}
+
+bool packed_prefers_band(const conv_call *c, const gemm_ukernel *u)
+{
+    enum { FEW = 4, SOME = 32, SOME_FILTERS = 32 };
+    if (c->c > FEW && (c->c > SOME || c->n > SOME_FILTERS)) return false;
+    return packed_can_band(c, u) && (c->stride == 2 || fills_tiles(c, u));
+}
+
+/* The distance from a place to its pixel in column `column` of a band, counted from the place. */
+static int column_at(const gemm_depthwise *d, int column)
+{
+    return gemm_depthwise_splits(d) ? column % 2 * (d->pitch / 2) + column / 2 : column;
+}
+
+/* The distance from a place to its pixel under each tap. Pooled: from two neighbouring places to
+   the pixels of both. */
 static void find_taps(const band_job *b, int *taps)
 {
-    const int size = b->c->size, square = size * size, half = b->d.pitch / 2;
+    const int size = b->c->size, square = size * size;
     for (int k = 0; k < gemm_conv_taps(b->c); ++k) {
         const int ky = k % square / size, kx = k % size;
-        taps[k] = (int)(k / square * b->apart) + ky * b->d.pitch + kx % 2 * half + kx / 2;
+        const int row = (int)(k / square * b->apart) + ky * b->d.pitch;
+        *taps++ = row + column_at(&b->d, kx);
+        if (b->c->pool) *taps++ = row + column_at(&b->d, kx + 1);
     }
 }
 
-/* Rows y .. y + rows - 1 of an image's output. */
+/* Rows y .. y + rows - 1 of an image's output. Pooled: both numbers are even, and each two rows
+   become one. */
 static void run_band(const band_job *b, int image, int y, int rows, float *band, const int *taps)
 {
     const conv_call *c = b->c;
-    const size_t area = gemm_conv_places(c);
+    const int unit = c->pool ? 2 : 1, places = c->out_w / unit;
+    const size_t area = gemm_conv_outputs(c), step = (size_t)c->stride * b->d.pitch;
     gemm_depthwise d = b->d;
     for (int i = 0; i < c->c; ++i) {
         d.src = c->input + ((size_t)image * c->c + i) * c->h * c->w;
         b->u->fill_band(&d, y, y + rows, band + i * b->apart);
     }
     gemm_band_row row = {
-        .filters = c->n, .places = c->out_w, .K = gemm_conv_taps(c),
-        .weights = c->weights, .pixels = band, .taps = taps,
+        .filters = c->n, .places = places, .K = gemm_conv_taps(c),
+        .weights = c->weights, .pixels = band, .below = band + step, .taps = taps,
         .scale = c->scale, .shift = c->shift, .slope = packed_slope(c->activation),
-        .y = c->output + image * c->n * area + (size_t)y * c->out_w, .y_row = area,
+        .y = c->output + image * c->n * area + (size_t)(y / unit) * places, .y_row = area,
     };
-    for (int i = 0; i < rows; ++i, row.pixels += c->stride * d.pitch, row.y += c->out_w)
-        b->u->band_row(&row);
+    for (int i = 0; i < rows; i += unit, row.y += places) {
+        if (c->pool) {
+            b->u->band_pooled(&row);
+        } else {
+            b->u->band_row(&row);
+        }
+        row.pixels += unit * step;
+        row.below += unit * step;
+    }
 }
 
 static void run_chunk(void *arg, int chunk, void *scratch)

@@ -15,8 +15,10 @@
  *   1x1, stride 1     B is the image: read where it lies
  *   taps are shifts   each row of B is the channel at an offset, masked at the edges (taps.h)
  *   stride 2          rows of the image are split into even and odd columns, some rows at a time.
- *                     The pixels under a tap are then neighbours. Few channels: band.c
+ *                     The pixels under a tap are then neighbours
  *   any other         row by row of the output
+ *
+ * With few channels and filters nothing is packed: band.c.
  *
  * A depthwise convolution, where a filter sees one channel, is no product of matrices. Its rows are
  * copied with zeroes around them, some at a time, and the sums stay in registers.
@@ -473,7 +475,7 @@ gemm_status gemm_packed_conv(const conv_call *c, const gemm_context *context, co
     }
     if (run_winograd(c, context)) return GEMM_DONE;
     if (packed_prefers_band(c, context->isa) && !packed_band_conv(c, context)) {
-        strcpy(context->note->algorithm, "split");
+        strcpy(context->note->algorithm, "band");
         return GEMM_DONE;
     }
     if (packed_prefers_lanes(c, context->isa) && !packed_lanes_conv(c, context)) {

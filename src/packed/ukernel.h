@@ -106,6 +106,8 @@ typedef struct gemm_taps {
 typedef struct gemm_depthwise {
     int h, w, out_h, out_w, size, pad;
     int stride;                 /* 1 or 2 */
+    bool pairs;                 /* stride 1: even and odd places are read apart, so columns are
+                                   split as with stride 2; out_w is even */
     int pitch;                  /* gemm_depthwise_pitch() */
     int filters;
     const float *src;           /* the channel */
@@ -115,13 +117,19 @@ typedef struct gemm_depthwise {
     float *y;                   /* an image of out_h x out_w for each filter */
 } gemm_depthwise;
 
-/* A row of the output of all filters. The pixels are read from a band. */
+/*
+ * A row of the output of all filters. The pixels are read from a band.
+ *
+ * Pooled: a row of maxima, each of four places: even and odd ones of a row and of the row below.
+ */
 typedef struct gemm_band_row {
-    int filters, places, K;     /* K: the taps of a filter */
+    int filters, places, K;     /* K: the taps of a filter; pooled: places are maxima */
     const float *weights;       /* filter i and tap k: weights[i * K + k] */
     const float *pixels;        /* tap k and place x: pixels[taps[k] + x]. A whole vector is read
                                    even where there are fewer places. */
-    const int *taps;
+    const float *below;         /* pooled: the same for the row below */
+    const int *taps;            /* pooled: taps[2 * k] for the even place of maximum x, and
+                                   taps[2 * k + 1] for the odd one */
     const float *scale, *shift; /* one for each filter; scale NULL is 1 */
     float slope;
     float *y;                   /* the row of the first filter */
@@ -131,11 +139,17 @@ typedef struct gemm_band_row {
 /* So many rows of the output are computed together if there are as many. */
 enum { GEMM_DEPTHWISE_ROWS = 4 };
 
+/* Whether the columns of a band are split into even and odd ones. */
+static inline bool gemm_depthwise_splits(const gemm_depthwise *d)
+{
+    return d->stride == 2 || d->pairs;
+}
+
 /* Floats in a row of a band: a multiple of 2 * vl that holds what the taps of out_w places need. */
 static inline int gemm_depthwise_pitch(const gemm_depthwise *d, int vl)
 {
-    const int places = d->out_w > vl ? d->out_w : vl;
-    const int needed = d->stride == 1 ? places + d->size : 2 * (places + d->size / 2 + 1);
+    const int across = d->pairs ? d->out_w / 2 : d->out_w, places = across > vl ? across : vl;
+    const int needed = gemm_depthwise_splits(d) ? 2 * (places + d->size / 2 + 1) : places + d->size;
     return (needed + 2 * vl - 1) / (2 * vl) * (2 * vl);
 }
 
@@ -259,6 +273,8 @@ typedef struct gemm_ukernel {
     /* y = f(scale * (the sums) + shift), f as in gemm_tile. Each sum goes over the taps from the
        first to the last. */
     void (*band_row)(const gemm_band_row *);
+    /* The same, pooled: the maxima are those of max_pairs. */
+    void (*band_pooled)(const gemm_band_row *);
     /* These rows of y = f(scale * (the convolution) + shift), f as in gemm_tile. They are at least
        GEMM_DEPTHWISE_ROWS, or all. */
     void (*depthwise)(const gemm_depthwise *, const float *band, int y0, int y1);

@@ -1,11 +1,12 @@
 /*
- * Layers of stride 2 with few channels. Included by ukernel_body.h.
+ * Layers with few channels. Included by ukernel_body.h.
  *
  *     a filter's weights    tap 0, tap 1 ...          scalars, read where they lie
  *     pixels under tap k    place 0, place 1 ...      a row of the band, from taps[k] on
  *
- * The columns of the band are split (ukernel_conv.h), so neighbouring places are vectors. A tile is
- * up to MR filters by up to NV vectors. Nothing is packed, because few filters read each pixel.
+ * With stride 2 the columns of the band are split (ukernel_conv.h), so neighbouring places are
+ * vectors. A tile is up to MR filters by up to NV vectors. Nothing is packed, because few filters
+ * read each pixel.
  */
 
 /* All steps of a tile. Turns of several steps take less time with AVX2, as in panel_steps().
@@ -77,14 +78,117 @@ typedef void band_fn(const gemm_band_row *, int i);
 #define BAND_ENTRY(r) BAND_NAME(r),
 static band_fn *const bands_of[MR] = {EACH_ROWS(BAND_ENTRY)};
 
-/* The tiles have about as many filters each, because in a tile of few filters each sum would wait
-   for the step before. */
-static void band_row(const gemm_band_row *b)
+/* All filters, by tiles of up to `most` of them. The tiles have about as many filters each, because
+   in a tile of few filters each sum would wait for the step before. */
+INLINE void each_panel(const gemm_band_row *b, const int most, band_fn *const *of)
 {
-    const int panels = (b->filters + MR - 1) / MR;
+    const int panels = (b->filters + most - 1) / most;
     for (int panel = 0, i = 0; panel < panels; ++panel) {
         const int rows = (b->filters - i) / (panels - panel);
-        bands_of[rows - 1](b, i);
+        of[rows - 1](b, i);
         i += rows;
     }
+}
+
+static void band_row(const gemm_band_row *b)
+{
+    each_panel(b, MR, bands_of);
+}
+
+/* ---- with the maxima of 2x2 places ---- */
+
+/*
+ * A vector of maxima has four accumulators: the even and the odd places of two rows. So the maxima
+ * need no shuffles.
+ *
+ * The weights stay in registers while a vector of pixels after the other is loaded.
+ */
+INLINE void pooled_step(const float *a, size_t a_row, const int rows, const float *row,
+                        const float *below, const int *taps, vec acc[POOL_ROWS][4])
+{
+    const float *const pixels[4] = {row + taps[0], row + taps[1], below + taps[0],
+                                    below + taps[1]};
+    vec weights[POOL_ROWS];
+    UNROLL
+    for (int i = 0; i < rows; ++i) {
+        weights[i] = vset1((i < 4 ? a : a + 4 * a_row)[(i & 3) * a_row]);
+    }
+    UNROLL
+    for (int q = 0; q < 4; ++q) {
+        const vec places = vload(pixels[q]);
+        UNROLL
+        for (int i = 0; i < rows; ++i) vfma_to(acc[i][q], weights[i], places);
+    }
+}
+
+/* The maximum of f(scale * sum + shift), as of max_pairs(). */
+INLINE vec pooled_maximum(const vec sums[4], vec scale, vec shift, vec slope, const activation f)
+{
+    vec max = vset1(-FLT_MAX);
+    UNROLL
+    for (int q = 0; q < 4; ++q) max = vmax(activate(f, vfma(scale, sums[q], shift), slope), max);
+    return max;
+}
+
+/* Filters i .. i + rows - 1, and a vector of maxima from place x on. part: there are fewer places
+   than floats in a vector. */
+INLINE void pooled_tile(const gemm_band_row *b, const int rows, const activation f, const bool part,
+                        int i, int x)
+{
+    static const float one = 1;
+    const float *const row = b->pixels + x, *const below = b->below + x;
+    const float *a = b->weights + (size_t)i * b->K, *const end = a + b->K;
+    vec acc[POOL_ROWS][4];
+    UNROLL
+    for (int r = 0; r < rows; ++r) {
+        UNROLL
+        for (int q = 0; q < 4; ++q) acc[r][q] = vzero();
+    }
+    for (const int *taps = b->taps; a < end; ++a, taps += 2)
+        pooled_step(a, b->K, rows, row, below, taps, acc);
+    const float *const scales = b->scale ? b->scale + i : &one, *const shifts = b->shift + i;
+    const size_t next_scale = b->scale ? 1 : 0;
+    const vec slope = vset1(b->slope);
+    float *y = b->y + i * b->y_row + x;
+    UNROLL
+    for (int r = 0; r < rows; ++r, y += b->y_row) {
+        const vec scale = vset1(scales[r * next_scale]), shift = vset1(shifts[r]);
+        store_c(y, part, b->places, pooled_maximum(acc[r], scale, shift, slope, f));
+    }
+}
+
+/* The last vector ends with the row, and so overlaps the one before it. The compiler reads a copy
+   of the struct once, but the struct itself again behind each store. */
+INLINE void pooled_filters(const gemm_band_row *row, const int rows, const activation f, int i)
+{
+    const gemm_band_row b = *row;
+    const int last = b.places - VL;
+    if (last < 0) {
+        pooled_tile(&b, rows, f, true, i, 0);
+        return;
+    }
+    for (int x = 0; x < last; x += VL) pooled_tile(&b, rows, f, false, i, x);
+    pooled_tile(&b, rows, f, false, i, last);
+}
+
+#define POOLED_NAME(r) JOIN(gemm_packed_pooled_##r##__, ISA)
+#define POOLED(r)                                                                                  \
+    static NOINLINE TILE_TUNING void POOLED_NAME(r)(const gemm_band_row *b, int i)                 \
+    {                                                                                              \
+        if (b->slope == 1) {                                                                       \
+            pooled_filters(b, r, LINEAR, i);                                                       \
+        } else if (b->slope > 0) {                                                                 \
+            pooled_filters(b, r, LEAKY, i);                                                        \
+        } else {                                                                                   \
+            pooled_filters(b, r, BY_SIGN, i);                                                      \
+        }                                                                                          \
+    }
+EACH_POOL_ROWS(POOLED)
+
+#define POOLED_ENTRY(r) POOLED_NAME(r),
+static band_fn *const pooled_of[POOL_ROWS] = {EACH_POOL_ROWS(POOLED_ENTRY)};
+
+static void band_pooled(const gemm_band_row *b)
+{
+    each_panel(b, POOL_ROWS, pooled_of);
 }

@@ -7,7 +7,7 @@
  *   ukernel_pack.h    packing of panels
  *   ukernel_thin.h    a vector times a matrix
  *   ukernel_conv.h    the taps of a convolution
- *   ukernel_band.h    layers of stride 2 with few channels
+ *   ukernel_band.h    layers with few channels
  *   ukernel_lanes.h   chains of convolutions, whose vectors hold channels
  *   ukernel_winograd.h  the transforms of Winograd's algorithm
  *   ukernel_layers.h  pooling, shortcuts, the logistic
@@ -28,6 +28,8 @@
  *   EACH_ROWS(X)        X(1) ... X(MR)
  *   EACH_VECS(X, r)     X(r, 1) ... X(r, NV)
  *   LANES_PLACES(nv)    places of a tile of nv groups, see ukernel_lanes.h; need not be defined
+ *   POOL_ROWS           filters of a pooled tile, which has four accumulators for each
+ *   EACH_POOL_ROWS(X)   X(1) ... X(POOL_ROWS)
  *   TILE_TUNING         attributes of the tile functions, or nothing
  *   isa_supported()     whether this processor runs it
  *
@@ -126,6 +128,7 @@ const gemm_ukernel JOIN(gemm_ukernel_, ISA) = {
     .fill_band = fill_band,
     .pack_band = pack_band,
     .band_row = band_row,
+    .band_pooled = band_pooled,
     .depthwise = depthwise,
     .lanes = lanes,
     .lanes_depthwise = lanes_depthwise,

@@ -6,6 +6,7 @@
  *
  *     stride 1    | 0 | pixels of a row       | 0 ... |    pitch floats
  *     stride 2    | 0 | even columns  | 0 ... | odd columns     | 0 ... |    half, half
+ *     and pairs
  *
  * So the pixels under a tap are one vector for neighbouring places, without a mask.
  */
@@ -119,7 +120,7 @@ static void fill_band(const gemm_depthwise *d, int y0, int y1, float *band)
     float *const pixels = band + (first - from) * pitch;
     clear_rows(band, pixels);
     clear_rows(pixels + lines * pitch, band + (to - from) * pitch);
-    if (d->stride == 2) {
+    if (gemm_depthwise_splits(d)) {
         split_rows(d, src, lines, pixels);
     } else if (d->w <= pitch - d->pad) {
         copy_rows(src, d->w, lines, pixels + d->pad, pitch);

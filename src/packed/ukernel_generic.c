@@ -29,6 +29,8 @@
 #define EACH_REST(X) X(1) X(2) X(3)
 #define EACH_ROWS(X) X(1) X(2) X(3) X(4)
 #define EACH_VECS(X, r) X(r, 1) X(r, 2)
+#define POOL_ROWS 2
+#define EACH_POOL_ROWS(X) X(1) X(2)
 #define TILE_TUNING
 
 typedef float vec __attribute__((vector_size(VL * sizeof(float))));

@@ -5,9 +5,10 @@
  * activation). Guard pages lie before or behind every array. The output holds NaN before the call.
  *
  * For each instruction set there are more tests: Winograd's algorithm over random geometry, also
- * where `packed` would not choose it; bands of split rows (stride 2), with many and with few
- * channels; layers in lanes; the bits of the output do not depend on the number of threads;
- * activations are Darknet's for infinities, NaN, zeroes and denormals.
+ * where `packed` would not choose it; bands of split rows (stride 2) with many channels; few
+ * channels, also where `packed` would not choose their way; layers in lanes; the bits of the output
+ * do not depend on the number of threads; activations and maxima are Darknet's for infinities, NaN,
+ * zeroes and denormals.
  *
  *   test_conv [--seed S] [--cases N] [--row NAME] [--case I] [--threads N]
  *
@@ -108,12 +109,13 @@ static void draw_winograd(conv_call *c, rng *r, int number)
 
 /*
  * Stride 2, and at least 8 bands with every instruction set: a band has 192 places or less, or
- * 1/16 of the rows. Narrow maps, whose strips hold many rows, are high.
+ * 1/16 of the rows. Narrow maps, whose strips hold many rows, are high. A group alone has so many
+ * channels that strips are packed.
  */
 static void draw_split(conv_call *c, rng *r, int number)
 {
     enum { PLACES = 192, BANDS = 8 };
-    static const int channels[] = {5, 6, 7, 8, 13, 16, 31, 64, 70};
+    static const int channels[] = {5, 6, 7, 8, 13, 16, 31, 64, 70}, many[] = {33, 47, 64, 70};
     static const int filters[] = {1, 2, 3, 3, 5, 7, 8, 13, 16, 31, 64, 70};
     static const int widths[] = {9, 16, 17, 31, 33, 47, 64, 97, 130};
     c->batch = 1 + number % 2;
@@ -121,7 +123,7 @@ static void draw_split(conv_call *c, rng *r, int number)
     c->groups = 1 + rng_below(r, 4) / 3;
     c->size = 2 + rng_below(r, 6);
     c->pad = rng_below(r, 4);
-    c->c = c->groups * PICK(r, channels);
+    c->c = c->groups > 1 ? c->groups * PICK(r, channels) : PICK(r, many);
     c->n = c->groups * PICK(r, filters);
     c->w = PICK(r, widths);
     c->out_w = conv_places(c->w, c);
@@ -145,21 +147,26 @@ static void draw_lanes(conv_call *c, rng *r, int number)
     c->w = c->out_w = 1 + PICK(r, sides);
 }
 
-/* Stride 2 with few channels, and several bands where the image is large. */
+/* Few channels, strides 1 and 2, and several bands where the image is large. Stride 1 gets even
+   outputs, because those may be pooled. */
 static void draw_band(conv_call *c, rng *r, int number)
 {
-    static const int filters[] = {1, 3, 8, 24, 47, 70, 130};
-    static const int sides[] = {1, 2, 3, 9, 32, 47, 97, 150};
+    static const int filters[] = {1, 2, 3, 8, 24, 47, 70}, channels[] = {1, 2, 3, 3, 4, 7, 33};
+    static const int sides[] = {1, 2, 3, 6, 9, 18, 32, 47, 97, 150};
     c->batch = 1 + number % 2;
     c->groups = 1;
-    c->stride = 2;
-    c->c = 1 + rng_below(r, 4);
+    c->stride = 1 + number / 2 % 2;
+    c->c = PICK(r, channels);
     c->n = PICK(r, filters);
     do {
         c->size = 2 + rng_below(r, 6);
         c->pad = rng_below(r, 4);
         c->h = PICK(r, sides);
         c->w = PICK(r, sides);
+        if (c->stride == 1 && rng_below(r, 4)) {
+            c->h += conv_places(c->h, c) & 1;
+            c->w += conv_places(c->w, c) & 1;
+        }
         c->out_h = conv_places(c->h, c);
         c->out_w = conv_places(c->w, c);
     } while (c->out_h < 1 || c->out_w < 1);
@@ -648,7 +655,9 @@ static const conv_shape THREAD_SHAPES[] = {
     {"stride 2", 1, 1, 512, 57, 57, 19, 3, 2, 1},
     {"stride 2, few rows", 1, 1, 512, 27, 27, 19, 3, 2, 1},
     {"stride 2, tail columns", 1, 1, 70, 117, 121, 83, 5, 2, 2},
-    {"few channels", 2, 1, 3, 97, 91, 23, 3, 2, 1},
+    {"few channels", 2, 1, 3, 97, 91, 23, 3, 1, 1},
+    {"few channels, stride 2", 2, 1, 3, 97, 91, 23, 3, 2, 1},
+    {"some channels", 1, 1, 29, 60, 96, 32, 5, 1, 2},
     {"1x1", 1, 1, 1536, 28, 28, 256, 1, 1, 0},
     {"1x1, in lanes", 1, 1, 700, 11, 10, 96, 1, 1, 0},
     {"1x1, wide", 1, 1, 1024, 67, 67, 19, 1, 1, 0},
@@ -666,9 +675,12 @@ static const conv_shape THREAD_SHAPES[] = {
 /* The same with maxima of 2x2 blocks. The direct ones have 32 bands or more with every instruction
    set, and the last band has fewer rows. Fewer than 8 channels or filters are never Winograd's. */
 static const conv_shape POOLED_SHAPES[] = {
-    {"shifts", 1, 1, 3, 208, 208, 16, 3, 1, 1},
+    {"few channels", 1, 1, 3, 208, 208, 16, 3, 1, 1},
+    {"few channels, a batch", 3, 1, 2, 101, 95, 11, 4, 1, 0},
+    {"some channels", 1, 1, 23, 48, 96, 31, 5, 1, 2},
+    {"shifts", 1, 1, 5, 262, 70, 65, 3, 1, 1},
     {"shifts, two groups", 1, 2, 6, 262, 70, 128, 3, 1, 1},
-    {"any", 2, 1, 5, 264, 72, 64, 3, 1, 0},
+    {"any", 2, 1, 5, 264, 72, 65, 3, 1, 0},
     {"stride 2", 1, 1, 3, 424, 416, 19, 3, 2, 1},
     {"1x1", 1, 1, 33, 262, 70, 70, 1, 1, 0},
     {"strips of tiles", 1, 1, 32, 104, 104, 64, 3, 1, 1},
@@ -735,14 +747,22 @@ static const float ENDS[] = {
 
 /* Every way through the code; the last needs more than one block of K. */
 static const conv_shape END_SHAPES[] = {
-    {"shifts", 1, 1, 2, 13, 51, 5, 3, 1, 1},
-    {"any", 1, 1, 2, 13, 51, 5, 3, 1, 0},
-    {"stride 2", 1, 1, 2, 131, 51, 5, 3, 2, 1},
+    {"shifts", 1, 1, 5, 13, 51, 65, 3, 1, 1},
+    {"any", 1, 1, 5, 13, 51, 65, 3, 1, 0},
+    {"stride 2", 1, 1, 33, 131, 51, 5, 3, 2, 1},
+    {"few channels", 1, 1, 2, 13, 48, 8, 3, 1, 1},
+    {"few channels, stride 2", 1, 1, 2, 131, 51, 5, 3, 2, 1},
     {"1x1", 1, 1, 3, 13, 47, 9, 1, 1, 0},
     {"tail columns", 1, 1, 200, 11, 27, 80, 1, 1, 0},
     {"depthwise", 1, 4, 4, 13, 51, 4, 3, 1, 1},
     {"depthwise stride 2", 1, 4, 4, 13, 51, 4, 3, 2, 1},
     {"blocks of K", 1, 1, 1300, 11, 43, 17, 1, 1, 0},
+};
+
+/* The same with maxima of 2x2 blocks. */
+static const conv_shape POOLED_END_SHAPES[] = {
+    {"shifts", 1, 1, 5, 264, 40, 65, 3, 1, 1},
+    {"few channels", 1, 1, 2, 14, 96, 8, 3, 1, 1},
 };
 
 /* Puts ENDS into one channel from (y, x) = (2, 2) on, 4 apart, because 0 times a neighbour may
@@ -757,7 +777,8 @@ static void place_ends(float *channel, int h, int w)
 }
 
 /* Only the first channel of a group is not 0, and only the middle tap of a filter is 1. Scales
-   are 1 and -1, shifts are +0 and -0, so the activation meets each of ENDS and its negative. */
+   are 1 and -1, shifts are +0 and -0, so the activation meets each of ENDS and its negative. A shift
+   of -100 makes most maxima negative. */
 static void fill_ends(conv_call *c)
 {
     float *input = (float *)c->input, *weights = (float *)c->weights;
@@ -767,7 +788,7 @@ static void fill_ends(conv_call *c)
     for (int i = 0; i < c->n * channels; ++i) weights[i * taps + taps / 2] = 1;
     for (int i = 0; i < c->n; ++i) {
         scale[i] = i & 1 ? -1 : 1;
-        shift[i] = i & 2 ? -0.0f : 0;
+        shift[i] = i & 4 ? -100 : i & 2 ? -0.0f : 0;
     }
 }
 
@@ -810,39 +831,63 @@ static bool same_float(float x, float expected)
     return fabsf(x - expected) <= 4 * FLT_EPSILON * fabsf(expected) + FLT_TRUE_MIN;
 }
 
-/* Whether each output is Darknet's activation of the sum; else says which is not. */
+/* What Darknet's layer gives there before a maxpool. */
+static float end_at(const conv_call *c, int filter, int y, int x)
+{
+    const float before = c->scale[filter] * sum_at(c, filter, y, x) + c->shift[filter];
+    return darknet_activate(before, c->activation);
+}
+
+/* Darknet's maxpool of the block (y, x). */
+static float pooled_end_at(const conv_call *c, int filter, int y, int x)
+{
+    float max = -FLT_MAX;
+    for (int i = 0; i < 4; ++i) {
+        const float end = end_at(c, filter, 2 * y + i / 2, 2 * x + i % 2);
+        max = end > max ? end : max;
+    }
+    return max;
+}
+
+/* Whether each output is Darknet's; else says which is not. */
 static bool ends_right(const conv_call *c, char *why, size_t size)
 {
-    const int area = c->out_h * c->out_w;
+    const int unit = c->pool ? 2 : 1, width = c->out_w / unit, area = c->out_h / unit * width;
     for (int i = 0; i < c->n * area; ++i) {
-        const int filter = i / area, y = i % area / c->out_w, x = i % c->out_w;
-        const float before = c->scale[filter] * sum_at(c, filter, y, x) + c->shift[filter];
-        const float expected = darknet_activate(before, c->activation);
+        const int filter = i / area, y = i % area / width, x = i % width;
+        const float expected = c->pool ? pooled_end_at(c, filter, y, x) : end_at(c, filter, y, x);
         if (same_float(c->output[i], expected)) continue;
-        snprintf(why, size, "f(%g) is %g, Darknet's is %g (filter %d at %d, %d)", (double)before,
-                 (double)c->output[i], (double)expected, filter, y, x);
+        snprintf(why, size, "%g, Darknet's is %g (filter %d at %d, %d)", (double)c->output[i],
+                 (double)expected, filter, y, x);
         return false;
     }
     return true;
 }
 
-static void test_ends(const gemm_ukernel *u)
+static void judge_ends(const conv_shape *s, bool pool, conv_activation a, const gemm_ukernel *u)
 {
     static const char *const names[] = {"linear", "leaky", "relu", "logistic"};
+    char name[64], why[160] = "it did not run";
+    conv_call c = conv_shape_make(s, a);
+    c.pool = pool;
+    fill_ends(&c);
+    gemm_note note;
+    const bool right = run_on_isa(&c, u, 1, &note) && ends_right(&c, why, sizeof why);
+    conv_shape_free(&c);
+    snprintf(name, sizeof name, "ends%s %s, %s, %s", pool ? " pooled" : "", names[a], s->name,
+             u->name);
+    report_judged(name, right ? NULL : why);
+}
+
+static void test_ends(const gemm_ukernel *u)
+{
     for (size_t s = 0; s < COUNT(END_SHAPES); ++s) {
-        for (int a = CONV_LINEAR; a <= CONV_LOGISTIC; ++a) {
-            char name[64], why[160] = "it did not run";
-            conv_call c = conv_shape_make(&END_SHAPES[s], (conv_activation)a);
-            fill_ends(&c);
-            gemm_note note;
-            const bool right = run_on_isa(&c, u, 1, &note) && ends_right(&c, why, sizeof why);
-            conv_shape_free(&c);
-            snprintf(name, sizeof name, "ends %s, %s, %s", names[a], END_SHAPES[s].name, u->name);
-            if (right)
-                report_pass(name);
-            else
-                report_fail(name, "%s", why);
-        }
+        for (int a = CONV_LINEAR; a <= CONV_LOGISTIC; ++a)
+            judge_ends(&END_SHAPES[s], false, (conv_activation)a, u);
+    }
+    for (size_t s = 0; s < COUNT(POOLED_END_SHAPES); ++s) {
+        for (int a = CONV_LINEAR; a <= CONV_RELU; ++a)
+            judge_ends(&POOLED_END_SHAPES[s], true, (conv_activation)a, u);
     }
 }
 
@@ -900,9 +945,9 @@ static gemm_status conv_by_split(const conv_call *c, const gemm_context *context
 
 /* ---- a way of gemm_packed_conv on one instruction set: lanes, few channels ---- */
 
-/* Which layers go that way, and the way. */
+/* Which layers go that way, and the way. Few channels: also those that packed would not choose. */
 static struct {
-    bool (*prefers)(const conv_call *, const gemm_ukernel *);
+    bool (*can)(const conv_call *, const gemm_ukernel *);
     int (*run)(const conv_call *, const gemm_context *);
 } forced_way;
 
@@ -911,7 +956,7 @@ static gemm_status conv_by_way(const conv_call *c, const gemm_context *context, 
     (void)params;
     gemm_context own = *context;
     own.isa = forced_isa;
-    if (!forced_way.prefers(c, forced_isa) || forced_way.run(c, &own)) return GEMM_DECLINED;
+    if (!forced_way.can(c, forced_isa) || forced_way.run(c, &own)) return GEMM_DECLINED;
     ++forced_runs;
     return GEMM_DONE;
 }
@@ -949,9 +994,9 @@ static void judge_isa(const gemm_ukernel *u, const char *name, const options *o)
     judge_winograd(u, 2, o);
     judge_winograd(u, 4, o);
     judge_forced("split", u, conv_by_split, draw_split, o);
-    forced_way.prefers = packed_prefers_lanes, forced_way.run = packed_lanes_conv;
+    forced_way.can = packed_prefers_lanes, forced_way.run = packed_lanes_conv;
     judge_forced("lanes", u, conv_by_way, draw_lanes, o);
-    forced_way.prefers = packed_prefers_band, forced_way.run = packed_band_conv;
+    forced_way.can = packed_can_band, forced_way.run = packed_band_conv;
     judge_forced("few channels", u, conv_by_way, draw_band, o);
     test_ends(u);
     if (o->threads > 1) test_threads(u, o->threads);
