@@ -70,8 +70,8 @@ bool packed_can_band(const conv_call *c, const gemm_ukernel *u)
     return scratch_bytes(&b) <= GEMM_SCRATCH_BYTES;
 }
 
-/* Whether a row has a whole tile, and at least 3/4 of the places that its tiles compute. Strips of B
-   go on across the ends of rows, so they suit narrow rows better. */
+/* Whether a row has a whole tile, and at least 3/4 of the places that its tiles compute. Strips of
+   B go on across the ends of rows, so they suit narrow rows better. */
 static bool fills_tiles(const conv_call *c, const gemm_ukernel *u)
 {
     const int places = c->pool ? c->out_w / 2 : c->out_w, tile = c->pool ? u->vl : u->nr;

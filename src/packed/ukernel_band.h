@@ -60,18 +60,20 @@ INLINE void band_filters(const gemm_band_row *b, const int rows, const activatio
     EACH_VECS(BAND_END, rows)
 }
 
-#define BAND_NAME(r) JOIN(gemm_packed_band_##r##__, ISA)
-#define BAND(r)                                                                                    \
-    static NOINLINE TILE_TUNING void BAND_NAME(r)(const gemm_band_row *b, int i)                   \
+/* A row of `rows` filters from filter i on. The activation is chosen here, before all tiles. */
+#define BAND_FUNCTION(name, filters, rows)                                                         \
+    static NOINLINE TILE_TUNING void name(const gemm_band_row *b, int i)                           \
     {                                                                                              \
         if (b->slope == 1) {                                                                       \
-            band_filters(b, r, LINEAR, i);                                                         \
+            filters(b, rows, LINEAR, i);                                                           \
         } else if (b->slope > 0) {                                                                 \
-            band_filters(b, r, LEAKY, i);                                                          \
+            filters(b, rows, LEAKY, i);                                                            \
         } else {                                                                                   \
-            band_filters(b, r, BY_SIGN, i);                                                        \
+            filters(b, rows, BY_SIGN, i);                                                          \
         }                                                                                          \
     }
+#define BAND_NAME(r) JOIN(gemm_packed_band_##r##__, ISA)
+#define BAND(r) BAND_FUNCTION(BAND_NAME(r), band_filters, r)
 EACH_ROWS(BAND)
 
 typedef void band_fn(const gemm_band_row *, int i);
@@ -172,17 +174,7 @@ INLINE void pooled_filters(const gemm_band_row *row, const int rows, const activ
 }
 
 #define POOLED_NAME(r) JOIN(gemm_packed_pooled_##r##__, ISA)
-#define POOLED(r)                                                                                  \
-    static NOINLINE TILE_TUNING void POOLED_NAME(r)(const gemm_band_row *b, int i)                 \
-    {                                                                                              \
-        if (b->slope == 1) {                                                                       \
-            pooled_filters(b, r, LINEAR, i);                                                       \
-        } else if (b->slope > 0) {                                                                 \
-            pooled_filters(b, r, LEAKY, i);                                                        \
-        } else {                                                                                   \
-            pooled_filters(b, r, BY_SIGN, i);                                                      \
-        }                                                                                          \
-    }
+#define POOLED(r) BAND_FUNCTION(POOLED_NAME(r), pooled_filters, r)
 EACH_POOL_ROWS(POOLED)
 
 #define POOLED_ENTRY(r) POOLED_NAME(r),

@@ -777,8 +777,8 @@ static void place_ends(float *channel, int h, int w)
 }
 
 /* Only the first channel of a group is not 0, and only the middle tap of a filter is 1. Scales
-   are 1 and -1, shifts are +0 and -0, so the activation meets each of ENDS and its negative. A shift
-   of -100 makes most maxima negative. */
+   are 1 and -1, shifts are +0 and -0, so the activation meets each of ENDS and its negative. A
+   shift of -100 makes most maxima negative. */
 static void fill_ends(conv_call *c)
 {
     float *input = (float *)c->input, *weights = (float *)c->weights;
