@@ -3,6 +3,7 @@
  *
  * - The tile: 24 accumulators + 3 of B + 1 of A = 28 of 32 zmm; 11 loads for 24 FMAs. Tiles of 1 to
  *   3 vectors suit Darknet's N = 169 = 48 + 48 + 32 + 32 + 9.
+ * - The pooled tile: 6 filters by 4 vectors = 24 accumulators + 6 of A + 1 of pixels; 10 loads.
  * - The rest: 2 rows of A by up to 9 columns = 18 accumulators + 2 of A + 1 of B. N of a square map
  *   is a square, and N % 16 is then 0, 1, 4 or 9. Nine columns take 9/16 of the time of a full
  *   vector.

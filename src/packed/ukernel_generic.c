@@ -3,6 +3,7 @@
  *
  * - The tile: 8 accumulators + 2 of B + 1 of A + 1 for a product = 12 of the 16 registers of SSE2.
  *   No processor of interest has fewer.
+ * - The pooled tile: 2 filters by 4 vectors = 8 accumulators + 2 of A + 1 of pixels + 1 product.
  * - KC = 256: a panel of A is 4 KiB and a strip of B 8 KiB. They fit any L1.
  * - MC = 128: the block of A is 128 KiB.
  */

@@ -2,6 +2,7 @@
  * NEON of aarch64: 8 x 12.
  *
  * - The tile: 24 accumulators + 3 of B + 1 of A = 28 of 32 registers; 11 loads for 24 FMAs.
+ * - The pooled tile: 6 filters by 4 vectors = 24 accumulators + 6 of A + 1 of pixels; 10 loads.
  * - KC = 256: a panel of A is 8 * 256 * 4 = 8 KiB and a strip of B 12 * 256 * 4 = 12 KiB. Together
  *   they fit an L1 of 32 KiB.
  * - MC = 128: the block of A is 128 * 256 * 4 = 128 KiB. It fits an L2 of 256 KiB.
