@@ -31,8 +31,8 @@
 #define TURN 0
 #define SHORT_K 64
 #define A_FROM_L3 true
-#define TILES_WIDE 1
-#define WIDE_ROWS 64
+#define TILES_WIDE 2
+#define WIDE_ROWS 16
 #define REST_UNIT 16
 #define REST_MOST 9
 #define REST_COLS 9
