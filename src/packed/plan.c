@@ -85,9 +85,9 @@ static int choose_rest(const packed_job *job, const gemm_ukernel *u)
 
 /*
  * Darknet's large matrices begin 16 bytes behind a cache line. If the rows of B are long and of
- * whole lines, the first strip is narrower. All other strips then begin where lines begin, or at
- * multiples of a vector if strips are not whole lines. A vector is then in one line, not in two. For
- * a B by columns the rows of C decide. An image is cut at whole vectors only.
+ * whole lines, the first strip is narrower. All other strips then begin where lines begin, or where
+ * vectors do if strips are not whole lines. A vector is then in one line, not in two. The rows of C
+ * decide for a B by columns. An image is cut at whole vectors only.
  */
 static int choose_lead(const packed_plan *plan)
 {

@@ -147,8 +147,8 @@ packed_b_strip packed_bring(const packed_walk *w, const packed_strip *s)
  *   Rows are `apart` floats apart or a multiple of that. The strip then needs as many lines of each
  *   set as L2 has if it holds kc * apart floats.
  * With some more rows of A the second exception holds for L1 too. And the rows should begin where
- * lines do, because else most vectors lie in two lines. And a strip should not end in the middle of a
- * line, because the next strip reads that line again.
+ * lines do, because else most vectors lie in two lines. And a strip should not end inside a line,
+ * because the next strip reads that line again.
  */
 static bool stays(const packed_walk *w, const packed_strip *s)
 {

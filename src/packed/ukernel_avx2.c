@@ -5,8 +5,8 @@
  *   loads, and N = 169 = 7 * 24 + 1 leaves fewer columns than 10 * 16 + 9.
  * - The rest: 2 rows of A by 6 columns = 12 accumulators + 2 of A + 1 of B.
  * - The pooled tile: 3 filters by 4 vectors = 12 accumulators + 3 of A + 1 of pixels; 7 loads.
- * - KC = 256, or up to 384 where A is not packed: a panel of A is 4 * 256 * 4 = 4 KiB and a strip of
- *   B 24 * 256 * 4 = 24 KiB. Together they fit an L1 of 32 KiB.
+ * - KC = 256, or up to 384 where A is not packed: a panel of A is 4 * 256 * 4 = 4 KiB and a strip
+ *   of B 24 * 256 * 4 = 24 KiB. Together they fit an L1 of 32 KiB.
  * - MC = 128: the block of A is 128 * 256 * 4 = 128 KiB. It fits an L2 of 256 KiB.
  * - A_FROM_L3 = false: a step takes 6 cycles and needs 4 floats of A. L3 is too slow for that.
  * - TURN = 4: a tile takes 1536 cycles. A call for each would add 100.

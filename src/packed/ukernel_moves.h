@@ -4,9 +4,9 @@
  */
 
 /*
- * Prefetches a row of `width` floats, from the last float of each line's length on, and of a part of
- * a line. Darknet's large buffers start 16 bytes behind a line, so a row touches one line more than
- * it fills. That is the first one, which the strip before has fetched as its last.
+ * Prefetches a row of `width` floats: the last float of each line's length, and of the part of a
+ * line behind them. Darknet's large buffers start 16 bytes behind a line, so a row touches one line
+ * more than it fills. That is the first one, which the strip before has fetched as its last.
  */
 INLINE void prefetch_row(const float *row, const int width, bool once)
 {
