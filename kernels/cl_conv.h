@@ -29,7 +29,8 @@
  *   FILTER(z)               the filter of row 0 of its product
  *   A_START(z), B_START(z), C_START(z)
  *                           where the matrices of its product begin
- *   RESULT(s, o, filter)    what to store at o where the sum is s; RESULT4: float4
+ *   RESULT(s, o, filter)    what to store at o where the sum is s; RESULT4: float4. Without CONV the
+ *                           sum is added to what is there, or with STORE only stored
  */
 #ifdef CONV
 
@@ -146,7 +147,12 @@ float conv_depthwise(__global const float *image, int k, int y, int x, int h, in
 #define B_START(z) 0
 #define C_START(z) 0
 #define FILTER(z) 0
+#ifdef STORE
+#define RESULT(s, o, filter) (s)
+#define RESULT4(s, o, filter) (s)
+#else
 #define RESULT(s, o, filter) (*(o) + (s))
 #define RESULT4(s, o, filter) (vload4(0, o) + (s))
+#endif
 
 #endif

@@ -234,7 +234,6 @@ fail:
 
 static void release(void)
 {
-    CL_RELEASE(clReleaseCommandQueue, device.transfers);
     CL_RELEASE(clReleaseCommandQueue, device.queue);
     CL_RELEASE(clReleaseCommandQueue, device.other);
     CL_RELEASE(clReleaseContext, device.context);
@@ -249,7 +248,6 @@ static bool open_found(const found_device *found)
     CL_MAKE(d->context, clCreateContext(NULL, 1, &d->id, NULL, NULL, &error));
     d->traits.half_images = d->traits.images && has_half_images(d);
     CL_MAKE(d->queue, clCreateCommandQueue(d->context, d->id, 0, &error));
-    CL_MAKE(d->transfers, clCreateCommandQueue(d->context, d->id, 0, &error));
     return true;
 fail:
     snprintf(reason, sizeof reason, "OpenCL device %s cannot be opened: the line above says why",

@@ -13,10 +13,9 @@
 typedef struct gemm_cl_device {
     cl_device_id id;
     cl_context context;
-    cl_command_queue queue;     /* kernels and the CPU's access, in order */
+    cl_command_queue queue;     /* copies, kernels and the CPU's access, in order */
     bool timed;                 /* events of `queue` have times */
     cl_command_queue other;     /* the queue of the other kind; NULL: it was not needed so far */
-    cl_command_queue transfers; /* uploads that may overtake kernels */
     gemm_cl_traits traits;
     char name[128], driver[192];
     size_t group_items, item_sizes[3];      /* the most of a work-group */

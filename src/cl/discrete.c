@@ -1,12 +1,12 @@
 /*
  * The memory policy for a GPU on a bus.
  *
- *   B:  goes chunk by chunk through pinned buffers, on a queue of its own. While some chunks are on
- *       the bus, the CPU fills the next. Blocks of gemm_cl_alloc are pinned and go at once.
+ *   B:  goes chunk by chunk through pinned buffers. While some chunks are on the bus, the CPU fills
+ *       the next. Blocks of gemm_cl_alloc are pinned and go at once.
  *   A:  weights are uploaded once. The pinned copy that they were uploaded from is kept. A later
  *       call with the same pointer and shape compares every byte with the copy. If all are equal,
- *       the device's buffer is right, whatever happened to the caller's memory in between. The CPU
- *       compares while B is on the bus.
+ *       the device's buffer is right, whatever happened to the caller's memory in between. A multiply
+ *       compares while the device works. If A changed, the multiply comes again.
  *   C:  is never uploaded. The device adds to zeros, and the CPU adds the result to C. Until then C
  *       is as it was. A convolution's output is stored, not added. When it lies in a block, it goes
  *       straight there.
@@ -36,7 +36,7 @@ static pinned chunks[CHUNKS], sums;
 
 static void drop_pinned(pinned *p)
 {
-    if (p->at) gemm_cl_end_mapping(gemm_cl_opened()->transfers, p->mem, p->at);
+    if (p->at) gemm_cl_end_mapping(gemm_cl_opened()->queue, p->mem, p->at);
     CL_RELEASE(clReleaseMemObject, p->mem);
     CL_RELEASE(clReleaseEvent, p->busy);
     *p = (pinned){0};
@@ -50,7 +50,7 @@ static int need_pinned(pinned *p, size_t bytes)
     CL_MAKE(p->mem, clCreateBuffer(d->context, CL_MEM_READ_WRITE | CL_MEM_ALLOC_HOST_PTR, bytes,
                                    NULL, &error));
     ++gemm_cl_counters.waits;
-    CL_MAKE(p->at, clEnqueueMapBuffer(d->transfers, p->mem, CL_TRUE, CL_MAP_READ | CL_MAP_WRITE, 0,
+    CL_MAKE(p->at, clEnqueueMapBuffer(d->queue, p->mem, CL_TRUE, CL_MAP_READ | CL_MAP_WRITE, 0,
                                       bytes, 0, NULL, NULL, &error));
     p->bytes = bytes;
     return 0;
@@ -61,21 +61,12 @@ fail:
 
 /* ---- B ------------------------------------------------------------------------------------- */
 
-/* An upload may overtake kernels only when none is left of earlier calls, because they may still
-   read the same buffer. */
-static cl_command_queue upload_queue(void)
-{
-    const gemm_cl_device *d = gemm_cl_opened();
-    return gemm_cl_is_busy() ? d->queue : d->transfers;
-}
-
 /* Sends the whole of v's buffer from pinned memory that holds its rows without gaps. */
 static int upload_pinned(gemm_cl_view *v, const float *from)
 {
-    cl_command_queue queue = upload_queue();
+    cl_command_queue queue = gemm_cl_opened()->queue;
     const size_t bytes = v->rows * v->cols * sizeof(float);
-    CL_RELEASE(clReleaseEvent, v->ready);
-    CL_TRY(clEnqueueWriteBuffer(queue, v->mem, CL_FALSE, 0, bytes, from, 0, NULL, &v->ready));
+    CL_TRY(clEnqueueWriteBuffer(queue, v->mem, CL_FALSE, 0, bytes, from, 0, NULL, NULL));
     CL_TRY(clFlush(queue));
     v->copied = bytes;
     return 0;
@@ -103,7 +94,7 @@ fail:
 /* One chunk of rows, through the pinned buffers in turn. */
 static int upload_chunk(gemm_cl_view *v, size_t from, size_t count, int turn)
 {
-    cl_command_queue queue = upload_queue();
+    cl_command_queue queue = gemm_cl_opened()->queue;
     const size_t row = v->cols * sizeof(float), bytes = count * row;
     pinned *p = &chunks[turn % CHUNKS];
     if (finish_upload(p) || need_pinned(p, bytes > CHUNK ? bytes : CHUNK)) goto fail;
@@ -111,9 +102,6 @@ static int upload_chunk(gemm_cl_view *v, size_t from, size_t count, int turn)
     CL_TRY(clEnqueueWriteBuffer(queue, v->mem, CL_FALSE, from * row, bytes, p->at, 0, NULL,
                                 &p->busy));
     CL_TRY(clFlush(queue));
-    CL_RELEASE(clReleaseEvent, v->ready);
-    CL_TRY(clRetainEvent(p->busy));
-    v->ready = p->busy;
     v->copied += bytes;
     return 0;
 fail:
@@ -190,8 +178,9 @@ static int upload_kept(gemm_cl_view *v)
     kept_matrix *k = kept_place(v, bytes);
     v->device_ld = v->cols;
     k->used = ++kept_clock;
-    if (k->mem && gemm_cl_has_rows(v, k->copy.at)) {
+    if (k->mem && (v->trusts || gemm_cl_has_rows(v, k->copy.at))) {
         v->mem = k->mem;
+        v->unchecked = v->trusts ? k->copy.at : NULL;
         return 0;
     }
     if (!k->mem) {
@@ -260,7 +249,7 @@ static int take(gemm_cl_view *c)
     if (c->arrived != c->host) gemm_cl_take_rows(c, c->arrived);
     c->copied = c->rows * c->cols * sizeof(float);
     gemm_cl_forget_copy(c);
-    /* The kernels waited for these uploads. */
+    /* These uploads came before. */
     for (int i = 0; i < CHUNKS; ++i) CL_RELEASE(clReleaseEvent, chunks[i].busy);
     return 0;
 fail:
@@ -269,7 +258,6 @@ fail:
 
 static int close_view(gemm_cl_view *v)
 {
-    CL_RELEASE(clReleaseEvent, v->ready);
     CL_RELEASE(clReleaseEvent, v->arrival);
     return 0;
 }

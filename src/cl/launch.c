@@ -1,8 +1,8 @@
 /*
  * Kernels on the queue, and how a call ends.
  *
- * A launch leaves an event where the call waits for it, or where its time is wanted. Others leave
- * none, because the driver needs time for an event. The command that waits for them has one
+ * A launch leaves an event only where its time is wanted, or where no later command of the call has
+ * one, because the driver needs time for an event. The command that waits for the launches has one
  * (cl/pending.h).
  *
  * Only the last launch of a call writes C. Where a multiply takes several launches, they make parts
@@ -148,9 +148,8 @@ static int need_room(gemm_cl_work *w)
 int gemm_cl_launch(gemm_cl_work *w, const gemm_cl_program *p, gemm_cl_stage stage,
                    const gemm_cl_argument *args, const size_t *global, const size_t *local)
 {
-    const bool asked = !w->C.later || w->device->timed;
-    cl_event waits[2], done = NULL;
-    cl_uint wait_count = 0;
+    const bool asked = w->device->timed || (w->policy->shares && !w->C.later);
+    cl_event done = NULL;
     cl_kernel kernel = p->kernel;
     if (need_room(w)) return -1;
     if (w->own) {
@@ -159,10 +158,8 @@ int gemm_cl_launch(gemm_cl_work *w, const gemm_cl_program *p, gemm_cl_stage stag
     } else if (gemm_cl_set_shared(p, args)) {
         return -1;
     }
-    if (w->A.ready) waits[wait_count++] = w->A.ready;
-    if (w->B.ready) waits[wait_count++] = w->B.ready;
-    CL_TRY(clEnqueueNDRangeKernel(w->device->queue, kernel, 3, NULL, global, local, wait_count,
-                                  wait_count ? waits : NULL, asked ? &done : NULL));
+    CL_TRY(clEnqueueNDRangeKernel(w->device->queue, kernel, 3, NULL, global, local, 0, NULL,
+                                  asked ? &done : NULL));
     gemm_cl_launched(asked);
     if (asked) w->timed[w->timed_count++] = (gemm_cl_timed){done, stage};
     if (stage == (w->sums ? STAGE_SUM : STAGE_MULTIPLY)) {
@@ -233,19 +230,14 @@ void gemm_cl_fill_note(const gemm_cl_work *w, bool chosen, gemm_note *note)
 /* ---- the end ------------------------------------------------------------------------------- */
 
 /* Waits for all that is in flight after a failure. 0 or -1. */
-static int wait_for_queues(const gemm_cl_device *d)
+static int wait_for_queue(const gemm_cl_device *d)
 {
-    int rc = 0;
-    const cl_command_queue queues[2] = {d->transfers, d->queue};
-    for (int i = 0; i < 2; ++i) {
-        ++gemm_cl_counters.waits;
-        const cl_int error = clFinish(queues[i]);
-        if (error == CL_SUCCESS) continue;
-        gemm_cl_say_failed(__FILE__, __LINE__, "clFinish", error);
-        rc = -1;
-    }
-    if (rc == 0) gemm_cl_settle();
-    return rc;
+    ++gemm_cl_counters.waits;
+    CL_TRY(clFinish(d->queue));
+    gemm_cl_settle();
+    return 0;
+fail:
+    return -1;
 }
 
 /* Not counted as waits of a call, because the calls that follow have none. */
@@ -253,7 +245,6 @@ void gemm_cl_want_times(bool wanted)
 {
     const gemm_cl_device *d = gemm_cl_opened();
     if (d->timed == wanted) return;
-    CL_TRY(clFinish(d->transfers));
     CL_TRY(clFinish(d->queue));
     if (gemm_cl_settle()) goto fail;
     gemm_cl_swap_queue();
@@ -310,11 +301,9 @@ static void end_events(gemm_cl_work *w, bool failed)
 gemm_status gemm_cl_end_work(gemm_cl_work *w, bool failed, gemm_note *note)
 {
     const bool shares = w->A.in_place || w->B.in_place || w->C.in_place;
-    bool lost = failed && wait_for_queues(w->device) && shares;
+    bool lost = failed && wait_for_queue(w->device) && shares;
     if (failed) gemm_cl_take_blocks();
     if (failed || !w->C.later) lost = close_views(w) || lost;
-    CL_RELEASE(clReleaseEvent, w->A.ready);
-    CL_RELEASE(clReleaseEvent, w->B.ready);
     if (failed) gemm_cl_forget_weights();
     end_events(w, failed);
     gemm_cl_images_done();

@@ -167,7 +167,6 @@ static int route(layer_job *j)
     for (int i = 0; i < c->inputs; ++i) {
         const int n = c->input[i].size;
         if (i && !v->later && j->w.policy->close(v)) return -1;
-        CL_RELEASE(clReleaseEvent, v->ready);
         if (show_input(j, v, i, SLOT_B)) return -1;
         const cl_ulong i0 = v->offset;
         const gemm_cl_argument args[] = {ARG(n), BUFFER(*v, i0), BUFFER(j->w.C, o0), ARG(size)};

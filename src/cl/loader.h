@@ -14,13 +14,13 @@
 #define GEMM_CL_FUNCTIONS(F)                                                                      \
     F(BuildProgram) F(CreateBuffer) F(CreateCommandQueue) F(CreateContext) F(CreateImage)         \
     F(CreateKernel) F(CreateProgramWithBinary) F(CreateProgramWithSource) F(CreateSubBuffer)      \
-    F(EnqueueBarrierWithWaitList) F(EnqueueMapBuffer) F(EnqueueMapImage) F(EnqueueNDRangeKernel)  \
-    F(EnqueueReadBuffer) F(EnqueueUnmapMemObject) F(EnqueueWriteBuffer) F(Finish) F(Flush)        \
+    F(EnqueueMapBuffer) F(EnqueueMapImage) F(EnqueueNDRangeKernel) F(EnqueueReadBuffer)           \
+    F(EnqueueUnmapMemObject) F(EnqueueWriteBuffer) F(Finish) F(Flush)                             \
     F(GetDeviceIDs) F(GetDeviceInfo) F(GetEventInfo) F(GetEventProfilingInfo) F(GetKernelInfo)    \
     F(GetKernelWorkGroupInfo) F(GetPlatformIDs) F(GetProgramBuildInfo) F(GetProgramInfo)          \
     F(GetSupportedImageFormats)                                                                   \
     F(ReleaseCommandQueue) F(ReleaseContext) F(ReleaseEvent) F(ReleaseKernel)                     \
-    F(ReleaseMemObject) F(ReleaseProgram) F(RetainCommandQueue) F(RetainEvent) F(SetKernelArg)    \
+    F(ReleaseMemObject) F(ReleaseProgram) F(RetainCommandQueue) F(SetKernelArg)    \
     F(WaitForEvents)
 
 #define GEMM_CL_MEMBER(name) __typeof__(cl##name) *name;
@@ -52,7 +52,6 @@ unsigned long gemm_cl_released_memory(void);
 #define clCreateProgramWithBinary gemm_cl_function.CreateProgramWithBinary
 #define clCreateProgramWithSource gemm_cl_function.CreateProgramWithSource
 #define clCreateSubBuffer gemm_cl_function.CreateSubBuffer
-#define clEnqueueBarrierWithWaitList gemm_cl_function.EnqueueBarrierWithWaitList
 #define clEnqueueMapBuffer gemm_cl_function.EnqueueMapBuffer
 #define clEnqueueMapImage gemm_cl_function.EnqueueMapImage
 #define clEnqueueNDRangeKernel gemm_cl_function.EnqueueNDRangeKernel
@@ -78,7 +77,6 @@ unsigned long gemm_cl_released_memory(void);
 #define clReleaseMemObject gemm_cl_release_memory
 #define clReleaseProgram gemm_cl_function.ReleaseProgram
 #define clRetainCommandQueue gemm_cl_function.RetainCommandQueue
-#define clRetainEvent gemm_cl_function.RetainEvent
 #define clSetKernelArg gemm_cl_function.SetKernelArg
 #define clWaitForEvents gemm_cl_function.WaitForEvents
 

@@ -47,7 +47,7 @@ static int multiply(gemm_cl_job *j, const gemm_cl_matrix *b, int k0, int K, int 
 static int add_sums(gemm_cl_job *j)
 {
     const gemm_call *g = j->g;
-    const gemm_cl_program *sum = gemm_cl_need("cl_sum", "");
+    const gemm_cl_program *sum = gemm_cl_need("cl_sum", j->w.C.stored ? " -DSTORE" : "");
     const cl_ulong into = j->c.first;
     const gemm_cl_argument args[] = {ARG(g->M), ARG(g->N), ARG(j->part), ARG(j->w.sums),
                                      ARG(j->c.mem), ARG(into), ARG(j->c.rs)};
@@ -65,18 +65,13 @@ static int multiply_panels(gemm_cl_job *j)
     return 0;
 }
 
-/* CLBlast takes no events to wait for, and gives none that covers all of its kernels. It may have
-   launched some of them when it fails. */
+/* CLBlast gives no event that covers all of its kernels. It may have launched some of them when it
+   fails. */
 static int launch_clblast(gemm_cl_job *j)
 {
     gemm_cl_work *w = &j->w;
-    const cl_event uploads[2] = {w->A.ready ? w->A.ready : w->B.ready, w->B.ready};
-    const cl_uint count = !!w->A.ready + !!w->B.ready;
-    if (count) CL_TRY(clEnqueueBarrierWithWaitList(w->device->queue, count, uploads, NULL));
     w->C.touched = w->C.in_place;
     return gemm_clblast_enqueue(w->device, j->g, &w->A, &w->B, &w->C);
-fail:
-    return -1;
 }
 
 /* ---- operands ------------------------------------------------------------------------------ */
@@ -161,6 +156,12 @@ static void append_operands(const gemm_call *g, const gemm_cl_row *row, char *mo
     if (g->TB) gemm_append(more, bytes, " -DB_TRANSPOSED");
 }
 
+/* Whether the kernels store a result of their own, which the CPU adds to C. */
+static bool stores(const gemm_cl_work *w)
+{
+    return w->row->stores && !w->policy->shares;
+}
+
 const char *gemm_cl_build_job(gemm_cl_job *j, const gemm_call *g, const gemm_cl_row *row)
 {
     char more[64] = "";
@@ -171,6 +172,7 @@ const char *gemm_cl_build_job(gemm_cl_job *j, const gemm_call *g, const gemm_cl_
     if (row->way == GEMM_CL_CHOOSE) w->row = gemm_cl_choose(&w->device->traits, g, &w->parts);
     if (row->parts && w->row->splits) w->parts = row->parts;
     append_operands(g, w->row, more, sizeof more);
+    if (stores(w)) gemm_append(more, sizeof more, " -DSTORE");
     return gemm_cl_build_row(w, more);
 }
 
@@ -192,16 +194,16 @@ int gemm_cl_show(gemm_cl_job *j, gemm_cl_mode mode)
     const gemm_call *g = j->g;
     gemm_cl_work *w = &j->w;
     w->A = (gemm_cl_view){.host = (float *)g->A, .ld = (size_t)g->lda, .beside = beside,
+                          .trusts = mode != GEMM_CL_RESIDENT,
                           .rows = (size_t)(g->TA ? g->K : g->M),
                           .cols = (size_t)(g->TA ? g->M : g->K)};
     w->B = (gemm_cl_view){.host = (float *)g->B, .ld = (size_t)g->ldb, .beside = beside,
                           .rows = (size_t)(g->TB ? g->N : g->K),
                           .cols = (size_t)(g->TB ? g->K : g->N)};
     w->C = (gemm_cl_view){.host = g->C, .ld = (size_t)g->ldc, .rows = (size_t)g->M,
-                          .cols = (size_t)g->N, .beside = beside};
+                          .cols = (size_t)g->N, .beside = beside, .stored = stores(w)};
     const bool by_cpu = w->row->way == GEMM_CL_IMAGE && mode != GEMM_CL_RESIDENT &&
                         w->policy->shares && !w->row->half && !gemm_cl_block_of(g->B);
-    /* B first: the CPU compares A with the kept weights while B is on the bus. */
     if (!by_cpu && w->policy->input(&w->B, SLOT_B)) return -1;
     return w->policy->input(&w->A, SLOT_A) || w->policy->output(&w->C) ? -1 : 0;
 }
@@ -214,11 +216,25 @@ gemm_status gemm_cl_end_job(gemm_cl_job *j, bool failed, gemm_note *note)
     return status;
 }
 
+/* Once all is enqueued, the CPU compares A with the weights that the device has. If A changed, all
+   comes again behind the first result, which nobody takes. */
+static int confirm(gemm_cl_job *j)
+{
+    gemm_cl_work *w = &j->w;
+    if (!w->A.unchecked || gemm_cl_has_rows(&w->A, w->A.unchecked)) return 0;
+    w->A.trusts = false;
+    w->A.unchecked = NULL;
+    gemm_cl_empty_panels(&j->panels);
+    CL_RELEASE(clReleaseEvent, w->C.arrival);
+    return w->policy->input(&w->A, SLOT_A) || w->policy->output(&w->C) || gemm_cl_enqueue(j) ||
+                   w->policy->ask(&w->C) ? -1 : 0;
+}
+
 gemm_status gemm_cl_multiply_start(gemm_cl_job *j, const gemm_call *g, const gemm_cl_row *row,
                                    gemm_cl_mode mode, gemm_note *note)
 {
     const bool failed = gemm_cl_prepare(j, g, row) || gemm_cl_show(j, mode) ||
-                        gemm_cl_enqueue(j) || j->w.policy->ask(&j->w.C);
+                        gemm_cl_enqueue(j) || j->w.policy->ask(&j->w.C) || confirm(j);
     return failed ? gemm_cl_end_job(j, true, note) : GEMM_DONE;
 }
 

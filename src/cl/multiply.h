@@ -7,6 +7,7 @@
  *     show       the memory policy shows A, B and C to the device
  *     enqueue    all kernels
  *     ask        the transfer of C (policy->ask)
+ *     confirm    that A is what the device keeps of it; else all again
  *   gemm_cl_multiply_finish
  *     take       one wait, for C (policy->take)
  *     end

@@ -10,7 +10,7 @@
 gemm_cl_counts gemm_cl_counters;
 
 static bool counting;           /* time in kernels too */
-static bool busy, lost;         /* lost: a launch failed */
+static bool lost;               /* a launch failed */
 static bool uncovered;          /* some launch has no event */
 static int unflushed;           /* launches */
 static cl_event *events;
@@ -39,7 +39,6 @@ bool gemm_cl_is_counting(void)
 
 void gemm_cl_launched(bool with_event)
 {
-    busy = true;
     uncovered = uncovered || !with_event;
     ++unflushed;
     ++gemm_cl_counters.launches;
@@ -59,11 +58,6 @@ fail:
 bool gemm_cl_needs_event(void)
 {
     return uncovered;
-}
-
-bool gemm_cl_is_busy(void)
-{
-    return busy;
 }
 
 double gemm_cl_event_ms(cl_event event, cl_profiling_info since)
@@ -115,7 +109,7 @@ fail:
 
 int gemm_cl_settle(void)
 {
-    busy = uncovered = false;
+    uncovered = false;
     unflushed = 0;
     for (size_t i = 0; i < count; ++i) settle_one(events[i]);
     count = 0;

@@ -28,10 +28,6 @@ bool gemm_cl_needs_event(void);
 /* Sends what was enqueued to the device, but not after each launch, because that takes time. */
 void gemm_cl_flush(void);
 
-/* Whether the queue may hold kernels. An upload to memory that a kernel may still read must then
-   stand behind it, in the same queue. */
-bool gemm_cl_is_busy(void);
-
 /* Takes the event of a launch. */
 void gemm_cl_add_pending(cl_event);
 

@@ -61,13 +61,13 @@ const gemm_cl_row gemm_cl_clblast = {.defines = "", .way = GEMM_CL_CLBLAST};
      .wy = 1, .shares = true}
 #define THIN(rows_) \
     {.kernel = "cl_thin", .defines = "", .conv = GEMM_CL_CONV, .rows = rows_, .cols = 1, \
-     .wx = 64, .wy = 1, .splits = true, .by_channel = true}
+     .wx = 64, .wy = 1, .splits = true, .by_channel = true, .stores = true}
 #define TILE(rows_, cols_, wx_, wy_, depth_) \
     {.kernel = "cl_tile", .defines = "", .conv = GEMM_CL_CONV, .rows = rows_, .cols = cols_, \
-     .wx = wx_, .wy = wy_, .depth = depth_, .splits = true, .pools = true}
+     .wx = wx_, .wy = wy_, .depth = depth_, .splits = true, .pools = true, .stores = true}
 #define SLICED(rows_, cols_, wx_, wy_) \
     {.kernel = "cl_tile", .defines = "", .conv = GEMM_CL_CONV, .rows = rows_, .cols = cols_, \
-     .wx = wx_, .wy = wy_, .depth = 64, .slices = 8, .pools = true}
+     .wx = wx_, .wy = wy_, .depth = 64, .slices = 8, .pools = true, .stores = true}
 
 const gemm_cl_row gemm_cl_choices[] = {
     [GEMM_CL_IMAGE_8x4] = IMAGE(8, 4, true, &gemm_cl_choices[GEMM_CL_IMAGE_4x4]),

@@ -53,6 +53,7 @@ typedef struct gemm_cl_row {
     int parts;                  /* into how many; 0: `cl` chooses, other rows do not cut */
     gemm_cl_half_use half;
     bool by_channel;            /* with -DTAPS, parts of K are whole channels */
+    bool stores;                /* with -DSTORE a multiply stores C instead of adding to it */
     bool pools;                 /* with -DPOOL a convolution stores the maxima of 2x2 blocks */
     int winograd;               /* m of Winograd's algorithm (cl/winograd.h); 0: another one */
     const struct gemm_cl_row *smaller;  /* runs instead where the compiler spills the registers of

@@ -9,7 +9,6 @@
 static int time_calls(gemm_cl_job *j, int reps, gemm_cl_times *times)
 {
     int rc = 0;
-    CL_TRY(clFinish(j->w.device->transfers));
     CL_TRY(clFinish(j->w.device->queue));
     const double begin = gemm_now_ms();
     for (int i = 0; i < reps && rc == 0; ++i) {

@@ -20,7 +20,7 @@ int gemm_cl_output_copy(gemm_cl_view *c)
     const char *why;
     c->mem = gemm_cl_scratch(SLOT_C, (size_t)count * sizeof(float));
     c->device_ld = c->cols;
-    if (!c->mem || c->overwrite) return c->mem ? 0 : -1;
+    if (!c->mem || c->overwrite || c->stored) return c->mem ? 0 : -1;
     const gemm_cl_program *zero = gemm_cl_build("cl_zero", "", &why);
     if (!zero) return -1;
     const gemm_cl_argument args[] = {ARG(count), ARG(c->mem)};
@@ -56,6 +56,16 @@ void gemm_cl_set_copy_threads(int threads)
     copy_threads = threads;
 }
 
+/* In runs of a fixed length, because then -O2 makes vectors of them. */
+static void add(float *restrict to, const float *restrict from, size_t n)
+{
+    enum { RUN = 16 };
+    size_t i = 0;
+    for (; i + RUN <= n; i += RUN)
+        for (size_t p = i; p < i + RUN; ++p) to[p] += from[p];
+    for (; i < n; ++i) to[i] += from[i];
+}
+
 static void copy_run(copy_job *j, float *row, float *dense, size_t n)
 {
     switch (j->op) {
@@ -64,8 +74,7 @@ static void copy_run(copy_job *j, float *row, float *dense, size_t n)
     case COMPARE:
         if (memcmp(row, dense, n * sizeof *row)) atomic_store(&j->differs, true);
         return;
-    case ADD:
-        for (size_t i = 0; i < n; ++i) row[i] += dense[i];
+    case ADD: add(row, dense, n);
     }
 }
 
@@ -115,9 +124,9 @@ void gemm_cl_take_rows(const gemm_cl_view *c, const float *sums)
 int gemm_cl_check_launch(const gemm_cl_view *c)
 {
     cl_int status = CL_COMPLETE;
-    if (!c->made) return 0;
-    CL_TRY(clGetEventInfo(c->made, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status,
-                          NULL));
+    const cl_event last = c->made ? c->made : c->arrival;
+    if (!last) return 0;
+    CL_TRY(clGetEventInfo(last, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status, NULL));
     if (status >= 0) return 0;
     gemm_cl_say_failed(__FILE__, __LINE__, "the kernel that writes C", status);
 fail:

@@ -13,6 +13,8 @@ typedef struct gemm_cl_view {
     float *host;
     size_t rows, cols, ld;      /* as stored: a transposed matrix keeps its shape here */
     bool overwrite;             /* an output that is written, and never read or added to */
+    bool stored;                /* an output to add to, but the kernels store it in its copy */
+    bool trusts;                /* an input may be left unchecked */
     bool beside;                /* the CPU works on the same block meanwhile: never in place */
     bool later;                 /* the call does not wait for the device: an output stays there,
                                    and an input may change as soon as the call returns */
@@ -20,10 +22,11 @@ typedef struct gemm_cl_view {
     /* What the policy made of it. */
     cl_mem mem;
     size_t offset, device_ld;   /* of the first element; between rows; in floats */
+    const float *unchecked;     /* an input: mem is right if the input equals this copy, which nobody
+                                   has compared so far. NULL: it is right */
     size_t copied;              /* bytes between the CPU and the device, so far */
     gemm_cl_host_block *block;  /* the block it lies in, where the device works in place, or NULL */
     bool in_place;              /* the device works on the caller's memory */
-    cl_event ready;             /* an input: the upload, when that runs on its own queue */
     cl_event arrival;           /* an output in a copy: the transfer to the CPU, or NULL */
     float *arrived;             /* and where it puts the output, or NULL */
 
@@ -44,8 +47,8 @@ typedef struct gemm_cl_policy {
     int (*close)(gemm_cl_view *);   /* makes it the CPU's again; safe after any failure */
 } gemm_cl_policy;
 
-/* Gives an output a buffer of its own, with rows without gaps. It is zeroed, unless the output is
-   overwritten, because the kernels add to it. 0 or -1. */
+/* Gives an output a buffer of its own, with rows without gaps. It is zeroed if the kernels add to
+   it. 0 or -1. */
 int gemm_cl_output_copy(gemm_cl_view *);
 
 /* How many threads the next three functions may use. Each call sets it when it begins. */

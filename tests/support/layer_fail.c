@@ -126,7 +126,6 @@ CREATE(KERNEL, cl_kernel, CreateKernel, (cl_program p, const char *name, cl_int 
        (p, name, error))
 
 RETAIN(QUEUE, cl_command_queue, RetainCommandQueue)
-RETAIN(EVENT, cl_event, RetainEvent)
 RELEASE(CONTEXT, cl_context, ReleaseContext)
 RELEASE(QUEUE, cl_command_queue, ReleaseCommandQueue)
 RELEASE(BUFFER, cl_mem, ReleaseMemObject)
@@ -158,7 +157,6 @@ COMMAND(EnqueueReadBuffer, if (b) count(WAITS_COUNT),
         (q, m, b, o, c, p, n, w, event))
 COMMAND(EnqueueUnmapMemObject, (void)0, (cl_command_queue q, cl_mem m, void *p, WAITS),
         (q, m, p, n, w, event))
-COMMAND(EnqueueBarrierWithWaitList, (void)0, (cl_command_queue q, WAITS), (q, n, w, event))
 
 #define MAP(name, parameters, arguments)                                                          \
     static CL_API_ENTRY void *CL_API_CALL name parameters                                         \
@@ -248,7 +246,6 @@ static cl_int replace_entries(void)
     REPLACE(CreateProgramWithBinary);
     REPLACE(CreateKernel);
     REPLACE(RetainCommandQueue);
-    REPLACE(RetainEvent);
     REPLACE(ReleaseContext);
     REPLACE(ReleaseCommandQueue);
     REPLACE(ReleaseMemObject);
@@ -259,7 +256,6 @@ static cl_int replace_entries(void)
     REPLACE(EnqueueWriteBuffer);
     REPLACE(EnqueueReadBuffer);
     REPLACE(EnqueueUnmapMemObject);
-    REPLACE(EnqueueBarrierWithWaitList);
     REPLACE(EnqueueMapBuffer);
     REPLACE(EnqueueMapImage);
     REPLACE(BuildProgram);
