@@ -98,7 +98,7 @@ static int upload_chunk(gemm_cl_view *v, size_t from, size_t count, int turn)
     const size_t row = v->cols * sizeof(float), bytes = count * row;
     pinned *p = &chunks[turn % CHUNKS];
     if (finish_upload(p) || need_pinned(p, bytes > CHUNK ? bytes : CHUNK)) goto fail;
-    gemm_cl_gather_rows(p->at, v, from, count);
+    gemm_cl_send_rows(p->at, v, from, count);
     CL_TRY(clEnqueueWriteBuffer(queue, v->mem, CL_FALSE, from * row, bytes, p->at, 0, NULL,
                                 &p->busy));
     CL_TRY(clFlush(queue));
@@ -189,7 +189,7 @@ static int upload_kept(gemm_cl_view *v)
         if (need_pinned(&k->copy, bytes)) goto fail;
     }
     v->mem = k->mem;
-    gemm_cl_gather_rows(k->copy.at, v, 0, v->rows);
+    gemm_cl_send_rows(k->copy.at, v, 0, v->rows);
     if (upload_pinned(v, k->copy.at)) goto fail;
     k->host = v->host;
     k->rows = v->rows;

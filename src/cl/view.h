@@ -51,11 +51,14 @@ typedef struct gemm_cl_policy {
    it. 0 or -1. */
 int gemm_cl_output_copy(gemm_cl_view *);
 
-/* How many threads the next three functions may use. Each call sets it when it begins. */
+/* How many threads the next four functions may use. Each call sets it when it begins. */
 void gemm_cl_set_copy_threads(int threads);
 
 /* Copies `count` of the caller's rows to `out`, without gaps. */
 void gemm_cl_gather_rows(float *out, const gemm_cl_view *, size_t from, size_t count);
+
+/* The same, to pinned memory that the bus reads next. */
+void gemm_cl_send_rows(float *pinned, const gemm_cl_view *, size_t from, size_t count);
 
 /* Whether the caller's rows have the same bytes as `copy`, which has no gaps. */
 bool gemm_cl_has_rows(const gemm_cl_view *, const float *copy);

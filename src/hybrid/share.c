@@ -21,7 +21,7 @@
  *
  * - The first share is a half. With 0 and 1 one side does all. They come after two shares between,
  *   or before, if one side alone is clearly the best.
- * - Two sides must save 5% of what one side takes. A share of 0 or 1 that was never tried counts
+ * - Two sides must save 3% of what one side takes. A share of 0 or 1 that was never tried counts
  *   three quarters of what the model says. The reason: one side alone does not wait for the other
  *   one's copies. So it is tried where it is close.
  * - A move must save 3%. It is a quarter at most, unless it goes to 0, to 1 or to a share that was
@@ -55,7 +55,7 @@ enum {
 
 static const double GUESS = 0.5, MOST_STEP = 0.25, LEAST_STEP = 1.0 / 16;
 static const double FIXED = 0.5;        /* of start and device */
-static const double SAVING = 0.05;      /* what two sides must save */
+static const double SAVING = 0.03;      /* what two sides must save */
 static const double HOPE = 0.25;        /* what one side may be faster than the model says */
 static const double LEAST_GAIN = 0.03;  /* of a move */
 static const double HOPELESS = 3;       /* a call takes so many times what one side would take */
