@@ -5,10 +5,10 @@
  *       the next. Blocks of gemm_cl_alloc are pinned and go at once.
  *   A:  weights are uploaded once. The pinned copy that they were uploaded from is kept. A later
  *       call with the same pointer and shape compares every byte with the copy. If all are equal,
- *       the device's buffer is right, whatever happened to the caller's memory in between. A multiply
- *       compares while the device works. If A changed, the multiply comes again.
- *   C:  is never uploaded. The device adds to zeros, and the CPU adds the result to C. Until then C
- *       is as it was. A convolution's output is stored, not added. When it lies in a block, it goes
+ *       the device's buffer is right, whatever happened to the caller's memory in between. A
+ *       multiply compares while the device works. If A changed, it computes again.
+ *   C:  is never uploaded. The device stores its result, or adds it to zeros, and the CPU adds it to
+ *       C. Until then C is as it was. A convolution's output is stored, not added. When it lies in a block, it goes
  *       straight there.
  *
  * A call that does not wait leaves its output on the device, in a copy of the output's block

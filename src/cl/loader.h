@@ -15,12 +15,11 @@
     F(BuildProgram) F(CreateBuffer) F(CreateCommandQueue) F(CreateContext) F(CreateImage)         \
     F(CreateKernel) F(CreateProgramWithBinary) F(CreateProgramWithSource) F(CreateSubBuffer)      \
     F(EnqueueMapBuffer) F(EnqueueMapImage) F(EnqueueNDRangeKernel) F(EnqueueReadBuffer)           \
-    F(EnqueueUnmapMemObject) F(EnqueueWriteBuffer) F(Finish) F(Flush)                             \
-    F(GetDeviceIDs) F(GetDeviceInfo) F(GetEventInfo) F(GetEventProfilingInfo) F(GetKernelInfo)    \
+    F(EnqueueUnmapMemObject) F(EnqueueWriteBuffer) F(Finish) F(Flush) F(GetDeviceIDs)             \
+    F(GetDeviceInfo) F(GetEventInfo) F(GetEventProfilingInfo) F(GetKernelInfo)                    \
     F(GetKernelWorkGroupInfo) F(GetPlatformIDs) F(GetProgramBuildInfo) F(GetProgramInfo)          \
-    F(GetSupportedImageFormats)                                                                   \
-    F(ReleaseCommandQueue) F(ReleaseContext) F(ReleaseEvent) F(ReleaseKernel)                     \
-    F(ReleaseMemObject) F(ReleaseProgram) F(RetainCommandQueue) F(SetKernelArg)    \
+    F(GetSupportedImageFormats) F(ReleaseCommandQueue) F(ReleaseContext) F(ReleaseEvent)          \
+    F(ReleaseKernel) F(ReleaseMemObject) F(ReleaseProgram) F(RetainCommandQueue) F(SetKernelArg)  \
     F(WaitForEvents)
 
 #define GEMM_CL_MEMBER(name) __typeof__(cl##name) *name;

@@ -47,7 +47,7 @@ static int multiply(gemm_cl_job *j, const gemm_cl_matrix *b, int k0, int K, int 
 static int add_sums(gemm_cl_job *j)
 {
     const gemm_call *g = j->g;
-    const gemm_cl_program *sum = gemm_cl_need("cl_sum", j->w.C.stored ? " -DSTORE" : "");
+    const gemm_cl_program *sum = gemm_cl_need("cl_sum", j->w.C.stored ? "-DSTORE" : "");
     const cl_ulong into = j->c.first;
     const gemm_cl_argument args[] = {ARG(g->M), ARG(g->N), ARG(j->part), ARG(j->w.sums),
                                      ARG(j->c.mem), ARG(into), ARG(j->c.rs)};
@@ -226,8 +226,8 @@ static int confirm(gemm_cl_job *j)
     w->A.unchecked = NULL;
     gemm_cl_empty_panels(&j->panels);
     CL_RELEASE(clReleaseEvent, w->C.arrival);
-    return w->policy->input(&w->A, SLOT_A) || w->policy->output(&w->C) || gemm_cl_enqueue(j) ||
-                   w->policy->ask(&w->C) ? -1 : 0;
+    if (w->policy->input(&w->A, SLOT_A) || w->policy->output(&w->C)) return -1;
+    return gemm_cl_enqueue(j) || w->policy->ask(&w->C) ? -1 : 0;
 }
 
 gemm_status gemm_cl_multiply_start(gemm_cl_job *j, const gemm_call *g, const gemm_cl_row *row,

@@ -61,9 +61,9 @@ void gemm_cl_set_copy_threads(int threads)
     copy_threads = threads;
 }
 
-/* The bus reads a line that is new in a cache of a core at half its speed. So this copy goes past
-   the caches where the processor can do that. */
-static void send(float *to, const float *from, size_t n)
+/* A bus reads lines that are new in the caches of many cores at half its speed. So this copy goes
+   past the caches where the processor can do that. */
+static void copy_past_caches(float *to, const float *from, size_t n)
 {
 #if defined(__SSE2__)
     for (; n && (uintptr_t)to % 16; --n) *to++ = *from++;
@@ -94,7 +94,7 @@ static void copy_run(copy_job *j, float *row, float *dense, size_t n)
 {
     switch (j->op) {
     case GATHER: memcpy(dense, row, n * sizeof *row); return;
-    case SEND: send(dense, row, n); return;
+    case SEND: copy_past_caches(dense, row, n); return;
     case STORE: memcpy(row, dense, n * sizeof *row); return;
     case COMPARE:
         if (memcmp(row, dense, n * sizeof *row)) atomic_store(&j->differs, true);
