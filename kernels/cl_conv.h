@@ -29,8 +29,8 @@
  *   FILTER(z)               the filter of row 0 of its product
  *   A_START(z), B_START(z), C_START(z)
  *                           where the matrices of its product begin
- *   RESULT(s, o, filter)    what to store at o where the sum is s; RESULT4: float4. Without CONV the
- *                           sum is added to what is there, or with STORE only stored
+ *   RESULT(s, o, filter)    what to store at o where the sum is s; RESULT4: float4. Without CONV
+ *                           the sum is added to what is there. With STORE it is only stored
  */
 #ifdef CONV
 

@@ -7,9 +7,9 @@
  *       call with the same pointer and shape compares every byte with the copy. If all are equal,
  *       the device's buffer is right, whatever happened to the caller's memory in between. A
  *       multiply compares while the device works. If A changed, it computes again.
- *   C:  is never uploaded. The device stores its result, or adds it to zeros, and the CPU adds it to
- *       C. Until then C is as it was. A convolution's output is stored, not added. When it lies in a block, it goes
- *       straight there.
+ *   C:  is never uploaded. The device stores its result, or adds it to zeros, and the CPU adds it
+ *       to C. Until then C is as it was. A convolution's output is stored, not added. When it lies
+ *       in a block, it goes straight there.
  *
  * A call that does not wait leaves its output on the device, in a copy of the output's block
  * (cl/left.h). A later call that reads this output uses the copy.

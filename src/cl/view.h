@@ -22,8 +22,8 @@ typedef struct gemm_cl_view {
     /* What the policy made of it. */
     cl_mem mem;
     size_t offset, device_ld;   /* of the first element; between rows; in floats */
-    const float *unchecked;     /* an input: mem is right if the input equals this copy, which nobody
-                                   has compared so far. NULL: it is right */
+    const float *unchecked;     /* an input: mem is right if the input equals this copy. Nobody has
+                                   compared them so far. NULL: it is right */
     size_t copied;              /* bytes between the CPU and the device, so far */
     gemm_cl_host_block *block;  /* the block it lies in, where the device works in place, or NULL */
     bool in_place;              /* the device works on the caller's memory */
