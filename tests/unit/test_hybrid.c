@@ -350,6 +350,7 @@ static struct {
     gemm_call g;
     conv_call c;
     atomic_int starts, finishes, drops;
+    int timed;                  /* starts that want the device's clock */
     int keeps, stale;           /* things kept; things found that are for other filters */
 } fake = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
@@ -362,6 +363,7 @@ static gemm_status as_status(deed d, gemm_note *note)
 static gemm_status end_start(const gemm_context *context)
 {
     ++fake.starts;
+    fake.timed += context->timed;
     const gemm_status status = as_status(fake.at_start, context->note);
     if (status != GEMM_DONE) pthread_mutex_unlock(&fake.lock);
     return status;
@@ -643,6 +645,7 @@ static void set_fake(const way *w)
     fake.at_finish = w->at_finish;
     fake.cpu_declines = w->cpu_declines;
     fake.starts = fake.finishes = fake.drops = 0;
+    fake.timed = 0;
 }
 
 static void test_multiply_way(const way *w, int threads)
@@ -832,6 +835,31 @@ static void *call_often(void *wrong)
     return NULL;
 }
 
+/* A multiply that the device computes alone never pays for the device's clock, also while the model
+   learns. */
+static void test_alone_without_clock(void)
+{
+    enum { SIDE = 160, CALLS = 40 };
+    static float A[SIDE * SIDE], B[SIDE * SIDE], C[SIDE * SIDE];
+    const gemm_call g = {.M = SIDE, .N = SIDE, .K = SIDE, .ALPHA = 1, .A = A, .lda = SIDE, .B = B,
+                         .ldb = SIDE, .C = C, .ldc = SIDE};
+    const machine m = {.device = 1, .cpu = 5000};
+    const gemm_hybrid_sides s = make_sides(-1);
+    const way w = {.at_start = WORKS};
+    gemm_note note;
+    gemm_set_threads(2);
+    const gemm_context context = gemm_make_context(&note);
+    const gemm_share_key key = {{1, 0, 0, SIDE, SIDE, SIDE, context.threads}};
+    share_after(&key, &m, CALLS);
+    set_fake(&w);
+    for (int i = 0; i < CALLS; ++i) gemm_hybrid(&g, &context, &s);
+    if (fake.starts == CALLS && note.ran[0] && strstr(note.ran, "1.00") && fake.timed == 0)
+        report_pass("hybrid-alone-without-clock");
+    else
+        report_fail("hybrid-alone-without-clock", "%d of %d calls, '%s', %d with the clock",
+                    (int)fake.starts, (int)CALLS, note.ran, fake.timed);
+}
+
 static void test_threads(void)
 {
     const way w = {.at_start = WORKS};
@@ -865,6 +893,7 @@ int main(void)
     test_cuts();
     test_pool();
     test_kept();
+    test_alone_without_clock();
     gemm_share_forget();
     test_threads();
     const gemm_hybrid_sides s = {.unusable = never, .params = "device"};
