@@ -174,7 +174,7 @@ fail:
 int gemm_cl_launch_lines(gemm_cl_work *w, const gemm_cl_program *p, gemm_cl_stage stage,
                          const gemm_cl_argument *args, size_t x, size_t y, size_t z)
 {
-    const size_t local[3] = {gemm_cl_line(p), 1, 1}, global[3] = {round_up(x, local[0]), y, z};
+    const size_t local[3] = {gemm_cl_line(p, x), 1, 1}, global[3] = {round_up(x, local[0]), y, z};
     return gemm_cl_launch(w, p, stage, args, global, local);
 }
 

@@ -24,10 +24,13 @@ typedef struct gemm_cl_program {
 const gemm_cl_program *gemm_cl_build(const char *name, const char *options, const char **why);
 
 /* The group of a kernel that is not a row's: a line of 64 items, or fewer where the device has no
-   such group. Its size is fixed, because PoCL compiles a kernel once for each size. */
-static inline size_t gemm_cl_line(const gemm_cl_program *p)
+   such group or where half of them suffice for `count` items. There are few sizes, because PoCL
+   compiles a kernel once for each. */
+static inline size_t gemm_cl_line(const gemm_cl_program *p, size_t count)
 {
-    return p->group_items < 64 ? p->group_items : 64;
+    size_t items = p->group_items < 64 ? p->group_items : 64;
+    while (items > 1 && items / 2 >= count) items /= 2;
+    return items;
 }
 
 /* Releases all programs. */

@@ -29,7 +29,7 @@ int gemm_cl_output_copy(gemm_cl_view *c)
     const gemm_cl_program *zero = gemm_cl_build("cl_zero", "", &why);
     if (!zero) return -1;
     const gemm_cl_argument args[] = {ARG(count), ARG(c->mem)};
-    const size_t local = gemm_cl_line(zero), global = round_up((size_t)count, local);
+    const size_t local = gemm_cl_line(zero, (size_t)count), global = round_up((size_t)count, local);
     if (gemm_cl_set_shared(zero, args)) return -1;
     CL_TRY(clEnqueueNDRangeKernel(gemm_cl_opened()->queue, zero->kernel, 1, NULL, &global, &local,
                                   0, NULL, NULL));
