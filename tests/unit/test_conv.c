@@ -351,6 +351,14 @@ static const char *run_thrice(const gemm_variant *v, problem *p, const conv_call
     return !wrong && gemm_planned_bytes() ? "the dropped plan is still counted" : wrong;
 }
 
+/* Whether B, as an image, may have more rows than a device's images. OpenCL promises 8192. */
+static bool may_be_too_high(const gemm_variant *v, const conv_call *c)
+{
+    const bool image = !strncmp(v->name, "cl_image", strlen("cl_image")) ||
+                       !strncmp(v->name, "cl_half", strlen("cl_half"));
+    return image && c->batch * c->c * c->size * c->size > 8192;
+}
+
 /* NULL, or what is wrong. */
 static const char *run_and_judge(const gemm_variant *v, problem *p, char *why, size_t size)
 {
@@ -365,7 +373,8 @@ static const char *run_and_judge(const gemm_variant *v, problem *p, char *why, s
     const char *wrong = run_thrice(v, p, &folded, &declined, &note);
     gemm_set_conv(GEMM_HOOK);
     const bool hybrid = !strncmp(v->name, "hybrid", strlen("hybrid"));
-    const bool may_decline = v->params == &NOT_EVERY_CALL || (c->pool && !hybrid);
+    const bool may_decline = v->params == &NOT_EVERY_CALL || (c->pool && !hybrid) ||
+                             may_be_too_high(v, c);
     if (declined) return may_decline ? NULL : "it declined";
     if (wrong) return wrong;
     conv_error worst;
