@@ -97,16 +97,16 @@ static bool set_epilogue(const packed_job *job, const packed_strip *s, int i, ge
     return complete;
 }
 
-/* The rest of `rows` rows from row i on. t is the tile of these rows or of some of them. */
+/* The rest of `rows` rows from row i on. The tile, which is theirs or a part of theirs, is finished
+   and may change. */
 static void multiply_rest(const packed_job *job, const gemm_ukernel *u, const packed_strip *s,
-                          int i, int rows, const gemm_tile *t)
+                          int i, int rows, gemm_tile *t)
 {
-    gemm_tile rest = *t;
-    rest.rows = rows;
-    rest.rest_a = job->A + i * job->a_row + s->pc;
-    rest.c = job->C + i * job->ldc + s->jr;
-    set_epilogue(job, s, i, &rest);
-    u->rest(&rest);
+    t->rows = rows;
+    t->rest_a = job->A + i * job->a_row + s->pc;
+    t->c = job->C + i * job->ldc + s->jr;
+    set_epilogue(job, s, i, t);
+    u->rest(t);
 }
 
 /* One tile, which the caller has placed in A and C: the rows at i of the strip, and of the rest. */

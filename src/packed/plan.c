@@ -102,12 +102,28 @@ static int choose_lead(const packed_plan *plan)
     return (int)((uintptr_t)row / sizeof *row % unit);
 }
 
-/* If B is large and few panels read it, L3 would have lost it before it is read again. */
-static bool should_pass_l3(const packed_job *job, const gemm_ukernel *u)
+/* If B is large and few panels read it, memory is the limit. */
+static bool is_bound_by_b(const packed_job *job, const gemm_ukernel *u)
 {
-    enum { LARGE = 2 * 1024 * 1024 };
-    if (!job->B.rows || job->M > FEW_READERS * u->mr) return false;
-    return (double)job->K * job->N >= LARGE && gemm_find_caches()->passes_l3;
+    enum { LARGE = 2 * 1024 * 1024, FEW_READERS = 16 };
+    return job->B.rows && job->M <= FEW_READERS * u->mr && (double)job->K * job->N >= LARGE;
+}
+
+/*
+ * Memory sends a long piece of a row faster than a short one. So while a group of strips is
+ * multiplied, the next group is fetched row by row. Half of L2 holds both groups. The first strips
+ * come without a fetch, so there should be many groups. What passes L3 may leave L2 too soon.
+ */
+static int choose_run(const packed_plan *plan)
+{
+    enum { COLUMNS = 192, LEAST_GROUPS = 8 };
+    const packed_job *job = plan->job;
+    const gemm_ukernel *u = plan->u;
+    const size_t l2 = gemm_find_caches()->l2, group_column = 2 * plan->kc * sizeof(float);
+    if (!is_bound_by_b(job, u) || plan->passes_l3) return 1;
+    if (plan->nr != u->nr || plan->kc < FEW_STEPS) return 1;
+    const int columns = min_int(COLUMNS, (int)(l2 / 2 / group_column));
+    return max_int(1, min_int(columns, plan->grid.n_step / LEAST_GROUPS) / plan->nr);
 }
 
 /* The most rows of a block of A. An A that is not packed leaves a quarter of L2 to B and C. If the
@@ -149,6 +165,8 @@ packed_plan packed_make_plan(const packed_job *job, const gemm_ukernel *u, int t
     plan.sweeps = should_sweep(&plan, largest.i1);
     if (plan.sweeps && !job->B.strips) plan.nr = u->nr;
     plan.lead = plan.grid.shift = choose_lead(&plan);
-    plan.passes_l3 = should_pass_l3(job, u);
+    /* L3 would have lost B before it is read again. */
+    plan.passes_l3 = is_bound_by_b(job, u) && gemm_find_caches()->passes_l3;
+    plan.run = choose_run(&plan);
     return plan;
 }

@@ -14,9 +14,6 @@ enum { LINE = 16, PAGE = 1024 };
 /* A strip of B with fewer steps of K is finished before memory delivers the next but one. */
 enum { FEW_STEPS = 64 };
 
-/* With so few panels, all of them read a strip of B from L2 as fast as from a packed copy. */
-enum { FEW_READERS = 16 };
-
 typedef struct packed_plan {
     const packed_job *job;
     const gemm_ukernel *u;
@@ -34,6 +31,7 @@ typedef struct packed_plan {
     int nr;                     /* the step of loop 2: u->nr, or u->wide */
     int lead;                   /* the first strip of C has so many columns less. All others then
                                    begin where cache lines do */
+    int run;                    /* so many strips side by side are fetched as one, row by row */
     bool passes_l3;             /* B is fetched past L3, which has more use for C */
 } packed_plan;
 

@@ -88,6 +88,25 @@ static bool is_plain(const packed_walk *w, const packed_strip *s)
     return job->B.rows && s->jr + ceil_div(s->nc, vl) * vl <= job->N;
 }
 
+/*
+ * Whether the strip is read where it lies, from L2. With few rows of A this is best. There are two
+ * exceptions:
+ * - Its rows are pages apart, so they compete for one set of L1.
+ * - Too many of its rows compete for the same sets of L2. Half of the lines of a set may be theirs.
+ *   Rows are `apart` floats apart or a multiple of that. The strip then needs as many lines of each
+ *   set as L2 has if it holds kc * apart floats.
+ */
+static bool stays(const packed_walk *w, const packed_strip *s)
+{
+    enum { SOME_ROWS = 32 };
+    const packed_plan *plan = w->plan;
+    const size_t ld = plan->job->B.ld, apart = ld & -ld;        /* the power of two in ld */
+    if (!is_plain(w, s)) return false;
+    if (s->mc <= plan->u->mr || plan->job->B.strips) return true;
+    return s->mc < SOME_ROWS && apart < PAGE &&
+           s->kc * sizeof(float) * apart <= gemm_find_caches()->l2 / 2;
+}
+
 static void pack_strip(const packed_walk *w, const packed_strip *s)
 {
     const packed_plan *plan = w->plan;
@@ -132,39 +151,12 @@ static void pack_rest(const packed_walk *w, const packed_strip *s)
 packed_b_strip packed_bring(const packed_walk *w, const packed_strip *s)
 {
     if (packed_has_rest(w, s)) pack_rest(w, s);
-    if (!w->copied && is_plain(w, s)) return (packed_b_strip){source_of(w, s), w->plan->job->B.ld};
+    if (!w->copied && stays(w, s)) return (packed_b_strip){source_of(w, s), w->plan->job->B.ld};
     if (!w->copied) pack_strip(w, s);
     return (packed_b_strip){w->scratch.strip, w->plan->nr};
 }
 
 /* ---- what the micro-kernel copies and fetches ---- */
-
-/*
- * Whether the next strip, by rows, is not copied. With few panels it is best read where it lies,
- * from L2. There are two exceptions:
- * - Its rows are pages apart, so they compete for one set of L1.
- * - Too many of its rows compete for the same sets of L2. Half of the lines of a set may be theirs.
- *   Rows are `apart` floats apart or a multiple of that. The strip then needs as many lines of each
- *   set as L2 has if it holds kc * apart floats.
- * With some more rows of A the second exception holds for L1 too. And the rows should begin where
- * lines do, because else most vectors lie in two lines. And a strip should not end inside a line,
- * because the next strip reads that line again.
- */
-static bool stays(const packed_walk *w, const packed_strip *s)
-{
-    enum { SOME_ROWS = 32, MANY_ROWS = 64 };
-    const packed_plan *plan = w->plan;
-    const gemm_caches *caches = gemm_find_caches();
-    const size_t ld = plan->job->B.ld, apart = ld & -ld;        /* the power of two in ld */
-    const int panels = ceil_div(s->mc, plan->u->mr);
-    if (!is_plain(w, &w->next)) return false;
-    if (panels == 1 || plan->job->B.strips) return true;
-    const bool splits_lines = ld % LINE || (plan->nr > LINE && plan->nr % LINE);
-    if (s->mc >= SOME_ROWS && splits_lines) return false;
-    const size_t cache = s->mc >= MANY_ROWS ? caches->l1 : caches->l2;
-    return panels <= FEW_READERS && apart < PAGE &&
-           w->next.kc * sizeof(float) * apart <= cache / 2;
-}
 
 /* Spreads the pieces evenly over `steps` steps of K. Returns false if there are more pieces. */
 static bool spread(gemm_moves *m, int pieces, int steps)
@@ -180,7 +172,7 @@ static void move_rows(const packed_walk *w, const packed_strip *s, gemm_moves *m
     const packed_strip *next = &w->next;
     const gemm_ukernel *u = w->plan->u;
     const int panels = ceil_div(s->mc, u->mr), tiles = panels * ceil_div(s->nc, u->nr);
-    if (!spread(m, next->kc, tiles * s->kc) || stays(w, s)) return;
+    if (!spread(m, next->kc, tiles * s->kc) || stays(w, next)) return;
     m->copy = source_of(w, next);
     m->cols = next->nc;
 }
@@ -200,19 +192,34 @@ static void move_columns(const packed_walk *w, const packed_strip *s, gemm_moves
     m->copy = source_of(w, next);
 }
 
+/* The strips of a rectangle are groups of plan->run. A piece of this strip fetches a part of a row
+   of the next group. Returns false if that is not a whole group: then strips are fetched alone. */
+static bool fetch_group(const packed_walk *w, const packed_strip *s, gemm_moves *m)
+{
+    const packed_plan *plan = w->plan;
+    const int run = plan->run, nr = plan->nr, j0 = w->r.j0 - (w->r.j0 ? 0 : plan->lead);
+    const int strip = (s->jr - j0) / nr, piece = strip % run * s->kc;
+    const int j = j0 + (strip / run + 1) * run * nr;
+    if (run == 1 || j + run * nr > w->r.j1) return false;
+    m->fetch = plan->job->B.rows + (s->pc + piece / run) * m->ld + j + piece % run * nr;
+    m->run = run;
+    m->ahead = run - piece % run;
+    return true;
+}
+
 gemm_moves packed_plan_moves(const packed_walk *w, const packed_strip *s)
 {
     const packed_plan *plan = w->plan;
     const packed_b *B = &plan->job->B;
     gemm_moves m = {.ld = B->ld, .width = plan->nr, .to = w->scratch.next_strip,
-                    .once = plan->passes_l3};
+                    .run = 1, .ahead = 1, .once = plan->passes_l3};
     if (w->next.nc == 0 || B->pack) return m;
     if (B->columns) {
         move_columns(w, s, &m);
     } else {
         move_rows(w, s, &m);
     }
-    if (m.left && w->fetched.nc) m.fetch = source_of(w, &w->fetched);
+    if (m.left && w->fetched.nc && !fetch_group(w, s, &m)) m.fetch = source_of(w, &w->fetched);
     return m;
 }
 

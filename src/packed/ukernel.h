@@ -36,7 +36,9 @@ typedef struct gemm_moves {
     int cols;                   /* columns to be copied; zeroes fill the last vector */
     const float *copy;          /* the strip to be copied, or NULL */
     float *to;                  /* where it goes, rows `width` apart */
-    const float *fetch;         /* the strip to be prefetched to L2, or NULL */
+    const float *fetch;         /* what is prefetched to L2 next, or NULL */
+    int run, ahead;             /* B by rows: `run` parts of a row are fetched before the next row.
+                                   `ahead` of them are left in this row. */
     bool once;                  /* prefetch without a copy in L3, where the processor can */
     bool by_columns;            /* B by columns. Only then the next two count */
     int kc, p;                  /* steps in the strips, and the next step of this block column */

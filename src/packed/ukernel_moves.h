@@ -8,17 +8,24 @@
  * line behind them. Darknet's large buffers start 16 bytes behind a line, so a row touches one line
  * more than it fills. That is the first one, which the strip before has fetched as its last.
  */
-INLINE void prefetch_row(const float *row, const int width, bool once)
+INLINE void prefetch_to(const float *row, const int width, const int locality)
 {
-    if (once) {
-        UNROLL
-        for (int j = LINE - 1; j < width; j += LINE) __builtin_prefetch(row + j, 0, 0);
-        if (width % LINE) __builtin_prefetch(row + width - 1, 0, 0);
+    UNROLL
+    for (int j = LINE - 1; j < width; j += LINE) __builtin_prefetch(row + j, 0, locality);
+    if (width % LINE) __builtin_prefetch(row + width - 1, 0, locality);
+}
+
+INLINE void fetch_row(gemm_moves *m, const int width)
+{
+    if (m->once) {
+        prefetch_to(m->fetch, width, 0);
     } else {
-        UNROLL
-        for (int j = LINE - 1; j < width; j += LINE) __builtin_prefetch(row + j, 0, 2);
-        if (width % LINE) __builtin_prefetch(row + width - 1, 0, 2);
+        prefetch_to(m->fetch, width, 2);
     }
+    m->fetch += width;
+    if (--m->ahead) return;
+    m->ahead = m->run;
+    m->fetch += m->ld - (size_t)m->run * (size_t)width;
 }
 
 /* B by rows. */
@@ -33,10 +40,7 @@ INLINE void move_row(gemm_moves *m, const int width)
         if (j < m->cols) vstore(m->to + j, vload_part(m->copy + j, m->cols - j));
     }
     if (m->copy) m->copy += m->ld, m->to += width;
-    if (m->fetch) {
-        prefetch_row(m->fetch, width, m->once);
-        m->fetch += m->ld;
-    }
+    if (m->fetch) fetch_row(m, width);
 }
 
 /*
@@ -81,7 +85,7 @@ INLINE void move_piece(gemm_moves *m, const b_layout layout)
 {
     if (layout != B_BY_ROWS) {
         move_block(m, layout);
-    } else if (TILES_WIDE > 1 && m->width > NR) {
+    } else if (m->width > NR) {
         move_row(m, TILES_WIDE * NR);
     } else {
         move_row(m, NR);
