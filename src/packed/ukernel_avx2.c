@@ -26,6 +26,7 @@
 #define MC 128
 #define KC 256
 #define TURN 4
+#define BAND_TURN 9
 #define SHORT_K 129
 #define A_FROM_L3 false
 #define TILES_WIDE 4

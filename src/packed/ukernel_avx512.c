@@ -13,7 +13,8 @@
  * - MC = 256: the block of A is 256 * 384 * 4 = 384 KiB. L2 is at least 1 MiB on such processors.
  *   It holds the block, this strip, the next one and the one that is prefetched.
  * - A_FROM_L3 = true: a step takes 12 cycles and needs 8 floats of A. L3 is fast enough for that.
- * - TURN = 0: a call for each tile costs little, because a tile takes 4608 cycles or more.
+ * - TURN = 4: the integer instructions of a step compete with its FMAs for ports, so four steps
+ *   share them.
  */
 #if defined(__x86_64__)
 #include "packed/ukernel.h"
@@ -28,7 +29,8 @@
 #define MR 8
 #define MC 256
 #define KC 384
-#define TURN 0
+#define TURN 4
+#define BAND_TURN 1
 #define SHORT_K 64
 #define A_FROM_L3 true
 #define TILES_WIDE 2

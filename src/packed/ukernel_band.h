@@ -9,17 +9,15 @@
  * read each pixel.
  */
 
-/* All steps of a tile. Turns of several steps take less time with AVX2, as in panel_steps().
-   Elsewhere the compiler spills addresses that such a turn needs. */
+/* All steps of a tile, in turns of BAND_TURN steps. */
 INLINE void band_steps(const gemm_band_row *b, const float *a, const float *pixels, const int rows,
                        const int nv, vec acc[MR][NV])
 {
-    enum { STEPS = TURN ? 9 : 1 };      /* 9: a channel of a 3x3 filter */
     const int K = b->K, *taps = b->taps;
     int k = 0;
-    for (; k + STEPS <= K; k += STEPS, a += STEPS, taps += STEPS) {
+    for (; k + BAND_TURN <= K; k += BAND_TURN, a += BAND_TURN, taps += BAND_TURN) {
         UNROLL
-        for (int q = 0; q < STEPS; ++q)
+        for (int q = 0; q < BAND_TURN; ++q)
             step(rows, nv, a + q, a + q + 4 * K, K, pixels + taps[q], acc);
     }
     for (; k < K; ++k, ++a, ++taps) step(rows, nv, a, a + 4 * K, K, pixels + *taps, acc);

@@ -19,6 +19,7 @@
  *   MC, KC              cache blocks
  *   SHORT_K             a tile of fewer steps does its side work at once, see tile_body()
  *   TURN                steps of k in a turn of panel_steps(); 0: no function runs over panels
+ *   BAND_TURN           the same in a turn of band_steps(), see ukernel_band.h
  *   A_FROM_L3           as in gemm_ukernel
  *   TILES_WIDE          tiles in a wide strip
  *   WIDE_ROWS           as in gemm_ukernel

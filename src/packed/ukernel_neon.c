@@ -22,6 +22,7 @@
 #define MC 128
 #define KC 256
 #define TURN 0
+#define BAND_TURN 1
 #define SHORT_K 64
 #define A_FROM_L3 false
 #define TILES_WIDE 4

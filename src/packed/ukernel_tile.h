@@ -200,10 +200,11 @@ INLINE side_work plan_side_work(const gemm_tile *t, const int rows)
 INLINE void do_all_side_work(const gemm_tile *t, const int rows, const int nv,
                              const b_layout layout)
 {
-    gemm_moves *m = t->moves;
+    gemm_moves now = *t->moves;
     UNROLL
     for (int i = 0; i < rows; ++i) prefetch_next(t, i, nv);
-    for (int p = 0; p < t->kc && m->left; p += m->every) move_piece(m, layout);
+    for (int p = 0; p < t->kc && now.left; p += now.every) move_piece(&now, layout);
+    *t->moves = now;
 }
 
 /* What is due before step `end`. */
@@ -264,9 +265,11 @@ typedef enum a_layout {
     A_APART,                    /* a[i * a_row + p * a_step] */
 } a_layout;
 
-/* A panel's steps run in turns of TURN steps. In the first MR turns the next tile is fetched, a row
-   a turn. In the others, `each` pieces of B are moved: `burst` of them at once, then `gap` turns
-   follow. */
+/*
+ * A panel's steps run in turns of TURN steps. In the first MR turns the next tile is fetched, a row
+ * a turn. In the others `each` pieces of B are moved: `burst` of them at once, then `gap` turns
+ * follow.
+ */
 typedef struct panel_work {
     int turns;                  /* behind the first MR */
     int each, burst, gap;
@@ -280,37 +283,64 @@ INLINE panel_work plan_panels(int kc, int pieces, int panels)
     return w;
 }
 
-/* All steps of a panel and the work beside them. There is only one loop of turns, because gcc then
-   keeps the accumulators where they are. */
+/* Where the next step of a panel reads. */
+typedef struct panel_place {
+    const float *a, *b;
+    size_t a_row, a_step, b_row;
+} panel_place;
+
+INLINE void panel_step(panel_place *at, const int nv, vec acc[MR][NV])
+{
+    step(MR, nv, at->a, at->a + 4 * at->a_row, at->a_row, at->b, acc);
+    at->a += at->a_step;
+    at->b += at->b_row;
+}
+
+INLINE void panel_turns(panel_place *at, int turns, const int nv, vec acc[MR][NV])
+{
+    ROLLED
+    for (; turns > 0; --turns) {
+        UNROLL
+        for (int p = 0; p < TURN; ++p) panel_step(at, nv, acc);
+    }
+}
+
+/* Moves `pieces` rows of B. Returns how many turns that took. The moves stay in registers
+   meanwhile. */
+INLINE int move_rows(const panel_work *w, gemm_moves *m, int pieces, panel_place *at, const int nv,
+                     vec acc[MR][NV])
+{
+    gemm_moves now = *m;
+    int turns = 0;
+    now.left -= pieces;
+    ROLLED
+    for (; pieces > 0; pieces -= w->burst, turns += w->gap) {
+        for (int i = lesser(w->burst, pieces); i > 0; --i) move_row(&now, NR);
+        panel_turns(at, w->gap, nv, acc);
+    }
+    *m = now;
+    return turns;
+}
+
+/* All steps of a panel and the work beside them. */
 INLINE void panel_steps(const gemm_tile *t, const panel_work *w, gemm_moves *m,
                         const a_layout layout, const int nv, vec acc[MR][NV])
 {
-    const size_t a_row = layout == A_PACKED ? 1 : t->a_row;
-    const size_t a_step = layout == A_PACKED ? MR : layout == A_BY_ROWS ? 1 : t->a_step;
-    const size_t b_row = t->b_row;
-    const float *a = t->a, *b = t->b;
-    int row = 0, left = w->turns, pieces = lesser(w->each, m->left);
-    while (row < MR || left > 0) {
-        int now = 1;
-        if (row < MR) {
-            prefetch_next(t, row++, nv);
-        } else {
-            now = pieces > 0 ? lesser(w->gap, left) : left;
-            for (int i = lesser(w->burst, pieces); i > 0; --i) move_row(m, NR), --m->left;
-            pieces -= w->burst;
-            left -= now;
-        }
-        ROLLED
-        for (; now; --now) {
-            UNROLL
-            for (int p = 0; p < TURN; ++p, b += b_row)
-                step(MR, nv, a + p * a_step, a + p * a_step + 4 * a_row, a_row, b, acc);
-            a += TURN * a_step;
-        }
-    }
+    panel_place at = {
+        .a = t->a, .b = t->b,
+        .a_row = layout == A_PACKED ? 1 : t->a_row,
+        .a_step = layout == A_PACKED ? MR : layout == A_BY_ROWS ? 1 : t->a_step,
+        .b_row = t->b_row,
+    };
     ROLLED
-    for (int p = t->kc % TURN; p; --p, a += a_step, b += b_row)
-        step(MR, nv, a, a + 4 * a_row, a_row, b, acc);
+    for (int row = 0; row < MR; ++row) {
+        prefetch_next(t, row, nv);
+        panel_turns(&at, 1, nv, acc);
+    }
+    const int moved = move_rows(w, m, lesser(w->each, m->left), &at, nv, acc);
+    panel_turns(&at, w->turns - moved, nv, acc);
+    ROLLED
+    for (int p = t->kc % TURN; p; --p) panel_step(&at, nv, acc);
 }
 
 /* See gemm_ukernel.panels. */
