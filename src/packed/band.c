@@ -48,7 +48,7 @@ static size_t scratch_bytes(const band_job *b)
    L1. Channels are an odd number of cache lines apart, so that they do not share the sets of L1. */
 static band_job make_job(const conv_call *c, const gemm_ukernel *u, int threads)
 {
-    enum { BAND = 48 * 1024 / sizeof(float), CHUNKS_OF_A_THREAD = 4, LINE = 64 / sizeof(float) };
+    enum { BAND = 48 * 1024 / sizeof(float), CHUNKS_OF_A_THREAD = 4 };
     band_job b = {.c = c, .u = u,
                   .d = {.h = c->h, .w = c->w, .out_h = c->out_h, .out_w = c->out_w,
                         .size = c->size, .pad = c->pad, .stride = c->stride, .pairs = c->pool}};
@@ -58,7 +58,7 @@ static band_job make_job(const conv_call *c, const gemm_ukernel *u, int threads)
     const int chunk = threads > 1 ? ceil_div(units, CHUNKS_OF_A_THREAD * threads) : units;
     b.chunk_rows = unit * chunk;
     b.rows = unit * max_int(1, min_int(fits, chunk));
-    b.apart = ((gemm_depthwise_floats(&b.d, b.rows) + LINE - 1) / LINE | 1) * LINE;
+    b.apart = round_up_odd(gemm_depthwise_floats(&b.d, b.rows), LINE);
     return b;
 }
 
