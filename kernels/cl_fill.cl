@@ -12,6 +12,9 @@
  *
  *   item (x, channel, product * strips + strip) -> pixel x of size^2 rows
  *
+ * An item past the width ends at once. Its columns belong to the next strip, and to write outside
+ * of an image is undefined.
+ *
  * Global {width of the image rounded up to the group, channels of a product, products * strips}.
  */
 #include "cl_conv.h"

@@ -122,7 +122,8 @@ CL_COMMANDS = \
     '$(QUICK) $T/test_chain --row cl --cases 2' \
     '$T/test_plans --row cl tests/unit/cfg/plans.cfg tests/unit/cfg/hook.cfg' \
     '$(CONV_NETWORKS) --row cl --train tests/unit/cfg/layers.cfg' \
-    '$(CONV_NETWORKS) --row cl tests/unit/cfg/connected.cfg $(CL_NETWORKS) "$$MODELS"/*.cfg --resize cfg/yolov3-tiny.cfg'
+    '$(CONV_NETWORKS) --row cl tests/unit/cfg/connected.cfg $(CL_NETWORKS) "$$MODELS"/*.cfg --resize cfg/yolov3-tiny.cfg' \
+    '$(QUICK) $(CONV_NETWORKS) --row cl_half $(patsubst %,tests/unit/cfg/%.cfg,connected chain) $(patsubst %,cfg/%.cfg,yolov3-tiny resnet18 resnext50 densenet201)'
 # PoCL and LLVM keep to the end what they once took.
 ifeq ($(SANITIZE),1)
 UNIT_PROGRAMS += $T/test_cl $T/layer_quick.so

@@ -31,4 +31,5 @@ for url in "$@"; do
     fi
     rm -f "$file.part"
 done
+echo "No address has $file. make weights WEIGHTS_URLS=\"url ...\" tries others." >&2
 exit 1

@@ -15,7 +15,9 @@
  * the output. Strips of B, as in convolution.c, would be read by few filters only.
  *
  * With a maxpool of 2x2 behind it, stride 1 splits the columns too. Even and odd places are then
- * vectors of their own, and each maximum is that of four accumulators.
+ * vectors of their own, and each maximum is that of four accumulators. With stride 2 they would
+ * need another split. So two rows of the output of all filters go to scratch, stay in L2, and are
+ * pooled there.
  *
  * Each element is one sum over its taps, from the first to the last. So the bits do not depend on
  * the threads.
@@ -37,35 +39,46 @@ typedef struct band_job {
     int rows;                   /* of the output in a band */
     int chunk_rows;             /* of the output in a chunk */
     size_t apart;               /* floats from channel to channel */
+    size_t filter;              /* stride 2 and pooled: floats from filter to filter of the two
+                                   rows; else 0 */
 } band_job;
+
+/* A thread's scratch: the bands of all channels, then the two rows, then the taps. */
+static size_t scratch_floats(const band_job *b)
+{
+    return b->c->c * b->apart + b->c->n * b->filter;
+}
 
 static size_t scratch_bytes(const band_job *b)
 {
-    return b->c->c * b->apart * sizeof(float) + 2 * gemm_conv_taps(b->c) * sizeof(int);
+    return scratch_floats(b) * sizeof(float) + 2 * gemm_conv_taps(b->c) * sizeof(int);
 }
 
 /* A chunk has several bands, because it clears their memory once. A band is about as large as
-   L1. Channels are an odd number of cache lines apart, so that they do not share the sets of L1. */
+   L1. Channels, and filters, are an odd number of cache lines apart, so that they do not share the
+   sets of L1. */
 static band_job make_job(const conv_call *c, const gemm_ukernel *u, int threads)
 {
-    enum { BAND = 48 * 1024 / sizeof(float), CHUNKS_OF_A_THREAD = 4, LINE = 64 / sizeof(float) };
+    enum { BAND = 48 * 1024 / sizeof(float), CHUNKS_OF_A_THREAD = 4 };
     band_job b = {.c = c, .u = u,
                   .d = {.h = c->h, .w = c->w, .out_h = c->out_h, .out_w = c->out_w,
-                        .size = c->size, .pad = c->pad, .stride = c->stride, .pairs = c->pool}};
+                        .size = c->size, .pad = c->pad, .stride = c->stride,
+                        .pairs = c->pool && c->stride == 1}};
     b.d.pitch = gemm_depthwise_pitch(&b.d, u->vl);
     const int unit = c->pool ? 2 : 1, units = c->out_h / unit;
     const int fits = ((BAND / c->c / b.d.pitch - c->size) / c->stride + 1) / unit;
     const int chunk = threads > 1 ? ceil_div(units, CHUNKS_OF_A_THREAD * threads) : units;
     b.chunk_rows = unit * chunk;
     b.rows = unit * max_int(1, min_int(fits, chunk));
-    b.apart = ((gemm_depthwise_floats(&b.d, b.rows) + LINE - 1) / LINE | 1) * LINE;
+    b.apart = round_up_odd(gemm_depthwise_floats(&b.d, b.rows), LINE);
+    if (c->pool && c->stride == 2) b.filter = round_up_odd(2 * c->out_w, LINE);
     return b;
 }
 
 bool packed_can_band(const conv_call *c, const gemm_ukernel *u)
 {
     if (c->size == 1 || c->groups > 1 || c->activation == CONV_LOGISTIC) return false;
-    if (c->stride > (c->pool ? 1 : 2)) return false;
+    if (c->stride > 2) return false;
     const band_job b = make_job(c, u, 1);
     return scratch_bytes(&b) <= GEMM_SCRATCH_BYTES;
 }
@@ -91,7 +104,7 @@ static int column_at(const gemm_depthwise *d, int column)
     return gemm_depthwise_splits(d) ? column % 2 * (d->pitch / 2) + column / 2 : column;
 }
 
-/* The distance from a place to its pixel under each tap. Pooled: from two neighbouring places to
+/* The distance from a place to its pixel under each tap. In pairs: from two neighbouring places to
    the pixels of both. */
 static void find_taps(const band_job *b, int *taps)
 {
@@ -100,8 +113,24 @@ static void find_taps(const band_job *b, int *taps)
         const int ky = k % square / size, kx = k % size;
         const int row = (int)(k / square * b->apart) + ky * b->d.pitch;
         *taps++ = row + column_at(&b->d, kx);
-        if (b->c->pool) *taps++ = row + column_at(&b->d, kx + 1);
+        if (b->d.pairs) *taps++ = row + column_at(&b->d, kx + 1);
     }
+}
+
+/* A row of maxima as band_pooled() gives it, from two rows that `sums` has room for. */
+static void pool_rows(const band_job *b, const gemm_band_row *maxima, float *sums)
+{
+    const size_t width = b->c->out_w;
+    gemm_band_row row = *maxima;
+    row.places = b->c->out_w;
+    row.y = sums;
+    row.y_row = b->filter;
+    b->u->band_row(&row);
+    row.pixels = row.below;
+    row.y += width;
+    b->u->band_row(&row);
+    for (int f = 0; f < row.filters; ++f, sums += b->filter)
+        b->u->max_pairs(maxima->places, sums, sums + width, maxima->y + f * maxima->y_row);
 }
 
 /* Rows y .. y + rows - 1 of an image's output. Pooled: both numbers are even, and each two rows
@@ -123,7 +152,9 @@ static void run_band(const band_job *b, int image, int y, int rows, float *band,
         .y = c->output + image * c->n * area + (size_t)(y / unit) * places, .y_row = area,
     };
     for (int i = 0; i < rows; i += unit, row.y += places) {
-        if (c->pool) {
+        if (b->filter) {
+            pool_rows(b, &row, band + c->c * b->apart);
+        } else if (c->pool) {
             b->u->band_pooled(&row);
         } else {
             b->u->band_row(&row);
@@ -140,9 +171,8 @@ static void run_chunk(void *arg, int chunk, void *scratch)
     const int chunks = ceil_div(c->out_h, b->chunk_rows), image = chunk / chunks;
     const int begin = chunk % chunks * b->chunk_rows;
     const int end = min_int(begin + b->chunk_rows, c->out_h);
-    const size_t floats = c->c * b->apart;
-    float *const band = memset(scratch, 0, floats * sizeof *band);
-    int *const taps = (int *)(band + floats);
+    float *const band = memset(scratch, 0, c->c * b->apart * sizeof *band);
+    int *const taps = (int *)(band + scratch_floats(b));
     find_taps(b, taps);
     for (int y = begin; y < end; y += b->rows)
         run_band(b, image, y, min_int(b->rows, end - y), band, taps);

@@ -5,7 +5,7 @@
 #include "gemm_variant.h"
 #include "packed/ukernel.h"
 
-/* Whether this layer can run so: strides 1 and 2, one group, no logistic. Pooled: stride 1 only. */
+/* Whether this layer can run so: strides 1 and 2, one group, no logistic. */
 bool packed_can_band(const conv_call *, const gemm_ukernel *);
 
 /* Whether it should: the layer can, and strips of B would take longer. */

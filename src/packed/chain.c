@@ -88,7 +88,7 @@ static bool adds_in_order(const conv_call *c, const gemm_ukernel *u)
    for one set of L1. */
 static size_t apart(size_t floats)
 {
-    return floats % (PAGE / 2) ? (floats + LINE - 1) / LINE * LINE : floats + LINE;
+    return floats % (PAGE / 2) ? round_up(floats, LINE) : floats + LINE;
 }
 
 static void set_rows(chain *l, int rows)

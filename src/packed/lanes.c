@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { CACHE_LINE = 64 };
+enum { CACHE_LINE = LINE * sizeof(float) };
 
 struct packed_lanes {
     const gemm_ukernel *u;      /* whose vectors and strips these are */
@@ -41,9 +41,8 @@ static int width_of(const conv_call *c, const gemm_ukernel *u)
 
 static size_t bytes_of(const conv_call *c, const gemm_ukernel *u)
 {
-    const size_t channels = (size_t)ceil_div(c->n, u->vl) * (size_t)u->vl;
-    const size_t bytes = (size_t)gemm_conv_taps(c) * channels * sizeof(float);
-    return (bytes + CACHE_LINE - 1) / CACHE_LINE * CACHE_LINE;
+    const size_t channels = round_up(c->n, u->vl);
+    return round_up((size_t)gemm_conv_taps(c) * channels * sizeof(float), CACHE_LINE);
 }
 
 /* To strips of `width` channels. */

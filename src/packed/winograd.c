@@ -52,12 +52,6 @@ int packed_winograd_m(const conv_call *c, const gemm_ukernel *u)
 
 /* ---- layouts ---- */
 
-/* So many floats, or a few more: an odd number of lines. */
-static size_t odd_lines(size_t floats)
-{
-    return ((floats + LINE - 1) / LINE | 1) * LINE;
-}
-
 static int points_of(int m)
 {
     return (m + 2) * (m + 2);
@@ -71,7 +65,7 @@ static int strip_width(const conv_call *c, const gemm_ukernel *u)
 
 static size_t u_point(const conv_call *c, const gemm_ukernel *u)
 {
-    return odd_lines((size_t)c->c * round_up(c->n, strip_width(c, u)));
+    return round_up_odd((size_t)c->c * round_up(c->n, strip_width(c, u)), LINE);
 }
 
 /* ---- U ---- */
@@ -164,9 +158,9 @@ typedef struct layout {
 static layout layout_of(const layer *l, int tiles)
 {
     layout o = {.v_panel = (size_t)l->c->c * l->u->panel_row,
-                .m_row = odd_lines(round_up(l->c->n, l->u->vl))};
-    o.v_point = odd_lines(ceil_div(tiles, l->u->mr) * o.v_panel);
-    o.m_point = odd_lines(tiles * o.m_row);
+                .m_row = round_up_odd(round_up(l->c->n, l->u->vl), LINE)};
+    o.v_point = round_up_odd(ceil_div(tiles, l->u->mr) * o.v_panel, LINE);
+    o.m_point = round_up_odd(tiles * o.m_row, LINE);
     o.v = l->points * o.v_point;
     o.floats = o.v + l->points * o.m_point;
     return o;

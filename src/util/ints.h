@@ -13,6 +13,9 @@ static inline int ceil_div(int a, int b) { return a / b + (a % b != 0); }
 /* The least multiple of `to` that is not below n. */
 static inline size_t round_up(size_t n, size_t to) { return (n + to - 1) / to * to; }
 
+/* The least odd multiple of `to` that is not below n. */
+static inline size_t round_up_odd(size_t n, size_t to) { return ((n + to - 1) / to | 1) * to; }
+
 /* Cuts n into as few steps of at most `most` as possible. The steps are equal, but for the last
    one, and rounded up to a multiple of `unit`. Returns the step. `most` has to be such a multiple,
    if the step must not exceed it. */

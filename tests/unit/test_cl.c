@@ -621,19 +621,24 @@ static void test_conv_limits(void)
                                    .size = 3, .stride = 1, .pad = 1, .out_h = 8, .out_w = 9000};
     static const conv_call high = {.batch = 2, .groups = 1, .c = 3000, .h = 2, .w = 2, .n = 8,
                                    .size = 3, .stride = 1, .pad = 1, .out_h = 2, .out_w = 2};
-    const conv_call *calls[] = {&wide, &high};
-    for (int i = 0; i < 2; ++i) {
+    static const gemm_cl_row *const by_image[] = {&gemm_cl_image, &gemm_cl_half};
+    conv_call pooled = wide;
+    pooled.pool = true;
+    const struct { const char *name; const conv_call *call; bool fits; } cases[] = {
+        {"cl-conv-wide", &wide, true}, {"cl-conv-wide-pooled", &pooled, true},
+        {"cl-conv-high", &high, false}};
+    for (int i = 0; i < 3; ++i) {
         rng r = rng_make(seed, 91);
-        const char *name = i ? "cl-conv-high" : "cl-conv-wide";
-        convolution p = make_convolution(&r, *calls[i], true);
+        convolution p = make_convolution(&r, *cases[i].call, true);
         const char *why = judge_convolution(&p, &gemm_cl_best, 0);
-        if (!why && !i && !gemm_cl_unusable(&gemm_cl_image))
-            why = judge_convolution(&p, &gemm_cl_image, 0);
-        report_judged(name, why);
+        for (int k = 0; k < 2 && cases[i].fits && !why; ++k)
+            if (!gemm_cl_unusable(by_image[k])) why = judge_convolution(&p, by_image[k], 0);
+        report_judged(cases[i].name, why);
         const float before = p.call.output[0] = 7.0f;
-        if (i && (!convolve_parts(&p.call, &gemm_cl_naive, 0) || p.call.output[0] != before))
+        if (!cases[i].fits &&
+            (!convolve_parts(&p.call, &gemm_cl_naive, 0) || p.call.output[0] != before))
             report_fail("cl-conv-declines", "a row without a convolution took it");
-        else if (i)
+        else if (!cases[i].fits)
             report_pass("cl-conv-declines");
         free_convolution(&p);
     }

@@ -147,8 +147,8 @@ static void draw_lanes(conv_call *c, rng *r, int number)
     c->w = c->out_w = 1 + PICK(r, sides);
 }
 
-/* Few channels, strides 1 and 2, and several bands where the image is large. Stride 1 gets even
-   outputs, because those may be pooled. */
+/* Few channels, strides 1 and 2, and several bands where the image is large. Most outputs get even
+   sides, because those may be pooled. */
 static void draw_band(conv_call *c, rng *r, int number)
 {
     static const int filters[] = {1, 2, 3, 8, 24, 47, 70}, channels[] = {1, 2, 3, 3, 4, 7, 33};
@@ -163,9 +163,9 @@ static void draw_band(conv_call *c, rng *r, int number)
         c->pad = rng_below(r, 4);
         c->h = PICK(r, sides);
         c->w = PICK(r, sides);
-        if (c->stride == 1 && rng_below(r, 4)) {
-            c->h += conv_places(c->h, c) & 1;
-            c->w += conv_places(c->w, c) & 1;
+        if (rng_below(r, 4)) {
+            c->h += c->stride * (conv_places(c->h, c) & 1);
+            c->w += c->stride * (conv_places(c->w, c) & 1);
         }
         c->out_h = conv_places(c->h, c);
         c->out_w = conv_places(c->w, c);
@@ -690,7 +690,8 @@ static const conv_shape POOLED_SHAPES[] = {
     {"shifts", 1, 1, 5, 262, 70, 65, 3, 1, 1},
     {"shifts, two groups", 1, 2, 6, 262, 70, 128, 3, 1, 1},
     {"any", 2, 1, 5, 264, 72, 65, 3, 1, 0},
-    {"stride 2", 1, 1, 3, 424, 416, 19, 3, 2, 1},
+    {"few channels, stride 2", 2, 1, 3, 100, 108, 64, 7, 2, 3},
+    {"stride 2", 1, 1, 5, 260, 144, 66, 3, 2, 1},
     {"1x1", 1, 1, 33, 262, 70, 70, 1, 1, 0},
     {"strips of tiles", 1, 1, 32, 104, 104, 64, 3, 1, 1},
     {"few tiles", 1, 1, 256, 14, 14, 512, 3, 1, 1},
@@ -772,6 +773,7 @@ static const conv_shape END_SHAPES[] = {
 static const conv_shape POOLED_END_SHAPES[] = {
     {"shifts", 1, 1, 5, 264, 40, 65, 3, 1, 1},
     {"few channels", 1, 1, 2, 14, 96, 8, 3, 1, 1},
+    {"few channels, stride 2", 1, 1, 2, 27, 95, 8, 3, 2, 1},
 };
 
 /* Puts ENDS into one channel from (y, x) = (2, 2) on, 4 apart, because 0 times a neighbour may

@@ -4,7 +4,11 @@
  *   test_conv_networks [--row NAME] [--winograd] [--resize | --train] CFG...
  *
  * Plain: the raw outputs of every output layer must agree. What Winograd's algorithm computes in
- * between is compared with the reference in double precision: all such layers, two filters of each.
+ * between under `packed` is compared with the reference in double precision: all such layers, two
+ * filters of each.
+ * A row that rounds beyond single precision is off by more after each layer. So it is compared with
+ * itself: the first pass compares all its layers with the reference like that, one by one, and in
+ * the second pass outputs stay on the device.
  * --winograd: a network must have such a layer. --resize: also after other sizes and batches, back
  * and forth. --train: weights after some steps with inference in between must be the same to the
  * bit, because the hook has no part in training. Each network runs in a process of its own: some of
@@ -33,41 +37,70 @@ static const double TOLERANCE = 1e-4;
 int resize_network(network *net, int w, int h);
 int convolution_hooked(layer l, network net);
 
-/* ---- the row `packed`, which judges what Winograd's algorithm computes ---- */
+/* ---- the row, and one that judges what it computes ---- */
 
-/* Layers that it computed, and the worst of their ratios: see conv_error. */
-typedef struct winograd {
-    int layers;
+/* Layers that were judged, those of them by Winograd, and the worst of their ratios: see
+   conv_error. */
+typedef struct judgement {
+    int layers, winograd;
     double ratio;
-} winograd;
+} judgement;
 
-static winograd judged;
+static judgement judged;
 
-/* Some filters of the first image, others in each layer. */
-static double ratio_of_filters(const conv_call *c, const gemm_transform *t)
+static const gemm_variant *row;
+static gemm_variant judging;    /* `row` with run_judged */
+
+/* Some filters of a group of the first image, others in each layer. */
+static conv_call some_filters(const conv_call *c)
 {
     enum { FILTERS = 2 };
-    const int n = c->n < FILTERS ? c->n : FILTERS, first = judged.layers * 13 % (c->n - n + 1);
-    const int outputs = c->out_h * c->out_w / (c->pool ? 4 : 1);
+    const int group = judged.layers % c->groups, filters = c->n / c->groups;
+    const int n = filters < FILTERS ? filters : FILTERS;
+    const int first = group * filters + judged.layers * 13 % (filters - n + 1);
     conv_call some = *c;
-    conv_error worst;
-    some.batch = 1;
+    some.batch = some.groups = 1;
+    some.c = c->c / c->groups;
     some.n = n;
-    some.weights += (size_t)first * (size_t)(c->c * 9);
+    some.input += (size_t)group * (size_t)(some.c * c->h * c->w);
+    some.weights += (size_t)first * (size_t)gemm_conv_taps(c);
     some.shift += first;
     if (some.scale) some.scale += first;
-    some.output += (size_t)first * (size_t)outputs;
-    return gemm_conv_compare(&some, t, &worst) ? INFINITY : worst.ratio;
+    some.output += (size_t)first * (size_t)gemm_conv_outputs(c);
+    return some;
 }
 
 static gemm_status run_judged(const conv_call *c, const gemm_context *context, const void *params)
 {
-    const gemm_status status = gemm_find("packed")->conv(c, context, params);
-    if (status == GEMM_DONE && context->note->transform) {
-        judged.ratio = fmax(judged.ratio, ratio_of_filters(c, context->note->transform));
-        ++judged.layers;
-    }
+    const gemm_status status = row->conv(c, context, params);
+    const gemm_transform *t = context->note->transform;
+    if (status != GEMM_DONE || !(t || row->rounding)) return status;
+    const conv_call some = some_filters(c);
+    conv_error worst = {.ratio = INFINITY};
+    gemm_host_read(c->input, (size_t)(c->c * c->h * c->w) * sizeof(float));
+    gemm_host_read(c->output, (size_t)(c->n * gemm_conv_outputs(c)) * sizeof(float));
+    if (gemm_conv_compare_rounded(&some, t, row->rounding, &worst)) abort();
+    judged.ratio = fmax(judged.ratio, worst.ratio);
+    ++judged.layers;
+    judged.winograd += t != NULL;
     return status;
+}
+
+/* How a network runs. */
+typedef struct pass {
+    const gemm_variant *row;
+    gemm_conv_mode mode;
+} pass;
+
+/* The pass whose outputs are expected, and the pass that is tested. */
+static pass expected_pass(void)
+{
+    return row->rounding ? (pass){&judging, GEMM_HOOK} : (pass){row, GEMM_IM2COL};
+}
+
+static pass tested_pass(void)
+{
+    return (pass){row->leaves ? row : &judging, GEMM_HOOK};
 }
 
 /* ---- networks ---- */
@@ -90,9 +123,10 @@ static void forget_outputs(network *net)
     }
 }
 
-static float *predict(network *net, bool hook, const float *input, size_t *count)
+static float *predict(network *net, pass p, const float *input, size_t *count)
 {
-    gemm_set_conv(hook ? GEMM_HOOK : GEMM_IM2COL);
+    gemm_set_variant(p.row);
+    gemm_set_conv(p.mode);
     forget_outputs(net);
     network_predict(net, (float *)input);
     *count = 0;
@@ -122,18 +156,18 @@ static bool has_workspace(const network *net, const char *when, char *why)
     return false;
 }
 
-/* Outputs with the hook against those without: true when they agree, else says why. `reached`
-   becomes true once the network ran without the hook. */
+/* Outputs of the tested pass against the expected ones: true when they agree, else says why.
+   `reached` becomes true once the expected pass ran. */
 static bool agrees(network *net, const char *when, bool *reached, char *why)
 {
     size_t n, hooked;
     rng r = rng_make(SEED, 2);
     float *input = malloc((size_t)net->inputs * (size_t)net->batch * sizeof *input);
     network_fill(input, (size_t)net->inputs * (size_t)net->batch, &r);
-    float *expected = predict(net, false, input, &n);
+    float *expected = predict(net, expected_pass(), input, &n);
     *reached = true;
     const bool workspace = has_workspace(net, when, why);
-    float *actual = predict(net, true, input, &hooked);
+    float *actual = predict(net, tested_pass(), input, &hooked);
     double worst = n == hooked ? 0 : INFINITY, size = 0;
     for (size_t i = 0; i < n && n == hooked; ++i) {
         if (!isfinite(expected[i])) { /* Darknet's own, as yolo9000's softmax without weights */
@@ -149,8 +183,7 @@ static bool agrees(network *net, const char *when, bool *reached, char *why)
     free(actual);
     if (!workspace) return false;
     if (!(judged.ratio <= 1)) {
-        snprintf(why, MESSAGE, "%s: a layer by Winograd is off by %g times the bound", when,
-                 judged.ratio);
+        snprintf(why, MESSAGE, "%s: a layer is off by %g times the bound", when, judged.ratio);
         return false;
     }
     if (n && size > 0 && worst <= TOLERANCE * size) return true;
@@ -163,7 +196,7 @@ static bool hook_takes_no_workspace(network *net, char *why)
 {
     size_t n;
     float *input = calloc((size_t)net->inputs * (size_t)net->batch, sizeof *input);
-    free(predict(net, true, input, &n));
+    free(predict(net, tested_pass(), input, &n));
     free(input);
     return has_workspace(net, "with the hook", why);
 }
@@ -295,7 +328,7 @@ typedef bool (*check)(const char *cfg, bool *reached, char *why);
 
 typedef struct verdict {
     bool reached, passed;
-    winograd judged;
+    judgement judged;
     char why[MESSAGE];
 } verdict;
 
@@ -329,8 +362,19 @@ static bool only_im2col(const char *cfg, bool *reached, char *why)
     network *net = network_make(cfg, SEED);
     set_batch_network(net, 1);
     float *input = calloc((size_t)net->inputs, sizeof *input);
-    free(predict(net, false, input, &n));
+    free(predict(net, (pass){row, GEMM_IM2COL}, input, &n));
     return *reached = true;
+}
+
+/* False: no such row, or it has no convolution. */
+static bool set_row(const char *name)
+{
+    row = gemm_find(name);
+    if (!row || !row->conv) return false;
+    judging = *row;
+    judging.conv = run_judged;
+    gemm_set_variant(row);
+    return true;
 }
 
 int main(int argc, char **argv)
@@ -338,18 +382,13 @@ int main(int argc, char **argv)
     check c = check_plain;
     const char *kind = "hook";
     if (!freopen("/dev/null", "w", stderr)) return 2; /* Darknet prints every network it reads */
-    const char *row = "packed";
     bool wants_winograd = false;
     int winograd_layers = 0;
-    gemm_variant packed = *gemm_find(row);
-    packed.conv = run_judged;
-    gemm_set_variant(&packed);
+    set_row("packed");
     for (int i = 1; i < argc; ++i) {
         char name[160];
         if (!strcmp(argv[i], "--row") && i + 1 < argc) {
-            const gemm_variant *v = gemm_find(row = argv[++i]);
-            if (!v || !v->conv) return 2;
-            gemm_set_variant(v);
+            if (!set_row(argv[++i])) return 2;
             continue;
         }
         if (!strcmp(argv[i], "--resize"))
@@ -359,13 +398,13 @@ int main(int argc, char **argv)
         else if (!strcmp(argv[i], "--winograd"))
             wants_winograd = true;
         if (argv[i][0] == '-') continue;
-        snprintf(name, sizeof name, "%s%s%s-%s", kind, strcmp(row, "packed") ? "-" : "",
-                 strcmp(row, "packed") ? row : "",
+        const bool other = strcmp(row->name, "packed");
+        snprintf(name, sizeof name, "%s%s%s-%s", kind, other ? "-" : "", other ? row->name : "",
                  strrchr(argv[i], '/') ? strrchr(argv[i], '/') + 1 : argv[i]);
         /* An OpenCL compiler keeps memory, and other sizes may need other kernels. */
-        if (c == check_resize && gemm_find(row)->on_device) run(c, argv[i]);
+        if (c == check_resize && row->on_device) run(c, argv[i]);
         verdict v = run(c, argv[i]);
-        winograd_layers += v.judged.layers;
+        winograd_layers += v.judged.winograd;
         if (v.passed)
             report_pass(name);
         else if (!v.reached && *v.why)

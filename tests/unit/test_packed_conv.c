@@ -99,7 +99,8 @@ static const large LAYERS[] = {
     {{"phases, m 4", 1, 1, 67, 19, 17, 150, 3, 1, 1}, false, 4},
     {{"few channels, pooled", 1, 1, 3, 208, 208, 16, 3, 1, 1}, true, DIRECT},
     {{"bands", 1, 1, 5, 208, 80, 66, 3, 1, 1}, true, DIRECT},
-    {{"bands, stride 2", 1, 1, 3, 424, 416, 19, 3, 2, 1}, true, DIRECT},
+    {{"few channels, stride 2, pooled", 1, 1, 3, 100, 108, 64, 7, 2, 3}, true, DIRECT},
+    {{"bands, stride 2", 1, 1, 5, 260, 144, 66, 3, 2, 1}, true, DIRECT},
     {{"dots", 1, 2, 512, 3, 3, 302, 3, 1, 0}, false, DIRECT},
 };
 
