@@ -227,7 +227,8 @@ static int best_tried(const model *m, int not)
     return best;
 }
 
-/* Of the shares from `first` to `last` that were not tried, and may take less than `ms`. -1: none. */
+/* Of the shares from `first` to `last` that were not tried, and may take less than `ms`. -1:
+   none. */
 static int most_promising(const model *m, int first, int last, double ms)
 {
     int best = -1;

@@ -22,8 +22,8 @@ typedef struct gemm_shared_times {
     double cpu_ms;              /* the CPU's part */
     double served_ms;           /* what the threads of the CPU's part did for the device's part,
                                    before it and behind it */
-    double device_ms;           /* from the call's begin until the device's result was in C; below 0:
-                                   it was there before the CPU's part had ended */
+    double device_ms;           /* from the call's begin until the device's result was in C; below
+                                   0: unknown, because the CPU's part took longer */
     bool first;                 /* of a layer with this cut: what is kept for it was made */
     bool failed;                /* the device computed nothing */
 } gemm_shared_times;
