@@ -19,7 +19,7 @@
  * - The next share was not tried, and by its lower limit the call is 5% shorter than the best one.
  *   Several are compared by a third of the way from the lower to the upper limit.
  * - One side alone may be faster than its limit, because it has all threads. It is tried last, and
- *   if three quarters of the limit are short enough.
+ *   if four fifths of the limit are short enough.
  * - If no share is left to try, the best one stays. Then a share with few calls counts a little
  *   less than it took. So it gets more calls if it is close to the best one.
  * - The first call with another share does not count, because weights go to the device, programs
@@ -49,7 +49,7 @@ enum {
 
 static const double GUESS = 0.5;
 static const double GAIN = 0.05;        /* what a share must promise to be tried */
-static const double ALONE = 0.75;       /* one side alone may take so much of its limit */
+static const double ALONE = 0.8;        /* one side alone may take so much of its limit */
 static const double LIKELY = 1.0 / 3;   /* between the limits: 0 is the lower one */
 static const double DOUBT = 0.05;       /* of the first call of a share; of n calls: a part of n */
 
