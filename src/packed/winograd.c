@@ -331,11 +331,11 @@ static bool cut_strips(layer *l, int threads)
     return layout_of(l, l->strip).floats <= ROOM;
 }
 
-/* The tiles in a chunk, of so many groups of channels or filters: two chunks for each thread. */
+/* The tiles in a chunk. Tiles are cut only if there are fewer groups of channels, or of filters,
+   than threads. */
 static int piece_for(const layer *l, int groups, int threads)
 {
-    const int pieces = threads == 1 ? 1 : ceil_div(2 * threads, groups);
-    return round_up(ceil_div(l->tiles, pieces), l->u->mr);
+    return (int)round_up(ceil_div(l->tiles, ceil_div(threads, groups)), l->u->mr);
 }
 
 /* As many chunks as keep the threads busy. */
