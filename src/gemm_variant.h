@@ -32,8 +32,8 @@ typedef struct gemm_note {
     const struct gemm_transform *transform;     /* of Winograd's algorithm (util/winograd.h), or
                                    NULL */
     double kernel_ms;           /* device time by events; below 0: no device */
-    double arrival_ms;          /* of a device's call in two halves: from the end of the first until
-                                   the result is in the CPU's memory; below 0: unknown */
+    double waited_ms;           /* of a device's call in two halves: the second one waited so long
+                                   for the result */
     size_t copied_a, copied_b, copied_c;    /* bytes copied to or from a device */
     char reason[160];           /* why the row returned GEMM_FAILED, in a few words */
     const char *chosen, *why;   /* the row that `auto` took, and why; else NULL */
@@ -43,7 +43,8 @@ static inline void gemm_clear_note(gemm_note *note)
 {
     note->ran[0] = note->algorithm[0] = note->reason[0] = '\0';
     note->transform = NULL;
-    note->kernel_ms = note->arrival_ms = -1;
+    note->kernel_ms = -1;
+    note->waited_ms = 0;
     note->copied_a = note->copied_b = note->copied_c = 0;
     note->chosen = note->why = NULL;
 }

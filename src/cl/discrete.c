@@ -17,6 +17,7 @@
 #include "cl/left.h"
 #include "cl/memory.h"
 #include "cl/pending.h"
+#include "util/clock.h"
 
 #include <string.h>
 
@@ -243,8 +244,10 @@ fail:
 
 static int take(gemm_cl_view *c)
 {
+    const double begin = gemm_now_ms();
     ++gemm_cl_counters.waits;
     CL_TRY(clWaitForEvents(1, &c->arrival));
+    c->waited_ms = gemm_now_ms() - begin;
     if (gemm_cl_settle() || gemm_cl_check_launch(c)) goto fail;
     if (c->arrived != c->host) gemm_cl_take_rows(c, c->arrived);
     c->copied = c->rows * c->cols * sizeof(float);

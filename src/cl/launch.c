@@ -186,18 +186,11 @@ double gemm_cl_stages_ms(const gemm_cl_work *w, gemm_cl_stage first, gemm_cl_sta
     if (!w->device->timed) return -1.0;
     for (int i = 0; i < w->timed_count; ++i) {
         if (w->timed[i].stage < first || w->timed[i].stage > last) continue;
-        const double ms = gemm_cl_event_ms(w->timed[i].event, CL_PROFILING_COMMAND_START);
+        const double ms = gemm_cl_event_ms(w->timed[i].event);
         if (ms < 0) return ms;
         sum += ms;
     }
     return sum;
-}
-
-/* From the moment when C was asked for until it was there, once all is done; below 0: unknown. */
-static double arrival_ms(const gemm_cl_work *w)
-{
-    const bool known = w->C.arrival && w->device->timed;
-    return known ? gemm_cl_event_ms(w->C.arrival, CL_PROFILING_COMMAND_QUEUED) : -1.0;
 }
 
 void gemm_cl_describe_work(const gemm_cl_work *w, char *text, size_t bytes)
@@ -221,7 +214,7 @@ void gemm_cl_fill_note(const gemm_cl_work *w, bool chosen, gemm_note *note)
     if (chosen || spills(w)) gemm_cl_describe_work(w, note->ran, sizeof note->ran);
     const bool known = w->program && !w->unfinished;
     note->kernel_ms = known ? gemm_cl_stages_ms(w, STAGE_PREPARE, STAGE_SUM) : -1.0;
-    note->arrival_ms = arrival_ms(w);
+    note->waited_ms = w->C.waited_ms;
     note->copied_a = w->A.copied;
     note->copied_b = w->B.copied;
     note->copied_c = w->C.copied;

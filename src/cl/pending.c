@@ -60,10 +60,10 @@ bool gemm_cl_needs_event(void)
     return uncovered;
 }
 
-double gemm_cl_event_ms(cl_event event, cl_profiling_info since)
+double gemm_cl_event_ms(cl_event event)
 {
     cl_ulong from, to;
-    CL_TRY(clGetEventProfilingInfo(event, since, sizeof from, &from, NULL));
+    CL_TRY(clGetEventProfilingInfo(event, CL_PROFILING_COMMAND_START, sizeof from, &from, NULL));
     CL_TRY(clGetEventProfilingInfo(event, CL_PROFILING_COMMAND_END, sizeof to, &to, NULL));
     return to < from ? -1.0 : (double)(to - from) * 1e-6;
 fail:
@@ -77,7 +77,7 @@ static void settle_one(cl_event event)
     CL_TRY(clGetEventInfo(event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status, NULL));
     if (status < 0) gemm_cl_say_failed(__FILE__, __LINE__, "a kernel of a layer", status);
     if (counting && gemm_cl_opened()->timed && status >= 0) {
-        const double ms = gemm_cl_event_ms(event, CL_PROFILING_COMMAND_START);
+        const double ms = gemm_cl_event_ms(event);
         gemm_cl_counters.kernel_ms += ms > 0 ? ms : 0;
     }
 fail:

@@ -35,8 +35,8 @@ void gemm_cl_add_pending(cl_event);
    write is lost. */
 int gemm_cl_settle(void);
 
-/* From `since` to the end of a finished event. Below 0: the driver does not say. */
-double gemm_cl_event_ms(cl_event, cl_profiling_info since);
+/* What a finished event took. Below 0: the driver does not say. */
+double gemm_cl_event_ms(cl_event);
 
 /* Releases all events. */
 void gemm_cl_release_pending(void);

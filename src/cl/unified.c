@@ -14,6 +14,7 @@
 #include "cl/left.h"
 #include "cl/memory.h"
 #include "cl/pending.h"
+#include "util/clock.h"
 
 static gemm_cl_host_block *stages[SLOT_COUNT];
 
@@ -84,8 +85,10 @@ fail:
 
 static int take(gemm_cl_view *c)
 {
+    const double begin = gemm_now_ms();
     ++gemm_cl_counters.waits;
     CL_TRY(clFinish(gemm_cl_opened()->queue));
+    c->waited_ms = gemm_now_ms() - begin;
     gemm_cl_take_blocks();
     if (gemm_cl_settle() || gemm_cl_check_launch(c)) goto fail;
     if (c->in_place) return 0;

@@ -27,7 +27,6 @@
 #include "util/ints.h"
 #include "util/threads.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -118,9 +117,8 @@ typedef struct hybrid_run {
     gemm_call g;                /* the device's part: one of the two. They last until it ends */
     conv_call c;
     gemm_note device_note;
-    bool timed;                 /* the device's clock is wanted */
     gemm_status cpu_status;     /* of a CPU's part beside the device's */
-    double begin, cpu_ms;
+    double begin;
     gemm_shared_times times;
 } hybrid_run;
 
@@ -163,7 +161,6 @@ static gemm_status start_device(hybrid_run *r, gemm_part p)
     gemm_context own = *r->context;
     gemm_clear_note(&r->device_note);
     own.note = &r->device_note;
-    own.timed = r->timed;
     own.kept = for_device(r->context->kept, r->kept);
     if (r->call->g) {
         r->g = gemm_part_of_multiply(r->call->g, p);
@@ -200,12 +197,10 @@ static void note_both(const hybrid_run *r)
 static gemm_status run_whole_on_cpu(hybrid_run *r)
 {
     gemm_kept *kept = r->context->kept;
-    const double begin = gemm_now_ms();
     kept_parts *parts = kept_for(kept, 0, &r->times.first);
     const gemm_status status = run_on_cpu(r, (gemm_part){0, r->call->count}, r->context->threads,
                                           for_cpu(kept, parts));
     r->times.share = 0;
-    r->times.cpu_ms = gemm_now_ms() - begin;
     note_cpu(r);
     return status;
 }
@@ -237,6 +232,16 @@ static gemm_status replace_cpu(hybrid_run *r)
 
 /* ---- one side after the other: the CPU copies for the device, and computes behind that ----- */
 
+/* The CPU computed its part from `begin` to `computed`, and finished the device's part by now. A
+   device that was faster took nobody knows how long. */
+static void tell_device(hybrid_run *r, double begin, double computed)
+{
+    static const double WAITED = 0.05;      /* a part of the call */
+    const double end = gemm_now_ms(), waited = r->device_note.waited_ms;
+    r->times.served_ms = begin - r->begin + (end - computed - waited);
+    r->times.device_ms = waited > WAITED * (end - r->begin) ? end - r->begin : -1;
+}
+
 /* After the device's start: the CPU's part, and the join. */
 static gemm_status run_rest(hybrid_run *r)
 {
@@ -250,8 +255,7 @@ static gemm_status run_rest(hybrid_run *r)
     const bool take = status == GEMM_DONE;
     status = r->sides->finish(take, &r->device_note);
     t->cpu_ms = computed - begin;
-    t->finish_ms = gemm_now_ms() - computed;
-    t->arrival_ms = r->device_note.arrival_ms;
+    tell_device(r, begin, computed);
     t->failed = status != GEMM_DONE;
     if (status == GEMM_FAILED) return gemm_fail(r->context->note, r->device_note.reason);
     if (!take) return run_whole_on_cpu(r);
@@ -262,9 +266,7 @@ static gemm_status run_rest(hybrid_run *r)
 
 static gemm_status run_in_turn(hybrid_run *r)
 {
-    const double begin = gemm_now_ms();
     const gemm_status status = start_device(r, (gemm_part){0, r->cut});
-    r->times.start_ms = gemm_now_ms() - begin;
     r->times.failed = status != GEMM_DONE;
     switch (status) {
     case GEMM_DONE: return run_rest(r);
@@ -281,7 +283,7 @@ static void run_cpu_beside(void *run)
     hybrid_run *r = run;
     const gemm_part rest = {r->cut, r->call->count};
     r->cpu_status = run_on_cpu(r, rest, r->context->threads - 1, NULL);
-    r->cpu_ms = gemm_now_ms() - r->begin;
+    r->times.cpu_ms = gemm_now_ms() - r->begin;
 }
 
 /* After gemm_begin_beside. */
@@ -290,10 +292,8 @@ static gemm_status run_beside(hybrid_run *r)
     gemm_shared_times *t = &r->times;
     gemm_status device = start_device(r, (gemm_part){0, r->cut});
     if (device == GEMM_DONE) device = r->sides->finish(true, &r->device_note);
-    t->arrival_ms = gemm_now_ms() - r->begin;
+    t->device_ms = gemm_now_ms() - r->begin;
     gemm_end_beside();
-    t->cpu_ms = r->cpu_ms;
-    t->finish_ms = fmax(0, gemm_now_ms() - r->begin - r->cpu_ms);
     t->failed = device != GEMM_DONE;
     if (device == GEMM_FAILED) return gemm_fail(r->context->note, r->device_note.reason);
     if (r->cpu_status != GEMM_DONE) return t->failed ? run_whole_on_cpu(r) : replace_cpu(r);
@@ -302,25 +302,26 @@ static gemm_status run_beside(hybrid_run *r)
     return GEMM_DONE;
 }
 
-/* The clock makes a call of the device some 10 us longer. A multiply that the device computes alone
-   does not need it, because the CPU's time is the time of the device. */
-static bool needs_clock(const hybrid_run *r)
-{
-    return r->call->c || r->cut < r->call->count;
-}
-
 /* Only multiplies go at once: the copies for a convolution are small. */
-static gemm_status run_both(hybrid_run *r, bool learns)
+static gemm_status run_both(hybrid_run *r)
 {
     enum { HELPERS = 3 };
     const int threads = r->context->threads;
-    r->begin = gemm_now_ms();
     if (r->call->g && r->cut < r->call->count &&
         gemm_begin_beside(threads, min_int(HELPERS, threads / 2 - 1), run_cpu_beside, r))
         return run_beside(r);
     r->kept = kept_for(r->context->kept, r->cut, &r->times.first);
-    r->timed = r->timed || (learns && needs_clock(r));
     return run_in_turn(r);
+}
+
+/* Of a call that ended. */
+static gemm_shared_times times_of(const hybrid_run *r)
+{
+    gemm_shared_times t = r->times;
+    t.call_ms = gemm_now_ms() - r->begin;
+    if (t.share <= 0) t.cpu_ms = t.call_ms;
+    if (t.share >= 1) t.device_ms = t.call_ms;
+    return t;
 }
 
 static gemm_status run_shared(const gemm_hybrid_sides *sides, const gemm_shared_call *call,
@@ -328,17 +329,16 @@ static gemm_status run_shared(const gemm_hybrid_sides *sides, const gemm_shared_
 {
     const bool forced = sides->forced >= 0, small = call->work < LEAST_WORK;
     const double step = (double)gemm_cut_unit(call->count) / call->count;
-    bool learns = false;
-    const double share = forced ? sides->forced : small ? 0 : gemm_share_of(key, step, &learns);
+    const double share = forced ? sides->forced : small ? 0 : gemm_share_of(key, step);
     const int cut = gemm_cut_at(call->count, share);
     hybrid_run r = {.sides = sides, .call = call, .context = context, .cut = cut,
-                    .timed = forced || context->timed,
-                    .times = {.share = (double)cut / call->count, .arrival_ms = -1,
-                              .timed = learns}};
-    const gemm_status status = cut > 0 ? run_both(&r, learns) : run_whole_on_cpu(&r);
+                    .begin = gemm_now_ms(), .times.share = (double)cut / call->count};
+    const gemm_status status = cut > 0 ? run_both(&r) : run_whole_on_cpu(&r);
+    if (!forced && !small && (status == GEMM_DONE || r.times.failed)) {
+        const gemm_shared_times t = times_of(&r);
+        gemm_share_learn(key, &t);
+    }
     count_kept(context->kept);
-    if (!forced && !small && (status == GEMM_DONE || r.times.failed))
-        gemm_share_learn(key, &r.times);
     return status;
 }
 

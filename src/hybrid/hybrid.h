@@ -14,7 +14,7 @@
 #include "gemm_variant.h"
 
 /* So many calls of a shape settle the share, in most cases. */
-enum { GEMM_HYBRID_WARM_UP = 20 };
+enum { GEMM_HYBRID_WARM_UP = 32 };
 
 typedef struct gemm_hybrid_sides {
     /* The CPU's row. */

@@ -1,39 +1,34 @@
 /*
- * The model behind the share.
+ * How the share is searched.
  *
- * Every call is cut in four times:
+ * Shares are compared by the times of whole calls. What a share that was not tried may take is
+ * limited by the shares that were tried:
  *
- *   start     the CPU enqueues the device's part, and copies what it needs
- *   device    from then until the result is in the CPU's memory, transfers included
+ *   call = max(device, cpu + served)
+ *
+ *   device    from the call's begin until the device's result is in C
  *   cpu       the CPU's part
- *   take      the CPU adds the device's result to C
+ *   served    what the threads of the CPU's part do for the device: they copy and add
  *
- *   call = start + max(device, cpu) + take
+ * `device` and `served` grow with the share, and `cpu` with what is left. A part of each is fixed,
+ * and nobody knows how large it is. So of two shares, the one with more work takes at least as long
+ * as the other one. With n times the work it takes at most n times as long. The nearest shares that
+ * were tried, one on each side, give the limits of a share between them.
  *
- * Part of a time is fixed, and the rest grows with the share (cpu: with what is left). Fixed are
- * launches, the comparison of kept weights, and the copy of an operand that is not cut. The model
- * keeps a trial for each share that it tried: the four times, smoothed. Any other share takes the
- * times of the nearest trial: take and cpu are scaled, and so is one half of start and device. The
- * other half counts as fixed. This may be wrong far from a trial. But the share that it leads to is
- * tried, and then its times are known.
- *
- * The next share is the one with the shortest call, of all shares that cut a call:
- *
- * - The first share is a half. With 0 and 1 one side does all. They come after two shares between,
- *   or before, if one side alone is clearly the best.
- * - Two sides must save 3% of what one side takes. A share of 0 or 1 that was never tried counts
- *   three quarters of what the model says. The reason: one side alone does not wait for the other
- *   one's copies. So it is tried where it is close.
- * - A move must save 3%. It is a quarter at most, unless it goes to 0, to 1 or to a share that was
- *   tried before.
+ * - The first share is a half.
+ * - The next share was not tried, and by its lower limit the call is 5% shorter than the best one.
+ *   Several are compared by a third of the way from the lower to the upper limit.
+ * - One side alone may be faster than its limit, because it has all threads. It is tried last, and
+ *   if four fifths of the limit are short enough.
+ * - If no share is left to try, the best one stays. Then a share with few calls counts a little
+ *   less than it took. So it gets more calls if it is close to the best one.
  * - The first call with another share does not count, because weights go to the device, programs
  *   are compiled, and the CPU transforms filters again. Two calls that count follow before the
- *   next move. Of each of the four times the shortest one counts, because outliers are longer.
- * - Later one of 16 calls is timed, because a device's clock takes time. A shorter time counts more
- *   than a longer one. One call adds a sixteenth at most.
+ *   next move. Of these the shorter one counts, because outliers are longer. Of later calls a
+ *   shorter time counts more than a longer one.
  * - What is not tried any more may change. So after 256 calls comes a probe: two calls with the
  *   best other share. The first one does not count. When nothing changes, the next probe comes
- *   after twice as many calls, up to 4096.
+ *   after twice as many calls, up to 4096. When the probe wins, older tries are forgotten.
  */
 #include "hybrid/share.h"
 
@@ -46,40 +41,43 @@
 enum {
     PLACES = 256,               /* shapes that are known at once */
     NEAR = 4,                   /* a shape lies at its hash, or at most so many places behind */
-    TRIALS = 8,                 /* shares that are known for a shape */
+    STEPS = 32,                 /* shares are compared in steps of 1/32 or larger */
     TRIES = 2,                  /* calls that count, before a share is left */
-    SETTLED = 16,               /* one of so many calls of a settled share is timed */
-    MOST_STEPS = 32,            /* shares are compared in steps of 1/32 or larger */
+    OFTEN = 64,                 /* later the share is looked at after so many calls */
     PERIOD = 256, LONGEST = 4096        /* calls between two probes */
 };
 
-static const double GUESS = 0.5, MOST_STEP = 0.25, LEAST_STEP = 1.0 / 16;
-static const double FIXED = 0.5;        /* of start and device */
-static const double SAVING = 0.03;      /* what two sides must save */
-static const double HOPE = 0.25;        /* what one side may be faster than the model says */
-static const double LEAST_GAIN = 0.03;  /* of a move */
-static const double HOPELESS = 3;       /* a call takes so many times what one side would take */
+static const double GUESS = 0.5;
+static const double GAIN = 0.05;        /* what a share must promise to be tried */
+static const double ALONE = 0.8;        /* one side alone may take so much of its limit */
+static const double LIKELY = 1.0 / 3;   /* between the limits: 0 is the lower one */
+static const double DOUBT = 0.05;       /* of the first call of a share; of n calls: a part of n */
 
-/* The four times of a call. */
-typedef enum phase { START, DEVICE, TAKE, CPU, TIMES } phase;
+/* The three times of a call. */
+typedef enum side { DEVICE, CPU, SERVED, SIDES } side;
 
+typedef struct limits {
+    double low, high;
+} limits;
+
+/* What was measured with one share. */
 typedef struct trial {
-    double share;
-    unsigned long used;         /* the number of the last call; 0: a free place */
-    int tries;                  /* calls that count, timed or not */
-    double ms[TIMES];           /* of a call with this share */
+    unsigned long used;         /* the number of the last call */
+    int calls;                  /* that count */
+    double call_ms;
+    limits ms[SIDES];
 } trial;
 
 typedef struct model {
     gemm_share_key shape;
     bool taken;                 /* the place is in use */
     unsigned long used;         /* the number of the look-up that found it last */
-    double step;                /* shares between 0 and 1 are multiples of it */
-    double share;               /* of the next calls */
-    double last;                /* share of the last call; -1: none */
+    double step;                /* share i is i * step, but for the last one, which is 1 */
+    int ends;                   /* the number of share 1; 0: not known yet */
+    int share, last;            /* of the next calls, of the last call; -1: none */
     int since, period;          /* calls since the last move or probe; so many until the next */
     unsigned long calls;
-    trial trials[TRIALS];
+    trial trials[STEPS + 1];
 } model;
 
 static model models[PLACES];
@@ -101,268 +99,260 @@ static model *find(const gemm_share_key *s)
         }
         if (!oldest || m->used < oldest->used) oldest = m;
     }
-    *oldest = (model){.shape = *s, .taken = true, .used = ++look_ups, .share = GUESS,
-                      .last = -1, .period = PERIOD};
+    *oldest = (model){.shape = *s, .taken = true, .used = ++look_ups, .last = -1,
+                      .period = PERIOD};
     return oldest;
 }
 
-/* ---- trials ---- */
+/* ---- shares by their numbers ---- */
 
-static bool is_one_sided(double share)
+static double share_at(const model *m, int i)
 {
-    return share <= 0 || share >= 1;
+    return i < m->ends ? i * m->step : 1;
 }
+
+static int number_of(const model *m, double share)
+{
+    if (share <= 0) return 0;
+    if (share >= 1) return m->ends;
+    return (int)fmax(1, fmin(m->ends - 1, round(share / m->step)));
+}
+
+static void set_step(model *m, double step)
+{
+    if (m->ends) return;
+    m->step = step * ceil(1 / step / STEPS - 1e-6);
+    m->ends = (int)ceil(1 / m->step - 1e-6);
+    m->share = number_of(m, GUESS);
+}
+
+/* ---- tries ---- */
 
 /* What a time grows with. */
-static double size_of(phase p, double share)
+static double size_of(const model *m, side s, int i)
 {
-    return p == CPU ? 1 - share : share;
+    return s == CPU ? 1 - share_at(m, i) : share_at(m, i);
 }
 
-static bool has(const trial *t, phase p)
+static void smooth(double *ms, double now, int calls)
 {
-    return t->tries && size_of(p, t->share) > 0;
+    const double longer = now - *ms;
+    if (calls == 0) *ms = now;
+    else if (calls < TRIES) *ms = fmin(*ms, now);
+    else *ms += longer < 0 ? 0.25 * longer : 0.0625 * fmin(longer, 0.5 * *ms);
 }
 
-/* The trial of this share, or NULL. It may have no call that counts yet. */
-static trial *trial_at(model *m, double share)
+/* Returns how many calls of the share count; 0 if this one does not. Times of a share that was not
+   tried for long replace the old ones. */
+static int remember(model *m, int i, const gemm_shared_times *t, bool counts)
 {
-    for (trial *t = m->trials; t < m->trials + TRIALS; ++t)
-        if (t->used && fabs(t->share - share) < 1e-6) return t;
-    return NULL;
-}
-
-static bool is_known(model *m, double share)
-{
-    const trial *t = trial_at(m, share);
-    return t && t->tries;
-}
-
-/* A free place, or the place of the trial that was not used for longest. */
-static trial *new_trial(model *m, double share)
-{
-    trial *oldest = m->trials;
-    for (trial *t = m->trials; t < m->trials + TRIALS; ++t)
-        if (t->used < oldest->used) oldest = t;
-    *oldest = (trial){.share = share};
-    return oldest;
-}
-
-static int count_trials_between(const model *m)
-{
-    int count = 0;
-    for (const trial *t = m->trials; t < m->trials + TRIALS; ++t)
-        count += t->tries && !is_one_sided(t->share);
-    return count;
-}
-
-/* The time from the start's end until the device's result was there. Without the device's clock the
-   CPU knows it only when it had to wait. Else the device was faster, and a guess must do. */
-static double device_ms(const gemm_shared_times *t)
-{
-    static const double WAITED = 0.05, FASTER = 0.7;    /* parts of the longest that it may be */
-    const double most = t->cpu_ms + t->finish_ms;
-    if (t->arrival_ms >= 0) return fmin(t->arrival_ms, most);
-    return t->finish_ms > WAITED * most ? most : FASTER * most;
-}
-
-/* How much a smoothed time changes when the time of another call is `longer` by this. Of the first
-   calls only a shorter time counts. */
-static double correction(const trial *at, double longer)
-{
-    const double call = at->ms[START] + fmax(at->ms[DEVICE], at->ms[CPU]) + at->ms[TAKE];
-    if (at->tries < TRIES) return fmin(0, longer);
-    return longer < 0 ? 0.5 * longer : 0.125 * fmin(longer, 0.5 * call);
-}
-
-static void learn_times(trial *at, const gemm_shared_times *t, bool replaces)
-{
-    const double device = device_ms(t), wait = fmax(0, device - t->cpu_ms);
-    const double ms[TIMES] = {[START] = t->start_ms, [DEVICE] = device,
-                              [TAKE] = fmax(0, t->finish_ms - wait), [CPU] = t->cpu_ms};
-    for (phase p = 0; p < TIMES; ++p) {
-        const double longer = ms[p] - at->ms[p];
-        at->ms[p] += replaces ? longer : correction(at, longer);
-    }
-}
-
-/* Times of a share that was not tried for long replace the old ones. Returns how many calls of the
-   share count; 0 if this one does not. */
-static int remember(model *m, const gemm_shared_times *t, bool counts)
-{
-    trial *at = trial_at(m, t->share);
-    if (!at && !t->timed) return 0;
-    if (!at) at = new_trial(m, t->share);
-    if (at->tries && !counts) return 0;
-    const bool replaces = !at->used || at->used + PERIOD < m->calls;
-    if (t->timed) learn_times(at, t, replaces);
-    if (replaces) at->tries = 0;
-    at->tries += counts;
+    trial *at = &m->trials[i];
+    if (!counts) return 0;
+    if (at->used + PERIOD <= m->calls) at->calls = 0;
     at->used = m->calls;
-    return at->tries;
+    const double cpu = t->cpu_ms, served = t->served_ms, device = t->device_ms;
+    const limits ms[SIDES] = {[DEVICE] = device < 0 ? (limits){served, served + cpu}
+                                                    : (limits){device, device},
+                              [CPU] = {cpu, cpu},
+                              [SERVED] = {served, served}};
+    for (side s = 0; s < SIDES; ++s) {
+        smooth(&at->ms[s].low, ms[s].low, at->calls);
+        smooth(&at->ms[s].high, ms[s].high, at->calls);
+    }
+    smooth(&at->call_ms, t->call_ms, at->calls);
+    return ++at->calls;
 }
 
-/* ---- the model ---- */
+/* ---- limits ---- */
 
-/* One of the four times; below 0: unknown. */
-static double time_of(const model *m, phase p, double share)
+/* What share j says about share i. */
+static void narrow(limits *l, const model *m, side s, int i, int j)
 {
-    const trial *near = NULL;
-    if (size_of(p, share) <= 0) return 0;
-    for (const trial *t = m->trials; t < m->trials + TRIALS; ++t)
-        if (has(t, p) && (!near || fabs(t->share - share) < fabs(near->share - share))) near = t;
-    if (!near) return -1;
-    const double fixed = p == START || p == DEVICE ? FIXED : 0;
-    return near->ms[p] * (fixed + (1 - fixed) * size_of(p, share) / size_of(p, near->share));
+    const limits ms = m->trials[j].ms[s];
+    const double more = size_of(m, s, i) / size_of(m, s, j);
+    l->low = fmax(l->low, ms.low * fmin(1, more));
+    l->high = fmin(l->high, ms.high * fmax(1, more));
 }
 
-/* A call with this share; below 0: unknown. */
-static double call_of(const model *m, double share)
+static bool has(const model *m, side s, int i)
 {
-    const double start = time_of(m, START, share), device = time_of(m, DEVICE, share);
-    const double take = time_of(m, TAKE, share), cpu = time_of(m, CPU, share);
-    return device < 0 || cpu < 0 ? -1 : start + fmax(device, cpu) + take;
+    return m->trials[i].calls && size_of(m, s, i) > 0;
 }
 
-/* What shares are compared by. */
-static double cost_of(model *m, double share)
+static limits limits_of(const model *m, side s, int i)
 {
-    const double ms = call_of(m, share);
-    return !is_one_sided(share) ? ms : ms * (1 - (is_known(m, share) ? SAVING : HOPE));
+    limits l = {0, INFINITY};
+    if (size_of(m, s, i) <= 0) return (limits){0, 0};
+    int below = i, above = i;
+    while (below >= 0 && !has(m, s, below)) --below;
+    while (above <= m->ends && !has(m, s, above)) ++above;
+    if (below >= 0) narrow(&l, m, s, i, below);
+    if (above <= m->ends) narrow(&l, m, s, i, above);
+    return l;
 }
 
-/* The multiples of the step between 0 and 1. */
-static int count_steps(const model *m)
+/* A call with share i. `between` is 0 for the lower limits and 1 for the upper ones. */
+static double call_of(const model *m, int i, double between)
 {
-    return (int)ceil(1 / m->step - 1e-6) - 1;
+    double ms[SIDES];
+    for (side s = 0; s < SIDES; ++s) {
+        const limits l = limits_of(m, s, i);
+        ms[s] = between > 0 ? (1 - between) * l.low + between * l.high : l.low;
+    }
+    return fmax(ms[DEVICE], ms[CPU] + ms[SERVED]);
 }
 
-static double snap(const model *m, double share)
+/* What a call with share i must take at least. */
+static double least_of(const model *m, int i)
 {
-    if (is_one_sided(share)) return share;
-    return fmax(1, fmin(count_steps(m), round(share / m->step))) * m->step;
+    return (i == 0 || i == m->ends ? ALONE : 1) * call_of(m, i, 0);
 }
 
-/* The best share between 0 and 1. */
-static double best_between(model *m)
+/* ---- the next share ---- */
+
+/* What the shares that were tried are compared by. */
+static double cost_of(const trial *t)
 {
-    double best = GUESS, least = INFINITY;
-    for (int i = 1; i <= count_steps(m); ++i) {
-        const double cost = cost_of(m, i * m->step);
-        if (cost < least) least = cost, best = i * m->step;
+    return t->calls ? t->call_ms * (1 - DOUBT / t->calls) : INFINITY;
+}
+
+/* Of the shares that were tried; `not`: all but this one. -1: none. */
+static int best_tried(const model *m, int not)
+{
+    int best = -1;
+    for (int i = 0; i <= m->ends; ++i)
+        if (i != not && m->trials[i].calls &&
+            (best < 0 || cost_of(&m->trials[i]) < cost_of(&m->trials[best])))
+            best = i;
+    return best;
+}
+
+/* Of the shares from `first` to `last` that were not tried, and may take less than `ms`. -1:
+   none. */
+static int most_promising(const model *m, int first, int last, double ms)
+{
+    int best = -1;
+    double least = INFINITY;
+    for (int i = first; i <= last; ++i) {
+        if (m->trials[i].calls || least_of(m, i) >= ms) continue;
+        const double likely = call_of(m, i, LIKELY);
+        if (likely < least) least = likely, best = i;
     }
     return best;
 }
 
-static double best_alone(model *m)
+static void move_to(model *m, int share)
 {
-    return cost_of(m, 0) <= cost_of(m, 1) ? 0 : 1;
-}
-
-static double best_of_all(model *m)
-{
-    const double alone = best_alone(m), between = best_between(m);
-    return cost_of(m, alone) <= cost_of(m, between) ? alone : between;
-}
-
-/* Whether the model knows enough to leave the device or the CPU without work. */
-static bool may_go_to(const model *m, double alone)
-{
-    return is_one_sided(m->share) || count_trials_between(m) > 1 ||
-           call_of(m, m->share) > HOPELESS * call_of(m, alone);
-}
-
-static void move_to(model *m, double target)
-{
-    const bool known = is_one_sided(target) || is_known(m, target);
-    const double step = target - m->share;
-    m->share = known ? target : snap(m, m->share + fmax(-MOST_STEP, fmin(MOST_STEP, step)));
+    if (share == m->share) return;
+    m->share = share;
     m->since = 0;
     m->period = PERIOD;
 }
 
-static void decide(model *m)
+static double least_call(const model *m)
 {
-    if (call_of(m, GUESS) < 0) return;
-    double target = best_of_all(m);
-    if (cost_of(m, target) > (1 - LEAST_GAIN) * cost_of(m, m->share)) return;
-    if (is_one_sided(target) && !may_go_to(m, target)) {
-        const double between = best_between(m);
-        if (fabs(between - m->share) > LEAST_STEP) target = between;
-    }
-    move_to(m, target);
+    double least = INFINITY;
+    for (int i = 0; i <= m->ends; ++i)
+        if (m->trials[i].calls) least = fmin(least, m->trials[i].call_ms);
+    return least;
 }
 
-/* Whether the model looks at the call with this number, of those of a share that count. */
-static bool is_of_interest(int number)
+static void decide(model *m)
 {
-    return number <= 2 * TRIES || number % SETTLED == 0;
+    const double ms = (1 - GAIN) * least_call(m);
+    int next = most_promising(m, 1, m->ends - 1, ms);
+    if (next < 0) next = most_promising(m, 0, m->ends, ms);
+    move_to(m, next >= 0 ? next : best_tried(m, -1));
 }
+
+/* Whether the share may change after so many of its calls that count. */
+static bool is_time(int calls)
+{
+    const bool is_power_of_2 = (calls & (calls - 1)) == 0;
+    return calls >= TRIES && (is_power_of_2 || calls % OFTEN == 0);
+}
+
+/* ---- probes ---- */
 
 static bool is_probing(const model *m)
 {
     return m->since >= m->period;
 }
 
-static double share_of_probe(model *m)
+static int share_of_probe(const model *m)
 {
-    if (!is_one_sided(m->share)) return best_alone(m);
-    if (call_of(m, GUESS) < 0) return snap(m, GUESS);
-    const double between = best_between(m), other = 1 - m->share;
-    return cost_of(m, other) < cost_of(m, between) ? other : between;
+    const int tried = best_tried(m, m->share), other = most_promising(m, 0, m->ends, INFINITY);
+    if (tried < 0 && other < 0) return number_of(m, GUESS);
+    if (tried < 0) return other;
+    if (other < 0) return tried;
+    return call_of(m, other, LIKELY) < m->trials[tried].call_ms ? other : tried;
 }
 
-double gemm_share_of(const gemm_share_key *s, double step, bool *timed)
+double gemm_share_of(const gemm_share_key *s, double step)
 {
     pthread_mutex_lock(&lock);
     model *m = find(s);
-    m->step = step * ceil(1 / step / MOST_STEPS - 1e-6);
-    m->share = snap(m, m->share);
-    const double share = is_probing(m) ? share_of_probe(m) : m->share;
-    const trial *t = trial_at(m, share);
-    *timed = is_probing(m) || !t || is_of_interest(t->tries + 1);
+    set_step(m, step);
+    const double share = share_at(m, is_probing(m) ? share_of_probe(m) : m->share);
     pthread_mutex_unlock(&lock);
     return share;
 }
 
-/* After a probe: a share that stays is probed less often. */
-static void end_probe(model *m, double before)
+/* Forgets the shares that were not tried for long. */
+static void forget_old(model *m)
 {
+    for (trial *t = m->trials; t <= m->trials + m->ends; ++t)
+        if (t->used + PERIOD <= m->calls) *t = (trial){0};
+}
+
+/* After a probe: a share that stays is probed less often. */
+static void end_probe(model *m, int probed)
+{
+    const bool wins = m->trials[probed].call_ms < m->trials[m->share].call_ms;
     m->since = 0;
-    if (m->share == before) m->period = m->period < LONGEST ? 2 * m->period : LONGEST;
+    if (!wins) {
+        m->period = m->period < LONGEST ? 2 * m->period : LONGEST;
+        return;
+    }
+    move_to(m, probed);
+    forget_old(m);
 }
 
 /* The device is asked again at the next probe. */
 static void give_up(model *m)
 {
-    const double before = m->share;
-    for (int i = 0; i < TRIALS; ++i)
-        if (m->trials[i].share > 0) m->trials[i] = (trial){0};
-    if (before > 0) move_to(m, 0);
-    end_probe(m, before);
+    const bool again = m->share == 0;
+    memset(m->trials + 1, 0, (size_t)m->ends * sizeof *m->trials);
+    m->share = m->since = 0;
+    m->period = !again ? PERIOD : m->period < LONGEST ? 2 * m->period : LONGEST;
 }
 
-static void learn_call(model *m, const gemm_shared_times *t, bool counts)
+static void learn_call(model *m, int i, const gemm_shared_times *t, bool counts)
 {
-    const double before = m->share;
-    const bool probe = is_probing(m) && counts && fabs(t->share - before) > 1e-6;
-    const int tries = remember(m, t, counts);
+    const bool probes = is_probing(m) && counts && i != m->share;
+    const int calls = remember(m, i, t, counts);
     if (!is_probing(m)) ++m->since;
-    if (probe || (tries >= TRIES && is_of_interest(tries))) decide(m);
-    if (probe) end_probe(m, before);
+    if (probes) end_probe(m, i);
+    else if (is_time(calls)) decide(m);
+}
+
+static void learn_known(model *m, const gemm_shared_times *t)
+{
+    const int i = number_of(m, t->share);
+    const bool counts = !t->first && i == m->last;
+    m->last = i;
+    ++m->calls;
+    if (t->failed)
+        give_up(m);
+    else
+        learn_call(m, i, t, counts);
 }
 
 void gemm_share_learn(const gemm_share_key *s, const gemm_shared_times *t)
 {
     pthread_mutex_lock(&lock);
     model *m = find(s);
-    const bool counts = !t->first && fabs(t->share - m->last) < 1e-6;
-    m->last = t->share;
-    ++m->calls;
-    if (t->failed)
-        give_up(m);
-    else
-        learn_call(m, t, counts);
+    if (m->ends) learn_known(m, t);
     pthread_mutex_unlock(&lock);
 }
 

@@ -15,23 +15,22 @@ typedef struct gemm_share_key {
     int number[GEMM_SHARE_NUMBERS];
 } gemm_share_key;
 
-/* What one call took. The CPU works between the device's start and its end. */
+/* What one call took, by the CPU's clock. */
 typedef struct gemm_shared_times {
     double share;               /* the device's, 0 to 1, as the call was cut */
-    double start_ms;            /* until the device's part was enqueued */
+    double call_ms;             /* the whole call */
     double cpu_ms;              /* the CPU's part */
-    double finish_ms;           /* behind it, until the device's part was there too */
-    double arrival_ms;          /* from the end of start_ms until the device's result was in the
-                                   CPU's memory, by the device's clock; below 0: unknown */
-    bool timed;                 /* the times are known; else only share, first and failed count */
+    double served_ms;           /* what the threads of the CPU's part did for the device's part,
+                                   before it and behind it */
+    double device_ms;           /* from the call's begin until the device's result was in C; below
+                                   0: unknown, because the CPU's part took longer */
     bool first;                 /* of a layer with this cut: what is kept for it was made */
     bool failed;                /* the device computed nothing */
 } gemm_shared_times;
 
 /* The share that the next call of this shape should give the device, 0 to 1. Between them it is a
-   multiple of `step`, the smallest share. *timed becomes whether gemm_share_learn wants its times:
-   of a settled share few calls are timed, because a device's clock takes time. */
-double gemm_share_of(const gemm_share_key *, double step, bool *timed);
+   multiple of `step`, the smallest share. */
+double gemm_share_of(const gemm_share_key *, double step);
 
 /* Learns from a call that ended. */
 void gemm_share_learn(const gemm_share_key *, const gemm_shared_times *);

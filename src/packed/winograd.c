@@ -145,8 +145,10 @@ typedef struct layer {
     int across, tiles;          /* in a row, and in an image */
     int width;                  /* filters in a strip of U */
     int strip, strips;          /* strips way: tiles in a strip, and strips in an image */
-    int block, blocks;          /* phases way: filters that are multiplied at once, and blocks */
-    float *V, *M;               /* phases way */
+    /* phases way */
+    int block, blocks;          /* filters that are multiplied at once, and blocks */
+    int v_piece, y_piece;       /* tiles in a chunk of V and of Y: a multiple of mr */
+    float *V, *M;
 } layer;
 
 /* Where V and M of a number of tiles lie, in floats. */
@@ -246,14 +248,20 @@ static void compute_strip(void *arg, int chunk, void *scratch)
 /* A chunk is a few channels, whose rows of V are neighbours. */
 enum { CHANNELS = 8 };
 
+static gemm_tiles piece_of(const layer *l, int piece, int tiles)
+{
+    return tiles_of(l, piece * tiles, min_int(tiles, l->tiles - piece * tiles));
+}
+
 static void compute_v(void *arg, int chunk, void *scratch)
 {
     const layer *l = arg;
-    const gemm_tiles t = tiles_of(l, 0, l->tiles);
+    const int groups = ceil_div(l->c->c, CHANNELS), piece = chunk / groups;
+    const int first = chunk % groups * CHANNELS, end = min_int(first + CHANNELS, l->c->c);
+    const gemm_tiles t = piece_of(l, piece, l->v_piece);
     const layout o = layout_of(l, l->tiles);
-    const int end = min_int((chunk + 1) * CHANNELS, l->c->c);
-    for (int k = chunk * CHANNELS; k < end; ++k)
-        transform_channel(l, &o, &t, l->image, k, l->V, scratch);
+    float *V = l->V + piece * l->v_piece / l->u->mr * o.v_panel;
+    for (int k = first; k < end; ++k) transform_channel(l, &o, &t, l->image, k, V, scratch);
 }
 
 static void compute_m(void *arg, int chunk, void *scratch)
@@ -269,24 +277,28 @@ static void compute_y(void *arg, int chunk, void *scratch)
 {
     (void)scratch;
     const layer *l = arg;
-    const gemm_tiles t = tiles_of(l, 0, l->tiles);
+    const int groups = ceil_div(l->c->n, l->u->vl), piece = chunk / groups;
+    const gemm_tiles t = piece_of(l, piece, l->y_piece);
     const layout o = layout_of(l, l->tiles);
-    write_filters(l, &o, &t, l->image, chunk * l->u->vl, l->M);
+    const float *M = l->M + piece * l->y_piece * o.m_row;
+    write_filters(l, &o, &t, l->image, chunk % groups * l->u->vl, M);
 }
 
 static int run_phases(layer *l, int threads)
 {
     const conv_call *c = l->c;
     const layout o = layout_of(l, l->tiles);
+    const int v_chunks = ceil_div(c->c, CHANNELS) * ceil_div(l->tiles, l->v_piece);
+    const int y_chunks = ceil_div(c->n, l->u->vl) * ceil_div(l->tiles, l->y_piece);
     packed_workspace *w = packed_take_workspace(o.floats);
     if (!w) return -1;
     l->V = w->data;
     l->M = l->V + o.v;
     int status = 0;
     for (l->image = 0; l->image < c->batch && !status; ++l->image) {
-        status = gemm_parallel(threads, ceil_div(c->c, CHANNELS), compute_v, l);
+        status = gemm_parallel(threads, v_chunks, compute_v, l);
         if (!status) status = gemm_parallel(threads, l->points * l->blocks, compute_m, l);
-        if (!status) status = gemm_parallel(threads, ceil_div(c->n, l->u->vl), compute_y, l);
+        if (!status) status = gemm_parallel(threads, y_chunks, compute_y, l);
     }
     packed_give_workspace(w);
     return status;
@@ -313,6 +325,13 @@ static bool cut_strips(layer *l, int threads)
     return layout_of(l, l->strip).floats <= ROOM;
 }
 
+/* The tiles in a chunk. Tiles are cut only if there are fewer groups of channels, or of filters,
+   than threads. */
+static int piece_for(const layer *l, int groups, int threads)
+{
+    return (int)round_up(ceil_div(l->tiles, ceil_div(threads, groups)), l->u->mr);
+}
+
 /* As many chunks as keep the threads busy. */
 static bool cut_phases(layer *l, int threads)
 {
@@ -321,6 +340,8 @@ static bool cut_phases(layer *l, int threads)
     const int wanted = min_int(strips, ceil_div(CHUNKS_OF_A_THREAD * threads, l->points));
     l->block = ceil_div(strips, wanted) * l->width;
     l->blocks = ceil_div(l->c->n, l->block);
+    l->v_piece = piece_for(l, ceil_div(l->c->c, CHANNELS), threads);
+    l->y_piece = piece_for(l, ceil_div(l->c->n, l->u->vl), threads);
     return l->tiles <= MOST_TILES && layout_of(l, l->tiles).floats <= MOST_FLOATS;
 }
 
