@@ -3,24 +3,34 @@
  * prefetches a later one, a piece at a time. Included by ukernel_body.h.
  */
 
+/* The builtin wants a constant. */
+INLINE void prefetch_line(const float *line, const bool once)
+{
+    if (once) {
+        __builtin_prefetch(line, 0, 0);
+    } else {
+        __builtin_prefetch(line, 0, 2);
+    }
+}
+
 /*
  * Prefetches a row of `width` floats: the last float of each line's length, and of the part of a
  * line behind them. Darknet's large buffers start 16 bytes behind a line, so a row touches one line
  * more than it fills. That is the first one, which the strip before has fetched as its last.
  */
-INLINE void prefetch_to(const float *row, const int width, const int locality)
+INLINE void prefetch_row(const float *row, const int width, const bool once)
 {
     UNROLL
-    for (int j = LINE - 1; j < width; j += LINE) __builtin_prefetch(row + j, 0, locality);
-    if (width % LINE) __builtin_prefetch(row + width - 1, 0, locality);
+    for (int j = LINE - 1; j < width; j += LINE) prefetch_line(row + j, once);
+    if (width % LINE) prefetch_line(row + width - 1, once);
 }
 
 INLINE void fetch_row(gemm_moves *m, const int width)
 {
     if (m->once) {
-        prefetch_to(m->fetch, width, 0);
+        prefetch_row(m->fetch, width, true);
     } else {
-        prefetch_to(m->fetch, width, 2);
+        prefetch_row(m->fetch, width, false);
     }
     m->fetch += width;
     if (--m->ahead) return;
