@@ -11,10 +11,11 @@
  *
  * The small ones at the end let all threads finish at about the same time.
  *
- * Each rectangle reads its rows of A anew, and reads or packs its columns of B anew. This takes
- * about as long as one more strip and two more panels, so the cost of a rectangle is
+ * Each rectangle brings its columns of B near anew, which takes about as long as two panels. It
+ * also reads its rows of A anew, which takes about as long as a quarter of a strip. So the cost of
+ * a rectangle is
  *
- *     (rows + 2 mr) * (columns + nr)
+ *     (rows + 2 mr) * (columns + nr / 4)
  *
  * The grid with the least time is taken. It is a row for a wide C, a column for a high C, and with
  * many threads it is often both.
@@ -26,52 +27,76 @@
 #include <assert.h>
 #include <math.h>
 
-static packed_grid make_grid(int M, int columns, const gemm_ukernel *u, int down, int across)
+/* What is cut, and for whom. */
+typedef struct cut_job {
+    int M, columns, rest;
+    const gemm_ukernel *u;
+    int threads;
+} cut_job;
+
+static packed_grid make_grid(const cut_job *job, int down, int across)
 {
-    packed_grid g = {.M = M, .columns = columns};
-    g.m_step = even_step(M, ceil_div(M, down), u->mr);
-    g.n_step = even_step(columns, ceil_div(columns, across), u->nr);
-    g.across = ceil_div(columns, g.n_step);
-    g.chunks = g.across * ceil_div(M, g.m_step);
+    packed_grid g = {.M = job->M, .columns = job->columns};
+    g.m_step = even_step(g.M, ceil_div(g.M, down), job->u->mr);
+    g.n_step = even_step(g.columns, ceil_div(g.columns, across), job->u->nr);
+    g.across = ceil_div(g.columns, g.n_step);
+    g.chunks = g.across * ceil_div(g.M, g.m_step);
     return g;
 }
 
-/*
- * The time that a grid takes, in units of the cost. Threads of equal speed take turns of one
- * rectangle each. At the end, others wait for a part of a rectangle.
- */
-static double time_of(const packed_grid *g, const gemm_ukernel *u, int threads)
+/* Of the largest rectangle. The rest belongs to the last step. */
+static double cost_of(const packed_grid *g, const cut_job *job)
 {
-    const double wait = .15;
-    const double cost = ((double)g->m_step + 2 * u->mr) * ((double)g->n_step + u->nr);
-    return (ceil_div(g->chunks, threads) + wait) * cost;
+    const int last = g->columns - (g->across - 1) * g->n_step + job->rest;
+    const int columns = g->across == 1 ? last : max_int(last, g->n_step);
+    return (g->m_step + 2. * job->u->mr) * (columns + job->u->nr / 4.);
 }
 
-/* The best grid of about `count` rectangles, if it is better than *best. The cost is least where
-   rows : columns = 2 mr : nr. */
-static void improve(packed_grid *best, int count, const gemm_ukernel *u, int threads)
+/* At the end, others wait for a thread that was disturbed: for such a part of its rectangle. With
+   more threads it is more likely that one of them was. */
+static double wait_of(int threads)
 {
-    const int M = best->M, columns = best->columns;
-    const int side = (int)sqrt((double)M * u->nr / ((double)columns * 2 * u->mr) * count);
-    const int downs[] = {1, side, side + 1, count};
-    for (int i = 0; i < 4; ++i) {
-        if (downs[i] < 1 || downs[i] > count) continue;
-        const packed_grid g = make_grid(M, columns, u, downs[i], count / downs[i]);
-        if (time_of(&g, u, threads) < time_of(best, u, threads)) *best = g;
+    double wait = .1;
+    for (; threads >= 8; threads /= 2) wait += .05;
+    return wait;
+}
+
+/* The time that a grid takes, in units of the cost. Threads of equal speed take turns of one
+   rectangle each. If the last turn leaves threads free, a late one takes no part in it. */
+static double time_of(const packed_grid *g, const cut_job *job)
+{
+    const double turns = (double)g->chunks / job->threads;
+    const double least = fmax(1, turns) + wait_of(job->threads);
+    return fmax(ceil(turns), least) * cost_of(g, job);
+}
+
+static void improve(packed_grid *best, const cut_job *job, int down, int across)
+{
+    const packed_grid g = make_grid(job, down, across);
+    if (time_of(&g, job) < time_of(best, job)) *best = g;
+}
+
+/* Tries all grids of about `count` rectangles. */
+static void improve_by(packed_grid *best, const cut_job *job, int count)
+{
+    for (int few = 1; few <= count / few; ++few) {
+        improve(best, job, few, count / few);
+        improve(best, job, count / few, few);
     }
 }
 
-packed_grid packed_cut(int M, int columns, int K, const gemm_ukernel *u, int threads)
+packed_grid packed_cut(int M, int columns, int rest, int K, const gemm_ukernel *u, int threads)
 {
     enum { MOST_EACH = 4 };
     const double least = 500000;    /* products in a rectangle, if there are more than threads */
+    const cut_job job = {M, columns, rest, u, threads};
     assert(threads >= 1);
-    packed_grid g = make_grid(M, columns, u, 1, 1);
+    packed_grid g = make_grid(&job, 1, 1);
     if (threads == 1) return g;
-    improve(&g, threads, u, threads);
+    improve_by(&g, &job, threads);
     for (int each = 2; each <= MOST_EACH; each *= 2) {
         if ((double)M * columns * K < least * each * threads) break;
-        improve(&g, each * threads, u, threads);
+        improve_by(&g, &job, each * threads);
     }
     const bool line = g.across == 1 || g.across == g.chunks;
     if (line && g.chunks >= MOST_EACH * threads) {

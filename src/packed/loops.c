@@ -17,8 +17,8 @@
  *      +-----------+           +------+               +------+
  *
  * Differences from the textbook:
- * - B is packed one strip ahead of its use, by the micro-kernel (strip.h). A strip that few panels
- *   read is not packed at all, because a copy costs more than reading it from L2 again.
+ * - B is packed one strip ahead of its use, by the micro-kernel (strip.h). A strip that few rows of
+ *   A use is not packed at all, because a copy costs more than reading it from L2 again.
  * - A is packed only if enough strips use the copy (plan.c). The micro-kernel reads scalars of A at
  *   any stride.
  * - With few rows, memory is the limit. Strips are then several tiles wide, and a large B is kept

@@ -154,7 +154,7 @@ packed_plan packed_make_plan(const packed_job *job, const gemm_ukernel *u, int t
     packed_plan plan = {.job = job, .u = u};
     plan.kc = choose_kc(job, u, whole_packs_a);
     plan.rest = choose_rest(job, u);
-    plan.grid = packed_cut(job->M, job->N - plan.rest, job->K, u,
+    plan.grid = packed_cut(job->M, job->N - plan.rest, plan.rest, job->K, u,
                            packed_threads(job->M, job->N, job->K, threads));
 
     const packed_rectangle largest = packed_get_rectangle(&plan.grid, 0);

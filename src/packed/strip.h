@@ -2,9 +2,10 @@
  * Strips of B: where each one is, how it gets near, and which one comes next.
  *
  * While the panels of A run over one strip, the micro-kernel also copies the next strip to the
- * other of two buffers. It does a row every few steps, and fetches the strip after that to L2.
- * Spread like this, the copy hides behind the FMAs, and memory has time to deliver. Without a copy,
- * rows of B that are far apart fall into one set of L1, and each panel would miss them again.
+ * other of two buffers. It does a row every few steps, and fetches the strip after that to L2. From
+ * a large B it fetches a group of strips, row by row. Spread like this, the copy hides behind the
+ * FMAs, and memory has time to deliver. Without a copy, rows of B that are far apart fall into one
+ * set of L1, and each panel would miss them again.
  */
 #ifndef PACKED_STRIP_H
 #define PACKED_STRIP_H

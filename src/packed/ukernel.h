@@ -21,7 +21,7 @@
 
 /*
  * Work for later strips of B that the tiles of this strip do between their steps of k: copy the
- * next strip, prefetch the one after it. The work is cut into pieces:
+ * next strip, prefetch the one after it or a part of the next group. It is cut into pieces:
  *
  *   B by rows       a piece is one row of the strip
  *   B by columns    a piece is a block of `block` x `block` floats, which is transposed

@@ -279,7 +279,7 @@ INLINE panel_work plan_panels(int kc, int pieces, int panels)
 {
     panel_work w = {.turns = kc / TURN - MR, .each = (pieces + panels - 1) / panels};
     w.burst = (w.each + w.turns - 1) / w.turns;
-    w.gap = w.each ? w.turns * w.burst / w.each : w.turns;
+    w.gap = w.each ? w.turns * w.burst / w.each : 0;
     return w;
 }
 
