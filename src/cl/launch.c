@@ -300,6 +300,7 @@ gemm_status gemm_cl_end_work(gemm_cl_work *w, bool failed, gemm_note *note)
     if (failed) gemm_cl_forget_weights();
     end_events(w, failed);
     gemm_cl_images_done();
+    gemm_cl_release_old_images();
     gemm_cl_counters.bytes += w->A.copied + w->B.copied + w->C.copied;
     if (!failed && !lost) return GEMM_DONE;
     if (!w->C.touched && !lost) return GEMM_DECLINED;

@@ -1,9 +1,13 @@
 /*
- * Buffers and images that last from call to call. The least recently used image makes room.
+ * Buffers and images that last from call to call. The least recently used image makes room. An
+ * image that no call used for long is released: a network of another size may never use it again.
  */
 #include "cl/scratch.h"
 
-enum { IMAGES = 32 };
+enum {
+    IMAGES = 32,
+    OLD = 256                   /* calls; a pass of a network has fewer */
+};
 
 typedef struct buffer {
     cl_mem mem;
@@ -19,7 +23,7 @@ typedef struct image {
 
 static buffer buffers[SLOT_COUNT];
 static image images[IMAGES];
-static unsigned long image_clock;
+static unsigned long calls;    /* that ended */
 
 void gemm_cl_release_slot(gemm_cl_slot slot)
 {
@@ -83,13 +87,21 @@ cl_mem gemm_cl_image_get(size_t width, size_t height, bool half)
     }
     if (!is_like(i, width, height, half) && remake_image(i, width, height, half)) return NULL;
     i->busy = true;
-    i->used = ++image_clock;
+    i->used = calls;
     return i->mem;
 }
 
 void gemm_cl_images_done(void)
 {
     for (image *i = images; i < images + IMAGES; ++i) i->busy = false;
+}
+
+void gemm_cl_release_old_images(void)
+{
+    ++calls;
+    for (image *i = images; i < images + IMAGES; ++i) {
+        if (!i->busy && calls - i->used > OLD) CL_RELEASE(clReleaseMemObject, i->mem);
+    }
 }
 
 void gemm_cl_release_scratch(void)

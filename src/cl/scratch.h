@@ -24,8 +24,11 @@ cl_mem gemm_cl_scratch(gemm_cl_slot, size_t bytes);
    and height in pixels. NULL: refused. */
 cl_mem gemm_cl_image_get(size_t width, size_t height, bool half);
 
-/* The call is over: all images may be used again. */
+/* The panels are done: all images may be used again. */
 void gemm_cl_images_done(void);
+
+/* A call is over. Releases the images that 256 calls did not use. */
+void gemm_cl_release_old_images(void);
 
 /* Gives a slot's buffer back, when what needs a large one may be gone. */
 void gemm_cl_release_slot(gemm_cl_slot);

@@ -20,6 +20,8 @@
  */
 #include "cl/choice.h"
 #include "cl/device.h"
+#include "cl/loader.h"
+#include "cl/scratch.h"
 #include "driver/check.h"
 #include "driver/conv_check.h"
 #include "driver/driver.h"
@@ -1078,6 +1080,35 @@ static void test_host_memory(void)
         report_fail("cl-host-memory", "not zeroed, not kept, or not refused");
 }
 
+/* An image stays for the next calls, and is released when many calls did not use it. */
+static void test_old_images(void)
+{
+    enum { CALLS = 256 };
+    const char *reason = gemm_cl_unusable(&gemm_cl_image);
+    if (reason) {
+        report_unusable("cl-old-images", reason);
+        return;
+    }
+    gemm_cl_lock();
+    for (int i = 0; i <= CALLS; ++i) gemm_cl_release_old_images();     /* of other tests */
+    const unsigned long before = gemm_cl_released_memory();
+    const cl_mem image = gemm_cl_image_get(64, 8, false);
+    gemm_cl_images_done();
+    for (int i = 0; i < CALLS; ++i) gemm_cl_release_old_images();
+    const bool stays = image && gemm_cl_image_get(64, 8, false) == image &&
+                       gemm_cl_released_memory() == before;
+    gemm_cl_images_done();
+    for (int i = 0; i < CALLS; ++i) gemm_cl_release_old_images();
+    const bool still = gemm_cl_released_memory() == before;
+    gemm_cl_release_old_images();
+    const bool goes = gemm_cl_released_memory() == before + 1;
+    gemm_cl_unlock();
+    if (stays && still && goes)
+        report_pass("cl-old-images");
+    else
+        report_fail("cl-old-images", "stays %d, still %d, goes %d", stays, still, goes);
+}
+
 /* Text that does not fit is an error, never a shorter text that looks whole. */
 static void test_long_options(void)
 {
@@ -1558,6 +1589,7 @@ int main(int argc, char **argv)
         test_image_rules();
         test_tile_rules();
         test_half_rounding();
+        test_old_images();
         test_long_options();
         test_untouched_memory();
     }

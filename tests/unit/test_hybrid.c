@@ -226,23 +226,35 @@ static void test_random_machines(void)
                     MACHINES);
 }
 
-/* What is settled stays: noise does not make the share wander, because each move costs a call. */
-static void test_stays(void)
+/* Moves of the share in 1000 calls after the warm-up. */
+static int moves_on(const machine *m, int number)
 {
-    const gemm_share_key shape = {{8}};
-    const machine m = {.fixed_start = .2, .start = .3, .fixed_device = .1, .device = 1, .cpu = 1.6,
-                       .noise = .2, .first = 30};
+    const gemm_share_key shape = {{8, number}};
     double last = -1;
     int moves = 0;
-    share_after(&shape, &m, 20);
+    share_after(&shape, m, 20);
     for (int i = 0; i < 1000; ++i) {
-        const double before = last, share = call(&shape, &m, &last);
+        const double before = last, share = call(&shape, m, &last);
         moves += i > 0 && share != before;
     }
-    if (moves <= 20)
+    return moves;
+}
+
+/* What is settled stays: noise does not make the share wander, because each move costs a call. On
+   the average of many machines, whose times are up to twice as long by noise. */
+static void test_stays(void)
+{
+    enum { MACHINES = 20, MOST = 40 };
+    int moves = 0;
+    for (int i = 0; i < MACHINES; ++i) {
+        const machine m = {.fixed_start = .2, .start = .3, .fixed_device = .1 + .05 * i,
+                           .device = 1, .cpu = 1.6, .noise = 1, .first = 30};
+        moves += moves_on(&m, i);
+    }
+    if (moves <= MOST * MACHINES)
         report_pass("share-stays");
     else
-        report_fail("share-stays", "%d moves in 1000 calls", moves);
+        report_fail("share-stays", "%d moves in 1000 calls", moves / MACHINES);
 }
 
 /* From `first` to `second`: calls until the share lies between. -1: never in 5000. */
