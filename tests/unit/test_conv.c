@@ -229,6 +229,14 @@ static guarded array(int n, rng *r)
 
 typedef void draw_function(conv_call *, rng *, int number);
 
+/* A larger one takes minutes where a processor is emulated. */
+static bool is_too_large(const conv_call *c)
+{
+    const double most = 4e8;    /* multiplications */
+    return (double)c->batch * c->n * (c->c / c->groups) * c->size * c->size * c->out_h *
+               c->out_w > most;
+}
+
 static problem problem_make(draw_function *draw, uint64_t seed, int number)
 {
     static const conv_activation activations[] = {CONV_LINEAR, CONV_LEAKY, CONV_LEAKY, CONV_RELU,
@@ -236,7 +244,9 @@ static problem problem_make(draw_function *draw, uint64_t seed, int number)
     rng r = rng_make(seed, (uint64_t)number);
     problem p = {.normalized = rng_below(&r, 2), .threads = 1 + rng_below(&r, 3)};
     conv_call *c = &p.call;
-    draw(c, &r, number);
+    do {
+        draw(c, &r, number);
+    } while (is_too_large(c));
     c->activation = PICK(&r, activations);
     c->pool = c->out_h % 2 == 0 && c->out_w % 2 == 0 && rng_below(&r, 2);
     p.mode = rng_below(&r, 2) ? GEMM_HOOK : GEMM_DIRECT;
