@@ -18,6 +18,8 @@ typedef struct packed_b {
     const float *strips;        /* packed before: strips of ld columns, K x ld each, one behind the
                                    other; ld is a multiple of vl, at most nr, and divides N or
                                    leaves a multiple of vl, which lies in a whole strip */
+    const float *after;         /* strips: NULL, or the first strip of the job that the thread runs
+                                   next, of as many columns and rows. It is fetched to L2 */
     size_t ld;
     /*
      * Writes B[p0 .. p0+kc, j0 .. j0+nc] to a strip of u->nr columns: element (p0 + p, j0 + j) goes

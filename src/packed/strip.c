@@ -65,7 +65,7 @@ packed_walk packed_begin(const packed_plan *plan, packed_rectangle r, void *scra
     move_on(&w, &w.next);
     w.fetched = w.next;
     move_on(&w, &w.fetched);
-    if ((job->B.rows || job->B.strips) && plan->kc < FEW_STEPS) move_on(&w, &w.fetched);
+    if (job->B.rows && plan->kc < FEW_STEPS) move_on(&w, &w.fetched);
     return w;
 }
 
@@ -207,13 +207,25 @@ static bool fetch_group(const packed_walk *w, const packed_strip *s, gemm_moves 
     return true;
 }
 
+/* A B of strips is read where it lies. Its next strip is fetched, or after the last one what the
+   caller names. */
+static void fetch_strip(const packed_walk *w, const packed_strip *s, gemm_moves *m)
+{
+    const packed_plan *plan = w->plan;
+    const packed_strip *next = &w->next;
+    const int rows = next->nc ? next->kc : plan->kc;
+    m->fetch = next->nc ? source_of(w, next) : plan->job->B.after;
+    if (m->fetch) (void)spread(m, rows, ceil_div(s->mc, plan->u->mr) * s->kc);
+}
+
 gemm_moves packed_plan_moves(const packed_walk *w, const packed_strip *s)
 {
     const packed_plan *plan = w->plan;
     const packed_b *B = &plan->job->B;
     gemm_moves m = {.ld = B->ld, .width = plan->nr, .to = w->scratch.next_strip,
                     .run = 1, .ahead = 1, .once = plan->passes_l3};
-    if (w->next.nc == 0 || B->pack) return m;
+    if (B->strips) fetch_strip(w, s, &m);
+    if (w->next.nc == 0 || B->pack || B->strips) return m;
     if (B->columns) {
         move_columns(w, s, &m);
     } else {

@@ -141,7 +141,7 @@ typedef struct layer {
     const conv_call *c;
     const gemm_ukernel *u;
     const float *U;
-    int m, points, image;
+    int threads, m, points, image;
     int across, tiles;          /* in a row, and in an image */
     int width;                  /* filters in a strip of U */
     int strip, strips;          /* strips way: tiles in a strip, and strips in an image */
@@ -188,19 +188,24 @@ static void transform_channel(const layer *l, const layout *o, const gemm_tiles 
                          o->v_point, o->v_panel, scratch);
 }
 
-/* M = VT U at one point, for `count` filters from `first` on, a multiple of the strips' width. */
-static void multiply(const layer *l, const layout *o, int point, int first, int count, int tiles,
-                     const float *V, float *M, void *scratch)
+/* U at a point, from the strip of filter `first` on. */
+static const float *strips_of(const layer *l, int point, int first)
 {
-    const int channels = l->c->c;
+    return l->U + point * u_point(l->c, l->u) + (size_t)first * l->c->c;
+}
+
+/* M = VT U at one point, for `count` filters from `first` on, a multiple of the strips' width.
+   `after`: the strips that this thread needs next, or NULL. */
+static void multiply(const layer *l, const layout *o, int point, int first, int count, int tiles,
+                     const float *V, float *M, const float *after, void *scratch)
+{
     const packed_job job = {
-        .M = tiles, .N = round_up(count, l->u->vl), .K = channels,
+        .M = tiles, .N = round_up(count, l->u->vl), .K = l->c->c,
         .A = V + point * o->v_point,
         .a_row = 1,
         .a_step = l->u->panel_row,
         .a_panel = o->v_panel,
-        .B = {.strips = l->U + point * u_point(l->c, l->u) + (size_t)first * channels,
-              .ld = l->width},
+        .B = {.strips = strips_of(l, point, first), .ld = l->width, .after = after},
         .C = M + point * o->m_point + first,
         .ldc = o->m_row,
         .epilogue = {.alpha = 1, .overwrite = true},
@@ -239,7 +244,8 @@ static void compute_strip(void *arg, int chunk, void *scratch)
     const layout o = layout_of(l, t.count);
     float *const V = (float *)scratch + V_AT, *const M = V + o.v;
     for (int k = 0; k < c->c; ++k) transform_channel(l, &o, &t, image, k, V, scratch);
-    for (int p = 0; p < l->points; ++p) multiply(l, &o, p, 0, c->n, t.count, V, M, scratch);
+    for (int p = 0; p < l->points; ++p)
+        multiply(l, &o, p, 0, c->n, t.count, V, M, strips_of(l, (p + 1) % l->points, 0), scratch);
     for (int f = 0; f < c->n; f += l->u->vl) write_filters(l, &o, &t, image, f, M);
 }
 
@@ -264,13 +270,16 @@ static void compute_v(void *arg, int chunk, void *scratch)
     for (int k = first; k < end; ++k) transform_channel(l, &o, &t, l->image, k, V, scratch);
 }
 
+/* The threads take chunks in turns, so the next one of this thread is probably `threads` on. */
 static void compute_m(void *arg, int chunk, void *scratch)
 {
     const layer *l = arg;
     const int point = chunk / l->blocks, first = chunk % l->blocks * l->block;
-    const int count = min_int(l->block, l->c->n - first);
+    const int count = min_int(l->block, l->c->n - first), next = chunk + l->threads;
+    const float *after = next >= l->points * l->blocks ? NULL
+                       : strips_of(l, next / l->blocks, next % l->blocks * l->block);
     const layout o = layout_of(l, l->tiles);
-    multiply(l, &o, point, first, count, l->tiles, l->V, l->M, scratch);
+    multiply(l, &o, point, first, count, l->tiles, l->V, l->M, after, scratch);
 }
 
 static void compute_y(void *arg, int chunk, void *scratch)
@@ -284,7 +293,7 @@ static void compute_y(void *arg, int chunk, void *scratch)
     write_filters(l, &o, &t, l->image, chunk % groups * l->u->vl, M);
 }
 
-static int run_phases(layer *l, int threads)
+static int run_phases(layer *l)
 {
     const conv_call *c = l->c;
     const layout o = layout_of(l, l->tiles);
@@ -296,9 +305,9 @@ static int run_phases(layer *l, int threads)
     l->M = l->V + o.v;
     int status = 0;
     for (l->image = 0; l->image < c->batch && !status; ++l->image) {
-        status = gemm_parallel(threads, v_chunks, compute_v, l);
-        if (!status) status = gemm_parallel(threads, l->points * l->blocks, compute_m, l);
-        if (!status) status = gemm_parallel(threads, y_chunks, compute_y, l);
+        status = gemm_parallel(l->threads, v_chunks, compute_v, l);
+        if (!status) status = gemm_parallel(l->threads, l->points * l->blocks, compute_m, l);
+        if (!status) status = gemm_parallel(l->threads, y_chunks, compute_y, l);
     }
     packed_give_workspace(w);
     return status;
@@ -312,10 +321,10 @@ enum { MOST_TILES = (V_AT - 4096) / 96 };
 /* Strips of whole rows of the micro-kernel. Their V and M fill most of L2 at most, and there are
    two for each thread, if they are not small then. Returns false if not even a small strip fits the
    scratch. */
-static bool cut_strips(layer *l, int threads)
+static bool cut_strips(layer *l)
 {
     enum { FEW = 4, ROOM = (GEMM_SCRATCH_BYTES - PACKED_SCRATCH_BYTES) / sizeof(float) };
-    const int mr = l->u->mr, least = FEW * mr;
+    const int mr = l->u->mr, least = FEW * mr, threads = l->threads;
     const size_t tile = (size_t)l->points * (l->c->c + l->c->n) * sizeof(float);
     const int in_l2 = (int)(gemm_find_caches()->l2 / 4 * 3 / tile);
     const int shared = threads == 1 ? l->tiles : ceil_div(l->tiles * l->c->batch, 2 * threads);
@@ -327,27 +336,29 @@ static bool cut_strips(layer *l, int threads)
 
 /* The tiles in a chunk. Tiles are cut only if there are fewer groups of channels, or of filters,
    than threads. */
-static int piece_for(const layer *l, int groups, int threads)
+static int piece_for(const layer *l, int groups)
 {
-    return (int)round_up(ceil_div(l->tiles, ceil_div(threads, groups)), l->u->mr);
+    return (int)round_up(ceil_div(l->tiles, ceil_div(l->threads, groups)), l->u->mr);
 }
 
 /* As many chunks as keep the threads busy. */
-static bool cut_phases(layer *l, int threads)
+static bool cut_phases(layer *l)
 {
     enum { MOST_FLOATS = 8 * 1024 * 1024 / sizeof(float), CHUNKS_OF_A_THREAD = 4 };
     const int strips = ceil_div(l->c->n, l->width);
-    const int wanted = min_int(strips, ceil_div(CHUNKS_OF_A_THREAD * threads, l->points));
+    const int wanted = min_int(strips, ceil_div(CHUNKS_OF_A_THREAD * l->threads, l->points));
     l->block = ceil_div(strips, wanted) * l->width;
     l->blocks = ceil_div(l->c->n, l->block);
-    l->v_piece = piece_for(l, ceil_div(l->c->c, CHANNELS), threads);
-    l->y_piece = piece_for(l, ceil_div(l->c->n, l->u->vl), threads);
+    l->v_piece = piece_for(l, ceil_div(l->c->c, CHANNELS));
+    l->y_piece = piece_for(l, ceil_div(l->c->n, l->u->vl));
     return l->tiles <= MOST_TILES && layout_of(l, l->tiles).floats <= MOST_FLOATS;
 }
 
-static layer make_layer(const conv_call *c, int m, const gemm_ukernel *u)
+static layer make_layer(const conv_call *c, int m, const gemm_context *context)
 {
-    layer l = {.c = c, .u = u, .m = m, .points = points_of(m), .width = strip_width(c, u)};
+    const gemm_ukernel *u = context->isa;
+    layer l = {.c = c, .u = u, .threads = context->threads, .m = m, .points = points_of(m),
+               .width = strip_width(c, u)};
     l.across = ceil_div(c->out_w, m);
     l.tiles = l.across * ceil_div(c->out_h, m);
     return l;
@@ -355,8 +366,9 @@ static layer make_layer(const conv_call *c, int m, const gemm_ukernel *u)
 
 /* Strips keep V and M in L2, and the chunks need no barrier. But each strip reads all of U again.
    Phases share the work of few tiles, and write and read V and M once. */
-static bool prefers_strips(const layer *l, int threads)
+static bool prefers_strips(const layer *l)
 {
+    const int threads = l->threads;
     if (l->strips == 1 || (threads > 1 && l->c->batch * l->strips < 2 * threads)) return false;
     const double again = (double)(l->strips - 1) * l->points * u_point(l->c, l->u);
     return again <= 2.0 * layout_of(l, l->tiles).floats;
@@ -364,17 +376,16 @@ static bool prefers_strips(const layer *l, int threads)
 
 int packed_winograd(const conv_call *c, int m, const gemm_context *context)
 {
-    const int threads = context->threads;
-    layer l = make_layer(c, m, context->isa);
-    const bool has_strips = cut_strips(&l, threads), has_phases = cut_phases(&l, threads);
+    layer l = make_layer(c, m, context);
+    const bool has_strips = cut_strips(&l), has_phases = cut_phases(&l);
     if (!has_strips && !has_phases) return -1;
     bool own;
     filters *f = get_filters(c, m, context, &own);
     if (!f) return -1;
     l.U = f->U;
-    const bool by_strips = has_strips && (!has_phases || prefers_strips(&l, threads));
-    const int status = by_strips ? gemm_parallel(threads, c->batch * l.strips, compute_strip, &l)
-                                 : run_phases(&l, threads);
+    const bool by_strips = has_strips && (!has_phases || prefers_strips(&l));
+    const int status = by_strips ? gemm_parallel(l.threads, c->batch * l.strips, compute_strip, &l)
+                                 : run_phases(&l);
     if (own) free_filters(f);
     return status;
 }
