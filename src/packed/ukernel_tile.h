@@ -268,18 +268,23 @@ typedef enum a_layout {
 /*
  * A panel's steps run in turns of TURN steps. In the first MR turns the next tile is fetched, a row
  * a turn. In the others `each` pieces of B are moved: `burst` of them at once, then `gap` turns
- * follow.
+ * follow. Where pieces are only fetched, they should fill all turns, because memory is slow. So of
+ * some bursts the one that fills most is taken. Copies are smoother one by one.
  */
 typedef struct panel_work {
     int turns;                  /* behind the first MR */
     int each, burst, gap;
 } panel_work;
 
-INLINE panel_work plan_panels(int kc, int pieces, int panels)
+INLINE panel_work plan_panels(int kc, const gemm_moves *m, int panels)
 {
-    panel_work w = {.turns = kc / TURN - MR, .each = (pieces + panels - 1) / panels};
-    w.burst = (w.each + w.turns - 1) / w.turns;
-    w.gap = w.each ? w.turns * w.burst / w.each : 0;
+    panel_work w = {.turns = kc / TURN - MR, .each = (m->left + panels - 1) / panels};
+    const int least = (w.each + w.turns - 1) / w.turns, choices = m->copy ? 1 : 4;
+    int most = 0;
+    for (int burst = least; w.each && burst < least + choices; ++burst) {
+        const int bursts = (w.each + burst - 1) / burst, gap = w.turns / bursts;
+        if (gap * bursts > most) most = gap * bursts, w.burst = burst, w.gap = gap;
+    }
     return w;
 }
 
@@ -349,7 +354,7 @@ INLINE void panels_body(const gemm_tile *first, int count, int way, ptrdiff_t a_
 {
     gemm_tile t = *first;
     gemm_moves m = *first->moves;
-    const panel_work work = plan_panels(t.kc, m.left, count);
+    const panel_work work = plan_panels(t.kc, &m, count);
     const ptrdiff_t c_panel = way * MR * (ptrdiff_t)t.c_row;
     for (; count; --count) {
         vec acc[MR][NV];
