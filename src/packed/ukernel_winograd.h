@@ -105,13 +105,15 @@ INLINE tile_run next_run(const gemm_tiles *t, tile_run run, int tile)
 /*
  * The first pass: on the columns of one run, for all its pixels side by side. Writes n rows of
  * m * count + 2 floats, `width` apart. Outside of the image is zero. Vectors may write up to 2 * VL
- * floats more.
+ * floats more. The same pixels of the next channel are fetched, but for two rows that the run above
+ * has fetched.
  */
 INLINE void transform_columns(const int m, const gemm_tiles *t, tile_run run, const float *channel,
                               const float *zeroes, float *to, size_t width)
 {
     const int n = m + 2, x0 = run.x * m - t->pad, length = m * run.count + 2;
     const int from = x0 < 0 ? lesser(-x0, length) : 0, end = lesser(length, t->w - x0);
+    const size_t area = (size_t)t->h * t->w;
     const float *rows[6];
     UNROLL
     for (int i = 0; i < n; ++i) {
@@ -126,6 +128,7 @@ INLINE void transform_columns(const int m, const gemm_tiles *t, tile_run run, co
         for (int i = 0; i < n; ++i) {
             const float *p = rows[i] == zeroes ? zeroes : rows[i] + x;
             d[i] = whole ? vload(p) : vload_part(p, end - x);
+            if (i > 1) __builtin_prefetch(p + area, 0, 2);
         }
         input_pass(m, d, r);
         UNROLL

@@ -235,6 +235,19 @@ static void write_filters(const layer *l, const layout *o, const gemm_tiles *t, 
 /* A thread's scratch: the part of packed_run_here and winograd_input, then V, then M. */
 enum { V_AT = PACKED_SCRATCH_BYTES / sizeof(float) };
 
+/* V, a few tiles at a time. Two channels share a line of V, which then is still in L1. */
+static void transform_strip(const layer *l, const layout *o, int image, int first, int count,
+                            float *V, float *scratch)
+{
+    enum { FEW_TILES = 48 };
+    const int mr = l->u->mr, step = FEW_TILES / mr * mr;
+    for (int i = 0; i < count; i += step) {
+        const gemm_tiles t = tiles_of(l, first + i, min_int(step, count - i));
+        float *const to = V + i / mr * o->v_panel;
+        for (int k = 0; k < l->c->c; ++k) transform_channel(l, o, &t, image, k, to, scratch);
+    }
+}
+
 static void compute_strip(void *arg, int chunk, void *scratch)
 {
     const layer *l = arg;
@@ -243,7 +256,7 @@ static void compute_strip(void *arg, int chunk, void *scratch)
     const gemm_tiles t = tiles_of(l, first, min_int(l->strip, l->tiles - first));
     const layout o = layout_of(l, t.count);
     float *const V = (float *)scratch + V_AT, *const M = V + o.v;
-    for (int k = 0; k < c->c; ++k) transform_channel(l, &o, &t, image, k, V, scratch);
+    transform_strip(l, &o, image, first, t.count, V, scratch);
     for (int p = 0; p < l->points; ++p)
         multiply(l, &o, p, 0, c->n, t.count, V, M, strips_of(l, (p + 1) % l->points, 0), scratch);
     for (int f = 0; f < c->n; f += l->u->vl) write_filters(l, &o, &t, image, f, M);
@@ -365,13 +378,14 @@ static layer make_layer(const conv_call *c, int m, const gemm_context *context)
 }
 
 /* Strips keep V and M in L2, and the chunks need no barrier. But each strip reads all of U again.
-   Phases share the work of few tiles, and write and read V and M once. */
+   Phases share the work of few tiles, and write and read V and M once. What they write is soon read
+   by the same threads, so it counts half (docs/convolution.md). */
 static bool prefers_strips(const layer *l)
 {
     const int threads = l->threads;
     if (l->strips == 1 || (threads > 1 && l->c->batch * l->strips < 2 * threads)) return false;
     const double again = (double)(l->strips - 1) * l->points * u_point(l->c, l->u);
-    return again <= 2.0 * layout_of(l, l->tiles).floats;
+    return again <= layout_of(l, l->tiles).floats;
 }
 
 int packed_winograd(const conv_call *c, int m, const gemm_context *context)
