@@ -48,18 +48,19 @@ const gemm_transform *gemm_winograd_transform(int m)
 /* ---- when it is faster ---- */
 
 /*
- * In multiplications of a vector. m = 0, the direct way, is these alone. The others add the
- * transforms of each element of V and M, and reading U, which is longer than the filters.
+ * In multiplications of a vector, with the reading of filters or U, which is longer. m = 0 is the
+ * direct way. The others add the transforms of each element of V and M.
  */
 static double cost_of(const gemm_winograd_layer *l, const gemm_winograd_cost *c, int m)
 {
     const double channels = l->channels, filters = l->filters, vector = l->vector;
-    if (m == 0) return (double)l->out_h * l->out_w * channels * filters * 9 / vector;
+    const double read = channels * filters * sizeof(float) / c->bytes;
+    if (m == 0) return 9 * channels * filters * l->out_h * l->out_w / vector + 9 * read;
     const double points = (m + 2) * (m + 2), across = ceil_div(l->out_w, m);
     const double tiles = across * ceil_div(l->out_h, m), element = c->element[m == 4];
     return points * tiles * channels * filters / vector +
            points * tiles * (channels + filters) / vector * element +
-           points * channels * filters * sizeof(float) / c->bytes;
+           points * read;
 }
 
 int gemm_winograd_fastest(const gemm_winograd_layer *l, const gemm_winograd_cost *c)

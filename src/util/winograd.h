@@ -36,7 +36,7 @@ typedef struct gemm_winograd_layer {
 /* What was measured of a row's kernels, in multiplications of a vector. */
 typedef struct gemm_winograd_cost {
     double element[2];          /* to transform an element of V or M, with m = 2 and with m = 4 */
-    double bytes;               /* so many bytes of U come in the time of one */
+    double bytes;               /* so many bytes of filters or U come in the time of one */
 } gemm_winograd_cost;
 
 /* The m that computes the layer fastest, 2 or 4. 0: the direct way does. */
