@@ -224,8 +224,11 @@ gemm_moves packed_plan_moves(const packed_walk *w, const packed_strip *s)
     const packed_b *B = &plan->job->B;
     gemm_moves m = {.ld = B->ld, .width = plan->nr, .to = w->scratch.next_strip,
                     .run = 1, .ahead = 1, .once = plan->passes_l3};
-    if (B->strips) fetch_strip(w, s, &m);
-    if (w->next.nc == 0 || B->pack || B->strips) return m;
+    if (B->strips) {
+        fetch_strip(w, s, &m);
+        return m;
+    }
+    if (w->next.nc == 0 || B->pack) return m;
     if (B->columns) {
         move_columns(w, s, &m);
     } else {

@@ -106,7 +106,7 @@ INLINE tile_run next_run(const gemm_tiles *t, tile_run run, int tile)
  * The first pass: on the columns of one run, for all its pixels side by side. Writes n rows of
  * m * count + 2 floats, `width` apart. Outside of the image is zero. Vectors may write up to 2 * VL
  * floats more. The same pixels of the next channel are fetched, but for two rows that the run above
- * has fetched.
+ * has fetched. An address behind the last channel does no harm, because a fetch never fails.
  */
 INLINE void transform_columns(const int m, const gemm_tiles *t, tile_run run, const float *channel,
                               const float *zeroes, float *to, size_t width)

@@ -378,8 +378,8 @@ static layer make_layer(const conv_call *c, int m, const gemm_context *context)
 }
 
 /* Strips keep V and M in L2, and the chunks need no barrier. But each strip reads all of U again.
-   Phases share the work of few tiles, and write and read V and M once. What they write is soon read
-   by the same threads, so it counts half (docs/convolution.md). */
+   Phases share the work of few tiles, and write and read V and M once. U comes from memory, and V
+   and M mostly do not: to write and read them takes as long as to read as much of U. */
 static bool prefers_strips(const layer *l)
 {
     const int threads = l->threads;

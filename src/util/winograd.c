@@ -48,8 +48,8 @@ const gemm_transform *gemm_winograd_transform(int m)
 /* ---- when it is faster ---- */
 
 /*
- * In multiplications of a vector, with the reading of filters or U, which is longer. m = 0 is the
- * direct way. The others add the transforms of each element of V and M.
+ * In multiplications of a vector. m = 0, the direct way, is these and the reading of the filters.
+ * The others read U, which is longer, and add the transforms of each element of V and M.
  */
 static double cost_of(const gemm_winograd_layer *l, const gemm_winograd_cost *c, int m)
 {
