@@ -131,7 +131,9 @@ static void json_begin(FILE *out, const results_head *h)
     json_field(out, "time", h->time);
     fputs(",\n  ", out);
     json_field(out, "shapes", h->shapes);
-    fprintf(out, ",\n  \"seed\": %llu,\n", (unsigned long long)h->seed);
+    fprintf(out, ",\n  \"seed\": %llu,\n  ", (unsigned long long)h->seed);
+    json_field(out, "memory", h->memory);
+    fputs(",\n", out);
     json_versions(out, h);
     fputs("  \"results\": [", out);
 }
@@ -179,8 +181,8 @@ static void text_head(FILE *out, const results_head *h)
     fprintf(out, "- commit: %s\n", m->commit);
     for (int i = 0; i < h->version_count; ++i)
         fprintf(out, "- %s: %s\n", h->versions[i].name, h->versions[i].version);
-    fprintf(out, "- run: %s, shapes %s, seed %llu\n", h->time, h->shapes,
-            (unsigned long long)h->seed);
+    fprintf(out, "- run: %s, shapes %s, seed %llu, memory of %s\n", h->time, h->shapes,
+            (unsigned long long)h->seed, h->memory);
     for (int i = 0; i < h->width_count; ++i) {
         const results_width *w = &h->widths[i];
         fprintf(out, "- peak of %d thread%s:", w->threads, w->threads == 1 ? "" : "s");

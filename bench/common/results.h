@@ -28,6 +28,7 @@ typedef struct results_head {
     const char *time;           /* when the run began */
     const char *shapes;         /* what was asked for */
     uint64_t seed;
+    const char *memory;         /* where the matrices are from */
     int peak_isa;               /* whose peak the percentages mean */
     results_width *widths;
     int width_count;

@@ -50,7 +50,7 @@ typedef struct bench {
     lane *lanes;
     int lane_count;
     double **peaks;             /* GFLOP/s, one a round for each of head.widths */
-    problem problem;
+    problems problems;
     results_head head;
     results results;
     rng random;                 /* for the order of the turns */
@@ -180,6 +180,7 @@ static void read_head(bench *b)
     h->time = now;
     h->shapes = b->options.shapes_text;
     h->seed = b->options.seed;
+    h->memory = b->options.host_alloc ? "gemm_host_alloc" : "malloc";
     h->peak_isa = b->options.peak_isa;
     h->widths = bench_check_memory(calloc((size_t)b->lane_count + 1, sizeof(results_width)));
     machine_read(&h->machine);
@@ -238,11 +239,12 @@ static void take_burst(bench *b, lane *l, int round)
     const bench_options *o = &b->options;
     const int missing = o->samples - l->samples;
     const burst_job job = {.shape = o->shapes.items[b->shape], .seed = o->seed, .offset = o->offset,
+                           .host_alloc = o->host_alloc,
                            .variant = l->row->variant, .threads = l->threads, .cold = l->cold,
                            .idle_s = o->idle_s, .samples = missing < 3 ? missing : 3,
                            .first = isnan(l->first_s)};
     const burst_result r = l->row->apart ? worker_burst(&l->row->worker, &job)
-                                         : measure_burst(&b->problem, &job);
+                                         : measure_burst(&b->problems, &job);
     for (int i = 0; i < r.samples; ++i) {
         l->seconds[l->samples] = r.seconds[i];
         l->rounds[l->samples] = round;
@@ -538,7 +540,7 @@ static void free_bench(bench *b)
     for (int i = 0; b->peaks && i < b->head.width_count; ++i) free(b->peaks[i]);
     free(b->peaks);
     free(b->head.widths);
-    problem_free(&b->problem);
+    problems_free(&b->problems);
     options_free(&b->options);
 }
 

@@ -8,17 +8,21 @@
  * Calls go through the driver, as those of Darknet do: what a row declines runs on stock.
  *
  * Memory: each matrix starts `offset` bytes behind a page. The default of 16 is where malloc puts
- * Darknet's large buffers. A, B and C hold random values of [-1, 1).
+ * Darknet's large buffers. With `host_alloc` a row on a device gets blocks of its driver, as
+ * the patched Darknet gets them from gemm_host_alloc. A, B and C hold random values of [-1, 1).
  *
  * A sample is at least 20 us long. Shorter calls are timed several at once.
  */
 #include "gemm-bench/measure.h"
 
+#include "cl/configure.h"
 #include "common/apart.h"
 #include "common/cycles.h"
 #include "common/machine.h"
 #include "common/random.h"
+#include "driver/memory.h"
 #include "driver/start.h"
+#include "gemm_dispatch.h"
 #include "util/clock.h"
 #include "util/text.h"
 #include "util/threads.h"
@@ -56,15 +60,20 @@ static void sleep_seconds(double s)
 
 /* ---- the problem ---- */
 
+static void *allocate(size_t bytes, bool shared)
+{
+    void *memory;
+    if (shared) return gemm_cl_alloc(bytes);
+    return posix_memalign(&memory, 4096, bytes) ? NULL : memory;
+}
+
 static float *make_matrix(problem *p, int slot, size_t rows, size_t columns, size_t ld,
                           rng *random)
 {
-    const size_t count = (rows - 1) * ld + columns;
-    if (posix_memalign(&p->memory[slot], 4096, p->offset + count * sizeof(float))) {
-        p->memory[slot] = NULL;
-        return NULL;
-    }
-    float *m = (float *)((char *)p->memory[slot] + p->offset);
+    const size_t count = (rows - 1) * ld + columns, offset = p->shared ? 0 : p->offset;
+    p->memory[slot] = allocate(offset + count * sizeof(float), p->shared);
+    if (!p->memory[slot]) return NULL;
+    float *m = (float *)((char *)p->memory[slot] + offset);
     for (size_t i = 0; i < count; ++i) m[i] = rng_float(random);
     return m;
 }
@@ -82,6 +91,20 @@ static gemm_call call_of(const problem *p, float *C)
                        .ldc = s->ldc};
 }
 
+static void problem_free(problem *p)
+{
+    if (p->ready) reference_free(&p->reference);
+    for (size_t i = 0; i < sizeof(p->memory) / sizeof(p->memory[0]); ++i)
+        gemm_host_free(p->memory[i]);
+    *p = (problem){0};
+}
+
+/* Whether the row gets memory of the device. */
+static bool is_shared(const burst_job *job)
+{
+    return job->host_alloc && gemm_shares_memory(&gemm_variants[job->variant]);
+}
+
 static bool problem_make(problem *p, const burst_job *job)
 {
     if (p->ready && !memcmp(&p->shape, &job->shape, sizeof(shape)) && p->seed == job->seed
@@ -94,6 +117,7 @@ static bool problem_make(problem *p, const burst_job *job)
     p->shape = *s;
     p->seed = job->seed;
     p->offset = job->offset;
+    p->shared = is_shared(job);
     p->A = make_matrix(p, 0, s->TA ? K : M, s->TA ? M : K, (size_t)s->lda, &random);
     p->B = make_matrix(p, 1, s->TB ? N : K, s->TB ? K : N, (size_t)s->ldb, &random);
     p->C0 = make_matrix(p, 2, M, N, (size_t)s->ldc, &random);
@@ -104,11 +128,10 @@ static bool problem_make(problem *p, const burst_job *job)
     return p->ready;
 }
 
-void problem_free(problem *p)
+void problems_free(problems *all)
 {
-    if (p->ready) reference_free(&p->reference);
-    for (size_t i = 0; i < sizeof(p->memory) / sizeof(p->memory[0]); ++i) free(p->memory[i]);
-    *p = (problem){0};
+    problem_free(&all->plain);
+    problem_free(&all->shared);
 }
 
 /* ---- caches ---- */
@@ -282,15 +305,17 @@ static burst_result failed(const char *format, ...)
     return result;
 }
 
-burst_result measure_burst(problem *p, const burst_job *job)
+burst_result measure_burst(problems *all, const burst_job *job)
 {
+    problem *p = is_shared(job) ? &all->shared : &all->plain;
     burst_result result = {.status = BURST_OK, .first_s = -1};
     const gemm_variant *v = &gemm_variants[job->variant];
     const char *reason = job->first ? gemm_unusable(v) : NULL;
     if (reason) return failed("it cannot run here: %s", reason);
     if (gemm_get_state()->check) return failed("GEMM_CHECK=1 would be timed too: unset it");
     if (!problem_make(p, job))
-        return failed("no memory for M=%d N=%d K=%d", job->shape.M, job->shape.N, job->shape.K);
+        return failed("no memory%s for M=%d N=%d K=%d", p->shared ? " of the device" : "",
+                      job->shape.M, job->shape.N, job->shape.K);
     run r = {.p = p, .job = job, .v = v, .call = call_of(p, p->C), .result = &result};
     gemm_set_threads(job->threads);
     const double once = warm_up(&r);
@@ -333,13 +358,13 @@ static void set_environment(const char *settings)
 
 static _Noreturn void serve(int in, int out)
 {
-    problem p = {0};
+    problems all = {0};
     burst_job job;
     while (transfer(in, &job, sizeof(job), read)) {
-        burst_result result = measure_burst(&p, &job);
+        burst_result result = measure_burst(&all, &job);
         if (!transfer(out, &result, sizeof(result), put)) break;
     }
-    problem_free(&p);
+    problems_free(&all);
     exit(0);
 }
 

@@ -22,6 +22,7 @@ typedef struct burst_job {
     shape shape;
     uint64_t seed;              /* of the operands */
     size_t offset;              /* bytes behind a page where each of them starts */
+    bool host_alloc;            /* each row gets memory as from gemm_host_alloc */
     int variant;                /* index into gemm_variants */
     int threads;
     bool cold;                  /* caches emptied before each call */
@@ -54,15 +55,21 @@ typedef struct problem {
     shape shape;
     uint64_t seed;
     size_t offset;
+    bool shared;                /* memory of the device's driver */
     void *memory[4];
     float *A, *B, *C, *C0;
     reference reference;
     bool ready;
 } problem;
 
+/* One for each kind of memory. */
+typedef struct problems {
+    problem plain, shared;
+} problems;
+
 /* Runs the job, making the problem if it is not there yet. */
-burst_result measure_burst(problem *, const burst_job *);
-void problem_free(problem *);
+burst_result measure_burst(problems *, const burst_job *);
+void problems_free(problems *);
 
 typedef struct worker {
     pid_t pid;                  /* 0: none, or it has died */

@@ -39,6 +39,8 @@ static const char usage[] =
     "  --samples N         of each row on each shape (15)\n"
     "  --seconds S         of calls at most for a row on a shape, once it has 3 samples (0.5)\n"
     "  --offset BYTES      of each matrix behind a page, a multiple of 4 below 4096 (16)\n"
+    "  --host-alloc        memory as the row gets it in the patched Darknet: a row on an OpenCL\n"
+    "                      device works on memory of its driver (malloc, for all rows)\n"
     "  --seed N            of the operands and the order (from the clock)\n"
     "  --peak ISA          the instruction set whose peak is 100% (GEMM_ISA, else the best here)\n"
     "\n"
@@ -179,7 +181,7 @@ static void read_threads(bench_options *o, const char *text)
 
 enum {
     SHAPES = 256, CFG, BATCH, SIZES, TRANSPOSES, LIST_SHAPES, IMPL, THREADS, LIST, WARM, COLD, IDLE,
-    SAMPLES, SECONDS, OFFSET, SEED, PEAK, CSV, JSON
+    SAMPLES, SECONDS, OFFSET, HOST_ALLOC, SEED, PEAK, CSV, JSON
 };
 
 static const struct option long_options[] = {
@@ -199,6 +201,7 @@ static const struct option long_options[] = {
     {"samples", required_argument, NULL, SAMPLES},
     {"seconds", required_argument, NULL, SECONDS},
     {"offset", required_argument, NULL, OFFSET},
+    {"host-alloc", no_argument, NULL, HOST_ALLOC},
     {"seed", required_argument, NULL, SEED},
     {"peak", required_argument, NULL, PEAK},
     {"csv", no_argument, NULL, CSV},
@@ -285,6 +288,7 @@ static void read_option(bench_options *o, int option, const char *value)
         o->offset = (size_t)read_whole("--offset", value, 0, 4092);
         if (o->offset % 4) WRONG("--offset '%s': a multiple of 4 is needed", value);
         break;
+    case HOST_ALLOC: o->host_alloc = true; break;
     case SEED: o->seed = (uint64_t)read_whole("--seed", value, 0, INT_MAX); break;
     case PEAK: o->peak_isa = read_isa("--peak", value); break;
     case CSV: o->format = RESULTS_CSV; break;

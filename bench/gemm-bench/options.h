@@ -36,6 +36,7 @@ typedef struct bench_options {
     double seconds;             /* at most, for a row on a shape, once it has 3 samples */
     uint64_t seed;
     size_t offset;
+    bool host_alloc;            /* memory as each row gets it in the patched Darknet */
     int peak_isa;               /* index into peak_isas; -1: GEMM_ISA, else the best */
     results_format format;
     const char *output;         /* NULL: standard output */

@@ -14,16 +14,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool is_shared(void)
+bool gemm_shares_memory(const gemm_variant *v)
 {
-    const gemm_variant *v = gemm_get_state()->impl;
     return v->on_device || (v->run == gemm_auto_run && gemm_auto_uses_device());
 }
 
 void *gemm_host_alloc(size_t count, size_t size)
 {
     if (size && count > SIZE_MAX / size) return NULL;
-    if (!is_shared()) return calloc(count, size);
+    if (!gemm_shares_memory(gemm_get_state()->impl)) return calloc(count, size);
     void *p = gemm_cl_alloc(count * size);
     return p ? p : calloc(count, size);
 }

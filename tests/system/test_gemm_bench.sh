@@ -205,6 +205,45 @@ is bench_left_to_stock 'ok stock null 2' \
 expect_failure bench_checked 'GEMM_CHECK=1 would be timed too: unset it' \
     env GEMM_CHECK=1 "$bench" $quick --impl stock -s 3,3,3
 
+# ---- memory ----
+# bytes ROW OPTION...: copied by all calls of ROW
+bytes()
+{
+    row=$1
+    shift
+    rm -f "$work/trace"
+    GEMM_TRACE=$work/trace "$bench" $quick --impl "$row" -s 40,50,60 "$@" --json \
+        >"$work/json" 2>"$work/err" || return 1
+    "$flat" <"$work/json" >"$work/flat"
+    awk -F , 'NR > 1 { n += $10 + $11 + $12 }
+        END { print NR < 2 ? "no call" : n ? "copies" : "no copy" }' "$work/trace"
+}
+is bench_malloc_packed 'no copy malloc' "$(bytes packed) $(value memory)"
+is bench_host_alloc_packed 'no copy gemm_host_alloc' "$(bytes packed --host-alloc) $(value memory)"
+reason=$("$bench" --list | awk -F '\t' '$1 == "cl" && $2 != "usable" { print $2 }')
+if [ -n "$reason" ]; then
+    skip bench_host_alloc "$reason"
+else
+    for row in cl cl+GEMM_THREADS=1; do
+        is "bench_malloc_$row" 'copies malloc' "$(bytes $row) $(value memory)"
+        is "bench_host_alloc_$row" 'no copy gemm_host_alloc' \
+            "$(bytes $row --host-alloc) $(value memory)"
+    done
+    "$bench" $quick --impl stock,packed,cl,hybrid,auto --host-alloc -s 70,90,60 -s 300,700,20 \
+        --transposes NN,TT --cold --csv >"$work/csv" 2>"$work/err"
+    is bench_host_alloc_right '0 20' "$? $(grep -c ',ok,$' "$work/csv")"
+    # Some of these calls makes a block.
+    for n in 32 40 24 48 16 56 8 64; do
+        CL_FAIL_AT=$n OPENCL_LAYERS=$build/tests/layer_fail.so \
+            "$bench" $quick --impl cl --host-alloc -s 9,9,9 >"$work/output" 2>&1
+        status=$?
+        grep -q 'no memory of the device' "$work/output" && break
+    done
+    is bench_host_alloc_none 1 "$status"
+    is bench_host_alloc_none_said 1 "$(
+        grep -c 'cl is failed for .*: no memory of the device for M=9 N=9 K=9$' "$work/output")"
+fi
+
 # ---- a library that crashes ----
 ${CC:-gcc} -shared -fPIC -o "$work/fake_blis.so" tests/support/fake_blis.c || exit 1
 GEMM_REF_BLIS=$work/fake_blis.so
