@@ -3,14 +3,15 @@
 # A file is compiled with GEMM_FLAGS GEMM_OPTS FILE_OPTS CPPFLAGS CFLAGS ISA, in this order: the user's
 # flags override the project's optimisation, but never what a file needs to work.
 
-GEMM_OPTS = -O2 -g
+# DWARF 4, because Debian 12's valgrind cannot read the DWARF 5 of clang.
+GEMM_OPTS = -O2 -gdwarf-4
 DARKNET_OPTS = -Ofast
 # Added for the micro-kernels of packed.
 KERNEL_OPTS = -O3
 CONFIG = release
 ifeq ($(DEBUG),1)
 CONFIG = debug
-GEMM_OPTS = -O0 -g
+GEMM_OPTS = -O0 -gdwarf-4
 KERNEL_OPTS =
 STUDY_OPTS = -O0
 DARKNET_OPTS = $(GEMM_OPTS)
