@@ -46,7 +46,7 @@ bench-detect: all default-weights $(OUT)/bench/bench_detect ## forward passes by
 # By default with 1, 2, 4 ... and all cores.
 PEERS_THREADS = $(if $(filter file,$(origin THREADS)),,--threads $(THREADS))
 PEERS_VENV = $(BUILD)/peers/venv
-bench-peers: all default-weights $(OUT)/bench/bench_detect ## the hook beside onnxruntime, OpenVINO, ncnn and OpenCV (from PyPI): NETWORKS THREADS ROUNDS PEERS_PYTHON
+bench-peers: all default-weights $(OUT)/bench/bench_detect ## the hook beside onnxruntime, OpenVINO, ncnn, OpenCV and LiteRT (from PyPI): NETWORKS THREADS ROUNDS PEERS_PYTHON
 	@$(if $(PEERS_PYTHON),,bench/peers/venv.sh $(PEERS_VENV) || { [ $$? = 3 ]; exit; };) \
 	    $(SET_TRAINED); set -- $(or $(NETWORKS),"$$@"); \
 	    $(or $(PEERS_PYTHON),$(PEERS_VENV)/bin/python) -B bench/peers/peers.py --bench $(OUT)/bench/bench_detect \

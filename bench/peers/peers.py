@@ -32,7 +32,7 @@ import sys
 import darknet_onnx
 
 OURS = 'darknet-gemm'
-PEERS = ('onnxruntime', 'openvino', 'ncnn', 'opencv')
+PEERS = ('onnxruntime', 'openvino', 'ncnn', 'opencv', 'litert')
 # Single precision stays far below, with Winograd too. Half precision does not.
 BOUND = 1e-4
 TURN_MS = 100           # a turn lasts about this long

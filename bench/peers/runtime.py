@@ -3,7 +3,7 @@
     python3 runtime.py NAME                                             prints its version
     python3 runtime.py NAME MODEL.onnx THREADS INPUT C,H,W OUTPUT...    serves
 
-NAME is onnxruntime, openvino, ncnn or opencv. INPUT has the floats of one image. A server prints
+NAME is onnxruntime, openvino, ncnn, opencv or litert. INPUT has the floats of one image. A server prints
 its version when the network is loaded. Then it answers each line of standard input by a line, as
 `bench_detect --serve` does:
     raw FILE    "done"; FILE has the outputs of a pass, in the order of OUTPUT...
@@ -51,9 +51,9 @@ def open_ncnn(model, threads, outputs):
     net.opt.use_vulkan_compute = False
     for half in ('use_fp16_packed', 'use_fp16_storage', 'use_fp16_arithmetic', 'use_bf16_storage'):
         setattr(net.opt, half, False)
-    base = os.path.splitext(model)[0] + '.ncnn'
-    if net.load_param(base + '.param') or net.load_model(base + '.bin'):
-        sys.exit(f'ncnn cannot load {base}.param and .bin')
+    parameters, values = beside(model, '.ncnn.param'), beside(model, '.ncnn.bin')
+    if net.load_param(parameters) or net.load_model(values):
+        sys.exit(f'ncnn cannot load {parameters} and {values}')
 
     def run(image):
         extractor = net.create_extractor()
@@ -76,8 +76,24 @@ def open_opencv(model, threads, outputs):
     return run
 
 
+def open_litert(model, threads, outputs):
+    """The image and the outputs have the channels last. LiteRT computes by XNNPACK."""
+    from ai_edge_litert.interpreter import Interpreter
+    interpreter = Interpreter(model_path=beside(model, '.tflite'), num_threads=threads)
+    interpreter.allocate_tensors()
+    place = interpreter.get_input_details()[0]['index']
+    places = [details['index'] for details in interpreter.get_output_details()]
+
+    def run(image):
+        interpreter.set_tensor(place, image)
+        interpreter.invoke()
+        return [interpreter.get_tensor(p).transpose(0, 3, 1, 2) for p in places]
+    return run
+
+
 RUNTIMES = {'onnxruntime': open_onnxruntime, 'openvino': open_openvino, 'ncnn': open_ncnn,
-            'opencv': open_opencv}
+            'opencv': open_opencv, 'litert': open_litert}
+MODULES = {'opencv': 'cv2', 'litert': 'ai_edge_litert'}     # whose name is another one
 
 
 def pnnx_program():
@@ -94,17 +110,31 @@ def version_of(name):
     import numpy    # noqa: F401: all of them need it
     if name == 'ncnn':
         pnnx_program()
-    module = __import__('cv2' if name == 'opencv' else name)
+    if name == 'litert':
+        import flatbuffers      # noqa: F401: writes TFLite's format
+    module = __import__(MODULES.get(name, name))
     return module.__version__.split('-')[0]
 
 
+def beside(model, end):
+    """The path of a file beside MODEL.onnx."""
+    return os.path.splitext(model)[0] + end
+
+
 def convert_for_ncnn(model, shape):
-    """Once for each model: writes MODEL.ncnn.param and .bin beside it."""
-    if os.path.exists(os.path.splitext(model)[0] + '.ncnn.bin'):
+    """Writes MODEL.ncnn.param and .bin."""
+    if os.path.exists(beside(model, '.ncnn.bin')):
         return
     text = ','.join(str(n) for n in (1, *shape))
     subprocess.run([pnnx_program(), model, f'inputshape=[{text}]', 'fp16=0'], check=True,
                    stdout=sys.stderr)
+
+
+def convert_for_litert(model):
+    """Writes MODEL.tflite."""
+    import onnx_tflite
+    if not os.path.exists(beside(model, '.tflite')):
+        onnx_tflite.convert(model, beside(model, '.tflite'))
 
 
 def turn(run, image, passes):
@@ -129,6 +159,9 @@ def serve(name, model, threads, input_path, shape, outputs, answers):
     if name == 'ncnn':
         convert_for_ncnn(model, shape)
     image = numpy.fromfile(input_path, dtype='float32').reshape(1, *shape)
+    if name == 'litert':
+        convert_for_litert(model)
+        image = numpy.ascontiguousarray(image.transpose(0, 2, 3, 1))
     run = RUNTIMES[name](model, threads, outputs)
     print(version, file=answers, flush=True)
     for line in sys.stdin:

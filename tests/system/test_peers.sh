@@ -1,7 +1,8 @@
 #!/bin/sh
-# `make bench-peers` without its Python packages: what the ONNX writer refuses and folds, the options,
-# the verdict, the environment from PyPI, and a whole run with a false onnxruntime that is right,
-# wrong or crashes. What the true runtimes compute is compared in each run of `make bench-peers`.
+# `make bench-peers` without its Python packages: what the ONNX writer refuses and folds, what the
+# converter for LiteRT reads and merges, the options, the verdict, the environment from PyPI, and a
+# whole run with a false onnxruntime that is right, wrong or crashes. What the true runtimes compute is
+# compared in each run of `make bench-peers`.
 . tests/support/lib.sh
 
 bench=$OUT/bench/bench_detect
@@ -92,6 +93,46 @@ assert d.varint(300) == b'\xac\x02' and d.varint(-1) == b'\xff' * 9 + b'\x01'
 assert d.attribute('axis', 1).encode() == b'\x0a\x04axis' b'\x18\x01' b'\xa0\x01\x02'
 END
 
+# ---- the converter for LiteRT ----
+python tflite-read <<END
+import array
+import darknet_onnx as d
+import onnx_tflite as t
+image, outputs = d.write('$cfg', '$weights', '$work/demo.onnx')
+m = t.Model('$work/demo.onnx')
+assert (m.input, m.dims) == ('input', [1, image.c, image.h, image.w]), (m.input, m.dims)
+assert m.outputs == [l.name for l in outputs], m.outputs
+conv, leaky = m.nodes[:2]
+assert (conv.kind, conv.inputs, conv.output) == (
+    'Conv', ['input', 'convolutional_0_weights', 'convolutional_0_biases'], 'convolutional_0'), vars(conv)
+assert conv.attributes == {'kernel_shape': [3, 3], 'strides': [2, 2], 'pads': [1] * 4,
+                           'group': 1}, conv.attributes
+assert leaky.kind == 'LeakyRelu' and abs(leaky.attributes['alpha'] - .1) < 1e-7, vars(leaky)
+dims, values = m.tensors['convolutional_0_biases']
+graph = d.build('$cfg', '$weights')
+biases = array.array('f', values)
+assert dims == [len(biases)] and d.tensor('convolutional_0_biases', dims, biases).encode() in [
+    x.encode() for x in graph.tensors], dims
+END
+python tflite-same <<END
+import onnx_tflite as t
+for side, size, stride, before, out, same in (
+        (416, 3, 1, 1, 416, True), (416, 3, 2, 1, 208, False), (13, 2, 1, 0, 13, True),
+        (13, 3, 2, 1, 7, True), (36, 3, 2, 1, 18, False), (8, 5, 1, 1, 6, False)):
+    assert t.is_same(side, size, stride, before, out) == same, (side, size, stride, before)
+END
+python tflite-merged <<END
+import onnx_tflite as t
+from types import SimpleNamespace as N
+def node(kind, output, *inputs): return N(kind=kind, output=output, inputs=list(inputs))
+nodes = [node('Conv', 'a', 'x'), node('Relu', 'b', 'a'), node('MaxPool', 'c', 'b'),
+         node('Relu', 'd', 'c'), node('Add', 'e', 'd', 'b'), node('Relu', 'f', 'd')]
+got = [(n.kind, output, activation) for n, output, activation in t.merged(nodes)]
+assert got == [('Conv', 'b', t.RELU), ('MaxPool', 'c', t.NONE), ('Relu', 'd', t.NONE),
+               ('Add', 'e', t.NONE), ('Relu', 'f', t.NONE)], got
+END
+expect_failure tflite-usage 'usage: onnx_tflite.py' python3 bench/peers/onnx_tflite.py "$work/demo.onnx"
+
 # ---- the options ----
 peers() { python3 bench/peers/peers.py --bench "$bench" --out "$work/peers" "$@"; }
 for threads in 0 1, 1,x 1025 '' ' 1'; do
@@ -150,7 +191,7 @@ class InferenceSession:
             raise ValueError('not today')
     def run(self, outputs, inputs): return [numpy.Floats(self.outputs)]
 END
-for name in openvino ncnn pnnx cv2; do
+for name in openvino ncnn pnnx cv2 ai_edge_litert flatbuffers; do
     echo "raise ImportError('no $name here')" >"$work/modules/$name.py"
 done
 # run_peers KIND: its output and status
