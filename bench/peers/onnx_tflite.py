@@ -269,7 +269,7 @@ NODES = {'Conv': convolution, 'MaxPool': maxpool, 'Concat': concat, 'Resize': re
 
 
 def merged(nodes):
-    """(node, name of its output, activation): a Relu right behind a Conv or an Add is part of it."""
+    """(node, name of its output, activation): a Relu right behind Conv or Add is part of it."""
     result, nodes = [], list(nodes)
     for node, behind in zip(nodes, nodes[1:] + [None]):
         if node.kind == 'Relu' and result and result[-1][1:] == (node.output, RELU):

@@ -3,9 +3,9 @@
     python3 runtime.py NAME                                             prints its version
     python3 runtime.py NAME MODEL.onnx THREADS INPUT C,H,W OUTPUT...    serves
 
-NAME is onnxruntime, openvino, ncnn, opencv or litert. INPUT has the floats of one image. A server prints
-its version when the network is loaded. Then it answers each line of standard input by a line, as
-`bench_detect --serve` does:
+NAME is onnxruntime, openvino, ncnn, opencv or litert. INPUT has the floats of one image. A server
+prints its version when the network is loaded. Then it answers each line of standard input by a
+line, as `bench_detect --serve` does:
     raw FILE    "done"; FILE has the outputs of a pass, in the order of OUTPUT...
     turn N      milliseconds of a pass, the mean of N
 
