@@ -105,7 +105,7 @@ static bool is_shared(const burst_job *job)
     return job->host_alloc && gemm_shares_memory(&gemm_variants[job->variant]);
 }
 
-static bool problem_make(problem *p, const burst_job *job)
+static bool problem_make(problem *p, const burst_job *job, bool shared)
 {
     if (p->ready && !memcmp(&p->shape, &job->shape, sizeof(shape)) && p->seed == job->seed
         && p->offset == job->offset)
@@ -117,7 +117,7 @@ static bool problem_make(problem *p, const burst_job *job)
     p->shape = *s;
     p->seed = job->seed;
     p->offset = job->offset;
-    p->shared = is_shared(job);
+    p->shared = shared;
     p->A = make_matrix(p, 0, s->TA ? K : M, s->TA ? M : K, (size_t)s->lda, &random);
     p->B = make_matrix(p, 1, s->TB ? N : K, s->TB ? K : N, (size_t)s->ldb, &random);
     p->C0 = make_matrix(p, 2, M, N, (size_t)s->ldc, &random);
@@ -307,14 +307,15 @@ static burst_result failed(const char *format, ...)
 
 burst_result measure_burst(problems *all, const burst_job *job)
 {
-    problem *p = is_shared(job) ? &all->shared : &all->plain;
+    const bool shared = is_shared(job);
+    problem *p = shared ? &all->shared : &all->plain;
     burst_result result = {.status = BURST_OK, .first_s = -1};
     const gemm_variant *v = &gemm_variants[job->variant];
     const char *reason = job->first ? gemm_unusable(v) : NULL;
     if (reason) return failed("it cannot run here: %s", reason);
     if (gemm_get_state()->check) return failed("GEMM_CHECK=1 would be timed too: unset it");
-    if (!problem_make(p, job))
-        return failed("no memory%s for M=%d N=%d K=%d", p->shared ? " of the device" : "",
+    if (!problem_make(p, job, shared))
+        return failed("no memory%s for M=%d N=%d K=%d", shared ? " of the device" : "",
                       job->shape.M, job->shape.N, job->shape.K);
     run r = {.p = p, .job = job, .v = v, .call = call_of(p, p->C), .result = &result};
     gemm_set_threads(job->threads);

@@ -173,10 +173,10 @@ def is_same(side, size, stride, before, out):
     return out == most and before == max(0, (most - 1) * stride + size - side) // 2
 
 
-def with_border(w, node, kind, lowest):
+def with_border(w, node, lowest):
     """For a node with a window: the name of its input, the padding, and the output's two sides.
 
-    Where neither SAME nor VALID fits, the input gets a border of `lowest` by an operation `kind`.
+    Where neither SAME nor VALID fits, the input gets a border of `lowest`.
     """
     a, source = node.attributes, node.inputs[0]
     size, stride, pads = a['kernel_shape'][0], a['strides'][0], a['pads']
@@ -189,11 +189,12 @@ def with_border(w, node, kind, lowest):
         return source, SAME, out
     name = f'{node.output}_input'
     w.constant(name + '_border', [[0, 0], [pads[0], pads[2]], [pads[1], pads[3]], [0, 0]], 'int32')
-    inputs = [source, name + '_border']
-    if lowest:
-        inputs.append(w.constant(name + '_lowest', [lowest], 'float32'))
     shape = n, sides[0] + pads[0] + pads[2], sides[1] + pads[1] + pads[3], channels
-    w.add(kind, inputs, name, shape, 'PadOptions' if kind == 'PAD' else 'PadV2Options')
+    if lowest:
+        w.constant(name + '_lowest', [lowest], 'float32')
+        w.add('PADV2', [source, name + '_border', name + '_lowest'], name, shape, 'PadV2Options')
+    else:
+        w.add('PAD', [source, name + '_border'], name, shape, 'PadOptions')
     return name, VALID, out
 
 
@@ -201,7 +202,7 @@ def convolution(w, node, output, activation):
     _, weights, biases = node.inputs
     stride, groups = node.attributes['strides'][0], node.attributes['group']
     filters, channels = w.values(weights), w.shapes[node.inputs[0]][3]
-    source, padding, sides = with_border(w, node, 'PAD', 0)
+    source, padding, sides = with_border(w, node, 0)
     members = {'padding': padding, 'strideH': stride, 'strideW': stride, 'dilationHFactor': 1,
                'dilationWFactor': 1, 'fusedActivationFunction': activation}
     if groups == 1:
@@ -218,7 +219,7 @@ def convolution(w, node, output, activation):
 
 def maxpool(w, node, output, _):
     size, stride = node.attributes['kernel_shape'][0], node.attributes['strides'][0]
-    source, padding, sides = with_border(w, node, 'PADV2', LOWEST)
+    source, padding, sides = with_border(w, node, LOWEST)
     w.add('MAX_POOL_2D', [source], output, (1, *sides, w.shapes[source][3]), 'Pool2DOptions',
           padding=padding, strideH=stride, strideW=stride, filterHeight=size, filterWidth=size)
 
@@ -270,7 +271,7 @@ NODES = {'Conv': convolution, 'MaxPool': maxpool, 'Concat': concat, 'Resize': re
 
 def merged(nodes):
     """(node, name of its output, activation): a Relu right behind Conv or Add is part of it."""
-    result, nodes = [], list(nodes)
+    result = []
     for node, behind in zip(nodes, nodes[1:] + [None]):
         if node.kind == 'Relu' and result and result[-1][1:] == (node.output, RELU):
             continue

@@ -122,7 +122,7 @@ def beside(model, end):
 
 
 def convert_for_ncnn(model, shape):
-    """Writes MODEL.ncnn.param and .bin."""
+    """Once for each model: writes MODEL.ncnn.param and .bin."""
     if os.path.exists(beside(model, '.ncnn.bin')):
         return
     text = ','.join(str(n) for n in (1, *shape))
@@ -131,7 +131,7 @@ def convert_for_ncnn(model, shape):
 
 
 def convert_for_litert(model):
-    """Writes MODEL.tflite."""
+    """Once for each model: writes MODEL.tflite."""
     import onnx_tflite
     if not os.path.exists(beside(model, '.tflite')):
         onnx_tflite.convert(model, beside(model, '.tflite'))

@@ -232,7 +232,7 @@ else
     "$bench" $quick --impl stock,packed,cl,hybrid,auto --host-alloc -s 70,90,60 -s 300,700,20 \
         --transposes NN,TT --cold --csv >"$work/csv" 2>"$work/err"
     is bench_host_alloc_right '0 20' "$? $(grep -c ',ok,$' "$work/csv")"
-    # Some of these calls makes a block.
+    # One of these calls makes a block.
     for n in 32 40 24 48 16 56 8 64; do
         CL_FAIL_AT=$n OPENCL_LAYERS=$build/tests/layer_fail.so \
             "$bench" $quick --impl cl --host-alloc -s 9,9,9 >"$work/output" 2>&1
