@@ -503,6 +503,7 @@ static void test_kept(void)
 /* Convolution, upsample, convolution, in memory of the device. Their outputs may stay there. */
 typedef struct chain {
     conv_call first, last;
+    conv_call made[2];          /* as conv_shape_free wants them */
     layer_call between;
     layer_input input;
 } chain;
@@ -521,6 +522,8 @@ static void make_chain(chain *n)
     n->last = conv_shape_make(&shape, CONV_LINEAR);
     rng r = rng_make(17, 1);
     conv_shape_fill(&n->last, &r);
+    n->made[0] = n->first;
+    n->made[1] = n->last;
     n->first.output = take_memory(12 * 14 * 14);
     n->input = (layer_input){n->first.output, 12 * 14 * 14};
     n->between = (layer_call){.kind = LAYER_UPSAMPLE, .batch = 1, .c = 12, .h = 14, .w = 14,
@@ -529,6 +532,14 @@ static void make_chain(chain *n)
                               .output = take_memory(12 * 28 * 28)};
     n->last.input = n->between.output;
     n->last.output = take_memory(6 * 28 * 28);
+}
+
+static void free_chain(chain *n)
+{
+    gemm_host_free(n->first.output);
+    gemm_host_free(n->between.output);
+    gemm_host_free(n->last.output);
+    for (int i = 0; i < 2; ++i) conv_shape_free(&n->made[i]);
 }
 
 /* Runs the chain and returns its output in the CPU's memory. */
@@ -580,6 +591,7 @@ static int run_mixed(void *policy)
     }
     gemm_plan_drop(&plans[0]);
     gemm_plan_drop(&plans[1]);
+    free_chain(&n);
     return 0;
 }
 
