@@ -2,7 +2,8 @@
  * The memory policy for a GPU on a bus.
  *
  *   B:  goes chunk by chunk through pinned buffers. While some chunks are on the bus, the CPU fills
- *       the next. Blocks of gemm_cl_alloc are pinned and go at once.
+ *       the next. Blocks of gemm_cl_alloc are pinned, so a matrix there goes at once, without a
+ *       copy by the CPU. Its rows may have gaps, as in the device's part of a hybrid multiply.
  *   A:  weights are uploaded once. The pinned copy that they were uploaded from is kept. A later
  *       call with the same pointer and shape compares every byte with the copy. If all are equal,
  *       the device's buffer is right, whatever happened to the caller's memory in between. A
@@ -62,12 +63,18 @@ fail:
 
 /* ---- B ------------------------------------------------------------------------------------- */
 
-/* Sends the whole of v's buffer from pinned memory that holds its rows without gaps. */
-static int upload_pinned(gemm_cl_view *v, const float *from)
+/* Sends the whole of v's buffer from pinned memory, whose rows are ld floats apart. */
+static int upload_pinned(gemm_cl_view *v, const float *from, size_t ld)
 {
+    static const size_t ORIGIN[3];
     cl_command_queue queue = gemm_cl_opened()->queue;
-    const size_t bytes = v->rows * v->cols * sizeof(float);
-    CL_TRY(clEnqueueWriteBuffer(queue, v->mem, CL_FALSE, 0, bytes, from, 0, NULL, NULL));
+    const size_t row = v->cols * sizeof(float), bytes = v->rows * row;
+    const size_t region[3] = {row, v->rows, 1};
+    if (ld == v->cols)
+        CL_TRY(clEnqueueWriteBuffer(queue, v->mem, CL_FALSE, 0, bytes, from, 0, NULL, NULL));
+    else
+        CL_TRY(clEnqueueWriteBufferRect(queue, v->mem, CL_FALSE, ORIGIN, ORIGIN, region, row, 0,
+                                        ld * sizeof(float), 0, from, 0, NULL, NULL));
     CL_TRY(clFlush(queue));
     v->copied = bytes;
     return 0;
@@ -117,8 +124,7 @@ static int upload_chunks(gemm_cl_view *v, gemm_cl_slot slot)
     v->mem = gemm_cl_scratch(slot, v->rows * row);
     v->device_ld = v->cols;
     if (!v->mem) return -1;
-    if (!v->later && v->ld == v->cols && gemm_cl_block_of(v->host))
-        return upload_pinned(v, v->host);
+    if (!v->later && gemm_cl_block_of(v->host)) return upload_pinned(v, v->host, v->ld);
     for (size_t i = 0; i < v->rows; i += step) {
         const size_t count = v->rows - i < step ? v->rows - i : step;
         if (upload_chunk(v, i, count, turn++)) return -1;
@@ -191,7 +197,7 @@ static int upload_kept(gemm_cl_view *v)
     }
     v->mem = k->mem;
     gemm_cl_send_rows(k->copy.at, v, 0, v->rows);
-    if (upload_pinned(v, k->copy.at)) goto fail;
+    if (upload_pinned(v, k->copy.at, v->cols)) goto fail;
     k->host = v->host;
     k->rows = v->rows;
     k->cols = v->cols;

@@ -15,8 +15,8 @@
     F(BuildProgram) F(CreateBuffer) F(CreateCommandQueue) F(CreateContext) F(CreateImage)         \
     F(CreateKernel) F(CreateProgramWithBinary) F(CreateProgramWithSource) F(CreateSubBuffer)      \
     F(EnqueueMapBuffer) F(EnqueueMapImage) F(EnqueueNDRangeKernel) F(EnqueueReadBuffer)           \
-    F(EnqueueUnmapMemObject) F(EnqueueWriteBuffer) F(Finish) F(Flush) F(GetDeviceIDs)             \
-    F(GetDeviceInfo) F(GetEventInfo) F(GetEventProfilingInfo) F(GetKernelInfo)                    \
+    F(EnqueueUnmapMemObject) F(EnqueueWriteBuffer) F(EnqueueWriteBufferRect) F(Finish) F(Flush)   \
+    F(GetDeviceIDs) F(GetDeviceInfo) F(GetEventInfo) F(GetEventProfilingInfo) F(GetKernelInfo)    \
     F(GetKernelWorkGroupInfo) F(GetPlatformIDs) F(GetProgramBuildInfo) F(GetProgramInfo)          \
     F(GetSupportedImageFormats) F(ReleaseCommandQueue) F(ReleaseContext) F(ReleaseEvent)          \
     F(ReleaseKernel) F(ReleaseMemObject) F(ReleaseProgram) F(RetainCommandQueue) F(SetKernelArg)  \
@@ -57,6 +57,7 @@ unsigned long gemm_cl_released_memory(void);
 #define clEnqueueReadBuffer gemm_cl_function.EnqueueReadBuffer
 #define clEnqueueUnmapMemObject gemm_cl_function.EnqueueUnmapMemObject
 #define clEnqueueWriteBuffer gemm_cl_function.EnqueueWriteBuffer
+#define clEnqueueWriteBufferRect gemm_cl_function.EnqueueWriteBufferRect
 #define clFinish gemm_cl_function.Finish
 #define clFlush gemm_cl_function.Flush
 #define clGetDeviceIDs gemm_cl_function.GetDeviceIDs

@@ -152,6 +152,10 @@ COMMAND(EnqueueNDRangeKernel, count(LAUNCHES_COUNT),
 COMMAND(EnqueueWriteBuffer, if (b) count(WAITS_COUNT),
         (cl_command_queue q, cl_mem m, cl_bool b, size_t o, size_t c, const void *p, WAITS),
         (q, m, b, o, c, p, n, w, event))
+COMMAND(EnqueueWriteBufferRect, if (b) count(WAITS_COUNT),
+        (cl_command_queue q, cl_mem m, cl_bool b, const size_t *o, const size_t *h,
+         const size_t *r, size_t rp, size_t sp, size_t hrp, size_t hsp, const void *p, WAITS),
+        (q, m, b, o, h, r, rp, sp, hrp, hsp, p, n, w, event))
 COMMAND(EnqueueReadBuffer, if (b) count(WAITS_COUNT),
         (cl_command_queue q, cl_mem m, cl_bool b, size_t o, size_t c, void *p, WAITS),
         (q, m, b, o, c, p, n, w, event))
@@ -254,6 +258,7 @@ static cl_int replace_entries(void)
     REPLACE(ReleaseEvent);
     REPLACE(EnqueueNDRangeKernel);
     REPLACE(EnqueueWriteBuffer);
+    REPLACE(EnqueueWriteBufferRect);
     REPLACE(EnqueueReadBuffer);
     REPLACE(EnqueueUnmapMemObject);
     REPLACE(EnqueueMapBuffer);

@@ -51,6 +51,14 @@ static cl_event make_gate(cl_command_queue queue)
     return gate;
 }
 
+/* A gate for a write, behind the caller's events. `all` has MOST_WAITS places. */
+static cl_int add_gate(cl_command_queue queue, cl_uint n, const cl_event *waits, cl_event *all)
+{
+    if (n >= MOST_WAITS) return CL_OUT_OF_RESOURCES;
+    if (n) memcpy(all, waits, n * sizeof *waits);
+    return (all[n] = make_gate(queue)) ? CL_SUCCESS : CL_OUT_OF_HOST_MEMORY;
+}
+
 static CL_API_ENTRY cl_int CL_API_CALL EnqueueWriteBuffer(
     cl_command_queue queue, cl_mem mem, cl_bool blocking, size_t offset, size_t bytes,
     const void *from, cl_uint n, const cl_event *waits, cl_event *event)
@@ -59,11 +67,26 @@ static CL_API_ENTRY cl_int CL_API_CALL EnqueueWriteBuffer(
     if (blocking)
         return next->clEnqueueWriteBuffer(queue, mem, CL_TRUE, offset, bytes, from, n, waits,
                                           event);
-    if (n >= MOST_WAITS) return CL_OUT_OF_RESOURCES;
-    if (n) memcpy(all, waits, n * sizeof *waits);
-    if (!(all[n] = make_gate(queue))) return CL_OUT_OF_HOST_MEMORY;
+    const cl_int failed = add_gate(queue, n, waits, all);
+    if (failed) return failed;
     const cl_int rc = next->clEnqueueWriteBuffer(queue, mem, CL_FALSE, offset, bytes, from, n + 1,
                                                  all, event);
+    next->clReleaseEvent(all[n]);
+    return rc;
+}
+
+/* Nobody here waits for a write of a rectangle at once. */
+static CL_API_ENTRY cl_int CL_API_CALL EnqueueWriteBufferRect(
+    cl_command_queue queue, cl_mem mem, cl_bool blocking, const size_t *to, const size_t *from,
+    const size_t *region, size_t row, size_t slice, size_t host_row, size_t host_slice,
+    const void *host, cl_uint n, const cl_event *waits, cl_event *event)
+{
+    cl_event all[MOST_WAITS];
+    const cl_int failed = blocking ? CL_INVALID_OPERATION : add_gate(queue, n, waits, all);
+    if (failed) return failed;
+    const cl_int rc = next->clEnqueueWriteBufferRect(queue, mem, CL_FALSE, to, from, region, row,
+                                                     slice, host_row, host_slice, host, n + 1, all,
+                                                     event);
     next->clReleaseEvent(all[n]);
     return rc;
 }
@@ -201,6 +224,7 @@ static CL_API_ENTRY cl_int CL_API_CALL ReleaseMemObject(cl_mem mem)
 static cl_int replace_entries(void)
 {
     layer.clEnqueueWriteBuffer = EnqueueWriteBuffer;
+    layer.clEnqueueWriteBufferRect = EnqueueWriteBufferRect;
     layer.clGetDeviceInfo = GetDeviceInfo;
     layer.clCreateBuffer = CreateBuffer;
     layer.clCreateImage = CreateImage;

@@ -1439,6 +1439,7 @@ static void test_faults(void)
         {"cl", NULL, 'u', false, DRIVER, 0, false},
         {"cl_image", NULL, 'u', true, DRIVER, 0, true},
         {"hybrid", &gemm_cl_best, 'u', true, HYBRID_MULTIPLY, 0, false},
+        {"hybrid", &gemm_cl_best, 'd', true, HYBRID_MULTIPLY, 0, false},
         {"hybrid", &gemm_cl_best, 'd', false, HYBRID_MULTIPLY, 0, false},
         {"conv-hybrid", &gemm_cl_best, 'u', true, HYBRID_CONVOLVE, 0, false},
         {"conv-hybrid", &gemm_cl_best, 'd', true, HYBRID_CONVOLVE, 0, true},
