@@ -2,7 +2,7 @@
  * Layers with few channels.
  *
  * Rows of the image are copied to a band, as in ukernel_conv.h, some rows at a time. The pixels
- * under a tap are neighbours there. For that, stride 2 splits even and odd columns.
+ * under a tap are neighbours there. For that, a stride of S splits each row into S parts.
  *
  *     stride 1   channel 0:  | 0 | pixels of a row   | 0 |                the rows that the taps of
  *                            | 0 | pixels of a row   | 0 |                some rows of the output
@@ -15,9 +15,9 @@
  * the output. Strips of B, as in convolution.c, would be read by few filters only.
  *
  * With a maxpool of 2x2 behind it, stride 1 splits the columns too. Even and odd places are then
- * vectors of their own, and each maximum is that of four accumulators. With stride 2 they would
- * need another split. So two rows of the output of all filters go to scratch, stay in L2, and are
- * pooled there.
+ * vectors of their own, and each maximum is that of four accumulators. With other strides they
+ * would need another split. So two rows of the output of all filters go to scratch, stay in L2, and
+ * are pooled there.
  *
  * Each element is one sum over its taps, from the first to the last. So the bits do not depend on
  * the threads.
@@ -39,7 +39,7 @@ typedef struct band_job {
     int rows;                   /* of the output in a band */
     int chunk_rows;             /* of the output in a chunk */
     size_t apart;               /* floats from channel to channel */
-    size_t filter;              /* stride 2 and pooled: floats from filter to filter of the two
+    size_t filter;              /* pooled, not stride 1: floats from filter to filter of the two
                                    rows; else 0 */
 } band_job;
 
@@ -71,14 +71,13 @@ static band_job make_job(const conv_call *c, const gemm_ukernel *u, int threads)
     b.chunk_rows = unit * chunk;
     b.rows = unit * max_int(1, min_int(fits, chunk));
     b.apart = round_up_odd(gemm_depthwise_floats(&b.d, b.rows), LINE);
-    if (c->pool && c->stride == 2) b.filter = round_up_odd(2 * c->out_w, LINE);
+    if (c->pool && c->stride > 1) b.filter = round_up_odd(2 * c->out_w, LINE);
     return b;
 }
 
 bool packed_can_band(const conv_call *c, const gemm_ukernel *u)
 {
     if (c->size == 1 || c->groups > 1 || c->activation == CONV_LOGISTIC) return false;
-    if (c->stride > 2) return false;
     const band_job b = make_job(c, u, 1);
     return scratch_bytes(&b) <= GEMM_SCRATCH_BYTES;
 }
@@ -95,13 +94,8 @@ bool packed_prefers_band(const conv_call *c, const gemm_ukernel *u)
 {
     enum { FEW = 4, SOME = 32, SOME_FILTERS = 32 };
     if (c->c > FEW && (c->c > SOME || c->n > SOME_FILTERS)) return false;
-    return packed_can_band(c, u) && (c->stride == 2 || fills_tiles(c, u));
-}
-
-/* The distance from a place to its pixel in column `column` of a band, counted from the place. */
-static int column_at(const gemm_depthwise *d, int column)
-{
-    return gemm_depthwise_splits(d) ? column % 2 * (d->pitch / 2) + column / 2 : column;
+    if (c->size < c->stride) return false;
+    return packed_can_band(c, u) && (c->stride > 1 || fills_tiles(c, u));
 }
 
 /* The distance from a place to its pixel under each tap. In pairs: from two neighbouring places to
@@ -112,8 +106,8 @@ static void find_taps(const band_job *b, int *taps)
     for (int k = 0; k < gemm_conv_taps(b->c); ++k) {
         const int ky = k % square / size, kx = k % size;
         const int row = (int)(k / square * b->apart) + ky * b->d.pitch;
-        *taps++ = row + column_at(&b->d, kx);
-        if (b->d.pairs) *taps++ = row + column_at(&b->d, kx + 1);
+        *taps++ = row + gemm_depthwise_column(&b->d, kx);
+        if (b->d.pairs) *taps++ = row + gemm_depthwise_column(&b->d, kx + 1);
     }
 }
 

@@ -14,8 +14,9 @@
  *
  *   1x1, stride 1     B is the image: read where it lies
  *   taps are shifts   each row of B is the channel at an offset, masked at the edges (taps.h)
- *   stride 2          rows of the image are split into even and odd columns, some rows at a time.
- *                     The pixels under a tap are then neighbours
+ *   stride S > 1      rows of the image are split into S parts. The pixels under a tap are then
+ *                     neighbours. Large maps: some rows of all channels, for many strips. Else:
+ *                     the rows of one channel under one strip
  *   any other         row by row of the output
  *
  * With few channels and filters nothing is packed: band.c.
@@ -115,7 +116,66 @@ static void pack_any(const packed_b *b, const gemm_ukernel *u, int p0, int kc, i
     }
 }
 
-/* A band of the image with split rows: the source of a packed_b. */
+/* ---- stride S: rows of the image in S parts ---- */
+
+/* The geometry of the bands, which is that of a depthwise layer. */
+static gemm_depthwise make_split(const conv_call *c, const gemm_ukernel *u)
+{
+    gemm_depthwise d = {.h = c->h, .w = c->w, .out_h = c->out_h, .out_w = c->out_w,
+                        .size = c->size, .pad = c->pad, .stride = c->stride};
+    d.pitch = gemm_depthwise_pitch(&d, u->vl);
+    return d;
+}
+
+/* Packs nc places of kc rows of a strip, those from place j0 of the band's first row on. */
+static void pack_places(const gemm_depthwise *d, const gemm_ukernel *u, const float *band,
+                        size_t apart, int first, int kc, int j0, int nc, float *strip)
+{
+    int y = j0 / d->out_w, x = j0 % d->out_w;
+    for (int at = 0, n; at < nc; at += n, x = 0, ++y) {
+        n = min_int(d->out_w - x, nc - at);
+        u->pack_band(d, band + (size_t)y * d->stride * d->pitch, apart, first, kc, x, n,
+                     strip + at);
+    }
+    if (nc == u->nr) return;
+    for (int p = 0; p < kc; ++p) {
+        memset(strip + p * u->nr + nc, 0, (size_t)(u->nr - nc) * sizeof *strip);
+    }
+}
+
+/* The most floats of a band under one strip, of one channel. */
+enum { STRIP_BAND = 8192 };
+
+static bool fits_strip_band(const conv_call *c, const gemm_ukernel *u)
+{
+    if (c->stride == 1 || c->size < c->stride) return false;
+    const gemm_depthwise d = make_split(c, u);
+    const int rows = min_int(c->out_h, 1 + ceil_div(u->nr - 1, c->out_w));
+    return gemm_depthwise_floats(&d, rows) <= STRIP_BAND;
+}
+
+/* Channel by channel: fills a band with the rows under the strip, and packs the taps from it. */
+static void pack_by_channels(const packed_b *b, const gemm_ukernel *u, int p0, int kc, int j0,
+                             int nc, float *strip)
+{
+    _Alignas(64) float band[STRIP_BAND];
+    const channels *s = b->source;
+    const conv_call *c = s->c;
+    const int taps = c->size * c->size, end = p0 + kc;
+    j0 += s->place;
+    const int y0 = j0 / c->out_w, y1 = (j0 + nc - 1) / c->out_w + 1;
+    gemm_depthwise d = make_split(c, u);
+    memset(band, 0, gemm_depthwise_floats(&d, y1 - y0) * sizeof *band);
+    for (int p = p0, count; p < end; p += count, strip += count * u->nr) {
+        const int first = p % taps;
+        count = min_int(taps - first, end - p);
+        d.src = s->first + (size_t)(p / taps) * c->h * c->w;
+        u->fill_band(&d, y0, y1, band);
+        pack_places(&d, u, band, 0, first, count, j0 - y0 * c->out_w, nc, strip);
+    }
+}
+
+/* A band of the image with split rows of all channels: the source of a packed_b. */
 typedef struct split_rows {
     gemm_depthwise d;
     const float *band;          /* what fill_band wrote for each channel */
@@ -127,17 +187,7 @@ static void pack_split(const packed_b *b, const gemm_ukernel *u, int p0, int kc,
                        float *strip)
 {
     const split_rows *s = b->source;
-    const gemm_depthwise *d = &s->d;
-    int y = j0 / d->out_w, x = j0 % d->out_w;
-    for (int at = 0, n; at < nc; at += n, x = 0, ++y) {
-        n = min_int(d->out_w - x, nc - at);
-        u->pack_band(d, s->band + (size_t)y * d->stride * d->pitch, s->apart, p0, kc, x, n,
-                     strip + at);
-    }
-    if (nc == u->nr) return;
-    for (int p = 0; p < kc; ++p) {
-        memset(strip + p * u->nr + nc, 0, (size_t)(u->nr - nc) * sizeof *strip);
-    }
+    pack_places(&s->d, u, s->band, s->apart, p0, kc, j0, nc, strip);
 }
 
 /* ---- dense and grouped convolutions ---- */
@@ -157,6 +207,7 @@ typedef struct layer_job {
     const conv_call *c;
     const gemm_ukernel *u;
     const packed_shifts *shifts; /* NULL: taps are not shifts */
+    bool by_channels;            /* pack_by_channels, where taps are not shifts */
     int step;                    /* depthwise: channels in a chunk */
     int band;                    /* pooled or split: rows of the output in a chunk; even if
                                     pooled */
@@ -187,7 +238,8 @@ static packed_job make_job(const layer_job *l, channels *source, int index)
         .K = gemm_conv_taps(c),
         .C = c->output + (size_t)index * filters * out_area,
         .ldc = out_area,
-        .B = {.source = source, .pack = l->shifts ? pack_shifts : pack_any},
+        .B = {.source = source,
+              .pack = l->shifts ? pack_shifts : l->by_channels ? pack_by_channels : pack_any},
         .epilogue =
             {
                 .alpha = 1,
@@ -293,16 +345,7 @@ static int run_pooled(layer_job *l, int threads)
                          c->batch * c->groups * ceil_div(c->out_h, l->band), convolve_band, l);
 }
 
-/* ---- stride 2: bands of rows that are split into even and odd columns ---- */
-
-/* The geometry of the bands, which is that of a depthwise layer. */
-static gemm_depthwise make_split(const conv_call *c, const gemm_ukernel *u)
-{
-    gemm_depthwise d = {.h = c->h, .w = c->w, .out_h = c->out_h, .out_w = c->out_w,
-                        .size = c->size, .pad = c->pad, .stride = c->stride};
-    d.pitch = gemm_depthwise_pitch(&d, u->vl);
-    return d;
-}
+/* ---- stride S: a band of all channels is a chunk ---- */
 
 /*
  * Rows of the output in a chunk. Their band of the image is a quarter of a small L2, and they fill
@@ -314,7 +357,7 @@ static int rows_of_split(const conv_call *c, const gemm_ukernel *u)
 {
     enum { FEW_CHUNKS = 8, MANY_CHUNKS = 16, FEW_STRIPS = 4, BAND = 64 * 1024 / sizeof(float),
            MOST = (GEMM_SCRATCH_BYTES - PACKED_SCRATCH_BYTES) / sizeof(float) };
-    if (c->stride != 2 || c->size == 1 || c->pool) return 0;
+    if (c->stride == 1 || c->size == 1 || c->size < c->stride || c->pool) return 0;
     const int channels = c->c / c->groups;
     const gemm_depthwise d = make_split(c, u);
     const int fits = (BAND / channels / d.pitch - c->size) / c->stride + 1;
@@ -495,6 +538,7 @@ gemm_status gemm_packed_conv(const conv_call *c, const gemm_context *context, co
     const bool shifted = packed_has_shifts(c) && !gemm_conv_is_pointwise(c);
     packed_shifts *const shifts = shifted ? packed_take_shifts(c, l.u) : NULL;
     l.shifts = shifts;
+    l.by_channels = fits_strip_band(c, l.u);
     const int no_memory = c->pool ? run_pooled(&l, threads) : run_dense(&l, threads);
     strcpy(context->note->algorithm, "direct");
     packed_give_shifts(shifts);

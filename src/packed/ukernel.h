@@ -107,7 +107,7 @@ typedef struct gemm_taps {
 /* A channel and its filters in a depthwise convolution. */
 typedef struct gemm_depthwise {
     int h, w, out_h, out_w, size, pad;
-    int stride;                 /* 1 or 2 */
+    int stride;
     bool pairs;                 /* stride 1: even and odd places are read apart, so columns are
                                    split as with stride 2; out_w is even */
     int pitch;                  /* gemm_depthwise_pitch() */
@@ -141,18 +141,28 @@ typedef struct gemm_band_row {
 /* So many rows of the output are computed together if there are as many. */
 enum { GEMM_DEPTHWISE_ROWS = 4 };
 
-/* Whether the columns of a band are split into even and odd ones. */
-static inline bool gemm_depthwise_splits(const gemm_depthwise *d)
+/* A row of a band is split into so many parts: column x, counted from the padding on, lies in part
+   x % parts. So the pixels of neighbouring places are neighbours. */
+static inline int gemm_depthwise_parts(const gemm_depthwise *d)
 {
-    return d->stride == 2 || d->pairs;
+    return d->pairs ? 2 : d->stride;
 }
 
-/* Floats in a row of a band: a multiple of 2 * vl that holds what the taps of out_w places need. */
+/* Floats in a row of a band: a multiple of 2 * vl, or of vl in each part. It holds what the taps of
+   out_w places need. */
 static inline int gemm_depthwise_pitch(const gemm_depthwise *d, int vl)
 {
     const int across = d->pairs ? d->out_w / 2 : d->out_w, places = across > vl ? across : vl;
-    const int needed = gemm_depthwise_splits(d) ? 2 * (places + d->size / 2 + 1) : places + d->size;
-    return (needed + 2 * vl - 1) / (2 * vl) * (2 * vl);
+    const int parts = gemm_depthwise_parts(d), unit = parts > 1 ? vl : 2 * vl;
+    const int needed = parts > 1 ? places + d->size / parts + 1 : places + d->size;
+    return parts * ((needed + unit - 1) / unit * unit);
+}
+
+/* Where column x lies in a row of a band. */
+static inline int gemm_depthwise_column(const gemm_depthwise *d, int x)
+{
+    const int parts = gemm_depthwise_parts(d);
+    return x % parts * (d->pitch / parts) + x / parts;
 }
 
 /* Floats in a band for so many rows of the output. */

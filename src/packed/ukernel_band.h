@@ -4,9 +4,9 @@
  *     a filter's weights    tap 0, tap 1 ...          scalars, read where they lie
  *     pixels under tap k    place 0, place 1 ...      a row of the band, from taps[k] on
  *
- * With stride 2 the columns of the band are split (ukernel_conv.h), so neighbouring places are
- * vectors. A tile is up to MR filters by up to NV vectors. Nothing is packed, because few filters
- * read each pixel.
+ * Unless the stride is 1 the columns of the band are split (ukernel_conv.h), so neighbouring places
+ * are vectors. A tile is up to MR filters by up to NV vectors. Nothing is packed, because few
+ * filters read each pixel.
  */
 
 /* All steps of a tile, in turns of BAND_TURN steps. */

@@ -2,11 +2,13 @@
  * Convolutions: strips of B packed from an image, and depthwise layers. Included by ukernel_body.h.
  *
  * A depthwise layer is computed in bands. A band is some rows of the channel with zeroes around
- * them, and it stays in L1. With stride 2 a row is split into its even and its odd columns:
+ * them, and it stays in L1. With a stride of S a row is split into S parts, each of every S-th
+ * column:
  *
  *     stride 1    | 0 | pixels of a row       | 0 ... |    pitch floats
  *     stride 2    | 0 | even columns  | 0 ... | odd columns     | 0 ... |    half, half
  *     and pairs
+ *     stride 3    | 0 | columns 0, 3 .. | 0 .. | columns 1, 4 .. | 0 .. | columns 2, 5 .. | 0 .. |
  *
  * So the pixels under a tap are one vector for neighbouring places, without a mask.
  */
@@ -92,8 +94,8 @@ INLINE void copy_rows(const float *src, int n, int lines, float *dst, int pitch)
     }
 }
 
-/* Rows of a channel with split columns. */
-INLINE void split_rows(const gemm_depthwise *d, const float *src, int lines, float *band)
+/* Rows of a channel in two parts. */
+INLINE void split_in_two(const gemm_depthwise *d, const float *src, int lines, float *band)
 {
     const int pitch = d->pitch, n = lesser(d->w, pitch - d->pad);
     float *row = band + d->pad / 2, *second = row + pitch / 2;
@@ -102,6 +104,18 @@ INLINE void split_rows(const gemm_depthwise *d, const float *src, int lines, flo
             split_pairs(src, n, second, row + 1);
         } else {
             split_pairs(src, n, row, second);
+        }
+    }
+}
+
+/* Rows of a channel in any number of parts. */
+INLINE void split_in_parts(const gemm_depthwise *d, const float *src, int lines, float *band)
+{
+    const int parts = gemm_depthwise_parts(d), n = lesser(d->w, d->pitch - d->pad);
+    for (int y = 0; y < lines; ++y, src += d->w, band += d->pitch) {
+        for (int first = 0; first < lesser(parts, n); ++first) {
+            float *dst = band + gemm_depthwise_column(d, first + d->pad);
+            for (int x = first; x < n; x += parts) *dst++ = src[x];
         }
     }
 }
@@ -120,8 +134,11 @@ static void fill_band(const gemm_depthwise *d, int y0, int y1, float *band)
     float *const pixels = band + (first - from) * pitch;
     clear_rows(band, pixels);
     clear_rows(pixels + lines * pitch, band + (to - from) * pitch);
-    if (gemm_depthwise_splits(d)) {
-        split_rows(d, src, lines, pixels);
+    const int parts = gemm_depthwise_parts(d);
+    if (parts == 2) {
+        split_in_two(d, src, lines, pixels);
+    } else if (parts > 2) {
+        split_in_parts(d, src, lines, pixels);
     } else if (d->w <= pitch - d->pad) {
         copy_rows(src, d->w, lines, pixels + d->pad, pitch);
     } else {
@@ -130,7 +147,7 @@ static void fill_band(const gemm_depthwise *d, int y0, int y1, float *band)
     }
 }
 
-/* From a place of the output to its pixel under tap kx, in a row of a band. */
+/* From a place of the output to its pixel under tap kx, in a row of a band. stride: 1 or 2. */
 INLINE int tap_at(const int kx, const int stride, const bool in_lanes, int pitch)
 {
     if (in_lanes) return kx * VL;
@@ -188,20 +205,23 @@ INLINE void depthwise_any(const int rows, int size, int stride, const float *in,
 static void pack_band(const gemm_depthwise *d, const float *band, size_t apart, int first, int kc,
                       int x, int n, float *strip)
 {
-    const int size = d->size;
+    const int size = d->size, pitch = d->pitch, part = pitch / gemm_depthwise_parts(d);
     int ky = first % (size * size) / size, kx = first % size;
-    const float *row = band + first / (size * size) * apart + (size_t)ky * d->pitch + x;
+    int column = gemm_depthwise_column(d, kx);
+    const float *row = band + first / (size * size) * apart + (size_t)ky * pitch + x;
     for (int p = 0; p < kc; ++p, strip += NR) {
-        const float *src = row + tap_at(kx, d->stride, false, d->pitch);
+        const float *src = row + column;
         if (n == NR) {
             UNROLL
             for (int v = 0; v < NV; ++v) vstore(strip + v * VL, vload(src + v * VL));
         } else {
             copy_row(src, n, strip);
         }
+        column += part;
+        if (column >= pitch) column -= pitch - 1;
         if (++kx < size) continue;
-        kx = 0, row += d->pitch;
-        if (++ky == size) ky = 0, row += apart - (size_t)size * d->pitch;
+        kx = column = 0, row += pitch;
+        if (++ky == size) ky = 0, row += apart - (size_t)size * pitch;
     }
 }
 

@@ -5,10 +5,10 @@
  * activation). Guard pages lie before or behind every array. The output holds NaN before the call.
  *
  * For each instruction set there are more tests: Winograd's algorithm over random geometry, also
- * where `packed` would not choose it; bands of split rows (stride 2) with many channels; few
- * channels, also where `packed` would not choose their way; layers in lanes; the bits of the output
- * do not depend on the number of threads; activations and maxima are Darknet's for infinities, NaN,
- * zeroes and denormals.
+ * where `packed` would not choose it; bands of split rows (strides from 2 on) with many channels;
+ * few channels, also where `packed` would not choose their way; layers in lanes; the bits of the
+ * output do not depend on the number of threads; activations and maxima are Darknet's for
+ * infinities, NaN, zeroes and denormals.
  *
  *   test_conv [--seed S] [--cases N] [--row NAME] [--case I] [--threads N]
  *
@@ -108,9 +108,9 @@ static void draw_winograd(conv_call *c, rng *r, int number)
 }
 
 /*
- * Stride 2, and at least 8 bands with every instruction set: a band has 192 places or less, or
- * 1/16 of the rows. Narrow maps, whose strips hold many rows, are high. A group alone has so many
- * channels that strips are packed.
+ * Strides from 2 on, and at least 8 bands with every instruction set: a band has 192 places or
+ * less, or 1/16 of the rows. Narrow maps, whose strips hold many rows, are high. A group alone has
+ * so many channels that strips are packed.
  */
 static void draw_split(conv_call *c, rng *r, int number)
 {
@@ -119,9 +119,9 @@ static void draw_split(conv_call *c, rng *r, int number)
     static const int filters[] = {1, 2, 3, 3, 5, 7, 8, 13, 16, 31, 64, 70};
     static const int widths[] = {9, 16, 17, 31, 33, 47, 64, 97, 130};
     c->batch = 1 + number % 2;
-    c->stride = 2;
+    c->stride = 2 + rng_below(r, 3) * rng_below(r, 2);
     c->groups = 1 + rng_below(r, 4) / 3;
-    c->size = 2 + rng_below(r, 6);
+    c->size = c->stride + rng_below(r, 6);
     c->pad = rng_below(r, 4);
     c->c = c->groups > 1 ? c->groups * PICK(r, channels) : PICK(r, many);
     c->n = c->groups * PICK(r, filters);
@@ -129,7 +129,7 @@ static void draw_split(conv_call *c, rng *r, int number)
     c->out_w = conv_places(c->w, c);
     const int band = (PLACES + c->out_w - 1) / c->out_w;
     c->out_h = (BANDS - 1) * band + 1 + rng_below(r, 12);
-    c->h = (c->out_h - 1) * 2 + c->size - 2 * c->pad + rng_below(r, 2);
+    c->h = (c->out_h - 1) * c->stride + c->size - 2 * c->pad + rng_below(r, 2);
 }
 
 /* What runs in lanes on forced_isa: 1x1 with two blocks of K. */
@@ -147,7 +147,7 @@ static void draw_lanes(conv_call *c, rng *r, int number)
     c->w = c->out_w = 1 + PICK(r, sides);
 }
 
-/* Few channels, strides 1 and 2, and several bands where the image is large. Most outputs get even
+/* Few channels, strides 1 to 4, and several bands where the image is large. Most outputs get even
    sides, because those may be pooled. */
 static void draw_band(conv_call *c, rng *r, int number)
 {
@@ -155,7 +155,7 @@ static void draw_band(conv_call *c, rng *r, int number)
     static const int sides[] = {1, 2, 3, 6, 9, 18, 32, 47, 97, 150};
     c->batch = 1 + number % 2;
     c->groups = 1;
-    c->stride = 1 + number / 2 % 2;
+    c->stride = 1 + number / 2 % 4;
     c->c = PICK(r, channels);
     c->n = PICK(r, filters);
     do {

@@ -101,6 +101,8 @@ static const large LAYERS[] = {
     {{"bands", 1, 1, 5, 208, 80, 66, 3, 1, 1}, true, DIRECT},
     {{"few channels, stride 2, pooled", 1, 1, 3, 100, 108, 64, 7, 2, 3}, true, DIRECT},
     {{"bands, stride 2", 1, 1, 5, 260, 144, 66, 3, 2, 1}, true, DIRECT},
+    {{"few channels, stride 4, pooled", 1, 1, 3, 183, 191, 40, 11, 4, 0}, true, DIRECT},
+    {{"strips, stride 2", 1, 1, 64, 40, 42, 128, 3, 2, 1}, false, DIRECT},
     {{"dots", 1, 2, 512, 3, 3, 302, 3, 1, 0}, false, DIRECT},
 };
 
