@@ -90,12 +90,19 @@ static bool fills_tiles(const conv_call *c, const gemm_ukernel *u)
     return places >= tile && 4 * places >= 3 * ceil_div(places, tile) * tile;
 }
 
+/* With stride 1 strips need no split rows, so bands must fill their tiles. Else one whole vector is
+   enough. A small map has no pooled strips, so it goes by bands. */
+static bool fits_rows(const conv_call *c, const gemm_ukernel *u)
+{
+    if (c->stride == 1) return fills_tiles(c, u);
+    return c->size >= c->stride && (c->pool || c->out_w >= u->vl);
+}
+
 bool packed_prefers_band(const conv_call *c, const gemm_ukernel *u)
 {
     enum { FEW = 4, SOME = 32, SOME_FILTERS = 32 };
     if (c->c > FEW && (c->c > SOME || c->n > SOME_FILTERS)) return false;
-    if (c->size < c->stride) return false;
-    return packed_can_band(c, u) && (c->stride > 1 || fills_tiles(c, u));
+    return fits_rows(c, u) && packed_can_band(c, u);
 }
 
 /* The distance from a place to its pixel under each tap. In pairs: from two neighbouring places to
