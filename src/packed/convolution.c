@@ -118,8 +118,14 @@ static void pack_any(const packed_b *b, const gemm_ukernel *u, int p0, int kc, i
 
 /* ---- stride S: rows of the image in S parts ---- */
 
-/* The geometry of the bands, which is that of a depthwise layer. */
-static gemm_depthwise make_split(const conv_call *c, const gemm_ukernel *u)
+/* Whether a filter reads each part of a row. */
+static bool reads_all_parts(const conv_call *c)
+{
+    return c->stride > 1 && c->size >= c->stride;
+}
+
+/* The geometry of a channel's band. */
+static gemm_depthwise make_band(const conv_call *c, const gemm_ukernel *u)
 {
     gemm_depthwise d = {.h = c->h, .w = c->w, .out_h = c->out_h, .out_w = c->out_w,
                         .size = c->size, .pad = c->pad, .stride = c->stride};
@@ -148,8 +154,8 @@ enum { STRIP_BAND = 8192 };
 
 static bool fits_strip_band(const conv_call *c, const gemm_ukernel *u)
 {
-    if (c->stride == 1 || c->size < c->stride) return false;
-    const gemm_depthwise d = make_split(c, u);
+    if (!reads_all_parts(c)) return false;
+    const gemm_depthwise d = make_band(c, u);
     const int rows = min_int(c->out_h, 1 + ceil_div(u->nr - 1, c->out_w));
     return gemm_depthwise_floats(&d, rows) <= STRIP_BAND;
 }
@@ -164,7 +170,7 @@ static void pack_by_channels(const packed_b *b, const gemm_ukernel *u, int p0, i
     const int taps = c->size * c->size, end = p0 + kc;
     j0 += s->place;
     const int y0 = j0 / c->out_w, y1 = (j0 + nc - 1) / c->out_w + 1;
-    gemm_depthwise d = make_split(c, u);
+    gemm_depthwise d = make_band(c, u);
     memset(band, 0, gemm_depthwise_floats(&d, y1 - y0) * sizeof *band);
     for (int p = p0, count; p < end; p += count, strip += count * u->nr) {
         const int first = p % taps;
@@ -357,9 +363,9 @@ static int rows_of_split(const conv_call *c, const gemm_ukernel *u)
 {
     enum { FEW_CHUNKS = 8, MANY_CHUNKS = 16, FEW_STRIPS = 4, BAND = 64 * 1024 / sizeof(float),
            MOST = (GEMM_SCRATCH_BYTES - PACKED_SCRATCH_BYTES) / sizeof(float) };
-    if (c->stride == 1 || c->size == 1 || c->size < c->stride || c->pool) return 0;
+    if (!reads_all_parts(c) || c->pool) return 0;
     const int channels = c->c / c->groups;
-    const gemm_depthwise d = make_split(c, u);
+    const gemm_depthwise d = make_band(c, u);
     const int fits = (BAND / channels / d.pitch - c->size) / c->stride + 1;
     const int least = ceil_div(FEW_STRIPS * u->nr, c->out_w);
     const int rows = max_int(least, min_int(fits, ceil_div(c->out_h, MANY_CHUNKS)));
@@ -373,7 +379,7 @@ static void convolve_split(void *arg, int chunk, void *scratch)
     const conv_call *c = l->c;
     const int bands = ceil_div(c->out_h, l->band), index = chunk / bands, in = c->c / c->groups;
     const int y = chunk % bands * l->band, rows = min_int(l->band, c->out_h - y);
-    split_rows s = {.d = make_split(c, l->u)};
+    split_rows s = {.d = make_band(c, l->u)};
     channels source;
     packed_job job = make_job(l, &source, index);
     float *const band = (float *)scratch + PACKED_SCRATCH_BYTES / sizeof(float);
@@ -403,13 +409,9 @@ static int run_split(layer_job *l, int threads)
 /* What all channels share. */
 static gemm_depthwise make_depthwise(const conv_call *c, const gemm_ukernel *u)
 {
-    gemm_depthwise d = {
-        .h = c->h, .w = c->w, .out_h = c->out_h, .out_w = c->out_w,
-        .size = c->size, .pad = c->pad, .stride = c->stride,
-        .filters = c->n / c->groups,
-        .slope = packed_slope(c->activation),
-    };
-    d.pitch = gemm_depthwise_pitch(&d, u->vl);
+    gemm_depthwise d = make_band(c, u);
+    d.filters = c->n / c->groups;
+    d.slope = packed_slope(c->activation);
     return d;
 }
 
