@@ -1,14 +1,14 @@
 /*
- * cl_block: 32x32 blocks of C. Each of the 32 work-items of a group computes 32 neighbours in a row
- * of C.
+ * cl_block: square blocks of C, of side b = COLS = WY: 8, 16, 32 or 64. The paper chose 32. Each of
+ * the b work-items of a group computes b neighbours in a row of C.
  *
- *   group (X, Y), item y  ->  C[32*Y + y][32*X ... 32*X + 31]
+ *   group (X, Y), item y  ->  C[b*Y + y][b*X ... b*X + b - 1]
  *
- * A is M x K. B is transposed to N x K. Both are padded with zeros to multiples of 32, so that rows
+ * A is M x K. B is transposed to N x K. Both are padded with zeros to multiples of b, so that rows
  * of A and columns of B are contiguous and no loop has a branch. C is the caller's, and the store
- * checks its edge. K is a multiple of 32; acs and brs are 1.
+ * checks its edge. K is a multiple of b; acs and brs are 1.
  *
- * Work-group {1,32}, global {N/32, M}. The paper has {M/32, N}, because it is column-major.
+ * Work-group {1,b}, global {N/b, M}. The paper has {M/32, N}, because it is column-major.
  *
  * Source: Wang, Shi, Wen: CNN convolution on mobile GPUs (2018), steps 2 and 3.
  */
@@ -18,8 +18,8 @@
 #ifndef WY
 #define WY 32
 #endif
-#if COLS != 32 || WY != 32
-#error "cl_block: the paper's blocks are 32x32"
+#if COLS != WY
+#error "cl_block: blocks are squares"
 #endif
 
 __kernel __attribute__((reqd_work_group_size(1, WY, 1)))
@@ -35,9 +35,9 @@ void cl_block(int M, int N, int K, float alpha,
     for (int j = 0; j < COLS; ++j) {
         sum[j] = 0.0f;
     }
-    for (int k0 = 0; k0 < K; k0 += 32) {
+    for (int k0 = 0; k0 < K; k0 += COLS) {
         for (int j = 0; j < COLS; ++j) {
-            for (int k = 0; k < 32; ++k) {
+            for (int k = 0; k < COLS; ++k) {
                 sum[j] += a[k0 + k] * b[(ulong)j * bcs + k0 + k];
             }
         }

@@ -1,16 +1,17 @@
 /*
- * cl_local: cl_block with both 32x32 sub-blocks in local memory. The next steps of the paper are
+ * cl_local: cl_block with both sub-blocks in local memory. The sides of the paper's search are
  * defines:
- *   VECTOR = 1, 4, 8, 16   floats that a load or store moves at once; the sums stay scalar
- *   UNROLL = 1, 8          steps of the innermost loop that are written out
+ *   COLS = WY = 8, 16, 32, 64      the side of a block
+ *   VECTOR = 1, 4, 8, 16           floats that a load or store moves at once; the sums stay scalar
+ *   UNROLL = 1, 2, 4, 8, 16        steps of the innermost loop that are written out
  *
- *   As[y][k]: row y of A's block     Bs[j][k]: column j of B's block     4 KiB each
+ *   As[y][k]: row y of A's block     Bs[j][k]: column j of B's block     COLS * COLS floats each
  *
- * Together they take the 8 KiB of local memory that an Adreno 330 has.
+ * Two blocks of 32x32 take the 8 KiB of local memory that an Adreno 330 has.
  *
- * Global memory is read 32 times less often. The kernel needs what cl_block needs: A is M x K and B
- * is transposed to N x K, both padded with zeros to multiples of 32; acs and brs are 1. Work-group
- * {1,32}, global {N/32, M}.
+ * Global memory is read COLS times less often. The kernel needs what cl_block needs: A is M x K and
+ * B is transposed to N x K, both padded with zeros to multiples of COLS; acs and brs are 1.
+ * Work-group {1,COLS}, global {N/COLS, M}.
  *
  * Source: Wang, Shi, Wen: CNN convolution on mobile GPUs (2018), steps 4 to 6.
  */
@@ -26,8 +27,8 @@
 #ifndef WY
 #define WY 32
 #endif
-#if COLS != 32 || WY != 32
-#error "cl_local: the paper's blocks are 32x32"
+#if COLS != WY || COLS % VECTOR
+#error "cl_local: blocks are squares of whole vectors"
 #endif
 
 #if VECTOR == 1
@@ -62,7 +63,7 @@ void cl_local(int M, int N, int K, float alpha,
               __global const float *B, ulong b0, int brs, int bcs,
               __global float *C, ulong c0, int ldc)
 {
-    __local float As[32 * 32], Bs[32 * 32];
+    __local float As[COLS * COLS], Bs[COLS * COLS];
     const int y = get_local_id(1);
     const int j0 = get_global_id(0) * COLS, i = get_global_id(1);
     __global const float *a = A + a0 + (ulong)i * ars;
@@ -71,16 +72,16 @@ void cl_local(int M, int N, int K, float alpha,
     for (int j = 0; j < COLS; ++j) {
         sum[j] = 0.0f;
     }
-    for (int k0 = 0; k0 < K; k0 += 32) {
-        for (int k = 0; k < 32; k += VECTOR) {
-            STORE(LOAD(a + k0 + k), As + y * 32 + k);
-            STORE(LOAD(b + k0 + k), Bs + y * 32 + k);
+    for (int k0 = 0; k0 < K; k0 += COLS) {
+        for (int k = 0; k < COLS; k += VECTOR) {
+            STORE(LOAD(a + k0 + k), As + y * COLS + k);
+            STORE(LOAD(b + k0 + k), Bs + y * COLS + k);
         }
         barrier(CLK_LOCAL_MEM_FENCE);
         for (int j = 0; j < COLS; ++j) {
             #pragma unroll UNROLL
-            for (int k = 0; k < 32; k += VECTOR) {
-                wide p = LOAD(As + y * 32 + k) * LOAD(Bs + j * 32 + k);
+            for (int k = 0; k < COLS; k += VECTOR) {
+                wide p = LOAD(As + y * COLS + k) * LOAD(Bs + j * COLS + k);
                 sum[j] += SUM(p);
             }
         }

@@ -1,6 +1,6 @@
 # Detecting and measuring.
 
-.PHONY: detect detect-all tune gprof loops bench bench-cl bench-detect bench-peers ab report
+.PHONY: detect detect-all tune gprof loops bench bench-cl ladder bench-detect bench-peers ab report
 
 detect: all default-weights ## detect IMAGE under GEMM_IMPL, with CFG and WEIGHTS; installs Debian packages first
 	@$(SET_WEIGHTS); export GEMM_IMPL=$(GEMM_IMPL); set -- $(call quote,$(CFG)) "$$weights" $(call quote,$(IMAGE)); \
@@ -33,7 +33,12 @@ bench: all default-weights $(OUT)/bench/ab ## the speed table of packed and its 
 # The networks of its forward passes; those of MODELS where they are.
 CL_BENCH_NETWORKS = $(or $(NETWORKS),cfg/yolov3-tiny.cfg cfg/alexnet.cfg cfg/extraction.cfg $(wildcard $(MODELS)/yolo-fastest-*.cfg))
 bench-cl: all $(OUT)/bench/bench_cl ## the OpenCL rows on the device of GEMM_CL_DEVICE, as tables: NETWORKS CL_BENCH=--quick, --forward or --tune
-	$(OUT)/bench/bench_cl $(CL_BENCH) $(CL_BENCH_NETWORKS)
+	@mkdir -p $(BUILD)/bench-cl && rm -f $(BUILD)/bench-cl/squares.tsv
+	$(OUT)/bench/bench_cl $(CL_BENCH) --squares $(BUILD)/bench-cl/squares.tsv $(CL_BENCH_NETWORKS)
+	@[ ! -f $(BUILD)/bench-cl/squares.tsv ] || bench/studies/squares.sh $(BUILD)/bench-cl
+
+ladder: all $(OUT)/bench/bench_cl ## the search of the Adreno 330 paper on the device of GEMM_CL_DEVICE: LADDER=--quick
+	$(OUT)/bench/bench_cl --ladder $(LADDER)
 
 # The trained networks of a table, cfg=weights, as the arguments "$$@".
 SET_TRAINED = $(SET_WEIGHTS); set -- $(call quote,$(CFG))="$$weights"; for model in $(call quote,$(MODELS))/*.weights; do \

@@ -16,7 +16,7 @@ endif
 PACKAGES_gprof    = $(BENCH_PACKAGES)
 PACKAGES_loops    = $(BENCH_PACKAGES)
 PACKAGES_bench    = $(BENCH_PACKAGES) $(REF_PACKAGES)
-PACKAGES_bench-cl = $(REF_PACKAGES)
+PACKAGES_bench-cl = $(BENCH_PACKAGES) $(REF_PACKAGES)
 PACKAGES_packages = $(BENCH_PACKAGES) $(REF_PACKAGES) $(REPORT_PACKAGES)
 # Programs that nobody here built, which the library is tested with, and what finds it installed.
 LIBRARY_TEST_PACKAGES = darknet libblas-test python3-numpy cmake pkg-config man-db

@@ -167,6 +167,18 @@ const char *gemm_cl_unusable(const void *row)
     return why;
 }
 
+const char *gemm_cl_limits(const void *row)
+{
+    const char *why;
+    gemm_cl_lock();
+    if (open_all(&why)) {
+        const gemm_cl_work w = gemm_cl_begin_work(row);
+        why = gemm_cl_why_refused(&w);
+    }
+    gemm_cl_unlock();
+    return why;
+}
+
 bool gemm_cl_identify(char *text, size_t bytes)
 {
     const char *why;

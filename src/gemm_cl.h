@@ -79,4 +79,8 @@ gemm_status gemm_cl_finish(bool take, gemm_note *);
 /* NULL, or why the row cannot run here. Opens the device and builds the row's kernel. */
 const char *gemm_cl_unusable(const void *row);
 
+/* The same by the device's limits alone. Builds nothing: for the rows of the paper's search, which
+   are so many that a list of all rows would wait for their compiler for a minute. */
+const char *gemm_cl_limits(const void *row);
+
 #endif

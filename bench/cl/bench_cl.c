@@ -5,26 +5,28 @@
  *      program
  *   1  the 13 multiplies of yolov3-tiny, with all data on the device: cl and CLBlast, many calls to
  *      one wait; kernel time by events, and wall time
- *   2  the paper's ladder, step by step
- *   3  cl_image against cl_naive on squares
+ *   2  the paper's ladder, step by step, and the GB/s that its kernels move
+ *   3  cl_image, cl and cl_naive on squares of 128 and more
  *   4  the 13 multiplies from the CPU's memory: bytes copied, first call and steady state
  *   5  forward passes of the networks named on the command line (bench/cl/forward.c), by default of
  *      yolov3-tiny
  *
- *   bench_cl [--quick] [--forward] [--tune] [--tune-image] [CFG...]
+ *   bench_cl [--quick] [--forward] [--ladder] [--tune] [--tune-image] [--squares FILE] [CFG...]
  *
  * --quick: smaller squares and fewer rounds, for slow devices. --forward: only 5.
- * --tune: instead of 1 to 5, every kernel of `cl` with every split of K on every shape.
+ * --ladder: instead of 1 to 5, the paper's whole search (bench/cl/ladder.c).
+ * --tune: every kernel of `cl` with every split of K on every shape.
  * --tune-image: cl_image with every group and unrolling.
+ * --squares FILE: GFLOP/s of table 3 go to FILE too, with tabs between: bench/studies/squares.gnuplot.
  *
  * Times are medians of five rounds in which the rows take turns; (lowest-highest) follows.
  */
 #include "cl/choice.h"
 #include "cl/device.h"
 #include "cl/forward.h"
-#include "cl/timing.h"
+#include "cl/ladder.h"
+#include "cl/times.h"
 #include "common/random.h"
-#include "common/shapes.h"
 #include "driver/driver.h"
 #include "gemm_cl.h"
 #include "util/clock.h"
@@ -37,24 +39,22 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { ROUNDS = 5, SHAPES = YOLOV3_TINY_CALLS, MAX_NETWORKS = 16 };
+enum { SHAPES = YOLOV3_TINY_CALLS, MAX_NETWORKS = 16 };
 
 static const shape_size *const yolo = yolov3_tiny_sizes;
 static rng random_state = {88172645463325252u};
 
-typedef struct named_row {
-    const char *name;
-    const gemm_cl_row *row;
-    double paper;               /* the step's factor on an Adreno 330; 0: none */
-} named_row;
+static const named_row steps[] = {
+    {"cl_naive", &gemm_cl_naive}, {"cl_block", &gemm_cl_block}, {"cl_local", &gemm_cl_local},
+    {"cl_local_v4", &gemm_cl_local_v4}, {"cl_local_v8", &gemm_cl_local_v8},
+    {"cl_local_v16", &gemm_cl_local_v16}, {"cl_local_v4_u8", &gemm_cl_local_v4_u8},
+    {"cl_image", &gemm_cl_image}, {"cl", &gemm_cl_best}};
+enum { STEPS = sizeof steps / sizeof steps[0] };
 
-static const named_row ladder[] = {
-    {"cl_naive", &gemm_cl_naive, 0},       {"cl_block", &gemm_cl_block, 0},
-    {"cl_local", &gemm_cl_local, 3.0},     {"cl_local_v4", &gemm_cl_local_v4, 1.25},
-    {"cl_local_v8", &gemm_cl_local_v8, 0}, {"cl_local_v16", &gemm_cl_local_v16, 0},
-    {"cl_local_v4_u8", &gemm_cl_local_v4_u8, 1.16}, {"cl_image", &gemm_cl_image, 0},
-    {"cl", &gemm_cl_best, 0}};
-enum { LADDER = sizeof ladder / sizeof ladder[0] };
+#define A_BLOCK(name, side) {"cl_block_" #name, &gemm_cl_block_##name},
+#define A_LOCAL(name, side, floats, unrolling) {"cl_local_" #name, &gemm_cl_local_##name},
+static const named_row searched[] = {GEMM_CL_BLOCKS(A_BLOCK) GEMM_CL_SEARCH(A_LOCAL)};
+enum { SEARCHED = sizeof searched / sizeof searched[0] };
 
 /* What --tune tries beside the kernels that cl has. */
 #define TILE(rows_, cols_, wx_, wy_, depth_) \
@@ -79,38 +79,6 @@ static gemm_cl_row cut(const gemm_cl_row *row, int parts)
     gemm_cl_row result = *row;
     result.parts = parts;
     return result;
-}
-
-static float *random_matrix(size_t count)
-{
-    float *m = gemm_host_alloc(count, sizeof *m);
-    if (!m) {
-        fprintf(stderr, "out of memory\n");
-        exit(1);
-    }
-    for (size_t i = 0; i < count; ++i)
-        m[i] = rng_float(&random_state);
-    return m;
-}
-
-static gemm_call make_call(shape_size s)
-{
-    return (gemm_call){.M = s.M, .N = s.N, .K = s.K, .ALPHA = 1.0f,
-                       .A = random_matrix((size_t)s.M * (size_t)s.K), .lda = s.K,
-                       .B = random_matrix((size_t)s.K * (size_t)s.N), .ldb = s.N,
-                       .C = random_matrix((size_t)s.M * (size_t)s.N), .ldc = s.N};
-}
-
-static void free_call(gemm_call *g)
-{
-    gemm_host_free((float *)g->A);
-    gemm_host_free((float *)g->B);
-    gemm_host_free(g->C);
-}
-
-static double gflop(shape_size s)
-{
-    return 2e-9 * s.M * s.N * s.K;
 }
 
 /* ---- 0: right or wrong ---------------------------------------------------------------------- */
@@ -141,7 +109,7 @@ static double worst_error(const gemm_call *g, const float *before)
 
 static bool right(const char *name, const gemm_cl_row *row, int parts, shape_size s, int TA, int TB)
 {
-    gemm_call g = make_call(s);
+    gemm_call g = times_make_call(s);
     const size_t bytes = (size_t)s.M * (size_t)s.N * sizeof(float);
     float *before = malloc(bytes);
     g.TA = TA;
@@ -156,7 +124,7 @@ static bool right(const char *name, const gemm_cl_row *row, int parts, shape_siz
     const int rc = gemm_cl_run(&g, &context, &with_parts);
     const double worst = rc ? INFINITY : worst_error(&g, before);
     free(before);
-    free_call(&g);
+    times_free_call(&g);
     if (!(worst <= 1.0))
         printf("WRONG: %s TA=%d TB=%d %dx%dx%d parts %d: error %.3g of its bound%s\n", name, TA, TB,
                s.M, s.N, s.K, parts, worst, rc ? " (it did not run)" : "");
@@ -183,11 +151,20 @@ static bool check_row(const char *name, const gemm_cl_row *row)
     return ok;
 }
 
+static bool check_search(void)
+{
+    int wrong = 0;
+    for (int i = 0; i < SEARCHED; ++i)
+        wrong += !check_row(searched[i].name, searched[i].row);
+    printf("correctness: %s\n\n", wrong ? "WRONG" : "all rows right");
+    return wrong == 0;
+}
+
 static bool check_all(bool tuning)
 {
     int wrong = 0;
-    for (int i = 0; i < LADDER; ++i)
-        wrong += !check_row(ladder[i].name, ladder[i].row);
+    for (int i = 0; i < STEPS; ++i)
+        wrong += !check_row(steps[i].name, steps[i].row);
     for (size_t i = 0; i < gemm_cl_choice_count; ++i) {
         const gemm_cl_row *r = &gemm_cl_choices[i];
         char name[64];
@@ -205,58 +182,10 @@ static bool check_all(bool tuning)
     return wrong == 0;
 }
 
-/* ---- times ---------------------------------------------------------------------------------- */
-
-typedef struct measured {
-    gemm_cl_times all[ROUNDS], median;
-    double low, high;           /* wall */
-    int reps;
-    bool failed;
-} measured;
-
-static int by_wall(const void *a, const void *b)
-{
-    const double x = ((const gemm_cl_times *)a)->wall_ms, y = ((const gemm_cl_times *)b)->wall_ms;
-    return (x > y) - (x < y);
-}
-
-/* All rows on one shape in turns; calls enough for 20 ms to one wait. */
-static void measure(shape_size s, const named_row *rows, int count, measured *out)
-{
-    gemm_call g = make_call(s);
-    for (int r = 0; r < count; ++r) {
-        gemm_cl_times once;
-        out[r] = (measured){.reps = 1};
-        for (int warm = 0; warm < 2; ++warm) {
-            out[r].failed = out[r].failed || gemm_cl_unusable(rows[r].row) ||
-                            gemm_cl_time(&g, rows[r].row, 1, &once) != 0;
-            if (out[r].failed || once.wall_ms > 500.0) break;
-        }
-        if (!out[r].failed) {
-            const double calls = 20.0 / (once.wall_ms + 1e-3);
-            out[r].reps = calls < 1.0 ? 1 : calls > 200.0 ? 200 : (int)calls;
-        }
-    }
-    for (int round = 0; round < ROUNDS; ++round) {
-        for (int r = 0; r < count; ++r) {
-            if (!out[r].failed)
-                out[r].failed =
-                    gemm_cl_time(&g, rows[r].row, out[r].reps, &out[r].all[round]) != 0;
-        }
-    }
-    for (int r = 0; r < count; ++r) {
-        qsort(out[r].all, ROUNDS, sizeof out[r].all[0], by_wall);
-        out[r].median = out[r].all[ROUNDS / 2];
-        out[r].low = out[r].all[0].wall_ms;
-        out[r].high = out[r].all[ROUNDS - 1].wall_ms;
-    }
-    free_call(&g);
-}
-
 static void table_yolo(void)
 {
-    static const named_row rows[] = {{"cl", &gemm_cl_best, 0}, {"clblast", &gemm_cl_clblast, 0},
-                                     {"cl_image", &gemm_cl_image, 0}};
+    static const named_row rows[] = {{"cl", &gemm_cl_best}, {"clblast", &gemm_cl_clblast},
+                                     {"cl_image", &gemm_cl_image}};
     enum { COUNT = sizeof rows / sizeof rows[0] };
     measured m[COUNT];
     double wall[COUNT] = {0}, device[COUNT] = {0};
@@ -268,7 +197,7 @@ static void table_yolo(void)
            "| cl ran |\n"
            "|---|---|---|---|---|---|---|---|---|\n");
     for (int i = 0; i < SHAPES; ++i) {
-        measure(yolo[i], rows, COUNT, m);
+        times_measure(yolo[i], rows, COUNT, m);
         for (int r = 0; r < COUNT; ++r) {
             wall[r] += m[r].median.wall_ms;
             device[r] += m[r].median.device_ms;
@@ -276,7 +205,7 @@ static void table_yolo(void)
         printf("| %dx%dx%d | %.4f (%.4f-%.4f) | %.4f | %.0f | %.4f (%.4f-%.4f) | %.3f | %.4f | "
                "%.4f | %s |\n",
                yolo[i].M, yolo[i].N, yolo[i].K, m[0].median.wall_ms, m[0].low, m[0].high,
-               m[0].median.device_ms, gflop(yolo[i]) / m[0].median.wall_ms * 1e3,
+               m[0].median.device_ms, times_gflop(yolo[i]) / m[0].median.wall_ms * 1e3,
                m[1].median.wall_ms, m[1].low, m[1].high,
                m[0].median.wall_ms / m[1].median.wall_ms, m[2].median.wall_ms,
                m[2].median.device_ms, m[0].median.ran);
@@ -286,71 +215,65 @@ static void table_yolo(void)
            device[0], 5565.0 / wall[0], wall[1], wall[0] / wall[1], wall[2], device[2]);
 }
 
-static void table_ladder(shape_size s)
+static const char *squares_path;         /* of --squares, or NULL */
+
+/* A line of tabs: the side, then GFLOP/s of each row; "-" for one that did not run. */
+static void write_square(FILE *file, int n, const measured *m, int count)
 {
-    measured m[LADDER];
-    double before = 0.0;
-    measure(s, ladder, LADDER, m);
-    printf("2. the ladder on %dx%dx%d; ms a call by events, padding, turning and filling included, "
-           "and the multiply alone\n", s.M, s.N, s.K);
-    printf("| row | all kernels | multiply | wall (lowest-highest) | GFLOP/s | step "
-           "| paper's step | over cl_naive |\n|---|---|---|---|---|---|---|---|\n");
-    for (int r = 0; r < LADDER; ++r) {
-        const double ms = m[r].median.device_ms;
-        char paper[16] = "";
-        if (m[r].failed) {
-            printf("| %s | failed |\n", ladder[r].name);
-            continue;
-        }
-        if (ladder[r].paper > 0.0) snprintf(paper, sizeof paper, "%.2f", ladder[r].paper);
-        /* the paper's last step starts from float4, not from float16 */
-        const double from = ladder[r].row == &gemm_cl_local_v8 ||
-                                    ladder[r].row == &gemm_cl_local_v16 ||
-                                    ladder[r].row == &gemm_cl_local_v4_u8
-                                ? m[ladder[r].row == &gemm_cl_local_v4_u8 ? 3 : 2].median.device_ms
-                                : before;
-        printf("| %s | %.4f | %.4f | %.4f (%.4f-%.4f) | %.1f | %.2f | %s | %.1f |\n",
-               ladder[r].name, ms, m[r].median.kernel_ms, m[r].median.wall_ms, m[r].low, m[r].high,
-               gflop(s) / ms * 1e3, from > 0.0 ? from / ms : 1.0, paper,
-               m[0].median.device_ms / ms);
-        before = ms;
+    fprintf(file, "%d", n);
+    for (int r = 0; r < count; ++r) {
+        const double ms = m[r].median.device_ms > 0 ? m[r].median.device_ms : m[r].median.wall_ms;
+        if (m[r].failed) fprintf(file, "\t-");
+        else fprintf(file, "\t%.2f", times_gflop((shape_size){n, n, n}) / ms * 1e3);
     }
-    printf("\n");
-    fflush(stdout);
+    fprintf(file, "\n");
 }
 
-static void table_squares(bool quick)
+static bool table_squares(bool quick)
 {
-    static const named_row rows[] = {{"cl_naive", &gemm_cl_naive, 0},
-                                     {"cl_image", &gemm_cl_image, 0},
-                                     {"cl", &gemm_cl_best, 0},
-                                     {"clblast", &gemm_cl_clblast, 0}};
-    measured m[4];
+    static const named_row rows[] = {{"cl_naive", &gemm_cl_naive},
+                                     {"cl_image", &gemm_cl_image},
+                                     {"cl", &gemm_cl_best},
+                                     {"clblast", &gemm_cl_clblast}};
+    enum { COUNT = sizeof rows / sizeof rows[0] };
+    measured m[COUNT];
+    FILE *file = squares_path ? fopen(squares_path, "w") : NULL;
+    if (squares_path && !file) {
+        fprintf(stderr, "bench_cl: %s: %s\n", squares_path, strerror(errno));
+        return false;
+    }
+    if (file) fprintf(file, "size\tcl_naive\tcl_image\tcl\tclblast\n");
     printf("3. squares, data on the device; ms a call by events (clblast: wall), and cl_naive over "
            "cl_image\n"
            "| size | cl_naive | cl_image | multiply alone | naive / image | cl | clblast |\n"
            "|---|---|---|---|---|---|---|\n");
-    for (int n = 256; n <= (quick ? 512 : 2048); n *= 2) {
-        measure((shape_size){n, n, n}, rows, 4, m);
+    for (int n = 128; n <= (quick ? 512 : 2048); n *= 2) {
+        times_measure((shape_size){n, n, n}, rows, COUNT, m);
         printf("| %d | %.3f | %.4f | %.4f | **%.1f** | %.4f | %.4f |\n", n, m[0].median.device_ms,
                m[1].median.device_ms, m[1].median.kernel_ms,
                m[0].median.device_ms / m[1].median.device_ms, m[2].median.device_ms,
                m[3].median.wall_ms);
         fflush(stdout);
+        if (file) write_square(file, n, m, COUNT);
     }
     printf("\n");
+    if (!file) return true;
+    const bool written = !ferror(file);
+    if (fclose(file) == 0 && written) return true;
+    fprintf(stderr, "bench_cl: %s cannot be written\n", squares_path);
+    return false;
 }
 
 /* One network's multiplies as Darknet makes them: every result waited for. */
 static void table_calls(const char *name, const gemm_cl_row *row, int policy)
 {
     gemm_call g[SHAPES];
-    double wall[ROUNDS + 1] = {0}, kernels[ROUNDS + 1] = {0};
+    double wall[TIMES_ROUNDS + 1] = {0}, kernels[TIMES_ROUNDS + 1] = {0};
     size_t a = 0, b = 0, c = 0, first_a = 0;
     gemm_cl_force_memory(policy);
     for (int i = 0; i < SHAPES; ++i)
-        g[i] = make_call(yolo[i]);
-    for (int round = 0; round <= ROUNDS; ++round) {
+        g[i] = times_make_call(yolo[i]);
+    for (int round = 0; round <= TIMES_ROUNDS; ++round) {
         a = b = c = 0;
         const double begin = gemm_now_ms();
         for (int i = 0; i < SHAPES; ++i) {
@@ -369,7 +292,7 @@ static void table_calls(const char *name, const gemm_cl_row *row, int policy)
         first_a = round == 0 ? a : first_a;
     }
     int low = 1;
-    for (int round = 2; round <= ROUNDS; ++round)
+    for (int round = 2; round <= TIMES_ROUNDS; ++round)
         low = wall[round] < wall[low] ? round : low;
     printf("| %s | %s | %.3f | %.3f | %.3f | %.1f, then %.1f | %.1f | %.1f |\n", name,
            policy == 'u' ? "unified" : "discrete", wall[0], wall[low], kernels[low],
@@ -377,7 +300,7 @@ static void table_calls(const char *name, const gemm_cl_row *row, int policy)
            (double)a * 1e-6, (double)b * 1e-6, (double)c * 1e-6);
 done:
     for (int i = 0; i < SHAPES; ++i)
-        free_call(&g[i]);
+        times_free_call(&g[i]);
     gemm_cl_force_memory(0);
     fflush(stdout);
 }
@@ -387,7 +310,7 @@ static void tables_calls(void)
     printf("4. the 13 multiplies from the CPU's memory (gemm_host_alloc), one wait a call; ms for "
            "all 13, and MB between CPU and device\n"
            "| row | memory | first | steady (lowest of %d) | kernels | A | B | C |\n"
-           "|---|---|---|---|---|---|---|---|\n", ROUNDS);
+           "|---|---|---|---|---|---|---|---|\n", TIMES_ROUNDS);
     for (int p = 0; p < 2; ++p) {
         table_calls("cl", &gemm_cl_best, p ? 'd' : 'u');
         table_calls("cl_image", &gemm_cl_image, p ? 'd' : 'u');
@@ -433,7 +356,7 @@ static void tune(void)
     printf("M,N,K,kernel,defines,rows,cols,wx,wy,depth,parts,ms\n");
     for (int i = 0; i < SHAPES + SQUARES; ++i) {
         const int side = 1024 << (i - (i < SHAPES ? i : SHAPES));
-        gemm_call g = make_call(i < SHAPES ? yolo[i] : (shape_size){side, side, side});
+        gemm_call g = times_make_call(i < SHAPES ? yolo[i] : (shape_size){side, side, side});
         double best = INFINITY;
         char winner[96] = "";
         for (size_t r = 0; r < gemm_cl_choice_count; ++r)
@@ -448,7 +371,7 @@ static void tune(void)
             total_best += best;
             total_cl += cl;
         }
-        free_call(&g);
+        times_free_call(&g);
     }
     printf("# all 13: best %.4f ms, cl as it chooses now %.4f ms\n", total_best, total_cl);
 }
@@ -474,7 +397,7 @@ static void tune_image(void)
     enum { WAYS = sizeof ways / sizeof ways[0], GROUPS = sizeof groups / sizeof groups[0] };
     printf("size,defines,rows,wx,wy,parts,all,multiply\n");
     for (int side = 1024; side <= 2048; side *= 2) {
-        gemm_call g = make_call((shape_size){side, side, side});
+        gemm_call g = times_make_call((shape_size){side, side, side});
         for (int i = 0; i < 2 * WAYS * GROUPS * 2; ++i) {
             const int parts = 1 + i % 2, group = i / 2 % GROUPS, way = i / 2 / GROUPS % WAYS;
             const int rows = i / 2 / GROUPS / WAYS ? 16 : 8;
@@ -482,33 +405,89 @@ static void tune_image(void)
             tune_image_row(&g, cut(&row, parts));
         }
         fflush(stdout);
-        free_call(&g);
+        times_free_call(&g);
     }
 }
 
-int main(int argc, char **argv)
+/* ---- the program ---- */
+
+static const struct mode {
+    const char *option;
+    enum { TABLES, FORWARD, LADDER, TUNE, TUNE_IMAGE } mode;
+} modes[] = {{"--forward", FORWARD}, {"--ladder", LADDER}, {"--tune", TUNE},
+             {"--tune-image", TUNE_IMAGE}};
+
+static int mode;
+static bool quick;
+static char *cfgs[MAX_NETWORKS] = {"cfg/yolov3-tiny.cfg"};
+static int networks;
+
+static bool read_mode(const char *word)
 {
-    bool quick = false, tuning = false, image = false, forward = false;
-    static char tiny[] = "cfg/yolov3-tiny.cfg";
-    char *cfgs[MAX_NETWORKS] = {tiny};
-    int networks = 0;
+    for (size_t i = 0; i < sizeof modes / sizeof modes[0]; ++i) {
+        if (strcmp(word, modes[i].option)) continue;
+        mode = modes[i].mode;
+        return true;
+    }
+    return false;
+}
+
+static bool read_words(int argc, char **argv)
+{
     for (int i = 1; i < argc; ++i) {
         if (!strcmp(argv[i], "--quick")) quick = true;
-        else if (!strcmp(argv[i], "--tune")) tuning = true;
-        else if (!strcmp(argv[i], "--tune-image")) image = true;
-        else if (!strcmp(argv[i], "--forward")) forward = true;
+        else if (!strcmp(argv[i], "--squares") && i + 1 < argc) squares_path = argv[++i];
         else if (argv[i][0] != '-' && networks < MAX_NETWORKS) cfgs[networks++] = argv[i];
-        else {
-            fprintf(stderr, "bench_cl: %s: no such option; allowed are --quick, --tune, "
-                            "--tune-image, --forward and up to %d cfgs\n", argv[i], MAX_NETWORKS);
-            return 2;
+        else if (!read_mode(argv[i])) {
+            fprintf(stderr, "bench_cl: %s: no such option; allowed are --quick, --forward, "
+                            "--ladder, --tune, --tune-image, --squares FILE and up to %d cfgs\n",
+                    argv[i], MAX_NETWORKS);
+            return false;
         }
     }
     for (int i = 0; i < networks; ++i) {
         if (!access(cfgs[i], R_OK)) continue;
         fprintf(stderr, "bench_cl: %s: %s\n", cfgs[i], strerror(errno));
-        return 2;
+        return false;
     }
+    return true;
+}
+
+static bool run_tables(void)
+{
+    if (!check_all(false)) return false;
+    const double bandwidth = times_bandwidth();
+    table_yolo();
+    ladder_steps(quick ? (shape_size){256, 256, 256} : (shape_size){1024, 1024, 1024}, bandwidth);
+    ladder_steps((shape_size){256, 676, 1152}, bandwidth);
+    if (!table_squares(quick)) return false;
+    tables_calls();
+    return forward_table(cfgs, networks ? networks : 1, quick ? 3 : 9);
+}
+
+static bool run_mode(void)
+{
+    switch (mode) {
+    case FORWARD: return forward_table(cfgs, networks ? networks : 1, quick ? 3 : 9);
+    case LADDER:
+        return check_search() && ladder_search(quick ? (shape_size){128, 169, 256}
+                                                     : (shape_size){256, 676, 1152},
+                                               times_bandwidth());
+    case TUNE:
+        if (!check_all(true)) return false;
+        tune();
+        return true;
+    case TUNE_IMAGE:
+        if (!check_all(true)) return false;
+        tune_image();
+        return true;
+    }
+    return run_tables();
+}
+
+int main(int argc, char **argv)
+{
+    if (!read_words(argc, argv)) return 2;
     gemm_set_variant(gemm_find("cl"));      /* so that gemm_host_alloc asks the driver */
     const char *why = gemm_cl_unusable(&gemm_cl_best);
     if (why) {
@@ -516,16 +495,5 @@ int main(int argc, char **argv)
         return 1;
     }
     printf("device: %s\n", gemm_cl_describe());
-    if (!forward) {
-        if (!check_all(tuning || image)) return 1;
-        if (tuning) tune();
-        if (image) tune_image();
-        if (tuning || image) return 0;
-        table_yolo();
-        table_ladder(quick ? (shape_size){256, 256, 256} : (shape_size){1024, 1024, 1024});
-        table_ladder((shape_size){256, 676, 1152});
-        table_squares(quick);
-        tables_calls();
-    }
-    return !forward_table(cfgs, networks ? networks : 1, quick ? 3 : 9);
+    return !run_mode();
 }

@@ -42,6 +42,7 @@ markdown()
     folder bench-detect 'make bench-detect'
     folder peers 'make bench-peers'
     folder bench-cl 'make bench-cl'
+    folder ladder 'make ladder'
     folder ab 'make ab A=stock B=packed'
     folder 'gprof*/results' 'make gprof'
     folder loops 'make loops'

@@ -25,8 +25,7 @@ gemm_cl_work gemm_cl_begin_work(const gemm_cl_row *row)
 
 /* ---- the row's kernel ---------------------------------------------------------------------- */
 
-/* NULL, or why the device cannot run the row; asks the program too, once it is built. */
-static const char *why_refused(const gemm_cl_work *w)
+const char *gemm_cl_why_refused(const gemm_cl_work *w)
 {
     const gemm_cl_row *row = w->row;
     const gemm_cl_traits *t = &w->device->traits;
@@ -37,6 +36,8 @@ static const char *why_refused(const gemm_cl_work *w)
     if (row->half == GEMM_CL_HALF_SUMS && !t->fp16)
         return "the OpenCL device has no half-float arithmetic (cl_khr_fp16)";
     if (items > t->group) return "the OpenCL device's work-groups are smaller than the kernel's";
+    if (row->local > t->local)
+        return "the OpenCL device has less local memory than the kernel needs";
     if (!w->program) return NULL;
     if (items && (size_t)items > w->program->group_items)
         return "the OpenCL device cannot run the kernel with its work-group";
@@ -73,13 +74,13 @@ static const char *build_tile(gemm_cl_work *w, const char *more)
 {
     char options[256] = "-cl-fast-relaxed-math";
     w->program = NULL;
-    const char *why = why_refused(w);
+    const char *why = gemm_cl_why_refused(w);
     if (why) return why;
     if (!append_options(w, options, sizeof options) ||
         !gemm_append(options, sizeof options, "%s", more))
         return "the options of the OpenCL kernel are too long";
     w->program = gemm_cl_build(w->row->kernel, options, &why);
-    return w->program ? why_refused(w) : why;
+    return w->program ? gemm_cl_why_refused(w) : why;
 }
 
 const char *gemm_cl_build_row(gemm_cl_work *w, const char *more)

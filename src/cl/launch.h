@@ -63,6 +63,9 @@ void gemm_cl_want_times(bool);
 /* The first step of a call: device and memory policy. Clears the reason of an earlier failure. */
 gemm_cl_work gemm_cl_begin_work(const gemm_cl_row *);
 
+/* NULL, or why the device cannot run the row; asks the program too, once it is built. */
+const char *gemm_cl_why_refused(const gemm_cl_work *);
+
 /* Builds the row's kernel with its own options and `more`, texts that begin with a blank. Takes the
    row's smaller tile where the compiler spills. NULL, or why the device cannot run it. */
 const char *gemm_cl_build_row(gemm_cl_work *, const char *more);

@@ -76,6 +76,12 @@ static int launch_clblast(gemm_cl_job *j)
 
 /* ---- operands ------------------------------------------------------------------------------ */
 
+/* A size of a padded operand: whole blocks. */
+static int padded_to_block(const gemm_cl_job *j, int size)
+{
+    return (int)round_up((size_t)size, (size_t)j->w.row->cols);
+}
+
 /* cl_image needs neighbouring columns of A side by side, for vload4; or A in 16 bits. */
 static int prepare_a(gemm_cl_job *j)
 {
@@ -87,7 +93,7 @@ static int prepare_a(gemm_cl_job *j)
     j->a = as_is;
     const bool transposed = j->w.row->way == GEMM_CL_IMAGE && g->TA;
     if (!padded && !transposed && j->w.row->half != GEMM_CL_HALF_SUMS) return 0;
-    const int rows = padded ? (int)round_up((size_t)g->M, 32) : g->M;
+    const int rows = padded ? padded_to_block(j, g->M) : g->M;
     return gemm_cl_pack(&j->w, SLOT_PACKED_A, &as_is, g->M, g->K, rows, j->K, &j->a);
 }
 
@@ -101,7 +107,7 @@ static int prepare_b(gemm_cl_job *j)
     if (j->w.row->way != GEMM_CL_PADDED) return 0;
     const gemm_cl_matrix transposed = {j->b.mem, j->b.first, j->b.cs, j->b.rs};
     gemm_cl_matrix out;
-    const int columns = (int)round_up((size_t)g->N, 32);
+    const int columns = padded_to_block(j, g->N);
     if (gemm_cl_pack(&j->w, SLOT_PACKED_B, &transposed, g->N, g->K, columns, j->K, &out)) return -1;
     j->b = (gemm_cl_matrix){out.mem, 0, 1, out.rs};
     return 0;
@@ -184,7 +190,7 @@ int gemm_cl_prepare(gemm_cl_job *j, const gemm_call *g, const gemm_cl_row *row)
         return -1;
     }
     const gemm_cl_way way = j->w.row->way;
-    j->K = way == GEMM_CL_PADDED ? (int)round_up((size_t)g->K, 32) : g->K;
+    j->K = way == GEMM_CL_PADDED ? padded_to_block(j, g->K) : g->K;
     return way == GEMM_CL_IMAGE ? gemm_cl_cut_panels(j->w.device, g, &j->panels) : 0;
 }
 

@@ -50,6 +50,11 @@ const char *gemm_cl_unusable(const void *row)
     return "built with OPENCL=0";
 }
 
+const char *gemm_cl_limits(const void *row)
+{
+    return gemm_cl_unusable(row);
+}
+
 void gemm_cl_configure(const gemm_cl_configuration *configuration)
 {
     (void)configuration;

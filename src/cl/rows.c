@@ -14,10 +14,13 @@
 
 #include <limits.h>
 
-#define LADDER(kernel_, defines_, way_, cols_, wy_) \
-    {.kernel = kernel_, .defines = defines_, .way = way_, .rows = 1, .cols = cols_, .wx = 1, \
-     .wy = wy_}
-#define LOCAL(defines) LADDER("cl_local", defines, GEMM_CL_PADDED, 32, 32)
+#define LADDER(kernel_, defines_, way_, side, local_) \
+    {.kernel = kernel_, .defines = defines_, .way = way_, .rows = 1, .cols = side, .wx = 1, \
+     .wy = side, .local = local_}
+#define BLOCK(side) LADDER("cl_block", "", GEMM_CL_PADDED, side, 0)
+#define LOCAL(side, floats, unrolling) \
+    LADDER("cl_local", "-DVECTOR=" #floats " -DUNROLL=" #unrolling, GEMM_CL_PADDED, side, \
+           2 * side * side * sizeof(float))
 
 /* A discrete GPU has registers to spare, and more latency to hide. */
 #define IMAGE(rows_, cols_, splits_, smaller_) \
@@ -43,13 +46,14 @@ const gemm_rounding gemm_cl_half_rounding = {.product = 0x1p-11, .b = 0x1p-14};
 const gemm_rounding gemm_cl_half_fast_rounding = {
     .product = 36 * 0x1p-11, .a = 0x1p-14, .b = 0x1p-14, .sum = 3 * 0x1p-14};
 
-const gemm_cl_row gemm_cl_naive = LADDER("cl_naive", "", GEMM_CL_PLAIN, 1, 1);
-const gemm_cl_row gemm_cl_block = LADDER("cl_block", "", GEMM_CL_PADDED, 32, 32);
-const gemm_cl_row gemm_cl_local = LOCAL("-DVECTOR=1");
-const gemm_cl_row gemm_cl_local_v4 = LOCAL("-DVECTOR=4");
-const gemm_cl_row gemm_cl_local_v8 = LOCAL("-DVECTOR=8");
-const gemm_cl_row gemm_cl_local_v16 = LOCAL("-DVECTOR=16");
-const gemm_cl_row gemm_cl_local_v4_u8 = LOCAL("-DVECTOR=4 -DUNROLL=8");
+const gemm_cl_row gemm_cl_naive = LADDER("cl_naive", "", GEMM_CL_PLAIN, 1, 0);
+const gemm_cl_row gemm_cl_block = BLOCK(32);
+const gemm_cl_row gemm_cl_local = LOCAL(32, 1, 1);
+#define DEFINE_LOCAL(name, side, floats, unrolling) \
+    const gemm_cl_row gemm_cl_local_##name = LOCAL(side, floats, unrolling);
+#define DEFINE_BLOCK(name, side) const gemm_cl_row gemm_cl_block_##name = BLOCK(side);
+GEMM_CL_SEARCH(DEFINE_LOCAL)
+GEMM_CL_BLOCKS(DEFINE_BLOCK)
 const gemm_cl_row gemm_cl_image = IMAGE(8, 4, false, NULL);
 const gemm_cl_row gemm_cl_half = HALF("", GEMM_CL_HALF_B);
 const gemm_cl_row gemm_cl_half_fast = HALF("-DHALF_SUMS", GEMM_CL_HALF_SUMS);

@@ -15,7 +15,7 @@
 
 typedef enum gemm_cl_way {
     GEMM_CL_PLAIN,              /* A, B and C where they lie, by strides */
-    GEMM_CL_PADDED,             /* A and transposed B in copies, padded to multiples of 32 */
+    GEMM_CL_PADDED,             /* A and transposed B in copies, padded to multiples of `cols` */
     GEMM_CL_IMAGE,              /* B as an image of four columns a pixel */
     GEMM_CL_CHOOSE,             /* a row chosen by device and shape (cl/choice.c) */
     GEMM_CL_CLBLAST             /* the library, not a kernel of kernels/ */
@@ -47,6 +47,8 @@ typedef struct gemm_cl_row {
     int slices;                 /* of these steps, each for other items of the group: -DSLICES; 0:
                                    one. All rows with slices have the same number and the same
                                    depth, so that C has the same bits under each of them */
+    int local;                  /* bytes of local memory, where limits alone decide whether the row
+                                   can run (gemm_cl_limits); 0: asked from the built kernel */
     bool shares;                /* a group is one item, and takes a share of the rows of C */
     bool one_column;            /* computes only a C of one column, whose B lies as it is needed */
     bool splits;                /* can cut K into parts (split-K) */
@@ -60,8 +62,37 @@ typedef struct gemm_cl_row {
                                    this one, or NULL */
 } gemm_cl_row;
 
-extern const gemm_cl_row gemm_cl_naive, gemm_cl_block, gemm_cl_local, gemm_cl_local_v4,
-    gemm_cl_local_v8, gemm_cl_local_v16, gemm_cl_local_v4_u8, gemm_cl_image, gemm_cl_best,
+/*
+ * The search of the paper: F(name, side of a block, floats of a vector, unrolling). A name leaves
+ * out what is as in cl_local: b32, v1, u1. A loop over a block has side / floats steps, and it is
+ * not unrolled further.
+ */
+#define GEMM_CL_SEARCH(F) \
+    F(b8, 8, 1, 1) F(b8_u2, 8, 1, 2) F(b8_u4, 8, 1, 4) F(b8_u8, 8, 1, 8) \
+    F(b8_v4, 8, 4, 1) F(b8_v4_u2, 8, 4, 2) F(b8_v8, 8, 8, 1) \
+    F(b16, 16, 1, 1) F(b16_u2, 16, 1, 2) F(b16_u4, 16, 1, 4) F(b16_u8, 16, 1, 8) \
+    F(b16_u16, 16, 1, 16) F(b16_v4, 16, 4, 1) F(b16_v4_u2, 16, 4, 2) F(b16_v4_u4, 16, 4, 4) \
+    F(b16_v8, 16, 8, 1) F(b16_v8_u2, 16, 8, 2) F(b16_v16, 16, 16, 1) \
+    F(u2, 32, 1, 2) F(u4, 32, 1, 4) F(u8, 32, 1, 8) F(u16, 32, 1, 16) \
+    F(v4, 32, 4, 1) F(v4_u2, 32, 4, 2) F(v4_u4, 32, 4, 4) F(v4_u8, 32, 4, 8) \
+    F(v8, 32, 8, 1) F(v8_u2, 32, 8, 2) F(v8_u4, 32, 8, 4) \
+    F(v16, 32, 16, 1) F(v16_u2, 32, 16, 2) \
+    F(b64, 64, 1, 1) F(b64_u2, 64, 1, 2) F(b64_u4, 64, 1, 4) F(b64_u8, 64, 1, 8) \
+    F(b64_u16, 64, 1, 16) F(b64_v4, 64, 4, 1) F(b64_v4_u2, 64, 4, 2) F(b64_v4_u4, 64, 4, 4) \
+    F(b64_v4_u8, 64, 4, 8) F(b64_v4_u16, 64, 4, 16) F(b64_v8, 64, 8, 1) F(b64_v8_u2, 64, 8, 2) \
+    F(b64_v8_u4, 64, 8, 4) F(b64_v8_u8, 64, 8, 8) F(b64_v16, 64, 16, 1) \
+    F(b64_v16_u2, 64, 16, 2) F(b64_v16_u4, 64, 16, 4)
+
+/* cl_block with blocks of other sides than 32: F(name, side). */
+#define GEMM_CL_BLOCKS(F) F(b8, 8) F(b16, 16) F(b64, 64)
+
+#define GEMM_CL_DECLARE_LOCAL(name, side, floats, unrolling) \
+    extern const gemm_cl_row gemm_cl_local_##name;
+#define GEMM_CL_DECLARE_BLOCK(name, side) extern const gemm_cl_row gemm_cl_block_##name;
+GEMM_CL_SEARCH(GEMM_CL_DECLARE_LOCAL)
+GEMM_CL_BLOCKS(GEMM_CL_DECLARE_BLOCK)
+
+extern const gemm_cl_row gemm_cl_naive, gemm_cl_block, gemm_cl_local, gemm_cl_image, gemm_cl_best,
     gemm_cl_clblast, gemm_cl_half, gemm_cl_half_fast;
 
 /* How the last two of them round. */

@@ -22,9 +22,17 @@
 #define ROW(symbol, from, what) \
     {.name = #symbol, .run = gemm_##symbol, .origin = from, .summary = what}
 
-#define CL_ROW(title, data, from, what) \
-    {.name = title, .run = gemm_cl_run, .params = &gemm_cl_##data, .unusable = gemm_cl_unusable, \
+#define CL_ROW_BY(judge, title, data, from, what) \
+    {.name = title, .run = gemm_cl_run, .params = &gemm_cl_##data, .unusable = judge, \
      .on_device = true, .origin = from, .summary = what}
+#define CL_ROW(title, data, from, what) CL_ROW_BY(gemm_cl_unusable, title, data, from, what)
+
+#define BLOCK_ROW(name, side) \
+    CL_ROW_BY(gemm_cl_limits, "cl_block_" #name, block_##name, MOBILE, \
+              "cl_block with blocks of " #side "x" #side),
+#define LOCAL_ROW(name, side, floats, unrolling) \
+    CL_ROW_BY(gemm_cl_limits, "cl_local_" #name, local_##name, MOBILE, \
+              "cl_local: blocks of " #side ", vectors of " #floats ", unrolled by " #unrolling),
 
 #define HALF_ROW(title, data, what) \
     {.name = title, .run = gemm_cl_run, .conv = gemm_cl_conv, .layer = gemm_cl_layer, \
@@ -80,11 +88,8 @@ const gemm_variant gemm_variants[] = {
     CL_ROW("cl_naive", naive, MOBILE, "OpenCL: one work-item for each element of C"),
     CL_ROW("cl_block", block, MOBILE, "OpenCL: 32x32 blocks, padded, B transposed"),
     CL_ROW("cl_local", local, MOBILE, "cl_block with both blocks in local memory"),
-    CL_ROW("cl_local_v4", local_v4, MOBILE, "cl_local with loads and stores of float4"),
-    CL_ROW("cl_local_v8", local_v8, MOBILE, "cl_local with loads and stores of float8"),
-    CL_ROW("cl_local_v16", local_v16, MOBILE, "cl_local with loads and stores of float16"),
-    CL_ROW("cl_local_v4_u8", local_v4_u8, MOBILE,
-           "cl_local_v4 unrolled by 8: the paper's last step"),
+    GEMM_CL_BLOCKS(BLOCK_ROW)
+    GEMM_CL_SEARCH(LOCAL_ROW)
     CL_ROW("cl_image", image, ADRENO, "OpenCL: 4x8 micro-tiles, B through the texture pipe"),
     HALF_ROW("cl_half", half, "cl_image with B in 16 bits, sums in 32"),
     HALF_ROW("cl_half_fast", half_fast, "A, B and short sums in 16 bits; needs cl_khr_fp16"),

@@ -1,0 +1,202 @@
+/*
+ * The steps and the search of a paper.
+ *
+ * The authors decided one thing after the other: the side of a block, local memory, the width of a
+ * vector, the unrolling. Each decision keeps the ones before it. The search here times all
+ * combinations too, and shows what that order misses.
+ *
+ * Source: Wang, Shi, Wen: CNN convolution on mobile GPUs (2018). Its figures are marked as theirs.
+ */
+#include "cl/ladder.h"
+
+#include "cl/times.h"
+#include "gemm_cl.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* ---- step by step ---- */
+
+typedef struct step {
+    named_row row;
+    int from;                   /* the step that it is compared with; below 0: none */
+    double paper;               /* its factor on an Adreno 330; 0: none */
+} step;
+
+static const step steps[] = {
+    {{"cl_naive", &gemm_cl_naive}, -1, 0},
+    {{"cl_block", &gemm_cl_block}, 0, 0},
+    {{"cl_local", &gemm_cl_local}, 1, 3.0},
+    {{"cl_local_v4", &gemm_cl_local_v4}, 2, 1.25},
+    {{"cl_local_v8", &gemm_cl_local_v8}, 2, 0},
+    {{"cl_local_v16", &gemm_cl_local_v16}, 2, 0},
+    {{"cl_local_v4_u8", &gemm_cl_local_v4_u8}, 3, 1.16},
+    {{"cl_image", &gemm_cl_image}, 6, 0},
+    {{"cl", &gemm_cl_best}, 7, 0},
+};
+enum { STEPS = sizeof steps / sizeof steps[0] };
+
+/* "12.3 | 45%", or two empty cells. */
+static void print_rate(const gemm_cl_row *row, shape_size s, double ms, double bandwidth)
+{
+    const double rate = ms > 0 ? times_bytes(row, s) / ms * 1e-6 : 0.0;
+    if (rate <= 0) printf(" | |");
+    else if (bandwidth <= 0) printf(" %.1f | |", rate);
+    else printf(" %.1f | %.0f%% |", rate, 100 * rate / bandwidth);
+}
+
+void ladder_steps(shape_size s, double bandwidth)
+{
+    named_row rows[STEPS];
+    measured m[STEPS];
+    for (int r = 0; r < STEPS; ++r) rows[r] = steps[r].row;
+    times_measure(s, rows, STEPS, m);
+    printf("2. the ladder on %dx%dx%d; ms a call by events, padding, turning and filling included, "
+           "and the multiply alone; GB/s that its loads and stores move, and their share of the "
+           "%.1f GB/s of a copy (the paper: 2.24 of 2.84 GB/s, 79%%, theirs)\n", s.M, s.N, s.K,
+           bandwidth);
+    printf("| row | all kernels | multiply | wall (lowest-highest) | GFLOP/s | step "
+           "| paper's step | over cl_naive | GB/s | share |\n|---|---|---|---|---|---|---|---|---|---|\n");
+    for (int r = 0; r < STEPS; ++r) {
+        const double ms = m[r].median.device_ms;
+        const int from = steps[r].from;
+        char paper[16] = "";
+        if (m[r].failed) {
+            printf("| %s | failed |\n", rows[r].name);
+            continue;
+        }
+        if (steps[r].paper > 0) snprintf(paper, sizeof paper, "%.2f", steps[r].paper);
+        printf("| %s | %.4f | %.4f | %.4f (%.4f-%.4f) | %.1f | %.2f | %s | %.1f |", rows[r].name,
+               ms, m[r].median.kernel_ms, m[r].median.wall_ms, m[r].low, m[r].high,
+               times_gflop(s) / ms * 1e3, from >= 0 ? m[from].median.device_ms / ms : 1.0, paper,
+               m[0].median.device_ms / ms);
+        print_rate(rows[r].row, s, m[r].median.kernel_ms, bandwidth);
+        printf("\n");
+    }
+    printf("\n");
+    fflush(stdout);
+}
+
+/* ---- the search ---- */
+
+typedef struct candidate {
+    named_row row;
+    int side;                   /* of a block */
+    bool local;                 /* blocks in local memory */
+    int floats, unrolling;
+} candidate;
+
+#define A_BLOCK(name, side) {{"cl_block_" #name, &gemm_cl_block_##name}, side, false, 1, 1},
+#define A_LOCAL(name, side, floats, unrolling) \
+    {{"cl_local_" #name, &gemm_cl_local_##name}, side, true, floats, unrolling},
+static const candidate candidates[] = {
+    {{"cl_block", &gemm_cl_block}, 32, false, 1, 1},
+    GEMM_CL_BLOCKS(A_BLOCK)
+    {{"cl_local", &gemm_cl_local}, 32, true, 1, 1},
+    GEMM_CL_SEARCH(A_LOCAL)
+};
+enum { CANDIDATES = sizeof candidates / sizeof candidates[0] };
+
+/* Whether c is one of the choices of a decision that keeps what `chosen` has. */
+typedef bool is_choice(const candidate *c, const candidate *chosen);
+
+static bool is_block(const candidate *c, const candidate *chosen)
+{
+    (void)chosen;
+    return !c->local;
+}
+
+static bool is_local(const candidate *c, const candidate *chosen)
+{
+    return c->local && c->side == chosen->side && c->floats == 1 && c->unrolling == 1;
+}
+
+static bool is_vector(const candidate *c, const candidate *chosen)
+{
+    return c->local && c->side == chosen->side && c->unrolling == 1;
+}
+
+static bool is_unrolling(const candidate *c, const candidate *chosen)
+{
+    return c->local && c->side == chosen->side && c->floats == chosen->floats;
+}
+
+static const struct decision {
+    const char *name;
+    is_choice *may_be;
+    const char *paper;          /* what it took, and its gain */
+} decisions[] = {
+    {"block", is_block, "32"},
+    {"local memory", is_local, "yes, 3"},
+    {"vector", is_vector, "float4, 1.25"},
+    {"unrolling", is_unrolling, "8, 1.16"},
+};
+
+/* The fastest candidate that may be chosen, or -1. `chosen` is NULL for any of them. */
+static int fastest(const measured *m, is_choice *may_be, const candidate *chosen)
+{
+    int best = -1;
+    for (int i = 0; i < CANDIDATES; ++i) {
+        if (m[i].failed || (may_be && !may_be(&candidates[i], chosen))) continue;
+        if (best < 0 || m[i].median.device_ms < m[best].median.device_ms) best = i;
+    }
+    return best;
+}
+
+/* The same: the decisions of the paper, one after the other. */
+static int decide(const measured *m)
+{
+    int chosen = -1;
+    printf("| decision | taken | ms | gain | the paper's, on an Adreno 330 |\n"
+           "|---|---|---|---|---|\n");
+    for (size_t d = 0; d < sizeof decisions / sizeof decisions[0]; ++d) {
+        const candidate *before = chosen >= 0 ? &candidates[chosen] : NULL;
+        const int next = fastest(m, decisions[d].may_be, before);
+        if (next < 0) return chosen;
+        const double ms = m[next].median.device_ms;
+        printf("| %s | %s | %.4f | %.2f | %s |\n", decisions[d].name, candidates[next].row.name, ms,
+               before ? m[chosen].median.device_ms / ms : 1.0, decisions[d].paper);
+        chosen = next;
+    }
+    return chosen;
+}
+
+static bool print_candidate(int i, const measured *m, shape_size s, double bandwidth)
+{
+    const candidate *c = &candidates[i];
+    const char *why = gemm_cl_unusable(c->row.row);
+    printf("| %s | %d | %s | %d | %d |", c->row.name, c->side, c->local ? "yes" : "no", c->floats,
+           c->unrolling);
+    if (m->failed) {
+        printf(" %s |\n", why ? why : "failed");
+        return why != NULL;
+    }
+    printf(" %.4f | %.4f | %.1f |", m->median.device_ms, m->median.kernel_ms,
+           times_gflop(s) / m->median.device_ms * 1e3);
+    print_rate(c->row.row, s, m->median.kernel_ms, bandwidth);
+    printf("\n");
+    return true;
+}
+
+bool ladder_search(shape_size s, double bandwidth)
+{
+    named_row rows[CANDIDATES];
+    static measured m[CANDIDATES];
+    bool right = true;
+    for (int i = 0; i < CANDIDATES; ++i) rows[i] = candidates[i].row;
+    times_measure(s, rows, CANDIDATES, m);
+    printf("the paper's search on %dx%dx%d; ms a call by events, padding and turning included; a "
+           "copy moves %.1f GB/s\n", s.M, s.N, s.K, bandwidth);
+    printf("| row | block | local | vector | unrolled | all kernels | multiply | GFLOP/s | GB/s "
+           "| share |\n|---|---|---|---|---|---|---|---|---|---|\n");
+    for (int i = 0; i < CANDIDATES; ++i)
+        right = print_candidate(i, &m[i], s, bandwidth) && right;
+    printf("\nby the paper's order of decisions:\n");
+    const int chosen = decide(m), best = fastest(m, NULL, NULL);
+    if (chosen < 0) return false;
+    printf("\nchosen: %s, %.4f ms; best of all: %s, %.4f ms, %.2f of it\n\n",
+           candidates[chosen].row.name, m[chosen].median.device_ms, candidates[best].row.name,
+           m[best].median.device_ms, m[best].median.device_ms / m[chosen].median.device_ms);
+    fflush(stdout);
+    return right;
+}

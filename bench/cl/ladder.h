@@ -1,0 +1,18 @@
+/* The tables of the paper of the Adreno 330, for bench_cl. */
+#ifndef BENCH_CL_LADDER_H
+#define BENCH_CL_LADDER_H
+
+#include "common/shapes.h"
+
+#include <stdbool.h>
+
+/* The rows of the paper's steps, cl_image and cl on one shape, step by step. `bandwidth` is the
+   device's, GB/s. */
+void ladder_steps(shape_size, double bandwidth);
+
+/* The paper's search: every side of a block, vector and unrolling that fits the device. Prints each
+   time, the choice by the paper's order of decisions, and the best of all. Returns false when a row
+   that should run failed. */
+bool ladder_search(shape_size, double bandwidth);
+
+#endif

@@ -1,0 +1,44 @@
+/* Rows by turns on one shape, with the data on the device: for bench_cl and its tables. */
+#ifndef BENCH_CL_TIMES_H
+#define BENCH_CL_TIMES_H
+
+#include "cl/timing.h"
+#include "common/shapes.h"
+
+#include <stdbool.h>
+
+typedef struct named_row {
+    const char *name;
+    const gemm_cl_row *row;
+} named_row;
+
+enum { TIMES_ROUNDS = 5 };
+
+/* What one row took. `median` is the round of the median wall time. */
+typedef struct measured {
+    gemm_cl_times all[TIMES_ROUNDS], median;
+    double low, high;           /* wall, ms */
+    int reps;                   /* calls to one wait */
+    bool failed;                /* it cannot run here, or a call failed: no time is valid */
+} measured;
+
+/* Times all rows on the shape in turns, calls enough for 20 ms to one wait. `out` has room for
+   `count`. */
+void times_measure(shape_size, const named_row *, int count, measured *out);
+
+/* C += A * B of this size. The matrices are random and in memory of gemm_host_alloc; without
+   memory the program ends. */
+gemm_call times_make_call(shape_size);
+void times_free_call(gemm_call *);
+
+double times_gflop(shape_size);
+
+/* Bytes of global memory that the row's kernel loads and stores for the shape, counted from its
+   source: each load of A and B, and C once each way. Tails and caches are not counted. 0: unknown,
+   as for `cl`, which chooses a kernel, and for CLBlast. */
+double times_bytes(const gemm_cl_row *, shape_size);
+
+/* GB/s, read and written, of a kernel that copies 64 MiB; 0: it could not run. */
+double times_bandwidth(void);
+
+#endif
