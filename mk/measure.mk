@@ -31,7 +31,7 @@ bench: all default-weights $(OUT)/bench/ab ## the speed table of packed and its 
 	@$(SET_WEIGHTS); bench/studies/bench.sh ./gemm-bench $(OUT)/bench/ab "$$weights" $(BUILD)/bench
 
 # The networks of its forward passes; those of MODELS where they are.
-CL_BENCH_NETWORKS = $(or $(NETWORKS),cfg/yolov3-tiny.cfg cfg/alexnet.cfg cfg/extraction.cfg $(wildcard $(MODELS)/yolo-fastest-*.cfg))
+CL_BENCH_NETWORKS = $(or $(NETWORKS),cfg/yolov3-tiny.cfg cfg/alexnet.cfg cfg/inception-full.cfg cfg/inception-sub.cfg cfg/extraction.cfg $(wildcard $(MODELS)/yolo-fastest-*.cfg))
 bench-cl: all $(OUT)/bench/bench_cl ## the OpenCL rows on the device of GEMM_CL_DEVICE, as tables: NETWORKS CL_BENCH=--quick, --forward or --tune
 	@mkdir -p $(BUILD)/bench-cl && rm -f $(BUILD)/bench-cl/squares.tsv
 	$(OUT)/bench/bench_cl $(CL_BENCH) --squares $(BUILD)/bench-cl/squares.tsv $(CL_BENCH_NETWORKS)

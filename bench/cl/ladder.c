@@ -10,10 +10,12 @@
 #include "cl/ladder.h"
 
 #include "cl/times.h"
+#include "common/stats.h"
+#include "driver/driver.h"
 #include "gemm_cl.h"
+#include "util/clock.h"
 
 #include <stdio.h>
-#include <string.h>
 
 /* ---- step by step ---- */
 
@@ -178,6 +180,29 @@ static bool print_candidate(int i, const measured *m, shape_size s, double bandw
     return true;
 }
 
+/* Milliseconds of a multiply by OpenBLAS on the CPU: the paper's baseline. Below 0: it cannot run
+   here. */
+static double openblas_ms(shape_size s)
+{
+    enum { ROUNDS = 5 };
+    const gemm_variant *row = gemm_find("openblas");
+    const char *why = gemm_unusable(row);
+    double ms[ROUNDS];
+    if (why) {
+        printf("\nopenblas: SKIP %s\n", why);
+        return -1;
+    }
+    gemm_call g = times_make_call(s);
+    gemm_run(row, &g, NULL);
+    for (int i = 0; i < ROUNDS; ++i) {
+        const double start = gemm_now_ms();
+        gemm_run(row, &g, NULL);
+        ms[i] = gemm_now_ms() - start;
+    }
+    times_free_call(&g);
+    return stats_median(ms, ROUNDS);
+}
+
 bool ladder_search(shape_size s, double bandwidth)
 {
     named_row rows[CANDIDATES];
@@ -197,6 +222,10 @@ bool ladder_search(shape_size s, double bandwidth)
     printf("\nchosen: %s, %.4f ms; best of all: %s, %.4f ms, %.2f of it\n\n",
            candidates[chosen].row.name, m[chosen].median.device_ms, candidates[best].row.name,
            m[best].median.device_ms, m[best].median.device_ms / m[chosen].median.device_ms);
+    const double cpu_ms = openblas_ms(s);
+    if (cpu_ms > 0)
+        printf("OpenBLAS on the CPU: %.4f ms; chosen over it: %.2f (the paper: 16.39, theirs)\n\n",
+               cpu_ms, cpu_ms / m[chosen].median.device_ms);
     fflush(stdout);
     return right;
 }
