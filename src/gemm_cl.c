@@ -156,6 +156,17 @@ gemm_status gemm_cl_layer(const layer_call *c, const gemm_context *context, cons
 
 /* ---- the table ---- */
 
+int gemm_cl_b_ld(int columns, const void *row)
+{
+    const char *why;
+    const bool reads_images = ((const gemm_cl_row *)row)->way == GEMM_CL_IMAGE;
+    gemm_cl_lock();
+    const bool shares = reads_images && open_all(&why) && gemm_cl_memory_policy()->shares;
+    const int ld = shares ? gemm_cl_image_ld(gemm_cl_opened(), columns) : columns;
+    gemm_cl_unlock();
+    return ld;
+}
+
 const char *gemm_cl_unusable(const void *row)
 {
     static const gemm_call typical = {.M = 256, .N = 676, .K = 1152, .ALPHA = 1.0f};

@@ -76,6 +76,9 @@ gemm_row_conv gemm_cl_conv_start;
    is then GEMM_DECLINED, as after a failure that leaves C as it was. */
 gemm_status gemm_cl_finish(bool take, gemm_note *);
 
+/* A row's `b_ld`: so that B's own buffer can be the image that cl_image reads. */
+gemm_row_b_ld gemm_cl_b_ld;
+
 /* NULL, or why the row cannot run here. Opens the device and builds the row's kernel. */
 const char *gemm_cl_unusable(const void *row);
 

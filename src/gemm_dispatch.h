@@ -181,6 +181,15 @@ void *gemm_host_realloc(void *, size_t bytes);
 void gemm_host_free(void *);
 
 /*
+ * How far apart the rows of a B of `columns` columns should be, so that the chosen row reads B
+ * where it lies: at least `columns`. A device may read B as an image, whose rows begin at multiples
+ * of its pitch. With b = NULL the answer says for how long rows a buffer needs room. Otherwise b is
+ * where memory of gemm_host_alloc begins. If it has no room for so many rows, or is memory of
+ * malloc, the answer is `columns`.
+ */
+int gemm_b_ld(const float *b, int rows, int columns);
+
+/*
  * A row may leave the output of gemm_conv and gemm_layer on its device. It does so only where the
  * output lies in one block of gemm_host_alloc, and for a convolution only with a plan. All other
  * outputs, and the C of every multiply, are in the CPU's memory at return.

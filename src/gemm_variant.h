@@ -178,6 +178,9 @@ static inline gemm_status gemm_conv_then_pool(gemm_row_conv *conv, gemm_row_laye
     return status == GEMM_DONE ? layer(&pool, &without, params) : status;
 }
 
+/* How far apart the rows of a B of `columns` columns should be, so that the row copies nothing. */
+typedef int gemm_row_b_ld(int columns, const void *params);
+
 /*
  * How a row rounds beyond single precision. Each product a * b of a sum may be off by
  * product * |a * b| + a * |b| + b * |a| + sum. The last three are for numbers that are too small
@@ -205,6 +208,7 @@ typedef struct gemm_variant {
                                    NULL; the pointer is NULL when the row can run everywhere */
     const gemm_rounding *rounding;      /* GEMM_CHECK and tests allow it. NULL: single
                                    precision */
+    gemm_row_b_ld *b_ld;        /* NULL: rows of B may lie side by side */
     int warm_up;                /* calls of a shape until the row knows how to run it; 0: it knows
                                    at once. Measurements begin behind them */
     bool on_device;             /* Darknet's buffers should be memory that the device shares */

@@ -17,7 +17,7 @@
  * --ladder: instead of 1 to 5, the paper's whole search (bench/cl/ladder.c).
  * --tune: every kernel of `cl` with every split of K on every shape.
  * --tune-image: cl_image with every group and unrolling.
- * --squares FILE: GFLOP/s of table 3 go to FILE too, with tabs between: bench/studies/squares.gnuplot.
+ * --squares FILE: GFLOP/s of table 3 go to FILE too, for bench/studies/squares.gnuplot.
  *
  * Times are medians of five rounds in which the rows take turns; (lowest-highest) follows.
  */

@@ -58,7 +58,8 @@ void ladder_steps(shape_size s, double bandwidth)
            "%.1f GB/s of a copy (the paper: 2.24 of 2.84 GB/s, 79%%, theirs)\n", s.M, s.N, s.K,
            bandwidth);
     printf("| row | all kernels | multiply | wall (lowest-highest) | GFLOP/s | step "
-           "| paper's step | over cl_naive | GB/s | share |\n|---|---|---|---|---|---|---|---|---|---|\n");
+           "| paper's step | over cl_naive | GB/s | share |\n"
+           "|---|---|---|---|---|---|---|---|---|---|\n");
     for (int r = 0; r < STEPS; ++r) {
         const double ms = m[r].median.device_ms;
         const int from = steps[r].from;

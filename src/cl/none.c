@@ -44,6 +44,12 @@ gemm_status gemm_cl_layer(const layer_call *c, const gemm_context *context, cons
     return GEMM_DECLINED;
 }
 
+int gemm_cl_b_ld(int columns, const void *row)
+{
+    (void)row;
+    return columns;
+}
+
 const char *gemm_cl_unusable(const void *row)
 {
     (void)row;

@@ -7,6 +7,7 @@
  */
 #include "cl/panels.h"
 
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,7 +16,9 @@ int gemm_cl_cut_panels(const gemm_cl_device *d, const gemm_call *g, gemm_cl_pane
     const int widest = d->image_width > (1u << 28) ? 1 << 30 : 4 * (int)d->image_width;
     const int highest = (int)d->image_height / 4 * 4;
     const int across = ceil_div(g->N, widest), down = ceil_div(g->K, highest);
-    const int n_step = (int)round_up((size_t)ceil_div(g->N, across), 4);
+    /* A panel in the middle of B's buffer begins where an image may begin. */
+    const int unit = 4 * max_int((int)d->base_alignment, 1);
+    const int n_step = min_int((int)round_up((size_t)ceil_div(g->N, across), (size_t)unit), widest);
     const int k_step = min_int((int)round_up((size_t)ceil_div(g->K, down), 4), highest);
     *panels = (gemm_cl_panels){
         .list = calloc((size_t)across * (size_t)down, sizeof *panels->list),
@@ -39,13 +42,40 @@ static size_t first_of(const gemm_cl_matrix *b, const gemm_cl_panel *p)
     return b->first + (size_t)p->k0 * (size_t)b->rs + (size_t)p->n0 * (size_t)b->cs;
 }
 
-/* Whether the device can make an image of this part of B's buffer. */
-static bool can_borrow(const gemm_cl_device *d, const gemm_cl_matrix *b, const gemm_cl_panel *p)
+/* The bytes of B's buffer that the image covers. Its last pixel of a row may hold columns behind
+   those of B, which nothing stores. */
+static cl_buffer_region region_of(const gemm_cl_matrix *b, const gemm_cl_panel *p)
 {
+    const size_t row = (size_t)b->rs * sizeof(float), pixels = (size_t)ceil_div(p->n, 4);
+    return (cl_buffer_region){first_of(b, p) * sizeof(float),
+                              (size_t)(p->k - 1) * row + pixels * 4 * sizeof(float)};
+}
+
+/* Whether the block that B lies in goes as far as the image. A buffer with copies of B ends with
+   it. */
+static bool goes_far_enough(const gemm_call *g, const gemm_cl_view *B, cl_buffer_region region)
+{
+    const gemm_cl_host_block *block = B->in_place ? gemm_cl_block_of(g->B) : NULL;
+    return block && region.origin + region.size <= block->bytes;
+}
+
+/* Whether the device can make an image of this part of B's buffer. */
+static bool can_borrow(const gemm_cl_work *w, const gemm_call *g, const gemm_cl_matrix *b,
+                       const gemm_cl_panel *p)
+{
+    const gemm_cl_device *d = w->device;
     const size_t first = first_of(b, p);
-    return d->pitch_alignment && b->cs == 1 && p->n % 4 == 0 && first % 4 == 0 &&
-           b->rs % 4 == 0 && b->rs / 4 % (int)d->pitch_alignment == 0 &&
-           (!d->base_alignment || first / 4 % d->base_alignment == 0);
+    return d->pitch_alignment && b->cs == 1 && first % 4 == 0 && b->rs % 4 == 0 &&
+           b->rs / 4 % (int)d->pitch_alignment == 0 &&
+           (!d->base_alignment || first / 4 % d->base_alignment == 0) &&
+           (p->n % 4 == 0 || goes_far_enough(g, &w->B, region_of(b, p)));
+}
+
+int gemm_cl_image_ld(const gemm_cl_device *d, int columns)
+{
+    const size_t unit = 4 * (size_t)d->pitch_alignment;
+    if (!unit || columns > INT_MAX / 2 || unit > INT_MAX / 2) return columns;
+    return (int)round_up((size_t)columns, unit);
 }
 
 /* The image over B's own buffer, or NULL. */
@@ -54,16 +84,15 @@ static cl_mem borrow_image(const gemm_cl_device *d, const gemm_cl_matrix *b,
 {
     const cl_image_format format = {CL_RGBA, CL_FLOAT};
     cl_mem region = NULL, image = NULL;
-    const size_t row = (size_t)b->rs * sizeof(float);
-    const cl_buffer_region where = {first_of(b, p) * sizeof(float),
-                                    (size_t)(p->k - 1) * row + (size_t)p->n * sizeof(float)};
-    CL_MAKE(region, clCreateSubBuffer(b->mem, CL_MEM_READ_ONLY, CL_BUFFER_CREATE_TYPE_REGION,
-                                      &where, &error));
+    const cl_buffer_region where = region_of(b, p);
+    if (where.origin)
+        CL_MAKE(region, clCreateSubBuffer(b->mem, CL_MEM_READ_ONLY, CL_BUFFER_CREATE_TYPE_REGION,
+                                          &where, &error));
     const cl_image_desc desc = {.image_type = CL_MEM_OBJECT_IMAGE2D,
-                                .image_width = (size_t)p->n / 4,
+                                .image_width = (size_t)ceil_div(p->n, 4),
                                 .image_height = (size_t)p->k,
-                                .image_row_pitch = row,
-                                .buffer = region};
+                                .image_row_pitch = (size_t)b->rs * sizeof(float),
+                                .buffer = region ? region : b->mem};
     CL_MAKE(image, clCreateImage(d->context, CL_MEM_READ_ONLY, &format, &desc, NULL, &error));
 fail:
     CL_RELEASE(clReleaseMemObject, region);     /* the image holds it */
@@ -116,7 +145,7 @@ int gemm_cl_fill_panels(gemm_cl_work *w, const gemm_call *g, const gemm_cl_matri
     const size_t element = w->row->half ? 2 : sizeof(float);
     for (int i = 0; i < panels->count; ++i) {
         gemm_cl_panel *p = &panels->list[i];
-        const bool borrow = b->mem && !w->row->half && can_borrow(w->device, b, p);
+        const bool borrow = b->mem && !w->row->half && can_borrow(w, g, b, p);
         p->image = borrow ? borrow_image(w->device, b, p) : NULL;
         p->borrowed = p->image != NULL;
         if (p->borrowed) continue;

@@ -19,6 +19,10 @@ typedef struct gemm_cl_panels {
     int count, down;            /* down: panels for the same columns */
 } gemm_cl_panels;
 
+/* How far apart rows of so many columns must be, so that B's own buffer can be an image. `columns`
+   where the device makes no image from a buffer. */
+int gemm_cl_image_ld(const gemm_cl_device *, int columns);
+
 /* Cuts B into the fewest even panels. -1: no memory. */
 int gemm_cl_cut_panels(const gemm_cl_device *, const gemm_call *, gemm_cl_panels *);
 

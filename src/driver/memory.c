@@ -46,6 +46,15 @@ void *gemm_host_realloc(void *p, size_t bytes)
     return q;
 }
 
+int gemm_b_ld(const float *b, int rows, int columns)
+{
+    const gemm_variant *v = gemm_get_state()->impl;
+    if (!v->b_ld || rows < 1 || columns < 1) return columns;
+    const int ld = v->b_ld(columns, v->params);
+    const bool has_room = gemm_cl_alloc_size(b) / sizeof *b / (size_t)rows >= (size_t)ld;
+    return !b || has_room ? ld : columns;
+}
+
 void gemm_die_if_lost(const char *why)
 {
     if (why) gemm_die("the output of a layer is lost on the OpenCL device: %s", why);

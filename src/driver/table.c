@@ -90,7 +90,9 @@ const gemm_variant gemm_variants[] = {
     CL_ROW("cl_local", local, MOBILE, "cl_block with both blocks in local memory"),
     GEMM_CL_BLOCKS(BLOCK_ROW)
     GEMM_CL_SEARCH(LOCAL_ROW)
-    CL_ROW("cl_image", image, ADRENO, "OpenCL: 4x8 micro-tiles, B through the texture pipe"),
+    {.name = "cl_image", .run = gemm_cl_run, .params = &gemm_cl_image, .b_ld = gemm_cl_b_ld,
+     .unusable = gemm_cl_unusable, .on_device = true, .origin = ADRENO,
+     .summary = "OpenCL: 4x8 micro-tiles, B through the texture pipe"},
     HALF_ROW("cl_half", half, "cl_image with B in 16 bits, sums in 32"),
     HALF_ROW("cl_half_fast", half_fast, "A, B and short sums in 16 bits; needs cl_khr_fp16"),
     {.name = "cl", .run = gemm_cl_run, .conv = gemm_cl_conv, .chain = gemm_cl_chain,

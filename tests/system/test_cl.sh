@@ -142,6 +142,18 @@ for case in 640::8x4 610::4x4 740::8x8 740:-DCOLS=8:8x4 740:-DROWS=8:4x4; do
 done
 OPENCL_LAYERS=$bin/layer_adreno.so GEMM_CHECK=1 expect cl-adreno-detect 'Predicted in' detect
 
+# im2col writes where an image can lie, so that nothing of B is copied: rows of 1x1 layers aside,
+# whose B is the layer's input.
+OPENCL_LAYERS=$bin/layer_adreno.so GEMM_IMPL=cl_image GEMM_CONV=im2col GEMM_CHECK=1 \
+    GEMM_TRACE=$work/im2col.csv expect cl-image-im2col-detect 'calls right, worst error' detect
+copied=$(awk -F, 'NR > 1 && $6 % 9 == 0 { ++rows; bytes += $10 + $11 + $12 }
+    END { print rows + 0, bytes + 0 }' "$work/im2col.csv")
+if [ "$copied" = '9 0' ]; then
+    pass cl-image-im2col-copies-nothing
+else
+    fail cl-image-im2col-copies-nothing "3x3 layers and bytes copied: $copied, not 9 0"
+fi
+
 # ---- hybrid: three detections in one process, so that layers find what is kept for them ----
 shared_detections()
 {

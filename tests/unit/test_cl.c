@@ -1109,6 +1109,43 @@ static void test_old_images(void)
         report_fail("cl-old-images", "stays %d, still %d, goes %d", stays, still, goes);
 }
 
+/* Rows of B are as far apart as an image's, but only in memory that has room for them. */
+static const char *judge_b_ld(void)
+{
+    enum { ROWS = 5, COLUMNS = 1001 };
+    const int pitch = 4 * (int)gemm_cl_opened()->pitch_alignment;
+    const int wanted = gemm_b_ld(NULL, ROWS, COLUMNS);
+    if (wanted < COLUMNS || (pitch ? wanted % pitch : wanted != COLUMNS))
+        return "no row of an image";
+    float *roomy = gemm_host_alloc((size_t)ROWS * (size_t)wanted, sizeof *roomy);
+    float *tight = gemm_host_alloc((size_t)ROWS * (size_t)wanted - 1, sizeof *tight);
+    float *other = malloc((size_t)ROWS * (size_t)wanted * sizeof *other);
+    const char *wrong = NULL;
+    if (!roomy || !tight || !other) wrong = "no memory";
+    else if (gemm_b_ld(roomy, ROWS, COLUMNS) != wanted) wrong = "not in memory with room";
+    else if (gemm_b_ld(tight, ROWS + 1, COLUMNS) != COLUMNS) wrong = "in memory that is too small";
+    else if (gemm_b_ld(other, ROWS, COLUMNS) != COLUMNS) wrong = "in memory of malloc";
+    gemm_host_free(roomy);
+    gemm_host_free(tight);
+    free(other);
+    return wrong;
+}
+
+static void test_b_ld(void)
+{
+    const char *reason = gemm_cl_unusable(&gemm_cl_image);
+    if (reason) {
+        report_unusable("cl-b-ld", reason);
+        return;
+    }
+    gemm_cl_force_memory('u');
+    gemm_set_variant(gemm_find("cl_image"));
+    const char *wrong = judge_b_ld();
+    gemm_set_variant(gemm_find("cl"));
+    gemm_cl_force_memory(0);
+    report_judged("cl-b-ld", wrong);
+}
+
 /* Text that does not fit is an error, never a shorter text that looks whole. */
 static void test_long_options(void)
 {
@@ -1591,6 +1628,7 @@ int main(int argc, char **argv)
         test_tile_rules();
         test_half_rounding();
         test_old_images();
+        test_b_ld();
         test_long_options();
         test_untouched_memory();
     }
