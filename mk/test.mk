@@ -97,6 +97,7 @@ SYSTEM_COMMANDS = \
     '$(QUICK) $T/test_gemm --large --cases 0' \
     'tests/system/test_library.sh $(UNTRAINED) "$$MODELS"' \
     'tests/system/test_install.sh' \
+    'tests/system/test_host.sh' \
     'tests/system/test_memory.sh' \
     'tests/system/test_isa.sh' \
     '$(CONV_NETWORKS) --winograd cfg/*.cfg "$$MODELS"/*.cfg --resize cfg/yolov3-tiny.cfg cfg/yolov2.cfg' \

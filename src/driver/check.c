@@ -13,6 +13,7 @@
 #include "driver/check.h"
 
 #include "driver/reference.h"
+#include "util/die.h"
 
 #include <float.h>
 #include <math.h>
@@ -118,9 +119,11 @@ static struct {
     gemm_call worst_call;
 } checked = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
+/* A program that is being ended has said its line. */
 static void report_check(void)
 {
     const gemm_call *c = &checked.worst_call;
+    if (gemm_is_dying()) return;
     fprintf(stderr,
             "gemm: GEMM_CHECK: %zu calls right, worst error %.3g of the bound (M=%d N=%d K=%d)\n",
             checked.calls, checked.worst, c->M, c->N, c->K);
