@@ -14,20 +14,21 @@
 #include <string.h>
 #include <sys/auxv.h>
 
-static char wrong[2048];        /* the first bad value, as a line; empty: there is none */
+static const char *wrong;       /* the first bad value, as a line, or NULL */
 
 void gemm_refuse(const char *format, ...)
 {
     va_list args;
-    if (*wrong) return;
+    char *line;
+    if (wrong) return;
     va_start(args, format);
-    vsnprintf(wrong, sizeof wrong, format, args);
+    wrong = vasprintf(&line, format, args) < 0 ? "a variable has a bad value" : line;
     va_end(args);
 }
 
 const char *gemm_refused(void)
 {
-    return *wrong ? wrong : NULL;
+    return wrong;
 }
 
 bool gemm_is_privileged(void)

@@ -11,6 +11,7 @@
 #include "packed/ukernel.h"
 #include "ref/ref.h"
 #include "util/die.h"
+#include "util/file.h"
 #include "util/text.h"
 #include "util/threads.h"
 
@@ -68,15 +69,21 @@ static int all_cores(void)
 /* The folder of compiled programs and of the tuning table. NULL: the environment names none. */
 static const char *cache_folder(const gemm_settings *s)
 {
-    static char path[1024];
-    bool named = false;
-    if (s->cache_dir && *s->cache_dir)
-        named = gemm_append(path, sizeof path, "%s", s->cache_dir);
-    else if (s->cache_home && *s->cache_home)
-        named = gemm_append(path, sizeof path, "%s/darknet-gemm", s->cache_home);
-    else if (s->home && *s->home)
-        named = gemm_append(path, sizeof path, "%s/.cache/darknet-gemm", s->home);
-    return named ? path : NULL;
+    static char path[GEMM_FOLDER_BYTES];
+    const struct {
+        const char *variable, *value, *below;
+    } places[] = {{"GEMM_CACHE_DIR", s->cache_dir, ""},
+                  {"XDG_CACHE_HOME", s->cache_home, "/darknet-gemm"},
+                  {"HOME", s->home, "/.cache/darknet-gemm"}};
+    for (size_t i = 0; i < sizeof places / sizeof *places; ++i) {
+        if (!places[i].value || !*places[i].value) continue;
+        if (gemm_append(path, sizeof path, "%s%s", places[i].value, places[i].below)) return path;
+        fprintf(stderr, "gemm: nothing is kept in a cache folder: the path that %s gives has %zu "
+                        "bytes, at most %d are allowed\n", places[i].variable,
+                strlen(places[i].value) + strlen(places[i].below), GEMM_FOLDER_BYTES - 1);
+        return NULL;
+    }
+    return NULL;
 }
 
 static void start(void)

@@ -8,8 +8,6 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-enum { LINE_BYTES = 2560 };
-
 static atomic_bool dying;
 static pthread_t dies;          /* the thread that ends the program, once it is named */
 static atomic_bool named;
@@ -23,13 +21,15 @@ static bool claim(void)
     return true;
 }
 
-/* One call of stdio for the whole line, so that no other thread's text stands in it. */
+/* stderr is locked for the line, so that no other thread's text stands in it. */
 static _Noreturn void end(const char *format, va_list args)
 {
-    char line[LINE_BYTES];
-    vsnprintf(line, sizeof line, format, args);
     fflush(stdout);
-    fprintf(stderr, "gemm: %s\n", line);
+    flockfile(stderr);
+    fputs("gemm: ", stderr);
+    vfprintf(stderr, format, args);
+    fputc('\n', stderr);
+    funlockfile(stderr);
     exit(1);
 }
 
