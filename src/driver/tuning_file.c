@@ -203,7 +203,8 @@ bool gemm_tuning_load(gemm_tuning *t, const gemm_tuning_file *f, bool device, ch
     reason[0] = '\0';
     if (read) copy_entries(read, t, false);
     else if (*why)
-        snprintf(reason, bytes, "the tuning table %s/%s is not used: %s", f->folder, file_name, why);
+        snprintf(reason, bytes, "the tuning table %s/%s is not used: %s", f->folder, file_name,
+                 why);
     gemm_tuning_free(read);
     return read != NULL;
 }

@@ -31,7 +31,8 @@ static const char *judge_folder(int folder)
     struct stat st;
     if (fstat(folder, &st)) return strerror(errno);
     if (!is_own(&st)) return "its folder belongs to another user";
-    if (others_write(&st) && !(st.st_mode & S_ISVTX)) return "others may write in its folder (chmod go-w)";
+    if (others_write(&st) && !(st.st_mode & S_ISVTX))
+        return "others may write in its folder (chmod go-w)";
     return NULL;
 }
 
@@ -66,8 +67,8 @@ static char *read_bytes(int fd, size_t bytes, const char **why)
     return data;
 }
 
-/* Looked at before it is opened, because opening a device may do something. Looked at again, because
-   another file may have taken its name. */
+/* Looked at before it is opened, because opening a device may do something. Looked at again,
+   because another file may have taken its name. */
 static char *read_in(int folder, const char *name, size_t *bytes, const char **why)
 {
     struct stat st;

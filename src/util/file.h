@@ -1,9 +1,9 @@
 /*
- * Whole files in a folder that is not trusted: read at once, and replaced so that no reader sees half
- * of one.
+ * Whole files in a folder that is not trusted: read at once, and replaced so that no reader sees
+ * half of one.
  *
- * The folder belongs to this user or to root, and nobody else may write in it. A folder like /tmp, in
- * which nobody can touch the files of others, is right too.
+ * The folder belongs to this user or to root, and nobody else may write in it. A folder like /tmp,
+ * in which nobody can touch the files of others, is right too.
  */
 #ifndef GEMM_FILE_H
 #define GEMM_FILE_H
