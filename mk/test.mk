@@ -72,6 +72,7 @@ UNIT_COMMANDS = \
     '$T/test_hybrid' \
     '$T/test_chain' \
     '$T/test_allocation' \
+    '$T/test_allocation --check' \
     '$(NO_LEAKS) $T/test_hook tests/unit/cfg/hook.cfg' \
     '$(NO_LEAKS) $T/test_plans tests/unit/cfg/plans.cfg tests/unit/cfg/hook.cfg' \
     '$T/test_dlclose $(OUT)/libdarknet.so' \

@@ -4,6 +4,7 @@
  * convolutions are declined here: they get no plan, and no row sees them.
  */
 #include "driver/bytes.h"
+#include "driver/check.h"
 #include "driver/driver.h"
 #include "driver/failure.h"
 #include "driver/memory.h"
@@ -15,7 +16,6 @@
 #include "util/die.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -102,8 +102,7 @@ static void check(const conv_call *calls, const conv_norm *const *norms, int cou
     const bool alone = run_alone(calls, norms, count, slots, shortcut, outputs);
     gemm_host_read(output, gemm_conv_output_bytes(last));
     if (!alone)
-        fputs("gemm: GEMM_CHECK: a chain is not checked, because its layers one by one cannot be "
-              "computed\n", stderr);
+        gemm_record_unchecked();
     else if (memcmp(output, outputs[count - 1], gemm_conv_output_bytes(last)))
         gemm_die("GEMM_CHECK: %s is wrong for a chain of %d convolutions that ends with %d filters "
                  "over %dx%dx%d%s: its bits are not those of the layers one by one",
