@@ -150,6 +150,6 @@ void gemm_record_unchecked(void)
     if (first && !checked.calls) atexit(report_check);
     pthread_mutex_unlock(&checked.lock);
     if (first)
-        fputs("gemm: GEMM_CHECK: there is no memory for the reference of a call: it is not checked\n",
-              stderr);
+        fputs("gemm: GEMM_CHECK: there is no memory for the reference of a call: it is not "
+              "checked\n", stderr);
 }

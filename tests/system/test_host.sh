@@ -34,6 +34,11 @@ ends isa "^gemm: GEMM_ISA='x' is no instruction set" GEMM_ISA=x
 ends trace "^gemm: GEMM_TRACE='/nowhere/t' cannot be written" GEMM_TRACE=/nowhere/t
 ends trace-full "^gemm: GEMM_TRACE='/dev/full' cannot be written: No space" GEMM_TRACE=/dev/full
 ends unusable '^gemm: GEMM_IMPL=openblas cannot run here' GEMM_IMPL=openblas GEMM_REF_OPENBLAS=/nowhere/lib
+ends long-ref '^gemm: GEMM_IMPL=blis cannot run here: GEMM_REF_BLIS=/xx*... (4001 bytes): cannot open .*: File name too long' \
+    GEMM_IMPL=blis GEMM_REF_BLIS="/$(printf %4000s '' | tr ' ' x)"
+# Nothing of a long value is cut before the reason.
+ends long-trace "^gemm: GEMM_TRACE='/xx*' cannot be written: File name too long" GEMM_TRACE="/$(printf %5000s '' | tr ' ' x)"
+ends long-impl "^gemm: GEMM_IMPL='xx*' is no variant; the variants are:" GEMM_IMPL="$(printf %5000s '' | tr ' ' x)"
 # With more threads the others wait for the end, so no handler may wait for them.
 env GEMM_IMPL=stock GEMM_CHECK=1 "$host" end 0 >"$work/output" 2>"$work/error"
 is ends-check "1, handler done, gemm: GEMM_CHECK: stock is wrong" \

@@ -4,8 +4,8 @@
  * result by another way, or it declines and leaves the output as it was. Once there is memory
  * again, the same plan gives the right result.
  *
- *   test_allocation [--check]      one failure at a time, under GEMM_CHECK=1, whose reference may get
- *                                  no memory: the program goes on
+ *   test_allocation [--check]      one failure at a time, under GEMM_CHECK=1, whose reference may
+ *                                  get no memory: the program goes on
  *
  * The linker puts the functions __wrap_malloc ... below in the place of malloc ... (mk/test.mk).
  */
