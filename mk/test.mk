@@ -72,6 +72,7 @@ UNIT_COMMANDS = \
     '$T/test_hybrid' \
     '$T/test_chain' \
     '$T/test_allocation' \
+    '$T/test_allocation --check' \
     '$(NO_LEAKS) $T/test_hook tests/unit/cfg/hook.cfg' \
     '$(NO_LEAKS) $T/test_plans tests/unit/cfg/plans.cfg tests/unit/cfg/hook.cfg' \
     '$T/test_dlclose $(OUT)/libdarknet.so' \
@@ -97,6 +98,7 @@ SYSTEM_COMMANDS = \
     '$(QUICK) $T/test_gemm --large --cases 0' \
     'tests/system/test_library.sh $(UNTRAINED) "$$MODELS"' \
     'tests/system/test_install.sh' \
+    'tests/system/test_host.sh' \
     'tests/system/test_memory.sh' \
     'tests/system/test_isa.sh' \
     '$(CONV_NETWORKS) --winograd cfg/*.cfg "$$MODELS"/*.cfg --resize cfg/yolov3-tiny.cfg cfg/yolov2.cfg' \

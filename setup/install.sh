@@ -6,7 +6,12 @@
 set -eu
 
 action=$1 out=$2 prefix=$3 version=$4 soname=$5
+newline='
+'
 case $prefix in
+*[:\;\$]* | *"$newline"*)
+    echo "PREFIX='$prefix' has a colon, a semicolon, a dollar or a new line: ld.so, CMake or pkg-config cannot name such a path" >&2
+    exit 1 ;;
 /*) ;;
 *)
     echo "PREFIX='$prefix' is no absolute path" >&2
@@ -29,12 +34,27 @@ fi
 # put MODE FILE NAME: also over a file that a process uses
 put() { install -m "$1" "$2" "$to/$3"; }
 
-# fill MODE TEMPLATE NAME: @PREFIX@, @VERSION@ and @SONAME@ become values
+# fill MODE TEMPLATE NAME [PREFIX]: @PREFIX@, as its file has to write it, @VERSION@ and @SONAME@ become values
 fill()
 {
-    sed "s|@PREFIX@|$prefix|g; s|@VERSION@|$version|g; s|@SONAME@|$soname|g" "install/$2" >"$work/filled"
+    prefix_text=${4:-} version=$version soname=$soname awk '
+        function replace(line, mark, text,    at, done)
+        {
+            for (; (at = index(line, mark)) > 0; line = substr(line, at + length(mark)))
+                done = done substr(line, 1, at - 1) text
+            return done line
+        }
+        {
+            line = replace($0, "@VERSION@", ENVIRON["version"])
+            line = replace(line, "@SONAME@", ENVIRON["soname"])
+            print replace(line, "@PREFIX@", ENVIRON["prefix_text"])
+        }' "install/$2" >"$work/filled"
     put "$1" "$work/filled" "$3"
 }
+
+# The prefix within single quotes of sh, and as a value of pkg-config, which takes it apart like a shell.
+in_quotes=$(printf '%s' "$prefix" | sed "s/'/'\\\\''/g")
+escaped=$(printf '%s' "$prefix" | sed 's/[][ \t'\''"\\&|()<>*?{}!`#]/\\&/g')
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -47,7 +67,7 @@ put 755 "$out/bench/gemm_bench" bin/gemm-bench
 put 644 src/darknet_gemm.h include/darknet_gemm.h
 put 644 src/gemm_dispatch.h include/gemm_dispatch.h
 put 644 install/darknet-gemm.7 share/man/man7/darknet-gemm.7
-fill 644 darknet-gemm.pc.in lib/pkgconfig/darknet-gemm.pc
+fill 644 darknet-gemm.pc.in lib/pkgconfig/darknet-gemm.pc "$escaped"
 fill 644 darknet-gemm-config.cmake.in $cmake/darknet-gemm-config.cmake
 fill 644 darknet-gemm-config-version.cmake.in $cmake/darknet-gemm-config-version.cmake
-fill 755 darknet-gemm.in bin/darknet-gemm
+fill 755 darknet-gemm.in bin/darknet-gemm "$in_quotes"

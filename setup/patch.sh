@@ -3,13 +3,16 @@
 #
 #   setup/patch.sh TREE
 #
-# The series is tried on a copy of the files that it touches; the copy replaces them at the end.
+# The series is tried on a copy of the files that it touches. At the end each file gets its new text
+# beside it, as FILE.patching. When all of these are whole, they take the names of the files. A file that
+# cannot be renamed takes the others back.
 set -eu
 
 tree=$1
 patches=$(cd "$(dirname "$0")/../patches" && pwd)
 copy=$(mktemp -d)
-trap 'rm -rf "$copy"' EXIT
+touched=
+trap 'for file in $touched; do rm -f "$tree/$file.patching"; done; rm -rf "$copy"' EXIT
 trap 'exit 130' INT TERM
 
 if grep -q gemm_dispatch "$tree/src/gemm.c"; then
@@ -20,7 +23,7 @@ fi
 touched=$(cd "$patches" && sed -n 's|^+++ b/||p' $(cat series) | sort -u)
 for file in $touched; do
     mkdir -p "$copy/$(dirname "$file")"
-    if [ -f "$tree/$file" ]; then cp -p "$tree/$file" "$copy/$file"; fi
+    if [ -f "$tree/$file" ]; then cp -p "$tree/$file" "$copy/$file" && touch "$copy/$file.old"; fi
 done
 
 while read -r name; do
@@ -35,5 +38,33 @@ while read -r name; do
 done <"$patches/series"
 
 for file in $touched; do
-    cp -p "$copy/$file" "$tree/$file"
+    if ! cp -p "$copy/$file" "$tree/$file.patching"; then
+        echo "$file cannot be written in $tree: nothing was changed" >&2
+        exit 1
+    fi
 done
+
+# exchange FILE: its old text, if there is one, stays as FILE.unpatched
+exchange()
+{
+    { [ ! -e "$tree/$1" ] || mv -f "$tree/$1" "$tree/$1.unpatched"; } && mv -f "$tree/$1.patching" "$tree/$1"
+}
+
+# restore FILE: as it was before exchange, or as it is when exchange did not come to it
+restore()
+{
+    if [ -e "$tree/$1.unpatched" ]; then
+        mv -f "$tree/$1.unpatched" "$tree/$1"
+    elif [ ! -e "$copy/$1.old" ]; then
+        rm -f "$tree/$1"
+    fi
+}
+
+trap '' INT TERM
+for file in $touched; do
+    if exchange "$file"; then continue; fi
+    for other in $touched; do restore "$other"; done
+    echo "$file cannot be replaced in $tree: nothing was changed" >&2
+    exit 1
+done
+for file in $touched; do rm -f "$tree/$file.unpatched"; done

@@ -3,7 +3,8 @@
 #
 #   setup/weights.sh FILE [URL...]
 #
-# FILE appears only when its sha256 is right. WEIGHTS_SHA256: another sha256, for the tests.
+# FILE appears only when its sha256 is right. An address that sends less than 1000 bytes a second for
+# WEIGHTS_STALL seconds (30) is given up. WEIGHTS_SHA256: another sha256, for the tests.
 set -eu
 
 file=$1
@@ -19,7 +20,8 @@ trap 'rm -f "$file.part"' EXIT
 trap 'exit 130' INT TERM
 for url in "$@"; do
     echo "Downloading $file (34 MiB) from $url"
-    curl --silent --show-error --fail --location --connect-timeout 10 -o "$file.part" "$url" || continue
+    curl --silent --show-error --fail --location --connect-timeout 10 --speed-limit 1000 \
+        --speed-time "${WEIGHTS_STALL:-30}" -o "$file.part" "$url" || continue
     if echo "$sha256  $file.part" | sha256sum --check --status; then
         mv "$file.part" "$file"
         exit 0

@@ -8,7 +8,8 @@
  * distance between two rows in elements. It may be larger than the row is long. Pointers are
  * aligned to 4 bytes, no more. Nothing is read or written outside the matrices.
  *
- * Every function here may be called from several threads at once.
+ * Every function here may be called from several threads at once, and keeps errno. A line on stderr
+ * comes before an end of the program: docs/any-darknet.md lists the reasons.
  */
 #ifndef GEMM_DISPATCH_H
 #define GEMM_DISPATCH_H
@@ -138,8 +139,8 @@ bool gemm_conv_offered(void);
 /*
  * Runs the whole convolution on the chosen row. With `norm`, scale is computed here, and shift
  * holds the biases. `plan` is the slot of the layer, or NULL when nothing shall be kept. Returns
- * false when the row does not offer it or declines; the output is then untouched, and Darknet's own
- * code has to run.
+ * false when the row does not offer it, declines, or fails. Darknet's own code then has to run, and
+ * to write the whole output. The first failure of a process is said on stderr.
  */
 bool gemm_conv(const conv_call *, const conv_norm *norm, gemm_plan **plan);
 

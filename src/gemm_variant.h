@@ -21,7 +21,8 @@ struct gemm_transform;
 typedef enum gemm_status {
     GEMM_DONE,
     GEMM_DECLINED,              /* C is unchanged: the driver runs stock, and the trace shows it */
-    GEMM_FAILED                 /* C is undefined: the driver ends the program with note->reason */
+    GEMM_FAILED                 /* C is undefined: the driver ends the program with note->reason. A
+                                   layer is left to the caller, who writes the whole output */
 } gemm_status;
 
 /* What a run reports beside its status. The driver clears it before every run. GEMM_TRACE prints

@@ -18,9 +18,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-enum { HEADER_MAX = 4096, PATH_LEN = 1024 };
+enum { HEADER_MAX = 4096 };
 
 /* FNV-1a, 64 bits. */
 static uint64_t hash_bytes(uint64_t hash, const void *data, size_t bytes)
@@ -38,16 +37,13 @@ static uint64_t hash_text(uint64_t hash, const char *text)
 
 static const uint64_t hash_start = UINT64_C(0xcbf29ce484222325);
 
-/* The file of the key's program; false when there is no folder for it. */
-static bool cache_path(const gemm_cl_key *key, char *path, size_t bytes)
+/* The name of the key's file. */
+static void name_file(const gemm_cl_key *key, char name[GEMM_NAME_BYTES])
 {
-    const char *folder = gemm_cl_settings()->cache_dir;
-    if (!folder) return false;
     uint64_t hash = hash_text(hash_start, key->source);
     hash = hash_text(hash, key->options);
     hash = hash_text(hash, key->device);
-    const int n = snprintf(path, bytes, "%s/%s-%016" PRIx64 ".clbin", folder, key->name, hash);
-    return n > 0 && (size_t)n < bytes;
+    snprintf(name, GEMM_NAME_BYTES, "%.96s-%016" PRIx64 ".clbin", key->name, hash);
 }
 
 /* The lines that say what a file is for. Those of size and checksum follow. Returns their length,
@@ -87,19 +83,17 @@ static const char *inspect(const gemm_cl_key *key, const char *data, size_t byte
 
 unsigned char *gemm_cl_cache_read(const gemm_cl_key *key, size_t *bytes)
 {
-    char path[PATH_LEN + 128];
-    if (!cache_path(key, path, sizeof path)) return NULL;
+    const char *folder = gemm_cl_settings()->cache_dir, *why;
+    char name[GEMM_NAME_BYTES];
+    if (!folder) return NULL;
+    name_file(key, name);
     size_t size, from = 0;
-    char *data = gemm_read_file(path, &size);
-    if (!data) {
-        if (access(path, F_OK) == 0)
-            fprintf(stderr, "gemm_cl: cache file %s is not used, it cannot be read; compiling "
-                            "again\n", path);
-        return NULL;
-    }
-    const char *why = inspect(key, data, size, &from);
-    if (why) {
-        fprintf(stderr, "gemm_cl: cache file %s is not used, %s; compiling again\n", path, why);
+    char *data = gemm_read_file(folder, name, &size, &why);
+    if (data) why = inspect(key, data, size, &from);
+    if (why)
+        fprintf(stderr, "gemm_cl: cache file %s/%s is not used, %s; compiling again\n", folder,
+                name, why);
+    if (!data || why) {
         free(data);
         return NULL;
     }
@@ -130,11 +124,11 @@ void gemm_cl_cache_write(const gemm_cl_key *key, const unsigned char *binary, si
     static bool said;
     const program p = {key, binary, bytes};
     const char *folder = gemm_cl_settings()->cache_dir, *why = "the environment names none";
-    char path[PATH_LEN + 128];
-    if (cache_path(key, path, sizeof path)) {
-        const int error = gemm_replace_file(folder, path, write_program, &p);
-        if (!error) return;
-        why = strerror(error);
+    char name[GEMM_NAME_BYTES];
+    if (folder) {
+        name_file(key, name);
+        why = gemm_replace_file(folder, name, write_program, &p);
+        if (!why) return;
     }
     if (said) return;
     said = true;

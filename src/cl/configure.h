@@ -13,6 +13,7 @@ typedef struct gemm_cl_configuration {
     const char *device;         /* gpu, cpu, platform:device, or part of a name */
     const char *clblast;        /* the file of CLBlast's library */
     const char *cache_dir;      /* the folder of compiled programs. It may not exist yet */
+    bool privileged;            /* no device is opened, because OpenCL obeys the environment */
 } gemm_cl_configuration;
 
 /* Before any other call. */

@@ -255,11 +255,16 @@ fail:
     return false;
 }
 
+/* OpenCL's loader and drivers load what OCL_ICD_VENDORS and other variables name. */
+static const char not_for_privileged[] =
+    "OpenCL loads libraries that the environment names, and this program has more rights than its "
+    "caller";
+
 const gemm_cl_device *gemm_cl_open_device(const char **why)
 {
     static found_device found[MAX_DEVICES];
     if (state == UNOPENED) {
-        const char *missing = gemm_cl_load();
+        const char *missing = configuration.privileged ? not_for_privileged : gemm_cl_load();
         if (missing) snprintf(reason, sizeof reason, "%s", missing);
         const int pick = missing ? -1 : pick_device(found, find_devices(found));
         state = pick >= 0 && open_found(&found[pick]) ? OPEN : UNUSABLE;

@@ -4,7 +4,9 @@
  * convolutions are declined here: they get no plan, and no row sees them.
  */
 #include "driver/bytes.h"
+#include "driver/check.h"
 #include "driver/driver.h"
+#include "driver/failure.h"
 #include "driver/memory.h"
 #include "driver/plan.h"
 #include "driver/start.h"
@@ -13,6 +15,7 @@
 #include "util/clock.h"
 #include "util/die.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -52,24 +55,38 @@ static bool run(const folded *f, int count, const layer_call *shortcut)
     if (!row->leaves) gemm_die_if_lost(gemm_chain_to_cpu(f->calls, count, shortcut));
     const gemm_status status = row->chain(f->calls, count, shortcut, &context, row->params);
     if (status == GEMM_FAILED)
-        gemm_die("%s failed for a chain of %d convolutions, and its output is undefined: %s",
-                 row->name, count, note.reason);
+        gemm_say_failed("%s failed for a chain of %d convolutions, which is left to the caller: "
+                        "%s", row->name, count, note.reason);
     if (status == GEMM_DONE && state->trace)
         gemm_trace_chain(row, f->calls, count, shortcut, gemm_now_ms() - start, &note);
     return status == GEMM_DONE;
 }
 
-/* The shortcut alone, behind the convolutions alone. Returns its output, which replaces theirs. */
-static float *add(const layer_call *shortcut, float *last)
+/* The shortcut alone, behind the convolutions alone. Its output replaces theirs. False: it cannot
+   be computed. */
+static bool add(const layer_call *shortcut, float **last)
 {
-    const layer_input inputs[2] = {{last, shortcut->input[0].size}, shortcut->input[1]};
+    const layer_input inputs[2] = {{*last, shortcut->input[0].size}, shortcut->input[1]};
     layer_call alone = *shortcut;
     alone.input = inputs;
     alone.output = malloc(gemm_layer_output_bytes(shortcut));
-    if (!alone.output || !gemm_layer(&alone))
-        gemm_die("GEMM_CHECK: no memory for the shortcut behind a chain");
-    free(last);
-    return alone.output;
+    const bool done = alone.output && gemm_layer(&alone);
+    free(done ? *last : alone.output);
+    if (done) *last = alone.output;
+    return done;
+}
+
+/* The layers one by one. False: not all of them can be computed. */
+static bool run_alone(const conv_call *calls, const conv_norm *const *norms, int count,
+                      gemm_plan **const *slots, const layer_call *shortcut, float *outputs[MOST])
+{
+    for (int i = 0; i < count; ++i) {
+        conv_call c = calls[i];
+        if (i) c.input = outputs[i - 1];
+        c.output = outputs[i] = malloc(gemm_conv_output_bytes(&c));
+        if (!c.output || !gemm_conv(&c, norms[i], slots[i])) return false;
+    }
+    return !shortcut || add(shortcut, &outputs[count - 1]);
 }
 
 /*
@@ -79,19 +96,14 @@ static float *add(const layer_call *shortcut, float *last)
 static void check(const conv_call *calls, const conv_norm *const *norms, int count,
                   gemm_plan **const *slots, const layer_call *shortcut)
 {
-    float *outputs[MOST];
-    for (int i = 0; i < count; ++i) {
-        conv_call c = calls[i];
-        if (i) c.input = outputs[i - 1];
-        c.output = outputs[i] = malloc(gemm_conv_output_bytes(&c));
-        if (!c.output || !gemm_conv(&c, norms[i], slots[i]))
-            gemm_die("GEMM_CHECK: no memory for the layers of a chain");
-    }
+    float *outputs[MOST] = {NULL};
     const conv_call *last = &calls[count - 1];
-    if (shortcut) outputs[count - 1] = add(shortcut, outputs[count - 1]);
     const float *output = shortcut ? shortcut->output : last->output;
+    const bool alone = run_alone(calls, norms, count, slots, shortcut, outputs);
     gemm_host_read(output, gemm_conv_output_bytes(last));
-    if (memcmp(output, outputs[count - 1], gemm_conv_output_bytes(last)))
+    if (!alone)
+        gemm_record_unchecked();
+    else if (memcmp(output, outputs[count - 1], gemm_conv_output_bytes(last)))
         gemm_die("GEMM_CHECK: %s is wrong for a chain of %d convolutions that ends with %d filters "
                  "over %dx%dx%d%s: its bits are not those of the layers one by one",
                  gemm_chosen()->name, count, last->n, last->w, last->h, last->c,
@@ -127,8 +139,8 @@ static bool is_chain(const conv_call *calls, int count, const layer_call *shortc
                          shortcut->out_h == last->out_h && shortcut->out_w == last->out_w);
 }
 
-bool gemm_conv_chain(const conv_call *calls, const conv_norm *const *norms, int count,
-                     gemm_plan **const *slots, const layer_call *shortcut)
+static bool run_chain(const conv_call *calls, const conv_norm *const *norms, int count,
+                      gemm_plan **const *slots, const layer_call *shortcut)
 {
     if (!gemm_conv_offered() || !gemm_chosen()->chain || !is_chain(calls, count, shortcut))
         return false;
@@ -142,5 +154,14 @@ bool gemm_conv_chain(const conv_call *calls, const conv_norm *const *norms, int 
         free(f.own[i]);
     }
     if (done && gemm_get_state()->check) check(calls, norms, count, slots, shortcut);
+    return done;
+}
+
+bool gemm_conv_chain(const conv_call *calls, const conv_norm *const *norms, int count,
+                     gemm_plan **const *slots, const layer_call *shortcut)
+{
+    const int before = errno;
+    const bool done = run_chain(calls, norms, count, slots, shortcut);
+    errno = before;
     return done;
 }

@@ -13,6 +13,7 @@
 #include "driver/check.h"
 
 #include "driver/reference.h"
+#include "util/die.h"
 
 #include <float.h>
 #include <math.h>
@@ -113,26 +114,42 @@ gemm_error gemm_oracle_compare(const gemm_oracle *o, const gemm_call *c)
 
 static struct {
     pthread_mutex_t lock;
-    size_t calls;
+    size_t calls, unchecked;
     double worst;
     gemm_call worst_call;
 } checked = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
+/* A program that is being ended has said its line. */
 static void report_check(void)
 {
     const gemm_call *c = &checked.worst_call;
+    char more[64] = "";
+    if (gemm_is_dying()) return;
+    if (checked.unchecked)
+        snprintf(more, sizeof more, ", %zu not checked", checked.unchecked);
     fprintf(stderr,
-            "gemm: GEMM_CHECK: %zu calls right, worst error %.3g of the bound (M=%d N=%d K=%d)\n",
-            checked.calls, checked.worst, c->M, c->N, c->K);
+            "gemm: GEMM_CHECK: %zu calls right%s, worst error %.3g of the bound (M=%d N=%d K=%d)\n",
+            checked.calls, more, checked.worst, c->M, c->N, c->K);
 }
 
 void gemm_record_check(const gemm_call *c, double ratio)
 {
     pthread_mutex_lock(&checked.lock);
-    if (!checked.calls++) atexit(report_check);
+    if (!checked.calls++ && !checked.unchecked) atexit(report_check);
     if (ratio >= checked.worst) {
         checked.worst = ratio;
         checked.worst_call = *c;
     }
     pthread_mutex_unlock(&checked.lock);
+}
+
+void gemm_record_unchecked(void)
+{
+    pthread_mutex_lock(&checked.lock);
+    const bool first = !checked.unchecked++;
+    if (first && !checked.calls) atexit(report_check);
+    pthread_mutex_unlock(&checked.lock);
+    if (first)
+        fputs("gemm: GEMM_CHECK: there is no memory for the reference of a call: it is not "
+              "checked\n", stderr);
 }

@@ -36,4 +36,8 @@ gemm_error gemm_oracle_compare_rounded(const gemm_oracle *, const gemm_call *,
 /* Counts a right result for the line that GEMM_CHECK prints at the end. `ratio` is its worst. */
 void gemm_record_check(const gemm_call *, double ratio);
 
+/* Counts a call that was not checked, because there was no memory for its reference. The first one
+   is said at once, and their number at the end. */
+void gemm_record_unchecked(void);
+
 #endif

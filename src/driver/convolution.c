@@ -9,18 +9,28 @@
 #include "driver/check.h"
 #include "driver/conv_check.h"
 #include "driver/driver.h"
+#include "driver/failure.h"
 #include "driver/plan.h"
 #include "driver/start.h"
 #include "driver/trace.h"
 #include "util/clock.h"
 #include "util/die.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-bool gemm_conv_offered(void)
+static bool is_offered(void)
 {
     return gemm_get_state()->conv != GEMM_IM2COL && gemm_chosen()->conv;
+}
+
+bool gemm_conv_offered(void)
+{
+    const int before = errno;
+    const bool offered = is_offered();
+    errno = before;
+    return offered;
 }
 
 /* Whether sizes and groups are those of a convolution that has outputs. */
@@ -58,9 +68,9 @@ static bool run_row(const conv_run *r)
     const gemm_status status = r->row->conv(c, &context, r->row->params);
     if (r->plan) gemm_plan_count(r->plan);
     if (status == GEMM_FAILED)
-        gemm_die("%s failed for a convolution of %d filters %dx%d/%d over %dx%dx%d, and its output "
-                 "is undefined: %s", r->row->name, c->n, c->size, c->size, c->stride, c->w, c->h,
-                 c->c, r->note->reason);
+        gemm_say_failed("%s failed for a convolution of %d filters %dx%d/%d over %dx%dx%d, which "
+                        "is left to the caller: %s", r->row->name, c->n, c->size, c->size,
+                        c->stride, c->w, c->h, c->c, r->note->reason);
     return status == GEMM_DONE;
 }
 
@@ -80,8 +90,10 @@ static bool run_checked(const conv_run *r)
     input_to_cpu(c);
     gemm_host_read(c->output, gemm_conv_output_bytes(c));
     conv_error worst;
-    if (gemm_conv_compare_rounded(c, r->note->transform, r->row->rounding, &worst))
-        gemm_die("GEMM_CHECK: no memory for the reference of a convolution");
+    if (gemm_conv_compare_rounded(c, r->note->transform, r->row->rounding, &worst)) {
+        gemm_record_unchecked();
+        return true;
+    }
     if (!(worst.ratio <= 1))
         gemm_die(
             "GEMM_CHECK: %s is wrong for a convolution of %d filters %dx%d/%d pad %d groups %d "
@@ -110,8 +122,8 @@ bool gemm_conv_run(const gemm_variant *v, const conv_call *c, gemm_plan **plan, 
 static void check_norm(const conv_call *c, const conv_norm *norm, const float *planned)
 {
     float *now = gemm_fold_norm(c, norm);
-    if (!now) gemm_die("GEMM_CHECK: no memory for the batch norm of a convolution");
-    if (memcmp(now, planned, 2 * (size_t)c->n * sizeof *now))
+    if (!now) gemm_record_unchecked();
+    else if (memcmp(now, planned, 2 * (size_t)c->n * sizeof *now))
         gemm_die("GEMM_CHECK: the batch norm of a layer with %d filters %dx%d/%d changed, and its "
                  "plan was not dropped", c->n, c->size, c->size, c->stride);
     free(now);
@@ -134,10 +146,18 @@ static bool run_normalized(const conv_call *c, const conv_norm *norm, gemm_plan 
     return done;
 }
 
-bool gemm_conv(const conv_call *c, const conv_norm *norm, gemm_plan **slot)
+static bool run_chosen(const conv_call *c, const conv_norm *norm, gemm_plan **slot)
 {
     gemm_note note;
-    if (!gemm_conv_offered() || !is_valid(c)) return false;
+    if (!is_offered() || !is_valid(c)) return false;
     gemm_plan *plan = gemm_plan_get(slot, gemm_chosen(), c, norm);
     return norm ? run_normalized(c, norm, plan) : run(gemm_chosen(), c, plan, &note);
+}
+
+bool gemm_conv(const conv_call *c, const conv_norm *norm, gemm_plan **slot)
+{
+    const int before = errno;
+    const bool done = run_chosen(c, norm, slot);
+    errno = before;
+    return done;
 }

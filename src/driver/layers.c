@@ -7,11 +7,14 @@
 #include "driver/bytes.h"
 #include "driver/check.h"
 #include "driver/driver.h"
+#include "driver/failure.h"
 #include "driver/layer_check.h"
 #include "driver/start.h"
 #include "driver/trace.h"
 #include "util/clock.h"
 #include "util/die.h"
+
+#include <errno.h>
 
 static bool is_valid(const layer_call *c)
 {
@@ -36,8 +39,8 @@ static bool run_row(const gemm_state *s, const gemm_variant *v, const layer_call
     }
     const gemm_status status = v->layer(c, &context, v->params);
     if (status == GEMM_FAILED)
-        gemm_die("%s failed for a layer of %dx%dx%d, and its output is undefined: %s", v->name,
-                 c->out_w, c->out_h, c->out_c, note->reason);
+        gemm_say_failed("%s failed for a layer of %dx%dx%d, which is left to the caller: %s",
+                        v->name, c->out_w, c->out_h, c->out_c, note->reason);
     return status == GEMM_DONE;
 }
 
@@ -78,6 +81,10 @@ bool gemm_layer_run(const gemm_variant *v, const layer_call *c, gemm_note *note)
 
 bool gemm_layer(const layer_call *c)
 {
+    const int before = errno;
     const gemm_variant *v = gemm_chosen();
-    return gemm_get_state()->conv != GEMM_IM2COL && v->layer && gemm_layer_run(v, c, NULL);
+    const bool done =
+        gemm_get_state()->conv != GEMM_IM2COL && v->layer && gemm_layer_run(v, c, NULL);
+    errno = before;
+    return done;
 }

@@ -10,6 +10,7 @@
 #include "driver/start.h"
 #include "util/die.h"
 
+#include <errno.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,14 +23,17 @@ bool gemm_shares_memory(const gemm_variant *v)
 void *gemm_host_alloc(size_t count, size_t size)
 {
     if (size && count > SIZE_MAX / size) return NULL;
-    if (!gemm_shares_memory(gemm_get_state()->impl)) return calloc(count, size);
-    void *p = gemm_cl_alloc(count * size);
+    const int before = errno;
+    void *p = gemm_shares_memory(gemm_get_state()->impl) ? gemm_cl_alloc(count * size) : NULL;
+    errno = before;
     return p ? p : calloc(count, size);
 }
 
 void gemm_host_free(void *p)
 {
+    const int before = errno;
     if (!gemm_cl_free(p)) free(p);
+    errno = before;
 }
 
 /* A block of the device cannot grow in place: it is copied to a new one. */
@@ -60,12 +64,19 @@ void gemm_die_if_lost(const char *why)
     if (why) gemm_die("the output of a layer is lost on the OpenCL device: %s", why);
 }
 
+static void give_to_cpu(const void *data, size_t bytes, gemm_cl_cpu_use use)
+{
+    const int before = errno;
+    gemm_die_if_lost(gemm_cl_give_to_cpu(data, bytes, use));
+    errno = before;
+}
+
 void gemm_host_read(const void *data, size_t bytes)
 {
-    gemm_die_if_lost(gemm_cl_give_to_cpu(data, bytes, GEMM_CL_CPU_READS));
+    give_to_cpu(data, bytes, GEMM_CL_CPU_READS);
 }
 
 void gemm_host_write(const void *data, size_t bytes)
 {
-    gemm_die_if_lost(gemm_cl_give_to_cpu(data, bytes, GEMM_CL_CPU_WRITES));
+    give_to_cpu(data, bytes, GEMM_CL_CPU_WRITES);
 }

@@ -3,6 +3,7 @@
 
 #include "driver/driver.h"
 
+#include <errno.h>
 #include <math.h>
 #include <stdatomic.h>
 #include <stdint.h>
@@ -70,11 +71,13 @@ void gemm_plan_drop(gemm_plan **slot)
 {
     gemm_plan *plan = *slot;
     if (!plan) return;
+    const int before = errno;
     *slot = NULL;
     gemm_drop_kept(&plan->kept);
     atomic_fetch_sub(&kept_bytes, plan->counted);
     free(plan->norm);
     free(plan);
+    errno = before;
 }
 
 gemm_plan *gemm_plan_get(gemm_plan **slot, const gemm_variant *row, const conv_call *c,

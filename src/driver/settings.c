@@ -6,11 +6,49 @@
  */
 #include "driver/settings.h"
 
-#include "util/die.h"
 #include "util/number.h"
 
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
+
+static const char *wrong;       /* the first bad value, as a line, or NULL */
+
+void gemm_refuse(const char *format, ...)
+{
+    va_list args;
+    char *line;
+    if (wrong) return;
+    va_start(args, format);
+    wrong = vasprintf(&line, format, args) < 0 ? "a variable has a bad value" : line;
+    va_end(args);
+}
+
+const char *gemm_refused(void)
+{
+    return wrong;
+}
+
+bool gemm_is_privileged(void)
+{
+    return getauxval(AT_SECURE) != 0;
+}
+
+/*
+ * A variable that names a file, a folder or a library; all of these are read here. NULL in a
+ * program with more rights than its caller. The line is for our own variables: HOME is always set.
+ */
+static const char *read_name(const char *variable)
+{
+    const char *value = getenv(variable);
+    if (!value || !gemm_is_privileged()) return value;
+    if (!strncmp(variable, "GEMM_", 5))
+        fprintf(stderr, "gemm: %s is ignored, because this program has more rights than its "
+                        "caller\n", variable);
+    return NULL;
+}
 
 static int read_threads(void)
 {
@@ -18,7 +56,7 @@ static int read_threads(void)
     int n;
     if (own) {
         if (!gemm_parse_int(own, 1, GEMM_MAX_THREADS, &n))
-            gemm_die("GEMM_THREADS='%s' is no whole number from 1 to %d", own, GEMM_MAX_THREADS);
+            gemm_refuse("GEMM_THREADS='%s' is no whole number from 1 to %d", own, GEMM_MAX_THREADS);
         return n;
     }
     /* OMP_NUM_THREADS may be a list, one number a nesting level. OpenMP judges a bad one itself. */
@@ -35,7 +73,7 @@ static bool read_switch(const char *variable, bool unset)
     const char *value = getenv(variable);
     if (!value) return unset;
     if (strcmp(value, "0") && strcmp(value, "1"))
-        gemm_die("%s='%s' is neither 0 nor 1", variable, value);
+        gemm_refuse("%s='%s' is neither 0 nor 1", variable, value);
     return *value == '1';
 }
 
@@ -48,7 +86,8 @@ static gemm_conv_mode read_conv(void)
     if (!value) return GEMM_HOOK;
     for (int i = GEMM_HOOK; i <= GEMM_IM2COL; ++i)
         if (!strcmp(value, names[i])) return (gemm_conv_mode)i;
-    gemm_die("GEMM_CONV='%s' is none of hook, direct, im2col", value);
+    gemm_refuse("GEMM_CONV='%s' is none of hook, direct, im2col", value);
+    return GEMM_HOOK;
 }
 
 static const char *read_impl(void)
@@ -66,15 +105,15 @@ gemm_settings gemm_read_settings(void)
         .bind = read_switch("GEMM_BIND", true),
         .conv = read_conv(),
         .check = read_switch("GEMM_CHECK", false),
-        .trace = getenv("GEMM_TRACE"),
+        .trace = read_name("GEMM_TRACE"),
         .cl_device = getenv("GEMM_CL_DEVICE"),
         .tune = read_switch("GEMM_TUNE", false),
-        .cache_dir = getenv("GEMM_CACHE_DIR"),
-        .cache_home = getenv("XDG_CACHE_HOME"),
-        .home = getenv("HOME"),
-        .ref_openblas = getenv("GEMM_REF_OPENBLAS"),
-        .ref_blis = getenv("GEMM_REF_BLIS"),
-        .ref_onednn = getenv("GEMM_REF_ONEDNN"),
-        .ref_clblast = getenv("GEMM_REF_CLBLAST"),
+        .cache_dir = read_name("GEMM_CACHE_DIR"),
+        .cache_home = read_name("XDG_CACHE_HOME"),
+        .home = read_name("HOME"),
+        .ref_openblas = read_name("GEMM_REF_OPENBLAS"),
+        .ref_blis = read_name("GEMM_REF_BLIS"),
+        .ref_onednn = read_name("GEMM_REF_ONEDNN"),
+        .ref_clblast = read_name("GEMM_REF_CLBLAST"),
     };
 }

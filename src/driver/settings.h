@@ -15,7 +15,8 @@ typedef enum gemm_conv_mode {
     GEMM_IM2COL,                /* Darknet's way: its own layers, and gemm */
 } gemm_conv_mode;
 
-/* Texts are NULL where the variable is not set. They live as long as the program. */
+/* Texts are NULL where the variable is not set, and names of files also where gemm_is_privileged.
+   They live as long as the program. */
 typedef struct gemm_settings {
     const char *impl;           /* GEMM_IMPL, else "auto" */
     int threads;                /* GEMM_THREADS, else OMP_NUM_THREADS, else 0: all cores */
@@ -32,8 +33,18 @@ typedef struct gemm_settings {
     const char *ref_openblas, *ref_blis, *ref_onednn, *ref_clblast;     /* GEMM_REF_<NAME> */
 } gemm_settings;
 
-/* Reads and checks all variables. A bad value ends the program with one line that names the
-   variable, the value and what is allowed. */
+/* Reads and checks all variables. A bad value is refused, and its default taken. */
 gemm_settings gemm_read_settings(void);
+
+/* Remembers the first bad value, as a line that names the variable, the value and what is allowed.
+   start.c ends the program with it. */
+void gemm_refuse(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* That line, or NULL. */
+const char *gemm_refused(void);
+
+/* Whether this program has more rights than its caller: it is set-user-ID, set-group-ID, or has
+   capabilities. It obeys no name of a file that the caller's environment has. */
+bool gemm_is_privileged(void);
 
 #endif

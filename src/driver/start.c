@@ -11,6 +11,7 @@
 #include "packed/ukernel.h"
 #include "ref/ref.h"
 #include "util/die.h"
+#include "util/file.h"
 #include "util/text.h"
 #include "util/threads.h"
 
@@ -19,6 +20,7 @@
 #include <string.h>
 
 static gemm_state state;
+static gemm_state last;         /* while the program is being ended: stock, and nothing else */
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 /* Words for an error message, with a blank before each. Words that do not fit are left out. */
@@ -41,7 +43,8 @@ static const gemm_variant *find_impl(const char *name)
     if (v) return v;
     word_list names = {.used = 0};
     for (size_t i = 0; i < gemm_variant_count; ++i) add_word(&names, gemm_variants[i].name);
-    gemm_die("GEMM_IMPL='%s' is no variant; the variants are:%s", name, names.text);
+    gemm_refuse("GEMM_IMPL='%s' is no variant; the variants are:%s", name, names.text);
+    return gemm_stock_row();
 }
 
 static const gemm_ukernel *find_isa(const char *name)
@@ -51,9 +54,10 @@ static const gemm_ukernel *find_isa(const char *name)
     word_list names = {.used = 0};
     for (const gemm_ukernel *const *u = gemm_ukernels; *u; ++u)
         if ((*u)->supported()) add_word(&names, (*u)->name);
-    gemm_die(
+    gemm_refuse(
         "GEMM_ISA='%s' is no instruction set that this processor and this build have; they have:%s",
         name, names.text);
+    return gemm_ukernel_find(NULL);
 }
 
 static int all_cores(void)
@@ -65,15 +69,21 @@ static int all_cores(void)
 /* The folder of compiled programs and of the tuning table. NULL: the environment names none. */
 static const char *cache_folder(const gemm_settings *s)
 {
-    static char path[1024];
-    bool named = false;
-    if (s->cache_dir && *s->cache_dir)
-        named = gemm_append(path, sizeof path, "%s", s->cache_dir);
-    else if (s->cache_home && *s->cache_home)
-        named = gemm_append(path, sizeof path, "%s/darknet-gemm", s->cache_home);
-    else if (s->home && *s->home)
-        named = gemm_append(path, sizeof path, "%s/.cache/darknet-gemm", s->home);
-    return named ? path : NULL;
+    static char path[GEMM_FOLDER_BYTES];
+    const struct {
+        const char *variable, *value, *below;
+    } places[] = {{"GEMM_CACHE_DIR", s->cache_dir, ""},
+                  {"XDG_CACHE_HOME", s->cache_home, "/darknet-gemm"},
+                  {"HOME", s->home, "/.cache/darknet-gemm"}};
+    for (size_t i = 0; i < sizeof places / sizeof *places; ++i) {
+        if (!places[i].value || !*places[i].value) continue;
+        if (gemm_append(path, sizeof path, "%s%s", places[i].value, places[i].below)) return path;
+        fprintf(stderr, "gemm: nothing is kept in a cache folder: the path that %s gives has %zu "
+                        "bytes, at most %d are allowed\n", places[i].variable,
+                strlen(places[i].value) + strlen(places[i].below), GEMM_FOLDER_BYTES - 1);
+        return NULL;
+    }
+    return NULL;
 }
 
 static void start(void)
@@ -86,24 +96,31 @@ static void start(void)
         .isa = find_isa(s.isa),
         .conv = s.conv, .check = s.check, .trace = s.trace,
     };
+    last = (gemm_state){
+        .impl = gemm_stock_row(), .threads = 1, .isa = state.isa, .conv = GEMM_IM2COL,
+    };
     gemm_threads_bind(s.bind);
     gemm_ref_set_path(&gemm_ref_openblas, s.ref_openblas);
     gemm_ref_set_path(&gemm_ref_blis, s.ref_blis);
     gemm_ref_set_path(&gemm_ref_onednn, s.ref_onednn);
     gemm_cl_configure(&(gemm_cl_configuration){
         .device = s.cl_device, .clblast = s.ref_clblast, .cache_dir = folder,
+        .privileged = gemm_is_privileged(),
     });
     gemm_auto_configure(&(gemm_tuning_file){.folder = folder, .isa = state.isa->name,
                                             .rows = gemm_variants,
                                             .row_count = gemm_variant_count},
                         s.tune ? GEMM_AUTO_TUNE : GEMM_AUTO_READ);
-    if (s.trace) gemm_trace_open(s.trace);
+    const int error = s.trace && !gemm_refused() ? gemm_trace_open(s.trace) : 0;
+    if (error) gemm_refuse("GEMM_TRACE='%s' cannot be written: %s", s.trace, strerror(error));
 }
 
+/* The program is ended here, outside of the pthread_once, because handlers of atexit come back. */
 const gemm_state *gemm_get_state(void)
 {
     pthread_once(&once, start);
-    return &state;
+    if (gemm_refused()) gemm_die_first("%s", gemm_refused());
+    return gemm_is_dying() ? &last : &state;
 }
 
 gemm_context gemm_make_context(gemm_note *note)
@@ -119,21 +136,23 @@ const char *gemm_unusable(const gemm_variant *v)
 
 /* Another row must not silently replace a row that the user named, because A/B figures would be
    wrong. */
+static const char *unusable;     /* why the row of the first call cannot run, or NULL */
+
 static void require_usable(void)
 {
-    const gemm_variant *v = gemm_get_state()->impl;
-    const char *reason = gemm_unusable(v);
-    if (reason)
-        gemm_die("GEMM_IMPL=%s cannot run here: %s (gemm-bench --list shows what can)", v->name,
-                 reason);
+    unusable = gemm_unusable(state.impl);
 }
 
-/* After the first call, one pthread_once is all that this costs. */
+/* After the first call, two pthread_once are all that this costs. */
 const gemm_variant *gemm_chosen(void)
 {
     static pthread_once_t checked = PTHREAD_ONCE_INIT;
+    gemm_get_state();
     pthread_once(&checked, require_usable);
-    return state.impl;
+    if (unusable)
+        gemm_die_first("GEMM_IMPL=%s cannot run here: %s (gemm-bench --list shows what can)",
+                       state.impl->name, unusable);
+    return gemm_get_state()->impl;
 }
 
 void gemm_set_variant(const gemm_variant *v)

@@ -19,7 +19,7 @@ typedef struct gemm_state {
 } gemm_state;
 
 /* The present state. The first call reads the environment, and ends the program when a variable has
-   a bad value. */
+   a bad value. While the program is being ended, calls run on stock, without trace and check. */
 const gemm_state *gemm_get_state(void);
 
 /* Clears the note and returns the context of one call. */

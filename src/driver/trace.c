@@ -12,35 +12,38 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 static FILE *trace;
 static const char *trace_path;
 
-static _Noreturn void die_of_write(void)
+static void die_of_write(void)
 {
-    fprintf(stderr, "gemm: GEMM_TRACE='%s' cannot be written: %s\n", trace_path, strerror(errno));
-    _exit(1);
+    gemm_die_first("GEMM_TRACE='%s' cannot be written: %s", trace_path, strerror(errno));
 }
 
+/* Handlers of the host may run after this one, and multiply: then there is no trace. */
 static void close_trace(void)
 {
-    if (fclose(trace)) die_of_write();
+    FILE *closing = trace;
+    trace = NULL;
+    if (fclose(closing)) die_of_write();
 }
 
-void gemm_trace_open(const char *path)
+int gemm_trace_open(const char *path)
 {
     trace_path = path;
     trace = strcmp(path, "-") ? fopen(path, "w") : stderr;
-    if (!trace) gemm_die("GEMM_TRACE='%s' cannot be written: %s", path, strerror(errno));
+    if (!trace) return errno;
     fputs("variant,TA,TB,M,N,K,ms,gflops,kernel_ms,bytes_a,bytes_b,bytes_c,layer,"
           "algorithm,auto\n", trace);
     if (trace != stderr) atexit(close_trace);
+    return 0;
 }
 
 static void trace_row(const gemm_variant *ran, const gemm_call *c, double flop, const char *layer,
                       double ms, const gemm_note *note)
 {
+    if (!trace) return;
     char kernel_ms[32] = "";
     if (note->kernel_ms >= 0) snprintf(kernel_ms, sizeof kernel_ms, "%.4f", note->kernel_ms);
     char chosen[64] = "";

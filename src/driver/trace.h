@@ -6,8 +6,8 @@
 
 #include "gemm_variant.h"
 
-/* Opens the trace ("-": stderr) and writes its header. Ends the program when it cannot. */
-void gemm_trace_open(const char *path);
+/* Opens the trace ("-": stderr) and writes its header. Returns 0, or the errno. */
+int gemm_trace_open(const char *path);
 
 /* Writes one CSV row. `ran` is the row that really ran, and `ms` is its wall time. */
 void gemm_trace_call(const gemm_variant *ran, const gemm_call *, double ms, const gemm_note *);

@@ -7,7 +7,6 @@
 #include "util/caches.h"
 #include "util/cpu.h"
 #include "util/file.h"
-#include "util/text.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -15,13 +14,15 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <time.h>
 #include <unistd.h>
 
 #ifndef GEMM_VERSION
 #define GEMM_VERSION "unknown"
 #endif
 
-enum { PATH_LEN = 1152, MACHINE_TEXT = 1024 };
+enum { MACHINE_TEXT = 1024 };
+static const char file_name[] = "tuning.txt";
 
 /* ---- the machine ---- */
 
@@ -159,22 +160,16 @@ static bool read_table(reader *r, gemm_tuning *t, bool device)
     return expect_lines(&device_line, lines) && rows_are_usable(r, t);
 }
 
-static bool path_of(const gemm_tuning_file *f, char path[PATH_LEN])
-{
-    path[0] = '\0';
-    return f->folder && gemm_append(path, PATH_LEN, "%s/tuning.txt", f->folder);
-}
-
 /* Reads the file into a new table. Returns NULL when it cannot be used. */
 static gemm_tuning *read_file(const gemm_tuning_file *f, bool device, char *reason, size_t bytes)
 {
-    char path[PATH_LEN];
+    const char *why;
     size_t size;
     reason[0] = '\0';
-    if (!path_of(f, path)) return NULL;
-    char *text = gemm_read_file(path, &size);
+    if (!f->folder) return NULL;
+    char *text = gemm_read_file(f->folder, file_name, &size, &why);
     if (!text) {
-        if (!access(path, F_OK)) snprintf(reason, bytes, "it cannot be read");
+        if (why) snprintf(reason, bytes, "%s", why);
         return NULL;
     }
     reader r = {.file = f, .at = text, .line = 1, .reason = reason, .bytes = bytes};
@@ -203,12 +198,13 @@ static void copy_entries(const gemm_tuning *from, gemm_tuning *to, bool own)
 bool gemm_tuning_load(gemm_tuning *t, const gemm_tuning_file *f, bool device, char *reason,
                       size_t bytes)
 {
-    char why[512], path[PATH_LEN];
+    char why[512];
     gemm_tuning *read = read_file(f, device, why, sizeof why);
     reason[0] = '\0';
     if (read) copy_entries(read, t, false);
-    else if (*why && path_of(f, path))
-        snprintf(reason, bytes, "the tuning table %s is not used: %s", path, why);
+    else if (*why)
+        snprintf(reason, bytes, "the tuning table %s/%s is not used: %s", f->folder, file_name,
+                 why);
     gemm_tuning_free(read);
     return read != NULL;
 }
@@ -249,35 +245,54 @@ static bool write_table(FILE *out, const void *data)
     return !ferror(out);
 }
 
-/* With the folder locked, so that no other process writes between the read and the rename. */
-static int merge(const gemm_tuning *t, const gemm_tuning_file *f, const char *path)
+/* With the folder locked, so that no other process writes between the read and the rename. Returns
+   NULL, or why the table is not written. */
+static const char *merge(const gemm_tuning *t, const gemm_tuning_file *f)
 {
     char ignored[512];
     gemm_tuning *all = read_file(f, true, ignored, sizeof ignored);
     if (!all) all = gemm_tuning_make();
-    if (!all) return ENOMEM;
+    if (!all) return strerror(ENOMEM);
     copy_entries(t, all, true);
     const writer w = {all, f};
-    const int error = gemm_replace_file(f->folder, path, write_table, &w);
+    const char *why = gemm_replace_file(f->folder, file_name, write_table, &w);
     gemm_tuning_free(all);
-    return error;
+    return why;
+}
+
+/* Not for ever, because another process may hold the lock that long. False: it holds it still. */
+static bool lock(int folder)
+{
+    enum { TRIES = 2000, PAUSE_NS = 1000000 };
+    for (int i = 0; flock(folder, LOCK_EX | LOCK_NB); ++i) {
+        /* A file system without locks: the file is whole, but may lack the other's shapes. */
+        if (errno != EWOULDBLOCK && errno != EINTR) return true;
+        if (i == TRIES) return false;
+        nanosleep(&(struct timespec){.tv_nsec = PAUSE_NS}, NULL);
+    }
+    return true;
+}
+
+static const char *merge_locked(const gemm_tuning *t, const gemm_tuning_file *f)
+{
+    const char *why = gemm_make_folder(f->folder);
+    if (why) return why;
+    const int folder = open(f->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (folder < 0) return strerror(errno);
+    why = lock(folder) ? merge(t, f) : "another process has locked its folder";
+    close(folder);
+    return why;
 }
 
 bool gemm_tuning_save(const gemm_tuning *t, const gemm_tuning_file *f, char *reason, size_t bytes)
 {
-    char path[PATH_LEN];
-    if (!path_of(f, path)) {
+    if (!f->folder) {
         snprintf(reason, bytes, "the tuning table cannot be kept: the environment names no folder");
         return false;
     }
-    int error = 0;
-    const int folder =
-        gemm_make_folder(f->folder) ? open(f->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
-    /* A file system without locks: the file is still whole, but may lack the other's shapes. */
-    if (folder >= 0) flock(folder, LOCK_EX);
-    error = folder < 0 ? errno : merge(t, f, path);
-    if (folder >= 0) close(folder);
-    if (!error) return true;
-    snprintf(reason, bytes, "the tuning table %s cannot be kept: %s", path, strerror(error));
-    return false;
+    const char *why = merge_locked(t, f);
+    if (why)
+        snprintf(reason, bytes, "the tuning table %s/%s cannot be kept: %s", f->folder, file_name,
+                 why);
+    return !why;
 }

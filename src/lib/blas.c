@@ -7,6 +7,7 @@
 #include "darknet_gemm.h"
 #include "lib/pieces.h"
 
+#include <errno.h>
 #include <stddef.h>
 #include <stdio.h>
 
@@ -57,10 +58,12 @@ static void run(bool row_major, const gemm_wide_call *w)
 /* One line. The caller's C stays as it is, because BLAS does so too. */
 static void say(const char *function, const fault *f)
 {
+    const int before = errno;
     char least[32] = "";
     if (f->least > 0) snprintf(least, sizeof least, " %lld", (long long)f->least);
     fprintf(stderr, "gemm: %s: argument %d, %s=%lld: %s%s\n", function, f->position, f->name,
             (long long)f->value, f->allowed, least);
+    errno = before;
 }
 
 /* ---- CBLAS ---- */

@@ -14,6 +14,7 @@
 #include "gemm_dispatch.h"
 
 #include <dlfcn.h>
+#include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -57,6 +58,7 @@ void gemm_find_host(gemm_darknet_function *real, const void *caller)
 {
     static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
     if (atomic_load_explicit(&looked, memory_order_acquire)) return;
+    const int before = errno;
     pthread_mutex_lock(&lock);
     if (!atomic_load(&looked)) {
         gemm_darknet_function *found = real;
@@ -67,6 +69,7 @@ void gemm_find_host(gemm_darknet_function *real, const void *caller)
         atomic_store_explicit(&looked, true, memory_order_release);
     }
     pthread_mutex_unlock(&lock);
+    errno = before;
 }
 
 /* ---- The row ---- */

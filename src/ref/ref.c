@@ -16,6 +16,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { CBLAS_ROW_MAJOR = 101, CBLAS_NO_TRANS = 111, CBLAS_TRANS = 112 };
 
@@ -168,12 +169,24 @@ static void give_up(gemm_ref *r, const char *format, ...)
     }
 }
 
+/* dlerror begins with the path. A long one is cut, and its length said, so that the rest has room. */
+static void give_up_path(gemm_ref *r, const char *path, const char *why)
+{
+    enum { SHOWN = 200 };
+    const size_t length = strlen(path);
+    if (length <= SHOWN)
+        give_up(r, "%s=%s: %s", r->variable, path, why);
+    else
+        give_up(r, "%s=%.*s... (%zu bytes)%s", r->variable, SHOWN, path, length,
+                strncmp(why, path, length) ? "" : why + length);
+}
+
 static void open_library(gemm_ref *r)
 {
     const char *path = r->path;
     if (path) {
         r->library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-        if (!r->library) give_up(r, "%s=%s: %s", r->variable, path, dlerror());
+        if (!r->library) give_up_path(r, path, dlerror());
         return;
     }
     for (size_t i = 0; r->files[i] && !r->library; ++i)

@@ -1,59 +1,155 @@
-/* Whole files: see file.h. */
+/* Whole files in a folder that is not trusted: see file.h. */
 #include "util/file.h"
 
 #include "util/text.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { PATH_LEN = 1152 };
+enum { PATH_BYTES = GEMM_FOLDER_BYTES + GEMM_NAME_BYTES };
+static const char too_long[] = "its path is too long";
 
-char *gemm_read_file(const char *path, size_t *bytes)
+/* ---- whom a folder and a file belong to ---- */
+
+static bool is_own(const struct stat *st)
 {
-    FILE *f = fopen(path, "rb");
-    if (!f) return NULL;
-    char *data = NULL;
+    return st->st_uid == geteuid() || st->st_uid == 0;
+}
+
+static bool others_write(const struct stat *st)
+{
+    return st->st_mode & (S_IWGRP | S_IWOTH);
+}
+
+/* NULL, or why the folder is not trusted. */
+static const char *judge_folder(int folder)
+{
     struct stat st;
-    if (fstat(fileno(f), &st) == 0 && S_ISREG(st.st_mode) && st.st_size > 0) {
-        *bytes = (size_t)st.st_size;
-        data = malloc(*bytes + 1);
-        if (data && fread(data, 1, *bytes, f) != *bytes) {
-            free(data);
-            data = NULL;
-        }
-        if (data) data[*bytes] = '\0';
+    if (fstat(folder, &st)) return strerror(errno);
+    if (!is_own(&st)) return "its folder belongs to another user";
+    if (others_write(&st) && !(st.st_mode & S_ISVTX))
+        return "others may write in its folder (chmod go-w)";
+    return NULL;
+}
+
+static const char *judge_file(const struct stat *st)
+{
+    if (!S_ISREG(st->st_mode)) return "it is no regular file";
+    if (!is_own(st)) return "it belongs to another user";
+    if (others_write(st)) return "others may write it (chmod go-w)";
+    if (st->st_size == 0) return "it cannot be read: it is empty";
+    return st->st_size > GEMM_FILE_MOST ? "it is larger than 64 MiB" : NULL;
+}
+
+/* ---- reading ---- */
+
+static char *read_bytes(int fd, size_t bytes, const char **why)
+{
+    char *data = malloc(bytes + 1);
+    size_t done = 0;
+    ssize_t n = 1;
+    errno = ENOMEM;
+    while (data && done < bytes && n > 0) {
+        n = read(fd, data + done, bytes - done);
+        if (n > 0) done += (size_t)n;
+        if (n == 0) errno = EIO;        /* it became shorter */
     }
-    fclose(f);
+    if (!data || done < bytes) {
+        *why = strerror(errno);
+        free(data);
+        return NULL;
+    }
+    data[bytes] = '\0';
     return data;
 }
 
-bool gemm_make_folder(const char *path)
+/* Looked at before it is opened, because opening a device may do something. Looked at again,
+   because another file may have taken its name. */
+static char *read_in(int folder, const char *name, size_t *bytes, const char **why)
 {
-    char part[PATH_LEN] = "";
-    if (!gemm_append(part, sizeof part, "%s", path)) return errno = ENAMETOOLONG, false;
-    for (char *p = part + 1; *p; ++p) {
+    struct stat st;
+    if (fstatat(folder, name, &st, AT_SYMLINK_NOFOLLOW)) {
+        if (errno != ENOENT) *why = strerror(errno);
+        return NULL;
+    }
+    if ((*why = judge_folder(folder)) || (*why = judge_file(&st))) return NULL;
+    const int fd = openat(folder, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+    if (fd < 0 || fstat(fd, &st)) *why = strerror(errno);
+    else *why = judge_file(&st);
+    *bytes = (size_t)st.st_size;
+    char *data = *why ? NULL : read_bytes(fd, *bytes, why);
+    if (fd >= 0) close(fd);
+    return data;
+}
+
+/* A folder that is not there, or may not be searched, has no file for this user. */
+char *gemm_read_file(const char *path, const char *name, size_t *bytes, const char **why)
+{
+    *why = NULL;
+    const int folder = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (folder < 0) {
+        if (errno != ENOENT && errno != ENOTDIR && errno != EACCES) *why = strerror(errno);
+        return NULL;
+    }
+    char *data = read_in(folder, name, bytes, why);
+    close(folder);
+    return data;
+}
+
+/* ---- writing ---- */
+
+static bool make_folders(char *path)
+{
+    for (char *p = path + 1; *p; ++p) {
         if (*p != '/') continue;
         *p = '\0';
-        const bool made = mkdir(part, 0700) == 0 || errno == EEXIST;
+        const bool made = mkdir(path, 0700) == 0 || errno == EEXIST;
         *p = '/';
         if (!made) return false;
     }
-    return mkdir(part, 0700) == 0 || errno == EEXIST;
+    return mkdir(path, 0700) == 0 || errno == EEXIST;
 }
 
-int gemm_replace_file(const char *folder, const char *path, gemm_fill_file *fill, const void *data)
+const char *gemm_make_folder(const char *path)
 {
-    char temporary[PATH_LEN] = "";
-    if (!gemm_append(temporary, sizeof temporary, "%s/.new-XXXXXX", folder)) return ENAMETOOLONG;
-    const int fd = gemm_make_folder(folder) ? mkstemp(temporary) : -1;
-    if (fd < 0) return errno;
+    char copy[GEMM_FOLDER_BYTES] = "";
+    if (!gemm_append(copy, sizeof copy, "%s", path)) return too_long;
+    const int folder =
+        *copy && make_folders(copy) ? open(path, O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
+    if (folder < 0) return strerror(errno);
+    const char *why = judge_folder(folder);
+    close(folder);
+    return why;
+}
+
+/* 0, or the errno of the step that failed. */
+static int write_as(const char *temporary, int fd, const char *path, gemm_fill_file *fill,
+                    const void *data)
+{
     FILE *f = fdopen(fd, "wb");
     errno = 0;
     int error = f && fill(f, data) && fflush(f) == 0 ? 0 : errno ? errno : EIO;
     if ((f ? fclose(f) : close(fd)) && !error) error = errno;
     if (!error && rename(temporary, path)) error = errno;
-    if (error) unlink(temporary);
     return error;
+}
+
+const char *gemm_replace_file(const char *folder, const char *name, gemm_fill_file *fill,
+                              const void *data)
+{
+    char temporary[PATH_BYTES] = "", path[PATH_BYTES] = "";
+    const char *why = gemm_make_folder(folder);
+    if (why) return why;
+    if (!gemm_append(temporary, sizeof temporary, "%s/.new-XXXXXX", folder) ||
+        !gemm_append(path, sizeof path, "%s/%s", folder, name))
+        return too_long;
+    const int fd = mkostemp(temporary, O_CLOEXEC);
+    if (fd < 0) return strerror(errno);
+    const int error = write_as(temporary, fd, path, fill, data);
+    if (error) unlink(temporary);
+    return error ? strerror(error) : NULL;
 }

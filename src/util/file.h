@@ -1,4 +1,10 @@
-/* Whole files: read at once, and replaced so that no reader sees half of one. */
+/*
+ * Whole files in a folder that is not trusted: read at once, and replaced so that no reader sees
+ * half of one.
+ *
+ * The folder belongs to this user or to root, and nobody else may write in it. A folder like /tmp,
+ * in which nobody can touch the files of others, is right too.
+ */
 #ifndef GEMM_FILE_H
 #define GEMM_FILE_H
 
@@ -6,18 +12,30 @@
 #include <stddef.h>
 #include <stdio.h>
 
-/* The contents of a regular file that is not empty, or NULL. A zero follows the last byte. The
-   caller frees it. */
-char *gemm_read_file(const char *path, size_t *bytes);
+/* The longest path of a folder, with its 0. A file's name is shorter than GEMM_NAME_BYTES. */
+enum { GEMM_FOLDER_BYTES = 1024, GEMM_NAME_BYTES = 128 };
 
-/* mkdir -p, for this user only. */
-bool gemm_make_folder(const char *path);
+/* No larger file is read. */
+enum { GEMM_FILE_MOST = 64 << 20 };
+
+/*
+ * The contents of a file, or NULL. A zero follows the last byte. The caller frees it. The file is
+ * regular, not empty, not too large, of this user or of root, and nobody else may write it.
+ *
+ * *why: NULL when there is no such file, else why it is not read. It may be a text that strerror
+ * made: use it before the next call of that.
+ */
+char *gemm_read_file(const char *folder, const char *name, size_t *bytes, const char **why);
+
+/* Makes the folder, as mkdir -p, for this user only. Returns NULL, or why it cannot be used. */
+const char *gemm_make_folder(const char *folder);
 
 /* Writes the contents of a file. Returns false, with errno set, when that fails. */
 typedef bool gemm_fill_file(FILE *, const void *data);
 
-/* Makes the folder, writes a file in it under another name and renames it to `path`. Returns 0, or
-   the errno of the step that failed. */
-int gemm_replace_file(const char *folder, const char *path, gemm_fill_file *, const void *data);
+/* Makes the folder, writes a file in it under another name and renames it. Returns NULL, or why
+   that failed. */
+const char *gemm_replace_file(const char *folder, const char *name, gemm_fill_file *,
+                              const void *data);
 
 #endif

@@ -11,7 +11,7 @@ bin=$OUT/tests
 test_cl=$bin/test_cl
 darknet_folder "$work/here"
 
-detect() { (cd "$work/here" && ./darknet detect cfg/yolov3-tiny.cfg "$weights" data/kite.jpg); }
+detect() { (cd "$work/here" && timeout 300 ./darknet detect cfg/yolov3-tiny.cfg "$weights" data/kite.jpg); }
 
 # expect NAME MESSAGE COMMAND...: ends well and says MESSAGE (a fixed string)
 expect()
@@ -71,12 +71,17 @@ else
     other_driver() { sed '3s/.*/driver 0.0 of somebody/' "$work/good" >"$file"; }
     no_header() { echo 'hello' >"$file"; }
     empty() { : >"$file"; }
+    fifo() { rm "$file" && mkfifo "$file"; }
+    open_to_all() { cp "$work/good" "$file" && chmod 666 "$file"; }
+    large() { rm "$file" && truncate -s 12G "$file"; }
     for damage in 'cut_short:it is cut short' 'one_byte:it is damaged' \
         'other_driver:it is of another driver' 'no_header:it is not what it should be' \
-        'empty:it cannot be read'; do
+        'empty:it cannot be read' 'fifo:it is no regular file' 'open_to_all:others may write it' \
+        'large:it is larger than 64 MiB'; do
         ${damage%%:*}
         expect "cl-cache-${damage%%:*}" "${damage#*:}" detect
-        if cmp -s "$file" "$work/good" || [ "$(wc -c <"$file")" -gt 2000 ]; then
+        if [ ! -p "$file" ] && [ "$(stat -c '%a' "$file")" = 600 ] && [ "$(stat -c %s "$file")" -lt 9999999 ] &&
+            { cmp -s "$file" "$work/good" || [ "$(wc -c <"$file")" -gt 2000 ]; }; then
             pass "cl-cache-${damage%%:*}-rebuilt"
         else
             fail "cl-cache-${damage%%:*}-rebuilt" 'the file is as bad as before'

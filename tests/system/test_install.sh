@@ -112,6 +112,35 @@ is run-after-preload "$prefix/lib/$soname:libm.so.6" "$(LD_PRELOAD=libm.so.6 "$r
 check uninstall-prefix project uninstall "PREFIX=$prefix"
 is uninstall-prefix-left '' "$(files "$prefix")"
 
+# ---- a path with all that a shell, sed, make and pkg-config may take for their own ----
+# build_with FLAGS: pkg-config quotes for a shell
+build_with() { eval "$CC" '"$work/main.c" -o "$work/$1"' "$2"; }
+
+odd=$work/"it's a \"b\" & c|d"
+check odd-install project install "DESTDIR=$odd/dest" "PREFIX=$odd"
+is odd-install-files 12 "$(files "$odd/dest$odd" | wc -l)"
+check odd-uninstall project uninstall "DESTDIR=$odd/dest" "PREFIX=$odd"
+is odd-uninstall-left '' "$(files "$odd")"
+check odd-install-prefix project install "PREFIX=$odd"
+run=$odd/bin/darknet-gemm
+is odd-run-version "darknet-gemm $version" "$("$run" version 2>&1)"
+is odd-run-preloads yes "$("$run" run sh -c 'grep -q libdarknet-gemm /proc/$$/maps && echo yes' 2>&1)"
+cp -R "$odd/lib/pkgconfig" "$work/odd-pkgconfig"    # PKG_CONFIG_PATH has no way to write some of it
+export PKG_CONFIG_PATH="$work/odd-pkgconfig"
+check odd-pkg-config build_with odd-shared "$(pkg-config --cflags --libs darknet-gemm)"
+is odd-pkg-config-runs '57 66 129 150' "$(LD_LIBRARY_PATH="$odd/lib" "$work/odd-shared" 2>&1)"
+sed -i 's/darknet-gemm 7/darknet-gemm 0.1/' "$work/cmake/CMakeLists.txt"
+# CMake's makefiles have no way to write a | and a double quote.
+cmake_odd="$work/it's a & b"
+cp -R "$odd" "$cmake_odd"
+check odd-cmake cmake -S "$work/cmake" -B "$work/cmake/odd" "-Ddarknet-gemm_DIR=$cmake_odd/lib/cmake/darknet-gemm" "-DCMAKE_C_COMPILER=$CC"
+check odd-cmake-builds cmake --build "$work/cmake/odd"
+check odd-uninstall-prefix project uninstall "PREFIX=$odd"
+is odd-uninstall-prefix-left '' "$(files "$odd")"
+for letter in : ';'; do
+    expect_failure "install-refuses-$letter" "has a colon, a semicolon" project install "PREFIX=$work/a${letter}b"
+done
+
 # ---- the same bytes from two folders ----
 # -O0, because only paths are tested here. ccache would give the second folder the objects of the first.
 for folder in one a/longer/two; do

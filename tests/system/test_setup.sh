@@ -43,6 +43,31 @@ expect_failure patch-refused '0003-wrong-files-end-the-program.patch does not ap
     setup/patch.sh "$work/edited"
 [ "$before" = "$(fingerprint "$work/edited")" ] && pass patch-all-or-nothing || fail patch-all-or-nothing "half patched"
 
+# A full disk, or a file that cannot be replaced: the tree is as before. Both come at the last file.
+mkdir "$work/bin"
+last=$(sed -n 's|^+++ b/||p' patches/*.patch | sort -u | tail -n 1)
+for tool in cp mv; do
+    cat >"$work/bin/$tool" <<END
+#!/bin/sh
+for to do :; done
+case \$to in
+"$work/full/$last"*)
+    echo "$tool: error writing '\$to': No space left on device" >&2
+    exit 1 ;;
+esac
+exec $(command -v $tool) "\$@"
+END
+    chmod +x "$work/bin/$tool"
+    rm -rf "$work/full"
+    cp -R "$work/copy" "$work/full"
+    before=$(fingerprint "$work/full")
+    expect_failure "patch-full-$tool" 'nothing was changed' env PATH="$work/bin:$PATH" setup/patch.sh "$work/full"
+    is_unchanged=$(fingerprint "$work/full")
+    [ "$before" = "$is_unchanged" ] && pass "patch-full-$tool-unchanged" || fail "patch-full-$tool-unchanged" \
+        "$(diff -rq "$work/copy" "$work/full")"
+    rm "$work/bin/$tool"
+done
+
 # Downloads, from files: what is wrong is deleted and named, and the next address is tried.
 echo 'no weights' >"$work/wrong.weights"
 echo '<!DOCTYPE html><html><body>Moved</body></html>' >"$work/page"
@@ -57,6 +82,31 @@ expect_failure weights-page "Deleted what came from file://$work/page: an HTML p
 expect_failure weights-no-file "Couldn't open file $work/nowhere" \
     setup/weights.sh "$weights" "file://$work/nowhere"
 [ -z "$(ls "$work" | grep '^yolov3')" ] && pass weights-nothing-left || fail weights-nothing-left "$(ls "$work")"
+# Servers that stall: one sends no byte, the other one the beginning.
+cat >"$work/stall.py" <<'END'
+import socket, sys, threading, time
+def serve(server, text):
+    while True:
+        peer = server.accept()[0]
+        peer.recv(1000)
+        peer.sendall(text)
+        threading.Thread(target=lambda p=peer: time.sleep(600), daemon=True).start()
+for text in b"", b"HTTP/1.0 200 OK\r\nContent-Length: 35434956\r\n\r\nyolo":
+    server = socket.create_server(("127.0.0.1", 0))
+    threading.Thread(target=serve, args=(server, text), daemon=True).start()
+    print("http://127.0.0.1:%d/" % server.getsockname()[1], flush=True)
+time.sleep(120)
+END
+/usr/bin/python3 "$work/stall.py" >"$work/stalling" &
+stalling=$!
+while [ "$(wc -l <"$work/stalling")" != 2 ] && kill -0 $stalling; do sleep .1; done
+for kind in silent half; do
+    url=$(sed -n "$([ $kind = silent ] && echo 1 || echo 2)p" "$work/stalling")
+    expect_failure "weights-stalled-$kind" 'Operation too slow' \
+        env WEIGHTS_STALL=1 timeout 60 setup/weights.sh "$weights" "$url"
+done
+kill $stalling
+[ -z "$(ls "$work" | grep '^yolov3')" ] && pass weights-stalled-nothing-left || fail weights-stalled-nothing-left "$(ls "$work")"
 check weights-next-address setup/weights.sh "$weights" "file://$work/nowhere" "file://$work/page" \
     "file://$work/wrong.weights" "file://$work/right.weights"
 cmp -s "$weights" "$work/right.weights" && pass weights-kept || fail weights-kept "not the file of the last address"

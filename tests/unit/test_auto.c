@@ -19,9 +19,12 @@
 #include "util/file.h"
 #include "util/text.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -339,6 +342,122 @@ static void test_unwritable(void)
     expect("unwritable-in-memory", r.output, "(tuned) same", CASES);
 }
 
+/* ---- a folder and a file that are not trusted ---- */
+
+enum { NOBODY = 65534, HANGS_SECONDS = 30 };
+
+static bool make_fifo(void) { return !unlink(path) && !mkfifo(path, 0600); }
+static bool make_directory(void) { return !unlink(path) && !mkdir(path, 0700); }
+static bool make_large(void) { return !truncate(path, 12LL << 30); }
+static bool let_group_write(void) { return !chmod(path, 0620); }
+static bool let_all_write(void) { return !chmod(path, 0666); }
+static bool give_file_away(void) { return !chown(path, NOBODY, NOBODY); }
+static bool open_folder(void) { return !chmod(folder, 0777); }
+static bool give_folder_away(void) { return !chown(folder, NOBODY, NOBODY); }
+static bool make_sticky(void) { return !chmod(folder, 01777); }
+
+static bool make_link(void)
+{
+    char other[64];
+    snprintf(other, sizeof other, "%s/other", folder);
+    return !rename(path, other) && !symlink(other, path);
+}
+
+static int run_cases_in_time(void *ignored)
+{
+    alarm(HANGS_SECONDS);
+    return run_cases(ignored);
+}
+
+static void clean_folder(void)
+{
+    char command[128];
+    snprintf(command, sizeof command, "rm -rf %s/*", folder);
+    if (chown(folder, geteuid(), getegid()) || chmod(folder, 0700) || system(command)) exit(2);
+}
+
+/* The table is good, and is used only where the reason is NULL. Nothing hangs. */
+static void test_untrusted(void)
+{
+    static const struct {
+        const char *name;
+        bool (*spoil)(void);
+        const char *reason;
+        bool by_root;
+    } list[] = {
+        {"fifo", make_fifo, "it is no regular file", false},
+        {"directory", make_directory, "it is no regular file", false},
+        {"link", make_link, "it is no regular file", false},
+        {"large", make_large, "it is larger than 64 MiB", false},
+        {"group-writes", let_group_write, "others may write it", false},
+        {"all-write", let_all_write, "others may write it", false},
+        {"foreign", give_file_away, "it belongs to another user", true},
+        {"open-folder", open_folder, "others may write in its folder", false},
+        {"foreign-folder", give_folder_away, "its folder belongs to another user", true},
+        {"sticky-folder", make_sticky, NULL, false}};
+    for (size_t i = 0; i < sizeof list / sizeof *list; ++i) {
+        char name[64], line[128];
+        snprintf(name, sizeof name, "untrusted-%s", list[i].name);
+        if (list[i].by_root && geteuid()) {
+            report_skip_machine(name, "only root can give a file away");
+            continue;
+        }
+        clean_folder();
+        run_with(good);
+        if (!list[i].spoil()) exit(2);
+        const child_result r = child_run(run_cases_in_time, NULL);
+        snprintf(line, sizeof line, "is not used: %s", list[i].reason);
+        const bool right = list[i].reason ? is_ignored(r.output) && has(r.output, line, 1)
+                                          : has(r.output, "(tuned) same", CASES);
+        if (right && child_exit(&r) == 0) report_pass(name);
+        else report_fail(name, "status %d: %s", child_exit(&r), r.output);
+    }
+    clean_folder();
+}
+
+/* Each of these folders gets no table, and one line says why. The status is 0. */
+static int tune_in_time(void *dir)
+{
+    alarm(HANGS_SECONDS);
+    setenv("GEMM_CACHE_DIR", dir, 1);
+    setenv("GEMM_TUNE", "1", 1);
+    setenv("OCL_ICD_VENDORS", "/nonexistent", 1);
+    gemm_note note;
+    static float A[2 * M * LD], B[K * LD], C[2 * M * LD];
+    const gemm_call c = make_call(A, B, C, 0);
+    gemm_run(gemm_find("auto"), &c, &note);
+    return 0;
+}
+
+static void expect_unkept(const char *name, char *dir, const char *line)
+{
+    const child_result r = child_run(tune_in_time, dir);
+    if (!child_exit(&r) && has(r.output, line, 1) && has(r.output, " cannot be kept: ", 1))
+        report_pass(name);
+    else report_fail(name, "status %d: %s", child_exit(&r), r.output);
+}
+
+static void test_unkept(void)
+{
+    static char longest[5000];
+    struct stat st;
+    clean_folder();
+    memset(longest, 'a', sizeof longest - 1);
+    longest[0] = '/';
+    expect_unkept("long-path", longest, "the path that GEMM_CACHE_DIR gives has 4999 bytes");
+    longest[300] = '\0';
+    expect_unkept("long-name", longest, "cannot be kept: File name too long");
+    const int held = open(folder, O_RDONLY | O_DIRECTORY);
+    if (held < 0 || flock(held, LOCK_EX)) exit(2);
+    expect_unkept("locked-folder", folder, "another process has locked its folder");
+    close(held);
+    open_folder();
+    expect_unkept("open-folder", folder, "cannot be kept: others may write in its folder");
+    if (stat(path, &st) && errno == ENOENT) report_pass("open-folder-empty");
+    else report_fail("open-folder-empty", "a table was written");
+    clean_folder();
+}
+
 /* Two processes that measure other shapes into one file at the same time. */
 static int tune_rows(void *data)
 {
@@ -391,7 +510,8 @@ static void expect_all(const char *name, two_jobs j)
     unlink(path);
     const child_result r = child_run(work_at_once, &j);
     size_t bytes;
-    char *text = gemm_read_file(path, &bytes), wanted[32];
+    const char *why;
+    char *text = gemm_read_file(folder, "tuning.txt", &bytes, &why), wanted[32];
     snprintf(wanted, sizeof wanted, "\nend %d\n", 2 * j.each);
     if (!child_exit(&r) && text && strstr(text, wanted) && has(r.output, "is not used", 0))
         report_pass(name);
@@ -452,7 +572,8 @@ static void test_callers(void)
     unlink(path);
     const child_result r = child_run(run_callers, NULL);
     size_t bytes;
-    char *text = gemm_read_file(path, &bytes), wanted[32];
+    const char *why;
+    char *text = gemm_read_file(folder, "tuning.txt", &bytes, &why), wanted[32];
     snprintf(wanted, sizeof wanted, "\nend %d\n", SHAPES);
     if (child_exit(&r)) report_fail("callers", "%s", r.output);
     else report_pass("callers");
@@ -680,7 +801,8 @@ static void make_table(void)
 {
     const child_result r = child_run(tune_cases, NULL);
     size_t bytes;
-    char *text = gemm_read_file(path, &bytes);
+    const char *why;
+    char *text = gemm_read_file(folder, "tuning.txt", &bytes, &why);
     expect("measured", r.output, "(measured) same", CASES);
     expect("measured-then-tuned", r.output, "(tuned) same", CASES);
     expect("progress", r.output, "gemm: tuned ", CASES + 1);     /* and the pooled one */
@@ -698,7 +820,8 @@ static const struct {
 } tests[] = {{"decide", test_decide},       {"named", test_named},
              {"device", test_device},       {"foreign", test_foreign},
              {"damaged", test_damaged},     {"random", test_random_bytes},
-             {"unwritable", test_unwritable}, {"processes", test_two_processes},
+             {"unwritable", test_unwritable}, {"untrusted", test_untrusted},
+             {"unkept", test_unkept},       {"processes", test_two_processes},
              {"callers", test_callers},     {"kept", test_kept},
              {"mixed", test_mixed},         {"chains", test_chains}};
 
@@ -709,6 +832,7 @@ int main(int argc, char **argv)
         fputs("usage: test_auto [--only NAME]\n", stderr);
         return 2;
     }
+    umask(022);                 /* no table that others may write is used */
     if (!mkdtemp(folder)) return 2;
     snprintf(path, sizeof path, "%s/tuning.txt", folder);
     setenv("GEMM_CACHE_DIR", folder, 1);

@@ -1,0 +1,122 @@
+#!/bin/sh
+# The library in a host that somebody else wrote: what ends it and how, errno, and a host that has
+# more rights than its caller.
+#
+#   tests/system/test_host.sh
+. tests/support/lib.sh
+. tests/support/host.sh
+
+: "${CC:=gcc}"
+host=$work/host_exit
+library=${LIBRARY:-$OUT/libdarknet-gemm.so}
+$CC -std=c11 -D_GNU_SOURCE -Isrc -O1 tests/support/host_exit.c -rdynamic "$library" \
+    -Wl,-rpath,"$(dirname "$library")" -pthread -o "$host"
+unset GEMM_IMPL GEMM_TRACE GEMM_CHECK GEMM_TUNE
+export GEMM_CACHE_DIR="$work/unused"
+
+# ---- what ends a host: status 1, one line, and its handlers run and may multiply ----
+# ends NAME LINE VARIABLE=VALUE...: LINE is a pattern of grep
+ends()
+{
+    name=$1 line=$2
+    shift 2
+    for threads in 0 4; do
+        env "$@" "$host" end $threads >"$work/output" 2>"$work/error"
+        is "ends-$name-$threads" "1, handler done, 1 of 1 lines" \
+            "$?, $(cat "$work/output"), $(grep -c "$line" "$work/error") of $(wc -l <"$work/error") lines"
+    done
+}
+ends impl "^gemm: GEMM_IMPL='nonsense' is no variant" GEMM_IMPL=nonsense
+ends threads "^gemm: GEMM_THREADS='0' is no whole number" GEMM_THREADS=0
+ends switch "^gemm: GEMM_CHECK='x' is neither 0 nor 1" GEMM_CHECK=x
+ends conv "^gemm: GEMM_CONV='x' is none of" GEMM_CONV=x
+ends isa "^gemm: GEMM_ISA='x' is no instruction set" GEMM_ISA=x
+ends trace "^gemm: GEMM_TRACE='/nowhere/t' cannot be written" GEMM_TRACE=/nowhere/t
+ends trace-full "^gemm: GEMM_TRACE='/dev/full' cannot be written: No space" GEMM_TRACE=/dev/full
+ends unusable '^gemm: GEMM_IMPL=openblas cannot run here' GEMM_IMPL=openblas GEMM_REF_OPENBLAS=/nowhere/lib
+ends long-ref '^gemm: GEMM_IMPL=blis cannot run here: GEMM_REF_BLIS=/xx*... (4001 bytes): cannot open .*: File name too long' \
+    GEMM_IMPL=blis GEMM_REF_BLIS="/$(printf %4000s '' | tr ' ' x)"
+# Nothing of a long value is cut before the reason.
+ends long-trace "^gemm: GEMM_TRACE='/xx*' cannot be written: File name too long" GEMM_TRACE="/$(printf %5000s '' | tr ' ' x)"
+ends long-impl "^gemm: GEMM_IMPL='xx*' is no variant; the variants are:" GEMM_IMPL="$(printf %5000s '' | tr ' ' x)"
+# With more threads the others wait for the end, so no handler may wait for them.
+env GEMM_IMPL=stock GEMM_CHECK=1 "$host" end 0 >"$work/output" 2>"$work/error"
+is ends-check "1, handler done, gemm: GEMM_CHECK: stock is wrong" \
+    "$?, $(cat "$work/output"), $(cut -d ' ' -f 1-5 "$work/error")"
+
+# A trace that is whole, and a handler that multiplies after it was closed.
+env GEMM_TRACE="$work/trace" "$host" end 0 >"$work/output" 2>&1
+is ends-well "0, handler done, 2 lines" "$?, $(cat "$work/output"), $(wc -l <"$work/trace") lines"
+
+# ---- errno ----
+for first in layers memory dispatch get set cblas none; do
+    env GEMM_TRACE="$work/trace" "$host" errno $first >"$work/output" 2>&1
+    is "errno-$first" "gemm: sgemm_: argument 3, m=-1: a size is at least 0" "$(cat "$work/output")"
+done
+mkdir "$work/tuned"
+env GEMM_CACHE_DIR="$work/tuned" GEMM_TUNE=1 OCL_ICD_VENDORS=/nonexistent "$host" errno none 2>/dev/null >"$work/output"
+is errno-tune '' "$(cat "$work/output")"
+
+# ---- more rights than the caller ----
+# A set-user-ID copy that nobody runs, or a copy of another group of this user.
+other=
+for group in $(id -G); do [ "$group" = "$(id -g)" ] || other=$group; done
+mkdir "$work/open" "$work/open/icd"
+cp "$host" "$work/privileged"
+case $(id -u),$other in
+0,*)
+    chmod 755 "$work" && chmod 777 "$work/open"
+    chown 0 "$work/privileged" && chmod 4755 "$work/privileged"
+    as_caller() { setpriv --reuid 65534 --regid 65534 --clear-groups "$@"; } ;;
+*,?*)
+    chgrp "$other" "$work/privileged" && chmod 2755 "$work/privileged"
+    as_caller() { "$@"; } ;;
+*) as_caller() { false; } ;;
+esac
+
+printf '#include <stdio.h>\n__attribute__((constructor)) static void f(void) { puts("LOADED"); fflush(stdout); }\n' >"$work/evil.c"
+$CC -shared -fPIC "$work/evil.c" -o "$work/open/evil.so"
+echo "$work/open/evil.so" >"$work/open/icd/evil.icd"
+
+# obeys PROGRAM VARIABLE=VALUE...: yes when a file was made or a library was loaded
+obeys()
+{
+    program=$1
+    shift
+    rm -rf "$work"/open/made*
+    as_caller env -u GEMM_CACHE_DIR -u XDG_CACHE_HOME -u HOME "$@" "$program" secure >"$work/output" 2>"$work/error"
+    if [ -n "$(find "$work/open" -name 'made*')" ] || grep -q LOADED "$work/output"; then echo yes; else echo no; fi
+}
+
+# plain NAME VARIABLE=VALUE...: obeyed by a plain program, and not by one that has more rights
+privileged()
+{
+    name=$1
+    shift
+    is "plain-$name" yes "$(obeys "$host" "$@")"
+    is "privileged-$name" no "$(obeys "$work/privileged" "$@")"
+    case $name in icd) return ;; esac
+    is "privileged-$name-right" 'secure 1, C 70' "$(cat "$work/output")"
+}
+if ! as_caller "$work/privileged" secure 2>/dev/null | grep -q 'secure 1'; then
+    skip_machine privileged 'no other user or group, or a file system without set-user-ID programs'
+else
+    none=OCL_ICD_VENDORS=/nonexistent
+    privileged trace GEMM_TRACE="$work/open/made"
+    is privileged-trace-said "gemm: GEMM_TRACE is ignored, because this program has more rights than its caller" \
+        "$(cat "$work/error")"
+    privileged cache-dir GEMM_CACHE_DIR="$work/open/made" GEMM_TUNE=1 $none
+    privileged xdg XDG_CACHE_HOME="$work/open/made" GEMM_TUNE=1 $none
+    privileged home HOME="$work/open/made" GEMM_TUNE=1 $none
+    for name in OPENBLAS BLIS ONEDNN; do
+        impl=$(echo $name | tr A-Z a-z)
+        is "plain-$impl" yes "$(obeys "$host" GEMM_REF_$name="$work/open/evil.so" GEMM_IMPL=$impl)"
+        is "privileged-$impl" no "$(obeys "$work/privileged" GEMM_REF_$name="$work/open/evil.so" GEMM_IMPL=$impl)"
+    done
+    if readelf -Ws "$OUT/gemm.o" | grep -q gemm_cl_open_device; then
+        privileged icd OCL_ICD_VENDORS="$work/open/icd" GEMM_IMPL=cl
+        is privileged-icd-said 1 "$(grep -c '^gemm: GEMM_IMPL=cl cannot run here: OpenCL loads libraries' "$work/error")"
+    fi
+fi
+
+finish
