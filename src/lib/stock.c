@@ -12,6 +12,7 @@
 #include "lib/stock.h"
 
 #include "gemm_dispatch.h"
+#include "util/own.h"
 
 #include <dlfcn.h>
 #include <pthread.h>
@@ -91,7 +92,7 @@ static void run_plain(const gemm_call *c)
  */
 void gemm_stock_loops(const gemm_call *c)
 {
-    static _Thread_local bool inside;
+    static GEMM_OWN bool inside;
     gemm_darknet_function *run = inside ? NULL : atomic_load(&host);
     if (!run) {
         run_plain(c);
