@@ -13,6 +13,8 @@
 #include "driver/check.h"
 
 #include "driver/reference.h"
+#include "util/forked.h"
+#include "util/text.h"
 
 #include <float.h>
 #include <math.h>
@@ -118,12 +120,20 @@ static struct {
     gemm_call worst_call;
 } checked = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
+static void after_fork(void)
+{
+    pthread_mutex_init(&checked.lock, NULL);
+}
+GEMM_IN_CHILD(after_fork)
+
 static void report_check(void)
 {
     const gemm_call *c = &checked.worst_call;
-    fprintf(stderr,
-            "gemm: GEMM_CHECK: %zu calls right, worst error %.3g of the bound (M=%d N=%d K=%d)\n",
-            checked.calls, checked.worst, c->M, c->N, c->K);
+    char line[160] = "";
+    gemm_append(line, sizeof line,
+                "gemm: GEMM_CHECK: %zu calls right, worst error %.3g of the bound (M=%d N=%d K=%d)\n",
+                checked.calls, checked.worst, c->M, c->N, c->K);
+    fputs(line, stderr);
 }
 
 void gemm_record_check(const gemm_call *c, double ratio)

@@ -11,6 +11,7 @@
 #include "packed/ukernel.h"
 #include "ref/ref.h"
 #include "util/die.h"
+#include "util/forked.h"
 #include "util/text.h"
 #include "util/threads.h"
 
@@ -128,10 +129,19 @@ static void require_usable(void)
                  reason);
 }
 
+static pthread_once_t checked = PTHREAD_ONCE_INIT;
+
+/* A child may be unable to use what its parent could. */
+static void check_again(void)
+{
+    static const pthread_once_t fresh = PTHREAD_ONCE_INIT;
+    checked = fresh;
+}
+GEMM_IN_CHILD(check_again)
+
 /* After the first call, one pthread_once is all that this costs. */
 const gemm_variant *gemm_chosen(void)
 {
-    static pthread_once_t checked = PTHREAD_ONCE_INIT;
     pthread_once(&checked, require_usable);
     return state.impl;
 }
