@@ -21,7 +21,7 @@ PACKAGES_packages = $(BENCH_PACKAGES) $(REF_PACKAGES) $(REPORT_PACKAGES)
 # Programs that nobody here built, which the library is tested with, and what finds it installed.
 LIBRARY_TEST_PACKAGES = darknet libblas-test python3-numpy cmake pkg-config man-db
 PACKAGES_test     = $(BENCH_PACKAGES) $(REF_PACKAGES) $(REPORT_PACKAGES) $(CL_TEST_PACKAGES) $(LIBRARY_TEST_PACKAGES) \
-    clang valgrind time python3
+    clang valgrind time python3 locales
 PACKAGES_test-qemu = qemu-user gcc-aarch64-linux-gnu g++-aarch64-linux-gnu libc6-dev-arm64-cross
 
 INSTALLING = $(filter packages detect test test-qemu,$(MAKECMDGOALS))

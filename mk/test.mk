@@ -23,7 +23,7 @@ $(WRONG_PROGRAMS):
 $(OUT)/tests/test_allocation: FILE_LIBS = -Wl,--wrap=malloc,--wrap=calloc,--wrap=aligned_alloc
 
 # Networks whose first weights are drawn by tests/support/network.c.
-$(addprefix $(OUT)/tests/,test_conv_networks test_cl_layers test_hook test_plans): FILE_LIBS = -Wl,--wrap=rand_normal
+$(addprefix $(OUT)/tests/,test_conv_networks test_cl_layers test_hook test_host test_plans): FILE_LIBS = -Wl,--wrap=rand_normal
 
 # Linked with the project's library and not with Darknet.
 $(OUT)/tests/test_library: $(OBJ)/tests/unit/test_library.o $(OUT)/libdarknet-gemm.a
@@ -50,7 +50,7 @@ CONV_NETWORKS = $T/test_conv_networks
 # Also under the sanitizers. Darknet never frees a whole network: the tests of its networks do not
 # look for leaks.
 UNIT_PROGRAMS = $(addprefix $T/,test_driver test_number test_threads test_gemm test_auto test_packed test_packed_conv test_packed_layers test_chain \
-    test_allocation test_training test_conv test_conv_networks test_hook test_hybrid test_plans test_dlclose test_stats test_compare test_ab_rule test_library) \
+    test_allocation test_training test_conv test_conv_networks test_hook test_host test_hybrid test_plans test_dlclose test_stats test_compare test_ab_rule test_library) \
     $(OUT)/bench/ab $(OUT)/libdarknet.so $(OUT)/libdarknet-gemm.so
 # Tests of many kernels, which are not about the cache: PoCL compiles less.
 QUICK = $(if $(filter 1,$(OPENCL)),OPENCL_LAYERS=$T/layer_quick.so)
@@ -77,6 +77,7 @@ UNIT_COMMANDS = \
     '$(NO_LEAKS) $T/test_plans tests/unit/cfg/plans.cfg tests/unit/cfg/hook.cfg' \
     '$T/test_dlclose $(OUT)/libdarknet.so' \
     '$T/test_dlclose $(OUT)/libdarknet-gemm.so' \
+    '$(NO_LEAKS) $T/test_host tests/unit/cfg/fork.cfg' \
     '$T/test_library' \
     '$(CONV_NETWORKS) --train tests/unit/cfg/layers.cfg' \
     '$(CONV_NETWORKS) tests/unit/cfg/chain.cfg tests/unit/cfg/connected.cfg' \
@@ -148,7 +149,7 @@ endif
 # masked loads touch what the mask leaves out (GUARD_PAGES).
 ARM = $(BUILD)/release-nocl-aarch64-linux-gnu
 ARM_PROGRAMS = $(addprefix $(ARM)/,darknet libdarknet-gemm.so libdarknet-gemm.a tests/test_packed tests/test_packed_conv \
-    tests/test_packed_layers tests/test_chain tests/test_conv tests/test_library)
+    tests/test_packed_layers tests/test_chain tests/test_conv tests/test_library tests/test_threads)
 QEMU_ARM = qemu-aarch64 -L /usr/aarch64-linux-gnu
 QEMU_COMMANDS = \
     '$(QEMU_ARM) $(ARM)/tests/test_packed --isa neon --cases 40 --without callers --without threads' \
@@ -158,6 +159,7 @@ QEMU_COMMANDS = \
     '$(QEMU_ARM) $(ARM)/tests/test_chain --isa neon --cases 60' \
     'tests/system/test_isa.sh arm64 "neon generic" $(QEMU_ARM) $(ARM)/darknet' \
     '$(QEMU_ARM) $(ARM)/tests/test_library --without fork' \
+    '$(QEMU_ARM) $(ARM)/tests/test_threads --without fork' \
     'tests/system/test_arm.sh "$$MODELS" $(abspath $(ARM)) $(QEMU_ARM)'
 ifneq ($(filter x86_64,$(shell uname -m)),)
 QEMU_HASWELL = qemu-x86_64 -cpu Haswell

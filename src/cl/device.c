@@ -3,6 +3,7 @@
  */
 #include "cl/device.h"
 
+#include "util/forked.h"
 #include "util/number.h"
 #include "util/text.h"
 
@@ -16,9 +17,25 @@ enum { MAX_DEVICES = 64, MAX_PLATFORMS = 16 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static gemm_cl_device device;
-static enum { UNOPENED, OPEN, UNUSABLE } state;
+static enum { UNOPENED, OPENING, OPEN, UNUSABLE, OF_PARENT } state;
 static char reason[2048];
 static gemm_cl_configuration configuration;
+
+/* A driver's threads do not live on in a child, and no driver can be begun anew in one process. */
+static void after_fork(void)
+{
+    pthread_mutex_init(&lock, NULL);
+    if (state != OPEN && state != OPENING) return;
+    state = OF_PARENT;
+    snprintf(reason, sizeof reason, "the parent of this process opened the OpenCL device before it "
+                                    "forked, and a child cannot use it");
+}
+GEMM_IN_CHILD(after_fork)
+
+bool gemm_cl_is_of_parent(void)
+{
+    return state == OF_PARENT;
+}
 
 void gemm_cl_configure(const gemm_cl_configuration *c)
 {
@@ -264,6 +281,7 @@ const gemm_cl_device *gemm_cl_open_device(const char **why)
 {
     static found_device found[MAX_DEVICES];
     if (state == UNOPENED) {
+        state = OPENING;
         const char *missing = configuration.privileged ? not_for_privileged : gemm_cl_load();
         if (missing) snprintf(reason, sizeof reason, "%s", missing);
         const int pick = missing ? -1 : pick_device(found, find_devices(found));
@@ -294,6 +312,7 @@ fail:
 
 void gemm_cl_close_device(const char *why)
 {
+    if (state == OF_PARENT) return;
     if (state == OPEN) release();
     state = UNUSABLE;
     snprintf(reason, sizeof reason, "%s", why);

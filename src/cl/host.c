@@ -136,9 +136,10 @@ void gemm_cl_move_blocks(void)
     for (gemm_cl_host_block *b = blocks; b; b = b->next) hold_queue(b);
 }
 
-/* Waits, because the queue may hold kernels that use the block. */
+/* Waits, because the queue may hold kernels that use the block. A child leaves the driver alone. */
 static void free_block(gemm_cl_host_block *b)
 {
+    if (gemm_cl_is_of_parent()) goto end;
     if (b->mem && b->mapped)
         gemm_cl_end_mapping(b->queue, b->mem, b->base);
     else if (b->mem)
@@ -147,6 +148,7 @@ fail:
     CL_RELEASE(clReleaseMemObject, b->copy);
     CL_RELEASE(clReleaseMemObject, b->mem);
     CL_RELEASE(clReleaseCommandQueue, b->queue);
+end:
     if (b->pages) munmap(b->pages, b->bytes);
     free(b);
 }

@@ -116,6 +116,10 @@ static void release(gemm_cl_kept *k)
 static void free_kept(void *data)
 {
     const gemm_cl_kept *k = data;
+    if (gemm_cl_is_of_parent()) {
+        free(data);
+        return;
+    }
     gemm_cl_lock();
     if (k->winograd) gemm_cl_release_slot(SLOT_PACKED_B);
     release(data);

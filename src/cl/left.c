@@ -159,12 +159,26 @@ static bool is_left(void)
     return false;
 }
 
+/* In a child of the process that has the device. NULL, or why the bytes are lost. */
+static const char *keep_in_child(gemm_cl_host_block *b, gemm_cl_cpu_use use)
+{
+    const char *why = NULL;
+    if (b->mapped && use == GEMM_CL_CPU_WRITES) forget_copy(b);
+    if (!b->mapped || b->newer) gemm_cl_open_device(&why);
+    return why;
+}
+
 const char *gemm_cl_give_to_cpu(const void *data, size_t bytes, gemm_cl_cpu_use use)
 {
     if (!atomic_load(&left)) return NULL;
     gemm_cl_lock();
     gemm_cl_host_block *b = gemm_cl_block_of(data);
     int rc = 0;
+    if (gemm_cl_is_of_parent()) {
+        const char *why = b ? keep_in_child(b, use) : NULL;
+        gemm_cl_unlock();
+        return why;
+    }
     if (b && use == GEMM_CL_CPU_WRITES) rc = overwrite(b, data, bytes);
     else if (b) rc = gemm_cl_block_to_cpu(b);
     atomic_store(&left, is_left());

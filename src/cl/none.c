@@ -82,6 +82,11 @@ bool gemm_cl_has_gpu(void)
     return false;
 }
 
+bool gemm_cl_is_of_parent(void)
+{
+    return false;
+}
+
 void *gemm_cl_alloc(size_t bytes)
 {
     (void)bytes;

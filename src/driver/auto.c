@@ -10,10 +10,12 @@
  */
 #include "driver/auto.h"
 
+#include "cl/configure.h"
 #include "driver/decide.h"
 #include "driver/turns.h"
 #include "packed/chain.h"
 #include "packed/packed.h"
+#include "util/forked.h"
 #include "util/text.h"
 
 #include <pthread.h>
@@ -92,10 +94,12 @@ static bool has_table(void)
     return now != NONE && (now == TABLE || read_once());
 }
 
-/* The first failure is said. Tuning goes on in memory. */
+/* The first failure is said. Tuning goes on in memory. A child that cannot use the device must not
+   replace the table of those that can. */
 static void save_table(void)
 {
     char reason[1536];
+    if (gemm_cl_is_of_parent()) return;
     if (gemm_tuning_save(table, &file, reason, sizeof reason) || unkept) return;
     unkept = true;
     fprintf(stderr, "gemm: %s; it is kept in memory\n", reason);
@@ -105,6 +109,14 @@ bool gemm_auto_is_kept(void)
 {
     return !unkept;
 }
+
+/* The table is written so that a reader needs no lock: what another thread was adding is missing, or
+   is complete. */
+static void after_fork(void)
+{
+    pthread_mutex_init(&lock, NULL);
+}
+GEMM_IN_CHILD(after_fork)
 
 /* ---- measuring ---- */
 
@@ -153,14 +165,15 @@ static void describe_times(const gemm_variant *const *rows, const double *ms, in
 static void show_progress(const gemm_shape *shape, const double *ms, int count, int winner,
                           const gemm_variant *const *rows, const char *times)
 {
-    char text[GEMM_SHAPE_TEXT];
+    char text[GEMM_SHAPE_TEXT], line[GEMM_SHAPE_TEXT + 160] = "";
     int other = -1;
     for (int i = 0; count > 1 && i < count; ++i)
         if (i != winner && ms[i] >= 0 && (other < 0 || ms[i] < ms[other])) other = i;
     gemm_shape_print(shape, text);
-    fprintf(stderr, "gemm: tuned %s: %s", text, rows[winner]->name);
-    if (other >= 0) fprintf(stderr, ", %.2f of %s", ms[winner] / ms[other], rows[other]->name);
-    fprintf(stderr, " (%s)\n", times);
+    gemm_append(line, sizeof line, "gemm: tuned %s: %s", text, rows[winner]->name);
+    if (other >= 0)
+        gemm_append(line, sizeof line, ", %.2f of %s", ms[winner] / ms[other], rows[other]->name);
+    fprintf(stderr, "%s (%s)\n", line, times);
 }
 
 /* With the lock held. Returns the new entry, or NULL. */
@@ -220,6 +233,13 @@ static void own_kept(gemm_kept *kept, const gemm_variant *row)
     if (kept && kept->row != row) gemm_drop_kept(kept);
 }
 
+/* The row of an entry. A child whose parent has the device takes packed for it. */
+static const gemm_variant *row_in(const gemm_tuned *e)
+{
+    const gemm_variant *row = atomic_load_explicit(&e->row, memory_order_relaxed);
+    return row->on_device && gemm_cl_is_of_parent() ? packed : row;
+}
+
 /* What GEMM_TRACE says about the row that `auto` took. */
 static void note_choice(gemm_note *note, const gemm_variant *row, const char *why)
 {
@@ -248,7 +268,7 @@ static gemm_status run_tuned(const gemm_any_call *c, const gemm_context *x)
         e = measure_once(c, x);
         why = just_measured;
     }
-    const gemm_variant *row = e ? atomic_load_explicit(&e->row, memory_order_relaxed) : packed;
+    const gemm_variant *row = e ? row_in(e) : packed;
     const gemm_status status = run_on(row, c, x, e ? why : by_default);
     if (status != GEMM_DECLINED || row == packed || (c->conv && c->conv->pool)) return status;
     gemm_clear_note(x->note);
@@ -284,7 +304,7 @@ gemm_status gemm_auto_conv(const conv_call *c, const gemm_context *x, const void
 static const gemm_variant *row_of(const gemm_shape *shape)
 {
     const gemm_tuned *e = gemm_tuning_find(table, shape);
-    return e ? atomic_load(&e->row) : measures ? NULL : packed;
+    return e ? row_in(e) : measures ? NULL : packed;
 }
 
 /* The row that would run each of the layers, or NULL where there is no such row. */

@@ -14,6 +14,8 @@
 
 #include "driver/reference.h"
 #include "util/die.h"
+#include "util/forked.h"
+#include "util/text.h"
 
 #include <float.h>
 #include <math.h>
@@ -119,17 +121,23 @@ static struct {
     gemm_call worst_call;
 } checked = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
+static void after_fork(void)
+{
+    pthread_mutex_init(&checked.lock, NULL);
+}
+GEMM_IN_CHILD(after_fork)
+
 /* A program that is being ended has said its line. */
 static void report_check(void)
 {
     const gemm_call *c = &checked.worst_call;
-    char more[64] = "";
+    char line[224] = "", more[64] = "";
     if (gemm_is_dying()) return;
     if (checked.unchecked)
         snprintf(more, sizeof more, ", %zu not checked", checked.unchecked);
-    fprintf(stderr,
-            "gemm: GEMM_CHECK: %zu calls right%s, worst error %.3g of the bound (M=%d N=%d K=%d)\n",
-            checked.calls, more, checked.worst, c->M, c->N, c->K);
+    gemm_append(line, sizeof line, "gemm: GEMM_CHECK: %zu calls right%s, worst error %.3g of the "
+                "bound (M=%d N=%d K=%d)\n", checked.calls, more, checked.worst, c->M, c->N, c->K);
+    fputs(line, stderr);
 }
 
 void gemm_record_check(const gemm_call *c, double ratio)

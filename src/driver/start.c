@@ -12,6 +12,7 @@
 #include "ref/ref.h"
 #include "util/die.h"
 #include "util/file.h"
+#include "util/forked.h"
 #include "util/text.h"
 #include "util/threads.h"
 
@@ -143,10 +144,19 @@ static void require_usable(void)
     unusable = gemm_unusable(state.impl);
 }
 
+static pthread_once_t checked = PTHREAD_ONCE_INIT;
+
+/* A child may be unable to use what its parent could. */
+static void check_again(void)
+{
+    static const pthread_once_t fresh = PTHREAD_ONCE_INIT;
+    checked = fresh;
+}
+GEMM_IN_CHILD(check_again)
+
 /* After the first call, two pthread_once are all that this costs. */
 const gemm_variant *gemm_chosen(void)
 {
-    static pthread_once_t checked = PTHREAD_ONCE_INIT;
     gemm_get_state();
     pthread_once(&checked, require_usable);
     if (unusable)

@@ -2,18 +2,23 @@
  * GEMM_TRACE: a CSV row for every call. `layer` and `algorithm` are empty for a multiply. kernel_ms
  * is empty when no device worked. `auto` has the row that the row `auto` took, and why in
  * parentheses.
+ *
+ * A row is written at once, and nothing is left in a buffer: a child of fork would write it again.
  */
 #include "driver/trace.h"
 
 #include "driver/shape.h"
 #include "util/die.h"
+#include "util/text.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
-static FILE *trace;
+static int trace = -1;
 static const char *trace_path;
 
 static void die_of_write(void)
@@ -24,36 +29,52 @@ static void die_of_write(void)
 /* Handlers of the host may run after this one, and multiply: then there is no trace. */
 static void close_trace(void)
 {
-    FILE *closing = trace;
-    trace = NULL;
-    if (fclose(closing)) die_of_write();
+    const int closing = trace;
+    trace = -1;
+    if (close(closing)) die_of_write();
 }
 
+/* false, with errno, where not all of the text could be written. */
+static bool write_text(const char *text)
+{
+    for (size_t left = strlen(text); left > 0;) {
+        const ssize_t n = write(trace, text, left);
+        if (n < 0 && errno == EINTR) continue;
+        if (n < 0) return false;
+        text += n;
+        left -= (size_t)n;
+    }
+    return true;
+}
+
+/* O_APPEND keeps rows of a child and of its parent whole. */
 int gemm_trace_open(const char *path)
 {
+    const bool file = strcmp(path, "-");
     trace_path = path;
-    trace = strcmp(path, "-") ? fopen(path, "w") : stderr;
-    if (!trace) return errno;
-    fputs("variant,TA,TB,M,N,K,ms,gflops,kernel_ms,bytes_a,bytes_b,bytes_c,layer,"
-          "algorithm,auto\n", trace);
-    if (trace != stderr) atexit(close_trace);
+    trace = file ? open(path, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0666)
+                 : STDERR_FILENO;
+    if (trace < 0) return errno;
+    if (!write_text("variant,TA,TB,M,N,K,ms,gflops,kernel_ms,bytes_a,bytes_b,bytes_c,layer,"
+                    "algorithm,auto\n"))
+        return errno;
+    if (file) atexit(close_trace);
     return 0;
 }
 
 static void trace_row(const gemm_variant *ran, const gemm_call *c, double flop, const char *layer,
                       double ms, const gemm_note *note)
 {
-    if (!trace) return;
-    char kernel_ms[32] = "";
-    if (note->kernel_ms >= 0) snprintf(kernel_ms, sizeof kernel_ms, "%.4f", note->kernel_ms);
-    char chosen[64] = "";
+    if (trace < 0) return;
+    char row[640] = "", kernel_ms[32] = "", chosen[64] = "";
+    if (note->kernel_ms >= 0) gemm_append(kernel_ms, sizeof kernel_ms, "%.4f", note->kernel_ms);
     if (note->chosen) snprintf(chosen, sizeof chosen, "%s (%s)", note->chosen, note->why);
     const double gflops = ms > 0 ? flop / ms * 1e-6 : 0;        /* not 0 / 0 */
-    const int written = fprintf(trace, "%s,%d,%d,%d,%d,%d,%.4f,%.3f,%s,%zu,%zu,%zu,%s,%s,%s\n",
-                                *note->ran ? note->ran : ran->name, c->TA != 0, c->TB != 0, c->M,
-                                c->N, c->K, ms, gflops, kernel_ms, note->copied_a,
-                                note->copied_b, note->copied_c, layer, note->algorithm, chosen);
-    if (written < 0) die_of_write();
+    gemm_append(row, sizeof row, "%s,%d,%d,%d,%d,%d,%.4f,%.3f,%s,%zu,%zu,%zu,%s,%s,%s\n",
+                *note->ran ? note->ran : ran->name, c->TA != 0, c->TB != 0, c->M, c->N, c->K, ms,
+                gflops, kernel_ms, note->copied_a, note->copied_b, note->copied_c, layer,
+                note->algorithm, chosen);
+    if (!write_text(row)) die_of_write();
 }
 
 static double flop_of(const gemm_call *c)

@@ -25,6 +25,7 @@
 #include "hybrid/share.h"
 #include "util/clock.h"
 #include "util/ints.h"
+#include "util/text.h"
 #include "util/threads.h"
 
 #include <stdio.h>
@@ -186,8 +187,9 @@ static void note_both(const hybrid_run *r)
     gemm_note *note = r->context->note;
     char kernel[32] = "";
     sscanf(device->ran, "%31s", kernel);
-    snprintf(note->ran, sizeof note->ran, "%s %.2f%s%s", kernel, r->times.share,
-             cpu ? " + " : "", cpu ? r->sides->name : "");
+    note->ran[0] = '\0';
+    gemm_append(note->ran, sizeof note->ran, "%s %.2f%s%s", kernel, r->times.share,
+                cpu ? " + " : "", cpu ? r->sides->name : "");
     note->kernel_ms = device->kernel_ms;
     note->copied_a = device->copied_a;
     note->copied_b = device->copied_b;

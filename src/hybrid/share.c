@@ -32,6 +32,7 @@
  */
 #include "hybrid/share.h"
 
+#include "util/forked.h"
 #include "util/hash.h"
 
 #include <math.h>
@@ -83,6 +84,13 @@ typedef struct model {
 static model models[PLACES];
 static unsigned long look_ups;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+/* A model that another thread was changing is a poor one, and learns. */
+static void after_fork(void)
+{
+    pthread_mutex_init(&lock, NULL);
+}
+GEMM_IN_CHILD(after_fork)
 
 /* ---- the table ---- */
 

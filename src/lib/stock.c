@@ -12,6 +12,8 @@
 #include "lib/stock.h"
 
 #include "gemm_dispatch.h"
+#include "util/forked.h"
+#include "util/own.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -22,6 +24,13 @@
 
 static _Atomic(gemm_darknet_function *) host;
 static atomic_bool looked;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;        /* for who looks */
+
+static void after_fork(void)
+{
+    pthread_mutex_init(&lock, NULL);
+}
+GEMM_IN_CHILD(after_fork)
 
 /* ---- Darknet's own ---- */
 
@@ -56,7 +65,6 @@ static gemm_darknet_function *find_in_caller(const void *caller)
 
 void gemm_find_host(gemm_darknet_function *real, const void *caller)
 {
-    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
     if (atomic_load_explicit(&looked, memory_order_acquire)) return;
     const int before = errno;
     pthread_mutex_lock(&lock);
@@ -94,7 +102,7 @@ static void run_plain(const gemm_call *c)
  */
 void gemm_stock_loops(const gemm_call *c)
 {
-    static _Thread_local bool inside;
+    static GEMM_OWN bool inside;
     gemm_darknet_function *run = inside ? NULL : atomic_load(&host);
     if (!run) {
         run_plain(c);

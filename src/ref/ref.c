@@ -10,6 +10,8 @@
  */
 #include "ref/ref.h"
 
+#include "util/forked.h"
+
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdarg.h>
@@ -59,7 +61,8 @@ struct gemm_ref {
     void (*describe)(gemm_ref *);
     /* set by load() */
     pthread_mutex_t lock;
-    bool tried;
+    bool openmp;                            /* its threads do not survive a fork */
+    bool tried, ran, lost;                  /* lost: a child cannot use it */
     void *library;
     symbol sgemm, threads, version;
     char reason[512], text[256];
@@ -132,6 +135,7 @@ gemm_ref gemm_ref_blis = {
     .variable = "GEMM_REF_BLIS",
     .files = {"libblis.so.4", "libblis.so.3", "libblis.so"},
     .package = "libblis4-openmp",
+    .openmp = true,
     .sgemm_name = "cblas_sgemm",
     .threads_name = "bli_thread_set_num_threads",
     .version_name = "bli_info_get_version_str",
@@ -145,6 +149,7 @@ gemm_ref gemm_ref_onednn = {
     .variable = "GEMM_REF_ONEDNN",
     .files = {"libdnnl.so.2", "libdnnl.so.3", "libdnnl.so"},
     .package = "libdnnl2",
+    .openmp = true,
     .sgemm_name = "dnnl_sgemm",
     .threads_name = "omp_set_num_threads",
     .version_name = "dnnl_version",
@@ -153,6 +158,26 @@ gemm_ref gemm_ref_onednn = {
     .describe = describe_onednn,
     .lock = PTHREAD_MUTEX_INITIALIZER,
 };
+
+/* ---- A child of fork ---- */
+
+/* It looks again for a library that another thread was loading. */
+static void forget(gemm_ref *r)
+{
+    pthread_mutex_init(&r->lock, NULL);
+    if (r->tried && !r->library && !*r->reason) r->tried = false;
+    r->lost = r->openmp && r->ran;
+    if (r->lost)
+        snprintf(r->reason, sizeof r->reason, "the parent of this process has its OpenMP threads");
+}
+
+static void after_fork(void)
+{
+    forget(&gemm_ref_openblas);
+    forget(&gemm_ref_blis);
+    forget(&gemm_ref_onednn);
+}
+GEMM_IN_CHILD(after_fork)
 
 /* ---- Loading ---- */
 
@@ -216,7 +241,7 @@ static const char *load(gemm_ref *r)
             r->describe(r);
     }
     pthread_mutex_unlock(&r->lock);
-    return r->library ? NULL : r->reason;
+    return r->library && !r->lost ? NULL : r->reason;
 }
 
 /* params is const in the table, but load() changes the struct. The struct itself is not const, so
@@ -247,6 +272,7 @@ gemm_status gemm_ref_run(const gemm_call *c, const gemm_context *context, const 
     if (load(r)) return GEMM_DECLINED;
     /* Set before every call, because OpenMP keeps the number for each calling thread. */
     r->set_threads(r, context->threads);
+    r->ran = true;
     const int error = r->multiply(r, c);
     if (!error) return GEMM_DONE;
     snprintf(context->note->reason, sizeof context->note->reason, "%s returned %d", r->sgemm_name,

@@ -1,6 +1,8 @@
 /* Ends the program after an error: see die.h. */
 #include "util/die.h"
 
+#include "util/text.h"
+
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -27,7 +29,9 @@ static _Noreturn void end(const char *format, va_list args)
     fflush(stdout);
     flockfile(stderr);
     fputs("gemm: ", stderr);
+    const locale_t host = gemm_begin_point();
     vfprintf(stderr, format, args);
+    gemm_end_point(host);
     fputc('\n', stderr);
     funlockfile(stderr);
     exit(1);

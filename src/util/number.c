@@ -1,6 +1,8 @@
 /* Numbers that a person types: see number.h. */
 #include "util/number.h"
 
+#include "util/text.h"
+
 #include <ctype.h>
 #include <errno.h>
 #include <math.h>
@@ -30,8 +32,10 @@ bool gemm_parse_double(const char *text, double least, double most, double *x)
 {
     char *end;
     if (!begins_plainly(text)) return false;
+    const locale_t host = gemm_begin_point();
     errno = 0;
     const double value = strtod(text, &end);
+    gemm_end_point(host);
     if (errno || *end || !isfinite(value) || value < least || value > most) return false;
     *x = value;
     return true;

@@ -29,17 +29,21 @@
  */
 #include "util/threads.h"
 
+#include "util/float_mode.h"
+#include "util/own.h"
+
 #include <assert.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <time.h>
 #include <unistd.h>
 
-enum { MAX_WORKERS = 1023, MOST_OWN = 64, SHUT = 1 << 30, LINE = 64 };
+enum { MAX_WORKERS = 1023, MOST_OWN = 64, SHUT = 1 << 30, LINE = 64, SLOTS = 64 };
 enum { SPIN_NS = 1000000, LINGER_NS = 20000 };
 
 typedef struct worker {
@@ -50,6 +54,7 @@ typedef struct worker {
 typedef struct job {
     _Alignas(LINE) gemm_work *work;
     void *argument;
+    gemm_float_mode mode;       /* the caller's */
     int chunks;
     int own;                    /* so many chunks, the first ones, belong to a thread each */
     atomic_ullong left;         /* a bit for each of these that nobody has taken */
@@ -58,12 +63,16 @@ typedef struct job {
     atomic_int door;            /* workers inside, plus SHUT when no more may enter */
 } job;
 
+/* The thread that has something, by the address of its `number`. NULL: nobody. It is no mutex,
+   because a child of fork must know whether its only thread is the owner. */
+typedef _Atomic(const void *) owner;
+
 static struct {
-    pthread_mutex_t busy;       /* held by the thread whose job `main` is; guards the next three */
+    owner busy;                 /* the thread whose job `main` is; the next three are its own */
     worker workers[MAX_WORKERS];
     int count;
     int home;                   /* the caller's core, which the workers keep off */
-    pthread_mutex_t beside;     /* held by the thread that began a task */
+    owner beside;               /* the thread that began a task */
     job task, side, main;
     atomic_uint generation;     /* rises with every job, so that a worker sees a new one */
     atomic_bool quit, spin;     /* spin: while there are no more threads than cores */
@@ -71,8 +80,6 @@ static struct {
     pthread_mutex_t bed;        /* sleepers wait under it */
     pthread_cond_t wake;
 } pool = {
-    .busy = PTHREAD_MUTEX_INITIALIZER,
-    .beside = PTHREAD_MUTEX_INITIALIZER,
     .task = {.door = SHUT},
     .side = {.door = SHUT},
     .main = {.door = SHUT},
@@ -80,12 +87,19 @@ static struct {
     .wake = PTHREAD_COND_INITIALIZER,
 };
 
-static _Thread_local int number;        /* of a worker, from 1; else 0 */
-static _Thread_local bool has_task;     /* this thread began the task */
-static _Thread_local void *of_task;     /* this thread computes it, with this scratch; else NULL */
+/* The task of the owner of pool.beside. */
+static struct {
+    gemm_task *run;
+    void *argument;
+    void *scratch;              /* of its caller */
+    atomic_bool ending;         /* the caller has no more jobs */
+} task;
+
+static GEMM_OWN int number;             /* of a worker, from 1; else 0 */
+static GEMM_OWN bool has_task;          /* this thread began the task */
+static GEMM_OWN void *of_task;          /* this thread computes it, with this scratch; else NULL */
+static _Atomic(void *) idle_scratch[SLOTS];     /* of callers. A place may be NULL */
 static bool binds = true;
-static pthread_once_t once = PTHREAD_ONCE_INIT;
-static pthread_key_t caller_scratch;
 
 static inline void relax(void)
 {
@@ -111,6 +125,23 @@ int gemm_allowed_cores(void)
 #endif
     const long n = sysconf(_SC_NPROCESSORS_ONLN);
     return n > 0 ? (int)n : 1;
+}
+
+static bool is_own(owner *o)
+{
+    return atomic_load(o) == &number;
+}
+
+/* Whether this thread becomes the owner. It never waits. */
+static bool take(owner *o)
+{
+    const void *nobody = NULL;
+    return atomic_compare_exchange_strong(o, &nobody, &number);
+}
+
+static void leave(owner *o)
+{
+    atomic_store(o, NULL);
 }
 
 /* ---- cores ---- */
@@ -184,7 +215,10 @@ static void work_if_open(job *j, void *scratch)
     do {
         if (inside >= atomic_load(&j->seats)) return;       /* or SHUT */
     } while (!atomic_compare_exchange_weak(&j->door, &inside, inside + 1));
+    const gemm_float_mode before = gemm_get_float_mode();
+    gemm_set_float_mode(j->mode);
     take_chunks(j, scratch);
+    gemm_set_float_mode(before);
     atomic_fetch_sub(&j->door, 1);
 }
 
@@ -250,61 +284,95 @@ static void start_workers(int wanted)
 
 /* ---- beginning, fork and end ---- */
 
-/* The forking thread waits for a running task and job, so that the child's copy of the pool is at
-   rest. */
+/* Returns when nobody is inside the job. What they did not do is left for its caller. */
+static void empty_job(job *j)
+{
+    atomic_fetch_or(&j->door, SHUT);
+    for (unsigned tries = 1; atomic_load(&j->door) != SHUT; ++tries) {
+        if (tries % 1024 == 0) sched_yield();
+        relax();
+    }
+}
+
+/* A signal handler may fork in the middle of a job of its own thread. In the child nobody would end
+   the chunks that workers have begun, so they end them first. */
 static void before_fork(void)
 {
-    pthread_mutex_lock(&pool.beside);
-    pthread_mutex_lock(&pool.busy);
+    if (is_own(&pool.busy)) empty_job(&pool.main);
+    if (is_own(&pool.beside)) {
+        empty_job(&pool.side);
+        empty_job(&pool.task);
+    }
 }
 
-static void after_fork_parent(void)
-{
-    pthread_mutex_unlock(&pool.busy);
-    pthread_mutex_unlock(&pool.beside);
-}
-
-/* Only the forking thread lives on in the child: the workers are forgotten, their scratch kept. */
+/* Only the forking thread lives on in the child. The workers are forgotten, their scratch is kept.
+   What other threads had begun ends here. */
 static void after_fork_child(void)
 {
     pool.count = 0;
     atomic_store(&pool.sleepers, 0);
     pthread_mutex_init(&pool.bed, NULL);
     pthread_cond_init(&pool.wake, NULL);
-    after_fork_parent();
+    if (!is_own(&pool.busy)) {
+        atomic_store(&pool.main.door, SHUT);
+        leave(&pool.busy);
+    }
+    if (!is_own(&pool.beside)) {
+        atomic_store(&pool.side.door, SHUT);
+        atomic_store(&pool.task.door, SHUT);
+        leave(&pool.beside);
+    }
 }
 
-static void begin(void)
+__attribute__((constructor)) static void begin(void)
 {
-    pthread_key_create(&caller_scratch, free);
-    pthread_atfork(before_fork, after_fork_parent, after_fork_child);
+    pthread_atfork(before_fork, NULL, after_fork_child);
 }
 
 /* At exit, and before the code is unmapped when it was loaded by dlopen. */
 __attribute__((destructor)) static void end(void)
 {
     /* A task or a job still runs: leave it alone. */
-    if (pthread_mutex_trylock(&pool.beside) != 0 || pthread_mutex_trylock(&pool.busy) != 0) return;
+    if (!take(&pool.beside) || !take(&pool.busy)) return;
     atomic_store(&pool.quit, true);
     new_generation();
     for (int i = 0; i < pool.count; ++i) pthread_join(pool.workers[i].thread, NULL);
     for (int i = 0; i < MAX_WORKERS; ++i) free(pool.workers[i].scratch);
-    pthread_once(&once, begin);
-    free(pthread_getspecific(caller_scratch));
-    pthread_setspecific(caller_scratch, NULL);
+    for (int i = 0; i < SLOTS; ++i) free(atomic_exchange(&idle_scratch[i], NULL));
 }
 
-static void *scratch_of_caller(void)
+/* ---- the caller's scratch ---- */
+
+/* The place where this thread looks first: it then finds its own scratch, whose pages are near. */
+static unsigned first_slot(void)
+{
+    return (unsigned)((uint64_t)(uintptr_t)&number * 0x9E3779B97F4A7C15u >> 32);
+}
+
+/* It is lent for one call and not bound to a thread: no code has to run when a thread ends. NULL:
+   there is no memory. */
+static void *take_scratch(void)
 {
     if (of_task) return of_task;
-    void *scratch = pthread_getspecific(caller_scratch);
-    if (scratch) return scratch;
-    scratch = new_scratch();
-    if (scratch && pthread_setspecific(caller_scratch, scratch) != 0) {
-        free(scratch);
-        scratch = NULL;
+    if (has_task) return task.scratch;
+    for (unsigned i = 0; i < SLOTS; ++i) {
+        _Atomic(void *) *const slot = &idle_scratch[(first_slot() + i) % SLOTS];
+        void *scratch = atomic_load(slot) ? atomic_exchange(slot, NULL) : NULL;
+        if (scratch) return scratch;
     }
-    return scratch;
+    return new_scratch();
+}
+
+static void give_scratch(void *scratch)
+{
+    if (of_task || has_task) return;
+    for (unsigned i = 0; i < SLOTS; ++i) {
+        void *none = NULL;
+        if (atomic_compare_exchange_strong(&idle_scratch[(first_slot() + i) % SLOTS], &none,
+                                           scratch))
+            return;
+    }
+    free(scratch);
 }
 
 /* ---- a job ---- */
@@ -314,6 +382,7 @@ static void open_job(job *j, int chunks, gemm_work *work, void *argument, int se
 {
     j->work = work;
     j->argument = argument;
+    j->mode = gemm_get_float_mode();
     j->chunks = chunks;
     atomic_store_explicit(&j->seats, seats, memory_order_relaxed);
     j->own = own < MOST_OWN ? own : MOST_OWN;
@@ -339,8 +408,7 @@ static void end_job(job *j, void *scratch, job *other)
 int gemm_parallel(int threads, int chunks, gemm_work *work, void *argument)
 {
     assert(threads >= 1);
-    pthread_once(&once, begin);
-    void *scratch = scratch_of_caller();
+    void *scratch = take_scratch();
     if (!scratch) return -1;
 
     int seats = (threads < chunks ? threads : chunks) - 1;
@@ -348,26 +416,20 @@ int gemm_parallel(int threads, int chunks, gemm_work *work, void *argument)
     if (seats > 0 && has_task) {
         open_job(&pool.side, chunks, work, argument, seats, seats + 1);
         end_job(&pool.side, scratch, NULL);
-    } else if (seats > 0 && pthread_mutex_trylock(&pool.busy) == 0) {
+    } else if (seats > 0 && take(&pool.busy)) {
         if (pool.count < seats) start_workers(seats);
         follow_caller();
         open_job(&pool.main, chunks, work, argument, seats, seats + 1);
         end_job(&pool.main, scratch, NULL);
-        pthread_mutex_unlock(&pool.busy);
+        leave(&pool.busy);
     } else {
         for (int chunk = 0; chunk < chunks; ++chunk) work(argument, chunk, scratch);
     }
+    give_scratch(scratch);
     return 0;
 }
 
 /* ---- a task beside its caller ---- */
-
-/* The task of the thread that holds pool.beside. */
-static struct {
-    gemm_task *run;
-    void *argument;
-    atomic_bool ending;         /* the caller has no more jobs */
-} task;
 
 static void help_caller(void *scratch)
 {
@@ -396,38 +458,43 @@ static void take_part(void *argument, int chunk, void *scratch)
 /* Whether there are workers, and no other thread's job has them. */
 static bool has_workers(int wanted)
 {
-    if (pthread_mutex_trylock(&pool.busy) != 0) return false;
+    if (!take(&pool.busy)) return false;
     if (pool.count < wanted) start_workers(wanted);
     follow_caller();
     const bool found = pool.count > 0;
-    pthread_mutex_unlock(&pool.busy);
+    leave(&pool.busy);
     return found;
+}
+
+/* With pool.beside taken. */
+static bool prepare_task(int threads, gemm_task *run, void *argument)
+{
+    if (!has_workers(threads - 1) || !(task.scratch = take_scratch())) return false;
+    task.run = run;
+    task.argument = argument;
+    atomic_store(&task.ending, false);
+    return true;
 }
 
 bool gemm_begin_beside(int threads, int helpers, gemm_task *run, void *argument)
 {
-    pthread_once(&once, begin);
-    if (threads < 2 || !scratch_of_caller()) return false;
-    if (pthread_mutex_trylock(&pool.beside) != 0) return false;
-    has_task = has_workers(threads - 1);
-    if (!has_task) {
-        pthread_mutex_unlock(&pool.beside);
-        return false;
-    }
-    task.run = run;
-    task.argument = argument;
-    atomic_store(&task.ending, false);
-    open_job(&pool.task, 1 + helpers, take_part, NULL, 1 + helpers, 0);
-    return true;
+    if (threads < 2 || !take(&pool.beside)) return false;
+    has_task = prepare_task(threads, run, argument);
+    if (has_task)
+        open_job(&pool.task, 1 + helpers, take_part, NULL, 1 + helpers, 0);
+    else
+        leave(&pool.beside);
+    return has_task;
 }
 
 void gemm_end_beside(void)
 {
     job *j = &pool.task;
-    void *scratch = scratch_of_caller();
+    void *scratch = task.scratch;
     has_task = false;
     atomic_store(&task.ending, true);
     if (atomic_exchange(&j->next, j->chunks) == 0) take_part(NULL, 0, scratch);
     end_job(j, scratch, &pool.main);
-    pthread_mutex_unlock(&pool.beside);
+    leave(&pool.beside);
+    give_scratch(scratch);
 }

@@ -1,6 +1,7 @@
 #!/bin/sh
 # The layers of src/: includes point downwards only, the objects need each other in no circle, one
 # object reads the environment, and only the driver ends the program. No line of C is longer than 100.
+# Thread-local variables need no memory.
 . tests/support/lib.sh
 
 # A room is a folder of src/, or the files src/<room>.[ch]. After the colon come the rooms that it
@@ -119,5 +120,18 @@ expect_nothing lines-of-100 "$work/long"
 
 users exit _exit abort gemm_die | grep -v '^driver/\|^util/die$' >"$work/enders"
 expect_nothing only-the-driver-ends-the-program "$work/enders"
+
+# A thread-local variable that asks malloc at its first use ends a host without memory (util/own.h).
+(cd src && find . -name '*.c') | sed 's|^\./||; s|\.c$||' | while read -r name; do
+    [ ! -f "$OUT/obj/src/$name.o" ] || readelf -rW "$OUT/obj/src/$name.o" | sed "s|^|$name |"
+done >"$work/relocations"
+awk '/_(TLSGD|TLSLD|GOTPC32_TLSDESC|TLSDESC|TLSGD_ADR|TLSDESC_ADR)/ { print $1, $4, $6 }' "$work/relocations" |
+    sort -u >"$work/late"
+expect_nothing thread-locals-without-malloc "$work/late"
+if grep -q '_GOTTPOFF\|TLSIE_' "$work/relocations"; then
+    pass thread-locals-found
+else
+    fail thread-locals-found "no object in $OUT/obj/src has a thread-local variable"
+fi
 
 finish

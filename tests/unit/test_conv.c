@@ -24,6 +24,7 @@
 #include "packed/packed.h"
 #include "packed/winograd.h"
 #include "support/conv_shape.h"
+#include "support/float_modes.h"
 #include "support/operands.h"
 #include "support/options.h"
 #include "support/report.h"
@@ -715,9 +716,18 @@ static double error_of(const conv_call *c, const gemm_note *note)
     return worst.ratio;
 }
 
+/* Their products are denormal. */
+static void make_tiny(const conv_call *c)
+{
+    float *input = (float *)c->input, *weights = (float *)c->weights;
+    for (size_t i = 0; i < (size_t)c->batch * c->c * c->h * c->w; ++i) input[i] *= 1e-20f;
+    for (size_t i = 0; i < (size_t)c->n * gemm_conv_taps(c); ++i) weights[i] *= 1e-19f;
+}
+
 /* NULL, or what is wrong: the output of a number of threads differs from that of one thread, or a
    pooled one from the reference. The other ones have their own tests against the reference. */
-static const char *judge_threads(const conv_shape *s, bool pool, const gemm_ukernel *u, int most)
+static const char *judge_threads(const conv_shape *s, bool pool, bool tiny, const gemm_ukernel *u,
+                                 int most)
 {
     static char why[64];
     const char *wrong = NULL;
@@ -725,6 +735,7 @@ static const char *judge_threads(const conv_shape *s, bool pool, const gemm_uker
     rng r = rng_make(7, 0);
     conv_call c = conv_shape_make(s, CONV_LEAKY);
     conv_shape_fill(&c, &r);
+    if (tiny) make_tiny(&c);
     c.pool = pool;
     const size_t bytes = conv_outputs(&c) * sizeof(float);
     float *expected = malloc(bytes);
@@ -753,7 +764,31 @@ static void test_threads(const gemm_ukernel *u, int most)
         const bool pool = i >= COUNT(THREAD_SHAPES);
         const conv_shape *s = pool ? &POOLED_SHAPES[i - COUNT(THREAD_SHAPES)] : &THREAD_SHAPES[i];
         snprintf(name, sizeof name, "threads%s %s, %s", pool ? " pooled" : "", s->name, u->name);
-        const char *wrong = judge_threads(s, pool, u, most);
+        const char *wrong = judge_threads(s, pool, false, u, most);
+        report_judged(name, wrong);
+    }
+}
+
+/* The same under each mode of the host: Winograd's, a product over the image, few channels, a
+   depthwise one. */
+static void test_modes(const gemm_ukernel *u)
+{
+    enum { THREADS = 3 };
+    static const conv_shape shapes[] = {
+        {"few tiles", 1, 1, 128, 13, 13, 128, 3, 1, 1},
+        {"stride 2", 1, 1, 64, 27, 27, 19, 3, 2, 1},
+        {"few channels", 1, 1, 3, 97, 91, 23, 3, 1, 1},
+        {"1x1", 1, 1, 256, 28, 28, 64, 1, 1, 0},
+        {"depthwise", 1, 67, 67, 53, 53, 67, 3, 1, 1},
+    };
+    for (size_t i = 0; i < COUNT(shapes) * FLOAT_MODES; ++i) {
+        const conv_shape *s = &shapes[i / FLOAT_MODES];
+        const int mode = (int)(i % FLOAT_MODES);
+        char name[80];
+        snprintf(name, sizeof name, "host %s: %s, %s", float_mode_names[mode], s->name, u->name);
+        float_mode_set(mode);
+        const char *wrong = judge_threads(s, false, true, u, THREADS);
+        float_mode_set(NEAREST);
         report_judged(name, wrong);
     }
 }
@@ -1021,6 +1056,7 @@ static void judge_isa(const gemm_ukernel *u, const char *name, const options *o)
     judge_forced("few channels", u, conv_by_way, draw_band, o);
     test_ends(u);
     if (o->threads > 1) test_threads(u, o->threads);
+    if (o->threads > 1) test_modes(u);
 }
 
 /* ---- the command line ---- */

@@ -18,6 +18,7 @@
 #include "packed/packed.h"
 #include "util/caches.h"
 #include "util/threads.h"
+#include "support/float_modes.h"
 #include "support/operands.h"
 #include "support/options.h"
 #include "support/report.h"
@@ -532,6 +533,39 @@ static void test_threads(const gemm_ukernel *u, const options *o)
     if (!failures) report_pass(name);
 }
 
+/* Under each mode of the host, with denormal products: the bits of 1, 2 and 3 threads are equal. */
+static void test_modes(const gemm_ukernel *u, const options *o)
+{
+    enum { SIZE = 150, LEAST = 1000, THREADS = 3 };
+    static float A[SIZE * SIZE], B[SIZE * SIZE], C[SIZE * SIZE], one[SIZE * SIZE];
+    const gemm_call c = {0, 0, SIZE, SIZE, SIZE, 1.5f, A, SIZE, B, SIZE, C, SIZE};
+    rng r = rng_make(o->seed, 6000000);
+    int unlike = 0;
+    char name[48], wrong[80] = "";
+    for (int i = 0; i < SIZE * SIZE; ++i) {
+        A[i] = 1e-20f * rng_float(&r);
+        B[i] = 1e-19f * rng_float(&r);
+    }
+    for (int mode = 0; mode < FLOAT_MODES; ++mode) {
+        float_mode_set(mode);
+        for (int threads = 1; threads <= THREADS; ++threads) {
+            memset(C, 0, sizeof C);
+            gemm_set_threads(threads);
+            if (run_packed(&c, u) != GEMM_DONE) snprintf(wrong, sizeof wrong, "declined");
+            if (threads > 1 && memcmp(C, one, sizeof C))
+                snprintf(wrong, sizeof wrong, "%d threads and 1 thread differ, %s", threads,
+                         float_mode_names[mode]);
+            if (threads > 1) continue;
+            for (int i = 0; mode != NEAREST && i < SIZE * SIZE; ++i) unlike += C[i] != one[i];
+            memcpy(one, C, sizeof one);
+        }
+    }
+    float_mode_set(NEAREST);
+    if (unlike < LEAST && !*wrong) snprintf(wrong, sizeof wrong, "the modes give the same bits");
+    snprintf(name, sizeof name, "packed %s modes of the host", u->name);
+    report_judged(name, *wrong ? wrong : NULL);
+}
+
 /* The first element that is not in exactly one rectangle of C, or -1. `cover` has M * columns
    bytes. */
 static long wrongly_covered(const packed_grid *g, unsigned char *cover)
@@ -1026,6 +1060,7 @@ int main(int argc, char **argv)
         if (!o.brief) test_panels(*u);
         test_dots(*u, &o);
         if (!o.brief && !o.no_threads) test_threads(*u, &o);
+        if (!o.brief) test_modes(*u, &o);
         if (!o.brief) test_grid(*u, &o);
         test_seams(*u);
         test_shift(*u);

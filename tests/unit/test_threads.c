@@ -5,16 +5,26 @@
  *   unequal    one chunk takes long
  *   callers    several threads have jobs at once
  *   beside     a task has jobs beside those of its caller
+ *   modes      a chunk rounds as the caller does, whoever runs it
+ *   fork in a job    by the caller's own thread, as a signal handler may do it
+ *   fork beside a job of another thread
  *
- * In all of them a chunk's scratch is its own while it runs.
+ * In all of the first four a chunk's scratch is its own while it runs.
+ *
+ *   test_threads [--without fork]     qemu-user aborts in the child of a fork
  */
+#include "support/float_modes.h"
 #include "support/report.h"
 #include "util/threads.h"
 
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stddef.h>
+#include <string.h>
+#include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
 
 enum { MOST_CHUNKS = 300, CALLERS = 4, ROUNDS = 200 };
 
@@ -112,11 +122,185 @@ static const char *run_beside(void)
     return begun ? NULL : "no task began";
 }
 
-int main(void)
+/* ---- the caller's mode ---- */
+
+/* What a chunk computed, and in which thread. */
+typedef struct sample {
+    float third, denormal, product;
+    pthread_t thread;
+} sample;
+
+static void compute(void *argument, int chunk, void *scratch)
 {
+    volatile float one = 1, three = 3, least = 1.2e-38f, tiny = 1e-40f, large = 1e20f;
+    sample *s = (sample *)argument + chunk;
+    (void)scratch;
+    s->third = one / three;
+    s->denormal = least / three;
+    s->product = tiny * large;
+    s->thread = pthread_self();
+    nanosleep(&(struct timespec){.tv_nsec = 50000}, NULL);
+}
+
+static bool same(const sample *a, const sample *b)
+{
+    return a->third == b->third && a->denormal == b->denormal && a->product == b->product;
+}
+
+/* NULL, or what is wrong. `right` is what the caller computes in this mode. */
+static const char *judge_mode(int mode, sample *right)
+{
+    enum { CHUNKS = 40 };
+    sample samples[CHUNKS];
+    int of_workers = 0;
+    float_mode_set(mode);
+    compute(right, 0, NULL);
+    for (int tries = 0; tries < 100 && !of_workers; ++tries) {
+        memset(samples, 0xff, sizeof samples);
+        if (gemm_parallel(3, CHUNKS, compute, samples)) return "there is no memory";
+        for (int i = 0; i < CHUNKS; ++i) {
+            of_workers += !pthread_equal(samples[i].thread, pthread_self());
+            if (!same(&samples[i], right)) return float_mode_names[mode];
+        }
+    }
+    return of_workers ? NULL : "no worker took part";
+}
+
+/* The second round is after another mode: workers keep none. */
+static const char *run_modes(void)
+{
+    sample right[FLOAT_MODES];
+    const char *wrong = NULL;
+    for (int i = 0; i < 2 * FLOAT_MODES && !wrong; ++i)
+        wrong = judge_mode(i % FLOAT_MODES, &right[i % FLOAT_MODES]);
+    float_mode_set(NEAREST);
+    if (wrong) return wrong;
+    const bool differ = right[UPWARD].third != right[DOWNWARD].third &&
+                        right[FLUSHED].denormal == 0 && right[FLUSHED].product == 0 &&
+                        right[NEAREST].denormal != 0;
+    return differ ? NULL : "this processor does not change its mode";
+}
+
+/* ---- fork ---- */
+
+enum { HANG_S = 60 };
+
+/* Waits for a child: NULL, or what is wrong with it. */
+static const char *judge_child(pid_t child)
+{
+    int status = 1;
+    if (child <= 0 || waitpid(child, &status, 0) != child) return "no child";
+    if (WIFSIGNALED(status))
+        return WTERMSIG(status) == SIGALRM ? "the child hangs" : "a signal ended the child";
+    return status ? "the child is wrong" : NULL;
+}
+
+static volatile pid_t forked = -1;
+
+static void fork_in_handler(int signal)
+{
+    (void)signal;
+    const pid_t child = fork();
+    if (child == 0) alarm(HANG_S);
+    forked = child;
+}
+
+/* The first chunk of the caller's thread is interrupted, while workers are inside the job. */
+typedef struct interrupted_job {
+    counts counts;
+    pthread_t caller;
+} interrupted_job;
+
+static void interrupt_chunk(void *argument, int chunk, void *scratch)
+{
+    interrupted_job *j = argument;
+    const bool interrupts = forked < 0 && pthread_equal(pthread_self(), j->caller);
+    count_chunk(&j->counts, chunk, scratch);
+    nanosleep(&(struct timespec){.tv_nsec = interrupts ? 500000 : 20000}, NULL);
+    if (interrupts) raise(SIGUSR1);
+}
+
+/* NULL, or what is wrong. */
+static const char *run_interrupted(void)
+{
+    interrupted_job j = {.counts.slow = -1, .caller = pthread_self()};
+    if (gemm_parallel(4, MOST_CHUNKS, interrupt_chunk, &j)) return "there is no memory";
+    for (int i = 0; i < MOST_CHUNKS; ++i)
+        if (atomic_load(&j.counts.done[i]) != 1) return "a chunk did not run once";
+    return atomic_load(&j.counts.shared) ? "two chunks had the same scratch" : NULL;
+}
+
+/* Both processes end the job, and have others. */
+static const char *run_forking_job(void)
+{
+    const struct sigaction action = {.sa_handler = fork_in_handler};
+    const char *wrong = NULL;
+    sigaction(SIGUSR1, &action, NULL);
+    alarm(HANG_S);
+    for (int tries = 0; tries < 100 && forked < 0 && !wrong; ++tries) wrong = run_interrupted();
+    if (!wrong) wrong = run_job(4, 40, -1);
+    if (forked == 0) _exit(wrong != NULL);
+    alarm(0);
+    return wrong ? wrong : judge_child(forked);
+}
+
+/* Another thread's job, which lasts until the child has ended. */
+typedef struct long_job {
+    atomic_bool begun, may_end;
+} long_job;
+
+static void last_long(void *argument, int chunk, void *scratch)
+{
+    long_job *j = argument;
+    (void)chunk, (void)scratch;
+    atomic_store(&j->begun, true);
+    while (!atomic_load(&j->may_end)) nanosleep(&(struct timespec){.tv_nsec = 50000}, NULL);
+}
+
+static void *run_long_job(void *job)
+{
+    gemm_parallel(3, 3, last_long, job);
+    return NULL;
+}
+
+static const char *run_fork_beside(void)
+{
+    long_job j = {0};
+    pthread_t thread;
+    if (pthread_create(&thread, NULL, run_long_job, &j)) return "a thread did not start";
+    while (!atomic_load(&j.begun)) nanosleep(&(struct timespec){.tv_nsec = 50000}, NULL);
+    alarm(HANG_S);
+    const pid_t child = fork();
+    if (child == 0) {
+        sample right;
+        alarm(HANG_S);
+        const char *wrong = run_jobs();
+        _exit(wrong || judge_mode(NEAREST, &right));    /* it has workers of its own */
+    }
+    alarm(0);
+    const char *wrong = judge_child(child);
+    atomic_store(&j.may_end, true);
+    pthread_join(thread, NULL);
+    return wrong ? wrong : run_job(4, 40, -1);
+}
+
+int main(int argc, char **argv)
+{
+    const bool forks = argc == 1;
+    if (!forks && (argc != 3 || strcmp(argv[1], "--without") || strcmp(argv[2], "fork"))) {
+        fprintf(stderr, "test_threads: '%s' is no argument; allowed is --without fork\n", argv[1]);
+        return 2;
+    }
     report_judged("jobs", run_jobs());
     report_judged("unequal", run_unequal());
     report_judged("callers", run_callers());
     report_judged("beside", run_beside());
+    report_judged("modes", run_modes());
+    if (forks) {
+        report_judged("fork in a job", run_forking_job());
+        report_judged("fork beside a job of another thread", run_fork_beside());
+    } else {
+        report_skip_machine("fork", "left out by --without fork");
+    }
     return report_status();
 }
