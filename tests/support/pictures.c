@@ -1,14 +1,17 @@
 /*
- * JPEG by the writer of a Darknet, the one whose src/ the compiler searches for headers.
+ * JPEG by the writer of a Darknet, the one whose src/ the compiler searches for headers. To be compiled
+ * with STB_IMAGE_IMPLEMENTATION and STB_IMAGE_WRITE_IMPLEMENTATION.
  *
  *   pictures write FILE [PICTURE...]    many made pictures and these, encoded one after another
  *   pictures differ A B                 "LARGEST DIFFERENT ALL": of the samples of two pictures, the
  *                                       largest difference, how many differ, and how many there are
  */
-#define STB_IMAGE_IMPLEMENTATION
-#define STB_IMAGE_WRITE_IMPLEMENTATION
 #include "stb_image.h"
 #include "stb_image_write.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 enum { SIDE = 40 };
 
