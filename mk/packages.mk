@@ -2,30 +2,37 @@
 # that are missing; every other target only says which ones are.
 
 BUILD_PACKAGES = gcc g++ libc6-dev binutils make patch tar xz-utils curl ca-certificates
-# Other people's gemm, for comparison and its tests only.
-REF_PACKAGES   = libopenblas0-pthread libblis4-openmp libdnnl2
+# Optional, as patterns of the shell, because names differ between releases: setup/packages.sh takes
+# what the system offers. Other people's gemm, for comparison and its tests only.
+REF_PACKAGES   = libopenblas0-pthread libblis[0-9]-openmp libdnnl[0-9]*
 BENCH_PACKAGES = gnuplot-nox
 # Turns Markdown into the page of `make report`: small, and it knows tables.
 REPORT_PACKAGES = cmark-gfm
 ifeq ($(OPENCL),1)
 BUILD_PACKAGES += ocl-icd-opencl-dev pocl-opencl-icd
-REF_PACKAGES   += libclblast1
+REF_PACKAGES   += libclblast[0-9]*
 CL_TEST_PACKAGES = oclgrind
 endif
 
+# Programs that nobody here built, which the library is tested with.
+HOST_PACKAGES = darknet libblas-test
+
 PACKAGES_gprof    = $(BENCH_PACKAGES)
 PACKAGES_loops    = $(BENCH_PACKAGES)
-PACKAGES_bench    = $(BENCH_PACKAGES) $(REF_PACKAGES)
-PACKAGES_bench-cl = $(BENCH_PACKAGES) $(REF_PACKAGES)
-PACKAGES_packages = $(BENCH_PACKAGES) $(REF_PACKAGES) $(REPORT_PACKAGES)
-# Programs that nobody here built, which the library is tested with, and what finds it installed.
-LIBRARY_TEST_PACKAGES = darknet libblas-test python3-numpy cmake pkg-config man-db
-PACKAGES_test     = $(BENCH_PACKAGES) $(REF_PACKAGES) $(REPORT_PACKAGES) $(CL_TEST_PACKAGES) $(LIBRARY_TEST_PACKAGES) \
-    clang valgrind time python3 locales
+PACKAGES_bench    = $(BENCH_PACKAGES)
+PACKAGES_bench-cl = $(BENCH_PACKAGES)
+PACKAGES_packages = $(BENCH_PACKAGES) $(REPORT_PACKAGES)
+PACKAGES_test     = $(BENCH_PACKAGES) $(REPORT_PACKAGES) python3-numpy cmake pkg-config man-db clang valgrind time python3 locales
 PACKAGES_test-qemu = qemu-user gcc-aarch64-linux-gnu g++-aarch64-linux-gnu libc6-dev-arm64-cross
+
+OPTIONAL_bench    = $(REF_PACKAGES)
+OPTIONAL_bench-cl = $(REF_PACKAGES)
+OPTIONAL_packages = $(REF_PACKAGES)
+OPTIONAL_test     = $(REF_PACKAGES) $(CL_TEST_PACKAGES) $(HOST_PACKAGES)
 
 INSTALLING = $(filter packages detect test test-qemu,$(MAKECMDGOALS))
 
 packages: ## install the Debian packages for building and measuring
 	@setup/packages.sh $(if $(INSTALLING),$(if $(filter 0,$(INSTALL)),require,install),name) \
-	    $(BUILD_PACKAGES) $(foreach goal,$(MAKECMDGOALS),$(PACKAGES_$(goal)))
+	    $(BUILD_PACKAGES) $(foreach goal,$(MAKECMDGOALS),$(PACKAGES_$(goal))) -- \
+	    $(foreach goal,$(MAKECMDGOALS),$(foreach pattern,$(OPTIONAL_$(goal)),'$(pattern)'))

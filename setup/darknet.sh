@@ -18,7 +18,8 @@ mkdir -p "$new"
 trap 'rm -rf "$new"' EXIT
 trap 'exit 130' INT TERM
 
-# Debian's source package through a private apt configuration: the system's own stays as it is.
+# Debian's source package through a private apt configuration: the system's own stays as it is. Of
+# its files only the upstream tarball counts, so the others may be missing on the mirror.
 from_debian()
 {
     command -v apt-get >/dev/null 2>&1 || return 1
@@ -31,9 +32,9 @@ from_debian()
     set -- -o Dir::Etc::SourceList=/dev/null -o Dir::Etc::SourceParts="$apt/parts" \
         -o Dir::State::Lists="$apt/lists" -o Dir::Cache::pkgcache= -o Dir::Cache::srcpkgcache= \
         -o APT::Sandbox::User=root
-    (cd "$apt" && apt-get "$@" update && apt-get "$@" source --download-only darknet) \
-        >"$apt/log" 2>&1 || return 1
-    tarball=$(ls "$apt"/darknet_*.orig.tar.xz) || return 1
+    (cd "$apt" && { apt-get "$@" update; apt-get "$@" source --download-only --tar-only darknet; }) \
+        >"$apt/log" 2>&1 || :
+    tarball=$(ls "$apt"/darknet_*.orig.tar.xz 2>/dev/null) || { tail -n 2 "$apt/log" >&2; return 1; }
     if ! echo "$tarball_sha256  $tarball" | sha256sum --check --status; then
         echo "Debian's ${tarball##*/} is not the one expected: sha256 is not $tarball_sha256" >&2
         return 1

@@ -5,7 +5,8 @@
 #   bench/studies/bench.sh GEMM_BENCH AB WEIGHTS FOLDER
 #
 # FOLDER gets a Markdown file for each part and the chart curve.svg, curve.png. gemm-bench and ab
-# compute every figure. In a table of gemm-bench the speed-up is over its first row.
+# compute every figure. In a table of gemm-bench the speed-up is over its first row. A reference library
+# that cannot be loaded is named and left out.
 #
 #   BENCH_QUICK=1      few samples and small shapes, to see that it works
 #   BENCH_RUN=COMMAND  starts each measurement, such as `flock FILE` on a shared machine
@@ -22,6 +23,20 @@ if [ "${BENCH_QUICK:-0}" != 0 ]; then
     shapes='-s 16,1730,27' squares='-s 64,64,64' grouped='-s 1,1000,9'
     curve=64:128
 fi
+
+# usable ROW[+SETTING]...: those of the rows that can run here, with commas
+usable()
+{
+    list=
+    for row; do
+        if "$bench" --list | grep -q "^${row%%+*}	usable"; then list=$list,$row; fi
+    done
+    echo "${list#,}"
+}
+for row in openblas blis onednn; do
+    [ -n "$(usable $row)" ] || "$bench" --list |
+        awk -F '\t' -v row=$row '$1 == row { print "bench: without " row ": " $2 }' >&2
+done
 
 # OpenBLAS takes a processor that is newer than the library for a Haswell. BLIS uses no vectors
 # there.
@@ -52,18 +67,19 @@ table()
 
 for threads in 1 2; do
     table "The 13 shapes of yolov3-tiny, threads: $threads" shapes-$threads $shapes \
-        --impl onednn,$openblas,$blis,packed --threads $threads
+        --impl "$(usable onednn $openblas $blis packed)" --threads $threads
     table "Grouped layers, threads: $threads" grouped-$threads $grouped \
         --impl stock,packed --threads $threads
 done
-table 'Squares' squares $squares --impl onednn,packed --threads 1
+table 'Squares' squares $squares --impl "$(usable onednn packed)" --threads 1
 table 'Transposes' transposes $shapes --transposes NN,NT,TN,TT --impl packed --threads 1
 if grep -q avx2 /proc/cpuinfo; then
-    table 'The 13 shapes by AVX2' avx2 $shapes --impl openblas,packed+GEMM_ISA=avx2 --threads 1 \
-        --peak avx2
+    table 'The 13 shapes by AVX2' avx2 $shapes --impl "$(usable openblas packed+GEMM_ISA=avx2)" \
+        --threads 1 --peak avx2
 fi
 # GEMM_CONV=hook is the default. With im2col both rows only multiply: gemm against gemm.
 for other in openblas onednn; do
+    [ -n "$(usable $other)" ] || continue
     for conv in hook im2col; do
         settings="GEMM_CONV=$conv GEMM_THREADS=2"
         run detection-$other-$conv "$ab" --a $other --b packed --env-a "$settings" \
@@ -71,9 +87,9 @@ for other in openblas onednn; do
             --name detection-$other-$conv >"$out/detection.out"
     done
 done
-rm "$out/detection.out"
+rm -f "$out/detection.out"
 run curve "$bench" $samples --csv -o "$out/curve.csv" --sizes $curve --threads 1 \
-    --impl packed,onednn,$openblas
+    --impl "$(usable packed onednn $openblas)"
 for format in svg png; do
     gnuplot -e "data='$out/curve.csv'; image='$out/curve.$format'; format='$format'" \
         "$here/bench.gnuplot"

@@ -1,8 +1,10 @@
 /*
- * CLBlast for comparison, loaded with dlopen: the file of GEMM_REF_CLBLAST, else libclblast.so.1.
+ * CLBlast for comparison, loaded with dlopen: the file of GEMM_REF_CLBLAST, else libclblast.so
+ * of any version.
  * The project neither needs it nor links it.
  */
 #include "ref/clblast.h"
+#include "util/library.h"
 
 #include <dlfcn.h>
 #include <stdio.h>
@@ -24,12 +26,13 @@ const char *gemm_clblast_missing(const char *path)
     static bool tried;
     if (!tried) {
         tried = true;
-        void *library = dlopen(path && *path ? path : "libclblast.so.1", RTLD_NOW | RTLD_LOCAL);
+        void *library = path && *path ? dlopen(path, RTLD_NOW | RTLD_LOCAL)
+                                      : gemm_open_library("libclblast.so");
         void *symbol = library ? dlsym(library, "CLBlastSgemm") : NULL;
         if (symbol)
             *(void **)&sgemm = symbol;
         else
-            snprintf(why, sizeof why, "%s; install libclblast1, or set GEMM_REF_CLBLAST",
+            snprintf(why, sizeof why, "%s (Debian: libclblast[0-9]*; or GEMM_REF_CLBLAST=path)",
                      dlerror());
     }
     return sgemm ? NULL : why;

@@ -2,15 +2,16 @@
  * Reference rows: OpenBLAS, BLIS and oneDNN. A library is loaded with dlopen when its row is used
  * for the first time.
  *
- * Each library is a struct: its file names, its symbols and three small functions. One multiplies.
+ * Each library is a struct: its file name, its symbols and three small functions. One multiplies.
  * One sets the number of threads by the library's own call, so that a comparison gives all rows the
  * same number. One describes the version. GEMM_REF_<NAME>=path loads that file and no other.
  *
- * Interfaces: cblas.h (OpenBLAS 0.3, BLIS 0.9, 32-bit integers), bli_thread.h, oneapi/dnnl/dnnl.h.
+ * Interfaces: cblas.h (OpenBLAS 0.3, BLIS 0.9 and 1.1, 32-bit integers), bli_thread.h,
+ * oneapi/dnnl/dnnl.h (2 and 3).
  */
 #include "ref/ref.h"
-
 #include "util/forked.h"
+#include "util/library.h"
 
 #include <dlfcn.h>
 #include <pthread.h>
@@ -53,8 +54,8 @@ typedef union symbol {
 struct gemm_ref {
     const char *variable;                   /* GEMM_REF_<NAME> */
     const char *path;                       /* its value, or NULL */
-    const char *files[4];                   /* tried in this order, until NULL */
-    const char *package;                    /* Debian's */
+    const char *file;                       /* of any version */
+    const char *package;                    /* Debian's, as mk/packages.mk has it */
     const char *sgemm_name, *threads_name, *version_name;
     int (*multiply)(const gemm_ref *, const gemm_call *);  /* 0, or the library's error */
     void (*set_threads)(const gemm_ref *, int);
@@ -120,7 +121,7 @@ static void describe_onednn(gemm_ref *r)
 
 gemm_ref gemm_ref_openblas = {
     .variable = "GEMM_REF_OPENBLAS",
-    .files = {"libopenblas.so.0", "libopenblas.so"},
+    .file = "libopenblas.so",
     .package = "libopenblas0-pthread",
     .sgemm_name = "cblas_sgemm",
     .threads_name = "openblas_set_num_threads",
@@ -133,8 +134,8 @@ gemm_ref gemm_ref_openblas = {
 
 gemm_ref gemm_ref_blis = {
     .variable = "GEMM_REF_BLIS",
-    .files = {"libblis.so.4", "libblis.so.3", "libblis.so"},
-    .package = "libblis4-openmp",
+    .file = "libblis.so",
+    .package = "libblis[0-9]-openmp",
     .openmp = true,
     .sgemm_name = "cblas_sgemm",
     .threads_name = "bli_thread_set_num_threads",
@@ -147,8 +148,8 @@ gemm_ref gemm_ref_blis = {
 
 gemm_ref gemm_ref_onednn = {
     .variable = "GEMM_REF_ONEDNN",
-    .files = {"libdnnl.so.2", "libdnnl.so.3", "libdnnl.so"},
-    .package = "libdnnl2",
+    .file = "libdnnl.so",
+    .package = "libdnnl[0-9]*",
     .openmp = true,
     .sgemm_name = "dnnl_sgemm",
     .threads_name = "omp_set_num_threads",
@@ -214,17 +215,16 @@ static void open_library(gemm_ref *r)
         if (!r->library) give_up_path(r, path, dlerror());
         return;
     }
-    for (size_t i = 0; r->files[i] && !r->library; ++i)
-        r->library = dlopen(r->files[i], RTLD_NOW | RTLD_LOCAL);
+    r->library = gemm_open_library(r->file);
     if (!r->library)
-        give_up(r, "%s is not installed (Debian: %s; or %s=path)", r->files[0], r->package,
+        give_up(r, "%s is not installed (Debian: %s; or %s=path)", r->file, r->package,
                 r->variable);
 }
 
 static bool find_symbol(gemm_ref *r, symbol *s, const char *name)
 {
     s->data = dlsym(r->library, name);
-    if (!s->data) give_up(r, "%s has no %s", r->files[0], name);
+    if (!s->data) give_up(r, "%s has no %s", r->file, name);
     return s->data;
 }
 

@@ -4,7 +4,8 @@
 # throughout, because only the build is tested here..
 . tests/support/lib.sh
 
-unset MAKEFLAGS
+# What the user gave to `make test`, or has in the environment.
+unset MAKEFLAGS DARKNET_SRC CFLAGS CPPFLAGS LDFLAGS LDLIBS
 tree=$work/tree
 source="$work/darknet source"       # with a blank
 mkdir -p "$tree/cfg"
