@@ -67,7 +67,7 @@ UNIT_COMMANDS = \
     '$T/test_threads' \
     '$T/test_auto' \
     '$T/test_driver' \
-    '$(NO_LEAKS) $T/test_training tests/unit/cfg/layers.cfg --forward $(patsubst %,tests/unit/cfg/%.cfg,layers recurrent recurrent-one connected)' \
+    '$(NO_LEAKS) $T/test_training tests/unit/cfg/layers.cfg tests/unit/cfg/crnn.cfg --forward $(patsubst %,tests/unit/cfg/%.cfg,layers recurrent recurrent-one connected crnn)' \
     '$T/test_packed_layers' \
     '$T/test_hybrid' \
     '$T/test_chain' \
