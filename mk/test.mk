@@ -106,6 +106,7 @@ SYSTEM_COMMANDS = \
     'tests/system/test_gemm_bench.sh $(OUT) $(UNTRAINED)' \
     'valgrind -q --error-exitcode=127 --leak-check=full $T/test_packed --isa avx2 --cases 24 --brief yes' \
     'tests/system/test_bad_input.sh $(abspath $(UNTRAINED))' \
+    'tests/system/test_cfg.sh $(if $(filter 1,$(OPENCL)),cl hybrid)' \
     'tests/system/test_peers.sh' \
     'tests/system/test_tune.sh' \
     'tests/system/test_report.sh'

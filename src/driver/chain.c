@@ -13,6 +13,7 @@
 #include "util/clock.h"
 #include "util/die.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -72,6 +73,14 @@ static float *add(const layer_call *shortcut, float *last)
     return alone.output;
 }
 
+/* Whether two outputs are the same. A NaN is one, whatever its bits. */
+static bool are_same(const float *a, const float *b, size_t bytes)
+{
+    for (size_t i = 0; i < bytes / sizeof *a; ++i)
+        if (memcmp(&a[i], &b[i], sizeof *a) && !(isnan(a[i]) && isnan(b[i]))) return false;
+    return true;
+}
+
 /*
  * GEMM_CHECK: the layers one by one, which gemm_conv compares with the reference, must give the
  * bits of the chain. The contract says so, and thus the chain is as right as they are.
@@ -91,7 +100,7 @@ static void check(const conv_call *calls, const conv_norm *const *norms, int cou
     if (shortcut) outputs[count - 1] = add(shortcut, outputs[count - 1]);
     const float *output = shortcut ? shortcut->output : last->output;
     gemm_host_read(output, gemm_conv_output_bytes(last));
-    if (memcmp(output, outputs[count - 1], gemm_conv_output_bytes(last)))
+    if (!are_same(output, outputs[count - 1], gemm_conv_output_bytes(last)))
         gemm_die("GEMM_CHECK: %s is wrong for a chain of %d convolutions that ends with %d filters "
                  "over %dx%dx%d%s: its bits are not those of the layers one by one",
                  gemm_chosen()->name, count, last->n, last->w, last->h, last->c,

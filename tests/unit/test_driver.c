@@ -6,9 +6,11 @@
 #include "common/random.h"
 #include "driver/check.h"
 #include "driver/driver.h"
+#include "driver/reference.h"
 #include "support/child.h"
 #include "support/report.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -306,6 +308,42 @@ static void test_layer_check(void)
                     child_exit(&wrong), wrong.output);
 }
 
+/* What GEMM_CHECK thinks of values that are not finite. */
+static void test_error_ratio(void)
+{
+    const double large = FLT_MAX, infinite = INFINITY, overflow = large;
+    const struct {
+        const char *name;
+        double expected, bound;
+        float actual;
+        bool right;
+    } cases[] = {
+        {"equal, no bound", 3, 0, 3, true},
+        {"equal, bound NaN", -large, NAN, -FLT_MAX, true},
+        {"expected NaN", NAN, NAN, NAN, true},
+        {"expected NaN, finite", NAN, NAN, 1, false},
+        {"expected NaN, infinite", NAN, infinite, INFINITY, false},
+        {"unexpected NaN", 1, .1, NAN, false},
+        {"unexpected NaN, bound infinite", 1, infinite, NAN, false},
+        {"unexpected infinity", 1, .1, -INFINITY, false},
+        {"expected infinity", infinite, infinite, INFINITY, true},
+        {"expected infinity, finite", infinite, infinite, 1, false},
+        {"above the largest float", 2 * large, 1, INFINITY, true},
+        {"above the largest float, finite", 2 * large, 1, 1, false},
+        {"the sum may overflow", -large / 4, overflow, -INFINITY, true},
+        {"the sum may overflow, finite", 0, 1e33, 1e34f, false},
+        {"bound infinite, right", .5, infinite, .5f, true},
+        {"bound infinite, wrong", .5, infinite, .6f, false},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i) {
+        const double ratio = gemm_error_ratio(cases[i].expected, cases[i].bound, cases[i].actual);
+        char name[80];
+        snprintf(name, sizeof name, "error-ratio: %s", cases[i].name);
+        if ((ratio <= 1) == cases[i].right) report_pass(name);
+        else report_fail(name, "the ratio is %g", ratio);
+    }
+}
+
 static int run_failing(void *data)
 {
     static operands o;
@@ -399,6 +437,7 @@ int main(void)
     test_deaths();
     test_layer_trace();
     test_layer_check();
+    test_error_ratio();
     test_declined();
     test_declined_conv();
     test_layer();
