@@ -10,6 +10,7 @@
 #include "driver/start.h"
 #include "driver/trace.h"
 #include "driver/turns.h"
+#include "driver/valid.h"
 #include "util/clock.h"
 #include "util/die.h"
 
@@ -126,13 +127,14 @@ static bool is_chain(const conv_call *calls, int count, const layer_call *shortc
     if (count < 2 || count > MOST) return false;
     for (int i = 0; i < count; ++i) {
         const conv_call *c = &calls[i];
-        if (c->batch < 1 || c->out_h < 1 || c->out_w < 1 || c->pool) return false;
+        if (c->pool || !gemm_conv_is_valid(c)) return false;
         if (i && !follows(c, c - 1)) return false;
         if (i == count - 2 ? !is_depthwise(c) : c->groups != 1 || !gemm_conv_is_pointwise(c))
             return false;
     }
     const conv_call *last = &calls[count - 1];
-    return !shortcut || (shortcut->batch == last->batch && shortcut->out_c == last->n &&
+    return !shortcut || (shortcut->kind == LAYER_SHORTCUT && gemm_layer_is_valid(shortcut) &&
+                         shortcut->batch == last->batch && shortcut->out_c == last->n &&
                          shortcut->out_h == last->out_h && shortcut->out_w == last->out_w);
 }
 
