@@ -49,7 +49,7 @@ CONV_NETWORKS = $T/test_conv_networks
 
 # Also under the sanitizers. Darknet never frees a whole network: the tests of its networks do not
 # look for leaks.
-UNIT_PROGRAMS = $(addprefix $T/,test_driver test_number test_threads test_gemm test_auto test_packed test_packed_conv test_packed_layers test_chain \
+UNIT_PROGRAMS = $(addprefix $T/,test_driver test_large test_number test_threads test_gemm test_auto test_packed test_packed_conv test_packed_layers test_chain \
     test_allocation test_training test_conv test_conv_networks test_hook test_host test_hybrid test_plans test_dlclose test_stats test_compare test_ab_rule test_library) \
     $(OUT)/bench/ab $(OUT)/libdarknet.so $(OUT)/libdarknet-gemm.so
 # Tests of many kernels, which are not about the cache: PoCL compiles less.
@@ -57,6 +57,8 @@ QUICK = $(if $(filter 1,$(OPENCL)),OPENCL_LAYERS=$T/layer_quick.so)
 # The longest first. The comparison of 1 to 8 threads takes minutes under a sanitizer, which sees
 # nothing new in it: test_packed leaves it out, and test_conv compares 1 to 3.
 PACKED = $T/test_packed$(if $(filter 0,$(SANITIZE)),, --cases 500 --without threads)
+# Its longest part is about what the driver gives a row, and takes minutes under a sanitizer.
+LARGE = $T/test_large$(if $(filter 0,$(SANITIZE)),, --without sizes)
 CONV = $T/test_conv$(if $(filter 0,$(SANITIZE)),, --cases 100 --threads 3)
 UNIT_COMMANDS = \
     '$(QUICK) $T/test_gemm' \
@@ -67,7 +69,8 @@ UNIT_COMMANDS = \
     '$T/test_threads' \
     '$T/test_auto' \
     '$T/test_driver' \
-    '$(NO_LEAKS) $T/test_training tests/unit/cfg/layers.cfg --forward $(patsubst %,tests/unit/cfg/%.cfg,layers recurrent recurrent-one connected)' \
+    '$(LARGE)' \
+    '$(NO_LEAKS) $T/test_training tests/unit/cfg/layers.cfg tests/unit/cfg/crnn.cfg --forward $(patsubst %,tests/unit/cfg/%.cfg,layers recurrent recurrent-one connected crnn)' \
     '$T/test_packed_layers' \
     '$T/test_hybrid' \
     '$T/test_chain' \
@@ -109,6 +112,7 @@ SYSTEM_COMMANDS = \
     'tests/system/test_gemm_bench.sh $(OUT) $(UNTRAINED)' \
     'valgrind -q --error-exitcode=127 --leak-check=full $T/test_packed --isa avx2 --cases 24 --brief yes' \
     'tests/system/test_bad_input.sh $(abspath $(UNTRAINED))' \
+    'tests/system/test_cfg.sh $(if $(filter 1,$(OPENCL)),cl hybrid)' \
     'tests/system/test_peers.sh' \
     'tests/system/test_tune.sh' \
     'tests/system/test_report.sh'

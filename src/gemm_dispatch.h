@@ -35,7 +35,7 @@ typedef struct gemm_call {
 typedef enum conv_activation {
     CONV_LINEAR,
     CONV_LEAKY,                 /* x > 0 ? x : .1 x */
-    CONV_RELU,
+    CONV_RELU,                  /* x * (x > 0), which is NaN for a NaN */
     CONV_LOGISTIC,
 } conv_activation;
 

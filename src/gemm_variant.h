@@ -141,7 +141,11 @@ typedef struct gemm_context {
     gemm_note *note;            /* never NULL */
 } gemm_context;
 
-/* One multiply. M, N and K are at least 1. `params` is the member of the row. */
+/* M, N and K of a multiply that a row gets. So a row may round them up, and add two of them. */
+enum { GEMM_MOST_SIZE = 1 << 29 };
+
+/* One multiply. M, N and K are from 1 to GEMM_MOST_SIZE, and an int holds the index of each element
+   of A, B and C. `params` is the member of the row. */
 typedef gemm_status gemm_row_run(const gemm_call *, const gemm_context *, const void *params);
 
 /* One whole convolution. When it declines, the output is unchanged. */

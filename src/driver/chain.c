@@ -12,10 +12,12 @@
 #include "driver/start.h"
 #include "driver/trace.h"
 #include "driver/turns.h"
+#include "driver/valid.h"
 #include "util/clock.h"
 #include "util/die.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -89,6 +91,14 @@ static bool run_alone(const conv_call *calls, const conv_norm *const *norms, int
     return !shortcut || add(shortcut, &outputs[count - 1]);
 }
 
+/* Whether two outputs are the same. A NaN is one, whatever its bits. */
+static bool are_same(const float *a, const float *b, size_t bytes)
+{
+    for (size_t i = 0; i < bytes / sizeof *a; ++i)
+        if (memcmp(&a[i], &b[i], sizeof *a) && !(isnan(a[i]) && isnan(b[i]))) return false;
+    return true;
+}
+
 /*
  * GEMM_CHECK: the layers one by one, which gemm_conv compares with the reference, must give the
  * bits of the chain. The contract says so, and thus the chain is as right as they are.
@@ -103,7 +113,7 @@ static void check(const conv_call *calls, const conv_norm *const *norms, int cou
     gemm_host_read(output, gemm_conv_output_bytes(last));
     if (!alone)
         gemm_record_unchecked();
-    else if (memcmp(output, outputs[count - 1], gemm_conv_output_bytes(last)))
+    else if (!are_same(output, outputs[count - 1], gemm_conv_output_bytes(last)))
         gemm_die("GEMM_CHECK: %s is wrong for a chain of %d convolutions that ends with %d filters "
                  "over %dx%dx%d%s: its bits are not those of the layers one by one",
                  gemm_chosen()->name, count, last->n, last->w, last->h, last->c,
@@ -129,13 +139,14 @@ static bool is_chain(const conv_call *calls, int count, const layer_call *shortc
     if (count < 2 || count > MOST) return false;
     for (int i = 0; i < count; ++i) {
         const conv_call *c = &calls[i];
-        if (c->batch < 1 || c->out_h < 1 || c->out_w < 1 || c->pool) return false;
+        if (c->pool || !gemm_conv_is_valid(c)) return false;
         if (i && !follows(c, c - 1)) return false;
         if (i == count - 2 ? !is_depthwise(c) : c->groups != 1 || !gemm_conv_is_pointwise(c))
             return false;
     }
     const conv_call *last = &calls[count - 1];
-    return !shortcut || (shortcut->batch == last->batch && shortcut->out_c == last->n &&
+    return !shortcut || (shortcut->kind == LAYER_SHORTCUT && gemm_layer_is_valid(shortcut) &&
+                         shortcut->batch == last->batch && shortcut->out_c == last->n &&
                          shortcut->out_h == last->out_h && shortcut->out_w == last->out_w);
 }
 

@@ -217,10 +217,20 @@ static double activate(double x, conv_activation a)
     switch (a) {
     case CONV_LINEAR: return x;
     case CONV_LEAKY: return x > 0 ? x : .1 * x;
-    case CONV_RELU: return x > 0 ? x : 0;
+    case CONV_RELU: return x * (x > 0);
     case CONV_LOGISTIC: return 1 / (1 + exp(-x));
     }
     return NAN;
+}
+
+/*
+ * The bound of a place that gemm_error_ratio can use: `size` is S. Darknet's result is known where a
+ * term is not finite. A transform then spreads NaN over its tile, so it promises nothing there.
+ */
+static double usable_bound(const gemm_transform *t, double size, double bound)
+{
+    if (!isfinite(size)) return t ? INFINITY : 8 * FLT_EPSILON;
+    return size > FLT_MAX ? fmax(bound, GEMM_OVERFLOW_BOUND) : bound;
 }
 
 /* The roundings of a term, with a factor of two against the unit roundoff. */
@@ -238,11 +248,13 @@ static void finish_filter(const conv_call *c, const gemm_transform *t, const gem
     const double count = roundings(c, t);
     for (int j = 0; j < gemm_conv_places(c); ++j) {
         p.sum[j] = activate(scale * p.sum[j] + shift, c->activation);
-        const double more = !r ? 0 : r->product * p.size[j] + r->a * p.inputs[j] +
+        const double size = p.size[j];
+        const double more = !r ? 0 : r->product * size + r->a * p.inputs[j] +
                                      r->b * p.weights[j] + r->sum * gemm_conv_taps(c);
-        p.size[j] = fabs(scale) * more +
-                    count * (FLT_EPSILON * (fabs(scale) * p.size[j] + fabs(shift)) + FLT_MIN) +
-                    (c->activation == CONV_LOGISTIC ? 8 * FLT_EPSILON : 0);
+        const double bound = fabs(scale) * more +
+                             count * (FLT_EPSILON * (fabs(scale) * size + fabs(shift)) + FLT_MIN) +
+                             (c->activation == CONV_LOGISTIC ? 8 * FLT_EPSILON : 0);
+        p.size[j] = usable_bound(t, size, bound);
     }
 }
 
@@ -266,12 +278,14 @@ static void pool_filter(const conv_call *c, plane p)
     }
 }
 
-static void compare_filter(const conv_call *c, plane p, int image, int filter, conv_error *worst)
+static void compare_filter(const conv_call *c, const gemm_transform *t, plane p, int image,
+                           int filter, conv_error *worst)
 {
     const int outputs = gemm_conv_outputs(c);
     const float *actual =
         c->output + ((size_t)image * (size_t)c->n + (size_t)filter) * (size_t)outputs;
     for (int j = 0; j < outputs; ++j) {
+        if (t && isinf(p.size[j])) continue;
         const double ratio = gemm_error_ratio(p.sum[j], p.size[j], actual[j]);
         if (ratio > worst->ratio)
             *worst = (conv_error){ratio, fabs(actual[j] - p.sum[j]), image, filter, j};
@@ -289,7 +303,7 @@ static int compare(const conv_call *c, const tiles *s, const gemm_rounding *r, p
             if (s->t && size_filter(c, s, p, filter)) return -1;
             finish_filter(c, s->t, r, p, filter);
             if (c->pool) pool_filter(c, p);
-            compare_filter(c, p, image, filter, worst);
+            compare_filter(c, s->t, p, image, filter, worst);
         }
     }
     return 0;

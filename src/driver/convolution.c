@@ -13,6 +13,7 @@
 #include "driver/plan.h"
 #include "driver/start.h"
 #include "driver/trace.h"
+#include "driver/valid.h"
 #include "util/clock.h"
 #include "util/die.h"
 
@@ -31,14 +32,6 @@ bool gemm_conv_offered(void)
     const bool offered = is_offered();
     errno = before;
     return offered;
-}
-
-/* Whether sizes and groups are those of a convolution that has outputs. */
-static bool is_valid(const conv_call *c)
-{
-    return c->batch > 0 && c->groups > 0 && c->c > 0 && c->h > 0 && c->w > 0 && c->n > 0 &&
-           c->out_h > 0 && c->out_w > 0 && c->c % c->groups == 0 && c->n % c->groups == 0 &&
-           (!c->pool || (c->out_h % 2 == 0 && c->out_w % 2 == 0));
 }
 
 /* A call with all that belongs to it. */
@@ -114,7 +107,7 @@ static bool run(const gemm_variant *v, const conv_call *c, gemm_plan *plan, gemm
 bool gemm_conv_run(const gemm_variant *v, const conv_call *c, gemm_plan **plan, gemm_note *note)
 {
     gemm_note own;
-    if (!is_valid(c)) return false;
+    if (!gemm_conv_is_valid(c)) return false;
     return run(v, c, gemm_plan_get(plan, v, c, NULL), note ? note : &own);
 }
 
@@ -149,7 +142,7 @@ static bool run_normalized(const conv_call *c, const conv_norm *norm, gemm_plan 
 static bool run_chosen(const conv_call *c, const conv_norm *norm, gemm_plan **slot)
 {
     gemm_note note;
-    if (!is_offered() || !is_valid(c)) return false;
+    if (!is_offered() || !gemm_conv_is_valid(c)) return false;
     gemm_plan *plan = gemm_plan_get(slot, gemm_chosen(), c, norm);
     return norm ? run_normalized(c, norm, plan) : run(gemm_chosen(), c, plan, &note);
 }

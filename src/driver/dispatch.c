@@ -1,8 +1,8 @@
 /*
  * The driver of a multiply.
  *
- * gemm_dispatch -> gemm_run -> check, if GEMM_CHECK=1 -> trace, if GEMM_TRACE is set -> the row,
- * or stock when the row declines.
+ * gemm_dispatch -> gemm_run, which cuts calls of sizes near 2^31 into pieces -> check, if
+ * GEMM_CHECK=1 -> trace, if GEMM_TRACE is set -> the row, or stock when the row declines.
  */
 #include "driver/check.h"
 #include "driver/driver.h"
@@ -10,6 +10,9 @@
 #include "driver/trace.h"
 #include "util/clock.h"
 #include "util/die.h"
+#include "util/ints.h"
+
+#include <limits.h>
 
 #include <errno.h>
 
@@ -85,6 +88,65 @@ static void operands_to_cpu(const gemm_call *c)
     gemm_host_write(c->C, bytes);
 }
 
+static const gemm_variant *run_one(const gemm_variant *v, const gemm_call *c, gemm_note *note)
+{
+    const gemm_state *s = gemm_get_state();
+    operands_to_cpu(c);
+    return s->check ? run_checked(s, v, c, note) : run_traced(s, v, c, note);
+}
+
+/* ---- sizes near 2^31 ---- */
+
+/* So many rows of a matrix, of at most GEMM_MOST_SIZE elements each, can be indexed with int. */
+static int most_rows(int ld)
+{
+    return ld > 0 ? (INT_MAX - GEMM_MOST_SIZE) / ld + 1 : GEMM_MOST_SIZE;
+}
+
+/* How far a piece of a call may reach along M, N and K. */
+typedef struct steps {
+    int M, N, K;
+} steps;
+
+static steps steps_of(const gemm_call *c)
+{
+    steps s = {GEMM_MOST_SIZE, GEMM_MOST_SIZE, GEMM_MOST_SIZE};
+    int *const a_rows = c->TA ? &s.K : &s.M, *const b_rows = c->TB ? &s.N : &s.K;
+    *a_rows = min_int(*a_rows, most_rows(c->lda));
+    *b_rows = min_int(*b_rows, most_rows(c->ldb));
+    s.M = min_int(s.M, most_rows(c->ldc));
+    return s;
+}
+
+/* The piece that begins at (i, j, p). */
+static gemm_call piece_at(const gemm_call *c, const steps *s, size_t i, size_t j, size_t p)
+{
+    const size_t lda = (size_t)c->lda, ldb = (size_t)c->ldb;
+    gemm_call piece = *c;
+    piece.M = min_int(s->M, c->M - (int)i);
+    piece.N = min_int(s->N, c->N - (int)j);
+    piece.K = min_int(s->K, c->K - (int)p);
+    piece.A = c->TA ? c->A + p * lda + i : c->A + i * lda + p;
+    piece.B = c->TB ? c->B + j * ldb + p : c->B + p * ldb + j;
+    piece.C = c->C + i * (size_t)c->ldc + j;
+    return piece;
+}
+
+static const gemm_variant *run_pieces(const gemm_variant *v, const gemm_call *c, const steps *s,
+                                      gemm_note *note)
+{
+    const gemm_variant *ran = v;
+    for (size_t i = 0; i < (size_t)c->M; i += (size_t)s->M) {
+        for (size_t j = 0; j < (size_t)c->N; j += (size_t)s->N) {
+            for (size_t p = 0; p < (size_t)c->K; p += (size_t)s->K) {
+                const gemm_call piece = piece_at(c, s, i, j, p);
+                ran = run_one(v, &piece, note);
+            }
+        }
+    }
+    return ran;
+}
+
 const gemm_variant *gemm_run(const gemm_variant *v, const gemm_call *c, gemm_note *note)
 {
     gemm_note own;
@@ -93,9 +155,9 @@ const gemm_variant *gemm_run(const gemm_variant *v, const gemm_call *c, gemm_not
         gemm_clear_note(note);
         return v;
     }
-    const gemm_state *s = gemm_get_state();
-    operands_to_cpu(c);
-    return s->check ? run_checked(s, v, c, note) : run_traced(s, v, c, note);
+    const steps s = steps_of(c);
+    const bool whole = c->M <= s.M && c->N <= s.N && c->K <= s.K;
+    return whole ? run_one(v, c, note) : run_pieces(v, c, &s, note);
 }
 
 void gemm_dispatch(const gemm_call *c)

@@ -89,7 +89,7 @@ static exact shortcut_at(const layer_call *c, int image, int at)
     switch (c->activation) {
     case CONV_LINEAR: return (exact){x, bound};
     case CONV_LEAKY: return (exact){x > 0 ? x : .1 * x, bound};
-    case CONV_RELU: return (exact){x > 0 ? x : 0, bound};
+    case CONV_RELU: return (exact){x * (x > 0), bound};
     case CONV_LOGISTIC: return (exact){logistic(x), bound + 8 * FLT_EPSILON};
     }
     return (exact){NAN, 0};

@@ -11,16 +11,11 @@
 #include "driver/layer_check.h"
 #include "driver/start.h"
 #include "driver/trace.h"
+#include "driver/valid.h"
 #include "util/clock.h"
 #include "util/die.h"
 
 #include <errno.h>
-
-static bool is_valid(const layer_call *c)
-{
-    return c->batch > 0 && c->inputs > 0 && c->c > 0 && c->h > 0 && c->w > 0 && c->out_c > 0 &&
-           c->out_h > 0 && c->out_w > 0;
-}
 
 static void inputs_to_cpu(const layer_call *c)
 {
@@ -73,7 +68,7 @@ static bool run_checked(const gemm_state *s, const gemm_variant *v, const layer_
 bool gemm_layer_run(const gemm_variant *v, const layer_call *c, gemm_note *note)
 {
     gemm_note own;
-    if (!is_valid(c)) return false;
+    if (!gemm_layer_is_valid(c)) return false;
     if (!note) note = &own;
     const gemm_state *s = gemm_get_state();
     return s->check ? run_checked(s, v, c, note) : run_traced(s, v, c, note);

@@ -101,10 +101,20 @@ int gemm_reference_add(const gemm_call *c, int first, int last, double *product,
     return 0;
 }
 
+/* With such a bound the absolute values of the terms may add up to more than FLT_MAX. A sum then
+   becomes infinite, or NaN, in one order of the terms and not in another. */
+static bool may_overflow(double bound)
+{
+    return bound >= GEMM_OVERFLOW_BOUND;
+}
+
 double gemm_error_ratio(double expected, double bound, float actual)
 {
-    if (!isfinite(bound)) return 0;
-    if (!isfinite(expected) || fabs(expected) > FLT_MAX) return isfinite(actual) ? INFINITY : 0;
+    if (actual == expected || (isnan(actual) && isnan(expected))) return 0;
+    if (isnan(expected)) return INFINITY;
+    if (!isfinite(bound)) bound = 8 * FLT_EPSILON;
+    if (!isfinite(actual))
+        return fabs(expected) > FLT_MAX || may_overflow(bound) ? 0 : INFINITY;
     const double ratio = fabs(actual - expected) / bound;
     return isnan(ratio) ? INFINITY : ratio;
 }

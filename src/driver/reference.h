@@ -7,6 +7,8 @@
 
 #include "gemm_dispatch.h"
 
+#include <float.h>
+
 /*
  * Adds rows first ... last - 1 of ALPHA * op(A) * op(B) to `product`, and the sums of the absolute
  * values of the same terms to `sizes`. Both are M x N with rows of N; `sizes` may be NULL. Threads
@@ -14,10 +16,18 @@
  */
 int gemm_reference_add(const gemm_call *, int first, int last, double *product, double *sizes);
 
+/* The bound of a sum is FLT_EPSILON times the sum of the absolute values of its terms, or more. So
+   with this bound or a larger one, the sum may overflow. */
+#define GEMM_OVERFLOW_BOUND ((double)FLT_EPSILON * FLT_MAX)
+
 /*
- * |actual - expected| / bound: more than 1 is wrong, and a NaN is infinitely wrong. When `expected`
- * is not a finite float, any `actual` that is not finite is right. When `bound` is not finite,
- * because an operand is not, any `actual` is right.
+ * |actual - expected| / bound: more than 1 is wrong.
+ *
+ * - A NaN that is expected has to be NaN. Any other NaN or infinity is infinitely wrong.
+ * - But where the result is no finite float, or where the sum may overflow on its way, every value
+ *   that is not finite is right.
+ * - A bound that is not finite comes from an operand that is not. A finite result is then one of an
+ *   activation, which may be rounded.
  */
 double gemm_error_ratio(double expected, double bound, float actual);
 

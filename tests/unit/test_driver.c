@@ -6,10 +6,14 @@
 #include "common/random.h"
 #include "driver/check.h"
 #include "driver/driver.h"
+#include "driver/reference.h"
 #include "support/child.h"
 #include "support/report.h"
 
+#include <float.h>
+#include <limits.h>
 #include <math.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -320,6 +324,212 @@ static void multiply_at_exit(void)
     fflush(stdout);
 }
 
+/* ---- sizes that no row may see ---- */
+
+/* A member of a call and a value for it that makes no layer. */
+typedef struct bad_member {
+    const char *name;
+    size_t at;                  /* of an int in the call */
+    int value;
+} bad_member;
+
+#define CONV_MEMBER(member, value) {#member "=" #value, offsetof(conv_call, member), value}
+#define LAYER_MEMBER(member, value) {#member "=" #value, offsetof(layer_call, member), value}
+
+static const bad_member conv_members[] = {
+    CONV_MEMBER(batch, 0), CONV_MEMBER(batch, -1), CONV_MEMBER(batch, INT_MAX),
+    CONV_MEMBER(groups, 0), CONV_MEMBER(groups, -1), CONV_MEMBER(groups, 3),
+    CONV_MEMBER(c, 0), CONV_MEMBER(c, -4), CONV_MEMBER(c, INT_MAX),
+    CONV_MEMBER(h, 0), CONV_MEMBER(h, -6), CONV_MEMBER(h, INT_MAX),
+    CONV_MEMBER(w, 0), CONV_MEMBER(w, -6), CONV_MEMBER(w, INT_MAX),
+    CONV_MEMBER(n, 0), CONV_MEMBER(n, -4), CONV_MEMBER(n, INT_MAX - 3),
+    CONV_MEMBER(size, 0), CONV_MEMBER(size, -3), CONV_MEMBER(size, 9), CONV_MEMBER(size, INT_MAX),
+    CONV_MEMBER(stride, 0), CONV_MEMBER(stride, -1), CONV_MEMBER(stride, INT_MIN),
+    CONV_MEMBER(pad, -1), CONV_MEMBER(pad, INT_MAX), CONV_MEMBER(pad, INT_MIN),
+    CONV_MEMBER(out_h, 0), CONV_MEMBER(out_h, 7), CONV_MEMBER(out_h, INT_MAX),
+    CONV_MEMBER(out_w, 0), CONV_MEMBER(out_w, 5),
+};
+
+static const bad_member layer_members[] = {
+    LAYER_MEMBER(kind, -1), LAYER_MEMBER(kind, LAYER_KINDS),
+    LAYER_MEMBER(batch, 0), LAYER_MEMBER(batch, INT_MAX), LAYER_MEMBER(c, 0),
+    LAYER_MEMBER(c, INT_MAX), LAYER_MEMBER(h, 0), LAYER_MEMBER(w, -6), LAYER_MEMBER(out_c, 0),
+    LAYER_MEMBER(out_h, 0), LAYER_MEMBER(out_w, INT_MAX), LAYER_MEMBER(inputs, 0),
+    LAYER_MEMBER(inputs, -1),
+};
+
+/* Of one kind of layer, or those that another kind needs. */
+static const struct {
+    layer_kind kind;
+    bad_member member;
+} kind_members[] = {
+    {LAYER_MAXPOOL, LAYER_MEMBER(size, 0)},    {LAYER_MAXPOOL, LAYER_MEMBER(size, -2)},
+    {LAYER_MAXPOOL, LAYER_MEMBER(size, INT_MAX)}, {LAYER_MAXPOOL, LAYER_MEMBER(stride, 0)},
+    {LAYER_MAXPOOL, LAYER_MEMBER(stride, -1)}, {LAYER_MAXPOOL, LAYER_MEMBER(pad, -1)},
+    {LAYER_MAXPOOL, LAYER_MEMBER(pad, INT_MAX)},  {LAYER_MAXPOOL, LAYER_MEMBER(out_h, 4)},
+    {LAYER_UPSAMPLE, LAYER_MEMBER(stride, 0)}, {LAYER_UPSAMPLE, LAYER_MEMBER(stride, -2)},
+    {LAYER_UPSAMPLE, LAYER_MEMBER(stride, INT_MAX)}, {LAYER_AVGPOOL, LAYER_MEMBER(out_w, 2)},
+    {LAYER_YOLO, LAYER_MEMBER(anchors, 0)},    {LAYER_YOLO, LAYER_MEMBER(anchors, 5)},
+    {LAYER_SHORTCUT, LAYER_MEMBER(inputs, 1)}, {LAYER_SHORTCUT, LAYER_MEMBER(out_c, 7)},
+    {LAYER_ROUTE, LAYER_MEMBER(out_c, 13)},
+};
+
+/* A valid layer of each kind. */
+static layer_call valid_layer(layer_kind kind, operands *o, layer_input input[2])
+{
+    layer_call c = {.kind = kind, .batch = 1, .c = 12, .h = 6, .w = 6, .out_c = 12, .out_h = 6,
+                    .out_w = 6, .size = 2, .stride = 1, .pad = 1, .anchors = 2, .alpha = 1,
+                    .beta = 1, .inputs = kind == LAYER_SHORTCUT ? 2 : 1, .input = input,
+                    .output = o->C};
+    input[0] = input[1] = (layer_input){o->A, c.c * c.h * c.w};
+    if (kind == LAYER_AVGPOOL) c.out_h = c.out_w = 1;
+    return c;
+}
+
+static void set_member(void *call, const bad_member *m)
+{
+    memcpy((char *)call + m->at, &m->value, sizeof m->value);
+}
+
+static void judge(const char *what, const bad_member *m, bool right)
+{
+    char name[100];
+    snprintf(name, sizeof name, "sizes: %s with %s", what, m->name);
+    report_judged(name, right ? NULL : "the row saw it, or did not see what is right");
+}
+
+/* With INT_MAX channels and so on, no row may read anything. */
+static gemm_status compute_conv(const conv_call *c, const gemm_context *context,
+                                const void *params)
+{
+    (void)c, (void)context, (void)params;
+    return GEMM_DONE;
+}
+
+static gemm_status compute_chain(const conv_call *c, int count, const layer_call *shortcut,
+                                 const gemm_context *context, const void *params)
+{
+    (void)c, (void)count, (void)shortcut, (void)context, (void)params;
+    return GEMM_DONE;
+}
+
+static gemm_status compute_layer(const layer_call *c, const gemm_context *context,
+                                 const void *params)
+{
+    (void)c, (void)context, (void)params;
+    return GEMM_DONE;
+}
+
+static const gemm_variant COMPUTING = {.name = "computing", .run = decline, .conv = compute_conv,
+                                       .chain = compute_chain, .layer = compute_layer};
+
+static bool runs_conv(const conv_call *c)
+{
+    return gemm_conv_run(&COMPUTING, c, NULL, NULL) || gemm_conv(c, NULL, NULL);
+}
+
+/* The convolution as a depthwise one, and a 1x1 convolution behind it. */
+static bool runs_chain(const conv_call *c)
+{
+    conv_call calls[2] = {*c, *c};
+    if (c->groups == 2) calls[0].groups = 4;
+    calls[1].groups = calls[1].size = 1;
+    calls[1].pad = 0;
+    const conv_norm *norms[2] = {NULL, NULL};
+    gemm_plan **slots[2] = {NULL, NULL};
+    return gemm_conv_chain(calls, norms, 2, slots, NULL);
+}
+
+static void test_invalid_convs(operands *o)
+{
+    const conv_call valid = {.batch = 1, .groups = 2, .c = 4, .h = 6, .w = 6, .n = 4, .size = 3,
+                             .stride = 1, .pad = 1, .out_h = 6, .out_w = 6, .input = o->A,
+                             .weights = o->B, .shift = o->B, .output = o->C};
+    const bad_member none = {"nothing wrong", 0, 0};
+    judge("convolution", &none, runs_conv(&valid));
+    judge("chain", &none, runs_chain(&valid));
+    for (size_t i = 0; i < sizeof conv_members / sizeof *conv_members; ++i) {
+        conv_call c = valid;
+        set_member(&c, &conv_members[i]);
+        judge("convolution", &conv_members[i], !runs_conv(&c) && !runs_chain(&c));
+    }
+    conv_call large = valid;
+    large.h = large.w = large.out_h = large.out_w = 1 << 16;
+    judge("convolution", &(bad_member){"2^32 places", 0, 0}, !runs_conv(&large));
+    large.h = large.w = large.out_h = large.out_w = 1 << 14;
+    large.n = 8;
+    judge("convolution", &(bad_member){"2^28 places of 8 filters", 0, 0}, !runs_conv(&large));
+}
+
+static bool runs_layer(const layer_call *c)
+{
+    return gemm_layer_run(&COMPUTING, c, NULL) || gemm_layer(c);
+}
+
+static void test_invalid_layers(operands *o)
+{
+    const bad_member none = {"nothing wrong", 0, 0};
+    layer_input input[2];
+    for (int kind = 0; kind < LAYER_KINDS; ++kind) {
+        const layer_call valid = valid_layer((layer_kind)kind, o, input);
+        judge("layer", &none, runs_layer(&valid));
+        for (size_t i = 0; i < sizeof layer_members / sizeof *layer_members; ++i) {
+            layer_call c = valid;
+            set_member(&c, &layer_members[i]);
+            judge("layer", &layer_members[i], !runs_layer(&c));
+        }
+    }
+    for (size_t i = 0; i < sizeof kind_members / sizeof *kind_members; ++i) {
+        layer_call c = valid_layer(kind_members[i].kind, o, input);
+        set_member(&c, &kind_members[i].member);
+        judge("layer", &kind_members[i].member, !runs_layer(&c));
+    }
+}
+
+static void test_invalid_sizes(void)
+{
+    static operands o;
+    gemm_set_variant(&COMPUTING);
+    test_invalid_convs(&o);
+    test_invalid_layers(&o);
+}
+
+/* What GEMM_CHECK thinks of values that are not finite. */
+static void test_error_ratio(void)
+{
+    const double large = FLT_MAX, infinite = INFINITY, overflow = large;
+    const struct {
+        const char *name;
+        double expected, bound;
+        float actual;
+        bool right;
+    } cases[] = {
+        {"equal, no bound", 3, 0, 3, true},
+        {"equal, bound NaN", -large, NAN, -FLT_MAX, true},
+        {"expected NaN", NAN, NAN, NAN, true},
+        {"expected NaN, finite", NAN, NAN, 1, false},
+        {"expected NaN, infinite", NAN, infinite, INFINITY, false},
+        {"unexpected NaN", 1, .1, NAN, false},
+        {"unexpected NaN, bound infinite", 1, infinite, NAN, false},
+        {"unexpected infinity", 1, .1, -INFINITY, false},
+        {"expected infinity", infinite, infinite, INFINITY, true},
+        {"expected infinity, finite", infinite, infinite, 1, false},
+        {"above the largest float", 2 * large, 1, INFINITY, true},
+        {"above the largest float, finite", 2 * large, 1, 1, false},
+        {"the sum may overflow", -large / 4, overflow, -INFINITY, true},
+        {"the sum may overflow, finite", 0, 1e33, 1e34f, false},
+        {"bound infinite, right", .5, infinite, .5f, true},
+        {"bound infinite, wrong", .5, infinite, .6f, false},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i) {
+        const double ratio = gemm_error_ratio(cases[i].expected, cases[i].bound, cases[i].actual);
+        char name[80];
+        snprintf(name, sizeof name, "error-ratio: %s", cases[i].name);
+        if ((ratio <= 1) == cases[i].right) report_pass(name);
+        else report_fail(name, "the ratio is %g", ratio);
+    }
+}
+
 static int run_failing(void *data)
 {
     static operands o;
@@ -411,6 +621,8 @@ int main(void)
     test_deaths();
     test_layer_trace();
     test_layer_check();
+    test_error_ratio();
+    test_invalid_sizes();
     test_declined();
     test_declined_conv();
     test_layer();

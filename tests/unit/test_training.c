@@ -16,6 +16,7 @@
 #include "common/random.h"
 #include "driver/driver.h"
 #include "support/child.h"
+#include "support/network.h"
 #include "support/report.h"
 
 enum { ITERATIONS = 4, SEED = 7 };
@@ -80,20 +81,18 @@ static numbers train(network *net)
 
 /* Untrained variances are 0, and batch norm then multiplies by a million. That is more than rows of
    16 bits can hold. */
-static void set_variances(const network *net)
+static void set_variances(layer *l, void *data)
 {
-    for (int i = 0; i < net->n; ++i) {
-        const layer *l = &net->layers[i];
-        const int n = l->type == CONVOLUTIONAL && l->batch_normalize ? l->n : 0;
-        for (int k = 0; k < n; ++k) l->rolling_variance[k] = 1;
-    }
+    (void)data;
+    const int n = l->type == CONVOLUTIONAL && l->batch_normalize ? l->n : 0;
+    for (int k = 0; k < n; ++k) l->rolling_variance[k] = 1;
 }
 
 static numbers forward(network *net)
 {
     rng r = rng_make(SEED, 0);
     numbers outputs = {0};
-    set_variances(net);
+    network_visit(net, set_variances, NULL);
     fill(net->input, net->inputs * net->batch, &r);
     network_predict(net, net->input);
     append(&outputs, net->output, net->outputs * net->batch);
@@ -168,6 +167,27 @@ static bool learns(const char *cfg, const numbers *trained)
     return changed;
 }
 
+static void grow(layer *l, void *data)
+{
+    size_t *most = data;
+    if (l->workspace_size > *most) *most = l->workspace_size;
+}
+
+/* The convolutions inside of a recurrent layer use the network's workspace too. */
+static void test_workspace(const char *cfg)
+{
+    char name[160];
+    snprintf(name, sizeof name, "workspace %s", cfg);
+    gemm_set_variant(gemm_find("packed"));
+    network *net = parse_network_cfg((char *)cfg);
+    free(train(net).values);
+    size_t most = 0;
+    network_visit(net, grow, &most);
+    if (net->workspace_size >= most) report_pass(name);
+    else report_fail(name, "%zu bytes, and a layer needs %zu", net->workspace_size, most);
+    free_network(net);
+}
+
 static void test_network(experiment e, const char *cfg)
 {
     numbers stock = run(e, cfg, gemm_find("stock"));
@@ -177,6 +197,7 @@ static void test_network(experiment e, const char *cfg)
         report_job(&j, child_run(run_job, &j));
     }
     free(stock.values);
+    if (e == train) test_workspace(cfg);
 }
 
 int main(int argc, char **argv)
