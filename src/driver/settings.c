@@ -68,6 +68,8 @@ gemm_settings gemm_read_settings(void)
         .check = read_switch("GEMM_CHECK", false),
         .trace = getenv("GEMM_TRACE"),
         .cl_device = getenv("GEMM_CL_DEVICE"),
+        .cl_library = secure_getenv("GEMM_CL_LIBRARY"),
+        .pocl_dir = secure_getenv("POCL_CACHE_DIR"),
         .tune = read_switch("GEMM_TUNE", false),
         .cache_dir = getenv("GEMM_CACHE_DIR"),
         .cache_home = getenv("XDG_CACHE_HOME"),

@@ -1,4 +1,4 @@
-/* Text in a buffer of fixed size. */
+/* Text: in a buffer of fixed size, or of any length. */
 #ifndef GEMM_TEXT_H
 #define GEMM_TEXT_H
 
@@ -11,5 +11,23 @@
  */
 bool gemm_append(char *text, size_t size, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+
+/* A text that grows. {0} is the empty one. */
+typedef struct gemm_text {
+    char *at;                   /* NULL: nothing was added */
+    size_t length, room;
+    bool lost;                  /* there was no memory for a part of it */
+} gemm_text;
+
+void gemm_text_add(gemm_text *, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* The whole text, or NULL where a part of it is lost. Valid until the next call for it. */
+const char *gemm_text_whole(const gemm_text *);
+
+/* The text for a message: what there was memory for. Valid until the next call for it. */
+const char *gemm_text_part(const gemm_text *);
+
+/* Frees it and makes it the empty one. */
+void gemm_text_free(gemm_text *);
 
 #endif
