@@ -42,6 +42,11 @@ $(OUT)/tests/layer_%.so: $(OBJ)/tests/support/layer_%.o
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(GEMM_OPTS) $(CFLAGS) $(LDFLAGS) -shared $^ -o $@ -ldl $(LDLIBS)
 
+# A false OpenCL library.
+$(OUT)/tests/fake_opencl.so: $(OBJ)/tests/support/fake_opencl.o
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(GEMM_OPTS) $(CFLAGS) $(LDFLAGS) -shared $^ -o $@ -ldl $(LDLIBS)
+
 # ---- What runs ----
 T = $(OUT)/tests
 NO_LEAKS = ASAN_OPTIONS=detect_leaks=0
@@ -111,12 +116,13 @@ SYSTEM_COMMANDS = \
     'tests/system/test_report.sh'
 
 ifeq ($(OPENCL),1)
-CL_PROGRAMS = $(addprefix $T/,test_cl test_cl_layers layer_adreno.so layer_fail.so layer_quick.so layer_unwritten.so)
+CL_PROGRAMS = $(addprefix $T/,test_cl test_cl_devices test_cl_layers layer_adreno.so layer_fail.so layer_quick.so layer_unwritten.so fake_opencl.so)
 # Some of the networks, because PoCL starts slowly: groups, depthwise, all strides, fully connected.
 CL_NETWORKS = $(patsubst %,cfg/%.cfg,yolov3-tiny alexnet resnet18 resnext50 darknet19 tiny strided densenet201)
 # The script after the program, which leaves PoCL's kernels compiled.
 CL_COMMANDS = \
     '$(QUICK) $T/test_cl --cases 12 && tests/system/test_cl.sh $(UNTRAINED)' \
+    'OPENCL_LAYERS=$T/layer_adreno.so:$T/layer_quick.so $T/test_cl_devices' \
     'OPENCL_LAYERS=$T/layer_fail.so $T/test_cl_layers tests/unit/cfg/hook.cfg tests/unit/cfg/connected.cfg cfg/yolov3-tiny.cfg cfg/darknet19.cfg cfg/resnet18.cfg' \
     '$(QUICK) $T/test_packed_layers --row cl --cases 120' \
     '$(QUICK) $T/test_chain --row cl --cases 2' \

@@ -139,7 +139,7 @@ fail:
     return d->name != NULL;
 }
 
-/* Adds a platform's devices. A device that does not tell its name is left out, and that was said. */
+/* Adds a platform's devices. A device without a name is left out, and that was said. */
 static void find_devices_of(cl_platform_id platform, int number, found_devices *found)
 {
     cl_device_id *ids = NULL;
@@ -202,8 +202,8 @@ static bool is_wanted(const found_device *d, const char *choice)
 /* Why no device is the one that GEMM_CL_DEVICE asks for, as one line. */
 static void say_what_is_allowed(const found_devices *found, const char *choice)
 {
-    refuse("GEMM_CL_DEVICE=%s: no such OpenCL device; allowed are gpu, cpu, or the number or a part "
-           "of the name of", choice);
+    refuse("GEMM_CL_DEVICE=%s: no such OpenCL device; allowed are gpu, cpu, or the number or a "
+           "part of the name of", choice);
     for (int i = 0; i < found->count; ++i) {
         const found_device *d = &found->list[i];
         gemm_text_add(&reason, "%s %d:%d %s", i ? "," : "", d->platform, d->number, d->name);

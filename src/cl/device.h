@@ -9,6 +9,7 @@
 #include "cl/choice.h"
 #include "cl/configure.h"
 #include "cl/error.h"
+#include "cl/loader.h"
 
 typedef struct gemm_cl_device {
     cl_device_id id;

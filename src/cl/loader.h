@@ -8,10 +8,8 @@
 #ifndef GEMM_CL_LOADER_H
 #define GEMM_CL_LOADER_H
 
-#define CL_TARGET_OPENCL_VERSION 120
-#include <CL/cl.h>
-
 #include "cl/configure.h"
+#include "cl/opencl.h"
 #include "util/text.h"
 
 #define GEMM_CL_FUNCTIONS(F)                                                                      \
@@ -21,10 +19,9 @@
     F(EnqueueUnmapMemObject) F(EnqueueWriteBuffer) F(EnqueueWriteBufferRect) F(Finish) F(Flush)   \
     F(GetDeviceIDs) F(GetDeviceInfo) F(GetEventInfo) F(GetEventProfilingInfo) F(GetKernelInfo)    \
     F(GetKernelWorkGroupInfo) F(GetPlatformIDs) F(GetPlatformInfo) F(GetProgramBuildInfo)         \
-    F(GetProgramInfo)                                                                             \
-    F(GetSupportedImageFormats) F(ReleaseCommandQueue) F(ReleaseContext) F(ReleaseEvent)          \
-    F(ReleaseKernel) F(ReleaseMemObject) F(ReleaseProgram) F(RetainCommandQueue) F(SetKernelArg)  \
-    F(WaitForEvents)
+    F(GetProgramInfo) F(GetSupportedImageFormats) F(ReleaseCommandQueue) F(ReleaseContext)        \
+    F(ReleaseEvent) F(ReleaseKernel) F(ReleaseMemObject) F(ReleaseProgram) F(RetainCommandQueue)  \
+    F(SetKernelArg) F(WaitForEvents)
 
 #define GEMM_CL_MEMBER(name) __typeof__(cl##name) *name;
 typedef struct gemm_cl_functions {
@@ -37,10 +34,10 @@ extern gemm_cl_functions gemm_cl_function;
 
 /*
  * Takes OpenCL's functions from the first library with a platform that has a device. Where the
- * settings name a library, no other one is tried. Else tries the functions that the process has already, such as
- * Oclgrind's, and then the libraries at their usual places. Returns false, and adds to `why` what
- * was tried, when there is none. Once it returned true, later calls do nothing. What was loaded
- * stays loaded.
+ * settings name a library, no other one is tried. Else tries the functions that the process has
+ * already, such as Oclgrind's, and then the libraries at their usual places. Returns false, and
+ * adds to `why` what was tried, when there is none. Once it returned true, later calls do nothing.
+ * What was loaded stays loaded.
  */
 bool gemm_cl_load(const gemm_cl_configuration *, gemm_text *why);
 

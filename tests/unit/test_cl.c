@@ -951,6 +951,8 @@ static void test_image_rules(void)
         {"A610-large", 610, 128, 4096, GEMM_CL_IMAGE_4x4},
         {"A618-small", 618, 8, 10, GEMM_CL_IMAGE_4x4},
         {"A530", 530, 128, 4096, GEMM_CL_IMAGE_8x4},
+        {"A702", 702, 1024, 4096, GEMM_CL_IMAGE_8x4},
+        {"later", 905, 1024, 4096, GEMM_CL_IMAGE_8x4},
         {"no-Adreno", 0, 128, 4096, GEMM_CL_IMAGE_8x4}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i) {
         const gemm_cl_traits d = {.unified = true, .images = true, .units = 2, .group = 256,
