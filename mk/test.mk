@@ -20,7 +20,7 @@ $(WRONG_PROGRAMS):
 	$(LINK)
 
 # Allocations that fail.
-$(OUT)/tests/test_allocation: FILE_LIBS = -Wl,--wrap=malloc,--wrap=calloc,--wrap=aligned_alloc
+$(OUT)/tests/test_allocation: FILE_LIBS = -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=aligned_alloc
 
 # Networks whose first weights are drawn by tests/support/network.c.
 $(addprefix $(OUT)/tests/,test_conv_networks test_cl_layers test_hook test_plans): FILE_LIBS = -Wl,--wrap=rand_normal

@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 gemm_cl_functions gemm_cl_function;
@@ -121,6 +122,19 @@ static bool has_device(cl_platform_id platform, search *s)
     return false;
 }
 
+/* A loader without memory finds no driver, and does not say why. */
+static void explain_memory(search *s)
+{
+    enum { ENOUGH = 256 << 20 };    /* bytes, more than a driver with its compiler takes */
+    void *room = mmap(NULL, ENOUGH, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (room != MAP_FAILED) {
+        munmap(room, ENOUGH);
+        return;
+    }
+    s->broken = true;
+    gemm_text_add(&s->tried, ", and little memory is left for a driver");
+}
+
 /* Whether a platform of the library has a device; adds why not. */
 static bool has_devices(search *s)
 {
@@ -133,7 +147,10 @@ static bool has_devices(search *s)
         platforms = calloc(count, sizeof *platforms);
         error = platforms ? clGetPlatformIDs(count, platforms, NULL) : CL_OUT_OF_HOST_MEMORY;
     }
-    if (error != CL_SUCCESS || !count) gemm_text_add(&s->tried, " has no platform");
+    if (error != CL_SUCCESS || !count) {
+        gemm_text_add(&s->tried, " has no platform");
+        explain_memory(s);
+    }
     if (error != CL_SUCCESS && error != NO_PLATFORM) {
         s->broken = true;
         gemm_text_add(&s->tried, " (%s)", gemm_cl_error_name(error));
