@@ -41,6 +41,9 @@ typedef struct adreno_device {
     "cl_khr_local_int32_base_atomics cl_khr_local_int32_extended_atomics cl_khr_mipmap_image " \
     "cl_khr_srgb_image_writes cl_khr_subgroups"
 
+#define TEN_TIMES(text) text text text text text text text text text text
+#define LONG_WORD TEN_TIMES(TEN_TIMES("long-long-words"))
+
 /* A driver whose name has no model. */
 #define UNNAMED(model, major) \
     .id = #model, .shown = "QUALCOMM Adreno(TM) " #model, .name = "QUALCOMM Adreno(TM)", \
@@ -171,6 +174,11 @@ static const adreno_device adreno_devices[] = {
      .platform = "OpenCL 3.0 " /* [m] */, .group = 2048, .rusticl = true,
      .extensions = "cl_khr_byte_addressable_store cl_khr_global_int32_base_atomics "
                    "cl_khr_image2d_from_buffer cl_khr_icd" /* [m] */},
+    /* No device: longer texts than any. */
+    {.id = "long", .shown = LONG_WORD " Adreno(TM) 650", .number = 650,
+     .name = LONG_WORD " Adreno(TM) 650", .version = "OpenCL 2.0 Adreno(TM) 650",
+     .c_version = "OpenCL C 2.0 Adreno(TM) 650", .driver = LONG_WORD LONG_WORD LONG_WORD,
+     .driver_bytes = 4500, .extension_bytes = 9000},
     {.id = "FD702", .shown = "FD702 (Adreno 702)", .number = 702, .name = "FD702",
      .version = "OpenCL 3.0 ", .c_version = "OpenCL C 1.2 ", .driver = "25.0.7-2" /* [m] */,
      .platform = "OpenCL 3.0 " /* [m] */, .group = 2048, .rusticl = true,

@@ -195,6 +195,20 @@ for device in 650 QCS8550 X2-90 FD630; do
     ADRENO_DEVICE=$device OPENCL_LAYERS=$bin/layer_adreno.so:$bin/layer_quick.so \
         expect "cl-detect-on-$device" 'Predicted in' detect
 done
+# Texts longer than any buffer are kept whole, so the second run finds its programs.
+long_texts()
+{
+    GEMM_CACHE_DIR=$work/long ADRENO_DEVICE=long OPENCL_LAYERS=$bin/layer_adreno.so \
+        ./gemm-bench --impl cl -s 64,64,64 --samples 3
+}
+check cl-long-texts long_texts
+if long_texts 2>&1 | grep '^gemm_cl'; then
+    fail cl-long-texts-kept 'a program was not kept'
+elif ls "$work"/long/*.clbin >/dev/null 2>&1; then
+    pass cl-long-texts-kept
+else
+    fail cl-long-texts-kept 'nothing was kept'
+fi
 for shown in '650:QUALCOMM Adreno(TM) 650, driver' 'FD630:FD630 (Adreno 630), driver 25.0.7-2'; do
     ADRENO_DEVICE=${shown%%:*} OPENCL_LAYERS=$bin/layer_adreno.so:$bin/layer_quick.so \
         expect "cl-list-on-${shown%%:*}" "; on ${shown#*:}" ./gemm-bench --list

@@ -148,7 +148,7 @@ static int test(void *data)
     setenv("ADRENO_DEVICE", a->id, 1);
     gemm_set_variant(gemm_find("cl"));
     if ((why = gemm_cl_unusable(&gemm_cl_best))) return wrong("cl", why);
-    printf("# %s\n", gemm_cl_describe());
+    printf("# %.300s\n", gemm_cl_describe());
     return check_texts(a) + check_tile(a) + check_rows() ? 1 : 0;
 }
 
