@@ -20,7 +20,7 @@ $(WRONG_PROGRAMS):
 	$(LINK)
 
 # Allocations that fail.
-$(OUT)/tests/test_allocation: FILE_LIBS = -Wl,--wrap=malloc,--wrap=calloc,--wrap=aligned_alloc
+$(OUT)/tests/test_allocation: FILE_LIBS = -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=aligned_alloc
 
 # Networks whose first weights are drawn by tests/support/network.c.
 $(addprefix $(OUT)/tests/,test_conv_networks test_cl_layers test_hook test_host test_plans): FILE_LIBS = -Wl,--wrap=rand_normal
@@ -39,6 +39,11 @@ $(OUT)/tests/library_client: $(OBJ)/tests/support/library_client.o
 
 # OpenCL layers: the ICD loader puts them between the program and the driver (OPENCL_LAYERS).
 $(OUT)/tests/layer_%.so: $(OBJ)/tests/support/layer_%.o
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(GEMM_OPTS) $(CFLAGS) $(LDFLAGS) -shared $^ -o $@ -ldl $(LDLIBS)
+
+# A false OpenCL library.
+$(OUT)/tests/fake_opencl.so: $(OBJ)/tests/support/fake_opencl.o
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(GEMM_OPTS) $(CFLAGS) $(LDFLAGS) -shared $^ -o $@ -ldl $(LDLIBS)
 
@@ -118,12 +123,13 @@ SYSTEM_COMMANDS = \
     'tests/system/test_report.sh'
 
 ifeq ($(OPENCL),1)
-CL_PROGRAMS = $(OUT)/bench/bench_cl $(addprefix $T/,test_cl test_cl_layers layer_adreno.so layer_fail.so layer_quick.so layer_unwritten.so)
+CL_PROGRAMS = $(OUT)/bench/bench_cl $(addprefix $T/,test_cl test_cl_devices test_cl_layers layer_adreno.so layer_fail.so layer_quick.so layer_unwritten.so fake_opencl.so)
 # Some of the networks, because PoCL starts slowly: groups, depthwise, all strides, fully connected.
 CL_NETWORKS = $(patsubst %,cfg/%.cfg,yolov3-tiny alexnet resnet18 resnext50 darknet19 tiny strided densenet201)
 # The script after the program, which leaves PoCL's kernels compiled.
 CL_COMMANDS = \
     '$(QUICK) $T/test_cl --cases 12 && tests/system/test_cl.sh $(UNTRAINED)' \
+    'OPENCL_LAYERS=$T/layer_adreno.so:$T/layer_quick.so $T/test_cl_devices' \
     'OPENCL_LAYERS=$T/layer_fail.so $T/test_cl_layers tests/unit/cfg/hook.cfg tests/unit/cfg/connected.cfg cfg/yolov3-tiny.cfg cfg/darknet19.cfg cfg/resnet18.cfg' \
     '$(QUICK) tests/system/test_ladder.sh' \
     '$(QUICK) $T/test_packed_layers --row cl --cases 120' \

@@ -190,14 +190,15 @@ const char *gemm_cl_limits(const void *row)
     return why;
 }
 
-bool gemm_cl_identify(char *text, size_t bytes)
+char *gemm_cl_identify(void)
 {
     const char *why;
+    char *text = NULL;
     gemm_cl_lock();
     const gemm_cl_device *d = open_all(&why) ? gemm_cl_opened() : NULL;
-    if (d) snprintf(text, bytes, "%s, driver %s", d->name, d->driver);
+    if (d && asprintf(&text, "%s, driver %s", d->name, d->driver) < 0) text = NULL;
     gemm_cl_unlock();
-    return d != NULL;
+    return text;
 }
 
 bool gemm_cl_has_gpu(void)

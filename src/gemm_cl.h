@@ -31,9 +31,9 @@
  *   cl/pending.c         launches that nothing has waited for; cl/counts.h: what benchmarks count
  *   cl/kernel.c          kernel objects that keep their arguments
  *   cl/program.c         programs; cl/cache.c: compiled ones on disk
- *   cl/device.c          the device and its limits
+ *   cl/device.c          the device and its limits; cl/adreno.c: which Adreno it is
  *   cl/error.c           OpenCL's errors
- *   cl/loader.c          OpenCL's functions
+ *   cl/loader.c          OpenCL's functions and their library; cl/opencl.h: its types
  *
  * Built with OPENCL=0, cl/none.c takes the place of all but the rows: nothing can run.
  */

@@ -1,12 +1,19 @@
 /* What can run here, asked in a child process: see probe.h. */
 #include "gemm-bench/probe.h"
 
+#include "cl/configure.h"
 #include "common/apart.h"
 #include "driver/driver.h"
 #include "ref/ref.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+/* Copies a text; NULL is "". One that is too long ends with dots. */
+static void keep(char *to, size_t size, const char *text)
+{
+    if (snprintf(to, size, "%s", text ? text : "") >= (int)size) strcpy(to + size - 4, "...");
+}
 
 /* In the child: a probe for each row from *first on, each written before the next row is asked. */
 static void ask_rows(void *first, FILE *out)
@@ -15,9 +22,12 @@ static void ask_rows(void *first, FILE *out)
         const gemm_variant *v = &gemm_variants[i];
         const char *reason = gemm_unusable(v);
         const char *version = v->run == gemm_ref_run ? gemm_ref_version(v->params) : NULL;
-        probe p = {{0}, {0}};
-        snprintf(p.reason, sizeof p.reason, "%s", reason ? reason : "");
-        snprintf(p.version, sizeof p.version, "%s", version ? version : "");
+        char *device = v->on_device && !reason ? gemm_cl_identify() : NULL;
+        probe p = {{0}, {0}, {0}};
+        keep(p.reason, sizeof p.reason, reason);
+        keep(p.version, sizeof p.version, version);
+        keep(p.device, sizeof p.device, device);
+        free(device);
         fwrite(&p, sizeof p, 1, out);
         fflush(out);
     }
@@ -45,7 +55,7 @@ void probe_list(const probe *p, FILE *out)
 {
     for (size_t i = 0; i < gemm_variant_count; ++i) {
         const gemm_variant *v = &gemm_variants[i];
-        fprintf(out, "%s\t%s%s\t%s\t%s\n", v->name, *p[i].reason ? "unusable: " : "usable",
-                p[i].reason, v->origin, v->summary);
+        fprintf(out, "%s\t%s%s\t%s\t%s%s%s\n", v->name, *p[i].reason ? "unusable: " : "usable",
+                p[i].reason, v->origin, v->summary, *p[i].device ? "; on " : "", p[i].device);
     }
 }

@@ -8,15 +8,16 @@
 #include <stdio.h>
 
 typedef struct probe {
-    char reason[512];           /* why the row cannot run here; "": it can */
+    char reason[2048];          /* why the row cannot run here; "": it can */
     char version[256];          /* of the library behind the row; "": there is none */
+    char device[2048];          /* that the row runs on, and its driver; "": the CPU */
 } probe;
 
 /* One for each row of gemm_variants; the caller frees them. NULL: no memory. */
 probe *probe_rows(void);
 
 /* One line of `gemm-bench --list` a row, tab-separated: name, usable or "unusable: reason", origin,
-   summary. */
+   summary with the device. */
 void probe_list(const probe *, FILE *);
 
 #endif

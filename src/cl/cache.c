@@ -56,27 +56,48 @@ static int describe(const gemm_cl_key *key, char *text, size_t bytes)
                     key->device, key->driver, key->options, hash_text(hash_start, key->source));
 }
 
-/* NULL, or why the file is not the key's program. *from: where its binary begins. */
+/* These lines, whose length is *bytes. The caller frees them. NULL: no memory. */
+static char *make_head(const gemm_cl_key *key, size_t *bytes)
+{
+    const int n = describe(key, NULL, 0);
+    char *head = n < 0 ? NULL : malloc((size_t)n + 1);
+    if (!head) return NULL;
+    describe(key, head, (size_t)n + 1);
+    *bytes = (size_t)n;
+    return head;
+}
+
+/* Whether the file's driver is the key's. */
+static bool is_of_driver(const gemm_cl_key *key, const char *data)
+{
+    static const char title[] = "\ndriver ";
+    const size_t length = strlen(key->driver);
+    const char *p = strstr(data, title);
+    if (!p) return false;
+    p += sizeof title - 1;
+    return !strncmp(p, key->driver, length) && p[length] == '\n';
+}
+
+/* NULL, or why the file is not the key's program. A zero follows its last byte. *from: where its
+   binary begins. */
 static const char *inspect(const gemm_cl_key *key, const char *data, size_t bytes,
                            size_t *from)
 {
-    char wanted[HEADER_MAX], head[HEADER_MAX + 1], driver[256];
-    const int n = describe(key, wanted, sizeof wanted);
-    const size_t known = bytes < HEADER_MAX ? bytes : HEADER_MAX;
-    memcpy(head, data, known);
-    head[known] = 0;
-    if (n < 0 || (size_t)n >= sizeof wanted) return "its description is too long";
-    snprintf(driver, sizeof driver, "\ndriver %s\n", key->driver);
-    if (strncmp(head, wanted, (size_t)n) != 0)
-        return strstr(head, "\ndriver ") && !strstr(head, driver) ? "it is of another driver"
-                                                                   : "it is not what it should be";
+    size_t n = 0;
+    char *wanted = make_head(key, &n);
+    const bool known = wanted, same = known && !strncmp(data, wanted, n);
+    free(wanted);
+    if (!known) return "there is no memory";
+    if (!same)
+        return strstr(data, "\ndriver ") && !is_of_driver(key, data)
+                   ? "it is of another driver" : "it is not what it should be";
     size_t size;
     uint64_t sum;
     int used = 0;
-    if (sscanf(head + n, "bytes %zu sum %" SCNx64 "%n", &size, &sum, &used) != 2 ||
-        head[n + used] != '\n')
+    if (sscanf(data + n, "bytes %zu sum %" SCNx64 "%n", &size, &sum, &used) != 2 ||
+        data[n + (size_t)used] != '\n')
         return "it is damaged";
-    *from = (size_t)n + (size_t)used + 1;
+    *from = n + (size_t)used + 1;
     if (bytes - *from != size) return "it is cut short";
     return hash_bytes(hash_start, data + *from, size) == sum ? NULL : "it is damaged";
 }
@@ -111,9 +132,11 @@ typedef struct program {
 static bool write_program(FILE *f, const void *data)
 {
     const program *p = data;
-    char head[HEADER_MAX];
-    const int n = describe(p->key, head, sizeof head);
-    return n > 0 && (size_t)n < sizeof head && fwrite(head, 1, (size_t)n, f) == (size_t)n &&
+    size_t n = 0;
+    char *head = make_head(p->key, &n);
+    const bool begun = head && fwrite(head, 1, n, f) == n;
+    free(head);
+    return begun &&
            fprintf(f, "bytes %zu sum %016" PRIx64 "\n", p->bytes,
                    hash_bytes(hash_start, p->binary, p->bytes)) > 0 &&
            fwrite(p->binary, 1, p->bytes, f) == p->bytes;

@@ -128,7 +128,7 @@ const gemm_cl_row *gemm_cl_choose(const gemm_cl_traits *d, const gemm_call *g, i
         return &gemm_cl_choices[wide];
     }
     /* An Adreno's compiler keeps the sums of cl_tile in private memory. */
-    if (g->M < 8 || (d->adreno && !d->images)) return choose_thin(d, g, parts);
+    if (g->M < 8 || (d->is_adreno && !d->images)) return choose_thin(d, g, parts);
     if (d->unified && d->images) return choose_image(d, g, parts);
     const gemm_cl_row *tile = choose_tile(d, g, parts);
     return tile ? tile : &gemm_cl_naive;

@@ -11,17 +11,19 @@
 /* Texts are NULL where the environment has none, and live as long as the program. */
 typedef struct gemm_cl_configuration {
     const char *device;         /* gpu, cpu, platform:device, or part of a name */
+    const char *library;        /* the file of OpenCL's library; NULL: the usual ones */
     const char *clblast;        /* the file of CLBlast's library */
     const char *cache_dir;      /* the folder of compiled programs. It may not exist yet */
     bool privileged;            /* no device is opened, because OpenCL obeys the environment */
+    const char *pocl_dir, *cache_home, *home;   /* PoCL's folder is the first of them, or in one */
 } gemm_cl_configuration;
 
 /* Before any other call. */
 void gemm_cl_configure(const gemm_cl_configuration *);
 
-/* Names the device and its driver in one line, and opens the device for that. Returns false when
-   there is none. */
-bool gemm_cl_identify(char *text, size_t bytes);
+/* Names the device and its driver in one line, and opens the device for that. The caller frees the
+   text. NULL: there is no device, or no memory. */
+char *gemm_cl_identify(void);
 
 /* Whether the device is another processor than the CPU. Opens the device. */
 bool gemm_cl_has_gpu(void);

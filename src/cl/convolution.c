@@ -57,9 +57,14 @@ static bool has_common_size(const conv_call *c)
     return c->size <= 5 && c->size % 2;
 }
 
-static void append_size(const conv_call *c, char *options, size_t bytes)
+static void add_size(const conv_call *c, gemm_text *options)
 {
-    if (has_common_size(c)) gemm_append(options, bytes, " -DSIZE=%d", c->size);
+    if (has_common_size(c)) gemm_text_add(options, " -DSIZE=%d", c->size);
+}
+
+static void add_if(bool holds, const char *option, gemm_text *options)
+{
+    if (holds) gemm_text_add(options, " %s", option);
 }
 
 /* ---- cl_image's image ---------------------------------------------------------------------- */
@@ -87,14 +92,22 @@ static bool lay_out_image(conv_job *j)
     return true;
 }
 
+static const gemm_cl_program *need_fill(const conv_job *j)
+{
+    gemm_text options = {0};
+    gemm_text_add(&options, "-cl-fast-relaxed-math -DCONV");
+    add_size(j->c, &options);
+    add_if(j->w.row->half, "-DHALF", &options);
+    add_if(j->c->pool, "-DPOOL", &options);
+    const gemm_cl_program *fill = gemm_cl_need("cl_fill", gemm_text_whole(&options));
+    gemm_text_free(&options);
+    return fill;
+}
+
 static int fill_image(conv_job *j)
 {
     const conv_call *c = j->c;
-    char options[64] = "-cl-fast-relaxed-math -DCONV";
-    append_size(c, options, sizeof options);
-    if (j->w.row->half) gemm_append(options, sizeof options, " -DHALF");
-    if (j->c->pool) gemm_append(options, sizeof options, " -DPOOL");
-    const gemm_cl_program *fill = gemm_cl_need("cl_fill", options);
+    const gemm_cl_program *fill = need_fill(j);
     const cl_ulong first = j->w.B.offset;
     const size_t width = (size_t)j->width, rows = (size_t)j->products * (size_t)j->strips;
     j->image = gemm_cl_image_get(width, rows * (size_t)j->g.K, j->w.row->half);
@@ -144,32 +157,27 @@ static bool has_aligned_input(const conv_job *j)
     return !j->taps && j->in == c && c->h * c->w % 4 == 0 && (uintptr_t)c->input % 16 == 0;
 }
 
-enum { MORE_BYTES = 128 };
-
-static void append_if(bool holds, const char *option, char more[MORE_BYTES])
-{
-    if (holds) gemm_append(more, MORE_BYTES, " %s", option);
-}
-
 /* The header of each kernel explains the options that it takes. */
 static const char *build_anew(conv_job *j)
 {
     const gemm_cl_row *row = j->w.row;
     const bool image = row->way == GEMM_CL_IMAGE, wide = row->conv == GEMM_CL_ONLY_CONV;
     const bool loads_fours = image || row->depth || row->one_column;
-    char more[MORE_BYTES] = "";
+    gemm_text more = {0};
     if (row->winograd) return gemm_cl_winograd_build(&j->winograd, &j->w);
-    append_size(j->in, more, sizeof more);
-    append_if(!wide, "-DCONV", more);
-    append_if(j->c->pool, "-DPOOL", more);
-    append_if(j->in != j->c, "-DDEPTHWISE", more);
-    append_if(loads_fours && has_aligned_weights(j), "-DALIGNED_A", more);
-    append_if(row->depth && has_aligned_input(j), "-DALIGNED_B", more);
-    append_if(image && !is_by_image(j), "-DIN_PLACE", more);
-    append_if(!image && !row->one_column && j->taps, "-DTAPS", more);
-    append_if(wide && j->taps && is_shifted(j->c), "-DSHIFTED", more);
-    append_if(wide && j->g.M <= row->rows, "-DDIRECT", more);
-    return gemm_cl_build_row(&j->w, more);
+    add_size(j->in, &more);
+    add_if(!wide, "-DCONV", &more);
+    add_if(j->c->pool, "-DPOOL", &more);
+    add_if(j->in != j->c, "-DDEPTHWISE", &more);
+    add_if(loads_fours && has_aligned_weights(j), "-DALIGNED_A", &more);
+    add_if(row->depth && has_aligned_input(j), "-DALIGNED_B", &more);
+    add_if(image && !is_by_image(j), "-DIN_PLACE", &more);
+    add_if(!image && !row->one_column && j->taps, "-DTAPS", &more);
+    add_if(wide && j->taps && is_shifted(j->c), "-DSHIFTED", &more);
+    add_if(wide && j->g.M <= row->rows, "-DDIRECT", &more);
+    const char *why = gemm_cl_build_row(&j->w, gemm_text_whole(&more));
+    gemm_text_free(&more);
+    return why;
 }
 
 static bool is_same_key(const gemm_cl_build_key *a, const gemm_cl_build_key *b)

@@ -9,6 +9,7 @@
 #include "cl/choice.h"
 #include "cl/configure.h"
 #include "cl/error.h"
+#include "cl/loader.h"
 
 typedef struct gemm_cl_device {
     cl_device_id id;
@@ -17,7 +18,7 @@ typedef struct gemm_cl_device {
     bool timed;                 /* events of `queue` have times */
     cl_command_queue other;     /* the queue of the other kind; NULL: it was not needed so far */
     gemm_cl_traits traits;
-    char name[128], driver[192];
+    char *name, *driver;        /* the name with an Adreno's model; the driver's version */
     size_t group_items, item_sizes[3];      /* the most of a work-group */
     size_t image_width, image_height;       /* the most; pixels */
     cl_uint pitch_alignment;    /* pixels; 0: the device makes no image from a buffer */
@@ -41,8 +42,8 @@ const gemm_cl_device *gemm_cl_opened(void);
    less. `queue` must have finished. Nothing changes where the other queue cannot be made. */
 void gemm_cl_swap_queue(void);
 
-/* Closes the device for good. From then on gemm_cl_open_device gives this reason. All that was made
-   on the device must be released before. */
+/* Closes the device for good. From then on gemm_cl_open_device gives this reason, a text that lives
+   as long as the program. All that was made on the device must be released before. */
 void gemm_cl_close_device(const char *why);
 
 /* "name, driver" of the open device and its limits; NULL when none is open. */

@@ -5,7 +5,7 @@
 #ifndef GEMM_CL_ERROR_H
 #define GEMM_CL_ERROR_H
 
-#include "cl/loader.h"
+#include "cl/opencl.h"
 
 #include <stddef.h>
 

@@ -46,21 +46,21 @@ const char *gemm_cl_why_refused(const gemm_cl_work *w)
     return NULL;
 }
 
-/* Appends " text", or nothing for NULL and for "". */
-static bool append_defines(char *options, size_t size, const char *text)
+/* Adds " text", or nothing for NULL and for "". */
+static void add_defines(gemm_text *options, const char *text)
 {
-    return !text || !*text || gemm_append(options, size, " %s", text);
+    if (text && *text) gemm_text_add(options, " %s", text);
 }
 
-static bool append_options(const gemm_cl_work *w, char *options, size_t size)
+static void add_options(const gemm_cl_work *w, gemm_text *options)
 {
     const gemm_cl_row *row = w->row;
-    return gemm_append(options, size, " -DROWS=%d -DCOLS=%d", row->rows, row->cols) &&
-           (!row->wx || gemm_append(options, size, " -DWX=%d -DWY=%d", row->wx, row->wy)) &&
-           (!row->depth || gemm_append(options, size, " -DBK=%d", row->depth)) &&
-           (!row->slices || gemm_append(options, size, " -DSLICES=%d", row->slices)) &&
-           append_defines(options, size, row->defines) &&
-           (w->device->traits.unified || append_defines(options, size, row->discrete));
+    gemm_text_add(options, " -DROWS=%d -DCOLS=%d", row->rows, row->cols);
+    if (row->wx) gemm_text_add(options, " -DWX=%d -DWY=%d", row->wx, row->wy);
+    if (row->depth) gemm_text_add(options, " -DBK=%d", row->depth);
+    if (row->slices) gemm_text_add(options, " -DSLICES=%d", row->slices);
+    add_defines(options, row->defines);
+    if (!w->device->traits.unified) add_defines(options, row->discrete);
 }
 
 /* Whether registers spill. A CPU keeps every private array in memory and says so, but there it does
@@ -72,19 +72,21 @@ static bool spills(const gemm_cl_work *w)
 
 static const char *build_tile(gemm_cl_work *w, const char *more)
 {
-    char options[256] = "-cl-fast-relaxed-math";
+    gemm_text options = {0};
     w->program = NULL;
     const char *why = gemm_cl_why_refused(w);
     if (why) return why;
-    if (!append_options(w, options, sizeof options) ||
-        !gemm_append(options, sizeof options, "%s", more))
-        return "the options of the OpenCL kernel are too long";
-    w->program = gemm_cl_build(w->row->kernel, options, &why);
+    gemm_text_add(&options, "-cl-fast-relaxed-math");
+    add_options(w, &options);
+    gemm_text_add(&options, "%s", more);
+    w->program = gemm_cl_build(w->row->kernel, gemm_text_whole(&options), &why);
+    gemm_text_free(&options);
     return w->program ? gemm_cl_why_refused(w) : why;
 }
 
 const char *gemm_cl_build_row(gemm_cl_work *w, const char *more)
 {
+    if (!more) return "out of memory";
     const char *why = build_tile(w, more);
     while (!why && spills(w) && w->row->smaller) {
         w->row = w->row->smaller;

@@ -67,11 +67,12 @@ gemm_cl_work gemm_cl_begin_work(const gemm_cl_row *);
 const char *gemm_cl_why_refused(const gemm_cl_work *);
 
 /* Builds the row's kernel with its own options and `more`, texts that begin with a blank. Takes the
-   row's smaller tile where the compiler spills. NULL, or why the device cannot run it. */
+   row's smaller tile where the compiler spills. NULL, or why the device cannot run it. `more` is
+   NULL where there was no memory for it. */
 const char *gemm_cl_build_row(gemm_cl_work *, const char *more);
 
 /* kernels/<name>.cl, for a launch of another kernel than the row's. NULL: it cannot be built, and
-   that was said. */
+   that was said. `options` is NULL where there was no memory for it. */
 const gemm_cl_program *gemm_cl_need(const char *name, const char *options);
 
 /* The length of a part of K. It is a multiple of `step`; 0: of the step of the row's kernel. */

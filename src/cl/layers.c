@@ -11,6 +11,7 @@
 
 #include "cl/groups.h"
 #include "cl/left.h"
+#include "util/text.h"
 
 #include <limits.h>
 #include <stdio.h>
@@ -54,11 +55,12 @@ static int launch(layer_job *j, const char *kernel, const char *options,
                   const gemm_cl_argument *args, int x, int y, int z)
 {
     gemm_cl_work *w = &j->w;
-    char all[96];
+    gemm_text all = {0};
     size_t local[3], global[3] = {(size_t)x, (size_t)y, (size_t)z};
     if (is_by_row(j)) global[0] = (size_t)y, global[1] = (size_t)z, global[2] = 1;
-    snprintf(all, sizeof all, "%s%s", options, is_by_row(j) ? " -DBY_ROW" : "");
-    w->program = gemm_cl_need(kernel, all);
+    gemm_text_add(&all, "%s%s", options, is_by_row(j) ? " -DBY_ROW" : "");
+    w->program = gemm_cl_need(kernel, gemm_text_whole(&all));
+    gemm_text_free(&all);
     if (!w->program) return -1;
     gemm_cl_set_groups(w, global, local);
     return gemm_cl_launch(w, w->program, STAGE_MULTIPLY, args, global, local);

@@ -8,8 +8,9 @@
 #ifndef GEMM_CL_LOADER_H
 #define GEMM_CL_LOADER_H
 
-#define CL_TARGET_OPENCL_VERSION 120
-#include <CL/cl.h>
+#include "cl/configure.h"
+#include "cl/opencl.h"
+#include "util/text.h"
 
 #define GEMM_CL_FUNCTIONS(F)                                                                      \
     F(BuildProgram) F(CreateBuffer) F(CreateCommandQueue) F(CreateContext) F(CreateImage)         \
@@ -17,10 +18,10 @@
     F(EnqueueMapBuffer) F(EnqueueMapImage) F(EnqueueNDRangeKernel) F(EnqueueReadBuffer)           \
     F(EnqueueUnmapMemObject) F(EnqueueWriteBuffer) F(EnqueueWriteBufferRect) F(Finish) F(Flush)   \
     F(GetDeviceIDs) F(GetDeviceInfo) F(GetEventInfo) F(GetEventProfilingInfo) F(GetKernelInfo)    \
-    F(GetKernelWorkGroupInfo) F(GetPlatformIDs) F(GetProgramBuildInfo) F(GetProgramInfo)          \
-    F(GetSupportedImageFormats) F(ReleaseCommandQueue) F(ReleaseContext) F(ReleaseEvent)          \
-    F(ReleaseKernel) F(ReleaseMemObject) F(ReleaseProgram) F(RetainCommandQueue) F(SetKernelArg)  \
-    F(WaitForEvents)
+    F(GetKernelWorkGroupInfo) F(GetPlatformIDs) F(GetPlatformInfo) F(GetProgramBuildInfo)         \
+    F(GetProgramInfo) F(GetSupportedImageFormats) F(ReleaseCommandQueue) F(ReleaseContext)        \
+    F(ReleaseEvent) F(ReleaseKernel) F(ReleaseMemObject) F(ReleaseProgram) F(RetainCommandQueue)  \
+    F(SetKernelArg) F(WaitForEvents)
 
 #define GEMM_CL_MEMBER(name) __typeof__(cl##name) *name;
 typedef struct gemm_cl_functions {
@@ -32,11 +33,13 @@ typedef struct gemm_cl_functions {
 extern gemm_cl_functions gemm_cl_function;
 
 /*
- * Finds OpenCL's functions: those that the process has already, such as Oclgrind's, else those of
- * libOpenCL.so.1 or libOpenCL.so. Returns NULL, or why they cannot be had. Only the first call does
- * any work. The library stays loaded.
+ * Takes OpenCL's functions from the first library with a platform that has a device. Where the
+ * settings name a library, no other one is tried. Else tries the functions that the process has
+ * already, such as Oclgrind's, and then the libraries at their usual places. Returns false, and
+ * adds to `why` what was tried, when there is none. Once it returned true, later calls do nothing.
+ * What was loaded stays loaded.
  */
-const char *gemm_cl_load(void);
+bool gemm_cl_load(const gemm_cl_configuration *, gemm_text *why);
 
 /* clReleaseMemObject, and how often it was called. */
 cl_int gemm_cl_release_memory(cl_mem);
@@ -67,6 +70,7 @@ unsigned long gemm_cl_released_memory(void);
 #define clGetKernelInfo gemm_cl_function.GetKernelInfo
 #define clGetKernelWorkGroupInfo gemm_cl_function.GetKernelWorkGroupInfo
 #define clGetPlatformIDs gemm_cl_function.GetPlatformIDs
+#define clGetPlatformInfo gemm_cl_function.GetPlatformInfo
 #define clGetProgramBuildInfo gemm_cl_function.GetProgramBuildInfo
 #define clGetProgramInfo gemm_cl_function.GetProgramInfo
 #define clGetSupportedImageFormats gemm_cl_function.GetSupportedImageFormats

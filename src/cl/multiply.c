@@ -150,16 +150,16 @@ static bool is_aligned(const float *matrix, int cols, int ld)
 }
 
 /* What the kernel may know of the operands. */
-static void append_operands(const gemm_call *g, const gemm_cl_row *row, char *more, size_t bytes)
+static void add_operands(const gemm_call *g, const gemm_cl_row *row, gemm_text *more)
 {
     const bool image = row->way == GEMM_CL_IMAGE;
     const bool a = image && g->TA ? g->K % 4 == 0   /* packed */
                                   : is_aligned(g->A, g->TA ? g->M : g->K, g->lda);
-    if ((image || row->depth) && a) gemm_append(more, bytes, " -DALIGNED_A");
+    if ((image || row->depth) && a) gemm_text_add(more, " -DALIGNED_A");
     if (!row->depth) return;
-    if (is_aligned(g->B, g->TB ? g->K : g->N, g->ldb)) gemm_append(more, bytes, " -DALIGNED_B");
-    if (g->TA) gemm_append(more, bytes, " -DA_TRANSPOSED");
-    if (g->TB) gemm_append(more, bytes, " -DB_TRANSPOSED");
+    if (is_aligned(g->B, g->TB ? g->K : g->N, g->ldb)) gemm_text_add(more, " -DALIGNED_B");
+    if (g->TA) gemm_text_add(more, " -DA_TRANSPOSED");
+    if (g->TB) gemm_text_add(more, " -DB_TRANSPOSED");
 }
 
 /* Whether the kernels store a result of their own, which the CPU adds to C. */
@@ -170,16 +170,18 @@ static bool stores(const gemm_cl_work *w)
 
 const char *gemm_cl_build_job(gemm_cl_job *j, const gemm_call *g, const gemm_cl_row *row)
 {
-    char more[64] = "";
+    gemm_text more = {0};
     *j = (gemm_cl_job){.g = g, .asked = row, .w = gemm_cl_begin_work(row)};
     gemm_cl_work *w = &j->w;
     if (row->way == GEMM_CL_CLBLAST) return gemm_clblast_missing(gemm_cl_settings()->clblast);
     if (!fits_int(g)) return "a row is longer than the OpenCL kernels' offsets can say";
     if (row->way == GEMM_CL_CHOOSE) w->row = gemm_cl_choose(&w->device->traits, g, &w->parts);
     if (row->parts && w->row->splits) w->parts = row->parts;
-    append_operands(g, w->row, more, sizeof more);
-    if (stores(w)) gemm_append(more, sizeof more, " -DSTORE");
-    return gemm_cl_build_row(w, more);
+    add_operands(g, w->row, &more);
+    if (stores(w)) gemm_text_add(&more, " -DSTORE");
+    const char *why = gemm_cl_build_row(w, gemm_text_whole(&more));
+    gemm_text_free(&more);
+    return why;
 }
 
 int gemm_cl_prepare(gemm_cl_job *j, const gemm_call *g, const gemm_cl_row *row)

@@ -12,6 +12,7 @@
 
 #include "cl/counts.h"
 #include "cl/error.h"
+#include "cl/loader.h"
 
 /* What gemm_cl_count counts. */
 extern gemm_cl_counts gemm_cl_counters;

@@ -156,8 +156,8 @@ static gemm_cl_program *add(const char *name, const char *options)
 
 const gemm_cl_program *gemm_cl_build(const char *name, const char *options, const char **why)
 {
-    const gemm_cl_program *p = find(name, options);
-    if (!p) p = add(name, options);
+    const gemm_cl_program *p = options ? find(name, options) : NULL;
+    if (!p && options) p = add(name, options);
     if (p && p->kernel) return p;
     *why = p && p->why ? p->why : "out of memory";
     return NULL;

@@ -20,7 +20,8 @@ typedef struct gemm_cl_program {
     char *why;                  /* it could not be built */
 } gemm_cl_program;
 
-/* kernels/<name>.cl built with these options, or NULL and the reason. `name` is not copied. */
+/* kernels/<name>.cl built with these options, or NULL and the reason. `name` is not copied. No
+   options, NULL: there was no memory for them. */
 const gemm_cl_program *gemm_cl_build(const char *name, const char *options, const char **why);
 
 /* The group of a kernel that is not a row's: a line of 64 items, or fewer where the device has no

@@ -98,9 +98,10 @@ const gemm_cl_row gemm_cl_choices[] = {
 const size_t gemm_cl_choice_count = sizeof gemm_cl_choices / sizeof gemm_cl_choices[0];
 
 /* By the registers that a compiler needs. An A61x keeps only one wave of 8x4. An A7xx keeps as many
-   waves of 8x8 as an A6xx keeps of 8x4: 512 items on a unit's two processors. */
+   waves of 8x8 as an A6xx keeps of 8x4: 512 items on a unit's two processors. A702 is an A6xx. A
+   model that is not known, or newer than these, gets at most 32 sums an item. */
 const gemm_cl_image_rule gemm_cl_image_rules[] = {
-    {700, INT_MAX, 512, GEMM_CL_IMAGE_8x8},
+    {710, 899, 512, GEMM_CL_IMAGE_8x8},
     {600, 619, 0, GEMM_CL_IMAGE_4x4},
     {0, INT_MAX, 0, GEMM_CL_IMAGE_8x4},
 };

@@ -63,32 +63,34 @@ size_t gemm_cl_winograd_bytes(const gemm_cl_winograd *l, const gemm_cl_row *row)
            sizeof(float);
 }
 
-/* Appends what all three kernels are compiled with: the tile, and P and Q in eighths, because a
+/* Adds what all three kernels are compiled with: the tile, and P and Q in eighths, because a
    locale may print fractions with a comma. */
-static bool append_tile(const gemm_cl_winograd *l, char *options, size_t bytes)
+static void add_tile(const gemm_cl_winograd *l, gemm_text *options)
 {
-    return gemm_append(options, bytes, " -DTILE=%d -DP_EIGHTHS=%d -DQ_EIGHTHS=%d", l->m,
-                       (int)(8 * GEMM_WINOGRAD_P), (int)(8 * GEMM_WINOGRAD_Q));
+    gemm_text_add(options, " -DTILE=%d -DP_EIGHTHS=%d -DQ_EIGHTHS=%d", l->m,
+                  (int)(8 * GEMM_WINOGRAD_P), (int)(8 * GEMM_WINOGRAD_Q));
 }
 
 const char *gemm_cl_winograd_build(const gemm_cl_winograd *l, gemm_cl_work *w)
 {
-    char more[128] = "";
-    if (!append_tile(l, more, sizeof more) ||
-        !gemm_append(more, sizeof more, " -DTILES=%d%s", l->most_tiles,
-                     l->c->pool ? " -DPOOL" : ""))
-        return "the options of the OpenCL kernel are too long";
-    return gemm_cl_build_row(w, more);
+    gemm_text more = {0};
+    add_tile(l, &more);
+    gemm_text_add(&more, " -DTILES=%d%s", l->most_tiles, l->c->pool ? " -DPOOL" : "");
+    const char *why = gemm_cl_build_row(w, gemm_text_whole(&more));
+    gemm_text_free(&more);
+    return why;
 }
 
 /* Another kernel of the algorithm, for the row's vector and tile. NULL: it cannot be built. */
 static const gemm_cl_program *need(const gemm_cl_winograd *l, const gemm_cl_work *w,
                                    const char *name)
 {
-    char options[160] = "-cl-fast-relaxed-math";
-    gemm_append(options, sizeof options, " %s -DCOLS=%d", w->row->defines, w->row->cols);
-    append_tile(l, options, sizeof options);
-    return gemm_cl_need(name, options);
+    gemm_text options = {0};
+    gemm_text_add(&options, "-cl-fast-relaxed-math %s -DCOLS=%d", w->row->defines, w->row->cols);
+    add_tile(l, &options);
+    const gemm_cl_program *p = gemm_cl_need(name, gemm_text_whole(&options));
+    gemm_text_free(&options);
+    return p;
 }
 
 static const size_t one_item[3] = {1, 1, 1};

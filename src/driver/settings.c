@@ -107,6 +107,8 @@ gemm_settings gemm_read_settings(void)
         .check = read_switch("GEMM_CHECK", false),
         .trace = read_name("GEMM_TRACE"),
         .cl_device = getenv("GEMM_CL_DEVICE"),
+        .cl_library = read_name("GEMM_CL_LIBRARY"),
+        .pocl_dir = read_name("POCL_CACHE_DIR"),
         .tune = read_switch("GEMM_TUNE", false),
         .cache_dir = read_name("GEMM_CACHE_DIR"),
         .cache_home = read_name("XDG_CACHE_HOME"),

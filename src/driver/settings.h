@@ -26,6 +26,8 @@ typedef struct gemm_settings {
     bool check;                 /* GEMM_CHECK */
     const char *trace;          /* GEMM_TRACE: a file, "-" for stderr */
     const char *cl_device;      /* GEMM_CL_DEVICE */
+    const char *cl_library;     /* GEMM_CL_LIBRARY */
+    const char *pocl_dir;       /* POCL_CACHE_DIR: PoCL's own variable, for messages only */
     bool tune;                  /* GEMM_TUNE */
     const char *cache_dir;      /* GEMM_CACHE_DIR */
     const char *cache_home;     /* XDG_CACHE_HOME */

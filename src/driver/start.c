@@ -105,7 +105,8 @@ static void start(void)
     gemm_ref_set_path(&gemm_ref_blis, s.ref_blis);
     gemm_ref_set_path(&gemm_ref_onednn, s.ref_onednn);
     gemm_cl_configure(&(gemm_cl_configuration){
-        .device = s.cl_device, .clblast = s.ref_clblast, .cache_dir = folder,
+        .device = s.cl_device, .library = s.cl_library, .clblast = s.ref_clblast,
+        .cache_dir = folder, .pocl_dir = s.pocl_dir, .cache_home = s.cache_home, .home = s.home,
         .privileged = gemm_is_privileged(),
     });
     gemm_auto_configure(&(gemm_tuning_file){.folder = folder, .isa = state.isa->name,

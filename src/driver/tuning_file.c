@@ -7,6 +7,7 @@
 #include "util/caches.h"
 #include "util/cpu.h"
 #include "util/file.h"
+#include "util/text.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -34,11 +35,11 @@ static void describe_machine(const gemm_tuning_file *f, char text[MACHINE_TEXT])
              GEMM_VERSION, cpu, f->isa, gemm_find_caches()->l2);
 }
 
-static void describe_device(char text[MACHINE_TEXT])
+static void describe_device(gemm_text *line)
 {
-    char device[512];
-    const bool found = gemm_cl_identify(device, sizeof device);
-    snprintf(text, MACHINE_TEXT, "device %s\n", found ? device : "none");
+    char *device = gemm_cl_identify();
+    gemm_text_add(line, "device %s\n", device ? device : "none");
+    free(device);
 }
 
 /* ---- reading ---- */
@@ -156,8 +157,12 @@ static bool read_table(reader *r, gemm_tuning *t, bool device)
     ++r->line;
     if (!read_shapes(r, t)) return false;
     if (!device && !gemm_tuning_uses_device(t)) return true;
-    describe_device(lines);
-    return expect_lines(&device_line, lines) && rows_are_usable(r, t);
+    gemm_text line = {0};
+    describe_device(&line);
+    const char *whole = gemm_text_whole(&line);
+    const bool same = whole && expect_lines(&device_line, whole);
+    gemm_text_free(&line);
+    return same && rows_are_usable(r, t);
 }
 
 /* Reads the file into a new table. Returns NULL when it cannot be used. */
@@ -238,11 +243,15 @@ static bool write_table(FILE *out, const void *data)
     qsort(sorted, (size_t)count, sizeof *sorted, compare_entries);
     describe_machine(w->file, lines);
     fputs(lines, out);
-    describe_device(lines);
-    fputs(lines, out);
+    gemm_text line = {0};
+    describe_device(&line);
+    fputs(gemm_text_part(&line), out);
     for (int i = 0; i < count; ++i) write_entry(out, sorted[i]);
     fprintf(out, "end %d\n", count);
-    return !ferror(out);
+    const bool whole = !line.lost;
+    gemm_text_free(&line);
+    if (!whole) errno = ENOMEM;
+    return whole && !ferror(out);
 }
 
 /* With the folder locked, so that no other process writes between the read and the rename. Returns

@@ -2,12 +2,14 @@
  * An OpenCL layer (OPENCL_LAYERS=layer_adreno.so) that makes a CPU's OpenCL device look like an
  * Adreno, and enforces an Adreno's limits:
  *
- *   - a GPU with unified memory, without fp16; an Adreno 640, or ADRENO_MODEL
- *   - ADRENO_FP16=1 lists cl_khr_fp16. Then cl_image's 16-bit arithmetic has 32 bits, because the
- *     CPU has no other
+ *   - a GPU with unified memory that answers as the device ADRENO_DEVICE of adreno_devices.h.
+ *     Without it: an Adreno 640 with the least of all limits: groups of at most 256 items, no fp16
+ *   - where it lists cl_khr_fp16, cl_image's 16-bit arithmetic has 32 bits, because the CPU has no
+ *     other
  *   - a compiler that spills no registers, or those of programs whose options contain ADRENO_SPILLS
- *   - groups of at most 256 items; a global size must be a multiple of the local one
+ *   - a global size must be a multiple of the local one
  *   - 32 KiB of local memory; ADRENO_LOCAL names another number of bytes
+ *   - buffers no larger than the device's largest
  *   - images up to 16384 a side, or less where the device below has less
  *   - an image from a buffer needs rows of a multiple of 64 pixels and a start aligned to 64 pixels
  *
@@ -19,13 +21,22 @@
 #define LAYER_NAME "an Adreno's limits"
 #include "layer.h"
 
-#include <stdbool.h>
+#include "support/adreno_devices.h"
+
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
-enum { IMAGE_SIDE = 16384, PITCH = 64, GROUP = 256, PIXEL = 16, BUFFERS = 4096 };
-enum { PITCH_ALIGNMENT = 0x104A, BASE_ALIGNMENT = 0x104B };
+enum { IMAGE_SIDE = 16384, PITCH = 64, PIXEL = 16, BUFFERS = 4096, UNITS = 2 };
+enum { PITCH_ALIGNMENT = 0x104A, BASE_ALIGNMENT = 0x104B, ALL_C_VERSIONS = 0x1066 };
+
+static const adreno_device strict = {
+    .name = "QUALCOMM Adreno(TM)", .version = "OpenCL 2.0 Adreno(TM) 640",
+    .c_version = "OpenCL C 2.0 Adreno(TM) 640", .driver = "OpenCL 2.0 QUALCOMM build: layer",
+    .extensions = "cl_khr_byte_addressable_store cl_khr_image2d_from_buffer "
+                  "cl_khr_3d_image_writes", .group = 256};
+
+static const adreno_device *device = &strict;
+static char *extensions;
 
 static struct { cl_mem mem; char *at; } buffers[BUFFERS];
 
@@ -35,10 +46,42 @@ static cl_ulong local_bytes(void)
     return bytes ? strtoull(bytes, NULL, 10) : 32768;
 }
 
+static size_t group_limit(void)
+{
+    return device->group ? device->group : 1024;
+}
+
+static cl_ulong largest_buffer(void)
+{
+    return device->largest ? device->largest : MIB(1024);
+}
+
 static bool has_fp16(void)
 {
-    const char *wanted = getenv("ADRENO_FP16");
-    return wanted && *wanted == '1';
+    return strstr(extensions, "cl_khr_fp16");
+}
+
+/* The device's list. One of which only the length is known goes on with names that are made up. */
+static char *make_extensions(void)
+{
+    const char *known = device->extensions ? device->extensions : COMMON_EXTENSIONS;
+    const size_t used = strlen(known), end = device->extension_blank;
+    const size_t bytes = device->extension_bytes ? device->extension_bytes : used;
+    char *list = malloc(bytes + 1);
+    if (!list || bytes < used + end) abort();
+    memcpy(list, known, used);
+    for (size_t at = used; at < bytes - end;) {
+        static const char name[] = " cl_qcom_made_up_extension";
+        const size_t left = bytes - end - at, most = sizeof name - 1;
+        /* a rest shorter than a name makes the last one longer */
+        const size_t length = left < 2 * most ? left : most;
+        memset(list + at, 'x', length);
+        memcpy(list + at, name, length < most ? length : most);
+        at += length;
+    }
+    memset(list + bytes - end, ' ', end);
+    list[bytes] = '\0';
+    return list;
 }
 
 static CL_API_ENTRY cl_program CL_API_CALL CreateProgramWithSource(cl_context c, cl_uint n,
@@ -56,13 +99,17 @@ static CL_API_ENTRY cl_program CL_API_CALL CreateProgramWithSource(cl_context c,
 static bool spills(cl_kernel k, cl_device_id d)
 {
     const char *options = getenv("ADRENO_SPILLS");
-    char built[1024] = "";
+    char *built = NULL;
+    size_t bytes = 0;
     cl_program p;
-    return options && *options &&
-           !next->clGetKernelInfo(k, CL_KERNEL_PROGRAM, sizeof p, &p, NULL) &&
-           !next->clGetProgramBuildInfo(p, d, CL_PROGRAM_BUILD_OPTIONS, sizeof built, built,
-                                        NULL) &&
-           strstr(built, options);
+    const bool has = options && *options &&
+        !next->clGetKernelInfo(k, CL_KERNEL_PROGRAM, sizeof p, &p, NULL) &&
+        !next->clGetProgramBuildInfo(p, d, CL_PROGRAM_BUILD_OPTIONS, 0, NULL, &bytes) &&
+        (built = calloc(1, bytes + 1)) &&
+        !next->clGetProgramBuildInfo(p, d, CL_PROGRAM_BUILD_OPTIONS, bytes, built, NULL) &&
+        strstr(built, options);
+    free(built);
+    return has;
 }
 
 static cl_int refuse(const char *what, cl_int error)
@@ -83,42 +130,88 @@ static cl_int answer_size(cl_device_id d, cl_device_info info, size_t limit, siz
     return answer(&real, sizeof real, size, value, size_ret);
 }
 
+static cl_int answer_text(const char *text, size_t size, void *value, size_t *size_ret)
+{
+    return answer(text, strlen(text) + 1, size, value, size_ret);
+}
+
+/* Texts; *known is false for all else. */
+static cl_int answer_texts(cl_device_info info, size_t size, void *value, size_t *size_ret,
+                           bool *known)
+{
+    *known = true;
+    switch (info) {
+    case CL_DEVICE_NAME: return answer_text(device->name, size, value, size_ret);
+    case CL_DEVICE_VENDOR: return answer_text("QUALCOMM", size, value, size_ret);
+    case CL_DEVICE_VERSION: return answer_text(device->version, size, value, size_ret);
+    case CL_DEVICE_OPENCL_C_VERSION: return answer_text(device->c_version, size, value, size_ret);
+    case CL_DRIVER_VERSION: return answer_text(device->driver, size, value, size_ret);
+    case CL_DEVICE_EXTENSIONS: return answer_text(extensions, size, value, size_ret);
+    case ALL_C_VERSIONS: return CL_INVALID_VALUE;
+    default: *known = false; return CL_SUCCESS;
+    }
+}
+
 static CL_API_ENTRY cl_int CL_API_CALL GetDeviceInfo(cl_device_id d, cl_device_info info,
                                                      size_t size, void *value, size_t *size_ret)
 {
-    static const char name[] = "QUALCOMM Adreno(TM) (layer)";
-    static const char all_extensions[] = "cl_khr_byte_addressable_store cl_khr_image2d_from_buffer "
-                                         "cl_khr_3d_image_writes cl_khr_fp16";
-    char extensions[sizeof all_extensions];
     const cl_device_type gpu = CL_DEVICE_TYPE_GPU;
     const cl_bool yes = CL_TRUE;
-    const cl_uint pitch = PITCH, units = 2;
-    const cl_ulong local = local_bytes();
-    char version[64];
-    const size_t items[3] = {GROUP, GROUP, GROUP};
-    const char *model = getenv("ADRENO_MODEL");
-    snprintf(version, sizeof version, "OpenCL 2.0 Adreno(TM) %.8s", model ? model : "640");
-    strcpy(extensions, all_extensions);
-    if (!has_fp16()) *strstr(extensions, " cl_khr_fp16") = '\0';
+    const cl_uint pitch = device->rusticl ? 0 : PITCH;
+    const cl_uint units = device->units ? device->units : UNITS;
+    const cl_uint vendor = device->vendor ? device->vendor : 0x5143, megahertz = 1, bits = 1024;
+    const cl_ulong local = local_bytes(), largest = largest_buffer();
+    const cl_ulong memory = device->memory ? device->memory : MIB(3800);
+    const cl_ulong cache = device->cache ? device->cache : 65536;
+    const cl_device_local_mem_type kind = device->rusticl ? CL_GLOBAL : CL_LOCAL;
+    const size_t side = group_limit() < 1024 ? group_limit() : 1024;
+    const size_t items[3] = {side, side, device->rusticl ? 64 : side};
+    bool known;
+    const cl_int rc = answer_texts(info, size, value, size_ret, &known);
+    if (known) return rc;
+#define ANSWER(x) return answer(&(x), sizeof(x), size, value, size_ret)
     switch (info) {
-    case CL_DEVICE_VERSION:
-        return answer(version, strlen(version) + 1, size, value, size_ret);
-    case CL_DEVICE_NAME: return answer(name, sizeof name, size, value, size_ret);
-    case CL_DEVICE_TYPE: return answer(&gpu, sizeof gpu, size, value, size_ret);
-    case CL_DEVICE_EXTENSIONS:
-        return answer(extensions, strlen(extensions) + 1, size, value, size_ret);
-    case CL_DEVICE_HOST_UNIFIED_MEMORY: return answer(&yes, sizeof yes, size, value, size_ret);
-    case CL_DEVICE_MAX_COMPUTE_UNITS: return answer(&units, sizeof units, size, value, size_ret);
-    case CL_DEVICE_LOCAL_MEM_SIZE: return answer(&local, sizeof local, size, value, size_ret);
+    case CL_DEVICE_TYPE: ANSWER(gpu);
+    case CL_DEVICE_VENDOR_ID: ANSWER(vendor);
+    case CL_DEVICE_MAX_CLOCK_FREQUENCY: ANSWER(megahertz);
+    case CL_DEVICE_HOST_UNIFIED_MEMORY: ANSWER(yes);
+    case CL_DEVICE_MAX_COMPUTE_UNITS: ANSWER(units);
+    case CL_DEVICE_GLOBAL_MEM_SIZE: ANSWER(memory);
+    case CL_DEVICE_MAX_MEM_ALLOC_SIZE: ANSWER(largest);
+    case CL_DEVICE_GLOBAL_MEM_CACHE_SIZE: ANSWER(cache);
+    case CL_DEVICE_MEM_BASE_ADDR_ALIGN: ANSWER(bits);
+    case CL_DEVICE_LOCAL_MEM_SIZE: ANSWER(local);
+    case CL_DEVICE_LOCAL_MEM_TYPE: ANSWER(kind);
     case PITCH_ALIGNMENT:
-    case BASE_ALIGNMENT: return answer(&pitch, sizeof pitch, size, value, size_ret);
-    case CL_DEVICE_MAX_WORK_ITEM_SIZES:
-        return answer(items, sizeof items, size, value, size_ret);
-    case CL_DEVICE_MAX_WORK_GROUP_SIZE: return answer_size(d, info, GROUP, size, value, size_ret);
+    case BASE_ALIGNMENT: ANSWER(pitch);
+    case CL_DEVICE_MAX_WORK_ITEM_SIZES: ANSWER(items);
+    case CL_DEVICE_MAX_WORK_GROUP_SIZE:
+        return answer_size(d, info, group_limit(), size, value, size_ret);
     case CL_DEVICE_IMAGE2D_MAX_WIDTH:
     case CL_DEVICE_IMAGE2D_MAX_HEIGHT:
         return answer_size(d, info, IMAGE_SIDE, size, value, size_ret);
     default: return next->clGetDeviceInfo(d, info, size, value, size_ret);
+    }
+#undef ANSWER
+}
+
+/* The platform's version is the beginning of the driver's, where none is told. */
+static CL_API_ENTRY cl_int CL_API_CALL GetPlatformInfo(cl_platform_id p, cl_platform_info info,
+                                                       size_t size, void *value, size_t *size_ret)
+{
+    char version[512] = "";
+    const char *compiler = strstr(device->driver, " Compiler");
+    const size_t length = compiler ? (size_t)(compiler - device->driver) : strlen(device->driver);
+    switch (info) {
+    case CL_PLATFORM_NAME:
+        return answer_text(device->rusticl ? "rusticl" : "QUALCOMM Snapdragon(TM)", size, value,
+                           size_ret);
+    case CL_PLATFORM_VENDOR: return answer_text("QUALCOMM", size, value, size_ret);
+    case CL_PLATFORM_VERSION:
+        if (device->platform) return answer_text(device->platform, size, value, size_ret);
+        memcpy(version, device->driver, length < sizeof version ? length : sizeof version - 1);
+        return answer_text(version, size, value, size_ret);
+    default: return next->clGetPlatformInfo(p, info, size, value, size_ret);
     }
 }
 
@@ -126,8 +219,15 @@ static CL_API_ENTRY cl_int CL_API_CALL GetDeviceIDs(cl_platform_id p, cl_device_
                                                     cl_uint n, cl_device_id *ids, cl_uint *count)
 {
     const cl_device_type real = type == CL_DEVICE_TYPE_GPU ? CL_DEVICE_TYPE_ALL : type;
-    return type == CL_DEVICE_TYPE_CPU ? CL_DEVICE_NOT_FOUND
-                                      : next->clGetDeviceIDs(p, real, n, ids, count);
+    cl_uint found = 0;
+    if (type == CL_DEVICE_TYPE_CPU) return CL_DEVICE_NOT_FOUND;
+    const cl_int rc = next->clGetDeviceIDs(p, real, n, ids, &found);
+    if (rc == CL_SUCCESS && device->twice && found == 1) {
+        if (ids && n > 1) ids[1] = ids[0];
+        found = 2;
+    }
+    if (rc == CL_SUCCESS && count) *count = found;
+    return rc;
 }
 
 static CL_API_ENTRY cl_int CL_API_CALL GetKernelWorkGroupInfo(cl_kernel k, cl_device_id d,
@@ -137,8 +237,8 @@ static CL_API_ENTRY cl_int CL_API_CALL GetKernelWorkGroupInfo(cl_kernel k, cl_de
 {
     const cl_int rc = next->clGetKernelWorkGroupInfo(k, d, info, size, value, size_ret);
     if (!rc && value && info == CL_KERNEL_PRIVATE_MEM_SIZE) *(cl_ulong *)value = spills(k, d) * 64;
-    if (!rc && value && info == CL_KERNEL_WORK_GROUP_SIZE && *(size_t *)value > GROUP)
-        *(size_t *)value = GROUP;
+    if (!rc && value && info == CL_KERNEL_WORK_GROUP_SIZE && *(size_t *)value > group_limit())
+        *(size_t *)value = group_limit();
     return rc;
 }
 
@@ -157,7 +257,10 @@ static CL_API_ENTRY cl_int CL_API_CALL EnqueueNDRangeKernel(
             return refuse("the global size is no multiple of the local one",
                           CL_INVALID_WORK_GROUP_SIZE);
     }
-    if (items > GROUP) return refuse("a group of more than 256 items", CL_INVALID_WORK_GROUP_SIZE);
+    if (local && device->rusticl && dims > 2 && local[2] > 64)
+        return refuse("a group deeper than 64 items", CL_INVALID_WORK_ITEM_SIZE);
+    if (items > group_limit())
+        return refuse("a group of more items than the device has", CL_INVALID_WORK_GROUP_SIZE);
     if (!next->clGetCommandQueueInfo(q, CL_QUEUE_DEVICE, sizeof d, &d, NULL) &&
         !next->clGetKernelWorkGroupInfo(k, d, CL_KERNEL_LOCAL_MEM_SIZE, sizeof bytes, &bytes,
                                         NULL) &&
@@ -180,6 +283,10 @@ static CL_API_ENTRY cl_mem CL_API_CALL CreateBuffer(cl_context c, cl_mem_flags f
 {
     const cl_mem_flags own = CL_MEM_USE_HOST_PTR | CL_MEM_COPY_HOST_PTR;
     int free_place = 0;
+    if (bytes > largest_buffer()) {
+        if (error) *error = refuse("a buffer larger than the largest", CL_INVALID_BUFFER_SIZE);
+        return NULL;
+    }
     while (free_place < BUFFERS && buffers[free_place].mem) ++free_place;
     if (flags & own || free_place == BUFFERS)
         return next->clCreateBuffer(c, flags, bytes, host, error);
@@ -222,6 +329,11 @@ static CL_API_ENTRY cl_mem CL_API_CALL CreateImage(cl_context c, cl_mem_flags fl
         return NULL;
     }
     if (!desc->buffer) return next->clCreateImage(c, flags, format, desc, host, error);
+    if (device->rusticl) {
+        *error = refuse("an image from a buffer, of which the device has none",
+                        CL_INVALID_IMAGE_DESCRIPTOR);
+        return NULL;
+    }
     char *at = memory_of(desc->buffer);
     size_t offset = 0;
     next->clGetMemObjectInfo(desc->buffer, CL_MEM_OFFSET, sizeof offset, &offset, NULL);
@@ -236,8 +348,24 @@ static CL_API_ENTRY cl_mem CL_API_CALL CreateImage(cl_context c, cl_mem_flags fl
 
 /* ---- the loader's side ---------------------------------------------------------------------- */
 
+static void find_device(void)
+{
+    const char *id = getenv("ADRENO_DEVICE");
+    int i = 0;
+    if (!id || !*id) return;
+    while (i < ADRENO_DEVICES && strcmp(adreno_devices[i].id, id)) ++i;
+    if (i == ADRENO_DEVICES) {
+        fprintf(stderr, "layer_adreno: ADRENO_DEVICE=%s is not in adreno_devices.h\n", id);
+        abort();
+    }
+    device = &adreno_devices[i];
+}
+
 static cl_int replace_entries(void)
 {
+    find_device();
+    extensions = make_extensions();
+    layer.clGetPlatformInfo = GetPlatformInfo;
     layer.clGetDeviceInfo = GetDeviceInfo;
     layer.clGetDeviceIDs = GetDeviceIDs;
     layer.clGetKernelWorkGroupInfo = GetKernelWorkGroupInfo;

@@ -29,7 +29,16 @@ expect()
 
 # ---- devices ----
 export GEMM_IMPL=cl
-OCL_ICD_VENDORS=/nonexistent expect_failure cl-no-platform 'no OpenCL device on this machine' detect
+OCL_ICD_VENDORS=/nonexistent expect_failure cl-no-platform \
+    'no OpenCL device on this machine: libOpenCL.so.1 has no platform; ' detect
+for tried in libOpenCL.so /vendor/lib64/libOpenCL.so /system/vendor/lib64/libOpenCL.so \
+    libOpenCL_adreno.so.1; do
+    if grep -qF "; $tried" "$work/output"; then
+        pass "cl-no-platform-says-$tried"
+    else
+        fail "cl-no-platform-says-$tried" "$(cat "$work/output")"
+    fi
+done
 OCL_ICD_VENDORS=/nonexistent GEMM_IMPL=auto expect cl-no-platform-auto 'Predicted in' detect
 OCL_ICD_VENDORS=/nonexistent GEMM_IMPL=hybrid \
     expect_failure hybrid-no-platform 'no OpenCL device on this machine' detect
@@ -44,6 +53,45 @@ done
 name=$(sed -n 's/.*a part of the name of 0:0 \([^,(]*\).*/\1/p' "$work/output" | head -n 1)
 part=$(echo "${name#*-}" | cut -c 1-7 | tr '[:lower:]' '[:upper:]')
 GEMM_CL_DEVICE=${part:-none} expect cl-device-part-of-name 'Predicted in' detect
+
+# ---- where OpenCL's library is ----
+opencl=$(ldconfig -p | awk '/libOpenCL\.so\.1 / { print $NF; exit }')
+mkdir "$work/lib"
+fake=$work/lib/libOpenCL.so.1
+GEMM_CL_LIBRARY=$work/none.so expect_failure cl-library-missing \
+    "GEMM_CL_LIBRARY=$work/none.so cannot be used: $work/none.so: cannot open" detect
+GEMM_CL_LIBRARY=libm.so.6 expect_failure cl-library-other \
+    'GEMM_CL_LIBRARY=libm.so.6 cannot be used: libm.so.6 has no clBuildProgram' detect
+GEMM_CL_LIBRARY=$bin/fake_opencl.so expect_failure cl-library-empty \
+    "GEMM_CL_LIBRARY=$bin/fake_opencl.so cannot be used: $bin/fake_opencl.so has no platform" detect
+GEMM_CL_LIBRARY=$opencl expect cl-library-named 'Predicted in' detect
+# A library without a platform, or without a function, is no reason to stop.
+for file in "$bin/fake_opencl.so" "$(ldconfig -p | awk '/libm\.so\.6 / { print $NF; exit }')"; do
+    ln -sf "$file" "$fake"
+    ln -sf "$opencl" "$work/lib/libOpenCL_adreno.so.1"
+    ln -sf "$file" "$work/lib/libOpenCL.so"
+    LD_LIBRARY_PATH=$work/lib expect "cl-library-next-$(basename "$file")" 'Predicted in' detect
+done
+rm "$work"/lib/*
+# Android's loader for a vendor's driver, where dlopen does not get it.
+for name in libOpenCL.so.1 libOpenCL.so; do echo 'no library' >"$work/lib/$name"; done
+ln -sf "$bin/fake_opencl.so" "$work/lib/libvndksupport.so"
+FAKE_VENDOR=$opencl LD_LIBRARY_PATH=$work/lib \
+    expect cl-library-vendor 'the vendor loads libOpenCL.so.1' detect
+LD_LIBRARY_PATH=$work/lib expect_failure cl-library-vendor-none \
+    "no OpenCL device on this machine: $work/lib/libOpenCL.so.1: " detect
+
+# ---- PoCL, where it cannot write ----
+why='Portable Computing Language has no device, because it cannot write its folder'
+POCL_CACHE_DIR=/proc/nowhere expect_failure cl-pocl-unwritable "$why /proc/nowhere (" detect
+(unset POCL_CACHE_DIR XDG_CACHE_HOME
+    HOME=/proc/nowhere expect_failure cl-pocl-home "$why /proc/nowhere/.cache/pocl/kcache (" detect
+    XDG_CACHE_HOME=/proc/other expect_failure cl-pocl-xdg "$why /proc/other/pocl/kcache (" detect)
+if grep -q 'no OpenCL device' "$work/output"; then
+    fail cl-pocl-unwritable-only 'the wrong reason was said too'
+else
+    pass cl-pocl-unwritable-only
+fi
 
 # ---- kernels that do not compile ----
 GEMM_CACHE_DIR=$work/none CL_BREAK_SOURCE=1 OPENCL_LAYERS=$bin/layer_fail.so \
@@ -142,14 +190,38 @@ filter='s/ # SKIP machine: the OpenCL device has less local memory.*/-says-why-n
 ADRENO_LOCAL=8192 under adreno adreno330 --small
 filter=
 # cl_half_fast, with arithmetic of 32 bits.
-ADRENO_FP16=1 under adreno adreno-fp16 --row half --cases 12
+ADRENO_DEVICE=640 under adreno adreno-fp16 --row half --cases 12
 # The tile by the model, and a smaller one where the compiler spills.
-for case in 640::8x4 610::4x4 740::8x8 740:-DCOLS=8:8x4 740:-DROWS=8:4x4; do
+for case in 640::8x4 610::4x4 735::8x8 735:-DCOLS=8:8x4 735:-DROWS=8:4x4; do
     model=${case%%:*} spills=${case#*:} tile=${case##*:}
-    ADRENO_MODEL=$model ADRENO_SPILLS=${spills%:*} OPENCL_LAYERS=$bin/layer_adreno.so \
+    ADRENO_DEVICE=$model ADRENO_SPILLS=${spills%:*} OPENCL_LAYERS=$bin/layer_adreno.so \
         expect "cl-tile-on-A$model-${spills%:*}" "cl_image $tile group" $test_cl --tile
 done
 OPENCL_LAYERS=$bin/layer_adreno.so GEMM_CHECK=1 expect cl-adreno-detect 'Predicted in' detect
+# Whole detections by a long driver text, without a model, twice, and by Mesa's limits. test_cl_devices
+# has all devices.
+for device in 650 QCS8550 X2-90 FD630; do
+    ADRENO_DEVICE=$device OPENCL_LAYERS=$bin/layer_adreno.so:$bin/layer_quick.so \
+        expect "cl-detect-on-$device" 'Predicted in' detect
+done
+# Texts longer than any buffer are kept whole, so the second run finds its programs.
+long_texts()
+{
+    GEMM_CACHE_DIR=$work/long ADRENO_DEVICE=long OPENCL_LAYERS=$bin/layer_adreno.so \
+        ./gemm-bench --impl cl -s 64,64,64 --samples 3
+}
+check cl-long-texts long_texts
+if long_texts 2>&1 | grep '^gemm_cl'; then
+    fail cl-long-texts-kept 'a program was not kept'
+elif ls "$work"/long/*.clbin >/dev/null 2>&1; then
+    pass cl-long-texts-kept
+else
+    fail cl-long-texts-kept 'nothing was kept'
+fi
+for shown in '650:QUALCOMM Adreno(TM) 650, driver' 'FD630:FD630 (Adreno 630), driver 25.0.7-2'; do
+    ADRENO_DEVICE=${shown%%:*} OPENCL_LAYERS=$bin/layer_adreno.so:$bin/layer_quick.so \
+        expect "cl-list-on-${shown%%:*}" "; on ${shown#*:}" ./gemm-bench --list
+done
 
 # im2col writes where an image can lie, so that nothing of B is copied: rows of 1x1 layers aside,
 # whose B is the layer's input.

@@ -4,6 +4,9 @@
  * result by another way, or it declines and leaves the output as it was. Once there is memory
  * again, the same plan gives the right result.
  *
+ * The same for the first call of `cl`, which opens the device. The reason of a device that does not
+ * open is then the memory. What the OpenCL library allocates itself does not fail here.
+ *
  *   test_allocation [--check]      one failure at a time, under GEMM_CHECK=1, whose reference may
  *                                  get no memory: the program goes on
  *
@@ -11,6 +14,7 @@
  */
 #include "common/random.h"
 #include "driver/driver.h"
+#include "support/child.h"
 #include "support/report.h"
 
 #include <limits.h>
@@ -20,6 +24,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 /* ---- memory that ends ---- */
 
@@ -28,9 +34,11 @@ static atomic_int failing;      /* so many fail then; later ones succeed */
 
 void *__real_malloc(size_t);
 void *__real_calloc(size_t, size_t);
+void *__real_realloc(void *, size_t);
 void *__real_aligned_alloc(size_t, size_t);
 void *__wrap_malloc(size_t);
 void *__wrap_calloc(size_t, size_t);
+void *__wrap_realloc(void *, size_t);
 void *__wrap_aligned_alloc(size_t, size_t);
 
 static atomic_bool failed;      /* one did */
@@ -53,6 +61,11 @@ void *__wrap_malloc(size_t bytes)
 void *__wrap_calloc(size_t count, size_t bytes)
 {
     return fails() ? NULL : __real_calloc(count, bytes);
+}
+
+void *__wrap_realloc(void *old, size_t bytes)
+{
+    return fails() ? NULL : __real_realloc(old, bytes);
 }
 
 void *__wrap_aligned_alloc(size_t alignment, size_t bytes)
@@ -237,6 +250,112 @@ static void test(const test_case *t, int failing)
     free_problem(&p);
 }
 
+/* ---- the first call of `cl` ---- */
+
+enum { NO_FAILURE, SURVIVED = 3, WRONG };
+
+typedef struct first_call {
+    const test_case *of;
+    int allowed;
+} first_call;
+
+/* In a child, whose device is not open. */
+static int call_first(void *data)
+{
+    const first_call *f = data;
+    problem p = make_problem(f->of);
+    p.failing = 1;
+    run(&p, -1);
+    memcpy(p.expected, p.output, p.outputs * sizeof *p.output);
+    drop_plans(&p);
+    gemm_set_variant(gemm_find("cl"));
+    run(&p, f->allowed);
+    const bool any = failed, well = p.done ? is_right(&p) : is_untouched(&p);
+    run(&p, -1);
+    const bool again = p.done ? is_right(&p) : is_untouched(&p);
+    drop_plans(&p);
+    free_problem(&p);
+    return !well || !again ? WRONG : any ? SURVIVED : NO_FAILURE;
+}
+
+/* NULL, or what is wrong about how the child ended. */
+static const char *judge_first(const child_result *r)
+{
+    const char *signal = child_signal(r);
+    if (signal) return signal;
+    const bool refused = strstr(r->output, "OpenCL device") || strstr(r->output, "OpenCL does");
+    if (refused && !strcasestr(r->output, "memory")) return "it gives another reason";
+    return child_exit(r) == WRONG ? "it is wrong" : NULL;
+}
+
+static void test_first(const test_case *t)
+{
+    char name[64];
+    const char *wrong = NULL;
+    first_call f = {.of = t};
+    child_result r;
+    snprintf(name, sizeof name, "cl-first-%s", t->name);
+    do {
+        r = child_run(call_first, &f);
+        wrong = judge_first(&r);
+    } while (!wrong && child_exit(&r) != NO_FAILURE && ++f.allowed < 4 * MOST);
+    if (!wrong && f.allowed < 8) wrong = "too few allocations failed";
+    if (!wrong && child_exit(&r) != NO_FAILURE) wrong = "it allocates again and again";
+    if (wrong) report_fail(name, "allocation %d: %s\n%s", f.allowed + 1, wrong, r.output);
+    else report_pass(name);
+    printf("# %d allocations failed in turn\n", f.allowed);
+}
+
+/* Little room is left for the OpenCL library, which then finds no driver: the reason is the
+   memory. */
+static int open_cramped(void *data)
+{
+    const size_t room = *(const size_t *)data;
+    struct rlimit limit;
+    size_t pages = 0;
+    FILE *f = fopen("/proc/self/statm", "r");
+    if (!f || fscanf(f, "%zu", &pages) != 1) return 2;
+    fclose(f);
+    limit.rlim_cur = limit.rlim_max = pages * (size_t)sysconf(_SC_PAGESIZE) + room;
+    if (setrlimit(RLIMIT_AS, &limit)) return 2;
+    const char *why = gemm_unusable(gemm_find("cl"));
+    printf("%s\n", why ? why : "usable");
+    return 0;
+}
+
+static void test_cramped(size_t room)
+{
+    char name[64];
+    const child_result r = child_run(open_cramped, &room);
+    snprintf(name, sizeof name, "cl-cramped-%zu", room >> 20);
+    if (child_exit(&r) == 0 && strstr(r.output, "memory")) report_pass(name);
+    else report_fail(name, "%s", r.output);
+}
+
+static int ask_cl(void *unused)
+{
+    (void)unused;
+    const char *why = gemm_unusable(gemm_find("cl"));
+    if (why) printf("%s", why);
+    return why != NULL;
+}
+
+/* Before the first thread, because the children open the device. */
+static void test_cl(void)
+{
+    static const test_case conv = {"convolution", 1, {CONV(1, 8, 16, 12, 3, 1)}};
+    static const test_case multiply = {"multiply", 0, {CONV(1, 1, 1, 1, 1, 1)}};
+    const child_result r = child_run(ask_cl, NULL);
+    if (child_exit(&r)) {
+        report_skip("cl-first", "%s", r.output);
+        return;
+    }
+    test_first(&conv);
+    test_first(&multiply);
+    test_cramped((size_t)1 << 20);
+    test_cramped((size_t)64 << 20);
+}
+
 int main(int argc, char **argv)
 {
     checks = argc == 2 && !strcmp(argv[1], "--check");
@@ -247,6 +366,7 @@ int main(int argc, char **argv)
     if (checks) setenv("GEMM_CHECK", "1", 1);
     gemm_set_variant(gemm_find("packed"));
     gemm_set_threads(2);
+    test_cl();
     for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i) {
         test(&cases[i], 1);
         if (checks) continue;
