@@ -25,21 +25,27 @@ gemm_cl_work gemm_cl_begin_work(const gemm_cl_row *row)
 
 /* ---- the row's kernel ---------------------------------------------------------------------- */
 
+/* The items that a group of the row has at least. */
+static int least_group(const gemm_cl_row *row)
+{
+    return row->any_group ? 1 : row->wx * row->wy * max_int(row->slices, 1);
+}
+
 /* NULL, or why the device cannot run the row; asks the program too, once it is built. */
 static const char *why_refused(const gemm_cl_work *w)
 {
     const gemm_cl_row *row = w->row;
     const gemm_cl_traits *t = &w->device->traits;
-    const int items = row->wx * row->wy * max_int(row->slices, 1);
+    const int items = least_group(row);
     if (row->way == GEMM_CL_IMAGE && (!t->images || w->device->image_height < 4))
         return "the OpenCL device has no images";
     if (row->half && !t->half_images) return "the OpenCL device has no images of half-floats";
     if (row->half == GEMM_CL_HALF_SUMS && !t->fp16)
         return "the OpenCL device has no half-float arithmetic (cl_khr_fp16)";
-    if (items > t->group) return "the OpenCL device's work-groups are smaller than the kernel's";
+    if (items > t->group) return "the OpenCL device has smaller work-groups than the kernel";
     if (!w->program) return NULL;
     if (items && (size_t)items > w->program->group_items)
-        return "the OpenCL device cannot run the kernel with its work-group";
+        return "the OpenCL device has smaller work-groups for the kernel than it needs";
     if (w->program->local > (cl_ulong)t->local)
         return "the OpenCL device has less local memory than the kernel needs";
     return NULL;
@@ -71,7 +77,7 @@ static bool spills(const gemm_cl_work *w)
 
 static const char *build_tile(gemm_cl_work *w, const char *more)
 {
-    char options[256] = "-cl-fast-relaxed-math";
+    char options[256] = GEMM_CL_MATH;
     w->program = NULL;
     const char *why = why_refused(w);
     if (why) return why;
@@ -90,6 +96,15 @@ const char *gemm_cl_build_row(gemm_cl_work *w, const char *more)
         why = build_tile(w, more);
     }
     return why;
+}
+
+bool gemm_cl_learn_group(const gemm_cl_work *w, gemm_cl_traits *traits)
+{
+    if (!w->program) return false;
+    const size_t most = w->program->group_items;
+    if (most >= (size_t)least_group(w->row) || most >= (size_t)traits->group) return false;
+    traits->group = (int)most;
+    return true;
 }
 
 const gemm_cl_program *gemm_cl_need(const char *name, const char *options)

@@ -85,7 +85,7 @@ const char *gemm_cl_winograd_build(const gemm_cl_winograd *l, gemm_cl_work *w)
 static const gemm_cl_program *need(const gemm_cl_winograd *l, const gemm_cl_work *w,
                                    const char *name)
 {
-    char options[160] = "-cl-fast-relaxed-math";
+    char options[160] = GEMM_CL_MATH;
     gemm_append(options, sizeof options, " %s -DCOLS=%d", w->row->defines, w->row->cols);
     append_tile(l, options, sizeof options);
     return gemm_cl_need(name, options);
@@ -99,7 +99,7 @@ int gemm_cl_winograd_filters(const gemm_cl_winograd *l, gemm_cl_work *w, cl_mem 
     const gemm_cl_program *p = need(l, w, "cl_winograd_filter");
     const cl_ulong a0 = first;
     const size_t global[3] = {(size_t)l->c->c, (size_t)l->strips, 1};
-    const gemm_cl_argument args[] = {ARG(l->c->n), ARG(weights), ARG(a0), ARG(U)};
+    const gemm_cl_argument args[] = {ARG(l->c->n), ARG(l->c->c), ARG(l->strips), ARG(weights), ARG(a0), ARG(U)};
     return p ? gemm_cl_launch(w, p, STAGE_PREPARE, args, global, one_item) : -1;
 }
 
@@ -110,7 +110,7 @@ static int transform_input(const gemm_cl_winograd *l, gemm_cl_work *w, cl_mem V)
     const cl_ulong i0 = w->B.offset;
     const size_t global[3] = {(size_t)(l->ldv / w->row->cols), (size_t)c->c,
                               (size_t)c->batch};
-    const gemm_cl_argument args[] = {ARG(c->h), ARG(c->w), ARG(c->pad), ARG(l->across),
+    const gemm_cl_argument args[] = {ARG(c->c), ARG(c->h), ARG(c->w), ARG(c->pad), ARG(l->across),
                                      ARG(l->tiles), ARG(l->ldv), ARG(w->B.mem), ARG(i0), ARG(V)};
     return p ? gemm_cl_launch(w, p, STAGE_PREPARE, args, global, one_item) : -1;
 }
@@ -125,8 +125,8 @@ int gemm_cl_winograd_run(const gemm_cl_winograd *l, gemm_cl_work *w, cl_mem U, c
     const cl_ulong c0 = w->C.offset;
     const gemm_cl_argument args[] = {ARG(c->n), ARG(c->c), ARG(U), ARG(V), ARG(l->ldv),
                                      ARG(l->across), ARG(l->tiles), ARG(l->item_tiles),
-                                     ARG(w->C.mem), ARG(c0), ARG(out_h), ARG(out_w), ARG(norm),
-                                     ARG(slope)};
+                                     ARG(l->strips), ARG(w->C.mem), ARG(c0), ARG(out_h),
+                                     ARG(out_w), ARG(norm), ARG(slope)};
     size_t local[3], global[3] = {(size_t)ceil_div(l->tiles, l->item_tiles), (size_t)l->strips,
                                   (size_t)c->batch};
     gemm_cl_set_groups(w, global, local);
