@@ -20,7 +20,7 @@
     F(GetKernelWorkGroupInfo) F(GetPlatformIDs) F(GetProgramBuildInfo) F(GetProgramInfo)          \
     F(GetSupportedImageFormats) F(ReleaseCommandQueue) F(ReleaseContext) F(ReleaseEvent)          \
     F(ReleaseKernel) F(ReleaseMemObject) F(ReleaseProgram) F(RetainCommandQueue) F(SetKernelArg)  \
-    F(WaitForEvents)
+    F(GetMemObjectInfo) F(WaitForEvents)
 
 #define GEMM_CL_MEMBER(name) __typeof__(cl##name) *name;
 typedef struct gemm_cl_functions {
@@ -66,6 +66,7 @@ unsigned long gemm_cl_released_memory(void);
 #define clGetEventProfilingInfo gemm_cl_function.GetEventProfilingInfo
 #define clGetKernelInfo gemm_cl_function.GetKernelInfo
 #define clGetKernelWorkGroupInfo gemm_cl_function.GetKernelWorkGroupInfo
+#define clGetMemObjectInfo gemm_cl_function.GetMemObjectInfo
 #define clGetPlatformIDs gemm_cl_function.GetPlatformIDs
 #define clGetProgramBuildInfo gemm_cl_function.GetProgramBuildInfo
 #define clGetProgramInfo gemm_cl_function.GetProgramInfo

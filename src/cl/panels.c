@@ -39,13 +39,23 @@ static size_t first_of(const gemm_cl_matrix *b, const gemm_cl_panel *p)
     return b->first + (size_t)p->k0 * (size_t)b->rs + (size_t)p->n0 * (size_t)b->cs;
 }
 
+/* Whether the buffer has all rows of this part whole, the gap behind the last one too. OpenCL makes
+   no image of less. */
+static bool has_whole_rows(const gemm_cl_matrix *b, const gemm_cl_panel *p)
+{
+    size_t bytes = 0;
+    CL_TRY(clGetMemObjectInfo(b->mem, CL_MEM_SIZE, sizeof bytes, &bytes, NULL));
+fail:
+    return bytes / sizeof(float) >= first_of(b, p) + (size_t)p->k * (size_t)b->rs;
+}
+
 /* Whether the device can make an image of this part of B's buffer. */
 static bool can_borrow(const gemm_cl_device *d, const gemm_cl_matrix *b, const gemm_cl_panel *p)
 {
     const size_t first = first_of(b, p);
     return d->pitch_alignment && b->cs == 1 && p->n % 4 == 0 && first % 4 == 0 &&
            b->rs % 4 == 0 && b->rs / 4 % (int)d->pitch_alignment == 0 &&
-           (!d->base_alignment || first / 4 % d->base_alignment == 0);
+           (!d->base_alignment || first / 4 % d->base_alignment == 0) && has_whole_rows(b, p);
 }
 
 /* The image over B's own buffer, or NULL. */
@@ -55,8 +65,7 @@ static cl_mem borrow_image(const gemm_cl_device *d, const gemm_cl_matrix *b,
     const cl_image_format format = {CL_RGBA, CL_FLOAT};
     cl_mem region = NULL, image = NULL;
     const size_t row = (size_t)b->rs * sizeof(float);
-    const cl_buffer_region where = {first_of(b, p) * sizeof(float),
-                                    (size_t)(p->k - 1) * row + (size_t)p->n * sizeof(float)};
+    const cl_buffer_region where = {first_of(b, p) * sizeof(float), (size_t)p->k * row};
     CL_MAKE(region, clCreateSubBuffer(b->mem, CL_MEM_READ_ONLY, CL_BUFFER_CREATE_TYPE_REGION,
                                       &where, &error));
     const cl_image_desc desc = {.image_type = CL_MEM_OBJECT_IMAGE2D,

@@ -9,6 +9,7 @@
  *       --small: a few small sizes of each, for slow devices
  *   test_cl --row NAME       only sums and convolutions of the rows whose name contains NAME; with
  *                            --faults only the cases whose name does
+ *   test_cl --checks         all but sums, convolutions and hybrid of each row
  *   test_cl --threads        only the four threads, for ThreadSanitizer and helgrind
  *   test_cl --faults         one OpenCL call after another fails; needs the layer of
  *                            tests/support/layer_fail.c
@@ -794,6 +795,11 @@ static void test_copies(void)
         const cl_uint pitch = gemm_cl_opened()->pitch_alignment;
         run_row(&shared.call, &gemm_cl_image);
         expect_bytes("cl-copies-image-shared", 0, pitch && 64 % pitch == 0 ? 0 : b, 0);
+        /* but not where the last row lacks the gap behind it */
+        problem cut = make_problem(&r, 0, 0, M, N - 4, K, 4, true);
+        report_judged("cl-copies-image-cut-sum", judge(&cut, &gemm_cl_image, 0));
+        expect_bytes("cl-copies-image-cut", 0, sizeof(float) * K * (N - 4), 0);
+        free_problem(&cut);
         run_row(&own.call, &gemm_cl_image);
         expect_bytes("cl-copies-image-malloc", a, b, c);
     }
@@ -1571,7 +1577,7 @@ static _Noreturn void run_one(char **argv)
 
 typedef struct options {
     int seed, cases;
-    bool small, threads, faults, waits, tile, groups;
+    bool small, threads, faults, waits, tile, groups, checks;
     char **one;                 /* --sum or --conv, and its three arguments */
 } options;
 
@@ -1586,6 +1592,7 @@ static options read_options(int argc, char **argv)
         else if (!strcmp(a, "--waits")) o.waits = true;
         else if (!strcmp(a, "--tile")) o.tile = true;
         else if (!strcmp(a, "--groups")) o.groups = true;
+        else if (!strcmp(a, "--checks")) o.checks = true;
         else if (!strcmp(a, "--seed")) o.seed = option_int(a, argv[++i], 0);
         else if (!strcmp(a, "--cases")) o.cases = option_int(a, argv[++i], 1);
         else if (!strcmp(a, "--row") && i + 1 < argc) only = argv[++i];
@@ -1612,16 +1619,16 @@ int main(int argc, char **argv)
         if (o.waits) test_waits();
         return report_status();
     }
+    if (o.groups) {
+        test_groups();
+        return report_status();
+    }
     const char *why = gemm_cl_unusable(&gemm_cl_best);
     if (why) {
         report_skip("cl", "%s", why);
         return report_status();
     }
     if (o.one) run_one(o.one);
-    if (o.groups) {
-        test_groups();
-        return report_status();
-    }
     if (o.tile) {
         show_tile();
         test_half_rounding();
@@ -1630,9 +1637,9 @@ int main(int argc, char **argv)
         return report_status();
     }
     if (!o.threads) {
-        test_sums(o.small ? 8 : o.cases, o.small);
-        test_convolutions(o.small ? 10 : o.cases / 2, o.small);
-        if (!o.small) test_hybrid(o.cases);
+        if (!o.checks) test_sums(o.small ? 8 : o.cases, o.small);
+        if (!o.checks) test_convolutions(o.small ? 10 : o.cases / 2, o.small);
+        if (!o.small && !o.checks) test_hybrid(o.cases);
         if (!only || strstr("cl-winograd-plan", only)) {
             test_winograd_choice();
             test_winograd_plan();
