@@ -62,8 +62,8 @@
 
 /*
  * Scale, shift and activation. x > 0 ? x : slope * x is linear, leaky and ReLU. Infinity and NaN
- * are as in Darknet: its ReLU of -infinity is NaN there too. The exponent of logistic stops at 88,
- * because e^89 is infinite and relaxed math may make NaN of that. T: float or a float vector.
+ * are as in Darknet: its ReLU of -infinity is NaN there too. A logistic is 0 where its e^-x is
+ * infinite. T: float or a float vector.
  */
 #define CONV_FINISH(name, T) \
     T name##_norm(T sum, __global const float *norm, int filter, int filters) \
@@ -76,7 +76,7 @@
     } \
     T name##_logistic(T x) \
     { \
-        return 1.0f / (1.0f + native_exp(x < -88.0f ? 88.0f : -x)); \
+        return 1.0f / (1.0f + exp(-x)); \
     } \
     T name(T sum, __global const float *norm, int filter, int filters, float slope, int logistic) \
     { \

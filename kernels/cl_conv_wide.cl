@@ -19,7 +19,7 @@
  * turns, of the upper and of the lower row. K is at most KC, because parts of a sum would not fit
  * in C. Blocks of 2x2 lie in a pair of vectors, not in four places in a row.
  *
- * ROWS, COLS and VECTOR as in cl_wide. Global {strips, shares, shares}. There are N/COLS strips,
+ * ROWS, COLS and VECTOR as in cl_wide. Global {strips, shares, z_shares}. There are N/COLS strips,
  * and with POOL out_w / (COLS / 2) for each two rows of the output.
  */
 #define CONV
@@ -274,17 +274,17 @@ void cl_conv_wide(int M, int N, int K, float alpha,
                   __global const float *A, ulong a0, int ars, int acs,
                   __global const float *B, ulong b0, int brs, int bcs,
                   __global float *C, ulong c0, int ldc, int kpart, ulong cpart CONV_PARAMETERS,
-                  ulong elements)
+                  ulong elements, int shares, int z_shares)
 {
 #ifdef DIRECT
     __local const float *Bp = 0;
 #else
     __local float Bp[KC * COLS];
 #endif
-    const int tiles = (M + ROWS - 1) / ROWS, shares = get_global_size(1);
+    const int tiles = (M + ROWS - 1) / ROWS;
     const int each = (tiles + shares - 1) / shares * ROWS;
     const int first = get_global_id(1) * each, last = min(M, first + each);
-    const int zs = get_global_size(2), z_each = (products + zs - 1) / zs;
+    const int z_each = (products + z_shares - 1) / z_shares;
     const int z_first = get_global_id(2) * z_each, z_last = min(products, z_first + z_each);
 
     /* The strip of this item, and where its first output lies in a row of C. */

@@ -32,14 +32,14 @@ void write_pixel(__write_only image2d_t image, int2 at, float4 p)
 
 #ifdef CONV
 __kernel void cl_fill(int N, __global const float *B, ulong b0, __write_only image2d_t image,
-                      int width, int strips, int h, int w, int out_w, int size, int stride,
-                      int pad)
+                      int width, int strips, int channels, int h, int w, int out_w, int size,
+                      int stride, int pad)
 {
     const int x = get_global_id(0), z = get_global_id(2), product = z / strips;
     const int j = 4 * ((z - product * strips) * width + x);
-    const int slice = product * (int)get_global_size(1) + (int)get_global_id(1);
+    const int channel = get_global_id(1), slice = product * channels + channel;
     __global const float *b = B + b0 + (ulong)slice * h * w;
-    int k = (z * (int)get_global_size(1) + (int)get_global_id(1)) * SIZE * SIZE;
+    int k = (z * channels + channel) * SIZE * SIZE;
     int y[4], c[4];
     if (x >= width || j >= N) {
         return;

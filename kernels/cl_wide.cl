@@ -51,11 +51,11 @@ __kernel __attribute__((reqd_work_group_size(1, 1, 1)))
 void cl_wide(int M, int N, int K, float alpha,
              __global const float *A, ulong a0, int ars, int acs,
              __global const float *B, ulong b0, int brs, int bcs,
-             __global float *C, ulong c0, int ldc)
+             __global float *C, ulong c0, int ldc, int kpart, ulong cpart, int shares)
 {
     __local float Bp[KC * COLS];
     const int j0 = get_global_id(0) * COLS, cols = min(COLS, N - j0);
-    const int tiles = (M + ROWS - 1) / ROWS, shares = get_global_size(1);
+    const int tiles = (M + ROWS - 1) / ROWS;
     const int each = (tiles + shares - 1) / shares * ROWS;
     const int first = get_global_id(1) * each, last = min(M, first + each);
 

@@ -141,12 +141,12 @@ wide load_some(__global const float *from, int n)
 
 __kernel __attribute__((reqd_work_group_size(1, 1, 1)))
 void cl_winograd(int M, int channels, __global const float *U, __global const float *V, int ldv,
-                 int across, int tiles, int each, __global float *C, ulong c0, int h, int w,
-                 __global const float *norm, float slope)
+                 int across, int tiles, int each, int strips, __global float *C, ulong c0, int h,
+                 int w, __global const float *norm, float slope)
 {
     __local float Mp[TILES * POINTS * COLS];
     const int first = get_global_id(0) * each, count = min(each, tiles - first);
-    const int strip = get_global_id(1), strips = get_global_size(1), z = get_global_id(2);
+    const int strip = get_global_id(1), z = get_global_id(2);
     const ulong v_point = (ulong)channels * ldv, u_point = (ulong)strips * channels * COLS;
     V += z * POINTS * v_point;
     U += (ulong)strip * channels * COLS;

@@ -6,11 +6,10 @@
 #include "cl_winograd.h"
 
 __kernel __attribute__((reqd_work_group_size(1, 1, 1)))
-void cl_winograd_filter(int M, __global const float *weights, ulong a0,
+void cl_winograd_filter(int M, int channels, int strips, __global const float *weights, ulong a0,
                         __global float *U)
 {
-    const int channel = get_global_id(0), channels = get_global_size(0);
-    const int strip = get_global_id(1), strips = get_global_size(1);
+    const int channel = get_global_id(0), strip = get_global_id(1);
     for (int v = 0; v < VECTORS; ++v) {
         const int first = strip * COLS + v * VECTOR;
         float lanes[9][VECTOR];

@@ -62,10 +62,10 @@ void transform(__global const float *channel, int first, int h, int w, int pad, 
 }
 
 __kernel __attribute__((reqd_work_group_size(1, 1, 1)))
-void cl_winograd_input(int h, int w, int pad, int across, int tiles, int ldv,
+void cl_winograd_input(int channels, int h, int w, int pad, int across, int tiles, int ldv,
                        __global const float *image, ulong i0, __global float *V)
 {
-    const int channel = get_global_id(1), channels = get_global_size(1);
+    const int channel = get_global_id(1);
     const ulong z = get_global_id(2), v_point = (ulong)channels * ldv;
     const int first = get_global_id(0) * COLS, last = min(tiles, first + COLS);
     image += i0 + (z * channels + channel) * h * w;

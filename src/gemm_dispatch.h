@@ -182,12 +182,14 @@ void *gemm_host_realloc(void *, size_t bytes);
 void gemm_host_free(void *);
 
 /*
- * How far apart the rows of a B of `columns` columns should be, so that the chosen row reads B
- * where it lies: at least `columns`. A device may read B as an image, whose rows begin at multiples
- * of its pitch. With b = NULL the answer says for how long rows a buffer needs room. Otherwise b is
- * where memory of gemm_host_alloc begins. If it has no room for so many rows, or is memory of
- * malloc, the answer is `columns`.
+ * A B that the chosen row reads where it lies. A device may read it as an image, whose rows begin at
+ * multiples of its pitch. Under most rows this is rows x columns floats.
+ *
+ * gemm_b_bytes: how many bytes of gemm_host_alloc such a B needs. gemm_b_ld: how far apart its rows
+ * are, at least `columns`. `b` is where the memory begins. If it has not these bytes, or is memory
+ * of malloc, the answer is `columns`.
  */
+size_t gemm_b_bytes(int rows, int columns);
 int gemm_b_ld(const float *b, int rows, int columns);
 
 /*

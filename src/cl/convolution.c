@@ -95,7 +95,7 @@ static bool lay_out_image(conv_job *j)
 static const gemm_cl_program *need_fill(const conv_job *j)
 {
     gemm_text options = {0};
-    gemm_text_add(&options, "-cl-fast-relaxed-math -DCONV");
+    gemm_text_add(&options, "-DCONV");
     add_size(j->c, &options);
     add_if(j->w.row->half, "-DHALF", &options);
     add_if(j->c->pool, "-DPOOL", &options);
@@ -109,14 +109,15 @@ static int fill_image(conv_job *j)
     const conv_call *c = j->c;
     const gemm_cl_program *fill = need_fill(j);
     const cl_ulong first = j->w.B.offset;
+    const int channels = c->c / c->groups;
     const size_t width = (size_t)j->width, rows = (size_t)j->products * (size_t)j->strips;
     j->image = gemm_cl_image_get(width, rows * (size_t)j->g.K, j->w.row->half);
     const gemm_cl_argument args[] = {
         ARG(j->g.N), ARG(j->w.B.mem), ARG(first), ARG(j->image), ARG(j->width), ARG(j->strips),
-        ARG(c->h), ARG(c->w), ARG(c->out_w), ARG(c->size), ARG(c->stride), ARG(c->pad)};
+        ARG(channels), ARG(c->h), ARG(c->w), ARG(c->out_w), ARG(c->size), ARG(c->stride), ARG(c->pad)};
     if (!fill || !j->image) return -1;
     return gemm_cl_launch_lines(&j->w, fill, STAGE_PREPARE, args, width,
-                                (size_t)(c->c / c->groups), rows);
+                                (size_t)channels, rows);
 }
 
 /* ---- the row's kernel ---------------------------------------------------------------------- */
@@ -209,8 +210,8 @@ static const char *build_kernel(conv_job *j)
 
 /* ---- launches ------------------------------------------------------------------------------ */
 
-/* The arguments are those of kernels/cl_naive.cl and then those of cl_conv.h. The first one behind
-   `logistic` is the weights of the depthwise layer, or `elements` of cl_conv_wide. */
+/* The arguments are those of kernels/cl_naive.cl and then those of cl_conv.h. The last three are of
+   the depthwise layer, or of cl_conv_wide. */
 static int multiply(conv_job *j)
 {
     const conv_call *c = j->c, *in = j->in;
@@ -229,19 +230,21 @@ static int multiply(conv_job *j)
     const cl_mem taps = j->depth_kept ? j->depth_kept->weights : NULL;
     const cl_mem depth_norm = j->depth_kept ? j->depth_kept->norm : NULL;
     const float depth_slope = slope_of(in);
-    const gemm_cl_argument of_elements = ARG(elements), of_taps = ARG(taps);
+    size_t global[3] = {strips_of(j), (size_t)ceil_div(g->M, w->row->rows),
+                        (size_t)parts * (size_t)j->products};
+    size_t local[3];
+    gemm_cl_set_groups(w, global, local);
+    const int shares = (int)global[1], z_shares = (int)global[2];
+    const gemm_cl_argument of_wide[] = {ARG(elements), ARG(shares), ARG(z_shares)};
+    const gemm_cl_argument of_depth[] = {ARG(taps), ARG(depth_norm), ARG(depth_slope)};
+    const gemm_cl_argument *last = j->depth_kept ? of_depth : of_wide;
     const gemm_cl_argument args[] = {
         ARG(g->M), ARG(g->N), ARG(g->K), ARG(g->ALPHA),
         ARG(j->a.mem), ARG(a0), ARG(g->K), ARG(one), ARG(B), ARG(b0), ARG(brs), ARG(bcs),
         ARG(C), ARG(c0), ARG(ldc), ARG(kpart), ARG(cpart),
         ARG(j->products), ARG(c->groups), ARG(in->h), ARG(in->w), ARG(c->out_w),
         ARG(in->size), ARG(in->stride), ARG(in->pad), ARG(j->norm), ARG(j->slope),
-        ARG(j->logistic), j->depth_kept ? of_taps : of_elements, ARG(depth_norm),
-        ARG(depth_slope)};
-    size_t global[3] = {strips_of(j), (size_t)ceil_div(g->M, w->row->rows),
-                        (size_t)parts * (size_t)j->products};
-    size_t local[3];
-    gemm_cl_set_groups(w, global, local);
+        ARG(j->logistic), last[0], last[1], last[2]};
     w->parts = parts;
     return gemm_cl_launch(w, w->program, STAGE_MULTIPLY, args, global, local);
 }
@@ -249,8 +252,7 @@ static int multiply(conv_job *j)
 static int add_sums(conv_job *j)
 {
     const gemm_cl_program *sum =
-        gemm_cl_need("cl_sum", j->c->pool ? "-cl-fast-relaxed-math -DCONV -DPOOL"
-                                          : "-cl-fast-relaxed-math -DCONV");
+        gemm_cl_need("cl_sum", j->c->pool ? GEMM_CL_MATH " -DCONV -DPOOL" : GEMM_CL_MATH " -DCONV");
     const int rows = j->c->batch * j->c->n, N = gemm_conv_outputs(j->c);
     const cl_ulong into = j->w.C.offset;
     const gemm_cl_argument args[] = {
@@ -339,6 +341,7 @@ static int show(conv_job *j, gemm_cl_mode mode)
 static conv_job make_job(const conv_call *c, const gemm_cl_row *row)
 {
     return (conv_job){
+        .traits = gemm_cl_opened()->traits,
         .c = c,
         .in = c,
         .products = c->batch * c->groups,
@@ -371,7 +374,7 @@ static bool choose_winograd(conv_job *j, const gemm_context *context)
 static void choose_freely(conv_job *j)
 {
     gemm_cl_work *w = &j->w;
-    gemm_cl_traits traits = w->device->traits;
+    gemm_cl_traits traits = j->traits;
     w->row = gemm_cl_choose_conv(&traits, &j->g, j->products, &w->parts);
     if (!is_by_image(j) || lay_out_image(j)) return;
     traits.images = false;
@@ -391,7 +394,7 @@ static bool choose_row(conv_job *j, gemm_cl_mode mode, const gemm_context *conte
 {
     gemm_cl_work *w = &j->w;
     const gemm_cl_row *asked = w->row;
-    const gemm_cl_row *gemv = gemm_cl_choose_gemv(&w->device->traits, j->c, asked->half);
+    const gemm_cl_row *gemv = gemm_cl_choose_gemv(&j->traits, j->c, asked->half);
     const bool chooses = asked->way == GEMM_CL_CHOOSE;
     if (asked->one_column) return gemv;
     if (gemv && (chooses || asked->half)) w->row = gemv;
@@ -408,13 +411,26 @@ static gemm_status end(conv_job *j, bool failed, gemm_note *note)
     return status;
 }
 
-/* From the build on, once the row and the plan are known. */
-static gemm_status start(conv_job *j, gemm_cl_mode mode, gemm_note *note)
+/* From the build on. `why`: what is wrong about the build, or NULL. */
+static gemm_status start(conv_job *j, const char *why, gemm_cl_mode mode, gemm_note *note)
 {
-    const char *why = build_kernel(j);
     if (why) gemm_cl_say(why);
     const bool failed = why || show(j, mode) || enqueue(j) || gemm_cl_ask_result(&j->w);
     return failed ? end(j, true, note) : GEMM_DONE;
+}
+
+/* Builds the chosen row's kernel, or that of the next choice where its groups are too small. The
+   next choice takes the weights as the plan has them. */
+static const char *build_choice(conv_job *j, const gemm_cl_row *asked, gemm_cl_mode mode,
+                                const gemm_context *context)
+{
+    const char *why = build_kernel(j);
+    while (why && gemm_cl_learn_group(&j->w, &j->traits)) {
+        j->w.row = asked;
+        if (!choose_row(j, mode, context)) break;
+        why = build_kernel(j);
+    }
+    return why;
 }
 
 gemm_status gemm_cl_convolve_start(conv_job *j, const conv_call *c, const gemm_cl_row *row,
@@ -424,7 +440,7 @@ gemm_status gemm_cl_convolve_start(conv_job *j, const conv_call *c, const gemm_c
     *j = make_job(c, row);
     if (!choose_row(j, mode, context)) return GEMM_DECLINED;
     j->kept = gemm_cl_keep(&j->w, c, &j->winograd, context->kept);
-    return start(j, mode, context->note);
+    return start(j, build_choice(j, row, mode, context), mode, context->note);
 }
 
 /* What the plan of the depthwise layer keeps is what it keeps when the layer runs alone. */
@@ -447,7 +463,7 @@ gemm_status gemm_cl_chain_start(conv_job *j, const conv_call *calls, const gemm_
     *j = make_job(&calls[1], row);
     j->w.row = gemm_cl_choose_chain(&j->w.device->traits, row, calls, &j->g);
     if (!j->w.row || !keep_both(j, &calls[0], context)) return GEMM_DECLINED;
-    return start(j, GEMM_CL_ALONE, context->note);
+    return start(j, build_kernel(j), GEMM_CL_ALONE, context->note);
 }
 
 static void fill_note(const conv_job *j, gemm_note *note)

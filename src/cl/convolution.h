@@ -18,6 +18,8 @@ typedef struct gemm_cl_conv_job {
     bool taps;                  /* B is not the input as it lies */
     gemm_cl_winograd winograd;  /* for a row with `winograd` */
     gemm_cl_work w;
+    gemm_cl_traits traits;      /* of the device. Groups are as small as those of a kernel that was
+                                   built and not taken */
     gemm_cl_matrix a;           /* the weights */
     cl_mem norm, image;         /* n scales and n shifts; B of cl_image, where it is an image */
     int width, strips;          /* of the image: pixels a row, rows for a row of B */

@@ -36,6 +36,12 @@ static void fit_group(const gemm_cl_device *d, size_t most, size_t gx, size_t gy
     }
 }
 
+/* Fewer items along x where the built kernel allows no more. */
+static void shrink_group(const gemm_cl_program *p, size_t *group)
+{
+    while (group[0] > 1 && group[0] * group[1] * group[2] > p->group_items) group[0] /= 2;
+}
+
 /*
  * The items of a kernel whose items take shares: x counts strips of columns, y tiles of rows, z
  * products. Every unit needs groups, but each more group packs B once more. So z, and then y,
@@ -60,6 +66,7 @@ void gemm_cl_set_groups(gemm_cl_work *w, size_t global[3], size_t local[3])
     global[2] *= local[2];
     if (row->shares) fit_shares(w, global);
     if (!row->wx) fit_group(w->device, w->program->group_items, global[0], global[1], local);
+    if (row->any_group) shrink_group(w->program, local);
     w->group[0] = local[0];
     w->group[1] = local[1];
     global[0] = round_up(global[0], local[0]);

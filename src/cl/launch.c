@@ -25,22 +25,28 @@ gemm_cl_work gemm_cl_begin_work(const gemm_cl_row *row)
 
 /* ---- the row's kernel ---------------------------------------------------------------------- */
 
+/* The items that a group of the row has at least. */
+static int least_group(const gemm_cl_row *row)
+{
+    return row->any_group ? 1 : row->wx * row->wy * max_int(row->slices, 1);
+}
+
 const char *gemm_cl_why_refused(const gemm_cl_work *w)
 {
     const gemm_cl_row *row = w->row;
     const gemm_cl_traits *t = &w->device->traits;
-    const int items = row->wx * row->wy * max_int(row->slices, 1);
+    const int items = least_group(row);
     if (row->way == GEMM_CL_IMAGE && (!t->images || w->device->image_height < 4))
         return "the OpenCL device has no images";
     if (row->half && !t->half_images) return "the OpenCL device has no images of half-floats";
     if (row->half == GEMM_CL_HALF_SUMS && !t->fp16)
         return "the OpenCL device has no half-float arithmetic (cl_khr_fp16)";
-    if (items > t->group) return "the OpenCL device's work-groups are smaller than the kernel's";
+    if (items > t->group) return "the OpenCL device has smaller work-groups than the kernel";
     if (row->local > t->local)
         return "the OpenCL device has less local memory than the kernel needs";
     if (!w->program) return NULL;
     if (items && (size_t)items > w->program->group_items)
-        return "the OpenCL device cannot run the kernel with its work-group";
+        return "the OpenCL device has smaller work-groups for the kernel than it needs";
     if (w->program->local > (cl_ulong)t->local)
         return "the OpenCL device has less local memory than the kernel needs";
     return NULL;
@@ -76,7 +82,7 @@ static const char *build_tile(gemm_cl_work *w, const char *more)
     w->program = NULL;
     const char *why = gemm_cl_why_refused(w);
     if (why) return why;
-    gemm_text_add(&options, "-cl-fast-relaxed-math");
+    gemm_text_add(&options, GEMM_CL_MATH);
     add_options(w, &options);
     gemm_text_add(&options, "%s", more);
     w->program = gemm_cl_build(w->row->kernel, gemm_text_whole(&options), &why);
@@ -93,6 +99,15 @@ const char *gemm_cl_build_row(gemm_cl_work *w, const char *more)
         why = build_tile(w, more);
     }
     return why;
+}
+
+bool gemm_cl_learn_group(const gemm_cl_work *w, gemm_cl_traits *traits)
+{
+    if (!w->program) return false;
+    const size_t most = w->program->group_items;
+    if (most >= (size_t)least_group(w->row) || most >= (size_t)traits->group) return false;
+    traits->group = (int)most;
+    return true;
 }
 
 const gemm_cl_program *gemm_cl_need(const char *name, const char *options)

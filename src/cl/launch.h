@@ -10,6 +10,13 @@
 #include "gemm_variant.h"
 #include "util/ints.h"
 
+/*
+ * The compiler's options for a kernel that multiplies. A product and a sum may be rounded once, and
+ * -0 may be 0. -cl-fast-relaxed-math is not among them, because it gives up infinity, NaN and the
+ * accuracy of exp.
+ */
+#define GEMM_CL_MATH "-cl-mad-enable -cl-no-signed-zeros"
+
 /* Who works while the device does. */
 typedef enum gemm_cl_mode {
     GEMM_CL_ALONE,              /* nobody */
@@ -70,6 +77,10 @@ const char *gemm_cl_why_refused(const gemm_cl_work *);
    row's smaller tile where the compiler spills. NULL, or why the device cannot run it. `more` is
    NULL where there was no memory for it. */
 const char *gemm_cl_build_row(gemm_cl_work *, const char *more);
+
+/* Whether the row's built kernel has smaller groups than the row needs, and than `traits` say. They
+   say so then, for another choice. */
+bool gemm_cl_learn_group(const gemm_cl_work *, gemm_cl_traits *);
 
 /* kernels/<name>.cl, for a launch of another kernel than the row's. NULL: it cannot be built, and
    that was said. `options` is NULL where there was no memory for it. */

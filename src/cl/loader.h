@@ -18,10 +18,10 @@
     F(EnqueueMapBuffer) F(EnqueueMapImage) F(EnqueueNDRangeKernel) F(EnqueueReadBuffer)           \
     F(EnqueueUnmapMemObject) F(EnqueueWriteBuffer) F(EnqueueWriteBufferRect) F(Finish) F(Flush)   \
     F(GetDeviceIDs) F(GetDeviceInfo) F(GetEventInfo) F(GetEventProfilingInfo) F(GetKernelInfo)    \
-    F(GetKernelWorkGroupInfo) F(GetPlatformIDs) F(GetPlatformInfo) F(GetProgramBuildInfo)         \
-    F(GetProgramInfo) F(GetSupportedImageFormats) F(ReleaseCommandQueue) F(ReleaseContext)        \
-    F(ReleaseEvent) F(ReleaseKernel) F(ReleaseMemObject) F(ReleaseProgram) F(RetainCommandQueue)  \
-    F(SetKernelArg) F(WaitForEvents)
+    F(GetKernelWorkGroupInfo) F(GetMemObjectInfo) F(GetPlatformIDs) F(GetPlatformInfo)            \
+    F(GetProgramBuildInfo) F(GetProgramInfo) F(GetSupportedImageFormats) F(ReleaseCommandQueue)   \
+    F(ReleaseContext) F(ReleaseEvent) F(ReleaseKernel) F(ReleaseMemObject) F(ReleaseProgram)      \
+    F(RetainCommandQueue) F(SetKernelArg) F(WaitForEvents)
 
 #define GEMM_CL_MEMBER(name) __typeof__(cl##name) *name;
 typedef struct gemm_cl_functions {
@@ -69,6 +69,7 @@ unsigned long gemm_cl_released_memory(void);
 #define clGetEventProfilingInfo gemm_cl_function.GetEventProfilingInfo
 #define clGetKernelInfo gemm_cl_function.GetKernelInfo
 #define clGetKernelWorkGroupInfo gemm_cl_function.GetKernelWorkGroupInfo
+#define clGetMemObjectInfo gemm_cl_function.GetMemObjectInfo
 #define clGetPlatformIDs gemm_cl_function.GetPlatformIDs
 #define clGetPlatformInfo gemm_cl_function.GetPlatformInfo
 #define clGetProgramBuildInfo gemm_cl_function.GetProgramBuildInfo

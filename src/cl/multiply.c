@@ -32,14 +32,15 @@ static int multiply(gemm_cl_job *j, const gemm_cl_matrix *b, int k0, int K, int 
     const cl_ulong cpart = w->sums ? size : 0;
     const int ldc = w->sums ? g->N : j->c.rs;
     cl_mem out = w->sums ? w->sums : j->c.mem;
-    const gemm_cl_argument args[] = {
-        ARG(g->M), ARG(N), ARG(K), ARG(g->ALPHA), ARG(j->a.mem), ARG(a0), ARG(j->a.rs),
-        ARG(j->a.cs), ARG(b->mem), ARG(b0), ARG(b->rs), ARG(b->cs), ARG(out), ARG(c0), ARG(ldc),
-        ARG(kpart), ARG(cpart)};
     size_t global[3] = {(size_t)ceil_div(N, w->row->cols), (size_t)ceil_div(g->M, w->row->rows),
                         (size_t)parts};
     size_t local[3];
     gemm_cl_set_groups(w, global, local);
+    const int shares = (int)global[1];      /* of cl_wide */
+    const gemm_cl_argument args[] = {
+        ARG(g->M), ARG(N), ARG(K), ARG(g->ALPHA), ARG(j->a.mem), ARG(a0), ARG(j->a.rs),
+        ARG(j->a.cs), ARG(b->mem), ARG(b0), ARG(b->rs), ARG(b->cs), ARG(out), ARG(c0), ARG(ldc),
+        ARG(kpart), ARG(cpart), ARG(shares)};
     j->part = part + parts;
     return gemm_cl_launch(w, w->program, STAGE_MULTIPLY, args, global, local);
 }
@@ -168,19 +169,30 @@ static bool stores(const gemm_cl_work *w)
     return w->row->stores && !w->policy->shares;
 }
 
-const char *gemm_cl_build_job(gemm_cl_job *j, const gemm_call *g, const gemm_cl_row *row)
+/* The row for these traits, built for the operands. */
+static const char *build_for(gemm_cl_job *j, const gemm_cl_traits *traits)
 {
-    gemm_text more = {0};
-    *j = (gemm_cl_job){.g = g, .asked = row, .w = gemm_cl_begin_work(row)};
+    const gemm_call *g = j->g;
     gemm_cl_work *w = &j->w;
-    if (row->way == GEMM_CL_CLBLAST) return gemm_clblast_missing(gemm_cl_settings()->clblast);
-    if (!fits_int(g)) return "a row is longer than the OpenCL kernels' offsets can say";
-    if (row->way == GEMM_CL_CHOOSE) w->row = gemm_cl_choose(&w->device->traits, g, &w->parts);
-    if (row->parts && w->row->splits) w->parts = row->parts;
+    gemm_text more = {0};
+    w->row = j->asked;
+    if (j->asked->way == GEMM_CL_CHOOSE) w->row = gemm_cl_choose(traits, g, &w->parts);
+    if (j->asked->parts && w->row->splits) w->parts = j->asked->parts;
     add_operands(g, w->row, &more);
     if (stores(w)) gemm_text_add(&more, " -DSTORE");
     const char *why = gemm_cl_build_row(w, gemm_text_whole(&more));
     gemm_text_free(&more);
+    return why;
+}
+
+const char *gemm_cl_build_job(gemm_cl_job *j, const gemm_call *g, const gemm_cl_row *row)
+{
+    *j = (gemm_cl_job){.g = g, .asked = row, .w = gemm_cl_begin_work(row)};
+    gemm_cl_traits traits = j->w.device->traits;
+    if (row->way == GEMM_CL_CLBLAST) return gemm_clblast_missing(gemm_cl_settings()->clblast);
+    if (!fits_int(g)) return "a row is longer than the OpenCL kernels' offsets can say";
+    const char *why = build_for(j, &traits);
+    while (why && gemm_cl_learn_group(&j->w, &traits)) why = build_for(j, &traits);
     return why;
 }
 

@@ -42,33 +42,30 @@ static size_t first_of(const gemm_cl_matrix *b, const gemm_cl_panel *p)
     return b->first + (size_t)p->k0 * (size_t)b->rs + (size_t)p->n0 * (size_t)b->cs;
 }
 
-/* The bytes of B's buffer that the image covers. Its last pixel of a row may hold columns behind
-   those of B, which nothing stores. */
+/* The bytes of B's buffer that the image covers: rows are whole, the gap behind the last one too.
+   OpenCL makes no image of less. */
 static cl_buffer_region region_of(const gemm_cl_matrix *b, const gemm_cl_panel *p)
 {
-    const size_t row = (size_t)b->rs * sizeof(float), pixels = (size_t)ceil_div(p->n, 4);
     return (cl_buffer_region){first_of(b, p) * sizeof(float),
-                              (size_t)(p->k - 1) * row + pixels * 4 * sizeof(float)};
+                              (size_t)p->k * (size_t)b->rs * sizeof(float)};
 }
 
-/* Whether the block that B lies in goes as far as the image. A buffer with copies of B ends with
-   it. */
-static bool goes_far_enough(const gemm_call *g, const gemm_cl_view *B, cl_buffer_region region)
+static bool goes_far_enough(cl_mem buffer, cl_buffer_region region)
 {
-    const gemm_cl_host_block *block = B->in_place ? gemm_cl_block_of(g->B) : NULL;
-    return block && region.origin + region.size <= block->bytes;
+    size_t bytes = 0;
+    CL_TRY(clGetMemObjectInfo(buffer, CL_MEM_SIZE, sizeof bytes, &bytes, NULL));
+fail:
+    return region.origin + region.size <= bytes;
 }
 
 /* Whether the device can make an image of this part of B's buffer. */
-static bool can_borrow(const gemm_cl_work *w, const gemm_call *g, const gemm_cl_matrix *b,
-                       const gemm_cl_panel *p)
+static bool can_borrow(const gemm_cl_device *d, const gemm_cl_matrix *b, const gemm_cl_panel *p)
 {
-    const gemm_cl_device *d = w->device;
     const size_t first = first_of(b, p);
     return d->pitch_alignment && b->cs == 1 && first % 4 == 0 && b->rs % 4 == 0 &&
            b->rs / 4 % (int)d->pitch_alignment == 0 &&
            (!d->base_alignment || first / 4 % d->base_alignment == 0) &&
-           (p->n % 4 == 0 || goes_far_enough(g, &w->B, region_of(b, p)));
+           goes_far_enough(b->mem, region_of(b, p));
 }
 
 int gemm_cl_image_ld(const gemm_cl_device *d, int columns)
@@ -145,7 +142,7 @@ int gemm_cl_fill_panels(gemm_cl_work *w, const gemm_call *g, const gemm_cl_matri
     const size_t element = w->row->half ? 2 : sizeof(float);
     for (int i = 0; i < panels->count; ++i) {
         gemm_cl_panel *p = &panels->list[i];
-        const bool borrow = b->mem && !w->row->half && can_borrow(w, g, b, p);
+        const bool borrow = b->mem && !w->row->half && can_borrow(w->device, b, p);
         p->image = borrow ? borrow_image(w->device, b, p) : NULL;
         p->borrowed = p->image != NULL;
         if (p->borrowed) continue;

@@ -65,7 +65,7 @@ const gemm_cl_row gemm_cl_clblast = {.defines = "", .way = GEMM_CL_CLBLAST};
      .wy = 1, .shares = true}
 #define THIN(rows_) \
     {.kernel = "cl_thin", .defines = "", .conv = GEMM_CL_CONV, .rows = rows_, .cols = 1, \
-     .wx = 64, .wy = 1, .splits = true, .by_channel = true, .stores = true}
+     .wx = 64, .wy = 1, .any_group = true, .splits = true, .by_channel = true, .stores = true}
 #define TILE(rows_, cols_, wx_, wy_, depth_) \
     {.kernel = "cl_tile", .defines = "", .conv = GEMM_CL_CONV, .rows = rows_, .cols = cols_, \
      .wx = wx_, .wy = wy_, .depth = depth_, .splits = true, .pools = true, .stores = true}

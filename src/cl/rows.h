@@ -41,6 +41,7 @@ typedef struct gemm_cl_row {
     gemm_cl_conv_use conv;
     int rows, cols;             /* of C, for a work-item: -DROWS -DCOLS */
     int wx, wy;                 /* items of a group: -DWX -DWY; 0: by the device and the shape */
+    bool any_group;             /* the kernel runs in a group of fewer items too */
     int depth;                  /* steps of K in local memory at once: -DBK; 0: none. Such a kernel
                                    is told which operands are transposed: -DA_TRANSPOSED
                                    -DB_TRANSPOSED */

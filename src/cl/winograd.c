@@ -86,7 +86,7 @@ static const gemm_cl_program *need(const gemm_cl_winograd *l, const gemm_cl_work
                                    const char *name)
 {
     gemm_text options = {0};
-    gemm_text_add(&options, "-cl-fast-relaxed-math %s -DCOLS=%d", w->row->defines, w->row->cols);
+    gemm_text_add(&options, GEMM_CL_MATH " %s -DCOLS=%d", w->row->defines, w->row->cols);
     add_tile(l, &options);
     const gemm_cl_program *p = gemm_cl_need(name, gemm_text_whole(&options));
     gemm_text_free(&options);
@@ -101,7 +101,7 @@ int gemm_cl_winograd_filters(const gemm_cl_winograd *l, gemm_cl_work *w, cl_mem 
     const gemm_cl_program *p = need(l, w, "cl_winograd_filter");
     const cl_ulong a0 = first;
     const size_t global[3] = {(size_t)l->c->c, (size_t)l->strips, 1};
-    const gemm_cl_argument args[] = {ARG(l->c->n), ARG(weights), ARG(a0), ARG(U)};
+    const gemm_cl_argument args[] = {ARG(l->c->n), ARG(l->c->c), ARG(l->strips), ARG(weights), ARG(a0), ARG(U)};
     return p ? gemm_cl_launch(w, p, STAGE_PREPARE, args, global, one_item) : -1;
 }
 
@@ -112,7 +112,7 @@ static int transform_input(const gemm_cl_winograd *l, gemm_cl_work *w, cl_mem V)
     const cl_ulong i0 = w->B.offset;
     const size_t global[3] = {(size_t)(l->ldv / w->row->cols), (size_t)c->c,
                               (size_t)c->batch};
-    const gemm_cl_argument args[] = {ARG(c->h), ARG(c->w), ARG(c->pad), ARG(l->across),
+    const gemm_cl_argument args[] = {ARG(c->c), ARG(c->h), ARG(c->w), ARG(c->pad), ARG(l->across),
                                      ARG(l->tiles), ARG(l->ldv), ARG(w->B.mem), ARG(i0), ARG(V)};
     return p ? gemm_cl_launch(w, p, STAGE_PREPARE, args, global, one_item) : -1;
 }
@@ -127,8 +127,8 @@ int gemm_cl_winograd_run(const gemm_cl_winograd *l, gemm_cl_work *w, cl_mem U, c
     const cl_ulong c0 = w->C.offset;
     const gemm_cl_argument args[] = {ARG(c->n), ARG(c->c), ARG(U), ARG(V), ARG(l->ldv),
                                      ARG(l->across), ARG(l->tiles), ARG(l->item_tiles),
-                                     ARG(w->C.mem), ARG(c0), ARG(out_h), ARG(out_w), ARG(norm),
-                                     ARG(slope)};
+                                     ARG(l->strips), ARG(w->C.mem), ARG(c0), ARG(out_h),
+                                     ARG(out_w), ARG(norm), ARG(slope)};
     size_t local[3], global[3] = {(size_t)ceil_div(l->tiles, l->item_tiles), (size_t)l->strips,
                                   (size_t)c->batch};
     gemm_cl_set_groups(w, global, local);

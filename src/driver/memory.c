@@ -50,13 +50,23 @@ void *gemm_host_realloc(void *p, size_t bytes)
     return q;
 }
 
-int gemm_b_ld(const float *b, int rows, int columns)
+static int wanted_b_ld(int columns)
 {
     const gemm_variant *v = gemm_get_state()->impl;
-    if (!v->b_ld || rows < 1 || columns < 1) return columns;
-    const int ld = v->b_ld(columns, v->params);
-    const bool has_room = gemm_cl_alloc_size(b) / sizeof *b / (size_t)rows >= (size_t)ld;
-    return !b || has_room ? ld : columns;
+    return v->b_ld && columns > 0 ? v->b_ld(columns, v->params) : columns;
+}
+
+/* An image of columns in the middle ends one row behind the last one. */
+size_t gemm_b_bytes(int rows, int columns)
+{
+    const int ld = wanted_b_ld(columns);
+    return ((size_t)rows + (ld != columns)) * (size_t)ld * sizeof(float);
+}
+
+int gemm_b_ld(const float *b, int rows, int columns)
+{
+    const int ld = wanted_b_ld(columns);
+    return ld == columns || gemm_cl_alloc_size(b) >= gemm_b_bytes(rows, columns) ? ld : columns;
 }
 
 void gemm_die_if_lost(const char *why)

@@ -96,7 +96,7 @@ fi
 # ---- kernels that do not compile ----
 GEMM_CACHE_DIR=$work/none CL_BREAK_SOURCE=1 OPENCL_LAYERS=$bin/layer_fail.so \
     expect_failure cl-broken-kernel 'cannot be built for' detect
-for said in 'does not compile with -cl-fast-relaxed-math' 'broken by the layer'; do
+for said in 'does not compile with -cl-mad-enable' 'broken by the layer'; do
     if grep -qF -- "$said" "$work/output"; then
         pass "cl-broken-kernel-says-$(echo "$said" | cut -d' ' -f1)"
     else
@@ -189,6 +189,11 @@ under adreno adreno --cases 12
 filter='s/ # SKIP machine: the OpenCL device has less local memory.*/-says-why-not/'
 ADRENO_LOCAL=8192 under adreno adreno330 --small
 filter=
+# Built kernels with small groups, on a GPU on a bus and on an Adreno.
+for items in 1 20 64; do
+    STRICT_GROUP=$items under strict strict-$items --groups
+    STRICT_GROUP=$items under adreno.so:$bin/layer_strict strict-adreno-$items --groups
+done
 # cl_half_fast, with arithmetic of 32 bits.
 ADRENO_DEVICE=640 under adreno adreno-fp16 --row half --cases 12
 # The tile by the model, and a smaller one where the compiler spills.
