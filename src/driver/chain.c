@@ -114,10 +114,10 @@ static void check(const conv_call *calls, const conv_norm *const *norms, int cou
     if (!alone)
         gemm_record_unchecked();
     else if (!are_same(output, outputs[count - 1], gemm_conv_output_bytes(last)))
-        gemm_die("GEMM_CHECK: %s is wrong for a chain of %d convolutions that ends with %d filters "
-                 "over %dx%dx%d%s: its bits are not those of the layers one by one",
-                 gemm_chosen()->name, count, last->n, last->w, last->h, last->c,
-                 shortcut ? " and a shortcut" : "");
+        gemm_die_first("GEMM_CHECK: %s is wrong for a chain of %d convolutions that ends with %d "
+                       "filters over %dx%dx%d%s: its bits are not those of the layers one by one",
+                       gemm_chosen()->name, count, last->n, last->w, last->h, last->c,
+                       shortcut ? " and a shortcut" : "");
     for (int i = 0; i < count; ++i) free(outputs[i]);
 }
 

@@ -88,7 +88,7 @@ static bool run_checked(const conv_run *r)
         return true;
     }
     if (!(worst.ratio <= 1))
-        gemm_die(
+        gemm_die_first(
             "GEMM_CHECK: %s is wrong for a convolution of %d filters %dx%d/%d pad %d groups %d "
             "over %dx%dx%d: image %d filter %d at %d is off by %g, %.3g times the bound",
             r->row->name, c->n, c->size, c->size, c->stride, c->pad, c->groups, c->w, c->h, c->c,
@@ -117,8 +117,8 @@ static void check_norm(const conv_call *c, const conv_norm *norm, const float *p
     float *now = gemm_fold_norm(c, norm);
     if (!now) gemm_record_unchecked();
     else if (memcmp(now, planned, 2 * (size_t)c->n * sizeof *now))
-        gemm_die("GEMM_CHECK: the batch norm of a layer with %d filters %dx%d/%d changed, and its "
-                 "plan was not dropped", c->n, c->size, c->size, c->stride);
+        gemm_die_first("GEMM_CHECK: the batch norm of a layer with %d filters %dx%d/%d changed, "
+                       "and its plan was not dropped", c->n, c->size, c->size, c->stride);
     free(now);
 }
 

@@ -66,9 +66,9 @@ static const gemm_variant *run_checked(const gemm_state *s, const gemm_variant *
     const gemm_error worst = gemm_oracle_compare_rounded(&oracle, c, ran->rounding);
     gemm_oracle_free(&oracle);
     if (!(worst.ratio <= 1))
-        gemm_die("GEMM_CHECK: %s is wrong for TA=%d TB=%d M=%d N=%d K=%d: C[%d][%d] is off by %g, "
-                 "%.3g times the bound", ran->name, c->TA, c->TB, c->M, c->N, c->K, worst.row,
-                 worst.column, worst.difference, worst.ratio);
+        gemm_die_first("GEMM_CHECK: %s is wrong for TA=%d TB=%d M=%d N=%d K=%d: C[%d][%d] is off "
+                       "by %g, %.3g times the bound", ran->name, c->TA, c->TB, c->M, c->N, c->K,
+                       worst.row, worst.column, worst.difference, worst.ratio);
     gemm_record_check(c, worst.ratio);
     return ran;
 }

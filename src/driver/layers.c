@@ -57,9 +57,9 @@ static bool run_checked(const gemm_state *s, const gemm_variant *v, const layer_
     gemm_host_read(c->output, gemm_layer_output_bytes(c));
     const layer_error worst = gemm_layer_compare(c);
     if (!(worst.ratio <= 1))
-        gemm_die("GEMM_CHECK: %s is wrong for a layer of %dx%dx%d: image %d output %d is off by "
-                 "%g, %.3g times the bound", v->name, c->out_w, c->out_h, c->out_c, worst.image,
-                 worst.at, worst.difference, worst.ratio);
+        gemm_die_first("GEMM_CHECK: %s is wrong for a layer of %dx%dx%d: image %d output %d is "
+                       "off by %g, %.3g times the bound", v->name, c->out_w, c->out_h, c->out_c,
+                       worst.image, worst.at, worst.difference, worst.ratio);
     const gemm_call none = {.M = 0};
     gemm_record_check(&none, worst.ratio);
     return true;

@@ -158,12 +158,12 @@ GEMM_IN_CHILD(check_again)
 /* After the first call, two pthread_once are all that this costs. */
 const gemm_variant *gemm_chosen(void)
 {
-    gemm_get_state();
+    const gemm_state *s = gemm_get_state();
     pthread_once(&checked, require_usable);
-    if (unusable)
-        gemm_die_first("GEMM_IMPL=%s cannot run here: %s (gemm-bench --list shows what can)",
-                       state.impl->name, unusable);
-    return gemm_get_state()->impl;
+    if (!unusable) return s->impl;
+    gemm_die_first("GEMM_IMPL=%s cannot run here: %s (gemm-bench --list shows what can)",
+                   state.impl->name, unusable);
+    return last.impl;
 }
 
 void gemm_set_variant(const gemm_variant *v)

@@ -195,7 +195,7 @@ static void give_up(gemm_ref *r, const char *format, ...)
     }
 }
 
-/* dlerror begins with the path. A long one is cut, and its length said, so that the rest has room. */
+/* dlerror begins with the path. A long one is cut and its length said, so the rest has room. */
 static void give_up_path(gemm_ref *r, const char *path, const char *why)
 {
     enum { SHOWN = 200 };

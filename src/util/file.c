@@ -20,9 +20,14 @@ static bool is_own(const struct stat *st)
     return st->st_uid == geteuid() || st->st_uid == 0;
 }
 
+/* An app of Android has a group of its own, which may write in its folders. */
 static bool others_write(const struct stat *st)
 {
+#ifdef __ANDROID__
+    return st->st_mode & S_IWOTH;
+#else
     return st->st_mode & (S_IWGRP | S_IWOTH);
+#endif
 }
 
 /* NULL, or why the folder is not trusted. */
