@@ -37,6 +37,9 @@ static const char *why_refused(const gemm_cl_work *w)
     if (row->half == GEMM_CL_HALF_SUMS && !t->fp16)
         return "the OpenCL device has no half-float arithmetic (cl_khr_fp16)";
     if (items > t->group) return "the OpenCL device's work-groups are smaller than the kernel's";
+    /* Not left to the driver, because PoCL 6 says that kernels take no local memory. */
+    if (gemm_cl_winograd_tile(row) * row->rows > t->local)
+        return "the OpenCL device has less local memory than the kernel needs";
     if (!w->program) return NULL;
     if (items && (size_t)items > w->program->group_items)
         return "the OpenCL device cannot run the kernel with its work-group";
