@@ -186,7 +186,9 @@ QEMU_COMMANDS += \
 endif
 
 # Tests that call make get the variables of this command line, and none of its job slots.
-RUN = MAKEFLAGS=$(call quote,$(MAKEOVERRIDES)) BUILD=$(abspath $(BUILD)) OUT=$(abspath $(OUT)) MODELS=$(call quote,$(MODELS)) tests/support/run.sh
+# GEMM_LACKS: what this system does not offer, so that no test can have it.
+LACKS = $(shell setup/packages.sh lacking -- $(foreach pattern,$(OPTIONAL_test),'$(pattern)'))
+RUN = GEMM_LACKS=$(call quote,$(LACKS)) MAKEFLAGS=$(call quote,$(MAKEOVERRIDES)) BUILD=$(abspath $(BUILD)) OUT=$(abspath $(OUT)) MODELS=$(call quote,$(MODELS)) tests/support/run.sh
 
 ifeq ($(SANITIZE),0)
 test: all $(UNIT_PROGRAMS) $(SYSTEM_PROGRAMS) $(DEMO_PROGRAMS) $(CL_PROGRAMS) $(UNTRAINED) ## run all tests; SANITIZE=1, SANITIZE=thread: the unit tests; installs Debian packages first

@@ -42,7 +42,8 @@ const char *gemm_cl_why_refused(const gemm_cl_work *w)
     if (row->half == GEMM_CL_HALF_SUMS && !t->fp16)
         return "the OpenCL device has no half-float arithmetic (cl_khr_fp16)";
     if (items > t->group) return "the OpenCL device has smaller work-groups than the kernel";
-    if (row->local > t->local)
+    /* Not left to the driver, because PoCL 6 says that kernels take no local memory. */
+    if (max_int(row->local, gemm_cl_winograd_tile(row) * row->rows) > t->local)
         return "the OpenCL device has less local memory than the kernel needs";
     if (!w->program) return NULL;
     if (items && (size_t)items > w->program->group_items)

@@ -135,3 +135,9 @@ const gemm_cl_row gemm_cl_winograd_choices[GEMM_CL_CONV_VECTORS * 2] = {
     WINOGRAD(8, 6, 16, 2), WINOGRAD(8, 6, 16, 4),
     WINOGRAD(4, 4, 8, 2), WINOGRAD(4, 4, 8, 4),
 };
+
+int gemm_cl_winograd_tile(const gemm_cl_row *row)
+{
+    const int edge = row->winograd + 2;
+    return row->winograd ? edge * edge * row->cols * (int)sizeof(float) : 0;
+}

@@ -21,11 +21,11 @@ static size_t floats_of_v(const gemm_cl_winograd *l)
 
 /* The most tiles of a work-item. Their M fills a quarter of the device's local memory, which is the
    L2 of a CPU or more, and 128 KiB at most. Or they are one step of ROWS. 0: not even that fits. */
-static int most_tiles(int points, const gemm_cl_work *w)
+static int most_tiles(const gemm_cl_work *w)
 {
     enum { MOST_BYTES = 1 << 17 };
     const gemm_cl_row *row = w->row;
-    const int tile = points * row->cols * (int)sizeof(float), local = w->device->traits.local;
+    const int tile = gemm_cl_winograd_tile(row), local = w->device->traits.local;
     if (local / tile < row->rows) return 0;
     const int most = min_int(local / 4, MOST_BYTES) / tile;
     return max_int(most, row->rows) / row->rows * row->rows;
@@ -52,7 +52,7 @@ bool gemm_cl_winograd_fits(gemm_cl_winograd *l, const gemm_cl_work *w, const con
                             .tiles = (int)tiles,
                             .ldv = (int)round_up((size_t)tiles, (size_t)row->cols),
                             .strips = ceil_div(c->n, row->cols)};
-    l->most_tiles = most_tiles(points, w);
+    l->most_tiles = most_tiles(w);
     if (l->most_tiles) l->item_tiles = tiles_of_item(l, w);
     return l->most_tiles > 0;
 }

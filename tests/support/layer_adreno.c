@@ -8,7 +8,8 @@
  *     other
  *   - a compiler that spills no registers, or those of programs whose options contain ADRENO_SPILLS
  *   - a global size must be a multiple of the local one
- *   - 32 KiB of local memory; ADRENO_LOCAL names another number of bytes
+ *   - 32 KiB of local memory; ADRENO_LOCAL names another number of bytes. What a kernel takes is
+ *     what the CPU's driver says: PoCL 6 says 0, as every kernel does under ADRENO_SILENT=1
  *   - buffers no larger than the device's largest
  *   - images up to 16384 a side, or less where the device below has less
  *   - an image from a buffer needs rows of a multiple of 64 pixels and a start aligned to 64 pixels
@@ -237,6 +238,8 @@ static CL_API_ENTRY cl_int CL_API_CALL GetKernelWorkGroupInfo(cl_kernel k, cl_de
 {
     const cl_int rc = next->clGetKernelWorkGroupInfo(k, d, info, size, value, size_ret);
     if (!rc && value && info == CL_KERNEL_PRIVATE_MEM_SIZE) *(cl_ulong *)value = spills(k, d) * 64;
+    if (!rc && value && info == CL_KERNEL_LOCAL_MEM_SIZE && getenv("ADRENO_SILENT"))
+        *(cl_ulong *)value = 0;
     if (!rc && value && info == CL_KERNEL_WORK_GROUP_SIZE && *(size_t *)value > group_limit())
         *(size_t *)value = group_limit();
     return rc;

@@ -6,9 +6,9 @@
 # A command prints TAP: "ok N - name", "not ok N - name", "ok N - name # SKIP why", and the plan "1..N"
 # (report.h and lib.sh beside this file). A command that crashes, or whose plan is missing or wrong,
 # counts as a failure. GEMM_REQUIRE="name ..." makes a failure of a skipped test, by the first word of
-# its name; "all" means every one but "SKIP machine: ...", which this machine cannot have. What a
-# command printed appears when it has ended. The last line is the sum; the status is 1 when anything
-# failed.
+# its name; "all" means every one but "SKIP machine: ...", which this machine cannot have, and "SKIP ...
+# (Debian: package)" where GEMM_LACKS has the package: the system offers none. What a command printed
+# appears when it has ended. The last line is the sum; the status is 1 when anything failed.
 set -u
 
 logs=$(mktemp -d)
@@ -29,7 +29,7 @@ run_one='
     sh "$1" >"$base.log" 2>&1 </dev/null
     status=$?
     command=$(cat "$1") awk -v seconds=$(($(date +%s) - start)) -v status=$status \
-        -v required="${GEMM_REQUIRE:-}" -v counts="$base.count" -f "$judge" "$base.log" >"$base.said"
+        -v required="${GEMM_REQUIRE:-}" -v lacks="${GEMM_LACKS:-}" -v counts="$base.count" -f "$judge" "$base.log" >"$base.said"
     cat "$base.said"'
 ls "$logs"/*.command | xargs -P "${JOBS:-$(nproc)}" -n 1 sh -c "$run_one" run-one
 

@@ -1,13 +1,23 @@
 # Judges what one test command printed (tests/support/run.sh).
 #
-# In the environment: command. Variables: seconds, status; required, the list of GEMM_REQUIRE; counts,
-# a file that gets "passed failed skipped". Prints the command and everything but the passes and the plans.
+# In the environment: command. Variables: seconds, status; required, the list of GEMM_REQUIRE; lacks, that
+# of GEMM_LACKS; counts, a file that gets "passed failed skipped". Prints the command and everything but
+# the passes and the plans.
 
 function failure(name) { print "not ok - " name; ++failed }
+
+# Does the reason "... (Debian: PACKAGE...)" name a package that this system does not have?
+function lacking(reason,    package) {
+    if (!match(reason, /\(Debian: [^;) ]+/)) return 0
+    package = substr(reason, RSTART + 9, RLENGTH - 9)
+    return package in lacked
+}
 
 BEGIN {
     n = split(required, names, " ")
     for (i = 1; i <= n; ++i) must[names[i]] = 1
+    n = split(lacks, names, " ")
+    for (i = 1; i <= n; ++i) lacked[names[i]] = 1
     printf "== %s (%d s)\n", ENVIRON["command"], seconds
 }
 /^1\.\.[0-9]+$/ {
@@ -18,13 +28,14 @@ BEGIN {
 /^not ok/ { ++tests; ++failed; print; next }
 /^ok/ && / # SKIP/ {
     ++tests
-    print
+    lacked_here = lacking($0)
+    print $0 (lacked_here ? ": not among this system's packages" : "")
     name = $0
     sub(/^ok *[0-9]* *-? */, "", name)
     sub(/ # SKIP.*/, "", name)
     split(name, word, " ")
     # What this machine cannot have is no failure, unless it is required by its name.
-    if (word[1] in must || ("all" in must && !/ # SKIP machine:/)) failure("required: " name)
+    if (word[1] in must || ("all" in must && !/ # SKIP machine:/ && !lacked_here)) failure("required: " name)
     else ++skipped
     next
 }

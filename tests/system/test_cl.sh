@@ -188,6 +188,8 @@ unwritten=$!
 under adreno adreno --cases 12
 filter='s/ # SKIP machine: the OpenCL device has less local memory.*/-says-why-not/'
 ADRENO_LOCAL=8192 under adreno adreno330 --small
+# A driver that does not say how much local memory a kernel takes.
+ADRENO_SILENT=1 under adreno adreno-silent --row cl_winograd4-8x32 --small
 filter=
 # Built kernels with small groups, on a GPU on a bus and on an Adreno.
 for items in 1 20 64; do
