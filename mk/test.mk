@@ -49,7 +49,7 @@ CONV_NETWORKS = $T/test_conv_networks
 
 # Also under the sanitizers. Darknet never frees a whole network: the tests of its networks do not
 # look for leaks.
-UNIT_PROGRAMS = $(addprefix $T/,test_driver test_number test_threads test_gemm test_auto test_packed test_packed_conv test_packed_layers test_chain \
+UNIT_PROGRAMS = $(addprefix $T/,test_driver test_limits test_number test_threads test_gemm test_auto test_packed test_packed_conv test_packed_layers test_chain \
     test_allocation test_training test_conv test_conv_networks test_hook test_host test_hybrid test_plans test_dlclose test_stats test_compare test_ab_rule test_library) \
     $(OUT)/bench/ab $(OUT)/libdarknet.so $(OUT)/libdarknet-gemm.so
 # Tests of many kernels, which are not about the cache: PoCL compiles less.
@@ -64,6 +64,7 @@ UNIT_COMMANDS = \
     '$T/test_packed_conv' \
     '$(PACKED)' \
     '$T/test_number' \
+    '$T/test_limits' \
     '$T/test_threads' \
     '$T/test_auto' \
     '$T/test_driver' \
@@ -99,6 +100,7 @@ SYSTEM_COMMANDS = \
     'tests/system/test_library.sh $(UNTRAINED) "$$MODELS"' \
     'tests/system/test_install.sh' \
     'tests/system/test_memory.sh' \
+    'tests/system/test_container.sh' \
     'tests/system/test_isa.sh' \
     '$(CONV_NETWORKS) --winograd cfg/*.cfg "$$MODELS"/*.cfg --resize cfg/yolov3-tiny.cfg cfg/yolov2.cfg' \
     'tests/system/test_warnings.sh' \
