@@ -276,6 +276,8 @@ bool gemm_tuning_save(const gemm_tuning *t, const gemm_tuning_file *f, char *rea
     /* A file system without locks: the file is still whole, but may lack the other's shapes. */
     if (folder >= 0) flock(folder, LOCK_EX);
     error = folder < 0 ? errno : merge(t, f, path);
+    /* Not by close alone: a child that was forked meanwhile has the lock too. */
+    if (folder >= 0) flock(folder, LOCK_UN);
     if (folder >= 0) close(folder);
     if (!error) return true;
     snprintf(reason, bytes, "the tuning table %s cannot be kept: %s", path, strerror(error));
