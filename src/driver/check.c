@@ -131,8 +131,8 @@ static void report_check(void)
     const gemm_call *c = &checked.worst_call;
     char line[160] = "";
     gemm_append(line, sizeof line,
-                "gemm: GEMM_CHECK: %zu calls right, worst error %.3g of the bound (M=%d N=%d K=%d)\n",
-                checked.calls, checked.worst, c->M, c->N, c->K);
+                "gemm: GEMM_CHECK: %zu calls right, worst error %.3g of the bound (M=%d N=%d "
+                "K=%d)\n", checked.calls, checked.worst, c->M, c->N, c->K);
     fputs(line, stderr);
 }
 

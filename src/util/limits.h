@@ -13,7 +13,7 @@
 /* The processors whose time the groups allow, rounded up; 0: no group has a quota. */
 int gemm_quota_cores(const char *root);
 
-/* The least memory that a group of this process may have, in bytes; SIZE_MAX: no group is limited. */
+/* The least memory that a group of this process may have, in bytes; SIZE_MAX: none is limited. */
 size_t gemm_group_memory(const char *root);
 
 /*
