@@ -135,7 +135,7 @@ endif
 ifeq ($(SANITIZE),thread)
 UNIT_PROGRAMS = $T/test_threads $T/test_cl $T/test_cl_layers $T/test_hybrid $T/test_packed $T/test_packed_conv
 UNIT_COMMANDS = 'TSAN_OPTIONS=die_after_fork=0 $(PACKED)' '$T/test_cl_layers --only threads tests/unit/cfg/hook.cfg' \
-    '$T/test_cl --threads' '$T/test_packed_conv --only callers' '$T/test_threads' '$T/test_hybrid'
+    '$T/test_cl --threads' '$T/test_packed_conv --only callers' '$T/test_threads --without fork' '$T/test_hybrid'
 endif
 endif
 ifeq ($(SANITIZE),thread)
