@@ -343,6 +343,11 @@ __attribute__((constructor)) static void begin(void)
     pthread_atfork(before_fork, NULL, after_fork_child);
 }
 
+void gemm_free_idle_scratch(void)
+{
+    for (int i = 0; i < SLOTS; ++i) free(atomic_exchange(&idle_scratch[i], NULL));
+}
+
 /* At exit, and before the code is unmapped when it was loaded by dlopen. */
 __attribute__((destructor)) static void end(void)
 {
@@ -352,7 +357,7 @@ __attribute__((destructor)) static void end(void)
     new_generation();
     for (int i = 0; i < pool.count; ++i) pthread_join(pool.workers[i].thread, NULL);
     for (int i = 0; i < MAX_WORKERS; ++i) free(pool.workers[i].scratch);
-    for (int i = 0; i < SLOTS; ++i) free(atomic_exchange(&idle_scratch[i], NULL));
+    gemm_free_idle_scratch();
 }
 
 /* ---- the caller's scratch ---- */
