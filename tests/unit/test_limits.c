@@ -144,20 +144,19 @@ static void test_machine(const machine *m)
     remove_folder(root);
 }
 
-/* A mount with options that are longer than any buffer stands before the right one. */
+/* A line that is longer than the buffer stands before the right one. From the buffer's end on it
+   looks like a mount with a smaller quota. */
 static void test_long_line(void)
 {
-    enum { LONG = 20000 };
-    static char text[LONG + 400];
+    enum { BUFFER = 4095 };
+    static char text[BUFFER + 400];
     char root[] = "/tmp/test_limits.XXXXXX";
     if (!mkdtemp(root)) fail(root);
-    strcpy(text, "29 23 0:25 / /over rw - overlay overlay lowerdir=");
-    const size_t start = strlen(text);
-    for (int i = 0; i < LONG; ++i) text[start + i] = i % 60 ? 'x' : ' ';
-    text[start + LONG] = '\n';
-    strcpy(text + start + LONG + 1, V2("/"));
+    memset(text, 'x', BUFFER);
+    strcpy(text + BUFFER, "30 23 0:26 / /false rw - cgroup2 cgroup2 rw\n" V2("/"));
     write_file(root, "proc/self/cgroup", "0::/\n");
     write_file(root, "proc/self/mountinfo", text);
+    write_file(root, "false/cpu.max", "100000 100000\n");
     write_file(root, "sys/fs/cgroup/cpu.max", "700000 100000\n");
     const int cores = gemm_quota_cores(root);
     if (cores == 7) report_pass("odd: a long line");
