@@ -54,7 +54,7 @@ CONV_NETWORKS = $T/test_conv_networks
 
 # Also under the sanitizers. Darknet never frees a whole network: the tests of its networks do not
 # look for leaks.
-UNIT_PROGRAMS = $(addprefix $T/,test_driver test_large test_number test_threads test_gemm test_auto test_packed test_packed_conv test_packed_layers test_chain \
+UNIT_PROGRAMS = $(addprefix $T/,test_driver test_large test_limits test_number test_threads test_gemm test_auto test_packed test_packed_conv test_packed_layers test_chain \
     test_allocation test_training test_conv test_conv_networks test_hook test_host test_hybrid test_plans test_dlclose test_stats test_compare test_ab_rule test_library) \
     $(OUT)/bench/ab $(OUT)/libdarknet.so $(OUT)/libdarknet-gemm.so
 # Tests of many kernels, which are not about the cache: PoCL compiles less.
@@ -71,6 +71,7 @@ UNIT_COMMANDS = \
     '$T/test_packed_conv' \
     '$(PACKED)' \
     '$T/test_number' \
+    '$T/test_limits' \
     '$T/test_threads' \
     '$T/test_auto' \
     '$T/test_driver' \
@@ -109,6 +110,7 @@ SYSTEM_COMMANDS = \
     'tests/system/test_install.sh' \
     'tests/system/test_host.sh' \
     'tests/system/test_memory.sh' \
+    'tests/system/test_container.sh' \
     'tests/system/test_isa.sh' \
     '$(CONV_NETWORKS) --winograd cfg/*.cfg "$$MODELS"/*.cfg --resize cfg/yolov3-tiny.cfg cfg/yolov2.cfg' \
     'tests/system/test_warnings.sh' \
@@ -146,7 +148,7 @@ endif
 ifeq ($(SANITIZE),thread)
 UNIT_PROGRAMS = $T/test_threads $T/test_cl $T/test_cl_layers $T/test_hybrid $T/test_packed $T/test_packed_conv
 UNIT_COMMANDS = 'TSAN_OPTIONS=die_after_fork=0 $(PACKED)' '$T/test_cl_layers --only threads tests/unit/cfg/hook.cfg' \
-    '$T/test_cl --threads' '$T/test_packed_conv --only callers' '$T/test_threads' '$T/test_hybrid'
+    '$T/test_cl --threads' '$T/test_packed_conv --only callers' '$T/test_threads --without fork' '$T/test_hybrid'
 endif
 endif
 ifeq ($(SANITIZE),thread)

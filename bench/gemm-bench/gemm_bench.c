@@ -522,7 +522,8 @@ static int prepare_and_run(bench *b)
 
 static int list_rows(void)
 {
-    gemm_get_state();                       /* a bad variable is an error of this process */
+    const gemm_state *s = gemm_get_state();     /* a bad variable is an error of this process */
+    fprintf(stderr, "gemm-bench: threads %d, by %s\n", s->threads, s->threads_by);
     probe *probes = bench_check_memory(probe_rows());
     probe_list(probes, stdout);
     free(probes);

@@ -28,7 +28,7 @@ char *gemm_cl_identify(void);
 /* Whether the device is another processor than the CPU. Opens the device. */
 bool gemm_cl_has_gpu(void);
 
-/* Whether the parent of this process opened the device before it forked: this child cannot use it. */
+/* Whether the parent of this process opened the device before it forked: a child cannot use it. */
 bool gemm_cl_is_of_parent(void);
 
 /* Zeroed memory of the device's driver, mapped for the CPU; NULL when there is none. */

@@ -110,8 +110,8 @@ bool gemm_auto_is_kept(void)
     return !unkept;
 }
 
-/* The table is written so that a reader needs no lock: what another thread was adding is missing, or
-   is complete. */
+/* The table is written so that a reader needs no lock: what another thread was adding is missing,
+   or is complete. */
 static void after_fork(void)
 {
     pthread_mutex_init(&lock, NULL);

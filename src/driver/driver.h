@@ -40,7 +40,7 @@ void gemm_set_variant(const gemm_variant *);
 void gemm_set_threads(int threads);
 void gemm_set_conv(gemm_conv_mode);
 
-/* How many bytes all plans together may keep, at least 1. Default: a quarter of the memory. */
+/* How many bytes all plans together may keep, at least 1. Default: plan.h. */
 void gemm_set_plan_limit(size_t bytes);
 
 /* How many they keep now. */

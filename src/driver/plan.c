@@ -2,9 +2,11 @@
 #include "driver/plan.h"
 
 #include "driver/driver.h"
+#include "util/limits.h"
 
 #include <errno.h>
 #include <math.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -27,31 +29,39 @@ struct gemm_plan {
     size_t counted;             /* of kept.bytes, in the sum below */
 };
 
-/* The bytes that all plans keep, and their limit. 0: not yet known. */
-static _Atomic size_t kept_bytes, limit;
+/* The bytes that all plans keep, and their limit. */
+static _Atomic size_t kept_bytes, limit = SIZE_MAX;
+static atomic_bool forced;      /* the limit is that of gemm_set_plan_limit */
+static size_t machine, group;   /* the limits by a share of the memory, and the group's memory */
+static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-static size_t default_limit(void)
+static void find_memory(void)
 {
     enum { SHARE = 4 };
     const long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
-    return pages > 0 && page > 0 ? (size_t)pages / SHARE * (size_t)page : SIZE_MAX / SHARE;
+    machine = pages > 0 && page > 0 ? (size_t)pages / SHARE * (size_t)page : SIZE_MAX / SHARE;
+    group = gemm_group_memory("");
+    if (group / SHARE < machine) machine = group / SHARE;
+}
+
+/* For each new plan, because the process may take more memory than it did at the last one. */
+static void find_limit(void)
+{
+    pthread_once(&once, find_memory);
+    if (atomic_load(&forced)) return;
+    const size_t spare = gemm_spare_memory("", group), kept = atomic_load(&kept_bytes);
+    atomic_store(&limit, kept < machine && spare < machine - kept ? kept + spare : machine);
 }
 
 void gemm_set_plan_limit(size_t bytes)
 {
+    atomic_store(&forced, true);
     atomic_store(&limit, bytes);
 }
 
 size_t gemm_planned_bytes(void)
 {
     return atomic_load(&kept_bytes);
-}
-
-static size_t get_limit(void)
-{
-    size_t bytes = atomic_load(&limit);
-    if (bytes == 0) atomic_store(&limit, bytes = default_limit());
-    return bytes;
 }
 
 static layer_key key_of(const gemm_variant *row, const conv_call *c, const conv_norm *norm)
@@ -87,6 +97,7 @@ gemm_plan *gemm_plan_get(gemm_plan **slot, const gemm_variant *row, const conv_c
     const layer_key key = key_of(row, c, norm);
     if (*slot && memcmp(&(*slot)->key, &key, sizeof key)) gemm_plan_drop(slot);
     if (!*slot) {
+        find_limit();
         *slot = calloc(1, sizeof **slot);
         if (*slot) memcpy(&(*slot)->key, &key, sizeof key);
     }
@@ -112,7 +123,7 @@ const float *gemm_plan_norm(gemm_plan *plan, const conv_call *c, const conv_norm
 
 gemm_kept *gemm_plan_kept(gemm_plan *plan)
 {
-    const size_t others = atomic_load(&kept_bytes) - plan->counted, most = get_limit();
+    const size_t others = atomic_load(&kept_bytes) - plan->counted, most = atomic_load(&limit);
     plan->kept.room = others < most ? most - others : 0;
     return &plan->kept;
 }

@@ -3,8 +3,9 @@
  *
  *   struct gemm_plan = the layer it was made for + folded batch norm + what the row keeps
  *
- * All plans together may keep a quarter of the machine's memory. A layer that finds no room
- * computes what it needs at each call, as a layer without a slot does.
+ * All plans together may keep a quarter of the memory of the machine, or of a container. Where the
+ * process is limited they leave more (util/limits.h): a host does not look whether it gets memory.
+ * A layer that finds no room computes what it needs at each call, as a layer without a slot does.
  */
 #ifndef GEMM_PLAN_H
 #define GEMM_PLAN_H

@@ -50,13 +50,14 @@ static const char *read_name(const char *variable)
     return NULL;
 }
 
-static int read_threads(void)
+static int read_threads(const char **by)
 {
     const char *own = getenv("GEMM_THREADS");
-    int n;
+    int n = 0;
     if (own) {
         if (!gemm_parse_int(own, 1, GEMM_MAX_THREADS, &n))
             gemm_refuse("GEMM_THREADS='%s' is no whole number from 1 to %d", own, GEMM_MAX_THREADS);
+        *by = "GEMM_THREADS";
         return n;
     }
     /* OMP_NUM_THREADS may be a list, one number a nesting level. OpenMP judges a bad one itself. */
@@ -65,7 +66,9 @@ static int read_threads(void)
     char first[16] = "";
     strncpy(first, openmp, sizeof first - 1);
     first[strcspn(first, ",")] = '\0';
-    return gemm_parse_int(first, 1, GEMM_MAX_THREADS, &n) ? n : 0;
+    if (!gemm_parse_int(first, 1, GEMM_MAX_THREADS, &n)) return 0;
+    *by = "OMP_NUM_THREADS";
+    return n;
 }
 
 static bool read_switch(const char *variable, bool unset)
@@ -98,9 +101,12 @@ static const char *read_impl(void)
 
 gemm_settings gemm_read_settings(void)
 {
+    const char *threads_by = NULL;
+    const int threads = read_threads(&threads_by);
     return (gemm_settings){
         .impl = read_impl(),
-        .threads = read_threads(),
+        .threads = threads,
+        .threads_by = threads_by,
         .isa = getenv("GEMM_ISA"),
         .bind = read_switch("GEMM_BIND", true),
         .conv = read_conv(),

@@ -13,6 +13,7 @@
 #include "util/die.h"
 #include "util/file.h"
 #include "util/forked.h"
+#include "util/limits.h"
 #include "util/text.h"
 #include "util/threads.h"
 
@@ -61,10 +62,16 @@ static const gemm_ukernel *find_isa(const char *name)
     return gemm_ukernel_find(NULL);
 }
 
-static int all_cores(void)
+/* More threads than a container's quota of CPU time would be stopped together until its period
+   ends. */
+static int count_cores(const char **by)
 {
-    const int cores = gemm_allowed_cores();
-    return cores < GEMM_MAX_THREADS ? cores : GEMM_MAX_THREADS;
+    const int cores = gemm_allowed_cores(), quota = gemm_quota_cores("");
+    const bool less = quota > 0 && quota < cores;
+    const int threads = less ? quota : cores;
+    *by = less ? "the quota of CPU time of a control group"
+               : "the processors that this process may use";
+    return threads < GEMM_MAX_THREADS ? threads : GEMM_MAX_THREADS;
 }
 
 /* The folder of compiled programs and of the tuning table. NULL: the environment names none. */
@@ -90,10 +97,11 @@ static const char *cache_folder(const gemm_settings *s)
 static void start(void)
 {
     const gemm_settings s = gemm_read_settings();
-    const char *folder = cache_folder(&s);
+    const char *folder = cache_folder(&s), *by = s.threads_by;
+    const int threads = s.threads ? s.threads : count_cores(&by);
     state = (gemm_state){
         .impl = find_impl(s.impl),
-        .threads = s.threads ? s.threads : all_cores(),
+        .threads = threads, .threads_by = by,
         .isa = find_isa(s.isa),
         .conv = s.conv, .check = s.check, .trace = s.trace,
     };
@@ -178,6 +186,7 @@ void gemm_set_threads(int threads)
     if (threads < 1 || threads > GEMM_MAX_THREADS)
         gemm_die("threads=%d is no whole number from 1 to %d", threads, GEMM_MAX_THREADS);
     state.threads = threads;
+    state.threads_by = "a call";
 }
 
 void gemm_set_conv(gemm_conv_mode mode)

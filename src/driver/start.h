@@ -13,6 +13,7 @@
 typedef struct gemm_state {
     const gemm_variant *impl;           /* the row of GEMM_IMPL */
     int threads;                        /* at least 1 */
+    const char *threads_by;             /* what gave this number, in a few words */
     const struct gemm_ukernel *isa;     /* of GEMM_ISA, or the best of this processor */
     gemm_conv_mode conv;                /* of GEMM_CONV */
     bool check, trace;                  /* GEMM_CHECK=1, GEMM_TRACE is set */

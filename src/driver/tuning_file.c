@@ -289,6 +289,8 @@ static const char *merge_locked(const gemm_tuning *t, const gemm_tuning_file *f)
     const int folder = open(f->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (folder < 0) return strerror(errno);
     why = lock(folder) ? merge(t, f) : "another process has locked its folder";
+    /* Not by close alone: a child that was forked meanwhile has the lock too. */
+    flock(folder, LOCK_UN);
     close(folder);
     return why;
 }

@@ -30,6 +30,7 @@
 #include "util/threads.h"
 
 #include "util/float_mode.h"
+#include "util/limits.h"
 #include "util/own.h"
 
 #include <assert.h>
@@ -71,6 +72,8 @@ static struct {
     owner busy;                 /* the thread whose job `main` is; the next three are its own */
     worker workers[MAX_WORKERS];
     int count;
+    int most;                   /* so many workers at most, by memory, once that is known */
+    bool known;
     int home;                   /* the caller's core, which the workers keep off */
     owner beside;               /* the thread that began a task */
     job task, side, main;
@@ -265,9 +268,20 @@ static void new_generation(void)
     }
 }
 
+/* A worker has a stack and scratch. They must leave room where the addresses are limited. */
+static int most_workers(void)
+{
+    enum { STACK_BYTES = 8 << 20 };
+    const size_t spare = gemm_spare_memory("", SIZE_MAX) / (STACK_BYTES + GEMM_SCRATCH_BYTES);
+    return spare < MAX_WORKERS ? (int)spare : MAX_WORKERS;
+}
+
 /* As many as can be had, up to `wanted`. Signals stay with the threads of the program. */
 static void start_workers(int wanted)
 {
+    if (!pool.known) pool.most = most_workers(), pool.known = true;
+    if (wanted > pool.most) wanted = pool.most;
+    if (pool.count >= wanted) return;
     sigset_t all, old;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &old);
@@ -329,6 +343,11 @@ __attribute__((constructor)) static void begin(void)
     pthread_atfork(before_fork, NULL, after_fork_child);
 }
 
+void gemm_free_idle_scratch(void)
+{
+    for (int i = 0; i < SLOTS; ++i) free(atomic_exchange(&idle_scratch[i], NULL));
+}
+
 /* At exit, and before the code is unmapped when it was loaded by dlopen. */
 __attribute__((destructor)) static void end(void)
 {
@@ -338,7 +357,7 @@ __attribute__((destructor)) static void end(void)
     new_generation();
     for (int i = 0; i < pool.count; ++i) pthread_join(pool.workers[i].thread, NULL);
     for (int i = 0; i < MAX_WORKERS; ++i) free(pool.workers[i].scratch);
-    for (int i = 0; i < SLOTS; ++i) free(atomic_exchange(&idle_scratch[i], NULL));
+    gemm_free_idle_scratch();
 }
 
 /* ---- the caller's scratch ---- */

@@ -3,7 +3,8 @@
  * free thread takes the next one. One thread's job has the workers; a task may run beside its
  * caller, and then both have jobs.
  *
- * Any thread may call at any time. A forked child starts workers of its own.
+ * Any thread may call at any time, and workers round as it does (util/float_mode.h). A forked child
+ * starts workers of its own.
  */
 #ifndef GEMM_THREADS_H
 #define GEMM_THREADS_H
@@ -42,6 +43,9 @@ void gemm_end_beside(void);
 /* Whether workers keep off the core of the thread that calls. Without a call they do. Call it
    before the first job. */
 void gemm_threads_bind(bool);
+
+/* Frees the scratch of callers that no call uses now. */
+void gemm_free_idle_scratch(void);
 
 /* The number of processors that this process may use, at least 1. */
 int gemm_allowed_cores(void);

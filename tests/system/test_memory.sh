@@ -1,6 +1,7 @@
 #!/bin/sh
 # The workspace of im2col is not allocated when the hook takes every convolution, and is when not. What
-# plans keep stays in bounds.
+# plans keep stays in bounds. Where memory is limited so far that an unpatched Darknet just runs, the
+# patched one runs too.
 . tests/support/lib.sh
 
 # peak CONV: peak resident memory of a detection, in KiB
@@ -28,5 +29,41 @@ if [ "$hook" -le $most ]; then
     pass memory-plans
 else
     fail memory-plans "a detection with plans needs $hook KiB, more than $most"
+fi
+
+# detect_within v|d KIB PROGRAM: with so many addresses, or so much data
+detect_within()
+{
+    (
+        ulimit -c 0
+        ulimit -$1 $2
+        cd "$work/limited" || exit 1
+        exec "$3" detect cfg/yolov3-tiny.cfg $BUILD/yolov3-tiny-untrained.weights data/kite.jpg
+    ) >"$work/output" 2>&1
+    grep -q 'Predicted in' "$work/output"
+}
+
+# What unpatched Darknet needs by this system's libraries, in steps of 10 MB: it cannot be less than
+# weights and outputs.
+darknet_folder "$work/limited"
+least=240000
+until detect_within v $least "$BUILD/upstream/darknet" 2>/dev/null || [ $least -ge 400000 ]; do
+    least=$((least + 10000))
+done
+# All in this range failed when plans took what was left.
+for more in 0 20000 40000 60000; do
+    for threads in 2 16; do
+        what="memory-of-$more-KiB-more, $threads threads"
+        if GEMM_THREADS=$threads detect_within v $((least + more)) "$root/darknet"; then
+            pass "$what"
+        else
+            fail "$what" "$((least + more)) KiB of addresses: $(tail -n 2 "$work/output")"
+        fi
+    done
+done
+if detect_within d $((least + 20000)) "$root/darknet"; then
+    pass memory-data
+else
+    fail memory-data "$((least + 20000)) KiB of data: $(tail -n 2 "$work/output")"
 fi
 finish

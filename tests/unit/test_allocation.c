@@ -16,6 +16,7 @@
 #include "driver/driver.h"
 #include "support/child.h"
 #include "support/report.h"
+#include "util/threads.h"
 
 #include <limits.h>
 #include <math.h>
@@ -188,6 +189,7 @@ static void run(problem *p, int allowed)
     memset(p->output, 0, p->outputs * sizeof *p->output);
     p->allowed = allowed;
     atomic_store(&failed, false);
+    gemm_free_idle_scratch();
     if (pthread_create(&thread, NULL, call, p)) abort();
     pthread_join(thread, NULL);
 }

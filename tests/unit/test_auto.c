@@ -582,6 +582,70 @@ static void test_callers(void)
     free(text);
 }
 
+/* ---- fork while another thread tunes ---- */
+
+enum { FORKS = 12, TUNED = 400, HANG_S = 60 };
+
+static atomic_bool stops;
+
+/* Measures one new shape after the other, nearly always with the lock of the table. */
+static void *tune_on(void *begun)
+{
+    float *A = malloc((M + TUNED) * LD * sizeof *A), *B = malloc(K * LD * sizeof *B);
+    float *C = malloc((M + TUNED) * LD * sizeof *C);
+    if (!A || !B || !C) exit(2);
+    for (int i = 0; i < TUNED && !atomic_load(&stops); ++i) {
+        const gemm_call c = make_call(A, B, C, i);
+        gemm_run(gemm_find("auto"), &c, NULL);
+        atomic_store((atomic_bool *)begun, true);
+    }
+    free(A), free(B), free(C);
+    return NULL;
+}
+
+/* Whether a child measures a shape that nobody has measured. */
+static bool tune_in_child(int number)
+{
+    static float A[(M + TUNED + FORKS) * LD], B[K * LD], C[(M + TUNED + FORKS) * LD];
+    int status = 1;
+    const pid_t child = fork();
+    if (child == 0) {
+        alarm(HANG_S);
+        const gemm_call c = make_call(A, B, C, TUNED + number);
+        gemm_note note;
+        gemm_run(gemm_find("auto"), &c, &note);
+        _exit(strcmp(note.why, "measured"));
+    }
+    return child > 0 && waitpid(child, &status, 0) == child && status == 0;
+}
+
+static int fork_while_tuning(void *ignored)
+{
+    static atomic_bool begun;
+    pthread_t thread;
+    bool right = true;
+    (void)ignored;
+    setenv("GEMM_TUNE", "1", 1);
+    setenv("OCL_ICD_VENDORS", "/nonexistent", 1);
+    if (pthread_create(&thread, NULL, tune_on, &begun)) return 2;
+    while (!atomic_load(&begun)) usleep(100);
+    for (int i = 0; i < FORKS && right; ++i) {
+        usleep(700 * (unsigned)i);
+        right = tune_in_child(i);
+    }
+    atomic_store(&stops, true);
+    pthread_join(thread, NULL);
+    return !right;
+}
+
+static void test_fork(void)
+{
+    unlink(path);
+    const child_result r = child_run(fork_while_tuning, NULL);
+    if (child_exit(&r) == 0) report_pass("fork-while-tuning");
+    else report_fail("fork-while-tuning", "a child hangs or does not measure: %s", r.output);
+}
+
 /* A layer whose row changes: what one row kept is freed, and not read by the other. */
 static int change_rows(void *ignored)
 {
@@ -823,7 +887,8 @@ static const struct {
              {"unwritable", test_unwritable}, {"untrusted", test_untrusted},
              {"unkept", test_unkept},       {"processes", test_two_processes},
              {"callers", test_callers},     {"kept", test_kept},
-             {"mixed", test_mixed},         {"chains", test_chains}};
+             {"mixed", test_mixed},         {"chains", test_chains},
+             {"fork", test_fork}};
 
 int main(int argc, char **argv)
 {

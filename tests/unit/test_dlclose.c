@@ -141,6 +141,11 @@ static int load_often(const char *path)
         dlclose(library);
         if (dlopen(path, RTLD_NOW | RTLD_NOLOAD)) return LOADED;
     }
+    /* The handlers of fork are gone too. */
+    int status = 1;
+    const pid_t child = fork();
+    if (child == 0) _exit(0);
+    if (child < 0 || waitpid(child, &status, 0) != child || status) return WRONG;
     pthread_key_t key;
     return pthread_key_create(&key, NULL) ? KEYS_GONE : PASSED;
 }

@@ -2,7 +2,8 @@
  * What a host may do with its process while the library is loaded.
  *
  *   fork       a network is made, or has predicted, before the fork. The child predicts what the
- *              parent does. Where the parent has the OpenCL device, one line says why it cannot
+ *              parent does. Where the parent has the OpenCL device, or threads of OpenMP, one line
+ *              says why it cannot
  *   trace      a child and its parent write each row once
  *   locale     numbers have a point, and are read with one, where the host's have a comma
  *
@@ -121,7 +122,10 @@ static int is_unusable(void *row)
     return why != NULL;
 }
 
-static void test_fork(const char *row, bool has_device)
+/* What the parent has after it made a network, or after it predicted, and a child cannot use. */
+typedef enum parents { NOTHING, DEVICE, OPENMP_THREADS } parents;
+
+static void test_fork(const char *row, parents has)
 {
     const scenario scenarios[] = {
         {row, true, false, false}, {row, true, true, false}, {row, true, true, true},
@@ -138,7 +142,8 @@ static void test_fork(const char *row, bool has_device)
             continue;
         }
         const child_result r = child_run(fork_host, (void *)s);
-        report_judged(name, judge_fork(&r, s, has_device && s->makes));
+        const bool refused = has == DEVICE ? s->makes : has == OPENMP_THREADS && s->predicts;
+        report_judged(name, judge_fork(&r, s, refused));
     }
 }
 
@@ -254,10 +259,15 @@ int main(int argc, char **argv)
         return 2;
     }
     cfg = argv[1];
-    test_fork("auto", false);
-    test_fork("packed", false);
-    test_fork("cl", true);
-    test_fork("hybrid", true);
+    test_fork("auto", NOTHING);
+    test_fork("packed", NOTHING);
+    test_fork("mkn", NOTHING);
+    test_fork("cl", DEVICE);
+    test_fork("hybrid", DEVICE);
+    test_fork("clblast", DEVICE);
+    test_fork("openblas", NOTHING);
+    test_fork("blis", OPENMP_THREADS);
+    test_fork("onednn", OPENMP_THREADS);
     test_trace("trace");
     test_locale();
     return report_status();
