@@ -1,5 +1,5 @@
-# The Debian packages of each target. `make detect`, `make test` and `make test-qemu` install those
-# that are missing; every other target only says which ones are.
+# The Debian packages of each target. `make detect`, `make test`, `make test-qemu` and
+# `make test-opencl` install those that are missing; every other target only says which ones are.
 
 BUILD_PACKAGES = gcc g++ libc6-dev binutils make patch tar xz-utils curl ca-certificates
 # Other people's gemm, for comparison and its tests only.
@@ -24,7 +24,9 @@ PACKAGES_test     = $(BENCH_PACKAGES) $(REF_PACKAGES) $(REPORT_PACKAGES) $(CL_TE
     clang valgrind time python3
 PACKAGES_test-qemu = qemu-user gcc-aarch64-linux-gnu g++-aarch64-linux-gnu libc6-dev-arm64-cross
 
-INSTALLING = $(filter packages detect test test-qemu,$(MAKECMDGOALS))
+PACKAGES_test-opencl = $(REF_PACKAGES) python3 python3-venv $(if $(filter llvmpipe freedreno,$(OPENCLS)),mmdebstrap)
+
+INSTALLING = $(filter packages detect test test-qemu test-opencl,$(MAKECMDGOALS))
 
 packages: ## install the Debian packages for building and measuring
 	@setup/packages.sh $(if $(INSTALLING),$(if $(filter 0,$(INSTALL)),require,install),name) \
