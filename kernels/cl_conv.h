@@ -17,7 +17,7 @@
  * With DEPTHWISE the convolution is 1 x 1 with stride 1. B is the output of a depthwise
  * convolution, and an element of it is computed where it is needed. size, stride, pad and the image
  * are those of the depthwise convolution. taps has its filters, size^2 each. depth_norm has K
- * scales and K shifts. An element adds in the order of cl_thin, so it has the same bits.
+ * scales and K shifts. An element adds in the order of cl_thin.
  *
  * With POOL the convolution and a maxpool of size 2 and stride 2 are one launch. Four places in a
  * row, from a multiple of 4 on, are then a 2x2 block of the output: its rows one after the other.

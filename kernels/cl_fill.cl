@@ -21,6 +21,7 @@
 
 /* With HALF a pixel has 16 bits a column. The values are rounded to nearest before, because
    write_imagef may round to zero. */
+__attribute__((always_inline))
 void write_pixel(__write_only image2d_t image, int2 at, float4 p)
 {
 #ifdef HALF

@@ -94,7 +94,9 @@ __constant sampler_t nearest = CLK_NORMALIZED_COORDS_FALSE | CLK_ADDRESS_CLAMP |
 #endif
 
 /* Four steps of K: b[k][p] is pixel p of row k, t[k][i] is A's element of row i. `next`: how far
-   the second pixel is. */
+   the second pixel is. Always inlined, because llvmpipe's compiler crashes on an image as the
+   argument of a call. */
+__attribute__((always_inline))
 void load_four(PLACE at, int brs, int next, SOURCE B, __global const ELEMENT *a, const int *row,
                NUMBER4 (*b)[PIXELS], NUMBER (*t)[ROWS])
 {

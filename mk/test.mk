@@ -1,6 +1,6 @@
 # The tests. A command is one line for sh; a program or a script prints TAP, so prove can run it too.
 
-.PHONY: test test-qemu
+.PHONY: test test-qemu test-opencl
 
 # ---- Programs that are linked in their own way ----
 # Row stock and GEMM_CHECK, with loops that can be made wrong.
@@ -44,6 +44,11 @@ $(OUT)/tests/layer_%.so: $(OBJ)/tests/support/layer_%.o
 
 # A false OpenCL library.
 $(OUT)/tests/fake_opencl.so: $(OBJ)/tests/support/fake_opencl.o
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(GEMM_OPTS) $(CFLAGS) $(LDFLAGS) -shared $^ -o $@ -ldl $(LDLIBS)
+
+# Is loaded in front of a library.
+$(OUT)/tests/preload_%.so: $(OBJ)/tests/support/preload_%.o
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(GEMM_OPTS) $(CFLAGS) $(LDFLAGS) -shared $^ -o $@ -ldl $(LDLIBS)
 
@@ -140,6 +145,23 @@ CL_COMMANDS = \
     '$(CONV_NETWORKS) --row cl --train tests/unit/cfg/layers.cfg' \
     '$(CONV_NETWORKS) --row cl tests/unit/cfg/connected.cfg $(CL_NETWORKS) "$$MODELS"/*.cfg --resize cfg/yolov3-tiny.cfg' \
     '$(QUICK) $(CONV_NETWORKS) --row cl_half $(patsubst %,tests/unit/cfg/%.cfg,connected chain) $(patsubst %,cfg/%.cfg,yolov3-tiny resnet18 resnext50 densenet201)'
+
+# The unit tests on other people's OpenCL, with few cases. A compiler that computes nothing is for
+# the start of the rows alone.
+OPENCLS = pocl intel
+ON_OPENCL = tests/support/on_opencl.sh $(1) $(abspath $(BUILD))/opencl/$(1)
+define OPENCL_TESTS
+    '$(ON_OPENCL) $T/test_cl --cases 3' \
+    'OPENCL_LAYERS=$T/layer_fail.so $(ON_OPENCL) $T/test_cl_layers tests/unit/cfg/hook.cfg cfg/yolov3-tiny.cfg' \
+    '$(ON_OPENCL) $T/test_packed_layers --row cl --cases 60' \
+    '$(ON_OPENCL) $T/test_chain --row cl --cases 1' \
+    '$(ON_OPENCL) $T/test_plans --row cl tests/unit/cfg/plans.cfg tests/unit/cfg/hook.cfg' \
+    '$(ON_OPENCL) $(CONV_NETWORKS) --row cl tests/unit/cfg/connected.cfg cfg/yolov3-tiny.cfg' \
+    '$(ON_OPENCL) $(CONV_NETWORKS) --row cl_half cfg/yolov3-tiny.cfg' \
+    '$(ON_OPENCL) $(CONV_NETWORKS) --row cl_half_fast cfg/yolov3-tiny.cfg'
+endef
+OPENCL_START = '$(call ON_OPENCL,freedreno) $T/test_cl --start'
+OPENCL_COMMANDS = $(foreach name,$(filter-out freedreno,$(OPENCLS)),$(call OPENCL_TESTS,$(name))) $(if $(filter freedreno,$(OPENCLS)),$(OPENCL_START))
 # PoCL and LLVM keep to the end what they once took.
 ifeq ($(SANITIZE),1)
 UNIT_PROGRAMS += $T/test_cl $T/layer_quick.so
@@ -195,6 +217,10 @@ RUN = GEMM_LACKS=$(call quote,$(LACKS)) MAKEFLAGS=$(call quote,$(MAKEOVERRIDES))
 ifeq ($(SANITIZE),0)
 test: all $(UNIT_PROGRAMS) $(SYSTEM_PROGRAMS) $(DEMO_PROGRAMS) $(CL_PROGRAMS) $(UNTRAINED) ## run all tests; SANITIZE=1, SANITIZE=thread: the unit tests; installs Debian packages first
 	@$(RUN) $(CL_COMMANDS) $(SYSTEM_COMMANDS) $(DEMO_COMMANDS) $(UNIT_COMMANDS)
+
+# OPENCLS names them, of pocl, intel, llvmpipe and freedreno. The last two need root.
+test-opencl: all $(CL_PROGRAMS) $T/preload_faults.so $(addprefix $T/,test_packed_layers test_chain test_plans test_conv_networks) ## run the tests of the OpenCL rows on other people's OpenCL; installs Debian packages first
+	@$(RUN) $(OPENCL_COMMANDS)
 
 # The build for arm64 is a configuration of its own: make is called for it once more.
 test-qemu: all $T/test_packed $T/test_packed_layers $T/test_conv ## run the tests of packed as other processors see them, arm64 too; installs Debian packages first

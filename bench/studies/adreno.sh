@@ -41,7 +41,7 @@ done
 for gpu; do
     while read -r title kernel options; do
         # $compiler may be a command with arguments.
-        $compiler "$gpu" "$work/$kernel.cl" "-cl-fast-relaxed-math $options" >"$work/said" 2>&1 || :
+        $compiler "$gpu" "$work/$kernel.cl" "-cl-mad-enable -cl-no-signed-zeros $options" >"$work/said" 2>&1 || :
         counts=$(awk -v kernel="$kernel" -f "$here/ir3_loop.awk" "$work/said") || {
             echo "adreno.sh: $title for GPU $gpu; the compiler said:" >&2
             tail -n 5 "$work/said" >&2

@@ -17,6 +17,8 @@
  *   test_cl --conv ROW CASE u|d      one small convolution, likewise
  *   test_cl --tile           what `cl` runs for a large multiply, as the name of the test; and the
  *                            choice of a tile, and 16 bits
+ *   test_cl --start          whether rows open the device, build and launch, on an OpenCL that
+ *                            executes nothing
  *   test_cl --groups         what `cl` runs where built kernels have groups of at most STRICT_GROUP
  *                            items; needs the layer of tests/support/layer_strict.c
  *   test_cl --waits          a convolution's waits and launches, which the same layer counts
@@ -1041,6 +1043,34 @@ static void show_tile(void)
     free_problem(&p);
 }
 
+/* The device opens, kernels are built, and launches and copies succeed. What is computed is not
+   looked at. */
+static void test_start(void)
+{
+    static const conv_call shape = {.batch = 1, .groups = 1, .c = 9, .h = 16, .w = 17, .n = 33,
+                                    .size = 3, .stride = 1, .pad = 1, .out_h = 16, .out_w = 17};
+    static const struct { const char *name; const gemm_cl_row *row; } starts[] = {
+        {"cl", &gemm_cl_best}, {"cl_image", &gemm_cl_image}, {"cl_half", &gemm_cl_half}};
+    for (size_t i = 0; i < 2 * sizeof starts / sizeof *starts; ++i) {
+        const char policy = i % 2 ? 'u' : 'd';
+        rng r = rng_make(seed, 13);
+        char name[64];
+        gemm_cl_force_memory(policy);
+        problem p = make_problem(&r, 0, 0, 40, 70, 30, 0, false);
+        convolution q = make_convolution(&r, shape, false);
+        const gemm_cl_row *row = starts[i / 2].row;
+        const char *why = gemm_cl_unusable(row);
+        if (!why && run_row(&p.call, row) != GEMM_DONE) why = "a multiply did not run";
+        if (!why && convolve_parts(&q.call, row, 0) != GEMM_DONE)
+            why = "a convolution did not run";
+        snprintf(name, sizeof name, "cl-start-%s-%s", starts[i / 2].name, policy_name(policy));
+        report_judged(name, why);
+        gemm_cl_force_memory(0);
+        free_problem(&p);
+        free_convolution(&q);
+    }
+}
+
 /* Where built kernels have small groups, `cl` chooses another kernel or a smaller group, and a row
    of a fixed group says why it cannot run. The layer refuses larger groups. */
 static void test_groups(void)
@@ -1621,7 +1651,7 @@ static _Noreturn void run_one(char **argv)
 
 typedef struct options {
     int seed, cases;
-    bool small, threads, faults, waits, tile, groups, checks;
+    bool small, threads, faults, waits, tile, groups, checks, start;
     char **one;                 /* --sum or --conv, and its three arguments */
 } options;
 
@@ -1637,6 +1667,7 @@ static options read_options(int argc, char **argv)
         else if (!strcmp(a, "--tile")) o.tile = true;
         else if (!strcmp(a, "--groups")) o.groups = true;
         else if (!strcmp(a, "--checks")) o.checks = true;
+        else if (!strcmp(a, "--start")) o.start = true;
         else if (!strcmp(a, "--seed")) o.seed = option_int(a, argv[++i], 0);
         else if (!strcmp(a, "--cases")) o.cases = option_int(a, argv[++i], 1);
         else if (!strcmp(a, "--row") && i + 1 < argc) only = argv[++i];
@@ -1663,8 +1694,9 @@ int main(int argc, char **argv)
         if (o.waits) test_waits();
         return report_status();
     }
-    if (o.groups) {
-        test_groups();
+    if (o.groups || o.start) {
+        if (o.groups) test_groups();
+        if (o.start) test_start();
         return report_status();
     }
     const char *why = gemm_cl_unusable(&gemm_cl_best);
