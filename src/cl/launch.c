@@ -69,7 +69,16 @@ static bool spills(const gemm_cl_work *w)
     return w->program && w->program->spilled && !w->device->traits.cpu;
 }
 
-static const char *build_tile(gemm_cl_work *w, const char *more)
+static const char spilled[] = "the OpenCL compiler spills the registers of the kernel";
+
+/* Whether the kernel should hold its tile in registers and does not. Those of the paper have theirs
+   in an array on purpose. */
+static bool is_spilled(const gemm_cl_work *w)
+{
+    return spills(w) && !w->takes_spills && w->row->way != GEMM_CL_PADDED;
+}
+
+const char *gemm_cl_build_row(gemm_cl_work *w, const char *more)
 {
     char options[256] = "-cl-fast-relaxed-math";
     w->program = NULL;
@@ -79,24 +88,56 @@ static const char *build_tile(gemm_cl_work *w, const char *more)
         !gemm_append(options, sizeof options, "%s", more))
         return "the options of the OpenCL kernel are too long";
     w->program = gemm_cl_build(w->row->kernel, options, &why);
-    return w->program ? why_refused(w) : why;
+    if (w->program) why = why_refused(w);
+    return !why && is_spilled(w) ? spilled : why;
 }
 
-const char *gemm_cl_build_row(gemm_cl_work *w, const char *more)
+/* The row of the work, and then those that stand in for it. *saw_spills: one is left out only
+   because of its registers. */
+static const char *try_in_turn(gemm_cl_work *w, gemm_cl_attempt *attempt, void *job,
+                               bool *saw_spills)
 {
-    const char *why = build_tile(w, more);
-    while (!why && spills(w) && w->row->smaller) {
-        w->row = w->row->smaller;
-        why = build_tile(w, more);
+    const char *why = attempt(job);
+    while (why) {
+        *saw_spills |= why == spilled;
+        if (gemm_cl_is_faulty(why)) gemm_cl_say_left_out(why);
+        if (!w->row->instead) break;
+        w->row = w->row->instead;
+        if (!w->row->splits) w->parts = 1;
+        why = attempt(job);
     }
     return why;
+}
+
+const char *gemm_cl_build_choice(gemm_cl_work *w, bool chosen, gemm_cl_attempt *attempt, void *job)
+{
+    const gemm_cl_row *row = w->row;
+    const int parts = w->parts;
+    bool saw_spills = false;
+    if (!chosen) {
+        const char *why = attempt(job);
+        if (why && (why == spilled || gemm_cl_is_faulty(why))) w->refused = why;
+        return why;
+    }
+    const char *why = try_in_turn(w, attempt, job, &saw_spills);
+    if (!why || !saw_spills) return why;
+    w->takes_spills = true;
+    w->row = row;
+    w->parts = parts;
+    return try_in_turn(w, attempt, job, &saw_spills);
+}
+
+const char *gemm_cl_why_left_out(const char *name, const char *options)
+{
+    const char *why = NULL;
+    return gemm_cl_build(name, options, &why) ? NULL : why;
 }
 
 const gemm_cl_program *gemm_cl_need(const char *name, const char *options)
 {
     const char *why;
     const gemm_cl_program *p = gemm_cl_build(name, options, &why);
-    if (!p) gemm_cl_say(why);
+    if (!p) gemm_cl_say_left_out(why);
     return p;
 }
 
@@ -303,6 +344,7 @@ gemm_status gemm_cl_end_work(gemm_cl_work *w, bool failed, gemm_note *note)
     gemm_cl_release_old_images();
     gemm_cl_counters.bytes += w->A.copied + w->B.copied + w->C.copied;
     if (!failed && !lost) return GEMM_DONE;
+    if (w->refused) return gemm_fail(note, w->refused);
     if (!w->C.touched && !lost) return GEMM_DECLINED;
     return gemm_fail(note, gemm_cl_last_failure());
 }

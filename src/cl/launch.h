@@ -43,6 +43,8 @@ typedef struct gemm_cl_work {
     int parts;                      /* of K */
     gemm_cl_view A, B, C;
     cl_mem sums;                    /* the parts that STAGE_SUM adds; NULL: there are none */
+    const char *refused;            /* why a row that the user named can never run, or NULL */
+    bool takes_spills;              /* registers may spill, because all choices spill them */
     bool unfinished;                /* it ended without a wait, so its times are not known */
     size_t group[2];                /* items along x and y, for the trace */
     gemm_cl_timed *timed;           /* the launches that have an event */
@@ -63,13 +65,24 @@ void gemm_cl_want_times(bool);
 /* The first step of a call: device and memory policy. Clears the reason of an earlier failure. */
 gemm_cl_work gemm_cl_begin_work(const gemm_cl_row *);
 
-/* Builds the row's kernel with its own options and `more`, texts that begin with a blank. Takes the
-   row's smaller tile where the compiler spills. NULL, or why the device cannot run it. */
+/* Builds the row's kernel with its own options and `more`, texts that begin with a blank. NULL, or
+   why the device cannot run it: also where the kernel spills registers. */
 const char *gemm_cl_build_row(gemm_cl_work *, const char *more);
 
-/* kernels/<name>.cl, for a launch of another kernel than the row's. NULL: it cannot be built, and
-   that was said. */
+/* kernels/<name>.cl, for a launch of another kernel than the row's. NULL: it is left out, and that
+   was said. */
 const gemm_cl_program *gemm_cl_need(const char *name, const char *options);
+
+/* NULL where such a kernel can be used, or why it is left out. */
+const char *gemm_cl_why_left_out(const char *name, const char *options);
+
+/* Builds all programs of the call for w->row. NULL, or why the device cannot run the row. */
+typedef const char *gemm_cl_attempt(void *job);
+
+/* Builds the programs of a row. Where `cl` chose it, the next choices are tried in turn, and w->row
+   becomes the one that can run. Where the user named it, and a program is left out for good, the
+   call fails when it ends, because another row must not replace it. NULL, or why none can run. */
+const char *gemm_cl_build_choice(gemm_cl_work *, bool chosen, gemm_cl_attempt *, void *job);
 
 /* The length of a part of K. It is a multiple of `step`; 0: of the step of the row's kernel. */
 int gemm_cl_part_length(const gemm_cl_work *, int K, int step);

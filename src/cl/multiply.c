@@ -162,25 +162,65 @@ static bool stores(const gemm_cl_work *w)
     return w->row->stores && !w->policy->shares;
 }
 
+/* Whether B goes into images by cl_fill, if they are not made of B's own buffer. */
+static bool is_filled(const gemm_cl_job *j)
+{
+    const gemm_cl_work *w = &j->w;
+    return w->row->way == GEMM_CL_IMAGE &&
+           (!w->policy->shares || w->row->half || gemm_cl_block_of(j->g->B));
+}
+
+/* Whether C is computed in a buffer that cl_zero clears. A call that only asks has no C. */
+static bool is_zeroed(const gemm_cl_job *j)
+{
+    return j->g->C && !stores(&j->w) && !(j->w.policy->shares && gemm_cl_block_of(j->g->C));
+}
+
+/* The kernels beside the row's own. */
+static const char *build_helpers(gemm_cl_job *j)
+{
+    gemm_cl_work *w = &j->w;
+    const bool halves = w->row->half == GEMM_CL_HALF_SUMS;
+    const bool packs = w->row->way == GEMM_CL_PADDED || halves ||
+                       (w->row->way == GEMM_CL_IMAGE && j->g->TA);
+    const char *why = NULL;
+    if (packs) why = gemm_cl_why_left_out("cl_pack", halves ? "-DHALF" : "");
+    if (!why && is_filled(j)) why = gemm_cl_why_left_out("cl_fill", w->row->half ? "-DHALF" : "");
+    if (!why && is_zeroed(j)) why = gemm_cl_why_left_out("cl_zero", "");
+    /* Without cl_sum the row can do with K as a whole. */
+    if (!why && w->parts > 1 && !gemm_cl_need("cl_sum", stores(w) ? "-DSTORE" : "")) w->parts = 1;
+    return why;
+}
+
+/* A gemm_cl_attempt. */
+static const char *build_programs(void *job)
+{
+    gemm_cl_job *j = job;
+    gemm_cl_work *w = &j->w;
+    char more[64] = "";
+    append_operands(j->g, w->row, more, sizeof more);
+    if (stores(w)) gemm_append(more, sizeof more, " -DSTORE");
+    const char *why = gemm_cl_build_row(w, more);
+    return why ? why : build_helpers(j);
+}
+
 const char *gemm_cl_build_job(gemm_cl_job *j, const gemm_call *g, const gemm_cl_row *row)
 {
-    char more[64] = "";
     *j = (gemm_cl_job){.g = g, .asked = row, .w = gemm_cl_begin_work(row)};
     gemm_cl_work *w = &j->w;
+    const bool chooses = row->way == GEMM_CL_CHOOSE;
     if (row->way == GEMM_CL_CLBLAST) return gemm_clblast_missing(gemm_cl_settings()->clblast);
     if (!fits_int(g)) return "a row is longer than the OpenCL kernels' offsets can say";
-    if (row->way == GEMM_CL_CHOOSE) w->row = gemm_cl_choose(&w->device->traits, g, &w->parts);
+    if (chooses) w->row = gemm_cl_choose(&w->device->traits, g, &w->parts);
     if (row->parts && w->row->splits) w->parts = row->parts;
-    append_operands(g, w->row, more, sizeof more);
-    if (stores(w)) gemm_append(more, sizeof more, " -DSTORE");
-    return gemm_cl_build_row(w, more);
+    return gemm_cl_build_choice(w, chooses, build_programs, j);
 }
 
 int gemm_cl_prepare(gemm_cl_job *j, const gemm_call *g, const gemm_cl_row *row)
 {
     const char *why = gemm_cl_build_job(j, g, row);
     if (why) {
-        gemm_cl_say(why);
+        gemm_cl_say_left_out(why);
         return -1;
     }
     const gemm_cl_way way = j->w.row->way;

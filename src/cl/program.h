@@ -1,5 +1,6 @@
 /*
- * OpenCL programs: each is built once per set of options. For the OpenCL files only; called with
+ * OpenCL programs: each is built once per set of options, and tried once on its device
+ * (cl/trial.h). For the OpenCL files only; called with
  * gemm_cl_lock held, while the device is open.
  */
 #ifndef GEMM_CL_PROGRAM_H
@@ -17,11 +18,23 @@ typedef struct gemm_cl_program {
     size_t group_items;         /* CL_KERNEL_WORK_GROUP_SIZE */
     cl_ulong spilled;           /* CL_KERNEL_PRIVATE_MEM_SIZE */
     cl_ulong local;             /* CL_KERNEL_LOCAL_MEM_SIZE */
-    char *why;                  /* it could not be built */
+    bool right;                 /* it was tried on this device, now or by an earlier process */
+    int unfinished;             /* trials that could not be made */
+    char *why;                  /* it is left out; NULL: it is not */
+    char reason[160];           /* the same without its name */
+    bool faulty;                /* because of what it is, not because the driver is short of memory */
+    bool said;                  /* and that was said */
 } gemm_cl_program;
 
-/* kernels/<name>.cl built with these options, or NULL and the reason. `name` is not copied. */
+/* kernels/<name>.cl built with these options, or NULL and the reason. A program is left out for
+   good where it does not build, or where its results are wrong. `name` is not copied. */
 const gemm_cl_program *gemm_cl_build(const char *name, const char *options, const char **why);
+
+/* Whether this is the reason of a program that can never be used on this device. */
+bool gemm_cl_is_faulty(const char *why);
+
+/* Says a reason that gemm_cl_build gave, once for each program. */
+void gemm_cl_say_left_out(const char *why);
 
 /* The group of a kernel that is not a row's: a line of 64 items, or fewer where the device has no
    such group or where half of them suffice for `count` items. There are few sizes, because PoCL

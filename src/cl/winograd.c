@@ -14,6 +14,8 @@
 
 #include <limits.h>
 
+enum { OPTIONS_BYTES = 160 };
+
 static size_t floats_of_v(const gemm_cl_winograd *l)
 {
     return (size_t)l->c->batch * (size_t)l->points * (size_t)l->c->c * (size_t)l->ldv;
@@ -71,9 +73,23 @@ static bool append_tile(const gemm_cl_winograd *l, char *options, size_t bytes)
                        (int)(8 * GEMM_WINOGRAD_P), (int)(8 * GEMM_WINOGRAD_Q));
 }
 
+/* The options of another kernel of the algorithm, for the row's vector and tile. */
+static void other_options(const gemm_cl_winograd *l, const gemm_cl_work *w, char *options,
+                          size_t bytes)
+{
+    gemm_append(options, bytes, "-cl-fast-relaxed-math %s -DCOLS=%d", w->row->defines,
+                w->row->cols);
+    append_tile(l, options, bytes);
+}
+
 const char *gemm_cl_winograd_build(const gemm_cl_winograd *l, gemm_cl_work *w)
 {
-    char more[128] = "";
+    char more[128] = "", options[OPTIONS_BYTES] = "";
+    const char *why;
+    other_options(l, w, options, sizeof options);
+    if ((why = gemm_cl_why_left_out("cl_winograd_filter", options)) ||
+        (why = gemm_cl_why_left_out("cl_winograd_input", options)))
+        return why;
     if (!append_tile(l, more, sizeof more) ||
         !gemm_append(more, sizeof more, " -DTILES=%d%s", l->most_tiles,
                      l->c->pool ? " -DPOOL" : ""))
@@ -85,9 +101,8 @@ const char *gemm_cl_winograd_build(const gemm_cl_winograd *l, gemm_cl_work *w)
 static const gemm_cl_program *need(const gemm_cl_winograd *l, const gemm_cl_work *w,
                                    const char *name)
 {
-    char options[160] = "-cl-fast-relaxed-math";
-    gemm_append(options, sizeof options, " %s -DCOLS=%d", w->row->defines, w->row->cols);
-    append_tile(l, options, sizeof options);
+    char options[OPTIONS_BYTES] = "";
+    other_options(l, w, options, sizeof options);
     return gemm_cl_need(name, options);
 }
 
