@@ -7,6 +7,7 @@
 
 #include "cl/kernel.h"
 #include "cl/memory.h"
+#include "cl/program.h"
 #include "gemm_variant.h"
 #include "util/ints.h"
 

@@ -111,7 +111,8 @@ const gemm_cl_image_rule gemm_cl_image_rules[] = {
      .rows = rows_, .cols = cols_, .wx = 1, .wy = 1, .shares = true, .pools = true, \
      .instead = instead_}
 #define WIDE_CONV_16(rows_) WIDE_CONV(16, rows_, 32, &gemm_cl_conv_choices[GEMM_CL_CONV_TILES + 2])
-#define WIDE_CONV_8(rows_) WIDE_CONV(8, rows_, 16, &gemm_cl_conv_choices[2 * GEMM_CL_CONV_TILES + 2])
+#define WIDE_CONV_8(rows_) \
+    WIDE_CONV(8, rows_, 16, &gemm_cl_conv_choices[2 * GEMM_CL_CONV_TILES + 2])
 #define WIDE_CONV_4(rows_) WIDE_CONV(4, rows_, 8, CHOICE(THIN_8))
 
 const gemm_cl_row gemm_cl_conv_choices[GEMM_CL_CONV_VECTORS * GEMM_CL_CONV_TILES] = {

@@ -6,7 +6,7 @@
 #ifndef GEMM_CL_TRIAL_H
 #define GEMM_CL_TRIAL_H
 
-#include "cl/program.h"
+#include "cl/built.h"
 
 typedef enum gemm_cl_trial {
     GEMM_CL_TRIAL_RIGHT,

@@ -469,7 +469,7 @@ void gemm_cl_try_winograd(gemm_cl_kit *k)
     const transform t = transform_of(k);
     const bool pool = gemm_cl_kit_has(k, "-DPOOL");
     const int each = gemm_cl_kit_number(k, "-DROWS", 1), M = t.cols + 3, across = 3;
-    const int w = across * t.m - (pool ? 2 : 1), h = w, tiles = across * across, side = pool ? 2 : 1;
+    const int side = pool ? 2 : 1, w = across * t.m - side, h = w, tiles = across * across;
     const int out_w = w / side, outs = out_w * (h / side);
     const int ldv = (int)round_up((size_t)tiles, (size_t)t.cols);
     const size_t u_count = (size_t)(t.points * STRIPS * CHANNELS * t.cols);

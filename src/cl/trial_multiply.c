@@ -254,7 +254,8 @@ static void append_image(gemm_cl_kit *k, const problem *q)
     const int rows = q->products * q->strips * q->K, columns = 4 * q->width;
     float *image = gemm_cl_kit_room(k, (size_t)rows * (size_t)columns);
     for (int y = 0; y < rows; ++y) {
-        const int strip = y / q->K, product = strip / q->strips, first = strip % q->strips * columns;
+        const int strip = y / q->K, product = strip / q->strips;
+        const int first = strip % q->strips * columns;
         const float *b = q->B + (product * q->K + y % q->K) * q->N;
         for (int x = 0; x < columns && first + x < q->N; ++x)
             image[y * columns + x] = b[first + x];

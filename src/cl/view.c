@@ -8,6 +8,7 @@
 #include "cl/view.h"
 
 #include "cl/kernel.h"
+#include "cl/program.h"
 #include "util/ints.h"
 #include "util/threads.h"
 

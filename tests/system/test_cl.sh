@@ -225,14 +225,36 @@ ADRENO_SPILLS=-DROWS OPENCL_LAYERS=$bin/layer_adreno.so GEMM_IMPL=cl_image expec
     cl-row-spills 'GEMM_IMPL=cl_image cannot run here: the OpenCL compiler spills' detect
 OPENCL_LAYERS=$bin/layer_adreno.so GEMM_CHECK=1 expect cl-adreno-detect 'Predicted in' detect
 
-# ---- hybrid: three detections in one process, so that layers find what is kept for them ----
-shared_detections()
+# ---- memory that the driver moves between two maps ----
+# moved NAME MODE WHAT: three detections in one process are right, and the trace says WHAT
+moved()
+{
+    CL_MOVES=$2 OPENCL_LAYERS=$bin/layer_moves.so GEMM_CHECK=1 GEMM_TRACE=$work/moved.csv \
+        expect "cl-moves-$1" 'calls right, worst error' three_kites
+    if grep -q "^cl_image .* $3," "$work/moved.csv"; then
+        pass "cl-moves-$1-trace"
+    else
+        fail "cl-moves-$1-trace" "no '$3' in: $(sed -n 2p "$work/moved.csv")"
+    fi
+}
+three_kites()
 {
     (cd "$work/here" && for i in 1 2 3; do echo data/kite.jpg; done |
-        GEMM_IMPL=hybrid GEMM_CHECK=1 GEMM_TRACE=$work/shared.csv \
-            ./darknet detect cfg/kite-demo.cfg cfg/kite-demo.weights)
+        ./darknet detect cfg/kite-demo.cfg cfg/kite-demo.weights)
 }
-expect hybrid-detect 'calls right, worst error' shared_detections
+cache moves
+under moves moves --small
+moved always driver host-ptr
+moved user-memory-too all copies
+moved later late host-ptr
+CL_MOVES=taken OPENCL_LAYERS=$bin/layer_moves.so expect_failure cl-moves-and-keeps-the-place \
+    'gemm: the output of a layer is lost on the OpenCL device: the OpenCL driver moved' three_kites
+GEMM_IMPL=hybrid OPENCL_LAYERS=$bin/layer_moves.so GEMM_CHECK=1 \
+    expect hybrid-moves 'calls right, worst error' three_kites
+
+# ---- hybrid: three detections in one process, so that layers find what is kept for them ----
+GEMM_IMPL=hybrid GEMM_CHECK=1 GEMM_TRACE=$work/shared.csv \
+    expect hybrid-detect 'calls right, worst error' three_kites
 if grep -q '^cl_conv_wide 0\.[0-9]* + packed,' "$work/shared.csv"; then
     pass hybrid-detect-shares
 else
