@@ -130,7 +130,7 @@ SYSTEM_COMMANDS = \
     'tests/system/test_report.sh'
 
 ifeq ($(OPENCL),1)
-CL_PROGRAMS = $(OUT)/bench/bench_cl $(addprefix $T/,test_cl test_cl_devices test_cl_layers layer_adreno.so layer_fail.so layer_quick.so layer_strict.so layer_unwritten.so fake_opencl.so)
+CL_PROGRAMS = $(OUT)/bench/bench_cl $(addprefix $T/,test_cl test_cl_devices test_cl_layers test_cl_trials layer_adreno.so layer_fail.so layer_faulty.so layer_moves.so layer_quick.so layer_strict.so layer_unwritten.so fake_opencl.so)
 # Some of the networks, because PoCL starts slowly: groups, depthwise, all strides, fully connected.
 CL_NETWORKS = $(patsubst %,cfg/%.cfg,yolov3-tiny alexnet resnet18 resnext50 darknet19 tiny strided densenet201)
 # The script after the program, which leaves PoCL's kernels compiled.

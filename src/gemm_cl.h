@@ -30,7 +30,9 @@
  * The device:
  *   cl/pending.c         launches that nothing has waited for; cl/counts.h: what benchmarks count
  *   cl/kernel.c          kernel objects that keep their arguments
- *   cl/program.c         programs; cl/cache.c: compiled ones on disk
+ *   cl/program.c         programs; cl/built.h: one of them; cl/cache.c: those on disk
+ *   cl/trial.c           the trial of a program, by cl/trial_multiply.c and cl/trial_layers.c
+ *   cl/trial_kit.c       what these two do it with
  *   cl/device.c          the device and its limits; cl/adreno.c: which Adreno it is
  *   cl/error.c           OpenCL's errors
  *   cl/loader.c          OpenCL's functions and their library; cl/opencl.h: its types

@@ -11,11 +11,26 @@ typedef struct gemm_cl_key {
     const char *name, *source, *options, *device, *driver;
 } gemm_cl_key;
 
-/* The program's binary, which the caller frees, or NULL. Says why when a file is there and cannot
-   be used. */
+/* The binary of a program whose results are right, which the caller frees, or NULL. Says why when a
+   file is there and cannot be used. */
 unsigned char *gemm_cl_cache_read(const gemm_cl_key *, size_t *bytes);
 
-/* Keeps a binary. The first failure is said, and the program goes on without a cache. */
+/* Keeps the binary of a program whose results are right; 0 bytes where the driver gives none. The
+   first failure is said, and the program goes on without a cache. */
 void gemm_cl_cache_write(const gemm_cl_key *, const unsigned char *binary, size_t bytes);
+
+/* A note on disk that a program is being tried. */
+typedef struct gemm_cl_note {
+    int fd;                     /* -1: there is none */
+    char path[1152];
+} gemm_cl_note;
+
+/* Before a program is built for the first time. NULL: it may be, and gemm_cl_end_note follows. Else
+   why it is left out, as an earlier process found, in a line that the caller frees. Without a
+   folder, and while another process tries the same program, no note is written. */
+char *gemm_cl_begin_note(const gemm_cl_key *, gemm_cl_note *);
+
+/* The trial is over: the program is left out for this reason from now on. NULL: it is not. */
+void gemm_cl_end_note(const gemm_cl_note *, const gemm_cl_key *, const char *why);
 
 #endif

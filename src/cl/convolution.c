@@ -33,6 +33,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 typedef gemm_cl_conv_job conv_job;
 
@@ -92,14 +93,15 @@ static bool lay_out_image(conv_job *j)
     return true;
 }
 
-static const gemm_cl_program *need_fill(const conv_job *j)
+/* Of the program that fills it. NULL: there is none, for *why. */
+static const gemm_cl_program *build_fill(const conv_job *j, const char **why)
 {
     gemm_text options = {0};
     gemm_text_add(&options, "-DCONV");
     add_size(j->c, &options);
     add_if(j->w.row->half, "-DHALF", &options);
     add_if(j->c->pool, "-DPOOL", &options);
-    const gemm_cl_program *fill = gemm_cl_need("cl_fill", gemm_text_whole(&options));
+    const gemm_cl_program *fill = gemm_cl_build("cl_fill", gemm_text_whole(&options), why);
     gemm_text_free(&options);
     return fill;
 }
@@ -107,7 +109,9 @@ static const gemm_cl_program *need_fill(const conv_job *j)
 static int fill_image(conv_job *j)
 {
     const conv_call *c = j->c;
-    const gemm_cl_program *fill = need_fill(j);
+    const char *why = NULL;
+    const gemm_cl_program *fill = build_fill(j, &why);
+    if (!fill) gemm_cl_say_left_out(why);
     const cl_ulong first = j->w.B.offset;
     const int channels = c->c / c->groups;
     const size_t width = (size_t)j->width, rows = (size_t)j->products * (size_t)j->strips;
@@ -158,10 +162,30 @@ static bool has_aligned_input(const conv_job *j)
     return !j->taps && j->in == c && c->h * c->w % 4 == 0 && (uintptr_t)c->input % 16 == 0;
 }
 
-/* The header of each kernel explains the options that it takes. */
-static const char *build_anew(conv_job *j)
+static const char *sum_options(const conv_call *c)
 {
+    return c->pool ? GEMM_CL_MATH " -DCONV -DPOOL" : GEMM_CL_MATH " -DCONV";
+}
+
+/* The kernels beside the row's own. Those of Winograd's algorithm were there when it was chosen. */
+static const char *build_helpers(conv_job *j)
+{
+    gemm_cl_work *w = &j->w;
+    const char *why = NULL;
+    if (w->row->half == GEMM_CL_HALF_SUMS) why = gemm_cl_why_left_out("cl_pack", "-DHALF");
+    if (!why && is_by_image(j)) build_fill(j, &why);
+    /* Without cl_sum the row can do with K as a whole. */
+    if (!why && w->parts > 1 && !gemm_cl_need("cl_sum", sum_options(j->c))) w->parts = 1;
+    return why;
+}
+
+/* A gemm_cl_attempt. The header of each kernel explains the options that it takes. */
+static const char *build_anew(void *job)
+{
+    conv_job *j = job;
     const gemm_cl_row *row = j->w.row;
+    if (!row->conv || (j->c->pool && !can_pool(j)))
+        return "the OpenCL row has no kernel for this convolution";
     const bool image = row->way == GEMM_CL_IMAGE, wide = row->conv == GEMM_CL_ONLY_CONV;
     const bool loads_fours = image || row->depth || row->one_column;
     gemm_text more = {0};
@@ -178,13 +202,24 @@ static const char *build_anew(conv_job *j)
     add_if(wide && j->g.M <= row->rows, "-DDIRECT", &more);
     const char *why = gemm_cl_build_row(&j->w, gemm_text_whole(&more));
     gemm_text_free(&more);
-    return why;
+    return why ? why : build_helpers(j);
 }
 
 static bool is_same_key(const gemm_cl_build_key *a, const gemm_cl_build_key *b)
 {
     return a->row == b->row && a->pools == b->pools && a->aligned == b->aligned &&
            a->depth_size == b->depth_size;
+}
+
+/* The choice of `cl`, and another one where no image is large enough. */
+static void choose_freely(conv_job *j)
+{
+    gemm_cl_work *w = &j->w;
+    gemm_cl_traits traits = j->traits;
+    w->row = gemm_cl_choose_conv(&traits, &j->g, j->products, &w->parts);
+    if (!is_by_image(j) || lay_out_image(j)) return;
+    traits.images = false;
+    w->row = gemm_cl_choose_conv(&traits, &j->g, j->products, &w->parts);
 }
 
 /* Builds the row's kernel, or takes the one that the plan has. NULL, or why there is none. */
@@ -199,7 +234,12 @@ static const char *build_kernel(conv_job *j)
         j->w.program = k->program;
         return NULL;
     }
-    const char *why = build_anew(j);
+    const bool chosen = j->chosen && j->in == j->c;
+    const char *why = gemm_cl_build_choice(&j->w, chosen, build_anew, j);
+    if (why && chosen && j->w.row->one_column) {
+        choose_freely(j);
+        why = gemm_cl_build_choice(&j->w, chosen, build_anew, j);
+    }
     if (k) {
         k->key = key;
         k->row = j->w.row;
@@ -251,8 +291,7 @@ static int multiply(conv_job *j)
 
 static int add_sums(conv_job *j)
 {
-    const gemm_cl_program *sum =
-        gemm_cl_need("cl_sum", j->c->pool ? GEMM_CL_MATH " -DCONV -DPOOL" : GEMM_CL_MATH " -DCONV");
+    const gemm_cl_program *sum = gemm_cl_need("cl_sum", sum_options(j->c));
     const int rows = j->c->batch * j->c->n, N = gemm_conv_outputs(j->c);
     const cl_ulong into = j->w.C.offset;
     const gemm_cl_argument args[] = {
@@ -350,6 +389,7 @@ static conv_job make_job(const conv_call *c, const gemm_cl_row *row)
               .ALPHA = 1.0f},
         .slope = slope_of(c),
         .logistic = c->activation == CONV_LOGISTIC,
+        .chosen = row->way == GEMM_CL_CHOOSE,
         .w = gemm_cl_begin_work(row),
     };
 }
@@ -363,22 +403,15 @@ static bool choose_winograd(conv_job *j, const gemm_context *context)
     const gemm_cl_row *row = gemm_cl_choose_winograd(&w->device->traits, j->c);
     if (!row || context->direct || !context->kept) return false;
     w->row = row;
-    if (gemm_cl_winograd_fits(&j->winograd, w, j->c) &&
-        gemm_cl_winograd_bytes(&j->winograd, row) <= context->kept->room)
-        return true;
+    const bool fits = gemm_cl_winograd_fits(&j->winograd, w, j->c) &&
+                      gemm_cl_winograd_bytes(&j->winograd, row) <= context->kept->room;
+    const gemm_cl_kept *k = context->kept->data;
+    const bool built = k && k->program && k->winograd == row->winograd;
+    const char *why = fits && !built ? gemm_cl_winograd_build(&j->winograd, w) : NULL;
+    if (why) gemm_cl_say_left_out(why);
+    if (fits && !why) return true;
     w->row = other;
     return false;
-}
-
-/* The choice of `cl`, and another one where no image is large enough. */
-static void choose_freely(conv_job *j)
-{
-    gemm_cl_work *w = &j->w;
-    gemm_cl_traits traits = j->traits;
-    w->row = gemm_cl_choose_conv(&traits, &j->g, j->products, &w->parts);
-    if (!is_by_image(j) || lay_out_image(j)) return;
-    traits.images = false;
-    w->row = gemm_cl_choose_conv(&traits, &j->g, j->products, &w->parts);
 }
 
 /* Whether the row of the call itself has a kernel for this convolution. */
@@ -414,7 +447,7 @@ static gemm_status end(conv_job *j, bool failed, gemm_note *note)
 /* From the build on. `why`: what is wrong about the build, or NULL. */
 static gemm_status start(conv_job *j, const char *why, gemm_cl_mode mode, gemm_note *note)
 {
-    if (why) gemm_cl_say(why);
+    if (why) gemm_cl_say_left_out(why);
     const bool failed = why || show(j, mode) || enqueue(j) || gemm_cl_ask_result(&j->w);
     return failed ? end(j, true, note) : GEMM_DONE;
 }

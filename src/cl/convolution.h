@@ -17,6 +17,7 @@ typedef struct gemm_cl_conv_job {
     int products;
     bool taps;                  /* B is not the input as it lies */
     gemm_cl_winograd winograd;  /* for a row with `winograd` */
+    bool chosen;                /* the row by `cl`, so another one may stand in for it */
     gemm_cl_work w;
     gemm_cl_traits traits;      /* of the device. Groups are as small as those of a kernel that was
                                    built and not taken */

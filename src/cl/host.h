@@ -12,7 +12,8 @@
 typedef struct gemm_cl_host_block {
     struct gemm_cl_host_block *next;
     cl_mem mem;
-    char *base;                 /* where the CPU sees it: the same place at every map */
+    char *base;                 /* where the CPU sees it */
+    bool stays;                 /* that is the same place at every map */
     size_t bytes;
     cl_command_queue queue;
     char *asked;                /* what a map that is in the queue returned, or NULL */
@@ -27,6 +28,13 @@ typedef struct gemm_cl_host_block {
 
 /* A new block of zeroed memory, mapped. NULL when the driver has none that stays in place. */
 gemm_cl_host_block *gemm_cl_new_block(size_t bytes);
+
+/* The same for a block that may lie elsewhere after each map. */
+gemm_cl_host_block *gemm_cl_new_stage(size_t bytes);
+
+/* What takes the place of the driver's memory on a device that moves it, for the trace: "host-ptr"
+   or "copies". NULL: it stays, as far as is known. */
+const char *gemm_cl_moved_memory(void);
 
 /* The block that a pointer lies in, or NULL. */
 gemm_cl_host_block *gemm_cl_block_of(const void *);

@@ -7,7 +7,7 @@
 #ifndef GEMM_CL_KERNEL_H
 #define GEMM_CL_KERNEL_H
 
-#include "cl/program.h"
+#include "cl/built.h"
 
 typedef struct gemm_cl_argument {
     size_t bytes;               /* at most 8 */

@@ -77,10 +77,20 @@ static bool spills(const gemm_cl_work *w)
     return w->program && w->program->spilled && !w->device->traits.cpu;
 }
 
-static const char *build_tile(gemm_cl_work *w, const char *more)
+static const char spilled[] = "the OpenCL compiler spills the registers of the kernel";
+
+/* Whether the kernel should hold its tile in registers and does not. Those of the paper have theirs
+   in an array on purpose. */
+static bool is_spilled(const gemm_cl_work *w)
+{
+    return spills(w) && !w->takes_spills && w->row->way != GEMM_CL_PADDED;
+}
+
+const char *gemm_cl_build_row(gemm_cl_work *w, const char *more)
 {
     gemm_text options = {0};
     w->program = NULL;
+    if (!more) return "out of memory";
     const char *why = gemm_cl_why_refused(w);
     if (why) return why;
     gemm_text_add(&options, GEMM_CL_MATH);
@@ -88,34 +98,70 @@ static const char *build_tile(gemm_cl_work *w, const char *more)
     gemm_text_add(&options, "%s", more);
     w->program = gemm_cl_build(w->row->kernel, gemm_text_whole(&options), &why);
     gemm_text_free(&options);
-    return w->program ? gemm_cl_why_refused(w) : why;
+    if (w->program) why = gemm_cl_why_refused(w);
+    return !why && is_spilled(w) ? spilled : why;
 }
 
-const char *gemm_cl_build_row(gemm_cl_work *w, const char *more)
+/* Whether the built kernel has smaller groups than its row needs. Then another choice is better
+   than what stands in for the row. */
+static bool has_small_groups(const gemm_cl_work *w)
 {
-    if (!more) return "out of memory";
-    const char *why = build_tile(w, more);
-    while (!why && spills(w) && w->row->smaller) {
-        w->row = w->row->smaller;
-        why = build_tile(w, more);
+    return w->program && w->program->group_items < (size_t)least_group(w->row);
+}
+
+/* The row of the work, and then those that stand in for it. *saw_spills: one is left out only
+   because of its registers. */
+static const char *try_in_turn(gemm_cl_work *w, gemm_cl_attempt *attempt, void *job,
+                               bool *saw_spills)
+{
+    const char *why = attempt(job);
+    while (why) {
+        *saw_spills |= why == spilled;
+        if (gemm_cl_is_faulty(why)) gemm_cl_say_left_out(why);
+        if (!w->row->instead || has_small_groups(w)) break;
+        w->row = w->row->instead;
+        if (!w->row->splits) w->parts = 1;
+        why = attempt(job);
     }
     return why;
 }
 
 bool gemm_cl_learn_group(const gemm_cl_work *w, gemm_cl_traits *traits)
 {
-    if (!w->program) return false;
-    const size_t most = w->program->group_items;
-    if (most >= (size_t)least_group(w->row) || most >= (size_t)traits->group) return false;
-    traits->group = (int)most;
+    if (!has_small_groups(w) || w->program->group_items >= (size_t)traits->group) return false;
+    traits->group = (int)w->program->group_items;
     return true;
+}
+
+const char *gemm_cl_build_choice(gemm_cl_work *w, bool chosen, gemm_cl_attempt *attempt, void *job)
+{
+    const gemm_cl_row *row = w->row;
+    const int parts = w->parts;
+    bool saw_spills = false;
+    if (!chosen) {
+        const char *why = attempt(job);
+        if (why && (why == spilled || gemm_cl_is_faulty(why))) w->refused = why;
+        return why;
+    }
+    const char *why = try_in_turn(w, attempt, job, &saw_spills);
+    if (!why || !saw_spills) return why;
+    w->takes_spills = true;
+    w->row = row;
+    w->parts = parts;
+    return try_in_turn(w, attempt, job, &saw_spills);
+}
+
+const char *gemm_cl_why_left_out(const char *name, const char *options)
+{
+    const char *why = NULL;
+    return gemm_cl_build(name, options, &why) ? NULL : why;
 }
 
 const gemm_cl_program *gemm_cl_need(const char *name, const char *options)
 {
     const char *why;
     const gemm_cl_program *p = gemm_cl_build(name, options, &why);
-    if (!p) gemm_cl_say(why);
+    if (!p) gemm_cl_say_left_out(why);
     return p;
 }
 
@@ -226,11 +272,12 @@ void gemm_cl_describe_work(const gemm_cl_work *w, char *text, size_t bytes)
     if (r->slices) gemm_append(text, bytes, " slices %d", r->slices);
     if (w->parts > 1) gemm_append(text, bytes, " parts %d", w->parts);
     if (spills(w)) gemm_append(text, bytes, " spills %d", (int)w->program->spilled);
+    if (gemm_cl_moved_memory()) gemm_append(text, bytes, " %s", gemm_cl_moved_memory());
 }
 
 void gemm_cl_fill_note(const gemm_cl_work *w, bool chosen, gemm_note *note)
 {
-    if (chosen || spills(w)) gemm_cl_describe_work(w, note->ran, sizeof note->ran);
+    if (chosen || spills(w) || gemm_cl_moved_memory()) gemm_cl_describe_work(w, note->ran, sizeof note->ran);
     const bool known = w->program && !w->unfinished;
     note->kernel_ms = known ? gemm_cl_stages_ms(w, STAGE_PREPARE, STAGE_SUM) : -1.0;
     note->waited_ms = w->C.waited_ms;
@@ -322,6 +369,7 @@ gemm_status gemm_cl_end_work(gemm_cl_work *w, bool failed, gemm_note *note)
     gemm_cl_release_old_images();
     gemm_cl_counters.bytes += w->A.copied + w->B.copied + w->C.copied;
     if (!failed && !lost) return GEMM_DONE;
+    if (w->refused) return gemm_fail(note, w->refused);
     if (!w->C.touched && !lost) return GEMM_DECLINED;
     return gemm_fail(note, gemm_cl_last_failure());
 }

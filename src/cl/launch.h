@@ -7,6 +7,7 @@
 
 #include "cl/kernel.h"
 #include "cl/memory.h"
+#include "cl/program.h"
 #include "gemm_variant.h"
 #include "util/ints.h"
 
@@ -50,6 +51,8 @@ typedef struct gemm_cl_work {
     int parts;                      /* of K */
     gemm_cl_view A, B, C;
     cl_mem sums;                    /* the parts that STAGE_SUM adds; NULL: there are none */
+    const char *refused;            /* why a row that the user named can never run, or NULL */
+    bool takes_spills;              /* registers may spill, because all choices spill them */
     bool unfinished;                /* it ended without a wait, so its times are not known */
     size_t group[2];                /* items along x and y, for the trace */
     gemm_cl_timed *timed;           /* the launches that have an event */
@@ -73,18 +76,29 @@ gemm_cl_work gemm_cl_begin_work(const gemm_cl_row *);
 /* NULL, or why the device cannot run the row; asks the program too, once it is built. */
 const char *gemm_cl_why_refused(const gemm_cl_work *);
 
-/* Builds the row's kernel with its own options and `more`, texts that begin with a blank. Takes the
-   row's smaller tile where the compiler spills. NULL, or why the device cannot run it. `more` is
-   NULL where there was no memory for it. */
+/* Builds the row's kernel with its own options and `more`, texts that begin with a blank. NULL, or
+   why the device cannot run it: also where the kernel spills registers. `more` is NULL where there
+   was no memory for it. */
 const char *gemm_cl_build_row(gemm_cl_work *, const char *more);
 
 /* Whether the row's built kernel has smaller groups than the row needs, and than `traits` say. They
    say so then, for another choice. */
 bool gemm_cl_learn_group(const gemm_cl_work *, gemm_cl_traits *);
 
-/* kernels/<name>.cl, for a launch of another kernel than the row's. NULL: it cannot be built, and
-   that was said. `options` is NULL where there was no memory for it. */
+/* kernels/<name>.cl, for a launch of another kernel than the row's. NULL: it is left out, and that
+   was said. `options` is NULL where there was no memory for it. */
 const gemm_cl_program *gemm_cl_need(const char *name, const char *options);
+
+/* NULL where such a kernel can be used, or why it is left out. */
+const char *gemm_cl_why_left_out(const char *name, const char *options);
+
+/* Builds all programs of the call for w->row. NULL, or why the device cannot run the row. */
+typedef const char *gemm_cl_attempt(void *job);
+
+/* Builds the programs of a row. Where `cl` chose it, the next choices are tried in turn, and w->row
+   becomes the one that can run. Where the user named it, and a program is left out for good, the
+   call fails when it ends, because another row must not replace it. NULL, or why none can run. */
+const char *gemm_cl_build_choice(gemm_cl_work *, bool chosen, gemm_cl_attempt *, void *job);
 
 /* The length of a part of K. It is a multiple of `step`; 0: of the step of the row's kernel. */
 int gemm_cl_part_length(const gemm_cl_work *, int K, int step);

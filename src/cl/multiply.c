@@ -169,20 +169,58 @@ static bool stores(const gemm_cl_work *w)
     return w->row->stores && !w->policy->shares;
 }
 
-/* The row for these traits, built for the operands. */
-static const char *build_for(gemm_cl_job *j, const gemm_cl_traits *traits)
+/* Whether B goes into images by cl_fill, if they are not made of B's own buffer. */
+static bool is_filled(const gemm_cl_job *j)
 {
-    const gemm_call *g = j->g;
+    const gemm_cl_work *w = &j->w;
+    return w->row->way == GEMM_CL_IMAGE &&
+           (!w->policy->shares || w->row->half || gemm_cl_block_of(j->g->B));
+}
+
+/* Whether C is computed in a buffer that cl_zero clears. A call that only asks has no C. */
+static bool is_zeroed(const gemm_cl_job *j)
+{
+    return j->g->C && !stores(&j->w) && !(j->w.policy->shares && gemm_cl_block_of(j->g->C));
+}
+
+/* The kernels beside the row's own. */
+static const char *build_helpers(gemm_cl_job *j)
+{
+    gemm_cl_work *w = &j->w;
+    const bool halves = w->row->half == GEMM_CL_HALF_SUMS;
+    const bool packs = w->row->way == GEMM_CL_PADDED || halves ||
+                       (w->row->way == GEMM_CL_IMAGE && j->g->TA);
+    const char *why = NULL;
+    if (packs) why = gemm_cl_why_left_out("cl_pack", halves ? "-DHALF" : "");
+    if (!why && is_filled(j)) why = gemm_cl_why_left_out("cl_fill", w->row->half ? "-DHALF" : "");
+    if (!why && is_zeroed(j)) why = gemm_cl_why_left_out("cl_zero", "");
+    /* Without cl_sum the row can do with K as a whole. */
+    if (!why && w->parts > 1 && !gemm_cl_need("cl_sum", stores(w) ? "-DSTORE" : "")) w->parts = 1;
+    return why;
+}
+
+/* A gemm_cl_attempt. */
+static const char *build_programs(void *job)
+{
+    gemm_cl_job *j = job;
     gemm_cl_work *w = &j->w;
     gemm_text more = {0};
-    w->row = j->asked;
-    if (j->asked->way == GEMM_CL_CHOOSE) w->row = gemm_cl_choose(traits, g, &w->parts);
-    if (j->asked->parts && w->row->splits) w->parts = j->asked->parts;
-    add_operands(g, w->row, &more);
+    add_operands(j->g, w->row, &more);
     if (stores(w)) gemm_text_add(&more, " -DSTORE");
     const char *why = gemm_cl_build_row(w, gemm_text_whole(&more));
     gemm_text_free(&more);
-    return why;
+    return why ? why : build_helpers(j);
+}
+
+/* The row for these traits, built for the operands. */
+static const char *build_for(gemm_cl_job *j, const gemm_cl_traits *traits)
+{
+    gemm_cl_work *w = &j->w;
+    const bool chooses = j->asked->way == GEMM_CL_CHOOSE;
+    w->row = j->asked;
+    if (chooses) w->row = gemm_cl_choose(traits, j->g, &w->parts);
+    if (j->asked->parts && w->row->splits) w->parts = j->asked->parts;
+    return gemm_cl_build_choice(w, chooses, build_programs, j);
 }
 
 const char *gemm_cl_build_job(gemm_cl_job *j, const gemm_call *g, const gemm_cl_row *row)
@@ -200,7 +238,7 @@ int gemm_cl_prepare(gemm_cl_job *j, const gemm_call *g, const gemm_cl_row *row)
 {
     const char *why = gemm_cl_build_job(j, g, row);
     if (why) {
-        gemm_cl_say(why);
+        gemm_cl_say_left_out(why);
         return -1;
     }
     const gemm_cl_way way = j->w.row->way;

@@ -23,9 +23,9 @@
            2 * side * side * sizeof(float))
 
 /* A discrete GPU has registers to spare, and more latency to hide. */
-#define IMAGE(rows_, cols_, splits_, smaller_) \
+#define IMAGE(rows_, cols_, splits_, instead_) \
     {.kernel = "cl_image", .defines = "", .discrete = "-DAHEAD -DUNROLL=2", .way = GEMM_CL_IMAGE, \
-     .conv = GEMM_CL_CONV, .rows = rows_, .cols = cols_, .splits = splits_, .smaller = smaller_, \
+     .conv = GEMM_CL_CONV, .rows = rows_, .cols = cols_, .splits = splits_, .instead = instead_, \
      .pools = true}
 
 /* Named by the user, so always the same tile: 8x4. */
@@ -60,34 +60,38 @@ const gemm_cl_row gemm_cl_half_fast = HALF("-DHALF_SUMS", GEMM_CL_HALF_SUMS);
 const gemm_cl_row gemm_cl_best = {.defines = "", .way = GEMM_CL_CHOOSE, .splits = true};
 const gemm_cl_row gemm_cl_clblast = {.defines = "", .way = GEMM_CL_CLBLAST};
 
-#define WIDE(vector, rows_, cols_) \
+#define CHOICE(name) &gemm_cl_choices[GEMM_CL_##name]
+#define WIDE(vector, rows_, cols_, instead_) \
     {.kernel = "cl_wide", .defines = "-DVECTOR=" #vector, .rows = rows_, .cols = cols_, .wx = 1, \
-     .wy = 1, .shares = true}
+     .wy = 1, .shares = true, .instead = instead_}
 #define THIN(rows_) \
     {.kernel = "cl_thin", .defines = "", .conv = GEMM_CL_CONV, .rows = rows_, .cols = 1, \
-     .wx = 64, .wy = 1, .any_group = true, .splits = true, .by_channel = true, .stores = true}
-#define TILE(rows_, cols_, wx_, wy_, depth_) \
+     .wx = 64, .wy = 1, .any_group = true, .splits = true, .by_channel = true, .stores = true, \
+     .instead = &gemm_cl_naive}
+#define TILE(rows_, cols_, wx_, wy_, depth_, instead_) \
     {.kernel = "cl_tile", .defines = "", .conv = GEMM_CL_CONV, .rows = rows_, .cols = cols_, \
-     .wx = wx_, .wy = wy_, .depth = depth_, .splits = true, .pools = true, .stores = true}
+     .wx = wx_, .wy = wy_, .depth = depth_, .splits = true, .pools = true, .stores = true, \
+     .instead = instead_}
 #define SLICED(rows_, cols_, wx_, wy_) \
     {.kernel = "cl_tile", .defines = "", .conv = GEMM_CL_CONV, .rows = rows_, .cols = cols_, \
-     .wx = wx_, .wy = wy_, .depth = 64, .slices = 8, .pools = true, .stores = true}
+     .wx = wx_, .wy = wy_, .depth = 64, .slices = 8, .pools = true, .stores = true, \
+     .instead = CHOICE(TILE_16x128)}
 
 const gemm_cl_row gemm_cl_choices[] = {
-    [GEMM_CL_IMAGE_8x4] = IMAGE(8, 4, true, &gemm_cl_choices[GEMM_CL_IMAGE_4x4]),
-    [GEMM_CL_IMAGE_4x4] = IMAGE(4, 4, true, NULL),
-    [GEMM_CL_IMAGE_8x8] = IMAGE(8, 8, true, &gemm_cl_choices[GEMM_CL_IMAGE_8x4]),
-    [GEMM_CL_WIDE_16] = WIDE(16, 8, 32),
-    [GEMM_CL_WIDE_8] = WIDE(8, 6, 16),
-    [GEMM_CL_WIDE_4] = WIDE(4, 4, 8),
+    [GEMM_CL_IMAGE_8x4] = IMAGE(8, 4, true, CHOICE(IMAGE_4x4)),
+    [GEMM_CL_IMAGE_4x4] = IMAGE(4, 4, true, CHOICE(THIN_8)),
+    [GEMM_CL_IMAGE_8x8] = IMAGE(8, 8, true, CHOICE(IMAGE_8x4)),
+    [GEMM_CL_WIDE_16] = WIDE(16, 8, 32, CHOICE(WIDE_8)),
+    [GEMM_CL_WIDE_8] = WIDE(8, 6, 16, CHOICE(WIDE_4)),
+    [GEMM_CL_WIDE_4] = WIDE(4, 4, 8, &gemm_cl_naive),
     [GEMM_CL_THIN_1] = THIN(1),
     [GEMM_CL_THIN_2] = THIN(2),
     [GEMM_CL_THIN_4] = THIN(4),
     [GEMM_CL_THIN_8] = THIN(8),
-    [GEMM_CL_TILE_16x128] = TILE(4, 4, 32, 4, 8),
-    [GEMM_CL_TILE_32x64] = TILE(4, 4, 16, 8, 16),
-    [GEMM_CL_TILE_32x64_DEEP] = TILE(4, 4, 16, 8, 32),
-    [GEMM_CL_TILE_64x64] = TILE(8, 4, 16, 8, 16),
+    [GEMM_CL_TILE_16x128] = TILE(4, 4, 32, 4, 8, CHOICE(THIN_8)),
+    [GEMM_CL_TILE_32x64] = TILE(4, 4, 16, 8, 16, CHOICE(TILE_16x128)),
+    [GEMM_CL_TILE_32x64_DEEP] = TILE(4, 4, 16, 8, 32, CHOICE(TILE_32x64)),
+    [GEMM_CL_TILE_64x64] = TILE(8, 4, 16, 8, 16, CHOICE(TILE_32x64)),
     [GEMM_CL_SLICED_64x16] = SLICED(8, 4, 4, 8),
     [GEMM_CL_SLICED_32x32] = SLICED(4, 8, 4, 8),
     [GEMM_CL_SLICED_64x8] = SLICED(4, 4, 2, 16),
@@ -106,14 +110,20 @@ const gemm_cl_image_rule gemm_cl_image_rules[] = {
     {0, INT_MAX, 0, GEMM_CL_IMAGE_8x4},
 };
 
-#define WIDE_CONV(vector, rows_, cols_) \
+/* One with narrower vectors, because a fault of the compiler is likely the vector's. */
+#define WIDE_CONV(vector, rows_, cols_, instead_) \
     {.kernel = "cl_conv_wide", .defines = "-DVECTOR=" #vector, .conv = GEMM_CL_ONLY_CONV, \
-     .rows = rows_, .cols = cols_, .wx = 1, .wy = 1, .shares = true, .pools = true}
+     .rows = rows_, .cols = cols_, .wx = 1, .wy = 1, .shares = true, .pools = true, \
+     .instead = instead_}
+#define WIDE_CONV_16(rows_) WIDE_CONV(16, rows_, 32, &gemm_cl_conv_choices[GEMM_CL_CONV_TILES + 2])
+#define WIDE_CONV_8(rows_) \
+    WIDE_CONV(8, rows_, 16, &gemm_cl_conv_choices[2 * GEMM_CL_CONV_TILES + 2])
+#define WIDE_CONV_4(rows_) WIDE_CONV(4, rows_, 8, CHOICE(THIN_8))
 
 const gemm_cl_row gemm_cl_conv_choices[GEMM_CL_CONV_VECTORS * GEMM_CL_CONV_TILES] = {
-    WIDE_CONV(16, 1, 32), WIDE_CONV(16, 2, 32), WIDE_CONV(16, 4, 32), WIDE_CONV(16, 8, 32),
-    WIDE_CONV(8, 1, 16), WIDE_CONV(8, 2, 16), WIDE_CONV(8, 4, 16), WIDE_CONV(8, 6, 16),
-    WIDE_CONV(4, 1, 8), WIDE_CONV(4, 2, 8), WIDE_CONV(4, 4, 8), WIDE_CONV(4, 4, 8),
+    WIDE_CONV_16(1), WIDE_CONV_16(2), WIDE_CONV_16(4), WIDE_CONV_16(8),
+    WIDE_CONV_8(1), WIDE_CONV_8(2), WIDE_CONV_8(4), WIDE_CONV_8(6),
+    WIDE_CONV_4(1), WIDE_CONV_4(2), WIDE_CONV_4(4), WIDE_CONV_4(4),
 };
 
 #define GEMV(defines_, half_, rows_, wx_) \

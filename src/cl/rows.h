@@ -59,8 +59,8 @@ typedef struct gemm_cl_row {
     bool stores;                /* with -DSTORE a multiply stores C instead of adding to it */
     bool pools;                 /* with -DPOOL a convolution stores the maxima of 2x2 blocks */
     int winograd;               /* m of Winograd's algorithm (cl/winograd.h); 0: another one */
-    const struct gemm_cl_row *smaller;  /* runs instead where the compiler spills the registers of
-                                   this one, or NULL */
+    const struct gemm_cl_row *instead;  /* the next choice of `cl` where a program of this one is
+                                   left out or spills registers; NULL: there is none */
 } gemm_cl_row;
 
 /*

@@ -41,7 +41,7 @@ static gemm_cl_host_block *need_stage(gemm_cl_slot slot, size_t bytes)
         gemm_cl_drop_block(*b);
         *b = NULL;
     }
-    if (!*b) *b = gemm_cl_new_block(bytes);
+    if (!*b) *b = gemm_cl_new_stage(bytes);
     if (!*b || gemm_cl_map_block(*b)) return NULL;
     (*b)->wanted = true;
     return *b;

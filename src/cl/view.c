@@ -8,6 +8,7 @@
 #include "cl/view.h"
 
 #include "cl/kernel.h"
+#include "cl/program.h"
 #include "util/ints.h"
 #include "util/threads.h"
 
@@ -27,7 +28,10 @@ int gemm_cl_output_copy(gemm_cl_view *c)
     c->device_ld = c->cols;
     if (!c->mem || c->overwrite || c->stored) return c->mem ? 0 : -1;
     const gemm_cl_program *zero = gemm_cl_build("cl_zero", "", &why);
-    if (!zero) return -1;
+    if (!zero) {
+        gemm_cl_say_left_out(why);
+        return -1;
+    }
     const gemm_cl_argument args[] = {ARG(count), ARG(c->mem)};
     const size_t local = gemm_cl_line(zero, (size_t)count), global = round_up((size_t)count, local);
     if (gemm_cl_set_shared(zero, args)) return -1;

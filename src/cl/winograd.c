@@ -14,6 +14,7 @@
 
 #include <limits.h>
 
+
 static size_t floats_of_v(const gemm_cl_winograd *l)
 {
     return (size_t)l->c->batch * (size_t)l->points * (size_t)l->c->c * (size_t)l->ldv;
@@ -71,12 +72,26 @@ static void add_tile(const gemm_cl_winograd *l, gemm_text *options)
                   (int)(8 * GEMM_WINOGRAD_P), (int)(8 * GEMM_WINOGRAD_Q));
 }
 
+/* The options of another kernel of the algorithm, for the row's vector and tile. */
+static void other_options(const gemm_cl_winograd *l, const gemm_cl_work *w, gemm_text *options)
+{
+    gemm_text_add(options, GEMM_CL_MATH " %s -DCOLS=%d", w->row->defines, w->row->cols);
+    add_tile(l, options);
+}
+
 const char *gemm_cl_winograd_build(const gemm_cl_winograd *l, gemm_cl_work *w)
 {
-    gemm_text more = {0};
+    gemm_text more = {0}, other = {0};
+    const char *why;
+    other_options(l, w, &other);
+    const char *options = gemm_text_whole(&other);
+    if (!(why = gemm_cl_why_left_out("cl_winograd_filter", options)))
+        why = gemm_cl_why_left_out("cl_winograd_input", options);
+    gemm_text_free(&other);
+    if (why) return why;
     add_tile(l, &more);
     gemm_text_add(&more, " -DTILES=%d%s", l->most_tiles, l->c->pool ? " -DPOOL" : "");
-    const char *why = gemm_cl_build_row(w, gemm_text_whole(&more));
+    why = gemm_cl_build_row(w, gemm_text_whole(&more));
     gemm_text_free(&more);
     return why;
 }
@@ -86,8 +101,7 @@ static const gemm_cl_program *need(const gemm_cl_winograd *l, const gemm_cl_work
                                    const char *name)
 {
     gemm_text options = {0};
-    gemm_text_add(&options, GEMM_CL_MATH " %s -DCOLS=%d", w->row->defines, w->row->cols);
-    add_tile(l, &options);
+    other_options(l, w, &options);
     const gemm_cl_program *p = gemm_cl_need(name, gemm_text_whole(&options));
     gemm_text_free(&options);
     return p;

@@ -193,7 +193,8 @@ static CL_API_ENTRY cl_int CL_API_CALL BuildProgram(cl_program p, cl_uint n, con
         const long ms = atol(slow);
         nanosleep(&(struct timespec){ms / 1000, ms % 1000 * 1000000}, NULL);
     }
-    return fails() ? CL_BUILD_PROGRAM_FAILURE : next->clBuildProgram(p, n, d, o, f, u);
+    /* which says nothing of the program, so that nothing is kept of it */
+    return fails() ? CL_OUT_OF_HOST_MEMORY : next->clBuildProgram(p, n, d, o, f, u);
 }
 
 /* ---- all other calls ----------------------------------------------------------------------- */

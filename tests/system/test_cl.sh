@@ -95,7 +95,7 @@ fi
 
 # ---- kernels that do not compile ----
 GEMM_CACHE_DIR=$work/none CL_BREAK_SOURCE=1 OPENCL_LAYERS=$bin/layer_fail.so \
-    expect_failure cl-broken-kernel 'cannot be built for' detect
+    expect_failure cl-broken-kernel 'is left out on' detect
 for said in 'does not compile with -cl-mad-enable' 'broken by the layer'; do
     if grep -qF -- "$said" "$work/output"; then
         pass "cl-broken-kernel-says-$(echo "$said" | cut -d' ' -f1)"
@@ -154,6 +154,84 @@ else
     pass cl-cache-temporary
 fi
 
+# ---- programs that a faulty compiler makes ----
+# A detection of a small network under layer_faulty.so, whose results are checked.
+faulty()
+{
+    (cd "$work/here" && OPENCL_LAYERS=$bin/layer_faulty.so GEMM_CHECK=1 CL_SAY_BUILDS=1 \
+        ./darknet detect cfg/kite-demo.cfg cfg/kite-demo.weights data/kite.jpg)
+}
+# lines NAME COUNT TEXT: the last output has so many lines with TEXT
+lines()
+{
+    count=$(grep -c -- "$3" "$work/output")
+    if [ "$count" = "$2" ]; then pass "$1"; else fail "$1" "$count lines of '$3' instead of $2"; fi
+}
+cache() { export GEMM_CACHE_DIR="$work/$1"; }
+
+GEMM_CACHE_DIR=$work/trials OPENCL_LAYERS=$bin/layer_faulty.so $bin/test_cl_trials | relay
+
+# One that is wrong: the next choice runs, and the next process tries nothing again.
+cache wrong
+export CL_MUTATE='cl_conv_wide|r->y = r->tap = 0|r->y = r->tap = 1'
+expect cl-wrong-next-choice 'calls right, worst error' faulty
+lines cl-wrong-said "$(find "$GEMM_CACHE_DIR" -name 'cl_conv_wide-*.note' | wc -l)" \
+    '^gemm_cl: kernels/cl_conv_wide.cl is left out on .*: it gives wrong results'
+expect cl-wrong-known "(remove $GEMM_CACHE_DIR/cl_conv_wide-" faulty
+lines cl-wrong-not-built-again 0 'layer_faulty: builds'
+note=$(find "$GEMM_CACHE_DIR" -name 'cl_conv_wide-*.note' | head -n 1)
+echo hello >"$note"
+expect cl-note-damaged "cache file $note is not used, it is not what it should be" faulty
+lines cl-note-damaged-tried-again 1 'layer_faulty: builds'
+if grep -q 'it gives wrong results' "$note"; then
+    pass cl-note-damaged-remade
+else
+    fail cl-note-damaged-remade 'the note is as bad as before'
+fi
+GEMM_IMPL=cl_naive CL_MUTATE='cl_naive|k < K|k < K - 1' expect_failure cl-wrong-row \
+    'GEMM_IMPL=cl_naive cannot run here: kernels/cl_naive.cl is left out on' faulty
+lines cl-wrong-row-one-line 1 'cl_naive.cl is left out'
+GEMM_CACHE_DIR= HOME= XDG_CACHE_HOME= expect cl-wrong-without-folder 'calls right, worst error' faulty
+unset CL_MUTATE
+
+# Builds that end the process: each start leaves out one more, until it runs.
+cache aborts
+export CL_ABORT_BUILD=cl_maxpool
+starts=0
+while faulty >"$work/output" 2>&1; [ $? = 134 ] && [ $starts -lt 9 ]; do starts=$((starts + 1)); done
+if [ $starts -gt 0 ] && grep -q 'calls right, worst error' "$work/output"; then
+    pass cl-abort-left-out
+else
+    fail cl-abort-left-out "$starts starts were aborted: $(tail -n 2 "$work/output" | tr '\n' ' ')"
+fi
+lines cl-abort-said $starts 'cl_maxpool.cl is left out on .*: an earlier process ended while it was'
+unset CL_ABORT_BUILD
+rm -f "$GEMM_CACHE_DIR"/*.note
+expect cl-abort-removed-note 'calls right, worst error' faulty
+lines cl-abort-tried-again $starts 'layer_faulty: builds'
+
+# Builds that fail are not tried again by every process.
+cache fails
+export CL_FAIL_BUILD=cl_maxpool
+expect cl-fail-next-choice 'calls right, worst error' faulty
+lines cl-fail-said 1 '^gemm_cl: kernels/cl_maxpool.cl is left out on .*: it cannot be built'
+faulty >"$work/output" 2>&1
+expect cl-fail-known 'calls right, worst error' faulty
+lines cl-fail-not-built-again 0 'layer_faulty: builds'
+unset CL_FAIL_BUILD
+
+# Two processes at the same time, on an empty cache.
+cache both
+faulty >"$work/other" 2>&1 &
+expect cl-two-processes 'calls right, worst error' faulty
+wait $!
+if grep -q 'calls right, worst error' "$work/other" &&
+    ! ls "$GEMM_CACHE_DIR"/*.note >/dev/null 2>&1 && ! grep -q 'left out' "$work/other"; then
+    pass cl-two-processes-other
+else
+    fail cl-two-processes-other "$(tail -n 2 "$work/other" | tr '\n' ' ')"
+fi
+
 # ---- a long compilation is said once, and never when the cache is warm ----
 # compilations: how often a detection says that it compiles, when each build takes 0.6 s longer
 compilations()
@@ -204,6 +282,11 @@ for case in 640::8x4 610::4x4 735::8x8 735:-DCOLS=8:8x4 735:-DROWS=8:4x4; do
     ADRENO_DEVICE=$model ADRENO_SPILLS=${spills%:*} OPENCL_LAYERS=$bin/layer_adreno.so \
         expect "cl-tile-on-A$model-${spills%:*}" "cl_image $tile group" $test_cl --tile
 done
+# Where all choices spill, the first one runs. A row that the user named does not.
+ADRENO_SPILLS=-DROWS OPENCL_LAYERS=$bin/layer_adreno.so \
+    expect cl-tile-all-spill 'cl_image 8x4 group 16x8 spills 64' $test_cl --tile
+ADRENO_SPILLS=-DROWS OPENCL_LAYERS=$bin/layer_adreno.so GEMM_IMPL=cl_image expect_failure \
+    cl-row-spills 'GEMM_IMPL=cl_image cannot run here: the OpenCL compiler spills' detect
 OPENCL_LAYERS=$bin/layer_adreno.so GEMM_CHECK=1 expect cl-adreno-detect 'Predicted in' detect
 # Whole detections by a long driver text, without a model, twice, and by Mesa's limits. test_cl_devices
 # has all devices.
@@ -242,14 +325,36 @@ else
     fail cl-image-im2col-copies-nothing "3x3 layers and bytes copied: $copied, not 9 0"
 fi
 
-# ---- hybrid: three detections in one process, so that layers find what is kept for them ----
-shared_detections()
+# ---- memory that the driver moves between two maps ----
+# moved NAME MODE WHAT: three detections in one process are right, and the trace says WHAT
+moved()
+{
+    CL_MOVES=$2 OPENCL_LAYERS=$bin/layer_moves.so GEMM_CHECK=1 GEMM_TRACE=$work/moved.csv \
+        expect "cl-moves-$1" 'calls right, worst error' three_kites
+    if grep -q "^cl_image .* $3," "$work/moved.csv"; then
+        pass "cl-moves-$1-trace"
+    else
+        fail "cl-moves-$1-trace" "no '$3' in: $(sed -n 2p "$work/moved.csv")"
+    fi
+}
+three_kites()
 {
     (cd "$work/here" && for i in 1 2 3; do echo data/kite.jpg; done |
-        GEMM_IMPL=hybrid GEMM_CHECK=1 GEMM_TRACE=$work/shared.csv \
-            ./darknet detect cfg/kite-demo.cfg cfg/kite-demo.weights)
+        ./darknet detect cfg/kite-demo.cfg cfg/kite-demo.weights)
 }
-expect hybrid-detect 'calls right, worst error' shared_detections
+cache moves
+under moves moves --small
+moved always driver host-ptr
+moved user-memory-too all copies
+moved later late host-ptr
+CL_MOVES=taken OPENCL_LAYERS=$bin/layer_moves.so expect_failure cl-moves-and-keeps-the-place \
+    'gemm: the output of a layer is lost on the OpenCL device: the OpenCL driver moved' three_kites
+GEMM_IMPL=hybrid OPENCL_LAYERS=$bin/layer_moves.so GEMM_CHECK=1 \
+    expect hybrid-moves 'calls right, worst error' three_kites
+
+# ---- hybrid: three detections in one process, so that layers find what is kept for them ----
+GEMM_IMPL=hybrid GEMM_CHECK=1 GEMM_TRACE=$work/shared.csv \
+    expect hybrid-detect 'calls right, worst error' three_kites
 if grep -q '^cl_conv_wide 0\.[0-9]* + packed,' "$work/shared.csv"; then
     pass hybrid-detect-shares
 else

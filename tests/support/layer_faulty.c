@@ -1,0 +1,90 @@
+/*
+ * An OpenCL layer (OPENCL_LAYERS=layer_faulty.so) whose compiler has faults, as those of real
+ * devices have (docs/opencl.md). A kernel is named by its name alone, such as cl_tile:
+ *
+ *   CL_MUTATE="KERNEL|FROM|TO"   the kernel is compiled with FROM, where its text has it first,
+ *                                replaced by TO, so that its results are wrong
+ *   CL_ABORT_BUILD=KERNEL        building it from its text ends the process
+ *   CL_FAIL_BUILD=KERNEL         building it from its text fails
+ *   CL_SAY_BUILDS=1              each build from a text is said on stderr
+ */
+#define LAYER_NAME "a faulty compiler"
+#include "layer.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+/* Whether the text defines the kernel with this name, of `length` bytes. */
+static bool defines(const char *text, const char *kernel, size_t length)
+{
+    char entry[80];
+    snprintf(entry, sizeof entry, "void %.*s(", (int)length, kernel);
+    return strstr(text, entry);
+}
+
+/* The text with the mutation, which is not freed, or the same text. */
+static const char *mutate(const char *text)
+{
+    const char *kernel = getenv("CL_MUTATE");
+    if (!kernel || !*kernel) return text;
+    const char *from = strchr(kernel, '|') + 1, *to = strchr(from, '|') + 1;
+    const size_t length = (size_t)(to - 1 - from), size = strlen(text) + strlen(to) + 1;
+    if (!defines(text, kernel, (size_t)(from - 1 - kernel))) return text;
+    const char *at = text;
+    while (*at && strncmp(at, from, length)) ++at;
+    char *mutated = malloc(size);
+    if (!*at || !mutated) {
+        fprintf(stderr, "layer_faulty: nothing to mutate by %s\n", kernel);
+        abort();
+    }
+    snprintf(mutated, size, "%.*s%s%s", (int)(at - text), text, to, at + length);
+    return mutated;
+}
+
+static CL_API_ENTRY cl_program CL_API_CALL CreateProgramWithSource(cl_context c, cl_uint n,
+                                                                   const char **texts,
+                                                                   const size_t *lengths,
+                                                                   cl_int *error)
+{
+    const char *text = n == 1 && !lengths ? mutate(texts[0]) : texts[0];
+    return next->clCreateProgramWithSource(c, n, n == 1 ? &text : texts, lengths, error);
+}
+
+typedef void (CL_CALLBACK *program_callback)(cl_program, void *);
+
+static bool is_named_by(const char *variable, const char *text)
+{
+    const char *kernel = getenv(variable);
+    return kernel && *kernel && defines(text, kernel, strlen(kernel));
+}
+
+static void say_build(const char *text, const char *options)
+{
+    const char *name = strstr(text, "void cl_");
+    if (getenv("CL_SAY_BUILDS"))
+        fprintf(stderr, "layer_faulty: builds a program of %zu bytes with %s\n", strlen(text),
+                name ? options : "no kernel");
+}
+
+static CL_API_ENTRY cl_int CL_API_CALL BuildProgram(cl_program p, cl_uint n, const cl_device_id *d,
+                                                    const char *options, program_callback f,
+                                                    void *u)
+{
+    static char text[1 << 16];
+    size_t bytes = 0;
+    if (next->clGetProgramInfo(p, CL_PROGRAM_SOURCE, sizeof text, text, &bytes)) bytes = 0;
+    if (bytes > 1) {
+        say_build(text, options);
+        if (is_named_by("CL_ABORT_BUILD", text)) abort();
+        if (is_named_by("CL_FAIL_BUILD", text)) return CL_BUILD_PROGRAM_FAILURE;
+    }
+    return next->clBuildProgram(p, n, d, options, f, u);
+}
+
+static cl_int replace_entries(void)
+{
+    layer.clCreateProgramWithSource = CreateProgramWithSource;
+    layer.clBuildProgram = BuildProgram;
+    return CL_SUCCESS;
+}

@@ -1,0 +1,110 @@
+/*
+ * Each kernel is compiled with one small fault, and its trial must find it.
+ *
+ *   OPENCL_LAYERS=layer_faulty.so GEMM_CACHE_DIR=an empty folder test_cl_trials
+ *
+ * tests/support/layer_faulty.c makes the fault. Every file of kernels/ has a line here.
+ */
+#include "cl/program.h"
+#include "driver/driver.h"
+#include "gemm_cl.h"
+#include "support/report.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct fault {
+    const char *kernel, *options, *from, *to;
+} fault;
+
+#define WINOGRAD "-DVECTOR=8 -DCOLS=16 -DTILE=4 -DP_EIGHTHS=5 -DQ_EIGHTHS=12"
+#define CPU_CONV "-DVECTOR=8 -DROWS=4 -DCOLS=16 -DWX=1 -DWY=1 -DSIZE=3 -DTAPS"
+#define TILE "-DROWS=4 -DCOLS=4 -DWX=16 -DWY=8 -DBK=16"
+
+/* The fault is the first place of the kernel's text that reads `from`. */
+static const fault faults[] = {
+    {"cl_naive", "-DROWS=1 -DCOLS=1 -DWX=1 -DWY=1", "k < K", "k < K - 1"},
+    {"cl_block", "-DROWS=1 -DCOLS=32 -DWX=1 -DWY=32", "k < 32; ++k", "k < 31; ++k"},
+    {"cl_local", "-DROWS=1 -DCOLS=32 -DWX=1 -DWY=32 -DVECTOR=4", "alpha * sum[j]", "sum[j]"},
+    {"cl_image", "-DROWS=8 -DCOLS=4", "M - 1 - i0) * ars", "M - 2 - i0) * ars"},
+    {"cl_image", "-DROWS=8 -DCOLS=4 -DCONV -DSIZE=3", "conv_finish4_slope(c[i][p], slope)",
+     "conv_finish4_slope(c[i][p], 1.0f)"},
+    {"cl_wide", "-DROWS=6 -DCOLS=16 -DWX=1 -DWY=1 -DVECTOR=8", "min(KC, K - k0)",
+     "min(KC, K - k0 - 1)"},
+    {"cl_tile", TILE, "n + 4 <= N", "n + 1 <= N"},
+    {"cl_tile", TILE " -DCONV -DTAPS -DPOOL -DSIZE=3", "m = block.y > m ? block.y : m;", ""},
+    {"cl_tile", TILE " -DCONV -DDEPTHWISE -DSIZE=3", "sum += *a *", "sum -= *a *"},
+    {"cl_thin", "-DROWS=4 -DCOLS=1 -DWX=64 -DWY=1 -DCONV -DSIZE=3 -DTAPS", "b += h * w", "b += h"},
+    {"cl_conv_wide", CPU_CONV, "r->y = r->tap = 0", "r->y = r->tap = 1"},
+    {"cl_conv_wide", CPU_CONV " -DSHIFTED -DPOOL", "lower.odd > most ? lower.odd : most", "most"},
+    {"cl_gemv", "-DROWS=4 -DCOLS=1 -DWX=128 -DWY=1 -DCONV", "n > 0; n /= 2", "n > 1; n /= 2"},
+    {"cl_winograd_filter", WINOGRAD, "even_q - odd_q", "even_q + odd_q"},
+    {"cl_winograd_input", WINOGRAD, "even_p - P * odd_p", "even_p + P * odd_p"},
+    {"cl_winograd", WINOGRAD " -DROWS=6 -DWX=1 -DWY=1", "P * odd_p + Q * odd_q",
+     "P * odd_p - Q * odd_q"},
+    {"cl_fill", "", "b[3 *", "b[2 *"},
+    {"cl_fill", "-DCONV -DSIZE=3", "c[i] * stride - pad", "c[i] * stride"},
+    {"cl_pack", "", "c < cols ?", "c < cols_out ?"},
+    {"cl_pack", "-DHALF", "vstore_half_rte(x, i", "vstore_half_rte(x, i + (i == 3)"},
+    {"cl_sum", "", "p < count", "p + 1 < count"},
+    {"cl_sum", "-DCONV", "(row) % filters", "(row) / filters"},
+    {"cl_zero", "", "if (x < count)", "if (x + 1 < count)"},
+    {"cl_maxpool", "-DSTRIDE=2 -DBY_ROW", "r < last; ++r", "r < last - 1; ++r"},
+    {"cl_maxpool", "-DSTRIDE=2", "end = min(left + size, w)", "end = min(left + size, w - 1)"},
+    {"cl_avgpool", "-DRUN=4096 -DBY_ROW", "sum / area", "sum / (area + 1)"},
+    {"cl_upsample", "", "alpha * in[x]", "in[x]"},
+    {"cl_shortcut", "-DRUN=4096", "0.1f * x", "0.2f * x"},
+    {"cl_shortcut", "-DSIZES", "y % sample == 0", "y % sample != 0"},
+    {"cl_copy", "-DRUN=4096", "image * size", "image * n"},
+    {"cl_yolo", "", "entry == 3", "entry == 4"},
+};
+enum { FAULTS = sizeof faults / sizeof faults[0] };
+
+/* The kernel must be left out with its fault, and be right without it. */
+static void test_fault(int number)
+{
+    const fault *f = &faults[number];
+    char name[64], mutation[256], apart[256];
+    const char *why = NULL, *right = NULL;
+    snprintf(name, sizeof name, "cl-trial-%s-%d", f->kernel, number);
+    snprintf(mutation, sizeof mutation, "%s|%s|%s", f->kernel, f->from, f->to);
+    /* An option without a meaning makes it another program. */
+    snprintf(apart, sizeof apart, "%s -DAPART", f->options);
+    gemm_cl_lock();
+    setenv("CL_MUTATE", mutation, 1);
+    const gemm_cl_program *wrong = gemm_cl_build(f->kernel, f->options, &why);
+    const bool faulty = gemm_cl_is_faulty(why);
+    setenv("CL_MUTATE", "", 1);
+    gemm_cl_build(f->kernel, apart, &right);
+    gemm_cl_unlock();
+    if (wrong || !strstr(why, "it gives wrong results") || !faulty)
+        report_fail(name, "with its fault: %s", wrong ? "right" : why);
+    else if (right)
+        report_fail(name, "without its fault: %s", right);
+    else
+        report_pass(name);
+}
+
+/* Whether a line has the kernel. */
+static bool has_fault(const char *kernel)
+{
+    int i = 0;
+    while (i < FAULTS && strcmp(faults[i].kernel, kernel)) ++i;
+    return i < FAULTS;
+}
+
+int main(void)
+{
+    const char *why = gemm_unusable(gemm_find("cl"));
+    if (why) {
+        report_skip("cl-trials", "%s", why);
+        return report_status();
+    }
+    for (size_t i = 0; i < gemm_cl_source_count; ++i) {
+        const char *kernel = gemm_cl_sources[i].name;
+        if (!has_fault(kernel)) report_fail("cl-trials-all", "%s has no fault here", kernel);
+    }
+    for (int i = 0; i < FAULTS; ++i) test_fault(i);
+    return report_status();
+}
