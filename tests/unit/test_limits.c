@@ -55,7 +55,7 @@ static const machine machines[] = {
      {{"sys/fs/cgroup/user/cpu.max", "300000 100000\n"}}, 3, SIZE_MAX},
     {"2: the container's mount", "0::/docker/1f/worker\n", V2("/docker/1f"),
      {{"sys/fs/cgroup/cpu.max", "400000 100000\n"},
-      {"sys/fs/cgroup/worker/cpu.max", "500000 100000\n"}}, 4, SIZE_MAX},
+      {"sys/fs/cgroup/worker/cpu.max", "300000 100000\n"}}, 3, SIZE_MAX},
     {"2: a mount of another group", "0::/docker/1fa\n", V2("/docker/1f"),
      {{"sys/fs/cgroup/cpu.max", "400000 100000\n"},
       {"sys/fs/cgroupa/cpu.max", "100000 100000\n"}}, 4, SIZE_MAX},
@@ -202,7 +202,7 @@ static void test_spare(void)
         {"spare: data", 0, much, 0, much / 2 - 500},
         {"spare: a group", 0, 0, much, much / 2 - 100},
         {"spare: a group that is nearly full", 0, 0, 250, 25},
-        {"spare: a group that is half full", 0, 0, 200, 0},
+        {"spare: a group that is more than half full", 0, 0, 150, 0},
         {"spare: a group that is over its limit", 0, 0, 90, 0},
         {"spare: the least", much, much, 300, 50},
     };
