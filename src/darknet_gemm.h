@@ -4,8 +4,8 @@
  *   gemm, gemm_cpu                    as every C Darknet has them: row-major
  *   cblas_sgemm, cblas_sgemm64_       as BLAS has them, of CBLAS
  *   sgemm_, sgemm_64_                 as BLAS has them, of Fortran: column-major
- *   scipy_cblas_sgemm and so on       the last four, under the names that OpenBLAS has in the wheels
- *                                     of numpy and SciPy; they are not declared here
+ *   scipy_cblas_sgemm and so on       the last four, under the names that OpenBLAS has in the
+ *                                     wheels of numpy and SciPy; they are not declared here
  *
  * gemm_dispatch.h, which is installed beside this file, has the calls of a patched Darknet: whole
  * convolutions, other layers, and memory that a device shares.
