@@ -3,7 +3,9 @@
  *
  *   gemm, gemm_cpu                    as every C Darknet has them: row-major
  *   cblas_sgemm, cblas_sgemm64_       as BLAS has them, of CBLAS
- *   sgemm_                            as BLAS has it, of Fortran: column-major
+ *   sgemm_, sgemm_64_                 as BLAS has them, of Fortran: column-major
+ *   scipy_cblas_sgemm and so on       the last four, under the names that OpenBLAS has in the
+ *                                     wheels of numpy and SciPy; they are not declared here
  *
  * gemm_dispatch.h, which is installed beside this file, has the calls of a patched Darknet: whole
  * convolutions, other layers, and memory that a device shares.
@@ -48,6 +50,12 @@ void cblas_sgemm64_(int order, int transa, int transb, int64_t m, int64_t n, int
 void sgemm_(const char *transa, const char *transb, const int *m, const int *n, const int *k,
             const float *alpha, const float *a, const int *lda, const float *b, const int *ldb,
             const float *beta, float *c, const int *ldc);
+
+/* The same with sizes of 64 bits. A bad argument is always named on stderr. */
+void sgemm_64_(const char *transa, const char *transb, const int64_t *m, const int64_t *n,
+               const int64_t *k, const float *alpha, const float *a, const int64_t *lda,
+               const float *b, const int64_t *ldb, const float *beta, float *c,
+               const int64_t *ldc);
 
 /*
  * At most so many threads for each later multiply, 1 to 1024. Call it only while no other thread

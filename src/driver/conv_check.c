@@ -224,8 +224,8 @@ static double activate(double x, conv_activation a)
 }
 
 /*
- * The bound of a place that gemm_error_ratio can use: `size` is S. Darknet's result is known where a
- * term is not finite. A transform then spreads NaN over its tile, so it promises nothing there.
+ * The bound of a place that gemm_error_ratio can use: `size` is S. Darknet's result is known where
+ * a term is not finite. A transform then spreads NaN over its tile, so it promises nothing there.
  */
 static double usable_bound(const gemm_transform *t, double size, double bound)
 {

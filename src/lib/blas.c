@@ -124,25 +124,53 @@ static int read_trans(char t)
     }
 }
 
+/* The transposes belong to `w` after this. Returns the first bad argument. */
+static fault settle_fortran(char transa, char transb, gemm_wide_call *w)
+{
+    const char *trans = "it is the character N, T or C";
+    const int ta = read_trans(transa), tb = read_trans(transb);
+    w->TA = ta > 0;
+    w->TB = tb > 0;
+    fault f = ta < 0   ? (fault){2, "transa", transa, trans, 0}
+              : tb < 0 ? (fault){3, "transb", transb, trans, 0}
+                       : find_fault(false, w);
+    if (f.position) --f.position;       /* there is no `order` */
+    return f;
+}
+
 void sgemm_(const char *transa, const char *transb, const int *m, const int *n, const int *k,
             const float *alpha, const float *a, const int *lda, const float *b, const int *ldb,
             const float *beta, float *c, const int *ldc)
 {
-    const char *trans = "it is the character N, T or C";
-    const int ta = read_trans(*transa), tb = read_trans(*transb);
-    const gemm_wide_call w = {.TA = ta > 0, .TB = tb > 0, .M = *m, .N = *n, .K = *k,
-                              .ALPHA = *alpha, .A = a, .lda = *lda, .B = b, .ldb = *ldb,
-                              .BETA = *beta, .C = c, .ldc = *ldc};
-    fault f = ta < 0   ? (fault){2, "transa", *transa, trans, 0}
-              : tb < 0 ? (fault){3, "transb", *transb, trans, 0}
-                       : find_fault(false, &w);
-    if (!f.position) {
+    gemm_wide_call w = {.M = *m, .N = *n, .K = *k, .ALPHA = *alpha, .A = a, .lda = *lda, .B = b,
+                        .ldb = *ldb, .BETA = *beta, .C = c, .ldc = *ldc};
+    const fault f = settle_fortran(*transa, *transb, &w);
+    if (!f.position)
         run(false, &w);
-        return;
-    }
-    --f.position;               /* there is no `order` */
-    if (xerbla_)
+    else if (xerbla_)
         xerbla_("SGEMM ", &f.position, 6);
     else
         say("sgemm_", &f);
 }
+
+void sgemm_64_(const char *transa, const char *transb, const int64_t *m, const int64_t *n,
+               const int64_t *k, const float *alpha, const float *a, const int64_t *lda,
+               const float *b, const int64_t *ldb, const float *beta, float *c,
+               const int64_t *ldc)
+{
+    gemm_wide_call w = {.M = *m, .N = *n, .K = *k, .ALPHA = *alpha, .A = a, .lda = *lda, .B = b,
+                        .ldb = *ldb, .BETA = *beta, .C = c, .ldc = *ldc};
+    const fault f = settle_fortran(*transa, *transb, &w);
+    if (f.position)
+        say("sgemm_64_", &f);
+    else
+        run(false, &w);
+}
+
+/* ---- the names that OpenBLAS has in the wheels of numpy and SciPy ---- */
+
+#define SCIPY_NAME(scipy, name) extern __typeof__(name) scipy __attribute__((alias(#name)));
+SCIPY_NAME(scipy_cblas_sgemm, cblas_sgemm)
+SCIPY_NAME(scipy_cblas_sgemm64_, cblas_sgemm64_)
+SCIPY_NAME(scipy_sgemm_, sgemm_)
+SCIPY_NAME(scipy_sgemm_64_, sgemm_64_)

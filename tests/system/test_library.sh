@@ -145,6 +145,41 @@ END
     expect_trace numpy-reached packed
 fi
 
+# ---- a wheel: a module that is loaded, and its own OpenBLAS beside it ----
+cat >"$work/blas.c" <<'END'
+int asked;
+void scipy_cblas_sgemm64_(void) { asked = 1; }
+END
+cat >"$work/module.c" <<'END'
+#include <stdint.h>
+void scipy_cblas_sgemm64_(int, int, int, int64_t, int64_t, int64_t, float, const float *, int64_t,
+                          const float *, int64_t, float, float *, int64_t);
+float multiply(void)
+{
+    const float a[6] = {1, 2, 3, 4, 5, 6}, b[6] = {1, 2, 3, 4, 5, 6};
+    float c[4];
+    scipy_cblas_sgemm64_(101, 111, 111, 2, 2, 3, 1, a, 3, b, 2, 0, c, 2);
+    return c[3];
+}
+END
+cat >"$work/wheel.c" <<'END'
+#include <dlfcn.h>
+#include <stdio.h>
+int main(int argc, char **argv)
+{
+    void *module = argc > 1 ? dlopen(argv[1], RTLD_NOW | RTLD_LOCAL) : 0;
+    union { void *data; float (*function)(void); } multiply = {module ? dlsym(module, "multiply") : 0};
+    if (!multiply.data) return 2;
+    printf("%g\n", multiply.function());
+    return 0;
+}
+END
+$CC -shared -fPIC "$work/blas.c" -o "$work/libscipy_openblas64_.so"
+$CC -shared -fPIC "$work/module.c" -L"$work" -lscipy_openblas64_ -Wl,-rpath,"$work" -o "$work/module.so"
+$CC "$work/wheel.c" -o "$work/wheel" -ldl
+is wheel-preloaded 64 "$(preloaded packed "$work/wheel" "$work/module.so")"
+is wheel-reached 1 "$(sed 1d "$work/trace" | wc -l)"
+
 # ---- unpatched Darknet, linked with --wrap by its own Makefile ----
 cp -Rp "$BUILD/upstream" "$work/darknet"
 (cd "$work/darknet" && ./darknet detect "$root/cfg/kite-demo.cfg" "$root/cfg/kite-demo.weights" data/dog.jpg) 2>/dev/null |

@@ -8,8 +8,8 @@
  *
  *   test_large [--without sizes]
  *
- * Memory is sparse: pages of zeroes that many addresses share, and own pages around the few elements
- * that are not zero.
+ * Memory is sparse: pages of zeroes that many addresses share, and own pages around the few
+ * elements that are not zero.
  */
 #include "driver/driver.h"
 #include "support/report.h"

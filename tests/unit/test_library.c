@@ -20,6 +20,12 @@
 enum { ROW_MAJOR = 101, COLUMN_MAJOR = 102, NO = 111, YES = 112 };
 enum { M = 5, N = 7, K = 3, LD = 9, CELLS = 9 * 9 };
 
+/* Of no header: what wheels of numpy and SciPy call. */
+extern __typeof__(cblas_sgemm) scipy_cblas_sgemm;
+extern __typeof__(cblas_sgemm64_) scipy_cblas_sgemm64_;
+extern __typeof__(sgemm_) scipy_sgemm_;
+extern __typeof__(sgemm_64_) scipy_sgemm_64_;
+
 static float a[CELLS], b[CELLS], c[CELLS], expected[CELLS];
 
 static void fill(void)
@@ -66,7 +72,18 @@ static void compare(const char *name)
 static void call(bool row_major, bool ta, bool tb, float alpha, float beta, int which)
 {
     const int order = row_major ? ROW_MAJOR : COLUMN_MAJOR, m = M, n = N, k = K, ld = LD;
-    if (which == 0)
+    const int64_t wm = M, wn = N, wk = K, wide = LD;
+    const char *const ft = ta ? "t" : "N", *const fb = tb ? "C" : "n";
+    if (which == 4 && row_major)
+        scipy_cblas_sgemm(order, ta ? YES : NO, tb ? YES : NO, m, n, k, alpha, a, ld, b, ld, beta,
+                          c, ld);
+    else if (which == 5 && row_major)
+        scipy_cblas_sgemm64_(order, ta ? YES : NO, tb ? YES : NO, m, n, k, alpha, a, ld, b, ld,
+                             beta, c, ld);
+    else if (which >= 4)
+        (which == 4 ? sgemm_64_ : scipy_sgemm_64_)(ft, fb, &wm, &wn, &wk, &alpha, a, &wide, b,
+                                                   &wide, &beta, c, &wide);
+    else if (which == 0)
         cblas_sgemm(order, ta ? YES : NO, tb ? YES : NO, m, n, k, alpha, a, ld, b, ld, beta, c, ld);
     else if (which == 1)
         cblas_sgemm64_(order, ta ? YES + 1 : NO, tb ? YES : NO, m, n, k, alpha, a, ld, b, ld, beta,
@@ -74,14 +91,17 @@ static void call(bool row_major, bool ta, bool tb, float alpha, float beta, int 
     else if (row_major)
         (which == 2 ? gemm : gemm_cpu)(ta, tb, m, n, k, alpha, a, ld, b, ld, beta, c, ld);
     else
-        sgemm_(ta ? "t" : "N", tb ? "C" : "n", &m, &n, &k, &alpha, a, &ld, b, &ld, &beta, c, &ld);
+        (which == 2 ? sgemm_ : scipy_sgemm_)(ft, fb, &m, &n, &k, &alpha, a, &ld, b, &ld, &beta, c,
+                                             &ld);
 }
 
 static void test_results(void)
 {
     static const char *const names[] = {"cblas_sgemm", "cblas_sgemm64_", "gemm or sgemm_",
-                                        "gemm_cpu or sgemm_"};
-    for (int i = 0; i < 4 * 16; ++i) {
+                                        "gemm_cpu or scipy_sgemm_",
+                                        "scipy_cblas_sgemm or sgemm_64_",
+                                        "scipy_cblas_sgemm64_ or scipy_sgemm_64_"};
+    for (int i = 0; i < 6 * 16; ++i) {
         const bool row_major = i & 1, ta = i & 2, tb = i & 4;
         const float alpha = i & 8 ? 2 : 1, beta = (float)(i >> 2 & 3);
         char name[120];
