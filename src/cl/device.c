@@ -70,7 +70,7 @@ static const char *get_reason(void)
 /* ---- what a device says of itself --------------------------------------------------------- */
 
 /* A text of the device on one line: control characters become blanks. The caller frees it. NULL: it
-   does not tell, or there is no memory. That is said where the query has a title. */
+   does not tell, or there is no memory. That is said. */
 static char *ask_text(cl_device_id id, cl_device_info what, const char *title)
 {
     size_t bytes = 0;
@@ -79,7 +79,7 @@ static char *ask_text(cl_device_id id, cl_device_info what, const char *title)
     if (error == CL_SUCCESS && !(text = calloc(1, bytes + 1))) error = CL_OUT_OF_HOST_MEMORY;
     if (error == CL_SUCCESS && bytes) error = clGetDeviceInfo(id, what, bytes, text, NULL);
     if (error != CL_SUCCESS) {
-        if (title) gemm_cl_say_failed(__FILE__, __LINE__, title, error);
+        gemm_cl_say_failed(__FILE__, __LINE__, title, error);
         free(text);
         return NULL;
     }
@@ -140,7 +140,7 @@ static bool ask_name(found_device *d)
     cl_uint vendor = 0;
     char *name = ASK_TEXT(d->id, CL_DEVICE_NAME);
     char *version = ASK_TEXT(d->id, CL_DEVICE_VERSION);
-    char *c_version = ask_text(d->id, CL_DEVICE_OPENCL_C_VERSION, NULL);
+    char *c_version = ASK_TEXT(d->id, CL_DEVICE_OPENCL_C_VERSION);  /* may be missing */
     CL_TRY(clGetDeviceInfo(d->id, CL_DEVICE_TYPE, sizeof d->type, &d->type, NULL));
     CL_TRY(clGetDeviceInfo(d->id, CL_DEVICE_VENDOR_ID, sizeof vendor, &vendor, NULL));
     if (name && version) {

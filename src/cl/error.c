@@ -61,7 +61,8 @@ void gemm_cl_say_failed(const char *file, int line, const char *what, cl_int err
 
 void gemm_cl_say(const char *what)
 {
-    snprintf(last_failure, sizeof last_failure, "%s", what);
+    if (snprintf(last_failure, sizeof last_failure, "%s", what) >= (int)sizeof last_failure)
+        strcpy(last_failure + sizeof last_failure - 4, "...");      /* stderr has all of it */
     fprintf(stderr, "gemm_cl: %s\n", what);
 }
 

@@ -261,7 +261,8 @@ typedef struct first_call {
     int allowed;
 } first_call;
 
-/* In a child, whose device is not open. */
+/* In a child, whose device is not open. Does not return, because a driver keeps memory to the end,
+   which a sanitizer would report. */
 static int call_first(void *data)
 {
     const first_call *f = data;
@@ -277,7 +278,8 @@ static int call_first(void *data)
     const bool again = p.done ? is_right(&p) : is_untouched(&p);
     drop_plans(&p);
     free_problem(&p);
-    return !well || !again ? WRONG : any ? SURVIVED : NO_FAILURE;
+    fflush(NULL);
+    _exit(!well || !again ? WRONG : any ? SURVIVED : NO_FAILURE);
 }
 
 /* NULL, or what is wrong about how the child ended. */
@@ -310,6 +312,7 @@ static void test_first(const test_case *t)
 
 /* Little room is left for the OpenCL library, which then finds no driver: the reason is the
    memory. */
+__attribute__((unused))
 static int open_cramped(void *data)
 {
     const size_t room = *(const size_t *)data;
@@ -325,6 +328,7 @@ static int open_cramped(void *data)
     return 0;
 }
 
+__attribute__((unused))
 static void test_cramped(size_t room)
 {
     char name[64];
@@ -339,7 +343,8 @@ static int ask_cl(void *unused)
     (void)unused;
     const char *why = gemm_unusable(gemm_find("cl"));
     if (why) printf("%s", why);
-    return why != NULL;
+    fflush(NULL);
+    _exit(why != NULL);
 }
 
 /* Before the first thread, because the children open the device. */
@@ -354,8 +359,10 @@ static void test_cl(void)
     }
     test_first(&conv);
     test_first(&multiply);
+#ifndef __SANITIZE_ADDRESS__    /* the sanitizer would have no memory either */
     test_cramped((size_t)1 << 20);
     test_cramped((size_t)64 << 20);
+#endif
 }
 
 int main(int argc, char **argv)
