@@ -39,7 +39,9 @@ why=$(flock "$folder/lock" setup/opencl.sh "$name" "$folder") || skip "$why"
 # Programs of a command serve those after it.
 export GEMM_CACHE_DIR="$folder/cache"
 case $name in
-pocl) exec "$@" ;;
+pocl)
+    export OPENCL_LAYERS="${OPENCL_LAYERS:+$OPENCL_LAYERS:}$OUT/tests/layer_quick.so"
+    exec "$@" ;;
 intel)
     export OCL_ICD_VENDORS="$folder/vendors"
     exec "$@" ;;
