@@ -157,11 +157,12 @@ define OPENCL_TESTS
     '$(ON_OPENCL) $T/test_chain --row cl --cases 1' \
     '$(ON_OPENCL) $T/test_plans --row cl tests/unit/cfg/plans.cfg tests/unit/cfg/hook.cfg' \
     '$(ON_OPENCL) $(CONV_NETWORKS) --row cl tests/unit/cfg/connected.cfg cfg/yolov3-tiny.cfg' \
-    '$(ON_OPENCL) $(CONV_NETWORKS) --row cl_half cfg/yolov3-tiny.cfg' \
-    '$(ON_OPENCL) $(CONV_NETWORKS) --row cl_half_fast cfg/yolov3-tiny.cfg'
+    '$(ON_OPENCL) $(CONV_NETWORKS) --row cl_half cfg/yolov3-tiny.cfg'
 endef
+# Only this one has cl_khr_fp16.
+OPENCL_HALF = '$(call ON_OPENCL,intel) $(CONV_NETWORKS) --row cl_half_fast cfg/yolov3-tiny.cfg'
 OPENCL_START = '$(call ON_OPENCL,freedreno) $T/test_cl --start'
-OPENCL_COMMANDS = $(foreach name,$(filter-out freedreno,$(OPENCLS)),$(call OPENCL_TESTS,$(name))) $(if $(filter freedreno,$(OPENCLS)),$(OPENCL_START))
+OPENCL_COMMANDS = $(foreach name,$(filter-out freedreno,$(OPENCLS)),$(call OPENCL_TESTS,$(name))) $(if $(filter intel,$(OPENCLS)),$(OPENCL_HALF)) $(if $(filter freedreno,$(OPENCLS)),$(OPENCL_START))
 # PoCL and LLVM keep to the end what they once took.
 ifeq ($(SANITIZE),1)
 UNIT_PROGRAMS += $T/test_cl $T/layer_quick.so

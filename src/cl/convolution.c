@@ -118,10 +118,10 @@ static int fill_image(conv_job *j)
     j->image = gemm_cl_image_get(width, rows * (size_t)j->g.K, j->w.row->half);
     const gemm_cl_argument args[] = {
         ARG(j->g.N), ARG(j->w.B.mem), ARG(first), ARG(j->image), ARG(j->width), ARG(j->strips),
-        ARG(channels), ARG(c->h), ARG(c->w), ARG(c->out_w), ARG(c->size), ARG(c->stride), ARG(c->pad)};
+        ARG(channels), ARG(c->h), ARG(c->w), ARG(c->out_w), ARG(c->size), ARG(c->stride),
+        ARG(c->pad)};
     if (!fill || !j->image) return -1;
-    return gemm_cl_launch_lines(&j->w, fill, STAGE_PREPARE, args, width,
-                                (size_t)channels, rows);
+    return gemm_cl_launch_lines(&j->w, fill, STAGE_PREPARE, args, width, (size_t)channels, rows);
 }
 
 /* ---- the row's kernel ---------------------------------------------------------------------- */

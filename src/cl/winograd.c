@@ -115,7 +115,8 @@ int gemm_cl_winograd_filters(const gemm_cl_winograd *l, gemm_cl_work *w, cl_mem 
     const gemm_cl_program *p = need(l, w, "cl_winograd_filter");
     const cl_ulong a0 = first;
     const size_t global[3] = {(size_t)l->c->c, (size_t)l->strips, 1};
-    const gemm_cl_argument args[] = {ARG(l->c->n), ARG(l->c->c), ARG(l->strips), ARG(weights), ARG(a0), ARG(U)};
+    const gemm_cl_argument args[] = {ARG(l->c->n), ARG(l->c->c), ARG(l->strips), ARG(weights),
+                                     ARG(a0), ARG(U)};
     return p ? gemm_cl_launch(w, p, STAGE_PREPARE, args, global, one_item) : -1;
 }
 

@@ -325,6 +325,28 @@ else
     fail cl-image-im2col-copies-nothing "3x3 layers and bytes copied: $copied, not 9 0"
 fi
 
+# ---- make test-opencl: an OpenCL that cannot be had ----
+# missing REQUIRED: what run.sh makes of Intel's runtime where python3 fails
+missing()
+{
+    PATH=$work/bin:$PATH GEMM_REQUIRE=$1 tests/support/run.sh \
+        "tests/support/on_opencl.sh intel $work/intel $test_cl --tile" >"$work/output" 2>&1
+    tail -n 1 "$work/output"
+}
+mkdir -p "$work/bin"
+printf '#!/bin/sh\nexit 1\n' >"$work/bin/python3"
+chmod +x "$work/bin/python3"
+if [ "$(missing all)" = '0 passed, 1 failed, 0 skipped' ] &&
+    grep -q '# SKIP python3 -m venv fails' "$work/output"; then
+    pass opencl-missing-fails
+elif grep -q '# SKIP machine' "$work/output"; then
+    skip_machine opencl-missing-fails "Intel's runtime needs an x86-64 with AVX2"
+else
+    fail opencl-missing-fails "$(cat "$work/output")"
+fi
+expect_failure opencl-name 'no such OpenCL; allowed are pocl, intel, llvmpipe and freedreno' \
+    tests/support/on_opencl.sh nvidia "$work/nvidia" true
+
 # ---- memory that the driver moves between two maps ----
 # moved NAME MODE WHAT: three detections in one process are right, and the trace says WHAT
 moved()
