@@ -261,6 +261,7 @@ double gemm_cl_stages_ms(const gemm_cl_work *w, gemm_cl_stage first, gemm_cl_sta
 void gemm_cl_describe_work(const gemm_cl_work *w, char *text, size_t bytes)
 {
     const gemm_cl_row *r = w->row;
+    const char *moved = gemm_cl_moved_memory();
     text[0] = '\0';
     if (!w->program) {
         gemm_append(text, bytes, "clblast");
@@ -272,12 +273,13 @@ void gemm_cl_describe_work(const gemm_cl_work *w, char *text, size_t bytes)
     if (r->slices) gemm_append(text, bytes, " slices %d", r->slices);
     if (w->parts > 1) gemm_append(text, bytes, " parts %d", w->parts);
     if (spills(w)) gemm_append(text, bytes, " spills %d", (int)w->program->spilled);
-    if (gemm_cl_moved_memory()) gemm_append(text, bytes, " %s", gemm_cl_moved_memory());
+    if (moved) gemm_append(text, bytes, " %s", moved);
 }
 
 void gemm_cl_fill_note(const gemm_cl_work *w, bool chosen, gemm_note *note)
 {
-    if (chosen || spills(w) || gemm_cl_moved_memory()) gemm_cl_describe_work(w, note->ran, sizeof note->ran);
+    if (chosen || spills(w) || gemm_cl_moved_memory())
+        gemm_cl_describe_work(w, note->ran, sizeof note->ran);
     const bool known = w->program && !w->unfinished;
     note->kernel_ms = known ? gemm_cl_stages_ms(w, STAGE_PREPARE, STAGE_SUM) : -1.0;
     note->waited_ms = w->C.waited_ms;

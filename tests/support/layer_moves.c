@@ -100,7 +100,8 @@ static CL_API_ENTRY void *CL_API_CALL EnqueueMapBuffer(cl_command_queue q, cl_me
         buffers[i].bytes = bytes;
         next->clSetMemObjectDestructorCallback(mem, released, NULL);
     }
-    if (buffers[i].bytes != bytes || buffers[i].real) abort();  /* src/cl maps whole buffers, once */
+    /* src/cl maps whole buffers, and each of them once at a time */
+    if (buffers[i].bytes != bytes || buffers[i].real) abort();
     choose_place(i, bytes);
     buffers[i].real = real;
     memcpy(buffers[i].shown, real, bytes);
@@ -128,7 +129,8 @@ static CL_API_ENTRY cl_int CL_API_CALL GetDeviceInfo(cl_device_id d, cl_device_i
     const cl_device_type gpu = CL_DEVICE_TYPE_GPU;
     const cl_bool yes = CL_TRUE;
     if (info == CL_DEVICE_TYPE) return answer(&gpu, sizeof gpu, size, value, size_ret);
-    if (info == CL_DEVICE_HOST_UNIFIED_MEMORY) return answer(&yes, sizeof yes, size, value, size_ret);
+    if (info == CL_DEVICE_HOST_UNIFIED_MEMORY)
+        return answer(&yes, sizeof yes, size, value, size_ret);
     return next->clGetDeviceInfo(d, info, size, value, size_ret);
 }
 

@@ -231,6 +231,7 @@ if grep -q 'calls right, worst error' "$work/other" &&
 else
     fail cl-two-processes-other "$(tail -n 2 "$work/other" | tr '\n' ' ')"
 fi
+cache cache
 
 # ---- a long compilation is said once, and never when the cache is warm ----
 # compilations: how often a detection says that it compiles, when each build takes 0.6 s longer
@@ -373,6 +374,7 @@ CL_MOVES=taken OPENCL_LAYERS=$bin/layer_moves.so expect_failure cl-moves-and-kee
     'gemm: the output of a layer is lost on the OpenCL device: the OpenCL driver moved' three_kites
 GEMM_IMPL=hybrid OPENCL_LAYERS=$bin/layer_moves.so GEMM_CHECK=1 \
     expect hybrid-moves 'calls right, worst error' three_kites
+cache cache
 
 # ---- hybrid: three detections in one process, so that layers find what is kept for them ----
 GEMM_IMPL=hybrid GEMM_CHECK=1 GEMM_TRACE=$work/shared.csv \
