@@ -1,5 +1,5 @@
-# The Debian packages of each target. `make detect`, `make test` and `make test-qemu` install those
-# that are missing; every other target only says which ones are.
+# The Debian packages of each target. `make detect` and `make test`, `test-qemu` and `test-debian` install
+# those that are missing; every other target only says which ones are.
 
 BUILD_PACKAGES = gcc g++ libc6-dev binutils make patch tar xz-utils curl ca-certificates
 # Optional, as patterns of the shell, because names differ between releases: setup/packages.sh takes
@@ -23,13 +23,14 @@ PACKAGES_bench    = $(BENCH_PACKAGES)
 PACKAGES_packages = $(BENCH_PACKAGES) $(REPORT_PACKAGES)
 PACKAGES_test     = $(BENCH_PACKAGES) $(REPORT_PACKAGES) python3-numpy cmake pkg-config man-db clang valgrind time python3
 PACKAGES_test-qemu = qemu-user gcc-aarch64-linux-gnu g++-aarch64-linux-gnu libc6-dev-arm64-cross
+PACKAGES_test-debian = mmdebstrap git
 
 OPTIONAL_bench    = $(REF_PACKAGES)
 OPTIONAL_bench-cl = $(REF_PACKAGES)
 OPTIONAL_packages = $(REF_PACKAGES)
 OPTIONAL_test     = $(REF_PACKAGES) $(CL_TEST_PACKAGES) $(HOST_PACKAGES)
 
-INSTALLING = $(filter packages detect test test-qemu,$(MAKECMDGOALS))
+INSTALLING = $(filter packages detect test test-qemu test-debian,$(MAKECMDGOALS))
 
 packages: ## install the Debian packages for building and measuring
 	@setup/packages.sh $(if $(INSTALLING),$(if $(filter 0,$(INSTALL)),require,install),name) \
