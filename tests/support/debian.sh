@@ -111,6 +111,7 @@ if make_system root; then
     detect root root
     run_tests root root "$tests"
 else
+    echo "not ok - $release, root: a system with the project"
     echo '0 1 0' >>"$folder/counts"
 fi
 rm -rf --one-file-system "$folder/root"
@@ -121,6 +122,7 @@ if make_system user && chroot "$folder/user" useradd --create-home --shell /bin/
     detect user somebody
     [ "$tests" = quick ] || run_tests user somebody quick
 else
+    echo "not ok - $release, somebody: a system with the project and sudo"
     echo '0 1 0' >>"$folder/counts"
 fi
 finish
