@@ -1,6 +1,6 @@
 # The tests. A command is one line for sh; a program or a script prints TAP, so prove can run it too.
 
-.PHONY: test test-qemu test-opencl
+.PHONY: test test-qemu test-opencl test-debian
 
 # ---- Programs that are linked in their own way ----
 # Row stock and GEMM_CHECK, with loops that can be made wrong.
@@ -210,10 +210,16 @@ QEMU_COMMANDS += \
     'tests/system/test_isa.sh nehalem generic $(QEMU_NEHALEM) ./darknet'
 endif
 
+# make test TESTS=quick leaves out what takes minutes and is about arithmetic, not about the system.
+TESTS = all
+$(if $(filter all quick,$(TESTS)),,$(error TESTS='$(TESTS)' is neither all nor quick))
+LONG = test_gemm test_conv test_conv_networks test_packed test_packed_conv test_packed_layers test_chain test_cl \
+    test_cl_layers test_builds.sh test_detect.sh
+
 # Tests that call make get the variables of this command line, and none of its job slots.
 # GEMM_LACKS: what this system does not offer, so that no test can have it.
 LACKS = $(shell setup/packages.sh lacking -- $(foreach pattern,$(OPTIONAL_test),'$(pattern)'))
-RUN = GEMM_LACKS=$(call quote,$(LACKS)) MAKEFLAGS=$(call quote,$(MAKEOVERRIDES)) BUILD=$(abspath $(BUILD)) OUT=$(abspath $(OUT)) MODELS=$(call quote,$(MODELS)) tests/support/run.sh
+RUN = LEAVE_OUT=$(if $(filter quick,$(TESTS)),$(call quote,$(LONG))) GEMM_LACKS=$(call quote,$(LACKS)) MAKEFLAGS=$(call quote,$(MAKEOVERRIDES)) BUILD=$(abspath $(BUILD)) OUT=$(abspath $(OUT)) MODELS=$(call quote,$(MODELS)) tests/support/run.sh
 
 ifeq ($(SANITIZE),0)
 test: all $(UNIT_PROGRAMS) $(SYSTEM_PROGRAMS) $(DEMO_PROGRAMS) $(CL_PROGRAMS) $(UNTRAINED) ## run all tests; SANITIZE=1, SANITIZE=thread: the unit tests; installs Debian packages first
@@ -235,3 +241,8 @@ SANITIZER_OPTIONS = LSAN_OPTIONS=suppressions=tests/support/asan.supp ASAN_OPTIO
 test: data $(UNIT_PROGRAMS)
 	@$(SANITIZER_OPTIONS) $(RUN) $(UNIT_COMMANDS)
 endif
+
+# A system of another release of Debian, in a folder.
+RELEASE = trixie
+test-debian: packages ## run make detect and make test on a fresh Debian, in a folder: RELEASE=trixie or sid, TESTS=quick; as root; installs mmdebstrap first
+	@tests/support/debian.sh $(call quote,$(RELEASE)) $(TESTS) $(call quote,$(MODELS))

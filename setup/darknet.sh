@@ -4,13 +4,14 @@
 #   setup/darknet.sh FOLDER           DARKNET_SRC=dir: a copy of this checkout instead
 #
 # Tried in turn: DARKNET_SRC, Debian's source package (its upstream tarball, checked by sha256),
-# a git clone of upstream. FOLDER appears only when it is whole.
+# a git clone of upstream. FOLDER appears only when it is whole. DARKNET_SHA256: another sha256, for the
+# tests.
 set -eu
 
 folder=$1
 commit=61c9d02ec461e30d55762ec7669d6a1d3c356fb2
 upstream=https://github.com/pjreddie/darknet
-tarball_sha256=ec536ae11853846aab96183d8ec18730a46cce71f7d935768d235029329f9e93
+tarball_sha256=${DARKNET_SHA256:-ec536ae11853846aab96183d8ec18730a46cce71f7d935768d235029329f9e93}
 
 new=$folder.new
 rm -rf "$new"

@@ -23,6 +23,60 @@ else
     fail source-copied "DARKNET_SRC was not copied whole"
 fi
 
+# ---- packages and Debian's source package, from a false apt ----
+# offered and installed hold names of packages, a line each. No package whose name has `broken` can be
+# installed. A mirror lacks the .dsc, so only what --tar-only asks for arrives, and the status tells of
+# a failure.
+mkdir "$work/apt" "$work/tarred" && cp "$work/copy/Makefile" "$work/tarred"
+tar -C "$work" -cJf "$work/tarball" tarred
+printf '%s\n' libdnnl2 libdnnl3.6 libdnnl-dev libdnnl10doc libbroken1 wanted >"$work/offered"
+: >"$work/installed"
+cat >"$work/apt/dpkg-query" <<'END'
+sed 's/^/installed /' "$work/installed"
+END
+cat >"$work/apt/apt-cache" <<'END'
+case $1 in
+pkgnames) grep "^$2" "$work/offered" ;;
+policy) [ $# = 1 ] && echo ' 500 http://mirror' || echo '  Candidate: 1' ;;
+esac
+END
+cat >"$work/apt/apt-get" <<'END'
+echo "$*" >>"$work/asked"
+for name; do :; done
+case $* in
+*' source '*--tar-only*) cp "$work/tarball" darknet_0.orig.tar.xz; exit 100 ;;
+*' source '* | *broken*) exit 100 ;;
+install*) grep -qx "$name" "$work/offered" && echo "$name" >>"$work/installed" ;;
+esac
+END
+printf 'exec "$@"\n' >"$work/apt/sudo"
+echo 'exit 1' >"$work/apt/git"
+for name in dpkg-query apt-cache apt-get sudo git; do
+    sed -i '1i #!/bin/sh' "$work/apt/$name" && chmod +x "$work/apt/$name"
+done
+with_apt() { env work="$work" PATH="$work/apt:$PATH" "$@"; }
+packages() { with_apt setup/packages.sh "$@"; }
+
+[ "$(packages lacking -- 'libdnnl[0-9]' 'libdnnl[0-9].*' oclgrind | tr '\n' ' ')" = 'oclgrind ' ] &&
+    pass packages-lacking || fail packages-lacking "$(packages lacking -- 'libdnnl[0-9]' oclgrind)"
+check packages-optional packages install wanted -- 'libdnnl[0-9.]*[0-9]' oclgrind 'libbroken[0-9]'
+cp "$work/check" "$work/said"
+check packages-left-out grep -q "left out: oclgrind" "$work/said"
+check packages-broken grep -q "could not install libbroken1, which is optional" "$work/said"
+check packages-newest [ "$(tr '\n' ' ' <"$work/installed")" = 'wanted libdnnl3.6 ' ]
+rm "$work/asked"
+check packages-not-asked-again packages install wanted -- 'libdnnl[0-9.]*[0-9]' oclgrind
+[ ! -s "$work/check" ] && [ ! -e "$work/asked" ] && pass packages-quiet || fail packages-quiet "$(cat "$work/check" "$work/asked")"
+expect_failure packages-required 'apt-get could not install: nosuch' packages install wanted nosuch -- oclgrind
+
+expect_failure source-tarball-wrong 'is not the one expected' \
+    with_apt setup/darknet.sh "$work/tree"
+DARKNET_SHA256=$(sha256sum <"$work/tarball" | cut -d ' ' -f 1)
+export DARKNET_SHA256
+check source-tarball-alone with_apt setup/darknet.sh "$work/tree"
+check source-tarball-unpacked cmp "$work/tree/Makefile" "$work/copy/Makefile"
+unset DARKNET_SHA256
+
 # fingerprint FOLDER: of every file in it
 fingerprint() { (cd "$1" && find . -type f -exec sha256sum {} + | sort) | sha256sum; }
 

@@ -25,7 +25,7 @@ typedef struct fault {
 /* The fault is the first place of the kernel's text that reads `from`. */
 static const fault faults[] = {
     {"cl_naive", "-DROWS=1 -DCOLS=1 -DWX=1 -DWY=1", "k < K", "k < K - 1"},
-    {"cl_block", "-DROWS=1 -DCOLS=32 -DWX=1 -DWY=32", "k < 32; ++k", "k < 31; ++k"},
+    {"cl_block", "-DROWS=1 -DCOLS=32 -DWX=1 -DWY=32", "k < COLS; ++k", "k < COLS - 1; ++k"},
     {"cl_local", "-DROWS=1 -DCOLS=32 -DWX=1 -DWY=32 -DVECTOR=4", "alpha * sum[j]", "sum[j]"},
     {"cl_image", "-DROWS=8 -DCOLS=4", "M - 1 - i0) * ars", "M - 2 - i0) * ars"},
     {"cl_image", "-DROWS=8 -DCOLS=4 -DCONV -DSIZE=3", "conv_finish4_slope(c[i][p], slope)",
