@@ -1,6 +1,6 @@
 # Detecting and measuring.
 
-.PHONY: detect detect-all tune gprof loops bench bench-cl ladder bench-detect bench-peers ab report
+.PHONY: detect detect-all tune gprof loops explain bench bench-cl ladder bench-detect bench-peers ab report
 
 detect: all default-weights ## detect IMAGE under GEMM_IMPL, with CFG and WEIGHTS; installs Debian packages first
 	@$(SET_WEIGHTS); export GEMM_IMPL=$(GEMM_IMPL); set -- $(call quote,$(CFG)) "$$weights" $(call quote,$(IMAGE)); \
@@ -26,6 +26,9 @@ gprof: all default-weights ## hotspots of a detection under each variant: VARIAN
 
 loops: all ## the study of loop orders, unrollings and tiles on 512x512x1024: LOOPS_OPTIONS
 	bench/studies/loops.sh ./gemm-bench $(BUILD)/loops $(LOOPS_OPTIONS)
+
+explain: all $(OUT)/bench/one_call ## why each CPU row is fast or not: counts, misses under four caches, predicted and measured rank: ROWS CACHES EXPLAIN_SHAPE
+	@bench/studies/explain.sh ./gemm-bench $(OUT)/bench/one_call $(BUILD)/explain $(ROWS)
 
 bench: all default-weights $(OUT)/bench/ab ## the speed table of packed and its curve over size: build/bench
 	@$(SET_WEIGHTS); bench/studies/bench.sh ./gemm-bench $(OUT)/bench/ab "$$weights" $(BUILD)/bench

@@ -19,6 +19,7 @@ HOST_PACKAGES = darknet libblas-test
 
 PACKAGES_gprof    = $(BENCH_PACKAGES)
 PACKAGES_loops    = $(BENCH_PACKAGES)
+PACKAGES_explain  = $(BENCH_PACKAGES) valgrind binutils
 PACKAGES_bench    = $(BENCH_PACKAGES)
 PACKAGES_bench-cl = $(BENCH_PACKAGES)
 PACKAGES_packages = $(BENCH_PACKAGES) $(REPORT_PACKAGES)

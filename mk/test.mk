@@ -103,7 +103,7 @@ ifneq ($(SANITIZE),1)
 UNIT_COMMANDS += '$T/test_compare'
 endif
 
-SYSTEM_PROGRAMS = $(WRONG_PROGRAMS) $T/json_flat $(addprefix $(OUT)/bench/,gemm_bench bench_detect detect_all tune) \
+SYSTEM_PROGRAMS = $(WRONG_PROGRAMS) $T/json_flat $(addprefix $(OUT)/bench/,gemm_bench one_call bench_detect detect_all tune) \
     $(OUT)/bench/untrained_weights $(UPSTREAM)/darknet $T/library_client $(OUT)/libdarknet-gemm.so $(OUT)/libdarknet-gemm.a
 # The longest first. Debian's valgrind knows no AVX-512.
 SYSTEM_COMMANDS = \
@@ -118,6 +118,7 @@ SYSTEM_COMMANDS = \
     'tests/system/test_container.sh' \
     'tests/system/test_isa.sh' \
     '$(CONV_NETWORKS) --winograd cfg/*.cfg "$$MODELS"/*.cfg --resize cfg/yolov3-tiny.cfg cfg/yolov2.cfg' \
+    'tests/system/test_explain.sh' \
     'tests/system/test_warnings.sh' \
     'tests/system/test_layering.sh' \
     'tests/system/test_reference.sh' \

@@ -18,6 +18,7 @@
  */
 #include "gemm_opt.h"
 
+#include <stdbool.h>
 #include <stdlib.h>
 
 #define INLINE static inline __attribute__((always_inline))
@@ -163,15 +164,28 @@ INLINE void block1d_update(nn_call g, size_t i, size_t j, size_t mb, size_t nb)
                 out[ii * g.ldc + jj] += g.ALPHA * a[ii * g.lda + p] * b[p * g.ldb + jj];
 }
 
-INLINE void block1d(nn_call g)
+/* The same with the loop over K innermost. */
+INLINE void block1d_k_update(nn_call g, size_t i, size_t j, size_t mb, size_t nb)
+{
+    const float *a = g.A + i * g.lda, *b = g.B + j;
+    float *out = g.C + i * g.ldc + j;
+    for (size_t ii = 0; ii < mb; ++ii)
+        for (size_t jj = 0; jj < nb; ++jj)
+            for (size_t p = 0; p < g.K; ++p)
+                out[ii * g.ldc + jj] += g.ALPHA * a[ii * g.lda + p] * b[p * g.ldb + jj];
+}
+
+typedef void block_update(nn_call g, size_t i, size_t j, size_t mb, size_t nb);
+
+INLINE void block1d(nn_call g, block_update *update)
 {
     for (size_t i = 0; i < g.M; i += BLOCK) {
         for (size_t j = 0; j < g.N; j += BLOCK) {
             const size_t mb = min(BLOCK, g.M - i), nb = min(BLOCK, g.N - j);
             if (mb == BLOCK && nb == BLOCK)
-                block1d_update(g, i, j, BLOCK, BLOCK); /* constants: inner loops are unrolled */
+                update(g, i, j, BLOCK, BLOCK);  /* constants: inner loops are unrolled */
             else
-                block1d_update(g, i, j, mb, nb);
+                update(g, i, j, mb, nb);
         }
     }
 }
@@ -222,13 +236,20 @@ INLINE void transpose(nn_call g, float *Bt)
     }
 }
 
-/* ---- Tiles: a 1 x T row of A times a T x T block of B ---- */
+/* ---- Tiles: a 1 x TK row of A times a TK x TN block of B ---- */
 
 typedef enum unrolling {
     LOOPS,                      /* no loop is unrolled */
     INNERMOST,                  /* _u: the loop over the block's columns */
-    BOTH                        /* _uu: and the loop over its rows */
+    BOTH,                       /* _uu: and the loop over its rows */
+    ALL                         /* _uuu: and the loop over TM rows of A and C */
 } unrolling;
+
+typedef struct tile_shape {
+    size_t M, K, N;
+} tile_shape;
+
+INLINE tile_shape square(size_t T) { return (tile_shape){T, T, T}; }
 
 /* The block of B is kb x nb. `restrict`, because only then may the compiler keep the row of C in
    registers over p. */
@@ -242,56 +263,65 @@ INLINE void row_loops(const float *restrict a, const float *restrict b, size_t l
 }
 
 INLINE void row_u(const float *restrict a, const float *restrict b, size_t ldb,
-                  float *restrict out, float ALPHA, size_t T)
+                  float *restrict out, float ALPHA, size_t TK, size_t TN)
 {
-    for (size_t p = 0; p < T; ++p) {
+    for (size_t p = 0; p < TK; ++p) {
         const float ap = ALPHA * a[p];
-        UNROLL for (size_t j = 0; j < T; ++j) out[j] += ap * b[p * ldb + j];
+        UNROLL for (size_t j = 0; j < TN; ++j) out[j] += ap * b[p * ldb + j];
     }
 }
 
 INLINE void row_uu(const float *restrict a, const float *restrict b, size_t ldb,
-                   float *restrict out, float ALPHA, size_t T)
+                   float *restrict out, float ALPHA, size_t TK, size_t TN)
 {
-    UNROLL for (size_t p = 0; p < T; ++p) {
+    UNROLL for (size_t p = 0; p < TK; ++p) {
         const float ap = ALPHA * a[p];
-        UNROLL for (size_t j = 0; j < T; ++j) out[j] += ap * b[p * ldb + j];
+        UNROLL for (size_t j = 0; j < TN; ++j) out[j] += ap * b[p * ldb + j];
     }
 }
 
 /* The block of B at (p, j) meets rows first ... last - 1 of A and C. At the edges of B the block is
-   smaller than T x T. */
-INLINE void rows_by_block(nn_call g, size_t first, size_t last, size_t p, size_t j, size_t T,
+   smaller than TK x TN. */
+INLINE void rows_by_block(nn_call g, size_t first, size_t last, size_t p, size_t j, tile_shape T,
                           unrolling how)
 {
-    const size_t kb = min(T, g.K - p), nb = min(T, g.N - j);
-    for (size_t i = first; i < last; ++i) {
-        const float *a = g.A + i * g.lda + p, *b = g.B + p * g.ldb + j;
-        float *out = g.C + i * g.ldc + j;
-        if (kb != T || nb != T)
-            row_loops(a, b, g.ldb, out, g.ALPHA, kb, nb);
+    const size_t kb = min(T.K, g.K - p), nb = min(T.N, g.N - j);
+    const bool whole = kb == T.K && nb == T.N;
+    const float *a = g.A + first * g.lda + p, *b = g.B + p * g.ldb + j;
+    float *out = g.C + first * g.ldc + j;
+    size_t rows = last - first;
+    if (how == ALL && whole)
+        for (; rows >= T.M; rows -= T.M, a += T.M * g.lda, out += T.M * g.ldc)
+            UNROLL for (size_t i = 0; i < T.M; ++i)
+                row_uu(a + i * g.lda, b, g.ldb, out + i * g.ldc, g.ALPHA, T.K, T.N);
+    for (size_t i = 0; i < rows; ++i) {
+        const float *ai = a + i * g.lda;
+        float *oi = out + i * g.ldc;
+        if (!whole)
+            row_loops(ai, b, g.ldb, oi, g.ALPHA, kb, nb);
         else if (how == LOOPS)
-            row_loops(a, b, g.ldb, out, g.ALPHA, T, T);
+            row_loops(ai, b, g.ldb, oi, g.ALPHA, T.K, T.N);
         else if (how == INNERMOST)
-            row_u(a, b, g.ldb, out, g.ALPHA, T);
+            row_u(ai, b, g.ldb, oi, g.ALPHA, T.K, T.N);
         else
-            row_uu(a, b, g.ldb, out, g.ALPHA, T);
+            row_uu(ai, b, g.ldb, oi, g.ALPHA, T.K, T.N);
     }
 }
 
 /* MKN over tiles, MKN inside a tile. */
-INLINE void tile(nn_call g, size_t T, unrolling how)
+INLINE void tile(nn_call g, tile_shape T, unrolling how)
 {
-    for (size_t i = 0; i < g.M; i += T)
-        for (size_t p = 0; p < g.K; p += T)
-            for (size_t j = 0; j < g.N; j += T) rows_by_block(g, i, min(i + T, g.M), p, j, T, how);
+    for (size_t i = 0; i < g.M; i += T.M)
+        for (size_t p = 0; p < g.K; p += T.K)
+            for (size_t j = 0; j < g.N; j += T.N)
+                rows_by_block(g, i, min(i + T.M, g.M), p, j, T, how);
 }
 
 /* KN over blocks of B, then all of M, then KN inside the block. */
-INLINE void vtile(nn_call g, size_t T, unrolling how)
+INLINE void vtile(nn_call g, tile_shape T, unrolling how)
 {
-    for (size_t p = 0; p < g.K; p += T)
-        for (size_t j = 0; j < g.N; j += T) rows_by_block(g, 0, g.M, p, j, T, how);
+    for (size_t p = 0; p < g.K; p += T.K)
+        for (size_t j = 0; j < g.N; j += T.N) rows_by_block(g, 0, g.M, p, j, T, how);
 }
 
 /* ---- The rows of the table ---- */
@@ -319,17 +349,31 @@ VARIANT(unroll4, unroll(g, 4))
 #define DEFINE_MKN_UNROLL(U) VARIANT(mkn_u##U, mkn_u(g, U))
 GEMM_MKN_UNROLLS(DEFINE_MKN_UNROLL)
 
-VARIANT(block1d, block1d(g))
+VARIANT(block1d, block1d(g, block1d_update))
+VARIANT(block1d_k, block1d(g, block1d_k_update))
 VARIANT(block2d, block2d(g))
 
 #define DEFINE_TILES(T) \
-    VARIANT(tile_##T, tile(g, T, LOOPS)) \
-    VARIANT(tile_##T##_u, tile(g, T, INNERMOST)) \
-    VARIANT(tile_##T##_uu, tile(g, T, BOTH)) \
-    VARIANT(vtile_##T, vtile(g, T, LOOPS)) \
-    VARIANT(vtile_##T##_u, vtile(g, T, INNERMOST)) \
-    VARIANT(vtile_##T##_uu, vtile(g, T, BOTH))
+    VARIANT(tile_##T, tile(g, square(T), LOOPS)) \
+    VARIANT(tile_##T##_u, tile(g, square(T), INNERMOST)) \
+    VARIANT(tile_##T##_uu, tile(g, square(T), BOTH)) \
+    VARIANT(vtile_##T, vtile(g, square(T), LOOPS)) \
+    VARIANT(vtile_##T##_u, vtile(g, square(T), INNERMOST)) \
+    VARIANT(vtile_##T##_uu, vtile(g, square(T), BOTH))
 GEMM_TILE_SIDES(DEFINE_TILES)
+
+#define DEFINE_UNROLLED_TILES(T) \
+    VARIANT(tile_##T##_uuu, tile(g, square(T), ALL)) \
+    VARIANT(vtile_##T##_uuu, vtile(g, square(T), ALL))
+GEMM_UNROLLED_SIDES(DEFINE_UNROLLED_TILES)
+
+#define DEFINE_TILE_SHAPE(TM, TK, TN) \
+    VARIANT(tile_##TM##x##TK##x##TN, tile(g, ((tile_shape){TM, TK, TN}), LOOPS))
+GEMM_TILE_SHAPES(DEFINE_TILE_SHAPE)
+
+#define DEFINE_BLOCK_SHAPE(TK, TN) \
+    VARIANT(vtile_##TK##x##TN, vtile(g, ((tile_shape){1, TK, TN}), LOOPS))
+GEMM_BLOCK_SHAPES(DEFINE_BLOCK_SHAPE)
 
 __attribute__((noinline))
 gemm_status gemm_transpose(const gemm_call *c, const gemm_context *context, const void *params)

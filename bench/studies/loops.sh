@@ -15,7 +15,7 @@ mkdir -p "$out"
 
 # mkn is the first row, because every speed-up is over the first row.
 rows=mkn,$("$bench" --list | awk -F '\t' '
-    $1 ~ /^(mnk|nmk|nkm|kmn|knm|mkn_u[0-9]+|v?tile_[0-9]+(_uu?)?)$/ {
+    $1 ~ /^(mnk|nmk|nkm|kmn|knm|mkn_u[0-9]+|v?tile_[0-9x]+(_u+)?)$/ {
         printf "%s%s", comma, $1
         comma = ","
     }')

@@ -46,6 +46,7 @@ markdown()
     folder ab 'make ab A=stock B=packed'
     folder 'gprof*/results' 'make gprof'
     folder loops 'make loops'
+    folder explain 'make explain'
     folder gemm-bench './gemm-bench -o build/gemm-bench/shapes.md'
 }
 

@@ -51,6 +51,14 @@
     ROW(vtile_##T, LOOPS, "KNMKN, 1x" #T " of A by " #T "x" #T " of B"), \
     ROW(vtile_##T##_u, LOOPS, "KNMKN, tiles of " #T ", innermost loop unrolled"), \
     ROW(vtile_##T##_uu, LOOPS, "KNMKN, tiles of " #T ", two innermost loops unrolled"),
+#define UNROLLED_TILE_ROW(T) \
+    ROW(tile_##T##_uuu, LOOPS, "MKNMKN, tiles of " #T ", three innermost loops unrolled"),
+#define UNROLLED_VTILE_ROW(T) \
+    ROW(vtile_##T##_uuu, LOOPS, "KNMKN, tiles of " #T ", three innermost loops unrolled"),
+#define TILE_SHAPE_ROW(M, K, N) \
+    ROW(tile_##M##x##K##x##N, LOOPS, "MKNMKN, tiles of M " #M ", K " #K ", N " #N),
+#define BLOCK_SHAPE_ROW(K, N) \
+    ROW(vtile_##K##x##N, LOOPS, "KNMKN, 1x" #K " of A by " #K "x" #N " of B"),
 
 #define REF_ROW(symbol, library) \
     {.name = #symbol, .run = gemm_ref_run, .params = &gemm_ref_##symbol, \
@@ -78,10 +86,15 @@ const gemm_variant gemm_variants[] = {
     ROW(unroll4, SERIAL, "mnk_acc with K unrolled by 4"),
     GEMM_MKN_UNROLLS(UNROLL_ROW)
     ROW(block1d, SERIAL, "4x4 of C at a time, K not blocked"),
+    ROW(block1d_k, SERIAL, "block1d with the loop over K innermost"),
     ROW(block2d, SERIAL, "4x4x4 blocks"),
     ROW(transpose, SERIAL, "B transposed once, then rows of A by rows of Bt"),
     GEMM_TILE_SIDES(TILE_ROW)
+    GEMM_UNROLLED_SIDES(UNROLLED_TILE_ROW)
+    GEMM_TILE_SHAPES(TILE_SHAPE_ROW)
     GEMM_TILE_SIDES(VTILE_ROW)
+    GEMM_UNROLLED_SIDES(UNROLLED_VTILE_ROW)
+    GEMM_BLOCK_SHAPES(BLOCK_SHAPE_ROW)
     {.name = "packed", .run = gemm_packed, .conv = gemm_packed_conv, .chain = gemm_packed_chain,
      .layer = gemm_packed_layer, .in_auto = GEMM_IN_AUTO, .origin = "Goto, BLIS",
      .summary = "packed panels, SIMD micro-kernels (GEMM_ISA), threads"},

@@ -9,18 +9,20 @@ lacks() { check "report: no '$1' on the page" sh -c '! grep -qiE -- "$1" page.ht
 missing() { grep -oF 'Not measured yet' page.html | wc -l; }
 
 check 'report: an empty page' "$report" build page.html
-check 'report: ten parts are missing' [ "$(missing)" = 10 ]
+check 'report: eleven parts are missing' [ "$(missing)" = 11 ]
 has 'make gprof'
 
-mkdir -p build/gprof-O2/results build/loops
+mkdir -p build/gprof-O2/results build/loops build/explain
 printf 'not a jpeg' >predictions.jpg
 printf '# One\n\n| row | s |\n|---|---:|\n| a<b & `c` | 1.5 |\n\n<script>alert(1)</script>\n' \
     >build/gprof-O2/results/gprof.md
 echo '<svg/>' >build/gprof-O2/results/gprof.svg
 printf 'order\tns\n' >build/loops/loops.tsv
+printf '# Why a loop is fast\n' >build/explain/explain.md
 check 'report: a page' "$report" build page.html
 check 'report: seven parts are missing' [ "$(missing)" = 7 ]
 has '<h2>One</h2>'
+has '<h2>Why a loop is fast</h2>'
 has '<td>a&lt;b &amp; <code>c</code></td>'
 has '<td align="right">1.5</td>'
 has '<img src="gprof-O2/results/gprof.svg" alt="gprof.svg" />'
