@@ -182,8 +182,8 @@ void *gemm_host_realloc(void *, size_t bytes);
 void gemm_host_free(void *);
 
 /*
- * A B that the chosen row reads where it lies. A device may read it as an image, whose rows begin at
- * multiples of its pitch. Under most rows this is rows x columns floats.
+ * A B that the chosen row reads where it lies. A device may read it as an image, whose rows begin
+ * at multiples of its pitch. Under most rows this is rows x columns floats.
  *
  * gemm_b_bytes: how many bytes of gemm_host_alloc such a B needs. gemm_b_ld: how far apart its rows
  * are, at least `columns`. `b` is where the memory begins. If it has not these bytes, or is memory
