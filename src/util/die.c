@@ -1,6 +1,7 @@
 /* Ends the program after an error: see die.h. */
 #include "util/die.h"
 
+#include "util/forked.h"
 #include "util/text.h"
 
 #include <pthread.h>
@@ -13,6 +14,15 @@
 static atomic_bool dying;
 static pthread_t dies;          /* the thread that ends the program, once it is named */
 static atomic_bool named;
+
+/* The thread that ends the parent does not live on in a child. */
+static void after_fork(void)
+{
+    if (atomic_load(&named) && pthread_equal(dies, pthread_self())) return;
+    atomic_store(&dying, false);
+    atomic_store(&named, false);
+}
+GEMM_IN_CHILD(after_fork)
 
 /* Whether this thread is the first one. */
 static bool claim(void)
