@@ -13,6 +13,7 @@ typedef struct gemm_cl_configuration {
     const char *device;         /* gpu, cpu, platform:device, or part of a name */
     const char *clblast;        /* the file of CLBlast's library */
     const char *cache_dir;      /* the folder of compiled programs. It may not exist yet */
+    bool untried;               /* programs are used without a trial, and nothing is kept of them */
 } gemm_cl_configuration;
 
 /* Before any other call. */

@@ -68,6 +68,7 @@ gemm_settings gemm_read_settings(void)
         .check = read_switch("GEMM_CHECK", false),
         .trace = getenv("GEMM_TRACE"),
         .cl_device = getenv("GEMM_CL_DEVICE"),
+        .cl_try = read_switch("GEMM_CL_TRY", true),
         .tune = read_switch("GEMM_TUNE", false),
         .cache_dir = getenv("GEMM_CACHE_DIR"),
         .cache_home = getenv("XDG_CACHE_HOME"),

@@ -25,6 +25,7 @@ typedef struct gemm_settings {
     bool check;                 /* GEMM_CHECK */
     const char *trace;          /* GEMM_TRACE: a file, "-" for stderr */
     const char *cl_device;      /* GEMM_CL_DEVICE */
+    bool cl_try;                /* GEMM_CL_TRY: OpenCL programs are tried before they are used */
     bool tune;                  /* GEMM_TUNE */
     const char *cache_dir;      /* GEMM_CACHE_DIR */
     const char *cache_home;     /* XDG_CACHE_HOME */

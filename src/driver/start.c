@@ -92,6 +92,7 @@ static void start(void)
     gemm_ref_set_path(&gemm_ref_onednn, s.ref_onednn);
     gemm_cl_configure(&(gemm_cl_configuration){
         .device = s.cl_device, .clblast = s.ref_clblast, .cache_dir = folder,
+        .untried = !s.cl_try,
     });
     gemm_auto_configure(&(gemm_tuning_file){.folder = folder, .isa = state.isa->name,
                                             .rows = gemm_variants,
