@@ -16,6 +16,7 @@ typedef struct gemm_cl_configuration {
     const char *cache_dir;      /* the folder of compiled programs. It may not exist yet */
     bool privileged;            /* no device is opened, because OpenCL obeys the environment */
     const char *pocl_dir, *cache_home, *home;   /* PoCL's folder is the first of them, or in one */
+    bool untried;               /* programs are used without a trial, and nothing is kept of them */
 } gemm_cl_configuration;
 
 /* Before any other call. */

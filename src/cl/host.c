@@ -169,7 +169,7 @@ static int return_to_place(gemm_cl_host_block *b, char *at)
 #ifdef MAP_FIXED_NOREPLACE
     void *pages = mmap(b->base, b->bytes, PROT_READ | PROT_WRITE,
                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
-    if (pages == b->base) return take_pages(b, pages, at);
+    if (pages == b->base && gemm_cl_opened()) return take_pages(b, pages, at);
     if (pages != MAP_FAILED) munmap(pages, b->bytes);
 #endif
     gemm_cl_say("the OpenCL driver moved memory that the CPU holds");

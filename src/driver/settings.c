@@ -115,6 +115,7 @@ gemm_settings gemm_read_settings(void)
         .cl_device = getenv("GEMM_CL_DEVICE"),
         .cl_library = read_name("GEMM_CL_LIBRARY"),
         .pocl_dir = read_name("POCL_CACHE_DIR"),
+        .cl_try = read_switch("GEMM_CL_TRY", true),
         .tune = read_switch("GEMM_TUNE", false),
         .cache_dir = read_name("GEMM_CACHE_DIR"),
         .cache_home = read_name("XDG_CACHE_HOME"),

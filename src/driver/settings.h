@@ -29,6 +29,7 @@ typedef struct gemm_settings {
     const char *cl_device;      /* GEMM_CL_DEVICE */
     const char *cl_library;     /* GEMM_CL_LIBRARY */
     const char *pocl_dir;       /* POCL_CACHE_DIR: PoCL's own variable, for messages only */
+    bool cl_try;                /* GEMM_CL_TRY: OpenCL programs are tried before they are used */
     bool tune;                  /* GEMM_TUNE */
     const char *cache_dir;      /* GEMM_CACHE_DIR */
     const char *cache_home;     /* XDG_CACHE_HOME */

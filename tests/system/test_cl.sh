@@ -191,6 +191,8 @@ fi
 GEMM_IMPL=cl_naive CL_MUTATE='cl_naive|k < K|k < K - 1' expect_failure cl-wrong-row \
     'GEMM_IMPL=cl_naive cannot run here: kernels/cl_naive.cl is left out on' faulty
 lines cl-wrong-row-one-line 1 'cl_naive.cl is left out'
+GEMM_IMPL=cl_naive CL_MUTATE='cl_naive|k < K|k < K - 1' GEMM_CL_TRY=0 \
+    expect_failure cl-wrong-untried 'GEMM_CHECK: cl_naive is wrong' faulty
 GEMM_CACHE_DIR= HOME= XDG_CACHE_HOME= expect cl-wrong-without-folder 'calls right, worst error' faulty
 unset CL_MUTATE
 
