@@ -18,7 +18,6 @@
  */
 #include "gemm_opt.h"
 
-#include <stdbool.h>
 #include <stdlib.h>
 
 #define INLINE static inline __attribute__((always_inline))
@@ -241,15 +240,8 @@ INLINE void transpose(nn_call g, float *Bt)
 typedef enum unrolling {
     LOOPS,                      /* no loop is unrolled */
     INNERMOST,                  /* _u: the loop over the block's columns */
-    BOTH,                       /* _uu: and the loop over its rows */
-    ALL                         /* _uuu: and the loop over TM rows of A and C */
+    BOTH                        /* _uu: and the loop over its rows */
 } unrolling;
-
-typedef struct tile_shape {
-    size_t M, K, N;
-} tile_shape;
-
-INLINE tile_shape square(size_t T) { return (tile_shape){T, T, T}; }
 
 /* The block of B is kb x nb. `restrict`, because only then may the compiler keep the row of C in
    registers over p. */
@@ -282,46 +274,65 @@ INLINE void row_uu(const float *restrict a, const float *restrict b, size_t ldb,
 
 /* The block of B at (p, j) meets rows first ... last - 1 of A and C. At the edges of B the block is
    smaller than TK x TN. */
-INLINE void rows_by_block(nn_call g, size_t first, size_t last, size_t p, size_t j, tile_shape T,
-                          unrolling how)
+INLINE void rows_by_block(nn_call g, size_t first, size_t last, size_t p, size_t j, size_t TK,
+                          size_t TN, unrolling how)
 {
-    const size_t kb = min(T.K, g.K - p), nb = min(T.N, g.N - j);
-    const bool whole = kb == T.K && nb == T.N;
-    const float *a = g.A + first * g.lda + p, *b = g.B + p * g.ldb + j;
-    float *out = g.C + first * g.ldc + j;
-    size_t rows = last - first;
-    if (how == ALL && whole)
-        for (; rows >= T.M; rows -= T.M, a += T.M * g.lda, out += T.M * g.ldc)
-            UNROLL for (size_t i = 0; i < T.M; ++i)
-                row_uu(a + i * g.lda, b, g.ldb, out + i * g.ldc, g.ALPHA, T.K, T.N);
-    for (size_t i = 0; i < rows; ++i) {
-        const float *ai = a + i * g.lda;
-        float *oi = out + i * g.ldc;
-        if (!whole)
-            row_loops(ai, b, g.ldb, oi, g.ALPHA, kb, nb);
+    const size_t kb = min(TK, g.K - p), nb = min(TN, g.N - j);
+    for (size_t i = first; i < last; ++i) {
+        const float *a = g.A + i * g.lda + p, *b = g.B + p * g.ldb + j;
+        float *out = g.C + i * g.ldc + j;
+        if (kb != TK || nb != TN)
+            row_loops(a, b, g.ldb, out, g.ALPHA, kb, nb);
         else if (how == LOOPS)
-            row_loops(ai, b, g.ldb, oi, g.ALPHA, T.K, T.N);
+            row_loops(a, b, g.ldb, out, g.ALPHA, TK, TN);
         else if (how == INNERMOST)
-            row_u(ai, b, g.ldb, oi, g.ALPHA, T.K, T.N);
+            row_u(a, b, g.ldb, out, g.ALPHA, TK, TN);
         else
-            row_uu(ai, b, g.ldb, oi, g.ALPHA, T.K, T.N);
+            row_uu(a, b, g.ldb, out, g.ALPHA, TK, TN);
     }
 }
 
 /* MKN over tiles, MKN inside a tile. */
-INLINE void tile(nn_call g, tile_shape T, unrolling how)
+INLINE void tile(nn_call g, size_t TM, size_t TK, size_t TN, unrolling how)
 {
-    for (size_t i = 0; i < g.M; i += T.M)
-        for (size_t p = 0; p < g.K; p += T.K)
-            for (size_t j = 0; j < g.N; j += T.N)
-                rows_by_block(g, i, min(i + T.M, g.M), p, j, T, how);
+    for (size_t i = 0; i < g.M; i += TM)
+        for (size_t p = 0; p < g.K; p += TK)
+            for (size_t j = 0; j < g.N; j += TN)
+                rows_by_block(g, i, min(i + TM, g.M), p, j, TK, TN, how);
 }
 
 /* KN over blocks of B, then all of M, then KN inside the block. */
-INLINE void vtile(nn_call g, tile_shape T, unrolling how)
+INLINE void vtile(nn_call g, size_t TK, size_t TN, unrolling how)
 {
-    for (size_t p = 0; p < g.K; p += T.K)
-        for (size_t j = 0; j < g.N; j += T.N) rows_by_block(g, 0, g.M, p, j, T, how);
+    for (size_t p = 0; p < g.K; p += TK)
+        for (size_t j = 0; j < g.N; j += TN) rows_by_block(g, 0, g.M, p, j, TK, TN, how);
+}
+
+/* rows_by_block with the loop over T rows unrolled too, as long as T rows are left and the block is
+   whole. */
+INLINE void rows_by_block_uuu(nn_call g, size_t first, size_t last, size_t p, size_t j, size_t T)
+{
+    size_t i = first;
+    if (T <= g.K - p && T <= g.N - j)
+        for (; i + T <= last; i += T)
+            UNROLL for (size_t q = 0; q < T; ++q)
+                row_uu(g.A + (i + q) * g.lda + p, g.B + p * g.ldb + j, g.ldb,
+                       g.C + (i + q) * g.ldc + j, g.ALPHA, T, T);
+    rows_by_block(g, i, last, p, j, T, T, BOTH);
+}
+
+INLINE void tile_uuu(nn_call g, size_t T)
+{
+    for (size_t i = 0; i < g.M; i += T)
+        for (size_t p = 0; p < g.K; p += T)
+            for (size_t j = 0; j < g.N; j += T)
+                rows_by_block_uuu(g, i, min(i + T, g.M), p, j, T);
+}
+
+INLINE void vtile_uuu(nn_call g, size_t T)
+{
+    for (size_t p = 0; p < g.K; p += T)
+        for (size_t j = 0; j < g.N; j += T) rows_by_block_uuu(g, 0, g.M, p, j, T);
 }
 
 /* ---- The rows of the table ---- */
@@ -354,25 +365,25 @@ VARIANT(block1d_k, block1d(g, block1d_k_update))
 VARIANT(block2d, block2d(g))
 
 #define DEFINE_TILES(T) \
-    VARIANT(tile_##T, tile(g, square(T), LOOPS)) \
-    VARIANT(tile_##T##_u, tile(g, square(T), INNERMOST)) \
-    VARIANT(tile_##T##_uu, tile(g, square(T), BOTH)) \
-    VARIANT(vtile_##T, vtile(g, square(T), LOOPS)) \
-    VARIANT(vtile_##T##_u, vtile(g, square(T), INNERMOST)) \
-    VARIANT(vtile_##T##_uu, vtile(g, square(T), BOTH))
+    VARIANT(tile_##T, tile(g, T, T, T, LOOPS)) \
+    VARIANT(tile_##T##_u, tile(g, T, T, T, INNERMOST)) \
+    VARIANT(tile_##T##_uu, tile(g, T, T, T, BOTH)) \
+    VARIANT(vtile_##T, vtile(g, T, T, LOOPS)) \
+    VARIANT(vtile_##T##_u, vtile(g, T, T, INNERMOST)) \
+    VARIANT(vtile_##T##_uu, vtile(g, T, T, BOTH))
 GEMM_TILE_SIDES(DEFINE_TILES)
 
 #define DEFINE_UNROLLED_TILES(T) \
-    VARIANT(tile_##T##_uuu, tile(g, square(T), ALL)) \
-    VARIANT(vtile_##T##_uuu, vtile(g, square(T), ALL))
+    VARIANT(tile_##T##_uuu, tile_uuu(g, T)) \
+    VARIANT(vtile_##T##_uuu, vtile_uuu(g, T))
 GEMM_UNROLLED_SIDES(DEFINE_UNROLLED_TILES)
 
 #define DEFINE_TILE_SHAPE(TM, TK, TN) \
-    VARIANT(tile_##TM##x##TK##x##TN, tile(g, ((tile_shape){TM, TK, TN}), LOOPS))
+    VARIANT(tile_##TM##x##TK##x##TN, tile(g, TM, TK, TN, LOOPS))
 GEMM_TILE_SHAPES(DEFINE_TILE_SHAPE)
 
 #define DEFINE_BLOCK_SHAPE(TK, TN) \
-    VARIANT(vtile_##TK##x##TN, vtile(g, ((tile_shape){1, TK, TN}), LOOPS))
+    VARIANT(vtile_##TK##x##TN, vtile(g, TK, TN, LOOPS))
 GEMM_BLOCK_SHAPES(DEFINE_BLOCK_SHAPE)
 
 __attribute__((noinline))

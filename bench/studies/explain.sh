@@ -22,7 +22,8 @@ tab=$(printf '\t')
 mkdir -p "$out"
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-trap 'exit 130' INT TERM
+pids=
+trap '[ -z "$pids" ] || kill $pids 2>/dev/null; exit 130' INT TERM
 
 die() { echo "explain: $1" >&2; exit "${2:-1}"; }
 
@@ -128,6 +129,7 @@ while [ $job -lt "$jobs" ]; do
             n=$((n + 1))
         done
     ) &
+    pids="$pids $!"
     job=$((job + 1))
 done
 wait
