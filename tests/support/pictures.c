@@ -1,10 +1,11 @@
 /*
- * JPEG by the writer of a Darknet, the one whose src/ the compiler searches for headers. To be compiled
- * with STB_IMAGE_IMPLEMENTATION and STB_IMAGE_WRITE_IMPLEMENTATION.
+ * JPEG by the writer of a Darknet, the one whose src/ the compiler searches for headers. To be
+ * compiled with STB_IMAGE_IMPLEMENTATION and STB_IMAGE_WRITE_IMPLEMENTATION.
  *
  *   pictures write FILE [PICTURE...]    many made pictures and these, encoded one after another
- *   pictures differ A B                 "LARGEST DIFFERENT ALL": of the samples of two pictures, the
- *                                       largest difference, how many differ, and how many there are
+ *   pictures differ A B                 "LARGEST DIFFERENT ALL": of the samples of two pictures,
+ *                                       the largest difference, how many differ, and how many
+ *                                       there are
  */
 #include "stb_image.h"
 #include "stb_image_write.h"
@@ -26,7 +27,7 @@ static void append(void *file, void *data, int bytes)
     if (fwrite(data, 1, (size_t)bytes, file) != (size_t)bytes) abort();
 }
 
-/* Noise of every strength: from one colour, which has long runs of zeroes, to large coefficients. */
+/* Noise of every strength: one colour has long runs of zeroes, strong noise large coefficients. */
 static void write_noise(FILE *file, unsigned *state)
 {
     static const int qualities[] = {1, 30, 80, 100};
@@ -39,7 +40,8 @@ static void write_noise(FILE *file, unsigned *state)
             const unsigned value = base + next_random(state) % strength;
             pixels[p] = (unsigned char)(value < 255 ? value : 255);
         }
-        if (!stbi_write_jpg_to_func(append, file, w, h, channels, pixels, qualities[i % 4])) abort();
+        if (!stbi_write_jpg_to_func(append, file, w, h, channels, pixels, qualities[i % 4]))
+            abort();
     }
 }
 
