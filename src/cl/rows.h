@@ -134,8 +134,8 @@ extern const gemm_cl_row gemm_cl_gemv_choices[GEMM_CL_GEMV_COUNT];
 /* Winograd's algorithm on CPUs: for each of these vectors m = 2, then m = 4. */
 extern const gemm_cl_row gemm_cl_winograd_choices[GEMM_CL_CONV_VECTORS * 2];
 
-/* Bytes of local memory that the row's M takes for a tile; it needs `rows` of them. 0: not
-   Winograd. */
+/* Bytes of local memory that the row's M takes for a tile; it needs `rows` of them. 0: the row is
+   not Winograd's. */
 int gemm_cl_winograd_tile(const gemm_cl_row *);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * A program names a library by its version, libdnnl.so.3.6, and only packages for developers bring
- * the plain name. The loader cannot be asked for any version, but for the folders that it searches.
+ * A library has its version in its name, libdnnl.so.3.6. Only packages for developers bring the
+ * plain name. The loader cannot be asked for any version, but it names the folders it searches.
  * Folders that only its cache knows hold what was installed by hand, with the plain name.
  */
 #include "util/library.h"

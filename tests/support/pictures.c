@@ -1,6 +1,6 @@
 /*
- * JPEG by the writer of a Darknet, the one whose src/ the compiler searches. To be compiled
- * with STB_IMAGE_IMPLEMENTATION and STB_IMAGE_WRITE_IMPLEMENTATION.
+ * JPEG by the writer of a Darknet, the one whose src/ the compiler searches for headers. To be
+ * compiled with STB_IMAGE_IMPLEMENTATION and STB_IMAGE_WRITE_IMPLEMENTATION.
  *
  *   pictures write FILE [PICTURE...]    many made pictures and these, encoded one after another
  *   pictures differ A B                 "LARGEST DIFFERENT ALL": of the samples of two pictures,
@@ -27,8 +27,7 @@ static void append(void *file, void *data, int bytes)
     if (fwrite(data, 1, (size_t)bytes, file) != (size_t)bytes) abort();
 }
 
-/* Noise of every strength: from one colour, which has long runs of zeroes, to large
-   coefficients. */
+/* Noise of every strength: one colour has long runs of zeroes, strong noise large coefficients. */
 static void write_noise(FILE *file, unsigned *state)
 {
     static const int qualities[] = {1, 30, 80, 100};

@@ -49,8 +49,8 @@ done
 for device in cpu 0:0; do
     GEMM_CL_DEVICE=$device expect "cl-device-$device" 'Predicted in' detect
 done
-# A part of the name, as the last message has it, in other letters: HASWELL of pthread-haswell-AMD EPYC.
-name=$(sed -n 's/.*a part of the name of 0:0 \([^,(]*\).*/\1/p' "$work/output" | head -n 1)
+# A part of the name, as the message has it, in other letters: HASWELL of pthread-haswell-AMD EPYC.
+name=$(GEMM_CL_DEVICE=7:0 detect 2>&1 | sed -n 's/.*a part of the name of 0:0 \([^,(]*\).*/\1/p')
 part=$(echo "${name#*-}" | cut -c 1-7 | tr '[:lower:]' '[:upper:]')
 GEMM_CL_DEVICE=${part:-none} expect cl-device-part-of-name 'Predicted in' detect
 
