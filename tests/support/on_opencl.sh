@@ -51,6 +51,6 @@ intel)
 llvmpipe) in_root RUSTICL_ENABLE=llvmpipe "$@" ;;
 freedreno)
     shim=/usr/lib/x86_64-linux-gnu/libfreedreno_noop_drm_shim.so
-    in_root RUSTICL_ENABLE=freedreno "FD_GPU_ID=${FD_GPU_ID:-630}" \
+    in_root GEMM_CL_TRY=0 RUSTICL_ENABLE=freedreno "FD_GPU_ID=${FD_GPU_ID:-630}" \
         "LD_PRELOAD=$OUT/tests/preload_faults.so:$shim" "$@" ;;
 esac
