@@ -39,7 +39,6 @@ for cache in here soft-core Cortex-A55 Cortex-A76; do
     is "explain-orders-$cache" mkn "$(best $cache l1 nkm mkn)"
 done
 is explain-tiles-there tile_8 "$(best soft-core l1 $tiles)"
-is explain-predicted-there tile_8 "$(best soft-core predicted $tiles)"
 is explain-predicted-here tile_32 "$(best here predicted $tiles)"
 check explain-table grep -Eq '^\| nkm \| .* \| 8 \| Misses are [0-9]+% of its time' \
     "$work/all/explain.md"
