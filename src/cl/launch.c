@@ -80,10 +80,10 @@ static bool spills(const gemm_cl_work *w)
 static const char spilled[] = "the OpenCL compiler spills the registers of the kernel";
 
 /* Whether the kernel should hold its tile in registers and does not. Those of the paper have theirs
-   in an array on purpose. */
+   in an array on purpose, and those whose items take shares are for CPUs. */
 static bool is_spilled(const gemm_cl_work *w)
 {
-    return spills(w) && !w->takes_spills && w->row->way != GEMM_CL_PADDED;
+    return spills(w) && !w->takes_spills && w->row->way != GEMM_CL_PADDED && !w->row->shares;
 }
 
 const char *gemm_cl_build_row(gemm_cl_work *w, const char *more)

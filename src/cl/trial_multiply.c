@@ -110,7 +110,9 @@ static void shape(const gemm_cl_kit *k, problem *q)
     };
     if (q->conv) shape_conv(k, q);
     else shape_multiply(k, q);
-    const int step = q->taps ? q->size * q->size : q->image ? 4 : 16;
+    /* As gemm_cl_part_length has it: a part of cl_thin is whole channels. */
+    const int channel = q->taps && is_called(k, "cl_thin") ? q->size * q->size : 0;
+    const int step = channel ? channel : q->image ? 4 : 16;
     q->kpart = min_int(q->K, (int)round_up((size_t)ceil_div(q->K, 2), (size_t)step));
     q->strips = q->conv ? 2 : 1;
     q->width = q->conv ? (int)round_up((size_t)ceil_div(q->N, 4 * q->strips), 2)
