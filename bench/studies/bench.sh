@@ -24,17 +24,18 @@ if [ "${BENCH_QUICK:-0}" != 0 ]; then
     curve=64:128
 fi
 
+listed=$("$bench" --list)
 # usable ROW[+SETTING]...: those of the rows that can run here, with commas
 usable()
 {
     list=
     for row; do
-        if "$bench" --list | grep -q "^${row%%+*}	usable"; then list=$list,$row; fi
+        if echo "$listed" | grep -q "^${row%%+*}	usable"; then list=$list,$row; fi
     done
     echo "${list#,}"
 }
 for row in openblas blis onednn; do
-    [ -n "$(usable $row)" ] || "$bench" --list |
+    [ -n "$(usable $row)" ] || echo "$listed" |
         awk -F '\t' -v row=$row '$1 == row { print "bench: without " row ": " $2 }' >&2
 done
 
