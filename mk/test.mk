@@ -23,7 +23,7 @@ $(WRONG_PROGRAMS):
 $(OUT)/tests/test_allocation: FILE_LIBS = -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=aligned_alloc
 
 # Networks whose first weights are drawn by tests/support/network.c.
-$(addprefix $(OUT)/tests/,test_conv_networks test_cl_layers test_hook test_host test_plans): FILE_LIBS = -Wl,--wrap=rand_normal
+$(addprefix $(OUT)/tests/,test_conv_networks test_cl_layers test_hook test_host test_plans test_training): FILE_LIBS = -Wl,--wrap=rand_normal
 
 # Linked with the project's library and not with Darknet.
 $(OUT)/tests/test_library: $(OBJ)/tests/unit/test_library.o $(OUT)/libdarknet-gemm.a

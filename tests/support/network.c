@@ -45,10 +45,16 @@ float __wrap_rand_normal(void)
     return sqrtf(3) * rng_float(&weights);
 }
 
+/* Darknet draws the weights of connected layers from rand(). */
+void network_seed(int seed)
+{
+    srand((unsigned)seed);
+    weights = rng_make((uint64_t)seed, 2);
+}
+
 network *network_make(const char *cfg, int seed)
 {
-    srand((unsigned)seed);      /* Darknet draws the weights of connected layers from rand() */
-    weights = rng_make((uint64_t)seed, 2);
+    network_seed(seed);
     network *net = parse_network_cfg((char *)cfg);
     rng r = rng_make((uint64_t)seed, 1);
     network_visit(net, fill_norm, &r);

@@ -11,6 +11,9 @@
 /* Numbers from 0 to 1. */
 void network_fill(float *, size_t n, rng *);
 
+/* From now on Darknet draws the same first weights for the same networks. */
+void network_seed(int seed);
+
 /* The network of a cfg with random weights, and a batch norm that does something. Another seed
    gives other weights. free_network frees it. */
 network *network_make(const char *cfg, int seed);

@@ -367,8 +367,7 @@ three_kites()
     (cd "$work/here" && for i in 1 2 3; do echo data/kite.jpg; done |
         ./darknet detect cfg/kite-demo.cfg cfg/kite-demo.weights)
 }
-cache moves
-under moves moves --small
+cache moved
 moved always driver host-ptr
 moved user-memory-too all copies
 moved later late host-ptr

@@ -319,6 +319,7 @@ static void multiply_at_exit(void)
     if (gemm_oracle_make(&oracle, &c)) _exit(2);
     gemm_dispatch(&c);
     const gemm_error worst = gemm_oracle_compare(&oracle, &c);
+    gemm_oracle_free(&oracle);
     const bool offered = gemm_conv_offered();
     printf("handler: %s\n", worst.ratio <= 1 && !offered ? "right" : "wrong");
     fflush(stdout);
