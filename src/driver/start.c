@@ -25,27 +25,15 @@ static gemm_state state;
 static gemm_state last;         /* while the program is being ended: stock, and nothing else */
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-/* Words for an error message, with a blank before each. Words that do not fit are left out. */
-typedef struct word_list {
-    char text[1024];
-    size_t used;
-} word_list;
-
-static void add_word(word_list *l, const char *word)
-{
-    const size_t left = sizeof l->text - l->used, length = strlen(word) + 1;
-    if (length >= left) return;
-    snprintf(l->text + l->used, left, " %s", word);
-    l->used += length;
-}
-
 static const gemm_variant *find_impl(const char *name)
 {
     const gemm_variant *v = gemm_find(name);
     if (v) return v;
-    word_list names = {.used = 0};
-    for (size_t i = 0; i < gemm_variant_count; ++i) add_word(&names, gemm_variants[i].name);
-    gemm_refuse("GEMM_IMPL='%s' is no variant; the variants are:%s", name, names.text);
+    gemm_text names = {0};
+    for (size_t i = 0; i < gemm_variant_count; ++i)
+        gemm_text_add(&names, " %s", gemm_variants[i].name);
+    gemm_refuse("GEMM_IMPL='%s' is no variant; the variants are:%s", name, gemm_text_part(&names));
+    gemm_text_free(&names);
     return gemm_stock_row();
 }
 
@@ -53,12 +41,13 @@ static const gemm_ukernel *find_isa(const char *name)
 {
     const gemm_ukernel *isa = gemm_ukernel_find(name);
     if (isa) return isa;
-    word_list names = {.used = 0};
+    gemm_text names = {0};
     for (const gemm_ukernel *const *u = gemm_ukernels; *u; ++u)
-        if ((*u)->supported()) add_word(&names, (*u)->name);
+        if ((*u)->supported()) gemm_text_add(&names, " %s", (*u)->name);
     gemm_refuse(
         "GEMM_ISA='%s' is no instruction set that this processor and this build have; they have:%s",
-        name, names.text);
+        name, gemm_text_part(&names));
+    gemm_text_free(&names);
     return gemm_ukernel_find(NULL);
 }
 

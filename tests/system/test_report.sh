@@ -9,7 +9,7 @@ lacks() { check "report: no '$1' on the page" sh -c '! grep -qiE -- "$1" page.ht
 missing() { grep -oF 'Not measured yet' page.html | wc -l; }
 
 check 'report: an empty page' "$report" build page.html
-check 'report: eleven parts are missing' [ "$(missing)" = 11 ]
+check 'report: twelve parts are missing' [ "$(missing)" = 12 ]
 has 'make gprof'
 
 mkdir -p build/gprof-O2/results build/loops build/explain
@@ -20,7 +20,7 @@ echo '<svg/>' >build/gprof-O2/results/gprof.svg
 printf 'order\tns\n' >build/loops/loops.tsv
 printf '# Why a loop is fast\n' >build/explain/explain.md
 check 'report: a page' "$report" build page.html
-check 'report: seven parts are missing' [ "$(missing)" = 7 ]
+check 'report: eight parts are missing' [ "$(missing)" = 8 ]
 has '<h2>One</h2>'
 has '<h2>Why a loop is fast</h2>'
 has '<td>a&lt;b &amp; <code>c</code></td>'
