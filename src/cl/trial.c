@@ -30,13 +30,14 @@ static const struct {
 
 enum { TRIALS = sizeof trials / sizeof trials[0] };
 
-/* Whether the built kernel has smaller groups than its options say. No row runs it then. cl_thin
-   alone takes any group. */
-static bool has_small_groups(const gemm_cl_kit *k)
+/* Whether the device has room for the built kernel: its groups, as large as its options say, and
+   its local memory. No row runs it otherwise. cl_thin alone takes any group. */
+static bool has_room(const gemm_cl_kit *k)
 {
     const int items = gemm_cl_kit_number(k, "-DWX", 1) * gemm_cl_kit_number(k, "-DWY", 1) *
                       gemm_cl_kit_number(k, "-DSLICES", 1);
-    return strcmp(k->p->name, "cl_thin") && (size_t)items > k->p->group_items;
+    return k->p->local <= (cl_ulong)gemm_cl_opened()->traits.local &&
+           (!strcmp(k->p->name, "cl_thin") || (size_t)items <= k->p->group_items);
 }
 
 gemm_cl_trial gemm_cl_try(const gemm_cl_program *p, char *reason, size_t bytes)
@@ -45,7 +46,7 @@ gemm_cl_trial gemm_cl_try(const gemm_cl_program *p, char *reason, size_t bytes)
     size_t i = 0;
     while (i < TRIALS && strcmp(trials[i].kernel, p->name)) ++i;
     if (!k.memory) gemm_cl_say("out of memory");
-    else if (!has_small_groups(&k)) (i < TRIALS ? trials[i].run : gemm_cl_try_multiply)(&k);
+    else if (has_room(&k)) (i < TRIALS ? trials[i].run : gemm_cl_try_multiply)(&k);
     const bool finished = k.memory && !k.unfinished;
     free(k.memory);
     if (!finished) return GEMM_CL_TRIAL_UNFINISHED;
