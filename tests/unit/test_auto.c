@@ -641,7 +641,8 @@ static int fork_while_tuning(void *ignored)
 static void test_fork(void)
 {
 #ifdef __SANITIZE_ADDRESS__
-    report_skip_machine("fork-while-tuning", "the sanitizer's own locks do not live through a fork");
+    report_skip_machine("fork-while-tuning",
+                        "the sanitizer's own locks do not live through a fork");
     return;
 #endif
     unlink(path);
