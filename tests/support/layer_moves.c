@@ -13,6 +13,7 @@
 #define LAYER_NAME "memory that moves"
 #include "layer.h"
 
+#include <pthread.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,7 +21,8 @@
 
 enum { BUFFERS = 4096, LATE = 4 };
 
-/* A buffer that was mapped. */
+/* A buffer that was mapped. A driver may release one in a thread of its own, so a lock is held. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct {
     cl_mem mem;
     char *real, *shown;         /* of this map */
@@ -69,8 +71,10 @@ static void forget(int i)
 static void CL_CALLBACK released(cl_mem mem, void *unused)
 {
     (void)unused;
+    pthread_mutex_lock(&lock);
     const int i = find(mem);
     if (buffers[i].mem) forget(i);
+    pthread_mutex_unlock(&lock);
 }
 
 /* Where the map is shown: the old place is given up after the new one is had. */
@@ -94,6 +98,7 @@ static CL_API_ENTRY void *CL_API_CALL EnqueueMapBuffer(cl_command_queue q, cl_me
     char *real = next->clEnqueueMapBuffer(q, mem, moved ? CL_TRUE : blocking, flags, offset, bytes,
                                           n, waits, event, error);
     if (!moved || !real) return real;
+    pthread_mutex_lock(&lock);
     const int i = find(mem);
     if (!buffers[i].mem) {
         buffers[i].mem = mem;
@@ -104,20 +109,23 @@ static CL_API_ENTRY void *CL_API_CALL EnqueueMapBuffer(cl_command_queue q, cl_me
     if (buffers[i].bytes != bytes || buffers[i].real) abort();
     choose_place(i, bytes);
     buffers[i].real = real;
-    memcpy(buffers[i].shown, real, bytes);
-    return buffers[i].shown;
+    char *shown = memcpy(buffers[i].shown, real, bytes);
+    pthread_mutex_unlock(&lock);
+    return shown;
 }
 
 static CL_API_ENTRY cl_int CL_API_CALL EnqueueUnmapMemObject(cl_command_queue q, cl_mem mem,
                                                              void *at, cl_uint n,
                                                              const cl_event *waits, cl_event *event)
 {
+    pthread_mutex_lock(&lock);
     const int i = find(mem);
-    if (!buffers[i].mem || at != buffers[i].shown)
-        return next->clEnqueueUnmapMemObject(q, mem, at, n, waits, event);
-    char *real = buffers[i].real;
-    memcpy(real, at, buffers[i].bytes);
-    buffers[i].real = NULL;
+    void *real = at;
+    if (buffers[i].mem && at == buffers[i].shown) {
+        real = memcpy(buffers[i].real, at, buffers[i].bytes);
+        buffers[i].real = NULL;
+    }
+    pthread_mutex_unlock(&lock);
     return next->clEnqueueUnmapMemObject(q, mem, real, n, waits, event);
 }
 
