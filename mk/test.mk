@@ -121,6 +121,7 @@ SYSTEM_COMMANDS = \
     'tests/system/test_explain.sh' \
     'tests/system/test_warnings.sh' \
     'tests/system/test_layering.sh' \
+    'tests/system/test_docs.sh' \
     'tests/system/test_reference.sh' \
     'tests/system/test_gemm_bench.sh $(OUT) $(UNTRAINED)' \
     'valgrind -q --error-exitcode=127 --leak-check=full $T/test_packed --isa avx2 --cases 24 --brief yes' \

@@ -4,7 +4,7 @@
 #   bench/studies/adreno.sh COMPILER [GPU]...
 #
 # COMPILER is a command. It is called as COMPILER GPU FILE OPTIONS, compiles the kernel of FILE, and
-# prints what Mesa prints with IR3_SHADER_DEBUG=cs,disasm (docs/opencl-figures.md). GPU is a model
+# prints what Mesa prints with IR3_SHADER_DEBUG=cs,disasm (docs/log/adreno.md). GPU is a model
 # number; 640, 660 and 740 when none is given.
 #
 # Prints lines of tabs: GPU, kernel, registers of four floats, work-items resident on a shader

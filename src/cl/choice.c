@@ -204,7 +204,7 @@ const gemm_cl_row *gemm_cl_choose_gemv(const gemm_cl_traits *d, const conv_call 
     return row->wx <= d->group ? row : NULL;
 }
 
-/* The cost was measured (docs/opencl-figures.md). */
+/* The cost was measured (docs/log/opencl.md). */
 const gemm_cl_row *gemm_cl_choose_winograd(const gemm_cl_traits *d, const conv_call *c)
 {
     static const gemm_winograd_cost cost = {.element = {14, 18}, .bytes = 4};

@@ -8,7 +8,7 @@
  *            enough. But all threads wait between the phases, and most of the deep map comes from
  *            the caches of other threads.
  *
- * WAIT and TRANSFER were measured, see docs/convolution.md.
+ * WAIT and TRANSFER were measured, see docs/log/convolution.md.
  */
 #include "packed/chain_cut.h"
 

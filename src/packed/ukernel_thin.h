@@ -71,8 +71,8 @@ static void add_rows(int rows, int n, const float *x, const float *m, size_t ld,
 
 /*
  * dots() for a constant number of rows. Each row is a stream of its own. Memory delivers several
- * streams to one core faster than one (docs/packed.md), and each vector of x is loaded once for all
- * rows. A row has the same two sums whatever the number of rows is, so its bits are the same.
+ * streams to one core faster than one (docs/log/packed.md), and each vector of x is loaded once for
+ * all rows. A row has the same two sums whatever the number of rows is, so its bits are the same.
  */
 INLINE void dot_rows(const int rows, int n, const float *x, const float *m, size_t ld, float *y)
 {

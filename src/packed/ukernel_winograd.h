@@ -10,7 +10,7 @@
  *
  * m = 2 interpolates at 0, 1, -1 and infinity, m = 4 at 0, +-P, +-Q and infinity. With P = 5/8 and
  * Q = 3/2 all constants of BT and AT are exact in single precision. The result is off by a third of
- * what the usual 1 and 2 give (docs/convolution.md).
+ * what the usual 1 and 2 give (docs/log/convolution.md).
  *
  * Included by ukernel_body.h.
  */

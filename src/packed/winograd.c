@@ -25,7 +25,7 @@
  *
  * Source: Lavin, Gray, "Fast algorithms for convolutional neural networks", 2015. Strips of tiles:
  * Maji et al., "Efficient Winograd or Cook-Toom convolution kernel implementation on widely used
- * mobile CPUs", 2019. The points of m = 4: docs/convolution.md.
+ * mobile CPUs", 2019. The points of m = 4: docs/packed-ways.md.
  */
 #include "packed/winograd.h"
 
@@ -41,7 +41,7 @@
 
 #include <stdlib.h>
 
-/* The cost was measured (docs/convolution.md). */
+/* The cost was measured (docs/log/convolution.md). */
 int packed_winograd_m(const conv_call *c, const gemm_ukernel *u)
 {
     static const gemm_winograd_cost cost = {.element = {22, 30}, .bytes = 2.5};

@@ -5,9 +5,9 @@
  * Where prefetchnta brings a line is not in cpuid:
  *
  *   AMD Zen     to L1 and L2, and from L2 not to L3. This is what measurements on Zen 5 show
- *               (docs/packed.md).
+ *               (docs/log/packed.md).
  *   Intel       to L1, not to L2. A strip of B is larger than L1 and is used too late, so it would
- *               be fetched twice. Measurements on a Xeon agree (docs/packed.md).
+ *               be fetched twice. Measurements on a Xeon agree (docs/log/packed.md).
  *
  * So the question is whether cpuid has leaf 0x8000001d, which describes caches as AMD does, and
  * whether L3 is "not inclusive" there. Leaf 4 has the same bit for Intel, but says nothing about

@@ -3,7 +3,7 @@
  * it: the matrices, and when it is faster than the direct way.
  *
  * The points of m = 4 are 0, +-P, +-Q and infinity. With P = 5/8 and Q = 3/2 all constants of BT
- * and AT are exact in single precision (docs/convolution.md).
+ * and AT are exact in single precision (docs/packed-ways.md).
  */
 #ifndef GEMM_UTIL_WINOGRAD_H
 #define GEMM_UTIL_WINOGRAD_H

@@ -1,0 +1,67 @@
+#!/bin/sh
+# The pages: README.md, demo/README.md and docs/. Every link leads to a file and a heading. The files,
+# pages, targets of make and tests that they name exist. docs/log/ says what was, so only its links count.
+. tests/support/lib.sh
+
+pages="README.md demo/README.md $(echo docs/*.md)"
+all="$pages $(echo docs/log/*.md)"
+
+# none NAME WHAT: passes when $work/missing is empty
+none()
+{
+    if [ -s "$work/missing" ]; then fail "$1" "$(sed "s/^/$2: /" "$work/missing")"; else pass "$1"; fi
+}
+
+# ---- Links ----
+# "PAGE ANCHOR" a line for each heading, as GitHub makes anchors.
+for page in $all; do
+    awk -v page="$page" '/^#+ / {
+        sub(/^#+ /, ""); gsub(/[^a-zA-Z0-9 _-]/, ""); gsub(/ /, "-")
+        print page, tolower($0)
+    }' "$page"
+done >"$work/anchors"
+
+# "PAGE TARGET" a line.
+for page in $all; do
+    grep -o ']([^)]*)' "$page" | sed "s|^](|$page |; s|)\$||"
+done | grep -v ' https\{0,1\}:' >"$work/links"
+
+while read -r page target; do
+    file=${target%%#*} anchor=
+    case $target in *'#'*) anchor=${target#*#} ;; esac
+    [ -z "$file" ] && file=$page || file=$(realpath -m --relative-to=. "$(dirname "$page")/$file")
+    [ -e "$file" ] && { [ -z "$anchor" ] || grep -qxF "$file $anchor" "$work/anchors"; } ||
+        echo "$page: $target"
+done <"$work/links" >"$work/missing"
+none docs-links 'no such file or heading'
+check docs-links-found [ "$(wc -l <"$work/links")" -gt 50 ]
+
+# ---- What the text names ----
+# Files in code, as patterns. `my` is the name in examples; src/hook.c is Darknet's.
+for page in $pages; do
+    grep -o '`[^` ]*`' "$page" | tr -d '`' |
+        grep -E '^(src|tests|bench|kernels|mk|setup|cfg|demo|docs|patches|install)/' |
+        grep -v '[<>…:]\|my\.\|^src/hook\.c$' | sed "s|^|$page: |"
+done | sort -u | while read -r page name; do
+    ls -d $name >/dev/null 2>&1 || echo "$page $name"
+done >"$work/missing"
+none docs-files 'no such file'
+
+grep -rohE 'docs/[a-z/-]+\.(md|svg|png)' src tests bench kernels mk Makefile setup .ci | sort -u |
+    while read -r page; do [ -e "$page" ] || echo "$page"; done >"$work/missing"
+none docs-of-comments 'no such page'
+
+for page in $pages; do
+    grep -oE '(^    |`)make [a-z][a-z./_-]+' "$page" | sed "s|.*make |$page: |"
+done | grep -v ' .*[./]' | sort -u | while read -r page target; do
+    grep -qE "^([a-z-]+ )*$target( [a-z-]+)*:" Makefile mk/*.mk || echo "$page $target"
+done >"$work/missing"
+none docs-targets 'no such target of make'
+
+grep -ohE 'build/release/tests/[a-z_]+|`test_[a-z_]+' $pages | sed 's/.*[/`]//' | sort -u |
+    while read -r name; do
+        ls tests/*/"$name".* >/dev/null 2>&1 || echo "$name"
+    done >"$work/missing"
+none docs-tests 'no such test'
+
+finish
