@@ -43,6 +43,10 @@ for command; do
     number=$((number + 1))
     printf '%s\n' "$command" >"$logs/$(printf %03d $number).command"
 done
+if [ $number = 0 ]; then
+    echo "run.sh: LEAVE_OUT leaves nothing to run" >&2
+    exit 1
+fi
 
 run_one='
     base=${1%.command}

@@ -341,7 +341,7 @@ expect_failure bench_full_list 'could not be written: No space left' \
 "$bench" --samples 1000 --seconds 60 --threads 1 --impl stock,transpose+GEMM_THREADS=1 \
     -s 8,8,8 -s 700,700,700 --csv >"$work/csv" 2>"$work/err" &
 pid=$!
-for i in $(seq 150); do
+for i in $(seq 900); do
     [ "$(wc -l <"$work/csv")" -ge 3 ] && break
     sleep 0.1
 done
