@@ -24,6 +24,7 @@
 #include "darknet.h"
 #include "driver/conv_check.h"
 #include "driver/driver.h"
+#include "hook/hook.h"
 #include "support/network.h"
 #include "support/report.h"
 #include "util/winograd.h"
@@ -33,9 +34,8 @@ enum { SEED = 11, MESSAGE = 200 };
 /* Relative to the largest output. */
 static const double TOLERANCE = 1e-4;
 
-/* Of Darknet's network.h and convolutional_layer.h. */
+/* Of Darknet's network.h. */
 int resize_network(network *net, int w, int h);
-int convolution_hooked(layer l, network net);
 
 /* ---- the row, and one that judges what it computes ---- */
 
