@@ -13,7 +13,7 @@ $(UPSTREAM).done: $(BUILD)/darknet_src setup/darknet.sh
 	@DARKNET_SRC=$(call quote,$(DARKNET_SRC)) setup/darknet.sh $(UPSTREAM)
 	@touch $@
 
-$(DARKNET).done: $(UPSTREAM).done setup/patch.sh patches/series $(wildcard patches/*.patch)
+$(DARKNET).done: $(UPSTREAM).done setup/patch.sh $(wildcard $(addprefix patches/pjreddie/,series *.patch extra/series extra/*.patch))
 	@rm -rf $(DARKNET).new && cp -Rp $(UPSTREAM) $(DARKNET).new
 	@setup/patch.sh $(DARKNET).new || { rm -rf $(DARKNET).new; exit 1; }
 	@rm -rf $(DARKNET) && mv $(DARKNET).new $(DARKNET)
@@ -30,7 +30,7 @@ DARKNET_TARGETS = $(OUT)/darknet $(OUT)/libdarknet.a $(if $(filter 0,$(PROFILE))
 # $(call log,FILE): the end of a command whose output is shown only when it fails
 log = $(if $(Q),>$(1) 2>&1 || { cat $(1) >&2; exit 1; })
 
-$(DARKNET_TARGETS) &: $(DARKNET).done $(OUT)/gemm.o $(OUT)/flags
+$(DARKNET_TARGETS) &: $(DARKNET).done $(wildcard src/hook/*) $(OUT)/gemm.o $(OUT)/flags
 	@mkdir -p $(OUT)/darknet-obj
 	@echo 'Building Darknet in $(OUT) (some 20 s)'
 	$(Q)$(MAKE) $(if $(Q),-s) -C $(DARKNET) $(DARKNET_VARIABLES) $(abspath $(DARKNET_TARGETS)) $(call log,$(OUT)/darknet.log)
@@ -53,6 +53,7 @@ gemm-bench: $(OUT)/bench/gemm_bench FORCE
 data: $(DARKNET).done
 	@setup/link.sh --data $(DARKNET)
 
-patch: ## patch a Darknet checkout of your own in place: DARKNET_SRC
-	@setup/patch.sh $(if $(DARKNET_SRC),$(call quote,$(DARKNET_SRC)),$(error DARKNET_SRC=dir is needed))
+patch: ## patch a Darknet checkout of your own in place: DARKNET_SRC; EXTRA=0 without what is not about gemm
+	@setup/patch.sh $(if $(DARKNET_SRC),$(call quote,$(DARKNET_SRC)),$(error DARKNET_SRC=dir is needed)) \
+	    pjreddie $(if $(filter 0,$(EXTRA)),,pjreddie/extra)
 .PHONY: patch

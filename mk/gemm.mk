@@ -1,8 +1,9 @@
 # The gemm variants: one object, gemm.o, so that Darknet's Makefile has one thing to link. OpenCL's
-# library is no part of a link, because src/cl/loader.c finds it at run time.
+# library is no part of a link, because src/cl/loader.c finds it at run time. The hook is no part of
+# gemm.o, because the patched Darknet's Makefile compiles it.
 
 CL_SOURCES = src/gemm_cl.c src/ref/clblast.c $(wildcard src/cl/*.c)
-GEMM_SOURCES = $(filter-out $(CL_SOURCES) src/lib/%,$(wildcard src/*.c src/*/*.c))
+GEMM_SOURCES = $(filter-out $(CL_SOURCES) src/lib/% src/hook/%,$(wildcard src/*.c src/*/*.c))
 ifeq ($(OPENCL),1)
 GEMM_SOURCES += $(filter-out src/cl/none.c,$(CL_SOURCES))
 EMBEDDED = $(OBJ)/kernels.o
@@ -13,7 +14,7 @@ endif
 $(OUT)/gemm.o: $(GEMM_SOURCES:%.c=$(OBJ)/%.o) $(EMBEDDED) $(OUT)/flags
 	$(Q)$(LD) -r -o $@ $(filter %.o,$^)
 
-# What a patched Darknet links: that of the configuration built last (patches/0002).
+# What a patched Darknet links: that of the configuration built last (patches/pjreddie/0002).
 $(BUILD)/gemm.o: $(OUT)/gemm.o FORCE
 	@cmp -s $< $@ || cp $< $@
 

@@ -23,7 +23,7 @@ $(WRONG_PROGRAMS):
 $(OUT)/tests/test_allocation: FILE_LIBS = -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=aligned_alloc
 
 # Networks whose first weights are drawn by tests/support/network.c.
-$(addprefix $(OUT)/tests/,test_conv_networks test_cl_layers test_hook test_host test_plans test_training): FILE_LIBS = -Wl,--wrap=rand_normal
+$(addprefix $(OUT)/tests/,test_bits test_conv_networks test_cl_layers test_hook test_host test_plans test_training): FILE_LIBS = -Wl,--wrap=rand_normal
 
 # Linked with the project's library and not with Darknet.
 $(OUT)/tests/test_library: $(OBJ)/tests/unit/test_library.o $(OUT)/libdarknet-gemm.a
@@ -131,6 +131,18 @@ SYSTEM_COMMANDS = \
     'tests/system/test_tune.sh' \
     'tests/system/test_report.sh'
 
+# ---- The bits of results: make test-bits, UPDATE=1 writes the file of hashes ----
+QEMU_ARM = qemu-aarch64 -L /usr/aarch64-linux-gnu
+# Networks of the tests, and some others: groups, strides, shortcuts, routes, chains. Under qemu only
+# the small ones.
+BITS_SMALL = $(patsubst %,tests/unit/cfg/%.cfg,chain connected crnn fork hook layers plans recurrent recurrent-one)
+BITS_LARGE = $(patsubst %,cfg/%.cfg,yolov3-tiny kite-demo darknet19 densenet201 resnet18 resnext50 strided tiny) $(wildcard $(MODELS)/*.cfg)
+BITS_OF = $(if $(CROSS_COMPILE),$(CROSS_COMPILE:-=),$(shell uname -m)-linux-gnu)
+BITS = $(if $(CROSS_COMPILE),$(QEMU_ARM)) $T/test_bits $(if $(filter 1,$(UPDATE)),--update) tests/bits/$(BITS_OF) $(BITS_SMALL) $(if $(CROSS_COMPILE),,$(BITS_LARGE))
+.PHONY: test-bits
+test-bits: data $T/test_bits ## compare the bits of results with a file; UPDATE=1 writes it; CROSS_COMPILE=aarch64-linux-gnu- runs qemu
+	@$(RUN) $(call quote,$(BITS))
+
 ifeq ($(OPENCL),1)
 CL_PROGRAMS = $(OUT)/bench/bench_cl $(addprefix $T/,test_cl test_cl_devices test_cl_layers test_cl_trials layer_adreno.so layer_fail.so layer_faulty.so layer_moves.so layer_quick.so layer_strict.so layer_unwritten.so fake_opencl.so)
 # Some of the networks, because PoCL starts slowly: groups, depthwise, all strides, fully connected.
@@ -186,8 +198,7 @@ endif
 # masked loads touch what the mask leaves out (GUARD_PAGES).
 ARM = $(BUILD)/release-nocl-aarch64-linux-gnu
 ARM_PROGRAMS = $(addprefix $(ARM)/,darknet libdarknet-gemm.so libdarknet-gemm.a tests/test_packed tests/test_packed_conv \
-    tests/test_packed_layers tests/test_chain tests/test_conv tests/test_library tests/test_threads)
-QEMU_ARM = qemu-aarch64 -L /usr/aarch64-linux-gnu
+    tests/test_packed_layers tests/test_chain tests/test_conv tests/test_library tests/test_threads tests/test_bits)
 QEMU_COMMANDS = \
     '$(QEMU_ARM) $(ARM)/tests/test_packed --isa neon --cases 40 --without callers --without threads' \
     '$(QEMU_ARM) $(ARM)/tests/test_conv --row packed-neon --cases 12 --threads 1' \
@@ -195,6 +206,7 @@ QEMU_COMMANDS = \
     '$(QEMU_ARM) $(ARM)/tests/test_packed_conv --isa neon --without callers' \
     '$(QEMU_ARM) $(ARM)/tests/test_chain --isa neon --cases 60' \
     'tests/system/test_isa.sh arm64 "neon generic" $(QEMU_ARM) $(ARM)/darknet' \
+    '$(QEMU_ARM) $(ARM)/tests/test_bits tests/bits/aarch64-linux-gnu $(BITS_SMALL)' \
     '$(QEMU_ARM) $(ARM)/tests/test_library --without fork' \
     '$(QEMU_ARM) $(ARM)/tests/test_threads --without fork' \
     'tests/system/test_arm.sh "$$MODELS" $(abspath $(ARM)) $(QEMU_ARM)'

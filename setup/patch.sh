@@ -1,14 +1,16 @@
 #!/bin/sh
-# Applies patches/series to a Darknet source tree: all of it, or nothing.
+# Applies series of patches to a Darknet source tree: all of them, or nothing.
 #
-#   setup/patch.sh TREE
+#   setup/patch.sh TREE [FOLDER...]       folders of patches/; pjreddie pjreddie/extra
 #
-# The series is tried on a copy of the files that it touches. At the end each file gets its new text
+# The patches are tried on a copy of the files that they touch. At the end each file gets its new text
 # beside it, as FILE.patching. When all of these are whole, they take the names of the files. A file that
 # cannot be renamed takes the others back.
 set -eu
 
 tree=$1
+shift
+[ $# != 0 ] || set -- pjreddie pjreddie/extra
 patches=$(cd "$(dirname "$0")/../patches" && pwd)
 copy=$(mktemp -d)
 touched=
@@ -20,7 +22,8 @@ if grep -q gemm_dispatch "$tree/src/gemm.c"; then
     exit 1
 fi
 
-touched=$(cd "$patches" && sed -n 's|^+++ b/||p' $(cat series) | sort -u)
+for folder; do sed "s|^|$folder/|" "$patches/$folder/series"; done >"$copy/series"
+touched=$(cd "$patches" && sed -n 's|^+++ b/||p' $(cat "$copy/series") | sort -u)
 for file in $touched; do
     mkdir -p "$copy/$(dirname "$file")"
     if [ -f "$tree/$file" ]; then cp -p "$tree/$file" "$copy/$file" && touch "$copy/$file.old"; fi
@@ -35,7 +38,7 @@ while read -r name; do
         exit 1
     fi
     patch --silent -p1 -d "$copy" --no-backup-if-mismatch <"$patches/$name"
-done <"$patches/series"
+done <"$copy/series"
 
 for file in $touched; do
     if ! cp -p "$copy/$file" "$tree/$file.patching"; then

@@ -31,11 +31,11 @@
 #include "detect/subject.h"
 #include "driver/driver.h"
 #include "driver/settings.h"
+#include "hook/hook.h"
 #include "util/clock.h"
 #include "util/number.h"
 
 char *get_layer_string(LAYER_TYPE);     /* of Darknet's network.h */
-void forward_layer(layer, network);     /* of Darknet's hook.h */
 
 enum { MAX_ROUNDS = 1000, MAX_THREAD_COUNTS = 8 };
 static const double TOLERANCE = 1e-4;

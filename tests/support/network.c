@@ -21,6 +21,13 @@ void network_visit(network *net, void (*visit)(layer *, void *), void *data)
     }
 }
 
+bool network_is_output(const network *net, int i)
+{
+    const LAYER_TYPE type = net->layers[i].type;
+    const bool last = i == net->n - 1 || (i == net->n - 2 && net->layers[i + 1].type == COST);
+    return type == YOLO || type == REGION || type == DETECTION || (last && type != COST);
+}
+
 static void fill_norm(layer *l, void *data)
 {
     rng *r = data;

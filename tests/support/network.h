@@ -6,6 +6,7 @@
 
 #include "darknet.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 
 /* Numbers from 0 to 1. */
@@ -21,5 +22,8 @@ network *network_make(const char *cfg, int seed);
 /* Calls visit(l, data) for every connected layer and every convolution, those inside of [crnn]
    too. */
 void network_visit(network *, void (*visit)(layer *l, void *data), void *data);
+
+/* Whether a program reads the output of layer i: one with boxes, or the last. */
+bool network_is_output(const network *, int i);
 
 #endif

@@ -37,11 +37,11 @@ none docs-links 'no such file or heading'
 check docs-links-found [ "$(wc -l <"$work/links")" -gt 50 ]
 
 # ---- What the text names ----
-# Files in code, as patterns. `my` is the name in examples; src/hook.c is Darknet's.
+# Files in code, as patterns. `my` is the name in examples.
 for page in $pages; do
     grep -o '`[^` ]*`' "$page" | tr -d '`' |
         grep -E '^(src|tests|bench|kernels|mk|setup|cfg|demo|docs|patches|install)/' |
-        grep -v '[<>…:]\|my\.\|^src/hook\.c$' | sed "s|^|$page: |"
+        grep -v '[<>…:]\|my\.' | sed "s|^|$page: |"
 done | sort -u | while read -r page name; do
     ls -d $name >/dev/null 2>&1 || echo "$page $name"
 done >"$work/missing"

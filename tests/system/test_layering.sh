@@ -8,6 +8,7 @@
 # may include.
 # - contract: gemm_dispatch.h and gemm_variant.h
 # - lib: libdarknet-gemm, with its public header darknet_gemm.h
+# - hook: compiled by the patched Darknet's Makefile, so it alone includes a host's headers (`host`)
 # - clblast: src/ref/clblast.[ch], which works on the device that src/cl opened
 # - gemm_cl: also src/cl/none.c, which replaces gemm_cl.c in a build without OpenCL
 directions='
@@ -22,6 +23,7 @@ gemm_cl:  contract util cl
 hybrid:   contract util
 driver:   contract util gemm_opt packed ref cl gemm_cl hybrid
 lib:      contract util driver
+hook:     contract host
 '
 
 # "FILE INCLUDED" a line, both below src/.
@@ -71,6 +73,7 @@ echo "$directions" | awk '
         if (file ~ /^gemm_(dispatch|variant)\.h$/) return "contract"
         if (file ~ /^ref\/clblast\./) return "clblast"
         if (file == "cl/none.c") return "gemm_cl"
+        if (file ~ /^(darknet|activations|utils)\.h$/) return "host"
         if (file == "darknet_gemm.h") return "lib"
         sub(/\/.*/, "", file)
         sub(/\.[ch]$/, "", file)

@@ -83,23 +83,30 @@ fingerprint() { (cd "$1" && find . -type f -exec sha256sum {} + | sort) | sha256
 cp -R "$work/copy" "$work/patched"
 setup/patch.sh "$work/patched" && pass patch-applies || fail patch-applies "the series does not apply to upstream"
 [ -z "$(find "$work/patched" -name '*.orig' -o -name '*.rej')" ] && pass patch-clean || fail patch-clean "left .orig or .rej"
+cp -R "$work/copy" "$work/alone"
+check patch-alone setup/patch.sh "$work/alone" pjreddie
+[ -f "$work/patched/src/cfg_check.c" ] && [ ! -e "$work/alone/src/cfg_check.c" ] && pass patch-without-extra ||
+    fail patch-without-extra "src/cfg_check.c is of the series pjreddie/extra"
+grep -rlE 'hook_[a-z]*\(.*\)$' "$work/patched/src" >"$work/bodies"
+[ ! -s "$work/bodies" ] && [ ! -e "$work/patched/src/hook.c" ] && pass patch-calls-alone ||
+    fail patch-calls-alone "the hook has code outside of src/hook: $(cat "$work/bodies")"
 before=$(fingerprint "$work/patched")
 expect_failure patch-twice 'is patched already' setup/patch.sh "$work/patched"
 expect_failure source-patched 'is patched already' \
     sh -c "DARKNET_SRC='$work/patched' setup/darknet.sh '$work/again' && setup/patch.sh '$work/again'"
 [ "$before" = "$(fingerprint "$work/patched")" ] && pass patch-twice-unchanged || fail patch-twice-unchanged "files changed"
 
-# The last patch fails: nothing of the ones before it may stay.
+# A patch of the second series fails: nothing of the ones before it may stay.
 cp -R "$work/copy" "$work/edited"
 sed -i 's/static void load_weights\|void load_weights_upto(network \*net/void load_weights_changed(network *n/' "$work/edited/src/parser.c"
 before=$(fingerprint "$work/edited")
-expect_failure patch-refused '0003-wrong-files-end-the-program.patch does not apply to src/parser.c' \
+expect_failure patch-refused 'pjreddie/extra/0001-wrong-files-end-the-program.patch does not apply to src/parser.c' \
     setup/patch.sh "$work/edited"
 [ "$before" = "$(fingerprint "$work/edited")" ] && pass patch-all-or-nothing || fail patch-all-or-nothing "half patched"
 
 # A full disk, or a file that cannot be replaced: the tree is as before. Both come at the last file.
 mkdir "$work/bin"
-last=$(sed -n 's|^+++ b/||p' patches/*.patch | sort -u | tail -n 1)
+last=$(sed -n 's|^+++ b/||p' patches/pjreddie/*.patch patches/pjreddie/extra/*.patch | sort -u | tail -n 1)
 for tool in cp mv; do
     cat >"$work/bin/$tool" <<END
 #!/bin/sh

@@ -1,6 +1,6 @@
 #!/bin/sh
-# A start without random numbers (patches/0007) changes nothing that can be seen, and neither does the
-# faster way to read and write pictures (patches/0009).
+# A start without random numbers changes nothing that can be seen, and neither does the faster way to
+# read and write pictures (0002 and 0004 in patches/pjreddie/extra).
 #
 #   tests/system/test_start.sh FIXED_TIME.so      (an absolute path)
 #
@@ -85,7 +85,7 @@ done
 same start-written-bytes "$work/upstream.written" "$work/darknet.written"
 
 # same_pixels NAME EXPECTED FOUND: two pictures that nobody can tell apart. Darknet is compiled with
-# -Ofast, where the compiler may round two copies of a loop differently (patches/0009).
+# -Ofast, where the compiler may round two copies of a loop differently.
 same_pixels()
 {
     found=$("$work/pictures-upstream" differ "$2" "$3") || found='no two pictures of one size'

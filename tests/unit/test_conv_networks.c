@@ -24,6 +24,7 @@
 #include "darknet.h"
 #include "driver/conv_check.h"
 #include "driver/driver.h"
+#include "hook/hook.h"
 #include "support/network.h"
 #include "support/report.h"
 #include "util/winograd.h"
@@ -33,9 +34,8 @@ enum { SEED = 11, MESSAGE = 200 };
 /* Relative to the largest output. */
 static const double TOLERANCE = 1e-4;
 
-/* Of Darknet's network.h and convolutional_layer.h. */
+/* Of Darknet's network.h. */
 int resize_network(network *net, int w, int h);
-int convolution_hooked(layer l, network net);
 
 /* ---- the row, and one that judges what it computes ---- */
 
@@ -105,13 +105,6 @@ static pass tested_pass(void)
 
 /* ---- networks ---- */
 
-static bool is_output(const network *net, int i)
-{
-    const LAYER_TYPE type = net->layers[i].type;
-    const bool last = i == net->n - 1 || (i == net->n - 2 && net->layers[i + 1].type == COST);
-    return type == YOLO || type == REGION || type == DETECTION || (last && type != COST);
-}
-
 /* Fills the outputs of all convolutions and connected layers with NaN, so that a layer which reads
    what an earlier pass left there is found. */
 static void forget_outputs(network *net)
@@ -133,7 +126,7 @@ static float *predict(network *net, pass p, const float *input, size_t *count)
     float *values = NULL;
     for (int i = 0; i < net->n; ++i) {
         const layer *l = &net->layers[i];
-        if (!is_output(net, i) || !l->output) continue;
+        if (!network_is_output(net, i) || !l->output) continue;
         const size_t n = (size_t)l->outputs * (size_t)l->batch;
         values = realloc(values, (*count + n) * sizeof *values);
         memcpy(values + *count, l->output, n * sizeof *values);

@@ -1,5 +1,5 @@
 /*
- * Darknet's way to a row that offers layers: src/hook.c of the patched Darknet.
+ * Darknet's way to a row that offers layers: src/hook/.
  *
  *   test_hook CFG
  *

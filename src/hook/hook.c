@@ -1,0 +1,371 @@
+/* Which layers of a pass go to the row, and what the CPU needs of their outputs: see hook.h. */
+#include "hook/hook.h"
+
+#include "gemm_dispatch.h"
+
+#include "activations.h"
+#include "utils.h"
+
+#include <stdlib.h>
+
+static int at_inference(network net)
+{
+#ifdef GPU
+    if (net.gpu_index >= 0) return 0;
+#endif
+    return !net.train && !net.delta;
+}
+
+/* Darknet applies all other activations itself, after CONV_LINEAR. */
+static conv_activation row_activation(ACTIVATION a)
+{
+    switch (a) {
+    case LEAKY:
+        return CONV_LEAKY;
+    case RELU:
+        return CONV_RELU;
+    case LOGISTIC:
+        return CONV_LOGISTIC;
+    default:
+        return CONV_LINEAR;
+    }
+}
+
+static int is_applied_by_row(ACTIVATION a)
+{
+    return a == LINEAR || row_activation(a) != CONV_LINEAR;
+}
+
+/* A recurrent layer has a batch of images for each time step. */
+static size_t batch_bytes(layer l, int floats)
+{
+    size_t steps = l.steps > 1 ? l.steps : 1;
+    return steps * l.batch * floats * sizeof(float);
+}
+
+static size_t output_bytes(layer l)
+{
+    return batch_bytes(l, l.outputs);
+}
+
+void output_to_cpu(layer l)
+{
+    gemm_host_read(l.output, output_bytes(l));
+}
+
+void outputs_to_cpu(network *net)
+{
+    int i, last = 1;
+    for (i = net->n - 1; i >= 0; --i) {
+        layer l = net->layers[i];
+        if (last || l.type == YOLO) output_to_cpu(l);
+        if (l.type != COST) last = 0;
+    }
+    gemm_host_write(net->input, (size_t)net->inputs * net->batch * sizeof(float));
+}
+
+/* Darknet's own code is about to run: the CPU needs what it reads, and writes the output. */
+static void layer_to_cpu(layer l, network net)
+{
+    int i;
+    if (l.type == DROPOUT && !net.train) return; /* does nothing */
+    if (l.type == ROUTE)
+        for (i = 0; i < l.n; ++i) output_to_cpu(net.layers[l.input_layers[i]]);
+    else
+        gemm_host_read(net.input, batch_bytes(l, l.inputs));
+    if (l.type == SHORTCUT) output_to_cpu(net.layers[l.index]);
+    gemm_host_write(l.output, output_bytes(l));
+}
+
+void forward_layer(layer l, network net)
+{
+    switch (l.type) {
+    case CONVOLUTIONAL:
+    case CONNECTED:
+    case MAXPOOL:
+    case AVGPOOL:
+    case UPSAMPLE:
+    case ROUTE:
+    case SHORTCUT:
+    case YOLO:
+        break; /* these ask the row first */
+    default:
+        layer_to_cpu(l, net);
+    }
+    l.forward(l, net);
+}
+
+static void other_activation(layer l)
+{
+    if (is_applied_by_row(l.activation)) return;
+    output_to_cpu(l);
+    gemm_host_write(l.output, output_bytes(l));
+    activate_array(l.output, l.outputs * l.batch, l.activation);
+}
+
+int convolution_hooked(layer l, network net)
+{
+    if (l.type != CONVOLUTIONAL || l.xnor || !at_inference(net)) return 0;
+    if (l.size == 1 && (l.stride != 1 || l.pad)) return 0; /* Darknet takes stride 1 and pad 0 */
+    return gemm_conv_offered();
+}
+
+/* A connected layer is a convolution of a map of one place. */
+static conv_call call_of(layer l, const float *input, int pool, float *output)
+{
+    if (l.type == CONNECTED) {
+        l.groups = l.h = l.w = l.size = l.stride = l.out_h = l.out_w = 1;
+        l.c = l.inputs;
+        l.n = l.outputs;
+        l.pad = 0;
+    }
+    return (conv_call){
+        l.batch, l.groups, l.c,     l.h,   l.w,       l.n, l.size,   l.stride,
+        l.pad,   l.out_h,  l.out_w, input, l.weights, 0,   l.biases, row_activation(l.activation),
+        pool,    output};
+}
+
+static int convolve(layer l, network net, int pool, float *output)
+{
+    conv_norm norm = {l.rolling_mean, l.rolling_variance, l.scales};
+    conv_call call = call_of(l, net.input, pool, output);
+    return gemm_conv(&call, l.batch_normalize ? &norm : 0, l.plan);
+}
+
+/* Whether the output is that of the present layer, not of one inside of a recurrent layer. */
+static int is_outer(layer l, network net)
+{
+    return net.layers && net.layers[net.index].output == l.output;
+}
+
+int hook_convolution(layer l, network net)
+{
+    if (!convolution_hooked(l, net) || !convolve(l, net, 0, l.output)) {
+        layer_to_cpu(l, net);
+        return 0;
+    }
+    other_activation(l);
+    if (!is_outer(l, net)) output_to_cpu(l);
+    return 1;
+}
+
+int hook_connected(layer l, network net)
+{
+    if (!is_outer(l, net) || net.layers[net.index].type != CONNECTED) return 0;
+    if (l.batch != 1 || !at_inference(net) || !gemm_conv_offered() ||
+        !convolve(l, net, 0, l.output)) {
+        layer_to_cpu(l, net);
+        return 0;
+    }
+    other_activation(l);
+    return 1;
+}
+
+/* Whether a layer reads the output of layer i by its number. */
+static int is_read_by_number(network net, int i)
+{
+    int j, k;
+    for (j = i + 1; j < net.n; ++j) {
+        const layer *l = &net.layers[j];
+        if (l->type == SHORTCUT && l->index == i) return 1;
+        if (l->type == ROUTE)
+            for (k = 0; k < l->n; ++k)
+                if (l->input_layers[k] == i) return 1;
+    }
+    return 0;
+}
+
+/* The output of the layer is read by the next layer alone. */
+static int is_inner(network net, int i)
+{
+    return !net.layers[i].truth && !is_read_by_number(net, i);
+}
+
+/* Whether each output of the maxpool is the maximum of a 2x2 block. With such sizes the padding is
+   0 or 1, and the first window begins at 0. */
+static int halves(const layer *pool)
+{
+    return pool->type == MAXPOOL && pool->size == 2 && pool->stride == 2 &&
+           pool->h == 2 * pool->out_h && pool->w == 2 * pool->out_w;
+}
+
+/* Returns 0 when the convolution and its maxpool have to run one after the other. */
+static int convolve_and_pool(network net)
+{
+    const layer *l = &net.layers[net.index];
+    if (net.index + 1 >= net.n || !halves(l + 1) || !convolution_hooked(*l, net)) return 0;
+    if (!is_applied_by_row(l->activation) || !is_inner(net, net.index)) return 0;
+    return convolve(*l, net, 1, l[1].output);
+}
+
+static layer_call shortcut_call(layer l, network net, const float *first, layer_input input[2])
+{
+    input[0] = (layer_input){first, l.inputs};
+    input[1] = (layer_input){net.layers[l.index].output, l.w * l.h * l.c};
+    return (layer_call){LAYER_SHORTCUT,
+                        l.batch,
+                        l.c,
+                        l.h,
+                        l.w,
+                        l.out_c,
+                        l.out_h,
+                        l.out_w,
+                        .alpha = l.alpha,
+                        .beta = l.beta,
+                        .activation = row_activation(l.activation),
+                        .inputs = 2,
+                        .input = input,
+                        .output = l.output};
+}
+
+/* The number of the shortcut that alone reads the output of layer i, or 0. A dropout between them
+   does nothing at inference. */
+static int shortcut_behind(network net, int i)
+{
+    for (; i + 1 < net.n && is_inner(net, i); ++i) {
+        const layer *next = &net.layers[i + 1];
+        if (next->type == SHORTCUT) return is_applied_by_row(next->activation) ? i + 1 : 0;
+        if (next->type != DROPOUT) return 0;
+    }
+    return 0;
+}
+
+/* One or two 1x1 convolutions around a depthwise one, and a shortcut behind them. Returns how many
+   layers ran, or 0. */
+static int convolve_chain(network net)
+{
+    int i, count;
+    conv_call calls[3];
+    conv_norm norm[3];
+    const conv_norm *norms[3];
+    gemm_plan **slots[3];
+    for (i = 0; i < 3 && net.index + i < net.n; ++i) {
+        layer l = net.layers[net.index + i];
+        if (!convolution_hooked(l, net) || !is_applied_by_row(l.activation)) break;
+        if (i && !is_inner(net, net.index + i - 1)) break;
+        norm[i] = (conv_norm){l.rolling_mean, l.rolling_variance, l.scales};
+        norms[i] = l.batch_normalize ? &norm[i] : 0;
+        slots[i] = l.plan;
+        calls[i] = call_of(l, i ? 0 : net.input, 0, l.output);
+    }
+    for (count = i; count >= 2; --count) {
+        int behind = shortcut_behind(net, net.index + count - 1);
+        if (behind) {
+            layer_input input[2];
+            layer_call call = shortcut_call(net.layers[behind], net, 0, input);
+            if (gemm_conv_chain(calls, norms, count, slots, &call)) return behind - net.index + 1;
+        }
+        if (gemm_conv_chain(calls, norms, count, slots, 0)) return count;
+    }
+    return 0;
+}
+
+static int route(layer l, network net)
+{
+    int i;
+    layer first = net.layers[l.input_layers[0]];
+    layer_input input[l.n];
+    for (i = 0; i < l.n; ++i) {
+        input[i].data = net.layers[l.input_layers[i]].output;
+        input[i].size = l.input_sizes[i];
+    }
+    layer_call call = {LAYER_ROUTE,   l.batch,        first.out_c,       first.out_h,
+                       first.out_w,   l.out_c,        l.out_h,           l.out_w,
+                       .inputs = l.n, .input = input, .output = l.output};
+    return l.out_c * l.out_h * l.out_w == l.outputs && gemm_layer(&call);
+}
+
+static int layer_by_row(layer l, network net)
+{
+    if (!at_inference(net)) return 0;
+    layer_input input[2] = {{net.input, l.inputs}};
+    layer_call call = {LAYER_MAXPOOL,     l.batch, l.c,     l.h,         l.w,
+                       l.out_c,           l.out_h, l.out_w, .inputs = 1, .input = input,
+                       .output = l.output};
+    switch (l.type) {
+    case MAXPOOL:
+        call.size = l.size;
+        call.stride = l.stride;
+        call.pad = l.pad;
+        return gemm_layer(&call);
+    case AVGPOOL:
+        call.kind = LAYER_AVGPOOL;
+        return gemm_layer(&call);
+    case UPSAMPLE:
+        call.kind = LAYER_UPSAMPLE;
+        call.stride = l.stride;
+        call.alpha = l.scale;
+        return !l.reverse && gemm_layer(&call);
+    case ROUTE:
+        return route(l, net);
+    case SHORTCUT:
+        call = shortcut_call(l, net, net.input, input);
+        if (!gemm_layer(&call)) return 0;
+        other_activation(l);
+        return 1;
+    case YOLO:
+        call.kind = LAYER_YOLO;
+        call.anchors = l.n;
+        call.out_h = l.h; /* resize leaves out_h and out_w as they were */
+        call.out_w = l.w;
+        return gemm_layer(&call);
+    default:
+        return 0;
+    }
+}
+
+int hook_layer(layer l, network net)
+{
+    if (layer_by_row(l, net)) return 1;
+    layer_to_cpu(l, net);
+    return 0;
+}
+
+int hook_forward(network net)
+{
+    const int chained = convolve_chain(net);
+    if (chained) return net.index + chained - 1;
+    if (convolve_and_pool(net)) return net.index + 1;
+    forward_layer(net.layers[net.index], net);
+    return net.index;
+}
+
+void hook_workspace(network *whole, network *net)
+{
+    const layer *l = &whole->layers[net->index];
+    if (l->workspace_size > whole->workspace_size && !convolution_hooked(*l, *whole)) {
+        int i;
+        for (i = 0; i < whole->n; ++i) {
+            const size_t size = whole->layers[i].workspace_size;
+            if (size > whole->workspace_size) whole->workspace_size = size;
+        }
+        gemm_host_free(whole->workspace);
+        whole->workspace = gemm_host_alloc(1, whole->workspace_size);
+    }
+    net->workspace = whole->workspace;
+    net->workspace_size = whole->workspace_size;
+}
+
+float *own_workspace(layer l, network *net)
+{
+    if (net->workspace && net->workspace_size >= l.workspace_size) return 0;
+    net->workspace = calloc(1, l.workspace_size);
+    if (!net->workspace) malloc_error();
+    return net->workspace;
+}
+
+void drop_plan(layer l)
+{
+    if (l.plan) gemm_plan_drop(l.plan);
+    if (l.type == CRNN) {
+        drop_plan(*l.input_layer);
+        drop_plan(*l.self_layer);
+        drop_plan(*l.output_layer);
+    }
+}
+
+void weights_changed(network *net)
+{
+    int i;
+    for (i = 0; i < net->n; ++i) drop_plan(net->layers[i]);
+}
