@@ -6,7 +6,7 @@
 # A line `#include "x"` is replaced by the file x beside the kernel, because an OpenCL driver cannot
 # find it when the program runs.
 set -eu
-echo '#include "cl/program.h"'
+echo '#include "cl/device/program.h"'
 echo 'const gemm_cl_source gemm_cl_sources[] = {'
 for file; do
     printf '{"%s",\n' "$(basename "$file" .cl)"

@@ -1,9 +1,9 @@
 # The gemm variants: one object, gemm.o, so that Darknet's Makefile has one thing to link. OpenCL's
-# library is no part of a link, because src/cl/loader.c finds it at run time. The hook is no part of
-# gemm.o, because the patched Darknet's Makefile compiles it.
+# library is no part of a link, because src/cl/device/loader.c finds it at run time. The hook is no
+# part of gemm.o, because the patched Darknet's Makefile compiles it.
 
-CL_SOURCES = src/gemm_cl.c src/ref/clblast.c $(wildcard src/cl/*.c)
-GEMM_SOURCES = $(filter-out $(CL_SOURCES) src/lib/% src/hook/%,$(wildcard src/*.c src/*/*.c))
+CL_SOURCES = src/gemm_cl.c src/ref/clblast.c $(wildcard src/cl/*.c src/cl/*/*.c)
+GEMM_SOURCES = $(filter-out $(CL_SOURCES) src/lib/% src/hook/%,$(wildcard src/*.c src/*/*.c src/*/*/*.c))
 ifeq ($(OPENCL),1)
 GEMM_SOURCES += $(filter-out src/cl/none.c,$(CL_SOURCES))
 EMBEDDED = $(OBJ)/kernels.o
@@ -34,14 +34,14 @@ KNOWS_QUICK_UNROLL = $(shell $(CC) -Werror $(QUICK_UNROLL) -E -x c /dev/null >/d
 $(OBJ)/src/gemm_opt.o: FILE_OPTS = $(STUDY_OPTS) $(if $(KNOWS_QUICK_UNROLL),$(QUICK_UNROLL))
 
 # The tuning table says which version it is of.
-$(OBJ)/src/driver/tuning_file.o: src/darknet_gemm.h
-$(OBJ)/src/driver/tuning_file.o: FILE_OPTS = -DGEMM_VERSION='"$(VERSION)"'
+$(OBJ)/src/auto/tuning_file.o: src/darknet_gemm.h
+$(OBJ)/src/auto/tuning_file.o: FILE_OPTS = -DGEMM_VERSION='"$(VERSION)"'
 
 # The reference in double precision should be fast too.
-$(OBJ)/src/driver/reference.o $(OBJ)/src/driver/conv_check.o: FILE_OPTS = -O3
+$(OBJ)/src/check/reference.o $(OBJ)/src/check/conv_check.o: FILE_OPTS = -O3
 
 # Only a micro-kernel's own file may use its instruction set, because the choice is made at run time.
-$(OBJ)/src/packed/ukernel_%.o: FILE_OPTS = $(KERNEL_OPTS)
+$(OBJ)/src/packed/isa/ukernel_%.o: FILE_OPTS = $(KERNEL_OPTS)
 IS_X86 = $(filter x86_64-%,$(shell $(CC) -dumpmachine))
-$(OBJ)/src/packed/ukernel_avx2.o: ISA = $(if $(IS_X86),-mavx2 -mfma)
-$(OBJ)/src/packed/ukernel_avx512.o: ISA = $(if $(IS_X86),-mavx512f -mfma)
+$(OBJ)/src/packed/isa/ukernel_avx2.o: ISA = $(if $(IS_X86),-mavx2 -mfma)
+$(OBJ)/src/packed/isa/ukernel_avx512.o: ISA = $(if $(IS_X86),-mavx512f -mfma)

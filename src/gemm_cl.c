@@ -4,10 +4,10 @@
  */
 #include "gemm_cl.h"
 
-#include "cl/convolution.h"
-#include "cl/layers.h"
-#include "cl/multiply.h"
-#include "cl/pending.h"
+#include "cl/device/pending.h"
+#include "cl/op/convolution.h"
+#include "cl/op/layers.h"
+#include "cl/op/multiply.h"
 
 #include <stdio.h>
 #include <stdlib.h>

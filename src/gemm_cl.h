@@ -4,38 +4,38 @@
  *
  *   gemm_cl.c            the way in: opens the device, runs one call at a time, closes
  *
- * What runs, and where:
- *   cl/rows.c            the rows and tiles, as data
- *   cl/choice.c          which of them `cl` takes for a device and a shape
- *   cl/configure.h       what the driver tells these files, and asks them for
+ * What runs, and where, in cl/:
+ *   rows.c            the rows and tiles, as data
+ *   choice.c          which of them `cl` takes for a device and a shape
+ *   configure.h       what the driver tells these files, and asks them for
  *
- * One call:
- *   cl/multiply.c        a multiply
- *   cl/panels.c          its B as images
- *   cl/convolution.c     a whole convolution, or a chain of two
- *   cl/kept.c            what the plan of a layer keeps on the device
- *   cl/winograd.c        the sizes and kernels of Winograd's algorithm
- *   cl/layers.c          a layer without weights
- *   cl/timing.c          a multiply again and again, for benchmarks
- *   cl/groups.c          the work-group of a launch
- *   cl/launch.c          what all of these do on the queue, and how a call ends
+ * One call, in cl/op/:
+ *   multiply.c        a multiply
+ *   panels.c          its B as images
+ *   convolution.c     a whole convolution, or a chain of two
+ *   kept.c            what the plan of a layer keeps on the device
+ *   winograd.c        the sizes and kernels of Winograd's algorithm
+ *   layers.c          a layer without weights
+ *   timing.c          a multiply again and again, for benchmarks
+ *   groups.c          the work-group of a launch
+ *   launch.c          what all of these do on the queue, and how a call ends
  *
- * Memory:
- *   cl/memory.c          the policy: cl/unified.c or cl/discrete.c
- *   cl/view.c            a matrix of the caller as the device sees it
- *   cl/left.c            outputs that stay on the device, and the way back to the CPU
- *   cl/host.c            blocks that the device and the CPU share
- *   cl/scratch.c         buffers and images that last from call to call
+ * The caller's memory, in cl/memory/:
+ *   memory.c          the policy: unified.c or discrete.c
+ *   view.c            a matrix of the caller as the device sees it
+ *   left.c            outputs that stay on the device, and the way back to the CPU
+ *   host.c            blocks that the device and the CPU share
  *
- * The device:
- *   cl/pending.c         launches that nothing has waited for; cl/counts.h: what benchmarks count
- *   cl/kernel.c          kernel objects that keep their arguments
- *   cl/program.c         programs; cl/built.h: one of them; cl/cache.c: those on disk
- *   cl/trial.c           the trial of a program, by cl/trial_multiply.c and cl/trial_layers.c
- *   cl/trial_kit.c       what these two do it with
- *   cl/device.c          the device and its limits; cl/adreno.c: which Adreno it is
- *   cl/error.c           OpenCL's errors
- *   cl/loader.c          OpenCL's functions and their library; cl/opencl.h: its types
+ * The device, in cl/device/:
+ *   pending.c         launches that nothing has waited for; counts.h: what benchmarks count
+ *   kernel.c          kernel objects that keep their arguments
+ *   scratch.c         buffers and images that last from call to call
+ *   program.c         programs; built.h: one of them; cache.c: those on disk
+ *   trial.c           the trial of a program, by trial_multiply.c and trial_layers.c
+ *   trial_kit.c       what these two do it with
+ *   device.c          the device and its limits; adreno.c: which Adreno it is
+ *   error.c           OpenCL's errors
+ *   loader.c          OpenCL's functions and their library; opencl.h: its types
  *
  * Built with OPENCL=0, cl/none.c takes the place of all but the rows: nothing can run.
  */

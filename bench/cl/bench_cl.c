@@ -22,7 +22,7 @@
  * Times are medians of five rounds in which the rows take turns; (lowest-highest) follows.
  */
 #include "cl/choice.h"
-#include "cl/device.h"
+#include "cl/device/device.h"
 #include "cl/forward.h"
 #include "cl/ladder.h"
 #include "cl/times.h"

@@ -9,7 +9,7 @@
  */
 #include "cl/forward.h"
 
-#include "cl/counts.h"
+#include "cl/device/counts.h"
 #include "common/random.h"
 #include "common/stats.h"
 #include "detect/outputs.h"

@@ -2,7 +2,7 @@
 #ifndef BENCH_CL_TIMES_H
 #define BENCH_CL_TIMES_H
 
-#include "cl/timing.h"
+#include "cl/op/timing.h"
 #include "common/shapes.h"
 
 #include <stdbool.h>

@@ -2,7 +2,7 @@
  * Loops in double precision, blocked and on several threads, so that a 4096 cubed takes seconds:
  *   - a block of op(B), KC x NC doubles (256 KiB, L2), is gathered once, for both transposes;
  *   - four rows of op(A) pass over it; their sums (4 x NC doubles, 16 KiB) stay in L1.
- * No code is shared with the rows of the table. The oracle of the driver (driver/check.h) is a
+ * No code is shared with the rows of the table. The oracle of the driver (check/check.h) is a
  * plain triple loop without blocks or threads and allows the worst case. Here it would take longer
  * than all measurements.
  *

@@ -21,12 +21,12 @@
 #include <unistd.h>
 
 #include "darknet.h"
+#include "auto/auto.h"
+#include "auto/decide.h"
+#include "auto/turns.h"
 #include "common/stats.h"
 #include "detect/subject.h"
-#include "driver/auto.h"
-#include "driver/decide.h"
 #include "driver/driver.h"
-#include "driver/turns.h"
 #include "util/number.h"
 
 enum { MAX_ROUNDS = 1000, MOST = GEMM_TURNS_ROWS + 1 };

@@ -58,7 +58,7 @@ typedef struct gemm_cl_row {
     bool by_channel;            /* with -DTAPS, parts of K are whole channels */
     bool stores;                /* with -DSTORE a multiply stores C instead of adding to it */
     bool pools;                 /* with -DPOOL a convolution stores the maxima of 2x2 blocks */
-    int winograd;               /* m of Winograd's algorithm (cl/winograd.h); 0: another one */
+    int winograd;               /* m of Winograd's algorithm (cl/op/winograd.h); 0: another one */
     const struct gemm_cl_row *instead;  /* the next choice of `cl` where a program of this one is
                                    left out or spills registers; NULL: there is none */
 } gemm_cl_row;

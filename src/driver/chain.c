@@ -3,15 +3,15 @@
  * plan and a folded batch norm for each layer. gemm_dispatch.h says what a chain is. All other
  * convolutions are declined here: they get no plan, and no row sees them.
  */
-#include "driver/bytes.h"
-#include "driver/check.h"
+#include "auto/bytes.h"
+#include "auto/turns.h"
+#include "check/check.h"
 #include "driver/driver.h"
 #include "driver/failure.h"
 #include "driver/memory.h"
 #include "driver/plan.h"
 #include "driver/start.h"
 #include "driver/trace.h"
-#include "driver/turns.h"
 #include "driver/valid.h"
 #include "util/clock.h"
 #include "util/die.h"

@@ -5,9 +5,9 @@
  * each filter. Then come check and trace, as for a multiply, and the row. When the row declines,
  * Darknet runs its own code.
  */
-#include "driver/bytes.h"
-#include "driver/check.h"
-#include "driver/conv_check.h"
+#include "auto/bytes.h"
+#include "check/check.h"
+#include "check/conv_check.h"
 #include "driver/driver.h"
 #include "driver/failure.h"
 #include "driver/plan.h"

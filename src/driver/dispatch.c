@@ -4,7 +4,7 @@
  * gemm_dispatch -> gemm_run, which cuts calls of sizes near 2^31 into pieces -> check, if
  * GEMM_CHECK=1 -> trace, if GEMM_TRACE is set -> the row, or stock when the row declines.
  */
-#include "driver/check.h"
+#include "check/check.h"
 #include "driver/driver.h"
 #include "driver/start.h"
 #include "driver/trace.h"

@@ -4,11 +4,11 @@
  * gemm_layer -> gemm_layer_run -> check and trace, as for a multiply -> the row. When the row
  * declines, Darknet runs its own code.
  */
-#include "driver/bytes.h"
-#include "driver/check.h"
+#include "auto/bytes.h"
+#include "check/check.h"
+#include "check/layer_check.h"
 #include "driver/driver.h"
 #include "driver/failure.h"
-#include "driver/layer_check.h"
 #include "driver/start.h"
 #include "driver/trace.h"
 #include "driver/valid.h"

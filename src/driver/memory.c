@@ -4,8 +4,8 @@
  *
  * Blocks of both kinds may exist at the same time. src/cl knows its own blocks by their address.
  */
+#include "auto/auto.h"
 #include "cl/configure.h"
-#include "driver/auto.h"
 #include "driver/memory.h"
 #include "driver/start.h"
 #include "util/die.h"

@@ -3,12 +3,12 @@
  */
 #include "driver/start.h"
 
+#include "auto/auto.h"
 #include "cl/configure.h"
-#include "driver/auto.h"
 #include "driver/driver.h"
 #include "driver/settings.h"
 #include "driver/trace.h"
-#include "packed/ukernel.h"
+#include "packed/isa/ukernel.h"
 #include "ref/ref.h"
 #include "util/die.h"
 #include "util/file.h"

@@ -2,12 +2,12 @@
  * The table of variants: one row for each value of GEMM_IMPL. gemm_variant.h has the members, and
  * docs/development.md says how to add a row.
  */
-#include "driver/auto.h"
+#include "auto/auto.h"
 #include "gemm_cl.h"
 #include "gemm_opt.h"
 #include "gemm_variant.h"
 #include "hybrid/hybrid.h"
-#include "packed/chain.h"
+#include "packed/chain/chain.h"
 #include "packed/packed.h"
 #include "ref/ref.h"
 

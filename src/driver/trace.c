@@ -7,7 +7,7 @@
  */
 #include "driver/trace.h"
 
-#include "driver/shape.h"
+#include "auto/shape.h"
 #include "util/die.h"
 #include "util/text.h"
 

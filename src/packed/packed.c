@@ -9,8 +9,8 @@
  */
 #include "packed/packed.h"
 
-#include "packed/loops.h"
-#include "packed/thin.h"
+#include "packed/gemm/loops.h"
+#include "packed/gemm/thin.h"
 
 /* Adding rows to a row needs the least preparation. A narrow outer product fills no vectors. */
 static bool is_tiny(const gemm_call *c, thin_way way, const gemm_ukernel *u)

@@ -3,7 +3,7 @@
 #define GEMM_PACKED_H
 
 #include "gemm_variant.h"
-#include "packed/ukernel.h"
+#include "packed/isa/ukernel.h"
 
 /* One multiply; params is not used. Declines a call that is so small that Darknet's own loops end
    before the work here is set up. Declines any call when there is no memory. */

@@ -3,7 +3,7 @@
 #ifndef GEMM_CLBLAST_H
 #define GEMM_CLBLAST_H
 
-#include "cl/view.h"
+#include "cl/memory/view.h"
 #include "gemm_variant.h"
 
 /* NULL, or why CLBlast cannot be used. path: its file, or NULL for the usual name. */

@@ -3,7 +3,7 @@
  * needed, and no platform. As libvndksupport.so it loads the library FAKE_VENDOR whatever it is
  * asked for, as Android loads a vendor's driver that an app cannot load itself.
  */
-#include "cl/loader.h"
+#include "cl/device/loader.h"
 
 #include <dlfcn.h>
 #include <stdio.h>

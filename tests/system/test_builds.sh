@@ -75,7 +75,7 @@ for kind in 'c src/gemm_opt.c' 'c bench/ab/ab_run.c' 'c ./src/utils.c'; do
 done
 grep -e "-o $out/bench/gemm_bench" "$work/log" | grep -qe '-Wl,-O1 .*-lrt' && pass builds-flags-link || fail builds-flags-link "LDFLAGS or LDLIBS are missing"
 if [ "$(uname -m)" = x86_64 ]; then
-    objdump -d $out/obj/src/packed/ukernel_avx2.o >"$work/code"
+    objdump -d $out/obj/src/packed/isa/ukernel_avx2.o >"$work/code"
     holds builds-flags-isa "$work/code" vfmadd
 fi
 for file in darknet libdarknet.so gemm-bench; do lacks "builds-no-path-$file" $file "$work"; done

@@ -4,7 +4,7 @@
 # Thread-local variables need no memory.
 . tests/support/lib.sh
 
-# A room is a folder of src/, or the files src/<room>.[ch]. After the colon come the rooms that it
+# A room is a folder of src/ with its files, or the files src/<room>.[ch]. After the colon come the rooms that it
 # may include.
 # - contract: gemm_dispatch.h and gemm_variant.h
 # - lib: libdarknet-gemm, with its public header darknet_gemm.h
@@ -15,13 +15,22 @@ directions='
 util:
 contract:
 gemm_opt: contract util
-packed:   contract util
+packed/isa:   contract util
+packed/gemm:  contract util packed/isa
+packed:       contract util packed/isa packed/gemm
+packed/conv:  contract util packed/isa packed/gemm packed
+packed/chain: contract util packed/isa packed/gemm packed packed/conv
 ref:      contract util
-cl:       contract util clblast
-clblast:  contract util cl
-gemm_cl:  contract util cl
+cl:        contract util
+cl/device: contract util cl
+cl/memory: contract util cl cl/device
+cl/op:     contract util cl cl/device cl/memory clblast
+clblast:  contract util cl cl/device cl/memory
+gemm_cl:  contract util cl cl/device cl/memory cl/op
 hybrid:   contract util
-driver:   contract util gemm_opt packed ref cl gemm_cl hybrid
+check:    contract util
+auto:     contract util cl packed packed/chain
+driver:   contract util gemm_opt packed packed/isa packed/chain ref cl gemm_cl hybrid check auto
 lib:      contract util driver
 hook:     contract host
 '
@@ -75,8 +84,7 @@ echo "$directions" | awk '
         if (file == "cl/none.c") return "gemm_cl"
         if (file ~ /^(darknet|activations|utils)\.h$/) return "host"
         if (file == "darknet_gemm.h") return "lib"
-        sub(/\/.*/, "", file)
-        sub(/\.[ch]$/, "", file)
+        if (!sub(/\/[^\/]*$/, "", file)) sub(/\.[ch]$/, "", file)
         return file
     }
     FNR == NR {

@@ -7,10 +7,10 @@
  * The environment is read once a process, so each case runs in a child. A first child tunes the
  * shapes of `cases` and so writes a table of this machine. The other tables are made from its text.
  */
+#include "auto/auto.h"
+#include "auto/decide.h"
 #include "cl/configure.h"
 #include "common/random.h"
-#include "driver/auto.h"
-#include "driver/decide.h"
 #include "driver/driver.h"
 #include "support/child.h"
 #include "support/conv_shape.h"

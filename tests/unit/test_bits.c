@@ -22,7 +22,7 @@
 #include "common/random.h"
 #include "common/shapes.h"
 #include "driver/driver.h"
-#include "packed/ukernel.h"
+#include "packed/isa/ukernel.h"
 #include "support/child.h"
 #include "support/network.h"
 #include "support/report.h"

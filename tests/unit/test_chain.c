@@ -14,11 +14,11 @@
  *
  *   test_chain [--seed S] [--cases N] [--isa NAME] [--row packed|cl]
  */
+#include "check/conv_check.h"
 #include "cl/rows.h"
-#include "driver/conv_check.h"
 #include "driver/driver.h"
 #include "gemm_cl.h"
-#include "packed/chain.h"
+#include "packed/chain/chain.h"
 #include "packed/packed.h"
 #include "support/operands.h"
 #include "support/options.h"

@@ -23,13 +23,13 @@
  *                            items; needs the layer of tests/support/layer_strict.c
  *   test_cl --waits          a convolution's waits and launches, which the same layer counts
  */
+#include "check/check.h"
+#include "check/conv_check.h"
 #include "cl/choice.h"
-#include "cl/device.h"
-#include "cl/loader.h"
-#include "cl/program.h"
-#include "cl/scratch.h"
-#include "driver/check.h"
-#include "driver/conv_check.h"
+#include "cl/device/device.h"
+#include "cl/device/loader.h"
+#include "cl/device/program.h"
+#include "cl/device/scratch.h"
 #include "driver/driver.h"
 #include "gemm_cl.h"
 #include "hybrid/hybrid.h"

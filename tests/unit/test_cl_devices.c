@@ -10,10 +10,10 @@
  *
  *   test_cl_devices [NAME]      only this device; needs OPENCL_LAYERS=...layer_adreno.so
  */
+#include "check/check.h"
+#include "check/conv_check.h"
 #include "cl/choice.h"
-#include "cl/device.h"
-#include "driver/check.h"
-#include "driver/conv_check.h"
+#include "cl/device/device.h"
 #include "driver/driver.h"
 #include "gemm_cl.h"
 #include "hybrid/hybrid.h"

@@ -18,7 +18,7 @@
  * COUNTED are networks whose layers `cl` takes all: a pass waits once for each output that Darknet
  * reads, and copies no more than input and outputs.
  */
-#include "cl/counts.h"
+#include "cl/device/counts.h"
 #include "driver/driver.h"
 #include "gemm_cl.h"
 #include "support/child.h"

@@ -5,7 +5,7 @@
  *
  * tests/support/layer_faulty.c makes the fault. Every file of kernels/ has a line here.
  */
-#include "cl/program.h"
+#include "cl/device/program.h"
 #include "driver/driver.h"
 #include "gemm_cl.h"
 #include "support/report.h"

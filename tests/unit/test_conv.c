@@ -15,14 +15,14 @@
  * A case depends on the seed and its number alone. A failure prints the command that repeats it.
  * A row on a device runs a fifth of the cases, because each size of filter is a program to compile.
  */
-#include "driver/conv_check.h"
+#include "check/conv_check.h"
 #include "driver/driver.h"
 #include "gemm_cl.h"
 #include "hybrid/hybrid.h"
-#include "packed/band.h"
-#include "packed/lanes.h"
+#include "packed/conv/band.h"
+#include "packed/conv/lanes.h"
+#include "packed/conv/winograd.h"
 #include "packed/packed.h"
-#include "packed/winograd.h"
 #include "support/conv_shape.h"
 #include "support/float_modes.h"
 #include "support/operands.h"

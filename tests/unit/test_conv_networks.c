@@ -21,8 +21,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "check/conv_check.h"
 #include "darknet.h"
-#include "driver/conv_check.h"
 #include "driver/driver.h"
 #include "hook/hook.h"
 #include "support/network.h"

@@ -3,10 +3,10 @@
  * runs what a row declines, and a row that fails ends the program, or leaves a layer to the caller.
  * Layers without weights are traced and checked as multiplies are. Plans of layers: test_plans.c.
  */
+#include "check/check.h"
+#include "check/reference.h"
 #include "common/random.h"
-#include "driver/check.h"
 #include "driver/driver.h"
-#include "driver/reference.h"
 #include "support/child.h"
 #include "support/report.h"
 

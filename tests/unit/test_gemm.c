@@ -11,8 +11,8 @@
  * behind a matrix. Each of them runs in a process of its own. When a signal ends that process, the
  * row is skipped with the signal's name: no test of this project can mend that library.
  */
+#include "check/check.h"
 #include "common/shapes.h"
-#include "driver/check.h"
 #include "driver/driver.h"
 #include "support/child.h"
 #include "support/operands.h"

@@ -8,9 +8,9 @@
  * the same input, to the bit where nothing is rounded. The same row takes a convolution and the
  * maxpool behind it as one call.
  */
-#include "driver/conv_check.h"
+#include "check/conv_check.h"
+#include "check/layer_check.h"
 #include "driver/driver.h"
-#include "driver/layer_check.h"
 #include "support/network.h"
 #include "support/report.h"
 

@@ -11,10 +11,10 @@
  * and --without threads the comparison of 1 to 8 threads. These take minutes under qemu. A case
  * depends on the seed and its number alone. A failure prints the command that repeats it.
  */
-#include "driver/check.h"
+#include "check/check.h"
 #include "driver/driver.h"
-#include "packed/cut.h"
-#include "packed/loops.h"
+#include "packed/gemm/cut.h"
+#include "packed/gemm/loops.h"
 #include "packed/packed.h"
 #include "util/caches.h"
 #include "util/threads.h"

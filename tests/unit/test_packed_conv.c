@@ -13,10 +13,10 @@
  *
  * --only callers is for ThreadSanitizer, --without callers for qemu.
  */
-#include "driver/conv_check.h"
+#include "check/conv_check.h"
 #include "driver/driver.h"
+#include "packed/conv/winograd.h"
 #include "packed/packed.h"
-#include "packed/winograd.h"
 #include "support/conv_shape.h"
 #include "support/report.h"
 #include "util/winograd.h"

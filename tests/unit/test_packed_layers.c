@@ -14,9 +14,9 @@
  *
  * A case depends on the seed and its number alone. A failure prints the command that repeats it.
  */
+#include "check/layer_check.h"
 #include "cl/configure.h"
 #include "driver/driver.h"
-#include "driver/layer_check.h"
 #include "packed/packed.h"
 #include "support/operands.h"
 #include "support/options.h"

@@ -1,0 +1,45 @@
+/*
+ * The row `auto`: the row of the tuning table for each shape, else `packed`.
+ */
+#ifndef GEMM_AUTO_H
+#define GEMM_AUTO_H
+
+#include "auto/tuning_file.h"
+
+gemm_row_run gemm_auto_run;
+gemm_row_conv gemm_auto_conv;
+gemm_row_chain gemm_auto_chain;
+gemm_row_layer gemm_auto_layer;
+
+/* Where the table comes from. */
+typedef enum gemm_auto_mode {
+    GEMM_AUTO_READ,             /* the file; nothing is measured */
+    GEMM_AUTO_TUNE,             /* the file; every shape that it lacks is measured at first sight */
+    GEMM_AUTO_ANEW              /* every shape is measured at first sight, whatever the file has */
+} gemm_auto_mode;
+
+/* Before any other call here. The file's texts and rows live as long as the program. */
+void gemm_auto_configure(const gemm_tuning_file *, gemm_auto_mode);
+
+/* Whether Darknet's buffers should be memory that the device shares: a row on the device may run.
+   The first call reads the table. */
+bool gemm_auto_uses_device(void);
+
+/* Forgets the table in memory. Only while no other thread runs a call. */
+void gemm_auto_set_mode(gemm_auto_mode);
+
+/* Stops or resumes the measuring. Only while no other thread runs a call, and not with
+   GEMM_AUTO_READ. */
+void gemm_auto_measure(bool);
+
+/* False when the table could not be written to its file. */
+bool gemm_auto_is_kept(void);
+
+/*
+ * From now on all calls run on this row, and the table gets the row for each of their shapes. A
+ * shape whose kind the row does not offer gets `packed`. NULL ends this and writes the file. Only
+ * while no other thread runs a call, and not with GEMM_AUTO_READ.
+ */
+void gemm_auto_record(const gemm_variant *);
+
+#endif

@@ -1,0 +1,194 @@
+/*
+ * Rows in turns: see turns.h.
+ *
+ * Each row runs once without a clock, because threads wake up, kernels are compiled and weights are
+ * transformed then. A row that learns from its calls runs more often (gemm_variant.warm_up). In
+ * every round each row has one turn. So a change of the machine's speed hits all rows. The shortest
+ * turn counts, because other programs only make a turn longer.
+ */
+#include "auto/turns.h"
+
+#include "auto/bytes.h"
+#include "cl/configure.h"
+#include "util/clock.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { ROUNDS = 15, LEAST_ROUNDS = 3 };
+static const double TURN_MS = .3;       /* shorter calls are timed several at once */
+static const double ENOUGH_MS = 300;    /* all turns of a shape together, after LEAST_ROUNDS */
+static const double HOPELESS = 3;       /* a row that takes so many times the best has no turns */
+
+/* A row that is measured. */
+typedef struct candidate {
+    const gemm_variant *row;
+    gemm_kept kept;             /* of a convolution, as in the plan of a layer */
+    float *unpooled;            /* the output of a convolution before its pool, or NULL */
+    int calls;                  /* in a turn */
+    double ms;                  /* of one call; -1: it cannot run */
+} candidate;
+
+gemm_status gemm_run_any(const gemm_variant *v, const gemm_any_call *c, const gemm_context *x)
+{
+    if (c->multiply) return v->run(c->multiply, x, v->params);
+    return c->conv ? v->conv(c->conv, x, v->params) : v->layer(c->layer, x, v->params);
+}
+
+/* ---- what lies on a device ---- */
+
+/* Gives the inputs to the CPU. After GEMM_CL_CPU_WRITES no device has a copy of them. */
+static const char *take_inputs(const gemm_any_call *c, gemm_cl_cpu_use use)
+{
+    const char *why = NULL;
+    const conv_call *v = c->conv;
+    if (v) why = gemm_cl_give_to_cpu(v->input, gemm_conv_input_bytes(v), use);
+    for (int i = 0; c->layer && i < c->layer->inputs && !why; ++i)
+        why = gemm_cl_give_to_cpu(c->layer->input[i].data, gemm_layer_input_bytes(c->layer, i),
+                                  use);
+    return why;
+}
+
+static const char *take_output(const gemm_any_call *c, gemm_cl_cpu_use use)
+{
+    if (c->conv)
+        return gemm_cl_give_to_cpu(c->conv->output, gemm_conv_output_bytes(c->conv), use);
+    if (!c->layer) return NULL;
+    return gemm_cl_give_to_cpu(c->layer->output, gemm_layer_output_bytes(c->layer), use);
+}
+
+const char *gemm_any_to_cpu(const gemm_any_call *c)
+{
+    const char *why = take_inputs(c, GEMM_CL_CPU_READS);
+    return why ? why : take_output(c, GEMM_CL_CPU_WRITES);
+}
+
+const char *gemm_chain_to_cpu(const conv_call *calls, int count, const layer_call *shortcut)
+{
+    const gemm_any_call last = {.conv = shortcut ? NULL : &calls[count - 1], .layer = shortcut};
+    const char *why = gemm_cl_give_to_cpu(calls->input, gemm_conv_input_bytes(calls),
+                                          GEMM_CL_CPU_READS);
+    if (!why && shortcut)
+        why = gemm_cl_give_to_cpu(shortcut->input[1].data, gemm_layer_input_bytes(shortcut, 1),
+                                  GEMM_CL_CPU_READS);
+    return why ? why : take_output(&last, GEMM_CL_CPU_WRITES);
+}
+
+/* ---- one row ---- */
+
+/* One call from memory of the CPU. Returns whether its result is there, in memory of the CPU. */
+static bool run(candidate *p, const gemm_any_call *c, const gemm_context *context)
+{
+    const gemm_variant *v = p->row;
+    gemm_note note;
+    gemm_context x = *context;
+    gemm_clear_note(&note);
+    x.note = &note;
+    x.kept = context->kept ? &p->kept : NULL;
+    if (v->leaves ? take_inputs(c, GEMM_CL_CPU_WRITES) : gemm_any_to_cpu(c)) return false;
+    const gemm_status status =
+        p->unpooled ? gemm_conv_then_pool(v->conv, v->layer, v->params, c->conv, p->unpooled, &x)
+                    : gemm_run_any(v, c, &x);
+    return status == GEMM_DONE && !take_output(c, GEMM_CL_CPU_READS);
+}
+
+/* Milliseconds of one call, or -1. */
+static double time_turn(candidate *p, const gemm_any_call *c, const gemm_context *x)
+{
+    const double start = gemm_now_ms();
+    for (int i = 0; i < p->calls; ++i)
+        if (!run(p, c, x)) return -1;
+    return (gemm_now_ms() - start) / p->calls;
+}
+
+/* Memory of the kind that Darknet's buffers have under this row. */
+static float *take_unpooled(const candidate *p, const conv_call *c)
+{
+    conv_call conv = *c;
+    conv.pool = false;
+    const size_t bytes = gemm_conv_output_bytes(&conv);
+    float *shared = p->row->on_device ? gemm_cl_alloc(bytes) : NULL;
+    return shared ? shared : malloc(bytes);
+}
+
+/* The calls before the first turn. They say how many calls a turn has. */
+static void warm_up(candidate *p, const gemm_any_call *c, const gemm_context *x, double best)
+{
+    p->calls = 1;
+    p->ms = time_turn(p, c, x);
+    if (p->ms < 0 && c->conv && c->conv->pool && p->row->layer) {
+        p->unpooled = take_unpooled(p, c->conv);
+        if (p->unpooled) p->ms = time_turn(p, c, x);
+    }
+    const bool hopeless = !p->row->on_device && best >= 0 && p->ms > HOPELESS * best;
+    if (p->ms < 0 || hopeless) return;
+    for (int i = 0; i <= p->row->warm_up && p->ms >= 0; ++i) p->ms = time_turn(p, c, x);
+    if (p->ms >= 0 && p->ms < TURN_MS) p->calls = (int)(TURN_MS / (p->ms + 1e-3)) + 1;
+}
+
+static double best_of(const candidate *list, int count)
+{
+    double best = -1;
+    for (int i = 0; i < count; ++i)
+        if (list[i].ms >= 0 && (best < 0 || list[i].ms < best)) best = list[i].ms;
+    return best;
+}
+
+static void take_turns(candidate *list, int count, const gemm_any_call *c, const gemm_context *x)
+{
+    const double start = gemm_now_ms();
+    for (int round = 0; round < ROUNDS; ++round) {
+        const double best = best_of(list, count);
+        for (int i = 0; i < count; ++i) {
+            candidate *p = &list[(i + round) % count];  /* no row always follows the same one */
+            if (p->ms < 0 || p->ms > HOPELESS * best) continue;
+            const double ms = time_turn(p, c, x);
+            if (ms < p->ms) p->ms = ms;
+        }
+        if (round + 1 >= LEAST_ROUNDS && gemm_now_ms() - start > ENOUGH_MS) return;
+    }
+}
+
+/* C to and from a copy without gaps between its rows. */
+static void save_c(const gemm_call *c, float *copy)
+{
+    const size_t N = (size_t)c->N, ldc = (size_t)c->ldc;
+    for (size_t i = 0; i < (size_t)c->M; ++i)
+        memcpy(copy + i * N, c->C + i * ldc, N * sizeof(float));
+}
+
+static void restore_c(const gemm_call *c, const float *copy)
+{
+    const size_t N = (size_t)c->N, ldc = (size_t)c->ldc;
+    for (size_t i = 0; i < (size_t)c->M; ++i)
+        memcpy(c->C + i * ldc, copy + i * N, N * sizeof(float));
+}
+
+static void leave(candidate *p)
+{
+    gemm_drop_kept(&p->kept);
+    if (p->unpooled && !gemm_cl_free(p->unpooled)) free(p->unpooled);
+}
+
+bool gemm_take_turns(const gemm_any_call *c, const gemm_context *x, const gemm_variant *const *rows,
+                     int count, double *ms)
+{
+    candidate list[GEMM_TURNS_ROWS];
+    const gemm_call *g = c->multiply;
+    float *copy = g ? malloc((size_t)g->M * (size_t)g->N * sizeof(float)) : NULL;
+    if ((g && !copy) || take_inputs(c, GEMM_CL_CPU_READS)) return false;
+    if (g) save_c(g, copy);
+    for (int i = 0; i < count; ++i) {
+        list[i] = (candidate){.row = rows[i]};
+        if (x->kept) list[i].kept.room = x->kept->room;
+        warm_up(&list[i], c, x, best_of(list, i));
+    }
+    take_turns(list, count, c, x);
+    for (int i = 0; i < count; ++i) {
+        ms[i] = list[i].ms;
+        leave(&list[i]);
+    }
+    if (g) restore_c(g, copy);
+    free(copy);
+    return true;
+}

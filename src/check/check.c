@@ -1,0 +1,163 @@
+/*
+ * The bound of the error, and the report of GEMM_CHECK.
+ *
+ * A sum of K products in single precision is off by at most about K * u * S, in any order of the
+ * terms. u is half of FLT_EPSILON. S is the sum of |ALPHA * a * b|, plus |C|, because loops that
+ * add to C in every step round C K times too. The bound is (K + 2) * FLT_EPSILON * S. The factor of
+ * two against u covers ALPHA and the last addition. (K + 1) * FLT_MIN covers denormals that the
+ * processor flushes to zero. (Higham, Accuracy and Stability of Numerical Algorithms, chapter 3.)
+ *
+ * A row that rounds more says so in its gemm_rounding. Each product then may be off by product *
+ * |a b| + a * |b| + b * |a| + sum, and the bound grows by the sum of this.
+ */
+#include "check/check.h"
+
+#include "check/reference.h"
+#include "util/die.h"
+#include "util/forked.h"
+#include "util/text.h"
+
+#include <float.h>
+#include <math.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+/* (K + 2) * FLT_EPSILON, and (K + 1) * FLT_MIN. */
+static double slack(const gemm_call *c)
+{
+    return ((double)c->K + 2) * FLT_EPSILON;
+}
+
+static double denormals(const gemm_call *c)
+{
+    return ((double)c->K + 1) * FLT_MIN;
+}
+
+/* Adds the absolute values of `K` elements of each row of op(m) to sizes. */
+static void add_sizes(const float *m, size_t row_stride, size_t stride, int rows, int K,
+                      double ALPHA, double *sizes)
+{
+    for (int i = 0; i < rows; ++i)
+        for (int p = 0; p < K; ++p)
+            sizes[i] += fabs(ALPHA * m[(size_t)i * row_stride + (size_t)p * stride]);
+}
+
+int gemm_oracle_make(gemm_oracle *o, const gemm_call *c)
+{
+    const size_t M = (size_t)c->M, N = (size_t)c->N, ldc = (size_t)c->ldc;
+    o->expected = malloc(M * N * sizeof(double));
+    o->bound = malloc(M * N * sizeof(double));
+    o->a_sizes = calloc(M, sizeof(double));
+    o->b_sizes = calloc(N, sizeof(double));
+    if (!o->expected || !o->bound || !o->a_sizes || !o->b_sizes) {
+        gemm_oracle_free(o);
+        return -1;
+    }
+    for (size_t i = 0; i < M; ++i) {
+        for (size_t j = 0; j < N; ++j) {
+            o->expected[i * N + j] = c->C[i * ldc + j];
+            o->bound[i * N + j] = fabs(c->C[i * ldc + j]);
+        }
+    }
+    if (gemm_reference_add(c, 0, c->M, o->expected, o->bound)) {
+        gemm_oracle_free(o);
+        return -1;
+    }
+    for (size_t i = 0; i < M * N; ++i) o->bound[i] = slack(c) * o->bound[i] + denormals(c);
+    const size_t lda = (size_t)c->lda, ldb = (size_t)c->ldb;
+    add_sizes(c->A, c->TA ? 1 : lda, c->TA ? lda : 1, c->M, c->K, c->ALPHA, o->a_sizes);
+    add_sizes(c->B, c->TB ? ldb : 1, c->TB ? 1 : ldb, c->N, c->K, c->ALPHA, o->b_sizes);
+    return 0;
+}
+
+void gemm_oracle_free(gemm_oracle *o)
+{
+    free(o->expected);
+    free(o->bound);
+    free(o->a_sizes);
+    free(o->b_sizes);
+    *o = (gemm_oracle){0};
+}
+
+/* What the row's rounding adds to the bound of C[i][j]. */
+static double rounding_bound(const gemm_oracle *o, const gemm_call *c, const gemm_rounding *r,
+                             int i, int j)
+{
+    const double bound = o->bound[(size_t)i * (size_t)c->N + (size_t)j];
+    const double products = (bound - denormals(c)) / slack(c);
+    return r->product * products + r->a * o->b_sizes[j] + r->b * o->a_sizes[i] +
+           r->sum * c->K * fabs((double)c->ALPHA);
+}
+
+gemm_error gemm_oracle_compare_rounded(const gemm_oracle *o, const gemm_call *c,
+                                       const gemm_rounding *r)
+{
+    gemm_error worst = {-1, 0, 0, 0};
+    for (int i = 0; i < c->M; ++i) {
+        for (int j = 0; j < c->N; ++j) {
+            const size_t at = (size_t)i * (size_t)c->N + (size_t)j;
+            const float actual = c->C[(size_t)i * (size_t)c->ldc + (size_t)j];
+            const double more = r ? rounding_bound(o, c, r, i, j) : 0;
+            const double ratio = gemm_error_ratio(o->expected[at], o->bound[at] + more, actual);
+            if (ratio > worst.ratio)
+                worst = (gemm_error){ratio, fabs(actual - o->expected[at]), i, j};
+        }
+    }
+    return worst;
+}
+
+gemm_error gemm_oracle_compare(const gemm_oracle *o, const gemm_call *c)
+{
+    return gemm_oracle_compare_rounded(o, c, NULL);
+}
+
+/* ---- The line that GEMM_CHECK prints at the end ---- */
+
+static struct {
+    pthread_mutex_t lock;
+    size_t calls, unchecked;
+    double worst;
+    gemm_call worst_call;
+} checked = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static void after_fork(void)
+{
+    pthread_mutex_init(&checked.lock, NULL);
+}
+GEMM_IN_CHILD(after_fork)
+
+/* A program that is being ended has said its line. */
+static void report_check(void)
+{
+    const gemm_call *c = &checked.worst_call;
+    char line[224] = "", more[64] = "";
+    if (gemm_is_dying()) return;
+    if (checked.unchecked)
+        snprintf(more, sizeof more, ", %zu not checked", checked.unchecked);
+    gemm_append(line, sizeof line, "gemm: GEMM_CHECK: %zu calls right%s, worst error %.3g of the "
+                "bound (M=%d N=%d K=%d)\n", checked.calls, more, checked.worst, c->M, c->N, c->K);
+    fputs(line, stderr);
+}
+
+void gemm_record_check(const gemm_call *c, double ratio)
+{
+    pthread_mutex_lock(&checked.lock);
+    if (!checked.calls++ && !checked.unchecked) atexit(report_check);
+    if (ratio >= checked.worst) {
+        checked.worst = ratio;
+        checked.worst_call = *c;
+    }
+    pthread_mutex_unlock(&checked.lock);
+}
+
+void gemm_record_unchecked(void)
+{
+    pthread_mutex_lock(&checked.lock);
+    const bool first = !checked.unchecked++;
+    if (first && !checked.calls) atexit(report_check);
+    pthread_mutex_unlock(&checked.lock);
+    if (first)
+        fputs("gemm: GEMM_CHECK: there is no memory for the reference of a call: it is not "
+              "checked\n", stderr);
+}

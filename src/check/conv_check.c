@@ -1,0 +1,334 @@
+/*
+ * The reference of a whole convolution: a direct sum over the taps of a filter, without im2col.
+ *
+ * The bound is that of check.c for the sum, times |scale|, and a few roundings more for scale,
+ * shift and activation. No activation has a slope above 1, so none of them makes the error larger.
+ * A maximum does not either: it is off by no more than the worst element of its block. A row's
+ * gemm_rounding adds the same as in check.c, where A are the weights and B is the input.
+ *
+ * A transform (gemm_transform) adds up other terms, so its bound has other sizes:
+ *
+ *   S = |AT| (sum over channels of (|G| |g| |GT|) * (|BT| |d| |B|)) |A|
+ *
+ * Each term is rounded once for each product or sum on its way. There are at most n in each of the
+ * two passes of BT and of AT, and one for each channel. There are 3 + 3 in each pass of G, because
+ * its entries are rounded too.
+ * (Barabasz, Anderson, Soodhalter, Gregg, "Error analysis and improving the accuracy of Winograd
+ * convolution for deep neural networks", 2018.)
+ */
+#include "check/conv_check.h"
+
+#include "check/reference.h"
+#include "util/ints.h"
+#include "util/winograd.h"
+
+#include <float.h>
+#include <math.h>
+#include <stdlib.h>
+
+enum { MOST_N = 8 };            /* the largest n of a transform */
+
+/* Of one filter in one image, out_h x out_w each. */
+typedef struct plane {
+    double *sum;                /* then the exact outputs */
+    double *size;               /* the sizes S of the terms, then the bounds */
+    double *inputs, *weights;   /* the sums of |input| and |weight| of the taps, or NULL where no
+                                   rounding needs them */
+} plane;
+
+/* The tiles of an image under |BT| |d| |B|, for all filters: [channel][tile][n * n]. */
+typedef struct tiles {
+    const gemm_transform *t;
+    int n, across, count;       /* tiles in a row, and in all */
+    double *V;
+} tiles;
+
+/* Adds the terms of one tap to `n` places of a row. `in` is the first place's input. */
+static inline void add_terms_by(size_t stride, double w, const float *in, int n,
+                                double *restrict sum, double *restrict size)
+{
+    for (int x = 0; x < n; ++x) {
+        sum[x] += w * in[(size_t)x * stride];
+        size[x] += fabs(w * in[(size_t)x * stride]);
+    }
+}
+
+/* The constant 1 apart, because compilers then make vectors of the loop. */
+static void add_terms(size_t stride, double w, const float *in, int n, double *restrict sum,
+                      double *restrict size)
+{
+    if (stride == 1) add_terms_by(1, w, in, n, sum, size);
+    else add_terms_by(stride, w, in, n, sum, size);
+}
+
+static void add_operands(double w, const float *in, size_t stride, int n, double *restrict inputs,
+                         double *restrict weights)
+{
+    for (int x = 0; x < n; ++x) {
+        inputs[x] += fabs((double)in[(size_t)x * stride]);
+        weights[x] += fabs(w);
+    }
+}
+
+/* Adds w times the channel, shifted by (dy, dx). Outside of the channel is zero. */
+static void add_tap(const conv_call *c, plane p, double w, const float *channel, int dy, int dx)
+{
+    const int first = dx < 0 ? ceil_div(-dx, c->stride) : 0;
+    const int end = dx < c->w ? min_int(c->out_w, (c->w - 1 - dx) / c->stride + 1) : 0;
+    for (int y = 0; y < c->out_h; ++y) {
+        const int row = y * c->stride + dy;
+        if (row < 0 || row >= c->h || first >= end) continue;
+        const float *in = channel + (size_t)row * (size_t)c->w + (size_t)(first * c->stride + dx);
+        const size_t at = (size_t)y * (size_t)c->out_w + (size_t)first, stride = (size_t)c->stride;
+        add_terms(stride, w, in, end - first, p.sum + at, p.size + at);
+        if (p.inputs) add_operands(w, in, stride, end - first, p.inputs + at, p.weights + at);
+    }
+}
+
+static const float *channel_of(const conv_call *c, int image, int channel)
+{
+    const size_t area = (size_t)c->h * (size_t)c->w;
+    return c->input + ((size_t)image * (size_t)c->c + (size_t)channel) * area;
+}
+
+static int first_channel(const conv_call *c, int filter)
+{
+    return filter / (c->n / c->groups) * (c->c / c->groups);
+}
+
+static const float *weights_of(const conv_call *c, int filter)
+{
+    return c->weights + (size_t)filter * (size_t)gemm_conv_taps(c);
+}
+
+static void sum_filter(const conv_call *c, plane p, int image, int filter)
+{
+    const size_t outputs = (size_t)gemm_conv_places(c);
+    const float *w = weights_of(c, filter);
+    for (size_t j = 0; j < outputs; ++j) p.sum[j] = p.size[j] = 0;
+    for (size_t j = 0; p.inputs && j < outputs; ++j) p.inputs[j] = p.weights[j] = 0;
+    for (int k = 0; k < c->c / c->groups; ++k) {
+        const float *channel = channel_of(c, image, first_channel(c, filter) + k);
+        for (int dy = 0; dy < c->size; ++dy)
+            for (int dx = 0; dx < c->size; ++dx)
+                add_tap(c, p, *w++, channel, dy - c->pad, dx - c->pad);
+    }
+}
+
+/* ---- sizes of the terms of a transform ---- */
+
+/* |M| x |MT|: M is rows x n, x and the result `to` are square. */
+static void transform_sizes(const float *M, int rows, int n, const double *x, double *to)
+{
+    double half[MOST_N * MOST_N];
+    for (int i = 0; i < rows; ++i) {
+        for (int j = 0; j < n; ++j) {
+            half[i * n + j] = 0;
+            for (int k = 0; k < n; ++k)
+                half[i * n + j] += fabs((double)M[i * n + k]) * x[k * n + j];
+        }
+    }
+    for (int i = 0; i < rows; ++i) {
+        for (int j = 0; j < rows; ++j) {
+            to[i * rows + j] = 0;
+            for (int k = 0; k < n; ++k)
+                to[i * rows + j] += half[i * n + k] * fabs((double)M[j * n + k]);
+        }
+    }
+}
+
+/* A factor that is flushed to zero counts as this much: FLT_EPSILON times it is FLT_MIN. */
+static const double flushed = FLT_MIN / FLT_EPSILON;
+
+static void transform_tile(const conv_call *c, const tiles *s, const float *channel, int tile,
+                           double *V)
+{
+    const int n = s->n, m = s->t->m;
+    const int y0 = tile / s->across * m - c->pad, x0 = tile % s->across * m - c->pad;
+    double d[MOST_N * MOST_N] = {0};
+    for (int i = 0; i < n * n; ++i) {
+        const int y = y0 + i / n, x = x0 + i % n;
+        const bool inside = y >= 0 && y < c->h && x >= 0 && x < c->w;
+        d[i] = inside ? fabs((double)channel[(size_t)y * (size_t)c->w + (size_t)x]) : 0;
+    }
+    transform_sizes(s->t->BT, n, n, d, V);
+    for (int i = 0; i < n * n; ++i) V[i] += flushed;
+}
+
+/* All tiles of an image. Returns 0, or -1 without memory. The caller frees V. */
+static int make_tiles(const conv_call *c, const gemm_transform *t, tiles *s)
+{
+    s->t = t;
+    s->n = t->m + 2;
+    s->across = (c->out_w + t->m - 1) / t->m;
+    s->count = s->across * ((c->out_h + t->m - 1) / t->m);
+    s->V = malloc((size_t)c->c * (size_t)s->count * (size_t)(s->n * s->n) * sizeof(double));
+    return s->V ? 0 : -1;
+}
+
+static void transform_image(const conv_call *c, const tiles *s, int image)
+{
+    double *V = s->V;
+    for (int k = 0; k < c->c; ++k)
+        for (int tile = 0; tile < s->count; ++tile, V += s->n * s->n)
+            transform_tile(c, s, channel_of(c, image, k), tile, V);
+}
+
+/* sums[tile] += U * V for one channel. */
+static void add_channel(const tiles *s, const double *U, const double *V, double *sums)
+{
+    const int points = s->n * s->n;
+    for (int tile = 0; tile < s->count; ++tile)
+        for (int i = 0; i < points; ++i) sums[tile * points + i] += U[i] * V[tile * points + i];
+}
+
+/* Replaces p.size by the sizes of the transform. Returns 0, or -1 without memory. */
+static int size_filter(const conv_call *c, const tiles *s, plane p, int filter)
+{
+    const int points = s->n * s->n, m = s->t->m, channels = c->c / c->groups;
+    double *sums = calloc((size_t)s->count * (size_t)points, sizeof *sums);
+    if (!sums) return -1;
+    const float *g = weights_of(c, filter);
+    const double *V = s->V + (size_t)first_channel(c, filter) * (size_t)(s->count * points);
+    for (int k = 0; k < channels; ++k, g += 9, V += s->count * points) {
+        double square[9], U[MOST_N * MOST_N];
+        for (int i = 0; i < 9; ++i) square[i] = fabs((double)g[i]);
+        transform_sizes(s->t->G, s->n, 3, square, U);
+        for (int i = 0; i < points; ++i) U[i] += flushed;
+        add_channel(s, U, V, sums);
+    }
+    for (int tile = 0; tile < s->count; ++tile) {
+        double Y[MOST_N * MOST_N];
+        transform_sizes(s->t->AT, m, s->n, sums + tile * points, Y);
+        for (int i = 0; i < m * m; ++i) {
+            const int y = tile / s->across * m + i / m, x = tile % s->across * m + i % m;
+            if (y < c->out_h && x < c->out_w)
+                p.size[(size_t)y * (size_t)c->out_w + (size_t)x] = Y[i];
+        }
+    }
+    free(sums);
+    return 0;
+}
+
+/* ---- comparing ---- */
+
+static double activate(double x, conv_activation a)
+{
+    switch (a) {
+    case CONV_LINEAR: return x;
+    case CONV_LEAKY: return x > 0 ? x : .1 * x;
+    case CONV_RELU: return x * (x > 0);
+    case CONV_LOGISTIC: return 1 / (1 + exp(-x));
+    }
+    return NAN;
+}
+
+/*
+ * The bound of a place that gemm_error_ratio can use: `size` is S. Darknet's result is known where
+ * a term is not finite. A transform then spreads NaN over its tile, so it promises nothing there.
+ */
+static double usable_bound(const gemm_transform *t, double size, double bound)
+{
+    if (!isfinite(size)) return t ? INFINITY : 8 * FLT_EPSILON;
+    return size > FLT_MAX ? fmax(bound, GEMM_OVERFLOW_BOUND) : bound;
+}
+
+/* The roundings of a term, with a factor of two against the unit roundoff. */
+static double roundings(const conv_call *c, const gemm_transform *t)
+{
+    const double channels = (double)c->c / c->groups;
+    return t ? channels + 4 * (t->m + 2) + 12 + 8 : gemm_conv_taps(c) + 8;
+}
+
+/* From sums and sizes to exact outputs and their bounds. */
+static void finish_filter(const conv_call *c, const gemm_transform *t, const gemm_rounding *r,
+                          plane p, int filter)
+{
+    const double scale = c->scale ? c->scale[filter] : 1, shift = c->shift[filter];
+    const double count = roundings(c, t);
+    for (int j = 0; j < gemm_conv_places(c); ++j) {
+        p.sum[j] = activate(scale * p.sum[j] + shift, c->activation);
+        const double size = p.size[j];
+        const double more = !r ? 0 : r->product * size + r->a * p.inputs[j] +
+                                     r->b * p.weights[j] + r->sum * gemm_conv_taps(c);
+        const double bound = fabs(scale) * more +
+                             count * (FLT_EPSILON * (fabs(scale) * size + fabs(shift)) + FLT_MIN) +
+                             (c->activation == CONV_LOGISTIC ? 8 * FLT_EPSILON : 0);
+        p.size[j] = usable_bound(t, size, bound);
+    }
+}
+
+/* Each 2x2 block becomes its maximum. The first quarter of the plane holds the result. */
+static void pool_filter(const conv_call *c, plane p)
+{
+    const size_t width = (size_t)c->out_w;
+    size_t to = 0;
+    for (size_t y = 0; y < (size_t)c->out_h; y += 2) {
+        for (size_t x = 0; x < width; x += 2, ++to) {
+            const size_t at[4] = {y * width + x, y * width + x + 1, (y + 1) * width + x,
+                                  (y + 1) * width + x + 1};
+            double max = -FLT_MAX, bound = 0;
+            for (int i = 0; i < 4; ++i) {
+                max = p.sum[at[i]] > max ? p.sum[at[i]] : max;
+                bound = fmax(bound, p.size[at[i]]);
+            }
+            p.sum[to] = max;
+            p.size[to] = bound;
+        }
+    }
+}
+
+static void compare_filter(const conv_call *c, const gemm_transform *t, plane p, int image,
+                           int filter, conv_error *worst)
+{
+    const int outputs = gemm_conv_outputs(c);
+    const float *actual =
+        c->output + ((size_t)image * (size_t)c->n + (size_t)filter) * (size_t)outputs;
+    for (int j = 0; j < outputs; ++j) {
+        if (t && isinf(p.size[j])) continue;
+        const double ratio = gemm_error_ratio(p.sum[j], p.size[j], actual[j]);
+        if (ratio > worst->ratio)
+            *worst = (conv_error){ratio, fabs(actual[j] - p.sum[j]), image, filter, j};
+    }
+}
+
+/* All filters of all images. Returns 0, or -1 without memory. */
+static int compare(const conv_call *c, const tiles *s, const gemm_rounding *r, plane p,
+                   conv_error *worst)
+{
+    for (int image = 0; image < c->batch; ++image) {
+        if (s->t) transform_image(c, s, image);
+        for (int filter = 0; filter < c->n; ++filter) {
+            sum_filter(c, p, image, filter);
+            if (s->t && size_filter(c, s, p, filter)) return -1;
+            finish_filter(c, s->t, r, p, filter);
+            if (c->pool) pool_filter(c, p);
+            compare_filter(c, s->t, p, image, filter, worst);
+        }
+    }
+    return 0;
+}
+
+int gemm_conv_compare(const conv_call *c, const gemm_transform *t, conv_error *worst)
+{
+    return gemm_conv_compare_rounded(c, t, NULL, worst);
+}
+
+int gemm_conv_compare_rounded(const conv_call *c, const gemm_transform *t, const gemm_rounding *r,
+                              conv_error *worst)
+{
+    const size_t outputs = (size_t)gemm_conv_places(c);
+    plane p = {.sum = malloc(4 * outputs * sizeof(double))};
+    tiles s = {.t = NULL};
+    *worst = (conv_error){-1, 0, 0, 0, 0};
+    int status = p.sum && !(t && make_tiles(c, t, &s)) ? 0 : -1;
+    if (!status) {
+        p.size = p.sum + outputs;
+        p.inputs = r ? p.size + outputs : NULL;
+        p.weights = r ? p.inputs + outputs : NULL;
+        status = compare(c, &s, r, p, worst);
+    }
+    free(s.V);
+    free(p.sum);
+    return status;
+}

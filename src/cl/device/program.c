@@ -1,0 +1,259 @@
+/*
+ * OpenCL programs: from the cache on disk, or else from the text of kernels/.
+ *
+ * A program from the text is tried on a small problem before its first use (cl/device/trial.h).
+ * Only one that is right gets into the cache. What is known of the others is in a note
+ * (cl/device/cache.h).
+ */
+#include "cl/device/program.h"
+
+#include "cl/device/cache.h"
+#include "cl/device/trial.h"
+#include "util/clock.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { LONG_BUILD_MS = 1000 };
+
+static gemm_cl_program *programs;
+
+static const char *source_of(const char *name)
+{
+    for (size_t i = 0; i < gemm_cl_source_count; ++i)
+        if (!strcmp(gemm_cl_sources[i].name, name)) return gemm_cl_sources[i].text;
+    return NULL;
+}
+
+/* The compiler's log and the options, on stderr. */
+static void say_log(const gemm_cl_program *p)
+{
+    cl_device_id id = gemm_cl_opened()->id;
+    size_t bytes = 0;
+    char *log = NULL;
+    CL_TRY(clGetProgramBuildInfo(p->program, id, CL_PROGRAM_BUILD_LOG, 0, NULL, &bytes));
+    if ((log = calloc(1, bytes + 1)))
+        CL_TRY(clGetProgramBuildInfo(p->program, id, CL_PROGRAM_BUILD_LOG, bytes, log, NULL));
+fail:
+    fprintf(stderr, "gemm_cl: kernels/%s.cl does not compile with %s:\n%s\n", p->name, p->options,
+            log && *log ? log : "(no log)");
+    free(log);
+}
+
+/* The reason, with the program and the device in front; `reason` alone goes into a note. */
+static void leave_out(gemm_cl_program *p, const char *reason)
+{
+    snprintf(p->reason, sizeof p->reason, "%s", reason);
+    if (asprintf(&p->why, "kernels/%s.cl is left out on %s: %s", p->name, gemm_cl_opened()->name,
+                 reason) < 0)
+        p->why = NULL;
+}
+
+/* Once, before a build, when the builds of this process have taken long enough to be noticed. */
+static void say_compiling(double spent_ms)
+{
+    static bool said;
+    const char *folder = gemm_cl_settings()->cache_dir;
+    if (said || spent_ms < LONG_BUILD_MS) return;
+    said = true;
+    fprintf(stderr, "gemm_cl: compiling OpenCL programs for %s; ", gemm_cl_opened()->name);
+    if (folder)
+        fprintf(stderr, "they are kept in %s\n", folder);
+    else
+        fprintf(stderr, "they are not kept, because GEMM_CACHE_DIR names no folder\n");
+}
+
+/* Whether the cache says that the program is right. Takes the binary, where it has one. */
+static bool load(gemm_cl_program *p, const gemm_cl_key *key)
+{
+    const gemm_cl_device *d = gemm_cl_opened();
+    size_t bytes;
+    unsigned char *binary = gemm_cl_cache_read(key, &bytes);
+    if (!binary || !bytes) {
+        free(binary);
+        return binary != NULL;
+    }
+    cl_int error, status;
+    const unsigned char *binaries = binary;
+    p->program = clCreateProgramWithBinary(d->context, 1, &d->id, &bytes, &binaries, &status,
+                                           &error);
+    free(binary);
+    if (error == CL_SUCCESS) error = clBuildProgram(p->program, 1, &d->id, p->options, NULL, NULL);
+    if (error == CL_SUCCESS) return true;
+    fprintf(stderr, "gemm_cl: the OpenCL driver refuses its own binary of %s: %s; compiling "
+                    "again\n", p->name, gemm_cl_error_name(error));
+    CL_RELEASE(clReleaseProgram, p->program);
+    return true;
+}
+
+static void keep(const gemm_cl_program *p, const gemm_cl_key *key)
+{
+    size_t bytes = 0;
+    unsigned char *binary = NULL;
+    CL_TRY(clGetProgramInfo(p->program, CL_PROGRAM_BINARY_SIZES, sizeof bytes, &bytes, NULL));
+    binary = malloc(bytes + 1);
+    if (!binary) goto fail;
+    if (bytes)
+        CL_TRY(clGetProgramInfo(p->program, CL_PROGRAM_BINARIES, sizeof binary, &binary, NULL));
+    gemm_cl_cache_write(key, binary, bytes);
+fail:
+    free(binary);
+}
+
+/*
+ * 0, or -1 with p->why. A failure says nothing of the program where the driver is short of memory.
+ * After one failed build some drivers fail all others of the process, so only the first one lasts:
+ * the next process need not try it.
+ */
+static int compile(gemm_cl_program *p, const gemm_cl_key *key, bool *lasts)
+{
+    static double spent_ms;
+    static bool failed_before;
+    const gemm_cl_device *d = gemm_cl_opened();
+    const char *text = key->source;
+    say_compiling(spent_ms);
+    const double start = gemm_now_ms();
+    CL_MAKE(p->program, clCreateProgramWithSource(d->context, 1, &text, NULL, &error));
+    const cl_int error = clBuildProgram(p->program, 1, &d->id, p->options, NULL, NULL);
+    spent_ms += gemm_now_ms() - start;
+    if (error == CL_SUCCESS) return 0;
+    gemm_cl_say_failed(__FILE__, __LINE__, "clBuildProgram", error);
+    say_log(p);
+    p->faulty = error == CL_BUILD_PROGRAM_FAILURE || error == CL_INVALID_BUILD_OPTIONS;
+    *lasts = p->faulty && !failed_before;
+    failed_before = true;
+fail:
+    leave_out(p, "it cannot be built");
+    return -1;
+}
+
+static int ask_kernel(gemm_cl_program *p)
+{
+    cl_device_id id = gemm_cl_opened()->id;
+    CL_MAKE(p->kernel, clCreateKernel(p->program, p->name, &error));
+    CL_TRY(clGetKernelInfo(p->kernel, CL_KERNEL_NUM_ARGS, sizeof p->args, &p->args, NULL));
+    CL_TRY(clGetKernelWorkGroupInfo(p->kernel, id, CL_KERNEL_WORK_GROUP_SIZE,
+                                    sizeof p->group_items, &p->group_items, NULL));
+    CL_TRY(clGetKernelWorkGroupInfo(p->kernel, id, CL_KERNEL_PRIVATE_MEM_SIZE, sizeof p->spilled,
+                                    &p->spilled, NULL));
+    CL_TRY(clGetKernelWorkGroupInfo(p->kernel, id, CL_KERNEL_LOCAL_MEM_SIZE, sizeof p->local,
+                                    &p->local, NULL));
+    return 0;
+fail:
+    leave_out(p, "its kernel cannot be had");
+    return -1;
+}
+
+/* Tries the program, and keeps the verdict. A trial that cannot be made, because memory is short,
+   is made again at the next use; but not for ever. */
+static void judge(gemm_cl_program *p, const gemm_cl_key *key, bool *lasts)
+{
+    enum { MOST_TRIALS = 3 };
+    char reason[160];
+    if (gemm_cl_settings()->untried) {
+        p->right = true;
+        return;
+    }
+    switch (gemm_cl_try(p, reason, sizeof reason)) {
+    case GEMM_CL_TRIAL_RIGHT:
+        p->right = true;
+        keep(p, key);
+        return;
+    case GEMM_CL_TRIAL_WRONG:
+        *lasts = p->faulty = true;
+        leave_out(p, reason);
+        return;
+    case GEMM_CL_TRIAL_UNFINISHED:
+        if (++p->unfinished == MOST_TRIALS) leave_out(p, "it cannot be run");
+    }
+}
+
+/* Makes a program ready, or leaves it out, or neither. */
+static void make(gemm_cl_program *p)
+{
+    const gemm_cl_device *d = gemm_cl_opened();
+    const gemm_cl_key key = {p->name, source_of(p->name), p->options, d->name, d->driver};
+    gemm_cl_note note = {.fd = -1};
+    bool lasts = false;
+    if (!key.source) {
+        leave_out(p, "there is no such kernel");
+        return;
+    }
+    if (!p->program) p->right = load(p, &key);
+    const bool noted = !p->right && !gemm_cl_settings()->untried;
+    if (noted && (p->why = gemm_cl_begin_note(&key, &note))) {
+        p->faulty = true;
+        return;
+    }
+    if ((p->program || compile(p, &key, &lasts) == 0) && (p->kernel || ask_kernel(p) == 0) &&
+        !p->right)
+        judge(p, &key, &lasts);
+    gemm_cl_end_note(&note, &key, lasts ? p->reason : NULL);
+}
+
+static gemm_cl_program *find(const char *name, const char *options)
+{
+    gemm_cl_program *p = programs;
+    while (p && (strcmp(p->name, name) || strcmp(p->options, options))) p = p->next;
+    return p;
+}
+
+static gemm_cl_program *add(const char *name, const char *options)
+{
+    gemm_cl_program *p = calloc(1, sizeof *p);
+    char *copy = strdup(options);
+    if (!p || !copy) {
+        free(p);
+        free(copy);
+        return NULL;
+    }
+    *p = (gemm_cl_program){.next = programs, .name = name, .options = copy};
+    programs = p;
+    return p;
+}
+
+const gemm_cl_program *gemm_cl_build(const char *name, const char *options, const char **why)
+{
+    gemm_cl_program *p = options ? find(name, options) : NULL;
+    if (!p && options) p = add(name, options);
+    if (p && !p->why && !(p->right && p->kernel)) make(p);
+    if (p && !p->why && p->right && p->kernel) return p;
+    *why = p && p->why ? p->why : p ? "the OpenCL kernel could not be tried" : "out of memory";
+    return NULL;
+}
+
+/* The program that is left out for this reason, or NULL. */
+static gemm_cl_program *left_out(const char *why)
+{
+    gemm_cl_program *p = programs;
+    while (p && p->why != why) p = p->next;
+    return p;
+}
+
+bool gemm_cl_is_faulty(const char *why)
+{
+    const gemm_cl_program *p = left_out(why);
+    return p && p->faulty;
+}
+
+void gemm_cl_say_left_out(const char *why)
+{
+    gemm_cl_program *p = left_out(why);
+    if (p && p->said) return;
+    gemm_cl_say(why);
+    if (p) p->said = true;
+}
+
+void gemm_cl_release_programs(void)
+{
+    while (programs) {
+        gemm_cl_program *p = programs;
+        programs = p->next;
+        CL_RELEASE(clReleaseKernel, p->kernel);
+        CL_RELEASE(clReleaseProgram, p->program);
+        free(p->options);
+        free(p->why);
+        free(p);
+    }
+}

@@ -1,0 +1,33 @@
+/*
+ * OpenCL programs: each is built once per set of options, and tried once on its device
+ * (cl/device/trial.h). For the OpenCL files only; called with
+ * gemm_cl_lock held, while the device is open.
+ */
+#ifndef GEMM_CL_PROGRAM_H
+#define GEMM_CL_PROGRAM_H
+
+#include "cl/device/built.h"
+
+/* kernels/<name>.cl built with these options, or NULL and the reason. A program is left out for
+   good where it does not build, or where its results are wrong. `name` is not copied. No options,
+   NULL: there was no memory for them. */
+const gemm_cl_program *gemm_cl_build(const char *name, const char *options, const char **why);
+
+/* Whether this is the reason of a program that can never be used on this device. */
+bool gemm_cl_is_faulty(const char *why);
+
+/* Says a reason that gemm_cl_build gave, once for each program. */
+void gemm_cl_say_left_out(const char *why);
+
+/* Releases all programs. */
+void gemm_cl_release_programs(void);
+
+/* kernels/ as text, made by kernels/embed.sh. */
+typedef struct gemm_cl_source {
+    const char *name, *text;
+} gemm_cl_source;
+
+extern const gemm_cl_source gemm_cl_sources[];
+extern const size_t gemm_cl_source_count;
+
+#endif

@@ -1,0 +1,502 @@
+/*
+ * Trials of the kernels that do not multiply: see trial_layers.h. Each one calls its kernel with
+ * the arguments that the header of the kernel explains, and computes the same by plain loops.
+ */
+#include "cl/device/trial_layers.h"
+
+#include "util/ints.h"
+#include "util/winograd.h"
+
+#include <float.h>
+#include <math.h>
+#include <string.h>
+
+/* Where an input and an output begin in their buffers. */
+enum { FROM = 3, TO = 5 };
+
+static void append_ints(gemm_cl_kit *k, const int *values, size_t n)
+{
+    for (size_t i = 0; i < n; ++i) gemm_cl_kit_int(k, values[i]);
+}
+#define INTS(k, ...) \
+    append_ints(k, (const int[]){__VA_ARGS__}, sizeof((const int[]){__VA_ARGS__}) / sizeof(int))
+
+static float logistic(float x)
+{
+    return 1 / (1 + expf(-x));
+}
+
+/* The conv_activation with this number. */
+static float activate(float x, int activation)
+{
+    return activation == 0 ? x : activation == 1 ? (x > 0 ? x : .1f * x)
+           : activation == 2 ? (x > 0 ? x : 0) : logistic(x);
+}
+
+/* ---- layers -------------------------------------------------------------------------------- */
+
+/* A layer's output: made-up values before, and the same with n results after. */
+typedef struct output {
+    float *before, *after;
+    size_t count;
+} output;
+
+static output make_output(gemm_cl_kit *k, size_t n)
+{
+    output o = {.count = TO + n + 3};
+    o.before = gemm_cl_kit_made_up(k, o.count);
+    o.after = gemm_cl_kit_room(k, o.count);
+    memcpy(o.after, o.before, o.count * sizeof(float));
+    return o;
+}
+
+/* A buffer and where its data begin. */
+static void append_input(gemm_cl_kit *k, gemm_cl_slot slot, const float *data, size_t n)
+{
+    gemm_cl_kit_buffer(k, slot, data, n, false);
+    gemm_cl_kit_ulong(k, FROM);
+}
+
+static void append_output(gemm_cl_kit *k, const output *o)
+{
+    gemm_cl_kit_buffer(k, SLOT_TRIAL_C, o->before, o->count, false);
+    gemm_cl_kit_ulong(k, TO);
+}
+
+/* Items as kernels/cl_layer.h says. The output is `argument`. */
+static void finish_layer(gemm_cl_kit *k, const output *o, int argument, int x, int y, int z)
+{
+    if (gemm_cl_kit_has(k, "-DBY_ROW")) gemm_cl_kit_run(k, y, z, 1, 1);
+    else gemm_cl_kit_run(k, x, y, z, 64);
+    gemm_cl_kit_expect(k, argument, o->after, o->count, false);
+}
+
+/* The rows of a layer whose n elements are alike. */
+static int rows_of(const gemm_cl_kit *k, int n)
+{
+    return gemm_cl_kit_has(k, "-DBY_ROW") ? ceil_div(n, gemm_cl_kit_number(k, "-DRUN", n)) : 1;
+}
+
+void gemm_cl_try_maxpool(gemm_cl_kit *k)
+{
+    enum { PLANES = 3, H = 7, W = 9, SIZE = 3, OFFSET = 1 };
+    const int stride = gemm_cl_kit_number(k, "-DSTRIDE", 3);
+    const int out_h = (H - 1) / stride + 1, out_w = (W - 1) / stride + 1, outs = out_h * out_w;
+    const float *in = gemm_cl_kit_made_up(k, FROM + PLANES * H * W);
+    const output o = make_output(k, (size_t)(PLANES * outs));
+    for (int i = 0; i < PLANES * outs; ++i) {
+        const int top = i % outs / out_w * stride - OFFSET, left = i % out_w * stride - OFFSET;
+        float m = -FLT_MAX;
+        for (int y = max_int(top, 0); y < min_int(top + SIZE, H); ++y)
+            for (int x = max_int(left, 0); x < min_int(left + SIZE, W); ++x)
+                m = fmaxf(m, in[FROM + (i / outs * H + y) * W + x]);
+        o.after[TO + i] = m;
+    }
+    gemm_cl_kit_begin(k);
+    INTS(k, H, W, out_h, out_w, SIZE, stride, OFFSET);
+    append_input(k, SLOT_TRIAL_A, in, FROM + PLANES * H * W);
+    append_output(k, &o);
+    finish_layer(k, &o, 9, out_w, out_h, PLANES);
+}
+
+void gemm_cl_try_avgpool(gemm_cl_kit *k)
+{
+    enum { PLANES = 70, AREA = 12 };
+    const float *in = gemm_cl_kit_made_up(k, FROM + PLANES * AREA);
+    const output o = make_output(k, PLANES);
+    for (int p = 0; p < PLANES; ++p) {
+        float sum = 0;
+        for (int i = 0; i < AREA; ++i) sum += in[FROM + p * AREA + i];
+        o.after[TO + p] = sum / AREA;
+    }
+    gemm_cl_kit_begin(k);
+    INTS(k, PLANES, AREA);
+    append_input(k, SLOT_TRIAL_A, in, FROM + PLANES * AREA);
+    append_output(k, &o);
+    finish_layer(k, &o, 4, PLANES, rows_of(k, PLANES), 1);
+}
+
+void gemm_cl_try_upsample(gemm_cl_kit *k)
+{
+    enum { PLANES = 2, H = 3, W = 5, STRIDE = 2, OUT = PLANES * H * W * STRIDE * STRIDE };
+    const float *in = gemm_cl_kit_made_up(k, FROM + PLANES * H * W);
+    const output o = make_output(k, OUT);
+    for (int i = 0; i < OUT; ++i) {
+        const int x = i % (W * STRIDE) / STRIDE, y = i / (W * STRIDE) / STRIDE;
+        o.after[TO + i] = 3 * in[FROM + y * W + x];
+    }
+    gemm_cl_kit_begin(k);
+    INTS(k, H, W, STRIDE);
+    gemm_cl_kit_float(k, 3);
+    append_input(k, SLOT_TRIAL_A, in, FROM + PLANES * H * W);
+    append_output(k, &o);
+    finish_layer(k, &o, 6, W, H, PLANES);
+}
+
+static void append_shortcut(gemm_cl_kit *k, const float *a, const float *b, int n, int nb,
+                            int activation, const output *o)
+{
+    gemm_cl_kit_begin(k);
+    gemm_cl_kit_int(k, n);
+    gemm_cl_kit_float(k, 2);
+    gemm_cl_kit_float(k, .5f);
+    gemm_cl_kit_int(k, activation);
+    append_input(k, SLOT_TRIAL_A, a, (size_t)(FROM + n));
+    append_input(k, SLOT_TRIAL_B, b, (size_t)(FROM + nb));
+    append_output(k, o);
+}
+
+/* b is smaller than `out`, or larger: its elements meet those `sample` or `stride` apart. */
+static void try_sizes(gemm_cl_kit *k, int sample, int stride)
+{
+    enum { BATCH = 2, C = 2, OUT_C = 3, SIDE = 4, N = BATCH * OUT_C * SIDE * SIDE };
+    const int h = SIDE / sample * stride, nb = BATCH * C * h * h;
+    const float *a = gemm_cl_kit_made_up(k, FROM + N);
+    const float *b = gemm_cl_kit_made_up(k, (size_t)(FROM + nb));
+    const output o = make_output(k, N);
+    for (int i = 0; i < N; ++i) {
+        const int x = i % SIDE, y = i / SIDE % SIDE, c = i / (SIDE * SIDE) % OUT_C;
+        const int image = i / (SIDE * SIDE * OUT_C);
+        const bool met = c < C && x % sample == 0 && y % sample == 0;
+        const int at = ((image * C + c) * h + y / sample * stride) * h + x / sample * stride;
+        const float sum = met ? 2 * a[FROM + i] + .5f * b[FROM + at] : a[FROM + i];
+        o.after[TO + i] = activate(sum, 1);
+    }
+    append_shortcut(k, a, b, N, nb, 1, &o);
+    INTS(k, C, h, h, OUT_C, SIDE, SIDE);
+    finish_layer(k, &o, 8, SIDE, SIDE, BATCH * OUT_C);
+}
+
+void gemm_cl_try_shortcut(gemm_cl_kit *k)
+{
+    enum { N = 70, ACTIVATIONS = 4 };
+    if (gemm_cl_kit_has(k, "-DSIZES")) {
+        try_sizes(k, 2, 1);
+        try_sizes(k, 1, 2);
+        return;
+    }
+    const float *a = gemm_cl_kit_made_up(k, FROM + N), *b = gemm_cl_kit_made_up(k, FROM + N);
+    for (int activation = 0; activation < ACTIVATIONS; ++activation) {
+        const output o = make_output(k, N);
+        for (int i = 0; i < N; ++i)
+            o.after[TO + i] = activate(2 * a[FROM + i] + .5f * b[FROM + i], activation);
+        append_shortcut(k, a, b, N, N, activation, &o);
+        finish_layer(k, &o, 8, N, rows_of(k, N), 1);
+    }
+}
+
+void gemm_cl_try_copy(gemm_cl_kit *k)
+{
+    enum { N = 70, IMAGES = 2, SIZE = 75 };
+    const float *in = gemm_cl_kit_made_up(k, FROM + N * IMAGES);
+    const output o = make_output(k, SIZE * IMAGES);
+    for (int i = 0; i < N * IMAGES; ++i) o.after[TO + i / N * SIZE + i % N] = in[FROM + i];
+    gemm_cl_kit_begin(k);
+    INTS(k, N);
+    append_input(k, SLOT_TRIAL_A, in, FROM + N * IMAGES);
+    append_output(k, &o);
+    INTS(k, SIZE);
+    finish_layer(k, &o, 3, N, rows_of(k, N), IMAGES);
+}
+
+void gemm_cl_try_yolo(gemm_cl_kit *k)
+{
+    enum { AREA = 19, ENTRIES = 6, PLANES = 2 * ENTRIES };
+    const float *in = gemm_cl_kit_made_up(k, FROM + PLANES * AREA);
+    const output o = make_output(k, PLANES * AREA);
+    for (int i = 0; i < PLANES * AREA; ++i) {
+        const int entry = i / AREA % ENTRIES;
+        const float x = in[FROM + i];
+        o.after[TO + i] = entry == 2 || entry == 3 ? x : logistic(x);
+    }
+    gemm_cl_kit_begin(k);
+    INTS(k, AREA, ENTRIES);
+    append_input(k, SLOT_TRIAL_A, in, FROM + PLANES * AREA);
+    append_output(k, &o);
+    finish_layer(k, &o, 4, AREA, 1, PLANES);
+}
+
+/* ---- helpers of a multiply ----------------------------------------------------------------- */
+
+/* The image that a multiply takes. */
+static void try_fill_matrix(gemm_cl_kit *k)
+{
+    enum { N = 270, K = 5, LD = N + 2, WIDTH = (N + 3) / 4 };
+    const bool half = gemm_cl_kit_has(k, "-DHALF");
+    const float *b = gemm_cl_kit_made_up(k, FROM + K * LD);
+    float *image = gemm_cl_kit_room(k, 4 * WIDTH * K);
+    for (int i = 0; i < K * N; ++i) image[i / N * 4 * WIDTH + i % N] = b[FROM + i / N * LD + i % N];
+    gemm_cl_kit_begin(k);
+    INTS(k, N);
+    append_input(k, SLOT_TRIAL_A, b, FROM + K * LD);
+    INTS(k, LD, 1);
+    gemm_cl_kit_image(k, gemm_cl_kit_made_up(k, 4 * WIDTH * K), WIDTH, K, half);
+    gemm_cl_kit_run(k, WIDTH, K, 1, 64);
+    gemm_cl_kit_expect_image(k, 5, image, WIDTH, K, half);
+}
+
+/* An element of a channel, which is 0 outside of it. */
+static float pixel(const float *channel, int h, int w, int y, int x)
+{
+    return y >= 0 && y < h && x >= 0 && x < w ? channel[y * w + x] : 0;
+}
+
+/* What im2col would write, for two products of two channels, in two strips. Pixels whose columns
+   are all past N are not written, and keep what they had. */
+static void try_fill_conv(gemm_cl_kit *k)
+{
+    enum { PRODUCTS = 2, CHANNELS = 2, STRIPS = 2, SLICES = PRODUCTS * CHANNELS, OUT = 10 };
+    const bool half = gemm_cl_kit_has(k, "-DHALF"), pool = gemm_cl_kit_has(k, "-DPOOL");
+    const int size = gemm_cl_kit_number(k, "-DSIZE", 2), stride = pool ? 1 : 2, pad = size / 2;
+    const int side = (OUT - 1) * stride + size - 2 * pad, area = size * size, N = OUT * OUT;
+    const int width = (int)round_up((size_t)ceil_div(N, 4 * STRIPS), 2);
+    const int rows = PRODUCTS * STRIPS * CHANNELS * area;
+    const float *in = gemm_cl_kit_made_up(k, (size_t)(FROM + SLICES * side * side));
+    float *before = gemm_cl_kit_made_up(k, (size_t)(4 * width * rows));
+    float *image = gemm_cl_kit_room(k, (size_t)(4 * width * rows));
+    memcpy(image, before, (size_t)(4 * width * rows) * sizeof(float));
+    for (int i = 0; i < 4 * width * rows; ++i) {
+        const int row = i / (4 * width), strip = row / (CHANNELS * area), tap = row % area;
+        const int n = strip % STRIPS * 4 * width + i % (4 * width);
+        const int slice = strip / STRIPS * CHANNELS + row / area % CHANNELS;
+        const int y = pool ? n / 4 / (OUT / 2) * 2 + n % 4 / 2 : n / OUT;
+        const int x = pool ? n / 4 % (OUT / 2) * 2 + n % 2 : n % OUT;
+        if (n - n % 4 >= N) continue;
+        image[i] = n < N ? pixel(in + FROM + slice * side * side, side, side,
+                                 y * stride - pad + tap / size, x * stride - pad + tap % size) : 0;
+    }
+    gemm_cl_kit_begin(k);
+    INTS(k, N);
+    append_input(k, SLOT_TRIAL_A, in, (size_t)(FROM + SLICES * side * side));
+    gemm_cl_kit_image(k, before, width, rows, half);
+    INTS(k, width, STRIPS, CHANNELS, side, side, OUT, size, stride, pad);
+    gemm_cl_kit_run(k, width, CHANNELS, PRODUCTS * STRIPS, 64);
+    gemm_cl_kit_expect_image(k, 3, image, width, rows, half);
+}
+
+void gemm_cl_try_fill(gemm_cl_kit *k)
+{
+    if (gemm_cl_kit_has(k, "-DCONV")) try_fill_conv(k);
+    else try_fill_matrix(k);
+}
+
+/* A matrix is padded, and transposed. */
+void gemm_cl_try_pack(gemm_cl_kit *k)
+{
+    enum { ROWS = 5, COLS = 66, LD = ROWS + 2, ROWS_OUT = 8, COLS_OUT = 70 };
+    const bool half = gemm_cl_kit_has(k, "-DHALF");
+    const float *in = gemm_cl_kit_made_up(k, FROM + COLS * LD);
+    const float *before = gemm_cl_kit_made_up(k, ROWS_OUT * COLS_OUT);
+    float *out = gemm_cl_kit_room(k, ROWS_OUT * COLS_OUT);
+    for (int i = 0; i < ROWS * COLS; ++i)
+        out[i / COLS * COLS_OUT + i % COLS] = in[FROM + i % COLS * LD + i / COLS];
+    gemm_cl_kit_begin(k);
+    INTS(k, ROWS, COLS);
+    append_input(k, SLOT_TRIAL_A, in, FROM + COLS * LD);
+    INTS(k, 1, LD, COLS_OUT);
+    gemm_cl_kit_buffer(k, SLOT_TRIAL_C, before, ROWS_OUT * COLS_OUT, half);
+    gemm_cl_kit_run(k, COLS_OUT, ROWS_OUT, 1, 64);
+    gemm_cl_kit_expect(k, 7, out, ROWS_OUT * COLS_OUT, half);
+}
+
+void gemm_cl_try_zero(gemm_cl_kit *k)
+{
+    enum { N = 70, ALL = 75 };
+    float *before = gemm_cl_kit_made_up(k, ALL), *after = gemm_cl_kit_room(k, ALL);
+    for (int i = N; i < ALL; ++i) after[i] = before[i];
+    gemm_cl_kit_begin(k);
+    gemm_cl_kit_ulong(k, N);
+    gemm_cl_kit_buffer(k, SLOT_TRIAL_C, before, ALL, false);
+    gemm_cl_kit_run(k, N, 1, 1, 64);
+    gemm_cl_kit_expect(k, 1, after, ALL, false);
+}
+
+/* The sum of three parts of element `at`, finished where the kernel does that. */
+static float sum_of(const float *parts, int size, int at, const float *norm, int filter,
+                    int filters, bool by_logistic)
+{
+    const float sum = parts[at] + parts[size + at] + parts[2 * size + at];
+    if (!norm) return sum;
+    const float x = norm[filter] * sum + norm[filters + filter];
+    return by_logistic ? logistic(x) : x > 0 ? x : .5f * x;
+}
+
+static void try_sums(gemm_cl_kit *k, const float *norm, bool by_logistic)
+{
+    enum { M = 6, N = 66, PARTS = 3, LD = N + 1, FILTERS = 3 };
+    const int each = gemm_cl_kit_has(k, "-DPOOL") ? 4 : 1, size = M * N * each;
+    const bool adds = !norm && !gemm_cl_kit_has(k, "-DSTORE");
+    const float *parts = gemm_cl_kit_made_up(k, (size_t)(PARTS * size));
+    const output o = make_output(k, M * LD);
+    for (int i = 0; i < M * N; ++i) {
+        float *c = &o.after[TO + i / N * LD + i % N], most = -FLT_MAX;
+        for (int e = 0; e < each; ++e)
+            most = fmaxf(most, sum_of(parts, size, i * each + e, norm, i / N % FILTERS, FILTERS,
+                                      by_logistic));
+        *c = adds ? *c + most : most;
+    }
+    gemm_cl_kit_begin(k);
+    INTS(k, M, N, PARTS);
+    gemm_cl_kit_buffer(k, SLOT_TRIAL_A, parts, (size_t)(PARTS * size), false);
+    append_output(k, &o);
+    INTS(k, LD);
+    if (norm) {
+        INTS(k, FILTERS);
+        gemm_cl_kit_buffer(k, SLOT_TRIAL_NORM, norm, 2 * FILTERS, false);
+        gemm_cl_kit_float(k, .5f);
+        INTS(k, by_logistic);
+    }
+    gemm_cl_kit_run(k, N, M, 1, 64);
+    gemm_cl_kit_expect(k, 4, o.after, o.count, false);
+}
+
+void gemm_cl_try_sum(gemm_cl_kit *k)
+{
+    const float norm[] = {1, 2, .5f, 1, -1, 0};
+    const bool conv = gemm_cl_kit_has(k, "-DCONV");
+    try_sums(k, conv ? norm : NULL, false);
+    if (conv) try_sums(k, norm, true);
+}
+
+/* ---- Winograd's algorithm ------------------------------------------------------------------ */
+
+/* The transform of the program: n x n points of m x m outputs, for strips of `cols`. */
+typedef struct transform {
+    const gemm_transform *t;
+    int m, n, points, cols;
+} transform;
+
+static transform transform_of(const gemm_cl_kit *k)
+{
+    const int m = gemm_cl_kit_number(k, "-DTILE", 4);
+    return (transform){gemm_winograd_transform(m), m, m + 2, (m + 2) * (m + 2),
+                       gemm_cl_kit_number(k, "-DCOLS", 1)};
+}
+
+/* out = T in T', where T is `rows` x `cols` and `in` is cols x cols. */
+static void both_sides(const float *T, int rows, int cols, const float *in, float *out)
+{
+    for (int i = 0; i < rows * rows; ++i) {
+        double sum = 0;
+        for (int a = 0; a < cols; ++a)
+            for (int b = 0; b < cols; ++b)
+                sum += (double)T[i / rows * cols + a] * in[a * cols + b] *
+                       T[i % rows * cols + b];
+        out[i] = (float)sum;
+    }
+}
+
+void gemm_cl_try_winograd_filter(gemm_cl_kit *k)
+{
+    enum { CHANNELS = 3, STRIPS = 2 };
+    const transform t = transform_of(k);
+    const int M = t.cols + 3, count = t.points * STRIPS * CHANNELS * t.cols;
+    const float *g = gemm_cl_kit_made_up(k, (size_t)(FROM + M * CHANNELS * 9));
+    const float *before = gemm_cl_kit_made_up(k, (size_t)count);
+    float *U = gemm_cl_kit_room(k, (size_t)count), u[36];
+    for (int i = 0; i < M * CHANNELS; ++i) {
+        const int filter = i / CHANNELS, channel = i % CHANNELS;
+        both_sides(t.t->G, t.n, 3, g + FROM + i * 9, u);
+        for (int p = 0; p < t.points; ++p)
+            U[((p * STRIPS + filter / t.cols) * CHANNELS + channel) * t.cols + filter % t.cols] =
+                u[p];
+    }
+    gemm_cl_kit_begin(k);
+    INTS(k, M, CHANNELS, STRIPS);
+    append_input(k, SLOT_TRIAL_A, g, (size_t)(FROM + M * CHANNELS * 9));
+    gemm_cl_kit_buffer(k, SLOT_TRIAL_C, before, (size_t)count, false);
+    gemm_cl_kit_run(k, CHANNELS, STRIPS, 1, 1);
+    gemm_cl_kit_expect(k, 5, U, (size_t)count, false);
+}
+
+/* The map is one strip of tiles and some more. What lies past the last tile is not compared. */
+void gemm_cl_try_winograd_input(gemm_cl_kit *k)
+{
+    enum { IMAGES = 2, CHANNELS = 2, PAD = 1, PLANES = IMAGES * CHANNELS };
+    const transform t = transform_of(k);
+    const int w = 4 * t.m + 1, across = ceil_div(w, t.m);
+    const int h = ceil_div(t.cols + 2, across) * t.m - 1, tiles = ceil_div(h, t.m) * across;
+    const int ldv = (int)round_up((size_t)tiles, (size_t)t.cols);
+    const size_t count = (size_t)(PLANES * t.points * ldv);
+    const float *in = gemm_cl_kit_made_up(k, (size_t)(FROM + PLANES * h * w));
+    float *V = gemm_cl_kit_room(k, count), d[36], v[36];
+    for (int i = 0; i < PLANES * ldv; ++i) {
+        const int tile = i % ldv, plane = i / ldv;
+        const int top = tile / across * t.m - PAD, left = tile % across * t.m - PAD;
+        for (int p = 0; p < t.points; ++p)
+            d[p] = tile < tiles ? pixel(in + FROM + plane * h * w, h, w, top + p / t.n,
+                                        left + p % t.n) : 0;
+        both_sides(t.t->BT, t.n, t.n, d, v);
+        for (int p = 0; p < t.points; ++p)
+            V[((plane / CHANNELS * t.points + p) * CHANNELS + plane % CHANNELS) * ldv + tile] =
+                v[p];
+    }
+    gemm_cl_kit_begin(k);
+    INTS(k, CHANNELS, h, w, PAD, across, tiles, ldv);
+    append_input(k, SLOT_TRIAL_A, in, (size_t)(FROM + PLANES * h * w));
+    gemm_cl_kit_buffer(k, SLOT_TRIAL_C, gemm_cl_kit_room(k, count), count, false);
+    gemm_cl_kit_run(k, ldv / t.cols, CHANNELS, IMAGES, 1);
+    gemm_cl_kit_expect(k, 9, V, count, false);
+}
+
+/* Output (y, x) of a filter, whose tiles have all points in `sums`. */
+static float winograd_output(const transform *t, const float *sums, int across, int y, int x,
+                             float scale, float shift)
+{
+    float out[16];
+    both_sides(t->t->AT, t->m, t->n, sums + (y / t->m * across + x / t->m) * t->points, out);
+    const float r = scale * out[y % t->m * t->m + x % t->m] + shift;
+    return r > 0 ? r : .5f * r;
+}
+
+/* M of all tiles of a filter: tiles x points. */
+static void winograd_sums(const transform *t, const float *U, const float *V, int strips,
+                          int channels, int ldv, int tiles, int filter, float *sums)
+{
+    for (int i = 0; i < tiles * t->points; ++i) {
+        const int tile = i / t->points, p = i % t->points;
+        sums[i] = 0;
+        for (int c = 0; c < channels; ++c)
+            sums[i] += V[(p * channels + c) * ldv + tile] *
+                       U[((p * strips + filter / t->cols) * channels + c) * t->cols +
+                         filter % t->cols];
+    }
+}
+
+void gemm_cl_try_winograd(gemm_cl_kit *k)
+{
+    enum { CHANNELS = 5, STRIPS = 2 };
+    const transform t = transform_of(k);
+    const bool pool = gemm_cl_kit_has(k, "-DPOOL");
+    const int each = gemm_cl_kit_number(k, "-DROWS", 1), M = t.cols + 3, across = 3;
+    const int side = pool ? 2 : 1, w = across * t.m - side, h = w, tiles = across * across;
+    const int out_w = w / side, outs = out_w * (h / side);
+    const int ldv = (int)round_up((size_t)tiles, (size_t)t.cols);
+    const size_t u_count = (size_t)(t.points * STRIPS * CHANNELS * t.cols);
+    const size_t v_count = (size_t)(t.points * CHANNELS * ldv);
+    const float *U = gemm_cl_kit_made_up(k, u_count), *V = gemm_cl_kit_made_up(k, v_count);
+    const float *norm = gemm_cl_kit_made_up(k, 2 * (size_t)M);
+    float *sums = gemm_cl_kit_room(k, (size_t)(tiles * t.points));
+    const output o = make_output(k, (size_t)(M * outs));
+    for (int i = 0; i < M * outs; ++i) {
+        const int filter = i / outs, y = i % outs / out_w * side, x = i % out_w * side;
+        float most = -FLT_MAX;
+        if (i % outs == 0)
+            winograd_sums(&t, U, V, STRIPS, CHANNELS, ldv, tiles, filter, sums);
+        for (int e = 0; e < side * side; ++e)
+            most = fmaxf(most, winograd_output(&t, sums, across, y + e / side, x + e % side,
+                                               norm[filter], norm[M + filter]));
+        o.after[TO + i] = most;
+    }
+    gemm_cl_kit_begin(k);
+    INTS(k, M, CHANNELS);
+    gemm_cl_kit_buffer(k, SLOT_TRIAL_A, U, u_count, false);
+    gemm_cl_kit_buffer(k, SLOT_TRIAL_B, V, v_count, false);
+    INTS(k, ldv, across, tiles, each, STRIPS);
+    append_output(k, &o);
+    INTS(k, h / side, out_w);
+    gemm_cl_kit_buffer(k, SLOT_TRIAL_NORM, norm, 2 * (size_t)M, false);
+    gemm_cl_kit_float(k, .5f);
+    gemm_cl_kit_run(k, ceil_div(tiles, each), STRIPS, 1, 1);
+    gemm_cl_kit_expect(k, 9, o.after, o.count, false);
+}

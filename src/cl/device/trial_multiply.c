@@ -1,0 +1,414 @@
+/*
+ * Trials of the kernels that multiply, and of whole convolutions: see trial_multiply.h.
+ *
+ * The options of the program say what it computes, as its header in kernels/ explains. The problem
+ * is one tile and a part of the next one a side, so full tiles and edges are met. A convolution has
+ * two products. Where a kernel can cut K, it runs with K whole and in two parts.
+ */
+#include "cl/device/trial_multiply.h"
+
+#include "util/ints.h"
+
+#include <float.h>
+#include <math.h>
+#include <string.h>
+
+typedef struct problem {
+    bool conv, taps, pool, depthwise, image, in_place, half, padded;
+    bool column;                /* C is one column without gaps, and so is B */
+    int rows, cols;             /* of C, for a group */
+    int M, N, K, batch, groups, products;
+    int h, w, out_w, size, stride, pad;
+    int lda, ldb;               /* of a multiply */
+    int side;                   /* of a padded operand, which is a square */
+    int strips, width;          /* of the image */
+    float slope, depth_slope;
+    const float *a, *input, *taps_of, *norm, *depth_norm;
+    float *B;                   /* products x K x N, as the kernel sees it */
+    float *sums[2];             /* of two parts of K, products x M x N each */
+    int kpart;                  /* the length of the first */
+} problem;
+
+static bool is_called(const gemm_cl_kit *k, const char *name)
+{
+    return !strcmp(k->p->name, name);
+}
+
+/* ---- the shape ----------------------------------------------------------------------------- */
+
+/* K of a multiply, or the least one of a convolution. */
+static int wanted_k(const gemm_cl_kit *k, const problem *q)
+{
+    const int depth = gemm_cl_kit_number(k, "-DBK", 0);
+    const bool aligned = gemm_cl_kit_has(k, "-DALIGNED_A") || gemm_cl_kit_has(k, "-DALIGNED_B");
+    const int more = aligned ? 4 : 3;
+    if (depth) return 2 * depth + more;
+    if (q->image) return 40 + more;                 /* a run of HALF_SUMS has 32 steps */
+    if (q->column) return 4 * gemm_cl_kit_number(k, "-DWX", 1) + 8 + more;
+    if (q->pool) return 24 + more;
+    return is_called(k, "cl_wide") || is_called(k, "cl_conv_wide") ? 256 + more : 40;
+}
+
+static void shape_multiply(const gemm_cl_kit *k, problem *q)
+{
+    q->M = q->rows + (gemm_cl_kit_has(k, "-DALIGNED_A") ? 4 : 3);
+    q->N = q->cols + (gemm_cl_kit_has(k, "-DALIGNED_B") ? 4 : 5);
+    q->K = wanted_k(k, q);
+    q->batch = q->groups = q->products = 1;
+    q->lda = (gemm_cl_kit_has(k, "-DA_TRANSPOSED") ? q->M : q->K) + 4;
+    q->ldb = (gemm_cl_kit_has(k, "-DB_TRANSPOSED") ? q->K : q->N) + 4;
+    if (q->padded) q->lda = q->ldb = q->side = max_int(64, 2 * q->cols);
+    if (q->column) q->N = q->ldb = 1;
+}
+
+/* A map of so many places that the next group has some. */
+static void shape_map(const gemm_cl_kit *k, problem *q)
+{
+    const bool wide = is_called(k, "cl_conv_wide");
+    q->out_w = wide && q->pool ? q->cols / 2 + 2 : 12;
+    int out_h = ceil_div(q->cols + 6, q->out_w);
+    if (q->pool) out_h += out_h % 2;
+    if (q->column) out_h = q->out_w = 1;
+    q->N = out_h * q->out_w;
+    q->h = (out_h - 1) * q->stride + q->size - 2 * q->pad;
+    q->w = (q->out_w - 1) * q->stride + q->size - 2 * q->pad;
+}
+
+static void shape_conv(const gemm_cl_kit *k, problem *q)
+{
+    const bool aligned = gemm_cl_kit_has(k, "-DALIGNED_A");
+    const bool looks = q->taps || q->depthwise || (q->image && !q->in_place);
+    q->size = gemm_cl_kit_number(k, "-DSIZE", q->column ? 4 : looks ? 2 : 1);
+    q->stride = looks && !q->pool && !gemm_cl_kit_has(k, "-DSHIFTED") ? 2 : 1;
+    q->pad = looks ? q->size / 2 : 0;
+    shape_map(k, q);
+    int channels = wanted_k(k, q);
+    if (!q->depthwise) channels = ceil_div(channels, q->size * q->size);
+    if (aligned) channels = (int)round_up((size_t)channels, 4);
+    q->K = q->depthwise ? channels : channels * q->size * q->size;
+    q->M = gemm_cl_kit_has(k, "-DDIRECT") ? q->rows : q->depthwise ? q->rows - 1 : q->rows + 3;
+    q->groups = q->depthwise ? 1 : 2;
+    q->batch = q->depthwise ? 2 : 1;
+    q->products = 2;
+}
+
+static void shape(const gemm_cl_kit *k, problem *q)
+{
+    const int wx = gemm_cl_kit_number(k, "-DWX", 1), wy = gemm_cl_kit_number(k, "-DWY", 1);
+    const int rows = gemm_cl_kit_number(k, "-DROWS", 1), cols = gemm_cl_kit_number(k, "-DCOLS", 1);
+    *q = (problem){
+        .conv = gemm_cl_kit_has(k, "-DCONV") || is_called(k, "cl_conv_wide"),
+        .taps = gemm_cl_kit_has(k, "-DTAPS"),
+        .pool = gemm_cl_kit_has(k, "-DPOOL"),
+        .depthwise = gemm_cl_kit_has(k, "-DDEPTHWISE"),
+        .image = is_called(k, "cl_image"),
+        .in_place = gemm_cl_kit_has(k, "-DIN_PLACE"),
+        .half = gemm_cl_kit_has(k, "-DHALF_SUMS") || gemm_cl_kit_has(k, "-DHALF_A"),
+        .padded = is_called(k, "cl_block") || is_called(k, "cl_local"),
+        .column = is_called(k, "cl_gemv"),
+        .rows = rows * wy, .cols = cols * wx, .slope = .125f, .depth_slope = .5f,
+    };
+    if (q->conv) shape_conv(k, q);
+    else shape_multiply(k, q);
+    /* As gemm_cl_part_length has it: a part of cl_thin is whole channels. */
+    const int channel = q->taps && is_called(k, "cl_thin") ? q->size * q->size : 0;
+    const int step = channel ? channel : q->image ? 4 : 16;
+    q->kpart = min_int(q->K, (int)round_up((size_t)ceil_div(q->K, 2), (size_t)step));
+    q->strips = q->conv ? 2 : 1;
+    q->width = q->conv ? (int)round_up((size_t)ceil_div(q->N, 4 * q->strips), 2)
+                       : ceil_div(q->N, 4);
+}
+
+/* ---- operands ------------------------------------------------------------------------------ */
+
+/* Element (i, k) of A, where filters of all groups lie one after the other. */
+static float a_at(const gemm_cl_kit *k, const problem *q, int i, int p)
+{
+    const size_t row = (size_t)i, column = (size_t)p, ld = q->conv ? (size_t)q->K : (size_t)q->lda;
+    return gemm_cl_kit_has(k, "-DA_TRANSPOSED") ? q->a[column * ld + row] : q->a[row * ld + column];
+}
+
+static float finish(float x, const float *norm, int filter, int filters, float slope,
+                    bool logistic)
+{
+    const float y = norm[filter] * x + norm[filters + filter];
+    if (logistic) return 1 / (1 + expf(-y));
+    return y > 0 ? y : slope * y;
+}
+
+/* An element of a channel of the input, which is 0 outside of it. */
+static float pixel(const problem *q, int channel, int y, int x)
+{
+    if (y < 0 || y >= q->h || x < 0 || x >= q->w) return 0;
+    return q->input[((size_t)channel * (size_t)q->h + (size_t)y) * (size_t)q->w + (size_t)x];
+}
+
+/* Row and column of a place. With `pool` four places in a row are a block of 2x2. */
+static void find_place(const problem *q, int n, int *y, int *x)
+{
+    const int blocks = q->out_w / 2;
+    *y = q->pool ? n / 4 / blocks * 2 + n % 4 / 2 : n / q->out_w;
+    *x = q->pool ? n / 4 % blocks * 2 + n % 2 : n % q->out_w;
+}
+
+/* Element (k, n) of B of a product of a convolution. */
+static float b_of_conv(const problem *q, int product, int k, int n)
+{
+    const int area = q->size * q->size, channels = q->depthwise ? q->K : q->K / area;
+    int y, x;
+    find_place(q, n, &y, &x);
+    y = y * q->stride - q->pad;
+    x = x * q->stride - q->pad;
+    if (!q->depthwise)
+        return pixel(q, product * channels + k / area, y + k % area / q->size, x + k % q->size);
+    float sum = 0;
+    for (int t = 0; t < area; ++t)
+        sum += q->taps_of[k * area + t] *
+               pixel(q, product * channels + k, y + t / q->size, x + t % q->size);
+    return finish(sum, q->depth_norm, k, q->K, q->depth_slope, false);
+}
+
+static void make_b(const gemm_cl_kit *k, problem *q)
+{
+    float *to = q->B;
+    for (int product = 0; product < q->products; ++product) {
+        for (int i = 0; i < q->K; ++i) {
+            for (int n = 0; n < q->N; ++n) {
+                const bool across = q->padded || gemm_cl_kit_has(k, "-DB_TRANSPOSED");
+                *to++ = q->conv  ? b_of_conv(q, product, i, n)
+                        : across ? q->input[n * q->ldb + i] : q->input[i * q->ldb + n];
+            }
+        }
+    }
+}
+
+static void make_sums(const gemm_cl_kit *k, problem *q)
+{
+    const size_t M = (size_t)q->M, N = (size_t)q->N, K = (size_t)q->K;
+    for (size_t row = 0; row < (size_t)q->products * M; ++row) {
+        const size_t product = row / M, filter = product % (size_t)q->groups * M + row % M;
+        for (size_t p = 0; p < K; ++p) {
+            const float a = a_at(k, q, (int)filter, (int)p), *b = q->B + (product * K + p) * N;
+            float *sum = q->sums[(int)p >= q->kpart] + row * N;
+            for (size_t n = 0; n < N; ++n) sum[n] += a * b[n];
+        }
+    }
+}
+
+/* Scales between 1 and 3, and then shifts. */
+static const float *make_norm(gemm_cl_kit *k, int n)
+{
+    float *norm = gemm_cl_kit_made_up(k, 2 * (size_t)n);
+    for (int i = 0; i < n; ++i) norm[i] += 2;
+    return norm;
+}
+
+static size_t padded_count(const problem *q)
+{
+    return (size_t)(q->side * q->side);
+}
+
+/* A padded matrix for cl_block and cl_local: what lies behind M or N, and K, is 0. */
+static const float *pad(gemm_cl_kit *k, const problem *q, int rows, int cols)
+{
+    float *m = gemm_cl_kit_made_up(k, padded_count(q));
+    for (int i = 0; i < q->side * q->side; ++i)
+        if (i / q->side >= rows || i % q->side >= cols) m[i] = 0;
+    return m;
+}
+
+static void make_operands(gemm_cl_kit *k, problem *q)
+{
+    const size_t inputs = (size_t)q->products * (size_t)(q->h * q->w) *
+                          (size_t)(q->depthwise ? q->K : q->K / max_int(q->size * q->size, 1));
+    const size_t filters = (size_t)q->groups * (size_t)q->M, K = (size_t)q->K;
+    const size_t outputs = (size_t)q->products * (size_t)q->M * (size_t)q->N;
+    if (q->padded) {
+        q->a = pad(k, q, q->M, q->K);
+        q->input = pad(k, q, q->N, q->K);
+    } else if (q->conv) {
+        q->a = gemm_cl_kit_made_up(k, filters * K);
+        q->input = gemm_cl_kit_made_up(k, inputs);
+        q->norm = make_norm(k, (int)filters);
+    } else {
+        const bool ta = gemm_cl_kit_has(k, "-DA_TRANSPOSED");
+        const bool tb = gemm_cl_kit_has(k, "-DB_TRANSPOSED");
+        q->a = gemm_cl_kit_made_up(k, (size_t)((ta ? q->K : q->M) * q->lda));
+        q->input = gemm_cl_kit_made_up(k, (size_t)((tb ? q->N : q->K) * q->ldb));
+    }
+    if (q->depthwise) {
+        q->taps_of = gemm_cl_kit_made_up(k, K * (size_t)(q->size * q->size));
+        q->depth_norm = make_norm(k, q->K);
+    }
+    q->B = gemm_cl_kit_room(k, (size_t)q->products * K * (size_t)q->N);
+    q->sums[0] = gemm_cl_kit_room(k, outputs);
+    q->sums[1] = gemm_cl_kit_room(k, outputs);
+}
+
+/* ---- launches ------------------------------------------------------------------------------ */
+
+static size_t input_count(const gemm_cl_kit *k, const problem *q)
+{
+    if (q->padded) return padded_count(q);
+    if (!q->conv) return (size_t)((gemm_cl_kit_has(k, "-DB_TRANSPOSED") ? q->N : q->K) * q->ldb);
+    const int area = q->size * q->size, channels = q->depthwise ? q->K : q->K / area;
+    return (size_t)q->products * (size_t)(channels * q->h * q->w);
+}
+
+/* B as cl_fill writes it: of each product `strips` times K rows. */
+static void append_image(gemm_cl_kit *k, const problem *q)
+{
+    const int rows = q->products * q->strips * q->K, columns = 4 * q->width;
+    float *image = gemm_cl_kit_room(k, (size_t)rows * (size_t)columns);
+    for (int y = 0; y < rows; ++y) {
+        const int strip = y / q->K, product = strip / q->strips;
+        const int first = strip % q->strips * columns;
+        const float *b = q->B + (product * q->K + y % q->K) * q->N;
+        for (int x = 0; x < columns && first + x < q->N; ++x)
+            image[y * columns + x] = b[first + x];
+    }
+    gemm_cl_kit_image(k, image, q->width, rows, gemm_cl_kit_has(k, "-DHALF_SUMS"));
+}
+
+static void append_a(gemm_cl_kit *k, const problem *q)
+{
+    const bool transposed = gemm_cl_kit_has(k, "-DA_TRANSPOSED");
+    const int ld = q->conv ? q->K : q->lda;
+    const size_t count = q->padded ? padded_count(q)
+                         : (size_t)(transposed ? q->K : q->groups * q->M) * (size_t)ld;
+    gemm_cl_kit_buffer(k, SLOT_TRIAL_A, q->a, count, q->half);
+    gemm_cl_kit_ulong(k, 0);
+    gemm_cl_kit_int(k, transposed ? 1 : ld);
+    gemm_cl_kit_int(k, transposed ? ld : 1);
+}
+
+static void append_b(gemm_cl_kit *k, const problem *q)
+{
+    const bool transposed = q->padded || gemm_cl_kit_has(k, "-DB_TRANSPOSED");
+    const bool by_image = q->image && !q->in_place;
+    if (by_image) append_image(k, q);
+    else gemm_cl_kit_buffer(k, SLOT_TRIAL_B, q->input, input_count(k, q), false);
+    gemm_cl_kit_ulong(k, 0);
+    const int ld = q->conv ? q->h * q->w : q->ldb;
+    gemm_cl_kit_int(k, by_image ? q->width : transposed ? 1 : ld);
+    gemm_cl_kit_int(k, by_image ? q->strips : transposed ? ld : 1);
+}
+
+/* The arguments of kernels/cl_conv.h. The last three are of cl_conv_wide, or of the depthwise
+   layer. */
+static void append_conv(gemm_cl_kit *k, const problem *q, bool logistic, int shares, int z_shares)
+{
+    const int values[] = {q->products, q->groups, q->h, q->w, q->out_w, q->size, q->stride, q->pad};
+    for (size_t i = 0; i < sizeof values / sizeof values[0]; ++i) gemm_cl_kit_int(k, values[i]);
+    gemm_cl_kit_buffer(k, SLOT_TRIAL_NORM, q->norm, 2 * (size_t)(q->groups * q->M), false);
+    gemm_cl_kit_float(k, q->slope);
+    gemm_cl_kit_int(k, logistic);
+    if (!q->depthwise) {
+        gemm_cl_kit_ulong(k, input_count(k, q));
+        gemm_cl_kit_int(k, shares);
+        gemm_cl_kit_int(k, z_shares);
+        return;
+    }
+    const size_t taps = (size_t)(q->K * q->size * q->size);
+    gemm_cl_kit_buffer(k, SLOT_TRIAL_TAPS, q->taps_of, taps, false);
+    gemm_cl_kit_buffer(k, SLOT_TRIAL_DEPTH_NORM, q->depth_norm, 2 * (size_t)q->K, false);
+    gemm_cl_kit_float(k, q->depth_slope);
+}
+
+/* The outputs of a row of sums of a convolution: all, or the maxima of four. */
+static void finish_row(const problem *q, const float *s, int filter, bool logistic, float *to)
+{
+    const int filters = q->groups * q->M;
+    for (int n = 0; n < q->N; ++n) {
+        const float x = finish(s[n], q->norm, filter, filters, q->slope, logistic);
+        if (!q->pool) to[n] = x;
+        else to[n / 4] = n % 4 && to[n / 4] > x ? to[n / 4] : x;
+    }
+}
+
+enum { FIRST_OF_C = 4 };        /* where C begins in its buffer */
+
+typedef struct expected {
+    float *before, *after;      /* C, with what lies around it */
+    size_t count;
+    int ld;
+    size_t part;                /* from part to part of C; 0: K is not cut */
+} expected;
+
+static expected expect(gemm_cl_kit *k, const problem *q, bool cut, bool logistic)
+{
+    const bool stores = q->conv || gemm_cl_kit_has(k, "-DSTORE");
+    const size_t rows = (size_t)q->products * (size_t)q->M, N = (size_t)q->N;
+    expected e = {.ld = cut ? q->N : q->pool ? q->N / 4 : q->N + (q->conv || q->column ? 0 : 3),
+                  .part = cut ? rows * N : 0};
+    e.count = FIRST_OF_C + (cut ? 2 * e.part : rows * (size_t)e.ld) + 3;
+    e.before = gemm_cl_kit_made_up(k, e.count);
+    e.after = gemm_cl_kit_room(k, e.count);
+    memcpy(e.after, e.before, e.count * sizeof(float));
+    const float alpha = q->conv ? 1 : 2;
+    float *all = gemm_cl_kit_room(k, N);
+    for (size_t row = 0; row < rows; ++row) {
+        float *c = e.after + FIRST_OF_C + row * (size_t)e.ld, *sum = q->sums[0] + row * N;
+        const float *more = q->sums[1] + row * N;
+        for (size_t n = 0; n < N; ++n) all[n] = sum[n] + more[n];
+        for (size_t n = 0; n < N && cut; ++n) {
+            c[n] = alpha * sum[n];
+            c[e.part + n] = alpha * more[n];
+        }
+        for (size_t n = 0; n < N && !cut && !q->conv; ++n)
+            c[n] = alpha * all[n] + (stores ? 0 : c[n]);
+        if (!cut && q->conv)
+            finish_row(q, all, (int)row % (q->groups * q->M), logistic, c);
+    }
+    return e;
+}
+
+/* How many items the problem takes along x. */
+static int items_across(const gemm_cl_kit *k, const problem *q)
+{
+    const int cols = gemm_cl_kit_number(k, "-DCOLS", 1);
+    if (q->pool && is_called(k, "cl_conv_wide"))
+        return ceil_div(q->out_w, cols / 2) * (q->N / q->out_w / 2);
+    return ceil_div(q->N, cols);
+}
+
+static void launch(gemm_cl_kit *k, const problem *q, bool cut, bool logistic)
+{
+    enum { C = 12 };            /* the argument */
+    const size_t used = k->used;
+    const expected e = expect(k, q, cut, logistic);
+    gemm_cl_kit_begin(k);
+    gemm_cl_kit_int(k, q->M);
+    gemm_cl_kit_int(k, q->N);
+    gemm_cl_kit_int(k, q->padded ? q->side : q->K);
+    gemm_cl_kit_float(k, q->conv ? 1 : 2);
+    append_a(k, q);
+    append_b(k, q);
+    gemm_cl_kit_buffer(k, SLOT_TRIAL_C, e.before, e.count, false);
+    gemm_cl_kit_ulong(k, FIRST_OF_C);
+    gemm_cl_kit_int(k, e.ld);
+    gemm_cl_kit_int(k, cut ? q->kpart : q->K);
+    gemm_cl_kit_ulong(k, e.part);
+    const int down = ceil_div(q->M, gemm_cl_kit_number(k, "-DROWS", 1));
+    const int deep = (cut ? 2 : 1) * q->products;
+    if (q->conv) append_conv(k, q, logistic, down, deep);
+    else gemm_cl_kit_int(k, down);                  /* `shares` of cl_wide */
+    gemm_cl_kit_run(k, items_across(k, q), down, deep, 64);
+    gemm_cl_kit_expect(k, C, e.after, e.count, false);
+    k->used = used;
+}
+
+void gemm_cl_try_multiply(gemm_cl_kit *k)
+{
+    problem q;
+    shape(k, &q);
+    make_operands(k, &q);
+    if (k->unfinished) return;
+    make_b(k, &q);
+    make_sums(k, &q);
+    launch(k, &q, false, false);
+    if (q.conv) launch(k, &q, false, true);
+    const bool cuts = q.image || is_called(k, "cl_thin") ||
+                      (is_called(k, "cl_tile") && !gemm_cl_kit_has(k, "-DSLICES"));
+    if (cuts && !q.depthwise) launch(k, &q, true, false);
+}

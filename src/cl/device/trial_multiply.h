@@ -1,0 +1,9 @@
+/* Trials of the kernels that multiply: those with the arguments of kernels/cl_naive.cl. */
+#ifndef GEMM_CL_TRIAL_MULTIPLY_H
+#define GEMM_CL_TRIAL_MULTIPLY_H
+
+#include "cl/device/trial_kit.h"
+
+void gemm_cl_try_multiply(gemm_cl_kit *);
+
+#endif

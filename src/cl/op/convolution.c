@@ -1,0 +1,516 @@
+/*
+ * One whole convolution on the OpenCL device, or a depthwise one and the 1x1 behind it.
+ *
+ * For each image and each group it is a multiply (kernels/cl_conv.h). One launch of a kernel, built
+ * with -DCONV, does all of them:
+ *
+ *   choose     the row; for `cl` the tile too
+ *   keep       where the layer has a plan, weights, scale and shift go to the device once
+ *   build      the row's kernel, or the one that the plan has
+ *   show       the memory policy shows weights, input and output to the device, as A, B and C.
+ *              Without a plan, scale and shift go there too, 2 n floats, counted with the input
+ *   fill       only for cl_image: the device writes what im2col would write into one image. Every
+ *              other kernel looks up the taps in the input. A 1x1 convolution of stride 1 needs no
+ *              fill either, because its B is the input as it lies
+ *   multiply   one launch; scale, shift and activation are applied before the store
+ *   sum        only where K is cut: adds the parts and applies scale, shift and activation
+ *   ask        the transfer of the output
+ *   take       one wait. None where the plan has the weights and the output lies in a block of
+ *              gemm_cl_alloc, because the output then stays on the device
+ *
+ * Winograd's algorithm has three launches in place of fill to sum (cl/op/winograd.h). Only the last
+ * launch writes the output, so a failure before it leaves the output as it was.
+ */
+#include "cl/op/convolution.h"
+
+#include "cl/device/pending.h"
+#include "cl/memory/left.h"
+#include "cl/op/groups.h"
+#include "util/text.h"
+#include "util/winograd.h"
+
+#include <limits.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef gemm_cl_conv_job conv_job;
+
+/* Whether the kernels' int arithmetic is wide enough. */
+static bool fits_int(const conv_call *c)
+{
+    const double area = (double)c->h * c->w, places = (double)c->out_h * c->out_w;
+    const double K = (double)(c->c / c->groups) * c->size * c->size;
+    return area < INT_MAX / 8 && places < INT_MAX / 8 && K < INT_MAX / 8 &&
+           (double)c->batch * c->groups < INT_MAX / 128;
+}
+
+/* The factor of the activation below 0. */
+static float slope_of(const conv_call *c)
+{
+    return c->activation == CONV_LEAKY ? 0.1f : c->activation == CONV_RELU ? 0.0f : 1.0f;
+}
+
+/* Filters of 1, 3 and 5 are built with their size as a constant. */
+static bool has_common_size(const conv_call *c)
+{
+    return c->size <= 5 && c->size % 2;
+}
+
+static void add_size(const conv_call *c, gemm_text *options)
+{
+    if (has_common_size(c)) gemm_text_add(options, " -DSIZE=%d", c->size);
+}
+
+static void add_if(bool holds, const char *option, gemm_text *options)
+{
+    if (holds) gemm_text_add(options, " %s", option);
+}
+
+/* ---- cl_image's image ---------------------------------------------------------------------- */
+
+/* Whether B goes into an image. A B that is the input as it lies is read there, in 32 bits. But the
+   kernel must not want 16 bits, and B must be as wide as a tile. */
+static bool is_by_image(const conv_job *j)
+{
+    const gemm_cl_row *row = j->w.row;
+    return row->way == GEMM_CL_IMAGE &&
+           (j->taps || row->half == GEMM_CL_HALF_SUMS || j->g.N < row->cols);
+}
+
+/* Lays all rows of B of all products out in one image. False: none is large enough. */
+static bool lay_out_image(conv_job *j)
+{
+    const gemm_cl_device *d = j->w.device;
+    const size_t pixels = (size_t)ceil_div(j->g.N, 4), widest = d->image_width / 2 * 2;
+    const size_t strips = widest ? (pixels + widest - 1) / widest : 0;
+    const size_t rows = strips * (size_t)j->products;
+    if (!strips || rows > d->image_height / (size_t)j->g.K) return false;
+    j->strips = (int)strips;
+    /* Two neighbours, for a tile of 8 columns, are in the same row. */
+    j->width = (int)round_up((pixels + strips - 1) / strips, 2);
+    return true;
+}
+
+/* Of the program that fills it. NULL: there is none, for *why. */
+static const gemm_cl_program *build_fill(const conv_job *j, const char **why)
+{
+    gemm_text options = {0};
+    gemm_text_add(&options, "-DCONV");
+    add_size(j->c, &options);
+    add_if(j->w.row->half, "-DHALF", &options);
+    add_if(j->c->pool, "-DPOOL", &options);
+    const gemm_cl_program *fill = gemm_cl_build("cl_fill", gemm_text_whole(&options), why);
+    gemm_text_free(&options);
+    return fill;
+}
+
+static int fill_image(conv_job *j)
+{
+    const conv_call *c = j->c;
+    const char *why = NULL;
+    const gemm_cl_program *fill = build_fill(j, &why);
+    if (!fill) gemm_cl_say_left_out(why);
+    const cl_ulong first = j->w.B.offset;
+    const int channels = c->c / c->groups;
+    const size_t width = (size_t)j->width, rows = (size_t)j->products * (size_t)j->strips;
+    j->image = gemm_cl_image_get(width, rows * (size_t)j->g.K, j->w.row->half);
+    const gemm_cl_argument args[] = {
+        ARG(j->g.N), ARG(j->w.B.mem), ARG(first), ARG(j->image), ARG(j->width), ARG(j->strips),
+        ARG(channels), ARG(c->h), ARG(c->w), ARG(c->out_w), ARG(c->size), ARG(c->stride),
+        ARG(c->pad)};
+    if (!fill || !j->image) return -1;
+    return gemm_cl_launch_lines(&j->w, fill, STAGE_PREPARE, args, width, (size_t)channels, rows);
+}
+
+/* ---- the row's kernel ---------------------------------------------------------------------- */
+
+/* Whether a tap is the channel itself from a constant distance on. */
+static bool is_shifted(const conv_call *c)
+{
+    return c->stride == 1 && c->out_h == c->h && c->out_w == c->w && has_common_size(c);
+}
+
+/* The strips of cl_conv_wide: of places, or of places of two neighbouring rows. */
+static size_t strips_of(const conv_job *j)
+{
+    const conv_call *c = j->c;
+    const int cols = j->w.row->cols;
+    if (!j->c->pool || j->w.row->conv != GEMM_CL_ONLY_CONV) return (size_t)ceil_div(j->g.N, cols);
+    return (size_t)ceil_div(c->out_w, cols / 2) * (size_t)(c->out_h / 2);
+}
+
+/* Whether the row pools this layer. cl_conv_wide keeps all of K in one strip then. */
+static bool can_pool(const conv_job *j)
+{
+    enum { MOST_K = 256 };      /* KC of kernels/cl_vector.h */
+    const gemm_cl_row *row = j->w.row;
+    return row->pools && (row->conv != GEMM_CL_ONLY_CONV || row->winograd || j->g.K <= MOST_K);
+}
+
+/* Whether rows of A begin at multiples of 16 bytes. A plan's weights do. */
+static bool has_aligned_weights(const conv_job *j)
+{
+    return j->g.K % 4 == 0 && (j->kept || (uintptr_t)j->c->weights % 16 == 0);
+}
+
+/* The same for rows of a B that is the input as it lies. */
+static bool has_aligned_input(const conv_job *j)
+{
+    const conv_call *c = j->c;
+    return !j->taps && j->in == c && c->h * c->w % 4 == 0 && (uintptr_t)c->input % 16 == 0;
+}
+
+static const char *sum_options(const conv_call *c)
+{
+    return c->pool ? GEMM_CL_MATH " -DCONV -DPOOL" : GEMM_CL_MATH " -DCONV";
+}
+
+/* The kernels beside the row's own. Those of Winograd's algorithm were there when it was chosen. */
+static const char *build_helpers(conv_job *j)
+{
+    gemm_cl_work *w = &j->w;
+    const char *why = NULL;
+    if (w->row->half == GEMM_CL_HALF_SUMS) why = gemm_cl_why_left_out("cl_pack", "-DHALF");
+    if (!why && is_by_image(j)) build_fill(j, &why);
+    /* Without cl_sum the row can do with K as a whole. */
+    if (!why && w->parts > 1 && !gemm_cl_need("cl_sum", sum_options(j->c))) w->parts = 1;
+    return why;
+}
+
+/* A gemm_cl_attempt. The header of each kernel explains the options that it takes. */
+static const char *build_anew(void *job)
+{
+    conv_job *j = job;
+    const gemm_cl_row *row = j->w.row;
+    if (!row->conv || (j->c->pool && !can_pool(j)))
+        return "the OpenCL row has no kernel for this convolution";
+    const bool image = row->way == GEMM_CL_IMAGE, wide = row->conv == GEMM_CL_ONLY_CONV;
+    const bool loads_fours = image || row->depth || row->one_column;
+    gemm_text more = {0};
+    if (row->winograd) return gemm_cl_winograd_build(&j->winograd, &j->w);
+    add_size(j->in, &more);
+    add_if(!wide, "-DCONV", &more);
+    add_if(j->c->pool, "-DPOOL", &more);
+    add_if(j->in != j->c, "-DDEPTHWISE", &more);
+    add_if(loads_fours && has_aligned_weights(j), "-DALIGNED_A", &more);
+    add_if(row->depth && has_aligned_input(j), "-DALIGNED_B", &more);
+    add_if(image && !is_by_image(j), "-DIN_PLACE", &more);
+    add_if(!image && !row->one_column && j->taps, "-DTAPS", &more);
+    add_if(wide && j->taps && is_shifted(j->c), "-DSHIFTED", &more);
+    add_if(wide && j->g.M <= row->rows, "-DDIRECT", &more);
+    const char *why = gemm_cl_build_row(&j->w, gemm_text_whole(&more));
+    gemm_text_free(&more);
+    return why ? why : build_helpers(j);
+}
+
+static bool is_same_key(const gemm_cl_build_key *a, const gemm_cl_build_key *b)
+{
+    return a->row == b->row && a->pools == b->pools && a->aligned == b->aligned &&
+           a->depth_size == b->depth_size;
+}
+
+/* The choice of `cl`, and another one where no image is large enough. */
+static void choose_freely(conv_job *j)
+{
+    gemm_cl_work *w = &j->w;
+    gemm_cl_traits traits = j->traits;
+    w->row = gemm_cl_choose_conv(&traits, &j->g, j->products, &w->parts);
+    if (!is_by_image(j) || lay_out_image(j)) return;
+    traits.images = false;
+    w->row = gemm_cl_choose_conv(&traits, &j->g, j->products, &w->parts);
+}
+
+/* Builds the row's kernel, or takes the one that the plan has. NULL, or why there is none. */
+static const char *build_kernel(conv_job *j)
+{
+    const gemm_cl_build_key key = {.row = j->w.row, .pools = j->c->pool,
+                                   .aligned = (uintptr_t)j->in->input % 16 == 0,
+                                   .depth_size = j->in != j->c ? j->in->size : 0};
+    gemm_cl_kept *k = j->kept;
+    if (k && k->program && is_same_key(&k->key, &key)) {
+        j->w.row = k->row;
+        j->w.program = k->program;
+        return NULL;
+    }
+    const bool chosen = j->chosen && j->in == j->c;
+    const char *why = gemm_cl_build_choice(&j->w, chosen, build_anew, j);
+    if (why && chosen && j->w.row->one_column) {
+        choose_freely(j);
+        why = gemm_cl_build_choice(&j->w, chosen, build_anew, j);
+    }
+    if (k) {
+        k->key = key;
+        k->row = j->w.row;
+        k->program = why ? NULL : j->w.program;
+    }
+    return why;
+}
+
+/* ---- launches ------------------------------------------------------------------------------ */
+
+/* The arguments are those of kernels/cl_naive.cl and then those of cl_conv.h. The last three are of
+   the depthwise layer, or of cl_conv_wide. */
+static int multiply(conv_job *j)
+{
+    const conv_call *c = j->c, *in = j->in;
+    const gemm_call *g = &j->g;
+    gemm_cl_work *w = &j->w;
+    const bool image = is_by_image(j);
+    const int step = w->row->by_channel && j->taps ? c->size * c->size : 0;
+    const int kpart = gemm_cl_part_length(w, g->K, step), parts = ceil_div(g->K, kpart), one = 1;
+    const cl_mem B = image ? j->image : w->B.mem, C = w->sums ? w->sums : w->C.mem;
+    const cl_ulong a0 = j->a.first, b0 = image ? 0 : w->B.offset, c0 = w->sums ? 0 : w->C.offset;
+    const int brs = image ? j->width : in->h * in->w, bcs = image ? j->strips : 1;
+    const int ldc = w->sums ? g->N : gemm_conv_outputs(c);
+    const cl_ulong outputs = (cl_ulong)c->batch * (cl_ulong)c->n * (cl_ulong)g->N;
+    const cl_ulong cpart = w->sums ? outputs : 0;
+    const cl_ulong elements = (cl_ulong)c->batch * (cl_ulong)c->c * (cl_ulong)(c->h * c->w);
+    const cl_mem taps = j->depth_kept ? j->depth_kept->weights : NULL;
+    const cl_mem depth_norm = j->depth_kept ? j->depth_kept->norm : NULL;
+    const float depth_slope = slope_of(in);
+    size_t global[3] = {strips_of(j), (size_t)ceil_div(g->M, w->row->rows),
+                        (size_t)parts * (size_t)j->products};
+    size_t local[3];
+    gemm_cl_set_groups(w, global, local);
+    const int shares = (int)global[1], z_shares = (int)global[2];
+    const gemm_cl_argument of_wide[] = {ARG(elements), ARG(shares), ARG(z_shares)};
+    const gemm_cl_argument of_depth[] = {ARG(taps), ARG(depth_norm), ARG(depth_slope)};
+    const gemm_cl_argument *last = j->depth_kept ? of_depth : of_wide;
+    const gemm_cl_argument args[] = {
+        ARG(g->M), ARG(g->N), ARG(g->K), ARG(g->ALPHA),
+        ARG(j->a.mem), ARG(a0), ARG(g->K), ARG(one), ARG(B), ARG(b0), ARG(brs), ARG(bcs),
+        ARG(C), ARG(c0), ARG(ldc), ARG(kpart), ARG(cpart),
+        ARG(j->products), ARG(c->groups), ARG(in->h), ARG(in->w), ARG(c->out_w),
+        ARG(in->size), ARG(in->stride), ARG(in->pad), ARG(j->norm), ARG(j->slope),
+        ARG(j->logistic), last[0], last[1], last[2]};
+    w->parts = parts;
+    return gemm_cl_launch(w, w->program, STAGE_MULTIPLY, args, global, local);
+}
+
+static int add_sums(conv_job *j)
+{
+    const gemm_cl_program *sum = gemm_cl_need("cl_sum", sum_options(j->c));
+    const int rows = j->c->batch * j->c->n, N = gemm_conv_outputs(j->c);
+    const cl_ulong into = j->w.C.offset;
+    const gemm_cl_argument args[] = {
+        ARG(rows), ARG(N), ARG(j->w.parts), ARG(j->w.sums), ARG(j->w.C.mem), ARG(into),
+        ARG(N), ARG(j->c->n), ARG(j->norm), ARG(j->slope), ARG(j->logistic)};
+    if (!sum) return -1;
+    return gemm_cl_launch_lines(&j->w, sum, STAGE_SUM, args, (size_t)N, (size_t)rows, 1);
+}
+
+/* The weights as they lie, or a copy in 16 bits. */
+static int prepare_weights(conv_job *j)
+{
+    const gemm_cl_matrix as_is = {j->w.A.mem, j->w.A.offset, j->g.K, 1};
+    j->a = as_is;
+    if (j->kept) j->a = (gemm_cl_matrix){j->kept->weights, 0, j->g.K, 1};
+    if (j->kept || j->w.row->half != GEMM_CL_HALF_SUMS) return 0;
+    return gemm_cl_pack(&j->w, SLOT_PACKED_A, &as_is, j->c->n, j->g.K, j->c->n, j->g.K, &j->a);
+}
+
+/* U of the plan, or made for this call. */
+static int enqueue_winograd(conv_job *j)
+{
+    const gemm_cl_winograd *l = &j->winograd;
+    cl_mem U = j->kept ? j->kept->weights : NULL;
+    if (!U) {
+        U = gemm_cl_scratch(SLOT_PACKED_A, gemm_cl_winograd_bytes(l, j->w.row));
+        if (!U || gemm_cl_winograd_filters(l, &j->w, j->w.A.mem, j->w.A.offset, U)) return -1;
+    }
+    return gemm_cl_winograd_run(l, &j->w, U, j->norm, j->slope);
+}
+
+static int enqueue(conv_job *j)
+{
+    if (j->w.row->winograd) return enqueue_winograd(j);
+    const size_t outputs = (size_t)j->products * (size_t)j->g.M * (size_t)j->g.N;
+    if (j->w.parts > 1 &&
+        gemm_cl_need_sums(&j->w, (size_t)j->w.parts, outputs * sizeof(float)))
+        return -1;
+    if (prepare_weights(j) || (is_by_image(j) && fill_image(j))) return -1;
+    const int rc = multiply(j);
+    return rc == 0 && j->w.sums ? add_sums(j) : rc;
+}
+
+/* ---- one call ------------------------------------------------------------------------------ */
+
+/* Nothing waits for this upload, because scale_shift lasts until the call ends. */
+static int upload_norm(conv_job *j)
+{
+    const size_t bytes = 2 * (size_t)j->c->n * sizeof(float);
+    j->norm = j->kept ? j->kept->norm : gemm_cl_scratch(SLOT_NORM, bytes);
+    if (j->kept) return 0;
+    if (!j->norm || !(j->scale_shift = gemm_cl_make_norm(j->c))) goto fail;
+    CL_TRY(clEnqueueWriteBuffer(j->w.device->queue, j->norm, CL_FALSE, 0, bytes, j->scale_shift, 0,
+                                NULL, NULL));
+    j->w.B.copied += bytes;
+    return 0;
+fail:
+    return -1;
+}
+
+static int show(conv_job *j, gemm_cl_mode mode)
+{
+    const conv_call *c = j->c, *in = j->in;
+    gemm_cl_work *w = &j->w;
+    const size_t area = (size_t)in->h * (size_t)in->w;
+    const size_t filters = (size_t)c->batch * (size_t)c->n, outputs = (size_t)gemm_conv_outputs(c);
+    const size_t kept_a = w->A.copied, kept_b = w->B.copied;    /* uploaded for the plan */
+    const bool beside = mode == GEMM_CL_BESIDE;
+    const bool later = j->kept && !beside &&
+                       gemm_cl_may_stay(c->output, filters * outputs * sizeof(float));
+    w->A = (gemm_cl_view){.host = (float *)c->weights, .rows = (size_t)c->n,
+                          .cols = (size_t)j->g.K, .ld = (size_t)j->g.K, .beside = beside};
+    w->B = (gemm_cl_view){.host = (float *)in->input, .rows = (size_t)c->batch * (size_t)c->c,
+                          .cols = area, .ld = area, .beside = beside, .later = later};
+    w->C = (gemm_cl_view){.host = c->output, .rows = filters, .cols = outputs, .ld = outputs,
+                          .overwrite = true, .beside = beside, .later = later};
+    /* B first: the CPU compares A with the kept weights while B is on the bus. */
+    if (w->policy->input(&w->B, SLOT_B) || (!j->kept && w->policy->input(&w->A, SLOT_A)) ||
+        w->policy->output(&w->C) || upload_norm(j))
+        return -1;
+    w->A.copied += kept_a;
+    w->B.copied += kept_b;
+    return 0;
+}
+
+static conv_job make_job(const conv_call *c, const gemm_cl_row *row)
+{
+    return (conv_job){
+        .traits = gemm_cl_opened()->traits,
+        .c = c,
+        .in = c,
+        .products = c->batch * c->groups,
+        .taps = c->size != 1 || c->stride != 1 || c->pad != 0 || c->pool,
+        .g = {.M = c->n / c->groups, .N = gemm_conv_places(c), .K = gemm_conv_taps(c),
+              .ALPHA = 1.0f},
+        .slope = slope_of(c),
+        .logistic = c->activation == CONV_LOGISTIC,
+        .chosen = row->way == GEMM_CL_CHOOSE,
+        .w = gemm_cl_begin_work(row),
+    };
+}
+
+/* Winograd's algorithm where it is faster, and only where the plan can keep the transformed
+   filters. False: another one. */
+static bool choose_winograd(conv_job *j, const gemm_context *context)
+{
+    gemm_cl_work *w = &j->w;
+    const gemm_cl_row *other = w->row;
+    const gemm_cl_row *row = gemm_cl_choose_winograd(&w->device->traits, j->c);
+    if (!row || context->direct || !context->kept) return false;
+    w->row = row;
+    const bool fits = gemm_cl_winograd_fits(&j->winograd, w, j->c) &&
+                      gemm_cl_winograd_bytes(&j->winograd, row) <= context->kept->room;
+    const gemm_cl_kept *k = context->kept->data;
+    const bool built = k && k->program && k->winograd == row->winograd;
+    const char *why = fits && !built ? gemm_cl_winograd_build(&j->winograd, w) : NULL;
+    if (why) gemm_cl_say_left_out(why);
+    if (fits && !why) return true;
+    w->row = other;
+    return false;
+}
+
+/* Whether the row of the call itself has a kernel for this convolution. */
+static bool can_run_asked(conv_job *j)
+{
+    const gemm_cl_row *row = j->w.row;
+    return row->conv && (!is_by_image(j) || lay_out_image(j)) &&
+           (!row->winograd || gemm_cl_winograd_fits(&j->winograd, &j->w, j->c));
+}
+
+/* Sets the row that runs. False: none can. */
+static bool choose_row(conv_job *j, gemm_cl_mode mode, const gemm_context *context)
+{
+    gemm_cl_work *w = &j->w;
+    const gemm_cl_row *asked = w->row;
+    const gemm_cl_row *gemv = gemm_cl_choose_gemv(&j->traits, j->c, asked->half);
+    const bool chooses = asked->way == GEMM_CL_CHOOSE;
+    if (asked->one_column) return gemv;
+    if (gemv && (chooses || asked->half)) w->row = gemv;
+    else if (!chooses && !can_run_asked(j)) return false;
+    else if (chooses && (mode == GEMM_CL_BESIDE || !choose_winograd(j, context))) choose_freely(j);
+    if (asked->parts && w->row->splits) w->parts = asked->parts;
+    return !j->c->pool || can_pool(j);
+}
+
+static gemm_status end(conv_job *j, bool failed, gemm_note *note)
+{
+    const gemm_status status = gemm_cl_end_work(&j->w, failed, note);
+    free(j->scale_shift);
+    return status;
+}
+
+/* From the build on. `why`: what is wrong about the build, or NULL. */
+static gemm_status start(conv_job *j, const char *why, gemm_cl_mode mode, gemm_note *note)
+{
+    if (why) gemm_cl_say_left_out(why);
+    const bool failed = why || show(j, mode) || enqueue(j) || gemm_cl_ask_result(&j->w);
+    return failed ? end(j, true, note) : GEMM_DONE;
+}
+
+/* Builds the chosen row's kernel, or that of the next choice where its groups are too small. The
+   next choice takes the weights as the plan has them. */
+static const char *build_choice(conv_job *j, const gemm_cl_row *asked, gemm_cl_mode mode,
+                                const gemm_context *context)
+{
+    const char *why = build_kernel(j);
+    while (why && gemm_cl_learn_group(&j->w, &j->traits)) {
+        j->w.row = asked;
+        if (!choose_row(j, mode, context)) break;
+        why = build_kernel(j);
+    }
+    return why;
+}
+
+gemm_status gemm_cl_convolve_start(conv_job *j, const conv_call *c, const gemm_cl_row *row,
+                                   gemm_cl_mode mode, const gemm_context *context)
+{
+    if (!fits_int(c)) return GEMM_DECLINED;
+    *j = make_job(c, row);
+    if (!choose_row(j, mode, context)) return GEMM_DECLINED;
+    j->kept = gemm_cl_keep(&j->w, c, &j->winograd, context->kept);
+    return start(j, build_choice(j, row, mode, context), mode, context->note);
+}
+
+/* What the plan of the depthwise layer keeps is what it keeps when the layer runs alone. */
+static bool keep_both(conv_job *j, const conv_call *depth, const gemm_context *context)
+{
+    if (!context->chain_kept || !context->chain_kept[0] || !context->chain_kept[1]) return false;
+    gemm_cl_work d = gemm_cl_begin_work(j->w.row);
+    j->depth_kept = gemm_cl_keep(&d, depth, NULL, context->chain_kept[0]);
+    j->kept = gemm_cl_keep(&j->w, j->c, NULL, context->chain_kept[1]);
+    j->w.A.copied += d.A.copied;
+    j->w.B.copied += d.B.copied;
+    j->in = depth;
+    return j->kept && j->depth_kept;
+}
+
+gemm_status gemm_cl_chain_start(conv_job *j, const conv_call *calls, const gemm_cl_row *row,
+                                const gemm_context *context)
+{
+    if (!fits_int(&calls[0]) || !fits_int(&calls[1])) return GEMM_DECLINED;
+    *j = make_job(&calls[1], row);
+    j->w.row = gemm_cl_choose_chain(&j->w.device->traits, row, calls, &j->g);
+    if (!j->w.row || !keep_both(j, &calls[0], context)) return GEMM_DECLINED;
+    return start(j, build_kernel(j), GEMM_CL_ALONE, context->note);
+}
+
+static void fill_note(const conv_job *j, gemm_note *note)
+{
+    const int m = j->w.row->winograd;
+    gemm_cl_fill_note(&j->w, true, note);
+    if (j->in != j->c) snprintf(note->algorithm, sizeof note->algorithm, "chain");
+    else snprintf(note->algorithm, sizeof note->algorithm, m ? "winograd%d" : "direct", m);
+    if (m) note->transform = gemm_winograd_transform(m);
+}
+
+gemm_status gemm_cl_convolve_finish(conv_job *j, bool take, const gemm_context *context)
+{
+    const bool failed = !take || gemm_cl_take_result(&j->w, context->timed);
+    if (!failed) fill_note(j, context->note);
+    return end(j, failed, context->note);
+}

@@ -1,0 +1,179 @@
+/*
+ * What the plan of a layer keeps on the device: its weights, scales and shifts, and its kernels.
+ *
+ * The weights are kept as the row takes them: as they are, in 16 bits, or transformed by Winograd's
+ * algorithm. For the last two the device converts an upload of the weights.
+ */
+#include "cl/op/kept.h"
+
+#include "cl/device/pending.h"
+
+#include <stdlib.h>
+
+static size_t weight_count(const conv_call *c)
+{
+    return (size_t)c->n * (size_t)gemm_conv_taps(c);
+}
+
+static size_t norm_bytes(const conv_call *c)
+{
+    return 2 * (size_t)c->n * sizeof(float);
+}
+
+float *gemm_cl_make_norm(const conv_call *c)
+{
+    const size_t n = (size_t)c->n;
+    float *norm = malloc(norm_bytes(c));
+    for (size_t i = 0; norm && i < n; ++i) {
+        norm[i] = c->scale ? c->scale[i] : 1.0f;
+        norm[n + i] = c->shift[i];
+    }
+    if (!norm) gemm_cl_say("out of memory");
+    return norm;
+}
+
+/* ---- uploads ------------------------------------------------------------------------------- */
+
+/* Waits, so the caller's memory is free at return. 0 or -1. */
+static int upload(cl_mem to, const void *from, size_t bytes)
+{
+    ++gemm_cl_counters.waits;
+    CL_TRY(clEnqueueWriteBuffer(gemm_cl_opened()->queue, to, CL_TRUE, 0, bytes, from, 0, NULL,
+                                NULL));
+    return 0;
+fail:
+    return -1;
+}
+
+/* A new buffer with this content. NULL: refused. */
+static cl_mem upload_new(const void *from, size_t bytes)
+{
+    cl_mem mem = NULL;
+    CL_MAKE(mem, clCreateBuffer(gemm_cl_opened()->context, CL_MEM_READ_ONLY, bytes, NULL, &error));
+    if (upload(mem, from, bytes)) CL_RELEASE(clReleaseMemObject, mem);
+fail:
+    return mem;
+}
+
+/* The weights in scratch, for a kernel that converts them. NULL: refused. */
+static cl_mem upload_scratch(const conv_call *c)
+{
+    const size_t bytes = weight_count(c) * sizeof(float);
+    cl_mem mem = gemm_cl_scratch(SLOT_PACKED_B, bytes);
+    return mem && upload(mem, c->weights, bytes) == 0 ? mem : NULL;
+}
+
+/* The weights in 16 bits, in a buffer of their own. NULL: refused. */
+static cl_mem upload_half(gemm_cl_work *w, const conv_call *c)
+{
+    const gemm_cl_program *p = gemm_cl_need("cl_pack", "-DHALF");
+    const int rows = c->n, cols = gemm_conv_taps(c), one = 1;
+    const cl_ulong first = 0;
+    cl_mem half = NULL, from = p ? upload_scratch(c) : NULL;
+    if (!from) return NULL;
+    CL_MAKE(half, clCreateBuffer(w->device->context, CL_MEM_READ_WRITE, 2 * weight_count(c), NULL,
+                                 &error));
+    const gemm_cl_argument args[] = {ARG(rows), ARG(cols), ARG(from), ARG(first), ARG(cols),
+                                     ARG(one), ARG(cols), ARG(half)};
+    if (gemm_cl_launch_lines(w, p, STAGE_PREPARE, args, (size_t)cols, (size_t)rows, 1))
+        CL_RELEASE(clReleaseMemObject, half);
+fail:
+    return half;
+}
+
+/* U, in a buffer of its own. NULL: refused. */
+static cl_mem upload_transformed(gemm_cl_work *w, const conv_call *c, const gemm_cl_winograd *l)
+{
+    const size_t bytes = gemm_cl_winograd_bytes(l, w->row);
+    cl_mem U = NULL, from = upload_scratch(c);
+    if (!from) return NULL;
+    CL_MAKE(U, clCreateBuffer(w->device->context, CL_MEM_READ_WRITE, bytes, NULL, &error));
+    if (gemm_cl_winograd_filters(l, w, from, 0, U)) CL_RELEASE(clReleaseMemObject, U);
+fail:
+    return U;
+}
+
+/* The weights as the row takes them, in a buffer of their own. NULL: refused. */
+static cl_mem upload_weights(gemm_cl_work *w, const conv_call *c, const gemm_cl_winograd *l)
+{
+    if (w->row->winograd) return upload_transformed(w, c, l);
+    if (w->row->half == GEMM_CL_HALF_SUMS) return upload_half(w, c);
+    return upload_new(c->weights, weight_count(c) * sizeof(float));
+}
+
+/* ---- the plan ------------------------------------------------------------------------------ */
+
+static void release(gemm_cl_kept *k)
+{
+    CL_RELEASE(clReleaseMemObject, k->weights);
+    CL_RELEASE(clReleaseMemObject, k->norm);
+    for (int i = 0; i < STAGES; ++i) gemm_cl_release_own(&k->kernels[i]);
+    free(k);
+}
+
+/* The driver drops the plan. Kernels in the queue keep what they still need of it. Layers may be
+   smaller from now on, so V of Winograd's algorithm goes too. */
+static void free_kept(void *data)
+{
+    const gemm_cl_kept *k = data;
+    if (gemm_cl_is_of_parent()) {
+        free(data);
+        return;
+    }
+    gemm_cl_lock();
+    if (k->winograd) gemm_cl_release_slot(SLOT_PACKED_B);
+    release(data);
+    gemm_cl_unlock();
+}
+
+static gemm_cl_kept *make(gemm_cl_work *w, const conv_call *c, const gemm_cl_winograd *l)
+{
+    gemm_cl_kept *k = calloc(1, sizeof *k);
+    float *norm = gemm_cl_make_norm(c);
+    if (k && norm) {
+        k->winograd = w->row->winograd;
+        k->weights = upload_weights(w, c, l);
+        k->norm = k->weights ? upload_new(norm, norm_bytes(c)) : NULL;
+    }
+    free(norm);
+    if (k && k->norm) return k;
+    if (k) release(k);
+    return NULL;
+}
+
+/* The bytes on the device. */
+static size_t bytes_for(const gemm_cl_row *row, const conv_call *c, const gemm_cl_winograd *l)
+{
+    const size_t element = row->half == GEMM_CL_HALF_SUMS ? 2 : sizeof(float);
+    const size_t weights = row->winograd ? gemm_cl_winograd_bytes(l, row)
+                                         : weight_count(c) * element;
+    return weights + norm_bytes(c);
+}
+
+/* GEMM_CONV may have changed since the plan was made: drops what another algorithm kept. */
+static void drop_other(const gemm_cl_row *row, gemm_kept *plan)
+{
+    gemm_cl_kept *k = plan->data;
+    if (!k || k->winograd == row->winograd) return;
+    release(k);
+    plan->data = NULL;
+    plan->bytes = 0;
+}
+
+gemm_cl_kept *gemm_cl_keep(gemm_cl_work *w, const conv_call *c, const gemm_cl_winograd *l,
+                           gemm_kept *plan)
+{
+    if (!plan) return NULL;
+    const size_t bytes = bytes_for(w->row, c, l);
+    drop_other(w->row, plan);
+    if (!plan->data && bytes > plan->room) return NULL;
+    if (!plan->data && (plan->data = make(w, c, l))) {
+        plan->bytes = bytes;
+        plan->free = free_kept;
+        w->A.copied = weight_count(c) * sizeof(float);
+        w->B.copied = norm_bytes(c);
+    }
+    gemm_cl_kept *k = plan->data;
+    if (k) w->own = k->kernels;
+    return k;
+}

@@ -1,0 +1,38 @@
+/*
+ * What the plan of a layer keeps on the device, so that no later call uploads or builds it again.
+ * For the OpenCL files only; called with gemm_cl_lock held, while the device is open.
+ */
+#ifndef GEMM_CL_KEPT_H
+#define GEMM_CL_KEPT_H
+
+#include "cl/op/launch.h"
+#include "cl/op/winograd.h"
+
+/* What a kernel of a layer is built for, apart from the layer. */
+typedef struct gemm_cl_build_key {
+    const gemm_cl_row *row;
+    bool pools, aligned;            /* aligned: the input */
+    int depth_size;                 /* of the depthwise filters before it; 0: none */
+} gemm_cl_build_key;
+
+typedef struct gemm_cl_kept {
+    cl_mem weights, norm;           /* weights as the row takes them; norm: see gemm_cl_make_norm */
+    int winograd;                   /* weights are U for this m; 0: they are the layer's */
+    gemm_cl_kernel *kernels[STAGES];
+    gemm_cl_build_key key;          /* of the program, which may be of a smaller tile */
+    const gemm_cl_row *row;         /* that the program is of */
+    const gemm_cl_program *program; /* or NULL */
+} gemm_cl_kept;
+
+/* n scales, then n shifts. The caller frees them. NULL: no memory, and that was said. */
+float *gemm_cl_make_norm(const conv_call *);
+
+/*
+ * What the plan has for this layer, or gets now, for the row of the work. The layer's kernel
+ * objects are then those of the work, and A.copied and B.copied count what was uploaded. `winograd`
+ * has the sizes of a row with `winograd`. NULL: nothing can be kept.
+ */
+gemm_cl_kept *gemm_cl_keep(gemm_cl_work *, const conv_call *, const gemm_cl_winograd *winograd,
+                           gemm_kept *plan);
+
+#endif

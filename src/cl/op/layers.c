@@ -1,0 +1,215 @@
+/*
+ * Layers without weights on the OpenCL device: one launch each, and for a route one for each input.
+ *
+ * An output in a block of gemm_cl_alloc stays on the device, and nothing waits. Inputs that are
+ * there already are used as they lie.
+ *
+ * A device that is a CPU gets one item a row, whose loop its compiler turns into vectors
+ * (-DBY_ROW). Every other device gets one item an element.
+ */
+#include "cl/op/layers.h"
+
+#include "cl/memory/left.h"
+#include "cl/op/groups.h"
+#include "util/text.h"
+
+#include <limits.h>
+#include <stdio.h>
+
+/* Elements of a "row" where the layer has no rows: BY_ROW of kernels/cl_layer.h. */
+enum { RUN = 4096 };
+
+static const gemm_cl_row by_item = {.kernel = "cl_layer"};
+static const gemm_cl_row by_row = {.kernel = "cl_layer", .wx = 1, .wy = 1};
+
+typedef struct layer_job {
+    const layer_call *c;
+    gemm_cl_work w;
+    int planes;                 /* batch * c */
+} layer_job;
+
+static bool is_by_row(const layer_job *j)
+{
+    return j->w.device->traits.cpu;
+}
+
+/* Whether the kernels' int arithmetic is wide enough, and sizes are those that they expect. */
+static bool fits(const layer_call *c)
+{
+    const double out = (double)c->out_c * c->out_h * c->out_w;
+    const double in = (double)c->c * c->h * c->w;
+    double inputs = 0;
+    for (int i = 0; i < c->inputs; ++i) inputs += c->input[i].size;
+    if (c->batch * out > INT_MAX / 2 || c->batch * inputs > INT_MAX / 2) return false;
+    if (c->kind == LAYER_ROUTE) return inputs == out;
+    if (c->kind == LAYER_SHORTCUT)
+        return c->input[0].size == out && c->input[1].size == in && gemm_shortcut_has_one_stride(c);
+    if (c->kind == LAYER_YOLO && (c->c % c->anchors || in != out)) return false;
+    return c->input[0].size == in && c->out_c == c->c;
+}
+
+/* ---- kernels ------------------------------------------------------------------------------- */
+
+/* An item for each of x * y * z; by row, one for each of y * z, as kernels/cl_layer.h says. */
+static int launch(layer_job *j, const char *kernel, const char *options,
+                  const gemm_cl_argument *args, int x, int y, int z)
+{
+    gemm_cl_work *w = &j->w;
+    gemm_text all = {0};
+    size_t local[3], global[3] = {(size_t)x, (size_t)y, (size_t)z};
+    if (is_by_row(j)) global[0] = (size_t)y, global[1] = (size_t)z, global[2] = 1;
+    gemm_text_add(&all, "%s%s", options, is_by_row(j) ? " -DBY_ROW" : "");
+    w->program = gemm_cl_need(kernel, gemm_text_whole(&all));
+    gemm_text_free(&all);
+    if (!w->program) return -1;
+    gemm_cl_set_groups(w, global, local);
+    return gemm_cl_launch(w, w->program, STAGE_MULTIPLY, args, global, local);
+}
+
+/* The same for n elements that are alike. */
+static int launch_each(layer_job *j, const char *kernel, const gemm_cl_argument *args, int n,
+                       int images)
+{
+    char options[32];
+    snprintf(options, sizeof options, "-DRUN=%d", RUN);
+    return launch(j, kernel, options, args, n, is_by_row(j) ? ceil_div(n, RUN) : 1, images);
+}
+
+#define BUFFER(view, first) ARG((view).mem), ARG(first)
+
+static int max_pool(layer_job *j)
+{
+    const layer_call *c = j->c;
+    const int offset = c->pad / 2;
+    const cl_ulong i0 = j->w.B.offset, o0 = j->w.C.offset;
+    const gemm_cl_argument args[] = {
+        ARG(c->h), ARG(c->w), ARG(c->out_h), ARG(c->out_w), ARG(c->size), ARG(c->stride),
+        ARG(offset), BUFFER(j->w.B, i0), BUFFER(j->w.C, o0)};
+    char options[32] = "";
+    if (c->stride <= 2) snprintf(options, sizeof options, "-DSTRIDE=%d", c->stride);
+    return launch(j, "cl_maxpool", options, args, c->out_w, c->out_h, j->planes);
+}
+
+static int average(layer_job *j)
+{
+    const int area = j->c->h * j->c->w;
+    const cl_ulong i0 = j->w.B.offset, o0 = j->w.C.offset;
+    const gemm_cl_argument args[] = {ARG(j->planes), ARG(area), BUFFER(j->w.B, i0),
+                                     BUFFER(j->w.C, o0)};
+    return launch_each(j, "cl_avgpool", args, j->planes, 1);
+}
+
+static int upsample(layer_job *j)
+{
+    const layer_call *c = j->c;
+    const cl_ulong i0 = j->w.B.offset, o0 = j->w.C.offset;
+    const gemm_cl_argument args[] = {ARG(c->h), ARG(c->w), ARG(c->stride), ARG(c->alpha),
+                                     BUFFER(j->w.B, i0), BUFFER(j->w.C, o0)};
+    return launch(j, "cl_upsample", "", args, c->w, c->h, j->planes);
+}
+
+static int shortcut(layer_job *j)
+{
+    const layer_call *c = j->c;
+    const int n = c->batch * c->input[0].size, activation = (int)c->activation;
+    const cl_ulong a0 = j->w.B.offset, b0 = j->w.A.offset, o0 = j->w.C.offset;
+    const gemm_cl_argument args[] = {ARG(n), ARG(c->alpha), ARG(c->beta), ARG(activation),
+                                     BUFFER(j->w.B, a0), BUFFER(j->w.A, b0), BUFFER(j->w.C, o0)};
+    if (gemm_shortcut_is_equal(c)) return launch_each(j, "cl_shortcut", args, n, 1);
+    const gemm_cl_argument sized[] = {
+        ARG(n), ARG(c->alpha), ARG(c->beta), ARG(activation), BUFFER(j->w.B, a0),
+        BUFFER(j->w.A, b0), BUFFER(j->w.C, o0), ARG(c->c), ARG(c->h), ARG(c->w), ARG(c->out_c),
+        ARG(c->out_h), ARG(c->out_w)};
+    return launch(j, "cl_shortcut", "-DSIZES", sized, c->out_w, c->out_h, c->batch * c->out_c);
+}
+
+static int yolo(layer_job *j)
+{
+    const layer_call *c = j->c;
+    const int area = c->h * c->w, entries = c->c / c->anchors;
+    const cl_ulong i0 = j->w.B.offset, o0 = j->w.C.offset;
+    const gemm_cl_argument args[] = {ARG(area), ARG(entries), BUFFER(j->w.B, i0),
+                                     BUFFER(j->w.C, o0)};
+    return launch(j, "cl_yolo", "", args, area, 1, j->planes);
+}
+
+/* ---- operands ------------------------------------------------------------------------------ */
+
+static gemm_cl_view view_of(const layer_job *j, const float *data, int size)
+{
+    return (gemm_cl_view){.host = (float *)data, .rows = (size_t)j->c->batch, .cols = (size_t)size,
+                          .ld = (size_t)size, .later = j->w.C.later};
+}
+
+static int show_input(layer_job *j, gemm_cl_view *v, int i, gemm_cl_slot slot)
+{
+    *v = view_of(j, j->c->input[i].data, j->c->input[i].size);
+    return j->w.policy->input(v, slot);
+}
+
+static int show_output(layer_job *j)
+{
+    const layer_call *c = j->c;
+    const int size = c->out_c * c->out_h * c->out_w;
+    gemm_cl_view *v = &j->w.C;
+    *v = view_of(j, c->output, size);
+    v->overwrite = true;
+    v->later = gemm_cl_may_stay(c->output, (size_t)c->batch * (size_t)size * sizeof(float));
+    return j->w.policy->output(v);
+}
+
+/* The inputs one after the other, each into its place of every image. */
+static int route(layer_job *j)
+{
+    const layer_call *c = j->c;
+    gemm_cl_view *v = &j->w.B;
+    const int size = c->out_c * c->out_h * c->out_w;
+    size_t copied = 0;
+    cl_ulong o0 = j->w.C.offset;
+    for (int i = 0; i < c->inputs; ++i) {
+        const int n = c->input[i].size;
+        if (i && !v->later && j->w.policy->close(v)) return -1;
+        if (show_input(j, v, i, SLOT_B)) return -1;
+        const cl_ulong i0 = v->offset;
+        const gemm_cl_argument args[] = {ARG(n), BUFFER(*v, i0), BUFFER(j->w.C, o0), ARG(size)};
+        if (launch_each(j, "cl_copy", args, n, c->batch)) return -1;
+        copied += v->copied;
+        o0 += (cl_ulong)n;
+    }
+    v->copied = copied;
+    return 0;
+}
+
+static int enqueue(layer_job *j)
+{
+    const layer_call *c = j->c;
+    if (c->kind == LAYER_ROUTE) return route(j);
+    if (show_input(j, &j->w.B, 0, SLOT_B) ||
+        (c->kind == LAYER_SHORTCUT && show_input(j, &j->w.A, 1, SLOT_SECOND)))
+        return -1;
+    switch (c->kind) {
+    case LAYER_MAXPOOL: return max_pool(j);
+    case LAYER_AVGPOOL: return average(j);
+    case LAYER_UPSAMPLE: return upsample(j);
+    case LAYER_SHORTCUT: return shortcut(j);
+    case LAYER_YOLO: return yolo(j);
+    case LAYER_ROUTE: break;
+    }
+    return -1;
+}
+
+/* ---- one layer ----------------------------------------------------------------------------- */
+
+gemm_status gemm_cl_run_layer(const layer_call *c, const gemm_context *context)
+{
+    if (!fits(c)) return GEMM_DECLINED;
+    layer_job j = {.c = c, .planes = c->batch * c->c,
+                   .w = gemm_cl_begin_work(gemm_cl_opened()->traits.cpu ? &by_row : &by_item)};
+    const bool failed = show_output(&j) || enqueue(&j) || gemm_cl_ask_result(&j.w) ||
+                        gemm_cl_take_result(&j.w, context->timed);
+    if (!failed) {
+        gemm_cl_fill_note(&j.w, false, context->note);
+        snprintf(context->note->ran, sizeof context->note->ran, "%s", j.w.program->name);
+    }
+    return gemm_cl_end_work(&j.w, failed, context->note);
+}

@@ -1,0 +1,19 @@
+/* A chain of convolutions of `packed`, by bands or by phases. */
+#ifndef PACKED_CHAIN_H
+#define PACKED_CHAIN_H
+
+#include "gemm_variant.h"
+#include "packed/chain/chain_cut.h"
+
+/*
+ * 1x1, depthwise, 1x1, or the last two of these, and a shortcut behind them. The bits are those of
+ * one layer after the other, and do not depend on the number of threads. Declines other layers, a
+ * chain whose bits would differ, one that would not be faster, and any when there is no memory.
+ */
+gemm_row_chain gemm_packed_chain;
+
+/* The same, cut in this way. NULL: as gemm_packed_chain. The tests use it. */
+gemm_status packed_chain_by(const conv_call *, int count, const layer_call *shortcut,
+                            const packed_chain_cut *, const gemm_context *);
+
+#endif

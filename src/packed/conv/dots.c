@@ -1,0 +1,65 @@
+/*
+ * Convolutions whose filters are as large as the image, as connected layers are. A filter and the
+ * channels that it sees are two vectors, and an output is their dot product.
+ *
+ * Each weight is used once for each image, so nothing is packed: memory is the limit. Some filters
+ * are read at once, because memory then delivers faster. Threads get consecutive filters. No sum is
+ * cut between two threads.
+ */
+#include "packed/conv/dots.h"
+
+#include "packed/gemm/plan.h"
+#include "packed/packed.h"
+#include "util/ints.h"
+#include "util/threads.h"
+
+typedef struct dots_job {
+    const conv_call *c;
+    const gemm_ukernel *u;
+    int K, step;                /* a chunk has `step` filters */
+} dots_job;
+
+/* `rows` filters of one group, from filter i on. All images come before the next filters, so that
+   the weights are read once. */
+static void apply_filters(const dots_job *d, int i, int rows)
+{
+    const conv_call *c = d->c;
+    const float *const filters = c->weights + (size_t)i * d->K;
+    const float *x = c->input + (size_t)(i / (c->n / c->groups)) * d->K;
+    const float slope = packed_slope(c->activation);
+    for (int b = 0; b < c->batch; ++b, x += (size_t)d->K * c->groups) {
+        float *const output = c->output + (size_t)b * c->n + i, sums[GEMM_DOT_ROWS];
+        d->u->dots(rows, d->K, x, filters, d->K, sums);
+        for (int r = 0; r < rows; ++r) {
+            const float scale = c->scale ? c->scale[i + r] : 1;
+            const float y = scale * sums[r] + c->shift[i + r];
+            output[r] = y > 0 ? y : slope * y;
+        }
+    }
+}
+
+static void convolve_dots(void *arg, int chunk, void *scratch)
+{
+    (void)scratch;
+    const dots_job *d = arg;
+    const conv_call *c = d->c;
+    const int begin = chunk * d->step, end = min_int(begin + d->step, c->n);
+    const int group = c->n / c->groups;
+    for (int i = begin, rows; i < end; i += rows) {
+        rows = min_int(GEMM_DOT_ROWS, min_int(end - i, group - i % group));
+        apply_filters(d, i, rows);
+    }
+    if (c->activation != CONV_LOGISTIC) return;
+    for (int b = 0; b < c->batch; ++b) {
+        float *const y = c->output + (size_t)b * c->n + begin;
+        d->u->logistic(end - begin, y, y);
+    }
+}
+
+int packed_dots(const conv_call *c, const gemm_ukernel *u, int threads)
+{
+    dots_job d = {.c = c, .u = u, .K = gemm_conv_taps(c)};
+    threads = packed_threads(c->n, c->batch, d.K, threads);
+    d.step = threads == 1 ? c->n : even_step(c->n, ceil_div(c->n, threads), u->vl);
+    return gemm_parallel(threads, ceil_div(c->n, d.step), convolve_dots, &d);
+}

@@ -1,0 +1,186 @@
+/*
+ * Layers in lanes: see lanes.h.
+ *
+ * A layer alone is a product of places and channels. Its result is moved from lanes to rows. It has
+ * no tail columns, because places are the rows of the tiles, which need not fill a vector.
+ */
+#include "packed/conv/lanes.h"
+
+#include "packed/gemm/job.h"
+#include "packed/gemm/plan.h"
+#include "packed/packed.h"
+#include "util/ints.h"
+#include "util/threads.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { CACHE_LINE = LINE * sizeof(float) };
+
+struct packed_lanes {
+    const gemm_ukernel *u;      /* whose vectors and strips these are */
+    float *weights;
+};
+
+void packed_free_lanes(packed_lanes *l)
+{
+    if (l) free(l->weights);
+    free(l);
+}
+
+static void free_kept(void *data)
+{
+    packed_free_lanes(data);
+}
+
+/* Channels in a strip. */
+static int width_of(const conv_call *c, const gemm_ukernel *u)
+{
+    return c->groups > 1 ? u->vl : u->nr;
+}
+
+static size_t bytes_of(const conv_call *c, const gemm_ukernel *u)
+{
+    const size_t channels = round_up(c->n, u->vl);
+    return round_up((size_t)gemm_conv_taps(c) * channels * sizeof(float), CACHE_LINE);
+}
+
+/* To strips of `width` channels. */
+static void arrange(const conv_call *c, const gemm_ukernel *u, float *to)
+{
+    const int taps = gemm_conv_taps(c), width = width_of(c, u);
+    for (int n = 0; n < c->n; n += width) {
+        const int left = c->n - n, columns = min_int(width, ceil_div(left, u->vl) * u->vl);
+        const float *from = c->weights + (size_t)n * taps;
+        for (int k = 0; k < taps; ++k, to += columns) {
+            for (int j = 0; j < columns; ++j) to[j] = j < left ? from[(size_t)j * taps + k] : 0;
+        }
+    }
+}
+
+static packed_lanes *make(const conv_call *c, const gemm_ukernel *u)
+{
+    packed_lanes *l = malloc(sizeof *l);
+    if (!l) return NULL;
+    *l = (packed_lanes){u, aligned_alloc(CACHE_LINE, bytes_of(c, u))};
+    if (l->weights) {
+        arrange(c, u, l->weights);
+        return l;
+    }
+    packed_free_lanes(l);
+    return NULL;
+}
+
+const float *packed_arrange(const conv_call *c, const gemm_ukernel *u, gemm_kept *kept,
+                            packed_lanes **own)
+{
+    packed_lanes *l = kept ? kept->data : NULL;
+    if (l && l->u == u) return l->weights;
+    if (kept) gemm_drop_kept(kept);
+    l = make(c, u);
+    if (!l) return NULL;
+    if (kept && bytes_of(c, u) <= kept->room) {
+        kept->data = l, kept->bytes = bytes_of(c, u), kept->free = free_kept;
+    } else {
+        *own = l;
+    }
+    return l->weights;
+}
+
+/* ---- a layer alone ---- */
+
+/* The plan that the layer has as one product of matrices. */
+static packed_plan plan_alone(const conv_call *c, const gemm_ukernel *u)
+{
+    const packed_job job = {
+        .M = c->n, .N = c->h * c->w, .K = c->c,
+        .A = c->weights, .a_row = c->c, .a_step = 1,
+        .B = {.rows = c->weights, .ld = c->h * c->w},
+        .epilogue = {.alpha = 1, .overwrite = true, .shift = c->shift},
+    };
+    return packed_make_plan(&job, u, 1);
+}
+
+bool packed_adds_in_order(const conv_call *c, const gemm_ukernel *u)
+{
+    const packed_plan plan = plan_alone(c, u);
+    return plan.kc >= c->c && plan.rest == 0;
+}
+
+/* What the threads share. A chunk is some places of an image, for some strips of nr channels. */
+typedef struct layer {
+    const conv_call *c;
+    const gemm_ukernel *u;
+    const float *weights;
+    int strips, parts;          /* in a chunk; chunks with the same places */
+    int step, pieces;           /* places in a chunk, and chunks with the same channels. The last
+                                   one of an image also takes the places that are left */
+} layer;
+
+static size_t result_bytes(const conv_call *c, const gemm_ukernel *u)
+{
+    return (size_t)c->h * c->w * ceil_div(c->n, u->vl) * u->vl * sizeof(float);
+}
+
+bool packed_prefers_lanes(const conv_call *c, const gemm_ukernel *u)
+{
+    enum { MOST_PLACES = 256 };         /* larger maps have few tail columns for their size */
+    const int places = c->h * c->w;
+    if (!gemm_conv_is_pointwise(c) || c->groups > 1 || c->pool || c->activation == CONV_LOGISTIC)
+        return false;
+    if (places > MOST_PLACES || c->c > 2 * u->kc || packed_adds_in_order(c, u)) return false;
+    return result_bytes(c, u) + places * sizeof(int) <= GEMM_SCRATCH_BYTES;
+}
+
+static void run_chunk(void *arg, int chunk, void *scratch)
+{
+    const layer *l = arg;
+    const conv_call *c = l->c;
+    const int vl = l->u->vl, part = chunk % l->parts, piece = chunk / l->parts % l->pieces;
+    const int image = chunk / l->parts / l->pieces, first = part * l->strips * l->u->nr;
+    const int area = c->h * c->w, from = piece * l->step;
+    const int places = piece + 1 < l->pieces ? l->step : area - from;
+    float *const result = scratch;
+    int *const at = (int *)(result + result_bytes(c, l->u) / sizeof *result);
+    for (int i = 0; i < places; ++i) at[i] = i * vl;
+    const gemm_lanes product = {
+        .places = places, .channels = min_int(l->strips * l->u->nr, c->n - first), .K = c->c,
+        .a = c->input + (size_t)image * c->c * area + from, .a_ld = area,
+        .b = l->weights + (size_t)first * c->c,
+        .scale = c->scale ? c->scale + first : NULL, .shift = c->shift + first,
+        .slope = packed_slope(c->activation),
+        .c = result, .c_ld = (size_t)places * vl, .at = at,
+    };
+    l->u->lanes(&product);
+    l->u->from_lanes(places, product.channels, result, product.c_ld,
+                     c->output + ((size_t)image * c->n + first) * area + from, area);
+}
+
+/* Cuts channels, and where that makes too few chunks also places. A chunk has at least two tiles of
+   places. */
+static void cut(layer *l, int threads)
+{
+    enum { CHUNKS_OF_A_THREAD = 4 };
+    const conv_call *c = l->c;
+    const int strips = ceil_div(c->n, l->u->nr), places = c->h * c->w, mr = l->u->mr;
+    l->strips = threads > 1 ? ceil_div(strips, CHUNKS_OF_A_THREAD * threads) : strips;
+    l->parts = ceil_div(strips, l->strips);
+    const int chunks = c->batch * l->parts;
+    const bool even = chunks % threads == 0 || chunks >= CHUNKS_OF_A_THREAD * threads;
+    const int wanted = even ? 1 : ceil_div(2 * threads, chunks);
+    l->step = min_int(places, max_int(2 * mr, wanted > 1 ? places / wanted / mr * mr : places));
+    l->pieces = places / l->step;
+}
+
+int packed_lanes_conv(const conv_call *c, const gemm_context *context)
+{
+    packed_lanes *own = NULL;
+    layer l = {.c = c, .u = context->isa};
+    l.weights = packed_arrange(c, l.u, context->kept, &own);
+    if (!l.weights) return -1;
+    const int threads = packed_threads(c->n, c->h * c->w, c->c, context->threads);
+    cut(&l, threads);
+    const int no_memory = gemm_parallel(threads, c->batch * l.parts * l.pieces, run_chunk, &l);
+    packed_free_lanes(own);
+    return no_memory;
+}

@@ -1,0 +1,405 @@
+/*
+ * Winograd's algorithm: a 3x3 convolution of stride 1 as n * n multiplies, n = m + 2.
+ *
+ *   U = G g GT     each filter and channel, once for a layer: kept in its plan
+ *   V = BT d B     each channel and tile: n x n pixels d become n x n points
+ *   M = VT U       at each point a gemm: tiles x channels times channels x filters
+ *   Y = AT M A     each filter and tile: m x m outputs; then scale, shift, activation, maximum
+ *
+ * A tile of the direct way takes 9 m * m multiplications for each channel and filter, here n * n:
+ * 36 to 16 for m = 2, 144 to 36 for m = 4.
+ *
+ * Filters are the columns of the gemm, because there are many of them and their number is round.
+ * Tiles are its rows: of these any number fills the micro-kernel.
+ *
+ *   V [point][panel of mr tiles][channel][tile]
+ *   U [point][strip of filters][channel][filter]
+ *   M [point][tile][filter]
+ *
+ * Points, and rows of M, begin an odd number of lines apart. Else they would share few sets of L1.
+ *
+ * Two ways through a layer. They give the same bits, so the number of threads may decide:
+ *   strips    a chunk is a strip of tiles. Its V and M stay in L2 and never exist whole
+ *   phases    V, then M, then Y of the whole image, each cut into chunks. For small maps, whose
+ *             tiles are too few for strips but whose U is large
+ *
+ * Source: Lavin, Gray, "Fast algorithms for convolutional neural networks", 2015. Strips of tiles:
+ * Maji et al., "Efficient Winograd or Cook-Toom convolution kernel implementation on widely used
+ * mobile CPUs", 2019. The points of m = 4: docs/packed-ways.md.
+ */
+#include "packed/conv/winograd.h"
+
+#include "packed/gemm/loops.h"
+#include "packed/packed.h"
+#include "packed/gemm/workspace.h"
+#include "packed/gemm/plan.h"
+#include "util/caches.h"
+#include "util/ints.h"
+#include "util/large.h"
+#include "util/threads.h"
+#include "util/winograd.h"
+
+#include <stdlib.h>
+
+/* The cost was measured (docs/log/convolution.md). */
+int packed_winograd_m(const conv_call *c, const gemm_ukernel *u)
+{
+    static const gemm_winograd_cost cost = {.element = {22, 30}, .bytes = 2.5};
+    const gemm_winograd_layer l = {.channels = c->c, .filters = c->n, .out_h = c->out_h,
+                                   .out_w = c->out_w, .vector = u->vl};
+    return gemm_conv_can_transform(c) ? gemm_winograd_fastest(&l, &cost) : 0;
+}
+
+/* ---- layouts ---- */
+
+static int points_of(int m)
+{
+    return (m + 2) * (m + 2);
+}
+
+/* The filters in a strip of U. The last strip may have fewer, but whole vectors. */
+static int strip_width(const conv_call *c, const gemm_ukernel *u)
+{
+    return even_step(c->n, u->nr, u->vl);
+}
+
+static size_t u_point(const conv_call *c, const gemm_ukernel *u)
+{
+    return round_up_odd((size_t)c->c * round_up(c->n, strip_width(c, u)), LINE);
+}
+
+/* ---- U ---- */
+
+typedef struct filters {
+    const gemm_ukernel *u;
+    int m;
+    size_t bytes;
+    float *U;
+} filters;
+
+typedef struct filter_job {
+    const conv_call *c;
+    const filters *to;
+} filter_job;
+
+/* Filters vl * chunk and on. */
+static void transform_filters(void *arg, int chunk, void *scratch)
+{
+    (void)scratch;
+    const filter_job *j = arg;
+    const conv_call *c = j->c;
+    const gemm_ukernel *u = j->to->u;
+    const int f = chunk * u->vl, width = strip_width(c, u), filters = 9 * c->c;
+    float *U = j->to->U + (size_t)(f / width) * width * c->c + f % width;
+    u->winograd_filters(j->to->m, c->weights + (size_t)f * filters, filters,
+                        min_int(u->vl, c->n - f), c->c, U, u_point(c, u), width);
+}
+
+static void free_filters(void *data)
+{
+    filters *f = data;
+    if (f) free(f->U);
+    free(f);
+}
+
+/* NULL without memory. */
+static filters *make_filters(const conv_call *c, int m, const gemm_context *context)
+{
+    const gemm_ukernel *u = context->isa;
+    const size_t bytes = points_of(m) * u_point(c, u) * sizeof(float);
+    filters *f = malloc(sizeof *f);
+    if (!f) return NULL;
+    *f = (filters){u, m, bytes, gemm_alloc_large(bytes)};
+    filter_job job = {c, f};
+    if (f->U && !gemm_parallel(context->threads, ceil_div(c->n, u->vl), transform_filters, &job))
+        return f;
+    free_filters(f);
+    return NULL;
+}
+
+/* From the plan, or made for it. The caller frees what is not kept: *own is then true. */
+static filters *get_filters(const conv_call *c, int m, const gemm_context *context, bool *own)
+{
+    gemm_kept *kept = context->kept;
+    filters *f = kept ? kept->data : NULL;
+    *own = false;
+    if (f && f->u == context->isa && f->m == m) return f;
+    free_filters(f);
+    if (kept) kept->data = NULL;
+    f = make_filters(c, m, context);
+    if (f && kept && f->bytes <= kept->room) {
+        kept->data = f, kept->bytes = f->bytes, kept->free = free_filters;
+    } else {
+        *own = true;
+    }
+    return f;
+}
+
+/* ---- a layer ---- */
+
+typedef struct layer {
+    const conv_call *c;
+    const gemm_ukernel *u;
+    const float *U;
+    int threads, m, points, image;
+    int across, tiles;          /* in a row, and in an image */
+    int width;                  /* filters in a strip of U */
+    int strip, strips;          /* strips way: tiles in a strip, and strips in an image */
+    /* phases way */
+    int block, blocks;          /* filters that are multiplied at once, and blocks */
+    int v_piece, y_piece;       /* tiles in a chunk of V and of Y: a multiple of mr */
+    float *V, *M;
+} layer;
+
+/* Where V and M of a number of tiles lie, in floats. */
+typedef struct layout {
+    size_t v_panel, v_point, m_row, m_point;
+    size_t v, floats;           /* of V, and of both */
+} layout;
+
+static layout layout_of(const layer *l, int tiles)
+{
+    layout o = {.v_panel = (size_t)l->c->c * l->u->panel_row,
+                .m_row = round_up_odd(round_up(l->c->n, l->u->vl), LINE)};
+    o.v_point = round_up_odd(ceil_div(tiles, l->u->mr) * o.v_panel, LINE);
+    o.m_point = round_up_odd(tiles * o.m_row, LINE);
+    o.v = l->points * o.v_point;
+    o.floats = o.v + l->points * o.m_point;
+    return o;
+}
+
+static gemm_tiles tiles_of(const layer *l, int first, int count)
+{
+    const conv_call *c = l->c;
+    return (gemm_tiles){l->m, c->h, c->w, c->pad, c->out_h, c->out_w, l->across,
+                        first / l->across, first % l->across, count};
+}
+
+static const float *channel_of(const layer *l, int image, int channel)
+{
+    const conv_call *c = l->c;
+    return c->input + ((size_t)image * c->c + channel) * c->h * c->w;
+}
+
+static void transform_channel(const layer *l, const layout *o, const gemm_tiles *t, int image,
+                              int channel, float *V, float *scratch)
+{
+    l->u->winograd_input(t, channel_of(l, image, channel), V + channel * l->u->panel_row,
+                         o->v_point, o->v_panel, scratch);
+}
+
+/* U at a point, from the strip of filter `first` on. */
+static const float *strips_of(const layer *l, int point, int first)
+{
+    return l->U + point * u_point(l->c, l->u) + (size_t)first * l->c->c;
+}
+
+/* M = VT U at one point, for `count` filters from `first` on, a multiple of the strips' width.
+   `after`: the strips that this thread needs next, or NULL. */
+static void multiply(const layer *l, const layout *o, int point, int first, int count, int tiles,
+                     const float *V, float *M, const float *after, void *scratch)
+{
+    const packed_job job = {
+        .M = tiles, .N = round_up(count, l->u->vl), .K = l->c->c,
+        .A = V + point * o->v_point,
+        .a_row = 1,
+        .a_step = l->u->panel_row,
+        .a_panel = o->v_panel,
+        .B = {.strips = strips_of(l, point, first), .ld = l->width, .after = after},
+        .C = M + point * o->m_point + first,
+        .ldc = o->m_row,
+        .epilogue = {.alpha = 1, .overwrite = true},
+    };
+    packed_run_here(&job, l->u, scratch);
+}
+
+/* The outputs of up to vl filters from `filter` on. */
+static void write_filters(const layer *l, const layout *o, const gemm_tiles *t, int image,
+                          int filter, const float *M)
+{
+    const conv_call *c = l->c;
+    const size_t outputs = gemm_conv_outputs(c);
+    const gemm_finish finish = {
+        .filters = min_int(l->u->vl, c->n - filter),
+        .scale = c->scale ? c->scale + filter : NULL,
+        .shift = c->shift + filter,
+        .slope = packed_slope(c->activation),
+        .pool = c->pool,
+    };
+    l->u->winograd_output(t, M + filter, o->m_point, o->m_row, &finish,
+                          c->output + ((size_t)image * c->n + filter) * outputs);
+}
+
+/* ---- by strips ---- */
+
+/* A thread's scratch: the part of packed_run_here and winograd_input, then V, then M. */
+enum { V_AT = PACKED_SCRATCH_BYTES / sizeof(float) };
+
+/* V, a few tiles at a time. Two channels share a line of V, which then is still in L1. */
+static void transform_strip(const layer *l, const layout *o, int image, int first, int count,
+                            float *V, float *scratch)
+{
+    enum { FEW_TILES = 48 };
+    const int mr = l->u->mr, step = FEW_TILES / mr * mr;
+    for (int i = 0; i < count; i += step) {
+        const gemm_tiles t = tiles_of(l, first + i, min_int(step, count - i));
+        float *const to = V + i / mr * o->v_panel;
+        for (int k = 0; k < l->c->c; ++k) transform_channel(l, o, &t, image, k, to, scratch);
+    }
+}
+
+static void compute_strip(void *arg, int chunk, void *scratch)
+{
+    const layer *l = arg;
+    const conv_call *c = l->c;
+    const int image = chunk / l->strips, first = chunk % l->strips * l->strip;
+    const gemm_tiles t = tiles_of(l, first, min_int(l->strip, l->tiles - first));
+    const layout o = layout_of(l, t.count);
+    float *const V = (float *)scratch + V_AT, *const M = V + o.v;
+    transform_strip(l, &o, image, first, t.count, V, scratch);
+    for (int p = 0; p < l->points; ++p)
+        multiply(l, &o, p, 0, c->n, t.count, V, M, strips_of(l, (p + 1) % l->points, 0), scratch);
+    for (int f = 0; f < c->n; f += l->u->vl) write_filters(l, &o, &t, image, f, M);
+}
+
+/* ---- by phases ---- */
+
+/* A chunk is a few channels, whose rows of V are neighbours. */
+enum { CHANNELS = 8 };
+
+static gemm_tiles piece_of(const layer *l, int piece, int tiles)
+{
+    return tiles_of(l, piece * tiles, min_int(tiles, l->tiles - piece * tiles));
+}
+
+static void compute_v(void *arg, int chunk, void *scratch)
+{
+    const layer *l = arg;
+    const int groups = ceil_div(l->c->c, CHANNELS), piece = chunk / groups;
+    const int first = chunk % groups * CHANNELS, end = min_int(first + CHANNELS, l->c->c);
+    const gemm_tiles t = piece_of(l, piece, l->v_piece);
+    const layout o = layout_of(l, l->tiles);
+    float *V = l->V + piece * l->v_piece / l->u->mr * o.v_panel;
+    for (int k = first; k < end; ++k) transform_channel(l, &o, &t, l->image, k, V, scratch);
+}
+
+/* The threads take chunks in turns, so the next one of this thread is probably `threads` on. */
+static void compute_m(void *arg, int chunk, void *scratch)
+{
+    const layer *l = arg;
+    const int point = chunk / l->blocks, first = chunk % l->blocks * l->block;
+    const int count = min_int(l->block, l->c->n - first), next = chunk + l->threads;
+    const float *after = next >= l->points * l->blocks ? NULL
+                       : strips_of(l, next / l->blocks, next % l->blocks * l->block);
+    const layout o = layout_of(l, l->tiles);
+    multiply(l, &o, point, first, count, l->tiles, l->V, l->M, after, scratch);
+}
+
+static void compute_y(void *arg, int chunk, void *scratch)
+{
+    (void)scratch;
+    const layer *l = arg;
+    const int groups = ceil_div(l->c->n, l->u->vl), piece = chunk / groups;
+    const gemm_tiles t = piece_of(l, piece, l->y_piece);
+    const layout o = layout_of(l, l->tiles);
+    const float *M = l->M + piece * l->y_piece * o.m_row;
+    write_filters(l, &o, &t, l->image, chunk % groups * l->u->vl, M);
+}
+
+static int run_phases(layer *l)
+{
+    const conv_call *c = l->c;
+    const layout o = layout_of(l, l->tiles);
+    const int v_chunks = ceil_div(c->c, CHANNELS) * ceil_div(l->tiles, l->v_piece);
+    const int y_chunks = ceil_div(c->n, l->u->vl) * ceil_div(l->tiles, l->y_piece);
+    packed_workspace *w = packed_take_workspace(o.floats);
+    if (!w) return -1;
+    l->V = w->data;
+    l->M = l->V + o.v;
+    int status = 0;
+    for (l->image = 0; l->image < c->batch && !status; ++l->image) {
+        status = gemm_parallel(l->threads, v_chunks, compute_v, l);
+        if (!status) status = gemm_parallel(l->threads, l->points * l->blocks, compute_m, l);
+        if (!status) status = gemm_parallel(l->threads, y_chunks, compute_y, l);
+    }
+    packed_give_workspace(w);
+    return status;
+}
+
+/* ---- the sizes of strips and blocks ---- */
+
+/* winograd_input needs 96 floats of scratch for a tile, and 4096. */
+enum { MOST_TILES = (V_AT - 4096) / 96 };
+
+/* Strips of whole rows of the micro-kernel. Their V and M fill most of L2 at most, and there are
+   two for each thread, if they are not small then. Returns false if not even a small strip fits the
+   scratch. */
+static bool cut_strips(layer *l)
+{
+    enum { FEW = 4, ROOM = (GEMM_SCRATCH_BYTES - PACKED_SCRATCH_BYTES) / sizeof(float) };
+    const int mr = l->u->mr, least = FEW * mr, threads = l->threads;
+    const size_t tile = (size_t)l->points * (l->c->c + l->c->n) * sizeof(float);
+    const int in_l2 = (int)(gemm_find_caches()->l2 / 4 * 3 / tile);
+    const int shared = threads == 1 ? l->tiles : ceil_div(l->tiles * l->c->batch, 2 * threads);
+    const int most = min_int(MOST_TILES, min_int(in_l2, shared));
+    l->strip = even_step(l->tiles, max_int(least, most / mr * mr), mr);
+    l->strips = ceil_div(l->tiles, l->strip);
+    return layout_of(l, l->strip).floats <= ROOM;
+}
+
+/* The tiles in a chunk. Tiles are cut only if there are fewer groups of channels, or of filters,
+   than threads. */
+static int piece_for(const layer *l, int groups)
+{
+    return (int)round_up(ceil_div(l->tiles, ceil_div(l->threads, groups)), l->u->mr);
+}
+
+/* As many chunks as keep the threads busy. */
+static bool cut_phases(layer *l)
+{
+    enum { MOST_FLOATS = 8 * 1024 * 1024 / sizeof(float), CHUNKS_OF_A_THREAD = 4 };
+    const int strips = ceil_div(l->c->n, l->width);
+    const int wanted = min_int(strips, ceil_div(CHUNKS_OF_A_THREAD * l->threads, l->points));
+    l->block = ceil_div(strips, wanted) * l->width;
+    l->blocks = ceil_div(l->c->n, l->block);
+    l->v_piece = piece_for(l, ceil_div(l->c->c, CHANNELS));
+    l->y_piece = piece_for(l, ceil_div(l->c->n, l->u->vl));
+    return l->tiles <= MOST_TILES && layout_of(l, l->tiles).floats <= MOST_FLOATS;
+}
+
+static layer make_layer(const conv_call *c, int m, const gemm_context *context)
+{
+    const gemm_ukernel *u = context->isa;
+    layer l = {.c = c, .u = u, .threads = context->threads, .m = m, .points = points_of(m),
+               .width = strip_width(c, u)};
+    l.across = ceil_div(c->out_w, m);
+    l.tiles = l.across * ceil_div(c->out_h, m);
+    return l;
+}
+
+/* Strips keep V and M in L2, and the chunks need no barrier. But each strip reads all of U again.
+   Phases share the work of few tiles, and write and read V and M once. U comes from memory, and V
+   and M mostly do not: to write and read them takes as long as to read as much of U. */
+static bool prefers_strips(const layer *l)
+{
+    const int threads = l->threads;
+    if (l->strips == 1 || (threads > 1 && l->c->batch * l->strips < 2 * threads)) return false;
+    const double again = (double)(l->strips - 1) * l->points * u_point(l->c, l->u);
+    return again <= layout_of(l, l->tiles).floats;
+}
+
+int packed_winograd(const conv_call *c, int m, const gemm_context *context)
+{
+    layer l = make_layer(c, m, context);
+    const bool has_strips = cut_strips(&l), has_phases = cut_phases(&l);
+    if (!has_strips && !has_phases) return -1;
+    bool own;
+    filters *f = get_filters(c, m, context, &own);
+    if (!f) return -1;
+    l.U = f->U;
+    const bool by_strips = has_strips && (!has_phases || prefers_strips(&l));
+    const int status = by_strips ? gemm_parallel(l.threads, c->batch * l.strips, compute_strip, &l)
+                                 : run_phases(&l);
+    if (own) free_filters(f);
+    return status;
+}

@@ -1,0 +1,16 @@
+/* The loops of the packed gemm around the micro-kernel: runs a whole job. */
+#ifndef PACKED_LOOPS_H
+#define PACKED_LOOPS_H
+
+#include "packed/gemm/job.h"
+
+/*
+ * Runs the job on up to `threads` threads, at least 1. The result does not depend on their number,
+ * to the bit. Returns 0, or -1 when there is no memory; C is then untouched.
+ */
+int packed_run(const packed_job *, const gemm_ukernel *, int threads);
+
+/* The same on the calling thread alone, with PACKED_SCRATCH_BYTES of scratch. */
+void packed_run_here(const packed_job *, const gemm_ukernel *, void *scratch);
+
+#endif

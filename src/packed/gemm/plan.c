@@ -1,0 +1,172 @@
+/*
+ * The plan of a job.
+ *
+ *   loop 5   C is cut into rectangles: cut.c.
+ *   kc       A panel of A (mr x kc) stays in L1 and a strip of B (kc x nr) in L1 or L2. If A is not
+ *            packed, or has few rows, kc may be half as long again as the micro-kernel's file says:
+ *            C is then read and written less often.
+ *   mc       A block of A (mc x kc) stays in L2. An A that is not packed needs no mc if L3 delivers
+ *            it in time, see gemm_ukernel.a_from_l3. All rows then share one strip of B.
+ *
+ * kc and the rest change the order in which the products of an element are added, and so its last
+ * bits. They are decided from the whole job, before it is cut into rectangles.
+ */
+#include "packed/gemm/plan.h"
+
+#include "util/caches.h"
+#include "util/ints.h"
+
+#include <assert.h>
+#include <limits.h>
+#include <stdint.h>
+
+int packed_threads(int M, int N, int K, int threads)
+{
+    enum { TOO_SMALL = 500000 };    /* so few products are computed before a worker could help */
+    assert(threads >= 1);
+    return (double)M * N * K < TOO_SMALL ? 1 : threads;
+}
+
+int packed_longest_kc(const gemm_ukernel *u)
+{
+    return u->kc + u->kc / 2;
+}
+
+/*
+ * Packing A costs as much as reading it a few times, so it pays only if many strips of B use the
+ * copy. `columns` are those of the strips.
+ * - A by rows that may come from L3 is packed only if its rows are a multiple of half a page apart.
+ *   The lines of a panel then compete for few sets of L1.
+ * - Where A has to be near, a panel in one piece is fetched in time, and rows are not: each begins
+ *   with a miss of L1. With several blocks of K each begins on another page too.
+ * - A by columns is packed sooner if its columns are whole pages apart. All lines of a panel then
+ *   compete for one set.
+ */
+static bool should_pack_a(const packed_job *job, const gemm_ukernel *u, int columns)
+{
+    const int strips = ceil_div(columns, u->nr);
+    if (job->a_panel) return false;
+    const int many = job->K > packed_longest_kc(u) ? 8 : 16;
+    if (job->a_step == 1 && !u->a_from_l3) return strips >= many;
+    if (job->a_step == 1) return strips >= 16 && job->a_row % (PAGE / 2) == 0;
+    return strips >= (job->a_step % PAGE == 0 ? 8 : 64);
+}
+
+/*
+ * A packed block of A has mc x kc elements at most; with fewer rows than mc, kc may be larger.
+ * Where A by columns is not packed, a panel uses half a cache line of each column. The next panel
+ * uses the other half. If the columns are pages apart, few of these lines stay in L2 until then,
+ * so kc is smaller.
+ */
+static int choose_kc(const packed_job *job, const gemm_ukernel *u, bool packs_a)
+{
+    int most = packed_longest_kc(u);
+    if (packs_a) {
+        const int mc = even_step(job->M, u->mc, u->mr);
+        most = min_int(most, u->mc * u->kc / mc / 4 * 4);
+    } else if (job->a_step % PAGE == 0) {
+        most = min_int(most, u->kc / 2);
+    }
+    return even_step(job->K, most, 4);
+}
+
+/*
+ * The N % rest_unit tail columns do not fill a vector. They are multiplied with vectors along K,
+ * which are full. This reads rows of A as vectors, and it pays only if some panels share the
+ * transposed columns and K is long.
+ */
+static int choose_rest(const packed_job *job, const gemm_ukernel *u)
+{
+    enum { LEAST_PANELS = 8, LEAST_K = 128 };
+    const int rest = job->N % u->rest_unit;
+    if (job->a_panel || job->a_step != 1 || job->N < u->rest_unit || rest > u->rest_most) return 0;
+    return job->M < LEAST_PANELS * u->mr || job->K < LEAST_K ? 0 : rest;
+}
+
+/*
+ * Darknet's large matrices begin 16 bytes behind a cache line. If the rows of B are long and of
+ * whole lines, the first strip is narrower. All other strips then begin where lines begin, or where
+ * vectors do if strips are not whole lines. A vector is then in one line, not in two. The rows of C
+ * decide for a B by columns. An image is cut at whole vectors only.
+ */
+static int choose_lead(const packed_plan *plan)
+{
+    enum { MANY_STRIPS = 32 };
+    const packed_job *job = plan->job;
+    if (!job->B.rows && !job->B.columns) return 0;
+    const size_t ld = job->B.rows ? job->B.ld : job->ldc;
+    const int unit = plan->nr % LINE ? plan->u->vl : LINE;
+    if (ld % LINE || plan->nr % unit || plan->grid.n_step % unit) return 0;
+    if (plan->grid.columns < MANY_STRIPS * plan->nr) return 0;
+    const float *row = job->B.rows ? job->B.rows : job->C;
+    return (int)((uintptr_t)row / sizeof *row % unit);
+}
+
+/* If B is large and few panels read it, memory is the limit. */
+static bool is_bound_by_b(const packed_job *job, const gemm_ukernel *u)
+{
+    enum { LARGE = 2 * 1024 * 1024, FEW_READERS = 16 };
+    return job->B.rows && job->M <= FEW_READERS * u->mr && (double)job->K * job->N >= LARGE;
+}
+
+/*
+ * Memory sends a long piece of a row faster than a short one. So while a group of strips is
+ * multiplied, the next group is fetched row by row. Half of L2 holds both groups. The first strips
+ * come without a fetch, so there should be many groups. What passes L3 may leave L2 too soon.
+ */
+static int choose_run(const packed_plan *plan)
+{
+    enum { COLUMNS = 192, LEAST_GROUPS = 8 };
+    const packed_job *job = plan->job;
+    const gemm_ukernel *u = plan->u;
+    const size_t l2 = gemm_find_caches()->l2, group_column = 2 * plan->kc * sizeof(float);
+    if (!is_bound_by_b(job, u) || plan->passes_l3) return 1;
+    if (plan->nr != u->nr || plan->kc < FEW_STEPS) return 1;
+    const int columns = min_int(COLUMNS, (int)(l2 / 2 / group_column));
+    return max_int(1, min_int(columns, plan->grid.n_step / LEAST_GROUPS) / plan->nr);
+}
+
+/* The most rows of a block of A. An A that is not packed leaves a quarter of L2 to B and C. If the
+   caller packs B, that costs more than A from L3, so all rows share one strip. */
+static int most_mc(const packed_plan *plan)
+{
+    const packed_job *job = plan->job;
+    const gemm_ukernel *u = plan->u;
+    if (plan->packs_a) return even_step(job->M, u->mc, u->mr);
+    if (u->a_from_l3 || !(job->B.rows || job->B.strips)) return INT_MAX;
+    const size_t row = plan->kc * sizeof *job->A;
+    return max_int(u->mc, (int)(gemm_find_caches()->l2 / 4 * 3 / row)) / u->mr * u->mr;
+}
+
+/* If K and the rows are one block each, and the tiles are finished and never added to. */
+static bool should_sweep(const packed_plan *plan, int rows)
+{
+    const packed_job *job = plan->job;
+    const packed_epilogue *e = &job->epilogue;
+    if (!e->shift || !e->overwrite || e->alpha != 1 || e->finish || job->B.columns) return false;
+    return plan->kc >= job->K && plan->mc >= rows && !plan->packs_a && !job->a_panel &&
+           job->a_step == 1 && plan->rest == 0;
+}
+
+packed_plan packed_make_plan(const packed_job *job, const gemm_ukernel *u, int threads)
+{
+    const bool whole_packs_a = should_pack_a(job, u, job->N);
+    packed_plan plan = {.job = job, .u = u};
+    plan.kc = choose_kc(job, u, whole_packs_a);
+    plan.rest = choose_rest(job, u);
+    plan.grid = packed_cut(job->M, job->N - plan.rest, plan.rest, job->K, u,
+                           packed_threads(job->M, job->N, job->K, threads));
+
+    const packed_rectangle largest = packed_get_rectangle(&plan.grid, 0);
+    plan.packs_a = should_pack_a(job, u, plan.grid.n_step);
+    plan.mc = even_step(largest.i1, most_mc(&plan), u->mr);
+    plan.nr = job->B.strips ? (int)job->B.ld
+            : job->B.rows && largest.i1 <= u->wide_rows ? u->wide : u->nr;
+    plan.sweeps = should_sweep(&plan, largest.i1);
+    if (plan.sweeps && !job->B.strips) plan.nr = u->nr;
+    plan.lead = plan.grid.shift = choose_lead(&plan);
+    /* L3 would have lost B before it is read again. */
+    plan.passes_l3 = is_bound_by_b(job, u) && gemm_find_caches()->passes_l3;
+    plan.run = choose_run(&plan);
+    return plan;
+}

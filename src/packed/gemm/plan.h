@@ -1,0 +1,46 @@
+/*
+ * All decisions about a job, made once before it begins: block sizes, what is packed, and the
+ * rectangles of C that the threads compute.
+ */
+#ifndef PACKED_PLAN_H
+#define PACKED_PLAN_H
+
+#include "packed/gemm/cut.h"
+#include "packed/gemm/job.h"
+
+/* Floats in a cache line of 64 bytes, and in a page of 4 KiB. */
+enum { LINE = 16, PAGE = 1024 };
+
+/* A strip of B with fewer steps of K is finished before memory delivers the next but one. */
+enum { FEW_STEPS = 64 };
+
+typedef struct packed_plan {
+    const packed_job *job;
+    const gemm_ukernel *u;
+
+    /* These decide in which order the products of an element of C are added. They depend on the
+       job alone, so the result does not depend on the number of threads. */
+    int kc;                     /* the step of loop 3: all of K in parts of this size */
+    int rest;                   /* so many tail columns of C are multiplied along K, see plan.c */
+
+    /* These decide the speed alone, and depend on the rectangles too. */
+    packed_grid grid;           /* loop 5: the rectangles, without the rest */
+    bool packs_a;
+    bool sweeps;                /* loop 1 is in the micro-kernel, see gemm_sweep */
+    int mc;                     /* the step of loop 4, a multiple of mr */
+    int nr;                     /* the step of loop 2: u->nr, or u->wide */
+    int lead;                   /* the first strip of C has so many columns less. All others then
+                                   begin where cache lines do */
+    int run;                    /* so many strips side by side are fetched as one, row by row */
+    bool passes_l3;             /* B is fetched past L3, which has more use for C */
+} packed_plan;
+
+packed_plan packed_make_plan(const packed_job *, const gemm_ukernel *, int threads);
+
+/* How many of `threads` threads, at least 1, a call of this size should use. */
+int packed_threads(int M, int N, int K, int threads);
+
+/* The largest kc of any plan. */
+int packed_longest_kc(const gemm_ukernel *);
+
+#endif

@@ -1,0 +1,150 @@
+/*
+ * The micro-kernels of one instruction set, written once for all. The parts:
+ *
+ *   ukernel_moves.h   copies and prefetches later strips of B while a tile is multiplied
+ *   ukernel_tile.h    the tile: MR rows of A times NR columns of B in registers
+ *   ukernel_rest.h    tail columns, too few for a vector: multiplied with vectors along k
+ *   ukernel_pack.h    packing of panels
+ *   ukernel_thin.h    a vector times a matrix
+ *   ukernel_conv.h    the taps of a convolution
+ *   ukernel_band.h    layers with few channels
+ *   ukernel_lanes.h   chains of convolutions, whose vectors hold channels
+ *   ukernel_winograd.h  the transforms of Winograd's algorithm
+ *   ukernel_layers.h  pooling, shortcuts, the logistic
+ *
+ * The file that includes this one defines first:
+ *
+ *   ISA                 the name, as a token
+ *   VL, NV, MR          floats in a vector, vectors in a row of the tile, rows of the tile
+ *   MC, KC              cache blocks
+ *   SHORT_K             a tile of fewer steps does its side work at once, see tile_body()
+ *   TURN                steps of k in a turn of panel_steps(); 0: no function runs over panels
+ *   BAND_TURN           the same in a turn of band_steps(), see ukernel_band.h
+ *   A_FROM_L3           as in gemm_ukernel
+ *   TILES_WIDE          tiles in a wide strip
+ *   WIDE_ROWS           as in gemm_ukernel
+ *   REST_UNIT, REST_MOST    as in gemm_ukernel
+ *   REST_COLS           tail columns at once, at most VL
+ *   EACH_REST(X)        X(1) ... X(REST_COLS)
+ *   EACH_ROWS(X)        X(1) ... X(MR)
+ *   EACH_VECS(X, r)     X(r, 1) ... X(r, NV)
+ *   LANES_PLACES(nv)    places of a tile of nv groups, see ukernel_lanes.h; need not be defined
+ *   POOL_ROWS           filters of a pooled tile, which has four accumulators for each
+ *   EACH_POOL_ROWS(X)   X(1) ... X(POOL_ROWS)
+ *   TILE_TUNING         attributes of the tile functions, or nothing
+ *   isa_supported()     whether this processor runs it
+ *
+ * and the vector type `vec` with the operators + - * and /, and these operations:
+ *
+ *   vzero() vset1(x)    all floats 0, all floats x
+ *   vload(p) vstore(p, v)
+ *   vload_part(p, n) vstore_part(p, n, v)   the first n floats, 0 < n < VL; no other is touched
+ *   vload_valid(p, bits)    floats whose bit is set, else 0; no other is touched
+ *   vfma(a, b, c)       a * b + c
+ *   vfma_to(c, a, b)    c = a * b + c in the register of c; need not be defined
+ *   step_whole(a, a_row, b, acc)    step() for MR rows and NV vectors; need not be defined
+ *   vif_positive(x, y)  x where x > 0, else y; where x is +0 or NaN, y is known to be x
+ *   vstore_low(p, v) vstore_high(p, v)  the low (high) half, where VL is twice MR; else not used
+ *   vmax(x, m)          x where x > m, else m; so m where x is NaN
+ *   vsum(v)             the sum of the floats
+ *   vsums(v, n)         the sums of v[0] ... v[n - 1] as a vector, zeroes behind; n is a constant
+ *   vevens(a, b) vodds(a, b)    floats of even (odd) index of a, then those of b
+ *   vkeep(v)            makes the compiler hold v in a register instead of loading it at each use
+ *   transpose_block(src, ld, dst, width)    element (i, p), i < BLOCK and p < BLOCK, goes from
+ *                       src[i * ld + p] to dst[p * width + i]; BLOCK <= MR, and divides NR
+ *   transpose_tall      the same for i < TALL, a multiple of BLOCK; may use more registers
+ */
+#include "packed/isa/ukernel.h"
+#include "util/winograd.h"
+
+#include <float.h>
+#include <string.h>
+
+#define NOINLINE __attribute__((noinline))
+#define STRING_(a) #a
+#define STRING(a) STRING_(a)
+#define JOIN_(a, b) a##b
+#define JOIN(a, b) JOIN_(a, b)
+#if defined(__clang__)
+#define UNROLL _Pragma("clang loop unroll(full)")
+#define ROLLED _Pragma("clang loop unroll(disable)")
+#else
+#define UNROLL _Pragma("GCC unroll 16")
+#define ROLLED _Pragma("GCC unroll 1")
+#endif
+
+#ifndef vfma_to
+#define vfma_to(c, a, b) ((c) = vfma(a, b, c))
+#endif
+
+enum { NR = NV * VL, LINE = 64 / sizeof(float) };
+
+/* How B lies in memory. A constant wherever a function takes it. */
+typedef enum b_layout {
+    B_BY_ROWS,
+    B_BY_COLUMNS,               /* one column directly behind the other */
+    B_BY_COLUMNS_APART,
+} b_layout;
+
+INLINE int lesser(int a, int b) { return a < b ? a : b; }
+
+#include "packed/isa/ukernel_moves.h"
+#include "packed/isa/ukernel_tile.h"
+
+#include "packed/isa/ukernel_conv.h"
+#include "packed/isa/ukernel_layers.h"
+#include "packed/isa/ukernel_pack.h"
+
+#include "packed/isa/ukernel_band.h"
+#include "packed/isa/ukernel_lanes.h"
+#include "packed/isa/ukernel_rest.h"
+#include "packed/isa/ukernel_thin.h"
+#include "packed/isa/ukernel_winograd.h"
+
+const gemm_ukernel JOIN(gemm_ukernel_, ISA) = {
+    .name = STRING(ISA),
+    .mr = MR,
+    .nr = NR,
+    .vl = VL,
+    .wide = TILES_WIDE * NR,
+    .wide_rows = WIDE_ROWS,
+    .mc = MC,
+    .kc = KC,
+    .a_from_l3 = A_FROM_L3,
+    .rest_unit = REST_UNIT,
+    .rest_most = REST_MOST,
+    .block = BLOCK,
+    .panel_row = PANEL_ROW,
+    .tile = tile,
+#if TURN
+    .panels = all_panels,
+#endif
+    .rest = rest,
+    .sweep = sweep,
+    .transpose = transpose,
+    .copy = copy,
+    .add_rows = add_rows,
+    .dots = dots,
+    .pack_taps = pack_taps,
+    .fill_band = fill_band,
+    .pack_band = pack_band,
+    .band_row = band_row,
+    .band_pooled = band_pooled,
+    .depthwise = depthwise,
+    .lanes = lanes,
+    .lanes_depthwise = lanes_depthwise,
+    .from_lanes = from_lanes,
+    .to_lanes = to_lanes,
+    .take_even = take_even,
+    .winograd_input = JOIN(gemm_winograd_input__, ISA),
+    .winograd_filters = JOIN(gemm_winograd_filters__, ISA),
+    .winograd_output = JOIN(gemm_winograd_output__, ISA),
+    .max_rows = max_rows,
+    .max_pairs = max_pairs,
+    .fill = fill,
+    .repeat = repeat,
+    .sum = sum,
+    .add_scaled = add_scaled,
+    .logistic = logistic,
+    .supported = isa_supported,
+};

@@ -1,0 +1,110 @@
+/*
+ * Any processor, by the vector extensions of gcc and clang: 4 x 8, vectors of four floats.
+ *
+ * - The tile: 8 accumulators + 2 of B + 1 of A + 1 for a product = 12 of the 16 registers of SSE2.
+ *   No processor of interest has fewer.
+ * - The pooled tile: 2 filters by 4 vectors = 8 accumulators + 2 of A + 1 of pixels + 1 product.
+ * - KC = 256: a panel of A is 4 KiB and a strip of B 8 KiB. They fit any L1.
+ * - MC = 128: the block of A is 128 KiB.
+ */
+#include "packed/isa/ukernel.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <string.h>
+
+#define ISA generic
+#define VL 4
+#define NV 2
+#define MR 4
+#define MC 128
+#define KC 256
+#define TURN 0
+#define BAND_TURN 1
+#define SHORT_K 64
+#define A_FROM_L3 false
+#define TILES_WIDE 4
+#define WIDE_ROWS 32
+#define REST_UNIT 4
+#define REST_MOST 3
+#define REST_COLS 3
+#define EACH_REST(X) X(1) X(2) X(3)
+#define EACH_ROWS(X) X(1) X(2) X(3) X(4)
+#define EACH_VECS(X, r) X(r, 1) X(r, 2)
+#define POOL_ROWS 2
+#define EACH_POOL_ROWS(X) X(1) X(2)
+#define TILE_TUNING
+
+typedef float vec __attribute__((vector_size(VL * sizeof(float))));
+typedef int vec_mask __attribute__((vector_size(VL * sizeof(int))));
+#define vzero() ((vec){0})
+#define vset1(x) ((vec){x, x, x, x})
+#define vload(p) vload_part(p, VL)
+#define vstore(p, v) vstore_part(p, VL, v)
+#define vfma(a, b, c) ((a) * (b) + (c))
+#define vstore_low(p, v) vstore(p, v)
+#define vstore_high(p, v) vstore(p, v)
+#define vkeep(v) (void)(v)
+#define vsum(v) ((v)[0] + (v)[1] + (v)[2] + (v)[3])
+
+/* With n = VL, a constant, memcpy becomes one unaligned load or store. */
+INLINE vec vload_part(const float *p, int n)
+{
+    vec v = {0};
+    memcpy(&v, p, n * sizeof *p);
+    return v;
+}
+
+INLINE void vstore_part(float *p, int n, vec v)
+{
+    memcpy(p, &v, n * sizeof *p);
+}
+
+INLINE vec vload_valid(const float *p, unsigned bits)
+{
+    if (bits == (1 << VL) - 1) return vload(p);
+    float buffer[VL] = {0};
+    for (int i = 0; i < VL; ++i) {
+        if (bits >> i & 1) buffer[i] = p[i];
+    }
+    return vload(buffer);
+}
+
+INLINE vec vsums(const vec *v, const int n)
+{
+    vec sums = {0};
+    for (int j = 0; j < n; ++j) sums[j] = vsum(v[j]);
+    return sums;
+}
+
+static inline vec vevens(vec a, vec b) { return (vec){a[0], a[2], b[0], b[2]}; }
+static inline vec vodds(vec a, vec b) { return (vec){a[1], a[3], b[1], b[3]}; }
+
+INLINE vec vif_positive(vec x, vec y)
+{
+    const vec_mask positive = x > vzero();
+    return (vec)((positive & (vec_mask)x) | (~positive & (vec_mask)y));
+}
+
+INLINE vec vmax(vec x, vec m)
+{
+    const vec_mask larger = x > m;
+    return (vec)((larger & (vec_mask)x) | (~larger & (vec_mask)m));
+}
+
+enum { BLOCK = 4, TALL = BLOCK };
+#define transpose_tall transpose_block
+
+static inline void transpose_block(const float *src, size_t ld, float *dst, int width)
+{
+    for (int p = 0; p < BLOCK; ++p) {
+        for (int i = 0; i < BLOCK; ++i) dst[p * width + i] = src[i * ld + p];
+    }
+}
+
+static bool isa_supported(void)
+{
+    return true;
+}
+
+#include "packed/isa/ukernel_body.h"
