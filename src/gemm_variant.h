@@ -29,7 +29,7 @@ typedef enum gemm_status {
    it. */
 typedef struct gemm_note {
     char ran[64];               /* the row or kernel that this row chose, else "" */
-    char algorithm[24];         /* of a convolution, such as direct or winograd4, else "" */
+    char algorithm[48];         /* of a convolution, such as direct or winograd4, else "" */
     const struct gemm_transform *transform;     /* of Winograd's algorithm (util/winograd.h), or
                                    NULL */
     double kernel_ms;           /* device time by events; below 0: no device */
@@ -71,6 +71,13 @@ typedef struct gemm_kept {
 } gemm_kept;
 
 /* Frees what is kept, if anything is. */
+/* What the owner of `free` keeps, or NULL: another way to compute the layer may have kept
+   something else. */
+static inline void *gemm_kept_data(const gemm_kept *kept, void (*free)(void *data))
+{
+    return kept && kept->free == free ? kept->data : NULL;
+}
+
 static inline void gemm_drop_kept(gemm_kept *kept)
 {
     if (kept->data) kept->free(kept->data);

@@ -12,7 +12,7 @@
  *                            ...
  *
  * The micro-kernel reads vectors of the band and scalars of the weights, and writes whole rows of
- * the output. Strips of B, as in convolution.c, would be read by few filters only.
+ * the output. Strips of B, as in product.c, would be read by few filters only.
  *
  * With a maxpool of 2x2 behind it, stride 1 splits the columns too. Even and odd places are then
  * vectors of their own, and each maximum is that of four accumulators. With other strides they
@@ -24,6 +24,7 @@
  */
 #include "packed/conv/band.h"
 
+#include "packed/conv/way.h"
 #include "packed/gemm/plan.h"
 #include "packed/packed.h"
 #include "util/ints.h"
@@ -98,7 +99,8 @@ static bool fits_rows(const conv_call *c, const gemm_ukernel *u)
     return c->size >= c->stride && (c->pool || c->out_w >= u->vl);
 }
 
-bool packed_prefers_band(const conv_call *c, const gemm_ukernel *u)
+/* Whether strips of B would take longer. */
+static bool prefers_band(const conv_call *c, const gemm_ukernel *u)
 {
     enum { FEW = 4, SOME = 32, SOME_FILTERS = 32 };
     if (c->c > FEW && (c->c > SOME || c->n > SOME_FILTERS)) return false;
@@ -186,3 +188,17 @@ int packed_band_conv(const conv_call *c, const gemm_context *context)
     band_job b = make_job(c, context->isa, threads);
     return gemm_parallel(threads, c->batch * ceil_div(c->out_h, b.chunk_rows), run_chunk, &b);
 }
+
+static bool plan_band(const conv_call *c, const gemm_context *context, packed_choice *choice)
+{
+    (void)choice;
+    return prefers_band(c, context->isa);
+}
+
+static int run_way(const conv_call *c, const packed_choice *choice, const gemm_context *context)
+{
+    (void)choice;
+    return packed_band_conv(c, context);
+}
+
+const packed_way packed_way_band = {"band", plan_band, run_way};

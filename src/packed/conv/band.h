@@ -8,9 +8,6 @@
 /* Whether this layer can run so: strides 1 and 2, one group, no logistic. */
 bool packed_can_band(const conv_call *, const gemm_ukernel *);
 
-/* Whether it should: the layer can, and strips of B would take longer. */
-bool packed_prefers_band(const conv_call *, const gemm_ukernel *);
-
 /* Runs a layer that can. Returns -1 if there is no memory. */
 int packed_band_conv(const conv_call *, const gemm_context *);
 

@@ -6,8 +6,7 @@
  * are read at once, because memory then delivers faster. Threads get consecutive filters. No sum is
  * cut between two threads.
  */
-#include "packed/conv/dots.h"
-
+#include "packed/conv/way.h"
 #include "packed/gemm/plan.h"
 #include "packed/packed.h"
 #include "util/ints.h"
@@ -56,10 +55,20 @@ static void convolve_dots(void *arg, int chunk, void *scratch)
     }
 }
 
-int packed_dots(const conv_call *c, const gemm_ukernel *u, int threads)
+static bool plan_dots(const conv_call *c, const gemm_context *context, packed_choice *choice)
 {
+    (void)context, (void)choice;
+    return gemm_conv_is_dots(c);
+}
+
+static int run_dots(const conv_call *c, const packed_choice *choice, const gemm_context *context)
+{
+    (void)choice;
+    const gemm_ukernel *u = context->isa;
     dots_job d = {.c = c, .u = u, .K = gemm_conv_taps(c)};
-    threads = packed_threads(c->n, c->batch, d.K, threads);
+    const int threads = packed_threads(c->n, c->batch, d.K, context->threads);
     d.step = threads == 1 ? c->n : even_step(c->n, ceil_div(c->n, threads), u->vl);
     return gemm_parallel(threads, ceil_div(c->n, d.step), convolve_dots, &d);
 }
+
+const packed_way packed_way_dots = {"dots", plan_dots, run_dots};

@@ -6,6 +6,7 @@
  */
 #include "packed/conv/lanes.h"
 
+#include "packed/conv/way.h"
 #include "packed/gemm/job.h"
 #include "packed/gemm/plan.h"
 #include "packed/packed.h"
@@ -74,7 +75,7 @@ static packed_lanes *make(const conv_call *c, const gemm_ukernel *u)
 const float *packed_arrange(const conv_call *c, const gemm_ukernel *u, gemm_kept *kept,
                             packed_lanes **own)
 {
-    packed_lanes *l = kept ? kept->data : NULL;
+    packed_lanes *l = gemm_kept_data(kept, free_kept);
     if (l && l->u == u) return l->weights;
     if (kept) gemm_drop_kept(kept);
     l = make(c, u);
@@ -184,3 +185,17 @@ int packed_lanes_conv(const conv_call *c, const gemm_context *context)
     packed_free_lanes(own);
     return no_memory;
 }
+
+static bool plan_lanes(const conv_call *c, const gemm_context *context, packed_choice *choice)
+{
+    (void)choice;
+    return packed_prefers_lanes(c, context->isa);
+}
+
+static int run_way(const conv_call *c, const packed_choice *choice, const gemm_context *context)
+{
+    (void)choice;
+    return packed_lanes_conv(c, context);
+}
+
+const packed_way packed_way_lanes = {"lanes", plan_lanes, run_way};

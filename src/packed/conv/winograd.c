@@ -29,6 +29,7 @@
  */
 #include "packed/conv/winograd.h"
 
+#include "packed/conv/way.h"
 #include "packed/gemm/loops.h"
 #include "packed/packed.h"
 #include "packed/gemm/workspace.h"
@@ -121,11 +122,10 @@ static filters *make_filters(const conv_call *c, int m, const gemm_context *cont
 static filters *get_filters(const conv_call *c, int m, const gemm_context *context, bool *own)
 {
     gemm_kept *kept = context->kept;
-    filters *f = kept ? kept->data : NULL;
+    filters *f = gemm_kept_data(kept, free_filters);
     *own = false;
     if (f && f->u == context->isa && f->m == m) return f;
-    free_filters(f);
-    if (kept) kept->data = NULL;
+    if (kept) gemm_drop_kept(kept);
     f = make_filters(c, m, context);
     if (f && kept && f->bytes <= kept->room) {
         kept->data = f, kept->bytes = f->bytes, kept->free = free_filters;
@@ -403,3 +403,22 @@ int packed_winograd(const conv_call *c, int m, const gemm_context *context)
     if (own) free_filters(f);
     return status;
 }
+
+/* ---- the way ---- */
+
+static bool plan_winograd(const conv_call *c, const gemm_context *context, packed_choice *choice)
+{
+    choice->m = context->direct ? 0 : packed_winograd_m(c, context->isa);
+    choice->name = choice->m == 2 ? "winograd2" : "winograd4";
+    return choice->m != 0;
+}
+
+static int run_winograd(const conv_call *c, const packed_choice *choice,
+                        const gemm_context *context)
+{
+    if (packed_winograd(c, choice->m, context)) return -1;
+    context->note->transform = gemm_winograd_transform(choice->m);
+    return 0;
+}
+
+const packed_way packed_way_winograd = {"winograd", plan_winograd, run_winograd};

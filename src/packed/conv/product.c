@@ -1,0 +1,299 @@
+/*
+ * A convolution as products of matrices: see product.h. A tap is one weight of a filter:
+ * (channel, ky, kx). Row p of B, which im2col would write, holds the pixels under tap p. Strips of B
+ * are packed straight from the image:
+ *
+ *                      places j0 .. j0+nc of the output, across the ends of its rows
+ *     tap (c, 0, 0)  | . . . . . . . . . . |     . = image[c][y * stride + ky - pad]
+ *     tap (c, 0, 1)  | . . . . . . . . . . |                [x * stride + kx - pad]
+ *     ...                                            or 0 outside of the image
+ *
+ * The ways from an image to B, the fastest first:
+ *
+ *   1x1, stride 1     B is the image: read where it lies
+ *   taps are shifts   each row of B is the channel at an offset, masked at the edges (taps.h)
+ *   stride S > 1      the rows of one channel under one strip, in S parts (parts.h)
+ *   any other         row by row of the output
+ *
+ * The micro-kernel applies scale, shift and activation to the tile in registers. Threads share one
+ * large product as in gemm, or take whole products where a layer has many groups or images.
+ */
+#include "packed/conv/product.h"
+
+#include "packed/conv/parts.h"
+#include "packed/conv/way.h"
+#include "packed/gemm/loops.h"
+#include "packed/packed.h"
+#include "util/ints.h"
+#include "util/threads.h"
+
+#include <string.h>
+
+/* ---- packing from the image ---- */
+
+static void pack_shifts(const packed_b *b, const gemm_ukernel *u, int p0, int kc, int j0, int nc,
+                        float *strip)
+{
+    (void)nc;
+    const packed_channels *s = b->source;
+    j0 += s->place;
+    gemm_taps taps = *packed_taps_of(s->shifts);
+    const size_t area = (size_t)s->c->h * s->c->w;
+    taps.valid += (size_t)(j0 / u->vl) * taps.count;
+    u->pack_taps(&taps, s->first + p0 / taps.count * area + j0, area, p0 % taps.count, kc, strip);
+}
+
+/*
+ * Packs n places of one tap, (y, x) and on, within one row of the output. Prefetches the pixels of
+ * the next strip. A tap further right prefetches further right, so the taps of a row share the
+ * lines.
+ */
+static void pack_stretch(const conv_call *c, const gemm_ukernel *u, const float *channel, int dy,
+                         int dx, int y, int x, int n, float *dst)
+{
+    const int row = y * c->stride + dy;
+    packed_range in = {n, n}; /* of dst: what lies inside of the image */
+    if (row >= 0 && row < c->h) in = packed_inside(c->stride, x * c->stride + dx, c->w, n);
+    memset(dst, 0, in.from * sizeof *dst);
+    memset(dst + in.to, 0, (n - in.to) * sizeof *dst);
+    const int pixels = in.to - in.from;
+    if (pixels == 0) return;
+    const float *src = channel + (size_t)row * c->w + ((x + in.from) * c->stride + dx);
+    const float *ahead = src + n * c->stride + (dx + c->pad) * 32;
+    __builtin_prefetch(ahead, 0, 3);
+    __builtin_prefetch(ahead + 16, 0, 3);
+    dst += in.from;
+    if (c->stride == 1) {
+        memcpy(dst, src, pixels * sizeof *dst);
+    } else if (c->stride == 2) {
+        u->take_even(src, pixels, dst);
+    } else {
+        for (int i = 0; i < pixels; ++i) dst[i] = src[(size_t)i * c->stride];
+    }
+}
+
+static void pack_any(const packed_b *b, const gemm_ukernel *u, int p0, int kc, int j0, int nc,
+                     float *strip)
+{
+    const packed_channels *s = b->source;
+    const conv_call *c = s->c;
+    const int taps = c->size * c->size;
+    j0 += s->place;
+    for (int p = p0; p < p0 + kc; ++p, strip += u->nr) {
+        const float *channel = s->first + (size_t)(p / taps) * c->h * c->w;
+        const int dy = p % taps / c->size - c->pad, dx = p % c->size - c->pad;
+        int y = j0 / c->out_w, x = j0 % c->out_w;
+        for (int at = 0; at < nc; x = 0, ++y) {
+            const int n = min_int(c->out_w - x, nc - at);
+            pack_stretch(c, u, channel, dy, dx, y, x, n, strip + at);
+            at += n;
+        }
+        for (int j = nc; j < u->nr; ++j) strip[j] = 0;
+    }
+}
+
+/* ---- stride S: the rows of one channel under a strip ---- */
+
+/* The most floats of a band under one strip, of one channel. */
+enum { STRIP_BAND = 8192 };
+
+static bool fits_strip_band(const conv_call *c, const gemm_ukernel *u)
+{
+    if (!packed_reads_all_parts(c)) return false;
+    const gemm_depthwise d = packed_band_of(c, u);
+    const int rows = min_int(c->out_h, 1 + ceil_div(u->nr - 1, c->out_w));
+    return gemm_depthwise_floats(&d, rows) <= STRIP_BAND;
+}
+
+/* Channel by channel: fills a band with the rows under the strip, and packs the taps from it. */
+static void pack_by_channels(const packed_b *b, const gemm_ukernel *u, int p0, int kc, int j0,
+                             int nc, float *strip)
+{
+    _Alignas(64) float band[STRIP_BAND];
+    const packed_channels *s = b->source;
+    const conv_call *c = s->c;
+    const int taps = c->size * c->size, end = p0 + kc;
+    j0 += s->place;
+    const int y0 = j0 / c->out_w, y1 = (j0 + nc - 1) / c->out_w + 1;
+    gemm_depthwise d = packed_band_of(c, u);
+    memset(band, 0, gemm_depthwise_floats(&d, y1 - y0) * sizeof *band);
+    for (int p = p0, count; p < end; p += count, strip += count * u->nr) {
+        const int first = p % taps;
+        count = min_int(taps - first, end - p);
+        d.src = s->first + (size_t)(p / taps) * c->h * c->w;
+        u->fill_band(&d, y0, y1, band);
+        packed_pack_places(&d, u, band, 0, first, count, j0 - y0 * c->out_w, nc, strip);
+    }
+}
+
+/* ---- dense and grouped convolutions ---- */
+
+/* The activation that the tile function does not have. The tile is still in L1. `data` is the
+   gemm_ukernel. */
+static void finish_logistic(const packed_epilogue *e, int i0, int rows, int j0, int cols, float *c,
+                            size_t ldc)
+{
+    (void)i0, (void)j0;
+    const gemm_ukernel *u = e->data;
+    for (int i = 0; i < rows; ++i, c += ldc) u->logistic(cols, c, c);
+}
+
+static double products_of(const conv_call *c)
+{
+    return (double)c->batch * c->n * gemm_conv_places(c) * gemm_conv_taps(c);
+}
+
+/* The threads for a layer whose products are not shared but taken whole. A layer smaller than
+   this is done before a worker could help. */
+int packed_product_threads(const conv_call *c, int threads)
+{
+    return products_of(c) < 500e3 ? 1 : threads;
+}
+
+/* Product `index` of batch * groups. */
+packed_job packed_product(const packed_layer *l, packed_channels *source, int index)
+{
+    const conv_call *c = l->c;
+    const int group = index % c->groups, filters = c->n / c->groups, in = c->c / c->groups;
+    const size_t area = (size_t)c->h * c->w, out_area = gemm_conv_places(c);
+    *source = (packed_channels){c, l->shifts, c->input + (size_t)index * in * area, 0};
+    packed_job job = {
+        .M = filters,
+        .N = gemm_conv_places(c),
+        .K = gemm_conv_taps(c),
+        .C = c->output + (size_t)index * filters * out_area,
+        .ldc = out_area,
+        .B = {.source = source,
+              .pack = l->shifts ? pack_shifts : l->by_channels ? pack_by_channels : pack_any},
+        .epilogue =
+            {
+                .alpha = 1,
+                .overwrite = true,
+                .scale = c->scale ? c->scale + group * filters : NULL,
+                .shift = c->shift + group * filters,
+                .slope = packed_slope(c->activation),
+                .finish = c->activation == CONV_LOGISTIC ? finish_logistic : NULL,
+                .data = l->u,
+            },
+    };
+    job.a_row = job.K;
+    job.a_step = 1;
+    job.A = c->weights + (size_t)group * filters * job.K;
+    if (gemm_conv_is_pointwise(c)) {
+        job.B = (packed_b){.rows = source->first, .ld = area};
+    }
+    return job;
+}
+
+static void multiply_product(void *arg, int chunk, void *scratch)
+{
+    const packed_layer *l = arg;
+    packed_channels source;
+    const packed_job job = packed_product(l, &source, chunk);
+    packed_run_here(&job, l->u, scratch);
+}
+
+/* Many products: each thread takes whole ones. Few: the threads share one after the other. The
+   result is the same, because a product does not depend on the number of its threads. -1: no
+   memory. */
+static int run_dense(const packed_layer *l, int threads)
+{
+    const int products = l->c->batch * l->c->groups;
+    if (products >= 4 * threads) {
+        return gemm_parallel(packed_product_threads(l->c, threads), products, multiply_product, (void *)l);
+    }
+    for (int i = 0; i < products; ++i) {
+        packed_channels source;
+        const packed_job job = packed_product(l, &source, i);
+        if (packed_run(&job, l->u, threads)) return -1;
+    }
+    return 0;
+}
+
+/* ---- pooled: the maxima of 2x2 blocks, a band of rows at a time ---- */
+
+/*
+ * So many rows of the output make a band: its sums stay in L2, and shifts can begin there. 0: there
+ * is no such number, or there are too few bands for many threads. Each band reads all weights, and
+ * a small output is pooled quickly by itself.
+ */
+static int rows_of_band(const conv_call *c, const gemm_ukernel *u)
+{
+    enum { FEW_BANDS = 32, IN_L2 = 96 * 1024 / sizeof(float),
+           MOST = (GEMM_SCRATCH_BYTES - PACKED_SCRATCH_BYTES) / sizeof(float) };
+    const int row = c->n / c->groups * c->out_w;
+    int rows = 2;
+    while (rows < 2 * u->vl && rows * c->out_w % u->vl) rows += 2;
+    if (rows * c->out_w % u->vl || rows > MOST / row) return 0;
+    rows *= max_int(1, IN_L2 / row / rows);
+    return ceil_div(c->out_h, rows) < FEW_BANDS ? 0 : rows;
+}
+
+/* What the threads share. */
+typedef struct pooled_job {
+    packed_layer l;
+    int band;                    /* rows of the output in a chunk, an even number */
+} pooled_job;
+
+static void pool_band(const packed_layer *l, int rows, const float *sums, float *output)
+{
+    const conv_call *c = l->c;
+    const size_t width = c->out_w, pooled = (size_t)c->out_h / 2 * (width / 2);
+    for (int i = 0; i < c->n / c->groups; ++i, output += pooled, sums += rows * width) {
+        for (int y = 0; y < rows; y += 2) {
+            const float *top = sums + y * width;
+            l->u->max_pairs(c->out_w / 2, top, top + width, output + y / 2 * (width / 2));
+        }
+    }
+}
+
+static void convolve_band(void *arg, int chunk, void *scratch)
+{
+    const pooled_job *p = arg;
+    const packed_layer *l = &p->l;
+    const conv_call *c = l->c;
+    const int bands = ceil_div(c->out_h, p->band), index = chunk / bands;
+    const int y = chunk % bands * p->band, rows = min_int(p->band, c->out_h - y);
+    packed_channels source;
+    packed_job job = packed_product(l, &source, index);
+    source.place = y * c->out_w;
+    if (job.B.rows) job.B.rows += source.place;
+    job.N = rows * c->out_w;
+    job.C = (float *)scratch + PACKED_SCRATCH_BYTES / sizeof(float);
+    job.ldc = job.N;
+    packed_run_here(&job, l->u, scratch);
+    const size_t pooled = (size_t)c->out_h / 2 * (c->out_w / 2);
+    pool_band(l, rows, job.C,
+              c->output + (size_t)index * job.M * pooled + (size_t)y / 2 * (c->out_w / 2));
+}
+
+static int run_pooled(const packed_layer *l, int band, int threads)
+{
+    const conv_call *c = l->c;
+    pooled_job job = {*l, band};
+    return gemm_parallel(packed_product_threads(c, threads),
+                         c->batch * c->groups * ceil_div(c->out_h, band), convolve_band, &job);
+}
+
+/* ---- the way ---- */
+
+static bool plan_direct(const conv_call *c, const gemm_context *context, packed_choice *choice)
+{
+    choice->rows = c->pool ? rows_of_band(c, context->isa) : 0;
+    return !c->pool || choice->rows > 0;
+}
+
+/* Without memory for shifts the layer runs as any other geometry does. */
+static int run_direct(const conv_call *c, const packed_choice *choice, const gemm_context *context)
+{
+    const gemm_ukernel *u = context->isa;
+    const bool shifted = packed_has_shifts(c) && !gemm_conv_is_pointwise(c);
+    packed_shifts *const shifts = shifted ? packed_take_shifts(c, u) : NULL;
+    const packed_layer l = {c, u, shifts, fits_strip_band(c, u)};
+    const int no_memory = c->pool ? run_pooled(&l, choice->rows, context->threads)
+                                  : run_dense(&l, context->threads);
+    packed_give_shifts(shifts);
+    return no_memory;
+}
+
+const packed_way packed_way_direct = {"direct", plan_direct, run_direct};

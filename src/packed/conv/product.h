@@ -1,0 +1,32 @@
+/*
+ * A convolution as products of matrices, one for each image and group: M filters, N places of the
+ * output, K taps. The columns of B are packed straight from the image.
+ */
+#ifndef PACKED_PRODUCT_H
+#define PACKED_PRODUCT_H
+
+#include "packed/conv/taps.h"
+#include "packed/gemm/job.h"
+
+typedef struct packed_layer {
+    const conv_call *c;
+    const gemm_ukernel *u;
+    const packed_shifts *shifts; /* NULL: taps are not shifts */
+    bool by_channels;            /* rows in parts, channel by channel, where taps are not shifts */
+} packed_layer;
+
+/* The channels of a group in an image: the source of a packed_b. */
+typedef struct packed_channels {
+    const conv_call *c;
+    const packed_shifts *shifts;
+    const float *first;
+    int place;                   /* the place of the output in column 0 of B */
+} packed_channels;
+
+/* Product `index` of batch * groups. The job refers to *source. */
+packed_job packed_product(const packed_layer *, packed_channels *source, int index);
+
+/* The threads for a layer whose products are not shared but taken whole: at most `threads`. */
+int packed_product_threads(const conv_call *, int threads);
+
+#endif

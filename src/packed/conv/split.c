@@ -1,0 +1,94 @@
+/*
+ * Layers of stride S > 1 with large maps, as products of matrices. A chunk is some rows of the
+ * output. Their band of the image has all channels, with rows in S parts (parts.h), and serves many
+ * strips of B.
+ */
+#include "packed/conv/parts.h"
+#include "packed/conv/product.h"
+#include "packed/conv/way.h"
+#include "packed/gemm/loops.h"
+#include "util/ints.h"
+#include "util/threads.h"
+
+#include <string.h>
+
+/* A band of the image with split rows of all channels: the source of a packed_b. */
+typedef struct split_rows {
+    gemm_depthwise d;
+    const float *band;          /* what fill_band wrote for each channel */
+    size_t apart;               /* floats from channel to channel */
+} split_rows;
+
+/* Place 0 is the first one of the band's rows of the output. */
+static void pack_split(const packed_b *b, const gemm_ukernel *u, int p0, int kc, int j0, int nc,
+                       float *strip)
+{
+    const split_rows *s = b->source;
+    packed_pack_places(&s->d, u, s->band, s->apart, p0, kc, j0, nc, strip);
+}
+
+/*
+ * Rows of the output in a chunk. Their band of the image is a quarter of a small L2, and they fill
+ * a few strips. They depend on the shape of one image alone, because the number of columns of a
+ * product decides its last bits. 0: there are too few chunks for several threads, or the band is
+ * too large.
+ */
+static int rows_of_split(const conv_call *c, const gemm_ukernel *u)
+{
+    enum { FEW_CHUNKS = 8, MANY_CHUNKS = 16, FEW_STRIPS = 4, BAND = 64 * 1024 / sizeof(float),
+           MOST = (GEMM_SCRATCH_BYTES - PACKED_SCRATCH_BYTES) / sizeof(float) };
+    if (!packed_reads_all_parts(c) || c->pool) return 0;
+    const int channels = c->c / c->groups;
+    const gemm_depthwise d = packed_band_of(c, u);
+    const int fits = (BAND / channels / d.pitch - c->size) / c->stride + 1;
+    const int least = ceil_div(FEW_STRIPS * u->nr, c->out_w);
+    const int rows = max_int(least, min_int(fits, ceil_div(c->out_h, MANY_CHUNKS)));
+    if (channels * gemm_depthwise_floats(&d, rows) > MOST) return 0;
+    return c->groups * ceil_div(c->out_h, rows) < FEW_CHUNKS ? 0 : rows;
+}
+
+/* What the threads share. */
+typedef struct split_job {
+    packed_layer l;
+    int band;                   /* rows of the output in a chunk */
+} split_job;
+
+static void convolve_split(void *arg, int chunk, void *scratch)
+{
+    const split_job *shared = arg;
+    const packed_layer *l = &shared->l;
+    const conv_call *c = l->c;
+    const int band_rows = shared->band, bands = ceil_div(c->out_h, band_rows);
+    const int index = chunk / bands, in = c->c / c->groups;
+    const int y = chunk % bands * band_rows, rows = min_int(band_rows, c->out_h - y);
+    split_rows s = {.d = packed_band_of(c, l->u)};
+    packed_channels source;
+    packed_job job = packed_product(l, &source, index);
+    float *const band = (float *)scratch + PACKED_SCRATCH_BYTES / sizeof(float);
+    s.band = band;
+    s.apart = gemm_depthwise_floats(&s.d, rows);
+    memset(band, 0, in * s.apart * sizeof *band);
+    for (int i = 0; i < in; ++i) {
+        s.d.src = source.first + (size_t)i * c->h * c->w;
+        l->u->fill_band(&s.d, y, y + rows, band + i * s.apart);
+    }
+    job.B = (packed_b){.source = &s, .pack = pack_split};
+    job.N = rows * c->out_w;
+    job.C += (size_t)y * c->out_w;
+    packed_run_here(&job, l->u, scratch);
+}
+
+static bool plan_split(const conv_call *c, const gemm_context *context, packed_choice *choice)
+{
+    choice->rows = rows_of_split(c, context->isa);
+    return choice->rows > 0;
+}
+
+static int run_split(const conv_call *c, const packed_choice *choice, const gemm_context *context)
+{
+    split_job job = {{.c = c, .u = context->isa}, choice->rows};
+    return gemm_parallel(packed_product_threads(c, context->threads),
+                         c->batch * c->groups * ceil_div(c->out_h, job.band), convolve_split, &job);
+}
+
+const packed_way packed_way_split = {"split", plan_split, run_split};
