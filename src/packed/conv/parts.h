@@ -1,4 +1,4 @@
-/* Rows of the image in S parts, for layers of stride S: the pixels under a tap are then neighbours. */
+/* Rows of the image in S parts, for layers of stride S: pixels under a tap are then neighbours. */
 #ifndef PACKED_PARTS_H
 #define PACKED_PARTS_H
 

@@ -1,7 +1,7 @@
 /*
  * A convolution as products of matrices: see product.h. A tap is one weight of a filter:
- * (channel, ky, kx). Row p of B, which im2col would write, holds the pixels under tap p. Strips of B
- * are packed straight from the image:
+ * (channel, ky, kx). Row p of B, which im2col would write, holds the pixels under tap p. Strips of
+ * B are packed straight from the image:
  *
  *                      places j0 .. j0+nc of the output, across the ends of its rows
  *     tap (c, 0, 0)  | . . . . . . . . . . |     . = image[c][y * stride + ky - pad]
@@ -200,7 +200,8 @@ static int run_dense(const packed_layer *l, int threads)
 {
     const int products = l->c->batch * l->c->groups;
     if (products >= 4 * threads) {
-        return gemm_parallel(packed_product_threads(l->c, threads), products, multiply_product, (void *)l);
+        return gemm_parallel(packed_product_threads(l->c, threads), products, multiply_product,
+                             (void *)l);
     }
     for (int i = 0; i < products; ++i) {
         packed_channels source;
