@@ -95,8 +95,10 @@ __constant sampler_t nearest = CLK_NORMALIZED_COORDS_FALSE | CLK_ADDRESS_CLAMP |
 
 /* Four steps of K: b[k][p] is pixel p of row k, t[k][i] is A's element of row i. `next`: how far
    the second pixel is. Always inlined, because llvmpipe's compiler crashes on an image as the
-   argument of a call. */
+   argument of a call. Not with LOAD_BY_CALL: Oclgrind cannot follow arrays that are inlined. */
+#ifndef LOAD_BY_CALL
 __attribute__((always_inline))
+#endif
 void load_four(PLACE at, int brs, int next, SOURCE B, __global const ELEMENT *a, const int *row,
                NUMBER4 (*b)[PIXELS], NUMBER (*t)[ROWS])
 {

@@ -475,7 +475,8 @@ else
     done
     oclgrind_layers cl-oclgrind-layers --check-api
     oclgrind_chains cl-oclgrind-chains $checks
-    checks='--build-options -cl-opt-disable --uninitialized'
+    export OCLGRIND_BUILD_OPTIONS='-cl-opt-disable -DLOAD_BY_CALL'
+    checks=--uninitialized
     export GEMM_CACHE_DIR=$work/oclgrind-plain
     for row in $rows; do
         oclgrind_row cl-oclgrind-uninitialized-$row --sum $row "$sums" $checks
