@@ -14,6 +14,7 @@
  */
 #include "common/random.h"
 #include "driver/driver.h"
+#include "packed/packed.h"
 #include "support/child.h"
 #include "support/report.h"
 #include "util/threads.h"
@@ -367,6 +368,26 @@ static void test_cl(void)
     test_cramped((size_t)64 << 20);
 }
 
+/* The trace names the way that had no room beside the one that ran. */
+static void test_trace(void)
+{
+    problem p = make_problem(&cases[0]);
+    gemm_note note;
+    const gemm_context context = gemm_make_context(&note);
+    bool told = false;
+    p.calls[0].output = p.output;
+    for (int allowed = 0; allowed < MOST && !told; ++allowed) {
+        atomic_store(&failing, 1);
+        atomic_store(&left, allowed);
+        const gemm_status status = gemm_packed_conv(p.calls, &context, NULL);
+        atomic_store(&left, -1);
+        told = status == GEMM_DONE && strstr(note.algorithm, ", no room for winograd");
+    }
+    if (told) report_pass("no-room-in-trace");
+    else report_fail("no-room-in-trace", "the last one: %s", note.algorithm);
+    free_problem(&p);
+}
+
 int main(int argc, char **argv)
 {
     checks = argc == 2 && !strcmp(argv[1], "--check");
@@ -378,6 +399,7 @@ int main(int argc, char **argv)
     gemm_set_variant(gemm_find("packed"));
     gemm_set_threads(2);
     if (!checks) test_cl();
+    if (!checks) test_trace();
     for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i) {
         test(&cases[i], 1);
         if (checks) continue;

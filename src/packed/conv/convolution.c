@@ -17,7 +17,7 @@ static const packed_way *const ways[] = {
     &packed_way_direct,         /* all others */
 };
 
-/* A way without memory leaves the convolution to the ways behind it. The trace has both names. */
+/* A way without room leaves the convolution to the ways behind it. The trace has both names. */
 gemm_status gemm_packed_conv(const conv_call *c, const gemm_context *context, const void *params)
 {
     (void)params;
@@ -31,7 +31,7 @@ gemm_status gemm_packed_conv(const conv_call *c, const gemm_context *context, co
             continue;
         }
         snprintf(note->algorithm, sizeof note->algorithm, "%s%s%s", choice.name,
-                 failed ? ", no memory for " : "", failed ? failed : "");
+                 failed ? ", no room for " : "", failed ? failed : "");
         return GEMM_DONE;
     }
     return GEMM_DECLINED;

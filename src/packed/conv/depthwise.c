@@ -3,6 +3,7 @@
  * channel are copied with zeroes around them, some at a time, and the sums stay in registers.
  */
 #include "packed/conv/parts.h"
+#include "packed/conv/product.h"
 #include "packed/conv/way.h"
 #include "packed/packed.h"
 #include "util/ints.h"
@@ -110,8 +111,7 @@ static int run_depthwise(const conv_call *c, const packed_choice *choice,
     enum { TOO_SMALL = 125000 };    /* a depthwise layer has a quarter of a gemm's speed */
     (void)choice;
     const int channels = c->batch * c->groups;
-    const double products = (double)c->batch * c->n * gemm_conv_places(c) * gemm_conv_taps(c);
-    const int threads = products < TOO_SMALL ? 1 : context->threads;
+    const int threads = packed_multiply_adds(c) < TOO_SMALL ? 1 : context->threads;
     depthwise_job job = {c, context->isa, ceil_div(channels, 4 * threads)};
     return gemm_parallel(threads, ceil_div(channels, job.step), convolve_channels, &job);
 }

@@ -138,7 +138,7 @@ static void finish_logistic(const packed_epilogue *e, int i0, int rows, int j0, 
     for (int i = 0; i < rows; ++i, c += ldc) u->logistic(cols, c, c);
 }
 
-static double products_of(const conv_call *c)
+double packed_multiply_adds(const conv_call *c)
 {
     return (double)c->batch * c->n * gemm_conv_places(c) * gemm_conv_taps(c);
 }
@@ -147,7 +147,7 @@ static double products_of(const conv_call *c)
    this is done before a worker could help. */
 int packed_product_threads(const conv_call *c, int threads)
 {
-    return products_of(c) < 500e3 ? 1 : threads;
+    return packed_multiply_adds(c) < 500e3 ? 1 : threads;
 }
 
 /* Product `index` of batch * groups. */

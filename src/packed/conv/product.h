@@ -23,6 +23,9 @@ typedef struct packed_channels {
     int place;                   /* the place of the output in column 0 of B */
 } packed_channels;
 
+/* The multiply-adds of a convolution. */
+double packed_multiply_adds(const conv_call *);
+
 /* Product `index` of batch * groups. The job refers to *source. */
 packed_job packed_product(const packed_layer *, packed_channels *source, int index);
 

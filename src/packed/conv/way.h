@@ -22,7 +22,8 @@ typedef struct packed_way {
        address. */
     bool (*plan)(const conv_call *, const gemm_context *, packed_choice *);
 
-    /* 0, or -1: there is no memory, and the output is unchanged. */
+    /* 0, or -1: there is no room, because memory or a thread's scratch is too small. The output is
+       then unchanged. */
     int (*run)(const conv_call *, const packed_choice *, const gemm_context *);
 } packed_way;
 
