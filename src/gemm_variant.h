@@ -70,7 +70,6 @@ typedef struct gemm_kept {
     const struct gemm_variant *row;     /* of `auto` alone: the row that data is of */
 } gemm_kept;
 
-/* Frees what is kept, if anything is. */
 /* What the owner of `free` keeps, or NULL: another way to compute the layer may have kept
    something else. */
 static inline void *gemm_kept_data(const gemm_kept *kept, void (*free)(void *data))
@@ -78,6 +77,7 @@ static inline void *gemm_kept_data(const gemm_kept *kept, void (*free)(void *dat
     return kept && kept->free == free ? kept->data : NULL;
 }
 
+/* Frees what is kept, if anything is. */
 static inline void gemm_drop_kept(gemm_kept *kept)
 {
     if (kept->data) kept->free(kept->data);
@@ -206,6 +206,7 @@ typedef struct gemm_rounding {
 typedef enum gemm_auto_use {
     GEMM_NOT_IN_AUTO,
     GEMM_IN_AUTO,
+    GEMM_IN_AUTO_FIRST,         /* one variant: the usual one, where nothing was measured */
     GEMM_IN_AUTO_WITH_GPU       /* not where the OpenCL device is the CPU */
 } gemm_auto_use;
 
@@ -224,6 +225,7 @@ typedef struct gemm_variant {
     int warm_up;                /* calls of a shape until the row knows how to run it; 0: it knows
                                    at once. Measurements begin behind them */
     bool on_device;             /* Darknet's buffers should be memory that the device shares */
+    bool (*may_use_device)(void);       /* the same where it is not known at once, or NULL */
     bool leaves;                /* inputs of `conv` and `layer` may lie on the device, and outputs
                                    may stay there */
     bool reference;             /* runs a library of other people: its crash is not ours */

@@ -5,16 +5,15 @@
  *   a table             the row of the shape; packed for a shape that the table lacks
  *   tuning is on        the same, but a shape that the table lacks is measured and written to it
  *
- * A row that declines leaves the call to packed. A convolution with its pool is the exception:
- * `auto` declines it too, so that Darknet asks for the convolution and for the pool.
+ * A row that declines leaves the op to packed. A convolution with its pool is the exception: `auto`
+ * declines it too, so that Darknet asks for the convolution and for the pool. So is a chain: it is
+ * the row's that would run each of its parts.
  */
 #include "auto/auto.h"
 
 #include "auto/decide.h"
 #include "auto/turns.h"
 #include "cl/configure.h"
-#include "packed/chain/chain.h"
-#include "packed/packed.h"
 #include "util/forked.h"
 #include "util/text.h"
 
@@ -26,52 +25,55 @@
 static const char by_default[] = "default", by_table[] = "tuned", just_measured[] = "measured",
                   after_decline[] = "the tuned row declined";
 
-static gemm_tuning_file file;
-static gemm_auto_mode mode;
-static const gemm_variant *packed;      /* its row */
-static const gemm_variant *recorded;    /* the row of gemm_auto_record, or NULL */
-
 typedef enum table_state {
     UNREAD,                     /* nobody has looked at the file yet */
-    NONE,                       /* there is no table: packed runs every call */
+    NONE,                       /* there is no table: packed runs every op */
     TABLE
 } table_state;
 
-static atomic_int state;
-static gemm_tuning *table;
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;        /* for who changes the table */
-static bool measures;                   /* a shape that the table lacks is measured */
-static bool unkept;                     /* the file could not be written */
+/* All that `auto` knows. The driver configures it, and the functions below change it. */
+static struct chooser {
+    gemm_tuning_file file;
+    gemm_auto_mode mode;
+    const gemm_variant *packed;         /* the variant of GEMM_IN_AUTO_FIRST */
+    const gemm_variant *recorded;       /* the variant of gemm_auto_record, or NULL */
+    atomic_int state;
+    gemm_tuning *table;
+    pthread_mutex_t lock;               /* for who changes the table */
+    bool measures;                      /* a shape that the table lacks is measured */
+    bool unkept;                        /* the file could not be written */
+} own = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 /* ---- the table ---- */
 
 void gemm_auto_configure(const gemm_tuning_file *f, gemm_auto_mode m)
 {
-    file = *f;
-    for (size_t i = 0; i < file.row_count; ++i)
-        if (file.rows[i].run == gemm_packed) packed = &file.rows[i];
+    own.file = *f;
+    for (size_t i = 0; i < own.file.row_count; ++i)
+        if (own.file.rows[i].in_auto == GEMM_IN_AUTO_FIRST) own.packed = &own.file.rows[i];
     gemm_auto_set_mode(m);
 }
 
 void gemm_auto_set_mode(gemm_auto_mode m)
 {
-    mode = m;
-    measures = m != GEMM_AUTO_READ;
-    recorded = NULL;
-    gemm_tuning_free(table);
-    table = NULL;
-    atomic_store(&state, packed ? UNREAD : NONE);
+    own.mode = m;
+    own.measures = m != GEMM_AUTO_READ;
+    own.recorded = NULL;
+    gemm_tuning_free(own.table);
+    own.table = NULL;
+    atomic_store(&own.state, own.packed ? UNREAD : NONE);
 }
 
 static table_state read_table(void)
 {
     char reason[1536];
     gemm_tuning *t = gemm_tuning_make();
-    const bool read = t && mode != GEMM_AUTO_ANEW &&
-                      gemm_tuning_load(t, &file, mode == GEMM_AUTO_TUNE, reason, sizeof reason);
-    if (t && mode != GEMM_AUTO_ANEW && !read && *reason) fprintf(stderr, "gemm: %s\n", reason);
-    if (read || (t && mode != GEMM_AUTO_READ)) {
-        table = t;
+    const bool read = t && own.mode != GEMM_AUTO_ANEW &&
+                      gemm_tuning_load(t, &own.file, own.mode == GEMM_AUTO_TUNE, reason,
+                                       sizeof reason);
+    if (t && own.mode != GEMM_AUTO_ANEW && !read && *reason) fprintf(stderr, "gemm: %s\n", reason);
+    if (read || (t && own.mode != GEMM_AUTO_READ)) {
+        own.table = t;
         return TABLE;
     }
     gemm_tuning_free(t);
@@ -80,17 +82,17 @@ static table_state read_table(void)
 
 static bool read_once(void)
 {
-    pthread_mutex_lock(&lock);
-    if (atomic_load(&state) == UNREAD) atomic_store(&state, (int)read_table());
-    const bool found = atomic_load(&state) == TABLE;
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_lock(&own.lock);
+    if (atomic_load(&own.state) == UNREAD) atomic_store(&own.state, (int)read_table());
+    const bool found = atomic_load(&own.state) == TABLE;
+    pthread_mutex_unlock(&own.lock);
     return found;
 }
 
 /* One branch where there is no table. */
 static bool has_table(void)
 {
-    const int now = atomic_load_explicit(&state, memory_order_acquire);
+    const int now = atomic_load_explicit(&own.state, memory_order_acquire);
     return now != NONE && (now == TABLE || read_once());
 }
 
@@ -100,21 +102,21 @@ static void save_table(void)
 {
     char reason[1536];
     if (gemm_cl_is_of_parent()) return;
-    if (gemm_tuning_save(table, &file, reason, sizeof reason) || unkept) return;
-    unkept = true;
+    if (gemm_tuning_save(own.table, &own.file, reason, sizeof reason) || own.unkept) return;
+    own.unkept = true;
     fprintf(stderr, "gemm: %s; it is kept in memory\n", reason);
 }
 
 bool gemm_auto_is_kept(void)
 {
-    return !unkept;
+    return !own.unkept;
 }
 
 /* The table is written so that a reader needs no lock: what another thread was adding is missing,
    or is complete. */
 static void after_fork(void)
 {
-    pthread_mutex_init(&lock, NULL);
+    pthread_mutex_init(&own.lock, NULL);
 }
 GEMM_IN_CHILD(after_fork)
 
@@ -122,19 +124,18 @@ GEMM_IN_CHILD(after_fork)
 
 void gemm_auto_measure(bool on)
 {
-    measures = on;
+    own.measures = on;
 }
 
-/* The rows that may compute a call of this kind: packed, then the others. Returns how many. */
-static int find_candidates(int kind, const gemm_variant *rows[GEMM_TURNS_ROWS])
+/* The rows that may compute the op: packed, then the others. Returns how many. */
+static int find_candidates(const gemm_op *op, const gemm_variant *rows[GEMM_TURNS_ROWS])
 {
     int count = 0;
-    rows[count++] = packed;
-    for (size_t i = 0; i < file.row_count && count < GEMM_TURNS_ROWS; ++i) {
-        const gemm_variant *v = &file.rows[i];
-        /* A row may offer packed's function for layers as its own. */
-        const bool same = v == packed || (kind >= GEMM_SHAPE_LAYER && v->layer == packed->layer);
-        if (!same && gemm_shape_offered(kind, v) && !gemm_tuning_unfit(v)) rows[count++] = v;
+    rows[count++] = own.packed;
+    for (size_t i = 0; i < own.file.row_count && count < GEMM_TURNS_ROWS; ++i) {
+        const gemm_variant *v = &own.file.rows[i];
+        const bool same = v == own.packed || gemm_op_is_alike(op, v, own.packed);
+        if (!same && gemm_op_offered(op, v) && !gemm_tuning_unfit(v)) rows[count++] = v;
     }
     return count;
 }
@@ -142,9 +143,9 @@ static int find_candidates(int kind, const gemm_variant *rows[GEMM_TURNS_ROWS])
 bool gemm_auto_uses_device(void)
 {
     if (!has_table()) return false;
-    if (gemm_tuning_uses_device(table)) return true;
-    for (size_t i = 0; measures && i < file.row_count; ++i) {
-        const gemm_variant *v = &file.rows[i];
+    if (gemm_tuning_uses_device(own.table)) return true;
+    for (size_t i = 0; own.measures && i < own.file.row_count; ++i) {
+        const gemm_variant *v = &own.file.rows[i];
         if (v->on_device && !gemm_tuning_unfit(v)) return true;
     }
     return false;
@@ -177,181 +178,172 @@ static void show_progress(const gemm_shape *shape, const double *ms, int count, 
 }
 
 /* With the lock held. Returns the new entry, or NULL. */
-static const gemm_tuned *measure(const gemm_any_call *c, const gemm_context *x)
+static const gemm_tuned *measure(const gemm_op *op, const gemm_shape *shape,
+                                 const gemm_context *x)
 {
     const gemm_variant *rows[GEMM_TURNS_ROWS];
     double ms[GEMM_TURNS_ROWS];
     char times[GEMM_TIMES_TEXT];
-    const int count = find_candidates(c->shape.kind, rows);
-    if (gemm_tuning_is_full(table)) return NULL;
-    if (count > 1 && !gemm_take_turns(c, x, rows, count, ms)) return NULL;
+    const int count = find_candidates(op, rows);
+    if (gemm_tuning_is_full(own.table)) return NULL;
+    if (count > 1 && !gemm_take_turns(op, x, rows, count, ms)) return NULL;
     const int winner = count > 1 ? gemm_decide(ms, count) : 0;
     if (count > 1) describe_times(rows, ms, count, times);
     else snprintf(times, sizeof times, "no other row");
-    const gemm_tuned *e = gemm_tuning_put(table, &c->shape, rows[winner], times, true);
+    const gemm_tuned *e = gemm_tuning_put(own.table, shape, rows[winner], times, true);
     if (!e) return NULL;
-    show_progress(&c->shape, ms, count, winner, rows, times);
+    show_progress(shape, ms, count, winner, rows, times);
     save_table();
     return e;
 }
 
 /* The entry of the shape, which is measured unless another thread did so before. */
-static const gemm_tuned *measure_once(const gemm_any_call *c, const gemm_context *x)
+static const gemm_tuned *measure_once(const gemm_op *op, const gemm_shape *shape,
+                                      const gemm_context *x)
 {
-    pthread_mutex_lock(&lock);
-    const gemm_tuned *e = gemm_tuning_find(table, &c->shape);
-    if (!e) e = measure(c, x);
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_lock(&own.lock);
+    const gemm_tuned *e = gemm_tuning_find(own.table, shape);
+    if (!e) e = measure(op, shape, x);
+    pthread_mutex_unlock(&own.lock);
     return e;
 }
 
 /* ---- recording ---- */
 
-static const gemm_tuned *record(const gemm_any_call *c)
+static const gemm_tuned *record(const gemm_op *op, const gemm_shape *shape)
 {
-    const bool offered = gemm_shape_offered(c->shape.kind, recorded);
-    pthread_mutex_lock(&lock);
-    const gemm_tuned *e =
-        gemm_tuning_put(table, &c->shape, offered ? recorded : packed, "by whole passes", true);
-    pthread_mutex_unlock(&lock);
+    const gemm_variant *row = gemm_op_offered(op, own.recorded) ? own.recorded : own.packed;
+    pthread_mutex_lock(&own.lock);
+    const gemm_tuned *e = gemm_tuning_put(own.table, shape, row, "by whole passes", true);
+    pthread_mutex_unlock(&own.lock);
     return e;
 }
 
 void gemm_auto_record(const gemm_variant *row)
 {
-    const bool ends = recorded && !row;
+    const bool ends = own.recorded && !row;
     if (!has_table()) return;
-    recorded = row;
+    own.recorded = row;
     if (ends) save_table();
 }
 
-/* ---- one call ---- */
+/* ---- one op ---- */
 
-/* What another row kept for the layer is no use for this one. */
-static void own_kept(gemm_kept *kept, const gemm_variant *row)
-{
-    if (kept && kept->row != row) gemm_drop_kept(kept);
-}
+/* A row, and why it runs. */
+typedef struct choice {
+    const gemm_variant *row;    /* NULL: the op is declined */
+    const char *why;
+} choice;
 
 /* The row of an entry. A child whose parent has the device takes packed for it. */
 static const gemm_variant *row_in(const gemm_tuned *e)
 {
     const gemm_variant *row = atomic_load_explicit(&e->row, memory_order_relaxed);
-    return row->on_device && gemm_cl_is_of_parent() ? packed : row;
+    return row->on_device && gemm_cl_is_of_parent() ? own.packed : row;
+}
+
+/* The row that the table has. NULL: the shape shall be measured. */
+static const gemm_variant *row_of(const gemm_op *op, const gemm_context *x)
+{
+    const gemm_shape shape = gemm_op_shape(op, x);
+    const gemm_tuned *e = gemm_tuning_find(own.table, &shape);
+    return e ? row_in(e) : own.measures ? NULL : own.packed;
+}
+
+/* The row of all parts. None where they have different ones, and where they shall be measured or
+   recorded one by one. */
+static choice choose_for_parts(const gemm_op *op, const gemm_context *x)
+{
+    gemm_op parts[GEMM_PARTS_MOST];
+    const int count = gemm_op_parts(op, parts);
+    const gemm_variant *row = own.recorded ? NULL : row_of(&parts[0], x);
+    for (int i = 1; i < count && row; ++i)
+        if (row_of(&parts[i], x) != row) row = NULL;
+    return (choice){row, by_table};
+}
+
+static choice choose(const gemm_op *op, const gemm_context *x)
+{
+    if (!has_table()) return (choice){own.packed, by_default};
+    if (op->kind == GEMM_CHAIN) return choose_for_parts(op, x);
+    const gemm_shape shape = gemm_op_shape(op, x);
+    const gemm_tuned *e = own.recorded ? record(op, &shape)
+                                       : gemm_tuning_find(own.table, &shape);
+    if (e) return (choice){row_in(e), by_table};
+    if (own.measures && !own.recorded && (e = measure_once(op, &shape, x)))
+        return (choice){row_in(e), just_measured};
+    return (choice){own.packed, by_default};
+}
+
+/* What another row kept for a layer is no use for this one. */
+static void own_kept(const gemm_op *op, const gemm_context *x, const gemm_variant *row)
+{
+    for (int i = 0, count = gemm_op_convs(op); i < count; ++i) {
+        gemm_kept *kept = gemm_op_kept(op, x, i);
+        if (!kept) continue;
+        if (kept->row != row) gemm_drop_kept(kept);
+        kept->row = row;
+    }
 }
 
 /* What GEMM_TRACE says about the row that `auto` took. */
-static void note_choice(gemm_note *note, const gemm_variant *row, const char *why)
+static void note_choice(gemm_note *note, const choice *c)
 {
-    if (!*note->ran) snprintf(note->ran, sizeof note->ran, "%s", row->name);
-    note->chosen = row->name;
-    note->why = why;
+    if (!*note->ran) strncat(note->ran, c->row->name, sizeof note->ran - 1);
+    note->chosen = c->row->name;
+    note->why = c->why;
 }
 
-static gemm_status run_on(const gemm_variant *row, const gemm_any_call *c, const gemm_context *x,
-                          const char *why)
+static gemm_status run_on(const choice *c, const gemm_op *op, const gemm_context *x)
 {
-    own_kept(x->kept, row);
-    const char *lost = row->leaves ? NULL : gemm_any_to_cpu(c);
+    own_kept(op, x, c->row);
+    const char *lost = c->row->leaves ? NULL : gemm_op_to_cpu(op);
     if (lost) return gemm_fail(x->note, lost);
-    const gemm_status status = gemm_run_any(row, c, x);
-    if (x->kept) x->kept->row = row;
-    note_choice(x->note, row, why);
+    const gemm_status status = gemm_op_run(op, c->row, x);
+    note_choice(x->note, c);
     return status;
 }
 
-static gemm_status run_tuned(const gemm_any_call *c, const gemm_context *x)
+static gemm_status run(const gemm_op *op, const gemm_context *x)
 {
-    const char *why = by_table;
-    const gemm_tuned *e = recorded ? record(c) : gemm_tuning_find(table, &c->shape);
-    if (!e && measures && !recorded) {
-        e = measure_once(c, x);
-        why = just_measured;
-    }
-    const gemm_variant *row = e ? row_in(e) : packed;
-    const gemm_status status = run_on(row, c, x, e ? why : by_default);
-    if (status != GEMM_DECLINED || row == packed || (c->conv && c->conv->pool)) return status;
+    const choice chosen = choose(op, x), instead = {own.packed, after_decline};
+    if (!chosen.row || !gemm_op_offered(op, chosen.row)) return GEMM_DECLINED;
+    const gemm_status status = run_on(&chosen, op, x);
+    if (status != GEMM_DECLINED || chosen.row == own.packed || op->kind == GEMM_CHAIN ||
+        gemm_op_pools(op))
+        return status;
     gemm_clear_note(x->note);
-    return run_on(packed, c, x, after_decline);
+    return run_on(&instead, op, x);
 }
 
-/* A multiply without a table. It may be small, so nothing is printed to the note. */
-static gemm_status run_packed(const gemm_call *c, const gemm_context *x, const void *params)
-{
-    memcpy(x->note->ran, "packed", sizeof "packed");
-    x->note->chosen = "packed";
-    x->note->why = by_default;
-    return gemm_packed(c, x, params);
-}
+/* ---- the functions of the row ---- */
 
 gemm_status gemm_auto_run(const gemm_call *c, const gemm_context *x, const void *params)
 {
-    if (!has_table()) return run_packed(c, x, params);
-    const gemm_any_call any = {.shape = gemm_shape_of_call(c, x), .multiply = c};
-    return run_tuned(&any, x);
+    const gemm_op op = gemm_op_of_multiply(c);
+    (void)params;
+    return run(&op, x);
 }
 
 gemm_status gemm_auto_conv(const conv_call *c, const gemm_context *x, const void *params)
 {
+    const gemm_op op = gemm_op_of_conv(c);
     (void)params;
-    const gemm_any_call any = {.shape = gemm_shape_of_conv(c, x), .conv = c};
-    return has_table() ? run_tuned(&any, x) : run_on(packed, &any, x, by_default);
+    return run(&op, x);
 }
 
-/* ---- a chain ---- */
-
-/* The row that would run the layer. NULL: its shape shall be measured. */
-static const gemm_variant *row_of(const gemm_shape *shape)
-{
-    const gemm_tuned *e = gemm_tuning_find(table, shape);
-    return e ? row_in(e) : measures ? NULL : packed;
-}
-
-/* The row that would run each of the layers, or NULL where there is no such row. */
-static const gemm_variant *row_of_all(const conv_call *calls, int count,
-                                      const layer_call *shortcut, const gemm_context *x)
-{
-    const gemm_variant *row = NULL;
-    for (int i = 0; i < count + (shortcut != NULL); ++i) {
-        const gemm_shape shape = i < count ? gemm_shape_of_conv(&calls[i], x)
-                                           : gemm_shape_of_layer(shortcut, x);
-        const gemm_variant *own = row_of(&shape);
-        if (!own || (i && own != row)) return NULL;
-        row = own;
-    }
-    return row;
-}
-
-static gemm_status run_chain_on(const gemm_variant *row, const conv_call *calls, int count,
-                                const layer_call *shortcut, const gemm_context *x)
-{
-    for (int i = 0; x->chain_kept && i < count; ++i) own_kept(x->chain_kept[i], row);
-    const char *lost = row->leaves ? NULL : gemm_chain_to_cpu(calls, count, shortcut);
-    if (lost) return gemm_fail(x->note, lost);
-    const gemm_status status = row->chain(calls, count, shortcut, x, row->params);
-    for (int i = 0; x->chain_kept && i < count; ++i)
-        if (x->chain_kept[i]) x->chain_kept[i]->row = row;
-    return status;
-}
-
-/* A chain is the row's that would run each of its layers. It is declined where the layers have
-   different rows, and where they shall be measured or recorded one by one. */
 gemm_status gemm_auto_chain(const conv_call *calls, int count, const layer_call *shortcut,
                             const gemm_context *x, const void *params)
 {
-    const bool tuned = has_table();
-    const gemm_variant *row = !tuned ? packed
-                            : recorded ? NULL : row_of_all(calls, count, shortcut, x);
+    const chain_call c = {calls, count, shortcut};
+    const gemm_op op = gemm_op_of_chain(&c);
     (void)params;
-    if (!row || !row->chain) return GEMM_DECLINED;
-    const gemm_status status = run_chain_on(row, calls, count, shortcut, x);
-    note_choice(x->note, row, tuned ? by_table : by_default);
-    return status;
+    return run(&op, x);
 }
 
 gemm_status gemm_auto_layer(const layer_call *c, const gemm_context *x, const void *params)
 {
+    const gemm_op op = gemm_op_of_layer(c);
     (void)params;
-    const gemm_any_call any = {.shape = gemm_shape_of_layer(c, x), .layer = c};
-    return has_table() ? run_tuned(&any, x) : run_on(packed, &any, x, by_default);
+    return run(&op, x);
 }

@@ -2,7 +2,7 @@
 #ifndef GEMM_TUNING_H
 #define GEMM_TUNING_H
 
-#include "auto/shape.h"
+#include "op/shape.h"
 
 #include <stdatomic.h>
 

@@ -8,7 +8,6 @@
  */
 #include "auto/turns.h"
 
-#include "auto/bytes.h"
 #include "cl/configure.h"
 #include "util/clock.h"
 
@@ -29,55 +28,42 @@ typedef struct candidate {
     double ms;                  /* of one call; -1: it cannot run */
 } candidate;
 
-gemm_status gemm_run_any(const gemm_variant *v, const gemm_any_call *c, const gemm_context *x)
-{
-    if (c->multiply) return v->run(c->multiply, x, v->params);
-    return c->conv ? v->conv(c->conv, x, v->params) : v->layer(c->layer, x, v->params);
-}
-
 /* ---- what lies on a device ---- */
 
+/* The driver has given the operands of a multiply to the CPU. */
+static int spans_of(const gemm_op *op)
+{
+    return op->kind == GEMM_MULTIPLY ? 0 : gemm_op_spans(op);
+}
+
 /* Gives the inputs to the CPU. After GEMM_CL_CPU_WRITES no device has a copy of them. */
-static const char *take_inputs(const gemm_any_call *c, gemm_cl_cpu_use use)
+static const char *take_inputs(const gemm_op *op, gemm_cl_cpu_use use)
 {
     const char *why = NULL;
-    const conv_call *v = c->conv;
-    if (v) why = gemm_cl_give_to_cpu(v->input, gemm_conv_input_bytes(v), use);
-    for (int i = 0; c->layer && i < c->layer->inputs && !why; ++i)
-        why = gemm_cl_give_to_cpu(c->layer->input[i].data, gemm_layer_input_bytes(c->layer, i),
-                                  use);
+    for (int i = 0, count = spans_of(op); i < count - 1 && !why; ++i) {
+        const gemm_span s = gemm_op_span(op, i);
+        why = gemm_cl_give_to_cpu(s.data, s.bytes, use);
+    }
     return why;
 }
 
-static const char *take_output(const gemm_any_call *c, gemm_cl_cpu_use use)
+static const char *take_output(const gemm_op *op, gemm_cl_cpu_use use)
 {
-    if (c->conv)
-        return gemm_cl_give_to_cpu(c->conv->output, gemm_conv_output_bytes(c->conv), use);
-    if (!c->layer) return NULL;
-    return gemm_cl_give_to_cpu(c->layer->output, gemm_layer_output_bytes(c->layer), use);
+    if (!spans_of(op)) return NULL;
+    const gemm_span s = gemm_op_span(op, spans_of(op) - 1);
+    return gemm_cl_give_to_cpu(s.data, s.bytes, use);
 }
 
-const char *gemm_any_to_cpu(const gemm_any_call *c)
+const char *gemm_op_to_cpu(const gemm_op *op)
 {
-    const char *why = take_inputs(c, GEMM_CL_CPU_READS);
-    return why ? why : take_output(c, GEMM_CL_CPU_WRITES);
-}
-
-const char *gemm_chain_to_cpu(const conv_call *calls, int count, const layer_call *shortcut)
-{
-    const gemm_any_call last = {.conv = shortcut ? NULL : &calls[count - 1], .layer = shortcut};
-    const char *why = gemm_cl_give_to_cpu(calls->input, gemm_conv_input_bytes(calls),
-                                          GEMM_CL_CPU_READS);
-    if (!why && shortcut)
-        why = gemm_cl_give_to_cpu(shortcut->input[1].data, gemm_layer_input_bytes(shortcut, 1),
-                                  GEMM_CL_CPU_READS);
-    return why ? why : take_output(&last, GEMM_CL_CPU_WRITES);
+    const char *why = take_inputs(op, GEMM_CL_CPU_READS);
+    return why ? why : take_output(op, GEMM_CL_CPU_WRITES);
 }
 
 /* ---- one row ---- */
 
 /* One call from memory of the CPU. Returns whether its result is there, in memory of the CPU. */
-static bool run(candidate *p, const gemm_any_call *c, const gemm_context *context)
+static bool run(candidate *p, const gemm_op *op, const gemm_context *context)
 {
     const gemm_variant *v = p->row;
     gemm_note note;
@@ -85,19 +71,19 @@ static bool run(candidate *p, const gemm_any_call *c, const gemm_context *contex
     gemm_clear_note(&note);
     x.note = &note;
     x.kept = context->kept ? &p->kept : NULL;
-    if (v->leaves ? take_inputs(c, GEMM_CL_CPU_WRITES) : gemm_any_to_cpu(c)) return false;
+    if (v->leaves ? take_inputs(op, GEMM_CL_CPU_WRITES) : gemm_op_to_cpu(op)) return false;
     const gemm_status status =
-        p->unpooled ? gemm_conv_then_pool(v->conv, v->layer, v->params, c->conv, p->unpooled, &x)
-                    : gemm_run_any(v, c, &x);
-    return status == GEMM_DONE && !take_output(c, GEMM_CL_CPU_READS);
+        p->unpooled ? gemm_conv_then_pool(v->conv, v->layer, v->params, op->conv, p->unpooled, &x)
+                    : gemm_op_run(op, v, &x);
+    return status == GEMM_DONE && !take_output(op, GEMM_CL_CPU_READS);
 }
 
 /* Milliseconds of one call, or -1. */
-static double time_turn(candidate *p, const gemm_any_call *c, const gemm_context *x)
+static double time_turn(candidate *p, const gemm_op *op, const gemm_context *x)
 {
     const double start = gemm_now_ms();
     for (int i = 0; i < p->calls; ++i)
-        if (!run(p, c, x)) return -1;
+        if (!run(p, op, x)) return -1;
     return (gemm_now_ms() - start) / p->calls;
 }
 
@@ -105,24 +91,25 @@ static double time_turn(candidate *p, const gemm_any_call *c, const gemm_context
 static float *take_unpooled(const candidate *p, const conv_call *c)
 {
     conv_call conv = *c;
+    const gemm_op op = gemm_op_of_conv(&conv);
     conv.pool = false;
-    const size_t bytes = gemm_conv_output_bytes(&conv);
+    const size_t bytes = gemm_op_output_bytes(&op);
     float *shared = p->row->on_device ? gemm_cl_alloc(bytes) : NULL;
     return shared ? shared : malloc(bytes);
 }
 
 /* The calls before the first turn. They say how many calls a turn has. */
-static void warm_up(candidate *p, const gemm_any_call *c, const gemm_context *x, double best)
+static void warm_up(candidate *p, const gemm_op *op, const gemm_context *x, double best)
 {
     p->calls = 1;
-    p->ms = time_turn(p, c, x);
-    if (p->ms < 0 && c->conv && c->conv->pool && p->row->layer) {
-        p->unpooled = take_unpooled(p, c->conv);
-        if (p->unpooled) p->ms = time_turn(p, c, x);
+    p->ms = time_turn(p, op, x);
+    if (p->ms < 0 && gemm_op_pools(op) && p->row->layer) {
+        p->unpooled = take_unpooled(p, op->conv);
+        if (p->unpooled) p->ms = time_turn(p, op, x);
     }
     const bool hopeless = !p->row->on_device && best >= 0 && p->ms > HOPELESS * best;
     if (p->ms < 0 || hopeless) return;
-    for (int i = 0; i <= p->row->warm_up && p->ms >= 0; ++i) p->ms = time_turn(p, c, x);
+    for (int i = 0; i <= p->row->warm_up && p->ms >= 0; ++i) p->ms = time_turn(p, op, x);
     if (p->ms >= 0 && p->ms < TURN_MS) p->calls = (int)(TURN_MS / (p->ms + 1e-3)) + 1;
 }
 
@@ -134,7 +121,7 @@ static double best_of(const candidate *list, int count)
     return best;
 }
 
-static void take_turns(candidate *list, int count, const gemm_any_call *c, const gemm_context *x)
+static void take_turns(candidate *list, int count, const gemm_op *op, const gemm_context *x)
 {
     const double start = gemm_now_ms();
     for (int round = 0; round < ROUNDS; ++round) {
@@ -142,7 +129,7 @@ static void take_turns(candidate *list, int count, const gemm_any_call *c, const
         for (int i = 0; i < count; ++i) {
             candidate *p = &list[(i + round) % count];  /* no row always follows the same one */
             if (p->ms < 0 || p->ms > HOPELESS * best) continue;
-            const double ms = time_turn(p, c, x);
+            const double ms = time_turn(p, op, x);
             if (ms < p->ms) p->ms = ms;
         }
         if (round + 1 >= LEAST_ROUNDS && gemm_now_ms() - start > ENOUGH_MS) return;
@@ -170,20 +157,20 @@ static void leave(candidate *p)
     if (p->unpooled && !gemm_cl_free(p->unpooled)) free(p->unpooled);
 }
 
-bool gemm_take_turns(const gemm_any_call *c, const gemm_context *x, const gemm_variant *const *rows,
+bool gemm_take_turns(const gemm_op *op, const gemm_context *x, const gemm_variant *const *rows,
                      int count, double *ms)
 {
     candidate list[GEMM_TURNS_ROWS];
-    const gemm_call *g = c->multiply;
+    const gemm_call *g = op->kind == GEMM_MULTIPLY ? op->multiply : NULL;
     float *copy = g ? malloc((size_t)g->M * (size_t)g->N * sizeof(float)) : NULL;
-    if ((g && !copy) || take_inputs(c, GEMM_CL_CPU_READS)) return false;
+    if ((g && !copy) || take_inputs(op, GEMM_CL_CPU_READS)) return false;
     if (g) save_c(g, copy);
     for (int i = 0; i < count; ++i) {
         list[i] = (candidate){.row = rows[i]};
         if (x->kept) list[i].kept.room = x->kept->room;
-        warm_up(&list[i], c, x, best_of(list, i));
+        warm_up(&list[i], op, x, best_of(list, i));
     }
-    take_turns(list, count, c, x);
+    take_turns(list, count, op, x);
     for (int i = 0; i < count; ++i) {
         ms[i] = list[i].ms;
         leave(&list[i]);

@@ -12,7 +12,6 @@
  */
 #include "check/check.h"
 
-#include "check/reference.h"
 #include "util/die.h"
 #include "util/forked.h"
 #include "util/text.h"
@@ -93,15 +92,13 @@ static double rounding_bound(const gemm_oracle *o, const gemm_call *c, const gem
 gemm_error gemm_oracle_compare_rounded(const gemm_oracle *o, const gemm_call *c,
                                        const gemm_rounding *r)
 {
-    gemm_error worst = {-1, 0, 0, 0};
+    gemm_error worst = {.ratio = -1};
     for (int i = 0; i < c->M; ++i) {
         for (int j = 0; j < c->N; ++j) {
             const size_t at = (size_t)i * (size_t)c->N + (size_t)j;
             const float actual = c->C[(size_t)i * (size_t)c->ldc + (size_t)j];
             const double more = r ? rounding_bound(o, c, r, i, j) : 0;
-            const double ratio = gemm_error_ratio(o->expected[at], o->bound[at] + more, actual);
-            if (ratio > worst.ratio)
-                worst = (gemm_error){ratio, fabs(actual - o->expected[at]), i, j};
+            gemm_error_add(&worst, o->expected[at], o->bound[at] + more, actual, 0, i, j);
         }
     }
     return worst;
@@ -118,7 +115,7 @@ static struct {
     pthread_mutex_t lock;
     size_t calls, unchecked;
     double worst;
-    gemm_call worst_call;
+    char worst_op[GEMM_OP_TEXT];
 } checked = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static void after_fork(void)
@@ -130,23 +127,23 @@ GEMM_IN_CHILD(after_fork)
 /* A program that is being ended has said its line. */
 static void report_check(void)
 {
-    const gemm_call *c = &checked.worst_call;
-    char line[224] = "", more[64] = "";
+    char line[320] = "", more[64] = "", op[GEMM_OP_TEXT + 8] = "";
     if (gemm_is_dying()) return;
     if (checked.unchecked)
         snprintf(more, sizeof more, ", %zu not checked", checked.unchecked);
+    if (*checked.worst_op) snprintf(op, sizeof op, " (%s)", checked.worst_op);
     gemm_append(line, sizeof line, "gemm: GEMM_CHECK: %zu calls right%s, worst error %.3g of the "
-                "bound (M=%d N=%d K=%d)\n", checked.calls, more, checked.worst, c->M, c->N, c->K);
+                "bound%s\n", checked.calls, more, checked.worst, op);
     fputs(line, stderr);
 }
 
-void gemm_record_check(const gemm_call *c, double ratio)
+void gemm_record_check(const gemm_op *op, double ratio)
 {
     pthread_mutex_lock(&checked.lock);
     if (!checked.calls++ && !checked.unchecked) atexit(report_check);
     if (ratio >= checked.worst) {
         checked.worst = ratio;
-        checked.worst_call = *c;
+        gemm_op_describe(op, checked.worst_op);
     }
     pthread_mutex_unlock(&checked.lock);
 }

@@ -5,7 +5,8 @@
 #ifndef GEMM_CHECK_H
 #define GEMM_CHECK_H
 
-#include "gemm_variant.h"
+#include "check/reference.h"
+#include "op/op.h"
 
 /* What C must become, and how far each element may be off. Both are M x N with rows of N. */
 typedef struct gemm_oracle {
@@ -13,13 +14,6 @@ typedef struct gemm_oracle {
     double *bound;
     double *a_sizes, *b_sizes;  /* the sums of |ALPHA * a| in a row, of |ALPHA * b| in a column */
 } gemm_oracle;
-
-/* The element with the largest ratio. A ratio over 1 is wrong. */
-typedef struct gemm_error {
-    double ratio;               /* |C - expected| / bound: see gemm_error_ratio */
-    double difference;          /* |C - expected| */
-    int row, column;
-} gemm_error;
 
 /* Computes the oracle from the operands and from C before the run. Returns 0, or -1 without memory.
    The caller frees it with gemm_oracle_free. */
@@ -34,7 +28,7 @@ gemm_error gemm_oracle_compare_rounded(const gemm_oracle *, const gemm_call *,
                                        const gemm_rounding *);
 
 /* Counts a right result for the line that GEMM_CHECK prints at the end. `ratio` is its worst. */
-void gemm_record_check(const gemm_call *, double ratio);
+void gemm_record_check(const gemm_op *, double ratio);
 
 /* Counts a call that was not checked, because there was no memory for its reference. The first one
    is said at once, and their number at the end. */

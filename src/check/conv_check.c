@@ -18,7 +18,6 @@
  */
 #include "check/conv_check.h"
 
-#include "check/reference.h"
 #include "util/ints.h"
 #include "util/winograd.h"
 
@@ -279,22 +278,20 @@ static void pool_filter(const conv_call *c, plane p)
 }
 
 static void compare_filter(const conv_call *c, const gemm_transform *t, plane p, int image,
-                           int filter, conv_error *worst)
+                           int filter, gemm_error *worst)
 {
     const int outputs = gemm_conv_outputs(c);
     const float *actual =
         c->output + ((size_t)image * (size_t)c->n + (size_t)filter) * (size_t)outputs;
     for (int j = 0; j < outputs; ++j) {
         if (t && isinf(p.size[j])) continue;
-        const double ratio = gemm_error_ratio(p.sum[j], p.size[j], actual[j]);
-        if (ratio > worst->ratio)
-            *worst = (conv_error){ratio, fabs(actual[j] - p.sum[j]), image, filter, j};
+        gemm_error_add(worst, p.sum[j], p.size[j], actual[j], image, filter, j);
     }
 }
 
 /* All filters of all images. Returns 0, or -1 without memory. */
 static int compare(const conv_call *c, const tiles *s, const gemm_rounding *r, plane p,
-                   conv_error *worst)
+                   gemm_error *worst)
 {
     for (int image = 0; image < c->batch; ++image) {
         if (s->t) transform_image(c, s, image);
@@ -309,18 +306,18 @@ static int compare(const conv_call *c, const tiles *s, const gemm_rounding *r, p
     return 0;
 }
 
-int gemm_conv_compare(const conv_call *c, const gemm_transform *t, conv_error *worst)
+int gemm_conv_compare(const conv_call *c, const gemm_transform *t, gemm_error *worst)
 {
     return gemm_conv_compare_rounded(c, t, NULL, worst);
 }
 
 int gemm_conv_compare_rounded(const conv_call *c, const gemm_transform *t, const gemm_rounding *r,
-                              conv_error *worst)
+                              gemm_error *worst)
 {
     const size_t outputs = (size_t)gemm_conv_places(c);
     plane p = {.sum = malloc(4 * outputs * sizeof(double))};
     tiles s = {.t = NULL};
-    *worst = (conv_error){-1, 0, 0, 0, 0};
+    *worst = (gemm_error){.ratio = -1};
     int status = p.sum && !(t && make_tiles(c, t, &s)) ? 0 : -1;
     if (!status) {
         p.size = p.sum + outputs;

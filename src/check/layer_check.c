@@ -8,7 +8,6 @@
  */
 #include "check/layer_check.h"
 
-#include "check/reference.h"
 #include "util/ints.h"
 
 #include <float.h>
@@ -117,17 +116,15 @@ static exact output_at(const layer_call *c, int image, int at)
     return (exact){NAN, 0};
 }
 
-layer_error gemm_layer_compare(const layer_call *c)
+gemm_error gemm_layer_compare(const layer_call *c)
 {
-    layer_error worst = {-1, 0, 0, 0};
+    gemm_error worst = {.ratio = -1};
     const int size = c->out_c * c->out_h * c->out_w;
     for (int image = 0; image < c->batch; ++image) {
         for (int at = 0; at < size; ++at) {
             const exact e = output_at(c, image, at);
             const float actual = c->output[(size_t)image * (size_t)size + (size_t)at];
-            const double ratio = gemm_error_ratio(e.value, e.bound, actual);
-            if (ratio > worst.ratio)
-                worst = (layer_error){ratio, fabs(actual - e.value), image, at};
+            gemm_error_add(&worst, e.value, e.bound, actual, image, 0, at);
         }
     }
     return worst;

@@ -118,3 +118,11 @@ double gemm_error_ratio(double expected, double bound, float actual)
     const double ratio = fabs(actual - expected) / bound;
     return isnan(ratio) ? INFINITY : ratio;
 }
+
+void gemm_error_add(gemm_error *worst, double expected, double bound, float actual, int image,
+                    int row, int column)
+{
+    const double ratio = gemm_error_ratio(expected, bound, actual);
+    if (ratio > worst->ratio)
+        *worst = (gemm_error){ratio, fabs(actual - expected), image, row, column};
+}

@@ -1,6 +1,6 @@
 /*
  * The product in double precision, and how far a result in single precision is off. GEMM_CHECK, the
- * tests and gemm-bench use these two functions. No row of the table uses them.
+ * tests and gemm-bench use these functions. No variant uses them.
  */
 #ifndef GEMM_REFERENCE_H
 #define GEMM_REFERENCE_H
@@ -30,5 +30,18 @@ int gemm_reference_add(const gemm_call *, int first, int last, double *product, 
  *   activation, which may be rounded.
  */
 double gemm_error_ratio(double expected, double bound, float actual);
+
+/* The element of an output with the largest ratio. Images, rows and columns are those of gemm's C:
+   a convolution has a row for each filter and a column for each place, a layer without weights has
+   one row. */
+typedef struct gemm_error {
+    double ratio;               /* of gemm_error_ratio; below 0: nothing was compared */
+    double difference;          /* |actual - expected| */
+    int image, row, column;
+} gemm_error;
+
+/* Replaces `worst` where this element has a larger ratio. */
+void gemm_error_add(gemm_error *worst, double expected, double bound, float actual, int image,
+                    int row, int column);
 
 #endif

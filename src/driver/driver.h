@@ -10,8 +10,6 @@
 #include "driver/settings.h"
 #include "gemm_variant.h"
 
-#include <stdio.h>
-
 /*
  * Runs the call on this row, as gemm_dispatch does on the chosen row: with trace and check, and on
  * stock when the row declines. Returns the row that really ran. `note` may be NULL.

@@ -1,85 +1,139 @@
 /*
- * The driver of layers without weights: pooling, route, upsample, shortcut, yolo.
+ * The driver of whole layers: a convolution, a chain of convolutions, a layer without weights.
  *
- * gemm_layer -> gemm_layer_run -> check and trace, as for a multiply -> the row. When the row
- * declines, Darknet runs its own code.
+ * Each convolution gets the plan of its layer, which has batch norm folded into a scale and a shift
+ * for each filter. Then the op climbs the ladder. When the variant declines, Darknet runs its own
+ * code.
  */
-#include "auto/bytes.h"
 #include "check/check.h"
-#include "check/layer_check.h"
 #include "driver/driver.h"
-#include "driver/failure.h"
+#include "driver/ladder.h"
+#include "driver/plan.h"
 #include "driver/start.h"
-#include "driver/trace.h"
 #include "driver/valid.h"
-#include "util/clock.h"
 #include "util/die.h"
 
 #include <errno.h>
+#include <stdlib.h>
+#include <string.h>
 
-static void inputs_to_cpu(const layer_call *c)
+static bool is_offered(const gemm_op *op)
 {
-    for (int i = 0; i < c->inputs; ++i)
-        gemm_host_read(c->input[i].data, gemm_layer_input_bytes(c, i));
+    return gemm_get_state()->conv != GEMM_IM2COL && gemm_op_offered(op, gemm_chosen());
 }
 
-/* Runs the row. Returns false when it declines. */
-static bool run_row(const gemm_state *s, const gemm_variant *v, const layer_call *c,
-                    gemm_note *note)
+bool gemm_conv_offered(void)
 {
-    const gemm_context context = gemm_state_context(s, note);
-    if (!v->leaves) {
-        inputs_to_cpu(c);
-        gemm_host_write(c->output, gemm_layer_output_bytes(c));
-    }
-    const gemm_status status = v->layer(c, &context, v->params);
-    if (status == GEMM_FAILED)
-        gemm_say_failed("%s failed for a layer of %dx%dx%d, which is left to the caller: %s",
-                        v->name, c->out_w, c->out_h, c->out_c, note->reason);
-    return status == GEMM_DONE;
+    const int before = errno;
+    const gemm_op any = {.kind = GEMM_CONVOLUTION};
+    const bool offered = is_offered(&any);
+    errno = before;
+    return offered;
 }
 
-static bool run_traced(const gemm_state *s, const gemm_variant *v, const layer_call *c,
-                       gemm_note *note)
+/* ---- batch norm ---- */
+
+/* The convolutions of an op with their plans. A folded batch norm of which no plan is kept lasts
+   for the call. */
+typedef struct folded {
+    int count;
+    conv_call calls[GEMM_CHAIN_MOST];
+    gemm_plan *plans[GEMM_CHAIN_MOST];
+    float *own[GEMM_CHAIN_MOST];
+} folded;
+
+/* A plan whose batch norm is not that of the layer any more was not dropped. */
+static void check_norm(const conv_call *c, const conv_norm *norm, const float *planned)
 {
-    if (!s->trace) return run_row(s, v, c, note);
-    const double start = gemm_now_ms();
-    if (!run_row(s, v, c, note)) return false;
-    gemm_trace_layer(v, c, gemm_now_ms() - start, note);
+    float *now = gemm_fold_norm(c, norm);
+    if (!now) gemm_record_unchecked();
+    else if (memcmp(now, planned, 2 * (size_t)c->n * sizeof *now))
+        gemm_die_first("GEMM_CHECK: the batch norm of a layer with %d filters %dx%d/%d changed, "
+                       "and its plan was not dropped", c->n, c->size, c->size, c->stride);
+    free(now);
+}
+
+/* One more convolution. False: there is no memory. */
+static bool fold(folded *f, const conv_call *call, const conv_norm *norm, gemm_plan **slot)
+{
+    const int i = f->count++;
+    conv_call *c = &f->calls[i];
+    *c = *call;
+    f->own[i] = NULL;
+    f->plans[i] = gemm_plan_get(slot, gemm_chosen(), c, norm);
+    if (!norm) return true;
+    const float *scale = f->plans[i] ? gemm_plan_norm(f->plans[i], c, norm) : NULL;
+    if (scale && gemm_get_state()->check) check_norm(c, norm, scale);
+    if (!scale) scale = f->own[i] = gemm_fold_norm(c, norm);
+    if (!scale) return false;
+    c->scale = scale;
+    c->shift = scale + c->n;
     return true;
 }
 
-static bool run_checked(const gemm_state *s, const gemm_variant *v, const layer_call *c,
-                        gemm_note *note)
+static void unfold(const folded *f)
 {
-    if (!run_traced(s, v, c, note)) return false;
-    inputs_to_cpu(c);
-    gemm_host_read(c->output, gemm_layer_output_bytes(c));
-    const layer_error worst = gemm_layer_compare(c);
-    if (!(worst.ratio <= 1))
-        gemm_die_first("GEMM_CHECK: %s is wrong for a layer of %dx%dx%d: image %d output %d is "
-                       "off by %g, %.3g times the bound", v->name, c->out_w, c->out_h, c->out_c,
-                       worst.image, worst.at, worst.difference, worst.ratio);
-    const gemm_call none = {.M = 0};
-    gemm_record_check(&none, worst.ratio);
-    return true;
+    for (int i = 0; i < f->count; ++i) free(f->own[i]);
 }
 
-bool gemm_layer_run(const gemm_variant *v, const layer_call *c, gemm_note *note)
+/* ---- what a host calls ---- */
+
+static bool is_run(const gemm_op *op, gemm_plan *const *plans)
 {
-    gemm_note own;
-    if (!gemm_layer_is_valid(c)) return false;
-    if (!note) note = &own;
-    const gemm_state *s = gemm_get_state();
-    return s->check ? run_checked(s, v, c, note) : run_traced(s, v, c, note);
+    gemm_note note;
+    return gemm_climb(gemm_chosen(), op, plans, &note) != NULL;
+}
+
+bool gemm_conv(const conv_call *c, const conv_norm *norm, gemm_plan **slot)
+{
+    const int before = errno;
+    folded f = {.count = 0};
+    const gemm_op given = gemm_op_of_conv(c), op = gemm_op_of_conv(f.calls);
+    const bool done = is_offered(&given) && gemm_op_is_valid(&given) && fold(&f, c, norm, slot) &&
+                      is_run(&op, f.plans);
+    unfold(&f);
+    errno = before;
+    return done;
+}
+
+bool gemm_conv_chain(const conv_call *calls, const conv_norm *const *norms, int count,
+                     gemm_plan **const *slots, const layer_call *shortcut)
+{
+    const int before = errno;
+    folded f = {.count = 0};
+    const chain_call given = {calls, count, shortcut}, own = {f.calls, count, shortcut};
+    const gemm_op asked = gemm_op_of_chain(&given), op = gemm_op_of_chain(&own);
+    bool done = is_offered(&asked) && gemm_op_is_valid(&asked);
+    for (int i = 0; done && i < count; ++i) done = fold(&f, &calls[i], norms[i], slots[i]);
+    done = done && is_run(&op, f.plans);
+    unfold(&f);
+    errno = before;
+    return done;
 }
 
 bool gemm_layer(const layer_call *c)
 {
     const int before = errno;
-    const gemm_variant *v = gemm_chosen();
-    const bool done =
-        gemm_get_state()->conv != GEMM_IM2COL && v->layer && gemm_layer_run(v, c, NULL);
+    const gemm_op op = gemm_op_of_layer(c);
+    const bool done = is_offered(&op) && gemm_op_is_valid(&op) && is_run(&op, NULL);
     errno = before;
     return done;
+}
+
+/* ---- what benchmarks and tests call ---- */
+
+bool gemm_conv_run(const gemm_variant *v, const conv_call *c, gemm_plan **slot, gemm_note *note)
+{
+    gemm_note own;
+    const gemm_op op = gemm_op_of_conv(c);
+    if (!gemm_op_is_valid(&op)) return false;
+    gemm_plan *plan = gemm_plan_get(slot, v, c, NULL);
+    return gemm_climb(v, &op, &plan, note ? note : &own) != NULL;
+}
+
+bool gemm_layer_run(const gemm_variant *v, const layer_call *c, gemm_note *note)
+{
+    gemm_note own;
+    const gemm_op op = gemm_op_of_layer(c);
+    return gemm_op_is_valid(&op) && gemm_climb(v, &op, NULL, note ? note : &own) != NULL;
 }

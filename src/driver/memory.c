@@ -4,7 +4,6 @@
  *
  * Blocks of both kinds may exist at the same time. src/cl knows its own blocks by their address.
  */
-#include "auto/auto.h"
 #include "cl/configure.h"
 #include "driver/memory.h"
 #include "driver/start.h"
@@ -17,7 +16,7 @@
 
 bool gemm_shares_memory(const gemm_variant *v)
 {
-    return v->on_device || (v->run == gemm_auto_run && gemm_auto_uses_device());
+    return v->on_device || (v->may_use_device && v->may_use_device());
 }
 
 void *gemm_host_alloc(size_t count, size_t size)
@@ -69,15 +68,11 @@ int gemm_b_ld(const float *b, int rows, int columns)
     return ld == columns || gemm_cl_alloc_size(b) >= gemm_b_bytes(rows, columns) ? ld : columns;
 }
 
-void gemm_die_if_lost(const char *why)
-{
-    if (why) gemm_die("the output of a layer is lost on the OpenCL device: %s", why);
-}
-
 static void give_to_cpu(const void *data, size_t bytes, gemm_cl_cpu_use use)
 {
     const int before = errno;
-    gemm_die_if_lost(gemm_cl_give_to_cpu(data, bytes, use));
+    const char *why = gemm_cl_give_to_cpu(data, bytes, use);
+    if (why) gemm_die("the output of a layer is lost on the OpenCL device: %s", why);
     errno = before;
 }
 

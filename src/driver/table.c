@@ -73,9 +73,11 @@ static gemm_status run_stock(const gemm_call *c, const gemm_context *context, co
 }
 
 static const gemm_hybrid_sides packed_and_cl = {
-    .name = "packed", .run = gemm_packed, .conv = gemm_packed_conv, .layer = gemm_packed_layer,
-    .run_start = gemm_cl_run_start, .conv_start = gemm_cl_conv_start, .finish = gemm_cl_finish,
-    .unusable = gemm_cl_unusable, .params = &gemm_cl_best, .forced = -1};
+    .cpu = {.name = "packed", .run = gemm_packed, .conv = gemm_packed_conv,
+            .layer = gemm_packed_layer},
+    .device = {.run = gemm_cl_run_start, .conv = gemm_cl_conv_start, .unusable = gemm_cl_unusable,
+               .params = &gemm_cl_best},
+    .finish = gemm_cl_finish, .forced = -1};
 
 const gemm_variant gemm_variants[] = {
     {.name = "stock", .run = run_stock, .in_auto = GEMM_IN_AUTO, .origin = "Darknet",
@@ -96,7 +98,7 @@ const gemm_variant gemm_variants[] = {
     GEMM_UNROLLED_SIDES(UNROLLED_VTILE_ROW)
     GEMM_BLOCK_SHAPES(BLOCK_SHAPE_ROW)
     {.name = "packed", .run = gemm_packed, .conv = gemm_packed_conv, .chain = gemm_packed_chain,
-     .layer = gemm_packed_layer, .in_auto = GEMM_IN_AUTO, .origin = "Goto, BLIS",
+     .layer = gemm_packed_layer, .in_auto = GEMM_IN_AUTO_FIRST, .origin = "Goto, BLIS",
      .summary = "packed panels, SIMD micro-kernels (GEMM_ISA), threads"},
     CL_ROW("cl_naive", naive, MOBILE, "OpenCL: one work-item for each element of C"),
     CL_ROW("cl_block", block, MOBILE, "OpenCL: 32x32 blocks, padded, B transposed"),
@@ -120,7 +122,8 @@ const gemm_variant gemm_variants[] = {
      .unusable = gemm_cl_unusable, .on_device = true, .reference = true, .origin = "CLBlast",
      .summary = "its sgemm, for comparison only"},
     {.name = "auto", .run = gemm_auto_run, .conv = gemm_auto_conv, .chain = gemm_auto_chain,
-     .layer = gemm_auto_layer, .leaves = true, .origin = "this project",
+     .layer = gemm_auto_layer, .may_use_device = gemm_auto_uses_device, .leaves = true,
+     .origin = "this project",
      .summary = "the fastest row for the shape, where it was measured (make tune), else packed"},
     REF_ROW(openblas, "OpenBLAS"),
     REF_ROW(blis, "BLIS"),

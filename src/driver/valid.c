@@ -1,5 +1,5 @@
 /*
- * Sizes of whole layers.
+ * Sizes of ops.
  *
  * Rows count the elements of an image in int, and round such counts up to whole tiles and to equal
  * steps. So an image has MOST elements at most. A batch of images is counted in int by Darknet.
@@ -21,7 +21,7 @@ static bool is_output(int out, long padded, int size, int stride)
     return out > 0 && padded <= INT_MAX && out == (padded - size) / stride + 1;
 }
 
-bool gemm_conv_is_valid(const conv_call *c)
+static bool is_conv(const conv_call *c)
 {
     if (c->batch < 1 || c->groups < 1 || c->c < 1 || c->h < 1 || c->w < 1 || c->n < 1) return false;
     if (c->size < 1 || c->stride < 1 || c->pad < 0) return false;
@@ -87,9 +87,49 @@ static bool is_of_kind(const layer_call *c)
     return false;
 }
 
-bool gemm_layer_is_valid(const layer_call *c)
+static bool is_layer(const layer_call *c)
 {
     return c->batch > 0 && c->inputs > 0 && c->c > 0 && c->h > 0 && c->w > 0 && c->out_c > 0 &&
            c->out_h > 0 && c->out_w > 0 && fits((double)c->c * c->h * c->w, c->batch) &&
            fits(output_size(c), c->batch) && is_of_kind(c);
+}
+
+static bool is_depthwise(const conv_call *c)
+{
+    return c->groups == c->c && c->n == c->c;
+}
+
+static bool follows(const conv_call *c, const conv_call *before)
+{
+    return c->batch == before->batch && c->c == before->n && c->h == before->out_h &&
+           c->w == before->out_w;
+}
+
+/* Darknet offers every two convolutions that follow each other. */
+static bool is_chain(const chain_call *chain)
+{
+    const int count = chain->count;
+    if (count < 2 || count > GEMM_CHAIN_MOST) return false;
+    for (int i = 0; i < count; ++i) {
+        const conv_call *c = &chain->convs[i];
+        if (c->pool || !is_conv(c)) return false;
+        if (i && !follows(c, c - 1)) return false;
+        if (i == count - 2 ? !is_depthwise(c) : c->groups != 1 || !gemm_conv_is_pointwise(c))
+            return false;
+    }
+    const conv_call *last = &chain->convs[count - 1];
+    const layer_call *s = chain->shortcut;
+    return !s || (s->kind == LAYER_SHORTCUT && is_layer(s) && s->batch == last->batch &&
+                  s->out_c == last->n && s->out_h == last->out_h && s->out_w == last->out_w);
+}
+
+bool gemm_op_is_valid(const gemm_op *op)
+{
+    switch (op->kind) {
+    case GEMM_MULTIPLY: return op->multiply->M > 0 && op->multiply->N > 0 && op->multiply->K > 0;
+    case GEMM_CONVOLUTION: return is_conv(op->conv);
+    case GEMM_CHAIN: return is_chain(op->chain);
+    case GEMM_LAYER: return is_layer(op->layer);
+    }
+    return false;
 }

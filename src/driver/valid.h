@@ -1,14 +1,11 @@
-/* Which calls the rows may see. The rest is declined, so that Darknet's own code runs. */
+/* Which ops the variants may see. */
 #ifndef GEMM_VALID_H
 #define GEMM_VALID_H
 
-#include "gemm_dispatch.h"
+#include "op/op.h"
 
-/* Whether the sizes are those of a convolution that gemm_dispatch.h describes, and no count of its
-   elements overflows an int. */
-bool gemm_conv_is_valid(const conv_call *);
-
-/* The same for a layer without weights. */
-bool gemm_layer_is_valid(const layer_call *);
+/* Whether the op is one of gemm_dispatch.h, is not empty, and no count of its elements overflows an
+   int. A host runs its own code for a layer that is not. */
+bool gemm_op_is_valid(const gemm_op *);
 
 #endif

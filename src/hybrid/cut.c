@@ -13,7 +13,7 @@ static bool cuts_columns(const gemm_call *g)
     return g->N >= g->M;
 }
 
-gemm_call gemm_part_of_multiply(const gemm_call *g, gemm_part p)
+static gemm_call part_of_multiply(const gemm_call *g, gemm_part p)
 {
     const size_t from = (size_t)p.from;
     gemm_call own = *g;
@@ -60,23 +60,28 @@ static conv_call part_of_filters(const conv_call *c, gemm_part p)
     return own;
 }
 
-conv_call gemm_part_of_conv(const conv_call *c, gemm_part p)
+gemm_op gemm_part_of(const gemm_shared *s, gemm_part p, gemm_part_call *call)
 {
-    return c->batch > 1 ? part_of_images(c, p) : part_of_filters(c, p);
+    if (s->op.kind == GEMM_MULTIPLY) {
+        call->multiply = part_of_multiply(s->op.multiply, p);
+        return gemm_op_of_multiply(&call->multiply);
+    }
+    const conv_call *c = s->op.conv;
+    call->conv = c->batch > 1 ? part_of_images(c, p) : part_of_filters(c, p);
+    return gemm_op_of_conv(&call->conv);
 }
 
-gemm_shared_call gemm_shared_multiply(const gemm_call *g)
+static int count_of(const gemm_op *op)
 {
-    return (gemm_shared_call){.g = g, .count = cuts_columns(g) ? g->N : g->M,
-                              .work = (double)g->M * g->N * g->K};
+    if (op->kind == GEMM_MULTIPLY)
+        return cuts_columns(op->multiply) ? op->multiply->N : op->multiply->M;
+    const conv_call *c = op->conv;
+    return c->batch > 1 ? c->batch : c->groups > 1 ? c->groups : c->n;
 }
 
-gemm_shared_call gemm_shared_conv(const conv_call *c)
+gemm_shared gemm_share_op(const gemm_op *op)
 {
-    const int of_one_image = c->groups > 1 ? c->groups : c->n;
-    return (gemm_shared_call){.c = c, .count = c->batch > 1 ? c->batch : of_one_image,
-                              .work = (double)c->batch * c->n * gemm_conv_places(c) *
-                                      gemm_conv_taps(c)};
+    return (gemm_shared){*op, count_of(op)};
 }
 
 int gemm_cut_unit(int count)

@@ -12,18 +12,15 @@
 #ifndef GEMM_CUT_H
 #define GEMM_CUT_H
 
-#include "gemm_variant.h"
+#include "op/op.h"
 
-/* A call of either kind. One of the two pointers is NULL. */
-typedef struct gemm_shared_call {
-    const gemm_call *g;
-    const conv_call *c;
+/* An op that can be cut: a multiply or a convolution. */
+typedef struct gemm_shared {
+    gemm_op op;
     int count;                  /* of what is cut: columns, rows, filters, groups or images */
-    double work;                /* multiplications */
-} gemm_shared_call;
+} gemm_shared;
 
-gemm_shared_call gemm_shared_multiply(const gemm_call *);
-gemm_shared_call gemm_shared_conv(const conv_call *);
+gemm_shared gemm_share_op(const gemm_op *);
 
 /* A cut falls on a multiple of this, so that whole tiles of both sides cover the parts. It is the
    largest power of 2 up to 64 of which `count` has 8. */
@@ -37,8 +34,13 @@ typedef struct gemm_part {
     int from, to;
 } gemm_part;
 
-/* The part as a call of its own, on the same arrays. */
-gemm_call gemm_part_of_multiply(const gemm_call *, gemm_part);
-conv_call gemm_part_of_conv(const conv_call *, gemm_part);
+/* The call of a part, which its op refers to. */
+typedef union gemm_part_call {
+    gemm_call multiply;
+    conv_call conv;
+} gemm_part_call;
+
+/* The part as an op of its own, on the same arrays. */
+gemm_op gemm_part_of(const gemm_shared *, gemm_part, gemm_part_call *);
 
 #endif

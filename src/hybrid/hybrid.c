@@ -23,6 +23,7 @@
 
 #include "hybrid/cut.h"
 #include "hybrid/share.h"
+#include "op/shape.h"
 #include "util/clock.h"
 #include "util/ints.h"
 #include "util/text.h"
@@ -35,7 +36,7 @@
    microseconds. */
 static const double LEAST_WORK = 4e6;
 
-/* ---- what is kept for a layer -------------------------------------------------------------- */
+/* ---- what is kept for a layer ---- */
 
 /* What both sides keep for their parts of a layer. */
 typedef struct kept_parts {
@@ -106,17 +107,16 @@ static void count_kept(gemm_kept *kept)
     if (k) kept->bytes = sizeof *k + bytes_of(&k->cpu) + bytes_of(&k->device);
 }
 
-/* ---- the two sides ------------------------------------------------------------------------- */
+/* ---- the two sides ---- */
 
 /* One call of the row while it runs. */
 typedef struct hybrid_run {
     const gemm_hybrid_sides *sides;
-    const gemm_shared_call *call;
+    const gemm_shared *shared;
     const gemm_context *context;
     int cut;                    /* the device has the elements below it */
     kept_parts *kept;           /* for this cut, or NULL */
-    gemm_call g;                /* the device's part: one of the two. They last until it ends */
-    conv_call c;
+    gemm_part_call device_call; /* the device's part. It lasts until it ends */
     gemm_note device_note;
     gemm_status cpu_status;     /* of a CPU's part beside the device's */
     double begin;
@@ -124,72 +124,61 @@ typedef struct hybrid_run {
 } hybrid_run;
 
 /* Memory for the output of the convolution lasts for this call. */
-static gemm_status convolve_then_pool(const gemm_hybrid_sides *s, const conv_call *c,
+static gemm_status convolve_then_pool(const gemm_variant *cpu, const conv_call *c,
                                       const gemm_context *context)
 {
     const size_t outputs = (size_t)gemm_conv_places(c);
     float *unpooled = malloc((size_t)c->batch * (size_t)c->n * outputs * sizeof *unpooled);
     if (!unpooled) return GEMM_DECLINED;
     const gemm_status status =
-        gemm_conv_then_pool(s->conv, s->layer, NULL, c, unpooled, context);
+        gemm_conv_then_pool(cpu->conv, cpu->layer, cpu->params, c, unpooled, context);
     free(unpooled);
     return status;
 }
 
 /* The CPU's row may decline a small part with its pool. */
-static gemm_status convolve_on_cpu(const gemm_hybrid_sides *s, const conv_call *c,
-                                   const gemm_context *context)
-{
-    const gemm_status status = s->conv(c, context, NULL);
-    return status == GEMM_DECLINED && c->pool ? convolve_then_pool(s, c, context) : status;
-}
-
 static gemm_status run_on_cpu(const hybrid_run *r, gemm_part p, int threads, gemm_kept *kept)
 {
+    const gemm_variant *cpu = &r->sides->cpu;
+    gemm_part_call call;
+    const gemm_op op = gemm_part_of(r->shared, p, &call);
     gemm_context own = *r->context;
     own.threads = threads;
     own.kept = kept;
-    if (r->call->g) {
-        const gemm_call g = gemm_part_of_multiply(r->call->g, p);
-        return r->sides->run(&g, &own, NULL);
-    }
-    const conv_call c = gemm_part_of_conv(r->call->c, p);
-    return convolve_on_cpu(r->sides, &c, &own);
+    const gemm_status status = gemm_op_run(&op, cpu, &own);
+    return status == GEMM_DECLINED && gemm_op_pools(&op) ? convolve_then_pool(cpu, op.conv, &own)
+                                                         : status;
 }
 
 static gemm_status start_device(hybrid_run *r, gemm_part p)
 {
+    const gemm_op op = gemm_part_of(r->shared, p, &r->device_call);
     gemm_context own = *r->context;
     gemm_clear_note(&r->device_note);
     own.note = &r->device_note;
     own.kept = for_device(r->context->kept, r->kept);
-    if (r->call->g) {
-        r->g = gemm_part_of_multiply(r->call->g, p);
-        return r->sides->run_start(&r->g, &own, r->sides->params);
-    }
-    r->c = gemm_part_of_conv(r->call->c, p);
-    return r->sides->conv_start(&r->c, &own, r->sides->params);
+    return gemm_op_run(&op, &r->sides->device, &own);
 }
 
-/* ---- one call ------------------------------------------------------------------------------ */
+/* ---- one call ---- */
 
 /* The CPU's row has filled in its algorithm. */
 static void note_cpu(const hybrid_run *r)
 {
     gemm_note *note = r->context->note;
-    snprintf(note->ran, sizeof note->ran, "%s", r->sides->name);
+    snprintf(note->ran, sizeof note->ran, "%s", r->sides->cpu.name);
 }
 
 static void note_both(const hybrid_run *r)
 {
     const gemm_note *device = &r->device_note;
-    const bool cpu = r->cut < r->call->count;
+    const bool cpu = r->cut < r->shared->count;
     gemm_note *note = r->context->note;
     char kernel[32] = "";
     sscanf(device->ran, "%31s", kernel);
     note->ran[0] = '\0';
     gemm_append(note->ran, sizeof note->ran, "%s %.2f%s%s", kernel, r->times.share,
-                cpu ? " + " : "", cpu ? r->sides->name : "");
+                cpu ? " + " : "", cpu ? r->sides->cpu.name : "");
     note->kernel_ms = device->kernel_ms;
     note->copied_a = device->copied_a;
     note->copied_b = device->copied_b;
@@ -200,7 +189,7 @@ static gemm_status run_whole_on_cpu(hybrid_run *r)
 {
     gemm_kept *kept = r->context->kept;
     kept_parts *parts = kept_for(kept, 0, &r->times.first);
-    const gemm_status status = run_on_cpu(r, (gemm_part){0, r->call->count}, r->context->threads,
+    const gemm_status status = run_on_cpu(r, (gemm_part){0, r->shared->count}, r->context->threads,
                                           for_cpu(kept, parts));
     r->times.share = 0;
     note_cpu(r);
@@ -212,7 +201,7 @@ static gemm_status replace_device(const hybrid_run *r)
 {
     const gemm_status status = run_on_cpu(r, (gemm_part){0, r->cut}, r->context->threads, NULL);
     note_cpu(r);
-    if (status == GEMM_DONE || r->cut == r->call->count) return status;
+    if (status == GEMM_DONE || r->cut == r->shared->count) return status;
     return gemm_fail(r->context->note,
                      "the device failed, and the CPU cannot compute the device's part");
 }
@@ -220,19 +209,19 @@ static gemm_status replace_device(const hybrid_run *r)
 /* The device's part is right, and the CPU declined its own. */
 static gemm_status replace_cpu(hybrid_run *r)
 {
-    gemm_status status = start_device(r, (gemm_part){r->cut, r->call->count});
+    gemm_status status = start_device(r, (gemm_part){r->cut, r->shared->count});
     if (status == GEMM_DONE) status = r->sides->finish(true, &r->device_note);
     if (status != GEMM_DONE)
         return gemm_fail(r->context->note,
                          "the CPU declined its part, and the device cannot compute it");
-    r->cut = r->call->count;
+    r->cut = r->shared->count;
     r->times.share = 1;
     r->times.first = true;      /* the times are not those of a share */
     note_both(r);
     return GEMM_DONE;
 }
 
-/* ---- one side after the other: the CPU copies for the device, and computes behind that ----- */
+/* ---- one side after the other: the CPU copies for the device, and computes behind that ---- */
 
 /* The CPU computed its part from `begin` to `computed`, and finished the device's part by now. A
    device that was faster took nobody knows how long. */
@@ -248,7 +237,7 @@ static void tell_device(hybrid_run *r, double begin, double computed)
 static gemm_status run_rest(hybrid_run *r)
 {
     gemm_shared_times *t = &r->times;
-    const gemm_part rest = {r->cut, r->call->count};
+    const gemm_part rest = {r->cut, r->shared->count};
     gemm_status status = GEMM_DONE;
     const double begin = gemm_now_ms();
     if (rest.from < rest.to)
@@ -283,7 +272,7 @@ static gemm_status run_in_turn(hybrid_run *r)
 static void run_cpu_beside(void *run)
 {
     hybrid_run *r = run;
-    const gemm_part rest = {r->cut, r->call->count};
+    const gemm_part rest = {r->cut, r->shared->count};
     r->cpu_status = run_on_cpu(r, rest, r->context->threads - 1, NULL);
     r->times.cpu_ms = gemm_now_ms() - r->begin;
 }
@@ -309,7 +298,7 @@ static gemm_status run_both(hybrid_run *r)
 {
     enum { HELPERS = 3 };
     const int threads = r->context->threads;
-    if (r->call->g && r->cut < r->call->count &&
+    if (r->shared->op.kind == GEMM_MULTIPLY && r->cut < r->shared->count &&
         gemm_begin_beside(threads, min_int(HELPERS, threads / 2 - 1), run_cpu_beside, r))
         return run_beside(r);
     r->kept = kept_for(r->context->kept, r->cut, &r->times.first);
@@ -326,44 +315,42 @@ static gemm_shared_times times_of(const hybrid_run *r)
     return t;
 }
 
-static gemm_status run_shared(const gemm_hybrid_sides *sides, const gemm_shared_call *call,
-                              const gemm_share_key *key, const gemm_context *context)
+static gemm_status run_shared(const gemm_hybrid_sides *sides, const gemm_op *op,
+                              const gemm_context *context)
 {
-    const bool forced = sides->forced >= 0, small = call->work < LEAST_WORK;
-    const double step = (double)gemm_cut_unit(call->count) / call->count;
-    const double share = forced ? sides->forced : small ? 0 : gemm_share_of(key, step);
-    const int cut = gemm_cut_at(call->count, share);
-    hybrid_run r = {.sides = sides, .call = call, .context = context, .cut = cut,
-                    .begin = gemm_now_ms(), .times.share = (double)cut / call->count};
+    const gemm_shared shared = gemm_share_op(op);
+    const gemm_shape shape = gemm_op_shape(op, context);
+    const bool forced = sides->forced >= 0, small = gemm_op_flop(op) / 2 < LEAST_WORK;
+    const double step = (double)gemm_cut_unit(shared.count) / shared.count;
+    const double share = forced ? sides->forced : small ? 0 : gemm_share_of(&shape, step);
+    const int cut = gemm_cut_at(shared.count, share);
+    hybrid_run r = {.sides = sides, .shared = &shared, .context = context, .cut = cut,
+                    .begin = gemm_now_ms(), .times.share = (double)cut / shared.count};
     const gemm_status status = cut > 0 ? run_both(&r) : run_whole_on_cpu(&r);
     if (!forced && !small && (status == GEMM_DONE || r.times.failed)) {
         const gemm_shared_times t = times_of(&r);
-        gemm_share_learn(key, &t);
+        gemm_share_learn(&shape, &t);
     }
     count_kept(context->kept);
     return status;
 }
 
-/* ---- the rows of the table ----------------------------------------------------------------- */
+/* ---- the row's functions ---- */
 
-gemm_status gemm_hybrid(const gemm_call *g, const gemm_context *context, const void *sides)
+gemm_status gemm_hybrid(const gemm_call *c, const gemm_context *context, const void *sides)
 {
-    const gemm_shared_call call = gemm_shared_multiply(g);
-    const gemm_share_key key = {{1, g->TA != 0, g->TB != 0, g->M, g->N, g->K, context->threads}};
-    return run_shared(sides, &call, &key, context);
+    const gemm_op op = gemm_op_of_multiply(c);
+    return run_shared(sides, &op, context);
 }
 
 gemm_status gemm_hybrid_conv(const conv_call *c, const gemm_context *context, const void *sides)
 {
-    const gemm_shared_call call = gemm_shared_conv(c);
-    const gemm_share_key key = {{2, c->batch, c->groups, c->c, c->h, c->w, c->n, c->size, c->stride,
-                                 c->pad, c->out_h, c->out_w, c->pool, context->direct,
-                                 context->threads}};
-    return run_shared(sides, &call, &key, context);
+    const gemm_op op = gemm_op_of_conv(c);
+    return run_shared(sides, &op, context);
 }
 
 const char *gemm_hybrid_unusable(const void *sides)
 {
-    const gemm_hybrid_sides *s = sides;
-    return s->unusable(s->params);
+    const gemm_variant *device = &((const gemm_hybrid_sides *)sides)->device;
+    return device->unusable(device->params);
 }

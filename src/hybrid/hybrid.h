@@ -17,17 +17,10 @@
 enum { GEMM_HYBRID_WARM_UP = 32 };
 
 typedef struct gemm_hybrid_sides {
-    /* The CPU's row. */
-    const char *name;
-    gemm_row_run *run;
-    gemm_row_conv *conv;
-    gemm_row_layer *layer;      /* for the pool of a convolution that `conv` declines with it */
-    /* The device's row: gemm_cl.h describes calls in two halves. */
-    gemm_row_run *run_start;
-    gemm_row_conv *conv_start;
-    gemm_status (*finish)(bool take, gemm_note *);
-    const char *(*unusable)(const void *params);
-    const void *params;
+    gemm_variant cpu;           /* name, run, conv; `layer` is for the pool of a convolution that
+                                   `conv` declines with it */
+    gemm_variant device;        /* `run` and `conv` are first halves, as gemm_cl.h describes them */
+    gemm_status (*finish)(bool take, gemm_note *);      /* the second half of both */
     double forced;              /* for tests: the device's share, 0 to 1; below 0: as measured */
 } gemm_hybrid_sides;
 

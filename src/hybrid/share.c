@@ -33,7 +33,6 @@
 #include "hybrid/share.h"
 
 #include "util/forked.h"
-#include "util/hash.h"
 
 #include <math.h>
 #include <pthread.h>
@@ -70,7 +69,7 @@ typedef struct trial {
 } trial;
 
 typedef struct model {
-    gemm_share_key shape;
+    gemm_shape shape;
     bool taken;                 /* the place is in use */
     unsigned long used;         /* the number of the look-up that found it last */
     double step;                /* share i is i * step, but for the last one, which is 1 */
@@ -95,13 +94,13 @@ GEMM_IN_CHILD(after_fork)
 /* ---- the table ---- */
 
 /* The model of the shape. A new one takes the place of the one that was not used for longest. */
-static model *find(const gemm_share_key *s)
+static model *find(const gemm_shape *s)
 {
-    const unsigned first = gemm_hash(0, s->number, GEMM_SHARE_NUMBERS);
+    const unsigned first = gemm_shape_hash(s);
     model *oldest = NULL;
     for (unsigned i = 0; i < NEAR; ++i) {
         model *m = &models[(first + i) % PLACES];
-        if (m->taken && !memcmp(&m->shape, s, sizeof *s)) {
+        if (m->taken && !gemm_shape_compare(&m->shape, s)) {
             m->used = ++look_ups;
             return m;
         }
@@ -296,7 +295,7 @@ static int share_of_probe(const model *m)
     return call_of(m, other, LIKELY) < m->trials[tried].call_ms ? other : tried;
 }
 
-double gemm_share_of(const gemm_share_key *s, double step)
+double gemm_share_of(const gemm_shape *s, double step)
 {
     pthread_mutex_lock(&lock);
     model *m = find(s);
@@ -356,7 +355,7 @@ static void learn_known(model *m, const gemm_shared_times *t)
         learn_call(m, i, t, counts);
 }
 
-void gemm_share_learn(const gemm_share_key *s, const gemm_shared_times *t)
+void gemm_share_learn(const gemm_shape *s, const gemm_shared_times *t)
 {
     pthread_mutex_lock(&lock);
     model *m = find(s);

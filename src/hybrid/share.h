@@ -6,14 +6,7 @@
 #ifndef GEMM_SHARE_H
 #define GEMM_SHARE_H
 
-#include <stdbool.h>
-
-enum { GEMM_SHARE_NUMBERS = 16 };
-
-/* All that the speeds depend on: sizes, threads. Numbers that are not used are 0. */
-typedef struct gemm_share_key {
-    int number[GEMM_SHARE_NUMBERS];
-} gemm_share_key;
+#include "op/shape.h"
 
 /* What one call took, by the CPU's clock. */
 typedef struct gemm_shared_times {
@@ -30,10 +23,10 @@ typedef struct gemm_shared_times {
 
 /* The share that the next call of this shape should give the device, 0 to 1. Between them it is a
    multiple of `step`, the smallest share. */
-double gemm_share_of(const gemm_share_key *, double step);
+double gemm_share_of(const gemm_shape *, double step);
 
 /* Learns from a call that ended. */
-void gemm_share_learn(const gemm_share_key *, const gemm_shared_times *);
+void gemm_share_learn(const gemm_shape *, const gemm_shared_times *);
 
 /* For tests: forgets all that was learned. */
 void gemm_share_forget(void);

@@ -8,12 +8,14 @@
 # may include.
 # - contract: gemm_dispatch.h and gemm_variant.h
 # - lib: libdarknet-gemm, with its public header darknet_gemm.h
+# - op: what the kinds of ops have in common, for who works on all kinds alike
 # - hook: compiled by the patched Darknet's Makefile, so it alone includes a host's headers (`host`)
 # - clblast: src/ref/clblast.[ch], which works on the device that src/cl opened
 # - gemm_cl: also src/cl/none.c, which replaces gemm_cl.c in a build without OpenCL
 directions='
 util:
 contract:
+op:       contract util
 gemm_opt: contract util
 packed/isa:   contract util
 packed/gemm:  contract util packed/isa
@@ -27,10 +29,10 @@ cl/memory: contract util cl cl/device
 cl/op:     contract util cl cl/device cl/memory clblast
 clblast:  contract util cl cl/device cl/memory
 gemm_cl:  contract util cl cl/device cl/memory cl/op
-hybrid:   contract util
-check:    contract util
-auto:     contract util cl packed packed/chain
-driver:   contract util gemm_opt packed packed/isa packed/chain ref cl gemm_cl hybrid check auto
+hybrid:   contract util op
+check:    contract util op
+auto:     contract util op cl
+driver:   contract util op gemm_opt packed packed/isa packed/chain ref cl gemm_cl hybrid check auto
 lib:      contract util driver
 hook:     contract host
 '

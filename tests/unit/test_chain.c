@@ -311,11 +311,11 @@ static const char *judge_output(const problem *p, const conv_call *project)
     const int taps = p->calls[1].size * p->calls[1].size;
     const gemm_rounding inner = {.b = 2 * (taps + 8) * (FLT_EPSILON * (taps + 1) + FLT_MIN)};
     conv_call c = *project;
-    conv_error worst;
+    gemm_error worst;
     c.output = p->output.data;
     if (gemm_conv_compare_rounded(&c, NULL, &inner, &worst)) return "no memory";
-    snprintf(why, sizeof why, "filter %d at %d is off by %g, %.3g times the bound", worst.filter,
-             worst.at, worst.difference, worst.ratio);
+    snprintf(why, sizeof why, "filter %d at %d is off by %g, %.3g times the bound", worst.row,
+             worst.column, worst.difference, worst.ratio);
     return worst.ratio <= 1 ? NULL : why;
 }
 

@@ -446,13 +446,13 @@ static void free_convolution(convolution *p)
 static const char *judge_convolution(const convolution *p, const gemm_cl_row *row, int parts)
 {
     static _Thread_local char why[128];
-    conv_error worst;
+    gemm_error worst;
     if (convolve_parts(&p->call, row, parts)) return "it declined";
     if (gemm_conv_compare_rounded(&p->call, last_note.transform, rounding_of(row), &worst))
         return "no memory for the reference";
     if (!(worst.ratio <= 1)) {
         snprintf(why, sizeof why, "image %d filter %d at %d is off by %g, %.3g times the bound",
-                 worst.image, worst.filter, worst.at, worst.difference, worst.ratio);
+                 worst.image, worst.row, worst.column, worst.difference, worst.ratio);
         return why;
     }
     return NULL;
@@ -723,7 +723,7 @@ static const char *judge_algorithm(const convolution *p, bool direct, gemm_kept 
 {
     static char why[128];
     gemm_context context = gemm_make_context(&last_note);
-    conv_error worst;
+    gemm_error worst;
     context.direct = direct;
     context.kept = kept;
     gemm_host_write(p->call.output, (size_t)p->output.columns * sizeof(float));
@@ -1412,7 +1412,7 @@ static int convolve_once(const fault_case *f, rng *r, int turn)
     kept_tested = winograd && !turn ? &kept : NULL;
     const size_t bytes = (size_t)p.output.columns * sizeof(float);
     float *before = malloc(bytes);
-    conv_error worst;
+    gemm_error worst;
     memcpy(before, p.call.output, bytes);
     gemm_status status = convolve_parts(&p.call, f->row, f->parts);
     /* with a plan the output stays on the device */

@@ -108,7 +108,7 @@ static const char *convolve(const gemm_variant *v, rng *r)
 {
     static const conv_shape shape = {"", 1, 1, 6, 16, 16, 12, 3, 1, 1};
     conv_call c = conv_shape_make(&shape, CONV_LEAKY);
-    conv_error worst = {.ratio = 2};
+    gemm_error worst = {.ratio = 2};
     gemm_note note;
     conv_shape_fill(&c, r);
     const bool done = gemm_conv_run(v, &c, NULL, &note);

@@ -293,7 +293,7 @@ static layer darknet_layer(const problem *p)
 }
 
 /* How far Darknet's own output is from the reference. */
-static conv_error darknet_error(const problem *p, const conv_call *folded)
+static gemm_error darknet_error(const problem *p, const conv_call *folded)
 {
     gemm_set_variant(gemm_find("stock"));
     layer l = darknet_layer(p);
@@ -301,7 +301,7 @@ static conv_error darknet_error(const problem *p, const conv_call *folded)
     forward_convolutional_layer(l, net);
     conv_call theirs = *folded;
     theirs.pool = false;
-    conv_error worst = {.ratio = INFINITY};
+    gemm_error worst = {.ratio = INFINITY};
     theirs.output = l.output;
     gemm_conv_compare(&theirs, NULL, &worst);
     free_layer(l);
@@ -310,9 +310,9 @@ static conv_error darknet_error(const problem *p, const conv_call *folded)
 
 /* Darknet subtracts the mean and adds the bias one after the other: where they nearly cancel, it
    loses what a folded shift keeps. */
-static bool is_near(const problem *p, const conv_call *folded, conv_error e)
+static bool is_near(const problem *p, const conv_call *folded, gemm_error e)
 {
-    const int i = e.filter;
+    const int i = e.row;
     const double parts =
         p->normalized ? fabs((double)p->norm.mean[i] * folded->scale[i]) + fabsf(p->call.shift[i])
                       : 0;
@@ -388,17 +388,17 @@ static const char *run_and_judge(const gemm_variant *v, problem *p, char *why, s
                              may_be_too_high(v, c);
     if (declined) return may_decline ? NULL : "it declined";
     if (wrong) return wrong;
-    conv_error worst;
+    gemm_error worst;
     if (gemm_conv_compare_rounded(&folded, note.transform, v->rounding, &worst))
         return "no memory for the reference";
     if (!(worst.ratio <= 1)) {
         snprintf(why, size, "image %d filter %d at %d is off by %g, %.3g times the bound",
-                 worst.image, worst.filter, worst.at, worst.difference, worst.ratio);
+                 worst.image, worst.row, worst.column, worst.difference, worst.ratio);
         return why;
     }
     /* Darknet reads a 1x1 convolution as if it had neither stride nor padding. */
     if (c->size == 1 && (c->stride != 1 || c->pad)) return NULL;
-    const conv_error theirs = darknet_error(p, &folded);
+    const gemm_error theirs = darknet_error(p, &folded);
     if (!is_near(p, &folded, theirs)) {
         snprintf(why, size, "Darknet's own layer is %.3g times the bound away", theirs.ratio);
         return why;
@@ -711,7 +711,7 @@ static const conv_shape POOLED_SHAPES[] = {
 
 static double error_of(const conv_call *c, const gemm_note *note)
 {
-    conv_error worst;
+    gemm_error worst;
     if (gemm_conv_compare(c, note->transform, &worst)) abort();
     return worst.ratio;
 }

@@ -40,7 +40,7 @@ int resize_network(network *net, int w, int h);
 /* ---- the row, and one that judges what it computes ---- */
 
 /* Layers that were judged, those of them by Winograd, and the worst of their ratios: see
-   conv_error. */
+   gemm_error. */
 typedef struct judgement {
     int layers, winograd;
     double ratio;
@@ -76,7 +76,7 @@ static gemm_status run_judged(const conv_call *c, const gemm_context *context, c
     const gemm_transform *t = context->note->transform;
     if (status != GEMM_DONE || !(t || row->rounding)) return status;
     const conv_call some = some_filters(c);
-    conv_error worst = {.ratio = INFINITY};
+    gemm_error worst = {.ratio = INFINITY};
     gemm_host_read(c->input, (size_t)(c->c * c->h * c->w) * sizeof(float));
     gemm_host_read(c->output, (size_t)(c->n * gemm_conv_outputs(c)) * sizeof(float));
     if (gemm_conv_compare_rounded(&some, t, row->rounding, &worst)) abort();

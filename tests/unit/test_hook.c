@@ -25,7 +25,7 @@ enum { SEED = 17, KINDS = LAYER_YOLO + 1 };
 
 static int asked[KINDS];        /* calls of each kind */
 static int pooled;              /* convolutions with their maxpool */
-static double worst_ratio;      /* of layers, see layer_error */
+static double worst_ratio;      /* of layers, see gemm_error */
 static bool takes_pool;
 
 static float *allocate(size_t n)

@@ -69,7 +69,7 @@ static gemm_shared_times times_of(const machine *m, double s, double cold, doubl
 }
 
 /* One call on the machine with the share that the model asks for. Returns the share. */
-static double call(const gemm_share_key *shape, const machine *m, double *last)
+static double call(const gemm_shape *shape, const machine *m, double *last)
 {
     static unsigned number;
     const double s = gemm_share_of(shape, 1.0 / ALLOWED);
@@ -81,7 +81,7 @@ static double call(const gemm_share_key *shape, const machine *m, double *last)
 }
 
 /* The share of the last of `calls` calls. */
-static double share_after(const gemm_share_key *shape, const machine *m, int calls)
+static double share_after(const gemm_shape *shape, const machine *m, int calls)
 {
     double share = 0, last = -1;
     for (int i = 0; i < calls; ++i) share = call(shape, m, &last);
@@ -91,7 +91,7 @@ static double share_after(const gemm_share_key *shape, const machine *m, int cal
 static void expect_share(const char *name, machine m, int calls, double least, double most)
 {
     static int number;
-    const gemm_share_key shape = {{1, ++number}};
+    const gemm_shape shape = {1, {++number}};
     const double share = share_after(&shape, &m, calls);
     if (share >= least && share <= most)
         report_pass(name);
@@ -147,7 +147,7 @@ static double best_time(const machine *m, double *at)
 static void expect_best(const char *name, machine m, int calls)
 {
     static int number;
-    const gemm_share_key shape = {{7, ++number}};
+    const gemm_shape shape = {7, {++number}};
     double at = 0;
     const double best = best_time(&m, &at);
     const double share = share_after(&shape, &m, calls), ms = time_at(&m, share);
@@ -206,7 +206,7 @@ static void test_random_machines(void)
     enum { MACHINES = 2000, CALLS = GEMM_HYBRID_WARM_UP };
     int far = 0;
     for (int i = 0; i < MACHINES; ++i) {
-        const gemm_share_key shape = {{9, i}};
+        const gemm_shape shape = {9, {i}};
         rng r = rng_make(23, (uint64_t)i);
         const machine m = {.start = up_to(&r, 1), .device = up_to(&r, 2), .take = up_to(&r, .1),
                            .cpu = .5 + up_to(&r, 2), .first = 30,
@@ -229,7 +229,7 @@ static void test_random_machines(void)
 /* Moves of the share in 1000 calls after the warm-up. */
 static int moves_on(const machine *m, int number)
 {
-    const gemm_share_key shape = {{8, number}};
+    const gemm_shape shape = {8, {number}};
     double last = -1;
     int moves = 0;
     share_after(&shape, m, 20);
@@ -258,7 +258,7 @@ static void test_stays(void)
 }
 
 /* From `first` to `second`: calls until the share lies between. -1: never in 5000. */
-static int calls_until(const gemm_share_key *shape, machine m, double least, double most)
+static int calls_until(const gemm_shape *shape, machine m, double least, double most)
 {
     double last = -1;
     for (int i = 1; i <= 5000; ++i) {
@@ -279,7 +279,7 @@ static void test_comes_back(void)
         {"share-comes-back-from-failure", {.device = 10, .cpu = 10, .fails = true},
          {.device = 10, .cpu = 10}}};
     for (int i = 0; i < 3; ++i) {
-        const gemm_share_key shape = {{3, i}};
+        const gemm_shape shape = {3, {i}};
         const double bound = share_after(&shape, &cases[i].first, 40);
         const int calls = calls_until(&shape, cases[i].second, .3, .7);
         const double after = share_after(&shape, &cases[i].second, 60);
@@ -294,7 +294,7 @@ static void test_comes_back(void)
 /* Probes that find nothing become rare: at most 2 % of 4000 calls are cut. */
 static void test_probes_are_rare(void)
 {
-    const gemm_share_key shape = {{4}};
+    const gemm_shape shape = {.kind = 4};
     const machine m = {.device = 500, .cpu = 10};
     double last = -1;
     int cut = 0;
@@ -308,11 +308,11 @@ static void test_probes_are_rare(void)
 /* A shape that is used stays known while thousands of others come and go. */
 static void test_many_shapes(void)
 {
-    const gemm_share_key shape = {{5}};
+    const gemm_shape shape = {.kind = 5};
     const machine m = {.device = 10, .cpu = 30};
     double last = -1, share = share_after(&shape, &m, 40);
     for (int i = 0; i < 5000; ++i) {
-        const gemm_share_key other = {{6, i}};
+        const gemm_shape other = {6, {i}};
         share_after(&other, &m, 1);
         share = call(&shape, &m, &last);
     }
@@ -459,10 +459,11 @@ static const char *never(const void *params)
 
 static gemm_hybrid_sides make_sides(double forced)
 {
-    return (gemm_hybrid_sides){.name = "packed", .run = run_cpu, .conv = conv_cpu,
-                               .layer = gemm_find("packed")->layer, .run_start = start_run,
-                               .conv_start = start_conv, .finish = finish,
-                               .unusable = never, .forced = forced};
+    return (gemm_hybrid_sides){
+        .cpu = {.name = "packed", .run = run_cpu, .conv = conv_cpu,
+                .layer = gemm_find("packed")->layer},
+        .device = {.run = start_run, .conv = start_conv, .unusable = never},
+        .finish = finish, .forced = forced};
 }
 
 /* ---- joining ------------------------------------------------------------------------------- */
@@ -880,7 +881,7 @@ int main(void)
     test_without_clock();
     gemm_share_forget();
     test_threads();
-    const gemm_hybrid_sides s = {.unusable = never, .params = "device"};
+    const gemm_hybrid_sides s = {.device = {.unusable = never, .params = "device"}};
     report_judged("hybrid-unusable", gemm_hybrid_unusable(&s) ? NULL : "it is usable");
     return report_status();
 }

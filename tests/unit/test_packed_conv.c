@@ -345,7 +345,7 @@ static void test_batch(const gemm_ukernel *u, const large *l)
 
 static bool is_right(const conv_call *c, const gemm_note *note)
 {
-    conv_error worst;
+    gemm_error worst;
     if (gemm_conv_compare(c, note->transform, &worst)) abort();
     return worst.ratio <= 1;
 }
@@ -403,7 +403,7 @@ static void test_no_memory(const gemm_ukernel *u)
 
 static double ratio_of(const conv_call *c, const way *w)
 {
-    conv_error worst;
+    gemm_error worst;
     if (gemm_conv_compare(c, gemm_winograd_transform(w->m), &worst)) abort();
     return worst.ratio;
 }

@@ -420,10 +420,10 @@ static const char *run_and_judge(const runner *r, problem *p, char *why, size_t 
     const layer_call *c = &p->call;
     guarded_fill_nan(&p->output);
     if (run_problem(r, p) != GEMM_DONE) return "it declined";
-    const layer_error worst = gemm_layer_compare(c);
+    const gemm_error worst = gemm_layer_compare(c);
     if (!(worst.ratio <= 1)) {
         snprintf(why, size, "image %d output %d is off by %g, %.3g times the bound", worst.image,
-                 worst.at, worst.difference, worst.ratio);
+                 worst.column, worst.difference, worst.ratio);
         return why;
     }
     const int at = is_exact(c) ? first_difference(c) : -1;

@@ -1,11 +1,11 @@
 /*
- * The shape of a call: all that decides how long it takes, and nothing of its data. `auto` keeps
- * the fastest row for each shape.
+ * The shape of an op: all that decides how long it takes, and nothing of its data. `auto` keeps the
+ * fastest row for each shape, and `hybrid` the share of the device.
  */
 #ifndef GEMM_SHAPE_H
 #define GEMM_SHAPE_H
 
-#include "gemm_variant.h"
+#include "op/op.h"
 
 #include <stdint.h>
 
@@ -23,14 +23,10 @@ typedef struct gemm_shape {
     int n[GEMM_SHAPE_NUMBERS];
 } gemm_shape;
 
-gemm_shape gemm_shape_of_call(const gemm_call *, const gemm_context *);
-gemm_shape gemm_shape_of_conv(const conv_call *, const gemm_context *);
-gemm_shape gemm_shape_of_layer(const layer_call *, const gemm_context *);
+/* A chain has no shape of its own, because its parts have one each. */
+gemm_shape gemm_op_shape(const gemm_op *, const gemm_context *);
 
-/* Such as "maxpool". */
-const char *gemm_layer_name(layer_kind);
-
-/* Whether the row computes calls of this kind. */
+/* Whether the variant computes ops of the shape's kind. */
 bool gemm_shape_offered(int kind, const gemm_variant *);
 
 uint32_t gemm_shape_hash(const gemm_shape *);

@@ -1,0 +1,233 @@
+/*
+ * The ladder of an op:
+ *
+ *   gemm_climb -> operands where the variant wants them -> check, if GEMM_CHECK=1
+ *              -> trace, if GEMM_TRACE is set -> the variant
+ */
+#include "driver/ladder.h"
+
+#include "check/check.h"
+#include "check/op_check.h"
+#include "driver/driver.h"
+#include "driver/failure.h"
+#include "driver/start.h"
+#include "driver/trace.h"
+#include "util/clock.h"
+#include "util/die.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* An op on its way. */
+typedef struct climb {
+    const gemm_state *state;
+    const gemm_variant *variant;
+    const gemm_op *op;
+    gemm_plan *const *plans;
+    gemm_note *note;
+} climb;
+
+/* ---- the variant ---- */
+
+static void say_failed(const climb *c)
+{
+    char op[GEMM_OP_TEXT];
+    gemm_op_describe(c->op, op);
+    if (c->op->kind == GEMM_MULTIPLY)
+        gemm_die("%s failed for %s, and C is undefined: %s", c->variant->name, op,
+                 c->note->reason);
+    gemm_say_failed("%s failed for %s, which is left to the caller: %s", c->variant->name, op,
+                    c->note->reason);
+}
+
+/* With what the plans keep. They are counted again behind the run. */
+static gemm_status run_planned(const climb *c, gemm_context *x)
+{
+    gemm_kept *kept[GEMM_CHAIN_MOST];
+    const int count = gemm_op_convs(c->op);
+    for (int i = 0; i < count; ++i)
+        kept[i] = c->plans[i] ? gemm_plan_kept(c->plans[i]) : NULL;
+    if (c->op->kind == GEMM_CHAIN) x->chain_kept = kept;
+    else if (count) x->kept = kept[0];
+    const gemm_status status = gemm_op_run(c->op, c->variant, x);
+    for (int i = 0; i < count; ++i)
+        if (c->plans[i]) gemm_plan_count(c->plans[i]);
+    return status;
+}
+
+static gemm_status run_variant(const climb *c)
+{
+    gemm_context x = gemm_state_context(c->state, c->note);
+    const gemm_status status =
+        c->plans ? run_planned(c, &x) : gemm_op_run(c->op, c->variant, &x);
+    if (status == GEMM_FAILED) say_failed(c);
+    return status;
+}
+
+/* The variant that computed the op, or NULL. */
+static const gemm_variant *run(const climb *c)
+{
+    climb next = *c;
+    if (run_variant(c) == GEMM_DONE) return c->variant;
+    if (c->op->kind != GEMM_MULTIPLY) return NULL;
+    next.variant = gemm_stock_row();
+    run_variant(&next);
+    return next.variant;
+}
+
+/* Without a trace nothing is timed. */
+static const gemm_variant *run_traced(const climb *c)
+{
+    if (!c->state->trace) return run(c);
+    const double start = gemm_now_ms();
+    const gemm_variant *ran = run(c);
+    if (ran) gemm_trace_op(ran, c->op, gemm_now_ms() - start, c->note);
+    return ran;
+}
+
+/* ---- operands ---- */
+
+/* A layer before this op may have left its output on a device. */
+static void operands_to_cpu(const gemm_op *op)
+{
+    for (int i = 0, count = gemm_op_spans(op); i < count; ++i) {
+        const gemm_span s = gemm_op_span(op, i);
+        if (s.read) gemm_host_read(s.data, s.bytes);
+        if (s.written) gemm_host_write(s.data, s.bytes);
+    }
+}
+
+/* So may this op. */
+static void read_back(const gemm_op *op)
+{
+    for (int i = 0, count = gemm_op_spans(op); i < count; ++i) {
+        const gemm_span s = gemm_op_span(op, i);
+        gemm_host_read(s.data, s.bytes);
+    }
+}
+
+/* ---- GEMM_CHECK ---- */
+
+static void judge(const climb *c, const gemm_variant *ran, const gemm_error *worst)
+{
+    char op[GEMM_OP_TEXT], place[GEMM_PLACE_TEXT];
+    if (!(worst->ratio <= 1)) {
+        gemm_op_describe(c->op, op);
+        gemm_check_place(c->op, worst, place);
+        gemm_die_first("GEMM_CHECK: %s is wrong for %s: %s is off by %g, %.3g times the bound",
+                       ran->name, op, place, worst->difference, worst->ratio);
+    }
+    gemm_record_check(c->op, worst->ratio);
+}
+
+static const gemm_variant *run_checked(const climb *c)
+{
+    gemm_oracle oracle;
+    gemm_error worst;
+    bool known = gemm_check_before(c->op, &oracle);
+    const gemm_variant *ran = run_traced(c);
+    if (ran) {
+        read_back(c->op);
+        known = known && gemm_check_after(c->op, &oracle, c->note->transform, ran->rounding,
+                                          &worst);
+        if (known) judge(c, ran, &worst);
+        else gemm_record_unchecked();
+    }
+    gemm_oracle_free(&oracle);
+    return ran;
+}
+
+static const gemm_variant *run_chain_checked(const climb *);
+
+static const gemm_variant *up(const climb *c)
+{
+    if (c->op->kind == GEMM_MULTIPLY || !c->variant->leaves) operands_to_cpu(c->op);
+    if (!c->state->check) return run_traced(c);
+    return c->op->kind == GEMM_CHAIN ? run_chain_checked(c) : run_checked(c);
+}
+
+const gemm_variant *gemm_climb(const gemm_variant *v, const gemm_op *op, gemm_plan *const *plans,
+                               gemm_note *note)
+{
+    const climb c = {gemm_get_state(), v, op, plans, note};
+    return up(&c);
+}
+
+/* ---- GEMM_CHECK of a chain ---- */
+
+/* One part of the chain alone, into `output`. */
+static bool run_part(const climb *chain, const gemm_op *op, gemm_plan *const *plan)
+{
+    gemm_note note;
+    const climb c = {chain->state, chain->variant, op, plan, &note};
+    return gemm_op_offered(op, chain->variant) && up(&c);
+}
+
+static bool run_conv(const climb *c, int i, const float *input, float *output)
+{
+    conv_call conv = c->op->chain->convs[i];
+    const gemm_op op = gemm_op_of_conv(&conv);
+    if (i) conv.input = input;
+    conv.output = output;
+    return run_part(c, &op, c->plans ? &c->plans[i] : NULL);
+}
+
+static bool run_shortcut(const climb *c, const float *input, float *output)
+{
+    layer_call shortcut = *c->op->chain->shortcut;
+    const layer_input inputs[2] = {{input, shortcut.input[0].size}, shortcut.input[1]};
+    const gemm_op op = gemm_op_of_layer(&shortcut);
+    shortcut.input = inputs;
+    shortcut.output = output;
+    return run_part(c, &op, NULL);
+}
+
+/* The output of the parts one by one, which the caller frees. NULL: they cannot be computed. */
+static float *run_parts(const climb *c)
+{
+    gemm_op parts[GEMM_PARTS_MOST];
+    const int count = gemm_op_parts(c->op, parts);
+    float *last = NULL;
+    for (int i = 0; i < count; ++i) {
+        float *output = malloc(gemm_op_output_bytes(&parts[i]));
+        const bool done = output && (i < c->op->chain->count ? run_conv(c, i, last, output)
+                                                             : run_shortcut(c, last, output));
+        free(last);
+        last = output;
+        if (done) continue;
+        free(output);
+        return NULL;
+    }
+    return last;
+}
+
+/* Whether two outputs are the same. A NaN is one, whatever its bits. */
+static bool are_same(const float *a, const float *b, size_t bytes)
+{
+    for (size_t i = 0; i < bytes / sizeof *a; ++i)
+        if (memcmp(&a[i], &b[i], sizeof *a) && !(isnan(a[i]) && isnan(b[i]))) return false;
+    return true;
+}
+
+/*
+ * The parts one by one, which are compared with the reference, must give the bits of the chain. The
+ * contract says so, and thus the chain is as right as they are.
+ */
+static const gemm_variant *run_chain_checked(const climb *c)
+{
+    const gemm_variant *ran = run_traced(c);
+    float *parts = ran ? run_parts(c) : NULL;
+    if (!ran) return NULL;
+    read_back(c->op);
+    const gemm_span output = gemm_op_span(c->op, gemm_op_spans(c->op) - 1);
+    char op[GEMM_OP_TEXT];
+    gemm_op_describe(c->op, op);
+    if (!parts)
+        gemm_record_unchecked();
+    else if (!are_same(output.data, parts, output.bytes))
+        gemm_die_first("GEMM_CHECK: %s is wrong for %s: its bits are not those of the layers one "
+                       "by one", ran->name, op);
+    free(parts);
+    return ran;
+}
