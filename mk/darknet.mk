@@ -53,7 +53,11 @@ gemm-bench: $(OUT)/bench/gemm_bench FORCE
 data: $(DARKNET).done
 	@setup/link.sh --data $(DARKNET)
 
+NEEDS_DARKNET_SRC = $(if $(DARKNET_SRC),$(call quote,$(DARKNET_SRC)),$(error DARKNET_SRC=dir is needed))
 patch: ## patch a Darknet checkout of your own in place: DARKNET_SRC; EXTRA=0 without what is not about gemm
-	@setup/patch.sh $(if $(DARKNET_SRC),$(call quote,$(DARKNET_SRC)),$(error DARKNET_SRC=dir is needed)) \
-	    pjreddie $(if $(filter 0,$(EXTRA)),,pjreddie/extra)
-.PHONY: patch
+	@setup/patch.sh $(NEEDS_DARKNET_SRC) pjreddie $(if $(filter 0,$(EXTRA)),,pjreddie/extra)
+	@printf 'Patched. Next: make -C %s GEMM=%s\n' $(call quote,$(call quote,$(DARKNET_SRC))) $(call quote,$(CURDIR))
+
+unpatch: ## take the patches out of DARKNET_SRC again, to the last byte
+	@setup/patch.sh --undo $(NEEDS_DARKNET_SRC)
+.PHONY: patch unpatch

@@ -104,6 +104,36 @@ expect_failure patch-refused 'pjreddie/extra/0001-wrong-files-end-the-program.pa
     setup/patch.sh "$work/edited"
 [ "$before" = "$(fingerprint "$work/edited")" ] && pass patch-all-or-nothing || fail patch-all-or-nothing "half patched"
 
+# make patch and make unpatch: every byte comes back, also of files that the patches made.
+cp -R "$work/copy" "$work/my own"
+before=$(fingerprint "$work/my own")
+check patch-make make -s patch DARKNET_SRC="$work/my own"
+cp "$work/check" "$work/said"
+check patch-next grep -qxF "Patched. Next: make -C '$work/my own' GEMM=$root" "$work/said"
+[ "$before" != "$(fingerprint "$work/my own")" ] && pass patch-make-changed || fail patch-make-changed 'the tree is as before'
+check unpatch make -s unpatch DARKNET_SRC="$work/my own"
+[ "$before" = "$(fingerprint "$work/my own")" ] && pass unpatch-all-bytes || fail unpatch-all-bytes "$(diff -rq "$work/copy" "$work/my own")"
+expect_failure unpatch-twice 'has no .darknet-gemm' make -s unpatch DARKNET_SRC="$work/my own"
+make -s patch DARKNET_SRC="$work/my own" EXTRA=0 >/dev/null && make -s unpatch DARKNET_SRC="$work/my own"
+[ "$before" = "$(fingerprint "$work/my own")" ] && pass unpatch-without-extra || fail unpatch-without-extra "$(diff -rq "$work/copy" "$work/my own")"
+
+# What the user changed meanwhile, or deleted, is named, and nothing else happens.
+make -s patch DARKNET_SRC="$work/my own" >/dev/null
+echo '/* mine */' >>"$work/my own/src/blas.c"
+echo '/* mine */' >>"$work/my own/src/parser.c"
+rm "$work/my own/src/cfg_check.c"
+before=$(fingerprint "$work/my own")
+expect_failure unpatch-changed 'changed since the patch in' setup/patch.sh --undo "$work/my own"
+check unpatch-changed-names grep -q ': src/cfg_check.c src/parser.c\. ' "$work/output"
+check unpatch-changed-line [ "$(wc -l <"$work/output")" = 1 ]
+[ "$before" = "$(fingerprint "$work/my own")" ] && pass unpatch-changed-nothing || fail unpatch-changed-nothing 'files changed'
+
+# A wrong folder: one line says what is there and what should be.
+expect_failure patch-no-folder 'is no folder' setup/patch.sh "$work/nowhere"
+expect_failure patch-wrong-folder 'it has no src/gemm.c include/darknet.h examples/detector.c; found: Makefile src' \
+    setup/patch.sh "$work/other"
+check patch-wrong-folder-line [ "$(wc -l <"$work/output")" = 1 ]
+
 # A full disk, or a file that cannot be replaced: the tree is as before. Both come at the last file.
 mkdir "$work/bin"
 last=$(sed -n 's|^+++ b/||p' patches/pjreddie/*.patch patches/pjreddie/extra/*.patch | sort -u | tail -n 1)
