@@ -81,6 +81,7 @@ include mk/packages.mk
 include mk/flags.mk
 include mk/gemm.mk
 include mk/library.mk
+include mk/layers.mk
 include mk/darknet.mk
 include mk/programs.mk
 include mk/weights.mk

@@ -1,16 +1,16 @@
 /* Which layers of a pass go to the row, and what the CPU needs of their outputs: see hook.h. */
 #include "hook/hook.h"
 
-#include "gemm_dispatch.h"
-
+#ifndef HOOK_PRELOAD
 #include "activations.h"
 #include "utils.h"
+#endif
 
 #include <stdlib.h>
 
-static int at_inference(network net)
+static int at_inference(hook_net net)
 {
-#ifdef GPU
+#if defined(GPU) && !defined(HOOK_PRELOAD)
     if (net.gpu_index >= 0) return 0;
 #endif
     return !net.train && !net.delta;
@@ -34,6 +34,27 @@ static conv_activation row_activation(ACTIVATION a)
 static int is_applied_by_row(ACTIVATION a)
 {
     return a == LINEAR || row_activation(a) != CONV_LINEAR;
+}
+
+#ifdef HOOK_PRELOAD
+
+/* What the row does not apply is left to Darknet's own code, with the whole layer. */
+static int takes_activation(ACTIVATION a)
+{
+    return is_applied_by_row(a);
+}
+
+static void other_activation(layer l)
+{
+    (void)l;
+}
+
+#else
+
+static int takes_activation(ACTIVATION a)
+{
+    (void)a;
+    return 1;
 }
 
 /* A recurrent layer has a batch of images for each time step. */
@@ -103,10 +124,13 @@ static void other_activation(layer l)
     activate_array(l.output, l.outputs * l.batch, l.activation);
 }
 
-int convolution_hooked(layer l, network net)
+#endif
+
+int convolution_hooked(layer l, hook_net net)
 {
     if (l.type != CONVOLUTIONAL || l.xnor || !at_inference(net)) return 0;
-    if (l.size == 1 && (l.stride != 1 || l.pad)) return 0; /* Darknet takes stride 1 and pad 0 */
+    if (hook_is_odd(&l) || !hook_knows(&l) || !hook_has_door(&l)) return 0;
+    if (!takes_activation(l.activation)) return 0;
     return gemm_conv_offered();
 }
 
@@ -125,58 +149,26 @@ static conv_call call_of(layer l, const float *input, int pool, float *output)
         pool,    output};
 }
 
-static int convolve(layer l, network net, int pool, float *output)
+static int convolve(layer l, hook_net net, int pool, float *output)
 {
-    conv_norm norm = {l.rolling_mean, l.rolling_variance, l.scales};
+    conv_norm norm;
     conv_call call = call_of(l, net.input, pool, output);
-    return gemm_conv(&call, l.batch_normalize ? &norm : 0, l.plan);
-}
-
-/* Whether the output is that of the present layer, not of one inside of a recurrent layer. */
-static int is_outer(layer l, network net)
-{
-    return net.layers && net.layers[net.index].output == l.output;
-}
-
-int hook_convolution(layer l, network net)
-{
-    if (!convolution_hooked(l, net) || !convolve(l, net, 0, l.output)) {
-        layer_to_cpu(l, net);
-        return 0;
-    }
-    other_activation(l);
-    if (!is_outer(l, net)) output_to_cpu(l);
-    return 1;
-}
-
-int hook_connected(layer l, network net)
-{
-    if (!is_outer(l, net) || net.layers[net.index].type != CONNECTED) return 0;
-    if (l.batch != 1 || !at_inference(net) || !gemm_conv_offered() ||
-        !convolve(l, net, 0, l.output)) {
-        layer_to_cpu(l, net);
-        return 0;
-    }
-    other_activation(l);
-    return 1;
+    gemm_plan **slot = hook_slot(&l);
+    if (l.batch_normalize && !hook_norm(&l, &norm)) return 0;
+    return gemm_conv(&call, l.batch_normalize ? &norm : 0, slot);
 }
 
 /* Whether a layer reads the output of layer i by its number. */
-static int is_read_by_number(network net, int i)
+static int is_read_by_number(hook_net net, int i)
 {
-    int j, k;
-    for (j = i + 1; j < net.n; ++j) {
-        const layer *l = &net.layers[j];
-        if (l->type == SHORTCUT && l->index == i) return 1;
-        if (l->type == ROUTE)
-            for (k = 0; k < l->n; ++k)
-                if (l->input_layers[k] == i) return 1;
-    }
+    int j;
+    for (j = i + 1; j < net.n; ++j)
+        if (hook_reads(&net.layers[j], i)) return 1;
     return 0;
 }
 
 /* The output of the layer is read by the next layer alone. */
-static int is_inner(network net, int i)
+static int is_inner(hook_net net, int i)
 {
     return !net.layers[i].truth && !is_read_by_number(net, i);
 }
@@ -185,12 +177,13 @@ static int is_inner(network net, int i)
    0 or 1, and the first window begins at 0. */
 static int halves(const layer *pool)
 {
-    return pool->type == MAXPOOL && pool->size == 2 && pool->stride == 2 &&
-           pool->h == 2 * pool->out_h && pool->w == 2 * pool->out_w;
+    return pool->type == MAXPOOL && hook_knows(pool) && hook_has_door(pool) &&
+           pool->size == 2 && pool->stride == 2 && pool->h == 2 * pool->out_h &&
+           pool->w == 2 * pool->out_w;
 }
 
 /* Returns 0 when the convolution and its maxpool have to run one after the other. */
-static int convolve_and_pool(network net)
+static int convolve_and_pool(hook_net net)
 {
     const layer *l = &net.layers[net.index];
     if (net.index + 1 >= net.n || !halves(l + 1) || !convolution_hooked(*l, net)) return 0;
@@ -198,7 +191,7 @@ static int convolve_and_pool(network net)
     return convolve(*l, net, 1, l[1].output);
 }
 
-static layer_call shortcut_call(layer l, network net, const float *first, layer_input input[2])
+static layer_call shortcut_call(layer l, hook_net net, const float *first, layer_input input[2])
 {
     input[0] = (layer_input){first, l.inputs};
     input[1] = (layer_input){net.layers[l.index].output, l.w * l.h * l.c};
@@ -210,8 +203,8 @@ static layer_call shortcut_call(layer l, network net, const float *first, layer_
                         l.out_c,
                         l.out_h,
                         l.out_w,
-                        .alpha = l.alpha,
-                        .beta = l.beta,
+                        .alpha = HOOK_ALPHA(&l),
+                        .beta = HOOK_BETA(&l),
                         .activation = row_activation(l.activation),
                         .inputs = 2,
                         .input = input,
@@ -220,11 +213,13 @@ static layer_call shortcut_call(layer l, network net, const float *first, layer_
 
 /* The number of the shortcut that alone reads the output of layer i, or 0. A dropout between them
    does nothing at inference. */
-static int shortcut_behind(network net, int i)
+static int shortcut_behind(hook_net net, int i)
 {
     for (; i + 1 < net.n && is_inner(net, i); ++i) {
         const layer *next = &net.layers[i + 1];
-        if (next->type == SHORTCUT) return is_applied_by_row(next->activation) ? i + 1 : 0;
+        if (!hook_has_door(next)) return 0;
+        if (next->type == SHORTCUT)
+            return hook_knows(next) && is_applied_by_row(next->activation) ? i + 1 : 0;
         if (next->type != DROPOUT) return 0;
     }
     return 0;
@@ -232,7 +227,7 @@ static int shortcut_behind(network net, int i)
 
 /* One or two 1x1 convolutions around a depthwise one, and a shortcut behind them. Returns how many
    layers ran, or 0. */
-static int convolve_chain(network net)
+static int convolve_chain(hook_net net)
 {
     int i, count;
     conv_call calls[3];
@@ -243,9 +238,9 @@ static int convolve_chain(network net)
         layer l = net.layers[net.index + i];
         if (!convolution_hooked(l, net) || !is_applied_by_row(l.activation)) break;
         if (i && !is_inner(net, net.index + i - 1)) break;
-        norm[i] = (conv_norm){l.rolling_mean, l.rolling_variance, l.scales};
+        slots[i] = hook_slot(&l);
+        if (l.batch_normalize && !hook_norm(&l, &norm[i])) break;
         norms[i] = l.batch_normalize ? &norm[i] : 0;
-        slots[i] = l.plan;
         calls[i] = call_of(l, i ? 0 : net.input, 0, l.output);
     }
     for (count = i; count >= 2; --count) {
@@ -260,24 +255,24 @@ static int convolve_chain(network net)
     return 0;
 }
 
-static int route(layer l, network net)
+static int route(layer l, hook_net net)
 {
     int i;
     layer first = net.layers[l.input_layers[0]];
     layer_input input[l.n];
     for (i = 0; i < l.n; ++i) {
-        input[i].data = net.layers[l.input_layers[i]].output;
-        input[i].size = l.input_sizes[i];
+        input[i].size = l.input_sizes[i] / HOOK_GROUPS(&l);
+        input[i].data = net.layers[l.input_layers[i]].output + input[i].size * HOOK_GROUP(&l);
     }
-    layer_call call = {LAYER_ROUTE,   l.batch,        first.out_c,       first.out_h,
+    layer_call call = {LAYER_ROUTE,   l.batch,        first.out_c / HOOK_GROUPS(&l), first.out_h,
                        first.out_w,   l.out_c,        l.out_h,           l.out_w,
                        .inputs = l.n, .input = input, .output = l.output};
     return l.out_c * l.out_h * l.out_w == l.outputs && gemm_layer(&call);
 }
 
-static int layer_by_row(layer l, network net)
+static int layer_by_row(layer l, hook_net net)
 {
-    if (!at_inference(net)) return 0;
+    if (!at_inference(net) || !hook_knows(&l)) return 0;
     layer_input input[2] = {{net.input, l.inputs}};
     layer_call call = {LAYER_MAXPOOL,     l.batch, l.c,     l.h,         l.w,
                        l.out_c,           l.out_h, l.out_w, .inputs = 1, .input = input,
@@ -300,7 +295,7 @@ static int layer_by_row(layer l, network net)
         return route(l, net);
     case SHORTCUT:
         call = shortcut_call(l, net, net.input, input);
-        if (!gemm_layer(&call)) return 0;
+        if (!takes_activation(l.activation) || !gemm_layer(&call)) return 0;
         other_activation(l);
         return 1;
     case YOLO:
@@ -308,10 +303,72 @@ static int layer_by_row(layer l, network net)
         call.anchors = l.n;
         call.out_h = l.h; /* resize leaves out_h and out_w as they were */
         call.out_w = l.w;
-        return gemm_layer(&call);
+        if (!gemm_layer(&call)) return 0;
+        hook_end_yolo(&l);
+        return 1;
     default:
         return 0;
     }
+}
+
+/* A connected layer that is a layer of the network, with one image. */
+static int connected(layer l, hook_net net)
+{
+    return l.batch == 1 && at_inference(net) && takes_activation(l.activation) &&
+           gemm_conv_offered() && convolve(l, net, 0, l.output);
+}
+
+#ifdef HOOK_PRELOAD
+
+int hook_take(hook_net net, float *output)
+{
+    const layer l = net.layers[net.index];
+    const int i = net.index;
+    int done;
+    if (l.output != output) return -1;
+    switch (l.type) {
+    case CONVOLUTIONAL:
+        done = convolve_chain(net);
+        if (done) return i + done - 1;
+        if (convolve_and_pool(net)) return i + 1;
+        return convolution_hooked(l, net) && convolve(l, net, 0, l.output) ? i : -1;
+    case CONNECTED:
+        return connected(l, net) ? i : -1;
+    case DROPOUT:
+        return at_inference(net) ? i : -1;
+    default:
+        return layer_by_row(l, net) ? i : -1;
+    }
+}
+
+#else
+
+/* Whether the output is that of the present layer, not of one inside of a recurrent layer. */
+static int is_outer(layer l, hook_net net)
+{
+    return net.layers && net.layers[net.index].output == l.output;
+}
+
+int hook_convolution(layer l, network net)
+{
+    if (!convolution_hooked(l, net) || !convolve(l, net, 0, l.output)) {
+        layer_to_cpu(l, net);
+        return 0;
+    }
+    other_activation(l);
+    if (!is_outer(l, net)) output_to_cpu(l);
+    return 1;
+}
+
+int hook_connected(layer l, network net)
+{
+    if (!is_outer(l, net) || net.layers[net.index].type != CONNECTED) return 0;
+    if (!connected(l, net)) {
+        layer_to_cpu(l, net);
+        return 0;
+    }
+    other_activation(l);
+    return 1;
 }
 
 int hook_layer(layer l, network net)
@@ -369,3 +426,5 @@ void weights_changed(network *net)
     int i;
     for (i = 0; i < net->n; ++i) drop_plan(net->layers[i]);
 }
+
+#endif

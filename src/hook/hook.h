@@ -13,7 +13,18 @@
 #ifndef HOOK_H
 #define HOOK_H
 
-#include "darknet.h"
+#include "hook/fork.h"
+
+#ifdef HOOK_PRELOAD
+
+/*
+ * Runs layer net.index, and with it the layers behind it that the row takes in the same call.
+ * Returns the number of the last layer that ran, or -1 when Darknet's own code has to run.
+ * `output` is that of the layer Darknet is about to run.
+ */
+int hook_take(hook_net net, float *output);
+
+#endif
 
 /* ---- what forward_network calls ---- */
 
@@ -33,7 +44,7 @@ void outputs_to_cpu(network *net);
 /* ---- what layers call ---- */
 
 /* Whether forward gives this convolution to the row. The row may still decline. */
-int convolution_hooked(layer l, network net);
+int convolution_hooked(layer l, hook_net net);
 
 /* These run the layer on the row. They return 0 when Darknet's own code has to run; what this code
    reads is then the CPU's. hook_layer: a layer without weights. */

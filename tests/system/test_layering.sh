@@ -35,6 +35,7 @@ auto:     contract util op cl
 driver:   contract util op gemm_opt packed packed/isa packed/chain ref cl gemm_cl hybrid check auto
 lib:      contract util driver
 hook:     contract host
+hook/preload: contract host hook
 '
 
 # "FILE INCLUDED" a line, both below src/.

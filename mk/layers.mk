@@ -1,0 +1,20 @@
+# libdarknet-layers.so: whole layers for a Darknet that nobody patches. It is libdarknet-gemm.so, and
+# the hook besides, compiled against the headers of that Darknet (DARKNET_SRC, or Debian's package).
+
+LAYERS_SOURCES = src/hook/hook.c src/hook/preload/doors.c src/hook/preload/slots.c
+LAYERS_EXPORTS = src/hook/preload/exports
+$(OUT)/layers.map: $(EXPORTS) $(LAYERS_EXPORTS) $(OUT)/flags
+	$(Q)cat $(EXPORTS) $(LAYERS_EXPORTS) | awk 'BEGIN { print "{ global:" } { print $$0 ";" } END { print "local: *; };" }' >$@
+
+# Compiled each time: the headers are not ours, and another Darknet may be named.
+$(OUT)/libdarknet-layers.so: FORCE $(OUT)/gemm.o $(LIBRARY_DOORS) $(LIBRARY_REST) $(OUT)/layers.map
+	$(Q)flags=$$(setup/layers.sh $(if $(DARKNET_SRC),$(call quote,$(DARKNET_SRC)))) && \
+	    $(CC) -std=gnu11 -D_GNU_SOURCE -Wall -Wextra -fPIC -fvisibility=hidden -fno-lto -Isrc $(PREFIX_MAP) $$flags \
+	    $(GEMM_OPTS) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) -shared -Wl,-soname,$(@F) -Wl,-Bsymbolic-functions $(NO_UNDEFINED) \
+	    -Wl,--version-script=$(OUT)/layers.map $(LAYERS_SOURCES) $(filter %.o,$^) -o $@ $(GEMM_LIBS) $(LDLIBS)
+
+libdarknet-layers.so: %: $(OUT)/% FORCE
+	@setup/link.sh $< $@
+
+.PHONY: layers
+layers: libdarknet-layers.so ## build libdarknet-layers.so for a Darknet that is not patched: DARKNET_SRC, or Debian's package

@@ -1,0 +1,149 @@
+/*
+ * The Darknet that the hook is compiled against, and what its layers lack or have besides.
+ *
+ *   (nothing)                          pjreddie's Darknet with the patches of this project
+ *   HOOK_PRELOAD                       pjreddie's as it is, and Debian's: libdarknet-layers.so
+ *   HOOK_PRELOAD and HOOK_ALEXEYAB     AlexeyAB's: libdarknet-layers.so
+ */
+#ifndef HOOK_FORK_H
+#define HOOK_FORK_H
+
+#include "darknet.h"
+#include "gemm_dispatch.h"
+
+#ifdef HOOK_PRELOAD
+
+/* What the hook reads of a pass. */
+typedef struct hook_net {
+    layer *layers;
+    int n, index, train;
+    float *input, *delta;
+} hook_net;
+
+/* Whether the layer's forward function is that of libdarknet-layers.so. */
+int hook_has_door(const layer *);
+
+/* The slot of a convolution. A plan of other weights is dropped. */
+gemm_plan **hook_slot(const layer *);
+
+/* Batch norm as gemm_conv means it. Valid until the slot is dropped. Returns 0 without memory. */
+int hook_norm(const layer *, conv_norm *);
+
+#else
+
+typedef network hook_net;
+
+static inline int hook_has_door(const layer *l)
+{
+    (void)l;
+    return 1;
+}
+
+static inline gemm_plan **hook_slot(const layer *l)
+{
+    return l->plan;
+}
+
+static inline int hook_norm(const layer *l, conv_norm *norm)
+{
+    *norm = (conv_norm){l->rolling_mean, l->rolling_variance, l->scales};
+    return 1;
+}
+
+#endif
+
+#ifdef HOOK_ALEXEYAB
+
+#define HOOK_ALPHA(l) 1
+#define HOOK_BETA(l) 1
+#define HOOK_GROUPS(l) ((l)->groups > 1 ? (l)->groups : 1)
+#define HOOK_GROUP(l) ((l)->group_id)
+
+/* Darknet takes pad 0 for a 1x1 convolution of stride 1. */
+static inline int hook_is_odd(const layer *l)
+{
+    return l->size == 1 && l->pad;
+}
+
+/* Whether the layer is one that the hook knows, without what AlexeyAB's Darknet alone has. */
+static inline int hook_knows(const layer *l)
+{
+    switch (l->type) {
+    case CONVOLUTIONAL:
+        return l->stride_x == l->stride_y && l->stride == l->stride_x && l->dilation == 1 &&
+               !l->antialiasing && !l->binary && !l->deform;
+    case MAXPOOL:
+        return l->stride_x == l->stride_y && l->stride == l->stride_x && !l->maxpool_depth &&
+               !l->antialiasing;
+    case SHORTCUT:
+        return l->n == 1 && !l->nweights && l->input_sizes[0] == l->outputs;
+    case ROUTE:
+        return HOOK_GROUPS(l) == 1 || l->batch == 1;
+    case YOLO:
+        return !l->new_coords;
+    default:
+        return 1;
+    }
+}
+
+/* Whether a layer behind layer i reads its output by its number. */
+static inline int hook_reads(const layer *l, int i)
+{
+    int k;
+    if (l->type == ROUTE || l->type == SHORTCUT)
+        for (k = 0; k < l->n; ++k)
+            if (l->input_layers[k] == i) return 1;
+    if (l->type == SHORTCUT || l->type == SAM || l->type == SCALE_CHANNELS) return l->index == i;
+    return l->type == YOLO && l->embedding_layer_id == i;
+}
+
+/* x and y of each anchor, behind the logistic. */
+static inline void hook_end_yolo(const layer *l)
+{
+    const float scale = l->scale_x_y, shift = -.5f * (scale - 1);
+    const int area = l->w * l->h, entries = l->outputs / area / l->n;
+    int anchor, i;
+    if (scale == 1) return;
+    for (anchor = 0; anchor < l->n * l->batch; ++anchor) {
+        float *x = l->output + (size_t)anchor * entries * area;
+        for (i = 0; i < 2 * area; ++i) x[i] = scale * x[i] + shift;
+    }
+}
+
+#else
+
+#define HOOK_ALPHA(l) ((l)->alpha)
+#define HOOK_BETA(l) ((l)->beta)
+#define HOOK_GROUPS(l) 1
+#define HOOK_GROUP(l) 0
+
+/* Darknet takes stride 1 and pad 0 for a 1x1 convolution. */
+static inline int hook_is_odd(const layer *l)
+{
+    return l->size == 1 && (l->stride != 1 || l->pad);
+}
+
+static inline int hook_knows(const layer *l)
+{
+    (void)l;
+    return 1;
+}
+
+/* Whether a layer behind layer i reads its output by its number. */
+static inline int hook_reads(const layer *l, int i)
+{
+    int k;
+    if (l->type == SHORTCUT && l->index == i) return 1;
+    if (l->type == ROUTE)
+        for (k = 0; k < l->n; ++k)
+            if (l->input_layers[k] == i) return 1;
+    return 0;
+}
+
+static inline void hook_end_yolo(const layer *l)
+{
+    (void)l;
+}
+
+#endif
+#endif

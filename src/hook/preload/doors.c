@@ -1,0 +1,329 @@
+/*
+ * libdarknet-layers.so: Darknet's functions under their own names, so that a preload replaces them.
+ *
+ *   make_*_layer -> l.forward = a door -> hook_enter -> row                  return to Darknet
+ *                                                    -> nothing is taken     jump to Darknet's own
+ *
+ * Darknet passes a layer by value, and its size is only known once the layout is verified. So a
+ * door is written in assembler. It leaves the arguments where they are, and jumps.
+ *
+ * The layout of `layer` and of a pass is verified at the first forward call, with the values that
+ * Darknet passes: sizes of a convolution that must agree, the function pointers, and the whole
+ * array of layers. Until then nothing is trusted, and memory is read through a pipe, which cannot
+ * fault. A Darknet of another layout runs its own code, and one line on stderr says so.
+ */
+#include "hook/hook.h"
+#include "hook/preload/slots.h"
+
+#include <dlfcn.h>
+#include <link.h>
+#include <pthread.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#ifdef HOOK_ALEXEYAB
+typedef network_state pass;
+#define PASS_NET(p) (&(p)->net)
+#define ONLY_ALEXEYAB(D, ...) D(__VA_ARGS__)
+#else
+typedef network pass;
+#define PASS_NET(p) (p)
+#define ONLY_ALEXEYAB(D, ...)
+#endif
+
+/* Name and what hook_enter makes of it. */
+#define DOORS(D)                                                                                  \
+    D(forward_convolutional_layer, CONVOLUTIONAL)                                                 \
+    D(forward_connected_layer, CONNECTED)                                                         \
+    D(forward_maxpool_layer, MAXPOOL)                                                             \
+    D(forward_avgpool_layer, AVGPOOL)                                                             \
+    D(forward_upsample_layer, UPSAMPLE)                                                           \
+    D(forward_route_layer, ROUTE)                                                                 \
+    D(forward_shortcut_layer, SHORTCUT)                                                           \
+    D(forward_dropout_layer, DROPOUT)                                                             \
+    D(forward_yolo_layer, YOLO)                                                                   \
+    D(update_convolutional_layer, CHANGES_LAYER)                                                  \
+    D(update_connected_layer, CHANGES_LAYER)                                                      \
+    D(free_layer, CHANGES_LAYER)                                                                  \
+    ONLY_ALEXEYAB(D, free_layer_custom, CHANGES_LAYER)                                            \
+    ONLY_ALEXEYAB(D, fuse_conv_batchnorm, CHANGES_NETWORK)                                        \
+    D(resize_convolutional_layer, CHANGES_LAYER_AT)                                               \
+    D(load_weights, CHANGES_NETWORK_AT)                                                           \
+    D(load_weights_upto, CHANGES_NETWORK_AT)
+
+/* Behind the types of layers. _AT: the first argument is a pointer. */
+enum { CHANGES_LAYER = 1000, CHANGES_LAYER_AT, CHANGES_NETWORK, CHANGES_NETWORK_AT };
+
+enum {
+#define NUMBER(name, kind) DOOR_##name,
+    DOORS(NUMBER) DOOR_COUNT
+};
+
+static const struct door {
+    const char *name;
+    int kind;
+} doors[] = {
+#define ROW(name, kind) {#name, kind},
+    DOORS(ROW)
+};
+
+/* ---- The doors ---- */
+
+#ifdef __x86_64__
+/* 6 integer registers, 8 vector registers; 208 is where the caller's stack arguments begin. */
+__asm__(".text\n"
+        ".type hook_door, @function\n"
+        "hook_door:\n"
+        "    .cfi_startproc\n"
+        "    sub $200, %rsp\n"
+        "    .cfi_adjust_cfa_offset 200\n"
+        "    mov %rdi, (%rsp); mov %rsi, 8(%rsp); mov %rdx, 16(%rsp)\n"
+        "    mov %rcx, 24(%rsp); mov %r8, 32(%rsp); mov %r9, 40(%rsp)\n"
+        "    movaps %xmm0, 64(%rsp); movaps %xmm1, 80(%rsp)\n"
+        "    movaps %xmm2, 96(%rsp); movaps %xmm3, 112(%rsp)\n"
+        "    movaps %xmm4, 128(%rsp); movaps %xmm5, 144(%rsp)\n"
+        "    movaps %xmm6, 160(%rsp); movaps %xmm7, 176(%rsp)\n"
+        "    mov %r11d, %edi; mov %rsp, %rsi; lea 208(%rsp), %rdx; mov 200(%rsp), %rcx\n"
+        "    call hook_enter\n"
+        "    mov %rax, %r11\n"
+        "    mov (%rsp), %rdi; mov 8(%rsp), %rsi; mov 16(%rsp), %rdx\n"
+        "    mov 24(%rsp), %rcx; mov 32(%rsp), %r8; mov 40(%rsp), %r9\n"
+        "    movaps 64(%rsp), %xmm0; movaps 80(%rsp), %xmm1\n"
+        "    movaps 96(%rsp), %xmm2; movaps 112(%rsp), %xmm3\n"
+        "    movaps 128(%rsp), %xmm4; movaps 144(%rsp), %xmm5\n"
+        "    movaps 160(%rsp), %xmm6; movaps 176(%rsp), %xmm7\n"
+        "    add $200, %rsp\n"
+        "    .cfi_adjust_cfa_offset -200\n"
+        "    test %r11, %r11\n"
+        "    jz 1f\n"
+        "    jmp *%r11\n"
+        "1:  ret\n"
+        "    .cfi_endproc\n"
+        ".size hook_door, . - hook_door\n");
+#define DOOR(name, kind)                                                                          \
+    __asm__(".globl " #name "\n.type " #name ", @function\n" #name ":\n    endbr64\n"             \
+            "    mov hook_number_" #name "(%rip), %r11d\n    jmp hook_door\n"                     \
+            ".size " #name ", . - " #name "\n");
+#else
+#error libdarknet-layers.so is for x86-64: patch Darknet on other processors
+#endif
+/* The assembler sees no enum: it reads the numbers. */
+#define MEMORY(name, kind)                                                                        \
+    __attribute__((used, visibility("hidden"))) const int hook_number_##name = DOOR_##name;
+DOORS(MEMORY)
+DOORS(DOOR)
+
+#define ADDRESS(name, kind) extern const char door_##name[] __asm__(#name);
+DOORS(ADDRESS)
+static const char *const addresses[] = {
+#define LIST(name, kind) door_##name,
+    DOORS(LIST)
+};
+
+int hook_has_door(const layer *l)
+{
+    void *forward;
+    memcpy(&forward, &l->forward, sizeof forward);
+    for (int i = 0; i < DOOR_COUNT; ++i)
+        if (doors[i].kind == (int)l->type && forward == addresses[i]) return 1;
+    return 0;
+}
+
+/* ---- Darknets of this process ---- */
+
+typedef struct host {
+    uintptr_t begin, end;       /* the code of the object that calls */
+    enum { UNKNOWN, RIGHT, OTHER } layout;
+    void *own[DOOR_COUNT];
+} host;
+
+enum { HOSTS = 4 };
+static host hosts[HOSTS];
+static int host_count;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+static int span_of(struct dl_phdr_info *info, size_t size, void *data)
+{
+    host *h = data;
+    (void)size;
+    for (int i = 0; i < info->dlpi_phnum; ++i) {
+        const ElfW(Phdr) *p = &info->dlpi_phdr[i];
+        const uintptr_t begin = info->dlpi_addr + p->p_vaddr, end = begin + p->p_memsz;
+        if (p->p_type != PT_LOAD || h->begin < begin || h->begin >= end) continue;
+        h->begin = begin, h->end = end;
+        return 1;
+    }
+    return 0;
+}
+
+/*
+ * Fills in Darknet's own functions, if the object of this name defines them. The handle is kept,
+ * because they are called.
+ */
+static int find_own(host *h, const char *name)
+{
+    void *handle = dlopen(name, RTLD_LAZY | RTLD_NOLOAD);
+    const void *first = handle ? dlsym(handle, doors[0].name) : NULL;
+    if (!first || first == addresses[0]) return 0;
+    for (int i = 0; i < DOOR_COUNT; ++i) {
+        void *own = dlsym(handle, doors[i].name);
+        h->own[i] = own == addresses[i] ? NULL : own;
+    }
+    h->begin = (uintptr_t)first;
+    return dl_iterate_phdr(span_of, h);
+}
+
+/* The Darknet that calls. A call at the end of a function returns to the caller of that function,
+   which may be no Darknet: then it is the first Darknet of the process. */
+static host *find_host(const void *caller)
+{
+    const uintptr_t at = (uintptr_t)caller;
+    for (int i = 0; i < host_count; ++i)
+        if (at >= hosts[i].begin && at < hosts[i].end) return &hosts[i];
+    Dl_info info;
+    if (host_count < HOSTS && dladdr(caller, &info) && find_own(&hosts[host_count], info.dli_fname))
+        return &hosts[host_count++];
+    if (host_count) return &hosts[0];
+    for (const struct link_map *m = _r_debug.r_map; m; m = m->l_next)
+        if (find_own(&hosts[0], m->l_name)) return &hosts[host_count++];
+    return NULL;
+}
+
+/* ---- The layout ---- */
+
+/* Copies memory that may not be there. */
+static int read_memory(void *to, const void *from, size_t bytes)
+{
+    int ends[2];
+    if (pipe(ends)) return 0;
+    const int done = write(ends[1], from, bytes) == (ssize_t)bytes &&
+                     read(ends[0], to, bytes) == (ssize_t)bytes;
+    close(ends[0]);
+    close(ends[1]);
+    return done;
+}
+
+/* The fields of a convolution that follow from others. */
+static int agrees(const layer *l)
+{
+    return l->type == CONVOLUTIONAL && l->batch > 0 && l->c > 0 && l->h > 0 && l->w > 0 &&
+           l->n > 0 && l->size > 0 && l->stride > 0 && l->pad >= 0 && l->groups > 0 &&
+           l->c % l->groups == 0 && l->out_c == l->n && l->inputs == l->c * l->h * l->w &&
+           l->outputs == l->out_c * l->out_h * l->out_w &&
+           l->nweights == l->c / l->groups * l->n * l->size * l->size && l->weights && l->biases &&
+           l->output && hook_has_door(l) &&
+           (!l->batch_normalize || (l->scales && l->rolling_mean && l->rolling_variance));
+}
+
+/* Whether the array holds layers of this size: by their types and their forward functions. */
+static int is_array(const layer *layers, int n)
+{
+    int with_door = 0;
+    for (int i = 0; i < n; ++i) {
+        layer l;
+        if (!read_memory(&l, &layers[i], sizeof l)) return 0;
+        with_door += hook_has_door(&l);
+        if (l.type == CONVOLUTIONAL && (l.n <= 0 || l.out_c != l.n || !l.output)) return 0;
+        if (l.batch <= 0 || l.outputs < 0 || l.inputs < 0) return 0;
+    }
+    return with_door > n / 2;
+}
+
+static int verify(const void *stack)
+{
+    layer l, same;
+    pass p;
+    if (!read_memory(&l, stack, sizeof l)) return 0;
+    if (!agrees(&l)) return 0;
+    if (!read_memory(&p, (const char *)stack + sizeof l, sizeof p)) return 0;
+    const network *net = PASS_NET(&p);
+    if (net->n < 1 || net->n > 100000 || p.index < 0 || p.index >= net->n || !p.input) return 0;
+    if (!read_memory(&same, &net->layers[p.index], sizeof same)) return 0;
+    return !memcmp(&same, &l, sizeof l) && is_array(net->layers, net->n);
+}
+
+static void judge(host *h, const void *stack)
+{
+    h->layout = verify(stack) ? RIGHT : OTHER;
+    if (h->layout == OTHER)
+        fprintf(stderr, "gemm: libdarknet-layers.so was built for another Darknet, whose layer has "
+                        "%zu bytes, and stays out: make layers DARKNET_SRC=folder\n",
+                sizeof(layer));
+}
+
+/* ---- What a door does ---- */
+
+/* Layers that an earlier one of the pass computed too. */
+static _Thread_local struct {
+    const layer *layers;
+    int next, last;
+} done;
+
+static int forward(const layer *l, const pass *p)
+{
+    hook_net net = {PASS_NET(p)->layers, PASS_NET(p)->n, p->index, p->train, p->input, p->delta};
+    if (done.layers == net.layers && done.next == net.index && net.index <= done.last) {
+        ++done.next;
+        return 1;
+    }
+    done.layers = NULL;
+    if (net.index >= net.n) return 0;
+    const int last = hook_take(net, l->output);
+    if (last > net.index) {
+        done.layers = net.layers;
+        done.next = net.index + 1;
+        done.last = last;
+    }
+    return last >= 0;
+}
+
+static void drop_network(const network *net)
+{
+    for (int i = 0; i < net->n; ++i) hook_drop(&net->layers[i]);
+}
+
+/* Returns whether all is done. A convolution comes first in every network that gains by this. */
+static int enter(host *h, int kind, void *const *registers, const void *stack)
+{
+    if (h->layout == UNKNOWN && kind == CONVOLUTIONAL) {
+        pthread_mutex_lock(&lock);
+        if (h->layout == UNKNOWN) judge(h, stack);
+        pthread_mutex_unlock(&lock);
+    }
+    if (h->layout != RIGHT) return 0;
+    switch (kind) {
+    case CHANGES_LAYER:
+        hook_drop(stack);
+        return 0;
+    case CHANGES_LAYER_AT:
+        hook_drop(registers[0]);
+        return 0;
+    case CHANGES_NETWORK:
+        drop_network(stack);
+        return 0;
+    case CHANGES_NETWORK_AT:
+        drop_network(registers[0]);
+        return 0;
+    default:
+        return forward(stack, (const pass *)((const char *)stack + sizeof(layer)));
+    }
+}
+
+/* Called by the doors. Returns where to go on, or NULL for back to the caller. Where there is no
+   function to go on to, the program ends. */
+__attribute__((used, visibility("hidden"))) void *hook_enter(int number, void *const *registers,
+                                                             const void *stack, const void *caller)
+{
+    pthread_mutex_lock(&lock);
+    host *h = find_host(caller);
+    pthread_mutex_unlock(&lock);
+    if (!h || !h->own[number]) {
+        fprintf(stderr, "gemm: libdarknet-layers.so finds no Darknet that has %s\n",
+                doors[number].name);
+        abort();
+    }
+    return enter(h, doors[number].kind, registers, stack) ? NULL : h->own[number];
+}

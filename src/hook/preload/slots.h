@@ -1,0 +1,10 @@
+/* The plans of the layers of a Darknet that has no place for them. */
+#ifndef HOOK_SLOTS_H
+#define HOOK_SLOTS_H
+
+#include "hook/fork.h"
+
+/* Forgets all that is kept for the weights of this layer. */
+void hook_drop(const layer *);
+
+#endif

@@ -1,0 +1,100 @@
+/*
+ * A program that loads the libdarknet.so of a fork, as Python does, and runs a network. It is
+ * compiled against the headers of that fork.
+ *
+ *   fork_client LIBDARKNET ROUNDS CFG WEIGHTS
+ *
+ * Prints the outputs of every layer that ends a branch, of an input that is always the same, twice:
+ * then the weights are halved in place and loaded again, and the last pass must be the first one.
+ * The median of the passes goes to stderr, in milliseconds.
+ */
+#include "hook/fork.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+static void *find(void *library, const char *name)
+{
+    void *found = dlsym(library, name);
+    if (!found) {
+        fprintf(stderr, "fork_client: no %s in the library\n", name);
+        exit(2);
+    }
+    return found;
+}
+
+#ifdef HOOK_ALEXEYAB
+#define PREDICT "network_predict_ptr"
+#else
+#define PREDICT "network_predict"
+#endif
+typedef float *predict_function(network *, float *);
+typedef network *load_function(char *, char *, int);
+typedef void weights_function(network *, char *);
+typedef void batch_function(network *, int);
+
+static double now_ms(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return 1e3 * (double)t.tv_sec + 1e-6 * (double)t.tv_nsec;
+}
+
+static int compare(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static void print_outputs(const char *name, const network *net)
+{
+    for (int i = 0; i < net->n; ++i) {
+        const layer *l = &net->layers[i];
+        if (l->type != YOLO && i + 1 < net->n) continue;
+        for (int j = 0; j < l->outputs * l->batch; ++j) printf("%s %.9g\n", name, l->output[j]);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    enum { MOST = 1000 };
+    static double ms[MOST];
+    void *library = argc == 5 ? dlopen(argv[1], RTLD_NOW | RTLD_LOCAL) : NULL;
+    const int rounds = argc == 5 ? atoi(argv[2]) : 0;
+    if (!library || rounds < 1 || rounds > MOST) {
+        fprintf(stderr, "usage: fork_client LIBDARKNET ROUNDS CFG WEIGHTS (%s)\n",
+                argc == 5 ? dlerror() : "4 arguments");
+        return 2;
+    }
+    load_function *load = (load_function *)find(library, "load_network");
+    predict_function *predict = (predict_function *)find(library, PREDICT);
+    network *net = load(argv[3], argv[4], 0);
+    ((batch_function *)find(library, "set_batch_network"))(net, 1);
+    float *input = malloc((size_t)net->inputs * sizeof *input);
+    unsigned state = 1;
+    for (int i = 0; i < net->inputs; ++i) {
+        state = state * 1664525u + 1013904223u;
+        input[i] = (float)(state >> 8) / (1 << 24);
+    }
+    for (int i = 0; i < rounds; ++i) {
+        const double start = now_ms();
+        predict(net, input);
+        ms[i] = now_ms() - start;
+    }
+    print_outputs("first", net);
+    for (int i = 0; i < net->n; ++i) {
+        layer *l = &net->layers[i];
+        const int n = l->type == CONVOLUTIONAL ? l->nweights : 0;
+        for (int j = 0; j < n; ++j) l->weights[j] *= .5f;
+    }
+    predict(net, input);
+    print_outputs("halved", net);
+    ((weights_function *)find(library, "load_weights"))(net, argv[4]);
+    predict(net, input);
+    print_outputs("again", net);
+    qsort(ms, (size_t)rounds, sizeof *ms, compare);
+    fprintf(stderr, "\nmedian ms %.2f\n", ms[rounds / 2]);
+    return 0;
+}
