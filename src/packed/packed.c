@@ -4,20 +4,20 @@
  *   a few multiplications               declined: Darknet's own loops end before the work here is
  *                                       set up
  *   K = 1 and a C of few columns        declined: its rows fill too few vectors
- *   C is a row or a column, or K = 1    thin.c: no tiles, because each element is used once
+ *   C is a row or a column, or K = 1    skinny.c: no tiles, for each element is used once
  *   all others                          loops.c: the packed gemm
  */
 #include "packed/packed.h"
 
 #include "packed/gemm/loops.h"
-#include "packed/gemm/thin.h"
+#include "packed/gemm/skinny.h"
 
 /* Adding rows to a row needs the least preparation. A narrow outer product fills no vectors. */
-static bool is_tiny(const gemm_call *c, thin_way way, const gemm_ukernel *u)
+static bool is_tiny(const gemm_call *c, skinny_way way, const gemm_ukernel *u)
 {
     enum { TINY = 2000, TINY_ROWS = 64 };
-    if (way == THIN_OUTER && c->N < 3 * u->vl) return true;
-    return (double)c->M * c->N * c->K <= (way == THIN_ROWS ? TINY_ROWS : TINY);
+    if (way == SKINNY_OUTER && c->N < 3 * u->vl) return true;
+    return (double)c->M * c->N * c->K <= (way == SKINNY_ROWS ? TINY_ROWS : TINY);
 }
 
 /* A transpose is a pair of strides of A, or the other form of B. */
@@ -45,14 +45,14 @@ gemm_status gemm_packed(const gemm_call *c, const gemm_context *context, const v
 {
     (void)params;
     const gemm_ukernel *u = context->isa;
-    const thin_way way = packed_thin_way(c);
+    const skinny_way way = packed_skinny_way(c);
     if (is_tiny(c, way, u)) return GEMM_DECLINED;
     int no_memory;
-    if (way == NOT_THIN) {
+    if (way == NOT_SKINNY) {
         const packed_job job = make_job(c);
         no_memory = packed_run(&job, u, context->threads);
     } else {
-        no_memory = packed_thin(c, way, u, context->threads);
+        no_memory = packed_skinny(c, way, u, context->threads);
     }
     return no_memory ? GEMM_DECLINED : GEMM_DONE;
 }

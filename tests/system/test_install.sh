@@ -96,7 +96,8 @@ expect_failure cmake-other-version 'compatible with requested version "7"' \
 
 # ---- darknet-gemm run ----
 run=$prefix/bin/darknet-gemm
-is run-version "darknet-gemm $version" "$("$run" version)"
+is run-version "darknet-gemm $version" "$("$run" --version)"
+is run-help 'usage: darknet-gemm run [NAME=VALUE ...] COMMAND [ARGUMENT ...]' "$("$run" --help 2>/dev/null | head -n 1; "$run" --help >/dev/null || echo failed)"
 expect_failure run-usage 'usage: darknet-gemm run' "$run"
 expect_failure run-nothing 'usage: darknet-gemm run' "$run" run GEMM_IMPL=packed
 GEMM_TRACE=- "$run" run GEMM_IMPL=stock "$work/shared" >"$work/out" 2>"$work/err"
@@ -123,7 +124,7 @@ check odd-uninstall project uninstall "DESTDIR=$odd/dest" "PREFIX=$odd"
 is odd-uninstall-left '' "$(files "$odd")"
 check odd-install-prefix project install "PREFIX=$odd"
 run=$odd/bin/darknet-gemm
-is odd-run-version "darknet-gemm $version" "$("$run" version 2>&1)"
+is odd-run-version "darknet-gemm $version" "$("$run" --version 2>&1)"
 is odd-run-preloads yes "$("$run" run sh -c 'grep -q libdarknet-gemm /proc/$$/maps && echo yes' 2>&1)"
 cp -R "$odd/lib/pkgconfig" "$work/odd-pkgconfig"    # PKG_CONFIG_PATH has no way to write some of it
 export PKG_CONFIG_PATH="$work/odd-pkgconfig"

@@ -5,7 +5,7 @@
  *   ukernel_tile.h    the tile: MR rows of A times NR columns of B in registers
  *   ukernel_rest.h    tail columns, too few for a vector: multiplied with vectors along k
  *   ukernel_pack.h    packing of panels
- *   ukernel_thin.h    a vector times a matrix
+ *   ukernel_skinny.h  a vector times a matrix
  *   ukernel_conv.h    the taps of a convolution
  *   ukernel_band.h    layers with few channels
  *   ukernel_lanes.h   chains of convolutions, whose vectors hold channels
@@ -98,7 +98,7 @@ INLINE int lesser(int a, int b) { return a < b ? a : b; }
 #include "packed/isa/ukernel_band.h"
 #include "packed/isa/ukernel_lanes.h"
 #include "packed/isa/ukernel_rest.h"
-#include "packed/isa/ukernel_thin.h"
+#include "packed/isa/ukernel_skinny.h"
 #include "packed/isa/ukernel_winograd.h"
 
 const gemm_ukernel JOIN(gemm_ukernel_, ISA) = {

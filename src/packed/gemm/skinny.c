@@ -1,13 +1,13 @@
 /*
  * One row, one column, or an outer product.
  *
- *   THIN_ROWS    M = 1 with B by rows, or N = 1 with A by columns:  y += x[p] * row p, for each p
- *   THIN_DOTS    M = 1 with B by columns, or N = 1 with A by rows:  y[j] += x . row j
- *   THIN_OUTER   K = 1 with B by rows:                              row i of C += A[i] * B
+ *   SKINNY_ROWS    M = 1 with B by rows, or N = 1 with A by columns:  y += x[p] * row p, for each p
+ *   SKINNY_DOTS    M = 1 with B by columns, or N = 1 with A by rows:  y[j] += x . row j
+ *   SKINNY_OUTER   K = 1 with B by rows:                              row i of C += A[i] * B
  *
  * Threads get consecutive parts of y, or rows of C. No sum is cut between two threads.
  */
-#include "packed/gemm/thin.h"
+#include "packed/gemm/skinny.h"
 
 #include "packed/gemm/plan.h"
 #include "util/ints.h"
@@ -15,14 +15,14 @@
 
 #include <string.h>
 
-thin_way packed_thin_way(const gemm_call *c)
+skinny_way packed_skinny_way(const gemm_call *c)
 {
     const bool a_is_dense = !c->TA || c->lda == 1, b_is_dense = c->TB || c->ldb == 1;
-    if (c->K == 1 && !c->TB && c->M > 1) return THIN_OUTER;
-    if (c->M == 1) return !c->TB ? THIN_ROWS : a_is_dense ? THIN_DOTS : NOT_THIN;
-    if (c->N == 1 && c->TA) return c->ldc == 1 ? THIN_ROWS : NOT_THIN;
-    if (c->N == 1) return b_is_dense ? THIN_DOTS : NOT_THIN;
-    return NOT_THIN;
+    if (c->K == 1 && !c->TB && c->M > 1) return SKINNY_OUTER;
+    if (c->M == 1) return !c->TB ? SKINNY_ROWS : a_is_dense ? SKINNY_DOTS : NOT_SKINNY;
+    if (c->N == 1 && c->TA) return c->ldc == 1 ? SKINNY_ROWS : NOT_SKINNY;
+    if (c->N == 1) return b_is_dense ? SKINNY_DOTS : NOT_SKINNY;
+    return NOT_SKINNY;
 }
 
 /* ---- a vector times a matrix ---- */
@@ -93,12 +93,12 @@ static void add_dots(void *arg, int chunk, void *scratch)
     }
 }
 
-static int multiply_vector(const gemm_call *c, thin_way way, const gemm_ukernel *u, int threads)
+static int multiply_vector(const gemm_call *c, skinny_way way, const gemm_ukernel *u, int threads)
 {
     vector_job v = make_vector_job(c, u);
-    gemm_work *const work = way == THIN_ROWS ? add_rows : add_dots;
+    gemm_work *const work = way == SKINNY_ROWS ? add_rows : add_dots;
     v.n_step = threads == 1 ? v.n : even_step(v.n, ceil_div(v.n, threads), u->vl);
-    if (v.n_step < v.n || (way == THIN_ROWS && needs_sum(&v))) {
+    if (v.n_step < v.n || (way == SKINNY_ROWS && needs_sum(&v))) {
         return gemm_parallel(threads, ceil_div(v.n, v.n_step), work, &v);
     }
     work(&v, 0, NULL);
@@ -127,10 +127,10 @@ static void add_outer(void *arg, int chunk, void *scratch)
     }
 }
 
-int packed_thin(const gemm_call *c, thin_way way, const gemm_ukernel *u, int threads)
+int packed_skinny(const gemm_call *c, skinny_way way, const gemm_ukernel *u, int threads)
 {
     threads = packed_threads(c->M, c->N, c->K, threads);
-    if (way != THIN_OUTER) return multiply_vector(c, way, u, threads);
+    if (way != SKINNY_OUTER) return multiply_vector(c, way, u, threads);
     outer_job o = {c, u};
     return gemm_parallel(threads, ceil_div(c->M, OUTER_ROWS), add_outer, &o);
 }
