@@ -38,7 +38,7 @@ fork()
 
 case $($CC -dumpmachine) in
 x86_64-*) ;;
-*) skip layers "libdarknet-layers.so is for x86-64"; finish ;;
+*) skip_machine layers "libdarknet-layers.so is for x86-64"; finish ;;
 esac
 if [ -r /usr/lib/darknet/libdarknet.so ]; then
     fork debian /usr /usr/lib/darknet/libdarknet.so
