@@ -51,6 +51,9 @@ typedef enum gemm_cl_cpu_use {
    had is lost. Any other pointer is allowed. */
 const char *gemm_cl_give_to_cpu(const void *data, size_t bytes, gemm_cl_cpu_use);
 
+/* Whether the device may hold something that the CPU does not have: one load. */
+bool gemm_cl_has_left(void);
+
 /* For tests: forces a memory policy. 'u' is unified, 'd' discrete, 0 what the device needs. Only
    while no other thread makes a call. */
 void gemm_cl_force_memory(int policy);

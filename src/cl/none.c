@@ -104,6 +104,11 @@ const char *gemm_cl_give_to_cpu(const void *data, size_t bytes, gemm_cl_cpu_use 
     return NULL;
 }
 
+bool gemm_cl_has_left(void)
+{
+    return false;
+}
+
 size_t gemm_cl_alloc_size(const void *p)
 {
     (void)p;

@@ -10,6 +10,7 @@
 #include "check/op_check.h"
 #include "driver/driver.h"
 #include "driver/failure.h"
+#include "driver/memory.h"
 #include "driver/start.h"
 #include "driver/trace.h"
 #include "util/clock.h"
@@ -86,27 +87,6 @@ static const gemm_variant *run_traced(const climb *c)
     return ran;
 }
 
-/* ---- operands ---- */
-
-/* A layer before this op may have left its output on a device. */
-static void operands_to_cpu(const gemm_op *op)
-{
-    for (int i = 0, count = gemm_op_spans(op); i < count; ++i) {
-        const gemm_span s = gemm_op_span(op, i);
-        if (s.read) gemm_host_read(s.data, s.bytes);
-        if (s.written) gemm_host_write(s.data, s.bytes);
-    }
-}
-
-/* So may this op. */
-static void read_back(const gemm_op *op)
-{
-    for (int i = 0, count = gemm_op_spans(op); i < count; ++i) {
-        const gemm_span s = gemm_op_span(op, i);
-        gemm_host_read(s.data, s.bytes);
-    }
-}
-
 /* ---- GEMM_CHECK ---- */
 
 static void judge(const climb *c, const gemm_variant *ran, const gemm_error *worst)
@@ -128,7 +108,7 @@ static const gemm_variant *run_checked(const climb *c)
     bool known = gemm_check_before(c->op, &oracle);
     const gemm_variant *ran = run_traced(c);
     if (ran) {
-        read_back(c->op);
+        gemm_read_back(c->op);
         known = known && gemm_check_after(c->op, &oracle, c->note->transform, ran->rounding,
                                           &worst);
         if (known) judge(c, ran, &worst);
@@ -142,7 +122,7 @@ static const gemm_variant *run_chain_checked(const climb *);
 
 static const gemm_variant *up(const climb *c)
 {
-    if (c->op->kind == GEMM_MULTIPLY || !c->variant->leaves) operands_to_cpu(c->op);
+    if (c->op->kind == GEMM_MULTIPLY || !c->variant->leaves) gemm_operands_to_cpu(c->op);
     if (!c->state->check) return run_traced(c);
     return c->op->kind == GEMM_CHAIN ? run_chain_checked(c) : run_checked(c);
 }
@@ -219,7 +199,7 @@ static const gemm_variant *run_chain_checked(const climb *c)
     const gemm_variant *ran = run_traced(c);
     float *parts = ran ? run_parts(c) : NULL;
     if (!ran) return NULL;
-    read_back(c->op);
+    gemm_read_back(c->op);
     const gemm_span output = gemm_op_span(c->op, gemm_op_spans(c->op) - 1);
     char op[GEMM_OP_TEXT];
     gemm_op_describe(c->op, op);

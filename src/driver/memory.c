@@ -85,3 +85,21 @@ void gemm_host_write(const void *data, size_t bytes)
 {
     give_to_cpu(data, bytes, GEMM_CL_CPU_WRITES);
 }
+
+void gemm_operands_to_cpu(const gemm_op *op)
+{
+    if (!gemm_cl_has_left()) return;
+    for (int i = 0, count = gemm_op_spans(op); i < count; ++i) {
+        const gemm_span s = gemm_op_span(op, i);
+        if (s.read) gemm_host_read(s.data, s.bytes);
+        if (s.written) gemm_host_write(s.data, s.bytes);
+    }
+}
+
+void gemm_read_back(const gemm_op *op)
+{
+    for (int i = 0, count = gemm_op_spans(op); i < count; ++i) {
+        const gemm_span s = gemm_op_span(op, i);
+        gemm_host_read(s.data, s.bytes);
+    }
+}

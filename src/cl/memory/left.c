@@ -168,9 +168,14 @@ static const char *keep_in_child(gemm_cl_host_block *b, gemm_cl_cpu_use use)
     return why;
 }
 
+bool gemm_cl_has_left(void)
+{
+    return atomic_load(&left);
+}
+
 const char *gemm_cl_give_to_cpu(const void *data, size_t bytes, gemm_cl_cpu_use use)
 {
-    if (!atomic_load(&left)) return NULL;
+    if (!gemm_cl_has_left()) return NULL;
     gemm_cl_lock();
     gemm_cl_host_block *b = gemm_cl_block_of(data);
     int rc = 0;
