@@ -7,7 +7,7 @@
 /* Whether gemm_host_alloc takes memory of the device's driver while this row is chosen. */
 bool gemm_shares_memory(const gemm_variant *);
 
-/* Before a variant that reads the CPU's memory: a layer before this op may have left its output on a
+/* Before a variant that reads the CPU's memory: another layer may have left its output on a
    device. */
 void gemm_operands_to_cpu(const gemm_op *);
 
