@@ -299,7 +299,7 @@ static gemm_status run_on(const choice *c, const gemm_op *op, const gemm_context
     own_kept(op, x, c->row);
     const char *lost = c->row->leaves ? NULL : gemm_op_to_cpu(op);
     if (lost) return gemm_fail(x->note, lost);
-    const gemm_status status = gemm_op_run(op, c->row, x);
+    const gemm_status status = gemm_op_call(op, c->row, x);
     note_choice(x->note, c);
     return status;
 }

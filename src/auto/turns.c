@@ -74,7 +74,7 @@ static bool run(candidate *p, const gemm_op *op, const gemm_context *context)
     if (v->leaves ? take_inputs(op, GEMM_CL_CPU_WRITES) : gemm_op_to_cpu(op)) return false;
     const gemm_status status =
         p->unpooled ? gemm_conv_then_pool(v->conv, v->layer, v->params, op->conv, p->unpooled, &x)
-                    : gemm_op_run(op, v, &x);
+                    : gemm_op_call(op, v, &x);
     return status == GEMM_DONE && !take_output(op, GEMM_CL_CPU_READS);
 }
 

@@ -1,10 +1,10 @@
 /*
  * The driver of a multiply.
  *
- * gemm_dispatch -> gemm_run, which cuts calls of sizes near 2^31 into pieces -> the ladder.
+ * gemm_dispatch -> gemm_run, which cuts calls of sizes near 2^31 into pieces -> gemm_run_op.
  */
 #include "driver/driver.h"
-#include "driver/ladder.h"
+#include "driver/run.h"
 #include "driver/valid.h"
 #include "util/ints.h"
 
@@ -66,7 +66,7 @@ static const gemm_variant *run_pieces(const gemm_variant *v, const gemm_call *c,
             for (size_t p = 0; p < (size_t)c->K; p += (size_t)s->K) {
                 const gemm_call piece = piece_at(c, s, i, j, p);
                 const gemm_op op = gemm_op_of_multiply(&piece);
-                ran = gemm_climb(v, &op, NULL, note);
+                ran = gemm_run_op(v, &op, NULL, note);
             }
         }
     }
@@ -84,7 +84,7 @@ const gemm_variant *gemm_run(const gemm_variant *v, const gemm_call *c, gemm_not
     }
     const steps s = steps_of(c);
     const bool whole = c->M <= s.M && c->N <= s.N && c->K <= s.K;
-    return whole ? gemm_climb(v, &op, NULL, note) : run_pieces(v, c, &s, note);
+    return whole ? gemm_run_op(v, &op, NULL, note) : run_pieces(v, c, &s, note);
 }
 
 void gemm_dispatch(const gemm_call *c)

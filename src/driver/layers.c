@@ -2,12 +2,12 @@
  * The driver of whole layers: a convolution, a chain of convolutions, a layer without weights.
  *
  * Each convolution gets the plan of its layer, which has batch norm folded into a scale and a shift
- * for each filter. Then the op climbs the ladder. When the variant declines, Darknet runs its own
+ * for each filter. Then gemm_run_op runs the op. When the variant declines, Darknet runs its own
  * code.
  */
 #include "check/check.h"
 #include "driver/driver.h"
-#include "driver/ladder.h"
+#include "driver/run.h"
 #include "driver/plan.h"
 #include "driver/start.h"
 #include "driver/valid.h"
@@ -81,7 +81,7 @@ static void unfold(const folded *f)
 static bool is_run(const gemm_op *op, gemm_plan *const *plans)
 {
     gemm_note note;
-    return gemm_climb(gemm_chosen(), op, plans, &note) != NULL;
+    return gemm_run_op(gemm_chosen(), op, plans, &note) != NULL;
 }
 
 bool gemm_conv(const conv_call *c, const conv_norm *norm, gemm_plan **slot)
@@ -128,12 +128,12 @@ bool gemm_conv_run(const gemm_variant *v, const conv_call *c, gemm_plan **slot, 
     const gemm_op op = gemm_op_of_conv(c);
     if (!gemm_op_is_valid(&op)) return false;
     gemm_plan *plan = gemm_plan_get(slot, v, c, NULL);
-    return gemm_climb(v, &op, &plan, note ? note : &own) != NULL;
+    return gemm_run_op(v, &op, &plan, note ? note : &own) != NULL;
 }
 
 bool gemm_layer_run(const gemm_variant *v, const layer_call *c, gemm_note *note)
 {
     gemm_note own;
     const gemm_op op = gemm_op_of_layer(c);
-    return gemm_op_is_valid(&op) && gemm_climb(v, &op, NULL, note ? note : &own) != NULL;
+    return gemm_op_is_valid(&op) && gemm_run_op(v, &op, NULL, note ? note : &own) != NULL;
 }

@@ -145,7 +145,7 @@ static gemm_status run_on_cpu(const hybrid_run *r, gemm_part p, int threads, gem
     gemm_context own = *r->context;
     own.threads = threads;
     own.kept = kept;
-    const gemm_status status = gemm_op_run(&op, cpu, &own);
+    const gemm_status status = gemm_op_call(&op, cpu, &own);
     return status == GEMM_DECLINED && gemm_op_pools(&op) ? convolve_then_pool(cpu, op.conv, &own)
                                                          : status;
 }
@@ -157,7 +157,7 @@ static gemm_status start_device(hybrid_run *r, gemm_part p)
     gemm_clear_note(&r->device_note);
     own.note = &r->device_note;
     own.kept = for_device(r->context->kept, r->kept);
-    return gemm_op_run(&op, &r->sides->device, &own);
+    return gemm_op_call(&op, &r->sides->device, &own);
 }
 
 /* ---- one call ---- */

@@ -29,7 +29,7 @@ bool gemm_op_is_alike(const gemm_op *op, const gemm_variant *v, const gemm_varia
     return false;
 }
 
-gemm_status gemm_op_run(const gemm_op *op, const gemm_variant *v, const gemm_context *x)
+gemm_status gemm_op_call(const gemm_op *op, const gemm_variant *v, const gemm_context *x)
 {
     switch (op->kind) {
     case GEMM_MULTIPLY: return v->run(op->multiply, x, v->params);

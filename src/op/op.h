@@ -61,8 +61,8 @@ bool gemm_op_offered(const gemm_op *, const gemm_variant *);
 /* Whether both variants compute the op by the same function. */
 bool gemm_op_is_alike(const gemm_op *, const gemm_variant *, const gemm_variant *);
 
-/* Runs the op on the variant, which must offer it. */
-gemm_status gemm_op_run(const gemm_op *, const gemm_variant *, const gemm_context *);
+/* Calls the variant's function for the op. The variant must offer it. */
+gemm_status gemm_op_call(const gemm_op *, const gemm_variant *, const gemm_context *);
 
 /* What the context keeps for convolution i of the op, or NULL. */
 gemm_kept *gemm_op_kept(const gemm_op *, const gemm_context *, int i);

@@ -1,6 +1,6 @@
 /* What every op goes through on its way to a variant, whatever its kind. */
-#ifndef GEMM_LADDER_H
-#define GEMM_LADDER_H
+#ifndef GEMM_RUN_H
+#define GEMM_RUN_H
 
 #include "driver/plan.h"
 #include "op/op.h"
@@ -11,7 +11,7 @@
  * nothing shall be kept; it may be NULL. Returns the variant that computed the op, or NULL when it
  * declined or failed. A multiply that failed, and a wrong result under GEMM_CHECK, end the program.
  */
-const gemm_variant *gemm_climb(const gemm_variant *, const gemm_op *, gemm_plan *const *plans,
+const gemm_variant *gemm_run_op(const gemm_variant *, const gemm_op *, gemm_plan *const *plans,
                                gemm_note *);
 
 #endif

@@ -1,10 +1,10 @@
 /*
- * The ladder of an op:
+ * The way of an op, whatever its kind:
  *
- *   gemm_climb -> operands where the variant wants them -> check, if GEMM_CHECK=1
- *              -> trace, if GEMM_TRACE is set -> the variant
+ *   gemm_run_op -> operands where the variant wants them -> check, if GEMM_CHECK=1
+ *               -> trace, if GEMM_TRACE is set -> gemm_op_call
  */
-#include "driver/ladder.h"
+#include "driver/run.h"
 
 #include "check/check.h"
 #include "check/op_check.h"
@@ -20,18 +20,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* An op on its way. */
-typedef struct climb {
+/* An op while it runs. */
+typedef struct op_run {
     const gemm_state *state;
     const gemm_variant *variant;
     const gemm_op *op;
     gemm_plan *const *plans;
     gemm_note *note;
-} climb;
+} op_run;
 
 /* ---- the variant ---- */
 
-static void say_failed(const climb *c)
+static void say_failed(const op_run *c)
 {
     char op[GEMM_OP_TEXT];
     gemm_op_describe(c->op, op);
@@ -43,7 +43,7 @@ static void say_failed(const climb *c)
 }
 
 /* With what the plans keep. They are counted again behind the run. */
-static gemm_status run_planned(const climb *c, gemm_context *x)
+static gemm_status run_planned(const op_run *c, gemm_context *x)
 {
     gemm_kept *kept[GEMM_CHAIN_MOST];
     const int count = gemm_op_convs(c->op);
@@ -51,25 +51,25 @@ static gemm_status run_planned(const climb *c, gemm_context *x)
         kept[i] = c->plans[i] ? gemm_plan_kept(c->plans[i]) : NULL;
     if (c->op->kind == GEMM_CHAIN) x->chain_kept = kept;
     else if (count) x->kept = kept[0];
-    const gemm_status status = gemm_op_run(c->op, c->variant, x);
+    const gemm_status status = gemm_op_call(c->op, c->variant, x);
     for (int i = 0; i < count; ++i)
         if (c->plans[i]) gemm_plan_count(c->plans[i]);
     return status;
 }
 
-static gemm_status run_variant(const climb *c)
+static gemm_status run_variant(const op_run *c)
 {
     gemm_context x = gemm_state_context(c->state, c->note);
     const gemm_status status =
-        c->plans ? run_planned(c, &x) : gemm_op_run(c->op, c->variant, &x);
+        c->plans ? run_planned(c, &x) : gemm_op_call(c->op, c->variant, &x);
     if (status == GEMM_FAILED) say_failed(c);
     return status;
 }
 
 /* The variant that computed the op, or NULL. */
-static const gemm_variant *run(const climb *c)
+static const gemm_variant *run(const op_run *c)
 {
-    climb next = *c;
+    op_run next = *c;
     if (run_variant(c) == GEMM_DONE) return c->variant;
     if (c->op->kind != GEMM_MULTIPLY) return NULL;
     next.variant = gemm_stock_row();
@@ -78,7 +78,7 @@ static const gemm_variant *run(const climb *c)
 }
 
 /* Without a trace nothing is timed. */
-static const gemm_variant *run_traced(const climb *c)
+static const gemm_variant *run_traced(const op_run *c)
 {
     if (!c->state->trace) return run(c);
     const double start = gemm_now_ms();
@@ -89,7 +89,7 @@ static const gemm_variant *run_traced(const climb *c)
 
 /* ---- GEMM_CHECK ---- */
 
-static void judge(const climb *c, const gemm_variant *ran, const gemm_error *worst)
+static void judge(const op_run *c, const gemm_variant *ran, const gemm_error *worst)
 {
     char op[GEMM_OP_TEXT], place[GEMM_PLACE_TEXT];
     if (!(worst->ratio <= 1)) {
@@ -101,7 +101,7 @@ static void judge(const climb *c, const gemm_variant *ran, const gemm_error *wor
     gemm_record_check(c->op, worst->ratio);
 }
 
-static const gemm_variant *run_checked(const climb *c)
+static const gemm_variant *run_checked(const op_run *c)
 {
     gemm_oracle oracle;
     gemm_error worst;
@@ -118,33 +118,33 @@ static const gemm_variant *run_checked(const climb *c)
     return ran;
 }
 
-static const gemm_variant *run_chain_checked(const climb *);
+static const gemm_variant *run_chain_checked(const op_run *);
 
-static const gemm_variant *up(const climb *c)
+static const gemm_variant *run_op(const op_run *c)
 {
     if (c->op->kind == GEMM_MULTIPLY || !c->variant->leaves) gemm_operands_to_cpu(c->op);
     if (!c->state->check) return run_traced(c);
     return c->op->kind == GEMM_CHAIN ? run_chain_checked(c) : run_checked(c);
 }
 
-const gemm_variant *gemm_climb(const gemm_variant *v, const gemm_op *op, gemm_plan *const *plans,
+const gemm_variant *gemm_run_op(const gemm_variant *v, const gemm_op *op, gemm_plan *const *plans,
                                gemm_note *note)
 {
-    const climb c = {gemm_get_state(), v, op, plans, note};
-    return up(&c);
+    const op_run c = {gemm_get_state(), v, op, plans, note};
+    return run_op(&c);
 }
 
 /* ---- GEMM_CHECK of a chain ---- */
 
 /* One part of the chain alone, into `output`. */
-static bool run_part(const climb *chain, const gemm_op *op, gemm_plan *const *plan)
+static bool run_part(const op_run *chain, const gemm_op *op, gemm_plan *const *plan)
 {
     gemm_note note;
-    const climb c = {chain->state, chain->variant, op, plan, &note};
-    return gemm_op_offered(op, chain->variant) && up(&c);
+    const op_run c = {chain->state, chain->variant, op, plan, &note};
+    return gemm_op_offered(op, chain->variant) && run_op(&c);
 }
 
-static bool run_conv(const climb *c, int i, const float *input, float *output)
+static bool run_conv(const op_run *c, int i, const float *input, float *output)
 {
     conv_call conv = c->op->chain->convs[i];
     const gemm_op op = gemm_op_of_conv(&conv);
@@ -153,7 +153,7 @@ static bool run_conv(const climb *c, int i, const float *input, float *output)
     return run_part(c, &op, c->plans ? &c->plans[i] : NULL);
 }
 
-static bool run_shortcut(const climb *c, const float *input, float *output)
+static bool run_shortcut(const op_run *c, const float *input, float *output)
 {
     layer_call shortcut = *c->op->chain->shortcut;
     const layer_input inputs[2] = {{input, shortcut.input[0].size}, shortcut.input[1]};
@@ -164,7 +164,7 @@ static bool run_shortcut(const climb *c, const float *input, float *output)
 }
 
 /* The output of the parts one by one, which the caller frees. NULL: they cannot be computed. */
-static float *run_parts(const climb *c)
+static float *run_parts(const op_run *c)
 {
     gemm_op parts[GEMM_PARTS_MOST];
     const int count = gemm_op_parts(c->op, parts);
@@ -194,7 +194,7 @@ static bool are_same(const float *a, const float *b, size_t bytes)
  * The parts one by one, which are compared with the reference, must give the bits of the chain. The
  * contract says so, and thus the chain is as right as they are.
  */
-static const gemm_variant *run_chain_checked(const climb *c)
+static const gemm_variant *run_chain_checked(const op_run *c)
 {
     const gemm_variant *ran = run_traced(c);
     float *parts = ran ? run_parts(c) : NULL;
