@@ -5,6 +5,7 @@
  */
 #include "ab/ab.h"
 
+#include "gemm_variant.h"
 #include "util/number.h"
 #include "util/text.h"
 
@@ -127,6 +128,19 @@ static void add_settings(ab_options *o, int side, char *list)
     for (char *s = strtok(list, " \t\n"); s; s = strtok(NULL, " \t\n")) add_setting(o, side, s);
 }
 
+/* A row of this build. Another program may have other rows, so it judges itself. */
+static void judge_row(const ab_options *o, int side)
+{
+    char what[64];
+    const char *row = o->row[side];
+    if (!row || o->bin[side] || gemm_find(row)) return;
+    const gemm_variant *like = gemm_find_like(row);
+    snprintf(what, sizeof what, "did you mean %s?", like ? like->name : "");
+    fprintf(stderr, "ab: %c=%s: no such variant; %s\n", "AB"[side], row,
+            like ? what : "gemm-bench --list has all");
+    exit(AB_USAGE);
+}
+
 static void add_row(ab_options *o, int side, const char *row)
 {
     char *setting;
@@ -184,8 +198,10 @@ static void parse_options(ab_options *o, int argc, char **argv)
                         "is needed (--help lists the options)\n");
         exit(AB_USAGE);
     }
-    for (int side = 0; side < 2; side++)
+    for (int side = 0; side < 2; side++) {
+        judge_row(o, side);
         if (!o->bin[side]) o->bin[side] = "./darknet";
+    }
 }
 
 /* Whether the last layer makes boxes. */

@@ -32,7 +32,10 @@ static const gemm_variant *find_impl(const char *name)
     gemm_text names = {0};
     for (size_t i = 0; i < gemm_variant_count; ++i)
         gemm_text_add(&names, " %s", gemm_variants[i].name);
-    gemm_refuse("GEMM_IMPL='%s' is no variant; the variants are:%s", name, gemm_text_part(&names));
+    const gemm_variant *like = gemm_find_like(name);
+    gemm_refuse("GEMM_IMPL='%s' is no variant; %s%s%sthe variants are:%s", name,
+                like ? "did you mean " : "", like ? like->name : "", like ? "? " : "",
+                gemm_text_part(&names));
     gemm_text_free(&names);
     return gemm_stock_row();
 }

@@ -10,6 +10,7 @@
 #include "packed/chain/chain.h"
 #include "packed/packed.h"
 #include "ref/ref.h"
+#include "util/text.h"
 
 #include <string.h>
 
@@ -142,4 +143,17 @@ const gemm_variant *gemm_find(const char *name)
     for (size_t i = 0; i < gemm_variant_count; ++i)
         if (!strcmp(gemm_variants[i].name, name)) return &gemm_variants[i];
     return NULL;
+}
+
+const gemm_variant *gemm_find_like(const char *name)
+{
+    const gemm_variant *best = NULL;
+    int least = 3;
+    for (size_t i = 0; i < gemm_variant_count; ++i) {
+        const int distance = gemm_word_distance(name, gemm_variants[i].name);
+        if (distance >= least || distance >= (int)strlen(gemm_variants[i].name)) continue;
+        least = distance;
+        best = &gemm_variants[i];
+    }
+    return best;
 }

@@ -1,6 +1,9 @@
 /* Text, and numbers as text: see text.h. */
 #include "util/text.h"
 
+#include "util/ints.h"
+
+#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -86,4 +89,24 @@ void gemm_text_free(gemm_text *t)
 {
     free(t->at);
     *t = (gemm_text){0};
+}
+
+/* Row i of the table of distances: from the first i characters of `a` to those of `b`. */
+int gemm_word_distance(const char *a, const char *b)
+{
+    enum { MOST = 31 };
+    int row[MOST + 1];
+    const int m = (int)strnlen(a, MOST + 1), n = (int)strnlen(b, MOST + 1);
+    if (m > MOST || n > MOST) return INT_MAX;
+    for (int j = 0; j <= n; ++j) row[j] = j;
+    for (int i = 1; i <= m; ++i) {
+        int replaced = row[0];
+        row[0] = i;
+        for (int j = 1; j <= n; ++j) {
+            const int same = replaced + (a[i - 1] != b[j - 1]);
+            replaced = row[j];
+            row[j] = min_int(same, min_int(row[j], row[j - 1]) + 1);
+        }
+    }
+    return row[n];
 }

@@ -130,6 +130,17 @@ wrong_option "ab: --env-a 'nonsense': NAME=value is needed" --env-a nonsense
 wrong_option "unrecognized option '--nonsense'" --nonsense
 wrong_option "requires an argument" -n
 wrong_option "ab: unexpected argument 'more'" more
+# Rows of this build, which ./darknet is of. Another program judges its own.
+unknown_row()
+{
+    message=$1
+    shift
+    "$ab" "$@" >out 2>err
+    check "status 2: $*" [ $? = 2 ]
+    check "$message" [ "$(cat err)" = "ab: $message" ]
+}
+unknown_row 'A=stok: no such variant; did you mean stock?' --a stok
+unknown_row 'B=nothing: no such variant; gemm-bench --list has all' --a stock --b nothing
 "$ab" >out 2>err
 check 'nothing to compare' [ "$? $(grep -c 'ab: nothing to compare: ' err)" = '2 1' ]
 run_ab 1 --out /dev/null/x

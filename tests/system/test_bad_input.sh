@@ -12,7 +12,7 @@ detect="./darknet detect cfg/yolov3-tiny.cfg $weights data/kite.jpg"
 
 # The one line names the variable, the value and all that is allowed.
 variants=$(awk -F '\t' '{ printf " %s", $1 }' "$work/list")
-expect_failure env-unknown-impl "gemm: GEMM_IMPL='blok2d' is no variant; the variants are:$variants" \
+expect_failure env-unknown-impl "gemm: GEMM_IMPL='blok2d' is no variant; did you mean block2d? the variants are:$variants" \
     env GEMM_IMPL=blok2d $detect
 expect_failure env-empty-impl "GEMM_IMPL='' is no variant" env GEMM_IMPL= $detect
 for threads in 0 -1 two 2x 1025 '' ' 2' +2 0x2 99999999999999999999; do
