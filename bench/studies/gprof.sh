@@ -14,7 +14,8 @@
 # from the trace.
 set -u
 
-darknet=$1 folder=$2 cfg=$3 weights=$4 image=$5
+absolute() { case $1 in /*) echo "$1" ;; *) echo "$PWD/$1" ;; esac }
+darknet=$(absolute "$1") folder=$(absolute "$2") cfg=$(absolute "$3") weights=$(absolute "$4") image=$(absolute "$5")
 shift 5
 here=$(dirname "$0")
 : "${N:=5}" "${PROCESSES:=2}"
@@ -27,7 +28,10 @@ for number in "N=$N" "PROCESSES=$PROCESSES"; do
 done
 
 export GEMM_THREADS=1
-mkdir -p "$folder"
+# Darknet writes predictions.jpg where it runs, and reads cfg/ and data/ there.
+mkdir -p "$folder/run"
+ln -sfn "$PWD/cfg" "$folder/run/cfg"
+ln -sfn "$PWD/data" "$folder/run/data"
 rm -f "$folder"/gmon.* "$folder/rows.tsv"
 child=
 
@@ -39,8 +43,9 @@ detect_images()
         echo "$image"
         i=$((i + 1))
     done >"$folder/images"
-    GEMM_IMPL=$1 GEMM_TRACE=$folder/$1.trace.csv GMON_OUT_PREFIX=$folder/gmon \
-        "$darknet" detect "$cfg" "$weights" <"$folder/images" >"$folder/output" 2>"$folder/error" &
+    (cd "$folder/run" &&
+        GEMM_IMPL=$1 GEMM_TRACE=$folder/$1.trace.csv GMON_OUT_PREFIX=$folder/gmon \
+            exec "$darknet" detect "$cfg" "$weights" <"$folder/images" >"$folder/output" 2>"$folder/error") &
     child=$!
     wait $child
     status=$?
@@ -98,10 +103,16 @@ stop()
 }
 trap stop INT TERM
 
-failed=0 done=0
+# left DONE OF: the time that is left, if the others take as long as those that are done
+left()
+{
+    [ "$1" = 0 ] || echo ", about $((($(date +%s) - begin) * ($2 - $1) / $1 / 60 + 1)) min left"
+}
+
+failed=0 done=0 begin=$(date +%s)
 for variant; do
+    echo "[$((done + 1))/$#] $variant: $PROCESSES x $N images$(left $done $#)" >&2
     done=$((done + 1))
-    echo "[$done/$#] $variant: $PROCESSES x $N images" >&2
     profile "$variant" || failed=1
     last=$variant
 done
@@ -109,5 +120,5 @@ report || exit 1
 if command -v gprof2dot >/dev/null 2>&1 && command -v dot >/dev/null 2>&1; then
     draw_graph "$1" && draw_graph "$last"
 fi
-rm -f "$folder"/gmon.[0-9]* "$folder/images" "$folder/output" "$folder/error"
+rm -rf "$folder"/gmon.[0-9]* "$folder/images" "$folder/output" "$folder/error" "$folder/run"
 exit $failed

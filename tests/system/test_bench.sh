@@ -22,6 +22,13 @@ check gprof-flat grep -q ' gemm_block2d$' "$results/block2d.flat.txt"
 check gprof-charts [ -s "$results/gprof.svg" -a -s "$results/gprof.png" ]
 expect_failure gprof-unknown-variant "GEMM_IMPL='stokc' is " \
     make gprof VARIANTS=stokc N=1 PROCESSES=1
+# Darknet writes predictions.jpg where it runs: not where the user is.
+mkdir -p "$work/here"
+printf '#!/bin/sh\n: >predictions.jpg\n' >"$work/draws"
+chmod +x "$work/draws"
+root=$PWD
+(cd "$work/here" && N=1 PROCESSES=1 "$root/bench/studies/gprof.sh" "$work/draws" results none none none stock) 2>/dev/null
+check gprof-own-folder [ ! -e "$work/here/predictions.jpg" -a -e "$work/here/results/run/predictions.jpg" ]
 expect_failure gprof-bad-number 'N=1x: a whole number from 1 on' make gprof VARIANTS=stock N=1x
 
 # A row's seconds are those of all its symbols, and its hotspot is the largest of them. The profile
