@@ -275,6 +275,11 @@ FAKE_BLIS=crash "$build/bench/detect_all" --rows blis,packed cfg/yolov3-tiny.cfg
     data/kite.jpg >"$work/table" 2>"$work/err"
 is detect_all_crash_status 1 $?
 is detect_all_crash 1 "$(grep -c '^blis  *FAILED: its process was killed by' "$work/table")"
+echo before >"$work/kept"
+"$build/bench/detect_all" --rows packed --out "$work/kept" cfg/yolov3-tiny.cfg "$weights" none.jpg >/dev/null 2>&1
+is detect_all_keeps 'before' "$(cat "$work/kept")"
+"$build/bench/detect_all" --rows stock --out "$work/kept" cfg/yolov3-tiny.cfg "$weights" data/kite.jpg >/dev/null 2>&1
+is detect_all_baseline 'stock 1.00' "$(awk '$1 == "stock" { print $1, $3 }' "$work/kept")"
 is detect_all_goes_on 1 "$(grep -c '^packed .* yes ' "$work/table")"
 unset GEMM_REF_BLIS
 
