@@ -33,8 +33,8 @@ libdarknet-gemm.so libdarknet-gemm.a: %: $(OUT)/% FORCE
 # ---- make install PREFIX=/usr/local DESTDIR= ----
 .PHONY: install uninstall
 INSTALL_ARGUMENTS = $(OUT) $(call quote,$(PREFIX)) $(VERSION) $(SONAME)
-install: $(OUT)/libdarknet-gemm.so $(OUT)/libdarknet-gemm.a $(OUT)/bench/gemm_bench ## install library, headers, gemm-bench and man page: PREFIX DESTDIR
-	@DESTDIR=$(call quote,$(DESTDIR)) setup/install.sh install $(INSTALL_ARGUMENTS)
+install: $(OUT)/libdarknet-gemm.so $(OUT)/libdarknet-gemm.a $(OUT)/bench/gemm_bench ## install library, headers, gemm-bench and man page: PREFIX DESTDIR, SYMBOLS=1 for a debugger
+	@DESTDIR=$(call quote,$(DESTDIR)) OBJCOPY=$(call quote,$(OBJCOPY)) SYMBOLS=$(SYMBOLS) setup/install.sh install $(INSTALL_ARGUMENTS)
 
 uninstall: ## remove what install put there: PREFIX DESTDIR
 	@DESTDIR=$(call quote,$(DESTDIR)) setup/install.sh uninstall $(INSTALL_ARGUMENTS)

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Installs the library and what belongs to it, or removes it again.
 #
-#   setup/install.sh install OUT PREFIX VERSION SONAME         DESTDIR goes before every path
+#   setup/install.sh install OUT PREFIX VERSION SONAME         DESTDIR goes before every path; SYMBOLS=1: not stripped
 #   setup/install.sh uninstall OUT PREFIX VERSION SONAME
 set -eu
 
@@ -34,6 +34,17 @@ fi
 # put MODE FILE NAME: also over a file that a process uses
 put() { install -m "$1" "$2" "$to/$3"; }
 
+# The same without what only a debugger reads, which is nine tenths of such a file. SYMBOLS=1 keeps it.
+put_program()
+{
+    if [ "${SYMBOLS:-0}" = 1 ]; then
+        put "$@"
+    else
+        "${OBJCOPY:-objcopy}" --strip-debug "$2" "$work/stripped"
+        put "$1" "$work/stripped" "$3"
+    fi
+}
+
 # fill MODE TEMPLATE NAME [PREFIX]: @PREFIX@, as its file has to write it, @VERSION@ and @SONAME@ become values
 fill()
 {
@@ -59,11 +70,11 @@ escaped=$(printf '%s' "$prefix" | sed 's/[][ \t'\''"\\&|()<>*?{}!`#]/\\&/g')
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 mkdir -p "$to/bin" "$to/include" "$to/lib/pkgconfig" "$to/$cmake" "$to/share/man/man7"
-put 644 "$out/libdarknet-gemm.so" "$real"
+put_program 644 "$out/libdarknet-gemm.so" "$real"
 ln -sfn "${real#lib/}" "$to/lib/$soname"
 ln -sfn "$soname" "$to/lib/libdarknet-gemm.so"
-put 644 "$out/libdarknet-gemm.a" lib/libdarknet-gemm.a
-put 755 "$out/bench/gemm_bench" bin/gemm-bench
+put_program 644 "$out/libdarknet-gemm.a" lib/libdarknet-gemm.a
+put_program 755 "$out/bench/gemm_bench" bin/gemm-bench
 put 644 src/darknet_gemm.h include/darknet_gemm.h
 put 644 src/gemm_dispatch.h include/gemm_dispatch.h
 put 644 install/darknet-gemm.7 share/man/man7/darknet-gemm.7

@@ -46,6 +46,8 @@ done | wc -l)"
 
 # ---- programs that find it ----
 check install-prefix project install "PREFIX=$prefix"
+kilobytes=$(du -sk "$prefix" | cut -f 1)
+check install-is-small [ "$kilobytes" -gt 1024 -a "$kilobytes" -lt 12288 ]
 is installed-soname "$soname" "$(readelf -d "$prefix/lib/libdarknet-gemm.so" | sed -n 's/.*soname: \[\(.*\)\]/\1/p')"
 is installed-bench stock "$("$prefix/bin/gemm-bench" --list | head -n 1 | cut -f 1)"
 
