@@ -7,12 +7,14 @@ for compiler in 'gcc -O1' 'clang -O0'; do
     cc=${compiler% *}
     for file in $(find src bench tests demo -name "*.c"); do
         name=warnings-$cc-$file
-        case $(uname -m)/$file in       # as mk/gemm.mk has it
-        x86_64/*_avx512.c) isa='-mavx512f -mfma' ;;
-        x86_64/*_avx2.c) isa='-mavx2 -mfma' ;;
-        *) isa= ;;
+        case $(uname -m)/$file in       # as mk/gemm.mk and setup/layers.sh have it
+        x86_64/*_avx512.c) options='-mavx512f -mfma' ;;
+        x86_64/*_avx2.c) options='-mavx2 -mfma' ;;
+        x86_64/src/hook/preload/*) options=-DHOOK_PRELOAD ;;
+        */src/hook/preload/*) continue ;;
+        *) options= ;;
         esac
-        if $compiler -std=c11 -D_GNU_SOURCE -Wall -Wextra -Werror -fPIC $isa -Isrc -Ibench -Itests \
+        if $compiler -std=c11 -D_GNU_SOURCE -Wall -Wextra -Werror -fPIC $options -Isrc -Ibench -Itests \
             -isystem "$BUILD/darknet/include" -isystem "$BUILD/darknet/src" -c "$file" -o "$work/object" 2>"$work/output"; then
             pass "$name"
         else
