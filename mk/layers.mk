@@ -3,8 +3,7 @@
 
 LAYERS_SOURCES = src/hook/hook.c src/hook/preload/doors.c src/hook/preload/slots.c
 LAYERS_EXPORTS = src/hook/preload/exports
-$(OUT)/layers.map: $(EXPORTS) $(LAYERS_EXPORTS) $(OUT)/flags
-	$(Q)cat $(EXPORTS) $(LAYERS_EXPORTS) | awk 'BEGIN { print "{ global:" } { print $$0 ";" } END { print "local: *; };" }' >$@
+$(OUT)/layers.map: $(EXPORTS) $(LAYERS_EXPORTS)
 
 # Compiled each time: the headers are not ours, and another Darknet may be named.
 $(OUT)/libdarknet-layers.so: FORCE $(OUT)/gemm.o $(LIBRARY_DOORS) $(LIBRARY_REST) $(OUT)/layers.map

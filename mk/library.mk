@@ -9,8 +9,10 @@ EXPORTS = src/lib/exports
 LIBRARY_DOORS = $(addprefix $(OBJ)/src/lib/,host.o wrap.o blas.o)
 LIBRARY_REST = $(filter-out $(LIBRARY_DOORS),$(patsubst %.c,$(OBJ)/%.o,$(wildcard src/lib/*.c)))
 
-$(OUT)/exports.map: $(EXPORTS) $(OUT)/flags
-	$(Q)awk 'BEGIN { print "{ global:" } { print $$0 ";" } END { print "local: *; };" }' $< >$@
+# A linker's list of the public names. What it needs beside the flags are files of names.
+$(OUT)/%.map: $(OUT)/flags
+	$(Q)awk 'BEGIN { print "{ global:" } { print $$0 ";" } END { print "local: *; };" }' $(filter %/exports,$^) >$@
+$(OUT)/exports.map: $(EXPORTS)
 
 # A symbol that nothing defines must fail here, not in a host. A sanitizer's come from the program.
 NO_UNDEFINED = $(if $(filter 0,$(SANITIZE)),-Xlinker --no-undefined)

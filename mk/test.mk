@@ -140,14 +140,14 @@ BITS_SMALL = $(patsubst %,tests/unit/cfg/%.cfg,chain connected crnn fork hook la
 BITS_LARGE = $(patsubst %,cfg/%.cfg,yolov3-tiny kite-demo darknet19 densenet201 resnet18 resnext50 strided tiny) $(wildcard $(MODELS)/*.cfg)
 BITS_OF = $(if $(CROSS_COMPILE),$(CROSS_COMPILE:-=),$(shell uname -m)-linux-gnu)
 BITS = $(if $(CROSS_COMPILE),$(QEMU_ARM)) $T/test_bits $(if $(filter 1,$(UPDATE)),--update) tests/bits/$(BITS_OF) $(BITS_SMALL) $(if $(CROSS_COMPILE),,$(BITS_LARGE))
-# The forks themselves, where they are at hand.
-.PHONY: test-forks
-test-forks: all ## run libdarknet-layers.so before AlexeyAB's Darknet too: ALEXEYAB=folder, built with LIBSO=1
-	@$(RUN) 'ALEXEYAB=$(abspath $(ALEXEYAB)) tests/system/test_layers.sh'
-
 .PHONY: test-bits
 test-bits: data $T/test_bits ## compare the bits of results with a file; UPDATE=1 writes it; CROSS_COMPILE=aarch64-linux-gnu- runs qemu
 	@$(RUN) $(call quote,$(BITS))
+
+# The forks themselves, where they are at hand.
+.PHONY: test-forks
+test-forks: all ## run libdarknet-layers.so before AlexeyAB's Darknet too: ALEXEYAB=folder, built with LIBSO=1
+	@$(RUN) 'ALEXEYAB=$(abspath $(or $(ALEXEYAB),$(error ALEXEYAB=folder is needed))) tests/system/test_layers.sh'
 
 ifeq ($(OPENCL),1)
 CL_PROGRAMS = $(OUT)/bench/bench_cl $(addprefix $T/,test_cl test_cl_devices test_cl_layers test_cl_trials layer_adreno.so layer_fail.so layer_faulty.so layer_moves.so layer_quick.so layer_strict.so layer_unwritten.so fake_opencl.so)

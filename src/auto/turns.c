@@ -90,10 +90,7 @@ static double time_turn(candidate *p, const gemm_op *op, const gemm_context *x)
 /* Memory of the kind that Darknet's buffers have under this row. */
 static float *take_unpooled(const candidate *p, const conv_call *c)
 {
-    conv_call conv = *c;
-    const gemm_op op = gemm_op_of_conv(&conv);
-    conv.pool = false;
-    const size_t bytes = gemm_op_output_bytes(&op);
+    const size_t bytes = gemm_unpooled_bytes(c);
     float *shared = p->row->on_device ? gemm_cl_alloc(bytes) : NULL;
     return shared ? shared : malloc(bytes);
 }

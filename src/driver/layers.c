@@ -7,8 +7,8 @@
  */
 #include "check/check.h"
 #include "driver/driver.h"
-#include "driver/run.h"
 #include "driver/plan.h"
+#include "driver/run.h"
 #include "driver/start.h"
 #include "driver/valid.h"
 #include "util/die.h"

@@ -69,9 +69,9 @@ static gemm_status run_variant(const op_run *c)
 /* The variant that computed the op, or NULL. */
 static const gemm_variant *run(const op_run *c)
 {
-    op_run next = *c;
     if (run_variant(c) == GEMM_DONE) return c->variant;
     if (c->op->kind != GEMM_MULTIPLY) return NULL;
+    op_run next = *c;
     next.variant = gemm_stock_row();
     run_variant(&next);
     return next.variant;
@@ -201,13 +201,14 @@ static const gemm_variant *run_chain_checked(const op_run *c)
     if (!ran) return NULL;
     gemm_read_back(c->op);
     const gemm_span output = gemm_op_span(c->op, gemm_op_spans(c->op) - 1);
-    char op[GEMM_OP_TEXT];
-    gemm_op_describe(c->op, op);
-    if (!parts)
+    if (!parts) {
         gemm_record_unchecked();
-    else if (!are_same(output.data, parts, output.bytes))
+    } else if (!are_same(output.data, parts, output.bytes)) {
+        char op[GEMM_OP_TEXT];
+        gemm_op_describe(c->op, op);
         gemm_die_first("GEMM_CHECK: %s is wrong for %s: its bits are not those of the layers one "
                        "by one", ran->name, op);
+    }
     free(parts);
     return ran;
 }

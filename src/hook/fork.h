@@ -52,6 +52,15 @@ static inline int hook_norm(const layer *l, conv_norm *norm)
 
 #endif
 
+/* Whether the list of layers that a route, or a shortcut of AlexeyAB's, has holds layer i. */
+static inline int hook_lists(const layer *l, int i)
+{
+    int k;
+    for (k = 0; k < l->n; ++k)
+        if (l->input_layers[k] == i) return 1;
+    return 0;
+}
+
 #ifdef HOOK_ALEXEYAB
 
 #define HOOK_ALPHA(l) 1
@@ -89,10 +98,7 @@ static inline int hook_knows(const layer *l)
 /* Whether a layer behind layer i reads its output by its number. */
 static inline int hook_reads(const layer *l, int i)
 {
-    int k;
-    if (l->type == ROUTE || l->type == SHORTCUT)
-        for (k = 0; k < l->n; ++k)
-            if (l->input_layers[k] == i) return 1;
+    if ((l->type == ROUTE || l->type == SHORTCUT) && hook_lists(l, i)) return 1;
     if (l->type == SHORTCUT || l->type == SAM || l->type == SCALE_CHANNELS) return l->index == i;
     return l->type == YOLO && l->embedding_layer_id == i;
 }
@@ -132,12 +138,7 @@ static inline int hook_knows(const layer *l)
 /* Whether a layer behind layer i reads its output by its number. */
 static inline int hook_reads(const layer *l, int i)
 {
-    int k;
-    if (l->type == SHORTCUT && l->index == i) return 1;
-    if (l->type == ROUTE)
-        for (k = 0; k < l->n; ++k)
-            if (l->input_layers[k] == i) return 1;
-    return 0;
+    return (l->type == SHORTCUT && l->index == i) || (l->type == ROUTE && hook_lists(l, i));
 }
 
 static inline void hook_end_yolo(const layer *l)

@@ -127,8 +127,7 @@ typedef struct hybrid_run {
 static gemm_status convolve_then_pool(const gemm_variant *cpu, const conv_call *c,
                                       const gemm_context *context)
 {
-    const size_t outputs = (size_t)gemm_conv_places(c);
-    float *unpooled = malloc((size_t)c->batch * (size_t)c->n * outputs * sizeof *unpooled);
+    float *unpooled = malloc(gemm_unpooled_bytes(c));
     if (!unpooled) return GEMM_DECLINED;
     const gemm_status status =
         gemm_conv_then_pool(cpu->conv, cpu->layer, cpu->params, c, unpooled, context);

@@ -170,6 +170,13 @@ gemm_span gemm_op_span(const gemm_op *op, int i)
     return (gemm_span){.data = NULL};
 }
 
+size_t gemm_unpooled_bytes(const conv_call *c)
+{
+    conv_call conv = *c;
+    conv.pool = false;
+    return conv_outputs(&conv) * sizeof(float);
+}
+
 /* ---- work ---- */
 
 static gemm_call conv_product(const conv_call *c)

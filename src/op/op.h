@@ -94,6 +94,9 @@ gemm_span gemm_op_span(const gemm_op *, int i);
 /* The bytes of the output, without gaps. */
 size_t gemm_op_output_bytes(const gemm_op *);
 
+/* Those of a convolution before its pool. */
+size_t gemm_unpooled_bytes(const conv_call *);
+
 /* M, N and K of the multiply that computes the op, or one group of it; of a chain's last
    convolution; 0 for a layer. All other members are 0. */
 gemm_call gemm_op_product(const gemm_op *);
