@@ -1,9 +1,12 @@
-/* The sizes of this processor's caches, and what its L3 does with non-temporal lines. */
+/* A cache line; the sizes of this processor's caches, and how its L3 takes non-temporal lines. */
 #ifndef GEMM_CACHES_H
 #define GEMM_CACHES_H
 
 #include <stdbool.h>
 #include <stddef.h>
+
+/* Of every processor here. */
+enum { CACHE_LINE = 64, LINE_FLOATS = CACHE_LINE / sizeof(float) };
 
 /* Sizes are bytes of the core that asks first. One that the system does not tell is a usual one. */
 typedef struct gemm_caches {

@@ -29,6 +29,7 @@
  */
 #include "util/threads.h"
 
+#include "util/caches.h"
 #include "util/float_mode.h"
 #include "util/limits.h"
 #include "util/own.h"
@@ -44,7 +45,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { MAX_WORKERS = 1023, MOST_OWN = 64, SHUT = 1 << 30, LINE = 64, SLOTS = 64 };
+enum { MAX_WORKERS = 1023, MOST_OWN = 64, SHUT = 1 << 30, SLOTS = 64 };
 enum { SPIN_NS = 1000000, LINGER_NS = 20000 };
 
 typedef struct worker {
@@ -53,7 +54,7 @@ typedef struct worker {
 } worker;
 
 typedef struct job {
-    _Alignas(LINE) gemm_work *work;
+    _Alignas(CACHE_LINE) gemm_work *work;
     void *argument;
     gemm_float_mode mode;       /* the caller's */
     int chunks;

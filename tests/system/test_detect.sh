@@ -116,8 +116,8 @@ for conv in hook direct; do
     GEMM_CONV=$conv GEMM_IMPL=packed GEMM_CHECK=1 GEMM_TRACE=$work/trace.csv \
         labels ./darknet cfg/yolov3-tiny.cfg "$untrained" >/dev/null
     winograd=$(grep -c '^packed,.*,winograd[24],$' "$work/trace.csv")
-    direct=$(grep -Ec '^packed,.*,(direct|lanes|band),$' "$work/trace.csv")
-    first=$(grep -Ec '^packed,0,0,16,173056,27,.* pool,(direct|band),$' "$work/trace.csv")
+    direct=$(grep -Ec '^packed,.*,(implicit|nchwc|banded),$' "$work/trace.csv")
+    first=$(grep -Ec '^packed,0,0,16,173056,27,.* pool,(implicit|banded),$' "$work/trace.csv")
     case $conv in
     hook) right=$((winograd >= 1 && winograd <= 9 && winograd + direct == 13)) ;;
     direct) right=$((winograd == 0 && direct == 13)) ;;
@@ -125,7 +125,7 @@ for conv in hook direct; do
     if [ $label_status = 0 ] && [ $right = 1 ] && [ "$first" = 1 ]; then
         pass trace-and-check-packed-$conv
     else
-        fail trace-and-check-packed-$conv "status $label_status, $winograd layers by Winograd, $direct by the direct way, in lanes or by bands, $first of them pooled"
+        fail trace-and-check-packed-$conv "status $label_status, $winograd layers by Winograd, $direct by implicit gemm, nchwc or bands, $first of them pooled"
     fi
 done
 

@@ -6,7 +6,7 @@
  *
  * For each instruction set there are more tests: Winograd's algorithm over random geometry, also
  * where `packed` would not choose it; bands of split rows (strides from 2 on) with many channels;
- * few channels, also where `packed` would not choose their way; layers in lanes; the bits of the
+ * few channels, also where `packed` would not choose their way; layers in nchwc; the bits of the
  * output do not depend on the number of threads; activations and maxima are Darknet's for
  * infinities, NaN, zeroes and denormals.
  *
@@ -19,8 +19,8 @@
 #include "driver/driver.h"
 #include "gemm_cl.h"
 #include "hybrid/hybrid.h"
-#include "packed/conv/band.h"
-#include "packed/conv/lanes.h"
+#include "packed/conv/banded.h"
+#include "packed/conv/nchwc.h"
 #include "packed/conv/winograd.h"
 #include "packed/packed.h"
 #include "support/conv_shape.h"
@@ -60,9 +60,9 @@ enum { MOST_THREADS = 8 };
 /* The params of a row that may decline. */
 static const char NOT_EVERY_CALL;
 
-/* The calls that conv_by_winograd, conv_by_split or conv_by_way has computed. */
+/* The calls that conv_by_winograd, conv_by_polyphase or conv_by_way has computed. */
 static int forced_runs;
-static const gemm_ukernel *forced_isa;  /* of conv_by_split and conv_by_way */
+static const gemm_ukernel *forced_isa;  /* of conv_by_polyphase and conv_by_way */
 
 typedef struct options {
     uint64_t seed;
@@ -113,7 +113,7 @@ static void draw_winograd(conv_call *c, rng *r, int number)
  * less, or 1/16 of the rows. Narrow maps, whose strips hold many rows, are high. A group alone has
  * so many channels that strips are packed.
  */
-static void draw_split(conv_call *c, rng *r, int number)
+static void draw_polyphase(conv_call *c, rng *r, int number)
 {
     enum { PLACES = 192, BANDS = 8 };
     static const int channels[] = {5, 6, 7, 8, 13, 16, 31, 64, 70}, many[] = {33, 47, 64, 70};
@@ -133,8 +133,8 @@ static void draw_split(conv_call *c, rng *r, int number)
     c->h = (c->out_h - 1) * c->stride + c->size - 2 * c->pad + rng_below(r, 2);
 }
 
-/* What runs in lanes on forced_isa: 1x1 with two blocks of K. */
-static void draw_lanes(conv_call *c, rng *r, int number)
+/* What runs in nchwc on forced_isa: 1x1 with two blocks of K. */
+static void draw_nchwc(conv_call *c, rng *r, int number)
 {
     static const int filters[] = {1, 3, 8, 24, 47, 70, 130};
     static const int sides[] = {1, 2, 3, 5, 7, 10, 13, 14, 15};
@@ -679,7 +679,7 @@ static const conv_shape THREAD_SHAPES[] = {
     {"few channels, stride 2", 2, 1, 3, 97, 91, 23, 3, 2, 1},
     {"some channels", 1, 1, 29, 60, 96, 32, 5, 1, 2},
     {"1x1", 1, 1, 1536, 28, 28, 256, 1, 1, 0},
-    {"1x1, in lanes", 1, 1, 700, 11, 10, 96, 1, 1, 0},
+    {"1x1, in nchwc", 1, 1, 700, 11, 10, 96, 1, 1, 0},
     {"1x1, wide", 1, 1, 1024, 67, 67, 19, 1, 1, 0},
     {"groups", 1, 2, 1024, 29, 29, 22, 3, 1, 1},
     {"batch", 3, 2, 128, 29, 29, 54, 3, 1, 1},
@@ -987,19 +987,19 @@ static void judge_winograd(const gemm_ukernel *u, int m, const options *o)
 
 /* ---- bands of split rows on one instruction set ---- */
 
-/* As gemm_packed_conv. Declines what is pooled, and what does not go the split way. */
-static gemm_status conv_by_split(const conv_call *c, const gemm_context *context,
+/* As gemm_packed_conv. Declines what is pooled, and what does not go the way polyphase. */
+static gemm_status conv_by_polyphase(const conv_call *c, const gemm_context *context,
                                  const void *params)
 {
     (void)params;
     if (c->pool) return GEMM_DECLINED;
     const gemm_status status = conv_on_isa(c, context, forced_isa);
-    if (strcmp(context->note->algorithm, "split")) return GEMM_DECLINED;
+    if (strcmp(context->note->algorithm, "polyphase")) return GEMM_DECLINED;
     ++forced_runs;
     return status;
 }
 
-/* ---- a way of gemm_packed_conv on one instruction set: lanes, few channels ---- */
+/* ---- a way of gemm_packed_conv on one instruction set: nchwc, few channels ---- */
 
 /* Which layers go that way, and the way. Few channels: also those that packed would not choose. */
 static struct {
@@ -1049,9 +1049,9 @@ static void judge_isa(const gemm_ukernel *u, const char *name, const options *o)
     if (o->only_case >= 0) return;
     judge_winograd(u, 2, o);
     judge_winograd(u, 4, o);
-    judge_forced("split", u, conv_by_split, draw_split, o);
-    forced_way.can = packed_prefers_lanes, forced_way.run = packed_lanes_conv;
-    judge_forced("lanes", u, conv_by_way, draw_lanes, o);
+    judge_forced("polyphase", u, conv_by_polyphase, draw_polyphase, o);
+    forced_way.can = packed_prefers_nchwc, forced_way.run = packed_nchwc_conv;
+    judge_forced("nchwc", u, conv_by_way, draw_nchwc, o);
     forced_way.can = packed_can_band, forced_way.run = packed_band_conv;
     judge_forced("few channels", u, conv_by_way, draw_band, o);
     test_ends(u);

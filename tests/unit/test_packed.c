@@ -307,19 +307,19 @@ static void test_packed_a(const gemm_ukernel *u, const options *o)
 /* Every count of columns behind the whole vectors, between guard pages: B by rows, in whole strips
    or one vector more or less, and by columns; K of one block or several, and no multiple of a
    vector. */
-static void test_rest(const gemm_ukernel *u, const options *o)
+static void test_along_k(const gemm_ukernel *u, const options *o)
 {
     enum { PANELS = 9, LEAST_K = 128 };
     char name[48], why[160];
-    snprintf(name, sizeof name, "packed %s rest", u->name);
-    for (int n = 0; n < 2 * 2 * 4 * u->rest_unit; ++n) {
+    snprintf(name, sizeof name, "packed %s along K", u->name);
+    for (int n = 0; n < 2 * 2 * 4 * u->tail_unit; ++n) {
         rng r = rng_make(o->seed, 3000000 + (uint64_t)n);
-        const int rest = n / 16, columns = u->nr + (1 + n / 4 % 4) * u->rest_unit;
+        const int tail = n / 16, columns = u->nr + (1 + n / 4 % 4) * u->tail_unit;
         problem p = {.threads = 1};
         gemm_call *c = &p.call;
         *c = (gemm_call){.TB = n & 1,
                          .M = PANELS * u->mr + rng_below(&r, u->mr),
-                         .N = columns + rest,
+                         .N = columns + tail,
                          .K = n & 2 ? 2 * u->kc + rng_below(&r, 2 * u->vl)
                                     : LEAST_K + rng_below(&r, u->vl),
                          .ALPHA = n % 3 ? 1 : -.5f};
@@ -454,7 +454,7 @@ typedef struct shape {
 static int shapes_to_cut(const gemm_ukernel *u, shape *shapes)
 {
     enum { FAR = 1024 };
-    const int tail = u->rest_most, unit = u->rest_unit;
+    const int tail = u->tail_most, unit = u->tail_unit;
     const shape all[] = {
         {256, 1000, 1024, 0},
         {250, 1003, 1029, 0},
@@ -1056,7 +1056,7 @@ int main(int argc, char **argv)
         if (!o.brief) test_offsets(*u, &o);
         if (!o.brief) test_packed_a(*u, &o);
         if (!o.brief) test_lines(*u, &o);
-        if (!o.brief) test_rest(*u, &o);
+        if (!o.brief) test_along_k(*u, &o);
         if (!o.brief) test_panels(*u);
         test_dots(*u, &o);
         if (!o.brief && !o.no_threads) test_threads(*u, &o);

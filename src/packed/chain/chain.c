@@ -10,7 +10,7 @@
  * needs a few wide rows of this one, which move to the front. Only the first band of a piece
  * computes all of its wide rows.
  *
- * The inner maps are in lanes (ukernel_lanes.h): a vector holds vl channels of one place.
+ * The inner maps are in nchwc (ukernel_nchwc.h): a vector holds vl channels of one place.
  *
  *     wide, group of channels g:      columns of vl floats
  *         | 0 | row y0 * stride - pad of the map | 0 |       zeroes where a tap is outside of the
@@ -27,7 +27,7 @@
  */
 #include "packed/chain/chain.h"
 
-#include "packed/conv/lanes.h"
+#include "packed/conv/nchwc.h"
 #include "packed/gemm/plan.h"
 #include "packed/gemm/workspace.h"
 #include "packed/packed.h"
@@ -43,7 +43,7 @@ typedef struct chain {
     const conv_call *expand;            /* NULL: the depthwise layer reads the input */
     const conv_call *depth, *project;
     const layer_call *shortcut;         /* NULL: none */
-    const float *expand_w, *depth_w, *project_w;    /* arranged: lanes.h */
+    const float *expand_w, *depth_w, *project_w;    /* arranged: nchwc.h */
     float *output;                      /* of the last layer */
     const gemm_ukernel *u;
     packed_chain_cut cut;
@@ -79,7 +79,7 @@ static bool can_run(const chain *l)
 /* Whether each element of this layer alone is one sum over k, from the first to the last. */
 static bool adds_in_order(const conv_call *c, const gemm_ukernel *u)
 {
-    return packed_prefers_lanes(c, u) || packed_adds_in_order(c, u);
+    return packed_prefers_nchwc(c, u) || packed_adds_in_order(c, u);
 }
 
 /* ---- bands ---- */
@@ -88,7 +88,7 @@ static bool adds_in_order(const conv_call *c, const gemm_ukernel *u)
    for one set of L1. */
 static size_t apart(size_t floats)
 {
-    return floats % (PAGE / 2) ? round_up(floats, LINE) : floats + LINE;
+    return floats % (PAGE / 2) ? round_up(floats, LINE_FLOATS) : floats + LINE_FLOATS;
 }
 
 static void set_rows(chain *l, int rows)
@@ -167,8 +167,8 @@ static bool set_sizes(chain *l)
 
 /* A thread's scratch. */
 typedef struct parts {
-    float *wide, *deep, *narrow;        /* narrow: the output in lanes */
-    int *at_wide, *at_deep;             /* where a place of a product goes: gemm_lanes */
+    float *wide, *deep, *narrow;        /* narrow: the output in nchwc */
+    int *at_wide, *at_deep;             /* where a place of a product goes: gemm_nchwc */
 } parts;
 
 static parts cut_scratch(const chain *l, void *scratch)
@@ -218,19 +218,19 @@ static void bring_rows(const chain *l, const parts *s, int image, int y, int row
     const size_t area = (size_t)d->h * d->w, row = (size_t)y * d->w;
     float *const to = s->wide + (size_t)at * l->pitch + (size_t)d->pad * l->u->vl;
     if (e) {
-        const gemm_lanes product = {
+        const gemm_nchwc product = {
             .places = rows * e->w, .channels = e->n, .K = e->c,
             .a = e->input + image * e->c * area + row, .a_ld = area,
             .b = l->expand_w, .scale = e->scale, .shift = e->shift,
             .slope = packed_slope(e->activation),
             .c = to, .c_ld = l->wide_ld, .at = s->at_wide,
         };
-        l->u->lanes(&product);
+        l->u->nchwc(&product);
         return;
     }
     const float *from = d->input + image * d->c * area + row;
     for (int i = 0; i < rows; ++i) {
-        l->u->to_lanes(d->w, d->c, from + i * d->w, area, to + i * l->pitch, l->wide_ld);
+        l->u->to_nchwc(d->w, d->c, from + i * d->w, area, to + i * l->pitch, l->wide_ld);
     }
 }
 
@@ -256,7 +256,7 @@ static void filter_rows(const chain *l, const parts *s, int rows)
 {
     const conv_call *d = l->depth;
     const int vl = l->u->vl;
-    gemm_lanes_depthwise g = {
+    gemm_nchwc_depthwise g = {
         .size = d->size, .stride = d->stride, .rows = rows, .out_w = d->out_w, .pitch = l->pitch,
         .slope = packed_slope(d->activation),
     };
@@ -267,7 +267,7 @@ static void filter_rows(const chain *l, const parts *s, int rows)
         g.scale = d->scale ? d->scale + i * vl : NULL;
         g.shift = d->shift + i * vl;
         g.y = s->deep + i * l->deep_ld;
-        l->u->lanes_depthwise(&g);
+        l->u->nchwc_depthwise(&g);
     }
 }
 
@@ -288,16 +288,16 @@ static void project(const chain *l, const parts *s, int image, int first, int ch
 {
     const conv_call *p = l->project;
     const size_t area = (size_t)p->h * p->w, at = (image * p->n + first) * area + from;
-    const gemm_lanes product = {
+    const gemm_nchwc product = {
         .places = places, .channels = channels, .K = p->c,
-        .source = GEMM_LANES, .a = s->deep, .a_ld = l->deep_ld,
+        .source = GEMM_NCHWC, .a = s->deep, .a_ld = l->deep_ld,
         .b = l->project_w + (size_t)first * p->c,
         .scale = p->scale ? p->scale + first : NULL, .shift = p->shift + first,
         .slope = packed_slope(p->activation),
         .c = s->narrow, .c_ld = l->narrow_ld, .at = s->at_deep,
     };
-    l->u->lanes(&product);
-    l->u->from_lanes(places, channels, s->narrow, l->narrow_ld, l->output + at, area);
+    l->u->nchwc(&product);
+    l->u->from_nchwc(places, channels, s->narrow, l->narrow_ld, l->output + at, area);
     if (l->shortcut) add_shortcut(l, at, places, channels, area);
 }
 
@@ -423,7 +423,7 @@ static int run_phases(chain *l, int threads)
 /* False: there is no memory. */
 static bool run_chain(chain *l, const conv_call *calls, int count, const gemm_context *context)
 {
-    packed_lanes *own[MOST] = {NULL};
+    packed_nchwc *own[MOST] = {NULL};
     const float *w[MOST] = {NULL};
     bool done = true;
     for (int i = 0; i < count && done; ++i) {
@@ -433,7 +433,7 @@ static bool run_chain(chain *l, const conv_call *calls, int count, const gemm_co
     }
     l->expand_w = w[0], l->depth_w = w[count - 2], l->project_w = w[count - 1];
     done = done && !(l->cut.by_phases ? run_phases : run_bands)(l, context->threads);
-    for (int i = 0; i < count; ++i) packed_free_lanes(own[i]);
+    for (int i = 0; i < count; ++i) packed_free_nchwc(own[i]);
     return done;
 }
 

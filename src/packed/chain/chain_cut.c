@@ -24,7 +24,7 @@ typedef struct layers {
 /* The first two layers: some rows of the deep map, some channels. */
 static double filter_cost(const layers *l, int rows, int channels)
 {
-    enum { COPY = 4, TAP = 2 };         /* of an element to lanes; of a tap, which is loaded too */
+    enum { COPY = 4, TAP = 2 };         /* of an element to nchwc; of a tap, which is loaded too */
     const conv_call *d = l->depth;
     const int wide_rows = min_int((rows - 1) * d->stride + d->size, d->h);
     const double expand = (double)wide_rows * d->w * (l->expand ? l->expand->c : COPY);

@@ -10,11 +10,11 @@
 static const packed_way *const ways[] = {
     &packed_way_dots,           /* filters as large as the image */
     &packed_way_winograd,       /* 3x3, where it is faster */
-    &packed_way_band,           /* few channels and filters: nothing is packed */
-    &packed_way_lanes,          /* 1x1 filters over small maps */
+    &packed_way_banded,         /* few channels and filters: nothing is packed */
+    &packed_way_nchwc,          /* 1x1 filters over small maps */
     &packed_way_depthwise,      /* a filter sees one channel */
-    &packed_way_split,          /* stride S > 1, large maps */
-    &packed_way_direct,         /* all others */
+    &packed_way_polyphase,      /* stride S > 1, large maps */
+    &packed_way_implicit,       /* all others */
 };
 
 /* A way without room leaves the convolution to the ways behind it. The trace has both names. */

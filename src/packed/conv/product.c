@@ -278,14 +278,15 @@ static int run_pooled(const packed_layer *l, int band, int threads)
 
 /* ---- the way ---- */
 
-static bool plan_direct(const conv_call *c, const gemm_context *context, packed_choice *choice)
+static bool plan_implicit(const conv_call *c, const gemm_context *context, packed_choice *choice)
 {
     choice->rows = c->pool ? rows_of_band(c, context->isa) : 0;
     return !c->pool || choice->rows > 0;
 }
 
 /* Without memory for shifts the layer runs as any other geometry does. */
-static int run_direct(const conv_call *c, const packed_choice *choice, const gemm_context *context)
+static int run_implicit(const conv_call *c, const packed_choice *choice,
+                        const gemm_context *context)
 {
     const gemm_ukernel *u = context->isa;
     const bool shifted = packed_has_shifts(c) && !gemm_conv_is_pointwise(c);
@@ -297,4 +298,4 @@ static int run_direct(const conv_call *c, const packed_choice *choice, const gem
     return no_memory;
 }
 
-const packed_way packed_way_direct = {"direct", plan_direct, run_direct};
+const packed_way packed_way_implicit = {"implicit", plan_implicit, run_implicit};

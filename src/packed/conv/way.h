@@ -27,7 +27,7 @@ typedef struct packed_way {
     int (*run)(const conv_call *, const packed_choice *, const gemm_context *);
 } packed_way;
 
-extern const packed_way packed_way_dots, packed_way_winograd, packed_way_band, packed_way_lanes,
-    packed_way_depthwise, packed_way_split, packed_way_direct;
+extern const packed_way packed_way_dots, packed_way_winograd, packed_way_banded, packed_way_nchwc,
+    packed_way_depthwise, packed_way_polyphase, packed_way_implicit;
 
 #endif

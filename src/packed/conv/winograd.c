@@ -66,7 +66,7 @@ static int strip_width(const conv_call *c, const gemm_ukernel *u)
 
 static size_t u_point(const conv_call *c, const gemm_ukernel *u)
 {
-    return round_up_odd((size_t)c->c * round_up(c->n, strip_width(c, u)), LINE);
+    return round_up_odd((size_t)c->c * round_up(c->n, strip_width(c, u)), LINE_FLOATS);
 }
 
 /* ---- U ---- */
@@ -160,9 +160,9 @@ typedef struct layout {
 static layout layout_of(const layer *l, int tiles)
 {
     layout o = {.v_panel = (size_t)l->c->c * l->u->panel_row,
-                .m_row = round_up_odd(round_up(l->c->n, l->u->vl), LINE)};
-    o.v_point = round_up_odd(ceil_div(tiles, l->u->mr) * o.v_panel, LINE);
-    o.m_point = round_up_odd(tiles * o.m_row, LINE);
+                .m_row = round_up_odd(round_up(l->c->n, l->u->vl), LINE_FLOATS)};
+    o.v_point = round_up_odd(ceil_div(tiles, l->u->mr) * o.v_panel, LINE_FLOATS);
+    o.m_point = round_up_odd(tiles * o.m_row, LINE_FLOATS);
     o.v = l->points * o.v_point;
     o.floats = o.v + l->points * o.m_point;
     return o;

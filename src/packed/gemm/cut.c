@@ -29,7 +29,7 @@
 
 /* What is cut, and for whom. */
 typedef struct cut_job {
-    int M, columns, rest;
+    int M, columns, tail;
     const gemm_ukernel *u;
     int threads;
 } cut_job;
@@ -44,10 +44,10 @@ static packed_grid make_grid(const cut_job *job, int down, int across)
     return g;
 }
 
-/* Of the largest rectangle. The rest belongs to the last step. */
+/* Of the largest rectangle. The tail belongs to the last step. */
 static double cost_of(const packed_grid *g, const cut_job *job)
 {
-    const int last = g->columns - (g->across - 1) * g->n_step + job->rest;
+    const int last = g->columns - (g->across - 1) * g->n_step + job->tail;
     const int columns = g->across == 1 ? last : max_int(last, g->n_step);
     return (g->m_step + 2. * job->u->mr) * (columns + job->u->nr / 4.);
 }
@@ -85,11 +85,11 @@ static void improve_by(packed_grid *best, const cut_job *job, int count)
     }
 }
 
-packed_grid packed_cut(int M, int columns, int rest, int K, const gemm_ukernel *u, int threads)
+packed_grid packed_cut(int M, int columns, int tail, int K, const gemm_ukernel *u, int threads)
 {
     enum { MOST_EACH = 4 };
     const double least = 500000;    /* products in a rectangle, if there are more than threads */
-    const cut_job job = {M, columns, rest, u, threads};
+    const cut_job job = {M, columns, tail, u, threads};
     assert(threads >= 1);
     packed_grid g = make_grid(&job, 1, 1);
     if (threads == 1) return g;

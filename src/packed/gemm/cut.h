@@ -24,9 +24,9 @@ typedef struct packed_rectangle {
     bool upwards;               /* its panels are computed from the last to the first */
 } packed_rectangle;
 
-/* The grid for the first columns of C. The thread with the last of them also computes the `rest`
+/* The grid for the first columns of C. The thread with the last of them also computes the `tail`
    columns behind them. */
-packed_grid packed_cut(int M, int columns, int rest, int K, const gemm_ukernel *, int threads);
+packed_grid packed_cut(int M, int columns, int tail, int K, const gemm_ukernel *, int threads);
 
 /* Rectangle number `chunk`, 0 .. chunks-1. No other has more rows than number 0. */
 packed_rectangle packed_get_rectangle(const packed_grid *, int chunk);

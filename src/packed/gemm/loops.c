@@ -26,11 +26,12 @@
  * - Loop 1 is in the micro-kernel where it can be: over whole panels and whole vectors
  *   (gemm_ukernel.panels). And over all rows (gemm_sweep) where K and the rows are one block each
  *   and the tiles end in an epilogue. A 1x1 layer is such a case.
- * - The N % rest_unit tail columns, the "rest", are multiplied with vectors along K (plan.c).
+ * - The N % tail_unit tail columns are multiplied with vectors along K (plan.c).
  * - C is read and written once for each block of K. Its next tile is fetched while the present one
  *   is computed.
  *
- * Memory: two strips of B, and a block of A or the rest, in PACKED_SCRATCH_BYTES of each thread.
+ * Memory: two strips of B, and a block of A or the tail columns, in PACKED_SCRATCH_BYTES of each
+ * thread.
  *
  * Source: Goto, van de Geijn, "Anatomy of high-performance matrix multiplication", 2008; Van Zee,
  * van de Geijn, "BLIS", 2015.
@@ -97,27 +98,27 @@ static bool set_epilogue(const packed_job *job, const packed_strip *s, int i, ge
     return complete;
 }
 
-/* The rest of `rows` rows from row i on. The tile, which is theirs or a part of theirs, is finished
-   and may change. */
-static void multiply_rest(const packed_job *job, const gemm_ukernel *u, const packed_strip *s,
+/* The tail columns of `rows` rows from row i on. The tile, which is theirs or a part of theirs, is
+   finished and may change. */
+static void multiply_tail(const packed_job *job, const gemm_ukernel *u, const packed_strip *s,
                           int i, int rows, gemm_tile *t)
 {
     t->rows = rows;
-    t->rest_a = job->A + i * job->a_row + s->pc;
+    t->tail_a = job->A + i * job->a_row + s->pc;
     t->c = job->C + i * job->ldc + s->jr;
     set_epilogue(job, s, i, t);
-    u->rest(t);
+    u->along_k(t);
 }
 
-/* One tile, which the caller has placed in A and C: the rows at i of the strip, and of the rest. */
+/* One tile, which the caller has placed in A and C: the rows at i of the strip and of the tail. */
 static void multiply_tile(const packed_job *job, const gemm_ukernel *u, const packed_strip *s,
                           int i, gemm_tile *t)
 {
     const packed_epilogue *e = &job->epilogue;
     const bool complete = set_epilogue(job, s, i, t);
     u->tile(t);
-    if (t->rest) multiply_rest(job, u, s, i, t->rows, t);
-    if (complete && e->finish) e->finish(e, i, t->rows, s->jr, s->nc + t->rest, t->c, job->ldc);
+    if (t->tail) multiply_tail(job, u, s, i, t->rows, t);
+    if (complete && e->finish) e->finish(e, i, t->rows, s->jr, s->nc + t->tail, t->c, job->ldc);
 }
 
 /* Whether the micro-kernel can run over all whole panels by itself. */
@@ -134,7 +135,7 @@ static bool are_plain(const packed_job *job, const gemm_ukernel *u, const packed
 static void multiply_panels(const packed_walk *w, const packed_strip *s, const a_block *A,
                             gemm_tile *t)
 {
-    enum { REST_PANELS = 8 };   /* so few that their rows of A are near when the rest reads them */
+    enum { TAIL_PANELS = 8 };   /* so few that their rows of A are near for the tail columns */
     const packed_job *job = w->plan->job;
     const gemm_ukernel *u = w->plan->u;
     const int next_jr = s->jr + s->nc < w->r.j1 ? s->jr + s->nc : w->r.j0;
@@ -145,7 +146,7 @@ static void multiply_panels(const packed_walk *w, const packed_strip *s, const a
         const bool by_panels = plain && panel < whole;
         const int i = s->ic + panel * u->mr;
         count = !by_panels ? 1 : w->r.upwards ? panel + 1 : whole - panel;
-        if (t->rest) count = min_int(count, REST_PANELS);
+        if (t->tail) count = min_int(count, TAIL_PANELS);
         next = left > count ? panel + way * count : first;
         t->rows = min_int(u->mr, s->ic + s->mc - i);
         t->a = A->a + panel * A->panel;
@@ -156,7 +157,7 @@ static void multiply_panels(const packed_walk *w, const packed_strip *s, const a
             set_epilogue(job, s, i, t);
             u->panels(t, count, way, way * (ptrdiff_t)A->panel);
             const int lowest = w->r.upwards ? panel - count + 1 : panel;
-            if (t->rest) multiply_rest(job, u, s, s->ic + lowest * u->mr, count * u->mr, t);
+            if (t->tail) multiply_tail(job, u, s, s->ic + lowest * u->mr, count * u->mr, t);
         } else {
             multiply_tile(job, u, s, i, t);
         }
@@ -179,11 +180,11 @@ static void multiply_strip(packed_walk *w, const packed_strip *s, const a_block 
         .alpha = job->epilogue.alpha,
         .add = !(job->epilogue.overwrite && s->pc == 0),
     };
-    if (packed_has_rest(w, s)) {
-        t.rest = w->rest;
-        t.rest_a_row = job->a_row;
-        t.rest_b = w->scratch.rest;
-        t.rest_ld = packed_rest_ld(w, s);
+    if (packed_has_tail(w, s)) {
+        t.tail = w->tail;
+        t.tail_a_row = job->a_row;
+        t.tail_b = w->scratch.tail;
+        t.tail_ld = packed_tail_ld(w, s);
     }
     multiply_panels(w, s, A, &t);
     packed_turn(w, copies);
@@ -220,7 +221,8 @@ static void copy_columns(const packed_job *job, const gemm_ukernel *u, int j, in
     const float *row = job->B.rows + j;
     const int most = min_int(u->wide, job->N - j - columns);
     for (int p = 0; p < job->K; ++p, row += job->B.ld) {
-        for (int i = LINE - 1; i < most; i += LINE) __builtin_prefetch(row + columns + i, 0, 2);
+        for (int i = LINE_FLOATS - 1; i < most; i += LINE_FLOATS)
+            __builtin_prefetch(row + columns + i, 0, 2);
     }
     u->copy(job->B.rows + j, job->B.ld, columns, job->K, to, u->wide);
 }

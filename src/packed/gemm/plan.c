@@ -8,12 +8,11 @@
  *   mc       A block of A (mc x kc) stays in L2. An A that is not packed needs no mc if L3 delivers
  *            it in time, see gemm_ukernel.a_from_l3. All rows then share one strip of B.
  *
- * kc and the rest change the order in which the products of an element are added, and so its last
- * bits. They are decided from the whole job, before it is cut into rectangles.
+ * kc, and tail columns along K, change the order in which the products of an element are added, and
+ * so its last bits. They are decided from the whole job, before it is cut into rectangles.
  */
 #include "packed/gemm/plan.h"
 
-#include "util/caches.h"
 #include "util/ints.h"
 
 #include <assert.h>
@@ -71,16 +70,16 @@ static int choose_kc(const packed_job *job, const gemm_ukernel *u, bool packs_a)
 }
 
 /*
- * The N % rest_unit tail columns do not fill a vector. They are multiplied with vectors along K,
+ * The N % tail_unit tail columns do not fill a vector. They are multiplied with vectors along K,
  * which are full. This reads rows of A as vectors, and it pays only if some panels share the
  * transposed columns and K is long.
  */
-static int choose_rest(const packed_job *job, const gemm_ukernel *u)
+static int choose_tail(const packed_job *job, const gemm_ukernel *u)
 {
     enum { LEAST_PANELS = 8, LEAST_K = 128 };
-    const int rest = job->N % u->rest_unit;
-    if (job->a_panel || job->a_step != 1 || job->N < u->rest_unit || rest > u->rest_most) return 0;
-    return job->M < LEAST_PANELS * u->mr || job->K < LEAST_K ? 0 : rest;
+    const int tail = job->N % u->tail_unit;
+    if (job->a_panel || job->a_step != 1 || job->N < u->tail_unit || tail > u->tail_most) return 0;
+    return job->M < LEAST_PANELS * u->mr || job->K < LEAST_K ? 0 : tail;
 }
 
 /*
@@ -95,8 +94,8 @@ static int choose_lead(const packed_plan *plan)
     const packed_job *job = plan->job;
     if (!job->B.rows && !job->B.columns) return 0;
     const size_t ld = job->B.rows ? job->B.ld : job->ldc;
-    const int unit = plan->nr % LINE ? plan->u->vl : LINE;
-    if (ld % LINE || plan->nr % unit || plan->grid.n_step % unit) return 0;
+    const int unit = plan->nr % LINE_FLOATS ? plan->u->vl : LINE_FLOATS;
+    if (ld % LINE_FLOATS || plan->nr % unit || plan->grid.n_step % unit) return 0;
     if (plan->grid.columns < MANY_STRIPS * plan->nr) return 0;
     const float *row = job->B.rows ? job->B.rows : job->C;
     return (int)((uintptr_t)row / sizeof *row % unit);
@@ -145,7 +144,7 @@ static bool should_sweep(const packed_plan *plan, int rows)
     const packed_epilogue *e = &job->epilogue;
     if (!e->shift || !e->overwrite || e->alpha != 1 || e->finish || job->B.columns) return false;
     return plan->kc >= job->K && plan->mc >= rows && !plan->packs_a && !job->a_panel &&
-           job->a_step == 1 && plan->rest == 0;
+           job->a_step == 1 && plan->tail == 0;
 }
 
 packed_plan packed_make_plan(const packed_job *job, const gemm_ukernel *u, int threads)
@@ -153,8 +152,8 @@ packed_plan packed_make_plan(const packed_job *job, const gemm_ukernel *u, int t
     const bool whole_packs_a = should_pack_a(job, u, job->N);
     packed_plan plan = {.job = job, .u = u};
     plan.kc = choose_kc(job, u, whole_packs_a);
-    plan.rest = choose_rest(job, u);
-    plan.grid = packed_cut(job->M, job->N - plan.rest, plan.rest, job->K, u,
+    plan.tail = choose_tail(job, u);
+    plan.grid = packed_cut(job->M, job->N - plan.tail, plan.tail, job->K, u,
                            packed_threads(job->M, job->N, job->K, threads));
 
     const packed_rectangle largest = packed_get_rectangle(&plan.grid, 0);

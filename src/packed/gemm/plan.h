@@ -7,9 +7,10 @@
 
 #include "packed/gemm/cut.h"
 #include "packed/gemm/job.h"
+#include "util/caches.h"
 
-/* Floats in a cache line of 64 bytes, and in a page of 4 KiB. */
-enum { LINE = 16, PAGE = 1024 };
+/* Floats in a page of 4 KiB. */
+enum { PAGE = 1024 };
 
 /* A strip of B with fewer steps of K is finished before memory delivers the next but one. */
 enum { FEW_STEPS = 64 };
@@ -21,10 +22,10 @@ typedef struct packed_plan {
     /* These decide in which order the products of an element of C are added. They depend on the
        job alone, so the result does not depend on the number of threads. */
     int kc;                     /* the step of loop 3: all of K in parts of this size */
-    int rest;                   /* so many tail columns of C are multiplied along K, see plan.c */
+    int tail;                   /* so many tail columns of C are multiplied along K, see plan.c */
 
     /* These decide the speed alone, and depend on the rectangles too. */
-    packed_grid grid;           /* loop 5: the rectangles, without the rest */
+    packed_grid grid;           /* loop 5: the rectangles, without the tail columns */
     bool packs_a;
     bool sweeps;                /* loop 1 is in the micro-kernel, see gemm_sweep */
     int mc;                     /* the step of loop 4, a multiple of mr */

@@ -52,15 +52,15 @@ packed_walk packed_begin(const packed_plan *plan, packed_rectangle r, void *scra
 {
     const packed_job *job = plan->job;
     const size_t strip = (size_t)plan->kc * plan->nr;
-    const size_t rest = plan->rest * round_up(plan->kc, plan->u->vl);
+    const size_t tail = plan->tail * round_up(plan->kc, plan->u->vl);
     packed_walk w = {.plan = plan, .r = r};
     w.scratch.strip = scratch;
     w.scratch.next_strip = w.scratch.strip + strip;
-    w.scratch.rest = w.scratch.next_strip + strip;
-    w.scratch.a = w.scratch.rest + rest;
-    assert((2 * strip + rest + (plan->packs_a ? (size_t)plan->mc * plan->kc : 0)) * sizeof(float) <=
+    w.scratch.tail = w.scratch.next_strip + strip;
+    w.scratch.a = w.scratch.tail + tail;
+    assert((2 * strip + tail + (plan->packs_a ? (size_t)plan->mc * plan->kc : 0)) * sizeof(float) <=
            PACKED_SCRATCH_BYTES);
-    if (r.j1 == plan->grid.columns) w.rest = plan->rest;
+    if (r.j1 == plan->grid.columns) w.tail = plan->tail;
     w.next = packed_strip_at(&w, r.i0, 0, r.j0);
     move_on(&w, &w.next);
     w.fetched = w.next;
@@ -121,36 +121,36 @@ static void pack_strip(const packed_walk *w, const packed_strip *s)
     }
 }
 
-bool packed_has_rest(const packed_walk *w, const packed_strip *s)
+bool packed_has_tail(const packed_walk *w, const packed_strip *s)
 {
-    return w->rest && s->jr + s->nc == w->r.j1;
+    return w->tail && s->jr + s->nc == w->r.j1;
 }
 
-size_t packed_rest_ld(const packed_walk *w, const packed_strip *s)
+size_t packed_tail_ld(const packed_walk *w, const packed_strip *s)
 {
     return round_up(s->kc, w->plan->u->vl);
 }
 
-/* The tail columns go to scratch.rest by columns. A B that the caller packs goes through
+/* The tail columns go to scratch.tail by columns. A B that the caller packs goes through
    scratch.next_strip, which is free at this time. */
-static void pack_rest(const packed_walk *w, const packed_strip *s)
+static void pack_tail(const packed_walk *w, const packed_strip *s)
 {
     const packed_b *B = &w->plan->job->B;
     const gemm_ukernel *u = w->plan->u;
-    const size_t ld = packed_rest_ld(w, s);
+    const size_t ld = packed_tail_ld(w, s);
     if (B->columns) {
-        u->copy(source_of(w, s) + s->nc * B->ld, B->ld, s->kc, w->rest, w->scratch.rest, ld);
+        u->copy(source_of(w, s) + s->nc * B->ld, B->ld, s->kc, w->tail, w->scratch.tail, ld);
     } else if (B->rows) {
-        u->transpose(source_of(w, s) + s->nc, B->ld, s->kc, w->rest, w->scratch.rest, ld);
+        u->transpose(source_of(w, s) + s->nc, B->ld, s->kc, w->tail, w->scratch.tail, ld);
     } else {
-        B->pack(B, u, s->pc, s->kc, w->r.j1, w->rest, w->scratch.next_strip);
-        u->transpose(w->scratch.next_strip, u->nr, s->kc, w->rest, w->scratch.rest, ld);
+        B->pack(B, u, s->pc, s->kc, w->r.j1, w->tail, w->scratch.next_strip);
+        u->transpose(w->scratch.next_strip, u->nr, s->kc, w->tail, w->scratch.tail, ld);
     }
 }
 
 packed_b_strip packed_bring(const packed_walk *w, const packed_strip *s)
 {
-    if (packed_has_rest(w, s)) pack_rest(w, s);
+    if (packed_has_tail(w, s)) pack_tail(w, s);
     if (!w->copied && stays(w, s)) return (packed_b_strip){source_of(w, s), w->plan->job->B.ld};
     if (!w->copied) pack_strip(w, s);
     return (packed_b_strip){w->scratch.strip, w->plan->nr};

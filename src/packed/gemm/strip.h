@@ -16,7 +16,7 @@
 typedef struct packed_scratch {
     float *strip;               /* the strip in use, kc x nr */
     float *next_strip;          /* the next strip, which is copied meanwhile */
-    float *rest;                /* the tail columns of B, each kc long */
+    float *tail;                /* the tail columns of B, each kc long */
     float *a;                   /* a packed block of A, mc x kc */
 } packed_scratch;
 
@@ -30,7 +30,7 @@ typedef struct packed_walk {
     const packed_plan *plan;
     packed_rectangle r;
     packed_scratch scratch;
-    int rest;                   /* so many tail columns lie behind the rectangle */
+    int tail;                   /* so many tail columns lie behind the rectangle */
     packed_strip next, fetched; /* the strip after the one in use, and the one to be fetched */
     bool copied;                /* scratch.strip already holds the strip in use */
 } packed_walk;
@@ -47,10 +47,10 @@ packed_walk packed_begin(const packed_plan *, packed_rectangle, void *scratch);
 packed_strip packed_strip_at(const packed_walk *, int ic, int pc, int jr);
 
 /* Whether the tail columns of the rectangle are right behind the strip. */
-bool packed_has_rest(const packed_walk *, const packed_strip *);
+bool packed_has_tail(const packed_walk *, const packed_strip *);
 
-/* From one tail column in scratch.rest to the next. */
-size_t packed_rest_ld(const packed_walk *, const packed_strip *);
+/* From one tail column in scratch.tail to the next. */
+size_t packed_tail_ld(const packed_walk *, const packed_strip *);
 
 /* Makes the strip readable, and the tail columns if they are behind it. */
 packed_b_strip packed_bring(const packed_walk *, const packed_strip *);

@@ -12,6 +12,8 @@
 #ifndef GEMM_UKERNEL_H
 #define GEMM_UKERNEL_H
 
+#include "util/caches.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -47,7 +49,7 @@ typedef struct gemm_moves {
 /*
  * One tile: C (rows x cols) = alpha * A (rows x kc) * B (kc x cols), plus the old C when `add`.
  *
- * `rest` columns may follow the last strip: too few for a vector, so they are multiplied with
+ * `tail` columns may follow the last strip: too few for a vector, so they are multiplied with
  * vectors along k instead. The tile does not include them.
  */
 typedef struct gemm_tile {
@@ -69,11 +71,11 @@ typedef struct gemm_tile {
      */
     const float *shift, *scale;
     float slope;
-    int rest;
-    const float *rest_a;        /* the rows of A, kc floats each, from rest_a + i * rest_a_row on */
-    size_t rest_a_row;
-    const float *rest_b;        /* column j starts at rest_b + j * rest_ld; zeroes fill its last */
-    size_t rest_ld;             /* vector */
+    int tail;
+    const float *tail_a;        /* the rows of A, kc floats each, from tail_a + i * tail_a_row on */
+    size_t tail_a_row;
+    const float *tail_b;        /* column j starts at tail_b + j * tail_ld; zeroes fill its last */
+    size_t tail_ld;             /* vector */
 } gemm_tile;
 
 /*
@@ -172,20 +174,20 @@ static inline size_t gemm_depthwise_floats(const gemm_depthwise *d, int rows)
 }
 
 /*
- * Maps in lanes: channels are cut into groups of vl, and vl floats behind each other are the
- * channels of one place. What lies in the lanes behind the last channel does not matter.
+ * Maps in nchwc: channels are cut into groups of vl, and vl floats behind each other are the
+ * channels of one place. What lies behind the last channel does not matter.
  *
  * The product of a layer: C (places x channels) = f(scale * A * B + shift), f as in gemm_tile. Each
- * sum goes over k from the first to the last, and C is in lanes.
+ * sum goes over k from the first to the last, and C is in nchwc.
  */
-typedef enum gemm_lanes_source {
+typedef enum gemm_nchwc_source {
     GEMM_ROWS,                  /* place i and k: a[k * a_ld + i] */
-    GEMM_LANES,                 /* a[k / vl * a_ld + i * vl + k % vl] */
-} gemm_lanes_source;
+    GEMM_NCHWC,                 /* a[k / vl * a_ld + i * vl + k % vl] */
+} gemm_nchwc_source;
 
-typedef struct gemm_lanes {
+typedef struct gemm_nchwc {
     int places, channels, K;
-    gemm_lanes_source source;
+    gemm_nchwc_source source;
     const float *a;
     size_t a_ld;
     const float *b;             /* strips of nr channels, K x nr each; the last strip has as many
@@ -195,10 +197,10 @@ typedef struct gemm_lanes {
     float *c;                   /* place i of group g begins at c[g * c_ld + at[i]] */
     size_t c_ld;
     const int *at;
-} gemm_lanes;
+} gemm_nchwc;
 
-/* Rows of the output of a group of channels in a depthwise layer, in lanes. */
-typedef struct gemm_lanes_depthwise {
+/* Rows of the output of a group of channels in a depthwise layer, in nchwc. */
+typedef struct gemm_nchwc_depthwise {
     int size, stride, rows, out_w;
     int channels;               /* 1 .. vl */
     const float *src;           /* the pixel under the first tap of the first place */
@@ -207,7 +209,7 @@ typedef struct gemm_lanes_depthwise {
     const float *scale, *shift; /* a float a channel; scale may be NULL */
     float slope;
     float *y;                   /* rows x out_w x vl */
-} gemm_lanes_depthwise;
+} gemm_nchwc_depthwise;
 
 enum { GEMM_ADD_ROWS = 9, GEMM_DOT_ROWS = 4 };
 
@@ -242,11 +244,11 @@ typedef struct gemm_ukernel {
                                    wide, because it sends long pieces of a row faster */
     int mc, kc;                 /* cache blocks; mc is a multiple of mr */
     bool a_from_l3;             /* an A that is not packed may come from L3; else it stays in L2 */
-    int rest_unit, rest_most;   /* N % rest_unit columns are a rest if at most rest_most */
+    int tail_unit, tail_most;   /* N % tail_unit columns, if at most tail_most, go along K */
     int block;                  /* rows and columns transposed at once; nr is a multiple */
     int panel_row;              /* mr, or more: whole vectors or halves of them */
-    void (*tile)(const gemm_tile *);    /* all of it but the rest */
-    void (*rest)(const gemm_tile *);    /* the rest alone */
+    void (*tile)(const gemm_tile *);    /* all of it but the tail columns */
+    void (*along_k)(const gemm_tile *); /* the tail columns alone, along K */
     /* `count` tiles of mr rows and whole vectors, one below the other (way = 1) or one above the
        other (-1). The tile is the first of them, and its a_next and c_next belong to what follows
        the last. Panels are a_panel floats apart. kc is GEMM_LEAST_PANELS_KC or more. NULL: the
@@ -290,14 +292,14 @@ typedef struct gemm_ukernel {
     /* These rows of y = f(scale * (the convolution) + shift), f as in gemm_tile. They are at least
        GEMM_DEPTHWISE_ROWS, or all. */
     void (*depthwise)(const gemm_depthwise *, const float *band, int y0, int y1);
-    /* The product of a layer and a depthwise layer, in lanes. */
-    void (*lanes)(const gemm_lanes *);
-    void (*lanes_depthwise)(const gemm_lanes_depthwise *);
+    /* The product of a layer and a depthwise layer, in nchwc. */
+    void (*nchwc)(const gemm_nchwc *);
+    void (*nchwc_depthwise)(const gemm_nchwc_depthwise *);
     /* Place i of channel c goes from src[c / vl * ld + i * vl + c % vl] to dst[c * dst_ld + i]. */
-    void (*from_lanes)(int places, int channels, const float *src, size_t ld, float *dst,
+    void (*from_nchwc)(int places, int channels, const float *src, size_t ld, float *dst,
                        size_t dst_ld);
     /* The way back: from src[c * ld + i] to dst[c / vl * dst_ld + i * vl + c % vl]. */
-    void (*to_lanes)(int places, int channels, const float *src, size_t ld, float *dst,
+    void (*to_nchwc)(int places, int channels, const float *src, size_t ld, float *dst,
                      size_t dst_ld);
     /* dst[i] = src[2 * i], i < n; dst may be src, or lie before it */
     void (*take_even)(const float *src, int n, float *dst);

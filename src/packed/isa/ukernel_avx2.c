@@ -3,7 +3,7 @@
  *
  * - The tile: 12 accumulators + 3 of B + 1 of A = all 16 ymm; 7 loads for 12 FMAs. 6 x 16 needs 8
  *   loads, and N = 169 = 7 * 24 + 1 leaves fewer columns than 10 * 16 + 9.
- * - The rest: 2 rows of A by 6 columns = 12 accumulators + 2 of A + 1 of B.
+ * - Tail columns along K: 2 rows of A by 6 columns = 12 accumulators + 2 of A + 1 of B.
  * - The pooled tile: 3 filters by 4 vectors = 12 accumulators + 3 of A + 1 of pixels; 7 loads.
  * - KC = 256, or up to 384 where A is not packed: a panel of A is 4 * 256 * 4 = 4 KiB and a strip
  *   of B 24 * 256 * 4 = 24 KiB. Together they fit an L1 of 32 KiB.
@@ -31,13 +31,13 @@
 #define A_FROM_L3 false
 #define TILES_WIDE 4
 #define WIDE_ROWS 16
-#define REST_UNIT 8
-#define REST_MOST 4
-#define REST_COLS 6
-#define EACH_REST(X) X(1) X(2) X(3) X(4) X(5) X(6)
+#define TAIL_UNIT 8
+#define TAIL_MOST 4
+#define ALONG_K_COLS 6
+#define EACH_ALONG_K(X) X(1) X(2) X(3) X(4) X(5) X(6)
 #define EACH_ROWS(X) X(1) X(2) X(3) X(4)
 #define EACH_VECS(X, r) X(r, 1) X(r, 2) X(r, 3)
-#define LANES_PLACES(nv) (12 / (nv))
+#define NCHWC_PLACES(nv) (12 / (nv))
 #define POOL_ROWS 3
 #define EACH_POOL_ROWS(X) X(1) X(2) X(3)
 #define TILE_TUNING

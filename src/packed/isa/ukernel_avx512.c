@@ -4,9 +4,9 @@
  * - The tile: 24 accumulators + 3 of B + 1 of A = 28 of 32 zmm; 11 loads for 24 FMAs. Tiles of 1 to
  *   3 vectors suit Darknet's N = 169 = 48 + 48 + 32 + 32 + 9.
  * - The pooled tile: 6 filters by 4 vectors = 24 accumulators + 6 of A + 1 of pixels; 10 loads.
- * - The rest: 2 rows of A by up to 9 columns = 18 accumulators + 2 of A + 1 of B. N of a square map
- *   is a square, and N % 16 is then 0, 1, 4 or 9. Nine columns take 9/16 of the time of a full
- *   vector.
+ * - Tail columns along K: 2 rows of A by up to 9 columns = 18 accumulators + 2 of A + 1 of B. N of
+ *   a square map is a square, and N % 16 is then 0, 1, 4 or 9. Nine columns take 9/16 of the time
+ *   of a full vector.
  * - KC = 384, or 576 where A is not packed: a panel of A is 8 * 576 * 4 = 18 KiB and fits L1. A
  *   strip of B is 48 * 576 * 4 = 108 KiB and streams from L2: 192 bytes in the 12 cycles of a step.
  *   C is read and written once in KC steps.
@@ -35,10 +35,10 @@
 #define A_FROM_L3 true
 #define TILES_WIDE 2
 #define WIDE_ROWS 16
-#define REST_UNIT 16
-#define REST_MOST 9
-#define REST_COLS 9
-#define EACH_REST(X) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9)
+#define TAIL_UNIT 16
+#define TAIL_MOST 9
+#define ALONG_K_COLS 9
+#define EACH_ALONG_K(X) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9)
 #define EACH_ROWS(X) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8)
 #define EACH_VECS(X, r) X(r, 1) X(r, 2) X(r, 3)
 #define POOL_ROWS 6

@@ -3,12 +3,12 @@
  *
  *   ukernel_moves.h   copies and prefetches later strips of B while a tile is multiplied
  *   ukernel_tile.h    the tile: MR rows of A times NR columns of B in registers
- *   ukernel_rest.h    tail columns, too few for a vector: multiplied with vectors along k
+ *   ukernel_along_k.h    tail columns, too few for a vector: multiplied with vectors along k
  *   ukernel_pack.h    packing of panels
  *   ukernel_skinny.h  a vector times a matrix
  *   ukernel_conv.h    the taps of a convolution
  *   ukernel_band.h    layers with few channels
- *   ukernel_lanes.h   chains of convolutions, whose vectors hold channels
+ *   ukernel_nchwc.h   chains of convolutions, whose vectors hold channels
  *   ukernel_winograd.h  the transforms of Winograd's algorithm
  *   ukernel_layers.h  pooling, shortcuts, the logistic
  *
@@ -23,12 +23,12 @@
  *   A_FROM_L3           as in gemm_ukernel
  *   TILES_WIDE          tiles in a wide strip
  *   WIDE_ROWS           as in gemm_ukernel
- *   REST_UNIT, REST_MOST    as in gemm_ukernel
- *   REST_COLS           tail columns at once, at most VL
- *   EACH_REST(X)        X(1) ... X(REST_COLS)
+ *   TAIL_UNIT, TAIL_MOST    as in gemm_ukernel
+ *   ALONG_K_COLS           tail columns at once, at most VL
+ *   EACH_ALONG_K(X)        X(1) ... X(ALONG_K_COLS)
  *   EACH_ROWS(X)        X(1) ... X(MR)
  *   EACH_VECS(X, r)     X(r, 1) ... X(r, NV)
- *   LANES_PLACES(nv)    places of a tile of nv groups, see ukernel_lanes.h; need not be defined
+ *   NCHWC_PLACES(nv)    places of a tile of nv groups, see ukernel_nchwc.h; need not be defined
  *   POOL_ROWS           filters of a pooled tile, which has four accumulators for each
  *   EACH_POOL_ROWS(X)   X(1) ... X(POOL_ROWS)
  *   TILE_TUNING         attributes of the tile functions, or nothing
@@ -77,7 +77,7 @@
 #define vfma_to(c, a, b) ((c) = vfma(a, b, c))
 #endif
 
-enum { NR = NV * VL, LINE = 64 / sizeof(float) };
+enum { NR = NV * VL };
 
 /* How B lies in memory. A constant wherever a function takes it. */
 typedef enum b_layout {
@@ -96,8 +96,8 @@ INLINE int lesser(int a, int b) { return a < b ? a : b; }
 #include "packed/isa/ukernel_pack.h"
 
 #include "packed/isa/ukernel_band.h"
-#include "packed/isa/ukernel_lanes.h"
-#include "packed/isa/ukernel_rest.h"
+#include "packed/isa/ukernel_nchwc.h"
+#include "packed/isa/ukernel_along_k.h"
 #include "packed/isa/ukernel_skinny.h"
 #include "packed/isa/ukernel_winograd.h"
 
@@ -111,15 +111,15 @@ const gemm_ukernel JOIN(gemm_ukernel_, ISA) = {
     .mc = MC,
     .kc = KC,
     .a_from_l3 = A_FROM_L3,
-    .rest_unit = REST_UNIT,
-    .rest_most = REST_MOST,
+    .tail_unit = TAIL_UNIT,
+    .tail_most = TAIL_MOST,
     .block = BLOCK,
     .panel_row = PANEL_ROW,
     .tile = tile,
 #if TURN
     .panels = all_panels,
 #endif
-    .rest = rest,
+    .along_k = along_k,
     .sweep = sweep,
     .transpose = transpose,
     .copy = copy,
@@ -131,10 +131,10 @@ const gemm_ukernel JOIN(gemm_ukernel_, ISA) = {
     .band_row = band_row,
     .band_pooled = band_pooled,
     .depthwise = depthwise,
-    .lanes = lanes,
-    .lanes_depthwise = lanes_depthwise,
-    .from_lanes = from_lanes,
-    .to_lanes = to_lanes,
+    .nchwc = nchwc,
+    .nchwc_depthwise = nchwc_depthwise,
+    .from_nchwc = from_nchwc,
+    .to_nchwc = to_nchwc,
     .take_even = take_even,
     .winograd_input = JOIN(gemm_winograd_input__, ISA),
     .winograd_filters = JOIN(gemm_winograd_filters__, ISA),

@@ -18,11 +18,11 @@
 static void pack_taps(const gemm_taps *t, const float *src, size_t area, int first, int kc,
                       float *strip)
 {
-    enum { LINES = (NR + LINE - 1) / LINE };
+    enum { LINES = (NR + LINE_FLOATS - 1) / LINE_FLOATS };
     int q = first;
     for (int p = 0; p < kc; ++p, strip += NR) {
         const float *at = src + t->offset[q];
-        __builtin_prefetch(at + NR + q % LINES * LINE, 0, 3);
+        __builtin_prefetch(at + NR + q % LINES * LINE_FLOATS, 0, 3);
         UNROLL
         for (int v = 0; v < NV; ++v) {
             vstore(strip + v * VL, vload_valid(at + v * VL, t->valid[v * t->count + q]));
@@ -148,9 +148,9 @@ static void fill_band(const gemm_depthwise *d, int y0, int y1, float *band)
 }
 
 /* From a place of the output to its pixel under tap kx, in a row of a band. stride: 1 or 2. */
-INLINE int tap_at(const int kx, const int stride, const bool in_lanes, int pitch)
+INLINE int tap_at(const int kx, const int stride, const bool in_nchwc, int pitch)
 {
-    if (in_lanes) return kx * VL;
+    if (in_nchwc) return kx * VL;
     return stride == 1 ? kx : kx % 2 * (pitch / 2) + kx / 2;
 }
 
@@ -159,7 +159,7 @@ INLINE int tap_at(const int kx, const int stride, const bool in_lanes, int pitch
  * stride are constants, so the compiler keeps the weights in registers as far as it has some.
  */
 INLINE void depthwise_vectors(const int rows, const int size, const int stride,
-                              const bool in_lanes, const float *in, int pitch, const vec *weights,
+                              const bool in_nchwc, const float *in, int pitch, const vec *weights,
                               vec acc[GEMM_DEPTHWISE_ROWS])
 {
     UNROLL
@@ -168,7 +168,7 @@ INLINE void depthwise_vectors(const int rows, const int size, const int stride,
     for (int i = 0; i < (rows - 1) * stride + size; ++i, in += pitch) {
         UNROLL
         for (int kx = 0; kx < size; ++kx) {
-            const vec pixels = vload(in + tap_at(kx, stride, in_lanes, pitch));
+            const vec pixels = vload(in + tap_at(kx, stride, in_nchwc, pitch));
             UNROLL
             for (int r = 0; r < rows; ++r) {
                 const int ky = i - r * stride;

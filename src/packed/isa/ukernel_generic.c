@@ -25,10 +25,10 @@
 #define A_FROM_L3 false
 #define TILES_WIDE 4
 #define WIDE_ROWS 32
-#define REST_UNIT 4
-#define REST_MOST 3
-#define REST_COLS 3
-#define EACH_REST(X) X(1) X(2) X(3)
+#define TAIL_UNIT 4
+#define TAIL_MOST 3
+#define ALONG_K_COLS 3
+#define EACH_ALONG_K(X) X(1) X(2) X(3)
 #define EACH_ROWS(X) X(1) X(2) X(3) X(4)
 #define EACH_VECS(X, r) X(r, 1) X(r, 2)
 #define POOL_ROWS 2

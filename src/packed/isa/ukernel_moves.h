@@ -21,8 +21,8 @@ INLINE void prefetch_line(const float *line, const bool once)
 INLINE void prefetch_row(const float *row, const int width, const bool once)
 {
     UNROLL
-    for (int j = LINE - 1; j < width; j += LINE) prefetch_line(row + j, once);
-    if (width % LINE) prefetch_line(row + width - 1, once);
+    for (int j = LINE_FLOATS - 1; j < width; j += LINE_FLOATS) prefetch_line(row + j, once);
+    if (width % LINE_FLOATS) prefetch_line(row + width - 1, once);
 }
 
 INLINE void fetch_row(gemm_moves *m, const int width)
@@ -71,10 +71,10 @@ INLINE void fetch_block(gemm_moves *m, const b_layout layout)
 {
     if (layout == B_BY_COLUMNS) {
         UNROLL
-        for (int j = 0; j < BLOCK * BLOCK; j += LINE) __builtin_prefetch(m->fetch + j, 0, 3);
+        for (int j = 0; j < BLOCK * BLOCK; j += LINE_FLOATS) __builtin_prefetch(m->fetch + j, 0, 3);
         m->fetch += BLOCK * BLOCK;
-    } else if (m->p % LINE == 0) {
-        const float *line = m->fetch + m->p + LINE - 1;
+    } else if (m->p % LINE_FLOATS == 0) {
+        const float *line = m->fetch + m->p + LINE_FLOATS - 1;
         UNROLL
         for (int i = 0; i < BLOCK; ++i, line += m->ld) __builtin_prefetch(line, 0, 2);
     }

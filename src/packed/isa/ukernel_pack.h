@@ -40,9 +40,9 @@ static void transpose_span(const float *src, size_t ld, int n, int kc, float *ds
         for (int p_block = 0; p_block < kc; p_block += BLOCK) {
             const int p = block_start(p_block, kc);
             transpose_block(rows + p, ld, dst + p * width + i, width);
-            if (p_block % LINE) continue;
+            if (p_block % LINE_FLOATS) continue;
             for (int r = 0; r < BLOCK; ++r) {
-                __builtin_prefetch(rows + (n + r) * ld + p + LINE - 1, 0, 2);
+                __builtin_prefetch(rows + (n + r) * ld + p + LINE_FLOATS - 1, 0, 2);
             }
         }
     }

@@ -169,7 +169,7 @@ INLINE void prefetch_next(const gemm_tile *t, int i, const int nv)
     const float *c = t->c_next + i * t->c_row;
     __builtin_prefetch(t->a_next + i * t->a_row, 0, 3);
     UNROLL
-    for (int j = 0; j < nv * VL; j += LINE) __builtin_prefetch(c + j, 1, 3);
+    for (int j = 0; j < nv * VL; j += LINE_FLOATS) __builtin_prefetch(c + j, 1, 3);
     __builtin_prefetch(c + t->cols - 1, 1, 3);
 }
 
@@ -413,7 +413,7 @@ INLINE void plain_steps(const gemm_sweep *s, const float *a, const int rows, con
     if (next) {
         for (int p = 0; p < kc; ++p, ++a, ++a4, b += b_row, next += b_row) {
             UNROLL
-            for (int j = 0; j < nv * VL; j += LINE) __builtin_prefetch(next + j, 0, 3);
+            for (int j = 0; j < nv * VL; j += LINE_FLOATS) __builtin_prefetch(next + j, 0, 3);
             step(rows, nv, a, a4, a_row, b, acc);
         }
     } else {
@@ -427,7 +427,7 @@ INLINE void fetch_tile(const float *c, size_t c_row, const int rows, const int n
     UNROLL
     for (int i = 0; i < rows; ++i, c += c_row) {
         UNROLL
-        for (int j = 0; j < nv * VL; j += LINE) __builtin_prefetch(c + j, 1, 3);
+        for (int j = 0; j < nv * VL; j += LINE_FLOATS) __builtin_prefetch(c + j, 1, 3);
         __builtin_prefetch(c + nv * VL - 1, 1, 3);
     }
 }
@@ -535,8 +535,8 @@ static void sweep(const gemm_sweep *s)
     sweep_fn *const *const by_rows = &sweeps[0][(s->cols - 1) / VL];
     const int tail = s->rows % MR;
     const int panels = s->rows / MR - (tail && tail < MR / 2 && s->rows > MR);
-    const int i = panels * MR, rest = s->rows - i, first = rest > MR ? (rest + 1) / 2 : rest;
+    const int i = panels * MR, left = s->rows - i, first = left > MR ? (left + 1) / 2 : left;
     if (panels) by_rows[(MR - 1) * NV](s, 0, panels);
     if (first) by_rows[(first - 1) * NV](s, i, 1);
-    if (rest > first) by_rows[(rest - first - 1) * NV](s, i + first, 1);
+    if (left > first) by_rows[(left - first - 1) * NV](s, i + first, 1);
 }

@@ -13,17 +13,17 @@
 #include <string.h>
 
 /* A band of the image with split rows of all channels: the source of a packed_b. */
-typedef struct split_rows {
+typedef struct polyphase_rows {
     gemm_depthwise d;
     const float *band;          /* what fill_band wrote for each channel */
     size_t apart;               /* floats from channel to channel */
-} split_rows;
+} polyphase_rows;
 
 /* Place 0 is the first one of the band's rows of the output. */
-static void pack_split(const packed_b *b, const gemm_ukernel *u, int p0, int kc, int j0, int nc,
+static void pack_polyphase(const packed_b *b, const gemm_ukernel *u, int p0, int kc, int j0, int nc,
                        float *strip)
 {
-    const split_rows *s = b->source;
+    const polyphase_rows *s = b->source;
     packed_pack_places(&s->d, u, s->band, s->apart, p0, kc, j0, nc, strip);
 }
 
@@ -33,7 +33,7 @@ static void pack_split(const packed_b *b, const gemm_ukernel *u, int p0, int kc,
  * product decides its last bits. 0: there are too few chunks for several threads, or the band is
  * too large.
  */
-static int rows_of_split(const conv_call *c, const gemm_ukernel *u)
+static int rows_of_chunk(const conv_call *c, const gemm_ukernel *u)
 {
     enum { FEW_CHUNKS = 8, MANY_CHUNKS = 16, FEW_STRIPS = 4, BAND = 64 * 1024 / sizeof(float),
            MOST = (GEMM_SCRATCH_BYTES - PACKED_SCRATCH_BYTES) / sizeof(float) };
@@ -48,20 +48,20 @@ static int rows_of_split(const conv_call *c, const gemm_ukernel *u)
 }
 
 /* What the threads share. */
-typedef struct split_job {
+typedef struct polyphase_job {
     packed_layer l;
     int band;                   /* rows of the output in a chunk */
-} split_job;
+} polyphase_job;
 
-static void convolve_split(void *arg, int chunk, void *scratch)
+static void convolve_polyphase(void *arg, int chunk, void *scratch)
 {
-    const split_job *shared = arg;
+    const polyphase_job *shared = arg;
     const packed_layer *l = &shared->l;
     const conv_call *c = l->c;
     const int band_rows = shared->band, bands = ceil_div(c->out_h, band_rows);
     const int index = chunk / bands, in = c->c / c->groups;
     const int y = chunk % bands * band_rows, rows = min_int(band_rows, c->out_h - y);
-    split_rows s = {.d = packed_band_of(c, l->u)};
+    polyphase_rows s = {.d = packed_band_of(c, l->u)};
     packed_channels source;
     packed_job job = packed_product(l, &source, index);
     float *const band = (float *)scratch + PACKED_SCRATCH_BYTES / sizeof(float);
@@ -72,23 +72,25 @@ static void convolve_split(void *arg, int chunk, void *scratch)
         s.d.src = source.first + (size_t)i * c->h * c->w;
         l->u->fill_band(&s.d, y, y + rows, band + i * s.apart);
     }
-    job.B = (packed_b){.source = &s, .pack = pack_split};
+    job.B = (packed_b){.source = &s, .pack = pack_polyphase};
     job.N = rows * c->out_w;
     job.C += (size_t)y * c->out_w;
     packed_run_here(&job, l->u, scratch);
 }
 
-static bool plan_split(const conv_call *c, const gemm_context *context, packed_choice *choice)
+static bool plan_polyphase(const conv_call *c, const gemm_context *context, packed_choice *choice)
 {
-    choice->rows = rows_of_split(c, context->isa);
+    choice->rows = rows_of_chunk(c, context->isa);
     return choice->rows > 0;
 }
 
-static int run_split(const conv_call *c, const packed_choice *choice, const gemm_context *context)
+static int run_polyphase(const conv_call *c, const packed_choice *choice,
+                         const gemm_context *context)
 {
-    split_job job = {{.c = c, .u = context->isa}, choice->rows};
+    polyphase_job job = {{.c = c, .u = context->isa}, choice->rows};
     return gemm_parallel(packed_product_threads(c, context->threads),
-                         c->batch * c->groups * ceil_div(c->out_h, job.band), convolve_split, &job);
+                         c->batch * c->groups * ceil_div(c->out_h, job.band),
+                         convolve_polyphase, &job);
 }
 
-const packed_way packed_way_split = {"split", plan_split, run_split};
+const packed_way packed_way_polyphase = {"polyphase", plan_polyphase, run_polyphase};

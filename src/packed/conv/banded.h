@@ -1,6 +1,6 @@
-/* Layers with few channels, such as the first one of a network: see band.c. */
-#ifndef PACKED_BAND_H
-#define PACKED_BAND_H
+/* Layers with few channels, such as the first one of a network: see banded.c. */
+#ifndef PACKED_BANDED_H
+#define PACKED_BANDED_H
 
 #include "gemm_variant.h"
 #include "packed/isa/ukernel.h"

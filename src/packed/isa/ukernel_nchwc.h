@@ -1,22 +1,22 @@
 /*
- * Chains in lanes: a vector holds VL channels of one place. Included by ukernel_body.h.
+ * The layout nchwc: a vector holds VL channels of one place. Included by ukernel_body.h.
  *
  *     group 0:  place 0 | place 1 | ...          VL floats a place, channels 0 .. VL - 1
  *     group 1:  place 0 | place 1 | ...          channels VL .. 2 VL - 1
  *
- * A layer is a product whose rows are places and whose columns are channels. A tile is LANES_PLACES
+ * A layer is a product whose rows are places and whose columns are channels. A tile is NCHWC_PLACES
  * places by up to NV groups. With fewer groups it has more places, because otherwise each sum would
  * have to wait for the step before. A depthwise layer is computed for VL channels at once. Its
  * pixels are whole vectors for any width of the map.
  */
 
-#ifndef LANES_PLACES
-#define LANES_PLACES(nv) ((nv) == 1 ? 2 * MR : MR)
+#ifndef NCHWC_PLACES
+#define NCHWC_PLACES(nv) ((nv) == 1 ? 2 * MR : MR)
 #endif
-enum { MOST_PLACES = LANES_PLACES(1) };
+enum { MOST_PLACES = NCHWC_PLACES(1) };
 
 /* One k: acc += (places of A) * (channels of B). */
-INLINE void lanes_step(const int places, const int nv, const float *a, const int apart,
+INLINE void nchwc_step(const int places, const int nv, const float *a, const int apart,
                        const float *b, vec acc[MOST_PLACES][NV])
 {
     vec row[NV];
@@ -30,9 +30,9 @@ INLINE void lanes_step(const int places, const int nv, const float *a, const int
     }
 }
 
-/* All steps of a tile, from place i on. In lanes the VL steps of a group have constant offsets. */
-INLINE void lanes_steps(const gemm_lanes *l, const int places, const int nv,
-                        const gemm_lanes_source source, int i, const float *b,
+/* All steps of a tile, from place i on. In nchwc the VL steps of a group have constant offsets. */
+INLINE void nchwc_steps(const gemm_nchwc *l, const int places, const int nv,
+                        const gemm_nchwc_source source, int i, const float *b,
                         vec acc[MOST_PLACES][NV])
 {
     const int K = l->K;
@@ -40,20 +40,20 @@ INLINE void lanes_steps(const gemm_lanes *l, const int places, const int nv,
     int k = 0;
     if (source == GEMM_ROWS) {
         const float *a = l->a + i;
-        for (; k < K; ++k, a += ld, b += nv * VL) lanes_step(places, nv, a, 1, b, acc);
+        for (; k < K; ++k, a += ld, b += nv * VL) nchwc_step(places, nv, a, 1, b, acc);
     } else {
         const float *a = l->a + (size_t)i * VL;
         for (; k + VL <= K; k += VL, a += ld, b += VL * nv * VL) {
             UNROLL
-            for (int q = 0; q < VL; ++q) lanes_step(places, nv, a + q, VL, b + q * nv * VL, acc);
+            for (int q = 0; q < VL; ++q) nchwc_step(places, nv, a + q, VL, b + q * nv * VL, acc);
         }
-        for (; k < K; ++k, ++a, b += nv * VL) lanes_step(places, nv, a, VL, b, acc);
+        for (; k < K; ++k, ++a, b += nv * VL) nchwc_step(places, nv, a, VL, b, acc);
     }
 }
 
 /* Places i .. i + places - 1 of nv groups, the first of which is `group`. */
-INLINE void lanes_tile(const gemm_lanes *l, const int places, const int nv,
-                       const gemm_lanes_source source, const activation f, int i, int group,
+INLINE void nchwc_tile(const gemm_nchwc *l, const int places, const int nv,
+                       const gemm_nchwc_source source, const activation f, int i, int group,
                        const float *b)
 {
     vec acc[MOST_PLACES][NV];
@@ -62,7 +62,7 @@ INLINE void lanes_tile(const gemm_lanes *l, const int places, const int nv,
         UNROLL
         for (int v = 0; v < nv; ++v) acc[r][v] = vzero();
     }
-    lanes_steps(l, places, nv, source, i, b, acc);
+    nchwc_steps(l, places, nv, source, i, b, acc);
     const vec slope = vset1(l->slope);
     const int *at = l->at + i;
     UNROLL
@@ -79,45 +79,45 @@ INLINE void lanes_tile(const gemm_lanes *l, const int places, const int nv,
 }
 
 /* Places from .. to - 1. The last tile ends with them, and so overlaps the one before it. */
-INLINE void lanes_strip(const gemm_lanes *l, const int nv, const gemm_lanes_source source,
+INLINE void nchwc_strip(const gemm_nchwc *l, const int nv, const gemm_nchwc_source source,
                         const activation f, int from, int to, int group, const float *b)
 {
-    const int places = LANES_PLACES(nv);
+    const int places = NCHWC_PLACES(nv);
     if (to < places) {
-        for (; from < to; ++from) lanes_tile(l, 1, nv, source, f, from, group, b);
+        for (; from < to; ++from) nchwc_tile(l, 1, nv, source, f, from, group, b);
         return;
     }
     for (; from < to; from += places) {
-        lanes_tile(l, places, nv, source, f, lesser(from, to - places), group, b);
+        nchwc_tile(l, places, nv, source, f, lesser(from, to - places), group, b);
     }
 }
 
-#define LANES_NAME(from, v) JOIN(gemm_packed_##from##_to_lanes_##v##__, ISA)
-#define LANES(from, source, v)                                                                     \
-    static NOINLINE TILE_TUNING void LANES_NAME(from, v)(const gemm_lanes *l, int first, int end,  \
+#define NCHWC_NAME(from, v) JOIN(gemm_packed_##from##_to_nchwc_##v##__, ISA)
+#define NCHWC(from, source, v)                                                                     \
+    static NOINLINE TILE_TUNING void NCHWC_NAME(from, v)(const gemm_nchwc *l, int first, int end,  \
                                                          int group, const float *b)                \
     {                                                                                              \
         if (l->slope == 1) {                                                                       \
-            lanes_strip(l, v, source, LINEAR, first, end, group, b);                               \
+            nchwc_strip(l, v, source, LINEAR, first, end, group, b);                               \
         } else if (l->slope > 0) {                                                                 \
-            lanes_strip(l, v, source, LEAKY, first, end, group, b);                                \
+            nchwc_strip(l, v, source, LEAKY, first, end, group, b);                                \
         } else {                                                                                   \
-            lanes_strip(l, v, source, BY_SIGN, first, end, group, b);                              \
+            nchwc_strip(l, v, source, BY_SIGN, first, end, group, b);                              \
         }                                                                                          \
     }
-#define LANES_OF(unused, v) LANES(rows, GEMM_ROWS, v) LANES(lanes, GEMM_LANES, v)
-EACH_VECS(LANES_OF, 0)
+#define NCHWC_OF(unused, v) NCHWC(rows, GEMM_ROWS, v) NCHWC(nchwc, GEMM_NCHWC, v)
+EACH_VECS(NCHWC_OF, 0)
 
-typedef void lanes_fn(const gemm_lanes *, int first, int end, int group, const float *b);
-#define FROM_ROWS(unused, v) LANES_NAME(rows, v),
-#define FROM_LANES(unused, v) LANES_NAME(lanes, v),
-static lanes_fn *const lanes_from[][NV] = {
+typedef void nchwc_fn(const gemm_nchwc *, int first, int end, int group, const float *b);
+#define FROM_ROWS(unused, v) NCHWC_NAME(rows, v),
+#define FROM_NCHWC(unused, v) NCHWC_NAME(nchwc, v),
+static nchwc_fn *const nchwc_from[][NV] = {
     [GEMM_ROWS] = {EACH_VECS(FROM_ROWS, 0)},
-    [GEMM_LANES] = {EACH_VECS(FROM_LANES, 0)},
+    [GEMM_NCHWC] = {EACH_VECS(FROM_NCHWC, 0)},
 };
 
 /* Some places times all channels, so that they are in L1 for all but the first strip. */
-static void lanes(const gemm_lanes *l)
+static void nchwc(const gemm_nchwc *l)
 {
     enum { PLACES = 4 * MOST_PLACES };
     const int groups = (l->channels + VL - 1) / VL;
@@ -126,7 +126,7 @@ static void lanes(const gemm_lanes *l)
         const float *b = l->b;
         for (int group = 0; group < groups; group += NV) {
             const int nv = lesser(NV, groups - group);
-            lanes_from[l->source][nv - 1](l, from, to, group, b);
+            nchwc_from[l->source][nv - 1](l, from, to, group, b);
             b += (size_t)l->K * nv * VL;
         }
     }
@@ -135,7 +135,7 @@ static void lanes(const gemm_lanes *l)
 /* ---- depthwise ---- */
 
 /* Output rows y .. y + rows - 1. */
-INLINE void lanes_depthwise_rows(const gemm_lanes_depthwise *d, const int rows, const int size,
+INLINE void nchwc_depthwise_rows(const gemm_nchwc_depthwise *d, const int rows, const int size,
                                  const int stride, const activation f, const vec *kept,
                                  const vec scale, const vec shift, int y)
 {
@@ -166,7 +166,7 @@ INLINE void lanes_depthwise_rows(const gemm_lanes_depthwise *d, const int rows, 
     }
 }
 
-INLINE void lanes_depthwise_group(const gemm_lanes_depthwise *d, const int size, const int stride,
+INLINE void nchwc_depthwise_group(const gemm_nchwc_depthwise *d, const int size, const int stride,
                                   const activation f)
 {
     enum { MOST_KEPT = 25, ROWS = GEMM_DEPTHWISE_ROWS };
@@ -177,46 +177,46 @@ INLINE void lanes_depthwise_group(const gemm_lanes_depthwise *d, const int size,
     const vec scale = d->scale ? load_some(d->scale, d->channels) : vset1(1);
     int y = 0;
     for (; y + ROWS <= d->rows; y += ROWS)
-        lanes_depthwise_rows(d, ROWS, size, stride, f, kept, scale, shift, y);
+        nchwc_depthwise_rows(d, ROWS, size, stride, f, kept, scale, shift, y);
     if (y + 2 <= d->rows) {
-        lanes_depthwise_rows(d, 2, size, stride, f, kept, scale, shift, y);
+        nchwc_depthwise_rows(d, 2, size, stride, f, kept, scale, shift, y);
         y += 2;
     }
-    if (y < d->rows) lanes_depthwise_rows(d, 1, size, stride, f, kept, scale, shift, y);
+    if (y < d->rows) nchwc_depthwise_rows(d, 1, size, stride, f, kept, scale, shift, y);
 }
 
-#define LANES_DEPTHWISE(size, stride)                                                              \
-    static NOINLINE void JOIN(lanes_depthwise_##size##_##stride##__, ISA)(                         \
-        const gemm_lanes_depthwise *d)                                                             \
+#define NCHWC_DEPTHWISE(size, stride)                                                              \
+    static NOINLINE void JOIN(nchwc_depthwise_##size##_##stride##__, ISA)(                         \
+        const gemm_nchwc_depthwise *d)                                                             \
     {                                                                                              \
         if (d->slope > 0) {                                                                        \
-            lanes_depthwise_group(d, size, stride, LEAKY);                                         \
+            nchwc_depthwise_group(d, size, stride, LEAKY);                                         \
         } else {                                                                                   \
-            lanes_depthwise_group(d, size, stride, BY_SIGN);                                       \
+            nchwc_depthwise_group(d, size, stride, BY_SIGN);                                       \
         }                                                                                          \
     }
-LANES_DEPTHWISE(3, 1)
-LANES_DEPTHWISE(3, 2)
-LANES_DEPTHWISE(5, 1)
-LANES_DEPTHWISE(5, 2)
-LANES_DEPTHWISE(0, 0)
+NCHWC_DEPTHWISE(3, 1)
+NCHWC_DEPTHWISE(3, 2)
+NCHWC_DEPTHWISE(5, 1)
+NCHWC_DEPTHWISE(5, 2)
+NCHWC_DEPTHWISE(0, 0)
 
-static void lanes_depthwise(const gemm_lanes_depthwise *d)
+static void nchwc_depthwise(const gemm_nchwc_depthwise *d)
 {
-    if (d->size == 3 && d->stride == 1) JOIN(lanes_depthwise_3_1__, ISA)(d);
-    else if (d->size == 3 && d->stride == 2) JOIN(lanes_depthwise_3_2__, ISA)(d);
-    else if (d->size == 5 && d->stride == 1) JOIN(lanes_depthwise_5_1__, ISA)(d);
-    else if (d->size == 5 && d->stride == 2) JOIN(lanes_depthwise_5_2__, ISA)(d);
-    else JOIN(lanes_depthwise_0_0__, ISA)(d);
+    if (d->size == 3 && d->stride == 1) JOIN(nchwc_depthwise_3_1__, ISA)(d);
+    else if (d->size == 3 && d->stride == 2) JOIN(nchwc_depthwise_3_2__, ISA)(d);
+    else if (d->size == 5 && d->stride == 1) JOIN(nchwc_depthwise_5_1__, ISA)(d);
+    else if (d->size == 5 && d->stride == 2) JOIN(nchwc_depthwise_5_2__, ISA)(d);
+    else JOIN(nchwc_depthwise_0_0__, ISA)(d);
 }
 
-/* ---- from rows to lanes and back ---- */
+/* ---- from rows to nchwc and back ---- */
 
 /* Both by blocks of BLOCK places and channels. The last block ends with the last place, and so
    overlaps the one before it. Channels that fill no block go one by one. Rows may be pages apart,
    and their lines then compete for one set of L1. So only BLOCK rows at a time are written. */
 
-static void from_lanes(int places, int channels, const float *src, size_t ld, float *dst,
+static void from_nchwc(int places, int channels, const float *src, size_t ld, float *dst,
                        size_t dst_ld)
 {
     for (; channels > 0; channels -= VL, src += ld, dst += VL * dst_ld) {
@@ -233,7 +233,7 @@ static void from_lanes(int places, int channels, const float *src, size_t ld, fl
     }
 }
 
-static void to_lanes(int places, int channels, const float *src, size_t ld, float *dst,
+static void to_nchwc(int places, int channels, const float *src, size_t ld, float *dst,
                      size_t dst_ld)
 {
     for (; channels > 0; channels -= VL, src += VL * ld, dst += dst_ld) {

@@ -1,10 +1,10 @@
 /*
- * Layers in lanes: see lanes.h.
+ * Layers in nchwc: see nchwc.h.
  *
- * A layer alone is a product of places and channels. Its result is moved from lanes to rows. It has
+ * A layer alone is a product of places and channels. Its result is moved from nchwc to rows. It has
  * no tail columns, because places are the rows of the tiles, which need not fill a vector.
  */
-#include "packed/conv/lanes.h"
+#include "packed/conv/nchwc.h"
 
 #include "packed/conv/way.h"
 #include "packed/gemm/job.h"
@@ -16,14 +16,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { CACHE_LINE = LINE * sizeof(float) };
-
-struct packed_lanes {
+struct packed_nchwc {
     const gemm_ukernel *u;      /* whose vectors and strips these are */
     float *weights;
 };
 
-void packed_free_lanes(packed_lanes *l)
+void packed_free_nchwc(packed_nchwc *l)
 {
     if (l) free(l->weights);
     free(l);
@@ -31,7 +29,7 @@ void packed_free_lanes(packed_lanes *l)
 
 static void free_kept(void *data)
 {
-    packed_free_lanes(data);
+    packed_free_nchwc(data);
 }
 
 /* Channels in a strip. */
@@ -59,23 +57,23 @@ static void arrange(const conv_call *c, const gemm_ukernel *u, float *to)
     }
 }
 
-static packed_lanes *make(const conv_call *c, const gemm_ukernel *u)
+static packed_nchwc *make(const conv_call *c, const gemm_ukernel *u)
 {
-    packed_lanes *l = malloc(sizeof *l);
+    packed_nchwc *l = malloc(sizeof *l);
     if (!l) return NULL;
-    *l = (packed_lanes){u, aligned_alloc(CACHE_LINE, bytes_of(c, u))};
+    *l = (packed_nchwc){u, aligned_alloc(CACHE_LINE, bytes_of(c, u))};
     if (l->weights) {
         arrange(c, u, l->weights);
         return l;
     }
-    packed_free_lanes(l);
+    packed_free_nchwc(l);
     return NULL;
 }
 
 const float *packed_arrange(const conv_call *c, const gemm_ukernel *u, gemm_kept *kept,
-                            packed_lanes **own)
+                            packed_nchwc **own)
 {
-    packed_lanes *l = gemm_kept_data(kept, free_kept);
+    packed_nchwc *l = gemm_kept_data(kept, free_kept);
     if (l && l->u == u) return l->weights;
     if (kept) gemm_drop_kept(kept);
     l = make(c, u);
@@ -105,7 +103,7 @@ static packed_plan plan_alone(const conv_call *c, const gemm_ukernel *u)
 bool packed_adds_in_order(const conv_call *c, const gemm_ukernel *u)
 {
     const packed_plan plan = plan_alone(c, u);
-    return plan.kc >= c->c && plan.rest == 0;
+    return plan.kc >= c->c && plan.tail == 0;
 }
 
 /* What the threads share. A chunk is some places of an image, for some strips of nr channels. */
@@ -123,7 +121,7 @@ static size_t result_bytes(const conv_call *c, const gemm_ukernel *u)
     return (size_t)c->h * c->w * ceil_div(c->n, u->vl) * u->vl * sizeof(float);
 }
 
-bool packed_prefers_lanes(const conv_call *c, const gemm_ukernel *u)
+bool packed_prefers_nchwc(const conv_call *c, const gemm_ukernel *u)
 {
     enum { MOST_PLACES = 256 };         /* larger maps have few tail columns for their size */
     const int places = c->h * c->w;
@@ -144,7 +142,7 @@ static void run_chunk(void *arg, int chunk, void *scratch)
     float *const result = scratch;
     int *const at = (int *)(result + result_bytes(c, l->u) / sizeof *result);
     for (int i = 0; i < places; ++i) at[i] = i * vl;
-    const gemm_lanes product = {
+    const gemm_nchwc product = {
         .places = places, .channels = min_int(l->strips * l->u->nr, c->n - first), .K = c->c,
         .a = c->input + (size_t)image * c->c * area + from, .a_ld = area,
         .b = l->weights + (size_t)first * c->c,
@@ -152,8 +150,8 @@ static void run_chunk(void *arg, int chunk, void *scratch)
         .slope = packed_slope(c->activation),
         .c = result, .c_ld = (size_t)places * vl, .at = at,
     };
-    l->u->lanes(&product);
-    l->u->from_lanes(places, product.channels, result, product.c_ld,
+    l->u->nchwc(&product);
+    l->u->from_nchwc(places, product.channels, result, product.c_ld,
                      c->output + ((size_t)image * c->n + first) * area + from, area);
 }
 
@@ -173,29 +171,29 @@ static void cut(layer *l, int threads)
     l->pieces = places / l->step;
 }
 
-int packed_lanes_conv(const conv_call *c, const gemm_context *context)
+int packed_nchwc_conv(const conv_call *c, const gemm_context *context)
 {
-    packed_lanes *own = NULL;
+    packed_nchwc *own = NULL;
     layer l = {.c = c, .u = context->isa};
     l.weights = packed_arrange(c, l.u, context->kept, &own);
     if (!l.weights) return -1;
     const int threads = packed_threads(c->n, c->h * c->w, c->c, context->threads);
     cut(&l, threads);
     const int no_memory = gemm_parallel(threads, c->batch * l.parts * l.pieces, run_chunk, &l);
-    packed_free_lanes(own);
+    packed_free_nchwc(own);
     return no_memory;
 }
 
-static bool plan_lanes(const conv_call *c, const gemm_context *context, packed_choice *choice)
+static bool plan_nchwc(const conv_call *c, const gemm_context *context, packed_choice *choice)
 {
     (void)choice;
-    return packed_prefers_lanes(c, context->isa);
+    return packed_prefers_nchwc(c, context->isa);
 }
 
 static int run_way(const conv_call *c, const packed_choice *choice, const gemm_context *context)
 {
     (void)choice;
-    return packed_lanes_conv(c, context);
+    return packed_nchwc_conv(c, context);
 }
 
-const packed_way packed_way_lanes = {"lanes", plan_lanes, run_way};
+const packed_way packed_way_nchwc = {"nchwc", plan_nchwc, run_way};

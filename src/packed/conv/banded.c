@@ -22,7 +22,7 @@
  * Each element is one sum over its taps, from the first to the last. So the bits do not depend on
  * the threads.
  */
-#include "packed/conv/band.h"
+#include "packed/conv/banded.h"
 
 #include "packed/conv/way.h"
 #include "packed/gemm/plan.h"
@@ -71,8 +71,8 @@ static band_job make_job(const conv_call *c, const gemm_ukernel *u, int threads)
     const int chunk = threads > 1 ? ceil_div(units, CHUNKS_OF_A_THREAD * threads) : units;
     b.chunk_rows = unit * chunk;
     b.rows = unit * max_int(1, min_int(fits, chunk));
-    b.apart = round_up_odd(gemm_depthwise_floats(&b.d, b.rows), LINE);
-    if (c->pool && c->stride > 1) b.filter = round_up_odd(2 * c->out_w, LINE);
+    b.apart = round_up_odd(gemm_depthwise_floats(&b.d, b.rows), LINE_FLOATS);
+    if (c->pool && c->stride > 1) b.filter = round_up_odd(2 * c->out_w, LINE_FLOATS);
     return b;
 }
 
@@ -201,4 +201,4 @@ static int run_way(const conv_call *c, const packed_choice *choice, const gemm_c
     return packed_band_conv(c, context);
 }
 
-const packed_way packed_way_band = {"band", plan_band, run_way};
+const packed_way packed_way_banded = {"banded", plan_band, run_way};
