@@ -47,35 +47,28 @@ static int rows_of_chunk(const conv_call *c, const gemm_ukernel *u)
     return c->groups * ceil_div(c->out_h, rows) < FEW_CHUNKS ? 0 : rows;
 }
 
-/* What the threads share. */
-typedef struct polyphase_job {
-    packed_layer l;
-    int band;                   /* rows of the output in a chunk */
-} polyphase_job;
-
-static void convolve_polyphase(void *arg, int chunk, void *scratch)
+static void convolve_polyphase(void *arg, int index, void *scratch)
 {
-    const polyphase_job *shared = arg;
-    const packed_layer *l = &shared->l;
+    const packed_chunked *p = arg;
+    const packed_layer *l = &p->l;
     const conv_call *c = l->c;
-    const int band_rows = shared->band, bands = ceil_div(c->out_h, band_rows);
-    const int index = chunk / bands, in = c->c / c->groups;
-    const int y = chunk % bands * band_rows, rows = min_int(band_rows, c->out_h - y);
+    const packed_chunk chunk = packed_get_chunk(p, index);
+    const int in = c->c / c->groups;
     polyphase_rows s = {.d = packed_band_of(c, l->u)};
     packed_channels source;
-    packed_job job = packed_product(l, &source, index);
+    packed_job job = packed_product(l, &source, chunk.product);
     float *const band = (float *)scratch + PACKED_SCRATCH_BYTES / sizeof(float);
     s.band = band;
-    s.apart = gemm_depthwise_floats(&s.d, rows);
+    s.apart = gemm_depthwise_floats(&s.d, chunk.rows);
     memset(band, 0, in * s.apart * sizeof *band);
     for (int i = 0; i < in; ++i) {
         s.d.src = source.first + (size_t)i * c->h * c->w;
-        l->u->fill_band(&s.d, y, y + rows, band + i * s.apart);
+        l->u->fill_band(&s.d, chunk.y, chunk.y + chunk.rows, band + i * s.apart);
     }
     job.B = (packed_b){.source = &s, .pack = pack_polyphase};
-    job.N = rows * c->out_w;
-    job.C += (size_t)y * c->out_w;
-    packed_run_here(&job, l->u, scratch);
+    job.N = chunk.rows * c->out_w;
+    job.C += (size_t)chunk.y * c->out_w;
+    packed_run_here(&job, chunk.plan, scratch);
 }
 
 static bool plan_polyphase(const conv_call *c, const gemm_context *context, packed_choice *choice)
@@ -87,10 +80,10 @@ static bool plan_polyphase(const conv_call *c, const gemm_context *context, pack
 static int run_polyphase(const conv_call *c, const packed_choice *choice,
                          const gemm_context *context)
 {
-    polyphase_job job = {{.c = c, .u = context->isa}, choice->rows};
+    const packed_layer l = {.c = c, .u = context->isa};
+    packed_chunked p = packed_cut_products(&l, choice->rows);
     return gemm_parallel(packed_product_threads(c, context->threads),
-                         c->batch * c->groups * ceil_div(c->out_h, job.band),
-                         convolve_polyphase, &job);
+                         c->batch * c->groups * p.count, convolve_polyphase, &p);
 }
 
 const packed_way packed_way_polyphase = {"polyphase", plan_polyphase, run_polyphase};

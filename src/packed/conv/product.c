@@ -185,12 +185,33 @@ packed_job packed_product(const packed_layer *l, packed_channels *source, int in
     return job;
 }
 
-static void multiply_product(void *arg, int chunk, void *scratch)
+packed_chunked packed_cut_products(const packed_layer *l, int rows)
 {
-    const packed_layer *l = arg;
+    const conv_call *c = l->c;
     packed_channels source;
-    const packed_job job = packed_product(l, &source, chunk);
-    packed_run_here(&job, l->u, scratch);
+    packed_job job = packed_product(l, &source, 0);
+    packed_chunked p = {.l = *l, .rows = rows, .count = ceil_div(c->out_h, rows)};
+    job.N = rows * c->out_w;
+    p.whole = packed_make_plan(&job, l->u, 1);
+    job.N = (c->out_h - (p.count - 1) * rows) * c->out_w;
+    p.last = packed_make_plan(&job, l->u, 1);
+    return p;
+}
+
+packed_chunk packed_get_chunk(const packed_chunked *p, int index)
+{
+    const int i = index % p->count, y = i * p->rows;
+    return (packed_chunk){index / p->count, y, min_int(p->rows, p->l.c->out_h - y),
+                          i + 1 < p->count ? &p->whole : &p->last};
+}
+
+static void multiply_product(void *arg, int index, void *scratch)
+{
+    const packed_chunked *p = arg;
+    const packed_chunk chunk = packed_get_chunk(p, index);
+    packed_channels source;
+    const packed_job job = packed_product(&p->l, &source, chunk.product);
+    packed_run_here(&job, chunk.plan, scratch);
 }
 
 /* Many products: each thread takes whole ones. Few: the threads share one after the other. The
@@ -200,8 +221,8 @@ static int run_dense(const packed_layer *l, int threads)
 {
     const int products = l->c->batch * l->c->groups;
     if (products >= 4 * threads) {
-        return gemm_parallel(packed_product_threads(l->c, threads), products, multiply_product,
-                             (void *)l);
+        packed_chunked p = packed_cut_products(l, l->c->out_h);
+        return gemm_parallel(packed_product_threads(l->c, threads), products, multiply_product, &p);
     }
     for (int i = 0; i < products; ++i) {
         packed_channels source;
@@ -230,12 +251,6 @@ static int rows_of_band(const conv_call *c, const gemm_ukernel *u)
     return ceil_div(c->out_h, rows) < FEW_BANDS ? 0 : rows;
 }
 
-/* What the threads share. */
-typedef struct pooled_job {
-    packed_layer l;
-    int band;                    /* rows of the output in a chunk, an even number */
-} pooled_job;
-
 static void pool_band(const packed_layer *l, int rows, const float *sums, float *output)
 {
     const conv_call *c = l->c;
@@ -248,32 +263,32 @@ static void pool_band(const packed_layer *l, int rows, const float *sums, float 
     }
 }
 
-static void convolve_band(void *arg, int chunk, void *scratch)
+static void convolve_band(void *arg, int index, void *scratch)
 {
-    const pooled_job *p = arg;
+    const packed_chunked *p = arg;
     const packed_layer *l = &p->l;
     const conv_call *c = l->c;
-    const int bands = ceil_div(c->out_h, p->band), index = chunk / bands;
-    const int y = chunk % bands * p->band, rows = min_int(p->band, c->out_h - y);
+    const packed_chunk chunk = packed_get_chunk(p, index);
     packed_channels source;
-    packed_job job = packed_product(l, &source, index);
-    source.place = y * c->out_w;
+    packed_job job = packed_product(l, &source, chunk.product);
+    source.place = chunk.y * c->out_w;
     if (job.B.rows) job.B.rows += source.place;
-    job.N = rows * c->out_w;
+    job.N = chunk.rows * c->out_w;
     job.C = (float *)scratch + PACKED_SCRATCH_BYTES / sizeof(float);
     job.ldc = job.N;
-    packed_run_here(&job, l->u, scratch);
-    const size_t pooled = (size_t)c->out_h / 2 * (c->out_w / 2);
-    pool_band(l, rows, job.C,
-              c->output + (size_t)index * job.M * pooled + (size_t)y / 2 * (c->out_w / 2));
+    packed_run_here(&job, chunk.plan, scratch);
+    const size_t width = c->out_w / 2, pooled = (size_t)c->out_h / 2 * width;
+    pool_band(l, chunk.rows, job.C,
+              c->output + chunk.product * job.M * pooled + chunk.y / 2 * width);
 }
 
-static int run_pooled(const packed_layer *l, int band, int threads)
+/* `rows` is an even number. */
+static int run_pooled(const packed_layer *l, int rows, int threads)
 {
     const conv_call *c = l->c;
-    pooled_job job = {*l, band};
-    return gemm_parallel(packed_product_threads(c, threads),
-                         c->batch * c->groups * ceil_div(c->out_h, band), convolve_band, &job);
+    packed_chunked p = packed_cut_products(l, rows);
+    return gemm_parallel(packed_product_threads(c, threads), c->batch * c->groups * p.count,
+                         convolve_band, &p);
 }
 
 /* ---- the way ---- */

@@ -6,7 +6,7 @@
 #define PACKED_PRODUCT_H
 
 #include "packed/conv/taps.h"
-#include "packed/gemm/job.h"
+#include "packed/gemm/plan.h"
 
 typedef struct packed_layer {
     const conv_call *c;
@@ -14,6 +14,22 @@ typedef struct packed_layer {
     const packed_shifts *shifts; /* NULL: taps are not shifts */
     bool by_channels;            /* rows in parts, channel by channel, where taps are not shifts */
 } packed_layer;
+
+/*
+ * A layer whose products are cut into chunks of whole rows of the output. The threads share it, and
+ * its plans: a chunk has that of its size.
+ */
+typedef struct packed_chunked {
+    packed_layer l;
+    int rows, count;             /* in a chunk, and chunks of a product */
+    packed_plan whole, last;     /* the last chunk of a product may have fewer rows */
+} packed_chunked;
+
+/* One chunk: rows y .. y+rows of the output of a product. */
+typedef struct packed_chunk {
+    int product, y, rows;
+    const packed_plan *plan;     /* for packed_run_here */
+} packed_chunk;
 
 /* The channels of a group in an image: the source of a packed_b. */
 typedef struct packed_channels {
@@ -28,6 +44,12 @@ double packed_multiply_adds(const conv_call *);
 
 /* Product `index` of batch * groups. The job refers to *source. */
 packed_job packed_product(const packed_layer *, packed_channels *source, int index);
+
+/* Cuts the products. A chunk has `rows` rows. */
+packed_chunked packed_cut_products(const packed_layer *, int rows);
+
+/* Chunk `index` of batch * groups * count. */
+packed_chunk packed_get_chunk(const packed_chunked *, int index);
 
 /* The threads for a layer whose products are not shared but taken whole: at most `threads`. */
 int packed_product_threads(const conv_call *, int threads);

@@ -149,6 +149,7 @@ typedef struct layer {
     int block, blocks;          /* filters that are multiplied at once, and blocks */
     int v_piece, y_piece;       /* tiles in a chunk of V and of Y: a multiple of mr */
     float *V, *M;
+    packed_plan whole, last;    /* of a product: a strip or a block, and the last one */
 } layer;
 
 /* Where V and M of a number of tiles lie, in floats. */
@@ -194,23 +195,28 @@ static const float *strips_of(const layer *l, int point, int first)
     return l->U + point * u_point(l->c, l->u) + (size_t)first * l->c->c;
 }
 
-/* M = VT U at one point, for `count` filters from `first` on, a multiple of the strips' width.
-   `after`: the strips that this thread needs next, or NULL. */
-static void multiply(const layer *l, const layout *o, int point, int first, int count, int tiles,
-                     const float *V, float *M, const float *after, void *scratch)
+/* M = VT U at a point, for `count` filters from `first` on, a multiple of the strips' width.
+   Without its A and C. */
+static packed_job product_of(const layer *l, const layout *o, int point, int first, int count,
+                             int tiles)
 {
-    const packed_job job = {
+    return (packed_job){
         .M = tiles, .N = round_up(count, l->u->vl), .K = l->c->c,
-        .A = V + point * o->v_point,
         .a_row = 1,
         .a_step = l->u->panel_row,
         .a_panel = o->v_panel,
-        .B = {.strips = strips_of(l, point, first), .ld = l->width, .after = after},
-        .C = M + point * o->m_point + first,
+        .B = {.strips = strips_of(l, point, first), .ld = l->width},
         .ldc = o->m_row,
         .epilogue = {.alpha = 1, .overwrite = true},
     };
-    packed_run_here(&job, l->u, scratch);
+}
+
+static void multiply(const layout *o, int point, packed_job product,
+                     const packed_plan *plan, const float *V, float *M, void *scratch)
+{
+    product.A = V + point * o->v_point;
+    product.C = M + point * o->m_point;
+    packed_run_here(&product, plan, scratch);
 }
 
 /* The outputs of up to vl filters from `filter` on. */
@@ -257,8 +263,11 @@ static void compute_strip(void *arg, int chunk, void *scratch)
     const layout o = layout_of(l, t.count);
     float *const V = (float *)scratch + V_AT, *const M = V + o.v;
     transform_strip(l, &o, image, first, t.count, V, scratch);
-    for (int p = 0; p < l->points; ++p)
-        multiply(l, &o, p, 0, c->n, t.count, V, M, strips_of(l, (p + 1) % l->points, 0), scratch);
+    for (int p = 0; p < l->points; ++p) {
+        packed_job product = product_of(l, &o, p, 0, c->n, t.count);
+        product.B.after = strips_of(l, (p + 1) % l->points, 0);
+        multiply(&o, p, product, t.count == l->strip ? &l->whole : &l->last, V, M, scratch);
+    }
     for (int f = 0; f < c->n; f += l->u->vl) write_filters(l, &o, &t, image, f, M);
 }
 
@@ -289,10 +298,12 @@ static void compute_m(void *arg, int chunk, void *scratch)
     const layer *l = arg;
     const int point = chunk / l->blocks, first = chunk % l->blocks * l->block;
     const int count = min_int(l->block, l->c->n - first), next = chunk + l->threads;
-    const float *after = next >= l->points * l->blocks ? NULL
-                       : strips_of(l, next / l->blocks, next % l->blocks * l->block);
     const layout o = layout_of(l, l->tiles);
-    multiply(l, &o, point, first, count, l->tiles, l->V, l->M, after, scratch);
+    packed_job product = product_of(l, &o, point, first, count, l->tiles);
+    if (next < l->points * l->blocks)
+        product.B.after = strips_of(l, next / l->blocks, next % l->blocks * l->block);
+    multiply(&o, point, product, count == l->block ? &l->whole : &l->last, l->V, l->M + first,
+             scratch);
 }
 
 static void compute_y(void *arg, int chunk, void *scratch)
@@ -388,6 +399,22 @@ static bool prefers_strips(const layer *l)
     return again <= layout_of(l, l->tiles).floats;
 }
 
+static packed_plan plan_product(const layer *l, int count, int tiles)
+{
+    const layout o = layout_of(l, tiles);
+    const packed_job product = product_of(l, &o, 0, 0, count, tiles);
+    return packed_make_plan(&product, l->u, 1);
+}
+
+/* A strip has all filters, and a block all tiles. */
+static void plan_products(layer *l, bool by_strips)
+{
+    const int n = l->c->n, tiles = l->tiles;
+    l->whole = by_strips ? plan_product(l, n, l->strip) : plan_product(l, l->block, tiles);
+    l->last = by_strips ? plan_product(l, n, tiles - (l->strips - 1) * l->strip)
+                        : plan_product(l, n - (l->blocks - 1) * l->block, tiles);
+}
+
 int packed_winograd(const conv_call *c, int m, const gemm_context *context)
 {
     layer l = make_layer(c, m, context);
@@ -398,6 +425,7 @@ int packed_winograd(const conv_call *c, int m, const gemm_context *context)
     if (!f) return -1;
     l.U = f->U;
     const bool by_strips = has_strips && (!has_phases || prefers_strips(&l));
+    plan_products(&l, by_strips);
     const int status = by_strips ? gemm_parallel(l.threads, c->batch * l.strips, compute_strip, &l)
                                  : run_phases(&l);
     if (own) free_filters(f);

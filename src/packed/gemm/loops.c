@@ -301,8 +301,9 @@ int packed_run(const packed_job *job, const gemm_ukernel *u, int threads)
     return gemm_parallel(threads, plan.grid.chunks, multiply_chunk, &plan);
 }
 
-void packed_run_here(const packed_job *job, const gemm_ukernel *u, void *scratch)
+void packed_run_here(const packed_job *job, const packed_plan *made, void *scratch)
 {
-    const packed_plan plan = packed_make_plan(job, u, 1);
+    packed_plan plan = *made;
+    packed_set_addresses(&plan, job);
     run_rectangle(&plan, packed_get_rectangle(&plan.grid, 0), scratch);
 }

@@ -2,7 +2,7 @@
 #ifndef PACKED_LOOPS_H
 #define PACKED_LOOPS_H
 
-#include "packed/gemm/job.h"
+#include "packed/gemm/plan.h"
 
 /*
  * Runs the job on up to `threads` threads, at least 1. The result does not depend on their number,
@@ -10,7 +10,10 @@
  */
 int packed_run(const packed_job *, const gemm_ukernel *, int threads);
 
-/* The same on the calling thread alone, with PACKED_SCRATCH_BYTES of scratch. */
-void packed_run_here(const packed_job *, const gemm_ukernel *, void *scratch);
+/*
+ * The same on the calling thread alone, with PACKED_SCRATCH_BYTES of scratch. The plan was made for
+ * one thread and for this job, or for one that differs in addresses only.
+ */
+void packed_run_here(const packed_job *, const packed_plan *, void *scratch);
 
 #endif

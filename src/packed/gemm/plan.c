@@ -147,6 +147,12 @@ static bool should_sweep(const packed_plan *plan, int rows)
            job->a_step == 1 && plan->tail == 0;
 }
 
+void packed_set_addresses(packed_plan *plan, const packed_job *job)
+{
+    plan->job = job;
+    plan->lead = plan->grid.shift = choose_lead(plan);
+}
+
 packed_plan packed_make_plan(const packed_job *job, const gemm_ukernel *u, int threads)
 {
     const bool whole_packs_a = should_pack_a(job, u, job->N);
@@ -163,9 +169,9 @@ packed_plan packed_make_plan(const packed_job *job, const gemm_ukernel *u, int t
             : job->B.rows && largest.i1 <= u->wide_rows ? u->wide : u->nr;
     plan.sweeps = should_sweep(&plan, largest.i1);
     if (plan.sweeps && !job->B.strips) plan.nr = u->nr;
-    plan.lead = plan.grid.shift = choose_lead(&plan);
     /* L3 would have lost B before it is read again. */
     plan.passes_l3 = is_bound_by_b(job, u) && gemm_find_caches()->passes_l3;
     plan.run = choose_run(&plan);
+    packed_set_addresses(&plan, job);
     return plan;
 }

@@ -38,6 +38,9 @@ typedef struct packed_plan {
 
 packed_plan packed_make_plan(const packed_job *, const gemm_ukernel *, int threads);
 
+/* Makes the plan one of this job, which has the sizes and the forms of the job it was made for. */
+void packed_set_addresses(packed_plan *, const packed_job *);
+
 /* How many of `threads` threads, at least 1, a call of this size should use. */
 int packed_threads(int M, int N, int K, int threads);
 
