@@ -1,10 +1,6 @@
 /*
- * Loops in double precision, blocked and on several threads, so that a 4096 cubed takes seconds:
- *   - a block of op(B), KC x NC doubles (256 KiB, L2), is gathered once, for both transposes;
- *   - four rows of op(A) pass over it; their sums (4 x NC doubles, 16 KiB) stay in L1.
- * No code is shared with the rows of the table. The oracle of the driver (check/check.h) is a
- * plain triple loop without blocks or threads and allows the worst case. Here it would take longer
- * than all measurements.
+ * The product itself is src/check/reference.c's, on several threads. GEMM_CHECK allows the worst case,
+ * which is no bound for long sums: this one is for random operands.
  *
  * The bound. The worst case is K * eps * sum|a||b| (eps: FLT_EPSILON). For K = 4608 this is larger
  * than a whole missing product. The operands here are random, so the errors add up like a random
@@ -18,20 +14,20 @@
  */
 #include "common/reference.h"
 
+#include "check/reference.h"
+
 #include <float.h>
 #include <math.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { KC = 64, NC = 512 };
-
 typedef struct slice {
     pthread_t thread;
     const gemm_call *call;
     reference *r;
     int first, last;            /* rows of C */
-    double *block;              /* KC x NC */
+    int failed;
 } slice;
 
 static double a_at(const gemm_call *c, int i, int p)
@@ -46,49 +42,10 @@ static double b_at(const gemm_call *c, int p, int j)
                  : c->B[(size_t)p * (size_t)c->ldb + (size_t)j];
 }
 
-/* Adds to rows i .. i + rows - 1 (1 to 4) of C the products with the kc x nc block at (p0, j0). */
-static void add_rows(const slice *s, int i, int rows, int p0, int kc, int j0, int nc)
-{
-    const size_t N = (size_t)s->r->N;
-    double *restrict c0 = s->r->product + (size_t)i * N + (size_t)j0;
-    double *restrict c1 = c0 + N, *restrict c2 = c1 + N, *restrict c3 = c2 + N;
-    const double alpha = s->call->ALPHA;
-    for (int p = 0; p < kc; ++p) {
-        const double *restrict b = s->block + (size_t)p * NC;
-        const double a0 = alpha * a_at(s->call, i, p0 + p);
-        if (rows < 4) {
-            for (int r = 0; r < rows; ++r) {
-                const double a = alpha * a_at(s->call, i + r, p0 + p);
-                for (int j = 0; j < nc; ++j) c0[(size_t)r * N + (size_t)j] += a * b[j];
-            }
-            continue;
-        }
-        const double a1 = alpha * a_at(s->call, i + 1, p0 + p);
-        const double a2 = alpha * a_at(s->call, i + 2, p0 + p);
-        const double a3 = alpha * a_at(s->call, i + 3, p0 + p);
-        for (int j = 0; j < nc; ++j) {
-            c0[j] += a0 * b[j];
-            c1[j] += a1 * b[j];
-            c2[j] += a2 * b[j];
-            c3[j] += a3 * b[j];
-        }
-    }
-}
-
 static void *run_slice(void *argument)
 {
     slice *s = argument;
-    const gemm_call *c = s->call;
-    for (int j0 = 0; j0 < c->N; j0 += NC) {
-        const int nc = c->N - j0 < NC ? c->N - j0 : NC;
-        for (int p0 = 0; p0 < c->K; p0 += KC) {
-            const int kc = c->K - p0 < KC ? c->K - p0 : KC;
-            for (int p = 0; p < kc; ++p)
-                for (int j = 0; j < nc; ++j) s->block[p * NC + j] = b_at(c, p0 + p, j0 + j);
-            for (int i = s->first; i < s->last; i += 4)
-                add_rows(s, i, s->last - i < 4 ? s->last - i : 4, p0, kc, j0, nc);
-        }
-    }
+    s->failed = gemm_reference_add(s->call, s->first, s->last, s->r->product, NULL);
     return NULL;
 }
 
@@ -105,22 +62,17 @@ static void norms(reference *r, const gemm_call *c)
 
 static int run_slices(reference *r, const gemm_call *c, slice *slices, int count)
 {
-    int started = 0;
-    int failed = 0;
+    int started = 0, failed = 0;
     for (; started < count; ++started) {
         slice *s = &slices[started];
-        *s = (slice){.call = c, .r = r, .block = malloc(sizeof(double) * KC * NC),
-                     .first = (int)((long)c->M * started / count),
+        *s = (slice){.call = c, .r = r, .first = (int)((long)c->M * started / count),
                      .last = (int)((long)c->M * (started + 1) / count)};
-        if (!s->block || pthread_create(&s->thread, NULL, run_slice, s)) {
-            free(s->block);
-            failed = -1;
-            break;
-        }
+        if (pthread_create(&s->thread, NULL, run_slice, s)) break;
     }
+    if (started < count) failed = -1;
     for (int t = 0; t < started; ++t) {
         pthread_join(slices[t].thread, NULL);
-        free(slices[t].block);
+        if (slices[t].failed) failed = -1;
     }
     return failed;
 }

@@ -616,8 +616,59 @@ static void test_set_threads(void)
 }
 
 /* The children come first, because the trace and the settings are read once a program. */
+/* ---- the product that everything is compared with ---- */
+
+/* A loop without blocks. The sizes lie around those of the blocks, and rows are asked for in two
+   parts. Sums in another order differ by far less than a wrong term would. */
+static const char *judge_reference(int TA, int TB, int m, int n, int k)
+{
+    enum { MOST = 600 };
+    static float A[MOST * 80], B[MOST * 130];
+    static double product[10 * MOST], sizes[10 * MOST];
+    rng r = rng_make(9, (uint64_t)(4 * k + 2 * TA + TB));
+    for (size_t i = 0; i < sizeof A / sizeof *A; ++i) A[i] = rng_float(&r);
+    for (size_t i = 0; i < sizeof B / sizeof *B; ++i) B[i] = rng_float(&r);
+    const gemm_call c = {TA, TB, m, n, k, -.5f, A, TA ? m + 3 : k + 2, B, TB ? k + 1 : n + 2, NULL,
+                         n};
+    for (int i = 0; i < m * n; ++i) product[i] = i, sizes[i] = -i;
+    if (gemm_reference_add(&c, 0, m / 2, product, sizes)) return "no memory";
+    if (gemm_reference_add(&c, m / 2, m, product, sizes)) return "no memory";
+    for (int i = 0; i < m; ++i) {
+        for (int j = 0; j < n; ++j) {
+            double sum = i * n + j, size = -sum;
+            for (int p = 0; p < k; ++p) {
+                const double term = (double)c.ALPHA * A[TA ? p * c.lda + i : i * c.lda + p] *
+                                    B[TB ? j * c.ldb + p : p * c.ldb + j];
+                sum += term;
+                size += fabs(term);
+            }
+            if (!(fabs(product[i * n + j] - sum) <= 1e-10)) return "a product is wrong";
+            if (!(fabs(sizes[i * n + j] - size) <= 1e-10)) return "a sum of sizes is wrong";
+        }
+    }
+    return NULL;
+}
+
+static void test_reference(void)
+{
+    static const int sizes[][3] = {{1, 1, 1}, {3, 7, 64}, {10, 513, 65}, {9, 512, 130}, {8, 40, 63}};
+    for (int t = 0; t < 4; ++t) {
+        for (size_t i = 0; i < sizeof sizes / sizeof *sizes; ++i) {
+            const int *s = sizes[i];
+            const char *wrong = judge_reference(t & 1, t >> 1, s[0], s[1], s[2]);
+            if (wrong) {
+                report_fail("reference", "TA=%d TB=%d %d,%d,%d: %s", t & 1, t >> 1, s[0], s[1],
+                            s[2], wrong);
+                return;
+            }
+        }
+    }
+    report_pass("reference");
+}
+
 int main(void)
 {
+    test_reference();
     test_darknet_functions();
     test_deaths();
     test_layer_trace();
