@@ -77,6 +77,17 @@ static inline void *gemm_kept_data(const gemm_kept *kept, void (*free)(void *dat
     return kept && kept->free == free ? kept->data : NULL;
 }
 
+/* Keeps data of so many bytes where nothing is kept yet. Returns false without room, or where nothing
+   can be kept: data then remains the caller's. */
+static inline bool gemm_keep(gemm_kept *kept, void *data, size_t bytes, void (*free)(void *data))
+{
+    if (!kept || bytes > kept->room) return false;
+    kept->data = data;
+    kept->bytes = bytes;
+    kept->free = free;
+    return true;
+}
+
 /* Frees what is kept, if anything is. */
 static inline void gemm_drop_kept(gemm_kept *kept)
 {

@@ -217,7 +217,7 @@ static double activate(double x, conv_activation a)
     case CONV_LINEAR: return x;
     case CONV_LEAKY: return x > 0 ? x : .1 * x;
     case CONV_RELU: return x * (x > 0);
-    case CONV_LOGISTIC: return 1 / (1 + exp(-x));
+    case CONV_LOGISTIC: return gemm_logistic(x);
     }
     return NAN;
 }

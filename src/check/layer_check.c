@@ -61,11 +61,6 @@ static exact routed_at(const layer_call *c, int image, int at)
     return (exact){input->data[(size_t)image * (size_t)input->size + (size_t)at], FLT_TRUE_MIN};
 }
 
-static double logistic(double x)
-{
-    return 1 / (1 + exp(-x));
-}
-
 /* Where input 1 has what is added to element `at` of input 0, or -1. */
 static int shortcut_from(const layer_call *c, int at)
 {
@@ -89,7 +84,7 @@ static exact shortcut_at(const layer_call *c, int image, int at)
     case CONV_LINEAR: return (exact){x, bound};
     case CONV_LEAKY: return (exact){x > 0 ? x : .1 * x, bound};
     case CONV_RELU: return (exact){x * (x > 0), bound};
-    case CONV_LOGISTIC: return (exact){logistic(x), bound + 8 * FLT_EPSILON};
+    case CONV_LOGISTIC: return (exact){gemm_logistic(x), bound + 8 * FLT_EPSILON};
     }
     return (exact){NAN, 0};
 }
@@ -99,7 +94,7 @@ static exact yolo_at(const layer_call *c, int image, int channel, int at)
     const int entry = channel % (c->c / c->anchors);
     const double x = input_at(c, image, at);
     if (entry == 2 || entry == 3) return (exact){x, FLT_TRUE_MIN};
-    return (exact){logistic(x), 8 * FLT_EPSILON};
+    return (exact){gemm_logistic(x), 8 * FLT_EPSILON};
 }
 
 static exact output_at(const layer_call *c, int image, int at)

@@ -8,6 +8,7 @@
 #include "gemm_dispatch.h"
 
 #include <float.h>
+#include <math.h>
 
 /*
  * Adds rows first ... last - 1 of ALPHA * op(A) * op(B) to `product`, and the sums of the absolute
@@ -30,6 +31,8 @@ int gemm_reference_add(const gemm_call *, int first, int last, double *product, 
  *   activation, which may be rounded.
  */
 double gemm_error_ratio(double expected, double bound, float actual);
+
+static inline double gemm_logistic(double x) { return 1 / (1 + exp(-x)); }
 
 /* The element of an output with the largest ratio. Images, rows and columns are those of gemm's C:
    a convolution has a row for each filter and a column for each place, a layer without weights has

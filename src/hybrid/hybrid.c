@@ -67,11 +67,10 @@ static size_t bytes_of(const gemm_kept *side)
 static kept_parts *kept_for(gemm_kept *kept, int cut, bool *first)
 {
     if (!kept) return NULL;
-    if (!kept->data && kept->room >= sizeof(kept_parts)) {
-        kept->data = calloc(1, sizeof(kept_parts));
-        kept->bytes = sizeof(kept_parts);
-        kept->free = free_kept;
-        *first = true;
+    if (!kept->data) {
+        kept_parts *new = calloc(1, sizeof *new);
+        *first = new && gemm_keep(kept, new, sizeof *new, free_kept);
+        if (!*first) free(new);
     }
     kept_parts *k = kept->data;
     if (!k) return NULL;

@@ -5,7 +5,7 @@
 #include "gemm_variant.h"
 #include "packed/isa/ukernel.h"
 
-/* Whether this layer can run so: strides 1 and 2, one group, no logistic. */
+/* Whether this layer can run so: no 1x1, one group, no logistic, and its band fits the scratch. */
 bool packed_can_band(const conv_call *, const gemm_ukernel *);
 
 /* Runs a layer that can. Returns -1 if there is no memory. */

@@ -78,11 +78,7 @@ const float *packed_arrange(const conv_call *c, const gemm_ukernel *u, gemm_kept
     if (kept) gemm_drop_kept(kept);
     l = make(c, u);
     if (!l) return NULL;
-    if (kept && bytes_of(c, u) <= kept->room) {
-        kept->data = l, kept->bytes = bytes_of(c, u), kept->free = free_kept;
-    } else {
-        *own = l;
-    }
+    if (!gemm_keep(kept, l, bytes_of(c, u), free_kept)) *own = l;
     return l->weights;
 }
 

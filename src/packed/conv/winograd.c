@@ -127,11 +127,7 @@ static filters *get_filters(const conv_call *c, int m, const gemm_context *conte
     if (f && f->u == context->isa && f->m == m) return f;
     if (kept) gemm_drop_kept(kept);
     f = make_filters(c, m, context);
-    if (f && kept && f->bytes <= kept->room) {
-        kept->data = f, kept->bytes = f->bytes, kept->free = free_filters;
-    } else {
-        *own = true;
-    }
+    *own = f && !gemm_keep(kept, f, f->bytes, free_filters);
     return f;
 }
 
