@@ -29,7 +29,9 @@ typedef enum gemm_status {
    it. */
 typedef struct gemm_note {
     char ran[64];               /* the row or kernel that this row chose, else "" */
-    char algorithm[48];         /* of a convolution, such as direct or winograd4, else "" */
+    char algorithm[48];         /* of a convolution, such as implicit or winograd4, else "" */
+    char weighed[224];          /* of a convolution, where context->timed: the other ways that were
+                                   asked, and why they did not run */
     const struct gemm_transform *transform;     /* of Winograd's algorithm (util/winograd.h), or
                                    NULL */
     double kernel_ms;           /* device time by events; below 0: no device */
@@ -42,7 +44,7 @@ typedef struct gemm_note {
 
 static inline void gemm_clear_note(gemm_note *note)
 {
-    note->ran[0] = note->algorithm[0] = note->reason[0] = '\0';
+    note->ran[0] = note->algorithm[0] = note->weighed[0] = note->reason[0] = '\0';
     note->transform = NULL;
     note->kernel_ms = -1;
     note->waited_ms = 0;
@@ -152,6 +154,9 @@ typedef struct gemm_context {
     int threads;                /* at most so many threads; at least 1 */
     const struct gemm_ukernel *isa;     /* the micro-kernels of `packed` */
     bool direct;                /* no algorithm with fewer multiplications and larger errors */
+    bool first;                 /* the first call of a layer: what pays only when it is called again
+                                   is not prepared */
+    const char *way;            /* the way that a row with several shall go where it can, or NULL */
     bool timed;                 /* the note is wanted in full, so a row on a device waits */
     gemm_kept *kept;            /* NULL: nothing can be kept */
     gemm_kept *const *chain_kept;   /* of a chain: one for each convolution, each may be NULL; or
@@ -225,6 +230,7 @@ typedef struct gemm_variant {
     const char *name;           /* the value of GEMM_IMPL */
     gemm_row_run *run;
     gemm_row_conv *conv;        /* NULL: Darknet runs im2col, then `run` */
+    gemm_row_conv *explain;     /* says in the note how conv would run, and runs nothing; or NULL */
     gemm_row_chain *chain;      /* NULL: the convolutions run one by one; else conv is not NULL */
     gemm_row_layer *layer;      /* NULL: Darknet's own code runs */
     const void *params;         /* what tells rows of the same `run` apart: a kernel, a library */

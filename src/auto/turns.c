@@ -70,6 +70,7 @@ static bool run(candidate *p, const gemm_op *op, const gemm_context *context)
     gemm_context x = *context;
     gemm_clear_note(&note);
     x.note = &note;
+    x.first = false;            /* the steady state is measured */
     x.kept = context->kept ? &p->kept : NULL;
     if (v->leaves ? take_inputs(op, GEMM_CL_CPU_WRITES) : gemm_op_to_cpu(op)) return false;
     const gemm_status status =

@@ -37,6 +37,7 @@ const char *gemm_unusable(const gemm_variant *);
 void gemm_set_variant(const gemm_variant *);
 void gemm_set_threads(int threads);
 void gemm_set_conv(gemm_conv_mode);
+void gemm_set_prepare_first(bool);      /* as GEMM_PREPARE=first: all passes have the same bits */
 
 /* How many bytes all plans together may keep, at least 1. Default: plan.h. */
 void gemm_set_plan_limit(size_t bytes);

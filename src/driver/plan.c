@@ -27,6 +27,7 @@ struct gemm_plan {
     float *norm;                /* folded, or NULL */
     gemm_kept kept;
     size_t counted;             /* of kept.bytes, in the sum below */
+    bool used;                  /* a call had it */
 };
 
 /* The bytes that all plans keep, and their limit. */
@@ -121,6 +122,11 @@ const float *gemm_plan_norm(gemm_plan *plan, const conv_call *c, const conv_norm
     return plan->norm;
 }
 
+bool gemm_plan_is_new(const gemm_plan *plan)
+{
+    return !plan->used;
+}
+
 gemm_kept *gemm_plan_kept(gemm_plan *plan)
 {
     const size_t others = atomic_load(&kept_bytes) - plan->counted, most = atomic_load(&limit);
@@ -131,6 +137,7 @@ gemm_kept *gemm_plan_kept(gemm_plan *plan)
 void gemm_plan_count(gemm_plan *plan)
 {
     const size_t now = plan->kept.data ? plan->kept.bytes : 0;
+    plan->used = true;
     atomic_fetch_add(&kept_bytes, now - plan->counted);
     plan->counted = now;
 }

@@ -26,6 +26,9 @@ const float *gemm_plan_norm(gemm_plan *, const conv_call *, const conv_norm *);
 /* The same without a plan. The caller frees it. */
 float *gemm_fold_norm(const conv_call *, const conv_norm *);
 
+/* Whether no call had the plan yet. */
+bool gemm_plan_is_new(const gemm_plan *);
+
 /* What the row keeps, for the context of a call. gemm_plan_count must follow the call. */
 gemm_kept *gemm_plan_kept(gemm_plan *);
 void gemm_plan_count(gemm_plan *);

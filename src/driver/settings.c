@@ -93,6 +93,16 @@ static gemm_conv_mode read_conv(void)
     return GEMM_HOOK;
 }
 
+/* Whether a layer prepares what it keeps at its first call. */
+static bool read_prepare(void)
+{
+    const char *value = getenv("GEMM_PREPARE");
+    if (!value) return false;
+    if (strcmp(value, "first") && strcmp(value, "second"))
+        gemm_refuse("GEMM_PREPARE='%s' is neither first nor second", value);
+    return !strcmp(value, "first");
+}
+
 static const char *read_impl(void)
 {
     const char *name = getenv("GEMM_IMPL");
@@ -110,6 +120,8 @@ gemm_settings gemm_read_settings(void)
         .isa = getenv("GEMM_ISA"),
         .bind = read_switch("GEMM_BIND", true),
         .conv = read_conv(),
+        .prepare_first = read_prepare(),
+        .way = getenv("GEMM_WAY"),
         .check = read_switch("GEMM_CHECK", false),
         .trace = read_name("GEMM_TRACE"),
         .cl_device = getenv("GEMM_CL_DEVICE"),

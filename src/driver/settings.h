@@ -24,6 +24,8 @@ typedef struct gemm_settings {
     const char *isa;            /* GEMM_ISA */
     bool bind;                  /* GEMM_BIND: workers are bound to cores */
     gemm_conv_mode conv;        /* GEMM_CONV */
+    bool prepare_first;         /* GEMM_PREPARE=first */
+    const char *way;            /* GEMM_WAY, or NULL */
     bool check;                 /* GEMM_CHECK */
     const char *trace;          /* GEMM_TRACE: a file, "-" for stderr */
     const char *cl_device;      /* GEMM_CL_DEVICE */

@@ -9,6 +9,7 @@
 #include "driver/settings.h"
 #include "driver/trace.h"
 #include "packed/isa/ukernel.h"
+#include "packed/packed.h"
 #include "ref/ref.h"
 #include "util/die.h"
 #include "util/file.h"
@@ -54,6 +55,19 @@ static const gemm_ukernel *find_isa(const char *name)
     return gemm_ukernel_find(NULL);
 }
 
+static const char *find_way(const char *name)
+{
+    gemm_text names = {0};
+    for (int i = 0; name && gemm_packed_way(i); ++i) {
+        if (!strcmp(gemm_packed_way(i), name)) return gemm_packed_way(i);
+        gemm_text_add(&names, " %s", gemm_packed_way(i));
+    }
+    if (name) gemm_refuse("GEMM_WAY='%s' is no way of packed; the ways are:%s", name,
+                          gemm_text_part(&names));
+    gemm_text_free(&names);
+    return NULL;
+}
+
 /* More threads than a container's quota of CPU time would be stopped together until its period
    ends. */
 static int count_cores(const char **by)
@@ -95,7 +109,8 @@ static void start(void)
         .impl = find_impl(s.impl),
         .threads = threads, .threads_by = by,
         .isa = find_isa(s.isa),
-        .conv = s.conv, .check = s.check, .trace = s.trace,
+        .conv = s.conv, .prepare_first = s.prepare_first, .way = find_way(s.way),
+        .check = s.check, .trace = s.trace,
     };
     last = (gemm_state){
         .impl = gemm_stock_row(), .threads = 1, .isa = state.isa, .conv = GEMM_IM2COL,
@@ -185,4 +200,10 @@ void gemm_set_conv(gemm_conv_mode mode)
 {
     gemm_get_state();
     state.conv = mode;
+}
+
+void gemm_set_prepare_first(bool first)
+{
+    gemm_get_state();
+    state.prepare_first = first;
 }

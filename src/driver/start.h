@@ -16,6 +16,8 @@ typedef struct gemm_state {
     const char *threads_by;             /* what gave this number, in a few words */
     const struct gemm_ukernel *isa;     /* of GEMM_ISA, or the best of this processor */
     gemm_conv_mode conv;                /* of GEMM_CONV */
+    bool prepare_first;                 /* of GEMM_PREPARE */
+    const char *way;                    /* of GEMM_WAY, or NULL */
     bool check, trace;                  /* GEMM_CHECK=1, GEMM_TRACE is set */
 } gemm_state;
 
@@ -28,7 +30,7 @@ static inline gemm_context gemm_state_context(const gemm_state *s, gemm_note *no
 {
     gemm_clear_note(note);
     return (gemm_context){.threads = s->threads, .isa = s->isa, .direct = s->conv != GEMM_HOOK,
-                          .timed = s->trace, .note = note};
+                          .way = s->way, .timed = s->trace, .note = note};
 }
 
 #endif

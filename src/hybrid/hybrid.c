@@ -142,6 +142,7 @@ static gemm_status run_on_cpu(const hybrid_run *r, gemm_part p, int threads, gem
     const gemm_op op = gemm_part_of(r->shared, p, &call);
     gemm_context own = *r->context;
     own.threads = threads;
+    own.first = false;          /* hybrid learns from the times of calls that are alike */
     own.kept = kept;
     const gemm_status status = gemm_op_call(&op, cpu, &own);
     return status == GEMM_DECLINED && gemm_op_pools(&op) ? convolve_then_pool(cpu, op.conv, &own)

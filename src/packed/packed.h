@@ -9,8 +9,12 @@
    before the work here is set up. Declines any call when there is no memory. */
 gemm_row_run gemm_packed;
 
-/* One convolution, without im2col: convolution.c. */
-gemm_row_conv gemm_packed_conv;
+/* One convolution, without im2col: convolution.c. A way without room leaves it to the ways behind
+   it, and the note has both names. gemm_packed_explain runs nothing. */
+gemm_row_conv gemm_packed_conv, gemm_packed_explain;
+
+/* The name of way i of a convolution, or NULL behind the last one. */
+const char *gemm_packed_way(int i);
 
 /* One layer without weights: layers.c. Declines a maxpool whose windows do not fit the scratch of a
    thread, and any layer when there is no memory. */

@@ -8,6 +8,8 @@
 #ifndef GEMM_UTIL_WINOGRAD_H
 #define GEMM_UTIL_WINOGRAD_H
 
+#include <stdbool.h>
+
 /*
  * m x m outputs Y from n x n inputs d, n = m + 2, and a filter g: Y = AT [(G g GT) * (BT d B)] A,
  * where * is element by element. GEMM_CHECK derives the error bound from it.
@@ -31,15 +33,20 @@ const gemm_transform *gemm_winograd_transform(int m);
 typedef struct gemm_winograd_layer {
     int channels, filters, out_h, out_w;
     int vector;                 /* floats in a vector */
+    bool prepare;               /* U has to be made, and serves this image alone */
 } gemm_winograd_layer;
 
 /* What was measured of a row's kernels, in multiplications of a vector. */
 typedef struct gemm_winograd_cost {
     double element[2];          /* to transform an element of V or M, with m = 2 and with m = 4 */
     double bytes;               /* so many bytes of filters or U come in the time of one */
+    double prepare;             /* to make an element of U, in new memory */
 } gemm_winograd_cost;
 
-/* The m that computes the layer fastest, 2 or 4. 0: the direct way does. */
+/* The m that computes the layer fastest, 2 or 4. 0: a product without transforms does. */
 int gemm_winograd_fastest(const gemm_winograd_layer *, const gemm_winograd_cost *);
+
+/* The time with m over that of the product without transforms. */
+double gemm_winograd_ratio(const gemm_winograd_layer *, const gemm_winograd_cost *, int m);
 
 #endif

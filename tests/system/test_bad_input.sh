@@ -32,6 +32,8 @@ for conv in winograd ''; do
         env GEMM_CONV="$conv" $detect
 done
 check env-conv-direct env GEMM_CONV=direct ./darknet detect cfg/kite-demo.cfg cfg/kite-demo.weights data/kite.jpg
+expect_failure env-prepare "GEMM_PREPARE='third' is neither first nor second" env GEMM_PREPARE=third $detect
+expect_failure env-way "GEMM_WAY='direct' is no way of packed; the ways are: dots winograd4 " env GEMM_WAY=direct $detect
 expect_failure env-check "GEMM_CHECK='yes' is neither 0 nor 1" env GEMM_CHECK=yes $detect
 expect_failure env-bind "GEMM_BIND='' is neither 0 nor 1" env GEMM_BIND= $detect
 expect_failure env-ref "GEMM_REF_BLIS=missing.so: missing.so: cannot open shared object file" \

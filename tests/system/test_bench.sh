@@ -43,9 +43,9 @@ Flat profile:
  10.00     10.00     1.00                             gemm_cpu
 END
 {
-    echo 'variant,TA,TB,M,N,K,ms,gflops,kernel_ms,bytes_a,bytes_b,bytes_c,layer,algorithm,auto'
-    for call in 1 2 3 4; do echo 'packed,0,0,16,173056,27,4.0,37.3,250,0,0,0,,,'; done
-    for call in 1 2; do echo 'packed,0,0,0,0,0,1.0,0.000,,0,0,0,yolo 8x8x7 to 8x8x7 batch 1,,'; done
+    echo 'variant,TA,TB,M,N,K,ms,gflops,kernel_ms,bytes_a,bytes_b,bytes_c,layer,algorithm,auto,why'
+    for call in 1 2 3 4; do echo 'packed,0,0,16,173056,27,4.0,37.3,250,0,0,0,,,,'; done
+    for call in 1 2; do echo 'packed,0,0,0,0,0,1.0,0.000,,0,0,0,yolo 8x8x7 to 8x8x7 batch 1,,,'; done
 } >"$work/trace"
 row=$(awk -v row=packed -v images=4 -v trace_images=2 -f bench/studies/gprof_row.awk \
     "$work/flat" "$work/trace" | tr '\t' ' ')

@@ -104,20 +104,33 @@ if [ "$(grep -c '^block2d,0,0,' "$work/trace.csv")" = 13 ]; then
 else
     fail trace-and-check "no 13 calls of block2d in the trace"
 fi
-bad=$(awk -F, 'NR == 1 { if ($0 != "variant,TA,TB,M,N,K,ms,gflops,kernel_ms,bytes_a,bytes_b,bytes_c,layer,algorithm,auto") print "columns"; next }
+bad=$(awk -F, 'NR == 1 { if ($0 != "variant,TA,TB,M,N,K,ms,gflops,kernel_ms,bytes_a,bytes_b,bytes_c,layer,algorithm,auto,why") print "columns"; next }
     NR == 2 && ($4 != 16 || $5 != 173056 || $6 != 27) { print "M N K of " $0 }
     { speed = $8 * $7 / (2e-6 * $4 * $5 * $6) }
-    NF != 15 || speed < 0.99 || speed > 1.01 || $9 $13 $14 $15 != "" { print "row " $0 }' "$work/trace.csv")
+    NF != 16 || speed < 0.99 || speed > 1.01 || $9 $13 $14 $15 $16 != "" { print "row " $0 }' "$work/trace.csv")
 [ -z "$bad" ] && pass trace-columns || fail trace-columns "$(echo $bad)"
+
+# GEMM_WAY is a way of every layer that can go so. GEMM_PREPARE=first prepares for a second picture at once.
+GEMM_WAY=winograd2 GEMM_IMPL=packed GEMM_CHECK=1 GEMM_TRACE=$work/trace.csv \
+    labels ./darknet cfg/yolov3-tiny.cfg "$untrained" >/dev/null
+asked=$(grep -c '^packed,.*,3x3/1 pad 1 .*,winograd2,,$' "$work/trace.csv")
+[ $label_status = 0 ] && [ "$asked" = 9 ] && pass way-asked || fail way-asked "$asked of 9 layers 3x3 by winograd2"
+for when in first second; do
+    GEMM_PREPARE=$when GEMM_IMPL=packed GEMM_TRACE=$work/trace.csv labels ./darknet cfg/yolov3-tiny.cfg \
+        "$untrained" >/dev/null
+    echo "$when $(grep -c '^packed,.*,winograd[24],,' "$work/trace.csv") $(grep -c 'for one image' "$work/trace.csv")"
+done >"$work/prepared"
+awk '$1 == "first" { all = $2; told = $3 } $1 == "second" && told == 0 && $3 > 5 && $2 < all { fewer = 1 }
+    END { exit !fewer }' "$work/prepared" && pass prepare || fail prepare "$(cat "$work/prepared")"
 
 # The same of packed by hook, where Winograd's algorithm computes some layers, and without it.
 # The first layer has too few channels for it, and the maxpool behind it is part of it.
 for conv in hook direct; do
     GEMM_CONV=$conv GEMM_IMPL=packed GEMM_CHECK=1 GEMM_TRACE=$work/trace.csv \
         labels ./darknet cfg/yolov3-tiny.cfg "$untrained" >/dev/null
-    winograd=$(grep -c '^packed,.*,winograd[24],$' "$work/trace.csv")
-    direct=$(grep -Ec '^packed,.*,(implicit|nchwc|banded),$' "$work/trace.csv")
-    first=$(grep -Ec '^packed,0,0,16,173056,27,.* pool,(implicit|banded),$' "$work/trace.csv")
+    winograd=$(grep -c '^packed,.*,winograd[24],,' "$work/trace.csv")
+    direct=$(grep -Ec '^packed,.*,(implicit|nchwc|banded),,' "$work/trace.csv")
+    first=$(grep -Ec '^packed,0,0,16,173056,27,.* pool,(implicit|banded),,' "$work/trace.csv")
     case $conv in
     hook) right=$((winograd >= 1 && winograd <= 9 && winograd + direct == 13)) ;;
     direct) right=$((winograd == 0 && direct == 13)) ;;

@@ -167,6 +167,7 @@ static int run_job(void *data)
     if (!freopen("/dev/null", "w", stderr)) return 1;   /* Darknet prints its networks there */
     setenv("GEMM_ISA", j->isa, 1);
     gemm_set_variant(gemm_find("packed"));
+    gemm_set_prepare_first(true);
     for (int threads = 1; threads <= MOST_THREADS; ++threads) {
         gemm_set_threads(threads);
         const hash h = j->cfg ? network_hash(j->cfg) : multiplies_hash();

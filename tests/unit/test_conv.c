@@ -19,9 +19,6 @@
 #include "driver/driver.h"
 #include "gemm_cl.h"
 #include "hybrid/hybrid.h"
-#include "packed/conv/banded.h"
-#include "packed/conv/nchwc.h"
-#include "packed/conv/winograd.h"
 #include "packed/packed.h"
 #include "support/conv_shape.h"
 #include "support/float_modes.h"
@@ -60,9 +57,9 @@ enum { MOST_THREADS = 8 };
 /* The params of a row that may decline. */
 static const char NOT_EVERY_CALL;
 
-/* The calls that conv_by_winograd, conv_by_polyphase or conv_by_way has computed. */
+/* The calls that conv_by_way has computed, and where. */
 static int forced_runs;
-static const gemm_ukernel *forced_isa;  /* of conv_by_polyphase and conv_by_way */
+static const gemm_ukernel *forced_isa;
 
 typedef struct options {
     uint64_t seed;
@@ -947,92 +944,40 @@ static void test_ends(const gemm_ukernel *u)
     }
 }
 
-/* ---- Winograd's algorithm on one instruction set, whatever the cost model says ---- */
+/* ---- one way of `packed` on one instruction set, also where it would not be chosen ---- */
 
-typedef struct forced {
-    const gemm_ukernel *u;
-    int m;
-} forced;
+static const char *forced_way;
 
-static forced forced_winograd;
-
-/* As gemm_packed_conv. Declines what the algorithm cannot do. */
-static gemm_status conv_by_winograd(const conv_call *c, const gemm_context *context,
-                                    const void *params)
-{
-    (void)params;
-    gemm_context own = *context;
-    own.isa = forced_winograd.u;
-    if (!gemm_conv_can_transform(c) || packed_winograd(c, forced_winograd.m, &own))
-        return GEMM_DECLINED;
-    context->note->transform = gemm_winograd_transform(forced_winograd.m);
-    ++forced_runs;
-    return GEMM_DONE;
-}
-
-static void judge_winograd(const gemm_ukernel *u, int m, const options *o)
-{
-    char name[48];
-    gemm_variant v = *gemm_find("packed");
-    snprintf(name, sizeof name, "winograd%d, %s", m, u->name);
-    forced_winograd = (forced){u, m};
-    forced_runs = 0;
-    v.name = name;
-    v.conv = conv_by_winograd;
-    v.params = &NOT_EVERY_CALL;
-    judge_row(&v, draw_winograd, o);
-    if (forced_runs < o->cases)
-        report_fail(name, "only %d of %d cases ran", forced_runs / 3, o->cases);
-}
-
-/* ---- bands of split rows on one instruction set ---- */
-
-/* As gemm_packed_conv. Declines what is pooled, and what does not go the way polyphase. */
-static gemm_status conv_by_polyphase(const conv_call *c, const gemm_context *context,
-                                 const void *params)
-{
-    (void)params;
-    if (c->pool) return GEMM_DECLINED;
-    const gemm_status status = conv_on_isa(c, context, forced_isa);
-    if (strcmp(context->note->algorithm, "polyphase")) return GEMM_DECLINED;
-    ++forced_runs;
-    return status;
-}
-
-/* ---- a way of gemm_packed_conv on one instruction set: nchwc, few channels ---- */
-
-/* Which layers go that way, and the way. Few channels: also those that packed would not choose. */
-static struct {
-    bool (*can)(const conv_call *, const gemm_ukernel *);
-    int (*run)(const conv_call *, const gemm_context *);
-} forced_way;
-
+/* As gemm_packed_conv. Declines what cannot go that way. */
 static gemm_status conv_by_way(const conv_call *c, const gemm_context *context, const void *params)
 {
-    (void)params;
     gemm_context own = *context;
     own.isa = forced_isa;
-    if (!forced_way.can(c, forced_isa) || forced_way.run(c, &own)) return GEMM_DECLINED;
+    own.way = forced_way;
+    if (gemm_packed_explain(c, &own, params) != GEMM_DONE ||
+        strcmp(own.note->algorithm, forced_way) || gemm_packed_conv(c, &own, params) != GEMM_DONE)
+        return GEMM_DECLINED;
     ++forced_runs;
     return GEMM_DONE;
 }
 
-static void judge_forced(const char *kind, const gemm_ukernel *u, gemm_row_conv *conv,
-                         draw_function *draw, const options *o)
+static void judge_way(const char *way, const gemm_ukernel *u, draw_function *draw, int cases,
+                      const options *o)
 {
     char name[48];
-    options fewer = *o;
+    options own = *o;
     gemm_variant v = *gemm_find("packed");
-    snprintf(name, sizeof name, "%s, %s", kind, u->name);
+    snprintf(name, sizeof name, "%s, %s", way, u->name);
     forced_isa = u;
+    forced_way = way;
     forced_runs = 0;
     v.name = name;
-    v.conv = conv;
+    v.conv = conv_by_way;
     v.params = &NOT_EVERY_CALL;
-    fewer.cases = (o->cases + 3) / 4;
-    judge_row(&v, draw, &fewer);
-    if (forced_runs < fewer.cases)
-        report_fail(name, "only %d of %d cases ran", forced_runs / 3, fewer.cases);
+    own.cases = cases;
+    judge_row(&v, draw, &own);
+    if (forced_runs < cases)
+        report_fail(name, "only %d of %d cases ran", forced_runs / 3, cases);
 }
 
 static void judge_isa(const gemm_ukernel *u, const char *name, const options *o)
@@ -1047,13 +992,11 @@ static void judge_isa(const gemm_ukernel *u, const char *name, const options *o)
     }
     judge_row(&v, draw_geometry, o);
     if (o->only_case >= 0) return;
-    judge_winograd(u, 2, o);
-    judge_winograd(u, 4, o);
-    judge_forced("polyphase", u, conv_by_polyphase, draw_polyphase, o);
-    forced_way.can = packed_prefers_nchwc, forced_way.run = packed_nchwc_conv;
-    judge_forced("nchwc", u, conv_by_way, draw_nchwc, o);
-    forced_way.can = packed_can_band, forced_way.run = packed_band_conv;
-    judge_forced("few channels", u, conv_by_way, draw_band, o);
+    judge_way("winograd2", u, draw_winograd, o->cases, o);
+    judge_way("winograd4", u, draw_winograd, o->cases, o);
+    judge_way("polyphase", u, draw_polyphase, (o->cases + 3) / 4, o);
+    judge_way("nchwc", u, draw_nchwc, (o->cases + 3) / 4, o);
+    judge_way("banded", u, draw_band, (o->cases + 3) / 4, o);
     test_ends(u);
     if (o->threads > 1) test_threads(u, o->threads);
     if (o->threads > 1) test_modes(u);

@@ -15,7 +15,6 @@
  */
 #include "check/conv_check.h"
 #include "driver/driver.h"
-#include "packed/conv/winograd.h"
 #include "packed/packed.h"
 #include "support/conv_shape.h"
 #include "support/report.h"
@@ -65,10 +64,11 @@ static gemm_status run_way(const conv_call *c, const gemm_context *context, cons
     gemm_context own = *context;
     own.isa = w->u;
     own.direct = w->m == DIRECT;
-    if (w->m <= DIRECT) return gemm_packed_conv(c, &own, NULL);
-    if (packed_winograd(c, w->m, &own)) return GEMM_DECLINED;
-    own.note->transform = gemm_winograd_transform(w->m);
-    return GEMM_DONE;
+    own.way = w->m == 2 ? "winograd2" : w->m == 4 ? "winograd4" : NULL;
+    const gemm_status status = gemm_packed_conv(c, &own, NULL);
+    /* Without room it goes another way, and the note has both. */
+    if (own.way && strncmp(own.note->algorithm, own.way, strlen(own.way))) return GEMM_DECLINED;
+    return status;
 }
 
 static gemm_variant make_row(const way *w)
@@ -139,6 +139,7 @@ static float *expect(const way *w, const conv_call *c)
     gemm_set_threads(1);
     const bool done = run(w, &own, NULL, NULL);
     gemm_set_threads(THREADS);
+    gemm_set_prepare_first(true);
     if (done) return expected;
     free(expected);
     return NULL;
@@ -383,6 +384,40 @@ static const char *judge_no_memory(const conv_call *c, const way *w)
     return runs < 2 ? "nothing failed" : gemm_planned_bytes() ? "a plan is left" : NULL;
 }
 
+/* ---- the first call of a layer ---- */
+
+/* Without GEMM_PREPARE=first the first call prepares nothing for this layer, and keeps nothing. The
+   next calls have the bits of a call that may prepare. */
+static const char *judge_first(const conv_call *c, const gemm_ukernel *u)
+{
+    const way chosen = {u, CHOSEN}, direct = {u, DIRECT};
+    gemm_plan *plan = NULL;
+    gemm_note note;
+    const char *wrong = NULL;
+    float *prepared = expect(&chosen, c), *plain = expect(&direct, c);
+    if (!prepared || !plain || !memcmp(prepared, plain, output_bytes(c))) abort();
+    gemm_set_prepare_first(false);
+    for (int i = 0; i < 3 && !wrong; ++i) {
+        if (!run(&chosen, c, &plan, &note)) wrong = "it declined";
+        else if (memcmp(c->output, i ? prepared : plain, output_bytes(c))) wrong = "other bits";
+        else if (!strncmp(note.algorithm, "winograd", 8) != (i > 0)) wrong = "another way";
+        else if ((gemm_planned_bytes() > 0) != (i > 0)) wrong = "it kept something at the wrong call";
+    }
+    gemm_set_prepare_first(true);
+    gemm_plan_drop(&plan);
+    free(prepared);
+    free(plain);
+    return wrong;
+}
+
+static void test_first(const gemm_ukernel *u)
+{
+    static const large layer = {{"", 1, 1, 128, 10, 10, 128, 3, 1, 1}, false, CHOSEN};
+    conv_call c = make_layer(&layer, 1);
+    report("first-call", "prepares nothing", u, judge_first(&c, u));
+    conv_shape_free(&c);
+}
+
 /* Layers that the cost model gives to Winograd with every instruction set. */
 static void test_no_memory(const gemm_ukernel *u)
 {
@@ -457,6 +492,7 @@ static void test_isa(const gemm_ukernel *u, const options *o)
         test_batch(u, &LAYERS[i]);
     }
     test_no_memory(u);
+    test_first(u);
     test_bound(u, 2);
     test_bound(u, 4);
 }
@@ -474,6 +510,7 @@ int main(int argc, char **argv)
     }
     int tested = 0;
     gemm_set_threads(THREADS);
+    gemm_set_prepare_first(true);
     gemm_set_plan_limit(SIZE_MAX);
     for (const gemm_ukernel *const *u = gemm_ukernels; *u && known; ++u)
         if (!o.isa || !strcmp(o.isa, (*u)->name)) test_isa(*u, &o), ++tested;

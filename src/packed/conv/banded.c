@@ -22,8 +22,6 @@
  * Each element is one sum over its taps, from the first to the last. So the bits do not depend on
  * the threads.
  */
-#include "packed/conv/banded.h"
-
 #include "packed/conv/way.h"
 #include "packed/gemm/plan.h"
 #include "packed/packed.h"
@@ -76,11 +74,14 @@ static band_job make_job(const conv_call *c, const gemm_ukernel *u, int threads)
     return b;
 }
 
-bool packed_can_band(const conv_call *c, const gemm_ukernel *u)
+/* NULL, or why the way cannot compute the convolution. */
+static const char *cannot_band(const conv_call *c, const gemm_ukernel *u)
 {
-    if (c->size == 1 || c->groups > 1 || c->activation == CONV_LOGISTIC) return false;
+    if (c->size == 1) return "1x1";
+    if (c->groups > 1) return "groups";
+    if (c->activation == CONV_LOGISTIC) return "logistic";
     const band_job b = make_job(c, u, 1);
-    return scratch_bytes(&b) <= GEMM_SCRATCH_BYTES;
+    return scratch_bytes(&b) <= GEMM_SCRATCH_BYTES ? NULL : "no room in scratch";
 }
 
 /* Whether a row has a whole tile, and at least 3/4 of the places that its tiles compute. Strips of
@@ -99,12 +100,11 @@ static bool fits_rows(const conv_call *c, const gemm_ukernel *u)
     return c->size >= c->stride && (c->pool || c->out_w >= u->vl);
 }
 
-/* Whether strips of B would take longer. */
-static bool prefers_band(const conv_call *c, const gemm_ukernel *u)
+/* So few that strips of B would take longer. */
+static bool is_few(const conv_call *c)
 {
     enum { FEW = 4, SOME = 32, SOME_FILTERS = 32 };
-    if (c->c > FEW && (c->c > SOME || c->n > SOME_FILTERS)) return false;
-    return fits_rows(c, u) && packed_can_band(c, u);
+    return c->c <= FEW || (c->c <= SOME && c->n <= SOME_FILTERS);
 }
 
 /* The distance from a place to its pixel under each tap. In pairs: from two neighbouring places to
@@ -181,24 +181,21 @@ static void run_chunk(void *arg, int chunk, void *scratch)
         run_band(b, image, y, min_int(b->rows, end - y), band, taps);
 }
 
-int packed_band_conv(const conv_call *c, const gemm_context *context)
+static const char *plan_band(const conv_call *c, const gemm_context *context,
+                             packed_choice *choice)
 {
+    if (!choice->asked && !is_few(c)) return "many channels";
+    if (!choice->asked && !fits_rows(c, context->isa)) return "narrow rows";
+    return cannot_band(c, context->isa);
+}
+
+static int run_banded(const conv_call *c, const packed_choice *choice, const gemm_context *context)
+{
+    (void)choice;
     const int threads =
         packed_threads(c->n, gemm_conv_places(c), gemm_conv_taps(c), context->threads);
     band_job b = make_job(c, context->isa, threads);
     return gemm_parallel(threads, c->batch * ceil_div(c->out_h, b.chunk_rows), run_chunk, &b);
 }
 
-static bool plan_band(const conv_call *c, const gemm_context *context, packed_choice *choice)
-{
-    (void)choice;
-    return prefers_band(c, context->isa);
-}
-
-static int run_way(const conv_call *c, const packed_choice *choice, const gemm_context *context)
-{
-    (void)choice;
-    return packed_band_conv(c, context);
-}
-
-const packed_way packed_way_banded = {"banded", plan_band, run_way};
+const packed_way packed_way_banded = {"banded", plan_band, run_banded};

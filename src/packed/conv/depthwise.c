@@ -90,19 +90,17 @@ static void convolve_channels(void *arg, int chunk, void *scratch)
     }
 }
 
-/* Two bands must fit the scratch. */
-static bool fits_depthwise(const conv_call *c, const gemm_ukernel *u)
-{
-    if (c->c != c->groups || c->stride > 2 || gemm_conv_is_pointwise(c)) return false;
-    const gemm_depthwise d = make_depthwise(c, u);
-    const size_t floats = gemm_depthwise_floats(&d, rows_in_band(&d));
-    return 2 * floats * sizeof(float) <= GEMM_SCRATCH_BYTES;
-}
-
-static bool plan_depthwise(const conv_call *c, const gemm_context *context, packed_choice *choice)
+static const char *plan_depthwise(const conv_call *c, const gemm_context *context,
+                                  packed_choice *choice)
 {
     (void)choice;
-    return !c->pool && fits_depthwise(c, context->isa);
+    if (c->c != c->groups) return "several channels a group";
+    if (c->stride > 2) return "stride above 2";
+    if (gemm_conv_is_pointwise(c)) return "1x1";
+    if (c->pool) return "pool";
+    const gemm_depthwise d = make_depthwise(c, context->isa);
+    const size_t two_bands = 2 * gemm_depthwise_floats(&d, rows_in_band(&d)) * sizeof(float);
+    return two_bands <= GEMM_SCRATCH_BYTES ? NULL : "no room in scratch";
 }
 
 static int run_depthwise(const conv_call *c, const packed_choice *choice,

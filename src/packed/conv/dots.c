@@ -55,10 +55,11 @@ static void convolve_dots(void *arg, int chunk, void *scratch)
     }
 }
 
-static bool plan_dots(const conv_call *c, const gemm_context *context, packed_choice *choice)
+static const char *plan_dots(const conv_call *c, const gemm_context *context,
+                             packed_choice *choice)
 {
     (void)context, (void)choice;
-    return gemm_conv_is_dots(c);
+    return gemm_conv_is_dots(c) ? NULL : "smaller than the image";
 }
 
 static int run_dots(const conv_call *c, const packed_choice *choice, const gemm_context *context)

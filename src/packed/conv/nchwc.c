@@ -117,14 +117,29 @@ static size_t result_bytes(const conv_call *c, const gemm_ukernel *u)
     return (size_t)c->h * c->w * ceil_div(c->n, u->vl) * u->vl * sizeof(float);
 }
 
-bool packed_prefers_nchwc(const conv_call *c, const gemm_ukernel *u)
+static const char *cannot_nchwc(const conv_call *c, const gemm_ukernel *u)
+{
+    if (!gemm_conv_is_pointwise(c)) return "not 1x1";
+    if (c->groups > 1) return "groups";
+    if (c->pool) return "pool";
+    if (c->activation == CONV_LOGISTIC) return "logistic";
+    return result_bytes(c, u) + c->h * c->w * sizeof(int) <= GEMM_SCRATCH_BYTES ? NULL
+                                                                          : "no room in scratch";
+}
+
+static const char *plan(const conv_call *c, const gemm_ukernel *u, bool asked)
 {
     enum { MOST_PLACES = 256 };         /* larger maps have few tail columns for their size */
-    const int places = c->h * c->w;
-    if (!gemm_conv_is_pointwise(c) || c->groups > 1 || c->pool || c->activation == CONV_LOGISTIC)
-        return false;
-    if (places > MOST_PLACES || c->c > 2 * u->kc || packed_adds_in_order(c, u)) return false;
-    return result_bytes(c, u) + places * sizeof(int) <= GEMM_SCRATCH_BYTES;
+    const char *cannot = cannot_nchwc(c, u);
+    if (cannot || asked) return cannot;
+    if (c->h * c->w > MOST_PLACES) return "large map";
+    if (c->c > 2 * u->kc) return "many channels";
+    return packed_adds_in_order(c, u) ? "no tail and one block of K" : NULL;
+}
+
+bool packed_prefers_nchwc(const conv_call *c, const gemm_ukernel *u)
+{
+    return !plan(c, u, false);
 }
 
 static void run_chunk(void *arg, int chunk, void *scratch)
@@ -167,8 +182,15 @@ static void cut(layer *l, int threads)
     l->pieces = places / l->step;
 }
 
-int packed_nchwc_conv(const conv_call *c, const gemm_context *context)
+static const char *plan_nchwc(const conv_call *c, const gemm_context *context,
+                              packed_choice *choice)
 {
+    return plan(c, context->isa, choice->asked);
+}
+
+static int run_nchwc(const conv_call *c, const packed_choice *choice, const gemm_context *context)
+{
+    (void)choice;
     packed_nchwc *own = NULL;
     layer l = {.c = c, .u = context->isa};
     l.weights = packed_arrange(c, l.u, context->kept, &own);
@@ -180,16 +202,4 @@ int packed_nchwc_conv(const conv_call *c, const gemm_context *context)
     return no_memory;
 }
 
-static bool plan_nchwc(const conv_call *c, const gemm_context *context, packed_choice *choice)
-{
-    (void)choice;
-    return packed_prefers_nchwc(c, context->isa);
-}
-
-static int run_way(const conv_call *c, const packed_choice *choice, const gemm_context *context)
-{
-    (void)choice;
-    return packed_nchwc_conv(c, context);
-}
-
-const packed_way packed_way_nchwc = {"nchwc", plan_nchwc, run_way};
+const packed_way packed_way_nchwc = {"nchwc", plan_nchwc, run_nchwc};

@@ -28,7 +28,4 @@ bool packed_adds_in_order(const conv_call *, const gemm_ukernel *);
    blocks of K. */
 bool packed_prefers_nchwc(const conv_call *, const gemm_ukernel *);
 
-/* Runs it. Returns -1 if there is no memory. */
-int packed_nchwc_conv(const conv_call *, const gemm_context *);
-
 #endif

@@ -37,7 +37,6 @@ static int rows_of_chunk(const conv_call *c, const gemm_ukernel *u)
 {
     enum { FEW_CHUNKS = 8, MANY_CHUNKS = 16, FEW_STRIPS = 4, BAND = 64 * 1024 / sizeof(float),
            MOST = (GEMM_SCRATCH_BYTES - PACKED_SCRATCH_BYTES) / sizeof(float) };
-    if (!packed_reads_all_parts(c) || c->pool) return 0;
     const int channels = c->c / c->groups;
     const gemm_depthwise d = packed_band_of(c, u);
     const int fits = (BAND / channels / d.pitch - c->size) / c->stride + 1;
@@ -71,10 +70,13 @@ static void convolve_polyphase(void *arg, int index, void *scratch)
     packed_run_here(&job, chunk.plan, scratch);
 }
 
-static bool plan_polyphase(const conv_call *c, const gemm_context *context, packed_choice *choice)
+static const char *plan_polyphase(const conv_call *c, const gemm_context *context,
+                                  packed_choice *choice)
 {
+    if (c->pool) return "pool";
+    if (!packed_reads_all_parts(c)) return c->stride == 1 ? "stride 1" : "smaller than the stride";
     choice->rows = rows_of_chunk(c, context->isa);
-    return choice->rows > 0;
+    return choice->rows ? NULL : "few chunks or no room in scratch";
 }
 
 static int run_polyphase(const conv_call *c, const packed_choice *choice,

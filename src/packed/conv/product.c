@@ -293,10 +293,11 @@ static int run_pooled(const packed_layer *l, int rows, int threads)
 
 /* ---- the way ---- */
 
-static bool plan_implicit(const conv_call *c, const gemm_context *context, packed_choice *choice)
+static const char *plan_implicit(const conv_call *c, const gemm_context *context,
+                                 packed_choice *choice)
 {
     choice->rows = c->pool ? rows_of_band(c, context->isa) : 0;
-    return !c->pool || choice->rows > 0;
+    return !c->pool || choice->rows ? NULL : "few bands to pool";
 }
 
 /* Without memory for shifts the layer runs as any other geometry does. */

@@ -10,24 +10,28 @@
 
 /* What `plan` found out, for `run`. A way uses what it needs. */
 typedef struct packed_choice {
-    const char *name;           /* for the trace: that of the way, unless plan sets another */
+    bool asked;                 /* the user named the way, so it takes what it can and not only what
+                                   it is fastest for */
     int m;                      /* of Winograd's algorithm */
     int rows;                   /* of the output in a chunk */
+    char weighed[48];           /* where context->timed: how it compares, such as "0.61 of
+                                   implicit"; else "" */
 } packed_choice;
 
 typedef struct packed_way {
     const char *name;
 
-    /* Whether the way takes this convolution. Depends on sizes, weights' form and settings, on no
-       address. */
-    bool (*plan)(const conv_call *, const gemm_context *, packed_choice *);
+    /* NULL: the way takes this convolution. Else why not, in a few words, which live as long as the
+       choice. Depends on sizes and settings, on no address. */
+    const char *(*plan)(const conv_call *, const gemm_context *, packed_choice *);
 
     /* 0, or -1: there is no room, because memory or a thread's scratch is too small. The output is
        then unchanged. */
     int (*run)(const conv_call *, const packed_choice *, const gemm_context *);
 } packed_way;
 
-extern const packed_way packed_way_dots, packed_way_winograd, packed_way_banded, packed_way_nchwc,
-    packed_way_depthwise, packed_way_polyphase, packed_way_implicit;
+extern const packed_way packed_way_dots, packed_way_winograd4, packed_way_winograd2,
+    packed_way_banded, packed_way_nchwc, packed_way_depthwise, packed_way_polyphase,
+    packed_way_implicit;
 
 #endif

@@ -27,29 +27,19 @@
  * Maji et al., "Efficient Winograd or Cook-Toom convolution kernel implementation on widely used
  * mobile CPUs", 2019. The points of m = 4: docs/packed-ways.md.
  */
-#include "packed/conv/winograd.h"
-
 #include "packed/conv/way.h"
 #include "packed/gemm/loops.h"
-#include "packed/packed.h"
-#include "packed/gemm/workspace.h"
 #include "packed/gemm/plan.h"
+#include "packed/gemm/workspace.h"
+#include "packed/packed.h"
 #include "util/caches.h"
 #include "util/ints.h"
 #include "util/large.h"
 #include "util/threads.h"
 #include "util/winograd.h"
 
+#include <stdio.h>
 #include <stdlib.h>
-
-/* The cost was measured (docs/log/convolution.md). */
-int packed_winograd_m(const conv_call *c, const gemm_ukernel *u)
-{
-    static const gemm_winograd_cost cost = {.element = {22, 30}, .bytes = 2.5};
-    const gemm_winograd_layer l = {.channels = c->c, .filters = c->n, .out_h = c->out_h,
-                                   .out_w = c->out_w, .vector = u->vl};
-    return gemm_conv_can_transform(c) ? gemm_winograd_fastest(&l, &cost) : 0;
-}
 
 /* ---- layouts ---- */
 
@@ -411,8 +401,10 @@ static void plan_products(layer *l, bool by_strips)
                         : plan_product(l, n - (l->blocks - 1) * l->block, tiles);
 }
 
-int packed_winograd(const conv_call *c, int m, const gemm_context *context)
+static int run_winograd(const conv_call *c, const packed_choice *choice,
+                        const gemm_context *context)
 {
+    const int m = choice->m;
     layer l = make_layer(c, m, context);
     const bool has_strips = cut_strips(&l), has_phases = cut_phases(&l);
     if (!has_strips && !has_phases) return -1;
@@ -425,24 +417,42 @@ int packed_winograd(const conv_call *c, int m, const gemm_context *context)
     const int status = by_strips ? gemm_parallel(l.threads, c->batch * l.strips, compute_strip, &l)
                                  : run_phases(&l);
     if (own) free_filters(f);
+    if (!status) context->note->transform = gemm_winograd_transform(m);
     return status;
 }
 
-/* ---- the way ---- */
+/* ---- the ways ---- */
 
-static bool plan_winograd(const conv_call *c, const gemm_context *context, packed_choice *choice)
+/* The cost was measured (docs/log/convolution.md). */
+static const char *plan_winograd(const conv_call *c, const gemm_context *context,
+                                 packed_choice *choice, int m)
 {
-    choice->m = context->direct ? 0 : packed_winograd_m(c, context->isa);
-    choice->name = choice->m == 2 ? "winograd2" : "winograd4";
-    return choice->m != 0;
+    static const gemm_winograd_cost cost = {.element = {22, 30}, .bytes = 2.5, .prepare = 12};
+    const gemm_winograd_layer l = {.channels = c->c, .filters = c->n, .out_h = c->out_h,
+                                   .out_w = c->out_w, .vector = context->isa->vl,
+                                   .prepare = context->first};
+    choice->m = m;
+    if (!gemm_conv_can_transform(c))
+        return c->activation == CONV_LOGISTIC ? "logistic" : "not 3x3 of stride 1 and one group";
+    if (choice->asked) return NULL;
+    if (context->direct) return "GEMM_CONV=direct";
+    if (context->timed) {
+        snprintf(choice->weighed, sizeof choice->weighed, "%.2f of implicit%s",
+                 gemm_winograd_ratio(&l, &cost, m), l.prepare ? " for one image" : "");
+    }
+    if (gemm_winograd_fastest(&l, &cost) == m) return NULL;
+    return *choice->weighed ? choice->weighed : "slower";
 }
 
-static int run_winograd(const conv_call *c, const packed_choice *choice,
-                        const gemm_context *context)
+static const char *plan_4(const conv_call *c, const gemm_context *context, packed_choice *choice)
 {
-    if (packed_winograd(c, choice->m, context)) return -1;
-    context->note->transform = gemm_winograd_transform(choice->m);
-    return 0;
+    return plan_winograd(c, context, choice, 4);
 }
 
-const packed_way packed_way_winograd = {"winograd", plan_winograd, run_winograd};
+static const char *plan_2(const conv_call *c, const gemm_context *context, packed_choice *choice)
+{
+    return plan_winograd(c, context, choice, 2);
+}
+
+const packed_way packed_way_winograd4 = {"winograd4", plan_4, run_winograd};
+const packed_way packed_way_winograd2 = {"winograd2", plan_2, run_winograd};
