@@ -79,8 +79,8 @@ static inline void *gemm_kept_data(const gemm_kept *kept, void (*free)(void *dat
     return kept && kept->free == free ? kept->data : NULL;
 }
 
-/* Keeps data of so many bytes where nothing is kept yet. Returns false without room, or where nothing
-   can be kept: data then remains the caller's. */
+/* Keeps data of so many bytes where nothing is kept yet. Returns false without room, or where
+   nothing can be kept: data then remains the caller's. */
 static inline bool gemm_keep(gemm_kept *kept, void *data, size_t bytes, void (*free)(void *data))
 {
     if (!kept || bytes > kept->room) return false;

@@ -66,12 +66,12 @@ none docs-tests 'no such test'
 
 # ---- The ways of `packed` ----
 # "WAY FILE" a line, in order: of the table in convolution.c, and of the page. A way's name is the first string
-# of its packed_way, and Winograd's trace has m behind it.
-for way in $(sed -n 's/^ *&\(packed_way_[a-z]*\),.*/\1/p' src/packed/conv/convolution.c); do
-    grep -o "^const packed_way $way = {\"[a-z]*" src/packed/conv/*.c |
+# of its packed_way.
+for way in $(sed -n 's/^ *&\(packed_way_[a-z0-9]*\),.*/\1/p' src/packed/conv/convolution.c); do
+    grep -o "^const packed_way $way = {\"[a-z0-9]*" src/packed/conv/*.c |
         sed 's|.*/\([a-z_]*\.c\):.*"|\1 |; s|\(.*\) \(.*\)|\2 \1|'
 done >"$work/ways"
-sed -n '/^| name in the trace/,/^$/s/^| `\([a-z]*\)2\{0,1\}`.*| `\([a-z_]*\.c\)` |$/\1 \2/p' docs/packed-ways.md >"$work/page-ways"
+sed -n '/^| name in the trace/,/^$/s/^| `\([a-z0-9]*\)`.*| `\([a-z_]*\.c\)` |$/\1 \2/p' docs/packed-ways.md >"$work/page-ways"
 check docs-ways-found [ "$(wc -l <"$work/ways")" -ge 7 ]
 diff "$work/ways" "$work/page-ways" >"$work/missing"
 none docs-ways 'the code has <, docs/packed-ways.md has >'

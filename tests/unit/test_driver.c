@@ -651,7 +651,8 @@ static const char *judge_reference(int TA, int TB, int m, int n, int k)
 
 static void test_reference(void)
 {
-    static const int sizes[][3] = {{1, 1, 1}, {3, 7, 64}, {10, 513, 65}, {9, 512, 130}, {8, 40, 63}};
+    static const int sizes[][3] = {{1, 1, 1}, {3, 7, 64}, {10, 513, 65}, {9, 512, 130},
+                                   {8, 40, 63}};
     for (int t = 0; t < 4; ++t) {
         for (size_t i = 0; i < sizeof sizes / sizeof *sizes; ++i) {
             const int *s = sizes[i];

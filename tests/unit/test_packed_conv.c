@@ -401,7 +401,7 @@ static const char *judge_first(const conv_call *c, const gemm_ukernel *u)
         if (!run(&chosen, c, &plan, &note)) wrong = "it declined";
         else if (memcmp(c->output, i ? prepared : plain, output_bytes(c))) wrong = "other bits";
         else if (!strncmp(note.algorithm, "winograd", 8) != (i > 0)) wrong = "another way";
-        else if ((gemm_planned_bytes() > 0) != (i > 0)) wrong = "it kept something at the wrong call";
+        else if ((gemm_planned_bytes() > 0) != (i > 0)) wrong = "kept at the wrong call";
     }
     gemm_set_prepare_first(true);
     gemm_plan_drop(&plan);
