@@ -662,6 +662,7 @@ static int change_rows(void *ignored)
     int failed = 0;
     if (!expected) return 2;
     gemm_set_variant(gemm_find("auto"));
+    gemm_set_prepare_first(true);
     gemm_auto_set_mode(GEMM_AUTO_ANEW);
     for (int i = 0; i < 4; ++i) {
         const gemm_variant *v = gemm_find(rows[i]);
