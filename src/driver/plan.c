@@ -27,7 +27,7 @@ struct gemm_plan {
     float *norm;                /* folded, or NULL */
     gemm_kept kept;
     size_t counted;             /* of kept.bytes, in the sum below */
-    bool used;                  /* a call had it */
+    bool used;                  /* a call with it was done */
 };
 
 /* The bytes that all plans keep, and their limit. */
@@ -134,10 +134,10 @@ gemm_kept *gemm_plan_kept(gemm_plan *plan)
     return &plan->kept;
 }
 
-void gemm_plan_count(gemm_plan *plan)
+void gemm_plan_count(gemm_plan *plan, bool done)
 {
     const size_t now = plan->kept.data ? plan->kept.bytes : 0;
-    plan->used = true;
+    plan->used = plan->used || done;
     atomic_fetch_add(&kept_bytes, now - plan->counted);
     plan->counted = now;
 }

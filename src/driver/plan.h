@@ -26,11 +26,12 @@ const float *gemm_plan_norm(gemm_plan *, const conv_call *, const conv_norm *);
 /* The same without a plan. The caller frees it. */
 float *gemm_fold_norm(const conv_call *, const conv_norm *);
 
-/* Whether no call had the plan yet. */
+/* Whether no call with the plan was done yet. */
 bool gemm_plan_is_new(const gemm_plan *);
 
-/* What the row keeps, for the context of a call. gemm_plan_count must follow the call. */
+/* What the row keeps, for the context of a call. gemm_plan_count must follow the call, and is told
+   whether it was done. */
 gemm_kept *gemm_plan_kept(gemm_plan *);
-void gemm_plan_count(gemm_plan *);
+void gemm_plan_count(gemm_plan *, bool done);
 
 #endif

@@ -54,7 +54,7 @@ static gemm_status run_planned(const op_run *c, gemm_context *x)
     x->first = !c->state->prepare_first && count && c->plans[0] && gemm_plan_is_new(c->plans[0]);
     const gemm_status status = gemm_op_call(c->op, c->variant, x);
     for (int i = 0; i < count; ++i)
-        if (c->plans[i]) gemm_plan_count(c->plans[i]);
+        if (c->plans[i]) gemm_plan_count(c->plans[i], status == GEMM_DONE);
     return status;
 }
 

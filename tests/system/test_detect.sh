@@ -147,8 +147,8 @@ for conv in hook im2col; do
     (cd "$work/here" && GEMM_CONV=$conv GEMM_IMPL=packed GEMM_CHECK=1 GEMM_TRACE=$work/trace.csv \
         ./darknet speed "$root/tests/unit/cfg/connected.cfg" 1 >"$work/output" 2>&1)
     status=$?
-    dots=$(grep -c '^packed,0,0,[0-9]*,1,.*,connected [0-9]* over [0-9]* batch 1,dots,$' "$work/trace.csv")
-    multiplies=$(grep -c '^[a-z]*,0,1,1,.*,,,$' "$work/trace.csv")
+    dots=$(grep -c '^packed,0,0,[0-9]*,1,.*,connected [0-9]* over [0-9]* batch 1,dots,,$' "$work/trace.csv")
+    multiplies=$(grep -c '^[a-z]*,0,1,1,.*,,,,$' "$work/trace.csv")
     case $conv,$status,$dots,$multiplies in
     hook,0,5,0 | im2col,0,0,5) pass trace-connected-$conv ;;
     *) fail trace-connected-$conv "status $status, $dots layers and $multiplies multiplies: $(tail -n 1 "$work/output")" ;;

@@ -398,6 +398,7 @@ int main(int argc, char **argv)
     if (checks) setenv("GEMM_CHECK", "1", 1);
     gemm_set_variant(gemm_find("packed"));
     gemm_set_threads(2);
+    gemm_set_prepare_first(true);
     if (!checks) test_cl();
     if (!checks) test_trace();
     for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i) {
