@@ -31,8 +31,11 @@ static const char help[] =
     "  --image FILE                 an image (data/kite.jpg); may be repeated\n"
     "  --speed                      `darknet speed` for any network\n"
     "How:\n"
-    "  -n N                         samples of each side and image (32; speed: 10)\n"
-    "  --rounds R                   fresh starts of both programs (8, at most N)\n"
+    "  -n N                         samples of each side and image up to a look (32; speed: 10)\n"
+    "  --rounds R                   fresh starts of both programs up to a look (8, at most N)\n"
+    "  --looks L                    looks at the samples, 1 to 5 (5). The run ends at the first\n"
+    "                               one at which both verdicts stand\n"
+    "  --no-control                 without A against A before it\n"
     "  --warmup W                   pairs after the first image of a round that do not count (1)\n"
     "  --tics T                     passes in one `darknet speed` (3)\n"
     "  --idle-ms MS                 sleep before each image: shows what waking threads costs (0)\n"
@@ -46,13 +49,15 @@ static const char help[] =
     "  --out DIR, --name NAME       DIR/NAME.csv, .md and .json (build/ab; A-vs-B-network)\n"
     "  --help\n"
     "\n"
-    "Status: 0 measured, 1 could not be measured, 2 wrong option, 3 slower (--fail-if-slower),\n"
-    "4 the detections differ, so the verdict is void, 128 + signal when interrupted.\n"
+    "Fewer than 6 rounds give no verdict: then there is one look and no control.\n"
+    "Status: 0 measured, 1 could not be measured, 2 wrong option or a side that cannot start,\n"
+    "3 slower (--fail-if-slower), 4 the detections differ, so the verdict is void,\n"
+    "128 + signal when interrupted.\n"
     "Progress goes to standard error, the summary to standard output.\n";
 
 enum { OPT_ENV_A = 256, OPT_ENV_B, OPT_BIN_A, OPT_BIN_B, OPT_CFG, OPT_WEIGHTS, OPT_IMAGE, OPT_SPEED,
        OPT_ROUNDS, OPT_WARMUP, OPT_TICS, OPT_IDLE, OPT_NO_PAUSE, OPT_TIMEOUT, OPT_SEED, OPT_LEAST,
-       OPT_POINTS, OPT_FAIL, OPT_OUT, OPT_NAME, OPT_HELP };
+       OPT_POINTS, OPT_FAIL, OPT_LOOKS, OPT_NO_CONTROL, OPT_OUT, OPT_NAME, OPT_HELP };
 
 static const struct option long_options[] = {
     {"a", required_argument, NULL, 'a'},
@@ -66,6 +71,8 @@ static const struct option long_options[] = {
     {"image", required_argument, NULL, OPT_IMAGE},
     {"speed", no_argument, NULL, OPT_SPEED},
     {"rounds", required_argument, NULL, OPT_ROUNDS},
+    {"looks", required_argument, NULL, OPT_LOOKS},
+    {"no-control", no_argument, NULL, OPT_NO_CONTROL},
     {"warmup", required_argument, NULL, OPT_WARMUP},
     {"tics", required_argument, NULL, OPT_TICS},
     {"idle-ms", required_argument, NULL, OPT_IDLE},
@@ -171,6 +178,8 @@ static void take_option(ab_options *o, int opt)
     case OPT_IMAGE: add_image(o, optarg); break;
     case OPT_SPEED: o->speed = true; break;
     case OPT_ROUNDS: o->rounds = whole_number("--rounds", 1, 1000); break;
+    case OPT_LOOKS: o->looks = whole_number("--looks", 1, AB_LOOKS); break;
+    case OPT_NO_CONTROL: o->control = false; break;
     case OPT_WARMUP: o->warmup = whole_number("--warmup", 0, 1000); break;
     case OPT_TICS: o->tics = whole_number("--tics", 1, 100000); break;
     case OPT_IDLE: o->idle = number("--idle-ms", 0, 60000) / 1000; break;
@@ -239,8 +248,10 @@ static void default_counts(ab_options *o)
     if (!o->n) o->n = o->speed ? 10 : 32;
     if (o->rounds > o->n || o->speed) o->rounds = o->n;
     /* 2 of 2^r arrangements have the same sign everywhere: this is under 5% from r = 6 on. */
-    if (o->rounds < 6)
-        fprintf(stderr, "ab: a verdict needs 6 rounds or more, not %d\n", o->rounds);
+    if (o->rounds >= 6) return;
+    fprintf(stderr, "ab: a verdict needs 6 rounds or more, not %d\n", o->rounds);
+    o->looks = 1;
+    o->control = false;
 }
 
 static void add_word(char label[AB_LABEL], const char *word)
@@ -372,7 +383,7 @@ static void prepare(ab_run *r, ab_options *o)
     if (!o->name) o->name = make_name(r);
     open_output(r, o);
     for (int side = 0; side < 2; side++) {
-        r->load[side] = calloc((size_t)o->rounds, sizeof *r->load[side]);
+        r->load[side] = calloc((size_t)o->rounds * (size_t)o->looks, sizeof *r->load[side]);
         if (!r->load[side]) cannot("run", "ab");
     }
 }
@@ -399,12 +410,28 @@ static int status_of(const ab_run *r, const ab_result results[2])
     return AB_DONE;
 }
 
+/* Nothing was measured, so there is nothing to write. */
+static int give_up(const ab_run *r)
+{
+    fprintf(stderr, "ab: %s\n", r->problem);
+    if (!r->count || r->unstarted) unlink(r->csv_path);
+    return ab_stop ? 128 + (int)ab_stop : r->unstarted ? AB_USAGE : AB_FAILED;
+}
+
+static bool has_measured(const ab_run *r)
+{
+    for (size_t i = 0; i < r->count; i++)
+        if (r->samples[i].phase == AB_MEASURED) return true;
+    return false;
+}
+
 static int finish(ab_run *r)
 {
     ab_result results[2];
     if (fclose(r->csv) && !r->problem[0])
         snprintf(r->problem, sizeof r->problem, "cannot write %.3000s: %s", r->csv_path,
                  strerror(errno));
+    if (r->problem[0] && !has_measured(r)) return give_up(r);
     if (!ab_summarise(r, results)) {
         fprintf(stderr, "ab: no memory for the summary\n");
         return AB_FAILED;
@@ -422,8 +449,8 @@ static int finish(ab_run *r)
 int main(int argc, char **argv)
 {
     static ab_options o = {.cfg = "cfg/yolov3-tiny.cfg", .out = "build/ab", .rounds = 8,
-                           .warmup = 1, .tics = 3, .timeout = 300, .least = 0.01, .points = 1,
-                           .seed = 1, .pause = true};
+                           .looks = AB_LOOKS, .control = true, .warmup = 1, .tics = 3,
+                           .timeout = 300, .least = 0.01, .points = 1, .seed = 1, .pause = true};
     static ab_run run = {.o = &o};
     parse_options(&o, argc, argv);
     clean_run = &run;

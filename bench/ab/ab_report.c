@@ -59,11 +59,32 @@ static const char *interval_text(const stats_interval *i, char text[64])
 static void markdown_ratio(FILE *f, const ab_result *r)
 {
     const stats_interval *i = &r->ratio_interval;
+    if (!r->side[0].n) return;
     fprintf(f, "\nB takes %.3f of A's time", r->ratio);
     if (!isnan(i->low)) fprintf(f, " (95%% interval %.3f to %.3f)", i->low, i->high);
     fprintf(f, ", a speed-up of %.3f", 1 / r->ratio);
     if (!isnan(i->low)) fprintf(f, " (%.3f to %.3f)", 1 / i->high, 1 / i->low);
     fputc('.', f);
+}
+
+/* The smallest difference that so many rounds show, as a percentage. */
+static double smallest(const ab_run *run, const ab_result *r, int rounds)
+{
+    ab_verdict_rule rule = ab_rule(run->o->looks);
+    rule.least = run->o->least;
+    return 100 * ab_smallest(r->control.spread, rounds, &rule);
+}
+
+static void markdown_control(FILE *f, const ab_run *run, const ab_result *r)
+{
+    const ab_control *c = &r->control;
+    char t[32];
+    if (!c->n) return;
+    fprintf(f, "\nControl, A against A: %.3f (95%% interval %.3f to %.3f), over the rounds p %s: "
+               "%s. %d rounds can tell a difference of %.1f%% apart, in 4 of 5 runs.\n",
+            c->ratio, c->interval.low, c->interval.high, p_text(c->p, t),
+            c->differs ? "**A differs from itself**" : "no difference shown", run->rounds_done,
+            smallest(run, r, run->rounds_done));
 }
 
 static void markdown_result(FILE *f, const ab_run *run, const ab_result *r)
@@ -79,9 +100,11 @@ static void markdown_result(FILE *f, const ab_run *run, const ab_result *r)
                 ms(c->mad, t[2]), ms(r->first[side], t[3]));
     }
     markdown_ratio(f, r);
-    fprintf(f, " Mann-Whitney p %s; over %d rounds p %s.\n\nVerdict: **%s**%s%s%s\n",
-            p_text(r->mann_whitney.p, t[0]), run->rounds_done, p_text(r->rounds.p, t[1]),
-            r->verdict, r->why[0] ? " (" : "", r->why, r->why[0] ? ")" : "");
+    fprintf(f, " Mann-Whitney p %s; over %d rounds p %s.\n", p_text(r->mann_whitney.p, t[0]),
+            run->rounds_done, p_text(r->rounds.p, t[1]));
+    markdown_control(f, run, r);
+    fprintf(f, "\nVerdict: **%s**%s%s%s\n", r->verdict, r->why[0] ? " (" : "", r->why,
+            r->why[0] ? ")" : "");
 }
 
 static void markdown_detections(FILE *f, const ab_run *run)
@@ -112,6 +135,12 @@ static double median_load(const ab_run *run, int side)
     return median;
 }
 
+/* That were measured, if every round finished. */
+static int pairs_an_image(const ab_run *run)
+{
+    return run->looks_done ? run->o->n * run->looks_done : run->o->n;
+}
+
 static void markdown_settings(FILE *f, const ab_run *run)
 {
     const ab_options *o = run->o;
@@ -127,12 +156,15 @@ static void markdown_settings(FILE *f, const ab_run *run)
     fprintf(f, "- network: %s%s%s\n", o->cfg, o->speed ? " (`darknet speed`, " : ", ",
             o->speed ? "no weights)" : o->weights);
     if (o->speed)
-        fprintf(f, "- order: %d pairs of processes, %d passes each, in random order\n", o->n,
-                o->tics);
+        fprintf(f, "- order: %d pairs of processes, %d passes each, in random order\n",
+                run->rounds_done, o->tics);
     else
         fprintf(f, "- order: pairs an image: %d, images: %zu, rounds of fresh processes: %d, "
                    "warm-up pairs a round: %d, idle %g ms, the waiting process is %sstopped\n",
-                o->n, o->image_count, o->rounds, o->warmup, 1000 * o->idle, o->pause ? "" : "not ");
+                pairs_an_image(run), o->image_count, run->rounds_done, o->warmup, 1000 * o->idle,
+                o->pause ? "" : "not ");
+    fprintf(f, "- looks at the samples: %d of at most %d, each after %d rounds\n",
+            run->looks_done, o->looks, o->rounds);
     fprintf(f, "- machine: %s\n- date: %s\n- seed: %llu (order and bootstrap)\n", machine, date,
             (unsigned long long)o->seed);
 }
@@ -147,11 +179,26 @@ static void write_markdown(FILE *f, const ab_run *run, const ab_result results[2
         fprintf(f, "\nStart of the process to its first prompt, median: A %s ms, B %s ms.\n",
                 ms(median_load(run, 0), t[0]), ms(median_load(run, 1), t[1]));
     fprintf(f, "\nB is called faster or slower only if the interval of the ratio does not contain "
-               "1, both p are under %g and the difference is at least %g%%.\n", ab_rule.p,
-            100 * run->o->least);
+               "1, both p are under %.2g and the difference is at least %g%%. With up to %d look%s "
+               "this keeps the chance of a wrong verdict at 5%% (Pocock 1977).\n",
+            ab_rule(run->o->looks).p, 100 * run->o->least, run->o->looks,
+            run->o->looks == 1 ? "" : "s");
 }
 
-static void json_result(FILE *f, const ab_result *r)
+static void json_control(FILE *f, const ab_run *run, const ab_result *r)
+{
+    static const char *const keys[] = {"n", "ratio", "ratio_low", "ratio_high", "rounds_p",
+                                       "smallest_percent"};
+    const ab_control *c = &r->control;
+    if (!c->n) return;
+    const double v[] = {(double)c->n, c->ratio, c->interval.low, c->interval.high, c->p,
+                        smallest(run, r, run->rounds_done)};
+    fprintf(f, ",\n      \"control\": {");
+    json_numbers(f, 6, keys, v);
+    fprintf(f, ", \"differs\": %s}", c->differs ? "true" : "false");
+}
+
+static void json_result(FILE *f, const ab_run *run, const ab_result *r)
 {
     static const char *const side_keys[] = {"n", "median_s", "low_s", "high_s", "min_s", "mad_s",
                                             "first_s"};
@@ -170,6 +217,7 @@ static void json_result(FILE *f, const ab_result *r)
                         r->mann_whitney.statistic, r->mann_whitney.p, r->rounds.p};
     fprintf(f, "      ");
     json_numbers(f, 6, keys, v);
+    json_control(f, run, r);
     fprintf(f, ",\n      ");
     json_field(f, "verdict", r->verdict);
     fprintf(f, ", ");
@@ -201,14 +249,15 @@ static void write_json(FILE *f, const ab_run *run, const ab_result results[2])
         json_string(f, o->images[i]);
     }
     fprintf(f, "],\n  \"untrained\": %s, \"seed\": %llu, \"n\": %d, \"rounds\": %d, "
-               "\"idle_ms\": %g,\n", ab_untrained(o) ? "true" : "false",
-            (unsigned long long)o->seed, o->n, run->rounds_done, 1000 * o->idle);
+               "\"looks\": %d, \"most_looks\": %d, \"idle_ms\": %g,\n",
+            ab_untrained(o) ? "true" : "false", (unsigned long long)o->seed, pairs_an_image(run),
+            run->rounds_done, run->looks_done, o->looks, 1000 * o->idle);
     fprintf(f, "  \"detections\": {\"same\": %ld, \"within\": %ld, \"borderline\": %ld, "
                "\"different\": %ld},\n  \"results\": {\n", c[SAME], c[WITHIN], c[BORDERLINE],
             c[DIFFERENT] + c[INCOMPARABLE]);
-    json_result(f, &results[0]);
+    json_result(f, run, &results[0]);
     fprintf(f, ",\n");
-    json_result(f, &results[1]);
+    json_result(f, run, &results[1]);
     fprintf(f, "\n  }\n}\n");
 }
 

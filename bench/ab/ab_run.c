@@ -8,6 +8,10 @@
  * same image for B, directly one after the other. A coin decides who is first, so a drift of the
  * machine's speed hits both alike. The program that waits is stopped. The threads of an OpenMP
  * program spin for a while after their work, and would slow the other program.
+ *
+ * Before that each side runs once, to see that it can, and then A runs against A: the control.
+ * After every o->rounds rounds the run looks at its samples. It ends when both verdicts stand, and
+ * after o->looks looks at the latest.
  */
 #include "ab/ab.h"
 
@@ -36,10 +40,31 @@ __attribute__((format(printf, 2, 3))) static bool fail(ab_run *r, const char *fo
     return false;
 }
 
+/* The program of a side: 0 is A, 1 is B. In the control both sides are A. */
+static int program_of(const ab_run *r, int side)
+{
+    return r->in_control ? 0 : side;
+}
+
+/* The child of `side` ended without ever giving a time: one line. Returns false. */
+static bool fail_start(ab_run *r, int side, const char *end, const char *during)
+{
+    char words[2048];
+    const int who = program_of(r, side);
+    process_last_words(&r->child[side], words, sizeof words);
+    const char *last = strrchr(words, '\n');
+    last = last ? last + 1 : words;
+    r->unstarted = true;
+    if (!strncmp(last, "    | ", 6)) last += 6;
+    return fail(r, "%c (%s) %s %s%s%s", 'A' + who, r->label[who], end, during, *last ? ": " : "",
+                last);
+}
+
 /* The child of `side` failed: says how it ended and what it wrote last. Returns false. */
 static bool fail_child(ab_run *r, int side, process_state state, const char *during)
 {
     char words[2048], end[128];
+    const int who = program_of(r, side);
     process *p = &r->child[side];
     const int error = errno;
     if (state == PROCESS_STOPPED)
@@ -52,8 +77,9 @@ static bool fail_child(ab_run *r, int side, process_state state, const char *dur
         snprintf(end, sizeof end, "printed no time");
     else
         apart_explain(process_finish(p, 5), end, sizeof end);
+    if (state == PROCESS_ENDED && !r->answered[who]) return fail_start(r, side, end, during);
     process_last_words(p, words, sizeof words);
-    return fail(r, "%c (%s) %s %s%s%s", 'A' + side, r->label[side], end, during,
+    return fail(r, "%c (%s) %s %s%s%s", 'A' + who, r->label[who], end, during,
                 words[0] ? "; its last words:\n" : "", words);
 }
 
@@ -67,7 +93,9 @@ static bool write_header(ab_run *r)
 
 static bool record(ab_run *r, const ab_sample *s)
 {
-    static const char *const phases[] = {"first", "warm-up", "measured"};
+    static const char *const phases[] = {"first", "warm-up", "measured", "trial",
+                                         "control-warm-up", "control"};
+    const char *const side = s->side == 0 ? "A" : r->in_control ? "A2" : "B";
     if (r->count == r->room) {
         const size_t room = r->room ? 2 * r->room : 256;
         ab_sample *more = realloc(r->samples, room * sizeof *more);
@@ -76,8 +104,9 @@ static bool record(ab_run *r, const ab_sample *s)
         r->room = room;
     }
     r->samples[r->count++] = *s;
-    fprintf(r->csv, "%s,%d,%d,\"%s\",%c,%d,%.6f,%.6f,%zu,%.3f\n", phases[s->phase], s->round,
-            s->pair, r->o->speed ? r->o->cfg : r->images[s->image].path, 'A' + s->side,
+    r->answered[program_of(r, s->side)] = true;
+    fprintf(r->csv, "%s,%d,%d,\"%s\",%s,%d,%.6f,%.6f,%zu,%.3f\n", phases[s->phase], s->round,
+            s->pair, r->o->speed ? r->o->cfg : r->images[s->image].path, side,
             s->position + 1, s->inner, s->wall, s->labels, s->at);
     if (fflush(r->csv)) return fail(r, "cannot write %s: %s", r->csv_path, strerror(errno));
     return true;
@@ -86,13 +115,13 @@ static bool record(ab_run *r, const ab_sample *s)
 static void show_progress(const ab_run *r, const char *doing)
 {
     const double spent = gemm_now_s() - r->start;
-    const int left = r->pairs_all - r->pairs_done;
+    const int left = r->pairs_most - r->pairs_done;
     char time[64] = "";
     if (r->pairs_done > 0)
-        snprintf(time, sizeof time, ", about %.0f s left", spent / r->pairs_done * left);
+        snprintf(time, sizeof time, ", at most about %.0f s left", spent / r->pairs_done * left);
     const bool tty = isatty(2);
-    fprintf(stderr, "%sab: %s, pair %d of %d%s%s", tty ? "\r\033[K" : "", doing, r->pairs_done,
-            r->pairs_all, time, tty ? "" : "\n");
+    fprintf(stderr, "%sab: %s, pair %d of %s%d%s%s", tty ? "\r\033[K" : "", doing, r->pairs_done,
+            r->o->looks > 1 ? "at most " : "", r->pairs_most, time, tty ? "" : "\n");
 }
 
 static void idle(const ab_run *r)
@@ -130,15 +159,17 @@ static void free_answer(answer *a)
     *a = (answer){0};
 }
 
+/* round: below 0 where the time to load does not count */
 static bool start_detect(ab_run *r, int side, int round)
 {
-    char *argv[] = {r->bin[side], "detect", r->cfg, r->weights, NULL};
+    const int who = program_of(r, side);
+    char *argv[] = {r->bin[who], "detect", r->cfg, r->weights, NULL};
     const double from = gemm_now_s();
-    if (process_start(&r->child[side], argv, r->o->settings[side], r->work[side]))
-        return fail(r, "cannot start %s: %s", r->bin[side], strerror(errno));
+    if (process_start(&r->child[side], argv, r->o->settings[who], r->work[side]))
+        return fail(r, "cannot start %s: %s", r->bin[who], strerror(errno));
     const process_state s = process_await(&r->child[side], PROMPT, r->o->timeout, &ab_stop);
     if (s != PROCESS_READY) return fail_child(r, side, s, "while it loaded the network");
-    r->load[side][round] = gemm_now_s() - from;
+    if (round >= 0) r->load[side][round] = gemm_now_s() - from;
     if (r->o->pause) process_pause(&r->child[side]);
     return true;
 }
@@ -156,8 +187,8 @@ static bool read_drawing(ab_run *r, int side, const char *image, answer *out)
     for (int i = 0; i < 2 && !f; i++)
         if (drawing_path(r, side, endings[i], path)) f = fopen(path, "rb");
     if (!f)
-        return fail(r, "%c (%s) left no drawing of %s in %s: is the disk full?", 'A' + side,
-                    r->label[side], image, r->work[side]);
+        return fail(r, "%c (%s) left no drawing of %s in %s: is the disk full?",
+                    'A' + program_of(r, side), r->label[program_of(r, side)], image, r->work[side]);
     if (!fseek(f, 0, SEEK_END) && ftell(f) > 0) {
         out->length = (size_t)ftell(f);
         rewind(f);
@@ -265,7 +296,7 @@ static bool run_pair(ab_run *r, ab_phase phase, int round, size_t image, int fir
                        .position = position};
         good = feed(r, side, &s, &answers[side]) && record(r, &s);
     }
-    if (good) compare_pair(r, image, answers);
+    if (good && phase <= AB_MEASURED) compare_pair(r, image, answers);
     r->pairs_done += good;
     free_answer(&answers[0]);
     free_answer(&answers[1]);
@@ -274,7 +305,7 @@ static bool run_pair(ab_run *r, ab_phase phase, int round, size_t image, int fir
 
 static int pairs_of_round(const ab_options *o, int round)
 {
-    return o->n / o->rounds + (round < o->n % o->rounds);
+    return o->n / o->rounds + (round % o->rounds < o->n % o->rounds);
 }
 
 /* The measured pairs of a round, in random order. Each image has the same number of pairs. */
@@ -293,8 +324,8 @@ static bool run_pairs(ab_run *r, int round)
     }
     if (good) shuffle_coins(r, coins, n);
     for (size_t i = 0; good && i < n; i++) {
-        good = run_pair(r, AB_MEASURED, round, order[i], coins[i]);
-        if (good && isatty(2)) show_progress(r, "measuring");
+        good = run_pair(r, r->in_control ? AB_CONTROL : AB_MEASURED, round, order[i], coins[i]);
+        if (good && isatty(2)) show_progress(r, r->in_control ? "A against A" : "measuring");
     }
     free(order);
     free(coins);
@@ -308,32 +339,59 @@ static bool end_detect(ab_run *r, int side)
     const int status = process_finish(&r->child[side], r->o->timeout);
     if (status == 0) return true;
     apart_explain(status, end, sizeof end);
-    return fail(r, "%c (%s) %s after its last image", 'A' + side, r->label[side], end);
+    const int who = program_of(r, side);
+    return fail(r, "%c (%s) %s after its last image", 'A' + who, r->label[who], end);
+}
+
+static void close_children(ab_run *r)
+{
+    process_close(&r->child[0]);
+    process_close(&r->child[1]);
+}
+
+/* Starts both programs and gives them the pairs that do not count. */
+static bool begin_round(ab_run *r, int round)
+{
+    const int early = rng_below(&r->random, 2);
+    bool good = start_detect(r, early, r->in_control ? -1 : round) &&
+                start_detect(r, !early, r->in_control ? -1 : round);
+    for (int i = 0; good && i <= r->o->warmup; i++)
+        good = run_pair(r, r->in_control ? AB_CONTROL_WARM : i ? AB_WARM : AB_FIRST, round,
+                        i ? (size_t)i % r->o->image_count : 0, rng_below(&r->random, 2));
+    return good;
 }
 
 static bool run_round(ab_run *r, int round)
 {
+    const ab_options *o = r->o;
     char doing[64];
-    snprintf(doing, sizeof doing, "round %d of %d", round + 1, r->o->rounds);
+    if (r->in_control)
+        snprintf(doing, sizeof doing, "A against A, round %d of %d", round + 1, o->rounds);
+    else
+        snprintf(doing, sizeof doing, "round %d of %s%d", round + 1, o->looks > 1 ? "at most " : "",
+                 o->rounds * o->looks);
     show_progress(r, doing);
-    const int early = rng_below(&r->random, 2);
-    bool good = start_detect(r, early, round) && start_detect(r, !early, round);
-    for (int i = 0; good && i <= r->o->warmup; i++)
-        good = run_pair(r, i ? AB_WARM : AB_FIRST, round, i ? (size_t)i % r->o->image_count : 0,
-                        rng_below(&r->random, 2));
-    good = good && run_pairs(r, round);
-    good = good && end_detect(r, 0) && end_detect(r, 1);
-    process_close(&r->child[0]);
-    process_close(&r->child[1]);
-    r->rounds_done += good;
+    const bool good = begin_round(r, round) && run_pairs(r, round) && end_detect(r, 0) &&
+                      end_detect(r, 1);
+    close_children(r);
+    r->rounds_done += good && !r->in_control;
     return good;
 }
 
-static bool run_detect(ab_run *r)
+/* One image for each side, to see that it runs. */
+static bool try_detect(ab_run *r)
+{
+    const bool good = start_detect(r, 0, -1) && start_detect(r, 1, -1) &&
+                      run_pair(r, AB_TRIAL, 0, 0, 0);
+    close_children(r);
+    return good;
+}
+
+/* The rounds up to a look, or those of the control. `from` is the first one's number. */
+static bool detect_rounds(ab_run *r, int from)
 {
     bool good = true;
-    r->pairs_all = r->o->n * (int)r->o->image_count + r->o->rounds * (1 + r->o->warmup);
-    for (int round = 0; good && round < r->o->rounds; round++) good = run_round(r, round);
+    for (int i = 0; good && i < r->o->rounds; i++) good = run_round(r, from + i);
     return good;
 }
 
@@ -343,12 +401,13 @@ static bool run_speed_once(ab_run *r, int side, int tics, ab_sample *s)
 {
     char count[16];
     snprintf(count, sizeof count, "%d", tics);
-    char *argv[] = {r->bin[side], "speed", r->cfg, count, NULL};
+    const int who = program_of(r, side);
+    char *argv[] = {r->bin[who], "speed", r->cfg, count, NULL};
     process *p = &r->child[side];
     idle(r);
     const double from = gemm_now_s();
-    if (process_start(p, argv, r->o->settings[side], r->work[side]))
-        return fail(r, "cannot start %s: %s", r->bin[side], strerror(errno));
+    if (process_start(p, argv, r->o->settings[who], r->work[side]))
+        return fail(r, "cannot start %s: %s", r->bin[who], strerror(errno));
     const process_state state = process_await(p, NULL, r->o->timeout, &ab_stop);
     if (state != PROCESS_ENDED) return fail_child(r, side, state, "in darknet speed");
     const int status = process_finish(p, 5);
@@ -362,8 +421,9 @@ static bool run_speed_once(ab_run *r, int side, int tics, ab_sample *s)
     if (status || !at || sscanf(at, "%d evals, %lf Seconds", &evals, &seconds) != 2 || evals < 1) {
         char end[128], words[2048];
         apart_explain(status, end, sizeof end);
+        if (status && !r->answered[who]) return fail_start(r, side, end, "in darknet speed");
         process_last_words(p, words, sizeof words);
-        return fail(r, "%c (%s) %s in darknet speed%s%s%s", 'A' + side, r->label[side], end,
+        return fail(r, "%c (%s) %s in darknet speed%s%s%s", 'A' + who, r->label[who], end,
                     status ? "" : " without a time", words[0] ? "; its last words:\n" : "", words);
     }
     s->inner = seconds / evals;
@@ -382,31 +442,81 @@ static bool run_speed_pair(ab_run *r, ab_phase phase, int round, int first_side,
     return true;
 }
 
-/* Every run is a process of its own, so every pair is a round. The first pair has one pass each:
-   that is the time of a cold start. */
-static bool run_speed(ab_run *r)
+/* Every run is a process of its own, so every pair is a round. */
+static bool speed_rounds(ab_run *r, int from)
 {
-    unsigned char *coins = malloc((size_t)r->o->n);
-    if (!coins) return fail(r, "no memory for %d pairs", r->o->n);
-    r->pairs_all = r->o->n + 1;
-    shuffle_coins(r, coins, (size_t)r->o->n);
-    bool good = run_speed_pair(r, AB_FIRST, 0, coins[0], 1);
-    for (int i = 0; good && i < r->o->n; i++) {
-        show_progress(r, "darknet speed");
-        good = run_speed_pair(r, AB_MEASURED, i, coins[i], r->o->tics);
-        r->rounds_done += good;
+    const size_t n = (size_t)r->o->rounds;
+    unsigned char *coins = malloc(n);
+    if (!coins) return fail(r, "no memory for %zu pairs", n);
+    shuffle_coins(r, coins, n);
+    bool good = true;
+    for (size_t i = 0; good && i < n; i++) {
+        show_progress(r, r->in_control ? "darknet speed, A against A" : "darknet speed");
+        good = run_speed_pair(r, r->in_control ? AB_CONTROL : AB_MEASURED, from + (int)i, coins[i],
+                              r->o->tics);
+        r->rounds_done += good && !r->in_control;
     }
     free(coins);
     return good;
+}
+
+/* ---- both ---- */
+
+static bool run_rounds(ab_run *r, int from)
+{
+    return r->o->speed ? speed_rounds(r, from) : detect_rounds(r, from);
+}
+
+/* The first pair of `darknet speed` has one pass each: that is the time of a cold start. */
+static bool try_both(ab_run *r)
+{
+    if (r->o->speed) return run_speed_pair(r, AB_FIRST, 0, rng_below(&r->random, 2), 1);
+    return !r->o->control || try_detect(r);
+}
+
+static bool run_control(ab_run *r)
+{
+    if (!r->o->control) return true;
+    r->in_control = true;
+    const bool good = run_rounds(r, 0);
+    r->in_control = false;
+    if (!good) return false;
+    if (isatty(2)) fprintf(stderr, "\r\033[K");
+    return ab_announce(r) || fail(r, "no memory for the control");
+}
+
+static bool stands(ab_run *r)
+{
+    ab_result results[2];
+    if (!ab_summarise(r, results)) return fail(r, "no memory for a look");
+    return results[0].stands && results[1].stands;
+}
+
+static bool run_looks(ab_run *r)
+{
+    bool good = true, enough = false;
+    for (int look = 0; good && !enough && look < r->o->looks; look++) {
+        good = run_rounds(r, look * r->o->rounds);
+        r->looks_done += good;
+        enough = good && stands(r);
+    }
+    return good && !r->problem[0];
+}
+
+static int count_pairs(const ab_options *o)
+{
+    const int groups = o->looks + o->control;
+    if (o->speed) return groups * o->rounds + 1;
+    return groups * (o->n * (int)o->image_count + o->rounds * (1 + o->warmup)) + o->control;
 }
 
 bool ab_measure(ab_run *r)
 {
     r->start = gemm_now_s();
     r->random = rng_make(r->o->seed, 0);
-    bool good = write_header(r) && (r->o->speed ? run_speed(r) : run_detect(r));
-    process_close(&r->child[0]);
-    process_close(&r->child[1]);
+    r->pairs_most = count_pairs(r->o);
+    const bool good = write_header(r) && try_both(r) && run_control(r) && run_looks(r);
+    close_children(r);
     if (isatty(2)) fprintf(stderr, "\r\033[K");
     for (size_t i = 0; i < r->o->image_count; i++) {
         free(r->images[i].drawing[0]);

@@ -1,5 +1,5 @@
 /*
- * From samples to a verdict.
+ * From samples to a verdict, and when to stop.
  *
  * The verdict is faster or slower only when all of these hold:
  *   - The bootstrap interval of the ratio does not contain 1.
@@ -8,7 +8,16 @@
  *     is a fair coin, whatever the noise does within it. So this test alone keeps wrong verdicts
  *     under the limit on a machine whose speed drifts.
  *   - The difference is large enough (--least).
+ *   - Where the control calls A different from A: the two intervals do not meet.
  * It is void when the detections differ. There is none when the run did not finish.
+ *
+ * A run looks at its samples several times and stops at the first look with a verdict. Each look
+ * is one more chance of a wrong verdict, so the limit of a look is lower than that of the run. The
+ * limits are Pocock's: "Group sequential methods in the design and analysis of clinical trials",
+ * Biometrika 64 (1977), 191-199. They hold whichever look is the last one. The interval has the
+ * level of a look too, so it is a repeated confidence interval (Jennison and Turnbull, "Interim
+ * analyses: the repeated confidence interval approach", J. R. Stat. Soc. B 51 (1989), 305-361).
+ * So a run may also stop when the whole interval is nearer to 1 than --least.
  */
 #include "ab/ab.h"
 
@@ -16,7 +25,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-const ab_verdict_rule ab_rule = {.level = 0.95, .p = 0.05, .least = 0.01, .resamples = 4000};
+ab_verdict_rule ab_rule(int looks)
+{
+    /* Pocock's critical values of a normal variable for 1 to 5 looks: 5% in all. */
+    static const double critical[AB_LOOKS] = {1.960, 2.178, 2.289, 2.361, 2.413};
+    const double p = erfc(critical[looks - 1] / sqrt(2));
+    return (ab_verdict_rule){.level = 1 - p, .p = p, .least = 0.01, .resamples = 4000};
+}
 
 /* The times of one side. The caller frees them. NULL without memory. */
 static double *column(const stats_pair *pairs, size_t n, int side)
@@ -63,38 +78,94 @@ static stats_test rank_sides(const stats_pair *pairs, size_t n)
     return t;
 }
 
-/* Wilcoxon over the logarithm of each round's ratio. `pairs` is sorted by round. */
-static stats_test rank_rounds(const stats_pair *pairs, size_t n)
+/* The logarithm of each round's ratio; `pairs` is sorted by round. Returns the number of rounds. */
+static size_t round_logs(const stats_pair *pairs, size_t n, double *logs)
 {
-    stats_test t = {NAN, NAN, false};
-    double *logs = malloc((n + 1) * sizeof *logs);
     size_t rounds = 0;
-    if (!logs) return t;
     for (size_t i = 0, j; i < n; i = j) {
         for (j = i; j < n && pairs[j].cluster == pairs[i].cluster; j++) continue;
         logs[rounds++] = log(stats_ratio(pairs + i, j - i));
     }
-    t = stats_signed_rank(logs, rounds);
+    return rounds;
+}
+
+/* Wilcoxon over the rounds. */
+static stats_test rank_rounds(const stats_pair *pairs, size_t n)
+{
+    stats_test t = {NAN, NAN, false};
+    double *logs = malloc((n + 1) * sizeof *logs);
+    if (!logs) return t;
+    t = stats_signed_rank(logs, round_logs(pairs, n, logs));
     free(logs);
     return t;
 }
 
+static double spread_of_rounds(const stats_pair *pairs, size_t n)
+{
+    double *logs = malloc((n + 1) * sizeof *logs), sum = 0, squares = 0;
+    if (!logs) return NAN;
+    const size_t rounds = round_logs(pairs, n, logs);
+    for (size_t i = 0; i < rounds; i++) sum += logs[i];
+    for (size_t i = 0; i < rounds; i++) squares += pow(logs[i] - sum / (double)rounds, 2);
+    free(logs);
+    return rounds < 2 ? NAN : sqrt(squares / (double)(rounds - 1));
+}
+
+ab_control ab_judge_control(stats_pair *pairs, size_t n, size_t resamples, uint64_t seed)
+{
+    const ab_verdict_rule rule = ab_rule(1);
+    ab_control c = {.n = n, .ratio = stats_ratio(pairs, n)};
+    c.interval = stats_ratio_interval(pairs, n, rule.level, resamples, seed);
+    c.p = rank_rounds(pairs, n).p;
+    c.differs = (c.interval.low > 1 || c.interval.high < 1) && c.p < rule.p;
+    c.spread = spread_of_rounds(pairs, n);
+    return c;
+}
+
+double ab_smallest(double spread, int rounds, const ab_verdict_rule *rule)
+{
+    /* z of the limit: the root of erfc(z / sqrt 2) = p, by halving. 0.8416: 4 runs in 5. A median
+       of normal values varies sqrt(pi / 2) times as much as a mean. */
+    double low = 0, high = 10;
+    for (int i = 0; i < 60; i++) {
+        const double middle = (low + high) / 2;
+        if (erfc(middle / sqrt(2)) > rule->p) low = middle;
+        else high = middle;
+    }
+    return fmax(rule->least, expm1((low + 0.8416) * sqrt(acos(-1) / 2) * spread / sqrt(rounds)));
+}
+
+static bool control_shows_as_much(const ab_result *r)
+{
+    return r->control.n && r->control.differs &&
+           r->ratio_interval.low <= r->control.interval.high &&
+           r->control.interval.low <= r->ratio_interval.high;
+}
+
 static void decide(ab_result *r, const ab_verdict_rule *rule)
 {
-    const bool below = r->ratio_interval.high < 1, above = r->ratio_interval.low > 1;
+    const stats_interval *i = &r->ratio_interval;
+    const bool below = i->high < 1, above = i->low > 1;
     r->verdict = "no difference shown";
-    if (isnan(r->ratio_interval.low))
+    r->stands = i->low > 1 - rule->least && i->high < 1 + rule->least;
+    if (isnan(i->low))
         snprintf(r->why, sizeof r->why, "too few samples for an interval");
+    else if (r->stands)
+        snprintf(r->why, sizeof r->why, "the interval is within %g%% of 1", 100 * rule->least);
     else if (!below && !above)
         snprintf(r->why, sizeof r->why, "the interval of the ratio contains 1");
     else if (!(r->mann_whitney.p < rule->p))
-        snprintf(r->why, sizeof r->why, "Mann-Whitney p is not under %g", rule->p);
+        snprintf(r->why, sizeof r->why, "Mann-Whitney p is not under %.2g", rule->p);
     else if (!(r->rounds.p < rule->p))
-        snprintf(r->why, sizeof r->why, "the rounds do not agree: p is not under %g", rule->p);
+        snprintf(r->why, sizeof r->why, "the rounds do not agree: p is not under %.2g", rule->p);
     else if (!(fabs(r->ratio - 1) >= rule->least))
         snprintf(r->why, sizeof r->why, "the difference is under %g%%", 100 * rule->least);
-    else
+    else if (control_shows_as_much(r))
+        snprintf(r->why, sizeof r->why, "A against A differs as much");
+    else {
         r->verdict = below ? "faster" : "slower";
+        r->stands = true;
+    }
 }
 
 void ab_judge(ab_result *r, stats_pair *pairs, size_t n, const ab_verdict_rule *rule, uint64_t seed)
@@ -109,13 +180,13 @@ void ab_judge(ab_result *r, stats_pair *pairs, size_t n, const ab_verdict_rule *
     decide(r, rule);
 }
 
-/* The complete measured pairs of a run, by one of the two times. Returns their number. */
-static size_t collect(const ab_run *run, bool wall, stats_pair *pairs)
+/* The complete pairs of a phase, by one of the two times. Returns their number. */
+static size_t collect(const ab_run *run, ab_phase phase, bool wall, stats_pair *pairs)
 {
     size_t n = 0;
     for (size_t i = 0; i + 1 < run->count; i++) {
         const ab_sample *x = &run->samples[i], *y = x + 1;
-        if (x->phase != AB_MEASURED || x->position != 0 || y->pair != x->pair) continue;
+        if (x->phase != phase || x->position != 0 || y->pair != x->pair) continue;
         const ab_sample *a = x->side == 0 ? x : y, *b = x->side == 0 ? y : x;
         pairs[n++] = (stats_pair){wall ? a->wall : a->inner, wall ? b->wall : b->inner,
                                   (size_t)x->round, x->image};
@@ -135,14 +206,26 @@ static double first_median(const ab_run *run, bool wall, int side)
     return median;
 }
 
+static ab_control judge_control(const ab_run *run, bool wall, stats_pair *pairs)
+{
+    const size_t n = collect(run, AB_CONTROL, wall, pairs);
+    if (!n) return (ab_control){0};
+    return ab_judge_control(pairs, n, ab_rule(1).resamples, run->o->seed);
+}
+
+static const char *title_of(const ab_run *run, bool wall)
+{
+    if (run->o->speed) return wall ? "wall time of the process" : "one forward pass";
+    return wall ? "wall time of the image" : "\"Predicted in\"";
+}
+
 static void judge_run(const ab_run *run, bool wall, stats_pair *pairs, ab_result *r)
 {
-    ab_verdict_rule rule = ab_rule;
+    ab_verdict_rule rule = ab_rule(run->o->looks);
     rule.least = run->o->least;
-    *r = (ab_result){.key = wall ? "wall" : "predicted", .title = "wall time of the image"};
-    if (run->o->speed) r->title = wall ? "wall time of the process" : "one forward pass";
-    else if (!wall) r->title = "\"Predicted in\"";
-    ab_judge(r, pairs, collect(run, wall, pairs), &rule, run->o->seed);
+    *r = (ab_result){.key = wall ? "wall" : "predicted", .title = title_of(run, wall)};
+    r->control = judge_control(run, wall, pairs);
+    ab_judge(r, pairs, collect(run, AB_MEASURED, wall, pairs), &rule, run->o->seed);
     r->first[0] = first_median(run, wall, 0);
     r->first[1] = first_median(run, wall, 1);
     if (run->problem[0]) {
@@ -150,6 +233,7 @@ static void judge_run(const ab_run *run, bool wall, stats_pair *pairs, ab_result
         snprintf(r->why, sizeof r->why, "the run did not finish");
     } else if (run->compared[DIFFERENT] + run->compared[INCOMPARABLE] > 0) {
         r->verdict = "void";
+        r->stands = true;
         snprintf(r->why, sizeof r->why, "the detections of A and B differ");
     }
 }
@@ -160,6 +244,29 @@ bool ab_summarise(const ab_run *run, ab_result results[2])
     if (!pairs) return false;
     judge_run(run, false, pairs, &results[0]);
     judge_run(run, true, pairs, &results[1]);
+    free(pairs);
+    return true;
+}
+
+bool ab_announce(const ab_run *run)
+{
+    const ab_options *o = run->o;
+    stats_pair *pairs = malloc((run->count + 1) * sizeof *pairs);
+    ab_verdict_rule rule = ab_rule(o->looks);
+    if (!pairs) return false;
+    rule.least = o->least;
+    for (int wall = 0; wall < 2; wall++) {
+        const ab_control c = judge_control(run, wall, pairs);
+        fprintf(stderr, "ab: %s: A against A %.3f (%.3f to %.3f)%s; "
+                        "%d rounds can tell a difference of %.1f%% apart",
+                title_of(run, wall), c.ratio, c.interval.low, c.interval.high,
+                c.differs ? ", which should be 1" : "", o->rounds,
+                100 * ab_smallest(c.spread, o->rounds, &rule));
+        if (o->looks > 1)
+            fprintf(stderr, ", %d rounds %.1f%%", o->rounds * o->looks,
+                    100 * ab_smallest(c.spread, o->rounds * o->looks, &rule));
+        fputc('\n', stderr);
+    }
     free(pairs);
     return true;
 }

@@ -41,15 +41,30 @@ verdict predicted faster
 verdict wall faster
 says out 'Verdict: \*\*faster\*\*'
 says o/t.md 'A: FAKE_MS=40 '
-says err 'round 8 of 8'
-check 'a row for every image' field_count 49            # header, 8 x (first, warm-up, measured) x 2
-check 'half of the rows of A' [ "$(grep -c ',A,' o/t.csv)" = 24 ]
+says err 'A against A, round 8 of 8'
+says err 'round 8 of at most 40'
+# header, trial x 2, 8 x (first, warm-up, control) x 2, 8 x (first, warm-up, measured) x 2
+check 'a row for every image' field_count 99
+check 'rows of A' [ "$(grep -c ',A,' o/t.csv)" = 49 ]
+check 'rows of the control' [ "$(grep -c '^control,.*,A2,' o/t.csv)" = 8 ]
+says out 'looks at the samples: 1 of at most 5, each after 8 rounds'
+says err '^ab: "Predicted in": A against A 1.000 (1.000 to 1.000); 8 rounds can tell a difference of 1.0% apart, 40 rounds 1.0%$'
+check 'said before B is measured' [ "$(awk '/A against A 1.000/ { said = NR } /ab: round 1 of/ { round = NR }
+    END { print (said && round > said) }' err)" = 1 ]
+check 'a control in the JSON' [ "$(grep -c '"control": {"n": 8, "ratio": ' o/t.json)" = 2 ]
 run_ab 0 -n 8 --env-a FAKE_MS=2 --env-b FAKE_MS=8
 verdict predicted slower
 run_ab 3 -n 8 --env-a FAKE_MS=2 --env-b FAKE_MS=8 --fail-if-slower
 run_ab 0 -n 8 --env-a FAKE_MS=8 --env-b FAKE_MS=2 --fail-if-slower
 run_ab 0 -n 8 --a row --b row
 verdict predicted 'no difference shown'
+# With --least 0 no verdict of equal times ever stands, so the run goes on to its limit.
+run_ab 0 -n 6 --a row --b row --least 0 --looks 2
+says out 'looks at the samples: 2 of at most 2, each after 6 rounds'
+check 'rounds of both looks' [ "$(awk -F, '$1 == "measured" { n++; r[$2] } END { for (i in r) m++; print n, m }' o/t.csv)" = '24 12' ]
+run_ab 0 -n 6 --looks 1 --no-control --env-a FAKE_MS=8 --env-b FAKE_MS=2
+check 'no control' [ "$(grep -c control o/t.csv)" = 0 ]
+verdict predicted faster
 # Chance alone may call the wall time of equal sides slower: a few runs in a hundred at 1%.
 run_ab 0 -n 8 --a row --b row --least 100 --fail-if-slower
 run_ab 0 -n 3 --env-a FAKE_MS=8 --env-b FAKE_MS=2       # too few rounds to tell
@@ -64,7 +79,9 @@ says o/t.md 'untrained'
 run_ab 0 -n 6 --cfg cfg/none.cfg --env-a FAKE_MS=20 --env-b FAKE_MS=2
 verdict predicted faster
 says out 'not compared'
-check 'a row for every run' field_count 15
+# Six pairs cannot be below Pocock's limit, so there is a second look.
+says out 'looks at the samples: 2 of at most 5'
+check 'a row for every run' field_count 39              # header, first x 2, (6 control, 12 measured) x 2
 
 # Detections
 run_ab 4 -n 6 --env-a FAKE_MS=8 --env-b FAKE_MS=2 --env-b 'FAKE_LABELS=kite:94%'
@@ -88,8 +105,23 @@ run_ab 1 -n 8 --rounds 1 --env-a FAKE_FAIL=mute
 says err 'printed no time'
 run_ab 1 -n 8 --rounds 1 --env-a FAKE_FAIL=hang --timeout 0.5
 says err 'gave no answer for 0.5 s'
-run_ab 1 -n 8 --cfg cfg/none.cfg --env-b FAKE_FAIL=segv
-says err 'signal 11'
+# A side that never gives a time: one line, no table, no file.
+cannot_start()
+{
+    message=$1
+    shift
+    rm -rf o
+    run_ab 2 -n 8 "$@"
+    check "$message" [ "$(cat err)" = "ab: $message" ]
+    check 'no table' [ ! -s out ]
+    check 'no file' [ -z "$(ls o)" ]
+}
+cannot_start 'B (FAKE_FAIL=exit3 FAKE_AT=1) ended with status 3 at image data/kite.jpg: out of memory' \
+    --env-b 'FAKE_FAIL=exit3 FAKE_AT=1'
+cannot_start 'A (FAKE_FAIL=exit3 FAKE_AT=1) ended with status 3 at image data/kite.jpg: out of memory' \
+    --env-a 'FAKE_FAIL=exit3 FAKE_AT=1'
+cannot_start 'B (FAKE_FAIL=segv) was killed by signal 11 (Segmentation fault) in darknet speed' \
+    --cfg cfg/none.cfg --env-b FAKE_FAIL=segv
 run_ab 1 -n 8 --cfg cfg/none.cfg --env-b FAKE_FAIL=mute
 says err 'without a time'
 run_ab 1 --image data/none.jpg
@@ -125,6 +157,7 @@ for value in '' x 1x ' 1' 0x1 nan inf -1 1e99; do
     done
 done
 wrong_option "'0': a whole number from 1 to 1000 is needed" --rounds 0
+wrong_option "ab: --looks '6': a whole number from 1 to 5 is needed" --looks 6
 wrong_option "'0.5': a whole number" --seed 0.5
 wrong_option "ab: --env-a 'nonsense': NAME=value is needed" --env-a nonsense
 wrong_option "unrecognized option '--nonsense'" --nonsense
@@ -151,7 +184,7 @@ says out '^usage: ab '
 for ending in csv md json; do
     rm -rf o && mkdir o
     ln -s /dev/full o/t.$ending
-    run_ab 1 -n 6
+    run_ab 1 -n 6 --looks 1 --no-control
     says err "cannot write o/t.$ending: No space left on device"
     [ $ending != csv ] || check 'noticed before anything runs' sh -c '! grep -q "round 1" err'
 done
@@ -173,7 +206,7 @@ interrupt() {
         sleep 0.05
     done
     kill "-$1" $pid
-    wait $pid
+    { wait $pid; } 2>/dev/null        # the shell would say "Killed"
     check "status after $1" [ $? = "$2" ]
     check "no process is left after $1" gone
 }
