@@ -30,6 +30,8 @@ $(eval $(foreach source,$(TEST_PROGRAMS),$(call program,tests,$(source))))
 
 # The reference in double precision should be fast too.
 $(OBJ)/bench/common/reference.o: FILE_OPTS = -O3
+$(OBJ)/bench/gemm-bench/options.o: FILE_OPTS = -DGEMM_VERSION='"$(VERSION)"'
+$(OBJ)/bench/gemm-bench/options.o: src/darknet_gemm.h
 $(OBJ)/bench/common/machine.o: FILE_OPTS = -include $(OUT)/commit.h \
     -DBENCH_FLAGS='"$(GEMM_OPTS), variants $(GEMM_OPTS) $(STUDY_OPTS), micro-kernels $(GEMM_OPTS) $(KERNEL_OPTS)"'
 $(OBJ)/bench/common/machine.o: $(OUT)/commit.h

@@ -84,8 +84,8 @@ gemm_row_b_ld gemm_cl_b_ld;
 /* NULL, or why the row cannot run here. Opens the device and builds the row's kernel. */
 const char *gemm_cl_unusable(const void *row);
 
-/* The same by the device's limits alone. Builds nothing: for the rows of the paper's search, which
-   are so many that a list of all rows would wait for their compiler for a minute. */
+/* The same by the device's limits alone. Builds nothing: for a list of rows, which would wait for
+   the compiler, and for the rows of the paper's search, which are many. */
 const char *gemm_cl_limits(const void *row);
 
 #endif

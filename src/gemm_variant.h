@@ -236,6 +236,8 @@ typedef struct gemm_variant {
     const void *params;         /* what tells rows of the same `run` apart: a kernel, a library */
     const char *(*unusable)(const void *params);    /* returns why the row cannot run here, or
                                    NULL; the pointer is NULL when the row can run everywhere */
+    const char *(*limits)(const void *params);      /* the same as far as it is known without
+                                   compiling anything; the pointer is NULL where `unusable` does so */
     const gemm_rounding *rounding;      /* GEMM_CHECK and tests allow it. NULL: single
                                    precision */
     gemm_row_b_ld *b_ld;        /* NULL: rows of B may lie side by side */

@@ -11,14 +11,7 @@
  *   5  forward passes of the networks named on the command line (bench/cl/forward.c), by default of
  *      yolov3-tiny
  *
- *   bench_cl [--quick] [--forward] [--ladder] [--tune] [--tune-image] [--squares FILE] [CFG...]
- *
- * --quick: smaller squares and fewer rounds, for slow devices. --forward: only 5.
- * --ladder: instead of 1 to 5, the paper's whole search (bench/cl/ladder.c).
- * --tune: every kernel of `cl` with every split of K on every shape.
- * --tune-image: cl_image with every group and unrolling.
- * --squares FILE: GFLOP/s of table 3 go to FILE too, for bench/studies/squares.gnuplot.
- *
+ * --ladder prints the paper's whole search instead (bench/cl/ladder.c). --help lists the options.
  * Times are medians of five rounds in which the rows take turns; (lowest-highest) follows.
  */
 #include "cl/choice.h"
@@ -417,6 +410,19 @@ static const struct mode {
 } modes[] = {{"--forward", FORWARD}, {"--ladder", LADDER}, {"--tune", TUNE},
              {"--tune-image", TUNE_IMAGE}};
 
+static const char help[] =
+    "usage: bench_cl [options] [CFG...]\n"
+    "Times the OpenCL rows on the device of GEMM_CL_DEVICE: multiplies, the steps of the paper,\n"
+    "squares, and forward passes of the networks CFG (cfg/yolov3-tiny.cfg).\n"
+    "  --quick           smaller squares and fewer rounds, for slow devices\n"
+    "  --forward         only the forward passes\n"
+    "  --ladder          instead: the whole search of the Adreno 330 paper\n"
+    "  --tune            instead: every kernel of cl with every split of K on every shape\n"
+    "  --tune-image      instead: cl_image with every group and unrolling\n"
+    "  --squares FILE    GFLOP/s of the squares go to FILE too\n"
+    "  --help            this text\n"
+    "Status: 0; 1: no device, or a row computed something wrong; 2: wrong option.\n";
+
 static int mode;
 static bool quick;
 static char *cfgs[MAX_NETWORKS] = {"cfg/yolov3-tiny.cfg"};
@@ -439,8 +445,8 @@ static bool read_words(int argc, char **argv)
         else if (!strcmp(argv[i], "--squares") && i + 1 < argc) squares_path = argv[++i];
         else if (argv[i][0] != '-' && networks < MAX_NETWORKS) cfgs[networks++] = argv[i];
         else if (!read_mode(argv[i])) {
-            fprintf(stderr, "bench_cl: %s: no such option; allowed are --quick, --forward, "
-                            "--ladder, --tune, --tune-image, --squares FILE and up to %d cfgs\n",
+            fprintf(stderr, "bench_cl: %s: no such option; --help lists them, and up to %d "
+                            "cfgs are allowed\n",
                     argv[i], MAX_NETWORKS);
             return false;
         }
@@ -487,6 +493,11 @@ static bool run_mode(void)
 
 int main(int argc, char **argv)
 {
+    for (int i = 1; i < argc; ++i) {
+        if (strcmp(argv[i], "--help")) continue;
+        fputs(help, stdout);
+        return fflush(stdout) ? 1 : 0;
+    }
     if (!read_words(argc, argv)) return 2;
     gemm_set_variant(gemm_find("cl"));      /* so that gemm_host_alloc asks the driver */
     const char *why = gemm_cl_unusable(&gemm_cl_best);

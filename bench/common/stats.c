@@ -89,6 +89,12 @@ static size_t count_of(const stats_pair *pairs, size_t n, bool cluster)
     return most;
 }
 
+/* median(b) / median(a). Sorts both; NAN where one has no value. */
+static double ratio_of(double *a, size_t na, double *b, size_t nb)
+{
+    return stats_median(b, nb) / stats_median(a, na);
+}
+
 double stats_ratio(const stats_pair *pairs, size_t n)
 {
     double *room = n ? malloc(2 * n * sizeof *room) : NULL;
@@ -97,14 +103,14 @@ double stats_ratio(const stats_pair *pairs, size_t n)
     double logs = 0;
     size_t used = 0;
     for (size_t s = 0; s < strata; s++) {
-        size_t m = 0;
+        size_t na = 0, nb = 0;
         for (size_t i = 0; i < n; i++) {
             if (pairs[i].stratum != s) continue;
-            room[m] = pairs[i].a;
-            room[n + m++] = pairs[i].b;
+            if (!isnan(pairs[i].a)) room[na++] = pairs[i].a;
+            if (!isnan(pairs[i].b)) room[n + nb++] = pairs[i].b;
         }
-        if (m == 0) continue;
-        logs += log(stats_median(room + n, m) / stats_median(room, m));
+        if (na + nb == 0) continue;
+        logs += log(ratio_of(room, na, room + n, nb));
         used++;
     }
     free(room);
@@ -118,23 +124,23 @@ static int by_group(const void *x, const void *y)
     return (a->stratum > b->stratum) - (a->stratum < b->stratum);
 }
 
-/* The ratio of one resample. `chosen` holds the drawn clusters. */
+/* The ratio of one resample. `chosen` holds the drawn clusters. NAN where a side has no time. */
 static double draw_ratio(const bootstrap *bs, const size_t *chosen, rng *random)
 {
     double logs = 0;
     size_t used = 0;
     for (size_t s = 0; s < bs->strata; s++) {
-        size_t m = 0;
+        size_t na = 0, nb = 0;
         for (size_t c = 0; c < bs->clusters; c++) {
             const group *g = &bs->groups[chosen[c] * bs->strata + s];
-            for (size_t i = 0; i < g->count; i++, m++) {
+            for (size_t i = 0; i < g->count; i++) {
                 const stats_pair *p = &bs->pairs[g->from + rng_below(random, (int)g->count)];
-                bs->a[m] = p->a;
-                bs->b[m] = p->b;
+                if (!isnan(p->a)) bs->a[na++] = p->a;
+                if (!isnan(p->b)) bs->b[nb++] = p->b;
             }
         }
-        if (m == 0) continue;
-        logs += log(stats_median(bs->b, m) / stats_median(bs->a, m));
+        if (na + nb == 0) continue;
+        logs += log(ratio_of(bs->a, na, bs->b, nb));
         used++;
     }
     return exp(logs / (double)used);
@@ -144,14 +150,16 @@ static stats_interval run_bootstrap(bootstrap *bs, double *drawn, size_t *chosen
                                     size_t resamples, uint64_t seed)
 {
     rng random = rng_make(seed, 0);
+    size_t n = 0;
     for (size_t r = 0; r < resamples; r++) {
         for (size_t c = 0; c < bs->clusters; c++)
             chosen[c] = (size_t)rng_below(&random, (int)bs->clusters);
-        drawn[r] = draw_ratio(bs, chosen, &random);
+        drawn[n] = draw_ratio(bs, chosen, &random);
+        n += !isnan(drawn[n]);
     }
-    qsort(drawn, resamples, sizeof *drawn, by_value);
-    return (stats_interval){stats_quantile(drawn, resamples, (1 - level) / 2),
-                            stats_quantile(drawn, resamples, (1 + level) / 2)};
+    qsort(drawn, n, sizeof *drawn, by_value);
+    return (stats_interval){stats_quantile(drawn, n, (1 - level) / 2),
+                            stats_quantile(drawn, n, (1 + level) / 2)};
 }
 
 stats_interval stats_ratio_interval(stats_pair *pairs, size_t n, double level, size_t resamples,
@@ -175,7 +183,10 @@ stats_interval stats_ratio_interval(stats_pair *pairs, size_t n, double level, s
             g->from = i;
             g->count++;
         }
+        const double ratio = stats_ratio(pairs, n);
         out = run_bootstrap(&bs, drawn, chosen, level, resamples, seed);
+        if (out.low > ratio) out.low = ratio;
+        if (out.high < ratio) out.high = ratio;
     }
     free(bs.groups);
     free(bs.a);

@@ -24,7 +24,8 @@ typedef struct stats_test {
 } stats_test;
 
 /* Two times that were measured one after the other. The pairs of a cluster share noise (the same
-   start of the programs). Strata must not be mixed (images). Both are numbered from 0. */
+   start of the programs). Strata must not be mixed (images). Both are numbered from 0. A NAN is a
+   time that was not taken: the other one counts alone. */
 typedef struct stats_pair {
     double a, b;
     size_t cluster, stratum;
@@ -48,7 +49,8 @@ double stats_ratio(const stats_pair *pairs, size_t n);
 
 /*
  * Percentile bootstrap of stats_ratio. It draws whole clusters, then pairs within each stratum of a
- * drawn cluster, because noise that a cluster shares must widen the interval. Sorts `pairs` by
+ * drawn cluster, because noise that a cluster shares must widen the interval. The interval holds
+ * stats_ratio itself: it is widened where the percentiles of few samples miss it. Sorts `pairs` by
  * cluster and stratum. The same seed gives the same interval.
  */
 stats_interval stats_ratio_interval(stats_pair *pairs, size_t n, double level, size_t resamples,

@@ -376,17 +376,32 @@ static void report_fault(bench *b, const results_row *row)
             row->status, s->M, s->N, s->K, s->TA, s->TB, row->text);
 }
 
-/* The 95% interval of the first lane's time over this lane's, from samples of the same rounds.
-   {0, 0} where there are too few. Call it before row_of, which sorts the samples. */
+/* The i-th sample that a lane took in a round, or NAN. */
+static double sample_in_round(const lane *l, int round, int i)
+{
+    for (int k = 0; k < l->samples; ++k)
+        if (l->rounds[k] == round && i-- == 0) return l->seconds[k];
+    return NAN;
+}
+
+/* The 95% interval of the first lane's time over this lane's, from all samples of both. {0, 0}
+   where there are too few. Call it before row_of, which sorts the samples. */
 static stats_interval speedup_interval(const bench *b, const lane *l)
 {
     const lane *base = &b->lanes[0];
-    const int n = min_int(base->samples, l->samples);
-    if (n < 6 || base->status != BURST_OK || l->status != BURST_OK) return (stats_interval){0, 0};
-    stats_pair pairs[n];
-    for (int i = 0; i < n; ++i)
-        pairs[i] = (stats_pair){l->seconds[i], base->seconds[i], (size_t)l->rounds[i], 0};
-    return stats_ratio_interval(pairs, (size_t)n, 0.95, 1000, b->options.seed);
+    if (min_int(base->samples, l->samples) < 6 || base->status != BURST_OK || l->status != BURST_OK)
+        return (stats_interval){0, 0};
+    stats_pair pairs[base->samples + l->samples];
+    size_t n = 0;
+    for (int round = 0; round < b->options.samples; ++round) {
+        for (int i = 0; i < BURST_MAX; ++i) {
+            const double of_l = sample_in_round(l, round, i);
+            const double of_base = sample_in_round(base, round, i);
+            if (isnan(of_l) && isnan(of_base)) break;
+            pairs[n++] = (stats_pair){of_l, of_base, (size_t)round, 0};
+        }
+    }
+    return stats_ratio_interval(pairs, n, 0.95, 1000, b->options.seed);
 }
 
 /* Prints a line for each lane. After Ctrl-C only lanes with three samples are worth a line. */
@@ -510,7 +525,7 @@ static int prepare_and_run(bench *b)
         o->threads[0] = gemm_get_state()->threads;
         o->thread_count = 1;
     }
-    probe *probes = bench_check_memory(probe_rows());
+    probe *probes = bench_check_memory(probe_rows(PROBE_ALL));
     check_usable(o, probes);
     read_versions(b, probes);
     const int status = run(b);
@@ -524,7 +539,7 @@ static int list_rows(void)
 {
     const gemm_state *s = gemm_get_state();     /* a bad variable is an error of this process */
     fprintf(stderr, "gemm-bench: threads %d, by %s\n", s->threads, s->threads_by);
-    probe *probes = bench_check_memory(probe_rows());
+    probe *probes = bench_check_memory(probe_rows(PROBE_LIMITS));
     probe_list(probes, stdout);
     free(probes);
     return end_output(stdout, NULL, 0);

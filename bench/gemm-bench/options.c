@@ -2,6 +2,7 @@
 #include "gemm-bench/options.h"
 
 #include "gemm-bench/die.h"
+#include "common/machine.h"
 #include "driver/driver.h"
 #include "util/number.h"
 #include "util/text.h"
@@ -11,6 +12,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+
+#ifndef GEMM_VERSION
+#define GEMM_VERSION "unknown"
+#endif
 
 static const char usage[] =
     "usage: gemm-bench [options]\n"
@@ -31,7 +36,8 @@ static const char usage[] =
     "                      (without it: stock, packed, auto and what is there of openblas, blis,\n"
     "                      onednn). ROW@N: with N threads; ROW+VAR=VALUE: with this variable set\n"
     "  --threads LIST      threads that a row may use, as in 1,2 (GEMM_THREADS, else the cores)\n"
-    "  --list              print the table and end\n"
+    "  --list              print the table and end; compiles nothing, so an OpenCL row whose\n"
+    "                      program fails later is called usable\n"
     "\n"
     "Timing\n"
     "  --warm, --cold      caches as the call before left them (default), or emptied; or both\n"
@@ -47,6 +53,7 @@ static const char usage[] =
     "Output\n"
     "  --csv, --json       instead of Markdown\n"
     "  -o FILE             to this file instead of standard output\n"
+    "  --version           version and commit\n"
     "  --help              this text\n"
     "\n"
     "Columns of the tables: median, least time, median absolute deviation, first call, GFLOP/s,\n"
@@ -181,7 +188,7 @@ static void read_threads(bench_options *o, const char *text)
 
 enum {
     SHAPES = 256, CFG, BATCH, SIZES, TRANSPOSES, LIST_SHAPES, IMPL, THREADS, LIST, WARM, COLD, IDLE,
-    SAMPLES, SECONDS, OFFSET, HOST_ALLOC, SEED, PEAK, CSV, JSON
+    SAMPLES, SECONDS, OFFSET, HOST_ALLOC, SEED, PEAK, CSV, JSON, VERSION
 };
 
 static const struct option long_options[] = {
@@ -207,6 +214,7 @@ static const struct option long_options[] = {
     {"csv", no_argument, NULL, CSV},
     {"json", no_argument, NULL, JSON},
     {"output", required_argument, NULL, 'o'},
+    {"version", no_argument, NULL, VERSION},
     {"help", no_argument, NULL, 'h'},
     {NULL, 0, NULL, 0},
 };
@@ -272,6 +280,13 @@ static int clock_seed(void)
     return (int)((t.tv_sec * 1000000000LL + t.tv_nsec) % 1000000000);
 }
 
+static void print_version(void)
+{
+    machine m;
+    machine_read(&m);
+    printf("gemm-bench %s, commit %s\n", GEMM_VERSION, m.commit);
+}
+
 static void read_option(bench_options *o, int option, const char *value)
 {
     switch (option) {
@@ -294,6 +309,7 @@ static void read_option(bench_options *o, int option, const char *value)
     case CSV: o->format = RESULTS_CSV; break;
     case JSON: o->format = RESULTS_JSON; break;
     case 'o': o->output = value; break;
+    case VERSION: print_version(); exit(fflush(stdout) ? 1 : 0);
     case 'h': fputs(usage, stdout); exit(fflush(stdout) ? 1 : 0);
     default: exit(2);           /* getopt has said why */
     }

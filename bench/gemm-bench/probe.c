@@ -15,12 +15,18 @@ static void keep(char *to, size_t size, const char *text)
     if (snprintf(to, size, "%s", text ? text : "") >= (int)size) strcpy(to + size - 4, "...");
 }
 
-/* In the child: a probe for each row from *first on, each written before the next row is asked. */
-static void ask_rows(void *first, FILE *out)
+typedef struct question {
+    size_t first;               /* row */
+    probe_depth depth;
+} question;
+
+/* In the child: a probe for each row from q->first on, each written before the next row is asked. */
+static void ask_rows(void *asked, FILE *out)
 {
-    for (size_t i = *(const size_t *)first; i < gemm_variant_count; ++i) {
+    const question *q = asked;
+    for (size_t i = q->first; i < gemm_variant_count; ++i) {
         const gemm_variant *v = &gemm_variants[i];
-        const char *reason = gemm_unusable(v);
+        const char *reason = q->depth == PROBE_LIMITS ? gemm_limits(v) : gemm_unusable(v);
         const char *version = v->run == gemm_ref_run ? gemm_ref_version(v->params) : NULL;
         char *device = v->on_device && !reason ? gemm_cl_identify() : NULL;
         probe p = {{0}, {0}, {0}};
@@ -33,12 +39,13 @@ static void ask_rows(void *first, FILE *out)
     }
 }
 
-probe *probe_rows(void)
+probe *probe_rows(probe_depth depth)
 {
     probe *all = calloc(gemm_variant_count, sizeof *all);
     for (size_t i = 0; all && i < gemm_variant_count;) {
         apart_result r;
-        const bool finished = apart_run(ask_rows, &i, &r);
+        question q = {i, depth};
+        const bool finished = apart_run(ask_rows, &q, &r);
         const size_t count = r.size / sizeof *all;
         memcpy(&all[i], r.text, count * sizeof *all);
         i += count;

@@ -13,8 +13,13 @@ typedef struct probe {
     char device[2048];          /* that the row runs on, and its driver; "": the CPU */
 } probe;
 
+typedef enum probe_depth {
+    PROBE_LIMITS,               /* compiles nothing: a program of OpenCL may fail later */
+    PROBE_ALL                   /* compiles and tries the OpenCL programs of each row */
+} probe_depth;
+
 /* One for each row of gemm_variants; the caller frees them. NULL: no memory. */
-probe *probe_rows(void);
+probe *probe_rows(probe_depth);
 
 /* One line of `gemm-bench --list` a row, tab-separated: name, usable or "unusable: reason", origin,
    summary with the device. */

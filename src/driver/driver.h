@@ -32,6 +32,9 @@ const gemm_variant *gemm_chosen(void);
 /* NULL when the row can run on this machine, else the reason it cannot. */
 const char *gemm_unusable(const gemm_variant *);
 
+/* The same as far as it is known without compiling anything: for a list of all rows. */
+const char *gemm_limits(const gemm_variant *);
+
 /* Chooses another row, another number of threads (1 to GEMM_MAX_THREADS), or another way to compute
    layers. A number outside of the range ends the program. */
 void gemm_set_variant(const gemm_variant *);

@@ -151,6 +151,12 @@ const char *gemm_unusable(const gemm_variant *v)
     return v->unusable ? v->unusable(v->params) : NULL;
 }
 
+const char *gemm_limits(const gemm_variant *v)
+{
+    gemm_get_state();
+    return v->limits ? v->limits(v->params) : gemm_unusable(v);
+}
+
 /* Another row must not silently replace a row that the user named, because A/B figures would be
    wrong. */
 static const char *unusable;     /* why the row of the first call cannot run, or NULL */

@@ -25,7 +25,7 @@
 
 #define CL_ROW_BY(judge, title, data, from, what) \
     {.name = title, .run = gemm_cl_run, .params = &gemm_cl_##data, .unusable = judge, \
-     .on_device = true, .origin = from, .summary = what}
+     .limits = gemm_cl_limits, .on_device = true, .origin = from, .summary = what}
 #define CL_ROW(title, data, from, what) CL_ROW_BY(gemm_cl_unusable, title, data, from, what)
 
 #define BLOCK_ROW(name, side) \
@@ -37,7 +37,7 @@
 
 #define HALF_ROW(title, data, what) \
     {.name = title, .run = gemm_cl_run, .conv = gemm_cl_conv, .layer = gemm_cl_layer, \
-     .params = &gemm_cl_##data, .unusable = gemm_cl_unusable, \
+     .params = &gemm_cl_##data, .unusable = gemm_cl_unusable, .limits = gemm_cl_limits, \
      .rounding = &gemm_cl_##data##_rounding, .on_device = true, .leaves = true, \
      .origin = ADRENO, .summary = what}
 
@@ -77,7 +77,7 @@ static const gemm_hybrid_sides packed_and_cl = {
     .cpu = {.name = "packed", .run = gemm_packed, .conv = gemm_packed_conv,
             .layer = gemm_packed_layer},
     .device = {.run = gemm_cl_run_start, .conv = gemm_cl_conv_start, .unusable = gemm_cl_unusable,
-               .params = &gemm_cl_best},
+               .limits = gemm_cl_limits, .params = &gemm_cl_best},
     .finish = gemm_cl_finish, .forced = -1};
 
 const gemm_variant gemm_variants[] = {
@@ -108,17 +108,17 @@ const gemm_variant gemm_variants[] = {
     GEMM_CL_BLOCKS(BLOCK_ROW)
     GEMM_CL_SEARCH(LOCAL_ROW)
     {.name = "cl_image", .run = gemm_cl_run, .params = &gemm_cl_image, .b_ld = gemm_cl_b_ld,
-     .unusable = gemm_cl_unusable, .on_device = true, .origin = ADRENO,
+     .unusable = gemm_cl_unusable, .limits = gemm_cl_limits, .on_device = true, .origin = ADRENO,
      .summary = "OpenCL: 4x8 micro-tiles, B through the texture pipe"},
     HALF_ROW("cl_half", half, "cl_image with B in 16 bits, sums in 32"),
     HALF_ROW("cl_half_fast", half_fast, "A, B and short sums in 16 bits; needs cl_khr_fp16"),
     {.name = "cl", .run = gemm_cl_run, .conv = gemm_cl_conv, .chain = gemm_cl_chain,
      .layer = gemm_cl_layer, .params = &gemm_cl_best, .unusable = gemm_cl_unusable,
-     .on_device = true, .leaves = true, .in_auto = GEMM_IN_AUTO,
+     .limits = gemm_cl_limits, .on_device = true, .leaves = true, .in_auto = GEMM_IN_AUTO,
      .origin = "this project", .summary = "the best OpenCL kernel for the device and the shape"},
     {.name = "hybrid", .run = gemm_hybrid, .conv = gemm_hybrid_conv, .layer = gemm_packed_layer,
-     .params = &packed_and_cl, .unusable = gemm_hybrid_unusable, .on_device = true,
-     .warm_up = GEMM_HYBRID_WARM_UP, .in_auto = GEMM_IN_AUTO_WITH_GPU,
+     .params = &packed_and_cl, .unusable = gemm_hybrid_unusable, .limits = gemm_hybrid_limits,
+     .on_device = true, .warm_up = GEMM_HYBRID_WARM_UP, .in_auto = GEMM_IN_AUTO_WITH_GPU,
      .origin = MOBILE, .summary = "cl and packed share C by their speeds: the last bits may vary"},
     {.name = "clblast", .run = gemm_cl_run, .params = &gemm_cl_clblast,
      .unusable = gemm_cl_unusable, .on_device = true, .reference = true, .origin = "CLBlast",

@@ -353,3 +353,9 @@ const char *gemm_hybrid_unusable(const void *sides)
     const gemm_variant *device = &((const gemm_hybrid_sides *)sides)->device;
     return device->unusable(device->params);
 }
+
+const char *gemm_hybrid_limits(const void *sides)
+{
+    const gemm_variant *device = &((const gemm_hybrid_sides *)sides)->device;
+    return device->limits(device->params);
+}

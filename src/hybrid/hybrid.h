@@ -33,4 +33,7 @@ gemm_row_conv gemm_hybrid_conv;
 /* NULL, or why the device cannot be used. */
 const char *gemm_hybrid_unusable(const void *sides);
 
+/* The same by the device's limits alone. */
+const char *gemm_hybrid_limits(const void *sides);
+
 #endif

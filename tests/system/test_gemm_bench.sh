@@ -92,9 +92,22 @@ for option in --shapes --cfg -s --impl --threads --cold --warm --csv --json --tr
     grep -q -- "^  $option\|, $option " "$work/help" || fail "bench_help$option" "not in --help"
 done
 
+is bench_version_status 0 "$("$bench" --version >"$work/version"; echo $?)"
+is bench_version 1 "$(grep -cx "gemm-bench $(sed -n 's/^#define DARKNET_GEMM_VERSION "\(.*\)"/\1/p' \
+    src/darknet_gemm.h), commit [^ ]*" "$work/version")"
+is bench_cl_help 'usage: bench_cl [options] [CFG...] 0' \
+    "$("$build/bench/bench_cl" --help | head -n 1) $("$build/bench/bench_cl" --help >"$work/help"; echo $?)"
+for option in $(sed -n 's/.*{"\(--[a-z-]*\)", [A-Z_]*}.*/\1/p' bench/cl/bench_cl.c) --quick --squares; do
+    grep -q -- "^  $option " "$work/help" || fail "bench_cl_help$option" "not in --help"
+done
+
 # ---- the table and the shapes ----
 is bench_list_columns '' "$("$bench" --list |
     awk -F '\t' 'NF != 4 || ($2 != "usable" && $2 !~ /^unusable: ./)')"
+# Neither this project nor PoCL has compiled and kept an OpenCL program.
+mkdir "$work/pocl" "$work/cache"
+POCL_CACHE_DIR=$work/pocl GEMM_CACHE_DIR=$work/cache "$bench" --list >/dev/null 2>&1
+is bench_list_compiles_nothing '' "$(find "$work/pocl" "$work/cache" -type f -size +0)"
 is bench_list_reason 1 "$(GEMM_REF_ONEDNN=/nowhere.so "$bench" --list |
     grep -c '^onednn	unusable: GEMM_REF_ONEDNN=/nowhere.so: ')"
 is bench_shapes_calls 13 "$("$bench" --list-shapes | awk 'NR > 1 { n += $9 } END { print n }')"
@@ -175,6 +188,14 @@ is bench_interval '1.00 1.00 1.00 ordered' "$(awk -F '|' '
         split($13, end, "to")
         print 0 < end[1] && end[1] <= $12 + 0 && $12 + 0 <= end[2] + 0 ? "ordered" : $0
     }' "$work/text")"
+# Rows with unequal numbers of samples, because the seconds end them.
+"$bench" --samples 60 --seconds 0.05 --threads 1 --seed 1 --impl stock,packed,mkn,transpose \
+    -s 100,100,100 -s 160,160,160 -s 64,300,30 >"$work/text" 2>"$work/err"
+is bench_speedup_inside '12 ' "$(awk -F '|' '
+    /^## Total/ { exit }
+    $13 ~ / to / { split($13, end, "to"); if (!(end[1] + 0 <= $12 + 0 && $12 + 0 <= end[2] + 0)) print }
+    $3 ~ /[0-9]/ { ++rows }
+    END { printf "%d ", rows }' "$work/text")"
 "$bench" $quick --impl stock -s 33,17,20 >"$work/text" 2>"$work/err"
 for word in '- machine' '- compiler' '- commit' '- peak' '## NN, M 33, N 17, K 20' '## Total'; do
     grep -q "^$word" "$work/text" || fail "bench_text" "no '$word'"

@@ -167,6 +167,37 @@ static void test_clusters(void)
     NEAR(alone.high - alone.low < 0.8 * (clustered.high - clustered.low), 1);
 }
 
+/* Sides with unequal numbers of times: the ratio is that of all of them, and is in its interval.
+   The values are such that pairs alone, without the times that have no partner, say another ratio. */
+static void test_unequal(void)
+{
+    stats_pair pairs[15];
+    for (size_t i = 0; i < 15; i++)
+        pairs[i] = (stats_pair){1 + 0.001 * (double)i, i < 6 ? 1 + 0.05 * (double)i : NAN, i / 3,
+                                0};
+    NEAR(stats_ratio(pairs, 15), 1.125 / 1.007);
+    const stats_interval all = stats_ratio_interval(pairs, 15, 0.95, 4000, 1);
+    NEAR(all.low <= 1.125 / 1.007 && all.high >= 1.125 / 1.007, 1);
+    NEAR(all.high <= 1.25 / 1.0 && all.low >= 1.0 / 1.014, 1);
+    for (size_t i = 0; i < 15; i++) pairs[i].b = NAN;
+    NEAR(isnan(stats_ratio(pairs, 15)), 1);
+    NEAR(isnan(stats_ratio_interval(pairs, 15, 0.95, 100, 1).low), 1);
+}
+
+/* One resample is one point, and here it is another one than the ratio. */
+static void test_contains_itself(void)
+{
+    int missed = 0;
+    for (uint64_t seed = 0; seed < 20; seed++) {
+        stats_pair pairs[7];
+        for (size_t i = 0; i < 7; i++) pairs[i] = (stats_pair){1, 1 + 0.1 * (double)i, i, 0};
+        const stats_interval one = stats_ratio_interval(pairs, 7, 0.95, 1, seed);
+        NEAR(one.low <= 1.3 && one.high >= 1.3, 1);
+        missed += one.low < one.high;
+    }
+    NEAR(missed > 0, 1);
+}
+
 /* What the bootstrap draws with. */
 static void test_random(void)
 {
@@ -190,6 +221,8 @@ int main(void)
     test_signed_rank();
     test_ratio();
     test_clusters();
+    test_unequal();
+    test_contains_itself();
     test_random();
     return report_status();
 }
