@@ -237,7 +237,8 @@ typedef struct gemm_variant {
     const char *(*unusable)(const void *params);    /* returns why the row cannot run here, or
                                    NULL; the pointer is NULL when the row can run everywhere */
     const char *(*limits)(const void *params);      /* the same as far as it is known without
-                                   compiling anything; the pointer is NULL where `unusable` does so */
+                                   compiling anything; the pointer is NULL where `unusable`
+                                   compiles nothing */
     const gemm_rounding *rounding;      /* GEMM_CHECK and tests allow it. NULL: single
                                    precision */
     gemm_row_b_ld *b_ld;        /* NULL: rows of B may lie side by side */

@@ -20,7 +20,7 @@ typedef struct question {
     probe_depth depth;
 } question;
 
-/* In the child: a probe for each row from q->first on, each written before the next row is asked. */
+/* In the child: a probe for each row from q->first on, each written before the next is asked. */
 static void ask_rows(void *asked, FILE *out)
 {
     const question *q = asked;

@@ -167,8 +167,8 @@ static void test_clusters(void)
     NEAR(alone.high - alone.low < 0.8 * (clustered.high - clustered.low), 1);
 }
 
-/* Sides with unequal numbers of times: the ratio is that of all of them, and is in its interval.
-   The values are such that pairs alone, without the times that have no partner, say another ratio. */
+/* Unequal numbers of times: the ratio is that of all of them, and lies in its interval. Only pairs
+   with both times would say another ratio. */
 static void test_unequal(void)
 {
     stats_pair pairs[15];
