@@ -1,5 +1,11 @@
 # Detecting and measuring.
 
+# Each measurement writes in a new folder "$$result" of $(1); bench/studies/result.sh says what becomes of
+# it. Ctrl-C ends the measurement, and the shell goes on to close the result.
+# $(call open_result,FOLDER) and, behind the command, $(call close_result,STATUSES OF A WHOLE ONE,FILE)
+open_result = result=$$(bench/studies/result.sh open $(1)) || exit 1; trap : INT TERM
+close_result = bench/studies/result.sh close "$$result" $$? $(if $(1),'$(1)' $(2))
+
 .PHONY: detect detect-all tune gprof loops explain bench bench-cl ladder bench-detect bench-peers ab report
 
 detect: all default-weights ## detect IMAGE under GEMM_IMPL, with CFG and WEIGHTS; installs Debian packages first
@@ -7,9 +13,9 @@ detect: all default-weights ## detect IMAGE under GEMM_IMPL, with CFG and WEIGHT
 	    case $$weights in *-untrained.weights) demo/detect.sh "$$@" ;; *) set -x; ./darknet detect "$$@" ;; esac
 
 detect-all: all default-weights $(OUT)/bench/detect_all ## one table: every variant's detection seconds and difference to stock: IMAGES
-	@mkdir -p $(BUILD)/detect-all
-	@$(SET_WEIGHTS); GEMM_CONV=$${GEMM_CONV:-im2col} $(OUT)/bench/detect_all --out $(BUILD)/detect-all/table.txt \
-	    $(call quote,$(CFG)) "$$weights" $(IMAGES)
+	@$(SET_WEIGHTS); $(call open_result,$(BUILD)/detect-all); \
+	    GEMM_CONV=$${GEMM_CONV:-im2col} $(OUT)/bench/detect_all --out "$$result/table.txt" \
+	    $(call quote,$(CFG)) "$$weights" $(IMAGES); $(call close_result,0 1,table.txt)
 
 tune: all $(OUT)/bench/tune ## measure every row on the shapes of networks, for GEMM_IMPL=auto: CFG="cfg ..."
 	@$(OUT)/bench/tune $(call quote,$(IMAGE)) $(foreach cfg,$(CFG),$(call quote,$(cfg)))
@@ -20,28 +26,33 @@ LIST_CPU_VARIANTS = ./gemm-bench --list | \
     awk -F '\t' '$$2 == "usable" && $$1 !~ /^(cl|openblas|blis|onednn|hybrid)/ { print $$1 }'
 gprof: all default-weights ## hotspots of a detection under each variant: VARIANTS N PROCESSES STUDY_OPTS
 	@$(MAKE) PROFILE=1 $(GPROF)/darknet
-	@$(SET_WEIGHTS); GEMM_CONV=$${GEMM_CONV:-im2col} N=$(N) PROCESSES=$(PROCESSES) bench/studies/gprof.sh \
-	    $(abspath $(GPROF))/darknet $(GPROF)/results $(call quote,$(CFG)) "$$weights" $(call quote,$(IMAGE)) \
-	    $(or $(VARIANTS),$$($(LIST_CPU_VARIANTS)))
+	@$(SET_WEIGHTS); $(call open_result,$(GPROF)/results); \
+	    GEMM_CONV=$${GEMM_CONV:-im2col} N=$(N) PROCESSES=$(PROCESSES) bench/studies/gprof.sh \
+	    $(abspath $(GPROF))/darknet "$$result" $(call quote,$(CFG)) "$$weights" $(call quote,$(IMAGE)) \
+	    $(or $(VARIANTS),$$($(LIST_CPU_VARIANTS))); $(close_result)
 
 loops: all ## the study of loop orders, unrollings and tiles on 512x512x1024: LOOPS_OPTIONS
-	bench/studies/loops.sh ./gemm-bench $(BUILD)/loops $(LOOPS_OPTIONS)
+	@$(call open_result,$(BUILD)/loops); bench/studies/loops.sh ./gemm-bench "$$result" $(LOOPS_OPTIONS); $(close_result)
 
 explain: all $(OUT)/bench/one_call ## why each CPU row is fast or not: counts, misses under four caches, predicted and measured rank: ROWS CACHES EXPLAIN_SHAPE
-	@bench/studies/explain.sh ./gemm-bench $(OUT)/bench/one_call $(BUILD)/explain $(ROWS)
+	@$(call open_result,$(BUILD)/explain); \
+	    bench/studies/explain.sh ./gemm-bench $(OUT)/bench/one_call "$$result" $(ROWS); $(close_result)
 
 bench: all default-weights $(OUT)/bench/ab ## the speed table of packed and its curve over size: build/bench
-	@$(SET_WEIGHTS); bench/studies/bench.sh ./gemm-bench $(OUT)/bench/ab "$$weights" $(BUILD)/bench
+	@$(SET_WEIGHTS); $(call open_result,$(BUILD)/bench); \
+	    bench/studies/bench.sh ./gemm-bench $(OUT)/bench/ab "$$weights" "$$result"; $(close_result)
 
 # The networks of its forward passes; those of MODELS where they are.
 CL_BENCH_NETWORKS = $(or $(NETWORKS),cfg/yolov3-tiny.cfg cfg/alexnet.cfg cfg/inception-full.cfg cfg/inception-sub.cfg cfg/extraction.cfg $(wildcard $(MODELS)/yolo-fastest-*.cfg))
 bench-cl: all $(OUT)/bench/bench_cl ## the OpenCL rows on the device of GEMM_CL_DEVICE, as tables: NETWORKS CL_BENCH=--quick, --forward or --tune
-	@mkdir -p $(BUILD)/bench-cl && rm -f $(BUILD)/bench-cl/squares.tsv
-	$(OUT)/bench/bench_cl $(CL_BENCH) --squares $(BUILD)/bench-cl/squares.tsv $(CL_BENCH_NETWORKS)
-	@[ ! -f $(BUILD)/bench-cl/squares.tsv ] || bench/studies/squares.sh $(BUILD)/bench-cl
+	@$(call open_result,$(BUILD)/bench-cl); \
+	    bench/studies/result.sh keep "$$result/bench-cl.txt" $(OUT)/bench/bench_cl $(CL_BENCH) \
+	    --squares "$$result/squares.tsv" $(CL_BENCH_NETWORKS) && \
+	    { [ ! -f "$$result/squares.tsv" ] || bench/studies/squares.sh "$$result"; }; $(close_result)
 
 ladder: all $(OUT)/bench/bench_cl ## the search of the Adreno 330 paper on the device of GEMM_CL_DEVICE: LADDER=--quick
-	$(OUT)/bench/bench_cl --ladder $(LADDER)
+	@$(call open_result,$(BUILD)/ladder); \
+	    bench/studies/result.sh keep "$$result/ladder.txt" $(OUT)/bench/bench_cl --ladder $(LADDER); $(close_result)
 
 # The trained networks of a table, cfg=weights, as the arguments "$$@".
 SET_TRAINED = $(SET_WEIGHTS); set -- $(call quote,$(CFG))="$$weights"; for model in $(call quote,$(MODELS))/*.weights; do \
@@ -49,22 +60,24 @@ SET_TRAINED = $(SET_WEIGHTS); set -- $(call quote,$(CFG))="$$weights"; for model
 bench-detect: all default-weights $(OUT)/bench/bench_detect ## forward passes by hook and by im2col: NETWORKS THREADS ROUNDS OPTIONS
 	@$(SET_TRAINED); set -- $(or $(NETWORKS),"$$@" \
 	    $(patsubst %,cfg/%.cfg,alexnet extraction resnet18 darknet19 yolov2-tiny yolov3)); \
-	    $(OUT)/bench/bench_detect --threads $(THREADS) --rounds $(ROUNDS) $(OPTIONS) $(call quote,$(IMAGE)) "$$@"
+	    $(call open_result,$(BUILD)/bench-detect); \
+	    bench/studies/result.sh keep "$$result/bench-detect.txt" $(OUT)/bench/bench_detect --threads $(THREADS) --rounds $(ROUNDS) $(OPTIONS) $(call quote,$(IMAGE)) "$$@"; $(close_result)
 
 # By default with 1, 2, 4 ... and all cores.
 PEERS_THREADS = $(if $(filter file,$(origin THREADS)),,--threads $(THREADS))
 PEERS_VENV = $(BUILD)/peers/venv
 bench-peers: all default-weights $(OUT)/bench/bench_detect ## the hook beside onnxruntime, OpenVINO, ncnn, OpenCV and LiteRT (from PyPI): NETWORKS THREADS ROUNDS PEERS_PYTHON
 	@$(if $(PEERS_PYTHON),,bench/peers/venv.sh $(PEERS_VENV) || { [ $$? = 3 ]; exit; };) \
-	    $(SET_TRAINED); set -- $(or $(NETWORKS),"$$@"); \
+	    $(SET_TRAINED); set -- $(or $(NETWORKS),"$$@"); $(call open_result,$(BUILD)/peers); \
 	    $(or $(PEERS_PYTHON),$(PEERS_VENV)/bin/python) -B bench/peers/peers.py --bench $(OUT)/bench/bench_detect \
-	    --out $(BUILD)/peers $(PEERS_THREADS) --rounds $(ROUNDS) $(call quote,$(IMAGE)) "$$@"
+	    --out "$$result" $(PEERS_THREADS) --rounds $(ROUNDS) $(call quote,$(IMAGE)) "$$@"; \
+	    status=$$?; rm -rf "$$result"/[0-9]*-*/; (exit $$status); $(close_result)
 
 AB_WEIGHTS = $(if $(WEIGHTS)$(filter cfg/yolov3-tiny.cfg,$(CFG)),--weights "$$weights")
 ab: all default-weights $(OUT)/bench/ab ## is B faster than A? rows A B, settings ENV_A ENV_B, CFG WEIGHTS IMAGE N AB_OPTS
-	@$(if $(AB_WEIGHTS),$(SET_WEIGHTS);) $(OUT)/bench/ab $(if $(A),--a '$(A)') $(if $(B),--b '$(B)') \
+	@$(if $(AB_WEIGHTS),$(SET_WEIGHTS);) $(call open_result,$(BUILD)/ab); $(OUT)/bench/ab --out "$$result" $(if $(A),--a '$(A)') $(if $(B),--b '$(B)') \
 	    --env-a '$(ENV_A)' --env-b '$(ENV_B)' --cfg $(call quote,$(CFG)) $(AB_WEIGHTS) \
-	    $(addprefix --image ,$(IMAGE)) $(addprefix -n ,$(N)) $(AB_OPTS)
+	    $(addprefix --image ,$(IMAGE)) $(addprefix -n ,$(N)) $(AB_OPTS); $(call close_result,0 3 4)
 
 report: ## one HTML page of all that was measured so far: build/report.html
 	@bench/studies/report.sh $(BUILD) $(BUILD)/report.html

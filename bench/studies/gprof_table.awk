@@ -1,4 +1,4 @@
-# The table of `make gprof`, as Markdown. The figures of the chart go to the file `tsv`.
+# The two tables of `make gprof`, as Markdown. The figures of the chart go to the file `tsv`.
 #
 #   awk -v tsv=FILE -f gprof_table.awk articles.tsv rows.tsv
 #
@@ -18,21 +18,28 @@ function times(base, s) { return (base > 0 && s > 0 ? sprintf("%.2f", base / s) 
 
 END {
     print "# Where the time of a detection goes, by gprof\n"
-    print "Seconds an image, one thread. The two columns of the article are not measured here.\n"
-    printf "| variant | symbol | gemm s | share | calls | ms a call | gemm x stock | whole s |"
-    printf " whole x stock | above 2%% | device s (events) | gemm x mnk_acc | article's s |"
-    print " article's x mnk_acc |"
-    print "|---|---|---:|---:|---:|---:|---:|---:|---:|---|---:|---:|---:|---:|"
+    print "Seconds an image, one thread. gemm: all functions of the variant.\n"
+    on_device = 0
+    for (i = 1; i <= n; ++i) on_device += device[rows[i]] != "-"
+    print "| variant | whole s | x stock | gemm s | of it | x stock |" (on_device ? " device s |" : "")
+    print "|---|---:|---:|---:|---:|---:|" (on_device ? "---:|" : "")
     print "#row\tgemm\tother" >tsv
     for (i = 1; i <= n; ++i) {
         r = rows[i]
-        printf "| %s | %s | %.4f | %.1f%% | %d | %.3f | %s |", r, symbol[r], gemm[r],
-            100 * quotient(gemm[r], total[r]), calls[r], 1000 * quotient(gemm[r], calls[r]),
-            times(gemm["stock"], gemm[r])
-        printf " %.4f | %s | %s | %s |", total[r], times(total["stock"], total[r]), others[r],
-            device[r]
-        printf " %s | %s | %s |\n", times(gemm["mnk_acc"], gemm[r]),
-            r in article ? article[r] : "-", times(article["mnk_acc"], article[r])
+        printf "| %s | %.4f | %s | %.4f | %.1f%% | %s |", r, total[r], times(total["stock"], total[r]),
+            gemm[r], 100 * quotient(gemm[r], total[r]), times(gemm["stock"], gemm[r])
+        print on_device ? " " device[r] " |" : ""
         printf "%s\t%s\t%.4f\n", r, gemm[r], total[r] - gemm[r] >tsv
+    }
+    print "\nHotspots: the function of gemm with the most time, and all others above 2% of the whole. The"
+    print "last two columns are the article's, not measured here.\n"
+    print "| variant | hotspots | calls | ms a call | x mnk_acc | article s | x mnk_acc |"
+    print "|---|---|---:|---:|---:|---:|---:|"
+    for (i = 1; i <= n; ++i) {
+        r = rows[i]
+        printf "| %s | %s%s | %d | %.3f | %s | %s | %s |\n", r, symbol[r],
+            others[r] == "-" ? "" : ", " others[r], calls[r], 1000 * quotient(gemm[r], calls[r]),
+            times(gemm["mnk_acc"], gemm[r]), r in article ? article[r] : "-",
+            times(article["mnk_acc"], article[r])
     }
 }

@@ -1,6 +1,6 @@
 #!/bin/sh
-# One HTML page of all that was measured: the Markdown files and the SVG charts that the other
-# targets left in the folders of BUILD. Other files are linked.
+# One HTML page of all that was measured: the last whole result of each measurement in BUILD. It opens
+# with a summary: the machine, a sentence for each result, and one chart of all variants.
 #
 #   bench/studies/report.sh BUILD PAGE          PAGE stands in BUILD
 #
@@ -9,45 +9,232 @@
 set -u
 build=$1
 page=$2
+here=$(dirname "$0")
 title='Darknet with another gemm: measurements'
 
-# folder NAME COMMAND: what the command left in BUILD/NAME (a pattern)
-folder()
+# The measurements: folder, command. A folder is a pattern below BUILD.
+parts='detect-all/latest	make detect-all
+bench/latest	make bench
+bench-detect/latest	make bench-detect
+peers/latest	make bench-peers
+bench-cl/latest	make bench-cl
+ladder/latest	make ladder
+gprof*/results/latest	make gprof
+loops/latest	make loops
+explain/latest	make explain
+gemm-bench	./gemm-bench -o build/gemm-bench/shapes.md'
+ab_command='make ab A=stock B=packed'
+
+# resolve PATTERN: the folders that have files, without links, so that a page keeps what it shows
+resolve()
 {
-    printf '\n# %s\n' "$2"
     for dir in "$build"/$1; do
-        if [ -z "$(find "$dir" -maxdepth 1 -type f -size +0 2>/dev/null)" ]; then
-            printf '\nNot measured yet.\n'
-            continue
+        [ -n "$(find "$dir/" -maxdepth 1 -type f -size +0 2>/dev/null)" ] || continue
+        if [ -L "$dir" ]; then
+            echo "$(dirname "$dir")/$(readlink "$dir")"
+        else
+            echo "$dir"
         fi
-        for file in "$dir"/*.md; do
-            [ ! -s "$file" ] || { echo; sed 's/^#/##/' "$file"; }
-        done
-        for file in "$dir"/*.svg "$dir"/*.jpg; do
-            [ ! -s "$file" ] || printf '\n![%s](<%s>)\n' "$(basename "$file")" "${file#"$build"/}"
-        done
-        echo
-        for file in "$dir"/*.txt "$dir"/*.csv "$dir"/*.tsv "$dir"/*.json; do
-            [ ! -s "$file" ] || printf '[%s](<%s>)\n' "$(basename "$file")" "${file#"$build"/}"
-        done
     done
+}
+
+# The newest whole comparison of each name: paths without ending.
+comparisons()
+{
+    for json in $(ls -r "$build"/ab/[0-9]*/*.json 2>/dev/null); do
+        grep -q '^  "problem": "",$' "$json" || continue
+        name=$(basename "$json")
+        case " ${named:-} " in *" $name "*) continue ;; esac
+        named="${named:-} $name"
+        echo "${json%.json}"
+    done
+}
+
+# ---- a sentence for each result; the arguments are its folder ----
+
+say_ab()
+{
+    awk '
+        function value(key) { return match($0, "\"" key "\": [0-9.e+-]+") ? substr($0, RSTART + length(key) + 4, RLENGTH - length(key) - 4) : "" }
+        function text(key, at) { at = $0; sub(".*\"" key "\": \"", "", at); sub(/".*/, "", at); return at }
+        /^  "a":/ { a = text("a") }
+        /^  "b":/ { b = text("b") }
+        /^  "cfg":/ { cfg = text("cfg") }
+        /^    "predicted":/ { on = 1 }
+        /^    "wall":/ { on = 0 }
+        on && /"ratio":/ { ratio = value("ratio"); low = value("ratio_low"); high = value("ratio_high") }
+        on && /"verdict":/ { verdict = text("verdict"); why = text("why") }
+        END {
+            printf "- `%s` against `%s` on %s: **%s**", b, a, cfg, verdict
+            if (verdict == "faster" || verdict == "slower")
+                printf ", %.2f times as fast (95%% interval %.2f to %.2f)", 1 / ratio, 1 / high, 1 / low
+            else if (why != "") printf " (%s)", why
+            print "."
+        }' "$1.json"
+}
+
+say_detect_all()
+{
+    awk 'FNR == 1 { next }
+        $3 ~ /^[0-9.]+$/ { ++n; if ($4 != "yes" || /WRONG/) ++wrong; else if (!best || $2 < best) { best = $2; name = $1; times = $3 } }
+        END {
+            if (!n) exit
+            printf "- `%s` detects fastest of %d variants: %.4f s, %.2f times as fast as `stock`. ", name, n, best, times
+            print wrong ? "**" wrong " variants detect something else.**" : "All of them detect the same."
+        }' "$1/table.txt"
+}
+
+say_gprof()
+{
+    awk -F '\t' '!/^#/ { gemm[$1] = $2; all[$1] = $2 + $3; if (!(name in all) || all[$1] < all[name]) name = $1 }
+        END {
+            if (all["stock"] > 0) printf "- Under `stock` gemm takes %.0f%% of a detection (%.3f s). ", 100 * gemm["stock"] / all["stock"], all["stock"]
+            else printf "- "
+            if (all[name] > 0) printf "Under `%s`, the fastest in this profile, it takes %.0f%% (%.3f s).\n", name, 100 * gemm[name] / all[name], all[name]
+        }' "$1/gprof.tsv"
+}
+
+say_loops()
+{
+    awk -F '\t' 'NR == 1 { name = $1; times = $5 } { last = $1 }
+        END { if (NR) printf "- `%s` is the fastest of %d loops, %s times as fast as `mkn`; `%s` is the slowest.\n", name, NR, times, last }' "$1/loops.tsv"
+}
+
+say_bench_detect()
+{
+    awk 'match($0, /[0-9.]+ \[ *[0-9.]+ +[0-9.]+\]$/) && $2 ~ /^[0-9]+$/ {
+            split(substr($0, RSTART), part, " ")
+            printf "- %s, threads: %d: %s ms a forward pass, %s of the time by im2col.\n", $1, $2, $3, part[1]
+        }
+        / WRONG: / { print "- **" $0 "**" }' "$1/bench-detect.txt"
+}
+
+say_bench_cl()
+{
+    awk -F ' *[|] *' '/^device: / { device = substr($0, 9) }
+        /^\| network / { on = 1; next }
+        on && /^\| [^-]/ { ms = $4; sub(/ .*/, "", ms); if (ms > 0 && (!($2 in best) || ms + 0 < best[$2])) { if (!($2 in best)) order[++n] = $2; best[$2] = ms + 0; row[$2] = $3 } }
+        END { for (i = 1; i <= n; ++i) printf "- Beside the OpenCL device %s, %s is fastest by %s: %.3f ms.\n", device, order[i], row[order[i]], best[order[i]] }' "$1/bench-cl.txt"
+}
+
+say_ladder()
+{
+    sed -n 's/^chosen: /- The search of the Adreno paper on this device chose /p' "$1/ladder.txt"
+}
+
+# say FOLDER: the sentence, by the files that the folder has
+say()
+{
+    if [ -s "$1/table.txt" ]; then say_detect_all "$1"
+    elif [ -s "$1/gprof.tsv" ]; then say_gprof "$1"
+    elif [ -s "$1/loops.tsv" ]; then say_loops "$1"
+    elif [ -s "$1/bench-detect.txt" ]; then say_bench_detect "$1"
+    elif [ -s "$1/bench-cl.txt" ]; then say_bench_cl "$1"
+    elif [ -s "$1/ladder.txt" ]; then say_ladder "$1"
+    else echo "- Also measured: ${1#"$build"/}, below."
+    fi
+}
+
+# ---- the page ----
+
+# Markdown below the headings of this page. Text of a program becomes Markdown where it has tables.
+show_file()
+{
+    echo
+    case $1 in
+    *.md) sed 's/^#/##/' "$1" ;;
+    *bench-cl.txt | *ladder.txt) awk '/^\|/ && !table { print "" } { table = /^\|/; sub(/^[0-9]\. /, "**&**"); print }' "$1" ;;
+    *) printf '```\n'; cat "$1"; printf '```\n' ;;
+    esac
+}
+
+# show_folder FOLDER
+show_folder()
+{
+    printf '\nResult: %s\n' "${1#"$build"/}"
+    for file in "$1"/*.md "$1"/table.txt "$1"/bench-detect.txt "$1"/bench-cl.txt "$1"/ladder.txt; do
+        [ ! -s "$file" ] || show_file "$file"
+    done
+    for file in "$1"/*.svg "$1"/*.jpg; do
+        [ ! -s "$file" ] || printf '\n![%s](<%s>)\n' "$(basename "$file")" "${file#"$build"/}"
+    done
+    echo
+    for file in "$1"/*.txt "$1"/*.csv "$1"/*.tsv "$1"/*.json; do
+        [ ! -s "$file" ] || printf '[%s](<%s>)\n' "$(basename "$file")" "${file#"$build"/}"
+    done
+}
+
+machine()
+{
+    cpu=$(sed -n 's/^model name[^:]*: *//p' /proc/cpuinfo | head -n 1)
+    echo "${cpu:-$(uname -m)}, $(nproc) cores, $(uname -srm)"
+}
+
+# The chart of the summary, from the studies that have one figure a variant.
+chart()
+{
+    set --
+    for kind in detect-all gprof loops; do
+        case $kind in
+        detect-all) file=$(resolve detect-all/latest)/table.txt option=detect=1 ;;
+        gprof) file=$(resolve 'gprof*/results/latest' | head -n 1)/gprof.tsv option=gprof=1 ;;
+        loops) file=$(resolve loops/latest)/loops.tsv option=loops=1 ;;
+        esac
+        [ ! -s "$file" ] || set -- "$@" $option "$file"
+    done
+    [ $# != 0 ] || return 0
+    awk -f "$here/report_chart.awk" "$@" >"$svg.new" && mv "$svg.new" "$svg" || rm -f "$svg.new"
+}
+
+summary()
+{
+    printf '# %s\n\nMade on %s.\n\n- Machine: %s\n' "$title" "$(date -u '+%Y-%m-%d %H:%M UTC')" "$(machine)"
+    for comparison in $(comparisons); do say_ab "$comparison"; done
+    echo "$parts" | while IFS=$tab read -r folder command; do
+        for dir in $(resolve "$folder"); do say "$dir"; done
+    done
+    for picture in predictions.jpg predictions.png; do
+        [ ! -s "$build/report/$picture" ] ||
+            printf '\nThe last detection in this folder:\n\n![boxes](<report/%s>)\n' "$picture"
+    done
+    [ ! -s "$svg" ] ||
+        printf '\nAll measured variants, over Darknet'"'"'s own loops:\n\n![variants](<report/variants.svg>)\n'
+}
+
+details()
+{
+    if [ -n "$(comparisons)" ]; then
+        printf '\n# make ab\n'
+        for comparison in $(comparisons); do
+            show_file "$comparison.md"
+            printf '\n[samples](<%s.csv>) [figures](<%s.json>)\n' "${comparison#"$build"/}" "${comparison#"$build"/}"
+        done
+    fi
+    echo "$parts" | while IFS=$tab read -r folder command; do
+        [ -n "$(resolve "$folder")" ] || continue
+        printf '\n# %s\n' "$command"
+        for dir in $(resolve "$folder"); do show_folder "$dir"; done
+    done
+}
+
+# One line with the commands of what was not measured.
+missing()
+{
+    list=
+    [ -n "$(comparisons)" ] || list=", \`$ab_command\`"
+    for picture in jpg png; do [ ! -s "$build/report/predictions.$picture" ] || drawn=1; done
+    [ -n "${drawn:-}" ] || list="$list, \`make detect\`"
+    list=$list$(echo "$parts" | while IFS=$tab read -r folder command; do
+        [ -n "$(resolve "$folder")" ] || printf ', `%s`' "$command"
+    done)
+    [ -z "$list" ] || printf '\nNot measured: %s.\n' "${list#, }"
 }
 
 markdown()
 {
-    printf '# %s\n\nMade on %s.\n' "$title" "$(date -u '+%Y-%m-%d %H:%M UTC')"
-    folder report 'make detect'
-    folder detect-all 'make detect-all'
-    folder bench 'make bench'
-    folder bench-detect 'make bench-detect'
-    folder peers 'make bench-peers'
-    folder bench-cl 'make bench-cl'
-    folder ladder 'make ladder'
-    folder ab 'make ab A=stock B=packed'
-    folder 'gprof*/results' 'make gprof'
-    folder loops 'make loops'
-    folder explain 'make explain'
-    folder gemm-bench './gemm-bench -o build/gemm-bench/shapes.md'
+    summary
+    details
+    missing
 }
 
 html()
@@ -61,23 +248,37 @@ p, li, h1, h2, h3 { overflow-wrap: anywhere; }
 p { overflow-x: auto; }
 h1 { margin-top: 3rem; border-top: 1px solid #ccc; }
 table { display: block; overflow-x: auto; border-collapse: collapse; font-size: .9rem; }
-th, td { padding: .2rem .6rem; border-bottom: 1px solid #ccc; white-space: nowrap; }
+th, td { padding: .2rem .6rem; border-bottom: 1px solid #ccc; }
+td:first-child { white-space: nowrap; }
 pre { overflow-x: auto; }
 th:not([align]) { text-align: left; }
 img { max-width: 100%; }
-img[src$=".svg"] { min-width: 40rem; }
+img[src$=".svg"]:not([src^="report/"]) { min-width: 40rem; }
+@media (max-width: 40rem) {
+  body { padding: .5rem; }
+  h1 { font-size: 1.3rem; margin-top: 2rem; }
+  table { font-size: .75rem; }
+  th, td { padding: .1rem .25rem; overflow-wrap: anywhere; }
+  pre { font-size: .65rem; }
+}
 </style></head><body>
 END
     markdown | cmark-gfm -e table && echo '</body></html>'
 }
 
+tab=$(printf '\t')
 if ! command -v cmark-gfm >/dev/null; then
     echo 'report: cmark-gfm is missing (Debian: cmark-gfm)' >&2
     exit 1
 fi
 # The drawing of the last detection, before the next one replaces it.
 mkdir -p "$build/report" || exit 1
-[ ! -s predictions.jpg ] || cp predictions.jpg "$build/report/" || exit 1
+for picture in predictions.jpg predictions.png; do
+    [ ! -s $picture ] || cp $picture "$build/report/" || exit 1
+done
+svg=$build/report/variants.svg
+rm -f "$svg"
+chart
 if ! html >"$page.new" || ! mv "$page.new" "$page"; then
     echo "report: cannot write $page" >&2
     rm -f "$page.new"

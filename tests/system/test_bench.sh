@@ -8,20 +8,23 @@
 models=$1
 weights=$BUILD/yolov3-tiny-untrained.weights
 
-# `make gprof`: each variant has a row. Its hotspot is its own symbol, and the article's figure is
-# in the same row.
-results=$BUILD/gprof-Ofast/results
-rm -rf "$results"
+# `make gprof`: each variant has a row in both tables. Its hotspot is its own symbol, and the article's
+# figure is in the same row.
+results=$BUILD/gprof-Ofast/results/latest
+rm -rf "$BUILD/gprof-Ofast/results"
 check gprof make gprof VARIANTS='stock block2d packed' N=2 PROCESSES=1
-figure='[0-9.]+ \| [0-9.]+% \| 13 \| '
-check gprof-stock grep -Eq "^\| stock \| gemm_stock_nn \| $figure" "$results/gprof.md"
-check gprof-block2d grep -q '^| block2d | gemm_block2d | .* | 6.53 | 1.79 |$' "$results/gprof.md"
-check gprof-packed grep -Eq "^\| packed \| (gemm_packed_([0-9x]+|panels_[a-z_]+_[0-9])__[a-z0-9]+|-) \| $figure" \
+figures='[0-9.]+ \| [0-9.]+ \| [0-9.]+ \| [0-9.]+% \| [0-9.]+ \|$'
+for row in stock block2d packed; do check gprof-$row-seconds grep -Eq "^\| $row \| $figures" "$results/gprof.md"; done
+check gprof-stock grep -Eq "^\| stock \| gemm_stock_nn(, [^|]*)? \| 13 \| [0-9.]+ \| - \| - \| - \|$" "$results/gprof.md"
+check gprof-block2d grep -Eq '^\| block2d \| gemm_block2d(, [^|]*)? \| 13 \| [0-9.]+ \| - \| 6.53 \| 1.79 \|$' "$results/gprof.md"
+check gprof-packed grep -Eq "^\| packed \| (gemm_packed_([0-9x]+|panels_[a-z_]+_[0-9])__[a-z0-9]+|-)(, [^|]*)? \| 13 \| " \
     "$results/gprof.md"
+check gprof-narrow [ "$(awk -F '|' 'NF > most { most = NF } END { print most - 2 }' "$results/gprof.md")" = 7 ]
 check gprof-flat grep -q ' gemm_block2d$' "$results/block2d.flat.txt"
 check gprof-charts [ -s "$results/gprof.svg" -a -s "$results/gprof.png" ]
 expect_failure gprof-unknown-variant "GEMM_IMPL='stokc' is " \
     make gprof VARIANTS=stokc N=1 PROCESSES=1
+check gprof-kept [ -s "$results/gprof.md" ]
 # Darknet writes predictions.jpg where it runs: not where the user is.
 mkdir -p "$work/here"
 printf '#!/bin/sh\n: >predictions.jpg\n' >"$work/draws"
@@ -77,6 +80,14 @@ else
     check bench-detection grep -q '^| A: onednn GEMM_CONV=hook' "$work/bench/detection-onednn-hook.md"
 fi
 check bench-charts [ -s "$work/bench/curve.svg" -a -s "$work/bench/curve.png" ]
+
+# What fails takes nothing from the run before it.
+latest() { readlink "$BUILD/$1/latest" || echo none; }
+before=$(latest detect-all)
+expect_failure detect-all-no-image none.jpg make detect-all IMAGES=none.jpg
+check detect-all-kept [ "$(latest detect-all)" = "$before" ]
+check bench-detect make bench-detect NETWORKS="cfg/yolov3-tiny.cfg=$weights" THREADS=1 ROUNDS=1
+check bench-detect-result grep -q '^yolov3-tiny.cfg  *1 ' "$BUILD/bench-detect/latest/bench-detect.txt"
 
 # `make ab`: one pair of images, both measures, every detection compared.
 check ab make ab A=stock B=transpose N=1 AB_OPTS="--warmup 0 --out $work --name ab"

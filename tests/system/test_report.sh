@@ -1,39 +1,124 @@
 #!/bin/sh
-# bench/studies/report.sh on made-up figures: every part is shown or named as missing, raw HTML is
-# left out, nothing is fetched from elsewhere, and a full disk is noticed.
+# bench/studies/result.sh: a result has a folder of its own, and `latest` is the last whole one.
+# bench/studies/report.sh on made-up figures: the summary has a sentence for each result, one line names
+# what is missing, raw HTML is left out, nothing is fetched from elsewhere, and a full disk is noticed.
 . tests/support/lib.sh
-report=$root/bench/studies/report.sh
+report=$root/bench/studies/report.sh result=$root/bench/studies/result.sh
 mkdir "$work/here" && cd "$work/here" || exit 2
+equal() { [ "$2" = "$3" ] && pass "$1" || fail "$1" "'$3', not '$2'"; }
+
+# ---- result.sh ----
+first=$($result open r)
+equal 'result: a folder by time' 1 "$(echo "$first" | grep -c '^r/[0-9]\{8\}-[0-9]\{6\}$')"
+echo one >"$first/a"
+$result close "$first" 0 2>said
+equal 'result: whole' "0 one result: $first" "$? $(cat r/latest/a) $(cat said)"
+second=$($result open r)
+equal 'result: another folder' yes "$([ "$second" != "$first" ] && [ -d "$second" ] && echo yes)"
+echo two >"$second/a"
+$result close "$second" 130 2>said
+equal 'result: stopped' '130 one two' "$? $(cat r/latest/a) $(cat "$second/a")"
+equal 'result: says where both are' "result: not whole, kept in $second
+result: the last whole one is $first" "$(cat said)"
+third=$($result open r)
+$result close "$third" 1 2>said
+equal 'result: an empty one is removed' "1 one no " "$? $(cat r/latest/a) $([ -e "$third" ] && echo yes || echo no) $(cat said)"
+fourth=$($result open r)
+echo four >"$fourth/a"
+$result close "$fourth" 3 '0 3' b 2>said
+equal 'result: a file is missing' '3 one' "$? $(cat r/latest/a)"
+$result close "$fourth" 3 '0 3' a 2>said
+equal 'result: a status of a whole one' '3 four' "$? $(cat r/latest/a)"
+$result keep kept sh -c 'echo shown; exit 4' >said
+equal 'result: kept and shown' '4 shown shown 1' "$? $(cat said) $(cat kept) $(ls kept* | wc -l)"
+touch plain
+expect_failure 'result: a file in its place' 'plain' $result open plain
+# Ctrl-C of make, as its recipes are written: the measurement ends, its result is closed.
+sed -n '/^open_result/p; /^close_result/p' "$root/mk/measure.mk" >Makefile
+printf '.PHONY: slow\nslow:\n\t@$(call open_result,s); echo part >"$$result/a"; echo >started; sleep 30; $(close_result)\n' >>Makefile
+mkdir bench && ln -s "$root/bench/studies" bench/studies
+mkdir -p s/before && echo before >s/before/a && ln -s before s/latest
+setsid make slow >said 2>&1 &
+for _ in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do [ -s started ] && break; sleep 0.1; done
+kill -TERM "-$!"              # setsid makes it a group of its own
+{ wait $!; } 2>/dev/null
+for _ in 1 2 3 4 5 6 7 8 9 10; do grep -q 'last whole' said && break; sleep 0.1; done
+equal 'result: after a signal' 'before part' "$(cat s/latest/a) $(cat s/[0-9]*/a)"
+equal 'result: says so after a signal' 1 "$(grep -c 'result: the last whole one is s/before' said)"
+
+# ---- report.sh ----
 has() { check "report: '$1' on the page" grep -qF -- "$1" page.html; }
 lacks() { check "report: no '$1' on the page" sh -c '! grep -qiE -- "$1" page.html' - "$1"; }
-missing() { grep -oF 'Not measured yet' page.html | wc -l; }
 
 check 'report: an empty page' "$report" build page.html
-check 'report: twelve parts are missing' [ "$(missing)" = 12 ]
-has 'make gprof'
+equal 'report: one line of what is missing' 1 "$(grep -c 'Not measured' page.html)"
+for command in 'make ab A=stock B=packed' 'make detect' 'make detect-all' 'make bench' 'make bench-detect' \
+    'make bench-peers' 'make bench-cl' 'make ladder' 'make gprof' 'make loops' 'make explain'; do
+    check "report: $command is missing" sh -c 'grep "Not measured" page.html | grep -qF "<code>$1</code>"' - "$command"
+done
+equal 'report: no heading but the title' 1 "$(grep -c '<h[1-6]' page.html)"
 
-mkdir -p build/gprof-O2/results build/loops build/explain
+# put FOLDER: a whole result
+put() { mkdir -p "build/$1/20260102-030405" && ln -sfn 20260102-030405 "build/$1/latest"; into=build/$1/20260102-030405; }
 printf 'not a jpeg' >predictions.jpg
-printf '# One\n\n| row | s |\n|---|---:|\n| a<b & `c` | 1.5 |\n\n<script>alert(1)</script>\n' \
-    >build/gprof-O2/results/gprof.md
-echo '<svg/>' >build/gprof-O2/results/gprof.svg
-printf 'order\tns\n' >build/loops/loops.tsv
-printf '# Why a loop is fast\n' >build/explain/explain.md
+put gprof-O2/results
+printf '# One\n\n| row | s |\n|---|---:|\n| a<b & `c` | 1.5 |\n\n<script>alert(1)</script>\n' >$into/gprof.md
+printf '#row\tgemm\tother\nstock\t0.9\t0.1\npacked\t0.1\t0.1\n' >$into/gprof.tsv
+echo '<svg/>' >$into/gprof.svg
+put loops
+printf 'tile_8\t10.0\t0.1\t-\t2.50\t4\nmkn\t25.0\t0.2\t-\t1.00\t5\nknm\t100\t1\t-\t0.25\t6\n' >$into/loops.tsv
+put explain
+printf '# Why a loop is fast\n' >$into/explain.md
+put detect-all
+printf 'variant          seconds   x stock   labels  difference\nstock             1.1518      1.00   yes              0\npacked            0.3435      3.35   yes       1.06e-05\nblis           unusable: no\n' >$into/table.txt
+put bench-detect
+printf 'forward pass, ms         th      hook\nyolov3-tiny.cfg           1     73.65 [  69.22   78.09]    139.02 [ 132.40  145.65]    299.41 [ 286.23  312.59]  0.53 [0.52 0.54]  0.25 [0.22 0.28]\n' >$into/bench-detect.txt
+put bench-cl
+printf 'device: A Device\n5. forward passes\n| network | row | ms | stock / row |\n|---|---|---|---|\n| x.cfg | stock | 90.000 (80-100) | 1 |\n| x.cfg | cl by layers | 4.500 (4-5) | 20 |\n' >$into/bench-cl.txt
+comparison()
+{
+    mkdir -p "build/ab/$1"
+    printf '{\n  "a": "stock",\n  "b": "packed",\n  "cfg": "x.cfg",\n  "problem": "%s",\n  "results": {\n    "predicted": {\n      "ratio": 0.5, "ratio_low": 0.4, "ratio_high": 0.8, "rounds_p": 0.01,\n      "verdict": "%s", "why": ""\n    },\n    "wall": {\n      "ratio": 1, "verdict": "slower", "why": ""\n    }\n  }\n}\n' "$2" "$3" >"build/ab/$1/n.json"
+    echo "# A/B of $1" >"build/ab/$1/n.md"
+}
+comparison 20260101-000000 '' slower
+comparison 20260102-000000 '' faster
+comparison 20260103-000000 interrupted none
 check 'report: a page' "$report" build page.html
-check 'report: eight parts are missing' [ "$(missing)" = 8 ]
+has '<li>Machine: '
+has '<li><code>packed</code> against <code>stock</code> on x.cfg: <strong>faster</strong>, 2.00 times as fast (95% interval 1.25 to 2.50).</li>'
+has '<li><code>packed</code> detects fastest of 2 variants: 0.3435 s, 3.35 times as fast as <code>stock</code>. All of them detect the same.</li>'
+has '<li>Under <code>stock</code> gemm takes 90% of a detection (1.000 s). Under <code>packed</code>, the fastest in this profile, it takes 50% (0.200 s).</li>'
+has '<li><code>tile_8</code> is the fastest of 3 loops, 2.50 times as fast as <code>mkn</code>; <code>knm</code> is the slowest.</li>'
+has '<li>yolov3-tiny.cfg, threads: 1: 73.65 ms a forward pass, 0.25 of the time by im2col.</li>'
+has '<li>Beside the OpenCL device A Device, x.cfg is fastest by cl by layers: 4.500 ms.</li>'
+has '<h2>A/B of 20260102-000000</h2>'
+lacks 'A/B of 2026010[13]'
+has '<td>x.cfg</td>'
 has '<h2>One</h2>'
 has '<h2>Why a loop is fast</h2>'
 has '<td>a&lt;b &amp; <code>c</code></td>'
 has '<td align="right">1.5</td>'
-has '<img src="gprof-O2/results/gprof.svg" alt="gprof.svg" />'
-has '<img src="report/predictions.jpg"'
-has '<a href="loops/loops.tsv">loops.tsv</a>'
+has '<img src="gprof-O2/results/20260102-030405/gprof.svg" alt="gprof.svg" />'
+has '<img src="report/predictions.jpg" alt="boxes" />'
+has '<a href="loops/20260102-030405/loops.tsv">loops.tsv</a>'
+has '<img src="report/variants.svg" alt="variants" />'
 lacks '<script'
 lacks '(src|href)="(https?:)?//'
+equal 'report: the missing ones' '<p>Not measured: <code>make bench</code>, <code>make bench-peers</code>, <code>make ladder</code>, <code>./gemm-bench -o build/gemm-bench/shapes.md</code>.</p>' \
+    "$(grep 'Not measured' page.html)"
+equal 'report: they are the last line' 1 "$(tail -n 2 page.html | grep -c 'Not measured')"
+equal 'report: the summary is before the first heading' yes "$(awk '/<h1>/ { ++n } /variants.svg|2.50 times as fast/ && n == 1 { ++found } END { print (found >= 2 ? "yes" : "no") }' page.html)"
+# The chart has each variant once, in its series.
+equal 'report: variants of the chart' 'packed tile_8 stock mkn knm' \
+    "$(sed -n 's/.*text-anchor="end">\([^<]*\)<.*/\1/p' build/report/variants.svg | xargs)"
+equal 'report: figures of the chart' '3.35x 9.00x 2.50x 1.00x 1.00x 1.00x 0.25x' \
+    "$(grep -o '[0-9.]*x, ' build/report/variants.svg | tr -d ',' | xargs)"
+equal 'report: a chart for a phone' 1 "$(grep -c '<svg [^>]*width="400"' build/report/variants.svg)"
 
 mkdir full && ln -s /dev/full full/page.html.new
 expect_failure 'report: a full disk' 'cannot write full/page.html' "$report" build full/page.html
-mkdir bin && ln -s /bin/sh "$work/here/bin/sh"
+mkdir bin && ln -s /bin/sh "$work/here/bin/sh" && ln -s "$(command -v dirname)" "$work/here/bin/dirname" && ln -s "$(command -v printf)" "$work/here/bin/printf"
 expect_failure 'report: no converter' 'cmark-gfm is missing' \
     env PATH="$work/here/bin" "$report" build page.html
 
