@@ -1,7 +1,7 @@
 /*
  * What gemm-bench prints: text for people, CSV and JSON for programs. CSV and JSON have the same
- * columns. A value that is not known is - in text, nothing in CSV and null in JSON. The heading of
- * a CSV goes to standard error.
+ * columns, four more with a baseline. JSON has the samples too. A value that is not known is - in
+ * text, nothing in CSV and null in JSON. The heading of a CSV goes to standard error.
  */
 #ifndef BENCH_RESULTS_H
 #define BENCH_RESULTS_H
@@ -37,6 +37,7 @@ typedef struct results_head {
     } versions[8];
     int version_count;
     int label_width;            /* of the longest row's name, for text */
+    const char *baseline;       /* the file of an earlier run, or NULL */
 } results_head;
 
 /* One row of the table on one shape, or (totals) on all of them. Numbers not known are NAN. */
@@ -53,6 +54,10 @@ typedef struct results_row {
     double peak_s;              /* what so many FLOPs take at the peak of that moment */
     double base_s;              /* the first row's median here */
     stats_interval speedup;     /* 95% interval of base_s / median_s; {0, 0}: not known */
+    const double *sample_s;     /* in the order in which they were taken; NULL: none */
+    const int *sample_rounds;
+    double baseline_s;          /* the median of the earlier run */
+    stats_interval baseline;    /* 95% interval of median_s / baseline_s; {0, 0}: not known */
 } results_row;
 
 typedef struct results {

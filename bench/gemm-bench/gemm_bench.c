@@ -14,6 +14,7 @@
 #include "common/stats.h"
 #include "util/ints.h"
 #include "driver/start.h"
+#include "gemm-bench/baseline.h"
 #include "gemm-bench/die.h"
 #include "gemm-bench/measure.h"
 #include "gemm-bench/options.h"
@@ -57,6 +58,8 @@ typedef struct bench {
     double start;
     int shape;                  /* the present one */
     bool failed;
+    int quarters;               /* of the work, that were said */
+    baseline *baseline;         /* or NULL */
 } bench;
 
 static volatile sig_atomic_t interrupted;
@@ -182,6 +185,7 @@ static void read_head(bench *b)
     h->seed = b->options.seed;
     h->memory = b->options.host_alloc ? "gemm_host_alloc" : "malloc";
     h->peak_isa = b->options.peak_isa;
+    h->baseline = b->options.baseline;
     h->widths = bench_check_memory(calloc((size_t)b->lane_count + 1, sizeof(results_width)));
     machine_read(&h->machine);
     for (int i = 0; i < b->lane_count; ++i) {
@@ -198,22 +202,45 @@ static void read_head(bench *b)
 
 /* ---- progress ---- */
 
-/* On a terminal one line that is rewritten; else a line a shape. */
-static void show_progress(const bench *b, const lane *l, int round)
+/* The part of the work that is done. A lane ends by its samples or by its seconds. */
+static double part_done(const bench *b)
+{
+    double sum = 0;
+    for (int i = 0; i < b->lane_count; ++i) {
+        const lane *l = &b->lanes[i];
+        const double samples = (double)l->samples / b->options.samples;
+        const double spent = b->options.seconds > 0 ? l->spent_s / b->options.seconds : 0;
+        sum += l->done ? 1 : fmin(1, fmax(samples, spent));
+    }
+    return (b->shape + sum / b->lane_count) / (double)b->options.shapes.count;
+}
+
+static void say_left(const bench *b, char left[64])
+{
+    const double part = part_done(b), passed = gemm_now_s() - b->start;
+    left[0] = 0;
+    if (part > 0) snprintf(left, 64, ", about %.0f s left", passed / part * (1 - part));
+}
+
+/* On a terminal one line that is rewritten; else a line for each shape, and one for each quarter of
+   the work. */
+static void show_progress(bench *b, const lane *l, int round)
 {
     const shape *s = &b->options.shapes.items[b->shape];
     const int shapes = (int)b->options.shapes.count;
     const double passed = gemm_now_s() - b->start;
+    char left[64];
+    say_left(b, left);
     if (isatty(2)) {
-        char left[48] = "";
-        if (b->shape > 0)
-            snprintf(left, sizeof(left), ", about %.0f s left",
-                     passed / b->shape * (shapes - b->shape));
+        if (!l) return;
         fprintf(stderr, "\r\033[Kgemm-bench: shape %d of %d, %dx%dx%d, round %d, %s%s",
                 b->shape + 1, shapes, s->M, s->N, s->K, round + 1, l->row->label, left);
-    } else if (round == 0 && l == NULL) {
+    } else if (!l) {
         fprintf(stderr, "gemm-bench: shape %d of %d, %dx%dx%d, after %.0f s\n", b->shape + 1,
                 shapes, s->M, s->N, s->K, passed);
+    } else if ((int)(4 * part_done(b)) > b->quarters) {
+        b->quarters = (int)(4 * part_done(b));
+        fprintf(stderr, "gemm-bench: %d%% after %.0f s%s\n", 25 * b->quarters, passed, left);
     }
 }
 
@@ -299,6 +326,7 @@ static bool take_turn(bench *b, int turn, int round)
     if (l->done) return false;
     if (isatty(2)) show_progress(b, l, round);
     take_burst(b, l, round);
+    if (!isatty(2)) show_progress(b, l, round);
     return !l->done;
 }
 
@@ -345,17 +373,21 @@ static results_row row_of(bench *b, lane *l)
                        .status = names[l->status], .text = l->text, .ran = l->ran, .shape = *s,
                        .threads = l->threads, .median_s = NAN, .min_s = NAN, .mad_s = NAN,
                        .first_s = NAN, .cycles = NAN, .peak_s = NAN, .base_s = NAN,
-                       .flops = shape_flops(s), .bytes = shape_bytes(s)};
+                       .baseline_s = NAN, .flops = shape_flops(s), .bytes = shape_bytes(s)};
     const bool valid = l->status == BURST_OK || l->status == BURST_DECLINED;
     if (!valid || !l->samples) return row;
-    const double share = share_of_peak(b, l, row.flops);    /* the median below sorts */
+    double sorted[l->samples];
+    memcpy(sorted, l->seconds, sizeof sorted);
     row.samples = l->samples;
+    row.sample_s = l->seconds;
+    row.sample_rounds = l->rounds;
     row.first_s = l->first_s;
     row.mad_s = stats_mad(l->seconds, (size_t)l->samples);
-    row.median_s = stats_median(l->seconds, (size_t)l->samples);
-    row.min_s = l->seconds[0];              /* the median has sorted them */
+    row.median_s = stats_median(sorted, (size_t)l->samples);
+    row.min_s = sorted[0];
     row.cycles = median_cycles(l);
-    row.peak_s = share * row.median_s;
+    row.peak_s = share_of_peak(b, l, row.flops) * row.median_s;
+    if (b->baseline) baseline_compare(b->baseline, &row, b->options.seed);
     return row;
 }
 
@@ -385,7 +417,7 @@ static double sample_in_round(const lane *l, int round, int i)
 }
 
 /* The 95% interval of the first lane's time over this lane's, from all samples of both. {0, 0}
-   where there are too few. Call it before row_of, which sorts the samples. */
+   where there are too few. */
 static stats_interval speedup_interval(const bench *b, const lane *l)
 {
     const lane *base = &b->lanes[0];
@@ -429,7 +461,7 @@ static void run_shapes(bench *b)
     b->start = gemm_now_s();
     for (b->shape = 0; b->shape < (int)b->options.shapes.count && !interrupted; ++b->shape) {
         for (int i = 0; i < b->lane_count; ++i) start_shape(&b->lanes[i]);
-        if (!isatty(2)) show_progress(b, NULL, 0);
+        show_progress(b, NULL, 0);
         for (int i = 0; i < b->head.width_count; ++i)
             memset(b->peaks[i], 0, (size_t)b->options.samples * sizeof(double));
         run_rounds(b);
@@ -446,7 +478,7 @@ static results_row total_of(const bench *b, const lane *l)
     return (results_row){.impl = l->row->label, .cache = l->cold ? "cold" : "warm",
                          .status = all ? "ok" : "incomplete", .text = "", .ran = "",
                          .threads = l->threads, .mad_s = NAN, .first_s = NAN, .cycles = NAN,
-                         .median_s = all ? l->total_median_s : NAN,
+                         .baseline_s = NAN, .median_s = all ? l->total_median_s : NAN,
                          .min_s = all ? l->total_min_s : NAN,
                          .peak_s = all ? l->total_peak_s : NAN,
                          .base_s = base ? b->lanes[0].total_median_s : NAN};
@@ -496,9 +528,19 @@ static int end_output(FILE *out, const char *name, int error)
     return 1;
 }
 
+static void read_baseline(bench *b)
+{
+    char error[256];
+    const char *file = b->options.baseline;
+    if (!file) return;
+    b->baseline = baseline_read(file, error, sizeof error);
+    if (!b->baseline) bench_die(BENCH_FAILED, "--baseline %s: %s", file, error);
+}
+
 static int run(bench *b)
 {
     const bench_options *o = &b->options;
+    read_baseline(b);
     FILE *out = o->output ? fopen(o->output, "w") : stdout;
     if (!out) bench_die(BENCH_FAILED, "-o %s: %s", o->output, strerror(errno));
     signal(SIGPIPE, SIG_IGN);
@@ -556,6 +598,7 @@ static void free_bench(bench *b)
     for (int i = 0; b->peaks && i < b->head.width_count; ++i) free(b->peaks[i]);
     free(b->peaks);
     free(b->head.widths);
+    baseline_free(b->baseline);
     problems_free(&b->problems);
     options_free(&b->options);
 }

@@ -53,6 +53,7 @@ static const char usage[] =
     "Output\n"
     "  --csv, --json       instead of Markdown\n"
     "  -o FILE             to this file instead of standard output\n"
+    "  --baseline FILE     beside each time: its ratio to that of an earlier --json -o FILE\n"
     "  --version           version and commit\n"
     "  --help              this text\n"
     "\n"
@@ -188,7 +189,8 @@ static void read_threads(bench_options *o, const char *text)
 
 enum {
     SHAPES = 256, CFG, BATCH, SIZES, TRANSPOSES, LIST_SHAPES, IMPL, THREADS, LIST, WARM, COLD, IDLE,
-    SAMPLES, SECONDS, OFFSET, HOST_ALLOC, SEED, PEAK, CSV, JSON, VERSION
+    SAMPLES, SECONDS, OFFSET, HOST_ALLOC, SEED, PEAK, CSV, JSON, VERSION,
+    BASELINE
 };
 
 static const struct option long_options[] = {
@@ -214,6 +216,7 @@ static const struct option long_options[] = {
     {"csv", no_argument, NULL, CSV},
     {"json", no_argument, NULL, JSON},
     {"output", required_argument, NULL, 'o'},
+    {"baseline", required_argument, NULL, BASELINE},
     {"version", no_argument, NULL, VERSION},
     {"help", no_argument, NULL, 'h'},
     {NULL, 0, NULL, 0},
@@ -309,6 +312,7 @@ static void read_option(bench_options *o, int option, const char *value)
     case CSV: o->format = RESULTS_CSV; break;
     case JSON: o->format = RESULTS_JSON; break;
     case 'o': o->output = value; break;
+    case BASELINE: o->baseline = value; break;
     case VERSION: print_version(); exit(fflush(stdout) ? 1 : 0);
     case 'h': fputs(usage, stdout); exit(fflush(stdout) ? 1 : 0);
     default: exit(2);           /* getopt has said why */

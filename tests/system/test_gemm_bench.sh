@@ -176,7 +176,7 @@ is bench_json_gflops ok "$(awk -F '\t' '$1 ~ /^results/ { v[$1] = $2 } END {
         if (v[p "min_ms"] > v[p "median_ms"]) bad = bad " " i " of min" }
     print bad == "" ? "ok" : "results" bad }' "$work/flat")"
 "$bench" $quick --impl stock,transpose -s 33,17,20 --csv >"$work/csv" 2>"$work/err"
-is bench_csv_columns "$(sed -n 's/^results\.0\.\([A-Za-z_]*\).*/\1/p' "$work/flat" | xargs)" \
+is bench_csv_columns "$(sed -n 's/^results\.0\.\([A-Za-z_]*\).*/\1/p' "$work/flat" | grep -v '^sample_' | xargs)" \
     "$(head -n 1 "$work/csv" | tr ',' ' ')"
 is bench_csv_lines 3 "$(wc -l <"$work/csv")"
 "$bench" --samples 9 --seconds 60 --threads 1 --seed 1 --impl stock,transpose -s 33,17,20 \
@@ -202,6 +202,33 @@ for word in '- machine' '- compiler' '- commit' '- peak' '## NN, M 33, N 17, K 2
 done
 is bench_progress 1 "$(grep -c 'shape 1 of 1, 33x17x20' "$work/err")"
 is bench_seed "$("$bench" $quick --impl stock -s 3,3,3 --json 2>&1 | grep '"seed"')" '  "seed": 1,'
+
+# ---- an earlier run ----
+base() { "$bench" --samples 9 --seconds 60 --threads 1 --seed 1 --impl stock,packed -s 33,17,20 "$@" 2>"$work/err"; }
+base --json -o "$work/base.json"
+# The work in quarters, also where there is one shape.
+is bench_quarters '25 50 75 100' "$(sed -n 's/^gemm-bench: \([0-9]*\)% after [0-9]* s, about [0-9]* s left$/\1/p' "$work/err" | xargs)"
+"$flat" <"$work/base.json" >"$work/flat"
+is bench_samples '9 ok' "$(awk -F '\t' '/^results\.0\.sample_s/ { print $2 }' "$work/flat" | sort -g |
+    awk -v want="$(value results.0.median_ms)" '{ v[NR] = 1000 * $1 }
+        END { print NR, (v[5] > 0.999 * want && v[5] < 1.001 * want ? "ok" : v[5]) }')"
+is bench_rounds 9 "$(grep -c '^results\.1\.sample_rounds' "$work/flat")"
+# The same figures, but a baseline that took four times as long.
+sed 's/"sample_s": \[[^]]*\]/"sample_s": [8, 8, 8, 8, 8, 8, 8]/; s/"sample_rounds": \[[^]]*\]/"sample_rounds": [0, 0, 0, 1, 1, 1, 2]/' \
+    "$work/base.json" >"$work/slow.json"
+base --csv --baseline "$work/slow.json" >"$work/csv"
+is bench_baseline_columns 'baseline_ms,baseline_ratio,baseline_low,baseline_high' "$(head -n 1 "$work/csv" | cut -d , -f 23-)"
+is bench_baseline '2 8000 ok' "$(awk -F , 'NR > 1 { n++; ms = $23; near = $8 / $23
+    if (!($24 > 0.99 * near && $24 < 1.01 * near && $25 <= $24 && $24 <= $26)) bad = $0 }
+    END { print n, ms, bad == "" ? "ok" : bad }' "$work/csv")"
+base --baseline "$work/base.json" >"$work/text"
+is bench_baseline_text 2 "$(grep -c '| [0-9.]* of the baseline ([0-9.]* to [0-9.]*)' "$work/text")"
+base --baseline "$work/base.json" --json >"$work/json"
+is bench_baseline_named "$work/base.json" "$("$flat" <"$work/json" >"$work/flat"; value baseline)"
+"$bench" $quick --impl stock -s 5,5,5 --csv --baseline "$work/slow.json" >"$work/csv" 2>"$work/err"
+is bench_baseline_other_shape ',,,' "$(sed -n 2p "$work/csv" | cut -d , -f 23-)"
+expect_failure bench_baseline_missing "--baseline $work/none: No such file" "$bench" $quick --impl stock --baseline "$work/none"
+expect_failure bench_baseline_other_file 'it has no result with samples' "$bench" $quick --impl stock --baseline LICENSE
 
 # ---- rows that leave a call to stock ----
 # column NAME IMPL TB: of the CSV
