@@ -6,7 +6,7 @@
 open_result = result=$$(bench/studies/result.sh open $(1)) || exit 1; trap : INT TERM
 close_result = bench/studies/result.sh close "$$result" $$? $(if $(1),'$(1)' $(2))
 
-.PHONY: detect detect-all tune gprof loops explain bench bench-cl ladder bench-detect bench-peers ab report
+.PHONY: detect detect-all tune gprof loops explain bench bench-cl ladder bench-detect bench-peers ab ab-commits report
 
 detect: all default-weights ## detect IMAGE under GEMM_IMPL, with CFG and WEIGHTS; installs Debian packages first
 	@$(SET_WEIGHTS); export GEMM_IMPL=$(GEMM_IMPL); set -- $(call quote,$(CFG)) "$$weights" $(call quote,$(IMAGE)); \
@@ -76,6 +76,14 @@ bench-peers: all default-weights $(OUT)/bench/bench_detect ## the hook beside on
 AB_WEIGHTS = $(if $(WEIGHTS)$(filter cfg/yolov3-tiny.cfg,$(CFG)),--weights "$$weights")
 ab: all default-weights $(OUT)/bench/ab ## is B faster than A? rows A B, settings ENV_A ENV_B, CFG WEIGHTS IMAGE N AB_OPTS
 	@$(if $(AB_WEIGHTS),$(SET_WEIGHTS);) $(call open_result,$(BUILD)/ab); $(OUT)/bench/ab --out "$$result" $(if $(A),--a '$(A)') $(if $(B),--b '$(B)') \
+	    --env-a '$(ENV_A)' --env-b '$(ENV_B)' --cfg $(call quote,$(CFG)) $(AB_WEIGHTS) \
+	    $(addprefix --image ,$(IMAGE)) $(addprefix -n ,$(N)) $(AB_OPTS); $(call close_result,0 3 4)
+
+# The commits A and B, each with GEMM_IMPL and the settings of its side. B is HEAD unless named.
+AB_COMMITS = MAKE='$(MAKE)' MAKE_ARGUMENTS='OPENCL=$(OPENCL) DEBUG=$(DEBUG)' bench/ab/commits.sh $(BUILD)/commits \
+    $(call quote,$(or $(A),$(error A=commit is needed))) $(call quote,$(or $(B),HEAD)) $(abspath $(UPSTREAM))
+ab-commits: all default-weights $(OUT)/bench/ab ## is commit B faster than commit A? A B, settings ENV_A ENV_B, CFG WEIGHTS IMAGE N AB_OPTS
+	@$(if $(AB_WEIGHTS),$(SET_WEIGHTS);) $(call open_result,$(BUILD)/ab); $(AB_COMMITS) $(OUT)/bench/ab --out "$$result" \
 	    --env-a '$(ENV_A)' --env-b '$(ENV_B)' --cfg $(call quote,$(CFG)) $(AB_WEIGHTS) \
 	    $(addprefix --image ,$(IMAGE)) $(addprefix -n ,$(N)) $(AB_OPTS); $(call close_result,0 3 4)
 

@@ -24,6 +24,7 @@ static const char help[] =
     "  --a ROW, --b ROW             GEMM_IMPL of each\n"
     "  --env-a LIST, --env-b LIST   settings of each: NAME=value, with blanks between them\n"
     "  --bin-a FILE, --bin-b FILE   the program of each (./darknet)\n"
+    "  --label-a TEXT, --label-b TEXT   what the report calls its program (FILE)\n"
     "What runs:\n"
     "  --cfg FILE                   the network (cfg/yolov3-tiny.cfg). `darknet speed` runs one\n"
     "                               without boxes; it needs no weights and no images\n"
@@ -57,7 +58,8 @@ static const char help[] =
 
 enum { OPT_ENV_A = 256, OPT_ENV_B, OPT_BIN_A, OPT_BIN_B, OPT_CFG, OPT_WEIGHTS, OPT_IMAGE, OPT_SPEED,
        OPT_ROUNDS, OPT_WARMUP, OPT_TICS, OPT_IDLE, OPT_NO_PAUSE, OPT_TIMEOUT, OPT_SEED, OPT_LEAST,
-       OPT_POINTS, OPT_FAIL, OPT_LOOKS, OPT_NO_CONTROL, OPT_OUT, OPT_NAME, OPT_HELP };
+       OPT_POINTS, OPT_FAIL, OPT_LOOKS, OPT_NO_CONTROL,
+       OPT_LABEL_A, OPT_LABEL_B, OPT_OUT, OPT_NAME, OPT_HELP };
 
 static const struct option long_options[] = {
     {"a", required_argument, NULL, 'a'},
@@ -66,6 +68,8 @@ static const struct option long_options[] = {
     {"env-b", required_argument, NULL, OPT_ENV_B},
     {"bin-a", required_argument, NULL, OPT_BIN_A},
     {"bin-b", required_argument, NULL, OPT_BIN_B},
+    {"label-a", required_argument, NULL, OPT_LABEL_A},
+    {"label-b", required_argument, NULL, OPT_LABEL_B},
     {"cfg", required_argument, NULL, OPT_CFG},
     {"weights", required_argument, NULL, OPT_WEIGHTS},
     {"image", required_argument, NULL, OPT_IMAGE},
@@ -173,6 +177,8 @@ static void take_option(ab_options *o, int opt)
     case OPT_ENV_B: add_settings(o, 1, optarg); break;
     case OPT_BIN_A: o->bin[0] = optarg; break;
     case OPT_BIN_B: o->bin[1] = optarg; break;
+    case OPT_LABEL_A: o->name_of[0] = optarg; break;
+    case OPT_LABEL_B: o->name_of[1] = optarg; break;
     case OPT_CFG: o->cfg = optarg; break;
     case OPT_WEIGHTS: o->weights = optarg; break;
     case OPT_IMAGE: add_image(o, optarg); break;
@@ -268,7 +274,8 @@ static void make_labels(ab_run *r)
         if (o->row[side]) add_word(r->label[side], o->row[side]);
         for (char *const *s = o->settings[side]; *s; s++)
             if (!o->row[side] || strncmp(*s, "GEMM_IMPL=", 10)) add_word(r->label[side], *s);
-        if (two_programs || !r->label[side][0]) add_word(r->label[side], o->bin[side]);
+        if (two_programs || !r->label[side][0])
+            add_word(r->label[side], o->name_of[side] ? o->name_of[side] : o->bin[side]);
     }
 }
 

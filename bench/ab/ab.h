@@ -28,6 +28,7 @@ enum { AB_DONE = 0, AB_FAILED = 1, AB_USAGE = 2, AB_SLOWER = 3, AB_VOID = 4 };
 typedef struct ab_options {
     const char *row[2];             /* GEMM_IMPL, or NULL: the environment decides */
     const char *bin[2];
+    const char *name_of[2];         /* what the report calls it, or NULL */
     char *settings[2][AB_SETTINGS + 1]; /* NAME=value, GEMM_IMPL among them */
     const char *cfg, *weights;
     const char *images[AB_IMAGES];
