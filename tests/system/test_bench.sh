@@ -11,7 +11,6 @@ weights=$BUILD/yolov3-tiny-untrained.weights
 # `make gprof`: each variant has a row in both tables. Its hotspot is its own symbol, and the article's
 # figure is in the same row.
 results=$BUILD/gprof-Ofast/results/latest
-rm -rf "$BUILD/gprof-Ofast/results"
 check gprof make gprof VARIANTS='stock block2d packed' N=2 PROCESSES=1
 figures='[0-9.]+ \| [0-9.]+ \| [0-9.]+ \| [0-9.]+% \| [0-9.]+ \|$'
 for row in stock block2d packed; do check gprof-$row-seconds grep -Eq "^\| $row \| $figures" "$results/gprof.md"; done
