@@ -5,7 +5,7 @@
 #
 # A and B are commits, tags or branches. Each is built in FOLDER/HASH, once, from the unpatched Darknet in
 # DARKNET. COMMAND also gets --bin-a, --bin-b, --label-a and --label-b. $MAKE is the make to build with,
-# and $MAKE_ARGUMENTS are words for it, such as OPENCL=0.
+# and $MAKE_ARGUMENTS are words for it, such as OPENCL=0. Nothing else of a make that calls this reaches it.
 set -u
 
 folder=$1 a=$2 b=$3 darknet=$4
@@ -27,9 +27,9 @@ build()
     [ ! -e "$tree/built" ] || return 0
     echo "ab-commits: building $1 in $tree" >&2
     rm -rf "$tree" && mkdir -p "$tree" && git archive "$1" | tar -xf - -C "$tree" || return 1
-    if ! "${MAKE:-make}" -C "$tree" INSTALL=0 BUILD=build DARKNET_SRC="$darknet" ${MAKE_ARGUMENTS:-} \
+    if ! env -u MAKEFLAGS -u MFLAGS -u MAKEOVERRIDES -u MAKELEVEL "${MAKE:-make}" -C "$tree" INSTALL=0 BUILD=build DARKNET_SRC="$darknet" ${MAKE_ARGUMENTS:-} \
         darknet >"$tree/log" 2>&1 || [ ! -x "$tree/darknet" ]; then
-        echo "ab-commits: $1 cannot be built:" >&2
+        echo "ab-commits: $1 cannot be built ($tree/log):" >&2
         tail -n 5 "$tree/log" >&2
         return 1
     fi

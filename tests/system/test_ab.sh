@@ -96,10 +96,10 @@ says err 'drawings'
 mkdir repository && (cd repository && git init -q && git config user.name t && git config user.email t@t && mkdir tests &&
     cp -r "$root/tests/support" tests/ &&
     for ms in 20 2; do
-        printf 'darknet: ; cp %s $@.real; echo "$(DARKNET_SRC) $(OPENCL)" >said; printf "#!/bin/sh\\nFAKE_MS=%s exec $(CURDIR)/darknet.real \\"\\$$@\\"\\n" >$@; chmod +x $@\n' "$fake" $ms >Makefile
+        printf 'darknet: ; cp %s $@.real; echo "$(DARKNET_SRC) $(OPENCL)$(A)" >said; printf "#!/bin/sh\\nFAKE_MS=%s exec $(CURDIR)/darknet.real \\"\\$$@\\"\\n" >$@; chmod +x $@\n' "$fake" $ms >Makefile
         git add Makefile && git commit -qm "$ms ms" && git tag "ms$ms"
     done)
-commits() { (cd repository && MAKE_ARGUMENTS=OPENCL=0 "$root/bench/ab/commits.sh" "$dir/built" "$@"); }
+commits() { (cd repository && MAKEFLAGS='-- A=leaks' MAKE_ARGUMENTS=OPENCL=0 "$root/bench/ab/commits.sh" "$dir/built" "$@"); }
 commits ms20 ms2 /a/darknet sh -c 'echo "$@" >../words' - >out 2>err
 check 'commits: status 0' [ $? = 0 ]
 check 'commits: both are built' [ "$(grep -c '^ab-commits: building [0-9a-f]\{40\} in ' err)" = 2 ]
