@@ -62,7 +62,7 @@ say_ab()
         /^  "cfg":/ { cfg = text("cfg") }
         /^    "predicted":/ { on = 1 }
         /^    "wall":/ { on = 0 }
-        on && /"ratio":/ { ratio = value("ratio"); low = value("ratio_low"); high = value("ratio_high") }
+        on && /"ratio":/ && !/"control":/ { ratio = value("ratio"); low = value("ratio_low"); high = value("ratio_high") }
         on && /"verdict":/ { verdict = text("verdict"); why = text("why") }
         END {
             printf "- `%s` against `%s` on %s: **%s**", b, a, cfg, verdict

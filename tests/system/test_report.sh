@@ -78,7 +78,7 @@ printf 'device: A Device\n5. forward passes\n| network | row | ms | stock / row 
 comparison()
 {
     mkdir -p "build/ab/$1"
-    printf '{\n  "a": "stock",\n  "b": "packed",\n  "cfg": "x.cfg",\n  "problem": "%s",\n  "results": {\n    "predicted": {\n      "ratio": 0.5, "ratio_low": 0.4, "ratio_high": 0.8, "rounds_p": 0.01,\n      "verdict": "%s", "why": ""\n    },\n    "wall": {\n      "ratio": 1, "verdict": "slower", "why": ""\n    }\n  }\n}\n' "$2" "$3" >"build/ab/$1/n.json"
+    printf '{\n  "a": "stock",\n  "b": "packed",\n  "cfg": "x.cfg",\n  "problem": "%s",\n  "results": {\n    "predicted": {\n      "ratio": 0.5, "ratio_low": 0.4, "ratio_high": 0.8, "rounds_p": 0.01,\n      "control": {"n": 8, "ratio": 1.1, "ratio_low": 1.0, "ratio_high": 1.2, "differs": false},\n      "verdict": "%s", "why": ""\n    },\n    "wall": {\n      "ratio": 1, "verdict": "slower", "why": ""\n    }\n  }\n}\n' "$2" "$3" >"build/ab/$1/n.json"
     echo "# A/B of $1" >"build/ab/$1/n.md"
 }
 comparison 20260101-000000 '' slower
