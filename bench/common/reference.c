@@ -1,6 +1,6 @@
 /*
- * The product itself is src/check/reference.c's, on several threads. GEMM_CHECK allows the worst case,
- * which is no bound for long sums: this one is for random operands.
+ * The product itself is src/check/reference.c's, on several threads. GEMM_CHECK allows the worst
+ * case, which is no bound for long sums: this one is for random operands.
  *
  * The bound. The worst case is K * eps * sum|a||b| (eps: FLT_EPSILON). For K = 4608 this is larger
  * than a whole missing product. The operands here are random, so the errors add up like a random

@@ -167,7 +167,7 @@ show_folder()
 machine()
 {
     cpu=$(sed -n 's/^model name[^:]*: *//p' /proc/cpuinfo | head -n 1)
-    echo "${cpu:-$(uname -m)}, $(nproc) cores, $(uname -srm)"
+    echo "${cpu:-$(uname -m)}, $(nproc) cores, $(uname -sm)"
 }
 
 # The chart of the summary, from the studies that have one figure a variant.
