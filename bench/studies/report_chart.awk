@@ -54,9 +54,8 @@ END {
             v = decade * k
             if (v < low || v > high) continue
             printf "<line x1=\"%.1f\" x2=\"%.1f\" y1=\"%d\" y2=\"%d\" stroke=\"%s\"/>", x_of(v), x_of(v), top, height - 6, v == 1 ? "#888" : "#ddd"
-            if (written && x_of(v) - written < 30) continue
+            if (k == 2 && x_of(10) - x_of(1) < 110) continue       # no room for its label
             printf "<text x=\"%.1f\" y=\"%d\" text-anchor=\"middle\">%gx</text>\n", x_of(v), top - 4, v
-            written = x_of(v)
         }
     for (i = 1; i <= n; ++i) {
         y = top + 13 * i - 3
