@@ -57,6 +57,12 @@ static int takes_activation(ACTIVATION a)
     return 1;
 }
 
+void hook_start(void)
+{
+    gemm_conv_offered();
+    gemm_host_free(gemm_host_alloc(1, 1));
+}
+
 /* A recurrent layer has a batch of images for each time step. */
 static size_t batch_bytes(layer l, int floats)
 {

@@ -26,6 +26,12 @@ int hook_take(hook_net net, float *output);
 
 #endif
 
+/* ---- what parse_network_cfg calls ---- */
+
+/* Reads the environment, and opens the device where the row has one. What they have to say then
+   comes before the table of layers, and an error ends the program there. */
+void hook_start(void);
+
 /* ---- what forward_network calls ---- */
 
 /* Allocates the workspace of `whole` when layer net->index needs it and the row does not take that

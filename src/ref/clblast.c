@@ -5,10 +5,10 @@
  */
 #include "ref/clblast.h"
 #include "util/library.h"
+#include "util/text.h"
 
 #include <dlfcn.h>
-#include <stdio.h>
-#include <stdlib.h>
+#include <stdbool.h>
 
 /* clblast_c.h: CLBlastLayoutRowMajor, CLBlastTransposeNo, CLBlastTransposeYes */
 enum { ROW_MAJOR = 101, TRANSPOSE_NO = 111, TRANSPOSE_YES = 112 };
@@ -20,22 +20,36 @@ typedef int sgemm_fn(int layout, int ta, int tb, size_t m, size_t n, size_t k, f
 
 static sgemm_fn *sgemm;
 
+/* NULL: there is none, and `why` says so. */
+static void *open_clblast(const char *path, gemm_text *why)
+{
+    static const char file[] = "libclblast.so";
+    const bool named = path && *path;
+    void *library = named ? dlopen(path, RTLD_NOW | RTLD_LOCAL) : gemm_open_library(file);
+    if (library) return library;
+    if (named)
+        gemm_text_add(why, "GEMM_REF_CLBLAST=%s: %s", path, dlerror());
+    else
+        gemm_text_add(why, "%s is not installed (Debian: libclblast[0-9]*; or "
+                           "GEMM_REF_CLBLAST=path)", file);
+    return NULL;
+}
+
 const char *gemm_clblast_missing(const char *path)
 {
-    static char why[512];
+    static gemm_text why;
     static bool tried;
     if (!tried) {
         tried = true;
-        void *library = path && *path ? dlopen(path, RTLD_NOW | RTLD_LOCAL)
-                                      : gemm_open_library("libclblast.so");
+        void *library = open_clblast(path, &why);
         void *symbol = library ? dlsym(library, "CLBlastSgemm") : NULL;
         if (symbol)
             *(void **)&sgemm = symbol;
-        else
-            snprintf(why, sizeof why, "%s (Debian: libclblast[0-9]*; or GEMM_REF_CLBLAST=path)",
-                     dlerror());
+        else if (library)
+            gemm_text_add(&why, "%s%s has no CLBlastSgemm", path && *path ? "GEMM_REF_CLBLAST=" : "",
+                          path && *path ? path : "libclblast.so");
     }
-    return sgemm ? NULL : why;
+    return sgemm ? NULL : gemm_text_part(&why);
 }
 
 int gemm_clblast_enqueue(const gemm_cl_device *d, const gemm_call *g, const gemm_cl_view *A,

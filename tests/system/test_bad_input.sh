@@ -10,10 +10,17 @@ mkdir directory
 
 detect="./darknet detect cfg/yolov3-tiny.cfg $weights data/kite.jpg"
 
+# own_line NAME PATTERN: of the last output; Darknet's table of layers prints half a line before each layer
+own_line()
+{
+    if grep -q "^$2" "$work/output"; then pass "$1"; else fail "$1" "no line begins with '$2': $(tail -n 2 "$work/output")"; fi
+}
+
 # The one line names the variable, the value and all that is allowed.
 variants=$(awk -F '\t' '{ printf " %s", $1 }' "$work/list")
 expect_failure env-unknown-impl "gemm: GEMM_IMPL='blok2d' is no variant; did you mean block2d? the variants are:$variants" \
     env GEMM_IMPL=blok2d $detect
+own_line env-unknown-impl-line "gemm: GEMM_IMPL='blok2d' "
 expect_failure env-empty-impl "GEMM_IMPL='' is no variant" env GEMM_IMPL= $detect
 for threads in 0 -1 two 2x 1025 '' ' 2' +2 0x2 99999999999999999999; do
     expect_failure "env-threads-$threads" "GEMM_THREADS='$threads' is no whole number from 1 to 1024" \
@@ -38,6 +45,10 @@ expect_failure env-check "GEMM_CHECK='yes' is neither 0 nor 1" env GEMM_CHECK=ye
 expect_failure env-bind "GEMM_BIND='' is neither 0 nor 1" env GEMM_BIND= $detect
 expect_failure env-ref "GEMM_REF_BLIS=missing.so: missing.so: cannot open shared object file" \
     env GEMM_IMPL=blis GEMM_REF_BLIS=missing.so $detect
+expect_failure env-clblast "GEMM_REF_CLBLAST=missing.so: missing.so: cannot open shared object file" \
+    env GEMM_IMPL=clblast GEMM_REF_CLBLAST=missing.so $detect
+expect_failure env-clblast-other "GEMM_REF_CLBLAST=libm.so.6 has no CLBlastSgemm" \
+    env GEMM_IMPL=clblast GEMM_REF_CLBLAST=libm.so.6 $detect
 expect_failure env-trace-folder "GEMM_TRACE='nowhere/trace.csv' cannot be written: No such file" \
     env GEMM_TRACE=nowhere/trace.csv $detect
 expect_failure env-trace-directory "GEMM_TRACE='directory' cannot be written: Is a directory" \
@@ -74,5 +85,16 @@ expect_failure cfg-option-outside 'no-section.cfg, line 1 comes before the first
 printf '[net]\nwidth=32\nheight=32\nchannels=3\n[konvolutional]\nfilters=1\n' >no-type.cfg
 expect_failure cfg-unknown-layer 'Type not recognized: [konvolutional]' \
     ./darknet detect no-type.cfg "$weights" data/kite.jpg
+own_line cfg-unknown-layer-line 'Type not recognized: '
+
+# What cannot be written: a full disk, of which nothing stays, and a folder of this name.
+kite='./darknet detect cfg/kite-demo.cfg cfg/kite-demo.weights data/kite.jpg'
+ln -sf /dev/full predictions.jpg
+expect_failure picture-disk-full 'Picture predictions.jpg cannot be written: No space left on device' $kite
+[ ! -L predictions.jpg ] && pass picture-not-half-written || fail picture-not-half-written 'predictions.jpg is still there'
+rm -f predictions.jpg && mkdir predictions.jpg
+expect_failure picture-is-folder 'Picture predictions.jpg cannot be written: Is a directory' $kite
+rmdir predictions.jpg
+check picture-written $kite
 
 finish
