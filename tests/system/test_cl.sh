@@ -250,6 +250,18 @@ for cache in cold:1 warm:0; do
         fail "cl-compiling-${cache%:*}" "said $times times instead of ${cache#*:}"
     fi
 done
+# Where nothing can be kept, no line says that it is.
+for folder in /proc/nowhere ''; do
+    if [ -n "$folder" ]; then kind=unwritable why="cannot be kept in $folder"; else kind=none why='are not kept'; fi
+    (unset XDG_CACHE_HOME HOME
+        POCL_CACHE_DIR=$work/pocl GEMM_CACHE_DIR=$folder CL_SLOW_BUILD=600 OPENCL_LAYERS=$bin/layer_fail.so detect) >"$work/output" 2>&1
+    if grep -q '^gemm_cl: compiling OpenCL programs for' "$work/output" && ! grep -q 'are kept in' "$work/output" &&
+        [ "$(grep -c "^gemm_cl: compiled programs $why" "$work/output")" = 1 ]; then
+        pass "cl-compiling-$kind"
+    else
+        fail "cl-compiling-$kind" "$(grep '^gemm_cl' "$work/output")"
+    fi
+done
 
 # ---- layers: an Adreno's limits; one call after another fails; unwritten memory is NaN ----
 # under LAYER NAME ARGUMENTS...: the tests of test_cl through the sed script $filter, NAME in front.

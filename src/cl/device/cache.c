@@ -167,9 +167,21 @@ static void say_unkept(const char *why)
     const char *folder = gemm_cl_settings()->cache_dir;
     if (said) return;
     said = true;
-    fprintf(stderr, "gemm_cl: compiled programs cannot be kept in %s (%s): they are compiled at "
-                    "every start; GEMM_CACHE_DIR names another folder\n",
-            folder ? folder : "a folder", why);
+    if (folder)
+        fprintf(stderr, "gemm_cl: compiled programs cannot be kept in %s (%s): they are compiled "
+                        "at every start; GEMM_CACHE_DIR names another folder\n", folder, why);
+    else
+        fprintf(stderr, "gemm_cl: compiled programs are not kept: they are compiled at every start; "
+                        "GEMM_CACHE_DIR names a folder for them\n");
+}
+
+bool gemm_cl_cache_keeps(void)
+{
+    const char *folder = gemm_cl_settings()->cache_dir;
+    const char *why = folder ? gemm_make_folder(folder) : "";
+    if (!why && access(folder, W_OK)) why = strerror(errno);
+    if (why) say_unkept(why);
+    return !why;
 }
 
 void gemm_cl_cache_write(const gemm_cl_key *key, const unsigned char *binary, size_t bytes)
@@ -178,8 +190,7 @@ void gemm_cl_cache_write(const gemm_cl_key *key, const unsigned char *binary, si
     const char *folder = gemm_cl_settings()->cache_dir;
     char name[GEMM_NAME_BYTES];
     name_file(key, ".clbin", name);
-    const char *why = folder ? gemm_replace_file(folder, name, write_contents, &p)
-                             : "the environment names none";
+    const char *why = folder ? gemm_replace_file(folder, name, write_contents, &p) : "";
     if (why) say_unkept(why);
 }
 

@@ -4,6 +4,7 @@
 #ifndef GEMM_CL_CACHE_H
 #define GEMM_CL_CACHE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 /* All that the binary of a program depends on. */
@@ -18,6 +19,9 @@ unsigned char *gemm_cl_cache_read(const gemm_cl_key *, size_t *bytes);
 /* Keeps the binary of a program whose results are right; 0 bytes where the driver gives none. The
    first failure is said, and the program goes on without a cache. */
 void gemm_cl_cache_write(const gemm_cl_key *, const unsigned char *binary, size_t bytes);
+
+/* Whether the folder can be written. If not, that is said, once in a process. */
+bool gemm_cl_cache_keeps(void);
 
 /* A note on disk that a program is being tried. */
 typedef struct gemm_cl_note {

@@ -99,9 +99,11 @@ static void explain_pocl(const gemm_cl_configuration *c, gemm_text *why)
     else if (c->home)
         gemm_text_add(&folder, "%s/.cache/pocl/kcache", c->home);
     const char *path = gemm_text_whole(&folder);
-    if (path && *path && (!gemm_make_folder(path) || access(path, W_OK)))
+    const bool named = path && *path;
+    const char *unmade = named ? gemm_make_folder(path) : NULL;
+    if (named && access(path, W_OK))
         gemm_text_add(why, ", because it cannot write its folder %s (%s); POCL_CACHE_DIR names "
-                           "another one", path, strerror(errno));
+                           "another one", path, unmade ? unmade : strerror(errno));
     gemm_text_free(&folder);
 }
 

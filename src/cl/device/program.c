@@ -54,14 +54,11 @@ static void leave_out(gemm_cl_program *p, const char *reason)
 static void say_compiling(double spent_ms)
 {
     static bool said;
-    const char *folder = gemm_cl_settings()->cache_dir;
     if (said || spent_ms < LONG_BUILD_MS) return;
     said = true;
-    fprintf(stderr, "gemm_cl: compiling OpenCL programs for %s; ", gemm_cl_opened()->name);
-    if (folder)
-        fprintf(stderr, "they are kept in %s\n", folder);
-    else
-        fprintf(stderr, "they are not kept, because GEMM_CACHE_DIR names no folder\n");
+    const bool kept = gemm_cl_cache_keeps();
+    fprintf(stderr, "gemm_cl: compiling OpenCL programs for %s%s%s\n", gemm_cl_opened()->name,
+            kept ? "; they are kept in " : "", kept ? gemm_cl_settings()->cache_dir : "");
 }
 
 /* Whether the cache says that the program is right. Takes the binary, where it has one. */
