@@ -56,11 +56,12 @@ $(OBJ)/%.o: %.c $(OUT)/flags
 	$(COMPILE)
 
 # The first of all files of a build: a folder is taken for BUILD only when it is empty, because
-# `make clean` removes it.
+# `make clean` removes it. git sees nothing of it, whatever its name is.
 $(BUILD)/made-by-darknet-gemm: | packages
 	@mkdir -p $(BUILD)
 	@if [ -n "$$(ls -A $(BUILD))" ]; then \
 	    echo '$(BUILD) holds files that are not of this Makefile: give BUILD an empty folder' >&2; exit 1; fi
+	@echo '*' >$(BUILD)/.gitignore
 	@touch $@
 
 # Other flags: everything is compiled again.

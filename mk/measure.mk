@@ -54,8 +54,9 @@ ladder: all $(OUT)/bench/bench_cl ## the search of the Adreno 330 paper on the d
 	@$(call open_result,$(BUILD)/ladder); \
 	    bench/studies/result.sh keep "$$result/ladder.txt" $(OUT)/bench/bench_cl --ladder $(LADDER); $(close_result)
 
-# The trained networks of a table, cfg=weights, as the arguments "$$@".
-SET_TRAINED = $(SET_WEIGHTS); set -- $(call quote,$(CFG))="$$weights"; for model in $(call quote,$(MODELS))/*.weights; do \
+# The networks of a table, cfg=weights, as the arguments "$$@". NETWORKS replaces them.
+SET_TRAINED = $(if $(NETWORKS),:,$(SET_OWN_NETWORKS))
+SET_OWN_NETWORKS = $(SET_WEIGHTS); set -- $(call quote,$(CFG))="$$weights"; for model in $(call quote,$(MODELS))/*.weights; do \
     [ ! -f "$$model" ] || set -- "$$@" "$${model%.weights}.cfg=$$model"; done
 bench-detect: all default-weights $(OUT)/bench/bench_detect ## forward passes by hook and by im2col: NETWORKS THREADS ROUNDS OPTIONS
 	@$(SET_TRAINED); set -- $(or $(NETWORKS),"$$@" \
@@ -73,7 +74,7 @@ bench-peers: all default-weights $(OUT)/bench/bench_detect ## the hook beside on
 	    --out "$$result" $(PEERS_THREADS) --rounds $(ROUNDS) $(call quote,$(IMAGE)) "$$@"; \
 	    status=$$?; rm -rf "$$result"/[0-9]*-*/; (exit $$status); $(close_result)
 
-AB_WEIGHTS = $(if $(WEIGHTS)$(filter cfg/yolov3-tiny.cfg,$(CFG)),--weights "$$weights")
+AB_WEIGHTS = $(if $(WEIGHTS)$(BESIDE)$(filter cfg/yolov3-tiny.cfg,$(CFG)),--weights "$$weights")
 ab: all default-weights $(OUT)/bench/ab ## is B faster than A? rows A B, settings ENV_A ENV_B, CFG WEIGHTS IMAGE N AB_OPTS
 	@$(if $(AB_WEIGHTS),$(SET_WEIGHTS);) $(call open_result,$(BUILD)/ab); $(OUT)/bench/ab --out "$$result" $(if $(A),--a '$(A)') $(if $(B),--b '$(B)') \
 	    --env-a '$(ENV_A)' --env-b '$(ENV_B)' --cfg $(call quote,$(CFG)) $(AB_WEIGHTS) \

@@ -2,21 +2,25 @@
 
 TRAINED   = yolov3-tiny.weights
 UNTRAINED = $(BUILD)/yolov3-tiny-untrained.weights
+# Those of another CFG lie beside it: x.weights beside x.cfg. A blank in the path counts as part of it.
+BESIDE = $(if $(filter %.cfg,$(CFG)),$(wildcard $(subst $() ,\ ,$(CFG:.cfg=.weights))))
+# The first line of a recipe that uses "$$weights", which also says when these are untrained.
 ifeq ($(CFG), cfg/yolov3-tiny.cfg)
-# The first line of a recipe that uses "$$weights", which also says when they are untrained.
 SET_WEIGHTS = weights=$(if $(WEIGHTS),$(call quote,$(WEIGHTS)),$$([ -f $(TRAINED) ] && echo $(TRAINED) || echo $(UNTRAINED))); \
-    case $$weights in *-untrained.weights) echo 'Untrained weights: the boxes mean nothing; the speed,' \
+    case $$weights in *-untrained.weights) echo "$$weights is untrained: its boxes mean nothing; its speed," \
     'and whether variants agree, do. (make weights tries the download again.)' ;; esac
+NEEDS_DEFAULT = $(if $(WEIGHTS),,yes)
 else
-SET_WEIGHTS = weights=$(if $(WEIGHTS),$(call quote,$(WEIGHTS)),$(error WEIGHTS=file is needed for CFG=$(CFG)))
+SET_WEIGHTS = weights=$(call quote,$(or $(WEIGHTS),$(BESIDE),$(error WEIGHTS=file is needed for CFG=$(CFG), \
+    because no $(CFG:.cfg=.weights) is there)))
 endif
 
 weights: packages ## try to download the published yolov3-tiny.weights
 	@setup/weights.sh $(TRAINED) $(WEIGHTS_URLS)
 
 # Made only where there are no others.
-default-weights: $(if $(WEIGHTS),,$(OUT)/bench/untrained_weights)
-	$(if $(WEIGHTS),,@[ -f $(TRAINED) ] || [ -f $(UNTRAINED) ] || setup/weights.sh $(TRAINED) $(WEIGHTS_URLS) || { $(MAKE_UNTRAINED); })
+default-weights: $(if $(NEEDS_DEFAULT),$(OUT)/bench/untrained_weights)
+	$(if $(NEEDS_DEFAULT),@[ -f $(TRAINED) ] || [ -f $(UNTRAINED) ] || setup/weights.sh $(TRAINED) $(WEIGHTS_URLS) || { $(MAKE_UNTRAINED); })
 
 $(UNTRAINED): | $(OUT)/bench/untrained_weights
 	@$(MAKE_UNTRAINED)

@@ -248,6 +248,7 @@ rm -f o/t.csv
 interrupt TERM 143
 check 'no folder is left' [ -z "$(find o -name '.run-*')" ]
 rm -f o/t.csv
-FAKE_FAIL=hang FAKE_AT=7 interrupt KILL 137      # one that would not notice a closed pipe
+FAKE_FAIL=hang FAKE_AT=7 interrupt KILL 137 2>stray      # one that would not notice a closed pipe
+check 'no stray line' [ ! -s stray ]
 
 finish

@@ -224,6 +224,26 @@ else
     fail second-make "a second make did something: $(head -n 3 "$work/second")"
 fi
 
+# Weights: of another cfg those beside it; without them one line, and no download. Only untrained weights are
+# called so. make -n shows what would run.
 expect_failure make-cfg-without-weights 'WEIGHTS=file is needed for CFG=cfg/alexnet.cfg' make detect CFG=cfg/alexnet.cfg
+mkdir "$work/a b"
+cp cfg/kite-demo.cfg "$work/a b/net.cfg" && cp cfg/kite-demo.weights "$work/a b/net.weights"
+check make-weights-beside make detect CFG="$work/a b/net.cfg" GEMM_IMPL=packed
+cp "$work/check" "$work/said"
+check make-weights-beside-detects grep -q "^data/kite.jpg: Predicted in" "$work/said"
+check make-weights-beside-trained sh -c '! grep -qi untrained "$1"' - "$work/said"
+make -n ab A=stock B=packed CFG=cfg/kite-demo.cfg 2>/dev/null >"$work/said"
+check make-weights-beside-ab grep -q "weights='*cfg/kite-demo.weights" "$work/said"
+make -n bench-detect NETWORKS=cfg/kite-demo.cfg=cfg/kite-demo.weights 2>/dev/null >"$work/said"
+check make-networks-alone sh -c 'grep -q "set -- cfg/kite-demo" "$1" && ! grep -q "boxes mean nothing" "$1"' - "$work/said"
+
+# git sees nothing of a build, whatever its folder is called.
+mkdir "$work/repository" && git -C "$work/repository" init -q
+cp -R Makefile mk setup src kernels install patches "$work/repository"
+git -C "$work/repository" add . 2>/dev/null
+check build-folder make -s -C "$work/repository" BUILD=build-android OPENCL=0 INSTALL=0 build-android/made-by-darknet-gemm
+is_seen=$(git -C "$work/repository" status --porcelain | grep build-android)
+[ -z "$is_seen" ] && pass build-folder-ignored || fail build-folder-ignored "$is_seen"
 
 finish
