@@ -46,7 +46,8 @@ const char *gemm_clblast_missing(const char *path)
         if (symbol)
             *(void **)&sgemm = symbol;
         else if (library)
-            gemm_text_add(&why, "%s%s has no CLBlastSgemm", path && *path ? "GEMM_REF_CLBLAST=" : "",
+            gemm_text_add(&why, "%s%s has no CLBlastSgemm",
+                          path && *path ? "GEMM_REF_CLBLAST=" : "",
                           path && *path ? path : "libclblast.so");
     }
     return sgemm ? NULL : gemm_text_part(&why);

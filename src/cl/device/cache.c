@@ -171,8 +171,8 @@ static void say_unkept(const char *why)
         fprintf(stderr, "gemm_cl: compiled programs cannot be kept in %s (%s): they are compiled "
                         "at every start; GEMM_CACHE_DIR names another folder\n", folder, why);
     else
-        fprintf(stderr, "gemm_cl: compiled programs are not kept: they are compiled at every start; "
-                        "GEMM_CACHE_DIR names a folder for them\n");
+        fprintf(stderr, "gemm_cl: compiled programs are not kept: they are compiled at every "
+                        "start; GEMM_CACHE_DIR names a folder for them\n");
 }
 
 bool gemm_cl_cache_keeps(void)
