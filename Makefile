@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # Darknet with another matrix multiply. `make help` lists the targets.
 
 # ---- Switches: make OPENCL=0 DEBUG=1 ... ----
@@ -37,6 +38,7 @@ IMAGES    ?= data/kite.jpg data/dog.jpg data/person.jpg
 THREADS   ?= 1,2
 ROUNDS    ?= 9
 PREFIX    ?= /usr/local
+LIBDIR    ?= lib
 # Trained networks for the tests
 MODELS    ?= ../shared/models
 # PEERS_PYTHON=python3: make bench-peers uses this Python, and what it has, instead of PyPI

@@ -1,9 +1,12 @@
+# SPDX-License-Identifier: MIT
 # libdarknet-layers.so: whole layers for a Darknet that nobody patches. It is libdarknet-gemm.so, and
 # the hook besides, compiled against the headers of that Darknet (DARKNET_SRC, or Debian's package).
 
 LAYERS_SOURCES = src/hook/hook.c src/hook/preload/doors.c src/hook/preload/slots.c
 LAYERS_EXPORTS = src/hook/preload/exports
-$(OUT)/layers.map: $(EXPORTS) $(LAYERS_EXPORTS)
+# It is preloaded alone, so no name has a version.
+$(OUT)/layers.map: $(EXPORTS) $(LAYERS_EXPORTS) $(OUT)/flags
+	$(Q)awk 'BEGIN { print "{ global:" } { print $$1 ";" } END { print "local: *; };" }' $(filter %/exports,$^) >$@
 
 # Compiled each time: the headers are not ours, and another Darknet may be named.
 $(OUT)/libdarknet-layers.so: FORCE $(OUT)/gemm.o $(LIBRARY_DOORS) $(LIBRARY_REST) $(OUT)/layers.map

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # The Debian packages of each target. `make detect` and `make test`, `test-qemu`, `test-opencl` and
 # `test-debian` install those that are missing; every other target only says which ones are.
 
@@ -22,6 +23,7 @@ PACKAGES_loops    = $(BENCH_PACKAGES)
 PACKAGES_explain  = $(BENCH_PACKAGES) valgrind binutils
 PACKAGES_bench    = $(BENCH_PACKAGES)
 PACKAGES_bench-cl = $(BENCH_PACKAGES)
+PACKAGES_deb      = debhelper lintian
 PACKAGES_packages = $(BENCH_PACKAGES) $(REPORT_PACKAGES)
 PACKAGES_test     = $(BENCH_PACKAGES) $(REPORT_PACKAGES) python3-numpy cmake pkg-config man-db clang valgrind time python3 locales
 PACKAGES_test-qemu = qemu-user gcc-aarch64-linux-gnu g++-aarch64-linux-gnu libc6-dev-arm64-cross

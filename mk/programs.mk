@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # The programs. Every other file of bench/ is a module that they share.
 
 PROGRAMS = bench/gemm-bench/gemm_bench.c bench/ab/ab.c bench/detect/bench_detect.c bench/detect/detect_all.c bench/tune/tune.c \
@@ -37,5 +38,5 @@ $(OBJ)/bench/common/machine.o: FILE_OPTS = -include $(OUT)/commit.h \
 $(OBJ)/bench/common/machine.o: $(OUT)/commit.h
 
 $(OUT)/commit.h: FORCE $(OUT)/flags
-	@echo "#define BENCH_COMMIT \"$$(git describe --always --dirty 2>/dev/null || echo unknown)\"" >$@.new
+	@echo "#define BENCH_COMMIT \"$$(git describe --always --dirty 2>/dev/null || echo $(VERSION))\"" >$@.new
 	@if cmp -s $@.new $@; then rm $@.new; else mv $@.new $@; fi

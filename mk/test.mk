@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # The tests. A command is one line for sh; a program or a script prints TAP, so prove can run it too.
 
 .PHONY: test test-qemu test-opencl test-debian
@@ -123,6 +124,7 @@ SYSTEM_COMMANDS = \
     'tests/system/test_warnings.sh' \
     'tests/system/test_layering.sh' \
     'tests/system/test_docs.sh' \
+    'tests/system/test_release.sh' \
     'tests/system/test_reference.sh' \
     'tests/system/test_gemm_bench.sh $(OUT) $(UNTRAINED)' \
     'valgrind -q --error-exitcode=127 --leak-check=full $T/test_packed --isa avx2 --cases 24 --brief yes' \
@@ -230,6 +232,25 @@ QEMU_COMMANDS += \
     'tests/system/test_isa.sh nehalem generic $(QEMU_NEHALEM) ./darknet'
 endif
 
+# make test-quick: what most changes can break, in some two minutes on two cores. The rows of OpenCL are
+# left out, because PoCL compiles for minutes.
+QUICK_PROGRAMS = $(addprefix $T/,test_chain test_conv test_driver test_gemm test_hook test_library test_limits test_number test_packed test_packed_layers)
+QUICK_COMMANDS = \
+    'OCL_ICD_VENDORS=/nonexistent $T/test_gemm --cases 40' \
+    'tests/system/test_bad_input.sh $(abspath $(UNTRAINED))' \
+    '$T/test_packed --cases 100 --without threads' \
+    '$T/test_chain --cases 10' \
+    '$T/test_packed_layers --cases 40' \
+    '$T/test_conv --row packed --cases 20 --threads 3' \
+    '$T/test_hook tests/unit/cfg/hook.cfg' \
+    '$T/test_driver' \
+    '$T/test_library' \
+    '$T/test_limits' \
+    '$T/test_number' \
+    'tests/system/test_layering.sh' \
+    'tests/system/test_docs.sh' \
+    'tests/system/test_release.sh'
+
 # make test TESTS=quick leaves out what takes minutes and is about arithmetic, not about the system.
 TESTS = all
 $(if $(filter all quick,$(TESTS)),,$(error TESTS='$(TESTS)' is neither all nor quick))
@@ -240,6 +261,10 @@ LONG = test_gemm test_conv test_conv_networks test_packed test_packed_conv test_
 # GEMM_LACKS: what this system does not offer, so that no test can have it.
 LACKS = $(shell setup/packages.sh lacking -- $(foreach pattern,$(OPTIONAL_test),'$(pattern)'))
 RUN = LEAVE_OUT=$(if $(filter quick,$(TESTS)),$(call quote,$(LONG))) GEMM_LACKS=$(call quote,$(LACKS)) MAKEFLAGS=$(call quote,$(MAKEOVERRIDES)) BUILD=$(abspath $(BUILD)) OUT=$(abspath $(OUT)) MODELS=$(call quote,$(MODELS)) tests/support/run.sh
+
+.PHONY: test-quick
+test-quick: all $(QUICK_PROGRAMS) $(UNTRAINED) ## run the tests that most changes can break, in two minutes
+	@$(RUN) $(QUICK_COMMANDS)
 
 ifeq ($(SANITIZE),0)
 test: all $(UNIT_PROGRAMS) $(SYSTEM_PROGRAMS) $(DEMO_PROGRAMS) $(CL_PROGRAMS) $(UNTRAINED) ## run all tests; SANITIZE=1, SANITIZE=thread: the unit tests; installs Debian packages first

@@ -1,8 +1,11 @@
 #!/bin/sh
+# SPDX-License-Identifier: MIT
 # Installs the library and what belongs to it, or removes it again.
 #
 #   setup/install.sh install OUT PREFIX VERSION SONAME         DESTDIR goes before every path; SYMBOLS=1: not stripped
 #   setup/install.sh uninstall OUT PREFIX VERSION SONAME
+#
+# LIBDIR: the folder of libraries below PREFIX (lib). BENCH=0: without gemm-bench.
 set -eu
 
 action=$1 out=$2 prefix=$3 version=$4 soname=$5
@@ -17,13 +20,20 @@ case $prefix in
     echo "PREFIX='$prefix' is no absolute path" >&2
     exit 1 ;;
 esac
+lib=${LIBDIR:-lib}
+case $lib in
+/* | */ | '' | *[!A-Za-z0-9._/+-]* | *..*)
+    echo "LIBDIR='$lib' is no folder below PREFIX, such as lib or lib/x86_64-linux-gnu" >&2
+    exit 1 ;;
+esac
 to=${DESTDIR:-}$prefix
-cmake=lib/cmake/darknet-gemm
-real=lib/libdarknet-gemm.so.$version
+cmake=$lib/cmake/darknet-gemm
+up=$(echo "$cmake" | sed 's|[^/]\{1,\}|..|g')    # from there to the prefix
+real=$lib/libdarknet-gemm.so.$version
 
 if [ "$action" = uninstall ]; then
-    for file in "$real" "lib/$soname" lib/libdarknet-gemm.so lib/libdarknet-gemm.a include/darknet_gemm.h \
-        include/gemm_dispatch.h lib/pkgconfig/darknet-gemm.pc $cmake/darknet-gemm-config.cmake \
+    for file in "$real" "$lib/$soname" $lib/libdarknet-gemm.so $lib/libdarknet-gemm.a include/darknet_gemm.h \
+        include/gemm_dispatch.h $lib/pkgconfig/darknet-gemm.pc $cmake/darknet-gemm-config.cmake \
         $cmake/darknet-gemm-config-version.cmake bin/gemm-bench bin/darknet-gemm share/man/man7/darknet-gemm.7; do
         rm -f "$to/$file"
     done
@@ -45,10 +55,10 @@ put_program()
     fi
 }
 
-# fill MODE TEMPLATE NAME [PREFIX]: @PREFIX@, as its file has to write it, @VERSION@ and @SONAME@ become values
+# fill MODE TEMPLATE NAME [PREFIX]: @PREFIX@, as its file has to write it, and other names become values
 fill()
 {
-    prefix_text=${4:-} version=$version soname=$soname awk '
+    prefix_text=${4:-} version=$version soname=$soname lib=$lib up=$up awk '
         function replace(line, mark, text,    at, done)
         {
             for (; (at = index(line, mark)) > 0; line = substr(line, at + length(mark)))
@@ -58,6 +68,8 @@ fill()
         {
             line = replace($0, "@VERSION@", ENVIRON["version"])
             line = replace(line, "@SONAME@", ENVIRON["soname"])
+            line = replace(line, "@LIBDIR@", ENVIRON["lib"])
+            line = replace(line, "@UP@", ENVIRON["up"])
             print replace(line, "@PREFIX@", ENVIRON["prefix_text"])
         }' "install/$2" >"$work/filled"
     put "$1" "$work/filled" "$3"
@@ -69,16 +81,16 @@ escaped=$(printf '%s' "$prefix" | sed 's/[][ \t'\''"\\&|()<>*?{}!`#]/\\&/g')
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-mkdir -p "$to/bin" "$to/include" "$to/lib/pkgconfig" "$to/$cmake" "$to/share/man/man7"
+mkdir -p "$to/bin" "$to/include" "$to/$lib/pkgconfig" "$to/$cmake" "$to/share/man/man7"
 put_program 644 "$out/libdarknet-gemm.so" "$real"
-ln -sfn "${real#lib/}" "$to/lib/$soname"
-ln -sfn "$soname" "$to/lib/libdarknet-gemm.so"
-put_program 644 "$out/libdarknet-gemm.a" lib/libdarknet-gemm.a
-put_program 755 "$out/bench/gemm_bench" bin/gemm-bench
+ln -sfn "${real##*/}" "$to/$lib/$soname"
+ln -sfn "$soname" "$to/$lib/libdarknet-gemm.so"
+put_program 644 "$out/libdarknet-gemm.a" $lib/libdarknet-gemm.a
+[ "${BENCH:-1}" = 0 ] || put_program 755 "$out/bench/gemm_bench" bin/gemm-bench
 put 644 src/darknet_gemm.h include/darknet_gemm.h
 put 644 src/gemm_dispatch.h include/gemm_dispatch.h
 put 644 install/darknet-gemm.7 share/man/man7/darknet-gemm.7
-fill 644 darknet-gemm.pc.in lib/pkgconfig/darknet-gemm.pc "$escaped"
+fill 644 darknet-gemm.pc.in $lib/pkgconfig/darknet-gemm.pc "$escaped"
 fill 644 darknet-gemm-config.cmake.in $cmake/darknet-gemm-config.cmake
 fill 644 darknet-gemm-config-version.cmake.in $cmake/darknet-gemm-config-version.cmake
 fill 755 darknet-gemm.in bin/darknet-gemm "$in_quotes"

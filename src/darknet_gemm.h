@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * libdarknet-gemm: the multiplies of this project for programs that nobody patches.
  *
@@ -19,7 +20,7 @@
 
 #include <stdint.h>
 
-#define DARKNET_GEMM_VERSION "0.1.0"
+#define DARKNET_GEMM_VERSION "1.0.0"
 
 #ifdef __cplusplus
 extern "C" {

@@ -1,10 +1,11 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The tuning table in a file.
  *
  * GEMM_CACHE_DIR/tuning.txt is text, one line a shape, and may be edited:
  *
  *   darknet-gemm tuning 1
- *   version 0.1.0
+ *   version 1.0.0
  *   cpu AMD EPYC-Milan Processor
  *   isa avx2
  *   l2 524288

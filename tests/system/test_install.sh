@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: MIT
 # make install and uninstall, programs that find what was installed, darknet-gemm run, and the same
 # bytes from two folders.
 . tests/support/lib.sh
@@ -37,9 +38,16 @@ is install-no-destdir '' "$(grep -rIl "$dest" "$dest")"
 touch "$dest/opt/gemm/lib/mine"
 check uninstall project uninstall "DESTDIR=$dest" PREFIX=/opt/gemm
 is uninstall-left ./opt/gemm/lib/mine "$(files "$dest")"
+check install-libdir project install "DESTDIR=$work/other" PREFIX=/usr LIBDIR=lib/some-triplet BENCH=0
+is install-libdir-files '0 7' "$(files "$work/other" | grep -c 'gemm-bench\|usr/lib/[^s]') $(files "$work/other" | grep -c usr/lib/some-triplet/)"
+is install-libdir-pc '${prefix}/lib/some-triplet' "$(sed -n 's/^libdir=//p' "$work/other/usr/lib/some-triplet/pkgconfig/darknet-gemm.pc")"
+check install-libdir-cmake grep -qF '{CMAKE_CURRENT_LIST_DIR}/../../../.."' "$work/other/usr/lib/some-triplet/cmake/darknet-gemm/darknet-gemm-config.cmake"
+expect_failure install-libdir-wrong "LIBDIR='/lib' is no folder below PREFIX" project install "DESTDIR=$work/other" LIBDIR=/lib
+check uninstall-libdir project uninstall "DESTDIR=$work/other" PREFIX=/usr LIBDIR=lib/some-triplet
+is uninstall-libdir-left '' "$(files "$work/other")"
 expect_failure install-relative "PREFIX='here' is no absolute path" project install PREFIX=here
 is man-page '' "$(man --warnings -l install/darknet-gemm.7 2>&1 >"$work/page")"
-is man-page-whole 0 "$(for word in $(cat src/lib/exports); do
+is man-page-whole 0 "$(for word in $(cut -d ' ' -f 1 src/lib/exports); do
     case $word in __wrap_* | gemm_*) continue ;; esac
     grep -q "$word" "$work/page" || echo "$word"
 done | wc -l)"
@@ -51,21 +59,7 @@ check install-is-small [ "$kilobytes" -gt 1024 -a "$kilobytes" -lt 12288 ]
 is installed-soname "$soname" "$(readelf -d "$prefix/lib/libdarknet-gemm.so" | sed -n 's/.*soname: \[\(.*\)\]/\1/p')"
 is installed-bench stock "$("$prefix/bin/gemm-bench" --list | head -n 1 | cut -f 1)"
 
-cat >"$work/main.c" <<'END'
-#include <darknet_gemm.h>
-#include <gemm_dispatch.h>
-#include <stdio.h>
-#include <string.h>
-int main(void)
-{
-    float a[] = {1, 2, 3, 4}, b[] = {5, 6, 7, 8}, c[4];
-    gemm(0, 0, 2, 2, 2, 1, a, 2, b, 2, 0, c, 2);
-    cblas_sgemm(101, 111, 111, 2, 2, 2, 1, a, 2, b, 2, 1, c, 2);
-    gemm_dispatch(&(gemm_call){0, 0, 2, 2, 2, 1, a, 2, b, 2, c, 2});
-    printf("%g %g %g %g\n", c[0], c[1], c[2], c[3]);
-    return strcmp(darknet_gemm_version(), DARKNET_GEMM_VERSION) != 0;
-}
-END
+cp examples/multiply/multiply.c "$work/main.c"
 export PKG_CONFIG_PATH="$prefix/lib/pkgconfig"
 is pkg-config-version "$version" "$(pkg-config --modversion darknet-gemm)"
 check pkg-config-shared $CC "$work/main.c" -o "$work/shared" $(pkg-config --cflags --libs darknet-gemm) "-Wl,-rpath,$prefix/lib"
@@ -79,20 +73,12 @@ echo '#include <darknet_gemm.h>
 int main() { return darknet_gemm_get_threads() < 1 || gemm_layer(nullptr); }' >"$work/main.cc"
 check headers-in-c++ g++ -Wall -Wextra -Werror "$work/main.cc" -o "$work/cc" $(pkg-config --cflags --libs darknet-gemm)
 
-mkdir "$work/cmake"
-cat >"$work/cmake/CMakeLists.txt" <<'END'
-cmake_minimum_required(VERSION 3.13)
-project(user C)
-find_package(darknet-gemm 0.1 REQUIRED)
-add_executable(shared ../main.c)
-target_link_libraries(shared darknet-gemm::darknet-gemm)
-add_executable(static ../main.c)
-target_link_libraries(static darknet-gemm::static)
-END
+cp -R examples/multiply "$work/cmake"
 check cmake-configures cmake -S "$work/cmake" -B "$work/cmake/build" "-DCMAKE_PREFIX_PATH=$prefix" "-DCMAKE_C_COMPILER=$CC"
 check cmake-builds cmake --build "$work/cmake/build"
-for kind in shared static; do is "cmake-$kind-runs" '57 66 129 150' "$("$work/cmake/build/$kind")"; done
-sed -i 's/darknet-gemm 0.1/darknet-gemm 7/' "$work/cmake/CMakeLists.txt"
+for program in multiply multiply-static; do is "cmake-$program-runs" '57 66 129 150' "$("$work/cmake/build/$program")"; done
+is cmake-static-alone '' "$(readelf -d "$work/cmake/build/multiply-static" | grep darknet-gemm)"
+sed -i 's/darknet-gemm 1.0/darknet-gemm 7/' "$work/cmake/CMakeLists.txt"
 expect_failure cmake-other-version 'compatible with requested version "7"' \
     cmake -S "$work/cmake" -B "$work/cmake/other" "-DCMAKE_PREFIX_PATH=$prefix" "-DCMAKE_C_COMPILER=$CC"
 
@@ -132,7 +118,7 @@ cp -R "$odd/lib/pkgconfig" "$work/odd-pkgconfig"    # PKG_CONFIG_PATH has no way
 export PKG_CONFIG_PATH="$work/odd-pkgconfig"
 check odd-pkg-config build_with odd-shared "$(pkg-config --cflags --libs darknet-gemm)"
 is odd-pkg-config-runs '57 66 129 150' "$(LD_LIBRARY_PATH="$odd/lib" "$work/odd-shared" 2>&1)"
-sed -i 's/darknet-gemm 7/darknet-gemm 0.1/' "$work/cmake/CMakeLists.txt"
+sed -i 's/darknet-gemm 7/darknet-gemm 1.0/' "$work/cmake/CMakeLists.txt"
 # CMake's makefiles have no way to write a | and a double quote.
 cmake_odd="$work/it's a & b"
 cp -R "$odd" "$cmake_odd"
@@ -145,14 +131,32 @@ for letter in : ';'; do
 done
 
 # ---- the same bytes from two folders ----
-# -O0, because only paths are tested here. ccache would give the second folder the objects of the first.
+# Both are built from the file of `make dist`, where there is git, and without git. -O0, because only paths are
+# tested here. ccache would give the second folder the objects of the first.
+tarball=$work/darknet-gemm-$version.tar.xz
+if git rev-parse --is-inside-work-tree >/dev/null 2>&1; then
+    check dist project dist "DIST=$tarball"
+    check dist-again project dist "DIST=$work/again"
+    check dist-same-bytes cmp "$tarball" "$work/again"
+    check dist-one-folder [ "$(tar -tf "$tarball" | cut -d / -f 1 | sort -u)" = "darknet-gemm-$version" ]
+    unpack() { tar -xf "$tarball" -C "$1" --strip-components=1; }
+else
+    skip_machine dist 'this is no checkout of git'
+    unpack() { cp -R Makefile mk src kernels patches setup install bench tests cfg docs demo examples ./*.md LICENSE "$1"; }
+fi
+mkdir "$work/without-git"
+printf '#!/bin/sh\nexit 127\n' >"$work/without-git/git"
+chmod +x "$work/without-git/git"
 for folder in one a/longer/two; do
     mkdir -p "$work/$folder"
-    cp -R Makefile mk src kernels patches setup install bench tests "$work/$folder"
-    (cd "$work/$folder" && check "build-${folder##*/}" env -u MAKELEVEL CCACHE_DISABLE=1 make INSTALL=0 OPENCL=0 CFLAGS=-O0 \
+    unpack "$work/$folder"
+    (cd "$work/$folder" && PATH="$work/without-git:$PATH" && check "build-${folder##*/}" env -u MAKELEVEL CCACHE_DISABLE=1 make INSTALL=0 OPENCL=0 CFLAGS=-O0 \
         "DARKNET_SRC=$BUILD/upstream" build/release-nocl/libdarknet-gemm.so build/release-nocl/libdarknet-gemm.a \
         build/release-nocl/bench/gemm_bench)
 done
+expect_failure dist-without-git 'this folder is no checkout of git' \
+    env -u MAKELEVEL PATH="$work/without-git:$PATH" make -s -C "$work/one" dist INSTALL=0 OPENCL=0
+is dist-knows-its-version "$version" "$(strings "$work/one/build/release-nocl/bench/gemm_bench" | grep -xF "$version" | head -n 1)"
 for file in libdarknet-gemm.so libdarknet-gemm.a bench/gemm_bench; do
     check "same-bytes-${file##*/}" cmp "$work/one/build/release-nocl/$file" "$work/a/longer/two/build/release-nocl/$file"
 done

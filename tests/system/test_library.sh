@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: MIT
 # libdarknet-gemm under programs that nobody here built: Debian's libdarknet.so, netlib's tester of
 # BLAS, numpy, and an unpatched Darknet that is linked with --wrap.
 #
@@ -32,10 +33,34 @@ expect_trace()
 
 # ---- nothing happens unasked ----
 is library-silent '' "$(LD_PRELOAD=$library GEMM_TRACE=- GEMM_IMPL=nonsense /bin/true 2>&1)"
-nm -D --defined-only "$library" | awk '{ print $3 }' | sort >"$work/exported"
+# Our own functions have a version; those that replace a host's have none.
+nm -D --defined-only "$library" | awk '$2 != "A" { sub(/@@/, " ", $3); print $3 }' | sort >"$work/exported"
 sort src/lib/exports >"$work/wanted"
 is library-exports '' "$(diff "$work/wanted" "$work/exported")"
 is library-needs-no-opencl '' "$(readelf -d "$library" | grep -i opencl)"
+
+# A host that was linked against a BLAS with versions, and asks for one, is reached too.
+echo 'BLAS_1 { global: cblas_sgemm; };' >"$work/blas.map"
+cat >"$work/blas.c" <<'END'
+void cblas_sgemm(int order, int ta, int tb, int m, int n, int k, float alpha, const float *a, int lda,
+                 const float *b, int ldb, float beta, float *c, int ldc);
+#ifdef MAIN
+#include <stdio.h>
+int main(void)
+{
+    float a = 2, b = 3, c = 0;
+    cblas_sgemm(101, 111, 111, 1, 1, 1, 1, &a, 1, &b, 1, 0, &c, 1);
+    return printf("%g\n", c) < 0;
+}
+#else
+void cblas_sgemm(int order, int ta, int tb, int m, int n, int k, float alpha, const float *a, int lda,
+                 const float *b, int ldb, float beta, float *c, int ldc) { *c = -1; }
+#endif
+END
+$CC -shared -fPIC "$work/blas.c" -Wl,--version-script="$work/blas.map" -o "$work/libversioned.so"
+$CC -DMAIN "$work/blas.c" "$work/libversioned.so" -Wl,-rpath,"$work" -o "$work/versioned"
+is library-host-alone -1 "$("$work/versioned")"
+is library-host-with-versions 6 "$(preloaded packed "$work/versioned" 2>&1)"
 
 # ---- row stock is the host's own loop ----
 build_host "$CC"

@@ -1,0 +1,35 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# What a release must have: every source file names its licence, and all places name one version.
+. tests/support/lib.sh
+
+# is NAME WANTED GOT
+is() { if [ "$2" = "$3" ]; then pass "$1"; else fail "$1" "wanted '$2', got '$3'"; fi; }
+
+# ---- SPDX, in one of the first two lines ----
+find Makefile .ci mk src kernels bench tests setup demo install examples debian -type f \
+    \( -name '*.[ch]' -o -name '*.cl' -o -name '*.sh' -o -name '*.mk' -o -name '*.awk' -o -name '*.py' -o \
+    -name '*.gnuplot' -o -name '*.in' -o -name 'CMakeLists.txt' -o -name Makefile -o -path .ci/run -o \
+    -path debian/rules \) 2>/dev/null >"$work/sources"
+check spdx-sources [ "$(wc -l <"$work/sources")" -gt 300 ]
+while read -r file; do
+    head -n 2 "$file" | grep -q 'SPDX-License-Identifier: MIT' || echo "$file"
+done <"$work/sources" >"$work/without"
+is spdx '' "$(tr '\n' ' ' <"$work/without")"
+check licence grep -q '^MIT License' LICENSE
+
+# ---- the version, which src/darknet_gemm.h has ----
+version=$(sed -n 's/^#define DARKNET_GEMM_VERSION "\(.*\)"/\1/p' src/darknet_gemm.h)
+check version-form sh -c 'echo "$1" | grep -qxE "[0-9]+\.[0-9]+\.[0-9]+"' - "$version"
+is version-of-changelog "$version" "$(sed -n 's/^## \([0-9][0-9.]*\).*/\1/p' CHANGELOG.md | head -n 1)"
+is version-of-debian "$version" "$(sed -n '1s/.*(\(.*\)-[^-]*).*/\1/p' debian/changelog)"
+symbols=$(sed -n 's/.* DARKNET_GEMM_//p' src/lib/exports | sort -u)
+is version-of-symbols "${version%%.*}" "$(echo "$symbols" | sed 's/\..*//' | sort -u)"
+
+# ---- debian/ ----
+awk '/^ / { sub(/@/, " ", $1); print $1 }' debian/libdarknet-gemm1.symbols | sed 's/ Base$//' | grep -v '^DARKNET' | sort >"$work/debian"
+sort src/lib/exports | diff - "$work/debian" >"$work/diff"
+is debian-symbols '' "$(cat "$work/diff")"
+is debian-soname "libdarknet-gemm.so.${version%%.*} libdarknet-gemm${version%%.*}" "$(sed -n '1s/ #.*//p' debian/libdarknet-gemm1.symbols)"
+
+finish
