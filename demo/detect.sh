@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: MIT
 # A detection where only untrained weights are at hand.
 #
 #   demo/detect.sh CFG UNTRAINED_WEIGHTS IMAGE

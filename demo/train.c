@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Trains the demonstration network on a handful of pictures.
  *

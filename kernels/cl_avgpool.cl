@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * cl_avgpool: out[p] = the mean of the `area` elements of plane p. Items: cl_layer.h, over planes.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * cl_block: square blocks of C, of side b = COLS = WY: 8, 16, 32 or 64. The paper chose 32. Each of
  * the b work-items of a group computes b neighbours in a row of C.

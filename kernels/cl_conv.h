@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * What -DCONV makes of a kernel that multiplies: a whole convolution, in one launch for all images
  * and groups. A product is the multiply of one image and one group.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * cl_conv_wide: cl_wide for whole convolutions (cl_conv.h). A group is one work-item, so the kernel
  * is a plain loop nest in the SIMD registers of a device that is a CPU.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * cl_copy: n elements of each image, from images that are n elements long to their place in images
  * of `size` elements. A route is one such copy for each input. Items: cl_layer.h, over the n

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * cl_fill: writes B into an image, four columns a pixel. Columns past N are 0.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * cl_gemv: a matrix times a vector, as connected layers are (cl_conv.h). C is one column. Each
  * element of A is used once, so memory is the limit.

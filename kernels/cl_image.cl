@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * cl_image: a micro-tile of ROWS x COLS a work-item, 8x4 by default. B comes through the texture
  * pipe, A through L2.

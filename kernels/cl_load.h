@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * How a kernel loads A along its rows: one element, or four where a float4 is wanted.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * cl_local: cl_block with both sub-blocks in local memory. The sides of the paper's search are
  * defines:

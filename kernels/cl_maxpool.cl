@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * cl_maxpool: out[y][x] = the maximum of the window whose first element is in[y * stride - offset]
  * [x * stride - offset]. What lies outside of the image does not count; a window without an element

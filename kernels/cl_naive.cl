@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * cl_naive: one work-item computes one element of C, and shares nothing with its neighbours.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * cl_pack: copies a matrix into one that is padded with zeros. Swapped strides transpose it.
  *

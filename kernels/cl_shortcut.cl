@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * cl_shortcut: out[i] = activation(alpha * a[i] + beta * b[i]). Items: cl_layer.h, over n elements.
  * The numbers of the activations are those of conv_activation: linear, leaky, ReLU, logistic. As in

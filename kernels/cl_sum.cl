@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * cl_sum: adds the parts of a K that was cut: C[i][j] += the sum of the parts.
  *

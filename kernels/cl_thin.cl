@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * cl_thin: for a C of few rows, as grouped and depthwise convolutions have. A work-item computes a
  * whole column of C, so that B is read once. Nearly all of the memory traffic is B.

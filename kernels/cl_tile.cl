@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * cl_tile: for desktop GPUs. A group computes a BM x BN tile of C from local memory. A work-item
  * holds ROWS x COLS elements of it in registers.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * cl_upsample: each element becomes stride x stride elements, times alpha. Items: cl_layer.h, over
  * the inputs, so that no item divides.

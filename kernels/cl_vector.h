@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The tile of a kernel for devices that are CPUs: ROWS x COLS of C. COLS is in vectors of the
  * device's own width. A packed strip of B has KC rows.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * cl_wide: for devices that are CPUs. A group is one work-item, so the kernel is a plain loop nest
  * in the device's SIMD registers. It has no barriers and no images.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * cl_winograd: the multiplies and the outputs of Winograd's algorithm (cl_winograd.h). A group is
  * one work-item.

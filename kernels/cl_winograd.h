@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Winograd's algorithm for 3x3 filters of stride 1, for devices that are CPUs.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * cl_winograd_filter: U = G g GT for COLS filters and one channel (cl_winograd.h). Filters past M
  * are zero. Global {channels, strips of filters}.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * cl_winograd_input: V = BT d B for COLS tiles of one channel (cl_winograd.h). Tiles are numbered
  * by rows, `across` in a row. What lies outside of the image is zero, and so are tiles past the

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * cl_yolo: the logistic of every channel, but channels 2 and 3 of each `entries` are copied. A
  * plane is a channel of an image. Items: cl_layer.h, over the `area` elements of a plane, which are

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * cl_zero: out[x] = 0 for x < count. Global {count} rounded up to the group; any work-group.
  *

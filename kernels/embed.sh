@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: MIT
 # Prints a C file that holds the OpenCL kernels as text.
 #
 #   kernels/embed.sh FILE.cl...

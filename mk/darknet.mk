@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # Darknet: as it comes in $(BUILD)/upstream, patched in $(BUILD)/darknet, built in $(OUT) by its own
 # Makefile.
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # The demonstration network: cfg/kite-demo.cfg and .weights, trained again.
 
 DEMO_PICTURES = $(patsubst %,data/%.jpg,kite dog horses giraffe eagle person scream)

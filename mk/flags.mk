@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # Compiler flags. Each configuration has a folder of its own under $(BUILD).
 #
 # A file is compiled with GEMM_FLAGS GEMM_OPTS FILE_OPTS CPPFLAGS CFLAGS ISA, in this order: the user's

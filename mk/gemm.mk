@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # The gemm variants: one object, gemm.o, so that Darknet's Makefile has one thing to link. OpenCL's
 # library is no part of a link, because src/cl/device/loader.c finds it at run time. The hook is no
 # part of gemm.o, because the patched Darknet's Makefile compiles it.

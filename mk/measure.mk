@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # Detecting and measuring.
 
 # Each measurement writes in a new folder "$$result" of $(1); bench/studies/result.sh says what becomes of

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # Weights: the published ones, or an untrained file that never has their name.
 
 TRAINED   = yolov3-tiny.weights

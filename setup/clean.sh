@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: MIT
 # Removes what the Makefile made: the build folder, and the links into it.
 #
 #   setup/clean.sh BUILD

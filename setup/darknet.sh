@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: MIT
 # Puts Darknet's unchanged source tree into a folder.
 #
 #   setup/darknet.sh FOLDER           DARKNET_SRC=dir: a copy of this checkout instead

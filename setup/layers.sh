@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: MIT
 # Which Darknet is this? Prints the flags to compile src/hook/ against its headers.
 #
 #   setup/layers.sh [FOLDER]

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: MIT
 # Symbolic links in the project's folder.
 #
 #   setup/link.sh TARGET NAME         NAME becomes a link to TARGET

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: MIT
 # Looks which Debian packages are missing.
 #
 #   setup/packages.sh install PACKAGE... [-- PATTERN...]      installs them

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: MIT
 # Applies series of patches to a Darknet source tree, or takes them out again: all of them, or nothing.
 #
 #   setup/patch.sh TREE [FOLDER...]       folders of patches/; pjreddie pjreddie/extra

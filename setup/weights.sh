@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: MIT
 # Downloads the published yolov3-tiny.weights; fails when no address has them.
 #
 #   setup/weights.sh FILE [URL...]

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The way in to the OpenCL rows. Opens the device at the first call that needs it. Runs one call at
  * a time. Closes the device at exit.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The OpenCL rows, as the table sees them. A row is data: it names a kernel of kernels/ and its
  * tile. The files:

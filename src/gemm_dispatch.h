@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * What a patched Darknet calls: one multiply, one whole layer, a chain of layers, and memory that
  * an OpenCL device can share.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The CPU variants of the articles: loop orders, unrolling, blocking, transposing.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The CPU variants of the articles. Each is a gemm_variant.run for NN calls and declines the rest.
  *

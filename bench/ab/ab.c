@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * ab: is B faster than A? It times two settings of Darknet, or two builds of it, side by side on
  * the same images in random order, and compares their detections. ab_run.c says how it measures,

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The A/B harness: what its parts share.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What the A/B harness leaves: Markdown for a reader, JSON for a program. */
 #include "ab/ab.h"
 

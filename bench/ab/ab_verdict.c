@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * From samples to a verdict, and when to stop.
  *

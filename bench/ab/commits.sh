@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: MIT
 # Builds Darknet from two commits of this project and runs a comparison of the two programs.
 #
 #   bench/ab/commits.sh FOLDER A B DARKNET COMMAND...

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * make bench-cl: the speed of the OpenCL rows on the device of GEMM_CL_DEVICE.
  *

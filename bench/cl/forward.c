@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Forward passes: stock, OpenBLAS by im2col, packed, cl by im2col, cl by layers, hybrid and auto.
  * OpenBLAS is the baseline of the paper (Wang, Shi, Wen, 2018). Without it the others go on.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Forward passes of whole networks, for make bench-cl. */
 #ifndef CL_FORWARD_H
 #define CL_FORWARD_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The tables of the paper of the Adreno 330, for bench_cl. */
 #ifndef BENCH_CL_LADDER_H
 #define BENCH_CL_LADDER_H

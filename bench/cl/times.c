@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Rows by turns: see times.h. */
 #include "cl/times.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Rows by turns on one shape, with the data on the device: for bench_cl and its tables. */
 #ifndef BENCH_CL_TIMES_H
 #define BENCH_CL_TIMES_H

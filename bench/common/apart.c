@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Work in a child process: see apart.h. Its output comes back through a pipe. */
 #include "common/apart.h"
 

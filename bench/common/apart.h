@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Work in a child process. What the work allocates, crashes or ends stays in the child: other
  * people's libraries, and Darknet, which ends the program on a bad file.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The gemm calls of a cfg file: see cfg.h. */
 #include "common/cfg.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The gemm calls of a forward pass through a Darknet cfg file.
  *

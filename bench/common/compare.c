@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Drawings that are not the same byte for byte are decoded with the image reader inside Darknet
  * (stb_image.h). Every pixel must find a similar one within a few pixels in the other drawing. So a

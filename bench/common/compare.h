@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Are two detections the same? This compares what `darknet detect` gives: lines "name: NN%", and
  * the drawing with its boxes. A sum in another order is rounded differently: this may move a

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Cycles by perf_event_open. A virtual machine may not have them, and perf_event_paranoid > 2 hides
    them. */
 #include "common/cycles.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Processor cycles of the calling thread in user mode, where kernel and machine count them. */
 #ifndef BENCH_CYCLES_H
 #define BENCH_CYCLES_H

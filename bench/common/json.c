@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The JSON that benchmarks write: see json.h. */
 #include "common/json.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The JSON that benchmarks write. */
 #ifndef BENCH_JSON_H
 #define BENCH_JSON_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The machine from /proc, /sys and sysconf; the build from macros that the Makefile defines. */
 #include "common/machine.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What a table of figures must say about where it was made. */
 #ifndef BENCH_MACHINE_H
 #define BENCH_MACHINE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * FMA peak: independent accumulators, each acc = acc * x + y, in registers only. (NEON computes
  * acc += x * y, because it has no other form.) x86-64: an FMA takes 4 or 5 cycles and 2 start in

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The best speed of this machine: multiply-adds a second for each instruction set, and bytes a
  * second from and to memory. It is measured, so that "% of peak" means this machine at this moment.

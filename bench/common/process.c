@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A program on two pipes: see process.h. */
 #include "common/process.h"
 

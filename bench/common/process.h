@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * A program on two pipes, as the A/B harness runs it.
  *

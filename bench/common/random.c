@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Random numbers, xorshift64*: see random.h. */
 #include "common/random.h"
 

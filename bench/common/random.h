@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Random numbers for tests and benchmarks: xorshift64*. It is small and fast, and it gives the same
  * numbers on every machine.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The product itself is src/check/reference.c's, on several threads. GEMM_CHECK allows the worst
  * case, which is no bound for long sums: this one is for random operands.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Three printers over one list of columns. */
 #include "common/results.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * What gemm-bench prints: text for people, CSV and JSON for programs. CSV and JSON have the same
  * columns, four more with a baseline. JSON has the samples too. A value that is not known is - in

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Shape lists: built in, from a cfg, from the command line. Packed matrices: ld is the width. */
 #include "common/shapes.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The shapes of gemm that gemm-bench times, and where they come from. */
 #ifndef BENCH_SHAPES_H
 #define BENCH_SHAPES_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The statistics of the benchmarks: medians, intervals, rank tests and a bootstrap of the ratio of
  * two medians. Nothing here assumes a normal distribution, because times have a minimum, a long

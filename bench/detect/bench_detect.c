@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Forward passes of whole networks, side by side: the hook, the hook without Winograd, and
  * Darknet's im2col through the gemm of the same row.

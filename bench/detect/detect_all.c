@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * One table: the seconds of a detection under every row, and how far its results are from those of
  * stock.

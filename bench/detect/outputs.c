@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The raw outputs of a network: see outputs.h. */
 #include "detect/outputs.h"
 

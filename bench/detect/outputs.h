@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The raw outputs of a network: what its output layers hold after a forward pass. */
 #ifndef DETECT_OUTPUTS_H
 #define DETECT_OUTPUTS_H

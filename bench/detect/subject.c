@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A network and a picture: see subject.h. */
 #include "detect/subject.h"
 

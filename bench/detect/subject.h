@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A network and a picture, whose forward passes are timed. */
 #ifndef DETECT_SUBJECT_H
 #define DETECT_SUBJECT_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Writes untrained weights for a network: a stand-in for speed and for comparing variants.
  *

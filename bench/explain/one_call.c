@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * One multiply under GEMM_IMPL, for a simulator of caches.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * An earlier run to compare with: see baseline.h.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The results of an earlier gemm-bench --json, to compare with: its raw samples. */
 #ifndef BENCH_BASELINE_H
 #define BENCH_BASELINE_H

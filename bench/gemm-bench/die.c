@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* How gemm-bench ends after an error: see die.h. */
 #include "gemm-bench/die.h"
 

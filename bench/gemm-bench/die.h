@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* How gemm-bench ends after an error. */
 #ifndef BENCH_DIE_H
 #define BENCH_DIE_H

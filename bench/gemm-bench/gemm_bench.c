@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * gemm-bench: times rows of the table on shapes of gemm, side by side.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * A burst, in order:
  *   - calls that are not timed wake the threads and warm the caches; the very first of a row is its

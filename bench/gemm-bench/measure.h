@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * One burst: a row of the table runs one shape a few times, and its result is judged.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The command line. An error is one line with the option, the value and what is allowed. */
 #include "gemm-bench/options.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The command line of gemm-bench. */
 #ifndef BENCH_OPTIONS_H
 #define BENCH_OPTIONS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What can run here, asked in a child process: see probe.h. */
 #include "gemm-bench/probe.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * What can run here: asked in a child process, because to ask loads other people's libraries, and
  * one of them may crash.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Writes a Darknet network (cfg and weights) as ONNX, for the runtimes of `make bench-peers`.
 
     python3 darknet_onnx.py CFG WEIGHTS FILE.onnx

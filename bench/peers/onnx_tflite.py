@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Converts an ONNX file of darknet_onnx.py to TFLite's format, for LiteRT.
 
     python3 onnx_tflite.py FILE.onnx FILE.tflite

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Forward passes of this project and of other runtimes, in turns.
 
     python3 peers.py --bench BENCH_DETECT --out FOLDER [--threads N,N...] [--rounds N]

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """One runtime in a process of its own, for bench/peers/peers.py.
 
     python3 runtime.py NAME                                             prints its version

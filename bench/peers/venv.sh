@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: MIT
 # Makes the Python environment of `make bench-peers`, or completes it.
 #
 #   bench/peers/venv.sh FOLDER

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: MIT
 # What a compiler for Adreno GPUs makes of the OpenCL kernels: a table.
 #
 #   bench/studies/adreno.sh COMPILER [GPU]...

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # GFLOP/s of squares over their size, a line a library.
 # Variables: data (gemm-bench's CSV), image, format.
 if (format eq 'svg') set terminal svg size 900,520 background 'white' font 'sans,11' noenhanced

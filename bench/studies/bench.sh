@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: MIT
 # How fast `packed` is: beside the reference libraries on the shapes of a network, on squares, on
 # transposes and on grouped layers, and in a whole detection.
 #

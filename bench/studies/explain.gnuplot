@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # explain.tsv under this machine's caches, a point a row. chart=misses: misses of L1 against the measured
 # time. chart=ranks: predicted against measured rank.
 # Variables: data, image, format, chart.

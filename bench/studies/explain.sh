@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: MIT
 # Why a loop is fast: what each CPU row of the articles computes, reads and misses, beside its time.
 #
 #   bench/studies/explain.sh GEMM_BENCH ONE_CALL FOLDER [ROW]...

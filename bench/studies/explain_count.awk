@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # Sums what cachegrind counted in one function. Prints, with tabs: instructions, reads and writes, misses
 # of L1, misses of the last level.
 #

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # Prints how many floats the multiplies of one function take on average, by how often each ran.
 #
 #   awk -v symbol=NAME -f explain_floats.awk CALLGRIND_OUT DISASSEMBLY

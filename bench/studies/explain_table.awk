@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # The tables of `make explain`, from what was counted and measured.
 #
 #   awk -F '\t' -v shape=M,N,K -v tsv=FILE -f explain_table.awk \

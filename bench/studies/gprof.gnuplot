@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # Seconds an image by variant, gemm and the rest: gprof.svg and gprof.png.
 #   gnuplot -e "data='FILE.tsv'; out='PATH without ending'" gprof.gnuplot
 set datafile separator tab

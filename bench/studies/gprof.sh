@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: MIT
 # Hotspots of a detection under each variant, by gprof.
 #
 #   bench/studies/gprof.sh DARKNET FOLDER CFG WEIGHTS IMAGE VARIANT...

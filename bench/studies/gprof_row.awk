@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # One row from a flat profile of gprof and a trace. Fields, with tabs between them:
 #   - the row
 #   - its gemm symbol with the most seconds, or -

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # The two tables of `make gprof`, as Markdown. The figures of the chart go to the file `tsv`.
 #
 #   awk -v tsv=FILE -f gprof_table.awk articles.tsv rows.tsv

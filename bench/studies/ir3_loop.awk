@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # Reads what Mesa's ir3 compiler disassembled of an OpenCL kernel for an Adreno, with
 # IR3_SHADER_DEBUG=cs,disasm. Prints one line of tabs for the kernel named by -v kernel=NAME:
 #

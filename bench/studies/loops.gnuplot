@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # Bars of loops.tsv: ours, in ns a multiply-add. Points: the article's cycles a multiply-add, on an
 # axis of their own because the machines have nothing in common.
 # Variables: data, image, format, shape.

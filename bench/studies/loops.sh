@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: MIT
 # The study of loop orders, unrollings, tiles and vector tiles on this machine, on one shape.
 #
 #   bench/studies/loops.sh GEMM_BENCH FOLDER [option of gemm-bench]...

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: MIT
 # One HTML page of all that was measured: the last whole result of each measurement in BUILD. It opens
 # with a summary: the machine, a sentence for each result, and one chart of all variants.
 #

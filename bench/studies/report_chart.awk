@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # One chart of all measured variants: how many times as fast as Darknet's own loops, on a logarithmic
 # scale, as an SVG of 400 pixels.
 #

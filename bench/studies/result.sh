@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: MIT
 # Every result has a folder of its own, FOLDER/TIME, in UTC. FOLDER/latest is a link to the last whole
 # one. So a run that is stopped or fails takes nothing from the run before it.
 #

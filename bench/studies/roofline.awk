@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # A roofline on paper: how long each layer of a network takes at least on an Adreno, and what the
 # compiler's slot counts make of it. An estimate: no Adreno ran anything for it.
 #

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # GFLOP/s of OpenCL rows on squares, and a hundred times cl_naive.
 # Variables: data (of bench_cl --squares), image, format.
 if (format eq 'svg') set terminal svg size 900,520 background 'white' font 'sans,11' noenhanced

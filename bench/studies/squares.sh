@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: MIT
 # The chart of make bench-cl: squares.svg and squares.png from squares.tsv.
 #
 #   bench/studies/squares.sh FOLDER

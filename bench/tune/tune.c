@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Fills the tuning table of `auto` with the shapes of whole networks.
  *

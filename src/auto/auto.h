@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The row `auto`: the row of the tuning table for each shape, else `packed`.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Which candidate `auto` takes: see decide.h. */
 #include "auto/decide.h"
 

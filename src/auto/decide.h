@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Which candidate `auto` takes: only this file decides, for shapes and for whole networks. */
 #ifndef GEMM_DECIDE_H
 #define GEMM_DECIDE_H

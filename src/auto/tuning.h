@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The tuning table: the fastest row for each shape. tuning_file.h keeps it in a file. */
 #ifndef GEMM_TUNING_H
 #define GEMM_TUNING_H

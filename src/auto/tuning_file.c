@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The file of the tuning table: see tuning_file.h.
  */

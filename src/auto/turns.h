@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* How long each variant takes for an op, measured in turns. */
 #ifndef GEMM_TURNS_H
 #define GEMM_TURNS_H

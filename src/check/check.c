@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The bound of the error, and the report of GEMM_CHECK.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Whether C is right: the exact result in double precision, and the largest error that single
  * precision may have with any operands. GEMM_CHECK and the tests use it.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The reference of a whole convolution: a direct sum over the taps of a filter, without im2col.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Whether the output of a convolution is right: Darknet's sum in double precision, and the largest
  * error that single precision may have. GEMM_CHECK and the tests use it.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The reference of layers without weights: one output at a time, in double precision.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Whether the output of a layer without weights is right. GEMM_CHECK and the tests use it. */
 #ifndef GEMM_LAYER_CHECK_H
 #define GEMM_LAYER_CHECK_H

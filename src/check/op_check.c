@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* GEMM_CHECK of an op: see op_check.h. */
 #include "check/op_check.h"
 

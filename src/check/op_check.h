@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* GEMM_CHECK of an op, whatever its kind. A chain is compared with its parts: driver/run.c. */
 #ifndef GEMM_OP_CHECK_H
 #define GEMM_OP_CHECK_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The product in double precision: see reference.h.
  *

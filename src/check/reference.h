@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The product in double precision, and how far a result in single precision is off. GEMM_CHECK, the
  * tests and gemm-bench use these functions. No variant uses them.

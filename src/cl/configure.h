@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * What the driver tells the OpenCL rows, and the memory that it asks them for. Needs no OpenCL
  * header.

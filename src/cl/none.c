@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The OpenCL rows of a build with OPENCL=0: they say why they cannot run.
  */

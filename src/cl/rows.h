@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The OpenCL rows as data: a kernel of kernels/, the options that it is compiled with, and its
  * tile. A new OpenCL variant is such a row and a line in driver/table.c. Where no kernel fits, it

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The driver, as benchmarks and tests use it: run a row, choose another row, list the table.
  *

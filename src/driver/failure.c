@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Rows that fail where the caller can go on: see failure.h. */
 #include "driver/failure.h"
 

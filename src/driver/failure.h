@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Rows that fail where the caller can go on. */
 #ifndef GEMM_FAILURE_H
 #define GEMM_FAILURE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The driver of whole layers: a convolution, a chain of convolutions, a layer without weights.
  *

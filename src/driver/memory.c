@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Memory for Darknet's buffers. While a row on a device is chosen, or `auto` may take one, it comes
  * from that device's driver. Otherwise, or when the device has none left, it comes from calloc.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Memory that Darknet and an OpenCL device share. */
 #ifndef GEMM_MEMORY_H
 #define GEMM_MEMORY_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The plans of layers: see plan.h. */
 #include "driver/plan.h"
 

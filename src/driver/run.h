@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What every op goes through on its way to a variant, whatever its kind. */
 #ifndef GEMM_RUN_H
 #define GEMM_RUN_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The environment. All variables of src/ are read here, once, and numbers and switches are checked.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The environment as one struct. No other part of src/ reads the environment.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Looks up what the settings name, hands each part of src/ its settings, and changes them later.
  */

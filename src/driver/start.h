@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The state of the driver: the settings with their names looked up in the tables.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The table of variants: one row for each value of GEMM_IMPL. gemm_variant.h has the members, and
  * docs/development.md says how to add a row.

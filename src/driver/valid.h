@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Which ops the variants may see. */
 #ifndef GEMM_VALID_H
 #define GEMM_VALID_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The Darknet that the hook is compiled against, and what its layers lack or have besides.
  *

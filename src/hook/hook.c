@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Which layers of a pass go to the row, and what the CPU needs of their outputs: see hook.h. */
 #include "hook/hook.h"
 

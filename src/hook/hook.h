@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The layers of a patched Darknet that the chosen row of GEMM_IMPL computes at inference.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The row `hybrid`: one multiply, or one convolution, by the device and the CPU together
  * (docs/hybrid.md).

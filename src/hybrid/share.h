@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The device's share of a call, by what earlier calls of the same shape measured.
  *

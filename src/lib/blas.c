@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * sgemm under the names of BLAS. Arguments are judged in the order of BLAS, so the first bad one is
  * named. A column-major matrix is the transpose of a row-major one:

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* gemm as Darknet calls it: see darknet.h. */
 #include "lib/darknet.h"
 

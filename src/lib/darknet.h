@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* gemm as Darknet calls it, on the row that is chosen. */
 #ifndef GEMM_DARKNET_H
 #define GEMM_DARKNET_H

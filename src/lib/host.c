@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * gemm and gemm_cpu under Darknet's names. They take the place of Darknet's own where the library
  * is preloaded, or is loaded before Darknet.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Threads and version of the library. */
 #include "darknet_gemm.h"
 #include "driver/driver.h"

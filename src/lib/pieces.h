@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A multiply with 64-bit sizes, as calls of 32-bit sizes. */
 #ifndef GEMM_PIECES_H
 #define GEMM_PIECES_H

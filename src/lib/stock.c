@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Row `stock` of the library: the loops of the Darknet that calls it, or else plain loops.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * What the linker calls in place of gemm and gemm_cpu under -Wl,--wrap=gemm,--wrap=gemm_cpu.
  *

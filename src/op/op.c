@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What the kinds of ops have in common: see op.h. */
 #include "op/op.h"
 

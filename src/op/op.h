@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * An op: one piece of work of any kind. What the driver, `auto` and `hybrid` do alike for all kinds
  * is written with these functions. To add a kind, add a case to each switch of op.c and shape.c.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The shape of an op: see shape.h. */
 #include "op/shape.h"
 

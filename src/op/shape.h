@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The shape of an op: all that decides how long it takes, and nothing of its data. `auto` keeps the
  * fastest row for each shape, and `hybrid` the share of the device.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The row `packed`: which way a call goes.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The row `packed` of the table of variants. The context names its micro-kernels. */
 #ifndef GEMM_PACKED_H
 #define GEMM_PACKED_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * CLBlast for comparison, loaded with dlopen: the file of GEMM_REF_CLBLAST, else libclblast.so
  * of any version.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The reference CLBlast, loaded at run time. For the OpenCL files only; called with gemm_cl_lock
    held. */
 #ifndef GEMM_CLBLAST_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Reference rows: OpenBLAS, BLIS and oneDNN. A library is loaded with dlopen when its row is used
  * for the first time.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Rows that run other people's libraries, for comparison only. Nothing depends on them, and `auto`
  * never chooses them.

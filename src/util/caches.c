@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Sizes come from sysconf, and where that tells none, from Linux' /sys. glibc tells them on x86
  * alone.

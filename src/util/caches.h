@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A cache line; the sizes of this processor's caches, and how its L3 takes non-temporal lines. */
 #ifndef GEMM_CACHES_H
 #define GEMM_CACHES_H

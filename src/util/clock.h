@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A clock that is never set back, for durations. */
 #ifndef GEMM_CLOCK_H
 #define GEMM_CLOCK_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The name of the processor, from /proc. */
 #include "util/cpu.h"
 

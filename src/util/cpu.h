@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The name of this machine's processor. */
 #ifndef GEMM_CPU_H
 #define GEMM_CPU_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Ends the program after an error: see die.h. */
 #include "util/die.h"
 

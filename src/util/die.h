@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Ends the program after an error. In src/, only the driver calls it. */
 #ifndef GEMM_DIE_H
 #define GEMM_DIE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Whole files in a folder that is not trusted: see file.h. */
 #include "util/file.h"
 

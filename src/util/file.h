@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Whole files in a folder that is not trusted: read at once, and replaced so that no reader sees
  * half of one.

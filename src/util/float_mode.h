@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * How a thread rounds floats, and whether it takes denormal ones for zero. A host may change that
  * for its thread alone.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A hash of small numbers, for tables in memory. */
 #ifndef GEMM_HASH_H
 #define GEMM_HASH_H

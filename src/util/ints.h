@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Small integers: what C has no operator for. */
 #ifndef GEMM_INTS_H
 #define GEMM_INTS_H

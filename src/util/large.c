@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Large blocks of memory: see large.h. */
 #include "util/large.h"
 

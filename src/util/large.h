@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Large blocks of memory. */
 #ifndef GEMM_LARGE_H
 #define GEMM_LARGE_H

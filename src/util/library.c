@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * A library has its version in its name, libdnnl.so.3.6. Only packages for developers bring the
  * plain name. The loader cannot be asked for any version, but it names the folders it searches.

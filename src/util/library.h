@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Shared libraries of which any version will do. */
 #ifndef GEMM_LIBRARY_H
 #define GEMM_LIBRARY_H

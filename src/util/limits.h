@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * What the system lets this process have: the CPU time and the memory of its control groups, as
  * containers have them, and the limits of the process itself.

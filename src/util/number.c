@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Numbers that a person types: see number.h. */
 #include "util/number.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Numbers that a person types: environment variables and command lines. Every such number is parsed
  * by one of these two functions.

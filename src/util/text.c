@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Text, and numbers as text: see text.h. */
 #include "util/text.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Text in a buffer of fixed size, or of any length; and numbers as text. */
 #ifndef GEMM_TEXT_H
 #define GEMM_TEXT_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * A pool of threads that starts a job in microseconds, asleep or not.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * A small pool of threads. A job is cut into chunks. Thread i begins with chunk i, and then every
  * free thread takes the next one. One thread's job has the workers; a task may run beside its

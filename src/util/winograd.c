@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Winograd's algorithm, the same for all rows: see winograd.h. */
 #include "util/winograd.h"
 

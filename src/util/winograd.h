@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Winograd's algorithm for 3x3 filters of stride 1, as far as it is the same in all rows that use
  * it: the matrices, and when it is faster than the direct way.

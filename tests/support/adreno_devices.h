@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Adreno GPUs as their drivers describe themselves, for tests/support/layer_adreno.c and the test
  * that walks them. The answers come from public reports. [m] marks what no report has: it is made

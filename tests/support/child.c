@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A function in a process of its own: see child.h. */
 #include "support/child.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Runs a function in a process of its own, so that the test program survives a crash in it.
  */

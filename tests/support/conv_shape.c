@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Convolutions by their geometry: see conv_shape.h. */
 #include "support/conv_shape.h"
 

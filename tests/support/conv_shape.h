@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Convolutions by their geometry, with arrays of their own, for tests. */
 #ifndef CONV_SHAPE_H
 #define CONV_SHAPE_H

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: MIT
 # The README's two commands on a fresh Debian, as root and as a user with sudo.
 #
 #   tests/support/debian.sh RELEASE TESTS MODELS

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * A library that stands in for BLIS (GEMM_REF_BLIS). FAKE_BLIS says what its cblas_sgemm does:
  * right, wrong, crash, or behind. `behind` reads 1 KiB behind B, as Debian's BLIS does on some

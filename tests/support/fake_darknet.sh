@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: MIT
 # A darknet that takes no time and fails on request, for tests/system/test_ab.sh.
 #
 # FAKE_MS=MS       what it says and sleeps for an image (default 2)

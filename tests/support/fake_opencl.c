@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * A false library for the search of OpenCL's. As libOpenCL.so.1 it has all functions that are
  * needed, and no platform. As libvndksupport.so it loads the library FAKE_VENDOR whatever it is

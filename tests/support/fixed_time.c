@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* time() that stands still, so that a program which seeds rand() from it repeats (LD_PRELOAD). */
 #include <time.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The ways in which a host may have its thread compute floats: where it rounds to, and whether
  * denormal numbers are zero. A test sets one, compares, and sets NEAREST again.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * A program that loads the libdarknet.so of a fork, as Python does, and runs a network. It is
  * compiled against the headers of that fork.

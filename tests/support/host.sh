@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # A false Darknet, host_gemm.c, host_work.c and host_main.c: sourced behind lib.sh.
 own='own loops 64 64 64 beta 1
 own loops 64 50 40 beta 1

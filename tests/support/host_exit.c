@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * A host that lives on in handlers of atexit, and looks at errno and at its rights.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* gemm and gemm_cpu of a false Darknet. They say that they were called; C stays as it is. */
 #include "lib/stock.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The program of a false Darknet. With an argument it loads this library for work(), as Python
  * does; without one it has work() itself.

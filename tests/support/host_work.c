@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The layers of a false Darknet: they call gemm and gemm_cpu once, with matrices of ones, and print
  * an element of each result. It is the inner size, or 0 after the false loops of host_gemm.c.

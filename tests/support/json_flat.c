@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Reads JSON on standard input and prints a line for each value, "path.to.0.it<TAB>value", so that
  * shell tests can look things up. Status 1 with the place of the first fault when it is no JSON.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * What the ICD loader needs of an OpenCL layer. A file that includes this defines LAYER_NAME before
  * the include, and replace_entries() after it. That function sets the entries of `layer` that are

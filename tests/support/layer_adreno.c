@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * An OpenCL layer (OPENCL_LAYERS=layer_adreno.so) that makes a CPU's OpenCL device look like an
  * Adreno, and enforces an Adreno's limits:

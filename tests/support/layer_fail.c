@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * An OpenCL layer (OPENCL_LAYERS=layer_fail.so) that makes one call fail. Variables of the
  * environment say what it does:

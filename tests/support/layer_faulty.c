@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * An OpenCL layer (OPENCL_LAYERS=layer_faulty.so) whose compiler has faults, as those of real
  * devices have (docs/opencl.md). A kernel is named by its name alone, such as cl_tile:

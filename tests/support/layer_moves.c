@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * An OpenCL layer (OPENCL_LAYERS=layer_moves.so) whose driver moves memory between two maps, as
  * Mesa's freedreno does. It makes a CPU's device look like a GPU with unified memory, because

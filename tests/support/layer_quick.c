@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * An OpenCL layer (OPENCL_LAYERS=layer_quick.so) for tests that compile many kernels. PoCL compiles
  * each kernel once for every size of a group, and once more for a binary. With this layer a

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * An OpenCL layer (OPENCL_LAYERS=layer_unwritten.so) that makes three faults visible: a kernel that
  * reads what nothing has written, one that does not wait for an upload, and one that leaves an

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # For the test scripts: TAP, and a folder of their own. Source it from the project's root. A script
 # ends with `finish`.
 #

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * A program that loads a libdarknet.so nobody here built, as Python does, and runs a network.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Networks with random weights: see network.h. */
 #include "support/network.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Networks of Darknet with random weights, for tests. */
 #ifndef NETWORK_H
 #define NETWORK_H

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: MIT
 # Runs a test program on an OpenCL that setup/opencl.sh has made.
 #
 #   tests/support/on_opencl.sh NAME FOLDER COMMAND...

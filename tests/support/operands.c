@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Matrices beside guard pages: see operands.h. */
 #include "support/operands.h"
 

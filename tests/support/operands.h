@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Matrices that catch stray accesses. A matrix lies directly before (or behind) a guard page: any
  * access to that page ends the program. The padding between its rows holds NaN of a known pattern.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Options of test programs. A bad value is one line on stderr and status 2. */
 #ifndef TEST_OPTIONS_H
 #define TEST_OPTIONS_H

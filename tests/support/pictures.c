@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * JPEG by the writer of a Darknet, the one whose src/ the compiler searches for headers. To be
  * compiled with STB_IMAGE_IMPLEMENTATION and STB_IMAGE_WRITE_IMPLEMENTATION.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * For Mesa's stand-in for an Adreno's kernel driver (LD_PRELOAD, in front of
  * libfreedreno_noop_drm_shim.so). It leaves the answer to a query of the submit queue unset.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * What a test program prints: TAP, the Test Anything Protocol. tests/support/run.sh and `prove`
  * read it. Each test is one line: "ok 1 - name", "not ok 1 - name" or "ok 1 - name # SKIP why". The

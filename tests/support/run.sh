@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: MIT
 # Runs test commands, as many at a time as there are processors, and counts the tests that they print.
 #
 #   tests/support/run.sh COMMAND...       each a line for sh; JOBS=n at a time

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # Judges what one test command printed (tests/support/run.sh).
 #
 # In the environment: command. Variables: seconds, status; required, the list of GEMM_REQUIRE; lacks, that

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Row stock made wrong on purpose, for test programs only. The linker's --wrap=gemm_stock_loops
  * puts this function before Darknet's loops. GEMM_TEST_WRONG says what goes wrong: product, nan,

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Runs row stock through the driver eight times. wrong.c can make its result wrong. */
 #include "driver/driver.h"
 

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: MIT
 # bench/ab with a fake darknet: verdicts, comparison of detections, wrong options and failures.
 #
 #   tests/system/test_ab.sh AB DATA       AB: the program; DATA: a folder with kite.jpg and dog.jpg

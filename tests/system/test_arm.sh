@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: MIT
 # arm64, under qemu-aarch64: detections have the labels of this machine's own build, and the library
 # reaches an unpatched program by each of its ways.
 #

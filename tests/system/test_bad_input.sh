@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: MIT
 # Bad input of every kind ends with its message and a non-zero status.
 . tests/support/lib.sh
 

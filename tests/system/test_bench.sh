@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: MIT
 # The harnesses in short, on the real Darknet: make gprof, make loops, make bench and make ab, the
 # last one also with a Darknet that is wrong on purpose.
 #

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: MIT
 # The configurations of the README, each built from a clean copy of the tree: without OpenCL, for
 # debugging, with the user's flags, in a folder elsewhere, and in a Darknet of the user's own. -O0
 # throughout, because only the build is tested here..

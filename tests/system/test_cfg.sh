@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: MIT
 # Cfgs that Darknet's users have: lines that Darknet does not know, foreign ends of lines, sizes that make no
 # network, and weights that are no numbers.
 #

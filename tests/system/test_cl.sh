@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: MIT
 # The OpenCL rows where things go wrong or are different: devices, the cache, layers, Oclgrind.
 #
 #   tests/system/test_cl.sh UNTRAINED_WEIGHTS

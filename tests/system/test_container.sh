@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: MIT
 # In a control group with a quota of CPU time the default number of threads is the quota, rounded up.
 . tests/support/lib.sh
 

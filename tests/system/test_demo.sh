@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: MIT
 # The demonstration network on the pictures that it was trained on.
 #
 #   tests/system/test_demo.sh [ROW...]   the rows to be compared; without any, all usable rows

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: MIT
 # Whole networks under every row of the table.
 #
 #   tests/system/test_detect.sh UNTRAINED_WEIGHTS MODELS_FOLDER

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: MIT
 # The pages: README.md, demo/README.md and docs/. Every link leads to a file and a heading. The files,
 # pages, targets of make and tests that they name exist. docs/log/ says what was, so only its links count.
 . tests/support/lib.sh

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: MIT
 # What `make explain` counts: exact, the same in every run, and what the article says of its caches.
 #
 #   tests/system/test_explain.sh

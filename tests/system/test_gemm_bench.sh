@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: MIT
 # gemm-bench: its options, what it prints, the calls of a cfg, and how it ends after a wrong result,
 # a crash in another library, a full disk or Ctrl-C. Also the numbers in options of other programs.
 #

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: MIT
 # The library in a host that somebody else wrote: what ends it and how, errno, and a host that has
 # more rights than its caller.
 #

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: MIT
 # Which micro-kernels `packed` may use on a processor: exactly those that it has. Other tests skip the
 # rest, so a wrong answer here would hide them.
 #

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: MIT
 # make ladder: the search of the Adreno 330 paper, and the rows that a device has no room for.
 #
 #   tests/system/test_ladder.sh

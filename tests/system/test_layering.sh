@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: MIT
 # The layers of src/: includes point downwards only, the objects need each other in no circle, one
 # object reads the environment, and only the driver ends the program. No line of C is longer than 100.
 # Thread-local variables need no memory.

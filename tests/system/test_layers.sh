@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: MIT
 # libdarknet-layers.so before a Darknet that is not patched: Debian's libdarknet.so. `make test-forks`
 # runs it with AlexeyAB's too: ALEXEYAB names a tree that was built with LIBSO=1.
 . tests/support/lib.sh

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: MIT
 # The workspace of im2col is not allocated when the hook takes every convolution, and is when not. What
 # plans keep stays in bounds. Where memory is limited so far that an unpatched Darknet just runs, the
 # patched one runs too.

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: MIT
 # `make bench-peers` without its Python packages: what the ONNX writer refuses and folds, what the
 # converter for LiteRT reads and merges, the options, the verdict, the environment from PyPI, and a
 # whole run with a false onnxruntime that is right, wrong or crashes. What the true runtimes compute is

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: MIT
 # Libraries of other people, loaded for comparison. A crash in one ends no program of this project,
 # and a wrong result of one is a failure.
 . tests/support/lib.sh

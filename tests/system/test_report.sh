@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: MIT
 # bench/studies/result.sh: a result has a folder of its own, and `latest` is the last whole one.
 # bench/studies/report.sh on made-up figures: the summary has a sentence for each result, one line names
 # what is missing, raw HTML is left out, nothing is fetched from elsewhere, and a full disk is noticed.

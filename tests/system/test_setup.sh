@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: MIT
 # Getting and patching Darknet, getting weights: what is refused, and that nothing is left half done.
 . tests/support/lib.sh
 

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: MIT
 # A start without random numbers changes nothing that can be seen, and neither does the faster way to
 # read and write pictures (0002 and 0004 in patches/pjreddie/extra).
 #

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: MIT
 # Tuning with Darknet and with `make tune`: the table is written and used, and nothing is printed in a
 # normal run. tests/unit/test_auto.c has damaged and foreign tables, and processes and threads at once.
 . tests/support/lib.sh

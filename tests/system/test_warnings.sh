@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: MIT
 # gcc and clang compile every C file under -Wall -Wextra without a warning. Some warnings of gcc come
 # from its optimizer, clang's do not. Those of Darknet's headers do not count.
 . tests/support/lib.sh

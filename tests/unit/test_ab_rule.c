@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The rule of bench/ab/ab_verdict.c on simulated machines: how often it calls equal sides "faster"
  * or "slower", and whether it sees a true difference. Both for one look at the samples and for a

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Convolutions, chains and multiplies of `packed` when memory is short. Each allocation of a call
  * fails in turn: alone, with the next one, or with all that follow. The call then gives the right

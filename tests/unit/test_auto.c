@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The row `auto`: the tuning table is used for the shapes that it names, and a table that cannot be
  * used is ignored with one line.

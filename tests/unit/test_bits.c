@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The bits of what row `packed` computes: a hash for each network and instruction set, and for the
  * 13 multiplies of yolov3-tiny. A change that shall not change results leaves the file of hashes as

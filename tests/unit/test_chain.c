@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Chains of convolutions of `packed`, or with --row cl of the OpenCL rows: random geometry, and for
  * `packed` bands of random height and each instruction set of this processor. The output must have

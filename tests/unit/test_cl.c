@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The OpenCL rows and every kernel that `cl` may choose, on the device at hand.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The OpenCL rows on each device of tests/support/adreno_devices.h, as the layer of
  * tests/support/layer_adreno.c shows it. Each device has a process of its own, in which

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Whole networks under `cl`, whose layers leave their outputs on the device.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Each kernel is compiled with one small fault, and its trial must find it.
  *

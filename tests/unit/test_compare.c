@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * bench/common/compare.c: what counts as the same detection. The drawings are made here: noise,
  * which JPEG does not keep exactly, and boxes as Darknet draws them: lines of 5 pixels in kite.jpg,

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Every row that offers convolutions, over random geometry. `packed` is tested with every
  * instruction set of this processor, `cl` with both memory policies. The output is compared with

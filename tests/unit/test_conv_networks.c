@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Whole networks with the convolution hook on and off (GEMM_CONV=im2col), row `packed` or another.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * A program that loads the library by dlopen. Nothing of it may stay behind.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * What the driver does around a row: Darknet's own functions reach it, BETA is settled once, stock
  * runs what a row declines, and a row that fails ends the program, or leaves a layer to the caller.

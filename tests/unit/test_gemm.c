@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Every row of the table against the double reference, over random sizes, transposes, leading
  * dimensions, ALPHA and BETA. Guard pages lie around the matrices, and NaN in the padding.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Darknet's way to a row that offers layers: src/hook/.
  *

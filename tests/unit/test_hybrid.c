@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Row hybrid without OpenCL: the share that it learns, and how it joins two sides.
  *

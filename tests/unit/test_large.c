@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Multiplies whose sizes, or whose distances between elements, come near 2^31.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * libdarknet-gemm through its public calls, and the pieces of a 64-bit multiply. The program is
  * linked with the archive; tests/system/test_library.sh does the rest.

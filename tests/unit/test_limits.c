@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * util/limits on made-up control groups: version 1 and 2, nested, seen from inside a container and
  * from outside, and files with odd content. And what is spare under limits of the process.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Numbers that a person types: what gemm_parse_int and gemm_parse_double take, and what they
  * refuse.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * What is particular to the row `packed`: each instruction set of this processor, thread counts 1
  * to 8, every alignment, guard pages on both sides; callers at once, fork, memory; and its two

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Large convolutions of `packed`, by Winograd's algorithm and by the direct way: what test_conv
  * does not see with its many small ones. Each instruction set of this processor is tested.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The layers without weights of `packed`, with every instruction set of this processor, over random
  * geometry. They are compared with the reference in double precision. Where each rounding is known

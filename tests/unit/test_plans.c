@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Plans of layers: what the driver keeps for a layer, and that Darknet drops it.
  *

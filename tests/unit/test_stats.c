@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * bench/common/stats.c against SciPy 1.17.1 (st is scipy.stats, np is numpy). Next to each expected
  * figure is the call that gave it. The bootstrap draws other random numbers than SciPy's, so its

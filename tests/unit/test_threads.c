@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The pool of util/threads: each chunk is done exactly once.
  *

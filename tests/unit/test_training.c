@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Darknet's training under every variant. From the same weights, with the same data and a few
  * steps, the weights must end where they end with stock. Forward passes call gemm NN and NT.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Which Adreno a device is. Drivers tell the model in different texts, or not at all.
  */

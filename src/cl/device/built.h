@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * A program that was built, or is left out. For the OpenCL files only.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Compiled OpenCL programs on disk, because compiling takes seconds on a phone, and what is known
  * of those that cannot be used.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Compiled OpenCL programs on disk. For the OpenCL files only; called with gemm_cl_lock held.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * What the OpenCL rows did so far, for benchmarks. Needs no OpenCL header.
  */

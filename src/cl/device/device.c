@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The OpenCL device of this process: chosen by GEMM_CL_DEVICE and opened once.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The OpenCL device of this process. There is one, and one call uses it at a time.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * OpenCL's errors: names, messages, and the last message as the reason of a call that fails.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * OpenCL's errors: every call goes through one of these macros, which say on stderr what failed.
  * For the OpenCL files only; called with gemm_cl_lock held.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Kernel objects that keep their arguments: see kernel.h.
  */

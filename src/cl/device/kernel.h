@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * A kernel object of one layer. It keeps its arguments from launch to launch. Only those that
  * changed are set again, because each one is a call of OpenCL's driver, and a kernel has some 30.

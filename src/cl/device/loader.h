@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * OpenCL's functions, found at run time: a program that uses no OpenCL row needs no OpenCL library.
  * For the OpenCL files only; called with gemm_cl_lock held.

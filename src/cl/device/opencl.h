@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* OpenCL's types. Its functions come from cl/device/loader.h. */
 #ifndef GEMM_CL_OPENCL_H
 #define GEMM_CL_OPENCL_H

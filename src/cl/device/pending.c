@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Launches that nothing has waited for yet: see pending.h.
  */

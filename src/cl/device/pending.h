@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Launches that nothing has waited for yet. For the OpenCL files only; called with gemm_cl_lock
  * held, while the device is open.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * OpenCL programs: from the cache on disk, or else from the text of kernels/.
  *

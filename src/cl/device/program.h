@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * OpenCL programs: each is built once per set of options, and tried once on its device
  * (cl/device/trial.h). For the OpenCL files only; called with

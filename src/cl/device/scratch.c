@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Buffers and images that last from call to call. The least recently used image makes room. An
  * image that no call used for long is released: a network of another size may never use it again.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Buffers and images that last from call to call. For the OpenCL files only; called with
  * gemm_cl_lock held, while the device is open.

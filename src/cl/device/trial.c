@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The trial of a program: see trial.h. */
 #include "cl/device/trial.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The trial of a program. Compilers of real devices made kernels that gave wrong results
  * (docs/opencl.md). So each program runs once on small made-up operands, beside the CPU. For the

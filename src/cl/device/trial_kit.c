@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What all trials do: see trial_kit.h. */
 #include "cl/device/trial_kit.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * What all trials do: read the options of a program, make operands, launch, and compare. A failure
  * on the way is kept, and the steps behind it do nothing. For trial*.c only.

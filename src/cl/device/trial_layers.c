@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Trials of the kernels that do not multiply: see trial_layers.h. Each one calls its kernel with
  * the arguments that the header of the kernel explains, and computes the same by plain loops.

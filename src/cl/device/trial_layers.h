@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Trials of the kernels that do not multiply: one for each kind. */
 #ifndef GEMM_CL_TRIAL_LAYERS_H
 #define GEMM_CL_TRIAL_LAYERS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Trials of the kernels that multiply, and of whole convolutions: see trial_multiply.h.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Trials of the kernels that multiply: those with the arguments of kernels/cl_naive.cl. */
 #ifndef GEMM_CL_TRIAL_MULTIPLY_H
 #define GEMM_CL_TRIAL_MULTIPLY_H

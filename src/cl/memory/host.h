@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Memory that the device's driver allocates and the CPU uses: blocks of gemm_cl_alloc. While the
  * device works on a block, the block is unmapped, and the CPU must not touch it.

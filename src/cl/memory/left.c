@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * What calls leave on the device: see left.h.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * What calls leave on the device: outputs that the CPU has not got yet. For the OpenCL files only;
  * called with gemm_cl_lock held, while the device is open.

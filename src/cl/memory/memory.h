@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Where the device sees the caller's matrices: two policies behind one interface. For the OpenCL
  * files only; called with gemm_cl_lock held, while the device is open.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The memory policy for devices that share their memory with the CPU: Adreno, and PoCL.
  *

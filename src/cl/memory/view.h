@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * A matrix of the caller as the device sees it, and what a memory policy does with it. For the
  * OpenCL files only; called with gemm_cl_lock held, while the device is open.

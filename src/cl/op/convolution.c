@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * One whole convolution on the OpenCL device, or a depthwise one and the 1x1 behind it.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * One whole convolution on the OpenCL device, or a chain of two. For the OpenCL files only; called
  * with gemm_cl_lock held, while the device is open.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The work-group of a launch: that of the row, or the one that suits device and shape. For the
  * OpenCL files only; called with gemm_cl_lock held, while the device is open.

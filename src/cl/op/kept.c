@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * What the plan of a layer keeps on the device: its weights, scales and shifts, and its kernels.
  *

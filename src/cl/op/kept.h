@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * What the plan of a layer keeps on the device, so that no later call uploads or builds it again.
  * For the OpenCL files only; called with gemm_cl_lock held, while the device is open.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * What one call does on the device, whatever it computes: build a row's kernel, launch kernels, and
  * end. For the OpenCL files only; called with gemm_cl_lock held, while the device is open.

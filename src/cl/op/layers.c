@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Layers without weights on the OpenCL device: one launch each, and for a route one for each input.
  *

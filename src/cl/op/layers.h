@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Layers without weights on the OpenCL device. For the OpenCL files only; called with gemm_cl_lock
  * held, while the device is open.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * One multiply on the OpenCL device.
  *

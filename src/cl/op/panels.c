@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * B as images. Three ways, the cheapest one that works:
  *

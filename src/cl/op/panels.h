@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * B as images of four columns a pixel. A B that is larger than the device's images is cut into
  * panels. For the OpenCL files only; called with gemm_cl_lock held.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Times a row for benchmarks, on data that is on the device already.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Winograd's algorithm: the sizes of a layer, and its three kernels.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Winograd's algorithm on an OpenCL device that is a CPU (kernels/cl_winograd.h). For the OpenCL
  * files only; called with gemm_cl_lock held, while the device is open.

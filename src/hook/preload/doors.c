@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * libdarknet-layers.so: Darknet's functions under their own names, so that a preload replaces them.
  *

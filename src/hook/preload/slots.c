@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The plans of the layers of a Darknet that has no place for them: a table by weights and output.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The plans of the layers of a Darknet that has no place for them. */
 #ifndef HOOK_SLOTS_H
 #define HOOK_SLOTS_H

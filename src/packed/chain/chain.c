@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Three layers as one: 1x1 (expand), depthwise, 1x1 (project). The first may be missing, and a
  * shortcut may follow.

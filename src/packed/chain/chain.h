@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A chain of convolutions of `packed`, by bands or by phases. */
 #ifndef PACKED_CHAIN_H
 #define PACKED_CHAIN_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * How threads share a chain: the way with the lowest estimate. The unit is a multiply-add of one
  * thread.

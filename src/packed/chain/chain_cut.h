@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* How threads share a chain: by bands or by phases, see chain.c. */
 #ifndef PACKED_CHAIN_CUT_H
 #define PACKED_CHAIN_CUT_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The convolution of `packed`, without im2col: the ways, in the order in which they are asked.
  * docs/packed-ways.md says which layers each of them takes.

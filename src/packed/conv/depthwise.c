@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Depthwise convolutions, where a filter sees one channel: no product of matrices. The rows of a
  * channel are copied with zeroes around them, some at a time, and the sums stay in registers.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Convolutions whose filters are as large as the image, as connected layers are. A filter and the
  * channels that it sees are two vectors, and an output is their dot product.

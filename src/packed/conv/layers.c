@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The layers between convolutions: pooling, upsample, route, shortcut and yolo.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* 1x1 layers in nchwc: a vector holds vl channels of one place (ukernel_nchwc.h). And the weights
    of layers and chains, arranged for that. */
 #ifndef PACKED_NCHWC_H

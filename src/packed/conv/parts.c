@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Rows of the image in S parts: see parts.h. */
 #include "packed/conv/parts.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Rows of the image in S parts, for layers of stride S: pixels under a tap are then neighbours. */
 #ifndef PACKED_PARTS_H
 #define PACKED_PARTS_H

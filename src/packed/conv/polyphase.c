@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Layers of stride S > 1 with large maps, as products of matrices. A chunk is some rows of the
  * output. Their band of the image has all channels, with rows in S parts (parts.h), and serves many

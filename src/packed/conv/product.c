@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * A convolution as products of matrices: see product.h. A tap is one weight of a filter:
  * (channel, ky, kx). Row p of B, which im2col would write, holds the pixels under tap p. Strips of

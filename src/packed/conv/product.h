@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * A convolution as products of matrices, one for each image and group: M filters, N places of the
  * output, K taps. The columns of B are packed straight from the image.

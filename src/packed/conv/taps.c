@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Offsets and masks of a filter's taps. Making them takes as long as a small layer, so those of the
  * last convolutions are kept in a table, one block of memory each.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The taps of a filter as shifts of the image.
  *

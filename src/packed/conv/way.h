@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The ways of `packed` to compute a convolution. convolution.c has their table. A new way is a file
  * with a packed_way, and its name in the table and here.

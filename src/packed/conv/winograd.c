@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Winograd's algorithm: a 3x3 convolution of stride 1 as n * n multiplies, n = m + 2.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* LOOP 5: the rectangles of C that the threads compute. */
 #ifndef PACKED_CUT_H
 #define PACKED_CUT_H

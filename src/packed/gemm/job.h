@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * A job of the packed gemm: C += alpha * A * B with two parts that the caller may replace. One is
  * where B comes from, the other is what happens to a finished tile of C. A multiply and a

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The packed gemm, in the manner of Goto and BLIS, for matrices of Darknet's shapes: A has few rows
  * (M = 16 .. 1024), and B has from 173056 columns by 27 rows to 169 columns by 4608 rows.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The loops of the packed gemm around the micro-kernel: runs a whole job. */
 #ifndef PACKED_LOOPS_H
 #define PACKED_LOOPS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * All decisions about a job, made once before it begins: block sizes, what is packed, and the
  * rectangles of C that the threads compute.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Calls whose C is one row or one column, and outer products. Each element of the matrix is used
  * once there, so nothing is packed: memory is the limit.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* How strips of B get near: see strip.h. */
 #include "packed/gemm/strip.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Strips of B: where each one is, how it gets near, and which one comes next.
  *

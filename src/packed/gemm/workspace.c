@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The workspace of the last call: see workspace.h. */
 #include "packed/gemm/workspace.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Memory that all threads of one call share, kept because the first touch of a page is slow. */
 #ifndef PACKED_WORKSPACE_H
 #define PACKED_WORKSPACE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The list of micro-kernels. A new instruction set is a file ukernel_<isa>.c and a line here. */
 #include "packed/isa/ukernel.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The contract between the loops of `packed` and the micro-kernels: one struct for each instruction
  * set.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Tail columns along K: N % TAIL_UNIT of them. As columns of a tile they would fill a vector in
  * part. So they are multiplied with vectors along k, which are full. Two rows of A meet up to

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Layers with few channels. Included by ukernel_body.h.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The micro-kernels of one instruction set, written once for all. The parts:
  *

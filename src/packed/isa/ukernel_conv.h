@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Convolutions: strips of B packed from an image, and depthwise layers. Included by ukernel_body.h.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Any processor, by the vector extensions of gcc and clang: 4 x 8, vectors of four floats.
  *

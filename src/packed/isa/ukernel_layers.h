@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Layers without weights: maxima, repeated pixels, sums, shortcuts and the logistic. Included by
  * ukernel_body.h.

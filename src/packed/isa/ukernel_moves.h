@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The pieces of gemm_moves. Between its steps of k, a tile copies the next strip of B and
  * prefetches a later one, a piece at a time. Included by ukernel_body.h.

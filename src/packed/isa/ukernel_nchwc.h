@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The layout nchwc: a vector holds VL channels of one place. Included by ukernel_body.h.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Packing of panels: kc rows of `width` floats, the first n from the matrix, zeroes behind them.
  * Included by ukernel_body.h.

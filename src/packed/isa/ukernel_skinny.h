@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * A vector times a matrix: each element of the matrix is used once, so memory is the limit.
  * Included by ukernel_body.h.

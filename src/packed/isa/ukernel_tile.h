@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The tile in registers. With MR = 8 and NV = 3:
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The transforms of winograd.c: m x m outputs Y of a 3x3 filter g from n x n inputs d, n = m + 2.
  *
