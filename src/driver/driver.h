@@ -43,7 +43,7 @@ void gemm_set_threads(int threads);
 void gemm_set_conv(gemm_conv_mode);
 void gemm_set_prepare_first(bool);      /* as GEMM_PREPARE=first: all passes have the same bits */
 
-/* How many bytes all plans together may keep, at least 1. Default: plan.h. */
+/* How many bytes all plans together may keep, instead of GEMM_KEEP and of all other limits. */
 void gemm_set_plan_limit(size_t bytes);
 
 /* How many they keep now. */

@@ -3,6 +3,7 @@
 #include "driver/plan.h"
 
 #include "driver/driver.h"
+#include "driver/start.h"
 #include "util/limits.h"
 
 #include <errno.h>
@@ -27,23 +28,25 @@ struct gemm_plan {
     layer_key key;
     float *norm;                /* folded, or NULL */
     gemm_kept kept;
-    size_t counted;             /* of kept.bytes, in the sum below */
+    size_t counted;             /* of `norm` and of kept.bytes, in the sum below */
     bool used;                  /* a call with it was done */
 };
 
 /* The bytes that all plans keep, and their limit. */
 static _Atomic size_t kept_bytes, limit = SIZE_MAX;
 static atomic_bool forced;      /* the limit is that of gemm_set_plan_limit */
-static size_t machine, group;   /* the limits by a share of the memory, and the group's memory */
+static size_t most, group;      /* GEMM_KEEP or a share of the memory, and the group's memory */
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 static void find_memory(void)
 {
     enum { SHARE = 4 };
     const long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
-    machine = pages > 0 && page > 0 ? (size_t)pages / SHARE * (size_t)page : SIZE_MAX / SHARE;
+    const size_t keep = gemm_get_state()->keep;
+    most = pages > 0 && page > 0 ? (size_t)pages / SHARE * (size_t)page : SIZE_MAX / SHARE;
     group = gemm_group_memory("");
-    if (group / SHARE < machine) machine = group / SHARE;
+    if (group / SHARE < most) most = group / SHARE;
+    if (keep < SIZE_MAX) most = keep;
 }
 
 /* For each new plan, because the process may take more memory than it did at the last one. */
@@ -52,7 +55,7 @@ static void find_limit(void)
     pthread_once(&once, find_memory);
     if (atomic_load(&forced)) return;
     const size_t spare = gemm_spare_memory("", group), kept = atomic_load(&kept_bytes);
-    atomic_store(&limit, kept < machine && spare < machine - kept ? kept + spare : machine);
+    atomic_store(&limit, kept < most && spare < most - kept ? kept + spare : most);
 }
 
 void gemm_set_plan_limit(size_t bytes)
@@ -117,9 +120,31 @@ float *gemm_fold_norm(const conv_call *c, const conv_norm *norm)
     return folded;
 }
 
+/* What the plan may keep, with what it keeps already. */
+static size_t room_of(const gemm_plan *plan)
+{
+    const size_t others = atomic_load(&kept_bytes) - plan->counted, all = atomic_load(&limit);
+    return others < all ? all - others : 0;
+}
+
+static size_t norm_bytes(const gemm_plan *plan)
+{
+    return plan->norm ? 2 * (size_t)plan->key.n * sizeof *plan->norm : 0;
+}
+
+static void count_kept(gemm_plan *plan)
+{
+    const size_t now = norm_bytes(plan) + (plan->kept.data ? plan->kept.bytes : 0);
+    atomic_fetch_add(&kept_bytes, now - plan->counted);
+    plan->counted = now;
+}
+
 const float *gemm_plan_norm(gemm_plan *plan, const conv_call *c, const conv_norm *norm)
 {
-    if (!plan->norm) plan->norm = gemm_fold_norm(c, norm);
+    const size_t bytes = 2 * (size_t)c->n * sizeof *plan->norm;
+    if (plan->norm || bytes > room_of(plan)) return plan->norm;
+    plan->norm = gemm_fold_norm(c, norm);
+    count_kept(plan);
     return plan->norm;
 }
 
@@ -130,15 +155,13 @@ bool gemm_plan_is_new(const gemm_plan *plan)
 
 gemm_kept *gemm_plan_kept(gemm_plan *plan)
 {
-    const size_t others = atomic_load(&kept_bytes) - plan->counted, most = atomic_load(&limit);
-    plan->kept.room = others < most ? most - others : 0;
+    const size_t room = room_of(plan), norm = norm_bytes(plan);
+    plan->kept.room = norm < room ? room - norm : 0;
     return &plan->kept;
 }
 
 void gemm_plan_count(gemm_plan *plan, bool done)
 {
-    const size_t now = plan->kept.data ? plan->kept.bytes : 0;
     plan->used = plan->used || done;
-    atomic_fetch_add(&kept_bytes, now - plan->counted);
-    plan->counted = now;
+    count_kept(plan);
 }

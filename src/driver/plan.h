@@ -4,9 +4,10 @@
  *
  *   struct gemm_plan = the layer it was made for + folded batch norm + what the row keeps
  *
- * All plans together may keep a quarter of the memory of the machine, or of a container. Where the
- * process is limited they leave more (util/limits.h): a host does not look whether it gets memory.
- * A layer that finds no room computes what it needs at each call, as a layer without a slot does.
+ * All plans together may keep as many bytes as GEMM_KEEP says, else a quarter of the memory of the
+ * machine, or of a container. Where the process is limited they leave more (util/limits.h): a host
+ * does not look whether it gets memory. A layer that finds no room computes what it needs at each
+ * call, as a layer without a slot does.
  */
 #ifndef GEMM_PLAN_H
 #define GEMM_PLAN_H
@@ -21,7 +22,7 @@ gemm_plan *gemm_plan_get(gemm_plan **slot, const gemm_variant *, const conv_call
                          const conv_norm *);
 
 /* n scales, then n shifts, so that scale * x + shift is Darknet's batch norm at inference. Folded
-   once for each plan. NULL without memory. */
+   once for each plan. NULL without memory, and without room for it. */
 const float *gemm_plan_norm(gemm_plan *, const conv_call *, const conv_norm *);
 
 /* The same without a plan. The caller frees it. */

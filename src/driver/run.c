@@ -85,7 +85,7 @@ static const gemm_variant *run_traced(const op_run *c)
     if (!c->state->trace) return run(c);
     const double start = gemm_now_ms();
     const gemm_variant *ran = run(c);
-    if (ran) gemm_trace_op(ran, c->op, gemm_now_ms() - start, c->note);
+    if (ran) gemm_trace_op(ran, c->op, gemm_now_ms() - start, c->note, gemm_planned_bytes());
     return ran;
 }
 

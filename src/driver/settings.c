@@ -10,6 +10,7 @@
 #include "util/number.h"
 
 #include <stdarg.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -104,6 +105,16 @@ static bool read_prepare(void)
     return !strcmp(value, "first");
 }
 
+static size_t read_keep(void)
+{
+    const char *value = getenv("GEMM_KEEP");
+    size_t bytes = SIZE_MAX;
+    if (value && !gemm_parse_bytes(value, &bytes))
+        gemm_refuse("GEMM_KEEP='%s' is no number of bytes; allowed is a whole number, and behind "
+                    "it K, M, G or nothing", value);
+    return bytes;
+}
+
 static const char *read_impl(void)
 {
     const char *name = getenv("GEMM_IMPL");
@@ -123,12 +134,14 @@ gemm_settings gemm_read_settings(void)
         .conv = read_conv(),
         .prepare_first = read_prepare(),
         .way = getenv("GEMM_WAY"),
+        .keep = read_keep(),
         .check = read_switch("GEMM_CHECK", false),
         .trace = read_name("GEMM_TRACE"),
         .cl_device = getenv("GEMM_CL_DEVICE"),
         .cl_library = read_name("GEMM_CL_LIBRARY"),
         .pocl_dir = read_name("POCL_CACHE_DIR"),
         .cl_try = read_switch("GEMM_CL_TRY", true),
+        .cl_say = read_switch("GEMM_CL_SAY", false),
         .tune = read_switch("GEMM_TUNE", false),
         .cache_dir = read_name("GEMM_CACHE_DIR"),
         .cache_home = read_name("XDG_CACHE_HOME"),

@@ -6,6 +6,7 @@
 #define GEMM_SETTINGS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 enum { GEMM_MAX_THREADS = 1024 };
 
@@ -27,12 +28,14 @@ typedef struct gemm_settings {
     gemm_conv_mode conv;        /* GEMM_CONV */
     bool prepare_first;         /* GEMM_PREPARE=first */
     const char *way;            /* GEMM_WAY, or NULL */
+    size_t keep;                /* GEMM_KEEP, in bytes; SIZE_MAX: the variable is not set */
     bool check;                 /* GEMM_CHECK */
     const char *trace;          /* GEMM_TRACE: a file, "-" for stderr */
     const char *cl_device;      /* GEMM_CL_DEVICE */
     const char *cl_library;     /* GEMM_CL_LIBRARY */
     const char *pocl_dir;       /* POCL_CACHE_DIR: PoCL's own variable, for messages only */
     bool cl_try;                /* GEMM_CL_TRY: OpenCL programs are tried before they are used */
+    bool cl_say;                /* GEMM_CL_SAY: the OpenCL device's texts and limits are printed */
     bool tune;                  /* GEMM_TUNE */
     const char *cache_dir;      /* GEMM_CACHE_DIR */
     const char *cache_home;     /* XDG_CACHE_HOME */

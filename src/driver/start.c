@@ -111,7 +111,7 @@ static void start(void)
         .threads = threads, .threads_by = by,
         .isa = find_isa(s.isa),
         .conv = s.conv, .prepare_first = s.prepare_first, .way = find_way(s.way),
-        .check = s.check, .trace = s.trace,
+        .keep = s.keep, .check = s.check, .trace = s.trace,
     };
     last = (gemm_state){
         .impl = gemm_stock_row(), .threads = 1, .isa = state.isa, .conv = GEMM_IM2COL,
@@ -123,7 +123,7 @@ static void start(void)
     gemm_cl_configure(&(gemm_cl_configuration){
         .device = s.cl_device, .library = s.cl_library, .clblast = s.ref_clblast,
         .cache_dir = folder, .pocl_dir = s.pocl_dir, .cache_home = s.cache_home, .home = s.home,
-        .privileged = gemm_is_privileged(), .untried = !s.cl_try,
+        .privileged = gemm_is_privileged(), .untried = !s.cl_try, .say = s.cl_say,
     });
     gemm_auto_configure(&(gemm_tuning_file){.folder = folder, .isa = state.isa->name,
                                             .rows = gemm_variants,

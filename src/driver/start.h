@@ -19,6 +19,7 @@ typedef struct gemm_state {
     gemm_conv_mode conv;                /* of GEMM_CONV */
     bool prepare_first;                 /* of GEMM_PREPARE */
     const char *way;                    /* of GEMM_WAY, or NULL */
+    size_t keep;                        /* of GEMM_KEEP; SIZE_MAX: plan.h has the default */
     bool check, trace;                  /* GEMM_CHECK=1, GEMM_TRACE is set */
 } gemm_state;
 

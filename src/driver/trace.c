@@ -3,6 +3,7 @@
  * GEMM_TRACE: a CSV row for every call. `layer` and `algorithm` are empty for a multiply. kernel_ms
  * is empty when no device worked. `auto` has the row that the row `auto` took, and why in
  * parentheses. `why` has the ways of a convolution that were asked, and why they do not run.
+ * `kept` is what all plans together keep behind the call, in bytes.
  *
  * A row is written at once, and nothing is left in a buffer: a child of fork would write it again.
  */
@@ -56,13 +57,14 @@ int gemm_trace_open(const char *path)
                  : STDERR_FILENO;
     if (trace < 0) return errno;
     if (!write_text("variant,TA,TB,M,N,K,ms,gflops,kernel_ms,bytes_a,bytes_b,bytes_c,layer,"
-                    "algorithm,auto,why\n"))
+                    "algorithm,auto,why,kept\n"))
         return errno;
     if (file) atexit(close_trace);
     return 0;
 }
 
-void gemm_trace_op(const gemm_variant *ran, const gemm_op *op, double ms, const gemm_note *note)
+void gemm_trace_op(const gemm_variant *ran, const gemm_op *op, double ms, const gemm_note *note,
+                   size_t kept)
 {
     if (trace < 0) return;
     char row[1024] = "", layer[GEMM_OP_TEXT], kernel_ms[32] = "", chosen[64] = "";
@@ -72,10 +74,10 @@ void gemm_trace_op(const gemm_variant *ran, const gemm_op *op, double ms, const 
     if (note->chosen) snprintf(chosen, sizeof chosen, "%s (%s)", note->chosen, note->why);
     gemm_op_name_layer(op, layer);
     const double gflops = ms > 0 ? gemm_op_flop(op) / ms * 1e-6 : 0;    /* not 0 / 0 */
-    gemm_append(row, sizeof row, "%s,%d,%d,%d,%d,%d,%.4f,%.3f,%s,%zu,%zu,%zu,%s,%s,%s,%s\n",
+    gemm_append(row, sizeof row, "%s,%d,%d,%d,%d,%d,%.4f,%.3f,%s,%zu,%zu,%zu,%s,%s,%s,%s,%zu\n",
                 *note->ran ? note->ran : ran->name, multiply && op->multiply->TA,
                 multiply && op->multiply->TB, p.M, p.N, p.K, ms, gflops, kernel_ms,
                 note->copied_a, note->copied_b, note->copied_c, layer, note->algorithm, chosen,
-                note->weighed);
+                note->weighed, kept);
     if (!write_text(row)) die_of_write();
 }

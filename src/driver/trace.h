@@ -11,7 +11,8 @@
 int gemm_trace_open(const char *path);
 
 /* Writes one CSV row. `ran` is the variant that really ran, and `ms` is its wall time. M, N and K
-   are those of gemm_op_product. */
-void gemm_trace_op(const gemm_variant *ran, const gemm_op *, double ms, const gemm_note *);
+   are those of gemm_op_product. `kept` is what all plans keep now, in bytes. */
+void gemm_trace_op(const gemm_variant *ran, const gemm_op *, double ms, const gemm_note *,
+                   size_t kept);
 
 #endif

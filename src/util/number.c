@@ -7,6 +7,7 @@
 #include <ctype.h>
 #include <errno.h>
 #include <math.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -39,5 +40,20 @@ bool gemm_parse_double(const char *text, double least, double most, double *x)
     gemm_end_point(host);
     if (errno || *end || !isfinite(value) || value < least || value > most) return false;
     *x = value;
+    return true;
+}
+
+bool gemm_parse_bytes(const char *text, size_t *bytes)
+{
+    static const char units[] = "KMG";
+    char *end;
+    if (!isdigit((unsigned char)*text)) return false;
+    errno = 0;
+    const unsigned long long value = strtoull(text, &end, 10);
+    const char *unit = *end ? strchr(units, *end) : NULL;
+    if (errno || (*end && (!unit || end[1]))) return false;
+    const int shift = unit ? 10 * (int)(unit - units + 1) : 0;
+    if (value > SIZE_MAX >> shift || (!shift && value == SIZE_MAX)) return false;
+    *bytes = (size_t)value << shift;
     return true;
 }

@@ -43,6 +43,10 @@ check env-conv-direct env GEMM_CONV=direct ./darknet detect cfg/kite-demo.cfg cf
 expect_failure env-prepare "GEMM_PREPARE='third' is neither first nor second" env GEMM_PREPARE=third $detect
 expect_failure env-way "GEMM_WAY='direct' is no way of packed; the ways are: dots winograd4 " env GEMM_WAY=direct $detect
 expect_failure env-check "GEMM_CHECK='yes' is neither 0 nor 1" env GEMM_CHECK=yes $detect
+for keep in '' -1 64MB 1T 1.5G ' 1M' 0x10 99999999999999999999 17179869184G; do
+    expect_failure "env-keep-$keep" "GEMM_KEEP='$keep' is no number of bytes; allowed is a whole number" \
+        env GEMM_KEEP="$keep" $detect
+done
 expect_failure env-bind "GEMM_BIND='' is neither 0 nor 1" env GEMM_BIND= $detect
 expect_failure env-ref "GEMM_REF_BLIS=missing.so: missing.so: cannot open shared object file" \
     env GEMM_IMPL=blis GEMM_REF_BLIS=missing.so $detect

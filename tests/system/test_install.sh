@@ -98,6 +98,33 @@ is run-words 'a  b' "$(cat "$work/out")"
 is run-not-reached 'darknet-gemm: no call reached the library: man darknet-gemm says which programs it reaches' "$(cat "$work/err")"
 is run-quiet '57 66 129 150' "$("$run" run "$work/shared" 2>&1)"
 is run-after-preload "$prefix/lib/$soname:libm.so.6" "$(LD_PRELOAD=libm.so.6 "$run" run sh -c 'echo "$LD_PRELOAD"')"
+
+# ---- darknet-gemm report ----
+mkdir "$work/noted"
+printf 'darknet-gemm OpenCL program 2\ndevice Adreno\nit gives wrong results' >"$work/noted/cl_tile-1.note"
+check report env GEMM_CACHE_DIR="$work/noted" OCL_ICD_VENDORS=/nonexistent "$run" report "$work/report"
+is report-sections 'versions processors limits environment rows and device times verdicts end' \
+    "$(sed -n 's/^== //p' "$work/report" | paste -sd ' ')"
+for line in "darknet-gemm $version" "$(uname -srmo)" "GEMM_CACHE_DIR=$work/noted" "cache folder: $work/noted" 'it gives wrong results'; do
+    check "report-has-$line" grep -qxF "$line" "$work/report"
+done
+check report-rows grep -q '^packed	usable' "$work/report"
+check report-no-device grep -q '^cl	unusable: .*OpenCL' "$work/report"
+check report-times grep -q '^packed,256,676,1152,.*,ok,' "$work/report"
+check report-a-row-that-cannot-run grep -q '^cl: status 1$' "$work/report"
+if ls /etc/OpenCL/vendors/*pocl* >/dev/null 2>&1; then
+    check report-on-device env GEMM_CACHE_DIR="$work/noted" "$run" report "$work/on-device"
+    check report-device grep -q '^gemm_cl: device .*, driver .*KiB local memory.*OpenCL C' "$work/on-device"
+else
+    skip report-device 'no OpenCL device (Debian: pocl-opencl-icd)'
+fi
+expect_failure report-unwritable "the report '$work/none/report' cannot be written" "$run" report "$work/none/report"
+expect_failure report-disk-full "the report '/dev/full' is not whole" env OCL_ICD_VENDORS=/nonexistent "$run" report /dev/full
+expect_failure report-usage 'usage: darknet-gemm run' "$run" report a b
+mv "$prefix/bin/gemm-bench" "$work/bench"
+check report-without-bench "$run" report "$work/report"
+check report-without-bench-says grep -q 'neither rows nor times' "$work/report"
+mv "$work/bench" "$prefix/bin/gemm-bench"
 check uninstall-prefix project uninstall "PREFIX=$prefix"
 is uninstall-prefix-left '' "$(files "$prefix")"
 

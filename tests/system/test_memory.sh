@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # The workspace of im2col is not allocated when the hook takes every convolution, and is when not. What
-# plans keep stays in bounds. Where memory is limited so far that an unpatched Darknet just runs, the
+# plans keep stays in bounds, those of GEMM_KEEP too. Where memory is limited so far that an unpatched Darknet just runs, the
 # patched one runs too.
 . tests/support/lib.sh
 
@@ -31,6 +31,29 @@ if [ "$hook" -le $most ]; then
 else
     fail memory-plans "a detection with plans needs $hook KiB, more than $most"
 fi
+
+# ---- GEMM_KEEP: three pictures in one process, because the second pass prepares most ----
+# keeping BYTES...: their boxes to $work/boxes, and the most that was kept to $most
+keeping()
+{
+    for picture in kite dog horses; do echo data/$picture.jpg; done |
+        GEMM_TRACE=$work/trace GEMM_IMPL=packed env "$@" ./darknet detect cfg/kite-demo.cfg cfg/kite-demo.weights 2>/dev/null |
+        sed 's/^Enter Image Path: //; s/: Predicted in .*//' >"$work/boxes"
+    most=$(awk -F, 'NR > 1 && $17 + 0 > most { most = $17 + 0 } END { print most + 0 }' "$work/trace")
+}
+keeping GEMM_THREADS=2
+all=$most
+mv "$work/boxes" "$work/all"
+check memory-keep-traced [ "$all" -gt 400000 ]
+for keep in 0:0 100K:102400 300000:300000; do
+    keeping GEMM_KEEP=${keep%:*}
+    check "memory-keep-${keep%:*}-bound" [ "$most" -le "${keep#*:}" ]
+    [ "$keep" = 0:0 ] || check "memory-keep-${keep%:*}-used" [ "$most" -gt 0 ]
+    check "memory-keep-${keep%:*}-boxes" cmp "$work/boxes" "$work/all"
+done
+keeping GEMM_KEEP=1G
+check memory-keep-more [ "$most" = "$all" ]
+rm -f predictions.jpg
 
 # detect_within v|d KIB PROGRAM: with so many addresses, or so much data
 detect_within()

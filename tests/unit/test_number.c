@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Numbers that a person types: what gemm_parse_int and gemm_parse_double take, and what they
- * refuse.
+ * Numbers that a person types: what gemm_parse_int, gemm_parse_double and gemm_parse_bytes take,
+ * and what they refuse.
  */
 #include "support/report.h"
 #include "util/number.h"
@@ -85,6 +85,36 @@ static const real_case REAL[] = {
     {"1,5", 0, 1e308, false, 0},
 };
 
+typedef struct bytes_case {
+    const char *text;
+    bool right;
+    size_t value;
+} bytes_case;
+
+static const bytes_case BYTES[] = {
+    {"0", true, 0},
+    {"0G", true, 0},
+    {"123", true, 123},
+    {"1K", true, 1024},
+    {"64M", true, 64 << 20},
+    {"3G", true, (size_t)3 << 30},
+    {"17179869183G", true, (size_t)17179869183u << 30},
+    {"17179869184G", false, 0},                 /* 2^64 */
+    {"18446744073709551615", false, 0},         /* SIZE_MAX */
+    {"99999999999999999999", false, 0},
+    {"", false, 0},
+    {"M", false, 0},
+    {" 1M", false, 0},
+    {"1 M", false, 0},
+    {"-1", false, 0},
+    {"+1", false, 0},
+    {"0x10", false, 0},
+    {"1.5G", false, 0},
+    {"64m", false, 0},
+    {"64MB", false, 0},
+    {"1T", false, 0},
+};
+
 /* A text that is refused must leave the number alone. */
 static void test_whole(const whole_case *c)
 {
@@ -111,9 +141,22 @@ static void test_real(const real_case *c)
     else report_fail(name, "%s as %g", right ? "taken" : "refused", x);
 }
 
+static void test_bytes(const bytes_case *c)
+{
+    enum { BEFORE = 77 };
+    char name[64];
+    size_t bytes = BEFORE;
+    snprintf(name, sizeof name, "bytes '%s'", c->text);
+    const bool right = gemm_parse_bytes(c->text, &bytes);
+    const size_t expected = c->right ? c->value : BEFORE;
+    if (right == c->right && bytes == expected) report_pass(name);
+    else report_fail(name, "%s as %zu", right ? "taken" : "refused", bytes);
+}
+
 int main(void)
 {
     for (size_t i = 0; i < sizeof WHOLE / sizeof *WHOLE; ++i) test_whole(&WHOLE[i]);
     for (size_t i = 0; i < sizeof REAL / sizeof *REAL; ++i) test_real(&REAL[i]);
+    for (size_t i = 0; i < sizeof BYTES / sizeof *BYTES; ++i) test_bytes(&BYTES[i]);
     return report_status();
 }

@@ -377,6 +377,7 @@ const gemm_cl_device *gemm_cl_open_device(const char **why)
         state = OPENING;
         state = open_any() ? OPEN : UNUSABLE;
         if (state == UNUSABLE) release();
+        else if (configuration.say) fprintf(stderr, "gemm_cl: device %s\n", gemm_cl_describe());
     }
     if (state != OPEN) *why = get_reason();
     return gemm_cl_opened();
@@ -408,6 +409,17 @@ void gemm_cl_close_device(const char *why)
     closed = why;
 }
 
+/* For a reader of a report. Texts that the device does not tell are left out. */
+static void add_texts(const gemm_cl_device *d)
+{
+    char *version = ASK_TEXT(d->id, CL_DEVICE_VERSION);
+    char *c_version = ASK_TEXT(d->id, CL_DEVICE_OPENCL_C_VERSION);
+    if (version) gemm_text_add(&description, ", %s", version);
+    if (c_version) gemm_text_add(&description, ", %s", c_version);
+    free(version);
+    free(c_version);
+}
+
 const char *gemm_cl_describe(void)
 {
     const gemm_cl_device *d = gemm_cl_opened();
@@ -417,5 +429,10 @@ const char *gemm_cl_describe(void)
                   "%s, driver %s, %d compute units, %s memory, images up to %zux%zu", d->name,
                   d->driver, d->traits.units, d->traits.unified ? "unified" : "discrete",
                   d->image_width, d->image_height);
+    gemm_text_add(&description,
+                  ", groups up to %zu, %d KiB local memory, %llu MiB in all, %s 16-bit floats",
+                  d->group_items, d->traits.local >> 10, (unsigned long long)d->memory >> 20,
+                  d->traits.fp16 ? "with" : "without");
+    add_texts(d);
     return gemm_text_part(&description);
 }
