@@ -57,5 +57,5 @@ dist: | $(BUILD)/made-by-darknet-gemm ## the source of this version as a file: b
 	@setup/dist.sh $(VERSION) $(DIST)
 
 .PHONY: deb
-deb: dist ## the Debian packages, and what lintian says: build/debian; needs debhelper and lintian
+deb: dist ## the Debian packages, and what lintian says: build/debian; installs Debian packages first
 	@setup/deb.sh $(DIST) $(BUILD)/debian

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-# The Debian packages of each target. `make detect` and `make test`, `test-qemu`, `test-opencl` and
-# `test-debian` install those that are missing; every other target only says which ones are.
+# The Debian packages of each target. `make detect` and `make test`, `test-qemu`, `test-opencl`,
+# `test-debian` and `deb` install those that are missing; every other target only says which ones are.
 
 BUILD_PACKAGES = gcc g++ libc6-dev binutils make patch tar xz-utils curl ca-certificates
 # Optional, as patterns of the shell, because names differ between releases: setup/packages.sh takes
@@ -23,9 +23,9 @@ PACKAGES_loops    = $(BENCH_PACKAGES)
 PACKAGES_explain  = $(BENCH_PACKAGES) valgrind binutils
 PACKAGES_bench    = $(BENCH_PACKAGES)
 PACKAGES_bench-cl = $(BENCH_PACKAGES)
-PACKAGES_deb      = debhelper lintian
+PACKAGES_deb      = dpkg-dev debhelper lintian git
 PACKAGES_packages = $(BENCH_PACKAGES) $(REPORT_PACKAGES)
-PACKAGES_test     = $(BENCH_PACKAGES) $(REPORT_PACKAGES) python3-numpy cmake pkg-config man-db clang valgrind time python3 locales
+PACKAGES_test     = $(BENCH_PACKAGES) $(REPORT_PACKAGES) python3-numpy cmake pkg-config man-db git clang valgrind time python3 locales
 PACKAGES_test-qemu = qemu-user gcc-aarch64-linux-gnu g++-aarch64-linux-gnu libc6-dev-arm64-cross
 PACKAGES_test-debian = mmdebstrap git
 
@@ -37,7 +37,7 @@ OPTIONAL_packages = $(REF_PACKAGES)
 OPTIONAL_test     = $(REF_PACKAGES) $(CL_TEST_PACKAGES) $(HOST_PACKAGES)
 OPTIONAL_test-opencl = $(REF_PACKAGES)
 
-INSTALLING = $(filter packages detect test test-qemu test-opencl test-debian,$(MAKECMDGOALS))
+INSTALLING = $(filter packages detect test test-qemu test-opencl test-debian deb,$(MAKECMDGOALS))
 
 packages: ## install the Debian packages for building and measuring
 	@setup/packages.sh $(if $(INSTALLING),$(if $(filter 0,$(INSTALL)),require,install),name) \

@@ -85,6 +85,11 @@ for more in 0 20000 40000 60000; do
         fi
     done
 done
+if GEMM_KEEP=8G detect_within v $((least + 20000)) "$root/darknet"; then
+    pass memory-keep-heeds-addresses
+else
+    fail memory-keep-heeds-addresses "$((least + 20000)) KiB of addresses: $(tail -n 2 "$work/output")"
+fi
 if detect_within d $((least + 20000)) "$root/darknet"; then
     pass memory-data
 else
