@@ -7,6 +7,7 @@
 #include "util/number.h"
 
 #include <limits.h>
+#include <stdint.h>
 #include <string.h>
 
 typedef struct whole_case {
@@ -98,7 +99,7 @@ static const bytes_case BYTES[] = {
     {"1K", true, 1024},
     {"64M", true, 64 << 20},
     {"3G", true, (size_t)3 << 30},
-    {"17179869183G", true, (size_t)17179869183u << 30},
+    {"17179869183G", SIZE_MAX > UINT32_MAX, (size_t)17179869183u << 30},
     {"17179869184G", false, 0},                 /* 2^64 */
     {"18446744073709551615", false, 0},         /* SIZE_MAX */
     {"99999999999999999999", false, 0},
