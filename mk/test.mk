@@ -236,7 +236,7 @@ endif
 # left out, because PoCL compiles for minutes.
 QUICK_PROGRAMS = $(addprefix $T/,test_chain test_conv test_driver test_gemm test_hook test_library test_limits test_number test_packed test_packed_layers)
 QUICK_COMMANDS = \
-    'OCL_ICD_VENDORS=/nonexistent $T/test_gemm --cases 40' \
+    'GEMM_CL_LIBRARY=/none $T/test_gemm --cases 40' \
     'tests/system/test_bad_input.sh $(abspath $(UNTRAINED))' \
     '$T/test_packed --cases 100 --without threads' \
     '$T/test_chain --cases 10' \
