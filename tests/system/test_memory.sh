@@ -55,14 +55,14 @@ keeping GEMM_KEEP=1G
 check memory-keep-more [ "$most" = "$all" ]
 rm -f predictions.jpg
 
-# detect_within v|d KIB PROGRAM: with so many addresses, or so much data
+# detect_within v|d KIB PROGRAM: with so many addresses, or so much data; plans keep all that they can at once
 detect_within()
 {
     (
         ulimit -c 0
         ulimit -$1 $2
         cd "$work/limited" || exit 1
-        exec "$3" detect cfg/yolov3-tiny.cfg $BUILD/yolov3-tiny-untrained.weights data/kite.jpg
+        GEMM_PREPARE=first exec "$3" detect cfg/yolov3-tiny.cfg $BUILD/yolov3-tiny-untrained.weights data/kite.jpg
     ) >"$work/output" 2>&1
     grep -q 'Predicted in' "$work/output"
 }
