@@ -7,11 +7,14 @@
 open_result = result=$$(bench/studies/result.sh open $(1)) || exit 1; trap : INT TERM
 close_result = bench/studies/result.sh close "$$result" $$? $(if $(1),'$(1)' $(2))
 
-.PHONY: detect detect-all tune gprof loops explain bench bench-cl ladder bench-detect bench-peers ab ab-commits report
+.PHONY: detect plan detect-all tune gprof loops explain bench bench-cl ladder bench-detect bench-peers ab ab-commits report
 
 detect: all default-weights ## detect IMAGE under GEMM_IMPL, with CFG and WEIGHTS; installs Debian packages first
 	@$(SET_WEIGHTS); export GEMM_IMPL=$(GEMM_IMPL); set -- $(call quote,$(CFG)) "$$weights" $(call quote,$(IMAGE)); \
 	    case $$weights in *-untrained.weights) demo/detect.sh "$$@" ;; *) set -x; ./darknet detect "$$@" ;; esac
+
+plan: all ## a line for each call of a pass through CFG: its way, why, and what it keeps; GEMM_PREPARE=second: of the first picture
+	@GEMM_IMPL=$(GEMM_IMPL) bench/studies/plan.sh ./darknet $(call quote,$(CFG))
 
 detect-all: all default-weights $(OUT)/bench/detect_all ## one table: every variant's detection seconds and difference to stock: IMAGES
 	@$(SET_WEIGHTS); $(call open_result,$(BUILD)/detect-all); \

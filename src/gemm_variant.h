@@ -31,7 +31,7 @@ typedef enum gemm_status {
 typedef struct gemm_note {
     char ran[64];               /* the row or kernel that this row chose, else "" */
     char algorithm[48];         /* of a convolution, such as implicit or winograd4, else "" */
-    char weighed[224];          /* of a convolution, where context->timed: the other ways that were
+    char weighed[320];          /* of a convolution, where context->timed: the other ways that were
                                    asked, and why they did not run */
     const struct gemm_transform *transform;     /* of Winograd's algorithm (util/winograd.h), or
                                    NULL */
@@ -231,7 +231,6 @@ typedef struct gemm_variant {
     const char *name;           /* the value of GEMM_IMPL */
     gemm_row_run *run;
     gemm_row_conv *conv;        /* NULL: Darknet runs im2col, then `run` */
-    gemm_row_conv *explain;     /* says in the note how conv would run, and runs nothing; or NULL */
     gemm_row_chain *chain;      /* NULL: the convolutions run one by one; else conv is not NULL */
     gemm_row_layer *layer;      /* NULL: Darknet's own code runs */
     const void *params;         /* what tells rows of the same `run` apart: a kernel, a library */

@@ -99,8 +99,7 @@ const gemm_variant gemm_variants[] = {
     GEMM_TILE_SIDES(VTILE_ROW)
     GEMM_UNROLLED_SIDES(UNROLLED_VTILE_ROW)
     GEMM_BLOCK_SHAPES(BLOCK_SHAPE_ROW)
-    {.name = "packed", .run = gemm_packed, .conv = gemm_packed_conv,
-     .explain = gemm_packed_explain, .chain = gemm_packed_chain,
+    {.name = "packed", .run = gemm_packed, .conv = gemm_packed_conv, .chain = gemm_packed_chain,
      .layer = gemm_packed_layer, .in_auto = GEMM_IN_AUTO_FIRST, .origin = "Goto, BLIS",
      .summary = "packed panels, SIMD micro-kernels (GEMM_ISA), threads"},
     CL_ROW("cl_naive", naive, MOBILE, "OpenCL: one work-item for each element of C"),

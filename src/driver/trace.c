@@ -67,7 +67,7 @@ void gemm_trace_op(const gemm_variant *ran, const gemm_op *op, double ms, const 
                    size_t kept)
 {
     if (trace < 0) return;
-    char row[1024] = "", layer[GEMM_OP_TEXT], kernel_ms[32] = "", chosen[64] = "";
+    char row[1280] = "", layer[GEMM_OP_TEXT], kernel_ms[32] = "", chosen[64] = "";
     const gemm_call p = gemm_op_product(op);
     const bool multiply = op->kind == GEMM_MULTIPLY;
     if (note->kernel_ms >= 0) gemm_append(kernel_ms, sizeof kernel_ms, "%.4f", note->kernel_ms);
