@@ -3,6 +3,9 @@
  * The tile of a kernel for devices that are CPUs: ROWS x COLS of C. COLS is in vectors of the
  * device's own width. A packed strip of B has KC rows.
  */
+#include "cl_strip.h"
+
+#define KC CL_KC
 #ifndef VECTOR
 #define VECTOR 16
 #endif
@@ -11,9 +14,6 @@
 #endif
 #ifndef COLS
 #define COLS 32
-#endif
-#ifndef KC
-#define KC 256
 #endif
 #define VECTORS (COLS / VECTOR)
 #define PASTE_(a, b) a##b

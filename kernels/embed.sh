@@ -5,7 +5,8 @@
 #   kernels/embed.sh FILE.cl...
 #
 # A line `#include "x"` is replaced by the file x beside the kernel, because an OpenCL driver cannot
-# find it when the program runs.
+# find it when the program runs. The same holds for the lines of x. A file that the kernel has
+# already is not repeated.
 set -eu
 echo '#include "cl/device/program.h"'
 echo 'const gemm_cl_source gemm_cl_sources[] = {'
@@ -17,16 +18,22 @@ for file; do
             gsub(/"/, "\\\"", line)
             print "\"" line "\\n\""
         }
-        /^#include "/ {
-            split($0, part, "\"")
+        function embed(line, where, part, path, number, got) {
+            if (line !~ /^#include "/) {
+                as_text(line)
+                return
+            }
+            split(line, part, "\"")
             path = folder "/" part[2]
-            while ((got = (getline line < path)) > 0) as_text(line)
+            if (path in had) return
+            had[path]
+            while ((got = (getline line < path)) > 0) embed(line, path ":" ++number)
             close(path)
-            if (got == 0) next
-            print "embed.sh: " FILENAME ":" FNR ": no " path >"/dev/stderr"
+            if (got == 0) return
+            print "embed.sh: " where ": no " path >"/dev/stderr"
             exit 1
         }
-        { as_text($0) }' "$file"
+        { embed($0, FILENAME ":" FNR) }' "$file"
     echo '},'
 done
 echo '};'

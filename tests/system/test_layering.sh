@@ -10,6 +10,7 @@
 # - contract: gemm_dispatch.h and gemm_variant.h
 # - lib: libdarknet-gemm, with its public header darknet_gemm.h
 # - op: what the kinds of ops have in common, for who works on all kinds alike
+# - kernels: headers of kernels/, which OpenCL C and C share
 # - hook: compiled by the patched Darknet's Makefile, so it alone includes a host's headers (`host`)
 # - clblast: src/ref/clblast.[ch], which works on the device that src/cl opened
 # - gemm_cl: also src/cl/none.c, which replaces gemm_cl.c in a build without OpenCL
@@ -27,7 +28,7 @@ ref:      contract util
 cl:        contract util
 cl/device: contract util cl
 cl/memory: contract util cl cl/device
-cl/op:     contract util cl cl/device cl/memory clblast
+cl/op:     contract util cl cl/device cl/memory clblast kernels
 clblast:  contract util cl cl/device cl/memory
 gemm_cl:  contract util cl cl/device cl/memory cl/op
 hybrid:   contract util op
@@ -39,11 +40,11 @@ hook:     contract host
 hook/preload: contract host hook
 '
 
-# "FILE INCLUDED" a line, both below src/.
+# "FILE INCLUDED" a line, both below src/, or the second one below kernels/.
 includes()
 {
     (cd src && grep -rHo --include='*.[ch]' '^#include "[^"]*"' .) |
-        sed 's|^\./||; s|:#include "| |; s|"$||'
+        sed 's|^\./||; s|:#include "| |; s|"$||; s| \(\.\./\)*kernels/| kernels/|'
 }
 
 # "FROM ... SYMBOL" a line, by nm. Only objects that have a source: an old build may hold others.

@@ -24,6 +24,7 @@
  */
 #include "cl/op/convolution.h"
 
+#include "../../../kernels/cl_strip.h"
 #include "cl/device/pending.h"
 #include "cl/memory/left.h"
 #include "cl/op/groups.h"
@@ -145,9 +146,8 @@ static size_t strips_of(const conv_job *j)
 /* Whether the row pools this layer. cl_conv_wide keeps all of K in one strip then. */
 static bool can_pool(const conv_job *j)
 {
-    enum { MOST_K = 256 };      /* KC of kernels/cl_vector.h */
     const gemm_cl_row *row = j->w.row;
-    return row->pools && (row->conv != GEMM_CL_ONLY_CONV || row->winograd || j->g.K <= MOST_K);
+    return row->pools && (row->conv != GEMM_CL_ONLY_CONV || row->winograd || j->g.K <= CL_KC);
 }
 
 /* Whether rows of A begin at multiples of 16 bytes. A plan's weights do. */
