@@ -4,8 +4,7 @@
  */
 #include "cl_layer.h"
 
-__kernel void cl_avgpool(int planes, int area, __global const float *restrict in, ulong i0,
-                         __global float *restrict out, ulong o0)
+__kernel void cl_avgpool(PARAMETERS(CL_AVGPOOL_ARGUMENTS))
 {
     EACH(p, planes) {
         __global const float *plane = in + i0 + (ulong)p * area;

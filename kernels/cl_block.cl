@@ -13,6 +13,8 @@
  *
  * Source: Wang, Shi, Wen: CNN convolution on mobile GPUs (2018), steps 2 and 3.
  */
+#include "cl_multiply_arguments.h"
+
 #ifndef COLS
 #define COLS 32
 #endif
@@ -24,10 +26,7 @@
 #endif
 
 __kernel __attribute__((reqd_work_group_size(1, WY, 1)))
-void cl_block(int M, int N, int K, float alpha,
-              __global const float *A, ulong a0, int ars, int acs,
-              __global const float *B, ulong b0, int brs, int bcs,
-              __global float *C, ulong c0, int ldc)
+void cl_block(PARAMETERS(CL_PRODUCT_ARGUMENTS))
 {
     const int j0 = get_global_id(0) * COLS, i = get_global_id(1);
     __global const float *a = A + a0 + (ulong)i * ars;

@@ -26,6 +26,7 @@
  * pooled; cl_sum does it. Always with TAPS.
  *
  * A kernel that multiplies uses these macros, with CONV and without it:
+ *   MULTIPLY_ARGUMENTS      its arguments (cl_multiply_arguments.h)
  *   PART(z)                 the part of K that global z computes
  *   FILTER(z)               the filter of row 0 of its product
  *   A_START(z), B_START(z), C_START(z)
@@ -33,6 +34,8 @@
  *   RESULT(s, o, filter)    what to store at o where the sum is s; RESULT4: float4. Without CONV
  *                           the sum is added to what is there. With STORE it is only stored
  */
+#include "cl_multiply_arguments.h"
+
 #ifdef CONV
 
 #ifdef SIZE
@@ -42,16 +45,12 @@
 #define UNROLL_TAPS
 #endif
 #ifdef DEPTHWISE
-#define DEPTHWISE_PARAMETERS \
-    , __global const float *taps, __global const float *depth_norm, float depth_slope
+#define MULTIPLY_ARGUMENTS CL_DEPTHWISE_ARGUMENTS
 #define CHANNELS(K) (K)
 #else
-#define DEPTHWISE_PARAMETERS
+#define MULTIPLY_ARGUMENTS CL_CONV_ARGUMENTS
 #define CHANNELS(K) ((K) / (SIZE * SIZE))
 #endif
-#define CONV_PARAMETERS \
-    , int products, int groups, int h, int w, int out_w, int size, int stride, int pad, \
-    __global const float *norm, float slope, int logistic DEPTHWISE_PARAMETERS
 #define PART(z) ((z) / products)
 #define PRODUCT(z) ((z) % products)
 #define FILTER(z) (PRODUCT(z) % groups * M)
@@ -142,7 +141,7 @@ float conv_depthwise(__global const float *image, int k, int y, int x, int h, in
 
 #else
 
-#define CONV_PARAMETERS
+#define MULTIPLY_ARGUMENTS CL_MULTIPLY_ARGUMENTS
 #define PART(z) (z)
 #define A_START(z) 0
 #define B_START(z) 0

@@ -271,11 +271,7 @@ void store_most(const wide *sum, int cols, __global float *c, __global const flo
 #endif
 
 __kernel __attribute__((reqd_work_group_size(1, 1, 1)))
-void cl_conv_wide(int M, int N, int K, float alpha,
-                  __global const float *A, ulong a0, int ars, int acs,
-                  __global const float *B, ulong b0, int brs, int bcs,
-                  __global float *C, ulong c0, int ldc, int kpart, ulong cpart CONV_PARAMETERS,
-                  ulong elements, int shares, int z_shares)
+void cl_conv_wide(PARAMETERS(CL_CONV_WIDE_ARGUMENTS))
 {
 #ifdef DIRECT
     __local const float *Bp = 0;

@@ -6,8 +6,7 @@
  */
 #include "cl_layer.h"
 
-__kernel void cl_copy(int n, __global const float *restrict in, ulong i0,
-                      __global float *restrict out, ulong o0, int size)
+__kernel void cl_copy(PARAMETERS(CL_COPY_ARGUMENTS))
 {
     const ulong image = PLANE;
     in += i0 + image * n;

@@ -19,6 +19,7 @@
  * Global {width of the image rounded up to the group, channels of a product, products * strips}.
  */
 #include "cl_conv.h"
+#include "cl_helper_arguments.h"
 
 /* With HALF a pixel has 16 bits a column. The values are rounded to nearest before, because
    write_imagef may round to zero. */
@@ -33,9 +34,7 @@ void write_pixel(__write_only image2d_t image, int2 at, float4 p)
 }
 
 #ifdef CONV
-__kernel void cl_fill(int N, __global const float *B, ulong b0, __write_only image2d_t image,
-                      int width, int strips, int channels, int h, int w, int out_w, int size,
-                      int stride, int pad)
+__kernel void cl_fill(PARAMETERS(CL_FILL_CONV_ARGUMENTS))
 {
     const int x = get_global_id(0), z = get_global_id(2), product = z / strips;
     const int j = 4 * ((z - product * strips) * width + x);
@@ -80,8 +79,7 @@ __kernel void cl_fill(int N, __global const float *B, ulong b0, __write_only ima
     }
 }
 #else
-__kernel void cl_fill(int N, __global const float *B, ulong b0, int brs, int bcs,
-                      __write_only image2d_t image)
+__kernel void cl_fill(PARAMETERS(CL_FILL_ARGUMENTS))
 {
     const int x = get_global_id(0), k = get_global_id(1);
     if (4 * x >= N) {

@@ -14,8 +14,8 @@
  * Global {WX, M/ROWS, products}, work-group {WX}. ROWS rows of A have fewer than 2^31 elements.
  * ALIGNED_A, HALF_A: cl_load.h.
  */
-#include "cl_conv.h"
 #include "cl_load.h"
+#include "cl_conv.h"
 
 #ifndef ROWS
 #define ROWS 4
@@ -28,10 +28,7 @@
 #endif
 
 __kernel __attribute__((reqd_work_group_size(WX, 1, 1)))
-void cl_gemv(int M, int N, int K, float alpha,
-             __global const ELEMENT *A, ulong a0, int ars, int acs,
-             __global const float *B, ulong b0, int brs, int bcs,
-             __global float *C, ulong c0, int ldc, int kpart, ulong cpart CONV_PARAMETERS)
+void cl_gemv(PARAMETERS(MULTIPLY_ARGUMENTS))
 {
     __local float shares[ROWS * WX];
     const int x = get_local_id(0), i0 = get_group_id(1) * ROWS, z = get_global_id(2);

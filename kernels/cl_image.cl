@@ -22,7 +22,7 @@
  * The image may hold floats of 16 bits, which read_imagef widens. With HALF_SUMS, A has 16 bits
  * too. Runs of 32 products are added in 16 bits, and the runs in 32. This needs cl_khr_fp16.
  *
- * kpart (cl_naive.cl) is a multiple of 4.
+ * kpart (cl_multiply_arguments.h) is a multiple of 4.
  *
  * CONV, POOL: cl_conv.h. One image holds B of all products. Its rows have `brs` pixels, a multiple
  * of COLS / 4. A row of B takes `bcs` of them, K rows of the image apart. With IN_PLACE, B is a
@@ -34,8 +34,9 @@
 #ifdef HALF_SUMS
 #define HALF_A
 #endif
-#include "cl_conv.h"
+#define B_TYPE SOURCE
 #include "cl_load.h"
+#include "cl_conv.h"
 
 #ifndef ROWS
 #define ROWS 8
@@ -146,10 +147,7 @@ void store(float4 s, __global float *o, int places, bool add)
     }
 }
 
-__kernel void cl_image(int M, int N, int K, float alpha,
-                       __global const ELEMENT *A, ulong a0, int ars, int acs,
-                       SOURCE B, ulong b0, int brs, int bcs,
-                       __global float *C, ulong c0, int ldc, int kpart, ulong cpart CONV_PARAMETERS)
+__kernel void cl_image(PARAMETERS(MULTIPLY_ARGUMENTS))
 {
     const int x = get_global_id(0), i0 = get_global_id(1) * ROWS;
     if (x * COLS >= N || i0 >= M) {

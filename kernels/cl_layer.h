@@ -11,6 +11,8 @@
  * Nothing is computed with relaxed math, and each product and each sum is rounded. So results are
  * those of Darknet where it rounds the same.
  */
+#include "cl_layer_arguments.h"
+
 #pragma OPENCL FP_CONTRACT OFF
 
 #ifdef BY_ROW

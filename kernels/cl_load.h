@@ -2,7 +2,7 @@
 /*
  * How a kernel loads A along its rows: one element, or four where a float4 is wanted.
  *
- *   ELEMENT                 of A: float, or half with HALF_A
+ *   ELEMENT                 of A: float, or half with HALF_A. Include this before cl_conv.h
  *   LOAD_A4(p) LOAD_A(p)    as float4, as float
  *
  * ALIGNED_A says that A's rows start at multiples of 16 bytes: then a float4 is one load.
@@ -20,3 +20,4 @@
 #endif
 #define LOAD_A(p) (*(p))
 #endif
+#define A_TYPE __global const ELEMENT *

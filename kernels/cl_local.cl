@@ -16,6 +16,8 @@
  *
  * Source: Wang, Shi, Wen: CNN convolution on mobile GPUs (2018), steps 4 to 6.
  */
+#include "cl_multiply_arguments.h"
+
 #ifndef VECTOR
 #define VECTOR 1
 #endif
@@ -59,10 +61,7 @@ typedef float16 wide;
 #endif
 
 __kernel __attribute__((reqd_work_group_size(1, WY, 1)))
-void cl_local(int M, int N, int K, float alpha,
-              __global const float *A, ulong a0, int ars, int acs,
-              __global const float *B, ulong b0, int brs, int bcs,
-              __global float *C, ulong c0, int ldc)
+void cl_local(PARAMETERS(CL_PRODUCT_ARGUMENTS))
 {
     __local float As[COLS * COLS], Bs[COLS * COLS];
     const int y = get_local_id(1);

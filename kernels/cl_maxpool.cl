@@ -16,9 +16,7 @@
 #define STRIDE stride
 #endif
 
-__kernel void cl_maxpool(int h, int w, int out_h, int out_w, int size, int stride, int offset,
-                         __global const float *restrict in, ulong i0,
-                         __global float *restrict out, ulong o0)
+__kernel void cl_maxpool(PARAMETERS(CL_MAXPOOL_ARGUMENTS))
 {
     const int y = ROW;
     SKIP_ROWS(out_h)

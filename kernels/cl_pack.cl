@@ -7,6 +7,8 @@
  * Global {cols_out rounded up to the group, rows_out}; any work-group. Step 2 of the paper: pad to
  * 32, transpose B. With HALF the copy is in 16 bits.
  */
+#include "cl_helper_arguments.h"
+
 #ifdef HALF
 #define OUT half
 #define STORE(x, i, out) vstore_half_rte(x, i, out)
@@ -15,8 +17,7 @@
 #define STORE(x, i, out) ((out)[i] = (x))
 #endif
 
-__kernel void cl_pack(int rows, int cols, __global const float *in, ulong i0, int rs, int cs,
-                      int cols_out, __global OUT *out)
+__kernel void cl_pack(PARAMETERS(CL_PACK_ARGUMENTS))
 {
     const int c = get_global_id(0), r = get_global_id(1);
     if (c >= cols_out) {

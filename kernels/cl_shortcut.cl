@@ -19,11 +19,7 @@ float activate(float x, int activation)
 }
 
 #ifdef SIZES
-__kernel void cl_shortcut(int n, float alpha, float beta, int activation,
-                          __global const float *restrict a, ulong a0,
-                          __global const float *restrict b, ulong b0,
-                          __global float *restrict out, ulong o0,
-                          int channels, int h, int w, int out_c, int out_h, int out_w)
+__kernel void cl_shortcut(PARAMETERS(CL_SHORTCUT_SIZES_ARGUMENTS))
 {
     const int y = ROW, plane = PLANE, k = plane % out_c;
     SKIP_ROWS(out_h)
@@ -43,10 +39,7 @@ __kernel void cl_shortcut(int n, float alpha, float beta, int activation,
     }
 }
 #else
-__kernel void cl_shortcut(int n, float alpha, float beta, int activation,
-                          __global const float *restrict a, ulong a0,
-                          __global const float *restrict b, ulong b0,
-                          __global float *restrict out, ulong o0)
+__kernel void cl_shortcut(PARAMETERS(CL_SHORTCUT_ARGUMENTS))
 {
     a += a0;
     b += b0;

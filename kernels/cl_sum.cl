@@ -9,12 +9,14 @@
  * element of C is the maximum of four, and N counts those of C.
  */
 #include "cl_conv.h"
+#include "cl_helper_arguments.h"
 
 #ifdef CONV
-#undef CONV_PARAMETERS
-#define CONV_PARAMETERS , int filters, __global const float *norm, float slope, int logistic
+#define ARGUMENTS CL_SUM_CONV_ARGUMENTS
 #undef RESULT
 #define RESULT(s, o, row) conv_finish(s, norm, (row) % filters, filters, slope, logistic)
+#else
+#define ARGUMENTS CL_SUM_ARGUMENTS
 #endif
 #ifdef POOL
 #define SUMS float4
@@ -27,8 +29,7 @@
 #define LOAD(at) parts[at]
 #endif
 
-__kernel void cl_sum(int M, int N, int count, __global const float *parts,
-                     __global float *C, ulong c0, int ldc CONV_PARAMETERS)
+__kernel void cl_sum(PARAMETERS(ARGUMENTS))
 {
     const int j = get_global_id(0), i = get_global_id(1);
     if (i >= M || j >= N) {

@@ -5,9 +5,7 @@
  */
 #include "cl_layer.h"
 
-__kernel void cl_upsample(int h, int w, int stride, float alpha,
-                          __global const float *restrict in, ulong i0,
-                          __global float *restrict out, ulong o0)
+__kernel void cl_upsample(PARAMETERS(CL_UPSAMPLE_ARGUMENTS))
 {
     const int y = ROW;
     SKIP_ROWS(h)

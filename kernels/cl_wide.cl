@@ -10,6 +10,7 @@
  * VECTOR is the device's own width. 16: 8x32 is 16 accumulators of 32 registers. 8: 6x16 is 12 of
  * 16. 4: 4x8 is 8 of 16. Rows past M repeat row M-1 and are not stored. Global {N/COLS, shares}.
  */
+#include "cl_multiply_arguments.h"
 #include "cl_vector.h"
 
 void pack_strip(int rows, int cols, __global const float *b, int brs, int bcs, __local float *Bp)
@@ -49,10 +50,7 @@ void add_row(wide *sum, float alpha, int cols, __global float *c)
 }
 
 __kernel __attribute__((reqd_work_group_size(1, 1, 1)))
-void cl_wide(int M, int N, int K, float alpha,
-             __global const float *A, ulong a0, int ars, int acs,
-             __global const float *B, ulong b0, int brs, int bcs,
-             __global float *C, ulong c0, int ldc, int kpart, ulong cpart, int shares)
+void cl_wide(PARAMETERS(CL_WIDE_ARGUMENTS))
 {
     __local float Bp[KC * COLS];
     const int j0 = get_global_id(0) * COLS, cols = min(COLS, N - j0);

@@ -141,9 +141,7 @@ wide load_some(__global const float *from, int n)
 }
 
 __kernel __attribute__((reqd_work_group_size(1, 1, 1)))
-void cl_winograd(int M, int channels, __global const float *U, __global const float *V, int ldv,
-                 int across, int tiles, int each, int strips, __global float *C, ulong c0, int h,
-                 int w, __global const float *norm, float slope)
+void cl_winograd(PARAMETERS(CL_WINOGRAD_ARGUMENTS))
 {
     __local float Mp[TILES * POINTS * COLS];
     const int first = get_global_id(0) * each, count = min(each, tiles - first);

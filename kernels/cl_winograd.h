@@ -16,6 +16,8 @@
  *
  * Source: Lavin, Gray, "Fast algorithms for convolutional neural networks", 2015.
  */
+#include "cl_winograd_arguments.h"
+
 #ifndef TILE
 #define TILE 4
 #endif

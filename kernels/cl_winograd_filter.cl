@@ -7,8 +7,7 @@
 #include "cl_winograd.h"
 
 __kernel __attribute__((reqd_work_group_size(1, 1, 1)))
-void cl_winograd_filter(int M, int channels, int strips, __global const float *weights, ulong a0,
-                        __global float *U)
+void cl_winograd_filter(PARAMETERS(CL_WINOGRAD_FILTER_ARGUMENTS))
 {
     const int channel = get_global_id(0), strip = get_global_id(1);
     for (int v = 0; v < VECTORS; ++v) {

@@ -63,8 +63,7 @@ void transform(__global const float *channel, int first, int h, int w, int pad, 
 }
 
 __kernel __attribute__((reqd_work_group_size(1, 1, 1)))
-void cl_winograd_input(int channels, int h, int w, int pad, int across, int tiles, int ldv,
-                       __global const float *image, ulong i0, __global float *V)
+void cl_winograd_input(PARAMETERS(CL_WINOGRAD_INPUT_ARGUMENTS))
 {
     const int channel = get_global_id(1);
     const ulong z = get_global_id(2), v_point = (ulong)channels * ldv;

@@ -8,8 +8,7 @@
 
 #define LOGISTIC(x) (1.0f / (1.0f + exp(-(x))))
 
-__kernel void cl_yolo(int area, int entries, __global const float *restrict in, ulong i0,
-                      __global float *restrict out, ulong o0)
+__kernel void cl_yolo(PARAMETERS(CL_YOLO_ARGUMENTS))
 {
     const int plane = PLANE, entry = plane % entries;
     const bool copied = entry == 2 || entry == 3;

@@ -4,7 +4,9 @@
  *
  * It is a kernel because Oclgrind takes memory of clEnqueueFillBuffer for uninitialised.
  */
-__kernel void cl_zero(ulong count, __global float *out)
+#include "cl_helper_arguments.h"
+
+__kernel void cl_zero(PARAMETERS(CL_ZERO_ARGUMENTS))
 {
     const ulong x = get_global_id(0);
     if (x < count) {

@@ -30,6 +30,7 @@
  * The device, in cl/device/:
  *   pending.c         launches that nothing has waited for; counts.h: what benchmarks count
  *   kernel.c          kernel objects that keep their arguments
+ *   arguments.c       the arguments of each kernel, from the lists in kernels/
  *   scratch.c         buffers and images that last from call to call
  *   program.c         programs; built.h: one of them; cache.c: those on disk
  *   trial.c           the trial of a program, by trial_multiply.c and trial_layers.c

@@ -26,7 +26,7 @@ packed/conv:  contract util packed/isa packed/gemm packed
 packed/chain: contract util packed/isa packed/gemm packed packed/conv
 ref:      contract util
 cl:        contract util
-cl/device: contract util cl
+cl/device: contract util cl kernels
 cl/memory: contract util cl cl/device
 cl/op:     contract util cl cl/device cl/memory clblast kernels
 clblast:  contract util cl cl/device cl/memory

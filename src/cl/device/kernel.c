@@ -8,20 +8,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST = 32, MOST_BYTES = 8 };
-
 struct gemm_cl_kernel {
     const gemm_cl_program *program;
     cl_kernel kernel;
     bool set;                   /* values are those of the kernel */
     unsigned long released;     /* gemm_cl_released_memory() then */
-    unsigned char values[MOST][MOST_BYTES];
+    unsigned char values[GEMM_CL_MOST_ARGS][GEMM_CL_ARG_BYTES];
 };
 
-int gemm_cl_set_shared(const gemm_cl_program *p, const gemm_cl_argument *args)
+int gemm_cl_set_shared(const gemm_cl_program *p, const gemm_cl_arguments *args)
 {
+    assert(p->args <= args->count);
     for (cl_uint i = 0; i < p->args; ++i)
-        CL_TRY(clSetKernelArg(p->kernel, i, args[i].bytes, args[i].value));
+        CL_TRY(clSetKernelArg(p->kernel, i, args->of[i].bytes, args->of[i].value));
     return 0;
 fail:
     return -1;
@@ -53,16 +52,17 @@ fail:
 
 /* A new memory object may get the handle of one that was released. So all arguments are set again
    once any was released. */
-static int set_changed(gemm_cl_kernel *k, const gemm_cl_argument *args)
+static int set_changed(gemm_cl_kernel *k, const gemm_cl_arguments *args)
 {
     const bool all = !k->set || k->released != gemm_cl_released_memory();
     k->set = false;
-    assert(k->program->args <= MOST);
+    assert(k->program->args <= args->count);
     for (cl_uint i = 0; i < k->program->args; ++i) {
-        assert(args[i].bytes <= MOST_BYTES);
-        if (!all && !memcmp(k->values[i], args[i].value, args[i].bytes)) continue;
-        CL_TRY(clSetKernelArg(k->kernel, i, args[i].bytes, args[i].value));
-        memcpy(k->values[i], args[i].value, args[i].bytes);
+        const size_t bytes = args->of[i].bytes;
+        const void *value = args->of[i].value;
+        if (!all && !memcmp(k->values[i], value, bytes)) continue;
+        CL_TRY(clSetKernelArg(k->kernel, i, bytes, value));
+        memcpy(k->values[i], value, bytes);
     }
     k->released = gemm_cl_released_memory();
     k->set = true;
@@ -72,7 +72,7 @@ fail:
 }
 
 cl_kernel gemm_cl_set_own(gemm_cl_kernel **slot, const gemm_cl_program *p,
-                          const gemm_cl_argument *args)
+                          const gemm_cl_arguments *args)
 {
     if (*slot && (*slot)->program != p) gemm_cl_release_own(slot);
     if (!*slot) *slot = make(p);

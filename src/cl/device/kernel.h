@@ -8,23 +8,19 @@
 #ifndef GEMM_CL_KERNEL_H
 #define GEMM_CL_KERNEL_H
 
+#include "cl/device/arguments.h"
 #include "cl/device/built.h"
-
-typedef struct gemm_cl_argument {
-    size_t bytes;               /* at most 8 */
-    const void *value;
-} gemm_cl_argument;
-
-#define ARG(x) {sizeof(x), &(x)}
 
 typedef struct gemm_cl_kernel gemm_cl_kernel;
 
-/* Sets all arguments of the kernel that the program's launches share. 0 or -1. */
-int gemm_cl_set_shared(const gemm_cl_program *, const gemm_cl_argument *);
+/* Sets all arguments of the kernel that the program's launches share: the first ones of the list.
+   0 or -1. */
+int gemm_cl_set_shared(const gemm_cl_program *, const gemm_cl_arguments *);
 
 /* The kernel object in this slot with these arguments. Makes a new one where the slot has none or
    another program's. NULL: refused. */
-cl_kernel gemm_cl_set_own(gemm_cl_kernel **slot, const gemm_cl_program *, const gemm_cl_argument *);
+cl_kernel gemm_cl_set_own(gemm_cl_kernel **slot, const gemm_cl_program *,
+                          const gemm_cl_arguments *);
 
 /* Releases it and empties the slot. */
 void gemm_cl_release_own(gemm_cl_kernel **slot);

@@ -103,49 +103,21 @@ static size_t bytes_of(size_t n, bool half)
     return n * (half ? sizeof(uint16_t) : sizeof(float));
 }
 
-/* ---- arguments ----------------------------------------------------------------------------- */
+/* ---- buffers and images --------------------------------------------------------------------- */
 
-void gemm_cl_kit_begin(gemm_cl_kit *k)
-{
-    k->count = 0;
-}
-
-/* The value's size is that of its type. */
-#define APPEND(k, member, x) \
-    do { \
-        (k)->values[(k)->count].member = (x); \
-        (k)->args[(k)->count].bytes = sizeof (k)->values[0].member; \
-        (k)->args[(k)->count].value = &(k)->values[(k)->count].member; \
-        ++(k)->count; \
-    } while (0)
-
-void gemm_cl_kit_int(gemm_cl_kit *k, int x)
-{
-    APPEND(k, i, x);
-}
-
-void gemm_cl_kit_ulong(gemm_cl_kit *k, size_t x)
-{
-    APPEND(k, u, x);
-}
-
-void gemm_cl_kit_float(gemm_cl_kit *k, float x)
-{
-    APPEND(k, f, x);
-}
-
-void gemm_cl_kit_buffer(gemm_cl_kit *k, gemm_cl_slot slot, const float *data, size_t n, bool half)
+cl_mem gemm_cl_kit_buffer(gemm_cl_kit *k, gemm_cl_slot slot, const float *data, size_t n,
+                          bool half)
 {
     cl_mem mem = k->unfinished ? NULL : gemm_cl_scratch(slot, BUFFER_BYTES);
     float *coded = gemm_cl_kit_room(k, n);
-    APPEND(k, mem, mem);
     if (!mem || bytes_of(n, half) > BUFFER_BYTES) goto fail;
     encode(coded, data, n, half);
     CL_TRY(clEnqueueWriteBuffer(gemm_cl_opened()->queue, mem, CL_TRUE, 0, bytes_of(n, half), coded,
                                 0, NULL, NULL));
-    return;
+    return mem;
 fail:
     k->unfinished = true;
+    return mem;
 }
 
 /* Both directions: writes `from`, or reads to `to`, where it is not NULL. 0 or -1. */
@@ -169,17 +141,18 @@ fail:
     return -1;
 }
 
-void gemm_cl_kit_image(gemm_cl_kit *k, const float *data, int width, int height, bool half)
+cl_mem gemm_cl_kit_image(gemm_cl_kit *k, const float *data, int width, int height, bool half)
 {
     cl_mem image = k->unfinished ? NULL
                                  : gemm_cl_image_get((size_t)width, (size_t)height, half);
-    APPEND(k, mem, image);
     if (!image || move_image(image, data, NULL, width, height, half)) k->unfinished = true;
+    return image;
 }
 
 /* ---- launches and results ------------------------------------------------------------------ */
 
-void gemm_cl_kit_run(gemm_cl_kit *k, int x, int y, int z, int wide)
+void gemm_cl_kit_run(gemm_cl_kit *k, const gemm_cl_arguments *args, int x, int y, int z,
+                     int wide)
 {
     const bool fixed = gemm_cl_kit_has(k, "-DWX");
     const size_t most = gemm_cl_line(k->p, SIZE_MAX);
@@ -194,7 +167,7 @@ void gemm_cl_kit_run(gemm_cl_kit *k, int x, int y, int z, int wide)
     }
     for (int i = 0; i < 3; ++i) global[i] = round_up(items[i], local[i]);
     global[2] = items[2] * local[2];
-    if (gemm_cl_set_shared(k->p, k->args)) goto fail;
+    if (gemm_cl_set_shared(k->p, args)) goto fail;
     CL_TRY(clEnqueueNDRangeKernel(gemm_cl_opened()->queue, k->p->kernel, 3, NULL, global, local, 0,
                                   NULL, NULL));
     return;
@@ -216,12 +189,12 @@ static void compare(gemm_cl_kit *k, const float *expected, const float *actual, 
     }
 }
 
-void gemm_cl_kit_expect(gemm_cl_kit *k, int argument, const float *expected, size_t n, bool half)
+void gemm_cl_kit_expect(gemm_cl_kit *k, cl_mem mem, const float *expected, size_t n, bool half)
 {
     float *coded = gemm_cl_kit_room(k, n), *actual = gemm_cl_kit_room(k, n);
     if (k->unfinished) return;
-    CL_TRY(clEnqueueReadBuffer(gemm_cl_opened()->queue, k->values[argument].mem, CL_TRUE, 0,
-                               bytes_of(n, half), coded, 0, NULL, NULL));
+    CL_TRY(clEnqueueReadBuffer(gemm_cl_opened()->queue, mem, CL_TRUE, 0, bytes_of(n, half), coded,
+                               0, NULL, NULL));
     decode(actual, coded, n, half);
     compare(k, expected, actual, n);
     return;
@@ -229,13 +202,12 @@ fail:
     k->unfinished = true;
 }
 
-void gemm_cl_kit_expect_image(gemm_cl_kit *k, int argument, const float *expected, int width,
+void gemm_cl_kit_expect_image(gemm_cl_kit *k, cl_mem image, const float *expected, int width,
                               int height, bool half)
 {
     const size_t n = 4 * (size_t)width * (size_t)height;
     float *actual = gemm_cl_kit_room(k, n);
     if (k->unfinished) return;
-    if (move_image(k->values[argument].mem, NULL, actual, width, height, half))
-        k->unfinished = true;
+    if (move_image(image, NULL, actual, width, height, half)) k->unfinished = true;
     compare(k, expected, actual, n);
 }

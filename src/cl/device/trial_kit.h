@@ -9,18 +9,12 @@
 #include "cl/device/kernel.h"
 #include "cl/device/scratch.h"
 
-enum {
-    GEMM_CL_KIT_ARGS = 32,      /* more than any kernel has */
-    GEMM_CL_KIT_ROOM = 1 << 19  /* floats; more than any trial needs */
-};
+enum { GEMM_CL_KIT_ROOM = 1 << 19 };        /* floats; more than any trial needs */
 
 typedef struct gemm_cl_kit {
     const gemm_cl_program *p;
     float *memory;              /* for operands: GEMM_CL_KIT_ROOM floats */
     size_t used;
-    gemm_cl_argument args[GEMM_CL_KIT_ARGS];
-    union { cl_int i; cl_ulong u; cl_float f; cl_mem mem; } values[GEMM_CL_KIT_ARGS];
-    int count;                  /* of arguments so far */
     bool unfinished;            /* a call failed */
     bool wrong;                 /* with a reason */
     char reason[160];
@@ -37,24 +31,20 @@ float *gemm_cl_kit_room(gemm_cl_kit *, size_t n);
    in 16 bits, so a kernel's order of sums does not matter. */
 float *gemm_cl_kit_made_up(gemm_cl_kit *, size_t n);
 
-/* Forget all arguments, and append one each. Buffers go to a slot of their own; `half` narrows the
-   values to 16 bits. */
-void gemm_cl_kit_begin(gemm_cl_kit *);
-void gemm_cl_kit_int(gemm_cl_kit *, int);
-void gemm_cl_kit_ulong(gemm_cl_kit *, size_t);
-void gemm_cl_kit_float(gemm_cl_kit *, float);
-void gemm_cl_kit_buffer(gemm_cl_kit *, gemm_cl_slot, const float *data, size_t n, bool half);
+/* A buffer with n values, in a slot of its own. `half` narrows them to 16 bits. After a failure it
+   may be NULL. */
+cl_mem gemm_cl_kit_buffer(gemm_cl_kit *, gemm_cl_slot, const float *data, size_t n, bool half);
 
-/* An image of width x height pixels of four columns. */
-void gemm_cl_kit_image(gemm_cl_kit *, const float *data, int width, int height, bool half);
+/* The same as an image of width x height pixels of four columns. */
+cl_mem gemm_cl_kit_image(gemm_cl_kit *, const float *data, int width, int height, bool half);
 
 /* Launches x * y * z items, rounded up to whole groups: those of -DWX -DWY -DSLICES, or else lines
    of at most `wide` items. */
-void gemm_cl_kit_run(gemm_cl_kit *, int x, int y, int z, int wide);
+void gemm_cl_kit_run(gemm_cl_kit *, const gemm_cl_arguments *, int x, int y, int z, int wide);
 
-/* Waits, and compares what the buffer or image of an argument holds with what is expected. */
-void gemm_cl_kit_expect(gemm_cl_kit *, int argument, const float *expected, size_t n, bool half);
-void gemm_cl_kit_expect_image(gemm_cl_kit *, int argument, const float *expected, int width,
+/* Waits, and compares what the buffer or the image holds with what is expected. */
+void gemm_cl_kit_expect(gemm_cl_kit *, cl_mem, const float *expected, size_t n, bool half);
+void gemm_cl_kit_expect_image(gemm_cl_kit *, cl_mem image, const float *expected, int width,
                               int height, bool half);
 
 #endif

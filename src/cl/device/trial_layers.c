@@ -15,13 +15,6 @@
 /* Where an input and an output begin in their buffers. */
 enum { FROM = 3, TO = 5 };
 
-static void append_ints(gemm_cl_kit *k, const int *values, size_t n)
-{
-    for (size_t i = 0; i < n; ++i) gemm_cl_kit_int(k, values[i]);
-}
-#define INTS(k, ...) \
-    append_ints(k, (const int[]){__VA_ARGS__}, sizeof((const int[]){__VA_ARGS__}) / sizeof(int))
-
 static float logistic(float x)
 {
     return 1 / (1 + expf(-x));
@@ -36,10 +29,12 @@ static float activate(float x, int activation)
 
 /* ---- layers -------------------------------------------------------------------------------- */
 
-/* A layer's output: made-up values before, and the same with n results after. */
+/* A layer's output: made-up values before, which the buffer has, and the same with n results
+   after. */
 typedef struct output {
     float *before, *after;
     size_t count;
+    cl_mem mem;
 } output;
 
 static output make_output(gemm_cl_kit *k, size_t n)
@@ -48,28 +43,26 @@ static output make_output(gemm_cl_kit *k, size_t n)
     o.before = gemm_cl_kit_made_up(k, o.count);
     o.after = gemm_cl_kit_room(k, o.count);
     memcpy(o.after, o.before, o.count * sizeof(float));
+    o.mem = gemm_cl_kit_buffer(k, SLOT_TRIAL_C, o.before, o.count, false);
     return o;
 }
 
-/* A buffer and where its data begin. */
-static void append_input(gemm_cl_kit *k, gemm_cl_slot slot, const float *data, size_t n)
+/* The first input of a layer, n values, in a buffer. */
+static cl_mem show(gemm_cl_kit *k, const float *data, size_t n)
 {
-    gemm_cl_kit_buffer(k, slot, data, n, false);
-    gemm_cl_kit_ulong(k, FROM);
+    return gemm_cl_kit_buffer(k, SLOT_TRIAL_A, data, n, false);
 }
 
-static void append_output(gemm_cl_kit *k, const output *o)
-{
-    gemm_cl_kit_buffer(k, SLOT_TRIAL_C, o->before, o->count, false);
-    gemm_cl_kit_ulong(k, TO);
-}
+/* The members of CL_IN_OUT (kernels/cl_layer_arguments.h). */
+#define IN_OUT(input, output) .in = (input), .i0 = FROM, .out = (output)->mem, .o0 = TO
 
-/* Items as kernels/cl_layer.h says. The output is `argument`. */
-static void finish_layer(gemm_cl_kit *k, const output *o, int argument, int x, int y, int z)
+/* Items as kernels/cl_layer.h says. */
+static void finish_layer(gemm_cl_kit *k, const gemm_cl_arguments *args, const output *o, int x,
+                         int y, int z)
 {
-    if (gemm_cl_kit_has(k, "-DBY_ROW")) gemm_cl_kit_run(k, y, z, 1, 1);
-    else gemm_cl_kit_run(k, x, y, z, 64);
-    gemm_cl_kit_expect(k, argument, o->after, o->count, false);
+    if (gemm_cl_kit_has(k, "-DBY_ROW")) gemm_cl_kit_run(k, args, y, z, 1, 1);
+    else gemm_cl_kit_run(k, args, x, y, z, 64);
+    gemm_cl_kit_expect(k, o->mem, o->after, o->count, false);
 }
 
 /* The rows of a layer whose n elements are alike. */
@@ -93,11 +86,10 @@ void gemm_cl_try_maxpool(gemm_cl_kit *k)
                 m = fmaxf(m, in[FROM + (i / outs * H + y) * W + x]);
         o.after[TO + i] = m;
     }
-    gemm_cl_kit_begin(k);
-    INTS(k, H, W, out_h, out_w, SIZE, stride, OFFSET);
-    append_input(k, SLOT_TRIAL_A, in, FROM + PLANES * H * W);
-    append_output(k, &o);
-    finish_layer(k, &o, 9, out_w, out_h, PLANES);
+    const gemm_cl_arguments args = GEMM_CL_ARGS(
+        maxpool, .h = H, .w = W, .out_h = out_h, .out_w = out_w, .size = SIZE, .stride = stride,
+        .offset = OFFSET, IN_OUT(show(k, in, FROM + PLANES * H * W), &o));
+    finish_layer(k, &args, &o, out_w, out_h, PLANES);
 }
 
 void gemm_cl_try_avgpool(gemm_cl_kit *k)
@@ -110,11 +102,9 @@ void gemm_cl_try_avgpool(gemm_cl_kit *k)
         for (int i = 0; i < AREA; ++i) sum += in[FROM + p * AREA + i];
         o.after[TO + p] = sum / AREA;
     }
-    gemm_cl_kit_begin(k);
-    INTS(k, PLANES, AREA);
-    append_input(k, SLOT_TRIAL_A, in, FROM + PLANES * AREA);
-    append_output(k, &o);
-    finish_layer(k, &o, 4, PLANES, rows_of(k, PLANES), 1);
+    const gemm_cl_arguments args = GEMM_CL_ARGS(
+        avgpool, .planes = PLANES, .area = AREA, IN_OUT(show(k, in, FROM + PLANES * AREA), &o));
+    finish_layer(k, &args, &o, PLANES, rows_of(k, PLANES), 1);
 }
 
 void gemm_cl_try_upsample(gemm_cl_kit *k)
@@ -126,25 +116,21 @@ void gemm_cl_try_upsample(gemm_cl_kit *k)
         const int x = i % (W * STRIDE) / STRIDE, y = i / (W * STRIDE) / STRIDE;
         o.after[TO + i] = 3 * in[FROM + y * W + x];
     }
-    gemm_cl_kit_begin(k);
-    INTS(k, H, W, STRIDE);
-    gemm_cl_kit_float(k, 3);
-    append_input(k, SLOT_TRIAL_A, in, FROM + PLANES * H * W);
-    append_output(k, &o);
-    finish_layer(k, &o, 6, W, H, PLANES);
+    const gemm_cl_arguments args = GEMM_CL_ARGS(
+        upsample, .h = H, .w = W, .stride = STRIDE, .alpha = 3,
+        IN_OUT(show(k, in, FROM + PLANES * H * W), &o));
+    finish_layer(k, &args, &o, W, H, PLANES);
 }
 
-static void append_shortcut(gemm_cl_kit *k, const float *a, const float *b, int n, int nb,
-                            int activation, const output *o)
+/* a has n elements, and b has nb. */
+static gemm_cl_shortcut_args show_shortcut(gemm_cl_kit *k, const float *a, const float *b, int n,
+                                           int nb, int activation, const output *o)
 {
-    gemm_cl_kit_begin(k);
-    gemm_cl_kit_int(k, n);
-    gemm_cl_kit_float(k, 2);
-    gemm_cl_kit_float(k, .5f);
-    gemm_cl_kit_int(k, activation);
-    append_input(k, SLOT_TRIAL_A, a, (size_t)(FROM + n));
-    append_input(k, SLOT_TRIAL_B, b, (size_t)(FROM + nb));
-    append_output(k, o);
+    return (gemm_cl_shortcut_args){
+        .n = n, .alpha = 2, .beta = .5f, .activation = activation,
+        .a = show(k, a, (size_t)(FROM + n)), .a0 = FROM,
+        .b = gemm_cl_kit_buffer(k, SLOT_TRIAL_B, b, (size_t)(FROM + nb), false), .b0 = FROM,
+        .out = o->mem, .o0 = TO};
 }
 
 /* b is smaller than `out`, or larger: its elements meet those `sample` or `stride` apart. */
@@ -163,9 +149,13 @@ static void try_sizes(gemm_cl_kit *k, int sample, int stride)
         const float sum = met ? 2 * a[FROM + i] + .5f * b[FROM + at] : a[FROM + i];
         o.after[TO + i] = activate(sum, 1);
     }
-    append_shortcut(k, a, b, N, nb, 1, &o);
-    INTS(k, C, h, h, OUT_C, SIDE, SIDE);
-    finish_layer(k, &o, 8, SIDE, SIDE, BATCH * OUT_C);
+    gemm_cl_shortcut_args values = show_shortcut(k, a, b, N, nb, 1, &o);
+    values.channels = C;
+    values.h = values.w = h;
+    values.out_c = OUT_C;
+    values.out_h = values.out_w = SIDE;
+    const gemm_cl_arguments args = gemm_cl_shortcut_arguments(&values);
+    finish_layer(k, &args, &o, SIDE, SIDE, BATCH * OUT_C);
 }
 
 void gemm_cl_try_shortcut(gemm_cl_kit *k)
@@ -181,8 +171,9 @@ void gemm_cl_try_shortcut(gemm_cl_kit *k)
         const output o = make_output(k, N);
         for (int i = 0; i < N; ++i)
             o.after[TO + i] = activate(2 * a[FROM + i] + .5f * b[FROM + i], activation);
-        append_shortcut(k, a, b, N, N, activation, &o);
-        finish_layer(k, &o, 8, N, rows_of(k, N), 1);
+        const gemm_cl_shortcut_args values = show_shortcut(k, a, b, N, N, activation, &o);
+        const gemm_cl_arguments args = gemm_cl_shortcut_arguments(&values);
+        finish_layer(k, &args, &o, N, rows_of(k, N), 1);
     }
 }
 
@@ -192,12 +183,9 @@ void gemm_cl_try_copy(gemm_cl_kit *k)
     const float *in = gemm_cl_kit_made_up(k, FROM + N * IMAGES);
     const output o = make_output(k, SIZE * IMAGES);
     for (int i = 0; i < N * IMAGES; ++i) o.after[TO + i / N * SIZE + i % N] = in[FROM + i];
-    gemm_cl_kit_begin(k);
-    INTS(k, N);
-    append_input(k, SLOT_TRIAL_A, in, FROM + N * IMAGES);
-    append_output(k, &o);
-    INTS(k, SIZE);
-    finish_layer(k, &o, 3, N, rows_of(k, N), IMAGES);
+    const gemm_cl_arguments args = GEMM_CL_ARGS(
+        copy, .n = N, .size = SIZE, IN_OUT(show(k, in, FROM + N * IMAGES), &o));
+    finish_layer(k, &args, &o, N, rows_of(k, N), IMAGES);
 }
 
 void gemm_cl_try_yolo(gemm_cl_kit *k)
@@ -210,11 +198,9 @@ void gemm_cl_try_yolo(gemm_cl_kit *k)
         const float x = in[FROM + i];
         o.after[TO + i] = entry == 2 || entry == 3 ? x : logistic(x);
     }
-    gemm_cl_kit_begin(k);
-    INTS(k, AREA, ENTRIES);
-    append_input(k, SLOT_TRIAL_A, in, FROM + PLANES * AREA);
-    append_output(k, &o);
-    finish_layer(k, &o, 4, AREA, 1, PLANES);
+    const gemm_cl_arguments args = GEMM_CL_ARGS(
+        yolo, .area = AREA, .entries = ENTRIES, IN_OUT(show(k, in, FROM + PLANES * AREA), &o));
+    finish_layer(k, &args, &o, AREA, 1, PLANES);
 }
 
 /* ---- helpers of a multiply ----------------------------------------------------------------- */
@@ -227,13 +213,12 @@ static void try_fill_matrix(gemm_cl_kit *k)
     const float *b = gemm_cl_kit_made_up(k, FROM + K * LD);
     float *image = gemm_cl_kit_room(k, 4 * WIDTH * K);
     for (int i = 0; i < K * N; ++i) image[i / N * 4 * WIDTH + i % N] = b[FROM + i / N * LD + i % N];
-    gemm_cl_kit_begin(k);
-    INTS(k, N);
-    append_input(k, SLOT_TRIAL_A, b, FROM + K * LD);
-    INTS(k, LD, 1);
-    gemm_cl_kit_image(k, gemm_cl_kit_made_up(k, 4 * WIDTH * K), WIDTH, K, half);
-    gemm_cl_kit_run(k, WIDTH, K, 1, 64);
-    gemm_cl_kit_expect_image(k, 5, image, WIDTH, K, half);
+    cl_mem to = gemm_cl_kit_image(k, gemm_cl_kit_made_up(k, 4 * WIDTH * K), WIDTH, K, half);
+    const gemm_cl_arguments args = GEMM_CL_ARGS(
+        fill, .N = N, .B = show(k, b, FROM + K * LD), .b0 = FROM, .brs = LD, .bcs = 1,
+        .image = to);
+    gemm_cl_kit_run(k, &args, WIDTH, K, 1, 64);
+    gemm_cl_kit_expect_image(k, to, image, WIDTH, K, half);
 }
 
 /* An element of a channel, which is 0 outside of it. */
@@ -266,13 +251,13 @@ static void try_fill_conv(gemm_cl_kit *k)
         image[i] = n < N ? pixel(in + FROM + slice * side * side, side, side,
                                  y * stride - pad + tap / size, x * stride - pad + tap % size) : 0;
     }
-    gemm_cl_kit_begin(k);
-    INTS(k, N);
-    append_input(k, SLOT_TRIAL_A, in, (size_t)(FROM + SLICES * side * side));
-    gemm_cl_kit_image(k, before, width, rows, half);
-    INTS(k, width, STRIPS, CHANNELS, side, side, OUT, size, stride, pad);
-    gemm_cl_kit_run(k, width, CHANNELS, PRODUCTS * STRIPS, 64);
-    gemm_cl_kit_expect_image(k, 3, image, width, rows, half);
+    cl_mem to = gemm_cl_kit_image(k, before, width, rows, half);
+    const gemm_cl_arguments args = GEMM_CL_ARGS(
+        fill_conv, .N = N, .B = show(k, in, (size_t)(FROM + SLICES * side * side)), .b0 = FROM,
+        .image = to, .width = width, .strips = STRIPS, .channels = CHANNELS, .h = side,
+        .w = side, .out_w = OUT, .size = size, .stride = stride, .pad = pad);
+    gemm_cl_kit_run(k, &args, width, CHANNELS, PRODUCTS * STRIPS, 64);
+    gemm_cl_kit_expect_image(k, to, image, width, rows, half);
 }
 
 void gemm_cl_try_fill(gemm_cl_kit *k)
@@ -291,13 +276,12 @@ void gemm_cl_try_pack(gemm_cl_kit *k)
     float *out = gemm_cl_kit_room(k, ROWS_OUT * COLS_OUT);
     for (int i = 0; i < ROWS * COLS; ++i)
         out[i / COLS * COLS_OUT + i % COLS] = in[FROM + i % COLS * LD + i / COLS];
-    gemm_cl_kit_begin(k);
-    INTS(k, ROWS, COLS);
-    append_input(k, SLOT_TRIAL_A, in, FROM + COLS * LD);
-    INTS(k, 1, LD, COLS_OUT);
-    gemm_cl_kit_buffer(k, SLOT_TRIAL_C, before, ROWS_OUT * COLS_OUT, half);
-    gemm_cl_kit_run(k, COLS_OUT, ROWS_OUT, 1, 64);
-    gemm_cl_kit_expect(k, 7, out, ROWS_OUT * COLS_OUT, half);
+    cl_mem to = gemm_cl_kit_buffer(k, SLOT_TRIAL_C, before, ROWS_OUT * COLS_OUT, half);
+    const gemm_cl_arguments args = GEMM_CL_ARGS(
+        pack, .rows = ROWS, .cols = COLS, .in = show(k, in, FROM + COLS * LD), .i0 = FROM,
+        .rs = 1, .cs = LD, .cols_out = COLS_OUT, .out = to);
+    gemm_cl_kit_run(k, &args, COLS_OUT, ROWS_OUT, 1, 64);
+    gemm_cl_kit_expect(k, to, out, ROWS_OUT * COLS_OUT, half);
 }
 
 void gemm_cl_try_zero(gemm_cl_kit *k)
@@ -305,11 +289,10 @@ void gemm_cl_try_zero(gemm_cl_kit *k)
     enum { N = 70, ALL = 75 };
     float *before = gemm_cl_kit_made_up(k, ALL), *after = gemm_cl_kit_room(k, ALL);
     for (int i = N; i < ALL; ++i) after[i] = before[i];
-    gemm_cl_kit_begin(k);
-    gemm_cl_kit_ulong(k, N);
-    gemm_cl_kit_buffer(k, SLOT_TRIAL_C, before, ALL, false);
-    gemm_cl_kit_run(k, N, 1, 1, 64);
-    gemm_cl_kit_expect(k, 1, after, ALL, false);
+    cl_mem to = gemm_cl_kit_buffer(k, SLOT_TRIAL_C, before, ALL, false);
+    const gemm_cl_arguments args = GEMM_CL_ARGS(zero, .count = N, .out = to);
+    gemm_cl_kit_run(k, &args, N, 1, 1, 64);
+    gemm_cl_kit_expect(k, to, after, ALL, false);
 }
 
 /* The sum of three parts of element `at`, finished where the kernel does that. */
@@ -336,19 +319,13 @@ static void try_sums(gemm_cl_kit *k, const float *norm, bool by_logistic)
                                       by_logistic));
         *c = adds ? *c + most : most;
     }
-    gemm_cl_kit_begin(k);
-    INTS(k, M, N, PARTS);
-    gemm_cl_kit_buffer(k, SLOT_TRIAL_A, parts, (size_t)(PARTS * size), false);
-    append_output(k, &o);
-    INTS(k, LD);
-    if (norm) {
-        INTS(k, FILTERS);
-        gemm_cl_kit_buffer(k, SLOT_TRIAL_NORM, norm, 2 * FILTERS, false);
-        gemm_cl_kit_float(k, .5f);
-        INTS(k, by_logistic);
-    }
-    gemm_cl_kit_run(k, N, M, 1, 64);
-    gemm_cl_kit_expect(k, 4, o.after, o.count, false);
+    cl_mem scales = norm ? gemm_cl_kit_buffer(k, SLOT_TRIAL_NORM, norm, 2 * FILTERS, false) : NULL;
+    const gemm_cl_arguments args = GEMM_CL_ARGS(
+        sum, .M = M, .N = N, .count = PARTS, .parts = show(k, parts, (size_t)(PARTS * size)),
+        .C = o.mem, .c0 = TO, .ldc = LD, .filters = FILTERS, .norm = scales, .slope = .5f,
+        .logistic = by_logistic);
+    gemm_cl_kit_run(k, &args, N, M, 1, 64);
+    gemm_cl_kit_expect(k, o.mem, o.after, o.count, false);
 }
 
 void gemm_cl_try_sum(gemm_cl_kit *k)
@@ -402,12 +379,12 @@ void gemm_cl_try_winograd_filter(gemm_cl_kit *k)
             U[((p * STRIPS + filter / t.cols) * CHANNELS + channel) * t.cols + filter % t.cols] =
                 u[p];
     }
-    gemm_cl_kit_begin(k);
-    INTS(k, M, CHANNELS, STRIPS);
-    append_input(k, SLOT_TRIAL_A, g, (size_t)(FROM + M * CHANNELS * 9));
-    gemm_cl_kit_buffer(k, SLOT_TRIAL_C, before, (size_t)count, false);
-    gemm_cl_kit_run(k, CHANNELS, STRIPS, 1, 1);
-    gemm_cl_kit_expect(k, 5, U, (size_t)count, false);
+    cl_mem to = gemm_cl_kit_buffer(k, SLOT_TRIAL_C, before, (size_t)count, false);
+    const gemm_cl_arguments args = GEMM_CL_ARGS(
+        winograd_filter, .M = M, .channels = CHANNELS, .strips = STRIPS,
+        .weights = show(k, g, (size_t)(FROM + M * CHANNELS * 9)), .a0 = FROM, .U = to);
+    gemm_cl_kit_run(k, &args, CHANNELS, STRIPS, 1, 1);
+    gemm_cl_kit_expect(k, to, U, (size_t)count, false);
 }
 
 /* The map is one strip of tiles and some more. What lies past the last tile is not compared. */
@@ -432,12 +409,13 @@ void gemm_cl_try_winograd_input(gemm_cl_kit *k)
             V[((plane / CHANNELS * t.points + p) * CHANNELS + plane % CHANNELS) * ldv + tile] =
                 v[p];
     }
-    gemm_cl_kit_begin(k);
-    INTS(k, CHANNELS, h, w, PAD, across, tiles, ldv);
-    append_input(k, SLOT_TRIAL_A, in, (size_t)(FROM + PLANES * h * w));
-    gemm_cl_kit_buffer(k, SLOT_TRIAL_C, gemm_cl_kit_room(k, count), count, false);
-    gemm_cl_kit_run(k, ldv / t.cols, CHANNELS, IMAGES, 1);
-    gemm_cl_kit_expect(k, 9, V, count, false);
+    cl_mem to = gemm_cl_kit_buffer(k, SLOT_TRIAL_C, gemm_cl_kit_room(k, count), count, false);
+    const gemm_cl_arguments args = GEMM_CL_ARGS(
+        winograd_input, .channels = CHANNELS, .h = h, .w = w, .pad = PAD, .across = across,
+        .tiles = tiles, .ldv = ldv, .image = show(k, in, (size_t)(FROM + PLANES * h * w)),
+        .i0 = FROM, .V = to);
+    gemm_cl_kit_run(k, &args, ldv / t.cols, CHANNELS, IMAGES, 1);
+    gemm_cl_kit_expect(k, to, V, count, false);
 }
 
 /* Output (y, x) of a filter, whose tiles have all points in `sums`. */
@@ -489,15 +467,13 @@ void gemm_cl_try_winograd(gemm_cl_kit *k)
                                                norm[filter], norm[M + filter]));
         o.after[TO + i] = most;
     }
-    gemm_cl_kit_begin(k);
-    INTS(k, M, CHANNELS);
-    gemm_cl_kit_buffer(k, SLOT_TRIAL_A, U, u_count, false);
-    gemm_cl_kit_buffer(k, SLOT_TRIAL_B, V, v_count, false);
-    INTS(k, ldv, across, tiles, each, STRIPS);
-    append_output(k, &o);
-    INTS(k, h / side, out_w);
-    gemm_cl_kit_buffer(k, SLOT_TRIAL_NORM, norm, 2 * (size_t)M, false);
-    gemm_cl_kit_float(k, .5f);
-    gemm_cl_kit_run(k, ceil_div(tiles, each), STRIPS, 1, 1);
-    gemm_cl_kit_expect(k, 9, o.after, o.count, false);
+    const gemm_cl_arguments args = GEMM_CL_ARGS(
+        winograd, .M = M, .channels = CHANNELS, .U = show(k, U, u_count),
+        .V = gemm_cl_kit_buffer(k, SLOT_TRIAL_B, V, v_count, false), .ldv = ldv,
+        .across = across, .tiles = tiles, .each = each, .strips = STRIPS, .C = o.mem, .c0 = TO,
+        .h = h / side, .w = out_w,
+        .norm = gemm_cl_kit_buffer(k, SLOT_TRIAL_NORM, norm, 2 * (size_t)M, false),
+        .slope = .5f);
+    gemm_cl_kit_run(k, &args, ceil_div(tiles, each), STRIPS, 1, 1);
+    gemm_cl_kit_expect(k, o.mem, o.after, o.count, false);
 }

@@ -257,7 +257,7 @@ static size_t input_count(const gemm_cl_kit *k, const problem *q)
 }
 
 /* B as cl_fill writes it: of each product `strips` times K rows. */
-static void append_image(gemm_cl_kit *k, const problem *q)
+static cl_mem make_image(gemm_cl_kit *k, const problem *q)
 {
     const int rows = q->products * q->strips * q->K, columns = 4 * q->width;
     float *image = gemm_cl_kit_room(k, (size_t)rows * (size_t)columns);
@@ -268,52 +268,55 @@ static void append_image(gemm_cl_kit *k, const problem *q)
         for (int x = 0; x < columns && first + x < q->N; ++x)
             image[y * columns + x] = b[first + x];
     }
-    gemm_cl_kit_image(k, image, q->width, rows, gemm_cl_kit_has(k, "-DHALF_SUMS"));
+    return gemm_cl_kit_image(k, image, q->width, rows, gemm_cl_kit_has(k, "-DHALF_SUMS"));
 }
 
-static void append_a(gemm_cl_kit *k, const problem *q)
+static void set_a(gemm_cl_kit *k, const problem *q, gemm_cl_multiply_args *to)
 {
     const bool transposed = gemm_cl_kit_has(k, "-DA_TRANSPOSED");
     const int ld = q->conv ? q->K : q->lda;
     const size_t count = q->padded ? padded_count(q)
                          : (size_t)(transposed ? q->K : q->groups * q->M) * (size_t)ld;
-    gemm_cl_kit_buffer(k, SLOT_TRIAL_A, q->a, count, q->half);
-    gemm_cl_kit_ulong(k, 0);
-    gemm_cl_kit_int(k, transposed ? 1 : ld);
-    gemm_cl_kit_int(k, transposed ? ld : 1);
+    to->A = gemm_cl_kit_buffer(k, SLOT_TRIAL_A, q->a, count, q->half);
+    to->ars = transposed ? 1 : ld;
+    to->acs = transposed ? ld : 1;
 }
 
-static void append_b(gemm_cl_kit *k, const problem *q)
+static void set_b(gemm_cl_kit *k, const problem *q, gemm_cl_multiply_args *to)
 {
     const bool transposed = q->padded || gemm_cl_kit_has(k, "-DB_TRANSPOSED");
-    const bool by_image = q->image && !q->in_place;
-    if (by_image) append_image(k, q);
-    else gemm_cl_kit_buffer(k, SLOT_TRIAL_B, q->input, input_count(k, q), false);
-    gemm_cl_kit_ulong(k, 0);
     const int ld = q->conv ? q->h * q->w : q->ldb;
-    gemm_cl_kit_int(k, by_image ? q->width : transposed ? 1 : ld);
-    gemm_cl_kit_int(k, by_image ? q->strips : transposed ? ld : 1);
+    to->brs = transposed ? 1 : ld;
+    to->bcs = transposed ? ld : 1;
+    if (q->image && !q->in_place) {
+        to->B = make_image(k, q);
+        to->brs = q->width;
+        to->bcs = q->strips;
+    } else {
+        to->B = gemm_cl_kit_buffer(k, SLOT_TRIAL_B, q->input, input_count(k, q), false);
+    }
 }
 
-/* The arguments of kernels/cl_conv.h. The last three are of cl_conv_wide, or of the depthwise
-   layer. */
-static void append_conv(gemm_cl_kit *k, const problem *q, bool logistic, int shares, int z_shares)
+static void set_convolution(gemm_cl_kit *k, const problem *q, gemm_cl_multiply_args *to)
 {
-    const int values[] = {q->products, q->groups, q->h, q->w, q->out_w, q->size, q->stride, q->pad};
-    for (size_t i = 0; i < sizeof values / sizeof values[0]; ++i) gemm_cl_kit_int(k, values[i]);
-    gemm_cl_kit_buffer(k, SLOT_TRIAL_NORM, q->norm, 2 * (size_t)(q->groups * q->M), false);
-    gemm_cl_kit_float(k, q->slope);
-    gemm_cl_kit_int(k, logistic);
-    if (!q->depthwise) {
-        gemm_cl_kit_ulong(k, input_count(k, q));
-        gemm_cl_kit_int(k, shares);
-        gemm_cl_kit_int(k, z_shares);
-        return;
-    }
+    const size_t filters = (size_t)(q->groups * q->M);
+    to->products = q->products;
+    to->groups = q->groups;
+    to->h = q->h;
+    to->w = q->w;
+    to->out_w = q->out_w;
+    to->size = q->size;
+    to->stride = q->stride;
+    to->pad = q->pad;
+    to->norm = gemm_cl_kit_buffer(k, SLOT_TRIAL_NORM, q->norm, 2 * filters, false);
+    to->slope = q->slope;
+    to->elements = input_count(k, q);
+    if (!q->depthwise) return;
     const size_t taps = (size_t)(q->K * q->size * q->size);
-    gemm_cl_kit_buffer(k, SLOT_TRIAL_TAPS, q->taps_of, taps, false);
-    gemm_cl_kit_buffer(k, SLOT_TRIAL_DEPTH_NORM, q->depth_norm, 2 * (size_t)q->K, false);
-    gemm_cl_kit_float(k, q->depth_slope);
+    to->taps = gemm_cl_kit_buffer(k, SLOT_TRIAL_TAPS, q->taps_of, taps, false);
+    to->depth_norm = gemm_cl_kit_buffer(k, SLOT_TRIAL_DEPTH_NORM, q->depth_norm,
+                                        2 * (size_t)q->K, false);
+    to->depth_slope = q->depth_slope;
 }
 
 /* The outputs of a row of sums of a convolution: all, or the maxima of four. */
@@ -375,27 +378,23 @@ static int items_across(const gemm_cl_kit *k, const problem *q)
 
 static void launch(gemm_cl_kit *k, const problem *q, bool cut, bool logistic)
 {
-    enum { C = 12 };            /* the argument */
     const size_t used = k->used;
     const expected e = expect(k, q, cut, logistic);
-    gemm_cl_kit_begin(k);
-    gemm_cl_kit_int(k, q->M);
-    gemm_cl_kit_int(k, q->N);
-    gemm_cl_kit_int(k, q->padded ? q->side : q->K);
-    gemm_cl_kit_float(k, q->conv ? 1 : 2);
-    append_a(k, q);
-    append_b(k, q);
-    gemm_cl_kit_buffer(k, SLOT_TRIAL_C, e.before, e.count, false);
-    gemm_cl_kit_ulong(k, FIRST_OF_C);
-    gemm_cl_kit_int(k, e.ld);
-    gemm_cl_kit_int(k, cut ? q->kpart : q->K);
-    gemm_cl_kit_ulong(k, e.part);
     const int down = ceil_div(q->M, gemm_cl_kit_number(k, "-DROWS", 1));
     const int deep = (cut ? 2 : 1) * q->products;
-    if (q->conv) append_conv(k, q, logistic, down, deep);
-    else gemm_cl_kit_int(k, down);                  /* `shares` of cl_wide */
-    gemm_cl_kit_run(k, items_across(k, q), down, deep, 64);
-    gemm_cl_kit_expect(k, C, e.after, e.count, false);
+    gemm_cl_multiply_args values = {
+        .M = q->M, .N = q->N, .K = q->padded ? q->side : q->K, .alpha = q->conv ? 1 : 2,
+        .C = gemm_cl_kit_buffer(k, SLOT_TRIAL_C, e.before, e.count, false), .c0 = FIRST_OF_C,
+        .ldc = e.ld, .kpart = cut ? q->kpart : q->K, .cpart = e.part,
+        .logistic = logistic, .shares = down, .z_shares = deep};
+    set_a(k, q, &values);
+    set_b(k, q, &values);
+    if (q->conv) set_convolution(k, q, &values);
+    const gemm_cl_arguments args = q->depthwise ? gemm_cl_depthwise_arguments(&values)
+                                   : q->conv    ? gemm_cl_conv_wide_arguments(&values)
+                                                : gemm_cl_wide_arguments(&values);
+    gemm_cl_kit_run(k, &args, items_across(k, q), down, deep, 64);
+    gemm_cl_kit_expect(k, values.C, e.after, e.count, false);
     k->used = used;
 }
 

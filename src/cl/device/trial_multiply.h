@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Trials of the kernels that multiply: those with the arguments of kernels/cl_naive.cl. */
+/* Trials of the kernels that multiply: those of kernels/cl_multiply_arguments.h. */
 #ifndef GEMM_CL_TRIAL_MULTIPLY_H
 #define GEMM_CL_TRIAL_MULTIPLY_H
 

@@ -33,9 +33,9 @@ int gemm_cl_output_copy(gemm_cl_view *c)
         gemm_cl_say_left_out(why);
         return -1;
     }
-    const gemm_cl_argument args[] = {ARG(count), ARG(c->mem)};
+    const gemm_cl_arguments args = GEMM_CL_ARGS(zero, .count = count, .out = c->mem);
     const size_t local = gemm_cl_line(zero, (size_t)count), global = round_up((size_t)count, local);
-    if (gemm_cl_set_shared(zero, args)) return -1;
+    if (gemm_cl_set_shared(zero, &args)) return -1;
     CL_TRY(clEnqueueNDRangeKernel(gemm_cl_opened()->queue, zero->kernel, 1, NULL, &global, &local,
                                   0, NULL, NULL));
     return 0;

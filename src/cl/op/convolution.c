@@ -114,16 +114,15 @@ static int fill_image(conv_job *j)
     const char *why = NULL;
     const gemm_cl_program *fill = build_fill(j, &why);
     if (!fill) gemm_cl_say_left_out(why);
-    const cl_ulong first = j->w.B.offset;
     const int channels = c->c / c->groups;
     const size_t width = (size_t)j->width, rows = (size_t)j->products * (size_t)j->strips;
     j->image = gemm_cl_image_get(width, rows * (size_t)j->g.K, j->w.row->half);
-    const gemm_cl_argument args[] = {
-        ARG(j->g.N), ARG(j->w.B.mem), ARG(first), ARG(j->image), ARG(j->width), ARG(j->strips),
-        ARG(channels), ARG(c->h), ARG(c->w), ARG(c->out_w), ARG(c->size), ARG(c->stride),
-        ARG(c->pad)};
+    const gemm_cl_arguments args = GEMM_CL_ARGS(
+        fill_conv, .N = j->g.N, .B = j->w.B.mem, .b0 = j->w.B.offset, .image = j->image,
+        .width = j->width, .strips = j->strips, .channels = channels, .h = c->h, .w = c->w,
+        .out_w = c->out_w, .size = c->size, .stride = c->stride, .pad = c->pad);
     if (!fill || !j->image) return -1;
-    return gemm_cl_launch_lines(&j->w, fill, STAGE_PREPARE, args, width, (size_t)channels, rows);
+    return gemm_cl_launch_lines(&j->w, fill, STAGE_PREPARE, &args, width, (size_t)channels, rows);
 }
 
 /* ---- the row's kernel ---------------------------------------------------------------------- */
@@ -251,55 +250,96 @@ static const char *build_kernel(conv_job *j)
 
 /* ---- launches ------------------------------------------------------------------------------ */
 
-/* The arguments are those of kernels/cl_naive.cl and then those of cl_conv.h. The last three are of
-   the depthwise layer, or of cl_conv_wide. */
+static size_t outputs_of(const conv_job *j)
+{
+    return (size_t)j->products * (size_t)j->g.M * (size_t)j->g.N;
+}
+
+/* Where A, B and C lie. */
+static void set_matrices(const conv_job *j, gemm_cl_multiply_args *to)
+{
+    const gemm_cl_work *w = &j->w;
+    const conv_call *in = j->in;
+    to->A = j->a.mem;
+    to->a0 = j->a.first;
+    to->ars = j->g.K;
+    to->acs = 1;
+    if (is_by_image(j)) {
+        to->B = j->image;
+        to->brs = j->width;
+        to->bcs = j->strips;
+    } else {
+        to->B = w->B.mem;
+        to->b0 = w->B.offset;
+        to->brs = in->h * in->w;
+        to->bcs = 1;
+    }
+    if (w->sums) {
+        to->C = w->sums;
+        to->ldc = j->g.N;
+        to->cpart = outputs_of(j);
+    } else {
+        to->C = w->C.mem;
+        to->c0 = w->C.offset;
+        to->ldc = gemm_conv_outputs(j->c);
+    }
+}
+
+/* The convolution. With a depthwise layer before it, sizes are those of that layer. */
+static void set_convolution(const conv_job *j, gemm_cl_multiply_args *to)
+{
+    const conv_call *in = j->in;
+    to->products = j->products;
+    to->groups = j->c->groups;
+    to->h = in->h;
+    to->w = in->w;
+    to->out_w = j->c->out_w;
+    to->size = in->size;
+    to->stride = in->stride;
+    to->pad = in->pad;
+    to->norm = j->norm;
+    to->slope = j->slope;
+    to->logistic = j->logistic;
+    if (!j->depth_kept) return;
+    to->taps = j->depth_kept->weights;
+    to->depth_norm = j->depth_kept->norm;
+    to->depth_slope = slope_of(in);
+}
+
 static int multiply(conv_job *j)
 {
-    const conv_call *c = j->c, *in = j->in;
+    const conv_call *c = j->c;
     const gemm_call *g = &j->g;
     gemm_cl_work *w = &j->w;
-    const bool image = is_by_image(j);
     const int step = w->row->by_channel && j->taps ? c->size * c->size : 0;
-    const int kpart = gemm_cl_part_length(w, g->K, step), parts = ceil_div(g->K, kpart), one = 1;
-    const cl_mem B = image ? j->image : w->B.mem, C = w->sums ? w->sums : w->C.mem;
-    const cl_ulong a0 = j->a.first, b0 = image ? 0 : w->B.offset, c0 = w->sums ? 0 : w->C.offset;
-    const int brs = image ? j->width : in->h * in->w, bcs = image ? j->strips : 1;
-    const int ldc = w->sums ? g->N : gemm_conv_outputs(c);
-    const cl_ulong outputs = (cl_ulong)c->batch * (cl_ulong)c->n * (cl_ulong)g->N;
-    const cl_ulong cpart = w->sums ? outputs : 0;
-    const cl_ulong elements = (cl_ulong)c->batch * (cl_ulong)c->c * (cl_ulong)(c->h * c->w);
-    const cl_mem taps = j->depth_kept ? j->depth_kept->weights : NULL;
-    const cl_mem depth_norm = j->depth_kept ? j->depth_kept->norm : NULL;
-    const float depth_slope = slope_of(in);
+    const int kpart = gemm_cl_part_length(w, g->K, step), parts = ceil_div(g->K, kpart);
+    gemm_cl_multiply_args values = {.M = g->M, .N = g->N, .K = g->K, .alpha = g->ALPHA,
+                                    .kpart = kpart};
     size_t global[3] = {strips_of(j), (size_t)ceil_div(g->M, w->row->rows),
                         (size_t)parts * (size_t)j->products};
     size_t local[3];
     gemm_cl_set_groups(w, global, local);
-    const int shares = (int)global[1], z_shares = (int)global[2];
-    const gemm_cl_argument of_wide[] = {ARG(elements), ARG(shares), ARG(z_shares)};
-    const gemm_cl_argument of_depth[] = {ARG(taps), ARG(depth_norm), ARG(depth_slope)};
-    const gemm_cl_argument *last = j->depth_kept ? of_depth : of_wide;
-    const gemm_cl_argument args[] = {
-        ARG(g->M), ARG(g->N), ARG(g->K), ARG(g->ALPHA),
-        ARG(j->a.mem), ARG(a0), ARG(g->K), ARG(one), ARG(B), ARG(b0), ARG(brs), ARG(bcs),
-        ARG(C), ARG(c0), ARG(ldc), ARG(kpart), ARG(cpart),
-        ARG(j->products), ARG(c->groups), ARG(in->h), ARG(in->w), ARG(c->out_w),
-        ARG(in->size), ARG(in->stride), ARG(in->pad), ARG(j->norm), ARG(j->slope),
-        ARG(j->logistic), last[0], last[1], last[2]};
+    set_matrices(j, &values);
+    set_convolution(j, &values);
+    values.elements = (cl_ulong)c->batch * (cl_ulong)c->c * (cl_ulong)(c->h * c->w);
+    values.shares = (int)global[1];
+    values.z_shares = (int)global[2];
+    const gemm_cl_arguments args = j->depth_kept ? gemm_cl_depthwise_arguments(&values)
+                                                 : gemm_cl_conv_wide_arguments(&values);
     w->parts = parts;
-    return gemm_cl_launch(w, w->program, STAGE_MULTIPLY, args, global, local);
+    return gemm_cl_launch(w, w->program, STAGE_MULTIPLY, &args, global, local);
 }
 
 static int add_sums(conv_job *j)
 {
     const gemm_cl_program *sum = gemm_cl_need("cl_sum", sum_options(j->c));
     const int rows = j->c->batch * j->c->n, N = gemm_conv_outputs(j->c);
-    const cl_ulong into = j->w.C.offset;
-    const gemm_cl_argument args[] = {
-        ARG(rows), ARG(N), ARG(j->w.parts), ARG(j->w.sums), ARG(j->w.C.mem), ARG(into),
-        ARG(N), ARG(j->c->n), ARG(j->norm), ARG(j->slope), ARG(j->logistic)};
+    const gemm_cl_arguments args = GEMM_CL_ARGS(
+        sum, .M = rows, .N = N, .count = j->w.parts, .parts = j->w.sums, .C = j->w.C.mem,
+        .c0 = j->w.C.offset, .ldc = N, .filters = j->c->n, .norm = j->norm, .slope = j->slope,
+        .logistic = j->logistic);
     if (!sum) return -1;
-    return gemm_cl_launch_lines(&j->w, sum, STAGE_SUM, args, (size_t)N, (size_t)rows, 1);
+    return gemm_cl_launch_lines(&j->w, sum, STAGE_SUM, &args, (size_t)N, (size_t)rows, 1);
 }
 
 /* The weights as they lie, or a copy in 16 bits. */
@@ -327,9 +367,8 @@ static int enqueue_winograd(conv_job *j)
 static int enqueue(conv_job *j)
 {
     if (j->w.row->winograd) return enqueue_winograd(j);
-    const size_t outputs = (size_t)j->products * (size_t)j->g.M * (size_t)j->g.N;
     if (j->w.parts > 1 &&
-        gemm_cl_need_sums(&j->w, (size_t)j->w.parts, outputs * sizeof(float)))
+        gemm_cl_need_sums(&j->w, (size_t)j->w.parts, outputs_of(j) * sizeof(float)))
         return -1;
     if (prepare_weights(j) || (is_by_image(j) && fill_image(j))) return -1;
     const int rc = multiply(j);

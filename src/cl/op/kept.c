@@ -68,15 +68,14 @@ static cl_mem upload_scratch(const conv_call *c)
 static cl_mem upload_half(gemm_cl_work *w, const conv_call *c)
 {
     const gemm_cl_program *p = gemm_cl_need("cl_pack", "-DHALF");
-    const int rows = c->n, cols = gemm_conv_taps(c), one = 1;
-    const cl_ulong first = 0;
+    const int rows = c->n, cols = gemm_conv_taps(c);
     cl_mem half = NULL, from = p ? upload_scratch(c) : NULL;
     if (!from) return NULL;
     CL_MAKE(half, clCreateBuffer(w->device->context, CL_MEM_READ_WRITE, 2 * weight_count(c), NULL,
                                  &error));
-    const gemm_cl_argument args[] = {ARG(rows), ARG(cols), ARG(from), ARG(first), ARG(cols),
-                                     ARG(one), ARG(cols), ARG(half)};
-    if (gemm_cl_launch_lines(w, p, STAGE_PREPARE, args, (size_t)cols, (size_t)rows, 1))
+    const gemm_cl_arguments args = GEMM_CL_ARGS(pack, .rows = rows, .cols = cols, .in = from,
+                                                .rs = cols, .cs = 1, .cols_out = cols, .out = half);
+    if (gemm_cl_launch_lines(w, p, STAGE_PREPARE, &args, (size_t)cols, (size_t)rows, 1))
         CL_RELEASE(clReleaseMemObject, half);
 fail:
     return half;

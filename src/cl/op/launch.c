@@ -178,12 +178,12 @@ int gemm_cl_pack(gemm_cl_work *w, gemm_cl_slot slot, const gemm_cl_matrix *in, i
     const bool half = w->row->half == GEMM_CL_HALF_SUMS;
     const gemm_cl_program *p = gemm_cl_need("cl_pack", half ? "-DHALF" : "");
     const size_t x = (size_t)cols_out, y = (size_t)rows_out;
-    const cl_ulong first = in->first;
     cl_mem mem = gemm_cl_scratch(slot, x * y * (half ? 2 : sizeof(float)));
-    const gemm_cl_argument args[] = {ARG(rows), ARG(cols), ARG(in->mem), ARG(first), ARG(in->rs),
-                                     ARG(in->cs), ARG(cols_out), ARG(mem)};
+    const gemm_cl_arguments args = GEMM_CL_ARGS(
+        pack, .rows = rows, .cols = cols, .in = in->mem, .i0 = in->first, .rs = in->rs,
+        .cs = in->cs, .cols_out = cols_out, .out = mem);
     if (!p || !mem) return -1;
-    const int rc = gemm_cl_launch_lines(w, p, STAGE_PREPARE, args, x, y, 1);
+    const int rc = gemm_cl_launch_lines(w, p, STAGE_PREPARE, &args, x, y, 1);
     *out = (gemm_cl_matrix){mem, 0, cols_out, 1};
     return rc;
 }
@@ -212,7 +212,7 @@ static int need_room(gemm_cl_work *w)
 }
 
 int gemm_cl_launch(gemm_cl_work *w, const gemm_cl_program *p, gemm_cl_stage stage,
-                   const gemm_cl_argument *args, const size_t *global, const size_t *local)
+                   const gemm_cl_arguments *args, const size_t *global, const size_t *local)
 {
     const bool asked = w->device->timed || (w->policy->shares && !w->C.later);
     cl_event done = NULL;
@@ -238,7 +238,7 @@ fail:
 }
 
 int gemm_cl_launch_lines(gemm_cl_work *w, const gemm_cl_program *p, gemm_cl_stage stage,
-                         const gemm_cl_argument *args, size_t x, size_t y, size_t z)
+                         const gemm_cl_arguments *args, size_t x, size_t y, size_t z)
 {
     const size_t local[3] = {gemm_cl_line(p, x), 1, 1}, global[3] = {round_up(x, local[0]), y, z};
     return gemm_cl_launch(w, p, stage, args, global, local);

@@ -114,12 +114,12 @@ int gemm_cl_need_sums(gemm_cl_work *, size_t count, size_t bytes);
 
 /* Enqueues a kernel of three dimensions behind the uploads of A and B. 0 or -1. */
 int gemm_cl_launch(gemm_cl_work *, const gemm_cl_program *, gemm_cl_stage,
-                   const gemm_cl_argument *, const size_t *global, const size_t *local);
+                   const gemm_cl_arguments *, const size_t *global, const size_t *local);
 
 /* The same for a kernel that is not the row's, in groups of gemm_cl_line items along x. Rounds x up
    to whole groups. */
 int gemm_cl_launch_lines(gemm_cl_work *, const gemm_cl_program *, gemm_cl_stage,
-                         const gemm_cl_argument *, size_t x, size_t y, size_t z);
+                         const gemm_cl_arguments *, size_t x, size_t y, size_t z);
 
 /* Device time of the stages from `first` to `last`, once all is done; below 0: unknown. */
 double gemm_cl_stages_ms(const gemm_cl_work *, gemm_cl_stage first, gemm_cl_stage last);

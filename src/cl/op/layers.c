@@ -53,7 +53,7 @@ static bool fits(const layer_call *c)
 
 /* An item for each of x * y * z; by row, one for each of y * z, as kernels/cl_layer.h says. */
 static int launch(layer_job *j, const char *kernel, const char *options,
-                  const gemm_cl_argument *args, int x, int y, int z)
+                  const gemm_cl_arguments *args, int x, int y, int z)
 {
     gemm_cl_work *w = &j->w;
     gemm_text all = {0};
@@ -68,7 +68,7 @@ static int launch(layer_job *j, const char *kernel, const char *options,
 }
 
 /* The same for n elements that are alike. */
-static int launch_each(layer_job *j, const char *kernel, const gemm_cl_argument *args, int n,
+static int launch_each(layer_job *j, const char *kernel, const gemm_cl_arguments *args, int n,
                        int images)
 {
     char options[32];
@@ -76,62 +76,57 @@ static int launch_each(layer_job *j, const char *kernel, const gemm_cl_argument 
     return launch(j, kernel, options, args, n, is_by_row(j) ? ceil_div(n, RUN) : 1, images);
 }
 
-#define BUFFER(view, first) ARG((view).mem), ARG(first)
+/* The members of CL_IN_OUT (kernels/cl_layer_arguments.h). */
+#define IN_OUT(w) \
+    .in = (w)->B.mem, .i0 = (w)->B.offset, .out = (w)->C.mem, .o0 = (w)->C.offset
 
 static int max_pool(layer_job *j)
 {
     const layer_call *c = j->c;
-    const int offset = c->pad / 2;
-    const cl_ulong i0 = j->w.B.offset, o0 = j->w.C.offset;
-    const gemm_cl_argument args[] = {
-        ARG(c->h), ARG(c->w), ARG(c->out_h), ARG(c->out_w), ARG(c->size), ARG(c->stride),
-        ARG(offset), BUFFER(j->w.B, i0), BUFFER(j->w.C, o0)};
+    const gemm_cl_arguments args = GEMM_CL_ARGS(
+        maxpool, .h = c->h, .w = c->w, .out_h = c->out_h, .out_w = c->out_w, .size = c->size,
+        .stride = c->stride, .offset = c->pad / 2, IN_OUT(&j->w));
     char options[32] = "";
     if (c->stride <= 2) snprintf(options, sizeof options, "-DSTRIDE=%d", c->stride);
-    return launch(j, "cl_maxpool", options, args, c->out_w, c->out_h, j->planes);
+    return launch(j, "cl_maxpool", options, &args, c->out_w, c->out_h, j->planes);
 }
 
 static int average(layer_job *j)
 {
-    const int area = j->c->h * j->c->w;
-    const cl_ulong i0 = j->w.B.offset, o0 = j->w.C.offset;
-    const gemm_cl_argument args[] = {ARG(j->planes), ARG(area), BUFFER(j->w.B, i0),
-                                     BUFFER(j->w.C, o0)};
-    return launch_each(j, "cl_avgpool", args, j->planes, 1);
+    const gemm_cl_arguments args = GEMM_CL_ARGS(
+        avgpool, .planes = j->planes, .area = j->c->h * j->c->w, IN_OUT(&j->w));
+    return launch_each(j, "cl_avgpool", &args, j->planes, 1);
 }
 
 static int upsample(layer_job *j)
 {
     const layer_call *c = j->c;
-    const cl_ulong i0 = j->w.B.offset, o0 = j->w.C.offset;
-    const gemm_cl_argument args[] = {ARG(c->h), ARG(c->w), ARG(c->stride), ARG(c->alpha),
-                                     BUFFER(j->w.B, i0), BUFFER(j->w.C, o0)};
-    return launch(j, "cl_upsample", "", args, c->w, c->h, j->planes);
+    const gemm_cl_arguments args = GEMM_CL_ARGS(
+        upsample, .h = c->h, .w = c->w, .stride = c->stride, .alpha = c->alpha, IN_OUT(&j->w));
+    return launch(j, "cl_upsample", "", &args, c->w, c->h, j->planes);
 }
 
 static int shortcut(layer_job *j)
 {
     const layer_call *c = j->c;
-    const int n = c->batch * c->input[0].size, activation = (int)c->activation;
-    const cl_ulong a0 = j->w.B.offset, b0 = j->w.A.offset, o0 = j->w.C.offset;
-    const gemm_cl_argument args[] = {ARG(n), ARG(c->alpha), ARG(c->beta), ARG(activation),
-                                     BUFFER(j->w.B, a0), BUFFER(j->w.A, b0), BUFFER(j->w.C, o0)};
-    if (gemm_shortcut_is_equal(c)) return launch_each(j, "cl_shortcut", args, n, 1);
-    const gemm_cl_argument sized[] = {
-        ARG(n), ARG(c->alpha), ARG(c->beta), ARG(activation), BUFFER(j->w.B, a0),
-        BUFFER(j->w.A, b0), BUFFER(j->w.C, o0), ARG(c->c), ARG(c->h), ARG(c->w), ARG(c->out_c),
-        ARG(c->out_h), ARG(c->out_w)};
-    return launch(j, "cl_shortcut", "-DSIZES", sized, c->out_w, c->out_h, c->batch * c->out_c);
+    const gemm_cl_work *w = &j->w;
+    const int n = c->batch * c->input[0].size;
+    const gemm_cl_arguments args = GEMM_CL_ARGS(
+        shortcut, .n = n, .alpha = c->alpha, .beta = c->beta, .activation = (int)c->activation,
+        .a = w->B.mem, .a0 = w->B.offset, .b = w->A.mem, .b0 = w->A.offset, .out = w->C.mem,
+        .o0 = w->C.offset, .channels = c->c, .h = c->h, .w = c->w, .out_c = c->out_c,
+        .out_h = c->out_h, .out_w = c->out_w);
+    if (gemm_shortcut_is_equal(c)) return launch_each(j, "cl_shortcut", &args, n, 1);
+    return launch(j, "cl_shortcut", "-DSIZES", &args, c->out_w, c->out_h, c->batch * c->out_c);
 }
 
 static int yolo(layer_job *j)
 {
     const layer_call *c = j->c;
-    const int area = c->h * c->w, entries = c->c / c->anchors;
-    const cl_ulong i0 = j->w.B.offset, o0 = j->w.C.offset;
-    const gemm_cl_argument args[] = {ARG(area), ARG(entries), BUFFER(j->w.B, i0),
-                                     BUFFER(j->w.C, o0)};
-    return launch(j, "cl_yolo", "", args, area, 1, j->planes);
+    const int area = c->h * c->w;
+    const gemm_cl_arguments args = GEMM_CL_ARGS(
+        yolo, .area = area, .entries = c->c / c->anchors, IN_OUT(&j->w));
+    return launch(j, "cl_yolo", "", &args, area, 1, j->planes);
 }
 
 /* ---- operands ------------------------------------------------------------------------------ */
@@ -171,9 +166,10 @@ static int route(layer_job *j)
         const int n = c->input[i].size;
         if (i && !v->later && j->w.policy->close(v)) return -1;
         if (show_input(j, v, i, SLOT_B)) return -1;
-        const cl_ulong i0 = v->offset;
-        const gemm_cl_argument args[] = {ARG(n), BUFFER(*v, i0), BUFFER(j->w.C, o0), ARG(size)};
-        if (launch_each(j, "cl_copy", args, n, c->batch)) return -1;
+        const gemm_cl_arguments args = GEMM_CL_ARGS(
+            copy, .n = n, .in = v->mem, .i0 = v->offset, .out = j->w.C.mem, .o0 = o0,
+            .size = size);
+        if (launch_each(j, "cl_copy", &args, n, c->batch)) return -1;
         copied += v->copied;
         o0 += (cl_ulong)n;
     }

@@ -28,33 +28,37 @@ static int multiply(gemm_cl_job *j, const gemm_cl_matrix *b, int k0, int K, int 
     const int kpart = gemm_cl_part_length(w, K, 0), parts = ceil_div(K, kpart);
     const size_t size = (size_t)g->M * (size_t)g->N;
     const int part = k0 == 0 ? 0 : j->part;
-    const cl_ulong a0 = j->a.first + (size_t)k0 * (size_t)j->a.cs, b0 = b->first;
-    const cl_ulong c0 = (w->sums ? (size_t)part * size : j->c.first) + (size_t)n0;
-    const cl_ulong cpart = w->sums ? size : 0;
-    const int ldc = w->sums ? g->N : j->c.rs;
-    cl_mem out = w->sums ? w->sums : j->c.mem;
     size_t global[3] = {(size_t)ceil_div(N, w->row->cols), (size_t)ceil_div(g->M, w->row->rows),
                         (size_t)parts};
     size_t local[3];
     gemm_cl_set_groups(w, global, local);
-    const int shares = (int)global[1];      /* of cl_wide */
-    const gemm_cl_argument args[] = {
-        ARG(g->M), ARG(N), ARG(K), ARG(g->ALPHA), ARG(j->a.mem), ARG(a0), ARG(j->a.rs),
-        ARG(j->a.cs), ARG(b->mem), ARG(b0), ARG(b->rs), ARG(b->cs), ARG(out), ARG(c0), ARG(ldc),
-        ARG(kpart), ARG(cpart), ARG(shares)};
+    gemm_cl_multiply_args values = {
+        .M = g->M, .N = N, .K = K, .alpha = g->ALPHA,
+        .A = j->a.mem, .a0 = j->a.first + (size_t)k0 * (size_t)j->a.cs,
+        .ars = j->a.rs, .acs = j->a.cs,
+        .B = b->mem, .b0 = b->first, .brs = b->rs, .bcs = b->cs,
+        .C = j->c.mem, .c0 = j->c.first + (size_t)n0, .ldc = j->c.rs,
+        .kpart = kpart, .shares = (int)global[1]};
+    if (w->sums) {
+        values.C = w->sums;
+        values.c0 = (size_t)part * size + (size_t)n0;
+        values.ldc = g->N;
+        values.cpart = size;
+    }
+    const gemm_cl_arguments args = gemm_cl_wide_arguments(&values);
     j->part = part + parts;
-    return gemm_cl_launch(w, w->program, STAGE_MULTIPLY, args, global, local);
+    return gemm_cl_launch(w, w->program, STAGE_MULTIPLY, &args, global, local);
 }
 
 static int add_sums(gemm_cl_job *j)
 {
     const gemm_call *g = j->g;
     const gemm_cl_program *sum = gemm_cl_need("cl_sum", j->w.C.stored ? "-DSTORE" : "");
-    const cl_ulong into = j->c.first;
-    const gemm_cl_argument args[] = {ARG(g->M), ARG(g->N), ARG(j->part), ARG(j->w.sums),
-                                     ARG(j->c.mem), ARG(into), ARG(j->c.rs)};
+    const gemm_cl_arguments args = GEMM_CL_ARGS(
+        sum, .M = g->M, .N = g->N, .count = j->part, .parts = j->w.sums, .C = j->c.mem,
+        .c0 = j->c.first, .ldc = j->c.rs);
     if (!sum) return -1;
-    return gemm_cl_launch_lines(&j->w, sum, STAGE_SUM, args, (size_t)g->N, (size_t)g->M, 1);
+    return gemm_cl_launch_lines(&j->w, sum, STAGE_SUM, &args, (size_t)g->N, (size_t)g->M, 1);
 }
 
 static int multiply_panels(gemm_cl_job *j)

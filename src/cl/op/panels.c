@@ -129,11 +129,11 @@ fail:
 static int fill_by_device(gemm_cl_work *w, const gemm_cl_matrix *b, const gemm_cl_panel *p)
 {
     const gemm_cl_program *fill = gemm_cl_need("cl_fill", w->row->half ? "-DHALF" : "");
-    const cl_ulong first = first_of(b, p);
-    const gemm_cl_argument args[] = {ARG(p->n), ARG(b->mem), ARG(first), ARG(b->rs), ARG(b->cs),
-                                     ARG(p->image)};
+    const gemm_cl_arguments args = GEMM_CL_ARGS(
+        fill, .N = p->n, .B = b->mem, .b0 = first_of(b, p), .brs = b->rs, .bcs = b->cs,
+        .image = p->image);
     if (!fill) return -1;
-    return gemm_cl_launch_lines(w, fill, STAGE_PREPARE, args, (size_t)ceil_div(p->n, 4),
+    return gemm_cl_launch_lines(w, fill, STAGE_PREPARE, &args, (size_t)ceil_div(p->n, 4),
                                 (size_t)p->k, 1);
 }
 

@@ -114,23 +114,24 @@ int gemm_cl_winograd_filters(const gemm_cl_winograd *l, gemm_cl_work *w, cl_mem 
                              size_t first, cl_mem U)
 {
     const gemm_cl_program *p = need(l, w, "cl_winograd_filter");
-    const cl_ulong a0 = first;
     const size_t global[3] = {(size_t)l->c->c, (size_t)l->strips, 1};
-    const gemm_cl_argument args[] = {ARG(l->c->n), ARG(l->c->c), ARG(l->strips), ARG(weights),
-                                     ARG(a0), ARG(U)};
-    return p ? gemm_cl_launch(w, p, STAGE_PREPARE, args, global, one_item) : -1;
+    const gemm_cl_arguments args = GEMM_CL_ARGS(
+        winograd_filter, .M = l->c->n, .channels = l->c->c, .strips = l->strips,
+        .weights = weights, .a0 = first, .U = U);
+    return p ? gemm_cl_launch(w, p, STAGE_PREPARE, &args, global, one_item) : -1;
 }
 
 static int transform_input(const gemm_cl_winograd *l, gemm_cl_work *w, cl_mem V)
 {
     const conv_call *c = l->c;
     const gemm_cl_program *p = need(l, w, "cl_winograd_input");
-    const cl_ulong i0 = w->B.offset;
     const size_t global[3] = {(size_t)(l->ldv / w->row->cols), (size_t)c->c,
                               (size_t)c->batch};
-    const gemm_cl_argument args[] = {ARG(c->c), ARG(c->h), ARG(c->w), ARG(c->pad), ARG(l->across),
-                                     ARG(l->tiles), ARG(l->ldv), ARG(w->B.mem), ARG(i0), ARG(V)};
-    return p ? gemm_cl_launch(w, p, STAGE_PREPARE, args, global, one_item) : -1;
+    const gemm_cl_arguments args = GEMM_CL_ARGS(
+        winograd_input, .channels = c->c, .h = c->h, .w = c->w, .pad = c->pad,
+        .across = l->across, .tiles = l->tiles, .ldv = l->ldv, .image = w->B.mem,
+        .i0 = w->B.offset, .V = V);
+    return p ? gemm_cl_launch(w, p, STAGE_PREPARE, &args, global, one_item) : -1;
 }
 
 int gemm_cl_winograd_run(const gemm_cl_winograd *l, gemm_cl_work *w, cl_mem U, cl_mem norm,
@@ -139,14 +140,14 @@ int gemm_cl_winograd_run(const gemm_cl_winograd *l, gemm_cl_work *w, cl_mem U, c
     const conv_call *c = l->c;
     cl_mem V = gemm_cl_scratch(SLOT_PACKED_B, floats_of_v(l) * sizeof(float));
     if (!V || transform_input(l, w, V)) return -1;
-    const int out_h = c->pool ? c->out_h / 2 : c->out_h, out_w = c->pool ? c->out_w / 2 : c->out_w;
-    const cl_ulong c0 = w->C.offset;
-    const gemm_cl_argument args[] = {ARG(c->n), ARG(c->c), ARG(U), ARG(V), ARG(l->ldv),
-                                     ARG(l->across), ARG(l->tiles), ARG(l->item_tiles),
-                                     ARG(l->strips), ARG(w->C.mem), ARG(c0), ARG(out_h),
-                                     ARG(out_w), ARG(norm), ARG(slope)};
+    const int side = c->pool ? 2 : 1;
+    const gemm_cl_arguments args = GEMM_CL_ARGS(
+        winograd, .M = c->n, .channels = c->c, .U = U, .V = V, .ldv = l->ldv,
+        .across = l->across, .tiles = l->tiles, .each = l->item_tiles, .strips = l->strips,
+        .C = w->C.mem, .c0 = w->C.offset, .h = c->out_h / side, .w = c->out_w / side,
+        .norm = norm, .slope = slope);
     size_t local[3], global[3] = {(size_t)ceil_div(l->tiles, l->item_tiles), (size_t)l->strips,
                                   (size_t)c->batch};
     gemm_cl_set_groups(w, global, local);
-    return gemm_cl_launch(w, w->program, STAGE_MULTIPLY, args, global, local);
+    return gemm_cl_launch(w, w->program, STAGE_MULTIPLY, &args, global, local);
 }

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The list of a launch's arguments, from its struct: see arguments.h.
+ */
+#include "cl/device/arguments.h"
+
+#define COUNT(type, name) +1
+#define ENTRY(type, name) {sizeof at->name, &at->name},
+#define DEFINE_FOR(args, name, LIST) \
+    _Static_assert(LIST(COUNT, COUNT, COUNT) <= GEMM_CL_MOST_ARGS, "GEMM_CL_MOST_ARGS"); \
+    gemm_cl_arguments gemm_cl_##name##_arguments(const gemm_cl_##args##_args *at) \
+    { \
+        return (gemm_cl_arguments){LIST(COUNT, COUNT, COUNT), {LIST(ENTRY, ENTRY, ENTRY)}}; \
+    }
+#define DEFINE(name, LIST) DEFINE_FOR(name, name, LIST)
+
+GEMM_CL_EACH_LIST(DEFINE)
+DEFINE_FOR(multiply, wide, CL_WIDE_ARGUMENTS)
+DEFINE_FOR(multiply, depthwise, CL_DEPTHWISE_ARGUMENTS)
+DEFINE_FOR(multiply, conv_wide, CL_CONV_WIDE_ARGUMENTS)
