@@ -52,19 +52,18 @@ static bool is_open(void)
 
 /* ---- calls ---- */
 
-/* The call that is between its two halves. gemm_cl_lock is held meanwhile, so there is only one. */
-static struct {
+/* A call from its first half to its second one. gemm_cl_lock is held meanwhile. */
+typedef struct half_call {
     bool convolves;
     gemm_cl_job multiply;
     gemm_cl_conv_job convolution;
-} started;
+} half_call;
 
 /* Whether the device is open for a call with this context. */
 static bool begin(const gemm_context *context)
 {
     if (!is_open()) return false;
     gemm_cl_want_times(context->timed || gemm_cl_is_counting());
-    gemm_cl_set_copy_threads(gemm_cl_memory_policy()->shares ? 1 : context->threads);
     return true;
 }
 
@@ -75,75 +74,82 @@ static gemm_status end_start(gemm_status status)
     return status;
 }
 
-static gemm_status start_run(const gemm_call *g, const gemm_cl_row *row, gemm_cl_mode mode,
-                             const gemm_context *context)
+static gemm_status start_run(half_call *h, const gemm_call *g, const gemm_cl_row *row,
+                             gemm_cl_mode mode, const gemm_context *context)
 {
     gemm_cl_lock();
-    started.convolves = false;
+    h->convolves = false;
     if (!begin(context)) return end_start(GEMM_DECLINED);
-    return end_start(gemm_cl_multiply_start(&started.multiply, g, row, mode, context->note));
+    return end_start(gemm_cl_multiply_start(&h->multiply, g, row, mode, context));
 }
 
-static gemm_status start_conv(const conv_call *c, const gemm_cl_row *row, gemm_cl_mode mode,
-                              const gemm_context *context)
+static gemm_status start_conv(half_call *h, const conv_call *c, const gemm_cl_row *row,
+                              gemm_cl_mode mode, const gemm_context *context)
 {
     gemm_cl_lock();
-    started.convolves = true;
+    h->convolves = true;
     if (!begin(context)) return end_start(GEMM_DECLINED);
-    return end_start(gemm_cl_convolve_start(&started.convolution, c, row, mode, context));
+    return end_start(gemm_cl_convolve_start(&h->convolution, c, row, mode, context));
 }
 
-static gemm_status start_chain(const conv_call *calls, const gemm_cl_row *row,
+static gemm_status start_chain(half_call *h, const conv_call *calls, const gemm_cl_row *row,
                                const gemm_context *context)
 {
     gemm_cl_lock();
-    started.convolves = true;
+    h->convolves = true;
     if (!begin(context)) return end_start(GEMM_DECLINED);
-    return end_start(gemm_cl_chain_start(&started.convolution, calls, row, context));
+    return end_start(gemm_cl_chain_start(&h->convolution, calls, row, context));
 }
 
-static gemm_status finish(bool take, const gemm_context *context)
+static gemm_status finish(half_call *h, bool take, const gemm_context *context)
 {
     const gemm_status status =
-        started.convolves ? gemm_cl_convolve_finish(&started.convolution, take, context)
-                          : gemm_cl_multiply_finish(&started.multiply, take, context->note);
+        h->convolves ? gemm_cl_convolve_finish(&h->convolution, take, context)
+                     : gemm_cl_multiply_finish(&h->multiply, take, context->note);
     gemm_cl_unlock();
     return status;
 }
 
-gemm_status gemm_cl_finish(bool take, gemm_note *note)
-{
-    return finish(take, &(gemm_context){.timed = true, .note = note});
-}
+/* The call whose caller works between the halves. It belongs to the thread that holds the lock, so
+   there is only one. */
+static half_call beside;
 
 gemm_status gemm_cl_run_start(const gemm_call *g, const gemm_context *context, const void *row)
 {
-    return start_run(g, row, GEMM_CL_BESIDE, context);
+    return start_run(&beside, g, row, GEMM_CL_BESIDE, context);
 }
 
 gemm_status gemm_cl_conv_start(const conv_call *c, const gemm_context *context, const void *row)
 {
-    return start_conv(c, row, GEMM_CL_BESIDE, context);
+    return start_conv(&beside, c, row, GEMM_CL_BESIDE, context);
+}
+
+gemm_status gemm_cl_finish(bool take, gemm_note *note)
+{
+    return finish(&beside, take, &(gemm_context){.timed = true, .note = note});
 }
 
 gemm_status gemm_cl_run(const gemm_call *g, const gemm_context *context, const void *row)
 {
-    const gemm_status status = start_run(g, row, GEMM_CL_ALONE, context);
-    return status == GEMM_DONE ? gemm_cl_finish(true, context->note) : status;
+    half_call h;
+    const gemm_status status = start_run(&h, g, row, GEMM_CL_ALONE, context);
+    return status == GEMM_DONE ? finish(&h, true, context) : status;
 }
 
 gemm_status gemm_cl_conv(const conv_call *c, const gemm_context *context, const void *row)
 {
-    const gemm_status status = start_conv(c, row, GEMM_CL_ALONE, context);
-    return status == GEMM_DONE ? finish(true, context) : status;
+    half_call h;
+    const gemm_status status = start_conv(&h, c, row, GEMM_CL_ALONE, context);
+    return status == GEMM_DONE ? finish(&h, true, context) : status;
 }
 
 gemm_status gemm_cl_chain(const conv_call *calls, int count, const layer_call *shortcut,
                           const gemm_context *context, const void *row)
 {
+    half_call h;
     if (count != 2 || shortcut) return GEMM_DECLINED;
-    const gemm_status status = start_chain(calls, row, context);
-    return status == GEMM_DONE ? finish(true, context) : status;
+    const gemm_status status = start_chain(&h, calls, row, context);
+    return status == GEMM_DONE ? finish(&h, true, context) : status;
 }
 
 gemm_status gemm_cl_layer(const layer_call *c, const gemm_context *context, const void *row)

@@ -19,7 +19,6 @@
 #include "cl/device/pending.h"
 #include "cl/memory/left.h"
 #include "cl/memory/memory.h"
-#include "util/clock.h"
 
 #include <string.h>
 
@@ -251,19 +250,11 @@ fail:
 
 static int take(gemm_cl_view *c)
 {
-    const double begin = gemm_now_ms();
-    ++gemm_cl_counters.waits;
-    CL_TRY(clWaitForEvents(1, &c->arrival));
-    c->waited_ms = gemm_now_ms() - begin;
-    if (gemm_cl_settle() || gemm_cl_check_launch(c)) goto fail;
-    if (c->arrived != c->host) gemm_cl_take_rows(c, c->arrived);
-    c->copied = c->rows * c->cols * sizeof(float);
+    if (gemm_cl_take_output(c, false)) return -1;
     gemm_cl_forget_copy(c);
     /* These uploads came before. */
     for (int i = 0; i < CHUNKS; ++i) CL_RELEASE(clReleaseEvent, chunks[i].busy);
     return 0;
-fail:
-    return -1;
 }
 
 static int close_view(gemm_cl_view *v)

@@ -15,7 +15,6 @@
 #include "cl/device/pending.h"
 #include "cl/memory/left.h"
 #include "cl/memory/memory.h"
-#include "util/clock.h"
 
 static gemm_cl_host_block *stages[SLOT_COUNT];
 
@@ -86,18 +85,7 @@ fail:
 
 static int take(gemm_cl_view *c)
 {
-    const double begin = gemm_now_ms();
-    ++gemm_cl_counters.waits;
-    CL_TRY(clFinish(gemm_cl_opened()->queue));
-    c->waited_ms = gemm_now_ms() - begin;
-    gemm_cl_take_blocks();
-    if (gemm_cl_settle() || gemm_cl_check_launch(c)) goto fail;
-    if (c->in_place) return 0;
-    gemm_cl_take_rows(c, c->arrived);
-    c->copied = c->rows * c->cols * sizeof(float);
-    return 0;
-fail:
-    return -1;
+    return gemm_cl_take_output(c, true);
 }
 
 static void leave(const gemm_cl_view *c)

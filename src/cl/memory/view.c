@@ -9,7 +9,9 @@
 #include "cl/memory/view.h"
 
 #include "cl/device/kernel.h"
+#include "cl/device/pending.h"
 #include "cl/device/program.h"
+#include "util/clock.h"
 #include "util/ints.h"
 #include "util/threads.h"
 
@@ -58,13 +60,6 @@ typedef struct copy_job {
 } copy_job;
 
 enum { CHUNK = 1 << 12, FEW = 8 };      /* elements; so many chunks are worth waking threads */
-
-static int copy_threads = 1;
-
-void gemm_cl_set_copy_threads(int threads)
-{
-    copy_threads = threads;
-}
 
 /* A bus reads lines that are new in the caches of many cores at half its speed. So this copy goes
    past the caches where the processor can do that. */
@@ -131,7 +126,7 @@ static bool copy_rows(copy_op op, const gemm_cl_view *v, float *dense, size_t fr
     copy_job j = {.op = op, .rows = v->host + from * v->ld, .dense = dense,
                   .cols = whole ? count * v->cols : v->cols, .ld = v->ld, .count = count * v->cols};
     const int chunks = (int)((j.count + CHUNK - 1) / CHUNK);
-    const int threads = chunks >= FEW ? copy_threads : 1;
+    const int threads = chunks >= FEW ? max_int(v->threads, 1) : 1;
     if (threads == 1 || gemm_parallel(threads, chunks, copy_chunk, &j))
         for (int i = 0; i < chunks; ++i) copy_chunk(&j, i, NULL);
     return !j.differs;
@@ -165,6 +160,23 @@ int gemm_cl_check_launch(const gemm_cl_view *c)
     CL_TRY(clGetEventInfo(last, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status, NULL));
     if (status >= 0) return 0;
     gemm_cl_say_failed(__FILE__, __LINE__, "the kernel that writes C", status);
+fail:
+    return -1;
+}
+
+int gemm_cl_take_output(gemm_cl_view *c, bool all)
+{
+    const double begin = gemm_now_ms();
+    ++gemm_cl_counters.waits;
+    if (all) CL_TRY(clFinish(gemm_cl_opened()->queue));
+    else CL_TRY(clWaitForEvents(1, &c->arrival));
+    c->waited_ms = gemm_now_ms() - begin;
+    if (all) gemm_cl_take_blocks();
+    if (gemm_cl_settle() || gemm_cl_check_launch(c)) goto fail;
+    if (c->in_place) return 0;
+    if (c->arrived != c->host) gemm_cl_take_rows(c, c->arrived);
+    c->copied = c->rows * c->cols * sizeof(float);
+    return 0;
 fail:
     return -1;
 }

@@ -19,6 +19,7 @@ typedef struct gemm_cl_view {
     bool beside;                /* the CPU works on the same block meanwhile: never in place */
     bool later;                 /* the call does not wait for the device: an output stays there,
                                    and an input may change as soon as the call returns */
+    int threads;                /* that may copy it; 0 is 1 */
 
     /* What the policy made of it. */
     cl_mem mem;
@@ -53,9 +54,6 @@ typedef struct gemm_cl_policy {
    it. 0 or -1. */
 int gemm_cl_output_copy(gemm_cl_view *);
 
-/* How many threads the next four functions may use. Each call sets it when it begins. */
-void gemm_cl_set_copy_threads(int threads);
-
 /* Copies `count` of the caller's rows to `out`, without gaps. */
 void gemm_cl_gather_rows(float *out, const gemm_cl_view *, size_t from, size_t count);
 
@@ -70,5 +68,9 @@ void gemm_cl_take_rows(const gemm_cl_view *, const float *sums);
 
 /* After the wait: whether the launch that wrote the view ended well. 0 or -1. */
 int gemm_cl_check_launch(const gemm_cl_view *);
+
+/* The `take` of a policy. Waits for the transfer, or with `all` for all that is enqueued, blocks
+   included. Then the caller has C. 0 or -1. */
+int gemm_cl_take_output(gemm_cl_view *, bool all);
 
 #endif

@@ -403,11 +403,14 @@ static int show(conv_job *j, gemm_cl_mode mode)
     const bool later = j->kept && !beside &&
                        gemm_cl_may_stay(c->output, filters * outputs * sizeof(float));
     w->A = (gemm_cl_view){.host = (float *)c->weights, .rows = (size_t)c->n,
-                          .cols = (size_t)j->g.K, .ld = (size_t)j->g.K, .beside = beside};
+                          .cols = (size_t)j->g.K, .ld = (size_t)j->g.K, .beside = beside,
+                          .threads = w->copy_threads};
     w->B = (gemm_cl_view){.host = (float *)in->input, .rows = (size_t)c->batch * (size_t)c->c,
-                          .cols = area, .ld = area, .beside = beside, .later = later};
+                          .cols = area, .ld = area, .beside = beside, .later = later,
+                          .threads = w->copy_threads};
     w->C = (gemm_cl_view){.host = c->output, .rows = filters, .cols = outputs, .ld = outputs,
-                          .overwrite = true, .beside = beside, .later = later};
+                          .overwrite = true, .beside = beside, .later = later,
+                          .threads = w->copy_threads};
     /* B first: the CPU compares A with the kept weights while B is on the bus. */
     if (w->policy->input(&w->B, SLOT_B) || (!j->kept && w->policy->input(&w->A, SLOT_A)) ||
         w->policy->output(&w->C) || upload_norm(j))
@@ -485,11 +488,13 @@ static gemm_status end(conv_job *j, bool failed, gemm_note *note)
 }
 
 /* From the build on. `why`: what is wrong about the build, or NULL. */
-static gemm_status start(conv_job *j, const char *why, gemm_cl_mode mode, gemm_note *note)
+static gemm_status start(conv_job *j, const char *why, gemm_cl_mode mode,
+                         const gemm_context *context)
 {
     if (why) gemm_cl_say_left_out(why);
+    gemm_cl_share_copies(&j->w, context);
     const bool failed = why || show(j, mode) || enqueue(j) || gemm_cl_ask_result(&j->w);
-    return failed ? end(j, true, note) : GEMM_DONE;
+    return failed ? end(j, true, context->note) : GEMM_DONE;
 }
 
 /* Builds the chosen row's kernel, or that of the next choice where its groups are too small. The
@@ -513,7 +518,7 @@ gemm_status gemm_cl_convolve_start(conv_job *j, const conv_call *c, const gemm_c
     *j = make_job(c, row);
     if (!choose_row(j, mode, context)) return GEMM_DECLINED;
     j->kept = gemm_cl_keep(&j->w, c, &j->winograd, context->kept);
-    return start(j, build_choice(j, row, mode, context), mode, context->note);
+    return start(j, build_choice(j, row, mode, context), mode, context);
 }
 
 /* What the plan of the depthwise layer keeps is what it keeps when the layer runs alone. */
@@ -536,7 +541,7 @@ gemm_status gemm_cl_chain_start(conv_job *j, const conv_call *calls, const gemm_
     *j = make_job(&calls[1], row);
     j->w.row = gemm_cl_choose_chain(&j->w.device->traits, row, calls, &j->g);
     if (!j->w.row || !keep_both(j, &calls[0], context)) return GEMM_DECLINED;
-    return start(j, build_kernel(j), GEMM_CL_ALONE, context->note);
+    return start(j, build_kernel(j), GEMM_CL_ALONE, context);
 }
 
 static void fill_note(const conv_job *j, gemm_note *note)

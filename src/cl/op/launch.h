@@ -51,6 +51,7 @@ typedef struct gemm_cl_work {
     gemm_cl_kernel **own;           /* the layer's kernel objects, one a stage; NULL: it has none */
     int parts;                      /* of K */
     gemm_cl_view A, B, C;
+    int copy_threads;               /* of the CPU, for the views */
     cl_mem sums;                    /* the parts that STAGE_SUM adds; NULL: there are none */
     const char *refused;            /* why a row that the user named can never run, or NULL */
     bool takes_spills;              /* registers may spill, because all choices spill them */
@@ -73,6 +74,9 @@ void gemm_cl_want_times(bool);
 
 /* The first step of a call: device and memory policy. Clears the reason of an earlier failure. */
 gemm_cl_work gemm_cl_begin_work(const gemm_cl_row *);
+
+/* Lets all threads of the call copy, where the device has memory of its own. */
+void gemm_cl_share_copies(gemm_cl_work *, const gemm_context *);
 
 /* NULL, or why the device cannot run the row; asks the program too, once it is built. */
 const char *gemm_cl_why_refused(const gemm_cl_work *);

@@ -134,7 +134,8 @@ static int yolo(layer_job *j)
 static gemm_cl_view view_of(const layer_job *j, const float *data, int size)
 {
     return (gemm_cl_view){.host = (float *)data, .rows = (size_t)j->c->batch, .cols = (size_t)size,
-                          .ld = (size_t)size, .later = j->w.C.later};
+                          .ld = (size_t)size, .later = j->w.C.later,
+                          .threads = j->w.copy_threads};
 }
 
 static int show_input(layer_job *j, gemm_cl_view *v, int i, gemm_cl_slot slot)
@@ -202,6 +203,7 @@ gemm_status gemm_cl_run_layer(const layer_call *c, const gemm_context *context)
     if (!fits(c)) return GEMM_DECLINED;
     layer_job j = {.c = c, .planes = c->batch * c->c,
                    .w = gemm_cl_begin_work(gemm_cl_opened()->traits.cpu ? &by_row : &by_item)};
+    gemm_cl_share_copies(&j.w, context);
     const bool failed = show_output(&j) || enqueue(&j) || gemm_cl_ask_result(&j.w) ||
                         gemm_cl_take_result(&j.w, context->timed);
     if (!failed) {

@@ -89,6 +89,13 @@ static int padded_to_block(const gemm_cl_job *j, int size)
 }
 
 /* cl_image needs neighbouring columns of A side by side, for vload4; or A in 16 bits. */
+static bool packs_a(const gemm_cl_job *j)
+{
+    const gemm_cl_row *row = j->w.row;
+    return row->way == GEMM_CL_PADDED || row->half == GEMM_CL_HALF_SUMS ||
+           (row->way == GEMM_CL_IMAGE && j->g->TA);
+}
+
 static int prepare_a(gemm_cl_job *j)
 {
     const gemm_call *g = j->g;
@@ -97,8 +104,7 @@ static int prepare_a(gemm_cl_job *j)
     const int ld = (int)A->device_ld;
     const gemm_cl_matrix as_is = {A->mem, A->offset, g->TA ? 1 : ld, g->TA ? ld : 1};
     j->a = as_is;
-    const bool transposed = j->w.row->way == GEMM_CL_IMAGE && g->TA;
-    if (!padded && !transposed && j->w.row->half != GEMM_CL_HALF_SUMS) return 0;
+    if (!packs_a(j)) return 0;
     const int rows = padded ? padded_to_block(j, g->M) : g->M;
     return gemm_cl_pack(&j->w, SLOT_PACKED_A, &as_is, g->M, g->K, rows, j->K, &j->a);
 }
@@ -193,10 +199,9 @@ static const char *build_helpers(gemm_cl_job *j)
 {
     gemm_cl_work *w = &j->w;
     const bool halves = w->row->half == GEMM_CL_HALF_SUMS;
-    const bool packs = w->row->way == GEMM_CL_PADDED || halves ||
-                       (w->row->way == GEMM_CL_IMAGE && j->g->TA);
     const char *why = NULL;
-    if (packs) why = gemm_cl_why_left_out("cl_pack", halves ? "-DHALF" : "");
+    /* A padded B is packed too, and A with it. */
+    if (packs_a(j)) why = gemm_cl_why_left_out("cl_pack", halves ? "-DHALF" : "");
     if (!why && is_filled(j)) why = gemm_cl_why_left_out("cl_fill", w->row->half ? "-DHALF" : "");
     if (!why && is_zeroed(j)) why = gemm_cl_why_left_out("cl_zero", "");
     /* Without cl_sum the row can do with K as a whole. */
@@ -256,15 +261,18 @@ int gemm_cl_show(gemm_cl_job *j, gemm_cl_mode mode)
     const bool beside = mode == GEMM_CL_BESIDE;
     const gemm_call *g = j->g;
     gemm_cl_work *w = &j->w;
+    const int threads = w->copy_threads;
     w->A = (gemm_cl_view){.host = (float *)g->A, .ld = (size_t)g->lda, .beside = beside,
-                          .trusts = mode != GEMM_CL_RESIDENT,
+                          .trusts = mode != GEMM_CL_RESIDENT, .threads = threads,
                           .rows = (size_t)(g->TA ? g->K : g->M),
                           .cols = (size_t)(g->TA ? g->M : g->K)};
     w->B = (gemm_cl_view){.host = (float *)g->B, .ld = (size_t)g->ldb, .beside = beside,
+                          .threads = threads,
                           .rows = (size_t)(g->TB ? g->N : g->K),
                           .cols = (size_t)(g->TB ? g->K : g->N)};
     w->C = (gemm_cl_view){.host = g->C, .ld = (size_t)g->ldc, .rows = (size_t)g->M,
-                          .cols = (size_t)g->N, .beside = beside, .stored = stores(w)};
+                          .cols = (size_t)g->N, .beside = beside, .stored = stores(w),
+                          .threads = threads};
     const bool by_cpu = w->row->way == GEMM_CL_IMAGE && mode != GEMM_CL_RESIDENT &&
                         w->policy->shares && !w->row->half && !gemm_cl_block_of(g->B);
     if (!by_cpu && w->policy->input(&w->B, SLOT_B)) return -1;
@@ -294,11 +302,13 @@ static int confirm(gemm_cl_job *j)
 }
 
 gemm_status gemm_cl_multiply_start(gemm_cl_job *j, const gemm_call *g, const gemm_cl_row *row,
-                                   gemm_cl_mode mode, gemm_note *note)
+                                   gemm_cl_mode mode, const gemm_context *context)
 {
-    const bool failed = gemm_cl_prepare(j, g, row) || gemm_cl_show(j, mode) ||
-                        gemm_cl_enqueue(j) || j->w.policy->ask(&j->w.C) || confirm(j);
-    return failed ? gemm_cl_end_job(j, true, note) : GEMM_DONE;
+    bool failed = gemm_cl_prepare(j, g, row);
+    gemm_cl_share_copies(&j->w, context);
+    failed = failed || gemm_cl_show(j, mode) || gemm_cl_enqueue(j) ||
+             j->w.policy->ask(&j->w.C) || confirm(j);
+    return failed ? gemm_cl_end_job(j, true, context->note) : GEMM_DONE;
 }
 
 gemm_status gemm_cl_multiply_finish(gemm_cl_job *j, bool take, gemm_note *note)

@@ -43,7 +43,7 @@ gemm_status gemm_cl_end_job(gemm_cl_job *, bool failed, gemm_note *);
 
 /* GEMM_DONE: all is enqueued, and gemm_cl_multiply_finish must follow. Else the call has ended. */
 gemm_status gemm_cl_multiply_start(gemm_cl_job *, const gemm_call *, const gemm_cl_row *,
-                                   gemm_cl_mode, gemm_note *);
+                                   gemm_cl_mode, const gemm_context *);
 
 /* take: false drops the result of GEMM_CL_BESIDE; the status is then as after a failure. */
 gemm_status gemm_cl_multiply_finish(gemm_cl_job *, bool take, gemm_note *);
