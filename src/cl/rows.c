@@ -14,6 +14,7 @@
 #include "cl/rows.h"
 
 #include <limits.h>
+#include <string.h>
 
 #define LADDER(kernel_, defines_, way_, side, local_) \
     {.kernel = kernel_, .defines = defines_, .way = way_, .rows = 1, .cols = side, .wx = 1, \
@@ -146,6 +147,31 @@ const gemm_cl_row gemm_cl_winograd_choices[GEMM_CL_CONV_VECTORS * 2] = {
     WINOGRAD(8, 6, 16, 2), WINOGRAD(8, 6, 16, 4),
     WINOGRAD(4, 4, 8, 2), WINOGRAD(4, 4, 8, 4),
 };
+
+static const gemm_cl_row *find(const gemm_cl_row *rows, size_t count, const char *kernel)
+{
+    for (size_t i = 0; i < count; ++i)
+        if (!strcmp(rows[i].kernel, kernel)) return &rows[i];
+    return NULL;
+}
+
+/* The choices first, because those of cl_image split, and gemm_cl_image does not. */
+const gemm_cl_row *gemm_cl_row_of(const char *kernel)
+{
+    static const gemm_cl_row none;
+    const struct { const gemm_cl_row *rows; size_t count; } tables[] = {
+        {gemm_cl_choices, gemm_cl_choice_count},
+        {gemm_cl_conv_choices, sizeof gemm_cl_conv_choices / sizeof gemm_cl_conv_choices[0]},
+        {gemm_cl_gemv_choices, GEMM_CL_GEMV_COUNT},
+        {gemm_cl_winograd_choices,
+         sizeof gemm_cl_winograd_choices / sizeof gemm_cl_winograd_choices[0]},
+        {&gemm_cl_naive, 1}, {&gemm_cl_block, 1}, {&gemm_cl_local, 1}};
+    for (size_t i = 0; i < sizeof tables / sizeof tables[0]; ++i) {
+        const gemm_cl_row *row = find(tables[i].rows, tables[i].count, kernel);
+        if (row) return row;
+    }
+    return &none;
+}
 
 int gemm_cl_winograd_tile(const gemm_cl_row *row)
 {

@@ -135,6 +135,11 @@ extern const gemm_cl_row gemm_cl_gemv_choices[GEMM_CL_GEMV_COUNT];
 /* Winograd's algorithm on CPUs: for each of these vectors m = 2, then m = 4. */
 extern const gemm_cl_row gemm_cl_winograd_choices[GEMM_CL_CONV_VECTORS * 2];
 
+/* A row of the kernel, or one without any of its members where no row has it. Rows of a kernel are
+   alike in way, conv, any_group, shares, one_column and by_channel. Where some of them split, this
+   one does. */
+const gemm_cl_row *gemm_cl_row_of(const char *kernel);
+
 /* Bytes of local memory that the row's M takes for a tile; it needs `rows` of them. 0: the row is
    not Winograd's. */
 int gemm_cl_winograd_tile(const gemm_cl_row *);

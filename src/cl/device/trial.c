@@ -32,18 +32,19 @@ static const struct {
 enum { TRIALS = sizeof trials / sizeof trials[0] };
 
 /* Whether the device has room for the built kernel: its groups, as large as its options say, and
-   its local memory. No row runs it otherwise. cl_thin alone takes any group. */
+   its local memory. No row runs it otherwise. */
 static bool has_room(const gemm_cl_kit *k)
 {
     const int items = gemm_cl_kit_number(k, "-DWX", 1) * gemm_cl_kit_number(k, "-DWY", 1) *
                       gemm_cl_kit_number(k, "-DSLICES", 1);
     return k->p->local <= (cl_ulong)gemm_cl_opened()->traits.local &&
-           (!strcmp(k->p->name, "cl_thin") || (size_t)items <= k->p->group_items);
+           (k->row->any_group || (size_t)items <= k->p->group_items);
 }
 
 gemm_cl_trial gemm_cl_try(const gemm_cl_program *p, char *reason, size_t bytes)
 {
-    gemm_cl_kit k = {.p = p, .memory = malloc(GEMM_CL_KIT_ROOM * sizeof(float))};
+    gemm_cl_kit k = {.p = p, .row = gemm_cl_row_of(p->name),
+                     .memory = malloc(GEMM_CL_KIT_ROOM * sizeof(float))};
     size_t i = 0;
     while (i < TRIALS && strcmp(trials[i].kernel, p->name)) ++i;
     if (!k.memory) gemm_cl_say("out of memory");

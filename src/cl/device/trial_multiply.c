@@ -8,6 +8,7 @@
  */
 #include "cl/device/trial_multiply.h"
 
+#include "../../../kernels/cl_strip.h"
 #include "util/ints.h"
 
 #include <float.h>
@@ -30,9 +31,10 @@ typedef struct problem {
     int kpart;                  /* the length of the first */
 } problem;
 
-static bool is_called(const gemm_cl_kit *k, const char *name)
+/* Of cl_conv_wide, whose strips lie in rows of the output. */
+static bool is_conv_alone(const gemm_cl_kit *k)
 {
-    return !strcmp(k->p->name, name);
+    return k->row->conv == GEMM_CL_ONLY_CONV;
 }
 
 /* ---- the shape ----------------------------------------------------------------------------- */
@@ -47,7 +49,7 @@ static int wanted_k(const gemm_cl_kit *k, const problem *q)
     if (q->image) return 40 + more;                 /* a run of HALF_SUMS has 32 steps */
     if (q->column) return 4 * gemm_cl_kit_number(k, "-DWX", 1) + 8 + more;
     if (q->pool) return 24 + more;
-    return is_called(k, "cl_wide") || is_called(k, "cl_conv_wide") ? 256 + more : 40;
+    return k->row->shares ? CL_KC + more : 40;
 }
 
 static void shape_multiply(const gemm_cl_kit *k, problem *q)
@@ -65,8 +67,7 @@ static void shape_multiply(const gemm_cl_kit *k, problem *q)
 /* A map of so many places that the next group has some. */
 static void shape_map(const gemm_cl_kit *k, problem *q)
 {
-    const bool wide = is_called(k, "cl_conv_wide");
-    q->out_w = wide && q->pool ? q->cols / 2 + 2 : 12;
+    q->out_w = is_conv_alone(k) && q->pool ? q->cols / 2 + 2 : 12;
     int out_h = ceil_div(q->cols + 6, q->out_w);
     if (q->pool) out_h += out_h % 2;
     if (q->column) out_h = q->out_w = 1;
@@ -98,21 +99,21 @@ static void shape(const gemm_cl_kit *k, problem *q)
     const int wx = gemm_cl_kit_number(k, "-DWX", 1), wy = gemm_cl_kit_number(k, "-DWY", 1);
     const int rows = gemm_cl_kit_number(k, "-DROWS", 1), cols = gemm_cl_kit_number(k, "-DCOLS", 1);
     *q = (problem){
-        .conv = gemm_cl_kit_has(k, "-DCONV") || is_called(k, "cl_conv_wide"),
+        .conv = gemm_cl_kit_has(k, "-DCONV") || is_conv_alone(k),
         .taps = gemm_cl_kit_has(k, "-DTAPS"),
         .pool = gemm_cl_kit_has(k, "-DPOOL"),
         .depthwise = gemm_cl_kit_has(k, "-DDEPTHWISE"),
-        .image = is_called(k, "cl_image"),
+        .image = k->row->way == GEMM_CL_IMAGE,
         .in_place = gemm_cl_kit_has(k, "-DIN_PLACE"),
         .half = gemm_cl_kit_has(k, "-DHALF_SUMS") || gemm_cl_kit_has(k, "-DHALF_A"),
-        .padded = is_called(k, "cl_block") || is_called(k, "cl_local"),
-        .column = is_called(k, "cl_gemv"),
+        .padded = k->row->way == GEMM_CL_PADDED,
+        .column = k->row->one_column,
         .rows = rows * wy, .cols = cols * wx, .slope = .125f, .depth_slope = .5f,
     };
     if (q->conv) shape_conv(k, q);
     else shape_multiply(k, q);
-    /* As gemm_cl_part_length has it: a part of cl_thin is whole channels. */
-    const int channel = q->taps && is_called(k, "cl_thin") ? q->size * q->size : 0;
+    /* As gemm_cl_part_length has it. */
+    const int channel = q->taps && k->row->by_channel ? q->size * q->size : 0;
     const int step = channel ? channel : q->image ? 4 : 16;
     q->kpart = min_int(q->K, (int)round_up((size_t)ceil_div(q->K, 2), (size_t)step));
     q->strips = q->conv ? 2 : 1;
@@ -209,7 +210,7 @@ static size_t padded_count(const problem *q)
     return (size_t)(q->side * q->side);
 }
 
-/* A padded matrix for cl_block and cl_local: what lies behind M or N, and K, is 0. */
+/* A padded matrix: what lies behind M or N, and K, is 0. */
 static const float *pad(gemm_cl_kit *k, const problem *q, int rows, int cols)
 {
     float *m = gemm_cl_kit_made_up(k, padded_count(q));
@@ -371,7 +372,7 @@ static expected expect(gemm_cl_kit *k, const problem *q, bool cut, bool logistic
 static int items_across(const gemm_cl_kit *k, const problem *q)
 {
     const int cols = gemm_cl_kit_number(k, "-DCOLS", 1);
-    if (q->pool && is_called(k, "cl_conv_wide"))
+    if (q->pool && is_conv_alone(k))
         return ceil_div(q->out_w, cols / 2) * (q->N / q->out_w / 2);
     return ceil_div(q->N, cols);
 }
@@ -408,7 +409,6 @@ void gemm_cl_try_multiply(gemm_cl_kit *k)
     make_sums(k, &q);
     launch(k, &q, false, false);
     if (q.conv) launch(k, &q, false, true);
-    const bool cuts = q.image || is_called(k, "cl_thin") ||
-                      (is_called(k, "cl_tile") && !gemm_cl_kit_has(k, "-DSLICES"));
+    const bool cuts = k->row->splits && !gemm_cl_kit_has(k, "-DSLICES");
     if (cuts && !q.depthwise) launch(k, &q, true, false);
 }
