@@ -22,7 +22,7 @@ const char *gemm_packed_way(int i);
 gemm_row_layer gemm_packed_layer;
 
 /* The slope of the micro-kernels for this activation. They have no logistic: its slope is 1, and
-   u->logistic follows. */
+   u->layers.logistic follows. */
 static inline float packed_slope(conv_activation a)
 {
     return a == CONV_LEAKY ? .1f : a == CONV_RELU ? 0 : 1;

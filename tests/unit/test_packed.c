@@ -381,11 +381,11 @@ static const char *judge_dots(const gemm_ukernel *u, int n, rng *r)
     guarded_fill(&x, r);
     guarded_fill(&m, r);
     for (int i = 0; i < GEMM_DOT_ROWS; ++i) {
-        u->dots(1, n, x.data, m.data + i * ld, (size_t)ld, &alone[i]);
+        u->skinny.dots(1, n, x.data, m.data + i * ld, (size_t)ld, &alone[i]);
         finite = finite && isfinite(alone[i]);
     }
     for (int rows = 1; rows <= GEMM_DOT_ROWS; ++rows) {
-        u->dots(rows, n, x.data, m.data, (size_t)ld, together);
+        u->skinny.dots(rows, n, x.data, m.data, (size_t)ld, together);
         same = same && !memcmp(together, alone, (size_t)rows * sizeof *alone);
     }
     guarded_free(&x);
@@ -424,7 +424,7 @@ static void test_panels(const gemm_ukernel *u)
                   n = which / 48 % width + 1;
         const int ld = which & 4 ? LD : kc > n ? kc : n;
         for (int i = 0; i < (MOST_KC + END) * LD; ++i) dst[i] = -1;
-        (by_copy ? u->copy : u->transpose)(src, ld, n, kc, dst, width);
+        (by_copy ? u->pack.copy : u->pack.transpose)(src, ld, n, kc, dst, width);
         for (int at = 0; at < (kc + END) * width; ++at) {
             const int p = at / width, i = at % width;
             const float expected = p >= kc   ? -1

@@ -615,11 +615,11 @@ static void test_logistic(const gemm_ukernel *u)
     if (!x) abort();
     for (int i = 0; i < N; ++i) x[i] = logistic_input(i);
     snprintf(name, sizeof name, "logistic, %s", u->name);
-    u->logistic(N, x, y);
+    u->layers.logistic(N, x, y);
     int wrong = 0;
     while (wrong < N && logistic_right(x[wrong], y[wrong])) ++wrong;
     const float at = wrong < N ? x[wrong] : 0;
-    u->logistic(N, x, x); /* in place */
+    u->layers.logistic(N, x, x); /* in place */
     if (wrong < N)
         report_fail(name, "f(%g) is %g", (double)at, (double)y[wrong]);
     else if (memcmp(x, y, N * sizeof *x))

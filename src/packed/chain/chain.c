@@ -226,12 +226,12 @@ static void bring_rows(const chain *l, const parts *s, int image, int y, int row
             .slope = packed_slope(e->activation),
             .c = to, .c_ld = l->wide_ld, .at = s->at_wide,
         };
-        l->u->nchwc(&product);
+        l->u->nchwc.product(&product);
         return;
     }
     const float *from = d->input + image * d->c * area + row;
     for (int i = 0; i < rows; ++i) {
-        l->u->to_nchwc(d->w, d->c, from + i * d->w, area, to + i * l->pitch, l->wide_ld);
+        l->u->reorder.to_nchwc(d->w, d->c, from + i * d->w, area, to + i * l->pitch, l->wide_ld);
     }
 }
 
@@ -268,7 +268,7 @@ static void filter_rows(const chain *l, const parts *s, int rows)
         g.scale = d->scale ? d->scale + i * vl : NULL;
         g.shift = d->shift + i * vl;
         g.y = s->deep + i * l->deep_ld;
-        l->u->nchwc_depthwise(&g);
+        l->u->nchwc.depthwise(&g);
     }
 }
 
@@ -277,8 +277,8 @@ static void add_shortcut(const chain *l, size_t at, int places, int channels, si
 {
     const layer_call *s = l->shortcut;
     for (int i = 0; i < channels; ++i, at += area) {
-        l->u->add_scaled(places, s->alpha, l->output + at, s->beta, s->input[1].data + at,
-                         packed_slope(s->activation), l->output + at);
+        l->u->layers.add_scaled(places, s->alpha, l->output + at, s->beta, s->input[1].data + at,
+                                packed_slope(s->activation), l->output + at);
     }
 }
 
@@ -297,8 +297,8 @@ static void project(const chain *l, const parts *s, int image, int first, int ch
         .slope = packed_slope(p->activation),
         .c = s->narrow, .c_ld = l->narrow_ld, .at = s->at_deep,
     };
-    l->u->nchwc(&product);
-    l->u->from_nchwc(places, channels, s->narrow, l->narrow_ld, l->output + at, area);
+    l->u->nchwc.product(&product);
+    l->u->reorder.from_nchwc(places, channels, s->narrow, l->narrow_ld, l->output + at, area);
     if (l->shortcut) add_shortcut(l, at, places, channels, area);
 }
 

@@ -129,12 +129,12 @@ static void pool_rows(const band_job *b, const gemm_band_row *maxima, float *sum
     row.places = b->c->out_w;
     row.y = sums;
     row.y_row = b->filter;
-    b->u->band_row(&row);
+    b->u->conv.band_row(&row);
     row.pixels = row.below;
     row.y += width;
-    b->u->band_row(&row);
+    b->u->conv.band_row(&row);
     for (int f = 0; f < row.filters; ++f, sums += b->filter)
-        b->u->max_pairs(maxima->places, sums, sums + width, maxima->y + f * maxima->y_row);
+        b->u->layers.max_pairs(maxima->places, sums, sums + width, maxima->y + f * maxima->y_row);
 }
 
 /* Rows y .. y + rows - 1 of an image's output. Pooled: both numbers are even, and each two rows
@@ -147,7 +147,7 @@ static void run_band(const band_job *b, int image, int y, int rows, float *band,
     gemm_depthwise d = b->d;
     for (int i = 0; i < c->c; ++i) {
         d.src = c->input + ((size_t)image * c->c + i) * c->h * c->w;
-        b->u->fill_band(&d, y, y + rows, band + i * b->apart);
+        b->u->conv.fill_band(&d, y, y + rows, band + i * b->apart);
     }
     gemm_band_row row = {
         .filters = c->n, .places = places, .K = gemm_conv_taps(c),
@@ -159,9 +159,9 @@ static void run_band(const band_job *b, int image, int y, int rows, float *band,
         if (b->filter) {
             pool_rows(b, &row, band + c->c * b->apart);
         } else if (c->pool) {
-            b->u->band_pooled(&row);
+            b->u->conv.band_pooled(&row);
         } else {
-            b->u->band_row(&row);
+            b->u->conv.band_row(&row);
         }
         row.pixels += unit * step;
         row.below += unit * step;

@@ -73,17 +73,17 @@ static void convolve_channels(void *arg, int chunk, void *scratch)
     const size_t floats = gemm_depthwise_floats(&d, p.y1);
     float *band = memset(scratch, 0, 2 * floats * sizeof *band), *other = band + floats;
     set_channel(&d, c, p.index);
-    l->u->fill_band(&d, p.y0, p.y1, band);
+    l->u->conv.fill_band(&d, p.y0, p.y1, band);
     while (p.index < end) {
         const piece next = next_piece(p, d.out_h);
         if (next.index < end) {
             set_channel(&d, c, next.index);
-            l->u->fill_band(&d, next.y0, next.y1, other);
+            l->u->conv.fill_band(&d, next.y0, next.y1, other);
         }
         set_channel(&d, c, p.index);
-        l->u->depthwise(&d, band, p.y0, p.y1);
+        l->u->conv.depthwise(&d, band, p.y0, p.y1);
         if (c->activation == CONV_LOGISTIC && next.index != p.index) {
-            l->u->logistic(d.filters * d.out_h * d.out_w, d.y, d.y);
+            l->u->layers.logistic(d.filters * d.out_h * d.out_w, d.y, d.y);
         }
         float *const used = band;
         band = other, other = used;

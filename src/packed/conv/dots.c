@@ -29,7 +29,7 @@ static void apply_filters(const dots_job *d, int i, int rows)
     const float slope = packed_slope(c->activation);
     for (int b = 0; b < c->batch; ++b, x += (size_t)d->K * c->groups) {
         float *const output = c->output + (size_t)b * c->n + i, sums[GEMM_DOT_ROWS];
-        d->u->dots(rows, d->K, x, filters, d->K, sums);
+        d->u->skinny.dots(rows, d->K, x, filters, d->K, sums);
         for (int r = 0; r < rows; ++r) {
             const float scale = c->scale ? c->scale[i + r] : 1;
             const float y = scale * sums[r] + c->shift[i + r];
@@ -52,7 +52,7 @@ static void convolve_dots(void *arg, int chunk, void *scratch)
     if (c->activation != CONV_LOGISTIC) return;
     for (int b = 0; b < c->batch; ++b) {
         float *const y = c->output + (size_t)b * c->n + begin;
-        d->u->logistic(end - begin, y, y);
+        d->u->layers.logistic(end - begin, y, y);
     }
 }
 

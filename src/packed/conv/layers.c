@@ -78,8 +78,8 @@ static void max_row(const layer_job *j, int unit, float *scratch)
     const float *top = channel_at(c, unit / c->out_h) + (size_t)y * (size_t)c->w;
     const float *bottom = y + 1 < c->h ? top + c->w : top;
     float *out = c->output + (size_t)unit * (size_t)c->out_w;
-    j->u->max_pairs(pairs, top, bottom, out);
-    if (pairs < c->out_w) j->u->max_rows(1, top + last, bottom + last, out + pairs);
+    j->u->layers.max_pairs(pairs, top, bottom, out);
+    if (pairs < c->out_w) j->u->layers.max_rows(1, top + last, bottom + last, out + pairs);
 }
 
 /* ---- maxpool 2x2, stride 1 ---- */
@@ -99,9 +99,9 @@ static void max_square(const layer_job *j, int unit, float *pairs)
     const int width = j->c->w, area = j->c->h * width;
     const float *x = channel_at(j->c, unit);
     float *out = j->c->output + (size_t)unit * (size_t)area;
-    j->u->max_rows(area - 1, x, x + 1, pairs);
+    j->u->layers.max_rows(area - 1, x, x + 1, pairs);
     for (int i = width - 1; i < area; i += width) pairs[i] = x[i] > -FLT_MAX ? x[i] : -FLT_MAX;
-    j->u->max_rows(area - width, pairs, pairs + width, out);
+    j->u->layers.max_rows(area - width, pairs, pairs + width, out);
     memcpy(out + area - width, pairs + area - width, (size_t)width * sizeof *out);
 }
 
@@ -130,11 +130,11 @@ static void fill_band(const layer_job *j, const float *channel, int y, int lines
 {
     const layer_call *c = j->c;
     const int from = min_int(c->pad / 2, j->pitch), to = min_int(from + c->w, j->pitch);
-    j->u->fill(lines * j->pitch, -FLT_MAX, band);
+    j->u->layers.fill(lines * j->pitch, -FLT_MAX, band);
     for (int end = min_int(y + lines, c->h); y < end; ++y, band += j->pitch) {
         if (y < 0) continue;
         const float *row = channel + (size_t)y * (size_t)c->w;
-        j->u->max_rows(to - from, row, row, band + from);
+        j->u->layers.max_rows(to - from, row, row, band + from);
     }
 }
 
@@ -146,7 +146,7 @@ static void max_along(const gemm_ukernel *u, int size, int apart, int n, float *
     for (int done = 1, more; done < size; done += more) { /* x[i] is the maximum of `done` */
         more = min_int(done, size - done);
         const int vectors = ceil_div(n - more * apart, u->vl);
-        u->max_rows(vectors * u->vl, x, x + more * apart, x);
+        u->layers.max_rows(vectors * u->vl, x, x + more * apart, x);
     }
 }
 
@@ -157,7 +157,7 @@ static void keep_columns(const layer_job *j, int lines, float *band)
     const float *from = band;
     for (; lines > 0; --lines, from += j->pitch, band += c->out_w) {
         if (c->stride == 2) {
-            j->u->take_even(from, c->out_w, band);
+            j->u->reorder.take_even(from, c->out_w, band);
         } else {
             for (int x = 0; x < c->out_w; ++x) band[x] = from[x * c->stride];
         }
@@ -186,7 +186,7 @@ static void mean_of_channel(const layer_job *j, int unit, float *scratch)
 {
     (void)scratch;
     const int area = j->c->h * j->c->w;
-    j->c->output[unit] = j->u->sum(area, channel_at(j->c, unit)) / (float)area;
+    j->c->output[unit] = j->u->layers.sum(area, channel_at(j->c, unit)) / (float)area;
 }
 
 static void upsample_row(const layer_job *j, int unit, float *scratch)
@@ -195,7 +195,8 @@ static void upsample_row(const layer_job *j, int unit, float *scratch)
     const layer_call *c = j->c;
     const size_t width = (size_t)c->out_w;
     float *out = c->output + (size_t)unit * (size_t)c->stride * width;
-    j->u->repeat(c->w, c->input[0].data + (size_t)unit * (size_t)c->w, c->alpha, c->stride, out);
+    j->u->layers.repeat(c->w, c->input[0].data + (size_t)unit * (size_t)c->w, c->alpha, c->stride,
+                        out);
     for (int i = 1; i < c->stride; ++i) memcpy(out + (size_t)i * width, out, width * sizeof *out);
 }
 
@@ -209,7 +210,7 @@ static void yolo_channel(const layer_job *j, int unit, float *scratch)
     if (entry == 2 || entry == 3) {
         memcpy(y, x, (size_t)area * sizeof *y);
     } else {
-        j->u->logistic(area, x, y);
+        j->u->layers.logistic(area, x, y);
     }
 }
 
@@ -251,9 +252,9 @@ static void shortcut_block(const layer_job *j, int unit, float *scratch)
     const range r = block_at(c, unit);
     const int n = (int)(r.to - r.from);
     float *y = c->output + r.from;
-    j->u->add_scaled(n, c->alpha, c->input[0].data + r.from, c->beta, c->input[1].data + r.from,
-                     packed_slope(c->activation), y);
-    if (c->activation == CONV_LOGISTIC) j->u->logistic(n, y, y);
+    j->u->layers.add_scaled(n, c->alpha, c->input[0].data + r.from, c->beta,
+                            c->input[1].data + r.from, packed_slope(c->activation), y);
+    if (c->activation == CONV_LOGISTIC) j->u->layers.logistic(n, y, y);
 }
 
 /* Inputs of different sizes: a unit is a row of the output. */
@@ -278,7 +279,7 @@ static void shortcut_row(const layer_job *j, int unit, float *scratch)
     }
     const float slope = packed_slope(c->activation);
     for (int x = 0; x < c->out_w; ++x) out[x] = out[x] > 0 ? out[x] : slope * out[x];
-    if (c->activation == CONV_LOGISTIC) j->u->logistic(c->out_w, out, out);
+    if (c->activation == CONV_LOGISTIC) j->u->layers.logistic(c->out_w, out, out);
 }
 
 /* ---- the row of the table ---- */

@@ -162,9 +162,9 @@ static void run_chunk(void *arg, int chunk, void *scratch)
         .slope = packed_slope(c->activation),
         .c = result, .c_ld = (size_t)places * vl, .at = at,
     };
-    l->u->nchwc(&product);
-    l->u->from_nchwc(places, product.channels, result, product.c_ld,
-                     c->output + ((size_t)image * c->n + first) * area + from, area);
+    l->u->nchwc.product(&product);
+    l->u->reorder.from_nchwc(places, product.channels, result, product.c_ld,
+                             c->output + ((size_t)image * c->n + first) * area + from, area);
 }
 
 /* Cuts channels, and where that makes too few chunks also places. A chunk has at least two tiles of

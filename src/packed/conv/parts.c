@@ -25,8 +25,8 @@ void packed_pack_places(const gemm_depthwise *d, const gemm_ukernel *u, const fl
     int y = j0 / d->out_w, x = j0 % d->out_w;
     for (int at = 0, n; at < nc; at += n, x = 0, ++y) {
         n = min_int(d->out_w - x, nc - at);
-        u->pack_band(d, band + (size_t)y * d->stride * d->pitch, apart, first, kc, x, n,
-                     strip + at);
+        u->conv.pack_band(d, band + (size_t)y * d->stride * d->pitch, apart, first, kc, x, n,
+                          strip + at);
     }
     if (nc == u->nr) return;
     for (int p = 0; p < kc; ++p) {

@@ -63,7 +63,7 @@ static void convolve_polyphase(void *arg, int index, void *scratch)
     memset(band, 0, in * s.apart * sizeof *band);
     for (int i = 0; i < in; ++i) {
         s.d.src = source.first + (size_t)i * c->h * c->w;
-        l->u->fill_band(&s.d, chunk.y, chunk.y + chunk.rows, band + i * s.apart);
+        l->u->conv.fill_band(&s.d, chunk.y, chunk.y + chunk.rows, band + i * s.apart);
     }
     job.B = (packed_b){.source = &s, .pack = pack_polyphase};
     job.N = chunk.rows * c->out_w;

@@ -41,7 +41,8 @@ static void pack_shifts(const packed_b *b, const gemm_ukernel *u, int p0, int kc
     gemm_taps taps = *packed_taps_of(s->shifts);
     const size_t area = (size_t)s->c->h * s->c->w;
     taps.valid += (size_t)(j0 / u->vl) * taps.count;
-    u->pack_taps(&taps, s->first + p0 / taps.count * area + j0, area, p0 % taps.count, kc, strip);
+    u->conv.pack_taps(&taps, s->first + p0 / taps.count * area + j0, area, p0 % taps.count, kc,
+                      strip);
 }
 
 /*
@@ -67,7 +68,7 @@ static void pack_stretch(const conv_call *c, const gemm_ukernel *u, const float 
     if (c->stride == 1) {
         memcpy(dst, src, pixels * sizeof *dst);
     } else if (c->stride == 2) {
-        u->take_even(src, pixels, dst);
+        u->reorder.take_even(src, pixels, dst);
     } else {
         for (int i = 0; i < pixels; ++i) dst[i] = src[(size_t)i * c->stride];
     }
@@ -122,7 +123,7 @@ static void pack_by_channels(const packed_b *b, const gemm_ukernel *u, int p0, i
         const int first = p % taps;
         count = min_int(taps - first, end - p);
         d.src = s->first + (size_t)(p / taps) * c->h * c->w;
-        u->fill_band(&d, y0, y1, band);
+        u->conv.fill_band(&d, y0, y1, band);
         packed_pack_places(&d, u, band, 0, first, count, j0 - y0 * c->out_w, nc, strip);
     }
 }
@@ -136,7 +137,7 @@ static void finish_logistic(const packed_epilogue *e, int i0, int rows, int j0, 
 {
     (void)i0, (void)j0;
     const gemm_ukernel *u = e->data;
-    for (int i = 0; i < rows; ++i, c += ldc) u->logistic(cols, c, c);
+    for (int i = 0; i < rows; ++i, c += ldc) u->layers.logistic(cols, c, c);
 }
 
 double packed_multiply_adds(const conv_call *c)
@@ -259,7 +260,7 @@ static void pool_band(const packed_layer *l, int rows, const float *sums, float 
     for (int i = 0; i < c->n / c->groups; ++i, output += pooled, sums += rows * width) {
         for (int y = 0; y < rows; y += 2) {
             const float *top = sums + y * width;
-            l->u->max_pairs(c->out_w / 2, top, top + width, output + y / 2 * (width / 2));
+            l->u->layers.max_pairs(c->out_w / 2, top, top + width, output + y / 2 * (width / 2));
         }
     }
 }

@@ -83,7 +83,7 @@ static void transform_filters(void *arg, int chunk, void *scratch)
     const gemm_ukernel *u = j->to->u;
     const int f = chunk * u->vl, width = strip_width(c, u), filters = 9 * c->c;
     float *U = j->to->U + (size_t)(f / width) * width * c->c + f % width;
-    u->winograd_filters(j->to->m, c->weights + (size_t)f * filters, filters,
+    u->winograd.filters(j->to->m, c->weights + (size_t)f * filters, filters,
                         min_int(u->vl, c->n - f), c->c, U, u_point(c, u), width);
 }
 
@@ -172,7 +172,7 @@ static const float *channel_of(const layer *l, int image, int channel)
 static void transform_channel(const layer *l, const layout *o, const gemm_tiles *t, int image,
                               int channel, float *V, float *scratch)
 {
-    l->u->winograd_input(t, channel_of(l, image, channel), V + channel * l->u->panel_row,
+    l->u->winograd.input(t, channel_of(l, image, channel), V + channel * l->u->panel_row,
                          o->v_point, o->v_panel, scratch);
 }
 
@@ -219,13 +219,13 @@ static void write_filters(const layer *l, const layout *o, const gemm_tiles *t, 
         .slope = packed_slope(c->activation),
         .pool = c->pool,
     };
-    l->u->winograd_output(t, M + filter, o->m_point, o->m_row, &finish,
+    l->u->winograd.output(t, M + filter, o->m_point, o->m_row, &finish,
                           c->output + ((size_t)image * c->n + filter) * outputs);
 }
 
 /* ---- by strips ---- */
 
-/* A thread's scratch: the part of packed_run_here and winograd_input, then V, then M. */
+/* A thread's scratch: the part of packed_run_here and winograd.input, then V, then M. */
 enum { V_AT = PACKED_SCRATCH_BYTES / sizeof(float) };
 
 /* V, a few tiles at a time. Two channels share a line of V, which then is still in L1. */
@@ -326,7 +326,7 @@ static int run_phases(layer *l)
 
 /* ---- the sizes of strips and blocks ---- */
 
-/* winograd_input needs 96 floats of scratch for a tile, and 4096. */
+/* winograd.input needs 96 floats of scratch for a tile, and 4096. */
 enum { MOST_TILES = (V_AT - 4096) / 96 };
 
 /* Strips of whole rows of the micro-kernel. Their V and M fill most of L2 at most, and there are

@@ -25,8 +25,8 @@
  * - With few rows, memory is the limit. Strips are then several tiles wide, and a large B is kept
  *   out of L3.
  * - Loop 1 is in the micro-kernel where it can be: over whole panels and whole vectors
- *   (gemm_ukernel.panels). And over all rows (gemm_sweep) where K and the rows are one block each
- *   and the tiles end in an epilogue. A 1x1 layer is such a case.
+ *   (gemm_multiply_kernels.panels). And over all rows (gemm_sweep) where K and the rows are one block
+ *   each and the tiles end in an epilogue. A 1x1 layer is such a case.
  * - The N % tail_unit tail columns are multiplied with vectors along K (plan.c).
  * - C is read and written once for each block of K. Its next tile is fetched while the present one
  *   is computed.
@@ -66,7 +66,7 @@ static a_block pack_a(const packed_walk *w, int ic, int mc, int pc, int kc)
     for (int p = 0; p < kc; p += step) {
         const float *a = job->A + ic * job->a_row + (pc + p) * job->a_step;
         for (int ir = 0; ir < mc; ir += u->mr) {
-            (by_columns ? u->copy : u->transpose)(
+            (by_columns ? u->pack.copy : u->pack.transpose)(
                 a + ir * job->a_row, by_columns ? job->a_step : job->a_row,
                 min_int(u->mr, mc - ir), min_int(step, kc - p), to + ir * kc + p * u->mr, u->mr);
         }
@@ -108,7 +108,7 @@ static void multiply_tail(const packed_job *job, const gemm_ukernel *u, const pa
     t->tail_a = job->A + i * job->a_row + s->pc;
     t->c = job->C + i * job->ldc + s->jr;
     set_epilogue(job, s, i, t);
-    u->along_k(t);
+    u->gemm.along_k(t);
 }
 
 /* One tile, which the caller has placed in A and C: the rows at i of the strip and of the tail. */
@@ -117,7 +117,7 @@ static void multiply_tile(const packed_job *job, const gemm_ukernel *u, const pa
 {
     const packed_epilogue *e = &job->epilogue;
     const bool complete = set_epilogue(job, s, i, t);
-    u->tile(t);
+    u->gemm.tile(t);
     if (t->tail) multiply_tail(job, u, s, i, t->rows, t);
     if (complete && e->finish) e->finish(e, i, t->rows, s->jr, s->nc + t->tail, t->c, job->ldc);
 }
@@ -127,8 +127,8 @@ static bool are_plain(const packed_job *job, const gemm_ukernel *u, const packed
                       const gemm_tile *t)
 {
     const bool finishes = job->epilogue.finish && s->pc + s->kc == job->K;
-    return u->panels && s->kc >= GEMM_LEAST_PANELS_KC && s->nc <= u->nr && s->nc % u->vl == 0 &&
-           !t->moves->by_columns && !finishes;
+    return u->gemm.panels && s->kc >= GEMM_LEAST_PANELS_KC && s->nc <= u->nr &&
+           s->nc % u->vl == 0 && !t->moves->by_columns && !finishes;
 }
 
 /* LOOP 1: all panels of the block of A. a_next and c_next are what the tile after a tile needs: at
@@ -156,7 +156,7 @@ static void multiply_panels(const packed_walk *w, const packed_strip *s, const a
         t->c_next = job->C + (s->ic + next * u->mr) * job->ldc + (left > count ? s->jr : next_jr);
         if (by_panels) {
             set_epilogue(job, s, i, t);
-            u->panels(t, count, way, way * (ptrdiff_t)A->panel);
+            u->gemm.panels(t, count, way, way * (ptrdiff_t)A->panel);
             const int lowest = w->r.upwards ? panel - count + 1 : panel;
             if (t->tail) multiply_tail(job, u, s, s->ic + lowest * u->mr, count * u->mr, t);
         } else {
@@ -225,7 +225,7 @@ static void copy_columns(const packed_job *job, const gemm_ukernel *u, int j, in
         for (int i = LINE_FLOATS - 1; i < most; i += LINE_FLOATS)
             __builtin_prefetch(row + columns + i, 0, 2);
     }
-    u->copy(job->B.rows + j, job->B.ld, columns, job->K, to, u->wide);
+    u->pack.copy(job->B.rows + j, job->B.ld, columns, job->K, to, u->wide);
 }
 
 /* Sets s->b and s->b_row for the strip at j, and s->b_next if the strip behind it is not copied. */
@@ -252,7 +252,7 @@ static void bring_strip(const packed_plan *plan, packed_rectangle r, int j, floa
         s->b_row = B->ld;
         if (next < r.j1) s->b_next = B->rows + next;
     } else if (B->rows) {
-        u->copy(B->rows + j, B->ld, s->cols, job->K, scratch, u->nr);
+        u->pack.copy(B->rows + j, B->ld, s->cols, job->K, scratch, u->nr);
     } else {
         B->pack(B, u, 0, job->K, j, s->cols, scratch);
     }
@@ -276,7 +276,7 @@ static void sweep_rectangle(const packed_plan *plan, packed_rectangle r, void *s
         bring_strip(plan, r, j, scratch, &s);
         s.c = c + j;
         s.c_next = c + (j + s.cols < r.j1 ? j + s.cols : r.j0);
-        u->sweep(&s);
+        u->gemm.sweep(&s);
     }
 }
 

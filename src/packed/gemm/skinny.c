@@ -75,9 +75,9 @@ static void add_rows(void *arg, int chunk, void *sum)
             const int rows = min_int(GEMM_ADD_ROWS, v->K - p);
             float x[GEMM_ADD_ROWS];
             for (int q = 0; q < rows; ++q) x[q] = v->alpha * v->x[(p + q) * v->x_step];
-            v->u->add_rows(rows, n, x, v->m + p * v->ld + j, v->ld, to);
+            v->u->skinny.add_rows(rows, n, x, v->m + p * v->ld + j, v->ld, to);
         }
-        if (to == sum) v->u->add_rows(1, n, &one, sum, 0, v->y + j);
+        if (to == sum) v->u->skinny.add_rows(1, n, &one, sum, 0, v->y + j);
     }
 }
 
@@ -89,7 +89,7 @@ static void add_dots(void *arg, int chunk, void *scratch)
     for (int j = chunk * v->n_step, rows; j < end; j += rows) {
         float sums[GEMM_DOT_ROWS];
         rows = min_int(GEMM_DOT_ROWS, end - j);
-        v->u->dots(rows, v->K, v->x, v->m + j * v->ld, v->ld, sums);
+        v->u->skinny.dots(rows, v->K, v->x, v->m + j * v->ld, v->ld, sums);
         for (int r = 0; r < rows; ++r) v->y[(j + r) * v->y_step] += v->alpha * sums[r];
     }
 }
@@ -124,7 +124,7 @@ static void add_outer(void *arg, int chunk, void *scratch)
     const int end = min_int((chunk + 1) * OUTER_ROWS, c->M);
     for (int i = chunk * OUTER_ROWS; i < end; ++i) {
         const float x = c->ALPHA * c->A[i * a_row];
-        o->u->add_rows(1, c->N, &x, c->B, 0, c->C + (size_t)i * c->ldc);
+        o->u->skinny.add_rows(1, c->N, &x, c->B, 0, c->C + (size_t)i * c->ldc);
     }
 }
 

@@ -114,9 +114,9 @@ static void pack_strip(const packed_walk *w, const packed_strip *s)
     const packed_b *B = &plan->job->B;
     float *const to = w->scratch.strip;
     if (B->rows) {
-        plan->u->copy(source_of(w, s), B->ld, s->nc, s->kc, to, plan->nr);
+        plan->u->pack.copy(source_of(w, s), B->ld, s->nc, s->kc, to, plan->nr);
     } else if (B->columns) {
-        plan->u->transpose(source_of(w, s), B->ld, s->nc, s->kc, to, plan->nr);
+        plan->u->pack.transpose(source_of(w, s), B->ld, s->nc, s->kc, to, plan->nr);
     } else {
         B->pack(B, plan->u, s->pc, s->kc, s->jr, s->nc, to);
     }
@@ -140,12 +140,12 @@ static void pack_tail(const packed_walk *w, const packed_strip *s)
     const gemm_ukernel *u = w->plan->u;
     const size_t ld = packed_tail_ld(w, s);
     if (B->columns) {
-        u->copy(source_of(w, s) + s->nc * B->ld, B->ld, s->kc, w->tail, w->scratch.tail, ld);
+        u->pack.copy(source_of(w, s) + s->nc * B->ld, B->ld, s->kc, w->tail, w->scratch.tail, ld);
     } else if (B->rows) {
-        u->transpose(source_of(w, s) + s->nc, B->ld, s->kc, w->tail, w->scratch.tail, ld);
+        u->pack.transpose(source_of(w, s) + s->nc, B->ld, s->kc, w->tail, w->scratch.tail, ld);
     } else {
         B->pack(B, u, s->pc, s->kc, w->r.j1, w->tail, w->scratch.next_strip);
-        u->transpose(w->scratch.next_strip, u->nr, s->kc, w->tail, w->scratch.tail, ld);
+        u->pack.transpose(w->scratch.next_strip, u->nr, s->kc, w->tail, w->scratch.tail, ld);
     }
 }
 

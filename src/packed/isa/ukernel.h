@@ -236,18 +236,8 @@ typedef struct gemm_finish {
     bool pool;                  /* then the maximum of each 2x2 block */
 } gemm_finish;
 
-typedef struct gemm_ukernel {
-    const char *name;           /* the value of GEMM_ISA */
-    int mr, nr, vl;             /* the tile, and the floats in a vector; nr is a multiple of vl */
-    int wide;                   /* columns of a wide strip, a multiple of nr: several tiles side by
-                                   side */
-    int wide_rows;              /* with up to so many rows of A memory is the limit. Strips are then
-                                   wide, because it sends long pieces of a row faster */
-    int mc, kc;                 /* cache blocks; mc is a multiple of mr */
-    bool a_from_l3;             /* an A that is not packed may come from L3; else it stays in L2 */
-    int tail_unit, tail_most;   /* N % tail_unit columns, if at most tail_most, go along K */
-    int block;                  /* rows and columns transposed at once; nr is a multiple */
-    int panel_row;              /* mr, or more: whole vectors or halves of them */
+/* The multiply: a strip by panels of A. */
+typedef struct gemm_multiply_kernels {
     void (*tile)(const gemm_tile *);    /* all of it but the tail columns */
     void (*along_k)(const gemm_tile *); /* the tail columns alone, along K */
     /* `count` tiles of mr rows and whole vectors, one below the other (way = 1) or one above the
@@ -256,17 +246,29 @@ typedef struct gemm_ukernel {
        tiles are called one by one. */
     void (*panels)(const gemm_tile *, int count, int way, ptrdiff_t a_panel);
     void (*sweep)(const gemm_sweep *);  /* all tiles of a strip */
+} gemm_multiply_kernels;
+
+/* Panels and strips. */
+typedef struct gemm_pack_kernels {
     /*
      * Pack a panel: kc rows, `width` floats apart, of n elements and zeroes behind them. Element
      * (p, i) comes from src[p * ld + i] for copy, from src[i * ld + p] for transpose.
      */
     void (*copy)(const float *src, size_t ld, int n, int kc, float *dst, int width);
     void (*transpose)(const float *src, size_t ld, int n, int kc, float *dst, int width);
+} gemm_pack_kernels;
+
+/* A vector times a matrix. */
+typedef struct gemm_skinny_kernels {
     /* y[j] += sum over p < rows of x[p] * m[p * ld + j], j < n; rows is 1 .. GEMM_ADD_ROWS. */
     void (*add_rows)(int rows, int n, const float *x, const float *m, size_t ld, float *y);
     /* y[r] = sum over p < n of x[p] * m[r * ld + p], r < rows; rows is 1 .. GEMM_DOT_ROWS and
        changes no bit of a y[r] */
     void (*dots)(int rows, int n, const float *x, const float *m, size_t ld, float *y);
+} gemm_skinny_kernels;
+
+/* Convolutions that read the image itself, and bands of it. */
+typedef struct gemm_conv_kernels {
     /*
      * Packs kc rows of a strip of nr columns from an image. Row 0 is tap `first` of the channel at
      * src, row 1 the next tap. After the last tap comes tap 0 of the next channel, `area` floats
@@ -293,9 +295,16 @@ typedef struct gemm_ukernel {
     /* These rows of y = f(scale * (the convolution) + shift), f as in gemm_tile. They are at least
        GEMM_DEPTHWISE_ROWS, or all. */
     void (*depthwise)(const gemm_depthwise *, const float *band, int y0, int y1);
-    /* The product of a layer and a depthwise layer, in nchwc. */
-    void (*nchwc)(const gemm_nchwc *);
-    void (*nchwc_depthwise)(const gemm_nchwc_depthwise *);
+} gemm_conv_kernels;
+
+/* The product of a layer and a depthwise layer, in nchwc. */
+typedef struct gemm_nchwc_kernels {
+    void (*product)(const gemm_nchwc *);
+    void (*depthwise)(const gemm_nchwc_depthwise *);
+} gemm_nchwc_kernels;
+
+/* Places in another order. */
+typedef struct gemm_reorder_kernels {
     /* Place i of channel c goes from src[c / vl * ld + i * vl + c % vl] to dst[c * dst_ld + i]. */
     void (*from_nchwc)(int places, int channels, const float *src, size_t ld, float *dst,
                        size_t dst_ld);
@@ -304,25 +313,32 @@ typedef struct gemm_ukernel {
                      size_t dst_ld);
     /* dst[i] = src[2 * i], i < n; dst may be src, or lie before it */
     void (*take_even)(const float *src, int n, float *dst);
+} gemm_reorder_kernels;
+
+/* Winograd's algorithm (ukernel_winograd.h). */
+typedef struct gemm_winograd_kernels {
     /*
      * Transforms a channel. Element t of point q, 0 .. n * n - 1, goes to
      * V[q * point + t / mr * panel + t % mr]; panel_row floats are written for each mr tiles. Needs
      * 96 floats of scratch for each tile, and 4096 more.
      */
-    void (*winograd_input)(const gemm_tiles *, const float *channel, float *V, size_t point,
-                           size_t panel, float *scratch);
+    void (*input)(const gemm_tiles *, const float *channel, float *V, size_t point,
+                  size_t panel, float *scratch);
     /* Transforms up to vl filters, channels x 9 each, `apart` floats apart. Point q of channel c
        and filter f goes to U[q * point + c * step + f]; behind the last filter come zeroes. */
-    void (*winograd_filters)(int m, const float *g, size_t apart, int filters, int channels,
-                             float *U, size_t point, size_t step);
+    void (*filters)(int m, const float *g, size_t apart, int filters, int channels,
+                    float *U, size_t point, size_t step);
     /* Transforms the sums of these filters back and writes their outputs. M[q * point + t * ld + f]
        is the sum of tile t at point q. `output` is the first filter's. */
-    void (*winograd_output)(const gemm_tiles *, const float *M, size_t point, size_t ld,
-                            const gemm_finish *, float *output);
-    /*
-     * For layers without weights. A maximum is m = -FLT_MAX, then m = x > m ? x : m for one float
-     * after the other. So NaN does not count, and of several zeroes the first one is taken.
-     */
+    void (*output)(const gemm_tiles *, const float *M, size_t point, size_t ld,
+                   const gemm_finish *, float *output);
+} gemm_winograd_kernels;
+
+/*
+ * Layers without weights, and activations. A maximum is m = -FLT_MAX, then m = x > m ? x : m for
+ * one float after the other. So NaN does not count, and of several zeroes the first one is taken.
+ */
+typedef struct gemm_layers_kernels {
     /* max[i] of a[i] and b[i], i < n; max may be a, and then b may lie behind a in the same array;
        else max overlaps neither */
     void (*max_rows)(int n, const float *a, const float *b, float *max);
@@ -340,6 +356,28 @@ typedef struct gemm_ukernel {
     /* y[i] = 1 / (1 + exp(-x[i])), i < n; y may be x. Off by at most 3 * FLT_EPSILON times y[i],
        or by FLT_TRUE_MIN where y[i] is a denormal. NaN stays NaN. */
     void (*logistic)(int n, const float *x, float *y);
+} gemm_layers_kernels;
+
+typedef struct gemm_ukernel {
+    const char *name;           /* the value of GEMM_ISA */
+    int mr, nr, vl;             /* the tile, and the floats in a vector; nr is a multiple of vl */
+    int wide;                   /* columns of a wide strip, a multiple of nr: several tiles side by
+                                   side */
+    int wide_rows;              /* with up to so many rows of A memory is the limit. Strips are then
+                                   wide, because it sends long pieces of a row faster */
+    int mc, kc;                 /* cache blocks; mc is a multiple of mr */
+    bool a_from_l3;             /* an A that is not packed may come from L3; else it stays in L2 */
+    int tail_unit, tail_most;   /* N % tail_unit columns, if at most tail_most, go along K */
+    int block;                  /* rows and columns transposed at once; nr is a multiple */
+    int panel_row;              /* mr, or more: whole vectors or halves of them */
+    gemm_multiply_kernels gemm;
+    gemm_pack_kernels pack;
+    gemm_skinny_kernels skinny;
+    gemm_conv_kernels conv;
+    gemm_nchwc_kernels nchwc;
+    gemm_reorder_kernels reorder;
+    gemm_winograd_kernels winograd;
+    gemm_layers_kernels layers;
     bool (*supported)(void);    /* by the processor and the system it runs on */
 } gemm_ukernel;
 

@@ -349,7 +349,7 @@ INLINE void panel_steps(const gemm_tile *t, const panel_work *w, gemm_moves *m,
     for (int p = t->kc % TURN; p; --p) panel_step(&at, nv, acc);
 }
 
-/* See gemm_ukernel.panels. */
+/* See gemm_multiply_kernels. */
 INLINE void panels_body(const gemm_tile *first, int count, int way, ptrdiff_t a_panel,
                         const a_layout layout, const int nv)
 {
