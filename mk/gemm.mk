@@ -3,7 +3,7 @@
 # library is no part of a link, because src/cl/device/loader.c finds it at run time. The hook is no
 # part of gemm.o, because the patched Darknet's Makefile compiles it.
 
-CL_SOURCES = src/gemm_cl.c src/ref/clblast.c $(wildcard src/cl/*.c src/cl/*/*.c)
+CL_SOURCES = src/gemm_cl.c $(wildcard src/cl/*.c src/cl/*/*.c)
 GEMM_SOURCES = $(filter-out $(CL_SOURCES) src/lib/% src/hook/%,$(wildcard src/*.c src/*/*.c src/*/*/*.c))
 ifeq ($(OPENCL),1)
 GEMM_SOURCES += $(filter-out src/cl/none.c,$(CL_SOURCES))

@@ -16,6 +16,7 @@
  *   convolution.c     a whole convolution, or a chain of two
  *   kept.c            what the plan of a layer keeps on the device
  *   winograd.c        the sizes and kernels of Winograd's algorithm
+ *   clblast.c         the reference CLBlast, which works on the same device
  *   layers.c          a layer without weights
  *   timing.c          a multiply again and again, for benchmarks
  *   groups.c          the work-group of a launch

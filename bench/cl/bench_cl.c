@@ -75,7 +75,7 @@ static gemm_cl_row cut(const gemm_cl_row *row, int parts)
     return result;
 }
 
-/* ---- 0: right or wrong ---------------------------------------------------------------------- */
+/* ---- 0: right or wrong ---- */
 
 /* The worst error over its bound of a sample of C's elements, the corners among them. */
 static double worst_error(const gemm_call *g, const float *before)
@@ -312,7 +312,7 @@ static void tables_calls(void)
     }
 }
 
-/* ---- tuning --------------------------------------------------------------------------------- */
+/* ---- tuning ---- */
 
 static double time_one(const gemm_call *g, const gemm_cl_row *asked, int parts)
 {

@@ -120,7 +120,7 @@ static cl_int refuse(const char *what, cl_int error)
     return error;
 }
 
-/* ---- what the device says of itself -------------------------------------------------------- */
+/* ---- what the device says of itself ---- */
 
 static cl_int answer_size(cl_device_id d, cl_device_info info, size_t limit, size_t size,
                           void *value, size_t *size_ret)
@@ -246,7 +246,7 @@ static CL_API_ENTRY cl_int CL_API_CALL GetKernelWorkGroupInfo(cl_kernel k, cl_de
     return rc;
 }
 
-/* ---- what it refuses ------------------------------------------------------------------------ */
+/* ---- what it refuses ---- */
 
 static CL_API_ENTRY cl_int CL_API_CALL EnqueueNDRangeKernel(
     cl_command_queue q, cl_kernel k, cl_uint dims, const size_t *offset, const size_t *global,
@@ -350,7 +350,7 @@ static CL_API_ENTRY cl_mem CL_API_CALL CreateImage(cl_context c, cl_mem_flags fl
     return next->clCreateImage(c, flags | CL_MEM_USE_HOST_PTR, format, &own, at, error);
 }
 
-/* ---- the loader's side ---------------------------------------------------------------------- */
+/* ---- the loader's side ---- */
 
 static void find_device(void)
 {

@@ -70,7 +70,7 @@ static void at_exit(void)
     if (at && calls < atoi(at)) _exit(NEVER_CAME);
 }
 
-/* ---- objects ------------------------------------------------------------------------------- */
+/* ---- objects ---- */
 
 #define CREATE(kind, type, name, parameters, arguments)                                           \
     static CL_API_ENTRY type CL_API_CALL name parameters                                          \
@@ -134,7 +134,7 @@ RELEASE(PROGRAM, cl_program, ReleaseProgram)
 RELEASE(KERNEL, cl_kernel, ReleaseKernel)
 RELEASE(EVENT, cl_event, ReleaseEvent)
 
-/* ---- commands ------------------------------------------------------------------------------ */
+/* ---- commands ---- */
 
 #define COMMAND(name, counting, parameters, arguments)                                            \
     static CL_API_ENTRY cl_int CL_API_CALL name parameters                                        \
@@ -198,7 +198,7 @@ static CL_API_ENTRY cl_int CL_API_CALL BuildProgram(cl_program p, cl_uint n, con
     return fails() ? CL_OUT_OF_HOST_MEMORY : next->clBuildProgram(p, n, d, o, f, u);
 }
 
-/* ---- all other calls ----------------------------------------------------------------------- */
+/* ---- all other calls ---- */
 
 #define CALL(name, counting, parameters, arguments)                                               \
     static CL_API_ENTRY cl_int CL_API_CALL name parameters                                        \
@@ -237,7 +237,7 @@ static CL_API_ENTRY cl_int CL_API_CALL GetEventInfo(cl_event e, cl_event_info i,
     return rc;
 }
 
-/* ---- the loader's side --------------------------------------------------------------------- */
+/* ---- the loader's side ---- */
 
 #define REPLACE(name) layer.cl##name = name
 

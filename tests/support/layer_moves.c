@@ -130,7 +130,7 @@ static CL_API_ENTRY cl_int CL_API_CALL EnqueueUnmapMemObject(cl_command_queue q,
     return next->clEnqueueUnmapMemObject(q, mem, real, n, waits, event);
 }
 
-/* ---- a GPU with unified memory -------------------------------------------------------------- */
+/* ---- a GPU with unified memory ---- */
 
 static CL_API_ENTRY cl_int CL_API_CALL GetDeviceInfo(cl_device_id d, cl_device_info info,
                                                      size_t size, void *value, size_t *size_ret)

@@ -26,7 +26,7 @@
 
 enum { LATE_NS = 10000000, MOST_WAITS = 16, MARGIN = 64, IMAGES = 64 };
 
-/* ---- late writes ---------------------------------------------------------------------------- */
+/* ---- late writes ---- */
 
 static void *open_gate(void *gate)
 {
@@ -92,7 +92,7 @@ static CL_API_ENTRY cl_int CL_API_CALL EnqueueWriteBufferRect(
     return rc;
 }
 
-/* ---- memory full of NaN --------------------------------------------------------------------- */
+/* ---- memory full of NaN ---- */
 
 static const float nan4[4] = {NAN, NAN, NAN, NAN};
 
@@ -137,7 +137,7 @@ static CL_API_ENTRY cl_mem CL_API_CALL CreateBuffer(cl_context context, cl_mem_f
     return buffer && !host ? filled(context, buffer, bytes, NULL, error) : buffer;
 }
 
-/* ---- wider images --------------------------------------------------------------------------- */
+/* ---- wider images ---- */
 
 /* The images of RGBA that have a margin, and their widths without it. */
 static struct { cl_mem mem; cl_context context; size_t width, height; bool half; } images[IMAGES];
@@ -220,7 +220,7 @@ static CL_API_ENTRY cl_int CL_API_CALL ReleaseMemObject(cl_mem mem)
     return next->clReleaseMemObject(mem);
 }
 
-/* ---- the loader's side ---------------------------------------------------------------------- */
+/* ---- the loader's side ---- */
 
 static cl_int replace_entries(void)
 {

@@ -12,7 +12,6 @@
 # - op: what the kinds of ops have in common, for who works on all kinds alike
 # - kernels: headers of kernels/, which OpenCL C and C share
 # - hook: compiled by the patched Darknet's Makefile, so it alone includes a host's headers (`host`)
-# - clblast: src/ref/clblast.[ch], which works on the device that src/cl opened
 # - gemm_cl: also src/cl/none.c, which replaces gemm_cl.c in a build without OpenCL
 directions='
 util:
@@ -28,8 +27,7 @@ ref:      contract util
 cl:        contract util
 cl/device: contract util cl kernels
 cl/memory: contract util cl cl/device
-cl/op:     contract util cl cl/device cl/memory clblast kernels
-clblast:  contract util cl cl/device cl/memory
+cl/op:     contract util cl cl/device cl/memory kernels
 gemm_cl:  contract util cl cl/device cl/memory cl/op
 hybrid:   contract util op
 check:    contract util op
@@ -85,7 +83,6 @@ includes >"$work/includes"
 echo "$directions" | awk '
     function room(file) {
         if (file ~ /^gemm_(dispatch|variant)\.h$/) return "contract"
-        if (file ~ /^ref\/clblast\./) return "clblast"
         if (file == "cl/none.c") return "gemm_cl"
         if (file ~ /^(darknet|activations|utils)\.h$/) return "host"
         if (file == "darknet_gemm.h") return "lib"

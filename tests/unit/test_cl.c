@@ -217,7 +217,7 @@ static const char *judge(problem *p, const gemm_cl_row *row, int parts)
     return !p->shared && !guarded_padding_intact(&p->C) ? "it wrote between the rows of C" : NULL;
 }
 
-/* ---- sums ----------------------------------------------------------------------------------- */
+/* ---- sums ---- */
 
 /* One case, all decided by its number; reports a failure with all that it was. */
 static bool run_case(const char *name, const gemm_cl_row *row, char policy, int number, bool small)
@@ -339,7 +339,7 @@ static void test_panels(void)
     }
 }
 
-/* ---- whole convolutions ---------------------------------------------------------------------- */
+/* ---- whole convolutions ---- */
 
 /* A convolution whose arrays lie in memory of one kind. */
 typedef struct convolution {
@@ -533,7 +533,7 @@ static void test_convolutions(int cases, bool small)
     }
 }
 
-/* ---- row hybrid ------------------------------------------------------------------------------ */
+/* ---- row hybrid ---- */
 
 /* NULL, or what the note of a call with this share should not say. */
 static const char *judge_ran(double share)
@@ -683,7 +683,7 @@ static void test_conv_far(void)
         report_pass("cl-conv-logistic-far");
 }
 
-/* ---- Winograd's algorithm -------------------------------------------------------------------- */
+/* ---- Winograd's algorithm ---- */
 
 /* For which devices and layers it is taken. */
 static void test_winograd_choice(void)
@@ -769,7 +769,7 @@ static void test_winograd_plan(void)
     else report_judged("cl-winograd-plan", why);
 }
 
-/* ---- what is copied ------------------------------------------------------------------------- */
+/* ---- what is copied ---- */
 
 static void expect_bytes(const char *name, size_t a, size_t b, size_t c)
 {
@@ -1294,7 +1294,7 @@ static void test_untouched_memory(void)
         report_pass("cl-host-memory-untouched");
 }
 
-/* ---- threads -------------------------------------------------------------------------------- */
+/* ---- threads ---- */
 
 static void *work(void *failures)
 {
@@ -1346,7 +1346,7 @@ static void test_threads(const char *name, void *work(void *))
         report_pass(name);
 }
 
-/* ---- faults -------------------------------------------------------------------------------- */
+/* ---- faults ---- */
 
 enum { FAULT_RIGHT = 10, FAULT_UNCHANGED, FAULT_WRONG, NO_FAULT, FAULT_FAILED, FAULT_NO_REASON };
 
@@ -1596,7 +1596,7 @@ static void test_faults(void)
         if (!only || strstr(cases[i].name, only)) test_fault(&cases[i]);
 }
 
-/* ---- waits and launches, which the layer of tests/support/layer_fail.c counts -------------- */
+/* ---- waits and launches, which the layer of tests/support/layer_fail.c counts ---- */
 
 /* A second convolution of each kind takes one wait and one launch for all groups and images, with a
    maxpool too. */

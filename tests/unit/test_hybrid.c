@@ -23,7 +23,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- the model ------------------------------------------------------------------------------- */
+/* ---- the model ---- */
 
 /* The ms of a whole call for each part of the model, and what is special. The fixed parts do not
    shrink with the share of the side that they belong to. */
@@ -323,7 +323,7 @@ static void test_many_shapes(void)
         report_fail("share-many-shapes", "the share is %g instead of 0.75", share);
 }
 
-/* ---- a device that the test plays ---------------------------------------------------------- */
+/* ---- a device that the test plays ---- */
 
 /* What a side does. */
 typedef enum deed { WORKS, DECLINES, FAILS } deed;
@@ -467,7 +467,7 @@ static gemm_hybrid_sides make_sides(double forced)
         .finish = finish, .forced = forced};
 }
 
-/* ---- joining ------------------------------------------------------------------------------- */
+/* ---- joining ---- */
 
 enum { M = 60, N = 100, K = 50 };
 
@@ -694,7 +694,7 @@ static void test_both_give_up(void)
     report_judged("hybrid-both-give-up", judge_outcome(&w, &o));
 }
 
-/* ---- cuts ---------------------------------------------------------------------------------- */
+/* ---- cuts ---- */
 
 /* Images, groups, depthwise, filters, and one of each, which is not cut. */
 static const struct {
@@ -758,7 +758,7 @@ static void test_pool(void)
     }
 }
 
-/* ---- what is kept -------------------------------------------------------------------------- */
+/* ---- what is kept ---- */
 
 /* Large enough for Winograd's algorithm, whose filters the CPU's row keeps. The cut moves, and what
    was kept for another part is not used. Winograd's sums are not exact. */
@@ -795,7 +795,7 @@ static void test_kept(void)
     report_judged("hybrid-kept", why);
 }
 
-/* ---- threads ------------------------------------------------------------------------------- */
+/* ---- threads ---- */
 
 /* Calls that are large enough to share, of one shape, by four threads at once. */
 static void *call_often(void *wrong)

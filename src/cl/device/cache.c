@@ -195,7 +195,7 @@ void gemm_cl_cache_write(const gemm_cl_key *key, const unsigned char *binary, si
     if (why) say_unkept(why);
 }
 
-/* ---- notes --------------------------------------------------------------------------------- */
+/* ---- notes ---- */
 
 static const char tried[] = "?";
 

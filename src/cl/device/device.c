@@ -68,7 +68,7 @@ static const char *get_reason(void)
     return closed ? closed : reason.at ? reason.at : "out of memory";
 }
 
-/* ---- what a device says of itself --------------------------------------------------------- */
+/* ---- what a device says of itself ---- */
 
 /* A text of the device on one line: control characters become blanks. The caller frees it. NULL: it
    does not tell, or there is no memory. That is said. */
@@ -120,7 +120,7 @@ static char *make_name(const char *told, const gemm_cl_adreno *a)
     return name.at;
 }
 
-/* ---- which device -------------------------------------------------------------------------- */
+/* ---- which device ---- */
 
 typedef struct found_device {
     cl_device_id id;
@@ -244,7 +244,7 @@ static found_device *pick_device(const found_devices *found)
     return NULL;
 }
 
-/* ---- opening and closing ------------------------------------------------------------------- */
+/* ---- opening and closing ---- */
 
 #define ASK(what, where) CL_TRY(clGetDeviceInfo(d->id, what, sizeof(where), &(where), NULL))
 

@@ -42,7 +42,7 @@ unsigned long gemm_cl_released_memory(void)
     return released;
 }
 
-/* ---- one library --------------------------------------------------------------------------- */
+/* ---- one library ---- */
 
 /* dlopen as Android's apps need it for a vendor's driver, which their own namespace may hide. NULL:
    there is no such function, or it does not load the file either. */
@@ -164,7 +164,7 @@ static bool has_devices(search *s)
     return has;
 }
 
-/* ---- all libraries ------------------------------------------------------------------------- */
+/* ---- all libraries ---- */
 
 /* Takes a library's functions if one of its platforms has a device; adds why not. */
 static bool try_library(void *library, const char *name, search *s)

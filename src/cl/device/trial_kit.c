@@ -14,7 +14,7 @@
    for a larger trial. */
 enum { BUFFER_BYTES = 1 << 19 };
 
-/* ---- options and operands ------------------------------------------------------------------ */
+/* ---- options and operands ---- */
 
 /* The text behind an option, or NULL. */
 static const char *find_option(const gemm_cl_kit *k, const char *option)
@@ -63,7 +63,7 @@ float *gemm_cl_kit_made_up(gemm_cl_kit *k, size_t n)
     return at;
 }
 
-/* ---- 16 bits ------------------------------------------------------------------------------- */
+/* ---- 16 bits ---- */
 
 /* Of a float that 16 bits hold exactly. */
 static uint16_t narrow(float x)
@@ -103,7 +103,7 @@ static size_t bytes_of(size_t n, bool half)
     return n * (half ? sizeof(uint16_t) : sizeof(float));
 }
 
-/* ---- buffers and images --------------------------------------------------------------------- */
+/* ---- buffers and images ---- */
 
 cl_mem gemm_cl_kit_buffer(gemm_cl_kit *k, gemm_cl_slot slot, const float *data, size_t n,
                           bool half)
@@ -149,7 +149,7 @@ cl_mem gemm_cl_kit_image(gemm_cl_kit *k, const float *data, int width, int heigh
     return image;
 }
 
-/* ---- launches and results ------------------------------------------------------------------ */
+/* ---- launches and results ---- */
 
 void gemm_cl_kit_run(gemm_cl_kit *k, const gemm_cl_arguments *args, int x, int y, int z,
                      int wide)

@@ -27,7 +27,7 @@ static float activate(float x, int activation)
            : activation == 2 ? (x > 0 ? x : 0) : logistic(x);
 }
 
-/* ---- layers -------------------------------------------------------------------------------- */
+/* ---- layers ---- */
 
 /* A layer's output: made-up values before, which the buffer has, and the same with n results
    after. */
@@ -203,7 +203,7 @@ void gemm_cl_try_yolo(gemm_cl_kit *k)
     finish_layer(k, &args, &o, AREA, 1, PLANES);
 }
 
-/* ---- helpers of a multiply ----------------------------------------------------------------- */
+/* ---- helpers of a multiply ---- */
 
 /* The image that a multiply takes. */
 static void try_fill_matrix(gemm_cl_kit *k)
@@ -336,7 +336,7 @@ void gemm_cl_try_sum(gemm_cl_kit *k)
     if (conv) try_sums(k, norm, true);
 }
 
-/* ---- Winograd's algorithm ------------------------------------------------------------------ */
+/* ---- Winograd's algorithm ---- */
 
 /* The transform of the program: n x n points of m x m outputs, for strips of `cols`. */
 typedef struct transform {

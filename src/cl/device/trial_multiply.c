@@ -37,7 +37,7 @@ static bool is_conv_alone(const gemm_cl_kit *k)
     return k->row->conv == GEMM_CL_ONLY_CONV;
 }
 
-/* ---- the shape ----------------------------------------------------------------------------- */
+/* ---- the shape ---- */
 
 /* K of a multiply, or the least one of a convolution. */
 static int wanted_k(const gemm_cl_kit *k, const problem *q)
@@ -121,7 +121,7 @@ static void shape(const gemm_cl_kit *k, problem *q)
                        : ceil_div(q->N, 4);
 }
 
-/* ---- operands ------------------------------------------------------------------------------ */
+/* ---- operands ---- */
 
 /* Element (i, k) of A, where filters of all groups lie one after the other. */
 static float a_at(const gemm_cl_kit *k, const problem *q, int i, int p)
@@ -247,7 +247,7 @@ static void make_operands(gemm_cl_kit *k, problem *q)
     q->sums[1] = gemm_cl_kit_room(k, outputs);
 }
 
-/* ---- launches ------------------------------------------------------------------------------ */
+/* ---- launches ---- */
 
 static size_t input_count(const gemm_cl_kit *k, const problem *q)
 {

@@ -24,7 +24,7 @@
 
 enum { CHUNK = 4 << 20, CHUNKS = 4, KEPT = 256 };
 
-/* ---- pinned memory ------------------------------------------------------------------------- */
+/* ---- pinned memory ---- */
 
 /* Memory of the CPU that the device reads at the full speed of the bus. */
 typedef struct pinned {
@@ -61,7 +61,7 @@ fail:
     return -1;
 }
 
-/* ---- B ------------------------------------------------------------------------------------- */
+/* ---- B ---- */
 
 /* Sends the whole of v's buffer from pinned memory, whose rows are ld floats apart. */
 static int upload_pinned(gemm_cl_view *v, const float *from, size_t ld)
@@ -132,7 +132,7 @@ static int upload_chunks(gemm_cl_view *v, gemm_cl_slot slot)
     return 0;
 }
 
-/* ---- A ------------------------------------------------------------------------------------- */
+/* ---- A ---- */
 
 /* Weights on the device, with the pinned copy of what was uploaded. */
 typedef struct kept_matrix {
@@ -208,7 +208,7 @@ fail:
     return -1;
 }
 
-/* ---- the policy ---------------------------------------------------------------------------- */
+/* ---- the policy ---- */
 
 static int input(gemm_cl_view *v, gemm_cl_slot slot)
 {

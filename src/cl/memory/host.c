@@ -65,7 +65,7 @@ fail:
     return;
 }
 
-/* ---- memory that moves --------------------------------------------------------------------- */
+/* ---- memory that moves ---- */
 
 typedef enum memory_kind { UNKNOWN, OF_DRIVER, OF_SYSTEM, NONE } memory_kind;
 
@@ -139,7 +139,7 @@ const char *gemm_cl_moved_memory(void)
     return kind == OF_SYSTEM ? "host-ptr" : kind == NONE ? "copies" : NULL;
 }
 
-/* ---- maps ---------------------------------------------------------------------------------- */
+/* ---- maps ---- */
 
 /* A buffer over the block's pages takes the place of one that is mapped at `at`. What that has, the
    pages get. 0 or -1. */

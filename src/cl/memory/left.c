@@ -21,7 +21,7 @@ bool gemm_cl_may_stay(const void *data, size_t bytes)
     return b && (size_t)((const char *)data - b->base) + bytes <= b->bytes;
 }
 
-/* ---- the copy of a block ------------------------------------------------------------------- */
+/* ---- the copy of a block ---- */
 
 static size_t view_bytes(const gemm_cl_view *v)
 {
@@ -126,7 +126,7 @@ void gemm_cl_forget_copy(const gemm_cl_view *v)
     if (b) forget_copy(b);
 }
 
-/* ---- back to the CPU ----------------------------------------------------------------------- */
+/* ---- back to the CPU ---- */
 
 /* One wait also gives back the memory that inputs are staged in. */
 static int map(gemm_cl_host_block *b)

@@ -45,7 +45,7 @@ fail:
     return -1;
 }
 
-/* ---- rows of the caller, and the same rows without gaps ------------------------------------ */
+/* ---- rows of the caller, and the same rows without gaps ---- */
 
 typedef enum copy_op { GATHER, SEND, COMPARE, STORE, ADD } copy_op;
 

@@ -70,7 +70,7 @@ static void add_if(bool holds, const char *option, gemm_text *options)
     if (holds) gemm_text_add(options, " %s", option);
 }
 
-/* ---- cl_image's image ---------------------------------------------------------------------- */
+/* ---- cl_image's image ---- */
 
 /* Whether B goes into an image. A B that is the input as it lies is read there, in 32 bits. But the
    kernel must not want 16 bits, and B must be as wide as a tile. */
@@ -125,7 +125,7 @@ static int fill_image(conv_job *j)
     return gemm_cl_launch_lines(&j->w, fill, STAGE_PREPARE, &args, width, (size_t)channels, rows);
 }
 
-/* ---- the row's kernel ---------------------------------------------------------------------- */
+/* ---- the row's kernel ---- */
 
 /* Whether a tap is the channel itself from a constant distance on. */
 static bool is_shifted(const conv_call *c)
@@ -248,7 +248,7 @@ static const char *build_kernel(conv_job *j)
     return why;
 }
 
-/* ---- launches ------------------------------------------------------------------------------ */
+/* ---- launches ---- */
 
 static size_t outputs_of(const conv_job *j)
 {
@@ -375,7 +375,7 @@ static int enqueue(conv_job *j)
     return rc == 0 && j->w.sums ? add_sums(j) : rc;
 }
 
-/* ---- one call ------------------------------------------------------------------------------ */
+/* ---- one call ---- */
 
 /* Nothing waits for this upload, because scale_shift lasts until the call ends. */
 static int upload_norm(conv_job *j)

@@ -33,7 +33,7 @@ float *gemm_cl_make_norm(const conv_call *c)
     return norm;
 }
 
-/* ---- uploads ------------------------------------------------------------------------------- */
+/* ---- uploads ---- */
 
 /* Waits, so the caller's memory is free at return. 0 or -1. */
 static int upload(cl_mem to, const void *from, size_t bytes)
@@ -101,7 +101,7 @@ static cl_mem upload_weights(gemm_cl_work *w, const conv_call *c, const gemm_cl_
     return upload_new(c->weights, weight_count(c) * sizeof(float));
 }
 
-/* ---- the plan ------------------------------------------------------------------------------ */
+/* ---- the plan ---- */
 
 static void release(gemm_cl_kept *k)
 {

@@ -29,7 +29,7 @@ void gemm_cl_share_copies(gemm_cl_work *w, const gemm_context *context)
     if (!w->policy->shares) w->copy_threads = context->threads;
 }
 
-/* ---- the row's kernel ---------------------------------------------------------------------- */
+/* ---- the row's kernel ---- */
 
 /* The items that a group of the row has at least. */
 static int least_group(const gemm_cl_row *row)
@@ -199,7 +199,7 @@ int gemm_cl_need_sums(gemm_cl_work *w, size_t count, size_t bytes)
     return w->sums ? 0 : -1;
 }
 
-/* ---- launching ----------------------------------------------------------------------------- */
+/* ---- launching ---- */
 
 /* Makes room for one more event before it exists, because a launch cannot be taken back. */
 static int need_room(gemm_cl_work *w)
@@ -249,7 +249,7 @@ int gemm_cl_launch_lines(gemm_cl_work *w, const gemm_cl_program *p, gemm_cl_stag
     return gemm_cl_launch(w, p, stage, args, global, local);
 }
 
-/* ---- what a call reports ------------------------------------------------------------------- */
+/* ---- what a call reports ---- */
 
 double gemm_cl_stages_ms(const gemm_cl_work *w, gemm_cl_stage first, gemm_cl_stage last)
 {
@@ -294,7 +294,7 @@ void gemm_cl_fill_note(const gemm_cl_work *w, bool chosen, gemm_note *note)
     note->copied_c = w->C.copied;
 }
 
-/* ---- the end ------------------------------------------------------------------------------- */
+/* ---- the end ---- */
 
 /* Waits for all that is in flight after a failure. 0 or -1. */
 static int wait_for_queue(const gemm_cl_device *d)

@@ -49,7 +49,7 @@ static bool fits(const layer_call *c)
     return c->input[0].size == in && c->out_c == c->c;
 }
 
-/* ---- kernels ------------------------------------------------------------------------------- */
+/* ---- kernels ---- */
 
 /* An item for each of x * y * z; by row, one for each of y * z, as kernels/cl_layer.h says. */
 static int launch(layer_job *j, const char *kernel, const char *options,
@@ -129,7 +129,7 @@ static int yolo(layer_job *j)
     return launch(j, "cl_yolo", "", &args, area, 1, j->planes);
 }
 
-/* ---- operands ------------------------------------------------------------------------------ */
+/* ---- operands ---- */
 
 static gemm_cl_view view_of(const layer_job *j, const float *data, int size)
 {
@@ -196,7 +196,7 @@ static int enqueue(layer_job *j)
     return -1;
 }
 
-/* ---- one layer ----------------------------------------------------------------------------- */
+/* ---- one layer ---- */
 
 gemm_status gemm_cl_run_layer(const layer_call *c, const gemm_context *context)
 {

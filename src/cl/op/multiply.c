@@ -7,15 +7,15 @@
  */
 #include "cl/op/multiply.h"
 
+#include "cl/op/clblast.h"
 #include "cl/op/groups.h"
-#include "ref/clblast.h"
 #include "util/text.h"
 
 #include <limits.h>
 #include <stdint.h>
 #include <stdlib.h>
 
-/* ---- launches ------------------------------------------------------------------------------ */
+/* ---- launches ---- */
 
 /*
  * The row's kernel on columns k0 ... of A, and on b, a buffer or an image of K rows. The result is
@@ -80,7 +80,7 @@ static int launch_clblast(gemm_cl_job *j)
     return gemm_clblast_enqueue(w->device, j->g, &w->A, &w->B, &w->C);
 }
 
-/* ---- operands ------------------------------------------------------------------------------ */
+/* ---- operands ---- */
 
 /* A size of a padded operand: whole blocks. */
 static int padded_to_block(const gemm_cl_job *j, int size)
@@ -145,7 +145,7 @@ int gemm_cl_enqueue(gemm_cl_job *j)
     return rc == 0 && j->w.sums ? add_sums(j) : rc;
 }
 
-/* ---- one call ------------------------------------------------------------------------------ */
+/* ---- one call ---- */
 
 /* Whether the offsets inside a tile of 8 rows of A, or of C, fit into the 32 bits that a kernel has
    for them. */

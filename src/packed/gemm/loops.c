@@ -25,8 +25,8 @@
  * - With few rows, memory is the limit. Strips are then several tiles wide, and a large B is kept
  *   out of L3.
  * - Loop 1 is in the micro-kernel where it can be: over whole panels and whole vectors
- *   (gemm_multiply_kernels.panels). And over all rows (gemm_sweep) where K and the rows are one block
- *   each and the tiles end in an epilogue. A 1x1 layer is such a case.
+ *   (gemm_multiply_kernels.panels). And over all rows (gemm_sweep) where K and the rows are one
+ *   block each and the tiles end in an epilogue. A 1x1 layer is such a case.
  * - The N % tail_unit tail columns are multiplied with vectors along K (plan.c).
  * - C is read and written once for each block of K. Its next tile is fetched while the present one
  *   is computed.

@@ -4,7 +4,7 @@
  * of any version.
  * The project neither needs it nor links it.
  */
-#include "ref/clblast.h"
+#include "cl/op/clblast.h"
 #include "util/library.h"
 #include "util/text.h"
 
