@@ -3,14 +3,14 @@
 # the hook besides, compiled against the headers of that Darknet (DARKNET_SRC, or Debian's package).
 
 LAYERS_SOURCES = src/hook/hook.c src/hook/preload/doors.c src/hook/preload/slots.c
-LAYERS_EXPORTS = src/hook/preload/exports
-# It is preloaded alone, so no name has a version.
-$(OUT)/layers.map: $(EXPORTS) $(LAYERS_EXPORTS) $(OUT)/flags
-	$(Q)awk 'BEGIN { print "{ global:" } { print $$1 ";" } END { print "local: *; };" }' $(filter %/exports,$^) >$@
+# The names of doors.h behind those of libdarknet-gemm.so. It is preloaded alone, so no name has a version.
+LAYERS_NAMES = { cat $(EXPORTS); $(CC) $$flags -DHOOK_EXPORTS -E -P src/hook/preload/doors.h | tr ' ' '\n' | awk 'last == "export"; { last = $$0 }'; }
+LAYERS_MAP = awk 'BEGIN { print "{ global:" } { print $$1 ";" } END { print "local: *; };" }'
 
 # Compiled each time: the headers are not ours, and another Darknet may be named.
-$(OUT)/libdarknet-layers.so: FORCE $(OUT)/gemm.o $(LIBRARY_DOORS) $(LIBRARY_REST) $(OUT)/layers.map
+$(OUT)/libdarknet-layers.so: FORCE $(OUT)/gemm.o $(LIBRARY_DOORS) $(LIBRARY_REST) $(EXPORTS)
 	$(Q)flags=$$(setup/layers.sh $(if $(DARKNET_SRC),$(call quote,$(DARKNET_SRC)))) && \
+	    $(LAYERS_NAMES) | $(LAYERS_MAP) >$(OUT)/layers.map && \
 	    $(CC) -std=gnu11 -D_GNU_SOURCE -Wall -Wextra -fPIC -fvisibility=hidden -fno-lto -Isrc $(PREFIX_MAP) $$flags \
 	    $(GEMM_OPTS) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) -shared -Wl,-soname,$(@F) -Wl,-Bsymbolic-functions $(NO_UNDEFINED) \
 	    -Wl,--version-script=$(OUT)/layers.map $(LAYERS_SOURCES) $(filter %.o,$^) -o $@ $(GEMM_LIBS) $(LDLIBS)

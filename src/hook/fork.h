@@ -24,11 +24,9 @@ typedef struct hook_net {
 /* Whether the layer's forward function is that of libdarknet-layers.so. */
 int hook_has_door(const layer *);
 
-/* The slot of a convolution. A plan of other weights is dropped. */
-gemm_plan **hook_slot(const layer *);
-
-/* Batch norm as gemm_conv means it. Valid until the slot is dropped. Returns 0 without memory. */
-int hook_norm(const layer *, conv_norm *);
+/* The slot of a convolution, whose plan of other weights is dropped. With batch norm also `norm`, as
+   gemm_conv means it, valid until the slot is dropped. Returns 0 without memory. */
+int hook_kept(const layer *, gemm_plan ***slot, conv_norm *norm);
 
 #else
 
@@ -40,13 +38,9 @@ static inline int hook_has_door(const layer *l)
     return 1;
 }
 
-static inline gemm_plan **hook_slot(const layer *l)
+static inline int hook_kept(const layer *l, gemm_plan ***slot, conv_norm *norm)
 {
-    return l->plan;
-}
-
-static inline int hook_norm(const layer *l, conv_norm *norm)
-{
+    *slot = l->plan;
     *norm = (conv_norm){l->rolling_mean, l->rolling_variance, l->scales};
     return 1;
 }

@@ -160,9 +160,9 @@ static int convolve(layer l, hook_net net, int pool, float *output)
 {
     conv_norm norm;
     conv_call call = call_of(l, net.input, pool, output);
-    gemm_plan **slot = hook_slot(&l);
-    if (l.batch_normalize && !hook_norm(&l, &norm)) return 0;
-    return gemm_conv(&call, l.batch_normalize ? &norm : 0, slot);
+    gemm_plan **slot;
+    return hook_kept(&l, &slot, &norm) &&
+           gemm_conv(&call, l.batch_normalize ? &norm : 0, slot);
 }
 
 /* Whether a layer reads the output of layer i by its number. */
@@ -245,8 +245,7 @@ static int convolve_chain(hook_net net)
         layer l = net.layers[net.index + i];
         if (!convolution_hooked(l, net) || !is_applied_by_row(l.activation)) break;
         if (i && !is_inner(net, net.index + i - 1)) break;
-        slots[i] = hook_slot(&l);
-        if (l.batch_normalize && !hook_norm(&l, &norm[i])) break;
+        if (!hook_kept(&l, &slots[i], &norm[i])) break;
         norms[i] = l.batch_normalize ? &norm[i] : 0;
         calls[i] = call_of(l, i ? 0 : net.input, 0, l.output);
     }

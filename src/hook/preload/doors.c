@@ -14,6 +14,7 @@
  * fault. A Darknet of another layout runs its own code, and one line on stderr says so.
  */
 #include "hook/hook.h"
+#include "hook/preload/doors.h"
 #include "hook/preload/slots.h"
 
 #include <dlfcn.h>
@@ -28,34 +29,12 @@
 #ifdef HOOK_ALEXEYAB
 typedef network_state pass;
 #define PASS_NET(p) (&(p)->net)
-#define ONLY_ALEXEYAB(D, ...) D(__VA_ARGS__)
 #else
 typedef network pass;
 #define PASS_NET(p) (p)
-#define ONLY_ALEXEYAB(D, ...)
 #endif
 
-/* Name and what hook_enter makes of it. */
-#define DOORS(D)                                                                                  \
-    D(forward_convolutional_layer, CONVOLUTIONAL)                                                 \
-    D(forward_connected_layer, CONNECTED)                                                         \
-    D(forward_maxpool_layer, MAXPOOL)                                                             \
-    D(forward_avgpool_layer, AVGPOOL)                                                             \
-    D(forward_upsample_layer, UPSAMPLE)                                                           \
-    D(forward_route_layer, ROUTE)                                                                 \
-    D(forward_shortcut_layer, SHORTCUT)                                                           \
-    D(forward_dropout_layer, DROPOUT)                                                             \
-    D(forward_yolo_layer, YOLO)                                                                   \
-    D(update_convolutional_layer, CHANGES_LAYER)                                                  \
-    D(update_connected_layer, CHANGES_LAYER)                                                      \
-    D(free_layer, CHANGES_LAYER)                                                                  \
-    ONLY_ALEXEYAB(D, free_layer_custom, CHANGES_LAYER)                                            \
-    ONLY_ALEXEYAB(D, fuse_conv_batchnorm, CHANGES_NETWORK)                                        \
-    D(resize_convolutional_layer, CHANGES_LAYER_AT)                                               \
-    D(load_weights, CHANGES_NETWORK_AT)                                                           \
-    D(load_weights_upto, CHANGES_NETWORK_AT)
-
-/* Behind the types of layers. _AT: the first argument is a pointer. */
+/* Behind the types of layers: what doors.h says of a door that changes something. */
 enum { CHANGES_LAYER = 1000, CHANGES_LAYER_AT, CHANGES_NETWORK, CHANGES_NETWORK_AT };
 
 enum {

@@ -69,19 +69,6 @@ static entry *find(const layer *l)
     return e;
 }
 
-gemm_plan **hook_slot(const layer *l)
-{
-    float sample[SAMPLES + 2];
-    entry *e = find(l);
-    if (!e) return NULL;
-    take_sample(l, sample);
-    if (memcmp(sample, e->sample, sizeof sample)) {
-        empty(e);
-        memcpy(e->sample, sample, sizeof sample);
-    }
-    return &e->plan;
-}
-
 #ifdef HOOK_ALEXEYAB
 
 /* gemm_conv divides by sqrt(v) + 1e-6, and AlexeyAB's Darknet by sqrt(v + 1e-5). */
@@ -91,29 +78,43 @@ static float variance_of(float v)
     return (float)(root * root);
 }
 
-int hook_norm(const layer *l, conv_norm *norm)
+/* Returns NULL without memory. */
+static const float *variance(entry *e, const layer *l)
 {
     const int n = l->type == CONNECTED ? l->outputs : l->n;
-    entry *e = find(l);
-    if (e && !e->variance) {
+    if (!e->variance) {
         e->variance = malloc(n * sizeof *e->variance);
         for (int i = 0; e->variance && i < n; ++i)
             e->variance[i] = variance_of(l->rolling_variance[i]);
     }
-    if (!e || !e->variance) return 0;
-    *norm = (conv_norm){l->rolling_mean, e->variance, l->scales};
-    return 1;
+    return e->variance;
 }
 
 #else
 
-int hook_norm(const layer *l, conv_norm *norm)
+static const float *variance(entry *e, const layer *l)
 {
-    *norm = (conv_norm){l->rolling_mean, l->rolling_variance, l->scales};
-    return 1;
+    (void)e;
+    return l->rolling_variance;
 }
 
 #endif
+
+int hook_kept(const layer *l, gemm_plan ***slot, conv_norm *norm)
+{
+    float sample[SAMPLES + 2];
+    entry *e = find(l);
+    if (!e) return 0;
+    take_sample(l, sample);
+    if (memcmp(sample, e->sample, sizeof sample)) {
+        empty(e);
+        memcpy(e->sample, sample, sizeof sample);
+    }
+    *slot = &e->plan;
+    if (!l->batch_normalize) return 1;
+    *norm = (conv_norm){l->rolling_mean, variance(e, l), l->scales};
+    return norm->variance != NULL;
+}
 
 void hook_drop(const layer *l)
 {
