@@ -2,7 +2,9 @@
 # libdarknet-layers.so: whole layers for a Darknet that nobody patches. It is libdarknet-gemm.so, and
 # the hook besides, compiled against the headers of that Darknet (DARKNET_SRC, or Debian's package).
 
-LAYERS_SOURCES = src/hook/hook.c src/hook/preload/doors.c src/hook/preload/slots.c
+LAYERS_SOURCES = src/hook/hook.c $(addprefix src/hook/preload/,doors.c elements.c slots.c)
+# So that the loops of elements.c become vectors.
+LAYERS_OPTS = $(if $(filter -O2,$(GEMM_OPTS)),-O3)
 # The names of doors.h behind those of libdarknet-gemm.so. It is preloaded alone, so no name has a version.
 LAYERS_NAMES = { cat $(EXPORTS); $(CC) $$flags -DHOOK_EXPORTS -E -P src/hook/preload/doors.h | tr ' ' '\n' | awk 'last == "export"; { last = $$0 }'; }
 LAYERS_MAP = awk 'BEGIN { print "{ global:" } { print $$1 ";" } END { print "local: *; };" }'
@@ -12,7 +14,7 @@ $(OUT)/libdarknet-layers.so: FORCE $(OUT)/gemm.o $(LIBRARY_DOORS) $(LIBRARY_REST
 	$(Q)flags=$$(setup/layers.sh $(if $(DARKNET_SRC),$(call quote,$(DARKNET_SRC)))) && \
 	    $(LAYERS_NAMES) | $(LAYERS_MAP) >$(OUT)/layers.map && \
 	    $(CC) -std=gnu11 -D_GNU_SOURCE -Wall -Wextra -fPIC -fvisibility=hidden -fno-lto -Isrc $(PREFIX_MAP) $$flags \
-	    $(GEMM_OPTS) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) -shared -Wl,-soname,$(@F) -Wl,-Bsymbolic-functions $(NO_UNDEFINED) \
+	    $(GEMM_OPTS) $(LAYERS_OPTS) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) -shared -Wl,-soname,$(@F) -Wl,-Bsymbolic-functions $(NO_UNDEFINED) \
 	    -Wl,--version-script=$(OUT)/layers.map $(LAYERS_SOURCES) $(filter %.o,$^) -o $@ $(GEMM_LIBS) $(LDLIBS)
 
 libdarknet-layers.so: %: $(OUT)/% FORCE

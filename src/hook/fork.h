@@ -24,9 +24,28 @@ typedef struct hook_net {
 /* Whether the layer's forward function is that of libdarknet-layers.so. */
 int hook_has_door(const layer *);
 
-/* The slot of a convolution, whose plan of other weights is dropped. With batch norm also `norm`, as
-   gemm_conv means it, valid until the slot is dropped. Returns 0 without memory. */
+/* The slot of a convolution, whose plan of other weights is dropped. With batch norm also `norm`,
+   as gemm_conv means it, valid until the slot is dropped. Returns 0 without memory. */
 int hook_kept(const layer *, gemm_plan ***slot, conv_norm *norm);
+
+#ifdef HOOK_ALEXEYAB
+
+/* Whether hook_activate knows the activation of this layer. Darknet applies mish and its kin in
+   some layers only: a connected layer with mish gives 0. */
+int hook_activates(const layer *);
+
+/* The layer's output becomes activation(output). The error is some units in the last place. */
+void hook_activate(const layer *);
+
+/*
+ * A shortcut: output = activation(w0 * input + w1 * first source + ...). The weights are 1, or
+ * those of the layer: one for each input, or one for each channel of each input. A source that is
+ * smaller than the output is added to its first elements, as Darknet does. Returns 0 when Darknet's
+ * own code has to run.
+ */
+int hook_add(const layer *, const float *input, const layer *layers);
+
+#endif
 
 #else
 
@@ -62,6 +81,7 @@ static inline int hook_lists(const layer *l, int i)
 #define HOOK_BETA(l) 1
 #define HOOK_GROUPS(l) ((l)->groups > 1 ? (l)->groups : 1)
 #define HOOK_GROUP(l) ((l)->group_id)
+#define HOOK_COPIES(l) ((l)->new_coords) /* a yolo layer behind a logistic */
 
 /* Darknet takes pad 0 for a 1x1 convolution of stride 1. */
 static inline int hook_is_odd(const layer *l)
@@ -69,7 +89,8 @@ static inline int hook_is_odd(const layer *l)
     return l->size == 1 && l->pad;
 }
 
-/* Whether the layer is one that the hook knows, without what AlexeyAB's Darknet alone has. */
+/* Whether the variants know the layer: it has nothing that AlexeyAB's Darknet alone has, or the
+   hook adds that. */
 static inline int hook_knows(const layer *l)
 {
     switch (l->type) {
@@ -81,10 +102,6 @@ static inline int hook_knows(const layer *l)
                !l->antialiasing;
     case SHORTCUT:
         return l->n == 1 && !l->nweights && l->input_sizes[0] == l->outputs;
-    case ROUTE:
-        return HOOK_GROUPS(l) == 1 || l->batch == 1;
-    case YOLO:
-        return !l->new_coords;
     default:
         return 1;
     }
@@ -117,6 +134,7 @@ static inline void hook_end_yolo(const layer *l)
 #define HOOK_BETA(l) ((l)->beta)
 #define HOOK_GROUPS(l) 1
 #define HOOK_GROUP(l) 0
+#define HOOK_COPIES(l) 0
 
 /* Darknet takes stride 1 and pad 0 for a 1x1 convolution. */
 static inline int hook_is_odd(const layer *l)
@@ -139,6 +157,27 @@ static inline int hook_reads(const layer *l, int i)
 static inline void hook_end_yolo(const layer *l)
 {
     (void)l;
+}
+
+#ifdef HOOK_PRELOAD
+
+static inline int hook_activates(const layer *l)
+{
+    (void)l;
+    return 0;
+}
+
+static inline void hook_activate(const layer *l)
+{
+    (void)l;
+}
+
+#endif
+
+static inline int hook_add(const layer *l, const float *input, const layer *layers)
+{
+    (void)l, (void)input, (void)layers;
+    return 0;
 }
 
 #endif

@@ -39,22 +39,22 @@ static int is_applied_by_row(ACTIVATION a)
 
 #ifdef HOOK_PRELOAD
 
-/* What the row does not apply is left to Darknet's own code, with the whole layer. */
-static int takes_activation(ACTIVATION a)
+/* What neither the row nor the hook applies is left to Darknet's own code, with the whole layer. */
+static int takes_activation(const layer *l)
 {
-    return is_applied_by_row(a);
+    return is_applied_by_row(l->activation) || hook_activates(l);
 }
 
 static void other_activation(layer l)
 {
-    (void)l;
+    if (!is_applied_by_row(l.activation)) hook_activate(&l);
 }
 
 #else
 
-static int takes_activation(ACTIVATION a)
+static int takes_activation(const layer *l)
 {
-    (void)a;
+    (void)l;
     return 1;
 }
 
@@ -137,7 +137,7 @@ int convolution_hooked(layer l, hook_net net)
 {
     if (l.type != CONVOLUTIONAL || l.xnor || !at_inference(net)) return 0;
     if (hook_is_odd(&l) || !hook_knows(&l) || !hook_has_door(&l)) return 0;
-    if (!takes_activation(l.activation)) return 0;
+    if (!takes_activation(&l)) return 0;
     return gemm_conv_offered();
 }
 
@@ -261,24 +261,33 @@ static int convolve_chain(hook_net net)
     return 0;
 }
 
+/* The images of a batch one by one where each input gives only one of its groups of channels. */
 static int route(layer l, hook_net net)
 {
-    int i;
+    const int groups = HOOK_GROUPS(&l), images = groups > 1 ? l.batch : 1;
+    int i, image;
     layer first = net.layers[l.input_layers[0]];
     layer_input input[l.n];
-    for (i = 0; i < l.n; ++i) {
-        input[i].size = l.input_sizes[i] / HOOK_GROUPS(&l);
-        input[i].data = net.layers[l.input_layers[i]].output + input[i].size * HOOK_GROUP(&l);
+    if (l.out_c * l.out_h * l.out_w != l.outputs) return 0;
+    for (image = 0; image < images; ++image) {
+        for (i = 0; i < l.n; ++i) {
+            const size_t size = l.input_sizes[i], at = size / groups * HOOK_GROUP(&l);
+            const float *data = net.layers[l.input_layers[i]].output;
+            input[i] = (layer_input){data + image * size + at, size / groups};
+        }
+        layer_call call = {LAYER_ROUTE, l.batch / images, first.out_c / groups, first.out_h,
+                           first.out_w, l.out_c,          l.out_h,              l.out_w,
+                           .inputs = l.n, .input = input,
+                           .output = l.output + (size_t)image * l.outputs};
+        if (!gemm_layer(&call)) return 0;
     }
-    layer_call call = {LAYER_ROUTE,   l.batch,        first.out_c / HOOK_GROUPS(&l), first.out_h,
-                       first.out_w,   l.out_c,        l.out_h,           l.out_w,
-                       .inputs = l.n, .input = input, .output = l.output};
-    return l.out_c * l.out_h * l.out_w == l.outputs && gemm_layer(&call);
+    return 1;
 }
 
 static int layer_by_row(layer l, hook_net net)
 {
-    if (!at_inference(net) || !hook_knows(&l)) return 0;
+    if (!at_inference(net)) return 0;
+    if (!hook_knows(&l)) return l.type == SHORTCUT && hook_add(&l, net.input, net.layers);
     layer_input input[2] = {{net.input, l.inputs}};
     layer_call call = {LAYER_MAXPOOL,     l.batch, l.c,     l.h,         l.w,
                        l.out_c,           l.out_h, l.out_w, .inputs = 1, .input = input,
@@ -301,11 +310,11 @@ static int layer_by_row(layer l, hook_net net)
         return route(l, net);
     case SHORTCUT:
         call = shortcut_call(l, net, net.input, input);
-        if (!takes_activation(l.activation) || !gemm_layer(&call)) return 0;
+        if (!takes_activation(&l) || !gemm_layer(&call)) return 0;
         other_activation(l);
         return 1;
     case YOLO:
-        call.kind = LAYER_YOLO;
+        call.kind = HOOK_COPIES(&l) ? LAYER_ROUTE : LAYER_YOLO;
         call.anchors = l.n;
         call.out_h = l.h; /* resize leaves out_h and out_w as they were */
         call.out_w = l.w;
@@ -320,7 +329,7 @@ static int layer_by_row(layer l, hook_net net)
 /* A connected layer that is a layer of the network, with one image. */
 static int connected(layer l, hook_net net)
 {
-    return l.batch == 1 && at_inference(net) && takes_activation(l.activation) &&
+    return l.batch == 1 && at_inference(net) && takes_activation(&l) &&
            gemm_conv_offered() && convolve(l, net, 0, l.output);
 }
 
@@ -337,9 +346,13 @@ int hook_take(hook_net net, float *output)
         done = convolve_chain(net);
         if (done) return i + done - 1;
         if (convolve_and_pool(net)) return i + 1;
-        return convolution_hooked(l, net) && convolve(l, net, 0, l.output) ? i : -1;
+        if (!convolution_hooked(l, net) || !convolve(l, net, 0, l.output)) return -1;
+        other_activation(l);
+        return i;
     case CONNECTED:
-        return connected(l, net) ? i : -1;
+        if (!connected(l, net)) return -1;
+        other_activation(l);
+        return i;
     case DROPOUT:
         return at_inference(net) ? i : -1;
     default:

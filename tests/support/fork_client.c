@@ -5,15 +5,18 @@
  *
  *   fork_client LIBDARKNET ROUNDS CFG WEIGHTS
  *
- * Prints the outputs of every layer that ends a branch, of an input that is always the same, twice:
- * then the weights are halved in place and loaded again, and the last pass must be the first one.
- * The median of the passes goes to stderr, in milliseconds.
+ * WEIGHTS is a file, or "draw" for random weights that are always the same. Prints the outputs of
+ * every layer that ends a branch, of an input that is always the same. Then the weights are halved
+ * in place, and loaded or drawn again: the last pass must be the first one. The median of the
+ * passes goes to stderr, in milliseconds.
  */
 #include "hook/fork.h"
 
 #include <dlfcn.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 static void *find(void *library, const char *name)
@@ -49,12 +52,49 @@ static int compare(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
+static unsigned state;
+
+/* From low to high, uniform. */
+static float draw(float low, float high)
+{
+    state = state * 1664525u + 1013904223u;
+    return low + (high - low) * (float)(state >> 8) / (1 << 24);
+}
+
+static void fill(float *to, int n, float low, float high)
+{
+    for (int i = 0; to && i < n; ++i) to[i] = draw(low, high);
+}
+
+/* So that outputs are about as large as inputs (He). */
+static void draw_weights(const layer *l)
+{
+    if (l->type == CONVOLUTIONAL) {
+        const float most = sqrtf(6.f / (l->c / l->groups * l->size * l->size));
+        fill(l->weights, l->nweights, -most, most);
+        fill(l->biases, l->n, -.1f, .1f);
+    }
+    if (l->type == CONVOLUTIONAL && l->batch_normalize) {
+        fill(l->scales, l->n, .8f, 1.2f);
+        fill(l->rolling_mean, l->n, -.1f, .1f);
+        fill(l->rolling_variance, l->n, .8f, 1.2f);
+    }
+    if (l->type == SHORTCUT && l->weights) fill(l->weights, l->nweights, 0, 1);
+}
+
+static void draw_network(const network *net)
+{
+    state = 2;
+    for (int i = 0; i < net->n; ++i) draw_weights(&net->layers[i]);
+}
+
 static void print_outputs(const char *name, const network *net)
 {
     for (int i = 0; i < net->n; ++i) {
         const layer *l = &net->layers[i];
         if (l->type != YOLO && i + 1 < net->n) continue;
-        for (int j = 0; j < l->outputs * l->batch; ++j) printf("%s %.9g\n", name, l->output[j]);
+        for (int j = 0; j < l->outputs * l->batch; ++j)
+            printf("%s.%d %.9g\n", name, i, l->output[j]);
     }
 }
 
@@ -71,14 +111,13 @@ int main(int argc, char **argv)
     }
     load_function *load = (load_function *)find(library, "load_network");
     predict_function *predict = (predict_function *)find(library, PREDICT);
-    network *net = load(argv[3], argv[4], 0);
+    char *file = strcmp(argv[4], "draw") ? argv[4] : NULL;
+    network *net = load(argv[3], file, 0);
+    if (!file) draw_network(net);
     ((batch_function *)find(library, "set_batch_network"))(net, 1);
     float *input = malloc((size_t)net->inputs * sizeof *input);
-    unsigned state = 1;
-    for (int i = 0; i < net->inputs; ++i) {
-        state = state * 1664525u + 1013904223u;
-        input[i] = (float)(state >> 8) / (1 << 24);
-    }
+    state = 1;
+    fill(input, net->inputs, 0, 1);
     for (int i = 0; i < rounds; ++i) {
         const double start = now_ms();
         predict(net, input);
@@ -92,7 +131,8 @@ int main(int argc, char **argv)
     }
     predict(net, input);
     print_outputs("halved", net);
-    ((weights_function *)find(library, "load_weights"))(net, argv[4]);
+    if (file) ((weights_function *)find(library, "load_weights"))(net, file);
+    else draw_network(net);
     predict(net, input);
     print_outputs("again", net);
     qsort(ms, (size_t)rounds, sizeof *ms, compare);

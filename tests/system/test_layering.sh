@@ -35,7 +35,7 @@ auto:     contract util op cl
 driver:   contract util op gemm_opt packed packed/isa packed/chain ref cl gemm_cl hybrid check auto
 lib:      contract util driver
 hook:     contract host
-hook/preload: contract host hook
+hook/preload: contract host hook util lib
 '
 
 # "FILE INCLUDED" a line, both below src/, or the second one below kernels/.

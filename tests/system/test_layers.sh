@@ -26,7 +26,7 @@ fork()
 {
     make INSTALL=0 BUILD="$BUILD" DARKNET_SRC="$2" "$OUT/libdarknet-layers.so" >"$work/make" 2>&1 ||
         { fail "$1-builds" "$(tail -n 3 "$work/make")"; return; }
-    $CC -O1 -D_GNU_SOURCE -Isrc $(setup/layers.sh "$2") tests/support/fork_client.c -o "$work/client" -ldl
+    $CC -O1 -D_GNU_SOURCE -Isrc $(setup/layers.sh "$2") tests/support/fork_client.c -o "$work/client" -ldl -lm
     cp "$OUT/libdarknet-layers.so" "$work/layers.so"
     run "$work/client" "$3" '' "$work/alone"
     run "$work/client" "$3" "$work/layers.so" "$work/layers"
