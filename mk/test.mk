@@ -148,8 +148,9 @@ test-bits: data $T/test_bits ## compare the bits of results with a file; UPDATE=
 
 # The forks themselves, where they are at hand.
 .PHONY: test-forks
-test-forks: all ## run libdarknet-layers.so before AlexeyAB's Darknet too: ALEXEYAB=folder, built with LIBSO=1
-	@$(RUN) 'ALEXEYAB=$(abspath $(or $(ALEXEYAB),$(error ALEXEYAB=folder is needed))) tests/system/test_layers.sh'
+test-forks: all ## run libdarknet-layers.so before other Darknets too: ALEXEYAB=folder, built with LIBSO=1, HANKAI=folder, built in its build/
+	@[ -n $(call quote,$(ALEXEYAB)$(HANKAI)) ] || { echo 'ALEXEYAB=folder or HANKAI=folder is needed' >&2; exit 1; }
+	@$(RUN) 'ALEXEYAB=$(if $(ALEXEYAB),$(abspath $(ALEXEYAB))) HANKAI=$(if $(HANKAI),$(abspath $(HANKAI))) tests/system/test_layers.sh'
 
 ifeq ($(OPENCL),1)
 CL_PROGRAMS = $(OUT)/bench/bench_cl $(addprefix $T/,test_cl test_cl_devices test_cl_layers test_cl_trials layer_adreno.so layer_fail.so layer_faulty.so layer_moves.so layer_quick.so layer_strict.so layer_unwritten.so fake_opencl.so)

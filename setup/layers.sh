@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: MIT
 # Which Darknet is this? Prints the flags to compile src/hook/ against its headers.
 #
-#   setup/layers.sh [FOLDER]
+#   setup/layers.sh [FOLDER [GENERATED]]
 #
-# FOLDER: a tree of pjreddie's or AlexeyAB's Darknet. /usr, or nothing: Debian's package.
+# FOLDER: a tree of pjreddie's, AlexeyAB's or hank-ai's Darknet. /usr, or nothing: Debian's package.
+# GENERATED: the folder where a darknet.h in C is made of hank-ai's headers (build/hankai).
 die() { echo "make layers: $*" >&2; exit 1; }
 
 machine=$(${CC:-gcc} -dumpmachine)
@@ -18,7 +19,18 @@ include=$folder/include
 [ -f "$include/darknet.h" ] || include=$folder/lib/darknet/include
 header=$include/darknet.h
 if [ -f "$folder/src-lib/darknet_layers.hpp" ]; then
-    die "$folder is hank-ai's Darknet, which libdarknet-layers.so does not know: preload libdarknet-gemm.so"
+    [ -f "$folder/src-lib/darknet_version.h" ] ||
+        die "$folder has no src-lib/darknet_version.h, which its CMake makes: build that Darknet first"
+    made=${2:-build/hankai}
+    mkdir -p "$made" || exit
+    opencv=$(pkg-config --cflags opencv4 2>/dev/null) || opencv=-I/usr/include/opencv4
+    ${CXX:-g++} -std=c++17 -S -O0 -w -fno-pic -fno-pie -DHOOK_ALEXEYAB -Isrc "-I$folder/src-lib" $opencv \
+        src/hook/preload/probe.cpp -o "$made/probe.s" 2>"$made/probe.log" ||
+        die "$folder/src-lib is another hank-ai's Darknet than this library knows: $(grep -m 1 error "$made/probe.log")"
+    awk -f src/hook/preload/probe.awk "$made/probe.s" >"$made/darknet.h" ||
+        die "the compiler left no layout in $made/probe.s"
+    echo "-DHOOK_PRELOAD -DHOOK_ALEXEYAB -DHOOK_HANKAI -I$made"
+    exit
 fi
 [ -f "$header" ] || die "no darknet.h in $folder (Debian: darknet; or DARKNET_SRC=folder)"
 if grep -q '^GPU *= *1' "$folder/Makefile" 2>/dev/null; then

@@ -11,6 +11,7 @@
  * passes goes to stderr, in milliseconds.
  */
 #include "hook/fork.h"
+#include "hook/preload/doors.h"
 
 #include <dlfcn.h>
 #include <math.h>
@@ -30,12 +31,14 @@ static void *find(void *library, const char *name)
 }
 
 #ifdef HOOK_ALEXEYAB
+#define LOAD "load_network_custom"
 #define PREDICT "network_predict_ptr"
 #else
+#define LOAD "load_network"      /* without the last argument */
 #define PREDICT "network_predict"
 #endif
 typedef float *predict_function(network *, float *);
-typedef network *load_function(char *, char *, int);
+typedef network *load_function(char *, char *, int clear, int batch);
 typedef void weights_function(network *, char *);
 typedef void batch_function(network *, int);
 
@@ -90,6 +93,7 @@ static void draw_network(const network *net)
 
 static void print_outputs(const char *name, const network *net)
 {
+    putchar('\n'); /* Darknet may have begun a line */
     for (int i = 0; i < net->n; ++i) {
         const layer *l = &net->layers[i];
         if (l->type != YOLO && i + 1 < net->n) continue;
@@ -109,12 +113,14 @@ int main(int argc, char **argv)
                 argc == 5 ? dlerror() : "4 arguments");
         return 2;
     }
-    load_function *load = (load_function *)find(library, "load_network");
+    load_function *load = (load_function *)find(library, LOAD);
     predict_function *predict = (predict_function *)find(library, PREDICT);
     char *file = strcmp(argv[4], "draw") ? argv[4] : NULL;
-    network *net = load(argv[3], file, 0);
+    network *net = load(argv[3], file, 0, 1);
     if (!file) draw_network(net);
+#ifndef HOOK_ALEXEYAB
     ((batch_function *)find(library, "set_batch_network"))(net, 1);
+#endif
     float *input = malloc((size_t)net->inputs * sizeof *input);
     state = 1;
     fill(input, net->inputs, 0, 1);
@@ -131,7 +137,7 @@ int main(int argc, char **argv)
     }
     predict(net, input);
     print_outputs("halved", net);
-    if (file) ((weights_function *)find(library, "load_weights"))(net, file);
+    if (file) ((weights_function *)find(library, SYMBOL_TEXT(SYMBOL(load_weights))))(net, file);
     else draw_network(net);
     predict(net, input);
     print_outputs("again", net);

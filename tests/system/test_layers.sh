@@ -1,14 +1,15 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # libdarknet-layers.so before a Darknet that is not patched: Debian's libdarknet.so. `make test-forks`
-# runs it with AlexeyAB's too: ALEXEYAB names a tree that was built with LIBSO=1.
+# runs it with others too: ALEXEYAB names a tree that was built with LIBSO=1, HANKAI one that CMake built
+# in its folder build/.
 . tests/support/lib.sh
 : "${CC:=gcc}"
 
 # run CLIENT LIBRARY PRELOAD OUTPUT
 run()
 {
-    GEMM_THREADS=2 LD_PRELOAD=$3 "$1" "$2" 3 cfg/kite-demo.cfg cfg/kite-demo.weights >"$work/all" 2>"$4.error"
+    OMP_WAIT_POLICY=passive GEMM_THREADS=2 LD_PRELOAD=$3 "$1" "$2" 3 cfg/kite-demo.cfg cfg/kite-demo.weights >"$work/all" 2>"$4.error"
     grep -a '^first\|^halved\|^again' "$work/all" >"$4"
 }
 
@@ -26,7 +27,7 @@ fork()
 {
     make INSTALL=0 BUILD="$BUILD" DARKNET_SRC="$2" "$OUT/libdarknet-layers.so" >"$work/make" 2>&1 ||
         { fail "$1-builds" "$(tail -n 3 "$work/make")"; return; }
-    $CC -O1 -D_GNU_SOURCE -Isrc $(setup/layers.sh "$2") tests/support/fork_client.c -o "$work/client" -ldl -lm
+    $CC -O1 -D_GNU_SOURCE -Isrc $(setup/layers.sh "$2" "$work/made") tests/support/fork_client.c -o "$work/client" -ldl -lm
     cp "$OUT/libdarknet-layers.so" "$work/layers.so"
     run "$work/client" "$3" '' "$work/alone"
     run "$work/client" "$3" "$work/layers.so" "$work/layers"
@@ -53,11 +54,12 @@ if [ -r /usr/lib/darknet/libdarknet.so ]; then
 else
     skip debian "no /usr/lib/darknet/libdarknet.so (Debian: darknet)"
 fi
-if [ -n "${ALEXEYAB:-}" ]; then
-    if [ -r "$ALEXEYAB/libdarknet.so" ]; then
-        fork alexeyab "$ALEXEYAB" "$ALEXEYAB/libdarknet.so"
-    else
-        fail alexeyab "ALEXEYAB=$ALEXEYAB has no libdarknet.so: make LIBSO=1 there"
-    fi
-fi
+# real NAME FOLDER LIBRARY HOW: the fork itself, if its folder is named
+real()
+{
+    if [ -z "$2" ]; then return; fi
+    if [ -r "$2/$3" ]; then fork "$1" "$2" "$2/$3"; else fail "$1" "$2 has no $3: $4"; fi
+}
+real alexeyab "${ALEXEYAB:-}" libdarknet.so 'make LIBSO=1 there'
+real hankai "${HANKAI:-}" build/src-lib/libdarknet.so 'cmake -B build and cmake --build build there'
 finish

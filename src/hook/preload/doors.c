@@ -5,8 +5,8 @@
  *   make_*_layer -> l.forward = a door -> hook_enter -> row                  return to Darknet
  *                                                    -> nothing is taken     jump to Darknet's own
  *
- * Darknet passes a layer by value, and its size is only known once the layout is verified. So a
- * door is written in assembler. It leaves the arguments where they are, and jumps.
+ * Darknet in C passes a layer by value, and its size is only known once the layout is verified. So
+ * a door is written in assembler. It leaves the arguments where they are, and jumps.
  *
  * The layout of `layer` and of a pass is verified at the first forward call, with the values that
  * Darknet passes: sizes of a convolution that must agree, the function pointers, and the whole
@@ -34,6 +34,18 @@ typedef network pass;
 #define PASS_NET(p) (p)
 #endif
 
+/*
+ * Where a call has its first argument, a layer or a network that is no pointer, and the pass behind
+ * a layer. In C both are copies on the stack. hank-ai's Darknet has a reference and such a copy.
+ */
+#ifdef HOOK_HANKAI
+#define FIRST(registers, stack) ((registers)[0])
+#define PASS(registers, stack) (stack)
+#else
+#define FIRST(registers, stack) ((void)(registers), stack)
+#define PASS(registers, stack) ((const void *)((const char *)(stack) + sizeof(layer)))
+#endif
+
 /* Behind the types of layers: what doors.h says of a door that changes something. */
 enum { CHANGES_LAYER = 1000, CHANGES_LAYER_AT, CHANGES_NETWORK, CHANGES_NETWORK_AT };
 
@@ -46,7 +58,7 @@ static const struct door {
     const char *name;
     int kind;
 } doors[] = {
-#define ROW(name, kind) {#name, kind},
+#define ROW(name, kind) {SYMBOL_TEXT(SYMBOL(name)), kind},
     DOORS(ROW)
 };
 
@@ -83,10 +95,11 @@ __asm__(".text\n"
         "1:  ret\n"
         "    .cfi_endproc\n"
         ".size hook_door, . - hook_door\n");
-#define DOOR(name, kind)                                                                          \
-    __asm__(".globl " #name "\n.type " #name ", @function\n" #name ":\n    endbr64\n"             \
-            "    mov hook_number_" #name "(%rip), %r11d\n    jmp hook_door\n"                     \
-            ".size " #name ", . - " #name "\n");
+#define DOOR(name, kind) DOOR_OF(SYMBOL_TEXT(SYMBOL(name)), #name)
+#define DOOR_OF(symbol, number)                                                                   \
+    __asm__(".globl " symbol "\n.type " symbol ", @function\n" symbol ":\n    endbr64\n"         \
+            "    mov hook_number_" number "(%rip), %r11d\n    jmp hook_door\n"                    \
+            ".size " symbol ", . - " symbol "\n");
 #else
 #error libdarknet-layers.so is for x86-64: patch Darknet on other processors
 #endif
@@ -96,7 +109,7 @@ __asm__(".text\n"
 DOORS(MEMORY)
 DOORS(DOOR)
 
-#define ADDRESS(name, kind) extern const char door_##name[] __asm__(#name);
+#define ADDRESS(name, kind) extern const char door_##name[] __asm__(SYMBOL_TEXT(SYMBOL(name)));
 DOORS(ADDRESS)
 static const char *const addresses[] = {
 #define LIST(name, kind) door_##name,
@@ -212,22 +225,22 @@ static int is_array(const layer *layers, int n)
     return with_door > n / 2;
 }
 
-static int verify(const void *stack)
+static int verify(const void *first, const void *behind)
 {
     layer l, same;
     pass p;
-    if (!read_memory(&l, stack, sizeof l)) return 0;
+    if (!read_memory(&l, first, sizeof l)) return 0;
     if (!agrees(&l)) return 0;
-    if (!read_memory(&p, (const char *)stack + sizeof l, sizeof p)) return 0;
+    if (!read_memory(&p, behind, sizeof p)) return 0;
     const network *net = PASS_NET(&p);
     if (net->n < 1 || net->n > 100000 || p.index < 0 || p.index >= net->n || !p.input) return 0;
     if (!read_memory(&same, &net->layers[p.index], sizeof same)) return 0;
     return !memcmp(&same, &l, sizeof l) && is_array(net->layers, net->n);
 }
 
-static void judge(host *h, const void *stack)
+static void judge(host *h, const void *first, const void *behind)
 {
-    h->layout = verify(stack) ? RIGHT : OTHER;
+    h->layout = verify(first, behind) ? RIGHT : OTHER;
     if (h->layout == OTHER)
         fprintf(stderr, "gemm: libdarknet-layers.so was built for another Darknet, whose layer has "
                         "%zu bytes, and stays out: make layers DARKNET_SRC=folder\n",
@@ -268,27 +281,28 @@ static void drop_network(const network *net)
 /* Returns whether all is done. A convolution comes first in every network that gains by this. */
 static int enter(host *h, int kind, void *const *registers, const void *stack)
 {
+    const void *first = FIRST(registers, stack);
     if (h->layout == UNKNOWN && kind == CONVOLUTIONAL) {
         pthread_mutex_lock(&lock);
-        if (h->layout == UNKNOWN) judge(h, stack);
+        if (h->layout == UNKNOWN) judge(h, first, PASS(registers, stack));
         pthread_mutex_unlock(&lock);
     }
     if (h->layout != RIGHT) return 0;
     switch (kind) {
     case CHANGES_LAYER:
-        hook_drop(stack);
+        hook_drop(first);
         return 0;
     case CHANGES_LAYER_AT:
         hook_drop(registers[0]);
         return 0;
     case CHANGES_NETWORK:
-        drop_network(stack);
+        drop_network(first);
         return 0;
     case CHANGES_NETWORK_AT:
         drop_network(registers[0]);
         return 0;
     default:
-        return forward(stack, (const pass *)((const char *)stack + sizeof(layer)));
+        return forward(first, PASS(registers, stack));
     }
 }
 

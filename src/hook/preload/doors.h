@@ -9,6 +9,15 @@
 #ifndef HOOK_DOORS_H
 #define HOOK_DOORS_H
 
+/* How the function is called in an object file: hank-ai's C++ has names with their arguments. */
+#ifdef HOOK_HANKAI
+#define SYMBOL(name) SYMBOL_##name
+#else
+#define SYMBOL(name) name
+#endif
+#define SYMBOL_TEXT_(symbol) #symbol
+#define SYMBOL_TEXT(symbol) SYMBOL_TEXT_(symbol)
+
 #ifdef HOOK_ALEXEYAB
 #define ONLY_ALEXEYAB(DOOR, ...) DOOR(__VA_ARGS__)
 #else
@@ -35,7 +44,10 @@
     DOOR(load_weights_upto, CHANGES_NETWORK_AT)
 
 #ifdef HOOK_EXPORTS
-#define EXPORT(name, kind) export name
+#ifdef HOOK_HANKAI
+#include "darknet.h"
+#endif
+#define EXPORT(name, kind) export SYMBOL(name)
 DOORS(EXPORT)
 #endif
 
