@@ -3,7 +3,7 @@
  * A program that loads the libdarknet.so of a fork, as Python does, and runs a network. It is
  * compiled against the headers of that fork.
  *
- *   fork_client LIBDARKNET ROUNDS CFG WEIGHTS
+ *   fork_client LIBDARKNET ROUNDS CFG WEIGHTS [BATCH]
  *
  * WEIGHTS is a file, or "draw" for random weights that are always the same. Prints the outputs of
  * every layer that ends a branch, of an input that is always the same. Then the weights are halved
@@ -106,24 +106,26 @@ int main(int argc, char **argv)
 {
     enum { MOST = 1000 };
     static double ms[MOST];
-    void *library = argc == 5 ? dlopen(argv[1], RTLD_NOW | RTLD_LOCAL) : NULL;
-    const int rounds = argc == 5 ? atoi(argv[2]) : 0;
-    if (!library || rounds < 1 || rounds > MOST) {
-        fprintf(stderr, "usage: fork_client LIBDARKNET ROUNDS CFG WEIGHTS (%s)\n",
-                argc == 5 ? dlerror() : "4 arguments");
+    const int is_call = argc == 5 || argc == 6, batch = argc == 6 ? atoi(argv[5]) : 1;
+    void *library = is_call ? dlopen(argv[1], RTLD_NOW | RTLD_LOCAL) : NULL;
+    const int rounds = is_call ? atoi(argv[2]) : 0;
+    if (!library || rounds < 1 || rounds > MOST || batch < 1) {
+        fprintf(stderr, "usage: fork_client LIBDARKNET ROUNDS CFG WEIGHTS [BATCH] (%s)\n",
+                is_call && !library ? dlerror() : "4 or 5 arguments");
         return 2;
     }
     load_function *load = (load_function *)find(library, LOAD);
     predict_function *predict = (predict_function *)find(library, PREDICT);
     char *file = strcmp(argv[4], "draw") ? argv[4] : NULL;
-    network *net = load(argv[3], file, 0, 1);
+    network *net = load(argv[3], file, 0, batch);
     if (!file) draw_network(net);
 #ifndef HOOK_ALEXEYAB
-    ((batch_function *)find(library, "set_batch_network"))(net, 1);
+    ((batch_function *)find(library, "set_batch_network"))(net, batch);
 #endif
-    float *input = malloc((size_t)net->inputs * sizeof *input);
+    const int inputs = net->inputs * batch;
+    float *input = malloc((size_t)inputs * sizeof *input);
     state = 1;
-    fill(input, net->inputs, 0, 1);
+    fill(input, inputs, 0, 1);
     for (int i = 0; i < rounds; ++i) {
         const double start = now_ms();
         predict(net, input);

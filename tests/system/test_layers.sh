@@ -1,15 +1,17 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# libdarknet-layers.so before a Darknet that is not patched: Debian's libdarknet.so. `make test-forks`
+# libdarknet-layers.so before a Darknet that is not patched: Debian's libdarknet.so, and small Darknets with
+# the structs of AlexeyAB's and hank-ai's (tests/support/fake_forks). `make test-forks`
 # runs it with others too: ALEXEYAB names a tree that was built with LIBSO=1, HANKAI one that CMake built
 # in its folder build/.
 . tests/support/lib.sh
 : "${CC:=gcc}"
 
-# run CLIENT LIBRARY PRELOAD OUTPUT
+# run CLIENT LIBRARY PRELOAD OUTPUT [BATCH]
 run()
 {
-    OMP_WAIT_POLICY=passive GEMM_THREADS=2 LD_PRELOAD=$3 "$1" "$2" 3 cfg/kite-demo.cfg cfg/kite-demo.weights >"$work/all" 2>"$4.error"
+    OMP_WAIT_POLICY=passive GEMM_THREADS=2 LD_PRELOAD=$3 "$1" "$2" 3 cfg/kite-demo.cfg cfg/kite-demo.weights ${5:-1} \
+        >"$work/all" 2>"$4.error"
     grep -a '^first\|^halved\|^again' "$work/all" >"$4"
 }
 
@@ -23,6 +25,7 @@ close_to()
 }
 
 # fork NAME FOLDER LIBRARY
+# Leaves the client and the library in $work.
 fork()
 {
     make INSTALL=0 BUILD="$BUILD" DARKNET_SRC="$2" "$OUT/libdarknet-layers.so" >"$work/make" 2>&1 ||
@@ -38,6 +41,40 @@ fork()
     check "$1-whole-layers" grep -q ' pad ' "$work/trace"
 }
 
+# other NAME FOLDER LIBRARY: the library that was made for FOLDER stays out, and the outputs are those of `alone`
+other()
+{
+    make INSTALL=0 BUILD="$BUILD" DARKNET_SRC="$2" "$OUT/libdarknet-layers.so" >"$work/make" 2>&1
+    run "$work/client" "$3" "$OUT/libdarknet-layers.so" "$work/out"
+    check "$1-stays-out" close_to "$work/alone" "$work/out"
+    check "$1-said" grep -aq 'built for another Darknet' "$work/out.error"
+}
+
+# fake NAME FOLDER FIELD HEADER COMPILER...: a small Darknet with images one by one and two at a time, and one
+# whose HEADER has a field more before FIELD
+fake()
+{
+    name=$1 folder=tests/support/fake_forks/$2 field=$3 header=$4
+    shift 4
+    "$@" -shared -fPIC -O1 -o "$work/libfake.so" -I"$folder/${header%/*}" tests/support/fake_forks/fake_fork.c -lm ||
+        { fail "$name-host" "it does not compile"; return; }
+    fork "$name" "$folder" "$work/libfake.so"
+    own=$(sed -n 's/^own //p' "$work/layers.error" | sort -un | tr '\n' ' ')
+    if [ "$own" = "10 23 " ]; then pass "$name-own-code"; else fail "$name-own-code" "these layers ran Darknet's own code: $own"; fi
+    run "$work/client" "$work/libfake.so" '' "$work/alone2" 2
+    run "$work/client" "$work/libfake.so" "$work/layers.so" "$work/layers2" 2
+    check "$name-batch-of-2" close_to "$work/alone2" "$work/layers2"
+    cp -r "$folder" "$work/$name"
+    sed "s/int $field,/int strange, $field,/" "$folder/$header" >"$work/$name/$header"
+    other "$name-other-layout" "$work/$name" "$work/libfake.so"
+}
+
+# real NAME FOLDER LIBRARY HOW: the fork itself, if its folder is named
+real()
+{
+    if [ -z "$2" ]; then return; fi
+    if [ -r "$2/$3" ]; then fork "$1" "$2" "$2/$3"; else fail "$1" "$2 has no $3: $4"; fi
+}
 case $($CC -dumpmachine) in
 x86_64-*) ;;
 *) skip_machine layers "libdarknet-layers.so is for x86-64"; finish ;;
@@ -47,19 +84,12 @@ if [ -r /usr/lib/darknet/libdarknet.so ]; then
     # A header with one field more in the middle of a layer: the library stays out.
     mkdir -p "$work/other/include"
     sed 's/^    int stride;/    int strange; int stride;/' /usr/lib/darknet/include/darknet.h >"$work/other/include/darknet.h"
-    make INSTALL=0 BUILD="$BUILD" DARKNET_SRC="$work/other" "$OUT/libdarknet-layers.so" >"$work/make" 2>&1
-    run "$work/client" /usr/lib/darknet/libdarknet.so "$OUT/libdarknet-layers.so" "$work/out"
-    check other-layout-stays-out close_to "$work/alone" "$work/out"
-    check other-layout-said grep -aq 'built for another Darknet' "$work/out.error"
+    other other-layout "$work/other" /usr/lib/darknet/libdarknet.so
 else
     skip debian "no /usr/lib/darknet/libdarknet.so (Debian: darknet)"
 fi
-# real NAME FOLDER LIBRARY HOW: the fork itself, if its folder is named
-real()
-{
-    if [ -z "$2" ]; then return; fi
-    if [ -r "$2/$3" ]; then fork "$1" "$2" "$2/$3"; else fail "$1" "$2 has no $3: $4"; fi
-}
+fake fake-alexeyab alexeyab group_id include/darknet.h $CC
+fake fake-hankai hankai group_id src-lib/darknet_layers.hpp ${CXX:-g++} -x c++ -w
 real alexeyab "${ALEXEYAB:-}" libdarknet.so 'make LIBSO=1 there'
 real hankai "${HANKAI:-}" build/src-lib/libdarknet.so 'cmake -B build and cmake --build build there'
 finish

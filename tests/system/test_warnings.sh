@@ -4,6 +4,7 @@
 # from its optimizer, clang's do not. Those of Darknet's headers do not count.
 . tests/support/lib.sh
 
+fake=-Itests/support/fake_forks/alexeyab/include
 for compiler in 'gcc -O1' 'clang -O0'; do
     cc=${compiler% *}
     for file in $(find src bench tests demo -name "*.c"); do
@@ -11,6 +12,8 @@ for compiler in 'gcc -O1' 'clang -O0'; do
         case $(uname -m)/$file in       # as mk/gemm.mk and setup/layers.sh have it
         x86_64/*_avx512.c) options='-mavx512f -mfma' ;;
         x86_64/*_avx2.c) options='-mavx2 -mfma' ;;
+        x86_64/src/hook/preload/elements.c) options="-DHOOK_PRELOAD -DHOOK_ALEXEYAB $fake" ;;
+        */fake_fork.c) options=$fake ;;
         x86_64/src/hook/preload/*) options=-DHOOK_PRELOAD ;;
         */src/hook/preload/*) continue ;;
         *) options= ;;

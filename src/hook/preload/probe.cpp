@@ -1,8 +1,8 @@
 /*
  * hank-ai's Darknet is C++, and the hook is C. The compiler writes into the assembler text of this
- * file where the fields of hank-ai's structs lie, what its enums are, and the names of its functions
- * in an object file. probe.awk makes a darknet.h of it (setup/layers.sh). Nothing is run, so a cross
- * compiler serves too.
+ * file where the fields of hank-ai's structs lie, what its enums are, and the names of its
+ * functions in an object file. probe.awk makes a darknet.h of it (setup/layers.sh). Nothing is run,
+ * so a cross compiler serves too.
  *
  * A line is "-> KIND VALUE WORDS". A field that is missing or has another size is an error of the
  * compiler, which names it.
