@@ -17,8 +17,17 @@ $(OUT)/libdarknet-layers.so: FORCE $(OUT)/gemm.o $(LIBRARY_DOORS) $(LIBRARY_REST
 	    $(GEMM_OPTS) $(LAYERS_OPTS) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) -shared -Wl,-soname,$(@F) -Wl,-Bsymbolic-functions $(NO_UNDEFINED) \
 	    -Wl,--version-script=$(OUT)/layers.map $(LAYERS_SOURCES) $(filter %.o,$^) -o $@ $(GEMM_LIBS) $(LDLIBS)
 
+# The hook and the variants in one object, OBJECT, which a patched AlexeyAB's Darknet links. Only what
+# Darknet calls stays public.
+PATCHED_SOURCES = src/hook/hook.c $(addprefix src/hook/preload/,elements.c patched.c slots.c)
+hook-object: $(OUT)/gemm.o $(LIBRARY_REST)
+	$(Q)flags=$$(CC=$(call quote,$(CC)) CXX=$(call quote,$(CXX)) setup/layers.sh $(call quote,$(DARKNET_SRC)) $(OUT)/hankai) && \
+	    $(CC) -std=gnu11 -D_GNU_SOURCE -Wall -Wextra -fPIC -fno-lto -Isrc $(PREFIX_MAP) $$flags $(GEMM_OPTS) $(LAYERS_OPTS) \
+	    -r -nostdlib $(PATCHED_SOURCES) $(filter %.o,$^) -o $(call quote,$(OBJECT)) && \
+	    $(OBJCOPY) -G hook_layers -G hook_layer_changes -G hook_network_changes $(call quote,$(OBJECT))
+
 libdarknet-layers.so: %: $(OUT)/% FORCE
 	@setup/link.sh $< $@
 
-.PHONY: layers
+.PHONY: layers hook-object
 layers: libdarknet-layers.so ## build libdarknet-layers.so for a Darknet that is not patched: DARKNET_SRC, or Debian's package

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: MIT
 # Applies series of patches to a Darknet source tree, or takes them out again: all of them, or nothing.
 #
-#   setup/patch.sh TREE [FOLDER...]       folders of patches/; pjreddie pjreddie/extra
+#   setup/patch.sh TREE [FOLDER...]       folders of patches/; pjreddie pjreddie/extra. A tree of AlexeyAB's
+#                                         gets alexeyab instead.
 #   setup/patch.sh --undo TREE
 #
 # The patches are tried on a copy of the files that they touch. At the end each file gets its new text
@@ -34,12 +35,17 @@ refuse()
     exit 1
 }
 
+is_alexeyab() { grep -q 'struct network_state' "$tree/include/darknet.h" 2>/dev/null; }
+
 # must_be_darknet: one line with what is there, and what should be
 must_be_darknet()
 {
-    [ -d "$tree" ] || refuse "$tree is no folder: a checkout of pjreddie's Darknet is wanted"
+    [ -d "$tree" ] || refuse "$tree is no folder: a checkout of pjreddie's or AlexeyAB's Darknet is wanted"
+    [ ! -f "$tree/src-lib/darknet_layers.hpp" ] ||
+        refuse "$tree is hank-ai's Darknet, for which there is no patch: make layers DARKNET_SRC=$tree"
     missing=
-    for file in Makefile src/gemm.c include/darknet.h examples/detector.c; do
+    if is_alexeyab; then set -- src/network.c; else set -- examples/detector.c; fi
+    for file in Makefile src/gemm.c include/darknet.h "$@"; do
         [ -f "$tree/$file" ] || missing="$missing $file"
     done
     [ -n "$missing" ] || return 0
@@ -113,6 +119,11 @@ fi
 
 if grep -q gemm_dispatch "$tree/src/gemm.c"; then
     refuse "$tree is patched already: src/gemm.c knows gemm_dispatch. Give an unpatched Darknet."
+fi
+if is_alexeyab; then
+    set -- alexeyab
+    ! grep -q hook_layers "$tree/src/network.c" ||
+        refuse "$tree is patched already: src/network.c knows hook_layers. Give an unpatched Darknet."
 fi
 
 for folder; do sed "s|^|$folder/|" "$patches/$folder/series"; done >"$copy/series"

@@ -12,7 +12,7 @@ run()
 {
     OMP_WAIT_POLICY=passive GEMM_THREADS=2 LD_PRELOAD=$3 "$1" "$2" 3 cfg/kite-demo.cfg cfg/kite-demo.weights ${5:-1} \
         >"$work/all" 2>"$4.error"
-    grep -a '^first\|^halved\|^again' "$work/all" >"$4"
+    grep -a '^first\|^halved\|^again\|^single' "$work/all" >"$4"
 }
 
 # close_to FILE FILE: at most 1e-4 of the largest apart
@@ -56,7 +56,7 @@ fake()
 {
     name=$1 folder=tests/support/fake_forks/$2 field=$3 header=$4
     shift 4
-    "$@" -shared -fPIC -O1 -o "$work/libfake.so" -I"$folder/${header%/*}" tests/support/fake_forks/fake_fork.c -lm ||
+    "$@" -shared -fPIC -O1 -o "$work/libfake.so" -Isrc -I"$folder/${header%/*}" tests/support/fake_forks/fake_fork.c -lm ||
         { fail "$name-host" "it does not compile"; return; }
     fork "$name" "$folder" "$work/libfake.so"
     own=$(sed -n 's/^own //p' "$work/layers.error" | sort -un | tr '\n' ' ')
@@ -67,6 +67,22 @@ fake()
     cp -r "$folder" "$work/$name"
     sed "s/int $field,/int strange, $field,/" "$folder/$header" >"$work/$name/$header"
     other "$name-other-layout" "$work/$name" "$work/libfake.so"
+}
+
+# patched_fake: the small Darknet of AlexeyAB's kind with the calls that patches/alexeyab puts into the real one
+patched_fake()
+{
+    folder=tests/support/fake_forks/alexeyab
+    check patched-object make INSTALL=0 BUILD="$BUILD" DARKNET_SRC=$folder OBJECT="$work/darknet_gemm.o" hook-object
+    $CC -shared -fPIC -O1 -o "$work/libpatched.so" -DDARKNET_GEMM -Isrc -I$folder/include tests/support/fake_forks/fake_fork.c \
+        "$work/darknet_gemm.o" -lm -pthread -ldl || { fail patched-host "it does not link"; return; }
+    $CC -shared -fPIC -O1 -o "$work/libfake.so" -Isrc -I$folder/include tests/support/fake_forks/fake_fork.c -lm
+    $CC -O1 -D_GNU_SOURCE -Isrc $(setup/layers.sh $folder) tests/support/fork_client.c -o "$work/client" -ldl -lm
+    run "$work/client" "$work/libfake.so" '' "$work/alone"
+    run "$work/client" "$work/libpatched.so" '' "$work/patched"
+    check patched-equal close_to "$work/alone" "$work/patched"
+    own=$(sed -n 's/^own //p' "$work/patched.error" | sort -un | tr '\n' ' ')
+    if [ "$own" = "10 23 " ]; then pass patched-own-code; else fail patched-own-code "these layers ran Darknet's own code: $own"; fi
 }
 
 # real NAME FOLDER LIBRARY HOW: the fork itself, if its folder is named
@@ -89,7 +105,27 @@ else
     skip debian "no /usr/lib/darknet/libdarknet.so (Debian: darknet)"
 fi
 fake fake-alexeyab alexeyab group_id include/darknet.h $CC
+patched_fake
 fake fake-hankai hankai group_id src-lib/darknet_layers.hpp ${CXX:-g++} -x c++ -w
+# patched_real TREE: AlexeyAB's Darknet patched and built, its outputs, and unpatched to the last byte
+patched_real()
+{
+    mkdir "$work/tree"
+    (cd "$1" && tar cf - --exclude=obj --exclude='*.so' --exclude=./darknet --exclude=.git .) | tar xf - -C "$work/tree"
+    cp -r "$work/tree" "$work/before"
+    check patch-alexeyab setup/patch.sh "$work/tree"
+    expect_failure patch-alexeyab-twice 'is patched already' setup/patch.sh "$work/tree"
+    check patch-alexeyab-builds make -C "$work/tree" GEMM="$root" BUILD="$BUILD" LIBSO=1 libdarknet.so
+    $CC -O1 -D_GNU_SOURCE -Isrc $(setup/layers.sh "$1") tests/support/fork_client.c -o "$work/client" -ldl -lm
+    run "$work/client" "$1/libdarknet.so" '' "$work/alone"
+    GEMM_TRACE=$work/trace.patched run "$work/client" "$work/tree/libdarknet.so" '' "$work/patched"
+    check patch-alexeyab-equal close_to "$work/alone" "$work/patched"
+    check patch-alexeyab-whole-layers grep -q ' pad ' "$work/trace.patched"
+    rm -rf "$work/tree/obj" "$work/tree/libdarknet.so"
+    check unpatch-alexeyab setup/patch.sh --undo "$work/tree"
+    check unpatch-alexeyab-all-bytes diff -r "$work/before" "$work/tree"
+}
+[ ! -r "${ALEXEYAB:-/nowhere}/libdarknet.so" ] || patched_real "$ALEXEYAB"
 real alexeyab "${ALEXEYAB:-}" libdarknet.so 'make LIBSO=1 there'
 real hankai "${HANKAI:-}" build/src-lib/libdarknet.so 'cmake -B build and cmake --build build there'
 finish

@@ -12,9 +12,9 @@ for compiler in 'gcc -O1' 'clang -O0'; do
         case $(uname -m)/$file in       # as mk/gemm.mk and setup/layers.sh have it
         x86_64/*_avx512.c) options='-mavx512f -mfma' ;;
         x86_64/*_avx2.c) options='-mavx2 -mfma' ;;
-        x86_64/src/hook/preload/elements.c) options="-DHOOK_PRELOAD -DHOOK_ALEXEYAB $fake" ;;
+        */src/hook/preload/elements.c | */src/hook/preload/patched.c) options="-DHOOK_PRELOAD -DHOOK_ALEXEYAB $fake" ;;
         */fake_fork.c) options=$fake ;;
-        x86_64/src/hook/preload/*) options=-DHOOK_PRELOAD ;;
+        x86_64/src/hook/preload/* | aarch64/src/hook/preload/*) options=-DHOOK_PRELOAD ;;
         */src/hook/preload/*) continue ;;
         *) options= ;;
         esac

@@ -12,9 +12,11 @@ typedef Darknet::NetworkState state_of_pass;
 #define ARGUMENTS Layer &l, state_of_pass s
 #define TYPE(name) Darknet::ELayerType::name
 #define C_NAME extern "C"
+#define hook_layers(net, state) (-1)
 #define PATH const char *
 #else
 #include "darknet.h"
+#include "hook/preload/patched.h" /* as patches/alexeyab has it; without DARKNET_GEMM nothing */
 typedef network_state state_of_pass;
 #define ARGUMENTS layer l, state_of_pass s
 #define TYPE(name) name
@@ -409,6 +411,12 @@ C_NAME float *network_predict_ptr(network *net, float *input)
     s.input = input;
     for (int i = 0; i < net->n; ++i) {
         s.index = i;
+        const int last = hook_layers(net, &s);
+        if (last >= i) {
+            i = last;
+            s.input = net->layers[i].output;
+            continue;
+        }
         net->layers[i].forward(net->layers[i], s);
         s.input = net->layers[i].output;
     }
