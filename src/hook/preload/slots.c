@@ -2,22 +2,32 @@
 /*
  * The plans of the layers of a Darknet that has no place for them: a table by weights and output.
  *
- * A layer that is freed or changed is dropped by the doors (doors.c). Besides, a few of its weights
- * are compared at each call, so that most other changes are seen too.
+ * A layer that is freed or changed is dropped by the doors (doors.c). Changes that pass no door are
+ * found too: a few of the weights are compared at each call. All weights are compared by a
+ * fingerprint when no layer was used for IDLE_MS. This costs about as much as reading them.
  */
 #include "hook/preload/slots.h"
 
 #include <math.h>
 #include <pthread.h>
+#include <stdatomic.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
-enum { BUCKETS = 1024, SAMPLES = 4 };
+enum { BUCKETS = 1024, SAMPLES = 4, LANES = 16, IDLE_MS = 100 };
+
+typedef struct fingerprint {
+    uint32_t lane[LANES];
+} fingerprint;
 
 typedef struct entry {
     struct entry *next;
     const float *weights, *output;
     float sample[SAMPLES + 2];
+    fingerprint weights_then;
+    long epoch;                 /* when weights_then was compared */
     float *variance;            /* n, or NULL: as conv_norm means it */
     gemm_plan *plan;
 } entry;
@@ -49,6 +59,44 @@ static void take_sample(const layer *l, float sample[SAMPLES + 2])
     for (int i = 0; i < SAMPLES; ++i) sample[i] = l->weights[i * step];
     sample[SAMPLES] = l->biases[0];
     sample[SAMPLES + 1] = l->batch_normalize ? l->rolling_variance[0] : 0;
+}
+
+/* 31 is odd, so a change of one number always changes its lane. */
+static void mix(fingerprint *f, const float *data, size_t n)
+{
+    uint32_t word[LANES];
+    size_t i;
+    for (i = 0; i + LANES <= n; i += LANES) {
+        memcpy(word, data + i, sizeof word);
+        for (int j = 0; j < LANES; ++j) f->lane[j] = f->lane[j] * 31 + word[j];
+    }
+    memset(word, 0, sizeof word);
+    memcpy(word, data + i, (n - i) * sizeof *data);
+    for (int j = 0; j < LANES; ++j) f->lane[j] = f->lane[j] * 31 + word[j];
+}
+
+static fingerprint fingerprint_of(const layer *l)
+{
+    const int n = l->type == CONNECTED ? l->outputs : l->n;
+    fingerprint f = {{0}};
+    mix(&f, l->weights, weights_of(l));
+    mix(&f, l->biases, n);
+    if (!l->batch_normalize) return f;
+    mix(&f, l->scales, n);
+    mix(&f, l->rolling_mean, n);
+    mix(&f, l->rolling_variance, n);
+    return f;
+}
+
+/* A number that grows when no layer was used for IDLE_MS. From 1. */
+static long epoch_now(void)
+{
+    static atomic_long epoch = 1, last_ms;
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    const long ms = (long)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+    if (ms - atomic_exchange(&last_ms, ms) > IDLE_MS) ++epoch;
+    return epoch;
 }
 
 static entry *find(const layer *l)
@@ -100,16 +148,26 @@ static const float *variance(entry *e, const layer *l)
 
 #endif
 
-int hook_kept(const layer *l, gemm_plan ***slot, conv_norm *norm)
+/* Drops what is kept of other weights. */
+static void compare(entry *e, const layer *l)
 {
     float sample[SAMPLES + 2];
+    const long epoch = epoch_now();
+    take_sample(l, sample);
+    const int is_same = !memcmp(sample, e->sample, sizeof sample);
+    if (is_same && e->epoch == epoch) return;
+    const fingerprint weights = fingerprint_of(l);
+    if (!is_same || memcmp(&weights, &e->weights_then, sizeof weights)) empty(e);
+    memcpy(e->sample, sample, sizeof sample);
+    e->weights_then = weights;
+    e->epoch = epoch;
+}
+
+int hook_kept(const layer *l, gemm_plan ***slot, conv_norm *norm)
+{
     entry *e = find(l);
     if (!e) return 0;
-    take_sample(l, sample);
-    if (memcmp(sample, e->sample, sizeof sample)) {
-        empty(e);
-        memcpy(e->sample, sample, sizeof sample);
-    }
+    compare(e, l);
     *slot = &e->plan;
     if (!l->batch_normalize) return 1;
     *norm = (conv_norm){l->rolling_mean, variance(e, l), l->scales};
