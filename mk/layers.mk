@@ -11,7 +11,7 @@ LAYERS_MAP = awk 'BEGIN { print "{ global:" } { print $$1 ";" } END { print "loc
 
 # Compiled each time: the headers are not ours, and another Darknet may be named.
 $(OUT)/libdarknet-layers.so: FORCE $(OUT)/gemm.o $(LIBRARY_DOORS) $(LIBRARY_REST) $(EXPORTS)
-	$(Q)flags=$$(CC=$(call quote,$(CC)) CXX=$(call quote,$(CXX)) setup/layers.sh $(call quote,$(DARKNET_SRC)) $(OUT)/hankai) && \
+	$(Q)flags=$$(CC=$(call quote,$(CC)) CXX=$(call quote,$(CXX)) setup/layers.sh $(call quote,$(DARKNET_SRC)) $(OUT)/layers) && \
 	    $(LAYERS_NAMES) | $(LAYERS_MAP) >$(OUT)/layers.map && \
 	    $(CC) -std=gnu11 -D_GNU_SOURCE -Wall -Wextra -fPIC -fvisibility=hidden -fno-lto -Isrc $(PREFIX_MAP) $$flags \
 	    $(GEMM_OPTS) $(LAYERS_OPTS) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) -shared -Wl,-soname,$(@F) -Wl,-Bsymbolic-functions $(NO_UNDEFINED) \
@@ -21,7 +21,7 @@ $(OUT)/libdarknet-layers.so: FORCE $(OUT)/gemm.o $(LIBRARY_DOORS) $(LIBRARY_REST
 # Darknet calls stays public.
 PATCHED_SOURCES = src/hook/hook.c $(addprefix src/hook/preload/,elements.c patched.c slots.c)
 hook-object: $(OUT)/gemm.o $(LIBRARY_REST)
-	$(Q)flags=$$(CC=$(call quote,$(CC)) CXX=$(call quote,$(CXX)) setup/layers.sh $(call quote,$(DARKNET_SRC)) $(OUT)/hankai) && \
+	$(Q)flags=$$(CC=$(call quote,$(CC)) CXX=$(call quote,$(CXX)) setup/layers.sh $(call quote,$(DARKNET_SRC)) $(OUT)/layers) && \
 	    $(CC) -std=gnu11 -D_GNU_SOURCE -Wall -Wextra -fPIC -fno-lto -Isrc $(PREFIX_MAP) $$flags $(GEMM_OPTS) $(LAYERS_OPTS) \
 	    -r -nostdlib $(PATCHED_SOURCES) $(filter %.o,$^) -o $(call quote,$(OBJECT)) && \
 	    $(OBJCOPY) -G hook_layers -G hook_layer_changes -G hook_network_changes $(call quote,$(OBJECT))

@@ -218,7 +218,8 @@ QEMU_COMMANDS = \
     '$(QEMU_ARM) $(ARM)/tests/test_bits tests/bits/aarch64-linux-gnu $(BITS_SMALL)' \
     '$(QEMU_ARM) $(ARM)/tests/test_library --without fork' \
     '$(QEMU_ARM) $(ARM)/tests/test_threads --without fork' \
-    'tests/system/test_arm.sh "$$MODELS" $(abspath $(ARM)) $(QEMU_ARM)'
+    'tests/system/test_arm.sh "$$MODELS" $(abspath $(ARM)) $(QEMU_ARM)' \
+    'OUT=$(abspath $(ARM)) tests/system/test_layers.sh aarch64-linux-gnu- $(QEMU_ARM)'
 ifneq ($(filter x86_64,$(shell uname -m)),)
 QEMU_HASWELL = qemu-x86_64 -cpu Haswell
 QEMU_NEHALEM = qemu-x86_64 -cpu Nehalem

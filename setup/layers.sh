@@ -5,24 +5,25 @@
 #   setup/layers.sh [FOLDER [GENERATED]]
 #
 # FOLDER: a tree of pjreddie's, AlexeyAB's or hank-ai's Darknet. /usr, or nothing: Debian's package.
-# GENERATED: the folder where a darknet.h in C is made of hank-ai's headers (build/hankai).
+# GENERATED: a folder without blanks in its path, for a link to the headers, or the darknet.h in C that is
+# made of hank-ai's (build/layers).
 die() { echo "make layers: $*" >&2; exit 1; }
 
 machine=$(${CC:-gcc} -dumpmachine)
 case $machine in
-x86_64-*) ;;
-*) die "libdarknet-layers.so is for x86-64, not $machine: patch Darknet (make patch), or preload libdarknet-gemm.so" ;;
+x86_64-* | aarch64-*) ;;
+*) die "libdarknet-layers.so is for x86-64 and arm64, not $machine: patch Darknet (make patch), or preload libdarknet-gemm.so" ;;
 esac
 
 folder=${1:-/usr}
+made=${2:-build/layers}
+mkdir -p "$made" || exit
 include=$folder/include
 [ -f "$include/darknet.h" ] || include=$folder/lib/darknet/include
 header=$include/darknet.h
 if [ -f "$folder/src-lib/darknet_layers.hpp" ]; then
     [ -f "$folder/src-lib/darknet_version.h" ] ||
         die "$folder has no src-lib/darknet_version.h, which its CMake makes: build that Darknet first"
-    made=${2:-build/hankai}
-    mkdir -p "$made" || exit
     opencv=$(pkg-config --cflags opencv4 2>/dev/null) || opencv=-I/usr/include/opencv4
     ${CXX:-g++} -std=c++17 -S -O0 -w -fno-pic -fno-pie -DHOOK_ALEXEYAB -Isrc "-I$folder/src-lib" $opencv \
         src/hook/preload/probe.cpp -o "$made/probe.s" 2>"$made/probe.log" ||
@@ -39,8 +40,9 @@ fi
 if grep -q 'struct gemm_plan' "$header"; then
     die "$folder is patched already: its layers need no preload"
 fi
+ln -sfn "$(cd "$include" && pwd)" "$made/include" || exit
 if grep -q 'struct network_state' "$header"; then
-    echo "-DHOOK_PRELOAD -DHOOK_ALEXEYAB -I$include"
+    echo "-DHOOK_PRELOAD -DHOOK_ALEXEYAB -I$made/include"
 else
-    echo "-DHOOK_PRELOAD -I$include"
+    echo "-DHOOK_PRELOAD -I$made/include"
 fi

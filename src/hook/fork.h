@@ -4,7 +4,7 @@
  *
  *   (nothing)                          pjreddie's Darknet with the patches of this project
  *   HOOK_PRELOAD                       pjreddie's as it is, and Debian's: libdarknet-layers.so
- *   HOOK_PRELOAD and HOOK_ALEXEYAB     AlexeyAB's: libdarknet-layers.so
+ *   HOOK_PRELOAD and HOOK_ALEXEYAB     AlexeyAB's: libdarknet-layers.so, and patches/alexeyab
  *   these and HOOK_HANKAI              hank-ai's, by a darknet.h that preload/probe.cpp makes
  */
 #ifndef HOOK_FORK_H

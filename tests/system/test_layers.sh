@@ -4,13 +4,29 @@
 # the structs of AlexeyAB's and hank-ai's (tests/support/fake_forks). `make test-forks`
 # runs it with others too: ALEXEYAB names a tree that was built with LIBSO=1, HANKAI one that CMake built
 # in its folder build/.
+#
+#   tests/system/test_layers.sh
+#   OUT=FOLDER tests/system/test_layers.sh CROSS_COMPILE QEMU...     the small Darknets for another processor
 . tests/support/lib.sh
-: "${CC:=gcc}"
+cross=${1:-}
+[ $# = 0 ] || shift
+emulator=$*
+if [ -n "$cross" ]; then CC=${cross}gcc CXX=${cross}g++; fi
+: "${CC:=gcc}" "${CXX:=g++}"
+export CC CXX
+
+# build DARKNET TARGET...
+build()
+{
+    folder_of_darknet=$1
+    shift
+    make INSTALL=0 BUILD="$BUILD" CROSS_COMPILE="$cross" DARKNET_SRC="$folder_of_darknet" "$@"
+}
 
 # run CLIENT LIBRARY PRELOAD OUTPUT [BATCH]
 run()
 {
-    OMP_WAIT_POLICY=passive GEMM_THREADS=2 LD_PRELOAD=$3 "$1" "$2" 3 cfg/kite-demo.cfg cfg/kite-demo.weights ${5:-1} \
+    OMP_WAIT_POLICY=passive GEMM_THREADS=2 ${emulator:-env} ${emulator:+-E} "LD_PRELOAD=$3" "$1" "$2" 3 cfg/kite-demo.cfg cfg/kite-demo.weights ${5:-1} \
         >"$work/all" 2>"$4.error"
     grep -a '^first\|^halved\|^again\|^single' "$work/all" >"$4"
 }
@@ -28,7 +44,7 @@ close_to()
 # Leaves the client and the library in $work.
 fork()
 {
-    make INSTALL=0 BUILD="$BUILD" DARKNET_SRC="$2" "$OUT/libdarknet-layers.so" >"$work/make" 2>&1 ||
+    build "$2" "$OUT/libdarknet-layers.so" >"$work/make" 2>&1 ||
         { fail "$1-builds" "$(tail -n 3 "$work/make")"; return; }
     $CC -O1 -D_GNU_SOURCE -Isrc $(setup/layers.sh "$2" "$work/made") tests/support/fork_client.c -o "$work/client" -ldl -lm
     cp "$OUT/libdarknet-layers.so" "$work/layers.so"
@@ -44,7 +60,7 @@ fork()
 # other NAME FOLDER LIBRARY: the library that was made for FOLDER stays out, and the outputs are those of `alone`
 other()
 {
-    make INSTALL=0 BUILD="$BUILD" DARKNET_SRC="$2" "$OUT/libdarknet-layers.so" >"$work/make" 2>&1
+    build "$2" "$OUT/libdarknet-layers.so" >"$work/make" 2>&1
     run "$work/client" "$3" "$OUT/libdarknet-layers.so" "$work/out"
     check "$1-stays-out" close_to "$work/alone" "$work/out"
     check "$1-said" grep -aq 'built for another Darknet' "$work/out.error"
@@ -64,20 +80,20 @@ fake()
     run "$work/client" "$work/libfake.so" '' "$work/alone2" 2
     run "$work/client" "$work/libfake.so" "$work/layers.so" "$work/layers2" 2
     check "$name-batch-of-2" close_to "$work/alone2" "$work/layers2"
-    cp -r "$folder" "$work/$name"
-    sed "s/int $field,/int strange, $field,/" "$folder/$header" >"$work/$name/$header"
-    other "$name-other-layout" "$work/$name" "$work/libfake.so"
+    cp -r "$folder" "$work/$name of mine"
+    sed "s/int $field,/int strange, $field,/" "$folder/$header" >"$work/$name of mine/$header"
+    other "$name-other-layout" "$work/$name of mine" "$work/libfake.so"
 }
 
 # patched_fake: the small Darknet of AlexeyAB's kind with the calls that patches/alexeyab puts into the real one
 patched_fake()
 {
     folder=tests/support/fake_forks/alexeyab
-    check patched-object make INSTALL=0 BUILD="$BUILD" DARKNET_SRC=$folder OBJECT="$work/darknet_gemm.o" hook-object
+    check patched-object build $folder OBJECT="$work/darknet_gemm.o" hook-object
     $CC -shared -fPIC -O1 -o "$work/libpatched.so" -DDARKNET_GEMM -Isrc -I$folder/include tests/support/fake_forks/fake_fork.c \
         "$work/darknet_gemm.o" -lm -pthread -ldl || { fail patched-host "it does not link"; return; }
     $CC -shared -fPIC -O1 -o "$work/libfake.so" -Isrc -I$folder/include tests/support/fake_forks/fake_fork.c -lm
-    $CC -O1 -D_GNU_SOURCE -Isrc $(setup/layers.sh $folder) tests/support/fork_client.c -o "$work/client" -ldl -lm
+    $CC -O1 -D_GNU_SOURCE -Isrc $(setup/layers.sh $folder "$work/made") tests/support/fork_client.c -o "$work/client" -ldl -lm
     run "$work/client" "$work/libfake.so" '' "$work/alone"
     run "$work/client" "$work/libpatched.so" '' "$work/patched"
     check patched-equal close_to "$work/alone" "$work/patched"
@@ -92,10 +108,12 @@ real()
     if [ -r "$2/$3" ]; then fork "$1" "$2" "$2/$3"; else fail "$1" "$2 has no $3: $4"; fi
 }
 case $($CC -dumpmachine) in
-x86_64-*) ;;
-*) skip_machine layers "libdarknet-layers.so is for x86-64"; finish ;;
+x86_64-* | aarch64-*) ;;
+*) skip_machine layers "libdarknet-layers.so is for x86-64 and arm64"; finish ;;
 esac
-if [ -r /usr/lib/darknet/libdarknet.so ]; then
+if [ -n "$cross" ]; then
+    :
+elif [ -r /usr/lib/darknet/libdarknet.so ]; then
     fork debian /usr /usr/lib/darknet/libdarknet.so
     # A header with one field more in the middle of a layer: the library stays out.
     mkdir -p "$work/other/include"
@@ -106,7 +124,7 @@ else
 fi
 fake fake-alexeyab alexeyab group_id include/darknet.h $CC
 patched_fake
-fake fake-hankai hankai group_id src-lib/darknet_layers.hpp ${CXX:-g++} -x c++ -w
+fake fake-hankai hankai group_id src-lib/darknet_layers.hpp $CXX -x c++ -w
 # patched_real TREE: AlexeyAB's Darknet patched and built, its outputs, and unpatched to the last byte
 patched_real()
 {
@@ -116,7 +134,7 @@ patched_real()
     check patch-alexeyab setup/patch.sh "$work/tree"
     expect_failure patch-alexeyab-twice 'is patched already' setup/patch.sh "$work/tree"
     check patch-alexeyab-builds make -C "$work/tree" GEMM="$root" BUILD="$BUILD" LIBSO=1 libdarknet.so
-    $CC -O1 -D_GNU_SOURCE -Isrc $(setup/layers.sh "$1") tests/support/fork_client.c -o "$work/client" -ldl -lm
+    $CC -O1 -D_GNU_SOURCE -Isrc $(setup/layers.sh "$1" "$work/made") tests/support/fork_client.c -o "$work/client" -ldl -lm
     run "$work/client" "$1/libdarknet.so" '' "$work/alone"
     GEMM_TRACE=$work/trace.patched run "$work/client" "$work/tree/libdarknet.so" '' "$work/patched"
     check patch-alexeyab-equal close_to "$work/alone" "$work/patched"

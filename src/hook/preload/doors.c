@@ -36,9 +36,13 @@ typedef network pass;
 
 /*
  * Where a call has its first argument, a layer or a network that is no pointer, and the pass behind
- * a layer. In C both are copies on the stack. hank-ai's Darknet has a reference and such a copy.
+ * a layer. In C both are copies, on the stack of x86-64 or where a register of arm64 points to.
+ * hank-ai's Darknet has a reference and such a copy.
  */
-#ifdef HOOK_HANKAI
+#ifdef __aarch64__
+#define FIRST(registers, stack) ((void)(stack), (registers)[0])
+#define PASS(registers, stack) ((void)(stack), (registers)[1])
+#elif defined(HOOK_HANKAI)
 #define FIRST(registers, stack) ((registers)[0])
 #define PASS(registers, stack) (stack)
 #else
@@ -100,8 +104,46 @@ __asm__(".text\n"
     __asm__(".globl " symbol "\n.type " symbol ", @function\n" symbol ":\n    endbr64\n"         \
             "    mov hook_number_" number "(%rip), %r11d\n    jmp hook_door\n"                    \
             ".size " symbol ", . - " symbol "\n");
+#elif defined(__aarch64__)
+/* x0 to x7, x8 and q0 to q7 are kept, 224 bytes with frame and return address. */
+__asm__(".text\n"
+        ".type hook_door, %function\n"
+        "hook_door:\n"
+        "    .cfi_startproc\n"
+        "    stp x29, x30, [sp, #-224]!\n"
+        "    .cfi_def_cfa_offset 224\n"
+        "    .cfi_offset 29, -224\n"
+        "    .cfi_offset 30, -216\n"
+        "    mov x29, sp\n"
+        "    stp x0, x1, [sp, #16]\n    stp x2, x3, [sp, #32]\n"
+        "    stp x4, x5, [sp, #48]\n    stp x6, x7, [sp, #64]\n    str x8, [sp, #80]\n"
+        "    stp q0, q1, [sp, #96]\n    stp q2, q3, [sp, #128]\n"
+        "    stp q4, q5, [sp, #160]\n    stp q6, q7, [sp, #192]\n"
+        "    mov w0, w16\n    add x1, sp, #16\n    add x2, sp, #224\n    mov x3, x30\n"
+        "    bl hook_enter\n"
+        "    mov x16, x0\n"
+        "    ldp x0, x1, [sp, #16]\n    ldp x2, x3, [sp, #32]\n"
+        "    ldp x4, x5, [sp, #48]\n    ldp x6, x7, [sp, #64]\n    ldr x8, [sp, #80]\n"
+        "    ldp q0, q1, [sp, #96]\n    ldp q2, q3, [sp, #128]\n"
+        "    ldp q4, q5, [sp, #160]\n    ldp q6, q7, [sp, #192]\n"
+        "    ldp x29, x30, [sp], #224\n"
+        "    .cfi_def_cfa_offset 0\n"
+        "    .cfi_restore 29\n"
+        "    .cfi_restore 30\n"
+        "    cbz x16, 1f\n"
+        "    br x16\n"
+        "1:  ret\n"
+        "    .cfi_endproc\n"
+        ".size hook_door, . - hook_door\n");
+/* hint 34 is bti c. */
+#define DOOR(name, kind) DOOR_OF(SYMBOL_TEXT(SYMBOL(name)), #name)
+#define DOOR_OF(symbol, number)                                                                   \
+    __asm__(".globl " symbol "\n.type " symbol ", %function\n" symbol ":\n    hint #34\n"        \
+            "    adrp x16, hook_number_" number "\n"                                             \
+            "    ldr w16, [x16, #:lo12:hook_number_" number "]\n    b hook_door\n"               \
+            ".size " symbol ", . - " symbol "\n");
 #else
-#error libdarknet-layers.so is for x86-64: patch Darknet on other processors
+#error libdarknet-layers.so is for x86-64 and arm64: patch Darknet on other processors
 #endif
 /* The assembler sees no enum: it reads the numbers. */
 #define MEMORY(name, kind)                                                                        \
