@@ -3,7 +3,7 @@
 # Applies series of patches to a Darknet source tree, or takes them out again: all of them, or nothing.
 #
 #   setup/patch.sh TREE [FOLDER...]       folders of patches/; pjreddie pjreddie/extra. A tree of AlexeyAB's
-#                                         gets alexeyab instead.
+#                                         gets alexeyab instead, one of hank-ai's hank-ai.
 #   setup/patch.sh --undo TREE
 #
 # The patches are tried on a copy of the files that they touch. At the end each file gets its new text
@@ -35,14 +35,14 @@ refuse()
     exit 1
 }
 
+is_hankai() { [ -f "$tree/src-lib/darknet_layers.hpp" ]; }
 is_alexeyab() { grep -q 'struct network_state' "$tree/include/darknet.h" 2>/dev/null; }
 
 # must_be_darknet: one line with what is there, and what should be
 must_be_darknet()
 {
-    [ -d "$tree" ] || refuse "$tree is no folder: a checkout of pjreddie's or AlexeyAB's Darknet is wanted"
-    [ ! -f "$tree/src-lib/darknet_layers.hpp" ] ||
-        refuse "$tree is hank-ai's Darknet, for which there is no patch: make layers DARKNET_SRC=$tree"
+    [ -d "$tree" ] || refuse "$tree is no folder: a checkout of Darknet is wanted, pjreddie's, AlexeyAB's or hank-ai's"
+    if is_hankai; then return; fi
     missing=
     if is_alexeyab; then set -- src/network.c; else set -- examples/detector.c; fi
     for file in Makefile src/gemm.c include/darknet.h "$@"; do
@@ -117,13 +117,19 @@ if [ -n "$is_undo" ]; then
     exit
 fi
 
-if grep -q gemm_dispatch "$tree/src/gemm.c"; then
-    refuse "$tree is patched already: src/gemm.c knows gemm_dispatch. Give an unpatched Darknet."
-fi
-if is_alexeyab; then
+# must_lack FILE WORD: a patched tree has it
+must_lack()
+{
+    ! grep -q "$2" "$tree/$1" || refuse "$tree is patched already: $1 knows $2. Give an unpatched Darknet."
+}
+if is_hankai; then
+    set -- hank-ai
+    must_lack src-cli/CMakeLists.txt DARKNET_GEMM
+elif is_alexeyab; then
     set -- alexeyab
-    ! grep -q hook_layers "$tree/src/network.c" ||
-        refuse "$tree is patched already: src/network.c knows hook_layers. Give an unpatched Darknet."
+    must_lack src/network.c hook_layers
+else
+    must_lack src/gemm.c gemm_dispatch
 fi
 
 for folder; do sed "s|^|$folder/|" "$patches/$folder/series"; done >"$copy/series"

@@ -77,6 +77,13 @@ fake()
     fork "$name" "$folder" "$work/libfake.so"
     own=$(sed -n 's/^own //p' "$work/layers.error" | sort -un | tr '\n' ' ')
     if [ "$own" = "10 23 " ]; then pass "$name-own-code"; else fail "$name-own-code" "these layers ran Darknet's own code: $own"; fi
+    # Linked before Darknet instead of preloaded, as patches/hank-ai has it.
+    $CC -O1 -D_GNU_SOURCE -Isrc $(setup/layers.sh "$folder" "$work/made") tests/support/fork_client.c -o "$work/linked" \
+        -Wl,--no-as-needed,-rpath,"$work" "$work/layers.so" -ldl -lm -lpthread
+    cp "$work/layers.so" "$work/libdarknet-layers.so"
+    run "$work/linked" "$work/libfake.so" '' "$work/before"
+    check "$name-linked-before" close_to "$work/alone" "$work/before"
+    check "$name-linked-before-runs" [ "$(sed -n 's/^own //p' "$work/before.error" | sort -un | tr '\n' ' ')" = "10 23 " ]
     run "$work/client" "$work/libfake.so" '' "$work/alone2" 2
     run "$work/client" "$work/libfake.so" "$work/layers.so" "$work/layers2" 2
     check "$name-batch-of-2" close_to "$work/alone2" "$work/layers2"
@@ -143,6 +150,18 @@ patched_real()
     check unpatch-alexeyab setup/patch.sh --undo "$work/tree"
     check unpatch-alexeyab-all-bytes diff -r "$work/before" "$work/tree"
 }
+# patched_sources TREE: hank-ai's sources patched and unpatched to the last byte
+patched_sources()
+{
+    cp -r "$1/src-lib" "$1/src-cli" "$1/CMakeLists.txt" "$work/sources" && cp -r "$work/sources" "$work/sources.before"
+    check patch-hankai setup/patch.sh "$work/sources"
+    check patch-hankai-changes grep -q DARKNET_GEMM "$work/sources/src-cli/CMakeLists.txt"
+    expect_failure patch-hankai-twice 'is patched already' setup/patch.sh "$work/sources"
+    check unpatch-hankai setup/patch.sh --undo "$work/sources"
+    check unpatch-hankai-all-bytes diff -r "$work/sources.before" "$work/sources"
+}
+mkdir "$work/sources"
+[ ! -r "${HANKAI:-/nowhere}/src-cli/CMakeLists.txt" ] || patched_sources "$HANKAI"
 [ ! -r "${ALEXEYAB:-/nowhere}/libdarknet.so" ] || patched_real "$ALEXEYAB"
 real alexeyab "${ALEXEYAB:-}" libdarknet.so 'make LIBSO=1 there'
 real hankai "${HANKAI:-}" build/src-lib/libdarknet.so 'cmake -B build and cmake --build build there'
