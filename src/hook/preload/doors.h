@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The functions of Darknet that libdarknet-layers.so replaces: DOOR(name, kind).
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * What no variant computes, element by element: activations of AlexeyAB's Darknet, and shortcuts of
  * several inputs. They run on as many threads as the variants.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The hook in a Darknet of AlexeyAB's that is patched: calls instead of doors. */
 #define DARKNET_GEMM
 #include "hook/hook.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * What a patched AlexeyAB's Darknet calls (patches/alexeyab). Include darknet.h before it. Without
  * DARKNET_GEMM, as with GPU=1, these do nothing.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # Makes a darknet.h in C of what probe.cpp says of hank-ai's Darknet. A struct is a union of its
 # fields, each behind so many bytes that it lies where the C++ compiler puts it.
 BEGIN { split("Layer Network NetworkState", owners, " "); split("layer network network_state", names, " ") }

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /*
  * hank-ai's Darknet is C++, and the hook is C. The compiler writes into the assembler text of this
  * file where the fields of hank-ai's structs lie, what its enums are, and the names of its

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * A small Darknet for tests/system/test_layers.sh, in C with the structs of alexeyab/ and in C++
  * with those of hankai/. Its layers are plain loops. Each cfg is the same network, which has one of

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The structs of a made-up Darknet with the names of AlexeyAB's, in another order: for
    tests/system/test_layers.sh, with fake_fork.c. */
 #ifndef DARKNET_H
