@@ -81,9 +81,9 @@ fake()
     $CC -O1 -D_GNU_SOURCE -Isrc $(setup/layers.sh "$folder" "$work/made") tests/support/fork_client.c -o "$work/linked" \
         -Wl,--no-as-needed,-rpath,"$work" "$work/layers.so" -ldl -lm -lpthread
     cp "$work/layers.so" "$work/libdarknet-layers.so"
-    run "$work/linked" "$work/libfake.so" '' "$work/before"
-    check "$name-linked-before" close_to "$work/alone" "$work/before"
-    check "$name-linked-before-runs" [ "$(sed -n 's/^own //p' "$work/before.error" | sort -un | tr '\n' ' ')" = "10 23 " ]
+    run "$work/linked" "$work/libfake.so" '' "$work/linked.out"
+    check "$name-linked-before" close_to "$work/alone" "$work/linked.out"
+    check "$name-linked-before-runs" [ "$(sed -n 's/^own //p' "$work/linked.out.error" | sort -un | tr '\n' ' ')" = "10 23 " ]
     run "$work/client" "$work/libfake.so" '' "$work/alone2" 2
     run "$work/client" "$work/libfake.so" "$work/layers.so" "$work/layers2" 2
     check "$name-batch-of-2" close_to "$work/alone2" "$work/layers2"
