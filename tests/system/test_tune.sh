@@ -5,7 +5,8 @@
 . tests/support/lib.sh
 
 darknet_folder "$work/here"
-export GEMM_CACHE_DIR="$work/cache" GEMM_THREADS=2
+# One picture would run a convolution and its pool as two calls, where Winograd's filters do not pay.
+export GEMM_CACHE_DIR="$work/cache" GEMM_THREADS=2 GEMM_PREPARE=first
 unset GEMM_IMPL GEMM_CONV GEMM_TUNE
 table=$work/cache/tuning.txt
 
@@ -94,7 +95,7 @@ else
     sed '/^convolution/ s/ = .*/ = cl (by hand)/' "$table" >"$work/cl" && cp "$work/cl" "$table"
     detect
     # The one with a pool is not cl's: the convolution without it is perhaps not in the table.
-    calls=$(grep -c '^cl_.*,cl (tuned)$' "$work/trace")
+    calls=$(grep -c '^cl_.*,cl (tuned),' "$work/trace")
     if [ "$calls" -ge 10 ]; then pass tune-cl; else fail tune-cl "$calls convolutions by cl"; fi
     is tune-cl-quiet '' "$(cat "$work/said")"
     if cmp -s "$work/labels" "$work/expected"; then pass tune-cl-labels; else fail tune-cl-labels 'other labels'; fi
