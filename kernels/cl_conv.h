@@ -33,8 +33,6 @@
  *                           where the matrices of its product begin
  *   RESULT(s, o, filter)    what to store at o where the sum is s; RESULT4: float4. Without CONV
  *                           the sum is added to what is there. With STORE it is only stored
- *   RESULT_PARAMETERS, RESULT_VALUES
- *                           what a function that uses RESULT takes last, and what it is given
  */
 #include "cl_multiply_arguments.h"
 
@@ -61,9 +59,6 @@
 #define C_START(z) ((ulong)PRODUCT(z) * M * ldc)
 #define RESULT(s, o, filter) conv_finish(s, norm, filter, groups * M, slope, logistic)
 #define RESULT4(s, o, filter) conv_finish4(s, norm, filter, groups * M, slope, logistic)
-#define RESULT_PARAMETERS \
-    , __global const float *norm, int groups, int M, float slope, int logistic
-#define RESULT_VALUES , norm, groups, M, slope, logistic
 
 /*
  * Scale, shift and activation. x > 0 ? x : slope * x is linear, leaky and ReLU. Infinity and NaN
@@ -152,8 +147,6 @@ float conv_depthwise(__global const float *image, int k, int y, int x, int h, in
 #define B_START(z) 0
 #define C_START(z) 0
 #define FILTER(z) 0
-#define RESULT_PARAMETERS
-#define RESULT_VALUES
 #ifdef STORE
 #define RESULT(s, o, filter) (s)
 #define RESULT4(s, o, filter) (s)

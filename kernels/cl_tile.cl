@@ -115,158 +115,14 @@
 #define LOAD_B(r, p) *(r) = *(p)
 #endif
 
-/* Functions that take private arrays are inlined, so that the arrays stay in registers. */
-#define INLINE __attribute__((always_inline))
-
-/* ---- loads: what an item brings of a step ---- */
-
-/* Where the loads of A begin, for the first step. */
-INLINE
-void find_a(__global const float **at, __global const float *A, int ars, int acs, int m0, int M,
-            int begin, uint t)
-{
-    #pragma unroll
-    for (int l = 0; l < LOADS_A; ++l) {
-        const uint v = t + l * ITEMS;
-        const int m = min(m0 + (int)A_M(v), M - (A_ALONG_K ? 1 : VA)), k = begin + A_K(v);
-        at[l] = A + (ulong)m * ars + (ulong)k * acs;
-    }
-}
-
-/* Loads a whole step of A, and moves on to the next one. */
-INLINE
-void load_a(float *r, __global const float **at, int acs)
-{
-    #pragma unroll
-    for (int l = 0; l < LOADS_A; ++l) {
-        LOAD_A(r + l * VA, at[l]);
-        at[l] += (ulong)BK * acs;
-    }
-}
-
-/* Loads the last step, which begins at k0 and may be shorter. */
-INLINE
-void load_last_a(float *r, __global const float **at, int k0, int end, uint t)
-{
-    #pragma unroll
-    for (int l = 0; l < LOADS_A * VA; ++l) {
-        const int k = k0 + A_K(t + l / VA * ITEMS) + l % VA * A_ALONG_K;
-        r[l] = k < end ? at[l / VA][l % VA] : 0.0f;
-    }
-}
-
-/* Of B the kernel has `b`: where the loads begin. Where B is looked up, b is the product's first
-   channel, and (y, x) is the item's column: the place of its first tap. B_PARAMETERS is what a
-   function takes of it, and B_VALUES what the kernel gives. */
+/* Element k of a column of B that is not B as it lies. */
 #ifdef DEPTHWISE
-#define B_PARAMETERS \
-    __global const float *b, int y, int x, int h, int w, int size, __global const float *taps, \
-    __global const float *norm, int K, float slope
-#define B_VALUES b, y, x, h, w, size, taps, depth_norm, K, depth_slope
-#define LOOK_UP(k) conv_depthwise(b, k, y, x, h, w, size, taps, norm, K, slope)
+#define LOOK_UP(k) conv_depthwise(b, k, y, x, h, w, size, taps, depth_norm, K, depth_slope)
 #elif defined(TAPS)
-#define B_PARAMETERS __global const float *b, int y, int x, int h, int w, int size
-#define B_VALUES b, y, x, h, w, size
 #define LOOK_UP(k) conv_tap(b, k, y, x, h, w, size)
-#else
-#define B_PARAMETERS __global const float **b, int brs
-#define B_VALUES b, brs
-
-INLINE
-void find_b(__global const float **at, __global const float *B, int brs, int bcs, int n0, int N,
-            int begin, uint t)
-{
-    #pragma unroll
-    for (int l = 0; l < LOADS_B; ++l) {
-        const uint v = t + l * ITEMS;
-        const int n = min(n0 + (int)B_N(v), N - (B_ALONG_K ? 1 : VB)), k = begin + B_K(v);
-        at[l] = B + (ulong)k * brs + (ulong)n * bcs;
-    }
-}
 #endif
 
-/* As load_a, of the step at k0. */
-INLINE
-void load_b(float *r, int k0, uint t, B_PARAMETERS)
-{
-    #pragma unroll
-    for (int l = 0; l < LOADS_B; ++l) {
-#ifdef LOOK_UP
-        r[l] = LOOK_UP(k0 + (int)B_K(t + l * ITEMS));
-#else
-        LOAD_B(r + l * VB, b[l]);
-        b[l] += (ulong)BK * brs;
-#endif
-    }
-}
-
-/* As load_last_a. */
-INLINE
-void load_last_b(float *r, int k0, int end, uint t, B_PARAMETERS)
-{
-    #pragma unroll
-    for (int l = 0; l < LOADS_B * VB; ++l) {
-        const int k = k0 + B_K(t + l / VB * ITEMS) + l % VB * B_ALONG_K;
-#ifdef LOOK_UP
-        r[l] = k < end ? LOOK_UP(k) : 0.0f;
-#else
-        r[l] = k < end ? b[l / VB][l % VB] : 0.0f;
-#endif
-    }
-}
-
-/* ---- a step in local memory ---- */
-
-/* Puts what was loaded into As and Bs. */
-INLINE
-void put_step(__local float *As, __local float *Bs, const float *ra, const float *rb, uint t)
-{
-    #pragma unroll
-    for (int l = 0; l < LOADS_A * VA; ++l) {
-        const uint v = t + l / VA * ITEMS;
-        const uint k = A_K(v) + l % VA * A_ALONG_K, m = A_M(v) + l % VA * !A_ALONG_K;
-        As[k * (BM + PAD) + m] = ra[l];
-    }
-    #pragma unroll
-    for (int l = 0; l < LOADS_B * VB; ++l) {
-        const uint v = t + l / VB * ITEMS;
-        const uint k = B_K(v) + l % VB * B_ALONG_K, n = B_N(v) + l % VB * !B_ALONG_K;
-        Bs[k * (BN + PAD) + n] = rb[l];
-    }
-}
-
-/* Multiplies a step, or this item's slice of it. */
-INLINE
-void multiply_step(__local const float *as, __local const float *bs, float4 (*acc)[COLS / 4])
-{
-    #pragma unroll
-    for (int k = 0; k < DEPTH; ++k) {
-        float av[ROWS];
-        float4 bv[COLS / 4];
-        #pragma unroll
-        for (int i = 0; i < ROWS / 4; ++i) {
-            const float4 v = *(__local const float4 *)(as + k * (BM + PAD) + i * WY * 4);
-            av[4 * i] = v.x;
-            av[4 * i + 1] = v.y;
-            av[4 * i + 2] = v.z;
-            av[4 * i + 3] = v.w;
-        }
-        #pragma unroll
-        for (int j = 0; j < COLS / 4; ++j) {
-            bv[j] = *(__local const float4 *)(bs + k * (BN + PAD) + j * WX * 4);
-        }
-        #pragma unroll
-        for (int i = 0; i < ROWS; ++i) {
-            #pragma unroll
-            for (int j = 0; j < COLS / 4; ++j) {
-                acc[i][j] += av[i] * bv[j];
-            }
-        }
-    }
-}
-
-/* ---- the end: four neighbours of C ---- */
-
+/* The sum of an element of C, or of four. */
 #if SLICES > 1
 #define UNROLL_STORES
 #define SUM(i, j) add_slices(local_memory, ((i) * (COLS / 4) + (j)) * PLACES + ty * WX + tx)
@@ -280,42 +136,10 @@ float4 add_slices(__local const float *sums, int at)
     }
     return sum;
 }
-
-/* The sums of all slices lie where A and B lay. SUM adds those of an element. */
-INLINE
-void put_slice(__local float *sums, float4 (*acc)[COLS / 4], uint slice, uint place)
-{
-    barrier(CLK_LOCAL_MEM_FENCE);
-    #pragma unroll
-    for (int i = 0; i < ROWS; ++i) {
-        #pragma unroll
-        for (int j = 0; j < COLS / 4; ++j) {
-            vstore4(acc[i][j], ((slice * ROWS + i) * (COLS / 4) + j) * PLACES + place, sums);
-        }
-    }
-    barrier(CLK_LOCAL_MEM_FENCE);
-}
 #else
 #define UNROLL_STORES _Pragma("unroll")
 #define SUM(i, j) acc[i][j]
 #endif
-
-/* Stores four sums, or as many as there are places: a part of K as it is, or the result. */
-INLINE
-void store(float4 s, __global float *o, int places, bool is_part, int filter RESULT_PARAMETERS)
-{
-    if (places >= 4) {
-        vstore4(is_part ? s : RESULT4(s, o, filter), 0, o);
-    } else if (places > 0) {
-        o[0] = is_part ? s.x : RESULT(s.x, o, filter);
-        if (places > 1) {
-            o[1] = is_part ? s.y : RESULT(s.y, o + 1, filter);
-        }
-        if (places > 2) {
-            o[2] = is_part ? s.z : RESULT(s.z, o + 2, filter);
-        }
-    }
-}
 
 __kernel __attribute__((reqd_work_group_size(WX, WY, SLICES)))
 void cl_tile(PARAMETERS(MULTIPLY_ARGUMENTS))
@@ -326,15 +150,26 @@ void cl_tile(PARAMETERS(MULTIPLY_ARGUMENTS))
     const uint slice = SLICES > 1 ? get_local_id(2) : 0, t = (slice * WY + ty) * WX + tx;
     const int m0 = get_group_id(1) * BM, n0 = get_group_id(0) * BN;
     const int z = get_group_id(2), begin = PART(z) * kpart, end = min(K, begin + kpart);
-    __global const float *a[LOADS_A];
-    find_a(a, A + a0 + A_START(z), ars, acs, m0, M, begin, t);
+
+    /* Where this item's loads begin: pa of A, and pb of B unless B is looked up. */
+    __global const float *pa[LOADS_A], *b = B + b0 + B_START(z);
+    #pragma unroll
+    for (int l = 0; l < LOADS_A; ++l) {
+        const uint v = t + l * ITEMS;
+        const int m = min(m0 + (int)A_M(v), M - (A_ALONG_K ? 1 : VA)), k = begin + A_K(v);
+        pa[l] = A + a0 + A_START(z) + (ulong)m * ars + (ulong)k * acs;
+    }
 #ifdef LOOK_UP
-    __global const float *b = B + b0 + B_START(z);
     const int place = min(n0 + (int)(t % BN), N - 1);
     const int y = PLACE_ROW(place) * stride - pad, x = PLACE_COLUMN(place) * stride - pad;
 #else
-    __global const float *b[LOADS_B];
-    find_b(b, B + b0 + B_START(z), brs, bcs, n0, N, begin, t);
+    __global const float *pb[LOADS_B];
+    #pragma unroll
+    for (int l = 0; l < LOADS_B; ++l) {
+        const uint v = t + l * ITEMS;
+        const int n = min(n0 + (int)B_N(v), N - (B_ALONG_K ? 1 : VB)), k = begin + B_K(v);
+        pb[l] = b + (ulong)k * brs + (ulong)n * bcs;
+    }
 #endif
 
     float ra[LOADS_A * VA], rb[LOADS_B * VB];   /* the next step, until it goes to local memory */
@@ -351,46 +186,131 @@ void cl_tile(PARAMETERS(MULTIPLY_ARGUMENTS))
     int now = 0;
     for (int k0 = begin - BK; k0 < end; k0 += BK) {
         const int next = k0 + BK;
+
+        /* Load the next step: a whole one, or the last one, which may be shorter. */
         if (next + BK <= end) {
-            load_a(ra, a, acs);
-            load_b(rb, next, t, B_VALUES);
+            #pragma unroll
+            for (int l = 0; l < LOADS_A; ++l) {
+                LOAD_A(ra + l * VA, pa[l]);
+                pa[l] += (ulong)BK * acs;
+            }
+            #pragma unroll
+            for (int l = 0; l < LOADS_B; ++l) {
+#ifdef LOOK_UP
+                rb[l] = LOOK_UP(next + (int)B_K(t + l * ITEMS));
+#else
+                LOAD_B(rb + l * VB, pb[l]);
+                pb[l] += (ulong)BK * brs;
+#endif
+            }
         } else if (next < end) {
-            load_last_a(ra, a, next, end, t);
-            load_last_b(rb, next, end, t, B_VALUES);
+            #pragma unroll
+            for (int l = 0; l < LOADS_A * VA; ++l) {
+                const int k = next + A_K(t + l / VA * ITEMS) + l % VA * A_ALONG_K;
+                ra[l] = k < end ? pa[l / VA][l % VA] : 0.0f;
+            }
+            #pragma unroll
+            for (int l = 0; l < LOADS_B * VB; ++l) {
+                const int k = next + B_K(t + l / VB * ITEMS) + l % VB * B_ALONG_K;
+#ifdef LOOK_UP
+                rb[l] = k < end ? LOOK_UP(k) : 0.0f;
+#else
+                rb[l] = k < end ? pb[l / VB][l % VB] : 0.0f;
+#endif
+            }
         }
+
+        /* Multiply this step, or this item's slice of it. */
         if (k0 >= begin) {
-            multiply_step(As + now * FLOATS_A + slice * DEPTH * (BM + PAD) + ty * 4,
-                          Bs + now * FLOATS_B + slice * DEPTH * (BN + PAD) + tx * 4, acc);
+            __local const float *as = As + now * FLOATS_A + slice * DEPTH * (BM + PAD) + ty * 4;
+            __local const float *bs = Bs + now * FLOATS_B + slice * DEPTH * (BN + PAD) + tx * 4;
+            #pragma unroll
+            for (int k = 0; k < DEPTH; ++k) {
+                float av[ROWS];
+                float4 bv[COLS / 4];
+                #pragma unroll
+                for (int i = 0; i < ROWS / 4; ++i) {
+                    const float4 v =
+                        *(__local const float4 *)(as + k * (BM + PAD) + i * WY * 4);
+                    av[4 * i] = v.x;
+                    av[4 * i + 1] = v.y;
+                    av[4 * i + 2] = v.z;
+                    av[4 * i + 3] = v.w;
+                }
+                #pragma unroll
+                for (int j = 0; j < COLS / 4; ++j) {
+                    bv[j] = *(__local const float4 *)(bs + k * (BN + PAD) + j * WX * 4);
+                }
+                #pragma unroll
+                for (int i = 0; i < ROWS; ++i) {
+                    #pragma unroll
+                    for (int j = 0; j < COLS / 4; ++j) {
+                        acc[i][j] += av[i] * bv[j];
+                    }
+                }
+            }
             now ^= 1;
         }
+
+        /* Put the next step into the other copy. */
         if (next < end) {
-            put_step(As + now * FLOATS_A, Bs + now * FLOATS_B, ra, rb, t);
+            #pragma unroll
+            for (int l = 0; l < LOADS_A * VA; ++l) {
+                const uint v = t + l / VA * ITEMS;
+                const uint k = A_K(v) + l % VA * A_ALONG_K, m = A_M(v) + l % VA * !A_ALONG_K;
+                As[now * FLOATS_A + k * (BM + PAD) + m] = ra[l];
+            }
+            #pragma unroll
+            for (int l = 0; l < LOADS_B * VB; ++l) {
+                const uint v = t + l / VB * ITEMS;
+                const uint k = B_K(v) + l % VB * B_ALONG_K, n = B_N(v) + l % VB * !B_ALONG_K;
+                Bs[now * FLOATS_B + k * (BN + PAD) + n] = rb[l];
+            }
             barrier(CLK_LOCAL_MEM_FENCE);
         }
     }
-#if SLICES > 1
-    put_slice(local_memory, acc, slice, ty * WX + tx);
-#endif
 
-    /* Each slice stores some of the rows. */
+#if SLICES > 1
+    /* The sums of all slices lie where A and B lay. SUM adds those of an element. */
+    barrier(CLK_LOCAL_MEM_FENCE);
+    #pragma unroll
+    for (int i = 0; i < ROWS * (COLS / 4); ++i) {
+        vstore4(acc[i / (COLS / 4)][i % (COLS / 4)],
+                (slice * ROWS * (COLS / 4) + i) * PLACES + ty * WX + tx, local_memory);
+    }
+    barrier(CLK_LOCAL_MEM_FENCE);
+#endif
     __global float *c = C + c0 + C_START(z) + (ulong)PART(z) * cpart;
+
+    /* Store C: the part of K as it is, or the result. Each slice stores some of the rows. */
     UNROLL_STORES
     for (int i = slice; i < ROWS; i += SLICES) {
         const int m = m0 + (i / 4) * WY * 4 + ty * 4 + i % 4;
         #pragma unroll
         for (int j = 0; j < COLS / 4; ++j) {
-            const int n = n0 + j * WX * 4 + tx * 4, places = m < M ? N - n : 0;
-            const float4 s = alpha * SUM(i, j);
+            const int n = n0 + j * WX * 4 + tx * 4;
 #ifdef POOL
             if (!cpart) {
-                if (places > 0) {
+                if (m < M && n < N) {
                     __global float *most = c + (ulong)m * ldc + n / 4;
-                    *most = conv_most(RESULT4(s, most, FILTER(z) + m));
+                    *most = conv_most(RESULT4(alpha * SUM(i, j), most, FILTER(z) + m));
                 }
                 continue;
             }
 #endif
-            store(s, c + (ulong)m * ldc + n, places, cpart, FILTER(z) + m RESULT_VALUES);
+            __global float *o = c + (ulong)m * ldc + n;
+            const float4 s = alpha * SUM(i, j);
+            if (m < M && n + 4 <= N) {
+                vstore4(cpart ? s : RESULT4(s, o, FILTER(z) + m), 0, o);
+            } else if (m < M && n < N) {
+                o[0] = cpart ? s.x : RESULT(s.x, o, FILTER(z) + m);
+                if (n + 1 < N) {
+                    o[1] = cpart ? s.y : RESULT(s.y, o + 1, FILTER(z) + m);
+                }
+                if (n + 2 < N) {
+                    o[2] = cpart ? s.z : RESULT(s.z, o + 2, FILTER(z) + m);
+                }
+            }
         }
     }
 }

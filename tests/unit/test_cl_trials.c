@@ -33,7 +33,7 @@ static const fault faults[] = {
      "conv_finish4_slope(c[i][p], 1.0f)"},
     {"cl_wide", "-DROWS=6 -DCOLS=16 -DWX=1 -DWY=1 -DVECTOR=8", "min(KC, K - k0)",
      "min(KC, K - k0 - 1)"},
-    {"cl_tile", TILE, "places >= 4", "places >= 1"},
+    {"cl_tile", TILE, "n + 4 <= N", "n + 1 <= N"},
     {"cl_tile", TILE " -DCONV -DTAPS -DPOOL -DSIZE=3", "m = block.y > m ? block.y : m;", ""},
     {"cl_tile", TILE " -DCONV -DDEPTHWISE -DSIZE=3", "sum += *a *", "sum -= *a *"},
     {"cl_thin", "-DROWS=4 -DCOLS=1 -DWX=64 -DWY=1 -DCONV -DSIZE=3 -DTAPS", "b += h * w", "b += h"},
