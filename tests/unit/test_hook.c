@@ -20,7 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SEED = 17, KINDS = LAYER_YOLO + 1 };
+enum { SEED = 17, KINDS = LAYER_KINDS };
 
 /* ---- The row ---- */
 

@@ -71,6 +71,7 @@ static const float ENDS[] = {NAN,      -NAN,    INFINITY, -INFINITY, 0,       -0
                              -FLT_MAX, FLT_MAX, 1e-40f,   -1e-40f,   FLT_MIN, 1};
 static const conv_activation ACTIVATIONS[] = {CONV_LINEAR, CONV_LEAKY, CONV_RELU, CONV_LOGISTIC};
 #define COUNT(array) (sizeof(array) / sizeof *(array))
+_Static_assert(COUNT(KINDS) == LAYER_KINDS, "layers of each kind are drawn");
 #define PICK(r, of) (of)[rng_below(r, (int)COUNT(of))]
 
 static size_t output_size(const layer_call *c)
