@@ -195,8 +195,8 @@ packed_chunked packed_cut_products(const packed_layer *l, int rows)
     packed_chunked p = {.l = *l, .rows = rows, .count = ceil_div(c->out_h, rows)};
     job.N = rows * c->out_w;
     p.whole = packed_make_plan(&job, l->u, 1);
-    job.N = (c->out_h - (p.count - 1) * rows) * c->out_w;
-    p.last = packed_make_plan(&job, l->u, 1);
+    job.N = c->out_h % rows * c->out_w;
+    p.last = job.N ? packed_make_plan(&job, l->u, 1) : p.whole;
     return p;
 }
 

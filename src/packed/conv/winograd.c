@@ -396,10 +396,10 @@ static packed_plan plan_product(const layer *l, int count, int tiles)
 /* A strip has all filters, and a block all tiles. */
 static void plan_products(layer *l, bool by_strips)
 {
-    const int n = l->c->n, tiles = l->tiles;
+    const int n = l->c->n, tiles = l->tiles, left = by_strips ? tiles % l->strip : n % l->block;
     l->whole = by_strips ? plan_product(l, n, l->strip) : plan_product(l, l->block, tiles);
-    l->last = by_strips ? plan_product(l, n, tiles - (l->strips - 1) * l->strip)
-                        : plan_product(l, n - (l->blocks - 1) * l->block, tiles);
+    l->last = l->whole;
+    if (left) l->last = by_strips ? plan_product(l, n, left) : plan_product(l, left, tiles);
 }
 
 static int run_winograd(const conv_call *c, const packed_choice *choice,
