@@ -95,7 +95,8 @@ extern volatile sig_atomic_t ab_stop;   /* the signal that came, or 0 */
 bool ab_measure(ab_run *run);
 
 typedef struct ab_verdict_rule {
-    double level, p, least;         /* least: the smallest difference with a verdict */
+    double level, p, critical;      /* of one look; critical: |z| of a normal variable at p */
+    double least;                   /* the smallest difference with a verdict */
     size_t resamples;
 } ab_verdict_rule;
 
