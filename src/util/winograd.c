@@ -61,7 +61,8 @@ static double cost_of(const gemm_winograd_layer *l, const gemm_winograd_cost *c,
     const double tiles = across * ceil_div(l->out_h, m), element = c->element[m == 4];
     return points * tiles * channels * filters / vector +
            points * tiles * (channels + filters) / vector * element +
-           points * read + (l->prepare ? points * channels * filters * c->prepare : 0);
+           points * read +
+           (l->images ? points * channels * filters * c->prepare / l->images : 0);
 }
 
 double gemm_winograd_ratio(const gemm_winograd_layer *l, const gemm_winograd_cost *c, int m)

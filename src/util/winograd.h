@@ -9,7 +9,6 @@
 #ifndef GEMM_UTIL_WINOGRAD_H
 #define GEMM_UTIL_WINOGRAD_H
 
-#include <stdbool.h>
 
 /*
  * m x m outputs Y from n x n inputs d, n = m + 2, and a filter g: Y = AT [(G g GT) * (BT d B)] A,
@@ -34,7 +33,7 @@ const gemm_transform *gemm_winograd_transform(int m);
 typedef struct gemm_winograd_layer {
     int channels, filters, out_h, out_w;
     int vector;                 /* floats in a vector */
-    bool prepare;               /* U has to be made, and serves this image alone */
+    int images;                 /* U has to be made, and serves so many images. 0: it is kept */
 } gemm_winograd_layer;
 
 /* What was measured of a row's kernels, in multiplications of a vector. */

@@ -119,7 +119,7 @@ asked=$(grep -c '^packed,.*,3x3/1 pad 1 .*,winograd2,,,[0-9]*$' "$work/trace.csv
 for when in first second; do
     GEMM_PREPARE=$when GEMM_IMPL=packed GEMM_TRACE=$work/trace.csv labels ./darknet cfg/yolov3-tiny.cfg \
         "$untrained" >/dev/null
-    echo "$when $(grep -c '^packed,.*,winograd[24],,' "$work/trace.csv") $(grep -c 'for one image' "$work/trace.csv")"
+    echo "$when $(grep -c '^packed,.*,winograd[24],,' "$work/trace.csv") $(grep -c 'in one pass' "$work/trace.csv")"
 done >"$work/prepared"
 awk '$1 == "first" { all = $2; told = $3 } $1 == "second" && told == 0 && $3 > 5 && $2 < all { fewer = 1 }
     END { exit !fewer }' "$work/prepared" && pass prepare || fail prepare "$(cat "$work/prepared")"

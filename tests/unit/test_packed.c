@@ -16,8 +16,10 @@
 #include "driver/driver.h"
 #include "packed/gemm/cut.h"
 #include "packed/gemm/loops.h"
+#include "packed/gemm/plan.h"
 #include "packed/packed.h"
 #include "util/caches.h"
+#include "util/ints.h"
 #include "util/threads.h"
 #include "support/float_modes.h"
 #include "support/operands.h"
@@ -66,10 +68,11 @@ static int pick_size(rng *r, int tile, int block)
     }
 }
 
-static guarded make_operand(rng *r, int rows, int columns, int *ld)
+/* Rows are a multiple of `unit` floats apart. */
+static guarded make_operand(rng *r, int rows, int columns, int unit, int *ld)
 {
     static const int padding[] = {0, 0, 1, 5, 16};
-    *ld = columns + padding[rng_below(r, 5)];
+    *ld = round_up(columns + padding[rng_below(r, 5)], unit);
     const int side = rng_below(r, 2) ? AT_END : AT_START;
     const int offset = rng_below(r, 2) ? 4 * rng_below(r, OFFSETS) : 0;
     guarded g = guarded_make(rows, columns, *ld, side, offset);
@@ -105,6 +108,7 @@ static problem make_problem(const gemm_ukernel *u, uint64_t seed, int number)
     gemm_call *c = &p.call;
     c->TA = number / 8 & 1;
     c->TB = number / 16 & 1;
+    int b_unit = 1;
     pick_sizes(c, u, &r, number);
     c->ALPHA = alphas[rng_below(&r, 5)];
     if (number % 41 == 40) {            /* an outer product beyond the caches */
@@ -123,9 +127,17 @@ static problem make_problem(const gemm_ukernel *u, uint64_t seed, int number)
         c->N = u->wide + 1 + rng_below(&r, 2 * u->wide);
         c->K = 2 * u->kc + rng_below(&r, 2 * u->kc);
     }
-    p.A = make_operand(&r, c->TA ? c->K : c->M, c->TA ? c->M : c->K, &c->lda);
-    p.B = make_operand(&r, c->TB ? c->N : c->K, c->TB ? c->K : c->N, &c->ldb);
-    p.C = make_operand(&r, c->M, c->N, &c->ldc);
+    if (number % 41 == 37) {    /* wide strips that are copied, a last one narrow and of whole
+                                   vectors, several blocks of K */
+        c->TA = c->TB = 0;
+        c->M = u->mr + 1 + rng_below(&r, u->wide_rows - u->mr);
+        c->N = u->wide + u->vl * (1 + rng_below(&r, u->nr / u->vl));
+        c->K = 2 * u->kc + rng_below(&r, 2 * u->kc);
+        b_unit = PAGE;
+    }
+    p.A = make_operand(&r, c->TA ? c->K : c->M, c->TA ? c->M : c->K, 1, &c->lda);
+    p.B = make_operand(&r, c->TB ? c->N : c->K, c->TB ? c->K : c->N, b_unit, &c->ldb);
+    p.C = make_operand(&r, c->M, c->N, 1, &c->ldc);
     c->A = p.A.data, c->B = p.B.data, c->C = p.C.data;
     return p;
 }
@@ -324,9 +336,9 @@ static void test_along_k(const gemm_ukernel *u, const options *o)
                          .K = n & 2 ? 2 * u->kc + rng_below(&r, 2 * u->vl)
                                     : LEAST_K + rng_below(&r, u->vl),
                          .ALPHA = n % 3 ? 1 : -.5f};
-        p.A = make_operand(&r, c->M, c->K, &c->lda);
-        p.B = make_operand(&r, c->TB ? c->N : c->K, c->TB ? c->K : c->N, &c->ldb);
-        p.C = make_operand(&r, c->M, c->N, &c->ldc);
+        p.A = make_operand(&r, c->M, c->K, 1, &c->lda);
+        p.B = make_operand(&r, c->TB ? c->N : c->K, c->TB ? c->K : c->N, 1, &c->ldb);
+        p.C = make_operand(&r, c->M, c->N, 1, &c->ldc);
         c->A = p.A.data, c->B = p.B.data, c->C = p.C.data;
         const char *wrong = run_and_judge(u, &p, why, sizeof why);
         free_problem(&p);

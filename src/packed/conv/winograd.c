@@ -431,7 +431,7 @@ static const char *plan_winograd(const conv_call *c, const gemm_context *context
     static const gemm_winograd_cost cost = {.element = {22, 30}, .bytes = 2.5, .prepare = 12};
     const gemm_winograd_layer l = {.channels = c->c, .filters = c->n, .out_h = c->out_h,
                                    .out_w = c->out_w, .vector = context->isa->vl,
-                                   .prepare = context->first};
+                                   .images = context->first ? c->batch : 0};
     choice->m = m;
     if (!gemm_conv_can_transform(c))
         return c->activation == CONV_LOGISTIC ? "logistic" : "not 3x3 of stride 1 and one group";
@@ -439,7 +439,7 @@ static const char *plan_winograd(const conv_call *c, const gemm_context *context
     if (context->direct) return "GEMM_CONV=direct";
     if (context->timed) {
         snprintf(choice->weighed, sizeof choice->weighed, "%.2f of implicit%s",
-                 gemm_winograd_ratio(&l, &cost, m), l.prepare ? " for one image" : "");
+                 gemm_winograd_ratio(&l, &cost, m), l.images ? " in one pass" : "");
     }
     if (gemm_winograd_fastest(&l, &cost) == m) return NULL;
     return *choice->weighed ? choice->weighed : "slower";

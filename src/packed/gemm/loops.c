@@ -122,13 +122,14 @@ static void multiply_tile(const packed_job *job, const gemm_ukernel *u, const pa
     if (complete && e->finish) e->finish(e, i, t->rows, s->jr, s->nc + t->tail, t->c, job->ldc);
 }
 
-/* Whether the micro-kernel can run over all whole panels by itself. */
+/* Whether the micro-kernel can run over all whole panels by itself. It copies rows of nr floats, so
+   it does not take a narrow strip of a plan with wide strips. */
 static bool are_plain(const packed_job *job, const gemm_ukernel *u, const packed_strip *s,
                       const gemm_tile *t)
 {
     const bool finishes = job->epilogue.finish && s->pc + s->kc == job->K;
     return u->gemm.panels && s->kc >= GEMM_LEAST_PANELS_KC && s->nc <= u->nr &&
-           s->nc % u->vl == 0 && !t->moves->by_columns && !finishes;
+           s->nc % u->vl == 0 && t->moves->width <= u->nr && !t->moves->by_columns && !finishes;
 }
 
 /* LOOP 1: all panels of the block of A. a_next and c_next are what the tile after a tile needs: at

@@ -166,8 +166,8 @@ packed_plan packed_make_plan(const packed_job *job, const gemm_ukernel *u, int t
     const packed_rectangle largest = packed_get_rectangle(&plan.grid, 0);
     plan.packs_a = should_pack_a(job, u, plan.grid.n_step);
     plan.mc = even_step(largest.i1, most_mc(&plan), u->mr);
-    plan.nr = job->B.strips ? (int)job->B.ld
-            : job->B.rows && largest.i1 <= u->wide_rows ? u->wide : u->nr;
+    const bool wide = job->B.rows && largest.i1 <= u->wide_rows && largest.j1 > u->nr;
+    plan.nr = job->B.strips ? (int)job->B.ld : wide ? u->wide : u->nr;
     plan.sweeps = should_sweep(&plan, largest.i1);
     if (plan.sweeps && !job->B.strips) plan.nr = u->nr;
     /* L3 would have lost B before it is read again. */
