@@ -90,6 +90,7 @@ UNIT_COMMANDS = \
     '$T/test_allocation --check' \
     '$(NO_LEAKS) $T/test_hook tests/unit/cfg/hook.cfg' \
     '$(NO_LEAKS) $T/test_plans tests/unit/cfg/plans.cfg tests/unit/cfg/hook.cfg' \
+    '$(NO_LEAKS) $T/test_plans --decisions $(filter-out %/recurrent.cfg,$(BITS_SMALL)) $(patsubst %,cfg/%.cfg,yolov3-tiny strided tiny) $(wildcard $(MODELS)/*.cfg)' \
     '$T/test_dlclose $(OUT)/libdarknet.so' \
     '$T/test_dlclose $(OUT)/libdarknet-gemm.so' \
     '$(NO_LEAKS) $T/test_host tests/unit/cfg/fork.cfg' \

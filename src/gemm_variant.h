@@ -14,7 +14,9 @@
 
 #include "gemm_dispatch.h"
 
+#include <assert.h>
 #include <stdio.h>
+#include <string.h>
 
 struct gemm_ukernel;
 struct gemm_transform;
@@ -40,6 +42,7 @@ typedef struct gemm_note {
                                    for the result */
     size_t copied_a, copied_b, copied_c;    /* bytes copied to or from a device */
     char reason[160];           /* why the row returned GEMM_FAILED, in a few words */
+    int decided;                /* decisions that were taken in this run, and not found in `kept` */
     const char *chosen, *why;   /* the row that `auto` took, and why; else NULL */
 } gemm_note;
 
@@ -49,6 +52,7 @@ static inline void gemm_clear_note(gemm_note *note)
     note->transform = NULL;
     note->kernel_ms = -1;
     note->waited_ms = 0;
+    note->decided = 0;
     note->copied_a = note->copied_b = note->copied_c = 0;
     note->chosen = note->why = NULL;
 }
@@ -58,6 +62,38 @@ static inline gemm_status gemm_fail(gemm_note *note, const char *reason)
 {
     snprintf(note->reason, sizeof note->reason, "%s", reason);
     return GEMM_FAILED;
+}
+
+/*
+ * What a row decided for a layer at an earlier call. It stands as long as the facts are the same
+ * that it was taken from: sizes and settings, no addresses. The row compares them, so nobody has to
+ * tell it that one changed.
+ */
+typedef struct gemm_decision {
+    const void *row;            /* an address that this row alone uses; NULL: nothing is decided */
+    _Alignas(16) unsigned char facts[112], own[1008];
+} gemm_decision;
+
+/* Copies the decision to `own`. False: nothing was decided, or from other facts. The bytes of the
+   facts are compared, those between their members too. */
+static inline bool gemm_decision_stands(const gemm_decision *d, const void *row,
+                                        const void *facts, size_t facts_bytes, void *own,
+                                        size_t own_bytes)
+{
+    if (!d || d->row != row || memcmp(d->facts, facts, facts_bytes)) return false;
+    memcpy(own, d->own, own_bytes);
+    return true;
+}
+
+/* `d` may be NULL: the next call decides again. */
+static inline void gemm_decide_once(gemm_decision *d, const void *row, const void *facts,
+                                    size_t facts_bytes, const void *own, size_t own_bytes)
+{
+    assert(facts_bytes <= sizeof d->facts && own_bytes <= sizeof d->own);
+    if (!d) return;
+    d->row = row;
+    memcpy(d->facts, facts, facts_bytes);
+    memcpy(d->own, own, own_bytes);
 }
 
 /*
@@ -71,6 +107,8 @@ typedef struct gemm_kept {
     void (*free)(void *data);
     size_t room;                /* data may have so many bytes at most */
     const struct gemm_variant *row;     /* of `auto` alone: the row that data is of */
+    gemm_decision alone, chained;       /* for the convolution, and for a chain that begins with
+                                           it. They last where data is replaced or dropped */
 } gemm_kept;
 
 /* What the owner of `free` keeps, or NULL: another way to compute the layer may have kept

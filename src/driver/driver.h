@@ -49,4 +49,8 @@ void gemm_set_plan_limit(size_t bytes);
 /* How many they keep now. */
 size_t gemm_planned_bytes(void);
 
+/* How many decisions variants took for layers with plans since the start. From the third pass of a
+   network on it stays, unless a setting or a size changes. */
+unsigned gemm_decisions(void);
+
 #endif

@@ -18,6 +18,7 @@
 #include "util/die.h"
 
 #include <math.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -43,6 +44,14 @@ static void say_failed(const op_run *c)
                     c->note->reason);
 }
 
+/* Of calls with plans, by variants. */
+static atomic_uint decisions;
+
+unsigned gemm_decisions(void)
+{
+    return atomic_load(&decisions);
+}
+
 /* With what the plans keep. They are counted again behind the run. */
 static gemm_status run_planned(const op_run *c, gemm_context *x)
 {
@@ -56,6 +65,7 @@ static gemm_status run_planned(const op_run *c, gemm_context *x)
     const gemm_status status = gemm_op_call(c->op, c->variant, x);
     for (int i = 0; i < count; ++i)
         if (c->plans[i]) gemm_plan_count(c->plans[i], status == GEMM_DONE);
+    if (c->note->decided) atomic_fetch_add(&decisions, (unsigned)c->note->decided);
     return status;
 }
 

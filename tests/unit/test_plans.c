@@ -3,11 +3,15 @@
  * Plans of layers: what the driver keeps for a layer, and that Darknet drops it.
  *
  *   test_plans [--row NAME] PLANS_CFG RESIZE_CFG
+ *   test_plans --decisions CFG...
  *
  * A row of this test keeps a copy of the weights and computes with the copy. So a plan that should
  * have been dropped gives wrong outputs. The test changes weights by every function of Darknet that
  * does so. The outputs must then be those without plans, which GEMM_CONV=im2col gives. The same is
  * done with `packed`, whatever it keeps. With --row it is done with that row, and nothing else.
+ *
+ * --decisions counts what `packed` decides in each pass of a network: nothing from the third on,
+ * until a setting changes.
  */
 #include "driver/driver.h"
 #include "support/child.h"
@@ -591,8 +595,54 @@ static int test_row(const gemm_variant *row, const char *cfg, const char *resize
     return report_status();
 }
 
+/* ---- decisions ---- */
+
+/* Those of one pass. */
+static unsigned decide(network *net, float *input)
+{
+    const unsigned before = gemm_decisions();
+    network_predict(net, input);
+    return gemm_decisions() - before;
+}
+
+/* False, with what is wrong: decisions of passes 3 to 5, or none where there must be some. */
+static bool are_once(network *net, float *input, const char **wrong)
+{
+    *wrong = "the first pass decides nothing";
+    if (!decide(net, input)) return false;
+    decide(net, input);
+    for (int pass = 3; pass <= 5; ++pass) {
+        *wrong = "a later pass decides again";
+        if (decide(net, input)) return false;
+    }
+    *wrong = "other threads, and no decision";
+    gemm_set_threads(3);
+    if (!decide(net, input)) return false;
+    *wrong = "the second pass after a change decides again";
+    return !decide(net, input);
+}
+
+static void test_decisions(const char *cfg)
+{
+    const char *wrong;
+    gemm_set_variant(gemm_find("packed"));
+    gemm_set_threads(2);
+    network *net = network_make(cfg, SEED);
+    float *input = calloc((size_t)net->inputs * (size_t)net->batch, sizeof *input);
+    if (!input) exit(2);
+    if (are_once(net, input, &wrong)) report_pass(cfg);
+    else report_fail(cfg, "%s", wrong);
+    free(input);
+    free_network(net);
+}
+
 int main(int argc, char **argv)
 {
+    if (argc > 2 && !strcmp(argv[1], "--decisions")) {
+        if (!freopen("/dev/null", "w", stderr)) return 2;
+        for (int i = 2; i < argc; ++i) test_decisions(argv[i]);
+        return report_status();
+    }
     const bool one = argc == 5 && !strcmp(argv[1], "--row") && gemm_find(argv[2]);
     if (argc != 3 && !one) {
         fprintf(stderr, "test_plans: [--row NAME] and two cfgs are needed\n");

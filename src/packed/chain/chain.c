@@ -47,6 +47,7 @@ typedef struct chain {
     const float *expand_w, *depth_w, *project_w;    /* arranged: nchwc.h */
     float *output;                      /* of the last layer */
     const gemm_ukernel *u;
+    bool declined;                      /* the layers run one by one */
     packed_chain_cut cut;
     int rows;                           /* the most rows of the output in a band */
     int groups, out_groups;             /* of vl channels: inner maps, output */
@@ -438,26 +439,90 @@ static bool run_chain(chain *l, const conv_call *calls, int count, const gemm_co
     return done;
 }
 
+/* Sizes and a cut, without addresses. `cut` NULL: the best one. */
+static bool plan_chain(chain *l, const packed_chain_cut *cut, int threads)
+{
+    if (!can_run(l) || !adds_in_order(l->project, l->u)) return false;
+    if (l->expand && !adds_in_order(l->expand, l->u)) return false;
+    l->cut = cut ? *cut : packed_cut_chain(l->expand, l->depth, l->project, l->u, threads);
+    return set_sizes(l);
+}
+
+static chain chain_of(const conv_call *calls, int count, const layer_call *shortcut,
+                      const gemm_context *context)
+{
+    return (chain){.expand = count == 3 ? calls : NULL, .depth = calls + count - 2,
+                   .project = calls + count - 1, .shortcut = shortcut, .u = context->isa,
+                   .output = shortcut ? shortcut->output : calls[count - 1].output};
+}
+
+static gemm_status run_planned(chain *l, const conv_call *calls, int count,
+                               const gemm_context *context)
+{
+    if (!run_chain(l, calls, count, context)) return GEMM_DECLINED;
+    strcpy(context->note->algorithm, "chain");
+    return GEMM_DONE;
+}
+
 gemm_status packed_chain_by(const conv_call *calls, int count, const layer_call *shortcut,
                             const packed_chain_cut *cut, const gemm_context *context)
 {
-    chain l = {.expand = count == 3 ? calls : NULL, .depth = calls + count - 2,
-               .project = calls + count - 1, .shortcut = shortcut, .u = context->isa};
-    if (!can_run(&l)) return GEMM_DECLINED;
-    if (!adds_in_order(l.project, l.u)) return GEMM_DECLINED;
-    if (l.expand && !adds_in_order(l.expand, l.u)) return GEMM_DECLINED;
-    l.cut = cut ? *cut
-                : packed_cut_chain(l.expand, l.depth, l.project, l.u, context->threads);
-    if (!set_sizes(&l)) return GEMM_DECLINED;
-    l.output = shortcut ? shortcut->output : l.project->output;
-    if (!run_chain(&l, calls, count, context)) return GEMM_DECLINED;
-    strcpy(context->note->algorithm, "chain");
-    return GEMM_DONE;
+    chain l = chain_of(calls, count, shortcut, context);
+    return plan_chain(&l, cut, context->threads) ? run_planned(&l, calls, count, context)
+                                                 : GEMM_DECLINED;
+}
+
+/* All that a plan depends on. The driver has checked that the layers fit each other. */
+typedef struct facts {
+    const gemm_ukernel *isa;
+    int threads, count, batch, c, h, w, wide, size, stride, pad, out_h, out_w, deep, n;
+    conv_activation activation[MOST];
+    int shortcut;               /* 0: none, 1: one that can be added, 2: another */
+} facts;
+
+static facts facts_of(const conv_call *calls, int count, const layer_call *shortcut,
+                      const gemm_context *x)
+{
+    const conv_call *d = calls + count - 2;
+    facts f;
+    memset(&f, 0, sizeof f);            /* the bytes between members too */
+    f.isa = x->isa, f.threads = x->threads, f.count = count, f.batch = d->batch;
+    f.c = calls->c, f.h = d->h, f.w = d->w, f.wide = d->c, f.n = calls[count - 1].n;
+    f.size = d->size, f.stride = d->stride, f.pad = d->pad;
+    f.out_h = d->out_h, f.out_w = d->out_w, f.deep = d->n;
+    for (int i = 0; i < count; ++i) f.activation[i] = calls[i].activation;
+    f.shortcut = !shortcut ? 0 : can_add(shortcut) ? 1 : 2;
+    return f;
+}
+
+_Static_assert(sizeof(facts) <= sizeof((gemm_decision *)0)->facts &&
+               sizeof(chain) <= sizeof((gemm_decision *)0)->own, "they fit a gemm_decision");
+
+/* Makes `planned`, a plan of an earlier call, one of this chain, which has the same sizes. */
+static void set_addresses(chain *planned, const chain *l)
+{
+    planned->expand = l->expand, planned->depth = l->depth, planned->project = l->project;
+    planned->shortcut = l->shortcut;
+    planned->output = l->output;
 }
 
 gemm_status gemm_packed_chain(const conv_call *calls, int count, const layer_call *shortcut,
                               const gemm_context *context, const void *params)
 {
     (void)params;
-    return packed_chain_by(calls, count, shortcut, NULL, context);
+    static const char row;
+    gemm_kept *kept = context->chain_kept ? context->chain_kept[0] : NULL;
+    gemm_decision *decision = kept ? &kept->chained : NULL;
+    const facts f = facts_of(calls, count, shortcut, context);
+    const chain l = chain_of(calls, count, shortcut, context);
+    chain planned;
+    if (!gemm_decision_stands(decision, &row, &f, sizeof f, &planned, sizeof planned)) {
+        planned = l;
+        if (!plan_chain(&planned, NULL, context->threads)) planned.declined = true;
+        gemm_decide_once(decision, &row, &f, sizeof f, &planned, sizeof planned);
+        ++context->note->decided;
+    }
+    if (planned.declined) return GEMM_DECLINED;
+    set_addresses(&planned, &l);
+    return run_planned(&planned, calls, count, context);
 }

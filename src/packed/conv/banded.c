@@ -41,6 +41,7 @@ typedef struct band_job {
     size_t apart;               /* floats from channel to channel */
     size_t filter;              /* pooled, not stride 1: floats from filter to filter of the two
                                    rows; else 0 */
+    int threads;
 } band_job;
 
 /* A thread's scratch: the bands of all channels, then the two rows, then the taps. */
@@ -60,7 +61,7 @@ static size_t scratch_bytes(const band_job *b)
 static band_job make_job(const conv_call *c, const gemm_ukernel *u, int threads)
 {
     enum { BAND = 48 * 1024 / sizeof(float), CHUNKS_OF_A_THREAD = 4 };
-    band_job b = {.c = c, .u = u,
+    band_job b = {.c = c, .u = u, .threads = threads,
                   .d = {.h = c->h, .w = c->w, .out_h = c->out_h, .out_w = c->out_w,
                         .size = c->size, .pad = c->pad, .stride = c->stride,
                         .pairs = c->pool && c->stride == 1}};
@@ -182,21 +183,27 @@ static void run_chunk(void *arg, int chunk, void *scratch)
         run_band(b, image, y, min_int(b->rows, end - y), band, taps);
 }
 
-static const char *plan_band(const conv_call *c, const gemm_context *context,
-                             packed_choice *choice)
+static const char *plan_banded(const conv_call *c, const gemm_context *context,
+                               packed_choice *choice)
 {
     if (!choice->asked && !is_few(c)) return "many channels";
     if (!choice->asked && !fits_rows(c, context->isa)) return "narrow rows";
-    return cannot_band(c, context->isa);
+    const char *cannot = cannot_band(c, context->isa);
+    if (cannot) return cannot;
+    const int threads =
+        packed_threads(c->n, gemm_conv_places(c), gemm_conv_taps(c), context->threads);
+    const band_job b = make_job(c, context->isa, threads);
+    packed_put(choice, &b, sizeof b);
+    return NULL;
 }
 
 static int run_banded(const conv_call *c, const packed_choice *choice, const gemm_context *context)
 {
-    (void)choice;
-    const int threads =
-        packed_threads(c->n, gemm_conv_places(c), gemm_conv_taps(c), context->threads);
-    band_job b = make_job(c, context->isa, threads);
-    return gemm_parallel(threads, c->batch * ceil_div(c->out_h, b.chunk_rows), run_chunk, &b);
+    (void)context;
+    band_job b;
+    packed_get(choice, &b, sizeof b);
+    b.c = c;
+    return gemm_parallel(b.threads, c->batch * ceil_div(c->out_h, b.chunk_rows), run_chunk, &b);
 }
 
-const packed_way packed_way_banded = {"banded", plan_band, run_banded};
+const packed_way packed_way_banded = {"banded", plan_banded, run_banded};

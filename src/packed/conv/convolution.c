@@ -70,32 +70,86 @@ static const packed_way *take_next(const conv_call *c, const gemm_context *x, in
     return NULL;
 }
 
-gemm_status gemm_packed_conv(const conv_call *c, const gemm_context *context, const void *params)
-{
-    (void)params;
-    gemm_note *const note = context->note;
-    const char *failed = NULL;
+/* ---- decided once ---- */
+
+/* All that the ways' plans depend on. */
+typedef struct facts {
+    const gemm_ukernel *isa;
+    const char *way;
+    int threads, batch, groups, c, h, w, n, size, stride, pad, out_h, out_w;
+    conv_activation activation;
+    bool pool, direct, first, timed;
+} facts;
+
+/* What lasts. `weighed` is that of the note. */
+typedef struct decision {
     const packed_way *way;
     packed_choice choice;
-    for (int tried = 0; (way = take_next(c, context, &tried, &choice));) {
-        if (way->run(c, &choice, context)) {
-            if (!failed) failed = way->name;
+    char weighed[sizeof((gemm_note *)0)->weighed];
+} decision;
+
+static facts facts_of(const conv_call *c, const gemm_context *x)
+{
+    facts f;
+    memset(&f, 0, sizeof f);            /* the bytes between members too */
+    f.isa = x->isa, f.way = x->way, f.threads = x->threads;
+    f.batch = c->batch, f.groups = c->groups, f.c = c->c, f.h = c->h, f.w = c->w, f.n = c->n;
+    f.size = c->size, f.stride = c->stride, f.pad = c->pad;
+    f.out_h = c->out_h, f.out_w = c->out_w, f.activation = c->activation, f.pool = c->pool;
+    f.direct = x->direct, f.first = x->first, f.timed = x->timed;
+    return f;
+}
+
+_Static_assert(sizeof(facts) <= sizeof((gemm_decision *)0)->facts &&
+               sizeof(decision) <= sizeof((gemm_decision *)0)->own, "they fit a gemm_decision");
+
+/* The way of an earlier call, if that stands. */
+static bool has_decided(const facts *f, const gemm_context *x, decision *d)
+{
+    if (!x->kept ||
+        !gemm_decision_stands(&x->kept->alone, ways, f, sizeof *f, d, sizeof *d))
+        return false;
+    strcpy(x->note->weighed, d->weighed);
+    return true;
+}
+
+static void keep_decision(const facts *f, const gemm_context *x, decision *d)
+{
+    strcpy(d->weighed, x->note->weighed);
+    if (x->kept) gemm_decide_once(&x->kept->alone, ways, f, sizeof *f, d, sizeof *d);
+}
+
+gemm_status gemm_packed_conv(const conv_call *c, const gemm_context *x, const void *params)
+{
+    (void)params;
+    const facts f = facts_of(c, x);
+    const char *failed = NULL;
+    decision d;
+    int tried = 0;
+    bool stands = has_decided(&f, x, &d);
+    while (stands || (d.way = take_next(c, x, &tried, &d.choice))) {
+        if (!stands) ++x->note->decided;
+        if (d.way->run(c, &d.choice, x)) {
+            if (!failed) failed = d.way->name;
+            if (stands) x->note->weighed[0] = '\0';    /* all ways, from the first on */
+            stands = false;
             continue;
         }
-        snprintf(note->algorithm, sizeof note->algorithm, "%s%s%s", way->name,
+        if (!stands && !failed) keep_decision(&f, x, &d);
+        snprintf(x->note->algorithm, sizeof x->note->algorithm, "%s%s%s", d.way->name,
                  failed ? ", no room for " : "", failed ? failed : "");
         return GEMM_DONE;
     }
     return GEMM_DECLINED;
 }
 
-gemm_status gemm_packed_explain(const conv_call *c, const gemm_context *context, const void *params)
+gemm_status gemm_packed_explain(const conv_call *c, const gemm_context *x, const void *params)
 {
     (void)params;
     int tried = 0;
     packed_choice choice;
-    const packed_way *way = take_next(c, context, &tried, &choice);
+    const packed_way *way = take_next(c, x, &tried, &choice);
     if (!way) return GEMM_DECLINED;
-    snprintf(context->note->algorithm, sizeof context->note->algorithm, "%s", way->name);
+    snprintf(x->note->algorithm, sizeof x->note->algorithm, "%s", way->name);
     return GEMM_DONE;
 }

@@ -59,6 +59,7 @@ typedef struct depthwise_job {
     const conv_call *c;
     const gemm_ukernel *u;
     int step;                   /* channels in a chunk */
+    int threads;
 } depthwise_job;
 
 /* The next band is filled before the present one is used. A pixel is then read long after it was
@@ -94,25 +95,30 @@ static void convolve_channels(void *arg, int chunk, void *scratch)
 static const char *plan_depthwise(const conv_call *c, const gemm_context *context,
                                   packed_choice *choice)
 {
-    (void)choice;
+    enum { TOO_SMALL = 125000 };    /* a depthwise layer has a quarter of a gemm's speed */
     if (c->c != c->groups) return "several channels a group";
     if (c->stride > 2) return "stride above 2";
     if (gemm_conv_is_pointwise(c)) return "1x1";
     if (c->pool) return "pool";
     const gemm_depthwise d = make_depthwise(c, context->isa);
     const size_t two_bands = 2 * gemm_depthwise_floats(&d, rows_in_band(&d)) * sizeof(float);
-    return two_bands <= GEMM_SCRATCH_BYTES ? NULL : "no room in scratch";
+    if (two_bands > GEMM_SCRATCH_BYTES) return "no room in scratch";
+    depthwise_job job = {.u = context->isa};
+    job.threads = packed_multiply_adds(c) < TOO_SMALL ? 1 : context->threads;
+    job.step = ceil_div(c->batch * c->groups, 4 * job.threads);
+    packed_put(choice, &job, sizeof job);
+    return NULL;
 }
 
 static int run_depthwise(const conv_call *c, const packed_choice *choice,
                          const gemm_context *context)
 {
-    enum { TOO_SMALL = 125000 };    /* a depthwise layer has a quarter of a gemm's speed */
-    (void)choice;
-    const int channels = c->batch * c->groups;
-    const int threads = packed_multiply_adds(c) < TOO_SMALL ? 1 : context->threads;
-    depthwise_job job = {c, context->isa, ceil_div(channels, 4 * threads)};
-    return gemm_parallel(threads, ceil_div(channels, job.step), convolve_channels, &job);
+    (void)context;
+    depthwise_job job;
+    packed_get(choice, &job, sizeof job);
+    job.c = c;
+    return gemm_parallel(job.threads, ceil_div(c->batch * c->groups, job.step), convolve_channels,
+                         &job);
 }
 
 const packed_way packed_way_depthwise = {"depthwise", plan_depthwise, run_depthwise};

@@ -17,6 +17,7 @@ typedef struct dots_job {
     const conv_call *c;
     const gemm_ukernel *u;
     int K, step;                /* a chunk has `step` filters */
+    int threads;
 } dots_job;
 
 /* `rows` filters of one group, from filter i on. All images come before the next filters, so that
@@ -59,18 +60,22 @@ static void convolve_dots(void *arg, int chunk, void *scratch)
 static const char *plan_dots(const conv_call *c, const gemm_context *context,
                              packed_choice *choice)
 {
-    (void)context, (void)choice;
-    return gemm_conv_is_dots(c) ? NULL : "smaller than the image";
+    if (!gemm_conv_is_dots(c)) return "smaller than the image";
+    const gemm_ukernel *u = context->isa;
+    dots_job d = {.u = u, .K = gemm_conv_taps(c)};
+    d.threads = packed_threads(c->n, c->batch, d.K, context->threads);
+    d.step = d.threads == 1 ? c->n : even_step(c->n, ceil_div(c->n, d.threads), u->vl);
+    packed_put(choice, &d, sizeof d);
+    return NULL;
 }
 
 static int run_dots(const conv_call *c, const packed_choice *choice, const gemm_context *context)
 {
-    (void)choice;
-    const gemm_ukernel *u = context->isa;
-    dots_job d = {.c = c, .u = u, .K = gemm_conv_taps(c)};
-    const int threads = packed_threads(c->n, c->batch, d.K, context->threads);
-    d.step = threads == 1 ? c->n : even_step(c->n, ceil_div(c->n, threads), u->vl);
-    return gemm_parallel(threads, ceil_div(c->n, d.step), convolve_dots, &d);
+    (void)context;
+    dots_job d;
+    packed_get(choice, &d, sizeof d);
+    d.c = c;
+    return gemm_parallel(d.threads, ceil_div(c->n, d.step), convolve_dots, &d);
 }
 
 const packed_way packed_way_dots = {"dots", plan_dots, run_dots};

@@ -111,6 +111,7 @@ typedef struct layer {
     int strips, parts;          /* in a chunk; chunks with the same places */
     int step, pieces;           /* places in a chunk, and chunks with the same channels. The last
                                    one of an image also takes the places that are left */
+    int threads;
 } layer;
 
 static size_t result_bytes(const conv_call *c, const gemm_ukernel *u)
@@ -128,7 +129,8 @@ static const char *cannot_nchwc(const conv_call *c, const gemm_ukernel *u)
                                                                           : "no room in scratch";
 }
 
-static const char *plan(const conv_call *c, const gemm_ukernel *u, bool asked)
+/* NULL, or why the layer goes another way. */
+static const char *why_not(const conv_call *c, const gemm_ukernel *u, bool asked)
 {
     enum { MOST_PLACES = 256 };         /* larger maps have few tail columns for their size */
     const char *cannot = cannot_nchwc(c, u);
@@ -140,7 +142,7 @@ static const char *plan(const conv_call *c, const gemm_ukernel *u, bool asked)
 
 bool packed_prefers_nchwc(const conv_call *c, const gemm_ukernel *u)
 {
-    return !plan(c, u, false);
+    return !why_not(c, u, false);
 }
 
 static void run_chunk(void *arg, int chunk, void *scratch)
@@ -169,10 +171,10 @@ static void run_chunk(void *arg, int chunk, void *scratch)
 
 /* Cuts channels, and where that makes too few chunks also places. A chunk has at least two tiles of
    places. */
-static void cut(layer *l, int threads)
+static void cut(layer *l, const conv_call *c)
 {
     enum { CHUNKS_OF_A_THREAD = 4 };
-    const conv_call *c = l->c;
+    const int threads = l->threads;
     const int strips = ceil_div(c->n, l->u->nr), places = c->h * c->w, mr = l->u->mr;
     l->strips = threads > 1 ? ceil_div(strips, CHUNKS_OF_A_THREAD * threads) : strips;
     l->parts = ceil_div(strips, l->strips);
@@ -186,19 +188,24 @@ static void cut(layer *l, int threads)
 static const char *plan_nchwc(const conv_call *c, const gemm_context *context,
                               packed_choice *choice)
 {
-    return plan(c, context->isa, choice->asked);
+    const char *why = why_not(c, context->isa, choice->asked);
+    if (why) return why;
+    layer l = {.u = context->isa};
+    l.threads = packed_threads(c->n, c->h * c->w, c->c, context->threads);
+    cut(&l, c);
+    packed_put(choice, &l, sizeof l);
+    return NULL;
 }
 
 static int run_nchwc(const conv_call *c, const packed_choice *choice, const gemm_context *context)
 {
-    (void)choice;
     packed_nchwc *own = NULL;
-    layer l = {.c = c, .u = context->isa};
+    layer l;
+    packed_get(choice, &l, sizeof l);
+    l.c = c;
     l.weights = packed_arrange(c, l.u, context->kept, &own);
     if (!l.weights) return -1;
-    const int threads = packed_threads(c->n, c->h * c->w, c->c, context->threads);
-    cut(&l, threads);
-    const int no_memory = gemm_parallel(threads, c->batch * l.parts * l.pieces, run_chunk, &l);
+    const int no_memory = gemm_parallel(l.threads, c->batch * l.parts * l.pieces, run_chunk, &l);
     packed_free_nchwc(own);
     return no_memory;
 }

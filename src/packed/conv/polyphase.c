@@ -71,22 +71,35 @@ static void convolve_polyphase(void *arg, int index, void *scratch)
     packed_run_here(&job, chunk.plan, scratch);
 }
 
+/* What the way plans. */
+typedef struct polyphase {
+    packed_chunked p;
+    int threads;
+} polyphase;
+
 static const char *plan_polyphase(const conv_call *c, const gemm_context *context,
                                   packed_choice *choice)
 {
     if (c->pool) return "pool";
     if (!packed_reads_all_parts(c)) return c->stride == 1 ? "stride 1" : "smaller than the stride";
-    choice->rows = rows_of_chunk(c, context->isa);
-    return choice->rows ? NULL : "few chunks or no room in scratch";
+    const int rows = rows_of_chunk(c, context->isa);
+    if (!rows) return "few chunks or no room in scratch";
+    const packed_layer l = {.c = c, .u = context->isa};
+    const polyphase way = {packed_cut_products(&l, rows),
+                           packed_product_threads(c, context->threads)};
+    packed_put(choice, &way, sizeof way);
+    return NULL;
 }
 
 static int run_polyphase(const conv_call *c, const packed_choice *choice,
                          const gemm_context *context)
 {
-    const packed_layer l = {.c = c, .u = context->isa};
-    packed_chunked p = packed_cut_products(&l, choice->rows);
-    return gemm_parallel(packed_product_threads(c, context->threads),
-                         c->batch * c->groups * p.count, convolve_polyphase, &p);
+    (void)context;
+    polyphase way;
+    packed_get(choice, &way, sizeof way);
+    way.p.l.c = c;
+    return gemm_parallel(way.threads, c->batch * c->groups * way.p.count, convolve_polyphase,
+                         &way.p);
 }
 
 const packed_way packed_way_polyphase = {"polyphase", plan_polyphase, run_polyphase};

@@ -216,20 +216,40 @@ static void multiply_product(void *arg, int index, void *scratch)
     packed_run_here(&job, chunk.plan, scratch);
 }
 
+/* What the way plans: how its products are cut, and for whom. */
+typedef struct implicit {
+    packed_chunked p;
+    int threads;
+    bool shifted;               /* taps are shifts, if there is memory for them */
+    bool shared;                /* the threads share one product after the other, and p.whole is
+                                   the plan of a product */
+} implicit;
+
 /* Many products: each thread takes whole ones. Few: the threads share one after the other. The
-   result is the same, because a product does not depend on the number of its threads. -1: no
-   memory. */
-static int run_dense(const packed_layer *l, int threads)
+   result is the same, because a product does not depend on the number of its threads. */
+static void plan_dense(implicit *way, const packed_layer *l, int threads)
 {
-    const int products = l->c->batch * l->c->groups;
-    if (products >= 4 * threads) {
-        packed_chunked p = packed_cut_products(l, l->c->out_h);
-        return gemm_parallel(packed_product_threads(l->c, threads), products, multiply_product, &p);
+    way->shared = l->c->batch * l->c->groups < 4 * threads;
+    way->threads = way->shared ? threads : packed_product_threads(l->c, threads);
+    if (way->shared) {
+        packed_channels source;
+        const packed_job job = packed_product(l, &source, 0);
+        way->p.whole = packed_make_plan(&job, l->u, threads);
+    } else {
+        way->p = packed_cut_products(l, l->c->out_h);
     }
+}
+
+/* -1: no memory. */
+static int run_dense(implicit *way)
+{
+    const packed_layer *l = &way->p.l;
+    const int products = l->c->batch * l->c->groups;
+    if (!way->shared) return gemm_parallel(way->threads, products, multiply_product, &way->p);
     for (int i = 0; i < products; ++i) {
         packed_channels source;
         const packed_job job = packed_product(l, &source, i);
-        if (packed_run(&job, l->u, threads)) return -1;
+        if (packed_run_as(&job, &way->p.whole, way->threads)) return -1;
     }
     return 0;
 }
@@ -284,13 +304,10 @@ static void convolve_band(void *arg, int index, void *scratch)
               c->output + chunk.product * job.M * pooled + chunk.y / 2 * width);
 }
 
-/* `rows` is an even number. */
-static int run_pooled(const packed_layer *l, int rows, int threads)
+static int run_pooled(implicit *way)
 {
-    const conv_call *c = l->c;
-    packed_chunked p = packed_cut_products(l, rows);
-    return gemm_parallel(packed_product_threads(c, threads), c->batch * c->groups * p.count,
-                         convolve_band, &p);
+    const conv_call *c = way->p.l.c;
+    return gemm_parallel(way->threads, c->batch * c->groups * way->p.count, convolve_band, &way->p);
 }
 
 /* ---- the way ---- */
@@ -298,20 +315,34 @@ static int run_pooled(const packed_layer *l, int rows, int threads)
 static const char *plan_implicit(const conv_call *c, const gemm_context *context,
                                  packed_choice *choice)
 {
-    choice->rows = c->pool ? rows_of_band(c, context->isa) : 0;
-    return !c->pool || choice->rows ? NULL : "few bands to pool";
+    const gemm_ukernel *u = context->isa;
+    const packed_layer l = {.c = c, .u = u, .by_channels = fits_strip_band(c, u)};
+    const int rows = c->pool ? rows_of_band(c, u) : 0;
+    implicit way = {.shifted = packed_has_shifts(c) && !gemm_conv_is_pointwise(c)};
+    if (c->pool && !rows) return "few bands to pool";
+    if (c->pool) {
+        way.p = packed_cut_products(&l, rows);
+        way.threads = packed_product_threads(c, context->threads);
+    } else {
+        plan_dense(&way, &l, context->threads);
+    }
+    way.p.l = l;
+    packed_put(choice, &way, sizeof way);
+    return NULL;
 }
 
 /* Without memory for shifts the layer runs as any other geometry does. */
 static int run_implicit(const conv_call *c, const packed_choice *choice,
                         const gemm_context *context)
 {
-    const gemm_ukernel *u = context->isa;
-    const bool shifted = packed_has_shifts(c) && !gemm_conv_is_pointwise(c);
-    packed_shifts *const shifts = shifted ? packed_take_shifts(c, u) : NULL;
-    const packed_layer l = {c, u, shifts, fits_strip_band(c, u)};
-    const int no_memory = c->pool ? run_pooled(&l, choice->rows, context->threads)
-                                  : run_dense(&l, context->threads);
+    (void)context;
+    implicit way;
+    packed_get(choice, &way, sizeof way);
+    packed_layer *const l = &way.p.l;
+    packed_shifts *const shifts = way.shifted ? packed_take_shifts(c, l->u) : NULL;
+    l->c = c;
+    l->shifts = shifts;
+    const int no_memory = c->pool ? run_pooled(&way) : run_dense(&way);
     packed_give_shifts(shifts);
     return no_memory;
 }

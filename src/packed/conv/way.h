@@ -9,15 +9,27 @@
 #include "gemm_variant.h"
 #include "packed/isa/ukernel.h"
 
-/* What `plan` found out, for `run`. A way uses what it needs. */
+/* What `plan` found out, for `run`. It lasts from call to call of a layer. */
 typedef struct packed_choice {
     bool asked;                 /* the user named the way, so it takes what it can and not only what
                                    it is fastest for */
-    int m;                      /* of Winograd's algorithm */
-    int rows;                   /* of the output in a chunk */
     char weighed[48];           /* where context->timed: how it compares, such as "0.61 of
                                    implicit"; else "" */
+    _Alignas(16) unsigned char own[512];    /* the way's own struct: all that depends on sizes and
+                                               settings, and no address */
 } packed_choice;
+
+/* From `plan` to `run`. */
+static inline void packed_put(packed_choice *choice, const void *own, size_t bytes)
+{
+    assert(bytes <= sizeof choice->own);
+    memcpy(choice->own, own, bytes);
+}
+
+static inline void packed_get(const packed_choice *choice, void *own, size_t bytes)
+{
+    memcpy(own, choice->own, bytes);
+}
 
 typedef struct packed_way {
     const char *name;

@@ -131,6 +131,7 @@ typedef struct layer {
     int threads, m, points, image;
     int across, tiles;          /* in a row, and in an image */
     int width;                  /* filters in a strip of U */
+    bool by_strips;             /* else by phases */
     int strip, strips;          /* strips way: tiles in a strip, and strips in an image */
     /* phases way */
     int block, blocks;          /* filters that are multiplied at once, and blocks */
@@ -369,7 +370,7 @@ static layer make_layer(const conv_call *c, int m, const gemm_context *context)
 {
     const gemm_ukernel *u = context->isa;
     layer l = {.c = c, .u = u, .threads = context->threads, .m = m, .points = points_of(m),
-               .width = strip_width(c, u)};
+               .width = strip_width(c, u), .U = c->weights};    /* a plan reads no address */
     l.across = ceil_div(c->out_w, m);
     l.tiles = l.across * ceil_div(c->out_h, m);
     return l;
@@ -394,31 +395,40 @@ static packed_plan plan_product(const layer *l, int count, int tiles)
 }
 
 /* A strip has all filters, and a block all tiles. */
-static void plan_products(layer *l, bool by_strips)
+static void plan_products(layer *l)
 {
+    const bool by_strips = l->by_strips;
     const int n = l->c->n, tiles = l->tiles, left = by_strips ? tiles % l->strip : n % l->block;
     l->whole = by_strips ? plan_product(l, n, l->strip) : plan_product(l, l->block, tiles);
     l->last = l->whole;
     if (left) l->last = by_strips ? plan_product(l, n, left) : plan_product(l, left, tiles);
 }
 
+/* False: neither strips nor phases have room. */
+static bool plan_layer(layer *l)
+{
+    const bool has_strips = cut_strips(l), has_phases = cut_phases(l);
+    if (!has_strips && !has_phases) return false;
+    l->by_strips = has_strips && (!has_phases || prefers_strips(l));
+    plan_products(l);
+    return true;
+}
+
 static int run_winograd(const conv_call *c, const packed_choice *choice,
                         const gemm_context *context)
 {
-    const int m = choice->m;
-    layer l = make_layer(c, m, context);
-    const bool has_strips = cut_strips(&l), has_phases = cut_phases(&l);
-    if (!has_strips && !has_phases) return -1;
+    layer l;
+    packed_get(choice, &l, sizeof l);
     bool own;
-    filters *f = get_filters(c, m, context, &own);
+    filters *f = get_filters(c, l.m, context, &own);
     if (!f) return -1;
+    l.c = c;
     l.U = f->U;
-    const bool by_strips = has_strips && (!has_phases || prefers_strips(&l));
-    plan_products(&l, by_strips);
-    const int status = by_strips ? gemm_parallel(l.threads, c->batch * l.strips, compute_strip, &l)
-                                 : run_phases(&l);
+    const int status = l.by_strips
+                           ? gemm_parallel(l.threads, c->batch * l.strips, compute_strip, &l)
+                           : run_phases(&l);
     if (own) free_filters(f);
-    if (!status) context->note->transform = gemm_winograd_transform(m);
+    if (!status) context->note->transform = gemm_winograd_transform(l.m);
     return status;
 }
 
@@ -429,20 +439,21 @@ static const char *plan_winograd(const conv_call *c, const gemm_context *context
                                  packed_choice *choice, int m)
 {
     static const gemm_winograd_cost cost = {.element = {22, 30}, .bytes = 2.5, .prepare = 12};
-    const gemm_winograd_layer l = {.channels = c->c, .filters = c->n, .out_h = c->out_h,
-                                   .out_w = c->out_w, .vector = context->isa->vl,
-                                   .images = context->first ? c->batch : 0};
-    choice->m = m;
+    const gemm_winograd_layer shape = {.channels = c->c, .filters = c->n, .out_h = c->out_h,
+                                       .out_w = c->out_w, .vector = context->isa->vl,
+                                       .images = context->first ? c->batch : 0};
     if (!gemm_conv_can_transform(c))
         return c->activation == CONV_LOGISTIC ? "logistic" : "not 3x3 of stride 1 and one group";
-    if (choice->asked) return NULL;
-    if (context->direct) return "GEMM_CONV=direct";
-    if (context->timed) {
+    if (!choice->asked && context->direct) return "GEMM_CONV=direct";
+    if (!choice->asked && context->timed)
         snprintf(choice->weighed, sizeof choice->weighed, "%.2f of implicit%s",
-                 gemm_winograd_ratio(&l, &cost, m), l.images ? " in one pass" : "");
-    }
-    if (gemm_winograd_fastest(&l, &cost) == m) return NULL;
-    return *choice->weighed ? choice->weighed : "slower";
+                 gemm_winograd_ratio(&shape, &cost, m), shape.images ? " in one pass" : "");
+    if (!choice->asked && gemm_winograd_fastest(&shape, &cost) != m)
+        return *choice->weighed ? choice->weighed : "slower";
+    layer l = make_layer(c, m, context);
+    if (!plan_layer(&l)) return "no room in scratch";
+    packed_put(choice, &l, sizeof l);
+    return NULL;
 }
 
 static const char *plan_4(const conv_call *c, const gemm_context *context, packed_choice *choice)

@@ -297,6 +297,13 @@ static void multiply_chunk(void *arg, int chunk, void *scratch)
 }
 
 /* LOOP 5: the threads take rectangles. */
+int packed_run_as(const packed_job *job, const packed_plan *made, int threads)
+{
+    packed_plan plan = *made;
+    packed_set_addresses(&plan, job);
+    return gemm_parallel(threads, plan.grid.chunks, multiply_chunk, &plan);
+}
+
 int packed_run(const packed_job *job, const gemm_ukernel *u, int threads)
 {
     packed_plan plan = packed_make_plan(job, u, threads);

@@ -11,10 +11,12 @@
  */
 int packed_run(const packed_job *, const gemm_ukernel *, int threads);
 
-/*
- * The same on the calling thread alone, with PACKED_SCRATCH_BYTES of scratch. The plan was made for
- * one thread and for this job, or for one that differs in addresses only.
- */
+/* The same with a plan that was made for as many threads, and for this job or for one that differs
+   in addresses only. */
+int packed_run_as(const packed_job *, const packed_plan *, int threads);
+
+/* The same on the calling thread alone, with PACKED_SCRATCH_BYTES of scratch and a plan for one
+   thread. */
 void packed_run_here(const packed_job *, const packed_plan *, void *scratch);
 
 #endif
