@@ -43,14 +43,18 @@ typedef struct folded {
     float *own[GEMM_CHAIN_MOST];
 } folded;
 
-/* A plan whose batch norm is not that of the layer any more was not dropped. */
+/* Of a plan that does not belong to the layer any more. */
+static void say_old(const conv_call *c, const char *changed)
+{
+    gemm_die_first("GEMM_CHECK: the %s of a layer with %d filters %dx%d/%d changed, and its plan "
+                   "was not dropped", changed, c->n, c->size, c->size, c->stride);
+}
+
 static void check_norm(const conv_call *c, const conv_norm *norm, const float *planned)
 {
     float *now = gemm_fold_norm(c, norm);
     if (!now) gemm_record_unchecked();
-    else if (memcmp(now, planned, 2 * (size_t)c->n * sizeof *now))
-        gemm_die_first("GEMM_CHECK: the batch norm of a layer with %d filters %dx%d/%d changed, "
-                       "and its plan was not dropped", c->n, c->size, c->size, c->stride);
+    else if (memcmp(now, planned, 2 * (size_t)c->n * sizeof *now)) say_old(c, "batch norm");
     free(now);
 }
 
@@ -62,6 +66,8 @@ static bool fold(folded *f, const conv_call *call, const conv_norm *norm, gemm_p
     *c = *call;
     f->own[i] = NULL;
     f->plans[i] = gemm_plan_get(slot, gemm_chosen(), c, norm);
+    if (gemm_get_state()->check && f->plans[i] && gemm_plan_is_old(f->plans[i], c))
+        say_old(c, "weights");
     if (!norm) return true;
     const float *scale = f->plans[i] ? gemm_plan_norm(f->plans[i], c, norm) : NULL;
     if (scale && gemm_get_state()->check) check_norm(c, norm, scale);

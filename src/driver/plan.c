@@ -30,6 +30,7 @@ struct gemm_plan {
     gemm_kept kept;
     size_t counted;             /* of `norm` and of kept.bytes, in the sum below */
     bool used;                  /* a call with it was done */
+    uint64_t weights;           /* their fingerprint, under GEMM_CHECK; else 0 */
 };
 
 /* The bytes that all plans keep, and their limit. */
@@ -146,6 +147,26 @@ const float *gemm_plan_norm(gemm_plan *plan, const conv_call *c, const conv_norm
     plan->norm = gemm_fold_norm(c, norm);
     count_kept(plan);
     return plan->norm;
+}
+
+/* 31 is odd, so a change of one weight always changes the fingerprint. Never 0. */
+static uint64_t fingerprint_of(const conv_call *c)
+{
+    const size_t count = (size_t)c->n * (size_t)gemm_conv_taps(c);
+    uint64_t all = 1;
+    for (size_t i = 0; i < count; ++i) {
+        uint32_t bits;
+        memcpy(&bits, &c->weights[i], sizeof bits);
+        all = all * 31 + bits;
+    }
+    return all ? all : 1;
+}
+
+bool gemm_plan_is_old(gemm_plan *plan, const conv_call *c)
+{
+    const uint64_t before = plan->weights;
+    plan->weights = fingerprint_of(c);
+    return before && before != plan->weights;
 }
 
 bool gemm_plan_is_new(const gemm_plan *plan)

@@ -28,6 +28,9 @@ const float *gemm_plan_norm(gemm_plan *, const conv_call *, const conv_norm *);
 /* The same without a plan. The caller frees it. */
 float *gemm_fold_norm(const conv_call *, const conv_norm *);
 
+/* For GEMM_CHECK: whether a weight of the layer changed since the last question. */
+bool gemm_plan_is_old(gemm_plan *, const conv_call *);
+
 /* Whether no call with the plan was done yet. */
 bool gemm_plan_is_new(const gemm_plan *);
 

@@ -10,7 +10,7 @@ all="$pages $(echo docs/log/*.md)"
 # none NAME WHAT: passes when $work/missing is empty
 none()
 {
-    if [ -s "$work/missing" ]; then fail "$1" "$(sed "s/^/$2: /" "$work/missing")"; else pass "$1"; fi
+    if [ -s "$work/missing" ]; then fail "$1" "$(sed "s#^#$2: #" "$work/missing")"; else pass "$1"; fi
 }
 
 # ---- Links ----
@@ -76,5 +76,14 @@ sed -n '/^| name in the trace/,/^$/s/^| `\([a-z0-9]*\)`.*| `\([a-z_]*\.c\)` |$/\
 check docs-ways-found [ "$(wc -l <"$work/ways")" -ge 7 ]
 diff "$work/ways" "$work/page-ways" >"$work/missing"
 none docs-ways 'the code has <, docs/packed-ways.md has >'
+
+# The way of a multiply and of a layer, as docs/development.md tells it: each function is in src/, or Darknet's own.
+sed -n '/^## How a multiply runs/,/^## Five/s/^    //p' docs/development.md |
+    sed 's/src\/[^ ]*//g' | grep -o '\(gemm\|hook\|take\)_[a-z_]*' | sort -u >"$work/hops"
+check docs-hops-found [ "$(wc -l <"$work/hops")" -ge 15 ]
+while read -r hop; do
+    grep -rqE "^[+]?[a-z].*[ *]$hop\(" src patches/pjreddie --include='*.c' --include='*.patch' || echo "$hop"
+done <"$work/hops" >"$work/missing"
+none docs-hops 'docs/development.md names a function that src has not'
 
 finish

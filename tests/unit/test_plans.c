@@ -253,30 +253,33 @@ static void test_norm(void)
                      dropped);
 }
 
+/* *data: whether it is a weight. */
 static int forget_to_drop(void *data)
 {
     problem *p = problem_make();
     gemm_plan *slot = NULL;
-    (void)data;
+    const bool weight = *(const bool *)data;
     setenv("GEMM_CHECK", "1", 1);
     gemm_set_variant(&KEEPING);
     gemm_conv(&p->call, &p->norm, &slot);
     gemm_conv(&p->call, &p->norm, &slot);
     puts("unchanged");
     fflush(stdout);
-    p->variance[1] += 1;
+    if (weight) p->weights[1] += 1;
+    else p->variance[1] += 1;
     gemm_conv(&p->call, &p->norm, &slot);
     return 0;
 }
 
 /* In a child, and first: the environment is read once. */
-static void test_check(void)
+static void test_check(const char *what, bool weight)
 {
-    const child_result r = child_run(forget_to_drop, NULL);
-    const char *line = "unchanged\ngemm: GEMM_CHECK: the batch norm of a layer with 3 filters "
-                       "3x3/1 changed, and its plan was not dropped\n";
-    if (child_exit(&r) == 1 && !strncmp(r.output, line, strlen(line))) report_pass("check-norm");
-    else report_fail("check-norm", "status %d, it printed: %s", child_exit(&r), r.output);
+    char line[200];
+    const child_result r = child_run(forget_to_drop, &weight);
+    snprintf(line, sizeof line, "unchanged\ngemm: GEMM_CHECK: the %s of a layer with 3 filters "
+             "3x3/1 changed, and its plan was not dropped\n", what);
+    if (child_exit(&r) == 1 && !strncmp(r.output, line, strlen(line))) report_pass(what);
+    else report_fail(what, "status %d, it printed: %s", child_exit(&r), r.output);
 }
 
 /* ---- Darknet ---- */
@@ -649,7 +652,8 @@ int main(int argc, char **argv)
         return 2;
     }
     if (one) return test_row(gemm_find(argv[2]), argv[3], argv[4]);
-    test_check();
+    test_check("batch norm", false);
+    test_check("weights", true);
     if (!freopen("/dev/null", "w", stderr)) return 2;   /* Darknet prints its networks there */
     for (size_t i = 0; i < sizeof CHANGES / sizeof *CHANGES; ++i) test_change(&CHANGES[i]);
     test_without_slot();
