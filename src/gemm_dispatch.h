@@ -127,6 +127,19 @@ typedef struct gemm_plan gemm_plan;
    or sizes, and before the layer is freed. An empty slot is allowed. */
 void gemm_plan_drop(gemm_plan **slot);
 
+/*
+ * How a convolution runs in its network: with which layers behind it, as one call. A host may keep
+ * that with the plan of the layer, so that it looks once. It lasts as long as the plan and the
+ * row, and is all zero before. It is kept from the first call on that was done: the very first one
+ * may decline what the next ones take.
+ */
+typedef struct gemm_step {
+    short convs, layers;
+} gemm_step;
+
+gemm_step gemm_plan_step(gemm_plan *const *slot);
+void gemm_plan_set_step(gemm_plan *const *slot, gemm_step);
+
 /* C *= BETA, as BLAS means it: 1 does nothing, 0 overwrites C without reading it. */
 void gemm_beta(const gemm_call *, float BETA);
 

@@ -30,6 +30,7 @@ struct gemm_plan {
     gemm_kept kept;
     size_t counted;             /* of `norm` and of kept.bytes, in the sum below */
     bool used;                  /* a call with it was done */
+    gemm_step step;             /* of the host */
     uint64_t weights;           /* their fingerprint, under GEMM_CHECK; else 0 */
 };
 
@@ -167,6 +168,17 @@ bool gemm_plan_is_old(gemm_plan *plan, const conv_call *c)
     const uint64_t before = plan->weights;
     plan->weights = fingerprint_of(c);
     return before && before != plan->weights;
+}
+
+gemm_step gemm_plan_step(gemm_plan *const *slot)
+{
+    const bool stands = *slot && (*slot)->key.row == gemm_chosen();
+    return stands ? (*slot)->step : (gemm_step){0, 0};
+}
+
+void gemm_plan_set_step(gemm_plan *const *slot, gemm_step step)
+{
+    if (*slot && (*slot)->used) (*slot)->step = step;
 }
 
 bool gemm_plan_is_new(const gemm_plan *plan)

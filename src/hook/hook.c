@@ -189,15 +189,6 @@ static int halves(const layer *pool)
            pool->w == 2 * pool->out_w;
 }
 
-/* Returns 0 when the convolution and its maxpool have to run one after the other. */
-static int convolve_and_pool(hook_net net)
-{
-    const layer *l = &net.layers[net.index];
-    if (net.index + 1 >= net.n || !halves(l + 1) || !convolution_hooked(*l, net)) return 0;
-    if (!is_applied_by_row(l->activation) || !is_inner(net, net.index)) return 0;
-    return convolve(*l, net, 1, l[1].output);
-}
-
 static layer_call shortcut_call(layer l, hook_net net, const float *first, layer_input input[2])
 {
     input[0] = (layer_input){first, l.inputs};
@@ -232,33 +223,94 @@ static int shortcut_behind(hook_net net, int i)
     return 0;
 }
 
-/* One or two 1x1 convolutions around a depthwise one, and a shortcut behind them. Returns how many
-   layers ran, or 0. */
-static int convolve_chain(hook_net net)
+/* ---- steps: a convolution and the layers behind it as one call ---- */
+
+enum { CHAIN_MOST = 3, STEPS_MOST = 2 * CHAIN_MOST };
+
+/*
+ * A gemm_step here:
+ *
+ *   convs   layers      what runs
+ *   1       1           the convolution alone
+ *   1       2           and the maxpool behind it
+ *   2, 3    as many     a chain of convolutions: one or two 1x1 ones around a depthwise one
+ *   2, 3    more        and the shortcut behind them. Layers between them do nothing
+ */
+
+/* Convolution `i` of a chain that begins at net.index can follow the one before it. */
+static int continues_chain(hook_net net, int i)
 {
-    int i, count;
-    conv_call calls[3];
-    conv_norm norm[3];
-    const conv_norm *norms[3];
-    gemm_plan **slots[3];
-    for (i = 0; i < 3 && net.index + i < net.n; ++i) {
-        layer l = net.layers[net.index + i];
-        if (!convolution_hooked(l, net) || !is_applied_by_row(l.activation)) break;
-        if (i && !is_inner(net, net.index + i - 1)) break;
-        if (!hook_kept(&l, &slots[i], &norm[i])) break;
-        norms[i] = l.batch_normalize ? &norm[i] : 0;
-        calls[i] = call_of(l, i ? 0 : net.input, 0, l.output);
+    const layer *l = &net.layers[net.index + i];
+    if (net.index + i >= net.n || !convolution_hooked(*l, net)) return 0;
+    return is_applied_by_row(l->activation) && (!i || is_inner(net, net.index + i - 1));
+}
+
+/* The steps with several layers that this network allows, the longest first. Returns how many. */
+static int find_steps(hook_net net, gemm_step steps[STEPS_MOST])
+{
+    int found = 0, convs = 0, behind;
+    while (convs < CHAIN_MOST && continues_chain(net, convs)) ++convs;
+    if (!convs) return 0;
+    const int pools = net.index + 1 < net.n && halves(&net.layers[net.index + 1]);
+    for (; convs >= 2; --convs) {
+        behind = shortcut_behind(net, net.index + convs - 1);
+        if (behind) steps[found++] = (gemm_step){convs, behind - net.index + 1};
+        steps[found++] = (gemm_step){convs, convs};
     }
-    for (count = i; count >= 2; --count) {
-        int behind = shortcut_behind(net, net.index + count - 1);
-        if (behind) {
-            layer_input input[2];
-            layer_call call = shortcut_call(net.layers[behind], net, 0, input);
-            if (gemm_conv_chain(calls, norms, count, slots, &call)) return behind - net.index + 1;
-        }
-        if (gemm_conv_chain(calls, norms, count, slots, 0)) return count;
+    if (pools && is_inner(net, net.index)) steps[found++] = (gemm_step){1, 2};
+    return found;
+}
+
+static int run_chain(hook_net net, gemm_step s)
+{
+    conv_call calls[CHAIN_MOST];
+    conv_norm norm[CHAIN_MOST];
+    const conv_norm *norms[CHAIN_MOST];
+    gemm_plan **slots[CHAIN_MOST];
+    layer_input input[2];
+    layer_call shortcut;
+    int i;
+    for (i = 0; i < s.convs; ++i) {
+        const layer *l = &net.layers[net.index + i];
+        if (!hook_kept(l, &slots[i], &norm[i])) return 0;
+        norms[i] = l->batch_normalize ? &norm[i] : 0;
+        calls[i] = call_of(*l, i ? 0 : net.input, 0, l->output);
     }
-    return 0;
+    if (s.layers > s.convs)
+        shortcut = shortcut_call(net.layers[net.index + s.layers - 1], net, 0, input);
+    return gemm_conv_chain(calls, norms, s.convs, slots, s.layers > s.convs ? &shortcut : 0);
+}
+
+/* Returns 0 when the row declines. */
+static int run_step(hook_net net, gemm_step s)
+{
+    const layer *l = &net.layers[net.index];
+    if (s.convs > 1) return run_chain(net, s);
+    return halves(l + 1) && convolve(*l, net, 1, l[1].output);
+}
+
+/*
+ * Runs the convolution net.index with layers behind it. Returns how many layers ran, or 0: the
+ * convolution is alone. The step that the row takes is kept with the plan of the layer, so the
+ * layers behind are looked at once.
+ */
+static int run_fused(hook_net net)
+{
+    const layer *l = &net.layers[net.index];
+    gemm_step steps[STEPS_MOST];
+    conv_norm norm;
+    gemm_plan **slot;
+    int i, found;
+    if (!convolution_hooked(*l, net) || !is_applied_by_row(l->activation)) return 0;
+    if (!hook_kept(l, &slot, &norm)) return 0;
+    const gemm_step known = gemm_plan_step(slot);
+    if (known.layers == 1) return 0;
+    if (known.layers && run_step(net, known)) return known.layers;
+    found = find_steps(net, steps);
+    for (i = 0; i < found && !run_step(net, steps[i]);) ++i;
+    const gemm_step taken = i < found ? steps[i] : (gemm_step){1, 1};
+    gemm_plan_set_step(slot, taken);
+    return i < found ? taken.layers : 0;
 }
 
 /* The images of a batch one by one where each input gives only one of its groups of channels. */
@@ -343,9 +395,8 @@ int hook_take(hook_net net, float *output)
     if (l.output != output) return -1;
     switch (l.type) {
     case CONVOLUTIONAL:
-        done = convolve_chain(net);
+        done = run_fused(net);
         if (done) return i + done - 1;
-        if (convolve_and_pool(net)) return i + 1;
         if (!convolution_hooked(l, net) || !convolve(l, net, 0, l.output)) return -1;
         other_activation(l);
         return i;
@@ -399,9 +450,8 @@ int hook_layer(layer l, network net)
 
 int hook_forward(network net)
 {
-    const int chained = convolve_chain(net);
-    if (chained) return net.index + chained - 1;
-    if (convolve_and_pool(net)) return net.index + 1;
+    const int fused = run_fused(net);
+    if (fused) return net.index + fused - 1;
     forward_layer(net.layers[net.index], net);
     return net.index;
 }

@@ -3,7 +3,7 @@
  * Plans of layers: what the driver keeps for a layer, and that Darknet drops it.
  *
  *   test_plans [--row NAME] PLANS_CFG RESIZE_CFG
- *   test_plans --decisions CFG...
+ *   test_plans --decisions CHAIN_CFG CFG...
  *
  * A row of this test keeps a copy of the weights and computes with the copy. So a plan that should
  * have been dropped gives wrong outputs. The test changes weights by every function of Darknet that
@@ -11,7 +11,7 @@
  * done with `packed`, whatever it keeps. With --row it is done with that row, and nothing else.
  *
  * --decisions counts what `packed` decides in each pass of a network: nothing from the third on,
- * until a setting changes.
+ * until a setting changes. CHAIN_CFG has chains with a shortcut: how they run is kept too.
  */
 #include "driver/driver.h"
 #include "support/child.h"
@@ -639,10 +639,54 @@ static void test_decisions(const char *cfg)
     free_network(net);
 }
 
+/* Of the layers: those that run with others behind them, as the hook found out. */
+typedef struct fused {
+    int chains, shortcuts;
+} fused;
+
+static fused count_fused(const network *net)
+{
+    fused count = {0, 0};
+    for (int i = 0; i < net->n; ++i) {
+        const layer *l = &net->layers[i];
+        if (l->type != CONVOLUTIONAL) continue;
+        const gemm_step s = gemm_plan_step(l->plan);
+        count.chains += s.convs > 1;
+        count.shortcuts += s.convs > 1 && s.layers > s.convs;
+    }
+    return count;
+}
+
+static void test_steps(const char *cfg)
+{
+    gemm_set_variant(gemm_find("packed"));
+    network *net = network_make(cfg, SEED);
+    float *input = calloc((size_t)net->inputs * (size_t)net->batch, sizeof *input);
+    if (!input) exit(2);
+    network_predict(net, input);
+    const fused found = count_fused(net);
+    network_predict(net, input);
+    const fused again = count_fused(net);
+    gemm_set_variant(gemm_find("stock"));
+    const fused other = count_fused(net);
+    gemm_set_variant(gemm_find("packed"));
+    weights_changed(net);
+    const fused changed = count_fused(net);
+    if (found.chains >= 2 && found.shortcuts && again.chains == found.chains &&
+        again.shortcuts == found.shortcuts && !other.chains && !changed.chains)
+        report_pass("steps");
+    else
+        report_fail("steps", "%d chains and %d shortcuts, then %d; another row %d, changed %d",
+                    found.chains, found.shortcuts, again.chains, other.chains, changed.chains);
+    free(input);
+    free_network(net);
+}
+
 int main(int argc, char **argv)
 {
     if (argc > 2 && !strcmp(argv[1], "--decisions")) {
         if (!freopen("/dev/null", "w", stderr)) return 2;
+        test_steps(argv[2]);
         for (int i = 2; i < argc; ++i) test_decisions(argv[i]);
         return report_status();
     }
