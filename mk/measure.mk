@@ -5,6 +5,7 @@
 # it. Ctrl-C ends the measurement, and the shell goes on to close the result.
 # $(call open_result,FOLDER) and, behind the command, $(call close_result,STATUSES OF A WHOLE ONE,FILE)
 open_result = result=$$(bench/studies/result.sh open $(1)) || exit 1; trap : INT TERM
+comma = ,
 close_result = bench/studies/result.sh close "$$result" $$? $(if $(1),'$(1)' $(2))
 
 .PHONY: detect plan detect-all tune gprof loops explain bench bench-cl ladder bench-detect bench-peers ab ab-commits report
@@ -62,20 +63,22 @@ ladder: all $(OUT)/bench/bench_cl ## the search of the Adreno 330 paper on the d
 SET_TRAINED = $(if $(NETWORKS),:,$(SET_OWN_NETWORKS))
 SET_OWN_NETWORKS = $(SET_WEIGHTS); set -- $(call quote,$(CFG))="$$weights"; for model in $(call quote,$(MODELS))/*.weights; do \
     [ ! -f "$$model" ] || set -- "$$@" "$${model%.weights}.cfg=$$model"; done
-bench-detect: all default-weights $(OUT)/bench/bench_detect ## forward passes by hook and by im2col: NETWORKS THREADS ROUNDS OPTIONS
+bench-detect: all default-weights $(OUT)/bench/bench_detect ## forward passes by hook and by im2col: NETWORKS THREADS ROUNDS OPTIONS; COLD=1: the first one of new processes
 	@$(SET_TRAINED); set -- $(or $(NETWORKS),"$$@" \
 	    $(patsubst %,cfg/%.cfg,alexnet extraction resnet18 darknet19 yolov2-tiny yolov3)); \
 	    $(call open_result,$(BUILD)/bench-detect); \
-	    bench/studies/result.sh keep "$$result/bench-detect.txt" $(OUT)/bench/bench_detect --threads $(THREADS) --rounds $(ROUNDS) $(OPTIONS) $(call quote,$(IMAGE)) "$$@"; $(close_result)
+	    bench/studies/result.sh keep "$$result/bench-detect.txt" $(if $(filter 1,$(COLD)), \
+	        bench/studies/cold.sh $(OUT)/bench/bench_detect $(lastword $(subst $(comma), ,$(THREADS))) $(ROUNDS), \
+	        $(OUT)/bench/bench_detect --threads $(THREADS) --rounds $(ROUNDS) $(OPTIONS)) $(call quote,$(IMAGE)) "$$@"; $(close_result)
 
 # By default with 1, 2, 4 ... and all cores.
 PEERS_THREADS = $(if $(filter file,$(origin THREADS)),,--threads $(THREADS))
 PEERS_VENV = $(BUILD)/peers/venv
-bench-peers: all default-weights $(OUT)/bench/bench_detect ## the hook beside onnxruntime, OpenVINO, ncnn, OpenCV and LiteRT (from PyPI): NETWORKS THREADS ROUNDS PEERS_PYTHON
+bench-peers: all default-weights $(OUT)/bench/bench_detect ## the hook beside onnxruntime, OpenVINO, ncnn, OpenCV and LiteRT (from PyPI): NETWORKS THREADS ROUNDS PEERS_PYTHON; COLD=1: the first pass of new processes
 	@$(if $(PEERS_PYTHON),,bench/peers/venv.sh $(PEERS_VENV) || { [ $$? = 3 ]; exit; };) \
 	    $(SET_TRAINED); set -- $(or $(NETWORKS),"$$@"); $(call open_result,$(BUILD)/peers); \
 	    $(or $(PEERS_PYTHON),$(PEERS_VENV)/bin/python) -B bench/peers/peers.py --bench $(OUT)/bench/bench_detect \
-	    --out "$$result" $(PEERS_THREADS) --rounds $(ROUNDS) $(call quote,$(IMAGE)) "$$@"; \
+	    --out "$$result" $(PEERS_THREADS) --rounds $(ROUNDS) $(if $(filter 1,$(COLD)),--cold) $(call quote,$(IMAGE)) "$$@"; \
 	    status=$$?; rm -rf "$$result"/[0-9]*-*/; (exit $$status); $(close_result)
 
 AB_WEIGHTS = $(if $(WEIGHTS)$(BESIDE)$(filter cfg/yolov3-tiny.cfg,$(CFG)),--weights "$$weights")

@@ -17,17 +17,21 @@
  *   input FILE   "done"; FILE has the network's input: floats, channel by channel
  *   raw FILE     "done"; FILE has the raw outputs of a pass: floats, layer by layer
  *   turn N       milliseconds of a pass, the mean of N
+ *   first        milliseconds from the start of reading the network to the end of a pass, and the
+ *                most KiB that the process had in memory. To be asked before any other pass
  */
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "darknet.h"
 #include "common/json.h"
 #include "common/machine.h"
 #include "common/stats.h"
+#include "util/clock.h"
 #include "detect/outputs.h"
 #include "detect/subject.h"
 #include "driver/driver.h"
@@ -247,6 +251,17 @@ static void print_machine(void)
     puts("}");
 }
 
+static double begun_ms;         /* before the network was read */
+
+static void print_first(const subject *s)
+{
+    struct rusage used;
+    pass(s, AS_SET, thread_counts[0]);
+    const double ms = gemm_now_ms() - begun_ms;
+    getrusage(RUSAGE_SELF, &used);
+    printf("%.6f %ld\n", ms, used.ru_maxrss);
+}
+
 /* Returns whether it is a command. */
 static bool answer(const subject *s, const char *command)
 {
@@ -264,6 +279,8 @@ static bool answer(const subject *s, const char *command)
         free(values);
     } else if (!strncmp(command, "turn ", 5) && gemm_parse_int(command + 5, 1, 1000000, &passes)) {
         printf("%.6f\n", turn(s, AS_SET, thread_counts[0], passes));
+    } else if (!strcmp(command, "first")) {
+        print_first(s);
     } else {
         return false;
     }
@@ -278,8 +295,8 @@ static int serve(const subject *s)
     while (fgets(line, sizeof line, stdin)) {
         line[strcspn(line, "\n")] = '\0';
         if (answer(s, line)) continue;
-        fprintf(stderr, "bench_detect: '%s' is none of 'machine', 'input FILE', 'raw FILE' and "
-                        "'turn N'\n", line);
+        fprintf(stderr, "bench_detect: '%s' is none of 'machine', 'input FILE', 'raw FILE', "
+                        "'turn N' and 'first'\n", line);
         return 2;
     }
     return 0;
@@ -352,6 +369,7 @@ int main(int argc, char **argv)
     const image picture = load_image_color(argv[i++], 0, 0);
     bool right = true;
     if (serves) {
+        begun_ms = gemm_now_ms();
         const subject s = subject_make(argv[i], picture);
         return serve(&s);
     }

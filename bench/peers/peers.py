@@ -1,12 +1,16 @@
 # SPDX-License-Identifier: MIT
 """Forward passes of this project and of other runtimes, in turns.
 
-    python3 peers.py --bench BENCH_DETECT --out FOLDER [--threads N,N...] [--rounds N]
+    python3 peers.py --bench BENCH_DETECT --out FOLDER [--threads N,N...] [--rounds N] [--cold]
                      IMAGE CFG=WEIGHTS...
 
 Each contestant is a process: `bench_detect --serve` for this project, and runtime.py for each other
 runtime, all with the same number of threads. In every round each has its turn, and the next round
 starts with another one. Who waits is stopped (SIGSTOP), so that no thread of it spins.
+
+--cold: a turn is a new process. Its time goes from reading the network to the end of the first
+pass; the image is prepared, and a runtime's module is imported. Peak MB is all that the process has
+in memory, Python and the module too.
 
 Before, the raw outputs of each contestant are compared with those of Darknet's own loops (row stock
 with im2col). A difference above BOUND voids the time. The difference of an output is its largest
@@ -40,7 +44,8 @@ TURN_MS = 100           # a turn lasts about this long
 PATIENCE_S = 600        # without an answer
 RUNTIME = os.path.join(os.path.dirname(os.path.abspath(__file__)), 'runtime.py')
 COLUMNS = ('network', 'threads', 'runtime', 'version', 'status', 'reason', 'difference', 'passes',
-           'median_ms', 'low_ms', 'high_ms', 'ratio', 'ratio_low', 'ratio_high', 'fastest_peer')
+           'median_ms', 'low_ms', 'high_ms', 'ratio', 'ratio_low', 'ratio_high', 'fastest_peer',
+           'peak_mb')
 
 
 class Failed(Exception):
@@ -174,6 +179,8 @@ def table_line(e):
     else:
         cells += ['', '']
     cells.append(f'{e["difference"]:.1e}' if 'difference' in e else '')
+    if 'peak_mb' in e:
+        cells.append(f'{e["peak_mb"]:.0f}')
     return '| ' + ' | '.join(cells) + ' |'
 
 
@@ -249,6 +256,43 @@ def take_turn(process, passes):
     ms = float(process.ask(f'turn {passes}'))
     process.pause()
     return ms
+
+
+def run_cold(options, network, entry, threads):
+    """One process from its start to its end: milliseconds, and its peak in MB."""
+    process = network.start(options, entry['runtime'], threads)
+    try:
+        ms, kib = process.ask('first').split()
+    finally:
+        process.end()
+    return float(ms), int(kib) / 1e3 * 1.024
+
+
+def measure_cold(options, network, threads):
+    """The same as measure(), with a new process in each turn."""
+    entries = []
+    for name, version in options.versions.items():
+        e = {'network': network.name, 'threads': threads, 'runtime': name, 'version': version,
+             'status': 'ok', 'reason': '', 'ms': [], 'passes': 1}
+        entries.append(e)
+        process = attempt(e, lambda: network.start(options, name, threads))
+        if process:
+            attempt(e, lambda: network.check(process, e))
+            process.end()
+    peaks = {e['runtime']: [] for e in entries}
+    for r in range(options.rounds):
+        first = r % len(entries)
+        for e in entries[first:] + entries[:first]:
+            turn = attempt(e, lambda: run_cold(options, network, e, threads)) \
+                if e['status'] == 'ok' else None
+            if turn:
+                e['ms'].append(turn[0])
+                peaks[e['runtime']].append(turn[1])
+    for e in entries:
+        if e['status'] == 'ok':
+            e['peak_mb'] = quantile(peaks[e['runtime']], .5)
+    summarize(entries)
+    return entries
 
 
 def measure(options, network, threads):
@@ -329,6 +373,7 @@ def read_options():
     parser.add_argument('--out', required=True, help='the folder of the results')
     parser.add_argument('--threads', type=whole_numbers, default=powers_of_two())
     parser.add_argument('--rounds', type=whole_number, default=9)
+    parser.add_argument('--cold', action='store_true', help='each turn is a new process')
     parser.add_argument('image')
     parser.add_argument('networks', nargs='+', metavar='CFG=WEIGHTS')
     options = parser.parse_args()
@@ -378,14 +423,17 @@ def say_head(options, head):
     settings = ' '.join(f'{k}={v}' for k, v in head['settings'].items())
     lines = [f'- machine: {m["cpu"]}, {m["cores"]} cores, {m["caches"]}, {m["memory_gib"]:.1f} GiB',
              f'- system: {m["os"]}, load {m["load"]:.2f}, Python {head["python"]}',
-             f'- run: {head["time"]}, rounds {options.rounds}, {TURN_MS} ms a turn',
+             f'- run: {head["time"]}, rounds {options.rounds}, '
+             + ('a new process a turn, ms to the end of its first pass' if options.cold
+                else f'{TURN_MS} ms a turn'),
              f'- settings: {settings or "none"}']
     lines += [f'- {name}: {version}' for name, version in head['versions'].items()]
     lines += [f'- {name} is left out: {reason}' for name, reason in head['left_out'].items()]
     lines += ["- difference: from the raw outputs of Darknet's own loops; "
               f'above {BOUND:g} the time is void',
               '', f'| network | threads | runtime | ms | middle half | {OURS} / runtime '
-              '| middle half | difference |', '|---|---|---|---|---|---|---|---|']
+              '| middle half | difference |' + (' peak MB |' if options.cold else ''),
+              '|---|---|---|---|---|---|---|---|' + ('---|' if options.cold else '')]
     say(options, '\n'.join(lines))
 
 
@@ -439,7 +487,7 @@ def main():
             refused += 1
             continue
         for threads in options.threads:
-            entries = measure(options, network, threads)
+            entries = (measure_cold if options.cold else measure)(options, network, threads)
             results += entries
             say(options, '\n'.join(map(table_line, entries)))
     say_summary(options, results)

@@ -9,6 +9,8 @@ prints its version when the network is loaded. Then it answers each line of stan
 line, as `bench_detect --serve` does:
     raw FILE    "done"; FILE has the outputs of a pass, in the order of OUTPUT...
     turn N      milliseconds of a pass, the mean of N
+    first       milliseconds from the model's file to the end of a pass, and the most KiB that the
+                process had in memory. The module was imported before. Ask it before any other pass
 
 All compute in single precision with THREADS threads. Anything else is left at its default. A
 runtime is a function that loads a model and returns a function from the image to the outputs. It
@@ -16,6 +18,7 @@ imports its module itself, because the others may be missing.
 """
 
 import os
+import resource
 import subprocess
 import sys
 import time
@@ -163,11 +166,18 @@ def serve(name, model, threads, input_path, shape, outputs, answers):
     if name == 'litert':
         convert_for_litert(model)
         image = numpy.ascontiguousarray(image.transpose(0, 2, 3, 1))
+    start = time.perf_counter()
     run = RUNTIMES[name](model, threads, outputs)
+    loaded = time.perf_counter() - start
     print(version, file=answers, flush=True)
     for line in sys.stdin:
-        command, argument = line.split(maxsplit=1)
-        if command == 'raw':
+        command, _, argument = line.partition(' ')
+        if command.strip() == 'first':
+            start = time.perf_counter()
+            run(image)
+            ms = (loaded + time.perf_counter() - start) * 1000
+            print(ms, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, file=answers, flush=True)
+        elif command == 'raw':
             write_raw(argument.strip(), run(image))
             print('done', file=answers, flush=True)
         else:

@@ -18,6 +18,13 @@ expect_failure serve-two-counts 'bench_detect --serve --threads N IMAGE' \
     "$bench" --serve --threads 1,2 data/kite.jpg $cfg
 serve 'turn 2' >"$work/output" 2>/dev/null
 check serve-turn grep -Eqx '[0-9]+\.[0-9]+' "$work/output"
+serve first >"$work/output" 2>/dev/null
+check serve-first grep -Eqx '[0-9]+\.[0-9]+ [1-9][0-9]{3,}' "$work/output"
+
+# ---- the first pass of new processes ----
+bench/studies/cold.sh "$bench" 1 2 data/kite.jpg $cfg=$weights >"$work/output" 2>"$work/err"
+check cold [ "$(grep -c '^kite-demo ' "$work/output") $(grep -c . "$work/err")" = '4 0' ]
+expect_failure cold-network "nowhere.cfg" bench/studies/cold.sh "$bench" 1 1 data/kite.jpg nowhere.cfg
 
 # ---- venv.sh, with a false pip ----
 mkdir -p "$work/venv/bin" "$work/bin"
@@ -195,13 +202,16 @@ END
 for name in openvino ncnn pnnx cv2 ai_edge_litert flatbuffers; do
     echo "raise ImportError('no $name here')" >"$work/modules/$name.py"
 done
-# run_peers KIND: its output and status
+# run_peers KIND [OPTION]: its output and status
 run_peers()
 {
     (export FAKE="$1" PYTHONPATH="$work/modules"
-        peers --rounds 2 --threads 1 data/kite.jpg $cfg=$weights >"$work/$1" 2>"$work/$1.err"
+        peers --rounds 2 --threads 1 $2 data/kite.jpg $cfg=$weights >"$work/$1" 2>"$work/$1.err"
         echo "status $?" >>"$work/$1")
 }
+run_peers right --cold
+check peers-cold sh -c 'grep -qx "status 0" "$1" && grep -q "$2" "$1"' - "$work/right" \
+    '^| kite-demo | 1 | darknet-gemm | [0-9.]* | [-0-9.]* |  |  | [-.0-9e]* | [1-9][0-9]* |$'
 ours='^| kite-demo | 1 | darknet-gemm | [0-9.]* | [-0-9.]* |  |  | [-.0-9e]* |$'
 run_peers right
 check peers-right sh -c 'grep -qx "status 0" "$1" && grep -q "$2" "$1"' - "$work/right" "$ours"
