@@ -23,21 +23,41 @@ build()
     make INSTALL=0 BUILD="$BUILD" CROSS_COMPILE="$cross" DARKNET_SRC="$folder_of_darknet" "$@"
 }
 
+# with PRELOAD PROGRAM ARGUMENT...
+with()
+{
+    library_before=$1
+    shift
+    OMP_WAIT_POLICY=passive GEMM_THREADS=2 ${emulator:-env} ${emulator:+-E} "LD_PRELOAD=$library_before" "$@"
+}
+
 # run CLIENT LIBRARY PRELOAD OUTPUT [BATCH]
 run()
 {
-    OMP_WAIT_POLICY=passive GEMM_THREADS=2 ${emulator:-env} ${emulator:+-E} "LD_PRELOAD=$3" "$1" "$2" 3 cfg/kite-demo.cfg cfg/kite-demo.weights ${5:-1} \
+    with "$3" "$1" "$2" 3 cfg/kite-demo.cfg cfg/kite-demo.weights ${5:-1} \
         >"$work/all" 2>"$4.error"
-    grep -a '^first\|^halved\|^again\|^single' "$work/all" >"$4"
+    grep -a '^first\|^halved\|^again\|^single\|^reborn' "$work/all" >"$4"
 }
 
-# close_to FILE FILE: at most 1e-4 of the largest apart
+# compile_client SOURCE FOLDER PROGRAM [LINKED...]: a client of tests/support, for the headers of FOLDER
+compile_client()
+{
+    source=$1 headers=$2 program=$3
+    shift 3
+    $CC -O1 -D_GNU_SOURCE -Isrc $(setup/layers.sh "$headers" "$work/made") "tests/support/$source.c" tests/support/fork_host.c \
+        -o "$program" "$@" -ldl -lm -lpthread
+}
+
+# close_to FILE FILE: at most 1e-4 of the largest apart. The first file is Darknet's own. It may hold NaN, because
+# AlexeyAB's logistic gives NaN below -88 where the compiler divides by a reciprocal (-Ofast).
 close_to()
 {
     [ "$(wc -l <"$1")" = "$(wc -l <"$2")" ] && paste -d ' ' "$1" "$2" | awk '
+        $4 ~ /nan|inf/ { print "not a number: " $0; wrong = 1; exit }
+        $2 ~ /nan/ { next }
         { d = $2 - $4; if (d < 0) d = -d; a = $2 < 0 ? -$2 : $2
-          if (d > worst) worst = d; if (a > most) most = a }
-        END { print worst, most; exit !(most > 0 && worst <= 1e-4 * most) }'
+          if (d > worst) worst = d; if (a > most) most = a; ++compared }
+        END { print worst, most; exit !(!wrong && 2 * compared > NR && most > 0 && worst <= 1e-4 * most) }'
 }
 
 # fork NAME FOLDER LIBRARY
@@ -46,7 +66,7 @@ fork()
 {
     build "$2" "$OUT/libdarknet-layers.so" >"$work/make" 2>&1 ||
         { fail "$1-builds" "$(tail -n 3 "$work/make")"; return; }
-    $CC -O1 -D_GNU_SOURCE -Isrc $(setup/layers.sh "$2" "$work/made") tests/support/fork_client.c -o "$work/client" -ldl -lm
+    compile_client fork_client "$2" "$work/client"
     cp "$OUT/libdarknet-layers.so" "$work/layers.so"
     run "$work/client" "$3" '' "$work/alone"
     run "$work/client" "$3" "$work/layers.so" "$work/layers"
@@ -55,6 +75,35 @@ fork()
     if [ -z "$said" ]; then pass "$1-silent"; else fail "$1-silent" "$said"; fi
     GEMM_TRACE=$work/trace run "$work/client" "$3" "$work/layers.so" "$work/traced"
     check "$1-whole-layers" grep -q ' pad ' "$work/trace"
+    batches "$1" "$2" "$3"
+    two_networks "$1" "$2" "$3"
+}
+
+# batches NAME FOLDER LIBRARY: 2 to 8 images at a time, against one by one and against Darknet alone
+batches()
+{
+    compile_client fork_batch "$2" "$work/batch"
+    sed 's/^batch=.*/batch=8/' cfg/kite-demo.cfg >"$work/batch.cfg"
+    for preload in '' "$work/layers.so"; do
+        with "$preload" "$work/batch" "$3" 1 "$work/batch.cfg" draw 8 >"$work/all" 2>"$work/batch.error"
+        status=$?
+        grep -a '^batch[1-8]\.' "$work/all" >"$work/batch.${preload:+layers}"
+        [ -z "$preload" ] || check "$1-batches-one-by-one" sh -c "grep -a '^batch of \|^network_predict' '$work/all'; exit $status"
+    done
+    check "$1-batches" close_to "$work/batch." "$work/batch.layers"
+}
+
+# two_networks NAME FOLDER LIBRARY: at once, from two threads; with the library, and both against Darknet alone
+two_networks()
+{
+    compile_client fork_threads "$2" "$work/threads"
+    for preload in '' "$work/layers.so"; do
+        with "$preload" "$work/threads" "$3" 20 cfg/kite-demo.cfg draw cfg/kite-demo.cfg draw >"$work/all" 2>"$work/threads.error"
+        status=$?
+        grep -a '^network[01] ' "$work/all" >"$work/threads.${preload:+layers}"
+        [ -z "$preload" ] || check "$1-two-threads" sh -c "grep -a 'passes differ' '$work/all'; exit $status"
+    done
+    check "$1-two-networks" close_to "$work/threads." "$work/threads.layers"
 }
 
 # other NAME FOLDER LIBRARY: the library that was made for FOLDER stays out, and the outputs are those of `alone`
@@ -78,8 +127,7 @@ fake()
     own=$(sed -n 's/^own //p' "$work/layers.error" | sort -un | tr '\n' ' ')
     if [ "$own" = "10 23 " ]; then pass "$name-own-code"; else fail "$name-own-code" "these layers ran Darknet's own code: $own"; fi
     # Linked before Darknet instead of preloaded, as patches/hank-ai has it.
-    $CC -O1 -D_GNU_SOURCE -Isrc $(setup/layers.sh "$folder" "$work/made") tests/support/fork_client.c -o "$work/linked" \
-        -Wl,--no-as-needed,-rpath,"$work" "$work/layers.so" -ldl -lm -lpthread
+    compile_client fork_client "$folder" "$work/linked" -Wl,--no-as-needed,-rpath,"$work" "$work/layers.so"
     cp "$work/layers.so" "$work/libdarknet-layers.so"
     run "$work/linked" "$work/libfake.so" '' "$work/linked.out"
     check "$name-linked-before" close_to "$work/alone" "$work/linked.out"
@@ -100,7 +148,7 @@ patched_fake()
     $CC -shared -fPIC -O1 -o "$work/libpatched.so" -DDARKNET_GEMM -Isrc -I$folder/include tests/support/fake_forks/fake_fork.c \
         "$work/darknet_gemm.o" -lm -pthread -ldl || { fail patched-host "it does not link"; return; }
     $CC -shared -fPIC -O1 -o "$work/libfake.so" -Isrc -I$folder/include tests/support/fake_forks/fake_fork.c -lm
-    $CC -O1 -D_GNU_SOURCE -Isrc $(setup/layers.sh $folder "$work/made") tests/support/fork_client.c -o "$work/client" -ldl -lm
+    compile_client fork_client $folder "$work/client"
     run "$work/client" "$work/libfake.so" '' "$work/alone"
     run "$work/client" "$work/libpatched.so" '' "$work/patched"
     check patched-equal close_to "$work/alone" "$work/patched"
@@ -141,7 +189,7 @@ patched_real()
     check patch-alexeyab setup/patch.sh "$work/tree"
     expect_failure patch-alexeyab-twice 'is patched already' setup/patch.sh "$work/tree"
     check patch-alexeyab-builds make -C "$work/tree" GEMM="$root" BUILD="$BUILD" LIBSO=1 libdarknet.so
-    $CC -O1 -D_GNU_SOURCE -Isrc $(setup/layers.sh "$1" "$work/made") tests/support/fork_client.c -o "$work/client" -ldl -lm
+    compile_client fork_client "$1" "$work/client"
     run "$work/client" "$1/libdarknet.so" '' "$work/alone"
     GEMM_TRACE=$work/trace.patched run "$work/client" "$work/tree/libdarknet.so" '' "$work/patched"
     check patch-alexeyab-equal close_to "$work/alone" "$work/patched"

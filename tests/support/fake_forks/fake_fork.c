@@ -14,6 +14,9 @@ typedef Darknet::NetworkState state_of_pass;
 #define TYPE(name) Darknet::ELayerType::name
 #define C_NAME extern "C"
 #define hook_layers(net, state) (-1)
+#define hook_layer_changes(l) ((void)0)
+#define hook_network_changes(net) ((void)0)
+#define FREED Layer &
 #define PATH const char *
 #else
 #include "darknet.h"
@@ -22,6 +25,7 @@ typedef network_state state_of_pass;
 #define ARGUMENTS layer l, state_of_pass s
 #define TYPE(name) name
 #define C_NAME
+#define FREED layer
 #define PATH char *
 #endif
 
@@ -379,6 +383,7 @@ static void fill(float *to, int n, float low, float high)
 void load_weights(network *net, PATH file)
 {
     (void)file;
+    hook_network_changes(net);
     fill(NULL, 0, 0, 0);
     for (int i = 0; i < net->n; ++i) {
         layer *l = &net->layers[i];
@@ -390,6 +395,31 @@ void load_weights(network *net, PATH file)
         fill(l->rolling_mean, n, -.1f, .1f);
         fill(l->rolling_variance, n, .00001f, 1.2f);    /* so that the epsilon counts */
     }
+}
+
+void set_batch_network(network *net, int batch)
+{
+    net->batch = batch;
+    for (int i = 0; i < net->n; ++i) net->layers[i].batch = batch;
+}
+
+void free_layer(FREED l)
+{
+    hook_layer_changes(&l);
+    free(l.weights);
+    free(l.biases);
+    free(l.scales);
+    free(l.rolling_mean);
+    free(l.rolling_variance);
+    free(l.input_layers);
+    free(l.input_sizes);
+    if (l.type != TYPE(DROPOUT)) free(l.output);
+}
+
+C_NAME void free_network_ptr(network *net)
+{
+    for (int i = 0; i < net->n; ++i) free_layer(net->layers[i]);
+    free(net->layers);
 }
 
 C_NAME network *load_network_custom(PATH cfg, PATH weights, int clear, int batch)
