@@ -2,7 +2,7 @@
 # libdarknet-layers.so: whole layers for a Darknet that nobody patches. It is libdarknet-gemm.so, and
 # the hook besides, compiled against the headers of that Darknet (DARKNET_SRC, or Debian's package).
 
-LAYERS_SOURCES = src/hook/hook.c $(addprefix src/hook/preload/,doors.c elements.c slots.c)
+LAYERS_SOURCES = src/hook/hook.c $(addprefix src/hook/preload/,doors.c elements.c pass.c slots.c)
 # So that the loops of elements.c become vectors.
 LAYERS_OPTS = $(if $(filter -O2,$(GEMM_OPTS)),-O3)
 # The names of doors.h behind those of libdarknet-gemm.so. It is preloaded alone, so no name has a version.
@@ -17,14 +17,34 @@ $(OUT)/libdarknet-layers.so: FORCE $(OUT)/gemm.o $(LIBRARY_DOORS) $(LIBRARY_REST
 	    $(GEMM_OPTS) $(LAYERS_OPTS) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) -shared -Wl,-soname,$(@F) -Wl,-Bsymbolic-functions $(NO_UNDEFINED) \
 	    -Wl,--version-script=$(OUT)/layers.map $(LAYERS_SOURCES) $(filter %.o,$^) -o $@ $(GEMM_LIBS) $(LDLIBS)
 
-# The hook and the variants in one object, OBJECT, which a patched AlexeyAB's Darknet links. Only what
-# Darknet calls stays public.
-PATCHED_SOURCES = src/hook/hook.c $(addprefix src/hook/preload/,elements.c patched.c slots.c)
-hook-object: $(OUT)/gemm.o $(LIBRARY_REST)
+# hook_object OBJECT, SOURCES, NAMES: the hook and the variants in one object, against the headers of
+# DARKNET_SRC. Only the names stay public, which Darknet calls.
+define hook_object
 	$(Q)flags=$$(CC=$(call quote,$(CC)) CXX=$(call quote,$(CXX)) setup/layers.sh $(call quote,$(DARKNET_SRC)) $(OUT)/layers) && \
 	    $(CC) -std=gnu11 -D_GNU_SOURCE -Wall -Wextra -fPIC -fno-lto -Isrc $(PREFIX_MAP) $$flags $(GEMM_OPTS) $(LAYERS_OPTS) \
-	    -r -nostdlib $(PATCHED_SOURCES) $(filter %.o,$^) -o $(call quote,$(OBJECT)) && \
-	    $(OBJCOPY) -G hook_layers -G hook_layer_changes -G hook_network_changes $(call quote,$(OBJECT))
+	    -r -nostdlib src/hook/hook.c $(addprefix src/hook/preload/,elements.c slots.c $(2)) $(filter %.o,$^) -o $(call quote,$(1)) && \
+	    $(OBJCOPY) $(addprefix -G ,$(3)) $(call quote,$(1))
+endef
+
+# What a patched AlexeyAB's Darknet links: OBJECT.
+hook-object: $(OUT)/gemm.o $(LIBRARY_REST)
+	$(call hook_object,$(OBJECT),patched.c,hook_layers hook_layer_changes hook_network_changes)
+
+# What an AlexeyAB's Darknet that is not patched links: a file with options for the linker.
+WRAPPED = parse_network_cfg parse_network_cfg_custom load_weights load_weights_upto free_layer free_layer_custom \
+    fuse_conv_batchnorm resize_network
+empty =
+comma = ,
+$(OUT)/darknet-layers.o: FORCE $(OUT)/gemm.o $(LIBRARY_REST)
+	$(Q)if ! grep -q 'struct network_state' $(call quote,$(DARKNET_SRC))/include/darknet.h 2>/dev/null; then \
+	    echo $(call quote,make wrap: '$(DARKNET_SRC)' is no tree of AlexeyAB: give DARKNET_SRC=folder. Others have make patch and make layers) >&2; exit 1; fi
+	$(call hook_object,$@,wrapped.c pass.c,$(addprefix __wrap_,$(WRAPPED)))
+$(OUT)/darknet-layers.link: $(OUT)/darknet-layers.o
+	@echo '$(subst $(empty) ,,-Wl$(WRAPPED:%=$(comma)--wrap=%)) $(abspath $<) -ldl -lm -lpthread' >$@
+
+.PHONY: wrap
+wrap: $(OUT)/darknet-layers.link ## build what an AlexeyAB's Darknet links without a patch, and print the line for its make: DARKNET_SRC
+	@echo $(call quote,Now$(comma) with the switches of that Darknet: rm -f '$(DARKNET_SRC)/darknet'; make -C '$(DARKNET_SRC)' AVX=1 OPENMP=1 LDFLAGS="-lm -pthread -lgomp @$(abspath $<)")
 
 libdarknet-layers.so: %: $(OUT)/% FORCE
 	@setup/link.sh $< $@

@@ -121,7 +121,7 @@ fake()
 {
     name=$1 folder=tests/support/fake_forks/$2 field=$3 header=$4
     shift 4
-    "$@" -shared -fPIC -O1 -o "$work/libfake.so" -Isrc -I"$folder/${header%/*}" tests/support/fake_forks/fake_fork.c -lm ||
+    "$@" -shared -fPIC -O1 -o "$work/libfake.so" -Isrc -I"$folder/${header%/*}" tests/support/fake_forks/*.c -lm ||
         { fail "$name-host" "it does not compile"; return; }
     fork "$name" "$folder" "$work/libfake.so"
     own=$(sed -n 's/^own //p' "$work/layers.error" | sort -un | tr '\n' ' ')
@@ -145,15 +145,32 @@ patched_fake()
 {
     folder=tests/support/fake_forks/alexeyab
     check patched-object build $folder OBJECT="$work/darknet_gemm.o" hook-object
-    $CC -shared -fPIC -O1 -o "$work/libpatched.so" -DDARKNET_GEMM -Isrc -I$folder/include tests/support/fake_forks/fake_fork.c \
+    $CC -shared -fPIC -O1 -o "$work/libpatched.so" -DDARKNET_GEMM -Isrc -I$folder/include tests/support/fake_forks/*.c \
         "$work/darknet_gemm.o" -lm -pthread -ldl || { fail patched-host "it does not link"; return; }
-    $CC -shared -fPIC -O1 -o "$work/libfake.so" -Isrc -I$folder/include tests/support/fake_forks/fake_fork.c -lm
+    $CC -shared -fPIC -O1 -o "$work/libfake.so" -Isrc -I$folder/include tests/support/fake_forks/*.c -lm
     compile_client fork_client $folder "$work/client"
     run "$work/client" "$work/libfake.so" '' "$work/alone"
     run "$work/client" "$work/libpatched.so" '' "$work/patched"
     check patched-equal close_to "$work/alone" "$work/patched"
     own=$(sed -n 's/^own //p' "$work/patched.error" | sort -un | tr '\n' ' ')
     if [ "$own" = "10 23 " ]; then pass patched-own-code; else fail patched-own-code "these layers ran Darknet's own code: $own"; fi
+}
+
+# wrap FOLDER: leaves the file of linker options in $OUT
+wrap() { build "$1" wrap; }
+
+# wrapped_fake: the small Darknet of AlexeyAB's kind, linked with the options of `make wrap`
+wrapped_fake()
+{
+    folder=tests/support/fake_forks/alexeyab
+    check wrap-links wrap $folder
+    check wrap-says-how grep -q "LDFLAGS=.*@$OUT/darknet-layers.link" "$work/check"
+    $CC -shared -fPIC -O1 -o "$work/libwrapped.so" -Isrc -I$folder/include tests/support/fake_forks/*.c -lm @"$OUT/darknet-layers.link" ||
+        { fail wrap-host "it does not link"; return; }
+    run "$work/client" "$work/libwrapped.so" '' "$work/wrapped"
+    check wrap-equal close_to "$work/alone" "$work/wrapped"
+    own=$(sed -n 's/^own //p' "$work/wrapped.error" | sort -un | tr '\n' ' ')
+    if [ "$own" = "10 23 " ]; then pass wrap-own-code; else fail wrap-own-code "these layers ran Darknet's own code: $own"; fi
 }
 
 # real NAME FOLDER LIBRARY HOW: the fork itself, if its folder is named
@@ -179,6 +196,7 @@ else
 fi
 fake fake-alexeyab alexeyab group_id include/darknet.h $CC
 patched_fake
+wrapped_fake
 fake fake-hankai hankai group_id src-lib/darknet_layers.hpp $CXX -x c++ -w
 # patched_real TREE: AlexeyAB's Darknet patched and built, its outputs, and unpatched to the last byte
 patched_real()
@@ -198,6 +216,27 @@ patched_real()
     check unpatch-alexeyab setup/patch.sh --undo "$work/tree"
     check unpatch-alexeyab-all-bytes diff -r "$work/before" "$work/tree"
 }
+# wrapped_real TREE: AlexeyAB's Darknet linked again with the options of `make wrap`, its sources as they are
+wrapped_real()
+{
+    mkdir "$work/wrapped_tree"
+    (cd "$1" && tar cf - --exclude='*.so' --exclude=./darknet --exclude=.git .) | tar xf - -C "$work/wrapped_tree"
+    check wrap-alexeyab-options wrap "$1"
+    check wrap-alexeyab-links make -C "$work/wrapped_tree" LIBSO=1 AVX=1 OPENMP=1 LDFLAGS="-lm -pthread -lgomp @$OUT/darknet-layers.link" \
+        darknet libdarknet.so
+    compile_client fork_client "$1" "$work/client"
+    run "$work/client" "$1/libdarknet.so" '' "$work/alone"
+    run "$work/client" "$work/wrapped_tree/libdarknet.so" '' "$work/wrapped"
+    check wrap-alexeyab-equal close_to "$work/alone" "$work/wrapped"
+    darknet_folder "$work/user"
+    for tree in "$1" "$work/wrapped_tree"; do
+        (cd "$work/user" && GEMM_TRACE=$work/trace.wrapped "$tree/darknet" detector test cfg/coco.data cfg/kite-demo.cfg \
+            cfg/kite-demo.weights data/kite.jpg -dont_show 2>/dev/null) | grep -a '^[a-z ]*: [0-9]*%' >"$work/labels.${tree##*/}"
+    done
+    check wrap-alexeyab-labels-there grep -q '%' "$work/labels.wrapped_tree"
+    check wrap-alexeyab-labels diff "$work/labels.${1##*/}" "$work/labels.wrapped_tree"
+    check wrap-alexeyab-whole-layers grep -q ' pad ' "$work/trace.wrapped"
+}
 # patched_sources TREE: hank-ai's sources patched and unpatched to the last byte
 patched_sources()
 {
@@ -210,7 +249,7 @@ patched_sources()
 }
 mkdir "$work/sources"
 [ ! -r "${HANKAI:-/nowhere}/src-cli/CMakeLists.txt" ] || patched_sources "$HANKAI"
-[ ! -r "${ALEXEYAB:-/nowhere}/libdarknet.so" ] || patched_real "$ALEXEYAB"
+[ ! -r "${ALEXEYAB:-/nowhere}/libdarknet.so" ] || { patched_real "$ALEXEYAB"; wrapped_real "$ALEXEYAB"; }
 real alexeyab "${ALEXEYAB:-}" libdarknet.so 'make LIBSO=1 there'
 real hankai "${HANKAI:-}" build/src-lib/libdarknet.so 'cmake -B build and cmake --build build there'
 finish

@@ -12,8 +12,8 @@ for compiler in 'gcc -O1' 'clang -O0'; do
         case $(uname -m)/$file in       # as mk/gemm.mk and setup/layers.sh have it
         x86_64/*_avx512.c) options='-mavx512f -mfma' ;;
         x86_64/*_avx2.c) options='-mavx2 -mfma' ;;
-        */src/hook/preload/elements.c | */src/hook/preload/patched.c) options="-DHOOK_PRELOAD -DHOOK_ALEXEYAB $fake" ;;
-        */fake_fork.c) options=$fake ;;
+        */src/hook/preload/elements.c | */src/hook/preload/patched.c | */src/hook/preload/wrapped.c) options="-DHOOK_PRELOAD -DHOOK_ALEXEYAB $fake" ;;
+        */fake_forks/*.c) options=$fake ;;
         x86_64/src/hook/preload/* | aarch64/src/hook/preload/*) options=-DHOOK_PRELOAD ;;
         */src/hook/preload/*) continue ;;
         *) options= ;;

@@ -15,6 +15,7 @@
  */
 #include "hook/hook.h"
 #include "hook/preload/doors.h"
+#include "hook/preload/pass.h"
 #include "hook/preload/slots.h"
 
 #include <dlfcn.h>
@@ -291,28 +292,11 @@ static void judge(host *h, const void *first, const void *behind)
 
 /* ---- What a door does ---- */
 
-/* Layers that an earlier one of the pass computed too. */
-static _Thread_local struct {
-    const layer *layers;
-    int next, last;
-} done;
-
 static int forward(const layer *l, const pass *p)
 {
-    hook_net net = {PASS_NET(p)->layers, PASS_NET(p)->n, p->index, p->train, p->input, p->delta};
-    if (done.layers == net.layers && done.next == net.index && net.index <= done.last) {
-        ++done.next;
-        return 1;
-    }
-    done.layers = NULL;
-    if (net.index >= net.n) return 0;
-    const int last = hook_take(net, l->output);
-    if (last > net.index) {
-        done.layers = net.layers;
-        done.next = net.index + 1;
-        done.last = last;
-    }
-    return last >= 0;
+    const hook_net net = {PASS_NET(p)->layers, PASS_NET(p)->n, p->index, p->train, p->input,
+                          p->delta};
+    return hook_pass(net, l->output);
 }
 
 static void drop_network(const network *net)

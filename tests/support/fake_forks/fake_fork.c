@@ -4,30 +4,7 @@
  * with those of hankai/. Its layers are plain loops. Each cfg is the same network, which has one of
  * all that the hook does for AlexeyAB's Darknet, and two layers that the hook leaves alone.
  */
-#ifdef __cplusplus
-#include "darknet_internal.hpp"
-using Darknet::Layer;
-typedef Layer layer;
-typedef Darknet::Network network;
-typedef Darknet::NetworkState state_of_pass;
-#define ARGUMENTS Layer &l, state_of_pass s
-#define TYPE(name) Darknet::ELayerType::name
-#define C_NAME extern "C"
-#define hook_layers(net, state) (-1)
-#define hook_layer_changes(l) ((void)0)
-#define hook_network_changes(net) ((void)0)
-#define FREED Layer &
-#define PATH const char *
-#else
-#include "darknet.h"
-#include "hook/preload/patched.h" /* as patches/alexeyab has it; without DARKNET_GEMM nothing */
-typedef network_state state_of_pass;
-#define ARGUMENTS layer l, state_of_pass s
-#define TYPE(name) name
-#define C_NAME
-#define FREED layer
-#define PATH char *
-#endif
+#include "fake_fork.h"
 
 #include <float.h>
 #include <math.h>
@@ -416,40 +393,14 @@ void free_layer(FREED l)
     if (l.type != TYPE(DROPOUT)) free(l.output);
 }
 
-C_NAME void free_network_ptr(network *net)
+network parse_network_cfg_custom(PATH cfg, int batch, int time_steps)
 {
-    for (int i = 0; i < net->n; ++i) free_layer(net->layers[i]);
-    free(net->layers);
-}
-
-C_NAME network *load_network_custom(PATH cfg, PATH weights, int clear, int batch)
-{
-    network *net = (network *)calloc(1, sizeof *net);
-    (void)cfg, (void)clear;
-    net->batch = batch;
-    net->inputs = CHANNELS * SIDE * SIDE;
-    net->layers = (layer *)calloc(MOST, sizeof *net->layers);
-    make_layers(net);
-    load_weights(net, weights);
+    network net;
+    (void)cfg, (void)time_steps;
+    memset(&net, 0, sizeof net);
+    net.batch = batch;
+    net.inputs = CHANNELS * SIDE * SIDE;
+    net.layers = (layer *)calloc(MOST, sizeof *net.layers);
+    make_layers(&net);
     return net;
-}
-
-C_NAME float *network_predict_ptr(network *net, float *input)
-{
-    state_of_pass s;
-    memset(&s, 0, sizeof s);
-    s.net = *net;
-    s.input = input;
-    for (int i = 0; i < net->n; ++i) {
-        s.index = i;
-        const int last = hook_layers(net, &s);
-        if (last >= i) {
-            i = last;
-            s.input = net->layers[i].output;
-            continue;
-        }
-        net->layers[i].forward(net->layers[i], s);
-        s.input = net->layers[i].output;
-    }
-    return s.input;
 }
