@@ -149,9 +149,10 @@ test-bits: data $T/test_bits ## compare the bits of results with a file; UPDATE=
 
 # The forks themselves, where they are at hand.
 .PHONY: test-forks
-test-forks: all ## run libdarknet-layers.so before other Darknets too: ALEXEYAB=folder, built with LIBSO=1, HANKAI=folder, built in its build/
-	@[ -n $(call quote,$(ALEXEYAB)$(HANKAI)) ] || { echo 'ALEXEYAB=folder or HANKAI=folder is needed' >&2; exit 1; }
-	@$(RUN) 'ALEXEYAB=$(if $(ALEXEYAB),$(abspath $(ALEXEYAB))) HANKAI=$(if $(HANKAI),$(abspath $(HANKAI))) tests/system/test_layers.sh'
+test-forks: all ## run libdarknet-layers.so before other Darknets too: ALEXEYAB=folder, built with LIBSO=1, HANKAI=folder and HANKAI_BLAS=folder, built in its build/; FLEXIBLAS=libflexiblas.so
+	@[ -n $(call quote,$(ALEXEYAB)$(HANKAI)$(HANKAI_BLAS)$(FLEXIBLAS)) ] || { echo 'ALEXEYAB=folder, HANKAI=folder, HANKAI_BLAS=folder or FLEXIBLAS=libflexiblas.so is needed' >&2; exit 1; }
+	@$(RUN) $(if $(ALEXEYAB)$(HANKAI)$(HANKAI_BLAS),'$(foreach name,ALEXEYAB HANKAI HANKAI_BLAS,$(if $($(name)),$(name)=$(abspath $($(name))))) tests/system/test_layers.sh') \
+	    $(if $(FLEXIBLAS),'tests/system/test_flexiblas.sh $(abspath $(FLEXIBLAS))')
 
 ifeq ($(OPENCL),1)
 CL_PROGRAMS = $(OUT)/bench/bench_cl $(addprefix $T/,test_cl test_cl_devices test_cl_layers test_cl_trials layer_adreno.so layer_fail.so layer_faulty.so layer_moves.so layer_quick.so layer_strict.so layer_unwritten.so fake_opencl.so)

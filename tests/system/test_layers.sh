@@ -98,7 +98,8 @@ two_networks()
 {
     compile_client fork_threads "$2" "$work/threads"
     for preload in '' "$work/layers.so"; do
-        with "$preload" "$work/threads" "$3" 20 cfg/kite-demo.cfg draw cfg/kite-demo.cfg draw >"$work/all" 2>"$work/threads.error"
+        if [ -z "$preload" ]; then rounds=1; else rounds=11; fi
+        with "$preload" "$work/threads" "$3" $rounds cfg/kite-demo.cfg draw cfg/kite-demo.cfg draw >"$work/all" 2>"$work/threads.error"
         status=$?
         grep -a '^network[01] ' "$work/all" >"$work/threads.${preload:+layers}"
         [ -z "$preload" ] || check "$1-two-threads" sh -c "grep -a 'passes differ' '$work/all'; exit $status"
@@ -251,5 +252,8 @@ mkdir "$work/sources"
 [ ! -r "${HANKAI:-/nowhere}/src-cli/CMakeLists.txt" ] || patched_sources "$HANKAI"
 [ ! -r "${ALEXEYAB:-/nowhere}/libdarknet.so" ] || { patched_real "$ALEXEYAB"; wrapped_real "$ALEXEYAB"; }
 real alexeyab "${ALEXEYAB:-}" libdarknet.so 'make LIBSO=1 there'
-real hankai "${HANKAI:-}" build/src-lib/libdarknet.so 'cmake -B build and cmake --build build there'
+for name in hankai hankai-blas; do
+    if [ $name = hankai ]; then folder=${HANKAI:-}; else folder=${HANKAI_BLAS:-}; fi
+    real $name "$folder" build/src-lib/libdarknet.so 'cmake -B build and cmake --build build there'
+done
 finish
