@@ -31,8 +31,8 @@ hook-object: $(OUT)/gemm.o $(LIBRARY_REST)
 	$(call hook_object,$(OBJECT),patched.c,hook_layers hook_layer_changes hook_network_changes)
 
 # What an AlexeyAB's Darknet that is not patched links: a file with options for the linker.
-WRAPPED = parse_network_cfg parse_network_cfg_custom load_weights load_weights_upto free_layer free_layer_custom \
-    fuse_conv_batchnorm resize_network
+WRAPPED = parse_network_cfg parse_network_cfg_custom load_network load_network_custom load_weights load_weights_upto \
+    free_layer free_layer_custom fuse_conv_batchnorm resize_network
 empty =
 comma = ,
 $(OUT)/darknet-layers.o: FORCE $(OUT)/gemm.o $(LIBRARY_REST)

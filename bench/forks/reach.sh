@@ -6,8 +6,8 @@
 #
 # OUT: the folder of the build. NETWORK: a cfg; its weights are drawn. ALEXEYAB, HANKAI and HANKAI_BLAS name
 # trees as in `make test-forks`; Debian's package takes part where it is installed. A round runs each
-# Darknet once, in a process of its own with 2 threads. Prints a Markdown table: medians over the rounds, with
-# quartiles, of the median time of a pass, and of the processor's least time for a pass.
+# Darknet once, in a process of its own with 2 threads whose OpenMP waits passively. Prints a Markdown table:
+# medians over the rounds, with quartiles, of the median time of a pass, and of the processor's.
 set -u
 out=$1 rounds=$2 passes=$3
 shift 3
@@ -22,7 +22,7 @@ client()
 {
     name=$1
     shift
-    $CC -O1 -D_GNU_SOURCE -Isrc "$@" tests/support/fork_client.c tests/support/fork_host.c -o "$work/$name" -ldl -lm || exit
+    $CC -O1 -D_GNU_SOURCE -Isrc "$@" tests/support/fork_time.c tests/support/fork_host.c -o "$work/$name" -ldl -lm || exit
 }
 
 # prepare NAME FOLDER: client and library
@@ -33,22 +33,20 @@ prepare()
     make -s INSTALL=0 DARKNET_SRC="$2" "$out/libdarknet-layers.so" && cp "$out/libdarknet-layers.so" "$work/$1.so" || exit
 }
 
-# time_of NETWORK NAME CLIENT LIBRARY PRELOAD [VARIABLE=VALUE...]: one line of $work/times
+# time_of NETWORK NAME CLIENT LIBRARY PRELOAD: one line of $work/times
 time_of()
 {
-    network=$1 name=$2 program=$3 library=$4 preload=$5
-    shift 5
-    env OMP_NUM_THREADS=2 GEMM_THREADS=2 LD_PRELOAD="$preload" "$@" "$work/$program" "$library" "$passes" "$network" draw \
-        2>&1 >/dev/null | awk -v network="$(basename "$network" .cfg)" -v name="$name" '
-            /^median ms/ { print network, name, $3 + 0, $NF }' >"$work/line"
-    if [ -s "$work/line" ]; then cat "$work/line" >>"$work/times"; else echo "$name ran no $network" >&2; status=1; fi
+    OMP_WAIT_POLICY=passive OMP_NUM_THREADS=2 GEMM_THREADS=2 LD_PRELOAD="$5" "$work/$3" "$4" "$passes" "$1" \
+        2>"$work/error" | awk -v network="$(basename "$1" .cfg)" -v name="$2" '
+            /^pass ms/ { print network, name, $3, $4 }' >"$work/line"
+    if [ -s "$work/line" ]; then cat "$work/line" >>"$work/times"; else tail -n 1 "$work/error" >&2; status=1; fi
 }
 
 # pair NETWORK NAME LIBRARY: alone, and with whole layers
 pair()
 {
     time_of "$1" "$2" "$2" "$3" ''
-    time_of "$1" "$2+layers" "$2" "$3" "$work/$2.so" OMP_WAIT_POLICY=passive
+    time_of "$1" "$2+layers" "$2" "$3" "$work/$2.so"
 }
 
 has_groups() { grep -q '^groups *= *2' "$1" && grep -q '^group_id' "$1"; }

@@ -36,7 +36,7 @@ run()
 {
     with "$3" "$1" "$2" 3 cfg/kite-demo.cfg cfg/kite-demo.weights ${5:-1} \
         >"$work/all" 2>"$4.error"
-    grep -a '^first\|^halved\|^again\|^single\|^reborn' "$work/all" >"$4"
+    grep -a '^first\|^halved\|^again\|^single\|^later\|^reborn' "$work/all" >"$4"
 }
 
 # compile_client SOURCE FOLDER PROGRAM [LINKED...]: a client of tests/support, for the headers of FOLDER
@@ -158,14 +158,14 @@ patched_fake()
 }
 
 # wrap FOLDER: leaves the file of linker options in $OUT
-wrap() { build "$1" wrap; }
+wrap() { build "$1" wrap >"$work/said" 2>&1; }
 
 # wrapped_fake: the small Darknet of AlexeyAB's kind, linked with the options of `make wrap`
 wrapped_fake()
 {
     folder=tests/support/fake_forks/alexeyab
     check wrap-links wrap $folder
-    check wrap-says-how grep -q "LDFLAGS=.*@$OUT/darknet-layers.link" "$work/check"
+    check wrap-says-how grep -q "LDFLAGS=.*@$OUT/darknet-layers.link" "$work/said"
     $CC -shared -fPIC -O1 -o "$work/libwrapped.so" -Isrc -I$folder/include tests/support/fake_forks/*.c -lm @"$OUT/darknet-layers.link" ||
         { fail wrap-host "it does not link"; return; }
     run "$work/client" "$work/libwrapped.so" '' "$work/wrapped"
@@ -223,12 +223,8 @@ wrapped_real()
     mkdir "$work/wrapped_tree"
     (cd "$1" && tar cf - --exclude='*.so' --exclude=./darknet --exclude=.git .) | tar xf - -C "$work/wrapped_tree"
     check wrap-alexeyab-options wrap "$1"
-    check wrap-alexeyab-links make -C "$work/wrapped_tree" LIBSO=1 AVX=1 OPENMP=1 LDFLAGS="-lm -pthread -lgomp @$OUT/darknet-layers.link" \
-        darknet libdarknet.so
-    compile_client fork_client "$1" "$work/client"
-    run "$work/client" "$1/libdarknet.so" '' "$work/alone"
-    run "$work/client" "$work/wrapped_tree/libdarknet.so" '' "$work/wrapped"
-    check wrap-alexeyab-equal close_to "$work/alone" "$work/wrapped"
+    check wrap-alexeyab-links make -C "$work/wrapped_tree" AVX=1 OPENMP=1 LDFLAGS="-lm -pthread -lgomp @$OUT/darknet-layers.link" \
+        darknet
     darknet_folder "$work/user"
     for tree in "$1" "$work/wrapped_tree"; do
         (cd "$work/user" && GEMM_TRACE=$work/trace.wrapped "$tree/darknet" detector test cfg/coco.data cfg/kite-demo.cfg \

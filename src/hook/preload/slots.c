@@ -3,8 +3,9 @@
  * The plans of the layers of a Darknet that has no place for them: a table by weights and output.
  *
  * A layer that is freed or changed is dropped by the doors (doors.c). Changes that pass no door are
- * found too: a few of the weights are compared at each call. All weights are compared by a
- * fingerprint when no layer was used for IDLE_MS. This costs about as much as reading them.
+ * found too. Each call compares a few of the weights, and one of PARTS parts of all by a
+ * fingerprint, so a change is found after PARTS calls at most. All parts are compared when no layer
+ * was used for IDLE_MS. A part costs about as much as reading it.
  */
 #include "hook/preload/slots.h"
 
@@ -16,7 +17,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { BUCKETS = 1024, SAMPLES = 4, LANES = 16, IDLE_MS = 100 };
+enum { BUCKETS = 1024, SAMPLES = 4, PARTS = 16, LANES = 16, IDLE_MS = 100 };
 
 typedef struct fingerprint {
     uint32_t lane[LANES];
@@ -26,8 +27,9 @@ typedef struct entry {
     struct entry *next;
     const float *weights, *output;
     float sample[SAMPLES + 2];
-    fingerprint weights_then;
-    long epoch;                 /* when weights_then was compared */
+    fingerprint then[PARTS];
+    int part;                   /* of the weights, that the next call compares */
+    long epoch;                 /* when all parts were compared; 0: never */
     float *variance;            /* n, or NULL: as conv_norm means it */
     gemm_plan *plan;
 } entry;
@@ -75,11 +77,13 @@ static void mix(fingerprint *f, const float *data, size_t n)
     for (int j = 0; j < LANES; ++j) f->lane[j] = f->lane[j] * 31 + word[j];
 }
 
-static fingerprint fingerprint_of(const layer *l)
+/* Of a part of the weights, and of what is small. */
+static fingerprint fingerprint_of(const layer *l, int part)
 {
     const int n = l->type == CONNECTED ? l->outputs : l->n;
+    const size_t weights = weights_of(l), first = weights * part / PARTS;
     fingerprint f = {{0}};
-    mix(&f, l->weights, weights_of(l));
+    mix(&f, l->weights + first, weights * (part + 1) / PARTS - first);
     mix(&f, l->biases, n);
     if (!l->batch_normalize) return f;
     mix(&f, l->scales, n);
@@ -148,18 +152,30 @@ static const float *variance(entry *e, const layer *l)
 
 #endif
 
+/* Whether these parts are as they were. They are remembered as they are. */
+static int same_parts(entry *e, const layer *l, int first, int end)
+{
+    int same = 1;
+    for (int i = first; i < end; ++i) {
+        const fingerprint now = fingerprint_of(l, i);
+        same &= !memcmp(&now, &e->then[i], sizeof now);
+        e->then[i] = now;
+    }
+    return same;
+}
+
 /* Drops what is kept of other weights. */
 static void compare(entry *e, const layer *l)
 {
     float sample[SAMPLES + 2];
     const long epoch = epoch_now();
     take_sample(l, sample);
-    const int is_same = !memcmp(sample, e->sample, sizeof sample);
-    if (is_same && e->epoch == epoch) return;
-    const fingerprint weights = fingerprint_of(l);
-    if (!is_same || memcmp(&weights, &e->weights_then, sizeof weights)) empty(e);
+    int same = !memcmp(sample, e->sample, sizeof sample);
+    if (same && e->epoch == epoch) same = same_parts(e, l, e->part, e->part + 1);
+    if (!same || e->epoch != epoch) same = same_parts(e, l, 0, PARTS) && same;
+    if (!same) empty(e);
     memcpy(e->sample, sample, sizeof sample);
-    e->weights_then = weights;
+    e->part = (e->part + 1) % PARTS;
     e->epoch = epoch;
 }
 

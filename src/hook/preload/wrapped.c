@@ -8,7 +8,8 @@
  *
  * The linker sends calls between two object files here. So parse_network_cfg is wrapped and not
  * forward_convolutional_layer, whose address is taken in its own file. Layers within a recurrent
- * layer keep their functions.
+ * layer keep their functions. Programs that load libdarknet.so find its own load_network: they
+ * need the preload.
  */
 #include "hook/preload/pass.h"
 #include "hook/preload/slots.h"
@@ -19,23 +20,20 @@
 
 typedef void forward_function(layer, network_state);
 
-network __real_parse_network_cfg(char *cfg);
-network __real_parse_network_cfg_custom(char *cfg, int batch, int time_steps);
-void __real_load_weights(network *, char *file);
-void __real_load_weights_upto(network *, char *file, int cutoff);
-void __real_free_layer(layer);
-void __real_free_layer_custom(layer, int keep_cudnn_desc);
-void __real_fuse_conv_batchnorm(network);
-int __real_resize_network(network *, int w, int h);
-
-network __wrap_parse_network_cfg(char *);
-network __wrap_parse_network_cfg_custom(char *, int, int);
-void __wrap_load_weights(network *, char *);
-void __wrap_load_weights_upto(network *, char *, int);
-void __wrap_free_layer(layer);
-void __wrap_free_layer_custom(layer, int);
-void __wrap_fuse_conv_batchnorm(network);
-int __wrap_resize_network(network *, int, int);
+/* A Darknet that lacks one of these does not call it either. */
+#define WRAPPED(type, name, arguments)                                                            \
+    type __wrap_##name arguments;                                                                 \
+    extern type __real_##name arguments __attribute__((weak));
+WRAPPED(network, parse_network_cfg, (char *cfg))
+WRAPPED(network, parse_network_cfg_custom, (char *cfg, int batch, int time_steps))
+WRAPPED(network *, load_network, (char *cfg, char *weights, int clear))
+WRAPPED(network *, load_network_custom, (char *cfg, char *weights, int clear, int batch))
+WRAPPED(void, load_weights, (network *, char *file))
+WRAPPED(void, load_weights_upto, (network *, char *file, int cutoff))
+WRAPPED(void, free_layer, (layer))
+WRAPPED(void, free_layer_custom, (layer, int keep_cudnn_desc))
+WRAPPED(void, fuse_conv_batchnorm, (network))
+WRAPPED(int, resize_network, (network *, int w, int h))
 
 /* The types that hook_take knows, and Darknet's own functions of them: the same in each network. */
 static struct {
@@ -92,6 +90,20 @@ network __wrap_parse_network_cfg_custom(char *cfg, int batch, int time_steps)
 {
     const network net = __real_parse_network_cfg_custom(cfg, batch, time_steps);
     take_over(&net);
+    return net;
+}
+
+network *__wrap_load_network(char *cfg, char *weights, int clear)
+{
+    network *net = __real_load_network(cfg, weights, clear);
+    take_over(net);
+    return net;
+}
+
+network *__wrap_load_network_custom(char *cfg, char *weights, int clear, int batch)
+{
+    network *net = __real_load_network_custom(cfg, weights, clear, batch);
+    take_over(net);
     return net;
 }
 
