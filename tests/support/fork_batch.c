@@ -6,9 +6,10 @@
  *
  *   fork_batch LIBDARKNET ROUNDS CFG WEIGHTS MOST
  *
- * MOST: the largest batch, which CFG must name too for pjreddie's Darknet. Prints the outputs of all
- * batches. Status 1 and one line if a batch differs from its images one by one by more than 1e-4
- * of the largest output. To stderr go, for each batch, the least of ROUNDS times for one image.
+ * MOST: the largest batch, which CFG must name too for pjreddie's Darknet. Prints the outputs of
+ * all batches. Status 1 and one line if a batch differs from its images one by one by more than
+ * 1e-4 of the largest output. To stderr go, for each batch, the least of ROUNDS times for one
+ * image.
  */
 #include "fork_host.h"
 
@@ -91,7 +92,8 @@ int main(int argc, char **argv)
         double wall = INFINITY, cpu = INFINITY, worst = 0;
         host.set_batch(net, batch);
         for (int r = 0; r < rounds; ++r) {
-            const double start = fork_ms(CLOCK_MONOTONIC), spent = fork_ms(CLOCK_PROCESS_CPUTIME_ID);
+            const double start = fork_ms(CLOCK_MONOTONIC);
+            const double spent = fork_ms(CLOCK_PROCESS_CPUTIME_ID);
             host.predict(net, input);
             wall = fmin(wall, fork_ms(CLOCK_MONOTONIC) - start);
             cpu = fmin(cpu, fork_ms(CLOCK_PROCESS_CPUTIME_ID) - spent);

@@ -9,9 +9,9 @@
  * every layer that ends a branch, of an input that is always the same. Then the weights are halved
  * in place, and loaded or drawn again: this pass must be the first one. Then, after a pause, one
  * weight of each layer is changed, and another one without a pause: 17 passes behind that, it must
- * have been seen. At last the network is freed, and another one takes its memory
- * at once, with other weights. To stderr go the median of the passes in milliseconds, and the least
- * time of the processor for one: on a busy machine, with one thread, only this says much.
+ * have been seen. At last the network is freed, and another one takes its memory at once, with
+ * other weights. To stderr go the median of the passes in milliseconds, and the least time of the
+ * processor for one: on a busy machine, with one thread, only this says much.
  */
 #include "fork_host.h"
 #include "hook/preload/doors.h"
