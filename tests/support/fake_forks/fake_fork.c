@@ -171,11 +171,32 @@ void forward_yolo_layer(ARGUMENTS)
 
 /* ---- The network ---- */
 
+enum { NETWORKS = 4, ARENA = 1 << 22 };
 enum { MOST = 40, SIDE = 24, CHANNELS = 6, CLASSES = 3, ANCHORS = 2 };
+
+/* The arrays of a network. The next network gets those of one that was freed, at the same addresses,
+   because then a plan that was not dropped shows. */
+static struct arena {
+    float *memory;
+    int used, is_taken;
+} arenas[NETWORKS], *arena;
+
+static void take_arena(void)
+{
+    for (arena = arenas; arena->is_taken; ++arena)
+        if (arena == &arenas[NETWORKS - 1]) abort();
+    if (!arena->memory) arena->memory = (float *)malloc(ARENA * sizeof(float));
+    arena->used = 0;
+    arena->is_taken = 1;
+}
 
 static float *floats(int n)
 {
-    return (float *)calloc(n, sizeof(float));
+    float *begin = arena->memory + arena->used;
+    if (n > ARENA - arena->used) abort();
+    arena->used += (n + 15) / 16 * 16;
+    memset(begin, 0, n * sizeof(float));
+    return begin;
 }
 
 /* A layer behind the last one: sizes of its input, and what all layers have. */
@@ -383,14 +404,11 @@ void set_batch_network(network *net, int batch)
 void free_layer(FREED l)
 {
     hook_layer_changes(&l);
-    free(l.weights);
-    free(l.biases);
-    free(l.scales);
-    free(l.rolling_mean);
-    free(l.rolling_variance);
+    for (int i = 0; i < NETWORKS; ++i)
+        if (l.output >= arenas[i].memory && l.output < arenas[i].memory + ARENA)
+            arenas[i].is_taken = 0;
     free(l.input_layers);
     free(l.input_sizes);
-    if (l.type != TYPE(DROPOUT)) free(l.output);
 }
 
 network parse_network_cfg_custom(PATH cfg, int batch, int time_steps)
@@ -398,6 +416,7 @@ network parse_network_cfg_custom(PATH cfg, int batch, int time_steps)
     network net;
     (void)cfg, (void)time_steps;
     memset(&net, 0, sizeof net);
+    take_arena();
     net.batch = batch;
     net.inputs = CHANNELS * SIDE * SIDE;
     net.layers = (layer *)calloc(MOST, sizeof *net.layers);
