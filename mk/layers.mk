@@ -51,3 +51,10 @@ libdarknet-layers.so: %: $(OUT)/% FORCE
 
 .PHONY: layers hook-object
 layers: libdarknet-layers.so ## build libdarknet-layers.so for a Darknet that is not patched: DARKNET_SRC, or Debian's package
+
+# The cfg of AlexeyAB's with groups in its routes takes part where that tree is named.
+.PHONY: bench-forks
+bench-forks: $(OUT)/libdarknet.so ## measure other Darknets alone and with whole layers beside the patched one, in turns: ALEXEYAB, HANKAI and HANKAI_BLAS as for test-forks, ROUNDS
+	@$(foreach name,ALEXEYAB HANKAI HANKAI_BLAS,$(if $($(name)),$(name)=$(abspath $($(name))))) CC=$(call quote,$(CC)) \
+	    bench/forks/reach.sh $(OUT) $(ROUNDS) 5 cfg/yolov3-tiny.cfg $(wildcard $(MODELS)/*.cfg) \
+	    $(if $(ALEXEYAB),$(abspath $(ALEXEYAB))/cfg/yolov4-tiny.cfg)

@@ -51,7 +51,8 @@ pair()
 
 has_groups() { grep -q '^groups *= *2' "$1" && grep -q '^group_id' "$1"; }
 
-client pjreddie -Ibuild/darknet/include -Ibuild/darknet/src
+darknet=$(dirname "$out")/darknet
+client pjreddie "-I$darknet/include" "-I$darknet/src"
 [ -z "${ALEXEYAB:-}" ] || prepare alexeyab "$ALEXEYAB"
 [ -z "${HANKAI:-}" ] || prepare hankai "$HANKAI"
 [ -z "${HANKAI_BLAS:-}" ] || prepare hankai-blas "$HANKAI_BLAS"

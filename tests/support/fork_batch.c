@@ -7,7 +7,7 @@
  *   fork_batch LIBDARKNET ROUNDS CFG WEIGHTS MOST
  *
  * MOST: the largest batch, which CFG must name too for pjreddie's Darknet. Prints the outputs of
- * all batches. Status 1 and one line if a batch differs from its images one by one by more than
+ * the largest batch. Status 1 and one line if a batch differs from its images one by one by more than
  * 1e-4 of the largest output. To stderr go, for each batch, the least of ROUNDS times for one
  * image.
  */
@@ -101,7 +101,8 @@ int main(int argc, char **argv)
         for (int i = 0; i < batch; ++i) {
             fork_copy_outputs(net, i, got);
             worst = fmax(worst, distance(right + (size_t)i * n, got, n));
-            for (int j = 0; j < n; ++j) printf("batch%d.%d %.9g\n", batch, i, got[j]);
+            putchar('\n'); /* Darknet may have begun a line */
+            for (int j = 0; batch == most && j < n; ++j) printf("batch.%d %.9g\n", i, got[j]);
         }
         if (!(worst <= 1e-4)) {
             printf("batch of %d: %g of the largest from its images one by one\n", batch, worst);

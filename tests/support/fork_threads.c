@@ -98,6 +98,7 @@ int main(int argc, char **argv)
             return 2;
         }
     }
+    putchar('\n'); /* Darknet may have begun a line */
     for (int s = 0; s < 2; ++s)
         for (int i = 0; i < sides[s].n; ++i) printf("network%d %.9g\n", s, sides[s].right[i]);
     fprintf(stderr, "ms of %d passes each: in turn %.2f, together %.2f\n", rounds,
