@@ -7,8 +7,8 @@
  *   fork_batch LIBDARKNET ROUNDS CFG WEIGHTS MOST
  *
  * MOST: the largest batch, which CFG must name too for pjreddie's Darknet. Prints the outputs of
- * the largest batch. Status 1 and one line if a batch differs from its images one by one by more than
- * 1e-4 of the largest output. To stderr go, for each batch, the least of ROUNDS times for one
+ * the largest batch. Status 1 and one line if a batch differs from its images one by one by more
+ * than 1e-4 of the largest output. To stderr go, for each batch, the least of ROUNDS times for one
  * image.
  */
 #include "fork_host.h"

@@ -55,8 +55,8 @@ void fork_draw(const network *, unsigned seed);
 /* Whether layer i ends a branch: its output is what users read. */
 int fork_is_end(const network *, int i);
 
-/* Copies the outputs of the ends for one image, one behind the other. Returns their number. `to` may
-   be NULL. */
+/* Copies the outputs of the ends for one image, one behind the other. Returns their number.
+   `to` may be NULL. */
 int fork_copy_outputs(const network *, int image, float *to);
 
 /* Milliseconds of a clock. */

@@ -83,7 +83,7 @@ fork()
 batches()
 {
     compile_client fork_batch "$2" "$work/batch"
-    sed 's/^batch=.*/batch=8/; s/^width=.*/width=208/; s/^height=.*/height=208/' cfg/kite-demo.cfg >"$work/batch.cfg"
+    sed 's/^batch=.*/batch=8/; s/^width=.*/width=224/; s/^height=.*/height=224/' cfg/kite-demo.cfg >"$work/batch.cfg"
     for preload in '' "$work/layers.so"; do
         with "$preload" "$work/batch" "$3" 1 "$work/batch.cfg" draw 8 >"$work/all" 2>"$work/batch.error"
         status=$?

@@ -174,8 +174,8 @@ void forward_yolo_layer(ARGUMENTS)
 enum { NETWORKS = 4, ARENA = 1 << 22 };
 enum { MOST = 40, SIDE = 24, CHANNELS = 6, CLASSES = 3, ANCHORS = 2 };
 
-/* The arrays of a network. The next network gets those of one that was freed, at the same addresses,
-   because then a plan that was not dropped shows. */
+/* The arrays of a network. The next network gets those of one that was freed, at the same
+   addresses, because then a plan that was not dropped shows. */
 static struct arena {
     float *memory;
     int used, is_taken;

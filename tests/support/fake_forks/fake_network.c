@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The functions for users of the small Darknet (fake_fork.c). They call the parser and the layers in
-   another object file. */
+/* The functions for users of the small Darknet (fake_fork.c). They call the parser and the layers
+   in another object file. */
 #include "fake_fork.h"
 
 #include <stdlib.h>
