@@ -52,14 +52,7 @@
 #error "cl_image: COLS is 4 or 8, because a pixel is 4 columns, and ROWS is at most 8"
 #endif
 
-/* A statement for all i and p of c[i][p], written out. A compiler that keeps a loop over c[] rolled
-   keeps c[] in private memory. */
-#define FOR_P(p_, statement) if (p_ < PIXELS) { const int p = p_ % PIXELS; statement; }
-#define FOR_I(i_, statement) \
-    if (i_ < ROWS) { const int i = i_ % ROWS; FOR_P(0, statement) FOR_P(1, statement) }
-#define EACH(statement) \
-    FOR_I(0, statement) FOR_I(1, statement) FOR_I(2, statement) FOR_I(3, statement) \
-    FOR_I(4, statement) FOR_I(5, statement) FOR_I(6, statement) FOR_I(7, statement)
+#include "cl_each.h"
 
 /* NUMBER: of the arithmetic; a test defines it for devices without cl_khr_fp16. */
 #ifdef HALF_SUMS
@@ -239,13 +232,7 @@ __kernel void cl_image(PARAMETERS(MULTIPLY_ARGUMENTS))
     EACH(c[i][p] *= alpha)
 #ifdef CONV
     if (!cpart) {
-        const int filter = FILTER(z) + i0, filters = groups * M, last = M - 1 - i0;
-        EACH(c[i][p] = conv_finish4_norm(c[i][p], norm, filter + min(i, last), filters))
-        if (logistic) {
-            EACH(c[i][p] = conv_finish4_logistic(c[i][p]))
-        } else {
-            EACH(c[i][p] = conv_finish4_slope(c[i][p], slope))
-        }
+        FINISH_EACH(FILTER(z) + i0, groups * M, M - 1 - i0)
     }
 #ifdef POOL
     if (!cpart) {

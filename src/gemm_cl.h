@@ -15,6 +15,7 @@
  *   panels.c          its B as images
  *   convolution.c     a whole convolution, or a chain of two
  *   kept.c            what the plan of a layer keeps on the device
+ *   direct.c          the packed weights of cl_direct
  *   winograd.c        the sizes and kernels of Winograd's algorithm
  *   clblast.c         the reference CLBlast, which works on the same device
  *   layers.c          a layer without weights

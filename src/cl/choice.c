@@ -4,7 +4,7 @@
  *
  *   device                        multiply    convolution
  *   CPU                           cl_wide     cl_conv_wide, or cl_winograd if its cost is less
- *   GPU that shares its memory    cl_image    cl_image
+ *   GPU that shares its memory    cl_image    cl_direct, or else cl_image
  *   other GPU                     cl_tile     cl_tile
  *   GPU, fewer than 8 rows of C   cl_thin     cl_thin
  *   any, a matrix by a vector     as above    cl_gemv
@@ -102,6 +102,14 @@ static const gemm_cl_row *choose_thin(const gemm_cl_traits *d, const gemm_call *
     return &gemm_cl_choices[thin];
 }
 
+/* For a tile that each item has for itself: groups of 128 items, which the tuned kernels for Adreno
+   use too. */
+static int parts_of_image(const gemm_cl_traits *d, const gemm_call *g, double items)
+{
+    const int groups = items > INT_MAX / 2 ? INT_MAX / 2 : ceil_div((int)items, 128);
+    return g->N < 256 ? parts_for(groups, 4 * d->units, g->K, 128) : 1;
+}
+
 /* The tile of the first rule that fits. The last rule always fits. */
 static const gemm_cl_row *choose_image(const gemm_cl_traits *d, const gemm_call *g, int *parts)
 {
@@ -114,9 +122,7 @@ static const gemm_cl_row *choose_image(const gemm_cl_traits *d, const gemm_call 
         if (d->adreno >= r->first && d->adreno <= r->last && items >= (double)r->items * d->units)
             break;
     }
-    /* groups of 128 items, which the tuned kernels for Adreno use too */
-    const int groups = items > INT_MAX / 2 ? INT_MAX / 2 : ceil_div((int)items, 128);
-    if (g->N < 256) *parts = parts_for(groups, 4 * d->units, g->K, 128);
+    *parts = parts_of_image(d, g, items);
     return t;
 }
 
@@ -203,6 +209,29 @@ const gemm_cl_row *gemm_cl_choose_gemv(const gemm_cl_traits *d, const conv_call 
     const gemm_cl_row *row = &gemm_cl_gemv_choices[half == GEMM_CL_HALF_SUMS ? GEMM_CL_GEMV_HALF
                                                    : d->cpu ? GEMM_CL_GEMV_CPU : GEMM_CL_GEMV];
     return row->wx <= d->group ? row : NULL;
+}
+
+bool gemm_cl_can_direct(const conv_call *c)
+{
+    if (c->pad > c->size / 2 || (double)c->h * c->w < c->size + c->stride) return false;
+    return (c->size == 3 && c->stride <= 2) || (c->size == 5 && c->stride == 1);
+}
+
+/* A device that shares its memory would write an image of size^2 times the input for cl_image. One
+   with memory of its own has cl_tile, and a CPU has kernels with vectors. Of few filters most rows
+   of a tile would be idle. */
+const gemm_cl_row *gemm_cl_choose_direct(const gemm_cl_traits *d, const conv_call *c, bool asked,
+                                         int *parts)
+{
+    enum { LEAST_FILTERS = 8 };
+    const gemm_call g = {.M = c->n / c->groups, .N = gemm_conv_places(c), .K = gemm_conv_taps(c)};
+    const bool suits = d->unified && !d->cpu && g.M >= LEAST_FILTERS;
+    if (!gemm_cl_can_direct(c) || (!asked && !suits)) return NULL;
+    const gemm_cl_row *row =
+        &gemm_cl_direct_choices[c->size > 3 ? GEMM_CL_DIRECT_4 : GEMM_CL_DIRECT_8];
+    const double blocks = (double)ceil_div(c->out_w, 2) * ceil_div(c->out_h, 2);
+    *parts = parts_of_image(d, &g, blocks * ceil_div(g.M, row->rows) * c->batch * c->groups);
+    return row;
 }
 
 /* The cost was measured (docs/log/opencl.md). */

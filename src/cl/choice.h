@@ -37,6 +37,14 @@ const gemm_cl_row *gemm_cl_choose_chain(const gemm_cl_traits *, const gemm_cl_ro
 const gemm_cl_row *gemm_cl_choose_gemv(const gemm_cl_traits *, const conv_call *,
                                        gemm_cl_half_use);
 
+/* Whether cl_direct can compute a convolution: 3x3 with stride 1 or 2, or 5x5 with stride 1. */
+bool gemm_cl_can_direct(const conv_call *);
+
+/* The row of cl_direct for a convolution, and the parts of K, or NULL. `asked`: wherever it can
+   run, and not only where its device and shape are those that it is for. */
+const gemm_cl_row *gemm_cl_choose_direct(const gemm_cl_traits *, const conv_call *, bool asked,
+                                         int *parts);
+
 /* The row of Winograd's algorithm for a convolution, or NULL where another one is faster or the
    only one. */
 const gemm_cl_row *gemm_cl_choose_winograd(const gemm_cl_traits *, const conv_call *);

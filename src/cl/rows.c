@@ -6,8 +6,8 @@
  *   Qualcomm's kernel                       cl_image
  *   this project's                          cl_tile for desktop GPUs, cl_wide for CPUs, cl_thin for
  *                                           a C of few rows
- *   its own for convolutions alone          cl_gemv for connected layers; on CPUs cl_conv_wide and
- *                                           cl_winograd
+ *   its own for convolutions alone          cl_gemv for connected layers; cl_direct where memory is
+ *                                           shared; on CPUs cl_conv_wide and cl_winograd
  *
  * The arguments of a macro are members of gemm_cl_row, in the order of rows.h.
  */
@@ -60,6 +60,8 @@ const gemm_cl_row gemm_cl_image = IMAGE(8, 4, false, NULL);
 const gemm_cl_row gemm_cl_half = HALF("", GEMM_CL_HALF_B);
 const gemm_cl_row gemm_cl_half_fast = HALF("-DHALF_SUMS", GEMM_CL_HALF_SUMS);
 const gemm_cl_row gemm_cl_best = {.defines = "", .way = GEMM_CL_CHOOSE, .splits = true};
+const gemm_cl_row gemm_cl_direct = {
+    .defines = "", .way = GEMM_CL_CHOOSE, .splits = true, .direct = true};
 const gemm_cl_row gemm_cl_clblast = {.defines = "", .way = GEMM_CL_CLBLAST};
 
 #define CHOICE(name) &gemm_cl_choices[GEMM_CL_##name]
@@ -138,6 +140,16 @@ const gemm_cl_row gemm_cl_gemv_choices[GEMM_CL_GEMV_COUNT] = {
     [GEMM_CL_GEMV_CPU] = GEMV("", GEMM_CL_SINGLE, 8, 1),
 };
 
+/* 2x2 places and 8 filters are 32 sums, which every Adreno keeps in registers. */
+#define DIRECT(rows_) \
+    {.kernel = "cl_direct", .defines = "", .conv = GEMM_CL_CONV, .rows = rows_, .cols = 4, \
+     .splits = true, .by_channel = true, .pools = true, .direct = true}
+
+const gemm_cl_row gemm_cl_direct_choices[GEMM_CL_DIRECT_COUNT] = {
+    [GEMM_CL_DIRECT_8] = DIRECT(8),
+    [GEMM_CL_DIRECT_4] = DIRECT(4),
+};
+
 #define WINOGRAD(vector, rows_, cols_, m) \
     {.kernel = "cl_winograd", .defines = "-DVECTOR=" #vector, .conv = GEMM_CL_ONLY_CONV, \
      .rows = rows_, .cols = cols_, .wx = 1, .wy = 1, .pools = true, .winograd = m}
@@ -163,6 +175,7 @@ const gemm_cl_row *gemm_cl_row_of(const char *kernel)
         {gemm_cl_choices, gemm_cl_choice_count},
         {gemm_cl_conv_choices, sizeof gemm_cl_conv_choices / sizeof gemm_cl_conv_choices[0]},
         {gemm_cl_gemv_choices, GEMM_CL_GEMV_COUNT},
+        {gemm_cl_direct_choices, GEMM_CL_DIRECT_COUNT},
         {gemm_cl_winograd_choices,
          sizeof gemm_cl_winograd_choices / sizeof gemm_cl_winograd_choices[0]},
         {&gemm_cl_naive, 1}, {&gemm_cl_block, 1}, {&gemm_cl_local, 1}};

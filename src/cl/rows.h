@@ -59,6 +59,8 @@ typedef struct gemm_cl_row {
     bool by_channel;            /* with -DTAPS, parts of K are whole channels */
     bool stores;                /* with -DSTORE a multiply stores C instead of adding to it */
     bool pools;                 /* with -DPOOL a convolution stores the maxima of 2x2 blocks */
+    bool direct;                /* the kernel reads the input itself and takes packed weights
+                                   (cl/op/direct.h); of GEMM_CL_CHOOSE: wherever it can */
     int winograd;               /* m of Winograd's algorithm (cl/op/winograd.h); 0: another one */
     const struct gemm_cl_row *instead;  /* the next choice of `cl` where a program of this one is
                                    left out or spills registers; NULL: there is none */
@@ -95,7 +97,7 @@ GEMM_CL_SEARCH(GEMM_CL_DECLARE_LOCAL)
 GEMM_CL_BLOCKS(GEMM_CL_DECLARE_BLOCK)
 
 extern const gemm_cl_row gemm_cl_naive, gemm_cl_block, gemm_cl_local, gemm_cl_image, gemm_cl_best,
-    gemm_cl_clblast, gemm_cl_half, gemm_cl_half_fast;
+    gemm_cl_direct, gemm_cl_clblast, gemm_cl_half, gemm_cl_half_fast;
 
 /* How the last two of them round. */
 extern const gemm_rounding gemm_cl_half_rounding, gemm_cl_half_fast_rounding;
@@ -131,6 +133,11 @@ extern const gemm_cl_row gemm_cl_conv_choices[GEMM_CL_CONV_VECTORS * GEMM_CL_CON
 /* For convolutions that multiply a matrix by a vector. */
 enum { GEMM_CL_GEMV, GEMM_CL_GEMV_HALF, GEMM_CL_GEMV_CPU, GEMM_CL_GEMV_COUNT };
 extern const gemm_cl_row gemm_cl_gemv_choices[GEMM_CL_GEMV_COUNT];
+
+/* For convolutions whose kernel reads the input itself: 8 filters an item, or 4 where the window of
+   8 would spill registers. */
+enum { GEMM_CL_DIRECT_8, GEMM_CL_DIRECT_4, GEMM_CL_DIRECT_COUNT };
+extern const gemm_cl_row gemm_cl_direct_choices[GEMM_CL_DIRECT_COUNT];
 
 /* Winograd's algorithm on CPUs: for each of these vectors m = 2, then m = 4. */
 extern const gemm_cl_row gemm_cl_winograd_choices[GEMM_CL_CONV_VECTORS * 2];

@@ -103,11 +103,17 @@ static gemm_kept *kept_tested;
 static gemm_status convolve_parts(const conv_call *c, const gemm_cl_row *row, int parts)
 {
     gemm_context context = gemm_make_context(&last_note);
-    context.kept = kept_tested;
+    gemm_kept own = {.room = SIZE_MAX};
+    context.kept = row->direct && !kept_tested ? &own : kept_tested;
     gemm_cl_row cut = *row;
     cut.parts = parts;
     if (share_tested >= 0) return convolve_hybrid(c);
-    return gemm_cl_conv(c, &context, &cut);
+    const gemm_status status = gemm_cl_conv(c, &context, &cut);
+    if (own.data) {
+        gemm_host_read(c->output, conv_outputs(c) * sizeof(float));
+        own.free(own.data);
+    }
+    return status;
 }
 
 typedef struct named_row {
@@ -121,7 +127,8 @@ static const named_row rows[] = {
     {"cl_local_v8", &gemm_cl_local_v8},   {"cl_local_v16", &gemm_cl_local_v16},
     {"cl_local_v4_u8", &gemm_cl_local_v4_u8}, {"cl_image", &gemm_cl_image},
     {"cl_half", &gemm_cl_half},           {"cl_half_fast", &gemm_cl_half_fast},
-    {"cl", &gemm_cl_best},                {"clblast", &gemm_cl_clblast}};
+    {"cl", &gemm_cl_best},                {"cl_direct", &gemm_cl_direct},
+    {"clblast", &gemm_cl_clblast}};
 enum { ROWS = sizeof rows / sizeof rows[0] };
 
 /* How the row of the table rounds that has this row's data, or NULL. Copies of rows have the same
@@ -376,12 +383,18 @@ static bool draw_sides(conv_call *c, rng *r, int most)
     return c->h + 2 * c->pad >= c->size && c->w + 2 * c->pad >= c->size;
 }
 
+/* Whether the row is a kernel that computes only what gemm_cl_can_direct says. */
+static bool is_direct(const gemm_cl_row *row)
+{
+    return row->direct && row->kernel;
+}
+
 /* Geometry by number: any, of the same size, depthwise, grouped, 1x1 in place, and
    each sixth one for cl_gemv; each not pooled,
    then pooled where the row can and even sizes are found. */
 static conv_call draw_convolution(rng *r, const gemm_cl_row *row, int number, int most)
 {
-    if (number % 6 == 5 && !row->winograd) return draw_gemv(r);
+    if (number % 6 == 5 && !row->winograd && !is_direct(row)) return draw_gemv(r);
     conv_call c = {.batch = 1 + rng_below(r, 3), .groups = 1, .size = 1 + rng_below(r, 7),
                    .stride = 1 + rng_below(r, 3), .pad = rng_below(r, 4),
                    .activation = (conv_activation)rng_below(r, 4)};
@@ -398,14 +411,20 @@ static conv_call draw_convolution(rng *r, const gemm_cl_row *row, int number, in
     case 4: c.size = c.stride = 1; c.pad = 0; break;
     default: break;
     }
+    if (is_direct(row)) {
+        c.size = number % 3 == 2 ? 5 : 3;
+        c.stride = c.size == 5 ? 1 : 1 + number % 2;
+        c.pad = rng_below(r, c.size / 2 + 1);
+    }
     if (row->winograd) {
         c.size = 3, c.stride = c.groups = 1;
         if (c.activation == CONV_LOGISTIC) c.activation = CONV_RELU;
     }
     for (int i = 0; row->pools && number / 5 % 2 && !c.pool && i < 100; ++i)
-        c.pool = draw_sides(&c, r, most) && c.out_h % 2 == 0 && c.out_w % 2 == 0 &&
+        c.pool = draw_sides(&c, r, most) && (!is_direct(row) || gemm_cl_can_direct(&c)) &&
+                 c.out_h % 2 == 0 && c.out_w % 2 == 0 &&
                  (row->conv != GEMM_CL_ONLY_CONV || c.c / c.groups * c.size * c.size <= 256);
-    while (!c.pool && !draw_sides(&c, r, most)) {}
+    while (!c.pool && !(draw_sides(&c, r, most) && (!is_direct(row) || gemm_cl_can_direct(&c)))) {}
     return c;
 }
 
@@ -472,9 +491,10 @@ static bool run_conv_case(const char *name, const gemm_cl_row *row, char policy,
     gemm_cl_force_memory(policy);
     const char *why = judge_convolution(&p, row, parts);
     const gemm_note *note = &last_note;
+    const size_t planned = row->direct ? sizeof(float) * (size_t)p.weights.columns : 0;
     if (!why && policy == 'u' && shared && share_tested < 0 &&
-        (note->copied_a || note->copied_c || note->copied_b != 2 * sizeof(float) * (size_t)c.n)) {
-        why = "it copied weights, output, or more than scale and shift";
+        (note->copied_a != planned || note->copied_c || note->copied_b != 2 * sizeof(float) * (size_t)c.n)) {
+        why = "it copied weights twice or without a plan, output, or more than scale and shift";
     }
     gemm_cl_force_memory(0);
     free_convolution(&p);
@@ -500,7 +520,8 @@ static const gemm_cl_row *conv_row(size_t n, char *title, size_t bytes)
 {
     static gemm_cl_row ahead;
     ahead = ahead_row();
-    const gemm_cl_row *const named[] = {&gemm_cl_best, &ahead, &gemm_cl_half, &gemm_cl_half_fast};
+    const gemm_cl_row *const named[] = {&gemm_cl_best, &gemm_cl_direct, &ahead, &gemm_cl_half,
+                                        &gemm_cl_half_fast};
     enum { NAMED = sizeof named / sizeof *named };
     const gemm_cl_row *r = n < NAMED ? named[n] : NULL;
     size_t left = n - NAMED;
@@ -513,8 +534,11 @@ static const gemm_cl_row *conv_row(size_t n, char *title, size_t bytes)
         r = &gemm_cl_gemv_choices[left - CPU_ROWS];
     else if (n >= NAMED && !r && left - CPU_ROWS - GEMM_CL_GEMV_COUNT < 2 * GEMM_CL_CONV_VECTORS)
         r = &gemm_cl_winograd_choices[left - CPU_ROWS - GEMM_CL_GEMV_COUNT];
+    enum { OTHERS = CPU_ROWS + GEMM_CL_GEMV_COUNT + 2 * GEMM_CL_CONV_VECTORS };
+    if (n >= NAMED && !r && left - OTHERS < GEMM_CL_DIRECT_COUNT)
+        r = &gemm_cl_direct_choices[left - OTHERS];
     if (r)
-        snprintf(title, bytes, "%s%s%.0d-%dx%d-%dx%d%s%.0d%s", r->kernel ? r->kernel : "cl",
+        snprintf(title, bytes, "%s%s%.0d-%dx%d-%dx%d%s%.0d%s", r->kernel ? r->kernel : r->direct ? "cl_direct" : "cl",
                  r->half ? "-half" : "", r->winograd, r->rows, r->cols, r->wx, r->wy,
                  r->depth ? "-k" : "", r->depth, r->defines);
     return r;
@@ -673,7 +697,7 @@ static void test_conv_far(void)
         p.shift.data[0] = -89.0f;
         p.shift.data[1] = -1e6f;
         p.shift.data[2] = 1e6f;
-        if (!row->winograd && (row->way == GEMM_CL_CHOOSE || !gemm_cl_unusable(row)))
+        if (!row->winograd && !is_direct(row) && (row->way == GEMM_CL_CHOOSE || !gemm_cl_unusable(row)))
             why = judge_convolution(&p, row, 0);
         free_convolution(&p);
     }
@@ -950,7 +974,7 @@ static void test_activations(void)
     const gemm_cl_row *row;
     for (size_t n = 0; (row = conv_row(n, title, sizeof title)); ++n) {
         const char *why = NULL;
-        if (row->winograd || (row->way != GEMM_CL_CHOOSE && gemm_cl_unusable(row))) continue;
+        if (row->winograd || is_direct(row) || (row->way != GEMM_CL_CHOOSE && gemm_cl_unusable(row))) continue;
         for (int a = CONV_LINEAR; !why && a <= CONV_LOGISTIC; ++a)
             why = judge_activation(row, (conv_activation)a);
         snprintf(name, sizeof name, "cl-conv-activation-ends-%s", title);

@@ -17,6 +17,7 @@
 
 typedef struct problem {
     bool conv, taps, pool, depthwise, image, in_place, half, padded;
+    bool direct;                /* reads the input itself; A is packed by tiles of `rows` */
     bool column;                /* C is one column without gaps, and so is B */
     int rows, cols;             /* of C, for a group */
     int M, N, K, batch, groups, products;
@@ -48,6 +49,7 @@ static int wanted_k(const gemm_cl_kit *k, const problem *q)
     if (depth) return 2 * depth + more;
     if (q->image) return 40 + more;                 /* a run of HALF_SUMS has 32 steps */
     if (q->column) return 4 * gemm_cl_kit_number(k, "-DWX", 1) + 8 + more;
+    if (q->direct) return 5 * q->size * q->size;    /* three channels and two, if it is cut */
     if (q->pool) return 24 + more;
     return k->row->shares ? CL_KC + more : 40;
 }
@@ -64,11 +66,16 @@ static void shape_multiply(const gemm_cl_kit *k, problem *q)
     if (q->column) q->N = q->ldb = 1;
 }
 
-/* A map of so many places that the next group has some. */
+/* A map of so many places that the next group has some. That of cl_direct has blocks inside, and
+   odd sides where it can. */
 static void shape_map(const gemm_cl_kit *k, problem *q)
 {
     q->out_w = is_conv_alone(k) && q->pool ? q->cols / 2 + 2 : 12;
     int out_h = ceil_div(q->cols + 6, q->out_w);
+    if (q->direct) {
+        q->out_w = q->pool ? 8 : 7;
+        out_h = 5;
+    }
     if (q->pool) out_h += out_h % 2;
     if (q->column) out_h = q->out_w = 1;
     q->N = out_h * q->out_w;
@@ -80,8 +87,9 @@ static void shape_conv(const gemm_cl_kit *k, problem *q)
 {
     const bool aligned = gemm_cl_kit_has(k, "-DALIGNED_A");
     const bool looks = q->taps || q->depthwise || (q->image && !q->in_place);
-    q->size = gemm_cl_kit_number(k, "-DSIZE", q->column ? 4 : looks ? 2 : 1);
+    q->size = gemm_cl_kit_number(k, "-DSIZE", q->column ? 4 : q->direct ? 3 : looks ? 2 : 1);
     q->stride = looks && !q->pool && !gemm_cl_kit_has(k, "-DSHIFTED") ? 2 : 1;
+    if (q->direct) q->stride = gemm_cl_kit_number(k, "-DSTRIDE", 1);
     q->pad = looks ? q->size / 2 : 0;
     shape_map(k, q);
     int channels = wanted_k(k, q);
@@ -99,8 +107,8 @@ static void shape(const gemm_cl_kit *k, problem *q)
     const int wx = gemm_cl_kit_number(k, "-DWX", 1), wy = gemm_cl_kit_number(k, "-DWY", 1);
     const int rows = gemm_cl_kit_number(k, "-DROWS", 1), cols = gemm_cl_kit_number(k, "-DCOLS", 1);
     *q = (problem){
-        .conv = gemm_cl_kit_has(k, "-DCONV") || is_conv_alone(k),
-        .taps = gemm_cl_kit_has(k, "-DTAPS"),
+        .conv = gemm_cl_kit_has(k, "-DCONV") || is_conv_alone(k) || k->row->direct,
+        .taps = gemm_cl_kit_has(k, "-DTAPS") || k->row->direct,
         .pool = gemm_cl_kit_has(k, "-DPOOL"),
         .depthwise = gemm_cl_kit_has(k, "-DDEPTHWISE"),
         .image = k->row->way == GEMM_CL_IMAGE,
@@ -108,6 +116,7 @@ static void shape(const gemm_cl_kit *k, problem *q)
         .half = gemm_cl_kit_has(k, "-DHALF_SUMS") || gemm_cl_kit_has(k, "-DHALF_A"),
         .padded = k->row->way == GEMM_CL_PADDED,
         .column = k->row->one_column,
+        .direct = k->row->direct,
         .rows = rows * wy, .cols = cols * wx, .slope = .125f, .depth_slope = .5f,
     };
     if (q->conv) shape_conv(k, q);
@@ -272,8 +281,25 @@ static cl_mem make_image(gemm_cl_kit *k, const problem *q)
     return gemm_cl_kit_image(k, image, q->width, rows, gemm_cl_kit_has(k, "-DHALF_SUMS"));
 }
 
+/* A as cl_direct has it: [group][tile][k][rows]. */
+static cl_mem make_packed(gemm_cl_kit *k, const problem *q)
+{
+    const int tiles = ceil_div(q->M, q->rows), size = q->groups * tiles * q->rows * q->K;
+    float *packed = gemm_cl_kit_room(k, (size_t)size);
+    for (int filter = 0; filter < q->groups * q->M; ++filter) {
+        const int group = filter / q->M, i = filter % q->M;
+        float *tile = packed + (group * tiles + i / q->rows) * q->K * q->rows;
+        for (int p = 0; p < q->K; ++p) tile[p * q->rows + i % q->rows] = a_at(k, q, filter, p);
+    }
+    return gemm_cl_kit_buffer(k, SLOT_TRIAL_A, packed, (size_t)size, false);
+}
+
 static void set_a(gemm_cl_kit *k, const problem *q, gemm_cl_multiply_args *to)
 {
+    if (q->direct) {
+        to->A = make_packed(k, q);
+        return;
+    }
     const bool transposed = gemm_cl_kit_has(k, "-DA_TRANSPOSED");
     const int ld = q->conv ? q->K : q->lda;
     const size_t count = q->padded ? padded_count(q)
@@ -372,6 +398,7 @@ static expected expect(gemm_cl_kit *k, const problem *q, bool cut, bool logistic
 static int items_across(const gemm_cl_kit *k, const problem *q)
 {
     const int cols = gemm_cl_kit_number(k, "-DCOLS", 1);
+    if (q->direct) return ceil_div(q->out_w, 2) * ceil_div(q->N / q->out_w, 2);
     if (q->pool && is_conv_alone(k))
         return ceil_div(q->out_w, cols / 2) * (q->N / q->out_w / 2);
     return ceil_div(q->N, cols);

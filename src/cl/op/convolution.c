@@ -133,11 +133,13 @@ static bool is_shifted(const conv_call *c)
     return c->stride == 1 && c->out_h == c->h && c->out_w == c->w && has_common_size(c);
 }
 
-/* The strips of cl_conv_wide: of places, or of places of two neighbouring rows. */
+/* The items along x: blocks of cl_direct, or strips of places. Those of cl_conv_wide may be of
+   places of two neighbouring rows. */
 static size_t strips_of(const conv_job *j)
 {
     const conv_call *c = j->c;
     const int cols = j->w.row->cols;
+    if (j->w.row->direct) return (size_t)ceil_div(c->out_w, 2) * (size_t)ceil_div(c->out_h, 2);
     if (!j->c->pool || j->w.row->conv != GEMM_CL_ONLY_CONV) return (size_t)ceil_div(j->g.N, cols);
     return (size_t)ceil_div(c->out_w, cols / 2) * (size_t)(c->out_h / 2);
 }
@@ -191,6 +193,7 @@ static const char *build_anew(void *job)
     gemm_text more = {0};
     if (row->winograd) return gemm_cl_winograd_build(&j->winograd, &j->w);
     add_size(j->in, &more);
+    if (row->direct) gemm_text_add(&more, " -DSTRIDE=%d", j->c->stride);
     add_if(!wide, "-DCONV", &more);
     add_if(j->c->pool, "-DPOOL", &more);
     add_if(j->in != j->c, "-DDEPTHWISE", &more);
@@ -457,10 +460,39 @@ static bool choose_winograd(conv_job *j, const gemm_context *context)
     return false;
 }
 
+/* Whether the plan can keep what the row needs. */
+static bool can_keep(const conv_job *j, const gemm_cl_row *row, const gemm_context *context)
+{
+    return context->kept &&
+           gemm_cl_kept_bytes(row, j->c, &j->winograd) <= context->kept->room;
+}
+
+/* A kernel that reads the input itself, where it is for the device or `asked`, and only where the
+   plan can keep the packed weights. False: another one. */
+static bool choose_direct(conv_job *j, bool asked, const gemm_context *context)
+{
+    gemm_cl_work *w = &j->w;
+    const gemm_cl_row *other = w->row;
+    const int parts = w->parts;
+    const gemm_cl_row *row = gemm_cl_choose_direct(&j->traits, j->c, asked, &w->parts);
+    const gemm_cl_kept *k = context->kept ? context->kept->data : NULL;
+    if (row && can_keep(j, row, context)) {
+        w->row = row;
+        const bool built = k && k->program && k->row == row && k->key.pools == j->c->pool;
+        const char *why = built ? NULL : build_anew(j);
+        if (!why) return true;
+        gemm_cl_say_left_out(why);
+    }
+    w->row = other;
+    w->parts = parts;
+    return false;
+}
+
 /* Whether the row of the call itself has a kernel for this convolution. */
-static bool can_run_asked(conv_job *j)
+static bool can_run_asked(conv_job *j, const gemm_context *context)
 {
     const gemm_cl_row *row = j->w.row;
+    if (row->direct) return gemm_cl_can_direct(j->c) && can_keep(j, row, context);
     return row->conv && (!is_by_image(j) || lay_out_image(j)) &&
            (!row->winograd || gemm_cl_winograd_fits(&j->winograd, &j->w, j->c));
 }
@@ -474,8 +506,10 @@ static bool choose_row(conv_job *j, gemm_cl_mode mode, const gemm_context *conte
     const bool chooses = asked->way == GEMM_CL_CHOOSE;
     if (asked->one_column) return gemv;
     if (gemv && (chooses || asked->half)) w->row = gemv;
-    else if (!chooses && !can_run_asked(j)) return false;
-    else if (chooses && (mode == GEMM_CL_BESIDE || !choose_winograd(j, context))) choose_freely(j);
+    else if (!chooses && !can_run_asked(j, context)) return false;
+    else if (chooses && !choose_direct(j, asked->direct, context) &&
+             (mode == GEMM_CL_BESIDE || !choose_winograd(j, context)))
+        choose_freely(j);
     if (asked->parts && w->row->splits) w->parts = asked->parts;
     return !j->c->pool || can_pool(j);
 }
@@ -518,6 +552,10 @@ gemm_status gemm_cl_convolve_start(conv_job *j, const conv_call *c, const gemm_c
     *j = make_job(c, row);
     if (!choose_row(j, mode, context)) return GEMM_DECLINED;
     j->kept = gemm_cl_keep(&j->w, c, &j->winograd, context->kept);
+    if (j->w.row->direct && !j->kept) {
+        if (!j->chosen) return GEMM_DECLINED;
+        choose_freely(j);
+    }
     return start(j, build_choice(j, row, mode, context), mode, context);
 }
 

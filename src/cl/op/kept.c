@@ -2,12 +2,13 @@
 /*
  * What the plan of a layer keeps on the device: its weights, scales and shifts, and its kernels.
  *
- * The weights are kept as the row takes them: as they are, in 16 bits, or transformed by Winograd's
- * algorithm. For the last two the device converts an upload of the weights.
+ * The weights are kept as the row takes them: as they are, packed, in 16 bits, or transformed by
+ * Winograd's algorithm. For the last two the device converts an upload of the weights.
  */
 #include "cl/op/kept.h"
 
 #include "cl/device/pending.h"
+#include "cl/op/direct.h"
 
 #include <stdlib.h>
 
@@ -93,10 +94,22 @@ fail:
     return U;
 }
 
+/* The weights in tiles, in a buffer of their own. NULL: refused. */
+static cl_mem upload_packed(const gemm_cl_work *w, const conv_call *c)
+{
+    float *packed = gemm_cl_pack_weights(w->row, c);
+    const size_t bytes = gemm_cl_packed_count(w->row, c) * sizeof *packed;
+    cl_mem mem = packed ? upload_new(packed, bytes) : NULL;
+    if (!packed) gemm_cl_say("out of memory");
+    free(packed);
+    return mem;
+}
+
 /* The weights as the row takes them, in a buffer of their own. NULL: refused. */
 static cl_mem upload_weights(gemm_cl_work *w, const conv_call *c, const gemm_cl_winograd *l)
 {
     if (w->row->winograd) return upload_transformed(w, c, l);
+    if (w->row->direct) return upload_packed(w, c);
     if (w->row->half == GEMM_CL_HALF_SUMS) return upload_half(w, c);
     return upload_new(c->weights, weight_count(c) * sizeof(float));
 }
@@ -126,12 +139,19 @@ static void free_kept(void *data)
     gemm_cl_unlock();
 }
 
+/* The filters of a tile that the row's weights are packed by; 0: they are not. */
+static int packed_of(const gemm_cl_row *row)
+{
+    return row->direct ? row->rows : 0;
+}
+
 static gemm_cl_kept *make(gemm_cl_work *w, const conv_call *c, const gemm_cl_winograd *l)
 {
     gemm_cl_kept *k = calloc(1, sizeof *k);
     float *norm = gemm_cl_make_norm(c);
     if (k && norm) {
         k->winograd = w->row->winograd;
+        k->packed = packed_of(w->row);
         k->weights = upload_weights(w, c, l);
         k->norm = k->weights ? upload_new(norm, norm_bytes(c)) : NULL;
     }
@@ -141,20 +161,21 @@ static gemm_cl_kept *make(gemm_cl_work *w, const conv_call *c, const gemm_cl_win
     return NULL;
 }
 
-/* The bytes on the device. */
-static size_t bytes_for(const gemm_cl_row *row, const conv_call *c, const gemm_cl_winograd *l)
+size_t gemm_cl_kept_bytes(const gemm_cl_row *row, const conv_call *c, const gemm_cl_winograd *l)
 {
     const size_t element = row->half == GEMM_CL_HALF_SUMS ? 2 : sizeof(float);
     const size_t weights = row->winograd ? gemm_cl_winograd_bytes(l, row)
+                           : row->direct ? gemm_cl_packed_count(row, c) * element
                                          : weight_count(c) * element;
     return weights + norm_bytes(c);
 }
 
-/* GEMM_CONV may have changed since the plan was made: drops what another algorithm kept. */
+/* GEMM_CONV may have changed since the plan was made, or a program was left out: drops what another
+   algorithm kept. */
 static void drop_other(const gemm_cl_row *row, gemm_kept *plan)
 {
     gemm_cl_kept *k = plan->data;
-    if (!k || k->winograd == row->winograd) return;
+    if (!k || (k->winograd == row->winograd && k->packed == packed_of(row))) return;
     release(k);
     plan->data = NULL;
     plan->bytes = 0;
@@ -164,7 +185,7 @@ gemm_cl_kept *gemm_cl_keep(gemm_cl_work *w, const conv_call *c, const gemm_cl_wi
                            gemm_kept *plan)
 {
     if (!plan) return NULL;
-    const size_t bytes = bytes_for(w->row, c, l);
+    const size_t bytes = gemm_cl_kept_bytes(w->row, c, l);
     drop_other(w->row, plan);
     if (!plan->data && bytes > plan->room) return NULL;
     if (!plan->data && (plan->data = make(w, c, l))) {

@@ -19,6 +19,7 @@ typedef struct gemm_cl_build_key {
 typedef struct gemm_cl_kept {
     cl_mem weights, norm;           /* weights as the row takes them; norm: see gemm_cl_make_norm */
     int winograd;                   /* weights are U for this m; 0: they are the layer's */
+    int packed;                     /* in tiles of so many filters (cl/op/direct.h); 0: not */
     gemm_cl_kernel *kernels[STAGES];
     gemm_cl_build_key key;          /* of the program, which may be of a smaller tile */
     const gemm_cl_row *row;         /* that the program is of */
@@ -27,6 +28,9 @@ typedef struct gemm_cl_kept {
 
 /* n scales, then n shifts. The caller frees them. NULL: no memory, and that was said. */
 float *gemm_cl_make_norm(const conv_call *);
+
+/* The bytes on the device of what a plan keeps for this row. `winograd` as below. */
+size_t gemm_cl_kept_bytes(const gemm_cl_row *, const conv_call *, const gemm_cl_winograd *winograd);
 
 /*
  * What the plan has for this layer, or gets now, for the row of the work. The layer's kernel
