@@ -211,10 +211,21 @@ const gemm_cl_row *gemm_cl_choose_gemv(const gemm_cl_traits *d, const conv_call 
     return row->wx <= d->group ? row : NULL;
 }
 
+int gemm_cl_direct_blocks(const conv_call *c)
+{
+    if (c->size == 1) return ceil_div(gemm_conv_places(c), 4);
+    return ceil_div(c->out_w, 2) * ceil_div(c->out_h, 2);
+}
+
+/* The kernel counts all items in one int. */
 bool gemm_cl_can_direct(const conv_call *c)
 {
-    if (c->pad > c->size / 2 || (double)c->h * c->w < c->size + c->stride) return false;
-    return (c->size == 3 && c->stride <= 2) || (c->size == 5 && c->stride == 1);
+    enum { LEAST_ROWS = 4 };
+    const double area = (double)c->h * c->w, tiles = ceil_div(c->n / c->groups, LEAST_ROWS);
+    if (c->pad > c->size / 2 || area < c->size + 3 || gemm_cl_direct_blocks(c) * tiles > INT_MAX / 2)
+        return false;
+    return (c->size == 3 && c->stride <= 2) || (c->size == 5 && c->stride == 1) ||
+           (c->size == 1 && c->stride == 1 && !c->pool);
 }
 
 /* A device that shares its memory would write an image of size^2 times the input for cl_image. One
@@ -229,8 +240,8 @@ const gemm_cl_row *gemm_cl_choose_direct(const gemm_cl_traits *d, const conv_cal
     if (!gemm_cl_can_direct(c) || (!asked && !suits)) return NULL;
     const gemm_cl_row *row =
         &gemm_cl_direct_choices[c->size > 3 ? GEMM_CL_DIRECT_4 : GEMM_CL_DIRECT_8];
-    const double blocks = (double)ceil_div(c->out_w, 2) * ceil_div(c->out_h, 2);
-    *parts = parts_of_image(d, &g, blocks * ceil_div(g.M, row->rows) * c->batch * c->groups);
+    const double items = (double)gemm_cl_direct_blocks(c) * ceil_div(g.M, row->rows);
+    *parts = parts_of_image(d, &g, items * c->batch * c->groups);
     return row;
 }
 

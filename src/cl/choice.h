@@ -37,7 +37,11 @@ const gemm_cl_row *gemm_cl_choose_chain(const gemm_cl_traits *, const gemm_cl_ro
 const gemm_cl_row *gemm_cl_choose_gemv(const gemm_cl_traits *, const conv_call *,
                                        gemm_cl_half_use);
 
-/* Whether cl_direct can compute a convolution: 3x3 with stride 1 or 2, or 5x5 with stride 1. */
+/* The blocks of places that an item of cl_direct computes: 2x2, or four in a row of a 1x1. */
+int gemm_cl_direct_blocks(const conv_call *);
+
+/* Whether cl_direct can compute a convolution: 3x3 with stride 1 or 2, 1x1 or 5x5 with stride 1.
+   Only a 1x1 is not pooled. */
 bool gemm_cl_can_direct(const conv_call *);
 
 /* The row of cl_direct for a convolution, and the parts of K, or NULL. `asked`: wherever it can

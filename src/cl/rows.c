@@ -143,7 +143,8 @@ const gemm_cl_row gemm_cl_gemv_choices[GEMM_CL_GEMV_COUNT] = {
 /* 2x2 places and 8 filters are 32 sums, which every Adreno keeps in registers. */
 #define DIRECT(rows_) \
     {.kernel = "cl_direct", .defines = "", .conv = GEMM_CL_CONV, .rows = rows_, .cols = 4, \
-     .splits = true, .by_channel = true, .pools = true, .direct = true}
+     .wx = 64, .wy = 1, .any_group = true, .splits = true, .by_channel = true, .pools = true, \
+     .direct = true}
 
 const gemm_cl_row gemm_cl_direct_choices[GEMM_CL_DIRECT_COUNT] = {
     [GEMM_CL_DIRECT_8] = DIRECT(8),

@@ -412,15 +412,17 @@ static conv_call draw_convolution(rng *r, const gemm_cl_row *row, int number, in
     default: break;
     }
     if (is_direct(row)) {
-        c.size = number % 3 == 2 ? 5 : 3;
-        c.stride = c.size == 5 ? 1 : 1 + number % 2;
+        static const int sizes[] = {3, 3, 5, 1};
+        c.size = sizes[number % 4];
+        c.stride = c.size == 3 ? 1 + number % 2 : 1;
         c.pad = rng_below(r, c.size / 2 + 1);
     }
     if (row->winograd) {
         c.size = 3, c.stride = c.groups = 1;
         if (c.activation == CONV_LOGISTIC) c.activation = CONV_RELU;
     }
-    for (int i = 0; row->pools && number / 5 % 2 && !c.pool && i < 100; ++i)
+    const bool pools = row->pools && !(is_direct(row) && c.size == 1);
+    for (int i = 0; pools && number / 5 % 2 && !c.pool && i < 100; ++i)
         c.pool = draw_sides(&c, r, most) && (!is_direct(row) || gemm_cl_can_direct(&c)) &&
                  c.out_h % 2 == 0 && c.out_w % 2 == 0 &&
                  (row->conv != GEMM_CL_ONLY_CONV || c.c / c.groups * c.size * c.size <= 256);
@@ -697,7 +699,7 @@ static void test_conv_far(void)
         p.shift.data[0] = -89.0f;
         p.shift.data[1] = -1e6f;
         p.shift.data[2] = 1e6f;
-        if (!row->winograd && !is_direct(row) && (row->way == GEMM_CL_CHOOSE || !gemm_cl_unusable(row)))
+        if (!row->winograd && (row->way == GEMM_CL_CHOOSE || !gemm_cl_unusable(row)))
             why = judge_convolution(&p, row, 0);
         free_convolution(&p);
     }
@@ -974,7 +976,7 @@ static void test_activations(void)
     const gemm_cl_row *row;
     for (size_t n = 0; (row = conv_row(n, title, sizeof title)); ++n) {
         const char *why = NULL;
-        if (row->winograd || is_direct(row) || (row->way != GEMM_CL_CHOOSE && gemm_cl_unusable(row))) continue;
+        if (row->winograd || (row->way != GEMM_CL_CHOOSE && gemm_cl_unusable(row))) continue;
         for (int a = CONV_LINEAR; !why && a <= CONV_LOGISTIC; ++a)
             why = judge_activation(row, (conv_activation)a);
         snprintf(name, sizeof name, "cl-conv-activation-ends-%s", title);

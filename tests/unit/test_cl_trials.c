@@ -21,7 +21,7 @@ typedef struct fault {
 
 #define WINOGRAD "-DVECTOR=8 -DCOLS=16 -DTILE=4 -DP_EIGHTHS=5 -DQ_EIGHTHS=12"
 #define CPU_CONV "-DVECTOR=8 -DROWS=4 -DCOLS=16 -DWX=1 -DWY=1 -DSIZE=3 -DTAPS"
-#define DIRECT "-DROWS=8 -DCOLS=4 -DCONV -DTAPS"
+#define DIRECT "-DROWS=8 -DCOLS=4 -DWX=64 -DWY=1 -DCONV"
 #define TILE "-DROWS=4 -DCOLS=4 -DWX=16 -DWY=8 -DBK=16"
 
 /* The fault is the first place of the kernel's text that reads `from`. */
@@ -36,6 +36,7 @@ static const fault faults[] = {
     {"cl_direct", DIRECT " -DSIZE=3 -DSTRIDE=2", "const bool right = x + 1 < out_w",
      "const bool right = true"},
     {"cl_direct", DIRECT " -DSIZE=5 -DSTRIDE=1", "n - 1 - i", "n - i"},
+    {"cl_direct", DIRECT " -DSIZE=1 -DSTRIDE=1", "min(4 * at, N - 4)", "4 * at"},
     {"cl_direct", DIRECT " -DSIZE=3 -DSTRIDE=1 -DPOOL", "vstore4(c[i][p], at, o",
      "vstore4(c[i][p], at + 1, o"},
     {"cl_wide", "-DROWS=6 -DCOLS=16 -DWX=1 -DWY=1 -DVECTOR=8", "min(KC, K - k0)",

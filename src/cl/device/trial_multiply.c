@@ -49,7 +49,7 @@ static int wanted_k(const gemm_cl_kit *k, const problem *q)
     if (depth) return 2 * depth + more;
     if (q->image) return 40 + more;                 /* a run of HALF_SUMS has 32 steps */
     if (q->column) return 4 * gemm_cl_kit_number(k, "-DWX", 1) + 8 + more;
-    if (q->direct) return 5 * q->size * q->size;    /* three channels and two, if it is cut */
+    if (q->direct) return q->size > 1 ? 5 * q->size * q->size : 37;     /* steps, and a tail */
     if (q->pool) return 24 + more;
     return k->row->shares ? CL_KC + more : 40;
 }
@@ -398,7 +398,11 @@ static expected expect(gemm_cl_kit *k, const problem *q, bool cut, bool logistic
 static int items_across(const gemm_cl_kit *k, const problem *q)
 {
     const int cols = gemm_cl_kit_number(k, "-DCOLS", 1);
-    if (q->direct) return ceil_div(q->out_w, 2) * ceil_div(q->N / q->out_w, 2);
+    if (q->direct) {
+        const int blocks = q->size > 1 ? ceil_div(q->out_w, 2) * ceil_div(q->N / q->out_w, 2)
+                                       : ceil_div(q->N, 4);
+        return blocks * ceil_div(q->M, q->rows);
+    }
     if (q->pool && is_conv_alone(k))
         return ceil_div(q->out_w, cols / 2) * (q->N / q->out_w / 2);
     return ceil_div(q->N, cols);
@@ -408,7 +412,7 @@ static void launch(gemm_cl_kit *k, const problem *q, bool cut, bool logistic)
 {
     const size_t used = k->used;
     const expected e = expect(k, q, cut, logistic);
-    const int down = ceil_div(q->M, gemm_cl_kit_number(k, "-DROWS", 1));
+    const int down = q->direct ? 1 : ceil_div(q->M, gemm_cl_kit_number(k, "-DROWS", 1));
     const int deep = (cut ? 2 : 1) * q->products;
     gemm_cl_multiply_args values = {
         .M = q->M, .N = q->N, .K = q->padded ? q->side : q->K, .alpha = q->conv ? 1 : 2,

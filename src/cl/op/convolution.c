@@ -133,13 +133,14 @@ static bool is_shifted(const conv_call *c)
     return c->stride == 1 && c->out_h == c->h && c->out_w == c->w && has_common_size(c);
 }
 
-/* The items along x: blocks of cl_direct, or strips of places. Those of cl_conv_wide may be of
+/* The items along x: blocks of all tiles of cl_direct, or strips of places. Those of cl_conv_wide may be of
    places of two neighbouring rows. */
 static size_t strips_of(const conv_job *j)
 {
     const conv_call *c = j->c;
     const int cols = j->w.row->cols;
-    if (j->w.row->direct) return (size_t)ceil_div(c->out_w, 2) * (size_t)ceil_div(c->out_h, 2);
+    if (j->w.row->direct)
+        return (size_t)gemm_cl_direct_blocks(c) * (size_t)ceil_div(j->g.M, j->w.row->rows);
     if (!j->c->pool || j->w.row->conv != GEMM_CL_ONLY_CONV) return (size_t)ceil_div(j->g.N, cols);
     return (size_t)ceil_div(c->out_w, cols / 2) * (size_t)(c->out_h / 2);
 }
@@ -148,7 +149,8 @@ static size_t strips_of(const conv_job *j)
 static bool can_pool(const conv_job *j)
 {
     const gemm_cl_row *row = j->w.row;
-    return row->pools && (row->conv != GEMM_CL_ONLY_CONV || row->winograd || j->g.K <= CL_KC);
+    return row->pools && (!row->direct || gemm_cl_can_direct(j->c)) &&
+           (row->conv != GEMM_CL_ONLY_CONV || row->winograd || j->g.K <= CL_KC);
 }
 
 /* Whether rows of A begin at multiples of 16 bytes. A plan's weights do. */
@@ -318,7 +320,7 @@ static int multiply(conv_job *j)
     const int kpart = gemm_cl_part_length(w, g->K, step), parts = ceil_div(g->K, kpart);
     gemm_cl_multiply_args values = {.M = g->M, .N = g->N, .K = g->K, .alpha = g->ALPHA,
                                     .kpart = kpart};
-    size_t global[3] = {strips_of(j), (size_t)ceil_div(g->M, w->row->rows),
+    size_t global[3] = {strips_of(j), w->row->direct ? 1 : (size_t)ceil_div(g->M, w->row->rows),
                         (size_t)parts * (size_t)j->products};
     size_t local[3];
     gemm_cl_set_groups(w, global, local);
