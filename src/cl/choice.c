@@ -102,12 +102,12 @@ static const gemm_cl_row *choose_thin(const gemm_cl_traits *d, const gemm_call *
     return &gemm_cl_choices[thin];
 }
 
-/* For a tile that each item has for itself: groups of 128 items, which the tuned kernels for Adreno
-   use too. */
-static int parts_of_image(const gemm_cl_traits *d, const gemm_call *g, double items)
+/* Parts where an item has a tile of its own, and so `items` of them make C. */
+static int parts_of_items(double items, int enough, const gemm_call *g, int shortest)
 {
+    /* groups of 128 items, which the tuned kernels for Adreno use too */
     const int groups = items > INT_MAX / 2 ? INT_MAX / 2 : ceil_div((int)items, 128);
-    return g->N < 256 ? parts_for(groups, 4 * d->units, g->K, 128) : 1;
+    return g->N < 256 ? parts_for(groups, enough, g->K, shortest) : 1;
 }
 
 /* The tile of the first rule that fits. The last rule always fits. */
@@ -122,7 +122,7 @@ static const gemm_cl_row *choose_image(const gemm_cl_traits *d, const gemm_call 
         if (d->adreno >= r->first && d->adreno <= r->last && items >= (double)r->items * d->units)
             break;
     }
-    *parts = parts_of_image(d, g, items);
+    *parts = parts_of_items(items, 4 * d->units, g, 128);
     return t;
 }
 
@@ -230,18 +230,21 @@ bool gemm_cl_can_direct(const conv_call *c)
 
 /* A device that shares its memory would write an image of size^2 times the input for cl_image. One
    with memory of its own has cl_tile, and a CPU has kernels with vectors. Of few filters most rows
-   of a tile would be idle. */
+   of a tile would be idle.
+
+   A launch costs an Adreno 19 us and more, in which an item computes some hundred steps of K. So
+   only a long K is cut. */
 const gemm_cl_row *gemm_cl_choose_direct(const gemm_cl_traits *d, const conv_call *c, bool asked,
                                          int *parts)
 {
-    enum { LEAST_FILTERS = 8 };
+    enum { LEAST_FILTERS = 8, SHORTEST = 1024 };
     const gemm_call g = {.M = c->n / c->groups, .N = gemm_conv_places(c), .K = gemm_conv_taps(c)};
     const bool suits = d->unified && !d->cpu && g.M >= LEAST_FILTERS;
     if (!gemm_cl_can_direct(c) || (!asked && !suits)) return NULL;
     const gemm_cl_row *row =
         &gemm_cl_direct_choices[c->size > 3 ? GEMM_CL_DIRECT_4 : GEMM_CL_DIRECT_8];
     const double items = (double)gemm_cl_direct_blocks(c) * ceil_div(g.M, row->rows);
-    *parts = parts_of_image(d, &g, items * c->batch * c->groups);
+    *parts = parts_of_items(items * c->batch * c->groups, 2 * d->units, &g, SHORTEST);
     return row;
 }
 

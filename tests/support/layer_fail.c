@@ -8,8 +8,9 @@
  *                        released the object, so that the count of objects stays right.
  *   CL_FAIL_FIRST_ARG=1  of a kernel's arguments only the first one is counted and may fail
  *   CL_FAIL_KERNEL=1     every event says that its kernel failed after it was enqueued
- *   CL_COUNT=FILE        counts the calls that wait for the device, and the launches of kernels, in
- *                        the two ints of FILE, which another process may have mapped
+ *   CL_COUNT=FILE        counts the calls that wait for the device, the launches of kernels, and
+ *                        those of cl_fill, in the three ints of FILE, which another process may
+ *                        have mapped
  *   CL_BREAK_SOURCE=1    no program compiles: its text begins with an #error
  *   CL_SLOW_BUILD=MS     a program that is built from source takes MS milliseconds longer
  *
@@ -42,7 +43,7 @@ static int fails(void)
     return at && ++calls == atoi(at);
 }
 
-enum { WAITS_COUNT, LAUNCHES_COUNT };
+enum { WAITS_COUNT, LAUNCHES_COUNT, FILLS_COUNT, COUNTS };
 
 static void count(int what)
 {
@@ -50,7 +51,7 @@ static void count(int what)
     const char *path = getenv("CL_COUNT");
     if (!counts && path) {
         const int fd = open(path, O_RDWR);
-        void *at = mmap(NULL, 2 * sizeof *counts, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+        void *at = mmap(NULL, COUNTS * sizeof *counts, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
         if (at == MAP_FAILED) abort();
         counts = at;
         close(fd);
@@ -136,6 +137,14 @@ RELEASE(EVENT, cl_event, ReleaseEvent)
 
 /* ---- commands ---- */
 
+static void count_launch(cl_kernel k)
+{
+    char name[64] = "";
+    count(LAUNCHES_COUNT);
+    next->clGetKernelInfo(k, CL_KERNEL_FUNCTION_NAME, sizeof name, name, NULL);
+    if (!strcmp(name, "cl_fill")) count(FILLS_COUNT);
+}
+
 #define COMMAND(name, counting, parameters, arguments)                                            \
     static CL_API_ENTRY cl_int CL_API_CALL name parameters                                        \
     {                                                                                             \
@@ -147,7 +156,7 @@ RELEASE(EVENT, cl_event, ReleaseEvent)
     }
 #define WAITS cl_uint n, const cl_event *w, cl_event *event
 
-COMMAND(EnqueueNDRangeKernel, count(LAUNCHES_COUNT),
+COMMAND(EnqueueNDRangeKernel, count_launch(k),
         (cl_command_queue q, cl_kernel k, cl_uint d, const size_t *o, const size_t *g,
          const size_t *l, WAITS), (q, k, d, o, g, l, n, w, event))
 COMMAND(EnqueueWriteBuffer, if (b) count(WAITS_COUNT),

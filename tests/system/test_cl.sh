@@ -304,6 +304,11 @@ ADRENO_SPILLS=-DROWS OPENCL_LAYERS=$bin/layer_adreno.so \
 ADRENO_SPILLS=-DROWS OPENCL_LAYERS=$bin/layer_adreno.so GEMM_IMPL=cl_image expect_failure \
     cl-row-spills 'GEMM_IMPL=cl_image cannot run here: the OpenCL compiler spills' detect
 OPENCL_LAYERS=$bin/layer_adreno.so GEMM_CHECK=1 expect cl-adreno-detect 'Predicted in' detect
+# No launch for an image of the taps: 13 convolutions and 8 launches of other layers.
+for device in 640 740 830; do
+    ADRENO_DEVICE=$device OPENCL_LAYERS=$bin/layer_adreno.so:$bin/layer_quick.so:$bin/layer_fail.so \
+        "$bin/test_cl_layers" --launches 21 cfg/yolov3-tiny.cfg 2>/dev/null | relay "adreno-$device-"
+done
 # Whole detections by a long driver text, without a model, twice, and by Mesa's limits. test_cl_devices
 # has all devices.
 for device in 650 QCS8550 X2-90 FD630; do

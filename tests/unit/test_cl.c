@@ -744,6 +744,66 @@ static void test_winograd_choice(void)
     }
 }
 
+/* ---- cl_direct ---- */
+
+/* For which devices and layers it is taken, and into how many parts it cuts K. */
+static void test_direct_choice(void)
+{
+#define LAYER(channels, filters, size_, stride_, side) \
+    {.batch = 1, .groups = 1, .c = channels, .n = filters, .size = size_, .stride = stride_, \
+     .pad = size_ / 2, .h = side, .w = side, .out_h = (side - 1) / stride_ + 1, \
+     .out_w = (side - 1) / stride_ + 1}
+    const gemm_cl_traits shared = {.unified = true, .images = true, .units = 12, .group = 1024};
+    const gemm_cl_traits none = {.unified = true, .units = 4, .group = 256};
+    const gemm_cl_traits own = {.images = true, .units = 132, .group = 1024};
+    const gemm_cl_traits cpu = {.cpu = true, .unified = true, .units = 4, .vector = 8};
+    const conv_call few = LAYER(64, 7, 3, 1, 26), small = LAYER(512, 512, 3, 1, 1);
+    const conv_call layer = LAYER(64, 128, 3, 1, 52), point = LAYER(256, 128, 1, 1, 13);
+    const conv_call large = LAYER(64, 64, 7, 2, 56), deep = LAYER(512, 1024, 3, 1, 13);
+    const conv_call narrow = LAYER(1024, 64, 3, 1, 13), half = LAYER(64, 128, 3, 2, 52);
+    const conv_call five = LAYER(96, 256, 5, 1, 27), five_half = LAYER(96, 256, 5, 2, 27);
+    conv_call wide = layer, pooled = point;
+    wide.pad = 2;
+    pooled.pool = true;
+    const struct {
+        const char *name;
+        const gemm_cl_traits *device;
+        const conv_call *call;
+        bool asked;
+        int choice, parts;      /* choice -1: another kernel */
+    } cases[] = {
+        {"3x3", &shared, &layer, false, GEMM_CL_DIRECT_8, 1},
+        {"without-images", &none, &layer, false, GEMM_CL_DIRECT_8, 1},
+        {"gpu-on-a-bus", &own, &layer, false, -1, 1},
+        {"cpu", &cpu, &layer, false, -1, 1},
+        {"asked", &cpu, &layer, true, GEMM_CL_DIRECT_8, 1},
+        {"stride-2", &shared, &half, false, GEMM_CL_DIRECT_8, 1},
+        {"1x1", &shared, &point, false, GEMM_CL_DIRECT_8, 1},
+        {"1x1-pooled", &shared, &pooled, true, -1, 1},
+        {"5x5", &shared, &five, false, GEMM_CL_DIRECT_4, 1},
+        {"5x5-stride-2", &shared, &five_half, true, -1, 1},
+        {"7x7", &shared, &large, true, -1, 1},
+        {"wide-pad", &shared, &wide, true, -1, 1},
+        {"small-map", &shared, &small, true, -1, 1},
+        {"few-filters", &shared, &few, false, -1, 1},
+        {"few-filters-asked", &shared, &few, true, GEMM_CL_DIRECT_8, 1},
+        {"deep", &shared, &deep, false, GEMM_CL_DIRECT_8, 1},
+        {"few-items", &shared, &narrow, false, GEMM_CL_DIRECT_8, 6}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i) {
+        char name[64];
+        int parts = 1;
+        const gemm_cl_row *row = gemm_cl_choose_direct(cases[i].device, cases[i].call,
+                                                       cases[i].asked, &parts);
+        const int choice = row ? (int)(row - gemm_cl_direct_choices) : -1;
+        snprintf(name, sizeof name, "cl-direct-choice-%s", cases[i].name);
+        if (choice != cases[i].choice || parts != cases[i].parts)
+            report_fail(name, "choice %d, parts %d", choice, parts);
+        else
+            report_pass(name);
+    }
+#undef LAYER
+}
+
 /* NULL, or what is wrong about a call of row cl with these settings. */
 static const char *judge_algorithm(const convolution *p, bool direct, gemm_kept *kept,
                                    const char *algorithm)
@@ -1641,8 +1701,8 @@ static void test_waits(void)
     char path[] = "/tmp/test_cl_XXXXXX";
     const int fd = mkstemp(path);
     atomic_int *count = NULL;
-    if (fd >= 0 && !ftruncate(fd, 2 * sizeof *count))
-        count = mmap(NULL, 2 * sizeof *count, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (fd >= 0 && !ftruncate(fd, 3 * sizeof *count))
+        count = mmap(NULL, 3 * sizeof *count, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     setenv("CL_COUNT", path, 1);
     for (int i = 0; count && i < KINDS * 4; ++i) {
         rng r = rng_make(seed, 17);
@@ -1754,6 +1814,7 @@ int main(int argc, char **argv)
         if (!o.checks) test_sums(o.small ? 8 : o.cases, o.small);
         if (!o.checks) test_convolutions(o.small ? 10 : o.cases / 2, o.small);
         if (!o.small && !o.checks) test_hybrid(o.cases);
+        if (!only || strstr("cl-direct-choice", only)) test_direct_choice();
         if (!only || strstr("cl-winograd-plan", only)) {
             test_winograd_choice();
             test_winograd_plan();

@@ -4,9 +4,10 @@
  *
  *   test_cl_layers CFG COUNTED...
  *   test_cl_layers --only CASE CFG
+ *   test_cl_layers --launches MOST CFG      a pass takes so many at most, and none of cl_fill
  *
- * The first form needs the OpenCL layer of tests/support/layer_fail.c, which counts waits and makes
- * calls fail. CFG is a small network with layers that `cl` takes and layers that it does not take.
+ * The first form and the last one need the OpenCL layer of tests/support/layer_fail.c, which counts
+ * waits and launches, and makes calls fail. CFG is a small network with layers that `cl` takes and layers that it does not take.
  * Under both memory policies its outputs must be those of Darknet's own code, layer by layer:
  *
  * - after several passes, and by turns with another network
@@ -365,14 +366,15 @@ static void test_cases(const char *cfg, char policy, const char *only)
 
 /* ---- waits ---- */
 
-static atomic_int *layer_counts;        /* of the OpenCL layer: waits, launches */
+static atomic_int *layer_counts;        /* of the OpenCL layer: waits, launches, those
+                                           of cl_fill */
 
 static void open_counts(void)
 {
     static char path[] = "/tmp/test_cl_layers_XXXXXX";
     const int fd = mkstemp(path);
-    if (fd < 0 || ftruncate(fd, 2 * sizeof *layer_counts)) exit(2);
-    layer_counts = mmap(NULL, 2 * sizeof *layer_counts, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (fd < 0 || ftruncate(fd, 3 * sizeof *layer_counts)) exit(2);
+    layer_counts = mmap(NULL, 3 * sizeof *layer_counts, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     if (layer_counts == MAP_FAILED) exit(2);
     close(fd);
     setenv("CL_COUNT", path, 1);
@@ -428,6 +430,27 @@ static void test_waits(const char *cfg, char policy)
     gemm_cl_count(false);
     end_network(net);
     gemm_cl_force_memory(0);
+}
+
+/* ---- launches ---- */
+
+/* The second pass of a network, on a device that shares its memory: at most so many launches, and
+   no image of the taps. */
+static void test_launches(const char *cfg, int most)
+{
+    gemm_set_variant(gemm_find("cl"));
+    network *net = network_make(cfg, SEED);
+    set_batch_network(net, 1);
+    leave_outputs(net, 0);
+    const int launches = layer_counts[1], fills = layer_counts[2];
+    leave_outputs(net, 1);
+    const int more = layer_counts[1] - launches, filled = layer_counts[2] - fills;
+    if (more > most || more < 1 || filled)
+        report_fail("cl-layers-launches", "%d launches, at most %d are allowed; %d of cl_fill",
+                    more, most, filled);
+    else
+        report_pass("cl-layers-launches");
+    end_network(net);
 }
 
 /* ---- failures ---- */
@@ -536,11 +559,12 @@ int main(int argc, char **argv)
 {
     if (argc < 2) {
         fprintf(stderr, "test_cl_layers: one cfg and more to count in are needed, or --only CASE "
-                        "and a cfg\n");
+                        "and a cfg, or --launches MOST and a cfg\n");
         return 2;
     }
+    const bool counts = argc == 4 && !strcmp(argv[1], "--launches");
     const char *only = argc == 4 && !strcmp(argv[1], "--only") ? argv[2] : NULL;
-    for (const char *policy = only ? "" : "ud"; *policy; ++policy) {
+    for (const char *policy = only || counts ? "" : "ud"; *policy; ++policy) {
         test_bad_kernel(argv[1], *policy);
         test_faults(argv[1], *policy, true);
         test_faults(argv[1], *policy, false);
@@ -553,7 +577,8 @@ int main(int argc, char **argv)
         report_skip("cl-layers", "%s", why);
         return report_status();
     }
-    for (const char *policy = "ud"; *policy; ++policy) {
+    if (counts) test_launches(argv[3], atoi(argv[2]));
+    for (const char *policy = counts ? "" : "ud"; *policy; ++policy) {
         test_cases(argv[only ? 3 : 1], *policy, only);
         for (int i = 2; !only && i < argc; ++i) test_waits(argv[i], *policy);
     }
