@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Forward passes: stock, OpenBLAS by im2col, packed, cl by im2col, cl by layers, hybrid and auto.
+ * Forward passes: stock, OpenBLAS by im2col, packed, cl by im2col, cl by layers, cl_direct, hybrid
+ * and auto.
  * OpenBLAS is the baseline of the paper (Wang, Shi, Wen, 2018). Without it the others go on.
  *
  * The networks have Darknet's first weights. Rows that run on the CPU have a network of their own,
@@ -37,6 +38,7 @@ static const contestant contestants[] = {
     {"stock", "stock", GEMM_IM2COL}, {"openblas by im2col", "openblas", GEMM_IM2COL},
     {"packed", "packed", GEMM_HOOK},
     {"cl by im2col", "cl", GEMM_IM2COL}, {"cl by layers", "cl", GEMM_HOOK},
+    {"cl_direct", "cl_direct", GEMM_HOOK},
     {"hybrid", "hybrid", GEMM_HOOK}, {"auto", "auto", GEMM_HOOK}};
 enum { CONTESTANTS = sizeof contestants / sizeof *contestants, OPENBLAS = 1, PACKED = 2,
        FIRST_CL = 3 };

@@ -26,17 +26,22 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 trap 'exit 130' INT TERM
 
-# A driver cannot find an #include, so the text of the file takes its place.
+# A driver cannot find an #include, so the text of the file takes its place, once.
 for file in "$kernels"/*.cl; do
     awk -v folder="$kernels" '
-        /^#include "/ {
-            split($0, part, "\"")
+        function embed(line, part, path) {
+            if (line !~ /^#include "/) {
+                print line
+                return
+            }
+            split(line, part, "\"")
             path = folder "/" part[2]
-            while ((getline line < path) > 0) print line
+            if (path in had) return
+            had[path]
+            while ((getline line < path) > 0) embed(line)
             close(path)
-            next
         }
-        { print }' "$file" >"$work/$(basename "$file")"
+        { embed($0) }' "$file" >"$work/$(basename "$file")"
 done
 
 for gpu; do
@@ -62,6 +67,12 @@ conv1-8x8 cl_image -DROWS=8 -DCOLS=8 -DCONV -DSIZE=1 -DIN_PLACE
 pool3-8x4 cl_image -DROWS=8 -DCOLS=4 -DCONV -DSIZE=3 -DPOOL
 pool3-4x4 cl_image -DROWS=4 -DCOLS=4 -DCONV -DSIZE=3 -DPOOL
 pool3-8x8 cl_image -DROWS=8 -DCOLS=8 -DCONV -DSIZE=3 -DPOOL
+direct3 cl_direct -DROWS=8 -DWX=64 -DWY=1 -DSIZE=3 -DSTRIDE=1
+direct3-pool cl_direct -DROWS=8 -DWX=64 -DWY=1 -DSIZE=3 -DSTRIDE=1 -DPOOL
+direct3-half cl_direct -DROWS=8 -DWX=64 -DWY=1 -DSIZE=3 -DSTRIDE=2
+direct3-half-pool cl_direct -DROWS=8 -DWX=64 -DWY=1 -DSIZE=3 -DSTRIDE=2 -DPOOL
+direct5 cl_direct -DROWS=4 -DWX=64 -DWY=1 -DSIZE=5 -DSTRIDE=1
+direct1 cl_direct -DROWS=8 -DWX=64 -DWY=1 -DSIZE=1 -DSTRIDE=1
 half-sums cl_image -DROWS=8 -DCOLS=4 -DCONV -DSIZE=3 -DHALF_SUMS
 thin1-conv3 cl_thin -DROWS=1 -DWX=64 -DWY=1 -DCONV -DTAPS -DSIZE=3
 thin8-conv3 cl_thin -DROWS=8 -DWX=64 -DWY=1 -DCONV -DTAPS -DSIZE=3

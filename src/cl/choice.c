@@ -222,8 +222,8 @@ bool gemm_cl_can_direct(const conv_call *c)
 {
     enum { LEAST_ROWS = 4 };
     const double area = (double)c->h * c->w, tiles = ceil_div(c->n / c->groups, LEAST_ROWS);
-    if (c->pad > c->size / 2 || area < c->size + 3 || gemm_cl_direct_blocks(c) * tiles > INT_MAX / 2)
-        return false;
+    if (c->pad > c->size / 2 || area < c->size + 3) return false;
+    if (gemm_cl_direct_blocks(c) * tiles > INT_MAX / 2) return false;
     return (c->size == 3 && c->stride <= 2) || (c->size == 5 && c->stride == 1) ||
            (c->size == 1 && c->stride == 1 && !c->pool);
 }

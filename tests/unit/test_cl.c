@@ -495,7 +495,8 @@ static bool run_conv_case(const char *name, const gemm_cl_row *row, char policy,
     const gemm_note *note = &last_note;
     const size_t planned = row->direct ? sizeof(float) * (size_t)p.weights.columns : 0;
     if (!why && policy == 'u' && shared && share_tested < 0 &&
-        (note->copied_a != planned || note->copied_c || note->copied_b != 2 * sizeof(float) * (size_t)c.n)) {
+        (note->copied_a != planned || note->copied_c ||
+         note->copied_b != 2 * sizeof(float) * (size_t)c.n)) {
         why = "it copied weights twice or without a plan, output, or more than scale and shift";
     }
     gemm_cl_force_memory(0);
@@ -540,9 +541,9 @@ static const gemm_cl_row *conv_row(size_t n, char *title, size_t bytes)
     if (n >= NAMED && !r && left - OTHERS < GEMM_CL_DIRECT_COUNT)
         r = &gemm_cl_direct_choices[left - OTHERS];
     if (r)
-        snprintf(title, bytes, "%s%s%.0d-%dx%d-%dx%d%s%.0d%s", r->kernel ? r->kernel : r->direct ? "cl_direct" : "cl",
-                 r->half ? "-half" : "", r->winograd, r->rows, r->cols, r->wx, r->wy,
-                 r->depth ? "-k" : "", r->depth, r->defines);
+        snprintf(title, bytes, "%s%s%.0d-%dx%d-%dx%d%s%.0d%s",
+                 r->kernel ? r->kernel : r->direct ? "cl_direct" : "cl", r->half ? "-half" : "",
+                 r->winograd, r->rows, r->cols, r->wx, r->wy, r->depth ? "-k" : "", r->depth, r->defines);
     return r;
 }
 

@@ -125,8 +125,8 @@ static bool is_expected(const char *reason)
     return !gemm_cl_opened()->traits.fp16 && strstr(reason, "(cl_khr_fp16)");
 }
 
-/* cl_naive, _block, _local, _image, cl, cl_half and hybrid run on each device. */
-enum { LEAST_ROWS = 7 };
+/* cl_naive, _block, _local, _image, cl, _direct, _half and hybrid run on each device. */
+enum { LEAST_ROWS = 8 };
 
 /* `searches`: also the rows of the paper's search. One device is enough for them, because they are
    many and take no choice by device. */

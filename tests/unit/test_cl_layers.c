@@ -7,8 +7,9 @@
  *   test_cl_layers --launches MOST CFG      a pass takes so many at most, and none of cl_fill
  *
  * The first form and the last one need the OpenCL layer of tests/support/layer_fail.c, which counts
- * waits and launches, and makes calls fail. CFG is a small network with layers that `cl` takes and layers that it does not take.
- * Under both memory policies its outputs must be those of Darknet's own code, layer by layer:
+ * waits and launches, and makes calls fail. CFG is a small network with layers that `cl` takes and
+ * layers that it does not take. Under both memory policies its outputs must be those of Darknet's
+ * own code, layer by layer:
  *
  * - after several passes, and by turns with another network
  * - after a change of weights, after a resize, and after the CPU wrote into outputs

@@ -133,8 +133,8 @@ static bool is_shifted(const conv_call *c)
     return c->stride == 1 && c->out_h == c->h && c->out_w == c->w && has_common_size(c);
 }
 
-/* The items along x: blocks of all tiles of cl_direct, or strips of places. Those of cl_conv_wide may be of
-   places of two neighbouring rows. */
+/* The items along x: blocks of all tiles of cl_direct, or strips of places. Those of cl_conv_wide
+   may be of places of two neighbouring rows. */
 static size_t strips_of(const conv_job *j)
 {
     const conv_call *c = j->c;
