@@ -543,7 +543,8 @@ static const gemm_cl_row *conv_row(size_t n, char *title, size_t bytes)
     if (r)
         snprintf(title, bytes, "%s%s%.0d-%dx%d-%dx%d%s%.0d%s",
                  r->kernel ? r->kernel : r->direct ? "cl_direct" : "cl", r->half ? "-half" : "",
-                 r->winograd, r->rows, r->cols, r->wx, r->wy, r->depth ? "-k" : "", r->depth, r->defines);
+                 r->winograd, r->rows, r->cols, r->wx, r->wy, r->depth ? "-k" : "", r->depth,
+                 r->defines);
     return r;
 }
 
