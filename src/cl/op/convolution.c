@@ -483,7 +483,7 @@ static bool choose_direct(conv_job *j, bool asked, const gemm_context *context)
         const bool built = k && k->program && k->row == row && k->key.pools == j->c->pool;
         const char *why = built ? NULL : build_anew(j);
         if (!why) return true;
-        gemm_cl_say_left_out(why);
+        if (gemm_cl_is_faulty(why)) gemm_cl_say_left_out(why);
     }
     w->row = other;
     w->parts = parts;
