@@ -109,6 +109,12 @@ INLINE void pooled_step(const float *a, size_t a_row, const int rows, const floa
 {
     const float *const pixels[4] = {row + taps[0], row + taps[1], below + taps[0],
                                     below + taps[1]};
+#ifdef outer_product
+    const float *column[POOL_ROWS];
+    UNROLL
+    for (int i = 0; i < rows; ++i) column[i] = (i < 4 ? a : a + 4 * a_row) + (i & 3) * a_row;
+    outer_product(rows, 4, column, pixels, acc[0], 4);
+#else
     vec weights[POOL_ROWS];
     UNROLL
     for (int i = 0; i < rows; ++i) {
@@ -120,6 +126,7 @@ INLINE void pooled_step(const float *a, size_t a_row, const int rows, const floa
         UNROLL
         for (int i = 0; i < rows; ++i) vfma_to(acc[i][q], weights[i], places);
     }
+#endif
 }
 
 /* The maximum of f(scale * sum + shift), as of max_pairs(). */

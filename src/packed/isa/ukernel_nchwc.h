@@ -20,6 +20,14 @@ enum { MOST_PLACES = NCHWC_PLACES(1) };
 INLINE void nchwc_step(const int places, const int nv, const float *a, const int apart,
                        const float *b, vec acc[MOST_PLACES][NV])
 {
+#ifdef outer_product
+    const float *column[MOST_PLACES], *row[NV];
+    UNROLL
+    for (int i = 0; i < places; ++i) column[i] = a + i * apart;
+    UNROLL
+    for (int v = 0; v < nv; ++v) row[v] = b + v * VL;
+    outer_product(places, nv, column, row, acc[0], NV);
+#else
     vec row[NV];
     UNROLL
     for (int v = 0; v < nv; ++v) row[v] = vload(b + v * VL);
@@ -29,6 +37,7 @@ INLINE void nchwc_step(const int places, const int nv, const float *a, const int
         UNROLL
         for (int v = 0; v < nv; ++v) vfma_to(acc[i][v], ai, row[v]);
     }
+#endif
 }
 
 /* All steps of a tile, from place i on. In nchwc the VL steps of a group have constant offsets. */

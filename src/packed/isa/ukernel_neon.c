@@ -39,6 +39,7 @@
 #define TILE_TUNING
 
 typedef float32x4_t vec;
+typedef float vec_u __attribute__((vector_size(16), aligned(4), may_alias));
 #define vzero() vdupq_n_f32(0.0f)
 #define vset1(x) vdupq_n_f32(x)
 #define vload(p) vld1q_f32(p)
@@ -51,6 +52,40 @@ typedef float32x4_t vec;
 #define vstore_low(p, v) vstore(p, v)
 #define vstore_high(p, v) vstore(p, v)
 #define vkeep(v) (void)(v)      /* an FMA reads registers only */
+
+/*
+ * acc[i * ld + v] += *a[i] * (the vector at b[v]), i < rows and v < nv, which are constants.
+ *
+ * fmla multiplies by an element of a register, so a float of A is loaded and not spread. The
+ * statements are volatile, so that the compiler keeps their order: it would load early, and so need
+ * more than 32 registers. A processor that executes in order wants each load some FMAs before its
+ * use. So floats of A are loaded AHEAD rows before theirs.
+ */
+#define load_vector(v, p) ((v) = *(const volatile vec_u *)(p))
+#define load_float(x, p) ((x) = *(const volatile float *)(p))
+#define multiply_add(c, x, b)                                                                      \
+    __asm__ volatile("fmla %0.4s, %1.4s, %2.s[0]" : "+w"(c) : "w"(b), "w"(x))
+#define outer_product outer_product
+INLINE void outer_product(const int rows, const int nv, const float *const *a,
+                          const float *const *b, vec *acc, const int ld)
+{
+    enum { MOST_ROWS = 16, MOST_VECS = 4 };
+    const int ahead = nv == 1 ? 4 : 3;
+    float x[MOST_ROWS];
+    vec row[MOST_VECS];
+    load_vector(row[0], b[0]);
+    load_float(x[0], a[0]);
+    _Pragma("GCC unroll 16")
+    for (int v = 1; v < nv; ++v) load_vector(row[v], b[v]);
+    _Pragma("GCC unroll 16")
+    for (int i = 1; i < ahead && i < rows; ++i) load_float(x[i], a[i]);
+    _Pragma("GCC unroll 16")
+    for (int i = 0; i < rows; ++i) {
+        _Pragma("GCC unroll 16")
+        for (int v = 0; v < nv; ++v) multiply_add(acc[i * ld + v], x[i], row[v]);
+        if (i + ahead < rows) load_float(x[i + ahead], a[i + ahead]);
+    }
+}
 
 static inline vec vload_part(const float *p, int n)
 {

@@ -152,6 +152,14 @@ INLINE void step(const int rows, const int nv, const float *a, const float *a4, 
         return;
     }
 #endif
+#ifdef outer_product
+    const float *column[MR], *row[NV];
+    UNROLL
+    for (int i = 0; i < rows; ++i) column[i] = (i < 4 ? a : a4) + (i & 3) * a_row;
+    UNROLL
+    for (int v = 0; v < nv; ++v) row[v] = b + v * VL;
+    outer_product(rows, nv, column, row, acc[0], NV);
+#else
     vec row[NV];
     UNROLL
     for (int v = 0; v < nv; ++v) row[v] = vload(b + v * VL);
@@ -161,6 +169,7 @@ INLINE void step(const int rows, const int nv, const float *a, const float *a4, 
         UNROLL
         for (int v = 0; v < nv; ++v) vfma_to(acc[i][v], ai, row[v]);
     }
+#endif
 }
 
 /* Row i of the next tile's C, and the start of that row in the next panel of A: from there on the
