@@ -272,19 +272,31 @@ INLINE void depthwise_filter(const gemm_depthwise *d, const int rows, const int 
     }
 }
 
+#ifdef DEPTHWISE_IN_ORDER
+#include "packed/isa/ukernel_depthwise.h"
+#endif
+
 /* size 0: any */
 #define DEPTHWISE_NAME(size, stride) JOIN(depthwise_##size##_##stride##__, ISA)
-#define DEPTHWISE(size, stride)                                                                    \
+#define DEPTHWISE_FUNCTION(size, stride, compute)                                                  \
     static NOINLINE void DEPTHWISE_NAME(size, stride)(const gemm_depthwise *d, int f,              \
                                                       const float *band, int y0, int y1)           \
     {                                                                                              \
-        depthwise_filter(d, GEMM_DEPTHWISE_ROWS, size, stride, f, band, y0, y1);                   \
+        compute;                                                                                   \
     }
+#ifdef DEPTHWISE_IN_ORDER
+#define DEPTHWISE(size, stride)                                                                    \
+    DEPTHWISE_FUNCTION(size, stride, depthwise_channel(d, size, stride, f, band, y0, y1))
+#else
+#define DEPTHWISE(size, stride)                                                                    \
+    DEPTHWISE_FUNCTION(size, stride, depthwise_filter(d, GEMM_DEPTHWISE_ROWS, size, stride, f,     \
+                                                      band, y0, y1))
+#endif
 DEPTHWISE(3, 1)
 DEPTHWISE(3, 2)
 DEPTHWISE(5, 1)
 DEPTHWISE(5, 2)
-DEPTHWISE(0, 0)
+DEPTHWISE_FUNCTION(0, 0, depthwise_filter(d, GEMM_DEPTHWISE_ROWS, 0, 0, f, band, y0, y1))
 
 static NOINLINE void JOIN(depthwise_row__, ISA)(const gemm_depthwise *d, int f, const float *band,
                                                 int y0, int y1)
@@ -297,6 +309,9 @@ typedef void depthwise_fn(const gemm_depthwise *, int f, const float *band, int 
 static depthwise_fn *depthwise_for(const gemm_depthwise *d)
 {
     if (d->out_h < GEMM_DEPTHWISE_ROWS) return JOIN(depthwise_row__, ISA);
+#ifdef DEPTHWISE_IN_ORDER
+    if (d->out_w < VL) return DEPTHWISE_NAME(0, 0);
+#endif
     if (d->size == 3) return d->stride == 1 ? DEPTHWISE_NAME(3, 1) : DEPTHWISE_NAME(3, 2);
     if (d->size == 5) return d->stride == 1 ? DEPTHWISE_NAME(5, 1) : DEPTHWISE_NAME(5, 2);
     return DEPTHWISE_NAME(0, 0);

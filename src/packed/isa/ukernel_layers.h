@@ -6,12 +6,6 @@
 
 /* ---- maxima ---- */
 
-/* n floats of a vector and zeroes behind, for any n. */
-INLINE vec load_some(const float *p, int n)
-{
-    return n >= VL ? vload(p) : n > 0 ? vload_part(p, n) : vzero();
-}
-
 /* -FLT_MAX comes first, because it replaces NaN and -infinity. */
 static void max_rows(int n, const float *a, const float *b, float *max)
 {

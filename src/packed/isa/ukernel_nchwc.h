@@ -195,24 +195,35 @@ INLINE void nchwc_depthwise_group(const gemm_nchwc_depthwise *d, const int size,
     if (y < d->rows) nchwc_depthwise_rows(d, 1, size, stride, f, kept, scale, shift, y);
 }
 
-#define NCHWC_DEPTHWISE(size, stride)                                                              \
+#define NCHWC_DEPTHWISE(size, stride, compute)                                                     \
     static NOINLINE void JOIN(nchwc_depthwise_##size##_##stride##__, ISA)(                         \
         const gemm_nchwc_depthwise *d)                                                             \
     {                                                                                              \
         if (d->slope > 0) {                                                                        \
-            nchwc_depthwise_group(d, size, stride, LEAKY);                                         \
+            compute(d, size, stride, LEAKY);                                                       \
         } else {                                                                                   \
-            nchwc_depthwise_group(d, size, stride, BY_SIGN);                                       \
+            compute(d, size, stride, BY_SIGN);                                                     \
         }                                                                                          \
     }
-NCHWC_DEPTHWISE(3, 1)
-NCHWC_DEPTHWISE(3, 2)
-NCHWC_DEPTHWISE(5, 1)
-NCHWC_DEPTHWISE(5, 2)
-NCHWC_DEPTHWISE(0, 0)
+#ifdef DEPTHWISE_IN_ORDER
+#define NCHWC_DEPTHWISE_KNOWN nchwc_depthwise_tiles
+#else
+#define NCHWC_DEPTHWISE_KNOWN nchwc_depthwise_group
+#endif
+NCHWC_DEPTHWISE(3, 1, NCHWC_DEPTHWISE_KNOWN)
+NCHWC_DEPTHWISE(3, 2, NCHWC_DEPTHWISE_KNOWN)
+NCHWC_DEPTHWISE(5, 1, NCHWC_DEPTHWISE_KNOWN)
+NCHWC_DEPTHWISE(5, 2, NCHWC_DEPTHWISE_KNOWN)
+NCHWC_DEPTHWISE(0, 0, nchwc_depthwise_group)
 
 static void nchwc_depthwise(const gemm_nchwc_depthwise *d)
 {
+#ifdef DEPTHWISE_IN_ORDER
+    if (!nchwc_has_tiles(d)) {
+        JOIN(nchwc_depthwise_0_0__, ISA)(d);
+        return;
+    }
+#endif
     if (d->size == 3 && d->stride == 1) JOIN(nchwc_depthwise_3_1__, ISA)(d);
     else if (d->size == 3 && d->stride == 2) JOIN(nchwc_depthwise_3_2__, ISA)(d);
     else if (d->size == 5 && d->stride == 1) JOIN(nchwc_depthwise_5_1__, ISA)(d);

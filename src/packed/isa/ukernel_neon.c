@@ -48,6 +48,7 @@ typedef float vec_u __attribute__((vector_size(16), aligned(4), may_alias));
 #define vif_positive(x, y) vbslq_f32(vcgtzq_f32(x), x, y)
 /* vmaxq_f32 is no such maximum, because a NaN on either side makes it NaN. */
 #define vmax(x, m) vbslq_f32(vcgtq_f32(x, m), x, m)
+#define vmax_alike(x, m) vmaxq_f32(x, m)
 #define vsum(v) vaddvq_f32(v)
 #define vstore_low(p, v) vstore(p, v)
 #define vstore_high(p, v) vstore(p, v)
@@ -86,6 +87,37 @@ INLINE void outer_product(const int rows, const int nv, const float *const *a,
         if (i + ahead < rows) load_float(x[i + ahead], a[i + ahead]);
     }
 }
+
+/* Depthwise tiles, see ukernel_depthwise.h. */
+#define DEPTHWISE_IN_ORDER
+#define step_pointer(p, floats)                                                                    \
+    do {                                                                                           \
+        (p) += (floats);                                                                           \
+        __asm__ volatile("" : "+r"(p));                                                            \
+    } while (0)
+#define multiply_vectors(c, a, b)                                                                  \
+    __asm__ volatile("fmla %0.4s, %1.4s, %2.4s" : "+w"(c) : "w"(a), "w"(b))
+#define multiply_lane(c, w, lane, x)                                                               \
+    __asm__ volatile("fmla %0.4s, %1.4s, %2.s[" #lane "]" : "+w"(c) : "w"(x), "w"(w))
+
+/* n floats in as few registers; the last one has the last four. */
+INLINE void keep_weights(const float *w, const int n, vec *kept)
+{
+    _Pragma("GCC unroll 16")
+    for (int j = 0; j * VL < n; ++j) kept[j] = vload(w + (j * VL + VL <= n ? j * VL : n - VL));
+}
+
+/* sum += (weight q of n) * x */
+#define multiply_weight(sum, kept, q, n, x)                                                        \
+    do {                                                                                           \
+        const vec w = (kept)[(q) / VL];                                                            \
+        switch ((q) / VL * VL + VL <= (n) ? (q) % VL : (q) - ((n) - VL)) {                         \
+        case 0: multiply_lane(sum, w, 0, x); break;                                                \
+        case 1: multiply_lane(sum, w, 1, x); break;                                                \
+        case 2: multiply_lane(sum, w, 2, x); break;                                                \
+        default: multiply_lane(sum, w, 3, x);                                                      \
+        }                                                                                          \
+    } while (0)
 
 static inline vec vload_part(const float *p, int n)
 {

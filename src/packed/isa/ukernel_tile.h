@@ -15,6 +15,12 @@
  * Included by ukernel_body.h.
  */
 
+/* n floats of a vector and zeroes behind, for any n. */
+INLINE vec load_some(const float *p, int n)
+{
+    return n >= VL ? vload(p) : n > 0 ? vload_part(p, n) : vzero();
+}
+
 /* ---- from the registers to C ---- */
 
 /* part: only the first `cols` floats of the vector belong to C. */
