@@ -3,7 +3,9 @@
  * Depthwise layers by tiles of eight sums: for instruction sets with registers for them and an FMA
  * that takes several cycles. Four sums would wait for themselves.
  *
- *   a channel     four rows of two vectors of places. The weights are elements of registers.
+ *   a channel     four rows of two vectors of places. With a stride of 2, two rows of four vectors:
+ *                 neighbouring rows share fewer pixels, so four would have little to do at once.
+ *                 The weights are elements of registers.
  *   in nchwc      two rows of four places. The weights are vectors, read where they lie, because
  *                 25 of them and eight sums are more than 32 registers.
  *
@@ -13,31 +15,50 @@
  */
 
 enum {
-    DEPTHWISE_ACROSS = 2,       /* vectors of a tile in a channel */
+    DEPTHWISE_SUMS = 8,
     NCHWC_DEEP = 2, NCHWC_ACROSS = 4,   /* rows and places of a tile in nchwc */
     MOST_DEPTHWISE = 5,         /* the largest filter that these tiles know */
 };
 
-/* f(scale * sum + shift) */
-INLINE vec finish(const activation f, vec sum, vec scale, vec shift, vec slope)
+/* What a sum begins with, and what is added to it at the end. Each sum loads both, because a copy of
+   a register would take the place of an FMA. */
+typedef struct sum_ends {
+    float zero[VL], shift[VL];
+} sum_ends;
+
+INLINE void begin_sums(const sum_ends *ends, vec acc[DEPTHWISE_SUMS])
 {
-    const vec x = vfma(scale, sum, shift);
-    return f == LEAKY ? vmax_alike(x, slope * x) : activate(f, x, slope);
+    UNROLL
+    for (int i = 0; i < DEPTHWISE_SUMS; ++i) load_vector(acc[i], ends->zero);
+}
+
+/* acc = f(scale * acc + shift) */
+INLINE void finish_sums(const activation f, vec scale, const sum_ends *ends, vec slope,
+                        vec acc[DEPTHWISE_SUMS])
+{
+    vec x[DEPTHWISE_SUMS];
+    UNROLL
+    for (int i = 0; i < DEPTHWISE_SUMS; ++i) load_vector(x[i], ends->shift);
+    UNROLL
+    for (int i = 0; i < DEPTHWISE_SUMS; ++i) multiply_vectors(x[i], scale, acc[i]);
+    UNROLL
+    for (int i = 0; i < DEPTHWISE_SUMS; ++i)
+        acc[i] = f == LEAKY ? vmax_alike(x[i], slope * x[i]) : activate(f, x[i], slope);
 }
 
 /* ---- a channel ---- */
 
-/* acc[r][v]: row r of the vector that begins at in[v]. A row of the band is one part, or two parts
-   `half` floats apart: even columns and odd ones. */
-INLINE void depthwise_sums(const int size, const int stride, const float *const *in, size_t pitch,
-                           const vec *kept, vec acc[GEMM_DEPTHWISE_ROWS][DEPTHWISE_ACROSS])
+/* acc[r * across + v]: row r of the vector that begins at in[v]. A row of the band is one part, or
+   two parts pitch / 2 floats apart: even columns and odd ones. */
+INLINE void depthwise_sums(const int rows, const int across, const int size, const int stride,
+                           const float *const *in, size_t pitch, const vec *kept,
+                           vec acc[DEPTHWISE_SUMS])
 {
-    enum { ROWS = GEMM_DEPTHWISE_ROWS };
-    const int lines = (ROWS - 1) * stride + size;
-    const float *line[2][DEPTHWISE_ACROSS];     /* of the next tap: its parts */
-    vec pixels[2][DEPTHWISE_ACROSS];            /* of this tap and of the next */
+    const int lines = (rows - 1) * stride + size;
+    const float *line[2][DEPTHWISE_SUMS];       /* of the next tap: its parts */
+    vec pixels[2][DEPTHWISE_SUMS];              /* of this tap and of the next */
     UNROLL
-    for (int v = 0; v < DEPTHWISE_ACROSS; ++v) {
+    for (int v = 0; v < across; ++v) {
         line[0][v] = in[v];
         line[1][v] = in[v] + pitch / 2;
         load_vector(pixels[0][v], line[0][v]);
@@ -48,53 +69,56 @@ INLINE void depthwise_sums(const int size, const int stride, const float *const 
         for (int kx = 0; kx < size; ++kx) {
             const int tap = i * size + kx, next = (kx + 1) % size, part = next % stride;
             UNROLL
-            for (int v = 0; v < DEPTHWISE_ACROSS; ++v) {
+            for (int v = 0; v < across; ++v) {
                 if (tap + 1 == lines * size) continue;
                 if (next == 0) step_pointer(line[0][v], pitch);
                 if (next == 0 && stride > 1) step_pointer(line[1][v], pitch);
                 load_vector(pixels[(tap + 1) % 2][v], line[part][v] + next / stride);
             }
             UNROLL
-            for (int r = 0; r < ROWS; ++r) {
+            for (int r = 0; r < rows; ++r) {
                 const int ky = i - r * stride;
                 if (ky < 0 || ky >= size) continue;
                 UNROLL
-                for (int v = 0; v < DEPTHWISE_ACROSS; ++v)
-                    multiply_weight(acc[r][v], kept, ky * size + kx, size * size,
+                for (int v = 0; v < across; ++v)
+                    multiply_weight(acc[r * across + v], kept, ky * size + kx, size * size,
                                     pixels[tap % 2][v]);
             }
         }
     }
 }
 
-/* Rows y .. y + 3 of filter f's output, which are at least a vector wide. The last two vectors of a
-   row end with it. */
-INLINE void depthwise_tiles(const gemm_depthwise *d, const int size, const int stride,
-                            const activation activation, int f, const vec *kept, const float *in,
-                            int y)
+/* `rows` rows of filter f's output from row y on, which are at least a vector wide. The last vectors
+   of a row end with it. */
+INLINE void depthwise_tiles(const gemm_depthwise *d, const int rows, const int size,
+                            const int stride, const activation activation, int f, const vec *kept,
+                            const float *in, int y)
 {
-    const int pitch = d->pitch, width = d->out_w;
-    const vec scale = vset1(d->scale ? d->scale[f] : 1), shift = vset1(d->shift[f]);
-    const vec slope = vset1(d->slope);
+    const int across = DEPTHWISE_SUMS / rows, pitch = d->pitch, width = d->out_w;
+    const vec scale = vset1(d->scale ? d->scale[f] : 1), slope = vset1(d->slope);
     float *const out = d->y + ((size_t)f * d->out_h + y) * width;
-    for (int x = 0; x < width; x += DEPTHWISE_ACROSS * VL) {
-        vec acc[GEMM_DEPTHWISE_ROWS][DEPTHWISE_ACROSS];
-        const float *pixels[DEPTHWISE_ACROSS];
-        float *to[DEPTHWISE_ACROSS];
+    sum_ends memory = {.zero = {0}};
+    vstore(memory.shift, vset1(d->shift[f]));
+    const sum_ends *ends = &memory;
+    step_pointer(ends, 0);
+    for (int x = 0; x < width; x += across * VL) {
+        const float *pixels[DEPTHWISE_SUMS];
+        float *to[DEPTHWISE_SUMS];
         UNROLL
-        for (int v = 0; v < DEPTHWISE_ACROSS; ++v) {
+        for (int v = 0; v < across; ++v) {
             const int from = lesser(x + v * VL, width - VL);
             pixels[v] = in + from;
             to[v] = out + from;
-            UNROLL
-            for (int r = 0; r < GEMM_DEPTHWISE_ROWS; ++r) acc[r][v] = vzero();
         }
-        depthwise_sums(size, stride, pixels, pitch, kept, acc);
+        vec acc[DEPTHWISE_SUMS];
+        begin_sums(ends, acc);
+        depthwise_sums(rows, across, size, stride, pixels, pitch, kept, acc);
+        finish_sums(activation, scale, ends, slope, acc);
         UNROLL
-        for (int r = 0; r < GEMM_DEPTHWISE_ROWS; ++r) {
+        for (int r = 0; r < rows; ++r) {
             UNROLL
-            for (int v = 0; v < DEPTHWISE_ACROSS; ++v) {
-                vstore(to[v], finish(activation, acc[r][v], scale, shift, slope));
+            for (int v = 0; v < across; ++v) {
+                vstore(to[v], acc[r * across + v]);
                 step_pointer(to[v], width);
             }
         }
@@ -107,13 +131,14 @@ INLINE void depthwise_channel(const gemm_depthwise *d, const int size, const int
 {
     vec kept[MOST_DEPTHWISE * MOST_DEPTHWISE];
     keep_weights(d->weights + f * size * size, size * size, kept);
-    for (int y = y0; y < y1; y += GEMM_DEPTHWISE_ROWS) {
-        const int at = lesser(y, y1 - GEMM_DEPTHWISE_ROWS);
+    const int rows = stride == 1 ? 4 : 2;
+    for (int y = y0; y < y1; y += rows) {
+        const int at = lesser(y, y1 - rows);
         const float *in = band + (size_t)(at - y0) * stride * d->pitch;
         if (d->slope > 0) {
-            depthwise_tiles(d, size, stride, LEAKY, f, kept, in, at);
+            depthwise_tiles(d, rows, size, stride, LEAKY, f, kept, in, at);
         } else {
-            depthwise_tiles(d, size, stride, BY_SIGN, f, kept, in, at);
+            depthwise_tiles(d, rows, size, stride, BY_SIGN, f, kept, in, at);
         }
     }
 }
@@ -138,7 +163,7 @@ INLINE void load_tap(const int size, const int stride, const float *line,
 }
 
 INLINE void nchwc_depthwise_sums(const int size, const int stride, const float *in, size_t pitch,
-                                 const float *weights, vec acc[NCHWC_DEEP][NCHWC_ACROSS])
+                                 const float *weights, vec acc[DEPTHWISE_SUMS])
 {
     enum { MOST_COLUMNS = 2 * (NCHWC_ACROSS - 1) + MOST_DEPTHWISE };
     const int lines = (NCHWC_DEEP - 1) * stride + size;
@@ -159,7 +184,7 @@ INLINE void nchwc_depthwise_sums(const int size, const int stride, const float *
                 if (ky < 0 || ky >= size) continue;
                 UNROLL
                 for (int v = 0; v < NCHWC_ACROSS; ++v)
-                    multiply_vectors(acc[r][v], of_row[tap % 2][r],
+                    multiply_vectors(acc[r * NCHWC_ACROSS + v], of_row[tap % 2][r],
                                      columns[i % 2][v * stride + kx]);
             }
         }
@@ -170,27 +195,30 @@ INLINE void nchwc_depthwise_sums(const int size, const int stride, const float *
 INLINE void nchwc_depthwise_tiles(const gemm_nchwc_depthwise *d, const int size, const int stride,
                                   const activation f)
 {
-    const vec shift = load_some(d->shift, d->channels);
     const vec scale = d->scale ? load_some(d->scale, d->channels) : vset1(1);
     const vec slope = vset1(d->slope);
     const int pitch = d->pitch, out_w = d->out_w;
     const size_t row = (size_t)out_w * VL;
+    sum_ends memory = {.zero = {0}};
+    vstore(memory.shift, load_some(d->shift, d->channels));
+    const sum_ends *ends = &memory;
+    step_pointer(ends, 0);
     for (int y_tile = 0; y_tile < d->rows; y_tile += NCHWC_DEEP) {
         const int y = lesser(y_tile, d->rows - NCHWC_DEEP);
         const float *const in = d->src + (size_t)y * stride * pitch;
         float *const out = d->y + y * row;
         for (int x_tile = 0; x_tile < out_w; x_tile += NCHWC_ACROSS) {
             const int x = lesser(x_tile, out_w - NCHWC_ACROSS);
-            vec acc[NCHWC_DEEP][NCHWC_ACROSS];
-            UNROLL
-            for (int v = 0; v < NCHWC_ACROSS; ++v) acc[0][v] = acc[1][v] = vzero();
             float *to = out + x * VL;
+            vec acc[DEPTHWISE_SUMS];
+            begin_sums(ends, acc);
             nchwc_depthwise_sums(size, stride, in + x * stride * VL, pitch, d->weights, acc);
+            finish_sums(f, scale, ends, slope, acc);
             UNROLL
             for (int r = 0; r < NCHWC_DEEP; ++r) {
                 UNROLL
                 for (int v = 0; v < NCHWC_ACROSS; ++v)
-                    vstore(to + v * VL, finish(f, acc[r][v], scale, shift, slope));
+                    vstore(to + v * VL, acc[r * NCHWC_ACROSS + v]);
                 step_pointer(to, row);
             }
         }
