@@ -8,6 +8,7 @@
  *   ukernel_pack.h    packing of panels
  *   ukernel_skinny.h  a vector times a matrix
  *   ukernel_conv.h    the taps of a convolution
+ *   ukernel_depthwise.h  depthwise layers by tiles of eight sums, where the file below asks for it
  *   ukernel_band.h    layers with few channels
  *   ukernel_nchwc.h   chains of convolutions, whose vectors hold channels
  *   ukernel_winograd.h  the transforms of Winograd's algorithm
@@ -44,6 +45,8 @@
  *   vfma(a, b, c)       a * b + c
  *   vfma_to(c, a, b)    c = a * b + c in the register of c; need not be defined
  *   step_whole(a, a_row, b, acc)    step() for MR rows and NV vectors; need not be defined
+ *   outer_product(rows, nv, a, b, acc, ld)  a step in the order of the source, see
+ *                       ukernel_neon.c; need not be defined
  *   vif_positive(x, y)  x where x > 0, else y; where x is +0 or NaN, y is known to be x
  *   vstore_low(p, v) vstore_high(p, v)  the low (high) half, where VL is twice MR; else not used
  *   vmax(x, m)          x where x > m, else m; so m where x is NaN
@@ -54,6 +57,15 @@
  *   transpose_block(src, ld, dst, width)    element (i, p), i < BLOCK and p < BLOCK, goes from
  *                       src[i * ld + p] to dst[p * width + i]; BLOCK <= MR, and divides NR
  *   transpose_tall      the same for i < TALL, a multiple of BLOCK; may use more registers
+ *
+ * With DEPTHWISE_IN_ORDER, ukernel_depthwise.h needs these, which the compiler keeps in order:
+ *
+ *   load_vector(v, p)   v = the vector at p
+ *   multiply_vectors(c, a, b)   c += a * b
+ *   keep_weights(w, n, kept)    n floats at w go to registers `kept`; n >= VL
+ *   multiply_weight(c, kept, q, n, x)   c += (float q of n) * x
+ *   step_pointer(p, n)  p += n, and the compiler knows nothing of the new p
+ *   vmax_alike(x, m)    vmax where x and m are both NaN or neither is
  */
 #include "packed/isa/ukernel.h"
 #include "util/winograd.h"

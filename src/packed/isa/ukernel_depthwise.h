@@ -9,9 +9,9 @@
  *   in nchwc      two rows of four places. The weights are vectors, read where they lie, because
  *                 25 of them and eight sums are more than 32 registers.
  *
- * What the next tap needs is loaded before the FMAs of this one, and load_vector() and the FMAs stay
- * in their order. Addresses go from line to line by step_pointer(), because the compiler would keep
- * one for each line. Included by ukernel_conv.h where DEPTHWISE_IN_ORDER is defined.
+ * What the next tap needs is loaded before the FMAs of this one, and load_vector() and the FMAs
+ * stay in their order. Addresses go from line to line by step_pointer(), because the compiler would
+ * keep one for each line. Included by ukernel_conv.h where DEPTHWISE_IN_ORDER is defined.
  */
 
 enum {
@@ -20,8 +20,8 @@ enum {
     MOST_DEPTHWISE = 5,         /* the largest filter that these tiles know */
 };
 
-/* What a sum begins with, and what is added to it at the end. Each sum loads both, because a copy of
-   a register would take the place of an FMA. */
+/* What a sum begins with, and what is added to it at the end. Each sum loads both, because a copy
+   of a register would take the place of an FMA. */
 typedef struct sum_ends {
     float zero[VL], shift[VL];
 } sum_ends;
@@ -88,8 +88,8 @@ INLINE void depthwise_sums(const int rows, const int across, const int size, con
     }
 }
 
-/* `rows` rows of filter f's output from row y on, which are at least a vector wide. The last vectors
-   of a row end with it. */
+/* `rows` rows of filter f's output from row y on, which are at least a vector wide. The last
+   vectors of a row end with it. */
 INLINE void depthwise_tiles(const gemm_depthwise *d, const int rows, const int size,
                             const int stride, const activation activation, int f, const vec *kept,
                             const float *in, int y)

@@ -2,8 +2,9 @@
 /*
  * NEON of aarch64: 8 x 12.
  *
- * - The tile: 24 accumulators + 3 of B + 1 of A = 28 of 32 registers; 11 loads for 24 FMAs.
- * - The pooled tile: 6 filters by 4 vectors = 24 accumulators + 6 of A + 1 of pixels; 10 loads.
+ * - The tile: 24 accumulators + 3 of B + 3 floats of A = 30 of 32 registers; 11 loads for 24 FMAs.
+ * - The pooled tile: 6 filters by 4 vectors = 24 accumulators + 4 of pixels + 3 floats of A = 31.
+ * - Depthwise: 8 sums + up to 7 of weights + 8 of pixels, of this tap and of the next.
  * - KC = 256: a panel of A is 8 * 256 * 4 = 8 KiB and a strip of B 12 * 256 * 4 = 12 KiB. Together
  *   they fit an L1 of 32 KiB.
  * - MC = 128: the block of A is 128 * 256 * 4 = 128 KiB. It fits an L2 of 256 KiB.
@@ -60,7 +61,7 @@ typedef float vec_u __attribute__((vector_size(16), aligned(4), may_alias));
  * fmla multiplies by an element of a register, so a float of A is loaded and not spread. The
  * statements are volatile, so that the compiler keeps their order: it would load early, and so need
  * more than 32 registers. A processor that executes in order wants each load some FMAs before its
- * use. So floats of A are loaded AHEAD rows before theirs.
+ * use. So floats of A are loaded `ahead` rows before theirs.
  */
 #define load_vector(v, p) ((v) = *(const volatile vec_u *)(p))
 #define load_float(x, p) ((x) = *(const volatile float *)(p))
