@@ -72,7 +72,7 @@ INLINE void outer_product(const int rows, const int nv, const float *const *a,
                           const float *const *b, vec *acc, const int ld)
 {
     enum { MOST_ROWS = 16, MOST_VECS = 4 };
-    const int ahead = nv == 1 ? 4 : 3;
+    const int most = nv == 1 ? 4 : 3, ahead = rows < most ? rows : most;
     float x[MOST_ROWS];
     vec row[MOST_VECS];
     load_vector(row[0], b[0]);
@@ -80,7 +80,7 @@ INLINE void outer_product(const int rows, const int nv, const float *const *a,
     _Pragma("GCC unroll 16")
     for (int v = 1; v < nv; ++v) load_vector(row[v], b[v]);
     _Pragma("GCC unroll 16")
-    for (int i = 1; i < ahead && i < rows; ++i) load_float(x[i], a[i]);
+    for (int i = 1; i < ahead; ++i) load_float(x[i], a[i]);
     _Pragma("GCC unroll 16")
     for (int i = 0; i < rows; ++i) {
         _Pragma("GCC unroll 16")
