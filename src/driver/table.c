@@ -8,6 +8,7 @@
 #include "gemm_opt.h"
 #include "gemm_variant.h"
 #include "hybrid/hybrid.h"
+#include "packed/bf16/bf16.h"
 #include "packed/chain/chain.h"
 #include "packed/packed.h"
 #include "ref/ref.h"
@@ -102,6 +103,9 @@ const gemm_variant gemm_variants[] = {
     {.name = "packed", .run = gemm_packed, .conv = gemm_packed_conv, .chain = gemm_packed_chain,
      .layer = gemm_packed_layer, .in_auto = GEMM_IN_AUTO_FIRST, .origin = "Goto, BLIS",
      .summary = "packed panels, SIMD micro-kernels (GEMM_ISA), threads"},
+    {.name = "packed_bf16", .run = gemm_bf16, .conv = gemm_bf16_conv, .layer = gemm_packed_layer,
+     .rounding = &gemm_bf16_rounding, .origin = "oneDNN",
+     .summary = "packed with operands in 16 bits (bfloat16), sums in 32"},
     CL_ROW("cl_naive", naive, MOBILE, "OpenCL: one work-item for each element of C"),
     CL_ROW("cl_block", block, MOBILE, "OpenCL: 32x32 blocks, padded, B transposed"),
     CL_ROW("cl_local", local, MOBILE, "cl_block with both blocks in local memory"),

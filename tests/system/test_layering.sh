@@ -22,6 +22,7 @@ packed/isa:   contract util
 packed/gemm:  contract util packed/isa
 packed:       contract util packed/isa packed/gemm
 packed/conv:  contract util packed/isa packed/gemm packed
+packed/bf16:  contract util packed/isa packed/gemm packed packed/conv
 packed/chain: contract util packed/isa packed/gemm packed packed/conv
 ref:      contract util
 cl:        contract util
@@ -32,7 +33,7 @@ gemm_cl:  contract util cl cl/device cl/memory cl/op
 hybrid:   contract util op
 check:    contract util op
 auto:     contract util op cl
-driver:   contract util op gemm_opt packed packed/isa packed/chain ref cl gemm_cl hybrid check auto
+driver:   contract util op gemm_opt packed packed/isa packed/bf16 packed/chain ref cl gemm_cl hybrid check auto
 lib:      contract util driver
 hook:     contract host
 hook/preload: contract host hook util lib

@@ -20,8 +20,8 @@ INLINE void along_k_step(const int cols, const float *a, const float *next_a, co
     for (int j = 0; j < cols; ++j) {
         vec column = vload(b + j * ld);
         vkeep(column);
-        acc[0][j] = vfma(x, column, acc[0][j]);
-        acc[1][j] = vfma(y, column, acc[1][j]);
+        vfma_to(acc[0][j], x, column);
+        vfma_to(acc[1][j], y, column);
     }
 }
 

@@ -24,7 +24,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#ifndef ISA
 #define ISA avx512
+#endif
 #define VL 16
 #define NV 3
 #define MR 8

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The micro-kernels of one instruction set, written once for all. The parts:
+ * The micro-kernels of one instruction set, written once for all. With PAIRS there are those of the
+ * multiply alone, and vfma_to() multiplies pairs of 16 bits (packed/isa/pairs.h). The parts:
  *
  *   ukernel_moves.h   copies and prefetches later strips of B while a tile is multiplied
  *   ukernel_tile.h    the tile: MR rows of A times NR columns of B in registers
@@ -43,7 +44,8 @@
  *   vload_part(p, n) vstore_part(p, n, v)   the first n floats, 0 < n < VL; no other is touched
  *   vload_valid(p, bits)    floats whose bit is set, else 0; no other is touched
  *   vfma(a, b, c)       a * b + c
- *   vfma_to(c, a, b)    c = a * b + c in the register of c; need not be defined
+ *   vfma_to(c, a, b)    c = a * b + c in the register of c: a product of matrices adds by it; need
+ *                       not be defined
  *   step_whole(a, a_row, b, acc)    step() for MR rows and NV vectors; need not be defined
  *   outer_product(rows, nv, a, b, acc, ld)  a step in the order of the source, see
  *                       ukernel_neon.c; need not be defined
@@ -104,13 +106,18 @@ INLINE int lesser(int a, int b) { return a < b ? a : b; }
 #include "packed/isa/ukernel_moves.h"
 #include "packed/isa/ukernel_tile.h"
 
+#include "packed/isa/ukernel_along_k.h"
+
+#ifdef PAIRS
+#include "packed/isa/ukernel_pairs.h"
+#else
+
 #include "packed/isa/ukernel_conv.h"
 #include "packed/isa/ukernel_layers.h"
 #include "packed/isa/ukernel_pack.h"
 
 #include "packed/isa/ukernel_band.h"
 #include "packed/isa/ukernel_nchwc.h"
-#include "packed/isa/ukernel_along_k.h"
 #include "packed/isa/ukernel_skinny.h"
 #include "packed/isa/ukernel_winograd.h"
 
@@ -161,3 +168,4 @@ const gemm_ukernel JOIN(gemm_ukernel_, ISA) = {
     .layers.logistic = logistic,
     .supported = isa_supported,
 };
+#endif

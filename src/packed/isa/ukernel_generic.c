@@ -14,7 +14,9 @@
 #include <stddef.h>
 #include <string.h>
 
+#ifndef ISA
 #define ISA generic
+#endif
 #define VL 4
 #define NV 2
 #define MR 4

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A multiply in bfloat16. A is rounded to pairs once, before the threads begin. B is rounded strip
+ * by strip, where `packed` would copy it.
+ */
+#include "packed/bf16/bf16.h"
+
+#include "packed/isa/pairs.h"
+#include "packed/gemm/loops.h"
+#include "packed/gemm/skinny.h"
+#include "packed/gemm/workspace.h"
+#include "packed/packed.h"
+#include "util/ints.h"
+#include "util/threads.h"
+
+#include <string.h>
+
+/*
+ * 8 binary digits, rounded to nearest, are off by u / (1 + u) of an element at most, u = 2^-8. So a
+ * product is off by less than 2 u. An element below 2^-126 becomes 0, and so may a sum.
+ */
+const gemm_rounding gemm_bf16_rounding = {
+    .product = 0x1p-7, .a = 0x1p-126, .b = 0x1p-126, .sum = 0x1p-126};
+
+/* ---- A ---- */
+
+/* A as pairs: lines of rows of A, or of pairs of columns where A is transposed. */
+typedef struct pairs_of_a {
+    const gemm_call *c;
+    const gemm_pairs *kernels;
+    gemm_pair *pairs;
+    size_t ld;
+    int lines, step;            /* of them, and in a chunk */
+} pairs_of_a;
+
+static void round_line(const pairs_of_a *a, int i)
+{
+    const gemm_call *c = a->c;
+    const float *from = c->A + (size_t)i * (size_t)c->lda * (c->TA ? 2 : 1);
+    if (c->TA) {
+        a->kernels->rows(c->M, from, 2 * i + 1 < c->K ? from + c->lda : NULL,
+                         a->pairs + (size_t)i * a->ld);
+    } else {
+        a->kernels->along(c->K, from, a->pairs + (size_t)i * a->ld);
+    }
+}
+
+static void round_lines(void *job, int chunk, void *scratch)
+{
+    (void)scratch;
+    const pairs_of_a *a = job;
+    const int end = min_int(a->lines, (chunk + 1) * a->step);
+    for (int i = chunk * a->step; i < end; ++i) round_line(a, i);
+}
+
+/* Lines are an odd number of cache lines apart, so that those of a panel are in different sets of
+   L1. */
+static pairs_of_a plan_a(const gemm_call *c, const gemm_pairs *kernels)
+{
+    const int K = ceil_div(c->K, 2);
+    return (pairs_of_a){.c = c, .kernels = kernels, .lines = c->TA ? K : c->M,
+                        .ld = round_up_odd(c->TA ? c->M : K, LINE_FLOATS)};
+}
+
+static int make_a(pairs_of_a *a, int threads)
+{
+    enum { CHUNK = 16 * 1024 };     /* floats: fewer are rounded before a worker could help */
+    a->step = max_int(1, (int)(CHUNK / a->ld));
+    return gemm_parallel(threads, ceil_div(a->lines, a->step), round_lines, a);
+}
+
+/* ---- B ---- */
+
+/* The source of a packed_b: op(B) of a call. */
+typedef struct rounded_b {
+    const gemm_call *c;
+    const gemm_pairs *kernels;
+} rounded_b;
+
+/* `rows` rows of floats, ld apart, become pairs of a strip. */
+static void round_rows(const gemm_pairs *kernels, const float *from, size_t ld, int rows,
+                       int nc, int nr, gemm_pair *strip)
+{
+    for (int p = 0; p < rows; p += 2, from += 2 * ld, strip += nr) {
+        kernels->rows(nc, from, p + 1 < rows ? from + ld : NULL, strip);
+        if (nc < nr) memset(strip + nc, 0, (size_t)(nr - nc) * sizeof *strip);
+    }
+}
+
+static void round_by_rows(const packed_b *b, const gemm_ukernel *u, int p0, int kc, int j0, int nc,
+                          float *strip)
+{
+    const rounded_b *s = b->source;
+    const gemm_call *c = s->c;
+    const size_t ld = (size_t)c->ldb;
+    round_rows(s->kernels, c->B + 2 * (size_t)p0 * ld + j0, ld, min_int(2 * kc, c->K - 2 * p0), nc,
+               u->nr, (gemm_pair *)strip);
+}
+
+/* Some columns are transposed, then they are rounded as rows are. */
+static void round_by_columns(const packed_b *b, const gemm_ukernel *u, int p0, int kc, int j0,
+                             int nc, float *strip)
+{
+    enum { ROWS = 32, MOST_NR = 48 };
+    _Alignas(CACHE_LINE) float rows[ROWS * MOST_NR];
+    const rounded_b *s = b->source;
+    const gemm_call *c = s->c;
+    const int end = min_int(2 * (p0 + kc), c->K);
+    for (int p = 2 * p0; p < end; p += ROWS, strip += ROWS / 2 * u->nr) {
+        const int count = min_int(ROWS, end - p);
+        u->pack.transpose(c->B + (size_t)j0 * (size_t)c->ldb + p, (size_t)c->ldb, nc, count, rows,
+                          u->nr);
+        round_rows(s->kernels, rows, (size_t)u->nr, count, nc, u->nr, (gemm_pair *)strip);
+    }
+}
+
+/* ---- the row of the table ---- */
+
+gemm_status gemm_bf16(const gemm_call *c, const gemm_context *context, const void *params)
+{
+    enum { TINY = 2000 };
+    const bool tiny = (double)c->M * c->N * c->K <= TINY;
+    if (tiny || packed_skinny_way(c) != NOT_SKINNY) return gemm_packed(c, context, params);
+    const gemm_pairs *p = gemm_pairs_find(context->isa);
+    pairs_of_a a = plan_a(c, p);
+    packed_workspace *w = packed_take_workspace((size_t)a.lines * a.ld);
+    if (!w) return GEMM_DECLINED;
+    a.pairs = (gemm_pair *)w->data;
+    const rounded_b b = {c, p};
+    const packed_job job = {
+        .M = c->M, .N = c->N, .K = ceil_div(c->K, 2),
+        .A = w->data, .a_row = c->TA ? 1 : a.ld, .a_step = c->TA ? a.ld : 1,
+        .B = {.pack = c->TB ? round_by_columns : round_by_rows, .source = &b},
+        .C = c->C, .ldc = (size_t)c->ldc,
+        .epilogue = {.alpha = c->ALPHA},
+    };
+    const int no_memory = make_a(&a, context->threads) ||
+                          packed_run(&job, gemm_pairs_ukernel(p), context->threads);
+    packed_give_workspace(w);
+    return no_memory ? GEMM_DECLINED : GEMM_DONE;
+}

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The row `packed_bf16`: products of bfloat16 with sums in single precision (pairs.h). What would
+ * gain nothing runs as under `packed`, in single precision.
+ */
+#ifndef PACKED_BF16_H
+#define PACKED_BF16_H
+
+#include "gemm_variant.h"
+
+/* One multiply; params is not used. A row or a column of C, and K = 1, run as under `packed`, which
+   also declines what is tiny. Declines any call when there is no memory. */
+gemm_row_run gemm_bf16;
+
+/* One convolution; params is not used: conv.c. Keeps the weights in 16 bits. */
+gemm_row_conv gemm_bf16_conv;
+
+/* How both round. */
+extern const gemm_rounding gemm_bf16_rounding;
+
+#endif

@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A convolution in bfloat16. The image is rounded once, to pairs of channels:
+ *
+ *     channels 0 and 1    | x[0][0] x[1][0] | x[0][1] x[1][1] | ...     one pixel is a pair
+ *     channels 2 and 3    | ...
+ *
+ * So are the filters, which are kept. To the ways `implicit` and `polyphase` this is a convolution
+ * of half as many channels, whose micro-kernel multiplies pairs. Where a group has an odd number of
+ * channels, the last pair has one.
+ *
+ * The way that `packed` takes stays where pairs would gain nothing:
+ *
+ *   dots, banded, depthwise      they wait for memory, or have no products of matrices
+ *   winograd4, winograd2         where they need less time than pairs do
+ */
+#include "packed/bf16/bf16.h"
+
+#include "packed/isa/pairs.h"
+#include "packed/conv/way.h"
+#include "packed/gemm/workspace.h"
+#include "packed/packed.h"
+#include "util/caches.h"
+#include "util/ints.h"
+#include "util/threads.h"
+#include "util/winograd.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- which way ---- */
+
+/* Winograd's algorithm with m in single precision, over the product of pairs. The costs are those
+   of `packed`. Of its direct product pairs take half the time. */
+static double winograd_ratio(const conv_call *c, const gemm_context *context, int m)
+{
+    static const gemm_winograd_cost cost = {.element = {22, 30}, .bytes = 2.5, .prepare = 12};
+    const gemm_winograd_layer l = {.channels = c->c, .filters = c->n, .out_h = c->out_h,
+                                   .out_w = c->out_w, .vector = context->isa->vl,
+                                   .images = context->first ? c->batch : 0};
+    return 2 * gemm_winograd_ratio(&l, &cost, m);
+}
+
+/* Whether pairs are faster than `way`, which `packed` takes. */
+static bool pairs_win(const conv_call *c, const gemm_context *context, const char *way)
+{
+    if (context->way && !strcmp(context->way, way)) return false;
+    if (!strcmp(way, "winograd4")) return winograd_ratio(c, context, 4) > 1;
+    if (!strcmp(way, "winograd2")) return winograd_ratio(c, context, 2) > 1;
+    return strcmp(way, "dots") && strcmp(way, "banded") && strcmp(way, "depthwise");
+}
+
+/* ---- filters ---- */
+
+static int pairs_of_group(const conv_call *c)
+{
+    return ceil_div(c->c / c->groups, 2);
+}
+
+static size_t filter_bytes(const conv_call *c)
+{
+    const size_t floats = (size_t)c->n * pairs_of_group(c) * c->size * c->size;
+    return round_up(floats * sizeof(gemm_pair), CACHE_LINE);
+}
+
+static void free_filters(void *data)
+{
+    free(data);
+}
+
+static void round_filters(const conv_call *c, const gemm_pairs *kernels, gemm_pair *pairs)
+{
+    const int channels = c->c / c->groups, taps = c->size * c->size;
+    const float *from = c->weights;
+    for (int n = 0; n < c->n; ++n) {
+        if (taps == 1) {
+            kernels->along(channels, from, pairs);
+            from += channels, pairs += pairs_of_group(c);
+            continue;
+        }
+        for (int i = 0; i < channels; i += 2, pairs += taps) {
+            const bool both = i + 1 < channels;
+            kernels->rows(taps, from, both ? from + taps : NULL, pairs);
+            from += both ? 2 * taps : taps;
+        }
+    }
+}
+
+/* The filters as pairs. *own: the caller frees them, because they are not kept. NULL: no memory. */
+static const gemm_pair *get_filters(const conv_call *c, const gemm_pairs *kernels,
+                                    gemm_kept *kept, gemm_pair **own)
+{
+    gemm_pair *pairs = gemm_kept_data(kept, free_filters);
+    if (pairs) return pairs;
+    if (kept) gemm_drop_kept(kept);
+    pairs = aligned_alloc(CACHE_LINE, filter_bytes(c));
+    if (!pairs) return NULL;
+    round_filters(c, kernels, pairs);
+    if (!gemm_keep(kept, pairs, filter_bytes(c), free_filters)) *own = pairs;
+    return pairs;
+}
+
+/* ---- the image ---- */
+
+/* A chunk is a piece of a plane: of the pixels of a pair of channels. */
+typedef struct image_job {
+    const conv_call *c;
+    const gemm_pairs *kernels;
+    gemm_pair *pairs;
+    int pieces;                 /* of a plane */
+} image_job;
+
+enum { PIECE = 16 * 1024 };     /* pixels: fewer are rounded before a worker could help */
+
+static void round_piece(void *job, int chunk, void *scratch)
+{
+    (void)scratch;
+    const image_job *j = job;
+    const conv_call *c = j->c;
+    const int channels = c->c / c->groups, pairs = pairs_of_group(c);
+    const int plane = chunk / j->pieces, at = chunk % j->pieces * PIECE;
+    const size_t area = (size_t)c->h * c->w;
+    const size_t first = (size_t)(plane / pairs) * channels + plane % pairs * 2;
+    const float *low = c->input + first * area + at;
+    const bool both = plane % pairs * 2 + 1 < channels;
+    j->kernels->rows(min_int(PIECE, c->h * c->w - at), low, both ? low + area : NULL,
+                     j->pairs + (size_t)plane * area + at);
+}
+
+static size_t image_floats(const conv_call *c)
+{
+    return (size_t)c->batch * c->groups * pairs_of_group(c) * c->h * c->w;
+}
+
+static int round_image(const conv_call *c, const gemm_pairs *kernels, gemm_pair *pairs,
+                       int threads)
+{
+    image_job j = {c, kernels, pairs, ceil_div(c->h * c->w, PIECE)};
+    return gemm_parallel(image_floats(c) < PIECE ? 1 : threads,
+                         c->batch * c->groups * pairs_of_group(c) * j.pieces, round_piece, &j);
+}
+
+/* ---- the row of the table ---- */
+
+/* Runs the convolution of pairs the first way that takes it. Returns its name, or NULL. */
+static const char *run_pairs(const conv_call *c, const gemm_context *context)
+{
+    static const packed_way *const ways[] = {&packed_way_polyphase, &packed_way_implicit};
+    for (size_t i = 0; i < sizeof ways / sizeof *ways; ++i) {
+        packed_choice choice = {.asked = context->way && !strcmp(context->way, ways[i]->name)};
+        if (!ways[i]->plan(c, context, &choice) && !ways[i]->run(c, &choice, context))
+            return ways[i]->name;
+    }
+    return NULL;
+}
+
+static gemm_status convolve_pairs(const conv_call *c, const gemm_context *context)
+{
+    const gemm_pairs *p = gemm_pairs_find(context->isa);
+    gemm_pair *own = NULL;
+    const gemm_pair *filters = get_filters(c, p, context->kept, &own);
+    packed_workspace *w = filters ? packed_take_workspace(image_floats(c)) : NULL;
+    const char *way = NULL;
+    if (w && !round_image(c, p, (gemm_pair *)w->data, context->threads)) {
+        conv_call of_pairs = *c;
+        of_pairs.c = c->groups * pairs_of_group(c);
+        of_pairs.input = w->data;
+        of_pairs.weights = (const float *)filters;
+        gemm_context inner = *context;
+        inner.isa = gemm_pairs_ukernel(p);
+        inner.kept = NULL;
+        way = run_pairs(&of_pairs, &inner);
+    }
+    if (w) packed_give_workspace(w);
+    free(own);
+    if (!way) return GEMM_DECLINED;
+    snprintf(context->note->algorithm, sizeof context->note->algorithm, "%s, bf16", way);
+    return GEMM_DONE;
+}
+
+gemm_status gemm_bf16_conv(const conv_call *c, const gemm_context *context, const void *params)
+{
+    gemm_note note;
+    gemm_clear_note(&note);
+    gemm_context asked = *context;
+    asked.note = &note;
+    asked.timed = false;
+    const gemm_status status = gemm_packed_explain(c, &asked, params);
+    if (status != GEMM_DONE) return status;
+    return pairs_win(c, context, note.algorithm) ? convolve_pairs(c, context)
+                                                 : gemm_packed_conv(c, context, params);
+}

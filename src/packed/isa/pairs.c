@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: MIT */
+/* The list of micro-kernels for pairs. A new instruction set is a file ukernel_<isa>_bf16.c and a
+   line here. */
+#include "packed/isa/pairs.h"
+
+#include <pthread.h>
+
+extern const gemm_pairs gemm_pairs_avx512_bf16, gemm_pairs_portable_bf16;
+
+const gemm_pairs *const gemm_pairs_all[] = {
+#if defined(__x86_64__)
+    &gemm_pairs_avx512_bf16,
+#endif
+    &gemm_pairs_portable_bf16,
+    NULL,
+};
+
+enum { COUNT = sizeof gemm_pairs_all / sizeof *gemm_pairs_all - 1 };
+
+const gemm_pairs *gemm_pairs_find(const gemm_ukernel *u)
+{
+    int i = 0;
+    while (i + 1 < COUNT && !(gemm_pairs_all[i]->base == u && gemm_pairs_all[i]->supported())) ++i;
+    return gemm_pairs_all[i];
+}
+
+/* ---- the base with another multiply ---- */
+
+static gemm_ukernel ukernels[COUNT];
+
+static void make_ukernels(void)
+{
+    for (int i = 0; i < COUNT; ++i) {
+        ukernels[i] = *gemm_pairs_all[i]->base;
+        ukernels[i].gemm = gemm_pairs_all[i]->multiply;
+    }
+}
+
+const gemm_ukernel *gemm_pairs_ukernel(const gemm_pairs *p)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, make_ukernels);
+    int i = 0;
+    while (gemm_pairs_all[i] != p) ++i;
+    return &ukernels[i];
+}

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Products of matrices in bfloat16, with sums in single precision.
+ *
+ * A bfloat16 is the upper half of a float. Two of them that follow each other along K are a pair,
+ * 32 bits, the first one in the lower half:
+ *
+ *     A by rows       | a[i][0] a[i][1] | a[i][2] a[i][3] | ...      a pair is as large as a float
+ *     B by rows       | b[0][j] b[1][j] | b[0][j+1] b[1][j+1] | ...  the next row: b[2], b[3]
+ *
+ * So an M x N x K product is an M x N x K/2 product of pairs. All loops of the packed gemm, and all
+ * that packs strips from an image, move 32 bits and do not look at them. They are those of
+ * `packed`. Only the micro-kernel's multiply-add differs: c += a[0] * b[0] + a[1] * b[1]. Where K
+ * is odd, the last pair's upper half is 0.
+ *
+ * Rounding: to nearest, ties to even. An operand below FLT_MIN becomes 0 with its sign. One that is
+ * 2^-9 of itself or less below 2^128 becomes infinite. NaN stays NaN. The processors' own
+ * instructions round so, and they decide.
+ */
+#ifndef GEMM_PAIRS_H
+#define GEMM_PAIRS_H
+
+#include "packed/isa/ukernel.h"
+
+#include <stdint.h>
+
+/* The floats of A and B are pairs: for arrays of float that hold them. */
+typedef uint32_t __attribute__((may_alias)) gemm_pair;
+
+/* The micro-kernels of an instruction set for pairs. */
+typedef struct gemm_pairs {
+    const char *name;
+    const gemm_ukernel *base;   /* moves 32 bits, and computes what is not in pairs */
+    gemm_multiply_kernels multiply;     /* of pairs, with the base's sizes */
+    /* pairs[j] has low[j] and high[j], j < n. high NULL stands for zeroes. */
+    void (*rows)(int n, const float *low, const float *high, gemm_pair *pairs);
+    /* pairs[p] has x[2 * p] and x[2 * p + 1], for n floats; of an odd n, the last pair has one */
+    void (*along)(int n, const float *x, gemm_pair *pairs);
+    bool (*supported)(void);    /* by the processor and the system it runs on */
+} gemm_pairs;
+
+/* All of this binary, fastest first; the last one runs on every processor. NULL at the end. */
+extern const gemm_pairs *const gemm_pairs_all[];
+
+/* The fastest that this processor runs and whose base is u, or the portable one. */
+const gemm_pairs *gemm_pairs_find(const gemm_ukernel *u);
+
+/* The base with the multiply of pairs. It lives as long as the program. */
+const gemm_ukernel *gemm_pairs_ukernel(const gemm_pairs *);
+
+#endif
