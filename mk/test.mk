@@ -60,7 +60,7 @@ CONV_NETWORKS = $T/test_conv_networks
 
 # Also under the sanitizers. Darknet never frees a whole network: the tests of its networks do not
 # look for leaks.
-UNIT_PROGRAMS = $(addprefix $T/,test_driver test_large test_limits test_number test_threads test_gemm test_auto test_packed test_packed_conv test_packed_layers test_chain \
+UNIT_PROGRAMS = $(addprefix $T/,test_driver test_large test_limits test_number test_threads test_gemm test_auto test_packed test_bf16 test_packed_conv test_packed_layers test_chain \
     test_allocation test_training test_conv test_conv_networks test_hook test_host test_hybrid test_plans test_dlclose test_stats test_compare test_ab_rule test_library) \
     $(OUT)/bench/ab $(OUT)/libdarknet.so $(OUT)/libdarknet-gemm.so
 # Tests of many kernels, which are not about the cache: PoCL compiles less.
@@ -75,6 +75,7 @@ UNIT_COMMANDS = \
     '$(QUICK) $T/test_gemm' \
     '$(QUICK) $(CONV)' \
     '$T/test_packed_conv' \
+    '$T/test_bf16' \
     '$(PACKED)' \
     '$T/test_number' \
     '$T/test_limits' \

@@ -120,8 +120,8 @@ gemm_status gemm_bf16(const gemm_call *c, const gemm_context *context, const voi
 {
     enum { TINY = 2000 };
     const bool tiny = (double)c->M * c->N * c->K <= TINY;
-    if (tiny || packed_skinny_way(c) != NOT_SKINNY) return gemm_packed(c, context, params);
-    const gemm_pairs *p = gemm_pairs_find(context->isa);
+    if (tiny || packed_skinny_way(c) != NOT_SKINNY) return gemm_packed(c, context, NULL);
+    const gemm_pairs *p = params ? params : gemm_pairs_find(context->isa);
     pairs_of_a a = plan_a(c, p);
     packed_workspace *w = packed_take_workspace((size_t)a.lines * a.ld);
     if (!w) return GEMM_DECLINED;

@@ -8,11 +8,11 @@
 
 #include "gemm_variant.h"
 
-/* One multiply; params is not used. A row or a column of C, and K = 1, run as under `packed`, which
+/* One multiply. params: the micro-kernels (isa/pairs.h), or NULL for the fastest ones. A row or a column of C, and K = 1, run as under `packed`, which
    also declines what is tiny. Declines any call when there is no memory. */
 gemm_row_run gemm_bf16;
 
-/* One convolution; params is not used: conv.c. Keeps the weights in 16 bits. */
+/* One convolution: conv.c. params as above. Keeps the weights in 16 bits. */
 gemm_row_conv gemm_bf16_conv;
 
 /* How both round. */

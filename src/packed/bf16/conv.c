@@ -154,9 +154,9 @@ static const char *run_pairs(const conv_call *c, const gemm_context *context)
     return NULL;
 }
 
-static gemm_status convolve_pairs(const conv_call *c, const gemm_context *context)
+static gemm_status convolve_pairs(const conv_call *c, const gemm_pairs *p,
+                                  const gemm_context *context)
 {
-    const gemm_pairs *p = gemm_pairs_find(context->isa);
     gemm_pair *own = NULL;
     const gemm_pair *filters = get_filters(c, p, context->kept, &own);
     packed_workspace *w = filters ? packed_take_workspace(image_floats(c)) : NULL;
@@ -185,8 +185,8 @@ gemm_status gemm_bf16_conv(const conv_call *c, const gemm_context *context, cons
     gemm_context asked = *context;
     asked.note = &note;
     asked.timed = false;
-    const gemm_status status = gemm_packed_explain(c, &asked, params);
+    const gemm_status status = gemm_packed_explain(c, &asked, NULL);
     if (status != GEMM_DONE) return status;
-    return pairs_win(c, context, note.algorithm) ? convolve_pairs(c, context)
-                                                 : gemm_packed_conv(c, context, params);
+    if (!pairs_win(c, context, note.algorithm)) return gemm_packed_conv(c, context, NULL);
+    return convolve_pairs(c, params ? params : gemm_pairs_find(context->isa), context);
 }

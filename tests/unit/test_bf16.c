@@ -1,0 +1,471 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The row packed_bf16. The reference is exact on operands that this test rounds to bfloat16 by
+ * itself, in double precision. The bound is then that of single precision: a product of operands
+ * that are rounded otherwise exceeds it. Each set of micro-kernels of this processor is tested.
+ *
+ *   rounding    both conversions, of all kinds of floats, before a guard page
+ *   multiply    random sizes, transposes, leading dimensions and ALPHA; NaN between the rows, guard
+ *               pages; 1 to 3 threads give the same bits
+ *   conv        random convolutions, the same; with a pool, groups, strides and a batch
+ *   kept        the weights are kept in 16 bits, serve the next call, and go with the plan
+ *   no-memory   each of the aligned allocations fails in turn: the output is right or unchanged
+ *
+ *   test_bf16 [--isa NAME] [--cases N] [--seed N]
+ */
+#include "check/check.h"
+#include "check/conv_check.h"
+#include "driver/driver.h"
+#include "packed/bf16/bf16.h"
+#include "packed/isa/pairs.h"
+#include "support/conv_shape.h"
+#include "support/operands.h"
+#include "support/options.h"
+#include "support/report.h"
+
+#include <math.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { THREADS = 3 };
+
+static int cases = 300, seed = 1;
+
+/* ---- memory that can fail ---- */
+
+/* The aligned allocations so far, and the number of the one that fails. 0: none. */
+static atomic_int allocations, failing;
+
+/* Replaces the C library's. */
+void *aligned_alloc(size_t alignment, size_t bytes)
+{
+    void *p;
+    if (atomic_fetch_add(&allocations, 1) + 1 == atomic_load(&failing)) return NULL;
+    return posix_memalign(&p, alignment, bytes) ? NULL : p;
+}
+
+/* ---- the reference ---- */
+
+/* To 8 binary digits, ties to even. */
+static float rounded(float x)
+{
+    int exponent;
+    if (!isfinite(x)) return x;
+    if (fabsf(x) < FLT_MIN) return copysignf(0, x);
+    const double digits = nearbyint(256 * frexp(x, &exponent));
+    return (float)ldexp(digits / 256, exponent);
+}
+
+static void round_all(float *x, size_t n)
+{
+    for (size_t i = 0; i < n; ++i) x[i] = rounded(x[i]);
+}
+
+static float from_bits(uint32_t bits)
+{
+    float x;
+    memcpy(&x, &bits, sizeof x);
+    return x;
+}
+
+/* A half of a pair as a float. */
+static float half_of(gemm_pair pair, int which)
+{
+    return from_bits(which ? pair & 0xffff0000u : pair << 16);
+}
+
+static bool same_half(float x, gemm_pair pair, int which)
+{
+    const float half = half_of(pair, which), expected = rounded(x);
+    return isnan(expected) ? isnan(half) : half == expected && signbit(half) == signbit(expected);
+}
+
+/* ---- rounding ---- */
+
+/* Any bits; many are ties, denormals, infinite or NaN, or next to these. */
+static float any_float(rng *r)
+{
+    static const uint32_t special[] = {0, 1, 0x007fffff, 0x00800000, 0x3f808000, 0x3f818000,
+                                       0x3f807fff, 0x3f808001, 0x7f7f7fff, 0x7f7f8000, 0x7f7fffff,
+                                       0x7f800000, 0x7f800001, 0x7fc00000, 0x7fffffff, 0x00ffffff};
+    const uint32_t bits = rng_next(r);
+    if (rng_below(r, 2)) return from_bits(bits);
+    return from_bits(special[bits % (sizeof special / sizeof *special)] | (bits & 0x80000000));
+}
+
+static void fill_with_any(guarded *m, rng *r)
+{
+    for (int i = 0; i < m->columns; ++i) m->data[i] = any_float(r);
+}
+
+/* NULL, or what is wrong with n pairs. */
+static const char *judge_rounding(const gemm_pairs *p, int n, rng *r)
+{
+    guarded low = guarded_make(1, n, n, AT_END, 0), high = guarded_make(1, n, n, AT_END, 0);
+    guarded long_one = guarded_make(1, 2 * n, 2 * n, AT_END, 0);
+    guarded pairs = guarded_make(1, n, n, AT_END, 0);
+    gemm_pair *const to = (gemm_pair *)pairs.data;
+    const char *wrong = NULL;
+    fill_with_any(&low, r);
+    fill_with_any(&high, r);
+    fill_with_any(&long_one, r);
+    for (int both = 0; both < 2; ++both) {
+        p->rows(n, low.data, both ? high.data : NULL, to);
+        for (int j = 0; j < n; ++j)
+            if (!same_half(low.data[j], to[j], 0) || !same_half(both ? high.data[j] : 0, to[j], 1))
+                wrong = "rows";
+    }
+    for (int odd = 0; odd < 2; ++odd) {
+        const float *x = long_one.data + odd;
+        const int count = 2 * n - odd;
+        p->along(count, x, to);
+        for (int i = 0; i < 2 * n; ++i)
+            if (!same_half(i < count ? x[i] : 0, to[i / 2], i % 2)) wrong = "along";
+    }
+    guarded_free(&low);
+    guarded_free(&high);
+    guarded_free(&long_one);
+    guarded_free(&pairs);
+    return wrong;
+}
+
+static void test_rounding(const gemm_pairs *p, const char *name)
+{
+    rng r = rng_make((uint64_t)seed, 1);
+    const char *wrong = NULL;
+    for (int n = 1; n <= 100 && !wrong; ++n) wrong = judge_rounding(p, n, &r);
+    report_judged(name, wrong);
+}
+
+/* ---- multiply ---- */
+
+typedef struct problem {
+    gemm_call call;
+    guarded A, B, C, exact_a, exact_b, before;
+} problem;
+
+/* Sizes next to those of tiles, and others. */
+static int draw_size(rng *r, int most)
+{
+    static const int near[] = {2, 3, 4, 7, 8, 9, 15, 16, 17, 31, 32, 33, 47, 48, 49, 63, 64, 65,
+                               96, 97, 143, 144, 145, 169};
+    return rng_below(r, 2) ? near[rng_below(r, sizeof near / sizeof *near)]
+                           : 2 + rng_below(r, most);
+}
+
+static guarded draw_matrix(int rows, int columns, rng *r)
+{
+    guarded m = guarded_make(rows, columns, columns + rng_below(r, 3) * rng_below(r, 20),
+                             rng_below(r, 2) ? AT_END : AT_START, 4 * rng_below(r, 5));
+    guarded_fill(&m, r);
+    return m;
+}
+
+static guarded copy_of(const guarded *m)
+{
+    guarded copy = guarded_make(m->rows, m->columns, m->ld, UNGUARDED, 0);
+    for (int i = 0; i < m->rows; ++i)
+        memcpy(copy.data + (size_t)i * (size_t)m->ld, m->data + (size_t)i * (size_t)m->ld,
+               (size_t)m->columns * sizeof(float));
+    return copy;
+}
+
+/* M, N and K are at least 2, and large enough that no other way is taken. */
+static problem draw_problem(rng *r)
+{
+    problem p = {.call = {.TA = rng_below(r, 2), .TB = rng_below(r, 2)}};
+    gemm_call *c = &p.call;
+    const bool deep = !rng_below(r, 8);
+    do {
+        c->M = draw_size(r, deep ? 40 : 200);
+        c->N = draw_size(r, deep ? 60 : 300);
+        c->K = deep ? 1 + rng_below(r, 5000) : draw_size(r, 400);
+    } while (c->K < 2 || (double)c->M * c->N * c->K <= 2000);
+    c->ALPHA = rng_below(r, 2) ? 1 : rng_float(r) * 3;
+    p.A = c->TA ? draw_matrix(c->K, c->M, r) : draw_matrix(c->M, c->K, r);
+    p.B = c->TB ? draw_matrix(c->N, c->K, r) : draw_matrix(c->K, c->N, r);
+    p.C = draw_matrix(c->M, c->N, r);
+    p.exact_a = copy_of(&p.A);
+    p.exact_b = copy_of(&p.B);
+    p.before = copy_of(&p.C);
+    for (int i = 0; i < p.A.rows; ++i)
+        round_all(p.exact_a.data + (size_t)i * (size_t)p.A.ld, (size_t)p.A.columns);
+    for (int i = 0; i < p.B.rows; ++i)
+        round_all(p.exact_b.data + (size_t)i * (size_t)p.B.ld, (size_t)p.B.columns);
+    c->A = p.A.data, c->lda = p.A.ld;
+    c->B = p.B.data, c->ldb = p.B.ld;
+    c->C = p.C.data, c->ldc = p.C.ld;
+    return p;
+}
+
+static void free_problem(problem *p)
+{
+    guarded *const all[] = {&p->A, &p->B, &p->C, &p->exact_a, &p->exact_b, &p->before};
+    for (size_t i = 0; i < sizeof all / sizeof *all; ++i) guarded_free(all[i]);
+}
+
+static gemm_context context_of(const gemm_pairs *p, int threads, gemm_kept *kept, gemm_note *note)
+{
+    gemm_clear_note(note);
+    return (gemm_context){.threads = threads, .isa = p->base, .kept = kept, .note = note};
+}
+
+static void copy_rows(const guarded *from, guarded *to)
+{
+    for (int i = 0; i < from->rows; ++i)
+        memcpy(to->data + (size_t)i * (size_t)to->ld, from->data + (size_t)i * (size_t)from->ld,
+               (size_t)from->columns * sizeof(float));
+}
+
+static bool same_rows(const guarded *a, const guarded *b)
+{
+    for (int i = 0; i < a->rows; ++i)
+        if (memcmp(a->data + (size_t)i * (size_t)a->ld, b->data + (size_t)i * (size_t)b->ld,
+                   (size_t)a->columns * sizeof(float)))
+            return false;
+    return true;
+}
+
+/* Runs the problem; C is then compared with the exact product of the rounded operands. */
+static const char *judge_multiply(const gemm_pairs *p, problem *q)
+{
+    gemm_call exact = q->call;
+    exact.A = q->exact_a.data;
+    exact.B = q->exact_b.data;
+    gemm_oracle oracle;
+    if (gemm_oracle_make(&oracle, &exact)) abort();
+    guarded first = copy_of(&q->C);
+    const char *wrong = NULL;
+    for (int threads = 1; threads <= THREADS && !wrong; ++threads) {
+        gemm_note note;
+        const gemm_context context = context_of(p, threads, NULL, &note);
+        copy_rows(&q->before, &q->C);
+        if (gemm_bf16(&q->call, &context, p) != GEMM_DONE) wrong = "declined";
+        else if (!(gemm_oracle_compare(&oracle, &exact).ratio <= 1)) wrong = "above the bound";
+        else if (threads == 1) copy_rows(&q->C, &first);
+        else if (!same_rows(&q->C, &first)) wrong = "other bits with more threads";
+        if (!guarded_padding_intact(&q->C)) wrong = "writes between the rows of C";
+    }
+    guarded_free(&first);
+    gemm_oracle_free(&oracle);
+    return wrong;
+}
+
+static void test_multiply(const gemm_pairs *p, const char *name)
+{
+    for (int i = 0; i < cases; ++i) {
+        rng r = rng_make((uint64_t)seed, 1000 + (uint64_t)i);
+        problem q = draw_problem(&r);
+        const gemm_call c = q.call;
+        const char *wrong = judge_multiply(p, &q);
+        free_problem(&q);
+        if (!wrong) continue;
+        report_fail(name, "case %d of seed %d: TA %d TB %d M %d N %d K %d: %s", i, seed, c.TA, c.TB,
+                    c.M, c.N, c.K, wrong);
+        return;
+    }
+    report_pass(name);
+}
+
+/* ---- convolutions ---- */
+
+/* A convolution, and the same with rounded input and weights. */
+typedef struct layer {
+    conv_call call, exact;
+} layer;
+
+static layer make_layer(const conv_shape *s, conv_activation activation, bool pool, rng *r)
+{
+    layer l = {conv_shape_make(s, activation), conv_shape_make(s, activation)};
+    conv_shape_fill(&l.call, r);
+    const size_t floats = (size_t)(l.call.output - l.call.input);
+    const size_t operands = (size_t)(l.call.scale - l.call.input);
+    memcpy((float *)l.exact.input, l.call.input, floats * sizeof(float));
+    round_all((float *)l.exact.input, operands);
+    l.call.pool = l.exact.pool = pool && l.call.out_h % 2 == 0 && l.call.out_w % 2 == 0;
+    return l;
+}
+
+static void free_layer(layer *l)
+{
+    conv_shape_free(&l->call);
+    conv_shape_free(&l->exact);
+}
+
+static bool is_in_pairs(const gemm_note *note)
+{
+    return strstr(note->algorithm, "bf16");
+}
+
+/* Whether the output is that of the way that ran. */
+static bool is_right(const layer *l, const gemm_note *note)
+{
+    gemm_error worst = {.ratio = -1};
+    conv_call reference = is_in_pairs(note) ? l->exact : l->call;
+    reference.output = l->call.output;
+    if (gemm_conv_compare(&reference, note->transform, &worst)) abort();
+    return worst.ratio <= 1;
+}
+
+static gemm_status run_layer(const gemm_pairs *p, const layer *l, int threads, gemm_kept *kept,
+                             gemm_note *note)
+{
+    const gemm_context context = context_of(p, threads, kept, note);
+    memset(l->call.output, 0xff, conv_outputs(&l->call) * sizeof(float));
+    return gemm_bf16_conv(&l->call, &context, p);
+}
+
+/* *pairs: whether it went in pairs. */
+static const char *judge_layer(const gemm_pairs *p, const layer *l, bool *pairs)
+{
+    const size_t bytes = conv_outputs(&l->call) * sizeof(float);
+    float *first = malloc(bytes);
+    if (!first) abort();
+    const char *wrong = NULL;
+    for (int threads = 1; threads <= THREADS && !wrong; ++threads) {
+        gemm_note note;
+        const gemm_status status = run_layer(p, l, threads, NULL, &note);
+        if (status == GEMM_DECLINED && l->call.pool) break;
+        if (status != GEMM_DONE) wrong = "declined";
+        else if (!is_right(l, &note)) wrong = "above the bound";
+        else if (threads == 1) memcpy(first, l->call.output, bytes);
+        else if (memcmp(first, l->call.output, bytes)) wrong = "other bits with more threads";
+        *pairs = is_in_pairs(&note);
+    }
+    free(first);
+    return wrong;
+}
+
+static conv_shape draw_shape(rng *r)
+{
+    static const int sizes[] = {1, 1, 3, 3, 3, 5, 7};
+    conv_shape s = {.batch = 1 + rng_below(r, 2), .groups = rng_below(r, 4) ? 1 : 1 + rng_below(r, 4)};
+    s.size = sizes[rng_below(r, sizeof sizes / sizeof *sizes)];
+    s.stride = rng_below(r, 3) ? 1 : 1 + rng_below(r, 3);
+    s.pad = rng_below(r, 4) ? s.size / 2 : rng_below(r, s.size);
+    s.c = s.groups * (1 + rng_below(r, rng_below(r, 2) ? 70 : 9));
+    s.n = s.groups * (1 + rng_below(r, 70));
+    s.h = s.size + rng_below(r, 40);
+    s.w = s.size + rng_below(r, rng_below(r, 8) ? 40 : 120);
+    return s;
+}
+
+static void test_conv(const gemm_pairs *p, const char *name)
+{
+    static const conv_activation activations[] = {CONV_LINEAR, CONV_LEAKY, CONV_RELU,
+                                                  CONV_LOGISTIC};
+    int in_pairs = 0;
+    for (int i = 0; i < cases; ++i) {
+        rng r = rng_make((uint64_t)seed, 100000 + (uint64_t)i);
+        const conv_shape s = draw_shape(&r);
+        layer l = make_layer(&s, activations[rng_below(&r, 4)], !rng_below(&r, 4), &r);
+        bool pairs = false;
+        const char *wrong = judge_layer(p, &l, &pairs);
+        free_layer(&l);
+        in_pairs += pairs;
+        if (!wrong) continue;
+        report_fail(name, "case %d of seed %d: %d filters %dx%d/%d pad %d groups %d over %dx%dx%d "
+                    "batch %d: %s", i, seed, s.n, s.size, s.size, s.stride, s.pad, s.groups, s.w,
+                    s.h, s.c, s.batch, wrong);
+        return;
+    }
+    if (in_pairs >= cases / 3) report_pass(name);
+    else report_fail(name, "only %d of %d layers ran in pairs", in_pairs, cases);
+}
+
+/* ---- kept, no-memory ---- */
+
+static const conv_shape SHAPE = {"kept", 1, 1, 65, 20, 22, 40, 3, 2, 1};
+
+static void test_kept(const gemm_pairs *p, const char *name)
+{
+    rng r = rng_make(7, 0);
+    layer l = make_layer(&SHAPE, CONV_LEAKY, false, &r);
+    const size_t bytes = conv_outputs(&l.call) * sizeof(float);
+    const size_t pairs = (size_t)SHAPE.n * (65 + 1) / 2 * 9 * sizeof(gemm_pair);
+    float *const first = malloc(bytes);
+    gemm_kept kept = {.room = 1 << 20};
+    gemm_note note;
+    const char *wrong = NULL;
+    if (!first) abort();
+    if (run_layer(p, &l, 1, &kept, &note) || !is_in_pairs(&note)) wrong = "not in pairs";
+    memcpy(first, l.call.output, bytes);
+    const void *const data = kept.data;
+    if (!data || kept.bytes < pairs || kept.bytes >= pairs + CACHE_LINE) wrong = "not kept";
+    /* They serve again: other weights change nothing before the plan is dropped. */
+    memset((float *)l.call.weights, 0, (size_t)SHAPE.n * 65 * 9 * sizeof(float));
+    if (run_layer(p, &l, 2, &kept, &note) || memcmp(first, l.call.output, bytes))
+        wrong = "kept weights do not serve";
+    gemm_drop_kept(&kept);
+    if (run_layer(p, &l, 2, &kept, &note) || !memcmp(first, l.call.output, bytes))
+        wrong = "dropped weights serve";
+    gemm_drop_kept(&kept);
+    kept.room = 100;
+    if (run_layer(p, &l, 2, &kept, &note) || kept.data) wrong = "kept without room";
+    free(first);
+    free_layer(&l);
+    report_judged(name, wrong);
+}
+
+/* The same for a multiply and a layer: declined and untouched, or done and right. */
+static void test_no_memory(const gemm_pairs *p, const char *name)
+{
+    rng r = rng_make(7, 0);
+    layer l = make_layer(&SHAPE, CONV_LEAKY, false, &r);
+    const float *const output = l.call.output;
+    const char *wrong = NULL;
+    int declined = 0;
+    for (int last = 1; last && !wrong;) {
+        gemm_note note;
+        atomic_store(&allocations, 0);
+        atomic_store(&failing, declined + 1);
+        const gemm_status status = run_layer(p, &l, 1, NULL, &note);
+        atomic_store(&failing, 0);
+        last = status == GEMM_DECLINED;
+        declined += last;
+        if (last && memcmp(output, "\xff\xff\xff\xff", 4)) wrong = "declined, and wrote";
+        if (!last && (status != GEMM_DONE || !is_right(&l, &note))) wrong = "above the bound";
+    }
+    if (!declined) wrong = "no allocation failed";
+    free_layer(&l);
+    report_judged(name, wrong);
+}
+
+/* ---- main ---- */
+
+static void test_all(const gemm_pairs *p)
+{
+    static const struct test {
+        const char *name;
+        void (*run)(const gemm_pairs *, const char *name);
+    } tests[] = {{"rounding", test_rounding}, {"multiply", test_multiply}, {"conv", test_conv},
+                 {"kept", test_kept}, {"no-memory", test_no_memory}};
+    for (size_t i = 0; i < sizeof tests / sizeof *tests; ++i) {
+        char name[64];
+        snprintf(name, sizeof name, "%s-%s", tests[i].name, p->name);
+        if (p->supported()) tests[i].run(p, name);
+        else report_skip_machine(name, "this processor has no %s", p->name);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    const char *isa = NULL;
+    for (int i = 1; i < argc; i += 2) {
+        const char *value = argv[i + 1];
+        if (!strcmp(argv[i], "--isa") && value) isa = value;
+        else if (!strcmp(argv[i], "--cases")) cases = option_int("--cases", value, 1);
+        else if (!strcmp(argv[i], "--seed")) seed = option_int("--seed", value, 0);
+        else return fprintf(stderr, "usage: %s [--isa NAME] [--cases N] [--seed N]\n", argv[0]), 2;
+    }
+    printf("# seed %d, %d cases\n", seed, cases);
+    bool known = !isa;
+    for (const gemm_pairs *const *p = gemm_pairs_all; *p; ++p) {
+        if (isa && strcmp(isa, (*p)->name)) continue;
+        known = true;
+        test_all(*p);
+    }
+    if (!known) return fprintf(stderr, "--isa %s: there are no such micro-kernels\n", isa), 2;
+    return report_status();
+}
