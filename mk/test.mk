@@ -114,6 +114,7 @@ SYSTEM_COMMANDS = \
     'tests/system/test_detect.sh $(UNTRAINED) "$$MODELS"' \
     'tests/system/test_setup.sh && tests/system/test_bench.sh "$$MODELS"' \
     '$(QUICK) $T/test_gemm --large --cases 0' \
+    'tests/system/test_bf16.sh "$$MODELS"' \
     'tests/system/test_library.sh $(UNTRAINED) "$$MODELS"' \
     'tests/system/test_install.sh' \
     'tests/system/test_layers.sh' \

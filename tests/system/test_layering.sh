@@ -22,7 +22,7 @@ packed/isa:   contract util
 packed/gemm:  contract util packed/isa
 packed:       contract util packed/isa packed/gemm
 packed/conv:  contract util packed/isa packed/gemm packed
-packed/bf16:  contract util packed/isa packed/gemm packed packed/conv
+packed/bf16:  contract util packed/isa packed/gemm packed packed/conv packed/chain
 packed/chain: contract util packed/isa packed/gemm packed packed/conv
 ref:      contract util
 cl:        contract util

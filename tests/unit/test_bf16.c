@@ -148,7 +148,7 @@ typedef struct problem {
 /* Sizes next to those of tiles, and others. */
 static int draw_size(rng *r, int most)
 {
-    static const int near[] = {2, 3, 4, 7, 8, 9, 15, 16, 17, 31, 32, 33, 47, 48, 49, 63, 64, 65,
+    static const int near[] = {2, 3, 4, 7, 8, 9, 15, 16, 17, 18, 31, 32, 33, 47, 48, 49, 63, 64, 65,
                                96, 97, 143, 144, 145, 169};
     return rng_below(r, 2) ? near[rng_below(r, sizeof near / sizeof *near)]
                            : 2 + rng_below(r, most);
@@ -171,17 +171,17 @@ static guarded copy_of(const guarded *m)
     return copy;
 }
 
-/* M, N and K are at least 2, and large enough that no other way is taken. */
+/* M and K are above 16 and N above 1, so that no other way is taken. */
 static problem draw_problem(rng *r)
 {
     problem p = {.call = {.TA = rng_below(r, 2), .TB = rng_below(r, 2)}};
     gemm_call *c = &p.call;
     const bool deep = !rng_below(r, 8);
-    do {
+    do {                        /* the row's own limits */
         c->M = draw_size(r, deep ? 40 : 200);
         c->N = draw_size(r, deep ? 60 : 300);
         c->K = deep ? 1 + rng_below(r, 5000) : draw_size(r, 400);
-    } while (c->K < 2 || (double)c->M * c->N * c->K <= 2000);
+    } while (c->M <= 16 || c->K <= 16);
     c->ALPHA = rng_below(r, 2) ? 1 : rng_float(r) * 3;
     p.A = c->TA ? draw_matrix(c->K, c->M, r) : draw_matrix(c->M, c->K, r);
     p.B = c->TB ? draw_matrix(c->N, c->K, r) : draw_matrix(c->K, c->N, r);

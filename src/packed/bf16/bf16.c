@@ -116,11 +116,16 @@ static void round_by_columns(const packed_b *b, const gemm_ukernel *u, int p0, i
 
 /* ---- the row of the table ---- */
 
+/* Few rows of A, or steps of K, are multiplied in the time that it takes to round B. */
+static bool gains_nothing(const gemm_call *c)
+{
+    enum { FEW = 16 };
+    return c->M <= FEW || c->K <= FEW || packed_skinny_way(c) != NOT_SKINNY;
+}
+
 gemm_status gemm_bf16(const gemm_call *c, const gemm_context *context, const void *params)
 {
-    enum { TINY = 2000 };
-    const bool tiny = (double)c->M * c->N * c->K <= TINY;
-    if (tiny || packed_skinny_way(c) != NOT_SKINNY) return gemm_packed(c, context, NULL);
+    if (gains_nothing(c)) return gemm_packed(c, context, NULL);
     const gemm_pairs *p = params ? params : gemm_pairs_find(context->isa);
     pairs_of_a a = plan_a(c, p);
     packed_workspace *w = packed_take_workspace((size_t)a.lines * a.ld);

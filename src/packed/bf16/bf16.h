@@ -8,12 +8,16 @@
 
 #include "gemm_variant.h"
 
-/* One multiply. params: the micro-kernels (isa/pairs.h), or NULL for the fastest ones. A row or a column of C, and K = 1, run as under `packed`, which
-   also declines what is tiny. Declines any call when there is no memory. */
+/* One multiply. params: the micro-kernels (isa/pairs.h), or NULL for the fastest ones. With at most 16 rows of A or steps of K, and for one column of C, it
+   runs as under `packed`, which declines what is tiny. Declines any call when there is no memory. */
 gemm_row_run gemm_bf16;
 
 /* One convolution: conv.c. params as above. Keeps the weights in 16 bits. */
 gemm_row_conv gemm_bf16_conv;
+
+/* A chain as under `packed`, in single precision. Declines one with a layer that gemm_bf16_conv
+   computes in 16 bits. */
+gemm_row_chain gemm_bf16_chain;
 
 /* How both round. */
 extern const gemm_rounding gemm_bf16_rounding;

@@ -12,13 +12,15 @@
  * The way that `packed` takes stays where pairs would gain nothing:
  *
  *   dots, banded, depthwise      they wait for memory, or have no products of matrices
+ *   a 1x1 layer of few channels or filters
  *   winograd4, winograd2         where they need less time than pairs do
  */
 #include "packed/bf16/bf16.h"
 
-#include "packed/isa/pairs.h"
+#include "packed/chain/chain.h"
 #include "packed/conv/way.h"
 #include "packed/gemm/workspace.h"
+#include "packed/isa/pairs.h"
 #include "packed/packed.h"
 #include "util/caches.h"
 #include "util/ints.h"
@@ -41,10 +43,19 @@ static double winograd_ratio(const conv_call *c, const gemm_context *context, in
     return 2 * gemm_winograd_ratio(&l, &cost, m);
 }
 
+/* A 1x1 layer with few channels or filters waits for its image. To round the image would only cost
+   time. */
+static bool is_bound_by_image(const conv_call *c)
+{
+    enum { FEW = 16 };
+    return c->size == 1 && (c->c / c->groups <= FEW || c->n / c->groups <= FEW);
+}
+
 /* Whether pairs are faster than `way`, which `packed` takes. */
 static bool pairs_win(const conv_call *c, const gemm_context *context, const char *way)
 {
     if (context->way && !strcmp(context->way, way)) return false;
+    if (is_bound_by_image(c)) return false;
     if (!strcmp(way, "winograd4")) return winograd_ratio(c, context, 4) > 1;
     if (!strcmp(way, "winograd2")) return winograd_ratio(c, context, 2) > 1;
     return strcmp(way, "dots") && strcmp(way, "banded") && strcmp(way, "depthwise");
@@ -174,19 +185,37 @@ static gemm_status convolve_pairs(const conv_call *c, const gemm_pairs *p,
     if (w) packed_give_workspace(w);
     free(own);
     if (!way) return GEMM_DECLINED;
-    snprintf(context->note->algorithm, sizeof context->note->algorithm, "%s, bf16", way);
+    snprintf(context->note->algorithm, sizeof context->note->algorithm, "%s; bf16", way);
     return GEMM_DONE;
+}
+
+/* The way that `packed` takes. */
+static gemm_status explain(const conv_call *c, const gemm_context *context, gemm_note *note)
+{
+    gemm_context asked = *context;
+    gemm_clear_note(note);
+    asked.note = note;
+    asked.timed = false;
+    return gemm_packed_explain(c, &asked, NULL);
 }
 
 gemm_status gemm_bf16_conv(const conv_call *c, const gemm_context *context, const void *params)
 {
     gemm_note note;
-    gemm_clear_note(&note);
-    gemm_context asked = *context;
-    asked.note = &note;
-    asked.timed = false;
-    const gemm_status status = gemm_packed_explain(c, &asked, NULL);
+    const gemm_status status = explain(c, context, &note);
     if (status != GEMM_DONE) return status;
     if (!pairs_win(c, context, note.algorithm)) return gemm_packed_conv(c, context, NULL);
     return convolve_pairs(c, params ? params : gemm_pairs_find(context->isa), context);
+}
+
+gemm_status gemm_bf16_chain(const conv_call *convs, int count, const layer_call *shortcut,
+                            const gemm_context *context, const void *params)
+{
+    (void)params;
+    for (int i = 0; i < count; ++i) {
+        gemm_note note;
+        if (explain(&convs[i], context, &note) != GEMM_DONE) return GEMM_DECLINED;
+        if (pairs_win(&convs[i], context, note.algorithm)) return GEMM_DECLINED;
+    }
+    return gemm_packed_chain(convs, count, shortcut, context, NULL);
 }

@@ -1,0 +1,93 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# Detections in bfloat16: the labels of an unpatched Darknet, within 3 points.
+#
+#   tests/system/test_bf16.sh MODELS_FOLDER
+#
+# The demonstration network and the trained ones, by gemm and by whole convolutions, with each set of
+# micro-kernels. GEMM_CHECK with the rounding's own bound. The comparison itself sees other labels.
+. tests/support/lib.sh
+
+models=$1
+darknet_folder "$work/here"
+
+# labels PROGRAM CFG WEIGHTS PICTURE...: what one process prints about the pictures, but for the times
+labels()
+{
+    program=$1 cfg=$2 weights=$3
+    shift 3
+    for picture; do echo "data/$picture.jpg"; done |
+        (cd "$work/here" && "$program" detect "$cfg" "$weights" 2>"$work/error") |
+        sed 's/^Enter Image Path: //; s/: Predicted in .*//'
+}
+
+# near FILE: its labels are the expected ones, within 3 points
+near()
+{
+    awk -v POINTS=3 -f "$root/tests/support/near_labels.awk" "$work/expected" "$1" >"$work/differences"
+}
+
+# compare NAME ARGUMENTS OF LABELS BEHIND THE PROGRAM...
+compare()
+{
+    name=$1
+    shift
+    labels "$BUILD/upstream/darknet" "$@" >"$work/expected"
+    for isa in best generic; do
+        for conv in im2col hook; do
+            (
+                export GEMM_CONV=$conv GEMM_IMPL=packed_bf16
+                [ $isa = best ] || export GEMM_ISA=$isa
+                labels ./darknet "$@" >"$work/labels"
+            )
+            if near "$work/labels"; then
+                pass "$name-$conv-$isa"
+            else
+                fail "$name-$conv-$isa" "$(head -n 1 "$work/differences") $(tail -n 1 "$work/error")"
+            fi
+        done
+    done
+}
+
+compare demo "$root/cfg/kite-demo.cfg" "$root/cfg/kite-demo.weights" kite dog horses giraffe eagle person scream
+for network in yolo-fastest-1.1 yolo-fastest-1.1-xl; do
+    if [ ! -f "$models/$network.weights" ]; then
+        skip "$network" "no $network.weights in $models (MODELS=folder)"
+        continue
+    fi
+    model=$(cd "$models" && pwd)/$network
+    compare "$network" "$model.cfg" "$model.weights" kite dog person
+done
+
+# The comparison: a box that is missing, one too many, a percentage that is 4 off, another class.
+printf 'data/a.jpg\nkite: 80%%\nkite: 53%%\nperson: 60%%\n' >"$work/expected"
+while read -r want what; do
+    printf 'data/a.jpg\n' >"$work/labels"
+    echo "$what" | tr ',' '\n' | sed 's/=/: /' >>"$work/labels"
+    near "$work/labels" && got=near || got=far
+    [ $got = $want ] && pass "near-labels-$what" || fail "near-labels-$what" "it is called $got"
+done <<'END'
+near kite=80%,kite=53%,person=60%
+near person=63%,kite=51%,kite=77%
+near kite=80%,person=60%,kite=50%
+near kite=80%,person=60%
+near kite=80%,kite=53%,person=60%,dog=53%
+far kite=80%,kite=53%,person=60%,dog=54%
+far kite=84%,kite=53%,person=60%
+far kite=80%,kite=53%
+far kite=80%,kite=53%,dog=60%
+END
+
+# Every multiply and every layer within the bound of the rounding, and some of them in bfloat16.
+for conv in im2col hook; do
+    (
+        export GEMM_CONV=$conv GEMM_IMPL=packed_bf16 GEMM_CHECK=1 GEMM_TRACE=$work/trace.csv
+        labels ./darknet "$root/cfg/kite-demo.cfg" "$root/cfg/kite-demo.weights" kite >"$work/labels"
+    )
+    checked=$(sed -n 's/^gemm: GEMM_CHECK: \([0-9]*\) calls right, worst error 0\..*/\1/p' "$work/error")
+    [ "${checked:-0}" -ge 7 ] && pass "checked-$conv" || fail "checked-$conv" "$(tail -n 1 "$work/error")"
+done
+layers=$(grep -c ',implicit; bf16,' "$work/trace.csv")
+[ "$layers" -ge 2 ] && pass layers-in-bf16 || fail layers-in-bf16 "$layers layers of the trace are in bfloat16"
+
+finish
