@@ -59,7 +59,7 @@ done | grep -v ' .*[./]' | sort -u | while read -r page target; do
 done >"$work/missing"
 none docs-targets 'no such target of make'
 
-grep -ohE 'build/release/tests/[a-z_]+|`test_[a-z_]+' $pages | sed 's/.*[/`]//' | sort -u |
+grep -ohE 'build/release/tests/[a-z0-9_]+|`test_[a-z0-9_]+' $pages | sed 's/.*[/`]//' | sort -u |
     while read -r name; do
         ls tests/*/"$name".* >/dev/null 2>&1 || echo "$name"
     done >"$work/missing"

@@ -340,7 +340,8 @@ static const char *judge_layer(const gemm_pairs *p, const layer *l, bool *pairs)
 static conv_shape draw_shape(rng *r)
 {
     static const int sizes[] = {1, 1, 3, 3, 3, 5, 7};
-    conv_shape s = {.batch = 1 + rng_below(r, 2), .groups = rng_below(r, 4) ? 1 : 1 + rng_below(r, 4)};
+    conv_shape s = {.batch = 1 + rng_below(r, 2),
+                    .groups = rng_below(r, 4) ? 1 : 1 + rng_below(r, 4)};
     s.size = sizes[rng_below(r, sizeof sizes / sizeof *sizes)];
     s.stride = rng_below(r, 3) ? 1 : 1 + rng_below(r, 3);
     s.pad = rng_below(r, 4) ? s.size / 2 : rng_below(r, s.size);

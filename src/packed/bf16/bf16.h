@@ -8,8 +8,9 @@
 
 #include "gemm_variant.h"
 
-/* One multiply. params: the micro-kernels (isa/pairs.h), or NULL for the fastest ones. With at most 16 rows of A or steps of K, and for one column of C, it
-   runs as under `packed`, which declines what is tiny. Declines any call when there is no memory. */
+/* One multiply. params: the micro-kernels (isa/pairs.h), or NULL for the fastest ones. With at most
+   16 rows of A or steps of K, and for one column of C, it runs as under `packed`, which declines
+   what is tiny. Declines any call when there is no memory. */
 gemm_row_run gemm_bf16;
 
 /* One convolution: conv.c. params as above. Keeps the weights in 16 bits. */
