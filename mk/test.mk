@@ -76,6 +76,7 @@ UNIT_COMMANDS = \
     '$(QUICK) $(CONV)' \
     '$T/test_packed_conv' \
     '$T/test_bf16' \
+    '$T/test_chain --row packed_bf16 --cases 30' \
     '$(PACKED)' \
     '$T/test_number' \
     '$T/test_limits' \

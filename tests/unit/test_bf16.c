@@ -8,6 +8,7 @@
  *   multiply    random sizes, transposes, leading dimensions and ALPHA; NaN between the rows, guard
  *               pages; 1 to 3 threads give the same bits
  *   conv        random convolutions, the same; with a pool, groups, strides and a batch
+ *   chain       random chains give the bits of their layers one by one, with and without a plan
  *   kept        the weights are kept in 16 bits, serve the next call, and go with the plan
  *   no-memory   each of the aligned allocations fails in turn: the output is right or unchanged
  *
@@ -375,6 +376,122 @@ static void test_conv(const gemm_pairs *p, const char *name)
     else report_fail(name, "only %d of %d layers ran in pairs", in_pairs, cases);
 }
 
+/* ---- chains ---- */
+
+enum { CHAIN = 3 };
+
+/* 1x1, depthwise, 1x1, each with the output of the one before it as input. All channels are above
+   16, and those that the last layer reads are an even number. */
+typedef struct links {
+    int first;                  /* 0, or 1: the first layer is missing */
+    conv_call calls[CHAIN];
+    layer_call shortcut;
+    bool has_shortcut;
+} links;
+
+static links draw_links(rng *r)
+{
+    links l = {.first = rng_below(r, 3) == 0};
+    const int in = 17 + rng_below(r, 60), deep = 18 + 2 * rng_below(r, 60);
+    const int size = rng_below(r, 2) ? 3 : 5, stride = 1 + rng_below(r, 2);
+    const int h = size + rng_below(r, 24), w = size + rng_below(r, 24);
+    const conv_shape shapes[CHAIN] = {
+        {"", 1, 1, in, h, w, deep, 1, 1, 0},
+        {"", 1, deep, deep, h, w, deep, size, stride, size / 2},
+        {"", 1, 1, deep, 0, 0, 17 + rng_below(r, 60), 1, 1, 0}};
+    for (int i = l.first; i < CHAIN; ++i) {
+        conv_shape s = shapes[i];
+        if (i == 2) s.h = l.calls[1].out_h, s.w = l.calls[1].out_w;
+        l.calls[i] = conv_shape_make(&s, i == 2 ? CONV_LINEAR : CONV_LEAKY);
+        conv_shape_fill(&l.calls[i], r);
+        if (i > l.first) l.calls[i].input = l.calls[i - 1].output;
+    }
+    const conv_call *last = &l.calls[2];
+    l.has_shortcut = rng_below(r, 2);
+    l.shortcut = (layer_call){.kind = LAYER_SHORTCUT, .batch = 1, .c = last->n, .h = last->out_h,
+                              .w = last->out_w, .out_c = last->n, .out_h = last->out_h,
+                              .out_w = last->out_w, .alpha = 1, .beta = 1, .inputs = 2};
+    return l;
+}
+
+/* The output of the chain one by one goes to `expected`. */
+static bool run_links(const gemm_pairs *p, links *l)
+{
+    for (int i = l->first; i < CHAIN; ++i) {
+        gemm_note note;
+        const gemm_context context = context_of(p, 1, NULL, &note);
+        if (gemm_bf16_conv(&l->calls[i], &context, p) != GEMM_DONE) return false;
+        if (i != 1 && !is_in_pairs(&note)) return false;
+    }
+    return true;
+}
+
+/* *done: whether the chain was not declined. Some are, because their layers alone add in another
+   order. */
+static const char *judge_chain(const gemm_pairs *p, links *l, rng *r, bool *done)
+{
+    const conv_call *last = &l->calls[2];
+    const int n = (int)conv_outputs(last), count = CHAIN - l->first;
+    guarded expected = guarded_make(1, n, n, UNGUARDED, 0);
+    guarded other = guarded_make(1, n, n, AT_END, 0), output = guarded_make(1, n, n, AT_END, 0);
+    gemm_kept kept[CHAIN] = {{.room = 1 << 22}, {.room = 1 << 22}, {.room = 1 << 22}};
+    gemm_kept *const slots[CHAIN] = {&kept[0], &kept[1], &kept[2]};
+    const char *wrong = run_links(p, l) ? NULL : "a layer alone is not in pairs";
+    guarded_fill(&other, r);
+    const layer_input inputs[2] = {{NULL, n}, {other.data, n}};
+    l->shortcut.input = inputs;
+    l->shortcut.output = output.data;
+    for (int i = 0; i < n; ++i)
+        expected.data[i] = l->has_shortcut ? last->output[i] + other.data[i] : last->output[i];
+    conv_call calls[CHAIN];
+    memcpy(calls, l->calls, sizeof calls);
+    calls[2].output = l->has_shortcut ? NULL : output.data;
+    for (int turn = 0; turn < 2 * THREADS && !wrong; ++turn) {
+        gemm_note note;
+        gemm_context context = context_of(p, 1 + turn / 2, NULL, &note);
+        context.chain_kept = turn % 2 ? slots : NULL;
+        guarded_fill_nan(&output);
+        const gemm_status status = gemm_bf16_chain(
+            calls + l->first, count, l->has_shortcut ? &l->shortcut : NULL, &context, p);
+        if (turn == 0) *done = status == GEMM_DONE;
+        if (!*done && status == GEMM_DECLINED && isnan(output.data[0])) continue;
+        if (status != GEMM_DONE || !is_in_pairs(&note)) wrong = "not in pairs";
+        else if (memcmp(output.data, expected.data, (size_t)n * sizeof(float)))
+            wrong = turn % 2 ? "other bits with a plan" : "other bits than one by one";
+        if (turn % 2 && (!kept[0].data || !kept[1].data)) wrong = "weights are not kept";
+    }
+    for (int i = 0; i < CHAIN; ++i) gemm_drop_kept(&kept[i]);
+    guarded_free(&expected);
+    guarded_free(&other);
+    guarded_free(&output);
+    return wrong;
+}
+
+static void test_chain(const gemm_pairs *p, const char *name)
+{
+    int ran = 0;
+    for (int i = 0; i < cases / 3; ++i) {
+        rng r = rng_make((uint64_t)seed, 200000 + (uint64_t)i);
+        links l = draw_links(&r);
+        bool done = false;
+        const char *wrong = judge_chain(p, &l, &r, &done);
+        ran += done;
+        const conv_call *d = &l.calls[1], *last = &l.calls[2];
+        if (wrong)
+            report_fail(name, "case %d of seed %d: %d to %d, %dx%d/%d over %dx%d, to %d%s: %s", i,
+                        seed, l.first ? 0 : l.calls[0].c, d->c, d->size, d->size, d->stride, d->w,
+                        d->h, last->n, l.has_shortcut ? ", shortcut" : "", wrong);
+        for (int j = l.first; j < CHAIN; ++j) {
+            if (j > l.first) l.calls[j].input = l.calls[j].weights - (size_t)(l.calls[j].c *
+                                                l.calls[j].h * l.calls[j].w);
+            conv_shape_free(&l.calls[j]);
+        }
+        if (wrong) return;
+    }
+    if (ran >= cases / 3 / 2) report_pass(name);
+    else report_fail(name, "only %d of %d chains ran", ran, cases / 3);
+}
+
 /* ---- kept, no-memory ---- */
 
 static const conv_shape SHAPE = {"kept", 1, 1, 65, 20, 22, 40, 3, 2, 1};
@@ -441,7 +558,7 @@ static void test_all(const gemm_pairs *p)
         const char *name;
         void (*run)(const gemm_pairs *, const char *name);
     } tests[] = {{"rounding", test_rounding}, {"multiply", test_multiply}, {"conv", test_conv},
-                 {"kept", test_kept}, {"no-memory", test_no_memory}};
+                 {"chain", test_chain}, {"kept", test_kept}, {"no-memory", test_no_memory}};
     for (size_t i = 0; i < sizeof tests / sizeof *tests; ++i) {
         char name[64];
         snprintf(name, sizeof name, "%s-%s", tests[i].name, p->name);

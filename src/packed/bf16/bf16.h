@@ -16,8 +16,8 @@ gemm_row_run gemm_bf16;
 /* One convolution: conv.c. params as above. Keeps the weights in 16 bits. */
 gemm_row_conv gemm_bf16_conv;
 
-/* A chain as under `packed`, in single precision. Declines one with a layer that gemm_bf16_conv
-   computes in 16 bits. */
+/* A chain as under `packed`, in 16 bits where gemm_bf16_conv computes all of its products so, in
+   single precision where it computes none so. Declines all others. */
 gemm_row_chain gemm_bf16_chain;
 
 /* How both round. */

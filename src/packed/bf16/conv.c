@@ -17,6 +17,7 @@
  */
 #include "packed/bf16/bf16.h"
 
+#include "packed/bf16/nchwc.h"
 #include "packed/chain/chain.h"
 #include "packed/conv/way.h"
 #include "packed/gemm/workspace.h"
@@ -201,21 +202,29 @@ static gemm_status explain(const conv_call *c, const gemm_context *context, gemm
 
 gemm_status gemm_bf16_conv(const conv_call *c, const gemm_context *context, const void *params)
 {
+    const gemm_pairs *p = params ? params : gemm_pairs_find(context->isa);
     gemm_note note;
     const gemm_status status = explain(c, context, &note);
     if (status != GEMM_DONE) return status;
     if (!pairs_win(c, context, note.algorithm)) return gemm_packed_conv(c, context, NULL);
-    return convolve_pairs(c, params ? params : gemm_pairs_find(context->isa), context);
+    if (strcmp(note.algorithm, "nchwc") || !packed_bf16_nchwc_fits(c, 1))
+        return convolve_pairs(c, p, context);
+    if (packed_bf16_nchwc(c, p, context)) return GEMM_DECLINED;
+    snprintf(context->note->algorithm, sizeof context->note->algorithm, "nchwc; bf16");
+    return GEMM_DONE;
 }
 
 gemm_status gemm_bf16_chain(const conv_call *convs, int count, const layer_call *shortcut,
                             const gemm_context *context, const void *params)
 {
-    (void)params;
+    const gemm_pairs *p = params ? params : gemm_pairs_find(context->isa);
+    int in_pairs = 0;
     for (int i = 0; i < count; ++i) {
         gemm_note note;
         if (explain(&convs[i], context, &note) != GEMM_DONE) return GEMM_DECLINED;
-        if (pairs_win(&convs[i], context, note.algorithm)) return GEMM_DECLINED;
+        in_pairs += pairs_win(&convs[i], context, note.algorithm);
     }
-    return gemm_packed_chain(convs, count, shortcut, context, NULL);
+    if (!in_pairs) return gemm_packed_chain(convs, count, shortcut, context, NULL);
+    if (in_pairs < count - 1 || !packed_bf16_nchwc_fits(convs, count)) return GEMM_DECLINED;
+    return packed_bf16_nchwc_chain(convs, count, shortcut, p, context);
 }

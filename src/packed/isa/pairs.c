@@ -24,7 +24,7 @@ const gemm_pairs *gemm_pairs_find(const gemm_ukernel *u)
     return gemm_pairs_all[i];
 }
 
-/* ---- the base with another multiply ---- */
+/* ---- the base with other products ---- */
 
 static gemm_ukernel ukernels[COUNT];
 
@@ -33,6 +33,7 @@ static void make_ukernels(void)
     for (int i = 0; i < COUNT; ++i) {
         ukernels[i] = *gemm_pairs_all[i]->base;
         ukernels[i].gemm = gemm_pairs_all[i]->multiply;
+        ukernels[i].nchwc.product = gemm_pairs_all[i]->nchwc;
     }
 }
 

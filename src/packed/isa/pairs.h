@@ -27,11 +27,17 @@
 /* The floats of A and B are pairs: for arrays of float that hold them. */
 typedef uint32_t __attribute__((may_alias)) gemm_pair;
 
+enum { GEMM_PAIRS_MOST_K = 1024 };
+
 /* The micro-kernels of an instruction set for pairs. */
 typedef struct gemm_pairs {
     const char *name;
     const gemm_ukernel *base;   /* moves 32 bits, and computes what is not in pairs */
     gemm_multiply_kernels multiply;     /* of pairs, with the base's sizes */
+    /* A product in nchwc whose A is in floats, and is rounded. Of the K rows of a strip of b only
+       the first half is read, and they are pairs. K is at most GEMM_PAIRS_MOST_K, and an even
+       number where A is in nchwc. */
+    void (*nchwc)(const gemm_nchwc *);
     /* pairs[j] has low[j] and high[j], j < n. high NULL stands for zeroes. */
     void (*rows)(int n, const float *low, const float *high, gemm_pair *pairs);
     /* pairs[p] has x[2 * p] and x[2 * p + 1], for n floats; of an odd n, the last pair has one */
@@ -45,7 +51,7 @@ extern const gemm_pairs *const gemm_pairs_all[];
 /* The fastest that this processor runs and whose base is u, or the portable one. */
 const gemm_pairs *gemm_pairs_find(const gemm_ukernel *u);
 
-/* The base with the multiply of pairs. It lives as long as the program. */
+/* The base with the products of pairs. It lives as long as the program. */
 const gemm_ukernel *gemm_pairs_ukernel(const gemm_pairs *);
 
 #endif

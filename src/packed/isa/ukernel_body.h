@@ -11,7 +11,8 @@
  *   ukernel_conv.h    the taps of a convolution
  *   ukernel_depthwise.h  depthwise layers by tiles of eight sums, where the file below asks for it
  *   ukernel_band.h    layers with few channels
- *   ukernel_nchwc.h   chains of convolutions, whose vectors hold channels
+ *   ukernel_nchwc_product.h   products in nchwc, whose vectors hold channels
+ *   ukernel_nchwc.h   other layers in nchwc
  *   ukernel_winograd.h  the transforms of Winograd's algorithm
  *   ukernel_layers.h  pooling, shortcuts, the logistic
  *
@@ -31,7 +32,8 @@
  *   EACH_ALONG_K(X)        X(1) ... X(ALONG_K_COLS)
  *   EACH_ROWS(X)        X(1) ... X(MR)
  *   EACH_VECS(X, r)     X(r, 1) ... X(r, NV)
- *   NCHWC_PLACES(nv)    places of a tile of nv groups, see ukernel_nchwc.h; need not be defined
+ *   NCHWC_PLACES(nv)    places of a tile of nv groups, see ukernel_nchwc_product.h; need not be
+ *                       defined
  *   POOL_ROWS           filters of a pooled tile, which has four accumulators for each
  *   EACH_POOL_ROWS(X)   X(1) ... X(POOL_ROWS)
  *   TILE_TUNING         attributes of the tile functions, or nothing
@@ -103,10 +105,17 @@ typedef enum b_layout {
 
 INLINE int lesser(int a, int b) { return a < b ? a : b; }
 
+/* n floats of a vector and zeroes behind, for any n. */
+INLINE vec load_some(const float *p, int n)
+{
+    return n >= VL ? vload(p) : n > 0 ? vload_part(p, n) : vzero();
+}
+
 #include "packed/isa/ukernel_moves.h"
 #include "packed/isa/ukernel_tile.h"
 
 #include "packed/isa/ukernel_along_k.h"
+#include "packed/isa/ukernel_nchwc_product.h"
 
 #ifdef PAIRS
 #include "packed/isa/ukernel_pairs.h"

@@ -8,6 +8,39 @@
  *   pair_rows(), pair_along()   as in gemm_pairs
  *   pair_supported()    whether the processor runs them, beside the base
  */
+
+/* Pairs of n places of all steps, as gemm_nchwc has A. */
+INLINE void pair_places(const gemm_nchwc *l, int from, int n, gemm_pair *pairs)
+{
+    if (l->source == GEMM_ROWS) {
+        const float *low = l->a + from;
+        for (int k = 0; k < l->K; k += 2, low += 2 * l->a_ld, pairs += n)
+            pair_rows(n, low, k + 1 < l->K ? low + l->a_ld : NULL, pairs);
+        return;
+    }
+    const float *group = l->a + (size_t)from * VL;
+    for (int k = 0; k < l->K; k += VL, group += l->a_ld, pairs += n * GROUP_STEPS)
+        pair_along(n * VL, group, pairs);
+}
+
+/* See gemm_pairs. Some places at a time, whose pairs stay in L1. */
+static void nchwc_pairs(const gemm_nchwc *l)
+{
+    enum { ROOM = MOST_PLACES * GEMM_PAIRS_MOST_K / 2, PLACES = 4 * MOST_PLACES };
+    _Alignas(CACHE_LINE) gemm_pair pairs[ROOM];
+    const int steps = (l->K + VL - 1) / VL * VL / 2;
+    const int most = lesser(PLACES, ROOM / steps / MOST_PLACES * MOST_PLACES);
+    gemm_nchwc part = *l;
+    part.K = (l->K + 1) / 2;
+    part.a = (const float *)pairs;
+    for (int from = 0; from < l->places; from += most, part.at += most) {
+        const int n = lesser(most, l->places - from);
+        pair_places(l, from, n, pairs);
+        part.a_ld = (size_t)n * (l->source == GEMM_ROWS ? 1 : GROUP_STEPS);
+        nchwc_places(&part, 0, n, l->K);
+    }
+}
+
 static bool all_supported(void) { return isa_supported() && pair_supported(); }
 
 const gemm_pairs JOIN(gemm_pairs_, ISA) = {
@@ -19,6 +52,7 @@ const gemm_pairs JOIN(gemm_pairs_, ISA) = {
 #endif
     .multiply.along_k = along_k,
     .multiply.sweep = sweep,
+    .nchwc = nchwc_pairs,
     .rows = pair_rows,
     .along = pair_along,
     .supported = all_supported,

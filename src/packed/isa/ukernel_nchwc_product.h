@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The layout nchwc: a vector holds VL channels of one place. Included by ukernel_body.h.
+ *
+ *     group 0:  place 0 | place 1 | ...          VL floats a place, channels 0 .. VL - 1
+ *     group 1:  place 0 | place 1 | ...          channels VL .. 2 VL - 1
+ *
+ * A layer is a product whose rows are places and whose columns are channels. A tile is NCHWC_PLACES
+ * places by up to NV groups. With fewer groups it has more places, because otherwise each sum would
+ * have to wait for the step before.
+ */
+
+#ifndef NCHWC_PLACES
+#define NCHWC_PLACES(nv) ((nv) == 1 ? 2 * MR : MR)
+#endif
+enum { MOST_PLACES = NCHWC_PLACES(1) };
+
+/* Steps of K in a group of an A in nchwc. */
+#ifdef PAIRS
+enum { GROUP_STEPS = VL / 2 };
+#else
+enum { GROUP_STEPS = VL };
+#endif
+
+/* One k: acc += (places of A) * (channels of B). */
+INLINE void nchwc_step(const int places, const int nv, const float *a, const int apart,
+                       const float *b, vec acc[MOST_PLACES][NV])
+{
+#ifdef outer_product
+    const float *column[MOST_PLACES], *row[NV];
+    UNROLL
+    for (int i = 0; i < places; ++i) column[i] = a + i * apart;
+    UNROLL
+    for (int v = 0; v < nv; ++v) row[v] = b + v * VL;
+    outer_product(places, nv, column, row, acc[0], NV);
+#else
+    vec row[NV];
+    UNROLL
+    for (int v = 0; v < nv; ++v) row[v] = vload(b + v * VL);
+    UNROLL
+    for (int i = 0; i < places; ++i) {
+        const vec ai = vset1(a[i * apart]);
+        UNROLL
+        for (int v = 0; v < nv; ++v) vfma_to(acc[i][v], ai, row[v]);
+    }
+#endif
+}
+
+/* All steps of a tile, from place i on. In nchwc the steps of a group have constant offsets. */
+INLINE void nchwc_steps(const gemm_nchwc *l, const int places, const int nv,
+                        const gemm_nchwc_source source, int i, const float *b,
+                        vec acc[MOST_PLACES][NV])
+{
+    const int K = l->K;
+    const size_t ld = l->a_ld;
+    int k = 0;
+    if (source == GEMM_ROWS) {
+        const float *a = l->a + i;
+        for (; k < K; ++k, a += ld, b += nv * VL) nchwc_step(places, nv, a, 1, b, acc);
+    } else {
+        enum { STEPS = GROUP_STEPS };
+        const float *a = l->a + (size_t)i * STEPS;
+        for (; k + STEPS <= K; k += STEPS, a += ld, b += STEPS * nv * VL) {
+            UNROLL
+            for (int q = 0; q < STEPS; ++q)
+                nchwc_step(places, nv, a + q, STEPS, b + q * nv * VL, acc);
+        }
+        for (; k < K; ++k, ++a, b += nv * VL) nchwc_step(places, nv, a, STEPS, b, acc);
+    }
+}
+
+/* Places i .. i + places - 1 of nv groups, the first of which is `group`. */
+INLINE void nchwc_tile(const gemm_nchwc *l, const int places, const int nv,
+                       const gemm_nchwc_source source, const activation f, int i, int group,
+                       const float *b)
+{
+    vec acc[MOST_PLACES][NV];
+    UNROLL
+    for (int r = 0; r < places; ++r) {
+        UNROLL
+        for (int v = 0; v < nv; ++v) acc[r][v] = vzero();
+    }
+    nchwc_steps(l, places, nv, source, i, b, acc);
+    const vec slope = vset1(l->slope);
+    const int *at = l->at + i;
+    UNROLL
+    for (int v = 0; v < nv; ++v) {
+        const int channel = (group + v) * VL, left = l->channels - channel;
+        const vec shift = load_some(l->shift + channel, left);
+        const vec scale = l->scale ? load_some(l->scale + channel, left) : vset1(1);
+        float *const c = l->c + (size_t)(group + v) * l->c_ld;
+        UNROLL
+        for (int r = 0; r < places; ++r) {
+            vstore(c + at[r], activate(f, vfma(scale, acc[r][v], shift), slope));
+        }
+    }
+}
+
+/* Places from .. to - 1. The last tile ends with them, and so overlaps the one before it. */
+INLINE void nchwc_strip(const gemm_nchwc *l, const int nv, const gemm_nchwc_source source,
+                        const activation f, int from, int to, int group, const float *b)
+{
+    const int places = NCHWC_PLACES(nv);
+    if (to < places) {
+        for (; from < to; ++from) nchwc_tile(l, 1, nv, source, f, from, group, b);
+        return;
+    }
+    for (; from < to; from += places) {
+        nchwc_tile(l, places, nv, source, f, lesser(from, to - places), group, b);
+    }
+}
+
+#define NCHWC_NAME(from, v) JOIN(gemm_packed_##from##_to_nchwc_##v##__, ISA)
+#define NCHWC(from, source, v)                                                                     \
+    static NOINLINE TILE_TUNING void NCHWC_NAME(from, v)(const gemm_nchwc *l, int first, int end,  \
+                                                         int group, const float *b)                \
+    {                                                                                              \
+        if (l->slope == 1) {                                                                       \
+            nchwc_strip(l, v, source, LINEAR, first, end, group, b);                               \
+        } else if (l->slope > 0) {                                                                 \
+            nchwc_strip(l, v, source, LEAKY, first, end, group, b);                                \
+        } else {                                                                                   \
+            nchwc_strip(l, v, source, BY_SIGN, first, end, group, b);                              \
+        }                                                                                          \
+    }
+#define NCHWC_OF(unused, v) NCHWC(rows, GEMM_ROWS, v) NCHWC(nchwc, GEMM_NCHWC, v)
+EACH_VECS(NCHWC_OF, 0)
+
+typedef void nchwc_fn(const gemm_nchwc *, int first, int end, int group, const float *b);
+#define FROM_ROWS(unused, v) NCHWC_NAME(rows, v),
+#define FROM_NCHWC(unused, v) NCHWC_NAME(nchwc, v),
+static nchwc_fn *const nchwc_from[][NV] = {
+    [GEMM_ROWS] = {EACH_VECS(FROM_ROWS, 0)},
+    [GEMM_NCHWC] = {EACH_VECS(FROM_NCHWC, 0)},
+};
+
+/* Places from .. to - 1 times all channels. The strips of b are `strip` steps of K long. */
+INLINE void nchwc_places(const gemm_nchwc *l, int from, int to, int strip)
+{
+    const int groups = (l->channels + VL - 1) / VL;
+    const float *b = l->b;
+    for (int group = 0; group < groups; group += NV) {
+        const int nv = lesser(NV, groups - group);
+        nchwc_from[l->source][nv - 1](l, from, to, group, b);
+        b += (size_t)strip * nv * VL;
+    }
+}
+
+#ifndef PAIRS
+/* Some places at a time, so that they are in L1 for all but the first strip. */
+static void nchwc(const gemm_nchwc *l)
+{
+    enum { PLACES = 4 * MOST_PLACES };
+    for (int from = 0; from < l->places; from += PLACES)
+        nchwc_places(l, from, lesser(from + PLACES, l->places), l->K);
+}
+#endif
