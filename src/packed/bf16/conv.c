@@ -19,6 +19,7 @@
 
 #include "packed/bf16/nchwc.h"
 #include "packed/chain/chain.h"
+#include "packed/conv/nchwc.h"
 #include "packed/conv/way.h"
 #include "packed/gemm/workspace.h"
 #include "packed/isa/pairs.h"
@@ -190,25 +191,48 @@ static gemm_status convolve_pairs(const conv_call *c, const gemm_pairs *p,
     return GEMM_DONE;
 }
 
-/* The way that `packed` takes. */
-static gemm_status explain(const conv_call *c, const gemm_context *context, gemm_note *note)
+/* How a convolution runs. */
+typedef enum form {
+    DECLINE,
+    SINGLE,                     /* as under `packed` */
+    PAIRS,
+    PAIRS_IN_NCHWC
+} form;
+
+/* A 1x1 layer over all places, which no way but `implicit` and `nchwc` computes. */
+static form form_of_pointwise(const conv_call *c, const gemm_ukernel *u)
 {
+    if (is_bound_by_image(c)) return SINGLE;
+    return packed_prefers_nchwc(c, u) && packed_bf16_nchwc_fits(c, 1) ? PAIRS_IN_NCHWC : PAIRS;
+}
+
+static bool is_plain_pointwise(const conv_call *c)
+{
+    return gemm_conv_is_pointwise(c) && !gemm_conv_is_dots(c) && c->groups == 1 && !c->pool;
+}
+
+/* For all others, and where the user named a way, `packed` is asked which way it takes. */
+static form form_of(const conv_call *c, const gemm_context *context)
+{
+    if (is_plain_pointwise(c) && !context->way) return form_of_pointwise(c, context->isa);
+    gemm_note note;
     gemm_context asked = *context;
-    gemm_clear_note(note);
-    asked.note = note;
+    gemm_clear_note(&note);
+    asked.note = &note;
     asked.timed = false;
-    return gemm_packed_explain(c, &asked, NULL);
+    if (gemm_packed_explain(c, &asked, NULL) != GEMM_DONE) return DECLINE;
+    return pairs_win(c, context, note.algorithm) ? PAIRS : SINGLE;
 }
 
 gemm_status gemm_bf16_conv(const conv_call *c, const gemm_context *context, const void *params)
 {
     const gemm_pairs *p = params ? params : gemm_pairs_find(context->isa);
-    gemm_note note;
-    const gemm_status status = explain(c, context, &note);
-    if (status != GEMM_DONE) return status;
-    if (!pairs_win(c, context, note.algorithm)) return gemm_packed_conv(c, context, NULL);
-    if (strcmp(note.algorithm, "nchwc") || !packed_bf16_nchwc_fits(c, 1))
-        return convolve_pairs(c, p, context);
+    switch (form_of(c, context)) {
+    case DECLINE: return GEMM_DECLINED;
+    case SINGLE: return gemm_packed_conv(c, context, NULL);
+    case PAIRS: return convolve_pairs(c, p, context);
+    case PAIRS_IN_NCHWC: break;
+    }
     if (packed_bf16_nchwc(c, p, context)) return GEMM_DECLINED;
     snprintf(context->note->algorithm, sizeof context->note->algorithm, "nchwc; bf16");
     return GEMM_DONE;
@@ -219,10 +243,10 @@ gemm_status gemm_bf16_chain(const conv_call *convs, int count, const layer_call 
 {
     const gemm_pairs *p = params ? params : gemm_pairs_find(context->isa);
     int in_pairs = 0;
+    if (context->way) return GEMM_DECLINED;
     for (int i = 0; i < count; ++i) {
-        gemm_note note;
-        if (explain(&convs[i], context, &note) != GEMM_DONE) return GEMM_DECLINED;
-        in_pairs += pairs_win(&convs[i], context, note.algorithm);
+        if (convs[i].groups == 1 && !is_plain_pointwise(&convs[i])) return GEMM_DECLINED;
+        in_pairs += is_plain_pointwise(&convs[i]) && !is_bound_by_image(&convs[i]);
     }
     if (!in_pairs) return gemm_packed_chain(convs, count, shortcut, context, NULL);
     if (in_pairs < count - 1 || !packed_bf16_nchwc_fits(convs, count)) return GEMM_DECLINED;

@@ -104,9 +104,10 @@ int packed_bf16_nchwc(const conv_call *c, const gemm_pairs *p, const gemm_contex
     int no_memory = -1;
     inner.isa = gemm_pairs_ukernel(p);
     if (add_layer(&l, c, context->kept, p)) {
-        const packed_choice choice = {.asked = false};
+        packed_choice choice = {.asked = true};
         inner.kept = l.kept[0];
-        no_memory = packed_way_nchwc.run(&l.calls[0], &choice, &inner);
+        if (!packed_way_nchwc.plan(&l.calls[0], &inner, &choice))
+            no_memory = packed_way_nchwc.run(&l.calls[0], &choice, &inner);
     }
     end_layers(&l);
     return no_memory;
