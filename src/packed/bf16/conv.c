@@ -34,15 +34,15 @@
 
 /* ---- which way ---- */
 
-/* Winograd's algorithm with m in single precision, over the product of pairs. The costs are those
-   of `packed`. Of its direct product pairs take half the time. */
-static double winograd_ratio(const conv_call *c, const gemm_context *context, int m)
+/* Whether pairs are faster than Winograd's algorithm with m in single precision. The costs are
+   those of `packed`. Pairs need two thirds of what they are for its direct product: docs/log. */
+static bool pairs_beat_winograd(const conv_call *c, const gemm_context *context, int m)
 {
     static const gemm_winograd_cost cost = {.element = {22, 30}, .bytes = 2.5, .prepare = 12};
     const gemm_winograd_layer l = {.channels = c->c, .filters = c->n, .out_h = c->out_h,
                                    .out_w = c->out_w, .vector = context->isa->vl,
                                    .images = context->first ? c->batch : 0};
-    return 2 * gemm_winograd_ratio(&l, &cost, m);
+    return gemm_winograd_ratio(&l, &cost, m) > 2. / 3;
 }
 
 /* A 1x1 layer with few channels or filters waits for its image. To round the image would only cost
@@ -58,8 +58,8 @@ static bool pairs_win(const conv_call *c, const gemm_context *context, const cha
 {
     if (context->way && !strcmp(context->way, way)) return false;
     if (is_bound_by_image(c)) return false;
-    if (!strcmp(way, "winograd4")) return winograd_ratio(c, context, 4) > 1;
-    if (!strcmp(way, "winograd2")) return winograd_ratio(c, context, 2) > 1;
+    if (!strcmp(way, "winograd4")) return pairs_beat_winograd(c, context, 4);
+    if (!strcmp(way, "winograd2")) return pairs_beat_winograd(c, context, 2);
     return strcmp(way, "dots") && strcmp(way, "banded") && strcmp(way, "depthwise");
 }
 
