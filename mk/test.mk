@@ -211,10 +211,11 @@ endif
 # cases are small, because qemu is 20 times slower. qemu-user aborts in the child of a fork, and its
 # masked loads touch what the mask leaves out (GUARD_PAGES).
 ARM = $(BUILD)/release-nocl-aarch64-linux-gnu
-ARM_PROGRAMS = $(addprefix $(ARM)/,darknet libdarknet-gemm.so libdarknet-gemm.a tests/test_packed tests/test_packed_conv \
+ARM_PROGRAMS = $(addprefix $(ARM)/,darknet libdarknet-gemm.so libdarknet-gemm.a tests/test_packed tests/test_packed_conv tests/test_bf16 \
     tests/test_packed_layers tests/test_chain tests/test_conv tests/test_library tests/test_threads tests/test_bits)
 QEMU_COMMANDS = \
     '$(QEMU_ARM) $(ARM)/tests/test_packed --isa neon --cases 40 --without callers --without threads' \
+    '$(QEMU_ARM) $(ARM)/tests/test_bf16 --cases 9' \
     '$(QEMU_ARM) $(ARM)/tests/test_conv --row packed-neon --cases 12 --threads 1' \
     '$(QEMU_ARM) $(ARM)/tests/test_packed_layers --cases 60' \
     '$(QEMU_ARM) $(ARM)/tests/test_packed_conv --isa neon --without callers' \

@@ -5,11 +5,13 @@
 
 #include <pthread.h>
 
-extern const gemm_pairs gemm_pairs_avx512_bf16, gemm_pairs_portable_bf16;
+extern const gemm_pairs gemm_pairs_avx512_bf16, gemm_pairs_neon_bf16, gemm_pairs_portable_bf16;
 
 const gemm_pairs *const gemm_pairs_all[] = {
 #if defined(__x86_64__)
     &gemm_pairs_avx512_bf16,
+#elif defined(__aarch64__)
+    &gemm_pairs_neon_bf16,
 #endif
     &gemm_pairs_portable_bf16,
     NULL,

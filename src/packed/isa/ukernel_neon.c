@@ -17,7 +17,9 @@
 #include <stddef.h>
 #include <string.h>
 
+#ifndef ISA
 #define ISA neon
+#endif
 #define VL 4
 #define NV 3
 #define MR 8
