@@ -105,12 +105,6 @@ typedef enum b_layout {
 
 INLINE int lesser(int a, int b) { return a < b ? a : b; }
 
-/* n floats of a vector and zeroes behind, for any n. */
-INLINE vec load_some(const float *p, int n)
-{
-    return n >= VL ? vload(p) : n > 0 ? vload_part(p, n) : vzero();
-}
-
 #include "packed/isa/ukernel_moves.h"
 #include "packed/isa/ukernel_tile.h"
 

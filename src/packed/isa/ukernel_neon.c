@@ -67,8 +67,10 @@ typedef float vec_u __attribute__((vector_size(16), aligned(4), may_alias));
  */
 #define load_vector(v, p) ((v) = *(const volatile vec_u *)(p))
 #define load_float(x, p) ((x) = *(const volatile float *)(p))
+#ifndef multiply_add            /* by pairs, in ukernel_neon_bf16.c */
 #define multiply_add(c, x, b)                                                                      \
     __asm__ volatile("fmla %0.4s, %1.4s, %2.s[0]" : "+w"(c) : "w"(b), "w"(x))
+#endif
 #define outer_product outer_product
 INLINE void outer_product(const int rows, const int nv, const float *const *a,
                           const float *const *b, vec *acc, const int ld)

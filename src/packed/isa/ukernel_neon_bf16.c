@@ -14,6 +14,8 @@
 #define PAIRS gemm_ukernel_neon
 #define halves(v) vreinterpretq_bf16_f32(v)
 #define vfma_to(c, a, b) ((c) = vbfdotq_f32(c, halves(a), halves(b)))
+#define multiply_add(c, x, b)                                                                      \
+    __asm__ volatile("bfdot %0.4s, %1.8h, %2.2h[0]" : "+w"(c) : "w"(b), "w"(x))
 
 #include "packed/isa/ukernel_round.h"
 
