@@ -137,7 +137,7 @@ static const gemm_rounding *rounding_of(const gemm_cl_row *row)
 {
     for (size_t i = 0; row->half && i < gemm_variant_count; ++i) {
         const gemm_cl_row *other = gemm_variants[i].params;
-        if (gemm_variants[i].rounding && other->half == row->half)
+        if (gemm_variants[i].on_device && gemm_variants[i].rounding && other->half == row->half)
             return gemm_variants[i].rounding;
     }
     return NULL;
