@@ -229,7 +229,8 @@ __kernel void cl_direct(PARAMETERS(MULTIPLY_ARGUMENTS))
 #endif
 
     if (!cpart) {
-        FINISH_EACH(FILTER(z) + i0, groups * M, M - 1 - i0)
+        const int filter = FILTER(z) + i0, filters = groups * M, last = M - 1 - i0;
+        FINISH_EACH(filter, filters, last)
     }
     __global float *o = C + c0 + C_START(z) + (ulong)PART(z) * cpart + (ulong)i0 * ldc;
 #if SIZE == 1

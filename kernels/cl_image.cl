@@ -232,7 +232,8 @@ __kernel void cl_image(PARAMETERS(MULTIPLY_ARGUMENTS))
     EACH(c[i][p] *= alpha)
 #ifdef CONV
     if (!cpart) {
-        FINISH_EACH(FILTER(z) + i0, groups * M, M - 1 - i0)
+        const int filter = FILTER(z) + i0, filters = groups * M, last = M - 1 - i0;
+        FINISH_EACH(filter, filters, last)
     }
 #ifdef POOL
     if (!cpart) {

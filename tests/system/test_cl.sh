@@ -374,7 +374,7 @@ moved()
 {
     CL_MOVES=$2 OPENCL_LAYERS=$bin/layer_moves.so GEMM_CHECK=1 GEMM_TRACE=$work/moved.csv \
         expect "cl-moves-$1" 'calls right, worst error' three_kites
-    if grep -q "^cl_image .* $3," "$work/moved.csv"; then
+    if grep -q "^cl_direct .* $3," "$work/moved.csv"; then
         pass "cl-moves-$1-trace"
     else
         fail "cl-moves-$1-trace" "no '$3' in: $(sed -n 2p "$work/moved.csv")"
@@ -488,7 +488,7 @@ else
     for row in $rows cl_image; do
         oclgrind_row cl-oclgrind-$row --sum $row "$sums" $checks
     done
-    for row in $convolving cl_image-8x4; do
+    for row in $convolving cl_image-8x4 cl_direct-8x4; do
         oclgrind_row cl-oclgrind-conv-$row --conv $row '0u 1d 12u 8d 4u' $checks
     done
     oclgrind_layers cl-oclgrind-layers --check-api
@@ -504,6 +504,7 @@ else
     done
     oclgrind_layers cl-oclgrind-uninitialized-layers $checks
     oclgrind_chains cl-oclgrind-uninitialized-chains $checks
+    oclgrind_row cl-oclgrind-uninitialized-conv-cl_direct-8x4 --conv cl_direct-8x4 '0u 1d 2u 14u' $checks
     oclgrind_row cl-oclgrind-uninitialized-conv-cl_image-8x4 --conv cl_image-8x4 '4u 24d 14u' $checks
 fi
 
