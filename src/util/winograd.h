@@ -9,7 +9,6 @@
 #ifndef GEMM_UTIL_WINOGRAD_H
 #define GEMM_UTIL_WINOGRAD_H
 
-
 /*
  * m x m outputs Y from n x n inputs d, n = m + 2, and a filter g: Y = AT [(G g GT) * (BT d B)] A,
  * where * is element by element. GEMM_CHECK derives the error bound from it.

@@ -27,22 +27,17 @@
 #include "util/caches.h"
 #include "util/ints.h"
 #include "util/threads.h"
-#include "util/winograd.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 /* ---- which way ---- */
 
-/* Whether pairs are faster than Winograd's algorithm with m in single precision. The costs are
-   those of `packed`. Pairs need two thirds of what they are for its direct product: docs/log. */
+/* Whether pairs are faster than Winograd's algorithm with m in single precision. Pairs need two
+   thirds of the time of the direct product: docs/log. */
 static bool pairs_beat_winograd(const conv_call *c, const gemm_context *context, int m)
 {
-    static const gemm_winograd_cost cost = {.element = {22, 30}, .bytes = 2.5, .prepare = 12};
-    const gemm_winograd_layer l = {.channels = c->c, .filters = c->n, .out_h = c->out_h,
-                                   .out_w = c->out_w, .vector = context->isa->vl,
-                                   .images = context->first ? c->batch : 0};
-    return gemm_winograd_ratio(&l, &cost, m) > 2. / 3;
+    return packed_winograd_ratio(c, context, m) > 2. / 3;
 }
 
 /* A 1x1 layer with few channels or filters waits for its image. To round the image would only cost

@@ -146,10 +146,14 @@ gemm_status gemm_packed_conv(const conv_call *c, const gemm_context *x, const vo
 gemm_status gemm_packed_explain(const conv_call *c, const gemm_context *x, const void *params)
 {
     (void)params;
+    const facts f = facts_of(c, x);
+    decision d;
     int tried = 0;
-    packed_choice choice;
-    const packed_way *way = take_next(c, x, &tried, &choice);
-    if (!way) return GEMM_DECLINED;
-    snprintf(x->note->algorithm, sizeof x->note->algorithm, "%s", way->name);
+    if (!has_decided(&f, x, &d)) {
+        d.way = take_next(c, x, &tried, &d.choice);
+        if (!d.way) return GEMM_DECLINED;
+        keep_decision(&f, x, &d);
+    }
+    snprintf(x->note->algorithm, sizeof x->note->algorithm, "%s", d.way->name);
     return GEMM_DONE;
 }

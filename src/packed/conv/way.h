@@ -43,6 +43,9 @@ typedef struct packed_way {
     int (*run)(const conv_call *, const packed_choice *, const gemm_context *);
 } packed_way;
 
+/* By a model: the time of Winograd's algorithm with m, 2 or 4, over that of the product. */
+double packed_winograd_ratio(const conv_call *, const gemm_context *, int m);
+
 extern const packed_way packed_way_dots, packed_way_winograd4, packed_way_winograd2,
     packed_way_banded, packed_way_nchwc, packed_way_depthwise, packed_way_polyphase,
     packed_way_implicit;

@@ -434,14 +434,26 @@ static int run_winograd(const conv_call *c, const packed_choice *choice,
 
 /* ---- the ways ---- */
 
-/* The cost was measured (docs/log/convolution.md). */
+/* It was measured (docs/log/convolution.md). */
+static const gemm_winograd_cost cost = {.element = {22, 30}, .bytes = 2.5, .prepare = 12};
+
+static gemm_winograd_layer shape_of(const conv_call *c, const gemm_context *context)
+{
+    return (gemm_winograd_layer){.channels = c->c, .filters = c->n, .out_h = c->out_h,
+                                 .out_w = c->out_w, .vector = context->isa->vl,
+                                 .images = context->first ? c->batch : 0};
+}
+
+double packed_winograd_ratio(const conv_call *c, const gemm_context *context, int m)
+{
+    const gemm_winograd_layer shape = shape_of(c, context);
+    return gemm_winograd_ratio(&shape, &cost, m);
+}
+
 static const char *plan_winograd(const conv_call *c, const gemm_context *context,
                                  packed_choice *choice, int m)
 {
-    static const gemm_winograd_cost cost = {.element = {22, 30}, .bytes = 2.5, .prepare = 12};
-    const gemm_winograd_layer shape = {.channels = c->c, .filters = c->n, .out_h = c->out_h,
-                                       .out_w = c->out_w, .vector = context->isa->vl,
-                                       .images = context->first ? c->batch : 0};
+    const gemm_winograd_layer shape = shape_of(c, context);
     if (!gemm_conv_can_transform(c))
         return c->activation == CONV_LOGISTIC ? "logistic" : "not 3x3 of stride 1 and one group";
     if (!choice->asked && context->direct) return "GEMM_CONV=direct";
