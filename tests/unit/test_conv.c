@@ -690,18 +690,13 @@ static const conv_shape THREAD_SHAPES[] = {
     {"dots, two groups", 3, 2, 130, 5, 5, 90, 5, 1, 0},
 };
 
-/* The same with maxima of 2x2 blocks. The direct ones have 32 bands or more with every instruction
-   set, and the last band has fewer rows. Fewer than 8 channels or filters are never Winograd's. */
+/* The same with maxima of 2x2 blocks, of layers that `packed` pools with every instruction set: by
+   bands or by Winograd's algorithm. Fewer than 8 channels or filters are never Winograd's. */
 static const conv_shape POOLED_SHAPES[] = {
     {"few channels", 1, 1, 3, 208, 208, 16, 3, 1, 1},
     {"few channels, a batch", 3, 1, 2, 101, 95, 11, 4, 1, 0},
     {"some channels", 1, 1, 23, 48, 96, 31, 5, 1, 2},
-    {"shifts", 1, 1, 5, 262, 70, 65, 3, 1, 1},
-    {"shifts, two groups", 1, 2, 6, 262, 70, 128, 3, 1, 1},
-    {"any", 2, 1, 5, 264, 72, 65, 3, 1, 0},
     {"few channels, stride 2", 2, 1, 3, 100, 108, 64, 7, 2, 3},
-    {"stride 2", 1, 1, 5, 260, 144, 66, 3, 2, 1},
-    {"1x1", 1, 1, 33, 262, 70, 70, 1, 1, 0},
     {"strips of tiles", 1, 1, 32, 104, 104, 64, 3, 1, 1},
     {"few tiles", 1, 1, 256, 14, 14, 512, 3, 1, 1},
     {"strips or phases", 2, 1, 67, 50, 54, 70, 3, 1, 1},
@@ -814,7 +809,6 @@ static const conv_shape END_SHAPES[] = {
 
 /* The same with maxima of 2x2 blocks. */
 static const conv_shape POOLED_END_SHAPES[] = {
-    {"shifts", 1, 1, 5, 264, 40, 65, 3, 1, 1},
     {"few channels", 1, 1, 2, 14, 96, 8, 3, 1, 1},
     {"few channels, stride 2", 1, 1, 2, 27, 95, 8, 3, 2, 1},
 };

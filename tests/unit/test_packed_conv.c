@@ -86,7 +86,7 @@ static bool run(const way *w, const conv_call *c, gemm_plan **plan, gemm_note *n
 /* ---- layers ---- */
 
 /* A layer of one image. With THREADS threads Winograd's algorithm takes the first two by strips of
-   tiles, and the others by phases. All instruction sets cut those called bands into bands. */
+   tiles, and the others by phases. */
 typedef struct large {
     conv_shape shape;
     bool pool;
@@ -99,9 +99,9 @@ static const large LAYERS[] = {
     {{"phases, m 2, pooled", 1, 1, 130, 14, 14, 83, 3, 1, 1}, true, 2},
     {{"phases, m 4", 1, 1, 67, 19, 17, 150, 3, 1, 1}, false, 4},
     {{"few channels, pooled", 1, 1, 3, 208, 208, 16, 3, 1, 1}, true, DIRECT},
-    {{"bands", 1, 1, 5, 208, 80, 66, 3, 1, 1}, true, DIRECT},
+    {{"shifts", 1, 1, 5, 208, 80, 66, 3, 1, 1}, false, DIRECT},
     {{"few channels, stride 2, pooled", 1, 1, 3, 100, 108, 64, 7, 2, 3}, true, DIRECT},
-    {{"bands, stride 2", 1, 1, 5, 260, 144, 66, 3, 2, 1}, true, DIRECT},
+    {{"few channels, stride 2", 1, 1, 5, 260, 144, 66, 3, 2, 1}, false, DIRECT},
     {{"few channels, stride 4, pooled", 1, 1, 3, 183, 191, 40, 11, 4, 0}, true, DIRECT},
     {{"strips, stride 2", 1, 1, 64, 40, 42, 128, 3, 2, 1}, false, DIRECT},
     {{"dots", 1, 2, 512, 3, 3, 302, 3, 1, 0}, false, DIRECT},

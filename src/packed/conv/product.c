@@ -37,7 +37,6 @@ static void pack_shifts(const packed_b *b, const gemm_ukernel *u, int p0, int kc
 {
     (void)nc;
     const packed_channels *s = b->source;
-    j0 += s->place;
     gemm_taps taps = *packed_taps_of(s->shifts);
     const size_t area = (size_t)s->c->h * s->c->w;
     taps.valid += (size_t)(j0 / u->vl) * taps.count;
@@ -80,7 +79,6 @@ static void pack_any(const packed_b *b, const gemm_ukernel *u, int p0, int kc, i
     const packed_channels *s = b->source;
     const conv_call *c = s->c;
     const int taps = c->size * c->size;
-    j0 += s->place;
     for (int p = p0; p < p0 + kc; ++p, strip += u->nr) {
         const float *channel = s->first + (size_t)(p / taps) * c->h * c->w;
         const int dy = p % taps / c->size - c->pad, dx = p % c->size - c->pad;
@@ -115,7 +113,6 @@ static void pack_by_channels(const packed_b *b, const gemm_ukernel *u, int p0, i
     const packed_channels *s = b->source;
     const conv_call *c = s->c;
     const int taps = c->size * c->size, end = p0 + kc;
-    j0 += s->place;
     const int y0 = j0 / c->out_w, y1 = (j0 + nc - 1) / c->out_w + 1;
     gemm_depthwise d = packed_band_of(c, u);
     memset(band, 0, gemm_depthwise_floats(&d, y1 - y0) * sizeof *band);
@@ -158,7 +155,7 @@ packed_job packed_product(const packed_layer *l, packed_channels *source, int in
     const conv_call *c = l->c;
     const int group = index % c->groups, filters = c->n / c->groups, in = c->c / c->groups;
     const size_t area = (size_t)c->h * c->w, out_area = gemm_conv_places(c);
-    *source = (packed_channels){c, l->shifts, c->input + (size_t)index * in * area, 0};
+    *source = (packed_channels){c, l->shifts, c->input + (size_t)index * in * area};
     packed_job job = {
         .M = filters,
         .N = gemm_conv_places(c),
@@ -254,78 +251,16 @@ static int run_dense(implicit *way)
     return 0;
 }
 
-/* ---- pooled: the maxima of 2x2 blocks, a band of rows at a time ---- */
-
-/*
- * So many rows of the output make a band: its sums stay in L2, and shifts can begin there. 0: there
- * is no such number, or there are too few bands for many threads. Each band reads all weights, and
- * a small output is pooled quickly by itself.
- */
-static int rows_of_band(const conv_call *c, const gemm_ukernel *u)
-{
-    enum { FEW_BANDS = 32, IN_L2 = 96 * 1024 / sizeof(float),
-           MOST = (GEMM_SCRATCH_BYTES - PACKED_SCRATCH_BYTES) / sizeof(float) };
-    const int row = c->n / c->groups * c->out_w;
-    int rows = 2;
-    while (rows < 2 * u->vl && rows * c->out_w % u->vl) rows += 2;
-    if (rows * c->out_w % u->vl || rows > MOST / row) return 0;
-    rows *= max_int(1, IN_L2 / row / rows);
-    return ceil_div(c->out_h, rows) < FEW_BANDS ? 0 : rows;
-}
-
-static void pool_band(const packed_layer *l, int rows, const float *sums, float *output)
-{
-    const conv_call *c = l->c;
-    const size_t width = c->out_w, pooled = (size_t)c->out_h / 2 * (width / 2);
-    for (int i = 0; i < c->n / c->groups; ++i, output += pooled, sums += rows * width) {
-        for (int y = 0; y < rows; y += 2) {
-            const float *top = sums + y * width;
-            l->u->layers.max_pairs(c->out_w / 2, top, top + width, output + y / 2 * (width / 2));
-        }
-    }
-}
-
-static void convolve_band(void *arg, int index, void *scratch)
-{
-    const packed_chunked *p = arg;
-    const packed_layer *l = &p->l;
-    const conv_call *c = l->c;
-    const packed_chunk chunk = packed_get_chunk(p, index);
-    packed_channels source;
-    packed_job job = packed_product(l, &source, chunk.product);
-    source.place = chunk.y * c->out_w;
-    if (job.B.rows) job.B.rows += source.place;
-    job.N = chunk.rows * c->out_w;
-    job.C = (float *)scratch + PACKED_SCRATCH_BYTES / sizeof(float);
-    job.ldc = job.N;
-    packed_run_here(&job, chunk.plan, scratch);
-    const size_t width = c->out_w / 2, pooled = (size_t)c->out_h / 2 * width;
-    pool_band(l, chunk.rows, job.C,
-              c->output + chunk.product * job.M * pooled + chunk.y / 2 * width);
-}
-
-static int run_pooled(implicit *way)
-{
-    const conv_call *c = way->p.l.c;
-    return gemm_parallel(way->threads, c->batch * c->groups * way->p.count, convolve_band, &way->p);
-}
-
 /* ---- the way ---- */
 
 static const char *plan_implicit(const conv_call *c, const gemm_context *context,
                                  packed_choice *choice)
 {
+    if (c->pool) return "pool";
     const gemm_ukernel *u = context->isa;
     const packed_layer l = {.c = c, .u = u, .by_channels = fits_strip_band(c, u)};
-    const int rows = c->pool ? rows_of_band(c, u) : 0;
     implicit way = {.shifted = packed_has_shifts(c) && !gemm_conv_is_pointwise(c)};
-    if (c->pool && !rows) return "few bands to pool";
-    if (c->pool) {
-        way.p = packed_cut_products(&l, rows);
-        way.threads = packed_product_threads(c, context->threads);
-    } else {
-        plan_dense(&way, &l, context->threads);
-    }
+    plan_dense(&way, &l, context->threads);
     way.p.l = l;
     packed_put(choice, &way, sizeof way);
     return NULL;
@@ -342,7 +277,7 @@ static int run_implicit(const conv_call *c, const packed_choice *choice,
     packed_shifts *const shifts = way.shifted ? packed_take_shifts(c, l->u) : NULL;
     l->c = c;
     l->shifts = shifts;
-    const int no_memory = c->pool ? run_pooled(&way) : run_dense(&way);
+    const int no_memory = run_dense(&way);
     packed_give_shifts(shifts);
     return no_memory;
 }

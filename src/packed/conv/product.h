@@ -37,7 +37,6 @@ typedef struct packed_channels {
     const conv_call *c;
     const packed_shifts *shifts;
     const float *first;
-    int place;                   /* the place of the output in column 0 of B */
 } packed_channels;
 
 /* The multiply-adds of a convolution. */
