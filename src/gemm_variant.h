@@ -262,7 +262,8 @@ typedef enum gemm_auto_use {
     GEMM_NOT_IN_AUTO,
     GEMM_IN_AUTO,
     GEMM_IN_AUTO_FIRST,         /* one variant: the usual one, where nothing was measured */
-    GEMM_IN_AUTO_WITH_GPU       /* not where the OpenCL device is the CPU */
+    GEMM_IN_AUTO_WITH_GPU,      /* not where the OpenCL device is the CPU */
+    GEMM_IN_AUTO_16             /* with GEMM_AUTO_BITS=16 only: its operands have 16 bits */
 } gemm_auto_use;
 
 typedef struct gemm_variant {

@@ -123,6 +123,11 @@ GEMM_IN_CHILD(after_fork)
 
 /* ---- measuring ---- */
 
+const char *gemm_auto_unfit(const gemm_variant *v)
+{
+    return gemm_tuning_unfit(v, own.file.bits);
+}
+
 void gemm_auto_measure(bool on)
 {
     own.measures = on;
@@ -136,7 +141,7 @@ static int find_candidates(const gemm_op *op, const gemm_variant *rows[GEMM_TURN
     for (size_t i = 0; i < own.file.row_count && count < GEMM_TURNS_ROWS; ++i) {
         const gemm_variant *v = &own.file.rows[i];
         const bool same = v == own.packed || gemm_op_is_alike(op, v, own.packed);
-        if (!same && gemm_op_offered(op, v) && !gemm_tuning_unfit(v)) rows[count++] = v;
+        if (!same && gemm_op_offered(op, v) && !gemm_auto_unfit(v)) rows[count++] = v;
     }
     return count;
 }
@@ -147,7 +152,7 @@ bool gemm_auto_uses_device(void)
     if (gemm_tuning_uses_device(own.table)) return true;
     for (size_t i = 0; own.measures && i < own.file.row_count; ++i) {
         const gemm_variant *v = &own.file.rows[i];
-        if (v->on_device && !gemm_tuning_unfit(v)) return true;
+        if (v->on_device && !gemm_auto_unfit(v)) return true;
     }
     return false;
 }

@@ -33,6 +33,9 @@ void gemm_auto_set_mode(gemm_auto_mode);
    GEMM_AUTO_READ. */
 void gemm_auto_measure(bool);
 
+/* NULL when `auto` may take the row here, else why not. */
+const char *gemm_auto_unfit(const gemm_variant *);
+
 /* False when the table could not be written to its file. */
 bool gemm_auto_is_kept(void);
 

@@ -87,9 +87,14 @@ bool gemm_tuning_uses_device(const gemm_tuning *t)
     return false;
 }
 
-const char *gemm_tuning_unfit(const gemm_variant *v)
+bool gemm_tuning_may_take(const gemm_variant *v, int bits)
 {
-    if (v->in_auto == GEMM_NOT_IN_AUTO) return "auto never takes it";
+    return v->in_auto != GEMM_NOT_IN_AUTO && (v->in_auto != GEMM_IN_AUTO_16 || bits == 16);
+}
+
+const char *gemm_tuning_unfit(const gemm_variant *v, int bits)
+{
+    if (!gemm_tuning_may_take(v, bits)) return "auto never takes it";
     const char *why = v->unusable ? v->unusable(v->params) : NULL;
     if (why || v->in_auto != GEMM_IN_AUTO_WITH_GPU || gemm_cl_has_gpu()) return why;
     return "the OpenCL device is the CPU";

@@ -24,7 +24,12 @@
 #endif
 
 enum { MACHINE_TEXT = 1024 };
-static const char file_name[] = "tuning.txt";
+
+/* Each number of bits has its own table, because a table with rows of 16 bits is damaged for others. */
+static const char *file_name(const gemm_tuning_file *f)
+{
+    return f->bits == 16 ? "tuning-16.txt" : "tuning.txt";
+}
 
 /* ---- the machine ---- */
 
@@ -89,7 +94,8 @@ static const gemm_variant *find_row(const gemm_tuning_file *f, int kind, const c
 {
     for (size_t i = 0; i < f->row_count; ++i) {
         const gemm_variant *v = &f->rows[i];
-        if (v->in_auto && strlen(v->name) == length && !strncmp(v->name, name, length))
+        if (gemm_tuning_may_take(v, f->bits) && strlen(v->name) == length &&
+            !strncmp(v->name, name, length))
             return gemm_shape_offered(kind, v) ? v : NULL;
     }
     return NULL;
@@ -138,7 +144,7 @@ static bool rows_are_usable(const reader *r, const gemm_tuning *t)
     const int count = gemm_tuning_list(t, list);
     for (int i = 0; i < count; ++i) {
         const gemm_variant *row = atomic_load(&list[i]->row);
-        const char *why = gemm_tuning_unfit(row);
+        const char *why = gemm_tuning_unfit(row, r->file->bits);
         if (!why) continue;
         snprintf(r->reason, r->bytes, "%s cannot run here: %s", row->name, why);
         return false;
@@ -173,7 +179,7 @@ static gemm_tuning *read_file(const gemm_tuning_file *f, bool device, char *reas
     size_t size;
     reason[0] = '\0';
     if (!f->folder) return NULL;
-    char *text = gemm_read_file(f->folder, file_name, &size, &why);
+    char *text = gemm_read_file(f->folder, file_name(f), &size, &why);
     if (!text) {
         if (why) snprintf(reason, bytes, "%s", why);
         return NULL;
@@ -209,7 +215,7 @@ bool gemm_tuning_load(gemm_tuning *t, const gemm_tuning_file *f, bool device, ch
     reason[0] = '\0';
     if (read) copy_entries(read, t, false);
     else if (*why)
-        snprintf(reason, bytes, "the tuning table %s/%s is not used: %s", f->folder, file_name,
+        snprintf(reason, bytes, "the tuning table %s/%s is not used: %s", f->folder, file_name(f),
                  why);
     gemm_tuning_free(read);
     return read != NULL;
@@ -265,7 +271,7 @@ static const char *merge(const gemm_tuning *t, const gemm_tuning_file *f)
     if (!all) return strerror(ENOMEM);
     copy_entries(t, all, true);
     const writer w = {all, f};
-    const char *why = gemm_replace_file(f->folder, file_name, write_table, &w);
+    const char *why = gemm_replace_file(f->folder, file_name(f), write_table, &w);
     gemm_tuning_free(all);
     return why;
 }
@@ -304,7 +310,7 @@ bool gemm_tuning_save(const gemm_tuning *t, const gemm_tuning_file *f, char *rea
     }
     const char *why = merge_locked(t, f);
     if (why)
-        snprintf(reason, bytes, "the tuning table %s/%s cannot be kept: %s", f->folder, file_name,
+        snprintf(reason, bytes, "the tuning table %s/%s cannot be kept: %s", f->folder, file_name(f),
                  why);
     return !why;
 }

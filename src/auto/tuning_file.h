@@ -15,7 +15,7 @@
  *
  * The lines before the first shape say which machine it was measured on. The last line counts the
  * shapes. A file that differs from this form anywhere is damaged. A table that is damaged, or of
- * another machine, is not used at all.
+ * another machine, is not used at all. The table for operands of 16 bits is tuning-16.txt.
  */
 #ifndef GEMM_TUNING_FILE_H
 #define GEMM_TUNING_FILE_H
@@ -26,8 +26,9 @@
 typedef struct gemm_tuning_file {
     const char *folder;         /* or NULL: there is no file */
     const char *isa;            /* the micro-kernels of `packed` */
-    const gemm_variant *rows;   /* those with in_auto may stand in the file */
+    const gemm_variant *rows;   /* those of gemm_tuning_may_take may stand in it */
     size_t row_count;
+    int bits;                   /* of the operands, at least: 32 or 16 */
 } gemm_tuning_file;
 
 /*

@@ -113,6 +113,13 @@ static void judge(const op_run *c, const gemm_variant *ran, const gemm_error *wo
     gemm_record_check(c->op, worst->ratio);
 }
 
+/* That of the row that computed the op: `auto` notes which one it took. */
+static const gemm_rounding *rounding_of(const gemm_variant *ran, const gemm_note *note)
+{
+    const gemm_variant *chosen = note->chosen ? gemm_find(note->chosen) : NULL;
+    return chosen ? chosen->rounding : ran->rounding;
+}
+
 static const gemm_variant *run_checked(const op_run *c)
 {
     gemm_oracle oracle;
@@ -121,8 +128,8 @@ static const gemm_variant *run_checked(const op_run *c)
     const gemm_variant *ran = run_traced(c);
     if (ran) {
         gemm_read_back(c->op);
-        known = known && gemm_check_after(c->op, &oracle, c->note->transform, ran->rounding,
-                                          &worst);
+        known = known && gemm_check_after(c->op, &oracle, c->note->transform,
+                                          rounding_of(ran, c->note), &worst);
         if (known) judge(c, ran, &worst);
         else gemm_record_unchecked();
     }

@@ -115,6 +115,16 @@ static size_t read_keep(void)
     return bytes;
 }
 
+/* The fewest bits that `auto` may give an operand. */
+static int read_auto_bits(void)
+{
+    const char *value = getenv("GEMM_AUTO_BITS");
+    if (!value) return 32;
+    if (strcmp(value, "16") && strcmp(value, "32"))
+        gemm_refuse("GEMM_AUTO_BITS='%s' is neither 16 nor 32", value);
+    return strcmp(value, "16") ? 32 : 16;
+}
+
 static const char *read_impl(void)
 {
     const char *name = getenv("GEMM_IMPL");
@@ -143,6 +153,7 @@ gemm_settings gemm_read_settings(void)
         .cl_try = read_switch("GEMM_CL_TRY", true),
         .cl_say = read_switch("GEMM_CL_SAY", false),
         .tune = read_switch("GEMM_TUNE", false),
+        .auto_bits = read_auto_bits(),
         .cache_dir = read_name("GEMM_CACHE_DIR"),
         .cache_home = read_name("XDG_CACHE_HOME"),
         .home = read_name("HOME"),

@@ -127,7 +127,8 @@ static void start(void)
     });
     gemm_auto_configure(&(gemm_tuning_file){.folder = folder, .isa = state.isa->name,
                                             .rows = gemm_variants,
-                                            .row_count = gemm_variant_count},
+                                            .row_count = gemm_variant_count,
+                                            .bits = s.auto_bits},
                         s.tune ? GEMM_AUTO_TUNE : GEMM_AUTO_READ);
     const int error = s.trace && !gemm_refused() ? gemm_trace_open(s.trace) : 0;
     if (error) gemm_refuse("GEMM_TRACE='%s' cannot be written: %s", s.trace, strerror(error));

@@ -54,6 +54,22 @@ else
     pass tune-temporary
 fi
 
+# ---- GEMM_AUTO_BITS=16: a table of its own, in which packed_bf16 may stand ----
+OCL_ICD_VENDORS=/nonexistent detect GEMM_TUNE=1 GEMM_AUTO_BITS=16
+is tune-16-measures 'yes' "$(grep -q '^gemm: tuned convolution .*packed_bf16 [0-9.]* ms' "$work/said" && echo yes)"
+sed '/^convolution/s/ = packed (/ = packed_bf16 (/' "$table" >"${table%.txt}-16.txt"
+detect GEMM_AUTO_BITS=16 GEMM_CHECK=1
+is tune-16-row "10 packed_bf16 (tuned)" "$(reasons | grep -o '[0-9]* packed_bf16 (tuned)')"
+if cmp -s "$work/labels" "$work/expected"; then fail tune-16-rounds 'the boxes are those of 32 bits'; else pass tune-16-rounds; fi
+detect
+is tune-32-row "17 packed (tuned)" "$(reasons)"
+cp "$table" "$work/of-32" && cp "${table%.txt}-16.txt" "$table"
+detect
+is tune-16-refused-by-32 yes "$(grep -q 'tuning.txt is not used: line [0-9]* is damaged' "$work/said" && echo yes)"
+cp "$work/of-32" "$table"
+expect_failure tune-bad-bits "GEMM_AUTO_BITS='8' is neither 16 nor 32" \
+    env GEMM_AUTO_BITS=8 ./darknet detect cfg/kite-demo.cfg cfg/kite-demo.weights data/kite.jpg
+
 # ---- bad values ----
 for value in yes 2 ''; do
     expect_failure "tune-bad-value-$value" "GEMM_TUNE='$value' is neither 0 nor 1" \

@@ -476,7 +476,7 @@ static int tune_rows(void *data)
 static int save_rows(void *data)
 {
     const int first = *(int *)data;
-    const gemm_tuning_file file = {folder, "none", gemm_variants, gemm_variant_count};
+    const gemm_tuning_file file = {folder, "none", gemm_variants, gemm_variant_count, 32};
     char reason[512];
     gemm_tuning *t = gemm_tuning_make();
     setenv("OCL_ICD_VENDORS", "/nonexistent", 1);
