@@ -15,6 +15,10 @@
  *   - images up to 16384 a side, or less where the device below has less
  *   - an image from a buffer needs rows of a multiple of 64 pixels and a start aligned to 64 pixels
  *
+ *   - a context with the property of cl_qcom_perf_hint only where the device lists that, and with no
+ *     other property. The first context sets ADRENO_HINT in this process to high, none or refused.
+ *     Under ADRENO_NO_HINT=1 the property is refused
+ *
  * A program that breaks a limit gets the error that the driver would give, and the layer says so.
  *
  * Every buffer lies in memory of the layer's own. An image from a buffer is an image over the same
@@ -29,6 +33,7 @@
 #include <stdlib.h>
 
 enum { IMAGE_SIDE = 16384, PITCH = 64, PIXEL = 16, BUFFERS = 4096, UNITS = 2 };
+enum { PERF_HINT = 0x40C2, PERF_HINT_HIGH = 0x40C3 };
 enum { PITCH_ALIGNMENT = 0x104A, BASE_ALIGNMENT = 0x104B, ALL_C_VERSIONS = 0x1066 };
 
 static const adreno_device strict = {
@@ -232,6 +237,24 @@ static CL_API_ENTRY cl_int CL_API_CALL GetDeviceIDs(cl_platform_id p, cl_device_
     return rc;
 }
 
+static CL_API_ENTRY cl_context CL_API_CALL CreateContext(
+    const cl_context_properties *properties, cl_uint n, const cl_device_id *devices,
+    void(CL_CALLBACK *notify)(const char *, const void *, size_t, void *), void *data,
+    cl_int *error)
+{
+    const bool lists = strstr(extensions, "cl_qcom_perf_hint") && !getenv("ADRENO_NO_HINT");
+    const bool high = properties && properties[0] == PERF_HINT &&
+                      properties[1] == PERF_HINT_HIGH && !properties[2];
+    if (properties && properties[0] && !(high && lists)) {
+        setenv("ADRENO_HINT", "refused", 0);
+        if (error) *error = refuse("a property that the context does not know",
+                                   CL_INVALID_PROPERTY);
+        return NULL;
+    }
+    setenv("ADRENO_HINT", high ? "high" : "none", 0);
+    return next->clCreateContext(NULL, n, devices, notify, data, error);
+}
+
 static CL_API_ENTRY cl_int CL_API_CALL GetKernelWorkGroupInfo(cl_kernel k, cl_device_id d,
                                                               cl_kernel_work_group_info info,
                                                               size_t size, void *value,
@@ -372,6 +395,7 @@ static cl_int replace_entries(void)
     layer.clGetPlatformInfo = GetPlatformInfo;
     layer.clGetDeviceInfo = GetDeviceInfo;
     layer.clGetDeviceIDs = GetDeviceIDs;
+    layer.clCreateContext = CreateContext;
     layer.clGetKernelWorkGroupInfo = GetKernelWorkGroupInfo;
     layer.clEnqueueNDRangeKernel = EnqueueNDRangeKernel;
     layer.clCreateBuffer = CreateBuffer;

@@ -5,6 +5,8 @@
  *
  *   - the layer's texts are as long as the reported ones,
  *   - the device opens, and its name and model are the expected ones,
+ *   - the context asks for the high clock where the device lists cl_qcom_perf_hint, and only there.
+ *     A device that lists it and refuses it opens too,
  *   - `cl` takes tiles of more than 32 sums an item only for models that are known to hold them,
  *   - each OpenCL row and `hybrid` compute a multiply and a convolution. What a row declines, and
  *     why, must be expected.
@@ -50,6 +52,19 @@ static int check_texts(const adreno_device *a)
     if (!d->traits.is_adreno || d->traits.adreno != a->number || d->traits.cpu)
         failures += wrong("the model", d->name);
     return failures;
+}
+
+/* The layer says what the context asked for. */
+static int check_hint(const char *expected)
+{
+    const char *asked = getenv("ADRENO_HINT");
+    if (!asked) return wrong("the context", "was not seen");
+    return strcmp(asked, expected) ? wrong("the clock", asked) : 0;
+}
+
+static bool lists_hint(const adreno_device *a)
+{
+    return a->extensions && strstr(a->extensions, "cl_qcom_perf_hint");
 }
 
 /* The models of which is known that an item may have more than 32 sums. */
@@ -156,7 +171,32 @@ static int test(void *data)
     gemm_set_variant(gemm_find("cl"));
     if ((why = gemm_cl_unusable(&gemm_cl_best))) return wrong("cl", why);
     printf("# %.300s\n", gemm_cl_describe());
-    return check_texts(a) + check_tile(a) + check_rows(a == adreno_devices) ? 1 : 0;
+    const int failures = check_texts(a) + check_tile(a) +
+                         check_hint(lists_hint(a) ? "high" : "none");
+    return failures + check_rows(a == adreno_devices) ? 1 : 0;
+}
+
+/* A device that lists the property, as one that refuses it. */
+static int test_refused(void *unused)
+{
+    const char *why;
+    (void)unused;
+    setenv("ADRENO_DEVICE", "650", 1);
+    setenv("ADRENO_NO_HINT", "1", 1);
+    gemm_cl_lock();
+    const bool opened = gemm_cl_open_device(&why);
+    gemm_cl_unlock();
+    if (!opened) return wrong("cl", why);
+    return check_hint("refused");
+}
+
+static void report_child(const char *name, int (*run_test)(void *), void *data)
+{
+    const child_result r = child_run(run_test, data);
+    const char *signal = child_signal(&r);
+    if (child_exit(&r) == 0) report_pass(name);
+    else report_fail(name, "%s\n%s", signal ? signal : "failed", r.output);
+    if (child_exit(&r) == 0) printf("%s", r.output);
 }
 
 int main(int argc, char **argv)
@@ -167,13 +207,10 @@ int main(int argc, char **argv)
         const adreno_device *a = &adreno_devices[i];
         if (argc > 1 && strcmp(argv[1], a->id)) continue;
         snprintf(name, sizeof name, "cl-device-%s", a->id);
-        const child_result r = child_run(test, (void *)a);
-        const char *signal = child_signal(&r);
-        if (child_exit(&r) == 0) report_pass(name);
-        else report_fail(name, "%s\n%s", signal ? signal : "failed", r.output);
-        if (child_exit(&r) == 0) printf("%s", r.output);
+        report_child(name, test, (void *)a);
         ++tested;
     }
+    if (argc == 1) report_child("cl-device-refuses-hint", test_refused, NULL);
     if (!tested) report_fail("cl-device", "no such device");
     return report_status();
 }

@@ -317,6 +317,7 @@ static bool ask_limits(gemm_cl_device *d, const found_device *found)
     d->driver = ASK_TEXT(d->id, CL_DRIVER_VERSION);
     ASK(CL_DEVICE_COMPILER_AVAILABLE, compiler);
     told = extensions && d->driver && ask_traits(d, found, extensions);
+    d->has_perf_hint = told && has_word(extensions, "cl_qcom_perf_hint");
 fail:
     free(extensions);
     if (!told) refuse("OpenCL device %s does not tell its limits: %s", d->name,
@@ -336,6 +337,21 @@ static void release(void)
     device = (gemm_cl_device){0};
 }
 
+/* A Qualcomm GPU lowers its clock within 100 ms without work, and a detection is shorter than it
+   takes to rise again. So the context asks for the high clock, where the device lists that it can
+   be asked: others refuse a property that they do not know. One that lists it and refuses it gets
+   a context without it. Source: cl_qcom_perf_hint. */
+static cl_context make_context(const gemm_cl_device *d, cl_int *error)
+{
+    enum { CONTEXT_PERF_HINT = 0x40C2, PERF_HINT_HIGH = 0x40C3 };
+    static const cl_context_properties high[] = {CONTEXT_PERF_HINT, PERF_HINT_HIGH, 0};
+    if (d->has_perf_hint) {
+        const cl_context context = clCreateContext(high, 1, &d->id, NULL, NULL, error);
+        if (*error == CL_SUCCESS) return context;
+    }
+    return clCreateContext(NULL, 1, &d->id, NULL, NULL, error);
+}
+
 /* Takes the name of the found device. */
 static bool open_found(found_device *found)
 {
@@ -344,7 +360,7 @@ static bool open_found(found_device *found)
     d->name = found->name;
     found->name = NULL;
     if (!ask_limits(d, found)) return false;
-    CL_MAKE(d->context, clCreateContext(NULL, 1, &d->id, NULL, NULL, &error));
+    CL_MAKE(d->context, make_context(d, &error));
     d->traits.half_images = d->traits.images && has_half_images(d);
     CL_MAKE(d->queue, clCreateCommandQueue(d->context, d->id, 0, &error));
     return true;

@@ -25,6 +25,7 @@ typedef struct gemm_cl_device {
     cl_uint pitch_alignment;    /* pixels; 0: the device makes no image from a buffer */
     cl_uint base_alignment;     /* pixels, of such an image's first one */
     cl_ulong memory;            /* bytes */
+    bool has_perf_hint;         /* a context may ask for the high clock */
 } gemm_cl_device;
 
 void gemm_cl_lock(void);
