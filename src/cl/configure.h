@@ -18,6 +18,7 @@ typedef struct gemm_cl_configuration {
     bool privileged;            /* no device is opened, because OpenCL obeys the environment */
     const char *pocl_dir, *cache_home, *home;   /* PoCL's folder is the first of them, or in one */
     bool untried;               /* programs are used without a trial, and nothing is kept of them */
+    bool traced;                /* a long compilation is said where stderr is no terminal */
     bool say;                   /* the device's texts and limits are printed when it is opened */
 } gemm_cl_configuration;
 

@@ -236,15 +236,19 @@ else
 fi
 cache cache
 
-# ---- a long compilation is said once, and never when the cache is warm ----
-# compilations: how often a detection says that it compiles, when each build takes 0.6 s longer
+# ---- a long compilation is said once in a run with a trace, and never when the cache is warm ----
+# compilations [VARIABLE=VALUE]: how often a detection says that it compiles, when each build takes
+# 0.6 s longer
 compilations()
 {
-    GEMM_CACHE_DIR=$work/cold CL_SLOW_BUILD=600 OPENCL_LAYERS=$bin/layer_fail.so detect 2>&1 |
-        grep -c "^gemm_cl: compiling OpenCL programs for .*; they are kept in $work/cold\$"
+    (export GEMM_CACHE_DIR="$work/cold" CL_SLOW_BUILD=600 OPENCL_LAYERS="$bin/layer_fail.so" "$@"; detect) 2>&1 |
+        grep -c "^gemm_cl: compiling OpenCL programs"
 }
+rm -rf "$work/cold"
+times=$(compilations GEMM_CACHE_DIR="$work/silent")
+if [ "$times" = 0 ] && [ -d "$work/silent" ]; then pass cl-compiling-silent; else fail cl-compiling-silent "said $times times"; fi
 for cache in cold:1 warm:0; do
-    times=$(compilations)
+    times=$(compilations GEMM_TRACE="$work/cold.csv")
     if [ "$times" = "${cache#*:}" ]; then
         pass "cl-compiling-${cache%:*}"
     else
@@ -255,7 +259,7 @@ done
 for folder in /proc/nowhere ''; do
     if [ -n "$folder" ]; then kind=unwritable why="cannot be kept in $folder"; else kind=none why='are not kept'; fi
     (unset XDG_CACHE_HOME HOME
-        POCL_CACHE_DIR=$work/pocl GEMM_CACHE_DIR=$folder CL_SLOW_BUILD=600 OPENCL_LAYERS=$bin/layer_fail.so detect) >"$work/output" 2>&1
+        POCL_CACHE_DIR=$work/pocl GEMM_CACHE_DIR=$folder GEMM_TRACE=$work/cold.csv CL_SLOW_BUILD=600 OPENCL_LAYERS=$bin/layer_fail.so detect) >"$work/output" 2>&1
     if grep -q '^gemm_cl: compiling OpenCL programs for' "$work/output" && ! grep -q 'are kept in' "$work/output" &&
         [ "$(grep -c "^gemm_cl: compiled programs $why" "$work/output")" = 1 ]; then
         pass "cl-compiling-$kind"
@@ -263,6 +267,22 @@ for folder in /proc/nowhere ''; do
         fail "cl-compiling-$kind" "$(grep '^gemm_cl' "$work/output")"
     fi
 done
+
+# On a terminal a line is written again before each build, and taken away behind it.
+(
+    export GEMM_CACHE_DIR="$work/terminal" CL_SLOW_BUILD=600 OPENCL_LAYERS="$bin/layer_fail.so" SHELL=/bin/sh
+    cd "$work/here" &&
+        timeout 300 script -qec "./darknet detect cfg/yolov3-tiny.cfg '$weights' data/kite.jpg" /dev/null
+) </dev/null 2>&1 | tr '\r' '\n' >"$work/terminal.txt"
+if awk '/^\033\[Kgemm_cl: compiling OpenCL programs: [0-9]+ done in [0-9]+ s$/ { ++lines; shown = 1; next }
+        shown && !/^\033\[K/ { bad = 1 }
+        { shown = 0 }
+        /gemm_cl: compiling/ { bad = 1 }
+        END { exit !(lines > 1 && !bad && !shown) }' "$work/terminal.txt"; then
+    pass cl-compiling-terminal
+else
+    fail cl-compiling-terminal "$(tail -n 5 "$work/terminal.txt" | tr '\n\033' ' ^')"
+fi
 
 # ---- layers: an Adreno's limits; one call after another fails; unwritten memory is NaN ----
 # under LAYER NAME ARGUMENTS...: the tests of test_cl through the sed script $filter, NAME in front.

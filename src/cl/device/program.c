@@ -15,8 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-enum { LONG_BUILD_MS = 1000 };
+#include <unistd.h>
 
 static gemm_cl_program *programs;
 
@@ -51,16 +50,49 @@ static void leave_out(gemm_cl_program *p, const char *reason)
         p->why = NULL;
 }
 
-/* Once, before a build, when the builds of this process have taken long enough to be noticed. */
-static void say_compiling(double spent_ms)
+/* ---- progress ---- */
+
+/* What the builds of this process have taken so far, from their texts. */
+static struct {
+    double ms, begin;
+    int done;
+    bool shown;                 /* the line is on the terminal */
+} builds;
+
+/* For the log of a run that nobody watches: once. */
+static void say_compiling(void)
 {
     static bool said;
-    if (said || spent_ms < LONG_BUILD_MS) return;
+    if (said || !gemm_cl_settings()->traced) return;
     said = true;
     const bool kept = gemm_cl_cache_keeps();
     fprintf(stderr, "gemm_cl: compiling OpenCL programs for %s%s%s\n", gemm_cl_opened()->name,
             kept ? "; they are kept in " : "", kept ? gemm_cl_settings()->cache_dir : "");
 }
+
+/* Before the compiler is called. Once the builds have taken long enough to be noticed, a line says
+   so. On a terminal it lasts until the compiler returns, so other lines begin on an empty one. */
+static void begin_compiling(void)
+{
+    enum { LONG_MS = 1000 };
+    builds.begin = gemm_now_ms();
+    if (builds.ms < LONG_MS) return;
+    builds.shown = isatty(STDERR_FILENO);
+    if (builds.shown)
+        fprintf(stderr, "\r\033[Kgemm_cl: compiling OpenCL programs: %d done in %.0f s",
+                builds.done, builds.ms / 1000);
+    else
+        say_compiling();
+}
+
+static void end_compiling(void)
+{
+    builds.ms += gemm_now_ms() - builds.begin;
+    if (builds.shown) fputs("\r\033[K", stderr);
+    builds.shown = false;
+}
+
+/* ---- one program ---- */
 
 /* Whether the cache says that the program is right. Takes the binary, where it has one. */
 static bool load(gemm_cl_program *p, const gemm_cl_key *key)
@@ -92,8 +124,11 @@ static void keep(const gemm_cl_program *p, const gemm_cl_key *key)
     CL_TRY(clGetProgramInfo(p->program, CL_PROGRAM_BINARY_SIZES, sizeof bytes, &bytes, NULL));
     binary = malloc(bytes + 1);
     if (!binary) goto fail;
-    if (bytes)
-        CL_TRY(clGetProgramInfo(p->program, CL_PROGRAM_BINARIES, sizeof binary, &binary, NULL));
+    begin_compiling();          /* PoCL compiles once more for a binary */
+    const cl_int error = bytes ? clGetProgramInfo(p->program, CL_PROGRAM_BINARIES, sizeof binary,
+                                                  &binary, NULL) : CL_SUCCESS;
+    end_compiling();
+    CL_TRY(error);
     gemm_cl_cache_write(key, binary, bytes);
 fail:
     free(binary);
@@ -106,16 +141,17 @@ fail:
  */
 static int compile(gemm_cl_program *p, const gemm_cl_key *key, bool *lasts)
 {
-    static double spent_ms;
     static bool failed_before;
     const gemm_cl_device *d = gemm_cl_opened();
     const char *text = key->source;
-    say_compiling(spent_ms);
-    const double start = gemm_now_ms();
     CL_MAKE(p->program, clCreateProgramWithSource(d->context, 1, &text, NULL, &error));
+    begin_compiling();
     const cl_int error = clBuildProgram(p->program, 1, &d->id, p->options, NULL, NULL);
-    spent_ms += gemm_now_ms() - start;
-    if (error == CL_SUCCESS) return 0;
+    end_compiling();
+    if (error == CL_SUCCESS) {
+        ++builds.done;
+        return 0;
+    }
     gemm_cl_say_failed(__FILE__, __LINE__, "clBuildProgram", error);
     say_log(p);
     p->faulty = error == CL_BUILD_PROGRAM_FAILURE || error == CL_INVALID_BUILD_OPTIONS;
