@@ -266,6 +266,25 @@ typedef enum gemm_auto_use {
     GEMM_IN_AUTO_16             /* with GEMM_AUTO_BITS=16 only: its operands have 16 bits */
 } gemm_auto_use;
 
+/* A network, as far as its passes take alike. */
+typedef struct gemm_network {
+    const void *layers;         /* the host's: no other living network has this address */
+    int count;                  /* of them */
+    size_t inputs;              /* numbers that a pass reads, of all images */
+    int threads;
+    bool direct;                /* as in gemm_context */
+} gemm_network;
+
+/* A row that gives whole passes of a network to one of several rows, itself among them. What is no
+   whole layer, or lies in no pass, it computes itself. */
+typedef struct gemm_passes {
+    const char *const *rows;    /* their names */
+    int (*choose)(const gemm_network *);    /* the number of the row that takes the next pass */
+    void (*learn)(const gemm_network *, int row, double ms);    /* what that pass took; INFINITY:
+                                   the row failed in it */
+    int warm_up;                /* passes of a network until one row has them all */
+} gemm_passes;
+
 typedef struct gemm_variant {
     const char *name;           /* the value of GEMM_IMPL */
     gemm_row_run *run;
@@ -283,6 +302,7 @@ typedef struct gemm_variant {
     gemm_row_b_ld *b_ld;        /* NULL: rows of B may lie side by side */
     int warm_up;                /* calls of a shape until the row knows how to run it; 0: it knows
                                    at once. Measurements begin behind them */
+    const gemm_passes *passes;  /* NULL: the row computes all passes itself */
     bool on_device;             /* Darknet's buffers should be memory that the device shares */
     bool (*may_use_device)(void);       /* the same where it is not known at once, or NULL */
     bool leaves;                /* inputs of `conv` and `layer` may lie on the device, and outputs
@@ -299,6 +319,12 @@ typedef struct gemm_variant {
 static inline double gemm_network_rounding(const gemm_variant *v)
 {
     return v->rounding ? 64 * v->rounding->product : 0;
+}
+
+/* Passes of a network before measurements begin. */
+static inline int gemm_passes_warm_up(const gemm_variant *v)
+{
+    return v->passes ? v->passes->warm_up : v->warm_up;
 }
 
 /* The table. GEMM_IMPL, gemm-bench --list, tests and benchmarks all use it. */

@@ -145,7 +145,8 @@ static bool measure(const char *cfg, const networks *s, int rounds)
     gemm_cl_counts counts[CONTESTANTS];
     for (int who = 0; who < CONTESTANTS; ++who) {
         if (missing(who)) continue;
-        for (int i = 0; i < gemm_find(contestants[who].row)->warm_up; ++i) pass(s, who);
+        for (int i = 0; i < gemm_passes_warm_up(gemm_find(contestants[who].row)); ++i)
+            pass(s, who);
         const double d = difference(s, who);
         counts[who] = count_pass(s, who);
         if (d <= TOLERANCE) continue;

@@ -179,6 +179,7 @@ int main(int argc, char **argv)
     const image picture = load_image_color(argv[i++], 0, 0);
     gemm_chosen();              /* reads the environment, while stderr is open */
     gemm_auto_set_mode(GEMM_AUTO_ANEW);
+    gemm_set_passes(false);     /* `auto` would ask the row for single layers */
     for (; i < argc; ++i) tune(argv[i], picture);
     return !gemm_auto_is_kept();
 }

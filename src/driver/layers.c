@@ -8,6 +8,7 @@
  */
 #include "check/check.h"
 #include "driver/driver.h"
+#include "driver/pass.h"
 #include "driver/plan.h"
 #include "driver/run.h"
 #include "driver/start.h"
@@ -20,7 +21,7 @@
 
 static bool is_offered(const gemm_op *op)
 {
-    return gemm_get_state()->conv != GEMM_IM2COL && gemm_op_offered(op, gemm_chosen());
+    return gemm_get_state()->conv != GEMM_IM2COL && gemm_op_offered(op, gemm_pass_row());
 }
 
 bool gemm_conv_offered(void)
@@ -65,7 +66,7 @@ static bool fold(folded *f, const conv_call *call, const conv_norm *norm, gemm_p
     conv_call *c = &f->calls[i];
     *c = *call;
     f->own[i] = NULL;
-    f->plans[i] = gemm_plan_get(slot, gemm_chosen(), c, norm);
+    f->plans[i] = gemm_plan_get(slot, gemm_pass_row(), c, norm);
     if (gemm_get_state()->check && f->plans[i] && gemm_plan_is_old(f->plans[i], c))
         say_old(c, "weights");
     if (!norm) return true;
@@ -88,7 +89,7 @@ static void unfold(const folded *f)
 static bool is_run(const gemm_op *op, gemm_plan *const *plans)
 {
     gemm_note note;
-    return gemm_run_op(gemm_chosen(), op, plans, &note) != NULL;
+    return gemm_run_op(gemm_pass_row(), op, plans, &note) != NULL;
 }
 
 bool gemm_conv(const conv_call *c, const conv_norm *norm, gemm_plan **slot)

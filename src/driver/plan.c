@@ -3,6 +3,7 @@
 #include "driver/plan.h"
 
 #include "driver/driver.h"
+#include "driver/pass.h"
 #include "driver/start.h"
 #include "util/limits.h"
 
@@ -172,7 +173,7 @@ bool gemm_plan_is_old(gemm_plan *plan, const conv_call *c)
 
 gemm_step gemm_plan_step(gemm_plan *const *slot)
 {
-    const bool stands = *slot && (*slot)->key.row == gemm_chosen();
+    const bool stands = *slot && (*slot)->key.row == gemm_pass_row();
     return stands ? (*slot)->step : (gemm_step){0, 0};
 }
 

@@ -12,6 +12,7 @@
 #include "driver/driver.h"
 #include "driver/failure.h"
 #include "driver/memory.h"
+#include "driver/pass.h"
 #include "driver/start.h"
 #include "driver/trace.h"
 #include "util/clock.h"
@@ -40,6 +41,7 @@ static void say_failed(const op_run *c)
     if (c->op->kind == GEMM_MULTIPLY)
         gemm_die("%s failed for %s, and C is undefined: %s", c->variant->name, op,
                  c->note->reason);
+    gemm_pass_fail();
     gemm_say_failed("%s failed for %s, which is left to the caller: %s", c->variant->name, op,
                     c->note->reason);
 }

@@ -111,7 +111,7 @@ static void start(void)
         .threads = threads, .threads_by = by,
         .isa = find_isa(s.isa),
         .conv = s.conv, .prepare_first = s.prepare_first, .way = find_way(s.way),
-        .keep = s.keep, .check = s.check, .trace = s.trace,
+        .keep = s.keep, .passes = true, .check = s.check, .trace = s.trace,
     };
     last = (gemm_state){
         .impl = gemm_stock_row(), .threads = 1, .isa = state.isa, .conv = GEMM_IM2COL,
@@ -215,4 +215,10 @@ void gemm_set_prepare_first(bool first)
 {
     gemm_get_state();
     state.prepare_first = first;
+}
+
+void gemm_set_passes(bool given)
+{
+    gemm_get_state();
+    state.passes = given;
 }

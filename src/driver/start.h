@@ -20,6 +20,7 @@ typedef struct gemm_state {
     bool prepare_first;                 /* of GEMM_PREPARE */
     const char *way;                    /* of GEMM_WAY, or NULL */
     size_t keep;                        /* of GEMM_KEEP; SIZE_MAX: plan.h has the default */
+    bool passes;                        /* a row may give whole passes to other rows */
     bool check, trace;                  /* GEMM_CHECK=1, GEMM_TRACE is set */
 } gemm_state;
 

@@ -8,6 +8,7 @@
 #include "gemm_opt.h"
 #include "gemm_variant.h"
 #include "hybrid/hybrid.h"
+#include "hybrid/pass.h"
 #include "packed/bf16/bf16.h"
 #include "packed/chain/chain.h"
 #include "packed/packed.h"
@@ -82,6 +83,11 @@ static const gemm_hybrid_sides packed_and_cl = {
                .limits = gemm_cl_limits, .params = &gemm_cl_best},
     .finish = gemm_cl_finish, .forced = -1};
 
+static const char *const pass_rows[GEMM_HYBRID_SIDES] = {
+    [GEMM_HYBRID_DEVICE] = "cl", [GEMM_HYBRID_CPU] = "packed", [GEMM_HYBRID_BOTH] = "hybrid"};
+static const gemm_passes hybrid_passes = {pass_rows, gemm_hybrid_choose, gemm_hybrid_learn,
+                                          GEMM_HYBRID_PASSES};
+
 const gemm_variant gemm_variants[] = {
     {.name = "stock", .run = run_stock, .in_auto = GEMM_IN_AUTO, .origin = "Darknet",
      .summary = "Darknet's own loops, unchanged: all other rows are compared with it"},
@@ -126,8 +132,8 @@ const gemm_variant gemm_variants[] = {
      .summary = "cl, with cl_direct for all convolutions that it can compute"},
     {.name = "hybrid", .run = gemm_hybrid, .conv = gemm_hybrid_conv, .layer = gemm_packed_layer,
      .params = &packed_and_cl, .unusable = gemm_hybrid_unusable, .limits = gemm_hybrid_limits,
-     .on_device = true, .warm_up = GEMM_HYBRID_WARM_UP, .in_auto = GEMM_IN_AUTO_WITH_GPU,
-     .origin = MOBILE, .summary = "cl and packed share C by their speeds: the last bits may vary"},
+     .on_device = true, .warm_up = GEMM_HYBRID_WARM_UP, .passes = &hybrid_passes,
+     .in_auto = GEMM_IN_AUTO_WITH_GPU, .origin = MOBILE, .summary = "cl and packed share C by their speeds: the last bits may vary"},
     {.name = "clblast", .run = gemm_cl_run, .params = &gemm_cl_clblast,
      .unusable = gemm_cl_unusable, .on_device = true, .reference = true, .origin = "CLBlast",
      .summary = "its sgemm, for comparison only"},

@@ -90,6 +90,7 @@ void outputs_to_cpu(network *net)
         if (l.type != COST) last = 0;
     }
     gemm_host_write(net->input, (size_t)net->inputs * net->batch * sizeof(float));
+    gemm_pass_end();
 }
 
 /* Darknet's own code is about to run: the CPU needs what it reads, and writes the output. */
@@ -385,14 +386,22 @@ static int connected(layer l, hook_net net)
            gemm_conv_offered() && convolve(l, net, 0, l.output);
 }
 
+/* Before each layer. */
+static void begin_pass(hook_net net)
+{
+    const layer *first = net.layers;
+    if (!net.index && at_inference(net))
+        gemm_pass_begin(first, net.n, (size_t)first->inputs * first->batch);
+}
+
 #ifdef HOOK_PRELOAD
 
-int hook_take(hook_net net, float *output)
+/* Returns what hook_take does. */
+static int take(hook_net net)
 {
     const layer l = net.layers[net.index];
     const int i = net.index;
     int done;
-    if (l.output != output) return -1;
     switch (l.type) {
     case CONVOLUTIONAL:
         done = run_fused(net);
@@ -409,6 +418,23 @@ int hook_take(hook_net net, float *output)
     default:
         return layer_by_row(l, net) ? i : -1;
     }
+}
+
+/* Behind layer i, where the hook sees no later one. */
+static void end_pass(hook_net net, int i)
+{
+    while (++i < net.n)
+        if (hook_has_door(&net.layers[i])) return;
+    gemm_pass_end();
+}
+
+int hook_take(hook_net net, float *output)
+{
+    if (net.layers[net.index].output != output) return -1;
+    begin_pass(net);
+    const int last = take(net);
+    end_pass(net, last > net.index ? last : net.index);
+    return last;
 }
 
 #else
@@ -450,6 +476,7 @@ int hook_layer(layer l, network net)
 
 int hook_forward(network net)
 {
+    begin_pass(net);
     const int fused = run_fused(net);
     if (fused) return net.index + fused - 1;
     forward_layer(net.layers[net.index], net);

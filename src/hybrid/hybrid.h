@@ -6,6 +6,7 @@
  *   hybrid.c     starts the device's part, computes the CPU's part, joins
  *   cut.c        the parts of a call
  *   share.c      how much the device gets
+ *   pass.c       who computes the whole passes of a network
  *
  * The row knows no other row. The table gives it the functions of both sides.
  */

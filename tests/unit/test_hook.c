@@ -7,7 +7,7 @@
  * A row of this test computes layers by plain loops. For every layer of the network the row must be
  * asked, unless Darknet's own code has to run. The output must be that of Darknet's own code from
  * the same input, to the bit where nothing is rounded. The same row takes a convolution and the
- * maxpool behind it as one call.
+ * maxpool behind it as one call. A row that gives whole passes to others is told of each pass.
  */
 #include "check/conv_check.h"
 #include "check/layer_check.h"
@@ -301,6 +301,129 @@ static void test_pool(network *net)
     free(expected);
 }
 
+/* ---- Whole passes ---- */
+
+static struct {
+    int number;                 /* of the row that takes the passes */
+    int begun, ended, wrong;
+    bool fails, failed;         /* the row shall fail; the last pass had a row that failed */
+    gemm_network network;
+} passes;
+
+static int choose(const gemm_network *n)
+{
+    ++passes.begun;
+    passes.network = *n;
+    return passes.number;
+}
+
+static void learn(const gemm_network *n, int row, double ms)
+{
+    ++passes.ended;
+    passes.failed = ms == INFINITY;
+    passes.wrong += row != passes.number || !(ms >= 0) || passes.begun != passes.ended ||
+                    n->layers != passes.network.layers;
+}
+
+static gemm_status fail_or_run(const conv_call *c, const gemm_context *context, const void *params)
+{
+    return passes.fails ? gemm_fail(context->note, "as asked") : run_conv(c, context, params);
+}
+
+/* `mnk` takes no layers, and the multiplies stay with the row that gives. */
+enum { TO_PACKED, TO_MNK, TO_ITSELF };
+static const char *const takers[] = {"packed", "mnk", "passes"};
+static const gemm_passes PASSES = {.rows = takers, .choose = choose, .learn = learn};
+static const gemm_variant GIVER = {
+    .name = "passes", .run = run, .conv = fail_or_run, .layer = run_layer, .passes = &PASSES};
+
+static const gemm_variant MULTIPLIES = {.name = "multiplies", .run = run};
+
+static int calls(void)
+{
+    int all = pooled;
+    for (int k = 0; k < KINDS; ++k) all += asked[k];
+    return all;
+}
+
+/* A whole pass under this row. Returns the output. */
+static float *pass(network *net, const gemm_variant *row, gemm_conv_mode mode)
+{
+    const layer *last = &net->layers[net->n - 1];
+    gemm_set_variant(row);
+    gemm_set_conv(mode);
+    pooled = 0;
+    memset(asked, 0, sizeof asked);
+    network_predict(net, net->input);
+    float *output = allocate(outputs(last));
+    memcpy(output, last->output, outputs(last) * sizeof *output);
+    return output;
+}
+
+/* Another row takes the layers of the pass: the output is the expected one to the bit, and GIVER is
+   not asked for a layer. */
+static void test_taken(network *net, int number, const gemm_variant *like)
+{
+    char name[64];
+    const size_t bytes = outputs(&net->layers[net->n - 1]) * sizeof(float);
+    passes.number = number;
+    float *expected = pass(net, like, GEMM_DIRECT);
+    const int before = passes.begun;
+    float *actual = pass(net, &GIVER, GEMM_DIRECT);
+    snprintf(name, sizeof name, "passes-to-%s", takers[number]);
+    if (passes.begun != before + 1 || passes.ended != passes.begun || passes.wrong)
+        report_fail(name, "%d passes begun, %d ended, %d wrong", passes.begun - before,
+                    passes.ended, passes.wrong);
+    else if (calls()) report_fail(name, "the row was asked %d times", calls());
+    else if (memcmp(expected, actual, bytes)) report_fail(name, "other outputs");
+    else report_pass(name);
+    free(expected);
+    free(actual);
+}
+
+static void expect_passes(const char *name, bool good, int begun)
+{
+    if (!good || passes.begun != begun || passes.ended != begun || passes.wrong)
+        report_fail(name, "%d passes begun and %d ended instead of %d, %d calls, %d wrong",
+                    passes.begun, passes.ended, begun, calls(), passes.wrong);
+    else report_pass(name);
+}
+
+static void test_passes(network *net)
+{
+    const layer *first = net->layers;
+    takes_pool = true;
+    test_taken(net, TO_PACKED, gemm_find("packed"));
+    test_taken(net, TO_MNK, &MULTIPLIES);
+    const bool known = passes.network.count == net->n && passes.network.direct &&
+                       passes.network.inputs == (size_t)(first->inputs * first->batch) &&
+                       passes.network.threads == gemm_make_context(&(gemm_note){0}).threads;
+    expect_passes("passes-network", known, 2);
+    passes.number = TO_ITSELF;
+    free(pass(net, &GIVER, GEMM_DIRECT));
+    expect_passes("passes-to-itself", calls() > 0 && !passes.failed, 3);
+    passes.fails = true;
+    free(pass(net, &GIVER, GEMM_DIRECT));
+    passes.fails = false;
+    expect_passes("passes-fail", passes.failed, 4);
+    free(pass(net, &GIVER, GEMM_DIRECT));
+    expect_passes("passes-after-a-failure", !passes.failed, 5);
+    /* Between two passes, in training and without whole layers no pass begins. */
+    passes.number = TO_PACKED;
+    memset(asked, 0, sizeof asked);
+    for (int i = 1; i < net->n; ++i) free(forward_one(net, i, GEMM_HOOK));
+    expect_passes("passes-outside", calls() > 0, 5);
+    free(pass(net, &GIVER, GEMM_IM2COL));
+    expect_passes("passes-im2col", calls() == 0, 5);
+    test_training(net);
+    expect_passes("passes-training", calls() == 0, 5);
+    gemm_set_passes(false);
+    free(pass(net, &GIVER, GEMM_HOOK));
+    expect_passes("passes-off", calls() > 0, 5);
+    gemm_set_passes(true);
+    gemm_set_variant(&LAYERS);
+}
+
 int main(int argc, char **argv)
 {
     if (argc != 2) {
@@ -315,6 +438,8 @@ int main(int argc, char **argv)
     test_layers(net);
     test_training(net);
     test_pool(net);
+    net->layers[0].truth = 0;
+    test_passes(net);
     free_network(net);
     return report_status();
 }

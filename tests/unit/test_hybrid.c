@@ -6,6 +6,8 @@
  *       the model (src/hybrid/share.c) under speeds that are made up: the share ends where both
  *       sides end together, at 0, or at 1; it comes back when speeds change; a device that fails;
  *       more shapes than the table holds
+ *       who gets whole passes (src/hybrid/pass.c), also by times that are made up: the fastest side,
+ *       whatever single passes took; sides that fail; many networks; four threads at once
  *       the row with a device that the test plays: each way that a side can decline or fail; the
  *       cuts; what is kept for a layer; four threads at once
  *
@@ -13,6 +15,7 @@
  */
 #include "driver/driver.h"
 #include "hybrid/hybrid.h"
+#include "hybrid/pass.h"
 #include "hybrid/share.h"
 #include "support/conv_shape.h"
 #include "support/report.h"
@@ -864,6 +867,172 @@ static void test_threads(void)
         report_pass("hybrid-threads");
 }
 
+/* ---- whole passes ---- */
+
+/* The ms of a pass by each side once it is warm. INFINITY: the side fails. */
+typedef struct passes {
+    double ms[GEMM_HYBRID_SIDES];
+    double cold;                /* more ms for the first two passes of a side in a row */
+    double learning;            /* so many times as long takes a pass by both, among the first 30 */
+    int slow;                   /* the number of a pass that takes four times as long; 0: none */
+} passes;
+
+/* Where a network was passed so often. */
+typedef struct passed {
+    gemm_network network;
+    int last, alike;            /* the side of the last pass, and how many in a row had it */
+    int by[GEMM_HYBRID_SIDES], all;
+} passed;
+
+static passed new_network(void)
+{
+    static atomic_int number;
+    return (passed){.network = {.count = ++number, .threads = 2}, .last = -1};
+}
+
+/* One pass. Returns its side. */
+static int pass_once(passed *p, const passes *times)
+{
+    const int side = gemm_hybrid_choose(&p->network);
+    p->alike = side == p->last ? p->alike + 1 : 1;
+    p->last = side;
+    ++p->by[side];
+    ++p->all;
+    double ms = times->ms[side] + (p->alike <= 2 ? times->cold : 0);
+    if (side == GEMM_HYBRID_BOTH && p->alike <= 30 && times->learning > 0) ms *= times->learning;
+    if (p->all == times->slow) ms *= 4;
+    gemm_hybrid_learn(&p->network, side, ms);
+    return side;
+}
+
+static int pass_often(passed *p, const passes *times, int count)
+{
+    int side = -1;
+    for (int i = 0; i < count; ++i) side = pass_once(p, times);
+    return side;
+}
+
+/* The side that has all passes behind the first GEMM_HYBRID_PASSES; -1: none has. */
+static int settled(passed *p, const passes *times)
+{
+    pass_often(p, times, GEMM_HYBRID_PASSES);
+    const int side = pass_once(p, times);
+    for (int i = 0; i < 1000; ++i)
+        if (pass_once(p, times) != side) return -1;
+    return side;
+}
+
+static void expect_side(const char *name, passes times, int expected)
+{
+    passed p = new_network();
+    const int side = settled(&p, &times);
+    if (side == expected) report_pass(name);
+    else report_fail(name, "side %d has all passes, not %d", side, expected);
+}
+
+static void test_sides(void)
+{
+    enum { D = GEMM_HYBRID_DEVICE, C = GEMM_HYBRID_CPU, B = GEMM_HYBRID_BOTH };
+    expect_side("pass-device", (passes){.ms = {.53, 3, 1.2}}, D);
+    expect_side("pass-cpu", (passes){.ms = {9, 3, 4}}, C);
+    expect_side("pass-both", (passes){.ms = {4, 3, 2}}, B);
+    expect_side("pass-both-by-less-than-2%", (passes){.ms = {3, 3, 2.99}}, D);
+    expect_side("pass-both-by-more-than-2%", (passes){.ms = {3.1, 3, 2.9}}, B);
+    expect_side("pass-device-cold", (passes){.ms = {1, 3, 2}, .cold = 1000}, D);
+    expect_side("pass-cpu-cold", (passes){.ms = {3, 1, 2}, .cold = 1000}, C);
+    expect_side("pass-both-learn", (passes){.ms = {3, 4, 2}, .learning = 3}, B);
+    for (int slow = 1; slow <= 10; ++slow) {
+        expect_side("pass-device-one-slow-pass", (passes){.ms = {1, 3, 2}, .slow = slow}, D);
+        expect_side("pass-cpu-one-slow-pass", (passes){.ms = {3, 1, 2}, .slow = slow}, C);
+    }
+    expect_side("pass-device-fails", (passes){.ms = {INFINITY, 3, 2}}, B);
+    expect_side("pass-device-fails-cpu-faster", (passes){.ms = {INFINITY, 2, 2}}, C);
+    expect_side("pass-all-fail", (passes){.ms = {INFINITY, INFINITY, INFINITY}}, B);
+}
+
+/* Both are not tried for long where they cannot win. */
+static void test_hopeless(void)
+{
+    passed p = new_network();
+    settled(&p, &(passes){.ms = {1, 20, 5}});
+    if (p.by[GEMM_HYBRID_BOTH] > 5 || p.by[GEMM_HYBRID_CPU] > 5)
+        report_fail("pass-hopeless", "%d passes by both, %d by the CPU", p.by[GEMM_HYBRID_BOTH],
+                    p.by[GEMM_HYBRID_CPU]);
+    else report_pass("pass-hopeless");
+}
+
+/* A side that failed has no further pass, and one that fails later neither. */
+static void test_pass_fails(void)
+{
+    const passes fails = {.ms = {INFINITY, 3, 4}}, works = {.ms = {1, 3, 4}};
+    passed p = new_network(), later = new_network();
+    settled(&p, &fails);
+    if (p.by[GEMM_HYBRID_DEVICE] == 1) report_pass("pass-fails-once");
+    else report_fail("pass-fails-once", "%d passes by the device", p.by[GEMM_HYBRID_DEVICE]);
+    const int before = settled(&later, &works);
+    pass_once(&later, &fails);
+    const int behind = pass_often(&later, &fails, 100);
+    if (before == GEMM_HYBRID_DEVICE && behind == GEMM_HYBRID_CPU) report_pass("pass-fails-later");
+    else report_fail("pass-fails-later", "side %d, then %d", before, behind);
+}
+
+/* A network of another size, or with other threads, is measured anew, and the first one stays. */
+static void test_resized(void)
+{
+    const passes first = {.ms = {1, 3, 4}}, second = {.ms = {3, 1, 4}};
+    passed p = new_network(), resized = p, threads = p;
+    resized.network.inputs = 7;
+    threads.network.threads = 3;
+    const int one = settled(&p, &first), two = settled(&resized, &second);
+    const int three = settled(&threads, &second), again = pass_once(&p, &first);
+    const int expected[] = {GEMM_HYBRID_DEVICE, GEMM_HYBRID_CPU, GEMM_HYBRID_CPU,
+                            GEMM_HYBRID_DEVICE};
+    if (one == expected[0] && two == expected[1] && three == expected[2] && again == expected[3])
+        report_pass("pass-resized");
+    else report_fail("pass-resized", "sides %d %d %d %d", one, two, three, again);
+}
+
+/* More networks than are known at once: each choice is a side, and those passed last stay known. */
+static void test_many_networks(void)
+{
+    enum { NETWORKS = 200, KNOWN = 50 };
+    static passed all[NETWORKS];
+    const passes times = {.ms = {3, 1, 4}};
+    int wrong = 0;
+    for (int i = 0; i < NETWORKS; ++i) {
+        all[i] = new_network();
+        wrong += settled(&all[i], &times) != GEMM_HYBRID_CPU;
+    }
+    for (int i = NETWORKS - KNOWN; i < NETWORKS; ++i)
+        wrong += pass_once(&all[i], &times) != GEMM_HYBRID_CPU;
+    if (wrong) report_fail("pass-many-networks", "%d choices are wrong", wrong);
+    else report_pass("pass-many-networks");
+}
+
+/* Fewer networks in all than are known at once, so none is forgotten while its thread waits. */
+static void *settle_often(void *wrong)
+{
+    for (int i = 0; i < 12; ++i) {
+        const bool cpu = i % 2;
+        const passes times = {.ms = {cpu ? 3 : 1, cpu ? 1 : 3, 4}};
+        passed p = new_network();
+        if (settled(&p, &times) != (cpu ? GEMM_HYBRID_CPU : GEMM_HYBRID_DEVICE))
+            ++*(atomic_int *)wrong;
+    }
+    return NULL;
+}
+
+static void test_pass_threads(void)
+{
+    pthread_t threads[4];
+    atomic_int wrong = 0;
+    for (int i = 0; i < 4; ++i)
+        if (pthread_create(&threads[i], NULL, settle_often, &wrong)) abort();
+    for (int i = 0; i < 4; ++i) pthread_join(threads[i], NULL);
+    if (wrong) report_fail("pass-threads", "%d of 48 choices are wrong", (int)wrong);
+    else report_pass("pass-threads");
+}
+
 int main(void)
 {
     gemm_set_conv(GEMM_DIRECT);     /* sums of whole numbers are exact, and Winograd's are not */
@@ -882,6 +1051,12 @@ int main(void)
     test_without_clock();
     gemm_share_forget();
     test_threads();
+    test_sides();
+    test_hopeless();
+    test_pass_fails();
+    test_resized();
+    test_many_networks();
+    test_pass_threads();
     const gemm_hybrid_sides s = {.device = {.unusable = never, .params = "device"}};
     report_judged("hybrid-unusable", gemm_hybrid_unusable(&s) ? NULL : "it is usable");
     return report_status();
