@@ -15,9 +15,9 @@
  *   - images up to 16384 a side, or less where the device below has less
  *   - an image from a buffer needs rows of a multiple of 64 pixels and a start aligned to 64 pixels
  *
- *   - a context with the property of cl_qcom_perf_hint only where the device lists that, and with no
- *     other property. The first context sets ADRENO_HINT in this process to high, none or refused.
- *     Under ADRENO_NO_HINT=1 the property is refused
+ *   - a context with the property of cl_qcom_perf_hint only where the device lists that, and with
+ *     no other property. The first context sets ADRENO_HINT in this process to high, none or
+ *     refused. Under ADRENO_NO_HINT=1 the property is refused
  *
  * A program that breaks a limit gets the error that the driver would give, and the layer says so.
  *

@@ -400,11 +400,13 @@ moved()
         fail "cl-moves-$1-trace" "no '$3' in: $(sed -n 2p "$work/moved.csv")"
     fi
 }
-three_kites()
+# kites COUNT: so many detections in one process
+kites()
 {
-    (cd "$work/here" && for i in 1 2 3; do echo data/kite.jpg; done |
+    (cd "$work/here" && yes data/kite.jpg | head -n "$1" |
         ./darknet detect cfg/kite-demo.cfg cfg/kite-demo.weights)
 }
+three_kites() { kites 3; }
 cache moved
 moved always driver host-ptr
 moved user-memory-too all copies
@@ -412,16 +414,18 @@ moved later late host-ptr
 CL_MOVES=taken OPENCL_LAYERS=$bin/layer_moves.so expect_failure cl-moves-and-keeps-the-place \
     'gemm: the output of a layer is lost on the OpenCL device: the OpenCL driver moved' three_kites
 GEMM_IMPL=hybrid OPENCL_LAYERS=$bin/layer_moves.so GEMM_CHECK=1 \
-    expect hybrid-moves 'calls right, worst error' three_kites
+    expect hybrid-moves 'calls right, worst error' kites 13
 cache cache
 
-# ---- hybrid: three detections in one process, so that layers find what is kept for them ----
+# ---- hybrid: the device has five passes, then the CPU, and then both. Their first three shares are halves ----
 GEMM_IMPL=hybrid GEMM_CHECK=1 GEMM_TRACE=$work/shared.csv \
-    expect hybrid-detect 'calls right, worst error' three_kites
-if grep -q '^cl_conv_wide 0\.[0-9]* + packed,' "$work/shared.csv"; then
-    pass hybrid-detect-shares
+    expect hybrid-detect 'calls right, worst error' kites 13
+# The first convolution of each pass: by the device (d), by the CPU (c), or by both (b).
+sides=$(awk -F, '$4 == 8 && $5 == 43264 { printf "%s", $1 ~ /\+ packed$/ ? "b" : $1 ~ /^cl_/ ? "d" : "c" }' "$work/shared.csv")
+if [ "$sides" = dddddcccccbbb ]; then
+    pass hybrid-detect-sides
 else
-    fail hybrid-detect-shares "no layer was shared: $(sed -n 2p "$work/shared.csv")"
+    fail hybrid-detect-sides "the sides of 13 passes: $sides"
 fi
 
 # ---- faults, and waits ----

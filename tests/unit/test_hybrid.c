@@ -6,7 +6,7 @@
  *       the model (src/hybrid/share.c) under speeds that are made up: the share ends where both
  *       sides end together, at 0, or at 1; it comes back when speeds change; a device that fails;
  *       more shapes than the table holds
- *       who gets whole passes (src/hybrid/pass.c), also by times that are made up: the fastest side,
+ *       who gets whole passes (src/hybrid/pass.c), by times that are made up too: the fastest side,
  *       whatever single passes took; sides that fail; many networks; four threads at once
  *       the row with a device that the test plays: each way that a side can decline or fail; the
  *       cuts; what is kept for a layer; four threads at once
