@@ -259,9 +259,11 @@ QUICK_COMMANDS = \
     'tests/system/test_docs.sh' \
     'tests/system/test_release.sh'
 
-# The same programs of a cross build, under qemu-user: riscv64-linux-gnu-, i686-linux-gnu-, arm-linux-gnueabihf-,
-# aarch64-linux-gnu-. It aborts in the child of a fork.
-EMULATOR = qemu-$(patsubst i686,i386,$(firstword $(subst -, ,$(CROSS_COMPILE)))) -L /usr/$(CROSS_COMPILE:-=)
+# The same programs of a cross build, under qemu-user: riscv64-linux-gnu-, arm-linux-gnueabihf-,
+# aarch64-linux-gnu-. It aborts in the child of a fork. x86-64 runs those of i686-linux-gnu- itself.
+CROSS_ROOT = /usr/$(CROSS_COMPILE:-=)
+EMULATOR = $(if $(IS_I386),$(CROSS_ROOT)/lib/ld-linux.so.2 --library-path $(CROSS_ROOT)/lib, \
+    qemu-$(firstword $(subst -, ,$(CROSS_COMPILE))) -L $(CROSS_ROOT))
 CROSS_COMMANDS = \
     '$(EMULATOR) $T/test_packed --cases 40 --without callers --without threads' \
     'GEMM_CL_LIBRARY=/none $(EMULATOR) $T/test_gemm --cases 10' \
