@@ -16,9 +16,13 @@ $(OUT)/exports.map: $(EXPORTS) $(OUT)/flags
 	$(Q)awk 'NF > 1 { names[$$2] = names[$$2] " " $$1 ";" } \
 	    END { for (version in names) print version " { global:" names[version] " };" }' $(EXPORTS) >$@
 
+# 32-bit x86 has functions for the program counter in groups of which the linker keeps one. In an object whose
+# names are made local they must be no group, because other objects could not reach the one that is kept.
+UNGROUP = $(if $(IS_I386),--force-group-allocation)
+
 # One object, in which only the public names are global.
 $(OUT)/library.o: $(OUT)/gemm.o $(LIBRARY_DOORS) $(LIBRARY_REST) $(EXPORTS)
-	$(Q)$(LD) -r -o $@.new $(filter %.o,$^)
+	$(Q)$(LD) -r $(UNGROUP) -o $@.new $(filter %.o,$^)
 	$(Q)awk '{ print $$1 }' $(EXPORTS) >$(OUT)/library.exports
 	$(Q)$(OBJCOPY) --keep-global-symbols=$(OUT)/library.exports $@.new
 	@mv $@.new $@
@@ -32,7 +36,7 @@ $(OUT)/libdarknet-gemm.so: $(OUT)/library.o $(OUT)/exports.map
 
 # Within the archive only the public symbols stay global, and what the doors call.
 $(OUT)/libdarknet-gemm.a: $(OUT)/gemm.o $(LIBRARY_DOORS) $(LIBRARY_REST) $(EXPORTS)
-	$(Q)$(LD) -r -o $(OUT)/darknet-gemm.o $(OUT)/gemm.o $(LIBRARY_REST)
+	$(Q)$(LD) -r $(UNGROUP) -o $(OUT)/darknet-gemm.o $(OUT)/gemm.o $(LIBRARY_REST)
 	$(Q){ awk '{ print $$1 }' $(EXPORTS); printf '%s\n' gemm_run_pieces gemm_find_host gemm_run_darknet; } >$(OUT)/archive.exports
 	$(Q)$(OBJCOPY) --keep-global-symbols=$(OUT)/archive.exports $(OUT)/darknet-gemm.o
 	@rm -f $@

@@ -23,11 +23,13 @@ PACKAGES_loops    = $(BENCH_PACKAGES)
 PACKAGES_explain  = $(BENCH_PACKAGES) valgrind binutils
 PACKAGES_bench    = $(BENCH_PACKAGES)
 PACKAGES_bench-cl = $(BENCH_PACKAGES)
-PACKAGES_deb      = dpkg-dev debhelper lintian git
+PACKAGES_deb      = build-essential dpkg-dev debhelper lintian git
 PACKAGES_packages = $(BENCH_PACKAGES) $(REPORT_PACKAGES)
 PACKAGES_test     = $(BENCH_PACKAGES) $(REPORT_PACKAGES) python3-numpy cmake pkg-config man-db git clang valgrind time python3 locales
 PACKAGES_test-qemu = qemu-user gcc-aarch64-linux-gnu g++-aarch64-linux-gnu libc6-dev-arm64-cross
 PACKAGES_test-debian = mmdebstrap git
+# The compilers of a cross build have its triple in their names.
+PACKAGES_test-quick = $(if $(CROSS_COMPILE),qemu-user gcc-$(CROSS_COMPILE:-=) g++-$(CROSS_COMPILE:-=))
 
 PACKAGES_test-opencl = python3 python3-venv $(if $(filter llvmpipe freedreno,$(OPENCLS)),mmdebstrap)
 

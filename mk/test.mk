@@ -259,6 +259,24 @@ QUICK_COMMANDS = \
     'tests/system/test_docs.sh' \
     'tests/system/test_release.sh'
 
+# The same programs of a cross build, under qemu-user: riscv64-linux-gnu-, arm-linux-gnueabihf-,
+# aarch64-linux-gnu-. It aborts in the child of a fork. x86-64 runs those of i686-linux-gnu- itself.
+CROSS_ROOT = /usr/$(CROSS_COMPILE:-=)
+EMULATOR = $(if $(IS_I386),$(CROSS_ROOT)/lib/ld-linux.so.2 --library-path $(CROSS_ROOT)/lib, \
+    qemu-$(firstword $(subst -, ,$(CROSS_COMPILE))) -L $(CROSS_ROOT))
+CROSS_COMMANDS = \
+    '$(EMULATOR) $T/test_packed --cases 40 --without callers --without threads' \
+    'GEMM_CL_LIBRARY=/none $(EMULATOR) $T/test_gemm --cases 10' \
+    '$(EMULATOR) $T/test_chain --cases 10' \
+    '$(EMULATOR) $T/test_packed_layers --cases 40' \
+    '$(EMULATOR) $T/test_conv --row packed --cases 20 --threads 1' \
+    '$(EMULATOR) $T/test_hook tests/unit/cfg/hook.cfg' \
+    '$(EMULATOR) $T/test_driver' \
+    '$(EMULATOR) $T/test_library --without fork' \
+    '$(EMULATOR) $T/test_limits' \
+    '$(EMULATOR) $T/test_number' \
+    'CC=$(CC) tests/system/test_cross.sh $(EMULATOR)'
+
 # make test TESTS=quick leaves out what takes minutes and is about arithmetic, not about the system.
 TESTS = all
 $(if $(filter all quick,$(TESTS)),,$(error TESTS='$(TESTS)' is neither all nor quick))
@@ -271,8 +289,13 @@ LACKS = $(shell setup/packages.sh lacking -- $(foreach pattern,$(OPTIONAL_test),
 RUN = LEAVE_OUT=$(if $(filter quick,$(TESTS)),$(call quote,$(LONG))) GEMM_LACKS=$(call quote,$(LACKS)) MAKEFLAGS=$(call quote,$(MAKEOVERRIDES)) BUILD=$(abspath $(BUILD)) OUT=$(abspath $(OUT)) MODELS=$(call quote,$(MODELS)) tests/support/run.sh
 
 .PHONY: test-quick
-test-quick: all $(QUICK_PROGRAMS) $(UNTRAINED) ## run the tests that most changes can break, in two minutes
+ifeq ($(CROSS_COMPILE),)
+test-quick: all $(QUICK_PROGRAMS) $(UNTRAINED) ## run the tests that most changes can break, in two minutes; CROSS_COMPILE=riscv64-linux-gnu-: their programs under qemu-user
 	@$(RUN) $(QUICK_COMMANDS)
+else
+test-quick: data $(QUICK_PROGRAMS) $(OUT)/darknet $(OUT)/libdarknet-gemm.so
+	@$(RUN) $(CROSS_COMMANDS)
+endif
 
 ifeq ($(SANITIZE),0)
 test: all $(UNIT_PROGRAMS) $(SYSTEM_PROGRAMS) $(DEMO_PROGRAMS) $(CL_PROGRAMS) $(UNTRAINED) ## run all tests; SANITIZE=1, SANITIZE=thread: the unit tests; installs Debian packages first

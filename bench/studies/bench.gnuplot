@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: MIT
-# GFLOP/s of squares over their size, a line a library.
+# GFLOP/s of squares over their size, a line a library. 400 pixels wide, for a phone.
 # Variables: data (gemm-bench's CSV), image, format.
-if (format eq 'svg') set terminal svg size 900,520 background 'white' font 'sans,11' noenhanced
-if (format eq 'png') set terminal pngcairo size 900,520 background 'white' font 'sans,11' noenhanced
+if (format eq 'svg') set terminal svg size 400,380 background 'white' font 'sans,11' noenhanced
+if (format eq 'png') set terminal pngcairo size 400,380 background 'white' font 'sans,8' noenhanced
 set output image
 set title 'C += AB, N x N x N, one thread'
 set xlabel 'N'
 set ylabel 'GFLOP/s'
 set logscale x 2
 set yrange [0:*]
-set key bottom right
+set key outside below
 set grid lc rgb '#dddddd'
 rows = system(sprintf("awk -F, 'NR > 1 && !seen[$1]++ { print $1 }' '%s'", data))
 points(row) = sprintf("< awk -F, '$1 == \"%s\" { print $4, $10 }' '%s'", row, data)

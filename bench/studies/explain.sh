@@ -148,7 +148,7 @@ if command -v gnuplot >/dev/null; then
     for format in svg png; do
         for chart in misses ranks; do
             gnuplot -e "data='$out/explain.tsv'; image='$out/explain-$chart.$format'" \
-                -e "format='$format'; chart='$chart'" "$here/explain.gnuplot"
+                -e "format='$format'; chart='$chart'; labels='$here/explain_labels.awk'" "$here/explain.gnuplot"
         done
     done
 else

@@ -254,7 +254,6 @@ td:first-child { white-space: nowrap; }
 pre { overflow-x: auto; }
 th:not([align]) { text-align: left; }
 img { max-width: 100%; }
-img[src$=".svg"]:not([src^="report/"]) { min-width: 40rem; }
 @media (max-width: 40rem) {
   body { padding: .5rem; }
   h1 { font-size: 1.3rem; margin-top: 2rem; }

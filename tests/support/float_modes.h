@@ -23,6 +23,8 @@ static inline void float_mode_flush(bool on)
 {
 #if defined(__SSE__)
     _mm_setcsr(on ? _mm_getcsr() | 0x8040 : _mm_getcsr() & ~0x8040u);
+#elif defined(__riscv)
+    (void)on;   /* it never does */
 #elif defined(__aarch64__)
     const uint64_t bit = UINT64_C(1) << 24;
     uint64_t fpcr;

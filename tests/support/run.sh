@@ -54,7 +54,9 @@ run_one='
     start=$(date +%s)
     sh "$1" >"$base.log" 2>&1 </dev/null
     status=$?
-    command=$(cat "$1") awk -v seconds=$(($(date +%s) - start)) -v status=$status \
+    seconds=$(($(date +%s) - start))
+    times >"$base.times"
+    command=$(cat "$1") awk -v seconds=$seconds -v times="$base.times" -v status=$status \
         -v required="${GEMM_REQUIRE:-}" -v lacks="${GEMM_LACKS:-}" -v counts="$base.count" -f "$judge" "$base.log" >"$base.said"
     cat "$base.said"'
 ls "$logs"/*.command | xargs -P "${JOBS:-$(nproc)}" -n 1 sh -c "$run_one" run-one

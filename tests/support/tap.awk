@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
 # Judges what one test command printed (tests/support/run.sh).
 #
-# In the environment: command. Variables: seconds, status; required, the list of GEMM_REQUIRE; lacks, that
-# of GEMM_LACKS; counts, a file that gets "passed failed skipped". Prints the command and everything but
-# the passes and the plans.
+# In the environment: command. Variables: seconds, status; times, a file that the shell's `times` wrote;
+# required, the list of GEMM_REQUIRE; lacks, that of GEMM_LACKS; counts, a file that gets "passed failed
+# skipped". Prints the command, its seconds and everything but the passes and the plans.
 
 function failure(name) { print "not ok - " name; ++failed }
 
@@ -14,12 +14,23 @@ function lacking(reason,    package) {
     return package in lacked
 }
 
+# The processors' seconds, user and system, of all children: the second line, "0m1.5s 0m0.2s". They say what
+# a command costs, whatever runs beside it.
+function processor_seconds(    line, time, part, n, sum) {
+    while ((getline line <times) > 0) n = split(line, time, " ")
+    for (; n > 0; --n) {
+        split(time[n], part, "m")
+        sum += part[1] * 60 + part[2]
+    }
+    return sum
+}
+
 BEGIN {
     n = split(required, names, " ")
     for (i = 1; i <= n; ++i) must[names[i]] = 1
     n = split(lacks, names, " ")
     for (i = 1; i <= n; ++i) lacked[names[i]] = 1
-    printf "== %s (%d s)\n", ENVIRON["command"], seconds
+    printf "== %s (%d s, %.0f of processors)\n", ENVIRON["command"], seconds, processor_seconds()
 }
 /^1\.\.[0-9]+$/ {
     planned += substr($0, 4)

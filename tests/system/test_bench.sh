@@ -22,6 +22,9 @@ check gprof-packed grep -Eq "^\| packed \| (gemm_packed_([0-9x]+|panels_[a-z_]+_
 check gprof-narrow [ "$(awk -F '|' 'NF > most { most = NF } END { print most - 2 }' "$results/gprof.md")" = 7 ]
 check gprof-flat grep -q ' gemm_block2d$' "$results/block2d.flat.txt"
 check gprof-charts [ -s "$results/gprof.svg" -a -s "$results/gprof.png" ]
+# A phone shows a page of 400 pixels: a wider chart would be scaled down, and its names with it.
+for_a_phone() { grep -q 'width="400"' "$1"; }
+check gprof-chart-for-a-phone for_a_phone "$results/gprof.svg"
 expect_failure gprof-unknown-variant "GEMM_IMPL='stokc' is " \
     make gprof VARIANTS=stokc N=1 PROCESSES=1
 check gprof-kept [ -s "$results/gprof.md" ]
@@ -62,6 +65,8 @@ check loops-article grep -q '^| [0-9]* | tile_8_uu | [-0-9. |]* | 4.00 |$' "$wor
 check loops-rows [ "$(grep -c '^| [0-9]' "$work/loops/loops.md")" = 58 ]
 check loops-order sort -c -k2,2g "$work/loops/loops.tsv"
 check loops-charts [ -s "$work/loops/loops.svg" -a -s "$work/loops/loops.png" ]
+check loops-chart-for-a-phone for_a_phone "$work/loops/loops.svg"
+check loops-chart-names [ "$(grep -c '>v*tile_' "$work/loops/loops.svg")" -gt 30 ]
 
 # bench.sh: every part leaves its table, and the chart is drawn. A library that is missing is named, and
 # only its figures are.
@@ -80,6 +85,7 @@ else
     check bench-detection grep -q '^| A: onednn GEMM_CONV=hook' "$work/bench/detection-onednn-hook.md"
 fi
 check bench-charts [ -s "$work/bench/curve.svg" -a -s "$work/bench/curve.png" ]
+check bench-chart-for-a-phone for_a_phone "$work/bench/curve.svg"
 
 # What fails takes nothing from the run before it.
 latest() { readlink "$BUILD/$1/latest" || echo none; }

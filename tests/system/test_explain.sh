@@ -52,6 +52,8 @@ check explain-table grep -Eq '^\| nkm \| .* \| 8 \| Misses are [0-9]+% of its ti
 for chart in misses ranks; do
     check explain-chart-$chart [ -s "$work/all/explain-$chart.svg" -a \
         -s "$work/all/explain-$chart.png" ]
+    check explain-chart-$chart-for-a-phone grep -q 'width="400"' "$work/all/explain-$chart.svg"
+    check explain-chart-$chart-names [ "$(grep -c '>[a-z][a-z0-9_]*</t' "$work/all/explain-$chart.svg")" -ge 1 ]
 done
 
 # Counts are those of the first run. CACHES takes other caches.

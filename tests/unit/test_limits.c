@@ -196,7 +196,7 @@ static int judge_spare(void *data)
 /* The limits are far above what this process takes, so the made-up numbers count. */
 static void test_spare(void)
 {
-    static const size_t much = (size_t)1 << 34;
+    static const size_t much = (size_t)1 << (sizeof(size_t) > 4 ? 34 : 19);
     const spare_case cases[] = {
         {"spare: no limit", 0, 0, 0, 0},
         {"spare: addresses", much, 0, 0, much / 2 - 1000},
