@@ -48,4 +48,10 @@ $(OBJ)/src/packed/isa/ukernel_avx2.o: ISA = $(if $(IS_X86),-mavx2 -mfma)
 $(OBJ)/src/packed/isa/ukernel_avx512.o: ISA = $(if $(IS_X86),-mavx512f -mfma)
 IS_ARM64 = $(filter aarch64-%,$(shell $(CC) -dumpmachine))
 $(OBJ)/src/packed/isa/ukernel_neon_bf16.o: ISA = $(if $(IS_ARM64),-march=armv8.2-a+bf16)
+# gcc computes with vectors of NEON only where it may take denormals for zero, as armv7 does. The
+# other liberties of the second of these flags are taken back; with it gcc would also fuse products.
+IS_ARM32 = $(filter arm%,$(shell $(CC) -dumpmachine))
+NEON32_OPTS = -march=armv7-a -funsafe-math-optimizations -fno-associative-math -fno-reciprocal-math -fsigned-zeros -ftrapping-math -ffp-contract=off
+$(OBJ)/src/packed/isa/ukernel_neon32.o: ISA = $(if $(IS_ARM32),$(NEON32_OPTS) -mfpu=neon)
+$(OBJ)/src/packed/isa/ukernel_neon32_fma.o: ISA = $(if $(IS_ARM32),$(NEON32_OPTS) -mfpu=neon-vfpv4)
 $(OBJ)/src/packed/isa/ukernel_avx512_bf16.o: ISA = $(if $(IS_X86),-mavx512f -mavx512bw -mavx512bf16 -mfma)

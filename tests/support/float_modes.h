@@ -7,8 +7,10 @@
 #define FLOAT_MODES_H
 
 #include <fenv.h>
+#include <float.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 #if defined(__SSE__)
 #include <xmmintrin.h>
 #endif
@@ -30,6 +32,11 @@ static inline void float_mode_flush(bool on)
     uint64_t fpcr;
     __asm__ volatile("mrs %0, fpcr" : "=r"(fpcr));
     __asm__ volatile("msr fpcr, %0" : : "r"(on ? fpcr | bit : fpcr & ~bit));
+#elif defined(__ARM_PCS_VFP)
+    const uint32_t bit = 1u << 24;
+    uint32_t fpscr;
+    __asm__ volatile("vmrs %0, fpscr" : "=r"(fpscr));
+    __asm__ volatile("vmsr fpscr, %0" : : "r"(on ? fpscr | bit : fpscr & ~bit));
 #else
 #error "say how this processor takes denormal numbers for zero"
 #endif
@@ -41,6 +48,13 @@ static inline void float_mode_set(int mode)
                                               FE_TONEAREST};
     fesetround(rounding[mode]);
     float_mode_flush(mode == FLUSHED);
+}
+
+/* How far off a small number may be on an instruction set: NEON of armv7 takes denormals for zero,
+   whatever the mode is. */
+static inline float float_mode_least(const char *isa)
+{
+    return strncmp(isa, "neon32", strlen("neon32")) ? FLT_TRUE_MIN : FLT_MIN;
 }
 
 #endif

@@ -12,6 +12,10 @@ if [ $# = 0 ]; then
     grep -qw avx2 /proc/cpuinfo && wanted="avx2 $wanted"
     grep -qw avx512f /proc/cpuinfo && wanted="avx512 $wanted"
     [ "$(uname -m)" != aarch64 ] || wanted="neon $wanted"
+    if [ "$(uname -m)" = armv7l ]; then
+        grep -qw neon /proc/cpuinfo && wanted="neon32 $wanted"
+        grep -qw vfpv4 /proc/cpuinfo && wanted="neon32_fma $wanted"
+    fi
     set -- ./darknet
 else
     name=$1 wanted=$2
@@ -20,7 +24,7 @@ fi
 
 # Darknet looks for the weights only when the environment was right.
 allowed=
-for isa in avx512 avx2 neon generic; do
+for isa in avx512 avx2 neon neon32_fma neon32 generic; do
     if GEMM_IMPL=packed GEMM_ISA=$isa "$@" detect tests/unit/cfg/layers.cfg no-weights no-image 2>&1 |
         grep -qF "Couldn't open file: no-weights"; then
         allowed="$allowed $isa"

@@ -13,6 +13,8 @@ for compiler in 'gcc -O1 -S' 'clang -fsyntax-only'; do
         x86_64/*_avx512.c) options='-mavx512f -mfma' ;;
         x86_64/*_avx512_bf16.c) options='-mavx512f -mavx512bw -mavx512bf16 -mfma' ;;
         aarch64/*_neon_bf16.c) options=-march=armv8.2-a+bf16 ;;
+        armv7l/*_neon32.c) options='-march=armv7-a -mfpu=neon' ;;
+        armv7l/*_neon32_fma.c) options='-march=armv7-a -mfpu=neon-vfpv4' ;;
         x86_64/*_avx2.c) options='-mavx2 -mfma' ;;
         */src/hook/preload/elements.c | */src/hook/preload/patched.c | */src/hook/preload/wrapped.c) options="-DHOOK_PRELOAD -DHOOK_ALEXEYAB $fake" ;;
         */fake_forks/*.c) options=$fake ;;

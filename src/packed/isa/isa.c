@@ -10,6 +10,9 @@ const gemm_ukernel *const gemm_ukernels[] = {
     &gemm_ukernel_avx2,
 #elif defined(__aarch64__)
     &gemm_ukernel_neon,
+#elif defined(__arm__) && defined(__ARM_PCS_VFP)
+    &gemm_ukernel_neon32_fma,
+    &gemm_ukernel_neon32,
 #endif
     &gemm_ukernel_generic,
     NULL,

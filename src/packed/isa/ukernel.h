@@ -389,6 +389,6 @@ extern const gemm_ukernel *const gemm_ukernels[];
 const gemm_ukernel *gemm_ukernel_find(const char *name);
 
 extern const gemm_ukernel gemm_ukernel_avx512, gemm_ukernel_avx2, gemm_ukernel_neon,
-    gemm_ukernel_generic;
+    gemm_ukernel_neon32_fma, gemm_ukernel_neon32, gemm_ukernel_generic;
 
 #endif

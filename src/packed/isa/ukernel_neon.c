@@ -12,10 +12,8 @@
 #if defined(__aarch64__)
 #include "packed/isa/ukernel.h"
 
-#include <arm_neon.h>
 #include <stdbool.h>
 #include <stddef.h>
-#include <string.h>
 
 #ifndef ISA
 #define ISA neon
@@ -41,57 +39,19 @@
 #define EACH_POOL_ROWS(X) X(1) X(2) X(3) X(4) X(5) X(6)
 #define TILE_TUNING
 
-typedef float32x4_t vec;
-typedef float vec_u __attribute__((vector_size(16), aligned(4), may_alias));
-#define vzero() vdupq_n_f32(0.0f)
-#define vset1(x) vdupq_n_f32(x)
-#define vload(p) vld1q_f32(p)
-#define vstore(p, v) vst1q_f32(p, v)
-#define vfma(a, b, c) vfmaq_f32(c, a, b)
-#define vif_positive(x, y) vbslq_f32(vcgtzq_f32(x), x, y)
-/* vmaxq_f32 is no such maximum, because a NaN on either side makes it NaN. */
-#define vmax(x, m) vbslq_f32(vcgtq_f32(x, m), x, m)
-#define vmax_alike(x, m) vmaxq_f32(x, m)
-#define vsum(v) vaddvq_f32(v)
-#define vstore_low(p, v) vstore(p, v)
-#define vstore_high(p, v) vstore(p, v)
-#define vkeep(v) (void)(v)      /* an FMA reads registers only */
-
-/*
- * acc[i * ld + v] += *a[i] * (the vector at b[v]), i < rows and v < nv, which are constants.
- *
- * fmla multiplies by an element of a register, so a float of A is loaded and not spread. The
- * statements are volatile, so that the compiler keeps their order: it would load early, and so need
- * more than 32 registers. A processor that executes in order wants each load some FMAs before its
- * use. So floats of A are loaded `ahead` rows before theirs.
- */
-#define load_vector(v, p) ((v) = *(const volatile vec_u *)(p))
-#define load_float(x, p) ((x) = *(const volatile float *)(p))
+typedef float element;
+#define load_element(x, p) ((x) = *(const volatile float *)(p))
+#define AHEAD(nv) ((nv) == 1 ? 4 : 3)
 #ifndef multiply_add            /* by pairs, in ukernel_neon_bf16.c */
 #define multiply_add(c, x, b)                                                                      \
     __asm__ volatile("fmla %0.4s, %1.4s, %2.s[0]" : "+w"(c) : "w"(b), "w"(x))
 #endif
-#define outer_product outer_product
-INLINE void outer_product(const int rows, const int nv, const float *const *a,
-                          const float *const *b, vec *acc, const int ld)
-{
-    enum { MOST_ROWS = 16, MOST_VECS = 4 };
-    const int most = nv == 1 ? 4 : 3, ahead = rows < most ? rows : most;
-    float x[MOST_ROWS];
-    vec row[MOST_VECS];
-    load_vector(row[0], b[0]);
-    load_float(x[0], a[0]);
-    _Pragma("GCC unroll 16")
-    for (int v = 1; v < nv; ++v) load_vector(row[v], b[v]);
-    _Pragma("GCC unroll 16")
-    for (int i = 1; i < ahead; ++i) load_float(x[i], a[i]);
-    _Pragma("GCC unroll 16")
-    for (int i = 0; i < rows; ++i) {
-        _Pragma("GCC unroll 16")
-        for (int v = 0; v < nv; ++v) multiply_add(acc[i * ld + v], x[i], row[v]);
-        if (i + ahead < rows) load_float(x[i + ahead], a[i + ahead]);
-    }
-}
+#include "packed/isa/ukernel_neon.h"
+
+#define vfma(a, b, c) vfmaq_f32(c, a, b)
+#define vif_positive(x, y) vbslq_f32(vcgtzq_f32(x), x, y)
+#define vmax_alike(x, m) vmaxq_f32(x, m)
+#define vsum(v) vaddvq_f32(v)
 
 /* Depthwise tiles, see ukernel_depthwise.h. */
 #define DEPTHWISE_IN_ORDER
@@ -124,30 +84,6 @@ INLINE void keep_weights(const float *w, const int n, vec *kept)
         }                                                                                          \
     } while (0)
 
-static inline vec vload_part(const float *p, int n)
-{
-    float buffer[VL] = {0};
-    memcpy(buffer, p, n * sizeof *p);
-    return vld1q_f32(buffer);
-}
-
-static inline void vstore_part(float *p, int n, vec v)
-{
-    float buffer[VL];
-    vst1q_f32(buffer, v);
-    memcpy(p, buffer, n * sizeof *p);
-}
-
-INLINE vec vload_valid(const float *p, unsigned bits)
-{
-    if (bits == (1 << VL) - 1) return vload(p);
-    float buffer[VL] = {0};
-    for (int i = 0; i < VL; ++i) {
-        if (bits >> i & 1) buffer[i] = p[i];
-    }
-    return vload(buffer);
-}
-
 static inline vec vsums(const vec *v, const int n)
 {
     const vec zero = vzero();
@@ -156,19 +92,6 @@ static inline vec vsums(const vec *v, const int n)
 
 #define vevens(a, b) vuzp1q_f32(a, b)
 #define vodds(a, b) vuzp2q_f32(a, b)
-
-enum { BLOCK = 4, TALL = BLOCK };
-#define transpose_tall transpose_block
-
-static inline void transpose_block(const float *src, size_t ld, float *dst, int width)
-{
-    const float32x4x2_t a = vtrnq_f32(vload(src), vload(src + ld));
-    const float32x4x2_t b = vtrnq_f32(vload(src + 2 * ld), vload(src + 3 * ld));
-    vstore(dst, vcombine_f32(vget_low_f32(a.val[0]), vget_low_f32(b.val[0])));
-    vstore(dst + width, vcombine_f32(vget_low_f32(a.val[1]), vget_low_f32(b.val[1])));
-    vstore(dst + 2 * width, vcombine_f32(vget_high_f32(a.val[0]), vget_high_f32(b.val[0])));
-    vstore(dst + 3 * width, vcombine_f32(vget_high_f32(a.val[1]), vget_high_f32(b.val[1])));
-}
 
 static bool isa_supported(void)
 {

@@ -180,12 +180,20 @@ INLINE void store_panels(float *V, size_t panel, int t, bool two, vec v)
     }
 }
 
+/* The first tile of the vector behind that of tile t. Where a panel is some vectors and a part of
+   one, the next panel begins with a vector of its own. */
+INLINE int next_vector(int t)
+{
+    if (VL >= PANEL_ROW || MR % VL == 0) return t + (VL == PANEL_ROW ? MR : VL);
+    return lesser(t + VL, (t / MR + 1) * MR);
+}
+
 /* The second pass: on the rows of some tiles at once. Writes row i of V's points. */
 INLINE void transform_rows(const int m, const float *phases, size_t apart, int count, float *V,
                            size_t point, size_t panel)
 {
-    const int n = m + 2, step = VL == PANEL_ROW ? MR : VL;
-    for (int t = 0; t < count; t += step) {
+    const int n = m + 2;
+    for (int t = 0; t < count; t = next_vector(t)) {
         vec d[6], r[6];
         UNROLL
         for (int j = 0; j < n; ++j) d[j] = vload(phases + j * apart + t);
