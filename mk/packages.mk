@@ -26,7 +26,7 @@ PACKAGES_bench-cl = $(BENCH_PACKAGES)
 PACKAGES_deb      = build-essential dpkg-dev debhelper lintian git
 PACKAGES_packages = $(BENCH_PACKAGES) $(REPORT_PACKAGES)
 PACKAGES_test     = $(BENCH_PACKAGES) $(REPORT_PACKAGES) python3-numpy cmake pkg-config man-db git clang valgrind time python3 locales
-PACKAGES_test-qemu = qemu-user gcc-aarch64-linux-gnu g++-aarch64-linux-gnu libc6-dev-arm64-cross
+PACKAGES_test-qemu = qemu-user gcc-aarch64-linux-gnu g++-aarch64-linux-gnu libc6-dev-arm64-cross gcc-arm-linux-gnueabihf g++-arm-linux-gnueabihf libc6-dev-armhf-cross
 PACKAGES_test-debian = mmdebstrap git
 # The compilers of a cross build have its triple in their names.
 PACKAGES_test-quick = $(if $(CROSS_COMPILE),qemu-user gcc-$(CROSS_COMPILE:-=) g++-$(CROSS_COMPILE:-=))

@@ -207,25 +207,49 @@ UNIT_PROGRAMS += $T/test_auto
 UNIT_COMMANDS += '$T/test_auto --only callers'
 endif
 
-# Other processors, by qemu-user: x86-64 without AVX-512 and without AVX2, and arm64. The numbers of
-# cases are small, because qemu is 20 times slower. qemu-user aborts in the child of a fork, and its
-# masked loads touch what the mask leaves out (GUARD_PAGES).
+# Other processors, by qemu-user: x86-64 without AVX-512 and without AVX2, arm64, and armv7 with
+# VFPv4's fused multiply-add (cortex-a7) and without (cortex-a9). The numbers of cases are small, because
+# qemu is 20 times slower. qemu-user aborts in the child of a fork, and its masked loads touch what the
+# mask leaves out (GUARD_PAGES).
 ARM = $(BUILD)/release-nocl-aarch64-linux-gnu
 ARM_PROGRAMS = $(addprefix $(ARM)/,darknet libdarknet-gemm.so libdarknet-gemm.a tests/test_packed tests/test_packed_conv tests/test_bf16 \
     tests/test_packed_layers tests/test_chain tests/test_conv tests/test_library tests/test_threads tests/test_bits)
+ARMHF = $(BUILD)/release-nocl-arm-linux-gnueabihf
+ARMHF_PROGRAMS = $(addprefix $(ARMHF)/,darknet libdarknet-gemm.so libdarknet-gemm.a tests/test_packed tests/test_packed_conv \
+    tests/test_packed_layers tests/test_chain tests/test_conv tests/test_threads)
+QEMU_A53 = $(QEMU_ARM) -cpu cortex-a53
+QEMU_A76 = $(QEMU_ARM) -cpu cortex-a76
+QEMU_ARMHF = qemu-arm -L /usr/arm-linux-gnueabihf
+QEMU_A7 = $(QEMU_ARMHF) -cpu cortex-a7
+QEMU_A9 = $(QEMU_ARMHF) -cpu cortex-a9
 QEMU_COMMANDS = \
-    '$(QEMU_ARM) $(ARM)/tests/test_packed --isa neon --cases 40 --without callers --without threads' \
+    '$(QEMU_A53) $(ARM)/tests/test_packed --isa neon --cases 40 --without callers --without threads' \
     '$(QEMU_ARM) $(ARM)/tests/test_bf16 --cases 9' \
-    '$(QEMU_ARM) $(ARM)/tests/test_conv --row packed-neon --cases 12 --threads 1' \
-    '$(QEMU_ARM) $(ARM)/tests/test_packed_layers --cases 60' \
-    '$(QEMU_ARM) $(ARM)/tests/test_packed_conv --isa neon --without callers' \
-    '$(QEMU_ARM) $(ARM)/tests/test_chain --isa neon --cases 60' \
+    '$(QEMU_A76) $(ARM)/tests/test_conv --row packed-neon --cases 12 --threads 1' \
+    '$(QEMU_A53) $(ARM)/tests/test_packed_layers --cases 60' \
+    '$(QEMU_A76) $(ARM)/tests/test_packed_conv --isa neon --without callers' \
+    '$(QEMU_A53) $(ARM)/tests/test_chain --isa neon --cases 60' \
+    'tests/system/test_isa.sh cortex-a53 "neon generic" $(QEMU_A53) $(ARM)/darknet' \
+    'tests/system/test_isa.sh cortex-a76 "neon generic" $(QEMU_A76) $(ARM)/darknet' \
     'tests/system/test_isa.sh arm64 "neon generic" $(QEMU_ARM) $(ARM)/darknet' \
     '$(QEMU_ARM) $(ARM)/tests/test_bits tests/bits/aarch64-linux-gnu $(BITS_SMALL)' \
     '$(QEMU_ARM) $(ARM)/tests/test_library --without fork' \
     '$(QEMU_ARM) $(ARM)/tests/test_threads --without fork' \
-    'tests/system/test_arm.sh "$$MODELS" $(abspath $(ARM)) $(QEMU_ARM)' \
-    'OUT=$(abspath $(ARM)) tests/system/test_layers.sh aarch64-linux-gnu- $(QEMU_ARM)'
+    'tests/system/test_arm.sh arm64 aarch64-linux-gnu-gcc "$$MODELS" $(abspath $(ARM)) $(QEMU_A53)' \
+    'OUT=$(abspath $(ARM)) tests/system/test_layers.sh aarch64-linux-gnu- $(QEMU_ARM)' \
+    '$(QEMU_A7) $(ARMHF)/tests/test_packed --isa neon32_fma --cases 20 --without callers --without threads' \
+    '$(QEMU_A9) $(ARMHF)/tests/test_packed --isa neon32 --cases 20 --without callers --without threads' \
+    '$(QEMU_A7) $(ARMHF)/tests/test_conv --row packed-neon32_fma --cases 8 --threads 1' \
+    '$(QEMU_A9) $(ARMHF)/tests/test_conv --row packed-neon32 --cases 8 --threads 1' \
+    '$(QEMU_A7) $(ARMHF)/tests/test_packed_conv --isa neon32_fma --without callers' \
+    '$(QEMU_A7) $(ARMHF)/tests/test_packed_layers --isa neon32_fma --cases 60' \
+    '$(QEMU_A9) $(ARMHF)/tests/test_packed_layers --isa neon32 --cases 60' \
+    '$(QEMU_A7) $(ARMHF)/tests/test_chain --isa neon32_fma --cases 30' \
+    '$(QEMU_A9) $(ARMHF)/tests/test_chain --isa neon32 --cases 30' \
+    '$(QEMU_A7) $(ARMHF)/tests/test_threads --without fork' \
+    'tests/system/test_isa.sh cortex-a7 "neon32_fma neon32 generic" $(QEMU_A7) $(ARMHF)/darknet' \
+    'tests/system/test_isa.sh cortex-a9 "neon32 generic" $(QEMU_A9) $(ARMHF)/darknet' \
+    'tests/system/test_arm.sh armhf arm-linux-gnueabihf-gcc "$$MODELS" $(abspath $(ARMHF)) $(QEMU_A7)'
 ifneq ($(filter x86_64,$(shell uname -m)),)
 QEMU_HASWELL = qemu-x86_64 -cpu Haswell
 QEMU_NEHALEM = qemu-x86_64 -cpu Nehalem
@@ -305,9 +329,10 @@ test: all $(UNIT_PROGRAMS) $(SYSTEM_PROGRAMS) $(DEMO_PROGRAMS) $(CL_PROGRAMS) $(
 test-opencl: all $(CL_PROGRAMS) $T/preload_faults.so $(addprefix $T/,test_packed_layers test_chain test_plans test_conv_networks) ## run the tests of the OpenCL rows on other people's OpenCL; installs Debian packages first
 	@$(RUN) $(OPENCL_COMMANDS)
 
-# The build for arm64 is a configuration of its own: make is called for it once more.
-test-qemu: all $T/test_packed $T/test_packed_layers $T/test_conv ## run the tests of packed as other processors see them, arm64 too; installs Debian packages first
+# The builds for arm64 and armhf are configurations of their own: make is called for each once more.
+test-qemu: all $T/test_packed $T/test_packed_layers $T/test_conv ## run the tests of packed as other processors see them, arm64 and armhf too; installs Debian packages first
 	@$(MAKE) CROSS_COMPILE=aarch64-linux-gnu- $(ARM_PROGRAMS)
+	@$(MAKE) CROSS_COMPILE=arm-linux-gnueabihf- $(ARMHF_PROGRAMS)
 	@$(RUN) $(QEMU_COMMANDS)
 else
 # LeakSanitizer of gcc 12 takes some blocks of thread-local memory for those of an old libc, and
