@@ -25,7 +25,7 @@
 
 enum { MACHINE_TEXT = 1024 };
 
-/* Each number of bits has its own table, because a table with rows of 16 bits is damaged for others. */
+/* Each number of bits has its own table, because rows of 16 bits are damage to a table of 32. */
 static const char *file_name(const gemm_tuning_file *f)
 {
     return f->bits == 16 ? "tuning-16.txt" : "tuning.txt";
@@ -215,8 +215,8 @@ bool gemm_tuning_load(gemm_tuning *t, const gemm_tuning_file *f, bool device, ch
     reason[0] = '\0';
     if (read) copy_entries(read, t, false);
     else if (*why)
-        snprintf(reason, bytes, "the tuning table %s/%s is not used: %s", f->folder, file_name(f),
-                 why);
+        snprintf(reason, bytes, "the tuning table %s/%s is not used: %s", f->folder,
+                 file_name(f), why);
     gemm_tuning_free(read);
     return read != NULL;
 }
@@ -310,7 +310,7 @@ bool gemm_tuning_save(const gemm_tuning *t, const gemm_tuning_file *f, char *rea
     }
     const char *why = merge_locked(t, f);
     if (why)
-        snprintf(reason, bytes, "the tuning table %s/%s cannot be kept: %s", f->folder, file_name(f),
-                 why);
+        snprintf(reason, bytes, "the tuning table %s/%s cannot be kept: %s", f->folder,
+                 file_name(f), why);
     return !why;
 }
