@@ -5,6 +5,7 @@
 #include "driver/driver.h"
 #include "driver/pass.h"
 #include "driver/start.h"
+#include "int8/scales.h"
 #include "util/limits.h"
 
 #include <errno.h>
@@ -151,23 +152,10 @@ const float *gemm_plan_norm(gemm_plan *plan, const conv_call *c, const conv_norm
     return plan->norm;
 }
 
-/* 31 is odd, so a change of one weight always changes the fingerprint. Never 0. */
-static uint64_t fingerprint_of(const conv_call *c)
-{
-    const size_t count = (size_t)c->n * (size_t)gemm_conv_taps(c);
-    uint64_t all = 1;
-    for (size_t i = 0; i < count; ++i) {
-        uint32_t bits;
-        memcpy(&bits, &c->weights[i], sizeof bits);
-        all = all * 31 + bits;
-    }
-    return all ? all : 1;
-}
-
 bool gemm_plan_is_old(gemm_plan *plan, const conv_call *c)
 {
     const uint64_t before = plan->weights;
-    plan->weights = fingerprint_of(c);
+    plan->weights = gemm_scales_fingerprint(c);
     return before && before != plan->weights;
 }
 

@@ -18,6 +18,7 @@ util:
 contract:
 op:       contract util
 gemm_opt: contract util
+int8:     contract util
 packed/isa:   contract util
 packed/gemm:  contract util packed/isa
 packed:       contract util packed/isa packed/gemm
@@ -33,7 +34,7 @@ gemm_cl:  contract util cl cl/device cl/memory cl/op
 hybrid:   contract util op
 check:    contract util op
 auto:     contract util op cl
-driver:   contract util op gemm_opt packed packed/isa packed/bf16 packed/chain ref cl gemm_cl hybrid check auto
+driver:   contract util op int8 gemm_opt packed packed/isa packed/bf16 packed/chain ref cl gemm_cl hybrid check auto
 lib:      contract util driver
 hook:     contract host
 hook/preload: contract host hook util lib
