@@ -5,7 +5,6 @@
 #include "driver/driver.h"
 #include "driver/pass.h"
 #include "driver/start.h"
-#include "int8/scales.h"
 #include "util/limits.h"
 
 #include <errno.h>
@@ -33,6 +32,8 @@ struct gemm_plan {
     size_t counted;             /* of `norm` and of kept.bytes, in the sum below */
     bool used;                  /* a call with it was done */
     gemm_step step;             /* of the host */
+    const gemm_scale *scale;    /* what the scales say of the weights */
+    bool scale_known;           /* they were asked */
     uint64_t weights;           /* their fingerprint, under GEMM_CHECK; else 0 */
 };
 
@@ -168,6 +169,18 @@ gemm_step gemm_plan_step(gemm_plan *const *slot)
 void gemm_plan_set_step(gemm_plan *const *slot, gemm_step step)
 {
     if (*slot && (*slot)->used) (*slot)->step = step;
+}
+
+const gemm_scale *gemm_plan_scale(const gemm_plan *plan, bool *known)
+{
+    *known = plan->scale_known;
+    return plan->scale;
+}
+
+void gemm_plan_set_scale(gemm_plan *plan, const gemm_scale *scale)
+{
+    plan->scale = scale;
+    plan->scale_known = true;
 }
 
 bool gemm_plan_is_new(const gemm_plan *plan)

@@ -54,6 +54,24 @@ unsigned gemm_decisions(void)
     return atomic_load(&decisions);
 }
 
+/* What the scales say of the layer. A file that does not know it was made for other weights. */
+static const gemm_scale *find_scale(const op_run *c)
+{
+    const conv_call *conv = c->op->conv;
+    gemm_plan *plan = c->plans ? c->plans[0] : NULL;
+    bool known = false;
+    const gemm_scale *scale = plan ? gemm_plan_scale(plan, &known) : NULL;
+    if (known || !c->state->scales) return scale;
+    const int K = gemm_conv_taps(conv);
+    scale = gemm_scales_find(c->state->scales, gemm_scales_fingerprint(conv), conv->n, K);
+    if (!scale)
+        gemm_die_first("GEMM_INT8=%s was made for other weights: it has no layer of %d filters, "
+                       "K %d, with the weights of this one (make calibrate makes it again)",
+                       c->state->scales_path, conv->n, K);
+    if (plan) gemm_plan_set_scale(plan, scale);
+    return scale;
+}
+
 /* With what the plans keep. They are counted again behind the run. */
 static gemm_status run_planned(const op_run *c, gemm_context *x)
 {
@@ -74,6 +92,7 @@ static gemm_status run_planned(const op_run *c, gemm_context *x)
 static gemm_status run_variant(const op_run *c)
 {
     gemm_context x = gemm_state_context(c->state, c->note);
+    if (c->variant->calibrated && c->op->kind == GEMM_CONVOLUTION) x.scale = find_scale(c);
     const gemm_status status =
         c->plans ? run_planned(c, &x) : gemm_op_call(c->op, c->variant, &x);
     if (status == GEMM_FAILED) say_failed(c);
@@ -130,7 +149,7 @@ static const gemm_variant *run_checked(const op_run *c)
     const gemm_variant *ran = run_traced(c);
     if (ran) {
         gemm_read_back(c->op);
-        known = known && gemm_check_after(c->op, &oracle, c->note->transform,
+        known = known && gemm_check_after(c->op, &oracle, c->note,
                                           rounding_of(ran, c->note), &worst);
         if (known) judge(c, ran, &worst);
         else gemm_record_unchecked();

@@ -144,6 +144,7 @@ gemm_settings gemm_read_settings(void)
         .conv = read_conv(),
         .prepare_first = read_prepare(),
         .way = getenv("GEMM_WAY"),
+        .int8 = read_name("GEMM_INT8"),
         .keep = read_keep(),
         .check = read_switch("GEMM_CHECK", false),
         .trace = read_name("GEMM_TRACE"),

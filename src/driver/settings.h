@@ -28,6 +28,7 @@ typedef struct gemm_settings {
     gemm_conv_mode conv;        /* GEMM_CONV */
     bool prepare_first;         /* GEMM_PREPARE=first */
     const char *way;            /* GEMM_WAY, or NULL */
+    const char *int8;           /* GEMM_INT8: the file of scales */
     size_t keep;                /* GEMM_KEEP, in bytes; SIZE_MAX: the variable is not set */
     bool check;                 /* GEMM_CHECK */
     const char *trace;          /* GEMM_TRACE: a file, "-" for stderr */

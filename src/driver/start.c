@@ -69,6 +69,17 @@ static const char *find_way(const char *name)
     return NULL;
 }
 
+/* The scales of a calibration. NULL: the variable is not set, or the file is refused. */
+static const gemm_scales *read_scales(const char *path)
+{
+    static gemm_scales scales;
+    char why[GEMM_SCALES_WHY];
+    if (!path) return NULL;
+    if (gemm_scales_read(path, &scales, why)) return &scales;
+    gemm_refuse("GEMM_INT8: %s", why);
+    return NULL;
+}
+
 /* More threads than a container's quota of CPU time would be stopped together until its period
    ends. */
 static int count_cores(const char **by)
@@ -111,6 +122,7 @@ static void start(void)
         .threads = threads, .threads_by = by,
         .isa = find_isa(s.isa),
         .conv = s.conv, .prepare_first = s.prepare_first, .way = find_way(s.way),
+        .scales = read_scales(s.int8), .scales_path = s.int8,
         .keep = s.keep, .passes = true, .check = s.check, .trace = s.trace,
     };
     last = (gemm_state){
@@ -151,6 +163,8 @@ gemm_context gemm_make_context(gemm_note *note)
 const char *gemm_unusable(const gemm_variant *v)
 {
     gemm_get_state();
+    if (v->calibrated && !state.scales)
+        return "GEMM_INT8 names no file of scales; make calibrate makes one from your pictures";
     return v->unusable ? v->unusable(v->params) : NULL;
 }
 

@@ -1,0 +1,408 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A convolution in whole numbers from -127 to 127. The weights of a filter are w = step * q, with
+ * the step max |w| / 127. The input is x = SCALE * q, by the layer's scale. Both are rounded to
+ * nearest, and an input beyond 127 * SCALE is limited to it. So
+ *
+ *     output = activation(sum of q * q * (step * SCALE * scale) + shift)
+ *
+ * The image is rounded once, to quads of channels (isa/quads.h), with the pad around it. Columns of
+ * a stride S lie in S parts, because the taps of a filter then are shifts of one part:
+ *
+ *     quads of channels 0 to 3    row 0  | columns 0, S, 2 S ... | columns 1, S + 1 ... | ...
+ *                                 row 1  | ...
+ *     quads of channels 4 to 7    ...
+ *
+ * It is a product of matrices for each image and group: M filters, N places, K taps in quads. A
+ * chunk is a strip of B, all of K, by some panels of A: the strip is packed once and stays in L2,
+ * and A is read through. A sum of K products stays in registers, so nothing is added twice.
+ */
+#include "packed/int8/int8.h"
+
+#include "int8/scales.h"
+#include "packed/conv/product.h"
+#include "packed/gemm/workspace.h"
+#include "packed/isa/quads.h"
+#include "packed/packed.h"
+#include "util/caches.h"
+#include "util/ints.h"
+#include "util/threads.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- sizes ---- */
+
+/* How a convolution lies in quads. */
+typedef struct layout {
+    const conv_call *c;
+    const gemm_quads *kernels;
+    int channels, filters;      /* of a group */
+    int planes, taps, quads;    /* of a group, of a filter in a plane, and their product */
+    int panels;                 /* of a group */
+    int rows, part;             /* of a plane, and quads of a part of a row */
+    size_t row, plane;          /* quads */
+} layout;
+
+static layout layout_of(const conv_call *c, const gemm_quads *kernels)
+{
+    layout l = {.c = c, .kernels = kernels, .channels = c->c / c->groups,
+                .filters = c->n / c->groups, .taps = c->size * c->size};
+    l.planes = ceil_div(l.channels, 4);
+    l.quads = l.planes * l.taps;
+    l.panels = ceil_div(l.filters, kernels->mr);
+    l.rows = (c->out_h - 1) * c->stride + c->size;
+    l.part = ceil_div((c->out_w - 1) * c->stride + c->size, c->stride);
+    l.row = (size_t)l.part * c->stride;
+    l.plane = l.row * l.rows;
+    return l;
+}
+
+/* ---- filters ---- */
+
+/* What is kept: rows of all panels of all groups, then the panels. */
+typedef struct filters {
+    float *step;                /* what a step of a filter stands for */
+    int32_t *start;             /* of sums: quads.h */
+    gemm_quad *panels;
+} filters;
+
+static int padded_rows(const layout *l)
+{
+    return l->c->groups * l->panels * l->kernels->mr;
+}
+
+static size_t filter_bytes(const layout *l)
+{
+    return round_up((size_t)padded_rows(l) * (2 + (size_t)l->quads) * sizeof(gemm_quad), CACHE_LINE);
+}
+
+static filters filters_at(const layout *l, void *data)
+{
+    const int rows = padded_rows(l);
+    gemm_quad *const q = data;
+    return (filters){data, (int32_t *)(q + rows), q + 2 * (size_t)rows};
+}
+
+/* The largest |w|, or infinity where one is not finite. */
+static float largest(const float *w, int n)
+{
+    float most = 0;
+    for (int i = 0; i < n; ++i) {
+        if (!isfinite(w[i])) return INFINITY;
+        most = fabsf(w[i]) > most ? fabsf(w[i]) : most;
+    }
+    return most;
+}
+
+static int sum_of_bytes(gemm_quad q)
+{
+    int sum = 0;
+    for (int i = 0; i < 32; i += 8) sum += (int8_t)(q >> i & 255);
+    return sum;
+}
+
+/* Rounds a filter. Quads of its panel are `mr` apart. Returns false where a weight is not finite. */
+static bool round_filter(const layout *l, const float *w, float *step, int32_t *start,
+                         gemm_quad *to)
+{
+    const float most = largest(w, l->channels * l->taps);
+    const float inverse = most > 0 && isfinite(127 / most) ? 127 / most : 0;
+    int sum = 0;
+    if (isinf(most)) return false;
+    *step = inverse > 0 ? most / 127 : 0;
+    for (int k = 0; k < l->planes; ++k) {
+        for (int tap = 0; tap < l->taps; ++tap, to += l->kernels->mr) {
+            for (int i = 0; i < min_int(4, l->channels - 4 * k); ++i)
+                *to |= gemm_quad_byte(w[(4 * k + i) * l->taps + tap], inverse) << 8 * i;
+            sum += sum_of_bytes(*to);
+        }
+    }
+    *start = l->kernels->offset ? -128 * sum : 0;
+    return true;
+}
+
+static bool round_filters(const layout *l, const filters *f)
+{
+    const int mr = l->kernels->mr;
+    for (int n = 0; n < l->c->n; ++n) {
+        const int m = n % l->filters, panel = n / l->filters * l->panels + m / mr;
+        const int row = panel * mr + m % mr;
+        gemm_quad *const to = f->panels + (size_t)panel * l->quads * mr + m % mr;
+        if (!round_filter(l, l->c->weights + (size_t)n * l->channels * l->taps, &f->step[row],
+                          &f->start[row], to))
+            return false;
+    }
+    return true;
+}
+
+static void free_filters(void *data)
+{
+    free(data);
+}
+
+/* The filters. *own: the caller frees it, because they are not kept. NULL: there is no memory, or a
+   weight is not finite. */
+static void *get_filters(const layout *l, gemm_kept *kept, void **own)
+{
+    void *data = gemm_kept_data(kept, free_filters);
+    if (data) return data;
+    if (kept) gemm_drop_kept(kept);
+    data = aligned_alloc(CACHE_LINE, filter_bytes(l));
+    if (!data) return NULL;
+    memset(data, 0, filter_bytes(l));
+    const filters f = filters_at(l, data);
+    if (!round_filters(l, &f)) {
+        free(data);
+        return NULL;
+    }
+    if (!gemm_keep(kept, data, filter_bytes(l), free_filters)) *own = data;
+    return data;
+}
+
+/* ---- the image ---- */
+
+typedef struct job {
+    layout l;
+    filters f;
+    float inverse;              /* 1 / SCALE */
+    gemm_quad *image;
+    float *scale, *shift;       /* of padded_rows */
+    int pieces, piece;          /* of a plane, and rows in one */
+    int strips, parts;          /* of a product; of its panels */
+} job;
+
+static void fill(gemm_quad *to, int n, gemm_quad zero)
+{
+    for (int i = 0; i < n; ++i) to[i] = zero;
+}
+
+/* Columns from `first` on of a row: each goes to the part of its remainder. */
+static void spread(const layout *l, const gemm_quad *from, int first, int n, gemm_quad *row)
+{
+    const int S = l->c->stride;
+    for (int s = 0; s < S; ++s) {
+        const int skip = (s - first % S + S) % S;   /* columns before the part's first one */
+        gemm_quad *to = row + (size_t)s * l->part + (first + skip) / S;
+        for (int i = skip; i < n; i += S) *to++ = from[i];
+    }
+}
+
+/* Row r of a plane of the image with its pad. `x` is channel 0 of the plane. */
+static void round_row(const job *j, const float *x, int channels, int r, gemm_quad *row)
+{
+    enum { MOST = 256 };
+    const layout *l = &j->l;
+    const conv_call *c = l->c;
+    const gemm_quad zero = gemm_quads_zero(l->kernels);
+    const int y = r - c->pad, width = min_int(c->w, (int)l->row - c->pad);
+    const size_t area = (size_t)c->h * c->w;
+    const bool inside = y >= 0 && y < c->h && width > 0;
+    if (!inside || c->stride > 1) fill(row, (int)l->row, zero);
+    if (!inside) return;
+    x += (size_t)y * c->w;
+    if (c->stride == 1) {
+        fill(row, c->pad, zero);
+        l->kernels->quantize(width, channels, x, area, j->inverse, row + c->pad);
+        fill(row + c->pad + width, (int)l->row - c->pad - width, zero);
+        return;
+    }
+    for (int at = 0; at < width; at += MOST) {
+        gemm_quad some[MOST];
+        const int n = min_int(MOST, width - at);
+        l->kernels->quantize(n, channels, x + at, area, j->inverse, some);
+        spread(l, some, c->pad + at, n, row);
+    }
+}
+
+/* A chunk is some rows of a plane. */
+static void round_piece(void *arg, int chunk, void *scratch)
+{
+    (void)scratch;
+    const job *j = arg;
+    const layout *l = &j->l;
+    const int plane = chunk / j->pieces, first = chunk % j->pieces * j->piece;
+    const int k = plane % l->planes * 4;
+    const float *x = l->c->input + ((size_t)(plane / l->planes) * l->channels + (size_t)k) *
+                                       ((size_t)l->c->h * l->c->w);
+    gemm_quad *row = j->image + (size_t)plane * l->plane + (size_t)first * l->row;
+    for (int r = first; r < min_int(l->rows, first + j->piece); ++r, row += l->row)
+        round_row(j, x, min_int(4, l->channels - k), r, row);
+}
+
+static int planes_of(const layout *l)
+{
+    return l->c->batch * l->c->groups * l->planes;
+}
+
+static int round_image(job *j, int threads)
+{
+    enum { PIECE = 16 * 1024 };     /* quads: fewer are rounded before a worker could help */
+    const layout *l = &j->l;
+    j->piece = min_int(l->rows, max_int(1, (int)(PIECE / l->row)));
+    j->pieces = ceil_div(l->rows, j->piece);
+    const bool alone = (size_t)planes_of(l) * l->plane < PIECE;
+    return gemm_parallel(alone ? 1 : threads, planes_of(l) * j->pieces, round_piece, j);
+}
+
+/* ---- the product ---- */
+
+/* Where the quads of columns j0 .. j0+n of B lie in a plane. Returns the number of runs. */
+static int find_runs(const layout *l, int j0, int n, gemm_quads_run *runs)
+{
+    const conv_call *c = l->c;
+    int count = 0;
+    for (int at = 0; at < n; ++count) {
+        const int y = (j0 + at) / c->out_w, x = (j0 + at) % c->out_w;
+        const int length = min_int(c->out_w - x, n - at);
+        runs[count] = (gemm_quads_run){(size_t)y * c->stride * l->row + x, at, length};
+        at += length;
+        /* rows without a gap between them are one run */
+        if (count && (size_t)l->row == (size_t)c->out_w && c->stride == 1)
+            runs[--count].n += length;
+    }
+    return count;
+}
+
+enum { MOST_TAPS = 121 };       /* 11 x 11 */
+
+static void find_taps(const layout *l, size_t *taps)
+{
+    const int size = l->c->size, S = l->c->stride;
+    for (int i = 0; i < l->taps; ++i) {
+        const int y = i / size, x = i % size;
+        taps[i] = (size_t)y * l->row + (size_t)(x % S) * l->part + x / S;
+    }
+}
+
+static void pack_strip(const job *j, int product, int j0, int n, gemm_quad *strip)
+{
+    const layout *l = &j->l;
+    gemm_quads_run runs[GEMM_QUADS_MOST_NR];
+    size_t taps[MOST_TAPS];
+    find_taps(l, taps);
+    const gemm_quads_pack p = {
+        .first = j->image + (size_t)product * l->planes * l->plane, .plane = l->plane,
+        .planes = l->planes, .taps = l->taps, .tap = taps,
+        .runs = find_runs(l, j0, n, runs), .run = runs};
+    l->kernels->pack(&p, strip);
+}
+
+/* A chunk is a strip by a part of the panels. */
+static void multiply(void *arg, int chunk, void *scratch)
+{
+    const job *j = arg;
+    const layout *l = &j->l;
+    const conv_call *c = l->c;
+    const int mr = l->kernels->mr, nr = l->kernels->nr, places = gemm_conv_places(c);
+    const int part = chunk % j->parts, strip = chunk / j->parts % j->strips;
+    const int product = chunk / j->parts / j->strips, group = product % c->groups;
+    const int first = (int)((long long)l->panels * part / j->parts);
+    const int end = (int)((long long)l->panels * (part + 1) / j->parts);
+    const int j0 = strip * nr, cols = min_int(nr, places - j0);
+    pack_strip(j, product, j0, cols, scratch);
+    for (int i = first; i < end; ++i) {
+        const size_t panel = (size_t)group * l->panels + i, row = panel * mr;
+        const gemm_quads_tile t = {
+            .quads = l->quads, .a = j->f.panels + row * l->quads, .b = scratch,
+            .rows = min_int(mr, l->filters - i * mr), .cols = cols, .start = j->f.start + row,
+            .scale = j->scale + row, .shift = j->shift + row, .slope = packed_slope(c->activation),
+            .c = c->output + ((size_t)product * l->filters + (size_t)i * mr) * places + j0,
+            .ldc = (size_t)places};
+        l->kernels->tile(&t);
+    }
+}
+
+/* Threads take whole strips. Where these are few, they share the panels of a strip too. */
+static int multiply_all(job *j, int threads)
+{
+    enum { CHUNKS = 4 };        /* for each thread, so that none waits long at the end */
+    const layout *l = &j->l;
+    const conv_call *c = l->c;
+    threads = packed_product_threads(c, threads);
+    j->strips = ceil_div(gemm_conv_places(c), l->kernels->nr);
+    const int strips = c->batch * c->groups * j->strips;
+    j->parts = threads == 1 ? 1 : min_int(l->panels, ceil_div(CHUNKS * threads, strips));
+    return gemm_parallel(threads, strips * j->parts, multiply, j);
+}
+
+/* What a sum is multiplied by, and what is added, in the order of the rows of A. */
+static void make_scales(const job *j, float scale)
+{
+    const layout *l = &j->l;
+    const conv_call *c = l->c;
+    for (int n = 0; n < c->n; ++n) {
+        const int row = n / l->filters * l->panels * l->kernels->mr + n % l->filters;
+        const float both = j->f.step[row] * scale;
+        j->scale[row] = c->scale ? both * c->scale[n] : both;
+        j->shift[row] = c->shift[n];
+    }
+}
+
+/* ---- the row of the table ---- */
+
+/* Memory of a call: the image with what a copy reads behind it, the scales and shifts. */
+static size_t image_quads(const layout *l)
+{
+    return round_up((size_t)planes_of(l) * l->plane + GEMM_QUADS_SLACK, LINE_FLOATS);
+}
+
+static int convolve(job *j, float scale, int threads)
+{
+    const layout *l = &j->l;
+    const size_t rows = (size_t)padded_rows(l);
+    packed_workspace *w = packed_take_workspace(image_quads(l) + 2 * rows);
+    if (!w) return -1;
+    j->image = (gemm_quad *)w->data;
+    j->scale = w->data + image_quads(l);
+    j->shift = j->scale + rows;
+    make_scales(j, scale);
+    const int no_memory = round_image(j, threads) || multiply_all(j, threads);
+    packed_give_workspace(w);
+    return no_memory;
+}
+
+static bool has_scale(const gemm_context *context)
+{
+    return context->scale && context->scale->scale > 0;
+}
+
+/*
+ * Whether the convolution goes in 8 bits. A layer of the picture's channels waits for memory, and
+ * its first rounding would cost the most. Where a filter sees few channels, or meets one place, there
+ * is no product of matrices.
+ */
+static bool fits(const layout *l, const gemm_context *context)
+{
+    enum { FEW = 4, MOST_STRIDE = 8 };
+    const conv_call *c = l->c;
+    const size_t strip = ((size_t)l->quads * l->kernels->nr + GEMM_QUADS_SLACK) * sizeof(gemm_quad);
+    return has_scale(context) && !context->way && c->activation != CONV_LOGISTIC &&
+           l->channels > FEW && l->filters > FEW && l->taps <= MOST_TAPS &&
+           c->stride <= MOST_STRIDE && !gemm_conv_is_dots(c) &&
+           gemm_conv_taps(c) <= GEMM_INT8_MOST_K && strip <= GEMM_SCRATCH_BYTES;
+}
+
+gemm_status gemm_int8(const gemm_call *c, const gemm_context *context, const void *params)
+{
+    (void)params;
+    return gemm_packed(c, context, NULL);
+}
+
+gemm_status gemm_int8_conv(const conv_call *c, const gemm_context *context, const void *params)
+{
+    job j = {.l = layout_of(c, params ? params : gemm_quads_find(context->isa))};
+    if (!fits(&j.l, context)) return gemm_packed_conv(c, context, NULL);
+    if (c->pool) return GEMM_DECLINED;
+    void *own = NULL, *data = get_filters(&j.l, context->kept, &own);
+    if (!data) return gemm_packed_conv(c, context, NULL);
+    j.f = filters_at(&j.l, data);
+    j.inverse = 1 / context->scale->scale;
+    const int no_memory = convolve(&j, context->scale->scale, context->threads);
+    free(own);
+    if (no_memory) return GEMM_DECLINED;
+    context->note->scale = context->scale;
+    strcpy(context->note->algorithm, "int8");
+    return GEMM_DONE;
+}
