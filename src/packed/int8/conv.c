@@ -14,8 +14,9 @@
  *     quads of channels 4 to 7    ...
  *
  * It is a product of matrices for each image and group: M filters, N places, K taps in quads. A
- * chunk is a strip of B, all of K, by some panels of A: the strip is packed once and stays in L2,
- * and A is read through. A sum of K products stays in registers, so nothing is added twice.
+ * chunk is a block of strips of B, all of K, by some panels of A. The strips are packed once and
+ * stay in L2. A is read through: a panel meets all strips of the block. A sum of K products stays in
+ * registers, so nothing is added twice.
  */
 #include "packed/int8/int8.h"
 
@@ -170,7 +171,8 @@ typedef struct job {
     gemm_quad *image;
     float *scale, *shift;       /* of padded_rows */
     int pieces, piece;          /* of a plane, and rows in one */
-    int strips, parts;          /* of a product; of its panels */
+    int strips, block;          /* of a product, and in a block */
+    int blocks, parts;          /* of a product; of its panels */
 } job;
 
 static void fill(gemm_quad *to, int n, gemm_quad zero)
@@ -276,9 +278,17 @@ static void find_taps(const layout *l, size_t *taps)
     }
 }
 
-static void pack_strip(const job *j, int product, int j0, int n, gemm_quad *strip)
+/* Quads from strip to strip of a block. */
+static size_t strip_quads(const layout *l)
+{
+    return round_up((size_t)l->quads * l->kernels->nr + GEMM_QUADS_SLACK, LINE_FLOATS);
+}
+
+static void pack_strip(const job *j, int product, int strip, gemm_quad *to)
 {
     const layout *l = &j->l;
+    const int nr = l->kernels->nr, j0 = strip * nr;
+    const int n = min_int(nr, gemm_conv_places(l->c) - j0);
     gemm_quads_run runs[GEMM_QUADS_MOST_NR];
     size_t taps[MOST_TAPS];
     find_taps(l, taps);
@@ -286,45 +296,68 @@ static void pack_strip(const job *j, int product, int j0, int n, gemm_quad *stri
         .first = j->image + (size_t)product * l->planes * l->plane, .plane = l->plane,
         .planes = l->planes, .taps = l->taps, .tap = taps,
         .runs = find_runs(l, j0, n, runs), .run = runs};
-    l->kernels->pack(&p, strip);
+    l->kernels->pack(&p, to);
 }
 
-/* A chunk is a strip by a part of the panels. */
+/* Panel `i` of a product by a strip, which lies at `b`. */
+static void multiply_tile(const job *j, int product, int i, int strip, const gemm_quad *b)
+{
+    const layout *l = &j->l;
+    const conv_call *c = l->c;
+    const int mr = l->kernels->mr, nr = l->kernels->nr, places = gemm_conv_places(c);
+    const size_t panel = (size_t)(product % c->groups) * l->panels + i, row = panel * mr;
+    const gemm_quads_tile t = {
+        .quads = l->quads, .a = j->f.panels + row * l->quads, .b = b,
+        .rows = min_int(mr, l->filters - i * mr), .cols = min_int(nr, places - strip * nr),
+        .start = j->f.start + row, .scale = j->scale + row, .shift = j->shift + row,
+        .slope = packed_slope(c->activation),
+        .c = c->output + ((size_t)product * l->filters + (size_t)i * mr) * places + strip * nr,
+        .ldc = (size_t)places};
+    l->kernels->tile(&t);
+}
+
+/* A chunk is a block of strips by a part of the panels. */
 static void multiply(void *arg, int chunk, void *scratch)
 {
     const job *j = arg;
     const layout *l = &j->l;
-    const conv_call *c = l->c;
-    const int mr = l->kernels->mr, nr = l->kernels->nr, places = gemm_conv_places(c);
-    const int part = chunk % j->parts, strip = chunk / j->parts % j->strips;
-    const int product = chunk / j->parts / j->strips, group = product % c->groups;
+    const int part = chunk % j->parts, block = chunk / j->parts % j->blocks;
+    const int product = chunk / j->parts / j->blocks;
     const int first = (int)((long long)l->panels * part / j->parts);
     const int end = (int)((long long)l->panels * (part + 1) / j->parts);
-    const int j0 = strip * nr, cols = min_int(nr, places - j0);
-    pack_strip(j, product, j0, cols, scratch);
-    for (int i = first; i < end; ++i) {
-        const size_t panel = (size_t)group * l->panels + i, row = panel * mr;
-        const gemm_quads_tile t = {
-            .quads = l->quads, .a = j->f.panels + row * l->quads, .b = scratch,
-            .rows = min_int(mr, l->filters - i * mr), .cols = cols, .start = j->f.start + row,
-            .scale = j->scale + row, .shift = j->shift + row, .slope = packed_slope(c->activation),
-            .c = c->output + ((size_t)product * l->filters + (size_t)i * mr) * places + j0,
-            .ldc = (size_t)places};
-        l->kernels->tile(&t);
-    }
+    const int strip = block * j->block, count = min_int(j->block, j->strips - strip);
+    gemm_quad *const b = scratch;
+    for (int s = 0; s < count; ++s) pack_strip(j, product, strip + s, b + s * strip_quads(l));
+    for (int i = first; i < end; ++i)
+        for (int s = 0; s < count; ++s)
+            multiply_tile(j, product, i, strip + s, b + s * strip_quads(l));
 }
 
-/* Threads take whole strips. Where these are few, they share the panels of a strip too. */
+/* The strips of a block: as many as leave room in L2 for a panel of A. Where a layer has many, there
+   are blocks for all threads. */
+static int most_strips(const job *j, int threads, int chunks)
+{
+    enum { FEW = 2 };
+    const size_t strip = strip_quads(&j->l) * sizeof(gemm_quad), l2 = gemm_find_caches()->l2;
+    const int fit = max_int(1, (int)((l2 - l2 / 4) / strip));
+    const int room = (int)(GEMM_SCRATCH_BYTES / strip);
+    const int each = threads > 1 ? max_int(FEW, j->strips / chunks) : j->strips;
+    return min_int(min_int(fit, room), each);
+}
+
+/* Threads take whole blocks. Where these are few, they share the panels of a block too. */
 static int multiply_all(job *j, int threads)
 {
     enum { CHUNKS = 4 };        /* for each thread, so that none waits long at the end */
     const layout *l = &j->l;
-    const conv_call *c = l->c;
-    threads = packed_product_threads(c, threads);
-    j->strips = ceil_div(gemm_conv_places(c), l->kernels->nr);
-    const int strips = c->batch * c->groups * j->strips;
-    j->parts = threads == 1 ? 1 : min_int(l->panels, ceil_div(CHUNKS * threads, strips));
-    return gemm_parallel(threads, strips * j->parts, multiply, j);
+    const int products = l->c->batch * l->c->groups;
+    threads = packed_product_threads(l->c, threads);
+    j->strips = ceil_div(gemm_conv_places(l->c), l->kernels->nr);
+    const int chunks = ceil_div(CHUNKS * threads, products);
+    j->block = even_step(j->strips, most_strips(j, threads, chunks), 1);
+    j->blocks = ceil_div(j->strips, j->block);
+    j->parts = threads == 1 ? 1 : min_int(l->panels, ceil_div(chunks, j->blocks));
+    return gemm_parallel(threads, products * j->blocks * j->parts, multiply, j);
 }
 
 /* What a sum is multiplied by, and what is added, in the order of the rows of A. */
@@ -377,11 +410,10 @@ static bool fits(const layout *l, const gemm_context *context)
 {
     enum { FEW = 4, MOST_STRIDE = 8 };
     const conv_call *c = l->c;
-    const size_t strip = ((size_t)l->quads * l->kernels->nr + GEMM_QUADS_SLACK) * sizeof(gemm_quad);
     return has_scale(context) && !context->way && c->activation != CONV_LOGISTIC &&
            l->channels > FEW && l->filters > FEW && l->taps <= MOST_TAPS &&
            c->stride <= MOST_STRIDE && !gemm_conv_is_dots(c) &&
-           gemm_conv_taps(c) <= GEMM_INT8_MOST_K && strip <= GEMM_SCRATCH_BYTES;
+           gemm_conv_taps(c) <= GEMM_INT8_MOST_K && strip_quads(l) * sizeof(gemm_quad) <= GEMM_SCRATCH_BYTES;
 }
 
 gemm_status gemm_int8(const gemm_call *c, const gemm_context *context, const void *params)
