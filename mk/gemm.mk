@@ -41,6 +41,9 @@ $(OBJ)/src/auto/tuning_file.o: FILE_OPTS = -DGEMM_VERSION='"$(VERSION)"'
 # The reference in double precision should be fast too.
 $(patsubst %,$(OBJ)/src/check/%.o,reference conv_check int8_check): FILE_OPTS = -O3
 
+# Calibration adds up many products of 8 bits.
+$(OBJ)/src/calibrate/points.o $(OBJ)/src/calibrate/histogram.o: FILE_OPTS = -O3
+
 # Only a micro-kernel's own file may use its instruction set, because the choice is made at run time.
 $(OBJ)/src/packed/isa/ukernel_%.o: FILE_OPTS = $(KERNEL_OPTS)
 IS_X86 = $(filter x86_64-%,$(shell $(CC) -dumpmachine))

@@ -148,6 +148,7 @@ gemm_settings gemm_read_settings(void)
         .keep = read_keep(),
         .check = read_switch("GEMM_CHECK", false),
         .trace = read_name("GEMM_TRACE"),
+        .calibrate = read_name("GEMM_CALIBRATE"),
         .cl_device = getenv("GEMM_CL_DEVICE"),
         .cl_library = read_name("GEMM_CL_LIBRARY"),
         .pocl_dir = read_name("POCL_CACHE_DIR"),

@@ -32,6 +32,7 @@ typedef struct gemm_settings {
     size_t keep;                /* GEMM_KEEP, in bytes; SIZE_MAX: the variable is not set */
     bool check;                 /* GEMM_CHECK */
     const char *trace;          /* GEMM_TRACE: a file, "-" for stderr */
+    const char *calibrate;      /* GEMM_CALIBRATE: the file that is written at the end */
     const char *cl_device;      /* GEMM_CL_DEVICE */
     const char *cl_library;     /* GEMM_CL_LIBRARY */
     const char *pocl_dir;       /* POCL_CACHE_DIR: PoCL's own variable, for messages only */

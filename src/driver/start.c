@@ -5,6 +5,7 @@
 #include "driver/start.h"
 
 #include "auto/auto.h"
+#include "calibrate/calibrate.h"
 #include "cl/configure.h"
 #include "driver/driver.h"
 #include "driver/settings.h"
@@ -21,6 +22,7 @@
 
 #include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static gemm_state state;
@@ -112,6 +114,32 @@ static const char *cache_folder(const gemm_settings *s)
     return NULL;
 }
 
+/* ---- GEMM_CALIBRATE ---- */
+
+static const char *calibration;     /* the file */
+
+/* A program that is being ended says its own line. */
+static void end_calibration(void)
+{
+    const char *why = gemm_is_dying() ? NULL : gemm_calibration_write(calibration);
+    if (why) gemm_die_first("GEMM_CALIBRATE='%s' is not written: %s", calibration, why);
+}
+
+/* The inputs must be those of single precision. */
+static void start_calibration(const char *path)
+{
+    const gemm_variant *v = state.impl;
+    const char *why = gemm_calibration_writable(path);
+    calibration = path;
+    if (state.conv == GEMM_IM2COL)
+        gemm_refuse("GEMM_CALIBRATE needs whole layers, and GEMM_CONV=im2col has none");
+    if (!v->conv || v->rounding)
+        gemm_refuse("GEMM_CALIBRATE needs whole layers in single precision, and GEMM_IMPL=%s "
+                    "computes none (packed does)", v->name);
+    if (why) gemm_refuse("GEMM_CALIBRATE='%s' cannot be written: %s", path, why);
+    else atexit(end_calibration);
+}
+
 static void start(void)
 {
     const gemm_settings s = gemm_read_settings();
@@ -124,6 +152,7 @@ static void start(void)
         .conv = s.conv, .prepare_first = s.prepare_first, .way = find_way(s.way),
         .scales = read_scales(s.int8), .scales_path = s.int8,
         .keep = s.keep, .passes = true, .check = s.check, .trace = s.trace,
+        .calibrate = s.calibrate,
     };
     last = (gemm_state){
         .impl = gemm_stock_row(), .threads = 1, .isa = state.isa, .conv = GEMM_IM2COL,
@@ -145,6 +174,7 @@ static void start(void)
                         s.tune ? GEMM_AUTO_TUNE : GEMM_AUTO_READ);
     const int error = s.trace && !gemm_refused() ? gemm_trace_open(s.trace) : 0;
     if (error) gemm_refuse("GEMM_TRACE='%s' cannot be written: %s", s.trace, strerror(error));
+    if (s.calibrate && !gemm_refused()) start_calibration(s.calibrate);
 }
 
 /* The program is ended here, outside of the pthread_once, because handlers of atexit come back. */

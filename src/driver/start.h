@@ -24,7 +24,7 @@ typedef struct gemm_state {
     const char *scales_path;            /* its name */
     size_t keep;                        /* of GEMM_KEEP; SIZE_MAX: plan.h has the default */
     bool passes;                        /* a row may give whole passes to other rows */
-    bool check, trace;                  /* GEMM_CHECK=1, GEMM_TRACE is set */
+    bool check, trace, calibrate;       /* GEMM_CHECK=1, GEMM_TRACE and GEMM_CALIBRATE are set */
 } gemm_state;
 
 /* The present state. The first call reads the environment, and ends the program when a variable has

@@ -35,7 +35,8 @@ gemm_cl:  contract util cl cl/device cl/memory cl/op
 hybrid:   contract util op
 check:    contract util op int8
 auto:     contract util op cl
-driver:   contract util op int8 gemm_opt packed packed/isa packed/bf16 packed/int8 packed/chain ref cl gemm_cl hybrid check auto
+calibrate: contract util int8
+driver:   contract util op int8 gemm_opt packed packed/isa packed/bf16 packed/int8 packed/chain ref cl gemm_cl hybrid check auto calibrate
 lib:      contract util driver
 hook:     contract host
 hook/preload: contract host hook util lib
