@@ -140,7 +140,8 @@ static void choose(layer *l)
 static void add_table(gemm_text *table, const char *before)
 {
     int number = 0, int8 = 0;
-    gemm_text_add(table, "%slayer      M       N      K   input to  SNR dB\n", before);
+    gemm_text_add(table, "%slayer      M       N      K   input to  SNR dB  pictures: %ld\n", before,
+                  all.first->pictures);
     for (const layer *l = all.first; l; l = l->next) {
         const gemm_scale *s = &l->scale;
         char snr[32] = "";
@@ -150,14 +151,13 @@ static void add_table(gemm_text *table, const char *before)
                       l->stays ? l->stays : gemm_scale_method_name(s->method));
         int8 += !l->stays;
     }
-    gemm_text_add(table, "%s%d of %d layers in int8, from %ld pictures\n", before, int8, number,
-                  all.first->pictures);
+    gemm_text_add(table, "%s%d of %d layers in int8\n", before, int8, number);
 }
 
-static void print_table(const char *path)
+static void print_table(void)
 {
     gemm_text table = {0};
-    gemm_text_add(&table, "gemm: GEMM_CALIBRATE: %s is written\n", path);
+    gemm_text_add(&table, "gemm: GEMM_CALIBRATE:\n");
     add_table(&table, "");
     fputs(gemm_text_part(&table), stderr);
     gemm_text_free(&table);
@@ -232,7 +232,7 @@ static const char *write_locked(const char *path)
     if (!all.first) return "no convolution ran as a whole layer";
     for (layer *l = all.first; l; l = l->next) choose(l);
     const char *why = replace(path, false);
-    if (!why) print_table(path);
+    if (!why) print_table();
     return why;
 }
 
