@@ -88,9 +88,11 @@ static void unfold(const folded *f)
     for (int i = 0; i < f->count; ++i) free(f->own[i]);
 }
 
-/* Shows calibration the input of a convolution that was done. */
-static void calibrate(const conv_call *c, bool norm)
+/* Shows calibration the input of a convolution. With a pool that the row declines, the convolution
+   comes again alone. */
+static void calibrate(const conv_call *c, bool norm, bool done)
 {
+    if (!gemm_get_state()->calibrate || (c->pool && !done)) return;
     const gemm_op op = gemm_op_of_conv(c);
     const gemm_span input = gemm_op_span(&op, 0);
     gemm_host_read(input.data, input.bytes);
@@ -112,7 +114,7 @@ bool gemm_conv(const conv_call *c, const conv_norm *norm, gemm_plan **slot)
     const gemm_op given = gemm_op_of_conv(c), op = gemm_op_of_conv(f.calls);
     const bool done = is_offered(&given) && gemm_op_is_valid(&given) && fold(&f, c, norm, slot) &&
                       is_run(&op, f.plans);
-    if (done && gemm_get_state()->calibrate) calibrate(f.calls, norm);
+    if (f.count) calibrate(f.calls, norm, done);
     unfold(&f);
     errno = before;
     return done;

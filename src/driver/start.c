@@ -133,7 +133,7 @@ static void start_calibration(const char *path)
     calibration = path;
     if (state.conv == GEMM_IM2COL)
         gemm_refuse("GEMM_CALIBRATE needs whole layers, and GEMM_CONV=im2col has none");
-    if (!v->conv || v->rounding)
+    if (!v->conv || v->rounding || v->calibrated)
         gemm_refuse("GEMM_CALIBRATE needs whole layers in single precision, and GEMM_IMPL=%s "
                     "computes none (packed does)", v->name);
     if (why) gemm_refuse("GEMM_CALIBRATE='%s' cannot be written: %s", path, why);
