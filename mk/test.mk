@@ -60,7 +60,7 @@ CONV_NETWORKS = $T/test_conv_networks
 
 # Also under the sanitizers. Darknet never frees a whole network: the tests of its networks do not
 # look for leaks.
-UNIT_PROGRAMS = $(addprefix $T/,test_driver test_large test_limits test_number test_threads test_gemm test_auto test_packed test_bf16 test_packed_conv test_packed_layers test_chain \
+UNIT_PROGRAMS = $(addprefix $T/,test_driver test_calibration test_large test_limits test_number test_threads test_gemm test_auto test_packed test_bf16 test_packed_conv test_packed_layers test_chain \
     test_allocation test_training test_conv test_conv_networks test_hook test_host test_hybrid test_plans test_dlclose test_stats test_compare test_ab_rule test_library) \
     $(OUT)/bench/ab $(OUT)/libdarknet.so $(OUT)/libdarknet-gemm.so
 # Tests of many kernels, which are not about the cache: PoCL compiles less.
@@ -80,6 +80,7 @@ UNIT_COMMANDS = \
     '$(PACKED)' \
     '$T/test_number' \
     '$T/test_limits' \
+    '$T/test_calibration' \
     '$T/test_threads' \
     '$T/test_auto' \
     '$T/test_driver' \
@@ -107,7 +108,7 @@ ifneq ($(SANITIZE),1)
 UNIT_COMMANDS += '$T/test_compare'
 endif
 
-SYSTEM_PROGRAMS = $(WRONG_PROGRAMS) $T/json_flat $(addprefix $(OUT)/bench/,gemm_bench one_call bench_detect detect_all tune) \
+SYSTEM_PROGRAMS = $(WRONG_PROGRAMS) $T/boxes $T/json_flat $(addprefix $(OUT)/bench/,gemm_bench one_call bench_detect detect_all tune) \
     $(OUT)/bench/untrained_weights $(UPSTREAM)/darknet $T/library_client $(OUT)/libdarknet-gemm.so $(OUT)/libdarknet-gemm.a
 # The longest first. Debian's valgrind knows no AVX-512.
 SYSTEM_COMMANDS = \
@@ -116,6 +117,7 @@ SYSTEM_COMMANDS = \
     'tests/system/test_setup.sh && tests/system/test_bench.sh "$$MODELS"' \
     '$(QUICK) $T/test_gemm --large --cases 0' \
     'tests/system/test_bf16.sh "$$MODELS"' \
+    'tests/system/test_int8.sh "$$MODELS"' \
     'tests/system/test_library.sh $(UNTRAINED) "$$MODELS"' \
     'tests/system/test_install.sh' \
     'tests/system/test_layers.sh' \

@@ -62,5 +62,14 @@ if [ -f "$work/status" ] || [ "$(cat "$work/done")" -lt $# ] || [ ! -s "$new" ];
 fi
 sed -n '/^gemm: GEMM_CALIBRATE/,$p' "$work/said"
 mv -f "$new" "$file"
+# quoted WORD: as a word of the shell
+quoted()
+{
+    case $1 in
+    *[!A-Za-z0-9_./:@%+,=-]*) printf "'%s'" "$(printf '%s' "$1" | sed "s/'/'\\\\''/g")" ;;
+    *) printf '%s' "$1" ;;
+    esac
+}
+
 echo "$file is written. Now:"
-echo "GEMM_IMPL=packed_int8 GEMM_INT8=$file ./darknet detect $cfg $weights $1"
+echo "GEMM_IMPL=packed_int8 GEMM_INT8=$(quoted "$file") ./darknet detect $(quoted "$cfg") $(quoted "$weights") $(quoted "$1")"

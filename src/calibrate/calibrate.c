@@ -140,8 +140,8 @@ static void choose(layer *l)
 static void add_table(gemm_text *table, const char *before)
 {
     int number = 0, int8 = 0;
-    gemm_text_add(table, "%slayer      M       N      K   input to  SNR dB  pictures: %ld\n", before,
-                  all.first->pictures);
+    gemm_text_add(table, "%slayer      M       N      K   input to  SNR dB  pictures: %ld\n",
+                  before, all.first->pictures);
     for (const layer *l = all.first; l; l = l->next) {
         const gemm_scale *s = &l->scale;
         char snr[32] = "";

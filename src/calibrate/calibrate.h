@@ -3,8 +3,8 @@
  * Calibration for 8 bits: which layers of a network may run in int8, and with which steps.
  *
  * While a network runs in single precision, each convolution shows its input here. At the end the
- * step of each layer's input is chosen, and a file is written (int8/scales.h): a line for each layer,
- * in the order in which they first ran. Behind them the table that a person reads, as comments.
+ * step of each layer's input is chosen, and a file is written (int8/scales.h): a line for each
+ * layer, in the order in which they first ran. Behind them the table for a reader, as comments.
  *
  * All functions may be called from several threads. A child of fork begins with nothing, and writes
  * nothing.

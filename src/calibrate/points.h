@@ -19,7 +19,8 @@
 
 typedef struct gemm_points gemm_points;
 
-/* For a layer with one group and at most GEMM_INT8_MOST_K taps (int8/scales.h). The pointers of the call may be gone later. NULL without memory. */
+/* For a layer with one group and at most GEMM_INT8_MOST_K taps (int8/scales.h). The pointers of the
+   call may be gone later. NULL without memory. */
 gemm_points *gemm_points_make(const conv_call *);
 void gemm_points_free(gemm_points *);
 
@@ -29,8 +30,8 @@ void gemm_points_add(gemm_points *, const conv_call *);
 /*
  * The signal to noise of the output in dB, 10 lg (sum of y^2 / sum of (y - y of 8 bits)^2), where a
  * step of the input in 8 bits stands for `step`. y is behind batch norm and activation, as far as
- * the call applies them. From -GEMM_SNR_MOST, which is also for numbers that are not finite and for no
- * memory, to GEMM_SNR_MOST.
+ * the call applies them. From -GEMM_SNR_MOST, which also stands for numbers that are not finite and
+ * for memory that is missing, to GEMM_SNR_MOST.
  */
 double gemm_points_snr(const gemm_points *, float step);
 

@@ -143,7 +143,8 @@ static void test_range(void)
     static const float grows[] = {0, 1e-42f, -1e-20f, 1, -2, 3, 4, -100, 1e10f, -FLT_MAX};
     static const float bad[] = {1, NAN, INFINITY, -INFINITY};
     enum { N = sizeof grows / sizeof *grows };
-    gemm_histogram *up = get(sizeof *up), *down = get(sizeof *down), *at_once = histogram_of(grows, N);
+    gemm_histogram *up = get(sizeof *up), *down = get(sizeof *down);
+    gemm_histogram *at_once = histogram_of(grows, N);
     const char *wrong = NULL;
     for (int i = 0; i < N; ++i) {
         gemm_histogram_add(up, &grows[i], 1);
@@ -410,7 +411,7 @@ int main(void)
     test_file();
     test_other_files();
     judge_method("method-percentile", 16, 100, 1000, GEMM_SCALE_PERCENTILE);
-    judge_method("method-error", 400, 8, 30, GEMM_SCALE_ERROR);
+    judge_method("method-error", 400, 8, 3, GEMM_SCALE_ERROR);
     test_noise();
     rmdir(folder);
     return report_status();
