@@ -46,19 +46,21 @@ detect()
     GEMM_IMPL=packed GEMM_CALIBRATE=$new "$darknet" detect "$cfg" "$weights" -thresh 2 <images 2>said || echo $? >status
 }
 
+count=$#
 detect "$@" | {
     done=0
     while IFS= read -r line; do
         case $line in *': Predicted in '*) ;; *) continue ;; esac
         done=$((done + 1))
-        [ ! -t 2 ] || { line=${line#Enter Image Path: }; echo "$done of $#: ${line%: Predicted in *}" >&2; }
+        [ ! -t 2 ] || echo "$done of $count: ${1:-}" >&2
+        [ $# = 0 ] || shift
     done
     echo $done >"$work/done"
 }
-if [ -f "$work/status" ] || [ "$(cat "$work/done")" -lt $# ] || [ ! -s "$new" ]; then
+if [ -f "$work/status" ] || [ "$(cat "$work/done")" -lt $count ] || [ ! -s "$new" ]; then
     # Its last line, before the table of what it saw until then.
     why=$(sed '/^gemm: GEMM_CALIBRATE:$/,$d' "$work/said" | tail -n 1)
-    die "Darknet ended at picture $(($(cat "$work/done") + 1)) of $#: $why"
+    die "Darknet ended after $(cat "$work/done") of $count pictures: $why"
 fi
 sed -n '/^gemm: GEMM_CALIBRATE/,$p' "$work/said"
 mv -f "$new" "$file"
