@@ -62,12 +62,13 @@ static const gemm_scale *find_scale(const op_run *c)
     bool known = false;
     const gemm_scale *scale = plan ? gemm_plan_scale(plan, &known) : NULL;
     if (known || !c->state->scales) return scale;
+    const uint64_t weights = gemm_scales_fingerprint(conv);
     const int K = gemm_conv_taps(conv);
-    scale = gemm_scales_find(c->state->scales, gemm_scales_fingerprint(conv), conv->n, K);
+    scale = gemm_scales_find(c->state->scales, weights, conv->n, K);
     if (!scale)
-        gemm_die_first("GEMM_INT8=%s was made for other weights: it has no layer of %d filters, "
-                       "K %d, with the weights of this one (make calibrate makes it again)",
-                       c->state->scales_path, conv->n, K);
+        gemm_die_first("GEMM_INT8=%s was made for other weights: no layer of %d filters, K %d has "
+                       "the fingerprint %016llx (make calibrate makes the file again)",
+                       c->state->scales_path, conv->n, K, (unsigned long long)weights);
     if (plan) gemm_plan_set_scale(plan, scale);
     return scale;
 }

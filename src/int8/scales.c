@@ -15,7 +15,9 @@
 enum { LINE_BYTES = 256, WORDS = 8 };
 
 static const char *const methods[] = {
-    [GEMM_SCALE_UNKNOWN] = "-", [GEMM_SCALE_PERCENTILE] = "percentile", [GEMM_SCALE_ERROR] = "error"};
+    [GEMM_SCALE_UNKNOWN] = "-",
+    [GEMM_SCALE_PERCENTILE] = "percentile",
+    [GEMM_SCALE_ERROR] = "error"};
 
 const char *gemm_scale_method_name(gemm_scale_method m)
 {

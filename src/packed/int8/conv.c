@@ -15,8 +15,8 @@
  *
  * It is a product of matrices for each image and group: M filters, N places, K taps in quads. A
  * chunk is a block of strips of B, all of K, by some panels of A. The strips are packed once and
- * stay in L2. A is read through: a panel meets all strips of the block. A sum of K products stays in
- * registers, so nothing is added twice.
+ * stay in L2. A is read through: a panel meets all strips of the block. A sum of K products stays
+ * in registers, so nothing is added twice.
  */
 #include "packed/int8/int8.h"
 
@@ -76,7 +76,8 @@ static int padded_rows(const layout *l)
 
 static size_t filter_bytes(const layout *l)
 {
-    return round_up((size_t)padded_rows(l) * (2 + (size_t)l->quads) * sizeof(gemm_quad), CACHE_LINE);
+    const size_t quads = (size_t)padded_rows(l) * (2 + (size_t)l->quads);
+    return round_up(quads * sizeof(gemm_quad), CACHE_LINE);
 }
 
 static filters filters_at(const layout *l, void *data)
@@ -104,7 +105,8 @@ static int sum_of_bytes(gemm_quad q)
     return sum;
 }
 
-/* Rounds a filter. Quads of its panel are `mr` apart. Returns false where a weight is not finite. */
+/* Rounds a filter. Quads of its panel are `mr` apart. Returns false where a weight is not
+   finite. */
 static bool round_filter(const layout *l, const float *w, float *step, int32_t *start,
                          gemm_quad *to)
 {
@@ -180,57 +182,48 @@ static void fill(gemm_quad *to, int n, gemm_quad zero)
     for (int i = 0; i < n; ++i) to[i] = zero;
 }
 
-/* Columns from `first` on of a row: each goes to the part of its remainder. */
-static void spread(const layout *l, const gemm_quad *from, int first, int n, gemm_quad *row)
+/* A row of the image goes to a row of the plane: each column to the part of its remainder. */
+static void place_row(const layout *l, const gemm_quad *from, gemm_quad *row)
 {
-    const int S = l->c->stride;
+    const conv_call *c = l->c;
+    const int S = c->stride, n = min_int(c->w, (int)l->row - c->pad);
+    fill(row, (int)l->row, gemm_quads_zero(l->kernels));
+    if (S == 1 && n > 0) {
+        memcpy(row + c->pad, from, (size_t)n * sizeof *row);
+        return;
+    }
     for (int s = 0; s < S; ++s) {
-        const int skip = (s - first % S + S) % S;   /* columns before the part's first one */
-        gemm_quad *to = row + (size_t)s * l->part + (first + skip) / S;
+        const int skip = (s - c->pad % S + S) % S;      /* columns before the part's first one */
+        gemm_quad *to = row + (size_t)s * l->part + (c->pad + skip) / S;
         for (int i = skip; i < n; i += S) *to++ = from[i];
     }
 }
 
-/* Row r of a plane of the image with its pad. `x` is channel 0 of the plane. */
-static void round_row(const job *j, const float *x, int channels, int r, gemm_quad *row)
-{
-    enum { MOST = 256 };
-    const layout *l = &j->l;
-    const conv_call *c = l->c;
-    const gemm_quad zero = gemm_quads_zero(l->kernels);
-    const int y = r - c->pad, width = min_int(c->w, (int)l->row - c->pad);
-    const size_t area = (size_t)c->h * c->w;
-    const bool inside = y >= 0 && y < c->h && width > 0;
-    if (!inside || c->stride > 1) fill(row, (int)l->row, zero);
-    if (!inside) return;
-    x += (size_t)y * c->w;
-    if (c->stride == 1) {
-        fill(row, c->pad, zero);
-        l->kernels->quantize(width, channels, x, area, j->inverse, row + c->pad);
-        fill(row + c->pad + width, (int)l->row - c->pad - width, zero);
-        return;
-    }
-    for (int at = 0; at < width; at += MOST) {
-        gemm_quad some[MOST];
-        const int n = min_int(MOST, width - at);
-        l->kernels->quantize(n, channels, x + at, area, j->inverse, some);
-        spread(l, some, c->pad + at, n, row);
-    }
-}
-
-/* A chunk is some rows of a plane. */
+/* A chunk is some rows of a plane. Those inside of the image are rounded together, because a row
+   may be shorter than a vector. */
 static void round_piece(void *arg, int chunk, void *scratch)
 {
-    (void)scratch;
     const job *j = arg;
     const layout *l = &j->l;
+    const conv_call *c = l->c;
     const int plane = chunk / j->pieces, first = chunk % j->pieces * j->piece;
-    const int k = plane % l->planes * 4;
-    const float *x = l->c->input + ((size_t)(plane / l->planes) * l->channels + (size_t)k) *
-                                       ((size_t)l->c->h * l->c->w);
-    gemm_quad *row = j->image + (size_t)plane * l->plane + (size_t)first * l->row;
-    for (int r = first; r < min_int(l->rows, first + j->piece); ++r, row += l->row)
-        round_row(j, x, min_int(4, l->channels - k), r, row);
+    const int end = min_int(l->rows, first + j->piece), k = plane % l->planes * 4;
+    const int y0 = max_int(first, c->pad), y1 = min_int(end, c->pad + c->h);
+    const size_t area = (size_t)c->h * c->w;
+    const float *x = c->input + ((size_t)(plane / l->planes) * l->channels + (size_t)k) * area;
+    gemm_quad *const to = j->image + (size_t)plane * l->plane;
+    const bool straight = c->stride == 1 && c->pad == 0 && l->row == (size_t)c->w &&
+                          l->rows <= c->h;
+    gemm_quad *const some = straight ? to + (size_t)first * l->row : scratch;
+    if (y0 < y1)
+        l->kernels->quantize((y1 - y0) * c->w, min_int(4, l->channels - k),
+                             x + (size_t)(y0 - c->pad) * c->w, area, j->inverse, some);
+    if (straight) return;
+    for (int r = first; r < end; ++r) {
+        gemm_quad *const row = to + (size_t)r * l->row;
+        if (r < y0 || r >= y1) fill(row, (int)l->row, gemm_quads_zero(l->kernels));
+        else place_row(l, some + (size_t)(r - y0) * c->w, row);
+    }
 }
 
 static int planes_of(const layout *l)
@@ -242,7 +235,7 @@ static int round_image(job *j, int threads)
 {
     enum { PIECE = 16 * 1024 };     /* quads: fewer are rounded before a worker could help */
     const layout *l = &j->l;
-    j->piece = min_int(l->rows, max_int(1, (int)(PIECE / l->row)));
+    j->piece = min_int(l->rows, max_int(1, PIECE / max_int(l->c->w, (int)l->row)));
     j->pieces = ceil_div(l->rows, j->piece);
     const bool alone = (size_t)planes_of(l) * l->plane < PIECE;
     return gemm_parallel(alone ? 1 : threads, planes_of(l) * j->pieces, round_piece, j);
@@ -333,8 +326,8 @@ static void multiply(void *arg, int chunk, void *scratch)
             multiply_tile(j, product, i, strip + s, b + s * strip_quads(l));
 }
 
-/* The strips of a block: as many as leave room in L2 for a panel of A. Where a layer has many, there
-   are blocks for all threads. */
+/* The strips of a block: as many as leave room in L2 for a panel of A. Where a layer has many,
+   there are blocks for all threads. */
 static int most_strips(const job *j, int threads, int chunks)
 {
     enum { FEW = 2 };
@@ -396,6 +389,13 @@ static int convolve(job *j, float scale, int threads)
     return no_memory;
 }
 
+/* A strip, and a row of the image. */
+static bool fits_scratch(const layout *l)
+{
+    const size_t most = GEMM_SCRATCH_BYTES / sizeof(gemm_quad);
+    return strip_quads(l) <= most && (size_t)l->c->w <= most && l->row <= most;
+}
+
 static bool has_scale(const gemm_context *context)
 {
     return context->scale && context->scale->scale > 0;
@@ -403,8 +403,8 @@ static bool has_scale(const gemm_context *context)
 
 /*
  * Whether the convolution goes in 8 bits. A layer of the picture's channels waits for memory, and
- * its first rounding would cost the most. Where a filter sees few channels, or meets one place, there
- * is no product of matrices.
+ * its first rounding would cost the most. Where a filter sees few channels, or meets one place,
+ * there is no product of matrices.
  */
 static bool fits(const layout *l, const gemm_context *context)
 {
@@ -413,7 +413,7 @@ static bool fits(const layout *l, const gemm_context *context)
     return has_scale(context) && !context->way && c->activation != CONV_LOGISTIC &&
            l->channels > FEW && l->filters > FEW && l->taps <= MOST_TAPS &&
            c->stride <= MOST_STRIDE && !gemm_conv_is_dots(c) &&
-           gemm_conv_taps(c) <= GEMM_INT8_MOST_K && strip_quads(l) * sizeof(gemm_quad) <= GEMM_SCRATCH_BYTES;
+           gemm_conv_taps(c) <= GEMM_INT8_MOST_K && fits_scratch(l);
 }
 
 gemm_status gemm_int8(const gemm_call *c, const gemm_context *context, const void *params)

@@ -9,9 +9,9 @@
  *     a panel of A    quads of mr rows, then the next four of K    | a[0] a[1] ... | a[0] ...
  *     a strip of B    quads of nr columns, then the next four      | b[0] b[1] ... | b[0] ...
  *
- * Sums are exact as long as K is at most 2^17, so all micro-kernels give the same whole numbers. The
- * float that follows, sum * scale + shift, rounds after each operation: it is never fused. So its
- * bits are the same too.
+ * Sums are exact as long as K is at most 2^17, so all micro-kernels give the same whole numbers.
+ * The float that follows, sum * scale + shift, rounds after each operation: it is never fused. So
+ * its bits are the same too.
  *
  * x86's dot product has a factor without a sign. Bytes of B are then b + 128 (`offset`), and sums
  * start at -128 times the sum of the row of A. They wrap on their way and end right.

@@ -21,25 +21,24 @@
 #define MR 4
 #define OFFSET false
 
-typedef __m256i vint;
-#define vint_set(x) _mm256_set1_epi32(x)
-#define vint_store(p, v) _mm256_storeu_si256((__m256i *)(p), v)
+typedef int32_t vint __attribute__((vector_size(VL * sizeof(int32_t))));
+#define vint_set(x) (vint)_mm256_set1_epi32(x)
 #define even_bytes(v) _mm256_srai_epi16(_mm256_slli_epi16(v, 8), 8)
 #define odd_bytes(v) _mm256_srai_epi16(v, 8)
 
 #define STEP(c, a, b, nv)                                                                          \
     {                                                                                              \
-        vint even[NV], odd[NV];                                                                    \
+        __m256i even[NV], odd[NV];                                                                 \
         _Pragma("GCC unroll 8") for (int v = 0; v < nv; ++v) {                                     \
-            const vint column = _mm256_loadu_si256((const __m256i *)(b + v * VL));                 \
+            const __m256i column = _mm256_loadu_si256((const __m256i *)(b + v * VL));              \
             even[v] = even_bytes(column), odd[v] = odd_bytes(column);                              \
         }                                                                                          \
         _Pragma("GCC unroll 8") for (int i = 0; i < MR; ++i) {                                     \
-            const vint row = _mm256_set1_epi32((int)a[i]);                                         \
-            const vint low = even_bytes(row), high = odd_bytes(row);                               \
+            const __m256i row = _mm256_set1_epi32((int)a[i]);                                      \
+            const __m256i low = even_bytes(row), high = odd_bytes(row);                            \
             _Pragma("GCC unroll 8") for (int v = 0; v < nv; ++v) {                                 \
-                c[i][v] = _mm256_add_epi32(c[i][v], _mm256_madd_epi16(even[v], low));              \
-                c[i][v] = _mm256_add_epi32(c[i][v], _mm256_madd_epi16(odd[v], high));              \
+                c[i][v] += (vint)_mm256_madd_epi16(even[v], low);                                  \
+                c[i][v] += (vint)_mm256_madd_epi16(odd[v], high);                                  \
             }                                                                                      \
         }                                                                                          \
     }

@@ -12,19 +12,18 @@
 #define MR 8
 #define OFFSET true
 
-typedef __m512i vint;
-#define vint_set(x) _mm512_set1_epi32(x)
-#define vint_store(p, v) _mm512_storeu_si512(p, v)
+typedef int32_t vint __attribute__((vector_size(VL * sizeof(int32_t))));
+#define vint_set(x) (vint)_mm512_set1_epi32(x)
 
 #define STEP(c, a, b, nv)                                                                          \
     {                                                                                              \
-        vint column[NV];                                                                           \
+        __m512i column[NV];                                                                        \
         _Pragma("GCC unroll 8") for (int v = 0; v < nv; ++v) column[v] =                           \
             _mm512_loadu_si512(b + v * VL);                                                        \
         _Pragma("GCC unroll 8") for (int i = 0; i < MR; ++i) {                                     \
-            const vint row = _mm512_set1_epi32((int)a[i]);                                         \
+            const __m512i row = _mm512_set1_epi32((int)a[i]);                                      \
             _Pragma("GCC unroll 8") for (int v = 0; v < nv; ++v) c[i][v] =                         \
-                _mm512_dpbusd_epi32(c[i][v], column[v], row);                                      \
+                (vint)_mm512_dpbusd_epi32((__m512i)c[i][v], column[v], row);                       \
         }                                                                                          \
     }
 

@@ -13,19 +13,18 @@
 #define MR 4
 #define OFFSET true
 
-typedef __m256i vint;
-#define vint_set(x) _mm256_set1_epi32(x)
-#define vint_store(p, v) _mm256_storeu_si256((__m256i *)(p), v)
+typedef int32_t vint __attribute__((vector_size(VL * sizeof(int32_t))));
+#define vint_set(x) (vint)_mm256_set1_epi32(x)
 
 #define STEP(c, a, b, nv)                                                                          \
     {                                                                                              \
-        vint column[NV];                                                                           \
+        __m256i column[NV];                                                                        \
         _Pragma("GCC unroll 8") for (int v = 0; v < nv; ++v) column[v] =                           \
             _mm256_loadu_si256((const __m256i *)(b + v * VL));                                     \
         _Pragma("GCC unroll 8") for (int i = 0; i < MR; ++i) {                                     \
-            const vint row = _mm256_set1_epi32((int)a[i]);                                         \
+            const __m256i row = _mm256_set1_epi32((int)a[i]);                                      \
             _Pragma("GCC unroll 8") for (int v = 0; v < nv; ++v) c[i][v] =                         \
-                _mm256_dpbusd_avx_epi32(c[i][v], column[v], row);                                  \
+                (vint)_mm256_dpbusd_avx_epi32((__m256i)c[i][v], column[v], row);                   \
         }                                                                                          \
     }
 

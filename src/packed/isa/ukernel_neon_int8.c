@@ -13,13 +13,12 @@
 #define MR 8
 #define OFFSET false
 
-typedef int32x4_t vint;
-#define vint_set(x) vdupq_n_s32(x)
-#define vint_store(p, v) vst1q_s32(p, v)
+typedef int32_t vint __attribute__((vector_size(VL * sizeof(int32_t))));
+#define vint_set(x) (vint)vdupq_n_s32(x)
 
 #define ROW(c, i, lane, rows, nv)                                                                  \
     _Pragma("GCC unroll 8") for (int v = 0; v < nv; ++v) c[i][v] =                                 \
-        vdotq_laneq_s32(c[i][v], column[v], rows, lane);
+        (vint)vdotq_laneq_s32((int32x4_t)c[i][v], column[v], rows, lane);
 
 #define STEP(c, a, b, nv)                                                                          \
     {                                                                                              \

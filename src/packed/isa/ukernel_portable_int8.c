@@ -11,7 +11,6 @@
 
 typedef int32_t vint __attribute__((vector_size(VL * sizeof(int32_t))));
 #define vint_set(x) ((vint){x, x, x, x})
-#define vint_store(p, v) memcpy(p, &(v), sizeof(v))
 
 /* Byte i of the quad in each lane, with its sign. */
 #define byte_of(v, i) ((vint)((v) << (24 - 8 * (i))) >> 24)

@@ -5,7 +5,7 @@
  *   ISA, BASE       the name, and the gemm_ukernel that GEMM_ISA names
  *   VL, NV, MR      lanes of a vector, vectors of a strip, rows of a panel
  *   OFFSET          whether bytes of B are b + 128
- *   vint            a vector of VL int32_t: vint_set(x), vint_load(p), vint_store(p, v)
+ *   vint, vint_set(x)   a vector of VL int32_t, as gcc and clang know them
  *   STEP(c, a, b, nv)   adds the products of one quad of K to c[MR][nv]
  *   quads_supported()
  *
@@ -14,26 +14,33 @@
 #include "packed/isa/quads.h"
 
 #define NR (NV * VL)
+#define AHEAD 8                 /* a strip comes from L2: 8 steps are longer than its latency */
 #define JOINED(a, b) a##b
 #define JOIN(a, b) JOINED(a, b)
 #define TEXT_OF(x) #x
 #define TEXT(x) TEXT_OF(x)
 
-/* Floats of a row of sums. Each operation rounds: see quads.h. */
-INLINE void finish_row(const gemm_quads_tile *t, int i, const int32_t *sums, int n, float *c)
+typedef float floats __attribute__((vector_size(VL * sizeof(float))));
+
+/* Row i of a tile from its sums. Each operation rounds: see quads.h. */
+INLINE floats finish(const gemm_quads_tile *t, int i, vint sums)
 {
-    for (int j = 0; j < n; ++j) {
-        float y = (float)sums[j] * t->scale[i];
-        y = y + t->shift[i];
-        c[j] = y > 0 ? y : t->slope * y;
-    }
+    floats y = __builtin_convertvector(sums, floats) * t->scale[i];
+    y = y + t->shift[i];
+    const vint above = y > 0;
+    const floats below = y * t->slope;
+    return (floats)(((vint)y & above) | ((vint)below & ~above));
 }
 
-/* Row i of the tile, which is n columns of `sums`. */
-INLINE void write_row(const gemm_quads_tile *t, int i, const int32_t *sums, int n)
+/* Writes VL columns of row i, from column j on; with n, the first n of them. */
+INLINE void write_part(const gemm_quads_tile *t, int i, int j, vint sums, size_t n)
 {
-    if (t->sums) memcpy(t->sums + (size_t)i * t->ldc, sums, (size_t)n * sizeof *sums);
-    else finish_row(t, i, sums, n, t->c + (size_t)i * t->ldc);
+    if (t->sums) {
+        memcpy(t->sums + (size_t)i * t->ldc + j, &sums, n * sizeof *t->sums);
+    } else {
+        const floats y = finish(t, i, sums);
+        memcpy(t->c + (size_t)i * t->ldc + j, &y, n * sizeof *t->c);
+    }
 }
 
 INLINE void compute(const gemm_quads_tile *t, const int nv)
@@ -44,15 +51,19 @@ INLINE void compute(const gemm_quads_tile *t, const int nv)
     for (int i = 0; i < MR; ++i)
 #pragma GCC unroll 8
         for (int v = 0; v < nv; ++v) c[i][v] = vint_set(t->start[i]);
-    for (int p = 0; p < t->quads; ++p, a += MR, b += NR) STEP(c, a, b, nv);
-    int32_t sums[MR * NR];
+    for (int p = 0; p < t->quads; ++p, a += MR, b += NR) {
 #pragma GCC unroll 8
-    for (int i = 0; i < MR; ++i)
+        for (int v = 0; v < nv; ++v) __builtin_prefetch(b + AHEAD * NR + v * VL);
+        STEP(c, a, b, nv);
+    }
+    const size_t last = (size_t)(t->cols - (nv - 1) * VL);
 #pragma GCC unroll 8
-        for (int v = 0; v < nv; ++v) vint_store(sums + i * NR + v * VL, c[i][v]);
-    for (int i = 0; i < t->rows; ++i) {
-        if (t->cols == nv * VL) write_row(t, i, sums + i * NR, nv * VL);
-        else write_row(t, i, sums + i * NR, t->cols);
+    for (int i = 0; i < MR; ++i) {
+        if (i == t->rows) return;
+#pragma GCC unroll 8
+        for (int v = 0; v < nv - 1; ++v) write_part(t, i, v * VL, c[i][v], VL);
+        if (last == VL) write_part(t, i, (nv - 1) * VL, c[i][nv - 1], VL);
+        else write_part(t, i, (nv - 1) * VL, c[i][nv - 1], last);
     }
 }
 
