@@ -202,6 +202,8 @@ typedef struct gemm_context {
     const char *way;            /* the way that a row with several shall go where it can, or NULL */
     const struct gemm_scale *scale;     /* of a calibrated row: what the calibration says of the
                                    layer (int8/scales.h), or NULL */
+    const struct gemm_scale *const *chain_scales;   /* the same of a chain: one for each
+                                   convolution; or NULL */
     bool timed;                 /* the note is wanted in full, so a row on a device waits */
     gemm_kept *kept;            /* NULL: nothing can be kept */
     gemm_kept *const *chain_kept;   /* of a chain: one for each convolution, each may be NULL; or

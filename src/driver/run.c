@@ -55,10 +55,11 @@ unsigned gemm_decisions(void)
 }
 
 /* What the scales say of the layer. A file that does not know it was made for other weights. */
-static const gemm_scale *find_scale(const op_run *c)
+static const gemm_scale *find_scale(const op_run *c, int i)
 {
-    const conv_call *conv = c->op->conv;
-    gemm_plan *plan = c->plans ? c->plans[0] : NULL;
+    const bool chain = c->op->kind == GEMM_CHAIN;
+    const conv_call *conv = chain ? &c->op->chain->convs[i] : c->op->conv;
+    gemm_plan *plan = c->plans ? c->plans[i] : NULL;
     bool known = false;
     const gemm_scale *scale = plan ? gemm_plan_scale(plan, &known) : NULL;
     if (known || !c->state->scales) return scale;
@@ -93,7 +94,11 @@ static gemm_status run_planned(const op_run *c, gemm_context *x)
 static gemm_status run_variant(const op_run *c)
 {
     gemm_context x = gemm_state_context(c->state, c->note);
-    if (c->variant->calibrated && c->op->kind == GEMM_CONVOLUTION) x.scale = find_scale(c);
+    const gemm_scale *scales[GEMM_CHAIN_MOST] = {NULL};
+    for (int i = 0; c->variant->calibrated && i < gemm_op_convs(c->op); ++i)
+        scales[i] = find_scale(c, i);
+    x.scale = scales[0];
+    x.chain_scales = scales;
     const gemm_status status =
         c->plans ? run_planned(c, &x) : gemm_op_call(c->op, c->variant, &x);
     if (status == GEMM_FAILED) say_failed(c);

@@ -24,7 +24,7 @@ packed/gemm:  contract util packed/isa
 packed:       contract util packed/isa packed/gemm
 packed/conv:  contract util packed/isa packed/gemm packed
 packed/bf16:  contract util packed/isa packed/gemm packed packed/conv packed/chain
-packed/int8:  contract util int8 packed/isa packed/gemm packed packed/conv
+packed/int8:  contract util int8 packed/isa packed/gemm packed packed/conv packed/chain
 packed/chain: contract util packed/isa packed/gemm packed packed/conv
 ref:      contract util
 cl:        contract util

@@ -318,7 +318,7 @@ static const char *judge_layer(const gemm_quads *q, const layer *l, rng *r)
     return wrong;
 }
 
-/* More than 4 channels and filters of a group, and more than one place. */
+/* More than 4 channels and filters of a group, or 16 of a 1x1 layer, and more than one place. */
 static conv_shape draw_shape(rng *r)
 {
     static const int sizes[] = {1, 1, 3, 3, 3, 5, 7};
@@ -327,8 +327,9 @@ static conv_shape draw_shape(rng *r)
     s.size = sizes[rng_below(r, sizeof sizes / sizeof *sizes)];
     s.stride = rng_below(r, 3) ? 1 : 1 + rng_below(r, 4);
     s.pad = rng_below(r, 4) ? s.size / 2 : rng_below(r, s.size);
-    s.c = s.groups * (5 + rng_below(r, rng_below(r, 2) ? 70 : 9));
-    s.n = s.groups * (5 + rng_below(r, 70));
+    const int few = s.size == 1 ? 17 : 5;
+    s.c = s.groups * (few + rng_below(r, rng_below(r, 2) ? 70 : 9));
+    s.n = s.groups * (few + rng_below(r, 70));
     s.h = s.size + 1 + rng_below(r, 40);
     s.w = s.size + rng_below(r, rng_below(r, 8) ? 40 : 300);
     return s;
@@ -378,20 +379,21 @@ static void test_single(const gemm_quads *q, const char *name)
 {
     static const conv_shape picture = {"picture", 1, 1, 3, 20, 22, 40, 3, 1, 1},
                             depthwise = {"depthwise", 1, 40, 40, 20, 22, 40, 3, 1, 1},
+                            narrow = {"narrow", 1, 1, 16, 20, 22, 40, 1, 1, 0},
                             stride_1 = {"pool", 1, 1, 66, 20, 22, 40, 3, 1, 1};
     rng r = rng_make(7, 0);
     gemm_note note;
     const char *wrong = NULL;
-    const conv_shape *const shapes[] = {&SHAPE, &SHAPE, &picture, &depthwise, &stride_1};
-    for (int i = 0; i < 5 && !wrong; ++i) {
+    const conv_shape *const shapes[] = {&SHAPE, &SHAPE, &picture, &depthwise, &narrow, &stride_1};
+    for (int i = 0; i < 6 && !wrong; ++i) {
         layer l = make_layer(shapes[i], i == 1 ? CONV_LOGISTIC : CONV_LEAKY, &r);
         if (i == 0) l.scale.scale = 0;
-        l.call.pool = i == 4;
+        l.call.pool = i == 5;
         const gemm_status status = run_layer(q, &l, 1, NULL, &note);
         const bool untouched = !memcmp(l.call.output, "\xff\xff\xff\xff", 4);
         if (note.scale || !strcmp(note.algorithm, "int8")) wrong = "went in 8 bits";
-        else if (i == 4 && (status != GEMM_DECLINED || !untouched)) wrong = "pool not declined";
-        else if (i < 4 && (status != GEMM_DONE || untouched)) wrong = "declined";
+        else if (i == 5 && (status != GEMM_DECLINED || !untouched)) wrong = "pool not declined";
+        else if (i < 5 && (status != GEMM_DONE || untouched)) wrong = "declined";
         conv_shape_free(&l.call);
     }
     report_judged(name, wrong);

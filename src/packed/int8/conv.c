@@ -21,6 +21,7 @@
 #include "packed/int8/int8.h"
 
 #include "int8/scales.h"
+#include "packed/chain/chain.h"
 #include "packed/conv/product.h"
 #include "packed/gemm/workspace.h"
 #include "packed/isa/quads.h"
@@ -396,9 +397,12 @@ static bool fits_scratch(const layout *l)
     return strip_quads(l) <= most && (size_t)l->c->w <= most && l->row <= most;
 }
 
-static bool has_scale(const gemm_context *context)
+/* A 1x1 layer with few channels or filters waits for its image. To round that would only cost
+   time. */
+static bool is_bound_by_image(const layout *l)
 {
-    return context->scale && context->scale->scale > 0;
+    enum { FEW = 16 };
+    return l->taps == 1 && (l->channels <= FEW || l->filters <= FEW);
 }
 
 /*
@@ -406,12 +410,12 @@ static bool has_scale(const gemm_context *context)
  * its first rounding would cost the most. Where a filter sees few channels, or meets one place,
  * there is no product of matrices.
  */
-static bool fits(const layout *l, const gemm_context *context)
+static bool fits(const layout *l, const gemm_scale *scale, const char *way)
 {
     enum { FEW = 4, MOST_STRIDE = 8 };
     const conv_call *c = l->c;
-    return has_scale(context) && !context->way && c->activation != CONV_LOGISTIC &&
-           l->channels > FEW && l->filters > FEW && l->taps <= MOST_TAPS &&
+    return scale && scale->scale > 0 && !way && c->activation != CONV_LOGISTIC &&
+           l->channels > FEW && l->filters > FEW && !is_bound_by_image(l) && l->taps <= MOST_TAPS &&
            c->stride <= MOST_STRIDE && !gemm_conv_is_dots(c) &&
            gemm_conv_taps(c) <= GEMM_INT8_MOST_K && fits_scratch(l);
 }
@@ -425,7 +429,7 @@ gemm_status gemm_int8(const gemm_call *c, const gemm_context *context, const voi
 gemm_status gemm_int8_conv(const conv_call *c, const gemm_context *context, const void *params)
 {
     job j = {.l = layout_of(c, params ? params : gemm_quads_find(context->isa))};
-    if (!fits(&j.l, context)) return gemm_packed_conv(c, context, NULL);
+    if (!fits(&j.l, context->scale, context->way)) return gemm_packed_conv(c, context, NULL);
     if (c->pool) return GEMM_DECLINED;
     void *own = NULL, *data = get_filters(&j.l, context->kept, &own);
     if (!data) return gemm_packed_conv(c, context, NULL);
@@ -437,4 +441,16 @@ gemm_status gemm_int8_conv(const conv_call *c, const gemm_context *context, cons
     context->note->scale = context->scale;
     strcpy(context->note->algorithm, "int8");
     return GEMM_DONE;
+}
+
+gemm_status gemm_int8_chain(const conv_call *c, int count, const layer_call *shortcut,
+                            const gemm_context *context, const void *params)
+{
+    const gemm_quads *kernels = params ? params : gemm_quads_find(context->isa);
+    for (int i = 0; i < count; ++i) {
+        const layout l = layout_of(&c[i], kernels);
+        const gemm_scale *scale = context->chain_scales ? context->chain_scales[i] : NULL;
+        if (fits(&l, scale, context->way)) return GEMM_DECLINED;
+    }
+    return gemm_packed_chain(c, count, shortcut, context, NULL);
 }

@@ -19,4 +19,8 @@ gemm_row_run gemm_int8;
  */
 gemm_row_conv gemm_int8_conv;
 
+/* A chain as under `packed`, where gemm_int8_conv computes none of its convolutions in 8 bits.
+   Declines all others. */
+gemm_row_chain gemm_int8_chain;
+
 #endif
