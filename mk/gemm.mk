@@ -39,7 +39,10 @@ $(OBJ)/src/auto/tuning_file.o: src/darknet_gemm.h
 $(OBJ)/src/auto/tuning_file.o: FILE_OPTS = -DGEMM_VERSION='"$(VERSION)"'
 
 # The reference in double precision should be fast too.
-$(OBJ)/src/check/reference.o $(OBJ)/src/check/conv_check.o: FILE_OPTS = -O3
+$(patsubst %,$(OBJ)/src/check/%.o,reference conv_check int8_check): FILE_OPTS = -O3
+
+# Calibration adds up many products of 8 bits.
+$(OBJ)/src/calibrate/points.o $(OBJ)/src/calibrate/histogram.o: FILE_OPTS = -O3
 
 # Only a micro-kernel's own file may use its instruction set, because the choice is made at run time.
 $(OBJ)/src/packed/isa/ukernel_%.o: FILE_OPTS = $(KERNEL_OPTS)
@@ -54,4 +57,8 @@ IS_ARM32 = $(filter arm%,$(shell $(CC) -dumpmachine))
 NEON32_OPTS = -march=armv7-a -funsafe-math-optimizations -fno-associative-math -fno-reciprocal-math -fsigned-zeros -ftrapping-math -ffp-contract=off
 $(OBJ)/src/packed/isa/ukernel_neon32.o: ISA = $(if $(IS_ARM32),$(NEON32_OPTS) -mfpu=neon)
 $(OBJ)/src/packed/isa/ukernel_neon32_fma.o: ISA = $(if $(IS_ARM32),$(NEON32_OPTS) -mfpu=neon-vfpv4)
+$(OBJ)/src/packed/isa/ukernel_neon_int8.o: ISA = $(if $(IS_ARM64),-march=armv8.2-a+dotprod)
+$(OBJ)/src/packed/isa/ukernel_avx2_int8.o: ISA = $(if $(IS_X86),-mavx2)
+$(OBJ)/src/packed/isa/ukernel_avxvnni_int8.o: ISA = $(if $(IS_X86),-mavx2 -mavxvnni)
+$(OBJ)/src/packed/isa/ukernel_avx512_int8.o: ISA = $(if $(IS_X86),-mavx512f -mavx512bw -mavx512vnni)
 $(OBJ)/src/packed/isa/ukernel_avx512_bf16.o: ISA = $(if $(IS_X86),-mavx512f -mavx512bw -mavx512bf16 -mfma)

@@ -8,7 +8,7 @@ open_result = result=$$(bench/studies/result.sh open $(1)) || exit 1; trap : INT
 comma = ,
 close_result = bench/studies/result.sh close "$$result" $$? $(if $(1),'$(1)' $(2))
 
-.PHONY: detect plan detect-all tune gprof loops explain bench bench-cl ladder bench-detect bench-peers ab ab-commits report
+.PHONY: detect plan detect-all calibrate tune gprof loops explain bench bench-cl ladder bench-detect bench-peers ab ab-commits report
 
 detect: all default-weights ## detect IMAGE under GEMM_IMPL, with CFG and WEIGHTS; installs Debian packages first
 	@$(SET_WEIGHTS); export GEMM_IMPL=$(GEMM_IMPL); set -- $(call quote,$(CFG)) "$$weights" $(call quote,$(IMAGE)); \
@@ -21,6 +21,9 @@ detect-all: all default-weights $(OUT)/bench/detect_all ## one table: every vari
 	@$(SET_WEIGHTS); $(call open_result,$(BUILD)/detect-all); \
 	    GEMM_CONV=$${GEMM_CONV:-im2col} $(OUT)/bench/detect_all --out "$$result/table.txt" \
 	    $(call quote,$(CFG)) "$$weights" $(IMAGES); $(call close_result,0 1,table.txt)
+
+calibrate: all default-weights ## the steps of 8 bits for GEMM_IMPL=packed_int8, beside the weights: CFG WEIGHTS IMAGES
+	@$(SET_WEIGHTS); bench/calibrate/calibrate.sh ./darknet $(call quote,$(CFG)) "$$weights" $(IMAGES)
 
 tune: all $(OUT)/bench/tune ## measure every row on the shapes of networks, for GEMM_IMPL=auto: CFG="cfg ..."
 	@$(OUT)/bench/tune $(call quote,$(IMAGE)) $(foreach cfg,$(CFG),$(call quote,$(cfg)))

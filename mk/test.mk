@@ -60,7 +60,7 @@ CONV_NETWORKS = $T/test_conv_networks
 
 # Also under the sanitizers. Darknet never frees a whole network: the tests of its networks do not
 # look for leaks.
-UNIT_PROGRAMS = $(addprefix $T/,test_driver test_large test_limits test_number test_threads test_gemm test_auto test_packed test_bf16 test_packed_conv test_packed_layers test_chain \
+UNIT_PROGRAMS = $(addprefix $T/,test_driver test_calibration test_large test_limits test_number test_threads test_gemm test_auto test_packed test_bf16 test_int8 test_packed_conv test_packed_layers test_chain \
     test_allocation test_training test_conv test_conv_networks test_hook test_host test_hybrid test_plans test_dlclose test_stats test_compare test_ab_rule test_library) \
     $(OUT)/bench/ab $(OUT)/libdarknet.so $(OUT)/libdarknet-gemm.so
 # Tests of many kernels, which are not about the cache: PoCL compiles less.
@@ -76,10 +76,12 @@ UNIT_COMMANDS = \
     '$(QUICK) $(CONV)' \
     '$T/test_packed_conv' \
     '$T/test_bf16' \
+    '$T/test_int8' \
     '$T/test_chain --row packed_bf16 --cases 30' \
     '$(PACKED)' \
     '$T/test_number' \
     '$T/test_limits' \
+    '$T/test_calibration' \
     '$T/test_threads' \
     '$T/test_auto' \
     '$T/test_driver' \
@@ -107,7 +109,7 @@ ifneq ($(SANITIZE),1)
 UNIT_COMMANDS += '$T/test_compare'
 endif
 
-SYSTEM_PROGRAMS = $(WRONG_PROGRAMS) $T/json_flat $(addprefix $(OUT)/bench/,gemm_bench one_call bench_detect detect_all tune) \
+SYSTEM_PROGRAMS = $(WRONG_PROGRAMS) $T/boxes $T/json_flat $(addprefix $(OUT)/bench/,gemm_bench one_call bench_detect detect_all tune) \
     $(OUT)/bench/untrained_weights $(UPSTREAM)/darknet $T/library_client $(OUT)/libdarknet-gemm.so $(OUT)/libdarknet-gemm.a
 # The longest first. Debian's valgrind knows no AVX-512.
 SYSTEM_COMMANDS = \
@@ -116,6 +118,8 @@ SYSTEM_COMMANDS = \
     'tests/system/test_setup.sh && tests/system/test_bench.sh "$$MODELS"' \
     '$(QUICK) $T/test_gemm --large --cases 0' \
     'tests/system/test_bf16.sh "$$MODELS"' \
+    'tests/system/test_int8.sh "$$MODELS"' \
+    'tests/system/test_packed_int8.sh' \
     'tests/system/test_library.sh $(UNTRAINED) "$$MODELS"' \
     'tests/system/test_install.sh' \
     'tests/system/test_layers.sh' \
@@ -212,7 +216,7 @@ endif
 # qemu is 20 times slower. qemu-user aborts in the child of a fork, and its masked loads touch what the
 # mask leaves out (GUARD_PAGES).
 ARM = $(BUILD)/release-nocl-aarch64-linux-gnu
-ARM_PROGRAMS = $(addprefix $(ARM)/,darknet libdarknet-gemm.so libdarknet-gemm.a tests/test_packed tests/test_packed_conv tests/test_bf16 \
+ARM_PROGRAMS = $(addprefix $(ARM)/,darknet libdarknet-gemm.so libdarknet-gemm.a tests/test_packed tests/test_packed_conv tests/test_bf16 tests/test_int8 \
     tests/test_packed_layers tests/test_chain tests/test_conv tests/test_library tests/test_threads tests/test_bits)
 ARMHF = $(BUILD)/release-nocl-arm-linux-gnueabihf
 ARMHF_PROGRAMS = $(addprefix $(ARMHF)/,darknet libdarknet-gemm.so libdarknet-gemm.a tests/test_packed tests/test_packed_conv \
@@ -231,6 +235,7 @@ QEMU_COMMANDS = \
     '$(QEMU_A53) $(ARM)/tests/test_chain --isa neon --cases 60' \
     'tests/system/test_isa.sh cortex-a53 "neon generic" $(QEMU_A53) $(ARM)/darknet' \
     'tests/system/test_isa.sh cortex-a76 "neon generic" $(QEMU_A76) $(ARM)/darknet' \
+    '$(QEMU_A76) $(ARM)/tests/test_int8 --cases 20' \
     'tests/system/test_isa.sh arm64 "neon generic" $(QEMU_ARM) $(ARM)/darknet' \
     '$(QEMU_ARM) $(ARM)/tests/test_bits tests/bits/aarch64-linux-gnu $(BITS_SMALL)' \
     '$(QEMU_ARM) $(ARM)/tests/test_library --without fork' \
@@ -266,12 +271,13 @@ endif
 
 # make test-quick: what most changes can break, in some two minutes on two cores. The rows of OpenCL are
 # left out, because PoCL compiles for minutes.
-QUICK_PROGRAMS = $(addprefix $T/,test_chain test_conv test_driver test_gemm test_hook test_library test_limits test_number test_packed test_packed_layers)
+QUICK_PROGRAMS = $(addprefix $T/,test_chain test_conv test_driver test_gemm test_hook test_int8 test_library test_limits test_number test_packed test_packed_layers)
 QUICK_COMMANDS = \
     'GEMM_CL_LIBRARY=/none $T/test_gemm --cases 40' \
     'tests/system/test_bad_input.sh $(abspath $(UNTRAINED))' \
     '$T/test_packed --cases 100 --without threads' \
     '$T/test_chain --cases 10' \
+    '$T/test_int8 --cases 40' \
     '$T/test_packed_layers --cases 40' \
     '$T/test_conv --row packed --cases 20 --threads 3' \
     '$T/test_hook tests/unit/cfg/hook.cfg' \

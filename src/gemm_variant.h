@@ -19,6 +19,7 @@
 #include <string.h>
 
 struct gemm_ukernel;
+struct gemm_scale;
 struct gemm_transform;
 
 typedef enum gemm_status {
@@ -37,6 +38,8 @@ typedef struct gemm_note {
                                    asked, and why they did not run */
     const struct gemm_transform *transform;     /* of Winograd's algorithm (util/winograd.h), or
                                    NULL */
+    const struct gemm_scale *scale;     /* of a convolution in 8 bits: that of its input; else
+                                   NULL */
     double kernel_ms;           /* device time by events; below 0: no device */
     double waited_ms;           /* of a device's call in two halves: the second one waited so long
                                    for the result */
@@ -50,6 +53,7 @@ static inline void gemm_clear_note(gemm_note *note)
 {
     note->ran[0] = note->algorithm[0] = note->weighed[0] = note->reason[0] = '\0';
     note->transform = NULL;
+    note->scale = NULL;
     note->kernel_ms = -1;
     note->waited_ms = 0;
     note->decided = 0;
@@ -196,6 +200,10 @@ typedef struct gemm_context {
     bool first;                 /* the first call of a layer: what pays only when it is called again
                                    is not prepared */
     const char *way;            /* the way that a row with several shall go where it can, or NULL */
+    const struct gemm_scale *scale;     /* of a calibrated row: what the calibration says of the
+                                   layer (int8/scales.h), or NULL */
+    const struct gemm_scale *const *chain_scales;   /* the same of a chain: one for each
+                                   convolution; or NULL */
     bool timed;                 /* the note is wanted in full, so a row on a device waits */
     gemm_kept *kept;            /* NULL: nothing can be kept */
     gemm_kept *const *chain_kept;   /* of a chain: one for each convolution, each may be NULL; or
@@ -307,6 +315,8 @@ typedef struct gemm_variant {
     bool (*may_use_device)(void);       /* the same where it is not known at once, or NULL */
     bool leaves;                /* inputs of `conv` and `layer` may lie on the device, and outputs
                                    may stay there */
+    bool calibrated;            /* its layers need the scales of GEMM_INT8, and thus it cannot run
+                                   without */
     bool reference;             /* runs a library of other people: its crash is not ours */
     gemm_auto_use in_auto;
     const char *origin;         /* the article or project it comes from */

@@ -3,7 +3,9 @@
 #include "check/op_check.h"
 
 #include "check/conv_check.h"
+#include "check/int8_check.h"
 #include "check/layer_check.h"
+#include "int8/scales.h"
 
 #include <stdio.h>
 
@@ -13,14 +15,16 @@ bool gemm_check_before(const gemm_op *op, gemm_oracle *o)
     return op->kind != GEMM_MULTIPLY || !gemm_oracle_make(o, op->multiply);
 }
 
-bool gemm_check_after(const gemm_op *op, const gemm_oracle *o, const struct gemm_transform *t,
+bool gemm_check_after(const gemm_op *op, const gemm_oracle *o, const gemm_note *note,
                       const gemm_rounding *r, gemm_error *worst)
 {
     switch (op->kind) {
     case GEMM_MULTIPLY:
         *worst = gemm_oracle_compare_rounded(o, op->multiply, r);
         return true;
-    case GEMM_CONVOLUTION: return !gemm_conv_compare_rounded(op->conv, t, r, worst);
+    case GEMM_CONVOLUTION:
+        if (note->scale) return !gemm_int8_compare(op->conv, note->scale->scale, worst);
+        return !gemm_conv_compare_rounded(op->conv, note->transform, r, worst);
     case GEMM_LAYER:
         *worst = gemm_layer_compare(op->layer);
         return true;

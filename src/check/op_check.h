@@ -9,9 +9,9 @@
    is no memory. The caller frees the oracle with gemm_oracle_free in any case. */
 bool gemm_check_before(const gemm_op *, gemm_oracle *);
 
-/* Compares the output with the reference. The transform is that of the algorithm that ran, or NULL.
-   False: there is no memory. */
-bool gemm_check_after(const gemm_op *, const gemm_oracle *, const struct gemm_transform *,
+/* Compares the output with the reference, which computes as the note says: by Winograd's algorithm,
+   or in 8 bits. False: there is no memory. */
+bool gemm_check_after(const gemm_op *, const gemm_oracle *, const gemm_note *,
                       const gemm_rounding *, gemm_error *worst);
 
 /* Such as "image 0 filter 3 at 17". */

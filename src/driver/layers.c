@@ -6,6 +6,7 @@
  * for each filter. Then gemm_run_op runs the op. When the variant declines, Darknet runs its own
  * code.
  */
+#include "calibrate/calibrate.h"
 #include "check/check.h"
 #include "driver/driver.h"
 #include "driver/pass.h"
@@ -19,9 +20,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Calibration needs the input of each convolution, and a chain does not write those in it. */
 static bool is_offered(const gemm_op *op)
 {
-    return gemm_get_state()->conv != GEMM_IM2COL && gemm_op_offered(op, gemm_pass_row());
+    const gemm_state *s = gemm_get_state();
+    if (s->calibrate && op->kind == GEMM_CHAIN) return false;
+    return s->conv != GEMM_IM2COL && gemm_op_offered(op, gemm_pass_row());
 }
 
 bool gemm_conv_offered(void)
@@ -84,6 +88,17 @@ static void unfold(const folded *f)
     for (int i = 0; i < f->count; ++i) free(f->own[i]);
 }
 
+/* Shows calibration the input of a convolution. With a pool that the row declines, the convolution
+   comes again alone. */
+static void calibrate(const conv_call *c, bool norm, bool done)
+{
+    if (!gemm_get_state()->calibrate || (c->pool && !done)) return;
+    const gemm_op op = gemm_op_of_conv(c);
+    const gemm_span input = gemm_op_span(&op, 0);
+    gemm_host_read(input.data, input.bytes);
+    gemm_calibration_add(c, norm);
+}
+
 /* ---- what a host calls ---- */
 
 static bool is_run(const gemm_op *op, gemm_plan *const *plans)
@@ -99,6 +114,7 @@ bool gemm_conv(const conv_call *c, const conv_norm *norm, gemm_plan **slot)
     const gemm_op given = gemm_op_of_conv(c), op = gemm_op_of_conv(f.calls);
     const bool done = is_offered(&given) && gemm_op_is_valid(&given) && fold(&f, c, norm, slot) &&
                       is_run(&op, f.plans);
+    if (f.count) calibrate(f.calls, norm, done);
     unfold(&f);
     errno = before;
     return done;

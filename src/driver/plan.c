@@ -32,6 +32,8 @@ struct gemm_plan {
     size_t counted;             /* of `norm` and of kept.bytes, in the sum below */
     bool used;                  /* a call with it was done */
     gemm_step step;             /* of the host */
+    const gemm_scale *scale;    /* what the scales say of the weights */
+    bool scale_known;           /* they were asked */
     uint64_t weights;           /* their fingerprint, under GEMM_CHECK; else 0 */
 };
 
@@ -151,23 +153,10 @@ const float *gemm_plan_norm(gemm_plan *plan, const conv_call *c, const conv_norm
     return plan->norm;
 }
 
-/* 31 is odd, so a change of one weight always changes the fingerprint. Never 0. */
-static uint64_t fingerprint_of(const conv_call *c)
-{
-    const size_t count = (size_t)c->n * (size_t)gemm_conv_taps(c);
-    uint64_t all = 1;
-    for (size_t i = 0; i < count; ++i) {
-        uint32_t bits;
-        memcpy(&bits, &c->weights[i], sizeof bits);
-        all = all * 31 + bits;
-    }
-    return all ? all : 1;
-}
-
 bool gemm_plan_is_old(gemm_plan *plan, const conv_call *c)
 {
     const uint64_t before = plan->weights;
-    plan->weights = fingerprint_of(c);
+    plan->weights = gemm_scales_fingerprint(c);
     return before && before != plan->weights;
 }
 
@@ -180,6 +169,18 @@ gemm_step gemm_plan_step(gemm_plan *const *slot)
 void gemm_plan_set_step(gemm_plan *const *slot, gemm_step step)
 {
     if (*slot && (*slot)->used) (*slot)->step = step;
+}
+
+const gemm_scale *gemm_plan_scale(const gemm_plan *plan, bool *known)
+{
+    *known = plan->scale_known;
+    return plan->scale;
+}
+
+void gemm_plan_set_scale(gemm_plan *plan, const gemm_scale *scale)
+{
+    plan->scale = scale;
+    plan->scale_known = true;
 }
 
 bool gemm_plan_is_new(const gemm_plan *plan)

@@ -13,6 +13,7 @@
 #define GEMM_PLAN_H
 
 #include "gemm_variant.h"
+#include "int8/scales.h"
 
 /*
  * The plan in the slot. One that was made for another layer or another row is dropped first. An
@@ -30,6 +31,11 @@ float *gemm_fold_norm(const conv_call *, const conv_norm *);
 
 /* For GEMM_CHECK: whether a weight of the layer changed since the last question. */
 bool gemm_plan_is_old(gemm_plan *, const conv_call *);
+
+/* What the scales say of the layer. It is found once for each plan; *known tells whether it was
+   looked for. */
+const gemm_scale *gemm_plan_scale(const gemm_plan *, bool *known);
+void gemm_plan_set_scale(gemm_plan *, const gemm_scale *);
 
 /* Whether no call with the plan was done yet. */
 bool gemm_plan_is_new(const gemm_plan *);

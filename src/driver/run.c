@@ -54,6 +54,26 @@ unsigned gemm_decisions(void)
     return atomic_load(&decisions);
 }
 
+/* What the scales say of the layer. A file that does not know it was made for other weights. */
+static const gemm_scale *find_scale(const op_run *c, int i)
+{
+    const bool chain = c->op->kind == GEMM_CHAIN;
+    const conv_call *conv = chain ? &c->op->chain->convs[i] : c->op->conv;
+    gemm_plan *plan = c->plans ? c->plans[i] : NULL;
+    bool known = false;
+    const gemm_scale *scale = plan ? gemm_plan_scale(plan, &known) : NULL;
+    if (known || !c->state->scales) return scale;
+    const uint64_t weights = gemm_scales_fingerprint(conv);
+    const int K = gemm_conv_taps(conv);
+    scale = gemm_scales_find(c->state->scales, weights, conv->n, K);
+    if (!scale)
+        gemm_die_first("GEMM_INT8=%s was made for other weights: no layer of %d filters, K %d has "
+                       "the fingerprint %016llx (make calibrate makes the file again)",
+                       c->state->scales_path, conv->n, K, (unsigned long long)weights);
+    if (plan) gemm_plan_set_scale(plan, scale);
+    return scale;
+}
+
 /* With what the plans keep. They are counted again behind the run. */
 static gemm_status run_planned(const op_run *c, gemm_context *x)
 {
@@ -74,6 +94,11 @@ static gemm_status run_planned(const op_run *c, gemm_context *x)
 static gemm_status run_variant(const op_run *c)
 {
     gemm_context x = gemm_state_context(c->state, c->note);
+    const gemm_scale *scales[GEMM_CHAIN_MOST] = {NULL};
+    for (int i = 0; c->variant->calibrated && i < gemm_op_convs(c->op); ++i)
+        scales[i] = find_scale(c, i);
+    x.scale = scales[0];
+    x.chain_scales = scales;
     const gemm_status status =
         c->plans ? run_planned(c, &x) : gemm_op_call(c->op, c->variant, &x);
     if (status == GEMM_FAILED) say_failed(c);
@@ -130,7 +155,7 @@ static const gemm_variant *run_checked(const op_run *c)
     const gemm_variant *ran = run_traced(c);
     if (ran) {
         gemm_read_back(c->op);
-        known = known && gemm_check_after(c->op, &oracle, c->note->transform,
+        known = known && gemm_check_after(c->op, &oracle, c->note,
                                           rounding_of(ran, c->note), &worst);
         if (known) judge(c, ran, &worst);
         else gemm_record_unchecked();

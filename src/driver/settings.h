@@ -28,9 +28,11 @@ typedef struct gemm_settings {
     gemm_conv_mode conv;        /* GEMM_CONV */
     bool prepare_first;         /* GEMM_PREPARE=first */
     const char *way;            /* GEMM_WAY, or NULL */
+    const char *int8;           /* GEMM_INT8: the file of scales */
     size_t keep;                /* GEMM_KEEP, in bytes; SIZE_MAX: the variable is not set */
     bool check;                 /* GEMM_CHECK */
     const char *trace;          /* GEMM_TRACE: a file, "-" for stderr */
+    const char *calibrate;      /* GEMM_CALIBRATE: the file that is written at the end */
     const char *cl_device;      /* GEMM_CL_DEVICE */
     const char *cl_library;     /* GEMM_CL_LIBRARY */
     const char *pocl_dir;       /* POCL_CACHE_DIR: PoCL's own variable, for messages only */

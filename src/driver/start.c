@@ -5,6 +5,7 @@
 #include "driver/start.h"
 
 #include "auto/auto.h"
+#include "calibrate/calibrate.h"
 #include "cl/configure.h"
 #include "driver/driver.h"
 #include "driver/settings.h"
@@ -21,6 +22,7 @@
 
 #include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static gemm_state state;
@@ -69,6 +71,17 @@ static const char *find_way(const char *name)
     return NULL;
 }
 
+/* The scales of a calibration. NULL: the variable is not set, or the file is refused. */
+static const gemm_scales *read_scales(const char *path)
+{
+    static gemm_scales scales;
+    char why[GEMM_SCALES_WHY];
+    if (!path) return NULL;
+    if (gemm_scales_read(path, &scales, why)) return &scales;
+    gemm_refuse("GEMM_INT8: %s", why);
+    return NULL;
+}
+
 /* More threads than a container's quota of CPU time would be stopped together until its period
    ends. */
 static int count_cores(const char **by)
@@ -101,6 +114,32 @@ static const char *cache_folder(const gemm_settings *s)
     return NULL;
 }
 
+/* ---- GEMM_CALIBRATE ---- */
+
+static const char *calibration;     /* the file */
+
+/* A program that is being ended says its own line. */
+static void end_calibration(void)
+{
+    const char *why = gemm_is_dying() ? NULL : gemm_calibration_write(calibration);
+    if (why) gemm_die_first("GEMM_CALIBRATE='%s' is not written: %s", calibration, why);
+}
+
+/* The inputs must be those of single precision. */
+static void start_calibration(const char *path)
+{
+    const gemm_variant *v = state.impl;
+    const char *why = gemm_calibration_writable(path);
+    calibration = path;
+    if (state.conv == GEMM_IM2COL)
+        gemm_refuse("GEMM_CALIBRATE needs whole layers, and GEMM_CONV=im2col has none");
+    if (!v->conv || v->rounding || v->calibrated)
+        gemm_refuse("GEMM_CALIBRATE needs whole layers in single precision, and GEMM_IMPL=%s "
+                    "computes none (packed does)", v->name);
+    if (why) gemm_refuse("GEMM_CALIBRATE='%s' cannot be written: %s", path, why);
+    else atexit(end_calibration);
+}
+
 static void start(void)
 {
     const gemm_settings s = gemm_read_settings();
@@ -111,7 +150,9 @@ static void start(void)
         .threads = threads, .threads_by = by,
         .isa = find_isa(s.isa),
         .conv = s.conv, .prepare_first = s.prepare_first, .way = find_way(s.way),
+        .scales = read_scales(s.int8), .scales_path = s.int8,
         .keep = s.keep, .passes = true, .check = s.check, .trace = s.trace,
+        .calibrate = s.calibrate,
     };
     last = (gemm_state){
         .impl = gemm_stock_row(), .threads = 1, .isa = state.isa, .conv = GEMM_IM2COL,
@@ -133,6 +174,7 @@ static void start(void)
                         s.tune ? GEMM_AUTO_TUNE : GEMM_AUTO_READ);
     const int error = s.trace && !gemm_refused() ? gemm_trace_open(s.trace) : 0;
     if (error) gemm_refuse("GEMM_TRACE='%s' cannot be written: %s", s.trace, strerror(error));
+    if (s.calibrate && !gemm_refused()) start_calibration(s.calibrate);
 }
 
 /* The program is ended here, outside of the pthread_once, because handlers of atexit come back. */
@@ -151,6 +193,8 @@ gemm_context gemm_make_context(gemm_note *note)
 const char *gemm_unusable(const gemm_variant *v)
 {
     gemm_get_state();
+    if (v->calibrated && !state.scales)
+        return "GEMM_INT8 names no file of scales; make calibrate makes one from your pictures";
     return v->unusable ? v->unusable(v->params) : NULL;
 }
 

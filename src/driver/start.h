@@ -10,6 +10,7 @@
 
 #include "driver/settings.h"
 #include "gemm_variant.h"
+#include "int8/scales.h"
 
 typedef struct gemm_state {
     const gemm_variant *impl;           /* the row of GEMM_IMPL */
@@ -19,9 +20,11 @@ typedef struct gemm_state {
     gemm_conv_mode conv;                /* of GEMM_CONV */
     bool prepare_first;                 /* of GEMM_PREPARE */
     const char *way;                    /* of GEMM_WAY, or NULL */
+    const gemm_scales *scales;          /* of the file GEMM_INT8, or NULL */
+    const char *scales_path;            /* its name */
     size_t keep;                        /* of GEMM_KEEP; SIZE_MAX: plan.h has the default */
     bool passes;                        /* a row may give whole passes to other rows */
-    bool check, trace;                  /* GEMM_CHECK=1, GEMM_TRACE is set */
+    bool check, trace, calibrate;       /* GEMM_CHECK=1, GEMM_TRACE and GEMM_CALIBRATE are set */
 } gemm_state;
 
 /* The present state. The first call reads the environment, and ends the program when a variable has

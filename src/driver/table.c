@@ -11,6 +11,7 @@
 #include "hybrid/pass.h"
 #include "packed/bf16/bf16.h"
 #include "packed/chain/chain.h"
+#include "packed/int8/int8.h"
 #include "packed/packed.h"
 #include "ref/ref.h"
 #include "util/text.h"
@@ -112,6 +113,9 @@ const gemm_variant gemm_variants[] = {
     {.name = "packed_bf16", .run = gemm_bf16, .conv = gemm_bf16_conv, .chain = gemm_bf16_chain,
      .layer = gemm_packed_layer, .rounding = &gemm_bf16_rounding, .in_auto = GEMM_IN_AUTO_16,
      .origin = "oneDNN", .summary = "packed with operands in 16 bits (bfloat16), sums in 32"},
+    {.name = "packed_int8", .run = gemm_int8, .conv = gemm_int8_conv, .chain = gemm_int8_chain,
+     .layer = gemm_packed_layer, .calibrated = true, .origin = "oneDNN",
+     .summary = "packed with layers in 8 bits (GEMM_INT8), sums in 32; needs a calibration"},
     CL_ROW("cl_naive", naive, MOBILE, "OpenCL: one work-item for each element of C"),
     CL_ROW("cl_block", block, MOBILE, "OpenCL: 32x32 blocks, padded, B transposed"),
     CL_ROW("cl_local", local, MOBILE, "cl_block with both blocks in local memory"),

@@ -18,11 +18,13 @@ util:
 contract:
 op:       contract util
 gemm_opt: contract util
+int8:     contract util
 packed/isa:   contract util
 packed/gemm:  contract util packed/isa
 packed:       contract util packed/isa packed/gemm
 packed/conv:  contract util packed/isa packed/gemm packed
 packed/bf16:  contract util packed/isa packed/gemm packed packed/conv packed/chain
+packed/int8:  contract util int8 packed/isa packed/gemm packed packed/conv packed/chain
 packed/chain: contract util packed/isa packed/gemm packed packed/conv
 ref:      contract util
 cl:        contract util
@@ -31,9 +33,10 @@ cl/memory: contract util cl cl/device
 cl/op:     contract util cl cl/device cl/memory kernels
 gemm_cl:  contract util cl cl/device cl/memory cl/op
 hybrid:   contract util op
-check:    contract util op
+check:    contract util op int8
 auto:     contract util op cl
-driver:   contract util op gemm_opt packed packed/isa packed/bf16 packed/chain ref cl gemm_cl hybrid check auto
+calibrate: contract util int8
+driver:   contract util op int8 gemm_opt packed packed/isa packed/bf16 packed/int8 packed/chain ref cl gemm_cl hybrid check auto calibrate
 lib:      contract util driver
 hook:     contract host
 hook/preload: contract host hook util lib

@@ -75,6 +75,9 @@ fork()
     if [ -z "$said" ]; then pass "$1-silent"; else fail "$1-silent" "$said"; fi
     GEMM_TRACE=$work/trace run "$work/client" "$3" "$work/layers.so" "$work/traced"
     check "$1-whole-layers" grep -q ' pad ' "$work/trace"
+    rm -f "$work/int8"
+    GEMM_CALIBRATE=$work/int8 GEMM_IMPL=packed run "$work/client" "$3" "$work/layers.so" "$work/calibrated"
+    check "$1-calibrates" grep -q '^layer .* \(percentile\|error\) ' "$work/int8"
     batches "$1" "$2" "$3"
     two_networks "$1" "$2" "$3"
 }

@@ -1,0 +1,77 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# Finds the steps of 8 bits for a network: NAME.int8 beside NAME.weights.
+#
+#   bench/calibrate/calibrate.sh DARKNET CFG WEIGHTS IMAGE...
+#
+# Runs the pictures through the network in single precision under GEMM_CALIBRATE. The file is replaced
+# only when all pictures ran. Prints a line a picture on a terminal, then the table of layers, then the
+# command that uses the file.
+set -eu
+
+# die WHY
+die()
+{
+    echo "calibrate: $1" >&2
+    exit 1
+}
+
+[ $# -ge 4 ] || { echo 'usage: calibrate.sh DARKNET CFG WEIGHTS IMAGE...' >&2; exit 2; }
+# need WHAT FILE
+need() { [ -f "$2" ] && [ -r "$2" ] || die "$1='$2' is no file that can be read"; }
+need DARKNET "$1"
+need CFG "$2"
+need WEIGHTS "$3"
+darknet=$(realpath -- "$1") cfg=$2 weights=$3
+shift 3
+for image; do need IMAGES "$image"; done
+
+file=${weights%.weights}.int8
+beside=$(dirname -- "$file")
+[ -w "$beside" ] || die "the folder '$beside' of the weights cannot be written"
+
+# Darknet writes predictions.jpg where it is, and reads data/ and cfg/.
+work=$(mktemp -d)
+new=$(realpath -- "$beside")/.${file##*/}.new-$$
+trap 'rm -rf "$work" "$new"' EXIT
+trap 'exit 130' INT TERM
+ln -s "$PWD/cfg" "$PWD/data" "$work"
+
+# Darknet asks for a picture when the one before it is done. No box is that certain, so none is drawn.
+detect()
+{
+    for image; do realpath -- "$image"; done >"$work/images"
+    cfg=$(realpath -- "$cfg") weights=$(realpath -- "$weights")
+    cd "$work"
+    GEMM_IMPL=packed GEMM_CALIBRATE=$new "$darknet" detect "$cfg" "$weights" -thresh 2 <images 2>said || echo $? >status
+}
+
+count=$#
+detect "$@" | {
+    done=0
+    while IFS= read -r line; do
+        case $line in *': Predicted in '*) ;; *) continue ;; esac
+        done=$((done + 1))
+        [ ! -t 2 ] || echo "$done of $count: ${1:-}" >&2
+        [ $# = 0 ] || shift
+    done
+    echo $done >"$work/done"
+}
+if [ -f "$work/status" ] || [ "$(cat "$work/done")" -lt $count ] || [ ! -s "$new" ]; then
+    # Its last line, before the table of what it saw until then.
+    why=$(sed '/^gemm: GEMM_CALIBRATE:$/,$d' "$work/said" | tail -n 1)
+    die "Darknet ended after $(cat "$work/done") of $count pictures: $why"
+fi
+sed -n '/^gemm: GEMM_CALIBRATE/,$p' "$work/said"
+mv -f "$new" "$file"
+# quoted WORD: as a word of the shell
+quoted()
+{
+    case $1 in
+    *[!A-Za-z0-9_./:@%+,=-]*) printf "'%s'" "$(printf '%s' "$1" | sed "s/'/'\\\\''/g")" ;;
+    *) printf '%s' "$1" ;;
+    esac
+}
+
+echo "$file is written. Now:"
+echo "GEMM_IMPL=packed_int8 GEMM_INT8=$(quoted "$file") ./darknet detect $(quoted "$cfg") $(quoted "$weights") $(quoted "$1")"

@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Calibration for 8 bits: see calibrate.h.
+ *
+ * Of each layer a histogram of all inputs is kept, and some points of the output. The histogram
+ * offers steps: percentiles, and the least squared error. The points tell which of them is best for
+ * the output. The first layer and those before a detector stay in single precision, as in other
+ * projects, because their error reaches the boxes at once.
+ */
+#include "calibrate/calibrate.h"
+
+#include "calibrate/histogram.h"
+#include "calibrate/points.h"
+#include "int8/scales.h"
+#include "util/forked.h"
+#include "util/text.h"
+
+#include <errno.h>
+#include <math.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+const double gemm_least_snr = 36;
+
+/* The channels of a picture. */
+enum { PICTURE_CHANNELS = 3 };
+
+typedef struct layer {
+    struct layer *next;
+    gemm_scale scale;
+    long pictures;
+    const char *stays;          /* why in single precision, or NULL */
+    gemm_points *points;        /* NULL where the layer stays */
+    gemm_histogram input;
+} layer;
+
+static struct {
+    pthread_mutex_t lock;
+    layer *first, *last;
+    bool child;                 /* of a fork */
+} all = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static void after_fork(void)
+{
+    pthread_mutex_init(&all.lock, NULL);
+    all.first = all.last = NULL;
+    all.child = true;
+}
+GEMM_IN_CHILD(after_fork)
+
+/* ---- while the network runs ---- */
+
+/* NULL, or why the layer stays in single precision, as far as that is known before it runs. */
+static const char *judge_kind(const conv_call *c, bool norm)
+{
+    if (c->groups > 1) return c->groups == c->c ? "depthwise" : "groups";
+    if (c->c <= PICTURE_CHANNELS) return "reads the picture";
+    if (gemm_conv_taps(c) > GEMM_INT8_MOST_K) return "sums that are too long";
+    return c->activation == CONV_LINEAR && !norm ? "linear without batch norm: boxes" : NULL;
+}
+
+static void stay(layer *l, const char *why)
+{
+    l->stays = why;
+    gemm_points_free(l->points);
+    l->points = NULL;
+}
+
+/* NULL without memory. */
+static layer *make_layer(const conv_call *c, bool norm, uint64_t weights)
+{
+    layer *l = calloc(1, sizeof *l);
+    if (!l) return NULL;
+    l->scale = (gemm_scale){.weights = weights, .M = c->n, .N = gemm_conv_places(c),
+                            .K = gemm_conv_taps(c), .snr = NAN};
+    l->stays = judge_kind(c, norm);
+    if (!l->stays && !(l->points = gemm_points_make(c))) l->stays = "no memory to measure it";
+    if (all.last) all.last->next = l;
+    else all.first = l;
+    return all.last = l;
+}
+
+/* Two layers with the same weights are one: the file tells them by their weights. */
+static layer *find_layer(const conv_call *c, bool norm, uint64_t weights)
+{
+    const int M = c->n, K = gemm_conv_taps(c);
+    for (layer *l = all.first; l; l = l->next)
+        if (l->scale.weights == weights && l->scale.M == M && l->scale.K == K) return l;
+    return make_layer(c, norm, weights);
+}
+
+void gemm_calibration_add(const conv_call *c, bool norm)
+{
+    const uint64_t weights = gemm_scales_fingerprint(c);
+    const size_t floats = (size_t)c->batch * (size_t)c->c * (size_t)c->h * (size_t)c->w;
+    pthread_mutex_lock(&all.lock);
+    layer *l = all.child ? NULL : find_layer(c, norm, weights);
+    if (l) {
+        l->pictures += c->batch;
+        if (!gemm_histogram_add(&l->input, c->input, floats)) stay(l, "input that is not finite");
+        else if (l->points) gemm_points_add(l->points, c);
+    }
+    pthread_mutex_unlock(&all.lock);
+}
+
+/* ---- the choice ---- */
+
+static void try_clip(layer *l, double clip, gemm_scale_method method)
+{
+    const double step = clip / GEMM_INT8_MOST;
+    if (!(step >= GEMM_SCALE_LEAST && step <= GEMM_SCALE_MOST)) return;
+    const double snr = gemm_points_snr(l->points, (float)step);
+    if (l->scale.snr >= snr) return;
+    l->scale.snr = (float)snr;
+    l->scale.scale = (float)step;
+    l->scale.method = method;
+}
+
+static void choose(layer *l)
+{
+    static const double parts[] = {.9999, .9995, .999};
+    if (!l->points) return;
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; ++i)
+        try_clip(l, gemm_histogram_percentile(&l->input, parts[i]), GEMM_SCALE_PERCENTILE);
+    try_clip(l, gemm_histogram_least_error(&l->input), GEMM_SCALE_ERROR);
+    if (isnan(l->scale.snr)) stay(l, "no step fits its input");
+    else if (l->scale.snr < gemm_least_snr) stay(l, "too much noise");
+    if (!l->stays) return;
+    l->scale.scale = 0;
+    l->scale.method = GEMM_SCALE_UNKNOWN;
+}
+
+/* ---- the table ---- */
+
+/* Each line begins with `before`. */
+static void add_table(gemm_text *table, const char *before)
+{
+    int number = 0, int8 = 0;
+    gemm_text_add(table, "%slayer      M       N      K   input to  SNR dB  pictures: %ld\n",
+                  before, all.first->pictures);
+    for (const layer *l = all.first; l; l = l->next) {
+        const gemm_scale *s = &l->scale;
+        char snr[32] = "";
+        if (!isnan(s->snr)) gemm_append(snr, sizeof snr, "%.1f", (double)s->snr);
+        gemm_text_add(table, "%s%5d %6d %7d %6d %10.4g %7s  %s%s\n", before, ++number, s->M, s->N,
+                      s->K, (double)l->input.most, *snr ? snr : "-", l->stays ? "fp32: " : "int8: ",
+                      l->stays ? l->stays : gemm_scale_method_name(s->method));
+        int8 += !l->stays;
+    }
+    gemm_text_add(table, "%s%d of %d layers in int8\n", before, int8, number);
+}
+
+static void print_table(void)
+{
+    gemm_text table = {0};
+    gemm_text_add(&table, "gemm: GEMM_CALIBRATE:\n");
+    add_table(&table, "");
+    fputs(gemm_text_part(&table), stderr);
+    gemm_text_free(&table);
+}
+
+/* ---- the file ---- */
+
+static int count_layers(void)
+{
+    int count = 0;
+    for (const layer *l = all.first; l; l = l->next) ++count;
+    return count;
+}
+
+/* Returns false, with errno set, when that fails. */
+static bool write_scales(FILE *f)
+{
+    gemm_text table = {0};
+    gemm_scales scales = {calloc((size_t)count_layers(), sizeof *scales.layers), 0};
+    if (!scales.layers) return false;
+    for (const layer *l = all.first; l; l = l->next) scales.layers[scales.count++] = l->scale;
+    add_table(&table, "# ");
+    const bool right = gemm_scales_write(f, &scales) && fputs(gemm_text_part(&table), f) >= 0;
+    gemm_text_free(&table);
+    gemm_scales_free(&scales);
+    return right;
+}
+
+/* Writes it under another name, or nothing. 0, or an errno. */
+static int write_as(const char *temporary, bool nothing)
+{
+    FILE *f = fopen(temporary, "we");
+    if (!f) return errno;
+    errno = 0;
+    int error = nothing || (write_scales(f) && !fflush(f)) ? 0 : errno ? errno : EIO;
+    if (fclose(f) && !error) error = errno;
+    return error;
+}
+
+/* Writes it under another name and renames it, so that no reader sees half of it; or tries whether
+   that can be. NULL, or why not. */
+static const char *replace(const char *path, bool only_try)
+{
+    gemm_text temporary = {0};
+    gemm_text_add(&temporary, "%s.new-%ld", path, (long)getpid());
+    int error = gemm_text_whole(&temporary) ? write_as(temporary.at, only_try) : ENOMEM;
+    if (!error && !only_try && rename(temporary.at, path)) error = errno;
+    if ((error || only_try) && temporary.at) unlink(temporary.at);
+    gemm_text_free(&temporary);
+    return error ? strerror(error) : NULL;
+}
+
+const char *gemm_calibration_writable(const char *path)
+{
+    struct stat st;
+    if (!stat(path, &st) && !S_ISREG(st.st_mode)) return "it is no regular file";
+    return replace(path, true);
+}
+
+static void forget(void)
+{
+    for (layer *l = all.first, *next; l; l = next) {
+        next = l->next;
+        gemm_points_free(l->points);
+        free(l);
+    }
+    all.first = all.last = NULL;
+}
+
+static const char *write_locked(const char *path)
+{
+    if (!all.first) return "no convolution ran as a whole layer";
+    for (layer *l = all.first; l; l = l->next) choose(l);
+    const char *why = replace(path, false);
+    if (!why) print_table();
+    return why;
+}
+
+const char *gemm_calibration_write(const char *path)
+{
+    pthread_mutex_lock(&all.lock);
+    const char *why = all.child ? NULL : write_locked(path);
+    forget();
+    pthread_mutex_unlock(&all.lock);
+    return why;
+}

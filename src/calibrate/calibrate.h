@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Calibration for 8 bits: which layers of a network may run in int8, and with which steps.
+ *
+ * While a network runs in single precision, each convolution shows its input here. At the end the
+ * step of each layer's input is chosen, and a file is written (int8/scales.h): a line for each
+ * layer, in the order in which they first ran. Behind them the table for a reader, as comments.
+ *
+ * All functions may be called from several threads. A child of fork begins with nothing, and writes
+ * nothing.
+ */
+#ifndef GEMM_CALIBRATE_H
+#define GEMM_CALIBRATE_H
+
+#include "gemm_variant.h"
+
+/* A layer whose output has less signal to noise, in dB, stays in single precision. */
+extern const double gemm_least_snr;
+
+/* Shows the input of a convolution, with batch norm folded in; `norm`: it has one. Memory that is
+   missing leaves the layer in single precision. */
+void gemm_calibration_add(const conv_call *, bool norm);
+
+/* NULL, or why the file could not be written. The text is valid until the next call of strerror. */
+const char *gemm_calibration_writable(const char *path);
+
+/*
+ * Chooses the steps, writes the file and prints a table on stderr. Then everything is forgotten.
+ * Returns NULL, or why there is no file: it was not written, or no layer ran. A child of fork
+ * returns NULL.
+ */
+const char *gemm_calibration_write(const char *path);
+
+#endif

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The reference of a convolution in 8 bits: a direct sum over the taps of a filter. Whole numbers
+ * are exact, and each float behind them is rounded once in a known order, so the bound is less than
+ * the distance of two floats.
+ */
+#include "check/int8_check.h"
+
+#include "gemm_variant.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+
+static int8_t round_to_byte(float x, float inverse)
+{
+    const float y = x * inverse;
+    return (int8_t)(y < 127 ? y > -127 ? lrintf(y) : -127 : 127);
+}
+
+static void round_all(const float *x, size_t n, float inverse, int8_t *to)
+{
+    for (size_t i = 0; i < n; ++i) to[i] = round_to_byte(x[i], inverse);
+}
+
+/* Rounds a filter, and returns what its step stands for. */
+static float round_filter(const float *w, size_t n, int8_t *to)
+{
+    float most = 0;
+    for (size_t i = 0; i < n; ++i) most = fmaxf(most, fabsf(w[i]));
+    const bool usable = most > 0 && isfinite(127 / most);
+    round_all(w, n, usable ? 127 / most : 0, to);
+    return usable ? most / 127 : 0;
+}
+
+/* The sum at a place. `image` is channel 0 of the filter's group. */
+static int32_t sum_at(const conv_call *c, const int8_t *image, const int8_t *w, int y, int x)
+{
+    const int y0 = y * c->stride - c->pad, x0 = x * c->stride - c->pad;
+    int32_t sum = 0;
+    for (int k = 0; k < c->c / c->groups; ++k, image += (size_t)c->h * (size_t)c->w)
+        for (int i = y0; i < y0 + c->size; ++i)
+            for (int j = x0; j < x0 + c->size; ++j, ++w)
+                if (i >= 0 && i < c->h && j >= 0 && j < c->w)
+                    sum += image[(size_t)i * (size_t)c->w + (size_t)j] * *w;
+    return sum;
+}
+
+static float finish(const conv_call *c, int filter, int32_t sum, float step)
+{
+    const float scale = c->scale ? step * c->scale[filter] : step;
+    const float product = (float)sum * scale;
+    const float y = product + c->shift[filter];
+    if (y > 0 || c->activation == CONV_LINEAR) return y;
+    return c->activation == CONV_LEAKY ? .1f * y : 0;
+}
+
+static void compare_filter(const conv_call *c, const int8_t *image, const int8_t *w, float step,
+                           int n, int filter, gemm_error *worst)
+{
+    const float *actual = c->output + ((size_t)n * (size_t)c->n + (size_t)filter) *
+                                          (size_t)gemm_conv_places(c);
+    for (int j = 0; j < gemm_conv_places(c); ++j) {
+        const float y = finish(c, filter, sum_at(c, image, w, j / c->out_w, j % c->out_w), step);
+        const double bound = fabsf(y) * (FLT_EPSILON / 4) + FLT_MIN;
+        gemm_error_add(worst, y, bound, actual[j], n, filter, j);
+    }
+}
+
+int gemm_int8_compare(const conv_call *c, float scale, gemm_error *worst)
+{
+    const size_t taps = (size_t)gemm_conv_taps(c), area = (size_t)c->h * (size_t)c->w;
+    const size_t inputs = (size_t)c->batch * (size_t)c->c * area;
+    int8_t *image = malloc(inputs + taps), *w = image + inputs;
+    *worst = (gemm_error){.ratio = -1};
+    if (!image) return -1;
+    round_all(c->input, inputs, 1 / scale, image);
+    for (int filter = 0; filter < c->n; ++filter) {
+        const float step = round_filter(c->weights + (size_t)filter * taps, taps, w) * scale;
+        const size_t first = (size_t)(filter / (c->n / c->groups) * (c->c / c->groups));
+        for (int n = 0; n < c->batch; ++n)
+            compare_filter(c, image + ((size_t)n * (size_t)c->c + first) * area, w, step, n, filter,
+                           worst);
+    }
+    free(image);
+    return 0;
+}

@@ -1,0 +1,456 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A convolution in whole numbers from -127 to 127. The weights of a filter are w = step * q, with
+ * the step max |w| / 127. The input is x = SCALE * q, by the layer's scale. Both are rounded to
+ * nearest, and an input beyond 127 * SCALE is limited to it. So
+ *
+ *     output = activation(sum of q * q * (step * SCALE * scale) + shift)
+ *
+ * The image is rounded once, to quads of channels (isa/quads.h), with the pad around it. Columns of
+ * a stride S lie in S parts, because the taps of a filter then are shifts of one part:
+ *
+ *     quads of channels 0 to 3    row 0  | columns 0, S, 2 S ... | columns 1, S + 1 ... | ...
+ *                                 row 1  | ...
+ *     quads of channels 4 to 7    ...
+ *
+ * It is a product of matrices for each image and group: M filters, N places, K taps in quads. A
+ * chunk is a block of strips of B, all of K, by some panels of A. The strips are packed once and
+ * stay in L2. A is read through: a panel meets all strips of the block. A sum of K products stays
+ * in registers, so nothing is added twice.
+ */
+#include "packed/int8/int8.h"
+
+#include "int8/scales.h"
+#include "packed/chain/chain.h"
+#include "packed/conv/product.h"
+#include "packed/gemm/workspace.h"
+#include "packed/isa/quads.h"
+#include "packed/packed.h"
+#include "util/caches.h"
+#include "util/ints.h"
+#include "util/threads.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- sizes ---- */
+
+/* How a convolution lies in quads. */
+typedef struct layout {
+    const conv_call *c;
+    const gemm_quads *kernels;
+    int channels, filters;      /* of a group */
+    int planes, taps, quads;    /* of a group, of a filter in a plane, and their product */
+    int panels;                 /* of a group */
+    int rows, part;             /* of a plane, and quads of a part of a row */
+    size_t row, plane;          /* quads */
+} layout;
+
+static layout layout_of(const conv_call *c, const gemm_quads *kernels)
+{
+    layout l = {.c = c, .kernels = kernels, .channels = c->c / c->groups,
+                .filters = c->n / c->groups, .taps = c->size * c->size};
+    l.planes = ceil_div(l.channels, 4);
+    l.quads = l.planes * l.taps;
+    l.panels = ceil_div(l.filters, kernels->mr);
+    l.rows = (c->out_h - 1) * c->stride + c->size;
+    l.part = ceil_div((c->out_w - 1) * c->stride + c->size, c->stride);
+    l.row = (size_t)l.part * c->stride;
+    l.plane = l.row * l.rows;
+    return l;
+}
+
+/* ---- filters ---- */
+
+/* What is kept: rows of all panels of all groups, then the panels. */
+typedef struct filters {
+    float *step;                /* what a step of a filter stands for */
+    int32_t *start;             /* of sums: quads.h */
+    gemm_quad *panels;
+} filters;
+
+static int padded_rows(const layout *l)
+{
+    return l->c->groups * l->panels * l->kernels->mr;
+}
+
+static size_t filter_bytes(const layout *l)
+{
+    const size_t quads = (size_t)padded_rows(l) * (2 + (size_t)l->quads);
+    return round_up(quads * sizeof(gemm_quad), CACHE_LINE);
+}
+
+static filters filters_at(const layout *l, void *data)
+{
+    const int rows = padded_rows(l);
+    gemm_quad *const q = data;
+    return (filters){data, (int32_t *)(q + rows), q + 2 * (size_t)rows};
+}
+
+/* The largest |w|, or infinity where one is not finite. */
+static float largest(const float *w, int n)
+{
+    float most = 0;
+    for (int i = 0; i < n; ++i) {
+        if (!isfinite(w[i])) return INFINITY;
+        most = fabsf(w[i]) > most ? fabsf(w[i]) : most;
+    }
+    return most;
+}
+
+static int sum_of_bytes(gemm_quad q)
+{
+    int sum = 0;
+    for (int i = 0; i < 32; i += 8) sum += (int8_t)(q >> i & 255);
+    return sum;
+}
+
+/* Rounds a filter. Quads of its panel are `mr` apart. Returns false where a weight is not
+   finite. */
+static bool round_filter(const layout *l, const float *w, float *step, int32_t *start,
+                         gemm_quad *to)
+{
+    const float most = largest(w, l->channels * l->taps);
+    const float inverse = most > 0 && isfinite(127 / most) ? 127 / most : 0;
+    int sum = 0;
+    if (isinf(most)) return false;
+    *step = inverse > 0 ? most / 127 : 0;
+    for (int k = 0; k < l->planes; ++k) {
+        for (int tap = 0; tap < l->taps; ++tap, to += l->kernels->mr) {
+            for (int i = 0; i < min_int(4, l->channels - 4 * k); ++i)
+                *to |= gemm_quad_byte(w[(4 * k + i) * l->taps + tap], inverse) << 8 * i;
+            sum += sum_of_bytes(*to);
+        }
+    }
+    *start = l->kernels->offset ? -128 * sum : 0;
+    return true;
+}
+
+static bool round_filters(const layout *l, const filters *f)
+{
+    const int mr = l->kernels->mr;
+    for (int n = 0; n < l->c->n; ++n) {
+        const int m = n % l->filters, panel = n / l->filters * l->panels + m / mr;
+        const int row = panel * mr + m % mr;
+        gemm_quad *const to = f->panels + (size_t)panel * l->quads * mr + m % mr;
+        if (!round_filter(l, l->c->weights + (size_t)n * l->channels * l->taps, &f->step[row],
+                          &f->start[row], to))
+            return false;
+    }
+    return true;
+}
+
+static void free_filters(void *data)
+{
+    free(data);
+}
+
+/* The filters. *own: the caller frees it, because they are not kept. NULL: there is no memory, or a
+   weight is not finite. */
+static void *get_filters(const layout *l, gemm_kept *kept, void **own)
+{
+    void *data = gemm_kept_data(kept, free_filters);
+    if (data) return data;
+    if (kept) gemm_drop_kept(kept);
+    data = aligned_alloc(CACHE_LINE, filter_bytes(l));
+    if (!data) return NULL;
+    memset(data, 0, filter_bytes(l));
+    const filters f = filters_at(l, data);
+    if (!round_filters(l, &f)) {
+        free(data);
+        return NULL;
+    }
+    if (!gemm_keep(kept, data, filter_bytes(l), free_filters)) *own = data;
+    return data;
+}
+
+/* ---- the image ---- */
+
+typedef struct job {
+    layout l;
+    filters f;
+    float inverse;              /* 1 / SCALE */
+    gemm_quad *image;
+    float *scale, *shift;       /* of padded_rows */
+    int pieces, piece;          /* of a plane, and rows in one */
+    int strips, block;          /* of a product, and in a block */
+    int blocks, parts;          /* of a product; of its panels */
+} job;
+
+static void fill(gemm_quad *to, int n, gemm_quad zero)
+{
+    for (int i = 0; i < n; ++i) to[i] = zero;
+}
+
+/* A row of the image goes to a row of the plane: each column to the part of its remainder. */
+static void place_row(const layout *l, const gemm_quad *from, gemm_quad *row)
+{
+    const conv_call *c = l->c;
+    const int S = c->stride, n = min_int(c->w, (int)l->row - c->pad);
+    fill(row, (int)l->row, gemm_quads_zero(l->kernels));
+    if (S == 1 && n > 0) {
+        memcpy(row + c->pad, from, (size_t)n * sizeof *row);
+        return;
+    }
+    for (int s = 0; s < S; ++s) {
+        const int skip = (s - c->pad % S + S) % S;      /* columns before the part's first one */
+        gemm_quad *to = row + (size_t)s * l->part + (c->pad + skip) / S;
+        for (int i = skip; i < n; i += S) *to++ = from[i];
+    }
+}
+
+/* A chunk is some rows of a plane. Those inside of the image are rounded together, because a row
+   may be shorter than a vector. */
+static void round_piece(void *arg, int chunk, void *scratch)
+{
+    const job *j = arg;
+    const layout *l = &j->l;
+    const conv_call *c = l->c;
+    const int plane = chunk / j->pieces, first = chunk % j->pieces * j->piece;
+    const int end = min_int(l->rows, first + j->piece), k = plane % l->planes * 4;
+    const int y0 = max_int(first, c->pad), y1 = min_int(end, c->pad + c->h);
+    const size_t area = (size_t)c->h * c->w;
+    const float *x = c->input + ((size_t)(plane / l->planes) * l->channels + (size_t)k) * area;
+    gemm_quad *const to = j->image + (size_t)plane * l->plane;
+    const bool straight = c->stride == 1 && c->pad == 0 && l->row == (size_t)c->w &&
+                          l->rows <= c->h;
+    gemm_quad *const some = straight ? to + (size_t)first * l->row : scratch;
+    if (y0 < y1)
+        l->kernels->quantize((y1 - y0) * c->w, min_int(4, l->channels - k),
+                             x + (size_t)(y0 - c->pad) * c->w, area, j->inverse, some);
+    if (straight) return;
+    for (int r = first; r < end; ++r) {
+        gemm_quad *const row = to + (size_t)r * l->row;
+        if (r < y0 || r >= y1) fill(row, (int)l->row, gemm_quads_zero(l->kernels));
+        else place_row(l, some + (size_t)(r - y0) * c->w, row);
+    }
+}
+
+static int planes_of(const layout *l)
+{
+    return l->c->batch * l->c->groups * l->planes;
+}
+
+static int round_image(job *j, int threads)
+{
+    enum { PIECE = 16 * 1024 };     /* quads: fewer are rounded before a worker could help */
+    const layout *l = &j->l;
+    j->piece = min_int(l->rows, max_int(1, PIECE / max_int(l->c->w, (int)l->row)));
+    j->pieces = ceil_div(l->rows, j->piece);
+    const bool alone = (size_t)planes_of(l) * l->plane < PIECE;
+    return gemm_parallel(alone ? 1 : threads, planes_of(l) * j->pieces, round_piece, j);
+}
+
+/* ---- the product ---- */
+
+/* Where the quads of columns j0 .. j0+n of B lie in a plane. Returns the number of runs. */
+static int find_runs(const layout *l, int j0, int n, gemm_quads_run *runs)
+{
+    const conv_call *c = l->c;
+    int count = 0;
+    for (int at = 0; at < n; ++count) {
+        const int y = (j0 + at) / c->out_w, x = (j0 + at) % c->out_w;
+        const int length = min_int(c->out_w - x, n - at);
+        runs[count] = (gemm_quads_run){(size_t)y * c->stride * l->row + x, at, length};
+        at += length;
+        /* rows without a gap between them are one run */
+        if (count && (size_t)l->row == (size_t)c->out_w && c->stride == 1)
+            runs[--count].n += length;
+    }
+    return count;
+}
+
+enum { MOST_TAPS = 121 };       /* 11 x 11 */
+
+static void find_taps(const layout *l, size_t *taps)
+{
+    const int size = l->c->size, S = l->c->stride;
+    for (int i = 0; i < l->taps; ++i) {
+        const int y = i / size, x = i % size;
+        taps[i] = (size_t)y * l->row + (size_t)(x % S) * l->part + x / S;
+    }
+}
+
+/* Quads from strip to strip of a block. */
+static size_t strip_quads(const layout *l)
+{
+    return round_up((size_t)l->quads * l->kernels->nr + GEMM_QUADS_SLACK, LINE_FLOATS);
+}
+
+static void pack_strip(const job *j, int product, int strip, gemm_quad *to)
+{
+    const layout *l = &j->l;
+    const int nr = l->kernels->nr, j0 = strip * nr;
+    const int n = min_int(nr, gemm_conv_places(l->c) - j0);
+    gemm_quads_run runs[GEMM_QUADS_MOST_NR];
+    size_t taps[MOST_TAPS];
+    find_taps(l, taps);
+    const gemm_quads_pack p = {
+        .first = j->image + (size_t)product * l->planes * l->plane, .plane = l->plane,
+        .planes = l->planes, .taps = l->taps, .tap = taps,
+        .runs = find_runs(l, j0, n, runs), .run = runs};
+    l->kernels->pack(&p, to);
+}
+
+/* Panel `i` of a product by a strip, which lies at `b`. */
+static void multiply_tile(const job *j, int product, int i, int strip, const gemm_quad *b)
+{
+    const layout *l = &j->l;
+    const conv_call *c = l->c;
+    const int mr = l->kernels->mr, nr = l->kernels->nr, places = gemm_conv_places(c);
+    const size_t panel = (size_t)(product % c->groups) * l->panels + i, row = panel * mr;
+    const gemm_quads_tile t = {
+        .quads = l->quads, .a = j->f.panels + row * l->quads, .b = b,
+        .rows = min_int(mr, l->filters - i * mr), .cols = min_int(nr, places - strip * nr),
+        .start = j->f.start + row, .scale = j->scale + row, .shift = j->shift + row,
+        .slope = packed_slope(c->activation),
+        .c = c->output + ((size_t)product * l->filters + (size_t)i * mr) * places + strip * nr,
+        .ldc = (size_t)places};
+    l->kernels->tile(&t);
+}
+
+/* A chunk is a block of strips by a part of the panels. */
+static void multiply(void *arg, int chunk, void *scratch)
+{
+    const job *j = arg;
+    const layout *l = &j->l;
+    const int part = chunk % j->parts, block = chunk / j->parts % j->blocks;
+    const int product = chunk / j->parts / j->blocks;
+    const int first = (int)((long long)l->panels * part / j->parts);
+    const int end = (int)((long long)l->panels * (part + 1) / j->parts);
+    const int strip = block * j->block, count = min_int(j->block, j->strips - strip);
+    gemm_quad *const b = scratch;
+    for (int s = 0; s < count; ++s) pack_strip(j, product, strip + s, b + s * strip_quads(l));
+    for (int i = first; i < end; ++i)
+        for (int s = 0; s < count; ++s)
+            multiply_tile(j, product, i, strip + s, b + s * strip_quads(l));
+}
+
+/* The strips of a block: as many as leave room in L2 for a panel of A. Where a layer has many,
+   there are blocks for all threads. */
+static int most_strips(const job *j, int threads, int chunks)
+{
+    enum { FEW = 2 };
+    const size_t strip = strip_quads(&j->l) * sizeof(gemm_quad), l2 = gemm_find_caches()->l2;
+    const int fit = max_int(1, (int)((l2 - l2 / 4) / strip));
+    const int room = (int)(GEMM_SCRATCH_BYTES / strip);
+    const int each = threads > 1 ? max_int(FEW, j->strips / chunks) : j->strips;
+    return min_int(min_int(fit, room), each);
+}
+
+/* Threads take whole blocks. Where these are few, they share the panels of a block too. */
+static int multiply_all(job *j, int threads)
+{
+    enum { CHUNKS = 4 };        /* for each thread, so that none waits long at the end */
+    const layout *l = &j->l;
+    const int products = l->c->batch * l->c->groups;
+    threads = packed_product_threads(l->c, threads);
+    j->strips = ceil_div(gemm_conv_places(l->c), l->kernels->nr);
+    const int chunks = ceil_div(CHUNKS * threads, products);
+    j->block = even_step(j->strips, most_strips(j, threads, chunks), 1);
+    j->blocks = ceil_div(j->strips, j->block);
+    j->parts = threads == 1 ? 1 : min_int(l->panels, ceil_div(chunks, j->blocks));
+    return gemm_parallel(threads, products * j->blocks * j->parts, multiply, j);
+}
+
+/* What a sum is multiplied by, and what is added, in the order of the rows of A. */
+static void make_scales(const job *j, float scale)
+{
+    const layout *l = &j->l;
+    const conv_call *c = l->c;
+    for (int n = 0; n < c->n; ++n) {
+        const int row = n / l->filters * l->panels * l->kernels->mr + n % l->filters;
+        const float both = j->f.step[row] * scale;
+        j->scale[row] = c->scale ? both * c->scale[n] : both;
+        j->shift[row] = c->shift[n];
+    }
+}
+
+/* ---- the row of the table ---- */
+
+/* Memory of a call: the image with what a copy reads behind it, the scales and shifts. */
+static size_t image_quads(const layout *l)
+{
+    return round_up((size_t)planes_of(l) * l->plane + GEMM_QUADS_SLACK, LINE_FLOATS);
+}
+
+static int convolve(job *j, float scale, int threads)
+{
+    const layout *l = &j->l;
+    const size_t rows = (size_t)padded_rows(l);
+    packed_workspace *w = packed_take_workspace(image_quads(l) + 2 * rows);
+    if (!w) return -1;
+    j->image = (gemm_quad *)w->data;
+    j->scale = w->data + image_quads(l);
+    j->shift = j->scale + rows;
+    make_scales(j, scale);
+    const int no_memory = round_image(j, threads) || multiply_all(j, threads);
+    packed_give_workspace(w);
+    return no_memory;
+}
+
+/* A strip, and a row of the image. */
+static bool fits_scratch(const layout *l)
+{
+    const size_t most = GEMM_SCRATCH_BYTES / sizeof(gemm_quad);
+    return strip_quads(l) <= most && (size_t)l->c->w <= most && l->row <= most;
+}
+
+/* A 1x1 layer with few channels or filters waits for its image. To round that would only cost
+   time. */
+static bool is_bound_by_image(const layout *l)
+{
+    enum { FEW = 16 };
+    return l->taps == 1 && (l->channels <= FEW || l->filters <= FEW);
+}
+
+/*
+ * Whether the convolution goes in 8 bits. A layer of the picture's channels waits for memory, and
+ * its first rounding would cost the most. Where a filter sees few channels, or meets one place,
+ * there is no product of matrices.
+ */
+static bool fits(const layout *l, const gemm_scale *scale, const char *way)
+{
+    enum { FEW = 4, MOST_STRIDE = 8 };
+    const conv_call *c = l->c;
+    return scale && scale->scale > 0 && !way && c->activation != CONV_LOGISTIC &&
+           l->channels > FEW && l->filters > FEW && !is_bound_by_image(l) && l->taps <= MOST_TAPS &&
+           c->stride <= MOST_STRIDE && !gemm_conv_is_dots(c) &&
+           gemm_conv_taps(c) <= GEMM_INT8_MOST_K && fits_scratch(l);
+}
+
+gemm_status gemm_int8(const gemm_call *c, const gemm_context *context, const void *params)
+{
+    (void)params;
+    return gemm_packed(c, context, NULL);
+}
+
+gemm_status gemm_int8_conv(const conv_call *c, const gemm_context *context, const void *params)
+{
+    job j = {.l = layout_of(c, params ? params : gemm_quads_find(context->isa))};
+    if (!fits(&j.l, context->scale, context->way)) return gemm_packed_conv(c, context, NULL);
+    if (c->pool) return GEMM_DECLINED;
+    void *own = NULL, *data = get_filters(&j.l, context->kept, &own);
+    if (!data) return gemm_packed_conv(c, context, NULL);
+    j.f = filters_at(&j.l, data);
+    j.inverse = 1 / context->scale->scale;
+    const int no_memory = convolve(&j, context->scale->scale, context->threads);
+    free(own);
+    if (no_memory) return GEMM_DECLINED;
+    context->note->scale = context->scale;
+    strcpy(context->note->algorithm, "int8");
+    return GEMM_DONE;
+}
+
+gemm_status gemm_int8_chain(const conv_call *c, int count, const layer_call *shortcut,
+                            const gemm_context *context, const void *params)
+{
+    const gemm_quads *kernels = params ? params : gemm_quads_find(context->isa);
+    for (int i = 0; i < count; ++i) {
+        const layout l = layout_of(&c[i], kernels);
+        const gemm_scale *scale = context->chain_scales ? context->chain_scales[i] : NULL;
+        if (fits(&l, scale, context->way)) return GEMM_DECLINED;
+    }
+    return gemm_packed_chain(c, count, shortcut, context, NULL);
+}

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Products of matrices of whole numbers from -127 to 127, with sums in 32 bits.
+ *
+ * A quad is four of them that follow each other along K, one byte each, the first one in the lowest
+ * byte. An M x N x K product is an M x N x K / 4 product of quads. Where K is no multiple of 4, A
+ * has zeroes:
+ *
+ *     a panel of A    quads of mr rows, then the next four of K    | a[0] a[1] ... | a[0] ...
+ *     a strip of B    quads of nr columns, then the next four      | b[0] b[1] ... | b[0] ...
+ *
+ * Sums are exact as long as K is at most 2^17, so all micro-kernels give the same whole numbers.
+ * The float that follows, sum * scale + shift, rounds after each operation: it is never fused. So
+ * its bits are the same too.
+ *
+ * x86's dot product has a factor without a sign. Bytes of B are then b + 128 (`offset`), and sums
+ * start at -128 times the sum of the row of A. They wrap on their way and end right.
+ */
+#ifndef GEMM_QUADS_H
+#define GEMM_QUADS_H
+
+#include "packed/isa/ukernel.h"
+
+#include <string.h>
+
+typedef uint32_t gemm_quad;
+
+enum {
+    GEMM_QUADS_MOST_MR = 8, GEMM_QUADS_MOST_NR = 48,
+    GEMM_QUADS_SLACK = 16       /* a copy may read and write so many quads behind its end */
+};
+
+/* A tile of the product, and what becomes of it. */
+typedef struct gemm_quads_tile {
+    int quads;                  /* of K */
+    const gemm_quad *a, *b;     /* a panel, a strip */
+    int rows, cols;             /* 1 to mr, 1 to nr: others are computed and not written */
+    const int32_t *start;       /* mr: the first value of the sums of a row */
+    const float *scale, *shift; /* mr */
+    float slope;                /* y > 0 ? y : slope * y for y = sum * scale + shift */
+    float *c;                   /* rows are ldc apart */
+    size_t ldc;
+    int32_t *sums;              /* NULL, or the sums are written here and not to c */
+} gemm_quads_tile;
+
+/* Columns of a strip whose quads follow each other in a plane. */
+typedef struct gemm_quads_run {
+    size_t from;                /* the place in the plane */
+    int to, n;                  /* the column, and how many */
+} gemm_quads_run;
+
+/* A strip of B from planes: the quads of four channels. Row (plane, tap) of the strip has the
+   runs, shifted by tap. */
+typedef struct gemm_quads_pack {
+    const gemm_quad *first;     /* plane */
+    size_t plane;               /* quads between two planes */
+    int planes, taps, runs;
+    const size_t *tap;
+    const gemm_quads_run *run;
+} gemm_quads_pack;
+
+/* The micro-kernels of an instruction set for quads. */
+typedef struct gemm_quads {
+    const char *name;
+    const gemm_ukernel *base;   /* GEMM_ISA names it */
+    int mr, nr;
+    bool offset;                /* bytes of B are b + 128 */
+    void (*tile)(const gemm_quads_tile *);
+    /* quads[j] has the bytes of x * inverse, rounded to nearest and limited to -127 .. 127, for
+       1 to 4 rows of x that are `ld` apart. Other bytes stand for 0. NaN becomes 127. */
+    void (*quantize)(int n, int rows, const float *x, size_t ld, float inverse, gemm_quad *quads);
+    /* Writes rows of nr quads, and up to GEMM_QUADS_SLACK behind the last one. */
+    void (*pack)(const gemm_quads_pack *, gemm_quad *strip);
+    bool (*supported)(void);    /* by the processor and the system it runs on */
+} gemm_quads;
+
+/* All of this binary, fastest first; the last one runs on every processor. NULL at the end. */
+extern const gemm_quads *const gemm_quads_all[];
+
+/* The fastest that this processor runs and that needs no more than the micro-kernels u. */
+const gemm_quads *gemm_quads_find(const gemm_ukernel *u);
+
+/* The byte of x * inverse. Adding 1.5 * 2^23 leaves the rounded number in the lowest bits. */
+INLINE gemm_quad gemm_quad_byte(float x, float inverse)
+{
+    gemm_quad bits;
+    float y = x * inverse;
+    y = y < 127 ? y : 127;
+    y = y > -127 ? y : -127;
+    y += 0x1.8p23f;
+    memcpy(&bits, &y, sizeof bits);
+    return bits & 255;
+}
+
+/* A quad of zeroes, as B has it. */
+INLINE gemm_quad gemm_quads_zero(const gemm_quads *q)
+{
+    return q->offset ? 0x80808080 : 0;
+}
+
+#endif

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT */
+/* Quads by AVX512_VNNI: 8 x 48. 24 sums + 3 of B + 1 of A = 28 of 32 registers; 11 loads for 24 dot
+   products. */
+#if defined(__x86_64__)
+#include <immintrin.h>
+#include <stdint.h>
+
+#define ISA avx512_int8
+#define BASE gemm_ukernel_avx512
+#define VL 16
+#define NV 3
+#define MR 8
+#define OFFSET true
+
+typedef int32_t vint __attribute__((vector_size(VL * sizeof(int32_t))));
+#define vint_set(x) (vint)_mm512_set1_epi32(x)
+
+#define STEP(c, a, b, nv)                                                                          \
+    {                                                                                              \
+        __m512i column[NV];                                                                        \
+        _Pragma("GCC unroll 8") for (int v = 0; v < nv; ++v) column[v] =                           \
+            _mm512_loadu_si512(b + v * VL);                                                        \
+        _Pragma("GCC unroll 8") for (int i = 0; i < MR; ++i) {                                     \
+            const __m512i row = _mm512_set1_epi32((int)a[i]);                                      \
+            _Pragma("GCC unroll 8") for (int v = 0; v < nv; ++v) c[i][v] =                         \
+                (vint)_mm512_dpbusd_epi32((__m512i)c[i][v], column[v], row);                       \
+        }                                                                                          \
+    }
+
+static _Bool quads_supported(void)
+{
+    return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+           __builtin_cpu_supports("avx512vnni");
+}
+
+#include "packed/isa/ukernel_quads.h"
+#endif

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT */
+/* Quads by AVX-VNNI, of processors without AVX-512: 4 x 24. 12 sums + 3 of B + 1 of A = all 16
+   registers. */
+#if defined(__x86_64__)
+#include <cpuid.h>
+#include <immintrin.h>
+#include <stdint.h>
+
+#define ISA avxvnni_int8
+#define BASE gemm_ukernel_avx2
+#define VL 8
+#define NV 3
+#define MR 4
+#define OFFSET true
+
+typedef int32_t vint __attribute__((vector_size(VL * sizeof(int32_t))));
+#define vint_set(x) (vint)_mm256_set1_epi32(x)
+
+#define STEP(c, a, b, nv)                                                                          \
+    {                                                                                              \
+        __m256i column[NV];                                                                        \
+        _Pragma("GCC unroll 8") for (int v = 0; v < nv; ++v) column[v] =                           \
+            _mm256_loadu_si256((const __m256i *)(b + v * VL));                                     \
+        _Pragma("GCC unroll 8") for (int i = 0; i < MR; ++i) {                                     \
+            const __m256i row = _mm256_set1_epi32((int)a[i]);                                      \
+            _Pragma("GCC unroll 8") for (int v = 0; v < nv; ++v) c[i][v] =                         \
+                (vint)_mm256_dpbusd_avx_epi32((__m256i)c[i][v], column[v], row);                   \
+        }                                                                                          \
+    }
+
+/* clang 14 knows no name for it. */
+static _Bool quads_supported(void)
+{
+    enum { AVX_VNNI = 1 << 4 };
+    unsigned a = 0, b, c, d;
+    return __builtin_cpu_supports("avx2") && __get_cpuid_count(7, 1, &a, &b, &c, &d) &&
+           (a & AVX_VNNI);
+}
+
+#include "packed/isa/ukernel_quads.h"
+#endif

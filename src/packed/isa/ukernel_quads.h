@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The micro-kernels for quads, written once. The file that includes this one defines:
+ *
+ *   ISA, BASE       the name, and the gemm_ukernel that GEMM_ISA names
+ *   VL, NV, MR      lanes of a vector, vectors of a strip, rows of a panel
+ *   OFFSET          whether bytes of B are b + 128
+ *   vint, vint_set(x)   a vector of VL int32_t, as gcc and clang know them
+ *   STEP(c, a, b, nv)   adds the products of one quad of K to c[MR][nv]
+ *   quads_supported()
+ *
+ * The registers of a tile: MR * NV sums, NV vectors of B, one of A.
+ */
+#include "packed/isa/quads.h"
+
+#define NR (NV * VL)
+#define AHEAD 8                 /* a strip comes from L2: 8 steps are longer than its latency */
+#define JOINED(a, b) a##b
+#define JOIN(a, b) JOINED(a, b)
+#define TEXT_OF(x) #x
+#define TEXT(x) TEXT_OF(x)
+
+typedef float floats __attribute__((vector_size(VL * sizeof(float))));
+
+/* Row i of a tile from its sums. Each operation rounds: see quads.h. */
+INLINE floats finish(const gemm_quads_tile *t, int i, vint sums)
+{
+    floats y = __builtin_convertvector(sums, floats) * t->scale[i];
+    y = y + t->shift[i];
+    const vint above = y > 0;
+    const floats below = y * t->slope;
+    return (floats)(((vint)y & above) | ((vint)below & ~above));
+}
+
+/* Writes VL columns of row i, from column j on; with n, the first n of them. */
+INLINE void write_part(const gemm_quads_tile *t, int i, int j, vint sums, size_t n)
+{
+    if (t->sums) {
+        memcpy(t->sums + (size_t)i * t->ldc + j, &sums, n * sizeof *t->sums);
+    } else {
+        const floats y = finish(t, i, sums);
+        memcpy(t->c + (size_t)i * t->ldc + j, &y, n * sizeof *t->c);
+    }
+}
+
+INLINE void compute(const gemm_quads_tile *t, const int nv)
+{
+    vint c[MR][NV];
+    const gemm_quad *a = t->a, *b = t->b;
+#pragma GCC unroll 8
+    for (int i = 0; i < MR; ++i)
+#pragma GCC unroll 8
+        for (int v = 0; v < nv; ++v) c[i][v] = vint_set(t->start[i]);
+    for (int p = 0; p < t->quads; ++p, a += MR, b += NR) {
+#pragma GCC unroll 8
+        for (int v = 0; v < nv; ++v) __builtin_prefetch(b + AHEAD * NR + v * VL);
+        STEP(c, a, b, nv);
+    }
+    const size_t last = (size_t)(t->cols - (nv - 1) * VL);
+#pragma GCC unroll 8
+    for (int i = 0; i < MR; ++i) {
+        if (i == t->rows) return;
+#pragma GCC unroll 8
+        for (int v = 0; v < nv - 1; ++v) write_part(t, i, v * VL, c[i][v], VL);
+        if (last == VL) write_part(t, i, (nv - 1) * VL, c[i][nv - 1], VL);
+        else write_part(t, i, (nv - 1) * VL, c[i][nv - 1], last);
+    }
+}
+
+static void tile(const gemm_quads_tile *t)
+{
+#if NV > 2
+    if (t->cols > 2 * VL) { compute(t, 3); return; }
+#endif
+#if NV > 1
+    if (t->cols > VL) { compute(t, 2); return; }
+#endif
+    compute(t, 1);
+}
+
+static void quantize(int n, int rows, const float *x, size_t ld, float inverse,
+                     gemm_quad *restrict quads)
+{
+    const gemm_quad flip = OFFSET ? 0x80808080 : 0;
+    if (rows == 4) {
+        for (int j = 0; j < n; ++j)
+            quads[j] = (gemm_quad_byte(x[j], inverse) | gemm_quad_byte(x[ld + j], inverse) << 8 |
+                        gemm_quad_byte(x[2 * ld + j], inverse) << 16 |
+                        gemm_quad_byte(x[3 * ld + j], inverse) << 24) ^ flip;
+        return;
+    }
+    for (int j = 0; j < n; ++j) {
+        gemm_quad q = 0;
+        for (int i = 0; i < rows; ++i) q |= gemm_quad_byte(x[i * ld + j], inverse) << 8 * i;
+        quads[j] = q ^ flip;
+    }
+}
+
+/* Whole pieces: the rest of the last one is overwritten, by the next run or row, or is slack. */
+static void pack(const gemm_quads_pack *p, gemm_quad *strip)
+{
+    enum { PIECE = VL < 16 ? VL : 16 };
+    for (int k = 0; k < p->planes; ++k) {
+        for (int i = 0; i < p->taps; ++i, strip += NR) {
+            const gemm_quad *plane = p->first + (size_t)k * p->plane + p->tap[i];
+            for (int r = 0; r < p->runs; ++r) {
+                const gemm_quads_run run = p->run[r];
+                for (int j = 0; j < run.n; j += PIECE)
+                    memcpy(strip + run.to + j, plane + run.from + j, PIECE * sizeof *strip);
+            }
+        }
+    }
+}
+
+extern const gemm_quads JOIN(gemm_quads_, ISA);
+const gemm_quads JOIN(gemm_quads_, ISA) = {
+    .name = TEXT(ISA), .base = &BASE, .mr = MR, .nr = NR, .offset = OFFSET, .tile = tile,
+    .quantize = quantize, .pack = pack, .supported = quads_supported,
+};

@@ -1,0 +1,418 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Calibration for 8 bits: where to clip distributions that are known, what the output of a layer
+ * loses, which way to clip is kept, and the file.
+ *
+ *   percentile    of numbers in order
+ *   least error   of a Laplace distribution: 9.89 times its width, as R. Banner et al. computed it
+ *                 ("Post training 4-bit quantization", 2019, table of ACIQ). Of others: the clip
+ *                 that a search on the numbers themselves finds
+ *   range         values that grow, shrink, are tiny, huge or no numbers
+ *   snr           the whole output, by separate loops in double precision
+ *   method        rare outliers that nothing reads: a percentile. Outliers that matter: the error
+ *   file          each kind of layer, read back; a folder that is not there; a child of fork
+ */
+#include "calibrate/calibrate.h"
+#include "calibrate/histogram.h"
+#include "calibrate/points.h"
+#include "common/random.h"
+#include "int8/scales.h"
+#include "support/conv_shape.h"
+#include "support/report.h"
+
+#include <float.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static void *get(size_t bytes)
+{
+    void *p = calloc(1, bytes);
+    if (!p) abort();
+    return p;
+}
+
+static gemm_histogram *histogram_of(const float *x, size_t n)
+{
+    gemm_histogram *h = get(sizeof *h);
+    if (!gemm_histogram_add(h, x, n)) abort();
+    return h;
+}
+
+static bool is_near(double x, double expected, double tolerance)
+{
+    return fabs(x - expected) <= tolerance * fabs(expected);
+}
+
+/* ---- percentile ---- */
+
+static void test_percentile(void)
+{
+    enum { N = 10000 };
+    float *x = get(N * sizeof *x);
+    for (int i = 0; i < N; ++i) x[i] = i % 2 ? (float)(i + 1) : -(float)(i + 1);
+    gemm_histogram *h = histogram_of(x, N);
+    const double width = 16384. / GEMM_BINS;
+    const char *wrong = NULL;
+    if (fabs(gemm_histogram_percentile(h, .999) - 9990) > width) wrong = "99.9 %";
+    if (fabs(gemm_histogram_percentile(h, .5) - 5000) > width) wrong = "50 %";
+    if (gemm_histogram_percentile(h, 1) != N) wrong = "100 %";
+    report_judged("percentile", wrong);
+    free(h);
+    free(x);
+}
+
+/* ---- least error ---- */
+
+/* The mean of the squared errors, of the numbers themselves. */
+static double error_of(const float *x, int n, double clip)
+{
+    const double step = clip / GEMM_INT8_MOST;
+    double sum = 0;
+    for (int i = 0; i < n; ++i) {
+        const double size = fabs((double)x[i]);
+        const double number = floor(size / step + .5);
+        const double error = size - step * (number < GEMM_INT8_MOST ? number : GEMM_INT8_MOST);
+        sum += error * error;
+    }
+    return sum / n;
+}
+
+/* Whether no clip of a search is better by more than 2 %. */
+static bool is_best(const float *x, int n, double clip, double most)
+{
+    const double error = error_of(x, n, clip);
+    for (double other = most; other > most / 30; other *= .97)
+        if (error > 1.02 * error_of(x, n, other)) return false;
+    return true;
+}
+
+/* The quantiles of distributions, so no luck is in them. */
+static float uniform(double part)
+{
+    return (float)(2 * part - 1);
+}
+
+static float laplace(double part)
+{
+    return (float)(part < .5 ? log(2 * part) : -log(2 - 2 * part));
+}
+
+static float rectified(double part)
+{
+    return part < .5 ? 0 : laplace(part);
+}
+
+/* 1 of 5000 is 20 times as large as the others may be. */
+static float with_outliers(double part)
+{
+    return part > .9998 ? 20 : uniform(part);
+}
+
+static void test_least_error(const char *name, float quantile(double), double expected)
+{
+    enum { N = 200000 };
+    float *x = get(N * sizeof *x);
+    for (int i = 0; i < N; ++i) x[i] = quantile((i + .5) / N);
+    gemm_histogram *h = histogram_of(x, N);
+    const double clip = gemm_histogram_least_error(h);
+    if (!is_best(x, N, clip, h->most))
+        report_fail(name, "another clip than %g has less error", clip);
+    else if (!is_near(clip, expected, .06))
+        report_fail(name, "the clip is %g, expected %g", clip, expected);
+    else
+        report_pass(name);
+    free(h);
+    free(x);
+}
+
+/* ---- range ---- */
+
+static uint64_t count_of(const gemm_histogram *h)
+{
+    uint64_t sum = 0;
+    for (int i = 0; i < GEMM_BINS; ++i) sum += h->bins[i];
+    return sum;
+}
+
+static void test_range(void)
+{
+    static const float grows[] = {0, 1e-42f, -1e-20f, 1, -2, 3, 4, -100, 1e10f, -FLT_MAX};
+    static const float bad[] = {1, NAN, INFINITY, -INFINITY};
+    enum { N = sizeof grows / sizeof *grows };
+    gemm_histogram *up = get(sizeof *up), *down = get(sizeof *down);
+    gemm_histogram *at_once = histogram_of(grows, N);
+    const char *wrong = NULL;
+    for (int i = 0; i < N; ++i) {
+        gemm_histogram_add(up, &grows[i], 1);
+        gemm_histogram_add(down, &grows[N - 1 - i], 1);
+        if (count_of(up) != (uint64_t)i + 1) wrong = "a value is lost";
+        if (!(up->range > up->most)) wrong = "the range does not hold the largest value";
+    }
+    if (memcmp(up, at_once, sizeof *up)) wrong = "other bins where values grow";
+    if (memcmp(down, at_once, sizeof *down)) wrong = "other bins where values shrink";
+    for (int i = 1; i < 4; ++i) {
+        const float pair[] = {bad[0], bad[i]};
+        if (gemm_histogram_add(down, pair, 2)) wrong = "a value that is not finite is taken";
+    }
+    if (memcmp(down, up, sizeof *up)) wrong = "something of a refused array is counted";
+    report_judged("range", wrong);
+    free(up);
+    free(down);
+    free(at_once);
+}
+
+/* ---- layers ---- */
+
+static conv_call make_conv(const conv_shape *s, conv_activation activation, uint64_t seed)
+{
+    conv_call c = conv_shape_make(s, activation);
+    rng r = rng_make(seed, 0);
+    conv_shape_fill(&c, &r);
+    return c;
+}
+
+static size_t inputs_of(const conv_call *c)
+{
+    return (size_t)(c->batch * c->c * c->h * c->w);
+}
+
+static double round_clipped(double x, double step)
+{
+    const double number = nearbyint(x / step);
+    return step * (number > 127 ? 127 : number < -127 ? -127 : number);
+}
+
+/* An output of a layer with one group; with a step above 0: in 8 bits. */
+static double output_of(const conv_call *c, int image, int filter, int oy, int ox, double step)
+{
+    const int taps = c->c * c->size * c->size;
+    const float *weights = c->weights + filter * taps;
+    double most = 0, sum = 0;
+    for (int i = 0; i < taps; ++i) most = fmax(most, fabs((double)weights[i]));
+    for (int k = 0; k < c->c; ++k) {
+        for (int i = 0; i < c->size * c->size; ++i) {
+            const int y = oy * c->stride - c->pad + i / c->size;
+            const int x = ox * c->stride - c->pad + i % c->size;
+            if (y < 0 || y >= c->h || x < 0 || x >= c->w) continue;
+            const double in = c->input[((image * c->c + k) * c->h + y) * c->w + x];
+            const double w = weights[k * c->size * c->size + i];
+            sum += step > 0 ? round_clipped(in, step) * round_clipped(w, most / 127) : in * w;
+        }
+    }
+    const double z = (c->scale ? c->scale[filter] : 1) * sum + c->shift[filter];
+    return c->activation == CONV_LEAKY ? (z > 0 ? z : .1 * z) : z;
+}
+
+static double snr_of(const conv_call *c, double step)
+{
+    double signal = 0, noise = 0;
+    for (int i = 0; i < c->batch * c->n * c->out_h * c->out_w; ++i) {
+        const int x = i % c->out_w, y = i / c->out_w % c->out_h;
+        const int filter = i / c->out_w / c->out_h % c->n, image = i / c->out_w / c->out_h / c->n;
+        const double exact = output_of(c, image, filter, y, x, 0);
+        const double error = output_of(c, image, filter, y, x, step) - exact;
+        signal += exact * exact;
+        noise += error * error;
+    }
+    return 10 * log10(signal / noise);
+}
+
+/* So few points that all of them are taken. */
+static void test_snr(void)
+{
+    static const conv_shape shapes[] = {{"snr-1x1", 1, 1, 40, 5, 6, 17, 1, 1, 0},
+                                        {"snr-3x3", 1, 1, 20, 7, 6, 9, 3, 1, 1},
+                                        {"snr-3x3/2", 2, 1, 11, 9, 9, 12, 3, 2, 1},
+                                        {"snr-dots", 1, 1, 90, 1, 1, 33, 1, 1, 0}};
+    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; ++i) {
+        conv_call c = make_conv(&shapes[i], i % 2 ? CONV_LINEAR : CONV_LEAKY, 100 + i);
+        gemm_points *p = gemm_points_make(&c);
+        if (!p) abort();
+        gemm_points_add(p, &c);
+        const char *wrong = NULL;
+        for (double clip = .3; clip < 5; clip *= 2) {
+            const double snr = gemm_points_snr(p, (float)(clip / 127));
+            if (fabs(snr - snr_of(&c, clip / 127)) > .05) wrong = "it is not that of the output";
+        }
+        report_judged(shapes[i].name, wrong);
+        gemm_points_free(p);
+        conv_shape_free(&c);
+    }
+}
+
+/* ---- the file ---- */
+
+static char folder[] = "/tmp/test_calibration.XXXXXX", path[64];
+
+/* The layers of the file. */
+static gemm_scales read_file(void)
+{
+    gemm_scales s;
+    char why[GEMM_SCALES_WHY];
+    if (!gemm_scales_read(path, &s, why)) printf("# %s\n", why);
+    return s;
+}
+
+/* Writes the file, and no table into what a person reads. NULL, or why not. */
+static const char *write_file(void)
+{
+    fflush(stderr);
+    const int own = dup(STDERR_FILENO);
+    if (own < 0 || !freopen("/dev/null", "w", stderr)) abort();
+    const char *why = gemm_calibration_write(path);
+    fflush(stderr);
+    dup2(own, STDERR_FILENO);
+    close(own);
+    return why;
+}
+
+/* Returns the fingerprint of the weights. */
+static uint64_t add(const conv_shape *s, conv_activation activation, bool norm, uint64_t seed)
+{
+    conv_call c = make_conv(s, activation, seed);
+    const uint64_t weights = gemm_scales_fingerprint(&c);
+    gemm_calibration_add(&c, norm);
+    conv_shape_free(&c);
+    return weights;
+}
+
+static const conv_shape middle = {"", 1, 1, 16, 12, 12, 24, 3, 1, 1};
+
+/* What is wrong with a line of a layer like `middle`, or of one that stays; or NULL. */
+static const char *judge_line(const gemm_scale *l, bool stays)
+{
+    if (stays != !(l->scale > 0)) return "a layer of the wrong kind stays";
+    if (stays) return l->method == GEMM_SCALE_UNKNOWN ? NULL : "a layer that stays has a method";
+    if (l->method == GEMM_SCALE_UNKNOWN) return "a layer has no method";
+    /* Uniform from -1 to 1. */
+    if (!is_near((double)l->scale, 1 / 127., .02)) return "the scale is not that of the input";
+    return (double)l->snr >= gemm_least_snr && l->snr < 60 ? NULL : "the signal to noise is odd";
+}
+
+static void test_file(void)
+{
+    static const conv_shape picture = {"", 1, 1, 3, 12, 12, 8, 3, 1, 1};
+    static const conv_shape boxes = {"", 1, 1, 16, 12, 12, 18, 1, 1, 0};
+    static const conv_shape depthwise = {"", 1, 8, 8, 12, 12, 8, 3, 1, 1};
+    static const conv_shape groups = {"", 1, 2, 8, 12, 12, 8, 3, 1, 1};
+    static const bool stays[] = {true, false, true, true, false, true, false};
+    enum { LAYERS = sizeof stays / sizeof *stays };
+    const char *wrong = NULL;
+    uint64_t second = 0;
+    for (int i = 0; i < 2; ++i) {       /* two pictures */
+        add(&picture, CONV_LEAKY, true, 1);
+        second = add(&middle, CONV_LEAKY, true, 2);
+        add(&depthwise, CONV_LEAKY, true, 3);
+        add(&groups, CONV_LEAKY, true, 4);
+        add(&middle, CONV_LINEAR, true, 5);
+        add(&boxes, CONV_LINEAR, false, 6);
+        add(&boxes, CONV_LEAKY, false, 7);
+    }
+    if (write_file()) wrong = "it is not written";
+    gemm_scales s = read_file();
+    if (s.count != LAYERS) wrong = "it has not one line for each layer";
+    for (int i = 0; i < LAYERS && !wrong; ++i) wrong = judge_line(&s.layers[i], stays[i]);
+    const gemm_scale *l = wrong ? NULL : &s.layers[1];
+    if (l && (l->weights != second || l->M != 24 || l->N != 144 || l->K != 144))
+        wrong = "fingerprint and sizes are others";
+    report_judged("file", wrong);
+    gemm_scales_free(&s);
+    report_judged("file-is-alone", !unlink(path) && !rmdir(folder) ? NULL
+                                                                   : "something lies beside it");
+    if (mkdir(folder, 0700)) abort();
+    report_judged("file-forgets", write_file() ? NULL : "layers of an earlier file are kept");
+}
+
+static void test_other_files(void)
+{
+    char before[sizeof path];
+    const char *wrong = NULL;
+    strcpy(before, path);
+    add(&middle, CONV_LEAKY, true, 1);
+    strcpy(path, "/tmp/test_calibration/is/not/there");
+    if (!gemm_calibration_writable(path)) wrong = "it is called writable";
+    if (!write_file()) wrong = "it is called written";
+    report_judged("no-folder", wrong);
+    strcpy(path, before);
+
+    add(&middle, CONV_LEAKY, true, 1);
+    const pid_t child = fork();
+    if (child == 0) _exit(gemm_calibration_write(path) || !access(path, F_OK));
+    int status = 1;
+    waitpid(child, &status, 0);
+    wrong = status ? "the child writes" : write_file() ? "the parent does not" : NULL;
+    report_judged("child-of-fork", wrong);
+    unlink(path);
+}
+
+/* ---- method ---- */
+
+/* The line of the layer alone. */
+static gemm_scale calibrate_alone(const conv_call *c)
+{
+    gemm_calibration_add(c, true);
+    if (write_file()) printf("# no file\n");
+    gemm_scales s = read_file();
+    const gemm_scale line = s.count == 1 ? s.layers[0] : (gemm_scale){.M = 0};
+    gemm_scales_free(&s);
+    unlink(path);
+    return line;
+}
+
+/* A layer of 1x1 over so many channels and places. One of 12800 inputs is `outlier`, the others
+   are from -1 to 1. */
+static void judge_method(const char *name, int channels, int side, float outlier,
+                         gemm_scale_method expected)
+{
+    const conv_shape s = {"", 1, 1, channels, side, side, 16, 1, 1, 0};
+    conv_call c = make_conv(&s, CONV_LINEAR, 9);
+    float *input = (float *)c.input;
+    for (size_t i = 77; i < inputs_of(&c); i += 12800) input[i] = outlier;
+    const gemm_scale l = calibrate_alone(&c);
+    if (l.method == expected) report_pass(name);
+    else report_fail(name, "'%s' is taken, with scale %g and %g dB",
+                     gemm_scale_method_name(l.method), (double)l.scale, (double)l.snr);
+    conv_shape_free(&c);
+}
+
+/* What stays because of its noise has its signal to noise in the file. Half of the inputs of one
+   channel are 40, and count for nothing; the others are below .01. */
+static void test_noise(void)
+{
+    static const conv_shape s = {"", 1, 1, 16, 8, 8, 24, 1, 1, 0};
+    conv_call c = make_conv(&s, CONV_LINEAR, 5);
+    float *input = (float *)c.input, *weights = (float *)c.weights;
+    for (size_t i = 0; i < inputs_of(&c); ++i) input[i] = i >= 64 ? .01f * input[i] : i % 2 * 40;
+    for (int i = 0; i < 24; ++i) weights[i * 16] *= 1e-4f;
+    memset((float *)c.shift, 0, 24 * sizeof(float));
+    const gemm_scale l = calibrate_alone(&c);
+    const char *wrong = NULL;
+    if (l.M != 24 || l.scale > 0 || l.method != GEMM_SCALE_UNKNOWN) wrong = "it does not stay";
+    else if (!((double)l.snr < gemm_least_snr)) wrong = "its signal to noise is not there";
+    report_judged("noise", wrong);
+    conv_shape_free(&c);
+}
+
+int main(void)
+{
+    if (!mkdtemp(folder)) abort();
+    snprintf(path, sizeof path, "%s/net.int8", folder);
+    test_percentile();
+    test_least_error("uniform", uniform, 1);
+    test_least_error("laplace", laplace, 9.89);
+    test_least_error("rectified", rectified, 9.89);
+    test_least_error("outliers", with_outliers, 20);
+    test_range();
+    test_snr();
+    test_file();
+    test_other_files();
+    judge_method("method-percentile", 16, 100, 1000, GEMM_SCALE_PERCENTILE);
+    judge_method("method-error", 400, 8, 3, GEMM_SCALE_ERROR);
+    test_noise();
+    rmdir(folder);
+    return report_status();
+}

@@ -1,0 +1,610 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The row packed_int8. Whole numbers are compared with sums of this test's own, and layers with a
+ * reference that rounds by itself: each float must be the same one. Each set of micro-kernels of
+ * this processor is tested, so all of them agree to the bit.
+ *
+ *   rounding    quads of all kinds of floats: 1 to 4 channels, before a guard page
+ *   tile        whole numbers: tails of rows, columns and K; all -127 and 127, up to the largest K
+ *   conv        random convolutions: strides, groups, a batch; 1 to 3 threads give the same bits
+ *   extremes    a layer whose inputs and weights are all at their limits
+ *   single      what has no scale, a pool, or a logistic does not go in 8 bits
+ *   kept        the weights are kept in 8 bits, serve the next call, and go with the plan
+ *   no-memory   each of the aligned allocations fails in turn: the output is right or unchanged
+ *   check       GEMM_CHECK's comparison takes what is right, and sees a sum that is off by 1
+ *   scales      the file is read as it was written; lines that are malformed are refused
+ *
+ *   test_int8 [--isa NAME] [--cases N] [--seed N]
+ */
+#include "check/int8_check.h"
+#include "int8/scales.h"
+#include "packed/int8/int8.h"
+#include "packed/isa/quads.h"
+#include "support/conv_shape.h"
+#include "support/operands.h"
+#include "support/options.h"
+#include "support/report.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { THREADS = 3 };
+
+static int cases = 200, seed = 1;
+
+/* ---- memory that can fail ---- */
+
+/* The aligned allocations so far, and the number of the one that fails. 0: none. */
+static atomic_int allocations, failing;
+
+/* Replaces the C library's. */
+void *aligned_alloc(size_t alignment, size_t bytes)
+{
+    void *p;
+    if (atomic_fetch_add(&allocations, 1) + 1 == atomic_load(&failing)) return NULL;
+    return posix_memalign(&p, alignment, bytes) ? NULL : p;
+}
+
+static void *get(size_t bytes)
+{
+    void *p = malloc(bytes);
+    if (!p) abort();
+    return p;
+}
+
+/* ---- rounding ---- */
+
+/* The float product is what is rounded, so it is one here too. */
+static int rounded(float x, float inverse)
+{
+    const float y = x * inverse;
+    if (!(y < 127)) return 127;         /* NaN too */
+    return y > -127 ? (int)nearbyint((double)y) : -127;
+}
+
+static int byte_of(gemm_quad q, int i, bool offset)
+{
+    const int byte = (int)(q >> 8 * i & 255);
+    return offset ? byte - 128 : byte < 128 ? byte : byte - 256;
+}
+
+/* Ties, limits, and what is no number. */
+static float any_input(rng *r)
+{
+    static const float special[] = {0, .5f, 1.5f, 2.5f, 126.5f, 126.49999f, 127, 127.5f, 1e10f,
+                                    1e-40f, INFINITY, NAN, 3e38f, .49999997f};
+    const float x = rng_below(r, 3) ? rng_float(r) * 140
+                                    : special[rng_below(r, sizeof special / sizeof *special)];
+    return rng_below(r, 2) ? x : -x;
+}
+
+static const char *judge_rounding(const gemm_quads *q, int n, int rows, float inverse, rng *r)
+{
+    guarded x = guarded_make(rows, n, n, AT_END, 0), to = guarded_make(1, n, n, AT_END, 0);
+    gemm_quad *quads = (gemm_quad *)to.data;
+    const char *wrong = NULL;
+    for (int i = 0; i < rows * n; ++i) x.data[i] = any_input(r);
+    q->quantize(n, rows, x.data, (size_t)n, inverse, quads);
+    for (int j = 0; j < n && !wrong; ++j)
+        for (int i = 0; i < 4; ++i)
+            if (byte_of(quads[j], i, q->offset) !=
+                (i < rows ? rounded(x.data[i * n + j], inverse) : 0))
+                wrong = "a byte is not the rounded number";
+    guarded_free(&x);
+    guarded_free(&to);
+    return wrong;
+}
+
+static void test_rounding(const gemm_quads *q, const char *name)
+{
+    rng r = rng_make((uint64_t)seed, 1);
+    const char *wrong = NULL;
+    for (int n = 1; n <= 70 && !wrong; ++n)
+        for (int rows = 1; rows <= 4 && !wrong; ++rows)
+            wrong = judge_rounding(q, n, rows, n % 3 ? 1 : 7.3f, &r);
+    report_judged(name, wrong);
+}
+
+/* ---- tiles ---- */
+
+/* How the bytes of a tile are drawn. */
+typedef enum drawn { RANDOM, SAME_SIGN, OTHER_SIGN, MIXED_SIGNS } drawn;
+
+static int draw_byte(drawn how, bool of_a, rng *r)
+{
+    switch (how) {
+    case RANDOM: return rng_below(r, 255) - 127;
+    case SAME_SIGN: return -127;
+    case OTHER_SIGN: return of_a ? -127 : 127;
+    case MIXED_SIGNS: break;
+    }
+    return rng_below(r, 2) ? 127 : -127;
+}
+
+/* `count` quads of K / 4 rows; *sum of lane i gets the sum of its bytes. */
+static void draw_quads(guarded *m, drawn how, bool of_a, bool offset, rng *r)
+{
+    for (int i = 0; i < m->columns; ++i) {
+        gemm_quad quad = 0;
+        for (int k = 0; k < 4; ++k)
+            quad |= (gemm_quad)((draw_byte(how, of_a, r) + (offset ? 128 : 0)) & 255) << 8 * k;
+        memcpy(&m->data[i], &quad, sizeof quad);
+    }
+}
+
+static gemm_quad quad_at(const guarded *m, int i)
+{
+    gemm_quad quad;
+    memcpy(&quad, &m->data[i], sizeof quad);
+    return quad;
+}
+
+static long long exact_sum(const gemm_quads *q, const guarded *a, const guarded *b, int quads,
+                           int i, int j)
+{
+    long long sum = 0;
+    for (int p = 0; p < quads; ++p)
+        for (int k = 0; k < 4; ++k)
+            sum += byte_of(quad_at(a, p * q->mr + i), k, false) *
+                   byte_of(quad_at(b, p * q->nr + j), k, q->offset);
+    return sum;
+}
+
+static float finished(float slope, long long sum, float scale, float shift)
+{
+    volatile float y = (float)sum;      /* each operation rounds */
+    y = y * scale;
+    y = y + shift;
+    return y > 0 ? y : slope * y;
+}
+
+/* Both forms of the output. */
+static const char *judge_tile(const gemm_quads *q, int quads, int rows, int cols, drawn how,
+                              rng *r)
+{
+    guarded a = guarded_make(1, quads * q->mr, quads * q->mr, AT_END, 0);
+    guarded b = guarded_make(1, quads * q->nr, quads * q->nr, AT_END, 0);
+    guarded c = guarded_make(rows, cols, cols + 5, AT_END, 0);
+    guarded s = guarded_make(rows, cols, cols + 5, AT_END, 0);
+    int32_t start[GEMM_QUADS_MOST_MR] = {0};
+    float scale[GEMM_QUADS_MOST_MR], shift[GEMM_QUADS_MOST_MR];
+    const char *wrong = NULL;
+    draw_quads(&a, how, true, false, r);
+    draw_quads(&b, how, false, q->offset, r);
+    for (int i = 0; i < q->mr; ++i) {
+        int sum = 0;
+        for (int p = 0; p < quads; ++p)
+            for (int k = 0; k < 4; ++k) sum += byte_of(quad_at(&a, p * q->mr + i), k, false);
+        start[i] = q->offset ? -128 * sum : 0;
+        scale[i] = rng_float(r), shift[i] = rng_float(r) * 1000;
+    }
+    gemm_quads_tile t = {
+        .quads = quads, .a = (gemm_quad *)a.data, .b = (gemm_quad *)b.data, .rows = rows,
+        .cols = cols, .start = start, .scale = scale, .shift = shift, .slope = .1f, .c = c.data,
+        .ldc = (size_t)c.ld};
+    guarded_fill_nan(&c);
+    guarded_fill_nan(&s);
+    q->tile(&t);
+    t.sums = (int32_t *)s.data;
+    q->tile(&t);
+    for (int i = 0; i < rows && !wrong; ++i) {
+        for (int j = 0; j < cols && !wrong; ++j) {
+            const long long sum = exact_sum(q, &a, &b, quads, i, j);
+            const float y = finished(.1f, sum, scale[i], shift[i]);
+            if ((int32_t)quad_at(&s, i * s.ld + j) != sum) wrong = "a sum is wrong";
+            else if (c.data[i * c.ld + j] != y) wrong = "a float is wrong";
+        }
+    }
+    if (!guarded_padding_intact(&c) || !guarded_padding_intact(&s)) wrong = "writes between rows";
+    guarded_free(&a);
+    guarded_free(&b);
+    guarded_free(&c);
+    guarded_free(&s);
+    return wrong;
+}
+
+static void test_tile(const gemm_quads *q, const char *name)
+{
+    static const int depths[] = {1, 2, 3, 7, 16, 65};
+    rng r = rng_make((uint64_t)seed, 2);
+    const char *wrong = NULL;
+    int rows = 0, cols = 0, quads = 0;
+    for (rows = 1; rows <= q->mr && !wrong; ++rows) {
+        for (cols = 1; cols <= q->nr && !wrong; ++cols) {
+            quads = depths[(rows + cols) % 6];
+            wrong = judge_tile(q, quads, rows, cols, (drawn)((rows + cols) % 4), &r);
+        }
+    }
+    for (drawn how = RANDOM; how <= MIXED_SIGNS && !wrong; ++how) {
+        rows = 2, cols = 3, quads = GEMM_INT8_MOST_K / 4;
+        wrong = judge_tile(q, quads, rows, cols, how, &r);
+    }
+    if (wrong) report_fail(name, "%d rows, %d columns, %d quads: %s", rows, cols, quads, wrong);
+    else report_pass(name);
+}
+
+/* ---- layers ---- */
+
+typedef struct layer {
+    conv_call call;
+    gemm_scale scale;
+} layer;
+
+/* Some inputs are beyond 127 steps. */
+static layer make_layer(const conv_shape *s, conv_activation activation, rng *r)
+{
+    layer l = {conv_shape_make(s, activation),
+               {.M = s->n, .K = s->c / s->groups * s->size * s->size, .scale = .9f / 127}};
+    conv_shape_fill(&l.call, r);
+    return l;
+}
+
+static gemm_status run_layer(const gemm_quads *q, const layer *l, int threads, gemm_kept *kept,
+                             gemm_note *note)
+{
+    gemm_clear_note(note);
+    const gemm_context context = {.threads = threads, .isa = q->base, .kept = kept,
+                                  .scale = &l->scale, .note = note};
+    memset(l->call.output, 0xff, conv_outputs(&l->call) * sizeof(float));
+    return gemm_int8_conv(&l->call, &context, q);
+}
+
+static float step_of(const layer *l, int filter)
+{
+    const float *w = l->call.weights + (size_t)filter * (size_t)l->scale.K;
+    float most = 0;
+    for (int i = 0; i < l->scale.K; ++i) most = fmaxf(most, fabsf(w[i]));
+    return most;
+}
+
+/* One output by a direct sum. */
+static float exact_output(const layer *l, int image, int filter, int y, int x)
+{
+    const conv_call *c = &l->call;
+    const int channels = c->c / c->groups, first = filter / (c->n / c->groups) * channels;
+    const float most = step_of(l, filter), inverse = most > 0 ? 127 / most : 0;
+    const float *w = c->weights + (size_t)filter * (size_t)l->scale.K;
+    long long sum = 0;
+    for (int k = 0; k < channels; ++k) {
+        const float *plane = c->input + (size_t)((image * c->c + first + k) * c->h * c->w);
+        for (int dy = 0; dy < c->size; ++dy) {
+            for (int dx = 0; dx < c->size; ++dx, ++w) {
+                const int row = y * c->stride + dy - c->pad, column = x * c->stride + dx - c->pad;
+                if (row < 0 || row >= c->h || column < 0 || column >= c->w) continue;
+                sum += rounded(plane[row * c->w + column], 1 / l->scale.scale) *
+                       rounded(*w, inverse);
+            }
+        }
+    }
+    volatile float scale = most / 127;
+    scale = scale * l->scale.scale;
+    if (c->scale) scale = scale * c->scale[filter];
+    const float slope = c->activation == CONV_LEAKY ? .1f : c->activation == CONV_RELU ? 0 : 1;
+    return finished(slope, sum, scale, c->shift[filter]);
+}
+
+/* NULL, or what is wrong. All outputs of a small layer are compared, else some of them. */
+static const char *judge_outputs(const layer *l, rng *r)
+{
+    const conv_call *c = &l->call;
+    const int all = (int)conv_outputs(c), places = gemm_conv_places(c);
+    const int count = all < 400 ? all : 400;
+    for (int i = 0; i < count; ++i) {
+        const int at = all == count ? i : rng_below(r, all), place = at % places;
+        const int filter = at / places % c->n, image = at / places / c->n;
+        const float y = exact_output(l, image, filter, place / c->out_w, place % c->out_w);
+        if (c->output[at] != y) return "an output is another float";
+    }
+    return NULL;
+}
+
+static const char *judge_layer(const gemm_quads *q, const layer *l, rng *r)
+{
+    const size_t bytes = conv_outputs(&l->call) * sizeof(float);
+    float *first = get(bytes);
+    const char *wrong = NULL;
+    for (int threads = 1; threads <= THREADS && !wrong; ++threads) {
+        gemm_note note;
+        if (run_layer(q, l, threads, NULL, &note) != GEMM_DONE) wrong = "declined";
+        else if (note.scale != &l->scale) wrong = "not in 8 bits";
+        else if (threads == 1) memcpy(first, l->call.output, bytes);
+        else if (memcmp(first, l->call.output, bytes)) wrong = "other bits with more threads";
+    }
+    if (!wrong) wrong = judge_outputs(l, r);
+    free(first);
+    return wrong;
+}
+
+/* More than 4 channels and filters of a group, or 16 of a 1x1 layer, and more than one place. */
+static conv_shape draw_shape(rng *r)
+{
+    static const int sizes[] = {1, 1, 3, 3, 3, 5, 7};
+    conv_shape s = {.batch = 1 + rng_below(r, 2),
+                    .groups = rng_below(r, 4) ? 1 : 1 + rng_below(r, 4)};
+    s.size = sizes[rng_below(r, sizeof sizes / sizeof *sizes)];
+    s.stride = rng_below(r, 3) ? 1 : 1 + rng_below(r, 4);
+    s.pad = rng_below(r, 4) ? s.size / 2 : rng_below(r, s.size);
+    const int few = s.size == 1 ? 17 : 5;
+    s.c = s.groups * (few + rng_below(r, rng_below(r, 2) ? 70 : 9));
+    s.n = s.groups * (few + rng_below(r, 70));
+    s.h = s.size + 1 + rng_below(r, 40);
+    s.w = s.size + rng_below(r, rng_below(r, 8) ? 40 : 300);
+    return s;
+}
+
+static void test_conv(const gemm_quads *q, const char *name)
+{
+    static const conv_activation activations[] = {CONV_LINEAR, CONV_LEAKY, CONV_RELU};
+    for (int i = 0; i < cases; ++i) {
+        rng r = rng_make((uint64_t)seed, 100000 + (uint64_t)i);
+        const conv_shape s = draw_shape(&r);
+        layer l = make_layer(&s, activations[rng_below(&r, 3)], &r);
+        if (rng_below(&r, 4) == 0) l.call.scale = NULL;
+        const char *wrong = judge_layer(q, &l, &r);
+        conv_shape_free(&l.call);
+        if (!wrong) continue;
+        report_fail(name, "case %d of seed %d: %d filters %dx%d/%d pad %d groups %d over %dx%dx%d "
+                    "batch %d: %s", i, seed, s.n, s.size, s.size, s.stride, s.pad, s.groups, s.w,
+                    s.h, s.c, s.batch, wrong);
+        return;
+    }
+    report_pass(name);
+}
+
+/* Each product is 127 * 127, with one sign and then with the other. */
+static void test_extremes(const gemm_quads *q, const char *name)
+{
+    const conv_shape s = {"extremes", 1, 1, 1024, 4, 5, 16, 3, 1, 1};
+    rng r = rng_make(7, 0);
+    const char *wrong = NULL;
+    for (int sign = -1; sign <= 1 && !wrong; sign += 2) {
+        layer l = make_layer(&s, CONV_LINEAR, &r);
+        float *input = (float *)l.call.input, *w = (float *)l.call.weights;
+        for (int i = 0; i < s.c * s.h * s.w; ++i) input[i] = -5;
+        for (int i = 0; i < s.n * s.c * 9; ++i) w[i] = (float)sign * 3;
+        wrong = judge_layer(q, &l, &r);
+        conv_shape_free(&l.call);
+    }
+    report_judged(name, wrong);
+}
+
+/* ---- what stays in single precision ---- */
+
+static const conv_shape SHAPE = {"kept", 1, 1, 66, 20, 22, 41, 3, 2, 1};
+
+static void test_single(const gemm_quads *q, const char *name)
+{
+    static const conv_shape picture = {"picture", 1, 1, 3, 20, 22, 40, 3, 1, 1},
+                            depthwise = {"depthwise", 1, 40, 40, 20, 22, 40, 3, 1, 1},
+                            narrow = {"narrow", 1, 1, 16, 20, 22, 40, 1, 1, 0},
+                            stride_1 = {"pool", 1, 1, 66, 20, 22, 40, 3, 1, 1};
+    rng r = rng_make(7, 0);
+    gemm_note note;
+    const char *wrong = NULL;
+    const conv_shape *const shapes[] = {&SHAPE, &SHAPE, &picture, &depthwise, &narrow, &stride_1};
+    for (int i = 0; i < 6 && !wrong; ++i) {
+        layer l = make_layer(shapes[i], i == 1 ? CONV_LOGISTIC : CONV_LEAKY, &r);
+        if (i == 0) l.scale.scale = 0;
+        l.call.pool = i == 5;
+        const gemm_status status = run_layer(q, &l, 1, NULL, &note);
+        const bool untouched = !memcmp(l.call.output, "\xff\xff\xff\xff", 4);
+        if (note.scale || !strcmp(note.algorithm, "int8")) wrong = "went in 8 bits";
+        else if (i == 5 && (status != GEMM_DECLINED || !untouched)) wrong = "pool not declined";
+        else if (i < 5 && (status != GEMM_DONE || untouched)) wrong = "declined";
+        conv_shape_free(&l.call);
+    }
+    report_judged(name, wrong);
+}
+
+/* ---- kept, no-memory ---- */
+
+static void test_kept(const gemm_quads *q, const char *name)
+{
+    rng r = rng_make(7, 0);
+    layer l = make_layer(&SHAPE, CONV_LEAKY, &r);
+    const size_t bytes = conv_outputs(&l.call) * sizeof(float);
+    const size_t rows = (size_t)(SHAPE.n + q->mr - 1) / (size_t)q->mr * (size_t)q->mr;
+    const size_t least = rows * (8 + (66 + 2) * 9);
+    float *const first = get(bytes);
+    gemm_kept kept = {.room = 1 << 20};
+    gemm_note note;
+    const char *wrong = NULL;
+    if (run_layer(q, &l, 1, &kept, &note) || !note.scale) wrong = "not in 8 bits";
+    memcpy(first, l.call.output, bytes);
+    if (!kept.data || kept.bytes < least || kept.bytes >= least + CACHE_LINE) wrong = "not kept";
+    /* They serve again: other weights change nothing before the plan is dropped. */
+    memset((float *)l.call.weights, 0, (size_t)SHAPE.n * 66 * 9 * sizeof(float));
+    if (run_layer(q, &l, 2, &kept, &note) || memcmp(first, l.call.output, bytes))
+        wrong = "kept weights do not serve";
+    gemm_drop_kept(&kept);
+    if (run_layer(q, &l, 2, &kept, &note) || !memcmp(first, l.call.output, bytes))
+        wrong = "dropped weights serve";
+    gemm_drop_kept(&kept);
+    kept.room = 100;
+    if (run_layer(q, &l, 2, &kept, &note) || kept.data) wrong = "kept without room";
+    free(first);
+    conv_shape_free(&l.call);
+    report_judged(name, wrong);
+}
+
+static void test_no_memory(const gemm_quads *q, const char *name)
+{
+    rng r = rng_make(7, 0);
+    layer l = make_layer(&SHAPE, CONV_LEAKY, &r);
+    const char *wrong = NULL;
+    int failed = 0;
+    for (int last = 0; !last && !wrong;) {
+        gemm_note note;
+        atomic_store(&allocations, 0);
+        atomic_store(&failing, ++failed);
+        const gemm_status status = run_layer(q, &l, 1, NULL, &note);
+        atomic_store(&failing, 0);
+        last = atomic_load(&allocations) < failed;
+        const bool untouched = !memcmp(l.call.output, "\xff\xff\xff\xff", 4);
+        if (status == GEMM_DECLINED && !untouched) wrong = "declined, and wrote";
+        if (status == GEMM_DONE && note.scale) wrong = judge_outputs(&l, &r);
+        if (last && (status != GEMM_DONE || !note.scale)) wrong = "not done with memory";
+    }
+    if (failed < 2) wrong = "no allocation failed";
+    conv_shape_free(&l.call);
+    report_judged(name, wrong);
+}
+
+/* ---- GEMM_CHECK ---- */
+
+static double check_ratio(const layer *l)
+{
+    gemm_error worst;
+    if (gemm_int8_compare(&l->call, l->scale.scale, &worst)) abort();
+    return worst.ratio;
+}
+
+static void test_check(const gemm_quads *q, const char *name)
+{
+    static const conv_shape shapes[] = {{"3x3", 2, 1, 66, 12, 13, 20, 3, 2, 1},
+                                        {"groups", 1, 3, 33, 9, 10, 18, 3, 1, 0},
+                                        {"1x1", 1, 1, 200, 6, 7, 30, 1, 1, 0}};
+    rng r = rng_make(7, 0);
+    const char *wrong = NULL;
+    for (int i = 0; i < 3 && !wrong; ++i) {
+        layer l = make_layer(&shapes[i], i ? CONV_LEAKY : CONV_LINEAR, &r);
+        gemm_note note;
+        if (run_layer(q, &l, 1, NULL, &note) || !note.scale) wrong = "not in 8 bits";
+        else if (!(check_ratio(&l) <= 1)) wrong = "what is right is called wrong";
+        const int at = (int)conv_outputs(&l.call) / 2;
+        const int filter = at / gemm_conv_places(&l.call) % l.call.n;
+        const float step = step_of(&l, filter) / 127 * l.scale.scale * l.call.scale[filter];
+        l.call.output[at] += l.call.output[at] > 0 || !i ? step : .1f * step;
+        if (!wrong && check_ratio(&l) <= 1) wrong = "a sum that is off by 1 is called right";
+        conv_shape_free(&l.call);
+    }
+    report_judged(name, wrong);
+}
+
+/* ---- the file of scales ---- */
+
+/* Whether the text is read; `why` as gemm_scales_parse sets it. */
+static bool parse_text(const char *text, gemm_scales *s, char *why)
+{
+    FILE *f = tmpfile();
+    if (!f || fputs(text, f) < 0) abort();
+    rewind(f);
+    const bool right = gemm_scales_parse(f, "x.int8", s, why);
+    fclose(f);
+    return right;
+}
+
+static const char *judge_written(void)
+{
+    gemm_scale layers[] = {{0x0123456789abcdef, 16, 173056, 27, 0, GEMM_SCALE_UNKNOWN, NAN},
+                           {~UINT64_C(0), 1024, 169, 4608, .0123456789f, GEMM_SCALE_ERROR, 31.4f},
+                           {1, 8, 1, 5, 1e-30f, GEMM_SCALE_PERCENTILE, -3}};
+    const gemm_scales written = {layers, 3};
+    gemm_scales read;
+    char why[GEMM_SCALES_WHY], text[1024] = "";
+    FILE *f = tmpfile();
+    if (!f || !gemm_scales_write(f, &written)) abort();
+    rewind(f);
+    if (fread(text, 1, sizeof text - 1, f) == 0) abort();
+    fclose(f);
+    if (!strstr(text, "layer 0123456789abcdef 16 173056 27 fp32 - -\n")) return "written otherwise";
+    if (!parse_text(text, &read, why)) return "what was written is refused";
+    const char *wrong = read.count == 3 ? NULL : "another number of layers";
+    for (int i = 0; i < 3 && !wrong; ++i) {
+        const gemm_scale *a = &layers[i], *b = gemm_scales_find(&read, a->weights, a->M, a->K);
+        if (!b || b->N != a->N || b->scale != a->scale || b->method != a->method)
+            wrong = "another layer is read";
+        else if (isnan(a->snr) ? !isnan(b->snr) : a->snr != b->snr) wrong = "another SNR is read";
+    }
+    if (gemm_scales_find(&read, 1, 8, 6) || gemm_scales_find(&read, 2, 8, 5))
+        wrong = "a layer is found that is not there";
+    gemm_scales_free(&read);
+    return wrong;
+}
+
+static void test_bad_scales(void)
+{
+    static const struct bad {
+        const char *name, *text, *why;
+    } bad[] = {
+        {"empty", "# nothing\n\n", "x.int8: the first line has to be: gemm-int8 1"},
+        {"version", "gemm-int8 2\n", "x.int8:1: the first line has to be: gemm-int8 1"},
+        {"words", "gemm-int8 1\nlayer 0123456789abcdef 1 2 3 .5 -\n",
+         "x.int8:2: allowed is: layer HASH M N K SCALE METHOD SNR"},
+        {"more-words", "gemm-int8 1\nlayer 0123456789abcdef 1 2 3 0.5 - - -\n", "x.int8:2: allo"},
+        {"hash", "gemm-int8 1\n\n# c\nlayer 0123456789abcdeX 1 2 3 0.5 - -\n", "x.int8:4: HASH '0"},
+        {"short-hash", "gemm-int8 1\nlayer 123 1 2 3 0.5 - -\n", "x.int8:2: HASH '123' is not 16"},
+        {"filters", "gemm-int8 1\nlayer 0123456789abcdef 0 2 3 0.5 - -\n", "x.int8:2: M '0' is no"},
+        {"taps", "gemm-int8 1\nlayer 0123456789abcdef 1 2 3x 0.5 - -\n", "x.int8:2: K '3x' is no"},
+        {"zero", "gemm-int8 1\nlayer 0123456789abcdef 1 2 3 0 - -\n", "x.int8:2: SCALE '0' is ne"},
+        {"below", "gemm-int8 1\nlayer 0123456789abcdef 1 2 3 -1 - -\n", "x.int8:2: SCALE '-1' is "},
+        {"nan", "gemm-int8 1\nlayer 0123456789abcdef 1 2 3 nan - -\n", "x.int8:2: SCALE 'nan' is "},
+        {"method", "gemm-int8 1\nlayer 0123456789abcdef 1 2 3 0.5 best -\n",
+         "x.int8:2: METHOD 'best' is none of percentile, error, -"},
+        {"snr", "gemm-int8 1\nlayer 0123456789abcdef 1 2 3 0.5 - high\n", "x.int8:2: SNR 'high' i"},
+    };
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; ++i) {
+        char name[64], why[GEMM_SCALES_WHY] = "";
+        gemm_scales s;
+        snprintf(name, sizeof name, "scales-bad-%s", bad[i].name);
+        if (parse_text(bad[i].text, &s, why)) report_fail(name, "it is taken");
+        else if (strncmp(why, bad[i].why, strlen(bad[i].why)))
+            report_fail(name, "it says: %s", why);
+        else report_pass(name);
+    }
+}
+
+static void test_long_line(void)
+{
+    char text[600] = "gemm-int8 1\n", why[GEMM_SCALES_WHY] = "";
+    gemm_scales s;
+    memset(text + strlen(text), '#', 500);
+    const bool taken = parse_text(text, &s, why);
+    report_judged("scales-bad-long", taken ? "it is taken"
+                  : strstr(why, "x.int8:2: the line has more than 254") ? NULL : why);
+}
+
+/* ---- main ---- */
+
+static void test_all(const gemm_quads *q)
+{
+    static const struct test {
+        const char *name;
+        void (*run)(const gemm_quads *, const char *name);
+    } tests[] = {{"rounding", test_rounding}, {"tile", test_tile}, {"conv", test_conv},
+                 {"extremes", test_extremes}, {"single", test_single}, {"kept", test_kept},
+                 {"no-memory", test_no_memory}, {"check", test_check}};
+    for (size_t i = 0; i < sizeof tests / sizeof *tests; ++i) {
+        char name[64];
+        snprintf(name, sizeof name, "%s-%s", tests[i].name, q->name);
+        if (q->supported()) tests[i].run(q, name);
+        else report_skip_machine(name, "this processor has no %s", q->name);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    const char *isa = NULL;
+    for (int i = 1; i < argc; i += 2) {
+        const char *value = argv[i + 1];
+        if (!strcmp(argv[i], "--isa") && value) isa = value;
+        else if (!strcmp(argv[i], "--cases")) cases = option_int("--cases", value, 1);
+        else if (!strcmp(argv[i], "--seed")) seed = option_int("--seed", value, 0);
+        else return fprintf(stderr, "usage: %s [--isa NAME] [--cases N] [--seed N]\n", argv[0]), 2;
+    }
+    printf("# seed %d, %d cases\n", seed, cases);
+    bool known = !isa;
+    for (const gemm_quads *const *q = gemm_quads_all; *q; ++q) {
+        if (isa && strcmp(isa, (*q)->name)) continue;
+        known = true;
+        test_all(*q);
+    }
+    if (!known) return fprintf(stderr, "--isa %s: there are no such micro-kernels\n", isa), 2;
+    report_judged("scales", judge_written());
+    test_bad_scales();
+    test_long_line();
+    return report_status();
+}
