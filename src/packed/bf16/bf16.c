@@ -127,6 +127,7 @@ gemm_status gemm_bf16(const gemm_call *c, const gemm_context *context, const voi
 {
     if (gains_nothing(c)) return gemm_packed(c, context, NULL);
     const gemm_pairs *p = params ? params : gemm_pairs_find(context->isa);
+    if (c->TA && p->by_columns) p = p->by_columns;
     pairs_of_a a = plan_a(c, p);
     packed_workspace *w = packed_take_workspace((size_t)a.lines * a.ld);
     if (!w) return GEMM_DECLINED;

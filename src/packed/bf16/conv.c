@@ -33,11 +33,11 @@
 
 /* ---- which way ---- */
 
-/* Whether pairs are faster than Winograd's algorithm with m in single precision. Pairs need two
-   thirds of the time of the direct product: docs/log. */
-static bool pairs_beat_winograd(const conv_call *c, const gemm_context *context, int m)
+/* Whether pairs are faster than Winograd's algorithm with m in single precision. */
+static bool pairs_beat_winograd(const conv_call *c, const gemm_context *context,
+                                const gemm_pairs *p, int m)
 {
-    return packed_winograd_ratio(c, context, m) > 2. / 3;
+    return packed_winograd_ratio(c, context, m) > p->part;
 }
 
 /* A 1x1 layer with few channels or filters waits for its image. To round the image would only cost
@@ -49,12 +49,13 @@ static bool is_bound_by_image(const conv_call *c)
 }
 
 /* Whether pairs are faster than `way`, which `packed` takes. */
-static bool pairs_win(const conv_call *c, const gemm_context *context, const char *way)
+static bool pairs_win(const conv_call *c, const gemm_context *context, const gemm_pairs *p,
+                      const char *way)
 {
     if (context->way && !strcmp(context->way, way)) return false;
     if (is_bound_by_image(c)) return false;
-    if (!strcmp(way, "winograd4")) return pairs_beat_winograd(c, context, 4);
-    if (!strcmp(way, "winograd2")) return pairs_beat_winograd(c, context, 2);
+    if (!strcmp(way, "winograd4")) return pairs_beat_winograd(c, context, p, 4);
+    if (!strcmp(way, "winograd2")) return pairs_beat_winograd(c, context, p, 2);
     return strcmp(way, "dots") && strcmp(way, "banded") && strcmp(way, "depthwise");
 }
 
@@ -194,11 +195,15 @@ typedef enum form {
     PAIRS_IN_NCHWC
 } form;
 
-/* A 1x1 layer over all places, which no way but `implicit` and `nchwc` computes. */
-static form form_of_pointwise(const conv_call *c, const gemm_ukernel *u)
+/* A 1x1 layer over all places, which no way but `implicit` and `nchwc` computes. Where nchwc stays
+   in single precision, so do few channels: they are multiplied in the time that rounding takes. */
+static form form_of_pointwise(const conv_call *c, const gemm_ukernel *u, const gemm_pairs *p)
 {
+    enum { FEW_CHANNELS = 256 };
     if (is_bound_by_image(c)) return SINGLE;
-    return packed_prefers_nchwc(c, u) && packed_bf16_nchwc_fits(c, 1) ? PAIRS_IN_NCHWC : PAIRS;
+    const bool in_nchwc = packed_prefers_nchwc(c, u);
+    if (!p->nchwc) return in_nchwc || c->c < FEW_CHANNELS ? SINGLE : PAIRS;
+    return in_nchwc && packed_bf16_nchwc_fits(c, 1) ? PAIRS_IN_NCHWC : PAIRS;
 }
 
 static bool is_plain_pointwise(const conv_call *c)
@@ -207,22 +212,22 @@ static bool is_plain_pointwise(const conv_call *c)
 }
 
 /* For all others, and where the user named a way, `packed` is asked which way it takes. */
-static form form_of(const conv_call *c, const gemm_context *context)
+static form form_of(const conv_call *c, const gemm_context *context, const gemm_pairs *p)
 {
-    if (is_plain_pointwise(c) && !context->way) return form_of_pointwise(c, context->isa);
+    if (is_plain_pointwise(c) && !context->way) return form_of_pointwise(c, context->isa, p);
     gemm_note note;
     gemm_context asked = *context;
     gemm_clear_note(&note);
     asked.note = &note;
     asked.timed = false;
     if (gemm_packed_explain(c, &asked, NULL) != GEMM_DONE) return DECLINE;
-    return pairs_win(c, context, note.algorithm) ? PAIRS : SINGLE;
+    return pairs_win(c, context, p, note.algorithm) ? PAIRS : SINGLE;
 }
 
 gemm_status gemm_bf16_conv(const conv_call *c, const gemm_context *context, const void *params)
 {
     const gemm_pairs *p = params ? params : gemm_pairs_find(context->isa);
-    switch (form_of(c, context)) {
+    switch (form_of(c, context, p)) {
     case DECLINE: return GEMM_DECLINED;
     case SINGLE: return gemm_packed_conv(c, context, NULL);
     case PAIRS: return convolve_pairs(c, p, context);
@@ -241,9 +246,11 @@ gemm_status gemm_bf16_chain(const conv_call *convs, int count, const layer_call 
     if (context->way) return GEMM_DECLINED;
     for (int i = 0; i < count; ++i) {
         if (convs[i].groups == 1 && !is_plain_pointwise(&convs[i])) return GEMM_DECLINED;
-        in_pairs += is_plain_pointwise(&convs[i]) && !is_bound_by_image(&convs[i]);
+        in_pairs += is_plain_pointwise(&convs[i]) &&
+                    form_of_pointwise(&convs[i], context->isa, p) != SINGLE;
     }
     if (!in_pairs) return gemm_packed_chain(convs, count, shortcut, context, NULL);
-    if (in_pairs < count - 1 || !packed_bf16_nchwc_fits(convs, count)) return GEMM_DECLINED;
+    if (in_pairs < count - 1 || !p->nchwc || !packed_bf16_nchwc_fits(convs, count))
+        return GEMM_DECLINED;
     return packed_bf16_nchwc_chain(convs, count, shortcut, p, context);
 }

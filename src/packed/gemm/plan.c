@@ -45,7 +45,7 @@ int packed_longest_kc(const gemm_ukernel *u)
 static bool should_pack_a(const packed_job *job, const gemm_ukernel *u, int columns)
 {
     const int strips = ceil_div(columns, u->nr);
-    if (job->a_panel) return false;
+    if (job->a_panel || u->a_by_rows) return false;
     const int many = job->K > packed_longest_kc(u) ? 8 : 16;
     if (job->a_step == 1 && !u->a_from_l3) return strips >= many;
     if (job->a_step == 1) return strips >= 16 && job->a_row % (PAGE / 2) == 0;
@@ -63,11 +63,11 @@ static int choose_kc(const packed_job *job, const gemm_ukernel *u, bool packs_a)
     int most = packed_longest_kc(u);
     if (packs_a) {
         const int mc = even_step(job->M, u->mc, u->mr);
-        most = min_int(most, u->mc * u->kc / mc / 4 * 4);
+        most = min_int(most, u->mc * u->kc / mc / u->k_unit * u->k_unit);
     } else if (job->a_step % PAGE == 0) {
         most = min_int(most, u->kc / 2);
     }
-    return even_step(job->K, most, 4);
+    return even_step(job->K, most, u->k_unit);
 }
 
 /*

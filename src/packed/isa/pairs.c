@@ -5,10 +5,11 @@
 
 #include <pthread.h>
 
-extern const gemm_pairs gemm_pairs_avx512_bf16, gemm_pairs_neon_bf16, gemm_pairs_portable_bf16;
+extern const gemm_pairs gemm_pairs_amx_bf16, gemm_pairs_neon_bf16, gemm_pairs_portable_bf16;
 
 const gemm_pairs *const gemm_pairs_all[] = {
 #if defined(__x86_64__)
+    &gemm_pairs_amx_bf16,
     &gemm_pairs_avx512_bf16,
 #elif defined(__aarch64__)
     &gemm_pairs_neon_bf16,
@@ -30,12 +31,28 @@ const gemm_pairs *gemm_pairs_find(const gemm_ukernel *u)
 
 static gemm_ukernel ukernels[COUNT];
 
+/* Tiles of other sizes: strips are one tile wide, and no columns go along K. */
+static void set_sizes(gemm_ukernel *u, const gemm_pairs *p)
+{
+    u->mr = p->mr;
+    u->mc = u->mc / p->mr * p->mr;
+    u->kc = p->kc;
+    u->k_unit = p->k_unit;
+    u->wide = u->nr;
+    u->wide_rows = 0;
+    u->tail_most = 0;
+    u->a_by_rows = true;
+}
+
 static void make_ukernels(void)
 {
     for (int i = 0; i < COUNT; ++i) {
-        ukernels[i] = *gemm_pairs_all[i]->base;
-        ukernels[i].gemm = gemm_pairs_all[i]->multiply;
-        ukernels[i].nchwc.product = gemm_pairs_all[i]->nchwc;
+        const gemm_pairs *p = gemm_pairs_all[i];
+        gemm_ukernel *u = &ukernels[i];
+        *u = *p->base;
+        u->gemm = p->multiply;
+        if (p->nchwc) u->nchwc.product = p->nchwc;
+        if (p->mr) set_sizes(u, p);
     }
 }
 

@@ -33,10 +33,15 @@ enum { GEMM_PAIRS_MOST_K = 1024 };
 typedef struct gemm_pairs {
     const char *name;
     const gemm_ukernel *base;   /* moves 32 bits, and computes what is not in pairs */
-    gemm_multiply_kernels multiply;     /* of pairs, with the base's sizes */
+    gemm_multiply_kernels multiply;     /* of pairs */
+    /* 0: the multiply has the base's sizes. Else its own, as in gemm_ukernel, and it reads rows of
+       A alone */
+    int mr, kc, k_unit;
+    const struct gemm_pairs *by_columns;        /* those for an A by columns, or NULL: these */
+    double part;                /* of the time of a product in single precision, at large sizes */
     /* A product in nchwc whose A is in floats, and is rounded. Of the K rows of a strip of b only
        the first half is read, and they are pairs. K is at most GEMM_PAIRS_MOST_K, and an even
-       number where A is in nchwc. */
+       number where A is in nchwc. NULL: products in nchwc stay in single precision. */
     void (*nchwc)(const gemm_nchwc *);
     /* pairs[j] has low[j] and high[j], j < n. high NULL stands for zeroes. */
     void (*rows)(int n, const float *low, const float *high, gemm_pair *pairs);
@@ -47,6 +52,7 @@ typedef struct gemm_pairs {
 
 /* All of this binary, fastest first; the last one runs on every processor. NULL at the end. */
 extern const gemm_pairs *const gemm_pairs_all[];
+extern const gemm_pairs gemm_pairs_avx512_bf16;
 
 /* The fastest that this processor runs and whose base is u, or the portable one. */
 const gemm_pairs *gemm_pairs_find(const gemm_ukernel *u);

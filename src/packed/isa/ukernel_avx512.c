@@ -32,7 +32,9 @@
 #define MR 8
 #define MC 256
 #define KC 384
+#ifndef TURN
 #define TURN 4
+#endif
 #define BAND_TURN 1
 #define SHORT_K 64
 #define A_FROM_L3 true

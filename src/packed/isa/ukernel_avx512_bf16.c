@@ -8,7 +8,9 @@
 
 #include <immintrin.h>
 
+#ifndef ISA
 #define ISA avx512_bf16
+#endif
 #define PAIRS gemm_ukernel_avx512
 #define vfma_to(c, a, b) ((c) = _mm512_dpbf16_ps(c, (__m512bh)(a), (__m512bh)(b)))
 

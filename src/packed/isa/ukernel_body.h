@@ -133,6 +133,7 @@ const gemm_ukernel JOIN(gemm_ukernel_, ISA) = {
     .wide_rows = WIDE_ROWS,
     .mc = MC,
     .kc = KC,
+    .k_unit = 4,
     .a_from_l3 = A_FROM_L3,
     .tail_unit = TAIL_UNIT,
     .tail_most = TAIL_MOST,

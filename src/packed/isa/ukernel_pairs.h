@@ -7,7 +7,12 @@
  *   vfma_to(c, a, b)    c += the products of pairs
  *   pair_rows(), pair_along()   as in gemm_pairs
  *   pair_supported()    whether the processor runs them, beside the base
+ *   AMX                 the tile is that of ukernel_amx.h; then amx_supported() too
  */
+
+#ifdef AMX
+#include "packed/isa/ukernel_amx.h"
+#else
 
 /* Pairs of n places of all steps, as gemm_nchwc has A. */
 INLINE void pair_places(const gemm_nchwc *l, int from, int n, gemm_pair *pairs)
@@ -41,18 +46,37 @@ static void nchwc_pairs(const gemm_nchwc *l)
     }
 }
 
-static bool all_supported(void) { return isa_supported() && pair_supported(); }
+static bool amx_supported(void) { return true; }
+
+#endif
+
+static bool all_supported(void)
+{
+    return isa_supported() && pair_supported() && amx_supported();
+}
 
 const gemm_pairs JOIN(gemm_pairs_, ISA) = {
     .name = STRING(ISA),
     .base = &PAIRS,
+#ifdef AMX
+    .mr = AMX_MR,
+    .kc = 8 * AMX_STEPS,
+    .k_unit = AMX_STEPS,
+    .by_columns = &gemm_pairs_avx512_bf16,
+    .part = AMX_PART,
+    .multiply.tile = tile_of_registers,
+    .multiply.panels = panels_of_registers,
+    .multiply.sweep = sweep_of_registers,
+#else
+    .part = 2. / 3,
+    .nchwc = nchwc_pairs,
     .multiply.tile = tile,
 #if TURN
     .multiply.panels = all_panels,
 #endif
-    .multiply.along_k = along_k,
     .multiply.sweep = sweep,
-    .nchwc = nchwc_pairs,
+#endif
+    .multiply.along_k = along_k,
     .rows = pair_rows,
     .along = pair_along,
     .supported = all_supported,

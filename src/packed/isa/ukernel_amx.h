@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The tile by AMX, whose registers hold 16 rows of 64 bytes:
+ *
+ *                                B: 16 rows of the strip, up to 3 x 16 pairs
+ *                                [  b  ][  b  ][  b  ]       one register, three times
+ *     A: 16 rows of 16 pairs     ---------------------
+ *     one register, twice [  a  ][acc 0][acc 1][acc 2]
+ *                         [  a  ][acc 3][acc 4][acc 5]
+ *
+ * An instruction multiplies 16 x 16 pairs of A by 16 x 16 of B, as pairs lie in memory: see
+ * packed/isa/pairs.h. Where fewer than 16 steps are left, A and B are copied with zeroes behind.
+ *
+ * Each function gives the registers back when it ends, so that no state of a host's thread grows.
+ * A tile of fewer steps than a register holds is multiplied by the vectors of ukernel_tile.h.
+ *
+ * Included by ukernel_pairs.h where AMX is defined.
+ */
+
+enum { AMX_ROWS = 16, AMX_STEPS = 16, AMX_MR = 2 * AMX_ROWS };
+enum { ROW_BYTES = AMX_STEPS * sizeof(gemm_pair), STRIP_BYTES = NR * sizeof(float) };
+
+/* The compiler does not know what the registers read. */
+#define MEMORY_IS_WRITTEN() __asm__ volatile("" ::: "memory")
+
+/* As the processor wants it. */
+typedef struct tile_sizes {
+    uint8_t palette, start_row, reserved[14];
+    uint16_t bytes[16];         /* in a row */
+    uint8_t rows[16];
+} tile_sizes;
+
+/* Registers 0 to 6 have `rows` rows, and 7, which is B, has all. */
+static void begin_tiles(int rows)
+{
+    _Alignas(CACHE_LINE) tile_sizes sizes = {.palette = 1};
+    for (int i = 0; i < 8; ++i) {
+        sizes.bytes[i] = ROW_BYTES;
+        sizes.rows[i] = (uint8_t)(i < 7 ? rows : AMX_STEPS);
+    }
+    MEMORY_IS_WRITTEN();
+    _tile_loadconfig(&sizes);
+}
+
+/* 16 steps of k of one or two registers of A. nv vectors of B. The distances are in bytes. */
+INLINE void amx_step(const float *a, size_t a_row, const float *b, size_t b_row, const bool two,
+                     const int nv)
+{
+    _tile_loadd(6, a, a_row);
+    _tile_loadd(7, b, b_row);
+    _tile_dpbf16ps(0, 6, 7);
+    if (nv > 1) {
+        _tile_loadd(7, b + VL, b_row);
+        _tile_dpbf16ps(1, 6, 7);
+    }
+    if (nv > 2) {
+        _tile_loadd(7, b + 2 * VL, b_row);
+        _tile_dpbf16ps(2, 6, 7);
+    }
+    if (!two) return;
+    _tile_loadd(6, (const char *)a + AMX_ROWS * a_row, a_row);
+    if (nv > 2) {
+        _tile_dpbf16ps(5, 6, 7);
+        _tile_loadd(7, b + VL, b_row);
+    }
+    if (nv > 1) {
+        _tile_dpbf16ps(4, 6, 7);
+        _tile_loadd(7, b, b_row);
+    }
+    _tile_dpbf16ps(3, 6, 7);
+}
+
+/* The last steps, fewer than 16. */
+INLINE void amx_last_step(const gemm_tile *t, int p, const bool two, const int nv)
+{
+    _Alignas(CACHE_LINE) float a[AMX_MR][AMX_STEPS] = {{0}}, b[AMX_STEPS][NR] = {{0}};
+    const int steps = t->kc - p;
+    for (int i = 0; i < t->rows; ++i)
+        vstore(a[i], vload_part(t->a + i * t->a_row + p, steps));
+    for (int k = 0; k < steps; ++k)
+        for (int v = 0; v < nv; ++v)
+            vstore(b[k] + v * VL, vload(t->b + (p + k) * t->b_row + v * VL));
+    MEMORY_IS_WRITTEN();
+    amx_step(a[0], ROW_BYTES, b[0], STRIP_BYTES, two, nv);
+}
+
+/* The sums of one or two registers of rows, with the registers' sizes set. */
+INLINE void amx_sums(const gemm_tile *t, const bool two, const int nv, float sums[AMX_MR][NR])
+{
+    const float *a = t->a, *b = t->b;
+    int p = 0;
+    _tile_zero(0); _tile_zero(1); _tile_zero(2);
+    _tile_zero(3); _tile_zero(4); _tile_zero(5);
+    MEMORY_IS_WRITTEN();
+    for (; p + AMX_STEPS <= t->kc; p += AMX_STEPS, a += AMX_STEPS, b += AMX_STEPS * t->b_row)
+        amx_step(a, t->a_row * sizeof *a, b, t->b_row * sizeof *b, two, nv);
+    if (p < t->kc) amx_last_step(t, p, two, nv);
+    _tile_stored(0, sums[0], STRIP_BYTES);
+    if (nv > 1) _tile_stored(1, sums[0] + VL, STRIP_BYTES);
+    if (nv > 2) _tile_stored(2, sums[0] + 2 * VL, STRIP_BYTES);
+    if (two) {
+        _tile_stored(3, sums[AMX_ROWS], STRIP_BYTES);
+        if (nv > 1) _tile_stored(4, sums[AMX_ROWS] + VL, STRIP_BYTES);
+        if (nv > 2) _tile_stored(5, sums[AMX_ROWS] + 2 * VL, STRIP_BYTES);
+    }
+    MEMORY_IS_WRITTEN();
+}
+
+INLINE void amx_tile(const gemm_tile *t, const bool two, const int nv)
+{
+    _Alignas(CACHE_LINE) float sums[AMX_MR][NR];
+    fetch_tile(t->c, t->c_row, lesser(t->rows, MR), nv);
+    amx_sums(t, two, nv, sums);
+    gemm_tile row = *t;
+    for (int i = 0; i < t->rows; ++i, row.c += t->c_row) {
+        vec acc[MR][NV];
+        UNROLL
+        for (int v = 0; v < nv; ++v) acc[0][v] = vload(sums[i] + v * VL);
+        store_tile(&row, 1, nv, acc);
+        if (row.shift) ++row.shift;
+        if (row.scale) ++row.scale;
+    }
+}
+
+static NOINLINE void JOIN(gemm_packed_32x3__, ISA)(const gemm_tile *t) { amx_tile(t, true, 3); }
+static NOINLINE void JOIN(gemm_packed_32x2__, ISA)(const gemm_tile *t) { amx_tile(t, true, 2); }
+static NOINLINE void JOIN(gemm_packed_32x1__, ISA)(const gemm_tile *t) { amx_tile(t, true, 1); }
+static NOINLINE void JOIN(gemm_packed_16x3__, ISA)(const gemm_tile *t) { amx_tile(t, false, 3); }
+static NOINLINE void JOIN(gemm_packed_16x2__, ISA)(const gemm_tile *t) { amx_tile(t, false, 2); }
+static NOINLINE void JOIN(gemm_packed_16x1__, ISA)(const gemm_tile *t) { amx_tile(t, false, 1); }
+
+static tile_fn *const amx_tiles[2][NV] = {
+    {JOIN(gemm_packed_16x1__, ISA), JOIN(gemm_packed_16x2__, ISA), JOIN(gemm_packed_16x3__, ISA)},
+    {JOIN(gemm_packed_32x1__, ISA), JOIN(gemm_packed_32x2__, ISA), JOIN(gemm_packed_32x3__, ISA)}};
+
+/* Rows `from` .. from+rows of a tile. */
+INLINE gemm_tile rows_of_tile(const gemm_tile *t, int from, int rows)
+{
+    gemm_tile part = *t;
+    part.rows = rows;
+    part.a += from * t->a_row;
+    part.c += from * t->c_row;
+    if (part.shift) part.shift += from;
+    if (part.scale) part.scale += from;
+    return part;
+}
+
+/* A tile of any size by registers. The sizes of a whole tile are set, and are set again. */
+static void tile_by_registers(const gemm_tile *t)
+{
+    const int v = (t->cols - 1) / VL;
+    int from = 0;
+    if (t->rows == AMX_MR) {
+        amx_tiles[1][v](t);
+        return;
+    }
+    for (int rows; from < t->rows; from += rows) {
+        rows = lesser(AMX_ROWS, t->rows - from);
+        const gemm_tile part = rows_of_tile(t, from, rows);
+        if (rows < AMX_ROWS) begin_tiles(rows);
+        amx_tiles[0][v](&part);
+    }
+    if (t->rows % AMX_ROWS) begin_tiles(AMX_ROWS);
+}
+
+/* A tile of few steps by vectors, which move nothing. */
+static void tile_by_vectors(const gemm_tile *t)
+{
+    gemm_moves none = {.left = 0};
+    for (int from = 0; from < t->rows; from += MR) {
+        gemm_tile part = rows_of_tile(t, from, lesser(MR, t->rows - from));
+        part.moves = &none;
+        part.a_next = part.a;
+        part.c_next = part.c;
+        tile(&part);
+    }
+}
+
+static void move_some(gemm_moves *m, int pieces)
+{
+    gemm_moves now = *m;
+    for (pieces = lesser(pieces, m->left); pieces > 0; --pieces) move_piece(&now, B_BY_ROWS);
+    *m = now;
+}
+
+static void tile_of_registers(const gemm_tile *t)
+{
+    gemm_moves *m = t->moves;
+    if (m->left) move_some(m, (t->kc + m->every - 1) / m->every);
+    if (t->kc < AMX_STEPS) {
+        tile_by_vectors(t);
+        return;
+    }
+    begin_tiles(AMX_ROWS);
+    tile_by_registers(t);
+    _tile_release();
+}
+
+/* See gemm_multiply_kernels. */
+static void panels_of_registers(const gemm_tile *first, int count, int way, ptrdiff_t a_panel)
+{
+    gemm_tile t = *first;
+    const int each = (first->moves->left + count - 1) / count;
+    begin_tiles(AMX_ROWS);
+    for (; count; --count) {
+        move_some(first->moves, each);
+        tile_by_registers(&t);
+        t.a += a_panel;
+        t.c += way * AMX_MR * (ptrdiff_t)t.c_row;
+        if (t.shift) t.shift += way * AMX_MR;
+        if (t.scale) t.scale += way * AMX_MR;
+    }
+    _tile_release();
+}
+
+static void sweep_of_registers(const gemm_sweep *s)
+{
+    if (s->kc < AMX_STEPS) {
+        sweep(s);
+        return;
+    }
+    const gemm_tile all = {.rows = s->rows, .cols = s->cols, .kc = s->kc, .a = s->a,
+                           .a_row = s->a_row, .a_step = 1, .b = s->b, .b_row = s->b_row, .c = s->c,
+                           .c_row = s->c_row, .alpha = 1, .shift = s->shift, .scale = s->scale,
+                           .slope = s->slope};
+    begin_tiles(AMX_ROWS);
+    for (int from = 0; from < s->rows; from += AMX_MR) {
+        const gemm_tile part = rows_of_tile(&all, from, lesser(AMX_MR, s->rows - from));
+        tile_by_registers(&part);
+    }
+    _tile_release();
+}

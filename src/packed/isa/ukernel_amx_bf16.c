@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Pairs by AMX: 32 x 48, six registers of sums. A multiply whose A lies by columns is
+ * AVX512_BF16's. Products in nchwc stay in single precision: to round them costs more than it
+ * saves.
+ *
+ * - Rows of A are read where they lie, so A is never packed, and has to lie by rows.
+ * - KC = 128, or 192 at most: a strip of B is 48 * 192 * 4 = 36 KiB and stays in L1.
+ * - Columns along K: none, because a register of 16 columns takes less time.
+ */
+#if defined(__x86_64__)
+#define ISA amx_bf16
+#define AMX
+#define TURN 0
+#define AMX_PART .3
+
+#include <cpuid.h>
+#include <stdbool.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/* Linux lets a process use the registers after a request. */
+static bool amx_permitted(void)
+{
+    enum { REQUEST = 0x1023, TILE_DATA = 18 };
+    return !syscall(SYS_arch_prctl, REQUEST, TILE_DATA);
+}
+
+static bool amx_supported(void)
+{
+    enum { AMX_BF16 = 1 << 22, AMX_TILE = 1 << 24 };
+    unsigned a, b, c, d;
+    if (!__get_cpuid_count(7, 0, &a, &b, &c, &d)) return false;
+    return (d & AMX_BF16) && (d & AMX_TILE) && amx_permitted();
+}
+
+#include "packed/isa/ukernel_avx512_bf16.c"
+#endif
