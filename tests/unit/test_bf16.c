@@ -458,10 +458,12 @@ static const char *judge_chain(const gemm_pairs *p, links *l, rng *r, bool *done
             calls + l->first, count, l->has_shortcut ? &l->shortcut : NULL, &context, p);
         if (turn == 0) *done = status == GEMM_DONE;
         if (!*done && status == GEMM_DECLINED && isnan(output.data[0])) continue;
-        if (status != GEMM_DONE || is_in_pairs(&note) != has_chains(p)) wrong = "not as one by one";
+        if (status != GEMM_DONE || is_in_pairs(&note) != has_chains(p))
+            wrong = "not as one by one";
         else if (memcmp(output.data, expected.data, (size_t)n * sizeof(float)))
             wrong = turn % 2 ? "other bits with a plan" : "other bits than one by one";
-        if (turn % 2 && has_chains(p) && (!kept[0].data || !kept[1].data)) wrong = "weights are not kept";
+        if (turn % 2 && has_chains(p) && (!kept[0].data || !kept[1].data))
+            wrong = "weights are not kept";
     }
     for (int i = 0; i < CHAIN; ++i) gemm_drop_kept(&kept[i]);
     guarded_free(&expected);
