@@ -239,7 +239,7 @@ typedef struct gemm_finish {
 /* The multiply: a strip by panels of A. */
 typedef struct gemm_multiply_kernels {
     void (*tile)(const gemm_tile *);    /* all of it but the tail columns */
-    void (*along_k)(const gemm_tile *); /* the tail columns alone, along K */
+    void (*along_k)(const gemm_tile *); /* the tail columns alone, along K; NULL: tail_most is 0 */
     /* `count` tiles of mr rows and whole vectors, one below the other (way = 1) or one above the
        other (-1). The tile is the first of them, and its a_next and c_next belong to what follows
        the last. Panels are a_panel floats apart. kc is GEMM_LEAST_PANELS_KC or more. NULL: the

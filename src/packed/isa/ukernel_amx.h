@@ -12,7 +12,7 @@
  * packed/isa/pairs.h. Where fewer than 16 steps are left, A and B are copied with zeroes behind.
  *
  * Each function gives the registers back when it ends, so that no state of a host's thread grows.
- * A tile of fewer steps than a register holds is multiplied by the vectors of ukernel_tile.h.
+ * A tile of fewer steps than a register holds is multiplied by the vectors of AVX512_BF16.
  *
  * Included by ukernel_pairs.h where AMX is defined.
  */
@@ -122,6 +122,8 @@ INLINE void amx_tile(const gemm_tile *t, const bool two, const int nv)
     }
 }
 
+typedef void tile_fn(const gemm_tile *);
+
 static NOINLINE void JOIN(gemm_packed_32x3__, ISA)(const gemm_tile *t) { amx_tile(t, true, 3); }
 static NOINLINE void JOIN(gemm_packed_32x2__, ISA)(const gemm_tile *t) { amx_tile(t, true, 2); }
 static NOINLINE void JOIN(gemm_packed_32x1__, ISA)(const gemm_tile *t) { amx_tile(t, true, 1); }
@@ -172,7 +174,7 @@ static void tile_by_vectors(const gemm_tile *t)
         part.moves = &none;
         part.a_next = part.a;
         part.c_next = part.c;
-        tile(&part);
+        gemm_pairs_avx512_bf16.multiply.tile(&part);
     }
 }
 
@@ -216,7 +218,7 @@ static void panels_of_registers(const gemm_tile *first, int count, int way, ptrd
 static void sweep_of_registers(const gemm_sweep *s)
 {
     if (s->kc < AMX_STEPS) {
-        sweep(s);
+        gemm_pairs_avx512_bf16.multiply.sweep(s);
         return;
     }
     const gemm_tile all = {.rows = s->rows, .cols = s->cols, .kc = s->kc, .a = s->a,

@@ -75,8 +75,8 @@ const gemm_pairs JOIN(gemm_pairs_, ISA) = {
     .multiply.panels = all_panels,
 #endif
     .multiply.sweep = sweep,
-#endif
     .multiply.along_k = along_k,
+#endif
     .rows = pair_rows,
     .along = pair_along,
     .supported = all_supported,

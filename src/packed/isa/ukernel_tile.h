@@ -474,6 +474,8 @@ INLINE void sweep_panels(const gemm_sweep *s, int i, int panels, const int rows,
 
 /* ---- one function for each size of the tile ---- */
 
+#ifndef AMX
+
 /* Each has its own register allocation and its own line in a profile: gemm_packed_8x3__avx512. */
 #define TILE_NAME(r, v) JOIN(gemm_packed_##r##x##v##__, ISA)
 #define SWEEP_NAME(r, v) JOIN(gemm_packed_sweep_##r##x##v##__, ISA)
@@ -556,3 +558,5 @@ static void sweep(const gemm_sweep *s)
     if (first) by_rows[(first - 1) * NV](s, i, 1);
     if (left > first) by_rows[(left - first - 1) * NV](s, i + first, 1);
 }
+
+#endif
