@@ -21,6 +21,7 @@
 #include "packed/int8/int8.h"
 #include "packed/isa/quads.h"
 #include "support/conv_shape.h"
+#include "support/failing_memory.h"
 #include "support/operands.h"
 #include "support/options.h"
 #include "support/report.h"
@@ -34,19 +35,6 @@
 enum { THREADS = 3 };
 
 static int cases = 200, seed = 1;
-
-/* ---- memory that can fail ---- */
-
-/* The aligned allocations so far, and the number of the one that fails. 0: none. */
-static atomic_int allocations, failing;
-
-/* Replaces the C library's. */
-void *aligned_alloc(size_t alignment, size_t bytes)
-{
-    void *p;
-    if (atomic_fetch_add(&allocations, 1) + 1 == atomic_load(&failing)) return NULL;
-    return posix_memalign(&p, alignment, bytes) ? NULL : p;
-}
 
 static void *get(size_t bytes)
 {
@@ -587,22 +575,17 @@ static void test_all(const gemm_quads *q)
 
 int main(int argc, char **argv)
 {
-    const char *isa = NULL;
-    for (int i = 1; i < argc; i += 2) {
-        const char *value = argv[i + 1];
-        if (!strcmp(argv[i], "--isa") && value) isa = value;
-        else if (!strcmp(argv[i], "--cases")) cases = option_int("--cases", value, 1);
-        else if (!strcmp(argv[i], "--seed")) seed = option_int("--seed", value, 0);
-        else return fprintf(stderr, "usage: %s [--isa NAME] [--cases N] [--seed N]\n", argv[0]), 2;
-    }
-    printf("# seed %d, %d cases\n", seed, cases);
-    bool known = !isa;
+    kernel_options o = {.cases = cases, .seed = seed};
+    kernel_options_read(argc, argv, &o);
+    cases = o.cases;
+    seed = o.seed;
+    bool known = !o.isa;
     for (const gemm_quads *const *q = gemm_quads_all; *q; ++q) {
-        if (isa && strcmp(isa, (*q)->name)) continue;
+        if (o.isa && strcmp(o.isa, (*q)->name)) continue;
         known = true;
         test_all(*q);
     }
-    if (!known) return fprintf(stderr, "--isa %s: there are no such micro-kernels\n", isa), 2;
+    if (!known) return fprintf(stderr, "--isa %s: there are no such micro-kernels\n", o.isa), 2;
     report_judged("scales", judge_written());
     test_bad_scales();
     test_long_line();

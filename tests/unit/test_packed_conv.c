@@ -18,6 +18,7 @@
 #include "driver/driver.h"
 #include "packed/packed.h"
 #include "support/conv_shape.h"
+#include "support/failing_memory.h"
 #include "support/report.h"
 #include "util/winograd.h"
 
@@ -31,17 +32,6 @@ enum { CALLERS = 4, THREADS = 3 };
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
 /* ---- memory that can fail ---- */
-
-/* The aligned allocations so far, and the number of the one that fails. 0: none. */
-static atomic_int allocations, failing;
-
-/* Replaces the C library's. Large blocks and scratch of `packed` come from here. */
-void *aligned_alloc(size_t alignment, size_t bytes)
-{
-    void *p;
-    if (atomic_fetch_add(&allocations, 1) + 1 == atomic_load(&failing)) return NULL;
-    return posix_memalign(&p, alignment, bytes) ? NULL : p;
-}
 
 static size_t bytes_given(void)
 {
