@@ -2,7 +2,7 @@
 """Forward passes of this project and of other runtimes, in turns.
 
     python3 peers.py --bench BENCH_DETECT --out FOLDER [--threads N,N...] [--rounds N] [--cold]
-                     IMAGE CFG=WEIGHTS...
+                     [--precision f32|default] IMAGE CFG=WEIGHTS...
 
 Each contestant is a process: `bench_detect --serve` for this project, and runtime.py for each other
 runtime, all with the same number of threads. In every round each has its turn, and the next round
@@ -12,8 +12,11 @@ starts with another one. Who waits is stopped (SIGSTOP), so that no thread of it
 pass; the image is prepared, and a runtime's module is imported. Peak MB is all that the process has
 in memory, Python and the module too.
 
+--precision default: each runtime takes its own precision, which may be 16 bits. This project takes
+what GEMM_IMPL says.
+
 Before, the raw outputs of each contestant are compared with those of Darknet's own loops (row stock
-with im2col). A difference above BOUND voids the time. The difference of an output is its largest
+with im2col). A difference above the bound voids the time. The difference of an output is its largest
 |a - b| over its largest |b|; that of a network is the largest of its outputs.
 
 Standard output gets Markdown. FOLDER gets the same as peers.md, and peers.csv and peers.json. The
@@ -38,8 +41,9 @@ import darknet_onnx
 
 OURS = 'darknet-gemm'
 PEERS = ('onnxruntime', 'openvino', 'ncnn', 'opencv', 'litert')
-# Single precision stays far below, with Winograd too. Half precision does not.
-BOUND = 1e-4
+# Single precision stays far below, with Winograd too. 16 bits do not: bf16 has 8 bits of a value, and
+# errors of a network's layers add up.
+BOUNDS = {'f32': 1e-4, 'default': .1}
 TURN_MS = 100           # a turn lasts about this long
 PATIENCE_S = 600        # without an answer
 RUNTIME = os.path.join(os.path.dirname(os.path.abspath(__file__)), 'runtime.py')
@@ -224,8 +228,8 @@ class Network:
         if name == OURS:
             return Process(self.serve(options, threads), log)
         shape = f'{self.image.c},{self.image.h},{self.image.w}'
-        process = Process([sys.executable, RUNTIME, name, self.model, str(threads), self.input,
-                           shape, *(l.name for l in self.outputs)], log)
+        process = Process([sys.executable, RUNTIME, name, self.model, options.precision,
+                           str(threads), self.input, shape, *(l.name for l in self.outputs)], log)
         try:
             process.answer()            # its version: the network is loaded
         except Failed:
@@ -233,13 +237,13 @@ class Network:
             raise
         return process
 
-    def check(self, process, entry):
+    def check(self, process, entry, bound):
         path = self.path(f'{entry["runtime"]}-{entry["threads"]}.f32')
         process.ask('raw ' + path)
         entry['difference'] = difference(read_floats(path), self.expected, self.sizes)
-        if not entry['difference'] <= BOUND:
+        if not entry['difference'] <= bound:
             entry['status'] = 'wrong'
-            entry['reason'] = f'outputs differ by {entry["difference"]:.3g}, above {BOUND:g}'
+            entry['reason'] = f'outputs differ by {entry["difference"]:.3g}, above {bound:g}'
 
 
 def attempt(entry, work):
@@ -277,7 +281,7 @@ def measure_cold(options, network, threads):
         entries.append(e)
         process = attempt(e, lambda: network.start(options, name, threads))
         if process:
-            attempt(e, lambda: network.check(process, e))
+            attempt(e, lambda: network.check(process, e, options.bound))
             process.end()
     peaks = {e['runtime']: [] for e in entries}
     for r in range(options.rounds):
@@ -306,7 +310,7 @@ def measure(options, network, threads):
             process = attempt(e, lambda: network.start(options, name, threads))
             if process:
                 processes[name] = process
-                attempt(e, lambda: network.check(process, e))
+                attempt(e, lambda: network.check(process, e, options.bound))
                 process.pause()
         for e in entries:
             if e['status'] == 'ok':
@@ -374,9 +378,12 @@ def read_options():
     parser.add_argument('--threads', type=whole_numbers, default=powers_of_two())
     parser.add_argument('--rounds', type=whole_number, default=9)
     parser.add_argument('--cold', action='store_true', help='each turn is a new process')
+    parser.add_argument('--precision', choices=BOUNDS, default='f32',
+                        help='of the other runtimes; default: what each takes unasked')
     parser.add_argument('image')
     parser.add_argument('networks', nargs='+', metavar='CFG=WEIGHTS')
     options = parser.parse_args()
+    options.bound = BOUNDS[options.precision]
     for network in options.networks:
         if not all(network.partition('=')):
             parser.error(f"'{network}' is no CFG=WEIGHTS: runtimes are compared on real weights")
@@ -425,12 +432,13 @@ def say_head(options, head):
              f'- system: {m["os"]}, load {m["load"]:.2f}, Python {head["python"]}',
              f'- run: {head["time"]}, rounds {options.rounds}, '
              + ('a new process a turn, ms to the end of its first pass' if options.cold
-                else f'{TURN_MS} ms a turn'),
+                else f'{TURN_MS} ms a turn')
+             + ", other runtimes at their default precision" * (options.precision == 'default'),
              f'- settings: {settings or "none"}']
     lines += [f'- {name}: {version}' for name, version in head['versions'].items()]
     lines += [f'- {name} is left out: {reason}' for name, reason in head['left_out'].items()]
     lines += ["- difference: from the raw outputs of Darknet's own loops; "
-              f'above {BOUND:g} the time is void',
+              f'above {options.bound:g} the time is void',
               '', f'| network | threads | runtime | ms | middle half | {OURS} / runtime '
               '| middle half | difference |' + (' peak MB |' if options.cold else ''),
               '|---|---|---|---|---|---|---|---|' + ('---|' if options.cold else '')]
@@ -469,7 +477,8 @@ def main():
     except Failed as failure:
         sys.exit(f'peers: {options.bench}: {failure}')
     head.update(time=datetime.datetime.now().astimezone().isoformat(timespec='seconds'),
-                python=sys.version.split()[0], rounds=options.rounds, turn_ms=TURN_MS, bound=BOUND,
+                python=sys.version.split()[0], rounds=options.rounds, turn_ms=TURN_MS,
+                precision=options.precision, bound=options.bound,
                 settings={k: v for k, v in sorted(os.environ.items()) if k.startswith('GEMM_')})
     find_runtimes(options, head)
     if len(options.versions) == 1:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """One runtime in a process of its own, for bench/peers/peers.py.
 
-    python3 runtime.py NAME                                             prints its version
-    python3 runtime.py NAME MODEL.onnx THREADS INPUT C,H,W OUTPUT...    serves
+    python3 runtime.py NAME                                                         prints its version
+    python3 runtime.py NAME MODEL.onnx PRECISION THREADS INPUT C,H,W OUTPUT...      serves
 
 NAME is onnxruntime, openvino, ncnn, opencv or litert. INPUT has the floats of one image. A server
 prints its version when the network is loaded. Then it answers each line of standard input by a
@@ -12,9 +12,10 @@ line, as `bench_detect --serve` does:
     first       milliseconds from the model's file to the end of a pass, and the most KiB that the
                 process had in memory. The module was imported before. Ask it before any other pass
 
-All compute in single precision with THREADS threads. Anything else is left at its default. A
-runtime is a function that loads a model and returns a function from the image to the outputs. It
-imports its module itself, because the others may be missing.
+All compute with THREADS threads; PRECISION is f32, or default: what the runtime takes unasked, which
+may be 16 bits. Anything else is left at its default. A runtime is a function that loads a model and
+returns a function from the image to the outputs. It imports its module itself, because the others may
+be missing.
 """
 
 import os
@@ -24,7 +25,7 @@ import sys
 import time
 
 
-def open_onnxruntime(model, threads, outputs):
+def open_onnxruntime(model, precision, threads, outputs):
     import onnxruntime
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = threads
@@ -33,10 +34,11 @@ def open_onnxruntime(model, threads, outputs):
     return lambda image: session.run(outputs, {'input': image})
 
 
-def open_openvino(model, threads, outputs):
+def open_openvino(model, precision, threads, outputs):
     import openvino
-    settings = {'PERFORMANCE_HINT': 'LATENCY', 'INFERENCE_NUM_THREADS': threads,
-                'INFERENCE_PRECISION_HINT': 'f32'}
+    settings = {'PERFORMANCE_HINT': 'LATENCY', 'INFERENCE_NUM_THREADS': threads}
+    if precision == 'f32':
+        settings['INFERENCE_PRECISION_HINT'] = 'f32'
     compiled = openvino.Core().compile_model(model, 'CPU', settings)
     request = compiled.create_infer_request()
     ports = [compiled.output(name) for name in outputs]
@@ -47,14 +49,16 @@ def open_openvino(model, threads, outputs):
     return run
 
 
-def open_ncnn(model, threads, outputs):
+def open_ncnn(model, precision, threads, outputs):
     import ncnn
     import numpy
     net = ncnn.Net()
     net.opt.num_threads = threads
     net.opt.use_vulkan_compute = False
-    for half in ('use_fp16_packed', 'use_fp16_storage', 'use_fp16_arithmetic', 'use_bf16_storage'):
-        setattr(net.opt, half, False)
+    if precision == 'f32':
+        for half in ('use_fp16_packed', 'use_fp16_storage', 'use_fp16_arithmetic',
+                     'use_bf16_storage'):
+            setattr(net.opt, half, False)
     parameters, values = beside(model, '.ncnn.param'), beside(model, '.ncnn.bin')
     if net.load_param(parameters) or net.load_model(values):
         sys.exit(f'ncnn cannot load {parameters} and {values}')
@@ -69,7 +73,7 @@ def open_ncnn(model, threads, outputs):
     return run
 
 
-def open_opencv(model, threads, outputs):
+def open_opencv(model, precision, threads, outputs):
     import cv2
     cv2.setNumThreads(threads)
     net = cv2.dnn.readNetFromONNX(model)
@@ -80,7 +84,7 @@ def open_opencv(model, threads, outputs):
     return run
 
 
-def open_litert(model, threads, outputs):
+def open_litert(model, precision, threads, outputs):
     """The image and the outputs have the channels last. LiteRT computes by XNNPACK."""
     from ai_edge_litert.interpreter import Interpreter
     interpreter = Interpreter(model_path=beside(model, '.tflite'), num_threads=threads)
@@ -157,7 +161,7 @@ def write_raw(path, values):
             file.write(v.astype('float32').tobytes())
 
 
-def serve(name, model, threads, input_path, shape, outputs, answers):
+def serve(name, model, precision, threads, input_path, shape, outputs, answers):
     import numpy
     version = version_of(name)
     if name == 'ncnn':
@@ -167,7 +171,7 @@ def serve(name, model, threads, input_path, shape, outputs, answers):
         convert_for_litert(model)
         image = numpy.ascontiguousarray(image.transpose(0, 2, 3, 1))
     start = time.perf_counter()
-    run = RUNTIMES[name](model, threads, outputs)
+    run = RUNTIMES[name](model, precision, threads, outputs)
     loaded = time.perf_counter() - start
     print(version, file=answers, flush=True)
     for line in sys.stdin:
@@ -193,9 +197,9 @@ def main():
         if not rest:
             print(version_of(name), file=answers, flush=True)
             return
-        model, threads, input_path, shape, *outputs = rest
-        serve(name, model, int(threads), input_path, [int(n) for n in shape.split(',')], outputs,
-              answers)
+        model, precision, threads, input_path, shape, *outputs = rest
+        serve(name, model, precision, int(threads), input_path,
+              [int(n) for n in shape.split(',')], outputs, answers)
     except Exception as error:          # any error of any library: its name and text are the reason
         sys.exit(f'{type(error).__name__}: {" ".join(str(error).split())}')
 

@@ -175,6 +175,30 @@ assert p.difference([100.0, 50.0, 1.0, math.nan], a, [2, 2]) == math.inf
 assert p.difference(a[:3], a, [2, 2]) == math.inf
 END
 
+# ---- the precision ----
+python peers-precision <<END
+import sys, types
+import runtime
+asked = []
+class Net:
+    opt = types.SimpleNamespace(**dict.fromkeys(('use_fp16_packed', 'use_bf16_storage'), True))
+    def load_param(self, path): return asked.append(dict(vars(self.opt))) or 0
+    load_model = lambda self, path: 0
+class Core:
+    def compile_model(self, model, device, settings):
+        asked.append(settings)
+        return types.SimpleNamespace(create_infer_request=lambda: None, output=str)
+sys.modules.update(openvino=types.SimpleNamespace(Core=Core), ncnn=types.SimpleNamespace(Net=Net),
+                   numpy=types.SimpleNamespace())
+for precision, hint, half in ('f32', 'f32', False), ('default', None, True):
+    runtime.open_openvino('m.onnx', precision, 1, [])
+    assert asked.pop().get('INFERENCE_PRECISION_HINT') == hint, precision
+    Net.opt = types.SimpleNamespace(use_fp16_packed=True, use_bf16_storage=True)
+    runtime.open_ncnn('m.onnx', precision, 1, [])
+    assert asked.pop()['use_bf16_storage'] == half, precision
+END
+expect_failure peers-precision-value "'f16'" peers --precision f16 data/kite.jpg $cfg=$weights
+
 # ---- a whole run ----
 # A numpy and an onnxruntime that give Darknet's own outputs, or as FAKE says. The others are missing.
 mkdir "$work/modules"
@@ -195,6 +219,9 @@ class InferenceSession:
         self.outputs = open(os.path.join(os.path.dirname(model), 'reference.f32'), 'rb').read()
         if os.environ['FAKE'] == 'wrong':
             self.outputs = struct.pack('<f', 1e6) + self.outputs[4:]
+        if os.environ['FAKE'] == 'near':
+            first, = struct.unpack('<f', self.outputs[:4])
+            self.outputs = struct.pack('<f', first + .01) + self.outputs[4:]
         if os.environ['FAKE'] == 'crash':
             raise ValueError('not today')
     def run(self, outputs, inputs): return [numpy.Floats(self.outputs)]
@@ -221,6 +248,11 @@ check peers-csv [ "$(cut -d, -f1-5 "$work/peers/peers.csv" | tail -n 1)" = kite-
 "$OUT/tests/json_flat" <"$work/peers/peers.json" >"$work/flat"
 check peers-json grep -qx "results.1.runtime	onnxruntime" "$work/flat"
 check peers-md grep -q "$ours" "$work/peers/peers.md"
+run_peers near '--precision default'
+check peers-near sh -c 'grep -qx "status 0" "$1" && grep -q "$2" "$1"' - "$work/near" \
+    ' at their default precision$'
+run_peers near
+check peers-near-f32 grep -q 'onnxruntime | void: wrong outputs |' "$work/near"
 run_peers wrong
 check peers-wrong sh -c 'grep -qx "status 1" "$1" && grep -q "onnxruntime | void: wrong outputs |" "$1"' - "$work/wrong"
 run_peers crash
