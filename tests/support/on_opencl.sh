@@ -40,8 +40,8 @@ status=0
 why=$(flock "$folder/lock" setup/opencl.sh "$name" "$folder") || status=$?
 [ $status != 3 ] || skip "$why"
 [ $status = 0 ] || exit $status
-# Programs of a command serve those after it.
-export GEMM_CACHE_DIR="$folder/cache"
+# Programs of a command serve those after it. run.sh names a folder that ends with its run.
+export GEMM_CACHE_DIR="${XDG_CACHE_HOME:-$folder}/$name"
 case $name in
 pocl)
     export OPENCL_LAYERS="${OPENCL_LAYERS:+$OPENCL_LAYERS:}$OUT/tests/layer_quick.so"

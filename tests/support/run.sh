@@ -20,6 +20,16 @@ trap 'exit 130' INT TERM
 judge=$(dirname "$0")/tap.awk
 export logs judge
 
+# What a user's own folder keeps (verdicts on OpenCL programs, tuning tables) must not decide a test. The
+# programs that PoCL compiled stay in the build, because a device has the same ones in every run.
+XDG_CACHE_HOME=$logs/cache
+export XDG_CACHE_HOME
+if [ -n "${BUILD:-}" ]; then
+    POCL_CACHE_DIR=$BUILD/pocl
+    mkdir -p "$POCL_CACHE_DIR" || exit 1
+    export POCL_CACHE_DIR
+fi
+
 # kept COMMAND: the parts of it that are not left out, if any
 kept()
 {

@@ -6,7 +6,8 @@
 bench=$OUT/bench/gemm_bench
 outer=darknet-gemm-test-$$
 
-# use_group VERSION: makes two groups, one in the other, where this system allows that
+# use_group VERSION: makes two groups, one in the other, where this system allows that and a process may
+# join them. One of real-time priority may not.
 use_group()
 {
     version=$1
@@ -18,7 +19,8 @@ use_group()
     [ -n "$top" ] && mkdir "$top/$outer" 2>/dev/null || return 1
     trap 'rmdir "$top/$outer/inner" "$top/$outer" 2>/dev/null; rm -rf "$work"' EXIT
     [ $version = 1 ] || echo +cpu >"$top/$outer/cgroup.subtree_control" 2>/dev/null
-    mkdir "$top/$outer/inner" && set_quota 50000 "$top/$outer"
+    mkdir "$top/$outer/inner" && set_quota 50000 "$top/$outer" &&
+        sh -c 'echo $$ >"$1/cgroup.procs"' sh "$top/$outer/inner"
 }
 
 # set_quota MICROSECONDS FOLDER: of 100,000
@@ -48,7 +50,7 @@ for version in 1 2; do
 done
 cores=$(env -u OMP_NUM_THREADS nproc)
 if [ -z "$made" ]; then
-    skip_machine container 'no control group can be made here: tests/unit/test_limits.c has made-up ones'
+    skip_machine container 'no control group can be made and joined here: tests/unit/test_limits.c has made-up ones'
 else
     quota='by the quota of CPU time of a control group'
     threads container-outer "1, $quota"
