@@ -140,7 +140,8 @@ SYSTEM_COMMANDS = \
     'tests/system/test_cfg.sh $(if $(filter 1,$(OPENCL)),cl hybrid)' \
     'tests/system/test_peers.sh' \
     'tests/system/test_tune.sh' \
-    'tests/system/test_report.sh'
+    'tests/system/test_report.sh' \
+    'tests/system/test_adreno_model.sh'
 
 # ---- The bits of results: make test-bits, UPDATE=1 writes the file of hashes ----
 QEMU_ARM = qemu-aarch64 -L /usr/aarch64-linux-gnu
@@ -162,7 +163,7 @@ test-forks: all ## run libdarknet-layers.so before other Darknets too: ALEXEYAB=
 	    $(if $(FLEXIBLAS),'tests/system/test_flexiblas.sh $(abspath $(FLEXIBLAS))')
 
 ifeq ($(OPENCL),1)
-CL_PROGRAMS = $(OUT)/bench/bench_cl $(addprefix $T/,test_cl test_cl_devices test_cl_layers test_cl_trials layer_adreno.so layer_fail.so layer_faulty.so layer_moves.so layer_quick.so layer_strict.so layer_unwritten.so fake_opencl.so)
+CL_PROGRAMS = $(OUT)/bench/bench_cl $(addprefix $T/,test_cl test_cl_devices test_cl_layers test_cl_trials layer_adreno.so layer_fail.so layer_faulty.so layer_launches.so layer_moves.so layer_quick.so layer_strict.so layer_unwritten.so fake_opencl.so)
 # Some of the networks, because PoCL starts slowly: groups, depthwise, all strides, fully connected.
 CL_NETWORKS = $(patsubst %,cfg/%.cfg,yolov3-tiny alexnet resnet18 resnext50 darknet19 tiny strided densenet201)
 # The script after the program, which leaves PoCL's kernels compiled.
@@ -170,6 +171,7 @@ CL_COMMANDS = \
     '$(QUICK) $T/test_cl --cases 12 && tests/system/test_cl.sh $(UNTRAINED)' \
     'OPENCL_LAYERS=$T/layer_adreno.so:$T/layer_quick.so $T/test_cl_devices' \
     'OPENCL_LAYERS=$T/layer_fail.so $T/test_cl_layers tests/unit/cfg/hook.cfg tests/unit/cfg/connected.cfg cfg/yolov3-tiny.cfg cfg/darknet19.cfg cfg/resnet18.cfg' \
+    'tests/system/test_adreno_model.sh --pass' \
     '$(QUICK) tests/system/test_ladder.sh' \
     '$(QUICK) $T/test_packed_layers --row cl --cases 120' \
     '$(QUICK) $T/test_chain --row cl --cases 2' \

@@ -10,7 +10,7 @@
 #
 # Prints lines of tabs: GPU, kernel, registers of four floats, work-items resident on a shader
 # processor, private loads and stores in all, then of the hot loop: issue slots, multiply-adds,
-# private loads and stores. adreno_slots.tsv is such a table, and roofline.awk reads it.
+# private loads and stores. adreno_slots.tsv is such a table.
 set -eu
 
 if [ $# = 0 ]; then
