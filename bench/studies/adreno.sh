@@ -26,22 +26,8 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 trap 'exit 130' INT TERM
 
-# A driver cannot find an #include, so the text of the file takes its place, once.
 for file in "$kernels"/*.cl; do
-    awk -v folder="$kernels" '
-        function embed(line, part, path) {
-            if (line !~ /^#include "/) {
-                print line
-                return
-            }
-            split(line, part, "\"")
-            path = folder "/" part[2]
-            if (path in had) return
-            had[path]
-            while ((getline line < path) > 0) embed(line)
-            close(path)
-        }
-        { embed($0) }' "$file" >"$work/$(basename "$file")"
+    awk -v folder="$kernels" -f "$here/flat_kernel.awk" "$file" >"$work/$(basename "$file")"
 done
 
 for gpu; do

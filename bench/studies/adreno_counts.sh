@@ -26,21 +26,7 @@ for gpu; do
     while IFS="$(printf '\t')" read -r kernel options; do
         file=$here/../../kernels/$kernel.cl
         case $kernel in form*) file=$here/adreno_forms.cl ;; esac
-        # A driver cannot find an #include, so the text of the file takes its place, once.
-        awk -v folder="$here/../../kernels" '
-            function embed(line, part, path) {
-                if (line !~ /^#include "/) {
-                    print line
-                    return
-                }
-                split(line, part, "\"")
-                path = folder "/" part[2]
-                if (path in had) return
-                had[path]
-                while ((getline line < path) > 0) embed(line)
-                close(path)
-            }
-            { embed($0) }' "$file" >"$work/$kernel.cl"
+        awk -v folder="$here/../../kernels" -f "$here/flat_kernel.awk" "$file" >"$work/$kernel.cl"
         # $compiler may be a command with arguments.
         $compiler "$gpu" "$work/$kernel.cl" "-cl-mad-enable -cl-no-signed-zeros $options" \
             </dev/null >"$work/said" 2>&1 || :
