@@ -31,6 +31,10 @@ typedef int32_t vint __attribute__((vector_size(VL * sizeof(int32_t))));
         }                                                                                          \
     }
 
+#define by_slope(y, slope)                                                                         \
+    ((floats)_mm512_mask_mul_ps(y, _mm512_cmp_ps_mask(y, _mm512_setzero_ps(), _CMP_NGT_UQ), y,     \
+                                slope))
+
 static _Bool quads_supported(void)
 {
     return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&

@@ -10,6 +10,7 @@
  *                   adds the products of one quad of K to c[MR][nv]: a[0 .. MR - 1] by nv vectors
  *                   of B, which are `apart` quads apart; turned: A has the offset, and not B
  *   quads_supported()
+ *   by_slope(y, slope)  y > 0 ? y : slope * y of vectors; only where there are instructions for it
  *
  * The registers of a tile: MR * NV sums, NV vectors of B, one of A.
  */
@@ -24,19 +25,33 @@
 
 typedef float floats __attribute__((vector_size(VL * sizeof(float))));
 
-/* Each operation rounds: see quads.h. */
-INLINE floats activate(floats y, float slope)
+#ifndef by_slope
+INLINE floats by_slope(floats y, floats slope)
 {
     const vint above = y > 0;
     const floats below = y * slope;
     return (floats)(((vint)y & above) | ((vint)below & ~above));
 }
+#endif
+
+INLINE floats same_floats(float x)
+{
+    return x - (floats){0};
+}
+
+/* Each operation rounds: see quads.h. */
+INLINE floats finished(vint sums, floats scale, floats shift, floats slope)
+{
+    const floats y = __builtin_convertvector(sums, floats) * scale;
+    const floats f = y + shift;
+    return by_slope(f, slope);
+}
 
 /* Row i of a tile from its sums. */
 INLINE floats finish(const gemm_quads_tile *t, int i, vint sums)
 {
-    const floats y = __builtin_convertvector(sums, floats) * t->scale[i];
-    return activate(y + t->shift[i], t->slope);
+    return finished(sums, same_floats(t->scale[i]), same_floats(t->shift[i]),
+                    same_floats(t->slope));
 }
 
 /* Writes VL columns of row i, from column j on; with n, the first n of them. */
@@ -115,6 +130,8 @@ INLINE void compute_nchwc(const gemm_quads_nchwc *l, const int nv, int i, int j)
         for (int r = 0; r < MR; ++r) c[r][v] = start;
     }
     for (int p = 0; p < l->quads; ++p, a += l->a_ld, b += VL) STEP(c, a, b, apart, nv, true);
+    const floats slope = same_floats(l->slope);
+    const int *const at = l->at + i;
 #pragma GCC unroll 8
     for (int v = 0; v < nv; ++v) {
         const int channel = j + v * VL;
@@ -124,9 +141,8 @@ INLINE void compute_nchwc(const gemm_quads_nchwc *l, const int nv, int i, int j)
 #pragma GCC unroll 8
         for (int r = 0; r < MR; ++r) {
             if (r == rows) break;
-            const floats y = __builtin_convertvector(c[r][v], floats) * scale;
-            const floats f = activate(y + shift, l->slope);
-            memcpy(to + l->at[i + r], &f, sizeof f);
+            const floats f = finished(c[r][v], scale, shift, slope);
+            memcpy(to + at[r], &f, sizeof f);
         }
     }
 }
