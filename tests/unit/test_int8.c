@@ -13,7 +13,8 @@
  *   extremes    a layer whose inputs and weights are all at their limits
  *   single      what has no scale, a pool, or a logistic does not go in 8 bits
  *   kept        the weights are kept in 8 bits, serve the next call, and go with the plan
- *   no-memory   each of the aligned allocations fails in turn: the output is right or unchanged
+ *   no-memory   each of the aligned allocations fails in turn: the layer is declined, or goes in
+ *               single precision; a chain is declined
  *   check       GEMM_CHECK's comparison takes what is right, and sees a sum that is off by 1
  *   scales      the file is read as it was written; lines that are malformed are refused
  *
@@ -388,7 +389,7 @@ static const char *judge_layer(const gemm_quads *q, const layer *l, rng *r)
     return wrong;
 }
 
-/* More than 4 channels and filters of a group, 16 filters of a 1x1 layer, more than one place. */
+/* More than 4 channels and filters of a group, or 16 of a 1x1 layer, and more than one place. */
 static conv_shape draw_shape(rng *r)
 {
     static const int sizes[] = {1, 1, 3, 3, 3, 5, 7};
@@ -397,8 +398,9 @@ static conv_shape draw_shape(rng *r)
     s.size = sizes[rng_below(r, sizeof sizes / sizeof *sizes)];
     s.stride = rng_below(r, 3) ? 1 : 1 + rng_below(r, 4);
     s.pad = rng_below(r, 4) ? s.size / 2 : rng_below(r, s.size);
-    s.c = s.groups * (5 + rng_below(r, rng_below(r, 2) ? 70 : 9));
-    s.n = s.groups * ((s.size == 1 ? 17 : 5) + rng_below(r, 70));
+    const int few = s.size == 1 ? 17 : 5;
+    s.c = s.groups * (few + rng_below(r, rng_below(r, 2) ? 70 : 9));
+    s.n = s.groups * (few + rng_below(r, 70));
     s.h = s.size + 1 + rng_below(r, 40);
     s.w = s.size + rng_below(r, rng_below(r, 8) ? 40 : 300);
     return s;
@@ -445,7 +447,7 @@ static chain make_chain(rng *r)
     const bool deep = rng_below(r, 4) == 0;     /* many threads then go by phases */
     const int stride = 1 + rng_below(r, 2), h = 4 + rng_below(r, deep ? 8 : 20);
     const int w = 4 + rng_below(r, deep ? 8 : 40), most = deep ? 400 : 60;
-    const int in = 5 + rng_below(r, most), wide = 17 + rng_below(r, 2 * most);
+    const int in = 17 + rng_below(r, most), wide = 17 + rng_below(r, 2 * most);
     const int out = 5 + rng_below(r, most);
     const int oh = (h + size / 2 * 2 - size) / stride + 1;
     const int ow = (w + size / 2 * 2 - size) / stride + 1;
@@ -609,7 +611,7 @@ static void test_single(const gemm_quads *q, const char *name)
 {
     static const conv_shape picture = {"picture", 1, 1, 3, 20, 22, 40, 3, 1, 1},
                             depthwise = {"depthwise", 1, 40, 40, 20, 22, 40, 3, 1, 1},
-                            narrow = {"narrow", 1, 1, 40, 20, 22, 16, 1, 1, 0},
+                            narrow = {"narrow", 1, 1, 16, 20, 22, 40, 1, 1, 0},
                             stride_1 = {"pool", 1, 1, 66, 20, 22, 40, 3, 1, 1};
     rng r = rng_make(7, 0);
     gemm_note note;
@@ -660,27 +662,82 @@ static void test_kept(const gemm_quads *q, const char *name)
     report_judged(name, wrong);
 }
 
+/* The next allocations, of which the n-th one fails. 0: none. */
+static void fail_allocation(int n)
+{
+    atomic_store(&allocations, 0);
+    atomic_store(&failing, n);
+}
+
+/* Whether so many allocations were made since then. No more fail. */
+static bool was_reached(int n)
+{
+    atomic_store(&failing, 0);
+    return atomic_load(&allocations) >= n;
+}
+
+/* With memory it goes in 8 bits; without, it is declined or goes in single precision. */
+static const char *judge_layer_without_memory(const gemm_quads *q, rng *r)
+{
+    layer l = make_layer(&SHAPE, CONV_LEAKY, r), single = l;
+    const size_t bytes = conv_outputs(&l.call) * sizeof(float);
+    float *const expected = get(bytes);
+    const char *wrong = NULL;
+    int n = 1;
+    gemm_note note;
+    single.scale.scale = 0;
+    if (run_layer(q, &single, 1, NULL, &note)) wrong = "single precision declined";
+    memcpy(expected, l.call.output, bytes);
+    for (bool failed = true; failed && !wrong; n += failed) {
+        fail_allocation(n);
+        const gemm_status status = run_layer(q, &l, 1, NULL, &note);
+        failed = was_reached(n);
+        if (failed == (status == GEMM_DONE && note.scale))
+            wrong = failed ? "in 8 bits without memory" : "not in 8 bits with memory";
+        else if (!failed) wrong = judge_outputs(&l, r);
+        else if (status == GEMM_DONE && memcmp(l.call.output, expected, bytes))
+            wrong = "not as in single precision";
+        else if (status != GEMM_DONE && memcmp(l.call.output, "\xff\xff\xff\xff", 4))
+            wrong = "declined, and wrote";
+    }
+    if (n < 2) wrong = "no allocation failed";
+    free(expected);
+    conv_shape_free(&l.call);
+    return wrong;
+}
+
+static const char *judge_chain_without_memory(const gemm_quads *q, rng *r)
+{
+    chain x = make_chain(r);
+    const size_t bytes = conv_outputs(&x.layers[2].call) * sizeof(float);
+    float *const output = get(bytes);
+    conv_call calls[MOST_LAYERS];
+    gemm_note note;
+    const gemm_context context = {.threads = 1, .isa = q->base, .note = &note,
+                                  .chain_scales = x.scales};
+    const char *wrong = NULL;
+    int n = 1;
+    chain_calls(&x, calls, output);
+    for (bool failed = true; failed && !wrong; n += failed) {
+        memset(output, 0xff, bytes);
+        fail_allocation(n);
+        const gemm_status status = gemm_int8_chain(calls, MOST_LAYERS, NULL, &context, q);
+        failed = was_reached(n);
+        if (failed && (status != GEMM_DECLINED || memcmp(output, "\xff\xff\xff\xff", 4)))
+            wrong = "a chain ran without memory";
+        else if (!failed && status != GEMM_DONE) wrong = "a chain did not run with memory";
+    }
+    if (n < 2) wrong = "no allocation of a chain failed";
+    free(output);
+    free_chain(&x);
+    return wrong;
+}
+
 static void test_no_memory(const gemm_quads *q, const char *name)
 {
     rng r = rng_make(7, 0);
-    layer l = make_layer(&SHAPE, CONV_LEAKY, &r);
-    const char *wrong = NULL;
-    int failed = 0;
-    for (int last = 0; !last && !wrong;) {
-        gemm_note note;
-        atomic_store(&allocations, 0);
-        atomic_store(&failing, ++failed);
-        const gemm_status status = run_layer(q, &l, 1, NULL, &note);
-        atomic_store(&failing, 0);
-        last = atomic_load(&allocations) < failed;
-        const bool untouched = !memcmp(l.call.output, "\xff\xff\xff\xff", 4);
-        if (status == GEMM_DECLINED && !untouched) wrong = "declined, and wrote";
-        if (status == GEMM_DONE && note.scale) wrong = judge_outputs(&l, &r);
-        if (last && (status != GEMM_DONE || !note.scale)) wrong = "not done with memory";
-    }
-    if (failed < 2) wrong = "no allocation failed";
-    conv_shape_free(&l.call);
-    report_judged(name, wrong);
+    const char *wrong = judge_layer_without_memory(q, &r);
+    report_judged(name, wrong ? wrong : judge_chain_without_memory(q, &r));
 }
 
 /* ---- GEMM_CHECK ---- */

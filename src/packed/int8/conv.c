@@ -404,12 +404,12 @@ static bool fits_scratch(const layout *l)
     return strip_quads(l) <= most && (size_t)l->c->w <= most && l->row <= most;
 }
 
-/* A 1x1 layer with few filters waits for its image. To round that would only cost time. With few
-   channels it is the expanding layer of a chain, and there its output is not written. */
+/* A 1x1 layer with few channels or filters waits for its image. To round that would only cost time,
+   and where it is the first layer of a chain, boxes (docs/log/int8.md). */
 static bool is_bound_by_image(const layout *l)
 {
     enum { FEW = 16 };
-    return l->taps == 1 && l->filters <= FEW;
+    return l->taps == 1 && (l->channels <= FEW || l->filters <= FEW);
 }
 
 /*
