@@ -73,11 +73,15 @@ INLINE void compute(const gemm_quads_tile *t, const int nv)
     for (int i = 0; i < MR; ++i)
 #pragma GCC unroll 8
         for (int v = 0; v < nv; ++v) c[i][v] = vint_set(t->start[i]);
+#ifdef ALL_STEPS
+    ALL_STEPS(c, a, MR, b, NR, VL, t->quads, nv);
+#else
     for (int p = 0; p < t->quads; ++p, a += MR, b += NR) {
 #pragma GCC unroll 8
         for (int v = 0; v < nv; ++v) __builtin_prefetch(b + AHEAD * NR + v * VL);
         STEP(c, a, b, (size_t)VL, nv, false);
     }
+#endif
     const size_t last = (size_t)(t->cols - (nv - 1) * VL);
 #pragma GCC unroll 8
     for (int i = 0; i < MR; ++i) {
@@ -129,7 +133,11 @@ INLINE void compute_nchwc(const gemm_quads_nchwc *l, const int nv, int i, int j)
 #pragma GCC unroll 8
         for (int r = 0; r < MR; ++r) c[r][v] = start;
     }
+#ifdef ALL_STEPS
+    ALL_STEPS(c, a, l->a_ld, b, VL, apart, l->quads, nv);
+#else
     for (int p = 0; p < l->quads; ++p, a += l->a_ld, b += VL) STEP(c, a, b, apart, nv, true);
+#endif
     const floats slope = same_floats(l->slope);
     const int *const at = l->at + i;
 #pragma GCC unroll 8
