@@ -82,6 +82,15 @@ static const gemm_scales *read_scales(const char *path)
     return NULL;
 }
 
+/* Whether `auto` gets the scales. */
+static bool give_scales(const gemm_settings *s)
+{
+    if (s->auto_bits == 8 && !s->int8)
+        gemm_refuse("GEMM_AUTO_BITS=8 needs a file of scales in GEMM_INT8; make calibrate makes "
+                    "one from your pictures");
+    return s->auto_bits == 8;
+}
+
 /* More threads than a container's quota of CPU time would be stopped together until its period
    ends. */
 static int count_cores(const char **by)
@@ -151,6 +160,7 @@ static void start(void)
         .isa = find_isa(s.isa),
         .conv = s.conv, .prepare_first = s.prepare_first, .way = find_way(s.way),
         .scales = read_scales(s.int8), .scales_path = s.int8,
+        .auto_scales = give_scales(&s),
         .keep = s.keep, .passes = true, .check = s.check, .trace = s.trace,
         .calibrate = s.calibrate,
     };
