@@ -135,7 +135,7 @@ static void end_calibration(void)
 }
 
 /* The inputs must be those of single precision. */
-static void start_calibration(const char *path)
+static void start_calibration(const char *path, int auto_bits)
 {
     const gemm_variant *v = state.impl;
     const char *why = gemm_calibration_writable(path);
@@ -145,6 +145,9 @@ static void start_calibration(const char *path)
     if (!v->conv || v->rounding || v->calibrated)
         gemm_refuse("GEMM_CALIBRATE needs whole layers in single precision, and GEMM_IMPL=%s "
                     "computes none (packed does)", v->name);
+    if (v->chooses && auto_bits < 32)
+        gemm_refuse("GEMM_CALIBRATE needs single precision, and GEMM_AUTO_BITS=%d allows less",
+                    auto_bits);
     if (why) gemm_refuse("GEMM_CALIBRATE='%s' cannot be written: %s", path, why);
     else atexit(end_calibration);
 }
@@ -184,7 +187,7 @@ static void start(void)
                         s.tune ? GEMM_AUTO_TUNE : GEMM_AUTO_READ);
     const int error = s.trace && !gemm_refused() ? gemm_trace_open(s.trace) : 0;
     if (error) gemm_refuse("GEMM_TRACE='%s' cannot be written: %s", s.trace, strerror(error));
-    if (s.calibrate && !gemm_refused()) start_calibration(s.calibrate);
+    if (s.calibrate && !gemm_refused()) start_calibration(s.calibrate, s.auto_bits);
 }
 
 /* The program is ended here, outside of the pthread_once, because handlers of atexit come back. */
