@@ -58,6 +58,7 @@ NEON32_OPTS = -march=armv7-a -funsafe-math-optimizations -fno-associative-math -
 $(OBJ)/src/packed/isa/ukernel_neon32.o: ISA = $(if $(IS_ARM32),$(NEON32_OPTS) -mfpu=neon)
 $(OBJ)/src/packed/isa/ukernel_neon32_fma.o: ISA = $(if $(IS_ARM32),$(NEON32_OPTS) -mfpu=neon-vfpv4)
 $(OBJ)/src/packed/isa/ukernel_neon_int8.o: ISA = $(if $(IS_ARM64),-march=armv8.2-a+dotprod)
+$(OBJ)/src/packed/isa/ukernel_i8mm_int8.o: ISA = $(if $(IS_ARM64),-march=armv8.2-a+i8mm)
 $(OBJ)/src/packed/isa/ukernel_avx2_int8.o: ISA = $(if $(IS_X86),-mavx2)
 $(OBJ)/src/packed/isa/ukernel_avxvnni_int8.o: ISA = $(if $(IS_X86),-mavx2 -mavxvnni)
 $(OBJ)/src/packed/isa/ukernel_avx512_int8.o: ISA = $(if $(IS_X86),-mavx512f -mavx512bw -mavx512vnni)

@@ -238,6 +238,7 @@ QEMU_COMMANDS = \
     'tests/system/test_isa.sh cortex-a53 "neon generic" $(QEMU_A53) $(ARM)/darknet' \
     'tests/system/test_isa.sh cortex-a76 "neon generic" $(QEMU_A76) $(ARM)/darknet' \
     '$(QEMU_A76) $(ARM)/tests/test_int8 --cases 20' \
+    '$(QEMU_ARM) $(ARM)/tests/test_int8 --cases 20 --isa i8mm_int8' \
     'tests/system/test_isa.sh arm64 "neon generic" $(QEMU_ARM) $(ARM)/darknet' \
     '$(QEMU_ARM) $(ARM)/tests/test_bits tests/bits/aarch64-linux-gnu $(BITS_SMALL)' \
     '$(QEMU_ARM) $(ARM)/tests/test_library --without fork' \

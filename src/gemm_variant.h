@@ -200,8 +200,8 @@ typedef struct gemm_context {
     bool first;                 /* the first call of a layer: what pays only when it is called again
                                    is not prepared */
     const char *way;            /* the way that a row with several shall go where it can, or NULL */
-    const struct gemm_scale *scale;     /* of a calibrated row: what the calibration says of the
-                                   layer (int8/scales.h), or NULL */
+    const struct gemm_scale *scale;     /* of a calibrated row: that of the layer's input
+                                   (int8/scales.h), or NULL: it stays in single precision */
     const struct gemm_scale *const *chain_scales;   /* the same of a chain: one for each
                                    convolution; or NULL */
     bool timed;                 /* the note is wanted in full, so a row on a device waits */
@@ -271,7 +271,8 @@ typedef enum gemm_auto_use {
     GEMM_IN_AUTO,
     GEMM_IN_AUTO_FIRST,         /* one variant: the usual one, where nothing was measured */
     GEMM_IN_AUTO_WITH_GPU,      /* not where the OpenCL device is the CPU */
-    GEMM_IN_AUTO_16             /* with GEMM_AUTO_BITS=16 only: its operands have 16 bits */
+    GEMM_IN_AUTO_16,            /* with GEMM_AUTO_BITS=16 only: its operands have 16 bits */
+    GEMM_IN_AUTO_8              /* with GEMM_AUTO_BITS=8 only: convolutions that have a scale */
 } gemm_auto_use;
 
 /* A network, as far as its passes take alike. */
@@ -317,6 +318,7 @@ typedef struct gemm_variant {
                                    may stay there */
     bool calibrated;            /* its layers need the scales of GEMM_INT8, and thus it cannot run
                                    without */
+    bool chooses;               /* gives each op to another row, which may be a calibrated one */
     bool reference;             /* runs a library of other people: its crash is not ours */
     gemm_auto_use in_auto;
     const char *origin;         /* the article or project it comes from */

@@ -133,15 +133,22 @@ void gemm_auto_measure(bool on)
     own.measures = on;
 }
 
+/* A calibrated row is packed for all but the convolutions that have a scale. */
+static bool is_candidate(const gemm_op *op, const gemm_context *x, const gemm_variant *v)
+{
+    const bool same = v == own.packed || gemm_op_is_alike(op, v, own.packed);
+    return !same && (!v->calibrated || x->scale) && gemm_op_offered(op, v) && !gemm_auto_unfit(v);
+}
+
 /* The rows that may compute the op: packed, then the others. Returns how many. */
-static int find_candidates(const gemm_op *op, const gemm_variant *rows[GEMM_TURNS_ROWS])
+static int find_candidates(const gemm_op *op, const gemm_context *x,
+                           const gemm_variant *rows[GEMM_TURNS_ROWS])
 {
     int count = 0;
     rows[count++] = own.packed;
     for (size_t i = 0; i < own.file.row_count && count < GEMM_TURNS_ROWS; ++i) {
         const gemm_variant *v = &own.file.rows[i];
-        const bool same = v == own.packed || gemm_op_is_alike(op, v, own.packed);
-        if (!same && gemm_op_offered(op, v) && !gemm_auto_unfit(v)) rows[count++] = v;
+        if (is_candidate(op, x, v)) rows[count++] = v;
     }
     return count;
 }
@@ -190,7 +197,7 @@ static const gemm_tuned *measure(const gemm_op *op, const gemm_shape *shape,
     const gemm_variant *rows[GEMM_TURNS_ROWS];
     double ms[GEMM_TURNS_ROWS];
     char times[GEMM_TIMES_TEXT];
-    const int count = find_candidates(op, rows);
+    const int count = find_candidates(op, x, rows);
     if (gemm_tuning_is_full(own.table)) return NULL;
     if (count > 1 && !gemm_take_turns(op, x, rows, count, ms)) return NULL;
     const int winner = count > 1 ? gemm_decide(ms, count) : 0;
@@ -256,15 +263,27 @@ static const gemm_variant *row_of(const gemm_op *op, const gemm_context *x)
     return e ? row_in(e) : own.measures ? NULL : own.packed;
 }
 
+/* The row of part i of a chain. */
+static const gemm_variant *row_of_part(const gemm_op *parts, int i, const gemm_context *x)
+{
+    gemm_context own_scale = *x;
+    const bool scaled = parts[i].kind == GEMM_CONVOLUTION && x->chain_scales;
+    own_scale.scale = scaled ? x->chain_scales[i] : NULL;
+    return row_of(&parts[i], &own_scale);
+}
+
 /* The row of all parts. None where they have different ones, and where they shall be measured or
-   recorded one by one. */
+   recorded one by one. A calibrated row is packed for the layers behind the first one: it declines
+   the chain where it is not. */
 static choice choose_for_parts(const gemm_op *op, const gemm_context *x)
 {
     gemm_op parts[GEMM_PARTS_MOST];
     const int count = gemm_op_parts(op, parts);
-    const gemm_variant *row = own.recorded ? NULL : row_of(&parts[0], x);
-    for (int i = 1; i < count && row; ++i)
-        if (row_of(&parts[i], x) != row) row = NULL;
+    const gemm_variant *row = own.recorded ? NULL : row_of_part(parts, 0, x);
+    for (int i = 1; i < count && row; ++i) {
+        const gemm_variant *next = row_of_part(parts, i, x);
+        if (next != row && !(row->calibrated && next == own.packed)) row = NULL;
+    }
     return (choice){row, by_table};
 }
 

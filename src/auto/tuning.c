@@ -89,7 +89,9 @@ bool gemm_tuning_uses_device(const gemm_tuning *t)
 
 bool gemm_tuning_may_take(const gemm_variant *v, int bits)
 {
-    return v->in_auto != GEMM_NOT_IN_AUTO && (v->in_auto != GEMM_IN_AUTO_16 || bits == 16);
+    if (v->in_auto == GEMM_IN_AUTO_16) return bits == 16;
+    if (v->in_auto == GEMM_IN_AUTO_8) return bits == 8;
+    return v->in_auto != GEMM_NOT_IN_AUTO;
 }
 
 const char *gemm_tuning_unfit(const gemm_variant *v, int bits)

@@ -41,7 +41,7 @@ int gemm_tuning_list(const gemm_tuning *, const gemm_tuned *list[GEMM_TUNING_SHA
 /* Whether a row of the table works on a device. */
 bool gemm_tuning_uses_device(const gemm_tuning *);
 
-/* Whether `auto` may take the row at all, when operands may have so few bits: 32 or 16. */
+/* Whether `auto` may take the row at all, when operands may have so few bits: 32, 16 or 8. */
 bool gemm_tuning_may_take(const gemm_variant *, int bits);
 
 /* NULL when `auto` may take the row here, else why not. */

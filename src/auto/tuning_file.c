@@ -25,9 +25,10 @@
 
 enum { MACHINE_TEXT = 1024 };
 
-/* Each number of bits has its own table, because rows of 16 bits are damage to a table of 32. */
+/* Each number of bits has its own table, because rows of fewer bits are damage to a table of 32. */
 static const char *file_name(const gemm_tuning_file *f)
 {
+    if (f->bits == 8) return "tuning-8.txt";
     return f->bits == 16 ? "tuning-16.txt" : "tuning.txt";
 }
 

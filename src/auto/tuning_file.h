@@ -15,7 +15,8 @@
  *
  * The lines before the first shape say which machine it was measured on. The last line counts the
  * shapes. A file that differs from this form anywhere is damaged. A table that is damaged, or of
- * another machine, is not used at all. The table for operands of 16 bits is tuning-16.txt.
+ * another machine, is not used at all. The tables for operands of 16 and 8 bits are
+ * tuning-16.txt and tuning-8.txt.
  */
 #ifndef GEMM_TUNING_FILE_H
 #define GEMM_TUNING_FILE_H
@@ -28,7 +29,7 @@ typedef struct gemm_tuning_file {
     const char *isa;            /* the micro-kernels of `packed` */
     const gemm_variant *rows;   /* those of gemm_tuning_may_take may stand in it */
     size_t row_count;
-    int bits;                   /* of the operands, at least: 32 or 16 */
+    int bits;                   /* of the operands, at least: 32, 16 or 8 */
 } gemm_tuning_file;
 
 /*

@@ -12,10 +12,12 @@
 #include "calibrate/histogram.h"
 #include "calibrate/points.h"
 #include "int8/scales.h"
+#include "util/file.h"
 #include "util/forked.h"
 #include "util/text.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <math.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -173,8 +175,9 @@ static int count_layers(void)
 }
 
 /* Returns false, with errno set, when that fails. */
-static bool write_scales(FILE *f)
+static bool write_scales(FILE *f, const void *unused)
 {
+    (void)unused;
     gemm_text table = {0};
     gemm_scales scales = {calloc((size_t)count_layers(), sizeof *scales.layers), 0};
     if (!scales.layers) return false;
@@ -186,15 +189,15 @@ static bool write_scales(FILE *f)
     return right;
 }
 
-/* Writes it under another name, or nothing. 0, or an errno. */
-static int write_as(const char *temporary, bool nothing)
+/* A new file beside `path`, with the rights of any new file. -1, with errno set, when that
+   fails. */
+static int make_beside(const char *path, gemm_text *name)
 {
-    FILE *f = fopen(temporary, "we");
-    if (!f) return errno;
-    errno = 0;
-    int error = nothing || (write_scales(f) && !fflush(f)) ? 0 : errno ? errno : EIO;
-    if (fclose(f) && !error) error = errno;
-    return error;
+    gemm_text_add(name, "%s.new-%ld", path, (long)getpid());
+    if (gemm_text_whole(name))
+        return open(name->at, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    errno = ENOMEM;
+    return -1;
 }
 
 /* Writes it under another name and renames it, so that no reader sees half of it; or tries whether
@@ -202,12 +205,13 @@ static int write_as(const char *temporary, bool nothing)
 static const char *replace(const char *path, bool only_try)
 {
     gemm_text temporary = {0};
-    gemm_text_add(&temporary, "%s.new-%ld", path, (long)getpid());
-    int error = gemm_text_whole(&temporary) ? write_as(temporary.at, only_try) : ENOMEM;
-    if (!error && !only_try && rename(temporary.at, path)) error = errno;
-    if ((error || only_try) && temporary.at) unlink(temporary.at);
+    const int fd = make_beside(path, &temporary);
+    const char *why = NULL;
+    if (fd < 0) why = strerror(errno);
+    else if (!only_try) why = gemm_fill_and_rename(fd, temporary.at, path, write_scales, NULL);
+    else if (close(fd) | unlink(temporary.at)) why = strerror(errno);
     gemm_text_free(&temporary);
-    return error ? strerror(error) : NULL;
+    return why;
 }
 
 const char *gemm_calibration_writable(const char *path)

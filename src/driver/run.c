@@ -55,7 +55,8 @@ unsigned gemm_decisions(void)
     return atomic_load(&decisions);
 }
 
-/* What the scales say of the layer. A file that does not know it was made for other weights. */
+/* What the scales say of the layer. A file that does not know it was made for other weights. This
+   ends the program, but for a row that chooses: the layer then stays in single precision. */
 static const gemm_scale *find_scale(const op_run *c, int i)
 {
     const bool chain = c->op->kind == GEMM_CHAIN;
@@ -67,12 +68,17 @@ static const gemm_scale *find_scale(const op_run *c, int i)
     const uint64_t weights = gemm_scales_fingerprint(conv);
     const int K = gemm_conv_taps(conv);
     scale = gemm_scales_find(c->state->scales, weights, conv->n, K);
-    if (!scale)
+    if (!scale && !c->variant->chooses)
         gemm_die_first("GEMM_INT8=%s was made for other weights: no layer of %d filters, K %d has "
                        "the fingerprint %016llx (make calibrate makes the file again)",
                        c->state->scales_path, conv->n, K, (unsigned long long)weights);
     if (plan) gemm_plan_set_scale(plan, scale);
     return scale;
+}
+
+static bool takes_scales(const op_run *c)
+{
+    return c->variant->calibrated || (c->variant->chooses && c->state->auto_scales);
 }
 
 /* With what the plans keep. They are counted again behind the run. */
@@ -96,8 +102,10 @@ static gemm_status run_variant(const op_run *c)
 {
     gemm_context x = gemm_state_context(c->state, c->note);
     const gemm_scale *scales[GEMM_CHAIN_MOST] = {NULL};
-    for (int i = 0; c->variant->calibrated && i < gemm_op_convs(c->op); ++i)
+    for (int i = 0; takes_scales(c) && i < gemm_op_convs(c->op); ++i) {
         scales[i] = find_scale(c, i);
+        if (scales[i] && !(scales[i]->scale > 0)) scales[i] = NULL;
+    }
     x.scale = scales[0];
     x.chain_scales = scales;
     const gemm_status status =

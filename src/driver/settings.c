@@ -120,8 +120,9 @@ static int read_auto_bits(void)
 {
     const char *value = getenv("GEMM_AUTO_BITS");
     if (!value) return 32;
+    if (!strcmp(value, "8")) return 8;
     if (strcmp(value, "16") && strcmp(value, "32"))
-        gemm_refuse("GEMM_AUTO_BITS='%s' is neither 16 nor 32", value);
+        gemm_refuse("GEMM_AUTO_BITS='%s' is none of 8, 16 and 32", value);
     return strcmp(value, "16") ? 32 : 16;
 }
 

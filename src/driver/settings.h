@@ -39,7 +39,7 @@ typedef struct gemm_settings {
     bool cl_try;                /* GEMM_CL_TRY: OpenCL programs are tried before they are used */
     bool cl_say;                /* GEMM_CL_SAY: the OpenCL device's texts and limits are printed */
     bool tune;                  /* GEMM_TUNE */
-    int auto_bits;              /* GEMM_AUTO_BITS: 32 or 16 */
+    int auto_bits;              /* GEMM_AUTO_BITS: 32, 16 or 8 */
     const char *cache_dir;      /* GEMM_CACHE_DIR */
     const char *cache_home;     /* XDG_CACHE_HOME */
     const char *home;           /* HOME */

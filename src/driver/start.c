@@ -82,6 +82,15 @@ static const gemm_scales *read_scales(const char *path)
     return NULL;
 }
 
+/* Whether `auto` gets the scales. */
+static bool give_scales(const gemm_settings *s)
+{
+    if (s->auto_bits == 8 && !s->int8)
+        gemm_refuse("GEMM_AUTO_BITS=8 needs a file of scales in GEMM_INT8; make calibrate makes "
+                    "one from your pictures");
+    return s->auto_bits == 8;
+}
+
 /* More threads than a container's quota of CPU time would be stopped together until its period
    ends. */
 static int count_cores(const char **by)
@@ -126,7 +135,7 @@ static void end_calibration(void)
 }
 
 /* The inputs must be those of single precision. */
-static void start_calibration(const char *path)
+static void start_calibration(const char *path, int auto_bits)
 {
     const gemm_variant *v = state.impl;
     const char *why = gemm_calibration_writable(path);
@@ -136,6 +145,9 @@ static void start_calibration(const char *path)
     if (!v->conv || v->rounding || v->calibrated)
         gemm_refuse("GEMM_CALIBRATE needs whole layers in single precision, and GEMM_IMPL=%s "
                     "computes none (packed does)", v->name);
+    if (v->chooses && auto_bits < 32)
+        gemm_refuse("GEMM_CALIBRATE needs single precision, and GEMM_AUTO_BITS=%d allows less",
+                    auto_bits);
     if (why) gemm_refuse("GEMM_CALIBRATE='%s' cannot be written: %s", path, why);
     else atexit(end_calibration);
 }
@@ -151,6 +163,7 @@ static void start(void)
         .isa = find_isa(s.isa),
         .conv = s.conv, .prepare_first = s.prepare_first, .way = find_way(s.way),
         .scales = read_scales(s.int8), .scales_path = s.int8,
+        .auto_scales = give_scales(&s),
         .keep = s.keep, .passes = true, .check = s.check, .trace = s.trace,
         .calibrate = s.calibrate,
     };
@@ -174,7 +187,7 @@ static void start(void)
                         s.tune ? GEMM_AUTO_TUNE : GEMM_AUTO_READ);
     const int error = s.trace && !gemm_refused() ? gemm_trace_open(s.trace) : 0;
     if (error) gemm_refuse("GEMM_TRACE='%s' cannot be written: %s", s.trace, strerror(error));
-    if (s.calibrate && !gemm_refused()) start_calibration(s.calibrate);
+    if (s.calibrate && !gemm_refused()) start_calibration(s.calibrate, s.auto_bits);
 }
 
 /* The program is ended here, outside of the pthread_once, because handlers of atexit come back. */

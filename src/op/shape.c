@@ -15,10 +15,11 @@ typedef const char *number_names[GEMM_SHAPE_NUMBERS + 1];
 
 static const number_names of_multiply = {"TA", "TB", "M", "N", "K", "threads"};
 static const number_names of_conv = {"batch", "groups", "c", "h", "w", "filters", "size", "stride",
-                                     "pad", "activation", "pool", "direct", "threads"};
+                                     "pad", "activation", "pool", "direct", "threads", "bits"};
 static const number_names of_layer = {"batch", "inputs", "c", "h", "w", "out_c", "out_h", "out_w",
                                       "size", "stride", "pad", "activation", "threads"};
 
+enum { LAST = GEMM_SHAPE_NUMBERS - 1 };
 enum { KINDS = GEMM_SHAPE_LAYER + LAYER_KINDS };
 
 static const char *name_of(int kind)
@@ -44,7 +45,7 @@ static gemm_shape shape_of_conv(const conv_call *c, const gemm_context *x)
 {
     return (gemm_shape){GEMM_SHAPE_CONV,
                         {c->batch, c->groups, c->c, c->h, c->w, c->n, c->size, c->stride, c->pad,
-                         (int)c->activation, c->pool, x->direct, x->threads}};
+                         (int)c->activation, c->pool, x->direct, x->threads, x->scale ? 8 : 0}};
 }
 
 static gemm_shape shape_of_layer(const layer_call *c, const gemm_context *x)
@@ -90,7 +91,8 @@ void gemm_shape_print(const gemm_shape *s, char text[GEMM_SHAPE_TEXT])
     const char *const *names = numbers_of(s->kind);
     text[0] = '\0';
     gemm_append(text, GEMM_SHAPE_TEXT, "%s", name_of(s->kind));
-    for (int i = 0; names[i]; ++i) gemm_append(text, GEMM_SHAPE_TEXT, " %s %d", names[i], s->n[i]);
+    for (int i = 0; names[i]; ++i)
+        if (i < LAST || s->n[i]) gemm_append(text, GEMM_SHAPE_TEXT, " %s %d", names[i], s->n[i]);
 }
 
 /* The text behind `word`, or NULL when the text does not begin with it. */
@@ -122,6 +124,9 @@ const char *gemm_shape_parse(const char *text, gemm_shape *s)
     while (s->kind < KINDS && !(at = skip(text, name_of(s->kind)))) ++s->kind;
     if (!at) return NULL;
     const char *const *names = numbers_of(s->kind);
-    for (int i = 0; at && names[i]; ++i) at = parse_number(at, names[i], &s->n[i]);
+    for (int i = 0; at && names[i]; ++i) {
+        const char *next = parse_number(at, names[i], &s->n[i]);
+        at = next || i < LAST ? next : at;
+    }
     return at;
 }

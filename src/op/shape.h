@@ -18,7 +18,8 @@ typedef enum gemm_shape_kind {
     GEMM_SHAPE_LAYER,           /* the first of the layers: + layer_kind */
 } gemm_shape_kind;
 
-/* Numbers that the kind does not have are 0. */
+/* Numbers that the kind does not have are 0. Of a convolution the last one is 8 where the layer has
+   a scale of 8 bits, and it is written only then. */
 typedef struct gemm_shape {
     int kind;
     int n[GEMM_SHAPE_NUMBERS];

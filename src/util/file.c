@@ -144,6 +144,14 @@ static int write_as(const char *temporary, int fd, const char *path, gemm_fill_f
     return error;
 }
 
+const char *gemm_fill_and_rename(int fd, const char *temporary, const char *path,
+                                 gemm_fill_file *fill, const void *data)
+{
+    const int error = write_as(temporary, fd, path, fill, data);
+    if (error) unlink(temporary);
+    return error ? strerror(error) : NULL;
+}
+
 const char *gemm_replace_file(const char *folder, const char *name, gemm_fill_file *fill,
                               const void *data)
 {
@@ -154,8 +162,5 @@ const char *gemm_replace_file(const char *folder, const char *name, gemm_fill_fi
         !gemm_append(path, sizeof path, "%s/%s", folder, name))
         return too_long;
     const int fd = mkostemp(temporary, O_CLOEXEC);
-    if (fd < 0) return strerror(errno);
-    const int error = write_as(temporary, fd, path, fill, data);
-    if (error) unlink(temporary);
-    return error ? strerror(error) : NULL;
+    return fd < 0 ? strerror(errno) : gemm_fill_and_rename(fd, temporary, path, fill, data);
 }

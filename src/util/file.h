@@ -34,6 +34,11 @@ const char *gemm_make_folder(const char *folder);
 /* Writes the contents of a file. Returns false, with errno set, when that fails. */
 typedef bool gemm_fill_file(FILE *, const void *data);
 
+/* Writes the contents of `temporary`, which is empty and open as fd, closes it and renames it to
+   `path`. Returns NULL, or why that failed; `temporary` is then gone. */
+const char *gemm_fill_and_rename(int fd, const char *temporary, const char *path, gemm_fill_file *,
+                                 const void *data);
+
 /* Makes the folder, writes a file in it under another name and renames it. Returns NULL, or why
    that failed. */
 const char *gemm_replace_file(const char *folder, const char *name, gemm_fill_file *,

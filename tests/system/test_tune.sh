@@ -67,7 +67,31 @@ cp "$table" "$work/of-32" && cp "${table%.txt}-16.txt" "$table"
 detect
 is tune-16-refused-by-32 yes "$(grep -q 'tuning.txt is not used: line [0-9]* is damaged' "$work/said" && echo yes)"
 cp "$work/of-32" "$table"
-expect_failure tune-bad-bits "GEMM_AUTO_BITS='8' is neither 16 nor 32" \
+expect_failure tune-bad-bits "GEMM_AUTO_BITS='4' is none of 8, 16 and 32" \
+    env GEMM_AUTO_BITS=4 ./darknet detect cfg/kite-demo.cfg cfg/kite-demo.weights data/kite.jpg
+
+# ---- GEMM_AUTO_BITS=8: packed_int8 for the layers that the file of scales has in 8 bits ----
+scales=$work/demo.int8
+detect GEMM_IMPL=packed "GEMM_CALIBRATE=$scales"
+# in_8: how many layers the trace has in 8 bits, and how often `auto` took packed_int8
+in_8() { awk -F, '$14 == "int8" { ++layers } $15 ~ /^packed_int8 / { ++rows } END { print layers + 0, rows + 0 }' "$work/trace"; }
+layers=$(awk '$1 == "layer" && $6 != "fp32"' "$scales" | wc -l)
+check tune-8-layers [ "$layers" -gt 0 ]
+OCL_ICD_VENDORS=/nonexistent detect GEMM_TUNE=1 GEMM_AUTO_BITS=8 "GEMM_INT8=$scales"
+is tune-8-measures "$layers" "$(grep -c '^gemm: tuned convolution .* bits 8: .*packed_int8 [0-9.]* ms' "$work/said")"
+is tune-8-measures-no-other "$layers" "$(grep -c 'packed_int8 [0-9.]* ms' "$work/said")"
+sed -i '/ bits 8 = /s/ = packed (/ = packed_int8 (/' "${table%.txt}-8.txt"
+detect GEMM_AUTO_BITS=8 "GEMM_INT8=$scales" GEMM_CHECK=1
+is tune-8-row "$layers $layers" "$(in_8)"
+is tune-8-known 0 "$(grep -c '(default)' "$work/trace")"
+if [ "$status" = 0 ]; then pass tune-8-checked; else fail tune-8-checked "$(cat "$work/said")"; fi
+sed '/^layer/s/^layer ..../layer 0000/' "$scales" >"$work/other.int8"
+detect GEMM_AUTO_BITS=8 "GEMM_INT8=$work/other.int8"
+is tune-8-other-weights '0 0' "$(in_8)"
+if cmp -s "$work/labels" "$work/expected"; then pass tune-8-other-labels; else fail tune-8-other-labels 'other labels'; fi
+detect "GEMM_INT8=$scales"
+is tune-8-not-by-default '17 packed (tuned)' "$(reasons)"
+expect_failure tune-8-no-file 'GEMM_AUTO_BITS=8 needs a file of scales in GEMM_INT8' \
     env GEMM_AUTO_BITS=8 ./darknet detect cfg/kite-demo.cfg cfg/kite-demo.weights data/kite.jpg
 
 # ---- bad values ----

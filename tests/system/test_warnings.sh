@@ -16,6 +16,7 @@ for compiler in 'gcc -O1 -S' 'clang -fsyntax-only'; do
         x86_64/*_avx512_int8.c) options='-mavx512f -mavx512bw -mavx512vnni' ;;
         x86_64/*_avxvnni_int8.c) options='-mavx2 -mavxvnni' ;;
         x86_64/*_avx2_int8.c) options=-mavx2 ;;
+        aarch64/*_i8mm_int8.c) options=-march=armv8.2-a+i8mm ;;
         aarch64/*_neon_int8.c) options=-march=armv8.2-a+dotprod ;;
         aarch64/*_neon_bf16.c) options=-march=armv8.2-a+bf16 ;;
         armv7l/*_neon32.c) options='-march=armv7-a -mfpu=neon' ;;

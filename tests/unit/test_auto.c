@@ -13,6 +13,7 @@
 #include "cl/configure.h"
 #include "common/random.h"
 #include "driver/driver.h"
+#include "int8/scales.h"
 #include "support/child.h"
 #include "support/conv_shape.h"
 #include "support/options.h"
@@ -865,6 +866,83 @@ static void test_chains(void)
     else report_skip("chain-cl", "no OpenCL device");
 }
 
+/* ---- chains whose first layer has a scale of 8 bits ---- */
+
+static const char *scales_path(char text[128])
+{
+    snprintf(text, 128, "%s/scales.int8", folder);
+    return text;
+}
+
+/* 1x1, depthwise, 1x1. Only the first one has a scale. */
+static void make_triple(conv_call calls[3])
+{
+    static const conv_shape shapes[] = {{"expand", 1, 1, 32, 40, 40, 48, 1, 1, 0},
+                                        {"depthwise", 1, 48, 48, 40, 40, 48, 3, 1, 1},
+                                        {"project", 1, 1, 48, 40, 40, 24, 1, 1, 0}};
+    gemm_scale layers[3];
+    const gemm_scales scales = {layers, 3};
+    char text[128];
+    for (int i = 0; i < 3; ++i) {
+        calls[i] = make_conv(&shapes[i]);
+        layers[i] = (gemm_scale){.weights = gemm_scales_fingerprint(&calls[i]), .M = shapes[i].n,
+                                 .N = 1600, .K = gemm_conv_taps(&calls[i]),
+                                 .scale = i ? 0 : .01f};
+    }
+    FILE *f = fopen(scales_path(text), "w");
+    if (!f || !gemm_scales_write(f, &scales) || fclose(f)) exit(2);
+}
+
+/* Records a row for the first layer and one for the others. Whether the chain then runs; its output
+   is that of the last call. */
+static bool runs_triple(const conv_call calls[3], const char *first, const char *others)
+{
+    const conv_norm *const norms[3] = {NULL, NULL, NULL};
+    gemm_plan *plans[3] = {NULL, NULL, NULL};
+    gemm_plan **const slots[3] = {&plans[0], &plans[1], &plans[2]};
+    for (int i = 0; i < 3; ++i) {
+        gemm_auto_record(gemm_find(i ? others : first));
+        if (!gemm_conv_run(gemm_find("auto"), &calls[i], NULL, NULL)) exit(2);
+    }
+    gemm_auto_record(NULL);
+    memset(calls[2].output, 0, 24 * 1600 * sizeof(float));
+    const bool done = gemm_conv_chain(calls, norms, 3, slots, NULL);
+    for (int i = 0; i < 3; ++i) gemm_plan_drop(&plans[i]);
+    return done;
+}
+
+static int run_scaled_chains(void *unused)
+{
+    conv_call calls[3];
+    char text[128];
+    static float single[24 * 1600];
+    (void)unused;
+    make_triple(calls);
+    setenv("GEMM_AUTO_BITS", "8", 1);
+    setenv("GEMM_INT8", scales_path(text), 1);
+    gemm_set_variant(gemm_find("auto"));
+    gemm_auto_set_mode(GEMM_AUTO_ANEW);
+    printf("packed: %d\n", runs_triple(calls, "packed", "packed"));
+    memcpy(single, calls[2].output, sizeof single);
+    printf("first in 8 bits: %d\n", runs_triple(calls, "packed_int8", "packed"));
+    printf("other numbers: %d\n", !!memcmp(single, calls[2].output, sizeof single));
+    printf("all: %d\n", runs_triple(calls, "packed_int8", "packed_int8"));
+    printf("others alone: %d\n", runs_triple(calls, "packed", "packed_int8"));
+    for (int i = 0; i < 3; ++i) conv_shape_free(&calls[i]);
+    return 0;
+}
+
+static void test_scaled_chains(void)
+{
+    char text[128];
+    const child_result r = child_run(run_scaled_chains, NULL);
+    expect("scaled-chain-packed", r.output, "packed: 1\n", 1);
+    expect("scaled-chain-first", r.output, "first in 8 bits: 1\nother numbers: 1\n", 1);
+    expect("scaled-chain-all", r.output, "all: 1\n", 1);
+    expect("scaled-chain-others", r.output, "others alone: 0\n", 1);
+    unlink(scales_path(text));
+}
+
 /* ---- the program ---- */
 
 /* Fills `good`. */
@@ -895,6 +973,7 @@ static const struct {
              {"unkept", test_unkept},       {"processes", test_two_processes},
              {"callers", test_callers},     {"kept", test_kept},
              {"mixed", test_mixed},         {"chains", test_chains},
+             {"scaled-chains", test_scaled_chains},
              {"fork", test_fork}};
 
 int main(int argc, char **argv)

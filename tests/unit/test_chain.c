@@ -210,7 +210,7 @@ static const char *judge_random(problem *p, const gemm_ukernel *u, int *ran)
     for (int turn = 0; turn < TURNS; ++turn) {
         guarded_fill_nan(&p->output);
         context.threads = turn ? p->threads : 1;
-        const gemm_status status = packed_chain_by(p->calls + p->first, LAYERS - p->first, s,
+        const gemm_status status = packed_chain_by(p->calls + p->first, LAYERS - p->first, s, NULL,
                                                    turn < CUTS ? &p->cuts[turn] : NULL, &context);
         if (status == GEMM_DONE && !same_bits(p)) return "the bits are not those of the layers";
         if (status == GEMM_DONE && strcmp(note.algorithm, "chain")) return "the note is wrong";

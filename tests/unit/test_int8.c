@@ -6,11 +6,15 @@
  *
  *   rounding    quads of all kinds of floats: 1 to 4 channels, before a guard page
  *   tile        whole numbers: tails of rows, columns and K; all -127 and 127, up to the largest K
+ *   nchwc       the same for places by channels: tails of both, before guard pages
  *   conv        random convolutions: strides, groups, a batch; 1 to 3 threads give the same bits
+ *   chain       random chains whose first layer goes in 8 bits, by bands and phases: the bits of
+ *               the layers one by one, from the kept weights too; which chains are declined
  *   extremes    a layer whose inputs and weights are all at their limits
  *   single      what has no scale, a pool, or a logistic does not go in 8 bits
  *   kept        the weights are kept in 8 bits, serve the next call, and go with the plan
- *   no-memory   each of the aligned allocations fails in turn: the output is right or unchanged
+ *   no-memory   each of the aligned allocations fails in turn: the layer is declined, or goes in
+ *               single precision; a chain is declined
  *   check       GEMM_CHECK's comparison takes what is right, and sees a sum that is off by 1
  *   scales      the file is read as it was written; lines that are malformed are refused
  *
@@ -18,8 +22,10 @@
  */
 #include "check/int8_check.h"
 #include "int8/scales.h"
+#include "packed/chain/chain.h"
 #include "packed/int8/int8.h"
 #include "packed/isa/quads.h"
+#include "packed/packed.h"
 #include "support/conv_shape.h"
 #include "support/failing_memory.h"
 #include "support/operands.h"
@@ -32,7 +38,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { THREADS = 3 };
+enum { THREADS = 3, MANY_THREADS = 8 };
 
 static int cases = 200, seed = 1;
 
@@ -214,6 +220,83 @@ static void test_tile(const gemm_quads *q, const char *name)
     else report_pass(name);
 }
 
+/* ---- nchwc ---- */
+
+/* Channel j of place i lies at [j / group * c_ld + 2 * i * group + j % group]. */
+static const char *judge_nchwc(const gemm_quads *q, int places, int channels, int quads, int group,
+                               drawn how, rng *r)
+{
+    const int vectors = (channels + q->vl - 1) / q->vl, padded = vectors * q->vl;
+    const int groups = (channels + group - 1) / group, c_ld = 2 * places * group + 3;
+    guarded a = guarded_make(1, quads * places + GEMM_QUADS_SLACK,
+                             quads * places + GEMM_QUADS_SLACK, AT_END, 0);
+    guarded b = guarded_make(1, quads * padded, quads * padded, AT_END, 0);
+    guarded c = guarded_make(groups, 2 * places * group - group, c_ld, AT_END, 0);
+    guarded numbers = guarded_make(3, padded, padded, AT_END, 0);
+    float *const scale = numbers.data, *const shift = scale + padded;
+    int *const at = get((size_t)places * sizeof *at);
+    const char *wrong = NULL;
+    draw_quads(&a, how, true, q->offset, r);
+    draw_quads(&b, how, false, false, r);
+    guarded_fill(&numbers, r);
+    for (int j = 0; j < padded; ++j) {
+        int32_t sum = 0;
+        for (int p = 0; p < quads; ++p)
+            for (int k = 0; k < 4; ++k)
+                sum += byte_of(quad_at(&b, (j / q->vl * quads + p) * q->vl + j % q->vl), k, false);
+        sum = q->offset ? -128 * sum : 0;
+        memcpy(&shift[padded + j], &sum, sizeof sum);
+    }
+    for (int i = 0; i < places; ++i) at[i] = 2 * i * group;
+    guarded_fill_nan(&c);
+    const gemm_quads_nchwc l = {
+        .places = places, .channels = channels, .quads = quads, .a = (gemm_quad *)a.data,
+        .a_ld = (size_t)places, .b = (gemm_quad *)b.data, .start = (int32_t *)(shift + padded),
+        .scale = scale, .shift = shift, .slope = .1f, .c = c.data, .group = group,
+        .c_ld = (size_t)c_ld, .at = at};
+    q->nchwc(&l);
+    for (int j = 0; j < channels && !wrong; ++j) {
+        for (int i = 0; i < places && !wrong; ++i) {
+            long long sum = 0;
+            for (int p = 0; p < quads; ++p)
+                for (int k = 0; k < 4; ++k)
+                    sum += byte_of(quad_at(&a, p * places + i), k, q->offset) *
+                           byte_of(quad_at(&b, (j / q->vl * quads + p) * q->vl + j % q->vl), k,
+                                   false);
+            const float *const out = c.data + j / group * c_ld + at[i];
+            const float y = finished(.1f, sum, scale[j], shift[j]);
+            if (out[j % group] != y) wrong = "a float is wrong";
+            else if (i && !isnan(out[-1])) wrong = "writes between places";
+        }
+    }
+    if (!guarded_padding_intact(&c)) wrong = "writes behind a group";
+    guarded_free(&a);
+    guarded_free(&b);
+    guarded_free(&c);
+    guarded_free(&numbers);
+    free(at);
+    return wrong;
+}
+
+static void test_nchwc(const gemm_quads *q, const char *name)
+{
+    static const int depths[] = {1, 2, 3, 7, 16, 65};
+    rng r = rng_make((uint64_t)seed, 3);
+    const char *wrong = NULL;
+    int places = 0, channels = 0, quads = 0;
+    for (places = 1; places <= 2 * q->mr + 1 && !wrong; ++places) {
+        for (channels = 1; channels <= 2 * q->nr + 1 && !wrong; channels += 1 + channels / 8) {
+            const int group = (1 + rng_below(&r, 2)) * q->vl;
+            quads = depths[rng_below(&r, 6)];
+            wrong = judge_nchwc(q, places, channels, quads, group, (drawn)rng_below(&r, 4), &r);
+        }
+    }
+    if (wrong)
+        report_fail(name, "%d places, up to %d channels, %d quads: %s", places - 1, channels, quads,
+                    wrong);
+    else report_pass(name);
+}
+
 /* ---- layers ---- */
 
 typedef struct layer {
@@ -342,6 +425,182 @@ static void test_conv(const gemm_quads *q, const char *name)
     report_pass(name);
 }
 
+/* ---- chains ---- */
+
+enum { MOST_LAYERS = 3 };
+
+/* 1x1, depthwise and 1x1, each with the output of the one before as its input. */
+typedef struct chain {
+    conv_shape shapes[MOST_LAYERS];
+    layer layers[MOST_LAYERS];
+    const gemm_scale *scales[MOST_LAYERS];
+    float *other;               /* of the shortcut */
+    layer_input inputs[2];
+    layer_call shortcut;
+} chain;
+
+static chain make_chain(rng *r)
+{
+    static const conv_activation activations[] = {CONV_LINEAR, CONV_LEAKY, CONV_RELU};
+    static const int sizes[] = {3, 3, 5};
+    const int batch = 1 + rng_below(r, 2), size = sizes[rng_below(r, 3)];
+    const bool deep = rng_below(r, 4) == 0;     /* many threads then go by phases */
+    const int stride = 1 + rng_below(r, 2), h = 4 + rng_below(r, deep ? 8 : 20);
+    const int w = 4 + rng_below(r, deep ? 8 : 40), most = deep ? 400 : 60;
+    const int in = 17 + rng_below(r, most), wide = 17 + rng_below(r, 2 * most);
+    const int out = 5 + rng_below(r, most);
+    const int oh = (h + size / 2 * 2 - size) / stride + 1;
+    const int ow = (w + size / 2 * 2 - size) / stride + 1;
+    chain x = {.shapes = {{"expand", batch, 1, in, h, w, wide, 1, 1, 0},
+                          {"depthwise", batch, wide, wide, h, w, wide, size, stride, size / 2},
+                          {"project", batch, 1, wide, oh, ow, out, 1, 1, 0}}};
+    for (int i = 0; i < MOST_LAYERS; ++i)
+        x.layers[i] = make_layer(&x.shapes[i], activations[rng_below(r, 3)], r);
+    x.layers[1].scale.scale = x.layers[2].scale.scale = 0;
+    const int floats = out * oh * ow;
+    x.other = get((size_t)(batch * floats) * sizeof *x.other);
+    for (int i = 0; i < batch * floats; ++i) x.other[i] = rng_float(r);
+    x.inputs[0] = (layer_input){NULL, floats};
+    x.inputs[1] = (layer_input){x.other, floats};
+    x.shortcut = (layer_call){.kind = LAYER_SHORTCUT, .batch = batch, .c = out, .h = oh, .w = ow,
+                              .out_c = out, .out_h = oh, .out_w = ow, .alpha = 1, .beta = .5f,
+                              .activation = CONV_LEAKY, .inputs = 2};
+    return x;
+}
+
+static void free_chain(chain *x)
+{
+    for (int i = 0; i < MOST_LAYERS; ++i) conv_shape_free(&x->layers[i].call);
+    free(x->other);
+}
+
+/* The layers of the chain as calls, and the scale of each. */
+static void chain_calls(chain *x, conv_call calls[MOST_LAYERS], float *output)
+{
+    for (int i = 0; i < MOST_LAYERS; ++i) {
+        calls[i] = x->layers[i].call;
+        x->scales[i] = &x->layers[i].scale;
+        if (i) calls[i].input = NULL;
+        calls[i].output = NULL;
+    }
+    calls[2].output = output;
+}
+
+/* Layer after layer. The shortcut, if it is added, goes to `expected`. */
+static const char *run_one_by_one(const gemm_quads *q, chain *x, bool adds, float *expected)
+{
+    gemm_note note;
+    const gemm_context context = {.threads = 1, .isa = q->base, .note = &note};
+    for (int i = 0; i < MOST_LAYERS; ++i) {
+        layer l = x->layers[i];
+        if (i) l.call.input = x->layers[i - 1].call.output;
+        if (run_layer(q, &l, 1, NULL, &note)) return "a layer alone declined";
+        if (!note.scale != !!i) return "the first layer alone goes in 8 bits";
+    }
+    const conv_call *last = &x->layers[2].call;
+    memcpy(expected, last->output, conv_outputs(last) * sizeof(float));
+    x->inputs[0].data = last->output;
+    x->shortcut.input = x->inputs;
+    x->shortcut.output = expected;
+    return adds && gemm_packed_layer(&x->shortcut, &context, NULL) ? "the shortcut declined" : NULL;
+}
+
+/* Counts the chains that ran. */
+static const char *judge_chain(const gemm_quads *q, chain *x, bool adds, rng *r, int *ran)
+{
+    const size_t bytes = conv_outputs(&x->layers[2].call) * sizeof(float);
+    float *const expected = get(bytes), *const output = get(bytes);
+    gemm_kept kept[MOST_LAYERS] = {{.room = SIZE_MAX}, {.room = SIZE_MAX}, {.room = SIZE_MAX}};
+    gemm_kept *each[MOST_LAYERS] = {&kept[0], &kept[1], &kept[2]};
+    conv_call calls[MOST_LAYERS];
+    gemm_note note;
+    gemm_context context = {.isa = q->base, .note = &note, .chain_scales = x->scales};
+    const char *wrong = run_one_by_one(q, x, adds, expected);
+    chain_calls(x, calls, adds ? NULL : output);
+    x->inputs[0].data = NULL;
+    x->shortcut.output = output;
+    for (int turn = 0; turn < 4 && !wrong; ++turn) {
+        gemm_clear_note(&note);
+        memset(output, 0xff, bytes);
+        if (turn == 2) gemm_drop_kept(each[0]);     /* what the layer alone keeps is of no use */
+        if (turn == 2 && run_layer(q, &x->layers[0], 1, each[0], &note)) wrong = "declined alone";
+        context.threads = turn % 2 ? 1 : 1 + rng_below(r, MANY_THREADS);
+        context.chain_kept = turn ? each : NULL;
+        const gemm_status status =
+            gemm_int8_chain(calls, MOST_LAYERS, adds ? &x->shortcut : NULL, &context, q);
+        *ran += status == GEMM_DONE;
+        if (status == GEMM_DONE && memcmp(output, expected, bytes))
+            wrong = "the bits are not those of the layers";
+        else if (status == GEMM_DONE && strcmp(note.algorithm, "chain; int8"))
+            wrong = "not in 8 bits";
+        else if (status != GEMM_DONE && memcmp(output, "\xff\xff\xff\xff", 4))
+            wrong = "declined, and wrote";
+    }
+    for (int i = 0; i < MOST_LAYERS; ++i) gemm_drop_kept(&kept[i]);
+    free(expected);
+    free(output);
+    return wrong;
+}
+
+/* Another layer in 8 bits, or two layers: declined. None: as under `packed`. */
+static const char *judge_declined(const gemm_quads *q, chain *x)
+{
+    const size_t floats = conv_outputs(&x->layers[2].call);
+    float *const output = get(floats * sizeof *output);
+    conv_call calls[MOST_LAYERS];
+    gemm_note note;
+    gemm_context context = {.threads = 1, .isa = q->base, .note = &note,
+                            .chain_scales = x->scales};
+    const char *wrong = NULL;
+    chain_calls(x, calls, output);
+    calls[1].input = x->layers[0].call.output;
+    x->layers[2].scale.scale = .01f;
+    gemm_clear_note(&note);
+    if (calls[2].n > 16 && gemm_int8_chain(calls, 3, NULL, &context, q) != GEMM_DECLINED)
+        wrong = "it ran with the last layer in 8 bits";
+    context.chain_scales = x->scales + 1;
+    if (calls[2].n > 16 && gemm_int8_chain(calls + 1, 2, NULL, &context, q) != GEMM_DECLINED)
+        wrong = "two layers ran in 8 bits";
+    context.chain_scales = x->scales;
+    x->layers[0].scale.scale = x->layers[2].scale.scale = 0;
+    gemm_clear_note(&note);
+    const gemm_status status = gemm_int8_chain(calls, 3, NULL, &context, q);
+    if (status == GEMM_DONE && strcmp(note.algorithm, "chain"))
+        wrong = "it ran in 8 bits without a scale";
+    free(output);
+    return wrong;
+}
+
+/* The micro-kernels with those for floats of this processor that have the widest vectors: an
+   AVX-512 without VNNI has such. */
+static gemm_quads beside_wide_floats(const gemm_quads *q)
+{
+    gemm_quads mixed = *q;
+    for (int i = 0; gemm_ukernels[i]; ++i) {
+        const gemm_ukernel *u = gemm_ukernels[i];
+        if (u->supported() && u->vl % q->vl == 0 && u->vl > mixed.base->vl) mixed.base = u;
+    }
+    return mixed;
+}
+
+static void test_chain(const gemm_quads *q, const char *name)
+{
+    const gemm_quads mixed = beside_wide_floats(q);
+    const char *wrong = NULL;
+    const int count = cases < 40 ? cases : 40;
+    int ran = 0, i = 0;
+    for (; i < count && !wrong; ++i) {
+        rng r = rng_make((uint64_t)seed, 200000 + (uint64_t)i);
+        chain x = make_chain(&r);
+        wrong = judge_chain(i % 2 ? &mixed : q, &x, rng_below(&r, 2), &r, &ran);
+        if (!wrong) wrong = judge_declined(q, &x);
+        free_chain(&x);
+    }
+    if (!wrong && ran < count) wrong = "nearly all chains were declined";
+    if (wrong) report_fail(name, "case %d of seed %d: %s", i - 1, seed, wrong);
+    else report_pass(name);
+}
+
 /* Each product is 127 * 127, with one sign and then with the other. */
 static void test_extremes(const gemm_quads *q, const char *name)
 {
@@ -418,27 +677,82 @@ static void test_kept(const gemm_quads *q, const char *name)
     report_judged(name, wrong);
 }
 
+/* The next allocations, of which the n-th one fails. 0: none. */
+static void fail_allocation(int n)
+{
+    atomic_store(&allocations, 0);
+    atomic_store(&failing, n);
+}
+
+/* Whether so many allocations were made since then. No more fail. */
+static bool was_reached(int n)
+{
+    atomic_store(&failing, 0);
+    return atomic_load(&allocations) >= n;
+}
+
+/* With memory it goes in 8 bits; without, it is declined or goes in single precision. */
+static const char *judge_layer_without_memory(const gemm_quads *q, rng *r)
+{
+    layer l = make_layer(&SHAPE, CONV_LEAKY, r), single = l;
+    const size_t bytes = conv_outputs(&l.call) * sizeof(float);
+    float *const expected = get(bytes);
+    const char *wrong = NULL;
+    int n = 1;
+    gemm_note note;
+    single.scale.scale = 0;
+    if (run_layer(q, &single, 1, NULL, &note)) wrong = "single precision declined";
+    memcpy(expected, l.call.output, bytes);
+    for (bool failed = true; failed && !wrong; n += failed) {
+        fail_allocation(n);
+        const gemm_status status = run_layer(q, &l, 1, NULL, &note);
+        failed = was_reached(n);
+        if (failed == (status == GEMM_DONE && note.scale))
+            wrong = failed ? "in 8 bits without memory" : "not in 8 bits with memory";
+        else if (!failed) wrong = judge_outputs(&l, r);
+        else if (status == GEMM_DONE && memcmp(l.call.output, expected, bytes))
+            wrong = "not as in single precision";
+        else if (status != GEMM_DONE && memcmp(l.call.output, "\xff\xff\xff\xff", 4))
+            wrong = "declined, and wrote";
+    }
+    if (n < 2) wrong = "no allocation failed";
+    free(expected);
+    conv_shape_free(&l.call);
+    return wrong;
+}
+
+static const char *judge_chain_without_memory(const gemm_quads *q, rng *r)
+{
+    chain x = make_chain(r);
+    const size_t bytes = conv_outputs(&x.layers[2].call) * sizeof(float);
+    float *const output = get(bytes);
+    conv_call calls[MOST_LAYERS];
+    gemm_note note;
+    const gemm_context context = {.threads = 1, .isa = q->base, .note = &note,
+                                  .chain_scales = x.scales};
+    const char *wrong = NULL;
+    int n = 1;
+    chain_calls(&x, calls, output);
+    for (bool failed = true; failed && !wrong; n += failed) {
+        memset(output, 0xff, bytes);
+        fail_allocation(n);
+        const gemm_status status = gemm_int8_chain(calls, MOST_LAYERS, NULL, &context, q);
+        failed = was_reached(n);
+        if (failed && (status != GEMM_DECLINED || memcmp(output, "\xff\xff\xff\xff", 4)))
+            wrong = "a chain ran without memory";
+        else if (!failed && status != GEMM_DONE) wrong = "a chain did not run with memory";
+    }
+    if (n < 2) wrong = "no allocation of a chain failed";
+    free(output);
+    free_chain(&x);
+    return wrong;
+}
+
 static void test_no_memory(const gemm_quads *q, const char *name)
 {
     rng r = rng_make(7, 0);
-    layer l = make_layer(&SHAPE, CONV_LEAKY, &r);
-    const char *wrong = NULL;
-    int failed = 0;
-    for (int last = 0; !last && !wrong;) {
-        gemm_note note;
-        atomic_store(&allocations, 0);
-        atomic_store(&failing, ++failed);
-        const gemm_status status = run_layer(q, &l, 1, NULL, &note);
-        atomic_store(&failing, 0);
-        last = atomic_load(&allocations) < failed;
-        const bool untouched = !memcmp(l.call.output, "\xff\xff\xff\xff", 4);
-        if (status == GEMM_DECLINED && !untouched) wrong = "declined, and wrote";
-        if (status == GEMM_DONE && note.scale) wrong = judge_outputs(&l, &r);
-        if (last && (status != GEMM_DONE || !note.scale)) wrong = "not done with memory";
-    }
-    if (failed < 2) wrong = "no allocation failed";
-    conv_shape_free(&l.call);
-    report_judged(name, wrong);
+    const char *wrong = judge_layer_without_memory(q, &r);
+    report_judged(name, wrong ? wrong : judge_chain_without_memory(q, &r));
 }
 
 /* ---- GEMM_CHECK ---- */
@@ -562,7 +876,8 @@ static void test_all(const gemm_quads *q)
     static const struct test {
         const char *name;
         void (*run)(const gemm_quads *, const char *name);
-    } tests[] = {{"rounding", test_rounding}, {"tile", test_tile}, {"conv", test_conv},
+    } tests[] = {{"rounding", test_rounding}, {"tile", test_tile}, {"nchwc", test_nchwc},
+                 {"conv", test_conv}, {"chain", test_chain},
                  {"extremes", test_extremes}, {"single", test_single}, {"kept", test_kept},
                  {"no-memory", test_no_memory}, {"check", test_check}};
     for (size_t i = 0; i < sizeof tests / sizeof *tests; ++i) {

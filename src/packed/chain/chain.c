@@ -23,6 +23,9 @@
  *
  * Where pieces would have few rows, threads share channels too: see phases, and chain_cut.h.
  *
+ * The first product may be one of whole numbers of 8 bits (isa/quads.h). Then the input is rounded
+ * to quads before, once for all threads. Wide rows are floats as before.
+ *
  * An element of the output is the same sum in the same order as in the layers one by one: see
  * adds_in_order. So the bits are the same, however the work is cut.
  */
@@ -45,6 +48,8 @@ typedef struct chain {
     const conv_call *depth, *project;
     const layer_call *shortcut;         /* NULL: none */
     const float *expand_w, *depth_w, *project_w;    /* arranged: nchwc.h */
+    const packed_chain_quads *quads;    /* of expand, or NULL: it is a product of floats */
+    const gemm_quad *image;             /* its input */
     float *output;                      /* of the last layer */
     const gemm_ukernel *u;
     bool declined;                      /* the layers run one by one */
@@ -213,12 +218,37 @@ static void clear_rows(const chain *l, const parts *s, int from, int to)
     }
 }
 
+/* The quads of K of an expanding layer in 8 bits: planes of its input. */
+static int planes_of(const conv_call *e)
+{
+    return ceil_div(e->c, 4);
+}
+
+static void expand_quads(const chain *l, const parts *s, int image, int row, int places, float *to)
+{
+    const conv_call *e = l->expand;
+    const packed_chain_quads *q = l->quads;
+    const size_t area = (size_t)e->h * e->w;
+    const gemm_quads_nchwc product = {
+        .places = places, .channels = e->n, .quads = planes_of(e),
+        .a = l->image + (size_t)image * planes_of(e) * area + row, .a_ld = area,
+        .b = q->b, .start = q->start, .scale = q->scale, .shift = q->shift,
+        .slope = packed_slope(e->activation),
+        .c = to, .group = l->u->vl, .c_ld = l->wide_ld, .at = s->at_wide,
+    };
+    q->kernels->nchwc(&product);
+}
+
 /* Rows y .. y + rows - 1 of the map go to wide row `at` and on. */
 static void bring_rows(const chain *l, const parts *s, int image, int y, int rows, int at)
 {
     const conv_call *e = l->expand, *d = l->depth;
     const size_t area = (size_t)d->h * d->w, row = (size_t)y * d->w;
     float *const to = s->wide + (size_t)at * l->pitch + (size_t)d->pad * l->u->vl;
+    if (l->quads) {
+        expand_quads(l, s, image, (int)row, rows * e->w, to);
+        return;
+    }
     if (e) {
         const gemm_nchwc product = {
             .places = rows * e->w, .channels = e->n, .K = e->c,
@@ -346,7 +376,19 @@ typedef struct phases {
 /* Layers and weights of inner channels first .. first + channels - 1 of an image. */
 typedef struct part {
     conv_call expand, depth;
+    packed_chain_quads quads;
 } part;
+
+static void cut_quads(chain *l, packed_chain_quads *q, int image, int first)
+{
+    *q = *l->quads;
+    q->b += (size_t)first * planes_of(l->expand);
+    q->start += first;
+    q->scale += first;
+    q->shift += first;
+    l->quads = q;
+    l->image += (size_t)image * planes_of(l->expand) * l->expand->h * l->expand->w;
+}
 
 static void cut_part(chain *l, part *p, int image, int first, int channels)
 {
@@ -357,13 +399,14 @@ static void cut_part(chain *l, part *p, int image, int first, int channels)
     d->shift += first;
     if (!l->expand) d->input += (image * d->c + first) * area;
     l->depth_w += (size_t)first * d->size * d->size;
+    if (l->quads) cut_quads(l, &p->quads, image, first);
     if (l->expand) {
         *e = *l->expand;
         if (e->scale) e->scale += first;
         e->shift += first;
         e->input += image * e->c * area;
         e->n = channels;
-        l->expand_w += (size_t)first * e->c;
+        if (l->expand_w) l->expand_w += (size_t)first * e->c;
         l->expand = e;
     }
     d->c = d->n = d->groups = channels;
@@ -420,6 +463,42 @@ static int run_phases(chain *l, int threads)
     return status;
 }
 
+/* ---- the input in quads ---- */
+
+typedef struct rounding {
+    const chain *l;
+    gemm_quad *image;
+} rounding;
+
+/* A chunk is a plane of an image. */
+static void round_plane(void *arg, int chunk, void *scratch)
+{
+    const rounding *r = arg;
+    const conv_call *e = r->l->expand;
+    const int planes = planes_of(e), image = chunk / planes, k = chunk % planes * 4;
+    const size_t area = (size_t)e->h * e->w;
+    (void)scratch;
+    r->l->quads->kernels->quantize((int)area, min_int(4, e->c - k),
+                                   e->input + ((size_t)image * e->c + k) * area, area,
+                                   r->l->quads->inverse, r->image + chunk * area);
+}
+
+/* -1: no memory. */
+static int run_with_quads(chain *l, int threads, int (*run)(chain *, int threads))
+{
+    enum { FEW = 16 * 1024 };       /* quads that are rounded before a worker could help */
+    const conv_call *e = l->expand;
+    const size_t area = (size_t)e->h * e->w, quads = (size_t)e->batch * planes_of(e) * area;
+    packed_workspace *w = packed_take_workspace(quads + GEMM_QUADS_SLACK);
+    if (!w) return -1;
+    rounding r = {l, (gemm_quad *)w->data};
+    l->image = r.image;
+    int status = gemm_parallel(quads < FEW ? 1 : threads, e->batch * planes_of(e), round_plane, &r);
+    if (!status) status = run(l, threads);
+    packed_give_workspace(w);
+    return status;
+}
+
 /* ---- the row of the table ---- */
 
 /* False: there is no memory. */
@@ -428,13 +507,15 @@ static bool run_chain(chain *l, const conv_call *calls, int count, const gemm_co
     packed_nchwc *own[MOST] = {NULL};
     const float *w[MOST] = {NULL};
     bool done = true;
-    for (int i = 0; i < count && done; ++i) {
+    for (int i = l->quads ? 1 : 0; i < count && done; ++i) {
         gemm_kept *kept = context->chain_kept ? context->chain_kept[i] : NULL;
         w[i] = packed_arrange(&calls[i], l->u, kept, &own[i]);
         done = w[i];
     }
     l->expand_w = w[0], l->depth_w = w[count - 2], l->project_w = w[count - 1];
-    done = done && !(l->cut.by_phases ? run_phases : run_bands)(l, context->threads);
+    int (*const run)(chain *, int) = l->cut.by_phases ? run_phases : run_bands;
+    done = done && !(l->quads ? run_with_quads(l, context->threads, run)
+                              : run(l, context->threads));
     for (int i = 0; i < count; ++i) packed_free_nchwc(own[i]);
     return done;
 }
@@ -443,16 +524,17 @@ static bool run_chain(chain *l, const conv_call *calls, int count, const gemm_co
 static bool plan_chain(chain *l, const packed_chain_cut *cut, int threads)
 {
     if (!can_run(l) || !adds_in_order(l->project, l->u)) return false;
-    if (l->expand && !adds_in_order(l->expand, l->u)) return false;
+    if (l->expand && !l->quads && !adds_in_order(l->expand, l->u)) return false;
     l->cut = cut ? *cut : packed_cut_chain(l->expand, l->depth, l->project, l->u, threads);
     return set_sizes(l);
 }
 
 static chain chain_of(const conv_call *calls, int count, const layer_call *shortcut,
-                      const gemm_context *context)
+                      const packed_chain_quads *quads, const gemm_context *context)
 {
     return (chain){.expand = count == 3 ? calls : NULL, .depth = calls + count - 2,
                    .project = calls + count - 1, .shortcut = shortcut, .u = context->isa,
+                   .quads = quads,
                    .output = shortcut ? shortcut->output : calls[count - 1].output};
 }
 
@@ -460,14 +542,15 @@ static gemm_status run_planned(chain *l, const conv_call *calls, int count,
                                const gemm_context *context)
 {
     if (!run_chain(l, calls, count, context)) return GEMM_DECLINED;
-    strcpy(context->note->algorithm, "chain");
+    strcpy(context->note->algorithm, l->quads ? "chain; int8" : "chain");
     return GEMM_DONE;
 }
 
 gemm_status packed_chain_by(const conv_call *calls, int count, const layer_call *shortcut,
-                            const packed_chain_cut *cut, const gemm_context *context)
+                            const packed_chain_quads *quads, const packed_chain_cut *cut,
+                            const gemm_context *context)
 {
-    chain l = chain_of(calls, count, shortcut, context);
+    chain l = chain_of(calls, count, shortcut, quads, context);
     return plan_chain(&l, cut, context->threads) ? run_planned(&l, calls, count, context)
                                                  : GEMM_DECLINED;
 }
@@ -478,10 +561,11 @@ typedef struct facts {
     int threads, count, batch, c, h, w, wide, size, stride, pad, out_h, out_w, deep, n;
     conv_activation activation[MOST];
     int shortcut;               /* 0: none, 1: one that can be added, 2: another */
+    int quads;                  /* 1: the first layer goes in 8 bits */
 } facts;
 
 static facts facts_of(const conv_call *calls, int count, const layer_call *shortcut,
-                      const gemm_context *x)
+                      const packed_chain_quads *quads, const gemm_context *x)
 {
     const conv_call *d = calls + count - 2;
     facts f;
@@ -492,6 +576,7 @@ static facts facts_of(const conv_call *calls, int count, const layer_call *short
     f.out_h = d->out_h, f.out_w = d->out_w, f.deep = d->n;
     for (int i = 0; i < count; ++i) f.activation[i] = calls[i].activation;
     f.shortcut = !shortcut ? 0 : can_add(shortcut) ? 1 : 2;
+    f.quads = quads != NULL;
     return f;
 }
 
@@ -503,18 +588,18 @@ static void set_addresses(chain *planned, const chain *l)
 {
     planned->expand = l->expand, planned->depth = l->depth, planned->project = l->project;
     planned->shortcut = l->shortcut;
+    planned->quads = l->quads;
     planned->output = l->output;
 }
 
-gemm_status gemm_packed_chain(const conv_call *calls, int count, const layer_call *shortcut,
-                              const gemm_context *context, const void *params)
+gemm_status packed_chain(const conv_call *calls, int count, const layer_call *shortcut,
+                         const packed_chain_quads *quads, const gemm_context *context)
 {
-    (void)params;
     static const char row;
     gemm_kept *kept = context->chain_kept ? context->chain_kept[0] : NULL;
     gemm_decision *decision = kept ? &kept->chained : NULL;
-    const facts f = facts_of(calls, count, shortcut, context);
-    const chain l = chain_of(calls, count, shortcut, context);
+    const facts f = facts_of(calls, count, shortcut, quads, context);
+    const chain l = chain_of(calls, count, shortcut, quads, context);
     chain planned;
     if (!gemm_decision_stands(decision, &row, &f, sizeof f, &planned, sizeof planned)) {
         planned = l;
@@ -525,4 +610,11 @@ gemm_status gemm_packed_chain(const conv_call *calls, int count, const layer_cal
     if (planned.declined) return GEMM_DECLINED;
     set_addresses(&planned, &l);
     return run_planned(&planned, calls, count, context);
+}
+
+gemm_status gemm_packed_chain(const conv_call *calls, int count, const layer_call *shortcut,
+                              const gemm_context *context, const void *params)
+{
+    (void)params;
+    return packed_chain(calls, count, shortcut, NULL, context);
 }

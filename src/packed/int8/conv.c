@@ -42,18 +42,20 @@ typedef struct layout {
     const gemm_quads *kernels;
     int channels, filters;      /* of a group */
     int planes, taps, quads;    /* of a group, of a filter in a plane, and their product */
-    int panels;                 /* of a group */
+    int width, panels;          /* filters of a panel; panels of a group */
     int rows, part;             /* of a plane, and quads of a part of a row */
     size_t row, plane;          /* quads */
 } layout;
 
-static layout layout_of(const conv_call *c, const gemm_quads *kernels)
+/* width: that of the panels of A; or vl in a chain, whose vectors of B (gemm_quads_nchwc) lie as
+   panels of vl filters would. */
+static layout layout_of(const conv_call *c, const gemm_quads *kernels, int width)
 {
     layout l = {.c = c, .kernels = kernels, .channels = c->c / c->groups,
-                .filters = c->n / c->groups, .taps = c->size * c->size};
+                .filters = c->n / c->groups, .taps = c->size * c->size, .width = width};
     l.planes = ceil_div(l.channels, 4);
     l.quads = l.planes * l.taps;
-    l.panels = ceil_div(l.filters, kernels->mr);
+    l.panels = ceil_div(l.filters, width);
     l.rows = (c->out_h - 1) * c->stride + c->size;
     l.part = ceil_div((c->out_w - 1) * c->stride + c->size, c->stride);
     l.row = (size_t)l.part * c->stride;
@@ -72,7 +74,7 @@ typedef struct filters {
 
 static int padded_rows(const layout *l)
 {
-    return l->c->groups * l->panels * l->kernels->mr;
+    return l->c->groups * l->panels * l->width;
 }
 
 static size_t filter_bytes(const layout *l)
@@ -106,7 +108,7 @@ static int sum_of_bytes(gemm_quad q)
     return sum;
 }
 
-/* Rounds a filter. Quads of its panel are `mr` apart. Returns false where a weight is not
+/* Rounds a filter. Quads of its panel are `width` apart. Returns false where a weight is not
    finite. */
 static bool round_filter(const layout *l, const float *w, float *step, int32_t *start,
                          gemm_quad *to)
@@ -117,7 +119,7 @@ static bool round_filter(const layout *l, const float *w, float *step, int32_t *
     if (isinf(most)) return false;
     *step = inverse > 0 ? most / 127 : 0;
     for (int k = 0; k < l->planes; ++k) {
-        for (int tap = 0; tap < l->taps; ++tap, to += l->kernels->mr) {
+        for (int tap = 0; tap < l->taps; ++tap, to += l->width) {
             for (int i = 0; i < min_int(4, l->channels - 4 * k); ++i)
                 *to |= gemm_quad_byte(w[(4 * k + i) * l->taps + tap], inverse) << 8 * i;
             sum += sum_of_bytes(*to);
@@ -129,11 +131,11 @@ static bool round_filter(const layout *l, const float *w, float *step, int32_t *
 
 static bool round_filters(const layout *l, const filters *f)
 {
-    const int mr = l->kernels->mr;
+    const int width = l->width;
     for (int n = 0; n < l->c->n; ++n) {
-        const int m = n % l->filters, panel = n / l->filters * l->panels + m / mr;
-        const int row = panel * mr + m % mr;
-        gemm_quad *const to = f->panels + (size_t)panel * l->quads * mr + m % mr;
+        const int m = n % l->filters, panel = n / l->filters * l->panels + m / width;
+        const int row = panel * width + m % width;
+        gemm_quad *const to = f->panels + (size_t)panel * l->quads * width + m % width;
         if (!round_filter(l, l->c->weights + (size_t)n * l->channels * l->taps, &f->step[row],
                           &f->start[row], to))
             return false;
@@ -141,16 +143,22 @@ static bool round_filters(const layout *l, const filters *f)
     return true;
 }
 
+/* Two functions, because they tell what is kept. */
 static void free_filters(void *data)
+{
+    free(data);
+}
+
+static void free_vectors(void *data)
 {
     free(data);
 }
 
 /* The filters. *own: the caller frees it, because they are not kept. NULL: there is no memory, or a
    weight is not finite. */
-static void *get_filters(const layout *l, gemm_kept *kept, void **own)
+static void *get_filters(const layout *l, gemm_kept *kept, void (*free_them)(void *), void **own)
 {
-    void *data = gemm_kept_data(kept, free_filters);
+    void *data = gemm_kept_data(kept, free_them);
     if (data) return data;
     if (kept) gemm_drop_kept(kept);
     data = aligned_alloc(CACHE_LINE, filter_bytes(l));
@@ -161,7 +169,7 @@ static void *get_filters(const layout *l, gemm_kept *kept, void **own)
         free(data);
         return NULL;
     }
-    if (!gemm_keep(kept, data, filter_bytes(l), free_filters)) *own = data;
+    if (!gemm_keep(kept, data, filter_bytes(l), free_them)) *own = data;
     return data;
 }
 
@@ -355,15 +363,14 @@ static int multiply_all(job *j, int threads)
 }
 
 /* What a sum is multiplied by, and what is added, in the order of the rows of A. */
-static void make_scales(const job *j, float scale)
+static void make_scales(const layout *l, const filters *f, float step, float *scale, float *shift)
 {
-    const layout *l = &j->l;
     const conv_call *c = l->c;
     for (int n = 0; n < c->n; ++n) {
-        const int row = n / l->filters * l->panels * l->kernels->mr + n % l->filters;
-        const float both = j->f.step[row] * scale;
-        j->scale[row] = c->scale ? both * c->scale[n] : both;
-        j->shift[row] = c->shift[n];
+        const int row = n / l->filters * l->panels * l->width + n % l->filters;
+        const float both = f->step[row] * step;
+        scale[row] = c->scale ? both * c->scale[n] : both;
+        shift[row] = c->shift[n];
     }
 }
 
@@ -384,7 +391,7 @@ static int convolve(job *j, float scale, int threads)
     j->image = (gemm_quad *)w->data;
     j->scale = w->data + image_quads(l);
     j->shift = j->scale + rows;
-    make_scales(j, scale);
+    make_scales(l, &j->f, scale, j->scale, j->shift);
     const int no_memory = round_image(j, threads) || multiply_all(j, threads);
     packed_give_workspace(w);
     return no_memory;
@@ -397,8 +404,8 @@ static bool fits_scratch(const layout *l)
     return strip_quads(l) <= most && (size_t)l->c->w <= most && l->row <= most;
 }
 
-/* A 1x1 layer with few channels or filters waits for its image. To round that would only cost
-   time. */
+/* A 1x1 layer with few channels or filters waits for its image. To round that would only cost time,
+   and where it is the first layer of a chain, boxes (docs/log/int8.md). */
 static bool is_bound_by_image(const layout *l)
 {
     enum { FEW = 16 };
@@ -428,10 +435,11 @@ gemm_status gemm_int8(const gemm_call *c, const gemm_context *context, const voi
 
 gemm_status gemm_int8_conv(const conv_call *c, const gemm_context *context, const void *params)
 {
-    job j = {.l = layout_of(c, params ? params : gemm_quads_find(context->isa))};
+    const gemm_quads *kernels = params ? params : gemm_quads_find(context->isa);
+    job j = {.l = layout_of(c, kernels, kernels->mr)};
     if (!fits(&j.l, context->scale, context->way)) return gemm_packed_conv(c, context, NULL);
     if (c->pool) return GEMM_DECLINED;
-    void *own = NULL, *data = get_filters(&j.l, context->kept, &own);
+    void *own = NULL, *data = get_filters(&j.l, context->kept, free_filters, &own);
     if (!data) return gemm_packed_conv(c, context, NULL);
     j.f = filters_at(&j.l, data);
     j.inverse = 1 / context->scale->scale;
@@ -443,14 +451,42 @@ gemm_status gemm_int8_conv(const conv_call *c, const gemm_context *context, cons
     return GEMM_DONE;
 }
 
+/* ---- chains ---- */
+
+/* A chain whose first layer goes in 8 bits, and no other. */
+static gemm_status run_chain(const layout *l, float step, const conv_call *c, int count,
+                             const layer_call *shortcut, const gemm_context *context)
+{
+    const size_t rows = (size_t)padded_rows(l);
+    gemm_kept *kept = context->chain_kept ? context->chain_kept[0] : NULL;
+    void *own = NULL, *data = get_filters(l, kept, free_vectors, &own);
+    packed_workspace *w = data ? packed_take_workspace(2 * rows) : NULL;
+    gemm_status status = GEMM_DECLINED;
+    if (w) {
+        const filters f = filters_at(l, data);
+        float *const scale = w->data, *const shift = scale + rows;
+        const packed_chain_quads q = {.kernels = l->kernels, .inverse = 1 / step, .b = f.panels,
+                                      .start = f.start, .scale = scale, .shift = shift};
+        make_scales(l, &f, step, scale, shift);
+        status = packed_chain(c, count, shortcut, &q, context);
+        packed_give_workspace(w);
+    }
+    free(own);
+    return status;
+}
+
 gemm_status gemm_int8_chain(const conv_call *c, int count, const layer_call *shortcut,
                             const gemm_context *context, const void *params)
 {
     const gemm_quads *kernels = params ? params : gemm_quads_find(context->isa);
+    const gemm_scale *const *scales = context->chain_scales;
+    int in_8 = 0, last = 0;
     for (int i = 0; i < count; ++i) {
-        const layout l = layout_of(&c[i], kernels);
-        const gemm_scale *scale = context->chain_scales ? context->chain_scales[i] : NULL;
-        if (fits(&l, scale, context->way)) return GEMM_DECLINED;
+        const layout l = layout_of(&c[i], kernels, kernels->mr);
+        if (fits(&l, scales ? scales[i] : NULL, context->way)) ++in_8, last = i;
     }
-    return gemm_packed_chain(c, count, shortcut, context, NULL);
+    if (!in_8) return gemm_packed_chain(c, count, shortcut, context, NULL);
+    if (count < 3 || last > 0 || context->isa->vl % kernels->vl) return GEMM_DECLINED;
+    const layout l = layout_of(c, kernels, kernels->vl);
+    return run_chain(&l, scales[0]->scale, c, count, shortcut, context);
 }

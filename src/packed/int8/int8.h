@@ -19,8 +19,9 @@ gemm_row_run gemm_int8;
  */
 gemm_row_conv gemm_int8_conv;
 
-/* A chain as under `packed`, where gemm_int8_conv computes none of its convolutions in 8 bits.
-   Declines all others. */
+/* A chain as under `packed`. Of three convolutions the first one goes in 8 bits, where
+   gemm_int8_conv computes it so, and its output is not written. Declines a chain with another
+   convolution in 8 bits. */
 gemm_row_chain gemm_int8_chain;
 
 #endif

@@ -4,7 +4,7 @@
 #include "packed/isa/quads.h"
 
 extern const gemm_quads gemm_quads_avx512_int8, gemm_quads_avxvnni_int8, gemm_quads_avx2_int8,
-    gemm_quads_neon_int8, gemm_quads_portable_int8;
+    gemm_quads_i8mm_int8, gemm_quads_neon_int8, gemm_quads_portable_int8;
 
 const gemm_quads *const gemm_quads_all[] = {
 #if defined(__x86_64__)
@@ -12,6 +12,7 @@ const gemm_quads *const gemm_quads_all[] = {
     &gemm_quads_avxvnni_int8,
     &gemm_quads_avx2_int8,
 #elif defined(__aarch64__)
+    &gemm_quads_i8mm_int8,
     &gemm_quads_neon_int8,
 #endif
     &gemm_quads_portable_int8,

@@ -59,13 +59,36 @@ typedef struct gemm_quads_pack {
     const gemm_quads_run *run;
 } gemm_quads_pack;
 
+/*
+ * A 1x1 layer in nchwc (isa/ukernel.h): a vector of B has the quads of vl channels of the output,
+ * and a place has a quad of A for each four channels of the input. Now A has the offset.
+ *
+ *     b    channels 0 .. vl - 1: | quad 0 | quad 1 | ...    channels vl ..: | quad 0 | ...
+ */
+typedef struct gemm_quads_nchwc {
+    int places, channels, quads;    /* quads of K */
+    const gemm_quad *a;         /* quad p of place i: a[p * a_ld + i]. Reads up to GEMM_QUADS_SLACK
+                                   behind the last place */
+    size_t a_ld;
+    const gemm_quad *b;         /* whole vectors: what is behind the last channel does not matter */
+    const int32_t *start;       /* a number a channel, in whole vectors; so are the next two */
+    const float *scale, *shift;
+    float slope;                /* as in gemm_quads_tile */
+    float *c;                   /* channel j of place i: c[j / group * c_ld + at[i] + j % group].
+                                   Whole vectors are written */
+    int group;                  /* a multiple of vl */
+    size_t c_ld;
+    const int *at;
+} gemm_quads_nchwc;
+
 /* The micro-kernels of an instruction set for quads. */
 typedef struct gemm_quads {
     const char *name;
     const gemm_ukernel *base;   /* GEMM_ISA names it */
-    int mr, nr;
-    bool offset;                /* bytes of B are b + 128 */
+    int mr, nr, vl;
+    bool offset;                /* bytes of the image are b + 128 */
     void (*tile)(const gemm_quads_tile *);
+    void (*nchwc)(const gemm_quads_nchwc *);
     /* quads[j] has the bytes of x * inverse, rounded to nearest and limited to -127 .. 127, for
        1 to 4 rows of x that are `ld` apart. Other bytes stand for 0. NaN becomes 127. */
     void (*quantize)(int n, int rows, const float *x, size_t ld, float inverse, gemm_quad *quads);

@@ -26,11 +26,11 @@ typedef int32_t vint __attribute__((vector_size(VL * sizeof(int32_t))));
 #define even_bytes(v) _mm256_srai_epi16(_mm256_slli_epi16(v, 8), 8)
 #define odd_bytes(v) _mm256_srai_epi16(v, 8)
 
-#define STEP(c, a, b, nv)                                                                          \
+#define STEP(c, a, b, apart, nv, turned)                                                           \
     {                                                                                              \
         __m256i even[NV], odd[NV];                                                                 \
         _Pragma("GCC unroll 8") for (int v = 0; v < nv; ++v) {                                     \
-            const __m256i column = _mm256_loadu_si256((const __m256i *)(b + v * VL));              \
+            const __m256i column = _mm256_loadu_si256((const __m256i *)(b + v * apart));           \
             even[v] = even_bytes(column), odd[v] = odd_bytes(column);                              \
         }                                                                                          \
         _Pragma("GCC unroll 8") for (int i = 0; i < MR; ++i) {                                     \

@@ -15,17 +15,25 @@
 typedef int32_t vint __attribute__((vector_size(VL * sizeof(int32_t))));
 #define vint_set(x) (vint)_mm512_set1_epi32(x)
 
-#define STEP(c, a, b, nv)                                                                          \
+/* The factor without a sign is that of B, or turned that of A. */
+#define dot(sum, b, a, turned)                                                                     \
+    ((turned) ? _mm512_dpbusd_epi32(sum, a, b) : _mm512_dpbusd_epi32(sum, b, a))
+
+#define STEP(c, a, b, apart, nv, turned)                                                           \
     {                                                                                              \
         __m512i column[NV];                                                                        \
         _Pragma("GCC unroll 8") for (int v = 0; v < nv; ++v) column[v] =                           \
-            _mm512_loadu_si512(b + v * VL);                                                        \
+            _mm512_loadu_si512(b + v * apart);                                                     \
         _Pragma("GCC unroll 8") for (int i = 0; i < MR; ++i) {                                     \
             const __m512i row = _mm512_set1_epi32((int)a[i]);                                      \
             _Pragma("GCC unroll 8") for (int v = 0; v < nv; ++v) c[i][v] =                         \
-                (vint)_mm512_dpbusd_epi32((__m512i)c[i][v], column[v], row);                       \
+                (vint)dot((__m512i)c[i][v], column[v], row, turned);                               \
         }                                                                                          \
     }
+
+#define by_slope(y, slope)                                                                         \
+    ((floats)_mm512_mask_mul_ps(y, _mm512_cmp_ps_mask(y, _mm512_setzero_ps(), _CMP_NGT_UQ), y,     \
+                                slope))
 
 static _Bool quads_supported(void)
 {

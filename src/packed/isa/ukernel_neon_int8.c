@@ -20,11 +20,11 @@ typedef int32_t vint __attribute__((vector_size(VL * sizeof(int32_t))));
     _Pragma("GCC unroll 8") for (int v = 0; v < nv; ++v) c[i][v] =                                 \
         (vint)vdotq_laneq_s32((int32x4_t)c[i][v], column[v], rows, lane);
 
-#define STEP(c, a, b, nv)                                                                          \
+#define STEP(c, a, b, apart, nv, turned)                                                           \
     {                                                                                              \
         int8x16_t column[NV];                                                                      \
         _Pragma("GCC unroll 8") for (int v = 0; v < nv; ++v) column[v] =                           \
-            vld1q_s8((const int8_t *)(b + v * VL));                                                \
+            vld1q_s8((const int8_t *)(b + v * apart));                                             \
         const int8x16_t low = vld1q_s8((const int8_t *)a);                                         \
         const int8x16_t high = vld1q_s8((const int8_t *)(a + 4));                                  \
         ROW(c, 0, 0, low, nv)                                                                      \

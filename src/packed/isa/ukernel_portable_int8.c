@@ -15,11 +15,11 @@ typedef int32_t vint __attribute__((vector_size(VL * sizeof(int32_t))));
 /* Byte i of the quad in each lane, with its sign. */
 #define byte_of(v, i) ((vint)((v) << (24 - 8 * (i))) >> 24)
 
-#define STEP(c, a, b, nv)                                                                          \
+#define STEP(c, a, b, apart, nv, turned)                                                           \
     {                                                                                              \
         for (int v = 0; v < nv; ++v) {                                                             \
             vint column;                                                                           \
-            memcpy(&column, b + v * VL, sizeof column);                                            \
+            memcpy(&column, b + v * apart, sizeof column);                                         \
             for (int i = 0; i < MR; ++i) {                                                         \
                 const vint row = vint_set((int32_t)a[i]);                                          \
                 for (int k = 0; k < 4; ++k) c[i][v] += byte_of(column, k) * byte_of(row, k);       \

@@ -6,8 +6,11 @@
  *   VL, NV, MR      lanes of a vector, vectors of a strip, rows of a panel
  *   OFFSET          whether bytes of B are b + 128
  *   vint, vint_set(x)   a vector of VL int32_t, as gcc and clang know them
- *   STEP(c, a, b, nv)   adds the products of one quad of K to c[MR][nv]
+ *   STEP(c, a, b, apart, nv, turned)
+ *                   adds the products of one quad of K to c[MR][nv]: a[0 .. MR - 1] by nv vectors
+ *                   of B, which are `apart` quads apart; turned: A has the offset, and not B
  *   quads_supported()
+ *   by_slope(y, slope)  y > 0 ? y : slope * y of vectors; only where there are instructions for it
  *
  * The registers of a tile: MR * NV sums, NV vectors of B, one of A.
  */
@@ -22,14 +25,33 @@
 
 typedef float floats __attribute__((vector_size(VL * sizeof(float))));
 
-/* Row i of a tile from its sums. Each operation rounds: see quads.h. */
+#ifndef by_slope
+INLINE floats by_slope(floats y, floats slope)
+{
+    const vint above = y > 0;
+    const floats below = y * slope;
+    return (floats)(((vint)y & above) | ((vint)below & ~above));
+}
+#endif
+
+INLINE floats same_floats(float x)
+{
+    return x - (floats){0};
+}
+
+/* Each operation rounds: see quads.h. */
+INLINE floats finished(vint sums, floats scale, floats shift, floats slope)
+{
+    const floats y = __builtin_convertvector(sums, floats) * scale;
+    const floats f = y + shift;
+    return by_slope(f, slope);
+}
+
+/* Row i of a tile from its sums. */
 INLINE floats finish(const gemm_quads_tile *t, int i, vint sums)
 {
-    floats y = __builtin_convertvector(sums, floats) * t->scale[i];
-    y = y + t->shift[i];
-    const vint above = y > 0;
-    const floats below = y * t->slope;
-    return (floats)(((vint)y & above) | ((vint)below & ~above));
+    return finished(sums, same_floats(t->scale[i]), same_floats(t->shift[i]),
+                    same_floats(t->slope));
 }
 
 /* Writes VL columns of row i, from column j on; with n, the first n of them. */
@@ -51,11 +73,15 @@ INLINE void compute(const gemm_quads_tile *t, const int nv)
     for (int i = 0; i < MR; ++i)
 #pragma GCC unroll 8
         for (int v = 0; v < nv; ++v) c[i][v] = vint_set(t->start[i]);
+#ifdef ALL_STEPS
+    ALL_STEPS(c, a, MR, b, NR, VL, t->quads, nv);
+#else
     for (int p = 0; p < t->quads; ++p, a += MR, b += NR) {
 #pragma GCC unroll 8
         for (int v = 0; v < nv; ++v) __builtin_prefetch(b + AHEAD * NR + v * VL);
-        STEP(c, a, b, nv);
+        STEP(c, a, b, (size_t)VL, nv, false);
     }
+#endif
     const size_t last = (size_t)(t->cols - (nv - 1) * VL);
 #pragma GCC unroll 8
     for (int i = 0; i < MR; ++i) {
@@ -77,6 +103,72 @@ static void tile(const gemm_quads_tile *t)
 #endif
     compute(t, 1);
 }
+
+/* ---- nchwc ---- */
+
+INLINE vint load_ints(const int32_t *from)
+{
+    vint v;
+    memcpy(&v, from, sizeof v);
+    return v;
+}
+
+INLINE floats load_floats(const float *from)
+{
+    floats v;
+    memcpy(&v, from, sizeof v);
+    return v;
+}
+
+/* Up to MR places from place i on, by nv vectors of channels from channel j on. */
+INLINE void compute_nchwc(const gemm_quads_nchwc *l, const int nv, int i, int j)
+{
+    vint c[MR][NV];
+    const int rows = l->places - i < MR ? l->places - i : MR;
+    const size_t apart = (size_t)l->quads * VL;
+    const gemm_quad *a = l->a + i, *b = l->b + (size_t)j * (size_t)l->quads;
+#pragma GCC unroll 8
+    for (int v = 0; v < nv; ++v) {
+        const vint start = load_ints(l->start + j + v * VL);
+#pragma GCC unroll 8
+        for (int r = 0; r < MR; ++r) c[r][v] = start;
+    }
+#ifdef ALL_STEPS
+    ALL_STEPS(c, a, l->a_ld, b, VL, apart, l->quads, nv);
+#else
+    for (int p = 0; p < l->quads; ++p, a += l->a_ld, b += VL) STEP(c, a, b, apart, nv, true);
+#endif
+    const floats slope = same_floats(l->slope);
+    const int *const at = l->at + i;
+#pragma GCC unroll 8
+    for (int v = 0; v < nv; ++v) {
+        const int channel = j + v * VL;
+        const floats scale = load_floats(l->scale + channel);
+        const floats shift = load_floats(l->shift + channel);
+        float *const to = l->c + (size_t)(channel / l->group) * l->c_ld + channel % l->group;
+#pragma GCC unroll 8
+        for (int r = 0; r < MR; ++r) {
+            if (r == rows) break;
+            const floats f = finished(c[r][v], scale, shift, slope);
+            memcpy(to + at[r], &f, sizeof f);
+        }
+    }
+}
+
+static void nchwc(const gemm_quads_nchwc *l)
+{
+    const int groups = (l->channels + VL - 1) / VL;
+    for (int i = 0; i < l->places; i += MR) {
+        int g = 0;
+        for (; g + NV <= groups; g += NV) compute_nchwc(l, NV, i, g * VL);
+#if NV > 2
+        if (g + 2 == groups) compute_nchwc(l, 2, i, g * VL);
+#endif
+        if (g + 1 == groups) compute_nchwc(l, 1, i, g * VL);
+    }
+}
+
+/* ---- the image ---- */
 
 static void quantize(int n, int rows, const float *x, size_t ld, float inverse,
                      gemm_quad *restrict quads)
@@ -114,6 +206,6 @@ static void pack(const gemm_quads_pack *p, gemm_quad *strip)
 
 extern const gemm_quads JOIN(gemm_quads_, ISA);
 const gemm_quads JOIN(gemm_quads_, ISA) = {
-    .name = TEXT(ISA), .base = &BASE, .mr = MR, .nr = NR, .offset = OFFSET, .tile = tile,
-    .quantize = quantize, .pack = pack, .supported = quads_supported,
+    .name = TEXT(ISA), .base = &BASE, .mr = MR, .nr = NR, .vl = VL, .offset = OFFSET,
+    .tile = tile, .nchwc = nchwc, .quantize = quantize, .pack = pack, .supported = quads_supported,
 };
