@@ -11,14 +11,18 @@
 # counts as a failure. GEMM_REQUIRE="name ..." makes a failure of a skipped test, by the first word of
 # its name; "all" means every one but "SKIP machine: ...", which this machine cannot have, and "SKIP ...
 # (Debian: package)" where GEMM_LACKS has the package: the system offers none. What a command printed
-# appears when it has ended. The last line is the sum; the status is 1 when anything failed.
+# appears when it has ended. The end names the longest commands and, once more, all that failed. The
+# last line is the sum; the status is 1 when anything failed.
+#
+# The commands share a cache of OpenCL programs, which is empty at first (GEMM_CACHE_DIR). Those of
+# layer_quick.so have one of their own (QUICK_CACHE), because it keeps verdicts without binaries.
 set -u
 
 logs=$(mktemp -d)
 trap 'rm -rf "$logs"' EXIT
 trap 'exit 130' INT TERM
 judge=$(dirname "$0")/tap.awk
-export logs judge
+export logs judge GEMM_CACHE_DIR="$logs/cache" QUICK_CACHE="$logs/quick"
 
 # What a user's own folder keeps (verdicts on OpenCL programs, tuning tables) must not decide a test. The
 # programs that PoCL compiled stay in the build, because a device has the same ones in every run.
@@ -71,10 +75,36 @@ run_one='
     cat "$base.said"'
 ls "$logs"/*.command | xargs -P "${JOBS:-$(nproc)}" -n 1 sh -c "$run_one" run-one
 
-cat "$logs"/*.count | awk -v commands=$number '
+# of each command: passed, failed, skipped, seconds, seconds of the processors, and its name, without
+# variables and folders. A command that could not even be judged has failed.
+: >"$logs/failures"
+for file in "$logs"/*.command; do
+    base=${file%.command}
+    name=$(sed -E 's/^([A-Z_]+=[^ ]* )*//; s|[^ ]*/([^ /]+)|\1|g' "$file" | cut -c 1-60)
+    if [ -s "$base.count" ]; then
+        echo "$(cat "$base.count") $name"
+        awk -v name="$name" '
+            /^not ok/ { print name ": " $0; why = 1; next }
+            why && /^#/ { print "    " $0 }
+            { why = 0 }' "$base.said" >>"$logs/failures"
+    else
+        echo "0 1 0 0 0 $name"
+        echo "$name: not ok - it could not be judged" >>"$logs/failures"
+    fi
+done >"$logs/counts"
+sort -k 4,4nr "$logs/counts" | awk '
+    { processors += $5 }
+    NR <= 5 {
+        name = ""
+        for (i = 6; i <= NF; ++i) name = name " " $i
+        longest = longest sprintf("   %s (%d s, %d of processors)\n", name, $4, $5)
+    }
+    END { printf "All commands took %d s of processors. The longest:\n%s", processors, longest }'
+[ ! -s "$logs/failures" ] || echo 'What failed:'
+cat "$logs/failures"
+awk '
     { passed += $1; failed += $2; skipped += $3 }
     END {
-        failed += commands - NR         # commands that could not even be judged
         printf "%d passed, %d failed, %d skipped\n", passed, failed, skipped
         exit failed != 0 || passed == 0
-    }'
+    }' "$logs/counts"

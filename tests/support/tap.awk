@@ -3,7 +3,7 @@
 #
 # In the environment: command. Variables: seconds, status; times, a file that the shell's `times` wrote;
 # required, the list of GEMM_REQUIRE; lacks, that of GEMM_LACKS; counts, a file that gets "passed failed
-# skipped". Prints the command, its seconds and everything but the passes and the plans.
+# skipped seconds processors". Prints the command, its seconds and everything but the passes and the plans.
 
 function failure(name) { print "not ok - " name; ++failed }
 
@@ -30,7 +30,8 @@ BEGIN {
     for (i = 1; i <= n; ++i) must[names[i]] = 1
     n = split(lacks, names, " ")
     for (i = 1; i <= n; ++i) lacked[names[i]] = 1
-    printf "== %s (%d s, %.0f of processors)\n", ENVIRON["command"], seconds, processor_seconds()
+    processors = sprintf("%.0f", processor_seconds())
+    printf "== %s (%d s, %s of processors)\n", ENVIRON["command"], seconds, processors
 }
 /^1\.\.[0-9]+$/ {
     planned += substr($0, 4)
@@ -57,5 +58,5 @@ END {
     if (status >= 126 || (status && !failed)) failure("the command ended with status " status)
     else if (!tests) failure("the command printed no test")
     else if (!plans || planned != tests) failure("the command planned " planned + 0 " tests and ran " tests)
-    print passed + 0, failed + 0, skipped + 0 >counts
+    print passed + 0, failed + 0, skipped + 0, seconds, processors >counts
 }
