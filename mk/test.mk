@@ -63,8 +63,8 @@ CONV_NETWORKS = $T/test_conv_networks
 UNIT_PROGRAMS = $(addprefix $T/,test_driver test_calibration test_large test_limits test_number test_threads test_gemm test_auto test_packed test_bf16 test_int8 test_packed_conv test_packed_layers test_chain \
     test_allocation test_training test_conv test_conv_networks test_hook test_host test_hybrid test_plans test_dlclose test_stats test_compare test_ab_rule test_library) \
     $(OUT)/bench/ab $(OUT)/libdarknet.so $(OUT)/libdarknet-gemm.so
-# Tests of many kernels, which are not about the cache: PoCL compiles less.
-QUICK = $(if $(filter 1,$(OPENCL)),OPENCL_LAYERS=$T/layer_quick.so)
+# Tests of many kernels, which are not about the cache: PoCL compiles less. run.sh has QUICK_CACHE.
+QUICK = $(if $(filter 1,$(OPENCL)),OPENCL_LAYERS=$T/layer_quick.so GEMM_CACHE_DIR=$$QUICK_CACHE)
 # The longest first. The comparison of 1 to 8 threads takes minutes under a sanitizer, which sees
 # nothing new in it: test_packed leaves it out, and test_conv compares 1 to 3.
 PACKED = $T/test_packed$(if $(filter 0,$(SANITIZE)),, --cases 500 --without threads)
@@ -115,7 +115,8 @@ SYSTEM_PROGRAMS = $(WRONG_PROGRAMS) $T/boxes $T/json_flat $(addprefix $(OUT)/ben
 SYSTEM_COMMANDS = \
     'tests/system/test_builds.sh' \
     'tests/system/test_detect.sh $(UNTRAINED) "$$MODELS"' \
-    'tests/system/test_setup.sh && tests/system/test_bench.sh "$$MODELS"' \
+    'tests/system/test_bench.sh "$$MODELS"' \
+    'tests/system/test_setup.sh' \
     '$(QUICK) $T/test_gemm --large --cases 0' \
     'tests/system/test_bf16.sh "$$MODELS"' \
     'tests/system/test_int8.sh "$$MODELS"' \
@@ -168,7 +169,10 @@ CL_PROGRAMS = $(OUT)/bench/bench_cl $(addprefix $T/,test_cl test_cl_devices test
 CL_NETWORKS = $(patsubst %,cfg/%.cfg,yolov3-tiny alexnet resnet18 resnext50 darknet19 tiny strided densenet201)
 # The script after the program, which leaves PoCL's kernels compiled.
 CL_COMMANDS = \
-    '$(QUICK) $T/test_cl --cases 12 && tests/system/test_cl.sh $(UNTRAINED)' \
+    '$(QUICK) $T/test_cl --cases 12 && tests/system/test_cl_limits.sh $(UNTRAINED)' \
+    'tests/system/test_cl.sh $(UNTRAINED)' \
+    'tests/system/test_oclgrind.sh' \
+    'tests/system/test_cl_faults.sh' \
     'OPENCL_LAYERS=$T/layer_adreno.so:$T/layer_quick.so $T/test_cl_devices' \
     'OPENCL_LAYERS=$T/layer_fail.so $T/test_cl_layers tests/unit/cfg/hook.cfg tests/unit/cfg/connected.cfg cfg/yolov3-tiny.cfg cfg/darknet19.cfg cfg/resnet18.cfg' \
     'tests/system/test_adreno_model.sh --pass' \

@@ -70,6 +70,20 @@ expect_failure()
     fi
 }
 
+# expect NAME MESSAGE COMMAND...: ends well and says MESSAGE (a fixed string)
+expect()
+{
+    name=$1 message=$2
+    shift 2
+    if ! "$@" >"$work/output" 2>&1 </dev/null; then
+        fail "$name" "failed: $(tail -n 2 "$work/output" | tr '\n' ' ')"
+    elif ! grep -qF -- "$message" "$work/output"; then
+        fail "$name" "no '$message' in: $(tail -n 2 "$work/output" | tr '\n' ' ')"
+    else
+        pass "$name"
+    fi
+}
+
 # check NAME COMMAND...: the command must succeed
 check()
 {

@@ -1,10 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# The OpenCL rows where things go wrong or are different: devices, the cache, layers, Oclgrind.
+# The OpenCL rows where things go wrong or are different: devices, libraries, the cache, compilers,
+# memory that moves.
 #
 #   tests/system/test_cl.sh UNTRAINED_WEIGHTS
 #
-# Needs PoCL; each part that needs more says SKIP without it.
+# Needs PoCL. test_cl_limits.sh has other devices' limits, test_cl_faults.sh calls that fail, and
+# test_oclgrind.sh races and strays.
 . tests/support/lib.sh
 
 weights=$(realpath "$1")
@@ -13,20 +15,6 @@ test_cl=$bin/test_cl
 darknet_folder "$work/here"
 
 detect() { (cd "$work/here" && timeout 300 ./darknet detect cfg/yolov3-tiny.cfg "$weights" data/kite.jpg); }
-
-# expect NAME MESSAGE COMMAND...: ends well and says MESSAGE (a fixed string)
-expect()
-{
-    name=$1 message=$2
-    shift 2
-    if ! "$@" >"$work/output" 2>&1 </dev/null; then
-        fail "$name" "failed: $(tail -n 2 "$work/output" | tr '\n' ' ')"
-    elif ! grep -qF -- "$message" "$work/output"; then
-        fail "$name" "no '$message' in: $(tail -n 2 "$work/output" | tr '\n' ' ')"
-    else
-        pass "$name"
-    fi
-}
 
 # ---- devices ----
 export GEMM_IMPL=cl
@@ -170,7 +158,7 @@ lines()
 }
 cache() { export GEMM_CACHE_DIR="$work/$1"; }
 
-GEMM_CACHE_DIR=$work/trials OPENCL_LAYERS=$bin/layer_faulty.so $bin/test_cl_trials | relay
+GEMM_CACHE_DIR=$work/trials OPENCL_LAYERS=$bin/layer_faulty.so:$bin/layer_quick.so $bin/test_cl_trials | relay
 
 # One that is wrong: the next choice runs, and the next process tries nothing again.
 cache wrong
@@ -256,10 +244,11 @@ for cache in cold:1 warm:0; do
     fi
 done
 # Where nothing can be kept, no line says that it is.
+pocl=${POCL_CACHE_DIR:-${XDG_CACHE_HOME:-${HOME:-$work}/.cache}/pocl/kcache}
 for folder in /proc/nowhere ''; do
     if [ -n "$folder" ]; then kind=unwritable why="cannot be kept in $folder"; else kind=none why='are not kept'; fi
     (unset XDG_CACHE_HOME HOME
-        POCL_CACHE_DIR=$work/pocl GEMM_CACHE_DIR=$folder GEMM_TRACE=$work/cold.csv CL_SLOW_BUILD=600 OPENCL_LAYERS=$bin/layer_fail.so detect) >"$work/output" 2>&1
+        POCL_CACHE_DIR=$pocl GEMM_CACHE_DIR=$folder GEMM_TRACE=$work/cold.csv CL_SLOW_BUILD=600 OPENCL_LAYERS=$bin/layer_fail.so detect) >"$work/output" 2>&1
     if grep -q '^gemm_cl: compiling OpenCL programs for' "$work/output" && ! grep -q 'are kept in' "$work/output" &&
         [ "$(grep -c "^gemm_cl: compiled programs $why" "$work/output")" = 1 ]; then
         pass "cl-compiling-$kind"
@@ -282,88 +271,6 @@ if awk '/^\033\[Kgemm_cl: compiling OpenCL programs: [0-9]+ done in [0-9]+ s$/ {
     pass cl-compiling-terminal
 else
     fail cl-compiling-terminal "$(tail -n 5 "$work/terminal.txt" | tr '\n\033' ' ^')"
-fi
-
-# ---- layers: an Adreno's limits; one call after another fails; unwritten memory is NaN ----
-# under LAYER NAME ARGUMENTS...: the tests of test_cl through the sed script $filter, NAME in front.
-# layer_quick.so keeps no program, so none comes from another device's cache.
-under()
-{
-    layer=$1 name=$2
-    shift 2
-    OPENCL_LAYERS=$bin/layer_$layer.so:$bin/layer_quick.so $test_cl "$@" >"$work/$name" 2>&1
-    status=$?
-    [ $status -le 1 ] || fail "$name" "status $status: $(tail -n 1 "$work/$name")"
-    sed "${filter:-}" "$work/$name" | relay "$name-"
-}
-# This one waits more than it works: its results are printed at the end.
-under unwritten unwritten --cases 8 >"$work/unwritten-reports" &
-unwritten=$!
-under adreno adreno --cases 12
-filter='s/ # SKIP machine: the OpenCL device has less local memory.*/-says-why-not/'
-ADRENO_LOCAL=8192 under adreno adreno330 --small
-# A driver that does not say how much local memory a kernel takes.
-ADRENO_SILENT=1 under adreno adreno-silent --row cl_winograd4-8x32 --small
-filter=
-# Built kernels with small groups, on a GPU on a bus and on an Adreno.
-for items in 1 20 64; do
-    STRICT_GROUP=$items under strict strict-$items --groups
-    STRICT_GROUP=$items under adreno.so:$bin/layer_strict strict-adreno-$items --groups
-done
-# cl_half_fast, with arithmetic of 32 bits.
-ADRENO_DEVICE=640 under adreno adreno-fp16 --row half --cases 12
-# The tile by the model, and a smaller one where the compiler spills.
-for case in 640::8x4 610::4x4 735::8x8 735:-DCOLS=8:8x4 735:-DROWS=8:4x4; do
-    model=${case%%:*} spills=${case#*:} tile=${case##*:}
-    ADRENO_DEVICE=$model ADRENO_SPILLS=${spills%:*} OPENCL_LAYERS=$bin/layer_adreno.so \
-        expect "cl-tile-on-A$model-${spills%:*}" "cl_image $tile group" $test_cl --tile
-done
-# Where all choices spill, the first one runs. A row that the user named does not.
-ADRENO_SPILLS=-DROWS OPENCL_LAYERS=$bin/layer_adreno.so \
-    expect cl-tile-all-spill 'cl_image 8x4 group 16x8 spills 64' $test_cl --tile
-ADRENO_SPILLS=-DROWS OPENCL_LAYERS=$bin/layer_adreno.so GEMM_IMPL=cl_image expect_failure \
-    cl-row-spills 'GEMM_IMPL=cl_image cannot run here: the OpenCL compiler spills' detect
-OPENCL_LAYERS=$bin/layer_adreno.so GEMM_CHECK=1 expect cl-adreno-detect 'Predicted in' detect
-# No launch for an image of the taps: 13 convolutions and 8 launches of other layers.
-for device in 640 740 830; do
-    ADRENO_DEVICE=$device OPENCL_LAYERS=$bin/layer_adreno.so:$bin/layer_quick.so:$bin/layer_fail.so \
-        "$bin/test_cl_layers" --launches 21 cfg/yolov3-tiny.cfg 2>/dev/null | relay "adreno-$device-"
-done
-# Whole detections by a long driver text, without a model, twice, and by Mesa's limits. test_cl_devices
-# has all devices.
-for device in 650 QCS8550 X2-90 FD630; do
-    ADRENO_DEVICE=$device OPENCL_LAYERS=$bin/layer_adreno.so:$bin/layer_quick.so \
-        expect "cl-detect-on-$device" 'Predicted in' detect
-done
-# Texts longer than any buffer are kept whole, so the second run finds its programs.
-long_texts()
-{
-    GEMM_CACHE_DIR=$work/long ADRENO_DEVICE=long OPENCL_LAYERS=$bin/layer_adreno.so \
-        ./gemm-bench --impl cl -s 64,64,64 --samples 3
-}
-check cl-long-texts long_texts
-if long_texts 2>&1 | grep '^gemm_cl'; then
-    fail cl-long-texts-kept 'a program was not kept'
-elif ls "$work"/long/*.clbin >/dev/null 2>&1; then
-    pass cl-long-texts-kept
-else
-    fail cl-long-texts-kept 'nothing was kept'
-fi
-for shown in '650:QUALCOMM Adreno(TM) 650, driver' 'FD630:FD630 (Adreno 630), driver 25.0.7-2'; do
-    ADRENO_DEVICE=${shown%%:*} OPENCL_LAYERS=$bin/layer_adreno.so:$bin/layer_quick.so \
-        expect "cl-list-on-${shown%%:*}" "; on ${shown#*:}" ./gemm-bench --list
-done
-
-# im2col writes where an image can lie, so that nothing of B is copied: rows of 1x1 layers aside,
-# whose B is the layer's input.
-OPENCL_LAYERS=$bin/layer_adreno.so GEMM_IMPL=cl_image GEMM_CONV=im2col GEMM_CHECK=1 \
-    GEMM_TRACE=$work/im2col.csv expect cl-image-im2col-detect 'calls right, worst error' detect
-copied=$(awk -F, 'NR > 1 && $6 % 9 == 0 { ++rows; bytes += $10 + $11 + $12 }
-    END { print rows + 0, bytes + 0 }' "$work/im2col.csv")
-if [ "$copied" = '9 0' ]; then
-    pass cl-image-im2col-copies-nothing
-else
-    fail cl-image-im2col-copies-nothing "3x3 layers and bytes copied: $copied, not 9 0"
 fi
 
 # ---- make test-opencl: an OpenCL that cannot be had ----
@@ -427,112 +334,5 @@ if [ "$sides" = dddddcccccbbb ]; then
 else
     fail hybrid-detect-sides "the sides of 13 passes: $sides"
 fi
-
-# ---- faults, and waits ----
-OPENCL_LAYERS=$bin/layer_fail.so $test_cl --faults | relay
-OPENCL_LAYERS=$bin/layer_fail.so $test_cl --waits | relay
-
-# ---- Oclgrind: races, strays, misuse of the API, reads of what nothing wrote ----
-# Faults of Oclgrind 21.10, and what is done about them:
-# - Its race detector sometimes aborts when a buffer is released, and it keeps the record of what
-#   was written to a released buffer at the old size. So each row and shape has a process of its
-#   own, which releases nothing.
-# - It does not know `freeze`, an instruction of LLVM's optimizer. So reads of what nothing wrote
-#   are looked for in kernels that are not optimized.
-# - It cannot tell whether an image's pixels were written. So cl_image is checked in a 1x1
-#   convolution, which needs no image. For images, the NaN of tests/support/layer_unwritten.c shows
-#   such reads.
-
-# oclgrind_row NAME --sum|--conv ROW CASES CHECKS...: no findings, and right. CASES are shapes, or
-# numbers of convolutions (any geometry, same size, depthwise, grouped, 1x1; 5 to 9 the same with a
-# maxpool, and so on). The memory policy follows each.
-oclgrind_row()
-{
-    title=$1 what=$2 row=$3 cases=$4
-    shift 4
-    for case in $cases; do
-        oclgrind "$@" $test_cl $what $row ${case%?} ${case#"${case%?}"} \
-            >"$work/output" 2>"$work/findings"
-        status=$?
-        if [ $status != 0 ] || ! grep -q "^ok [0-9]* - $row" "$work/output"; then
-            fail "$title" "$case: status $status: $(tail -n 1 "$work/output" "$work/findings" | tr '\n' ' ')"
-            return
-        elif grep -qE 'Kernel:|^Oclgrind' "$work/findings"; then
-            fail "$title" "$case: $(grep -m 1 -B 1 -E 'Kernel:|^Oclgrind' "$work/findings" | tr '\n' ' ')"
-            return
-        fi
-    done
-    pass "$title"
-}
-
-# oclgrind_layers NAME CHECKS...: one layer of each kind, in both memory policies. It releases
-# buffers, so it is not for the race detector. No two items of these kernels share anything.
-oclgrind_layers()
-{
-    title=$1
-    shift
-    for case in 0 1 2 3 4 5; do
-        oclgrind "$@" $bin/test_packed_layers --row cl --seed 3 --case $case \
-            >"$work/output" 2>"$work/findings"
-        status=$?
-        if [ $status != 0 ] || grep -qE 'Kernel:|^Oclgrind' "$work/findings"; then
-            fail "$title" "$case: status $status: $(tail -n 1 "$work/output" "$work/findings" | tr '\n' ' ')"
-            return
-        fi
-    done
-    pass "$title"
-}
-
-# oclgrind_chains NAME CHECKS...: a depthwise layer with the 1x1 behind it, with each tile for which
-# Oclgrind's device has the local memory.
-oclgrind_chains()
-{
-    title=$1
-    shift
-    oclgrind "$@" $bin/test_chain --row cl --seed 3 --cases 1 >"$work/output" 2>"$work/findings"
-    status=$?
-    if [ $status != 0 ] || grep -qE 'Kernel:|^Oclgrind' "$work/findings" ||
-        ! grep '^ok .*k64' "$work/output" | grep -qv SKIP; then
-        fail "$title" "status $status: $(tail -n 1 "$work/output" "$work/findings" | tr '\n' ' ')"
-    else
-        pass "$title"
-    fi
-}
-
-if ! command -v oclgrind >/dev/null 2>&1; then
-    skip cl-oclgrind 'no oclgrind (Debian: oclgrind)'
-else
-    sums='1x9x5u 9x10x11d 33x35x34u'
-    rows='cl_naive cl_block cl_local cl_local_v4 cl_local_v8 cl_local_v16 cl_local_v4_u8 cl'
-    convolving='cl_conv_wide-1x8 cl_conv_wide-4x8 cl_thin-2x1 cl_tile-8x4 cl_tile-4x4-8x4
-        cl_gemv-4x1 cl_winograd2-4x8 cl_winograd4-4x8'
-    checks='--data-races --check-api'
-    # Here the kernels of rows are looked at, on the problems of these tests alone.
-    export GEMM_CACHE_DIR=$work/oclgrind GEMM_CL_TRY=0
-    for row in $rows cl_image; do
-        oclgrind_row cl-oclgrind-$row --sum $row "$sums" $checks
-    done
-    for row in $convolving cl_image-8x4 cl_direct-8x4; do
-        oclgrind_row cl-oclgrind-conv-$row --conv $row '0u 1d 12u 8d 4u' $checks
-    done
-    oclgrind_layers cl-oclgrind-layers --check-api
-    oclgrind_chains cl-oclgrind-chains $checks
-    export OCLGRIND_BUILD_OPTIONS='-cl-opt-disable -DLOAD_BY_CALL'
-    checks=--uninitialized
-    export GEMM_CACHE_DIR=$work/oclgrind-plain
-    for row in $rows; do
-        oclgrind_row cl-oclgrind-uninitialized-$row --sum $row "$sums" $checks
-    done
-    for row in $convolving; do
-        oclgrind_row cl-oclgrind-uninitialized-conv-$row --conv $row '10d 21u 22d 13u 9d' $checks
-    done
-    oclgrind_layers cl-oclgrind-uninitialized-layers $checks
-    oclgrind_chains cl-oclgrind-uninitialized-chains $checks
-    oclgrind_row cl-oclgrind-uninitialized-conv-cl_direct-8x4 --conv cl_direct-8x4 '0u 1d 2u 14u' $checks
-    oclgrind_row cl-oclgrind-uninitialized-conv-cl_image-8x4 --conv cl_image-8x4 '4u 24d 14u' $checks
-fi
-
-wait $unwritten
-cat "$work/unwritten-reports"
 
 finish
