@@ -34,5 +34,5 @@ $(OUT)/tests/fixed_time.so: $(OBJ)/tests/support/fixed_time.o
 # For `make test`.
 DEMO_PROGRAMS = $(OUT)/demo/train $(BUILD)/demo/train.cfg $(OUT)/tests/fixed_time.so
 DEMO_COMMANDS = \
-    'tests/system/test_demo.sh' \
+    '$(QUICK) tests/system/test_demo.sh' \
     'tests/system/test_start.sh $(abspath $(OUT))/tests/fixed_time.so'

@@ -64,7 +64,7 @@ UNIT_PROGRAMS = $(addprefix $T/,test_driver test_calibration test_large test_lim
     test_allocation test_training test_conv test_conv_networks test_hook test_host test_hybrid test_plans test_dlclose test_stats test_compare test_ab_rule test_library) \
     $(OUT)/bench/ab $(OUT)/libdarknet.so $(OUT)/libdarknet-gemm.so
 # Tests of many kernels, which are not about the cache: PoCL compiles less. run.sh has QUICK_CACHE.
-QUICK = $(if $(filter 1,$(OPENCL)),OPENCL_LAYERS=$T/layer_quick.so GEMM_CACHE_DIR=$$QUICK_CACHE)
+QUICK = $(if $(filter 1,$(OPENCL)),OPENCL_LAYERS=$(abspath $T)/layer_quick.so GEMM_CACHE_DIR=$$QUICK_CACHE)
 # The longest first. The comparison of 1 to 8 threads takes minutes under a sanitizer, which sees
 # nothing new in it: test_packed leaves it out, and test_conv compares 1 to 3.
 PACKED = $T/test_packed$(if $(filter 0,$(SANITIZE)),, --cases 500 --without threads)
