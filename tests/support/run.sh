@@ -13,21 +13,19 @@
 # (Debian: package)" where GEMM_LACKS has the package: the system offers none. What a command printed
 # appears when it has ended. The end names the longest commands and, once more, all that failed. The
 # last line is the sum; the status is 1 when anything failed.
-#
-# The commands share a cache of OpenCL programs, which is empty at first (GEMM_CACHE_DIR). Those of
-# layer_quick.so have one of their own (QUICK_CACHE), because it keeps verdicts without binaries.
 set -u
 
 logs=$(mktemp -d)
 trap 'rm -rf "$logs"' EXIT
 trap 'exit 130' INT TERM
 judge=$(dirname "$0")/tap.awk
-export logs judge GEMM_CACHE_DIR="$logs/cache" QUICK_CACHE="$logs/quick"
+export logs judge
 
 # What a user's own folder keeps (verdicts on OpenCL programs, tuning tables) must not decide a test. The
 # programs that PoCL compiled stay in the build, because a device has the same ones in every run.
-XDG_CACHE_HOME=$logs/cache
-export XDG_CACHE_HOME
+# Commands under layer_quick.so have a folder of their own, because it keeps verdicts without binaries.
+XDG_CACHE_HOME=$logs/cache QUICK_CACHE=$logs/quick
+export XDG_CACHE_HOME QUICK_CACHE
 if [ -n "${BUILD:-}" ]; then
     POCL_CACHE_DIR=$BUILD/pocl
     mkdir -p "$POCL_CACHE_DIR" || exit 1

@@ -13,7 +13,7 @@ END
 echo 'echo "ok - right" && kill -SEGV $$' >"$work/crashes"
 cat >"$work/skips" <<'END'
 echo 'ok 1 - none # SKIP machine: it has none'
-mkdir "$GEMM_CACHE_DIR" "$QUICK_CACHE" && echo 'ok 2 - both folders are new'
+mkdir "$XDG_CACHE_HOME" "$QUICK_CACHE" && echo 'ok 2 - both folders are new'
 echo 1..2
 END
 
