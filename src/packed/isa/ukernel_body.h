@@ -66,6 +66,8 @@
  *
  *   load_vector(v, p)   v = the vector at p
  *   multiply_vectors(c, a, b)   c += a * b
+ *   FEW_REGISTERS       16 registers: with it the next two are not needed, but element,
+ *                       load_element() and multiply_add() of ukernel_neon.h
  *   keep_weights(w, n, kept)    n floats at w go to registers `kept`; n >= VL
  *   multiply_weight(c, kept, q, n, x)   c += (float q of n) * x
  *   step_pointer(p, n)  p += n, and the compiler knows nothing of the new p

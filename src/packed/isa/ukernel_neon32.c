@@ -5,7 +5,8 @@
  * - The tile: 12 accumulators + 2 of B + 1 of three floats of A, or 2 where a load spreads them: 15
  *   or 16 of 16 registers; 8 loads for 12 multiply-adds.
  * - The pooled tile: 2 filters by 4 vectors = 8 accumulators + 4 of pixels + 1 or 2 of A = 14.
- * - Depthwise: 4 sums + 9 of weights + 1 of pixels = 14 for 3x3. Those of 5x5 do not fit.
+ * - Depthwise: 8 sums + 4 of pixels, of this tap and of the next, + 1 or 2 of weights = 14. In
+ *   nchwc: 4 sums + 4 of pixels + 4 of weights = 12.
  * - KC = 256: a panel of A is 6 * 256 * 4 = 6 KiB and a strip of B 8 * 256 * 4 = 8 KiB. Together
  *   they fit an L1 of 32 KiB.
  * - MC = 120: the block of A is 120 * 256 * 4 = 120 KiB. It fits an L2 of 256 KiB.
@@ -55,6 +56,8 @@ typedef float32x4_t element;
     __asm__ volatile("vfma.f32 %q0, %q1, %q2" : "+w"(c) : "w"(b), "w"(x))
 #define AHEAD(nv) 2
 #define vfma(a, b, c) vfmaq_f32(c, a, b)
+#define multiply_vectors(c, a, b)                                                                  \
+    __asm__ volatile("vfma.f32 %q0, %q1, %q2" : "+w"(c) : "w"(a), "w"(b))
 #else
 typedef float element;
 #define load_element(x, p) ((x) = *(const volatile float *)(p))
@@ -62,10 +65,22 @@ typedef float element;
     __asm__ volatile("vmla.f32 %q0, %q1, %y2" : "+w"(c) : "w"(b), "t"(x))
 #define AHEAD(nv) ((nv) == 1 ? 4 : 3)
 #define vfma(a, b, c) vmlaq_f32(c, a, b)
+#define multiply_vectors(c, a, b)                                                                  \
+    __asm__ volatile("vmla.f32 %q0, %q1, %q2" : "+w"(c) : "w"(a), "w"(b))
 #endif
 #include "packed/isa/ukernel_neon.h"
 
 #define vif_positive(x, y) vbslq_f32(vcgtq_f32(x, vzero()), x, y)
+#define vmax_alike(x, m) vmaxq_f32(x, m)
+
+/* Depthwise tiles, see ukernel_depthwise.h. */
+#define DEPTHWISE_IN_ORDER
+#define FEW_REGISTERS
+#define step_pointer(p, floats)                                                                    \
+    do {                                                                                           \
+        (p) += (floats);                                                                           \
+        __asm__ volatile("" : "+r"(p));                                                            \
+    } while (0)
 #define vevens(a, b) (vuzpq_f32(a, b).val[0])
 #define vodds(a, b) (vuzpq_f32(a, b).val[1])
 
