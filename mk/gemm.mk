@@ -38,6 +38,9 @@ $(OBJ)/src/gemm_opt.o: FILE_OPTS = $(STUDY_OPTS) $(if $(KNOWS_QUICK_UNROLL),$(QU
 $(OBJ)/src/auto/tuning_file.o: src/darknet_gemm.h
 $(OBJ)/src/auto/tuning_file.o: FILE_OPTS = -DGEMM_VERSION='"$(VERSION)"'
 
+# Looks at all operands, by vectors.
+$(OBJ)/src/packed/half/range.o: FILE_OPTS = -O3
+
 # The reference in double precision should be fast too.
 $(patsubst %,$(OBJ)/src/check/%.o,reference conv_check int8_check): FILE_OPTS = -O3
 
@@ -62,4 +65,5 @@ $(OBJ)/src/packed/isa/ukernel_avx2_int8.o: ISA = $(if $(IS_X86),-mavx2)
 $(OBJ)/src/packed/isa/ukernel_avxvnni_int8.o: ISA = $(if $(IS_X86),-mavx2 -mavxvnni)
 $(OBJ)/src/packed/isa/ukernel_avx512_int8.o: ISA = $(if $(IS_X86),-mavx512f -mavx512bw -mavx512vnni)
 $(OBJ)/src/packed/isa/ukernel_avx512_bf16.o: ISA = $(if $(IS_X86),-mavx512f -mavx512bw -mavx512bf16 -mfma)
+$(OBJ)/src/packed/isa/ukernel_avx2_fp16.o $(OBJ)/src/packed/isa/ukernel_avx512_fp16.o: ISA = $(if $(IS_X86),-mavx2 -mf16c)
 $(OBJ)/src/packed/isa/ukernel_amx_bf16.o: ISA = $(if $(IS_X86),-mavx512f -mavx512bw -mavx512bf16 -mfma -mamx-tile -mamx-bf16)

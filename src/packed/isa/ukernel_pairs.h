@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The micro-kernels of one instruction set for pairs. Included by ukernel_body.h where PAIRS is
+ * The micro-kernels of one instruction set for pairs of bfloat16. Included by ukernel_body.h where PAIRS is
  * defined. The file that includes that one defines:
  *
  *   PAIRS               the base
@@ -57,6 +57,7 @@ static bool all_supported(void)
 
 const gemm_pairs JOIN(gemm_pairs_, ISA) = {
     .name = STRING(ISA),
+    .format = GEMM_BF16,
     .base = &PAIRS,
 #ifdef AMX
     .mr = AMX_MR,

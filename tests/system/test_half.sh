@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # Detections in bfloat16: the labels of an unpatched Darknet, within 3 points.
 #
-#   tests/system/test_bf16.sh MODELS_FOLDER
+#   tests/system/test_half.sh MODELS_FOLDER
 #
 # The demonstration network and the trained ones, by gemm and by whole convolutions, with each set of
 # micro-kernels. GEMM_CHECK with the rounding's own bound. The comparison itself sees other labels.

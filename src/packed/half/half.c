@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A multiply in bfloat16. A is rounded to pairs once, before the threads begin. B is rounded strip
+ * A multiply with operands of 16 bits. A is rounded to pairs once, before the threads begin. B is rounded strip
  * by strip, where `packed` would copy it.
  */
-#include "packed/bf16/bf16.h"
+#include "packed/half/half.h"
 
-#include "packed/isa/pairs.h"
 #include "packed/gemm/loops.h"
 #include "packed/gemm/skinny.h"
 #include "packed/gemm/workspace.h"
+#include "packed/half/range.h"
 #include "packed/packed.h"
 #include "util/ints.h"
 #include "util/threads.h"
@@ -19,8 +19,24 @@
  * 8 binary digits, rounded to nearest, are off by u / (1 + u) of an element at most, u = 2^-8. So a
  * product is off by less than 2 u. An element below 2^-126 becomes 0, and so may a sum.
  */
-const gemm_rounding gemm_bf16_rounding = {
+const gemm_rounding gemm_half_bf16_rounding = {
     .product = 0x1p-7, .a = 0x1p-126, .b = 0x1p-126, .sum = 0x1p-126};
+
+/* The same with 11 digits. An element below 2^-14 is off by half of 2^-24. */
+const gemm_rounding gemm_half_fp16_rounding = {.product = 0x1p-10, .a = 0x1p-25, .b = 0x1p-25};
+
+const gemm_half_params gemm_half_bf16 = {.format = GEMM_BF16},
+                       gemm_half_fp16 = {.format = GEMM_FP16};
+
+const gemm_pairs *packed_half_pairs(const gemm_half_params *params, const gemm_ukernel *u)
+{
+    return params->pairs ? params->pairs : gemm_pairs_find(params->format, u);
+}
+
+const char *packed_half_name(const gemm_pairs *p)
+{
+    return p->format == GEMM_FP16 ? "fp16" : "bf16";
+}
 
 /* ---- A ---- */
 
@@ -116,6 +132,17 @@ static void round_by_columns(const packed_b *b, const gemm_ukernel *u, int p0, i
 
 /* ---- the row of the table ---- */
 
+/* Whether all operands have finite halves. */
+static bool fits(const gemm_call *c, const gemm_pairs *p, int threads)
+{
+    if (p->format != GEMM_FP16) return true;
+    const float a = packed_half_largest(c->A, c->TA ? c->K : c->M, c->TA ? c->M : c->K,
+                                        (size_t)c->lda, threads);
+    const float b = packed_half_largest(c->B, c->TB ? c->N : c->K, c->TB ? c->K : c->N,
+                                        (size_t)c->ldb, threads);
+    return packed_half_fits(p, a, b);
+}
+
 /* Few rows of A, or steps of K, are multiplied in the time that it takes to round B. */
 static bool gains_nothing(const gemm_call *c)
 {
@@ -123,10 +150,11 @@ static bool gains_nothing(const gemm_call *c)
     return c->M <= FEW || c->K <= FEW || packed_skinny_way(c) != NOT_SKINNY;
 }
 
-gemm_status gemm_bf16(const gemm_call *c, const gemm_context *context, const void *params)
+gemm_status gemm_half(const gemm_call *c, const gemm_context *context, const void *params)
 {
     if (gains_nothing(c)) return gemm_packed(c, context, NULL);
-    const gemm_pairs *p = params ? params : gemm_pairs_find(context->isa);
+    const gemm_pairs *p = packed_half_pairs(params, context->isa);
+    if (!fits(c, p, context->threads)) return gemm_packed(c, context, NULL);
     if (c->TA && p->by_columns) p = p->by_columns;
     pairs_of_a a = plan_a(c, p);
     packed_workspace *w = packed_take_workspace((size_t)a.lines * a.ld);
