@@ -78,6 +78,7 @@ UNIT_COMMANDS = \
     '$T/test_half' \
     '$T/test_int8' \
     '$T/test_chain --row packed_bf16 --cases 30' \
+    '$T/test_chain --row packed_fp16 --cases 15' \
     '$(PACKED)' \
     '$T/test_number' \
     '$T/test_limits' \
@@ -229,6 +230,7 @@ QEMU_A9 = $(QEMU_ARMHF) -cpu cortex-a9
 QEMU_COMMANDS = \
     '$(QEMU_A53) $(ARM)/tests/test_packed --isa neon --cases 40 --without callers --without threads' \
     '$(QEMU_ARM) $(ARM)/tests/test_half --cases 9' \
+    '$(QEMU_A53) $(ARM)/tests/test_half --isa neon_fp16 --cases 9' \
     '$(QEMU_A76) $(ARM)/tests/test_conv --row packed-neon --cases 12 --threads 1' \
     '$(QEMU_A53) $(ARM)/tests/test_packed_layers --cases 60' \
     '$(QEMU_A76) $(ARM)/tests/test_packed_conv --isa neon --without callers' \
