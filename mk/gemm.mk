@@ -54,6 +54,7 @@ $(OBJ)/src/packed/isa/ukernel_avx2.o: ISA = $(if $(IS_X86),-mavx2 -mfma)
 $(OBJ)/src/packed/isa/ukernel_avx512.o: ISA = $(if $(IS_X86),-mavx512f -mfma)
 IS_ARM64 = $(filter aarch64-%,$(shell $(CC) -dumpmachine))
 $(OBJ)/src/packed/isa/ukernel_neon_bf16.o: ISA = $(if $(IS_ARM64),-march=armv8.2-a+bf16)
+$(OBJ)/src/packed/isa/ukernel_asimdhp_fp16.o: ISA = $(if $(IS_ARM64),-march=armv8.2-a+fp16)
 # gcc computes with vectors of NEON only where it may take denormals for zero, as armv7 does. The
 # other liberties of the second of these flags are taken back; with it gcc would also fuse products.
 IS_ARM32 = $(filter arm%,$(shell $(CC) -dumpmachine))

@@ -231,6 +231,7 @@ QEMU_COMMANDS = \
     '$(QEMU_A53) $(ARM)/tests/test_packed --isa neon --cases 40 --without callers --without threads' \
     '$(QEMU_ARM) $(ARM)/tests/test_half --cases 9' \
     '$(QEMU_A53) $(ARM)/tests/test_half --isa neon_fp16 --cases 9' \
+    '$(QEMU_A76) $(ARM)/tests/test_half --isa asimdhp_fp16 --cases 9' \
     '$(QEMU_A76) $(ARM)/tests/test_conv --row packed-neon --cases 12 --threads 1' \
     '$(QEMU_A53) $(ARM)/tests/test_packed_layers --cases 60' \
     '$(QEMU_A76) $(ARM)/tests/test_packed_conv --isa neon --without callers' \

@@ -73,9 +73,17 @@ typedef struct filters {
     _Alignas(CACHE_LINE) gemm_pair pairs[];
 } filters;
 
-static size_t filter_bytes(const conv_call *c)
+/* Those of a group fill whole panels where the micro-kernel wants panels. */
+static int filters_of_group(const conv_call *c, const gemm_pairs *p)
 {
-    const size_t floats = (size_t)c->n * pairs_of_group(c) * c->size * c->size;
+    const int count = c->n / c->groups;
+    return p->panel ? ceil_div(count, p->mr) * p->mr : count;
+}
+
+static size_t filter_bytes(const conv_call *c, const gemm_pairs *p)
+{
+    const size_t floats = (size_t)c->groups * filters_of_group(c, p) * pairs_of_group(c) *
+                          c->size * c->size;
     return sizeof(filters) + round_up(floats * sizeof(gemm_pair), CACHE_LINE);
 }
 
@@ -99,11 +107,13 @@ static float largest_input(const conv_call *c, const gemm_pairs *kernels, int th
     return packed_half_largest(c->input, c->batch * c->c, area, (size_t)area, threads);
 }
 
-static void round_filters(const conv_call *c, const gemm_pairs *kernels, gemm_pair *pairs)
+/* `count` filters from the first one on. */
+static void round_filters(const conv_call *c, const gemm_pairs *kernels, int first, int count,
+                          gemm_pair *pairs)
 {
     const int channels = c->c / c->groups, taps = c->size * c->size;
-    const float *from = c->weights;
-    for (int n = 0; n < c->n; ++n) {
+    const float *from = c->weights + (size_t)first * channels * taps;
+    for (int n = 0; n < count; ++n) {
         if (taps == 1) {
             kernels->along(channels, from, pairs);
             from += channels, pairs += pairs_of_group(c);
@@ -117,6 +127,28 @@ static void round_filters(const conv_call *c, const gemm_pairs *kernels, gemm_pa
     }
 }
 
+/* All of them, or -1 without memory for a panel by rows. */
+static int make_filters(const conv_call *c, const gemm_pairs *kernels, gemm_pair *pairs)
+{
+    const int filters = c->n / c->groups, mr = kernels->mr;
+    const int K = pairs_of_group(c) * c->size * c->size;
+    if (!kernels->panel) {
+        round_filters(c, kernels, 0, c->n, pairs);
+        return 0;
+    }
+    gemm_pair *const rows = malloc((size_t)mr * K * sizeof *rows);
+    if (!rows) return -1;
+    for (int group = 0; group < c->groups; ++group) {
+        for (int i = 0; i < filters; i += mr, pairs += (size_t)mr * K) {
+            const int count = min_int(mr, filters - i);
+            round_filters(c, kernels, group * filters + i, count, rows);
+            kernels->panel(count, K, rows, (size_t)K, 1, pairs);
+        }
+    }
+    free(rows);
+    return 0;
+}
+
 /* The filters as pairs. *own: the caller frees them, because they are not kept. NULL: no memory. */
 static const filters *get_filters(const conv_call *c, const gemm_pairs *kernels, gemm_kept *kept,
                                   filters **own)
@@ -124,12 +156,15 @@ static const filters *get_filters(const conv_call *c, const gemm_pairs *kernels,
     filters *f = gemm_kept_data(kept, free_filters);
     if (f && f->kernels == kernels) return f;
     if (kept) gemm_drop_kept(kept);
-    f = aligned_alloc(CACHE_LINE, filter_bytes(c));
+    f = aligned_alloc(CACHE_LINE, filter_bytes(c, kernels));
     if (!f) return NULL;
     f->kernels = kernels;
     f->largest = largest_weight(c, kernels);
-    round_filters(c, kernels, f->pairs);
-    if (!gemm_keep(kept, f, filter_bytes(c), free_filters)) *own = f;
+    if (make_filters(c, kernels, f->pairs)) {
+        free(f);
+        return NULL;
+    }
+    if (!gemm_keep(kept, f, filter_bytes(c, kernels), free_filters)) *own = f;
     return f;
 }
 

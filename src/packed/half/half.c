@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A multiply with operands of 16 bits. A is rounded to pairs once, before the threads begin. B is rounded strip
- * by strip, where `packed` would copy it.
+ * A multiply with operands of 16 bits. A is rounded to pairs once, before the threads begin. B is
+ * rounded strip by strip, where `packed` would copy it.
  */
 #include "packed/half/half.h"
 
@@ -22,8 +22,17 @@
 const gemm_rounding gemm_half_bf16_rounding = {
     .product = 0x1p-7, .a = 0x1p-126, .b = 0x1p-126, .sum = 0x1p-126};
 
-/* The same with 11 digits. An element below 2^-14 is off by half of 2^-24. */
-const gemm_rounding gemm_half_fp16_rounding = {.product = 0x1p-10, .a = 0x1p-25, .b = 0x1p-25};
+/*
+ * The same with 11 digits. An element below 2^-14 is off by half of 2^-24. Where sums may have 16
+ * bits, each of 32 additions is off by 2^-11 of the sum, or by half of 2^-24.
+ */
+const gemm_rounding gemm_half_fp16_rounding = {
+#if defined(__aarch64__)
+    .product = 0x1.2p-6, .sum = 0x1p-25,
+#else
+    .product = 0x1p-10,
+#endif
+    .a = 0x1p-25, .b = 0x1p-25};
 
 const gemm_half_params gemm_half_bf16 = {.format = GEMM_BF16},
                        gemm_half_fp16 = {.format = GEMM_FP16};
@@ -83,6 +92,29 @@ static int make_a(pairs_of_a *a, int threads)
     enum { CHUNK = 16 * 1024 };     /* floats: fewer are rounded before a worker could help */
     a->step = max_int(1, (int)(CHUNK / a->ld));
     return gemm_parallel(threads, ceil_div(a->lines, a->step), round_lines, a);
+}
+
+/* The panels of a processor that wants A so. */
+typedef struct panels_of_a {
+    const pairs_of_a *a;
+    gemm_pair *panels;
+    int K;                      /* pairs */
+} panels_of_a;
+
+static void arrange_chunk(void *job, int chunk, void *scratch)
+{
+    (void)scratch;
+    const panels_of_a *j = job;
+    const gemm_call *c = j->a->c;
+    const int mr = j->a->kernels->mr, i = chunk * mr;
+    const size_t row = c->TA ? 1 : j->a->ld, step = c->TA ? j->a->ld : 1;
+    j->a->kernels->panel(min_int(mr, c->M - i), j->K, j->a->pairs + i * row, row, step,
+                         j->panels + (size_t)i * j->K);
+}
+
+static size_t panel_floats(const gemm_call *c, const gemm_pairs *p)
+{
+    return p->panel ? (size_t)ceil_div(c->M, p->mr) * p->mr * ceil_div(c->K, 2) : 0;
 }
 
 /* ---- B ---- */
@@ -157,18 +189,27 @@ gemm_status gemm_half(const gemm_call *c, const gemm_context *context, const voi
     if (!fits(c, p, context->threads)) return gemm_packed(c, context, NULL);
     if (c->TA && p->by_columns) p = p->by_columns;
     pairs_of_a a = plan_a(c, p);
-    packed_workspace *w = packed_take_workspace((size_t)a.lines * a.ld);
+    packed_workspace *w = packed_take_workspace((size_t)a.lines * a.ld + panel_floats(c, p));
     if (!w) return GEMM_DECLINED;
     a.pairs = (gemm_pair *)w->data;
     const rounded_b b = {c, p};
-    const packed_job job = {
+    packed_job job = {
         .M = c->M, .N = c->N, .K = ceil_div(c->K, 2),
         .A = w->data, .a_row = c->TA ? 1 : a.ld, .a_step = c->TA ? a.ld : 1,
         .B = {.pack = c->TB ? round_by_columns : round_by_rows, .source = &b},
         .C = c->C, .ldc = (size_t)c->ldc,
         .epilogue = {.alpha = c->ALPHA},
     };
+    panels_of_a panels = {&a, a.pairs + (size_t)a.lines * a.ld, job.K};
+    if (p->panel) {
+        job.A = (const float *)panels.panels;
+        job.a_panel = (size_t)p->mr * job.K;
+        job.a_row = 1;
+        job.a_step = p->mr;
+    }
     const int no_memory = make_a(&a, context->threads) ||
+                          (p->panel && gemm_parallel(context->threads, ceil_div(c->M, p->mr),
+                                                     arrange_chunk, &panels)) ||
                           packed_run(&job, gemm_pairs_ukernel(p), context->threads);
     packed_give_workspace(w);
     return no_memory ? GEMM_DECLINED : GEMM_DONE;

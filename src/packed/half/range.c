@@ -57,5 +57,6 @@ float packed_half_largest(const float *x, int rows, int columns, size_t ld, int 
 bool packed_half_fits(const gemm_pairs *p, float a, float b)
 {
     const float infinite = 65520;       /* from here on */
-    return p->format != GEMM_FP16 || (a < infinite && b < infinite);
+    if (p->format != GEMM_FP16) return true;
+    return a < infinite && b < infinite && (!p->most_product || a * b <= p->most_product);
 }

@@ -10,8 +10,8 @@
    memory to look. */
 float packed_half_largest(const float *x, int rows, int columns, size_t ld, int threads);
 
-/* Whether operands of such magnitudes have finite halves. Infinite ones and NaN stay what they
-   are, and so are products with them. */
+/* Whether operands of such magnitudes have finite halves, and finite sums. Infinite ones and NaN
+   stay what they are, and so do products with them. */
 bool packed_half_fits(const gemm_pairs *, float a, float b);
 
 #endif

@@ -22,6 +22,7 @@
 #ifndef GEMM_PAIRS_H
 #define GEMM_PAIRS_H
 
+#include "gemm_variant.h"
 #include "packed/isa/ukernel.h"
 
 #include <stdint.h>
@@ -46,6 +47,12 @@ typedef struct gemm_pairs {
        A alone */
     int mr, kc, k_unit;
     const struct gemm_pairs *by_columns;        /* those for an A by columns, or NULL: these */
+    /* Arranges a panel of mr rows, of which there are `rows`: K steps of mr pairs. Pair (i, p) is
+       a[i * a_row + p * a_step]. NULL: the multiply reads A as the base does. */
+    void (*panel)(int rows, int K, const gemm_pair *a, size_t a_row, size_t a_step, gemm_pair *to);
+    float most_product;         /* with larger ones a sum of 16 bits might become infinite; 0: sums
+                                   are floats */
+    gemm_rounding sums;         /* how those of 16 bits round, beside the operands */
     double part;                /* of the time of a product in single precision, at large sizes */
     /* A product in nchwc whose A is in floats, and is rounded. Of the K rows of a strip of b only
        the first half is read, and they are pairs. K is at most GEMM_PAIRS_MOST_K, and an even
@@ -61,7 +68,7 @@ typedef struct gemm_pairs {
 /* All of this binary, in each format fastest first; its last one runs on every processor. NULL at
    the end. */
 extern const gemm_pairs *const gemm_pairs_all[];
-extern const gemm_pairs gemm_pairs_avx512_bf16;
+extern const gemm_pairs gemm_pairs_avx512_bf16, gemm_pairs_neon_fp16;
 
 /* The fastest of a format that this processor runs and whose base is u, or the portable one. */
 const gemm_pairs *gemm_pairs_find(gemm_format, const gemm_ukernel *u);
