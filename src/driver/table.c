@@ -117,7 +117,7 @@ const gemm_variant gemm_variants[] = {
     {.name = "packed_fp16", .run = gemm_half, .conv = gemm_half_conv, .chain = gemm_half_chain,
      .layer = gemm_packed_layer, .params = &gemm_half_fp16, .rounding = &gemm_half_fp16_rounding,
      .in_auto = GEMM_IN_AUTO_16, .origin = "ncnn",
-     .summary = "packed with operands in 16 bits (IEEE half), sums in 32, on Armv8.2 short ones in 16"},
+     .summary = "packed with operands in 16 bits (IEEE half), sums in 32 (Armv8.2: and in 16)"},
     {.name = "packed_int8", .run = gemm_int8, .conv = gemm_int8_conv, .chain = gemm_int8_chain,
      .layer = gemm_packed_layer, .calibrated = true, .origin = "oneDNN",
      .summary = "packed with layers in 8 bits (GEMM_INT8), sums in 32; needs a calibration"},

@@ -2,7 +2,8 @@
 /*
  * The rows packed_bf16 and packed_fp16. The reference is exact on operands that this test rounds to
  * 16 bits by itself, in double precision. The bound is then that of single precision, or of sums of
- * 16 bits: a product of operands that are rounded otherwise exceeds the former. Each set of micro-kernels of this processor is tested.
+ * 16 bits: a product of operands that are rounded otherwise exceeds the former. Each set of
+ * micro-kernels of this processor is tested.
  *
  *   rounding    both conversions, of all kinds of floats, before a guard page
  *   multiply    random sizes, transposes, leading dimensions and ALPHA; NaN between the rows, guard
