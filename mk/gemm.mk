@@ -38,6 +38,9 @@ $(OBJ)/src/gemm_opt.o: FILE_OPTS = $(STUDY_OPTS) $(if $(KNOWS_QUICK_UNROLL),$(QU
 $(OBJ)/src/auto/tuning_file.o: src/darknet_gemm.h
 $(OBJ)/src/auto/tuning_file.o: FILE_OPTS = -DGEMM_VERSION='"$(VERSION)"'
 
+# Looks at all operands, by vectors.
+$(OBJ)/src/packed/half/range.o: FILE_OPTS = -O3
+
 # The reference in double precision should be fast too.
 $(patsubst %,$(OBJ)/src/check/%.o,reference conv_check int8_check): FILE_OPTS = -O3
 
@@ -51,6 +54,7 @@ $(OBJ)/src/packed/isa/ukernel_avx2.o: ISA = $(if $(IS_X86),-mavx2 -mfma)
 $(OBJ)/src/packed/isa/ukernel_avx512.o: ISA = $(if $(IS_X86),-mavx512f -mfma)
 IS_ARM64 = $(filter aarch64-%,$(shell $(CC) -dumpmachine))
 $(OBJ)/src/packed/isa/ukernel_neon_bf16.o: ISA = $(if $(IS_ARM64),-march=armv8.2-a+bf16)
+$(OBJ)/src/packed/isa/ukernel_asimdhp_fp16.o: ISA = $(if $(IS_ARM64),-march=armv8.2-a+fp16)
 # gcc computes with vectors of NEON only where it may take denormals for zero, as armv7 does. The
 # other liberties of the second of these flags are taken back; with it gcc would also fuse products.
 IS_ARM32 = $(filter arm%,$(shell $(CC) -dumpmachine))
@@ -63,4 +67,5 @@ $(OBJ)/src/packed/isa/ukernel_avx2_int8.o: ISA = $(if $(IS_X86),-mavx2)
 $(OBJ)/src/packed/isa/ukernel_avxvnni_int8.o: ISA = $(if $(IS_X86),-mavx2 -mavxvnni)
 $(OBJ)/src/packed/isa/ukernel_avx512_int8.o: ISA = $(if $(IS_X86),-mavx512f -mavx512bw -mavx512vnni)
 $(OBJ)/src/packed/isa/ukernel_avx512_bf16.o: ISA = $(if $(IS_X86),-mavx512f -mavx512bw -mavx512bf16 -mfma)
+$(OBJ)/src/packed/isa/ukernel_avx2_fp16.o $(OBJ)/src/packed/isa/ukernel_avx512_fp16.o: ISA = $(if $(IS_X86),-mavx2 -mf16c)
 $(OBJ)/src/packed/isa/ukernel_amx_bf16.o: ISA = $(if $(IS_X86),-mavx512f -mavx512bw -mavx512bf16 -mfma -mamx-tile -mamx-bf16)

@@ -60,7 +60,7 @@ CONV_NETWORKS = $T/test_conv_networks
 
 # Also under the sanitizers. Darknet never frees a whole network: the tests of its networks do not
 # look for leaks.
-UNIT_PROGRAMS = $(addprefix $T/,test_driver test_calibration test_large test_limits test_number test_threads test_gemm test_auto test_packed test_bf16 test_int8 test_packed_conv test_packed_layers test_chain \
+UNIT_PROGRAMS = $(addprefix $T/,test_driver test_calibration test_large test_limits test_number test_threads test_gemm test_auto test_packed test_half test_int8 test_packed_conv test_packed_layers test_chain \
     test_allocation test_training test_conv test_conv_networks test_hook test_host test_hybrid test_plans test_dlclose test_stats test_compare test_ab_rule test_library) \
     $(OUT)/bench/ab $(OUT)/libdarknet.so $(OUT)/libdarknet-gemm.so
 # Tests of many kernels, which are not about the cache: PoCL compiles less. run.sh has QUICK_CACHE.
@@ -75,9 +75,10 @@ UNIT_COMMANDS = \
     '$(QUICK) $T/test_gemm' \
     '$(QUICK) $(CONV)' \
     '$T/test_packed_conv' \
-    '$T/test_bf16' \
+    '$T/test_half' \
     '$T/test_int8' \
     '$T/test_chain --row packed_bf16 --cases 30' \
+    '$T/test_chain --row packed_fp16 --cases 15' \
     '$(PACKED)' \
     '$T/test_number' \
     '$T/test_limits' \
@@ -118,7 +119,7 @@ SYSTEM_COMMANDS = \
     'tests/system/test_bench.sh "$$MODELS"' \
     'tests/system/test_setup.sh' \
     '$(QUICK) $T/test_gemm --large --cases 0' \
-    'tests/system/test_bf16.sh "$$MODELS"' \
+    'tests/system/test_half.sh "$$MODELS"' \
     'tests/system/test_int8.sh "$$MODELS"' \
     'tests/system/test_packed_int8.sh' \
     'tests/system/test_library.sh $(UNTRAINED) "$$MODELS"' \
@@ -223,7 +224,7 @@ endif
 # qemu is 20 times slower. qemu-user aborts in the child of a fork, and its masked loads touch what the
 # mask leaves out (GUARD_PAGES).
 ARM = $(BUILD)/release-nocl-aarch64-linux-gnu
-ARM_PROGRAMS = $(addprefix $(ARM)/,darknet libdarknet-gemm.so libdarknet-gemm.a tests/test_packed tests/test_packed_conv tests/test_bf16 tests/test_int8 \
+ARM_PROGRAMS = $(addprefix $(ARM)/,darknet libdarknet-gemm.so libdarknet-gemm.a tests/test_packed tests/test_packed_conv tests/test_half tests/test_int8 \
     tests/test_packed_layers tests/test_chain tests/test_conv tests/test_library tests/test_threads tests/test_bits)
 ARMHF = $(BUILD)/release-nocl-arm-linux-gnueabihf
 ARMHF_PROGRAMS = $(addprefix $(ARMHF)/,darknet libdarknet-gemm.so libdarknet-gemm.a tests/test_packed tests/test_packed_conv \
@@ -235,7 +236,9 @@ QEMU_A7 = $(QEMU_ARMHF) -cpu cortex-a7
 QEMU_A9 = $(QEMU_ARMHF) -cpu cortex-a9
 QEMU_COMMANDS = \
     '$(QEMU_A53) $(ARM)/tests/test_packed --isa neon --cases 40 --without callers --without threads' \
-    '$(QEMU_ARM) $(ARM)/tests/test_bf16 --cases 9' \
+    '$(QEMU_ARM) $(ARM)/tests/test_half --cases 9' \
+    '$(QEMU_A53) $(ARM)/tests/test_half --isa neon_fp16 --cases 9' \
+    '$(QEMU_A76) $(ARM)/tests/test_half --isa asimdhp_fp16 --cases 9' \
     '$(QEMU_A76) $(ARM)/tests/test_conv --row packed-neon --cases 12 --threads 1' \
     '$(QEMU_A53) $(ARM)/tests/test_packed_layers --cases 60' \
     '$(QEMU_A76) $(ARM)/tests/test_packed_conv --isa neon --without callers' \

@@ -9,7 +9,7 @@
 #include "gemm_variant.h"
 #include "hybrid/hybrid.h"
 #include "hybrid/pass.h"
-#include "packed/bf16/bf16.h"
+#include "packed/half/half.h"
 #include "packed/chain/chain.h"
 #include "packed/int8/int8.h"
 #include "packed/packed.h"
@@ -110,9 +110,14 @@ const gemm_variant gemm_variants[] = {
     {.name = "packed", .run = gemm_packed, .conv = gemm_packed_conv, .chain = gemm_packed_chain,
      .layer = gemm_packed_layer, .in_auto = GEMM_IN_AUTO_FIRST, .origin = "Goto, BLIS",
      .summary = "packed panels, SIMD micro-kernels (GEMM_ISA), threads"},
-    {.name = "packed_bf16", .run = gemm_bf16, .conv = gemm_bf16_conv, .chain = gemm_bf16_chain,
-     .layer = gemm_packed_layer, .rounding = &gemm_bf16_rounding, .in_auto = GEMM_IN_AUTO_16,
-     .origin = "oneDNN", .summary = "packed with operands in 16 bits (bfloat16), sums in 32"},
+    {.name = "packed_bf16", .run = gemm_half, .conv = gemm_half_conv, .chain = gemm_half_chain,
+     .layer = gemm_packed_layer, .params = &gemm_half_bf16, .rounding = &gemm_half_bf16_rounding,
+     .in_auto = GEMM_IN_AUTO_16, .origin = "oneDNN",
+     .summary = "packed with operands in 16 bits (bfloat16), sums in 32"},
+    {.name = "packed_fp16", .run = gemm_half, .conv = gemm_half_conv, .chain = gemm_half_chain,
+     .layer = gemm_packed_layer, .params = &gemm_half_fp16, .rounding = &gemm_half_fp16_rounding,
+     .in_auto = GEMM_IN_AUTO_16, .origin = "ncnn",
+     .summary = "packed with operands in 16 bits (IEEE half), sums in 32 (Armv8.2: and in 16)"},
     {.name = "packed_int8", .run = gemm_int8, .conv = gemm_int8_conv, .chain = gemm_int8_chain,
      .layer = gemm_packed_layer, .calibrated = true, .in_auto = GEMM_IN_AUTO_8, .origin = "oneDNN",
      .summary = "packed with layers in 8 bits (GEMM_INT8), sums in 32; needs a calibration"},

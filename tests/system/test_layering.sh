@@ -23,7 +23,7 @@ packed/isa:   contract util
 packed/gemm:  contract util packed/isa
 packed:       contract util packed/isa packed/gemm
 packed/conv:  contract util packed/isa packed/gemm packed
-packed/bf16:  contract util packed/isa packed/gemm packed packed/conv packed/chain
+packed/half:  contract util packed/isa packed/gemm packed packed/conv packed/chain
 packed/int8:  contract util int8 packed/isa packed/gemm packed packed/conv packed/chain
 packed/chain: contract util packed/isa packed/gemm packed packed/conv
 ref:      contract util
@@ -36,7 +36,7 @@ hybrid:   contract util op
 check:    contract util op int8
 auto:     contract util op cl
 calibrate: contract util int8
-driver:   contract util op int8 gemm_opt packed packed/isa packed/bf16 packed/int8 packed/chain ref cl gemm_cl hybrid check auto calibrate
+driver:   contract util op int8 gemm_opt packed packed/isa packed/half packed/int8 packed/chain ref cl gemm_cl hybrid check auto calibrate
 lib:      contract util driver
 hook:     contract host
 hook/preload: contract host hook util lib

@@ -54,9 +54,11 @@ else
     pass tune-temporary
 fi
 
-# ---- GEMM_AUTO_BITS=16: a table of its own, in which packed_bf16 may stand ----
+# ---- GEMM_AUTO_BITS=16: a table of its own, in which rows of 16 bits may stand ----
 OCL_ICD_VENDORS=/nonexistent detect GEMM_TUNE=1 GEMM_AUTO_BITS=16
-is tune-16-measures 'yes' "$(grep -q '^gemm: tuned convolution .*packed_bf16 [0-9.]* ms' "$work/said" && echo yes)"
+for row in packed_bf16 packed_fp16; do
+    is "tune-16-measures-$row" 'yes' "$(grep -q "^gemm: tuned convolution .*$row [0-9.]* ms" "$work/said" && echo yes)"
+done
 sed '/^convolution/s/ = packed (/ = packed_bf16 (/' "$table" >"${table%.txt}-16.txt"
 detect GEMM_AUTO_BITS=16 GEMM_CHECK=1
 is tune-16-row "10 packed_bf16 (tuned)" "$(reasons | grep -o '[0-9]* packed_bf16 (tuned)')"

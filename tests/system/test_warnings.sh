@@ -13,11 +13,13 @@ for compiler in 'gcc -O1 -S' 'clang -fsyntax-only'; do
         x86_64/*_avx512.c) options='-mavx512f -mfma' ;;
         x86_64/*_avx512_bf16.c) options='-mavx512f -mavx512bw -mavx512bf16 -mfma' ;;
         x86_64/*_amx_bf16.c) options='-mavx512f -mavx512bw -mavx512bf16 -mfma -mamx-tile -mamx-bf16' ;;
+        x86_64/*_avx2_fp16.c | x86_64/*_avx512_fp16.c) options='-mavx2 -mf16c' ;;
         x86_64/*_avx512_int8.c) options='-mavx512f -mavx512bw -mavx512vnni' ;;
         x86_64/*_avxvnni_int8.c) options='-mavx2 -mavxvnni' ;;
         x86_64/*_avx2_int8.c) options=-mavx2 ;;
         aarch64/*_i8mm_int8.c) options=-march=armv8.2-a+i8mm ;;
         aarch64/*_neon_int8.c) options=-march=armv8.2-a+dotprod ;;
+        aarch64/*_asimdhp_fp16.c) options=-march=armv8.2-a+fp16 ;;
         aarch64/*_neon_bf16.c) options=-march=armv8.2-a+bf16 ;;
         armv7l/*_neon32.c) options='-march=armv7-a -mfpu=neon' ;;
         armv7l/*_neon32_fma.c) options='-march=armv7-a -mfpu=neon-vfpv4' ;;

@@ -178,6 +178,13 @@ packed_job packed_product(const packed_layer *l, packed_channels *source, int in
     job.a_row = job.K;
     job.a_step = 1;
     job.A = c->weights + (size_t)group * filters * job.K;
+    if (!l->u->gemm.sweep) {    /* a group's filters are whole panels of K steps */
+        const int mr = l->u->mr;
+        job.a_panel = (size_t)mr * job.K;
+        job.a_row = 1;
+        job.a_step = mr;
+        job.A = c->weights + group * ceil_div(filters, mr) * job.a_panel;
+    }
     if (gemm_conv_is_pointwise(c)) {
         job.B = (packed_b){.rows = source->first, .ld = area};
     }

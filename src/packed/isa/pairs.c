@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* The list of micro-kernels for pairs. A new instruction set is a file ukernel_<isa>_bf16.c and a
-   line here. */
+/* The list of micro-kernels for pairs. A new instruction set is a file ukernel_<isa>_bf16.c or
+   ukernel_<isa>_fp16.c and a line here. */
 #include "packed/isa/pairs.h"
 
 #include <pthread.h>
 
 extern const gemm_pairs gemm_pairs_amx_bf16, gemm_pairs_neon_bf16, gemm_pairs_portable_bf16;
+extern const gemm_pairs gemm_pairs_avx512_fp16, gemm_pairs_avx2_fp16, gemm_pairs_asimdhp_fp16,
+    gemm_pairs_portable_fp16;
 
 const gemm_pairs *const gemm_pairs_all[] = {
 #if defined(__x86_64__)
@@ -15,16 +17,29 @@ const gemm_pairs *const gemm_pairs_all[] = {
     &gemm_pairs_neon_bf16,
 #endif
     &gemm_pairs_portable_bf16,
+#if defined(__x86_64__)
+    &gemm_pairs_avx512_fp16,
+    &gemm_pairs_avx2_fp16,
+#elif defined(__aarch64__)
+    &gemm_pairs_asimdhp_fp16,
+    &gemm_pairs_neon_fp16,
+#endif
+    &gemm_pairs_portable_fp16,
     NULL,
 };
 
 enum { COUNT = sizeof gemm_pairs_all / sizeof *gemm_pairs_all - 1 };
 
-const gemm_pairs *gemm_pairs_find(const gemm_ukernel *u)
+const gemm_pairs *gemm_pairs_find(gemm_format format, const gemm_ukernel *u)
 {
-    int i = 0;
-    while (i + 1 < COUNT && !(gemm_pairs_all[i]->base == u && gemm_pairs_all[i]->supported())) ++i;
-    return gemm_pairs_all[i];
+    const gemm_pairs *found = NULL;
+    for (int i = 0; i < COUNT; ++i) {
+        const gemm_pairs *p = gemm_pairs_all[i];
+        if (p->format != format) continue;
+        found = p;
+        if (p->base == u && p->supported()) break;
+    }
+    return found;
 }
 
 /* ---- the base with other products ---- */

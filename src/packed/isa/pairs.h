@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Products of matrices in bfloat16, with sums in single precision.
+ * Products of matrices with operands of 16 bits: bfloat16, or IEEE's half precision, fp16.
  *
- * A bfloat16 is the upper half of a float. Two of them that follow each other along K are a pair,
- * 32 bits, the first one in the lower half:
+ * Two halves that follow each other along K are a pair, 32 bits, the first one in the lower half:
  *
  *     A by rows       | a[i][0] a[i][1] | a[i][2] a[i][3] | ...      a pair is as large as a float
  *     B by rows       | b[0][j] b[1][j] | b[0][j+1] b[1][j+1] | ...  the next row: b[2], b[3]
@@ -13,13 +12,17 @@
  * `packed`. Only the micro-kernel's multiply-add differs: c += a[0] * b[0] + a[1] * b[1]. Where K
  * is odd, the last pair's upper half is 0.
  *
- * Rounding: to nearest, ties to even. An operand below FLT_MIN becomes 0 with its sign. One that is
- * 2^-9 of itself or less below 2^128 becomes infinite. NaN stays NaN. The processors' own
- * instructions round so, and they decide.
+ * Rounding: to nearest, ties to even. NaN stays NaN. The processors' own instructions round so, and
+ * they decide.
+ *
+ *   bfloat16    the upper half of a float. An operand below FLT_MIN becomes 0 with its sign. One
+ *               that is 2^-9 of itself or less below 2^128 becomes infinite.
+ *   fp16        11 binary digits, multiples of 2^-24. From 65520 on an operand becomes infinite.
  */
 #ifndef GEMM_PAIRS_H
 #define GEMM_PAIRS_H
 
+#include "gemm_variant.h"
 #include "packed/isa/ukernel.h"
 
 #include <stdint.h>
@@ -29,15 +32,27 @@ typedef uint32_t __attribute__((may_alias)) gemm_pair;
 
 enum { GEMM_PAIRS_MOST_K = 1024 };
 
+typedef enum gemm_format {
+    GEMM_BF16,
+    GEMM_FP16
+} gemm_format;
+
 /* The micro-kernels of an instruction set for pairs. */
 typedef struct gemm_pairs {
     const char *name;
+    gemm_format format;
     const gemm_ukernel *base;   /* moves 32 bits, and computes what is not in pairs */
     gemm_multiply_kernels multiply;     /* of pairs */
     /* 0: the multiply has the base's sizes. Else its own, as in gemm_ukernel, and it reads rows of
        A alone */
     int mr, kc, k_unit;
     const struct gemm_pairs *by_columns;        /* those for an A by columns, or NULL: these */
+    /* Arranges a panel of mr rows, of which there are `rows`: K steps of mr pairs. Pair (i, p) is
+       a[i * a_row + p * a_step]. NULL: the multiply reads A as the base does. */
+    void (*panel)(int rows, int K, const gemm_pair *a, size_t a_row, size_t a_step, gemm_pair *to);
+    float most_product;         /* with larger ones a sum of 16 bits might become infinite; 0: sums
+                                   are floats */
+    gemm_rounding sums;         /* how those of 16 bits round, beside the operands */
     double part;                /* of the time of a product in single precision, at large sizes */
     /* A product in nchwc whose A is in floats, and is rounded. Of the K rows of a strip of b only
        the first half is read, and they are pairs. K is at most GEMM_PAIRS_MOST_K, and an even
@@ -50,12 +65,13 @@ typedef struct gemm_pairs {
     bool (*supported)(void);    /* by the processor and the system it runs on */
 } gemm_pairs;
 
-/* All of this binary, fastest first; the last one runs on every processor. NULL at the end. */
+/* All of this binary, in each format fastest first; its last one runs on every processor. NULL at
+   the end. */
 extern const gemm_pairs *const gemm_pairs_all[];
-extern const gemm_pairs gemm_pairs_avx512_bf16;
+extern const gemm_pairs gemm_pairs_avx512_bf16, gemm_pairs_neon_fp16;
 
-/* The fastest that this processor runs and whose base is u, or the portable one. */
-const gemm_pairs *gemm_pairs_find(const gemm_ukernel *u);
+/* The fastest of a format that this processor runs and whose base is u, or the portable one. */
+const gemm_pairs *gemm_pairs_find(gemm_format, const gemm_ukernel *u);
 
 /* The base with the products of pairs. It lives as long as the program. */
 const gemm_ukernel *gemm_pairs_ukernel(const gemm_pairs *);

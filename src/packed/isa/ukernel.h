@@ -245,7 +245,7 @@ typedef struct gemm_multiply_kernels {
        the last. Panels are a_panel floats apart. kc is GEMM_LEAST_PANELS_KC or more. NULL: the
        tiles are called one by one. */
     void (*panels)(const gemm_tile *, int count, int way, ptrdiff_t a_panel);
-    void (*sweep)(const gemm_sweep *);  /* all tiles of a strip */
+    void (*sweep)(const gemm_sweep *);  /* all tiles of a strip; NULL: A comes in panels */
 } gemm_multiply_kernels;
 
 /* Panels and strips. */

@@ -14,10 +14,15 @@
  * Each function gives the registers back when it ends, so that no state of a host's thread grows.
  * A tile of fewer steps than a register holds is multiplied by the vectors of AVX512_BF16.
  *
- * Included by ukernel_pairs.h where AMX is defined.
+ * Included by ukernel_pairs.h in place of the base's tile.
  */
 
 enum { AMX_ROWS = 16, AMX_STEPS = 16, AMX_MR = 2 * AMX_ROWS };
+#define OWN_BY_COLUMNS &gemm_pairs_avx512_bf16
+#define OWN_PANEL NULL
+#define OWN_PRODUCT 0
+#define OWN_SUMS {0}
+enum { OWN_MR = AMX_MR, OWN_KC = 8 * AMX_STEPS, OWN_K_UNIT = AMX_STEPS };
 enum { ROW_BYTES = AMX_STEPS * sizeof(gemm_pair), STRIP_BYTES = NR * sizeof(float) };
 
 /* The compiler does not know what the registers read. */
@@ -185,7 +190,7 @@ static void move_some(gemm_moves *m, int pieces)
     *m = now;
 }
 
-static void tile_of_registers(const gemm_tile *t)
+static void own_tile(const gemm_tile *t)
 {
     gemm_moves *m = t->moves;
     if (m->left) move_some(m, (t->kc + m->every - 1) / m->every);
@@ -199,7 +204,7 @@ static void tile_of_registers(const gemm_tile *t)
 }
 
 /* See gemm_multiply_kernels. */
-static void panels_of_registers(const gemm_tile *first, int count, int way, ptrdiff_t a_panel)
+static void own_panels(const gemm_tile *first, int count, int way, ptrdiff_t a_panel)
 {
     gemm_tile t = *first;
     const int each = (first->moves->left + count - 1) / count;
@@ -215,7 +220,7 @@ static void panels_of_registers(const gemm_tile *first, int count, int way, ptrd
     _tile_release();
 }
 
-static void sweep_of_registers(const gemm_sweep *s)
+static void own_sweep(const gemm_sweep *s)
 {
     if (s->kc < AMX_STEPS) {
         gemm_pairs_avx512_bf16.multiply.sweep(s);

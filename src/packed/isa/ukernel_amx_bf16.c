@@ -10,9 +10,11 @@
  */
 #if defined(__x86_64__)
 #define ISA amx_bf16
-#define AMX
+#define OWN_TILE "packed/isa/ukernel_amx.h"
+#define OWN_FORMAT GEMM_BF16
 #define TURN 0
-#define AMX_PART .3
+#define OWN_PART .3
+#define OWN_SUPPORTED amx_supported()
 
 #include <cpuid.h>
 #include <stdbool.h>

@@ -110,7 +110,7 @@ INLINE int lesser(int a, int b) { return a < b ? a : b; }
 #include "packed/isa/ukernel_moves.h"
 #include "packed/isa/ukernel_tile.h"
 
-#ifndef AMX
+#ifndef OWN_TILE
 #include "packed/isa/ukernel_along_k.h"
 #endif
 #include "packed/isa/ukernel_nchwc_product.h"

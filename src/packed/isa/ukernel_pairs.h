@@ -7,11 +7,13 @@
  *   vfma_to(c, a, b)    c += the products of pairs
  *   pair_rows(), pair_along()   as in gemm_pairs
  *   pair_supported()    whether the processor runs them, beside the base
- *   AMX                 the tile is that of ukernel_amx.h; then amx_supported() too
+ *   OWN_TILE            the file of a tile of another kind, or nothing. Then also:
+ *   OWN_FORMAT, OWN_PART    of gemm_pairs; without OWN_TILE they are GEMM_BF16 and 2/3
+ *   OWN_SUPPORTED       what the processor must have beside the rest; need not be defined
  */
 
-#ifdef AMX
-#include "packed/isa/ukernel_amx.h"
+#ifdef OWN_TILE
+#include OWN_TILE
 #else
 
 /* Pairs of n places of all steps, as gemm_nchwc has A. */
@@ -46,28 +48,35 @@ static void nchwc_pairs(const gemm_nchwc *l)
     }
 }
 
-static bool amx_supported(void) { return true; }
+#endif
 
+#ifndef OWN_SUPPORTED
+#define OWN_SUPPORTED true
 #endif
 
 static bool all_supported(void)
 {
-    return isa_supported() && pair_supported() && amx_supported();
+    return isa_supported() && pair_supported() && OWN_SUPPORTED;
 }
 
 const gemm_pairs JOIN(gemm_pairs_, ISA) = {
     .name = STRING(ISA),
     .base = &PAIRS,
-#ifdef AMX
-    .mr = AMX_MR,
-    .kc = 8 * AMX_STEPS,
-    .k_unit = AMX_STEPS,
-    .by_columns = &gemm_pairs_avx512_bf16,
-    .part = AMX_PART,
-    .multiply.tile = tile_of_registers,
-    .multiply.panels = panels_of_registers,
-    .multiply.sweep = sweep_of_registers,
+#ifdef OWN_TILE
+    .format = OWN_FORMAT,
+    .mr = OWN_MR,
+    .kc = OWN_KC,
+    .k_unit = OWN_K_UNIT,
+    .by_columns = OWN_BY_COLUMNS,
+    .part = OWN_PART,
+    .panel = OWN_PANEL,
+    .most_product = OWN_PRODUCT,
+    .sums = OWN_SUMS,
+    .multiply.tile = own_tile,
+    .multiply.panels = own_panels,
+    .multiply.sweep = own_sweep,
 #else
+    .format = GEMM_BF16,
     .part = 2. / 3,
     .nchwc = nchwc_pairs,
     .multiply.tile = tile,

@@ -474,7 +474,7 @@ INLINE void sweep_panels(const gemm_sweep *s, int i, int panels, const int rows,
 
 /* ---- one function for each size of the tile ---- */
 
-#ifndef AMX
+#ifndef OWN_TILE
 
 /* Each has its own register allocation and its own line in a profile: gemm_packed_8x3__avx512. */
 #define TILE_NAME(r, v) JOIN(gemm_packed_##r##x##v##__, ISA)

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Detections in bfloat16: the labels of an unpatched Darknet, within 3 points.
+# Detections with operands of 16 bits: the labels of an unpatched Darknet, within 3 points.
 #
-#   tests/system/test_bf16.sh MODELS_FOLDER
+#   tests/system/test_half.sh MODELS_FOLDER
 #
 # The demonstration network and the trained ones, by gemm and by whole convolutions, with each set of
 # micro-kernels. GEMM_CHECK with the rounding's own bound. The comparison itself sees other labels.
@@ -33,19 +33,19 @@ compare()
     name=$1
     shift
     labels "$BUILD/upstream/darknet" "$@" >"$work/expected"
-    for isa in best generic; do
-        for conv in im2col hook; do
-            (
-                export GEMM_CONV=$conv GEMM_IMPL=packed_bf16
-                [ $isa = best ] || export GEMM_ISA=$isa
-                labels ./darknet "$@" >"$work/labels"
-            )
-            if near "$work/labels"; then
-                pass "$name-$conv-$isa"
-            else
-                fail "$name-$conv-$isa" "$(head -n 1 "$work/differences") $(tail -n 1 "$work/error")"
-            fi
-        done
+    for run in bf16-im2col-best bf16-hook-best bf16-im2col-generic bf16-hook-generic \
+        fp16-im2col-best fp16-hook-best fp16-hook-generic; do
+        isa=${run##*-} conv=${run#*-}
+        (
+            export GEMM_CONV=${conv%-*} GEMM_IMPL=packed_${run%%-*}
+            [ "$isa" = best ] || export GEMM_ISA=$isa
+            labels ./darknet "$@" >"$work/labels"
+        )
+        if near "$work/labels"; then
+            pass "$name-$run"
+        else
+            fail "$name-$run" "$(head -n 1 "$work/differences") $(tail -n 1 "$work/error")"
+        fi
     done
 }
 
@@ -78,16 +78,18 @@ far kite=80%,kite=53%
 far kite=80%,kite=53%,dog=60%
 END
 
-# Every multiply and every layer within the bound of the rounding, and some of them in bfloat16.
-for conv in im2col hook; do
-    (
-        export GEMM_CONV=$conv GEMM_IMPL=packed_bf16 GEMM_CHECK=1 GEMM_TRACE=$work/trace.csv
-        labels ./darknet "$root/cfg/kite-demo.cfg" "$root/cfg/kite-demo.weights" kite >"$work/labels"
-    )
-    checked=$(sed -n 's/^gemm: GEMM_CHECK: \([0-9]*\) calls right, worst error 0\..*/\1/p' "$work/error")
-    [ "${checked:-0}" -ge 7 ] && pass "checked-$conv" || fail "checked-$conv" "$(tail -n 1 "$work/error")"
+# Every multiply and every layer within the bound of the rounding, and some of them in 16 bits.
+for format in bf16 fp16; do
+    for conv in im2col hook; do
+        (
+            export GEMM_CONV=$conv GEMM_IMPL=packed_$format GEMM_CHECK=1 GEMM_TRACE=$work/trace.csv
+            labels ./darknet "$root/cfg/kite-demo.cfg" "$root/cfg/kite-demo.weights" kite >"$work/labels"
+        )
+        checked=$(sed -n 's/^gemm: GEMM_CHECK: \([0-9]*\) calls right, worst error 0\..*/\1/p' "$work/error")
+        [ "${checked:-0}" -ge 7 ] && pass "checked-$format-$conv" || fail "checked-$format-$conv" "$(tail -n 1 "$work/error")"
+    done
+    layers=$(grep -c ",implicit; $format," "$work/trace.csv")
+    [ "$layers" -ge 2 ] && pass "layers-in-$format" || fail "layers-in-$format" "$layers layers of the trace are in $format"
 done
-layers=$(grep -c ',implicit; bf16,' "$work/trace.csv")
-[ "$layers" -ge 2 ] && pass layers-in-bf16 || fail layers-in-bf16 "$layers layers of the trace are in bfloat16"
 
 finish

@@ -8,10 +8,11 @@
  *
  * What a layer keeps is what they keep, and for which micro-kernels.
  */
-#include "packed/bf16/nchwc.h"
+#include "packed/half/nchwc.h"
 
 #include "packed/chain/chain.h"
 #include "packed/conv/way.h"
+#include "packed/half/half.h"
 
 #include <stdlib.h>
 
@@ -89,7 +90,7 @@ static void end_layers(layers *l)
     }
 }
 
-bool packed_bf16_nchwc_fits(const conv_call *c, int count)
+bool packed_half_nchwc_fits(const conv_call *c, int count)
 {
     for (int i = 0; i < count; ++i)
         if (!is_depthwise(&c[i]) && (c[i].c > GEMM_PAIRS_MOST_K || (i > 0 && c[i].c % 2)))
@@ -97,7 +98,7 @@ bool packed_bf16_nchwc_fits(const conv_call *c, int count)
     return true;
 }
 
-int packed_bf16_nchwc(const conv_call *c, const gemm_pairs *p, const gemm_context *context)
+int packed_half_nchwc(const conv_call *c, const gemm_pairs *p, const gemm_context *context)
 {
     layers l = {0};
     gemm_context inner = *context;
@@ -113,7 +114,7 @@ int packed_bf16_nchwc(const conv_call *c, const gemm_pairs *p, const gemm_contex
     return no_memory;
 }
 
-gemm_status packed_bf16_nchwc_chain(const conv_call *c, int count, const layer_call *shortcut,
+gemm_status packed_half_nchwc_chain(const conv_call *c, int count, const layer_call *shortcut,
                                     const gemm_pairs *p, const gemm_context *context)
 {
     layers l = {0};
@@ -127,6 +128,7 @@ gemm_status packed_bf16_nchwc_chain(const conv_call *c, int count, const layer_c
         ready ? gemm_packed_chain(l.calls, count, shortcut, &inner, NULL) : GEMM_DECLINED;
     end_layers(&l);
     if (status == GEMM_DONE)
-        snprintf(context->note->algorithm, sizeof context->note->algorithm, "chain; bf16");
+        snprintf(context->note->algorithm, sizeof context->note->algorithm, "chain; %s",
+                 packed_half_name(p));
     return status;
 }

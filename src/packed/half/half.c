@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A multiply in bfloat16. A is rounded to pairs once, before the threads begin. B is rounded strip
- * by strip, where `packed` would copy it.
+ * A multiply with operands of 16 bits. A is rounded to pairs once, before the threads begin. B is
+ * rounded strip by strip, where `packed` would copy it.
  */
-#include "packed/bf16/bf16.h"
+#include "packed/half/half.h"
 
-#include "packed/isa/pairs.h"
 #include "packed/gemm/loops.h"
 #include "packed/gemm/skinny.h"
 #include "packed/gemm/workspace.h"
+#include "packed/half/range.h"
 #include "packed/packed.h"
 #include "util/ints.h"
 #include "util/threads.h"
@@ -19,8 +19,33 @@
  * 8 binary digits, rounded to nearest, are off by u / (1 + u) of an element at most, u = 2^-8. So a
  * product is off by less than 2 u. An element below 2^-126 becomes 0, and so may a sum.
  */
-const gemm_rounding gemm_bf16_rounding = {
+const gemm_rounding gemm_half_bf16_rounding = {
     .product = 0x1p-7, .a = 0x1p-126, .b = 0x1p-126, .sum = 0x1p-126};
+
+/*
+ * The same with 11 digits. An element below 2^-14 is off by half of 2^-24. Where sums may have 16
+ * bits, each of 32 additions is off by 2^-11 of the sum, or by half of 2^-24.
+ */
+const gemm_rounding gemm_half_fp16_rounding = {
+#if defined(__aarch64__)
+    .product = 0x1.2p-6, .sum = 0x1p-25,
+#else
+    .product = 0x1p-10,
+#endif
+    .a = 0x1p-25, .b = 0x1p-25};
+
+const gemm_half_params gemm_half_bf16 = {.format = GEMM_BF16},
+                       gemm_half_fp16 = {.format = GEMM_FP16};
+
+const gemm_pairs *packed_half_pairs(const gemm_half_params *params, const gemm_ukernel *u)
+{
+    return params->pairs ? params->pairs : gemm_pairs_find(params->format, u);
+}
+
+const char *packed_half_name(const gemm_pairs *p)
+{
+    return p->format == GEMM_FP16 ? "fp16" : "bf16";
+}
 
 /* ---- A ---- */
 
@@ -67,6 +92,29 @@ static int make_a(pairs_of_a *a, int threads)
     enum { CHUNK = 16 * 1024 };     /* floats: fewer are rounded before a worker could help */
     a->step = max_int(1, (int)(CHUNK / a->ld));
     return gemm_parallel(threads, ceil_div(a->lines, a->step), round_lines, a);
+}
+
+/* The panels of a processor that wants A so. */
+typedef struct panels_of_a {
+    const pairs_of_a *a;
+    gemm_pair *panels;
+    int K;                      /* pairs */
+} panels_of_a;
+
+static void arrange_chunk(void *job, int chunk, void *scratch)
+{
+    (void)scratch;
+    const panels_of_a *j = job;
+    const gemm_call *c = j->a->c;
+    const int mr = j->a->kernels->mr, i = chunk * mr;
+    const size_t row = c->TA ? 1 : j->a->ld, step = c->TA ? j->a->ld : 1;
+    j->a->kernels->panel(min_int(mr, c->M - i), j->K, j->a->pairs + i * row, row, step,
+                         j->panels + (size_t)i * j->K);
+}
+
+static size_t panel_floats(const gemm_call *c, const gemm_pairs *p)
+{
+    return p->panel ? (size_t)ceil_div(c->M, p->mr) * p->mr * ceil_div(c->K, 2) : 0;
 }
 
 /* ---- B ---- */
@@ -116,6 +164,17 @@ static void round_by_columns(const packed_b *b, const gemm_ukernel *u, int p0, i
 
 /* ---- the row of the table ---- */
 
+/* Whether all operands have finite halves. */
+static bool fits(const gemm_call *c, const gemm_pairs *p, int threads)
+{
+    if (p->format != GEMM_FP16) return true;
+    const float a = packed_half_largest(c->A, c->TA ? c->K : c->M, c->TA ? c->M : c->K,
+                                        (size_t)c->lda, threads);
+    const float b = packed_half_largest(c->B, c->TB ? c->N : c->K, c->TB ? c->K : c->N,
+                                        (size_t)c->ldb, threads);
+    return packed_half_fits(p, a, b);
+}
+
 /* Few rows of A, or steps of K, are multiplied in the time that it takes to round B. */
 static bool gains_nothing(const gemm_call *c)
 {
@@ -123,24 +182,34 @@ static bool gains_nothing(const gemm_call *c)
     return c->M <= FEW || c->K <= FEW || packed_skinny_way(c) != NOT_SKINNY;
 }
 
-gemm_status gemm_bf16(const gemm_call *c, const gemm_context *context, const void *params)
+gemm_status gemm_half(const gemm_call *c, const gemm_context *context, const void *params)
 {
     if (gains_nothing(c)) return gemm_packed(c, context, NULL);
-    const gemm_pairs *p = params ? params : gemm_pairs_find(context->isa);
+    const gemm_pairs *p = packed_half_pairs(params, context->isa);
+    if (!fits(c, p, context->threads)) return gemm_packed(c, context, NULL);
     if (c->TA && p->by_columns) p = p->by_columns;
     pairs_of_a a = plan_a(c, p);
-    packed_workspace *w = packed_take_workspace((size_t)a.lines * a.ld);
+    packed_workspace *w = packed_take_workspace((size_t)a.lines * a.ld + panel_floats(c, p));
     if (!w) return GEMM_DECLINED;
     a.pairs = (gemm_pair *)w->data;
     const rounded_b b = {c, p};
-    const packed_job job = {
+    packed_job job = {
         .M = c->M, .N = c->N, .K = ceil_div(c->K, 2),
         .A = w->data, .a_row = c->TA ? 1 : a.ld, .a_step = c->TA ? a.ld : 1,
         .B = {.pack = c->TB ? round_by_columns : round_by_rows, .source = &b},
         .C = c->C, .ldc = (size_t)c->ldc,
         .epilogue = {.alpha = c->ALPHA},
     };
+    panels_of_a panels = {&a, a.pairs + (size_t)a.lines * a.ld, job.K};
+    if (p->panel) {
+        job.A = (const float *)panels.panels;
+        job.a_panel = (size_t)p->mr * job.K;
+        job.a_row = 1;
+        job.a_step = p->mr;
+    }
     const int no_memory = make_a(&a, context->threads) ||
+                          (p->panel && gemm_parallel(context->threads, ceil_div(c->M, p->mr),
+                                                     arrange_chunk, &panels)) ||
                           packed_run(&job, gemm_pairs_ukernel(p), context->threads);
     packed_give_workspace(w);
     return no_memory ? GEMM_DECLINED : GEMM_DONE;

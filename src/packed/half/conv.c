@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A convolution in bfloat16. The image is rounded once, to pairs of channels:
+ * A convolution with operands of 16 bits. The image is rounded once, to pairs of channels:
  *
  *     channels 0 and 1    | x[0][0] x[1][0] | x[0][1] x[1][1] | ...     one pixel is a pair
  *     channels 2 and 3    | ...
@@ -15,14 +15,14 @@
  *   a 1x1 layer of few channels or filters
  *   winograd4, winograd2         where they need less time than pairs do
  */
-#include "packed/bf16/bf16.h"
+#include "packed/half/half.h"
 
-#include "packed/bf16/nchwc.h"
+#include "packed/half/nchwc.h"
+#include "packed/half/range.h"
 #include "packed/chain/chain.h"
 #include "packed/conv/nchwc.h"
 #include "packed/conv/way.h"
 #include "packed/gemm/workspace.h"
-#include "packed/isa/pairs.h"
 #include "packed/packed.h"
 #include "util/caches.h"
 #include "util/ints.h"
@@ -66,10 +66,25 @@ static int pairs_of_group(const conv_call *c)
     return ceil_div(c->c / c->groups, 2);
 }
 
-static size_t filter_bytes(const conv_call *c)
+/* What is kept for a layer. */
+typedef struct filters {
+    const gemm_pairs *kernels;  /* those that they are for */
+    float largest;              /* of the weights, as in range.h; 0 where nobody asks */
+    _Alignas(CACHE_LINE) gemm_pair pairs[];
+} filters;
+
+/* Those of a group fill whole panels where the micro-kernel wants panels. */
+static int filters_of_group(const conv_call *c, const gemm_pairs *p)
 {
-    const size_t floats = (size_t)c->n * pairs_of_group(c) * c->size * c->size;
-    return round_up(floats * sizeof(gemm_pair), CACHE_LINE);
+    const int count = c->n / c->groups;
+    return p->panel ? ceil_div(count, p->mr) * p->mr : count;
+}
+
+static size_t filter_bytes(const conv_call *c, const gemm_pairs *p)
+{
+    const size_t floats = (size_t)c->groups * filters_of_group(c, p) * pairs_of_group(c) *
+                          c->size * c->size;
+    return sizeof(filters) + round_up(floats * sizeof(gemm_pair), CACHE_LINE);
 }
 
 static void free_filters(void *data)
@@ -77,11 +92,28 @@ static void free_filters(void *data)
     free(data);
 }
 
-static void round_filters(const conv_call *c, const gemm_pairs *kernels, gemm_pair *pairs)
+/* Looked at once, so that the threads do not help. */
+static float largest_weight(const conv_call *c, const gemm_pairs *kernels)
+{
+    const int of_filter = c->c / c->groups * c->size * c->size;
+    if (kernels->format != GEMM_FP16) return 0;
+    return packed_half_largest(c->weights, c->n, of_filter, (size_t)of_filter, 1);
+}
+
+static float largest_input(const conv_call *c, const gemm_pairs *kernels, int threads)
+{
+    const int area = c->h * c->w;
+    if (kernels->format != GEMM_FP16) return 0;
+    return packed_half_largest(c->input, c->batch * c->c, area, (size_t)area, threads);
+}
+
+/* `count` filters from the first one on. */
+static void round_filters(const conv_call *c, const gemm_pairs *kernels, int first, int count,
+                          gemm_pair *pairs)
 {
     const int channels = c->c / c->groups, taps = c->size * c->size;
-    const float *from = c->weights;
-    for (int n = 0; n < c->n; ++n) {
+    const float *from = c->weights + (size_t)first * channels * taps;
+    for (int n = 0; n < count; ++n) {
         if (taps == 1) {
             kernels->along(channels, from, pairs);
             from += channels, pairs += pairs_of_group(c);
@@ -95,18 +127,45 @@ static void round_filters(const conv_call *c, const gemm_pairs *kernels, gemm_pa
     }
 }
 
-/* The filters as pairs. *own: the caller frees them, because they are not kept. NULL: no memory. */
-static const gemm_pair *get_filters(const conv_call *c, const gemm_pairs *kernels,
-                                    gemm_kept *kept, gemm_pair **own)
+/* All of them, or -1 without memory for a panel by rows. */
+static int make_filters(const conv_call *c, const gemm_pairs *kernels, gemm_pair *pairs)
 {
-    gemm_pair *pairs = gemm_kept_data(kept, free_filters);
-    if (pairs) return pairs;
+    const int filters = c->n / c->groups, mr = kernels->mr;
+    const int K = pairs_of_group(c) * c->size * c->size;
+    if (!kernels->panel) {
+        round_filters(c, kernels, 0, c->n, pairs);
+        return 0;
+    }
+    gemm_pair *const rows = malloc((size_t)mr * K * sizeof *rows);
+    if (!rows) return -1;
+    for (int group = 0; group < c->groups; ++group) {
+        for (int i = 0; i < filters; i += mr, pairs += (size_t)mr * K) {
+            const int count = min_int(mr, filters - i);
+            round_filters(c, kernels, group * filters + i, count, rows);
+            kernels->panel(count, K, rows, (size_t)K, 1, pairs);
+        }
+    }
+    free(rows);
+    return 0;
+}
+
+/* The filters as pairs. *own: the caller frees them, because they are not kept. NULL: no memory. */
+static const filters *get_filters(const conv_call *c, const gemm_pairs *kernels, gemm_kept *kept,
+                                  filters **own)
+{
+    filters *f = gemm_kept_data(kept, free_filters);
+    if (f && f->kernels == kernels) return f;
     if (kept) gemm_drop_kept(kept);
-    pairs = aligned_alloc(CACHE_LINE, filter_bytes(c));
-    if (!pairs) return NULL;
-    round_filters(c, kernels, pairs);
-    if (!gemm_keep(kept, pairs, filter_bytes(c), free_filters)) *own = pairs;
-    return pairs;
+    f = aligned_alloc(CACHE_LINE, filter_bytes(c, kernels));
+    if (!f) return NULL;
+    f->kernels = kernels;
+    f->largest = largest_weight(c, kernels);
+    if (make_filters(c, kernels, f->pairs)) {
+        free(f);
+        return NULL;
+    }
+    if (!gemm_keep(kept, f, filter_bytes(c, kernels), free_filters)) *own = f;
+    return f;
 }
 
 /* ---- the image ---- */
@@ -163,18 +222,30 @@ static const char *run_pairs(const conv_call *c, const gemm_context *context)
     return NULL;
 }
 
+/* As under `packed`, and what is kept stays for the next image. */
+static gemm_status convolve_single(const conv_call *c, const gemm_context *context)
+{
+    gemm_context inner = *context;
+    inner.kept = NULL;
+    return gemm_packed_conv(c, &inner, NULL);
+}
+
 static gemm_status convolve_pairs(const conv_call *c, const gemm_pairs *p,
                                   const gemm_context *context)
 {
-    gemm_pair *own = NULL;
-    const gemm_pair *filters = get_filters(c, p, context->kept, &own);
-    packed_workspace *w = filters ? packed_take_workspace(image_floats(c)) : NULL;
+    filters *own = NULL;
+    const filters *kept = get_filters(c, p, context->kept, &own);
+    if (kept && !packed_half_fits(p, kept->largest, largest_input(c, p, context->threads))) {
+        free(own);
+        return convolve_single(c, context);
+    }
+    packed_workspace *w = kept ? packed_take_workspace(image_floats(c)) : NULL;
     const char *way = NULL;
     if (w && !round_image(c, p, (gemm_pair *)w->data, context->threads)) {
         conv_call of_pairs = *c;
         of_pairs.c = c->groups * pairs_of_group(c);
         of_pairs.input = w->data;
-        of_pairs.weights = (const float *)filters;
+        of_pairs.weights = (const float *)kept->pairs;
         gemm_context inner = *context;
         inner.isa = gemm_pairs_ukernel(p);
         inner.kept = NULL;
@@ -183,7 +254,8 @@ static gemm_status convolve_pairs(const conv_call *c, const gemm_pairs *p,
     if (w) packed_give_workspace(w);
     free(own);
     if (!way) return GEMM_DECLINED;
-    snprintf(context->note->algorithm, sizeof context->note->algorithm, "%s; bf16", way);
+    snprintf(context->note->algorithm, sizeof context->note->algorithm, "%s; %s", way,
+             packed_half_name(p));
     return GEMM_DONE;
 }
 
@@ -203,7 +275,7 @@ static form form_of_pointwise(const conv_call *c, const gemm_ukernel *u, const g
     if (is_bound_by_image(c)) return SINGLE;
     const bool in_nchwc = packed_prefers_nchwc(c, u);
     if (!p->nchwc) return in_nchwc || c->c < FEW_CHANNELS ? SINGLE : PAIRS;
-    return in_nchwc && packed_bf16_nchwc_fits(c, 1) ? PAIRS_IN_NCHWC : PAIRS;
+    return in_nchwc && packed_half_nchwc_fits(c, 1) ? PAIRS_IN_NCHWC : PAIRS;
 }
 
 static bool is_plain_pointwise(const conv_call *c)
@@ -224,24 +296,25 @@ static form form_of(const conv_call *c, const gemm_context *context, const gemm_
     return pairs_win(c, context, p, note.algorithm) ? PAIRS : SINGLE;
 }
 
-gemm_status gemm_bf16_conv(const conv_call *c, const gemm_context *context, const void *params)
+gemm_status gemm_half_conv(const conv_call *c, const gemm_context *context, const void *params)
 {
-    const gemm_pairs *p = params ? params : gemm_pairs_find(context->isa);
+    const gemm_pairs *p = packed_half_pairs(params, context->isa);
     switch (form_of(c, context, p)) {
     case DECLINE: return GEMM_DECLINED;
     case SINGLE: return gemm_packed_conv(c, context, NULL);
     case PAIRS: return convolve_pairs(c, p, context);
     case PAIRS_IN_NCHWC: break;
     }
-    if (packed_bf16_nchwc(c, p, context)) return GEMM_DECLINED;
-    snprintf(context->note->algorithm, sizeof context->note->algorithm, "nchwc; bf16");
+    if (packed_half_nchwc(c, p, context)) return GEMM_DECLINED;
+    snprintf(context->note->algorithm, sizeof context->note->algorithm, "nchwc; %s",
+             packed_half_name(p));
     return GEMM_DONE;
 }
 
-gemm_status gemm_bf16_chain(const conv_call *convs, int count, const layer_call *shortcut,
+gemm_status gemm_half_chain(const conv_call *convs, int count, const layer_call *shortcut,
                             const gemm_context *context, const void *params)
 {
-    const gemm_pairs *p = params ? params : gemm_pairs_find(context->isa);
+    const gemm_pairs *p = packed_half_pairs(params, context->isa);
     int in_pairs = 0;
     if (context->way) return GEMM_DECLINED;
     for (int i = 0; i < count; ++i) {
@@ -250,7 +323,7 @@ gemm_status gemm_bf16_chain(const conv_call *convs, int count, const layer_call 
                     form_of_pointwise(&convs[i], context->isa, p) != SINGLE;
     }
     if (!in_pairs) return gemm_packed_chain(convs, count, shortcut, context, NULL);
-    if (in_pairs < count - 1 || !p->nchwc || !packed_bf16_nchwc_fits(convs, count))
+    if (in_pairs < count - 1 || !p->nchwc || !packed_half_nchwc_fits(convs, count))
         return GEMM_DECLINED;
-    return packed_bf16_nchwc_chain(convs, count, shortcut, p, context);
+    return packed_half_nchwc_chain(convs, count, shortcut, p, context);
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The row packed_bf16. The reference is exact on operands that this test rounds to bfloat16 by
- * itself, in double precision. The bound is then that of single precision: a product of operands
- * that are rounded otherwise exceeds it. Each set of micro-kernels of this processor is tested.
+ * The rows packed_bf16 and packed_fp16. The reference is exact on operands that this test rounds to
+ * 16 bits by itself, in double precision. The bound is then that of single precision, or of sums of
+ * 16 bits: a product of operands that are rounded otherwise exceeds the former. Each set of
+ * micro-kernels of this processor is tested.
  *
  *   rounding    both conversions, of all kinds of floats, before a guard page
  *   multiply    random sizes, transposes, leading dimensions and ALPHA; NaN between the rows, guard
@@ -10,14 +11,15 @@
  *   conv        random convolutions, the same; with a pool, groups, strides and a batch
  *   chain       random chains give the bits of their layers one by one, with and without a plan
  *   kept        the weights are kept in 16 bits, serve the next call, and go with the plan
+ *   range       fp16: operands that it has no numbers for are multiplied in single precision
  *   no-memory   each of the aligned allocations fails in turn: the output is right or unchanged
  *
- *   test_bf16 [--isa NAME] [--cases N] [--seed N]
+ *   test_half [--isa NAME] [--cases N] [--seed N]
  */
 #include "check/check.h"
 #include "check/conv_check.h"
 #include "driver/driver.h"
-#include "packed/bf16/bf16.h"
+#include "packed/half/half.h"
 #include "packed/isa/pairs.h"
 #include "support/conv_shape.h"
 #include "support/failing_memory.h"
@@ -36,14 +38,25 @@ static int cases = 300, seed = 1;
 
 /* ---- the reference ---- */
 
-/* To 8 binary digits, ties to even. */
+static gemm_format format;      /* of the micro-kernels that are tested */
+
+/* A multiple of a power of two, ties to even. */
+static float multiple(float x, int power)
+{
+    return (float)ldexp(nearbyint(ldexp(x, -power)), power);
+}
+
+/* To 8 binary digits, or to 11. */
 static float rounded(float x)
 {
     int exponent;
     if (!isfinite(x)) return x;
-    if (fabsf(x) < FLT_MIN) return copysignf(0, x);
-    const double digits = nearbyint(256 * frexp(x, &exponent));
-    return (float)ldexp(digits / 256, exponent);
+    frexp(x, &exponent);
+    if (format == GEMM_BF16) {
+        return fabsf(x) < FLT_MIN ? copysignf(0, x) : multiple(x, exponent - 8);
+    }
+    if (fabsf(x) >= 65520) return copysignf(INFINITY, x);
+    return copysignf(multiple(x, exponent < -13 ? -24 : exponent - 11), x);
 }
 
 static void round_all(float *x, size_t n)
@@ -61,7 +74,12 @@ static float from_bits(uint32_t bits)
 /* A half of a pair as a float. */
 static float half_of(gemm_pair pair, int which)
 {
-    return from_bits(which ? pair & 0xffff0000u : pair << 16);
+    const uint32_t upper = which ? pair & 0xffff0000u : pair << 16;
+    if (format == GEMM_BF16) return from_bits(upper);
+    const int exponent = upper >> 26 & 31, digits = upper >> 16 & 0x3ff;
+    const double magnitude = exponent == 31 ? digits ? NAN : INFINITY
+                           : exponent ? ldexp(1024 + digits, exponent - 25) : ldexp(digits, -24);
+    return copysignf((float)magnitude, from_bits(upper));
 }
 
 static bool same_half(float x, gemm_pair pair, int which)
@@ -77,9 +95,14 @@ static float any_float(rng *r)
 {
     static const uint32_t special[] = {0, 1, 0x007fffff, 0x00800000, 0x3f808000, 0x3f818000,
                                        0x3f807fff, 0x3f808001, 0x7f7f7fff, 0x7f7f8000, 0x7f7fffff,
-                                       0x7f800000, 0x7f800001, 0x7fc00000, 0x7fffffff, 0x00ffffff};
+                                       0x7f800000, 0x7f800001, 0x7fc00000, 0x7fffffff, 0x00ffffff,
+                                       0x477fe000, 0x477fefff, 0x477ff000, 0x33000000, 0x33000001,
+                                       0x33800000, 0x33c00000, 0x387fe000, 0x387fffff, 0x38800000,
+                                       0x3f801000, 0x3f803000, 0x3f801001, 0x38fff000, 0x37802000};
     const uint32_t bits = rng_next(r);
-    if (rng_below(r, 2)) return from_bits(bits);
+    if (rng_below(r, 4) == 0) return from_bits(bits);
+    if (rng_below(r, 3) == 0)           /* near the numbers of fp16 */
+        return from_bits((bits & 0x807fffff) | (uint32_t)(100 + rng_below(r, 45)) << 23);
     return from_bits(special[bits % (sizeof special / sizeof *special)] | (bits & 0x80000000));
 }
 
@@ -229,9 +252,11 @@ static const char *judge_multiply(const gemm_pairs *p, problem *q)
     for (int threads = 1; threads <= THREADS && !wrong; ++threads) {
         gemm_note note;
         const gemm_context context = context_of(p, threads, NULL, &note);
+        const gemm_half_params params = {p->format, p};
         copy_rows(&q->before, &q->C);
-        if (gemm_bf16(&q->call, &context, p) != GEMM_DONE) wrong = "declined";
-        else if (!(gemm_oracle_compare(&oracle, &exact).ratio <= 1)) wrong = "above the bound";
+        if (gemm_half(&q->call, &context, &params) != GEMM_DONE) wrong = "declined";
+        else if (!(gemm_oracle_compare_rounded(&oracle, &exact, &p->sums).ratio <= 1))
+            wrong = "above the bound";
         else if (threads == 1) copy_rows(&q->C, &first);
         else if (!same_rows(&q->C, &first)) wrong = "other bits with more threads";
         if (!guarded_padding_intact(&q->C)) wrong = "writes between the rows of C";
@@ -284,16 +309,17 @@ static void free_layer(layer *l)
 
 static bool is_in_pairs(const gemm_note *note)
 {
-    return strstr(note->algorithm, "bf16");
+    return strstr(note->algorithm, format == GEMM_FP16 ? "; fp16" : "; bf16");
 }
 
 /* Whether the output is that of the way that ran. */
-static bool is_right(const layer *l, const gemm_note *note)
+static bool is_right(const gemm_pairs *p, const layer *l, const gemm_note *note)
 {
     gemm_error worst = {.ratio = -1};
     conv_call reference = is_in_pairs(note) ? l->exact : l->call;
     reference.output = l->call.output;
-    if (gemm_conv_compare(&reference, note->transform, &worst)) abort();
+    const gemm_rounding *sums = is_in_pairs(note) ? &p->sums : NULL;
+    if (gemm_conv_compare_rounded(&reference, note->transform, sums, &worst)) abort();
     return worst.ratio <= 1;
 }
 
@@ -301,8 +327,9 @@ static gemm_status run_layer(const gemm_pairs *p, const layer *l, int threads, g
                              gemm_note *note)
 {
     const gemm_context context = context_of(p, threads, kept, note);
+    const gemm_half_params params = {p->format, p};
     memset(l->call.output, 0xff, conv_outputs(&l->call) * sizeof(float));
-    return gemm_bf16_conv(&l->call, &context, p);
+    return gemm_half_conv(&l->call, &context, &params);
 }
 
 /* *pairs: whether it went in pairs. */
@@ -317,7 +344,7 @@ static const char *judge_layer(const gemm_pairs *p, const layer *l, bool *pairs)
         const gemm_status status = run_layer(p, l, threads, NULL, &note);
         if (status == GEMM_DECLINED && l->call.pool) break;
         if (status != GEMM_DONE) wrong = "declined";
-        else if (!is_right(l, &note)) wrong = "above the bound";
+        else if (!is_right(p, l, &note)) wrong = "above the bound";
         else if (threads == 1) memcpy(first, l->call.output, bytes);
         else if (memcmp(first, l->call.output, bytes)) wrong = "other bits with more threads";
         *pairs = is_in_pairs(&note);
@@ -411,7 +438,8 @@ static bool run_links(const gemm_pairs *p, links *l)
     for (int i = l->first; i < CHAIN; ++i) {
         gemm_note note;
         const gemm_context context = context_of(p, 1, NULL, &note);
-        if (gemm_bf16_conv(&l->calls[i], &context, p) != GEMM_DONE) return false;
+        const gemm_half_params params = {p->format, p};
+        if (gemm_half_conv(&l->calls[i], &context, &params) != GEMM_DONE) return false;
         if (i != 1 && is_in_pairs(&note) != has_chains(p)) return false;
     }
     return true;
@@ -440,10 +468,11 @@ static const char *judge_chain(const gemm_pairs *p, links *l, rng *r, bool *done
     for (int turn = 0; turn < 2 * THREADS && !wrong; ++turn) {
         gemm_note note;
         gemm_context context = context_of(p, 1 + turn / 2, NULL, &note);
+        const gemm_half_params params = {p->format, p};
         context.chain_kept = turn % 2 ? slots : NULL;
         guarded_fill_nan(&output);
-        const gemm_status status = gemm_bf16_chain(
-            calls + l->first, count, l->has_shortcut ? &l->shortcut : NULL, &context, p);
+        const gemm_status status = gemm_half_chain(
+            calls + l->first, count, l->has_shortcut ? &l->shortcut : NULL, &context, &params);
         if (turn == 0) *done = status == GEMM_DONE;
         if (!*done && status == GEMM_DECLINED && isnan(output.data[0])) continue;
         if (status != GEMM_DONE || is_in_pairs(&note) != has_chains(p))
@@ -494,7 +523,8 @@ static void test_kept(const gemm_pairs *p, const char *name)
     rng r = rng_make(7, 0);
     layer l = make_layer(&SHAPE, CONV_LEAKY, false, &r);
     const size_t bytes = conv_outputs(&l.call) * sizeof(float);
-    const size_t pairs = (size_t)SHAPE.n * (65 + 1) / 2 * 9 * sizeof(gemm_pair);
+    const int mr = p->panel ? p->mr : 1, filters = (SHAPE.n + mr - 1) / mr * mr;
+    const size_t pairs = (size_t)filters * (65 + 1) / 2 * 9 * sizeof(gemm_pair);
     float *const first = malloc(bytes);
     gemm_kept kept = {.room = 1 << 20};
     gemm_note note;
@@ -503,7 +533,7 @@ static void test_kept(const gemm_pairs *p, const char *name)
     if (run_layer(p, &l, 1, &kept, &note) || !is_in_pairs(&note)) wrong = "not in pairs";
     memcpy(first, l.call.output, bytes);
     const void *const data = kept.data;
-    if (!data || kept.bytes < pairs || kept.bytes >= pairs + CACHE_LINE) wrong = "not kept";
+    if (!data || kept.bytes < pairs || kept.bytes >= pairs + 2 * CACHE_LINE) wrong = "not kept";
     /* They serve again: other weights change nothing before the plan is dropped. */
     memset((float *)l.call.weights, 0, (size_t)SHAPE.n * 65 * 9 * sizeof(float));
     if (run_layer(p, &l, 2, &kept, &note) || memcmp(first, l.call.output, bytes))
@@ -517,6 +547,97 @@ static void test_kept(const gemm_pairs *p, const char *name)
     free(first);
     free_layer(&l);
     report_judged(name, wrong);
+}
+
+/* ---- range ---- */
+
+/* One large operand, in a weight or in the input. Where fp16 has no number
+   for it, the layer is right in single precision; else it goes in pairs. */
+static const char *judge_operand(const gemm_pairs *p, float x, bool in_weights)
+{
+    rng r = rng_make(7, 0);
+    layer l = make_layer(&SHAPE, CONV_LINEAR, false, &r);
+    const bool fits = fabsf(x) < (p->most_product ? 1000 : 65520);
+    const size_t at = in_weights ? (size_t)(l.call.weights - l.call.input) + 100 : 1000;
+    const char *wrong = NULL;
+    gemm_kept kept = {.room = 1 << 20};
+    ((float *)l.call.input)[at] = x;
+    ((float *)l.exact.input)[at] = rounded(x);
+    for (int turn = 0; turn < 2 && !wrong; ++turn) {
+        gemm_note note;
+        if (run_layer(p, &l, 1 + turn, &kept, &note) != GEMM_DONE) wrong = "not done";
+        else if (is_in_pairs(&note) != fits) wrong = fits ? "not in pairs" : "in pairs";
+        else if (!is_right(p, &l, &note)) wrong = "above the bound";
+    }
+    gemm_drop_kept(&kept);
+    free_layer(&l);
+    return wrong;
+}
+
+/* The same of a multiply, with both transposes: in single precision where it does not fit. */
+static const char *judge_large(const gemm_pairs *p, float x, bool in_a, bool transposed)
+{
+    enum { SIZE = 24 };
+    float a[SIZE * SIZE], b[SIZE * SIZE], c[SIZE * SIZE] = {0};
+    for (int i = 0; i < SIZE * SIZE; ++i) a[i] = (float)(i % 5), b[i] = 0x1p-3f;
+    (in_a ? a : b)[SIZE * SIZE - 1] = x;
+    const gemm_call call = {.TA = transposed, .TB = transposed, .M = SIZE, .N = SIZE, .K = SIZE,
+                            .ALPHA = 1, .A = a, .lda = SIZE, .B = b, .ldb = SIZE, .C = c,
+                            .ldc = SIZE};
+    const gemm_half_params params = {p->format, p};
+    gemm_note note;
+    gemm_oracle oracle;
+    const gemm_context context = context_of(p, 2, NULL, &note);
+    if (gemm_oracle_make(&oracle, &call)) abort();
+    const char *wrong = gemm_half(&call, &context, &params) != GEMM_DONE ? "not done" : NULL;
+    const gemm_rounding *sums = fabsf(x) < 1000 ? &p->sums : NULL;
+    if (!wrong && !(gemm_oracle_compare_rounded(&oracle, &call, sums).ratio <= 1))
+        wrong = "above the bound";
+    gemm_oracle_free(&oracle);
+    return wrong;
+}
+
+/* The largest products for which sums are in 16 bits, all of one sign: none becomes infinite. */
+static const char *judge_sums(const gemm_pairs *p, float a, float b)
+{
+    enum { M = 17, N = 24, K = 301 };
+    float A[M * K], B[K * N], C[M * N] = {0};
+    for (int i = 0; i < M * K; ++i) A[i] = a;
+    for (int i = 0; i < K * N; ++i) B[i] = b;
+    const gemm_call call = {.M = M, .N = N, .K = K, .ALPHA = 1, .A = A, .lda = K, .B = B, .ldb = N,
+                            .C = C, .ldc = N};
+    const gemm_half_params params = {p->format, p};
+    gemm_note note;
+    gemm_oracle oracle;
+    const gemm_context context = context_of(p, 2, NULL, &note);
+    if (gemm_oracle_make(&oracle, &call)) abort();
+    const char *wrong = gemm_half(&call, &context, &params) != GEMM_DONE ? "not done" : NULL;
+    if (!wrong && !(gemm_oracle_compare_rounded(&oracle, &call, &p->sums).ratio <= 1))
+        wrong = "above the bound";
+    gemm_oracle_free(&oracle);
+    return wrong;
+}
+
+static void test_range(const gemm_pairs *p, const char *name)
+{
+    static const float operands[] = {500, 65504, 65519, 65520, -65520, 1e30f, -FLT_MAX};
+    const char *wrong = NULL;
+    for (size_t i = 0; i < sizeof operands / sizeof *operands && !wrong; ++i) {
+        for (int in = 0; in < 2 && !wrong; ++in) {
+            wrong = judge_operand(p, operands[i], in);
+            if (operands[i] == 65519) continue;     /* is rounded */
+            if (!wrong) wrong = judge_large(p, operands[i], in, false);
+            if (!wrong) wrong = judge_large(p, operands[i], in, true);
+        }
+    }
+    if (!wrong) wrong = judge_sums(p, 50, 40);
+    if (!wrong) wrong = judge_sums(p, 50, 41);
+    report_judged(name, wrong);
+}
+
+static void test_range_of_fp16(const gemm_pairs *p, const char *name)
+{
+    if (p->format == GEMM_FP16) test_range(p, name);
 }
 
 /* The same for a multiply and a layer: declined and untouched, or done and right. */
@@ -536,7 +657,7 @@ static void test_no_memory(const gemm_pairs *p, const char *name)
         last = status == GEMM_DECLINED;
         declined += last;
         if (last && memcmp(output, "\xff\xff\xff\xff", 4)) wrong = "declined, and wrote";
-        if (!last && (status != GEMM_DONE || !is_right(&l, &note))) wrong = "above the bound";
+        if (!last && (status != GEMM_DONE || !is_right(p, &l, &note))) wrong = "above the bound";
     }
     if (!declined) wrong = "no allocation failed";
     free_layer(&l);
@@ -551,7 +672,8 @@ static void test_all(const gemm_pairs *p)
         const char *name;
         void (*run)(const gemm_pairs *, const char *name);
     } tests[] = {{"rounding", test_rounding}, {"multiply", test_multiply}, {"conv", test_conv},
-                 {"chain", test_chain}, {"kept", test_kept}, {"no-memory", test_no_memory}};
+                 {"chain", test_chain}, {"kept", test_kept}, {"range", test_range_of_fp16},
+                 {"no-memory", test_no_memory}};
     for (size_t i = 0; i < sizeof tests / sizeof *tests; ++i) {
         char name[64];
         snprintf(name, sizeof name, "%s-%s", tests[i].name, p->name);
@@ -569,6 +691,7 @@ int main(int argc, char **argv)
     bool known = !o.isa;
     for (const gemm_pairs *const *p = gemm_pairs_all; *p; ++p) {
         if (o.isa && strcmp(o.isa, (*p)->name)) continue;
+        format = (*p)->format;
         known = true;
         test_all(*p);
     }

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The rows `packed_bf16` and `packed_fp16`: products of operands of 16 bits (packed/isa/pairs.h).
+ * What would gain nothing runs as under `packed`, in single precision. So does what fp16 has no
+ * numbers for: range.h.
+ */
+#ifndef PACKED_HALF_H
+#define PACKED_HALF_H
+
+#include "gemm_variant.h"
+#include "packed/isa/pairs.h"
+
+/* The params of the rows. */
+typedef struct gemm_half_params {
+    gemm_format format;
+    const gemm_pairs *pairs;    /* of this format; NULL: the fastest ones */
+} gemm_half_params;
+
+extern const gemm_half_params gemm_half_bf16, gemm_half_fp16;
+
+/* One multiply. With at most 16 rows of A or steps of K, and for one column of C, it runs as under
+   `packed`, which declines what is tiny. Declines any call when there is no memory. */
+gemm_row_run gemm_half;
+
+/* One convolution: conv.c. Keeps the weights in 16 bits. */
+gemm_row_conv gemm_half_conv;
+
+/* A chain as under `packed`, in 16 bits where gemm_half_conv computes all of its products so, in
+   single precision where it computes none so. Declines all others. */
+gemm_row_chain gemm_half_chain;
+
+/* How they round. */
+extern const gemm_rounding gemm_half_bf16_rounding, gemm_half_fp16_rounding;
+
+/* The micro-kernels that a row takes. */
+const gemm_pairs *packed_half_pairs(const gemm_half_params *, const gemm_ukernel *);
+
+/* "bf16" or "fp16". */
+const char *packed_half_name(const gemm_pairs *);
+
+#endif
