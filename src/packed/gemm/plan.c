@@ -45,7 +45,7 @@ int packed_longest_kc(const gemm_ukernel *u)
 static bool should_pack_a(const packed_job *job, const gemm_ukernel *u, int columns)
 {
     const int strips = ceil_div(columns, u->nr);
-    if (job->a_panel || u->a_by_rows) return false;
+    if (job->a_panel) return false;
     const int many = job->K > packed_longest_kc(u) ? 8 : 16;
     if (job->a_step == 1 && !u->a_from_l3) return strips >= many;
     if (job->a_step == 1) return strips >= 16 && job->a_row % (PAGE / 2) == 0;

@@ -187,7 +187,6 @@ gemm_status gemm_half(const gemm_call *c, const gemm_context *context, const voi
     if (gains_nothing(c)) return gemm_packed(c, context, NULL);
     const gemm_pairs *p = packed_half_pairs(params, context->isa);
     if (!fits(c, p, context->threads)) return gemm_packed(c, context, NULL);
-    if (c->TA && p->by_columns) p = p->by_columns;
     pairs_of_a a = plan_a(c, p);
     packed_workspace *w = packed_take_workspace((size_t)a.lines * a.ld + panel_floats(c, p));
     if (!w) return GEMM_DECLINED;

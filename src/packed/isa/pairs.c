@@ -56,7 +56,6 @@ static void set_sizes(gemm_ukernel *u, const gemm_pairs *p)
     u->wide = u->nr;
     u->wide_rows = 0;
     u->tail_most = 0;
-    u->a_by_rows = true;
 }
 
 static void make_ukernels(void)

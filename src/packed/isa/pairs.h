@@ -43,12 +43,11 @@ typedef struct gemm_pairs {
     gemm_format format;
     const gemm_ukernel *base;   /* moves 32 bits, and computes what is not in pairs */
     gemm_multiply_kernels multiply;     /* of pairs */
-    /* 0: the multiply has the base's sizes. Else its own, as in gemm_ukernel, and it reads rows of
-       A alone */
+    /* 0: the multiply has the base's sizes. Else its own, as in gemm_ukernel, and A is in panels */
     int mr, kc, k_unit;
-    const struct gemm_pairs *by_columns;        /* those for an A by columns, or NULL: these */
-    /* Arranges a panel of mr rows, of which there are `rows`: K steps of mr pairs. Pair (i, p) is
-       a[i * a_row + p * a_step]. NULL: the multiply reads A as the base does. */
+    /* Arranges a panel of mr rows, of which there are `rows`: K steps of mr pairs, k_unit steps and
+       then the next ones. Pair (i, p) is a[i * a_row + p * a_step]. NULL: the multiply reads A as
+       the base does. */
     void (*panel)(int rows, int K, const gemm_pair *a, size_t a_row, size_t a_step, gemm_pair *to);
     float most_product;         /* with larger ones a sum of 16 bits might become infinite; 0: sums
                                    are floats */

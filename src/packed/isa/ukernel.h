@@ -367,7 +367,6 @@ typedef struct gemm_ukernel {
                                    wide, because it sends long pieces of a row faster */
     int mc, kc;                 /* cache blocks; mc is a multiple of mr */
     int k_unit;                 /* kc of a plan is a multiple, where K has several blocks */
-    bool a_by_rows;             /* the tile reads rows of A alone, so A is never packed */
     bool a_from_l3;             /* an A that is not packed may come from L3; else it stays in L2 */
     int tail_unit, tail_most;   /* N % tail_unit columns, if at most tail_most, go along K */
     int block;                  /* rows and columns transposed at once; nr is a multiple */

@@ -18,15 +18,34 @@
  */
 
 enum { AMX_ROWS = 16, AMX_STEPS = 16, AMX_MR = 2 * AMX_ROWS };
-#define OWN_BY_COLUMNS &gemm_pairs_avx512_bf16
-#define OWN_PANEL NULL
+#define OWN_PANEL arrange_panel
 #define OWN_PRODUCT 0
 #define OWN_SUMS {0}
-enum { OWN_MR = AMX_MR, OWN_KC = 8 * AMX_STEPS, OWN_K_UNIT = AMX_STEPS };
+enum { OWN_MR = AMX_MR, OWN_KC = 24 * AMX_STEPS, OWN_K_UNIT = AMX_STEPS };
 enum { ROW_BYTES = AMX_STEPS * sizeof(gemm_pair), STRIP_BYTES = NR * sizeof(float) };
 
 /* The compiler does not know what the registers read. */
 #define MEMORY_IS_WRITTEN() __asm__ volatile("" ::: "memory")
+
+/* See gemm_pairs. Steps follow each other in blocks of 16, which are read one after the other: 32 rows
+   of 16 pairs each. The last block has rows of what is left. */
+static void arrange_panel(int rows, int K, const gemm_pair *a, size_t a_row, size_t a_step,
+                          gemm_pair *to)
+{
+    for (int p = 0, steps; p < K; p += steps) {
+        steps = lesser(AMX_STEPS, K - p);
+        for (int i = 0; i < AMX_MR; ++i, to += steps) {
+            const gemm_pair *from = a + (size_t)i * a_row + (size_t)p * a_step;
+            if (i >= rows) {
+                memset(to, 0, (size_t)steps * sizeof *to);
+            } else if (a_step == 1) {
+                memcpy(to, from, (size_t)steps * sizeof *to);
+            } else {
+                for (int k = 0; k < steps; ++k) to[k] = from[(size_t)k * a_step];
+            }
+        }
+    }
+}
 
 /* As the processor wants it. */
 typedef struct tile_sizes {
@@ -47,11 +66,13 @@ static void begin_tiles(int rows)
     _tile_loadconfig(&sizes);
 }
 
-/* 16 steps of k of one or two registers of A. nv vectors of B. The distances are in bytes. */
-INLINE void amx_step(const float *a, size_t a_row, const float *b, size_t b_row, const bool two,
-                     const int nv)
+/* 16 steps of k of one or two registers of A. nv vectors of B, whose rows are b_row bytes apart. The
+   processor fetches an A from L3 too late by itself, so those after the next ones are fetched. */
+INLINE void amx_step(const float *a, const float *b, size_t b_row, const bool two, const int nv)
 {
-    _tile_loadd(6, a, a_row);
+    for (int i = 0; i < (two ? AMX_MR : AMX_ROWS); ++i)
+        __builtin_prefetch(a + (2 * AMX_MR + i) * AMX_STEPS);
+    _tile_loadd(6, a, ROW_BYTES);
     _tile_loadd(7, b, b_row);
     _tile_dpbf16ps(0, 6, 7);
     if (nv > 1) {
@@ -63,7 +84,7 @@ INLINE void amx_step(const float *a, size_t a_row, const float *b, size_t b_row,
         _tile_dpbf16ps(2, 6, 7);
     }
     if (!two) return;
-    _tile_loadd(6, (const char *)a + AMX_ROWS * a_row, a_row);
+    _tile_loadd(6, a + AMX_ROWS * AMX_STEPS, ROW_BYTES);
     if (nv > 2) {
         _tile_dpbf16ps(5, 6, 7);
         _tile_loadd(7, b + VL, b_row);
@@ -76,30 +97,34 @@ INLINE void amx_step(const float *a, size_t a_row, const float *b, size_t b_row,
 }
 
 /* The last steps, fewer than 16. */
-INLINE void amx_last_step(const gemm_tile *t, int p, const bool two, const int nv)
+INLINE void amx_last_step(const gemm_tile *t, int from, int p, const bool two, const int nv)
 {
-    _Alignas(CACHE_LINE) float a[AMX_MR][AMX_STEPS] = {{0}}, b[AMX_STEPS][NR] = {{0}};
+    _Alignas(CACHE_LINE) float a[AMX_MR][AMX_STEPS], b[AMX_STEPS][NR] = {{0}};
     const int steps = t->kc - p;
-    for (int i = 0; i < t->rows; ++i)
-        vstore(a[i], vload_part(t->a + i * t->a_row + p, steps));
+    for (int i = 0; i < (two ? AMX_MR : AMX_ROWS); ++i)
+        vstore(a[i], vload_part(t->a + p * AMX_MR + (from + i) * steps, steps));
     for (int k = 0; k < steps; ++k)
         for (int v = 0; v < nv; ++v)
             vstore(b[k] + v * VL, vload(t->b + (p + k) * t->b_row + v * VL));
     MEMORY_IS_WRITTEN();
-    amx_step(a[0], ROW_BYTES, b[0], STRIP_BYTES, two, nv);
+    amx_step(a[0], b[0], STRIP_BYTES, two, nv);
 }
 
-/* The sums of one or two registers of rows, with the registers' sizes set. */
-INLINE void amx_sums(const gemm_tile *t, const bool two, const int nv, float sums[AMX_MR][NR])
+/* The sums of one or two registers of the rows of a panel from `from` on, with the registers' sizes
+   set. */
+INLINE void amx_sums(const gemm_tile *t, int from, const bool two, const int nv,
+                     float sums[AMX_MR][NR])
 {
-    const float *a = t->a, *b = t->b;
+    const float *a = t->a + from * AMX_STEPS, *b = t->b;
     int p = 0;
     _tile_zero(0); _tile_zero(1); _tile_zero(2);
     _tile_zero(3); _tile_zero(4); _tile_zero(5);
     MEMORY_IS_WRITTEN();
-    for (; p + AMX_STEPS <= t->kc; p += AMX_STEPS, a += AMX_STEPS, b += AMX_STEPS * t->b_row)
-        amx_step(a, t->a_row * sizeof *a, b, t->b_row * sizeof *b, two, nv);
-    if (p < t->kc) amx_last_step(t, p, two, nv);
+    for (; p + AMX_STEPS <= t->kc; p += AMX_STEPS, b += AMX_STEPS * t->b_row) {
+        amx_step(a, b, t->b_row * sizeof *b, two, nv);
+        a += AMX_MR * AMX_STEPS;
+    }
+    if (p < t->kc) amx_last_step(t, from, p, two, nv);
     _tile_stored(0, sums[0], STRIP_BYTES);
     if (nv > 1) _tile_stored(1, sums[0] + VL, STRIP_BYTES);
     if (nv > 2) _tile_stored(2, sums[0] + 2 * VL, STRIP_BYTES);
@@ -111,11 +136,11 @@ INLINE void amx_sums(const gemm_tile *t, const bool two, const int nv, float sum
     MEMORY_IS_WRITTEN();
 }
 
-INLINE void amx_tile(const gemm_tile *t, const bool two, const int nv)
+INLINE void amx_tile(const gemm_tile *t, int from, const bool two, const int nv)
 {
     _Alignas(CACHE_LINE) float sums[AMX_MR][NR];
     fetch_tile(t->c, t->c_row, lesser(t->rows, MR), nv);
-    amx_sums(t, two, nv, sums);
+    amx_sums(t, from, two, nv, sums);
     gemm_tile row = *t;
     for (int i = 0; i < t->rows; ++i, row.c += t->c_row) {
         vec acc[MR][NV];
@@ -127,25 +152,42 @@ INLINE void amx_tile(const gemm_tile *t, const bool two, const int nv)
     }
 }
 
-typedef void tile_fn(const gemm_tile *);
+typedef void tile_fn(const gemm_tile *, int from);
 
-static NOINLINE void JOIN(gemm_packed_32x3__, ISA)(const gemm_tile *t) { amx_tile(t, true, 3); }
-static NOINLINE void JOIN(gemm_packed_32x2__, ISA)(const gemm_tile *t) { amx_tile(t, true, 2); }
-static NOINLINE void JOIN(gemm_packed_32x1__, ISA)(const gemm_tile *t) { amx_tile(t, true, 1); }
-static NOINLINE void JOIN(gemm_packed_16x3__, ISA)(const gemm_tile *t) { amx_tile(t, false, 3); }
-static NOINLINE void JOIN(gemm_packed_16x2__, ISA)(const gemm_tile *t) { amx_tile(t, false, 2); }
-static NOINLINE void JOIN(gemm_packed_16x1__, ISA)(const gemm_tile *t) { amx_tile(t, false, 1); }
+static NOINLINE void JOIN(gemm_packed_32x3__, ISA)(const gemm_tile *t, int from)
+{
+    amx_tile(t, from, true, 3);
+}
+static NOINLINE void JOIN(gemm_packed_32x2__, ISA)(const gemm_tile *t, int from)
+{
+    amx_tile(t, from, true, 2);
+}
+static NOINLINE void JOIN(gemm_packed_32x1__, ISA)(const gemm_tile *t, int from)
+{
+    amx_tile(t, from, true, 1);
+}
+static NOINLINE void JOIN(gemm_packed_16x3__, ISA)(const gemm_tile *t, int from)
+{
+    amx_tile(t, from, false, 3);
+}
+static NOINLINE void JOIN(gemm_packed_16x2__, ISA)(const gemm_tile *t, int from)
+{
+    amx_tile(t, from, false, 2);
+}
+static NOINLINE void JOIN(gemm_packed_16x1__, ISA)(const gemm_tile *t, int from)
+{
+    amx_tile(t, from, false, 1);
+}
 
 static tile_fn *const amx_tiles[2][NV] = {
     {JOIN(gemm_packed_16x1__, ISA), JOIN(gemm_packed_16x2__, ISA), JOIN(gemm_packed_16x3__, ISA)},
     {JOIN(gemm_packed_32x1__, ISA), JOIN(gemm_packed_32x2__, ISA), JOIN(gemm_packed_32x3__, ISA)}};
 
-/* Rows `from` .. from+rows of a tile. */
+/* Rows `from` .. from+rows of a tile, but for its A. */
 INLINE gemm_tile rows_of_tile(const gemm_tile *t, int from, int rows)
 {
     gemm_tile part = *t;
     part.rows = rows;
-    part.a += from * t->a_row;
     part.c += from * t->c_row;
     if (part.shift) part.shift += from;
     if (part.scale) part.scale += from;
@@ -158,14 +200,14 @@ static void tile_by_registers(const gemm_tile *t)
     const int v = (t->cols - 1) / VL;
     int from = 0;
     if (t->rows == AMX_MR) {
-        amx_tiles[1][v](t);
+        amx_tiles[1][v](t, 0);
         return;
     }
     for (int rows; from < t->rows; from += rows) {
         rows = lesser(AMX_ROWS, t->rows - from);
         const gemm_tile part = rows_of_tile(t, from, rows);
         if (rows < AMX_ROWS) begin_tiles(rows);
-        amx_tiles[0][v](&part);
+        amx_tiles[0][v](&part, from);
     }
     if (t->rows % AMX_ROWS) begin_tiles(AMX_ROWS);
 }
@@ -176,6 +218,9 @@ static void tile_by_vectors(const gemm_tile *t)
     gemm_moves none = {.left = 0};
     for (int from = 0; from < t->rows; from += MR) {
         gemm_tile part = rows_of_tile(t, from, lesser(MR, t->rows - from));
+        part.a += from * t->kc;
+        part.a_row = t->kc;
+        part.a_step = 1;
         part.moves = &none;
         part.a_next = part.a;
         part.c_next = part.c;
@@ -220,20 +265,5 @@ static void own_panels(const gemm_tile *first, int count, int way, ptrdiff_t a_p
     _tile_release();
 }
 
-static void own_sweep(const gemm_sweep *s)
-{
-    if (s->kc < AMX_STEPS) {
-        gemm_pairs_avx512_bf16.multiply.sweep(s);
-        return;
-    }
-    const gemm_tile all = {.rows = s->rows, .cols = s->cols, .kc = s->kc, .a = s->a,
-                           .a_row = s->a_row, .a_step = 1, .b = s->b, .b_row = s->b_row, .c = s->c,
-                           .c_row = s->c_row, .alpha = 1, .shift = s->shift, .scale = s->scale,
-                           .slope = s->slope};
-    begin_tiles(AMX_ROWS);
-    for (int from = 0; from < s->rows; from += AMX_MR) {
-        const gemm_tile part = rows_of_tile(&all, from, lesser(AMX_MR, s->rows - from));
-        tile_by_registers(&part);
-    }
-    _tile_release();
-}
+/* An A in panels is never swept. */
+#define own_sweep NULL

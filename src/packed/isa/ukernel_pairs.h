@@ -67,7 +67,6 @@ const gemm_pairs JOIN(gemm_pairs_, ISA) = {
     .mr = OWN_MR,
     .kc = OWN_KC,
     .k_unit = OWN_K_UNIT,
-    .by_columns = OWN_BY_COLUMNS,
     .part = OWN_PART,
     .panel = OWN_PANEL,
     .most_product = OWN_PRODUCT,

@@ -18,7 +18,6 @@
  */
 
 enum { OWN_MR = 16, OWN_KC = 128, OWN_K_UNIT = 16, RUN = 16, STEP = OWN_MR };
-#define OWN_BY_COLUMNS NULL
 #define OWN_PANEL arrange_panel
 #define OWN_PRODUCT 2000
 #define OWN_SUMS {.product = 0x1p-6 + 0x1p-10, .sum = 0x1p-25}
