@@ -14,9 +14,14 @@
  * same weights.
  *
  * A: weights, packed by tiles of ROWS filters: [group][tile][channel][tap][ROWS]. Filters past M
- * are 0. B and C as CONV has them (cl_conv.h). Global {blocks, tiles of filters, parts * products},
+ * are 0. B and C as CONV has them (cl_conv.h). Global {blocks of all tiles, 1, parts * products},
  * rounded up to the group; any group. Blocks are numbered by rows, also without POOL. kpart is a
  * multiple of SIZE^2.
+ *
+ * With TEXTURE, A is an image, which may hold floats of 16 bits. A row of it has a channel of a
+ * tile. Tiles lie one below the other, `ars` of them in a column, and columns side by side.
+ *
+ * ROWS is 1 for depthwise layers, whose weights lie packed as they are.
  *
  * A load of a row of the window is a vector. It may begin before the row of the image, or end
  * behind it, by at most WINDOW elements. What it gets there is replaced by 0. So it would read
@@ -25,6 +30,9 @@
  */
 #ifndef CONV
 #define CONV
+#endif
+#ifdef TEXTURE
+#define A_TYPE __read_only image2d_t
 #endif
 #ifndef SIZE
 #define SIZE 3
@@ -38,27 +46,63 @@
 #define STRIDE 1
 #endif
 #define WINDOW (STRIDE + SIZE)
+#if ROWS == 1
+#define FLOATS float
+#define QUADS 1
+#else
+#define FLOATS float4
 #define QUADS (ROWS / 4)
+#endif
+#define CHANNEL (SIZE * SIZE * QUADS)   /* FLOATS of weights */
 #define PIXELS 1
 #if SIZE == 1
 #define STEPS 16                /* channels in a step of the loop */
-#elif STRIDE == 2 || SIZE == 5
+#elif (STRIDE == 2 || SIZE == 5) && !defined(TEXTURE)
 #define STEPS 2
 #else
 #define STEPS 1
 #endif
-#if ROWS != 4 && ROWS != 8
-#error "cl_direct: ROWS is 4 or 8, because weights are loaded by fours"
+#if ROWS != 4 && ROWS != 8 && (ROWS != 1 || defined(TEXTURE))
+#error "cl_direct: ROWS is 4 or 8, because weights are loaded by fours; or 1, from a buffer"
 #endif
 #include "cl_each.h"
+
+/* WEIGHTS: where a channel begins. DOWN: so many channels later. FETCH: the pointer f to the
+   weights of a tap, which an image is read into. In macros, because a compiler crashes on an image
+   as the argument of a call, and another one spills the arrays of a call that is always inlined. */
+#ifdef TEXTURE
+#if __OPENCL_VERSION__ >= 120
+#define TEXEL(at) read_imagef(A, at)
+#else
+__constant sampler_t nearest = CLK_NORMALIZED_COORDS_FALSE | CLK_ADDRESS_CLAMP | CLK_FILTER_NEAREST;
+#define TEXEL(at) read_imagef(A, nearest, at)
+#endif
+#define WEIGHTS int2
+#define FETCHED const float4 *
+#define DOWN(at, channels) ((at) + (int2)(0, channels))
+#define FETCH(f, at, tap) \
+    float4 f[QUADS]; \
+    _Pragma("unroll") \
+    for (int q = 0; q < QUADS; ++q) { \
+        f[q] = TEXEL((at) + (int2)((tap) * QUADS + q, 0)); \
+    }
+#else
+#define WEIGHTS __global const FLOATS *
+#define FETCHED WEIGHTS
+#define DOWN(at, channels) ((at) + (channels) * CHANNEL)
+#define FETCH(f, at, tap) WEIGHTS f = (at) + (tap) * QUADS;
+#endif
 
 /* Whether a row or a column of the window can lie outside of the image while an output needs it. */
 #define CAN_MISS(t) ((t) < SIZE / 2 || ((t) > SIZE / 2 && (t) < SIZE) || (t) - STRIDE > SIZE / 2)
 
 /* Adds one element of each filter, times a block. */
-void add_tap(__global const float4 *weights, float4 block, float4 (*c)[PIXELS])
+void add_tap(FETCHED weights, float4 block, float4 (*c)[PIXELS])
 {
     float a[ROWS];
+#if ROWS == 1
+    a[0] = weights[0];
+#else
     #pragma unroll
     for (int q = 0; q < QUADS; ++q) {
         const float4 four = weights[q];
@@ -67,6 +111,7 @@ void add_tap(__global const float4 *weights, float4 block, float4 (*c)[PIXELS])
         a[4 * q + 2] = four.z;
         a[4 * q + 3] = four.w;
     }
+#endif
     EACH(c[i][p] += a[i] * block)
 }
 
@@ -107,9 +152,8 @@ void load_inside(__global const float *b, const int *row, int last, float (*v)[W
     }
 }
 
-/* Adds a channel. inside: all bits are 1 where the element is one of the image. */
-void add_channel(float (*v)[WINDOW], int (*inside)[WINDOW], __global const float4 *weights,
-                 float4 (*c)[PIXELS])
+/* inside: all bits are 1 where the element is one of the image. */
+void mask(float (*v)[WINDOW], int (*inside)[WINDOW])
 {
     #pragma unroll
     for (int r = 0; r < WINDOW; ++r) {
@@ -118,23 +162,17 @@ void add_channel(float (*v)[WINDOW], int (*inside)[WINDOW], __global const float
             v[r][t] = as_float(as_int(v[r][t]) & inside[r][t]);
         }
     }
-    #pragma unroll
-    for (int y = 0; y < SIZE; ++y) {
-        #pragma unroll
-        for (int x = 0; x < SIZE; ++x) {
-            add_tap(weights + (y * SIZE + x) * QUADS,
-                    (float4)(v[y][x], v[y][x + STRIDE], v[y + STRIDE][x],
-                             v[y + STRIDE][x + STRIDE]), c);
-        }
-    }
 }
 
-/* The sums of the block at (y, x) of the output, over `channels` of them. b: the first one. */
-void add_window(__global const float *b, __global const float4 *weights, int channels, int y,
-                int x, int h, int w, int pad, float4 (*c)[PIXELS])
+/* What the tap at (y, x) meets. */
+float4 block_of(float (*v)[WINDOW], int y, int x)
 {
-    const int top = y * STRIDE - pad, left = x * STRIDE - pad;
-    int row[WINDOW], inside[WINDOW][WINDOW];
+    return (float4)(v[y][x], v[y][x + STRIDE], v[y + STRIDE][x], v[y + STRIDE][x + STRIDE]);
+}
+
+/* Where the rows of the window at (top, left) begin, and what of it is inside of the image. */
+void find_window(int top, int left, int h, int w, int *row, int (*inside)[WINDOW])
+{
     #pragma unroll
     for (int r = 0; r < WINDOW; ++r) {
         row[r] = clamp(top + r, 0, h - 1) * w + left;
@@ -144,24 +182,40 @@ void add_window(__global const float *b, __global const float4 *weights, int cha
                              (CAN_MISS(t) ? is_outside(left + t, w) : 0));
         }
     }
-    /* The first channel, those between by steps, and the last ones. */
-    do {
-        float v[WINDOW][WINDOW];
-        load_inside(b, row, h * w - 1, v);
-        add_channel(v, inside, weights, c);
-        b += h * w;
-        weights += SIZE * SIZE * QUADS;
-        for (--channels; channels > STEPS; channels -= STEPS) {
-            #pragma unroll
-            for (int k = 0; k < STEPS; ++k) {
-                load(b + k * h * w, row, v);
-                add_channel(v, inside, weights + k * SIZE * SIZE * QUADS, c);
-            }
-            b += STEPS * h * w;
-            weights += STEPS * SIZE * SIZE * QUADS;
-        }
-    } while (channels > 0);
 }
+
+/* Adds all channels: the first, those between by steps, and the last ones. amid: B has other
+   channels before them and behind them. */
+#define ADD_ALL(b, at, channels, amid) \
+    do { \
+        float v[WINDOW][WINDOW]; \
+        if (ROWS == 1 && (amid)) { \
+            load(b, row, v); \
+        } else { \
+            load_inside(b, row, h * w - 1, v); \
+        } \
+        ADD_CHANNEL(at) \
+        b += h * w; \
+        at = DOWN(at, 1); \
+        for (--channels; channels > STEPS; channels -= STEPS) { \
+            _Pragma("unroll") \
+            for (int k = 0; k < STEPS; ++k) { \
+                load(b + k * h * w, row, v); \
+                ADD_CHANNEL(DOWN(at, k)) \
+            } \
+            b += STEPS * h * w; \
+            at = DOWN(at, STEPS); \
+        } \
+    } while (channels > 0);
+#define ADD_CHANNEL(at) \
+    { \
+        mask(v, inside); \
+        _Pragma("unroll") \
+        for (int tap = 0; tap < SIZE * SIZE; ++tap) { \
+            FETCH(f, at, tap) \
+            add_tap(f, block_of(v, tap / SIZE, tap % SIZE), c); \
+        } \
+    }
 
 /* Stores a block at o, whose rows are `width` apart; only the rows and columns that exist. */
 void store_block(float4 s, __global float *o, int width, bool right, bool below)
@@ -180,25 +234,26 @@ void store_block(float4 s, __global float *o, int width, bool right, bool below)
 
 #else
 
-/* The sums of four places in a row, over `channels` of them. b: the first place of the first one.
-   They are `size` apart. */
-void add_places(__global const float *b, __global const float4 *weights, int channels, int size,
-                float4 (*c)[PIXELS])
-{
-    for (; channels >= STEPS; channels -= STEPS) {
-        #pragma unroll
-        for (int k = 0; k < STEPS; ++k) {
-            add_tap(weights + k * QUADS, vload4(0, b + k * size), c);
-        }
-        b += STEPS * size;
-        weights += STEPS * QUADS;
+/* Adds all channels of four places in a row. b: the first place of the first channel. */
+#define ADD_ALL(b, at, channels) \
+    for (; channels >= STEPS; channels -= STEPS) { \
+        _Pragma("unroll") \
+        for (int k = 0; k < STEPS; ++k) { \
+            ADD_PLACES(DOWN(at, k), b + k * h * w) \
+        } \
+        b += STEPS * h * w; \
+        at = DOWN(at, STEPS); \
+    } \
+    for (; channels > 0; --channels) { \
+        ADD_PLACES(at, b) \
+        b += h * w; \
+        at = DOWN(at, 1); \
     }
-    for (; channels > 0; --channels) {
-        add_tap(weights, vload4(0, b), c);
-        b += size;
-        weights += QUADS;
+#define ADD_PLACES(at, b) \
+    { \
+        FETCH(f, at, 0) \
+        add_tap(f, vload4(0, b), c); \
     }
-}
 #endif
 
 __kernel void cl_direct(PARAMETERS(MULTIPLY_ARGUMENTS))
@@ -214,18 +269,25 @@ __kernel void cl_direct(PARAMETERS(MULTIPLY_ARGUMENTS))
         return;
     }
     const int z = get_global_id(2), begin = PART(z) * kpart;
-    const int channels = min(K - begin, kpart) / (SIZE * SIZE);
+    int channels = min(K - begin, kpart) / (SIZE * SIZE);
     __global const float *b = B + b0 + B_START(z) + (ulong)(begin / (SIZE * SIZE)) * h * w;
-    __global const float4 *weights = (__global const float4 *)A +
-        ((ulong)(PRODUCT(z) % groups * tiles + tile) * K + begin) * QUADS;
+    const int number = PRODUCT(z) % groups * tiles + tile;
+#ifdef TEXTURE
+    WEIGHTS weights = (int2)(number / ars * CHANNEL, (number % ars * K + begin) / (SIZE * SIZE));
+#else
+    WEIGHTS weights = (WEIGHTS)A + ((ulong)number * K + begin) * QUADS;
+#endif
     float4 c[ROWS][PIXELS];
     EACH(c[i][p] = (float4)(0.0f))
 #if SIZE > 1
     const int y = at / across * 2, x = at % across * 2;
-    add_window(b, weights, channels, y, x, h, w, pad, c);
+    int row[WINDOW], inside[WINDOW][WINDOW];
+    find_window(y * STRIDE - pad, x * STRIDE - pad, h, w, row, inside);
+    ADD_ALL(b, weights, channels, PRODUCT(z) > 0 && PRODUCT(z) < products - 1)
 #else
     const int j0 = min(4 * at, N - 4);
-    add_places(b + j0, weights, channels, h * w, c);
+    b += j0;
+    ADD_ALL(b, weights, channels)
 #endif
 
     if (!cpart) {

@@ -59,6 +59,9 @@ direct3-half cl_direct -DROWS=8 -DWX=64 -DWY=1 -DSIZE=3 -DSTRIDE=2
 direct3-half-pool cl_direct -DROWS=8 -DWX=64 -DWY=1 -DSIZE=3 -DSTRIDE=2 -DPOOL
 direct5 cl_direct -DROWS=4 -DWX=64 -DWY=1 -DSIZE=5 -DSTRIDE=1
 direct1 cl_direct -DROWS=8 -DWX=64 -DWY=1 -DSIZE=1 -DSTRIDE=1
+direct3-image cl_direct -DROWS=8 -DWX=64 -DWY=1 -DSIZE=3 -DSTRIDE=1 -DTEXTURE
+direct1-image cl_direct -DROWS=8 -DWX=64 -DWY=1 -DSIZE=1 -DSTRIDE=1 -DTEXTURE
+direct3-depthwise cl_direct -DROWS=1 -DWX=64 -DWY=1 -DSIZE=3 -DSTRIDE=1
 half-sums cl_image -DROWS=8 -DCOLS=4 -DCONV -DSIZE=3 -DHALF_SUMS
 thin1-conv3 cl_thin -DROWS=1 -DWX=64 -DWY=1 -DCONV -DTAPS -DSIZE=3
 thin8-conv3 cl_thin -DROWS=8 -DWX=64 -DWY=1 -DCONV -DTAPS -DSIZE=3

@@ -220,29 +220,48 @@ int gemm_cl_direct_blocks(const conv_call *c)
 /* The kernel counts all items in one int. */
 bool gemm_cl_can_direct(const conv_call *c)
 {
-    enum { LEAST_ROWS = 4 };
-    const double area = (double)c->h * c->w, tiles = ceil_div(c->n / c->groups, LEAST_ROWS);
+    const double area = (double)c->h * c->w, tiles = c->n / c->groups;
     if (c->pad > c->size / 2 || area < c->size + 3) return false;
     if (gemm_cl_direct_blocks(c) * tiles > INT_MAX / 2) return false;
     return (c->size == 3 && c->stride <= 2) || (c->size == 5 && c->stride == 1) ||
            (c->size == 1 && c->stride == 1 && !c->pool);
 }
 
+/* A filter for each channel. */
+static bool is_depthwise(const conv_call *c)
+{
+    return c->groups > 1 && c->groups == c->c && c->groups == c->n;
+}
+
+/* The kernel for a layer, with weights of the form that the row asks for where it has that one. */
+static int direct_choice(const gemm_cl_row *asked, const conv_call *c)
+{
+    return is_depthwise(c)  ? GEMM_CL_DIRECT_1
+           : c->size > 3    ? GEMM_CL_DIRECT_4
+           : asked->half    ? GEMM_CL_DIRECT_HALF
+           : asked->texture ? GEMM_CL_DIRECT_IMAGE : GEMM_CL_DIRECT_8;
+}
+
 /* A device that shares its memory would write an image of size^2 times the input for cl_image. One
    with memory of its own has cl_tile, and a CPU has kernels with vectors. Of few filters most rows
-   of a tile would be idle.
+   of a tile would be idle, except in a depthwise layer.
+
+   Weights of 16 bits are for 3x3 layers. A 1x1 layer has 32 bits under cl_image too. No kernel for
+   5x5 layers takes an image, because it would spill registers, and none for depthwise layers does,
+   because they have few weights.
 
    A launch costs an Adreno 19 us and more, in which an item computes some hundred steps of K. So
    only a long K is cut. */
-const gemm_cl_row *gemm_cl_choose_direct(const gemm_cl_traits *d, const conv_call *c, bool asked,
-                                         int *parts)
+const gemm_cl_row *gemm_cl_choose_direct(const gemm_cl_traits *d, const conv_call *c,
+                                         const gemm_cl_row *asked, int *parts)
 {
     enum { LEAST_FILTERS = 8, SHORTEST = 1024 };
     const gemm_call g = {.M = c->n / c->groups, .N = gemm_conv_places(c), .K = gemm_conv_taps(c)};
-    const bool suits = d->unified && !d->cpu && g.M >= LEAST_FILTERS;
-    if (!gemm_cl_can_direct(c) || (!asked && !suits)) return NULL;
-    const gemm_cl_row *row =
-        &gemm_cl_direct_choices[c->size > 3 ? GEMM_CL_DIRECT_4 : GEMM_CL_DIRECT_8];
+    const bool depthwise = is_depthwise(c);
+    const bool suits = d->unified && !d->cpu && (depthwise || g.M >= LEAST_FILTERS);
+    if (!gemm_cl_can_direct(c) || (!asked->direct && !suits)) return NULL;
+    if (asked->half && (depthwise || c->size != 3)) return NULL;
+    const gemm_cl_row *row = &gemm_cl_direct_choices[direct_choice(asked, c)];
     const double items = (double)gemm_cl_direct_blocks(c) * ceil_div(g.M, row->rows);
     *parts = parts_of_items(items * c->batch * c->groups, 2 * d->units, &g, SHORTEST);
     return row;

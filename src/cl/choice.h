@@ -44,10 +44,11 @@ int gemm_cl_direct_blocks(const conv_call *);
    Only a 1x1 is not pooled. */
 bool gemm_cl_can_direct(const conv_call *);
 
-/* The row of cl_direct for a convolution, and the parts of K, or NULL. `asked`: wherever it can
-   run, and not only where its device and shape are those that it is for. */
-const gemm_cl_row *gemm_cl_choose_direct(const gemm_cl_traits *, const conv_call *, bool asked,
-                                         int *parts);
+/* The row of cl_direct for a convolution, and the parts of K, or NULL. `asked`: the row of the
+   call, which has the form of the weights. One with `direct` takes cl_direct wherever it can run,
+   and not only where its device and shape are those that it is for. */
+const gemm_cl_row *gemm_cl_choose_direct(const gemm_cl_traits *, const conv_call *,
+                                         const gemm_cl_row *asked, int *parts);
 
 /* The row of Winograd's algorithm for a convolution, or NULL where another one is faster or the
    only one. */

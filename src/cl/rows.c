@@ -44,7 +44,7 @@
  * roundings. A product and a sum below 2^-14 may become 0. Source: Higham, Accuracy and Stability
  * of Numerical Algorithms, chapter 3.
  */
-const gemm_rounding gemm_cl_half_rounding = {.product = 0x1p-11, .b = 0x1p-14};
+const gemm_rounding gemm_cl_half_rounding = {.product = 0x1p-11, .a = 0x1p-14, .b = 0x1p-14};
 const gemm_rounding gemm_cl_half_fast_rounding = {
     .product = 36 * 0x1p-11, .a = 0x1p-14, .b = 0x1p-14, .sum = 3 * 0x1p-14};
 
@@ -62,6 +62,8 @@ const gemm_cl_row gemm_cl_half_fast = HALF("-DHALF_SUMS", GEMM_CL_HALF_SUMS);
 const gemm_cl_row gemm_cl_best = {.defines = "", .way = GEMM_CL_CHOOSE, .splits = true};
 const gemm_cl_row gemm_cl_direct = {
     .defines = "", .way = GEMM_CL_CHOOSE, .splits = true, .direct = true};
+const gemm_cl_row gemm_cl_direct_image = {
+    .defines = "", .way = GEMM_CL_CHOOSE, .splits = true, .direct = true, .texture = true};
 const gemm_cl_row gemm_cl_clblast = {.defines = "", .way = GEMM_CL_CLBLAST};
 
 #define CHOICE(name) &gemm_cl_choices[GEMM_CL_##name]
@@ -141,14 +143,19 @@ const gemm_cl_row gemm_cl_gemv_choices[GEMM_CL_GEMV_COUNT] = {
 };
 
 /* 2x2 places and 8 filters are 32 sums, which every Adreno keeps in registers. */
-#define DIRECT(rows_) \
-    {.kernel = "cl_direct", .defines = "", .conv = GEMM_CL_CONV, .rows = rows_, .cols = 4, \
+#define DIRECT_FORM(rows_, defines_, texture_, half_) \
+    {.kernel = "cl_direct", .defines = defines_, .conv = GEMM_CL_CONV, .rows = rows_, .cols = 4, \
      .wx = 64, .wy = 1, .any_group = true, .splits = true, .by_channel = true, .pools = true, \
-     .direct = true}
+     .direct = true, .texture = texture_, .half = half_}
+#define DIRECT(rows_) DIRECT_FORM(rows_, "", false, GEMM_CL_SINGLE)
+#define DIRECT_IMAGE(rows_, half_) DIRECT_FORM(rows_, "-DTEXTURE", true, half_)
 
 const gemm_cl_row gemm_cl_direct_choices[GEMM_CL_DIRECT_COUNT] = {
     [GEMM_CL_DIRECT_8] = DIRECT(8),
     [GEMM_CL_DIRECT_4] = DIRECT(4),
+    [GEMM_CL_DIRECT_1] = DIRECT(1),
+    [GEMM_CL_DIRECT_IMAGE] = DIRECT_IMAGE(8, GEMM_CL_SINGLE),
+    [GEMM_CL_DIRECT_HALF] = DIRECT_IMAGE(8, GEMM_CL_HALF_B),
 };
 
 #define WINOGRAD(vector, rows_, cols_, m) \

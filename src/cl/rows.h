@@ -30,7 +30,7 @@ typedef enum gemm_cl_conv_use {
 
 typedef enum gemm_cl_half_use {
     GEMM_CL_SINGLE,
-    GEMM_CL_HALF_B,             /* B's image has 16 bits an element */
+    GEMM_CL_HALF_B,             /* B's image has 16 bits an element; of cl_direct A's image */
     GEMM_CL_HALF_SUMS           /* A too, and -DHALF_SUMS adds short runs in 16 bits */
 } gemm_cl_half_use;
 
@@ -61,6 +61,7 @@ typedef struct gemm_cl_row {
     bool pools;                 /* with -DPOOL a convolution stores the maxima of 2x2 blocks */
     bool direct;                /* the kernel reads the input itself and takes packed weights
                                    (cl/op/direct.h); of GEMM_CL_CHOOSE: wherever it can */
+    bool texture;               /* of `direct`: the packed weights are an image: -DTEXTURE */
     int winograd;               /* m of Winograd's algorithm (cl/op/winograd.h); 0: another one */
     const struct gemm_cl_row *instead;  /* the next choice of `cl` where a program of this one is
                                    left out or spills registers; NULL: there is none */
@@ -97,7 +98,7 @@ GEMM_CL_SEARCH(GEMM_CL_DECLARE_LOCAL)
 GEMM_CL_BLOCKS(GEMM_CL_DECLARE_BLOCK)
 
 extern const gemm_cl_row gemm_cl_naive, gemm_cl_block, gemm_cl_local, gemm_cl_image, gemm_cl_best,
-    gemm_cl_direct, gemm_cl_clblast, gemm_cl_half, gemm_cl_half_fast;
+    gemm_cl_direct, gemm_cl_direct_image, gemm_cl_clblast, gemm_cl_half, gemm_cl_half_fast;
 
 /* How the last two of them round. */
 extern const gemm_rounding gemm_cl_half_rounding, gemm_cl_half_fast_rounding;
@@ -135,8 +136,12 @@ enum { GEMM_CL_GEMV, GEMM_CL_GEMV_HALF, GEMM_CL_GEMV_CPU, GEMM_CL_GEMV_COUNT };
 extern const gemm_cl_row gemm_cl_gemv_choices[GEMM_CL_GEMV_COUNT];
 
 /* For convolutions whose kernel reads the input itself: 8 filters an item, or 4 where the window of
-   8 would spill registers. */
-enum { GEMM_CL_DIRECT_8, GEMM_CL_DIRECT_4, GEMM_CL_DIRECT_COUNT };
+   8 would spill registers, or 1 of a depthwise layer. Weights as an image, in 32 or in 16 bits, are
+   a form of the first. */
+enum {
+    GEMM_CL_DIRECT_8, GEMM_CL_DIRECT_4, GEMM_CL_DIRECT_1, GEMM_CL_DIRECT_IMAGE, GEMM_CL_DIRECT_HALF,
+    GEMM_CL_DIRECT_COUNT
+};
 extern const gemm_cl_row gemm_cl_direct_choices[GEMM_CL_DIRECT_COUNT];
 
 /* Winograd's algorithm on CPUs: for each of these vectors m = 2, then m = 4. */

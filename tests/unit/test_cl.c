@@ -765,32 +765,45 @@ static void test_direct_choice(void)
     const conv_call narrow = LAYER(1024, 64, 3, 1, 13), half = LAYER(64, 128, 3, 2, 52);
     const conv_call five = LAYER(96, 256, 5, 1, 27), five_half = LAYER(96, 256, 5, 2, 27);
     conv_call wide = layer, pooled = point;
+    conv_call depthwise = layer;
+    const gemm_cl_row *const best = &gemm_cl_best, *const direct = &gemm_cl_direct;
+    const gemm_cl_row *const image = &gemm_cl_direct_image, *const half_b = &gemm_cl_half;
     wide.pad = 2;
     pooled.pool = true;
+    depthwise.groups = depthwise.n = depthwise.c;
     const struct {
         const char *name;
         const gemm_cl_traits *device;
         const conv_call *call;
-        bool asked;
+        const gemm_cl_row *asked;
         int choice, parts;      /* choice -1: another kernel */
     } cases[] = {
-        {"3x3", &shared, &layer, false, GEMM_CL_DIRECT_8, 1},
-        {"without-images", &none, &layer, false, GEMM_CL_DIRECT_8, 1},
-        {"gpu-on-a-bus", &own, &layer, false, -1, 1},
-        {"cpu", &cpu, &layer, false, -1, 1},
-        {"asked", &cpu, &layer, true, GEMM_CL_DIRECT_8, 1},
-        {"stride-2", &shared, &half, false, GEMM_CL_DIRECT_8, 1},
-        {"1x1", &shared, &point, false, GEMM_CL_DIRECT_8, 1},
-        {"1x1-pooled", &shared, &pooled, true, -1, 1},
-        {"5x5", &shared, &five, false, GEMM_CL_DIRECT_4, 1},
-        {"5x5-stride-2", &shared, &five_half, true, -1, 1},
-        {"7x7", &shared, &large, true, -1, 1},
-        {"wide-pad", &shared, &wide, true, -1, 1},
-        {"small-map", &shared, &small, true, -1, 1},
-        {"few-filters", &shared, &few, false, -1, 1},
-        {"few-filters-asked", &shared, &few, true, GEMM_CL_DIRECT_8, 1},
-        {"deep", &shared, &deep, false, GEMM_CL_DIRECT_8, 1},
-        {"few-items", &shared, &narrow, false, GEMM_CL_DIRECT_8, 6}};
+        {"3x3", &shared, &layer, best, GEMM_CL_DIRECT_8, 1},
+        {"without-images", &none, &layer, best, GEMM_CL_DIRECT_8, 1},
+        {"gpu-on-a-bus", &own, &layer, best, -1, 1},
+        {"cpu", &cpu, &layer, best, -1, 1},
+        {"asked", &cpu, &layer, direct, GEMM_CL_DIRECT_8, 1},
+        {"stride-2", &shared, &half, best, GEMM_CL_DIRECT_8, 1},
+        {"1x1", &shared, &point, best, GEMM_CL_DIRECT_8, 1},
+        {"1x1-pooled", &shared, &pooled, direct, -1, 1},
+        {"5x5", &shared, &five, best, GEMM_CL_DIRECT_4, 1},
+        {"5x5-stride-2", &shared, &five_half, direct, -1, 1},
+        {"7x7", &shared, &large, direct, -1, 1},
+        {"wide-pad", &shared, &wide, direct, -1, 1},
+        {"small-map", &shared, &small, direct, -1, 1},
+        {"few-filters", &shared, &few, best, -1, 1},
+        {"few-filters-asked", &shared, &few, direct, GEMM_CL_DIRECT_8, 1},
+        {"deep", &shared, &deep, best, GEMM_CL_DIRECT_8, 1},
+        {"few-items", &shared, &narrow, best, GEMM_CL_DIRECT_8, 6},
+        {"depthwise", &shared, &depthwise, best, GEMM_CL_DIRECT_1, 1},
+        {"depthwise-cpu", &cpu, &depthwise, best, -1, 1},
+        {"depthwise-16-bits", &shared, &depthwise, half_b, -1, 1},
+        {"image", &shared, &layer, image, GEMM_CL_DIRECT_IMAGE, 1},
+        {"image-5x5", &cpu, &five, image, GEMM_CL_DIRECT_4, 1},
+        {"16-bits", &shared, &half, half_b, GEMM_CL_DIRECT_HALF, 1},
+        {"16-bits-5x5", &shared, &five, half_b, -1, 1},
+        {"16-bits-1x1", &shared, &point, half_b, -1, 1},
+        {"16-bits-cpu", &cpu, &layer, half_b, -1, 1}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i) {
         char name[64];
         int parts = 1;

@@ -281,23 +281,35 @@ static cl_mem make_image(gemm_cl_kit *k, const problem *q)
     return gemm_cl_kit_image(k, image, q->width, rows, gemm_cl_kit_has(k, "-DHALF_SUMS"));
 }
 
-/* A as cl_direct has it: [group][tile][k][rows]. */
+/* The tiles in a column of the image of cl_direct; the last column has fewer. */
+enum { TILES_DOWN = 3 };
+
+/* A as cl_direct has it: [group][tile][k][rows], or columns of these in an image. */
 static cl_mem make_packed(gemm_cl_kit *k, const problem *q)
 {
     const int tiles = ceil_div(q->M, q->rows), size = q->groups * tiles * q->rows * q->K;
+    const int line = q->size * q->size * q->rows, columns = ceil_div(q->groups * tiles, TILES_DOWN);
+    const int high = TILES_DOWN * q->K / (q->size * q->size);
     float *packed = gemm_cl_kit_room(k, (size_t)size);
+    float *image = gemm_cl_kit_room(k, (size_t)(columns * line * high));
     for (int filter = 0; filter < q->groups * q->M; ++filter) {
         const int group = filter / q->M, i = filter % q->M;
         float *tile = packed + (group * tiles + i / q->rows) * q->K * q->rows;
         for (int p = 0; p < q->K; ++p) tile[p * q->rows + i % q->rows] = a_at(k, q, filter, p);
     }
-    return gemm_cl_kit_buffer(k, SLOT_TRIAL_A, packed, (size_t)size, false);
+    if (!gemm_cl_kit_has(k, "-DTEXTURE"))
+        return gemm_cl_kit_buffer(k, SLOT_TRIAL_A, packed, (size_t)size, false);
+    for (int y = 0; y < size / line; ++y)
+        memcpy(image + (y % high * columns + y / high) * line, packed + y * line,
+               (size_t)line * sizeof *image);
+    return gemm_cl_kit_image(k, image, columns * line / 4, high, false);
 }
 
 static void set_a(gemm_cl_kit *k, const problem *q, gemm_cl_multiply_args *to)
 {
     if (q->direct) {
         to->A = make_packed(k, q);
+        to->ars = TILES_DOWN;
         return;
     }
     const bool transposed = gemm_cl_kit_has(k, "-DA_TRANSPOSED");

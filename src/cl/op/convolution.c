@@ -267,7 +267,7 @@ static void set_matrices(const conv_job *j, gemm_cl_multiply_args *to)
     const conv_call *in = j->in;
     to->A = j->a.mem;
     to->a0 = j->a.first;
-    to->ars = j->g.K;
+    to->ars = w->row->direct ? j->packed.down : j->g.K;
     to->acs = 1;
     if (is_by_image(j)) {
         to->B = j->image;
@@ -462,23 +462,25 @@ static bool choose_winograd(conv_job *j, const gemm_context *context)
     return false;
 }
 
-/* Whether the plan can keep what the row needs. */
-static bool can_keep(const conv_job *j, const gemm_cl_row *row, const gemm_context *context)
+/* Whether the plan can keep the weights as this row of cl_direct takes them. */
+static bool can_pack(conv_job *j, const gemm_cl_row *row, const gemm_context *context)
 {
-    return context->kept &&
-           gemm_cl_kept_bytes(row, j->c, &j->winograd) <= context->kept->room;
+    const gemm_cl_device *d = j->w.device;
+    j->packed = gemm_cl_pack_layout(row, j->c, d->image_height);
+    return j->packed.down && (!row->texture || j->packed.width / 4 <= d->image_width) &&
+           context->kept && gemm_cl_kept_bytes(row, j->c, NULL) <= context->kept->room;
 }
 
-/* A kernel that reads the input itself, where it is for the device or `asked`, and only where the
-   plan can keep the packed weights. False: another one. */
-static bool choose_direct(conv_job *j, bool asked, const gemm_context *context)
+/* A kernel that reads the input itself, where it is for the device or the row of the call wants it,
+   and only where the plan can keep the packed weights. False: another one. */
+static bool choose_direct(conv_job *j, const gemm_context *context)
 {
     gemm_cl_work *w = &j->w;
     const gemm_cl_row *other = w->row;
     const int parts = w->parts;
-    const gemm_cl_row *row = gemm_cl_choose_direct(&j->traits, j->c, asked, &w->parts);
+    const gemm_cl_row *row = gemm_cl_choose_direct(&j->traits, j->c, other, &w->parts);
     const gemm_cl_kept *k = context->kept ? context->kept->data : NULL;
-    if (row && can_keep(j, row, context)) {
+    if (row && can_pack(j, row, context)) {
         w->row = row;
         const bool built = k && k->program && k->row == row && k->key.pools == j->c->pool;
         const char *why = built ? NULL : build_anew(j);
@@ -494,9 +496,15 @@ static bool choose_direct(conv_job *j, bool asked, const gemm_context *context)
 static bool can_run_asked(conv_job *j, const gemm_context *context)
 {
     const gemm_cl_row *row = j->w.row;
-    if (row->direct) return gemm_cl_can_direct(j->c) && can_keep(j, row, context);
+    if (row->direct) return gemm_cl_can_direct(j->c) && can_pack(j, row, context);
     return row->conv && (!is_by_image(j) || lay_out_image(j)) &&
            (!row->winograd || gemm_cl_winograd_fits(&j->winograd, &j->w, j->c));
+}
+
+/* Whether the row is cl_half, whose layers may go to cl_direct with weights of 16 bits. */
+static bool is_half_b(const gemm_cl_row *row)
+{
+    return row->half == GEMM_CL_HALF_B && !row->direct;
 }
 
 /* Sets the row that runs. False: none can. */
@@ -506,11 +514,12 @@ static bool choose_row(conv_job *j, gemm_cl_mode mode, const gemm_context *conte
     const gemm_cl_row *asked = w->row;
     const gemm_cl_row *gemv = gemm_cl_choose_gemv(&j->traits, j->c, asked->half);
     const bool chooses = asked->way == GEMM_CL_CHOOSE;
+    const bool may_direct = chooses || is_half_b(asked);
     if (asked->one_column) return gemv;
-    if (gemv && (chooses || asked->half)) w->row = gemv;
+    if (gemv && (chooses || (asked->half && !asked->direct))) w->row = gemv;
+    else if (may_direct && choose_direct(j, context)) {}
     else if (!chooses && !can_run_asked(j, context)) return false;
-    else if (chooses && !choose_direct(j, asked->direct, context) &&
-             (mode == GEMM_CL_BESIDE || !choose_winograd(j, context)))
+    else if (chooses && (mode == GEMM_CL_BESIDE || !choose_winograd(j, context)))
         choose_freely(j);
     if (asked->parts && w->row->splits) w->parts = asked->parts;
     return !j->c->pool || can_pool(j);
@@ -555,8 +564,9 @@ gemm_status gemm_cl_convolve_start(conv_job *j, const conv_call *c, const gemm_c
     if (!choose_row(j, mode, context)) return GEMM_DECLINED;
     j->kept = gemm_cl_keep(&j->w, c, &j->winograd, context->kept);
     if (j->w.row->direct && !j->kept) {
-        if (!j->chosen) return GEMM_DECLINED;
-        choose_freely(j);
+        j->w.row = row;
+        if (j->chosen) choose_freely(j);
+        else if (!is_half_b(row) || !can_run_asked(j, context)) return GEMM_DECLINED;
     }
     return start(j, build_choice(j, row, mode, context), mode, context);
 }

@@ -6,6 +6,7 @@
 #ifndef GEMM_CL_CONVOLUTION_H
 #define GEMM_CL_CONVOLUTION_H
 
+#include "cl/op/direct.h"
 #include "cl/op/kept.h"
 
 /* One call, from its start to its finish. */
@@ -23,6 +24,7 @@ typedef struct gemm_cl_conv_job {
     gemm_cl_traits traits;      /* of the device. Groups are as small as those of a kernel that was
                                    built and not taken */
     gemm_cl_matrix a;           /* the weights */
+    gemm_cl_packed packed;      /* of a row with `direct` */
     cl_mem norm, image;         /* n scales and n shifts; B of cl_image, where it is an image */
     int width, strips;          /* of the image: pixels a row, rows for a row of B */
     float *scale_shift;         /* norm, until it is uploaded */

@@ -94,13 +94,42 @@ fail:
     return U;
 }
 
-/* The weights in tiles, in a buffer of their own. NULL: refused. */
-static cl_mem upload_packed(const gemm_cl_work *w, const conv_call *c)
+static gemm_cl_packed layout_of(const gemm_cl_row *row, const conv_call *c)
 {
-    float *packed = gemm_cl_pack_weights(w->row, c);
-    const size_t bytes = gemm_cl_packed_count(w->row, c) * sizeof *packed;
-    cl_mem mem = packed ? upload_new(packed, bytes) : NULL;
+    return gemm_cl_pack_layout(row, c, gemm_cl_opened()->image_height);
+}
+
+/* A new image with these rows, which the device narrows to 16 bits where the row has them. NULL:
+   refused. */
+static cl_mem upload_image(gemm_cl_work *w, const float *packed, const gemm_cl_packed *l)
+{
+    const bool half = w->row->half;
+    const size_t pixels = l->width / 4, bytes = l->width * l->height * sizeof *packed;
+    const gemm_cl_program *fill = gemm_cl_need("cl_fill", half ? "-DHALF" : "");
+    const cl_image_format format = {CL_RGBA, half ? CL_HALF_FLOAT : CL_FLOAT};
+    const cl_image_desc desc = {
+        .image_type = CL_MEM_OBJECT_IMAGE2D, .image_width = pixels, .image_height = l->height};
+    cl_mem image = NULL, from = fill ? gemm_cl_scratch(SLOT_PACKED_B, bytes) : NULL;
+    if (!from || upload(from, packed, bytes)) return NULL;
+    CL_MAKE(image, clCreateImage(w->device->context, CL_MEM_READ_WRITE, &format, &desc, NULL,
+                                 &error));
+    const gemm_cl_arguments args = GEMM_CL_ARGS(fill, .N = (int)l->width, .B = from,
+                                                .brs = (int)l->width, .bcs = 1, .image = image);
+    if (gemm_cl_launch_lines(w, fill, STAGE_PREPARE, &args, pixels, l->height, 1))
+        CL_RELEASE(clReleaseMemObject, image);
+fail:
+    return image;
+}
+
+/* The weights in tiles, in a buffer or an image of their own. NULL: refused. */
+static cl_mem upload_packed(gemm_cl_work *w, const conv_call *c)
+{
+    const gemm_cl_packed l = layout_of(w->row, c);
+    float *packed = gemm_cl_pack_weights(w->row, c, &l);
+    cl_mem mem = NULL;
     if (!packed) gemm_cl_say("out of memory");
+    else if (w->row->texture) mem = upload_image(w, packed, &l);
+    else mem = upload_new(packed, l.width * l.height * sizeof *packed);
     free(packed);
     return mem;
 }
@@ -139,10 +168,10 @@ static void free_kept(void *data)
     gemm_cl_unlock();
 }
 
-/* The filters of a tile that the row's weights are packed by; 0: they are not. */
-static int packed_of(const gemm_cl_row *row)
+/* The row that the weights are packed for. NULL: they are not. */
+static const gemm_cl_row *packed_of(const gemm_cl_row *row)
 {
-    return row->direct ? row->rows : 0;
+    return row->direct ? row : NULL;
 }
 
 static gemm_cl_kept *make(gemm_cl_work *w, const conv_call *c, const gemm_cl_winograd *l)
@@ -163,11 +192,11 @@ static gemm_cl_kept *make(gemm_cl_work *w, const conv_call *c, const gemm_cl_win
 
 size_t gemm_cl_kept_bytes(const gemm_cl_row *row, const conv_call *c, const gemm_cl_winograd *l)
 {
-    const size_t element = row->half == GEMM_CL_HALF_SUMS ? 2 : sizeof(float);
-    const size_t weights = row->winograd ? gemm_cl_winograd_bytes(l, row)
-                           : row->direct ? gemm_cl_packed_count(row, c) * element
-                                         : weight_count(c) * element;
-    return weights + norm_bytes(c);
+    const bool half = row->half == GEMM_CL_HALF_SUMS || (row->texture && row->half);
+    const gemm_cl_packed packed = row->direct ? layout_of(row, c) : (gemm_cl_packed){0};
+    const size_t weights = row->direct ? packed.width * packed.height : weight_count(c);
+    if (row->winograd) return gemm_cl_winograd_bytes(l, row) + norm_bytes(c);
+    return weights * (half ? 2 : sizeof(float)) + norm_bytes(c);
 }
 
 /* GEMM_CONV may have changed since the plan was made, or a program was left out: drops what another

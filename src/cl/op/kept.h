@@ -19,7 +19,7 @@ typedef struct gemm_cl_build_key {
 typedef struct gemm_cl_kept {
     cl_mem weights, norm;           /* weights as the row takes them; norm: see gemm_cl_make_norm */
     int winograd;                   /* weights are U for this m; 0: they are the layer's */
-    int packed;                     /* in tiles of so many filters (cl/op/direct.h); 0: not */
+    const gemm_cl_row *packed;      /* for this row (cl/op/direct.h); NULL: not */
     gemm_cl_kernel *kernels[STAGES];
     gemm_cl_build_key key;          /* of the program, which may be of a smaller tile */
     const gemm_cl_row *row;         /* that the program is of */

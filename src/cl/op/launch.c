@@ -42,7 +42,8 @@ const char *gemm_cl_why_refused(const gemm_cl_work *w)
     const gemm_cl_row *row = w->row;
     const gemm_cl_traits *t = &w->device->traits;
     const int items = least_group(row);
-    if (row->way == GEMM_CL_IMAGE && (!t->images || w->device->image_height < 4))
+    if ((row->way == GEMM_CL_IMAGE || row->texture) &&
+        (!t->images || w->device->image_height < 4))
         return "the OpenCL device has no images";
     if (row->half && !t->half_images) return "the OpenCL device has no images of half-floats";
     if (row->half == GEMM_CL_HALF_SUMS && !t->fp16)
