@@ -144,6 +144,7 @@ gemm_settings gemm_read_settings(void)
         .bind = read_switch("GEMM_BIND", true),
         .conv = read_conv(),
         .prepare_first = read_prepare(),
+        .reproducible = read_switch("GEMM_REPRODUCIBLE", false),
         .way = getenv("GEMM_WAY"),
         .int8 = read_name("GEMM_INT8"),
         .keep = read_keep(),

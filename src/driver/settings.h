@@ -27,6 +27,7 @@ typedef struct gemm_settings {
     bool bind;                  /* GEMM_BIND: workers are bound to cores */
     gemm_conv_mode conv;        /* GEMM_CONV */
     bool prepare_first;         /* GEMM_PREPARE=first */
+    bool reproducible;          /* GEMM_REPRODUCIBLE */
     const char *way;            /* GEMM_WAY, or NULL */
     const char *int8;           /* GEMM_INT8: the file of scales */
     size_t keep;                /* GEMM_KEEP, in bytes; SIZE_MAX: the variable is not set */

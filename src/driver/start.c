@@ -44,9 +44,15 @@ static const gemm_variant *find_impl(const char *name)
     return gemm_stock_row();
 }
 
-static const gemm_ukernel *find_isa(const char *name)
+static const gemm_ukernel *find_isa(const char *name, bool reproducible)
 {
     const gemm_ukernel *isa = gemm_ukernel_find(name);
+    if (isa && reproducible) {
+        isa = gemm_ukernel_reproducible(isa);
+        if (name && strcmp(name, isa->name))
+            gemm_refuse("GEMM_REPRODUCIBLE=1 needs a multiply-add that rounds once, and GEMM_ISA=%s "
+                        "has none (%s has)", name, isa->name);
+    }
     if (isa) return isa;
     gemm_text names = {0};
     for (const gemm_ukernel *const *u = gemm_ukernels; *u; ++u)
@@ -56,6 +62,19 @@ static const gemm_ukernel *find_isa(const char *name)
         name, gemm_text_part(&names));
     gemm_text_free(&names);
     return gemm_ukernel_find(NULL);
+}
+
+/* The row that GEMM_REPRODUCIBLE=1 is about. `auto` takes no other then. */
+static bool is_reproducible(const gemm_variant *v)
+{
+    return v->in_auto == GEMM_IN_AUTO_FIRST;
+}
+
+static const gemm_variant *take_reproducible(const gemm_variant *v)
+{
+    for (size_t i = 0; !strcmp(v->name, "auto") && i < gemm_variant_count; ++i)
+        if (is_reproducible(&gemm_variants[i])) return &gemm_variants[i];
+    return v;
 }
 
 static const char *find_way(const char *name)
@@ -160,8 +179,9 @@ static void start(void)
     state = (gemm_state){
         .impl = find_impl(s.impl),
         .threads = threads, .threads_by = by,
-        .isa = find_isa(s.isa),
-        .conv = s.conv, .prepare_first = s.prepare_first, .way = find_way(s.way),
+        .isa = find_isa(s.isa, s.reproducible),
+        .conv = s.conv, .prepare_first = s.prepare_first || s.reproducible,
+        .reproducible = s.reproducible, .way = find_way(s.way),
         .scales = read_scales(s.int8), .scales_path = s.int8,
         .auto_scales = give_scales(&s),
         .keep = s.keep, .passes = true, .check = s.check, .trace = s.trace,
@@ -170,6 +190,7 @@ static void start(void)
     last = (gemm_state){
         .impl = gemm_stock_row(), .threads = 1, .isa = state.isa, .conv = GEMM_IM2COL,
     };
+    if (s.reproducible) state.impl = take_reproducible(state.impl);
     gemm_threads_bind(s.bind);
     gemm_ref_set_path(&gemm_ref_openblas, s.ref_openblas);
     gemm_ref_set_path(&gemm_ref_blis, s.ref_blis);
@@ -185,7 +206,8 @@ static void start(void)
                                             .row_count = gemm_variant_count,
                                             .bits = s.auto_bits},
                         s.tune ? GEMM_AUTO_TUNE : GEMM_AUTO_READ);
-    const int error = s.trace && !gemm_refused() ? gemm_trace_open(s.trace) : 0;
+    const int error = s.trace && !gemm_refused() ? gemm_trace_open(s.trace, s.reproducible)
+                                                      : 0;
     if (error) gemm_refuse("GEMM_TRACE='%s' cannot be written: %s", s.trace, strerror(error));
     if (s.calibrate && !gemm_refused()) start_calibration(s.calibrate, s.auto_bits);
 }
@@ -206,6 +228,8 @@ gemm_context gemm_make_context(gemm_note *note)
 const char *gemm_unusable(const gemm_variant *v)
 {
     gemm_get_state();
+    if (state.reproducible && !is_reproducible(v))
+        return "GEMM_REPRODUCIBLE=1 is for packed alone";
     if (v->calibrated && !state.scales)
         return "GEMM_INT8 names no file of scales; make calibrate makes one from your pictures";
     return v->unusable ? v->unusable(v->params) : NULL;

@@ -21,6 +21,7 @@
 
 static int trace = -1;
 static const char *trace_path;
+static const char *mode = "";   /* what `why` begins with */
 
 static void die_of_write(void)
 {
@@ -49,10 +50,11 @@ static bool write_text(const char *text)
 }
 
 /* O_APPEND keeps rows of a child and of its parent whole. */
-int gemm_trace_open(const char *path)
+int gemm_trace_open(const char *path, bool reproducible)
 {
     const bool file = strcmp(path, "-");
     trace_path = path;
+    mode = reproducible ? "reproducible" : "";
     trace = file ? open(path, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0666)
                  : STDERR_FILENO;
     if (trace < 0) return errno;
@@ -74,10 +76,10 @@ void gemm_trace_op(const gemm_variant *ran, const gemm_op *op, double ms, const 
     if (note->chosen) snprintf(chosen, sizeof chosen, "%s (%s)", note->chosen, note->why);
     gemm_op_name_layer(op, layer);
     const double gflops = ms > 0 ? gemm_op_flop(op) / ms * 1e-6 : 0;    /* not 0 / 0 */
-    gemm_append(row, sizeof row, "%s,%d,%d,%d,%d,%d,%.4f,%.3f,%s,%zu,%zu,%zu,%s,%s,%s,%s,%zu\n",
+    gemm_append(row, sizeof row, "%s,%d,%d,%d,%d,%d,%.4f,%.3f,%s,%zu,%zu,%zu,%s,%s,%s,%s%s%s,%zu\n",
                 *note->ran ? note->ran : ran->name, multiply && op->multiply->TA,
                 multiply && op->multiply->TB, p.M, p.N, p.K, ms, gflops, kernel_ms,
                 note->copied_a, note->copied_b, note->copied_c, layer, note->algorithm, chosen,
-                note->weighed, kept);
+                mode, *mode && *note->weighed ? "; " : "", note->weighed, kept);
     if (!write_text(row)) die_of_write();
 }

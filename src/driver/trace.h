@@ -7,8 +7,9 @@
 
 #include "op/op.h"
 
-/* Opens the trace ("-": stderr) and writes its header. Returns 0, or the errno. */
-int gemm_trace_open(const char *path);
+/* Opens the trace ("-": stderr) and writes its header. Returns 0, or the errno. With `reproducible`
+   each row says so in `why`. */
+int gemm_trace_open(const char *path, bool reproducible);
 
 /* Writes one CSV row. `ran` is the variant that really ran, and `ms` is its wall time. M, N and K
    are those of gemm_op_product. `kept` is what all plans keep now, in bytes. */

@@ -4,7 +4,7 @@
  * 13 multiplies of yolov3-tiny. A change that shall not change results leaves the file of hashes as
  * it is.
  *
- *   test_bits [--update] FILE CFG...
+ *   test_bits [--reproducible] [--update] FILE CFG... [--vectors CFG...]
  *
  * FILE begins with a line about the machine. The bits depend on the compiler and its flags, because
  * Darknet's own code is compiled with -Ofast. They depend on the C library, because Darknet calls
@@ -12,7 +12,11 @@
  * hashes are not compared.
  *
  * The hash of a line is that of 1 thread. 2 and 3 threads must give the same, on every machine.
- * --update writes FILE.
+ * --update writes FILE. The CFGs behind --vectors are left out for `generic`, which is slow.
+ *
+ * --reproducible: under GEMM_REPRODUCIBLE=1. Then a line of FILE is for all processors, compilers
+ * and instruction sets. Layers of Darknet's own code are not hashed. Two images are two passes with
+ * 2 threads, and one pass with 1 and 3, where the CFG has room for that.
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -30,7 +34,8 @@
 
 enum { SEED = 5, MOST_THREADS = 3, MOST_BATCH = 8, PASSES = 2, MOST_LINES = 1000 };
 
-static const char MULTIPLIES[] = "yolov3-tiny-multiplies";
+static const char MULTIPLIES[] = "yolov3-tiny-multiplies", ALL[] = "all";
+static bool reproducible;       /* --reproducible */
 
 /* ---- hashes ---- */
 
@@ -78,6 +83,44 @@ static hash network_hash(const char *cfg)
     return h;
 }
 
+/* What GEMM_REPRODUCIBLE=1 promises. What a fusion may leave unwritten is left out here too. */
+static bool is_promised(const network *net, int i)
+{
+    const layer *l = &net->layers[i];
+    switch (l->type) {
+    case CONVOLUTIONAL: return i == net->n - 1;
+    case CONNECTED: return net->batch == 1;     /* else it is Darknet's layer, with a multiply */
+    case MAXPOOL: case AVGPOOL: case UPSAMPLE: case ROUTE: case SHORTCUT: case YOLO: return true;
+    default: return false;
+    }
+}
+
+/* Two images, `batch` of them in a pass. The hashes of an image are added to those before it. */
+static hash images_hash(const char *cfg, int batch)
+{
+    enum { IMAGES = 2 };
+    hash h[IMAGES] = {0xcbf29ce484222325, 0xcbf29ce484222325};
+    network *net = network_make(cfg, SEED);
+    rng r = rng_make(SEED, 2);
+    if (net->batch < batch) batch = 1;
+    set_batch_network(net, batch);
+    const size_t inputs = (size_t)net->inputs;
+    float *input = malloc(IMAGES * inputs * sizeof *input);
+    network_fill(input, IMAGES * inputs, &r);
+    for (int image = 0; image < IMAGES; image += batch) {
+        network_predict(net, input + (size_t)image * inputs);
+        for (int i = 0; i < net->n; ++i) {
+            const layer *l = &net->layers[i];
+            for (int b = 0; b < batch && is_promised(net, i); ++b)
+                h[image + b] = add_floats(h[image + b], l->output + (size_t)b * (size_t)l->outputs,
+                                          (size_t)l->outputs);
+        }
+    }
+    free(input);
+    free_network(net);
+    return h[0] + h[1];
+}
+
 static float *random_floats(size_t n, rng *r)
 {
     float *v = malloc(n * sizeof *v);
@@ -103,6 +146,32 @@ static hash multiplies_hash(void)
     return h;
 }
 
+/* All transposes of sizes that meet skinny and tiny ways, tails and blocks of K, for each ALPHA. */
+static hash transposes_hash(void)
+{
+    static const int sizes[][3] = {
+        {1, 1, 1}, {2, 2, 5}, {3, 5, 7}, {17, 33, 1}, {1, 100, 300}, {100, 1, 301}, {1, 77, 1000},
+        {40, 52, 385}, {100, 7, 384}, {9, 200, 770}, {70, 67, 513}, {200, 40, 50}, {64, 25, 1200}};
+    hash h = 0xcbf29ce484222325;
+    rng r = rng_make(SEED, 4);
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; ++i) {
+        const int M = sizes[i][0], N = sizes[i][1], K = sizes[i][2];
+        float *A = random_floats((size_t)M * (size_t)K, &r);
+        float *B = random_floats((size_t)K * (size_t)N, &r);
+        for (int form = 0; form < 8; ++form) {
+            const int TA = form & 1, TB = form >> 1 & 1;
+            float *C = random_floats((size_t)M * (size_t)N, &r);
+            gemm_dispatch(&(gemm_call){TA, TB, M, N, K, form & 4 ? .7f : 1, A, TA ? M : K, B,
+                                       TB ? K : N, C, N});
+            h = add_floats(h, C, (size_t)M * (size_t)N);
+            free(C);
+        }
+        free(A);
+        free(B);
+    }
+    return h;
+}
+
 /* ---- the file ---- */
 
 typedef struct line {
@@ -119,6 +188,10 @@ typedef struct line_list {
 static void describe_machine(char *text, size_t size)
 {
     machine m;
+    if (reproducible) {
+        snprintf(text, size, "GEMM_REPRODUCIBLE=1, on every machine: docs/reproducible.md");
+        return;
+    }
     machine_read(&m);
     snprintf(text, size, "%s %s, glibc %s, %s, %s", m.compiler, m.flags, m.libc, m.cpu, m.caches);
 }
@@ -167,11 +240,14 @@ static int run_job(void *data)
     const job *j = data;
     if (!freopen("/dev/null", "w", stderr)) return 1;   /* Darknet prints its networks there */
     setenv("GEMM_ISA", j->isa, 1);
+    setenv("GEMM_REPRODUCIBLE", reproducible ? "1" : "0", 1);
     gemm_set_variant(gemm_find("packed"));
-    gemm_set_prepare_first(true);
+    if (!reproducible) gemm_set_prepare_first(true);
     for (int threads = 1; threads <= MOST_THREADS; ++threads) {
         gemm_set_threads(threads);
-        const hash h = j->cfg ? network_hash(j->cfg) : multiplies_hash();
+        const hash h = !j->cfg ? reproducible ? transposes_hash() : multiplies_hash()
+                     : reproducible ? images_hash(j->cfg, threads == 2 ? 1 : 2)
+                                    : network_hash(j->cfg);
         printf("%016llx\n", (unsigned long long)h);
     }
     return 0;
@@ -211,13 +287,16 @@ static void test_line(books *b, const char *isa, const char *cfg)
 {
     const char *slash = cfg ? strrchr(cfg, '/') : NULL;
     line l = {{0}, {0}, 0};
-    snprintf(l.isa, sizeof l.isa, "%s", isa);
-    snprintf(l.name, sizeof l.name, "%s", cfg ? slash ? slash + 1 : cfg : MULTIPLIES);
+    snprintf(l.isa, sizeof l.isa, "%s", reproducible ? ALL : isa);
+    snprintf(l.name, sizeof l.name, "%s", cfg ? slash ? slash + 1 : cfg
+                                        : reproducible ? "multiplies" : MULTIPLIES);
     const line *old = b->compare ? find_line(&b->old, l.isa, l.name) : NULL;
+    const line *of_another = find_line(&b->new, l.isa, l.name);     /* instruction set */
+    if (!old) old = of_another;
     const bool known = test_job(&(job){isa, cfg}, l.name, old ? &old->hash : NULL, &l.hash);
     if (b->compare && !old)
         report_fail("bits-known", "%s %s has no hash: make test-bits UPDATE=1", l.name, isa);
-    if (known && b->new.count < MOST_LINES) b->new.lines[b->new.count++] = l;
+    if (known && !of_another && b->new.count < MOST_LINES) b->new.lines[b->new.count++] = l;
 }
 
 static void test_isa(books *b, const gemm_ukernel *u, char **cfgs, int count)
@@ -226,17 +305,31 @@ static void test_isa(books *b, const gemm_ukernel *u, char **cfgs, int count)
         report_skip_machine("bits-isa", "this processor has no %s", u->name);
         return;
     }
+    if (reproducible && strcmp(gemm_ukernel_reproducible(u)->name, u->name)) {
+        report_skip_machine("bits-isa", "%s has no multiply-add that rounds once", u->name);
+        return;
+    }
     test_line(b, u->name, NULL);
-    for (int i = 0; i < count; ++i) test_line(b, u->name, cfgs[i]);
+    for (int i = 0; i < count; ++i) {
+        const bool mark = !strcmp(cfgs[i], "--vectors");
+        if (mark && !strcmp(u->name, "generic")) break;
+        if (!mark) test_line(b, u->name, cfgs[i]);
+    }
 }
 
 int main(int argc, char **argv)
 {
     static books b;
-    const bool update = argc > 1 && !strcmp(argv[1], "--update");
-    char **rest = argv + 1 + update;
-    if (argc < 2 + update) return 2;
-    const char *path = rest[0];
+    bool update = false;
+    char **rest = argv + 1;
+    for (; *rest; ++rest) {
+        if (!strcmp(*rest, "--update")) update = true;
+        else if (!strcmp(*rest, "--reproducible")) reproducible = true;
+        else break;
+    }
+    if (!*rest) return 2;
+    const char *path = *rest;
+    const int count = argc - (int)(rest + 1 - argv);
     describe_machine(b.new.machine, sizeof b.new.machine);
     if (!update && !read_lines(path, &b.old))
         report_fail("bits-file", "%s cannot be read: make test-bits UPDATE=1", path);
@@ -245,7 +338,7 @@ int main(int argc, char **argv)
         report_skip_machine("bits-compared", "%s is of %s, and this is %s", path, b.old.machine,
                             b.new.machine);
     for (const gemm_ukernel *const *u = gemm_ukernels; *u; ++u)
-        test_isa(&b, *u, rest + 1, argc - 2 - update);
+        test_isa(&b, *u, rest + 1, count);
     if (update && !write_lines(path, &b.new))
         report_fail("bits-file", "%s cannot be written", path);
     return report_status();

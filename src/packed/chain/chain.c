@@ -524,6 +524,7 @@ static bool run_chain(chain *l, const conv_call *calls, int count, const gemm_co
 static bool plan_chain(chain *l, const packed_chain_cut *cut, int threads)
 {
     if (!can_run(l) || !adds_in_order(l->project, l->u)) return false;
+    if (!packed_adds_alike(gemm_conv_taps(l->depth), l->u)) return false;
     if (l->expand && !l->quads && !adds_in_order(l->expand, l->u)) return false;
     l->cut = cut ? *cut : packed_cut_chain(l->expand, l->depth, l->project, l->u, threads);
     return set_sizes(l);

@@ -4,6 +4,7 @@
  * docs/packed-ways.md says which layers each of them takes.
  */
 #include "packed/conv/way.h"
+#include "packed/gemm/plan.h"
 #include "packed/packed.h"
 
 #include <stdio.h>
@@ -39,7 +40,8 @@ static void weigh(const gemm_context *x, const packed_way *way, const char *text
 static bool takes(const packed_way *way, const conv_call *c, const gemm_context *x,
                   packed_choice *choice)
 {
-    const char *why_not = way->plan(c, x, choice);
+    const bool alike = !way->one_sum || packed_adds_alike(gemm_conv_taps(c), x->isa);
+    const char *why_not = alike ? way->plan(c, x, choice) : "several blocks of K elsewhere";
     weigh(x, way, why_not ? why_not : choice->weighed);
     return !why_not;
 }

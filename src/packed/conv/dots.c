@@ -33,7 +33,8 @@ static void apply_filters(const dots_job *d, int i, int rows)
         d->u->skinny.dots(rows, d->K, x, filters, d->K, sums);
         for (int r = 0; r < rows; ++r) {
             const float scale = c->scale ? c->scale[i + r] : 1;
-            const float y = scale * sums[r] + c->shift[i + r];
+            const float scaled = scale * sums[r];       /* rounded: a statement is not fused */
+            const float y = scaled + c->shift[i + r];
             output[r] = y > 0 ? y : slope * y;
         }
     }
@@ -78,4 +79,4 @@ static int run_dots(const conv_call *c, const packed_choice *choice, const gemm_
     return gemm_parallel(d.threads, ceil_div(c->n, d.step), convolve_dots, &d);
 }
 
-const packed_way packed_way_dots = {"dots", plan_dots, run_dots};
+const packed_way packed_way_dots = {"dots", false, plan_dots, run_dots};

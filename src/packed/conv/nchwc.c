@@ -137,6 +137,8 @@ static const char *why_not(const conv_call *c, const gemm_ukernel *u, bool asked
     if (cannot || asked) return cannot;
     if (c->h * c->w > MOST_PLACES) return "large map";
     if (c->c > 2 * u->kc) return "many channels";
+    if (u->reproducible && !packed_adds_alike(c->c, u)) return "several blocks of K elsewhere";
+    if (u->reproducible) return c->h * c->w % u->tail_unit ? NULL : "no tail";
     return packed_adds_in_order(c, u) ? "no tail and one block of K" : NULL;
 }
 
@@ -210,4 +212,4 @@ static int run_nchwc(const conv_call *c, const packed_choice *choice, const gemm
     return no_memory;
 }
 
-const packed_way packed_way_nchwc = {"nchwc", plan_nchwc, run_nchwc};
+const packed_way packed_way_nchwc = {"nchwc", true, plan_nchwc, run_nchwc};

@@ -289,4 +289,4 @@ static int run_implicit(const conv_call *c, const packed_choice *choice,
     return no_memory;
 }
 
-const packed_way packed_way_implicit = {"implicit", plan_implicit, run_implicit};
+const packed_way packed_way_implicit = {"implicit", false, plan_implicit, run_implicit};

@@ -33,6 +33,8 @@ static inline void packed_get(const packed_choice *choice, void *own, size_t byt
 
 typedef struct packed_way {
     const char *name;
+    bool one_sum;               /* an output is one sum over its taps, in their order. Else it is as
+                                   in a packed gemm, or depends on the shape alone */
 
     /* NULL: the way takes this convolution. Else why not, in a few words, which live as long as the
        choice. Depends on sizes and settings, on no address. */

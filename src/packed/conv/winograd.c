@@ -330,19 +330,24 @@ static int run_phases(layer *l)
 /* winograd.input needs 96 floats of scratch for a tile, and 4096. */
 enum { MOST_TILES = (V_AT - 4096) / 96 };
 
+enum { ROOM = (GEMM_SCRATCH_BYTES - PACKED_SCRATCH_BYTES) / sizeof(float),
+       FEW_PANELS = 4 };                /* in the smallest strip */
+
 /* Strips of whole rows of the micro-kernel. Their V and M fill most of L2 at most, and there are
    two for each thread, if they are not small then. Returns false if not even a small strip fits the
    scratch. */
 static bool cut_strips(layer *l)
 {
-    enum { FEW = 4, ROOM = (GEMM_SCRATCH_BYTES - PACKED_SCRATCH_BYTES) / sizeof(float) };
-    const int mr = l->u->mr, least = FEW * mr, threads = l->threads;
+    const int mr = l->u->mr, least = FEW_PANELS * mr, threads = l->threads;
     const size_t tile = (size_t)l->points * (l->c->c + l->c->n) * sizeof(float);
     const int in_l2 = (int)(gemm_find_caches()->l2 / 4 * 3 / tile);
     const int shared = threads == 1 ? l->tiles : ceil_div(l->tiles * l->c->batch, 2 * threads);
-    const int most = min_int(MOST_TILES, min_int(in_l2, shared));
-    l->strip = even_step(l->tiles, max_int(least, most / mr * mr), mr);
-    l->strips = ceil_div(l->tiles, l->strip);
+    int most = min_int(MOST_TILES, min_int(in_l2, shared));
+    do {                                /* a large L2 has room for more than the scratch */
+        l->strip = even_step(l->tiles, max_int(least, most / mr * mr), mr);
+        l->strips = ceil_div(l->tiles, l->strip);
+        most /= 2;
+    } while (layout_of(l, l->strip).floats > ROOM && most >= least);
     return layout_of(l, l->strip).floats <= ROOM;
 }
 
@@ -353,10 +358,13 @@ static int piece_for(const layer *l, int groups)
     return (int)round_up(ceil_div(l->tiles, ceil_div(l->threads, groups)), l->u->mr);
 }
 
+/* Of V and M of an image. */
+enum { MOST_FLOATS = 8 * 1024 * 1024 / sizeof(float) };
+
 /* As many chunks as keep the threads busy. */
 static bool cut_phases(layer *l)
 {
-    enum { MOST_FLOATS = 8 * 1024 * 1024 / sizeof(float), CHUNKS_OF_A_THREAD = 4 };
+    enum { CHUNKS_OF_A_THREAD = 4 };
     const int strips = ceil_div(l->c->n, l->width);
     const int wanted = min_int(strips, ceil_div(CHUNKS_OF_A_THREAD * l->threads, l->points));
     l->block = ceil_div(strips, wanted) * l->width;
@@ -404,6 +412,25 @@ static void plan_products(layer *l)
     if (left) l->last = by_strips ? plan_product(l, n, left) : plan_product(l, left, tiles);
 }
 
+/*
+ * Whether strips or phases have room with the micro-kernels of every instruction set: panels of up
+ * to MOST_MR tiles, vectors of up to MOST_VL filters, and a third more of V than it has tiles.
+ */
+static bool has_room_everywhere(const conv_call *c, int m)
+{
+    enum { MOST_MR = 8, MOST_VL = 16, STRIP = FEW_PANELS * MOST_MR };
+    const int tiles = ceil_div(c->out_w, m) * ceil_div(c->out_h, m), points = points_of(m);
+    const int counts[] = {min_int((int)round_up(tiles, MOST_MR), STRIP), tiles};
+    const double most[] = {ROOM, MOST_FLOATS};
+    for (int i = 0; i < 2; ++i) {
+        const double v = (round_up(counts[i], MOST_MR) + MOST_MR) * (double)c->c * 4 / 3;
+        const double m_row = round_up(c->n, MOST_VL) + 2 * LINE_FLOATS;
+        const double all = points * (v + counts[i] * m_row + 4 * LINE_FLOATS);
+        if (all <= most[i] && (i == 0 || tiles <= MOST_TILES)) return true;
+    }
+    return false;
+}
+
 /* False: neither strips nor phases have room. */
 static bool plan_layer(layer *l)
 {
@@ -439,9 +466,12 @@ static const gemm_winograd_cost cost = {.element = {22, 30}, .bytes = 2.5, .prep
 
 static gemm_winograd_layer shape_of(const conv_call *c, const gemm_context *context)
 {
+    enum { USUAL_VECTOR = 16 };
+    const gemm_ukernel *u = context->isa;
     return (gemm_winograd_layer){.channels = c->c, .filters = c->n, .out_h = c->out_h,
-                                 .out_w = c->out_w, .vector = context->isa->vl,
-                                 .images = context->first ? c->batch : 0};
+                                 .out_w = c->out_w,
+                                 .vector = u->reproducible ? USUAL_VECTOR : u->vl,
+                                 .images = context->first && !u->reproducible ? c->batch : 0};
 }
 
 double packed_winograd_ratio(const conv_call *c, const gemm_context *context, int m)
@@ -462,6 +492,7 @@ static const char *plan_winograd(const conv_call *c, const gemm_context *context
                  gemm_winograd_ratio(&shape, &cost, m), shape.images ? " in one pass" : "");
     if (!choice->asked && gemm_winograd_fastest(&shape, &cost) != m)
         return *choice->weighed ? choice->weighed : "slower";
+    if (context->isa->reproducible && !has_room_everywhere(c, m)) return "no room elsewhere";
     layer l = make_layer(c, m, context);
     if (!plan_layer(&l)) return "no room in scratch";
     packed_put(choice, &l, sizeof l);
@@ -478,5 +509,5 @@ static const char *plan_2(const conv_call *c, const gemm_context *context, packe
     return plan_winograd(c, context, choice, 2);
 }
 
-const packed_way packed_way_winograd4 = {"winograd4", plan_4, run_winograd};
-const packed_way packed_way_winograd2 = {"winograd2", plan_2, run_winograd};
+const packed_way packed_way_winograd4 = {"winograd4", false, plan_4, run_winograd};
+const packed_way packed_way_winograd2 = {"winograd2", false, plan_2, run_winograd};

@@ -27,6 +27,11 @@ int packed_threads(int M, int N, int K, int threads)
     return (double)M * N * K < TOO_SMALL ? 1 : threads;
 }
 
+bool packed_adds_alike(int K, const gemm_ukernel *u)
+{
+    return !u->reproducible || K <= GEMM_SAME_KC;
+}
+
 int packed_longest_kc(const gemm_ukernel *u)
 {
     return u->kc + u->kc / 2;
@@ -56,11 +61,12 @@ static bool should_pack_a(const packed_job *job, const gemm_ukernel *u, int colu
  * A packed block of A has mc x kc elements at most; with fewer rows than mc, kc may be larger.
  * Where A by columns is not packed, a panel uses half a cache line of each column. The next panel
  * uses the other half. If the columns are pages apart, few of these lines stay in L2 until then,
- * so kc is smaller.
+ * so kc is smaller. Reproducible kernels have no such choice.
  */
 static int choose_kc(const packed_job *job, const gemm_ukernel *u, bool packs_a)
 {
     int most = packed_longest_kc(u);
+    if (u->reproducible) return even_step(job->K, GEMM_SAME_KC, u->k_unit);
     if (packs_a) {
         const int mc = even_step(job->M, u->mc, u->mr);
         most = min_int(most, u->mc * u->kc / mc / u->k_unit * u->k_unit);
@@ -79,6 +85,7 @@ static int choose_tail(const packed_job *job, const gemm_ukernel *u)
 {
     enum { LEAST_PANELS = 8, LEAST_K = 128 };
     const int tail = job->N % u->tail_unit;
+    if (u->reproducible) return 0;
     if (job->a_panel || job->a_step != 1 || job->N < u->tail_unit || tail > u->tail_most) return 0;
     return job->M < LEAST_PANELS * u->mr || job->K < LEAST_K ? 0 : tail;
 }

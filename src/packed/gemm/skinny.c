@@ -90,7 +90,10 @@ static void add_dots(void *arg, int chunk, void *scratch)
         float sums[GEMM_DOT_ROWS];
         rows = min_int(GEMM_DOT_ROWS, end - j);
         v->u->skinny.dots(rows, v->K, v->x, v->m + j * v->ld, v->ld, sums);
-        for (int r = 0; r < rows; ++r) v->y[(j + r) * v->y_step] += v->alpha * sums[r];
+        for (int r = 0; r < rows; ++r) {
+            const float product = v->alpha * sums[r];   /* rounded: a statement is not fused */
+            v->y[(j + r) * v->y_step] += product;
+        }
     }
 }
 

@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* The list of micro-kernels. A new instruction set is a file ukernel_<isa>.c and a line here. */
+/*
+ * The list of micro-kernels. A new instruction set is a file ukernel_<isa>.c and a line here, and
+ * one in has_fma() if its multiply-add rounds twice.
+ */
 #include "packed/isa/ukernel.h"
 
+#include <pthread.h>
 #include <string.h>
 
 const gemm_ukernel *const gemm_ukernels[] = {
@@ -24,4 +28,41 @@ const gemm_ukernel *gemm_ukernel_find(const char *name)
         if ((!name || !strcmp(name, (*u)->name)) && (*u)->supported()) return *u;
     }
     return NULL;
+}
+
+/* ---- reproducible kernels ---- */
+
+enum { KERNELS = sizeof gemm_ukernels / sizeof *gemm_ukernels - 1 };
+
+static gemm_ukernel reproducible[KERNELS];
+
+static bool has_fma(const gemm_ukernel *u)
+{
+#if defined(__arm__) && defined(__ARM_PCS_VFP)
+    if (u == &gemm_ukernel_neon32) return false;
+#endif
+    return u != &gemm_ukernel_generic;
+}
+
+/* The plans look at `reproducible`, too: plan.c, convolution.c and winograd.c. */
+static void make_reproducible(void)
+{
+    for (int i = 0; i < KERNELS; ++i) {
+        const gemm_ukernel *u = gemm_ukernels[i];
+        gemm_ukernel *const r = &reproducible[i];
+        *r = has_fma(u) ? *u : gemm_ukernel_generic_fused;
+        r->name = has_fma(u) ? u->name : gemm_ukernel_generic.name;
+        r->reproducible = true;
+        r->skinny.dots = r->skinny.dots_by_parts;
+        r->layers.sum = r->layers.sum_by_parts;
+    }
+}
+
+const gemm_ukernel *gemm_ukernel_reproducible(const gemm_ukernel *u)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, make_reproducible);
+    int i = 0;
+    while (gemm_ukernels[i] != u) ++i;
+    return &reproducible[i];
 }

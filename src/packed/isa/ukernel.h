@@ -20,7 +20,9 @@
 #include <stdint.h>
 
 /* For the parts of a tile function. */
+#ifndef INLINE
 #define INLINE static inline __attribute__((always_inline))
+#endif
 
 /*
  * Work for later strips of B that the tiles of this strip do between their steps of k: copy the
@@ -214,6 +216,13 @@ typedef struct gemm_nchwc_depthwise {
 
 enum { GEMM_ADD_ROWS = 9, GEMM_DOT_ROWS = 4 };
 
+/*
+ * Of reproducible kernels, the same for all instruction sets. K is cut into steps of
+ * GEMM_SAME_KC. What is added with vectors along k is added as GEMM_PARTS sums: element p belongs
+ * to sum p % GEMM_PARTS. Then sum i takes sum i + 8, i + 4, i + 2 and i + 1, in this order.
+ */
+enum { GEMM_SAME_KC = 384, GEMM_PARTS = 16 };
+
 /* With fewer steps a tile has no turns left for pieces of B. */
 enum { GEMM_LEAST_PANELS_KC = 64 };
 
@@ -265,6 +274,8 @@ typedef struct gemm_skinny_kernels {
     /* y[r] = sum over p < n of x[p] * m[r * ld + p], r < rows; rows is 1 .. GEMM_DOT_ROWS and
        changes no bit of a y[r] */
     void (*dots)(int rows, int n, const float *x, const float *m, size_t ld, float *y);
+    /* The same by GEMM_PARTS sums, see there. */
+    void (*dots_by_parts)(int rows, int n, const float *x, const float *m, size_t ld, float *y);
 } gemm_skinny_kernels;
 
 /* Convolutions that read the image itself, and bands of it. */
@@ -350,6 +361,8 @@ typedef struct gemm_layers_kernels {
     void (*repeat)(int n, const float *x, float alpha, int times, float *y);
     /* sum over i < n of x[i] */
     float (*sum)(int n, const float *x);
+    /* The same by GEMM_PARTS sums, see there. */
+    float (*sum_by_parts)(int n, const float *x);
     /* y[i] = f(alpha * x[i] + beta * z[i]), i < n, without an FMA; f as in gemm_tile */
     void (*add_scaled)(int n, float alpha, const float *x, float beta, const float *z, float slope,
                        float *y);
@@ -380,6 +393,7 @@ typedef struct gemm_ukernel {
     gemm_winograd_kernels winograd;
     gemm_layers_kernels layers;
     bool (*supported)(void);    /* by the processor and the system it runs on */
+    bool reproducible;          /* the bits are those of all other reproducible kernels */
 } gemm_ukernel;
 
 /* Fastest first, NULL at the end. Holds only what this binary was compiled for. */
@@ -389,7 +403,12 @@ extern const gemm_ukernel *const gemm_ukernels[];
    fastest that it runs. */
 const gemm_ukernel *gemm_ukernel_find(const char *name);
 
+/* The reproducible form of one of gemm_ukernels. For one without a fused multiply-add these are the
+   kernels `generic`, with a slow one. */
+const gemm_ukernel *gemm_ukernel_reproducible(const gemm_ukernel *);
+
 extern const gemm_ukernel gemm_ukernel_avx512, gemm_ukernel_avx2, gemm_ukernel_neon,
-    gemm_ukernel_neon32_fma, gemm_ukernel_neon32, gemm_ukernel_generic;
+    gemm_ukernel_neon32_fma, gemm_ukernel_neon32, gemm_ukernel_generic,
+    gemm_ukernel_generic_fused;
 
 #endif

@@ -84,7 +84,9 @@
 #define STRING(a) STRING_(a)
 #define JOIN_(a, b) a##b
 #define JOIN(a, b) JOIN_(a, b)
-#if defined(__clang__)
+#ifdef UNROLL
+#define ROLLED
+#elif defined(__clang__)
 #define UNROLL _Pragma("clang loop unroll(full)")
 #define ROLLED _Pragma("clang loop unroll(disable)")
 #else
@@ -106,6 +108,20 @@ typedef enum b_layout {
 } b_layout;
 
 INLINE int lesser(int a, int b) { return a < b ? a : b; }
+
+/* The vectors of GEMM_PARTS sums, and their total. */
+enum { PART_VECS = GEMM_PARTS / VL };
+
+INLINE float total_of_parts(const vec parts[PART_VECS])
+{
+    float sums[GEMM_PARTS];
+    UNROLL
+    for (int v = 0; v < PART_VECS; ++v) vstore(sums + v * VL, parts[v]);
+    for (int n = GEMM_PARTS / 2; n > 0; n /= 2) {
+        for (int i = 0; i < n; ++i) sums[i] += sums[i + n];
+    }
+    return sums[0];
+}
 
 #include "packed/isa/ukernel_moves.h"
 #include "packed/isa/ukernel_tile.h"
@@ -153,6 +169,7 @@ const gemm_ukernel JOIN(gemm_ukernel_, ISA) = {
     .pack.copy = copy,
     .skinny.add_rows = add_rows,
     .skinny.dots = dots,
+    .skinny.dots_by_parts = dots_by_parts,
     .conv.pack_taps = pack_taps,
     .conv.fill_band = fill_band,
     .conv.pack_band = pack_band,
@@ -172,6 +189,7 @@ const gemm_ukernel JOIN(gemm_ukernel_, ISA) = {
     .layers.fill = fill,
     .layers.repeat = repeat,
     .layers.sum = sum,
+    .layers.sum_by_parts = sum_by_parts,
     .layers.add_scaled = add_scaled,
     .layers.logistic = logistic,
     .supported = isa_supported,

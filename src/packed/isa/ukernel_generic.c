@@ -9,6 +9,7 @@
  * - MC = 128: the block of A is 128 KiB.
  */
 #include "packed/isa/ukernel.h"
+#include "util/soft_fma.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -18,7 +19,13 @@
 #define ISA generic
 #endif
 #define VL 4
+#ifdef FUSED
+#define NV 1
+#define EACH_VECS(X, r) X(r, 1)
+#else
 #define NV 2
+#define EACH_VECS(X, r) X(r, 1) X(r, 2)
+#endif
 #define MR 4
 #define MC 128
 #define KC 256
@@ -33,7 +40,6 @@
 #define ALONG_K_COLS 3
 #define EACH_ALONG_K(X) X(1) X(2) X(3)
 #define EACH_ROWS(X) X(1) X(2) X(3) X(4)
-#define EACH_VECS(X, r) X(r, 1) X(r, 2)
 #define POOL_ROWS 2
 #define EACH_POOL_ROWS(X) X(1) X(2)
 #define TILE_TUNING
@@ -44,11 +50,27 @@ typedef int vec_mask __attribute__((vector_size(VL * sizeof(int))));
 #define vset1(x) ((vec){x, x, x, x})
 #define vload(p) vload_part(p, VL)
 #define vstore(p, v) vstore_part(p, VL, v)
+#ifndef FUSED
 #define vfma(a, b, c) ((a) * (b) + (c))
+#endif
 #define vstore_low(p, v) vstore(p, v)
 #define vstore_high(p, v) vstore(p, v)
 #define vkeep(v) (void)(v)
 #define vsum(v) ((v)[0] + (v)[1] + (v)[2] + (v)[3])
+
+#ifdef FUSED
+#ifdef __FP_FAST_FMAF
+#define fma_of __builtin_fmaf
+#else
+#define fma_of gemm_soft_fma
+#endif
+static __attribute__((noinline)) vec vfma(vec a, vec b, vec c)
+{
+    vec sum;
+    for (int i = 0; i < VL; ++i) sum[i] = fma_of(a[i], b[i], c[i]);
+    return sum;
+}
+#endif
 
 /* With n = VL, a constant, memcpy becomes one unaligned load or store. */
 INLINE vec vload_part(const float *p, int n)

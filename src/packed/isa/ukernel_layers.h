@@ -85,6 +85,19 @@ static float sum(int n, const float *x)
     return vsum((acc[0] + acc[1]) + (acc[2] + acc[3]));
 }
 
+static float sum_by_parts(int n, const float *x)
+{
+    vec parts[PART_VECS];
+    UNROLL
+    for (int v = 0; v < PART_VECS; ++v) parts[v] = vzero();
+    for (int p = 0; p < n; p += GEMM_PARTS) {
+        UNROLL
+        for (int v = 0; v < PART_VECS; ++v)
+            parts[v] = parts[v] + load_some(x + p + v * VL, n - p - v * VL);
+    }
+    return total_of_parts(parts);
+}
+
 /* Two products, each rounded, and a sum, as Darknet's loop. An FMA would round only once. So each
    product is a statement of its own, because a compiler may fuse operations within one. */
 INLINE vec add_scaled_vector(vec alpha, vec x, vec beta, vec z, vec slope)

@@ -112,3 +112,35 @@ static void dots(int rows, int n, const float *x, const float *m, size_t ld, flo
     default: dot_rows(GEMM_DOT_ROWS, n, x, m, ld, y);
     }
 }
+
+INLINE void dot_rows_by_parts(const int rows, int n, const float *x, const float *m, size_t ld,
+                              float *y)
+{
+    vec acc[GEMM_DOT_ROWS][PART_VECS];
+    UNROLL
+    for (int r = 0; r < rows; ++r) {
+        UNROLL
+        for (int v = 0; v < PART_VECS; ++v) acc[r][v] = vzero();
+    }
+    for (int p = 0; p < n; p += GEMM_PARTS) {
+        UNROLL
+        for (int v = 0; v < PART_VECS; ++v) {
+            const int at = p + v * VL;
+            const vec xp = load_some(x + at, n - at);
+            UNROLL
+            for (int r = 0; r < rows; ++r)
+                acc[r][v] = vfma(xp, load_some(m + r * ld + at, n - at), acc[r][v]);
+        }
+    }
+    UNROLL
+    for (int r = 0; r < rows; ++r) y[r] = total_of_parts(acc[r]);
+}
+
+static void dots_by_parts(int rows, int n, const float *x, const float *m, size_t ld, float *y)
+{
+    if (rows == GEMM_DOT_ROWS) {
+        dot_rows_by_parts(GEMM_DOT_ROWS, n, x, m, ld, y);
+        return;
+    }
+    for (int r = 0; r < rows; ++r) dot_rows_by_parts(1, n, x, m + r * ld, ld, y + r);
+}
