@@ -13,7 +13,8 @@
  *
  * Every function may be called from several threads at once, but for darknet_gemm_set_threads. The
  * environment chooses the rest: GEMM_IMPL, GEMM_THREADS, GEMM_TRACE and others (man darknet-gemm).
- * It is read at the first multiply.
+ * It is read at the first multiply. With GEMM_REPRODUCIBLE=1 the functions above have the same bits
+ * on every processor and with any number of threads, but not by OpenCL (docs/reproducible.md).
  */
 #ifndef DARKNET_GEMM_H
 #define DARKNET_GEMM_H

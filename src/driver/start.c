@@ -50,8 +50,8 @@ static const gemm_ukernel *find_isa(const char *name, bool reproducible)
     if (isa && reproducible) {
         isa = gemm_ukernel_reproducible(isa);
         if (name && strcmp(name, isa->name))
-            gemm_refuse("GEMM_REPRODUCIBLE=1 needs a multiply-add that rounds once, and GEMM_ISA=%s "
-                        "has none (%s has)", name, isa->name);
+            gemm_refuse("GEMM_REPRODUCIBLE=1 needs a multiply-add that rounds once, and "
+                        "GEMM_ISA=%s has none (%s has)", name, isa->name);
     }
     if (isa) return isa;
     gemm_text names = {0};

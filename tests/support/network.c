@@ -60,11 +60,19 @@ void network_seed(int seed)
     weights = rng_make((uint64_t)seed, 2);
 }
 
+/* Darknet's batchnorm layer copies its input to x, and never allocates it. */
+static void give_x(layer *l)
+{
+    if (l->type == BATCHNORM && !l->x)
+        l->x = calloc((size_t)l->outputs * (size_t)l->batch, sizeof *l->x);
+}
+
 network *network_make(const char *cfg, int seed)
 {
     network_seed(seed);
     network *net = parse_network_cfg((char *)cfg);
     rng r = rng_make((uint64_t)seed, 1);
     network_visit(net, fill_norm, &r);
+    for (int i = 0; i < net->n; ++i) give_x(&net->layers[i]);
     return net;
 }

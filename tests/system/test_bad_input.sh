@@ -41,6 +41,14 @@ for conv in winograd ''; do
 done
 check env-conv-direct env GEMM_CONV=direct ./darknet detect cfg/kite-demo.cfg cfg/kite-demo.weights data/kite.jpg
 expect_failure env-prepare "GEMM_PREPARE='third' is neither first nor second" env GEMM_PREPARE=third $detect
+expect_failure env-reproducible "GEMM_REPRODUCIBLE='yes' is neither 0 nor 1" env GEMM_REPRODUCIBLE=yes $detect
+for row in stock packed_bf16; do
+    expect_failure "env-reproducible-$row" "GEMM_IMPL=$row cannot run here: GEMM_REPRODUCIBLE=1 is for packed alone" \
+        env GEMM_REPRODUCIBLE=1 GEMM_IMPL=$row $detect
+done
+GEMM_REPRODUCIBLE=1 GEMM_TRACE=$work/reproducible.csv check env-reproducible-auto \
+    ./darknet detect cfg/kite-demo.cfg cfg/kite-demo.weights data/kite.jpg
+check env-reproducible-trace sh -c "awk -F, 'NR > 1 { rows += \$1 == \"packed\" && \$16 ~ /^reproducible/ } END { exit rows != NR - 1 || NR < 5 }' $work/reproducible.csv"
 expect_failure env-way "GEMM_WAY='direct' is no way of packed; the ways are: dots winograd4 " env GEMM_WAY=direct $detect
 expect_failure env-check "GEMM_CHECK='yes' is neither 0 nor 1" env GEMM_CHECK=yes $detect
 for keep in '' -1 64MB 1T 1.5G ' 1M' 0x10 99999999999999999999 17179869184G; do

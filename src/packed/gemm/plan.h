@@ -45,8 +45,8 @@ void packed_set_addresses(packed_plan *, const packed_job *);
 /* How many of `threads` threads, at least 1, a call of this size should use. */
 int packed_threads(int M, int N, int K, int threads);
 
-/* Whether a sum over K has one block in every plan of reproducible kernels. Then a way that adds all
-   products in order of K gives the bits of a packed gemm. Other kernels do not promise that. */
+/* Whether a sum over K has one block in every plan of reproducible kernels. Then a way that adds
+   all products in order of K gives the bits of a packed gemm. Other kernels do not promise that. */
 bool packed_adds_alike(int K, const gemm_ukernel *);
 
 /* The largest kc of any plan. */

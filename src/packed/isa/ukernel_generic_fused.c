@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Any processor, with a multiply-add that rounds once, as those of the other instruction sets do.
- * It gives their bits: docs/reproducible.md. A tile is 4 x 4, and nothing is unrolled, because these
- * kernels shall be small.
+ * It gives their bits: docs/reproducible.md. A tile is 4 x 4, and nothing is unrolled, because
+ * these kernels shall be small.
  */
 #define INLINE static inline
 #define UNROLL
