@@ -239,7 +239,7 @@ ARM_PROGRAMS = $(addprefix $(ARM)/,darknet libdarknet-gemm.so libdarknet-gemm.a 
     tests/test_packed_layers tests/test_chain tests/test_conv tests/test_library tests/test_threads tests/test_bits)
 ARMHF = $(BUILD)/release-nocl-arm-linux-gnueabihf
 ARMHF_PROGRAMS = $(addprefix $(ARMHF)/,darknet libdarknet-gemm.so libdarknet-gemm.a tests/test_packed tests/test_packed_conv \
-    tests/test_packed_layers tests/test_chain tests/test_conv tests/test_threads tests/test_bits)
+    tests/test_packed_layers tests/test_chain tests/test_conv tests/test_threads)
 QEMU_A53 = $(QEMU_ARM) -cpu cortex-a53
 QEMU_A76 = $(QEMU_ARM) -cpu cortex-a76
 QEMU_ARMHF = qemu-arm -L /usr/arm-linux-gnueabihf
@@ -261,7 +261,6 @@ QEMU_COMMANDS = \
     'tests/system/test_isa.sh arm64 "neon generic" $(QEMU_ARM) $(ARM)/darknet' \
     '$(QEMU_ARM) $(ARM)/tests/test_bits tests/bits/aarch64-linux-gnu $(BITS_SMALL)' \
     '$(QEMU_ARM) $(ARM)/tests/$(REPRODUCIBLE_ARM)' \
-    '$(QEMU_A7) $(ARMHF)/tests/$(REPRODUCIBLE_ARM)' \
     '$(QEMU_ARM) $(ARM)/tests/test_library --without fork' \
     '$(QEMU_ARM) $(ARM)/tests/test_threads --without fork' \
     'tests/system/test_arm.sh arm64 aarch64-linux-gnu-gcc "$$MODELS" $(abspath $(ARM)) $(QEMU_A53)' \

@@ -18,6 +18,8 @@
  * and instruction sets. Layers of Darknet's own code are not hashed. Two images are two passes with
  * 2 threads, and one pass with 1 and 3, where the CFG has room for that.
  */
+#include <float.h>
+#include <math.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,6 +33,7 @@
 #include "support/child.h"
 #include "support/network.h"
 #include "support/report.h"
+#include "util/soft_fma.h"
 
 enum { SEED = 5, MOST_THREADS = 3, MOST_BATCH = 8, PASSES = 2, MOST_LINES = 1000 };
 
@@ -317,6 +320,29 @@ static void test_isa(books *b, const gemm_ukernel *u, char **cfgs, int count)
     }
 }
 
+/* (1 + 2^-12)^2 lies in the middle of two floats. Where c is far below the last bit of a double, it
+   still decides which one is taken. */
+static bool is_fused(int scale, float sign, float tiny)
+{
+    const float a = sign * ldexpf(1 + 0x1p-12f, scale), b = 1 + 0x1p-12f;
+    const float c = ldexpf(tiny, scale), x = gemm_soft_fma(a, b, c), y = fmaf(a, b, c);
+    return x == y && gemm_soft_fma(a, b, -a) == fmaf(a, b, -a);
+}
+
+static void test_soft_fma(void)
+{
+    bool right = isnan(gemm_soft_fma(INFINITY, 0, 1)) && gemm_soft_fma(2, INFINITY, 1) > 0 &&
+                 gemm_soft_fma(1, 2, -2) == 0 && gemm_soft_fma(3, FLT_MAX, 0) == INFINITY;
+    for (int scale = -40; scale <= 40; ++scale) {
+        for (int sign = -1; sign <= 1; sign += 2)
+            right = right && is_fused(scale, (float)sign, 0) &&
+                    is_fused(scale, (float)sign, 0x1p-60f) &&
+                    is_fused(scale, (float)sign, -0x1p-60f);
+    }
+    if (right) report_pass("soft-fma");
+    else report_fail("soft-fma", "it rounds otherwise than fmaf");
+}
+
 int main(int argc, char **argv)
 {
     static books b;
@@ -337,6 +363,7 @@ int main(int argc, char **argv)
     if (!update && !b.compare)
         report_skip_machine("bits-compared", "%s is of %s, and this is %s", path, b.old.machine,
                             b.new.machine);
+    if (reproducible) test_soft_fma();
     for (const gemm_ukernel *const *u = gemm_ukernels; *u; ++u)
         test_isa(&b, *u, rest + 1, count);
     if (update && !write_lines(path, &b.new))
