@@ -46,7 +46,7 @@ for row in stock packed_bf16; do
     expect_failure "env-reproducible-$row" "GEMM_IMPL=$row cannot run here: GEMM_REPRODUCIBLE=1 is for packed alone" \
         env GEMM_REPRODUCIBLE=1 GEMM_IMPL=$row $detect
 done
-GEMM_REPRODUCIBLE=1 GEMM_TRACE=$work/reproducible.csv check env-reproducible-auto \
+check env-reproducible-auto env GEMM_REPRODUCIBLE=1 GEMM_TRACE="$work/reproducible.csv" \
     ./darknet detect cfg/kite-demo.cfg cfg/kite-demo.weights data/kite.jpg
 check env-reproducible-trace sh -c "awk -F, 'NR > 1 { rows += \$1 == \"packed\" && \$16 ~ /^reproducible/ } END { exit rows != NR - 1 || NR < 5 }' $work/reproducible.csv"
 expect_failure env-way "GEMM_WAY='direct' is no way of packed; the ways are: dots winograd4 " env GEMM_WAY=direct $detect
