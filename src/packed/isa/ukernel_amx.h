@@ -27,8 +27,8 @@ enum { ROW_BYTES = AMX_STEPS * sizeof(gemm_pair), STRIP_BYTES = NR * sizeof(floa
 /* The compiler does not know what the registers read. */
 #define MEMORY_IS_WRITTEN() __asm__ volatile("" ::: "memory")
 
-/* See gemm_pairs. Steps follow each other in blocks of 16, which are read one after the other: 32 rows
-   of 16 pairs each. The last block has rows of what is left. */
+/* See gemm_pairs. Steps follow each other in blocks of 16, which are read one after the other: 32
+   rows of 16 pairs each. The last block has rows of what is left. */
 static void arrange_panel(int rows, int K, const gemm_pair *a, size_t a_row, size_t a_step,
                           gemm_pair *to)
 {
@@ -66,8 +66,9 @@ static void begin_tiles(int rows)
     _tile_loadconfig(&sizes);
 }
 
-/* 16 steps of k of one or two registers of A. nv vectors of B, whose rows are b_row bytes apart. The
-   processor fetches an A from L3 too late by itself, so those after the next ones are fetched. */
+/* 16 steps of k of one or two registers of A. nv vectors of B, whose rows are b_row bytes apart.
+   The processor fetches an A from L3 too late by itself, so those after the next ones are
+   fetched. */
 INLINE void amx_step(const float *a, const float *b, size_t b_row, const bool two, const int nv)
 {
     for (int i = 0; i < (two ? AMX_MR : AMX_ROWS); ++i)

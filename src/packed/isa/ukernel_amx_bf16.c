@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Pairs by AMX: 32 x 48, six registers of sums. Products in nchwc stay in single precision: to round
- * them costs more than it saves.
+ * Pairs by AMX: 32 x 48, six registers of sums. Products in nchwc stay in single precision: to
+ * round them costs more than it saves.
  *
- * - Panels of A are in the order in which they are read. Rows far apart took up to 1.25 of the time.
- * - KC = 384, or 576 at most: a strip of B is 48 * 576 * 4 = 108 KiB and stays in L2. C is added to
- *   less often than with one in L1.
+ * - Panels of A are in the order in which they are read. Rows far apart took up to 1.25 of the
+ *   time.
+ * - KC = 384, or 576 at most: a strip of B is 48 * 576 * 4 = 108 KiB and stays in L2. C is added
+ *   to less often than with one in L1.
  * - Columns along K: none, because a register of 16 columns takes less time.
  */
 #if defined(__x86_64__)
