@@ -343,11 +343,11 @@ static bool cut_strips(layer *l)
     const int in_l2 = (int)(gemm_find_caches()->l2 / 4 * 3 / tile);
     const int shared = threads == 1 ? l->tiles : ceil_div(l->tiles * l->c->batch, 2 * threads);
     int most = min_int(MOST_TILES, min_int(in_l2, shared));
-    do {                                /* a large L2 has room for more than the scratch */
+    do {        /* where L2 has room for more than the scratch, phases beat smaller strips */
         l->strip = even_step(l->tiles, max_int(least, most / mr * mr), mr);
         l->strips = ceil_div(l->tiles, l->strip);
         most /= 2;
-    } while (layout_of(l, l->strip).floats > ROOM && most >= least);
+    } while (l->u->reproducible && layout_of(l, l->strip).floats > ROOM && most >= least);
     return layout_of(l, l->strip).floats <= ROOM;
 }
 
