@@ -34,7 +34,7 @@ for compiler in 'gcc -O1 -S' 'clang -fsyntax-only'; do
             -isystem "$BUILD/darknet/include" -isystem "$BUILD/darknet/src" "$file" -o "$work/object" 2>"$work/output"; then
             pass "$name"
         else
-            fail "$name" "$(head -n 1 "$work/output")"
+            fail "$name" "$(grep -m 1 error "$work/output")"
         fi
     done
 done
