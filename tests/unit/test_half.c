@@ -574,6 +574,21 @@ static const char *judge_operand(const gemm_pairs *p, float x, bool in_weights)
     return wrong;
 }
 
+/* A multiply with 2 threads, whose sums may round so; NULL: not beyond single precision. */
+static const char *judge_call(const gemm_pairs *p, const gemm_call *call, const gemm_rounding *sums)
+{
+    const gemm_half_params params = {p->format, p};
+    gemm_note note;
+    gemm_oracle oracle;
+    const gemm_context context = context_of(p, 2, NULL, &note);
+    if (gemm_oracle_make(&oracle, call)) abort();
+    const char *wrong = gemm_half(call, &context, &params) != GEMM_DONE ? "not done" : NULL;
+    if (!wrong && !(gemm_oracle_compare_rounded(&oracle, call, sums).ratio <= 1))
+        wrong = "above the bound";
+    gemm_oracle_free(&oracle);
+    return wrong;
+}
+
 /* The same of a multiply, with both transposes: in single precision where it does not fit. */
 static const char *judge_large(const gemm_pairs *p, float x, bool in_a, bool transposed)
 {
@@ -584,17 +599,7 @@ static const char *judge_large(const gemm_pairs *p, float x, bool in_a, bool tra
     const gemm_call call = {.TA = transposed, .TB = transposed, .M = SIZE, .N = SIZE, .K = SIZE,
                             .ALPHA = 1, .A = a, .lda = SIZE, .B = b, .ldb = SIZE, .C = c,
                             .ldc = SIZE};
-    const gemm_half_params params = {p->format, p};
-    gemm_note note;
-    gemm_oracle oracle;
-    const gemm_context context = context_of(p, 2, NULL, &note);
-    if (gemm_oracle_make(&oracle, &call)) abort();
-    const char *wrong = gemm_half(&call, &context, &params) != GEMM_DONE ? "not done" : NULL;
-    const gemm_rounding *sums = fabsf(x) < 1000 ? &p->sums : NULL;
-    if (!wrong && !(gemm_oracle_compare_rounded(&oracle, &call, sums).ratio <= 1))
-        wrong = "above the bound";
-    gemm_oracle_free(&oracle);
-    return wrong;
+    return judge_call(p, &call, fabsf(x) < 1000 ? &p->sums : NULL);
 }
 
 /* The largest products for which sums are in 16 bits, all of one sign: none becomes infinite. */
@@ -606,16 +611,7 @@ static const char *judge_sums(const gemm_pairs *p, float a, float b)
     for (int i = 0; i < K * N; ++i) B[i] = b;
     const gemm_call call = {.M = M, .N = N, .K = K, .ALPHA = 1, .A = A, .lda = K, .B = B, .ldb = N,
                             .C = C, .ldc = N};
-    const gemm_half_params params = {p->format, p};
-    gemm_note note;
-    gemm_oracle oracle;
-    const gemm_context context = context_of(p, 2, NULL, &note);
-    if (gemm_oracle_make(&oracle, &call)) abort();
-    const char *wrong = gemm_half(&call, &context, &params) != GEMM_DONE ? "not done" : NULL;
-    if (!wrong && !(gemm_oracle_compare_rounded(&oracle, &call, &p->sums).ratio <= 1))
-        wrong = "above the bound";
-    gemm_oracle_free(&oracle);
-    return wrong;
+    return judge_call(p, &call, &p->sums);
 }
 
 static void test_range(const gemm_pairs *p, const char *name)

@@ -142,15 +142,7 @@ INLINE void amx_tile(const gemm_tile *t, int from, const bool two, const int nv)
     _Alignas(CACHE_LINE) float sums[AMX_MR][NR];
     fetch_tile(t->c, t->c_row, lesser(t->rows, MR), nv);
     amx_sums(t, from, two, nv, sums);
-    gemm_tile row = *t;
-    for (int i = 0; i < t->rows; ++i, row.c += t->c_row) {
-        vec acc[MR][NV];
-        UNROLL
-        for (int v = 0; v < nv; ++v) acc[0][v] = vload(sums[i] + v * VL);
-        store_tile(&row, 1, nv, acc);
-        if (row.shift) ++row.shift;
-        if (row.scale) ++row.scale;
-    }
+    store_rows(t, nv, sums);
 }
 
 typedef void tile_fn(const gemm_tile *, int from);

@@ -94,15 +94,7 @@ INLINE void short_tile(const gemm_tile *t, const int nv)
         for (int j = 0; j < nv * VL; j += BLOCK)
             transpose_block(sums[j] + i, OWN_MR, rows[i] + j, NR);
     }
-    gemm_tile row = *t;
-    for (int i = 0; i < t->rows; ++i, row.c += t->c_row) {
-        vec acc[MR][NV];
-        UNROLL
-        for (int v = 0; v < nv; ++v) acc[0][v] = vload(rows[i] + v * VL);
-        store_tile(&row, 1, nv, acc);
-        if (row.shift) ++row.shift;
-        if (row.scale) ++row.scale;
-    }
+    store_rows(t, nv, rows);
 }
 
 static NOINLINE void JOIN(gemm_packed_16x3__, ISA)(const gemm_tile *t) { short_tile(t, 3); }

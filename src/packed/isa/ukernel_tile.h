@@ -134,6 +134,20 @@ INLINE void store_tile(const gemm_tile *t, const int rows, const int nv, vec acc
     }
 }
 
+/* The same of a tile of another kind, whose sums lie in memory, row by row. */
+INLINE void store_rows(const gemm_tile *t, const int nv, float sums[][NR])
+{
+    gemm_tile row = *t;
+    for (int i = 0; i < t->rows; ++i, row.c += t->c_row) {
+        vec acc[MR][NV];
+        UNROLL
+        for (int v = 0; v < nv; ++v) acc[0][v] = vload(sums[i] + v * VL);
+        store_tile(&row, 1, nv, acc);
+        if (row.shift) ++row.shift;
+        if (row.scale) ++row.scale;
+    }
+}
+
 /* ---- the steps of k ---- */
 
 INLINE void clear(const int rows, const int nv, vec acc[MR][NV])
