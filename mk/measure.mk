@@ -84,7 +84,7 @@ bench-detect: all default-weights $(OUT)/bench/bench_detect ## forward passes by
 # By default with 1, 2, 4 ... and all cores.
 PEERS_THREADS = $(if $(filter file,$(origin THREADS)),,--threads $(THREADS))
 PEERS_VENV = $(BUILD)/peers/venv
-bench-peers: all default-weights $(OUT)/bench/bench_detect ## the hook beside onnxruntime, OpenVINO, ncnn, OpenCV and LiteRT (from PyPI): NETWORKS THREADS ROUNDS PEERS_PYTHON; PRECISION=default: theirs; COLD=1: the first pass of new processes
+bench-peers: all default-weights $(OUT)/bench/bench_detect ## the hook beside onnxruntime, OpenVINO, ncnn, OpenCV, LiteRT and MNN (from PyPI): NETWORKS THREADS ROUNDS PEERS_PYTHON; PRECISION=default: theirs; COLD=1: the first pass of new processes
 	@$(if $(PEERS_PYTHON),,bench/peers/venv.sh $(PEERS_VENV) || { [ $$? = 3 ]; exit; };) \
 	    $(SET_TRAINED); set -- $(or $(NETWORKS),"$$@"); $(call open_result,$(BUILD)/peers); \
 	    $(or $(PEERS_PYTHON),$(PEERS_VENV)/bin/python) -B bench/peers/peers.py --bench $(OUT)/bench/bench_detect \

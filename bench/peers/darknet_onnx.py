@@ -337,13 +337,23 @@ def route(graph, s, _x, name, _):
 
 
 def shortcut(graph, s, x, name, _):
+    """Darknet adds every n-th place of a larger input, and none to the channels that it lacks."""
     other = graph.earlier(s, s.options.get('from', ''))
     activation = s.activation('linear')
     s.only('alpha', 1, float)
     s.only('beta', 1, float)
-    if (x.c, x.h, x.w) != (other.c, other.h, other.w):
-        s.refuse('the two inputs are not equally large')
-    graph.node('Add', [x.name, other.name], name)
+    stride = other.h // x.h
+    if (other.h, other.w) != (stride * x.h, stride * x.w) or other.c > x.c:
+        s.refuse(f'{other.c}x{other.h}x{other.w} cannot be added to {x.c}x{x.h}x{x.w}')
+    added = other.name
+    if stride > 1:
+        added = graph.node('MaxPool', [added], name + '_places', kernel_shape=[1] * 2,
+                           strides=[stride] * 2, pads=[0] * 4)
+    if other.c < x.c:
+        dims = 1, x.c - other.c, x.h, x.w
+        zeros = graph.constant(name + '_zeros', dims, array.array('f', [0]) * math.prod(dims))
+        added = graph.node('Concat', [added, zeros], name + '_channels', axis=1)
+    graph.node('Add', [x.name, added], name)
     return Layer(graph.activate(name, activation), x.c, x.h, x.w)
 
 

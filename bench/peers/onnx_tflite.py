@@ -226,6 +226,9 @@ def maxpool(w, node, output, _):
 
 
 def concat(w, node, output, _):
+    for name in node.inputs:
+        if name in w.source.tensors:
+            w.constant(name, w.values(name).transpose(0, 2, 3, 1), 'float32')
     shapes = [w.shapes[name] for name in node.inputs]
     w.add('CONCATENATION', node.inputs, output, (*shapes[0][:3], sum(s[3] for s in shapes)),
           'ConcatenationOptions', axis=3)

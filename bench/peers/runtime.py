@@ -4,7 +4,7 @@
     python3 runtime.py NAME                                                         prints its version
     python3 runtime.py NAME MODEL.onnx PRECISION THREADS INPUT C,H,W OUTPUT...      serves
 
-NAME is onnxruntime, openvino, ncnn, opencv or litert. INPUT has the floats of one image. A server
+NAME is onnxruntime, openvino, ncnn, opencv, litert or mnn. INPUT has the floats of one image. A server
 prints its version when the network is loaded. Then it answers each line of standard input by a
 line, as `bench_detect --serve` does:
     raw FILE    "done"; FILE has the outputs of a pass, in the order of OUTPUT...
@@ -99,9 +99,33 @@ def open_litert(model, precision, threads, outputs):
     return run
 
 
+def open_mnn(model, precision, threads, outputs):
+    import MNN
+    import numpy
+    net = MNN.Interpreter(beside(model, '.mnn'))
+    session = net.createSession({'backend': 'CPU', 'numThread': threads,
+                                 'precision': 'high' if precision == 'f32' else 'normal'})
+    place = net.getSessionInput(session)
+    places = [net.getSessionOutput(session, name) for name in outputs]
+
+    def tensor(array):
+        return MNN.Tensor(array.shape, MNN.Halide_Type_Float, array, MNN.Tensor_DimensionType_Caffe)
+
+    results = [tensor(numpy.zeros(p.getShape(), dtype='float32')) for p in places]
+
+    def run(image):
+        place.copyFrom(tensor(image))
+        net.runSession(session)
+        for p, result in zip(places, results):
+            p.copyToHostTensor(result)
+        return [result.getNumpyData() for result in results]
+    return run
+
+
 RUNTIMES = {'onnxruntime': open_onnxruntime, 'openvino': open_openvino, 'ncnn': open_ncnn,
-            'opencv': open_opencv, 'litert': open_litert}
-MODULES = {'opencv': 'cv2', 'litert': 'ai_edge_litert'}     # whose name is another one
+            'opencv': open_opencv, 'litert': open_litert, 'mnn': open_mnn}
+# Whose name is another one.
+MODULES = {'opencv': 'cv2', 'litert': 'ai_edge_litert', 'mnn': 'MNN'}
 
 
 def pnnx_program():
@@ -121,7 +145,7 @@ def version_of(name):
     if name == 'litert':
         import flatbuffers      # noqa: F401: writes TFLite's format
     module = __import__(MODULES.get(name, name))
-    return module.__version__.split('-')[0]
+    return (module.version() if name == 'mnn' else module.__version__).split('-')[0]
 
 
 def beside(model, end):
@@ -145,6 +169,14 @@ def convert_for_litert(model):
         onnx_tflite.convert(model, beside(model, '.tflite'))
 
 
+def convert_for_mnn(model):
+    """Once for each model: writes MODEL.mnn."""
+    import _tools
+    if not os.path.exists(beside(model, '.mnn')):
+        _tools.mnnconvert(['mnnconvert', '-f', 'ONNX', '--modelFile', model, '--MNNModel',
+                           beside(model, '.mnn'), '--bizCode', 'bench'])
+
+
 def turn(run, image, passes):
     """Milliseconds of a pass, once the others' threads are asleep and this one's are awake."""
     time.sleep(.005)
@@ -166,6 +198,8 @@ def serve(name, model, precision, threads, input_path, shape, outputs, answers):
     version = version_of(name)
     if name == 'ncnn':
         convert_for_ncnn(model, shape)
+    if name == 'mnn':
+        convert_for_mnn(model)
     image = numpy.fromfile(input_path, dtype='float32').reshape(1, *shape)
     if name == 'litert':
         convert_for_litert(model)

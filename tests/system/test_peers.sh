@@ -72,8 +72,10 @@ refuses stride 'Darknet reads a 1x1 layer with a stride' '[convolutional]\nsize=
 refuses groups 'groups=2 on 3 channels' '[convolutional]\ngroups=2\nfilters=2\n'
 refuses xnor 'xnor=1 is not supported; only 0 is' '[convolutional]\nxnor=1\n'
 refuses number 'size=3x is no number' '[maxpool]\nsize=3x\n'
-refuses shortcut 'the two inputs are not equally large' \
-    '[dropout]\n[maxpool]\nstride=2\n[shortcut]\nfrom=-2\n'
+refuses shortcut '3x8x8 cannot be added to 2x8x8' \
+    '[dropout]\n[convolutional]\nfilters=2\n[shortcut]\nfrom=-2\n'
+refuses shortcut-places '3x8x8 cannot be added to 3x3x3' \
+    '[dropout]\n[maxpool]\nsize=6\npadding=0\nstride=1\n[shortcut]\nfrom=-2\n'
 refuses route '7 is no earlier layer' '[route]\nlayers=7\n'
 refuses detection 'it reads what a detection layer gives' '[yolo]\n[maxpool]\n'
 refuses middle 'at the end of a network only' '[softmax]\n[maxpool]\n'
@@ -99,6 +101,26 @@ python onnx-bytes <<END
 import darknet_onnx as d
 assert d.varint(300) == b'\xac\x02' and d.varint(-1) == b'\xff' * 9 + b'\x01'
 assert d.attribute('axis', 1).encode() == b'\x0a\x04axis' b'\x18\x01' b'\xa0\x01\x02'
+END
+
+# 3 of 4 channels, and every second place of 8.
+printf '[net]\nwidth=8\nheight=8\nchannels=3\n\n[dropout]\n[convolutional]\nfilters=4\nsize=2\nstride=2\nactivation=linear\n%s' \
+    "[shortcut]
+from=-2
+" >"$work/unequal.cfg"
+python onnx-shortcut <<END
+import darknet_onnx as d
+import onnx_tflite as t
+image, outputs = d.write('$work/unequal.cfg', '$weights', '$work/unequal.onnx')
+m = t.Model('$work/unequal.onnx')
+places, channels, total = m.nodes[1:]
+assert (places.kind, places.inputs) == ('MaxPool', ['input']), vars(places)
+assert places.attributes == {'kernel_shape': [1, 1], 'strides': [2, 2], 'pads': [0] * 4}, vars(places)
+assert (channels.kind, channels.inputs[0]) == ('Concat', places.output), vars(channels)
+dims, values = m.tensors[channels.inputs[1]]
+assert dims == [1, 1, 4, 4] and not any(values), dims
+assert (total.kind, total.inputs) == ('Add', ['convolutional_1', channels.output]), vars(total)
+assert [(l.c, l.h, l.w) for l in outputs] == [(4, 4, 4)], outputs
 END
 
 # ---- the converter for LiteRT ----
@@ -226,7 +248,7 @@ class InferenceSession:
             raise ValueError('not today')
     def run(self, outputs, inputs): return [numpy.Floats(self.outputs)]
 END
-for name in openvino ncnn pnnx cv2 ai_edge_litert flatbuffers; do
+for name in openvino ncnn pnnx cv2 ai_edge_litert flatbuffers MNN; do
     echo "raise ImportError('no $name here')" >"$work/modules/$name.py"
 done
 # run_peers KIND [OPTION]: its output and status
