@@ -5,7 +5,7 @@
 #
 #   bench/studies/bench.sh GEMM_BENCH AB WEIGHTS FOLDER
 #
-# FOLDER gets a Markdown file for each part and the chart curve.svg, curve.png. gemm-bench and ab
+# FOLDER gets a Markdown file for each part, the chart curve.svg, curve.png, and what sizes.sh writes. gemm-bench and ab
 # compute every figure. In a table of gemm-bench the speed-up is over its first row. A reference library
 # that cannot be loaded is named and left out.
 #
@@ -18,11 +18,11 @@ here=$(dirname "$0")
 mkdir -p "$out"
 samples='--samples 63 --seconds 1' pairs=48
 shapes='--shapes yolov3-tiny' squares='--shapes squares' grouped='--shapes grouped'
-curve=64:4096
+curve=64:4096 sizes=130
 if [ "${BENCH_QUICK:-0}" != 0 ]; then
     samples='--samples 3 --seconds 0.02' pairs=1
     shapes='-s 16,1730,27' squares='-s 64,64,64' grouped='-s 1,1000,9'
-    curve=64:128
+    curve=64:128 sizes=3
 fi
 
 listed=$("$bench" --list)
@@ -92,8 +92,9 @@ done
 rm -f "$out/detection.out"
 run curve "$bench" $samples --csv -o "$out/curve.csv" --sizes $curve --threads 1 \
     --impl "$(usable packed onednn $openblas)"
+SIZES_MOST=$sizes ${BENCH_RUN:-} "$here/sizes.sh" "$bench" "$out" >"$out/sizes.txt"
 for format in svg png; do
     gnuplot -e "data='$out/curve.csv'; image='$out/curve.$format'; format='$format'" \
         "$here/bench.gnuplot"
 done
-cat "$out/shapes-1.md" "$out/shapes-2.md"
+cat "$out/shapes-1.md" "$out/shapes-2.md" "$out/sizes.txt"

@@ -87,6 +87,20 @@ fi
 check bench-charts [ -s "$work/bench/curve.svg" -a -s "$work/bench/curve.png" ]
 check bench-chart-for-a-phone for_a_phone "$work/bench/curve.svg"
 
+# sizes.sh: each sweep has its line, its points and its curve, and a hole is found.
+for sweep in M N K MNK; do
+    check bench-sizes-$sweep grep -q "^$sweep, packed: holes: .*; GFLOP/s: [0-9., ]*$" \
+        "$work/bench/sizes.txt"
+    check bench-sizes-$sweep-points [ "$(grep -c "^$sweep,[123],packed,[0-9.]*$" "$work/bench/sizes.csv")" = 3 ]
+done
+check bench-sizes-chart for_a_phone "$work/bench/sizes.svg"
+printf '%s\n' sweep,size,row,gflops M,1,packed,30 M,2,packed,10 M,3,packed,12 M,4,packed,14 \
+    M,1,onednn,30 M,2,onednn,21 M,3,onednn,12 M,4,onednn,7 >"$work/holes.csv"
+awk -F, -f bench/studies/sizes.awk "$work/holes.csv" >"$work/holes"
+check bench-sizes-hole grep -qx 'M, packed: holes: 2; GFLOP/s: 10.00, 12.00, 30.00' "$work/holes"
+check bench-sizes-none grep -qx \
+    'M, onednn: holes: none; GFLOP/s: 7.00, 12.00, 30.00; of packed: 0.50, 1.00, 2.10' "$work/holes"
+
 # What fails takes nothing from the run before it.
 latest() { readlink "$BUILD/$1/latest" || echo none; }
 before=$(latest detect-all)
