@@ -94,12 +94,13 @@ static void pack_any(const packed_b *b, const gemm_ukernel *u, int p0, int kc, i
 
 /* ---- stride S: the rows of one channel under a strip ---- */
 
-/* The most floats of a band under one strip, of one channel. */
+/* The most floats of a band under one strip, of one channel. At most a quarter of its columns may be
+   of parts that no tap reads. */
 enum { STRIP_BAND = 8192 };
 
 static bool fits_strip_band(const conv_call *c, const gemm_ukernel *u)
 {
-    if (!packed_reads_all_parts(c)) return false;
+    if (c->stride == 1 || c->size < c->stride - c->stride / 4) return false;
     const gemm_depthwise d = packed_band_of(c, u);
     const int rows = min_int(c->out_h, 1 + ceil_div(u->nr - 1, c->out_w));
     return gemm_depthwise_floats(&d, rows) <= STRIP_BAND;

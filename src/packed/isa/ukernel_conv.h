@@ -109,14 +109,42 @@ INLINE void split_in_two(const gemm_depthwise *d, const float *src, int lines, f
     }
 }
 
+/* src[3 * i + j] goes to to[j][i], for whole threes. The compiler makes vectors of it. */
+INLINE void split_threes(const float *restrict src, int threes, float *restrict to0,
+                         float *restrict to1, float *restrict to2)
+{
+    for (int i = 0; i < threes; ++i) {
+        to0[i] = src[3 * i];
+        to1[i] = src[3 * i + 1];
+        to2[i] = src[3 * i + 2];
+    }
+}
+
+/* The same for fours. */
+INLINE void split_fours(const float *restrict src, int fours, float *restrict to0,
+                        float *restrict to1, float *restrict to2, float *restrict to3)
+{
+    for (int i = 0; i < fours; ++i) {
+        to0[i] = src[4 * i];
+        to1[i] = src[4 * i + 1];
+        to2[i] = src[4 * i + 2];
+        to3[i] = src[4 * i + 3];
+    }
+}
+
 /* Rows of a channel in any number of parts. */
 INLINE void split_in_parts(const gemm_depthwise *d, const float *src, int lines, float *band)
 {
     const int parts = gemm_depthwise_parts(d), n = lesser(d->w, d->pitch - d->pad);
+    const int whole = parts == 3 || parts == 4 ? n / parts * parts : 0;
     for (int y = 0; y < lines; ++y, src += d->w, band += d->pitch) {
-        for (int first = 0; first < lesser(parts, n); ++first) {
-            float *dst = band + gemm_depthwise_column(d, first + d->pad);
-            for (int x = first; x < n; x += parts) *dst++ = src[x];
+        float *to[4];
+        for (int j = 0; j < 4; ++j) to[j] = band + gemm_depthwise_column(d, j + d->pad);
+        if (parts == 3) split_threes(src, n / 3, to[0], to[1], to[2]);
+        if (parts == 4) split_fours(src, n / 4, to[0], to[1], to[2], to[3]);
+        for (int first = 0; first < lesser(parts, n - whole); ++first) {
+            float *dst = band + gemm_depthwise_column(d, whole + first + d->pad);
+            for (int x = whole + first; x < n; x += parts) *dst++ = src[x];
         }
     }
 }
