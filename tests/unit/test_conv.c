@@ -186,7 +186,7 @@ static void draw_geometry(conv_call *c, rng *r, int number)
     const int kind = number % 7;
     c->batch = 1 + rng_below(r, 3);
     c->size = 1 + rng_below(r, 7);
-    c->stride = 1 + rng_below(r, 3);
+    c->stride = 1 + rng_below(r, 4);
     c->pad = rng_below(r, 4);
     c->c = PICK(r, CHANNELS);
     c->n = PICK(r, CHANNELS);
