@@ -94,8 +94,8 @@ static void pack_any(const packed_b *b, const gemm_ukernel *u, int p0, int kc, i
 
 /* ---- stride S: the rows of one channel under a strip ---- */
 
-/* The most floats of a band under one strip, of one channel. At most a quarter of its columns may be
-   of parts that no tap reads. */
+/* The most floats of a band under one strip, of one channel. At most a quarter of its columns may
+   be of parts that no tap reads. */
 enum { STRIP_BAND = 8192 };
 
 static bool fits_strip_band(const conv_call *c, const gemm_ukernel *u)
