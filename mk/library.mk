@@ -65,3 +65,7 @@ dist: | $(BUILD)/made-by-darknet-gemm ## the source of this version as a file: b
 ARCH =
 deb: dist ## the Debian packages, and what lintian says: build/debian; ARCH=riscv64: build/debian-riscv64; installs Debian packages first
 	@setup/deb.sh $(DIST) $(BUILD)/debian$(if $(ARCH),-$(ARCH)) $(ARCH)
+
+.PHONY: release
+release: ## compare the version, both changelogs and the tag, before and after git tag
+	@setup/release.sh
