@@ -45,9 +45,9 @@ mmdebstrap --quiet --mode=root --variant=minbase --architectures="$architectures
 
 # Inside: a program with the packages of $arch. Prints TAP lines.
 program='
-    triple=$(dpkg-architecture -a$arch -qDEB_HOST_GNU_TYPE)
-    libraries=$PWD/build/packages-$arch/usr/lib/$(dpkg-architecture -a$arch -qDEB_HOST_MULTIARCH)
-    cpu=$(dpkg-architecture -a$arch -qDEB_HOST_GNU_CPU)
+    of_host() { dpkg-architecture -a$arch -qDEB_HOST_$1 2>/dev/null; }
+    triple=$(of_host GNU_TYPE) cpu=$(of_host GNU_CPU)
+    libraries=$PWD/build/packages-$arch/usr/lib/$(of_host MULTIARCH)
     [ $cpu != i686 ] || cpu=i386
     for package in build/debian-$arch/*_$arch.deb; do dpkg -x $package build/packages-$arch; done
     $triple-gcc -Ibuild/packages-$arch/usr/include examples/multiply/multiply.c \
