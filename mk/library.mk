@@ -61,5 +61,11 @@ dist: | $(BUILD)/made-by-darknet-gemm ## the source of this version as a file: b
 	@setup/dist.sh $(VERSION) $(DIST)
 
 .PHONY: deb
-deb: dist ## the Debian packages, and what lintian says: build/debian; installs Debian packages first
-	@setup/deb.sh $(DIST) $(BUILD)/debian
+# ARCH=riscv64: of another architecture, in a folder of its own
+ARCH =
+deb: dist ## the Debian packages, and what lintian says: build/debian; ARCH=riscv64: build/debian-riscv64; installs Debian packages first
+	@setup/deb.sh $(DIST) $(BUILD)/debian$(if $(ARCH),-$(ARCH)) $(ARCH)
+
+.PHONY: release
+release: ## compare the version, both changelogs and the tag, before and after git tag
+	@setup/release.sh

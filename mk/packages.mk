@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 # The Debian packages of each target. `make detect` and `make test`, `test-qemu`, `test-opencl`,
-# `test-debian` and `deb` install those that are missing; every other target only says which ones are.
+# `test-debian`, `test-packages` and `deb` install those that are missing; every other target only says which ones are.
 
 BUILD_PACKAGES = gcc g++ libc6-dev binutils make patch tar xz-utils curl ca-certificates
 # Optional, as patterns of the shell, because names differ between releases: setup/packages.sh takes
@@ -23,11 +23,12 @@ PACKAGES_loops    = $(BENCH_PACKAGES)
 PACKAGES_explain  = $(BENCH_PACKAGES) valgrind binutils
 PACKAGES_bench    = $(BENCH_PACKAGES)
 PACKAGES_bench-cl = $(BENCH_PACKAGES)
-PACKAGES_deb      = build-essential dpkg-dev debhelper lintian git
+PACKAGES_deb      = build-essential dpkg-dev debhelper lintian git $(if $(ARCH),crossbuild-essential-$(ARCH) opencl-c-headers)
 PACKAGES_packages = $(BENCH_PACKAGES) $(REPORT_PACKAGES)
 PACKAGES_test     = $(BENCH_PACKAGES) $(REPORT_PACKAGES) python3-numpy cmake pkg-config man-db git clang valgrind time python3 locales
 PACKAGES_test-qemu = qemu-user gcc-aarch64-linux-gnu g++-aarch64-linux-gnu libc6-dev-arm64-cross gcc-arm-linux-gnueabihf g++-arm-linux-gnueabihf libc6-dev-armhf-cross
 PACKAGES_test-debian = mmdebstrap git
+PACKAGES_test-packages = mmdebstrap git dpkg-dev
 # The compilers of a cross build have its triple in their names.
 PACKAGES_test-quick = $(if $(CROSS_COMPILE),qemu-user gcc-$(CROSS_COMPILE:-=) g++-$(CROSS_COMPILE:-=))
 
@@ -39,7 +40,7 @@ OPTIONAL_packages = $(REF_PACKAGES)
 OPTIONAL_test     = $(REF_PACKAGES) $(CL_TEST_PACKAGES) $(HOST_PACKAGES)
 OPTIONAL_test-opencl = $(REF_PACKAGES)
 
-INSTALLING = $(filter packages detect test test-qemu test-opencl test-debian deb,$(MAKECMDGOALS))
+INSTALLING = $(filter packages detect test test-qemu test-opencl test-debian test-packages deb,$(MAKECMDGOALS))
 
 packages: ## install the Debian packages for building and measuring
 	@setup/packages.sh $(if $(INSTALLING),$(if $(filter 0,$(INSTALL)),require,install),name) \

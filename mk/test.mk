@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # The tests. A command is one line for sh; a program or a script prints TAP, so prove can run it too.
 
-.PHONY: test test-qemu test-opencl test-debian
+.PHONY: test test-qemu test-opencl test-debian test-packages
 
 # ---- Programs that are linked in their own way ----
 # Row stock and GEMM_CHECK, with loops that can be made wrong.
@@ -376,3 +376,8 @@ endif
 RELEASE = trixie
 test-debian: packages ## run make detect and make test on a fresh Debian, in a folder: RELEASE=trixie or sid, TESTS=quick; as root; installs mmdebstrap first
 	@tests/support/debian.sh $(call quote,$(RELEASE)) $(TESTS) $(call quote,$(MODELS))
+
+# The packages of other architectures.
+ARCHES = arm64 armhf riscv64 i386
+test-packages: packages ## build the Debian packages of ARCHES="arm64 armhf riscv64 i386" on Debian 13, in a folder, and run their tests under qemu-user; as root; installs mmdebstrap first
+	@tests/support/packages.sh $(ARCHES)

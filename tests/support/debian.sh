@@ -30,6 +30,7 @@ folder=$(mktemp -d "${TMPDIR:-/tmp}/debian-$release.XXXXXX") || exit 1
 trap 'rm -rf --one-file-system "$folder"' EXIT
 trap 'exit 130' INT TERM
 : >"$folder/counts"         # "PASSED FAILED SKIPPED" a line
+. tests/support/inside.sh
 
 # make_system NAME: a copy of the minimal system, with the project in /project/darknet-gemm
 make_system()
@@ -39,23 +40,6 @@ make_system()
     if [ -d "$models" ]; then
         mkdir "$folder/$1/project/shared" && cp -R "$models" "$folder/$1/project/shared/models"
     fi
-}
-
-# inside NAME USER COMMAND: in the project's folder of that system, with the variables of this shell
-# that matter there. Its processes end with it.
-inside()
-{
-    unshare --mount --propagation private --pid --fork --kill-child sh -c '
-        mount -t proc proc "$1/proc" && mount --rbind /sys "$1/sys" && mount --rbind /dev "$1/dev" || exit 1
-        set -- "$@" PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin LANG=C.UTF-8
-        for name in http_proxy https_proxy no_proxy GEMM_REQUIRE; do
-            eval "[ -z \"\${$name:-}\" ] || set -- \"\$@\" \"$name=\$$name\""
-        done
-        system=$1 user=$2 command=$3
-        shift 3
-        exec env -i "$@" chroot "$system" runuser -u "$user" -- \
-            sh -c "cd /project/darknet-gemm && HOME=\$(getent passwd $user | cut -d : -f 6) && export HOME && $command"
-        ' inside "$folder/$1" "$2" "$3" </dev/null
 }
 
 # detect NAME USER: the first command counts as one test

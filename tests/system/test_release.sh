@@ -32,6 +32,41 @@ if [ -d debian ]; then
     sort src/lib/exports | diff - "$work/debian" >"$work/diff"
     is debian-symbols '' "$(cat "$work/diff")"
     is debian-soname "libdarknet-gemm.so.${version%%.*} libdarknet-gemm${version%%.*}" "$(sed -n '1s/ #.*//p' debian/libdarknet-gemm1.symbols)"
+
+    # ---- make release, in a small repository: every difference is found ----
+    here=$work/release
+    mkdir -p "$here/src" "$here/debian"
+    cp src/darknet_gemm.h "$here/src"
+    cp CHANGELOG.md "$here"
+    cp debian/changelog "$here/debian"
+    git_here() { git -C "$here" -c user.name=test -c user.email=test@example.org "$@"; }
+    commit_here() { git_here add . && git_here commit -q --allow-empty -m "$1"; }
+    release() { (cd "$here" && "$root/setup/release.sh"); }
+    if command -v git >/dev/null 2>&1; then
+        git_here init -q && commit_here first
+        expect release-ready "git tag -a v$version" release
+        while read -r name file change message; do
+            sed -i "$change" "$here/$file"
+            commit_here "$name"
+            expect_failure "release-$name" "$message" release
+            git_here reset -q --hard HEAD~1
+        done <<END
+version src/darknet_gemm.h /GEMM_VERSION/s/"[0-9.]*"/"99.0.0"/ src/darknet_gemm.h has 99.0.0
+changelog CHANGELOG.md /^##/s/$version/98.0.0/ CHANGELOG.md begins with 98.0.0
+date CHANGELOG.md /^##/s/20.*// CHANGELOG.md has no date
+debian debian/changelog 1s/($version/(97.0.0/ debian/changelog begins with 97.0.0
+debian-date debian/changelog /^.--/s/20[0-9][0-9]/2001/ debian/changelog is of 2001
+END
+        echo >>"$here/CHANGELOG.md"
+        expect_failure release-uncommitted 'changes that are not committed' release
+        git_here reset -q --hard
+        git_here tag -a "v$version" -m release
+        expect release-tagged "is tagged: v$version" release
+        commit_here later
+        expect_failure release-tag-elsewhere "tag v$version is not on HEAD" release
+    else
+        skip release 'no git (Debian: git)'
+    fi
 else
     skip_machine debian 'this is the source of a release'
 fi
