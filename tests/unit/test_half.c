@@ -754,8 +754,8 @@ static void test_all(const gemm_pairs *p)
         const char *name;
         void (*run)(const gemm_pairs *, const char *name);
     } tests[] = {{"rounding", test_rounding}, {"multiply", test_multiply}, {"conv", test_conv},
-                 {"pool", test_pool}, {"chain", test_chain}, {"kept", test_kept}, {"range", test_range_of_fp16},
-                 {"no-memory", test_no_memory}};
+                 {"pool", test_pool}, {"chain", test_chain}, {"kept", test_kept},
+                 {"range", test_range_of_fp16}, {"no-memory", test_no_memory}};
     for (size_t i = 0; i < sizeof tests / sizeof *tests; ++i) {
         char name[64];
         snprintf(name, sizeof name, "%s-%s", tests[i].name, p->name);
