@@ -195,6 +195,7 @@ static void start(void)
     gemm_ref_set_path(&gemm_ref_openblas, s.ref_openblas);
     gemm_ref_set_path(&gemm_ref_blis, s.ref_blis);
     gemm_ref_set_path(&gemm_ref_onednn, s.ref_onednn);
+    gemm_ref_set_path(&gemm_ref_onednn_bf16, s.ref_onednn);
     gemm_cl_configure(&(gemm_cl_configuration){
         .device = s.cl_device, .library = s.cl_library, .clblast = s.ref_clblast,
         .cache_dir = folder, .pocl_dir = s.pocl_dir, .cache_home = s.cache_home, .home = s.home,

@@ -158,6 +158,9 @@ const gemm_variant gemm_variants[] = {
     REF_ROW(openblas, "OpenBLAS"),
     REF_ROW(blis, "BLIS"),
     REF_ROW(onednn, "oneDNN"),
+    {.name = "onednn_bf16", .run = gemm_ref_run, .params = &gemm_ref_onednn_bf16,
+     .unusable = gemm_ref_unusable, .reference = true, .rounding = &gemm_half_bf16_rounding,
+     .origin = "oneDNN", .summary = "its matmul in bfloat16, for comparison only"},
 };
 
 const size_t gemm_variant_count = sizeof gemm_variants / sizeof gemm_variants[0];

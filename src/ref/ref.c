@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reference rows: OpenBLAS, BLIS and oneDNN. A library is loaded with dlopen when its row is used
- * for the first time.
+ * Reference rows: OpenBLAS, BLIS and oneDNN, which has two (onednn.h). A library is loaded with
+ * dlopen when its row is used for the first time.
  *
  * Each library is a struct: its file name, its symbols and three small functions. One multiplies.
  * One sets the number of threads by the library's own call, so that a comparison gives all rows the
@@ -11,6 +11,7 @@
  * oneapi/dnnl/dnnl.h (2 and 3).
  */
 #include "ref/ref.h"
+#include "ref/onednn.h"
 #include "util/forked.h"
 #include "util/library.h"
 
@@ -58,7 +59,8 @@ struct gemm_ref {
     const char *file;                       /* of any version */
     const char *package;                    /* Debian's, as mk/packages.mk has it */
     const char *sgemm_name, *threads_name, *version_name;
-    int (*multiply)(const gemm_ref *, const gemm_call *);  /* 0, or the library's error */
+    /* 0, or the library's error; with so many threads, which are set already */
+    int (*multiply)(const gemm_ref *, const gemm_call *, int threads);
     void (*set_threads)(const gemm_ref *, int);
     void (*describe)(gemm_ref *);
     /* set by load() */
@@ -72,18 +74,26 @@ struct gemm_ref {
 
 /* ---- One library each ---- */
 
-static int multiply_cblas(const gemm_ref *r, const gemm_call *c)
+static int multiply_cblas(const gemm_ref *r, const gemm_call *c, int threads)
 {
+    (void)threads;
     r->sgemm.cblas_sgemm(CBLAS_ROW_MAJOR, c->TA ? CBLAS_TRANS : CBLAS_NO_TRANS,
                          c->TB ? CBLAS_TRANS : CBLAS_NO_TRANS, c->M, c->N, c->K, c->ALPHA, c->A,
                          c->lda, c->B, c->ldb, 1, c->C, c->ldc);
     return 0;
 }
 
-static int multiply_onednn(const gemm_ref *r, const gemm_call *c)
+static int multiply_onednn(const gemm_ref *r, const gemm_call *c, int threads)
 {
+    (void)threads;
     return r->sgemm.dnnl_sgemm(c->TA ? 'T' : 'N', c->TB ? 'T' : 'N', c->M, c->N, c->K, c->ALPHA,
                                c->A, c->lda, c->B, c->ldb, 1, c->C, c->ldc);
+}
+
+static int multiply_onednn_bf16(const gemm_ref *r, const gemm_call *c, int threads)
+{
+    (void)r;
+    return gemm_ref_matmul(c, threads);
 }
 
 static void set_openblas(const gemm_ref *r, int threads)
@@ -118,6 +128,15 @@ static void describe_onednn(gemm_ref *r)
 {
     const dnnl_version_text *v = r->version.dnnl_version();
     snprintf(r->text, sizeof(r->text), "oneDNN %d.%d.%d", v->major, v->minor, v->patch);
+}
+
+static void give_up(gemm_ref *, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+static void describe_onednn_bf16(gemm_ref *r)
+{
+    const char *const why = gemm_ref_try_matmul(r->library);
+    describe_onednn(r);
+    if (why) give_up(r, "%s: %s", r->text, why);
 }
 
 gemm_ref gemm_ref_openblas = {
@@ -161,6 +180,20 @@ gemm_ref gemm_ref_onednn = {
     .lock = PTHREAD_MUTEX_INITIALIZER,
 };
 
+gemm_ref gemm_ref_onednn_bf16 = {
+    .variable = "GEMM_REF_ONEDNN",
+    .file = "libdnnl.so",
+    .package = "none of version 3",
+    .openmp = true,
+    .sgemm_name = "dnnl_matmul_primitive_desc_create",
+    .threads_name = "omp_set_num_threads",
+    .version_name = "dnnl_version",
+    .multiply = multiply_onednn_bf16,
+    .set_threads = set_openmp,
+    .describe = describe_onednn_bf16,
+    .lock = PTHREAD_MUTEX_INITIALIZER,
+};
+
 /* ---- A child of fork ---- */
 
 /* It looks again for a library that another thread was loading. */
@@ -178,12 +211,12 @@ static void after_fork(void)
     forget(&gemm_ref_openblas);
     forget(&gemm_ref_blis);
     forget(&gemm_ref_onednn);
+    forget(&gemm_ref_onednn_bf16);
 }
 GEMM_IN_CHILD(after_fork)
 
 /* ---- Loading ---- */
 
-__attribute__((format(printf, 2, 3)))
 static void give_up(gemm_ref *r, const char *format, ...)
 {
     va_list args;
@@ -274,7 +307,7 @@ gemm_status gemm_ref_run(const gemm_call *c, const gemm_context *context, const 
     /* Set before every call, because OpenMP keeps the number for each calling thread. */
     r->set_threads(r, context->threads);
     r->ran = true;
-    const int error = r->multiply(r, c);
+    const int error = r->multiply(r, c, context->threads);
     if (!error) return GEMM_DONE;
     snprintf(context->note->reason, sizeof context->note->reason, "%s returned %d", r->sgemm_name,
              error);

@@ -54,6 +54,24 @@ FAKE_BLIS=wrong LD_LIBRARY_PATH=$work/first:$work/second "$tests/test_gemm" --ro
 echo "status $?" >>"$work/output"
 expect reference-any-version 1 'is off by'
 
+# oneDNN's matmul in bfloat16, by a library that stands in for version 3.
+onednn=$work/libfake_onednn.so
+${CC:-cc} -shared -fPIC -O1 tests/support/fake_onednn.c -o "$onednn" >"$work/output" 2>&1 ||
+    fail reference-build-onednn "$(tail -n 1 "$work/output")"
+bf16()
+{
+    GEMM_REF_ONEDNN=$onednn FAKE_ONEDNN=$1 "$tests/test_gemm" --row onednn_bf16 --cases 300 >"$work/output" 2>&1 </dev/null
+    echo "status $?" >>"$work/output"
+}
+bf16 right
+expect reference-bf16-right 0 '^ok 1 - onednn_bf16$'
+bf16 wrong
+expect reference-bf16-wrong 1 'is off by'
+bf16 none
+expect reference-bf16-none 0 'SKIP.*oneDNN 3.99.0: it multiplies no bfloat16 on this processor'
+bf16 crash
+expect reference-bf16-crash 0 'SKIP.*oneDNN died: Segmentation fault'
+
 run wrong "$tests/test_training" tests/unit/cfg/layers.cfg
 expect reference-wrong-training 1 'away from those of stock'
 

@@ -10,7 +10,7 @@ for compiler in 'gcc -O1 -S' 'clang -fsyntax-only'; do
     for file in $(find src bench tests demo -name "*.c"); do
         name=warnings-$cc-$file
         case $(uname -m)/$file in       # as mk/gemm.mk and setup/layers.sh have it
-        x86_64/*_avx512.c) options='-mavx512f -mfma' ;;
+        x86_64/*_avx512.c | x86_64/*_avx512_fp16h.c) options='-mavx512f -mfma' ;;
         x86_64/*_avx512_bf16.c) options='-mavx512f -mavx512bw -mavx512bf16 -mfma' ;;
         x86_64/*_amx_bf16.c) options='-mavx512f -mavx512bw -mavx512bf16 -mfma -mamx-tile -mamx-bf16' ;;
         x86_64/*_avx2_fp16.c | x86_64/*_avx512_fp16.c) options='-mavx2 -mf16c' ;;

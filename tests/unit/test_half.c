@@ -9,6 +9,7 @@
  *   multiply    random sizes, transposes, leading dimensions and ALPHA; NaN between the rows, guard
  *               pages; 1 to 3 threads give the same bits
  *   conv        random convolutions, the same; with a pool, groups, strides and a batch
+ *   pool        the bits of the convolution alone, and then the maxima, in pairs too
  *   chain       random chains give the bits of their layers one by one, with and without a plan
  *   kept        the weights are kept in 16 bits, serve the next call, and go with the plan
  *   range       fp16: operands that it has no numbers for are multiplied in single precision
@@ -287,11 +288,12 @@ static void test_multiply(const gemm_pairs *p, const char *name)
 /* A convolution, and the same with rounded input and weights. */
 typedef struct layer {
     conv_call call, exact;
+    bool direct;                /* Winograd's algorithm is not asked */
 } layer;
 
 static layer make_layer(const conv_shape *s, conv_activation activation, bool pool, rng *r)
 {
-    layer l = {conv_shape_make(s, activation), conv_shape_make(s, activation)};
+    layer l = {.call = conv_shape_make(s, activation), .exact = conv_shape_make(s, activation)};
     conv_shape_fill(&l.call, r);
     const size_t floats = (size_t)(l.call.output - l.call.input);
     const size_t operands = (size_t)(l.call.scale - l.call.input);
@@ -326,8 +328,9 @@ static bool is_right(const gemm_pairs *p, const layer *l, const gemm_note *note)
 static gemm_status run_layer(const gemm_pairs *p, const layer *l, int threads, gemm_kept *kept,
                              gemm_note *note)
 {
-    const gemm_context context = context_of(p, threads, kept, note);
+    gemm_context context = context_of(p, threads, kept, note);
     const gemm_half_params params = {p->format, p};
+    context.direct = l->direct;
     memset(l->call.output, 0xff, conv_outputs(&l->call) * sizeof(float));
     return gemm_half_conv(&l->call, &context, &params);
 }
@@ -389,6 +392,89 @@ static void test_conv(const gemm_pairs *p, const char *name)
     }
     if (in_pairs >= cases / 3) report_pass(name);
     else report_fail(name, "only %d of %d layers ran in pairs", in_pairs, cases);
+}
+
+/* ---- convolutions with a pool ---- */
+
+/* The larger one; of -0 and 0, and where one is NaN, the first one. */
+static float larger(float a, float b) { return b > a ? b : a; }
+
+/* The maxima of 2x2 blocks of the output of `from`, whose sizes are those of `to`. */
+static void pool_output(const conv_call *from, const conv_call *to)
+{
+    const int w = from->out_w;
+    for (int plane = 0; plane < from->batch * from->n; ++plane) {
+        const float *x = from->output + (size_t)plane * gemm_conv_places(from);
+        float *y = to->output + (size_t)plane * gemm_conv_outputs(to);
+        for (int i = 0; i < gemm_conv_outputs(to); ++i) {
+            const float *top = x + (size_t)(i / (w / 2) * 2) * w + i % (w / 2) * 2;
+            float m = larger(-FLT_MAX, top[0]);
+            m = larger(m, top[1]);
+            m = larger(m, top[w]);
+            y[i] = larger(m, top[w + 1]);
+        }
+    }
+}
+
+/* Some have several blocks of K, several bands and groups of filters, and columns along K. */
+static conv_shape draw_pooled(rng *r)
+{
+    conv_shape s = {.batch = rng_below(r, 4) ? 1 : 2, .groups = rng_below(r, 4) ? 1 : 2, .size = 3,
+                    .stride = 1, .pad = 1};
+    if (!rng_below(r, 6)) s.size = 5, s.pad = 2;
+    if (!rng_below(r, 6)) s.pad = s.size - 1;
+    s.c = s.groups * (5 + rng_below(r, rng_below(r, 3) ? 70 : 200));
+    s.n = s.groups * (33 + rng_below(r, rng_below(r, 3) ? 60 : 180));
+    s.h = 2 + 2 * rng_below(r, 10);
+    s.w = 2 + 2 * rng_below(r, rng_below(r, 8) ? 16 : 60);
+    return s;
+}
+
+/* *pairs: the layer went in pairs, pooled and alone. */
+static const char *judge_pool(const gemm_pairs *p, const layer *l, bool *pairs)
+{
+    const size_t bytes = conv_outputs(&l->call) * sizeof(float);
+    const char *wrong = NULL;
+    float *const expected = malloc(bytes), *const alone = malloc(4 * bytes);
+    layer unpooled = *l;
+    gemm_note note, other;
+    if (!expected || !alone) abort();
+    unpooled.call.pool = false;
+    unpooled.call.output = alone;
+    if (run_layer(p, &unpooled, 1, NULL, &other)) abort();
+    pool_output(&unpooled.call, &l->call);
+    memcpy(expected, l->call.output, bytes);
+    for (int threads = 1; threads <= THREADS && !wrong; ++threads) {
+        const gemm_status status = run_layer(p, l, threads, NULL, &note);
+        *pairs = status == GEMM_DONE && is_in_pairs(&note) && is_in_pairs(&other);
+        if (*pairs && memcmp(expected, l->call.output, bytes)) wrong = "other bits";
+    }
+    free(expected);
+    free(alone);
+    return wrong;
+}
+
+static void test_pool(const gemm_pairs *p, const char *name)
+{
+    const int count = cases < 20 ? 3 : cases / 8;
+    int in_pairs = 0;
+    for (int i = 0; i < count; ++i) {
+        rng r = rng_make((uint64_t)seed, 300000 + (uint64_t)i);
+        const conv_shape s = draw_pooled(&r);
+        layer l = make_layer(&s, i % 2 ? CONV_LEAKY : CONV_LINEAR, true, &r);
+        bool pairs = false;
+        l.direct = i % 3;
+        const char *wrong = l.call.pool ? judge_pool(p, &l, &pairs) : NULL;
+        free_layer(&l);
+        in_pairs += pairs;
+        if (!wrong) continue;
+        report_fail(name, "case %d of seed %d: %d filters %dx%d pad %d groups %d over %dx%dx%d "
+                    "batch %d: %s", i, seed, s.n, s.size, s.size, s.pad, s.groups, s.w, s.h, s.c,
+                    s.batch, wrong);
+        return;
+    }
+    if (in_pairs >= count / 4) report_pass(name);
+    else report_fail(name, "only %d of %d layers were pooled in pairs", in_pairs, count);
 }
 
 /* ---- chains ---- */
@@ -668,8 +754,8 @@ static void test_all(const gemm_pairs *p)
         const char *name;
         void (*run)(const gemm_pairs *, const char *name);
     } tests[] = {{"rounding", test_rounding}, {"multiply", test_multiply}, {"conv", test_conv},
-                 {"chain", test_chain}, {"kept", test_kept}, {"range", test_range_of_fp16},
-                 {"no-memory", test_no_memory}};
+                 {"pool", test_pool}, {"chain", test_chain}, {"kept", test_kept},
+                 {"range", test_range_of_fp16}, {"no-memory", test_no_memory}};
     for (size_t i = 0; i < sizeof tests / sizeof *tests; ++i) {
         char name[64];
         snprintf(name, sizeof name, "%s-%s", tests[i].name, p->name);

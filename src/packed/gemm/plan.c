@@ -161,12 +161,11 @@ void packed_set_addresses(packed_plan *plan, const packed_job *job)
     plan->lead = plan->grid.shift = choose_lead(plan);
 }
 
-packed_plan packed_make_plan(const packed_job *job, const gemm_ukernel *u, int threads)
+/* All that depends on the rectangles. */
+static packed_plan cut_plan(const packed_job *job, const gemm_ukernel *u, int kc, int tail,
+                            int threads)
 {
-    const bool whole_packs_a = should_pack_a(job, u, job->N);
-    packed_plan plan = {.job = job, .u = u};
-    plan.kc = choose_kc(job, u, whole_packs_a);
-    plan.tail = choose_tail(job, u);
+    packed_plan plan = {.job = job, .u = u, .kc = kc, .tail = tail};
     plan.grid = packed_cut(job->M, job->N - plan.tail, plan.tail, job->K, u,
                            packed_threads(job->M, job->N, job->K, threads));
 
@@ -182,4 +181,16 @@ packed_plan packed_make_plan(const packed_job *job, const gemm_ukernel *u, int t
     plan.run = choose_run(&plan);
     packed_set_addresses(&plan, job);
     return plan;
+}
+
+packed_plan packed_make_plan(const packed_job *job, const gemm_ukernel *u, int threads)
+{
+    const int kc = choose_kc(job, u, should_pack_a(job, u, job->N));
+    return cut_plan(job, u, kc, choose_tail(job, u), threads);
+}
+
+packed_plan packed_make_part(const packed_job *part, const packed_plan *whole)
+{
+    const gemm_ukernel *u = whole->u;
+    return cut_plan(part, u, whole->kc, whole->tail ? part->N % u->tail_unit : 0, 1);
 }

@@ -213,7 +213,8 @@ static int round_image(const conv_call *c, const gemm_pairs *kernels, gemm_pair 
 /* Runs the convolution of pairs the first way that takes it. Returns its name, or NULL. */
 static const char *run_pairs(const conv_call *c, const gemm_context *context)
 {
-    static const packed_way *const ways[] = {&packed_way_polyphase, &packed_way_implicit};
+    static const packed_way *const ways[] = {&packed_way_polyphase, &packed_way_implicit,
+                                             &packed_way_pooled};
     for (size_t i = 0; i < sizeof ways / sizeof *ways; ++i) {
         packed_choice choice = {.asked = context->way && !strcmp(context->way, ways[i]->name)};
         if (!ways[i]->plan(c, context, &choice) && !ways[i]->run(c, &choice, context))
@@ -283,7 +284,8 @@ static bool is_plain_pointwise(const conv_call *c)
     return gemm_conv_is_pointwise(c) && !gemm_conv_is_dots(c) && c->groups == 1 && !c->pool;
 }
 
-/* For all others, and where the user named a way, `packed` is asked which way it takes. */
+/* For all others, and where the user named a way, `packed` is asked which way it takes. What it
+   does not pool, pairs may. */
 static form form_of(const conv_call *c, const gemm_context *context, const gemm_pairs *p)
 {
     if (is_plain_pointwise(c) && !context->way) return form_of_pointwise(c, context->isa, p);
@@ -292,7 +294,14 @@ static form form_of(const conv_call *c, const gemm_context *context, const gemm_
     gemm_clear_note(&note);
     asked.note = &note;
     asked.timed = false;
-    if (gemm_packed_explain(c, &asked, NULL) != GEMM_DONE) return DECLINE;
+    const bool taken = gemm_packed_explain(c, &asked, NULL) == GEMM_DONE;
+    if (!taken && c->pool && !gemm_conv_is_pointwise(c)) {
+        conv_call alone = *c;
+        alone.pool = false;
+        asked.kept = NULL;
+        return form_of(&alone, &asked, p) == PAIRS ? PAIRS : DECLINE;
+    }
+    if (!taken) return DECLINE;
     return pairs_win(c, context, p, note.algorithm) ? PAIRS : SINGLE;
 }
 

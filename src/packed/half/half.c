@@ -23,16 +23,19 @@ const gemm_rounding gemm_half_bf16_rounding = {
     .product = 0x1p-7, .a = 0x1p-126, .b = 0x1p-126, .sum = 0x1p-126};
 
 /*
- * The same with 11 digits. An element below 2^-14 is off by half of 2^-24. Where sums may have 16
- * bits, each of 32 additions is off by 2^-11 of the sum, or by half of 2^-24.
+ * The same with 11 digits. An element below 2^-14 is off by half of 2^-24.
  */
-const gemm_rounding gemm_half_fp16_rounding = {
-#if defined(__aarch64__)
-    .product = 0x1.2p-6, .sum = 0x1p-25,
-#else
-    .product = 0x1p-10,
-#endif
-    .a = 0x1p-25, .b = 0x1p-25};
+gemm_rounding gemm_half_fp16_rounding = {.product = 0x1p-10, .a = 0x1p-25, .b = 0x1p-25};
+
+/* Where this processor may have sums of 16 bits, these round too. */
+__attribute__((constructor)) static void allow_short_sums(void)
+{
+    for (const gemm_pairs *const *p = gemm_pairs_all; *p; ++p) {
+        if ((*p)->format != GEMM_FP16 || !(*p)->most_product || !(*p)->supported()) continue;
+        gemm_half_fp16_rounding.product = 0x1p-10 + (*p)->sums.product;
+        gemm_half_fp16_rounding.sum = (*p)->sums.sum;
+    }
+}
 
 const gemm_half_params gemm_half_bf16 = {.format = GEMM_BF16},
                        gemm_half_fp16 = {.format = GEMM_FP16};

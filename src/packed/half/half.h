@@ -29,8 +29,9 @@ gemm_row_conv gemm_half_conv;
    single precision where it computes none so. Declines all others. */
 gemm_row_chain gemm_half_chain;
 
-/* How they round. */
-extern const gemm_rounding gemm_half_bf16_rounding, gemm_half_fp16_rounding;
+/* How they round. That of fp16 depends on the processor, and does not change. */
+extern const gemm_rounding gemm_half_bf16_rounding;
+extern gemm_rounding gemm_half_fp16_rounding;
 
 /* The micro-kernels that a row takes. */
 const gemm_pairs *packed_half_pairs(const gemm_half_params *, const gemm_ukernel *);
