@@ -252,11 +252,54 @@ static int round_image(job *j, int threads)
 
 /* ---- the product ---- */
 
-/* Where the quads of columns j0 .. j0+n of B lie in a plane. Returns the number of runs. */
-static int find_runs(const layout *l, int j0, int n, gemm_quads_run *runs)
+/*
+ * With a pool a strip has two halves: places of even rows of the output, and those below them. So
+ * the blocks of 2x2 of a strip are whole, and their maxima are taken from a tile that is in L1.
+ */
+static int half_strip(const layout *l)
+{
+    return l->kernels->nr / 2;
+}
+
+/* Strips of an image, and the places of strip `i` in them; with a pool, of one half. */
+static int strips_of(const layout *l)
+{
+    const int places = gemm_conv_places(l->c);
+    return l->c->pool ? ceil_div(places / 2, half_strip(l)) : ceil_div(places, l->kernels->nr);
+}
+
+static int columns_of(const layout *l, int strip)
+{
+    const int places = gemm_conv_places(l->c), half = half_strip(l), nr = l->kernels->nr;
+    return l->c->pool ? min_int(half, places / 2 - strip * half)
+                      : min_int(nr, places - strip * nr);
+}
+
+/* Both halves. Halves have room for whole blocks: nr is a multiple of 4. */
+static int find_pooled_runs(const layout *l, int strip, gemm_quads_run *runs)
 {
     const conv_call *c = l->c;
+    const int half = half_strip(l), j0 = strip * half, n = columns_of(l, strip);
     int count = 0;
+    for (int below = 0; below < 2; ++below) {
+        for (int at = 0; at < n; ++count) {
+            const int y = (j0 + at) / c->out_w * 2 + below, x = (j0 + at) % c->out_w;
+            const int length = min_int(c->out_w - x, n - at);
+            const size_t from = (size_t)y * c->stride * l->row + x;
+            runs[count] = (gemm_quads_run){from, below * half + at, length};
+            at += length;
+        }
+    }
+    return count;
+}
+
+/* Where the quads of a strip of B lie in a plane. Returns the number of runs. */
+static int find_runs(const layout *l, int strip, gemm_quads_run *runs)
+{
+    const conv_call *c = l->c;
+    const int j0 = strip * l->kernels->nr, n = columns_of(l, strip);
+    int count = 0;
+    if (c->pool) return find_pooled_runs(l, strip, runs);
     for (int at = 0; at < n; ++count) {
         const int y = (j0 + at) / c->out_w, x = (j0 + at) % c->out_w;
         const int length = min_int(c->out_w - x, n - at);
@@ -289,16 +332,31 @@ static size_t strip_quads(const layout *l)
 static void pack_strip(const job *j, int product, int strip, gemm_quad *to)
 {
     const layout *l = &j->l;
-    const int nr = l->kernels->nr, j0 = strip * nr;
-    const int n = min_int(nr, gemm_conv_places(l->c) - j0);
     gemm_quads_run runs[GEMM_QUADS_MOST_NR];
     size_t taps[MOST_TAPS];
     find_taps(l, taps);
     const gemm_quads_pack p = {
         .first = j->image + (size_t)product * l->planes * l->plane, .plane = l->plane,
         .planes = l->planes, .taps = l->taps, .tap = taps,
-        .runs = find_runs(l, j0, n, runs), .run = runs};
+        .runs = find_runs(l, strip, runs), .run = runs};
     l->kernels->pack(&p, to);
+}
+
+/* Runs a tile of a pooled strip, and writes the maxima to its rows of the output. */
+static void pool_tile(const job *j, gemm_quads_tile *t, int strip)
+{
+    const layout *l = &j->l;
+    const int half = half_strip(l), n = columns_of(l, strip), pairs = n / 2;
+    float sums[GEMM_QUADS_MOST_MR * GEMM_QUADS_MOST_NR];
+    float *to = t->c + strip * half / 2;
+    const size_t outputs = t->ldc;
+    t->cols = half + n;
+    t->c = sums, t->ldc = (size_t)l->kernels->nr;
+    l->kernels->tile(t);
+    for (int i = 0; i < t->rows; ++i, to += outputs) {
+        const float *top = sums + i * t->ldc;
+        l->kernels->base->layers.max_pairs(pairs, top, top + half, to);
+    }
 }
 
 /* Panel `i` of a product by a strip, which lies at `b`. */
@@ -306,15 +364,20 @@ static void multiply_tile(const job *j, int product, int i, int strip, const gem
 {
     const layout *l = &j->l;
     const conv_call *c = l->c;
-    const int mr = l->kernels->mr, nr = l->kernels->nr, places = gemm_conv_places(c);
+    const int mr = l->kernels->mr, outputs = gemm_conv_outputs(c);
     const size_t panel = (size_t)(product % c->groups) * l->panels + i, row = panel * mr;
-    const gemm_quads_tile t = {
+    gemm_quads_tile t = {
         .quads = l->quads, .a = j->f.panels + row * l->quads, .b = b,
-        .rows = min_int(mr, l->filters - i * mr), .cols = min_int(nr, places - strip * nr),
+        .rows = min_int(mr, l->filters - i * mr), .cols = columns_of(l, strip),
         .start = j->f.start + row, .scale = j->scale + row, .shift = j->shift + row,
         .slope = packed_slope(c->activation),
-        .c = c->output + ((size_t)product * l->filters + (size_t)i * mr) * places + strip * nr,
-        .ldc = (size_t)places};
+        .c = c->output + ((size_t)product * l->filters + (size_t)i * mr) * outputs,
+        .ldc = (size_t)outputs};
+    if (c->pool) {
+        pool_tile(j, &t, strip);
+        return;
+    }
+    t.c += strip * l->kernels->nr;
     l->kernels->tile(&t);
 }
 
@@ -354,7 +417,7 @@ static int multiply_all(job *j, int threads)
     const layout *l = &j->l;
     const int products = l->c->batch * l->c->groups;
     threads = packed_product_threads(l->c, threads);
-    j->strips = ceil_div(gemm_conv_places(l->c), l->kernels->nr);
+    j->strips = strips_of(l);
     const int chunks = ceil_div(CHUNKS * threads, products);
     j->block = even_step(j->strips, most_strips(j, threads, chunks), 1);
     j->blocks = ceil_div(j->strips, j->block);
@@ -438,7 +501,6 @@ gemm_status gemm_int8_conv(const conv_call *c, const gemm_context *context, cons
     const gemm_quads *kernels = params ? params : gemm_quads_find(context->isa);
     job j = {.l = layout_of(c, kernels, kernels->mr)};
     if (!fits(&j.l, context->scale, context->way)) return gemm_packed_conv(c, context, NULL);
-    if (c->pool) return GEMM_DECLINED;
     void *own = NULL, *data = get_filters(&j.l, context->kept, free_filters, &own);
     if (!data) return gemm_packed_conv(c, context, NULL);
     j.f = filters_at(&j.l, data);

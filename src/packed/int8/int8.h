@@ -14,8 +14,8 @@ gemm_row_run gemm_int8;
 
 /*
  * One convolution: conv.c. params: the micro-kernels (isa/quads.h), or NULL for the fastest ones.
- * Where it goes in 8 bits, the note says so, and its weights are kept, one byte each. Declines a
- * pool behind such a convolution, and any call when there is no memory.
+ * Where it goes in 8 bits, the note says so, and its weights are kept, one byte each. Declines any
+ * call when there is no memory.
  */
 gemm_row_conv gemm_int8_conv;
 
