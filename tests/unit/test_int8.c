@@ -740,7 +740,7 @@ static const char *judge_pair(const gemm_quads *q, pair *x)
     for (int threads = 1; threads <= THREADS && !wrong; ++threads) {
         if (run_pair(q, x, threads, threads > 1 ? each : NULL, output, &note)) wrong = "declined";
         else if (strcmp(note.algorithm, "int8")) wrong = "not in 8 bits";
-        else if (memcmp(output, last->output, bytes)) wrong = "the bits are not those of the layers";
+        else if (memcmp(output, last->output, bytes)) wrong = "its bits are not the layers'";
     }
     if (!wrong && (!kept[0].data || !kept[1].data)) wrong = "its weights are not kept";
     if (!wrong) wrong = judge_pair_declined(q, x, output);
