@@ -84,12 +84,14 @@ bench-detect: all default-weights $(OUT)/bench/bench_detect ## forward passes by
 # By default with 1, 2, 4 ... and all cores.
 PEERS_THREADS = $(if $(filter file,$(origin THREADS)),,--threads $(THREADS))
 PEERS_VENV = $(BUILD)/peers/venv
-bench-peers: all default-weights $(OUT)/bench/bench_detect ## the hook beside onnxruntime, OpenVINO, ncnn, OpenCV, LiteRT and MNN (from PyPI): NETWORKS THREADS ROUNDS PEERS_PYTHON; PRECISION=default: theirs; COLD=1: the first pass of new processes
-	@$(if $(PEERS_PYTHON),,bench/peers/venv.sh $(PEERS_VENV) || { [ $$? = 3 ]; exit; };) \
+# Both sides calibrate on the other pictures.
+PEERS_INT8 = $(if $(filter int8,$(PRECISION)),--darknet $(OUT)/darknet $(addprefix --calibrate ,$(filter-out $(IMAGE),$(wildcard data/*.jpg))))
+bench-peers: all default-weights $(OUT)/bench/bench_detect ## the hook beside onnxruntime, OpenVINO, ncnn, OpenCV, LiteRT and MNN (from PyPI): NETWORKS THREADS ROUNDS PEERS_PYTHON; PRECISION=default: theirs, int8: beside OpenVINO's; COLD=1: the first pass of new processes
+	@$(if $(PEERS_PYTHON),,bench/peers/venv.sh $(PEERS_VENV) $(if $(PEERS_INT8),bench/peers/requirements-int8.txt) || { [ $$? = 3 ]; exit; };) \
 	    $(SET_TRAINED); set -- $(or $(NETWORKS),"$$@"); $(call open_result,$(BUILD)/peers); \
 	    $(or $(PEERS_PYTHON),$(PEERS_VENV)/bin/python) -B bench/peers/peers.py --bench $(OUT)/bench/bench_detect \
 	    --out "$$result" $(PEERS_THREADS) --rounds $(ROUNDS) $(if $(filter 1,$(COLD)),--cold) \
-	    $(addprefix --precision ,$(PRECISION)) $(call quote,$(IMAGE)) "$$@"; \
+	    $(addprefix --precision ,$(PRECISION)) $(PEERS_INT8) $(call quote,$(IMAGE)) "$$@"; \
 	    status=$$?; rm -rf "$$result"/[0-9]*-*/; (exit $$status); $(close_result)
 
 AB_WEIGHTS = $(if $(WEIGHTS)$(BESIDE)$(filter cfg/yolov3-tiny.cfg,$(CFG)),--weights "$$weights")

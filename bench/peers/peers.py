@@ -3,6 +3,7 @@
 
     python3 peers.py --bench BENCH_DETECT --out FOLDER [--threads N,N...] [--rounds N] [--cold]
                      [--precision f32|default] IMAGE CFG=WEIGHTS...
+    python3 peers.py ... --precision int8 --darknet DARKNET --calibrate PICTURE... IMAGE CFG=WEIGHTS...
 
 Each contestant is a process: `bench_detect --serve` for this project, and runtime.py for each other
 runtime, all with the same number of threads. In every round each has its turn, and the next round
@@ -14,6 +15,10 @@ in memory, Python and the module too.
 
 --precision default: each runtime takes its own precision, which may be 16 bits. This project takes
 what GEMM_IMPL says.
+
+--precision int8: OpenVINO takes the network as NNCF quantises it, and this project packed_int8, unless
+GEMM_IMPL says another row. Both are calibrated on the same pictures. Without GEMM_INT8 this project's
+file is made by bench/calibrate/calibrate.sh. Other runtimes are left out.
 
 Before, the raw outputs of each contestant are compared with those of Darknet's own loops (row stock
 with im2col). A difference above the bound voids the time. The difference of an output is its largest
@@ -41,12 +46,17 @@ import darknet_onnx
 
 OURS = 'darknet-gemm'
 PEERS = ('onnxruntime', 'openvino', 'ncnn', 'opencv', 'litert', 'mnn')
+PEERS_INT8 = ('openvino-int8',)
 # Single precision stays below, with Winograd's tiles of 6x6 too. 16 bits do not: bf16 has 8 bits of a value, and
-# errors of a network's layers add up.
-BOUNDS = {'f32': 3e-4, 'default': .1}
+# errors of a network's layers add up. With 8 bits the bound finds what is wrong as a whole only.
+BOUNDS = {'f32': 3e-4, 'default': .1, 'int8': .6}
+PRECISIONS = {'f32': '', 'default': ', other runtimes at their default precision',
+              'int8': ', both in 8 bits'}
 TURN_MS = 100           # a turn lasts about this long
 PATIENCE_S = 600        # without an answer
-RUNTIME = os.path.join(os.path.dirname(os.path.abspath(__file__)), 'runtime.py')
+HERE = os.path.dirname(os.path.abspath(__file__))
+RUNTIME = os.path.join(HERE, 'runtime.py')
+CALIBRATE = os.path.join(os.path.dirname(HERE), 'calibrate', 'calibrate.sh')
 COLUMNS = ('network', 'threads', 'runtime', 'version', 'status', 'reason', 'difference', 'passes',
            'median_ms', 'low_ms', 'high_ms', 'ratio', 'ratio_low', 'ratio_high', 'fastest_peer',
            'peak_mb')
@@ -108,6 +118,10 @@ class Process:
         self.child.wait()
         self.child.stdin.close()
         self.child.stdout.close()
+
+
+def without_settings():
+    return {k: v for k, v in os.environ.items() if not k.startswith('GEMM_')}
 
 
 # ---- outputs ----
@@ -204,29 +218,50 @@ class Network:
         self.image, self.outputs = darknet_onnx.write(self.cfg, self.weights, self.model)
         self.sizes = [l.c * l.h * l.w for l in self.outputs]
         self.expected = self.reference(options)
+        self.settings = self.calibrate(options) if options.precision == 'int8' else None
 
     def path(self, name):
         return os.path.join(self.folder, name)
 
-    def serve(self, options, threads):
-        return [options.bench, '--serve', '--threads', str(threads), options.image,
+    def serve(self, options, threads, image=None):
+        return [options.bench, '--serve', '--threads', str(threads), image or options.image,
                 f'{self.cfg}={self.weights}']
 
-    def reference(self, options):
-        settings = {k: v for k, v in os.environ.items() if not k.startswith('GEMM_')}
-        settings.update(GEMM_IMPL='stock', GEMM_CONV='im2col')
-        process = Process(self.serve(options, 1), self.path('reference.log'), settings)
+    def ask_once(self, log, command, settings, *questions):
+        process = Process(command, self.path(log), settings)
         try:
-            process.ask('input ' + self.input)
-            process.ask('raw ' + self.path('reference.f32'))
+            for question in questions:
+                process.ask(question)
         finally:
             process.end()
+
+    def reference(self, options):
+        settings = {**without_settings(), 'GEMM_IMPL': 'stock', 'GEMM_CONV': 'im2col'}
+        self.ask_once('reference.log', self.serve(options, 1), settings, 'input ' + self.input,
+                      'raw ' + self.path('reference.f32'))
         return read_floats(self.path('reference.f32'))
+
+    def calibrate(self, options):
+        """Writes what runtime.py quantises with; returns the environment of this project."""
+        for i, picture in enumerate(options.calibrate):
+            self.ask_once('picture.log', self.serve(options, 1, picture), without_settings(),
+                          'input ' + self.path(f'picture-{i:03}.f32'))
+        settings = {'GEMM_IMPL': 'packed_int8', **os.environ}
+        if 'GEMM_INT8' not in settings:
+            weights = self.path('calibrated.weights')
+            os.symlink(os.path.abspath(self.weights), weights)
+            made = subprocess.run([CALIBRATE, options.darknet, self.cfg, weights,
+                                   *options.calibrate], capture_output=True, text=True,
+                                  env=without_settings())
+            if made.returncode:
+                raise Failed(' '.join((made.stderr or made.stdout).split()))
+            settings['GEMM_INT8'] = self.path('calibrated.int8')
+        return settings
 
     def start(self, options, name, threads):
         log = self.path(f'{name}-{threads}.log')
         if name == OURS:
-            return Process(self.serve(options, threads), log)
+            return Process(self.serve(options, threads), log, self.settings)
         shape = f'{self.image.c},{self.image.h},{self.image.w}'
         process = Process([sys.executable, RUNTIME, name, self.model, options.precision,
                            str(threads), self.input, shape, *(l.name for l in self.outputs)], log)
@@ -380,6 +415,9 @@ def read_options():
     parser.add_argument('--cold', action='store_true', help='each turn is a new process')
     parser.add_argument('--precision', choices=BOUNDS, default='f32',
                         help='of the other runtimes; default: what each takes unasked')
+    parser.add_argument('--darknet', help='int8: the program that calibrates')
+    parser.add_argument('--calibrate', action='append', default=[], metavar='PICTURE',
+                        help='int8: a picture to calibrate on')
     parser.add_argument('image')
     parser.add_argument('networks', nargs='+', metavar='CFG=WEIGHTS')
     options = parser.parse_args()
@@ -390,7 +428,11 @@ def read_options():
         for path in network.split('=', 1):
             if not os.access(path, os.R_OK):
                 parser.error(f'{path} cannot be read')
-    for path in (options.bench, options.image):
+    int8 = options.precision == 'int8'
+    if int8 != bool(options.calibrate) or int8 != bool(options.darknet):
+        parser.error('--precision int8 needs --darknet and --calibrate, and no other precision does')
+    paths = [options.bench, options.image, *options.calibrate]
+    for path in paths + [options.darknet] * int8:
         if not os.access(path, os.R_OK):
             parser.error(f'{path} cannot be read')
     return options
@@ -410,7 +452,7 @@ def ask_machine(options):
 def find_runtimes(options, head):
     options.versions = {OURS: head['commit']}
     head['left_out'] = {}
-    for name in PEERS:
+    for name in PEERS_INT8 if options.precision == 'int8' else PEERS:
         try:
             options.versions[name] = probe(name)
         except Failed as failure:
@@ -433,7 +475,7 @@ def say_head(options, head):
              f'- run: {head["time"]}, rounds {options.rounds}, '
              + ('a new process a turn, ms to the end of its first pass' if options.cold
                 else f'{TURN_MS} ms a turn')
-             + ", other runtimes at their default precision" * (options.precision == 'default'),
+             + PRECISIONS[options.precision],
              f'- settings: {settings or "none"}']
     lines += [f'- {name}: {version}' for name, version in head['versions'].items()]
     lines += [f'- {name} is left out: {reason}' for name, reason in head['left_out'].items()]

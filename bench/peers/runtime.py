@@ -4,7 +4,7 @@
     python3 runtime.py NAME                                                         prints its version
     python3 runtime.py NAME MODEL.onnx PRECISION THREADS INPUT C,H,W OUTPUT...      serves
 
-NAME is onnxruntime, openvino, ncnn, opencv, litert or mnn. INPUT has the floats of one image. A server
+NAME is onnxruntime, openvino, openvino-int8, ncnn, opencv, litert or mnn. INPUT has the floats of one image. A server
 prints its version when the network is loaded. Then it answers each line of standard input by a
 line, as `bench_detect --serve` does:
     raw FILE    "done"; FILE has the outputs of a pass, in the order of OUTPUT...
@@ -13,11 +13,13 @@ line, as `bench_detect --serve` does:
                 process had in memory. The module was imported before. Ask it before any other pass
 
 All compute with THREADS threads; PRECISION is f32, or default: what the runtime takes unasked, which
-may be 16 bits. Anything else is left at its default. A runtime is a function that loads a model and
+may be 16 bits; or int8, which openvino-int8 takes: OpenVINO with NNCF's quantisation behind training,
+whose pictures are picture-*.f32 beside the model. Anything else is left at its default. A runtime is a function that loads a model and
 returns a function from the image to the outputs. It imports its module itself, because the others may
 be missing.
 """
 
+import glob
 import os
 import resource
 import subprocess
@@ -47,6 +49,10 @@ def open_openvino(model, precision, threads, outputs):
         request.infer([image], share_inputs=True)
         return [request.get_tensor(port).data for port in ports]
     return run
+
+
+def open_openvino_int8(model, precision, threads, outputs):
+    return open_openvino(beside(model, '.int8.xml'), precision, threads, outputs)
 
 
 def open_ncnn(model, precision, threads, outputs):
@@ -122,10 +128,11 @@ def open_mnn(model, precision, threads, outputs):
     return run
 
 
-RUNTIMES = {'onnxruntime': open_onnxruntime, 'openvino': open_openvino, 'ncnn': open_ncnn,
-            'opencv': open_opencv, 'litert': open_litert, 'mnn': open_mnn}
+RUNTIMES = {'onnxruntime': open_onnxruntime, 'openvino': open_openvino,
+            'openvino-int8': open_openvino_int8, 'ncnn': open_ncnn, 'opencv': open_opencv,
+            'litert': open_litert, 'mnn': open_mnn}
 # Whose name is another one.
-MODULES = {'opencv': 'cv2', 'litert': 'ai_edge_litert', 'mnn': 'MNN'}
+MODULES = {'opencv': 'cv2', 'litert': 'ai_edge_litert', 'mnn': 'MNN', 'openvino-int8': 'openvino'}
 
 
 def pnnx_program():
@@ -145,7 +152,14 @@ def version_of(name):
     if name == 'litert':
         import flatbuffers      # noqa: F401: writes TFLite's format
     module = __import__(MODULES.get(name, name))
-    return (module.version() if name == 'mnn' else module.__version__).split('-')[0]
+    version = (module.version() if name == 'mnn' else module.__version__).split('-')[0]
+    return f'{version} by NNCF {import_nncf().__version__}' if name == 'openvino-int8' else version
+
+
+def import_nncf():
+    os.environ['NNCF_CI'] = '1'     # it reports nothing of its use
+    import nncf
+    return nncf
 
 
 def beside(model, end):
@@ -177,6 +191,20 @@ def convert_for_mnn(model):
                            beside(model, '.mnn'), '--bizCode', 'bench'])
 
 
+def quantize(model, shape):
+    """Once for each model: writes MODEL.int8.xml and .bin."""
+    import numpy
+    import openvino
+    if os.path.exists(beside(model, '.int8.xml')):
+        return
+    pictures = [numpy.fromfile(path, dtype='float32').reshape(1, *shape) for path in
+                sorted(glob.glob(os.path.join(os.path.dirname(model), 'picture-*.f32')))]
+    nncf = import_nncf()
+    whole = openvino.Core().read_model(model)
+    quantized = nncf.quantize(whole, nncf.Dataset(pictures), subset_size=len(pictures))
+    openvino.save_model(quantized, beside(model, '.int8.xml'))
+
+
 def turn(run, image, passes):
     """Milliseconds of a pass, once the others' threads are asleep and this one's are awake."""
     time.sleep(.005)
@@ -200,6 +228,8 @@ def serve(name, model, precision, threads, input_path, shape, outputs, answers):
         convert_for_ncnn(model, shape)
     if name == 'mnn':
         convert_for_mnn(model)
+    if name == 'openvino-int8':
+        quantize(model, shape)
     image = numpy.fromfile(input_path, dtype='float32').reshape(1, *shape)
     if name == 'litert':
         convert_for_litert(model)

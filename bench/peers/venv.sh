@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: MIT
 # Makes the Python environment of `make bench-peers`, or completes it.
 #
-#   bench/peers/venv.sh FOLDER
+#   bench/peers/venv.sh FOLDER [MORE]
 #
-# A package that cannot be had is named with the reason, and the others are installed. The next run
+# MORE is a file of packages beside those of requirements.txt. A package that cannot be had is named with the reason, and the others are installed. The next run
 # tries it again. Where nothing can be had it prints SKIP with the reason, and ends with status 3.
 set -eu
 
@@ -19,7 +19,9 @@ skip()
 # What pip said last.
 reason() { grep -v '^ *$\|notice\|WARNING' "$log" | tail -n 1; }
 
-if cmp -s "$pins" "$venv/complete"; then exit 0; fi
+# A file of packages, and its copy that says that all of them are there.
+is_complete() { cmp -s "$1" "$venv/$2"; }
+if is_complete "$pins" complete && { [ $# = 1 ] || is_complete "$2" complete-more; }; then exit 0; fi
 mkdir -p "$(dirname "$venv")"
 command -v python3 >/dev/null 2>&1 || skip 'python3 is not installed'
 if [ ! -x "$venv/bin/pip" ] && ! python3 -m venv "$venv" >"$log" 2>&1; then
@@ -27,12 +29,19 @@ if [ ! -x "$venv/bin/pip" ] && ! python3 -m venv "$venv" >"$log" 2>&1; then
     skip "python3 -m venv fails (on Debian: apt-get install python3-venv): $(head -n 1 "$log")"
 fi
 echo "Installing Python packages in $venv" >&2
-missing=0
-for package in $(sed 's/#.*//' "$pins"); do
-    if "$venv/bin/pip" install --disable-pip-version-check --retries 1 --timeout 15 --no-deps \
-        --only-binary :all: "$package" >"$log" 2>&1; then continue; fi
-    case $package in numpy==*) skip "pip cannot get $package: $(reason)" ;; esac
-    echo "$package cannot be installed: $(reason)"
-    missing=1
-done
-[ $missing = 1 ] || cp "$pins" "$venv/complete"
+# complete FILE COPY
+complete()
+{
+    is_complete "$@" && return
+    missing=0
+    for package in $(sed 's/#.*//' "$1"); do
+        if "$venv/bin/pip" install --disable-pip-version-check --retries 1 --timeout 15 --no-deps \
+            --only-binary :all: "$package" >"$log" 2>&1; then continue; fi
+        case $package in numpy==*) skip "pip cannot get $package: $(reason)" ;; esac
+        echo "$package cannot be installed: $(reason)"
+        missing=1
+    done
+    [ $missing = 1 ] || cp "$1" "$venv/$2"
+}
+complete "$pins" complete
+[ $# = 1 ] || complete "$2" complete-more

@@ -8,6 +8,8 @@
 
 #include "gemm_variant.h"
 
+#include <float.h>
+#include <math.h>
 #include <stdint.h>
 #include <stdlib.h>
 
@@ -54,15 +56,43 @@ static float finish(const conv_call *c, int filter, int32_t sum, float step)
     return c->activation == CONV_LEAKY ? .1f * y : 0;
 }
 
-static void compare_filter(const conv_call *c, const int8_t *image, const int8_t *w, float step,
-                           int n, int filter, gemm_error *worst)
+/* One filter of an image. */
+typedef struct part {
+    const conv_call *c;
+    const int8_t *image, *w;    /* channel 0 of the filter's group; the filter */
+    float step;
+    int filter;
+} part;
+
+static float output_at(const part *p, int y, int x)
 {
-    const float *actual = c->output + ((size_t)n * (size_t)c->n + (size_t)filter) *
-                                          (size_t)gemm_conv_places(c);
-    for (int j = 0; j < gemm_conv_places(c); ++j) {
-        const float y = finish(c, filter, sum_at(c, image, w, j / c->out_w, j % c->out_w), step);
+    return finish(p->c, p->filter, sum_at(p->c, p->image, p->w, y, x), p->step);
+}
+
+/* Output j: with a pool the maximum of a block. */
+static float expected(const part *p, int j)
+{
+    const conv_call *c = p->c;
+    if (!c->pool) return output_at(p, j / c->out_w, j % c->out_w);
+    const int y = j / (c->out_w / 2) * 2, x = j % (c->out_w / 2) * 2;
+    float most = -FLT_MAX;
+    for (int i = 0; i < 4; ++i) {
+        const float one = output_at(p, y + i / 2, x + i % 2);
+        most = one > most ? one : most;
+    }
+    return most;
+}
+
+static void compare_filter(const part *p, int n, gemm_error *worst)
+{
+    const conv_call *c = p->c;
+    const int outputs = gemm_conv_outputs(c);
+    const float *actual = c->output + ((size_t)n * (size_t)c->n + (size_t)p->filter) *
+                                          (size_t)outputs;
+    for (int j = 0; j < outputs; ++j) {
+        const float y = expected(p, j);
         const double bound = fabsf(y) * (FLT_EPSILON / 4) + FLT_MIN;
-        gemm_error_add(worst, y, bound, actual[j], n, filter, j);
+        gemm_error_add(worst, y, bound, actual[j], n, p->filter, j);
     }
 }
 
@@ -77,9 +107,11 @@ int gemm_int8_compare(const conv_call *c, float scale, gemm_error *worst)
     for (int filter = 0; filter < c->n; ++filter) {
         const float step = round_filter(c->weights + (size_t)filter * taps, taps, w) * scale;
         const size_t first = (size_t)(filter / (c->n / c->groups) * (c->c / c->groups));
-        for (int n = 0; n < c->batch; ++n)
-            compare_filter(c, image + ((size_t)n * (size_t)c->c + first) * area, w, step, n, filter,
-                           worst);
+        for (int n = 0; n < c->batch; ++n) {
+            const int8_t *group = image + ((size_t)n * (size_t)c->c + first) * area;
+            const part p = {c, group, w, step, filter};
+            compare_filter(&p, n, worst);
+        }
     }
     free(image);
     return 0;

@@ -102,8 +102,16 @@ static bool is_depthwise(const conv_call *c)
 
 static bool follows(const conv_call *c, const conv_call *before)
 {
-    return c->batch == before->batch && c->c == before->n && c->h == before->out_h &&
-           c->w == before->out_w;
+    const int halves = before->pool ? 2 : 1;
+    return c->batch == before->batch && c->c == before->n && c->h == before->out_h / halves &&
+           c->w == before->out_w / halves;
+}
+
+static bool is_pair(const chain_call *chain)
+{
+    const conv_call *c = chain->convs;
+    return is_conv(c) && is_conv(c + 1) && c[1].groups == 1 && follows(c + 1, c) &&
+           !chain->shortcut;
 }
 
 /* Darknet offers every two convolutions that follow each other. */
@@ -111,6 +119,7 @@ static bool is_chain(const chain_call *chain)
 {
     const int count = chain->count;
     if (count < 2 || count > GEMM_CHAIN_MOST) return false;
+    if (gemm_chain_is_pair(chain->convs, count)) return is_pair(chain);
     for (int i = 0; i < count; ++i) {
         const conv_call *c = &chain->convs[i];
         if (c->pool || !is_conv(c)) return false;

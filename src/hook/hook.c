@@ -226,7 +226,7 @@ static int shortcut_behind(hook_net net, int i)
 
 /* ---- steps: a convolution and the layers behind it as one call ---- */
 
-enum { CHAIN_MOST = 3, STEPS_MOST = 2 * CHAIN_MOST };
+enum { CHAIN_MOST = 3, STEPS_MOST = 2 * CHAIN_MOST + 2 };
 
 /*
  * A gemm_step here:
@@ -236,6 +236,7 @@ enum { CHAIN_MOST = 3, STEPS_MOST = 2 * CHAIN_MOST };
  *   1       2           and the maxpool behind it
  *   2, 3    as many     a chain of convolutions: one or two 1x1 ones around a depthwise one
  *   2, 3    more        and the shortcut behind them. Layers between them do nothing
+ *   2       3, 4        a pair of convolutions, with the maxpool behind one of them or behind both
  */
 
 /* Convolution `i` of a chain that begins at net.index can follow the one before it. */
@@ -246,12 +247,27 @@ static int continues_chain(hook_net net, int i)
     return is_applied_by_row(l->activation) && (!i || is_inner(net, net.index + i - 1));
 }
 
+/* Pairs with a maxpool. Those without are chains of two. Returns how many. */
+static int find_pairs(hook_net net, gemm_step steps[2])
+{
+    const int first = net.index, pool = first + 1 < net.n && halves(&net.layers[first + 1]);
+    const int next = first + 1 + pool;
+    int found = 0;
+    if (!is_inner(net, first) || (pool && !is_inner(net, first + 1)) || next >= net.n) return 0;
+    if (!convolution_hooked(net.layers[next], net)) return 0;
+    if (!is_applied_by_row(net.layers[next].activation)) return 0;
+    if (next + 1 < net.n && halves(&net.layers[next + 1]) && is_inner(net, next))
+        steps[found++] = (gemm_step){2, next + 2 - first};
+    if (pool) steps[found++] = (gemm_step){2, next + 1 - first};
+    return found;
+}
+
 /* The steps with several layers that this network allows, the longest first. Returns how many. */
 static int find_steps(hook_net net, gemm_step steps[STEPS_MOST])
 {
-    int found = 0, convs = 0, behind;
+    int found = find_pairs(net, steps), convs = 0, behind;
     while (convs < CHAIN_MOST && continues_chain(net, convs)) ++convs;
-    if (!convs) return 0;
+    if (!convs) return found;
     const int pools = net.index + 1 < net.n && halves(&net.layers[net.index + 1]);
     for (; convs >= 2; --convs) {
         behind = shortcut_behind(net, net.index + convs - 1);
@@ -270,16 +286,18 @@ static int run_chain(hook_net net, gemm_step s)
     gemm_plan **slots[CHAIN_MOST];
     layer_input input[2];
     layer_call shortcut;
-    int i;
+    const int end = net.index + s.layers;
+    int i, at = net.index;
     for (i = 0; i < s.convs; ++i) {
-        const layer *l = &net.layers[net.index + i];
+        const layer *l = &net.layers[at++];
         if (!hook_kept(l, &slots[i], &norm[i])) return 0;
         norms[i] = l->batch_normalize ? &norm[i] : 0;
-        calls[i] = call_of(*l, i ? 0 : net.input, 0, l->output);
+        const int pool = at < end && net.layers[at].type == MAXPOOL;
+        calls[i] = call_of(*l, i ? 0 : net.input, pool, pool ? net.layers[at].output : l->output);
+        at += pool;
     }
-    if (s.layers > s.convs)
-        shortcut = shortcut_call(net.layers[net.index + s.layers - 1], net, 0, input);
-    return gemm_conv_chain(calls, norms, s.convs, slots, s.layers > s.convs ? &shortcut : 0);
+    if (at < end) shortcut = shortcut_call(net.layers[end - 1], net, 0, input);
+    return gemm_conv_chain(calls, norms, s.convs, slots, at < end ? &shortcut : 0);
 }
 
 /* Returns 0 when the row declines. */

@@ -52,6 +52,16 @@ pip_fails nothing
 check venv-complete bench/peers/venv.sh "$work/venv"
 pip_fails '*'
 check venv-not-again bench/peers/venv.sh "$work/venv"
+more=bench/peers/requirements-int8.txt
+pip_fails 'nncf*'
+bench/peers/venv.sh "$work/venv" $more >"$work/output" 2>/dev/null
+check venv-more-missing [ "$? $(cat "$work/output")" = \
+    "0 $(sed -n 's/^nncf.*/& cannot be installed: no such &/p' $more)" ]
+pip_fails nothing
+check venv-more bench/peers/venv.sh "$work/venv" $more
+pip_fails '*'
+check venv-more-not-again bench/peers/venv.sh "$work/venv" $more
+check venv-more-is-kept bench/peers/venv.sh "$work/venv"
 
 # ---- the ONNX writer ----
 # refuses NAME MESSAGE LAYER...: a cfg of 3 channels with these layers, \n between their lines
@@ -220,6 +230,19 @@ for precision, hint, half in ('f32', 'f32', False), ('default', None, True):
     assert asked.pop()['use_bf16_storage'] == half, precision
 END
 expect_failure peers-precision-value "'f16'" peers --precision f16 data/kite.jpg $cfg=$weights
+# int8_needs NAME OPTION...
+int8_needs()
+{
+    name=$1
+    shift
+    expect_failure "peers-int8-$name" 'peers: --precision int8 needs --darknet and --calibrate, and no other' \
+        peers "$@" data/kite.jpg $cfg=$weights
+}
+int8_needs pictures --precision int8 --darknet "$OUT/darknet"
+int8_needs darknet --precision int8 --calibrate data/dog.jpg
+int8_needs itself --darknet "$OUT/darknet" --calibrate data/dog.jpg
+expect_failure peers-int8-picture 'no.jpg cannot be read' \
+    peers --precision int8 --darknet "$OUT/darknet" --calibrate no.jpg data/kite.jpg $cfg=$weights
 
 # ---- a whole run ----
 # A numpy and an onnxruntime that give Darknet's own outputs, or as FAKE says. The others are missing.
@@ -282,7 +305,50 @@ check peers-crash sh -c 'grep -qx "status 1" "$1" &&
     grep -q "onnxruntime | failed: ended with status 1: ValueError: not today |" "$1"' - "$work/crash"
 check peers-crash-ours grep -q "$ours" "$work/crash"
 
+# 8 bits, with a false OpenVINO and a false NNCF. This project's process is the only one with a trace.
+cat >"$work/modules/openvino.py" <<END
+import os, numpy
+from types import SimpleNamespace as N
+__version__ = '0.0.2-a'
+class Core:
+    def read_model(self, path): return path
+    def compile_model(self, model, device, settings):
+        assert open(model).read() == 'quantised', model
+        whole = open(os.path.join(os.path.dirname(model), 'reference.f32'), 'rb').read()
+        parts = iter([whole])
+        get = lambda port: N(data=numpy.Floats(next(parts, b'')))
+        return N(output=str, create_infer_request=lambda: N(infer=lambda *_, **__: None, get_tensor=get))
+def save_model(model, path): open(path, 'w').write(model)
+END
+cat >"$work/modules/nncf.py" <<END
+import os
+__version__ = '0.0.3'
+Dataset = list
+def quantize(model, pictures, subset_size):
+    assert model.endswith('/model.onnx') and os.environ['NNCF_CI'], model
+    sizes = [len(p.data) for p in pictures]
+    assert subset_size == 2 and len(set(sizes)) == 1 and pictures[0].data != pictures[1].data, sizes
+    return 'quantised'
+END
+int8="--precision int8 --darknet $OUT/darknet --calibrate data/dog.jpg --calibrate data/person.jpg"
+GEMM_TRACE=$work/trace.csv run_peers int8 "$int8"
+check peers-int8 sh -c 'grep -qx "status 0" "$1" && grep -q "$2" "$1" && grep -q "^| kite-demo | 1 | openvino-int8 " "$1"' - \
+    "$work/int8" "$ours"
+check peers-int8-version grep -qx -- '- openvino-int8: 0.0.2 by NNCF 0.0.3' "$work/int8"
+check peers-int8-ours grep -q '^packed_int8,.*,int8,' "$work/trace.csv"
+GEMM_INT8=$work/none.int8 run_peers int8 "$int8"
+check peers-int8-own-file sh -c 'grep -qx "status 1" "$1" && grep -q "none.int8: No such file" "$1.err"' - "$work/int8"
+printf '#!/bin/sh\nexit 3\n' >"$work/no-darknet"
+chmod +x "$work/no-darknet"
+run_peers int8 "--precision int8 --darknet $work/no-darknet --calibrate data/dog.jpg"
+check peers-int8-no-calibration sh -c 'grep -qx "status 1" "$1" && grep -q "failed: calibrate: Darknet ended after 0 of 1" "$1"' - \
+    "$work/int8"
+echo "raise ImportError('no nncf here')" >"$work/modules/nncf.py"
+run_peers int8 "$int8"
+check peers-int8-skip grep -qx 'SKIP no runtime to compare with: openvino-int8: ImportError: no nncf here' "$work/int8"
+
 echo "raise ImportError('no onnxruntime here')" >"$work/modules/onnxruntime.py"
+echo "raise ImportError('no openvino here')" >"$work/modules/openvino.py"
 run_peers none
 check peers-skip sh -c '[ "$(grep -c "" "$1")" = 2 ] && grep -qx "status 0" "$1" &&
     grep -q "^SKIP no runtime to compare with: onnxruntime: ImportError: no onnxruntime here; " "$1"' - "$work/none"

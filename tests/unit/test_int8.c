@@ -7,11 +7,14 @@
  *   rounding    quads of all kinds of floats: 1 to 4 channels, before a guard page
  *   tile        whole numbers: tails of rows, columns and K; all -127 and 127, up to the largest K
  *   nchwc       the same for places by channels: tails of both, before guard pages
- *   conv        random convolutions: strides, groups, a batch; 1 to 3 threads give the same bits
+ *   conv        random convolutions: strides, groups, a batch, with a pool and without; 1 to 3
+ *               threads give the same bits
  *   chain       random chains whose first layer goes in 8 bits, by bands and phases: the bits of
  *               the layers one by one, from the kept weights too; which chains are declined
+ *   pair        random pairs, pooled or not: the bits of the layers one by one, from the kept
+ *               weights too, and nothing is written between; which pairs are declined
  *   extremes    a layer whose inputs and weights are all at their limits
- *   single      what has no scale, a pool, or a logistic does not go in 8 bits
+ *   single      what has no scale, or a logistic does not go in 8 bits
  *   kept        the weights are kept in 8 bits, serve the next call, and go with the plan
  *   no-memory   each of the aligned allocations fails in turn: the layer is declined, or goes in
  *               single precision; a chain is declined
@@ -357,17 +360,29 @@ static float exact_output(const layer *l, int image, int filter, int y, int x)
     return finished(slope, sum, scale, c->shift[filter]);
 }
 
+/* The maximum of a block, as conv_call defines it. */
+static float exact_maximum(const layer *l, int image, int filter, int y, int x)
+{
+    float most = -FLT_MAX;
+    for (int i = 0; i < 4; ++i) {
+        const float one = exact_output(l, image, filter, 2 * y + i / 2, 2 * x + i % 2);
+        most = one > most ? one : most;
+    }
+    return most;
+}
+
 /* NULL, or what is wrong. All outputs of a small layer are compared, else some of them. */
 static const char *judge_outputs(const layer *l, rng *r)
 {
     const conv_call *c = &l->call;
-    const int all = (int)conv_outputs(c), places = gemm_conv_places(c);
-    const int count = all < 400 ? all : 400;
+    const int all = (int)conv_outputs(c), outputs = gemm_conv_outputs(c);
+    const int count = all < 400 ? all : 400, width = c->out_w / (c->pool ? 2 : 1);
     for (int i = 0; i < count; ++i) {
-        const int at = all == count ? i : rng_below(r, all), place = at % places;
-        const int filter = at / places % c->n, image = at / places / c->n;
-        const float y = exact_output(l, image, filter, place / c->out_w, place % c->out_w);
-        if (c->output[at] != y) return "an output is another float";
+        const int at = all == count ? i : rng_below(r, all), place = at % outputs;
+        const int filter = at / outputs % c->n, image = at / outputs / c->n;
+        const float y = (c->pool ? exact_maximum : exact_output)(l, image, filter, place / width,
+                                                                 place % width);
+        if (memcmp(&c->output[at], &y, sizeof y)) return "an output is another float";
     }
     return NULL;
 }
@@ -406,20 +421,29 @@ static conv_shape draw_shape(rng *r)
     return s;
 }
 
+/* The output gets whole blocks for a pool. */
+static void make_even(conv_shape *s)
+{
+    if ((s->h + 2 * s->pad - s->size) / s->stride % 2 == 0) s->h += s->stride;
+    if ((s->w + 2 * s->pad - s->size) / s->stride % 2 == 0) s->w += s->stride;
+}
+
 static void test_conv(const gemm_quads *q, const char *name)
 {
     static const conv_activation activations[] = {CONV_LINEAR, CONV_LEAKY, CONV_RELU};
     for (int i = 0; i < cases; ++i) {
         rng r = rng_make((uint64_t)seed, 100000 + (uint64_t)i);
-        const conv_shape s = draw_shape(&r);
+        conv_shape s = draw_shape(&r);
+        if (i % 2) make_even(&s);
         layer l = make_layer(&s, activations[rng_below(&r, 3)], &r);
         if (rng_below(&r, 4) == 0) l.call.scale = NULL;
+        const bool pool = l.call.pool = i % 2;
         const char *wrong = judge_layer(q, &l, &r);
         conv_shape_free(&l.call);
         if (!wrong) continue;
         report_fail(name, "case %d of seed %d: %d filters %dx%d/%d pad %d groups %d over %dx%dx%d "
-                    "batch %d: %s", i, seed, s.n, s.size, s.size, s.stride, s.pad, s.groups, s.w,
-                    s.h, s.c, s.batch, wrong);
+                    "batch %d%s: %s", i, seed, s.n, s.size, s.size, s.stride, s.pad, s.groups, s.w,
+                    s.h, s.c, s.batch, pool ? " pool" : "", wrong);
         return;
     }
     report_pass(name);
@@ -601,6 +625,145 @@ static void test_chain(const gemm_quads *q, const char *name)
     else report_pass(name);
 }
 
+/* ---- memory ---- */
+
+/* The next allocations, of which the n-th one fails. 0: none. */
+static void fail_allocation(int n)
+{
+    atomic_store(&allocations, 0);
+    atomic_store(&failing, n);
+}
+
+/* Whether so many allocations were made since then. No more fail. */
+static bool was_reached(int n)
+{
+    atomic_store(&failing, 0);
+    return atomic_load(&allocations) >= n;
+}
+
+/* ---- pairs ---- */
+
+typedef struct pair {
+    layer layers[2];
+    const gemm_scale *scales[2];
+} pair;
+
+static pair make_pair(rng *r)
+{
+    static const conv_activation activations[] = {CONV_LINEAR, CONV_LEAKY, CONV_RELU};
+    conv_shape a = draw_shape(r), b = draw_shape(r);
+    const int pools = rng_below(r, 4), few = b.size == 1 ? 17 : 5;
+    a.groups = b.groups = b.stride = 1;
+    a.c = (a.size == 1 ? 17 : 5) + rng_below(r, 40);
+    a.n = b.c = few + 12 * (a.size == 1) + rng_below(r, 60);
+    b.batch = a.batch;
+    b.n = few + rng_below(r, 40);
+    if (pools & 1) make_even(&a);
+    a.w += 2 * a.stride;                /* the second one has more than one place */
+    b.h = ((a.h + 2 * a.pad - a.size) / a.stride + 1) / (pools & 1 ? 2 : 1);
+    b.w = ((a.w + 2 * a.pad - a.size) / a.stride + 1) / (pools & 1 ? 2 : 1);
+    b.pad = b.size / 2;
+    pair x = {.layers = {make_layer(&a, activations[rng_below(r, 3)], r),
+                         make_layer(&b, activations[rng_below(r, 3)], r)}};
+    x.layers[0].call.pool = pools & 1;
+    x.layers[1].call.pool = pools & 2 && b.h % 2 == 0 && b.w % 2 == 0;
+    x.layers[1].scale.scale *= 1 + (float)rng_below(r, 40);
+    return x;
+}
+
+/* The second one reads what the first one writes. */
+static const char *run_pair_one_by_one(const gemm_quads *q, pair *x)
+{
+    for (int i = 0; i < 2; ++i) {
+        layer l = x->layers[i];
+        gemm_note note;
+        if (i) l.call.input = x->layers[0].call.output;
+        if (run_layer(q, &l, 1, NULL, &note)) return "a layer alone declined";
+        if (!note.scale) return "a layer alone is not in 8 bits";
+    }
+    return NULL;
+}
+
+static gemm_status run_pair(const gemm_quads *q, const pair *x, int threads,
+                            gemm_kept *const *kept, float *output, gemm_note *note)
+{
+    const gemm_context context = {.threads = threads, .isa = q->base, .note = note,
+                                  .chain_scales = x->scales, .chain_kept = kept};
+    conv_call calls[2] = {x->layers[0].call, x->layers[1].call};
+    calls[0].output = NULL;
+    calls[1].input = NULL;
+    calls[1].output = output;
+    gemm_clear_note(note);
+    memset(output, 0xff, conv_outputs(&calls[1]) * sizeof *output);
+    return gemm_int8_chain(calls, 2, NULL, &context, q);
+}
+
+static bool is_declined(const gemm_quads *q, const pair *x, float *output)
+{
+    gemm_note note;
+    return run_pair(q, x, 1, NULL, output, &note) == GEMM_DECLINED &&
+           !memcmp(output, "\xff\xff\xff\xff", 4);
+}
+
+/* Without a step of either layer, and without memory. */
+static const char *judge_pair_declined(const gemm_quads *q, pair *x, float *output)
+{
+    const char *wrong = NULL;
+    gemm_note note;
+    for (int i = 0; i < 2 && !wrong; ++i) {
+        x->scales[i] = NULL;
+        if (!is_declined(q, x, output)) wrong = "it ran without a step";
+        x->scales[i] = &x->layers[i].scale;
+    }
+    x->layers[1].call.stride = 2;
+    if (!wrong && !is_declined(q, x, output)) wrong = "it ran with a stride of 2";
+    x->layers[1].call.stride = 1;
+    int n = 1;
+    for (bool failed = true; failed && !wrong; n += failed) {
+        fail_allocation(n);
+        const gemm_status status = run_pair(q, x, 1, NULL, output, &note);
+        failed = was_reached(n);
+        if (failed == (status == GEMM_DONE)) wrong = "it ran without memory, or did not with it";
+    }
+    return wrong ? wrong : n < 3 ? "less than two allocations failed" : NULL;
+}
+
+static const char *judge_pair(const gemm_quads *q, pair *x)
+{
+    const conv_call *last = &x->layers[1].call;
+    const size_t bytes = conv_outputs(last) * sizeof(float);
+    float *const output = get(bytes);
+    gemm_kept kept[2] = {{.room = SIZE_MAX}, {.room = SIZE_MAX}}, *each[2] = {&kept[0], &kept[1]};
+    gemm_note note;
+    for (int i = 0; i < 2; ++i) x->scales[i] = &x->layers[i].scale;
+    const char *wrong = run_pair_one_by_one(q, x);
+    for (int threads = 1; threads <= THREADS && !wrong; ++threads) {
+        if (run_pair(q, x, threads, threads > 1 ? each : NULL, output, &note)) wrong = "declined";
+        else if (strcmp(note.algorithm, "int8")) wrong = "not in 8 bits";
+        else if (memcmp(output, last->output, bytes)) wrong = "its bits are not the layers'";
+    }
+    if (!wrong && (!kept[0].data || !kept[1].data)) wrong = "its weights are not kept";
+    if (!wrong) wrong = judge_pair_declined(q, x, output);
+    for (int i = 0; i < 2; ++i) gemm_drop_kept(&kept[i]);
+    free(output);
+    return wrong;
+}
+
+static void test_pair(const gemm_quads *q, const char *name)
+{
+    const char *wrong = NULL;
+    const int count = cases < 60 ? cases : 60;
+    int i = 0;
+    for (; i < count && !wrong; ++i) {
+        rng r = rng_make((uint64_t)seed, 300000 + (uint64_t)i);
+        pair x = make_pair(&r);
+        wrong = judge_pair(q, &x);
+        for (int j = 0; j < 2; ++j) conv_shape_free(&x.layers[j].call);
+    }
+    if (wrong) report_fail(name, "case %d of seed %d: %s", i - 1, seed, wrong);
+    else report_pass(name);
+}
+
 /* Each product is 127 * 127, with one sign and then with the other. */
 static void test_extremes(const gemm_quads *q, const char *name)
 {
@@ -626,21 +789,18 @@ static void test_single(const gemm_quads *q, const char *name)
 {
     static const conv_shape picture = {"picture", 1, 1, 3, 20, 22, 40, 3, 1, 1},
                             depthwise = {"depthwise", 1, 40, 40, 20, 22, 40, 3, 1, 1},
-                            narrow = {"narrow", 1, 1, 16, 20, 22, 40, 1, 1, 0},
-                            stride_1 = {"pool", 1, 1, 66, 20, 22, 40, 3, 1, 1};
+                            narrow = {"narrow", 1, 1, 16, 20, 22, 40, 1, 1, 0};
     rng r = rng_make(7, 0);
     gemm_note note;
     const char *wrong = NULL;
-    const conv_shape *const shapes[] = {&SHAPE, &SHAPE, &picture, &depthwise, &narrow, &stride_1};
-    for (int i = 0; i < 6 && !wrong; ++i) {
+    const conv_shape *const shapes[] = {&SHAPE, &SHAPE, &picture, &depthwise, &narrow};
+    for (int i = 0; i < 5 && !wrong; ++i) {
         layer l = make_layer(shapes[i], i == 1 ? CONV_LOGISTIC : CONV_LEAKY, &r);
         if (i == 0) l.scale.scale = 0;
-        l.call.pool = i == 5;
         const gemm_status status = run_layer(q, &l, 1, NULL, &note);
         const bool untouched = !memcmp(l.call.output, "\xff\xff\xff\xff", 4);
         if (note.scale || !strcmp(note.algorithm, "int8")) wrong = "went in 8 bits";
-        else if (i == 5 && (status != GEMM_DECLINED || !untouched)) wrong = "pool not declined";
-        else if (i < 5 && (status != GEMM_DONE || untouched)) wrong = "declined";
+        else if (status != GEMM_DONE || untouched) wrong = "declined";
         conv_shape_free(&l.call);
     }
     report_judged(name, wrong);
@@ -675,20 +835,6 @@ static void test_kept(const gemm_quads *q, const char *name)
     free(first);
     conv_shape_free(&l.call);
     report_judged(name, wrong);
-}
-
-/* The next allocations, of which the n-th one fails. 0: none. */
-static void fail_allocation(int n)
-{
-    atomic_store(&allocations, 0);
-    atomic_store(&failing, n);
-}
-
-/* Whether so many allocations were made since then. No more fail. */
-static bool was_reached(int n)
-{
-    atomic_store(&failing, 0);
-    return atomic_load(&allocations) >= n;
 }
 
 /* With memory it goes in 8 bits; without, it is declined or goes in single precision. */
@@ -768,16 +914,18 @@ static void test_check(const gemm_quads *q, const char *name)
 {
     static const conv_shape shapes[] = {{"3x3", 2, 1, 66, 12, 13, 20, 3, 2, 1},
                                         {"groups", 1, 3, 33, 9, 10, 18, 3, 1, 0},
-                                        {"1x1", 1, 1, 200, 6, 7, 30, 1, 1, 0}};
+                                        {"1x1", 1, 1, 200, 6, 7, 30, 1, 1, 0},
+                                        {"pool", 2, 1, 66, 8, 10, 20, 3, 1, 1}};
     rng r = rng_make(7, 0);
     const char *wrong = NULL;
-    for (int i = 0; i < 3 && !wrong; ++i) {
+    for (int i = 0; i < 4 && !wrong; ++i) {
         layer l = make_layer(&shapes[i], i ? CONV_LEAKY : CONV_LINEAR, &r);
+        l.call.pool = i == 3;
         gemm_note note;
         if (run_layer(q, &l, 1, NULL, &note) || !note.scale) wrong = "not in 8 bits";
         else if (!(check_ratio(&l) <= 1)) wrong = "what is right is called wrong";
         const int at = (int)conv_outputs(&l.call) / 2;
-        const int filter = at / gemm_conv_places(&l.call) % l.call.n;
+        const int filter = at / gemm_conv_outputs(&l.call) % l.call.n;
         const float step = step_of(&l, filter) / 127 * l.scale.scale * l.call.scale[filter];
         l.call.output[at] += l.call.output[at] > 0 || !i ? step : .1f * step;
         if (!wrong && check_ratio(&l) <= 1) wrong = "a sum that is off by 1 is called right";
@@ -877,7 +1025,7 @@ static void test_all(const gemm_quads *q)
         const char *name;
         void (*run)(const gemm_quads *, const char *name);
     } tests[] = {{"rounding", test_rounding}, {"tile", test_tile}, {"nchwc", test_nchwc},
-                 {"conv", test_conv}, {"chain", test_chain},
+                 {"conv", test_conv}, {"chain", test_chain}, {"pair", test_pair},
                  {"extremes", test_extremes}, {"single", test_single}, {"kept", test_kept},
                  {"no-memory", test_no_memory}, {"check", test_check}};
     for (size_t i = 0; i < sizeof tests / sizeof *tests; ++i) {

@@ -181,6 +181,7 @@ typedef struct job {
     float inverse;              /* 1 / SCALE */
     gemm_quad *image;
     float *scale, *shift;       /* of padded_rows */
+    const struct job *next;     /* that of a pair: it gets the output in quads; or NULL */
     int pieces, piece;          /* of a plane, and rows in one */
     int strips, block;          /* of a product, and in a block */
     int blocks, parts;          /* of a product; of its panels */
@@ -252,11 +253,54 @@ static int round_image(job *j, int threads)
 
 /* ---- the product ---- */
 
-/* Where the quads of columns j0 .. j0+n of B lie in a plane. Returns the number of runs. */
-static int find_runs(const layout *l, int j0, int n, gemm_quads_run *runs)
+/*
+ * With a pool a strip has two halves: places of even rows of the output, and those below them. So
+ * the blocks of 2x2 of a strip are whole, and their maxima are taken from a tile that is in L1.
+ */
+static int half_strip(const layout *l)
+{
+    return l->kernels->nr / 2;
+}
+
+/* Strips of an image, and the places of strip `i` in them; with a pool, of one half. */
+static int strips_of(const layout *l)
+{
+    const int places = gemm_conv_places(l->c);
+    return l->c->pool ? ceil_div(places / 2, half_strip(l)) : ceil_div(places, l->kernels->nr);
+}
+
+static int columns_of(const layout *l, int strip)
+{
+    const int places = gemm_conv_places(l->c), half = half_strip(l), nr = l->kernels->nr;
+    return l->c->pool ? min_int(half, places / 2 - strip * half)
+                      : min_int(nr, places - strip * nr);
+}
+
+/* Both halves. Halves have room for whole blocks: nr is a multiple of 4. */
+static int find_pooled_runs(const layout *l, int strip, gemm_quads_run *runs)
 {
     const conv_call *c = l->c;
+    const int half = half_strip(l), j0 = strip * half, n = columns_of(l, strip);
     int count = 0;
+    for (int below = 0; below < 2; ++below) {
+        for (int at = 0; at < n; ++count) {
+            const int y = (j0 + at) / c->out_w * 2 + below, x = (j0 + at) % c->out_w;
+            const int length = min_int(c->out_w - x, n - at);
+            const size_t from = (size_t)y * c->stride * l->row + x;
+            runs[count] = (gemm_quads_run){from, below * half + at, length};
+            at += length;
+        }
+    }
+    return count;
+}
+
+/* Where the quads of a strip of B lie in a plane. Returns the number of runs. */
+static int find_runs(const layout *l, int strip, gemm_quads_run *runs)
+{
+    const conv_call *c = l->c;
+    const int j0 = strip * l->kernels->nr, n = columns_of(l, strip);
+    int count = 0;
+    if (c->pool) return find_pooled_runs(l, strip, runs);
     for (int at = 0; at < n; ++count) {
         const int y = (j0 + at) / c->out_w, x = (j0 + at) % c->out_w;
         const int length = min_int(c->out_w - x, n - at);
@@ -289,33 +333,102 @@ static size_t strip_quads(const layout *l)
 static void pack_strip(const job *j, int product, int strip, gemm_quad *to)
 {
     const layout *l = &j->l;
-    const int nr = l->kernels->nr, j0 = strip * nr;
-    const int n = min_int(nr, gemm_conv_places(l->c) - j0);
     gemm_quads_run runs[GEMM_QUADS_MOST_NR];
     size_t taps[MOST_TAPS];
     find_taps(l, taps);
     const gemm_quads_pack p = {
         .first = j->image + (size_t)product * l->planes * l->plane, .plane = l->plane,
         .planes = l->planes, .taps = l->taps, .tap = taps,
-        .runs = find_runs(l, j0, n, runs), .run = runs};
+        .runs = find_runs(l, strip, runs), .run = runs};
     l->kernels->pack(&p, to);
 }
 
-/* Panel `i` of a product by a strip, which lies at `b`. */
-static void multiply_tile(const job *j, int product, int i, int strip, const gemm_quad *b)
+/*
+ * Outputs of a panel on their way to the next layer. They wait for a whole row of floats, because
+ * tiles are narrow where they are pooled. What is behind them does not matter, but is no garbage.
+ */
+enum { WAIT_LD = GEMM_QUADS_MOST_NR };
+typedef struct waiting {
+    int place, n;               /* of the first one, and how many */
+    float y[GEMM_QUADS_MOST_MR * WAIT_LD];
+} waiting;
+
+/* `rows` outputs of each place, from `filter` on, to the image of the next layer, whose stride is
+   1. A panel has whole quads. */
+static void hand_over(const job *next, int image, int filter, int rows, waiting *wait)
+{
+    const layout *l = &next->l;
+    const conv_call *c = l->c;
+    const int n = (int)round_up((size_t)wait->n, LINE_FLOATS);
+    gemm_quad quads[WAIT_LD];
+    for (int r = 0; r < rows; r += 4) {
+        const int plane = image * l->planes + (filter + r) / 4;
+        gemm_quad *const to = next->image + (size_t)plane * l->plane;
+        l->kernels->quantize(n, min_int(4, rows - r), wait->y + r * WAIT_LD, WAIT_LD,
+                             next->inverse, quads);
+        for (int at = 0, length; at < wait->n; at += length) {
+            const int y = (wait->place + at) / c->w, x = (wait->place + at) % c->w;
+            length = min_int(c->w - x, wait->n - at);
+            memcpy(to + (size_t)(y + c->pad) * l->row + (size_t)(x + c->pad), quads + at,
+                   (size_t)length * sizeof *quads);
+        }
+    }
+    wait->place += wait->n;
+    wait->n = 0;
+}
+
+/* Runs a tile, with its pool. t->c and t->ldc: where its outputs go. */
+static void run_tile(const layout *l, gemm_quads_tile *t)
+{
+    const int half = half_strip(l), pairs = t->cols / 2;
+    float y[GEMM_QUADS_MOST_MR * GEMM_QUADS_MOST_NR], *to = t->c;
+    const size_t ld = t->ldc;
+    if (!l->c->pool) {
+        l->kernels->tile(t);
+        return;
+    }
+    t->cols += half;
+    t->c = y;
+    t->ldc = GEMM_QUADS_MOST_NR;
+    l->kernels->tile(t);
+    for (int i = 0; i < t->rows; ++i, to += ld) {
+        const float *top = y + i * GEMM_QUADS_MOST_NR;
+        l->kernels->base->layers.max_pairs(pairs, top, top + half, to);
+    }
+}
+
+/* The outputs of a strip, of which `i` is the number. */
+static int outputs_of(const layout *l, int i)
+{
+    return columns_of(l, i) / (l->c->pool ? 2 : 1);
+}
+
+/* Panel `i` of a product by strips of B, which lie at `b`. */
+static void multiply_panel(const job *j, int product, int i, int first, int count,
+                           const gemm_quad *b, waiting *wait)
 {
     const layout *l = &j->l;
     const conv_call *c = l->c;
-    const int mr = l->kernels->mr, nr = l->kernels->nr, places = gemm_conv_places(c);
+    const int mr = l->kernels->mr, outputs = gemm_conv_outputs(c), each = outputs_of(l, 0);
+    const int rows = min_int(mr, l->filters - i * mr), end = first + count;
     const size_t panel = (size_t)(product % c->groups) * l->panels + i, row = panel * mr;
-    const gemm_quads_tile t = {
-        .quads = l->quads, .a = j->f.panels + row * l->quads, .b = b,
-        .rows = min_int(mr, l->filters - i * mr), .cols = min_int(nr, places - strip * nr),
-        .start = j->f.start + row, .scale = j->scale + row, .shift = j->shift + row,
-        .slope = packed_slope(c->activation),
-        .c = c->output + ((size_t)product * l->filters + (size_t)i * mr) * places + strip * nr,
-        .ldc = (size_t)places};
-    l->kernels->tile(&t);
+    float *const to = j->next ? NULL : c->output + ((size_t)product * l->filters +
+                                                    (size_t)i * mr) * outputs;
+    wait->place = first * each;
+    for (int strip = first; strip < end; ++strip, b += strip_quads(l)) {
+        gemm_quads_tile t = {
+            .quads = l->quads, .a = j->f.panels + row * l->quads, .b = b,
+            .rows = rows, .cols = columns_of(l, strip),
+            .start = j->f.start + row, .scale = j->scale + row, .shift = j->shift + row,
+            .slope = packed_slope(c->activation),
+            .c = to ? to + strip * each : wait->y + wait->n,
+            .ldc = to ? (size_t)outputs : WAIT_LD};
+        run_tile(l, &t);
+        if (to) continue;
+        wait->n += outputs_of(l, strip);
+        if (strip + 1 == end || wait->n + each > WAIT_LD)
+            hand_over(j->next, product, i * mr, rows, wait);
+    }
 }
 
 /* A chunk is a block of strips by a part of the panels. */
@@ -329,10 +442,10 @@ static void multiply(void *arg, int chunk, void *scratch)
     const int end = (int)((long long)l->panels * (part + 1) / j->parts);
     const int strip = block * j->block, count = min_int(j->block, j->strips - strip);
     gemm_quad *const b = scratch;
+    waiting wait;
+    if (j->next) memset(&wait, 0, sizeof wait);
     for (int s = 0; s < count; ++s) pack_strip(j, product, strip + s, b + s * strip_quads(l));
-    for (int i = first; i < end; ++i)
-        for (int s = 0; s < count; ++s)
-            multiply_tile(j, product, i, strip + s, b + s * strip_quads(l));
+    for (int i = first; i < end; ++i) multiply_panel(j, product, i, strip, count, b, &wait);
 }
 
 /* The strips of a block: as many as leave room in L2 for a panel of A. Where a layer has many,
@@ -354,7 +467,7 @@ static int multiply_all(job *j, int threads)
     const layout *l = &j->l;
     const int products = l->c->batch * l->c->groups;
     threads = packed_product_threads(l->c, threads);
-    j->strips = ceil_div(gemm_conv_places(l->c), l->kernels->nr);
+    j->strips = strips_of(l);
     const int chunks = ceil_div(CHUNKS * threads, products);
     j->block = even_step(j->strips, most_strips(j, threads, chunks), 1);
     j->blocks = ceil_div(j->strips, j->block);
@@ -382,16 +495,25 @@ static size_t image_quads(const layout *l)
     return round_up((size_t)planes_of(l) * l->plane + GEMM_QUADS_SLACK, LINE_FLOATS);
 }
 
-static int convolve(job *j, float scale, int threads)
+static size_t call_floats(const layout *l)
 {
-    const layout *l = &j->l;
-    const size_t rows = (size_t)padded_rows(l);
-    packed_workspace *w = packed_take_workspace(image_quads(l) + 2 * rows);
+    return image_quads(l) + round_up(2 * (size_t)padded_rows(l), LINE_FLOATS);
+}
+
+static void start_job(job *j, float step, float *memory)
+{
+    j->image = (gemm_quad *)memory;
+    j->scale = memory + image_quads(&j->l);
+    j->shift = j->scale + padded_rows(&j->l);
+    j->inverse = 1 / step;
+    make_scales(&j->l, &j->f, step, j->scale, j->shift);
+}
+
+static int convolve(job *j, float step, int threads)
+{
+    packed_workspace *w = packed_take_workspace(call_floats(&j->l));
     if (!w) return -1;
-    j->image = (gemm_quad *)w->data;
-    j->scale = w->data + image_quads(l);
-    j->shift = j->scale + rows;
-    make_scales(l, &j->f, scale, j->scale, j->shift);
+    start_job(j, step, w->data);
     const int no_memory = round_image(j, threads) || multiply_all(j, threads);
     packed_give_workspace(w);
     return no_memory;
@@ -438,11 +560,9 @@ gemm_status gemm_int8_conv(const conv_call *c, const gemm_context *context, cons
     const gemm_quads *kernels = params ? params : gemm_quads_find(context->isa);
     job j = {.l = layout_of(c, kernels, kernels->mr)};
     if (!fits(&j.l, context->scale, context->way)) return gemm_packed_conv(c, context, NULL);
-    if (c->pool) return GEMM_DECLINED;
     void *own = NULL, *data = get_filters(&j.l, context->kept, free_filters, &own);
     if (!data) return gemm_packed_conv(c, context, NULL);
     j.f = filters_at(&j.l, data);
-    j.inverse = 1 / context->scale->scale;
     const int no_memory = convolve(&j, context->scale->scale, context->threads);
     free(own);
     if (no_memory) return GEMM_DECLINED;
@@ -475,12 +595,79 @@ static gemm_status run_chain(const layout *l, float step, const conv_call *c, in
     return status;
 }
 
+/* ---- pairs ---- */
+
+/* A plane gets zeroes where the layer before writes nothing. */
+static void pad_plane(void *arg, int plane, void *scratch)
+{
+    (void)scratch;
+    const job *j = arg;
+    const layout *l = &j->l;
+    const conv_call *c = l->c;
+    const gemm_quad zero = gemm_quads_zero(l->kernels);
+    gemm_quad *row = j->image + (size_t)plane * l->plane;
+    for (int y = 0; y < l->rows; ++y, row += l->row) {
+        const bool inside = y >= c->pad && y < c->pad + c->h;
+        const int left = inside ? c->pad : (int)l->row, right = c->pad + c->w;
+        fill(row, left, zero);
+        if (inside) fill(row + right, (int)l->row - right, zero);
+    }
+}
+
+static int run_both(job *first, job *second, int threads)
+{
+    first->next = second;
+    return gemm_parallel(threads, planes_of(&second->l), pad_plane, second) ||
+           round_image(first, threads) || multiply_all(first, threads) ||
+           multiply_all(second, threads);
+}
+
+/* Both in 8 bits. The image of the second one is what the first one writes. */
+static gemm_status run_pair(job jobs[2], const gemm_context *context)
+{
+    const size_t floats[2] = {call_floats(&jobs[0].l), call_floats(&jobs[1].l)};
+    packed_workspace *w = NULL;
+    void *own[2] = {NULL, NULL};
+    int i = 0;
+    for (; i < 2; ++i) {
+        gemm_kept *kept = context->chain_kept ? context->chain_kept[i] : NULL;
+        void *data = get_filters(&jobs[i].l, kept, free_filters, &own[i]);
+        if (!data) break;
+        jobs[i].f = filters_at(&jobs[i].l, data);
+    }
+    if (i == 2) w = packed_take_workspace(floats[0] + floats[1]);
+    gemm_status status = GEMM_DECLINED;
+    if (w) {
+        start_job(&jobs[0], context->chain_scales[0]->scale, w->data);
+        start_job(&jobs[1], context->chain_scales[1]->scale, w->data + floats[0]);
+        if (!run_both(&jobs[0], &jobs[1], context->threads)) status = GEMM_DONE;
+        packed_give_workspace(w);
+    }
+    free(own[0]);
+    free(own[1]);
+    if (status == GEMM_DONE) strcpy(context->note->algorithm, "int8");
+    return status;
+}
+
+static gemm_status try_pair(const conv_call *c, const gemm_quads *kernels,
+                            const gemm_context *context)
+{
+    job jobs[2] = {{.l = layout_of(&c[0], kernels, kernels->mr)},
+                   {.l = layout_of(&c[1], kernels, kernels->mr)}};
+    const gemm_scale *const *scales = context->chain_scales;
+    if (!scales || c[1].stride > 1) return GEMM_DECLINED;
+    for (int i = 0; i < 2; ++i)
+        if (!fits(&jobs[i].l, scales[i], context->way)) return GEMM_DECLINED;
+    return run_pair(jobs, context);
+}
+
 gemm_status gemm_int8_chain(const conv_call *c, int count, const layer_call *shortcut,
                             const gemm_context *context, const void *params)
 {
     const gemm_quads *kernels = params ? params : gemm_quads_find(context->isa);
     const gemm_scale *const *scales = context->chain_scales;
     int in_8 = 0, last = 0;
+    if (gemm_chain_is_pair(c, count)) return try_pair(c, kernels, context);
     for (int i = 0; i < count; ++i) {
         const layout l = layout_of(&c[i], kernels, kernels->mr);
         if (fits(&l, scales ? scales[i] : NULL, context->way)) ++in_8, last = i;

@@ -14,14 +14,15 @@ gemm_row_run gemm_int8;
 
 /*
  * One convolution: conv.c. params: the micro-kernels (isa/quads.h), or NULL for the fastest ones.
- * Where it goes in 8 bits, the note says so, and its weights are kept, one byte each. Declines a
- * pool behind such a convolution, and any call when there is no memory.
+ * Where it goes in 8 bits, the note says so, and its weights are kept, one byte each. Declines any
+ * call when there is no memory.
  */
 gemm_row_conv gemm_int8_conv;
 
 /* A chain as under `packed`. Of three convolutions the first one goes in 8 bits, where
    gemm_int8_conv computes it so, and its output is not written. Declines a chain with another
-   convolution in 8 bits. */
+   convolution in 8 bits. A pair runs where both go in 8 bits and the second one has stride 1: the
+   first one writes what the second one reads, in 8 bits. */
 gemm_row_chain gemm_int8_chain;
 
 #endif

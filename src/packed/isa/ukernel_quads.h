@@ -191,7 +191,7 @@ static void quantize(int n, int rows, const float *x, size_t ld, float inverse,
 /* Whole pieces: the rest of the last one is overwritten, by the next run or row, or is slack. */
 static void pack(const gemm_quads_pack *p, gemm_quad *strip)
 {
-    enum { PIECE = VL < 16 ? VL : 16 };
+    enum { PIECE = VL < 8 ? VL : 8 };
     for (int k = 0; k < p->planes; ++k) {
         for (int i = 0; i < p->taps; ++i, strip += NR) {
             const gemm_quad *plane = p->first + (size_t)k * p->plane + p->tap[i];
