@@ -174,13 +174,21 @@ int gemm_cl_b_ld(int columns, const void *row)
     return ld;
 }
 
+/* Builds what a program of this row is likely to need first. `cl` in a network needs the kernel of
+   a 1x1 layer, and often no kernel of a multiply. NULL, or why the row cannot run. */
+static const char *build_typical(const gemm_cl_row *row)
+{
+    static const gemm_call multiply = {.M = 256, .N = 676, .K = 1152, .ALPHA = 1.0f};
+    gemm_cl_job j;
+    if (row->way == GEMM_CL_CHOOSE && gemm_cl_settings()->layers) return gemm_cl_build_layer(row);
+    return gemm_cl_build_job(&j, &multiply, row);
+}
+
 const char *gemm_cl_unusable(const void *row)
 {
-    static const gemm_call typical = {.M = 256, .N = 676, .K = 1152, .ALPHA = 1.0f};
     const char *why;
-    gemm_cl_job j;
     gemm_cl_lock();
-    if (open_all(&why)) why = gemm_cl_build_job(&j, &typical, row);
+    if (open_all(&why)) why = build_typical(row);
     gemm_cl_unlock();
     return why;
 }

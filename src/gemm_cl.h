@@ -85,7 +85,8 @@ gemm_status gemm_cl_finish(bool take, gemm_note *);
 /* A row's `b_ld`: so that B's own buffer can be the image that cl_image reads. */
 gemm_row_b_ld gemm_cl_b_ld;
 
-/* NULL, or why the row cannot run here. Opens the device and builds the row's kernel. */
+/* NULL, or why the row cannot run here. Opens the device and builds the row's kernel; for `cl` that
+   of a layer, unless the driver's settings say that only multiplies come. */
 const char *gemm_cl_unusable(const void *row);
 
 /* The same by the device's limits alone. Builds nothing: for a list of rows, which would wait for

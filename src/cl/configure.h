@@ -19,6 +19,7 @@ typedef struct gemm_cl_configuration {
     const char *pocl_dir, *cache_home, *home;   /* PoCL's folder is the first of them, or in one */
     bool untried;               /* programs are used without a trial, and nothing is kept of them */
     bool traced;                /* a long compilation is said where stderr is no terminal */
+    bool layers;                /* the rows are used for whole layers, not for multiplies alone */
     bool say;                   /* the device's texts and limits are printed when it is opened */
 } gemm_cl_configuration;
 

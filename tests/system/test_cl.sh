@@ -101,6 +101,8 @@ export GEMM_CACHE_DIR=$work/cache
 GEMM_CACHE_DIR=/proc/nowhere \
     expect cl-cache-unwritable 'compiled programs cannot be kept in /proc/nowhere' detect
 expect cl-cache-filled 'Predicted in' detect
+# A CPU multiplies by cl_wide, but no layer of this network does: it need not be compiled.
+if ls "$work"/cache/cl_wide-* >/dev/null 2>&1; then fail cl-cache-needed 'cl_wide was compiled'; else pass cl-cache-needed; fi
 file=$(ls "$work"/cache/cl_conv_wide-*.clbin 2>/dev/null | head -n 1)
 if [ -z "$file" ]; then
     fail cl-cache-file 'no cl_conv_wide-*.clbin was written'

@@ -609,3 +609,14 @@ gemm_status gemm_cl_convolve_finish(conv_job *j, bool take, const gemm_context *
     if (!failed) fill_note(j, context->note);
     return end(j, failed, context->note);
 }
+
+const char *gemm_cl_build_layer(const gemm_cl_row *row)
+{
+    static const conv_call typical = {.batch = 1, .groups = 1, .c = 128, .h = 26, .w = 26, .n = 256,
+                                      .size = 1, .stride = 1, .out_h = 26, .out_w = 26};
+    gemm_kept kept = {.room = SIZE_MAX};
+    const gemm_context context = {.threads = 1, .kept = &kept};
+    conv_job j = make_job(&typical, row);
+    if (!choose_row(&j, GEMM_CL_ALONE, &context)) return "the OpenCL row has no kernel for a layer";
+    return build_choice(&j, row, GEMM_CL_ALONE, &context);
+}
