@@ -173,15 +173,19 @@ static bool read_file(table *t, reader *r)
     return read;
 }
 
+static void read_once(void)
+{
+    reader r;
+    if (was_read) return;
+    was_read = true;
+    if (!read_file(&own, &r) && *r.why)
+        fprintf(stderr, "gemm: the tuning table %s/%s is not used: %s\n",
+                gemm_cl_settings()->cache_dir, file_name, r.why);
+}
+
 const gemm_cl_tuned *gemm_cl_table_find(const gemm_shape *s)
 {
-    if (!was_read) {
-        reader r;
-        was_read = true;
-        if (!read_file(&own, &r) && *r.why)
-            fprintf(stderr, "gemm: the tuning table %s/%s is not used: %s\n",
-                    gemm_cl_settings()->cache_dir, file_name, r.why);
-    }
+    read_once();
     return own.count ? find(&own, s) : NULL;
 }
 
@@ -247,6 +251,7 @@ static void save(void)
 const gemm_cl_tuned *gemm_cl_table_put(const gemm_shape *s, const gemm_cl_form *form,
                                        const char *times)
 {
+    read_once();
     gemm_cl_tuned *e = put(&own, s, form, times);
     if (!e) return NULL;
     e->own = true;

@@ -120,6 +120,11 @@ typedef struct tuner {
     gemm_note note;
     size_t count;               /* of elements of C, or of the output */
     float *before, *wanted;     /* C before a call; what the default gives */
+    gemm_cl_tuned_op spoiled;   /* the op with another result */
+    gemm_call spoiled_multiply;
+    conv_call spoiled_conv;
+    float *shift;               /* of that */
+    candidate spoiler;          /* the default, for that */
 } tuner;
 
 /* Whether the work is of the form that it shall be of. */
@@ -130,9 +135,8 @@ static bool runs(candidate *p, const gemm_cl_work *w)
 }
 
 /* One call as the driver makes it. With the lock held. */
-static bool call(tuner *t, candidate *p)
+static bool call(tuner *t, const gemm_cl_tuned_op *op, candidate *p)
 {
-    const gemm_cl_tuned_op *op = t->op;
     gemm_status status;
     bool right;
     gemm_clear_note(&t->note);
@@ -188,7 +192,7 @@ static bool time_calls(tuner *t, candidate *p, double *ms)
 {
     bool done = wait_for_queue();
     const double start = gemm_now_ms();
-    for (int i = 0; i < p->calls && done; ++i) done = call(t, p);
+    for (int i = 0; i < p->calls && done; ++i) done = call(t, t->op, p);
     done = done && wait_for_queue();
     *ms = (gemm_now_ms() - start) / p->calls;
     return done;
@@ -262,16 +266,50 @@ static bool is_close(const float *a, const float *wanted, size_t count)
     return true;
 }
 
+static bool call_once(tuner *t, const gemm_cl_tuned_op *op, candidate *p)
+{
+    gemm_cl_lock();
+    gemm_cl_want_times(false);
+    take_plan(t, p);
+    const bool done = call(t, op, p);
+    gemm_cl_unlock();
+    return done;
+}
+
+/* The op with another result: see spoil. False: no memory. */
+static bool make_spoiled(tuner *t)
+{
+    const conv_call *c = t->op->conv;
+    float largest = 0;
+    if (!c) {
+        t->spoiled_multiply = *t->op->multiply;
+        t->spoiled_multiply.ALPHA = 1 - 2 * t->op->multiply->ALPHA;
+        t->spoiled.multiply = &t->spoiled_multiply;
+        return true;
+    }
+    if (!(t->shift = malloc((size_t)c->n * sizeof *t->shift))) return false;
+    for (size_t i = 0; i < t->count; ++i)
+        if (isfinite(t->wanted[i])) largest = fmaxf(largest, fabsf(t->wanted[i]));
+    for (int i = 0; i < c->n; ++i) t->shift[i] = c->shift[i] + 4 * (1 + largest);
+    t->spoiled_conv = *c;
+    t->spoiled_conv.shift = t->shift;
+    t->spoiled.conv = &t->spoiled_conv;
+    return true;
+}
+
+/* A buffer of the device may still have the right result of an earlier call, and a kernel that
+   writes nothing would seem right. So the default computes another result there. */
+static bool spoil(tuner *t)
+{
+    const bool made = t->spoiled.conv || t->spoiled.multiply || make_spoiled(t);
+    return made && call_once(t, &t->spoiled, &t->spoiler);
+}
+
 /* Whether the candidate runs and gives what the default gives. The default sets that. */
 static bool is_right(tuner *t, candidate *p)
 {
     float *result = p->form.row ? malloc(t->count * sizeof *result) : t->wanted;
-    bool right = result && begin_result(t);
-    gemm_cl_lock();
-    gemm_cl_want_times(false);
-    take_plan(t, p);
-    right = right && call(t, p);
-    gemm_cl_unlock();
+    bool right = result && (!p->form.row || spoil(t)) && begin_result(t) && call_once(t, t->op, p);
     right = right && copy_result(t, result);
     if (p->form.row) {
         right = right && is_close(result, t->wanted, t->count);
@@ -464,6 +502,7 @@ void gemm_cl_measure(const gemm_cl_tuned_op *op, const gemm_cl_row *row,
     const conv_call *c = op->conv;
     const gemm_call *g = op->multiply;
     tuner t = {.op = op, .row = row, .context = *context};
+    t.spoiler = begin_candidate(&t, &by_default);
     t.count = c ? (size_t)c->batch * (size_t)c->n * (size_t)gemm_conv_outputs(c)
                 : (size_t)g->M * (size_t)g->N;
     t.context.note = &t.note;
@@ -476,6 +515,8 @@ void gemm_cl_measure(const gemm_cl_tuned_op *op, const gemm_cl_row *row,
         measure(&t, &shape);
         if (g) copy_c(g, t.before, true);
     }
+    gemm_drop_kept(&t.spoiler.kept);
+    free(t.shift);
     free(t.before);
     free(t.wanted);
     pthread_mutex_unlock(&one);
