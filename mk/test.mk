@@ -187,6 +187,8 @@ CL_COMMANDS = \
     'tests/system/test_oclgrind.sh' \
     'tests/system/test_cl_faults.sh' \
     'OPENCL_LAYERS=$T/layer_adreno.so:$T/layer_quick.so $T/test_cl_devices' \
+    'OPENCL_LAYERS=$T/layer_quick.so $T/test_cl_tune' \
+    'OPENCL_LAYERS=$T/layer_adreno.so:$T/layer_quick.so $T/test_cl_tune --candidates' \
     'OPENCL_LAYERS=$T/layer_fail.so $T/test_cl_layers tests/unit/cfg/hook.cfg tests/unit/cfg/connected.cfg cfg/yolov3-tiny.cfg cfg/darknet19.cfg cfg/resnet18.cfg' \
     'tests/system/test_adreno_model.sh --pass' \
     '$(QUICK) tests/system/test_ladder.sh' \

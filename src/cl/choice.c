@@ -65,7 +65,8 @@ static const gemm_cl_row *choose_sliced(const gemm_cl_traits *d, const gemm_call
     for (int i = GEMM_CL_SLICED_64x16; i <= GEMM_CL_SLICED_16x16; ++i) {
         const gemm_cl_row *t = &gemm_cl_choices[i];
         const int high = t->rows * t->wy;
-        if (!gemm_cl_fits_local(t, d) || (covers && high < g->M) || (high > 16 && high >= 2 * g->M)) continue;
+        if (!gemm_cl_fits_local(t, d) || (covers && high < g->M)) continue;
+        if (high > 16 && high >= 2 * g->M) continue;
         best = t;
         if (4 * groups_of(t, g) >= 3 * d->units) break;
     }

@@ -36,8 +36,8 @@ bool gemm_cl_has_gpu(void);
 /* Whether the parent of this process opened the device before it forked: a child cannot use it. */
 bool gemm_cl_is_of_parent(void);
 
-/* Whether `cl` takes the forms of its table: how it computes an op, as it was measured on the device
-   (cl/tune/tune.h). */
+/* Whether `cl` takes the forms of its table: how it computes an op, as it was measured on the
+   device (cl/tune/tune.h). */
 typedef enum gemm_cl_tuning {
     GEMM_CL_UNTUNED,            /* no: always the choice by what the device says */
     GEMM_CL_TUNED,              /* yes, for shapes that the table has */

@@ -13,8 +13,9 @@
 /* Whether the row computes whole convolutions, or multiplies. */
 static bool is_of_kind(const gemm_cl_row *row, bool conv)
 {
-    return !row->half && (conv ? row->conv != GEMM_CL_NO_CONV
-                               : row->conv != GEMM_CL_ONLY_CONV && !row->direct && !row->one_column);
+    const bool convolves = row->conv != GEMM_CL_NO_CONV;
+    const bool multiplies = row->conv != GEMM_CL_ONLY_CONV && !row->direct && !row->one_column;
+    return !row->half && (conv ? convolves : multiplies);
 }
 
 /* Rows whose groups are one item are for CPUs: an item fills vectors, not a wave. */

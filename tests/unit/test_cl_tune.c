@@ -4,6 +4,7 @@
  *
  *   test_cl_tune             lists and names of forms, the decision, the table; each form that is
  *                            named by the table runs and is right; an op is measured
+ *   test_cl_tune --candidates    only the forms that the device of a layer would measure
  *   test_cl_tune --wrong     a fast kernel with wrong results never wins; needs the layer of
  *                            tests/support/layer_faulty.c. Under GEMM_CL_TRY=0 only the comparison
  *                            with the default is left to find it
@@ -351,15 +352,15 @@ static void run_forms(const gemm_cl_tuned_op *op, const char *title, bool all)
     gemm_plan_drop(&plan);
 }
 
-static void test_forced(void)
+static void test_forced(int count, bool all)
 {
     gemm_cl_set_tuning(GEMM_CL_TUNED);
-    for (int i = 0; i < SHAPES; ++i) {
+    for (int i = 0; i < count; ++i) {
         conv_call c = make_conv(&shapes[i]);
-        run_forms(&(gemm_cl_tuned_op){.conv = &c}, shapes[i].name, i == 0);
+        run_forms(&(gemm_cl_tuned_op){.conv = &c}, shapes[i].name, all && i == 0);
         conv_shape_free(&c);
     }
-    run_forms(&(gemm_cl_tuned_op){.multiply = &product}, "multiply", true);
+    run_forms(&(gemm_cl_tuned_op){.multiply = &product}, "multiply", all);
     /* The same table, which is not to be used. */
     gemm_cl_set_tuning(GEMM_CL_UNTUNED);
     const char *why = judge_multiply();
@@ -464,7 +465,8 @@ static void test_file(void)
     put(&op, &form);
     snprintf(good, sizeof good, "%s", read_text());
     const gemm_cl_tuned *e = read_again(&op, said);
-    if (e && e->form.row == form.row && e->form.parts == 3 && !*said && !strcmp(e->times, "by hand"))
+    const bool same = e && e->form.row == form.row && e->form.parts == 3;
+    if (same && !*said && !strcmp(e->times, "by hand"))
         report_pass("table-read");
     else report_fail("table-read", "%s: %s%s", e ? "another form" : "nothing", said, good);
     expect_refused("table-device", &op, good, "device ", "device other ", "it is of another one");
@@ -540,8 +542,9 @@ static void test_wrong(void)
 int main(int argc, char **argv)
 {
     const bool wrong = argc == 2 && !strcmp(argv[1], "--wrong");
-    if (argc > 1 + wrong) {
-        fputs("usage: test_cl_tune [--wrong]\n", stderr);
+    const bool candidates = argc == 2 && !strcmp(argv[1], "--candidates");
+    if (argc > 1 + (wrong || candidates)) {
+        fputs("usage: test_cl_tune [--candidates | --wrong]\n", stderr);
         return 2;
     }
     if (!mkdtemp(folder)) return 1;
@@ -553,6 +556,8 @@ int main(int argc, char **argv)
         report_unusable("cl-tune", why);
     } else if (wrong) {
         test_wrong();
+    } else if (candidates) {
+        test_forced(3, false);
     } else {
         test_names();
         test_texts();
@@ -560,7 +565,7 @@ int main(int argc, char **argv)
         test_near();
         test_decisions();
         test_clock();
-        test_forced();
+        test_forced(SHAPES, true);
         test_measure();
         test_file();
         test_settle();

@@ -371,7 +371,7 @@ static int compare_numbers(const void *a, const void *b)
     return (*x > *y) - (*x < *y);
 }
 
-/* Turns of all. Returns by which part those of the first one differ: the median from the shortest. */
+/* Turns of all. Returns by which part those of the first one differ: median from shortest. */
 static double race(tuner *t, candidate *list, int count)
 {
     double turns[ROUNDS], spread;
@@ -394,11 +394,11 @@ static double race(tuner *t, candidate *list, int count)
 /* The default, which is list[0], and the fastest ones of the field. Returns the number of them. */
 static int choose_finalists(tuner *t, const field *f, candidate *list)
 {
-    const double usual = list[0].ms, fastest = f->count && f->list[0].ms >= 0 ? f->list[0].ms : usual;
+    const double usual = list[0].ms;
     int count = 1;
     for (int i = 0; i < f->count && count < FINALISTS; ++i) {
         const candidate *p = &f->list[i];
-        if (p->ms < 0 || p->ms > HOPELESS * fastest || p->ms > HOPELESS * usual) break;
+        if (p->ms < 0 || p->ms > HOPELESS * f->list[0].ms || p->ms > HOPELESS * usual) break;
         list[count] = begin_candidate(t, &p->form);
         try_out(t, &list[count]);
         ++count;
