@@ -45,7 +45,8 @@ const char *gemm_replace_file(const char *folder, const char *name, gemm_fill_fi
                               const void *data);
 
 /* Makes the folder, and calls `work` while no other process has it locked. Waits at most two
-   seconds for that. Returns what `work` returns: NULL, or why it failed; or why it was not called. */
+   seconds for that. Returns what `work` returns: NULL, or why it failed. Or it returns why `work`
+   was not called. */
 const char *gemm_with_folder(const char *folder, const char *(*work)(const void *data),
                              const void *data);
 

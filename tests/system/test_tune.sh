@@ -122,7 +122,7 @@ fi
 forms='kite-demo.cfg: cl with [0-9]+ tuned forms [0-9.]+ of cl without: (tuned|untuned)'
 if [ -e "$work/cache/tuning-cl.txt" ]; then
     check tune-network-forms grep -Eqx "$forms" "$work/result"
-    is tune-network-forms-said "$(grep -c ' = ' "$work/cache/tuning-cl.txt")" "$(grep -c '^gemm: tuned cl, ' "$work/progress")"
+    is tune-network-forms-said "$(grep -c ' = ' "$work/cache/tuning-cl.txt")" "$(grep -c '^gemm: cl tuned ' "$work/progress")"
 fi
 if grep -Eqx 'kite-demo.cfg: mix [0-9.]+ ms(, [a-z]+ [0-9.]+ of it( \(one pass\))?)+: (mix|packed|cl|hybrid)' "$work/result"; then
     pass tune-network-result
@@ -155,7 +155,7 @@ else
     detect GEMM_IMPL=cl GEMM_TUNE=1
     shapes=$(grep -c '^convolution .* = ' "$cl_table")
     if [ "$shapes" -ge 8 ]; then pass tune-forms; else fail tune-forms "$shapes convolutions in the table"; fi
-    is tune-forms-said "$shapes" "$(grep -c '^gemm: tuned cl, convolution ' "$work/said")"
+    is tune-forms-said "$shapes" "$(grep -c '^gemm: cl tuned convolution ' "$work/said")"
     is tune-forms-used "$(grep -c '^convolution .* = cl_' "$cl_table")" "$(tuned)"
     detect GEMM_IMPL=cl GEMM_TUNE=1
     is tune-forms-known '' "$(cat "$work/said")"

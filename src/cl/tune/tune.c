@@ -428,7 +428,7 @@ static void show_progress(const gemm_shape *shape, const candidate *list, int wi
     gemm_shape_print(shape, text);
     gemm_cl_form_print(&list[winner].form, form);
     char line[GEMM_SHAPE_TEXT + GEMM_CL_FORM_TEXT + 64] = "";
-    gemm_append(line, sizeof line, "gemm: tuned cl, %s: %s", text, form);
+    gemm_append(line, sizeof line, "gemm: cl tuned %s: %s", text, form);
     if (winner)
         gemm_append(line, sizeof line, ", %.2f of default", list[winner].ms / list[0].ms);
     fprintf(stderr, "%s (%s)\n", line, times);
