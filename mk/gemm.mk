@@ -35,8 +35,9 @@ KNOWS_QUICK_UNROLL = $(shell $(CC) -Werror $(QUICK_UNROLL) -E -x c /dev/null >/d
 $(OBJ)/src/gemm_opt.o: FILE_OPTS = $(STUDY_OPTS) $(if $(KNOWS_QUICK_UNROLL),$(QUICK_UNROLL))
 
 # The tuning table says which version it is of.
-$(OBJ)/src/auto/tuning_file.o: src/darknet_gemm.h
-$(OBJ)/src/auto/tuning_file.o: FILE_OPTS = -DGEMM_VERSION='"$(VERSION)"'
+TABLES = $(OBJ)/src/auto/tuning_file.o $(OBJ)/src/cl/tune/table.o
+$(TABLES): src/darknet_gemm.h
+$(TABLES): FILE_OPTS = -DGEMM_VERSION='"$(VERSION)"'
 
 # Looks at all operands, by vectors.
 $(OBJ)/src/packed/half/range.o: FILE_OPTS = -O3

@@ -25,7 +25,7 @@ detect-all: all default-weights $(OUT)/bench/detect_all ## one table: every vari
 calibrate: all default-weights ## the steps of 8 bits for GEMM_IMPL=packed_int8, beside the weights: CFG WEIGHTS IMAGES
 	@$(SET_WEIGHTS); bench/calibrate/calibrate.sh ./darknet $(call quote,$(CFG)) "$$weights" $(IMAGES)
 
-tune: all $(OUT)/bench/tune ## measure every row on the shapes of networks, for GEMM_IMPL=auto: CFG="cfg ..."
+tune: all $(OUT)/bench/tune ## measure every row, and the kernels of cl, on the shapes of networks, for GEMM_IMPL=auto and cl: CFG="cfg ..."
 	@$(OUT)/bench/tune $(call quote,$(IMAGE)) $(foreach cfg,$(CFG),$(call quote,$(cfg)))
 
 # The profile is a configuration of its own: make is called for it once more.

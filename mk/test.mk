@@ -177,7 +177,7 @@ test-forks: all ## run libdarknet-layers.so before other Darknets too: ALEXEYAB=
 	    $(if $(FLEXIBLAS),'tests/system/test_flexiblas.sh $(abspath $(FLEXIBLAS))')
 
 ifeq ($(OPENCL),1)
-CL_PROGRAMS = $(OUT)/bench/bench_cl $(addprefix $T/,test_cl test_cl_devices test_cl_layers test_cl_trials layer_adreno.so layer_fail.so layer_faulty.so layer_launches.so layer_moves.so layer_quick.so layer_strict.so layer_unwritten.so fake_opencl.so)
+CL_PROGRAMS = $(OUT)/bench/bench_cl $(addprefix $T/,test_cl test_cl_devices test_cl_layers test_cl_trials test_cl_tune layer_adreno.so layer_fail.so layer_faulty.so layer_launches.so layer_moves.so layer_quick.so layer_strict.so layer_unwritten.so fake_opencl.so)
 # Some of the networks, because PoCL starts slowly: groups, depthwise, all strides, fully connected.
 CL_NETWORKS = $(patsubst %,cfg/%.cfg,yolov3-tiny alexnet resnet18 resnext50 darknet19 tiny strided densenet201)
 # The script after the program, which leaves PoCL's kernels compiled.
@@ -187,6 +187,8 @@ CL_COMMANDS = \
     'tests/system/test_oclgrind.sh' \
     'tests/system/test_cl_faults.sh' \
     'OPENCL_LAYERS=$T/layer_adreno.so:$T/layer_quick.so $T/test_cl_devices' \
+    'OPENCL_LAYERS=$T/layer_quick.so $T/test_cl_tune' \
+    'OPENCL_LAYERS=$T/layer_adreno.so:$T/layer_quick.so $T/test_cl_tune --candidates' \
     'OPENCL_LAYERS=$T/layer_fail.so $T/test_cl_layers tests/unit/cfg/hook.cfg tests/unit/cfg/connected.cfg cfg/yolov3-tiny.cfg cfg/darknet19.cfg cfg/resnet18.cfg' \
     'tests/system/test_adreno_model.sh --pass' \
     '$(QUICK) tests/system/test_ladder.sh' \

@@ -9,6 +9,7 @@
 #include "cl/op/convolution.h"
 #include "cl/op/layers.h"
 #include "cl/op/multiply.h"
+#include "cl/tune/tune.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -74,13 +75,21 @@ static gemm_status end_start(gemm_status status)
     return status;
 }
 
+/* The form of a whole call. Parts of one, beside the CPU, are not in the table. */
+static const gemm_cl_form *form_of(const gemm_cl_tuned_op *op, const gemm_cl_row *row,
+                                   gemm_cl_mode mode, const gemm_context *context)
+{
+    return mode == GEMM_CL_ALONE ? gemm_cl_form_for(op, row, context) : NULL;
+}
+
 static gemm_status start_run(half_call *h, const gemm_call *g, const gemm_cl_row *row,
                              gemm_cl_mode mode, const gemm_context *context)
 {
     gemm_cl_lock();
     h->convolves = false;
     if (!begin(context)) return end_start(GEMM_DECLINED);
-    return end_start(gemm_cl_multiply_start(&h->multiply, g, row, mode, context));
+    const gemm_cl_form *form = form_of(&(gemm_cl_tuned_op){.multiply = g}, row, mode, context);
+    return end_start(gemm_cl_multiply_start(&h->multiply, g, row, form, mode, context));
 }
 
 static gemm_status start_conv(half_call *h, const conv_call *c, const gemm_cl_row *row,
@@ -89,7 +98,21 @@ static gemm_status start_conv(half_call *h, const conv_call *c, const gemm_cl_ro
     gemm_cl_lock();
     h->convolves = true;
     if (!begin(context)) return end_start(GEMM_DECLINED);
-    return end_start(gemm_cl_convolve_start(&h->convolution, c, row, mode, context));
+    const gemm_cl_form *form = form_of(&(gemm_cl_tuned_op){.conv = c}, row, mode, context);
+    return end_start(gemm_cl_convolve_start(&h->convolution, c, row, form, mode, context));
+}
+
+/* Whether both layers of a chain are computed as choice.c says: a chain has the bits of its layers
+   one by one. They are not measured from then on. */
+static bool has_defaults(const conv_call *calls, const gemm_cl_row *row,
+                         const gemm_context *context)
+{
+    for (int i = 0; i < 2; ++i) {
+        const gemm_cl_form *form = gemm_cl_form_for(&(gemm_cl_tuned_op){.conv = &calls[i]}, row,
+                                                    context);
+        if (form && form->row) return false;
+    }
+    return true;
 }
 
 static gemm_status start_chain(half_call *h, const conv_call *calls, const gemm_cl_row *row,
@@ -98,7 +121,11 @@ static gemm_status start_chain(half_call *h, const conv_call *calls, const gemm_
     gemm_cl_lock();
     h->convolves = true;
     if (!begin(context)) return end_start(GEMM_DECLINED);
-    return end_start(gemm_cl_chain_start(&h->convolution, calls, row, context));
+    if (!has_defaults(calls, row, context)) return end_start(GEMM_DECLINED);
+    const gemm_status status = gemm_cl_chain_start(&h->convolution, calls, row, context);
+    for (int i = 0; i < 2 && status == GEMM_DONE; ++i)
+        gemm_cl_keep_default(&(gemm_cl_tuned_op){.conv = &calls[i]}, row, context);
+    return end_start(status);
 }
 
 static gemm_status finish(half_call *h, bool take, const gemm_context *context)
@@ -129,9 +156,19 @@ gemm_status gemm_cl_finish(bool take, gemm_note *note)
     return finish(&beside, take, &(gemm_context){.timed = true, .note = note});
 }
 
+/* Measures the forms of an op where the table lacks it and shall have it. */
+static void tune(const gemm_cl_tuned_op *op, const gemm_cl_row *row, const gemm_context *context)
+{
+    gemm_cl_lock();
+    const bool wanted = is_open() && gemm_cl_wants_form(op, row, context);
+    gemm_cl_unlock();
+    if (wanted) gemm_cl_measure(op, row, context);
+}
+
 gemm_status gemm_cl_run(const gemm_call *g, const gemm_context *context, const void *row)
 {
     half_call h;
+    tune(&(gemm_cl_tuned_op){.multiply = g}, row, context);
     const gemm_status status = start_run(&h, g, row, GEMM_CL_ALONE, context);
     return status == GEMM_DONE ? finish(&h, true, context) : status;
 }
@@ -139,6 +176,7 @@ gemm_status gemm_cl_run(const gemm_call *g, const gemm_context *context, const v
 gemm_status gemm_cl_conv(const conv_call *c, const gemm_context *context, const void *row)
 {
     half_call h;
+    tune(&(gemm_cl_tuned_op){.conv = c}, row, context);
     const gemm_status status = start_conv(&h, c, row, GEMM_CL_ALONE, context);
     return status == GEMM_DONE ? finish(&h, true, context) : status;
 }
@@ -181,7 +219,7 @@ static const char *build_typical(const gemm_cl_row *row)
     static const gemm_call multiply = {.M = 256, .N = 676, .K = 1152, .ALPHA = 1.0f};
     gemm_cl_job j;
     if (row->way == GEMM_CL_CHOOSE && gemm_cl_settings()->layers) return gemm_cl_build_layer(row);
-    return gemm_cl_build_job(&j, &multiply, row);
+    return gemm_cl_build_job(&j, &multiply, row, NULL);
 }
 
 const char *gemm_cl_unusable(const void *row)

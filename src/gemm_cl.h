@@ -8,6 +8,7 @@
  * What runs, and where, in cl/:
  *   rows.c            the rows and tiles, as data
  *   choice.c          which of them `cl` takes for a device and a shape
+ *   form.c            a choice as a value, and all candidates for an op
  *   configure.h       what the driver tells these files, and asks them for
  *
  * One call, in cl/op/:
@@ -22,6 +23,10 @@
  *   timing.c          a multiply again and again, for benchmarks
  *   groups.c          the work-group of a launch
  *   launch.c          what all of these do on the queue, and how a call ends
+ *
+ * Tuned on the device, in cl/tune/:
+ *   tune.c            measures the candidates of an op
+ *   table.c           what was the fastest, in memory and in a file
  *
  * The caller's memory, in cl/memory/:
  *   memory.c          the policy: unified.c or discrete.c

@@ -5,6 +5,9 @@
  *   tune [--rounds N] IMAGE CFG[=WEIGHTS]...
  *
  * For each network:
+ *   0. A forward pass under `cl` measures the forms of each shape on the device (cl/tune/tune.h).
+ *      Whole passes with these forms and without them take turns. Without them stays, unless the
+ *      forms are faster.
  *   1. A forward pass under `auto` measures every shape, a line on stderr for each.
  *   2. Whole passes take turns: the mix of the fastest row of each shape, and each row alone. A row
  *      that leaves results on a device is cheap only beside itself, and the first step cannot see
@@ -25,6 +28,7 @@
 #include "auto/auto.h"
 #include "auto/decide.h"
 #include "auto/turns.h"
+#include "cl/configure.h"
 #include "common/stats.h"
 #include "detect/subject.h"
 #include "driver/driver.h"
@@ -123,6 +127,45 @@ static void print_result(const subject *s, const contestant *list, const double 
     fflush(stdout);
 }
 
+/* ---- the forms of cl ---- */
+
+/* Whole passes of `cl` in turns. Returns the median over the rounds of the time with forms, as a
+   part of that without them. */
+static double compare_forms(const subject *s)
+{
+    double ratios[MAX_ROUNDS], ms[2];
+    gemm_cl_set_tuning(GEMM_CL_TUNED);
+    const double once = subject_turn(s, 1);
+    const int passes = once < SUBJECT_TURN_MS ? (int)(SUBJECT_TURN_MS / once) : 1;
+    for (int round = 0; round < rounds; ++round) {
+        for (int i = 0; i < 2; ++i) {
+            const int tuned = (i + round) % 2;      /* neither always follows the other */
+            gemm_cl_set_tuning(tuned ? GEMM_CL_TUNED : GEMM_CL_UNTUNED);
+            ms[tuned] = subject_turn(s, passes);    /* its plans change in the pass without clock */
+        }
+        ratios[round] = ms[1] / ms[0];
+    }
+    gemm_cl_set_tuning(GEMM_CL_TUNED);
+    return stats_median(ratios, (size_t)rounds);
+}
+
+/* Measures the forms of the network in the order of its layers. */
+static void tune_forms(const subject *s)
+{
+    enum { UNTUNED, TUNED, BOTH };
+    const gemm_variant *cl = gemm_find("cl");
+    if (gemm_unusable(cl)) return;
+    gemm_set_variant(cl);
+    gemm_cl_set_tuning(GEMM_CL_MEASURES);
+    network_predict(s->net, s->input.data);
+    const double ms[BOTH] = {1, compare_forms(s)};
+    const bool kept = gemm_decide(ms, BOTH) == TUNED;
+    const int count = gemm_cl_settle_forms(kept);
+    printf("%s: cl with %d tuned forms %.2f of cl without: %s\n", s->name, count, ms[TUNED],
+           kept ? "tuned" : "untuned");
+    fflush(stdout);
+}
+
 /* Gives all shapes of the network to this row. */
 static void record(const gemm_variant *row, const subject *s)
 {
@@ -140,10 +183,13 @@ static void tune(const char *argument, image picture)
     gemm_auto_measure(true);
     gemm_set_variant(gemm_find("packed"));
     const subject plain = make_silently(argument, picture);
-    gemm_set_variant(gemm_find("auto"));
+    const gemm_variant *mix = gemm_find("auto");
+    gemm_set_variant(mix);
     const bool shares = gemm_auto_uses_device();
     subject shared = plain;
     if (shares) shared = make_silently(argument, picture);
+    if (shares) tune_forms(&shared);
+    gemm_set_variant(mix);
     network_predict(shared.net, shared.input.data);
     gemm_auto_measure(false);
     const int count = find_contestants(list, &plain, &shared);
@@ -179,7 +225,9 @@ int main(int argc, char **argv)
     const image picture = load_image_color(argv[i++], 0, 0);
     gemm_chosen();              /* reads the environment, while stderr is open */
     gemm_auto_set_mode(GEMM_AUTO_ANEW);
+    gemm_cl_forget_forms(true);
+    gemm_cl_set_tuning(GEMM_CL_TUNED);
     gemm_set_passes(false);     /* `auto` would ask the row for single layers */
     for (; i < argc; ++i) tune(argv[i], picture);
-    return !gemm_auto_is_kept();
+    return !gemm_auto_is_kept() || !gemm_cl_forms_are_kept();
 }

@@ -11,13 +11,9 @@
 #include "util/text.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
-#include <time.h>
-#include <unistd.h>
 
 #ifndef GEMM_VERSION
 #define GEMM_VERSION "unknown"
@@ -264,42 +260,17 @@ static bool write_table(FILE *out, const void *data)
 
 /* With the folder locked, so that no other process writes between the read and the rename. Returns
    NULL, or why the table is not written. */
-static const char *merge(const gemm_tuning *t, const gemm_tuning_file *f)
+static const char *merge(const void *data)
 {
+    const writer *w = data;
     char ignored[512];
-    gemm_tuning *all = read_file(f, true, ignored, sizeof ignored);
+    gemm_tuning *all = read_file(w->file, true, ignored, sizeof ignored);
     if (!all) all = gemm_tuning_make();
     if (!all) return strerror(ENOMEM);
-    copy_entries(t, all, true);
-    const writer w = {all, f};
-    const char *why = gemm_replace_file(f->folder, file_name(f), write_table, &w);
+    copy_entries(w->tuning, all, true);
+    const writer whole = {all, w->file};
+    const char *why = gemm_replace_file(w->file->folder, file_name(w->file), write_table, &whole);
     gemm_tuning_free(all);
-    return why;
-}
-
-/* Not for ever, because another process may hold the lock that long. False: it holds it still. */
-static bool lock(int folder)
-{
-    enum { TRIES = 2000, PAUSE_NS = 1000000 };
-    for (int i = 0; flock(folder, LOCK_EX | LOCK_NB); ++i) {
-        /* A file system without locks: the file is whole, but may lack the other's shapes. */
-        if (errno != EWOULDBLOCK && errno != EINTR) return true;
-        if (i == TRIES) return false;
-        nanosleep(&(struct timespec){.tv_nsec = PAUSE_NS}, NULL);
-    }
-    return true;
-}
-
-static const char *merge_locked(const gemm_tuning *t, const gemm_tuning_file *f)
-{
-    const char *why = gemm_make_folder(f->folder);
-    if (why) return why;
-    const int folder = open(f->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (folder < 0) return strerror(errno);
-    why = lock(folder) ? merge(t, f) : "another process has locked its folder";
-    /* Not by close alone: a child that was forked meanwhile has the lock too. */
-    flock(folder, LOCK_UN);
-    close(folder);
     return why;
 }
 
@@ -309,7 +280,8 @@ bool gemm_tuning_save(const gemm_tuning *t, const gemm_tuning_file *f, char *rea
         snprintf(reason, bytes, "the tuning table cannot be kept: the environment names no folder");
         return false;
     }
-    const char *why = merge_locked(t, f);
+    const writer own = {t, f};
+    const char *why = gemm_with_folder(f->folder, merge, &own);
     if (why)
         snprintf(reason, bytes, "the tuning table %s/%s cannot be kept: %s", f->folder,
                  file_name(f), why);

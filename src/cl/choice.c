@@ -28,8 +28,7 @@ static int parts_for(int groups, int enough, int K, int shortest)
     return max_int(1, min_int(64, min_int(wanted, K / shortest)));
 }
 
-/* Whether the device's local memory holds two tiles of A and of B, each row padded by 4 floats. */
-static bool fits(const gemm_cl_row *t, const gemm_cl_traits *d)
+bool gemm_cl_fits_local(const gemm_cl_row *t, const gemm_cl_traits *d)
 {
     const int rows = t->rows * t->wy + t->cols * t->wx + 8;
     const int items = t->wx * t->wy * max_int(t->slices, 1);
@@ -66,7 +65,8 @@ static const gemm_cl_row *choose_sliced(const gemm_cl_traits *d, const gemm_call
     for (int i = GEMM_CL_SLICED_64x16; i <= GEMM_CL_SLICED_16x16; ++i) {
         const gemm_cl_row *t = &gemm_cl_choices[i];
         const int high = t->rows * t->wy;
-        if (!fits(t, d) || (covers && high < g->M) || (high > 16 && high >= 2 * g->M)) continue;
+        if (!gemm_cl_fits_local(t, d) || (covers && high < g->M)) continue;
+        if (high > 16 && high >= 2 * g->M) continue;
         best = t;
         if (4 * groups_of(t, g) >= 3 * d->units) break;
     }
@@ -87,7 +87,7 @@ static const gemm_cl_row *choose_tile(const gemm_cl_traits *d, const gemm_call *
     if (sliced && is_small(d, g) && 2 * groups_of(t, g) <= d->units) return sliced;
     if (g->M > 32 && g->K < 288 && groups_of(t, g) < d->units)
         t = &gemm_cl_choices[GEMM_CL_TILE_32x64_DEEP];
-    if (!fits(t, d)) return NULL;
+    if (!gemm_cl_fits_local(t, d)) return NULL;
     const int groups = groups_of(t, g);
     /* Never more than three groups a unit: one group more would wait for three others. */
     if (2 * groups <= d->units) *parts = parts_for(1, 3 * d->units / groups, g->K, 64);

@@ -18,6 +18,10 @@ typedef struct gemm_cl_traits {
     int adreno;                 /* 640 for an Adreno 640; 0: none, or its number is not known */
 } gemm_cl_traits;
 
+/* Whether the device's local memory holds two tiles of A and of B, each row padded by 4 floats, and
+   its groups have the items. Of rows with `depth`. */
+bool gemm_cl_fits_local(const gemm_cl_row *, const gemm_cl_traits *);
+
 /* The row for a shape, and the number of parts that K is cut into. */
 const gemm_cl_row *gemm_cl_choose(const gemm_cl_traits *, const gemm_call *, int *parts);
 

@@ -20,6 +20,7 @@ typedef struct gemm_cl_configuration {
     bool untried;               /* programs are used without a trial, and nothing is kept of them */
     bool traced;                /* a long compilation is said where stderr is no terminal */
     bool layers;                /* the rows are used for whole layers, not for multiplies alone */
+    bool tune;                  /* GEMM_CL_MEASURES at first, else GEMM_CL_TUNED */
     bool say;                   /* the device's texts and limits are printed when it is opened */
 } gemm_cl_configuration;
 
@@ -35,6 +36,28 @@ bool gemm_cl_has_gpu(void);
 
 /* Whether the parent of this process opened the device before it forked: a child cannot use it. */
 bool gemm_cl_is_of_parent(void);
+
+/* Whether `cl` takes the forms of its table: how it computes an op, as it was measured on the
+   device (cl/tune/tune.h). */
+typedef enum gemm_cl_tuning {
+    GEMM_CL_UNTUNED,            /* no: always the choice by what the device says */
+    GEMM_CL_TUNED,              /* yes, for shapes that the table has */
+    GEMM_CL_MEASURES            /* and other shapes are measured at first sight */
+} gemm_cl_tuning;
+
+/* The functions for forms are called only while no other thread runs a call. */
+void gemm_cl_set_tuning(gemm_cl_tuning);
+
+/* Forgets the forms in memory. `anew`: the file is not read, but what is measured replaces what it
+   has. */
+void gemm_cl_forget_forms(bool anew);
+
+/* Ends the measuring of a network. kept: its forms stay, else its shapes get the choice by what the
+   device says. Returns how many of them had another form. */
+int gemm_cl_settle_forms(bool kept);
+
+/* False where the forms could not be written to their file. */
+bool gemm_cl_forms_are_kept(void);
 
 /* Zeroed memory of the device's driver, mapped for the CPU; NULL when there is none. */
 void *gemm_cl_alloc(size_t bytes);

@@ -67,6 +67,27 @@ void gemm_cl_configure(const gemm_cl_configuration *configuration)
     (void)configuration;
 }
 
+void gemm_cl_set_tuning(gemm_cl_tuning tuning)
+{
+    (void)tuning;
+}
+
+void gemm_cl_forget_forms(bool anew)
+{
+    (void)anew;
+}
+
+int gemm_cl_settle_forms(bool kept)
+{
+    (void)kept;
+    return 0;
+}
+
+bool gemm_cl_forms_are_kept(void)
+{
+    return true;
+}
+
 void gemm_cl_force_memory(int policy)
 {
     (void)policy;

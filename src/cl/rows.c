@@ -175,22 +175,38 @@ static const gemm_cl_row *find(const gemm_cl_row *rows, size_t count, const char
     return NULL;
 }
 
+#define COUNT(rows) (sizeof rows / sizeof rows[0])
+
+/* All rows that `cl` may take. */
+static const struct {
+    const gemm_cl_row *rows;
+    size_t count;
+} tables[] = {
+    {gemm_cl_choices, COUNT(gemm_cl_choices)},
+    {gemm_cl_conv_choices, COUNT(gemm_cl_conv_choices)},
+    {gemm_cl_gemv_choices, COUNT(gemm_cl_gemv_choices)},
+    {gemm_cl_direct_choices, COUNT(gemm_cl_direct_choices)},
+    {gemm_cl_winograd_choices, COUNT(gemm_cl_winograd_choices)},
+};
+
+const gemm_cl_row *gemm_cl_choice_at(size_t n)
+{
+    for (size_t i = 0; i < COUNT(tables); n -= tables[i++].count)
+        if (n < tables[i].count) return &tables[i].rows[n];
+    return NULL;
+}
+
 /* The choices first, because those of cl_image split, and gemm_cl_image does not. */
 const gemm_cl_row *gemm_cl_row_of(const char *kernel)
 {
     static const gemm_cl_row none;
-    const struct { const gemm_cl_row *rows; size_t count; } tables[] = {
-        {gemm_cl_choices, gemm_cl_choice_count},
-        {gemm_cl_conv_choices, sizeof gemm_cl_conv_choices / sizeof gemm_cl_conv_choices[0]},
-        {gemm_cl_gemv_choices, GEMM_CL_GEMV_COUNT},
-        {gemm_cl_direct_choices, GEMM_CL_DIRECT_COUNT},
-        {gemm_cl_winograd_choices,
-         sizeof gemm_cl_winograd_choices / sizeof gemm_cl_winograd_choices[0]},
-        {&gemm_cl_naive, 1}, {&gemm_cl_block, 1}, {&gemm_cl_local, 1}};
-    for (size_t i = 0; i < sizeof tables / sizeof tables[0]; ++i) {
+    const gemm_cl_row *const others[] = {&gemm_cl_naive, &gemm_cl_block, &gemm_cl_local};
+    for (size_t i = 0; i < COUNT(tables); ++i) {
         const gemm_cl_row *row = find(tables[i].rows, tables[i].count, kernel);
         if (row) return row;
     }
+    for (size_t i = 0; i < COUNT(others); ++i)
+        if (!strcmp(others[i]->kernel, kernel)) return others[i];
     return &none;
 }
 

@@ -147,6 +147,9 @@ extern const gemm_cl_row gemm_cl_direct_choices[GEMM_CL_DIRECT_COUNT];
 /* Winograd's algorithm on CPUs: for each of these vectors m = 2, then m = 4. */
 extern const gemm_cl_row gemm_cl_winograd_choices[GEMM_CL_CONV_VECTORS * 2];
 
+/* The n-th of all rows that `cl` may take, in no order; NULL behind the last one. */
+const gemm_cl_row *gemm_cl_choice_at(size_t n);
+
 /* A row of the kernel, or one without any of its members where no row has it. Rows of a kernel are
    alike in way, conv, any_group, shares, one_column and by_channel. Where some of them split, this
    one does. */

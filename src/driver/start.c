@@ -200,7 +200,7 @@ static void start(void)
         .device = s.cl_device, .library = s.cl_library, .clblast = s.ref_clblast,
         .cache_dir = folder, .pocl_dir = s.pocl_dir, .cache_home = s.cache_home, .home = s.home,
         .privileged = gemm_is_privileged(), .untried = !s.cl_try, .traced = s.trace,
-        .layers = s.conv != GEMM_IM2COL, .say = s.cl_say,
+        .layers = s.conv != GEMM_IM2COL, .tune = s.tune, .say = s.cl_say,
     });
     gemm_auto_configure(&(gemm_tuning_file){.folder = folder, .isa = state.isa->name,
                                             .rows = gemm_variants,

@@ -8,7 +8,9 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { PATH_BYTES = GEMM_FOLDER_BYTES + GEMM_NAME_BYTES };
@@ -163,4 +165,31 @@ const char *gemm_replace_file(const char *folder, const char *name, gemm_fill_fi
         return too_long;
     const int fd = mkostemp(temporary, O_CLOEXEC);
     return fd < 0 ? strerror(errno) : gemm_fill_and_rename(fd, temporary, path, fill, data);
+}
+
+/* Not for ever, because another process may hold the lock that long. False: it holds it still. */
+static bool lock(int folder)
+{
+    enum { TRIES = 2000, PAUSE_NS = 1000000 };
+    for (int i = 0; flock(folder, LOCK_EX | LOCK_NB); ++i) {
+        /* A file system without locks: a file is whole, but may lack what another process adds. */
+        if (errno != EWOULDBLOCK && errno != EINTR) return true;
+        if (i == TRIES) return false;
+        nanosleep(&(struct timespec){.tv_nsec = PAUSE_NS}, NULL);
+    }
+    return true;
+}
+
+const char *gemm_with_folder(const char *folder, const char *(*work)(const void *data),
+                             const void *data)
+{
+    const char *why = gemm_make_folder(folder);
+    if (why) return why;
+    const int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0) return strerror(errno);
+    why = lock(fd) ? work(data) : "another process has locked its folder";
+    /* Not by close alone: a child that was forked meanwhile has the lock too. */
+    flock(fd, LOCK_UN);
+    close(fd);
+    return why;
 }

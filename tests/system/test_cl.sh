@@ -161,6 +161,9 @@ lines()
 cache() { export GEMM_CACHE_DIR="$work/$1"; }
 
 GEMM_CACHE_DIR=$work/trials OPENCL_LAYERS=$bin/layer_faulty.so:$bin/layer_quick.so $bin/test_cl_trials | relay
+for tried in 1 0; do
+    GEMM_CL_TRY=$tried OPENCL_LAYERS=$bin/layer_faulty.so:$bin/layer_quick.so $bin/test_cl_tune --wrong 2>/dev/null | relay
+done
 
 # One that is wrong: the next choice runs, and the next process tries nothing again.
 cache wrong

@@ -31,7 +31,8 @@ cl:        contract util
 cl/device: contract util cl kernels
 cl/memory: contract util cl cl/device
 cl/op:     contract util cl cl/device cl/memory kernels
-gemm_cl:  contract util cl cl/device cl/memory cl/op
+cl/tune:   contract util op cl cl/device cl/memory cl/op
+gemm_cl:  contract util cl cl/device cl/memory cl/op cl/tune
 hybrid:   contract util op
 check:    contract util op int8
 auto:     contract util op cl

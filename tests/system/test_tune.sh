@@ -119,6 +119,11 @@ if "$tune" --rounds 2 data/kite.jpg cfg/kite-demo.cfg >"$work/result" 2>"$work/p
 else
     fail tune-network "$(tail -n 2 "$work/progress")"
 fi
+forms='kite-demo.cfg: cl with [0-9]+ tuned forms [0-9.]+ of cl without: (tuned|untuned)'
+if [ -e "$work/cache/tuning-cl.txt" ]; then
+    check tune-network-forms grep -Eqx "$forms" "$work/result"
+    is tune-network-forms-said "$(grep -c ' = ' "$work/cache/tuning-cl.txt")" "$(grep -c '^gemm: cl tuned ' "$work/progress")"
+fi
 if grep -Eqx 'kite-demo.cfg: mix [0-9.]+ ms(, [a-z]+ [0-9.]+ of it( \(one pass\))?)+: (mix|packed|cl|hybrid)' "$work/result"; then
     pass tune-network-result
 else
@@ -143,6 +148,31 @@ else
     if cmp -s "$work/labels" "$work/expected"; then pass tune-cl-labels; else fail tune-cl-labels 'other labels'; fi
     detect GEMM_CHECK=1
     is tune-cl-checked 0 $status
+    # Row cl by itself: its forms are measured, kept, and used.
+    cl_table=$work/cache/tuning-cl.txt
+    tuned() { grep -c '^cl_[^,]* tuned,' "$work/trace"; }
+    rm -f "$cl_table"
+    detect GEMM_IMPL=cl GEMM_TUNE=1
+    shapes=$(grep -c '^convolution .* = ' "$cl_table")
+    if [ "$shapes" -ge 8 ]; then pass tune-forms; else fail tune-forms "$shapes convolutions in the table"; fi
+    is tune-forms-said "$shapes" "$(grep -c '^gemm: cl tuned convolution ' "$work/said")"
+    is tune-forms-used "$(grep -c '^convolution .* = cl_' "$cl_table")" "$(tuned)"
+    detect GEMM_IMPL=cl GEMM_TUNE=1
+    is tune-forms-known '' "$(cat "$work/said")"
+    # A form that each device has, for layers that are not pooled.
+    sed '/^convolution/s/ = .* (/ = cl_thin 8x1 64x1 (/' "$cl_table" >"$work/thin" && cp "$work/thin" "$cl_table"
+    detect GEMM_IMPL=cl GEMM_CHECK=1
+    is tune-forms-checked 0 $status
+    is tune-forms-table "$(grep -c ' pool 0 .* = ' "$cl_table")" "$(grep -c '^cl_thin 8x1 group [0-9x]* tuned,' "$work/trace")"
+    if cmp -s "$work/labels" "$work/expected"; then pass tune-forms-labels; else fail tune-forms-labels 'other labels'; fi
+    detect
+    is tune-forms-auto yes "$(grep -q '^cl_thin [^,]* tuned,.*,cl (tuned),' "$work/trace" && echo yes)"
+    sed 's/^device /device other /' "$cl_table" >"$work/other" && cp "$work/other" "$cl_table"
+    detect GEMM_IMPL=cl
+    is tune-forms-foreign 0 "$(tuned)"
+    is tune-forms-foreign-said 1 "$(wc -l <"$work/said")"
+    check tune-forms-foreign-line grep -q "^gemm: the tuning table $cl_table is not used: it is of another one: 'device other " "$work/said"
+    rm "$cl_table"
     # A machine without OpenCL: one line, and packed.
     detect OCL_ICD_VENDORS=/nonexistent
     is tune-no-opencl "17 packed (default)" "$(reasons)"

@@ -501,6 +501,34 @@ static bool can_run_asked(conv_job *j, const gemm_context *context)
            (!row->winograd || gemm_cl_winograd_fits(&j->winograd, &j->w, j->c));
 }
 
+/* Whether the form's row computes the layer as it is, and the plan has room for its weights. */
+static bool can_run_form(conv_job *j, const gemm_context *context)
+{
+    const gemm_cl_row *row = j->w.row;
+    if (row->one_column && gemm_cl_choose_gemv(&j->traits, j->c, row->half) != row) return false;
+    if (row->winograd && (context->direct || !context->kept)) return false;
+    if (!can_run_asked(j, context) || (j->c->pool && !can_pool(j))) return false;
+    return !row->winograd ||
+           gemm_cl_winograd_bytes(&j->winograd, row) <= context->kept->room;
+}
+
+/* The form of the work, where it can run. False: the choice is free. */
+static bool take_form(conv_job *j, const gemm_context *context)
+{
+    gemm_cl_work *w = &j->w;
+    const gemm_cl_row *asked = w->row;
+    const gemm_cl_kept *k = context->kept ? context->kept->data : NULL;
+    if (gemm_cl_take_form(w) && can_run_form(j, context)) {
+        const bool built = k && k->program && k->row == w->row && k->key.row == w->row &&
+                           k->key.pools == j->c->pool;
+        const char *why = built ? NULL : build_anew(j);
+        if (!why) return true;
+        if (gemm_cl_is_faulty(why)) gemm_cl_say_left_out(why);
+    }
+    gemm_cl_drop_form(w, asked);
+    return false;
+}
+
 /* Whether the row is cl_half, whose layers may go to cl_direct with weights of 16 bits. */
 static bool is_half_b(const gemm_cl_row *row)
 {
@@ -511,6 +539,7 @@ static bool is_half_b(const gemm_cl_row *row)
 static bool choose_row(conv_job *j, gemm_cl_mode mode, const gemm_context *context)
 {
     gemm_cl_work *w = &j->w;
+    if (take_form(j, context)) return true;
     const gemm_cl_row *asked = w->row;
     const gemm_cl_row *gemv = gemm_cl_choose_gemv(&j->traits, j->c, asked->half);
     const bool chooses = asked->way == GEMM_CL_CHOOSE;
@@ -557,10 +586,12 @@ static const char *build_choice(conv_job *j, const gemm_cl_row *asked, gemm_cl_m
 }
 
 gemm_status gemm_cl_convolve_start(conv_job *j, const conv_call *c, const gemm_cl_row *row,
-                                   gemm_cl_mode mode, const gemm_context *context)
+                                   const gemm_cl_form *form, gemm_cl_mode mode,
+                                   const gemm_context *context)
 {
     if (!fits_int(c)) return GEMM_DECLINED;
     *j = make_job(c, row);
+    j->w.form = form;
     if (!choose_row(j, mode, context)) return GEMM_DECLINED;
     j->kept = gemm_cl_keep(&j->w, c, &j->winograd, context->kept);
     if (j->w.row->direct && !j->kept) {
@@ -598,6 +629,7 @@ static void fill_note(const conv_job *j, gemm_note *note)
 {
     const int m = j->w.row->winograd;
     gemm_cl_fill_note(&j->w, true, note);
+    gemm_cl_note_tuned(&j->w, note);
     if (j->in != j->c) snprintf(note->algorithm, sizeof note->algorithm, "chain");
     else snprintf(note->algorithm, sizeof note->algorithm, m ? "winograd%d" : "direct", m);
     if (m) note->transform = gemm_winograd_transform(m);

@@ -67,6 +67,8 @@ void gemm_cl_set_groups(gemm_cl_work *w, size_t global[3], size_t local[3])
     global[2] *= local[2];
     if (row->shares) fit_shares(w, global);
     if (!row->wx) fit_group(w->device, w->program->group_items, global[0], global[1], local);
+    if (row->any_group && gemm_cl_is_tuned(w) && w->form->group)
+        local[0] = (size_t)w->form->group;
     if (row->any_group) shrink_group(w->program, local);
     w->group[0] = local[0];
     w->group[1] = local[1];

@@ -8,9 +8,11 @@
 
 #include "cl/device/kernel.h"
 #include "cl/device/program.h"
+#include "cl/form.h"
 #include "cl/memory/memory.h"
 #include "gemm_variant.h"
 #include "util/ints.h"
+#include "util/text.h"
 
 /*
  * The compiler's options for a kernel that multiplies. A product and a sum may be rounded once, and
@@ -47,6 +49,7 @@ typedef struct gemm_cl_work {
     const gemm_cl_device *device;
     const gemm_cl_policy *policy;
     const gemm_cl_row *row;         /* `cl` replaces it by the row of its choice */
+    const gemm_cl_form *form;       /* that was measured for the op; NULL: the choice is free */
     const gemm_cl_program *program;
     gemm_cl_kernel **own;           /* the layer's kernel objects, one a stage; NULL: it has none */
     int parts;                      /* of K */
@@ -60,6 +63,32 @@ typedef struct gemm_cl_work {
     gemm_cl_timed *timed;           /* the launches that have an event */
     int timed_count, timed_room;
 } gemm_cl_work;
+
+/* Whether the form of the work runs. */
+static inline bool gemm_cl_is_tuned(const gemm_cl_work *w)
+{
+    return w->form && w->form->row == w->row;
+}
+
+/* Takes the form of the work, with all that its row wants. A tile that spills registers may run,
+   because its time was measured. False: there is none. */
+static inline bool gemm_cl_take_form(gemm_cl_work *w)
+{
+    if (!w->form || !w->form->row) return false;
+    w->row = w->form->row;
+    w->parts = w->form->parts;
+    w->takes_spills = true;
+    return true;
+}
+
+/* Gives the form up, for the free choice of this row. */
+static inline void gemm_cl_drop_form(gemm_cl_work *w, const gemm_cl_row *row)
+{
+    w->form = NULL;
+    w->row = row;
+    w->parts = 1;
+    w->takes_spills = false;
+}
 
 /* A matrix as a kernel takes it: element (i, j) is mem[first + i rs + j cs]. */
 typedef struct gemm_cl_matrix {
@@ -138,6 +167,12 @@ int gemm_cl_take_result(gemm_cl_work *, bool timed);
 
 /* Fills the note of a call that went well. `chosen`: the row was chosen here. */
 void gemm_cl_fill_note(const gemm_cl_work *, bool chosen, gemm_note *);
+
+/* Says in the note of a call that its form was measured. */
+static inline void gemm_cl_note_tuned(const gemm_cl_work *w, gemm_note *note)
+{
+    if (gemm_cl_is_tuned(w)) gemm_append(note->ran, sizeof note->ran, " tuned");
+}
 
 /*
  * Ends a call in whatever state it is: the matrices are the CPU's again, nothing is in flight. Only

@@ -222,6 +222,18 @@ static const char *build_programs(void *job)
     return why ? why : build_helpers(j);
 }
 
+/* Whether the form of the work is built for the operands. */
+static bool build_form(gemm_cl_job *j)
+{
+    gemm_cl_work *w = &j->w;
+    if (!gemm_cl_take_form(w)) return false;
+    const char *why = build_programs(j);
+    if (!why) return true;
+    if (gemm_cl_is_faulty(why)) gemm_cl_say_left_out(why);
+    gemm_cl_drop_form(w, j->asked);
+    return false;
+}
+
 /* The row for these traits, built for the operands. */
 static const char *build_for(gemm_cl_job *j, const gemm_cl_traits *traits)
 {
@@ -233,20 +245,24 @@ static const char *build_for(gemm_cl_job *j, const gemm_cl_traits *traits)
     return gemm_cl_build_choice(w, chooses, build_programs, j);
 }
 
-const char *gemm_cl_build_job(gemm_cl_job *j, const gemm_call *g, const gemm_cl_row *row)
+const char *gemm_cl_build_job(gemm_cl_job *j, const gemm_call *g, const gemm_cl_row *row,
+                              const gemm_cl_form *form)
 {
     *j = (gemm_cl_job){.g = g, .asked = row, .w = gemm_cl_begin_work(row)};
+    j->w.form = form;
     gemm_cl_traits traits = j->w.device->traits;
     if (row->way == GEMM_CL_CLBLAST) return gemm_clblast_missing(gemm_cl_settings()->clblast);
     if (!fits_int(g)) return "a row is longer than the OpenCL kernels' offsets can say";
+    if (build_form(j)) return NULL;
     const char *why = build_for(j, &traits);
     while (why && gemm_cl_learn_group(&j->w, &traits)) why = build_for(j, &traits);
     return why;
 }
 
-int gemm_cl_prepare(gemm_cl_job *j, const gemm_call *g, const gemm_cl_row *row)
+int gemm_cl_prepare(gemm_cl_job *j, const gemm_call *g, const gemm_cl_row *row,
+                    const gemm_cl_form *form)
 {
-    const char *why = gemm_cl_build_job(j, g, row);
+    const char *why = gemm_cl_build_job(j, g, row, form);
     if (why) {
         gemm_cl_say_left_out(why);
         return -1;
@@ -302,9 +318,10 @@ static int confirm(gemm_cl_job *j)
 }
 
 gemm_status gemm_cl_multiply_start(gemm_cl_job *j, const gemm_call *g, const gemm_cl_row *row,
-                                   gemm_cl_mode mode, const gemm_context *context)
+                                   const gemm_cl_form *form, gemm_cl_mode mode,
+                                   const gemm_context *context)
 {
-    bool failed = gemm_cl_prepare(j, g, row);
+    bool failed = gemm_cl_prepare(j, g, row, form);
     gemm_cl_share_copies(&j->w, context);
     failed = failed || gemm_cl_show(j, mode) || gemm_cl_enqueue(j) ||
              j->w.policy->ask(&j->w.C) || confirm(j);
@@ -315,5 +332,6 @@ gemm_status gemm_cl_multiply_finish(gemm_cl_job *j, bool take, gemm_note *note)
 {
     const bool failed = !take || j->w.policy->take(&j->w.C);
     if (!failed) gemm_cl_fill_note(&j->w, j->asked->way == GEMM_CL_CHOOSE, note);
+    if (!failed) gemm_cl_note_tuned(&j->w, note);
     return gemm_cl_end_job(j, failed, note);
 }

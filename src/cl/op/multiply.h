@@ -28,11 +28,14 @@ typedef struct gemm_cl_job {
     int part;                   /* of the parts in w.sums, so far */
 } gemm_cl_job;
 
-/* Chooses and builds the kernel. NULL, or why the device cannot run the row; nothing is held. */
-const char *gemm_cl_build_job(gemm_cl_job *, const gemm_call *, const gemm_cl_row *);
+/* Chooses and builds the kernel. NULL, or why the device cannot run the row; nothing is held.
+   `form`: what was measured for the call, which is taken where it can run; or NULL. It lasts until
+   the call ends. */
+const char *gemm_cl_build_job(gemm_cl_job *, const gemm_call *, const gemm_cl_row *,
+                              const gemm_cl_form *);
 
 /* All further steps return 0, or -1 after saying why. gemm_cl_end_job follows in any case. */
-int gemm_cl_prepare(gemm_cl_job *, const gemm_call *, const gemm_cl_row *);
+int gemm_cl_prepare(gemm_cl_job *, const gemm_call *, const gemm_cl_row *, const gemm_cl_form *);
 
 int gemm_cl_show(gemm_cl_job *, gemm_cl_mode);
 int gemm_cl_enqueue(gemm_cl_job *);
@@ -43,7 +46,7 @@ gemm_status gemm_cl_end_job(gemm_cl_job *, bool failed, gemm_note *);
 
 /* GEMM_DONE: all is enqueued, and gemm_cl_multiply_finish must follow. Else the call has ended. */
 gemm_status gemm_cl_multiply_start(gemm_cl_job *, const gemm_call *, const gemm_cl_row *,
-                                   gemm_cl_mode, const gemm_context *);
+                                   const gemm_cl_form *, gemm_cl_mode, const gemm_context *);
 
 /* take: false drops the result of GEMM_CL_BESIDE; the status is then as after a failure. */
 gemm_status gemm_cl_multiply_finish(gemm_cl_job *, bool take, gemm_note *);

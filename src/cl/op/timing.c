@@ -31,7 +31,8 @@ static gemm_status time_row(const gemm_call *g, const gemm_cl_row *row, int reps
 {
     gemm_cl_job j;
     gemm_note note;
-    const bool failed = gemm_cl_prepare(&j, g, row) || gemm_cl_show(&j, GEMM_CL_RESIDENT) ||
+    const bool failed = gemm_cl_prepare(&j, g, row, NULL) ||
+                        gemm_cl_show(&j, GEMM_CL_RESIDENT) ||
                         time_calls(&j, reps, times);
     return gemm_cl_end_job(&j, failed, &note);
 }

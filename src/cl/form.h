@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A form: how `cl` computes an op, as it was measured on the device (cl/tune/tune.h). It replaces
+ * what choice.c says of the device and the shape.
+ *
+ * This file has the one list of candidates that tuning, its table and the tests walk. Needs no
+ * OpenCL header.
+ */
+#ifndef GEMM_CL_FORM_H
+#define GEMM_CL_FORM_H
+
+#include "cl/choice.h"
+
+typedef struct gemm_cl_form {
+    const gemm_cl_row *row;     /* NULL: the choice of choice.c */
+    int parts;                  /* of K; at least 1 */
+    int group;                  /* the most items along x, of a row with any_group; 0: its own */
+} gemm_cl_form;
+
+/* One op: a multiply, or a convolution. The other one is NULL. */
+typedef struct gemm_cl_tuned_op {
+    const gemm_call *multiply;
+    const conv_call *conv;
+} gemm_cl_tuned_op;
+
+enum { GEMM_CL_FORMS = 40, GEMM_CL_FORM_TEXT = 64, GEMM_CL_MOST_PARTS = 64 };
+
+/*
+ * The forms in single precision that may be the fastest one of the op, one for each kernel and
+ * tile. Few, because a compiler takes a second for each. Returns how many. Whether the device can
+ * run them, only a run of it tells.
+ *
+ *   a CPU       rows of one item with the device's vector, of a height that suits the op, and
+ *               cl_direct with its weights in a buffer
+ *   a GPU       rows of more than one item, whose tile suits the op and fits in local memory. On an
+ *               Adreno too, because some of them are fast at local memory. Those of cl_image only
+ *               where memory is shared
+ */
+int gemm_cl_forms(const gemm_cl_traits *, const gemm_cl_tuned_op *, gemm_cl_form[GEMM_CL_FORMS]);
+
+/* Forms of the same program in other groups, and with other parts of K. Returns how many. */
+int gemm_cl_forms_near(const gemm_cl_tuned_op *, const gemm_cl_form *,
+                       gemm_cl_form[GEMM_CL_FORMS]);
+
+/* Such as "cl_direct 8x4 64x1 image group 32 parts 2", or "default". */
+void gemm_cl_form_print(const gemm_cl_form *, char text[GEMM_CL_FORM_TEXT]);
+
+/* The form of such a text of so many bytes, for convolutions or for multiplies. False: it is
+   none. */
+bool gemm_cl_form_parse(const char *text, size_t length, bool conv, gemm_cl_form *);
+
+/*
+ * The fastest of `count` forms by their shortest turns in ms; below 0: it was not right, or had no
+ * turn. The first one is the usual choice. It keeps its place unless another one is faster by more
+ * than a hundredth, and by more than `spread`: by which part the usual one's own turns differ.
+ */
+int gemm_cl_form_decide(const double *ms, int count, double spread);
+
+#endif

@@ -1,0 +1,523 @@
+/* SPDX-License-Identifier: MIT */
+/* Forms measured on the device: see tune.h. */
+#include "cl/tune/tune.h"
+
+#include "cl/device/pending.h"
+#include "cl/op/convolution.h"
+#include "cl/op/multiply.h"
+#include "cl/tune/table.h"
+#include "util/clock.h"
+#include "util/forked.h"
+#include "util/text.h"
+
+#include <math.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { FINALISTS = 4, ROUNDS = 9, LEAST_ROUNDS = 3 };
+static const double TURN_MS = 1;        /* shorter calls are timed several at once */
+static const double ENOUGH_MS = 200;    /* all turns of the finalists, after LEAST_ROUNDS */
+static const double HOPELESS = 1.5;     /* times the fastest one: no more turns */
+
+/* ---- what the driver says ---- */
+
+static atomic_int mode = -1;            /* a gemm_cl_tuning; -1: as the configuration has it */
+
+static gemm_cl_tuning mode_now(void)
+{
+    const int now = atomic_load(&mode);
+    if (now >= 0) return (gemm_cl_tuning)now;
+    return gemm_cl_settings()->tune ? GEMM_CL_MEASURES : GEMM_CL_TUNED;
+}
+
+void gemm_cl_set_tuning(gemm_cl_tuning tuning)
+{
+    atomic_store(&mode, (int)tuning);
+}
+
+void gemm_cl_forget_forms(bool anew)
+{
+    gemm_cl_lock();
+    gemm_cl_table_forget(anew);
+    gemm_cl_unlock();
+}
+
+int gemm_cl_settle_forms(bool kept)
+{
+    gemm_cl_lock();
+    const int count = gemm_cl_opened() ? gemm_cl_table_settle(kept) : 0;
+    gemm_cl_unlock();
+    return count;
+}
+
+bool gemm_cl_forms_are_kept(void)
+{
+    return gemm_cl_table_is_kept();
+}
+
+/* ---- the table ---- */
+
+static gemm_shape shape_of(const gemm_cl_tuned_op *op, const gemm_context *context)
+{
+    gemm_context x = {.direct = context->direct};
+    const gemm_op any = op->conv ? gemm_op_of_conv(op->conv) : gemm_op_of_multiply(op->multiply);
+    return gemm_op_shape(&any, &x);
+}
+
+/* Other rows are for studies, and always the same. */
+static bool is_tunable(const gemm_cl_row *row)
+{
+    return row->way == GEMM_CL_CHOOSE && !row->direct && !row->parts && mode_now();
+}
+
+static const gemm_cl_tuned *entry_of(const gemm_cl_tuned_op *op, const gemm_context *context)
+{
+    const gemm_shape shape = shape_of(op, context);
+    return gemm_cl_table_find(&shape);
+}
+
+const gemm_cl_form *gemm_cl_form_for(const gemm_cl_tuned_op *op, const gemm_cl_row *row,
+                                     const gemm_context *context)
+{
+    const gemm_cl_tuned *e = is_tunable(row) ? entry_of(op, context) : NULL;
+    return e ? &e->form : NULL;
+}
+
+bool gemm_cl_wants_form(const gemm_cl_tuned_op *op, const gemm_cl_row *row,
+                        const gemm_context *context)
+{
+    return mode_now() == GEMM_CL_MEASURES && is_tunable(row) && !entry_of(op, context);
+}
+
+static const gemm_cl_form by_default = {.parts = 1};
+
+void gemm_cl_keep_default(const gemm_cl_tuned_op *op, const gemm_cl_row *row,
+                          const gemm_context *context)
+{
+    const gemm_shape shape = shape_of(op, context);
+    if (gemm_cl_wants_form(op, row, context))
+        gemm_cl_table_put(&shape, &by_default, "in a chain");
+}
+
+/* ---- one candidate ---- */
+
+typedef struct candidate {
+    gemm_cl_form form;
+    gemm_cl_form ran;           /* of the default: what it was */
+    gemm_kept kept;             /* as in the plan of the layer */
+    int calls;                  /* in a turn */
+    double ms;                  /* the shortest turn, for one call; below 0: it is not right */
+} candidate;
+
+/* An op while it is measured. */
+typedef struct tuner {
+    const gemm_cl_tuned_op *op;
+    const gemm_cl_row *row;
+    gemm_context context;       /* of all calls */
+    gemm_note note;
+    size_t count;               /* of elements of C, or of the output */
+    float *before, *wanted;     /* C before a call; what the default gives */
+    gemm_cl_tuned_op spoiled;   /* the op with another result */
+    gemm_call spoiled_multiply;
+    conv_call spoiled_conv;
+    float *shift;               /* of that */
+    candidate spoiler;          /* the default, for that */
+} tuner;
+
+/* Whether the work is of the form that it shall be of. */
+static bool runs(candidate *p, const gemm_cl_work *w)
+{
+    p->ran = (gemm_cl_form){w->row, w->parts, 0};
+    return !p->form.row || (gemm_cl_is_tuned(w) && w->parts == p->form.parts);
+}
+
+/* One call as the driver makes it. With the lock held. */
+static bool call(tuner *t, const gemm_cl_tuned_op *op, candidate *p)
+{
+    gemm_status status;
+    bool right;
+    gemm_clear_note(&t->note);
+    if (op->conv) {
+        gemm_cl_conv_job j;
+        status = gemm_cl_convolve_start(&j, op->conv, t->row, &p->form, GEMM_CL_ALONE,
+                                        &t->context);
+        if (status != GEMM_DONE) return false;
+        right = runs(p, &j.w);
+        status = gemm_cl_convolve_finish(&j, true, &t->context);
+    } else {
+        gemm_cl_job j;
+        status = gemm_cl_multiply_start(&j, op->multiply, t->row, &p->form, GEMM_CL_ALONE,
+                                        &t->context);
+        if (status != GEMM_DONE) return false;
+        right = runs(p, &j.w);
+        status = gemm_cl_multiply_finish(&j, true, &t->note);
+    }
+    return status == GEMM_DONE && right;
+}
+
+/* The plan that the calls of the candidate use. */
+static void take_plan(tuner *t, candidate *p)
+{
+    if (t->context.kept) t->context.kept = &p->kept;
+}
+
+static bool wait_for_queue(void)
+{
+    CL_TRY(clFinish(gemm_cl_opened()->queue));
+    return gemm_cl_settle() == 0;
+fail:
+    return false;
+}
+
+/* A multiply whose operands stay on the device. C is undefined then. */
+static bool time_multiply(tuner *t, candidate *p, double *ms)
+{
+    gemm_cl_job j;
+    bool done = !gemm_cl_prepare(&j, t->op->multiply, t->row, &p->form) &&
+                !gemm_cl_show(&j, GEMM_CL_RESIDENT) && wait_for_queue();
+    const double start = gemm_now_ms();
+    for (int i = 0; i < p->calls && done; ++i) {
+        done = !gemm_cl_enqueue(&j);
+        gemm_cl_empty_panels(&j.panels);
+    }
+    done = done && wait_for_queue();
+    *ms = (gemm_now_ms() - start) / p->calls;
+    return gemm_cl_end_job(&j, !done, &t->note) == GEMM_DONE;
+}
+
+static bool time_calls(tuner *t, candidate *p, double *ms)
+{
+    bool done = wait_for_queue();
+    const double start = gemm_now_ms();
+    for (int i = 0; i < p->calls && done; ++i) done = call(t, t->op, p);
+    done = done && wait_for_queue();
+    *ms = (gemm_now_ms() - start) / p->calls;
+    return done;
+}
+
+/* Milliseconds of one call, or -1. */
+static double take_turn(tuner *t, candidate *p)
+{
+    double ms = -1;
+    gemm_cl_lock();
+    gemm_cl_want_times(false);
+    take_plan(t, p);
+    const bool done = t->op->conv ? time_calls(t, p, &ms) : time_multiply(t, p, &ms);
+    gemm_cl_unlock();
+    return done ? ms : -1;
+}
+
+/* ---- results ---- */
+
+static const gemm_call *multiply_of(const tuner *t)
+{
+    return t->op->multiply;
+}
+
+/* C to a copy without gaps, or from it. */
+static void copy_c(const gemm_call *g, float *copy, bool back)
+{
+    const size_t N = (size_t)g->N, bytes = N * sizeof(float);
+    for (size_t i = 0; i < (size_t)g->M; ++i) {
+        float *row = g->C + i * (size_t)g->ldc;
+        if (back) memcpy(row, copy + i * N, bytes);
+        else memcpy(copy + i * N, row, bytes);
+    }
+}
+
+/* Before a call whose result is looked at. No element has a value that a right result has. */
+static bool begin_result(tuner *t)
+{
+    if (multiply_of(t)) {
+        copy_c(multiply_of(t), t->before, true);
+        return true;
+    }
+    float *output = t->op->conv->output;
+    if (gemm_cl_give_to_cpu(output, t->count * sizeof *output, GEMM_CL_CPU_WRITES)) return false;
+    for (size_t i = 0; i < t->count; ++i) output[i] = NAN;
+    return true;
+}
+
+static bool copy_result(tuner *t, float *to)
+{
+    if (multiply_of(t)) {
+        copy_c(multiply_of(t), to, false);
+        return true;
+    }
+    const size_t bytes = t->count * sizeof *to;
+    if (gemm_cl_give_to_cpu(t->op->conv->output, bytes, GEMM_CL_CPU_READS)) return false;
+    memcpy(to, t->op->conv->output, bytes);
+    return true;
+}
+
+/* Whether two results are the same but for roundings: those of Winograd's algorithm are far below
+   this. Where one is not finite, nothing is known of the other. */
+static bool is_close(const float *a, const float *wanted, size_t count)
+{
+    static const float TOLERANCE = 0x1p-9f;
+    float largest = 0;
+    for (size_t i = 0; i < count; ++i)
+        if (isfinite(wanted[i]) && fabsf(wanted[i]) > largest) largest = fabsf(wanted[i]);
+    for (size_t i = 0; i < count; ++i)
+        if (isfinite(wanted[i]) && !(fabsf(a[i] - wanted[i]) <= TOLERANCE * largest)) return false;
+    return true;
+}
+
+static bool call_once(tuner *t, const gemm_cl_tuned_op *op, candidate *p)
+{
+    gemm_cl_lock();
+    gemm_cl_want_times(false);
+    take_plan(t, p);
+    const bool done = call(t, op, p);
+    gemm_cl_unlock();
+    return done;
+}
+
+/* The op with another result: see spoil. False: no memory. */
+static bool make_spoiled(tuner *t)
+{
+    const conv_call *c = t->op->conv;
+    float largest = 0;
+    if (!c) {
+        t->spoiled_multiply = *t->op->multiply;
+        t->spoiled_multiply.ALPHA = 1 - 2 * t->op->multiply->ALPHA;
+        t->spoiled.multiply = &t->spoiled_multiply;
+        return true;
+    }
+    if (!(t->shift = malloc((size_t)c->n * sizeof *t->shift))) return false;
+    for (size_t i = 0; i < t->count; ++i)
+        if (isfinite(t->wanted[i])) largest = fmaxf(largest, fabsf(t->wanted[i]));
+    for (int i = 0; i < c->n; ++i) t->shift[i] = c->shift[i] + 4 * (1 + largest);
+    t->spoiled_conv = *c;
+    t->spoiled_conv.shift = t->shift;
+    t->spoiled.conv = &t->spoiled_conv;
+    return true;
+}
+
+/* A buffer of the device may still have the right result of an earlier call, and a kernel that
+   writes nothing would seem right. So the default computes another result there. */
+static bool spoil(tuner *t)
+{
+    const bool made = t->spoiled.conv || t->spoiled.multiply || make_spoiled(t);
+    return made && call_once(t, &t->spoiled, &t->spoiler);
+}
+
+/* Whether the candidate runs and gives what the default gives. The default sets that. */
+static bool is_right(tuner *t, candidate *p)
+{
+    float *result = p->form.row ? malloc(t->count * sizeof *result) : t->wanted;
+    bool right = result && (!p->form.row || spoil(t)) && begin_result(t) && call_once(t, t->op, p);
+    right = right && copy_result(t, result);
+    if (p->form.row) {
+        right = right && is_close(result, t->wanted, t->count);
+        free(result);
+    }
+    return right;
+}
+
+/* ---- turns ---- */
+
+/* Runs the candidate for the first time, and gives it one turn where it is right. */
+static void try_out(tuner *t, candidate *p)
+{
+    p->calls = 1;
+    p->ms = is_right(t, p) ? take_turn(t, p) : -1;
+    if (p->ms >= 0 && p->ms < TURN_MS) {
+        p->calls = (int)(TURN_MS / (p->ms + 1e-3)) + 1;
+        p->ms = take_turn(t, p);
+    }
+}
+
+static candidate begin_candidate(const tuner *t, const gemm_cl_form *form)
+{
+    candidate p = {.form = *form, .ms = -1};
+    if (t->context.kept) p.kept.room = t->context.kept->room;
+    return p;
+}
+
+static int compare_times(const void *a, const void *b)
+{
+    const candidate *x = a, *y = b;
+    const double p = x->ms < 0 ? INFINITY : x->ms, q = y->ms < 0 ? INFINITY : y->ms;
+    return (p > q) - (p < q);
+}
+
+/* Forms that were tried, without what they kept; the fastest ones first. */
+typedef struct field {
+    candidate list[2 * GEMM_CL_FORMS];
+    int count;
+} field;
+
+static void try_forms(tuner *t, field *f, const gemm_cl_form *forms, int count,
+                      const gemm_cl_form *usual)
+{
+    for (int i = 0; i < count; ++i) {
+        if (forms[i].row == usual->row && forms[i].parts == usual->parts && !forms[i].group)
+            continue;           /* it is the default */
+        candidate *p = &f->list[f->count++];
+        *p = begin_candidate(t, &forms[i]);
+        try_out(t, p);
+        gemm_drop_kept(&p->kept);
+    }
+    qsort(f->list, (size_t)f->count, sizeof *f->list, compare_times);
+}
+
+static int compare_numbers(const void *a, const void *b)
+{
+    const double *x = a, *y = b;
+    return (*x > *y) - (*x < *y);
+}
+
+/* Turns of all. Returns by which part those of the first one differ: median from shortest. */
+static double race(tuner *t, candidate *list, int count)
+{
+    double turns[ROUNDS], spread;
+    const double start = gemm_now_ms();
+    int round = 0;
+    while (round < ROUNDS) {
+        for (int i = 0; i < count; ++i) {
+            const int n = (i + round) % count;      /* no form always follows the same one */
+            const double ms = list[n].ms < 0 ? -1 : take_turn(t, &list[n]);
+            if (!n) turns[round] = ms;
+            if (ms < list[n].ms) list[n].ms = ms;
+        }
+        if (++round >= LEAST_ROUNDS && gemm_now_ms() - start > ENOUGH_MS) break;
+    }
+    qsort(turns, (size_t)round, sizeof *turns, compare_numbers);
+    spread = turns[0] > 0 ? turns[round / 2] / turns[0] - 1 : 0;
+    return spread;
+}
+
+/* The default, which is list[0], and the fastest ones of the field. Returns the number of them. */
+static int choose_finalists(tuner *t, const field *f, candidate *list)
+{
+    const double usual = list[0].ms;
+    int count = 1;
+    for (int i = 0; i < f->count && count < FINALISTS; ++i) {
+        const candidate *p = &f->list[i];
+        if (p->ms < 0 || p->ms > HOPELESS * f->list[0].ms || p->ms > HOPELESS * usual) break;
+        list[count] = begin_candidate(t, &p->form);
+        try_out(t, &list[count]);
+        ++count;
+    }
+    return count;
+}
+
+/* ---- one op ---- */
+
+static void describe(const candidate *list, int count, char text[GEMM_CL_TIMES_TEXT])
+{
+    char form[GEMM_CL_FORM_TEXT];
+    text[0] = '\0';
+    for (int i = 0; i < count; ++i) {
+        gemm_cl_form_print(&list[i].form, form);
+        if (list[i].ms >= 0)
+            gemm_append(text, GEMM_CL_TIMES_TEXT, "%s%s %.3f ms", i ? ", " : "", form,
+                        list[i].ms);
+    }
+}
+
+/* One line for each shape. */
+static void show_progress(const gemm_shape *shape, const candidate *list, int winner,
+                          const char *times)
+{
+    char text[GEMM_SHAPE_TEXT], form[GEMM_CL_FORM_TEXT];
+    gemm_shape_print(shape, text);
+    gemm_cl_form_print(&list[winner].form, form);
+    char line[GEMM_SHAPE_TEXT + GEMM_CL_FORM_TEXT + 64] = "";
+    gemm_append(line, sizeof line, "gemm: cl tuned %s: %s", text, form);
+    if (winner)
+        gemm_append(line, sizeof line, ", %.2f of default", list[winner].ms / list[0].ms);
+    fprintf(stderr, "%s (%s)\n", line, times);
+}
+
+static void keep(const gemm_shape *shape, const candidate *list, int count, int winner)
+{
+    char times[GEMM_CL_TIMES_TEXT];
+    describe(list, count, times);
+    gemm_cl_lock();
+    if (gemm_cl_table_put(shape, &list[winner].form, times))
+        show_progress(shape, list, winner, times);
+    gemm_cl_unlock();
+}
+
+/* The default has run: list[0] is its candidate. */
+static void measure_forms(tuner *t, candidate *list, field *f, const gemm_shape *shape)
+{
+    gemm_cl_form forms[GEMM_CL_FORMS];
+    gemm_cl_lock();
+    const gemm_cl_traits traits = gemm_cl_opened()->traits;
+    gemm_cl_unlock();
+    try_forms(t, f, forms, gemm_cl_forms(&traits, t->op, forms), &list[0].ran);
+    const bool other = f->count && f->list[0].ms >= 0 && f->list[0].ms < list[0].ms;
+    const gemm_cl_form best = other ? f->list[0].form : list[0].ran;
+    try_forms(t, f, forms, gemm_cl_forms_near(t->op, &best, forms), &list[0].ran);
+    const int count = choose_finalists(t, f, list);
+    const double spread = count > 1 ? race(t, list, count) : 0;
+    double ms[FINALISTS];
+    for (int i = 0; i < count; ++i) ms[i] = list[i].ms;
+    keep(shape, list, count, gemm_cl_form_decide(ms, count, spread));
+    for (int i = 1; i < count; ++i) gemm_drop_kept(&list[i].kept);
+}
+
+static void measure(tuner *t, const gemm_shape *shape)
+{
+    candidate list[FINALISTS];
+    field *f = calloc(1, sizeof *f);
+    if (f) {
+        list[0] = begin_candidate(t, &by_default);
+        try_out(t, &list[0]);
+        /* What the default declines is computed in another way: two launches instead of one. */
+        if (list[0].ms >= 0) measure_forms(t, list, f, shape);
+        gemm_drop_kept(&list[0].kept);
+    }
+    free(f);
+}
+
+/* One op at a time. Without gemm_cl_lock, because plans take it when they are dropped. */
+static pthread_mutex_t one = PTHREAD_MUTEX_INITIALIZER;
+
+static void after_fork(void)
+{
+    pthread_mutex_init(&one, NULL);
+}
+GEMM_IN_CHILD(after_fork)
+
+static bool is_wanted(const gemm_cl_tuned_op *op, const gemm_cl_row *row,
+                      const gemm_context *context)
+{
+    gemm_cl_lock();
+    const bool wanted = gemm_cl_wants_form(op, row, context);
+    gemm_cl_unlock();
+    return wanted;
+}
+
+void gemm_cl_measure(const gemm_cl_tuned_op *op, const gemm_cl_row *row,
+                     const gemm_context *context)
+{
+    const gemm_shape shape = shape_of(op, context);
+    const conv_call *c = op->conv;
+    const gemm_call *g = op->multiply;
+    tuner t = {.op = op, .row = row, .context = *context};
+    t.spoiler = begin_candidate(&t, &by_default);
+    t.count = c ? (size_t)c->batch * (size_t)c->n * (size_t)gemm_conv_outputs(c)
+                : (size_t)g->M * (size_t)g->N;
+    t.context.note = &t.note;
+    t.context.timed = false;
+    pthread_mutex_lock(&one);
+    t.wanted = malloc(t.count * sizeof *t.wanted);
+    t.before = g ? malloc(t.count * sizeof *t.before) : NULL;
+    if (t.wanted && (!g || t.before) && is_wanted(op, row, context)) {
+        if (g) copy_c(g, t.before, false);
+        measure(&t, &shape);
+        if (g) copy_c(g, t.before, true);
+    }
+    gemm_drop_kept(&t.spoiler.kept);
+    free(t.shift);
+    free(t.before);
+    free(t.wanted);
+    pthread_mutex_unlock(&one);
+}
