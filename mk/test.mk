@@ -177,7 +177,7 @@ test-forks: all ## run libdarknet-layers.so before other Darknets too: ALEXEYAB=
 	    $(if $(FLEXIBLAS),'tests/system/test_flexiblas.sh $(abspath $(FLEXIBLAS))')
 
 ifeq ($(OPENCL),1)
-CL_PROGRAMS = $(OUT)/bench/bench_cl $(addprefix $T/,test_cl test_cl_devices test_cl_layers test_cl_trials test_cl_tune layer_adreno.so layer_fail.so layer_faulty.so layer_launches.so layer_moves.so layer_quick.so layer_strict.so layer_unwritten.so fake_opencl.so)
+CL_PROGRAMS = $(OUT)/bench/bench_cl $(addprefix $T/,test_cl test_cl_devices test_cl_int8 test_cl_layers test_cl_trials test_cl_tune layer_adreno.so layer_fail.so layer_faulty.so layer_launches.so layer_moves.so layer_quick.so layer_strict.so layer_unwritten.so fake_opencl.so)
 # Some of the networks, because PoCL starts slowly: groups, depthwise, all strides, fully connected.
 CL_NETWORKS = $(patsubst %,cfg/%.cfg,yolov3-tiny alexnet resnet18 resnext50 darknet19 tiny strided densenet201)
 # The script after the program, which leaves PoCL's kernels compiled.
@@ -193,6 +193,8 @@ CL_COMMANDS = \
     'tests/system/test_adreno_model.sh --pass' \
     '$(QUICK) tests/system/test_ladder.sh' \
     '$(QUICK) $T/test_packed_layers --row cl --cases 120' \
+    '$(QUICK) $T/test_cl_int8' \
+    'ADRENO_DEVICE=640 OPENCL_LAYERS=$T/layer_adreno.so:$T/layer_quick.so $T/test_cl_int8 --cases 6' \
     '$(QUICK) $T/test_chain --row cl --cases 2' \
     '$T/test_plans --row cl tests/unit/cfg/plans.cfg tests/unit/cfg/hook.cfg' \
     '$(CONV_NETWORKS) --row cl --train tests/unit/cfg/layers.cfg' \
@@ -208,6 +210,7 @@ define OPENCL_TESTS
     'OPENCL_LAYERS=$T/layer_fail.so $(ON_OPENCL) $T/test_cl_layers tests/unit/cfg/hook.cfg cfg/yolov3-tiny.cfg' \
     '$(ON_OPENCL) $T/test_packed_layers --row cl --cases 60' \
     '$(ON_OPENCL) $T/test_chain --row cl --cases 1' \
+    '$(ON_OPENCL) $T/test_cl_int8 --cases 20' \
     '$(ON_OPENCL) $T/test_plans --row cl tests/unit/cfg/plans.cfg tests/unit/cfg/hook.cfg' \
     '$(ON_OPENCL) $(CONV_NETWORKS) --row cl tests/unit/cfg/connected.cfg cfg/yolov3-tiny.cfg' \
     '$(ON_OPENCL) $(CONV_NETWORKS) --row cl_half cfg/yolov3-tiny.cfg'

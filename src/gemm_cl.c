@@ -7,9 +7,11 @@
 
 #include "cl/device/pending.h"
 #include "cl/op/convolution.h"
+#include "cl/op/int8.h"
 #include "cl/op/layers.h"
 #include "cl/op/multiply.h"
 #include "cl/tune/tune.h"
+#include "int8/layer.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -188,6 +190,27 @@ gemm_status gemm_cl_chain(const conv_call *calls, int count, const layer_call *s
     if (count != 2 || shortcut) return GEMM_DECLINED;
     const gemm_status status = start_chain(&h, calls, row, context);
     return status == GEMM_DONE ? finish(&h, true, context) : status;
+}
+
+gemm_status gemm_cl_int8_conv(const conv_call *c, const gemm_context *context, const void *row)
+{
+    bool single = false;
+    if (!gemm_int8_takes(c, context->scale, context->way)) return gemm_cl_conv(c, context, row);
+    if (c->pool) return GEMM_DECLINED;
+    gemm_cl_lock();
+    const gemm_status status =
+        begin(context) ? gemm_cl_run_int8(c, context, &single) : GEMM_DECLINED;
+    gemm_cl_unlock();
+    return single ? gemm_cl_conv(c, context, row) : status;
+}
+
+gemm_status gemm_cl_int8_chain(const conv_call *calls, int count, const layer_call *shortcut,
+                               const gemm_context *context, const void *row)
+{
+    for (int i = 0; i < count && context->chain_scales; ++i)
+        if (gemm_int8_takes(&calls[i], context->chain_scales[i], context->way))
+            return GEMM_DECLINED;
+    return gemm_cl_chain(calls, count, shortcut, context, row);
 }
 
 gemm_status gemm_cl_layer(const layer_call *c, const gemm_context *context, const void *row)

@@ -19,6 +19,7 @@
  *   direct.c          the packed weights of cl_direct
  *   winograd.c        the sizes and kernels of Winograd's algorithm
  *   clblast.c         the reference CLBlast, which works on the same device
+ *   int8.c            a convolution in 8 bits
  *   layers.c          a layer without weights
  *   timing.c          a multiply again and again, for benchmarks
  *   groups.c          the work-group of a launch
@@ -64,6 +65,12 @@ gemm_row_conv gemm_cl_conv;
 /* A depthwise convolution and the 1x1 behind it as one launch, on desktop GPUs. Declines every
    other chain, and each chain whose weights the plans cannot keep. */
 gemm_row_chain gemm_cl_chain;
+
+/* A convolution and a chain of `cl_int8`: in 8 bits where gemm_int8_takes (int8/layer.h) says so,
+   and to the bit as `packed_int8`; else as under `cl`. Declines a pool behind a convolution in 8
+   bits, and a chain with such a one. */
+gemm_row_conv gemm_cl_int8_conv;
+gemm_row_chain gemm_cl_int8_chain;
 
 /* One layer without weights, whatever the row. */
 gemm_row_layer gemm_cl_layer;

@@ -39,6 +39,17 @@ gemm_status gemm_cl_chain(const conv_call *calls, int count, const layer_call *s
     return GEMM_DECLINED;
 }
 
+gemm_status gemm_cl_int8_conv(const conv_call *c, const gemm_context *context, const void *row)
+{
+    return gemm_cl_conv(c, context, row);
+}
+
+gemm_status gemm_cl_int8_chain(const conv_call *calls, int count, const layer_call *shortcut,
+                               const gemm_context *context, const void *row)
+{
+    return gemm_cl_chain(calls, count, shortcut, context, row);
+}
+
 gemm_status gemm_cl_layer(const layer_call *c, const gemm_context *context, const void *row)
 {
     (void)c, (void)context, (void)row;

@@ -62,6 +62,7 @@ typedef struct gemm_cl_row {
     bool direct;                /* the kernel reads the input itself and takes packed weights
                                    (cl/op/direct.h); of GEMM_CL_CHOOSE: wherever it can */
     bool texture;               /* of `direct`: the packed weights are an image: -DTEXTURE */
+    bool int8;                  /* whole numbers of 8 bits, with packed weights (cl/op/int8.h) */
     int winograd;               /* m of Winograd's algorithm (cl/op/winograd.h); 0: another one */
     const struct gemm_cl_row *instead;  /* the next choice of `cl` where a program of this one is
                                    left out or spills registers; NULL: there is none */

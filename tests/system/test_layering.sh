@@ -19,7 +19,7 @@ contract:
 op:       contract util
 gemm_opt: contract util
 int8:     contract util
-packed/isa:   contract util
+packed/isa:   contract util int8
 packed/gemm:  contract util packed/isa
 packed:       contract util packed/isa packed/gemm
 packed/conv:  contract util packed/isa packed/gemm packed
@@ -30,9 +30,9 @@ ref:      contract util
 cl:        contract util
 cl/device: contract util cl kernels
 cl/memory: contract util cl cl/device
-cl/op:     contract util cl cl/device cl/memory kernels
+cl/op:     contract util int8 cl cl/device cl/memory kernels
 cl/tune:   contract util op cl cl/device cl/memory cl/op
-gemm_cl:  contract util cl cl/device cl/memory cl/op cl/tune
+gemm_cl:  contract util int8 cl cl/device cl/memory cl/op cl/tune
 hybrid:   contract util op
 check:    contract util op int8
 auto:     contract util op cl

@@ -9,6 +9,7 @@
 #define GEMM_CL_ARGUMENTS_H
 
 #include "../../../kernels/cl_helper_arguments.h"
+#include "../../../kernels/cl_int8_arguments.h"
 #include "../../../kernels/cl_layer_arguments.h"
 #include "../../../kernels/cl_multiply_arguments.h"
 #include "../../../kernels/cl_winograd_arguments.h"
@@ -40,7 +41,9 @@ typedef struct gemm_cl_arguments {
     F(yolo, CL_YOLO_ARGUMENTS) \
     F(winograd_filter, CL_WINOGRAD_FILTER_ARGUMENTS) \
     F(winograd_input, CL_WINOGRAD_INPUT_ARGUMENTS) \
-    F(winograd, CL_WINOGRAD_ARGUMENTS)
+    F(winograd, CL_WINOGRAD_ARGUMENTS) \
+    F(int8_input, CL_INT8_INPUT_ARGUMENTS) \
+    F(int8, CL_INT8_ARGUMENTS)
 
 #define GEMM_CL_NUMBER(type, name) cl_##type name;
 #define GEMM_CL_MEMORY(type, name) cl_mem name;

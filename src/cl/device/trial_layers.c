@@ -336,6 +336,98 @@ void gemm_cl_try_sum(gemm_cl_kit *k)
     if (conv) try_sums(k, norm, true);
 }
 
+/* ---- layers in 8 bits ---- */
+
+/* Byte i of the quad that lies in a float. */
+static int byte_of(const float *quad, int i)
+{
+    unsigned char bytes[4];
+    unsigned bits;
+    memcpy(&bits, quad, sizeof bits);
+    for (int k = 0; k < 4; ++k) bytes[k] = (unsigned char)(bits >> 8 * k);
+    return bytes[i] < 128 ? bytes[i] : bytes[i] - 256;
+}
+
+static void put_byte(float *quad, int i, int byte)
+{
+    unsigned bits;
+    memcpy(&bits, quad, sizeof bits);
+    bits |= ((unsigned)byte & 255) << 8 * i;
+    memcpy(quad, &bits, sizeof bits);
+}
+
+/* No quad is the code of a NaN: bytes are at most 100, because a quarter is 25. The last channel is
+   in byte 2. */
+void gemm_cl_try_int8_input(gemm_cl_kit *k)
+{
+    enum { CHANNELS = 7, PLANES = 2, PRODUCTS = 2, H = 5, W = 6, PAD = 1, ROWS = 8, ROW = 19 };
+    enum { COUNT = PRODUCTS * PLANES * ROWS * ROW, INPUTS = PRODUCTS * CHANNELS * H * W };
+    const float *in = gemm_cl_kit_made_up(k, FROM + INPUTS);
+    float *quads = gemm_cl_kit_room(k, COUNT);
+    for (int i = 0; i < PRODUCTS * CHANNELS * ROWS * ROW; ++i) {
+        const int x = i % ROW, y = i / ROW % ROWS, c = i / (ROW * ROWS) % CHANNELS;
+        const int product = i / (ROW * ROWS * CHANNELS);
+        const float v = pixel(in + FROM + (product * CHANNELS + c) * H * W, H, W, y - PAD, x - PAD);
+        put_byte(&quads[((product * PLANES + c / 4) * ROWS + y) * ROW + x], c % 4, (int)(v * 100));
+    }
+    cl_mem to = gemm_cl_kit_buffer(k, SLOT_TRIAL_C, gemm_cl_kit_made_up(k, COUNT), COUNT, false);
+    const gemm_cl_arguments args = GEMM_CL_ARGS(
+        int8_input, .channels = CHANNELS, .planes = PLANES, .h = H, .w = W, .pad = PAD,
+        .rows = ROWS, .row = ROW, .inverse = 100, .in = show(k, in, FROM + INPUTS), .i0 = FROM,
+        .out = to);
+    if (gemm_cl_kit_has(k, "-DBY_ROW"))
+        gemm_cl_kit_run(k, &args, ROWS, PRODUCTS * PLANES, 1, 1);
+    else
+        gemm_cl_kit_run(k, &args, ROW, ROWS, PRODUCTS * PLANES, 64);
+    gemm_cl_kit_expect(k, to, quads, COUNT, false);
+}
+
+/* n quads of made-up bytes. */
+static float *made_up_quads(gemm_cl_kit *k, int n)
+{
+    const float *from = gemm_cl_kit_made_up(k, 4 * (size_t)n);
+    float *quads = gemm_cl_kit_room(k, (size_t)n);
+    for (int i = 0; i < 4 * n; ++i) put_byte(&quads[i / 4], i % 4, (int)(from[i] * 100));
+    return quads;
+}
+
+/* Two groups of a tile and a filter each; rows of two strips, of which the second is one place. */
+void gemm_cl_try_int8(gemm_cl_kit *k)
+{
+    enum { GROUPS = 2, PLANES = 3, SIZE = 3, TAPS = PLANES * SIZE * SIZE, OUT_H = 2 };
+    const int each = gemm_cl_kit_number(k, "-DROWS", 8), cols = gemm_cl_kit_number(k, "-DCOLS", 4);
+    const int stride = gemm_cl_kit_number(k, "-DSTRIDE", 1), M = each + 1, out_w = cols + 1;
+    const int rows = (OUT_H - 1) * stride + SIZE, row = (2 * cols - 1) * stride + SIZE;
+    const int a_count = GROUPS * 2 * TAPS * each, b_count = GROUPS * PLANES * rows * row;
+    const int outs = OUT_H * out_w;
+    const float *A = made_up_quads(k, a_count), *B = made_up_quads(k, b_count);
+    const float *norm = gemm_cl_kit_made_up(k, 2 * (size_t)(GROUPS * M));
+    const output o = make_output(k, (size_t)(GROUPS * M * outs));
+    for (int i = 0; i < GROUPS * M * outs; ++i) {
+        const int filter = i / outs, group = filter / M, m = filter % M;
+        const int y = i % outs / out_w * stride, x = i % out_w * stride;
+        int sum = 0;
+        for (int t = 0; t < 4 * TAPS; ++t) {
+            const int tap = t / 4 % (SIZE * SIZE), plane = t / (4 * SIZE * SIZE);
+            const float *a = A + ((group * 2 + m / each) * TAPS + t / 4) * each + m % each;
+            const float *b = B + ((group * PLANES + plane) * rows + y + tap / SIZE) * row + x +
+                             tap % SIZE;
+            sum += byte_of(a, t % 4) * byte_of(b, t % 4);
+        }
+        const float f = (float)sum * norm[filter] + norm[GROUPS * M + filter];
+        o.after[TO + i] = f > 0 ? f : .5f * f;
+    }
+    const gemm_cl_arguments args = GEMM_CL_ARGS(
+        int8, .M = M, .planes = PLANES, .groups = GROUPS, .size = SIZE, .rows = rows, .row = row,
+        .A = show(k, A, (size_t)a_count),
+        .B = gemm_cl_kit_buffer(k, SLOT_TRIAL_B, B, (size_t)b_count, false), .C = o.mem, .c0 = TO,
+        .out_h = OUT_H, .out_w = out_w,
+        .norm = gemm_cl_kit_buffer(k, SLOT_TRIAL_NORM, norm, 2 * (size_t)(GROUPS * M), false),
+        .slope = .5f);
+    gemm_cl_kit_run(k, &args, 2, 2, GROUPS * OUT_H, 1);
+    gemm_cl_kit_expect(k, o.mem, o.after, o.count, false);
+}
+
 /* ---- Winograd's algorithm ---- */
 
 /* The transform of the program: n x n points of m x m outputs, for strips of `cols`. */

@@ -19,6 +19,10 @@ void gemm_cl_try_pack(gemm_cl_kit *);
 void gemm_cl_try_sum(gemm_cl_kit *);
 void gemm_cl_try_zero(gemm_cl_kit *);
 
+/* Layers in 8 bits. */
+void gemm_cl_try_int8_input(gemm_cl_kit *);
+void gemm_cl_try_int8(gemm_cl_kit *);
+
 /* Winograd's algorithm. */
 void gemm_cl_try_winograd_filter(gemm_cl_kit *);
 void gemm_cl_try_winograd_input(gemm_cl_kit *);

@@ -171,7 +171,7 @@ static void free_kept(void *data)
 /* The row that the weights are packed for. NULL: they are not. */
 static const gemm_cl_row *packed_of(const gemm_cl_row *row)
 {
-    return row->direct ? row : NULL;
+    return row->direct || row->int8 ? row : NULL;
 }
 
 static gemm_cl_kept *make(gemm_cl_work *w, const conv_call *c, const gemm_cl_winograd *l)
@@ -226,4 +226,40 @@ gemm_cl_kept *gemm_cl_keep(gemm_cl_work *w, const conv_call *c, const gemm_cl_wi
     gemm_cl_kept *k = plan->data;
     if (k) w->own = k->kernels;
     return k;
+}
+
+/* ---- layers in 8 bits ---- */
+
+gemm_cl_kept *gemm_cl_kept_quads(const gemm_cl_row *row, const gemm_kept *plan)
+{
+    gemm_cl_kept *k = plan ? plan->data : NULL;
+    return k && k->packed == row ? k : NULL;
+}
+
+gemm_cl_kept *gemm_cl_upload_quads(const gemm_cl_row *row, const conv_call *c, const void *quads,
+                                   size_t bytes, const float *norm)
+{
+    gemm_cl_kept *k = calloc(1, sizeof *k);
+    if (!k) return NULL;
+    k->packed = row;
+    k->weights = upload_new(quads, bytes);
+    k->norm = k->weights ? upload_new(norm, norm_bytes(c)) : NULL;
+    if (k->norm) return k;
+    release(k);
+    return NULL;
+}
+
+bool gemm_cl_keep_quads(gemm_kept *plan, gemm_cl_kept *k, size_t bytes)
+{
+    if (!plan || bytes > plan->room) return false;
+    drop_other(k->packed, plan);
+    plan->data = k;
+    plan->bytes = bytes;
+    plan->free = free_kept;
+    return true;
+}
+
+void gemm_cl_drop_quads(gemm_cl_kept *k)
+{
+    release(k);
 }

@@ -40,4 +40,16 @@ size_t gemm_cl_kept_bytes(const gemm_cl_row *, const conv_call *, const gemm_cl_
 gemm_cl_kept *gemm_cl_keep(gemm_cl_work *, const conv_call *, const gemm_cl_winograd *winograd,
                            gemm_kept *plan);
 
+/* What the plan keeps for a layer in 8 bits, or NULL. */
+gemm_cl_kept *gemm_cl_kept_quads(const gemm_cl_row *, const gemm_kept *plan);
+
+/* Uploads packed weights, and n scales and n shifts. NULL: refused. */
+gemm_cl_kept *gemm_cl_upload_quads(const gemm_cl_row *, const conv_call *, const void *quads,
+                                   size_t bytes, const float *norm);
+
+/* Gives this to the plan, which has nothing for the row. False: it has no room, and the caller
+   drops this at the end of the call. */
+bool gemm_cl_keep_quads(gemm_kept *plan, gemm_cl_kept *, size_t bytes);
+void gemm_cl_drop_quads(gemm_cl_kept *);
+
 #endif

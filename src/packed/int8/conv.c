@@ -20,6 +20,7 @@
  */
 #include "packed/int8/int8.h"
 
+#include "int8/layer.h"
 #include "int8/scales.h"
 #include "packed/chain/chain.h"
 #include "packed/conv/product.h"
@@ -30,7 +31,6 @@
 #include "util/ints.h"
 #include "util/threads.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -90,17 +90,6 @@ static filters filters_at(const layout *l, void *data)
     return (filters){data, (int32_t *)(q + rows), q + 2 * (size_t)rows};
 }
 
-/* The largest |w|, or infinity where one is not finite. */
-static float largest(const float *w, int n)
-{
-    float most = 0;
-    for (int i = 0; i < n; ++i) {
-        if (!isfinite(w[i])) return INFINITY;
-        most = fabsf(w[i]) > most ? fabsf(w[i]) : most;
-    }
-    return most;
-}
-
 static int sum_of_bytes(gemm_quad q)
 {
     int sum = 0;
@@ -113,11 +102,9 @@ static int sum_of_bytes(gemm_quad q)
 static bool round_filter(const layout *l, const float *w, float *step, int32_t *start,
                          gemm_quad *to)
 {
-    const float most = largest(w, l->channels * l->taps);
-    const float inverse = most > 0 && isfinite(127 / most) ? 127 / most : 0;
+    float inverse;
     int sum = 0;
-    if (isinf(most)) return false;
-    *step = inverse > 0 ? most / 127 : 0;
+    if (!gemm_int8_step(w, l->channels * l->taps, step, &inverse)) return false;
     for (int k = 0; k < l->planes; ++k) {
         for (int tap = 0; tap < l->taps; ++tap, to += l->width) {
             for (int i = 0; i < min_int(4, l->channels - 4 * k); ++i)
@@ -313,8 +300,6 @@ static int find_runs(const layout *l, int strip, gemm_quads_run *runs)
     return count;
 }
 
-enum { MOST_TAPS = 121 };       /* 11 x 11 */
-
 static void find_taps(const layout *l, size_t *taps)
 {
     const int size = l->c->size, S = l->c->stride;
@@ -334,7 +319,7 @@ static void pack_strip(const job *j, int product, int strip, gemm_quad *to)
 {
     const layout *l = &j->l;
     gemm_quads_run runs[GEMM_QUADS_MOST_NR];
-    size_t taps[MOST_TAPS];
+    size_t taps[GEMM_INT8_MOST_TAPS];
     find_taps(l, taps);
     const gemm_quads_pack p = {
         .first = j->image + (size_t)product * l->planes * l->plane, .plane = l->plane,
@@ -526,27 +511,10 @@ static bool fits_scratch(const layout *l)
     return strip_quads(l) <= most && (size_t)l->c->w <= most && l->row <= most;
 }
 
-/* A 1x1 layer with few channels or filters waits for its image. To round that would only cost time,
-   and where it is the first layer of a chain, boxes (docs/log/int8.md). */
-static bool is_bound_by_image(const layout *l)
-{
-    enum { FEW = 16 };
-    return l->taps == 1 && (l->channels <= FEW || l->filters <= FEW);
-}
-
-/*
- * Whether the convolution goes in 8 bits. A layer of the picture's channels waits for memory, and
- * its first rounding would cost the most. Where a filter sees few channels, or meets one place,
- * there is no product of matrices.
- */
+/* Whether the convolution goes in 8 bits, and the memory of a thread holds a strip. */
 static bool fits(const layout *l, const gemm_scale *scale, const char *way)
 {
-    enum { FEW = 4, MOST_STRIDE = 8 };
-    const conv_call *c = l->c;
-    return scale && scale->scale > 0 && !way && c->activation != CONV_LOGISTIC &&
-           l->channels > FEW && l->filters > FEW && !is_bound_by_image(l) && l->taps <= MOST_TAPS &&
-           c->stride <= MOST_STRIDE && !gemm_conv_is_dots(c) &&
-           gemm_conv_taps(c) <= GEMM_INT8_MOST_K && fits_scratch(l);
+    return gemm_int8_takes(l->c, scale, way) && fits_scratch(l);
 }
 
 gemm_status gemm_int8(const gemm_call *c, const gemm_context *context, const void *params)

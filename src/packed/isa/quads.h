@@ -19,6 +19,7 @@
 #ifndef GEMM_QUADS_H
 #define GEMM_QUADS_H
 
+#include "int8/layer.h"
 #include "packed/isa/ukernel.h"
 
 #include <string.h>
@@ -103,16 +104,10 @@ extern const gemm_quads *const gemm_quads_all[];
 /* The fastest that this processor runs and that needs no more than the micro-kernels u. */
 const gemm_quads *gemm_quads_find(const gemm_ukernel *u);
 
-/* The byte of x * inverse. Adding 1.5 * 2^23 leaves the rounded number in the lowest bits. */
+/* The byte of x * inverse: int8/layer.h. */
 INLINE gemm_quad gemm_quad_byte(float x, float inverse)
 {
-    gemm_quad bits;
-    float y = x * inverse;
-    y = y < 127 ? y : 127;
-    y = y > -127 ? y : -127;
-    y += 0x1.8p23f;
-    memcpy(&bits, &y, sizeof bits);
-    return bits & 255;
+    return gemm_int8_byte(x, inverse);
 }
 
 /* A quad of zeroes, as B has it. */

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the rows in 8 bits have in common: which layers they take, and how a number is rounded.
+ */
+#ifndef INT8_LAYER_H
+#define INT8_LAYER_H
+
+#include "gemm_variant.h"
+
+#include <stdint.h>
+#include <string.h>
+
+/* The most taps of a filter in one channel: 11 x 11. */
+enum { GEMM_INT8_MOST_TAPS = 121 };
+
+/* Whether a convolution goes in 8 bits. `scale` and `way` as gemm_context has them. */
+bool gemm_int8_takes(const conv_call *, const struct gemm_scale *scale, const char *way);
+
+/* The step of a filter of n weights, max |w| / 127; *inverse is 1 / step, or 0 where that is not
+   finite. Returns false where a weight is not finite. */
+bool gemm_int8_step(const float *w, int n, float *step, float *inverse);
+
+/* The byte of x * inverse, limited to -127 .. 127. NaN becomes 127. Adding 1.5 * 2^23 leaves the
+   rounded number in the lowest bits. */
+static inline uint32_t gemm_int8_byte(float x, float inverse)
+{
+    uint32_t bits;
+    float y = x * inverse;
+    y = y < 127 ? y : 127;
+    y = y > -127 ? y : -127;
+    y += 0x1.8p23f;
+    memcpy(&bits, &y, sizeof bits);
+    return bits & 255;
+}
+
+#endif

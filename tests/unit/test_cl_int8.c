@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The row cl_int8 gives the bits of packed_int8 on random layers: sizes, strides, groups, a batch,
+ * with and without a plan. What packed_int8 leaves in single precision, it does too.
+ *
+ *   test_cl_int8 [--cases N] [--seed N]
+ */
+#include "driver/driver.h"
+#include "int8/scales.h"
+#include "packed/isa/ukernel.h"
+#include "support/conv_shape.h"
+#include "support/options.h"
+#include "support/report.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Runs the layer, over outputs that are NaN. */
+static gemm_status run(const char *row, const conv_call *c, const gemm_scale *scale,
+                       gemm_kept *kept, gemm_note *note)
+{
+    const gemm_variant *v = gemm_find(row);
+    gemm_clear_note(note);
+    const gemm_context context = {.threads = 1, .isa = gemm_ukernel_find(NULL), .scale = scale,
+                                  .kept = kept, .note = note};
+    memset(c->output, 0xff, conv_outputs(c) * sizeof(float));
+    return v->conv(c, &context, v->params);
+}
+
+static const char *judge(const conv_call *c, const gemm_scale *scale)
+{
+    const size_t bytes = conv_outputs(c) * sizeof(float);
+    float *expected = malloc(bytes);
+    const char *wrong = NULL;
+    gemm_kept kept = {.room = (size_t)1 << 30};
+    gemm_note note;
+    if (!expected) abort();
+    if (run("packed_int8", c, scale, NULL, &note) != GEMM_DONE || !note.scale)
+        wrong = "packed_int8 has it in single precision";
+    memcpy(expected, c->output, bytes);
+    for (int i = 0; i < 3 && !wrong; ++i) {
+        if (run("cl_int8", c, scale, i ? &kept : NULL, &note) != GEMM_DONE) wrong = "declined";
+        else if (note.scale != scale || strcmp(note.algorithm, "int8")) wrong = "not in 8 bits";
+        else if (memcmp(c->output, expected, bytes)) wrong = "not the bits of packed_int8";
+        else if (i && !kept.data) wrong = "the weights are not kept";
+    }
+    gemm_drop_kept(&kept);
+    free(expected);
+    return wrong;
+}
+
+static conv_shape draw_shape(rng *r)
+{
+    static const int sizes[] = {1, 3, 3, 5};
+    conv_shape s = {.batch = 1 + rng_below(r, 2), .groups = 1 + rng_below(r, 2)};
+    s.size = sizes[rng_below(r, 4)];
+    s.stride = 1 + rng_below(r, 3) % 2;
+    s.pad = rng_below(r, 4) ? s.size / 2 : rng_below(r, s.size);
+    const int few = s.size == 1 ? 17 : 5;
+    s.c = s.groups * (few + rng_below(r, 30));
+    s.n = s.groups * (few + rng_below(r, 30));
+    s.h = s.size + 1 + rng_below(r, 20);
+    s.w = s.size + rng_below(r, 40);
+    return s;
+}
+
+/* Some inputs are beyond 127 steps, and some are no numbers. */
+static void test_random(int cases, int seed)
+{
+    static const conv_activation activations[] = {CONV_LINEAR, CONV_LEAKY, CONV_RELU};
+    int failed = 0;
+    for (int i = 0; i < cases; ++i) {
+        rng r = rng_make((uint64_t)seed, (uint64_t)i);
+        const conv_shape s = draw_shape(&r);
+        const gemm_scale scale = {.scale = .9f / 127};
+        conv_call c = conv_shape_make(&s, activations[rng_below(&r, 3)]);
+        conv_shape_fill(&c, &r);
+        float *input = (float *)c.input;
+        input[0] = NAN;
+        input[s.w] = -INFINITY;
+        if (rng_below(&r, 4) == 0) c.scale = NULL;
+        const char *wrong = judge(&c, &scale);
+        conv_shape_free(&c);
+        if (!wrong) continue;
+        ++failed;
+        report_fail("cl-int8", "case %d of seed %d: %d filters %dx%d/%d pad %d groups %d over "
+                    "%dx%dx%d: %s", i, seed, s.n, s.size, s.size, s.stride, s.pad, s.groups, s.c,
+                    s.h, s.w, wrong);
+    }
+    if (!failed) report_pass("cl-int8");
+}
+
+static void test_single(void)
+{
+    static const conv_shape shapes[] = {{"depthwise", 1, 20, 20, 9, 9, 20, 3, 1, 1},
+                                        {"picture", 1, 1, 3, 9, 9, 16, 3, 1, 1},
+                                        {"weight", 1, 1, 20, 9, 9, 20, 3, 1, 1}};
+    const gemm_scale scale = {.scale = .9f / 127};
+    const char *wrong = NULL;
+    for (int i = 0; i < 3 && !wrong; ++i) {
+        rng r = rng_make(7, (uint64_t)i);
+        gemm_note note;
+        conv_call c = conv_shape_make(&shapes[i], CONV_LEAKY);
+        conv_shape_fill(&c, &r);
+        if (i == 2) ((float *)c.weights)[5] = INFINITY;
+        if (run("cl_int8", &c, &scale, NULL, &note) != GEMM_DONE) wrong = "declined";
+        else if (note.scale) wrong = "a layer is in 8 bits";
+        conv_shape_free(&c);
+    }
+    report_judged("cl-int8-single", wrong);
+}
+
+int main(int argc, char **argv)
+{
+    kernel_options o = {.cases = 40, .seed = 1};
+    kernel_options_read(argc, argv, &o);
+    const gemm_variant *row = gemm_find("cl");
+    const char *why = gemm_unusable(row);
+    if (why) {
+        report_skip("cl-int8", "%s", why);
+        return report_status();
+    }
+    test_random(o.cases, o.seed);
+    test_single();
+    return report_status();
+}
