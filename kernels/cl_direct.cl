@@ -23,12 +23,12 @@
  *
  * ROWS is 1 for depthwise layers, whose weights lie packed as they are.
  *
- * With WINOGRAD a block is computed by Winograd's F(2x2, 3x3): 16 products a filter and channel in
- * place of 36. A has U = G g GT in place of the taps, so a channel has 16 points. The window becomes
- * V = BT d B in registers. m[point] has M of four filters in a float4, and at the end AT M A are the
- * sums of a block. Parts of K are added as without WINOGRAD, because the transforms are linear. For
- * 3x3 filters of stride 1 only. Source: Lavin, Gray, "Fast algorithms for convolutional neural
- * networks", 2015.
+ * With WINOGRAD a block is computed by Winograd's F(2x2, 3x3): 16 products a filter and channel
+ * in place of 36. A has U = G g GT in place of the taps, so a channel has 16 points. The window
+ * becomes V = BT d B in registers. m[point] has M of four filters in a float4. At the end AT M A
+ * are the sums of a block. Parts of K are added as without WINOGRAD, because the transforms are
+ * linear. For 3x3 filters of stride 1 only. Source: Lavin, Gray, "Fast algorithms for
+ * convolutional neural networks", 2015.
  *
  * A load of a row of the window is a vector. It may begin before the row of the image, or end
  * behind it, by at most WINDOW elements. What it gets there is replaced by 0. So it would read
