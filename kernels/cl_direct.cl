@@ -23,6 +23,13 @@
  *
  * ROWS is 1 for depthwise layers, whose weights lie packed as they are.
  *
+ * With WINOGRAD a block is computed by Winograd's F(2x2, 3x3): 16 products a filter and channel
+ * in place of 36. A has U = G g GT in place of the taps, so a channel has 16 points. The window
+ * becomes V = BT d B in registers. m[point] has M of four filters in a float4. At the end AT M A
+ * are the sums of a block. Parts of K are added as without WINOGRAD, because the transforms are
+ * linear. For 3x3 filters of stride 1 only. Source: Lavin, Gray, "Fast algorithms for
+ * convolutional neural networks", 2015.
+ *
  * A load of a row of the window is a vector. It may begin before the row of the image, or end
  * behind it, by at most WINDOW elements. What it gets there is replaced by 0. So it would read
  * beside B in the first and in the last channel of an item, and these load element by element. This
@@ -53,7 +60,12 @@
 #define FLOATS float4
 #define QUADS (ROWS / 4)
 #endif
-#define CHANNEL (SIZE * SIZE * QUADS)   /* FLOATS of weights */
+#ifdef WINOGRAD
+#define POINTS 16
+#else
+#define POINTS (SIZE * SIZE)
+#endif
+#define CHANNEL (POINTS * QUADS)        /* FLOATS of weights */
 #define PIXELS 1
 #if SIZE == 1
 #define STEPS 16                /* channels in a step of the loop */
@@ -64,6 +76,9 @@
 #endif
 #if ROWS != 4 && ROWS != 8 && (ROWS != 1 || defined(TEXTURE))
 #error "cl_direct: ROWS is 4 or 8, because weights are loaded by fours; or 1, from a buffer"
+#endif
+#if defined(WINOGRAD) && (SIZE != 3 || STRIDE != 1 || ROWS != 8)
+#error "cl_direct: WINOGRAD is for 3x3 filters of stride 1, and ROWS is 8"
 #endif
 #include "cl_each.h"
 
@@ -207,6 +222,64 @@ void find_window(int top, int left, int h, int w, int *row, int (*inside)[WINDOW
             at = DOWN(at, STEPS); \
         } \
     } while (channels > 0);
+#ifdef WINOGRAD
+/* BT d of a row or a column of the window, in place. */
+void transform(float *a, float *b, float *c, float *d)
+{
+    const float second = *b;
+    *a -= *c;
+    *b += *c;
+    *c -= second;
+    *d = second - *d;
+}
+
+void transform_window(float (*v)[WINDOW])
+{
+    transform(&v[0][0], &v[0][1], &v[0][2], &v[0][3]);
+    transform(&v[1][0], &v[1][1], &v[1][2], &v[1][3]);
+    transform(&v[2][0], &v[2][1], &v[2][2], &v[2][3]);
+    transform(&v[3][0], &v[3][1], &v[3][2], &v[3][3]);
+    transform(&v[0][0], &v[1][0], &v[2][0], &v[3][0]);
+    transform(&v[0][1], &v[1][1], &v[2][1], &v[3][1]);
+    transform(&v[0][2], &v[1][2], &v[2][2], &v[3][2]);
+    transform(&v[0][3], &v[1][3], &v[2][3], &v[3][3]);
+}
+
+/* Points are written out, because a compiler that keeps a loop over m[] rolled keeps m[] in private
+   memory. */
+#define ADD_POINT(at, point) \
+    { \
+        FETCH(u, at, point) \
+        for (int q = 0; q < QUADS; ++q) { \
+            m[point][q] += v[(point) / 4][(point) % 4] * u[q]; \
+        } \
+    }
+#define ADD_CHANNEL(at) \
+    { \
+        mask(v, inside); \
+        transform_window(v); \
+        ADD_POINT(at, 0) ADD_POINT(at, 1) ADD_POINT(at, 2) ADD_POINT(at, 3) \
+        ADD_POINT(at, 4) ADD_POINT(at, 5) ADD_POINT(at, 6) ADD_POINT(at, 7) \
+        ADD_POINT(at, 8) ADD_POINT(at, 9) ADD_POINT(at, 10) ADD_POINT(at, 11) \
+        ADD_POINT(at, 12) ADD_POINT(at, 13) ADD_POINT(at, 14) ADD_POINT(at, 15) \
+    }
+
+/* AT M A of the q-th four filters: their blocks. */
+#define FINISH_BLOCKS(q) \
+    { \
+        float4 a[2][4]; \
+        for (int t = 0; t < 4; ++t) { \
+            a[0][t] = m[t][q] + (m[4 + t][q] + m[8 + t][q]); \
+            a[1][t] = (m[4 + t][q] - m[8 + t][q]) - m[12 + t][q]; \
+        } \
+        const float4 y0 = a[0][0] + (a[0][1] + a[0][2]), y1 = (a[0][1] - a[0][2]) - a[0][3]; \
+        const float4 y2 = a[1][0] + (a[1][1] + a[1][2]), y3 = (a[1][1] - a[1][2]) - a[1][3]; \
+        c[4 * (q)][0] = (float4)(y0.x, y1.x, y2.x, y3.x); \
+        c[4 * (q) + 1][0] = (float4)(y0.y, y1.y, y2.y, y3.y); \
+        c[4 * (q) + 2][0] = (float4)(y0.z, y1.z, y2.z, y3.z); \
+        c[4 * (q) + 3][0] = (float4)(y0.w, y1.w, y2.w, y3.w); \
+    }
+#else
 #define ADD_CHANNEL(at) \
     { \
         mask(v, inside); \
@@ -216,6 +289,7 @@ void find_window(int top, int left, int h, int w, int *row, int (*inside)[WINDOW
             add_tap(f, block_of(v, tap / SIZE, tap % SIZE), c); \
         } \
     }
+#endif
 
 /* Stores a block at o, whose rows are `width` apart; only the rows and columns that exist. */
 void store_block(float4 s, __global float *o, int width, bool right, bool below)
@@ -275,15 +349,27 @@ __kernel void cl_direct(PARAMETERS(MULTIPLY_ARGUMENTS))
 #ifdef TEXTURE
     WEIGHTS weights = (int2)(number / ars * CHANNEL, (number % ars * K + begin) / (SIZE * SIZE));
 #else
-    WEIGHTS weights = (WEIGHTS)A + ((ulong)number * K + begin) * QUADS;
+    WEIGHTS weights = (WEIGHTS)A + ((ulong)number * K + begin) / (SIZE * SIZE) * CHANNEL;
 #endif
     float4 c[ROWS][PIXELS];
     EACH(c[i][p] = (float4)(0.0f))
+#ifdef WINOGRAD
+    float4 m[POINTS][QUADS];
+    for (int point = 0; point < POINTS; ++point) {
+        for (int q = 0; q < QUADS; ++q) {
+            m[point][q] = (float4)(0.0f);
+        }
+    }
+#endif
 #if SIZE > 1
     const int y = at / across * 2, x = at % across * 2;
     int row[WINDOW], inside[WINDOW][WINDOW];
     find_window(y * STRIDE - pad, x * STRIDE - pad, h, w, row, inside);
     ADD_ALL(b, weights, channels, PRODUCT(z) > 0 && PRODUCT(z) < products - 1)
+#ifdef WINOGRAD
+    FINISH_BLOCKS(0)
+    FINISH_BLOCKS(1)
+#endif
 #else
     const int j0 = min(4 * at, N - 4);
     b += j0;

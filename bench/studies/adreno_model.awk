@@ -183,10 +183,12 @@ function pass_launch(gpu,    kernel, input, ms, by, multiplies)
     if (multiplies && mads) {
         # M, N, K, kpart, products, groups, h, w, size: arguments of CL_CONV_ARGUMENTS.
         macs = option("ROWS") * most(1, option("COLS")) * least($11, $24 ? $24 : $11)
+        winograd = $2 ~ /-DWINOGRAD/            # 16 points in place of 9 taps, and of 4 x 9 products
+        if (winograd) macs = macs * 16 / 36
         if ($1 == "cl_gemv") macs = macs / group
         input = $31 ? $11 / ($31 * $31) * $28 * $29 : $10 * $11
         bytes = 4 * most(1, $26) * (input * (4 * input > l2[gpu] ? up($9, option("ROWS")) : 1) + \
-            $9 * $10 / ($2 ~ /-DPOOL/ ? 4 : 1)) + 4 * most(1, $27) * $9 * $11
+            $9 * $10 / ($2 ~ /-DPOOL/ ? 4 : 1)) + 4 * most(1, $27) * $9 * $11 * (winograd ? 16 / 9 : 1)
         true_macs[gpu] += most(1, $26) * $9 * $10 * $11
     } else {
         if ($1 ~ /^cl_(winograd|tile|wide|conv_wide|local|block|naive)/) guessed = 1

@@ -233,10 +233,18 @@ static bool is_depthwise(const conv_call *c)
     return c->groups > 1 && c->groups == c->c && c->groups == c->n;
 }
 
+bool gemm_cl_can_transform(const conv_call *c)
+{
+    conv_call one = *c;         /* groups are as many layers */
+    one.groups = 1;
+    return gemm_cl_can_direct(c) && !is_depthwise(c) && gemm_conv_can_transform(&one);
+}
+
 /* The kernel for a layer, with weights of the form that the row asks for where it has that one. */
 static int direct_choice(const gemm_cl_row *asked, const conv_call *c)
 {
     return is_depthwise(c)  ? GEMM_CL_DIRECT_1
+           : asked->winograd && gemm_cl_can_transform(c) ? GEMM_CL_DIRECT_WINOGRAD
            : c->size > 3    ? GEMM_CL_DIRECT_4
            : asked->half    ? GEMM_CL_DIRECT_HALF
            : asked->texture ? GEMM_CL_DIRECT_IMAGE : GEMM_CL_DIRECT_8;
@@ -259,7 +267,8 @@ const gemm_cl_row *gemm_cl_choose_direct(const gemm_cl_traits *d, const conv_cal
     const gemm_call g = {.M = c->n / c->groups, .N = gemm_conv_places(c), .K = gemm_conv_taps(c)};
     const bool depthwise = is_depthwise(c);
     const bool suits = d->unified && !d->cpu && (depthwise || g.M >= LEAST_FILTERS);
-    if (!gemm_cl_can_direct(c) || (!asked->direct && !suits)) return NULL;
+    const bool forced = asked->direct || (asked->winograd && gemm_cl_can_transform(c));
+    if (!gemm_cl_can_direct(c) || (!forced && !suits)) return NULL;
     if (asked->half && (depthwise || c->size != 3)) return NULL;
     const gemm_cl_row *row = &gemm_cl_direct_choices[direct_choice(asked, c)];
     const double items = (double)gemm_cl_direct_blocks(c) * ceil_div(g.M, row->rows);

@@ -49,9 +49,13 @@ int gemm_cl_direct_blocks(const conv_call *);
    Only a 1x1 is not pooled. */
 bool gemm_cl_can_direct(const conv_call *);
 
+/* Whether it can do so by Winograd's algorithm: 3x3 with stride 1, not depthwise, no logistic. */
+bool gemm_cl_can_transform(const conv_call *);
+
 /* The row of cl_direct for a convolution, and the parts of K, or NULL. `asked`: the row of the
    call, which has the form of the weights. One with `direct` takes cl_direct wherever it can run,
-   and not only where its device and shape are those that it is for. */
+   and not only where its device and shape are those that it is for. One with `winograd` does so
+   where the algorithm can compute the layer. */
 const gemm_cl_row *gemm_cl_choose_direct(const gemm_cl_traits *, const conv_call *,
                                          const gemm_cl_row *asked, int *parts);
 

@@ -64,6 +64,8 @@ const gemm_cl_row gemm_cl_direct = {
     .defines = "", .way = GEMM_CL_CHOOSE, .splits = true, .direct = true};
 const gemm_cl_row gemm_cl_direct_image = {
     .defines = "", .way = GEMM_CL_CHOOSE, .splits = true, .direct = true, .texture = true};
+const gemm_cl_row gemm_cl_direct_winograd = {
+    .defines = "", .way = GEMM_CL_CHOOSE, .splits = true, .winograd = 2};
 const gemm_cl_row gemm_cl_clblast = {.defines = "", .way = GEMM_CL_CLBLAST};
 
 #define CHOICE(name) &gemm_cl_choices[GEMM_CL_##name]
@@ -143,12 +145,12 @@ const gemm_cl_row gemm_cl_gemv_choices[GEMM_CL_GEMV_COUNT] = {
 };
 
 /* 2x2 places and 8 filters are 32 sums, which every Adreno keeps in registers. */
-#define DIRECT_FORM(rows_, defines_, texture_, half_) \
+#define DIRECT_FORM(rows_, defines_, texture_, half_, m) \
     {.kernel = "cl_direct", .defines = defines_, .conv = GEMM_CL_CONV, .rows = rows_, .cols = 4, \
      .wx = 64, .wy = 1, .any_group = true, .splits = true, .by_channel = true, .pools = true, \
-     .direct = true, .texture = texture_, .half = half_}
-#define DIRECT(rows_) DIRECT_FORM(rows_, "", false, GEMM_CL_SINGLE)
-#define DIRECT_IMAGE(rows_, half_) DIRECT_FORM(rows_, "-DTEXTURE", true, half_)
+     .direct = true, .texture = texture_, .half = half_, .winograd = m}
+#define DIRECT(rows_) DIRECT_FORM(rows_, "", false, GEMM_CL_SINGLE, 0)
+#define DIRECT_IMAGE(rows_, half_) DIRECT_FORM(rows_, "-DTEXTURE", true, half_, 0)
 
 const gemm_cl_row gemm_cl_direct_choices[GEMM_CL_DIRECT_COUNT] = {
     [GEMM_CL_DIRECT_8] = DIRECT(8),
@@ -156,6 +158,7 @@ const gemm_cl_row gemm_cl_direct_choices[GEMM_CL_DIRECT_COUNT] = {
     [GEMM_CL_DIRECT_1] = DIRECT(1),
     [GEMM_CL_DIRECT_IMAGE] = DIRECT_IMAGE(8, GEMM_CL_SINGLE),
     [GEMM_CL_DIRECT_HALF] = DIRECT_IMAGE(8, GEMM_CL_HALF_B),
+    [GEMM_CL_DIRECT_WINOGRAD] = DIRECT_FORM(8, "-DWINOGRAD", false, GEMM_CL_SINGLE, 2),
 };
 
 #define WINOGRAD(vector, rows_, cols_, m) \
@@ -213,5 +216,5 @@ const gemm_cl_row *gemm_cl_row_of(const char *kernel)
 int gemm_cl_winograd_tile(const gemm_cl_row *row)
 {
     const int edge = row->winograd + 2;
-    return row->winograd ? edge * edge * row->cols * (int)sizeof(float) : 0;
+    return row->winograd && !row->direct ? edge * edge * row->cols * (int)sizeof(float) : 0;
 }

@@ -63,7 +63,9 @@ typedef struct gemm_cl_row {
                                    (cl/op/direct.h); of GEMM_CL_CHOOSE: wherever it can */
     bool texture;               /* of `direct`: the packed weights are an image: -DTEXTURE */
     bool int8;                  /* whole numbers of 8 bits, with packed weights (cl/op/int8.h) */
-    int winograd;               /* m of Winograd's algorithm (cl/op/winograd.h); 0: another one */
+    int winograd;               /* m of Winograd's algorithm (cl/op/winograd.h; with `direct`, in
+                                   kernels/cl_direct.cl); 0: another one. Of GEMM_CL_CHOOSE:
+                                   cl_direct computes so wherever it can */
     const struct gemm_cl_row *instead;  /* the next choice of `cl` where a program of this one is
                                    left out or spills registers; NULL: there is none */
 } gemm_cl_row;
@@ -99,7 +101,8 @@ GEMM_CL_SEARCH(GEMM_CL_DECLARE_LOCAL)
 GEMM_CL_BLOCKS(GEMM_CL_DECLARE_BLOCK)
 
 extern const gemm_cl_row gemm_cl_naive, gemm_cl_block, gemm_cl_local, gemm_cl_image, gemm_cl_best,
-    gemm_cl_direct, gemm_cl_direct_image, gemm_cl_clblast, gemm_cl_half, gemm_cl_half_fast;
+    gemm_cl_direct, gemm_cl_direct_image, gemm_cl_direct_winograd, gemm_cl_clblast, gemm_cl_half,
+    gemm_cl_half_fast;
 
 /* How the last two of them round. */
 extern const gemm_rounding gemm_cl_half_rounding, gemm_cl_half_fast_rounding;
@@ -137,11 +140,11 @@ enum { GEMM_CL_GEMV, GEMM_CL_GEMV_HALF, GEMM_CL_GEMV_CPU, GEMM_CL_GEMV_COUNT };
 extern const gemm_cl_row gemm_cl_gemv_choices[GEMM_CL_GEMV_COUNT];
 
 /* For convolutions whose kernel reads the input itself: 8 filters an item, or 4 where the window of
-   8 would spill registers, or 1 of a depthwise layer. Weights as an image, in 32 or in 16 bits, are
-   a form of the first. */
+   8 would spill registers, or 1 of a depthwise layer. Weights as an image, in 32 or in 16 bits, and
+   Winograd's algorithm are forms of the first. */
 enum {
     GEMM_CL_DIRECT_8, GEMM_CL_DIRECT_4, GEMM_CL_DIRECT_1, GEMM_CL_DIRECT_IMAGE, GEMM_CL_DIRECT_HALF,
-    GEMM_CL_DIRECT_COUNT
+    GEMM_CL_DIRECT_WINOGRAD, GEMM_CL_DIRECT_COUNT
 };
 extern const gemm_cl_row gemm_cl_direct_choices[GEMM_CL_DIRECT_COUNT];
 
@@ -157,7 +160,7 @@ const gemm_cl_row *gemm_cl_choice_at(size_t n);
 const gemm_cl_row *gemm_cl_row_of(const char *kernel);
 
 /* Bytes of local memory that the row's M takes for a tile; it needs `rows` of them. 0: the row is
-   not Winograd's. */
+   not cl_winograd's. */
 int gemm_cl_winograd_tile(const gemm_cl_row *);
 
 #endif

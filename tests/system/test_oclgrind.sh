@@ -88,7 +88,7 @@ else
     for row in $rows cl_image; do
         oclgrind_row cl-oclgrind-$row --sum $row "$sums" $checks
     done
-    for row in $convolving cl_image-8x4 cl_direct-8x4; do
+    for row in $convolving cl_image-8x4 cl_direct-8x4 cl_direct2-8x4; do
         oclgrind_row cl-oclgrind-conv-$row --conv $row '0u 1d 12u 8d 4u' $checks
     done
     oclgrind_layers cl-oclgrind-layers --check-api

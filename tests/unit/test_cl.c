@@ -128,6 +128,7 @@ static const named_row rows[] = {
     {"cl_local_v4_u8", &gemm_cl_local_v4_u8}, {"cl_image", &gemm_cl_image},
     {"cl_half", &gemm_cl_half},           {"cl_half_fast", &gemm_cl_half_fast},
     {"cl", &gemm_cl_best},                {"cl_direct", &gemm_cl_direct},
+    {"cl_winograd", &gemm_cl_direct_winograd},
     {"clblast", &gemm_cl_clblast}};
 enum { ROWS = sizeof rows / sizeof rows[0] };
 
@@ -524,7 +525,7 @@ static const gemm_cl_row *conv_row(size_t n, char *title, size_t bytes)
     static gemm_cl_row ahead;
     ahead = ahead_row();
     const gemm_cl_row *const named[] = {&gemm_cl_best, &gemm_cl_direct, &ahead, &gemm_cl_half,
-                                        &gemm_cl_half_fast};
+                                        &gemm_cl_half_fast, &gemm_cl_direct_winograd};
     enum { NAMED = sizeof named / sizeof *named };
     const gemm_cl_row *r = n < NAMED ? named[n] : NULL;
     size_t left = n - NAMED;
@@ -765,11 +766,14 @@ static void test_direct_choice(void)
     const conv_call narrow = LAYER(1024, 64, 3, 1, 13), half = LAYER(64, 128, 3, 2, 52);
     const conv_call five = LAYER(96, 256, 5, 1, 27), five_half = LAYER(96, 256, 5, 2, 27);
     conv_call wide = layer, pooled = point;
-    conv_call depthwise = layer;
+    conv_call depthwise = layer, grouped = layer, logistic = layer;
     const gemm_cl_row *const best = &gemm_cl_best, *const direct = &gemm_cl_direct;
     const gemm_cl_row *const image = &gemm_cl_direct_image, *const half_b = &gemm_cl_half;
+    const gemm_cl_row *const winograd = &gemm_cl_direct_winograd;
     wide.pad = 2;
     pooled.pool = true;
+    grouped.groups = 2;
+    logistic.activation = CONV_LOGISTIC;
     depthwise.groups = depthwise.n = depthwise.c;
     const struct {
         const char *name;
@@ -803,7 +807,15 @@ static void test_direct_choice(void)
         {"16-bits", &shared, &half, half_b, GEMM_CL_DIRECT_HALF, 1},
         {"16-bits-5x5", &shared, &five, half_b, -1, 1},
         {"16-bits-1x1", &shared, &point, half_b, -1, 1},
-        {"16-bits-cpu", &cpu, &layer, half_b, -1, 1}};
+        {"16-bits-cpu", &cpu, &layer, half_b, -1, 1},
+        {"winograd", &shared, &layer, winograd, GEMM_CL_DIRECT_WINOGRAD, 1},
+        {"winograd-cpu", &cpu, &layer, winograd, GEMM_CL_DIRECT_WINOGRAD, 1},
+        {"winograd-on-a-bus", &own, &layer, winograd, GEMM_CL_DIRECT_WINOGRAD, 1},
+        {"winograd-groups", &shared, &grouped, winograd, GEMM_CL_DIRECT_WINOGRAD, 1},
+        {"winograd-logistic", &shared, &logistic, winograd, GEMM_CL_DIRECT_8, 1},
+        {"winograd-stride-2", &shared, &half, winograd, GEMM_CL_DIRECT_8, 1},
+        {"winograd-1x1", &own, &point, winograd, -1, 1},
+        {"winograd-depthwise", &shared, &depthwise, winograd, GEMM_CL_DIRECT_1, 1}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i) {
         char name[64];
         int parts = 1;

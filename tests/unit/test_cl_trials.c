@@ -33,6 +33,7 @@ static const fault faults[] = {
     {"cl_image", "-DROWS=8 -DCOLS=4 -DCONV -DSIZE=3", "conv_finish4_slope(c[i][p], slope)",
      "conv_finish4_slope(c[i][p], 1.0f)"},
     {"cl_direct", DIRECT " -DSIZE=3 -DSTRIDE=1", "v[r][3] = x.w", "v[r][3] = x.z"},
+    {"cl_direct", DIRECT " -DSIZE=3 -DSTRIDE=1 -DWINOGRAD", "*d = second - *d", "*d -= second"},
     {"cl_direct", DIRECT " -DSIZE=3 -DSTRIDE=2", "const bool right = x + 1 < out_w",
      "const bool right = true"},
     {"cl_direct", DIRECT " -DSIZE=5 -DSTRIDE=1", "n - 1 - i", "n - i"},

@@ -10,6 +10,7 @@
 
 #include "../../../kernels/cl_strip.h"
 #include "util/ints.h"
+#include "util/winograd.h"
 
 #include <float.h>
 #include <math.h>
@@ -284,9 +285,36 @@ static cl_mem make_image(gemm_cl_kit *k, const problem *q)
 /* The tiles in a column of the image of cl_direct; the last column has fewer. */
 enum { TILES_DOWN = 3 };
 
+/* U of a filter's channel, whose taps begin at step p: point i. */
+static float u_at(const gemm_cl_kit *k, const problem *q, int filter, int p, int i)
+{
+    const float *G = gemm_winograd_transform(2)->G;
+    float sum = 0;
+    for (int tap = 0; tap < 9; ++tap)
+        sum += G[i / 4 * 3 + tap / 3] * a_at(k, q, filter, p + tap) * G[i % 4 * 3 + tap % 3];
+    return sum;
+}
+
+/* The same with U in place of the taps. */
+static cl_mem make_transformed(gemm_cl_kit *k, const problem *q)
+{
+    enum { POINTS = 16, TAPS = 9 };
+    const int tiles = ceil_div(q->M, q->rows), channels = q->K / TAPS;
+    const int size = q->groups * tiles * q->rows * channels * POINTS;
+    float *packed = gemm_cl_kit_room(k, (size_t)size);
+    for (int filter = 0; filter < q->groups * q->M; ++filter) {
+        const int i = filter % q->M, number = filter / q->M * tiles + i / q->rows;
+        float *tile = packed + number * channels * POINTS * q->rows + i % q->rows;
+        for (int point = 0; point < channels * POINTS; ++point)
+            tile[point * q->rows] = u_at(k, q, filter, point / POINTS * TAPS, point % POINTS);
+    }
+    return gemm_cl_kit_buffer(k, SLOT_TRIAL_A, packed, (size_t)size, false);
+}
+
 /* A as cl_direct has it: [group][tile][k][rows], or columns of these in an image. */
 static cl_mem make_packed(gemm_cl_kit *k, const problem *q)
 {
+    if (gemm_cl_kit_has(k, "-DWINOGRAD")) return make_transformed(k, q);
     const int tiles = ceil_div(q->M, q->rows), size = q->groups * tiles * q->rows * q->K;
     const int line = q->size * q->size * q->rows, columns = ceil_div(q->groups * tiles, TILES_DOWN);
     const int high = TILES_DOWN * q->K / (q->size * q->size);

@@ -193,7 +193,8 @@ static const char *build_anew(void *job)
     const bool image = row->way == GEMM_CL_IMAGE, wide = row->conv == GEMM_CL_ONLY_CONV;
     const bool loads_fours = image || row->depth || row->one_column;
     gemm_text more = {0};
-    if (row->winograd) return gemm_cl_winograd_build(&j->winograd, &j->w);
+    if (row->winograd && !row->direct)
+        return gemm_cl_winograd_build(&j->winograd, &j->w);
     add_size(j->in, &more);
     if (row->direct) gemm_text_add(&more, " -DSTRIDE=%d", j->c->stride);
     add_if(!wide, "-DCONV", &more);
@@ -371,7 +372,7 @@ static int enqueue_winograd(conv_job *j)
 
 static int enqueue(conv_job *j)
 {
-    if (j->w.row->winograd) return enqueue_winograd(j);
+    if (j->w.row->winograd && !j->w.row->direct) return enqueue_winograd(j);
     if (j->w.parts > 1 &&
         gemm_cl_need_sums(&j->w, (size_t)j->w.parts, outputs_of(j) * sizeof(float)))
         return -1;
@@ -471,14 +472,13 @@ static bool can_pack(conv_job *j, const gemm_cl_row *row, const gemm_context *co
            context->kept && gemm_cl_kept_bytes(row, j->c, NULL) <= context->kept->room;
 }
 
-/* A kernel that reads the input itself, where it is for the device or the row of the call wants it,
-   and only where the plan can keep the packed weights. False: another one. */
-static bool choose_direct(conv_job *j, const gemm_context *context)
+/* The form of cl_direct that the row `asked` wants. False: it does not take cl_direct. */
+static bool try_direct(conv_job *j, const gemm_cl_row *asked, const gemm_context *context)
 {
     gemm_cl_work *w = &j->w;
     const gemm_cl_row *other = w->row;
     const int parts = w->parts;
-    const gemm_cl_row *row = gemm_cl_choose_direct(&j->traits, j->c, other, &w->parts);
+    const gemm_cl_row *row = gemm_cl_choose_direct(&j->traits, j->c, asked, &w->parts);
     const gemm_cl_kept *k = context->kept ? context->kept->data : NULL;
     if (row && can_pack(j, row, context)) {
         w->row = row;
@@ -492,11 +492,24 @@ static bool choose_direct(conv_job *j, const gemm_context *context)
     return false;
 }
 
+/* A kernel that reads the input itself, where it is for the device or the row of the call wants it,
+   and only where the plan can keep the packed weights. Where a row wants Winograd's algorithm and
+   cannot have it, the choice of `cl`. False: another kernel. */
+static bool choose_direct(conv_job *j, const gemm_context *context)
+{
+    const gemm_cl_row *asked = j->w.row;
+    if (!asked->winograd) return try_direct(j, asked, context);
+    return (!context->direct && try_direct(j, asked, context)) ||
+           try_direct(j, &gemm_cl_best, context);
+}
+
 /* Whether the row of the call itself has a kernel for this convolution. */
 static bool can_run_asked(conv_job *j, const gemm_context *context)
 {
     const gemm_cl_row *row = j->w.row;
-    if (row->direct) return gemm_cl_can_direct(j->c) && can_pack(j, row, context);
+    if (row->direct)
+        return gemm_cl_can_direct(j->c) && (!row->winograd || gemm_cl_can_transform(j->c)) &&
+               can_pack(j, row, context);
     return row->conv && (!is_by_image(j) || lay_out_image(j)) &&
            (!row->winograd || gemm_cl_winograd_fits(&j->winograd, &j->w, j->c));
 }
@@ -508,7 +521,7 @@ static bool can_run_form(conv_job *j, const gemm_context *context)
     if (row->one_column && gemm_cl_choose_gemv(&j->traits, j->c, row->half) != row) return false;
     if (row->winograd && (context->direct || !context->kept)) return false;
     if (!can_run_asked(j, context) || (j->c->pool && !can_pool(j))) return false;
-    return !row->winograd ||
+    return !row->winograd || row->direct ||
            gemm_cl_winograd_bytes(&j->winograd, row) <= context->kept->room;
 }
 

@@ -5,6 +5,8 @@
  *
  *   [group][tile][channel][tap][row->rows]      filters past the last one of a group are 0
  *
+ * With `winograd` a channel has the 16 points of U = G g GT in place of taps.
+ *
  * An image has this too, but an image has few rows. A row of it has a channel of a tile:
  *
  *   +--------+--------+--------+

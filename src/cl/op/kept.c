@@ -137,8 +137,8 @@ static cl_mem upload_packed(gemm_cl_work *w, const conv_call *c)
 /* The weights as the row takes them, in a buffer of their own. NULL: refused. */
 static cl_mem upload_weights(gemm_cl_work *w, const conv_call *c, const gemm_cl_winograd *l)
 {
-    if (w->row->winograd) return upload_transformed(w, c, l);
     if (w->row->direct) return upload_packed(w, c);
+    if (w->row->winograd) return upload_transformed(w, c, l);
     if (w->row->half == GEMM_CL_HALF_SUMS) return upload_half(w, c);
     return upload_new(c->weights, weight_count(c) * sizeof(float));
 }
@@ -174,12 +174,18 @@ static const gemm_cl_row *packed_of(const gemm_cl_row *row)
     return row->direct || row->int8 ? row : NULL;
 }
 
+/* m of the row of cl_winograd that the weights are transformed for. 0: they are not. */
+static int transformed_of(const gemm_cl_row *row)
+{
+    return row->direct ? 0 : row->winograd;
+}
+
 static gemm_cl_kept *make(gemm_cl_work *w, const conv_call *c, const gemm_cl_winograd *l)
 {
     gemm_cl_kept *k = calloc(1, sizeof *k);
     float *norm = gemm_cl_make_norm(c);
     if (k && norm) {
-        k->winograd = w->row->winograd;
+        k->winograd = transformed_of(w->row);
         k->packed = packed_of(w->row);
         k->weights = upload_weights(w, c, l);
         k->norm = k->weights ? upload_new(norm, norm_bytes(c)) : NULL;
@@ -195,7 +201,7 @@ size_t gemm_cl_kept_bytes(const gemm_cl_row *row, const conv_call *c, const gemm
     const bool half = row->half == GEMM_CL_HALF_SUMS || (row->texture && row->half);
     const gemm_cl_packed packed = row->direct ? layout_of(row, c) : (gemm_cl_packed){0};
     const size_t weights = row->direct ? packed.width * packed.height : weight_count(c);
-    if (row->winograd) return gemm_cl_winograd_bytes(l, row) + norm_bytes(c);
+    if (transformed_of(row)) return gemm_cl_winograd_bytes(l, row) + norm_bytes(c);
     return weights * (half ? 2 : sizeof(float)) + norm_bytes(c);
 }
 
@@ -204,7 +210,7 @@ size_t gemm_cl_kept_bytes(const gemm_cl_row *row, const conv_call *c, const gemm
 static void drop_other(const gemm_cl_row *row, gemm_kept *plan)
 {
     gemm_cl_kept *k = plan->data;
-    if (!k || (k->winograd == row->winograd && k->packed == packed_of(row))) return;
+    if (!k || (k->winograd == transformed_of(row) && k->packed == packed_of(row))) return;
     release(k);
     plan->data = NULL;
     plan->bytes = 0;
