@@ -77,14 +77,13 @@ static inline void report_skip_machine(const char *name, const char *format, ...
     va_end(args);
 }
 
-/* A row cannot run, and this is why. What a device lacks cannot be installed, scales are of a
-   network, and a library of the system may be older than a function of it. */
+/* A row cannot run, and this is why. What a device lacks cannot be installed, and scales are of a
+   network. */
 __attribute__((unused))
 static inline void report_unusable(const char *name, const char *reason)
 {
     static const char device[] = "the OpenCL device has ";
-    if (!strncmp(reason, device, sizeof device - 1) || !strncmp(reason, "GEMM_INT8 ", 10) ||
-        strstr(reason, " has no dnnl_"))
+    if (!strncmp(reason, device, sizeof device - 1) || !strncmp(reason, "GEMM_INT8 ", 10))
         report_skip_machine(name, "%s", reason);
     else report_skip(name, "%s", reason);
 }
