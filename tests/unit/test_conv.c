@@ -985,6 +985,7 @@ static gemm_status conv_by_way(const conv_call *c, const gemm_context *context, 
 static void judge_way(const char *way, const gemm_ukernel *u, draw_function *draw, int cases,
                       const options *o)
 {
+    enum { ENOUGH = 8 };        /* the way may decline all of fewer cases */
     char name[48];
     options own = *o;
     gemm_variant v = *gemm_find("packed");
@@ -997,7 +998,7 @@ static void judge_way(const char *way, const gemm_ukernel *u, draw_function *dra
     v.params = &NOT_EVERY_CALL;
     own.cases = cases;
     judge_row(&v, draw, &own);
-    if (forced_runs < cases)
+    if (cases >= ENOUGH && forced_runs < cases)
         report_fail(name, "only %d of %d cases ran", forced_runs / 3, cases);
 }
 
