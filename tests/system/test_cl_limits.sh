@@ -31,7 +31,7 @@ under unwritten unwritten --cases 8 >"$work/unwritten-reports" &
 unwritten=$!
 under adreno adreno --cases 12
 filter='s/ # SKIP machine: the OpenCL device has less local memory.*/-says-why-not/'
-ADRENO_LOCAL=8192 under adreno adreno330 --row cl-conv-cl_image --small
+ADRENO_LOCAL=8192 under adreno adreno330 --small
 # A driver that does not say how much local memory a kernel takes.
 ADRENO_SILENT=1 under adreno adreno-silent --row cl_winograd4-8x32 --small
 filter=

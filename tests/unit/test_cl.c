@@ -414,7 +414,7 @@ static conv_call draw_convolution(rng *r, const gemm_cl_row *row, int number, in
     }
     if (is_direct(row)) {
         static const int sizes[] = {3, 3, 5, 1};
-        c.size = sizes[number % 4];
+        c.size = row->winograd ? 3 : sizes[number % 4];
         c.stride = c.size == 3 ? 1 + number % 2 : 1;
         c.pad = rng_below(r, c.size / 2 + 1);
     }
