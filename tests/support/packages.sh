@@ -34,10 +34,13 @@ for arch; do
     include=$include,crossbuild-essential-$arch,libc6:$arch
     [ "$arch" != riscv64 ] || include=$include,libatomic1:riscv64
 done
+# Where this system has its packages from; those of security have a place of their own.
+mirror=$(apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' | grep -m 1 '/debian/*$') ||
+    { echo 'make test-packages: no package source of this system ends with /debian' >&2; exit 1; }
 echo "== a minimal system by mmdebstrap: $architectures"
 # One suite: trixie-updates of a mirror may be older for one architecture than for another.
 mmdebstrap --quiet --mode=root --variant=minbase --architectures="$architectures" --include="$include" \
-    trixie "$folder/system" 'deb http://deb.debian.org/debian trixie main' &&
+    trixie "$folder/system" "$mirror" &&
     mkdir "$folder/system/project" &&
     git clone --quiet --depth 1 "file://$(pwd)" "$folder/system/project/darknet-gemm" ||
     { echo "not ok - a system with the project"; exit 1; }
