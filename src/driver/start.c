@@ -226,20 +226,28 @@ gemm_context gemm_make_context(gemm_note *note)
     return gemm_state_context(gemm_get_state(), note);
 }
 
-const char *gemm_unusable(const gemm_variant *v)
+/* Why the settings rule a row out, or NULL. */
+static const char *ruled_out(const gemm_variant *v)
 {
     gemm_get_state();
     if (state.reproducible && !is_reproducible(v))
         return "GEMM_REPRODUCIBLE=1 is for packed alone";
     if (v->calibrated && !state.scales)
         return "GEMM_INT8 names no file of scales; make calibrate makes one from your pictures";
-    return v->unusable ? v->unusable(v->params) : NULL;
+    return NULL;
+}
+
+const char *gemm_unusable(const gemm_variant *v)
+{
+    const char *reason = ruled_out(v);
+    return reason || !v->unusable ? reason : v->unusable(v->params);
 }
 
 const char *gemm_limits(const gemm_variant *v)
 {
-    gemm_get_state();
-    return v->limits ? v->limits(v->params) : gemm_unusable(v);
+    if (!v->limits) return gemm_unusable(v);
+    const char *reason = ruled_out(v);
+    return reason ? reason : v->limits(v->params);
 }
 
 /* Another row must not silently replace a row that the user named, because A/B figures would be

@@ -7,9 +7,13 @@
 darknet_folder "$work/here"
 cd "$work/here" || exit 1
 detect="./darknet detect $root/cfg/kite-demo.cfg $root/cfg/kite-demo.weights data/kite.jpg"
-export GEMM_IMPL=packed_int8
 
-expect_failure unset "gemm: GEMM_IMPL=packed_int8 cannot run here: GEMM_INT8 names no file of scales; make calibrate " $detect
+for row in packed_int8 cl_int8; do
+    expect_failure "unset-$row" "gemm: GEMM_IMPL=$row cannot run here: GEMM_INT8 names no file of scales; make calibrate " \
+        env GEMM_IMPL=$row $detect
+    expect "listed-$row" "$row	unusable: GEMM_INT8 names no file of scales" "$root/gemm-bench" --list
+done
+export GEMM_IMPL=packed_int8
 expect_failure missing "gemm: GEMM_INT8: none.int8: No such file" env GEMM_INT8=none.int8 $detect
 mkdir directory
 expect_failure directory "gemm: GEMM_INT8: directory: Is a directory" env GEMM_INT8=directory $detect
@@ -48,6 +52,16 @@ done
 GEMM_INT8=demo.int8 GEMM_TRACE=trace.csv $detect >output 2>error
 check pairs [ "$(grep -c ',pair [0-9 ]*[0-9x/]* [0-9].*,int8,' trace.csv)" -ge 2 ]
 check pooled-pair grep -q ',pair [0-9 ]*[0-9x/]* pool .*,int8,' trace.csv
+
+# The OpenCL device gives the same outputs.
+GEMM_INT8=demo.int8 $detect 2>error | sed 's/: Predicted in .*//' >expected
+GEMM_IMPL=cl_int8 GEMM_INT8=demo.int8 GEMM_CHECK=1 GEMM_TRACE=trace.csv $detect 2>error |
+    sed 's/: Predicted in .*//' >output
+if cmp -s expected output && grep -q %$ output && [ "$(grep -c '^cl_int8 .*,int8,' trace.csv)" -ge 6 ]; then
+    pass cl_int8-as-packed_int8
+else
+    fail cl_int8-as-packed_int8 "$(tail -n 1 error): $(diff expected output | head -n 3)"
+fi
 
 # GEMM_CONV=im2col has no layers: every multiply is that of packed.
 expect_nothing_of_int8()
