@@ -5,7 +5,8 @@
  *   a few multiplications               declined: Darknet's own loops end before the work here is
  *                                       set up
  *   K = 1 and a C of few columns        declined: its rows fill too few vectors
- *   C is a row or a column, or K = 1    skinny.c: no tiles, for each element is used once
+ *   C is a row, or one or two columns, or K = 1
+ *                                       skinny.c: no tiles, for each element is used so seldom
  *   all others                          loops.c: the packed gemm
  */
 #include "packed/packed.h"

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One row, one column, or an outer product.
+ * One row, one or two columns, or an outer product.
  *
  *   SKINNY_ROWS    M = 1 with B by rows, or N = 1 with A by columns:  y += x[p] * row p, for each p
- *   SKINNY_DOTS    M = 1 with B by columns, or N = 1 with A by rows:  y[j] += x . row j
+ *   SKINNY_DOTS    M = 1 with B by columns, or N <= 2 with A by rows: y[j] += x . row j
  *   SKINNY_OUTER   K = 1 with B by rows:                              row i of C += A[i] * B
  *
+ * Two columns are two vectors x. A group of rows is read for both while it is in L1.
  * Threads get consecutive parts of y, or rows of C. No sum is cut between two threads.
  */
 #include "packed/gemm/skinny.h"
@@ -16,20 +17,28 @@
 
 #include <string.h>
 
+enum { MOST_COLUMNS = 2 };
+
+/* Columns of B that are not dense are copied to the scratch of each thread. */
+static bool fits_scratch(const gemm_call *c)
+{
+    return c->K <= GEMM_SCRATCH_BYTES / (MOST_COLUMNS * (int)sizeof(float));
+}
+
 skinny_way packed_skinny_way(const gemm_call *c)
 {
     const bool a_is_dense = !c->TA || c->lda == 1, b_is_dense = c->TB || c->ldb == 1;
     if (c->K == 1 && !c->TB && c->M > 1) return SKINNY_OUTER;
     if (c->M == 1) return !c->TB ? SKINNY_ROWS : a_is_dense ? SKINNY_DOTS : NOT_SKINNY;
     if (c->N == 1 && c->TA) return c->ldc == 1 ? SKINNY_ROWS : NOT_SKINNY;
-    if (c->N == 1) return b_is_dense ? SKINNY_DOTS : NOT_SKINNY;
-    return NOT_SKINNY;
+    if (c->N > MOST_COLUMNS || c->TA) return NOT_SKINNY;
+    return b_is_dense || fits_scratch(c) ? SKINNY_DOTS : NOT_SKINNY;
 }
 
 /* ---- a vector times a matrix ---- */
 
 /* y[j] += alpha * sum over p of x[p] * m(p, j). Row p of m, or for dots row j, begins at a multiple
-   of ld. */
+   of ld. For dots there may be more than one vector x, each with a y of its own. */
 typedef struct vector_job {
     const gemm_ukernel *u;
     int n, K;
@@ -38,19 +47,22 @@ typedef struct vector_job {
     size_t x_step, ld;
     float *y;
     size_t y_step;
+    int vectors;                /* at most MOST_COLUMNS */
+    size_t x_apart;             /* the next x begins so many floats behind; its y 1 float behind */
     int n_step;                 /* chunk c begins at y[c * n_step] */
 } vector_job;
 
-/* C as a row, or as a column. */
+/* C as a row, or as columns. */
 static vector_job make_vector_job(const gemm_call *c, const gemm_ukernel *u)
 {
-    vector_job v = {.u = u, .K = c->K, .alpha = c->ALPHA};
+    vector_job v = {.u = u, .K = c->K, .alpha = c->ALPHA, .vectors = 1};
     if (c->M == 1) {
         v.n = c->N, v.x = c->A, v.x_step = c->TA ? c->lda : 1;
         v.m = c->B, v.ld = c->ldb, v.y = c->C, v.y_step = 1;
     } else {
         v.n = c->M, v.x = c->B, v.x_step = c->TB ? 1 : c->ldb;
         v.m = c->A, v.ld = c->lda, v.y = c->C, v.y_step = c->ldc;
+        v.vectors = c->N, v.x_apart = c->TB ? c->ldb : 1;
     }
     return v;
 }
@@ -81,18 +93,38 @@ static void add_rows(void *arg, int chunk, void *sum)
     }
 }
 
+/* Dot products need dense vectors. */
+static bool needs_copy(const vector_job *v)
+{
+    return v->x_step != 1;
+}
+
+static void copy_vectors(const vector_job *v, float *to)
+{
+    for (int p = 0; p < v->K; ++p) {
+        for (int i = 0; i < v->vectors; ++i) {
+            to[(size_t)i * v->K + p] = v->x[p * v->x_step + i * v->x_apart];
+        }
+    }
+}
+
 static void add_dots(void *arg, int chunk, void *scratch)
 {
-    (void)scratch;
     const vector_job *v = arg;
+    const bool copied = needs_copy(v);
+    if (copied) copy_vectors(v, scratch);
+    const float *const x = copied ? scratch : v->x;
+    const size_t apart = copied ? (size_t)v->K : v->x_apart;
     const int end = min_int((chunk + 1) * v->n_step, v->n);
     for (int j = chunk * v->n_step, rows; j < end; j += rows) {
         float sums[GEMM_DOT_ROWS];
         rows = min_int(GEMM_DOT_ROWS, end - j);
-        v->u->skinny.dots(rows, v->K, v->x, v->m + j * v->ld, v->ld, sums);
-        for (int r = 0; r < rows; ++r) {
-            const float product = v->alpha * sums[r];   /* rounded: a statement is not fused */
-            v->y[(j + r) * v->y_step] += product;
+        for (int i = 0; i < v->vectors; ++i) {
+            v->u->skinny.dots(rows, v->K, x + i * apart, v->m + j * v->ld, v->ld, sums);
+            for (int r = 0; r < rows; ++r) {
+                const float product = v->alpha * sums[r];   /* rounded: a statement is not fused */
+                v->y[(j + r) * v->y_step + i] += product;
+            }
         }
     }
 }
@@ -102,7 +134,7 @@ static int multiply_vector(const gemm_call *c, skinny_way way, const gemm_ukerne
     vector_job v = make_vector_job(c, u);
     gemm_work *const work = way == SKINNY_ROWS ? add_rows : add_dots;
     v.n_step = threads == 1 ? v.n : even_step(v.n, ceil_div(v.n, threads), u->vl);
-    if (v.n_step < v.n || (way == SKINNY_ROWS && needs_sum(&v))) {
+    if (v.n_step < v.n || (way == SKINNY_ROWS ? needs_sum(&v) : needs_copy(&v))) {
         return gemm_parallel(threads, ceil_div(v.n, v.n_step), work, &v);
     }
     work(&v, 0, NULL);

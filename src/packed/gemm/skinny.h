@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Calls whose C is one row or one column, and outer products. Each element of the matrix is used
- * once there, so nothing is packed: memory is the limit.
+ * Calls whose C is one row, or one or two columns, and outer products. Each element of the matrix
+ * is used once or twice there, so nothing is packed: memory is the limit.
  */
 #ifndef PACKED_SKINNY_H
 #define PACKED_SKINNY_H
