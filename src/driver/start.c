@@ -105,7 +105,7 @@ static const gemm_scales *read_scales(const char *path)
 static bool give_scales(const gemm_settings *s)
 {
     if (s->auto_bits == 8 && !s->int8)
-        gemm_refuse("GEMM_AUTO_BITS=8 needs a file of scales in GEMM_INT8; make calibrate makes "
+        gemm_refuse("GEMM_AUTO_BITS=8 needs a file of steps in GEMM_INT8; make calibrate makes "
                     "one from your pictures");
     return s->auto_bits == 8;
 }
@@ -233,7 +233,7 @@ static const char *ruled_out(const gemm_variant *v)
     if (state.reproducible && !is_reproducible(v))
         return "GEMM_REPRODUCIBLE=1 is for packed alone";
     if (v->calibrated && !state.scales)
-        return "GEMM_INT8 names no file of scales; make calibrate makes one from your pictures";
+        return "GEMM_INT8 names no file of steps; make calibrate makes one from your pictures";
     return NULL;
 }
 

@@ -9,9 +9,9 @@ cd "$work/here" || exit 1
 detect="./darknet detect $root/cfg/kite-demo.cfg $root/cfg/kite-demo.weights data/kite.jpg"
 
 for row in packed_int8 cl_int8; do
-    expect_failure "unset-$row" "gemm: GEMM_IMPL=$row cannot run here: GEMM_INT8 names no file of scales; make calibrate " \
+    expect_failure "unset-$row" "gemm: GEMM_IMPL=$row cannot run here: GEMM_INT8 names no file of steps; make calibrate " \
         env GEMM_IMPL=$row $detect
-    expect "listed-$row" "$row	unusable: GEMM_INT8 names no file of scales" "$root/gemm-bench" --list
+    expect "listed-$row" "$row	unusable: GEMM_INT8 names no file of steps" "$root/gemm-bench" --list
 done
 export GEMM_IMPL=packed_int8
 expect_failure missing "gemm: GEMM_INT8: none.int8: No such file" env GEMM_INT8=none.int8 $detect

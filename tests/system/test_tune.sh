@@ -93,7 +93,7 @@ is tune-8-other-weights '0 0' "$(in_8)"
 if cmp -s "$work/labels" "$work/expected"; then pass tune-8-other-labels; else fail tune-8-other-labels 'other labels'; fi
 detect "GEMM_INT8=$scales"
 is tune-8-not-by-default '17 packed (tuned)' "$(reasons)"
-expect_failure tune-8-no-file 'GEMM_AUTO_BITS=8 needs a file of scales in GEMM_INT8' \
+expect_failure tune-8-no-file 'GEMM_AUTO_BITS=8 needs a file of steps in GEMM_INT8' \
     env GEMM_AUTO_BITS=8 ./darknet detect cfg/kite-demo.cfg cfg/kite-demo.weights data/kite.jpg
 
 # ---- bad values ----
