@@ -37,7 +37,7 @@ empty =
 comma = ,
 $(OUT)/darknet-layers.o: FORCE $(OUT)/gemm.o $(LIBRARY_REST)
 	$(Q)if ! grep -q 'struct network_state' $(call quote,$(DARKNET_SRC))/include/darknet.h 2>/dev/null; then \
-	    echo $(call quote,make wrap: '$(DARKNET_SRC)' is no tree of AlexeyAB: give DARKNET_SRC=folder. Others have make patch and make layers) >&2; exit 1; fi
+	    echo $(call quote,make wrap: '$(DARKNET_SRC)' is no tree of AlexeyAB: give DARKNET_SRC=folder. For other Darknets there are make patch and make layers) >&2; exit 1; fi
 	$(call hook_object,$@,wrapped.c pass.c,$(addprefix __wrap_,$(WRAPPED)))
 $(OUT)/darknet-layers.link: $(OUT)/darknet-layers.o
 	@echo '$(subst $(empty) ,,-Wl$(WRAPPED:%=$(comma)--wrap=%)) $(abspath $<) -ldl -lm -lpthread' >$@

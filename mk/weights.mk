@@ -8,8 +8,8 @@ BESIDE = $(if $(filter %.cfg,$(CFG)),$(wildcard $(subst $() ,\ ,$(CFG:.cfg=.weig
 # The first line of a recipe that uses "$$weights", which also says when these are untrained.
 ifeq ($(CFG), cfg/yolov3-tiny.cfg)
 SET_WEIGHTS = weights=$(if $(WEIGHTS),$(call quote,$(WEIGHTS)),$$([ -f $(TRAINED) ] && echo $(TRAINED) || echo $(UNTRAINED))); \
-    case $$weights in *-untrained.weights) echo "$$weights is untrained: its boxes mean nothing; its speed," \
-    'and whether variants agree, do. (make weights tries the download again.)' ;; esac
+    case $$weights in *-untrained.weights) echo "$$weights is untrained: its boxes mean nothing. Times and" \
+    'comparisons of variants are right. (make weights tries the download again.)' ;; esac
 NEEDS_DEFAULT = $(if $(WEIGHTS),,yes)
 else
 SET_WEIGHTS = weights=$(call quote,$(or $(WEIGHTS),$(BESIDE),$(error WEIGHTS=file is needed for CFG=$(CFG), \

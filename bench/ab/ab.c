@@ -211,7 +211,7 @@ static void parse_options(ab_options *o, int argc, char **argv)
     if (!o->image_count) add_image(o, "data/kite.jpg");
     if (!o->settings[0][0] && !o->settings[1][0] && !o->bin[0] && !o->bin[1]) {
         fprintf(stderr, "ab: nothing to compare: --a ROW --b ROW, --env-a and --env-b, or --bin-b "
-                        "is needed (--help lists the options)\n");
+                        "is needed (make ab: A=ROW B=ROW; --help lists the options)\n");
         exit(AB_USAGE);
     }
     for (int side = 0; side < 2; side++) {
