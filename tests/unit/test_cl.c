@@ -1124,6 +1124,10 @@ static void test_tile_rules(void)
         {255, 400, 144, GEMM_CL_SLICED_64x16, -1, 1},
         {64, 10816, 288, GEMM_CL_TILE_64x64, GEMM_CL_TILE_64x64, 1},
         {64, 2704, 2880, GEMM_CL_TILE_64x64, -1, 9},
+        {128, 2704, 576, GEMM_CL_TILE_64x64, -1, 4},        /* 86 groups for 132 units */
+        {128, 4096, 1152, GEMM_CL_TILE_64x64, -1, 3},       /* 128 groups */
+        {128, 4288, 1152, GEMM_CL_TILE_64x64, -1, 1},       /* 134 groups */
+        {128, 2704, 300, GEMM_CL_TILE_64x64, -1, 2},
         {512, 169, 2304, GEMM_CL_TILE_64x64, -1, 16}};
     const gemm_cl_traits d = {.units = 132, .group = 1024, .local = 49152};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i) {
