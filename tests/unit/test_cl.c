@@ -541,6 +541,8 @@ static const gemm_cl_row *conv_row(size_t n, char *title, size_t bytes)
     enum { OTHERS = CPU_ROWS + GEMM_CL_GEMV_COUNT + 2 * GEMM_CL_CONV_VECTORS };
     if (n >= NAMED && !r && left - OTHERS < GEMM_CL_DIRECT_COUNT)
         r = &gemm_cl_direct_choices[left - OTHERS];
+    else if (n >= NAMED && !r && left - OTHERS - GEMM_CL_DIRECT_COUNT < GEMM_CL_POINTS_COUNT)
+        r = &gemm_cl_points_choices[left - OTHERS - GEMM_CL_DIRECT_COUNT];
     if (r)
         snprintf(title, bytes, "%s%s%.0d-%dx%d-%dx%d%s%.0d%s",
                  r->kernel ? r->kernel : r->direct ? "cl_direct" : "cl", r->half ? "-half" : "",
