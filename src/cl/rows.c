@@ -227,5 +227,6 @@ const gemm_cl_row *gemm_cl_row_of(const char *kernel)
 int gemm_cl_winograd_tile(const gemm_cl_row *row)
 {
     const int edge = row->winograd + 2;
-    return row->winograd && !row->direct && !row->depth ? edge * edge * row->cols * (int)sizeof(float) : 0;
+    if (!row->winograd || row->direct || row->depth) return 0;
+    return edge * edge * row->cols * (int)sizeof(float);
 }
