@@ -17,17 +17,11 @@
 #include "cl_conv.h"
 #include "cl_vector.h"
 #include "cl_winograd.h"
+#include "cl_winograd_finish.h"
 
 #ifndef TILES
 #define TILES ROWS
 #endif
-#ifdef POOL
-#define SIDE (TILE / 2)
-#else
-#define SIDE TILE
-#endif
-
-CONV_FINISH(conv_finish_wide, wide)
 
 /* M at one point for tiles first ... first + ROWS - 1. M points to the first one's COLS filters. */
 void multiply(int channels, __global const float *U, __global const float *V, int ldv, int first,
@@ -71,39 +65,12 @@ void multiply(int channels, __global const float *U, __global const float *V, in
 /* Y of VECTOR filters of a tile, finished: SIDE x SIDE vectors. */
 void compute_outputs(__local const float *M, wide scale, wide shift, float slope, wide *y)
 {
-    wide m[POINTS], between[TILE * EDGE], out[TILE * TILE];
+    wide m[POINTS];
     #pragma unroll
     for (int p = 0; p < POINTS; ++p) {
         m[p] = VLOAD(M + p * COLS);
     }
-    #pragma unroll
-    for (int column = 0; column < EDGE; ++column) {
-        output_pass(m + column, EDGE, between + column, EDGE);
-    }
-    #pragma unroll
-    for (int row = 0; row < TILE; ++row) {
-        output_pass(between + row * EDGE, 1, out + row * TILE, 1);
-    }
-    #pragma unroll
-    for (int i = 0; i < TILE * TILE; ++i) {
-        out[i] = conv_finish_wide_slope(scale * out[i] + shift, slope);
-    }
-#ifdef POOL
-    #pragma unroll
-    for (int i = 0; i < SIDE * SIDE; ++i) {
-        const wide *o = out + i / SIDE * 2 * TILE + i % SIDE * 2;
-        wide most = -FLT_MAX;
-        most = o[0] > most ? o[0] : most;
-        most = o[1] > most ? o[1] : most;
-        most = o[TILE] > most ? o[TILE] : most;
-        y[i] = o[TILE + 1] > most ? o[TILE + 1] : most;
-    }
-#else
-    #pragma unroll
-    for (int i = 0; i < SIDE * SIDE; ++i) {
-        y[i] = out[i];
-    }
-#endif
+    finish_tile(m, scale, shift, slope, y);
 }
 
 /* The part rows x columns of a filter's outputs, lane i of y. */

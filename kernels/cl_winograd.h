@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Winograd's algorithm for 3x3 filters of stride 1, for devices that are CPUs.
+ * Winograd's algorithm for 3x3 filters of stride 1.
  *
  *   U = G g GT     cl_winograd_filter: each filter and channel, once for a layer
  *   V = BT d B     cl_winograd_input: each channel and tile; a tile is EDGE x EDGE pixels d
@@ -9,6 +9,9 @@
  *
  *   U [point][strip of COLS filters][channel][filter]
  *   V [image][point][channel][tile]      `ldv` tiles, a multiple of COLS
+ *
+ * A GPU takes vectors of one float, and strips of one filter. M is then as many multiplies as there
+ * are points, by cl_tile, and cl_winograd_output has the last step.
  *
  * TILE is 2 or 4. For 4 the points are 0, +-P, +-Q and infinity. P and Q come from the host. Both
  * passes of a transform are the same function. It reads elements `step` apart and writes elements

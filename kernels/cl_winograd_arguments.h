@@ -23,4 +23,9 @@
     NEXT(int, each) NEXT(int, strips) MEMORY(__global float *, C) NEXT(ulong, c0) NEXT(int, h) \
     NEXT(int, w) MEMORY(__global const float *, norm) NEXT(float, slope)
 
+#define CL_WINOGRAD_OUTPUT_ARGUMENTS(FIRST, NEXT, MEMORY) \
+    FIRST(int, M) NEXT(int, ldv) NEXT(int, across) NEXT(int, tiles) \
+    MEMORY(__global const float *, sums) MEMORY(__global float *, C) NEXT(ulong, c0) NEXT(int, h) \
+    NEXT(int, w) MEMORY(__global const float *, norm) NEXT(float, slope)
+
 #endif

@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * cl_winograd_filter: U = G g GT for COLS filters and one channel (cl_winograd.h). Filters past M
- * are zero. Global {channels, strips of filters}.
+ * are zero. Global {channels, strips of filters}, where channels may be rounded up.
  */
 #include "cl_vector.h"
 #include "cl_winograd.h"
 
-__kernel __attribute__((reqd_work_group_size(1, 1, 1)))
+__kernel ONE_ITEM
 void cl_winograd_filter(PARAMETERS(CL_WINOGRAD_FILTER_ARGUMENTS))
 {
     const int channel = get_global_id(0), strip = get_global_id(1);
+    if (channel >= channels) {
+        return;
+    }
     for (int v = 0; v < VECTORS; ++v) {
         const int first = strip * COLS + v * VECTOR;
         float lanes[9][VECTOR];

@@ -2,15 +2,25 @@
 /*
  * cl_winograd_input: V = BT d B for COLS tiles of one channel (cl_winograd.h). Tiles are numbered
  * by rows, `across` in a row. What lies outside of the image is zero, and so are tiles past the
- * last one. Global {ldv / COLS, channels, images}.
+ * last one. Global {ldv / COLS, channels, images}. With vectors of one float ldv may be rounded up,
+ * and what lies past the last tile is not written.
  */
 #include "cl_vector.h"
 #include "cl_winograd.h"
+
+/* A GPU keeps the pixels in registers, and compares for each. A CPU does so in a loop, and only at
+   an edge. */
+#if VECTOR == 1
+#define UNROLL_ONE _Pragma("unroll")
+#else
+#define UNROLL_ONE
+#endif
 
 /* The pixels of the tile at (y, x) of a channel, into lane i of d. */
 void load_tile(__global const float *channel, int y, int x, int h, int w, int i,
                float (*d)[VECTOR])
 {
+#if VECTOR > 1
     if (y >= 0 && y + EDGE <= h && x >= 0 && x + EDGE <= w) {
         #pragma unroll
         for (int row = 0; row < EDGE; ++row) {
@@ -21,7 +31,10 @@ void load_tile(__global const float *channel, int y, int x, int h, int w, int i,
         }
         return;
     }
+#endif
+    UNROLL_ONE
     for (int row = 0; row < EDGE; ++row) {
+        UNROLL_ONE
         for (int column = 0; column < EDGE; ++column) {
             const bool inside = y + row >= 0 && y + row < h && x + column >= 0 && x + column < w;
             d[row * EDGE + column][i] = inside ? channel[(y + row) * w + x + column] : 0.0f;
@@ -62,7 +75,7 @@ void transform(__global const float *channel, int first, int h, int w, int pad, 
     }
 }
 
-__kernel __attribute__((reqd_work_group_size(1, 1, 1)))
+__kernel ONE_ITEM
 void cl_winograd_input(PARAMETERS(CL_WINOGRAD_INPUT_ARGUMENTS))
 {
     const int channel = get_global_id(1);

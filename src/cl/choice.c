@@ -77,8 +77,9 @@ static const gemm_cl_row *choose_sliced(const gemm_cl_traits *d, const gemm_call
  * The lowest tile that covers M, because rows past M are wasted work. A small, deep one where K is
  * too short to be cut.
  *
- * Where most units would be idle, K is cut. A small multiply gets slices. A larger one gets parts,
- * until there are about three groups a unit. NULL: the device is too small for the tile.
+ * Where units would be idle, K is cut. A small multiply gets slices. A larger one gets parts, until
+ * there are about three groups a unit: a group alone on its unit waits for its own loads. NULL: the
+ * device is too small for the tile.
  */
 static const gemm_cl_row *choose_tile(const gemm_cl_traits *d, const gemm_call *g, int *parts)
 {
@@ -89,8 +90,10 @@ static const gemm_cl_row *choose_tile(const gemm_cl_traits *d, const gemm_call *
         t = &gemm_cl_choices[GEMM_CL_TILE_32x64_DEEP];
     if (!gemm_cl_fits_local(t, d)) return NULL;
     const int groups = groups_of(t, g);
-    /* Never more than three groups a unit: one group more would wait for three others. */
-    if (2 * groups <= d->units) *parts = parts_for(1, 3 * d->units / groups, g->K, 64);
+    /* Never more than three groups a unit: one group more would wait for three others. Where most
+       units have one already, cutting gains less, and only longer parts pay for their sum. */
+    const int shortest = 2 * groups <= d->units ? 64 : 128;
+    if (groups < d->units) *parts = parts_for(1, 3 * d->units / groups, g->K, shortest);
     return t;
 }
 

@@ -14,7 +14,8 @@
 static bool is_of_kind(const gemm_cl_row *row, bool conv)
 {
     const bool convolves = row->conv != GEMM_CL_NO_CONV;
-    const bool multiplies = row->conv != GEMM_CL_ONLY_CONV && !row->direct && !row->one_column;
+    const bool multiplies = row->conv != GEMM_CL_ONLY_CONV && !row->direct && !row->one_column &&
+                            !row->winograd;
     return !row->half && (conv ? convolves : multiplies);
 }
 
@@ -74,6 +75,16 @@ static bool suits_tile(const gemm_cl_traits *d, const gemm_cl_row *row, const ge
     return few || !row->slices;
 }
 
+/* Winograd's algorithm by multiplies, where one of them has a long K and a tile is not mostly
+   empty. Where memory is shared, three launches and their traffic cost more than they save. */
+static bool suits_points(const gemm_cl_traits *d, const gemm_cl_row *row, const conv_call *c)
+{
+    enum { LEAST = 64 };
+    const int m = row->winograd, tiles = ceil_div(c->out_w, m) * ceil_div(c->out_h, m);
+    return !d->unified && gemm_cl_fits_local(row, d) && c->c >= LEAST && c->n >= LEAST &&
+           2 * tiles >= row->cols * row->wx;
+}
+
 static bool suits_gpu(const gemm_cl_traits *d, const gemm_cl_row *row, const gemm_call *g)
 {
     enum { THIN = 32 };
@@ -93,6 +104,7 @@ static bool suits(const gemm_cl_traits *d, const gemm_cl_row *row, const gemm_cl
     if (!is_of_kind(row, c) || (row->direct && !suits_direct(row, c))) return false;
     if (row->winograd && !gemm_conv_can_transform(c)) return false;
     if (row->one_column && gemm_cl_choose_gemv(d, c, GEMM_CL_SINGLE) != row) return false;
+    if (row->winograd && row->depth) return !d->cpu && suits_points(d, row, c);
     return d->cpu ? suits_cpu(d, row, g) : suits_gpu(d, row, g);
 }
 

@@ -7,7 +7,8 @@
  *   this project's                          cl_tile for desktop GPUs, cl_wide for CPUs, cl_thin for
  *                                           a C of few rows
  *   its own for convolutions alone          cl_gemv for connected layers; cl_direct where memory is
- *                                           shared; on CPUs cl_conv_wide and cl_winograd
+ *                                           shared; on CPUs cl_conv_wide and cl_winograd; tiles of
+ *                                           cl_tile with `winograd`
  *
  * The arguments of a macro are members of gemm_cl_row, in the order of rows.h.
  */
@@ -171,6 +172,15 @@ const gemm_cl_row gemm_cl_winograd_choices[GEMM_CL_CONV_VECTORS * 2] = {
     WINOGRAD(4, 4, 8, 2), WINOGRAD(4, 4, 8, 4),
 };
 
+#define POINTS(rows_, m) \
+    {.kernel = "cl_tile", .defines = "", .conv = GEMM_CL_CONV, .rows = rows_, .cols = 4, \
+     .wx = 16, .wy = 8, .depth = 16, .pools = true, .stores = true, .winograd = m}
+
+const gemm_cl_row gemm_cl_points_choices[GEMM_CL_POINTS_COUNT] = {
+    [GEMM_CL_POINTS_64x64_2] = POINTS(8, 2), [GEMM_CL_POINTS_64x64_4] = POINTS(8, 4),
+    [GEMM_CL_POINTS_32x64_2] = POINTS(4, 2), [GEMM_CL_POINTS_32x64_4] = POINTS(4, 4),
+};
+
 static const gemm_cl_row *find(const gemm_cl_row *rows, size_t count, const char *kernel)
 {
     for (size_t i = 0; i < count; ++i)
@@ -190,6 +200,7 @@ static const struct {
     {gemm_cl_gemv_choices, COUNT(gemm_cl_gemv_choices)},
     {gemm_cl_direct_choices, COUNT(gemm_cl_direct_choices)},
     {gemm_cl_winograd_choices, COUNT(gemm_cl_winograd_choices)},
+    {gemm_cl_points_choices, COUNT(gemm_cl_points_choices)},
 };
 
 const gemm_cl_row *gemm_cl_choice_at(size_t n)
@@ -216,5 +227,6 @@ const gemm_cl_row *gemm_cl_row_of(const char *kernel)
 int gemm_cl_winograd_tile(const gemm_cl_row *row)
 {
     const int edge = row->winograd + 2;
-    return row->winograd && !row->direct ? edge * edge * row->cols * (int)sizeof(float) : 0;
+    if (!row->winograd || row->direct || row->depth) return 0;
+    return edge * edge * row->cols * (int)sizeof(float);
 }

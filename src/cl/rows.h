@@ -64,8 +64,9 @@ typedef struct gemm_cl_row {
     bool texture;               /* of `direct`: the packed weights are an image: -DTEXTURE */
     bool int8;                  /* whole numbers of 8 bits, with packed weights (cl/op/int8.h) */
     int winograd;               /* m of Winograd's algorithm (cl/op/winograd.h; with `direct`, in
-                                   kernels/cl_direct.cl); 0: another one. Of GEMM_CL_CHOOSE:
-                                   cl_direct computes so wherever it can */
+                                   kernels/cl_direct.cl; with `depth`, this kernel has the
+                                   multiplies); 0: another one. Of GEMM_CL_CHOOSE: cl_direct
+                                   computes so wherever it can */
     const struct gemm_cl_row *instead;  /* the next choice of `cl` where a program of this one is
                                    left out or spills registers; NULL: there is none */
 } gemm_cl_row;
@@ -150,6 +151,13 @@ extern const gemm_cl_row gemm_cl_direct_choices[GEMM_CL_DIRECT_COUNT];
 
 /* Winograd's algorithm on CPUs: for each of these vectors m = 2, then m = 4. */
 extern const gemm_cl_row gemm_cl_winograd_choices[GEMM_CL_CONV_VECTORS * 2];
+
+/* Winograd's algorithm on GPUs: a tile of cl_tile for the multiplies, m = 2, then m = 4. */
+enum {
+    GEMM_CL_POINTS_64x64_2, GEMM_CL_POINTS_64x64_4, GEMM_CL_POINTS_32x64_2, GEMM_CL_POINTS_32x64_4,
+    GEMM_CL_POINTS_COUNT
+};
+extern const gemm_cl_row gemm_cl_points_choices[GEMM_CL_POINTS_COUNT];
 
 /* The n-th of all rows that `cl` may take, in no order; NULL behind the last one. */
 const gemm_cl_row *gemm_cl_choice_at(size_t n);

@@ -541,6 +541,8 @@ static const gemm_cl_row *conv_row(size_t n, char *title, size_t bytes)
     enum { OTHERS = CPU_ROWS + GEMM_CL_GEMV_COUNT + 2 * GEMM_CL_CONV_VECTORS };
     if (n >= NAMED && !r && left - OTHERS < GEMM_CL_DIRECT_COUNT)
         r = &gemm_cl_direct_choices[left - OTHERS];
+    else if (n >= NAMED && !r && left - OTHERS - GEMM_CL_DIRECT_COUNT < GEMM_CL_POINTS_COUNT)
+        r = &gemm_cl_points_choices[left - OTHERS - GEMM_CL_DIRECT_COUNT];
     if (r)
         snprintf(title, bytes, "%s%s%.0d-%dx%d-%dx%d%s%.0d%s",
                  r->kernel ? r->kernel : r->direct ? "cl_direct" : "cl", r->half ? "-half" : "",
@@ -1124,6 +1126,10 @@ static void test_tile_rules(void)
         {255, 400, 144, GEMM_CL_SLICED_64x16, -1, 1},
         {64, 10816, 288, GEMM_CL_TILE_64x64, GEMM_CL_TILE_64x64, 1},
         {64, 2704, 2880, GEMM_CL_TILE_64x64, -1, 9},
+        {128, 2704, 576, GEMM_CL_TILE_64x64, -1, 4},        /* 86 groups for 132 units */
+        {128, 4096, 1152, GEMM_CL_TILE_64x64, -1, 3},       /* 128 groups */
+        {128, 4288, 1152, GEMM_CL_TILE_64x64, -1, 1},       /* 134 groups */
+        {128, 2704, 300, GEMM_CL_TILE_64x64, -1, 2},
         {512, 169, 2304, GEMM_CL_TILE_64x64, -1, 16}};
     const gemm_cl_traits d = {.units = 132, .group = 1024, .local = 49152};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i) {

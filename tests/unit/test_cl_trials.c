@@ -20,6 +20,7 @@ typedef struct fault {
 } fault;
 
 #define WINOGRAD "-DVECTOR=8 -DCOLS=16 -DTILE=4 -DP_EIGHTHS=5 -DQ_EIGHTHS=12"
+#define LANES "-DVECTOR=1 -DCOLS=1 -DTILE=4 -DP_EIGHTHS=5 -DQ_EIGHTHS=12"
 #define CPU_CONV "-DVECTOR=8 -DROWS=4 -DCOLS=16 -DWX=1 -DWY=1 -DSIZE=3 -DTAPS"
 #define DIRECT "-DROWS=8 -DCOLS=4 -DWX=64 -DWY=1 -DCONV"
 #define TILE "-DROWS=4 -DCOLS=4 -DWX=16 -DWY=8 -DBK=16"
@@ -56,6 +57,10 @@ static const fault faults[] = {
     {"cl_winograd_input", WINOGRAD, "even_p - P * odd_p", "even_p + P * odd_p"},
     {"cl_winograd", WINOGRAD " -DROWS=6 -DWX=1 -DWY=1", "P * odd_p + Q * odd_q",
      "P * odd_p - Q * odd_q"},
+    {"cl_winograd_filter", LANES, "even_q - odd_q", "even_q + odd_q"},
+    {"cl_winograd_input", LANES, "first % across", "first % (across + 1)"},
+    {"cl_winograd_output", LANES, "x + column < w", "x + column <= w"},
+    {"cl_winograd_output", LANES " -DPOOL", "o[TILE] > most ? o[TILE]", "o[TILE] > most ? most"},
     {"cl_int8_input", "-DBY_ROW", "* row;", "* w;"},
     {"cl_int8_input", "", "x < w + pad", "x < w"},
     {"cl_int8", "-DROWS=4 -DCOLS=16 -DSTRIDE=1", "BYTE(q, 3) * b3", "BYTE(q, 2) * b3"},

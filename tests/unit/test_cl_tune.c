@@ -88,6 +88,9 @@ static void test_texts(void)
         {"cl_tile 8x4 16x8 k16 parts 1", false, false},         /* it is not printed so */
         {"cl_tile 8x4 16x8 k16 group 8", false, false},         /* its groups are fixed */
         {"cl_tile 4x4 4x8 k64 slices 8 parts 2", false, false}, /* it does not split */
+        {"cl_tile 8x4 16x8 k16 m4", true, true},
+        {"cl_tile 8x4 16x8 k16 m4", false, false},              /* it does not multiply */
+        {"cl_tile 8x4 16x8 k16 m4 parts 2", true, false},
         {"cl_direct 8x4 64x1 group 65", true, false},
         {"cl_direct 8x4 64x1 parts 2 group 32", true, false},
         {"cl_direct 8x4 64x1", false, false},                   /* it does not multiply */
@@ -140,10 +143,12 @@ static void test_candidates(void)
 {
     const conv_call c = {.batch = 1, .groups = 1, .c = 64, .h = 52, .w = 52, .n = 64, .size = 3,
                          .stride = 1, .pad = 1, .out_h = 52, .out_w = 52};
-    conv_call wide = c, depthwise = c;
+    conv_call wide = c, depthwise = c, few = c, flat = c;
     gemm_cl_traits small = adreno, discrete = desktop;
     wide.size = 5, wide.pad = 2;
     depthwise.groups = 64;
+    few.c = 32;
+    flat.h = flat.w = flat.out_h = flat.out_w = 13;     /* 16 tiles of 4x4 are few for 64 columns */
     small.local = 1024;
     discrete.images = false;
     expect_candidate(&adreno, &c, "cl_tile", true);     /* B in local memory */
@@ -160,6 +165,14 @@ static void test_candidates(void)
     expect_candidate(&adreno, NULL, "cl_tile", true);
     expect_candidate(&adreno, NULL, "cl_direct", false);
     expect_candidate(&desktop, &c, "cl_image", false);
+    expect_candidate(&desktop, &c, "cl_tile 8x4 16x8 k16 m4", true);
+    expect_candidate(&desktop, &c, "cl_tile 4x4 16x8 k16 m2", true);
+    expect_candidate(&desktop, &few, "cl_tile 8x4 16x8 k16 m4", false);
+    expect_candidate(&desktop, &flat, "cl_tile 8x4 16x8 k16 m4", false);
+    expect_candidate(&desktop, &flat, "cl_tile 8x4 16x8 k16 m2", true);
+    expect_candidate(&desktop, NULL, "cl_tile 8x4 16x8 k16 m4", false);
+    expect_candidate(&adreno, &c, "cl_tile 8x4 16x8 k16 m4", false);
+    expect_candidate(&cpu, &c, "cl_tile 8x4 16x8 k16 m4", false);
     expect_candidate(&desktop, &c, "cl_direct 8x4 64x1 image", true);
     expect_candidate(&discrete, &c, "cl_direct 8x4 64x1 image", false);
     expect_candidate(&cpu, &c, "cl_conv_wide 6x16", true);

@@ -42,6 +42,7 @@ typedef struct gemm_cl_arguments {
     F(winograd_filter, CL_WINOGRAD_FILTER_ARGUMENTS) \
     F(winograd_input, CL_WINOGRAD_INPUT_ARGUMENTS) \
     F(winograd, CL_WINOGRAD_ARGUMENTS) \
+    F(winograd_output, CL_WINOGRAD_OUTPUT_ARGUMENTS) \
     F(int8_input, CL_INT8_INPUT_ARGUMENTS) \
     F(int8, CL_INT8_ARGUMENTS)
 

@@ -17,6 +17,7 @@ static const struct {
     {"cl_winograd_filter", gemm_cl_try_winograd_filter},
     {"cl_winograd_input", gemm_cl_try_winograd_input},
     {"cl_winograd", gemm_cl_try_winograd},
+    {"cl_winograd_output", gemm_cl_try_winograd_output},
     {"cl_int8_input", gemm_cl_try_int8_input},
     {"cl_int8", gemm_cl_try_int8},
     {"cl_fill", gemm_cl_try_fill},

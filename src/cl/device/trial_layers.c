@@ -443,6 +443,12 @@ static transform transform_of(const gemm_cl_kit *k)
                        gemm_cl_kit_number(k, "-DCOLS", 1)};
 }
 
+/* Items of a group along x: a strip of one is for a GPU. */
+static int group_of(const transform *t)
+{
+    return t->cols == 1 ? 64 : 1;
+}
+
 /* out = T in T', where T is `rows` x `cols` and `in` is cols x cols. */
 static void both_sides(const float *T, int rows, int cols, const float *in, float *out)
 {
@@ -460,7 +466,7 @@ void gemm_cl_try_winograd_filter(gemm_cl_kit *k)
 {
     enum { CHANNELS = 3, STRIPS = 2 };
     const transform t = transform_of(k);
-    const int M = t.cols + 3, count = t.points * STRIPS * CHANNELS * t.cols;
+    const int M = t.cols + min_int(t.cols, 3), count = t.points * STRIPS * CHANNELS * t.cols;
     const float *g = gemm_cl_kit_made_up(k, (size_t)(FROM + M * CHANNELS * 9));
     const float *before = gemm_cl_kit_made_up(k, (size_t)count);
     float *U = gemm_cl_kit_room(k, (size_t)count), u[36];
@@ -475,7 +481,7 @@ void gemm_cl_try_winograd_filter(gemm_cl_kit *k)
     const gemm_cl_arguments args = GEMM_CL_ARGS(
         winograd_filter, .M = M, .channels = CHANNELS, .strips = STRIPS,
         .weights = show(k, g, (size_t)(FROM + M * CHANNELS * 9)), .a0 = FROM, .U = to);
-    gemm_cl_kit_run(k, &args, CHANNELS, STRIPS, 1, 1);
+    gemm_cl_kit_run(k, &args, CHANNELS, STRIPS, 1, group_of(&t));
     gemm_cl_kit_expect(k, to, U, (size_t)count, false);
 }
 
@@ -485,7 +491,8 @@ void gemm_cl_try_winograd_input(gemm_cl_kit *k)
     enum { IMAGES = 2, CHANNELS = 2, PAD = 1, PLANES = IMAGES * CHANNELS };
     const transform t = transform_of(k);
     const int w = 4 * t.m + 1, across = ceil_div(w, t.m);
-    const int h = ceil_div(t.cols + 2, across) * t.m - 1, tiles = ceil_div(h, t.m) * across;
+    const int down = max_int(ceil_div(t.cols + 2, across), 2);
+    const int h = down * t.m - 1, tiles = ceil_div(h, t.m) * across;
     const int ldv = (int)round_up((size_t)tiles, (size_t)t.cols);
     const size_t count = (size_t)(PLANES * t.points * ldv);
     const float *in = gemm_cl_kit_made_up(k, (size_t)(FROM + PLANES * h * w));
@@ -506,7 +513,7 @@ void gemm_cl_try_winograd_input(gemm_cl_kit *k)
         winograd_input, .channels = CHANNELS, .h = h, .w = w, .pad = PAD, .across = across,
         .tiles = tiles, .ldv = ldv, .image = show(k, in, (size_t)(FROM + PLANES * h * w)),
         .i0 = FROM, .V = to);
-    gemm_cl_kit_run(k, &args, ldv / t.cols, CHANNELS, IMAGES, 1);
+    gemm_cl_kit_run(k, &args, ldv / t.cols, CHANNELS, IMAGES, group_of(&t));
     gemm_cl_kit_expect(k, to, V, count, false);
 }
 
@@ -567,5 +574,35 @@ void gemm_cl_try_winograd(gemm_cl_kit *k)
         .norm = gemm_cl_kit_buffer(k, SLOT_TRIAL_NORM, norm, 2 * (size_t)M, false),
         .slope = .5f);
     gemm_cl_kit_run(k, &args, ceil_div(tiles, each), STRIPS, 1, 1);
+    gemm_cl_kit_expect(k, o.mem, o.after, o.count, false);
+}
+
+void gemm_cl_try_winograd_output(gemm_cl_kit *k)
+{
+    enum { FILTERS = 3, IMAGES = 2, PLANES = FILTERS * IMAGES };
+    const transform t = transform_of(k);
+    const int side = gemm_cl_kit_has(k, "-DPOOL") ? 2 : 1, across = 3, tiles = across * across;
+    const int out_w = (across * t.m - side) / side, outs = out_w * out_w, ldv = tiles + 3;
+    const size_t count = (size_t)(t.points * PLANES * ldv);
+    const float *M = gemm_cl_kit_made_up(k, count), *norm = gemm_cl_kit_made_up(k, 2 * FILTERS);
+    float *sums = gemm_cl_kit_room(k, (size_t)(tiles * t.points));
+    const output o = make_output(k, (size_t)(PLANES * outs));
+    for (int i = 0; i < PLANES * outs; ++i) {
+        const int plane = i / outs, filter = plane % FILTERS, image = plane / FILTERS;
+        const int y = i % outs / out_w * side, x = i % out_w * side;
+        float most = -FLT_MAX;
+        for (int s = 0; i % outs == 0 && s < tiles * t.points; ++s)
+            sums[s] = M[((image * t.points + s % t.points) * FILTERS + filter) * ldv +
+                        s / t.points];
+        for (int e = 0; e < side * side; ++e)
+            most = fmaxf(most, winograd_output(&t, sums, across, y + e / side, x + e % side,
+                                               norm[filter], norm[FILTERS + filter]));
+        o.after[TO + i] = most;
+    }
+    const gemm_cl_arguments args = GEMM_CL_ARGS(
+        winograd_output, .M = FILTERS, .ldv = ldv, .across = across, .tiles = tiles,
+        .sums = show(k, M, count), .C = o.mem, .c0 = TO, .h = out_w, .w = out_w,
+        .norm = gemm_cl_kit_buffer(k, SLOT_TRIAL_NORM, norm, 2 * FILTERS, false), .slope = .5f);
+    gemm_cl_kit_run(k, &args, tiles, FILTERS, IMAGES, 64);
     gemm_cl_kit_expect(k, o.mem, o.after, o.count, false);
 }

@@ -27,5 +27,6 @@ void gemm_cl_try_int8(gemm_cl_kit *);
 void gemm_cl_try_winograd_filter(gemm_cl_kit *);
 void gemm_cl_try_winograd_input(gemm_cl_kit *);
 void gemm_cl_try_winograd(gemm_cl_kit *);
+void gemm_cl_try_winograd_output(gemm_cl_kit *);
 
 #endif

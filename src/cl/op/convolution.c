@@ -364,7 +364,7 @@ static int enqueue_winograd(conv_job *j)
     const gemm_cl_winograd *l = &j->winograd;
     cl_mem U = j->kept ? j->kept->weights : NULL;
     if (!U) {
-        U = gemm_cl_scratch(SLOT_PACKED_A, gemm_cl_winograd_bytes(l, j->w.row));
+        U = gemm_cl_scratch(SLOT_PACKED_A, gemm_cl_winograd_bytes(l));
         if (!U || gemm_cl_winograd_filters(l, &j->w, j->w.A.mem, j->w.A.offset, U)) return -1;
     }
     return gemm_cl_winograd_run(l, &j->w, U, j->norm, j->slope);
@@ -453,7 +453,7 @@ static bool choose_winograd(conv_job *j, const gemm_context *context)
     if (!row || context->direct || !context->kept) return false;
     w->row = row;
     const bool fits = gemm_cl_winograd_fits(&j->winograd, w, j->c) &&
-                      gemm_cl_winograd_bytes(&j->winograd, row) <= context->kept->room;
+                      gemm_cl_winograd_bytes(&j->winograd) <= context->kept->room;
     const gemm_cl_kept *k = context->kept->data;
     const bool built = k && k->program && k->winograd == row->winograd;
     const char *why = fits && !built ? gemm_cl_winograd_build(&j->winograd, w) : NULL;
@@ -522,7 +522,7 @@ static bool can_run_form(conv_job *j, const gemm_context *context)
     if (row->winograd && (context->direct || !context->kept)) return false;
     if (!can_run_asked(j, context) || (j->c->pool && !can_pool(j))) return false;
     return !row->winograd || row->direct ||
-           gemm_cl_winograd_bytes(&j->winograd, row) <= context->kept->room;
+           gemm_cl_winograd_bytes(&j->winograd) <= context->kept->room;
 }
 
 /* The form of the work, where it can run. False: the choice is free. */

@@ -85,7 +85,7 @@ fail:
 /* U, in a buffer of its own. NULL: refused. */
 static cl_mem upload_transformed(gemm_cl_work *w, const conv_call *c, const gemm_cl_winograd *l)
 {
-    const size_t bytes = gemm_cl_winograd_bytes(l, w->row);
+    const size_t bytes = gemm_cl_winograd_bytes(l);
     cl_mem U = NULL, from = upload_scratch(c);
     if (!from) return NULL;
     CL_MAKE(U, clCreateBuffer(w->device->context, CL_MEM_READ_WRITE, bytes, NULL, &error));
@@ -171,7 +171,7 @@ static void free_kept(void *data)
 /* The row that the weights are packed for. NULL: they are not. */
 static const gemm_cl_row *packed_of(const gemm_cl_row *row)
 {
-    return row->direct || row->int8 ? row : NULL;
+    return row->direct || row->int8 || (row->winograd && row->depth) ? row : NULL;
 }
 
 /* m of the row of cl_winograd that the weights are transformed for. 0: they are not. */
@@ -201,7 +201,7 @@ size_t gemm_cl_kept_bytes(const gemm_cl_row *row, const conv_call *c, const gemm
     const bool half = row->half == GEMM_CL_HALF_SUMS || (row->texture && row->half);
     const gemm_cl_packed packed = row->direct ? layout_of(row, c) : (gemm_cl_packed){0};
     const size_t weights = row->direct ? packed.width * packed.height : weight_count(c);
-    if (transformed_of(row)) return gemm_cl_winograd_bytes(l, row) + norm_bytes(c);
+    if (transformed_of(row)) return gemm_cl_winograd_bytes(l) + norm_bytes(c);
     return weights * (half ? 2 : sizeof(float)) + norm_bytes(c);
 }
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Winograd's algorithm on an OpenCL device that is a CPU (kernels/cl_winograd.h). For the OpenCL
- * files only; called with gemm_cl_lock held, while the device is open.
+ * Winograd's algorithm in launches of its own (kernels/cl_winograd.h), for CPUs, and by a row with
+ * `depth` for GPUs. For the OpenCL files only; called with gemm_cl_lock held, while the device is
+ * open.
  */
 #ifndef GEMM_CL_WINOGRAD_H
 #define GEMM_CL_WINOGRAD_H
@@ -13,7 +14,8 @@ typedef struct gemm_cl_winograd {
     const conv_call *c;
     int m, points;
     int across, tiles, ldv;     /* tiles in a row, in an image, and with those that fill a vector */
-    int strips;                 /* of filters */
+    bool by_points;             /* for a GPU: cl_tile multiplies, an item has a tile of a plane */
+    int cols, strips;           /* of filters; cols: of filters in a strip, or of tiles */
     int most_tiles, item_tiles; /* of a work-item: room for them, and their number */
 } gemm_cl_winograd;
 
@@ -21,9 +23,9 @@ typedef struct gemm_cl_winograd {
 bool gemm_cl_winograd_fits(gemm_cl_winograd *, const gemm_cl_work *, const conv_call *);
 
 /* The bytes of U, the transformed filters. */
-size_t gemm_cl_winograd_bytes(const gemm_cl_winograd *, const gemm_cl_row *);
+size_t gemm_cl_winograd_bytes(const gemm_cl_winograd *);
 
-/* Builds the row's kernel. NULL, or why there is none. */
+/* Builds all kernels. NULL, or why there is none. */
 const char *gemm_cl_winograd_build(const gemm_cl_winograd *, gemm_cl_work *);
 
 /* Enqueues U = G g GT for weights of the layer that begin at weights[first]. 0 or -1. */
