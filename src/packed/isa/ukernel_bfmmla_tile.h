@@ -2,7 +2,7 @@
 /*
  * The tile of a multiply by BFMMLA: 8 x 12, see ukernel_bfmmla.h. A is a panel in blocks:
  *
- *     | rows 0, 1: pairs 0, 1 | rows 2, 3: pairs 0, 1 | rows 4, 5 | rows 6, 7 | rows 0, 1: pairs 2, 3
+ *     | rows 0, 1: pairs 0, 1 | rows 2, 3 | rows 4, 5 | rows 6, 7 | rows 0, 1: pairs 2, 3 | ...
  *
  * Where the number of steps is odd, the last one is a pair of each row.
  *
