@@ -22,6 +22,10 @@ enum { GROUP_STEPS = VL / 2 };
 enum { GROUP_STEPS = VL };
 #endif
 
+#ifdef OWN_NCHWC_STEPS
+#include OWN_NCHWC_STEPS
+#else
+
 /* One k: acc += (places of A) * (channels of B). */
 INLINE void nchwc_step(const int places, const int nv, const float *a, const int apart,
                        const float *b, vec acc[MOST_PLACES][NV])
@@ -68,6 +72,8 @@ INLINE void nchwc_steps(const gemm_nchwc *l, const int places, const int nv,
         for (; k < K; ++k, ++a, b += nv * VL) nchwc_step(places, nv, a, STEPS, b, acc);
     }
 }
+
+#endif
 
 /* Places i .. i + places - 1 of nv groups, the first of which is `group`. */
 INLINE void nchwc_tile(const gemm_nchwc *l, const int places, const int nv,

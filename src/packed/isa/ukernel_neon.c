@@ -42,10 +42,8 @@
 typedef float element;
 #define load_element(x, p) ((x) = *(const volatile float *)(p))
 #define AHEAD(nv) ((nv) == 1 ? 4 : 3)
-#ifndef multiply_add            /* by pairs, in ukernel_neon_bf16.c */
 #define multiply_add(c, x, b)                                                                      \
     __asm__ volatile("fmla %0.4s, %1.4s, %2.s[0]" : "+w"(c) : "w"(b), "w"(x))
-#endif
 #include "packed/isa/ukernel_neon.h"
 
 #define vfma(a, b, c) vfmaq_f32(c, a, b)

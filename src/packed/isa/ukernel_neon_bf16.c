@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Pairs by BFDOT of Armv8.6: the tile of ukernel_neon.c. BFDOT takes the place of an FMA, and does
- * twice its multiply-adds. It rounds a sum to odd, which is off by one unit and not by half of one:
- * the bound of single precision allows for two halves.
+ * Pairs by BFMMLA of Armv8.6: an instruction does four times the multiply-adds of an FMA, and
+ * every processor that has BFDOT has it.
  */
 #if defined(__aarch64__)
 #include "packed/isa/pairs.h"
@@ -12,10 +11,10 @@
 
 #define ISA neon_bf16
 #define PAIRS gemm_ukernel_neon
-#define halves(v) vreinterpretq_bf16_f32(v)
-#define vfma_to(c, a, b) ((c) = vbfdotq_f32(c, halves(a), halves(b)))
-#define multiply_add(c, x, b)                                                                      \
-    __asm__ volatile("bfdot %0.4s, %1.8h, %2.2h[0]" : "+w"(c) : "w"(b), "w"(x))
+#define OWN_NCHWC_STEPS "packed/isa/ukernel_bfmmla.h"
+#define OWN_TILE "packed/isa/ukernel_bfmmla_tile.h"
+#define OWN_FORMAT GEMM_BF16
+#define OWN_PART .4
 
 #include "packed/isa/ukernel_round.h"
 

@@ -9,12 +9,17 @@
  *   pair_supported()    whether the processor runs them, beside the base
  *   OWN_TILE            the file of a tile of another kind, or nothing. Then also:
  *   OWN_FORMAT, OWN_PART    of gemm_pairs; without OWN_TILE they are GEMM_BF16 and 2/3
+ *   OWN_NCHWC_STEPS     with OWN_TILE: the file of nchwc_steps() of another kind, or nothing: then
+ *                       products in nchwc are not in pairs
  *   OWN_SUPPORTED       what the processor must have beside the rest; need not be defined
  */
 
 #ifdef OWN_TILE
 #include OWN_TILE
-#else
+#endif
+
+#if !defined(OWN_TILE) || defined(OWN_NCHWC_STEPS)
+#define NCHWC_PAIRS nchwc_pairs
 
 /* Pairs of n places of all steps, as gemm_nchwc has A. */
 INLINE void pair_places(const gemm_nchwc *l, int from, int n, gemm_pair *pairs)
@@ -48,6 +53,8 @@ static void nchwc_pairs(const gemm_nchwc *l)
     }
 }
 
+#else
+#define NCHWC_PAIRS NULL
 #endif
 
 #ifndef OWN_SUPPORTED
@@ -77,7 +84,6 @@ const gemm_pairs JOIN(gemm_pairs_, ISA) = {
 #else
     .format = GEMM_BF16,
     .part = 2. / 3,
-    .nchwc = nchwc_pairs,
     .multiply.tile = tile,
 #if TURN
     .multiply.panels = all_panels,
@@ -85,6 +91,7 @@ const gemm_pairs JOIN(gemm_pairs_, ISA) = {
     .multiply.sweep = sweep,
     .multiply.along_k = along_k,
 #endif
+    .nchwc = NCHWC_PAIRS,
     .rows = pair_rows,
     .along = pair_along,
     .supported = all_supported,
