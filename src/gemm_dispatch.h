@@ -161,10 +161,10 @@ bool gemm_conv(const conv_call *, const conv_norm *norm, gemm_plan **plan);
 /*
  * Runs convolutions that follow each other as one call: 1x1, depthwise, 1x1, or the last two of
  * these (count 3 or 2); or a pair, two of any kind without groups, each with `pool` or not, and
- * with no shortcut. Each reads the output of the one before it. Only the last output is
- * written, so the other outputs may be NULL, and so may the inputs of all but the first. norms[i]
- * and slots[i] are as in gemm_conv. The output has the bits that the calls one by one give. Returns
- * false as gemm_conv does.
+ * with no shortcut; or one of any kind, without `pool` and with a shortcut (count 1). Each reads
+ * the output of the one before it. Only the last output is written, so the others may be NULL, and
+ * so may the inputs of all but the first. norms[i] and slots[i] are as in gemm_conv. The output
+ * has the bits that the calls one by one give. Returns false as gemm_conv does.
  *
  * `shortcut` is NULL or a LAYER_SHORTCUT that follows. Its input 0 is the output of the last
  * convolution. It has that size, and its data may be NULL. Then only the shortcut's output is

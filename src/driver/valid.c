@@ -114,18 +114,23 @@ static bool is_pair(const chain_call *chain)
            !chain->shortcut;
 }
 
-/* Darknet offers every two convolutions that follow each other. */
+/* Convolution i of a chain with a depthwise layer. */
+static bool is_linked(const chain_call *chain, int i)
+{
+    const conv_call *c = &chain->convs[i];
+    if (i && !follows(c, c - 1)) return false;
+    return i == chain->count - 2 ? is_depthwise(c) : c->groups == 1 && gemm_conv_is_pointwise(c);
+}
+
+/* Darknet offers every two convolutions that follow each other, and each one with a shortcut. */
 static bool is_chain(const chain_call *chain)
 {
     const int count = chain->count;
-    if (count < 2 || count > GEMM_CHAIN_MOST) return false;
+    if (count < 1 || count > GEMM_CHAIN_MOST || (count == 1 && !chain->shortcut)) return false;
     if (gemm_chain_is_pair(chain->convs, count)) return is_pair(chain);
     for (int i = 0; i < count; ++i) {
-        const conv_call *c = &chain->convs[i];
-        if (c->pool || !is_conv(c)) return false;
-        if (i && !follows(c, c - 1)) return false;
-        if (i == count - 2 ? !is_depthwise(c) : c->groups != 1 || !gemm_conv_is_pointwise(c))
-            return false;
+        if (chain->convs[i].pool || !is_conv(&chain->convs[i])) return false;
+        if (count > 1 && !is_linked(chain, i)) return false;
     }
     const conv_call *last = &chain->convs[count - 1];
     const layer_call *s = chain->shortcut;

@@ -233,7 +233,8 @@ enum { CHAIN_MOST = 3, STEPS_MOST = 2 * CHAIN_MOST + 2 };
  *
  *   convs   layers      what runs
  *   1       1           the convolution alone
- *   1       2           and the maxpool behind it
+ *   1       2           and the maxpool behind it, or the shortcut
+ *   1       more        and the shortcut behind it. Layers between them do nothing
  *   2, 3    as many     a chain of convolutions: one or two 1x1 ones around a depthwise one
  *   2, 3    more        and the shortcut behind them. Layers between them do nothing
  *   2       3, 4        a pair of convolutions, with the maxpool behind one of them or behind both
@@ -269,10 +270,10 @@ static int find_steps(hook_net net, gemm_step steps[STEPS_MOST])
     while (convs < CHAIN_MOST && continues_chain(net, convs)) ++convs;
     if (!convs) return found;
     const int pools = net.index + 1 < net.n && halves(&net.layers[net.index + 1]);
-    for (; convs >= 2; --convs) {
+    for (; convs >= 1; --convs) {
         behind = shortcut_behind(net, net.index + convs - 1);
         if (behind) steps[found++] = (gemm_step){convs, behind - net.index + 1};
-        steps[found++] = (gemm_step){convs, convs};
+        if (convs > 1) steps[found++] = (gemm_step){convs, convs};
     }
     if (pools && is_inner(net, net.index)) steps[found++] = (gemm_step){1, 2};
     return found;
@@ -304,7 +305,7 @@ static int run_chain(hook_net net, gemm_step s)
 static int run_step(hook_net net, gemm_step s)
 {
     const layer *l = &net.layers[net.index];
-    if (s.convs > 1) return run_chain(net, s);
+    if (s.convs > 1 || l[s.layers - 1].type == SHORTCUT) return run_chain(net, s);
     return halves(l + 1) && convolve(*l, net, 1, l[1].output);
 }
 

@@ -239,6 +239,11 @@ static void describe_conv(const conv_call *c, char text[GEMM_OP_TEXT])
 static void describe_chain(const chain_call *c, char text[GEMM_OP_TEXT])
 {
     const conv_call *last = last_of(c);
+    if (c->count == 1) {
+        describe_conv(last, text);
+        gemm_append(text, GEMM_OP_TEXT, " and a shortcut");
+        return;
+    }
     snprintf(text, GEMM_OP_TEXT, "a chain of %d convolutions that ends with %d filters over "
              "%dx%dx%d%s", c->count, last->n, last->w, last->h, last->c,
              c->shortcut ? " and a shortcut" : "");
@@ -281,11 +286,16 @@ static void name_pair(const conv_call *c, char text[GEMM_OP_TEXT])
 /* The channels and the depthwise filter, such as "chain 16 64 64 16 3x3/1 over 80x80 batch 1". */
 static void name_chain(const chain_call *c, char text[GEMM_OP_TEXT])
 {
-    const conv_call *last = last_of(c), *depth = last - 1;
+    if (c->count == 1) {
+        name_conv(c->convs, text);
+        gemm_append(text, GEMM_OP_TEXT, " shortcut");
+        return;
+    }
     if (gemm_chain_is_pair(c->convs, c->count)) {
         name_pair(c->convs, text);
         return;
     }
+    const conv_call *last = last_of(c), *depth = last - 1;
     text[0] = '\0';
     gemm_append(text, GEMM_OP_TEXT, "chain ");
     if (c->count == 3) gemm_append(text, GEMM_OP_TEXT, "%d ", c->convs->c);

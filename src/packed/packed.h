@@ -21,6 +21,24 @@ const char *gemm_packed_way(int i);
    thread, and any layer when there is no memory. */
 gemm_row_layer gemm_packed_layer;
 
+/*
+ * A shortcut behind a convolution, added to a part of its output while that is near. The output of
+ * the convolution lies where that of the shortcut goes. The part begins at float `at` of it, and
+ * its rows are ld floats apart. The bits are those of gemm_packed_layer.
+ */
+void packed_add_shortcut(const gemm_ukernel *, const layer_call *, size_t at, int rows, int cols,
+                         size_t ld);
+
+/* Whether the function above can add it. */
+static inline bool packed_can_add(const layer_call *s)
+{
+    return s->activation != CONV_LOGISTIC && gemm_shortcut_is_equal(s);
+}
+
+/* A convolution and the shortcut behind it. Declines also where the way of the convolution has no
+   place to add it. The way is the one that the convolution takes alone. */
+gemm_status packed_conv_add(const conv_call *, const layer_call *shortcut, const gemm_context *);
+
 /* The slope of the micro-kernels for this activation. They have no logistic: its slope is 1, and
    u->layers.logistic follows. */
 static inline float packed_slope(conv_activation a)

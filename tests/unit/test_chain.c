@@ -6,6 +6,8 @@
  * the input, the output and all weights. The outputs of the inner layers do not exist.
  *
  *   random      packed_chain_by against gemm_packed_conv for each layer
+ *   added       packed_conv_add, one convolution and a shortcut, against the two layers one by one:
+ *               each way that adds, and the ways that decline
  *   driver      gemm_conv_chain with batch norm and plans against gemm_conv, also after a change of
  *               the weights and the batch norm of each layer
  *   declined    a chain that packed cannot run, or without memory, leaves the output as it was
@@ -241,6 +243,109 @@ static void test_random(const gemm_ukernel *u, uint64_t seed, int cases)
         report_pass(name);
 }
 
+/* ---- added ---- */
+
+/* The ways of packed_conv_add, and NULL. GEMM_WAY asks for each of them. */
+static const char *const adding[] = {"winograd4", "winograd2", "nchwc", "implicit", NULL};
+enum { ADDING = COUNT(adding) - 1 };
+
+/* One convolution, number 2 of the problem. Every second one can go by Winograd's algorithm or in
+   nchwc, if its maps fit the scratch. */
+static problem make_added(uint64_t seed, int number)
+{
+    static const int channels[] = {8, 13, 16, 33, 70, 130, 401}, few[] = {1, 2, 3, 6};
+    static const int sides[] = {1, 3, 5, 8, 13, 16, 20, 33}, sizes[] = {1, 1, 3, 3, 5};
+    static const conv_activation all[] = {CONV_LINEAR, CONV_LEAKY, CONV_RELU, CONV_LOGISTIC};
+    rng r = rng_make(seed, (uint64_t)number);
+    problem p = {.first = 2, .threads = 1 + rng_below(&r, MOST_THREADS)};
+    const bool any = number % 2;
+    const int size = any ? PICK(&r, sizes) : number % 4 ? 1 : 3, batch = 1 + rng_below(&r, 2);
+    const int in = any && rng_below(&r, 2) ? PICK(&r, few) : PICK(&r, channels);
+    const int out = any && rng_below(&r, 2) ? PICK(&r, few) : PICK(&r, channels);
+    const int groups = any && in % 2 == 0 && out % 2 == 0 && rng_below(&r, 3) == 0 ? 2 : 1;
+    const int stride = any && size > 1 ? 1 + rng_below(&r, 2) : 1;
+    const int h = PICK(&r, sides), w = PICK(&r, sides);
+    p.calls[2] = (conv_call){batch, groups, in, h, w, out, size, stride, size / 2,
+                             (h - 1) / stride + 1, (w - 1) / stride + 1, .scale = NULL};
+    p.calls[2].activation = all[rng_below(&r, any ? 4 : 3)];
+    p.input = make_array(batch * in * h * w, &r);
+    p.output = make_array(floats_out(&p.calls[2]), &r);
+    p.expected = make_array(floats_out(&p.calls[2]), &r);
+    set_numbers(&p, 2, &r);
+    p.inner[2] = malloc((size_t)floats_out(&p.calls[2]) * sizeof(float));
+    if (!p.inner[2]) abort();
+    p.calls[2].input = p.input.data;
+    add_shortcut(&p, &r);
+    return p;
+}
+
+static void free_added(problem *p)
+{
+    drop_shortcut(p);
+    guarded_free(&p->input);
+    guarded_free(&p->output);
+    guarded_free(&p->expected);
+    for (int k = 0; k < 5; ++k) guarded_free(&p->numbers[2][k]);
+    free(p->inner[2]);
+}
+
+/* The number of the way in `adding`, or ADDING. */
+static int way_of(const gemm_note *note)
+{
+    int way = 0;
+    while (way < ADDING && strcmp(note->algorithm, adding[way])) ++way;
+    return way;
+}
+
+/* NULL, or what is wrong. `ran` counts the calls of each way. */
+static const char *judge_added(problem *p, const char *asked, const gemm_ukernel *u, int *ran)
+{
+    gemm_note note;
+    gemm_context context = gemm_make_context(&note);
+    context.isa = u;
+    context.way = asked;
+    const conv_call c = alone(p, 2);
+    if (gemm_packed_conv(&c, &context, NULL) != GEMM_DONE) return "the layer alone declined";
+    const int way = way_of(&note);
+    const layer_call *s = shortcut_of(p, p->inner[2], p->expected.data);
+    if (gemm_packed_layer(s, &context, NULL) != GEMM_DONE) return "the shortcut declined";
+    s = shortcut_of(p, NULL, p->output.data);
+    for (int turn = 0; turn < 2; ++turn, ++ran[way]) {
+        guarded_fill_nan(&p->output);
+        context.threads = turn ? p->threads : 1;
+        const gemm_status status = packed_conv_add(&p->calls[2], s, &context);
+        if (way == ADDING && (status != GEMM_DECLINED || !is_untouched(p)))
+            return "a way that does not add ran, or wrote";
+        if (way == ADDING) return NULL;
+        if (status != GEMM_DONE) return "it declined";
+        if (way_of(&note) != way) return "it goes another way";
+        if (!same_bits(p)) return "the bits are not those of the layers";
+    }
+    return NULL;
+}
+
+static void test_added(const gemm_ukernel *u, uint64_t seed, int cases)
+{
+    enum { ENOUGH = 60 };       /* cases in which each way runs, whatever the seed */
+    char name[32];
+    const char *wrong = NULL;
+    int ran[ADDING + 1] = {0}, number = 0, missing = 0;
+    snprintf(name, sizeof name, "added, %s", u->name);
+    for (; number < cases && !wrong; ++number) {
+        problem p = make_added(seed, number);
+        for (int i = 0; i <= ADDING && !wrong; ++i) wrong = judge_added(&p, adding[i], u, ran);
+        free_added(&p);
+    }
+    for (int i = 0; i < ADDING; ++i) missing += !ran[i];
+    if (wrong)
+        report_fail(name, "case %d: %s; repeat: test_chain --isa %s --seed %llu --cases %d",
+                    number - 1, wrong, u->name, (unsigned long long)seed, 3 * number);
+    else if (missing && cases >= ENOUGH)
+        report_fail(name, "%d of %d ways never ran", missing, ADDING);
+    else
+        report_pass(name);
+}
+
 /* ---- driver ---- */
 
 /* The chain twice, so that it finds its plans, against the layers one by one without plans. */
@@ -421,6 +526,18 @@ static problem make_driven(int first, int in, int wide, int out, int side, int s
 static problem make_large(int first) { return make_driven(first, 16, 64, 16, 80, 2); }
 static problem make_small(int first) { return make_driven(first, 131, 401, 70, 10, 1); }
 
+/* One 1x1 layer and a shortcut. */
+static problem make_one(void)
+{
+    problem p = make_large(0);
+    rng r = rng_make(4, 0);
+    guarded_free(&p.input);
+    p.first = 2;
+    p.input = make_array(p.calls[2].c * p.calls[2].h * p.calls[2].w, &r);
+    p.calls[2].input = p.input.data;
+    return p;
+}
+
 /* ---- declined ---- */
 
 static bool is_declined(problem *p)
@@ -504,6 +621,22 @@ static const char *judge_declined(problem *p)
     return logistic && stride && sum && fewer ? NULL : "it ran a chain that it cannot run";
 }
 
+/* Whether one layer gets no plan and does not run: without a shortcut, and with a maxpool. */
+static const char *judge_no_sum(problem *p)
+{
+    const conv_norm *norm = &p->norms[2];
+    gemm_plan *plan = NULL, **slot = &plan;
+    const layer_call *s = shortcut_of(p, NULL, p->output.data);
+    conv_call c = p->calls[2];
+    c.output = p->output.data;
+    guarded_fill_nan(&p->output);
+    bool ran = gemm_conv_chain(&c, &norm, 1, &slot, NULL);
+    c.pool = true;
+    ran = gemm_conv_chain(&c, &norm, 1, &slot, s) || ran || plan;
+    gemm_plan_drop(&plan);
+    return ran || !is_untouched(p) ? "what is no chain ran, or has a plan" : NULL;
+}
+
 int main(int argc, char **argv)
 {
     uint64_t seed = (uint64_t)time(NULL);
@@ -521,8 +654,12 @@ int main(int argc, char **argv)
     gemm_set_variant(gemm_find("packed"));
     for (const gemm_ukernel *const *u = gemm_ukernels; *u; ++u) {
         if (isa && strcmp(isa, (*u)->name)) continue;
-        if ((*u)->supported()) test_random(*u, seed, cases);
-        else report_skip_machine((*u)->name, "this processor has no %s", (*u)->name);
+        if ((*u)->supported()) {
+            test_random(*u, seed, cases);
+            test_added(*u, seed, cases / 3);
+        } else {
+            report_skip_machine((*u)->name, "this processor has no %s", (*u)->name);
+        }
     }
     for (int first = 0; first < 2; ++first) {
         problem p = make_large(first), small = make_small(first);
@@ -537,5 +674,9 @@ int main(int argc, char **argv)
         free_problem(&p);
         free_problem(&small);
     }
+    problem one = make_one();
+    report_judged("driver, one layer", judge_driver(&one));
+    report_judged("no chain of one layer", judge_no_sum(&one));
+    free_problem(&one);
     return report_status();
 }

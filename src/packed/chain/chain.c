@@ -69,18 +69,13 @@ static bool can_multiply(const conv_call *c)
     return c->activation != CONV_LOGISTIC && !gemm_conv_is_dots(c);
 }
 
-static bool can_add(const layer_call *s)
-{
-    return s->activation != CONV_LOGISTIC && gemm_shortcut_is_equal(s);
-}
-
 /* Whether the code below can run this chain. */
 static bool can_run(const chain *l)
 {
     const conv_call *d = l->depth;
     return d->size > 1 && d->stride <= 2 && d->activation != CONV_LOGISTIC &&
            can_multiply(l->project) && (!l->expand || can_multiply(l->expand)) &&
-           (!l->shortcut || can_add(l->shortcut));
+           (!l->shortcut || packed_can_add(l->shortcut));
 }
 
 /* Whether each element of this layer alone is one sum over k, from the first to the last. */
@@ -303,16 +298,6 @@ static void filter_rows(const chain *l, const parts *s, int rows)
     }
 }
 
-/* Places of some output channels, the first of which begins at output + at. */
-static void add_shortcut(const chain *l, size_t at, int places, int channels, size_t area)
-{
-    const layer_call *s = l->shortcut;
-    for (int i = 0; i < channels; ++i, at += area) {
-        l->u->layers.add_scaled(places, s->alpha, l->output + at, s->beta, s->input[1].data + at,
-                                packed_slope(s->activation), l->output + at);
-    }
-}
-
 /* Output channels first .. first + channels - 1, `places` from place `from` of an image on. Place
    0 of deep is that place. */
 static void project(const chain *l, const parts *s, int image, int first, int channels, int from,
@@ -330,7 +315,7 @@ static void project(const chain *l, const parts *s, int image, int first, int ch
     };
     l->u->nchwc.product(&product);
     l->u->reorder.from_nchwc(places, channels, s->narrow, l->narrow_ld, l->output + at, area);
-    if (l->shortcut) add_shortcut(l, at, places, channels, area);
+    if (l->shortcut) packed_add_shortcut(l->u, l->shortcut, at, channels, places, area);
 }
 
 static void run_piece(void *arg, int chunk, void *scratch)
@@ -576,7 +561,7 @@ static facts facts_of(const conv_call *calls, int count, const layer_call *short
     f.size = d->size, f.stride = d->stride, f.pad = d->pad;
     f.out_h = d->out_h, f.out_w = d->out_w, f.deep = d->n;
     for (int i = 0; i < count; ++i) f.activation[i] = calls[i].activation;
-    f.shortcut = !shortcut ? 0 : can_add(shortcut) ? 1 : 2;
+    f.shortcut = !shortcut ? 0 : packed_can_add(shortcut) ? 1 : 2;
     f.quads = quads != NULL;
     return f;
 }
@@ -617,5 +602,8 @@ gemm_status gemm_packed_chain(const conv_call *calls, int count, const layer_cal
                               const gemm_context *context, const void *params)
 {
     (void)params;
-    return packed_chain(calls, count, shortcut, NULL, context);
+    if (count > 1) return packed_chain(calls, count, shortcut, NULL, context);
+    gemm_context alone = *context;
+    alone.kept = context->chain_kept ? context->chain_kept[0] : NULL;
+    return packed_conv_add(calls, shortcut, &alone);
 }

@@ -206,4 +206,4 @@ static int run_banded(const conv_call *c, const packed_choice *choice, const gem
     return gemm_parallel(b.threads, c->batch * ceil_div(c->out_h, b.chunk_rows), run_chunk, &b);
 }
 
-const packed_way packed_way_banded = {"banded", true, plan_banded, run_banded};
+const packed_way packed_way_banded = {"banded", true, false, plan_banded, run_banded};

@@ -121,9 +121,9 @@ static void keep_decision(const facts *f, const gemm_context *x, decision *d)
     if (x->kept) gemm_decide_once(&x->kept->alone, ways, f, sizeof *f, d, sizeof *d);
 }
 
-gemm_status gemm_packed_conv(const conv_call *c, const gemm_context *x, const void *params)
+/* `shortcut` is NULL or added. Then ways that cannot add it decline. */
+static gemm_status convolve(const conv_call *c, const layer_call *shortcut, const gemm_context *x)
 {
-    (void)params;
     const facts f = facts_of(c, x);
     const char *failed = NULL;
     decision d;
@@ -131,7 +131,11 @@ gemm_status gemm_packed_conv(const conv_call *c, const gemm_context *x, const vo
     bool stands = has_decided(&f, x, &d);
     while (stands || (d.way = take_next(c, x, &tried, &d.choice))) {
         if (!stands) ++x->note->decided;
-        if (d.way->run(c, &d.choice, x)) {
+        if (shortcut && !d.way->adds) return GEMM_DECLINED;
+        d.choice.shortcut = shortcut;
+        const int no_room = d.way->run(c, &d.choice, x);
+        d.choice.shortcut = NULL;
+        if (no_room) {
             if (!failed) failed = d.way->name;
             if (stands) x->note->weighed[0] = '\0';    /* all ways, from the first on */
             stands = false;
@@ -143,6 +147,19 @@ gemm_status gemm_packed_conv(const conv_call *c, const gemm_context *x, const vo
         return GEMM_DONE;
     }
     return GEMM_DECLINED;
+}
+
+gemm_status gemm_packed_conv(const conv_call *c, const gemm_context *x, const void *params)
+{
+    (void)params;
+    return convolve(c, NULL, x);
+}
+
+gemm_status packed_conv_add(const conv_call *c, const layer_call *shortcut, const gemm_context *x)
+{
+    conv_call conv = *c;
+    conv.output = shortcut->output;
+    return packed_can_add(shortcut) ? convolve(&conv, shortcut, x) : GEMM_DECLINED;
 }
 
 gemm_status gemm_packed_explain(const conv_call *c, const gemm_context *x, const void *params)

@@ -121,4 +121,4 @@ static int run_depthwise(const conv_call *c, const packed_choice *choice,
                          &job);
 }
 
-const packed_way packed_way_depthwise = {"depthwise", true, plan_depthwise, run_depthwise};
+const packed_way packed_way_depthwise = {"depthwise", true, false, plan_depthwise, run_depthwise};

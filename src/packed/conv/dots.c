@@ -79,4 +79,4 @@ static int run_dots(const conv_call *c, const packed_choice *choice, const gemm_
     return gemm_parallel(d.threads, ceil_div(c->n, d.step), convolve_dots, &d);
 }
 
-const packed_way packed_way_dots = {"dots", false, plan_dots, run_dots};
+const packed_way packed_way_dots = {"dots", false, false, plan_dots, run_dots};

@@ -257,6 +257,16 @@ static void shortcut_block(const layer_job *j, int unit, float *scratch)
     if (c->activation == CONV_LOGISTIC) j->u->layers.logistic(n, y, y);
 }
 
+void packed_add_shortcut(const gemm_ukernel *u, const layer_call *s, size_t at, int rows, int cols,
+                         size_t ld)
+{
+    const float slope = packed_slope(s->activation);
+    for (int i = 0; i < rows; ++i, at += ld) {
+        float *const y = s->output + at;
+        u->layers.add_scaled(cols, s->alpha, y, s->beta, s->input[1].data + at, slope, y);
+    }
+}
+
 /* Inputs of different sizes: a unit is a row of the output. */
 static void shortcut_row(const layer_job *j, int unit, float *scratch)
 {

@@ -112,6 +112,7 @@ typedef struct layer {
     int step, pieces;           /* places in a chunk, and chunks with the same channels. The last
                                    one of an image also takes the places that are left */
     int threads;
+    const layer_call *shortcut; /* NULL: none */
 } layer;
 
 static size_t result_bytes(const conv_call *c, const gemm_ukernel *u)
@@ -167,8 +168,9 @@ static void run_chunk(void *arg, int chunk, void *scratch)
         .c = result, .c_ld = (size_t)places * vl, .at = at,
     };
     l->u->nchwc.product(&product);
-    l->u->reorder.from_nchwc(places, product.channels, result, product.c_ld,
-                             c->output + ((size_t)image * c->n + first) * area + from, area);
+    const size_t to = ((size_t)image * c->n + first) * area + from;
+    l->u->reorder.from_nchwc(places, product.channels, result, product.c_ld, c->output + to, area);
+    if (l->shortcut) packed_add_shortcut(l->u, l->shortcut, to, product.channels, places, area);
 }
 
 /* Cuts channels, and where that makes too few chunks also places. A chunk has at least two tiles of
@@ -205,6 +207,7 @@ static int run_nchwc(const conv_call *c, const packed_choice *choice, const gemm
     layer l;
     packed_get(choice, &l, sizeof l);
     l.c = c;
+    l.shortcut = choice->shortcut;
     l.weights = packed_arrange(c, l.u, context->kept, &own);
     if (!l.weights) return -1;
     const int no_memory = gemm_parallel(l.threads, c->batch * l.parts * l.pieces, run_chunk, &l);
@@ -212,4 +215,4 @@ static int run_nchwc(const conv_call *c, const packed_choice *choice, const gemm
     return no_memory;
 }
 
-const packed_way packed_way_nchwc = {"nchwc", true, plan_nchwc, run_nchwc};
+const packed_way packed_way_nchwc = {"nchwc", true, true, plan_nchwc, run_nchwc};

@@ -102,4 +102,4 @@ static int run_polyphase(const conv_call *c, const packed_choice *choice,
                          &way.p);
 }
 
-const packed_way packed_way_polyphase = {"polyphase", false, plan_polyphase, run_polyphase};
+const packed_way packed_way_polyphase = {"polyphase", false, false, plan_polyphase, run_polyphase};

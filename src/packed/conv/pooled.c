@@ -135,4 +135,4 @@ static int run_pooled(const conv_call *c, const packed_choice *choice, const gem
     return no_memory;
 }
 
-const packed_way packed_way_pooled = {"implicit", false, plan_pooled, run_pooled};
+const packed_way packed_way_pooled = {"implicit", false, false, plan_pooled, run_pooled};

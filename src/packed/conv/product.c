@@ -131,14 +131,17 @@ static void pack_by_channels(const packed_b *b, const gemm_ukernel *u, int p0, i
 
 /* ---- dense and grouped convolutions ---- */
 
-/* The activation that the tile function does not have. The tile is still in L1. `data` is the
-   gemm_ukernel. */
-static void finish_logistic(const packed_epilogue *e, int i0, int rows, int j0, int cols, float *c,
-                            size_t ldc)
+/* The activation that the tile function does not have, and the shortcut. The tiles are still near.
+   `data` is the packed_layer. */
+static void finish(const packed_epilogue *e, int i0, int rows, int j0, int cols, float *c,
+                   size_t ldc)
 {
     (void)i0, (void)j0;
-    const gemm_ukernel *u = e->data;
-    for (int i = 0; i < rows; ++i, c += ldc) u->layers.logistic(cols, c, c);
+    const packed_layer *l = e->data;
+    const layer_call *s = l->shortcut;
+    for (int i = 0; i < rows && l->c->activation == CONV_LOGISTIC; ++i)
+        l->u->layers.logistic(cols, c + i * ldc, c + i * ldc);
+    if (s) packed_add_shortcut(l->u, s, (size_t)(c - s->output), rows, cols, ldc);
 }
 
 double packed_multiply_adds(const conv_call *c)
@@ -175,8 +178,8 @@ packed_job packed_product(const packed_layer *l, packed_channels *source, int in
                 .scale = c->scale ? c->scale + group * filters : NULL,
                 .shift = c->shift + group * filters,
                 .slope = packed_slope(c->activation),
-                .finish = c->activation == CONV_LOGISTIC ? finish_logistic : NULL,
-                .data = l->u,
+                .finish = c->activation == CONV_LOGISTIC || l->shortcut ? finish : NULL,
+                .data = l,
             },
     };
     job.a_row = job.K;
@@ -305,9 +308,10 @@ static int run_implicit(const conv_call *c, const packed_choice *choice,
     packed_shifts *const shifts = way.shifted ? packed_take_shifts(c, l->u) : NULL;
     l->c = c;
     l->shifts = shifts;
+    l->shortcut = choice->shortcut;
     const int no_memory = run_dense(&way);
     packed_give_shifts(shifts);
     return no_memory;
 }
 
-const packed_way packed_way_implicit = {"implicit", false, plan_implicit, run_implicit};
+const packed_way packed_way_implicit = {"implicit", false, true, plan_implicit, run_implicit};

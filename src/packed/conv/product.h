@@ -13,6 +13,7 @@ typedef struct packed_layer {
     const conv_call *c;
     const gemm_ukernel *u;
     const packed_shifts *shifts; /* NULL: taps are not shifts */
+    const layer_call *shortcut;  /* NULL: none; added to the output */
     bool by_channels;            /* rows in parts, channel by channel, where taps are not shifts */
 } packed_layer;
 

@@ -13,6 +13,7 @@
 typedef struct packed_choice {
     bool asked;                 /* the user named the way, so it takes what it can and not only what
                                    it is fastest for */
+    const layer_call *shortcut; /* NULL, or `run` adds it by packed_add_shortcut */
     char weighed[48];           /* where context->timed: how it compares, such as "0.61 of
                                    implicit"; else "" */
     _Alignas(16) unsigned char own[512];    /* the way's own struct: all that depends on sizes and
@@ -35,6 +36,7 @@ typedef struct packed_way {
     const char *name;
     bool one_sum;               /* an output is one sum over its taps, in their order. Else it is as
                                    in a packed gemm, or depends on the shape alone */
+    bool adds;                  /* `run` takes a shortcut */
 
     /* NULL: the way takes this convolution. Else why not, in a few words, which live as long as the
        choice. Depends on sizes and settings, on no address. */

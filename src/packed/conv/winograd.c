@@ -137,6 +137,7 @@ typedef struct layer {
     int block, blocks;          /* filters that are multiplied at once, and blocks */
     int v_piece, y_piece;       /* tiles in a chunk of V and of Y: a multiple of mr */
     float *V, *M;
+    const layer_call *shortcut; /* NULL: none */
     packed_plan whole, last;    /* of a product: a strip or a block, and the last one */
 } layer;
 
@@ -207,6 +208,23 @@ static void multiply(const layout *o, int point, packed_job product,
     packed_run_here(&product, plan, scratch);
 }
 
+/* Adds the shortcut to the outputs of these tiles, for some filters from float `at` on. The first
+   and the last row of tiles may be a part of one. */
+static void add_shortcut(const layer *l, const gemm_tiles *t, int filters, size_t at)
+{
+    const conv_call *c = l->c;
+    int y = t->y, x = t->x;
+    for (int left = t->count, count; left; left -= count, ++y, x = 0) {
+        count = min_int(left, l->across - x);
+        const int rows = min_int(l->m, c->out_h - y * l->m);
+        const int cols = min_int(count * l->m, c->out_w - x * l->m);
+        const size_t first = at + (size_t)y * l->m * c->out_w + x * l->m;
+        for (int f = 0; f < filters; ++f)
+            packed_add_shortcut(l->u, l->shortcut, first + f * gemm_conv_places(c), rows, cols,
+                                c->out_w);
+    }
+}
+
 /* The outputs of up to vl filters from `filter` on. */
 static void write_filters(const layer *l, const layout *o, const gemm_tiles *t, int image,
                           int filter, const float *M)
@@ -220,8 +238,9 @@ static void write_filters(const layer *l, const layout *o, const gemm_tiles *t, 
         .slope = packed_slope(c->activation),
         .pool = c->pool,
     };
-    l->u->winograd.output(t, M + filter, o->m_point, o->m_row, &finish,
-                          c->output + ((size_t)image * c->n + filter) * outputs);
+    const size_t at = ((size_t)image * c->n + filter) * outputs;
+    l->u->winograd.output(t, M + filter, o->m_point, o->m_row, &finish, c->output + at);
+    if (l->shortcut) add_shortcut(l, t, finish.filters, at);
 }
 
 /* ---- by strips ---- */
@@ -451,6 +470,7 @@ static int run_winograd(const conv_call *c, const packed_choice *choice,
     if (!f) return -1;
     l.c = c;
     l.U = f->U;
+    l.shortcut = choice->shortcut;
     const int status = l.by_strips
                            ? gemm_parallel(l.threads, c->batch * l.strips, compute_strip, &l)
                            : run_phases(&l);
@@ -509,5 +529,5 @@ static const char *plan_2(const conv_call *c, const gemm_context *context, packe
     return plan_winograd(c, context, choice, 2);
 }
 
-const packed_way packed_way_winograd4 = {"winograd4", false, plan_4, run_winograd};
-const packed_way packed_way_winograd2 = {"winograd2", false, plan_2, run_winograd};
+const packed_way packed_way_winograd4 = {"winograd4", false, true, plan_4, run_winograd};
+const packed_way packed_way_winograd2 = {"winograd2", false, true, plan_2, run_winograd};

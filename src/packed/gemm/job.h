@@ -43,9 +43,9 @@ typedef struct packed_epilogue {
     const float *scale, *shift;
     float slope;
     /*
-     * NULL, or called once for each tile of C when the tile is complete and still in L1. The tile
-     * has rows i0 .. i0+rows and columns j0 .. j0+cols, and c is its first element. Several threads
-     * call it at once.
+     * NULL, or called once for each part of C when the part is complete and still in L1 or L2: a
+     * tile or some of them. It has rows i0 .. i0+rows and columns j0 .. j0+cols, and c is its first
+     * element. Several threads call it at once.
      */
     void (*finish)(const struct packed_epilogue *, int i0, int rows, int j0, int cols, float *c,
                    size_t ldc);

@@ -86,17 +86,15 @@ static a_block block_of_a(const packed_walk *w, int ic, int pc)
     return (a_block){job->A + ic / mr * panel + pc * job->a_step, panel, job->a_row, job->a_step};
 }
 
-/* Returns whether K ends with this strip. Then the tiles from row i on finish their sums. */
-static bool set_epilogue(const packed_job *job, const packed_strip *s, int i, gemm_tile *t)
+/* If K ends with this strip, the tiles from row i on finish their sums. */
+static void set_epilogue(const packed_job *job, const packed_strip *s, int i, gemm_tile *t)
 {
     const packed_epilogue *e = &job->epilogue;
-    const bool complete = s->pc + s->kc == job->K;
-    if (complete && e->shift) {
+    if (s->pc + s->kc == job->K && e->shift) {
         t->shift = e->shift + i;
         t->scale = e->scale ? e->scale + i : NULL;
         t->slope = e->slope;
     }
-    return complete;
 }
 
 /* The tail columns of `rows` rows from row i on. The tile, which is theirs or a part of theirs, is
@@ -111,25 +109,20 @@ static void multiply_tail(const packed_job *job, const gemm_ukernel *u, const pa
     u->gemm.along_k(t);
 }
 
-/* One tile, which the caller has placed in A and C: the rows at i of the strip and of the tail. */
-static void multiply_tile(const packed_job *job, const gemm_ukernel *u, const packed_strip *s,
-                          int i, gemm_tile *t)
-{
-    const packed_epilogue *e = &job->epilogue;
-    const bool complete = set_epilogue(job, s, i, t);
-    u->gemm.tile(t);
-    if (t->tail) multiply_tail(job, u, s, i, t->rows, t);
-    if (complete && e->finish) e->finish(e, i, t->rows, s->jr, s->nc + t->tail, t->c, job->ldc);
-}
-
 /* Whether the micro-kernel can run over all whole panels by itself. It copies rows of nr floats, so
    it does not take a narrow strip of a plan with wide strips. */
-static bool are_plain(const packed_job *job, const gemm_ukernel *u, const packed_strip *s,
-                      const gemm_tile *t)
+static bool are_plain(const gemm_ukernel *u, const packed_strip *s, const gemm_tile *t)
 {
-    const bool finishes = job->epilogue.finish && s->pc + s->kc == job->K;
     return u->gemm.panels && s->kc >= GEMM_LEAST_PANELS_KC && s->nc <= u->nr &&
-           s->nc % u->vl == 0 && t->moves->width <= u->nr && !t->moves->by_columns && !finishes;
+           s->nc % u->vl == 0 && t->moves->width <= u->nr && !t->moves->by_columns;
+}
+
+/* What the caller does with `rows` rows of the strip and of the tail, if they are complete. */
+static void finish(const packed_job *job, const packed_strip *s, int i, int rows, int tail)
+{
+    const packed_epilogue *e = &job->epilogue;
+    if (e->finish && s->pc + s->kc == job->K)
+        e->finish(e, i, rows, s->jr, s->nc + tail, job->C + i * job->ldc + s->jr, job->ldc);
 }
 
 /* LOOP 1: all panels of the block of A. a_next and c_next are what the tile after a tile needs: at
@@ -137,32 +130,32 @@ static bool are_plain(const packed_job *job, const gemm_ukernel *u, const packed
 static void multiply_panels(const packed_walk *w, const packed_strip *s, const a_block *A,
                             gemm_tile *t)
 {
-    enum { TAIL_PANELS = 8 };   /* so few that their rows of A are near for the tail columns */
+    enum { NEAR_PANELS = 8 };   /* so few that their rows of A are near for the tail columns, and
+                                   those of C for `finish` */
     const packed_job *job = w->plan->job;
     const gemm_ukernel *u = w->plan->u;
     const int next_jr = s->jr + s->nc < w->r.j1 ? s->jr + s->nc : w->r.j0;
     const int panels = ceil_div(s->mc, u->mr), whole = s->mc / u->mr;
     const int first = w->r.upwards ? panels - 1 : 0, way = w->r.upwards ? -1 : 1;
-    const bool plain = are_plain(job, u, s, t);
+    const bool plain = are_plain(u, s, t);
     for (int left = panels, panel = first, next, count; left; left -= count, panel = next) {
         const bool by_panels = plain && panel < whole;
         const int i = s->ic + panel * u->mr;
         count = !by_panels ? 1 : w->r.upwards ? panel + 1 : whole - panel;
-        if (t->tail) count = min_int(count, TAIL_PANELS);
+        if (t->tail || job->epilogue.finish) count = min_int(count, NEAR_PANELS);
         next = left > count ? panel + way * count : first;
         t->rows = min_int(u->mr, s->ic + s->mc - i);
         t->a = A->a + panel * A->panel;
         t->a_next = A->a + next * A->panel;
         t->c = job->C + i * job->ldc + s->jr;
         t->c_next = job->C + (s->ic + next * u->mr) * job->ldc + (left > count ? s->jr : next_jr);
-        if (by_panels) {
-            set_epilogue(job, s, i, t);
-            u->gemm.panels(t, count, way, way * (ptrdiff_t)A->panel);
-            const int lowest = w->r.upwards ? panel - count + 1 : panel;
-            if (t->tail) multiply_tail(job, u, s, s->ic + lowest * u->mr, count * u->mr, t);
-        } else {
-            multiply_tile(job, u, s, i, t);
-        }
+        set_epilogue(job, s, i, t);
+        if (by_panels) u->gemm.panels(t, count, way, way * (ptrdiff_t)A->panel);
+        else u->gemm.tile(t);
+        const int lowest = s->ic + (w->r.upwards ? panel - count + 1 : panel) * u->mr;
+        const int rows = by_panels ? count * u->mr : t->rows;
+        if (t->tail) multiply_tail(job, u, s, lowest, rows, t);
+        finish(job, s, lowest, rows, t->tail);
     }
 }
 
@@ -278,6 +271,7 @@ static void sweep_rectangle(const packed_plan *plan, packed_rectangle r, void *s
         s.c = c + j;
         s.c_next = c + (j + s.cols < r.j1 ? j + s.cols : r.j0);
         u->gemm.sweep(&s);
+        if (e->finish) e->finish(e, r.i0, s.rows, j, s.cols, s.c, s.c_row);
     }
 }
 

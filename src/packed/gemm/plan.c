@@ -150,7 +150,7 @@ static bool should_sweep(const packed_plan *plan, int rows)
 {
     const packed_job *job = plan->job;
     const packed_epilogue *e = &job->epilogue;
-    if (!e->shift || !e->overwrite || e->alpha != 1 || e->finish || job->B.columns) return false;
+    if (!e->shift || !e->overwrite || e->alpha != 1 || job->B.columns) return false;
     return plan->kc >= job->K && plan->mc >= rows && !plan->packs_a && !job->a_panel &&
            job->a_step == 1 && plan->tail == 0;
 }

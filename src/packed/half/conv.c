@@ -325,7 +325,7 @@ gemm_status gemm_half_chain(const conv_call *convs, int count, const layer_call 
 {
     const gemm_pairs *p = packed_half_pairs(params, context->isa);
     int in_pairs = 0;
-    if (context->way) return GEMM_DECLINED;
+    if (context->way || count == 1) return GEMM_DECLINED;
     for (int i = 0; i < count; ++i) {
         if (convs[i].groups == 1 && !is_plain_pointwise(&convs[i])) return GEMM_DECLINED;
         in_pairs += is_plain_pointwise(&convs[i]) &&

@@ -635,6 +635,7 @@ gemm_status gemm_int8_chain(const conv_call *c, int count, const layer_call *sho
     const gemm_quads *kernels = params ? params : gemm_quads_find(context->isa);
     const gemm_scale *const *scales = context->chain_scales;
     int in_8 = 0, last = 0;
+    if (count == 1) return GEMM_DECLINED;
     if (gemm_chain_is_pair(c, count)) return try_pair(c, kernels, context);
     for (int i = 0; i < count; ++i) {
         const layout l = layout_of(&c[i], kernels, kernels->mr);
