@@ -177,9 +177,11 @@ test-forks: all ## run libdarknet-layers.so before other Darknets too: ALEXEYAB=
 	    $(if $(FLEXIBLAS),'tests/system/test_flexiblas.sh $(abspath $(FLEXIBLAS))')
 
 ifeq ($(OPENCL),1)
-CL_PROGRAMS = $(OUT)/bench/bench_cl $(addprefix $T/,test_cl test_cl_devices test_cl_int8 test_cl_layers test_cl_trials test_cl_tune layer_adreno.so layer_fail.so layer_faulty.so layer_launches.so layer_moves.so layer_quick.so layer_strict.so layer_unwritten.so fake_opencl.so)
+CL_PROGRAMS = $(OUT)/bench/bench_cl $(addprefix $T/,test_cl test_cl_devices test_cl_int8 test_cl_layers test_cl_trials test_cl_tune layer_adreno.so layer_fail.so layer_faulty.so layer_launches.so layer_moves.so layer_quick.so layer_recording.so layer_strict.so layer_unwritten.so fake_opencl.so)
 # Some of the networks, because PoCL starts slowly: groups, depthwise, all strides, fully connected.
 CL_NETWORKS = $(patsubst %,cfg/%.cfg,yolov3-tiny alexnet resnet18 resnext50 darknet19 tiny strided densenet201)
+# A device whose driver records launches.
+RECORDING = OPENCL_LAYERS=$T/layer_quick.so:$T/layer_recording.so
 # The script after the program, which leaves PoCL's kernels compiled.
 CL_COMMANDS = \
     '$(QUICK) $T/test_cl --cases 12 && tests/system/test_cl_limits.sh $(UNTRAINED)' \
@@ -190,6 +192,10 @@ CL_COMMANDS = \
     'OPENCL_LAYERS=$T/layer_quick.so $T/test_cl_tune' \
     'OPENCL_LAYERS=$T/layer_adreno.so:$T/layer_quick.so $T/test_cl_tune --candidates' \
     'OPENCL_LAYERS=$T/layer_fail.so $T/test_cl_layers tests/unit/cfg/hook.cfg tests/unit/cfg/connected.cfg cfg/yolov3-tiny.cfg cfg/darknet19.cfg cfg/resnet18.cfg' \
+    'GEMM_CL_RECORD=1 $(QUICK) $T/test_cl_layers --recorded tests/unit/cfg/hook.cfg' \
+    'GEMM_CL_RECORD=1 $(RECORDING) $T/test_cl_layers --recorded tests/unit/cfg/hook.cfg && GEMM_CL_RECORD=1 $(RECORDING) $T/test_cl_layers --refused tests/unit/cfg/hook.cfg' \
+    'GEMM_CL_RECORD=1 OPENCL_LAYERS=$T/layer_fail.so:$T/layer_recording.so $T/test_cl_layers --recorded-faults tests/unit/cfg/hook.cfg' \
+    'ADRENO_DEVICE=640 OPENCL_LAYERS=$T/layer_adreno.so:$T/layer_quick.so:$T/layer_recording.so $T/test_cl_layers --recorded tests/unit/cfg/hook.cfg' \
     'tests/system/test_adreno_model.sh --pass' \
     '$(QUICK) tests/system/test_ladder.sh' \
     '$(QUICK) $T/test_packed_layers --row cl --cases 120' \
@@ -208,6 +214,7 @@ ON_OPENCL = tests/support/on_opencl.sh $(1) $(abspath $(BUILD))/opencl/$(1)
 define OPENCL_TESTS
     '$(ON_OPENCL) $T/test_cl --cases 3' \
     'OPENCL_LAYERS=$T/layer_fail.so $(ON_OPENCL) $T/test_cl_layers tests/unit/cfg/hook.cfg cfg/yolov3-tiny.cfg' \
+    'GEMM_CL_RECORD=1 OPENCL_LAYERS=$T/layer_recording.so $(ON_OPENCL) $T/test_cl_layers --recorded tests/unit/cfg/hook.cfg' \
     '$(ON_OPENCL) $T/test_packed_layers --row cl --cases 60' \
     '$(ON_OPENCL) $T/test_chain --row cl --cases 1' \
     '$(ON_OPENCL) $T/test_cl_int8 --cases 20' \

@@ -12,6 +12,7 @@
 #include "cl/op/launch.h"
 
 #include "cl/device/pending.h"
+#include "cl/device/record.h"
 #include "util/text.h"
 
 #include <stdio.h>
@@ -217,30 +218,49 @@ static int need_room(gemm_cl_work *w)
     return 0;
 }
 
-int gemm_cl_launch(gemm_cl_work *w, const gemm_cl_program *p, gemm_cl_stage stage,
-                   const gemm_cl_arguments *args, const size_t *global, const size_t *local)
+/* Whether the launch may be part of a recording: nobody waits for it, and it has no event. */
+static bool may_record(const gemm_cl_work *w, bool event)
 {
-    const bool asked = w->device->timed || (w->policy->shares && !w->C.later);
-    cl_event done = NULL;
+    return !event && w->C.later;
+}
+
+/* `done` is NULL, or gets the launch's event. */
+static int enqueue(gemm_cl_work *w, const gemm_cl_program *p, gemm_cl_stage stage,
+                   const gemm_cl_arguments *args, const size_t *global, const size_t *local,
+                   cl_event *done)
+{
     cl_kernel kernel = p->kernel;
-    if (need_room(w)) return -1;
     if (w->own) {
         kernel = gemm_cl_set_own(&w->own[stage], p, args);
         if (!kernel) return -1;
     } else if (gemm_cl_set_shared(p, args)) {
         return -1;
     }
-    CL_TRY(clEnqueueNDRangeKernel(w->device->queue, kernel, 3, NULL, global, local, 0, NULL,
-                                  asked ? &done : NULL));
-    gemm_cl_launched(asked);
+    if (!may_record(w, done))
+        CL_TRY(clEnqueueNDRangeKernel(w->device->queue, kernel, 3, NULL, global, local, 0, NULL,
+                                      done));
+    else if (gemm_cl_enqueue_noted(kernel, p, args, global, local))
+        return -1;
+    gemm_cl_launched(done);
+    return 0;
+fail:
+    return -1;
+}
+
+int gemm_cl_launch(gemm_cl_work *w, const gemm_cl_program *p, gemm_cl_stage stage,
+                   const gemm_cl_arguments *args, const size_t *global, const size_t *local)
+{
+    const bool asked = w->device->timed || (w->policy->shares && !w->C.later);
+    cl_event done = NULL;
+    if (need_room(w)) return -1;
+    if (may_record(w, asked) && gemm_cl_is_recorded(p, args, global, local)) gemm_cl_put_off();
+    else if (enqueue(w, p, stage, args, global, local, asked ? &done : NULL)) return -1;
     if (asked) w->timed[w->timed_count++] = (gemm_cl_timed){done, stage};
     if (stage == (w->sums ? STAGE_SUM : STAGE_MULTIPLY)) {
         w->C.made = done;
         w->C.touched = w->C.in_place;
     }
     return 0;
-fail:
-    return -1;
 }
 
 int gemm_cl_launch_lines(gemm_cl_work *w, const gemm_cl_program *p, gemm_cl_stage stage,
