@@ -32,6 +32,7 @@
 /* Groups of 128 items. Fewer items along x for more slices, because maps are small then. */
 static const gemm_cl_row by_group[] = {GROUP_OF(32, 4, 0), GROUP_OF(16, 4, 2), GROUP_OF(16, 2, 4),
                                        GROUP_OF(16, 1, 8), GROUP_OF(8, 1, 16)},
+                         small_group = GROUP_OF(16, 1, 0),
                          on_cpu[] = {WIDE(16), WIDE(8), WIDE(4)};
 
 typedef struct job {
@@ -70,7 +71,7 @@ static const gemm_cl_row *choose_row(const gemm_cl_traits *t, const job *j)
    usual arithmetic. */
 static bool has_dot(const gemm_cl_traits *t)
 {
-    return t->dot && !t->cpu && gemm_cl_need("cl_int8", "-DDOT -DWX=32 -DWY=4 -DSLICES=1");
+    return t->dot && !t->cpu && gemm_cl_need("cl_int8", "-DWX=32 -DWY=4 -DSLICES=1 -DDOT");
 }
 
 static job make_job(const conv_call *c)
@@ -145,7 +146,8 @@ static int prepare_weights(job *j, const gemm_context *context, bool *single)
 {
     const conv_call *c = j->c;
     const size_t norms = 2 * (size_t)c->n, bytes = j->quads * sizeof(uint32_t);
-    const gemm_cl_row *row = j->w.row;
+    /* Weights lie alike for all groups. */
+    const gemm_cl_row *row = j->w.device->traits.cpu ? j->w.row : &by_group[0];
     if ((j->kept = gemm_cl_kept_quads(row, context->kept))) return 0;
     uint32_t *quads = calloc(j->quads, sizeof *quads);
     float *norm = malloc(norms * sizeof *norm);
@@ -198,15 +200,32 @@ static int round_image(job *j, cl_mem quads)
                                 (size_t)planes);
 }
 
-/* The program of the row. Where it cannot be had, usual arithmetic replaces dot products, and a
-   small group replaces one that is too large for the device. 0 or -1. */
-static int build(job *j)
+/* Whether the device has room for a group of the built kernel. */
+static bool has_room(const gemm_cl_work *w)
+{
+    const int items = w->row->wx * w->row->wy * max_int(w->row->slices, 1);
+    return (size_t)items <= w->program->group_items &&
+           w->program->local <= (cl_ulong)w->device->traits.local;
+}
+
+/* The program of the row. Where it cannot be had, usual arithmetic replaces dot products. 0 or
+   -1. */
+static int build_row(job *j)
 {
     gemm_cl_work *w = &j->w;
-    const bool dot = has_dot(&w->device->traits);
-    w->program = dot ? need(j, w->row, true) : NULL;
+    w->program = has_dot(&w->device->traits) ? need(j, w->row, true) : NULL;
     if (!w->program) w->program = need(j, w->row, false);
     return w->program ? 0 : -1;
+}
+
+/* The same, with a small group where the device has no room for the row's. */
+static int build(job *j)
+{
+    if (j->w.device->traits.cpu) return build_row(j);
+    if (build_row(j)) return -1;
+    if (has_room(&j->w)) return 0;
+    j->w.row = &small_group;
+    return build_row(j);
 }
 
 static int multiply(job *j, cl_mem quads)
