@@ -408,7 +408,8 @@ enum { INT8_STEPS = INT8_PLANES * INT8_AREA };
 static float int8_output(const int8_layer *l, int filter, int y, int x)
 {
     const int group = filter / l->M, m = filter % l->M;
-    const float *a = l->A + (group * 2 + m / l->rows) * INT8_STEPS * l->wide * l->rows + m % l->rows;
+    const int number = group * 2 + m / l->rows;
+    const float *a = l->A + number * INT8_STEPS * l->wide * l->rows + m % l->rows;
     int sum = 0;
     for (int t = 0; t < 4 * l->wide * INT8_STEPS; ++t) {
         const int quad = t / 4 % l->wide, step = t / 4 / l->wide;

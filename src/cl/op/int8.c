@@ -7,7 +7,7 @@
  *
  * The weights are rounded here, and lie in tiles of the kernel's filters. A plan keeps them.
  *
- * Sums are exact, so K is cut into slices wherever places and filters are too few for the device.
+ * Sums are exact, so K is cut into slices where places and filters are too few for the device.
  */
 #include "cl/op/int8.h"
 
