@@ -1,144 +1,199 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * cl_int8: a convolution in whole numbers of 8 bits. An item computes ROWS filters at COLS places
- * of a row. Sums of 32 bits are exact, and
+ * cl_int8: a convolution in whole numbers of 8 bits. An item computes 8 filters at 4 places of the
+ * output. Sums of 32 bits are exact, so their order does not matter, and
  *
  *     output = activation(sum * norm[filter] + norm[filters + filter])
  *
  * Each of these operations rounds, and none is fused: results are those of packed_int8.
  *
- * A: [group][tile][plane][tap][ROWS] quads of weights. Filters past M are 0.
- * B: as cl_int8_input writes it, `row` quads a row: wide enough for whole strips of COLS places.
- * Global {strips, tiles, products * out_h}, rounded up to the group; any group.
+ * A step is one tap of 16 channels: an uint4 of each place, and two of each quad of the filters.
  *
- * With DOT four products are one built-in of cl_khr_integer_dot_product. DOT_BY names another
- * function that computes the same, for tests.
+ * A: [group][tile][plane][tap][quad][8] quads of weights. Filters past M are 0.
+ * B: [product][plane][rows][row][4] quads, as cl_int8_input writes it with QUADS 4.
+ * Global {places / 4, tiles, products * SLICES}, rounded up to the group {WX, WY, SLICES}.
+ *
+ * Places are numbered row by row. Those of an item are WX apart, so neighbours read and write side
+ * by side. With POOL they are a block of 2x2, whose maximum is stored.
+ *
+ * A slice of the group takes a share of the steps, and the shares are added in local memory.
+ *
+ * With DOT four products are one built-in of cl_khr_integer_dot_product, or one instruction of
+ * NVIDIA's. DOT_BY(a, b, c) names another one that computes the same, for tests.
  */
 #include "cl_int8_arguments.h"
 
 #pragma OPENCL FP_CONTRACT OFF
 
-#ifndef ROWS
 #define ROWS 8
+#ifndef WX
+#define WX 32
 #endif
-#ifndef COLS
-#define COLS 4
+#ifndef WY
+#define WY 4
 #endif
-#ifndef STRIDE
-#define STRIDE 1
+#ifndef SLICES
+#define SLICES 1
 #endif
-#define PASTE_(a, b) a##b
-#define PASTE(a, b) PASTE_(a, b)
-#define VLOAD(p) PASTE(vload, COLS)(0, p)
-#define VSTORE(v, p) PASTE(vstore, COLS)(v, 0, p)
-typedef PASTE(int, COLS) ints;
-typedef PASTE(uint, COLS) quads;
-typedef PASTE(float, COLS) floats;
 
 /* Byte i of a quad, with its sign. */
 #define BYTE(q, i) (((q) << (24 - 8 * (i))) >> 24)
 
-#ifdef DOT
-#if COLS != 4
-#error "cl_int8: DOT has 4 columns"
-#endif
-#ifndef DOT_BY
-#define DOT_BY dot_4x8packed_ss_int
+#if defined(DOT) && !defined(DOT_BY)
+#if defined(cl_khr_integer_dot_product) || !defined(__NV_CL_C_VERSION)
 #if __OPENCL_VERSION__ < 300
 #pragma OPENCL EXTENSION cl_khr_integer_dot_product : enable
 #endif
+#define DOT_BY(a, b, c) ((c) + dot_4x8packed_ss_int(a, b))
+#else
+#define DOT_BY dot_by_ptx
+int dot_by_ptx(uint a, uint b, int c)
+{
+    int sum;
+    asm("dp4a.s32.s32 %0, %1, %2, %3;" : "=r"(sum) : "r"(a), "r"(b), "r"(c));
+    return sum;
+}
 #endif
-int dot_of_bytes(uint a, uint b)
+#endif
+int dot_of_bytes(uint a, uint b, int c)
 {
     const int s = as_int(a), t = as_int(b);
-    return BYTE(s, 0) * BYTE(t, 0) + BYTE(s, 1) * BYTE(t, 1) + BYTE(s, 2) * BYTE(t, 2) +
+    return c + BYTE(s, 0) * BYTE(t, 0) + BYTE(s, 1) * BYTE(t, 1) + BYTE(s, 2) * BYTE(t, 2) +
            BYTE(s, 3) * BYTE(t, 3);
 }
-#endif
 
-/* Adds the products of one quad of each filter and one of each place. */
+/* F(i) for each filter, and F(i, its quad) where low and high have the quads of a tile. */
+#define EACH(F) F(0) F(1) F(2) F(3) F(4) F(5) F(6) F(7)
+#define EACH_QUAD(F) \
+    F(0, low.x) F(1, low.y) F(2, low.z) F(3, low.w) \
+    F(4, high.x) F(5, high.y) F(6, high.z) F(7, high.w)
+
+/* Adds the products of quad number `n`, member `q` of the places, to the sums s0 to s7. */
 #ifdef DOT
-#define ADD_QUADS(c, a, b) \
-    _Pragma("unroll") \
-    for (int i = 0; i < ROWS; ++i) { \
-        const uint q = (a)[i]; \
-        c[i].x += DOT_BY(q, b.x); \
-        c[i].y += DOT_BY(q, b.y); \
-        c[i].z += DOT_BY(q, b.z); \
-        c[i].w += DOT_BY(q, b.w); \
+#define ADD_QUAD(n, q) \
+    { \
+        const uint4 low = a[2 * n], high = a[2 * n + 1]; \
+        const uint p0 = b0.q, p1 = b1.q, p2 = b2.q, p3 = b3.q; \
+        EACH_QUAD(ADD) \
     }
+#define ADD(i, f) \
+    s##i.x = DOT_BY(f, p0, s##i.x); \
+    s##i.y = DOT_BY(f, p1, s##i.y); \
+    s##i.z = DOT_BY(f, p2, s##i.z); \
+    s##i.w = DOT_BY(f, p3, s##i.w);
 #else
-#define ADD_QUADS(c, a, b) \
-    const ints all = PASTE(as_int, COLS)(b); \
-    const ints b0 = BYTE(all, 0), b1 = BYTE(all, 1), b2 = BYTE(all, 2), b3 = BYTE(all, 3); \
-    _Pragma("unroll") \
-    for (int i = 0; i < ROWS; ++i) { \
-        const int q = as_int((a)[i]); \
-        c[i] += BYTE(q, 0) * b0 + BYTE(q, 1) * b1 + BYTE(q, 2) * b2 + BYTE(q, 3) * b3; \
+#define ADD_QUAD(n, q) \
+    { \
+        const int4 low = as_int4(a[2 * n]), high = as_int4(a[2 * n + 1]); \
+        const int4 p = as_int4((uint4)(b0.q, b1.q, b2.q, b3.q)); \
+        const int4 p0 = BYTE(p, 0), p1 = BYTE(p, 1), p2 = BYTE(p, 2), p3 = BYTE(p, 3); \
+        EACH_QUAD(ADD) \
     }
+#define ADD(i, f) \
+    s##i = mad24((int4)BYTE(f, 0), p0, s##i); \
+    s##i = mad24((int4)BYTE(f, 1), p1, s##i); \
+    s##i = mad24((int4)BYTE(f, 2), p2, s##i); \
+    s##i = mad24((int4)BYTE(f, 3), p3, s##i);
 #endif
 
-/* The quads of COLS places, which are STRIDE apart. */
-quads load(__global const uint *b)
-{
-#if STRIDE == 1
-    return VLOAD(b);
+#define CLEAR(i) int4 s##i = 0;
+
+/* The sums of the upper half of the slices go to the lower half, until one is left. */
+#define LANES (WX * WY)
+#define GIVE(i) share[i * (SLICES / 2 * LANES) - half_ * LANES + lane] = s##i;
+#define TAKE(i) s##i += share[i * (SLICES / 2 * LANES) + lane];
+
+/* The number of place p of the item, and where the place is. */
+#ifdef POOL
+#define COUNT (out_h / 2 * (out_w / 2))
+#define PLACE(p) int at##p = block;
+#define Y(p) (at##p / (out_w / 2) * 2 + p / 2)
+#define X(p) (at##p % (out_w / 2) * 2 + p % 2)
 #else
-    uint q[COLS];
-    #pragma unroll
-    for (int i = 0; i < COLS; ++i) {
-        q[i] = b[i * STRIDE];
-    }
-    return VLOAD(q);
+#define COUNT (out_h * out_w)
+#define PLACE(p) int at##p = min(first + p * WX, COUNT - 1);
+#define Y(p) (at##p / out_w)
+#define X(p) (at##p % out_w)
 #endif
-}
+#define OFFSET(p) const int o##p = (Y(p) * row + X(p)) * stride;
 
-/* Writes the first n places of a filter. */
-void store(floats y, int n, __global float *to)
-{
-    if (n >= COLS) {
-        VSTORE(y, to);
-        return;
+#ifdef POOL
+#define STORE_PLACES(v, to) \
+    { \
+        float most = -FLT_MAX; \
+        most = v.x > most ? v.x : most; \
+        most = v.y > most ? v.y : most; \
+        most = v.z > most ? v.z : most; \
+        most = v.w > most ? v.w : most; \
+        (to)[at0] = most; \
     }
-    float each[COLS];
-    VSTORE(y, each);
-    for (int i = 0; i < n; ++i) {
-        to[i] = each[i];
+#else
+#define STORE_PLACES(v, to) \
+    (to)[at0] = v.x; \
+    if (first + WX < COUNT) { (to)[at1] = v.y; } \
+    if (first + 2 * WX < COUNT) { (to)[at2] = v.z; } \
+    if (first + 3 * WX < COUNT) { (to)[at3] = v.w; }
+#endif
+#define FINISH(i) \
+    if (m + i < M) { \
+        float4 f = convert_float4(s##i) * norm[i]; \
+        f = f + norm[groups * M + i]; \
+        f = f > 0.0f ? f : slope * f; \
+        STORE_PLACES(f, C + (ulong)i * COUNT) \
     }
-}
 
-__kernel void cl_int8(PARAMETERS(CL_INT8_ARGUMENTS))
+__kernel __attribute__((reqd_work_group_size(WX, WY, SLICES)))
+void cl_int8(PARAMETERS(CL_INT8_ARGUMENTS))
 {
-    const int x = get_global_id(0) * COLS, tile = get_global_id(1), m = tile * ROWS;
-    const int y = get_global_id(2) % out_h, product = get_global_id(2) / out_h;
-    const int tiles = (M + ROWS - 1) / ROWS, group = product % groups;
-    if (x >= out_w || m >= M) {
-        return;
-    }
-    ints c[ROWS];
-    #pragma unroll
-    for (int i = 0; i < ROWS; ++i) {
-        c[i] = 0;
-    }
-    A += ((ulong)group * tiles + tile) * planes * size * size * ROWS;
-    B += (ulong)product * planes * rows * row + (ulong)y * STRIDE * row + x * STRIDE;
-    for (int k = 0; k < planes; ++k, B += (ulong)rows * row) {
-        for (int dy = 0; dy < size; ++dy) {
-            for (int dx = 0; dx < size; ++dx, A += ROWS) {
-                const quads b = load(B + dy * row + dx);
-                ADD_QUADS(c, A, b)
+    const int tile = get_global_id(1), m = tile * ROWS, tiles = (M + ROWS - 1) / ROWS;
+    const int product = get_group_id(2), group = product % groups, slice = get_local_id(2);
+#ifdef POOL
+    const int first = get_global_id(0), block = min(first, COUNT - 1);
+#else
+    const int first = get_group_id(0) * (4 * WX) + get_local_id(0);
+#endif
+    const bool exists = tile < tiles && first < COUNT;
+    const int taps = size * size, steps = planes * taps;
+    const int begin = slice * steps / SLICES, end = exists ? (slice + 1) * steps / SLICES : begin;
+    PLACE(0) PLACE(1) PLACE(2) PLACE(3)
+    OFFSET(0) OFFSET(1) OFFSET(2) OFFSET(3)
+    int dx = begin % size, dy = begin / size % size;
+    __global const uint4 *a = (__global const uint4 *)A +
+                              ((ulong)(group * tiles + tile) * steps + begin) * ROWS;
+    __global const uint4 *b = (__global const uint4 *)B +
+        ((ulong)product * planes + begin / taps) * rows * row + dy * row + dx;
+    EACH(CLEAR)
+    for (int step = begin; step < end; ++step, a += ROWS) {
+        const uint4 b0 = b[o0], b1 = b[o1], b2 = b[o2], b3 = b[o3];
+        ADD_QUAD(0, x) ADD_QUAD(1, y) ADD_QUAD(2, z) ADD_QUAD(3, w)
+        ++b;
+        if (++dx == size) {
+            dx = 0;
+            b += row - size;
+            if (++dy == size) {
+                dy = 0;
+                b += (rows - size) * row;
             }
         }
     }
-    const int filter = group * M + m, n = out_w - x;
-    norm += filter;
-    C += c0 + (((ulong)product * M + m) * out_h + y) * out_w + x;
-    #pragma unroll
-    for (int i = 0; i < ROWS; ++i) {
-        if (m + i < M) {
-            floats f = PASTE(convert_float, COLS)(c[i]) * norm[i];
-            f = f + norm[groups * M + i];
-            store(f > 0.0f ? f : slope * f, n, C + (ulong)i * out_h * out_w);
+#if SLICES > 1
+    __local int4 share[ROWS * (SLICES / 2) * LANES];
+    const int lane = (slice * WY + get_local_id(1)) * WX + get_local_id(0);
+    for (int half_ = SLICES / 2; half_ > 0; half_ /= 2) {
+        if (slice >= half_ && slice < 2 * half_) {
+            EACH(GIVE)
         }
+        barrier(CLK_LOCAL_MEM_FENCE);
+        if (slice < half_) {
+            EACH(TAKE)
+        }
+        barrier(CLK_LOCAL_MEM_FENCE);
     }
+#endif
+    if (slice > 0 || !exists) {
+        return;
+    }
+    norm += group * M + m;
+    C += c0 + ((ulong)product * M + m) * COUNT;
+    EACH(FINISH)
 }

@@ -10,10 +10,13 @@
     NEXT(int, rows) NEXT(int, row) NEXT(float, inverse) MEMORY(__global const float *, in) \
     NEXT(ulong, i0) MEMORY(__global uint *, out)
 
-#define CL_INT8_ARGUMENTS(FIRST, NEXT, MEMORY) \
+#define CL_INT8_WIDE_ARGUMENTS(FIRST, NEXT, MEMORY) \
     FIRST(int, M) NEXT(int, planes) NEXT(int, groups) NEXT(int, size) NEXT(int, rows) \
     NEXT(int, row) MEMORY(__global const uint *, A) MEMORY(__global const uint *, B) \
     MEMORY(__global float *, C) NEXT(ulong, c0) NEXT(int, out_h) NEXT(int, out_w) \
     MEMORY(__global const float *, norm) NEXT(float, slope)
+
+#define CL_INT8_ARGUMENTS(FIRST, NEXT, MEMORY) \
+    CL_INT8_WIDE_ARGUMENTS(FIRST, NEXT, MEMORY) NEXT(int, stride)
 
 #endif

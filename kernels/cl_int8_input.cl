@@ -1,15 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * cl_int8_input: rounds an image to quads for cl_int8. A quad has four channels of a pixel, one
- * byte each, the first in the lowest bits. Channels of a group fill `planes` planes. What lies
- * beside the image, or behind the last channel, is 0:
+ * cl_int8_input: rounds an image to quads for the kernels in 8 bits. A quad has four channels of a
+ * pixel, one byte each, the first in the lowest bits. QUADS of them, 1 or 4, lie side by side: the
+ * channels of a plane. Channels of a group fill `planes` planes. What lies beside the image, or
+ * behind the last channel, is 0:
  *
- *     [product][plane][rows][row]     a product: a group of an image
+ *     [product][plane][rows][row][QUADS]      a product: a group of an image
  *
  * A byte is x * inverse, rounded to nearest and limited to -127 .. 127; NaN is 127.
  */
 #include "cl_int8_arguments.h"
 #include "cl_layer.h"
+
+#ifndef QUADS
+#define QUADS 1
+#endif
 
 /* Adding 1.5 * 2^23 leaves the rounded number in the lowest bits. */
 uint byte_of(float x, float inverse)
@@ -20,20 +25,40 @@ uint byte_of(float x, float inverse)
     return as_uint(y + 12582912.0f) & 255;
 }
 
+/* The quad of a pixel's next channels, of which there are n. */
+uint quad_of(__global const float *in, ulong area, int n, float inverse)
+{
+    uint quad = 0;
+    #pragma unroll
+    for (int i = 0; i < 4; ++i) {
+        if (i < n) {
+            quad |= byte_of(in[i * area], inverse) << 8 * i;
+        }
+    }
+    return quad;
+}
+
 __kernel void cl_int8_input(PARAMETERS(CL_INT8_INPUT_ARGUMENTS))
 {
     SKIP_ROWS(rows)
-    const int y = (int)ROW - pad, k = (int)PLANE % planes * 4, n = min(4, channels - k);
+    const int y = (int)ROW - pad, k = (int)PLANE % planes * 4 * QUADS, n = channels - k;
     const ulong area = (ulong)h * w;
     in += i0 + ((ulong)((int)PLANE / planes) * channels + k) * area + (ulong)clamp(y, 0, h - 1) * w;
-    out += ((ulong)PLANE * rows + ROW) * row;
+    out += ((ulong)PLANE * rows + ROW) * row * QUADS;
     EACH_X(x, row) {
-        uint quad = 0;
-        if (y >= 0 && y < h && x >= pad && x < w + pad) {
-            for (int i = 0; i < n; ++i) {
-                quad |= byte_of(in[i * area + (x - pad)], inverse) << 8 * i;
-            }
+        const bool inside = y >= 0 && y < h && x >= pad && x < w + pad;
+#if QUADS == 1
+        out[x] = inside ? quad_of(in + (x - pad), area, n, inverse) : 0;
+#else
+        uint4 quads = 0;
+        if (inside) {
+            __global const float *from = in + (x - pad);
+            quads.x = quad_of(from, area, n, inverse);
+            quads.y = quad_of(from + 4 * area, area, n - 4, inverse);
+            quads.z = quad_of(from + 8 * area, area, n - 8, inverse);
+            quads.w = quad_of(from + 12 * area, area, n - 12, inverse);
         }
-        out[x] = quad;
+        vstore4(quads, x, out);
+#endif
     }
 }

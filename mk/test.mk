@@ -201,6 +201,7 @@ CL_COMMANDS = \
     '$(QUICK) $T/test_packed_layers --row cl --cases 120' \
     '$(QUICK) $T/test_cl_int8' \
     'ADRENO_DEVICE=640 OPENCL_LAYERS=$T/layer_adreno.so:$T/layer_quick.so $T/test_cl_int8 --cases 6' \
+    'ADRENO_DEVICE=740 ADRENO_DOT=1 OPENCL_LAYERS=$T/layer_adreno.so:$T/layer_quick.so $T/test_cl_int8 --cases 6' \
     '$(QUICK) $T/test_chain --row cl --cases 2' \
     '$T/test_plans --row cl tests/unit/cfg/plans.cfg tests/unit/cfg/hook.cfg' \
     '$(CONV_NETWORKS) --row cl --train tests/unit/cfg/layers.cfg' \

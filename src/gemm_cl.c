@@ -198,7 +198,6 @@ gemm_status gemm_cl_int8_conv(const conv_call *c, const gemm_context *context, c
 {
     bool single = false;
     if (!gemm_int8_takes(c, context->scale, context->way)) return gemm_cl_conv(c, context, row);
-    if (c->pool) return GEMM_DECLINED;
     gemm_cl_lock();
     const gemm_status status =
         begin(context) ? gemm_cl_run_int8(c, context, &single) : GEMM_DECLINED;

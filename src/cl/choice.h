@@ -14,7 +14,8 @@ typedef struct gemm_cl_traits {
     int units, vector;          /* compute units; floats in the device's own vector */
     int group, local;           /* the most items of a group; bytes of local memory */
     bool half_images, fp16;     /* images of 16-bit floats; arithmetic on them */
-    bool dot;                   /* dot products of packed bytes (cl_khr_integer_dot_product) */
+    bool dot;                   /* dot products of packed bytes: cl_khr_integer_dot_product, or
+                                   NVIDIA's compiler, which takes instructions */
     bool is_adreno;
     int adreno;                 /* 640 for an Adreno 640; 0: none, or its number is not known */
 } gemm_cl_traits;

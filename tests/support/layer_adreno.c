@@ -9,6 +9,7 @@
  *     other
  *   - a compiler that spills no registers, or those of programs whose options contain ADRENO_SPILLS
  *   - a global size must be a multiple of the local one
+ *   - ADRENO_DOT=1 adds cl_khr_integer_dot_product to its list, which the CPU's compiler may lack
  *   - 32 KiB of local memory; ADRENO_LOCAL names another number of bytes. What a kernel takes is
  *     what the CPU's driver says: PoCL 6 says 0, as every kernel does under ADRENO_SILENT=1
  *   - buffers no larger than the device's largest
@@ -388,10 +389,21 @@ static void find_device(void)
     device = &adreno_devices[i];
 }
 
+static char *with_dot(char *list)
+{
+    static const char more[] = " cl_khr_integer_dot_product";
+    const size_t length = strlen(list);
+    char *all = realloc(list, length + sizeof more);
+    if (!all) abort();
+    memcpy(all + length, more, sizeof more);
+    return all;
+}
+
 static cl_int replace_entries(void)
 {
     find_device();
     extensions = make_extensions();
+    if (getenv("ADRENO_DOT")) extensions = with_dot(extensions);
     layer.clGetPlatformInfo = GetPlatformInfo;
     layer.clGetDeviceInfo = GetDeviceInfo;
     layer.clGetDeviceIDs = GetDeviceIDs;

@@ -57,7 +57,7 @@ check pooled-pair grep -q ',pair [0-9 ]*[0-9x/]* pool .*,int8,' trace.csv
 GEMM_INT8=demo.int8 $detect 2>error | sed 's/: Predicted in .*//' >expected
 GEMM_IMPL=cl_int8 GEMM_INT8=demo.int8 GEMM_CHECK=1 GEMM_TRACE=trace.csv $detect 2>error |
     sed 's/: Predicted in .*//' >output
-if cmp -s expected output && grep -q %$ output && [ "$(grep -c '^cl_int8 .*,int8,' trace.csv)" -ge 6 ]; then
+if cmp -s expected output && grep -q %$ output && [ "$(grep -c '^cl_int8_wide .*,int8,' trace.csv)" -ge 6 ]; then
     pass cl_int8-as-packed_int8
 else
     fail cl_int8-as-packed_int8 "$(tail -n 1 error): $(diff expected output | head -n 3)"

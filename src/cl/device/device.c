@@ -301,7 +301,8 @@ static bool ask_traits(gemm_cl_device *d, const found_device *found, const char 
         .group = d->group_items > 1 << 20 ? 1 << 20 : (int)d->group_items,
         .local = local > 1 << 30 ? 1 << 30 : (int)local,
         .fp16 = has_word(extensions, "cl_khr_fp16"),
-        .dot = has_word(extensions, "cl_khr_integer_dot_product"),
+        .dot = has_word(extensions, "cl_khr_integer_dot_product") ||
+               has_word(extensions, "cl_nv_device_attribute_query"),
         .is_adreno = found->adreno.is_one,
         .adreno = found->adreno.number,
     };

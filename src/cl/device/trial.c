@@ -20,6 +20,7 @@ static const struct {
     {"cl_winograd_output", gemm_cl_try_winograd_output},
     {"cl_int8_input", gemm_cl_try_int8_input},
     {"cl_int8", gemm_cl_try_int8},
+    {"cl_int8_wide", gemm_cl_try_int8_wide},
     {"cl_fill", gemm_cl_try_fill},
     {"cl_pack", gemm_cl_try_pack},
     {"cl_sum", gemm_cl_try_sum},

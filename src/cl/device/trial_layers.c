@@ -360,26 +360,30 @@ static void put_byte(float *quad, int i, int byte)
    in byte 2. */
 void gemm_cl_try_int8_input(gemm_cl_kit *k)
 {
-    enum { CHANNELS = 7, PLANES = 2, PRODUCTS = 2, H = 5, W = 6, PAD = 1, ROWS = 8, ROW = 19 };
-    enum { COUNT = PRODUCTS * PLANES * ROWS * ROW, INPUTS = PRODUCTS * CHANNELS * H * W };
-    const float *in = gemm_cl_kit_made_up(k, FROM + INPUTS);
-    float *quads = gemm_cl_kit_room(k, COUNT);
+    enum { PLANES = 2, PRODUCTS = 2, H = 5, W = 6, PAD = 1, ROWS = 8, ROW = 19 };
+    const int wide = gemm_cl_kit_number(k, "-DQUADS", 1), CHANNELS = 8 * wide - 1;
+    const int COUNT = PRODUCTS * PLANES * ROWS * ROW * wide, INPUTS = PRODUCTS * CHANNELS * H * W;
+    const float *in = gemm_cl_kit_made_up(k, (size_t)(FROM + INPUTS));
+    float *quads = gemm_cl_kit_room(k, (size_t)COUNT);
     for (int i = 0; i < PRODUCTS * CHANNELS * ROWS * ROW; ++i) {
         const int x = i % ROW, y = i / ROW % ROWS, c = i / (ROW * ROWS) % CHANNELS;
         const int product = i / (ROW * ROWS * CHANNELS);
         const float v = pixel(in + FROM + (product * CHANNELS + c) * H * W, H, W, y - PAD, x - PAD);
-        put_byte(&quads[((product * PLANES + c / 4) * ROWS + y) * ROW + x], c % 4, (int)(v * 100));
+        const int plane = c / (4 * wide), quad = c / 4 % wide;
+        put_byte(&quads[(((product * PLANES + plane) * ROWS + y) * ROW + x) * wide + quad], c % 4,
+                 (int)(v * 100));
     }
-    cl_mem to = gemm_cl_kit_buffer(k, SLOT_TRIAL_C, gemm_cl_kit_made_up(k, COUNT), COUNT, false);
+    cl_mem to = gemm_cl_kit_buffer(k, SLOT_TRIAL_C, gemm_cl_kit_made_up(k, (size_t)COUNT),
+                                   (size_t)COUNT, false);
     const gemm_cl_arguments args = GEMM_CL_ARGS(
         int8_input, .channels = CHANNELS, .planes = PLANES, .h = H, .w = W, .pad = PAD,
-        .rows = ROWS, .row = ROW, .inverse = 100, .in = show(k, in, FROM + INPUTS), .i0 = FROM,
-        .out = to);
+        .rows = ROWS, .row = ROW, .inverse = 100, .in = show(k, in, (size_t)(FROM + INPUTS)),
+        .i0 = FROM, .out = to);
     if (gemm_cl_kit_has(k, "-DBY_ROW"))
         gemm_cl_kit_run(k, &args, ROWS, PRODUCTS * PLANES, 1, 1);
     else
         gemm_cl_kit_run(k, &args, ROW, ROWS, PRODUCTS * PLANES, 64);
-    gemm_cl_kit_expect(k, to, quads, COUNT, false);
+    gemm_cl_kit_expect(k, to, quads, (size_t)COUNT, false);
 }
 
 /* n quads of made-up bytes. */
@@ -391,41 +395,90 @@ static float *made_up_quads(gemm_cl_kit *k, int n)
     return quads;
 }
 
-/* Two groups of a tile and a filter each; rows of two strips, of which the second is one place. */
+/* A layer of two groups, each a tile and a filter. A step is a tap of `wide` quads. */
+typedef struct int8_layer {
+    int M, rows, stride, out_h, out_w, b_rows, b_row, wide;
+    bool pool;
+    const float *A, *B, *norm;
+} int8_layer;
+
+enum { INT8_GROUPS = 2, INT8_PLANES = 3, INT8_SIZE = 3, INT8_AREA = 9 };
+enum { INT8_STEPS = INT8_PLANES * INT8_AREA };
+
+static float int8_output(const int8_layer *l, int filter, int y, int x)
+{
+    const int group = filter / l->M, m = filter % l->M;
+    const int number = group * 2 + m / l->rows;
+    const float *a = l->A + number * INT8_STEPS * l->wide * l->rows + m % l->rows;
+    int sum = 0;
+    for (int t = 0; t < 4 * l->wide * INT8_STEPS; ++t) {
+        const int quad = t / 4 % l->wide, step = t / 4 / l->wide;
+        const int tap = step % INT8_AREA, plane = group * INT8_PLANES + step / INT8_AREA;
+        const int down = plane * l->b_rows + y * l->stride + tap / INT8_SIZE;
+        const float *b = l->B + (down * l->b_row + x * l->stride + tap % INT8_SIZE) * l->wide;
+        sum += byte_of(a + t / 4 * l->rows, t % 4) * byte_of(b + quad, t % 4);
+    }
+    const float f = (float)sum * l->norm[filter] + l->norm[INT8_GROUPS * l->M + filter];
+    return f > 0 ? f : .5f * f;
+}
+
+static void fill_int8(const int8_layer *l, float *to)
+{
+    const int high = l->pool ? l->out_h / 2 : l->out_h, across = l->pool ? l->out_w / 2 : l->out_w;
+    for (int i = 0; i < INT8_GROUPS * l->M * high * across; ++i) {
+        const int filter = i / (high * across), y = i / across % high, x = i % across;
+        to[i] = int8_output(l, filter, l->pool ? 2 * y : y, l->pool ? 2 * x : x);
+        for (int p = 1; p < 4 && l->pool; ++p)
+            to[i] = fmaxf(to[i], int8_output(l, filter, 2 * y + p / 2, 2 * x + p % 2));
+    }
+}
+
+/* x items for places, z for products. */
+static void try_int8_layer(gemm_cl_kit *k, int8_layer *l, int x, int z)
+{
+    const int a_count = INT8_GROUPS * 2 * INT8_STEPS * l->wide * l->rows;
+    const int b_count = INT8_GROUPS * INT8_PLANES * l->b_rows * l->b_row * l->wide;
+    const size_t norms = 2 * (size_t)(INT8_GROUPS * l->M);
+    const size_t outs = (size_t)(INT8_GROUPS * l->M * l->out_h * l->out_w / (l->pool ? 4 : 1));
+    const float *norm = l->norm = gemm_cl_kit_made_up(k, norms);
+    const output o = make_output(k, outs);
+    l->A = made_up_quads(k, a_count);
+    l->B = made_up_quads(k, b_count);
+    if (!k->unfinished) fill_int8(l, o.after + TO);
+    const gemm_cl_arguments args = GEMM_CL_ARGS(
+        int8, .M = l->M, .planes = INT8_PLANES, .groups = INT8_GROUPS, .size = INT8_SIZE,
+        .rows = l->b_rows, .row = l->b_row, .A = show(k, l->A, (size_t)a_count),
+        .B = gemm_cl_kit_buffer(k, SLOT_TRIAL_B, l->B, (size_t)b_count, false), .C = o.mem,
+        .c0 = TO, .out_h = l->out_h, .out_w = l->out_w,
+        .norm = gemm_cl_kit_buffer(k, SLOT_TRIAL_NORM, norm, norms, false), .slope = .5f,
+        .stride = l->stride);
+    gemm_cl_kit_run(k, &args, x, 2, z, 1);
+    gemm_cl_kit_expect(k, o.mem, o.after, o.count, false);
+}
+
+/* Places fill more than one group along x. */
 void gemm_cl_try_int8(gemm_cl_kit *k)
 {
-    enum { GROUPS = 2, PLANES = 3, SIZE = 3, TAPS = PLANES * SIZE * SIZE, OUT_H = 2 };
-    const int each = gemm_cl_kit_number(k, "-DROWS", 8), cols = gemm_cl_kit_number(k, "-DCOLS", 4);
-    const int stride = gemm_cl_kit_number(k, "-DSTRIDE", 1), M = each + 1, out_w = cols + 1;
-    const int rows = (OUT_H - 1) * stride + SIZE, row = (2 * cols - 1) * stride + SIZE;
-    const int a_count = GROUPS * 2 * TAPS * each, b_count = GROUPS * PLANES * rows * row;
-    const int outs = OUT_H * out_w;
-    const float *A = made_up_quads(k, a_count), *B = made_up_quads(k, b_count);
-    const float *norm = gemm_cl_kit_made_up(k, 2 * (size_t)(GROUPS * M));
-    const output o = make_output(k, (size_t)(GROUPS * M * outs));
-    for (int i = 0; i < GROUPS * M * outs; ++i) {
-        const int filter = i / outs, group = filter / M, m = filter % M;
-        const int y = i % outs / out_w * stride, x = i % out_w * stride;
-        int sum = 0;
-        for (int t = 0; t < 4 * TAPS; ++t) {
-            const int tap = t / 4 % (SIZE * SIZE), plane = t / (4 * SIZE * SIZE);
-            const float *a = A + ((group * 2 + m / each) * TAPS + t / 4) * each + m % each;
-            const float *b = B + ((group * PLANES + plane) * rows + y + tap / SIZE) * row + x +
-                             tap % SIZE;
-            sum += byte_of(a, t % 4) * byte_of(b, t % 4);
-        }
-        const float f = (float)sum * norm[filter] + norm[GROUPS * M + filter];
-        o.after[TO + i] = f > 0 ? f : .5f * f;
-    }
-    const gemm_cl_arguments args = GEMM_CL_ARGS(
-        int8, .M = M, .planes = PLANES, .groups = GROUPS, .size = SIZE, .rows = rows, .row = row,
-        .A = show(k, A, (size_t)a_count),
-        .B = gemm_cl_kit_buffer(k, SLOT_TRIAL_B, B, (size_t)b_count, false), .C = o.mem, .c0 = TO,
-        .out_h = OUT_H, .out_w = out_w,
-        .norm = gemm_cl_kit_buffer(k, SLOT_TRIAL_NORM, norm, 2 * (size_t)(GROUPS * M), false),
-        .slope = .5f);
-    gemm_cl_kit_run(k, &args, 2, 2, GROUPS * OUT_H, 1);
-    gemm_cl_kit_expect(k, o.mem, o.after, o.count, false);
+    enum { ROWS = 8, PLACES = 4, STRIDE = 2, OUT_H = 8 };
+    const int wx = gemm_cl_kit_number(k, "-DWX", 32);
+    int8_layer l = {.M = ROWS + 1, .rows = ROWS, .stride = STRIDE, .out_h = OUT_H,
+                    .out_w = (wx / 2 + 2) & ~1, .wide = 4, .pool = gemm_cl_kit_has(k, "-DPOOL")};
+    l.b_rows = (l.out_h - 1) * STRIDE + INT8_SIZE;
+    l.b_row = (l.out_w - 1) * STRIDE + INT8_SIZE;
+    try_int8_layer(k, &l, l.out_h * l.out_w / PLACES, INT8_GROUPS);
+}
+
+/* Rows of two strips, of which the second is one place. */
+void gemm_cl_try_int8_wide(gemm_cl_kit *k)
+{
+    enum { OUT_H = 2 };
+    const int rows = gemm_cl_kit_number(k, "-DROWS", 4), cols = gemm_cl_kit_number(k, "-DCOLS", 8);
+    const int stride = gemm_cl_kit_number(k, "-DSTRIDE", 1);
+    int8_layer l = {.M = rows + 1, .rows = rows, .stride = stride, .out_h = OUT_H,
+                    .out_w = cols + 1, .wide = 1};
+    l.b_rows = (OUT_H - 1) * stride + INT8_SIZE;
+    l.b_row = (2 * cols - 1) * stride + INT8_SIZE;
+    try_int8_layer(k, &l, 2, INT8_GROUPS * OUT_H);
 }
 
 /* ---- Winograd's algorithm ---- */

@@ -22,6 +22,7 @@ void gemm_cl_try_zero(gemm_cl_kit *);
 /* Layers in 8 bits. */
 void gemm_cl_try_int8_input(gemm_cl_kit *);
 void gemm_cl_try_int8(gemm_cl_kit *);
+void gemm_cl_try_int8_wide(gemm_cl_kit *);
 
 /* Winograd's algorithm. */
 void gemm_cl_try_winograd_filter(gemm_cl_kit *);

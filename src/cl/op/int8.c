@@ -3,9 +3,11 @@
  * A convolution in whole numbers of 8 bits, as `packed_int8` computes it, to the bit.
  *
  *   cl_int8_input    rounds the image to quads of channels, in scratch
- *   cl_int8          sums in 32 bits, then scale, shift and activation
+ *   cl_int8          sums in 32 bits, then scale, shift and activation; cl_int8_wide on a CPU
  *
  * The weights are rounded here, and lie in tiles of the kernel's filters. A plan keeps them.
+ *
+ * Sums are exact, so K is cut into slices where places and filters are too few for the device.
  */
 #include "cl/op/int8.h"
 
@@ -21,42 +23,72 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ROW_OF(rows_, cols_, items_, defines_) \
-    {.kernel = "cl_int8", .defines = defines_, .rows = rows_, .cols = cols_, .wx = items_, \
-     .wy = items_, .int8 = true}
+/* On a GPU `cols` are places, x and y items of a group along places and tiles, and slices of K. */
+#define GROUP_OF(x, y, slices_) \
+    {.kernel = "cl_int8", .rows = 8, .cols = 4, .wx = x, .wy = y, .slices = slices_, .int8 = true}
+#define WIDE(vector) \
+    {.kernel = "cl_int8_wide", .rows = 4, .cols = vector, .wx = 1, .wy = 1, .int8 = true}
 
-/* On a CPU a vector is a strip of places, and an item is a group. */
-static const gemm_cl_row by_dot = ROW_OF(8, 4, 0, " -DDOT"), by_item = ROW_OF(8, 4, 0, ""),
-                         on_cpu[] = {ROW_OF(4, 16, 1, ""), ROW_OF(4, 8, 1, ""),
-                                     ROW_OF(4, 4, 1, "")};
+/* Groups of 128 items. Fewer items along x for more slices, because maps are small then. */
+static const gemm_cl_row by_group[] = {GROUP_OF(32, 4, 0), GROUP_OF(16, 4, 2), GROUP_OF(16, 2, 4),
+                                       GROUP_OF(16, 1, 8), GROUP_OF(8, 1, 16)},
+                         small_group = GROUP_OF(16, 1, 0),
+                         on_cpu[] = {WIDE(16), WIDE(8), WIDE(4)};
 
 typedef struct job {
     const conv_call *c;
     gemm_cl_work w;
     gemm_cl_kept *kept;
     bool own;                   /* kept is not the plan's */
-    int M, channels, planes, tiles, strips;     /* of a group; strips: of a row of the output */
+    int quads_wide;             /* of a pixel in a plane */
+    int M, channels, planes, tiles;     /* of a group */
+    int strips;                 /* of a row of the output, on a CPU; else all items along places */
     int rows, row;              /* of a plane of quads */
     size_t quads;               /* of the weights */
     float inverse;              /* 1 / the input's scale */
 } job;
 
-static const gemm_cl_row *choose_row(const gemm_cl_traits *t)
+/* The group with enough slices for all units, and with some steps for each slice. */
+static const gemm_cl_row *choose_group(const gemm_cl_traits *t, double items, int steps)
 {
-    if (!t->cpu) return t->dot ? &by_dot : &by_item;
-    return &on_cpu[t->vector >= 16 ? 0 : t->vector >= 8 ? 1 : 2];
+    enum { ENOUGH = 512, SHORTEST = 4, LAST = sizeof by_group / sizeof *by_group - 1 };
+    int i = 0;
+    while (i < LAST && items * (1 << i) < (double)ENOUGH * t->units &&
+           steps >= SHORTEST << (i + 1))
+        ++i;
+    return &by_group[i];
+}
+
+static const gemm_cl_row *choose_row(const gemm_cl_traits *t, const job *j)
+{
+    const conv_call *c = j->c;
+    if (t->cpu) return &on_cpu[t->vector >= 16 ? 0 : t->vector >= 8 ? 1 : 2];
+    const double items = (double)j->strips * j->tiles * c->batch * c->groups;
+    return choose_group(t, items, j->planes * c->size * c->size);
+}
+
+/* Whether the device's dot products compile. If not, that is said once, and bytes are multiplied by
+   usual arithmetic. */
+static bool has_dot(const gemm_cl_traits *t)
+{
+    return t->dot && !t->cpu && gemm_cl_need("cl_int8", "-DWX=32 -DWY=4 -DSLICES=1 -DDOT");
 }
 
 static job make_job(const conv_call *c)
 {
-    const gemm_cl_row *row = choose_row(&gemm_cl_opened()->traits);
-    job j = {.c = c, .w = gemm_cl_begin_work(row), .M = c->n / c->groups,
-             .channels = c->c / c->groups, .strips = ceil_div(c->out_w, row->cols)};
-    j.planes = ceil_div(j.channels, 4);
+    enum { ROWS = 8, PLACES = 4 };
+    const gemm_cl_traits *t = &gemm_cl_opened()->traits;
+    job j = {.c = c, .w = gemm_cl_begin_work(NULL), .M = c->n / c->groups,
+             .channels = c->c / c->groups, .quads_wide = t->cpu ? 1 : 4};
+    j.planes = ceil_div(j.channels, 4 * j.quads_wide);
+    j.strips = ceil_div(gemm_conv_places(c), PLACES);
+    j.tiles = ceil_div(j.M, ROWS);
+    const gemm_cl_row *row = j.w.row = choose_row(t, &j);
+    if (t->cpu) j.strips = ceil_div(c->out_w, row->cols);
     j.tiles = ceil_div(j.M, row->rows);
     j.rows = (c->out_h - 1) * c->stride + c->size;
-    j.row = (j.strips * row->cols - 1) * c->stride + c->size;
-    j.quads = (size_t)c->groups * (size_t)j.tiles * (size_t)j.planes *
+    j.row = ((t->cpu ? j.strips * row->cols : c->out_w) - 1) * c->stride + c->size;
+    j.quads = (size_t)c->groups * (size_t)j.tiles * (size_t)(j.planes * j.quads_wide) *
               (size_t)(c->size * c->size * row->rows);
     return j;
 }
@@ -64,7 +96,8 @@ static job make_job(const conv_call *c)
 /* Quads of the image. */
 static double image_quads(const job *j)
 {
-    return (double)j->c->batch * j->c->groups * j->planes * j->rows * j->row;
+    return (double)j->c->batch * j->c->groups * j->planes * j->quads_wide * j->rows *
+           j->row;
 }
 
 /* Whether indices fit the kernels' int arithmetic. */
@@ -80,11 +113,13 @@ static bool fits(const job *j)
 /* A filter, whose quads are `apart` from each other. */
 static void round_filter(const job *j, const float *w, float inverse, int apart, uint32_t *to)
 {
-    const int taps = j->c->size * j->c->size;
-    for (int k = 0; k < j->channels; ++k)
+    const int taps = j->c->size * j->c->size, wide = j->quads_wide;
+    for (int k = 0; k < j->channels; ++k) {
+        const int plane = k / (4 * wide), quad = k / 4 % wide;
         for (int tap = 0; tap < taps; ++tap)
-            to[((size_t)(k / 4) * (size_t)taps + (size_t)tap) * (size_t)apart] |=
+            to[(size_t)((plane * taps + tap) * wide + quad) * (size_t)apart] |=
                 gemm_int8_byte(w[k * taps + tap], inverse) << k % 4 * 8;
+    }
 }
 
 /* All filters, with what their sums are multiplied by. False: a weight is not finite. */
@@ -92,7 +127,7 @@ static bool round_filters(const job *j, float step, uint32_t *quads, float *norm
 {
     const conv_call *c = j->c;
     const int taps = gemm_conv_taps(c), rows = j->w.row->rows;
-    const size_t tile = (size_t)j->planes * (size_t)(c->size * c->size * rows);
+    const size_t tile = (size_t)(j->planes * j->quads_wide) * (size_t)(c->size * c->size * rows);
     for (int n = 0; n < c->n; ++n) {
         const float *w = c->weights + (size_t)n * (size_t)taps;
         const int m = n % j->M, number = n / j->M * j->tiles + m / rows;
@@ -111,7 +146,8 @@ static int prepare_weights(job *j, const gemm_context *context, bool *single)
 {
     const conv_call *c = j->c;
     const size_t norms = 2 * (size_t)c->n, bytes = j->quads * sizeof(uint32_t);
-    const gemm_cl_row *row = j->w.row;
+    /* Weights lie alike for all groups. */
+    const gemm_cl_row *row = j->w.device->traits.cpu ? j->w.row : &by_group[0];
     if ((j->kept = gemm_cl_kept_quads(row, context->kept))) return 0;
     uint32_t *quads = calloc(j->quads, sizeof *quads);
     float *norm = malloc(norms * sizeof *norm);
@@ -131,15 +167,16 @@ static int prepare_weights(job *j, const gemm_context *context, bool *single)
 
 /* ---- launches ---- */
 
-static const gemm_cl_program *need(const job *j, const char *name)
+static const gemm_cl_program *need(const job *j, const gemm_cl_row *row, bool dot)
 {
-    const bool by_row = j->w.device->traits.cpu, image = !strcmp(name, "cl_int8_input");
-    const gemm_cl_row *row = j->w.row;
     gemm_text options = {0};
-    if (image) gemm_text_add(&options, "%s", by_row ? "-DBY_ROW" : "");
-    else gemm_text_add(&options, "-DROWS=%d -DCOLS=%d -DSTRIDE=%d%s", row->rows, row->cols,
-                       j->c->stride, row->defines);
-    const gemm_cl_program *p = gemm_cl_need(name, gemm_text_whole(&options));
+    if (j->w.device->traits.cpu)
+        gemm_text_add(&options, "-DROWS=%d -DCOLS=%d -DSTRIDE=%d", row->rows, row->cols,
+                      j->c->stride);
+    else
+        gemm_text_add(&options, "-DWX=%d -DWY=%d -DSLICES=%d%s%s", row->wx, row->wy,
+                      max_int(row->slices, 1), j->c->pool ? " -DPOOL" : "", dot ? " -DDOT" : "");
+    const gemm_cl_program *p = gemm_cl_need(row->kernel, gemm_text_whole(&options));
     gemm_text_free(&options);
     return p;
 }
@@ -147,7 +184,8 @@ static const gemm_cl_program *need(const job *j, const char *name)
 static int round_image(job *j, cl_mem quads)
 {
     const conv_call *c = j->c;
-    const gemm_cl_program *p = need(j, "cl_int8_input");
+    const gemm_cl_program *p = gemm_cl_need(
+        "cl_int8_input", j->w.device->traits.cpu ? "-DQUADS=1 -DBY_ROW" : "-DQUADS=4");
     const int planes = c->batch * c->groups * j->planes;
     const gemm_cl_arguments args = GEMM_CL_ARGS(
         int8_input, .channels = j->channels, .planes = j->planes, .h = c->h, .w = c->w,
@@ -162,6 +200,34 @@ static int round_image(job *j, cl_mem quads)
                                 (size_t)planes);
 }
 
+/* Whether the device has room for a group of the built kernel. */
+static bool has_room(const gemm_cl_work *w)
+{
+    const int items = w->row->wx * w->row->wy * max_int(w->row->slices, 1);
+    return (size_t)items <= w->program->group_items &&
+           w->program->local <= (cl_ulong)w->device->traits.local;
+}
+
+/* The program of the row. Where it cannot be had, usual arithmetic replaces dot products. 0 or
+   -1. */
+static int build_row(job *j)
+{
+    gemm_cl_work *w = &j->w;
+    w->program = has_dot(&w->device->traits) ? need(j, w->row, true) : NULL;
+    if (!w->program) w->program = need(j, w->row, false);
+    return w->program ? 0 : -1;
+}
+
+/* The same, with a small group where the device has no room for the row's. */
+static int build(job *j)
+{
+    if (j->w.device->traits.cpu) return build_row(j);
+    if (build_row(j)) return -1;
+    if (has_room(&j->w)) return 0;
+    j->w.row = &small_group;
+    return build_row(j);
+}
+
 static int multiply(job *j, cl_mem quads)
 {
     const conv_call *c = j->c;
@@ -171,10 +237,11 @@ static int multiply(job *j, cl_mem quads)
         int8, .M = j->M, .planes = j->planes, .groups = c->groups, .size = c->size,
         .rows = j->rows, .row = j->row, .A = j->kept->weights, .B = quads, .C = w->C.mem,
         .c0 = w->C.offset, .out_h = c->out_h, .out_w = c->out_w, .norm = j->kept->norm,
-        .slope = slope);
+        .slope = slope, .stride = c->stride);
+    const size_t products = (size_t)c->batch * (size_t)c->groups;
     size_t local[3], global[3] = {(size_t)j->strips, (size_t)j->tiles,
-                                  (size_t)c->batch * (size_t)c->groups * (size_t)c->out_h};
-    if (!(w->program = need(j, "cl_int8"))) return -1;
+                                  products * (w->device->traits.cpu ? (size_t)c->out_h : 1)};
+    if (build(j)) return -1;
     gemm_cl_set_groups(w, global, local);
     return gemm_cl_launch(w, w->program, STAGE_MULTIPLY, &args, global, local);
 }
@@ -183,7 +250,7 @@ static int show(job *j)
 {
     const conv_call *c = j->c;
     gemm_cl_work *w = &j->w;
-    const size_t area = (size_t)c->h * (size_t)c->w, places = (size_t)gemm_conv_places(c);
+    const size_t area = (size_t)c->h * (size_t)c->w, places = (size_t)gemm_conv_outputs(c);
     const size_t filters = (size_t)c->batch * (size_t)c->n;
     const bool later = !j->own && gemm_cl_may_stay(c->output, filters * places * sizeof(float));
     w->B = (gemm_cl_view){.host = (float *)c->input, .rows = (size_t)c->batch * (size_t)c->c,
@@ -204,7 +271,7 @@ gemm_status gemm_cl_run_int8(const conv_call *c, const gemm_context *context, bo
 {
     job j = make_job(c);
     gemm_note *note = context->note;
-    if (!fits(&j)) return GEMM_DECLINED;
+    if (!fits(&j) || (c->pool && j.w.device->traits.cpu)) return GEMM_DECLINED;
     gemm_cl_share_copies(&j.w, context);
     j.inverse = 1 / context->scale->scale;
     bool failed = prepare_weights(&j, context, single);
