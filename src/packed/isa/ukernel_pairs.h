@@ -50,6 +50,10 @@ static void nchwc_pairs(const gemm_nchwc *l)
 
 #endif
 
+#ifndef OWN_NCHWC
+#define OWN_NCHWC NULL
+#endif
+
 #ifndef OWN_SUPPORTED
 #define OWN_SUPPORTED true
 #endif
@@ -71,6 +75,7 @@ const gemm_pairs JOIN(gemm_pairs_, ISA) = {
     .panel = OWN_PANEL,
     .most_product = OWN_PRODUCT,
     .sums = OWN_SUMS,
+    .nchwc = OWN_NCHWC,
     .multiply.tile = own_tile,
     .multiply.panels = own_panels,
     .multiply.sweep = own_sweep,
