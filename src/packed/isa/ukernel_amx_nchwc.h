@@ -67,11 +67,11 @@ static NOINLINE void round_panel(const gemm_nchwc *l, int i, int places, gemm_pa
 /* ---- a panel by a strip ---- */
 
 typedef float panel_sums[AMX_MR][NR];
-typedef void panel_fn(const gemm_tile *, panel_sums);
+typedef void panel_fn(const gemm_tile *, float (*sums)[NR]);
 
 #define PANEL_NAME(rows, nv) JOIN(gemm_packed_nchwc_##rows##x##nv##__, ISA)
 #define PANEL(rows, nv)                                                                            \
-    static NOINLINE void PANEL_NAME(rows, nv)(const gemm_tile *t, panel_sums sums)                 \
+    static NOINLINE void PANEL_NAME(rows, nv)(const gemm_tile *t, float (*sums)[NR])               \
     {                                                                                              \
         amx_sums(t, 0, rows == AMX_MR, nv, false, sums);                                           \
     }
@@ -92,38 +92,50 @@ INLINE void finish_group(const gemm_nchwc *l, const activation f, const int *at,
         vstore(c + at[r], activate(f, vfma(scale, vload(sums), shift), slope));
 }
 
-static NOINLINE void finish_panel(const gemm_nchwc *l, const int *at, int places, int group, int nv,
-                                  panel_sums sums)
+/* The sums of a panel by a strip. */
+typedef struct panel_product {
+    const int *at;
+    int places, group, nv;      /* places 0: there is none */
+    float (*sums)[NR];
+} panel_product;
+
+static NOINLINE void finish_panel(const gemm_nchwc *l, const panel_product *p)
 {
-    for (int v = 0; v < nv; ++v, ++group) {
+    for (int v = 0; v < p->nv; ++v) {
+        const int group = p->group + v;
         float *const c = l->c + (size_t)group * l->c_ld;
-        const float *from = sums[0] + v * VL;
-        if (l->slope == 1) finish_group(l, LINEAR, at, places, group * VL, from, c);
-        else if (l->slope > 0) finish_group(l, LEAKY, at, places, group * VL, from, c);
-        else finish_group(l, BY_SIGN, at, places, group * VL, from, c);
+        const float *from = p->sums[0] + v * VL;
+        if (l->slope == 1) finish_group(l, LINEAR, p->at, p->places, group * VL, from, c);
+        else if (l->slope > 0) finish_group(l, LEAKY, p->at, p->places, group * VL, from, c);
+        else finish_group(l, BY_SIGN, p->at, p->places, group * VL, from, c);
     }
 }
 
 /* ---- the product ---- */
 
-/* `places` rounded places, the first of which goes to at[0], by all strips. */
+/* `places` rounded places, the first of which goes to at[0], by all strips. The sums of a panel are
+   finished while those of the next one are on their way. */
 static void multiply_places(const gemm_nchwc *l, const int *at, int places, const gemm_pair *pairs,
                             int blocks)
 {
-    _Alignas(CACHE_LINE) panel_sums sums;
+    _Alignas(CACHE_LINE) panel_sums sums[2];
     const int groups = (l->channels + VL - 1) / VL;
     gemm_tile t = {.kc = blocks * AMX_STEPS, .b = l->b};
+    panel_product before = {.places = 0, .sums = sums[1]};
     for (int group = 0; group < groups; group += NV) {
         const int nv = lesser(NV, groups - group);
         t.a = (const float *)pairs;
         t.b_row = (size_t)nv * VL;
         for (int i = 0; i < places; i += AMX_MR, t.a += blocks * BLOCK_PAIRS) {
-            const int n = lesser(AMX_MR, places - i);
-            amx_panels[n > AMX_ROWS][nv - 1](&t, sums);
-            finish_panel(l, at + i, n, group, nv, sums);
+            const panel_product now = {at + i, lesser(AMX_MR, places - i), group, nv,
+                                       before.sums == sums[0] ? sums[1] : sums[0]};
+            amx_panels[now.places > AMX_ROWS][nv - 1](&t, now.sums);
+            if (before.places) finish_panel(l, &before);
+            before = now;
         }
         t.b += (size_t)l->K * t.b_row;
     }
+    finish_panel(l, &before);
 }
 
 /*
@@ -145,4 +157,8 @@ static void own_nchwc(const gemm_nchwc *l)
     }
     _tile_release();
 }
+
+/* Beside a TDPBF16PS for 32 steps of 256 elements, 16 cycles, these are stored twice, scaled and
+   activated, some 64 cycles. An FMA has 32 multiply-adds a cycle. */
 #define OWN_NCHWC own_nchwc
+#define OWN_NCHWC_COST {.element = 8, .step = 1. / 16}

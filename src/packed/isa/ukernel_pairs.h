@@ -50,8 +50,10 @@ static void nchwc_pairs(const gemm_nchwc *l)
 
 #endif
 
+#define FMA_COST {.step = 1}
 #ifndef OWN_NCHWC
 #define OWN_NCHWC NULL
+#define OWN_NCHWC_COST FMA_COST
 #endif
 
 #ifndef OWN_SUPPORTED
@@ -76,6 +78,7 @@ const gemm_pairs JOIN(gemm_pairs_, ISA) = {
     .most_product = OWN_PRODUCT,
     .sums = OWN_SUMS,
     .nchwc = OWN_NCHWC,
+    .nchwc_cost = OWN_NCHWC_COST,
     .multiply.tile = own_tile,
     .multiply.panels = own_panels,
     .multiply.sweep = own_sweep,
@@ -83,6 +86,7 @@ const gemm_pairs JOIN(gemm_pairs_, ISA) = {
     .format = GEMM_BF16,
     .part = 2. / 3,
     .nchwc = nchwc_pairs,
+    .nchwc_cost = FMA_COST,
     .multiply.tile = tile,
 #if TURN
     .multiply.panels = all_panels,
