@@ -8,6 +8,7 @@
  *   rounding    both conversions, of all kinds of floats, before a guard page
  *   multiply    random sizes, transposes, leading dimensions and ALPHA; NaN between the rows, guard
  *               pages; 1 to 3 threads give the same bits
+ *   nchwc       products in nchwc, of rows and of nchwc, with several blocks of K
  *   conv        random convolutions, the same; with a pool, groups, strides and a batch
  *   pool        the bits of the convolution alone, and then the maxima, in pairs too
  *   chain       random chains give the bits of their layers one by one, with and without a plan
@@ -278,6 +279,129 @@ static void test_multiply(const gemm_pairs *p, const char *name)
         if (!wrong) continue;
         report_fail(name, "case %d of seed %d: TA %d TB %d M %d N %d K %d: %s", i, seed, c.TA, c.TB,
                     c.M, c.N, c.K, wrong);
+        return;
+    }
+    report_pass(name);
+}
+
+/* ---- products in nchwc ---- */
+
+/* A product in nchwc of places in any order. What lies behind the last channel of A is NaN. */
+typedef struct product {
+    gemm_nchwc call;
+    int vl, *at;
+    guarded a, weights, b, shift, scale, c;
+} product;
+
+/* Where element (i, k) of A is. */
+static size_t place_of(const product *q, int i, int k)
+{
+    const gemm_nchwc *l = &q->call;
+    return l->source == GEMM_ROWS ? (size_t)k * l->a_ld + (size_t)i
+                                  : (size_t)(k / q->vl) * l->a_ld + (size_t)(i * q->vl + k % q->vl);
+}
+
+/* Strips of K rows, whose first half are pairs and whose others are 0. */
+static void arrange_weights(const gemm_pairs *p, const product *q, int nr)
+{
+    const gemm_nchwc *l = &q->call;
+    const int vl = q->vl;
+    gemm_pair row[GEMM_PAIRS_MOST_K];
+    gemm_pair *strip = (gemm_pair *)q->b.data;
+    memset(strip, 0, (size_t)q->b.columns * sizeof *strip);
+    for (int n = 0; n < l->channels; n += nr) {
+        const int left = l->channels - n, whole = (left + vl - 1) / vl * vl;
+        const int columns = whole < nr ? whole : nr;
+        for (int j = 0; j < columns && j < left; ++j) {
+            p->along(l->K, q->weights.data + (size_t)(n + j) * (size_t)q->weights.ld, row);
+            for (int k = 0; k < (l->K + 1) / 2; ++k) strip[k * columns + j] = row[k];
+        }
+        strip += l->K * columns;
+    }
+}
+
+static product draw_product(const gemm_pairs *p, rng *r)
+{
+    static const float slopes[] = {1, .1f, 0};
+    const gemm_ukernel *u = gemm_pairs_ukernel(p);
+    product q = {.vl = u->vl};
+    gemm_nchwc *l = &q.call;
+    l->source = rng_below(r, 2) ? GEMM_NCHWC : GEMM_ROWS;
+    l->places = 1 + rng_below(r, rng_below(r, 4) ? 40 : 200);
+    l->channels = 1 + rng_below(r, 130);
+    l->K = 1 + rng_below(r, rng_below(r, 6) ? 100 : GEMM_PAIRS_MOST_K);
+    l->K += l->source == GEMM_NCHWC && l->K % 2;
+    const int groups = (l->channels + q.vl - 1) / q.vl, deep = (l->K + q.vl - 1) / q.vl;
+    q.a = l->source == GEMM_ROWS ? draw_matrix(l->K, l->places, r)
+                                 : draw_matrix(deep, l->places * q.vl, r);
+    q.weights = draw_matrix(l->channels, l->K, r);
+    q.b = guarded_make(1, l->K * groups * q.vl, l->K * groups * q.vl, AT_END, 0);
+    q.shift = draw_matrix(1, l->channels, r);
+    q.scale = draw_matrix(1, l->channels, r);
+    q.c = guarded_make(groups, l->places * q.vl, l->places * q.vl + q.vl, AT_END, 0);
+    l->a = q.a.data, l->a_ld = (size_t)q.a.ld;
+    l->b = q.b.data;
+    l->shift = q.shift.data, l->scale = rng_below(r, 2) ? q.scale.data : NULL;
+    l->slope = slopes[rng_below(r, 3)];
+    l->c = q.c.data, l->c_ld = (size_t)q.c.ld;
+    l->at = q.at = malloc((size_t)l->places * sizeof *q.at);
+    if (!q.at) abort();
+    for (int i = 0; i < l->places; ++i) q.at[i] = (l->places - 1 - i) * q.vl;
+    for (int k = l->K; l->source == GEMM_NCHWC && k < deep * q.vl; ++k)
+        for (int i = 0; i < l->places; ++i) q.a.data[place_of(&q, i, k)] = NAN;
+    guarded_fill_nan(&q.c);
+    arrange_weights(p, &q, u->nr);
+    return q;
+}
+
+static void free_product(product *q)
+{
+    guarded *const all[] = {&q->a, &q->weights, &q->b, &q->shift, &q->scale, &q->c};
+    for (size_t i = 0; i < sizeof all / sizeof *all; ++i) guarded_free(all[i]);
+    free(q->at);
+}
+
+/* Each step of K, the scale and the shift round once, to 2^-24 of what is there at most. A sum of
+   pairs may flush what is below FLT_MIN. */
+static bool element_is_right(const product *q, int i, int n)
+{
+    const gemm_nchwc *l = &q->call;
+    const double scale = l->scale ? l->scale[n] : 1;
+    double sum = 0, sizes = 0;
+    for (int k = 0; k < l->K; ++k) {
+        const double x = (double)rounded(l->a[place_of(q, i, k)]) *
+                         rounded(q->weights.data[(size_t)n * (size_t)q->weights.ld + (size_t)k]);
+        sum += x;
+        sizes += fabs(x);
+    }
+    const double y = scale * sum + l->shift[n], most = fabs(scale) * sizes + fabs(l->shift[n]);
+    const double bound = (l->K + 4) * .5 * FLT_EPSILON * most + l->K * FLT_MIN;
+    const double found = l->c[(size_t)(n / q->vl) * l->c_ld + (size_t)(l->at[i] + n % q->vl)];
+    return fabs(found - (y > 0 ? y : l->slope * y)) <= bound;
+}
+
+static const char *judge_product(const product *q)
+{
+    for (int i = 0; i < q->call.places; ++i)
+        for (int n = 0; n < q->call.channels; ++n)
+            if (!element_is_right(q, i, n)) return "above the bound";
+    return guarded_padding_intact(&q->c) ? NULL : "writes between the groups of C";
+}
+
+static void test_nchwc(const gemm_pairs *p, const char *name)
+{
+    if (!p->nchwc) return;
+    for (int i = 0; i < (cases < 20 ? 3 : cases / 4); ++i) {
+        rng r = rng_make((uint64_t)seed, 400000 + (uint64_t)i);
+        product q = draw_product(p, &r);
+        const gemm_nchwc l = q.call;
+        p->nchwc(&l);
+        const char *wrong = judge_product(&q);
+        free_product(&q);
+        if (!wrong) continue;
+        report_fail(name, "case %d of seed %d: %d places of %s, %d channels, K %d, slope %g: %s", i,
+                    seed, l.places, l.source == GEMM_ROWS ? "rows" : "nchwc", l.channels, l.K,
+                    (double)l.slope, wrong);
         return;
     }
     report_pass(name);
@@ -753,7 +877,8 @@ static void test_all(const gemm_pairs *p)
     static const struct test {
         const char *name;
         void (*run)(const gemm_pairs *, const char *name);
-    } tests[] = {{"rounding", test_rounding}, {"multiply", test_multiply}, {"conv", test_conv},
+    } tests[] = {{"rounding", test_rounding}, {"multiply", test_multiply}, {"nchwc", test_nchwc},
+                 {"conv", test_conv},
                  {"pool", test_pool}, {"chain", test_chain}, {"kept", test_kept},
                  {"range", test_range_of_fp16}, {"no-memory", test_no_memory}};
     for (size_t i = 0; i < sizeof tests / sizeof *tests; ++i) {

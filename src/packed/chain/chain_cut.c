@@ -20,7 +20,14 @@ static const double TRANSFER = 40;      /* of an element from another thread's c
 
 typedef struct layers {
     const conv_call *expand, *depth, *project;
+    const gemm_product_cost *product;
 } layers;
+
+/* An element of the output of a 1x1 layer. */
+static double element_cost(const layers *l, const conv_call *c)
+{
+    return l->product->element + l->product->step * c->c;
+}
 
 /* The first two layers: some rows of the deep map, some channels. */
 static double filter_cost(const layers *l, int rows, int channels)
@@ -28,14 +35,15 @@ static double filter_cost(const layers *l, int rows, int channels)
     enum { COPY = 4, TAP = 2 };         /* of an element to nchwc; of a tap, which is loaded too */
     const conv_call *d = l->depth;
     const int wide_rows = min_int((rows - 1) * d->stride + d->size, d->h);
-    const double expand = (double)wide_rows * d->w * (l->expand ? l->expand->c : COPY);
+    const double expand = (double)wide_rows * d->w *
+                          (l->expand ? element_cost(l, l->expand) : COPY);
     const double filter = (double)rows * d->out_w * d->size * d->size * TAP;
     return channels * (expand + filter);
 }
 
 static double project_cost(const layers *l, int places, int channels)
 {
-    return (double)places * channels * l->project->c;
+    return (double)places * channels * element_cost(l, l->project);
 }
 
 /* Two pieces for each thread, so that a thread which another program disturbs takes one less,
@@ -78,7 +86,7 @@ static packed_chain_cut cut_to_phases(const layers *l, const gemm_ukernel *u, in
 packed_chain_cut packed_cut_chain(const conv_call *expand, const conv_call *depth,
                                   const conv_call *project, const gemm_ukernel *u, int threads)
 {
-    const layers l = {expand, depth, project};
+    const layers l = {expand, depth, project, &u->nchwc.cost};
     double by_bands, by_phases;
     const packed_chain_cut bands = cut_to_bands(&l, threads, &by_bands);
     if (threads == 1) return bands;

@@ -66,7 +66,10 @@ static void make_ukernels(void)
         gemm_ukernel *u = &ukernels[i];
         *u = *p->base;
         u->gemm = p->multiply;
-        if (p->nchwc) u->nchwc.product = p->nchwc;
+        if (p->nchwc) {
+            u->nchwc.product = p->nchwc;
+            u->nchwc.cost = p->nchwc_cost;
+        }
         if (p->mr) set_sizes(u, p);
     }
 }

@@ -57,6 +57,7 @@ typedef struct gemm_pairs {
        the first half is read, and they are pairs. K is at most GEMM_PAIRS_MOST_K, and an even
        number where A is in nchwc. NULL: products in nchwc stay in single precision. */
     void (*nchwc)(const gemm_nchwc *);
+    gemm_product_cost nchwc_cost;
     /* pairs[j] has low[j] and high[j], j < n. high NULL stands for zeroes. */
     void (*rows)(int n, const float *low, const float *high, gemm_pair *pairs);
     /* pairs[p] has x[2 * p] and x[2 * p + 1], for n floats; of an odd n, the last pair has one */

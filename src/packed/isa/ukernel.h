@@ -308,9 +308,16 @@ typedef struct gemm_conv_kernels {
     void (*depthwise)(const gemm_depthwise *, const float *band, int y0, int y1);
 } gemm_conv_kernels;
 
+/* The time of an element of a product of K steps is element + step * K. The unit is that of a
+   multiply-add by an FMA. */
+typedef struct gemm_product_cost {
+    double element, step;
+} gemm_product_cost;
+
 /* The product of a layer and a depthwise layer, in nchwc. */
 typedef struct gemm_nchwc_kernels {
     void (*product)(const gemm_nchwc *);
+    gemm_product_cost cost;
     void (*depthwise)(const gemm_nchwc_depthwise *);
 } gemm_nchwc_kernels;
 

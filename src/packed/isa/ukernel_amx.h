@@ -12,7 +12,7 @@
  * packed/isa/pairs.h. Where fewer than 16 steps are left, A and B are copied with zeroes behind.
  *
  * Each function gives the registers back when it ends, so that no state of a host's thread grows.
- * A tile of fewer steps than a register holds is multiplied by the vectors of AVX512_BF16.
+ * A sum takes blocks of 16 steps from the first one on in all of them, so its bits are the same.
  *
  * Included by ukernel_pairs.h in place of the base's tile.
  */
@@ -54,24 +54,26 @@ typedef struct tile_sizes {
     uint8_t rows[16];
 } tile_sizes;
 
-/* Registers 0 to 6 have `rows` rows, and 7, which is B, has all. */
-static void begin_tiles(int rows)
+/* Registers 0 to 6 have `rows` rows. 6 is A, whose rows have `steps` pairs, and 7 is B, which has
+   `steps` rows. */
+static void begin_tiles(int rows, int steps)
 {
     _Alignas(CACHE_LINE) tile_sizes sizes = {.palette = 1};
     for (int i = 0; i < 8; ++i) {
-        sizes.bytes[i] = ROW_BYTES;
-        sizes.rows[i] = (uint8_t)(i < 7 ? rows : AMX_STEPS);
+        sizes.bytes[i] = (uint16_t)(i == 6 ? steps * sizeof(gemm_pair) : ROW_BYTES);
+        sizes.rows[i] = (uint8_t)(i < 7 ? rows : steps);
     }
     MEMORY_IS_WRITTEN();
     _tile_loadconfig(&sizes);
 }
 
 /* 16 steps of k of one or two registers of A. nv vectors of B, whose rows are b_row bytes apart.
-   The processor fetches an A from L3 too late by itself, so those after the next ones are
-   fetched. */
-INLINE void amx_step(const float *a, const float *b, size_t b_row, const bool two, const int nv)
+   The processor fetches an A from L3 too late by itself, so with `fetch` those after the next ones
+   are fetched. */
+INLINE void amx_step(const float *a, const float *b, size_t b_row, const bool two, const int nv,
+                     const bool fetch)
 {
-    for (int i = 0; i < (two ? AMX_MR : AMX_ROWS); ++i)
+    for (int i = 0; fetch && i < (two ? AMX_MR : AMX_ROWS); ++i)
         __builtin_prefetch(a + (2 * AMX_MR + i) * AMX_STEPS);
     _tile_loadd(6, a, ROW_BYTES);
     _tile_loadd(7, b, b_row);
@@ -108,13 +110,13 @@ INLINE void amx_last_step(const gemm_tile *t, int from, int p, const bool two, c
         for (int v = 0; v < nv; ++v)
             vstore(b[k] + v * VL, vload(t->b + (p + k) * t->b_row + v * VL));
     MEMORY_IS_WRITTEN();
-    amx_step(a[0], b[0], STRIP_BYTES, two, nv);
+    amx_step(a[0], b[0], STRIP_BYTES, two, nv, false);
 }
 
 /* The sums of one or two registers of the rows of a panel from `from` on, with the registers' sizes
    set. */
 INLINE void amx_sums(const gemm_tile *t, int from, const bool two, const int nv,
-                     float sums[AMX_MR][NR])
+                     const bool fetch, float sums[AMX_MR][NR])
 {
     const float *a = t->a + from * AMX_STEPS, *b = t->b;
     int p = 0;
@@ -122,7 +124,7 @@ INLINE void amx_sums(const gemm_tile *t, int from, const bool two, const int nv,
     _tile_zero(3); _tile_zero(4); _tile_zero(5);
     MEMORY_IS_WRITTEN();
     for (; p + AMX_STEPS <= t->kc; p += AMX_STEPS, b += AMX_STEPS * t->b_row) {
-        amx_step(a, b, t->b_row * sizeof *b, two, nv);
+        amx_step(a, b, t->b_row * sizeof *b, two, nv, fetch);
         a += AMX_MR * AMX_STEPS;
     }
     if (p < t->kc) amx_last_step(t, from, p, two, nv);
@@ -141,7 +143,7 @@ INLINE void amx_tile(const gemm_tile *t, int from, const bool two, const int nv)
 {
     _Alignas(CACHE_LINE) float sums[AMX_MR][NR];
     fetch_tile(t->c, t->c_row, lesser(t->rows, MR), nv);
-    amx_sums(t, from, two, nv, sums);
+    amx_sums(t, from, two, nv, true, sums);
     store_rows(t, nv, sums);
 }
 
@@ -199,26 +201,10 @@ static void tile_by_registers(const gemm_tile *t)
     for (int rows; from < t->rows; from += rows) {
         rows = lesser(AMX_ROWS, t->rows - from);
         const gemm_tile part = rows_of_tile(t, from, rows);
-        if (rows < AMX_ROWS) begin_tiles(rows);
+        if (rows < AMX_ROWS) begin_tiles(rows, AMX_STEPS);
         amx_tiles[0][v](&part, from);
     }
-    if (t->rows % AMX_ROWS) begin_tiles(AMX_ROWS);
-}
-
-/* A tile of few steps by vectors, which move nothing. */
-static void tile_by_vectors(const gemm_tile *t)
-{
-    gemm_moves none = {.left = 0};
-    for (int from = 0; from < t->rows; from += MR) {
-        gemm_tile part = rows_of_tile(t, from, lesser(MR, t->rows - from));
-        part.a += from * t->kc;
-        part.a_row = t->kc;
-        part.a_step = 1;
-        part.moves = &none;
-        part.a_next = part.a;
-        part.c_next = part.c;
-        gemm_pairs_avx512_bf16.multiply.tile(&part);
-    }
+    if (t->rows % AMX_ROWS) begin_tiles(AMX_ROWS, AMX_STEPS);
 }
 
 static void move_some(gemm_moves *m, int pieces)
@@ -232,11 +218,7 @@ static void own_tile(const gemm_tile *t)
 {
     gemm_moves *m = t->moves;
     if (m->left) move_some(m, (t->kc + m->every - 1) / m->every);
-    if (t->kc < AMX_STEPS) {
-        tile_by_vectors(t);
-        return;
-    }
-    begin_tiles(AMX_ROWS);
+    begin_tiles(AMX_ROWS, AMX_STEPS);
     tile_by_registers(t);
     _tile_release();
 }
@@ -246,7 +228,7 @@ static void own_panels(const gemm_tile *first, int count, int way, ptrdiff_t a_p
 {
     gemm_tile t = *first;
     const int each = (first->moves->left + count - 1) / count;
-    begin_tiles(AMX_ROWS);
+    begin_tiles(AMX_ROWS, AMX_STEPS);
     for (; count; --count) {
         move_some(first->moves, each);
         tile_by_registers(&t);
@@ -260,3 +242,5 @@ static void own_panels(const gemm_tile *first, int count, int way, ptrdiff_t a_p
 
 /* An A in panels is never swept. */
 #define own_sweep NULL
+
+#include "packed/isa/ukernel_amx_nchwc.h"

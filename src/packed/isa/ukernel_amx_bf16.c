@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Pairs by AMX: 32 x 48, six registers of sums. Products in nchwc stay in single precision: to
- * round them costs more than it saves.
+ * Pairs by AMX: 32 x 48, six registers of sums; in nchwc 32 places by 48 channels.
  *
  * - Panels of A are in the order in which they are read. Rows far apart took up to 1.25 of the
  *   time.

@@ -177,6 +177,7 @@ const gemm_ukernel JOIN(gemm_ukernel_, ISA) = {
     .conv.band_pooled = band_pooled,
     .conv.depthwise = depthwise,
     .nchwc.product = nchwc,
+    .nchwc.cost = {.step = 1},
     .nchwc.depthwise = nchwc_depthwise,
     .reorder.from_nchwc = from_nchwc,
     .reorder.to_nchwc = to_nchwc,

@@ -53,8 +53,14 @@ static void nchwc_pairs(const gemm_nchwc *l)
     }
 }
 
+#elif defined(OWN_NCHWC)
+#define NCHWC_PAIRS OWN_NCHWC
 #else
 #define NCHWC_PAIRS NULL
+#endif
+
+#ifndef OWN_NCHWC_COST
+#define OWN_NCHWC_COST {.step = 1}      /* that of an FMA */
 #endif
 
 #ifndef OWN_SUPPORTED
@@ -92,6 +98,7 @@ const gemm_pairs JOIN(gemm_pairs_, ISA) = {
     .multiply.along_k = along_k,
 #endif
     .nchwc = NCHWC_PAIRS,
+    .nchwc_cost = OWN_NCHWC_COST,
     .rows = pair_rows,
     .along = pair_along,
     .supported = all_supported,
