@@ -50,7 +50,9 @@ PREFIX_MAP = -ffile-prefix-map=$(abspath $(BUILD))=build -ffile-prefix-map=$(CUR
 IS_I386 = $(filter i386-% i486-% i586-% i686-%,$(shell $(CC) -dumpmachine))
 GEMM_FLAGS = -std=c11 -D_GNU_SOURCE -Wall -Wextra -fPIC -MMD -MP -Isrc $(if $(IS_I386),-msse2 -mfpmath=sse) $(PREFIX_MAP)
 GEMM_LIBS = -lm -pthread -ldl
-COMPILE = $(Q)$(CC) $(GEMM_FLAGS) $(INCLUDES) $(GEMM_OPTS) $(FILE_OPTS) $(CPPFLAGS) $(CFLAGS) $(ISA) -c $< -o $@
+# What the compiler says about FILE.o stays in FILE.said, for tests/system/test_warnings.sh.
+COMPILE = $(Q)$(CC) $(GEMM_FLAGS) $(INCLUDES) $(GEMM_OPTS) $(FILE_OPTS) $(CPPFLAGS) $(CFLAGS) $(ISA) -c $< -o $@ \
+    2>$(@:.o=.said); status=$$?; cat $(@:.o=.said) >&2; exit $$status
 LINK = $(Q)$(CC) $(GEMM_OPTS) $(CFLAGS) $(LDFLAGS) $(FILE_OBJECTS) $(filter %.o %.a %.so,$^) -o $@ $(GEMM_LIBS) $(FILE_LIBS) $(LDLIBS)
 
 $(OBJ)/%.o: %.c $(OUT)/flags
