@@ -23,17 +23,19 @@ function spread(values, count,    i, j, v)
     return sprintf("%.2f, %.2f, %.2f", values[1], values[int((count + 1) / 2)], values[count])
 }
 
-function line(sweep, row,    n, holes, last, rates, ratios)
+# A size that a row has no rate of is no hole.
+function line(sweep, row,    n, holes, last, rates, ratios, count)
 {
     last = most[sweep]
-    for (n = 2; n < last; ++n)
-        if (4 * rate[sweep, row, n] < rate[sweep, row, n - 1] + rate[sweep, row, n + 1])
-            holes = holes " " n
     for (n = 1; n <= last; ++n) {
-        rates[n] = rate[sweep, row, n]
-        ratios[n] = rates[n] / rate[sweep, rows[1], n]
+        if (!((sweep, row, n) in rate)) continue
+        if ((sweep, row, n - 1) in rate && (sweep, row, n + 1) in rate &&
+            4 * rate[sweep, row, n] < rate[sweep, row, n - 1] + rate[sweep, row, n + 1])
+            holes = holes " " n
+        rates[++count] = rate[sweep, row, n]
+        ratios[count] = rates[count] / rate[sweep, rows[1], n]
     }
     text = sprintf("%s, %s: holes:%s; GFLOP/s: %s", sweep, row, holes ? holes : " none",
-                   spread(rates, last))
-    return row == rows[1] ? text : text sprintf("; of %s: %s", rows[1], spread(ratios, last))
+                   spread(rates, count))
+    return row == rows[1] ? text : text sprintf("; of %s: %s", rows[1], spread(ratios, count))
 }

@@ -195,7 +195,7 @@ static problem draw_problem(rng *r)
         c->M = draw_size(r, deep ? 40 : 200);
         c->N = draw_size(r, deep ? 60 : 300);
         c->K = deep ? 1 + rng_below(r, 5000) : draw_size(r, 400);
-    } while (c->M <= 16 || c->K <= 16);
+    } while (c->M <= 16 || c->N <= 2 || c->K <= 16);
     c->ALPHA = rng_below(r, 2) ? 1 : rng_float(r) * 3;
     p.A = c->TA ? draw_matrix(c->K, c->M, r) : draw_matrix(c->M, c->K, r);
     p.B = c->TB ? draw_matrix(c->N, c->K, r) : draw_matrix(c->K, c->N, r);
