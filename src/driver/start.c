@@ -248,8 +248,8 @@ const char *gemm_unusable(const gemm_variant *v)
 const char *gemm_limits(const gemm_variant *v)
 {
     if (!v->limits) return gemm_unusable(v);
-    const char *reason = ruled_out(v);
-    return reason ? reason : v->limits(v->params);
+    const char *reason = v->limits(v->params);
+    return reason ? reason : ruled_out(v);
 }
 
 /* Another row must not silently replace a row that the user named, because A/B figures would be
