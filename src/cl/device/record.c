@@ -89,13 +89,19 @@ static void note(const gemm_cl_program *p, const gemm_cl_arguments *args, const 
 
 /* ---- one sequence ---- */
 
+static void free_fixed(sequence *s)
+{
+    for (size_t i = 0; s->fixed && i < s->count; ++i)
+        CL_RELEASE(clReleaseKernel, s->fixed[i].kernel);
+    free(s->fixed);
+    s->fixed = NULL;
+}
+
 /* Empties it. The list stays for the next one. */
 static void clear(sequence *s)
 {
     gemm_cl_release_recorded(s->recorded);
-    for (size_t i = 0; s->fixed && i < s->count; ++i)
-        CL_RELEASE(clReleaseKernel, s->fixed[i].kernel);
-    free(s->fixed);
+    free_fixed(s);
     *s = (sequence){.list = s->list, .room = s->room};
 }
 
@@ -119,10 +125,7 @@ static void record(sequence *s)
     bool made = s->fixed;
     for (size_t i = 0; made && i < s->count; ++i) made = fix(&s->list[i], &s->fixed[i]) == 0;
     if (made && (s->recorded = gemm_cl_record(s->fixed, s->count))) return;
-    for (size_t i = 0; s->fixed && i < s->count; ++i)
-        CL_RELEASE(clReleaseKernel, s->fixed[i].kernel);
-    free(s->fixed);
-    s->fixed = NULL;
+    free_fixed(s);
     s->seen = 0;
 }
 

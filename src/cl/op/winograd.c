@@ -131,8 +131,10 @@ static int launch_other(const gemm_cl_winograd *l, gemm_cl_work *w, const char *
     static const size_t one_item[3] = {1, 1, 1};
     const char *why = NULL;
     const gemm_cl_program *p = build_other(l, w, name, &why);
-    if (!p) gemm_cl_say_left_out(why);
-    if (!p) return -1;
+    if (!p) {
+        gemm_cl_say_left_out(why);
+        return -1;
+    }
     if (!l->by_points) return gemm_cl_launch(w, p, stage, args, global, one_item);
     return gemm_cl_launch_lines(w, p, stage, args, global[0], global[1], global[2]);
 }
