@@ -7,8 +7,10 @@
 # DWARF 4, because Debian 12's valgrind cannot read the DWARF 5 of clang.
 GEMM_OPTS = -O2 -gdwarf-4
 DARKNET_OPTS = -Ofast
-# Added for the micro-kernels of packed.
-KERNEL_OPTS = -O3
+# Added for the micro-kernels of packed. gcc 14 would give the first and the last turns of a panel's loops code
+# of their own, a tenth of the library. clang does not know the flag.
+WHOLE_LOOPS := $(shell $(CC) -Werror -fno-split-loops -E -x c /dev/null >/dev/null 2>&1 && echo -fno-split-loops)
+KERNEL_OPTS = -O3 $(WHOLE_LOOPS)
 CONFIG = release
 ifeq ($(DEBUG),1)
 CONFIG = debug

@@ -44,13 +44,14 @@ fi
 # put MODE FILE NAME: also over a file that a process uses
 put() { install -m "$1" "$2" "$to/$3"; }
 
-# The same without what only a debugger reads, which is nine tenths of such a file. SYMBOLS=1 keeps it.
+# The same without what only a debugger reads, and without the names that only a profiler shows: nine
+# tenths of such a file. SYMBOLS=1 keeps them.
 put_program()
 {
     if [ "${SYMBOLS:-0}" = 1 ]; then
         put "$@"
     else
-        "${OBJCOPY:-objcopy}" --strip-debug "$2" "$work/stripped"
+        "${OBJCOPY:-objcopy}" --strip-unneeded "$2" "$work/stripped"
         put "$1" "$work/stripped" "$3"
     fi
 }
