@@ -189,6 +189,7 @@ for text in b"", b"HTTP/1.0 200 OK\r\nContent-Length: 35434956\r\n\r\nyolo":
     print("http://127.0.0.1:%d/" % server.getsockname()[1], flush=True)
 time.sleep(120)
 END
+: >"$work/stalling"
 /usr/bin/python3 "$work/stall.py" >"$work/stalling" &
 stalling=$!
 while [ "$(wc -l <"$work/stalling")" != 2 ] && kill -0 $stalling; do sleep .1; done
