@@ -240,6 +240,12 @@ check make-weights-beside-ab grep -q "weights='*cfg/kite-demo.weights" "$work/sa
 make -n bench-detect NETWORKS=cfg/kite-demo.cfg=cfg/kite-demo.weights 2>/dev/null >"$work/said"
 check make-networks-alone sh -c 'grep -q "set -- cfg/kite-demo" "$1" && ! grep -q "boxes mean nothing" "$1"' - "$work/said"
 
+# A variant that does not exist is told before there are weights, in one line beside make's own.
+expect_failure make-ab-unknown 'ab: A=stok: no such variant; did you mean stock?' make ab A=stok B=packed \
+    TRAINED="$work/ab.weights" UNTRAINED="$work/ab-untrained.weights" WEIGHTS_URLS="file://$work/none"
+check make-ab-unknown-one-line [ "$(grep -vc '^make[:[]' "$work/output")" = 1 ]
+check make-ab-unknown-no-weights [ -z "$(ls "$work" | grep '^ab')" ]
+
 # git sees nothing of a build, whatever its folder is called.
 mkdir "$work/repository" && git -C "$work/repository" init -q
 cp -R Makefile mk setup src kernels install patches "$work/repository"
