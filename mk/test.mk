@@ -149,7 +149,8 @@ SYSTEM_COMMANDS = \
     'tests/system/test_tune.sh' \
     'tests/system/test_report.sh' \
     'tests/system/test_adreno_model.sh' \
-    'tests/system/test_run.sh'
+    'tests/system/test_run.sh' \
+    'tests/system/test_packages.sh'
 
 # ---- The bits of results: make test-bits, UPDATE=1 writes the file of hashes ----
 QEMU_ARM = qemu-aarch64 -L /usr/aarch64-linux-gnu
