@@ -95,10 +95,18 @@ bench-peers: all default-weights $(OUT)/bench/bench_detect ## the hook beside on
 	    status=$$?; rm -rf "$$result"/[0-9]*-*/; (exit $$status); $(close_result)
 
 AB_WEIGHTS = $(if $(WEIGHTS)$(BESIDE)$(filter cfg/yolov3-tiny.cfg,$(CFG)),--weights "$$weights")
-ab: all default-weights $(OUT)/bench/ab ## is B faster than A? rows A B, settings ENV_A ENV_B, CFG WEIGHTS IMAGE N AB_OPTS
-	@$(if $(AB_WEIGHTS),$(SET_WEIGHTS);) $(call open_result,$(BUILD)/ab); $(OUT)/bench/ab --out "$$result" $(if $(A),--a '$(A)') $(if $(B),--b '$(B)') \
-	    --env-a '$(ENV_A)' --env-b '$(ENV_B)' --cfg $(call quote,$(CFG)) $(AB_WEIGHTS) \
+AB_SIDES = $(if $(A),--a '$(A)') $(if $(B),--b '$(B)') --env-a '$(ENV_A)' --env-b '$(ENV_B)'
+ab: ab-check all default-weights $(OUT)/bench/ab ## is B faster than A? rows A B, settings ENV_A ENV_B, CFG WEIGHTS IMAGE N AB_OPTS
+	@$(if $(AB_WEIGHTS),$(SET_WEIGHTS);) $(call open_result,$(BUILD)/ab); $(OUT)/bench/ab --out "$$result" $(AB_SIDES) --cfg $(call quote,$(CFG)) $(AB_WEIGHTS) \
 	    $(addprefix --image ,$(IMAGE)) $(addprefix -n ,$(N)) $(AB_OPTS); $(call close_result,0 3 4)
+
+# A wrong name is told before weights are fetched or made.
+.PHONY: ab-check
+ab-check: $(OUT)/bench/ab
+	@$(OUT)/bench/ab --check $(AB_SIDES) $(AB_OPTS) >/dev/null
+ifneq ($(filter ab,$(MAKECMDGOALS)),)
+default-weights: ab-check
+endif
 
 # The commits A and B, each with GEMM_IMPL and the settings of its side. B is HEAD unless named.
 AB_COMMITS = MAKE='$(MAKE)' MAKE_ARGUMENTS='OPENCL=$(OPENCL) DEBUG=$(DEBUG) CC=$(firstword $(CC))' bench/ab/commits.sh $(BUILD)/commits \

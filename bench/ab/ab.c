@@ -49,6 +49,7 @@ static const char help[] =
     "  --points P                   tolerance of a detection's percentage (1)\n"
     "  --fail-if-slower             status 3 if B is slower by one of the two times\n"
     "  --out DIR, --name NAME       DIR/NAME.csv, .md and .json (build/ab; A-vs-B-network)\n"
+    "  --check                      only judges the options: nothing runs\n"
     "  --help\n"
     "\n"
     "Fewer than 6 rounds give no verdict: then there is one look and no control.\n"
@@ -60,7 +61,7 @@ static const char help[] =
 enum { OPT_ENV_A = 256, OPT_ENV_B, OPT_BIN_A, OPT_BIN_B, OPT_CFG, OPT_WEIGHTS, OPT_IMAGE, OPT_SPEED,
        OPT_ROUNDS, OPT_WARMUP, OPT_TICS, OPT_IDLE, OPT_NO_PAUSE, OPT_TIMEOUT, OPT_SEED, OPT_LEAST,
        OPT_POINTS, OPT_FAIL, OPT_LOOKS, OPT_NO_CONTROL,
-       OPT_LABEL_A, OPT_LABEL_B, OPT_OUT, OPT_NAME, OPT_HELP };
+       OPT_LABEL_A, OPT_LABEL_B, OPT_OUT, OPT_NAME, OPT_CHECK, OPT_HELP };
 
 static const struct option long_options[] = {
     {"a", required_argument, NULL, 'a'},
@@ -89,6 +90,7 @@ static const struct option long_options[] = {
     {"fail-if-slower", no_argument, NULL, OPT_FAIL},
     {"out", required_argument, NULL, OPT_OUT},
     {"name", required_argument, NULL, OPT_NAME},
+    {"check", no_argument, NULL, OPT_CHECK},
     {"help", no_argument, NULL, OPT_HELP},
     {NULL, 0, NULL, 0}};
 
@@ -198,6 +200,7 @@ static void take_option(ab_options *o, int opt)
     case OPT_FAIL: o->fail_if_slower = true; break;
     case OPT_OUT: o->out = optarg; break;
     case OPT_NAME: o->name = optarg; break;
+    case OPT_CHECK: o->check = true; break;
     case OPT_HELP: fputs(help, stdout); exit(AB_DONE);
     default: exit(AB_USAGE);    /* getopt has said what is wrong */
     }
@@ -461,6 +464,7 @@ int main(int argc, char **argv)
                            .timeout = 300, .least = 0.01, .points = 1, .seed = 1, .pause = true};
     static ab_run run = {.o = &o};
     parse_options(&o, argc, argv);
+    if (o.check) return AB_DONE;
     clean_run = &run;
     atexit(remove_work);
     prepare(&run, &o);

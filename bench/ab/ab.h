@@ -44,6 +44,7 @@ typedef struct ab_options {
     double points;                  /* tolerance of a percentage */
     uint64_t seed;
     bool speed, pause, fail_if_slower;
+    bool check;                     /* judge the options and end */
 } ab_options;
 
 /* The phases behind AB_MEASURED: each side runs once, to see that it can; then A against A. */

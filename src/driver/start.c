@@ -239,17 +239,22 @@ static const char *ruled_out(const gemm_variant *v)
     return NULL;
 }
 
+/* What the build or the device lacks comes before a setting, because no setting helps then. */
+static const char *without_compiling(const gemm_variant *v)
+{
+    const char *lacks = v->limits ? v->limits(v->params) : NULL;
+    return lacks ? lacks : ruled_out(v);
+}
+
 const char *gemm_unusable(const gemm_variant *v)
 {
-    const char *reason = ruled_out(v);
-    return reason || !v->unusable ? reason : v->unusable(v->params);
+    if (ruled_out(v)) return without_compiling(v);
+    return v->unusable ? v->unusable(v->params) : NULL;
 }
 
 const char *gemm_limits(const gemm_variant *v)
 {
-    if (!v->limits) return gemm_unusable(v);
-    const char *reason = v->limits(v->params);
-    return reason ? reason : ruled_out(v);
+    return v->limits ? without_compiling(v) : gemm_unusable(v);
 }
 
 /* Another row must not silently replace a row that the user named, because A/B figures would be

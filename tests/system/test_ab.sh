@@ -204,6 +204,9 @@ unknown_row()
 }
 unknown_row 'A=stok: no such variant; did you mean stock?' --a stok
 unknown_row 'B=nothing: no such variant; gemm-bench --list has all' --a stock --b nothing
+unknown_row 'B=nothing: no such variant; gemm-bench --list has all' --check --a stock --b nothing
+"$ab" --check --a stock --b packed >out 2>err
+check 'only judged' [ "$? $(cat out err)" = '0 ' ]
 "$ab" >out 2>err
 check 'nothing to compare' [ "$? $(grep -c 'ab: nothing to compare: ' err)" = '2 1' ]
 run_ab 1 --out /dev/null/x

@@ -85,6 +85,8 @@ is nocl-rows '' "$(./gemm-bench --list | awk -F '\t' '
     $1 ~ /^cl/ { ++rows; if ($2 !~ /^unusable: built with OPENCL=0/) print "wrong: " $1 }
     END { if (rows < 9) print rows + 0 " rows" }')"
 GEMM_IMPL=cl expect_failure nocl-cl 'built with OPENCL=0' ./gemm-bench --impl cl -s 1,1,1
+GEMM_IMPL=cl_int8 expect_failure nocl-cl-int8 'GEMM_IMPL=cl_int8 cannot run here: built with OPENCL=0' \
+    ./darknet speed cfg/kite-demo.cfg 1
 
 # ---- make DEBUG=1 all, and back ----
 build builds-debug DEBUG=1 all DARKNET_SRC="$source"

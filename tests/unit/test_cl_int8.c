@@ -68,14 +68,30 @@ static conv_shape draw_shape(rng *r)
     return s;
 }
 
-/* Some inputs are beyond 127 steps, and some are no numbers. */
+/* The same with an even output, so that a pool of 2x2 can follow. */
+static conv_shape make_even(conv_shape s)
+{
+    while (((s.h + 2 * s.pad - s.size) / s.stride + 1) % 2) ++s.h;
+    while (((s.w + 2 * s.pad - s.size) / s.stride + 1) % 2) ++s.w;
+    return s;
+}
+
+/* The layer, and then with a pool where that is possible. NULL, or what is wrong. */
+static const char *judge_both(conv_call *c, const gemm_scale *scale)
+{
+    const char *wrong = judge(c, scale);
+    c->pool = !wrong && c->out_h % 2 == 0 && c->out_w % 2 == 0;
+    return c->pool ? judge(c, scale) : wrong;
+}
+
+/* Every second layer can have a pool. Some inputs are beyond 127 steps, and some are no numbers. */
 static void test_random(int cases, int seed)
 {
     static const conv_activation activations[] = {CONV_LINEAR, CONV_LEAKY, CONV_RELU};
     int failed = 0;
     for (int i = 0; i < cases; ++i) {
         rng r = rng_make((uint64_t)seed, (uint64_t)i);
-        const conv_shape s = draw_shape(&r);
+        const conv_shape drawn = draw_shape(&r), s = i % 2 ? make_even(drawn) : drawn;
         const gemm_scale scale = {.scale = .9f / 127};
         conv_call c = conv_shape_make(&s, activations[rng_below(&r, 3)]);
         conv_shape_fill(&c, &r);
@@ -83,14 +99,13 @@ static void test_random(int cases, int seed)
         input[0] = NAN;
         input[s.w] = -INFINITY;
         if (rng_below(&r, 4) == 0) c.scale = NULL;
-        c.pool = c.out_h % 2 == 0 && c.out_w % 2 == 0;
-        const char *wrong = judge(&c, &scale);
+        const char *wrong = judge_both(&c, &scale), *pool = c.pool ? " and a pool" : "";
         conv_shape_free(&c);
         if (!wrong) continue;
         ++failed;
         report_fail("cl-int8", "case %d of seed %d: %d filters %dx%d/%d pad %d groups %d over "
-                    "%dx%dx%d: %s", i, seed, s.n, s.size, s.size, s.stride, s.pad, s.groups, s.c,
-                    s.h, s.w, wrong);
+                    "%dx%dx%d%s: %s", i, seed, s.n, s.size, s.size, s.stride, s.pad, s.groups, s.c,
+                    s.h, s.w, pool, wrong);
     }
     if (!failed) report_pass("cl-int8");
 }

@@ -2,12 +2,13 @@
 /*
  * Darknet's way to a row that offers layers: src/hook/.
  *
- *   test_hook CFG
+ *   test_hook CFG ADDED
  *
  * A row of this test computes layers by plain loops. For every layer of the network the row must be
  * asked, unless Darknet's own code has to run. The output must be that of Darknet's own code from
  * the same input, to the bit where nothing is rounded. The same row takes a convolution and the
- * maxpool behind it as one call. A row that gives whole passes to others is told of each pass.
+ * maxpool behind it as one call. A row that gives whole passes to others is told of each pass. In
+ * the network ADDED `packed` takes a convolution and the shortcut behind it as one call, twice.
  */
 #include "check/conv_check.h"
 #include "check/layer_check.h"
@@ -424,22 +425,107 @@ static void test_passes(network *net)
     gemm_set_variant(&LAYERS);
 }
 
+/* ---- Convolutions with their shortcut ---- */
+
+static bool adds;               /* the row takes them as one call */
+static int added;               /* such calls that were done */
+
+/* A way that adds, whatever the processor. */
+static gemm_context on_adding_way(const gemm_context *given)
+{
+    gemm_context context = *given;
+    context.way = "implicit";
+    return context;
+}
+
+static gemm_status conv_packed(const conv_call *c, const gemm_context *given, const void *params)
+{
+    const gemm_context context = on_adding_way(given);
+    return gemm_find("packed")->conv(c, &context, params);
+}
+
+static gemm_status add_packed(const conv_call *calls, int count, const layer_call *s,
+                              const gemm_context *given, const void *params)
+{
+    const gemm_context context = on_adding_way(given);
+    if (!adds || count != 1) return GEMM_DECLINED;
+    const gemm_status status = gemm_find("packed")->chain(calls, count, s, &context, params);
+    added += status == GEMM_DONE;
+    return status;
+}
+
+/* A pass in outputs that hold NaN. Returns the last output. */
+static float *pass_with(network *net, bool add)
+{
+    const layer *last = &net->layers[net->n - 1];
+    if (add != adds) weights_changed(net);
+    adds = add;
+    added = 0;
+    for (int i = 0; i < net->n; ++i)
+        for (size_t k = 0; k < outputs(&net->layers[i]); ++k) net->layers[i].output[k] = NAN;
+    gemm_set_conv(GEMM_HOOK);
+    network_predict(net, net->input);
+    float *output = allocate(outputs(last));
+    memcpy(output, last->output, outputs(last) * sizeof *output);
+    return output;
+}
+
+/* Layers 1 and 3 of the cfg, and no other, become one call with the shortcut behind them: in the
+   first pass, and in the second one by the step that was kept. */
+static void test_added(network *net)
+{
+    static gemm_variant row;        /* plans name it */
+    const layer *last = &net->layers[net->n - 1];
+    row = *gemm_find("packed");
+    row.name = "adds", row.conv = conv_packed, row.chain = add_packed;
+    gemm_set_variant(&row);
+    float *expected = pass_with(net, false);
+    for (int turn = 1; turn <= 2; ++turn) {
+        float *actual = pass_with(net, true);
+        int untouched = 0;
+        char name[32];
+        snprintf(name, sizeof name, "added-pass-%d", turn);
+        for (int i = 0; i < net->n; ++i)
+            if (net->layers[i].type == CONVOLUTIONAL && is_untouched(&net->layers[i]))
+                untouched += 1 << i;
+        if (added != 2) report_fail(name, "%d calls added a shortcut, not 2", added);
+        else if (untouched != (1 << 1) + (1 << 3))
+            report_fail(name, "not convolutions 1 and 3 are unwritten, but a sum of %d", untouched);
+        else if (is_untouched(last) ||
+                 memcmp(expected, actual, outputs(last) * sizeof *actual))
+            report_fail(name, "other outputs than layer by layer");
+        else report_pass(name);
+        free(actual);
+    }
+    free(expected);
+    gemm_set_variant(&LAYERS);
+}
+
+static network *make_filled(const char *cfg)
+{
+    network *net = network_make(cfg, SEED);
+    rng r = rng_make(SEED, 2);
+    network_fill(net->input, (size_t)(net->inputs * net->batch), &r);
+    return net;
+}
+
 int main(int argc, char **argv)
 {
-    if (argc != 2) {
-        fprintf(stderr, "test_hook: one argument is needed, a cfg\n");
+    if (argc != 3) {
+        fprintf(stderr, "test_hook: two arguments are needed, a cfg and one with shortcuts\n");
         return 2;
     }
     if (!freopen("/dev/null", "w", stderr)) return 2;   /* Darknet prints its network there */
     gemm_set_variant(&LAYERS);
-    network *net = network_make(argv[1], SEED);
-    rng r = rng_make(SEED, 2);
-    network_fill(net->input, (size_t)(net->inputs * net->batch), &r);
+    network *net = make_filled(argv[1]);
     test_layers(net);
     test_training(net);
     test_pool(net);
     net->layers[0].truth = 0;
     test_passes(net);
+    free_network(net);
+    net = make_filled(argv[2]);
+    test_added(net);
     free_network(net);
     return report_status();
 }

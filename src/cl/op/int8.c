@@ -61,9 +61,11 @@ static const gemm_cl_row *choose_group(const gemm_cl_traits *t, double items, in
 
 static const gemm_cl_row *choose_row(const gemm_cl_traits *t, const job *j)
 {
+    const int rows = by_group[0].rows, cols = by_group[0].cols;     /* of every group */
     const conv_call *c = j->c;
     if (t->cpu) return &on_cpu[t->vector >= 16 ? 0 : t->vector >= 8 ? 1 : 2];
-    const double items = (double)j->strips * j->tiles * c->batch * c->groups;
+    const double items = (double)ceil_div(gemm_conv_places(c), cols) * ceil_div(j->M, rows) *
+                         c->batch * c->groups;
     return choose_group(t, items, j->planes * c->size * c->size);
 }
 
@@ -76,15 +78,12 @@ static bool has_dot(const gemm_cl_traits *t)
 
 static job make_job(const conv_call *c)
 {
-    enum { ROWS = 8, PLACES = 4 };
     const gemm_cl_traits *t = &gemm_cl_opened()->traits;
     job j = {.c = c, .w = gemm_cl_begin_work(NULL), .M = c->n / c->groups,
              .channels = c->c / c->groups, .quads_wide = t->cpu ? 1 : 4};
     j.planes = ceil_div(j.channels, 4 * j.quads_wide);
-    j.strips = ceil_div(gemm_conv_places(c), PLACES);
-    j.tiles = ceil_div(j.M, ROWS);
     const gemm_cl_row *row = j.w.row = choose_row(t, &j);
-    if (t->cpu) j.strips = ceil_div(c->out_w, row->cols);
+    j.strips = ceil_div(t->cpu ? c->out_w : gemm_conv_places(c), row->cols);
     j.tiles = ceil_div(j.M, row->rows);
     j.rows = (c->out_h - 1) * c->stride + c->size;
     j.row = ((t->cpu ? j.strips * row->cols : c->out_w) - 1) * c->stride + c->size;

@@ -197,9 +197,10 @@ static const char *plan_banded(const conv_call *c, const gemm_context *context,
     return NULL;
 }
 
-static int run_banded(const conv_call *c, const packed_choice *choice, const gemm_context *context)
+static int run_banded(const conv_call *c, const layer_call *shortcut,
+                      const packed_choice *choice, const gemm_context *context)
 {
-    (void)context;
+    (void)shortcut, (void)context;
     band_job b;
     packed_get(choice, &b, sizeof b);
     b.c = c;

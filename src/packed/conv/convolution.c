@@ -132,10 +132,7 @@ static gemm_status convolve(const conv_call *c, const layer_call *shortcut, cons
     while (stands || (d.way = take_next(c, x, &tried, &d.choice))) {
         if (!stands) ++x->note->decided;
         if (shortcut && !d.way->adds) return GEMM_DECLINED;
-        d.choice.shortcut = shortcut;
-        const int no_room = d.way->run(c, &d.choice, x);
-        d.choice.shortcut = NULL;
-        if (no_room) {
+        if (d.way->run(c, shortcut, &d.choice, x)) {
             if (!failed) failed = d.way->name;
             if (stands) x->note->weighed[0] = '\0';    /* all ways, from the first on */
             stands = false;

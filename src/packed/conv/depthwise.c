@@ -110,10 +110,10 @@ static const char *plan_depthwise(const conv_call *c, const gemm_context *contex
     return NULL;
 }
 
-static int run_depthwise(const conv_call *c, const packed_choice *choice,
-                         const gemm_context *context)
+static int run_depthwise(const conv_call *c, const layer_call *shortcut,
+                         const packed_choice *choice, const gemm_context *context)
 {
-    (void)context;
+    (void)shortcut, (void)context;
     depthwise_job job;
     packed_get(choice, &job, sizeof job);
     job.c = c;

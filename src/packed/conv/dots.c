@@ -70,9 +70,10 @@ static const char *plan_dots(const conv_call *c, const gemm_context *context,
     return NULL;
 }
 
-static int run_dots(const conv_call *c, const packed_choice *choice, const gemm_context *context)
+static int run_dots(const conv_call *c, const layer_call *shortcut,
+                    const packed_choice *choice, const gemm_context *context)
 {
-    (void)context;
+    (void)shortcut, (void)context;
     dots_job d;
     packed_get(choice, &d, sizeof d);
     d.c = c;

@@ -201,13 +201,14 @@ static const char *plan_nchwc(const conv_call *c, const gemm_context *context,
     return NULL;
 }
 
-static int run_nchwc(const conv_call *c, const packed_choice *choice, const gemm_context *context)
+static int run_nchwc(const conv_call *c, const layer_call *shortcut,
+                     const packed_choice *choice, const gemm_context *context)
 {
     packed_nchwc *own = NULL;
     layer l;
     packed_get(choice, &l, sizeof l);
     l.c = c;
-    l.shortcut = choice->shortcut;
+    l.shortcut = shortcut;
     l.weights = packed_arrange(c, l.u, context->kept, &own);
     if (!l.weights) return -1;
     const int no_memory = gemm_parallel(l.threads, c->batch * l.parts * l.pieces, run_chunk, &l);

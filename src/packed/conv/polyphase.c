@@ -91,10 +91,10 @@ static const char *plan_polyphase(const conv_call *c, const gemm_context *contex
     return NULL;
 }
 
-static int run_polyphase(const conv_call *c, const packed_choice *choice,
-                         const gemm_context *context)
+static int run_polyphase(const conv_call *c, const layer_call *shortcut,
+                         const packed_choice *choice, const gemm_context *context)
 {
-    (void)context;
+    (void)shortcut, (void)context;
     polyphase way;
     packed_get(choice, &way, sizeof way);
     way.p.l.c = c;

@@ -121,9 +121,10 @@ static const char *plan_pooled(const conv_call *c, const gemm_context *context,
     return NULL;
 }
 
-static int run_pooled(const conv_call *c, const packed_choice *choice, const gemm_context *context)
+static int run_pooled(const conv_call *c, const layer_call *shortcut,
+                      const packed_choice *choice, const gemm_context *context)
 {
-    (void)context;
+    (void)shortcut, (void)context;
     pooled w;
     packed_get(choice, &w, sizeof w);
     packed_shifts *const shifts = w.shifted ? packed_take_shifts(c, w.l.u) : NULL;

@@ -298,8 +298,8 @@ static const char *plan_implicit(const conv_call *c, const gemm_context *context
 }
 
 /* Without memory for shifts the layer runs as any other geometry does. */
-static int run_implicit(const conv_call *c, const packed_choice *choice,
-                        const gemm_context *context)
+static int run_implicit(const conv_call *c, const layer_call *shortcut,
+                        const packed_choice *choice, const gemm_context *context)
 {
     (void)context;
     implicit way;
@@ -308,7 +308,7 @@ static int run_implicit(const conv_call *c, const packed_choice *choice,
     packed_shifts *const shifts = way.shifted ? packed_take_shifts(c, l->u) : NULL;
     l->c = c;
     l->shifts = shifts;
-    l->shortcut = choice->shortcut;
+    l->shortcut = shortcut;
     const int no_memory = run_dense(&way);
     packed_give_shifts(shifts);
     return no_memory;

@@ -13,7 +13,6 @@
 typedef struct packed_choice {
     bool asked;                 /* the user named the way, so it takes what it can and not only what
                                    it is fastest for */
-    const layer_call *shortcut; /* NULL, or `run` adds it by packed_add_shortcut */
     char weighed[48];           /* where context->timed: how it compares, such as "0.61 of
                                    implicit"; else "" */
     _Alignas(16) unsigned char own[512];    /* the way's own struct: all that depends on sizes and
@@ -36,15 +35,16 @@ typedef struct packed_way {
     const char *name;
     bool one_sum;               /* an output is one sum over its taps, in their order. Else it is as
                                    in a packed gemm, or depends on the shape alone */
-    bool adds;                  /* `run` takes a shortcut */
+    bool adds;                  /* `run` takes a shortcut; else it is always NULL */
 
     /* NULL: the way takes this convolution. Else why not, in a few words, which live as long as the
        choice. Depends on sizes and settings, on no address. */
     const char *(*plan)(const conv_call *, const gemm_context *, packed_choice *);
 
     /* 0, or -1: there is no room, because memory or a thread's scratch is too small. The output is
-       then unchanged. */
-    int (*run)(const conv_call *, const packed_choice *, const gemm_context *);
+       then unchanged. The shortcut is NULL, or added by packed_add_shortcut. */
+    int (*run)(const conv_call *, const layer_call *shortcut, const packed_choice *,
+               const gemm_context *);
 } packed_way;
 
 /* By a model: the time of Winograd's algorithm with m, 2 or 4, over that of the product. */

@@ -460,8 +460,8 @@ static bool plan_layer(layer *l)
     return true;
 }
 
-static int run_winograd(const conv_call *c, const packed_choice *choice,
-                        const gemm_context *context)
+static int run_winograd(const conv_call *c, const layer_call *shortcut,
+                        const packed_choice *choice, const gemm_context *context)
 {
     layer l;
     packed_get(choice, &l, sizeof l);
@@ -470,7 +470,7 @@ static int run_winograd(const conv_call *c, const packed_choice *choice,
     if (!f) return -1;
     l.c = c;
     l.U = f->U;
-    l.shortcut = choice->shortcut;
+    l.shortcut = shortcut;
     const int status = l.by_strips
                            ? gemm_parallel(l.threads, c->batch * l.strips, compute_strip, &l)
                            : run_phases(&l);

@@ -217,7 +217,7 @@ static const char *run_pairs(const conv_call *c, const gemm_context *context)
                                              &packed_way_pooled};
     for (size_t i = 0; i < sizeof ways / sizeof *ways; ++i) {
         packed_choice choice = {.asked = context->way && !strcmp(context->way, ways[i]->name)};
-        if (!ways[i]->plan(c, context, &choice) && !ways[i]->run(c, &choice, context))
+        if (!ways[i]->plan(c, context, &choice) && !ways[i]->run(c, NULL, &choice, context))
             return ways[i]->name;
     }
     return NULL;

@@ -108,7 +108,7 @@ int packed_half_nchwc(const conv_call *c, const gemm_pairs *p, const gemm_contex
         packed_choice choice = {.asked = true};
         inner.kept = l.kept[0];
         if (!packed_way_nchwc.plan(&l.calls[0], &inner, &choice))
-            no_memory = packed_way_nchwc.run(&l.calls[0], &choice, &inner);
+            no_memory = packed_way_nchwc.run(&l.calls[0], NULL, &choice, &inner);
     }
     end_layers(&l);
     return no_memory;
