@@ -172,17 +172,23 @@ static void tune(const gemm_cl_tuned_op *op, const gemm_cl_row *row, const gemm_
 gemm_status gemm_cl_run(const gemm_call *g, const gemm_context *context, const void *row)
 {
     half_call h;
-    tune(&(gemm_cl_tuned_op){.multiply = g}, row, context);
+    const gemm_cl_tuned_op op = {.multiply = g};
+    tune(&op, row, context);
     const gemm_status status = start_run(&h, g, row, GEMM_CL_ALONE, context);
-    return status == GEMM_DONE ? finish(&h, true, context) : status;
+    if (status != GEMM_DONE) return status;
+    gemm_cl_leave_form(&op, row, context);
+    return finish(&h, true, context);
 }
 
 gemm_status gemm_cl_conv(const conv_call *c, const gemm_context *context, const void *row)
 {
     half_call h;
-    tune(&(gemm_cl_tuned_op){.conv = c}, row, context);
+    const gemm_cl_tuned_op op = {.conv = c};
+    tune(&op, row, context);
     const gemm_status status = start_conv(&h, c, row, GEMM_CL_ALONE, context);
-    return status == GEMM_DONE ? finish(&h, true, context) : status;
+    if (status != GEMM_DONE) return status;
+    gemm_cl_leave_form(&op, row, context);
+    return finish(&h, true, context);
 }
 
 gemm_status gemm_cl_chain(const conv_call *calls, int count, const layer_call *shortcut,

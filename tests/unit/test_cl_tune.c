@@ -3,7 +3,8 @@
  * `cl` tuned on the device: the forms, their table, and what is measured.
  *
  *   test_cl_tune             lists and names of forms, the decision, the table; each form that is
- *                            named by the table runs and is right; an op is measured
+ *                            named by the table runs and is right; an op is measured, and is left
+ *                            where the time for that is over
  *   test_cl_tune --candidates    only the forms that the device of a layer would measure
  *   test_cl_tune --wrong     a fast kernel with wrong results never wins; needs the layer of
  *                            tests/support/layer_faulty.c. Under GEMM_CL_TRY=0 only the comparison
@@ -18,6 +19,7 @@
 #include "gemm_cl.h"
 #include "support/conv_shape.h"
 #include "support/report.h"
+#include "util/budget.h"
 #include "util/text.h"
 
 #include <fcntl.h>
@@ -510,6 +512,59 @@ static void test_file(void)
     else report_fail("table-merged", "replaced %d, said: %s", replaced, said);
 }
 
+/* A clock that a second passes by each time that it is read. */
+static double clock_ms;
+
+static double tick(void)
+{
+    return clock_ms += 1000;
+}
+
+/* NULL, or what is wrong about an op with so many seconds after another one took one. `kept`: it
+   was measured; else it has the default in memory, and nothing of it is in the file. */
+static const char *judge_limited(const gemm_cl_tuned_op *op, int seconds, bool *kept)
+{
+    gemm_plan *plan = NULL;
+    const char *why = NULL;
+    const double start = clock_ms;
+    gemm_cl_forget_forms(true);
+    unlink(path);
+    gemm_budget_set(seconds, tick);
+    gemm_budget_begin();
+    gemm_budget_end(true);
+    for (int i = 0; i < 2 && !why; ++i) {       /* the second call asks no more */
+        why = judge_conv(op->conv, &plan);
+        const gemm_cl_tuned *e = find(op);
+        *kept = e && e->own;
+        if (why) break;
+        if (!e) why = "it has no form";
+        else if (seconds < 2 && clock_ms > start + 2000) why = "it was begun";
+        else if (gemm_budget_left() != !*kept) why = "the shapes that are left";
+        else if (!*kept && (e->form.row || was_tuned())) why = "it is left with another form";
+        else if (*kept != (strstr(read_text(), "\nend 1\n") != NULL)) why = "the file";
+    }
+    gemm_plan_drop(&plan);
+    return why;
+}
+
+/* The time ends before, between and behind all trials of forms. */
+static void test_limit(void)
+{
+    conv_call c = make_conv(&shapes[0]);
+    const gemm_cl_tuned_op op = {.conv = &c};
+    const char *why = NULL;
+    int seconds = 0;
+    bool kept = false;
+    gemm_cl_set_tuning(GEMM_CL_MEASURES);
+    for (; !kept && !why && seconds < 200; ++seconds) why = judge_limited(&op, seconds, &kept);
+    gemm_cl_set_tuning(GEMM_CL_TUNED);
+    gemm_budget_set(INFINITY, NULL);
+    if (!why && kept && seconds > 5) report_pass("limit");
+    else report_fail("limit", "with %d s: %s, %s", seconds - 1, why ? why : "right",
+                     kept ? "measured" : "left");
+    conv_shape_free(&c);
+}
+
 /* What was measured for a network becomes the default where whole passes are not faster. */
 static void test_settle(void)
 {
@@ -585,6 +640,7 @@ int main(int argc, char **argv)
         test_measure();
         test_file();
         test_settle();
+        test_limit();
     }
     char command[96];
     snprintf(command, sizeof command, "rm -rf %s", folder);

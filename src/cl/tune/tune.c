@@ -6,6 +6,7 @@
 #include "cl/op/convolution.h"
 #include "cl/op/multiply.h"
 #include "cl/tune/table.h"
+#include "util/budget.h"
 #include "util/clock.h"
 #include "util/forked.h"
 #include "util/text.h"
@@ -86,10 +87,25 @@ const gemm_cl_form *gemm_cl_form_for(const gemm_cl_tuned_op *op, const gemm_cl_r
     return e ? &e->form : NULL;
 }
 
+/* Whether the op is to be measured, now or by the next process. */
+static bool is_unmeasured(const gemm_cl_tuned_op *op, const gemm_cl_row *row,
+                          const gemm_context *context)
+{
+    return mode_now() == GEMM_CL_MEASURES && is_tunable(row) && !entry_of(op, context);
+}
+
 bool gemm_cl_wants_form(const gemm_cl_tuned_op *op, const gemm_cl_row *row,
                         const gemm_context *context)
 {
-    return mode_now() == GEMM_CL_MEASURES && is_tunable(row) && !entry_of(op, context);
+    return is_unmeasured(op, row, context) && !gemm_budget_is_over();
+}
+
+void gemm_cl_leave_form(const gemm_cl_tuned_op *op, const gemm_cl_row *row,
+                        const gemm_context *context)
+{
+    const gemm_shape shape = shape_of(op, context);
+    if (is_unmeasured(op, row, context) && gemm_budget_is_over() && gemm_cl_table_leave(&shape))
+        gemm_budget_leave();
 }
 
 static const gemm_cl_form by_default = {.parts = 1};
@@ -98,7 +114,7 @@ void gemm_cl_keep_default(const gemm_cl_tuned_op *op, const gemm_cl_row *row,
                           const gemm_context *context)
 {
     const gemm_shape shape = shape_of(op, context);
-    if (gemm_cl_wants_form(op, row, context))
+    if (is_unmeasured(op, row, context))
         gemm_cl_table_put(&shape, &by_default, "in a chain");
 }
 
@@ -357,6 +373,7 @@ static void try_forms(tuner *t, field *f, const gemm_cl_form *forms, int count,
     for (int i = 0; i < count; ++i) {
         if (forms[i].row == usual->row && forms[i].parts == usual->parts && !forms[i].group)
             continue;           /* it is the default */
+        if (gemm_budget_is_over()) return;
         candidate *p = &f->list[f->count++];
         *p = begin_candidate(t, &forms[i]);
         try_out(t, p);
@@ -434,18 +451,19 @@ static void show_progress(const gemm_shape *shape, const candidate *list, int wi
     fprintf(stderr, "%s (%s)\n", line, times);
 }
 
-static void keep(const gemm_shape *shape, const candidate *list, int count, int winner)
+static bool keep(const gemm_shape *shape, const candidate *list, int count, int winner)
 {
     char times[GEMM_CL_TIMES_TEXT];
     describe(list, count, times);
     gemm_cl_lock();
-    if (gemm_cl_table_put(shape, &list[winner].form, times))
-        show_progress(shape, list, winner, times);
+    const bool kept = gemm_cl_table_put(shape, &list[winner].form, times);
+    if (kept) show_progress(shape, list, winner, times);
     gemm_cl_unlock();
+    return kept;
 }
 
-/* The default has run: list[0] is its candidate. */
-static void measure_forms(tuner *t, candidate *list, field *f, const gemm_shape *shape)
+/* The default has run: list[0] is its candidate. Whether the shape got its entry. */
+static bool measure_forms(tuner *t, candidate *list, field *f, const gemm_shape *shape)
 {
     gemm_cl_form forms[GEMM_CL_FORMS];
     gemm_cl_lock();
@@ -455,25 +473,30 @@ static void measure_forms(tuner *t, candidate *list, field *f, const gemm_shape 
     const bool other = f->count && f->list[0].ms >= 0 && f->list[0].ms < list[0].ms;
     const gemm_cl_form best = other ? f->list[0].form : list[0].ran;
     try_forms(t, f, forms, gemm_cl_forms_near(t->op, &best, forms), &list[0].ran);
+    if (gemm_budget_is_over()) return false;
     const int count = choose_finalists(t, f, list);
     const double spread = count > 1 ? race(t, list, count) : 0;
     double ms[FINALISTS];
     for (int i = 0; i < count; ++i) ms[i] = list[i].ms;
-    keep(shape, list, count, gemm_cl_form_decide(ms, count, spread));
+    const bool kept = keep(shape, list, count, gemm_cl_form_decide(ms, count, spread));
     for (int i = 1; i < count; ++i) gemm_drop_kept(&list[i].kept);
+    return kept;
 }
 
 static void measure(tuner *t, const gemm_shape *shape)
 {
     candidate list[FINALISTS];
+    bool done = false;
     field *f = calloc(1, sizeof *f);
+    gemm_budget_begin();
     if (f) {
         list[0] = begin_candidate(t, &by_default);
         try_out(t, &list[0]);
         /* What the default declines is computed in another way: two launches instead of one. */
-        if (list[0].ms >= 0) measure_forms(t, list, f, shape);
+        if (list[0].ms >= 0) done = measure_forms(t, list, f, shape);
         gemm_drop_kept(&list[0].kept);
     }
+    gemm_budget_end(done);
     free(f);
 }
 
