@@ -221,6 +221,30 @@ static void test_decisions(void)
     }
 }
 
+/* What won must win again, in all rounds but one. */
+static void test_confirm(void)
+{
+    static const struct {
+        double parts[7];
+        bool stays;
+    } cases[] = {{{.9, .98, .97, .9, .8, .98, .95}, true},
+                 {{.9, .98, .97, 3, .8, .98, .95}, true},           /* something else ran */
+                 {{.9, 1.2, .97, 3, .8, .98, .95}, false},
+                 {{.995, .995, .995, .995, .995, .995, .995}, false},
+                 {{.5, .5, .5, .5, .5, .995, .995}, false},
+                 {{1, 1, 1, 1, 1, 1, 1}, false},
+                 {{.5, .5, .5, -1, .5, .5, .5}, false}};            /* a turn failed */
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i) {
+        double parts[7];
+        memcpy(parts, cases[i].parts, sizeof parts);
+        if (gemm_cl_form_confirm(parts, 7) != cases[i].stays) {
+            report_fail("confirm", "case %zu", i);
+            return;
+        }
+    }
+    report_pass("confirm");
+}
+
 /* A clock that is late by up to `noise` of a form's time, and right in one of the turns. */
 static double shortest_turn(rng *r, double ms, double noise)
 {
@@ -404,6 +428,8 @@ static void test_measure(void)
         const gemm_cl_tuned *e = find(&op);
         if (!why && (!e || !strstr(e->times, "default") || !strstr(e->times, " ms")))
             why = "the table lacks it";
+        const char *then = why ? NULL : strstr(e->times, "; then 0.");
+        if (!why && e->form.row && !then) why = "it did not win again";
         if (!why && !put(&op, &e->form)) why = "no room";
         if (!why) why = multiplies ? judge_multiply() : judge_conv(&c, &plan);
         if (!why && was_tuned() != (e->form.row != NULL)) why = "not what the table has";
@@ -635,6 +661,7 @@ int main(int argc, char **argv)
         test_candidates();
         test_near();
         test_decisions();
+        test_confirm();
         test_clock();
         test_forced(SHAPES, true);
         test_measure();

@@ -7,6 +7,7 @@
 #include "cl/op/multiply.h"
 #include "cl/tune/table.h"
 #include "util/budget.h"
+#include "util/caches.h"
 #include "util/clock.h"
 #include "util/forked.h"
 #include "util/text.h"
@@ -18,7 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FINALISTS = 4, ROUNDS = 9, LEAST_ROUNDS = 3 };
+enum { FINALISTS = 4, ROUNDS = 9, LEAST_ROUNDS = 3, LAST_ROUNDS = 7, FLUSH_BYTES = 64 << 20 };
 static const double TURN_MS = 1;        /* shorter calls are timed several at once */
 static const double ENOUGH_MS = 200;    /* all turns of the finalists, after LEAST_ROUNDS */
 static const double HOPELESS = 1.5;     /* times the fastest one: no more turns */
@@ -408,6 +409,49 @@ static double race(tuner *t, candidate *list, int count)
     return spread;
 }
 
+/* Writes more than most caches hold. Between two passes over a layer a network does so too. */
+static void flush_caches(volatile char *memory)
+{
+    for (size_t i = 0; memory && i < FLUSH_BYTES; i += CACHE_LINE) memory[i] = 1;
+}
+
+/* A turn of one call that finds its operands in memory. memory: NULL leaves the caches alone, and
+   the turn has all its calls. */
+static double take_cold_turn(tuner *t, candidate *p, volatile char *memory)
+{
+    const int calls = p->calls;
+    flush_caches(memory);
+    if (memory) p->calls = 1;
+    const double ms = take_turn(t, p);
+    p->calls = calls;
+    return ms;
+}
+
+/*
+ * Lets a form and the default take turns again. Returns the median of its parts of the default's
+ * time, and whether it is `confirmed`. On a CPU each call begins with cold caches, as in a pass.
+ * Another device has caches of its own, and its short calls are measured several at once.
+ */
+static double run_off(tuner *t, candidate *usual, candidate *other, bool *confirmed)
+{
+    gemm_cl_lock();
+    char *memory = gemm_cl_opened()->traits.cpu ? malloc(FLUSH_BYTES) : NULL;
+    gemm_cl_unlock();
+    double parts[LAST_ROUNDS];
+    for (int round = 0; round < LAST_ROUNDS; ++round) {
+        double ms[4];
+        bool failed = false;
+        for (int i = 0; i < 4; ++i) {
+            ms[i] = take_cold_turn(t, i == 1 || i == 2 ? other : usual, memory);
+            failed |= ms[i] < 0;
+        }
+        parts[round] = failed ? -1 : (ms[1] + ms[2]) / (ms[0] + ms[3]);
+    }
+    free(memory);
+    *confirmed = gemm_cl_form_confirm(parts, LAST_ROUNDS);
+    return parts[LAST_ROUNDS / 2];
+}
+
 /* The default, which is list[0], and the fastest ones of the field. Returns the number of them. */
 static int choose_finalists(tuner *t, const field *f, candidate *list)
 {
@@ -438,26 +482,35 @@ static void describe(const candidate *list, int count, char text[GEMM_CL_TIMES_T
 }
 
 /* One line for each shape. */
-static void show_progress(const gemm_shape *shape, const candidate *list, int winner,
+static void show_progress(const gemm_shape *shape, const gemm_cl_form *form, double part,
                           const char *times)
 {
-    char text[GEMM_SHAPE_TEXT], form[GEMM_CL_FORM_TEXT];
+    char text[GEMM_SHAPE_TEXT], name[GEMM_CL_FORM_TEXT];
     gemm_shape_print(shape, text);
-    gemm_cl_form_print(&list[winner].form, form);
+    gemm_cl_form_print(form, name);
     char line[GEMM_SHAPE_TEXT + GEMM_CL_FORM_TEXT + 64] = "";
-    gemm_append(line, sizeof line, "gemm: cl tuned %s: %s", text, form);
-    if (winner)
-        gemm_append(line, sizeof line, ", %.2f of default", list[winner].ms / list[0].ms);
+    gemm_append(line, sizeof line, "gemm: cl tuned %s: %s", text, name);
+    if (form->row) gemm_append(line, sizeof line, ", %.2f of default", part);
     fprintf(stderr, "%s (%s)\n", line, times);
 }
 
-static bool keep(const gemm_shape *shape, const candidate *list, int count, int winner)
+/* The fastest form, which has to win once more, or the default. Whether the table has it. */
+static bool keep(tuner *t, const gemm_shape *shape, candidate *list, int count, double spread)
 {
     char times[GEMM_CL_TIMES_TEXT];
+    double ms[FINALISTS], part = 1;
+    bool confirmed = false;
+    for (int i = 0; i < count; ++i) ms[i] = list[i].ms;
+    const int winner = gemm_cl_form_decide(ms, count, spread);
     describe(list, count, times);
+    if (winner) {
+        part = run_off(t, &list[0], &list[winner], &confirmed);
+        gemm_append(times, sizeof times, "; then %.2f of default", part);
+    }
+    const gemm_cl_form *form = confirmed ? &list[winner].form : &by_default;
     gemm_cl_lock();
-    const bool kept = gemm_cl_table_put(shape, &list[winner].form, times);
-    if (kept) show_progress(shape, list, winner, times);
+    const bool kept = gemm_cl_table_put(shape, form, times);
+    if (kept) show_progress(shape, form, part, times);
     gemm_cl_unlock();
     return kept;
 }
@@ -476,9 +529,7 @@ static bool measure_forms(tuner *t, candidate *list, field *f, const gemm_shape 
     if (gemm_budget_is_over()) return false;
     const int count = choose_finalists(t, f, list);
     const double spread = count > 1 ? race(t, list, count) : 0;
-    double ms[FINALISTS];
-    for (int i = 0; i < count; ++i) ms[i] = list[i].ms;
-    const bool kept = keep(shape, list, count, gemm_cl_form_decide(ms, count, spread));
+    const bool kept = keep(t, shape, list, count, spread);
     for (int i = 1; i < count; ++i) gemm_drop_kept(&list[i].kept);
     return kept;
 }
