@@ -79,11 +79,14 @@ static gemm_status end_start(gemm_status status)
     return status;
 }
 
-/* The form of a whole call. Parts of one, beside the CPU, are not in the table. */
+/* The form of a whole call. Parts of one, beside the CPU, are not in the table. Nor does the first
+   picture get filters that are transformed: that pays only when more follow. */
 static const gemm_cl_form *form_of(const gemm_cl_tuned_op *op, const gemm_cl_row *row,
                                    gemm_cl_mode mode, const gemm_context *context)
 {
-    return mode == GEMM_CL_ALONE ? gemm_cl_form_for(op, row, context) : NULL;
+    const gemm_cl_form *form = mode == GEMM_CL_ALONE ? gemm_cl_form_for(op, row, context) : NULL;
+    const bool waits = form && form->row && form->row->winograd && context->first;
+    return waits ? NULL : form;
 }
 
 static gemm_status start_run(half_call *h, const gemm_call *g, const gemm_cl_row *row,

@@ -538,6 +538,38 @@ static void test_file(void)
     else report_fail("table-merged", "replaced %d, said: %s", replaced, said);
 }
 
+/* A form with Winograd's algorithm is taken from the second picture on, because it pays only then
+   that its filters are transformed. Another one is taken at once. */
+static void test_first(void)
+{
+    conv_call c = make_conv(&shapes[0]);
+    const gemm_cl_tuned_op op = {.conv = &c};
+    gemm_cl_form forms[GEMM_CL_FORMS];
+    const gemm_cl_traits traits = gemm_cl_opened()->traits;
+    const int count = gemm_cl_forms(&traits, &op, forms);
+    gemm_set_prepare_first(false);
+    for (int i = 0; i < count; ++i) {
+        const gemm_cl_row *row = forms[i].row;
+        char text[GEMM_CL_FORM_TEXT], name[96];
+        gemm_plan *plan = NULL;
+        bool tuned[3];
+        const char *why = put(&op, &forms[i]) ? NULL : "no room";
+        for (int j = 0; j < 3 && !why; ++j) {
+            why = judge_conv(&c, &plan);
+            tuned[j] = was_tuned();
+        }
+        /* Its tile may be too large for the device. */
+        if (!why && tuned[2] && tuned[0] != !row->winograd) why = "the first picture";
+        if (!why && tuned[1] != tuned[2]) why = "the second picture";
+        gemm_cl_form_print(&forms[i], text);
+        snprintf(name, sizeof name, "first-%s", text);
+        report_judged(name, why);
+        gemm_plan_drop(&plan);
+    }
+    gemm_set_prepare_first(true);
+    conv_shape_free(&c);
+}
+
 /* A clock that a second passes by each time that it is read. */
 static double clock_ms;
 
@@ -647,6 +679,7 @@ int main(int argc, char **argv)
     if (!mkdtemp(folder)) return 1;
     snprintf(path, sizeof path, "%s/tuning-cl.txt", folder);
     setenv("GEMM_CACHE_DIR", folder, 1);
+    setenv("GEMM_PREPARE", "first", 1);
     unsetenv("GEMM_TUNE");
     const char *why = gemm_unusable(gemm_find("cl"));
     if (why) {
@@ -667,6 +700,7 @@ int main(int argc, char **argv)
         test_measure();
         test_file();
         test_settle();
+        test_first();
         test_limit();
     }
     char command[96];
