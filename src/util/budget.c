@@ -30,17 +30,6 @@ static void after_fork(void)
 }
 GEMM_IN_CHILD(after_fork)
 
-/* A program that is being ended says its own line. */
-static void report_left(void)
-{
-    if (!own.left || gemm_is_dying()) return;
-    const bool several = own.left > 1;
-    fprintf(stderr, "gemm: the %.0f s for tuning are over (GEMM_TUNE_SECONDS): %d shape%s not "
-                    "measured and keep%s the default; the next run with GEMM_TUNE=1 goes on with "
-                    "%s\n", own.seconds, own.left, several ? "s are" : " is", several ? "" : "s",
-            several ? "them" : "it");
-}
-
 void gemm_budget_set(double seconds, double (*clock)(void))
 {
     pthread_mutex_lock(&lock);
@@ -83,17 +72,29 @@ bool gemm_budget_is_over(void)
     return over;
 }
 
-void gemm_budget_leave(void)
-{
-    pthread_mutex_lock(&lock);
-    if (!own.left++ && !own.registered) own.registered = !atexit(report_left);
-    pthread_mutex_unlock(&lock);
-}
-
 int gemm_budget_left(void)
 {
     pthread_mutex_lock(&lock);
     const int left = own.left;
     pthread_mutex_unlock(&lock);
     return left;
+}
+
+/* A program that is being ended says its own line. */
+static void report_left(void)
+{
+    const int left = gemm_budget_left();
+    const bool several = left > 1;
+    if (!left || gemm_is_dying()) return;
+    fprintf(stderr, "gemm: the time for tuning is over (GEMM_TUNE_SECONDS=%.0f): %d shape%s not "
+                    "measured and keep%s the default; the next run with GEMM_TUNE=1 goes on with "
+                    "%s\n", own.seconds, left, several ? "s are" : " is", several ? "" : "s",
+            several ? "them" : "it");
+}
+
+void gemm_budget_leave(void)
+{
+    pthread_mutex_lock(&lock);
+    if (!own.left++ && !own.registered) own.registered = !atexit(report_left);
+    pthread_mutex_unlock(&lock);
 }

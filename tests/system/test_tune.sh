@@ -158,7 +158,7 @@ else
     rm -f "$cl_table"
     # Without time all shapes are left. Those of a chain keep the default without being measured.
     detect GEMM_IMPL=cl GEMM_TUNE=1 GEMM_TUNE_SECONDS=0
-    left=$(sed -n 's/^gemm: the 0 s for tuning are over (GEMM_TUNE_SECONDS): \([0-9]*\) shapes are not measured.*/\1/p' "$work/said")
+    left=$(sed -n 's/^gemm: the time for tuning is over (GEMM_TUNE_SECONDS=0): \([0-9]*\) shapes are not measured.*/\1/p' "$work/said")
     chained=$(grep -c ' = default (in a chain)$' "$cl_table" 2>/dev/null)
     is tune-seconds-none 0 "$(tuned)"
     is tune-seconds-said 1 "$(wc -l <"$work/said")"

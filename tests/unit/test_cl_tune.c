@@ -410,6 +410,21 @@ static void test_forced(int count, bool all)
     else report_pass("forced-untuned");
 }
 
+/* Rows for studies take no form of the table. */
+static void test_studies(void)
+{
+    static const char *const rows[] = {"cl_winograd", "cl_direct", "cl_direct_image"};
+    const gemm_cl_form form = {&gemm_cl_choices[GEMM_CL_TILE_32x64], 1, 0};
+    put(&(gemm_cl_tuned_op){.multiply = &product}, &form);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
+        const gemm_variant *v = gemm_find(rows[i]);
+        char name[64];
+        snprintf(name, sizeof name, "study-%s", rows[i]);
+        gemm_run(v, &product, &note);
+        report_judged(name, was_tuned() ? note.ran : NULL);
+    }
+}
+
 /* ---- measuring ---- */
 
 /* The first call measures, the second one uses it. Both are right. */
@@ -697,6 +712,7 @@ int main(int argc, char **argv)
         test_confirm();
         test_clock();
         test_forced(SHAPES, true);
+        test_studies();
         test_measure();
         test_file();
         test_settle();

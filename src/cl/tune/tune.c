@@ -72,7 +72,8 @@ static gemm_shape shape_of(const gemm_cl_tuned_op *op, const gemm_context *conte
 /* Other rows are for studies, and always the same. */
 static bool is_tunable(const gemm_cl_row *row)
 {
-    return row->way == GEMM_CL_CHOOSE && !row->direct && !row->parts && mode_now();
+    const bool own = row->way == GEMM_CL_CHOOSE && !row->direct && !row->winograd && !row->parts;
+    return own && mode_now();
 }
 
 static const gemm_cl_tuned *entry_of(const gemm_cl_tuned_op *op, const gemm_context *context)
