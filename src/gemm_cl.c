@@ -79,11 +79,14 @@ static gemm_status end_start(gemm_status status)
     return status;
 }
 
-/* The form of a whole call. Parts of one, beside the CPU, are not in the table. */
+/* The form of a whole call. Parts of one, beside the CPU, are not in the table. Nor does the first
+   picture get filters that are transformed: that pays only when more follow. */
 static const gemm_cl_form *form_of(const gemm_cl_tuned_op *op, const gemm_cl_row *row,
                                    gemm_cl_mode mode, const gemm_context *context)
 {
-    return mode == GEMM_CL_ALONE ? gemm_cl_form_for(op, row, context) : NULL;
+    const gemm_cl_form *form = mode == GEMM_CL_ALONE ? gemm_cl_form_for(op, row, context) : NULL;
+    const bool waits = form && form->row && form->row->winograd && context->first;
+    return waits ? NULL : form;
 }
 
 static gemm_status start_run(half_call *h, const gemm_call *g, const gemm_cl_row *row,
@@ -172,17 +175,23 @@ static void tune(const gemm_cl_tuned_op *op, const gemm_cl_row *row, const gemm_
 gemm_status gemm_cl_run(const gemm_call *g, const gemm_context *context, const void *row)
 {
     half_call h;
-    tune(&(gemm_cl_tuned_op){.multiply = g}, row, context);
+    const gemm_cl_tuned_op op = {.multiply = g};
+    tune(&op, row, context);
     const gemm_status status = start_run(&h, g, row, GEMM_CL_ALONE, context);
-    return status == GEMM_DONE ? finish(&h, true, context) : status;
+    if (status != GEMM_DONE) return status;
+    gemm_cl_leave_form(&op, row, context);
+    return finish(&h, true, context);
 }
 
 gemm_status gemm_cl_conv(const conv_call *c, const gemm_context *context, const void *row)
 {
     half_call h;
-    tune(&(gemm_cl_tuned_op){.conv = c}, row, context);
+    const gemm_cl_tuned_op op = {.conv = c};
+    tune(&op, row, context);
     const gemm_status status = start_conv(&h, c, row, GEMM_CL_ALONE, context);
-    return status == GEMM_DONE ? finish(&h, true, context) : status;
+    if (status != GEMM_DONE) return status;
+    gemm_cl_leave_form(&op, row, context);
+    return finish(&h, true, context);
 }
 
 gemm_status gemm_cl_chain(const conv_call *calls, int count, const layer_call *shortcut,

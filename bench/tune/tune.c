@@ -19,6 +19,7 @@
  * there are two copies of a network where a device shares memory.
  */
 #include <fcntl.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,6 +33,8 @@
 #include "common/stats.h"
 #include "detect/subject.h"
 #include "driver/driver.h"
+#include "util/budget.h"
+#include "util/clock.h"
 #include "util/number.h"
 
 enum { MAX_ROUNDS = 1000, MOST = GEMM_TURNS_ROWS + 1 };
@@ -224,6 +227,7 @@ int main(int argc, char **argv)
     for (int j = i; j < argc; ++j) subject_check("tune", argv[j]);
     const image picture = load_image_color(argv[i++], 0, 0);
     gemm_chosen();              /* reads the environment, while stderr is open */
+    gemm_budget_set(INFINITY, gemm_now_ms);
     gemm_auto_set_mode(GEMM_AUTO_ANEW);
     gemm_cl_forget_forms(true);
     gemm_cl_set_tuning(GEMM_CL_TUNED);

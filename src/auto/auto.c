@@ -4,7 +4,8 @@
  *
  *   no table            packed, at once, because a search would make small calls slower
  *   a table             the row of the shape; packed for a shape that the table lacks
- *   tuning is on        the same, but a shape that the table lacks is measured and written to it
+ *   tuning is on        the same, but a shape that the table lacks is measured and written to it,
+ *                       while there is time for it (util/budget.h)
  *
  * A row that declines leaves the op to packed. A convolution with its pool is the exception: `auto`
  * declines it too, so that Darknet asks for the convolution and for the pool. So is a chain: it is
@@ -15,6 +16,7 @@
 #include "auto/decide.h"
 #include "auto/turns.h"
 #include "cl/configure.h"
+#include "util/budget.h"
 #include "util/forked.h"
 #include "util/text.h"
 
@@ -190,16 +192,19 @@ static void show_progress(const gemm_shape *shape, const double *ms, int count, 
     fprintf(stderr, "%s (%s)\n", line, times);
 }
 
-/* With the lock held. Returns the new entry, or NULL. */
+/* With the lock held. Returns the new entry, or NULL. `cl` may have left the shape, because the
+   time was over: then the others wait for it. */
 static const gemm_tuned *measure(const gemm_op *op, const gemm_shape *shape,
                                  const gemm_context *x)
 {
+    const int left = gemm_budget_left();
     const gemm_variant *rows[GEMM_TURNS_ROWS];
     double ms[GEMM_TURNS_ROWS];
     char times[GEMM_TIMES_TEXT];
     const int count = find_candidates(op, x, rows);
     if (gemm_tuning_is_full(own.table)) return NULL;
     if (count > 1 && !gemm_take_turns(op, x, rows, count, ms)) return NULL;
+    if (gemm_budget_left() > left) return gemm_tuning_leave(own.table, shape, own.packed);
     const int winner = count > 1 ? gemm_decide(ms, count) : 0;
     if (count > 1) describe_times(rows, ms, count, times);
     else snprintf(times, sizeof times, "no other row");
@@ -210,13 +215,27 @@ static const gemm_tuned *measure(const gemm_op *op, const gemm_shape *shape,
     return e;
 }
 
+/* With the lock held. Returns the new entry, or NULL. */
+static const gemm_tuned *leave(const gemm_shape *shape)
+{
+    const gemm_tuned *e = gemm_tuning_leave(own.table, shape, own.packed);
+    if (e) gemm_budget_leave();
+    return e;
+}
+
 /* The entry of the shape, which is measured unless another thread did so before. */
 static const gemm_tuned *measure_once(const gemm_op *op, const gemm_shape *shape,
                                       const gemm_context *x)
 {
     pthread_mutex_lock(&own.lock);
     const gemm_tuned *e = gemm_tuning_find(own.table, shape);
-    if (!e) e = measure(op, shape, x);
+    if (!e && gemm_budget_is_over()) {
+        e = leave(shape);
+    } else if (!e) {
+        gemm_budget_begin();
+        e = measure(op, shape, x);
+        gemm_budget_end(e && !e->left);
+    }
     pthread_mutex_unlock(&own.lock);
     return e;
 }
@@ -255,7 +274,7 @@ static const gemm_variant *row_in(const gemm_tuned *e)
     return row->on_device && gemm_cl_is_of_parent() ? own.packed : row;
 }
 
-/* The row that the table has. NULL: the shape shall be measured. */
+/* The row that the table has. NULL: the shape shall be measured, or left. */
 static const gemm_variant *row_of(const gemm_op *op, const gemm_context *x)
 {
     const gemm_shape shape = gemm_op_shape(op, x);
@@ -294,9 +313,9 @@ static choice choose(const gemm_op *op, const gemm_context *x)
     const gemm_shape shape = gemm_op_shape(op, x);
     const gemm_tuned *e = own.recorded ? record(op, &shape)
                                        : gemm_tuning_find(own.table, &shape);
-    if (e) return (choice){row_in(e), by_table};
-    if (own.measures && !own.recorded && (e = measure_once(op, &shape, x)))
-        return (choice){row_in(e), just_measured};
+    const bool known = e;
+    if (!e && own.measures && !own.recorded) e = measure_once(op, &shape, x);
+    if (e) return (choice){row_in(e), e->left ? by_default : known ? by_table : just_measured};
     return (choice){own.packed, by_default};
 }
 

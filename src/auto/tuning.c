@@ -46,8 +46,8 @@ const gemm_tuned *gemm_tuning_find(const gemm_tuning *t, const gemm_shape *s)
     return atomic_load_explicit(&t->slots[slot_of(t, s)], memory_order_acquire);
 }
 
-const gemm_tuned *gemm_tuning_put(gemm_tuning *t, const gemm_shape *s, const gemm_variant *row,
-                                  const char *times, bool own)
+static const gemm_tuned *put(gemm_tuning *t, const gemm_shape *s, const gemm_variant *row,
+                             const char *times, bool own, bool left)
 {
     const uint32_t i = slot_of(t, s);
     gemm_tuned *e = atomic_load(&t->slots[i]);
@@ -58,9 +58,21 @@ const gemm_tuned *gemm_tuning_put(gemm_tuning *t, const gemm_shape *s, const gem
     }
     atomic_store(&e->row, row);
     e->own = own;
+    if (e->left != left) e->left = left;        /* a reader needs no lock */
     snprintf(e->times, sizeof e->times, "%s", times);
     atomic_store_explicit(&t->slots[i], e, memory_order_release);
     return e;
+}
+
+const gemm_tuned *gemm_tuning_put(gemm_tuning *t, const gemm_shape *s, const gemm_variant *row,
+                                  const char *times, bool own)
+{
+    return put(t, s, row, times, own, false);
+}
+
+const gemm_tuned *gemm_tuning_leave(gemm_tuning *t, const gemm_shape *s, const gemm_variant *row)
+{
+    return put(t, s, row, "", false, true);
 }
 
 bool gemm_tuning_is_full(const gemm_tuning *t)

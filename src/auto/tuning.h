@@ -13,7 +13,8 @@ enum { GEMM_TUNING_SHAPES = 3072 };     /* so many shapes fit a table */
 typedef struct gemm_tuned {
     gemm_shape shape;
     const gemm_variant *_Atomic row;
-    bool own;                   /* measured by this process, not read from the file */
+    bool own;                   /* measured by this process: goes to the file */
+    bool left;                  /* not measured, because the time for tuning is over */
     char times[GEMM_TIMES_TEXT];        /* what the rows took, for people */
 } gemm_tuned;
 
@@ -31,6 +32,9 @@ const gemm_tuned *gemm_tuning_find(const gemm_tuning *, const gemm_shape *);
    the entry, or NULL when there is no room. */
 const gemm_tuned *gemm_tuning_put(gemm_tuning *, const gemm_shape *, const gemm_variant *row,
                                   const char *times, bool own);
+
+/* Adds an entry that is left, for this process. NULL when there is no room. */
+const gemm_tuned *gemm_tuning_leave(gemm_tuning *, const gemm_shape *, const gemm_variant *row);
 
 /* Whether there is no room for one more shape. */
 bool gemm_tuning_is_full(const gemm_tuning *);

@@ -172,6 +172,18 @@ int gemm_cl_form_decide(const double *ms, int count, double spread)
     return best;
 }
 
+static int compare_parts(const void *a, const void *b)
+{
+    const double *x = a, *y = b;
+    return (*x > *y) - (*x < *y);
+}
+
+bool gemm_cl_form_confirm(double *parts, int count)
+{
+    qsort(parts, (size_t)count, sizeof *parts, compare_parts);
+    return parts[0] >= 0 && parts[count - 2] < .99;
+}
+
 /* ---- as text ---- */
 
 /* No two rows of different programs have the same name. */

@@ -56,4 +56,12 @@ bool gemm_cl_form_parse(const char *text, size_t length, bool conv, gemm_cl_form
  */
 int gemm_cl_form_decide(const double *ms, int count, double spread);
 
+/*
+ * Whether the form that won so stays. It took turns with the usual one again, A B B A in a round,
+ * because the shortest of many turns may be chance. parts[i] is its time in round i as a part of
+ * the usual one's; below 0: a turn failed. In all rounds but one it must be faster by more than a
+ * hundredth. Sorts them.
+ */
+bool gemm_cl_form_confirm(double *parts, int count);
+
 #endif

@@ -115,6 +115,16 @@ static size_t read_keep(void)
     return bytes;
 }
 
+/* A day is the most. */
+static int read_tune_seconds(void)
+{
+    const char *value = getenv("GEMM_TUNE_SECONDS");
+    int seconds = 60;
+    if (value && !gemm_parse_int(value, 0, 86400, &seconds))
+        gemm_refuse("GEMM_TUNE_SECONDS='%s' is no whole number from 0 to 86400", value);
+    return seconds;
+}
+
 /* The fewest bits that `auto` may give an operand. */
 static int read_auto_bits(void)
 {
@@ -158,6 +168,7 @@ gemm_settings gemm_read_settings(void)
         .cl_record = getenv("GEMM_CL_RECORD") ? read_switch("GEMM_CL_RECORD", false) : -1,
         .cl_say = read_switch("GEMM_CL_SAY", false),
         .tune = read_switch("GEMM_TUNE", false),
+        .tune_seconds = read_tune_seconds(),
         .auto_bits = read_auto_bits(),
         .cache_dir = read_name("GEMM_CACHE_DIR"),
         .cache_home = read_name("XDG_CACHE_HOME"),

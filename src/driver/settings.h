@@ -41,6 +41,7 @@ typedef struct gemm_settings {
     int cl_record;              /* GEMM_CL_RECORD: 0 or 1; -1: the variable is not set */
     bool cl_say;                /* GEMM_CL_SAY: the OpenCL device's texts and limits are printed */
     bool tune;                  /* GEMM_TUNE */
+    int tune_seconds;           /* GEMM_TUNE_SECONDS */
     int auto_bits;              /* GEMM_AUTO_BITS: 32, 16 or 8 */
     const char *cache_dir;      /* GEMM_CACHE_DIR */
     const char *cache_home;     /* XDG_CACHE_HOME */

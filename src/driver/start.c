@@ -13,6 +13,8 @@
 #include "packed/isa/ukernel.h"
 #include "packed/packed.h"
 #include "ref/ref.h"
+#include "util/budget.h"
+#include "util/clock.h"
 #include "util/die.h"
 #include "util/file.h"
 #include "util/forked.h"
@@ -204,6 +206,7 @@ static void start(void)
         .record = s.cl_record < 0 ? GEMM_CL_RECORDS_ON_GPU
                                   : s.cl_record ? GEMM_CL_RECORDS : GEMM_CL_NEVER_RECORDS,
     });
+    if (s.tune) gemm_budget_set(s.tune_seconds, gemm_now_ms);
     gemm_auto_configure(&(gemm_tuning_file){.folder = folder, .isa = state.isa->name,
                                             .rows = gemm_variants,
                                             .row_count = gemm_variant_count,

@@ -6,7 +6,7 @@
 
 darknet_folder "$work/here"
 # One picture would run a convolution and its pool as two calls, where Winograd's filters do not pay.
-export GEMM_CACHE_DIR="$work/cache" GEMM_THREADS=2 GEMM_PREPARE=first
+export GEMM_CACHE_DIR="$work/cache" GEMM_THREADS=2 GEMM_PREPARE=first GEMM_TUNE_SECONDS=86400
 unset GEMM_IMPL GEMM_CONV GEMM_TUNE
 table=$work/cache/tuning.txt
 
@@ -101,6 +101,10 @@ for value in yes 2 ''; do
     expect_failure "tune-bad-value-$value" "GEMM_TUNE='$value' is neither 0 nor 1" \
         env GEMM_TUNE="$value" ./darknet detect cfg/kite-demo.cfg cfg/kite-demo.weights data/kite.jpg
 done
+for value in -1 86401 1.5 ''; do
+    expect_failure "tune-bad-seconds-$value" "GEMM_TUNE_SECONDS='$value' is no whole number from 0 to 86400" \
+        env GEMM_TUNE_SECONDS="$value" ./darknet detect cfg/kite-demo.cfg cfg/kite-demo.weights data/kite.jpg
+done
 tune=$OUT/bench/tune
 expect_failure tune-rounds "tune: --rounds '0': a whole number from 1 to 1000 is needed" \
     "$tune" --rounds 0 data/kite.jpg cfg/kite-demo.cfg
@@ -152,7 +156,15 @@ else
     cl_table=$work/cache/tuning-cl.txt
     tuned() { grep -c '^cl_[^,]* tuned,' "$work/trace"; }
     rm -f "$cl_table"
+    # Without time all shapes are left. Those of a chain keep the default without being measured.
+    detect GEMM_IMPL=cl GEMM_TUNE=1 GEMM_TUNE_SECONDS=0
+    left=$(sed -n 's/^gemm: the time for tuning is over (GEMM_TUNE_SECONDS=0): \([0-9]*\) shapes are not measured.*/\1/p' "$work/said")
+    chained=$(grep -c ' = default (in a chain)$' "$cl_table" 2>/dev/null)
+    is tune-seconds-none 0 "$(tuned)"
+    is tune-seconds-said 1 "$(wc -l <"$work/said")"
+    if cmp -s "$work/labels" "$work/expected"; then pass tune-seconds-labels; else fail tune-seconds-labels 'other labels'; fi
     detect GEMM_IMPL=cl GEMM_TUNE=1
+    is tune-seconds-left "$(grep -c ' = ' "$cl_table")" "$((left + chained))"
     shapes=$(grep -c '^convolution .* = ' "$cl_table")
     if [ "$shapes" -ge 8 ]; then pass tune-forms; else fail tune-forms "$shapes convolutions in the table"; fi
     is tune-forms-said "$shapes" "$(grep -c '^gemm: cl tuned convolution ' "$work/said")"

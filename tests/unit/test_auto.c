@@ -18,11 +18,13 @@
 #include "support/conv_shape.h"
 #include "support/options.h"
 #include "support/report.h"
+#include "util/budget.h"
 #include "util/file.h"
 #include "util/text.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
@@ -943,6 +945,129 @@ static void test_scaled_chains(void)
     unlink(scales_path(text));
 }
 
+/* ---- the time for tuning ---- */
+
+static double clock_ms;
+
+static double read_clock(void)
+{
+    return clock_ms;
+}
+
+/* A measurement of so many seconds. Returns whether the time is over then. */
+static bool spend(double seconds, bool done)
+{
+    gemm_budget_begin();
+    clock_ms += 1e3 * seconds;
+    gemm_budget_end(done);
+    return gemm_budget_is_over();
+}
+
+/* What the first wrong answer is about, or NULL. */
+static const char *judge_budget(void)
+{
+    gemm_budget_set(INFINITY, read_clock);
+    if (spend(1e9, true)) return "no limit";
+    gemm_budget_set(0, read_clock);
+    if (!gemm_budget_is_over()) return "0 seconds";
+    gemm_budget_set(2, read_clock);
+    if (gemm_budget_is_over()) return "at the start";
+    if (spend(5, false)) return "no shape is done";
+    if (!spend(0, true)) return "a shape is done";
+    gemm_budget_set(2, read_clock);
+    if (spend(1, true) || (clock_ms += 1e9, gemm_budget_is_over())) return "time between";
+    gemm_budget_begin();
+    if (spend(.9, true)) return "within another one";
+    clock_ms += 200;
+    if (!gemm_budget_is_over()) return "in a measurement";
+    gemm_budget_end(true);
+    if (!gemm_budget_is_over() || gemm_budget_left()) return "for good";
+    gemm_budget_leave();
+    gemm_budget_leave();
+    if (gemm_budget_left() != 2) return "shapes that are left";
+    gemm_budget_set(INFINITY, read_clock);
+    return gemm_budget_left() ? "forgotten" : NULL;
+}
+
+static int print_budget(void *ignored)
+{
+    (void)ignored;
+    const char *why = judge_budget();
+    printf("budget: %s\n", why ? why : "right");
+    return 0;
+}
+
+/* The clock is late from the first shape on. */
+static int tune_one(void *ignored)
+{
+    gemm_chosen();              /* reads the environment */
+    gemm_budget_set(1, read_clock);
+    gemm_budget_begin();
+    clock_ms += 1e6;
+    return run_cases(ignored);
+}
+
+/* A child that leaves nothing says nothing. */
+static int tune_none(void *ignored)
+{
+    int status = 1;
+    setenv("GEMM_TUNE_SECONDS", "0", 1);
+    run_cases(ignored);
+    run_cases(ignored);
+    fflush(stdout);
+    const pid_t child = fork();
+    if (child == 0) exit(0);
+    return child < 0 || waitpid(child, &status, 0) != child || status;
+}
+
+/* The table behind this child ends with so many shapes. Returns its text, which the caller frees.
+   Without OpenCL, whose rows the tests of test_cl_tune.c are about. */
+static char *tune_for(const char *name, int (*body)(void *), int shapes, char output[8192])
+{
+    char title[64], last[32];
+    size_t bytes;
+    const char *why;
+    const child_result r = child_run(body, NULL);
+    char *text = gemm_read_file(folder, "tuning.txt", &bytes, &why);
+    snprintf(title, sizeof title, "%s-table", name);
+    snprintf(last, sizeof last, "\nend %d\n", shapes);
+    if (child_exit(&r)) report_fail(name, "%s", r.output);
+    else report_pass(name);
+    expect(title, text ? text : "", last, 1);
+    memcpy(output, r.output, sizeof r.output);
+    return text;
+}
+
+static void test_budget(void)
+{
+    enum { ALL = CASES + 1 };   /* and the pooled one */
+    static const char over[] = "the time for tuning is over (GEMM_TUNE_SECONDS=0): 3 shapes are "
+                               "not measured and keep the default; the next run with GEMM_TUNE=1 "
+                               "goes on with them\n";
+    char output[8192];
+    const child_result r = child_run(print_budget, NULL);
+    expect("budget", r.output, "budget: right\n", 1);
+    unlink(path);
+    setenv("GEMM_TUNE", "1", 1);
+    setenv("OCL_ICD_VENDORS", "/nonexistent", 1);
+    char *one = tune_for("time-for-one", tune_one, 1, output);
+    expect("time-for-one-measured", output, "(measured) same\n", 1);
+    expect("time-for-one-left", output, "packed (default) same\n", CASES - 1);
+    expect("time-for-one-said", output, "is over (GEMM_TUNE_SECONDS=1): 3 shapes are not", 1);
+    char *none = tune_for("time-for-none", tune_none, 1, output);
+    expect("time-for-none-known", output, "(tuned) same\n", 2);
+    expect("time-for-none-left", output, "packed (default) same\n", 2 * (CASES - 1));
+    expect("time-for-none-said", output, over, 1);
+    if (one && none && !strcmp(one, none)) report_pass("time-for-none-same-table");
+    else report_fail("time-for-none-same-table", "%s", none);
+    char *all = tune_for("time-for-all", tune_cases, ALL, output);
+    expect("time-for-all-measured", output, "(measured) same\n", CASES - 1);
+    expect("time-for-all-quiet", output, "is over", 0);
+    free(one), free(none), free(all);
+    unsetenv("GEMM_TUNE");
+    unsetenv("OCL_ICD_VENDORS");
+}
+
 /* ---- the program ---- */
 
 /* Fills `good`. */
@@ -974,7 +1099,7 @@ static const struct {
              {"callers", test_callers},     {"kept", test_kept},
              {"mixed", test_mixed},         {"chains", test_chains},
              {"scaled-chains", test_scaled_chains},
-             {"fork", test_fork}};
+             {"fork", test_fork},           {"budget", test_budget}};
 
 int main(int argc, char **argv)
 {
@@ -988,6 +1113,7 @@ int main(int argc, char **argv)
     snprintf(path, sizeof path, "%s/tuning.txt", folder);
     setenv("GEMM_CACHE_DIR", folder, 1);
     setenv("GEMM_THREADS", "2", 1);
+    setenv("GEMM_TUNE_SECONDS", "86400", 1);
     unsetenv("GEMM_TUNE");
     unsetenv("GEMM_IMPL");
     if (!only || strcmp(only, "callers")) make_table();

@@ -3,7 +3,8 @@
  * `cl` tuned on the device: the forms, their table, and what is measured.
  *
  *   test_cl_tune             lists and names of forms, the decision, the table; each form that is
- *                            named by the table runs and is right; an op is measured
+ *                            named by the table runs and is right; an op is measured, and is left
+ *                            where the time for that is over
  *   test_cl_tune --candidates    only the forms that the device of a layer would measure
  *   test_cl_tune --wrong     a fast kernel with wrong results never wins; needs the layer of
  *                            tests/support/layer_faulty.c. Under GEMM_CL_TRY=0 only the comparison
@@ -18,6 +19,7 @@
 #include "gemm_cl.h"
 #include "support/conv_shape.h"
 #include "support/report.h"
+#include "util/budget.h"
 #include "util/text.h"
 
 #include <fcntl.h>
@@ -219,6 +221,30 @@ static void test_decisions(void)
     }
 }
 
+/* What won must win again, in all rounds but one. */
+static void test_confirm(void)
+{
+    static const struct {
+        double parts[7];
+        bool stays;
+    } cases[] = {{{.9, .98, .97, .9, .8, .98, .95}, true},
+                 {{.9, .98, .97, 3, .8, .98, .95}, true},           /* something else ran */
+                 {{.9, 1.2, .97, 3, .8, .98, .95}, false},
+                 {{.995, .995, .995, .995, .995, .995, .995}, false},
+                 {{.5, .5, .5, .5, .5, .995, .995}, false},
+                 {{1, 1, 1, 1, 1, 1, 1}, false},
+                 {{.5, .5, .5, -1, .5, .5, .5}, false}};            /* a turn failed */
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i) {
+        double parts[7];
+        memcpy(parts, cases[i].parts, sizeof parts);
+        if (gemm_cl_form_confirm(parts, 7) != cases[i].stays) {
+            report_fail("confirm", "case %zu", i);
+            return;
+        }
+    }
+    report_pass("confirm");
+}
+
 /* A clock that is late by up to `noise` of a form's time, and right in one of the turns. */
 static double shortest_turn(rng *r, double ms, double noise)
 {
@@ -384,6 +410,21 @@ static void test_forced(int count, bool all)
     else report_pass("forced-untuned");
 }
 
+/* Rows for studies take no form of the table. */
+static void test_studies(void)
+{
+    static const char *const rows[] = {"cl_winograd", "cl_direct", "cl_direct_image"};
+    const gemm_cl_form form = {&gemm_cl_choices[GEMM_CL_TILE_32x64], 1, 0};
+    put(&(gemm_cl_tuned_op){.multiply = &product}, &form);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
+        const gemm_variant *v = gemm_find(rows[i]);
+        char name[64];
+        snprintf(name, sizeof name, "study-%s", rows[i]);
+        gemm_run(v, &product, &note);
+        report_judged(name, was_tuned() ? note.ran : NULL);
+    }
+}
+
 /* ---- measuring ---- */
 
 /* The first call measures, the second one uses it. Both are right. */
@@ -402,6 +443,8 @@ static void test_measure(void)
         const gemm_cl_tuned *e = find(&op);
         if (!why && (!e || !strstr(e->times, "default") || !strstr(e->times, " ms")))
             why = "the table lacks it";
+        const char *then = why ? NULL : strstr(e->times, "; then 0.");
+        if (!why && e->form.row && !then) why = "it did not win again";
         if (!why && !put(&op, &e->form)) why = "no room";
         if (!why) why = multiplies ? judge_multiply() : judge_conv(&c, &plan);
         if (!why && was_tuned() != (e->form.row != NULL)) why = "not what the table has";
@@ -510,6 +553,91 @@ static void test_file(void)
     else report_fail("table-merged", "replaced %d, said: %s", replaced, said);
 }
 
+/* A form with Winograd's algorithm is taken from the second picture on, because it pays only then
+   that its filters are transformed. Another one is taken at once. */
+static void test_first(void)
+{
+    conv_call c = make_conv(&shapes[0]);
+    const gemm_cl_tuned_op op = {.conv = &c};
+    gemm_cl_form forms[GEMM_CL_FORMS];
+    const gemm_cl_traits traits = gemm_cl_opened()->traits;
+    const int count = gemm_cl_forms(&traits, &op, forms);
+    gemm_set_prepare_first(false);
+    for (int i = 0; i < count; ++i) {
+        const gemm_cl_row *row = forms[i].row;
+        char text[GEMM_CL_FORM_TEXT], name[96];
+        gemm_plan *plan = NULL;
+        bool tuned[3];
+        const char *why = put(&op, &forms[i]) ? NULL : "no room";
+        for (int j = 0; j < 3 && !why; ++j) {
+            why = judge_conv(&c, &plan);
+            tuned[j] = was_tuned();
+        }
+        /* Its tile may be too large for the device. */
+        if (!why && tuned[2] && tuned[0] != !row->winograd) why = "the first picture";
+        if (!why && tuned[1] != tuned[2]) why = "the second picture";
+        gemm_cl_form_print(&forms[i], text);
+        snprintf(name, sizeof name, "first-%s", text);
+        report_judged(name, why);
+        gemm_plan_drop(&plan);
+    }
+    gemm_set_prepare_first(true);
+    conv_shape_free(&c);
+}
+
+/* A clock that a second passes by each time that it is read. */
+static double clock_ms;
+
+static double tick(void)
+{
+    return clock_ms += 1000;
+}
+
+/* NULL, or what is wrong about an op with so many seconds after another one took one. `kept`: it
+   was measured; else it has the default in memory, and nothing of it is in the file. */
+static const char *judge_limited(const gemm_cl_tuned_op *op, int seconds, bool *kept)
+{
+    gemm_plan *plan = NULL;
+    const char *why = NULL;
+    const double start = clock_ms;
+    gemm_cl_forget_forms(true);
+    unlink(path);
+    gemm_budget_set(seconds, tick);
+    gemm_budget_begin();
+    gemm_budget_end(true);
+    for (int i = 0; i < 2 && !why; ++i) {       /* the second call asks no more */
+        why = judge_conv(op->conv, &plan);
+        const gemm_cl_tuned *e = find(op);
+        *kept = e && e->own;
+        if (why) break;
+        if (!e) why = "it has no form";
+        else if (seconds < 2 && clock_ms > start + 2000) why = "it was begun";
+        else if (gemm_budget_left() != !*kept) why = "the shapes that are left";
+        else if (!*kept && (e->form.row || was_tuned())) why = "it is left with another form";
+        else if (*kept != (strstr(read_text(), "\nend 1\n") != NULL)) why = "the file";
+    }
+    gemm_plan_drop(&plan);
+    return why;
+}
+
+/* The time ends before, between and behind all trials of forms. */
+static void test_limit(void)
+{
+    conv_call c = make_conv(&shapes[0]);
+    const gemm_cl_tuned_op op = {.conv = &c};
+    const char *why = NULL;
+    int seconds = 0;
+    bool kept = false;
+    gemm_cl_set_tuning(GEMM_CL_MEASURES);
+    for (; !kept && !why && seconds < 200; ++seconds) why = judge_limited(&op, seconds, &kept);
+    gemm_cl_set_tuning(GEMM_CL_TUNED);
+    gemm_budget_set(INFINITY, NULL);
+    if (!why && kept && seconds > 5) report_pass("limit");
+    else report_fail("limit", "with %d s: %s, %s", seconds - 1, why ? why : "right",
+                     kept ? "measured" : "left");
+    conv_shape_free(&c);
+}
+
 /* What was measured for a network becomes the default where whole passes are not faster. */
 static void test_settle(void)
 {
@@ -566,6 +694,7 @@ int main(int argc, char **argv)
     if (!mkdtemp(folder)) return 1;
     snprintf(path, sizeof path, "%s/tuning-cl.txt", folder);
     setenv("GEMM_CACHE_DIR", folder, 1);
+    setenv("GEMM_PREPARE", "first", 1);
     unsetenv("GEMM_TUNE");
     const char *why = gemm_unusable(gemm_find("cl"));
     if (why) {
@@ -580,11 +709,15 @@ int main(int argc, char **argv)
         test_candidates();
         test_near();
         test_decisions();
+        test_confirm();
         test_clock();
         test_forced(SHAPES, true);
+        test_studies();
         test_measure();
         test_file();
         test_settle();
+        test_first();
+        test_limit();
     }
     char command[96];
     snprintf(command, sizeof command, "rm -rf %s", folder);

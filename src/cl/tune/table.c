@@ -260,6 +260,12 @@ const gemm_cl_tuned *gemm_cl_table_put(const gemm_shape *s, const gemm_cl_form *
     return e;
 }
 
+bool gemm_cl_table_leave(const gemm_shape *s)
+{
+    read_once();
+    return put(&own, s, &(gemm_cl_form){.parts = 1}, "") != NULL;
+}
+
 void gemm_cl_table_forget(bool anew)
 {
     empty(&own);

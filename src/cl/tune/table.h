@@ -28,7 +28,7 @@ typedef struct gemm_cl_tuned {
     struct gemm_cl_tuned *next;
     gemm_shape shape;
     gemm_cl_form form;
-    bool own;                   /* measured by this process, not read from the file */
+    bool own;                   /* measured by this process: goes to the file */
     bool settled;               /* by an earlier call of gemm_cl_table_settle */
     char times[GEMM_CL_TIMES_TEXT];     /* what the forms took, for people */
 } gemm_cl_tuned;
@@ -41,6 +41,10 @@ const gemm_cl_tuned *gemm_cl_table_find(const gemm_shape *);
    full. */
 const gemm_cl_tuned *gemm_cl_table_put(const gemm_shape *, const gemm_cl_form *,
                                        const char *times);
+
+/* Gives the default to a shape in memory alone, because it was not measured. False: no memory, or
+   the table is full. */
+bool gemm_cl_table_leave(const gemm_shape *);
 
 /* Empties the table in memory. `anew`: the file is not read again, but replaced. */
 void gemm_cl_table_forget(bool anew);

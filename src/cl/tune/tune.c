@@ -6,6 +6,8 @@
 #include "cl/op/convolution.h"
 #include "cl/op/multiply.h"
 #include "cl/tune/table.h"
+#include "util/budget.h"
+#include "util/caches.h"
 #include "util/clock.h"
 #include "util/forked.h"
 #include "util/text.h"
@@ -17,7 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FINALISTS = 4, ROUNDS = 9, LEAST_ROUNDS = 3 };
+enum { FINALISTS = 4, ROUNDS = 9, LEAST_ROUNDS = 3, LAST_ROUNDS = 7, FLUSH_BYTES = 64 << 20 };
 static const double TURN_MS = 1;        /* shorter calls are timed several at once */
 static const double ENOUGH_MS = 200;    /* all turns of the finalists, after LEAST_ROUNDS */
 static const double HOPELESS = 1.5;     /* times the fastest one: no more turns */
@@ -70,7 +72,8 @@ static gemm_shape shape_of(const gemm_cl_tuned_op *op, const gemm_context *conte
 /* Other rows are for studies, and always the same. */
 static bool is_tunable(const gemm_cl_row *row)
 {
-    return row->way == GEMM_CL_CHOOSE && !row->direct && !row->parts && mode_now();
+    const bool own = row->way == GEMM_CL_CHOOSE && !row->direct && !row->winograd && !row->parts;
+    return own && mode_now();
 }
 
 static const gemm_cl_tuned *entry_of(const gemm_cl_tuned_op *op, const gemm_context *context)
@@ -86,10 +89,25 @@ const gemm_cl_form *gemm_cl_form_for(const gemm_cl_tuned_op *op, const gemm_cl_r
     return e ? &e->form : NULL;
 }
 
+/* Whether the op is to be measured, now or by the next process. */
+static bool is_unmeasured(const gemm_cl_tuned_op *op, const gemm_cl_row *row,
+                          const gemm_context *context)
+{
+    return mode_now() == GEMM_CL_MEASURES && is_tunable(row) && !entry_of(op, context);
+}
+
 bool gemm_cl_wants_form(const gemm_cl_tuned_op *op, const gemm_cl_row *row,
                         const gemm_context *context)
 {
-    return mode_now() == GEMM_CL_MEASURES && is_tunable(row) && !entry_of(op, context);
+    return is_unmeasured(op, row, context) && !gemm_budget_is_over();
+}
+
+void gemm_cl_leave_form(const gemm_cl_tuned_op *op, const gemm_cl_row *row,
+                        const gemm_context *context)
+{
+    const gemm_shape shape = shape_of(op, context);
+    if (is_unmeasured(op, row, context) && gemm_budget_is_over() && gemm_cl_table_leave(&shape))
+        gemm_budget_leave();
 }
 
 static const gemm_cl_form by_default = {.parts = 1};
@@ -98,7 +116,7 @@ void gemm_cl_keep_default(const gemm_cl_tuned_op *op, const gemm_cl_row *row,
                           const gemm_context *context)
 {
     const gemm_shape shape = shape_of(op, context);
-    if (gemm_cl_wants_form(op, row, context))
+    if (is_unmeasured(op, row, context))
         gemm_cl_table_put(&shape, &by_default, "in a chain");
 }
 
@@ -357,6 +375,7 @@ static void try_forms(tuner *t, field *f, const gemm_cl_form *forms, int count,
     for (int i = 0; i < count; ++i) {
         if (forms[i].row == usual->row && forms[i].parts == usual->parts && !forms[i].group)
             continue;           /* it is the default */
+        if (gemm_budget_is_over()) return;
         candidate *p = &f->list[f->count++];
         *p = begin_candidate(t, &forms[i]);
         try_out(t, p);
@@ -391,6 +410,49 @@ static double race(tuner *t, candidate *list, int count)
     return spread;
 }
 
+/* Writes more than most caches hold. Between two passes over a layer a network does so too. */
+static void flush_caches(volatile char *memory)
+{
+    for (size_t i = 0; memory && i < FLUSH_BYTES; i += CACHE_LINE) memory[i] = 1;
+}
+
+/* A turn of one call that finds its operands in memory. memory: NULL leaves the caches alone, and
+   the turn has all its calls. */
+static double take_cold_turn(tuner *t, candidate *p, volatile char *memory)
+{
+    const int calls = p->calls;
+    flush_caches(memory);
+    if (memory) p->calls = 1;
+    const double ms = take_turn(t, p);
+    p->calls = calls;
+    return ms;
+}
+
+/*
+ * Lets a form and the default take turns again. Returns the median of its parts of the default's
+ * time, and whether it is `confirmed`. On a CPU each call begins with cold caches, as in a pass.
+ * Another device has caches of its own, and its short calls are measured several at once.
+ */
+static double run_off(tuner *t, candidate *usual, candidate *other, bool *confirmed)
+{
+    gemm_cl_lock();
+    char *memory = gemm_cl_opened()->traits.cpu ? malloc(FLUSH_BYTES) : NULL;
+    gemm_cl_unlock();
+    double parts[LAST_ROUNDS];
+    for (int round = 0; round < LAST_ROUNDS; ++round) {
+        double ms[4];
+        bool failed = false;
+        for (int i = 0; i < 4; ++i) {
+            ms[i] = take_cold_turn(t, i == 1 || i == 2 ? other : usual, memory);
+            failed |= ms[i] < 0;
+        }
+        parts[round] = failed ? -1 : (ms[1] + ms[2]) / (ms[0] + ms[3]);
+    }
+    free(memory);
+    *confirmed = gemm_cl_form_confirm(parts, LAST_ROUNDS);
+    return parts[LAST_ROUNDS / 2];
+}
+
 /* The default, which is list[0], and the fastest ones of the field. Returns the number of them. */
 static int choose_finalists(tuner *t, const field *f, candidate *list)
 {
@@ -421,31 +483,41 @@ static void describe(const candidate *list, int count, char text[GEMM_CL_TIMES_T
 }
 
 /* One line for each shape. */
-static void show_progress(const gemm_shape *shape, const candidate *list, int winner,
+static void show_progress(const gemm_shape *shape, const gemm_cl_form *form, double part,
                           const char *times)
 {
-    char text[GEMM_SHAPE_TEXT], form[GEMM_CL_FORM_TEXT];
+    char text[GEMM_SHAPE_TEXT], name[GEMM_CL_FORM_TEXT];
     gemm_shape_print(shape, text);
-    gemm_cl_form_print(&list[winner].form, form);
+    gemm_cl_form_print(form, name);
     char line[GEMM_SHAPE_TEXT + GEMM_CL_FORM_TEXT + 64] = "";
-    gemm_append(line, sizeof line, "gemm: cl tuned %s: %s", text, form);
-    if (winner)
-        gemm_append(line, sizeof line, ", %.2f of default", list[winner].ms / list[0].ms);
+    gemm_append(line, sizeof line, "gemm: cl tuned %s: %s", text, name);
+    if (form->row) gemm_append(line, sizeof line, ", %.2f of default", part);
     fprintf(stderr, "%s (%s)\n", line, times);
 }
 
-static void keep(const gemm_shape *shape, const candidate *list, int count, int winner)
+/* The fastest form, which has to win once more, or the default. Whether the table has it. */
+static bool keep(tuner *t, const gemm_shape *shape, candidate *list, int count, double spread)
 {
     char times[GEMM_CL_TIMES_TEXT];
+    double ms[FINALISTS], part = 1;
+    bool confirmed = false;
+    for (int i = 0; i < count; ++i) ms[i] = list[i].ms;
+    const int winner = gemm_cl_form_decide(ms, count, spread);
     describe(list, count, times);
+    if (winner) {
+        part = run_off(t, &list[0], &list[winner], &confirmed);
+        gemm_append(times, sizeof times, "; then %.2f of default", part);
+    }
+    const gemm_cl_form *form = confirmed ? &list[winner].form : &by_default;
     gemm_cl_lock();
-    if (gemm_cl_table_put(shape, &list[winner].form, times))
-        show_progress(shape, list, winner, times);
+    const bool kept = gemm_cl_table_put(shape, form, times);
+    if (kept) show_progress(shape, form, part, times);
     gemm_cl_unlock();
+    return kept;
 }
 
-/* The default has run: list[0] is its candidate. */
-static void measure_forms(tuner *t, candidate *list, field *f, const gemm_shape *shape)
+/* The default has run: list[0] is its candidate. Whether the shape got its entry. */
+static bool measure_forms(tuner *t, candidate *list, field *f, const gemm_shape *shape)
 {
     gemm_cl_form forms[GEMM_CL_FORMS];
     gemm_cl_lock();
@@ -455,25 +527,28 @@ static void measure_forms(tuner *t, candidate *list, field *f, const gemm_shape 
     const bool other = f->count && f->list[0].ms >= 0 && f->list[0].ms < list[0].ms;
     const gemm_cl_form best = other ? f->list[0].form : list[0].ran;
     try_forms(t, f, forms, gemm_cl_forms_near(t->op, &best, forms), &list[0].ran);
+    if (gemm_budget_is_over()) return false;
     const int count = choose_finalists(t, f, list);
     const double spread = count > 1 ? race(t, list, count) : 0;
-    double ms[FINALISTS];
-    for (int i = 0; i < count; ++i) ms[i] = list[i].ms;
-    keep(shape, list, count, gemm_cl_form_decide(ms, count, spread));
+    const bool kept = keep(t, shape, list, count, spread);
     for (int i = 1; i < count; ++i) gemm_drop_kept(&list[i].kept);
+    return kept;
 }
 
 static void measure(tuner *t, const gemm_shape *shape)
 {
     candidate list[FINALISTS];
+    bool done = false;
     field *f = calloc(1, sizeof *f);
+    gemm_budget_begin();
     if (f) {
         list[0] = begin_candidate(t, &by_default);
         try_out(t, &list[0]);
         /* What the default declines is computed in another way: two launches instead of one. */
-        if (list[0].ms >= 0) measure_forms(t, list, f, shape);
+        if (list[0].ms >= 0) done = measure_forms(t, list, f, shape);
         gemm_drop_kept(&list[0].kept);
     }
+    gemm_budget_end(done);
     free(f);
 }
 
