@@ -8,7 +8,8 @@
  *   rounding    both conversions, of all kinds of floats, before a guard page
  *   multiply    random sizes, transposes, leading dimensions and ALPHA; NaN between the rows, guard
  *               pages; 1 to 3 threads give the same bits
- *   nchwc       products in nchwc, of rows and of nchwc, with several blocks of K
+ *   nchwc       products in nchwc, of rows and of nchwc, with several blocks of K; NaN behind the
+ *               last channel, also on the stack, where zeroes of the weights would hide a number
  *   conv        random convolutions, the same; with a pool, groups, strides and a batch
  *   pool        the bits of the convolution alone, and then the maxima, in pairs too
  *   chain       random chains give the bits of their layers one by one, with and without a plan
@@ -388,6 +389,16 @@ static const char *judge_product(const product *q)
     return guarded_padding_intact(&q->c) ? NULL : "writes between the groups of C";
 }
 
+/* What a kernel finds on its stack, and should not multiply by, is NaN in any format. Weights
+   behind the last channel are 0, which would hide other numbers. */
+static void __attribute__((noinline)) fill_stack_with_nan(void)
+{
+    enum { BYTES = 512 * 1024 };
+    unsigned char bytes[BYTES];
+    memset(bytes, 0xff, sizeof bytes);
+    __asm__ volatile("" : : "r"(bytes) : "memory");
+}
+
 static void test_nchwc(const gemm_pairs *p, const char *name)
 {
     if (!p->nchwc) return;
@@ -395,6 +406,7 @@ static void test_nchwc(const gemm_pairs *p, const char *name)
         rng r = rng_make((uint64_t)seed, 400000 + (uint64_t)i);
         product q = draw_product(p, &r);
         const gemm_nchwc l = q.call;
+        fill_stack_with_nan();
         p->nchwc(&l);
         const char *wrong = judge_product(&q);
         free_product(&q);
