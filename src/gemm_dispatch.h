@@ -205,6 +205,9 @@ void *gemm_host_realloc(void *, size_t bytes);
 /* Frees memory of gemm_host_alloc and of malloc. */
 void gemm_host_free(void *);
 
+/* Whether no device shares the memory at `p`: it is of malloc, not of the OpenCL driver. */
+bool gemm_host_is_plain(const void *p);
+
 /*
  * A B that the chosen row reads where it lies. A device may read it as an image, whose rows begin
  * at multiples of its pitch. Under most rows this is rows x columns floats.

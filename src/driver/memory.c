@@ -50,6 +50,11 @@ void *gemm_host_realloc(void *p, size_t bytes)
     return q;
 }
 
+bool gemm_host_is_plain(const void *p)
+{
+    return gemm_cl_alloc_size(p) == 0;
+}
+
 static int wanted_b_ld(int columns)
 {
     const gemm_variant *v = gemm_get_state()->impl;

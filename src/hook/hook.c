@@ -333,6 +333,16 @@ static int run_fused(hook_net net)
     return i < found ? taken.layers : 0;
 }
 
+/* Whether all inputs lie where the route would copy them: see place_outputs. */
+static int is_in_place(const layer *l, hook_net net)
+{
+    const float *at = l->output;
+    int i;
+    for (i = 0; i < l->n && net.layers[l->input_layers[i]].output == at; ++i)
+        at += l->input_sizes[i];
+    return i == l->n;
+}
+
 /* The images of a batch one by one where each input gives only one of its groups of channels. */
 static int route(layer l, hook_net net)
 {
@@ -340,6 +350,7 @@ static int route(layer l, hook_net net)
     int i, image;
     layer first = net.layers[l.input_layers[0]];
     layer_input input[l.n];
+    if (is_in_place(&l, net)) return 1;
     if (l.out_c * l.out_h * l.out_w != l.outputs) return 0;
     for (image = 0; image < images; ++image) {
         for (i = 0; i < l.n; ++i) {
@@ -462,6 +473,72 @@ int hook_take(hook_net net, float *output)
 static int is_outer(layer l, hook_net net)
 {
     return net.layers && net.layers[net.index].output == l.output;
+}
+
+/* Whether the output may lie elsewhere. Of these kinds nothing else has its address. */
+static int can_move(const layer *l)
+{
+    switch (l->type) {
+    case CONVOLUTIONAL:
+    case MAXPOOL:
+    case UPSAMPLE:
+    case ROUTE:
+    case SHORTCUT:
+        return !l->placed && gemm_host_is_plain(l->output);
+    default:
+        return 0;
+    }
+}
+
+/* Whether all inputs of the route may lie in its output. */
+static int can_hold(const network *net, const layer *route)
+{
+    int i, k;
+    if (route->type != ROUTE || route->batch != 1 || !gemm_host_is_plain(route->output)) return 0;
+    for (i = 0; i < route->n; ++i) {
+        const layer *l = &net->layers[route->input_layers[i]];
+        if (!can_move(l) || l->batch != 1 || l->outputs != route->input_sizes[i]) return 0;
+        for (k = 0; k < i; ++k)
+            if (route->input_layers[k] == route->input_layers[i]) return 0;
+    }
+    return 1;
+}
+
+/* From the last route on, so that an input that is a route has its place before its own inputs
+   get theirs. A dropout writes to the output before it, which may then be that of others too. */
+void place_outputs(network *net)
+{
+    int i, k;
+#ifdef GPU
+    if (net->gpu_index >= 0) return;
+#endif
+    if (!gemm_conv_offered()) return;
+    for (i = 0; i < net->n; ++i)
+        if (net->layers[i].type == DROPOUT) return;
+    for (i = net->n - 1; i >= 0; --i) {
+        const layer *route = &net->layers[i];
+        float *at = route->output;
+        if (!can_hold(net, route)) continue;
+        for (k = 0; k < route->n; ++k) {
+            layer *l = &net->layers[route->input_layers[k]];
+            gemm_host_free(l->output);
+            l->output = at;
+            l->placed = 1;
+            at += l->outputs;
+        }
+    }
+}
+
+void separate_outputs(network *net)
+{
+    int i;
+    for (i = 0; i < net->n; ++i) {
+        layer *l = &net->layers[i];
+        if (!l->placed) continue;
+        l->output = gemm_host_alloc((size_t)l->outputs * l->batch, sizeof(float));
+        if (!l->output) malloc_error();
+        l->placed = 0;
+    }
 }
 
 int hook_convolution(layer l, network net)

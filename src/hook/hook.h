@@ -33,6 +33,19 @@ int hook_take(hook_net net, float *output);
    comes before the table of layers, and an error ends the program there. */
 void hook_start(void);
 
+/*
+ * The inputs of a route lie in its output, so that nothing is copied:
+ *
+ *     output of the route   | input 0 | input 1 | ...      each is the output of an earlier layer
+ *
+ * place_outputs moves outputs there, where no more than one image is computed and no device shares
+ * their memory. A layer in two routes goes to the later one. All outputs are written as before.
+ * separate_outputs gives each layer memory of its own again, without what was in it. Call it before
+ * sizes change.
+ */
+void place_outputs(network *net);
+void separate_outputs(network *net);
+
 /* ---- what forward_network calls ---- */
 
 /* Allocates the workspace of `whole` when layer net->index needs it and the row does not take that

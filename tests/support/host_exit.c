@@ -123,6 +123,8 @@ static void judge_memory(void)
     judge("gemm_host_alloc");
     p = gemm_host_realloc(p, 5000);
     judge("gemm_host_realloc");
+    gemm_host_is_plain(p);
+    judge("gemm_host_is_plain");
     gemm_host_read(p, 5000);
     gemm_host_write(p, 5000);
     judge("gemm_host_read and gemm_host_write");

@@ -1280,15 +1280,18 @@ static void test_host_memory(void)
     p = ok ? gemm_host_realloc(p, 2000 * sizeof *p) : p;
     for (int i = 0; ok && i < 1000; ++i)
         ok = p[i] == (float)i;
+    void *other = malloc(10);
+    const bool plain = gemm_cl_alloc_size(p) == 0;      /* where the device has none */
+    ok = ok && gemm_host_is_plain(p + 1999) == plain && gemm_host_is_plain(other);
     gemm_host_free(p);
     gemm_host_free(NULL);
-    gemm_host_free(malloc(10));
+    gemm_host_free(other);
     void *huge = gemm_host_alloc((size_t)-1 / 2, 4);
     ok = ok && !huge;
     if (ok)
         report_pass("cl-host-memory");
     else
-        report_fail("cl-host-memory", "not zeroed, not kept, or not refused");
+        report_fail("cl-host-memory", "not zeroed, not kept, not refused, or plain");
 }
 
 /* An image stays for the next calls, and is released when many calls did not use it. */

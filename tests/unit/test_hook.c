@@ -2,13 +2,14 @@
 /*
  * Darknet's way to a row that offers layers: src/hook/.
  *
- *   test_hook CFG ADDED
+ *   test_hook CFG ADDED ROUTES
  *
  * A row of this test computes layers by plain loops. For every layer of the network the row must be
  * asked, unless Darknet's own code has to run. The output must be that of Darknet's own code from
  * the same input, to the bit where nothing is rounded. The same row takes a convolution and the
  * maxpool behind it as one call. A row that gives whole passes to others is told of each pass. In
- * the network ADDED `packed` takes a convolution and the shortcut behind it as one call, twice.
+ * the network ADDED `packed` takes a convolution and the shortcut behind it as one call, twice. In
+ * the network ROUTES, a batch of one image, inputs of routes lie in the routes' outputs.
  */
 #include "check/conv_check.h"
 #include "check/layer_check.h"
@@ -509,10 +510,126 @@ static network *make_filled(const char *cfg)
     return net;
 }
 
+/* ---- Inputs that lie in the output of a route ---- */
+
+/* Of Darknet's own headers, which do not compile without warnings, and of the hook's. */
+int resize_network(network *net, int w, int h);
+void place_outputs(network *net);
+void separate_outputs(network *net);
+
+static size_t all_outputs(const network *net)
+{
+    size_t n = 0;
+    for (int i = 0; i < net->n; ++i) n += outputs(&net->layers[i]);
+    return n;
+}
+
+/* The outputs of all layers after a pass. What is not written is NaN. */
+static float *pass_all(network *net)
+{
+    for (int i = 0; i < net->n; ++i)
+        for (size_t k = 0; k < outputs(&net->layers[i]); ++k) net->layers[i].output[k] = NAN;
+    free(pass(net, &LAYERS, GEMM_HOOK));
+    float *const all = allocate(all_outputs(net));
+    size_t at = 0;
+    for (int i = 0; i < net->n; ++i) {
+        memcpy(all + at, net->layers[i].output, outputs(&net->layers[i]) * sizeof *all);
+        at += outputs(&net->layers[i]);
+    }
+    return all;
+}
+
+static int count_placed(const network *net)
+{
+    int count = 0;
+    for (int i = 0; i < net->n; ++i) count += net->layers[i].placed;
+    return count;
+}
+
+/* Routes that copy: at least one input does not lie in their output. */
+static int count_copying(const network *net)
+{
+    int count = 0;
+    for (int i = 0; i < net->n; ++i) {
+        const layer *l = &net->layers[i];
+        if (l->type != ROUTE) continue;
+        const float *at = l->output;
+        int k = 0;
+        for (; k < l->n && net->layers[l->input_layers[k]].output == at; ++k)
+            at += l->input_sizes[k];
+        count += k < l->n;
+    }
+    return count;
+}
+
+/* Of the cfg: outputs that lie in a route's, and routes that copy nevertheless. */
+enum { PLACED = 10, COPYING = 2 };
+
+/* A pass of this network with its outputs placed, and one with outputs of their own. */
+static void expect_same_outputs(network *net, const char *name)
+{
+    float *const placed = pass_all(net);
+    const int copying = count_copying(net), copied = asked[LAYER_ROUTE];
+    separate_outputs(net);
+    float *const separate = pass_all(net);
+    const int routes = count_copying(net), all = asked[LAYER_ROUTE];
+    place_outputs(net);
+    if (copying != COPYING || copied != COPYING || all != routes)
+        report_fail(name, "%d of %d routes copy, but the row was asked for %d of %d", copying,
+                    routes, copied, all);
+    else if (memcmp(placed, separate, all_outputs(net) * sizeof *placed))
+        report_fail(name, "other outputs");
+    else report_pass(name);
+    free(placed);
+    free(separate);
+}
+
+/* place_outputs leaves the network as it is now. */
+static void expect_none(network *net, const char *name)
+{
+    place_outputs(net);
+    if (count_placed(net)) report_fail(name, "%d outputs are placed", count_placed(net));
+    else report_pass(name);
+    separate_outputs(net);
+}
+
+static void test_routes(const char *cfg)
+{
+    static const int sizes[][2] = {{44, 52}, {36, 28}};
+    gemm_set_variant(&LAYERS);
+    gemm_set_conv(GEMM_HOOK);
+    network *net = network_make(cfg, SEED);
+    rng r = rng_make(SEED, 3);
+    network_fill(net->input, (size_t)net->inputs, &r);
+    if (count_placed(net) == PLACED) report_pass("routes-placed");
+    else report_fail("routes-placed", "%d outputs are placed", count_placed(net));
+    expect_same_outputs(net, "routes");
+    for (int i = 0; i < 2; ++i) {
+        resize_network(net, sizes[i][0], sizes[i][1]);
+        network_fill(net->input, (size_t)net->inputs, &r);
+        expect_same_outputs(net, i ? "routes-resized-back" : "routes-resized");
+    }
+    separate_outputs(net);
+    gemm_set_variant(gemm_find("stock"));
+    expect_none(net, "routes-of-stock");
+    gemm_set_variant(&LAYERS);
+    const LAYER_TYPE type = net->layers[0].type;
+    net->layers[0].type = DROPOUT;
+    expect_none(net, "routes-and-dropout");
+    net->layers[0].type = type;
+    set_batch_network(net, 2);
+    place_outputs(net);
+    if (count_placed(net)) report_fail("routes-of-two-images", "outputs are placed");
+    else report_pass("routes-of-two-images");
+    set_batch_network(net, 1);
+    place_outputs(net);
+    free_network(net);
+}
+
 int main(int argc, char **argv)
 {
-    if (argc != 3) {
-        fprintf(stderr, "test_hook: two arguments are needed, a cfg and one with shortcuts\n");
+    if (argc != 4) {
+        fprintf(stderr, "test_hook: cfgs are needed: any, with shortcuts, and with routes\n");
         return 2;
     }
     if (!freopen("/dev/null", "w", stderr)) return 2;   /* Darknet prints its network there */
@@ -527,5 +644,6 @@ int main(int argc, char **argv)
     net = make_filled(argv[2]);
     test_added(net);
     free_network(net);
+    test_routes(argv[3]);
     return report_status();
 }
