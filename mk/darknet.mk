@@ -20,6 +20,9 @@ $(DARKNET).done: $(UPSTREAM).done setup/patch.sh $(wildcard $(addprefix patches/
 	@rm -rf $(DARKNET) && mv $(DARKNET).new $(DARKNET)
 	@touch $@
 
+# Objects that include a header look at its time after the patches were applied, not before.
+$(DARKNET)/%.h: $(DARKNET).done ;
+
 # Darknet's Makefile gets every variable that the user's command line may hold for this one.
 DARKNET_CFLAGS = -Wall -Wno-unused-result -Wno-unknown-pragmas -Wfatal-errors -fPIC
 ABS_OUT = $(abspath $(OUT))
