@@ -74,6 +74,9 @@ expect_failure env-trace-full "GEMM_TRACE='/dev/full' cannot be written: No spac
     env GEMM_TRACE=/dev/full $detect
 
 yolo="./darknet detect cfg/yolov3-tiny.cfg"
+needs='detect needs a weights file: ./darknet detect CFG WEIGHTS [PICTURE]'
+expect_failure weights-not-named "$needs" $yolo
+expect_failure weights-empty-name "$needs" $yolo '' data/kite.jpg
 expect_failure weights-missing "Couldn't open file: missing.weights" $yolo missing.weights data/kite.jpg
 expect_failure weights-directory 'cannot be read or is too short' $yolo directory data/kite.jpg
 for bytes in 0 10 20 1000 35434952; do

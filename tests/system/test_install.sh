@@ -46,6 +46,9 @@ expect_failure install-libdir-wrong "LIBDIR='/lib' is no folder below PREFIX" pr
 check uninstall-libdir project uninstall "DESTDIR=$work/other" PREFIX=/usr LIBDIR=lib/some-triplet
 is uninstall-libdir-left '' "$(files "$work/other")"
 expect_failure install-relative "PREFIX='here' is no absolute path" project install PREFIX=here
+touch "$work/file"
+expect_failure install-unwritable "PREFIX='$work/file/below': mkdir: " project install "PREFIX=$work/file/below"
+is install-unwritable-one-line 1 "$(grep -vc '^make' "$work/output")"
 is man-page '' "$(man --warnings -l install/darknet-gemm.7 2>&1 >"$work/page")"
 is man-page-whole 0 "$(for word in $(cut -d ' ' -f 1 src/lib/exports); do
     case $word in __wrap_* | gemm_*) continue ;; esac
@@ -54,6 +57,7 @@ done | wc -l)"
 
 # ---- programs that find it ----
 check install-prefix project install "PREFIX=$prefix"
+check install-next grep -qxF "Installed in $prefix. Now: $prefix/bin/darknet-gemm run COMMAND, or man darknet-gemm" "$work/check"
 kilobytes=$(du -sk "$prefix" | cut -f 1)
 check install-is-small [ "$kilobytes" -gt 1024 -a "$kilobytes" -lt 12288 ]
 is installed-soname "$soname" "$(readelf -d "$prefix/lib/libdarknet-gemm.so" | sed -n 's/.*soname: \[\(.*\)\]/\1/p')"

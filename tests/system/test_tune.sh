@@ -95,6 +95,20 @@ detect "GEMM_INT8=$scales"
 is tune-8-not-by-default '17 packed (tuned)' "$(reasons)"
 expect_failure tune-8-no-file 'GEMM_AUTO_BITS=8 needs a file of steps in GEMM_INT8' \
     env GEMM_AUTO_BITS=8 ./darknet detect cfg/kite-demo.cfg cfg/kite-demo.weights data/kite.jpg
+# make tune hands the weights over: those beside the cfg, or WEIGHTS. Other weights are no layers of the file.
+tune_8()
+{
+    env -u MAKELEVEL OCL_ICD_VENDORS=/nonexistent GEMM_AUTO_BITS=8 "GEMM_INT8=$scales" \
+        make -s INSTALL=0 "BUILD=$BUILD" "OUT=$OUT" tune "$@"
+}
+check tune-8-network tune_8 CFG=cfg/kite-demo.cfg
+check tune-8-network-turns grep -q '^kite-demo.cfg: mix .* packed_int8 ' "$work/check"
+mkdir "$work/alone"
+cp cfg/kite-demo.cfg "$work/alone"
+check tune-8-weights tune_8 "CFG=$work/alone/kite-demo.cfg" WEIGHTS=cfg/kite-demo.weights
+expect_failure tune-8-no-weights 'was made for other weights' tune_8 "CFG=$work/alone/kite-demo.cfg"
+expect_failure tune-weights-of-two 'WEIGHTS=cfg/kite-demo.weights is for one CFG' \
+    tune_8 'CFG=cfg/kite-demo.cfg cfg/yolov3-tiny.cfg' WEIGHTS=cfg/kite-demo.weights
 
 # ---- bad values ----
 for value in yes 2 ''; do
