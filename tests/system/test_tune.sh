@@ -102,7 +102,8 @@ tune_8()
         make -s INSTALL=0 "BUILD=$BUILD" "OUT=$OUT" tune "$@"
 }
 check tune-8-network tune_8 CFG=cfg/kite-demo.cfg
-check tune-8-network-turns grep -q '^kite-demo.cfg: mix .* packed_int8 ' "$work/check"
+cp "$work/check" "$work/turns"
+check tune-8-network-turns grep -q '^kite-demo.cfg: mix .* packed_int8 ' "$work/turns"
 mkdir "$work/alone"
 cp cfg/kite-demo.cfg "$work/alone"
 check tune-8-weights tune_8 "CFG=$work/alone/kite-demo.cfg" WEIGHTS=cfg/kite-demo.weights
