@@ -61,8 +61,8 @@ NEEDS_DARKNET_SRC = $(if $(DARKNET_SRC),$(call quote,$(DARKNET_SRC)),$(error DAR
 patch: ## patch a Darknet checkout of your own in place: DARKNET_SRC; EXTRA=0 without what is not about gemm
 	@setup/patch.sh $(NEEDS_DARKNET_SRC) pjreddie $(if $(filter 0,$(EXTRA)),,pjreddie/extra)
 	@if [ -f $(NEEDS_DARKNET_SRC)/src-lib/darknet_layers.hpp ]; then \
-	    printf 'Patched. Next: cmake -S %s -B %s/build -DDARKNET_GEMM=%s/libdarknet-layers.so && make layers DARKNET_SRC=%s && cmake --build %s/build\n' \
-	        $(call quote,$(call quote,$(DARKNET_SRC))) $(call quote,$(call quote,$(DARKNET_SRC))) $(call quote,$(CURDIR)) \
+	    printf 'Patched. Next: (cd %s && cmake -B build -DDARKNET_GEMM=%s/libdarknet-layers.so) && make layers DARKNET_SRC=%s && cmake --build %s/build\n' \
+	        $(call quote,$(call quote,$(DARKNET_SRC))) $(call quote,$(CURDIR)) \
 	        $(call quote,$(call quote,$(DARKNET_SRC))) $(call quote,$(call quote,$(DARKNET_SRC))); \
 	else \
 	    printf 'Patched. Next: make -C %s GEMM=%s\n' $(call quote,$(call quote,$(DARKNET_SRC))) $(call quote,$(CURDIR)); \

@@ -51,6 +51,7 @@ libdarknet-layers.so: %: $(OUT)/% FORCE
 
 .PHONY: layers hook-object
 layers: libdarknet-layers.so ## build libdarknet-layers.so for a Darknet that is not patched: DARKNET_SRC, or Debian's package
+	@echo $(call quote,Now$(comma) before the command of that Darknet: LD_PRELOAD='$(CURDIR)/$<')
 
 # The cfg of AlexeyAB's with groups in its routes takes part where that tree is named.
 .PHONY: bench-forks

@@ -25,8 +25,11 @@ detect-all: all default-weights $(OUT)/bench/detect_all ## one table: every vari
 calibrate: all default-weights ## the steps of 8 bits for GEMM_IMPL=packed_int8, beside the weights: CFG WEIGHTS IMAGES
 	@$(SET_WEIGHTS); bench/calibrate/calibrate.sh ./darknet $(call quote,$(CFG)) "$$weights" $(IMAGES)
 
-tune: all $(OUT)/bench/tune ## measure every row, and the kernels of cl, on the shapes of networks, for GEMM_IMPL=auto and cl: CFG="cfg ..."
-	@$(OUT)/bench/tune $(call quote,$(IMAGE)) $(foreach cfg,$(CFG),$(call quote,$(cfg)))
+# CFG=WEIGHTS, as detect finds them. Only GEMM_AUTO_BITS=8 needs weights, because it knows a layer by its weights.
+TUNED = $(foreach cfg,$(CFG),$(call quote,$(cfg)$(if $(WEIGHTS),=$(WEIGHTS),$(addprefix =,$(wildcard $(cfg:.cfg=.weights))))))
+tune: all $(OUT)/bench/tune ## measure every row, and the kernels of cl, on the shapes of networks, for GEMM_IMPL=auto and cl: CFG="cfg ...", WEIGHTS for one cfg
+	$(if $(and $(WEIGHTS),$(word 2,$(CFG))),$(error WEIGHTS=$(WEIGHTS) is for one CFG. Of several those beside them are taken: x.weights beside x.cfg))
+	@$(OUT)/bench/tune $(call quote,$(IMAGE)) $(TUNED)
 
 # The profile is a configuration of its own: make is called for it once more.
 GPROF = $(BUILD)/gprof$(subst $() ,_,$(STUDY_OPTS))$(if $(filter 0,$(OPENCL)),-nocl)

@@ -37,6 +37,7 @@ $(OBJ)/bench/common/machine.o: FILE_OPTS = -include $(OUT)/commit.h \
     -DBENCH_FLAGS='"$(GEMM_OPTS), variants $(GEMM_OPTS) $(STUDY_OPTS), micro-kernels $(GEMM_OPTS) $(KERNEL_OPTS)"'
 $(OBJ)/bench/common/machine.o: $(OUT)/commit.h
 
+# A file of its own for each make: two may run at once, in tests for example.
 $(OUT)/commit.h: FORCE $(OUT)/flags
-	@echo "#define BENCH_COMMIT \"$$(git describe --always --dirty 2>/dev/null || echo $(VERSION))\"" >$@.new
-	@if cmp -s $@.new $@; then rm $@.new; else mv $@.new $@; fi
+	@new=$@.new-$$$$; echo "#define BENCH_COMMIT \"$$(git describe --always --dirty 2>/dev/null || echo $(VERSION))\"" >$$new; \
+	    if cmp -s $$new $@; then rm $$new; else mv $$new $@; fi

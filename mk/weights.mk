@@ -12,8 +12,8 @@ SET_WEIGHTS = weights=$(if $(WEIGHTS),$(call quote,$(WEIGHTS)),$$([ -f $(TRAINED
     'comparisons of variants are right. (make weights tries the download again.)' ;; esac
 NEEDS_DEFAULT = $(if $(WEIGHTS),,yes)
 else
-SET_WEIGHTS = weights=$(call quote,$(or $(WEIGHTS),$(BESIDE),$(error WEIGHTS=file is needed for CFG=$(CFG), \
-    because no $(CFG:.cfg=.weights) is there)))
+SET_WEIGHTS = weights=$(call quote,$(or $(WEIGHTS),$(BESIDE),$(error $(if $(wildcard $(subst $() ,\ ,$(CFG))),WEIGHTS=file is needed for \
+    CFG=$(CFG)$(comma) because no $(CFG:.cfg=.weights) is there,CFG=$(CFG) is no file that can be read))))
 endif
 
 weights: packages ## try to download the published yolov3-tiny.weights

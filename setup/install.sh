@@ -82,7 +82,15 @@ escaped=$(printf '%s' "$prefix" | sed 's/[][ \t'\''"\\&|()<>*?{}!`#]/\\&/g')
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-mkdir -p "$to/bin" "$to/include" "$to/$lib/pkgconfig" "$to/$cmake" "$to/share/man/man7"
+# Before anything is written: no half of an installation.
+set -- "$to/bin" "$to/include" "$to/$lib" "$to/$lib/pkgconfig" "$to/$cmake" "$to/share/man/man7"
+if ! mkdir -p "$@" 2>"$work/why"; then
+    echo "PREFIX='$prefix': $(head -n 1 "$work/why")" >&2
+    exit 1
+fi
+for folder; do
+    [ -w "$folder" ] || { echo "PREFIX='$prefix': the folder '$folder' cannot be written" >&2; exit 1; }
+done
 put_program 644 "$out/libdarknet-gemm.so" "$real"
 ln -sfn "${real##*/}" "$to/$lib/$soname"
 ln -sfn "$soname" "$to/$lib/libdarknet-gemm.so"
@@ -95,3 +103,4 @@ fill 644 darknet-gemm.pc.in $lib/pkgconfig/darknet-gemm.pc "$escaped"
 fill 644 darknet-gemm-config.cmake.in $cmake/darknet-gemm-config.cmake
 fill 644 darknet-gemm-config-version.cmake.in $cmake/darknet-gemm-config-version.cmake
 fill 755 darknet-gemm.in bin/darknet-gemm "$in_quotes"
+echo "Installed in $to. Now: $prefix/bin/darknet-gemm run COMMAND, or man darknet-gemm"

@@ -26,8 +26,12 @@ if [ -f "$folder/src-lib/darknet_layers.hpp" ]; then
         die "$folder has no src-lib/darknet_version.h, which its CMake makes: build that Darknet first"
     opencv=$(pkg-config --cflags opencv4 2>/dev/null) || opencv=-I/usr/include/opencv4
     ${CXX:-g++} -std=c++17 -S -O0 -w -fno-pic -fno-pie -DHOOK_ALEXEYAB -Isrc "-I$folder/src-lib" $opencv \
-        src/hook/preload/probe.cpp -o "$made/probe.s" 2>"$made/probe.log" ||
+        src/hook/preload/probe.cpp -o "$made/probe.s" 2>"$made/probe.log" || {
+        missing=$(sed -n "s|.*fatal error: '\{0,1\}\(opencv2/[^:']*\)[:'].*|\1|p" "$made/probe.log" | head -n 1)
+        [ -z "$missing" ] ||
+            die "OpenCV's $missing is not found, which hank-ai's headers need (Debian: libopencv-dev; elsewhere its folder in PKG_CONFIG_PATH)"
         die "$folder/src-lib is another hank-ai's Darknet than this library knows: $(grep -m 1 error "$made/probe.log")"
+    }
     awk -f src/hook/preload/probe.awk "$made/probe.s" >"$made/darknet.h" ||
         die "the compiler left no layout in $made/probe.s"
     echo "-DHOOK_PRELOAD -DHOOK_ALEXEYAB -DHOOK_HANKAI -I$made"

@@ -16,9 +16,14 @@ die()
     exit 1
 }
 
-[ $# -ge 4 ] || { echo 'usage: calibrate.sh DARKNET CFG WEIGHTS IMAGE...' >&2; exit 2; }
+[ $# -ge 3 ] || { echo 'usage: calibrate.sh DARKNET CFG WEIGHTS IMAGE...' >&2; exit 2; }
+[ $# -gt 3 ] || die "IMAGES names no picture: give some, such as IMAGES='pictures/a.jpg pictures/b.jpg'"
 # need WHAT FILE
-need() { [ -f "$2" ] && [ -r "$2" ] || die "$1='$2' is no file that can be read"; }
+need()
+{
+    [ ! -d "$2" ] || die "$1='$2' is a folder: name the file$([ "$1" != IMAGES ] || echo "s in it")"
+    [ -f "$2" ] && [ -r "$2" ] || die "$1='$2' is no file that can be read"
+}
 need DARKNET "$1"
 need CFG "$2"
 need WEIGHTS "$3"
@@ -58,8 +63,12 @@ detect "$@" | {
     echo $done >"$work/done"
 }
 if [ -f "$work/status" ] || [ "$(cat "$work/done")" -lt $count ] || [ ! -s "$new" ]; then
-    # Its last line, before the table of what it saw until then.
-    why=$(sed '/^gemm: GEMM_CALIBRATE:$/,$d' "$work/said" | tail -n 1)
+    # Its last line, before what the library says at the end. A picture's name is in the line before that.
+    last='$ { /^STB Reason/ { x; G; s/\n/, /; }; p; }; h'
+    why=$(sed '/^gemm: GEMM_CALIBRATE:$/,$d' "$work/said" | grep -v "^gemm: GEMM_CALIBRATE='" | sed -n "$last")
+    if [ ! -f "$work/status" ] && [ "$(cat "$work/done")" = $count ]; then
+        why=$(grep "^gemm: GEMM_CALIBRATE='" "$work/said" | tail -n 1)
+    fi
     die "Darknet ended after $(cat "$work/done") of $count pictures: $why"
 fi
 sed -n '/^gemm: GEMM_CALIBRATE/,$p' "$work/said"

@@ -98,6 +98,10 @@ static const gemm_scales *read_scales(const char *path)
     static gemm_scales scales;
     char why[GEMM_SCALES_WHY];
     if (!path) return NULL;
+    if (!*path) {
+        gemm_refuse("GEMM_INT8='' names no file; make calibrate makes one from your pictures");
+        return NULL;
+    }
     if (gemm_scales_read(path, &scales, why)) return &scales;
     gemm_refuse("GEMM_INT8: %s", why);
     return NULL;

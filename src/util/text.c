@@ -92,6 +92,12 @@ void gemm_text_free(gemm_text *t)
     *t = (gemm_text){0};
 }
 
+/* Of ASCII, whatever the locale of the host. */
+static char lower(char c)
+{
+    return (char)(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
+}
+
 /* Row i of the table of distances: from the first i characters of `a` to those of `b`. */
 int gemm_word_distance(const char *a, const char *b)
 {
@@ -104,7 +110,7 @@ int gemm_word_distance(const char *a, const char *b)
         int replaced = row[0];
         row[0] = i;
         for (int j = 1; j <= n; ++j) {
-            const int same = replaced + (a[i - 1] != b[j - 1]);
+            const int same = replaced + (lower(a[i - 1]) != lower(b[j - 1]));
             replaced = row[j];
             row[j] = min_int(same, min_int(row[j], row[j - 1]) + 1);
         }

@@ -42,7 +42,8 @@ const char *gemm_text_part(const gemm_text *);
 void gemm_text_free(gemm_text *);
 
 /* How many characters have to be added, removed or replaced to make one word of the other
-   (Levenshtein's distance). For words of up to 31 characters, else INT_MAX. */
+   (Levenshtein's distance). Upper case counts as lower case. For words of up to 31 characters,
+   else INT_MAX. */
 int gemm_word_distance(const char *, const char *);
 
 #endif

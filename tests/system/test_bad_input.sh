@@ -22,6 +22,10 @@ variants=$(awk -F '\t' '{ printf " %s", $1 }' "$work/list")
 expect_failure env-unknown-impl "gemm: GEMM_IMPL='blok2d' is no variant; did you mean block2d? the variants are:$variants" \
     env GEMM_IMPL=blok2d $detect
 own_line env-unknown-impl-line "gemm: GEMM_IMPL='blok2d' "
+for name in PACKED 'packed '; do
+    expect_failure "env-impl-$name" "gemm: GEMM_IMPL='$name' is no variant; did you mean packed? the variants are:" \
+        env GEMM_IMPL="$name" $detect
+done
 expect_failure env-empty-impl "GEMM_IMPL='' is no variant" env GEMM_IMPL= $detect
 for threads in 0 -1 two 2x 1025 '' ' 2' +2 0x2 99999999999999999999; do
     expect_failure "env-threads-$threads" "GEMM_THREADS='$threads' is no whole number from 1 to 1024" \
@@ -70,6 +74,9 @@ expect_failure env-trace-full "GEMM_TRACE='/dev/full' cannot be written: No spac
     env GEMM_TRACE=/dev/full $detect
 
 yolo="./darknet detect cfg/yolov3-tiny.cfg"
+needs='detect needs a weights file: ./darknet detect CFG WEIGHTS [PICTURE]'
+expect_failure weights-not-named "$needs" $yolo
+expect_failure weights-empty-name "$needs" $yolo '' data/kite.jpg
 expect_failure weights-missing "Couldn't open file: missing.weights" $yolo missing.weights data/kite.jpg
 expect_failure weights-directory 'cannot be read or is too short' $yolo directory data/kite.jpg
 for bytes in 0 10 20 1000 35434952; do

@@ -46,6 +46,9 @@ expect_failure install-libdir-wrong "LIBDIR='/lib' is no folder below PREFIX" pr
 check uninstall-libdir project uninstall "DESTDIR=$work/other" PREFIX=/usr LIBDIR=lib/some-triplet
 is uninstall-libdir-left '' "$(files "$work/other")"
 expect_failure install-relative "PREFIX='here' is no absolute path" project install PREFIX=here
+touch "$work/file"
+expect_failure install-unwritable "PREFIX='$work/file/below': mkdir: " project install "PREFIX=$work/file/below"
+is install-unwritable-one-line 1 "$(grep -vc '^make' "$work/output")"
 is man-page '' "$(man --warnings -l install/darknet-gemm.7 2>&1 >"$work/page")"
 is man-page-whole 0 "$(for word in $(cut -d ' ' -f 1 src/lib/exports); do
     case $word in __wrap_* | gemm_*) continue ;; esac
@@ -54,6 +57,7 @@ done | wc -l)"
 
 # ---- programs that find it ----
 check install-prefix project install "PREFIX=$prefix"
+is install-next "Installed in $prefix. Now: $prefix/bin/darknet-gemm run COMMAND, or man darknet-gemm" "$(tail -n 1 "$work/check")"
 kilobytes=$(du -sk "$prefix" | cut -f 1)
 check install-is-small [ "$kilobytes" -gt 1024 -a "$kilobytes" -lt 12288 ]
 is installed-soname "$soname" "$(readelf -d "$prefix/lib/libdarknet-gemm.so" | sed -n 's/.*soname: \[\(.*\)\]/\1/p')"
@@ -97,6 +101,17 @@ is run-status 7 $?
 is run-words 'a  b' "$(cat "$work/out")"
 is run-not-reached 'darknet-gemm: no call reached the library: man darknet-gemm says which programs it reaches' "$(cat "$work/err")"
 is run-quiet '57 66 129 150' "$("$run" run "$work/shared" 2>&1)"
+# An executable that holds its gemm itself is named, and others called darknet are not.
+holds="darknet-gemm: '$work/holds/darknet' seems to hold its gemm itself, so this library does not reach it: patch or link it (make patch, make wrap)"
+mkdir "$work/holds" "$work/needs"
+echo 'int main(void) { return 3; }' | $CC -x c -o "$work/holds/darknet" -
+"$run" run "$work/holds/darknet" 2>"$work/err"
+is run-holds-status 3 $?
+is run-holds-gemm "$holds" "$(cat "$work/err")"
+cp "$work/shared" "$work/needs/darknet"
+is run-needs-library '57 66 129 150' "$("$run" run "$work/needs/darknet" 2>&1)"
+printf '#!/bin/sh\necho script\n' >"$work/needs/darknet" && chmod +x "$work/needs/darknet"
+is run-darknet-is-script script "$("$run" run "$work/needs/darknet" 2>&1)"
 is run-after-preload "$prefix/lib/$soname:libm.so.6" "$(LD_PRELOAD=libm.so.6 "$run" run sh -c 'echo "$LD_PRELOAD"')"
 
 # ---- darknet-gemm report ----

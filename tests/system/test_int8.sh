@@ -69,11 +69,15 @@ wrong()
     is "wrong-$name-one-line" 1 "$(wc -l <"$work/output")"
 }
 wrong image "IMAGES='data/none.jpg' is no file that can be read" "$demo.cfg" "$demo.weights" data/dog.jpg data/none.jpg
-wrong picture 'Darknet ended after 1 of 2 pictures: STB Reason' "$demo.cfg" "$demo.weights" data/dog.jpg data/coco.names
+wrong folder "IMAGES='data' is a folder: name the files in it" "$demo.cfg" "$demo.weights" data/dog.jpg data
+wrong cfg-is-folder "CFG='data' is a folder: name the file" data "$demo.weights" data/dog.jpg
+wrong no-picture 'IMAGES names no picture' "$demo.cfg" "$demo.weights"
+wrong first-picture 'Darknet ended after 0 of 1 pictures: Cannot load image' "$demo.cfg" "$demo.weights" data/coco.names
+wrong picture "Darknet ended after 1 of 2 pictures: Cannot load image \"$(realpath data/coco.names)\", STB Reason" "$demo.cfg" "$demo.weights" data/dog.jpg data/coco.names
 wrong cfg "CFG='none.cfg' is no file that can be read" none.cfg "$demo.weights" data/dog.jpg
 wrong weights "WEIGHTS='none.weights' is no file that can be read" "$demo.cfg" none.weights data/dog.jpg
 wrong short 'Darknet ended after 0 of 1 pictures: ' "$demo.cfg" "$demo.cfg" data/dog.jpg
-expect_failure wrong-usage 'usage: calibrate.sh DARKNET CFG WEIGHTS IMAGE...' calibrate "$demo.cfg" "$demo.weights"
+expect_failure wrong-usage 'usage: calibrate.sh DARKNET CFG WEIGHTS IMAGE...' calibrate "$demo.cfg"
 is wrong-leaves-nothing 'kite-demo.cfg kite-demo.int8 kite-demo.weights' "$(ls -A "$work/demo" | paste -sd ' ')"
 check wrong-keeps-the-file cmp "$demo.int8" "$work/before"
 

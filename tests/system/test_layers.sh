@@ -187,6 +187,18 @@ case $($CC -dumpmachine) in
 x86_64-* | aarch64-*) ;;
 *) skip_machine layers "libdarknet-layers.so is for x86-64 and arm64"; finish ;;
 esac
+# What make layers says: the next step, and what it lacks.
+if [ -z "$cross" ]; then
+    check says-how sh -c "make -n INSTALL=0 BUILD='$BUILD' layers | grep -qF 'before the command of that Darknet: LD_PRELOAD='"
+    mkdir -p "$work/no-opencv/src-lib"
+    cp tests/support/fake_forks/hankai/src-lib/* "$work/no-opencv/src-lib"
+    echo '#include <opencv2/missing.hpp>' >"$work/no-opencv/src-lib/darknet_internal.hpp"
+    for compiler in "$CXX" clang++; do
+        command -v "$compiler" >/dev/null || continue
+        expect_failure "no-opencv-$compiler" "make layers: OpenCV's opencv2/missing.hpp is not found" \
+            env CXX="$compiler" setup/layers.sh "$work/no-opencv" "$work/made"
+    done
+fi
 if [ -n "$cross" ]; then
     :
 elif [ -r /usr/lib/darknet/libdarknet.so ]; then

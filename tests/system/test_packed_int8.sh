@@ -20,6 +20,7 @@ unset_steps packed_int8 "$names"
 lacks=$("$root/gemm-bench" --list | sed -n 's/^cl\tunusable: \([^\t]*\).*/\1/p')
 unset_steps cl_int8 "${lacks:-$names}"
 export GEMM_IMPL=packed_int8
+expect_failure no-name "gemm: GEMM_INT8='' names no file" env GEMM_INT8= $detect
 expect_failure missing "gemm: GEMM_INT8: none.int8: No such file" env GEMM_INT8=none.int8 $detect
 mkdir directory
 expect_failure directory "gemm: GEMM_INT8: directory: Is a directory" env GEMM_INT8=directory $detect

@@ -230,6 +230,7 @@ fi
 # Weights: of another cfg those beside it; without them one line, and no download. Only untrained weights are
 # called so. make -n shows what would run.
 expect_failure make-cfg-without-weights 'WEIGHTS=file is needed for CFG=cfg/alexnet.cfg' make detect CFG=cfg/alexnet.cfg
+expect_failure make-cfg-missing 'CFG=cfg/none.cfg is no file that can be read' make detect CFG=cfg/none.cfg
 mkdir "$work/a b"
 cp cfg/kite-demo.cfg "$work/a b/net.cfg" && cp cfg/kite-demo.weights "$work/a b/net.weights"
 check make-weights-beside make detect CFG="$work/a b/net.cfg" GEMM_IMPL=packed

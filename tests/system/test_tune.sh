@@ -95,6 +95,19 @@ detect "GEMM_INT8=$scales"
 is tune-8-not-by-default '17 packed (tuned)' "$(reasons)"
 expect_failure tune-8-no-file 'GEMM_AUTO_BITS=8 needs a file of steps in GEMM_INT8' \
     env GEMM_AUTO_BITS=8 ./darknet detect cfg/kite-demo.cfg cfg/kite-demo.weights data/kite.jpg
+# The weights decide which layers the file knows. make tune hands them over: those beside the cfg, or WEIGHTS.
+tune_8() { env OCL_ICD_VENDORS=/nonexistent GEMM_AUTO_BITS=8 "GEMM_INT8=$scales" "$OUT/bench/tune" --rounds 1 data/kite.jpg "$@"; }
+check tune-8-network tune_8 cfg/kite-demo.cfg=cfg/kite-demo.weights
+cp "$work/check" "$work/turns"
+check tune-8-network-turns grep -q '^kite-demo.cfg: mix .* packed_int8 ' "$work/turns"
+expect_failure tune-8-no-weights 'was made for other weights' tune_8 cfg/kite-demo.cfg
+# would_tune VARIABLE...: what make tune runs, without running it
+would_tune() { env -u MAKELEVEL make -n INSTALL=0 "BUILD=$BUILD" "OUT=$OUT" tune "$@" 2>&1 | sed -n 's|^.*/bench/tune ||p; s|^.*\*\*\* ||p'; }
+is tune-weights-beside "'data/kite.jpg' 'cfg/alexnet.cfg' 'cfg/kite-demo.cfg=cfg/kite-demo.weights'" \
+    "$(would_tune 'CFG=cfg/alexnet.cfg cfg/kite-demo.cfg' | tail -n 1)"
+is tune-weights-named "'data/kite.jpg' 'cfg/alexnet.cfg=my own.weights'" "$(would_tune CFG=cfg/alexnet.cfg 'WEIGHTS=my own.weights' | tail -n 1)"
+is tune-weights-of-two 'WEIGHTS=a.weights is for one CFG' \
+    "$(would_tune 'CFG=cfg/kite-demo.cfg cfg/alexnet.cfg' WEIGHTS=a.weights | tail -n 1 | cut -d . -f 1-2)"
 
 # ---- bad values ----
 for value in yes 2 ''; do
