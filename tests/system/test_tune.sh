@@ -29,22 +29,22 @@ reasons() { awk -F, 'NR > 1 { print $15 }' "$work/trace" | sort | uniq -c | awk 
 
 # ---- without a table ----
 detect && cp "$work/labels" "$work/expected"
-is tune-default "17 packed (default)" "$(reasons)"
+is tune-default "15 packed (default)" "$(reasons)"
 is tune-default-quiet '' "$(cat "$work/said")"
 [ -e "$table" ] && fail tune-default-writes-nothing 'a table was written' || pass tune-default-writes-nothing
 
 # ---- GEMM_TUNE=1: measured at first sight, then used ----
 OCL_ICD_VENDORS=/nonexistent detect GEMM_TUNE=1
-is tune-first-run "17 packed (measured)" "$(reasons)"
-is tune-first-run-progress 17 "$(grep -c '^gemm: tuned ' "$work/said")"
+is tune-first-run "15 packed (measured)" "$(reasons)"
+is tune-first-run-progress 15 "$(grep -c '^gemm: tuned ' "$work/said")"
 OCL_ICD_VENDORS=/nonexistent detect GEMM_TUNE=1
-is tune-second-run "17 packed (tuned)" "$(reasons)"
+is tune-second-run "15 packed (tuned)" "$(reasons)"
 detect
-is tune-normal-run "17 packed (tuned)" "$(reasons)"
+is tune-normal-run "15 packed (tuned)" "$(reasons)"
 is tune-normal-run-quiet '' "$(cat "$work/said")"
 if cmp -s "$work/labels" "$work/expected"; then pass tune-labels; else fail tune-labels 'other labels'; fi
 detect GEMM_THREADS=1
-is tune-other-threads "17 packed (default)" "$(reasons)"
+is tune-other-threads "15 packed (default)" "$(reasons)"
 is tune-other-threads-quiet '' "$(cat "$work/said")"
 detect GEMM_CONV=im2col GEMM_TUNE=1 OCL_ICD_VENDORS=/nonexistent
 is tune-multiplies 10 "$(grep -c '^gemm: tuned multiply .* stock [0-9.]* ms' "$work/said")"
@@ -64,7 +64,7 @@ detect GEMM_AUTO_BITS=16 GEMM_CHECK=1
 is tune-16-row "11 packed_bf16 (tuned)" "$(reasons | grep -o '[0-9]* packed_bf16 (tuned)')"
 if cmp -s "$work/labels" "$work/expected"; then fail tune-16-rounds 'the boxes are those of 32 bits'; else pass tune-16-rounds; fi
 detect
-is tune-32-row "17 packed (tuned)" "$(reasons)"
+is tune-32-row "15 packed (tuned)" "$(reasons)"
 cp "$table" "$work/of-32" && cp "${table%.txt}-16.txt" "$table"
 detect
 is tune-16-refused-by-32 yes "$(grep -q 'tuning.txt is not used: line [0-9]* is damaged' "$work/said" && echo yes)"
@@ -92,7 +92,7 @@ detect GEMM_AUTO_BITS=8 "GEMM_INT8=$work/other.int8"
 is tune-8-other-weights '0 0' "$(in_8)"
 if cmp -s "$work/labels" "$work/expected"; then pass tune-8-other-labels; else fail tune-8-other-labels 'other labels'; fi
 detect "GEMM_INT8=$scales"
-is tune-8-not-by-default '17 packed (tuned)' "$(reasons)"
+is tune-8-not-by-default '15 packed (tuned)' "$(reasons)"
 expect_failure tune-8-no-file 'GEMM_AUTO_BITS=8 needs a file of steps in GEMM_INT8' \
     env GEMM_AUTO_BITS=8 ./darknet detect cfg/kite-demo.cfg cfg/kite-demo.weights data/kite.jpg
 # The weights decide which layers the file knows. make tune hands them over: those beside the cfg, or WEIGHTS.
@@ -200,7 +200,7 @@ else
     rm "$cl_table"
     # A machine without OpenCL: one line, and packed.
     detect OCL_ICD_VENDORS=/nonexistent
-    is tune-no-opencl "17 packed (default)" "$(reasons)"
+    is tune-no-opencl "15 packed (default)" "$(reasons)"
     is tune-no-opencl-said 1 "$(wc -l <"$work/said")"
     if grep -q "^gemm: the tuning table $table is not used: it is of another machine: 'device .*' instead of 'device none'\$" "$work/said"; then
         pass tune-no-opencl-line
