@@ -2,7 +2,6 @@
 /* The time for tuning: see budget.h. */
 #include "util/budget.h"
 
-#include "util/clock.h"
 #include "util/die.h"
 #include "util/forked.h"
 
