@@ -742,6 +742,39 @@ static void test_shift(const gemm_ukernel *u)
     report_pass(name);
 }
 
+/* An A that stays in L2 at any price: blocks of its rows, and B is made up once for each of them. */
+static void test_blocks_of_rows(const gemm_ukernel *u)
+{
+    enum { N = 33 };
+    gemm_ukernel in_l2 = *u;
+    const int K = u->kc * 2, M = u->mc + (int)(gemm_find_caches()->l2 / sizeof(float)) / u->kc + 1;
+    float *A = malloc(sizeof *A * M * K), *C = malloc(sizeof *C * M * N);
+    char name[48];
+    snprintf(name, sizeof name, "packed %s blocks of rows", u->name);
+    in_l2.a_home = GEMM_A_ONLY_IN_L2;
+    for (int i = 0; i < M; ++i)
+        for (int p = 0; p < K; ++p) A[i * K + p] = seam_a(i, p);
+    for (int i = 0; i < M * N; ++i) C[i] = NAN;
+    const packed_job job = {
+        .M = M, .N = N, .K = K, .A = A, .a_row = (size_t)K, .a_step = 1,
+        .B = {.pack = pack_computed}, .C = C, .ldc = N,
+        .epilogue = {.alpha = 1, .overwrite = true},
+    };
+    const packed_plan plan = packed_make_plan(&job, &in_l2, 1);
+    int wrong = packed_run_as(&job, &plan, 1) ? 0 : M * N;
+    for (int i = 0; i < M * N && wrong == M * N; ++i) {
+        float sum = 0;
+        for (int p = 0; p < K; ++p) sum += seam_a(i / N, p) * seam_b(p, i % N);
+        if (C[i] != sum) wrong = i;
+    }
+    if (plan.mc >= M) report_fail(name, "one block of %d rows", M);
+    else if (wrong < M * N)
+        report_fail(name, "C[%d][%d] is %g", wrong / N, wrong % N, (double)C[wrong]);
+    else report_pass(name);
+    free(A);
+    free(C);
+}
+
 /* ---- workers ---- */
 
 /* Threads that are in a job at the same time. */
@@ -1079,6 +1112,7 @@ int main(int argc, char **argv)
         if (!o.brief) test_modes(*u, &o);
         if (!o.brief) test_grid(*u, &o);
         test_seams(*u);
+        test_blocks_of_rows(*u);
         test_shift(*u);
     }
     if (o.only_case < 0 && !o.brief) {

@@ -7,7 +7,7 @@
  *            packed, or has few rows, kc may be half as long again as the micro-kernel's file says:
  *            C is then read and written less often.
  *   mc       A block of A (mc x kc) stays in L2. An A that is not packed needs no mc if L3 delivers
- *            it in time, see gemm_ukernel.a_from_l3. All rows then share one strip of B.
+ *            it in time, see gemm_ukernel.a_home. All rows then share one strip of B.
  *
  * kc, and tail columns along K, change the order in which the products of an element are added, and
  * so its last bits. They are decided from the whole job, before it is cut into rectangles.
@@ -52,7 +52,7 @@ static bool should_pack_a(const packed_job *job, const gemm_ukernel *u, int colu
     const int strips = ceil_div(columns, u->nr);
     if (job->a_panel) return false;
     const int many = job->K > packed_longest_kc(u) ? 8 : 16;
-    if (job->a_step == 1 && !u->a_from_l3) return strips >= many;
+    if (job->a_step == 1 && u->a_home != GEMM_A_IN_L3) return strips >= many;
     if (job->a_step == 1) return strips >= 16 && job->a_row % (PAGE / 2) == 0;
     return strips >= (job->a_step % PAGE == 0 ? 8 : 64);
 }
@@ -133,14 +133,19 @@ static int choose_run(const packed_plan *plan)
     return max_int(1, min_int(columns, plan->grid.n_step / LEAST_GROUPS) / plan->nr);
 }
 
-/* The most rows of a block of A. An A that is not packed leaves a quarter of L2 to B and C. If the
-   caller packs B, that costs more than A from L3, so all rows share one strip. */
+static bool stays_in_l2(const packed_job *job, const gemm_ukernel *u)
+{
+    const bool packed_by_caller = !job->B.rows && !job->B.strips;
+    return u->a_home == GEMM_A_ONLY_IN_L2 || (u->a_home == GEMM_A_IN_L2 && !packed_by_caller);
+}
+
+/* The most rows of a block of A. An A that is not packed leaves a quarter of L2 to B and C. */
 static int most_mc(const packed_plan *plan)
 {
     const packed_job *job = plan->job;
     const gemm_ukernel *u = plan->u;
     if (plan->packs_a) return even_step(job->M, u->mc, u->mr);
-    if (u->a_from_l3 || !(job->B.rows || job->B.strips)) return INT_MAX;
+    if (!stays_in_l2(job, u)) return INT_MAX;
     const size_t row = plan->kc * sizeof *job->A;
     return max_int(u->mc, (int)(gemm_find_caches()->l2 / 4 * 3 / row)) / u->mr * u->mr;
 }

@@ -54,6 +54,7 @@ static void set_sizes(gemm_ukernel *u, const gemm_pairs *p)
     u->mc = u->mc / p->mr * p->mr;
     u->kc = p->kc;
     u->k_unit = p->k_unit;
+    if (p->only_in_l2) u->a_home = GEMM_A_ONLY_IN_L2;
     u->wide = u->nr;
     u->wide_rows = 0;
     u->tail_most = 0;

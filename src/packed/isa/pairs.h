@@ -45,6 +45,7 @@ typedef struct gemm_pairs {
     gemm_multiply_kernels multiply;     /* of pairs */
     /* 0: the multiply has the base's sizes. Else its own, as in gemm_ukernel, and A is in panels */
     int mr, kc, k_unit;
+    bool only_in_l2;            /* L3 is too slow for A: see gemm_a_home */
     /* Arranges a panel of mr rows, of which there are `rows`: K steps of mr pairs, k_unit steps and
        then the next ones. Pair (i, p) is a[i * a_row + p * a_step]. NULL: the multiply reads A as
        the base does. */

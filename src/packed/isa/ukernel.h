@@ -378,6 +378,13 @@ typedef struct gemm_layers_kernels {
     void (*logistic)(int n, const float *x, float *y);
 } gemm_layers_kernels;
 
+/* Where a block of A stays while strips of B pass. */
+typedef enum gemm_a_home {
+    GEMM_A_IN_L3,               /* L3 is fast enough for the micro-kernel */
+    GEMM_A_IN_L2,               /* but in L3 if the caller packs B, which is then packed once */
+    GEMM_A_ONLY_IN_L2           /* such a B is packed again for each block of A */
+} gemm_a_home;
+
 typedef struct gemm_ukernel {
     const char *name;           /* the value of GEMM_ISA */
     int mr, nr, vl;             /* the tile, and the floats in a vector; nr is a multiple of vl */
@@ -387,7 +394,7 @@ typedef struct gemm_ukernel {
                                    wide, because it sends long pieces of a row faster */
     int mc, kc;                 /* cache blocks; mc is a multiple of mr */
     int k_unit;                 /* kc of a plan is a multiple, where K has several blocks */
-    bool a_from_l3;             /* an A that is not packed may come from L3; else it stays in L2 */
+    gemm_a_home a_home;         /* of an A that is not packed */
     int tail_unit, tail_most;   /* N % tail_unit columns, if at most tail_most, go along K */
     int block;                  /* rows and columns transposed at once; nr is a multiple */
     int panel_row;              /* mr, or more: whole vectors or halves of them */

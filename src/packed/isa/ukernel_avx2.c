@@ -9,7 +9,7 @@
  * - KC = 256, or up to 384 where A is not packed: a panel of A is 4 * 256 * 4 = 4 KiB and a strip
  *   of B 24 * 256 * 4 = 24 KiB. Together they fit an L1 of 32 KiB.
  * - MC = 128: the block of A is 128 * 256 * 4 = 128 KiB. It fits an L2 of 256 KiB.
- * - A_FROM_L3 = false: a step takes 6 cycles and needs 4 floats of A. L3 is too slow for that.
+ * - A_HOME = GEMM_A_IN_L2: a step takes 6 cycles and needs 4 floats of A. L3 is too slow for that.
  * - TURN = 4: a tile takes 1536 cycles. A call for each would add 100.
  * - A tile is one and a half cache lines wide, and a wide strip is whole lines.
  */
@@ -29,7 +29,7 @@
 #define TURN 4
 #define BAND_TURN 9
 #define SHORT_K 129
-#define A_FROM_L3 false
+#define A_HOME GEMM_A_IN_L2
 #define TILES_WIDE 4
 #define WIDE_ROWS 16
 #define TAIL_UNIT 8

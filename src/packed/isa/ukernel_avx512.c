@@ -13,7 +13,7 @@
  *   C is read and written once in KC steps.
  * - MC = 256: the block of A is 256 * 384 * 4 = 384 KiB. L2 is at least 1 MiB on such processors.
  *   It holds the block, this strip, the next one and the one that is prefetched.
- * - A_FROM_L3 = true: a step takes 12 cycles and needs 8 floats of A. L3 is fast enough for that.
+ * - A_HOME = GEMM_A_IN_L3: a step takes 12 cycles and needs 8 floats of A. L3 delivers them.
  * - TURN = 4: the integer instructions of a step compete with its FMAs for ports, so four steps
  *   share them.
  */
@@ -37,7 +37,7 @@
 #endif
 #define BAND_TURN 1
 #define SHORT_K 64
-#define A_FROM_L3 true
+#define A_HOME GEMM_A_IN_L3
 #define TILES_WIDE 2
 #define WIDE_ROWS 16
 #define TAIL_UNIT 16

@@ -24,7 +24,7 @@
  *   SHORT_K             a tile of fewer steps does its side work at once, see tile_body()
  *   TURN                steps of k in a turn of panel_steps(); 0: no function runs over panels
  *   BAND_TURN           the same in a turn of band_steps(), see ukernel_band.h
- *   A_FROM_L3           as in gemm_ukernel
+ *   A_HOME              as in gemm_ukernel
  *   TILES_WIDE          tiles in a wide strip
  *   WIDE_ROWS           as in gemm_ukernel
  *   TAIL_UNIT, TAIL_MOST    as in gemm_ukernel
@@ -154,7 +154,7 @@ const gemm_ukernel JOIN(gemm_ukernel_, ISA) = {
     .mc = MC,
     .kc = KC,
     .k_unit = 4,
-    .a_from_l3 = A_FROM_L3,
+    .a_home = A_HOME,
     .tail_unit = TAIL_UNIT,
     .tail_most = TAIL_MOST,
     .block = BLOCK,

@@ -33,7 +33,7 @@
 #define TURN 0
 #define BAND_TURN 1
 #define SHORT_K 64
-#define A_FROM_L3 false
+#define A_HOME GEMM_A_IN_L2
 #define TILES_WIDE 4
 #define WIDE_ROWS 64
 #define TAIL_UNIT 4

@@ -63,6 +63,10 @@ static void nchwc_pairs(const gemm_nchwc *l)
 #define OWN_NCHWC_COST {.step = 1}      /* that of an FMA */
 #endif
 
+#ifndef OWN_ONLY_IN_L2
+#define OWN_ONLY_IN_L2 false
+#endif
+
 #ifndef OWN_SUPPORTED
 #define OWN_SUPPORTED true
 #endif
@@ -80,6 +84,7 @@ const gemm_pairs JOIN(gemm_pairs_, ISA) = {
     .mr = OWN_MR,
     .kc = OWN_KC,
     .k_unit = OWN_K_UNIT,
+    .only_in_l2 = OWN_ONLY_IN_L2,
     .part = OWN_PART,
     .panel = OWN_PANEL,
     .most_product = OWN_PRODUCT,
