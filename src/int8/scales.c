@@ -12,7 +12,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LINE_BYTES = 256, WORDS = 8 };
+enum { VERSION = 2, LINE_BYTES = 256, WORDS = 8 };
+
+#define REMEDY "; make calibrate makes a new one"
 
 static const char *const methods[] = {
     [GEMM_SCALE_UNKNOWN] = "-",
@@ -57,6 +59,7 @@ void gemm_scales_free(gemm_scales *s)
 typedef struct reader {
     const char *path;
     int line;
+    int layers;                 /* that the first line names; -1: it was not read */
     char *why;                  /* GEMM_SCALES_WHY bytes */
 } reader;
 
@@ -150,36 +153,61 @@ static bool add_layer(const reader *r, gemm_scales *s, const gemm_scale *l)
     return true;
 }
 
-/* One line, of which `words` are left. *known: the first line was there. */
-static bool parse_line(const reader *r, char *line, bool *known, gemm_scales *s)
+static bool lacks_head(const reader *r)
+{
+    return refuse(r, "the first line has to be: gemm-int8 %d LAYERS" REMEDY, VERSION);
+}
+
+/* The first line. That of version 1 had no LAYERS. */
+static bool parse_head(reader *r, char **words, int count)
+{
+    int version = 0;
+    if (count < 2 || strcmp(words[0], "gemm-int8")) return lacks_head(r);
+    if (!gemm_parse_int(words[1], VERSION, VERSION, &version))
+        return refuse(r, "the version is '%.40s', allowed is %d" REMEDY, words[1], VERSION);
+    if (count != 3) return lacks_head(r);
+    return gemm_parse_int(words[2], 0, INT_MAX, &r->layers) ||
+           refuse(r, "LAYERS '%.40s' is no whole number from 0 to %d", words[2], INT_MAX);
+}
+
+static bool parse_line(reader *r, char *line, gemm_scales *s)
 {
     char *words[WORDS];
     gemm_scale l;
     const int count = cut_words(line, words, WORDS);
     if (!count || *words[0] == '#') return true;
-    if (*known) return parse_layer(r, words, count, &l) && add_layer(r, s, &l);
-    *known = count == 2 && !strcmp(words[0], "gemm-int8") && !strcmp(words[1], "1");
-    return *known || refuse(r, "the first line has to be: gemm-int8 1");
+    if (r->layers < 0) return parse_head(r, words, count);
+    return parse_layer(r, words, count, &l) && add_layer(r, s, &l);
+}
+
+/* A file that was cut at the end of a line has fewer layers than its first line names. */
+static bool has_all(const reader *r, const gemm_scales *s)
+{
+    if (r->layers < 0) return lacks_head(r);
+    return s->count == r->layers ||
+           refuse(r, "it has %d layers, and its first line names %d: it is %s" REMEDY, s->count,
+                  r->layers, s->count < r->layers ? "cut" : "longer");
 }
 
 static bool parse(FILE *f, reader *r, gemm_scales *s)
 {
     char line[LINE_BYTES];
-    bool known = false;
     while (r->line < INT_MAX && fgets(line, sizeof line, f)) {
+        const size_t end = strcspn(line, "\n");
         ++r->line;
-        if (strlen(line) == sizeof line - 1 && line[sizeof line - 2] != '\n')
+        if (end == sizeof line - 1)
             return refuse(r, "the line has more than %d characters", LINE_BYTES - 2);
-        if (!parse_line(r, line, &known, s)) return false;
+        if (!line[end]) return refuse(r, "the line has no end: the file is cut" REMEDY);
+        if (!parse_line(r, line, s)) return false;
     }
     r->line = 0;
     if (ferror(f)) return refuse(r, "%s", strerror(errno));
-    return known || refuse(r, "the first line has to be: gemm-int8 1");
+    return has_all(r, s);
 }
 
 bool gemm_scales_parse(FILE *f, const char *path, gemm_scales *s, char why[GEMM_SCALES_WHY])
 {
-    reader r = {path, 0, why};
+    reader r = {path, 0, -1, why};
     *s = (gemm_scales){NULL, 0};
     if (parse(f, &r, s)) return true;
     gemm_scales_free(s);
@@ -188,7 +216,7 @@ bool gemm_scales_parse(FILE *f, const char *path, gemm_scales *s, char why[GEMM_
 
 bool gemm_scales_read(const char *path, gemm_scales *s, char why[GEMM_SCALES_WHY])
 {
-    const reader r = {path, 0, why};
+    const reader r = {path, 0, -1, why};
     *s = (gemm_scales){NULL, 0};
     FILE *f = fopen(path, "re");
     if (!f) return refuse(&r, "%s", strerror(errno));
@@ -211,7 +239,7 @@ static bool write_layer(FILE *f, const gemm_scale *l)
 bool gemm_scales_write(FILE *f, const gemm_scales *s)
 {
     const locale_t host = gemm_begin_point();
-    bool right = fputs("gemm-int8 1\n", f) >= 0;
+    bool right = fprintf(f, "gemm-int8 %d %d\n", VERSION, s->count) > 0;
     for (int i = 0; right && i < s->count; ++i) right = write_layer(f, &s->layers[i]);
     gemm_end_point(host);
     return right;

@@ -3,9 +3,11 @@
  * The file of scales that a calibration writes and the row packed_int8 reads. Text, one line a
  * layer; empty lines and lines that begin with # do not count:
  *
- *     gemm-int8 1
+ *     gemm-int8 2 LAYERS
  *     layer HASH M N K SCALE METHOD SNR
  *
+ *   2        the version of the format
+ *   LAYERS   how many layers follow: so a file that was cut is known
  *   HASH     16 hexadecimal digits: gemm_scales_fingerprint of the layer
  *   M N K    its filters, the places of its output, and the taps of a filter; N is for readers
  *   SCALE    the input is about SCALE * q, q a whole number from -127 to 127; or `fp32`: the layer
@@ -55,7 +57,7 @@ uint64_t gemm_scales_fingerprint(const conv_call *);
 enum { GEMM_SCALES_WHY = 320 };
 
 /* Reads the file. Returns false with `why` set, in a line that begins with the file's name: it
-   cannot be read, or a line is malformed, or there is no memory. The caller frees the scales with
+   cannot be read, was cut, has a malformed line, or there is no memory. The caller frees the scales with
    gemm_scales_free. */
 bool gemm_scales_read(const char *path, gemm_scales *, char why[GEMM_SCALES_WHY]);
 

@@ -47,7 +47,7 @@ env -u MAKELEVEL make -s INSTALL=0 "BUILD=$BUILD" "OUT=$OUT" calibrate "CFG=$dem
     'IMAGES=data/dog.jpg data/kite.jpg' >"$work/said" 2>&1
 is calibrate-status 0 $?
 is calibrate-table 11 "$(grep -c ' fp32: \| int8: ' "$work/said")"
-is calibrate-file 'gemm-int8 1 11' "$(head -n 1 "$demo.int8") $(grep -c ^layer "$demo.int8")"
+is calibrate-file 'gemm-int8 2 11 11' "$(head -n 1 "$demo.int8") $(grep -c ^layer "$demo.int8")"
 is calibrate-leaves-nothing 'kite-demo.cfg kite-demo.int8 kite-demo.weights' "$(ls -A "$work/demo" | paste -sd ' ')"
 check calibrate-is-small [ "$(wc -c <"$demo.int8")" -lt 4096 ]
 tail -n 1 "$work/said" >"$work/next"
@@ -55,6 +55,9 @@ is calibrate-next "GEMM_IMPL=packed_int8 GEMM_INT8=$demo.int8 ./darknet detect $
     "$(cat "$work/next")"
 check calibrate-next-runs sh -c "cd '$work/here' && . '$work/next' 2>/dev/null | grep '^dog: '"
 cp "$demo.int8" "$work/before"
+sed '/^layer/{ 10,$d }' "$demo.int8" >"$work/cut.int8"
+expect_failure cut-file "gemm: GEMM_INT8: $work/cut.int8: it has 8 layers, and its first line names 11: it is cut; make calibrate makes a new one" \
+    env GEMM_IMPL=packed_int8 "GEMM_INT8=$work/cut.int8" "$OUT/tests/boxes" "$demo.cfg" "$demo.weights" data/dog.jpg
 calibrate() { bench/calibrate/calibrate.sh ./darknet "$@"; }
 GEMM_THREADS=1 calibrate "$demo.cfg" "$demo.weights" data/dog.jpg data/kite.jpg >"$work/said" 2>&1
 check calibrate-threads cmp "$demo.int8" "$work/before"

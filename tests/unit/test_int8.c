@@ -960,6 +960,7 @@ static const char *judge_written(void)
     rewind(f);
     if (fread(text, 1, sizeof text - 1, f) == 0) abort();
     fclose(f);
+    if (strncmp(text, "gemm-int8 2 3\n", 14)) return "another head is written";
     if (!strstr(text, "layer 0123456789abcdef 16 173056 27 fp32 - -\n")) return "written otherwise";
     if (!parse_text(text, &read, why)) return "what was written is refused";
     const char *wrong = read.count == 3 ? NULL : "another number of layers";
@@ -980,21 +981,27 @@ static void test_bad_scales(void)
     static const struct bad {
         const char *name, *text, *why;
     } bad[] = {
-        {"empty", "# nothing\n\n", "x.int8: the first line has to be: gemm-int8 1"},
-        {"version", "gemm-int8 2\n", "x.int8:1: the first line has to be: gemm-int8 1"},
-        {"words", "gemm-int8 1\nlayer 0123456789abcdef 1 2 3 .5 -\n",
+        {"empty", "# nothing\n\n", "x.int8: the first line has to be: gemm-int8 2 LAYERS; make cal"},
+        {"head", "gemm-int8\n", "x.int8:1: the first line has to be: gemm-int8 2 LAYERS; make ca"},
+        {"older", "gemm-int8 1\n", "x.int8:1: the version is '1', allowed is 2; make calibrate m"},
+        {"newer", "gemm-int8 3 1\n", "x.int8:1: the version is '3', allowed is 2; make calibrat"},
+        {"count", "gemm-int8 2 -1\n", "x.int8:1: LAYERS '-1' is no whole number from 0 to 2147"},
+        {"no-count", "gemm-int8 2\n", "x.int8:1: the first line has to be: gemm-int8 2 LAYERS"},
+        {"longer", "gemm-int8 2 0\nlayer 0123456789abcdef 1 2 3 0.5 - -\n",
+         "x.int8: it has 1 layers, and its first line names 0: it is longer; make calibrate makes"},
+        {"words", "gemm-int8 2 1\nlayer 0123456789abcdef 1 2 3 .5 -\n",
          "x.int8:2: allowed is: layer HASH M N K SCALE METHOD SNR"},
-        {"more-words", "gemm-int8 1\nlayer 0123456789abcdef 1 2 3 0.5 - - -\n", "x.int8:2: allo"},
-        {"hash", "gemm-int8 1\n\n# c\nlayer 0123456789abcdeX 1 2 3 0.5 - -\n", "x.int8:4: HASH '0"},
-        {"short-hash", "gemm-int8 1\nlayer 123 1 2 3 0.5 - -\n", "x.int8:2: HASH '123' is not 16"},
-        {"filters", "gemm-int8 1\nlayer 0123456789abcdef 0 2 3 0.5 - -\n", "x.int8:2: M '0' is no"},
-        {"taps", "gemm-int8 1\nlayer 0123456789abcdef 1 2 3x 0.5 - -\n", "x.int8:2: K '3x' is no"},
-        {"zero", "gemm-int8 1\nlayer 0123456789abcdef 1 2 3 0 - -\n", "x.int8:2: SCALE '0' is ne"},
-        {"below", "gemm-int8 1\nlayer 0123456789abcdef 1 2 3 -1 - -\n", "x.int8:2: SCALE '-1' is "},
-        {"nan", "gemm-int8 1\nlayer 0123456789abcdef 1 2 3 nan - -\n", "x.int8:2: SCALE 'nan' is "},
-        {"method", "gemm-int8 1\nlayer 0123456789abcdef 1 2 3 0.5 best -\n",
+        {"more-words", "gemm-int8 2 1\nlayer 0123456789abcdef 1 2 3 0.5 - - -\n", "x.int8:2: allo"},
+        {"hash", "gemm-int8 2 1\n\n# c\nlayer 0123456789abcdeX 1 2 3 0.5 - -\n", "x.int8:4: HASH '0"},
+        {"short-hash", "gemm-int8 2 1\nlayer 123 1 2 3 0.5 - -\n", "x.int8:2: HASH '123' is not 16"},
+        {"filters", "gemm-int8 2 1\nlayer 0123456789abcdef 0 2 3 0.5 - -\n", "x.int8:2: M '0' is no"},
+        {"taps", "gemm-int8 2 1\nlayer 0123456789abcdef 1 2 3x 0.5 - -\n", "x.int8:2: K '3x' is no"},
+        {"zero", "gemm-int8 2 1\nlayer 0123456789abcdef 1 2 3 0 - -\n", "x.int8:2: SCALE '0' is ne"},
+        {"below", "gemm-int8 2 1\nlayer 0123456789abcdef 1 2 3 -1 - -\n", "x.int8:2: SCALE '-1' is "},
+        {"nan", "gemm-int8 2 1\nlayer 0123456789abcdef 1 2 3 nan - -\n", "x.int8:2: SCALE 'nan' is "},
+        {"method", "gemm-int8 2 1\nlayer 0123456789abcdef 1 2 3 0.5 best -\n",
          "x.int8:2: METHOD 'best' is none of percentile, error, -"},
-        {"snr", "gemm-int8 1\nlayer 0123456789abcdef 1 2 3 0.5 - high\n", "x.int8:2: SNR 'high' i"},
+        {"snr", "gemm-int8 2 1\nlayer 0123456789abcdef 1 2 3 0.5 - high\n", "x.int8:2: SNR 'high' i"},
     };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; ++i) {
         char name[64], why[GEMM_SCALES_WHY] = "";
@@ -1007,9 +1014,32 @@ static void test_bad_scales(void)
     }
 }
 
+/* Cut behind any of its bytes a file is refused, and says that it is cut once it has its head. */
+static const char *judge_cut(void)
+{
+    static const char whole[] = "gemm-int8 2 2\n# c\nlayer 0123456789abcdef 1 2 3 0.5 - 36.5\n"
+                                "layer 0123456789abcdee 1 2 3 fp32 - -\n";
+    const size_t head = sizeof "gemm-int8 2 2\n" - 1;
+    char text[sizeof whole], why[GEMM_SCALES_WHY];
+    gemm_scales s;
+    for (size_t n = 0; n < sizeof whole - 1; ++n) {
+        memcpy(text, whole, n);
+        text[n] = '\0';
+        if (parse_text(text, &s, why)) return gemm_scales_free(&s), "a cut file is taken";
+        if (!strstr(why, "; make calibrate makes a new one")) return "no command is named";
+        if (n >= head && !strstr(why, "cut")) return "it does not say that the file is cut";
+        if (n == head + 4 && strcmp(why, "x.int8: it has 0 layers, and its first line names 2: it "
+                                         "is cut; make calibrate makes a new one"))
+            return "it says something else behind the head";
+    }
+    if (!parse_text(whole, &s, why)) return "the whole file is refused";
+    gemm_scales_free(&s);
+    return NULL;
+}
+
 static void test_long_line(void)
 {
-    char text[600] = "gemm-int8 1\n", why[GEMM_SCALES_WHY] = "";
+    char text[600] = "gemm-int8 2 0\n", why[GEMM_SCALES_WHY] = "";
     gemm_scales s;
     memset(text + strlen(text), '#', 500);
     const bool taken = parse_text(text, &s, why);
@@ -1051,6 +1081,7 @@ int main(int argc, char **argv)
     if (!known) return fprintf(stderr, "--isa %s: there are no such micro-kernels\n", o.isa), 2;
     report_judged("scales", judge_written());
     test_bad_scales();
+    report_judged("scales-cut", judge_cut());
     test_long_line();
     return report_status();
 }
