@@ -3,9 +3,10 @@
  * cl_int8: a convolution in whole numbers of 8 bits. An item computes 8 filters at 4 places of the
  * output. Sums of 32 bits are exact, so their order does not matter, and
  *
- *     output = activation(sum * norm[filter] + norm[filters + filter])
+ *     output = activation((sum + start) * norm[filter] + norm[filters + filter])
  *
- * Each of these operations rounds, and none is fused: results are those of packed_int8.
+ * with `start` the whole number in norm[2 * filters + filter]. Each operation on floats rounds, and
+ * none is fused: results are those of packed_int8.
  *
  * A step is one tap of 16 channels: an uint4 of each place, and two of each quad of the filters.
  *
@@ -134,9 +135,10 @@ int dot_of_bytes(uint a, uint b, int c)
     if (first + 2 * WX < COUNT) { (to)[at2] = v.z; } \
     if (first + 3 * WX < COUNT) { (to)[at3] = v.w; }
 #endif
+#define START(i) ((__global const int *)norm)[2 * groups * M + i]
 #define FINISH(i) \
     if (m + i < M) { \
-        float4 f = convert_float4(s##i) * norm[i]; \
+        float4 f = convert_float4(s##i + START(i)) * norm[i]; \
         f = f + norm[groups * M + i]; \
         f = f > 0.0f ? f : slope * f; \
         STORE_PLACES(f, C + (ulong)i * COUNT) \

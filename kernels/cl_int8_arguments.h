@@ -7,8 +7,8 @@
 
 #define CL_INT8_INPUT_ARGUMENTS(FIRST, NEXT, MEMORY) \
     FIRST(int, channels) NEXT(int, planes) NEXT(int, h) NEXT(int, w) NEXT(int, pad) \
-    NEXT(int, rows) NEXT(int, row) NEXT(float, inverse) MEMORY(__global const float *, in) \
-    NEXT(ulong, i0) MEMORY(__global uint *, out)
+    NEXT(int, rows) NEXT(int, row) NEXT(float, inverse) NEXT(int, zero) \
+    MEMORY(__global const float *, in) NEXT(ulong, i0) MEMORY(__global uint *, out)
 
 #define CL_INT8_WIDE_ARGUMENTS(FIRST, NEXT, MEMORY) \
     FIRST(int, M) NEXT(int, planes) NEXT(int, groups) NEXT(int, size) NEXT(int, rows) \

@@ -3,9 +3,10 @@
  * cl_int8_wide: cl_int8 for devices that are CPUs. An item computes ROWS filters at COLS places of
  * a row, which are a vector. Sums of 32 bits are exact, and
  *
- *     output = activation(sum * norm[filter] + norm[filters + filter])
+ *     output = activation((sum + start) * norm[filter] + norm[filters + filter])
  *
- * Each of these operations rounds, and none is fused: results are those of packed_int8.
+ * with `start` the whole number in norm[2 * filters + filter]. Each operation on floats rounds, and
+ * none is fused: results are those of packed_int8.
  *
  * A: [group][tile][plane][tap][ROWS] quads of weights. Filters past M are 0.
  * B: as cl_int8_input writes it, `row` quads a row: wide enough for whole strips of COLS places.
@@ -103,7 +104,8 @@ __kernel void cl_int8_wide(PARAMETERS(CL_INT8_WIDE_ARGUMENTS))
     #pragma unroll
     for (int i = 0; i < ROWS; ++i) {
         if (m + i < M) {
-            floats f = PASTE(convert_float, COLS)(c[i]) * norm[i];
+            const int start = ((__global const int *)norm)[2 * groups * M + i];
+            floats f = PASTE(convert_float, COLS)(c[i] + start) * norm[i];
             f = f + norm[groups * M + i];
             store(f > 0.0f ? f : slope * f, n, C + (ulong)i * out_h * out_w);
         }

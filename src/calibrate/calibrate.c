@@ -26,7 +26,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-const double gemm_least_snr = 36;
+const double gemm_least_snr = 36, gemm_least_snr_at_boxes = 40;
 
 /* The channels of a picture. */
 enum { PICTURE_CHANNELS = 3 };
@@ -56,13 +56,21 @@ GEMM_IN_CHILD(after_fork)
 
 /* ---- while the network runs ---- */
 
+static const char boxes[] = "linear without batch norm: boxes";
+
 /* NULL, or why the layer stays in single precision, as far as that is known before it runs. */
 static const char *judge_kind(const conv_call *c, bool norm)
 {
     if (c->groups > 1) return c->groups == c->c ? "depthwise" : "groups";
     if (c->c <= PICTURE_CHANNELS) return "reads the picture";
     if (gemm_conv_taps(c) > GEMM_INT8_MOST_K) return "sums that are too long";
-    return c->activation == CONV_LINEAR && !norm ? "linear without batch norm: boxes" : NULL;
+    return c->activation == CONV_LINEAR && !norm ? boxes : NULL;
+}
+
+/* Whether the layer that ran behind this one makes boxes. */
+static bool is_at_boxes(const layer *l)
+{
+    return l->next && l->next->stays == boxes;
 }
 
 static void stay(layer *l, const char *why)
@@ -111,15 +119,23 @@ void gemm_calibration_add(const conv_call *c, bool norm)
 
 /* ---- the choice ---- */
 
-static void try_clip(layer *l, double clip, gemm_scale_method method)
+static void try_step(layer *l, double step, int zero, gemm_scale_method method)
 {
-    const double step = clip / GEMM_INT8_MOST;
     if (!(step >= GEMM_SCALE_LEAST && step <= GEMM_SCALE_MOST)) return;
-    const double snr = gemm_points_snr(l->points, (float)step);
+    const double snr = gemm_points_snr(l->points, (float)step, zero);
     if (l->scale.snr >= snr) return;
     l->scale.snr = (float)snr;
     l->scale.scale = (float)step;
+    l->scale.zero = zero;
     l->scale.method = method;
+}
+
+/* The same range in both directions; and from the least input to the clip, where that is less. */
+static void try_clip(layer *l, double clip, gemm_scale_method method)
+{
+    const double below = -(double)l->input.least, step = (clip + below) / 255;
+    try_step(l, clip / GEMM_INT8_MOST, 0, method);
+    if (below < clip) try_step(l, step, (int)lrint(below / step) - 128, method);
 }
 
 static void choose(layer *l)
@@ -129,10 +145,12 @@ static void choose(layer *l)
     for (size_t i = 0; i < sizeof parts / sizeof *parts; ++i)
         try_clip(l, gemm_histogram_percentile(&l->input, parts[i]), GEMM_SCALE_PERCENTILE);
     try_clip(l, gemm_histogram_least_error(&l->input), GEMM_SCALE_ERROR);
+    const double least = is_at_boxes(l) ? gemm_least_snr_at_boxes : gemm_least_snr;
     if (isnan(l->scale.snr)) stay(l, "no step fits its input");
-    else if (l->scale.snr < gemm_least_snr) stay(l, "too much noise");
+    else if (l->scale.snr < least) stay(l, "too much noise");
     if (!l->stays) return;
     l->scale.scale = 0;
+    l->scale.zero = 0;
     l->scale.method = GEMM_SCALE_UNKNOWN;
 }
 

@@ -17,6 +17,9 @@
 /* A layer whose output has less signal to noise, in dB, stays in single precision. */
 extern const double gemm_least_snr;
 
+/* The same for the layer before one of boxes, because no other layer evens its error out. */
+extern const double gemm_least_snr_at_boxes;
+
 /* Shows the input of a convolution, with batch norm folded in; `norm`: it has one. Memory that is
    missing leaves the layer in single precision. */
 void gemm_calibration_add(const conv_call *, bool norm);

@@ -52,6 +52,7 @@ bool gemm_histogram_add(gemm_histogram *h, const float *x, size_t n)
     if (n) reach(h, most);
     const float bins = (float)(GEMM_BINS / h->range);   /* a power of two: products are exact */
     for (size_t i = 0; i < n; ++i) ++h->bins[(int)(fabsf(x[i]) * bins)];
+    for (size_t i = 0; i < n; ++i) h->least = x[i] < h->least ? x[i] : h->least;
     h->most = most > h->most ? most : h->most;
     h->count += n;
     return true;

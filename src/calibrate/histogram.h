@@ -19,7 +19,7 @@
    times as large as the best clip leave it exact. */
 enum { GEMM_BINS = 8192, GEMM_CLIP_LEAST = 256 };
 
-/* Whole numbers from -GEMM_INT8_MOST to GEMM_INT8_MOST: the same in both directions. */
+/* The largest whole number of 8 bits. The clips below count with the same in both directions. */
 enum { GEMM_INT8_MOST = 127 };
 
 /* {0} is the empty one. */
@@ -27,6 +27,7 @@ typedef struct gemm_histogram {
     uint64_t bins[GEMM_BINS];   /* [i * range / GEMM_BINS, (i + 1) * range / GEMM_BINS) */
     double range;               /* a power of two; 0: nothing was added */
     float most;                 /* the largest |x| */
+    float least;                /* the least x, at most 0 */
     uint64_t count;
 } gemm_histogram;
 

@@ -47,7 +47,7 @@ static double dot(const float *a, const float *b, int K)
 }
 
 /* K is at most GEMM_INT8_MOST_K, so the sum fits. */
-static int32_t dot_int8(const int8_t *a, const int8_t *b, int K)
+static int32_t dot_int8(const int8_t *a, const int16_t *b, int K)
 {
     int32_t sum = 0;
     for (int p = 0; p < K; ++p) sum += a[p] * b[p];
@@ -56,11 +56,21 @@ static int32_t dot_int8(const int8_t *a, const int8_t *b, int K)
 
 /* ---- 8 bits ---- */
 
-static void round_to_int8(const float *x, size_t n, float step, int8_t *to)
+static void round_filter(const float *w, size_t n, float step, int8_t *to)
 {
     for (size_t i = 0; i < n; ++i) {
-        const float number = rintf(x[i] / step), most = GEMM_INT8_MOST;
+        const float number = rintf(w[i] / step), most = GEMM_INT8_MOST;
         to[i] = (int8_t)(number > most ? most : number < -most ? -most : number);
+    }
+}
+
+/* Bytes less that of 0. */
+static void round_inputs(const float *x, size_t n, float step, int zero, int16_t *to)
+{
+    const float most = (float)(GEMM_INT8_MOST - zero), least = (float)(-GEMM_INT8_MOST - 1 - zero);
+    for (size_t i = 0; i < n; ++i) {
+        const float number = rintf(x[i] / step);
+        to[i] = (int16_t)(number > most ? most : number < least ? least : number);
     }
 }
 
@@ -72,7 +82,7 @@ static void round_weights(gemm_points *p, const float *weights)
         for (int k = 0; k < p->K; ++k) most = fmaxf(most, fabsf(filter[k]));
         p->filter[i] = most / GEMM_INT8_MOST;
         if (p->filter[i] > 0)
-            round_to_int8(filter, (size_t)p->K, p->filter[i], p->weights + (size_t)i * p->K);
+            round_filter(filter, (size_t)p->K, p->filter[i], p->weights + (size_t)i * p->K);
     }
 }
 
@@ -170,14 +180,14 @@ void gemm_points_add(gemm_points *p, const conv_call *c)
 
 /* ---- measuring ---- */
 
-double gemm_points_snr(const gemm_points *p, float step)
+double gemm_points_snr(const gemm_points *p, float step, int zero)
 {
     double signal = 0, noise = 0;
-    int8_t *column = malloc((size_t)p->K);
+    int16_t *column = malloc((size_t)p->K * sizeof *column);
     if (!column) return -GEMM_SNR_MOST;
     for (int j = 0; j < p->count; ++j) {
         const float *output = p->outputs + (size_t)j * (size_t)p->M;
-        round_to_int8(p->columns + (size_t)j * (size_t)p->K, (size_t)p->K, step, column);
+        round_inputs(p->columns + (size_t)j * (size_t)p->K, (size_t)p->K, step, zero, column);
         for (int i = 0; i < p->M; ++i) {
             const int32_t sum = dot_int8(p->weights + (size_t)i * (size_t)p->K, column, p->K);
             const double error = behind(p, i, (double)sum * p->filter[i] * step) - output[i];

@@ -29,11 +29,11 @@ void gemm_points_add(gemm_points *, const conv_call *);
 
 /*
  * The signal to noise of the output in dB, 10 lg (sum of y^2 / sum of (y - y of 8 bits)^2), where a
- * step of the input in 8 bits stands for `step`. y is behind batch norm and activation, as far as
- * the call applies them. From -GEMM_SNR_MOST, which also stands for numbers that are not finite and
- * for memory that is missing, to GEMM_SNR_MOST.
+ * step of the input in 8 bits stands for `step`, and its byte of 0 is `zero`. y is behind batch
+ * norm and activation, as far as the call applies them. From -GEMM_SNR_MOST, which also stands for
+ * numbers that are not finite and for memory that is missing, to GEMM_SNR_MOST.
  */
-double gemm_points_snr(const gemm_points *, float step);
+double gemm_points_snr(const gemm_points *, float step, int zero);
 
 enum { GEMM_SNR_MOST = 150 };
 

@@ -13,29 +13,30 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-static int8_t round_to_byte(float x, float inverse)
+/* The byte of x less that of 0. Ties go to even bytes, so `zero` is added first, without error. */
+static int16_t round_to_byte(float x, float inverse, int zero)
 {
-    const float y = x * inverse;
-    return (int8_t)(y < 127 ? y > -127 ? lrintf(y) : -127 : 127);
+    const double y = (double)(x * inverse) + zero;
+    return (int16_t)((y < 127 ? y > -128 ? lrint(y) : -128 : 127) - zero);
 }
 
-static void round_all(const float *x, size_t n, float inverse, int8_t *to)
+static void round_all(const float *x, size_t n, float inverse, int zero, int16_t *to)
 {
-    for (size_t i = 0; i < n; ++i) to[i] = round_to_byte(x[i], inverse);
+    for (size_t i = 0; i < n; ++i) to[i] = round_to_byte(x[i], inverse, zero);
 }
 
 /* Rounds a filter, and returns what its step stands for. */
-static float round_filter(const float *w, size_t n, int8_t *to)
+static float round_filter(const float *w, size_t n, int16_t *to)
 {
     float most = 0;
     for (size_t i = 0; i < n; ++i) most = fmaxf(most, fabsf(w[i]));
     const bool usable = most > 0 && isfinite(127 / most);
-    round_all(w, n, usable ? 127 / most : 0, to);
+    round_all(w, n, usable ? 127 / most : 0, 0, to);
     return usable ? most / 127 : 0;
 }
 
 /* The sum at a place. `image` is channel 0 of the filter's group. */
-static int32_t sum_at(const conv_call *c, const int8_t *image, const int8_t *w, int y, int x)
+static int32_t sum_at(const conv_call *c, const int16_t *image, const int16_t *w, int y, int x)
 {
     const int y0 = y * c->stride - c->pad, x0 = x * c->stride - c->pad;
     int32_t sum = 0;
@@ -59,7 +60,7 @@ static float finish(const conv_call *c, int filter, int32_t sum, float step)
 /* One filter of an image. */
 typedef struct part {
     const conv_call *c;
-    const int8_t *image, *w;    /* channel 0 of the filter's group; the filter */
+    const int16_t *image, *w;    /* channel 0 of the filter's group; the filter */
     float step;
     int filter;
 } part;
@@ -96,19 +97,19 @@ static void compare_filter(const part *p, int n, gemm_error *worst)
     }
 }
 
-int gemm_int8_compare(const conv_call *c, float scale, gemm_error *worst)
+int gemm_int8_compare(const conv_call *c, float scale, int zero, gemm_error *worst)
 {
     const size_t taps = (size_t)gemm_conv_taps(c), area = (size_t)c->h * (size_t)c->w;
     const size_t inputs = (size_t)c->batch * (size_t)c->c * area;
-    int8_t *image = malloc(inputs + taps), *w = image + inputs;
+    int16_t *image = malloc((inputs + taps) * sizeof *image), *w = image + inputs;
     *worst = (gemm_error){.ratio = -1};
     if (!image) return -1;
-    round_all(c->input, inputs, 1 / scale, image);
+    round_all(c->input, inputs, 1 / scale, zero, image);
     for (int filter = 0; filter < c->n; ++filter) {
         const float step = round_filter(c->weights + (size_t)filter * taps, taps, w) * scale;
         const size_t first = (size_t)(filter / (c->n / c->groups) * (c->c / c->groups));
         for (int n = 0; n < c->batch; ++n) {
-            const int8_t *group = image + ((size_t)n * (size_t)c->c + first) * area;
+            const int16_t *group = image + ((size_t)n * (size_t)c->c + first) * area;
             const part p = {c, group, w, step, filter};
             compare_filter(&p, n, worst);
         }

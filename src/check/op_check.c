@@ -23,7 +23,8 @@ bool gemm_check_after(const gemm_op *op, const gemm_oracle *o, const gemm_note *
         *worst = gemm_oracle_compare_rounded(o, op->multiply, r);
         return true;
     case GEMM_CONVOLUTION:
-        if (note->scale) return !gemm_int8_compare(op->conv, note->scale->scale, worst);
+        if (note->scale)
+            return !gemm_int8_compare(op->conv, note->scale->scale, note->scale->zero, worst);
         return !gemm_conv_compare_rounded(op->conv, note->transform, r, worst);
     case GEMM_LAYER:
         *worst = gemm_layer_compare(op->layer);

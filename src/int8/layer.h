@@ -20,15 +20,16 @@ bool gemm_int8_takes(const conv_call *, const struct gemm_scale *scale, const ch
    finite. Returns false where a weight is not finite. */
 bool gemm_int8_step(const float *w, int n, float *step, float *inverse);
 
-/* The byte of x * inverse, limited to -127 .. 127. NaN becomes 127. Adding 1.5 * 2^23 leaves the
-   rounded number in the lowest bits. */
-static inline uint32_t gemm_int8_byte(float x, float inverse)
+/* The byte of x * inverse + zero, limited to -128 .. 127, to nearest, ties to even. `zero`: the
+   byte of 0. NaN becomes 127. Adding 1.5 * 2^23 leaves the rounded number in the lowest bits. */
+static inline uint32_t gemm_int8_byte(float x, float inverse, int zero)
 {
+    const float most = (float)(127 - zero), least = (float)(-128 - zero);
     uint32_t bits;
     float y = x * inverse;
-    y = y < 127 ? y : 127;
-    y = y > -127 ? y : -127;
-    y += 0x1.8p23f;
+    y = y < most ? y : most;
+    y = y > least ? y : least;
+    y += (float)(3 * (1 << 22) + zero);
     memcpy(&bits, &y, sizeof bits);
     return bits & 255;
 }

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { VERSION = 2, LINE_BYTES = 256, WORDS = 8 };
+enum { VERSION = 2, LINE_BYTES = 256, WORDS = 9 };
 
 #define REMEDY "; make calibrate makes a new one"
 
@@ -126,7 +126,7 @@ static bool parse_snr(const char *text, float *snr)
 static bool parse_layer(const reader *r, char **words, int count, gemm_scale *l)
 {
     if (count != WORDS || strcmp(words[0], "layer"))
-        return refuse(r, "allowed is: layer HASH M N K SCALE METHOD SNR");
+        return refuse(r, "allowed is: layer HASH M N K SCALE ZERO METHOD SNR");
     if (!parse_hash(words[1], &l->weights))
         return refuse(r, "HASH '%.40s' is not 16 digits of 0-9 and a-f", words[1]);
     int *const sizes[] = {&l->M, &l->N, &l->K};
@@ -137,10 +137,12 @@ static bool parse_layer(const reader *r, char **words, int count, gemm_scale *l)
     if (!parse_scale(words[5], &l->scale))
         return refuse(r, "SCALE '%.40s' is neither fp32 nor a number from %g to %g", words[5],
                       GEMM_SCALE_LEAST, GEMM_SCALE_MOST);
-    if (!parse_method(words[6], &l->method))
-        return refuse(r, "METHOD '%.40s' is none of percentile, error, -", words[6]);
-    if (!parse_snr(words[7], &l->snr))
-        return refuse(r, "SNR '%.40s' is neither - nor a number from -1000 to 1000", words[7]);
+    if (!gemm_parse_int(words[6], -128, 127, &l->zero))
+        return refuse(r, "ZERO '%.40s' is no whole number from -128 to 127", words[6]);
+    if (!parse_method(words[7], &l->method))
+        return refuse(r, "METHOD '%.40s' is none of percentile, error, -", words[7]);
+    if (!parse_snr(words[8], &l->snr))
+        return refuse(r, "SNR '%.40s' is neither - nor a number from -1000 to 1000", words[8]);
     return true;
 }
 
@@ -232,8 +234,8 @@ static bool write_layer(FILE *f, const gemm_scale *l)
     char scale[32] = "fp32", snr[32] = "-";
     if (l->scale > 0) snprintf(scale, sizeof scale, "%.9g", (double)l->scale);
     if (!isnan(l->snr)) snprintf(snr, sizeof snr, "%.1f", (double)l->snr);
-    return fprintf(f, "layer %016llx %d %d %d %s %s %s\n", (unsigned long long)l->weights, l->M,
-                   l->N, l->K, scale, methods[l->method], snr) > 0;
+    return fprintf(f, "layer %016llx %d %d %d %s %d %s %s\n", (unsigned long long)l->weights,
+                   l->M, l->N, l->K, scale, l->zero, methods[l->method], snr) > 0;
 }
 
 bool gemm_scales_write(FILE *f, const gemm_scales *s)

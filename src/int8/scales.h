@@ -4,14 +4,15 @@
  * layer; empty lines and lines that begin with # do not count:
  *
  *     gemm-int8 2 LAYERS
- *     layer HASH M N K SCALE METHOD SNR
+ *     layer HASH M N K SCALE ZERO METHOD SNR
  *
  *   2        the version of the format
  *   LAYERS   how many layers follow: so a file that was cut is known
  *   HASH     16 hexadecimal digits: gemm_scales_fingerprint of the layer
  *   M N K    its filters, the places of its output, and the taps of a filter; N is for readers
- *   SCALE    the input is about SCALE * q, q a whole number from -127 to 127; or `fp32`: the layer
- *            stays in single precision
+ *   SCALE    the input is about SCALE * (q - ZERO), q a whole number from -128 to 127; or `fp32`:
+ *            the layer stays in single precision
+ *   ZERO     the q of 0, from -128 to 127: below 0 where inputs are rather positive
  *   METHOD   how SCALE was found: percentile, error, or -
  *   SNR      signal to noise of the layer's output in dB, or -
  */
@@ -23,8 +24,8 @@
 #include <stdint.h>
 #include <stdio.h>
 
-/* 2^17 products of 127 * 127 fit a sum of 32 bits: longer sums stay in single precision. */
-enum { GEMM_INT8_MOST_K = 1 << 17 };
+/* 2^16 products of 127 * 255 fit a sum of 32 bits: longer sums stay in single precision. */
+enum { GEMM_INT8_MOST_K = 1 << 16 };
 
 typedef enum gemm_scale_method {
     GEMM_SCALE_UNKNOWN,
@@ -37,6 +38,7 @@ typedef struct gemm_scale {
     uint64_t weights;           /* their fingerprint */
     int M, N, K;
     float scale;                /* what one step of the input stands for; 0: fp32 */
+    int zero;                   /* the byte of 0 */
     gemm_scale_method method;
     float snr;                  /* dB; NaN: not known */
 } gemm_scale;
@@ -57,8 +59,8 @@ uint64_t gemm_scales_fingerprint(const conv_call *);
 enum { GEMM_SCALES_WHY = 320 };
 
 /* Reads the file. Returns false with `why` set, in a line that begins with the file's name: it
-   cannot be read, was cut, has a malformed line, or there is no memory. The caller frees the scales with
-   gemm_scales_free. */
+   cannot be read, was cut, has a malformed line, or there is no memory. The caller frees the scales
+   with gemm_scales_free. */
 bool gemm_scales_read(const char *path, gemm_scales *, char why[GEMM_SCALES_WHY]);
 
 /* The same from an open file; `path` is for the messages. */

@@ -26,14 +26,14 @@ mkdir directory
 expect_failure directory "gemm: GEMM_INT8: directory: Is a directory" env GEMM_INT8=directory $detect
 : >empty.int8
 expect_failure empty "gemm: GEMM_INT8: empty.int8: the first line has to be: gemm-int8 2 LAYERS; make calibrate makes a new one" env GEMM_INT8=empty.int8 $detect
-printf 'gemm-int8 2 1\nlayer 0123456789abcdef 16 1 27 twice - -\n' >bad.int8
+printf 'gemm-int8 2 1\nlayer 0123456789abcdef 16 1 27 twice 0 - -\n' >bad.int8
 echo 'gemm-int8 1' >older.int8
 expect_failure older "gemm: GEMM_INT8: older.int8:1: the version is '1', allowed is 2; make calibrate makes a new one" \
     env GEMM_INT8=older.int8 $detect
 expect_failure malformed "gemm: GEMM_INT8: bad.int8:2: SCALE 'twice' is neither fp32 nor a number from" \
     env GEMM_INT8=bad.int8 $detect
 expect_failure malformed-for-another-row "bad.int8:2: SCALE 'twice'" env GEMM_IMPL=packed GEMM_INT8=bad.int8 $detect
-printf 'gemm-int8 2 1\nlayer 0123456789abcdef 16 1 27 fp32 - -\n' >other.int8
+printf 'gemm-int8 2 1\nlayer 0123456789abcdef 16 1 27 fp32 0 - -\n' >other.int8
 expect_failure other-weights \
     "gemm: GEMM_INT8=other.int8 was made for other weights: no layer of 8 filters, K 27 has the fingerprint " \
     env GEMM_INT8=other.int8 $detect
@@ -45,7 +45,7 @@ with_head() { echo "gemm-int8 2 $(wc -l <"$1")" && cat "$1"; }
 with_head layers >demo.int8
 scale=fp32 left=40
 while [ $left -gt 0 ] && ! GEMM_INT8=demo.int8 $detect >output 2>error; do
-    sed -n "s/.* no layer of \([0-9]*\) filters, K \([0-9]*\) has the fingerprint \([0-9a-f]*\) .*/layer \3 \1 1 \2 $scale - -/p" \
+    sed -n "s/.* no layer of \([0-9]*\) filters, K \([0-9]*\) has the fingerprint \([0-9a-f]*\) .*/layer \3 \1 1 \2 $scale -30 - -/p" \
         error >>layers
     with_head layers >demo.int8
     scale=0.05 left=$((left - 1))

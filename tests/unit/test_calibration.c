@@ -180,14 +180,15 @@ static size_t inputs_of(const conv_call *c)
     return (size_t)(c->batch * c->c * c->h * c->w);
 }
 
-static double round_clipped(double x, double step)
+static double round_clipped(double x, double step, int zero)
 {
-    const double number = nearbyint(x / step);
-    return step * (number > 127 ? 127 : number < -127 ? -127 : number);
+    const double byte = nearbyint(x / step) + zero;
+    return step * ((byte > 127 ? 127 : byte < -128 ? -128 : byte) - zero);
 }
 
 /* An output of a layer with one group; with a step above 0: in 8 bits. */
-static double output_of(const conv_call *c, int image, int filter, int oy, int ox, double step)
+static double output_of(const conv_call *c, int image, int filter, int oy, int ox, double step,
+                        int zero)
 {
     const int taps = c->c * c->size * c->size;
     const float *weights = c->weights + filter * taps;
@@ -200,21 +201,22 @@ static double output_of(const conv_call *c, int image, int filter, int oy, int o
             if (y < 0 || y >= c->h || x < 0 || x >= c->w) continue;
             const double in = c->input[((image * c->c + k) * c->h + y) * c->w + x];
             const double w = weights[k * c->size * c->size + i];
-            sum += step > 0 ? round_clipped(in, step) * round_clipped(w, most / 127) : in * w;
+            sum += step > 0 ? round_clipped(in, step, zero) * round_clipped(w, most / 127, 0)
+                            : in * w;
         }
     }
     const double z = (c->scale ? c->scale[filter] : 1) * sum + c->shift[filter];
     return c->activation == CONV_LEAKY ? (z > 0 ? z : .1 * z) : z;
 }
 
-static double snr_of(const conv_call *c, double step)
+static double snr_of(const conv_call *c, double step, int zero)
 {
     double signal = 0, noise = 0;
     for (int i = 0; i < c->batch * c->n * c->out_h * c->out_w; ++i) {
         const int x = i % c->out_w, y = i / c->out_w % c->out_h;
         const int filter = i / c->out_w / c->out_h % c->n, image = i / c->out_w / c->out_h / c->n;
-        const double exact = output_of(c, image, filter, y, x, 0);
-        const double error = output_of(c, image, filter, y, x, step) - exact;
+        const double exact = output_of(c, image, filter, y, x, 0, 0);
+        const double error = output_of(c, image, filter, y, x, step, zero) - exact;
         signal += exact * exact;
         noise += error * error;
     }
@@ -235,8 +237,10 @@ static void test_snr(void)
         gemm_points_add(p, &c);
         const char *wrong = NULL;
         for (double clip = .3; clip < 5; clip *= 2) {
-            const double snr = gemm_points_snr(p, (float)(clip / 127));
-            if (fabs(snr - snr_of(&c, clip / 127)) > .05) wrong = "it is not that of the output";
+            const int zero = clip < 1 ? 0 : clip < 2 ? -128 : 40;
+            const double snr = gemm_points_snr(p, (float)(clip / 127), zero);
+            if (fabs(snr - snr_of(&c, clip / 127, zero)) > .05)
+                wrong = "it is not that of the output";
         }
         report_judged(shapes[i].name, wrong);
         gemm_points_free(p);
@@ -379,6 +383,29 @@ static void judge_method(const char *name, int channels, int side, float outlier
     conv_shape_free(&c);
 }
 
+/* Inputs behind a leaky activation: all bytes are used, for 3 dB more than with the same range in
+   both directions. */
+static void test_one_side(void)
+{
+    conv_call c = make_conv(&middle, CONV_LINEAR, 9);
+    float *input = (float *)c.input, most = 0;
+    for (size_t i = 0; i < inputs_of(&c); ++i) {
+        if (input[i] < 0) input[i] *= .1f;
+        most = fmaxf(most, input[i]);
+    }
+    const gemm_scale l = calibrate_alone(&c);
+    gemm_points *p = gemm_points_make(&c);
+    if (!p) abort();
+    gemm_points_add(p, &c);
+    const char *wrong = NULL;
+    if (!is_near((double)l.scale, 1.1 * (double)most / 255, .02)) wrong = "the step is another";
+    else if (abs(l.zero - (-128 + 23)) > 1) wrong = "the byte of 0 is another";
+    else if ((double)l.snr < gemm_points_snr(p, most / 127, 0) + 2) wrong = "it is not better";
+    report_judged("one-side", wrong);
+    gemm_points_free(p);
+    conv_shape_free(&c);
+}
+
 /* What stays because of its noise has its signal to noise in the file. Half of the inputs of one
    channel are 40, and count for nothing; the others are below .01. */
 static void test_noise(void)
@@ -397,6 +424,32 @@ static void test_noise(void)
     conv_shape_free(&c);
 }
 
+/* The same noise is too much where boxes follow, and not where another layer does. Some inputs are
+   beyond 1, so the steps are wide. */
+static void test_at_boxes(void)
+{
+    static const conv_shape s = {"", 1, 1, 16, 12, 12, 24, 3, 1, 1};
+    static const conv_shape last = {"", 1, 1, 24, 12, 12, 18, 1, 1, 0};
+    const char *wrong = NULL;
+    for (int at_boxes = 0; at_boxes < 2; ++at_boxes) {
+        conv_call c = make_conv(&s, CONV_LINEAR, 9);
+        float *input = (float *)c.input;
+        for (size_t i = 7; i < inputs_of(&c); i += 100) input[i] *= 3;
+        gemm_calibration_add(&c, true);
+        add(&last, at_boxes ? CONV_LINEAR : CONV_LEAKY, !at_boxes, 10);
+        if (write_file()) wrong = "it is not written";
+        gemm_scales read = read_file();
+        const gemm_scale *l = read.count == 2 ? &read.layers[0] : NULL;
+        if (!l || (double)l->snr < gemm_least_snr || (double)l->snr > gemm_least_snr_at_boxes)
+            wrong = "its signal to noise is not between the bounds";
+        else if (at_boxes == (l->scale > 0)) wrong = "another bound decides";
+        gemm_scales_free(&read);
+        unlink(path);
+        conv_shape_free(&c);
+    }
+    report_judged("at-boxes", wrong);
+}
+
 int main(void)
 {
     if (!mkdtemp(folder)) abort();
@@ -412,7 +465,9 @@ int main(void)
     test_other_files();
     judge_method("method-percentile", 16, 100, 1000, GEMM_SCALE_PERCENTILE);
     judge_method("method-error", 400, 8, 3, GEMM_SCALE_ERROR);
+    test_one_side();
     test_noise();
+    test_at_boxes();
     rmdir(folder);
     return report_status();
 }

@@ -84,7 +84,7 @@ static const char *judge_both(conv_call *c, const gemm_scale *scale)
     return c->pool ? judge(c, scale) : wrong;
 }
 
-/* Every second layer can have a pool. Some inputs are beyond 127 steps, and some are no numbers. */
+/* Every second layer can have a pool. Some inputs are beyond the range, and some are no numbers. */
 static void test_random(int cases, int seed)
 {
     static const conv_activation activations[] = {CONV_LINEAR, CONV_LEAKY, CONV_RELU};
@@ -92,7 +92,8 @@ static void test_random(int cases, int seed)
     for (int i = 0; i < cases; ++i) {
         rng r = rng_make((uint64_t)seed, (uint64_t)i);
         const conv_shape drawn = draw_shape(&r), s = i % 2 ? make_even(drawn) : drawn;
-        const gemm_scale scale = {.scale = .9f / 127};
+        const int zero = i % 3 ? rng_below(&r, 256) - 128 : 0;
+        const gemm_scale scale = {.scale = .9f / 127, .zero = zero};
         conv_call c = conv_shape_make(&s, activations[rng_below(&r, 3)]);
         conv_shape_fill(&c, &r);
         float *input = (float *)c.input;

@@ -5,7 +5,8 @@
  * this processor is tested, so all of them agree to the bit.
  *
  *   rounding    quads of all kinds of floats: 1 to 4 channels, before a guard page
- *   tile        whole numbers: tails of rows, columns and K; all -127 and 127, up to the largest K
+ *   tile        whole numbers: tails of rows, columns and K; all at their limits, up to the
+ *               largest K
  *   nchwc       the same for places by channels: tails of both, before guard pages
  *   conv        random convolutions: strides, groups, a batch, with a pool and without; 1 to 3
  *               threads give the same bits
@@ -54,18 +55,26 @@ static void *get(size_t bytes)
 
 /* ---- rounding ---- */
 
-/* The float product is what is rounded, so it is one here too. */
-static int rounded(float x, float inverse)
+/* The byte of x less `zero`. The float product is what is rounded, so it is one here too. */
+static int rounded(float x, float inverse, int zero)
 {
     const float y = x * inverse;
-    if (!(y < 127)) return 127;         /* NaN too */
-    return y > -127 ? (int)nearbyint((double)y) : -127;
+    const double byte = (double)y + zero;
+    if (!(byte < 127)) return 127 - zero;       /* NaN too */
+    return (byte > -128 ? (int)nearbyint(byte) : -128) - zero;
 }
 
 static int byte_of(gemm_quad q, int i, bool offset)
 {
     const int byte = (int)(q >> 8 * i & 255);
     return offset ? byte - 128 : byte < 128 ? byte : byte - 256;
+}
+
+/* A byte of 0: none, one of the limits, or any. */
+static int draw_zero(rng *r)
+{
+    static const int zeros[] = {0, 0, -128, 127};
+    return rng_below(r, 2) ? zeros[rng_below(r, 4)] : rng_below(r, 256) - 128;
 }
 
 /* Ties, limits, and what is no number. */
@@ -78,17 +87,18 @@ static float any_input(rng *r)
     return rng_below(r, 2) ? x : -x;
 }
 
-static const char *judge_rounding(const gemm_quads *q, int n, int rows, float inverse, rng *r)
+static const char *judge_rounding(const gemm_quads *q, int n, int rows, float inverse, int zero,
+                                  rng *r)
 {
     guarded x = guarded_make(rows, n, n, AT_END, 0), to = guarded_make(1, n, n, AT_END, 0);
     gemm_quad *quads = (gemm_quad *)to.data;
     const char *wrong = NULL;
     for (int i = 0; i < rows * n; ++i) x.data[i] = any_input(r);
-    q->quantize(n, rows, x.data, (size_t)n, inverse, quads);
+    q->quantize(n, rows, x.data, (size_t)n, inverse, zero, quads);
     for (int j = 0; j < n && !wrong; ++j)
-        for (int i = 0; i < 4; ++i)
-            if (byte_of(quads[j], i, q->offset) !=
-                (i < rows ? rounded(x.data[i * n + j], inverse) : 0))
+        for (int i = 0; i < rows; ++i)
+            if (byte_of(quads[j], i, q->offset) - zero !=
+                rounded(x.data[i * n + j], inverse, zero))
                 wrong = "a byte is not the rounded number";
     guarded_free(&x);
     guarded_free(&to);
@@ -101,7 +111,7 @@ static void test_rounding(const gemm_quads *q, const char *name)
     const char *wrong = NULL;
     for (int n = 1; n <= 70 && !wrong; ++n)
         for (int rows = 1; rows <= 4 && !wrong; ++rows)
-            wrong = judge_rounding(q, n, rows, n % 3 ? 1 : 7.3f, &r);
+            wrong = judge_rounding(q, n, rows, n % 3 ? 1 : 7.3f, draw_zero(&r), &r);
     report_judged(name, wrong);
 }
 
@@ -119,6 +129,12 @@ static int draw_byte(drawn how, bool of_a, rng *r)
     case MIXED_SIGNS: break;
     }
     return rng_below(r, 2) ? 127 : -127;
+}
+
+/* The byte of 0 that makes sums large. */
+static int zero_for(drawn how, rng *r)
+{
+    return how == RANDOM ? draw_zero(r) : how == SAME_SIGN ? 127 : how == OTHER_SIGN ? -128 : 0;
 }
 
 /* `count` quads of K / 4 rows; *sum of lane i gets the sum of its bytes. */
@@ -139,14 +155,14 @@ static gemm_quad quad_at(const guarded *m, int i)
     return quad;
 }
 
-static long long exact_sum(const gemm_quads *q, const guarded *a, const guarded *b, int quads,
-                           int i, int j)
+static long long exact_sum(const gemm_quads *q, const guarded *a, const guarded *b, int zero,
+                           int quads, int i, int j)
 {
     long long sum = 0;
     for (int p = 0; p < quads; ++p)
         for (int k = 0; k < 4; ++k)
             sum += byte_of(quad_at(a, p * q->mr + i), k, false) *
-                   byte_of(quad_at(b, p * q->nr + j), k, q->offset);
+                   (byte_of(quad_at(b, p * q->nr + j), k, q->offset) - zero);
     return sum;
 }
 
@@ -168,6 +184,7 @@ static const char *judge_tile(const gemm_quads *q, int quads, int rows, int cols
     guarded s = guarded_make(rows, cols, cols + 5, AT_END, 0);
     int32_t start[GEMM_QUADS_MOST_MR] = {0};
     float scale[GEMM_QUADS_MOST_MR], shift[GEMM_QUADS_MOST_MR];
+    const int zero = zero_for(how, r);
     const char *wrong = NULL;
     draw_quads(&a, how, true, false, r);
     draw_quads(&b, how, false, q->offset, r);
@@ -175,7 +192,7 @@ static const char *judge_tile(const gemm_quads *q, int quads, int rows, int cols
         int sum = 0;
         for (int p = 0; p < quads; ++p)
             for (int k = 0; k < 4; ++k) sum += byte_of(quad_at(&a, p * q->mr + i), k, false);
-        start[i] = q->offset ? -128 * sum : 0;
+        start[i] = -((q->offset ? 128 : 0) + zero) * sum;
         scale[i] = rng_float(r), shift[i] = rng_float(r) * 1000;
     }
     gemm_quads_tile t = {
@@ -189,7 +206,7 @@ static const char *judge_tile(const gemm_quads *q, int quads, int rows, int cols
     q->tile(&t);
     for (int i = 0; i < rows && !wrong; ++i) {
         for (int j = 0; j < cols && !wrong; ++j) {
-            const long long sum = exact_sum(q, &a, &b, quads, i, j);
+            const long long sum = exact_sum(q, &a, &b, zero, quads, i, j);
             const float y = finished(.1f, sum, scale[i], shift[i]);
             if ((int32_t)quad_at(&s, i * s.ld + j) != sum) wrong = "a sum is wrong";
             else if (c.data[i * c.ld + j] != y) wrong = "a float is wrong";
@@ -238,6 +255,7 @@ static const char *judge_nchwc(const gemm_quads *q, int places, int channels, in
     guarded numbers = guarded_make(3, padded, padded, AT_END, 0);
     float *const scale = numbers.data, *const shift = scale + padded;
     int *const at = get((size_t)places * sizeof *at);
+    const int zero = zero_for(how, r);
     const char *wrong = NULL;
     draw_quads(&a, how, true, q->offset, r);
     draw_quads(&b, how, false, false, r);
@@ -247,7 +265,7 @@ static const char *judge_nchwc(const gemm_quads *q, int places, int channels, in
         for (int p = 0; p < quads; ++p)
             for (int k = 0; k < 4; ++k)
                 sum += byte_of(quad_at(&b, (j / q->vl * quads + p) * q->vl + j % q->vl), k, false);
-        sum = q->offset ? -128 * sum : 0;
+        sum *= -((q->offset ? 128 : 0) + zero);
         memcpy(&shift[padded + j], &sum, sizeof sum);
     }
     for (int i = 0; i < places; ++i) at[i] = 2 * i * group;
@@ -263,7 +281,7 @@ static const char *judge_nchwc(const gemm_quads *q, int places, int channels, in
             long long sum = 0;
             for (int p = 0; p < quads; ++p)
                 for (int k = 0; k < 4; ++k)
-                    sum += byte_of(quad_at(&a, p * places + i), k, q->offset) *
+                    sum += (byte_of(quad_at(&a, p * places + i), k, q->offset) - zero) *
                            byte_of(quad_at(&b, (j / q->vl * quads + p) * q->vl + j % q->vl), k,
                                    false);
             const float *const out = c.data + j / group * c_ld + at[i];
@@ -307,11 +325,12 @@ typedef struct layer {
     gemm_scale scale;
 } layer;
 
-/* Some inputs are beyond 127 steps. */
+/* Some inputs are beyond the range. */
 static layer make_layer(const conv_shape *s, conv_activation activation, rng *r)
 {
     layer l = {conv_shape_make(s, activation),
-               {.M = s->n, .K = s->c / s->groups * s->size * s->size, .scale = .9f / 127}};
+               {.M = s->n, .K = s->c / s->groups * s->size * s->size, .scale = .9f / 127,
+                .zero = draw_zero(r)}};
     conv_shape_fill(&l.call, r);
     return l;
 }
@@ -348,8 +367,9 @@ static float exact_output(const layer *l, int image, int filter, int y, int x)
             for (int dx = 0; dx < c->size; ++dx, ++w) {
                 const int row = y * c->stride + dy - c->pad, column = x * c->stride + dx - c->pad;
                 if (row < 0 || row >= c->h || column < 0 || column >= c->w) continue;
-                sum += rounded(plane[row * c->w + column], 1 / l->scale.scale) *
-                       rounded(*w, inverse);
+                sum += rounded(plane[row * c->w + column], 1 / l->scale.scale,
+                               l->scale.zero) *
+                       rounded(*w, inverse, 0);
             }
         }
     }
@@ -764,7 +784,7 @@ static void test_pair(const gemm_quads *q, const char *name)
     else report_pass(name);
 }
 
-/* Each product is 127 * 127, with one sign and then with the other. */
+/* Each product is 127 * 128, with one sign and then with the other. */
 static void test_extremes(const gemm_quads *q, const char *name)
 {
     const conv_shape s = {"extremes", 1, 1, 1024, 4, 5, 16, 3, 1, 1};
@@ -772,6 +792,7 @@ static void test_extremes(const gemm_quads *q, const char *name)
     const char *wrong = NULL;
     for (int sign = -1; sign <= 1 && !wrong; sign += 2) {
         layer l = make_layer(&s, CONV_LINEAR, &r);
+        l.scale.zero = 0;
         float *input = (float *)l.call.input, *w = (float *)l.call.weights;
         for (int i = 0; i < s.c * s.h * s.w; ++i) input[i] = -5;
         for (int i = 0; i < s.n * s.c * 9; ++i) w[i] = (float)sign * 3;
@@ -906,7 +927,7 @@ static void test_no_memory(const gemm_quads *q, const char *name)
 static double check_ratio(const layer *l)
 {
     gemm_error worst;
-    if (gemm_int8_compare(&l->call, l->scale.scale, &worst)) abort();
+    if (gemm_int8_compare(&l->call, l->scale.scale, l->scale.zero, &worst)) abort();
     return worst.ratio;
 }
 
@@ -949,9 +970,10 @@ static bool parse_text(const char *text, gemm_scales *s, char *why)
 
 static const char *judge_written(void)
 {
-    gemm_scale layers[] = {{0x0123456789abcdef, 16, 173056, 27, 0, GEMM_SCALE_UNKNOWN, NAN},
-                           {~UINT64_C(0), 1024, 169, 4608, .0123456789f, GEMM_SCALE_ERROR, 31.4f},
-                           {1, 8, 1, 5, 1e-30f, GEMM_SCALE_PERCENTILE, -3}};
+    gemm_scale layers[] = {{0x0123456789abcdef, 16, 173056, 27, 0, 0, GEMM_SCALE_UNKNOWN, NAN},
+                           {~UINT64_C(0), 1024, 169, 4608, .0123456789f, -128, GEMM_SCALE_ERROR,
+                             31.4f},
+                           {1, 8, 1, 5, 1e-30f, 127, GEMM_SCALE_PERCENTILE, -3}};
     const gemm_scales written = {layers, 3};
     gemm_scales read;
     char why[GEMM_SCALES_WHY], text[1024] = "";
@@ -961,12 +983,14 @@ static const char *judge_written(void)
     if (fread(text, 1, sizeof text - 1, f) == 0) abort();
     fclose(f);
     if (strncmp(text, "gemm-int8 2 3\n", 14)) return "another head is written";
-    if (!strstr(text, "layer 0123456789abcdef 16 173056 27 fp32 - -\n")) return "written otherwise";
+    if (!strstr(text, "layer 0123456789abcdef 16 173056 27 fp32 0 - -\n"))
+        return "written otherwise";
     if (!parse_text(text, &read, why)) return "what was written is refused";
     const char *wrong = read.count == 3 ? NULL : "another number of layers";
     for (int i = 0; i < 3 && !wrong; ++i) {
         const gemm_scale *a = &layers[i], *b = gemm_scales_find(&read, a->weights, a->M, a->K);
-        if (!b || b->N != a->N || b->scale != a->scale || b->method != a->method)
+        if (!b || b->N != a->N || b->scale != a->scale || b->zero != a->zero ||
+            b->method != a->method)
             wrong = "another layer is read";
         else if (isnan(a->snr) ? !isnan(b->snr) : a->snr != b->snr) wrong = "another SNR is read";
     }
@@ -981,27 +1005,29 @@ static void test_bad_scales(void)
     static const struct bad {
         const char *name, *text, *why;
     } bad[] = {
-        {"empty", "# nothing\n\n", "x.int8: the first line has to be: gemm-int8 2 LAYERS; make cal"},
+        {"empty", "# nothing\n\n", "x.int8: the first line has to be: gemm-int8 2 LAYERS; make"},
         {"head", "gemm-int8\n", "x.int8:1: the first line has to be: gemm-int8 2 LAYERS; make ca"},
         {"older", "gemm-int8 1\n", "x.int8:1: the version is '1', allowed is 2; make calibrate m"},
         {"newer", "gemm-int8 3 1\n", "x.int8:1: the version is '3', allowed is 2; make calibrat"},
         {"count", "gemm-int8 2 -1\n", "x.int8:1: LAYERS '-1' is no whole number from 0 to 2147"},
         {"no-count", "gemm-int8 2\n", "x.int8:1: the first line has to be: gemm-int8 2 LAYERS"},
-        {"longer", "gemm-int8 2 0\nlayer 0123456789abcdef 1 2 3 0.5 - -\n",
+        {"longer", "gemm-int8 2 0\nlayer 0123456789abcdef 1 2 3 0.5 0 - -\n",
          "x.int8: it has 1 layers, and its first line names 0: it is longer; make calibrate makes"},
-        {"words", "gemm-int8 2 1\nlayer 0123456789abcdef 1 2 3 .5 -\n",
-         "x.int8:2: allowed is: layer HASH M N K SCALE METHOD SNR"},
-        {"more-words", "gemm-int8 2 1\nlayer 0123456789abcdef 1 2 3 0.5 - - -\n", "x.int8:2: allo"},
-        {"hash", "gemm-int8 2 1\n\n# c\nlayer 0123456789abcdeX 1 2 3 0.5 - -\n", "x.int8:4: HASH '0"},
-        {"short-hash", "gemm-int8 2 1\nlayer 123 1 2 3 0.5 - -\n", "x.int8:2: HASH '123' is not 16"},
-        {"filters", "gemm-int8 2 1\nlayer 0123456789abcdef 0 2 3 0.5 - -\n", "x.int8:2: M '0' is no"},
-        {"taps", "gemm-int8 2 1\nlayer 0123456789abcdef 1 2 3x 0.5 - -\n", "x.int8:2: K '3x' is no"},
-        {"zero", "gemm-int8 2 1\nlayer 0123456789abcdef 1 2 3 0 - -\n", "x.int8:2: SCALE '0' is ne"},
-        {"below", "gemm-int8 2 1\nlayer 0123456789abcdef 1 2 3 -1 - -\n", "x.int8:2: SCALE '-1' is "},
-        {"nan", "gemm-int8 2 1\nlayer 0123456789abcdef 1 2 3 nan - -\n", "x.int8:2: SCALE 'nan' is "},
-        {"method", "gemm-int8 2 1\nlayer 0123456789abcdef 1 2 3 0.5 best -\n",
+        {"words", "gemm-int8 2 1\nlayer 0123456789abcdef 1 2 3 .5 0 -\n",
+         "x.int8:2: allowed is: layer HASH M N K SCALE ZERO METHOD SNR"},
+        {"more-words", "gemm-int8 2 1\nlayer 0123456789abcdef 1 2 3 0.5 0 - - -\n", "x.int8:2: al"},
+        {"hash", "gemm-int8 2 1\n\n# c\nlayer 0123456789abcdeX 1 2 3 0.5 0 - -\n", "x.int8:4: HAS"},
+        {"short-hash", "gemm-int8 2 1\nlayer 123 1 2 3 0.5 0 - -\n", "x.int8:2: HASH '123' is not"},
+        {"filters", "gemm-int8 2 1\nlayer 0123456789abcdef 0 2 3 0.5 0 - -\n", "x.int8:2: M '0' i"},
+        {"taps", "gemm-int8 2 1\nlayer 0123456789abcdef 1 2 3x 0.5 0 - -\n", "x.int8:2: K '3x' is"},
+        {"zero", "gemm-int8 2 1\nlayer 0123456789abcdef 1 2 3 0 0 - -\n", "x.int8:2: SCALE '0' is"},
+        {"below", "gemm-int8 2 1\nlayer 0123456789abcdef 1 2 3 -1 0 - -\n", "x.int8:2: SCALE '-1'"},
+        {"nan", "gemm-int8 2 1\nlayer 0123456789abcdef 1 2 3 nan 0 - -\n", "x.int8:2: SCALE 'nan'"},
+        {"zero-point", "gemm-int8 2 1\nlayer 0123456789abcdef 1 2 3 0.5 -129 - -\n",
+         "x.int8:2: ZERO '-129' is no whole number from -128 to 127"},
+        {"method", "gemm-int8 2 1\nlayer 0123456789abcdef 1 2 3 0.5 0 best -\n",
          "x.int8:2: METHOD 'best' is none of percentile, error, -"},
-        {"snr", "gemm-int8 2 1\nlayer 0123456789abcdef 1 2 3 0.5 - high\n", "x.int8:2: SNR 'high' i"},
+        {"snr", "gemm-int8 2 1\nlayer 0123456789abcdef 1 2 3 0.5 0 - high\n", "x.int8:2: SNR 'hig"},
     };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; ++i) {
         char name[64], why[GEMM_SCALES_WHY] = "";
@@ -1017,8 +1043,8 @@ static void test_bad_scales(void)
 /* Cut behind any of its bytes a file is refused, and says that it is cut once it has its head. */
 static const char *judge_cut(void)
 {
-    static const char whole[] = "gemm-int8 2 2\n# c\nlayer 0123456789abcdef 1 2 3 0.5 - 36.5\n"
-                                "layer 0123456789abcdee 1 2 3 fp32 - -\n";
+    static const char whole[] = "gemm-int8 2 2\n# c\nlayer 0123456789abcdef 1 2 3 0.5 -3 - 36.5\n"
+                                "layer 0123456789abcdee 1 2 3 fp32 0 - -\n";
     const size_t head = sizeof "gemm-int8 2 2\n" - 1;
     char text[sizeof whole], why[GEMM_SCALES_WHY];
     gemm_scales s;

@@ -356,29 +356,31 @@ static void put_byte(float *quad, int i, int byte)
     memcpy(quad, &bits, sizeof bits);
 }
 
-/* No quad is the code of a NaN: bytes are at most 100, because a quarter is 25. The last channel is
-   in byte 2. */
+/* No quad is the code of a NaN: a quarter is 25, so no byte is 127 or -1. The last channel is in
+   byte 2, and byte 3 is 0 inside the image. */
 void gemm_cl_try_int8_input(gemm_cl_kit *k)
 {
-    enum { PLANES = 2, PRODUCTS = 2, H = 5, W = 6, PAD = 1, ROWS = 8, ROW = 19 };
-    const int wide = gemm_cl_kit_number(k, "-DQUADS", 1), CHANNELS = 8 * wide - 1;
+    enum { PLANES = 2, PRODUCTS = 2, H = 5, W = 6, PAD = 1, ROWS = 8, ROW = 19, ZERO = 5 };
+    const int wide = gemm_cl_kit_number(k, "-DQUADS", 1), ALL = 8 * wide, CHANNELS = ALL - 1;
     const int COUNT = PRODUCTS * PLANES * ROWS * ROW * wide, INPUTS = PRODUCTS * CHANNELS * H * W;
     const float *in = gemm_cl_kit_made_up(k, (size_t)(FROM + INPUTS));
     float *quads = gemm_cl_kit_room(k, (size_t)COUNT);
-    for (int i = 0; i < PRODUCTS * CHANNELS * ROWS * ROW; ++i) {
-        const int x = i % ROW, y = i / ROW % ROWS, c = i / (ROW * ROWS) % CHANNELS;
-        const int product = i / (ROW * ROWS * CHANNELS);
-        const float v = pixel(in + FROM + (product * CHANNELS + c) * H * W, H, W, y - PAD, x - PAD);
+    for (int i = 0; i < PRODUCTS * ALL * ROWS * ROW; ++i) {
+        const int x = i % ROW, y = i / ROW % ROWS, c = i / (ROW * ROWS) % ALL;
+        const int product = i / (ROW * ROWS * ALL);
+        const bool inside = y >= PAD && y < PAD + H && x >= PAD && x < PAD + W;
+        const float *plane_of = in + FROM + (product * CHANNELS + c) * H * W;
+        const float v = c < CHANNELS ? pixel(plane_of, H, W, y - PAD, x - PAD) : 0;
         const int plane = c / (4 * wide), quad = c / 4 % wide;
         put_byte(&quads[(((product * PLANES + plane) * ROWS + y) * ROW + x) * wide + quad], c % 4,
-                 (int)(v * 100));
+                 c < CHANNELS || !inside ? (int)(v * 100) + ZERO : 0);
     }
     cl_mem to = gemm_cl_kit_buffer(k, SLOT_TRIAL_C, gemm_cl_kit_made_up(k, (size_t)COUNT),
                                    (size_t)COUNT, false);
     const gemm_cl_arguments args = GEMM_CL_ARGS(
         int8_input, .channels = CHANNELS, .planes = PLANES, .h = H, .w = W, .pad = PAD,
-        .rows = ROWS, .row = ROW, .inverse = 100, .in = show(k, in, (size_t)(FROM + INPUTS)),
-        .i0 = FROM, .out = to);
+        .rows = ROWS, .row = ROW, .inverse = 100, .zero = ZERO,
+        .in = show(k, in, (size_t)(FROM + INPUTS)), .i0 = FROM, .out = to);
     if (gemm_cl_kit_has(k, "-DBY_ROW"))
         gemm_cl_kit_run(k, &args, ROWS, PRODUCTS * PLANES, 1, 1);
     else
@@ -405,6 +407,24 @@ typedef struct int8_layer {
 enum { INT8_GROUPS = 2, INT8_PLANES = 3, INT8_SIZE = 3, INT8_AREA = 9 };
 enum { INT8_STEPS = INT8_PLANES * INT8_AREA };
 
+/* What is added to the sums of a filter. */
+static int int8_start(int filter)
+{
+    return 500 - 70 * filter;
+}
+
+/* Scales, shifts, and the starts as whole numbers. */
+static float *int8_norm(gemm_cl_kit *k, int filters)
+{
+    float *norm = gemm_cl_kit_room(k, 3 * (size_t)filters);
+    memcpy(norm, gemm_cl_kit_made_up(k, 2 * (size_t)filters), 2 * (size_t)filters * sizeof *norm);
+    for (int i = 0; i < filters; ++i) {
+        const int start = int8_start(i);
+        memcpy(&norm[2 * filters + i], &start, sizeof start);
+    }
+    return norm;
+}
+
 static float int8_output(const int8_layer *l, int filter, int y, int x)
 {
     const int group = filter / l->M, m = filter % l->M;
@@ -418,7 +438,8 @@ static float int8_output(const int8_layer *l, int filter, int y, int x)
         const float *b = l->B + (down * l->b_row + x * l->stride + tap % INT8_SIZE) * l->wide;
         sum += byte_of(a + t / 4 * l->rows, t % 4) * byte_of(b + quad, t % 4);
     }
-    const float f = (float)sum * l->norm[filter] + l->norm[INT8_GROUPS * l->M + filter];
+    const int filters = INT8_GROUPS * l->M;
+    const float f = (float)(sum + int8_start(filter)) * l->norm[filter] + l->norm[filters + filter];
     return f > 0 ? f : .5f * f;
 }
 
@@ -438,9 +459,9 @@ static void try_int8_layer(gemm_cl_kit *k, int8_layer *l, int x, int z)
 {
     const int a_count = INT8_GROUPS * 2 * INT8_STEPS * l->wide * l->rows;
     const int b_count = INT8_GROUPS * INT8_PLANES * l->b_rows * l->b_row * l->wide;
-    const size_t norms = 2 * (size_t)(INT8_GROUPS * l->M);
+    const size_t norms = 3 * (size_t)(INT8_GROUPS * l->M);
     const size_t outs = (size_t)(INT8_GROUPS * l->M * l->out_h * l->out_w / (l->pool ? 4 : 1));
-    const float *norm = l->norm = gemm_cl_kit_made_up(k, norms);
+    const float *norm = l->norm = int8_norm(k, INT8_GROUPS * l->M);
     const output o = make_output(k, outs);
     l->A = made_up_quads(k, a_count);
     l->B = made_up_quads(k, b_count);

@@ -46,6 +46,7 @@ typedef struct job {
     int rows, row;              /* of a plane of quads */
     size_t quads;               /* of the weights */
     float inverse;              /* 1 / the input's scale */
+    int zero;                   /* the byte of 0 */
 } job;
 
 /* The group with enough slices for all units, and with some steps for each slice. */
@@ -109,20 +110,24 @@ static bool fits(const job *j)
 
 /* ---- weights ---- */
 
-/* A filter, whose quads are `apart` from each other. */
-static void round_filter(const job *j, const float *w, float inverse, int apart, uint32_t *to)
+/* A filter, whose quads are `apart` from each other. Returns the sum of its bytes. */
+static int32_t round_filter(const job *j, const float *w, float inverse, int apart, uint32_t *to)
 {
     const int taps = j->c->size * j->c->size, wide = j->quads_wide;
+    int32_t sum = 0;
     for (int k = 0; k < j->channels; ++k) {
         const int plane = k / (4 * wide), quad = k / 4 % wide;
-        for (int tap = 0; tap < taps; ++tap)
-            to[(size_t)((plane * taps + tap) * wide + quad) * (size_t)apart] |=
-                gemm_int8_byte(w[k * taps + tap], inverse) << k % 4 * 8;
+        for (int tap = 0; tap < taps; ++tap) {
+            const uint32_t byte = gemm_int8_byte(w[k * taps + tap], inverse, 0);
+            to[(size_t)((plane * taps + tap) * wide + quad) * (size_t)apart] |= byte << k % 4 * 8;
+            sum += (int8_t)byte;
+        }
     }
+    return sum;
 }
 
 /* All filters, with what their sums are multiplied by. False: a weight is not finite. */
-static bool round_filters(const job *j, float step, uint32_t *quads, float *norm)
+static bool round_filters(const job *j, const gemm_scale *scale, uint32_t *quads, float *norm)
 {
     const conv_call *c = j->c;
     const int taps = gemm_conv_taps(c), rows = j->w.row->rows;
@@ -132,10 +137,13 @@ static bool round_filters(const job *j, float step, uint32_t *quads, float *norm
         const int m = n % j->M, number = n / j->M * j->tiles + m / rows;
         float own, inverse;
         if (!gemm_int8_step(w, taps, &own, &inverse)) return false;
-        const float both = own * step;
+        const float both = own * scale->scale;
         norm[n] = c->scale ? both * c->scale[n] : both;
         norm[c->n + n] = c->shift[n];
-        round_filter(j, w, inverse, rows, quads + (size_t)number * tile + m % rows);
+        const int32_t sum = round_filter(j, w, inverse, rows,
+                                         quads + (size_t)number * tile + m % rows);
+        const int32_t start = -scale->zero * sum;
+        memcpy(&norm[2 * c->n + n], &start, sizeof start);
     }
     return true;
 }
@@ -144,15 +152,15 @@ static bool round_filters(const job *j, float step, uint32_t *quads, float *norm
 static int prepare_weights(job *j, const gemm_context *context, bool *single)
 {
     const conv_call *c = j->c;
-    const size_t norms = 2 * (size_t)c->n, bytes = j->quads * sizeof(uint32_t);
+    const size_t norms = 3 * (size_t)c->n, bytes = j->quads * sizeof(uint32_t);
     /* Weights lie alike for all groups. */
     const gemm_cl_row *row = j->w.device->traits.cpu ? j->w.row : &by_group[0];
     if ((j->kept = gemm_cl_kept_quads(row, context->kept))) return 0;
     uint32_t *quads = calloc(j->quads, sizeof *quads);
     float *norm = malloc(norms * sizeof *norm);
     if (quads && norm) {
-        *single = !round_filters(j, context->scale->scale, quads, norm);
-        if (!*single) j->kept = gemm_cl_upload_quads(row, c, quads, bytes, norm);
+        *single = !round_filters(j, context->scale, quads, norm);
+        if (!*single) j->kept = gemm_cl_upload_quads(row, quads, bytes, norm, norms);
     } else {
         gemm_cl_say("out of memory");
     }
@@ -188,7 +196,7 @@ static int round_image(job *j, cl_mem quads)
     const int planes = c->batch * c->groups * j->planes;
     const gemm_cl_arguments args = GEMM_CL_ARGS(
         int8_input, .channels = j->channels, .planes = j->planes, .h = c->h, .w = c->w,
-        .pad = c->pad, .rows = j->rows, .row = j->row, .inverse = j->inverse,
+        .pad = c->pad, .rows = j->rows, .row = j->row, .inverse = j->inverse, .zero = j->zero,
         .in = j->w.B.mem, .i0 = j->w.B.offset, .out = quads);
     if (!p) return -1;
     if (j->w.device->traits.cpu) {
@@ -273,6 +281,7 @@ gemm_status gemm_cl_run_int8(const conv_call *c, const gemm_context *context, bo
     if (!fits(&j) || (c->pool && j.w.device->traits.cpu)) return GEMM_DECLINED;
     gemm_cl_share_copies(&j.w, context);
     j.inverse = 1 / context->scale->scale;
+    j.zero = context->scale->zero;
     bool failed = prepare_weights(&j, context, single);
     if (j.kept && !j.own) j.w.own = j.kept->kernels;
     failed = failed || show(&j) || enqueue(&j) || gemm_cl_take_result(&j.w, context->timed);

@@ -242,14 +242,14 @@ gemm_cl_kept *gemm_cl_kept_quads(const gemm_cl_row *row, const gemm_kept *plan)
     return k && k->packed == row ? k : NULL;
 }
 
-gemm_cl_kept *gemm_cl_upload_quads(const gemm_cl_row *row, const conv_call *c, const void *quads,
-                                   size_t bytes, const float *norm)
+gemm_cl_kept *gemm_cl_upload_quads(const gemm_cl_row *row, const void *quads, size_t bytes,
+                                   const float *norm, size_t norms)
 {
     gemm_cl_kept *k = calloc(1, sizeof *k);
     if (!k) return NULL;
     k->packed = row;
     k->weights = upload_new(quads, bytes);
-    k->norm = k->weights ? upload_new(norm, norm_bytes(c)) : NULL;
+    k->norm = k->weights ? upload_new(norm, norms * sizeof *norm) : NULL;
     if (k->norm) return k;
     release(k);
     return NULL;

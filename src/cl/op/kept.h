@@ -43,9 +43,9 @@ gemm_cl_kept *gemm_cl_keep(gemm_cl_work *, const conv_call *, const gemm_cl_wino
 /* What the plan keeps for a layer in 8 bits, or NULL. */
 gemm_cl_kept *gemm_cl_kept_quads(const gemm_cl_row *, const gemm_kept *plan);
 
-/* Uploads packed weights, and n scales and n shifts. NULL: refused. */
-gemm_cl_kept *gemm_cl_upload_quads(const gemm_cl_row *, const conv_call *, const void *quads,
-                                   size_t bytes, const float *norm);
+/* Uploads packed weights, and the floats of `norm` as the kernels read it. NULL: refused. */
+gemm_cl_kept *gemm_cl_upload_quads(const gemm_cl_row *, const void *quads, size_t bytes,
+                                   const float *norm, size_t norms);
 
 /* Gives this to the plan, which has nothing for the row. False: it has no room, and the caller
    drops this at the end of the call. */

@@ -465,7 +465,8 @@ static void round_plane(void *arg, int chunk, void *scratch)
     (void)scratch;
     r->l->quads->kernels->quantize((int)area, min_int(4, e->c - k),
                                    e->input + ((size_t)image * e->c + k) * area, area,
-                                   r->l->quads->inverse, r->image + chunk * area);
+                                   r->l->quads->inverse, r->l->quads->zero,
+                                   r->image + chunk * area);
 }
 
 /* -1: no memory. */

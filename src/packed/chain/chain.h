@@ -18,6 +18,7 @@ gemm_row_chain gemm_packed_chain;
 typedef struct packed_chain_quads {
     const gemm_quads *kernels;  /* their vl divides that of the context's micro-kernels */
     float inverse;              /* 1 / the step of its input */
+    int zero;                   /* and its byte of 0 */
     const gemm_quad *b;
     const int32_t *start;
     const float *scale, *shift;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A convolution in whole numbers from -127 to 127. The weights of a filter are w = step * q, with
- * the step max |w| / 127. The input is x = SCALE * q, by the layer's scale. Both are rounded to
- * nearest, and an input beyond 127 * SCALE is limited to it. So
+ * A convolution in whole numbers of 8 bits. The weights of a filter are w = step * q, with the
+ * step max |w| / 127. The input is x = SCALE * (q - ZERO), q from -128 to 127, by the layer's
+ * scale. Both are rounded to nearest, and an input beyond that range is limited to it. So
  *
- *     output = activation(sum of q * q * (step * SCALE * scale) + shift)
+ *     output = activation(sum of q * (q - ZERO) * (step * SCALE * scale) + shift)
  *
  * The image is rounded once, to quads of channels (isa/quads.h), with the pad around it. Columns of
  * a stride S lie in S parts, because the taps of a filter then are shifts of one part:
@@ -99,7 +99,7 @@ static int sum_of_bytes(gemm_quad q)
 
 /* Rounds a filter. Quads of its panel are `width` apart. Returns false where a weight is not
    finite. */
-static bool round_filter(const layout *l, const float *w, float *step, int32_t *start,
+static bool round_filter(const layout *l, int zero, const float *w, float *step, int32_t *start,
                          gemm_quad *to)
 {
     float inverse;
@@ -108,23 +108,23 @@ static bool round_filter(const layout *l, const float *w, float *step, int32_t *
     for (int k = 0; k < l->planes; ++k) {
         for (int tap = 0; tap < l->taps; ++tap, to += l->width) {
             for (int i = 0; i < min_int(4, l->channels - 4 * k); ++i)
-                *to |= gemm_quad_byte(w[(4 * k + i) * l->taps + tap], inverse) << 8 * i;
+                *to |= gemm_int8_byte(w[(4 * k + i) * l->taps + tap], inverse, 0) << 8 * i;
             sum += sum_of_bytes(*to);
         }
     }
-    *start = l->kernels->offset ? -128 * sum : 0;
+    *start = gemm_quads_start(l->kernels, zero, sum);
     return true;
 }
 
-static bool round_filters(const layout *l, const filters *f)
+static bool round_filters(const layout *l, int zero, const filters *f)
 {
     const int width = l->width;
     for (int n = 0; n < l->c->n; ++n) {
         const int m = n % l->filters, panel = n / l->filters * l->panels + m / width;
         const int row = panel * width + m % width;
         gemm_quad *const to = f->panels + (size_t)panel * l->quads * width + m % width;
-        if (!round_filter(l, l->c->weights + (size_t)n * l->channels * l->taps, &f->step[row],
-                          &f->start[row], to))
+        if (!round_filter(l, zero, l->c->weights + (size_t)n * l->channels * l->taps,
+                          &f->step[row], &f->start[row], to))
             return false;
     }
     return true;
@@ -141,9 +141,10 @@ static void free_vectors(void *data)
     free(data);
 }
 
-/* The filters. *own: the caller frees it, because they are not kept. NULL: there is no memory, or a
-   weight is not finite. */
-static void *get_filters(const layout *l, gemm_kept *kept, void (*free_them)(void *), void **own)
+/* The filters, for this byte of 0. *own: the caller frees it, because they are not kept. NULL:
+   there is no memory, or a weight is not finite. */
+static void *get_filters(const layout *l, int zero, gemm_kept *kept, void (*free_them)(void *),
+                         void **own)
 {
     void *data = gemm_kept_data(kept, free_them);
     if (data) return data;
@@ -152,7 +153,7 @@ static void *get_filters(const layout *l, gemm_kept *kept, void (*free_them)(voi
     if (!data) return NULL;
     memset(data, 0, filter_bytes(l));
     const filters f = filters_at(l, data);
-    if (!round_filters(l, &f)) {
+    if (!round_filters(l, zero, &f)) {
         free(data);
         return NULL;
     }
@@ -166,6 +167,7 @@ typedef struct job {
     layout l;
     filters f;
     float inverse;              /* 1 / SCALE */
+    int zero;                   /* ZERO */
     gemm_quad *image;
     float *scale, *shift;       /* of padded_rows */
     const struct job *next;     /* that of a pair: it gets the output in quads; or NULL */
@@ -174,17 +176,23 @@ typedef struct job {
     int blocks, parts;          /* of a product; of its panels */
 } job;
 
+static gemm_quad zero_of(const job *j)
+{
+    return gemm_quads_zero(j->l.kernels, j->zero);
+}
+
 static void fill(gemm_quad *to, int n, gemm_quad zero)
 {
     for (int i = 0; i < n; ++i) to[i] = zero;
 }
 
 /* A row of the image goes to a row of the plane: each column to the part of its remainder. */
-static void place_row(const layout *l, const gemm_quad *from, gemm_quad *row)
+static void place_row(const job *j, const gemm_quad *from, gemm_quad *row)
 {
+    const layout *l = &j->l;
     const conv_call *c = l->c;
     const int S = c->stride, n = min_int(c->w, (int)l->row - c->pad);
-    fill(row, (int)l->row, gemm_quads_zero(l->kernels));
+    fill(row, (int)l->row, zero_of(j));
     if (S == 1 && n > 0) {
         memcpy(row + c->pad, from, (size_t)n * sizeof *row);
         return;
@@ -214,12 +222,13 @@ static void round_piece(void *arg, int chunk, void *scratch)
     gemm_quad *const some = straight ? to + (size_t)first * l->row : scratch;
     if (y0 < y1)
         l->kernels->quantize((y1 - y0) * c->w, min_int(4, l->channels - k),
-                             x + (size_t)(y0 - c->pad) * c->w, area, j->inverse, some);
+                             x + (size_t)(y0 - c->pad) * c->w, area, j->inverse, j->zero,
+                             some);
     if (straight) return;
     for (int r = first; r < end; ++r) {
         gemm_quad *const row = to + (size_t)r * l->row;
-        if (r < y0 || r >= y1) fill(row, (int)l->row, gemm_quads_zero(l->kernels));
-        else place_row(l, some + (size_t)(r - y0) * c->w, row);
+        if (r < y0 || r >= y1) fill(row, (int)l->row, zero_of(j));
+        else place_row(j, some + (size_t)(r - y0) * c->w, row);
     }
 }
 
@@ -350,7 +359,7 @@ static void hand_over(const job *next, int image, int filter, int rows, waiting 
         const int plane = image * l->planes + (filter + r) / 4;
         gemm_quad *const to = next->image + (size_t)plane * l->plane;
         l->kernels->quantize(n, min_int(4, rows - r), wait->y + r * WAIT_LD, WAIT_LD,
-                             next->inverse, quads);
+                             next->inverse, next->zero, quads);
         for (int at = 0, length; at < wait->n; at += length) {
             const int y = (wait->place + at) / c->w, x = (wait->place + at) % c->w;
             length = min_int(c->w - x, wait->n - at);
@@ -485,20 +494,21 @@ static size_t call_floats(const layout *l)
     return image_quads(l) + round_up(2 * (size_t)padded_rows(l), LINE_FLOATS);
 }
 
-static void start_job(job *j, float step, float *memory)
+static void start_job(job *j, const gemm_scale *scale, float *memory)
 {
     j->image = (gemm_quad *)memory;
     j->scale = memory + image_quads(&j->l);
     j->shift = j->scale + padded_rows(&j->l);
-    j->inverse = 1 / step;
-    make_scales(&j->l, &j->f, step, j->scale, j->shift);
+    j->inverse = 1 / scale->scale;
+    j->zero = scale->zero;
+    make_scales(&j->l, &j->f, scale->scale, j->scale, j->shift);
 }
 
-static int convolve(job *j, float step, int threads)
+static int convolve(job *j, const gemm_scale *scale, int threads)
 {
     packed_workspace *w = packed_take_workspace(call_floats(&j->l));
     if (!w) return -1;
-    start_job(j, step, w->data);
+    start_job(j, scale, w->data);
     const int no_memory = round_image(j, threads) || multiply_all(j, threads);
     packed_give_workspace(w);
     return no_memory;
@@ -528,10 +538,11 @@ gemm_status gemm_int8_conv(const conv_call *c, const gemm_context *context, cons
     const gemm_quads *kernels = params ? params : gemm_quads_find(context->isa);
     job j = {.l = layout_of(c, kernels, kernels->mr)};
     if (!fits(&j.l, context->scale, context->way)) return gemm_packed_conv(c, context, NULL);
-    void *own = NULL, *data = get_filters(&j.l, context->kept, free_filters, &own);
+    void *own = NULL;
+    void *data = get_filters(&j.l, context->scale->zero, context->kept, free_filters, &own);
     if (!data) return gemm_packed_conv(c, context, NULL);
     j.f = filters_at(&j.l, data);
-    const int no_memory = convolve(&j, context->scale->scale, context->threads);
+    const int no_memory = convolve(&j, context->scale, context->threads);
     free(own);
     if (no_memory) return GEMM_DECLINED;
     context->note->scale = context->scale;
@@ -542,20 +553,21 @@ gemm_status gemm_int8_conv(const conv_call *c, const gemm_context *context, cons
 /* ---- chains ---- */
 
 /* A chain whose first layer goes in 8 bits, and no other. */
-static gemm_status run_chain(const layout *l, float step, const conv_call *c, int count,
+static gemm_status run_chain(const layout *l, const gemm_scale *of, const conv_call *c, int count,
                              const layer_call *shortcut, const gemm_context *context)
 {
     const size_t rows = (size_t)padded_rows(l);
     gemm_kept *kept = context->chain_kept ? context->chain_kept[0] : NULL;
-    void *own = NULL, *data = get_filters(l, kept, free_vectors, &own);
+    void *own = NULL, *data = get_filters(l, of->zero, kept, free_vectors, &own);
     packed_workspace *w = data ? packed_take_workspace(2 * rows) : NULL;
     gemm_status status = GEMM_DECLINED;
     if (w) {
         const filters f = filters_at(l, data);
         float *const scale = w->data, *const shift = scale + rows;
-        const packed_chain_quads q = {.kernels = l->kernels, .inverse = 1 / step, .b = f.panels,
-                                      .start = f.start, .scale = scale, .shift = shift};
-        make_scales(l, &f, step, scale, shift);
+        const packed_chain_quads q = {.kernels = l->kernels, .inverse = 1 / of->scale,
+                                      .zero = of->zero, .b = f.panels, .start = f.start,
+                                      .scale = scale, .shift = shift};
+        make_scales(l, &f, of->scale, scale, shift);
         status = packed_chain(c, count, shortcut, &q, context);
         packed_give_workspace(w);
     }
@@ -572,7 +584,7 @@ static void pad_plane(void *arg, int plane, void *scratch)
     const job *j = arg;
     const layout *l = &j->l;
     const conv_call *c = l->c;
-    const gemm_quad zero = gemm_quads_zero(l->kernels);
+    const gemm_quad zero = zero_of(j);
     gemm_quad *row = j->image + (size_t)plane * l->plane;
     for (int y = 0; y < l->rows; ++y, row += l->row) {
         const bool inside = y >= c->pad && y < c->pad + c->h;
@@ -599,15 +611,16 @@ static gemm_status run_pair(job jobs[2], const gemm_context *context)
     int i = 0;
     for (; i < 2; ++i) {
         gemm_kept *kept = context->chain_kept ? context->chain_kept[i] : NULL;
-        void *data = get_filters(&jobs[i].l, kept, free_filters, &own[i]);
+        void *data = get_filters(&jobs[i].l, context->chain_scales[i]->zero, kept, free_filters,
+                                 &own[i]);
         if (!data) break;
         jobs[i].f = filters_at(&jobs[i].l, data);
     }
     if (i == 2) w = packed_take_workspace(floats[0] + floats[1]);
     gemm_status status = GEMM_DECLINED;
     if (w) {
-        start_job(&jobs[0], context->chain_scales[0]->scale, w->data);
-        start_job(&jobs[1], context->chain_scales[1]->scale, w->data + floats[0]);
+        start_job(&jobs[0], context->chain_scales[0], w->data);
+        start_job(&jobs[1], context->chain_scales[1], w->data + floats[0]);
         if (!run_both(&jobs[0], &jobs[1], context->threads)) status = GEMM_DONE;
         packed_give_workspace(w);
     }
@@ -644,5 +657,5 @@ gemm_status gemm_int8_chain(const conv_call *c, int count, const layer_call *sho
     if (!in_8) return gemm_packed_chain(c, count, shortcut, context, NULL);
     if (count < 3 || last > 0 || context->isa->vl % kernels->vl) return GEMM_DECLINED;
     const layout l = layout_of(c, kernels, kernels->vl);
-    return run_chain(&l, scales[0]->scale, c, count, shortcut, context);
+    return run_chain(&l, scales[0], c, count, shortcut, context);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Products of matrices of whole numbers from -127 to 127, with sums in 32 bits.
+ * Products of matrices of whole numbers of 8 bits, with sums in 32 bits.
  *
  * A quad is four of them that follow each other along K, one byte each, the first one in the lowest
  * byte. An M x N x K product is an M x N x K / 4 product of quads. Where K is no multiple of 4, A
@@ -9,12 +9,15 @@
  *     a panel of A    quads of mr rows, then the next four of K    | a[0] a[1] ... | a[0] ...
  *     a strip of B    quads of nr columns, then the next four      | b[0] b[1] ... | b[0] ...
  *
- * Sums are exact as long as K is at most 2^17, so all micro-kernels give the same whole numbers.
+ * Sums are exact as long as K is at most 2^16, so all micro-kernels give the same whole numbers.
  * The float that follows, sum * scale + shift, rounds after each operation: it is never fused. So
  * its bits are the same too.
  *
+ * B stands for b - zero, and zero is one number for all of B. So sums start at -zero times the sum
+ * of the row of A.
+ *
  * x86's dot product has a factor without a sign. Bytes of B are then b + 128 (`offset`), and sums
- * start at -128 times the sum of the row of A. They wrap on their way and end right.
+ * start at -(128 + zero) times that sum. They wrap on their way and end right.
  */
 #ifndef GEMM_QUADS_H
 #define GEMM_QUADS_H
@@ -90,9 +93,10 @@ typedef struct gemm_quads {
     bool offset;                /* bytes of the image are b + 128 */
     void (*tile)(const gemm_quads_tile *);
     void (*nchwc)(const gemm_quads_nchwc *);
-    /* quads[j] has the bytes of x * inverse, rounded to nearest and limited to -127 .. 127, for
-       1 to 4 rows of x that are `ld` apart. Other bytes stand for 0. NaN becomes 127. */
-    void (*quantize)(int n, int rows, const float *x, size_t ld, float inverse, gemm_quad *quads);
+    /* quads[j] has the bytes of gemm_int8_byte for 1 to 4 rows of x that are `ld` apart. Other
+       bytes are any. */
+    void (*quantize)(int n, int rows, const float *x, size_t ld, float inverse, int zero,
+                     gemm_quad *quads);
     /* Writes rows of nr quads, and up to GEMM_QUADS_SLACK behind the last one. */
     void (*pack)(const gemm_quads_pack *, gemm_quad *strip);
     bool (*supported)(void);    /* by the processor and the system it runs on */
@@ -104,16 +108,16 @@ extern const gemm_quads *const gemm_quads_all[];
 /* The fastest that this processor runs and that needs no more than the micro-kernels u. */
 const gemm_quads *gemm_quads_find(const gemm_ukernel *u);
 
-/* The byte of x * inverse: int8/layer.h. */
-INLINE gemm_quad gemm_quad_byte(float x, float inverse)
+/* A quad of `zero`, as B has it. */
+INLINE gemm_quad gemm_quads_zero(const gemm_quads *q, int zero)
 {
-    return gemm_int8_byte(x, inverse);
+    return ((gemm_quad)zero & 255) * 0x01010101 ^ (q->offset ? 0x80808080 : 0);
 }
 
-/* A quad of zeroes, as B has it. */
-INLINE gemm_quad gemm_quads_zero(const gemm_quads *q)
+/* What the sums of a row of A start at, where that row's bytes have the sum `bytes`. */
+INLINE int32_t gemm_quads_start(const gemm_quads *q, int zero, int32_t bytes)
 {
-    return q->offset ? 0x80808080 : 0;
+    return -(q->offset ? 128 + zero : zero) * bytes;
 }
 
 #endif

@@ -171,19 +171,21 @@ static void nchwc(const gemm_quads_nchwc *l)
 /* ---- the image ---- */
 
 static void quantize(int n, int rows, const float *x, size_t ld, float inverse,
-                     gemm_quad *restrict quads)
+                     int zero, gemm_quad *restrict quads)
 {
     const gemm_quad flip = OFFSET ? 0x80808080 : 0;
     if (rows == 4) {
         for (int j = 0; j < n; ++j)
-            quads[j] = (gemm_quad_byte(x[j], inverse) | gemm_quad_byte(x[ld + j], inverse) << 8 |
-                        gemm_quad_byte(x[2 * ld + j], inverse) << 16 |
-                        gemm_quad_byte(x[3 * ld + j], inverse) << 24) ^ flip;
+            quads[j] = (gemm_int8_byte(x[j], inverse, zero) |
+                        gemm_int8_byte(x[ld + j], inverse, zero) << 8 |
+                        gemm_int8_byte(x[2 * ld + j], inverse, zero) << 16 |
+                        gemm_int8_byte(x[3 * ld + j], inverse, zero) << 24) ^ flip;
         return;
     }
     for (int j = 0; j < n; ++j) {
         gemm_quad q = 0;
-        for (int i = 0; i < rows; ++i) q |= gemm_quad_byte(x[i * ld + j], inverse) << 8 * i;
+        for (int i = 0; i < rows; ++i) 
+            q |= gemm_int8_byte(x[i * ld + j], inverse, zero) << 8 * i;
         quads[j] = q ^ flip;
     }
 }
