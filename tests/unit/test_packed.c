@@ -742,7 +742,7 @@ static void test_shift(const gemm_ukernel *u)
     report_pass(name);
 }
 
-/* An A that stays in L2 at any price: blocks of its rows, and B is made up once for each of them. */
+/* An A that stays in L2 at any price: blocks of its rows, with B made up once for each of them. */
 static void test_blocks_of_rows(const gemm_ukernel *u)
 {
     enum { N = 33 };
