@@ -193,10 +193,22 @@ static int judge_spare(void *data)
     return spare != wanted;
 }
 
+/* qemu-user takes a limit of the memory of its guest, and forgets it. */
+static int forgets_limits(void *data)
+{
+    (void)data;
+    const struct rlimit most = {RLIM_INFINITY / 4, RLIM_INFINITY};
+    struct rlimit now;
+    if (setrlimit(RLIMIT_AS, &most) || getrlimit(RLIMIT_AS, &now)) fail("RLIMIT_AS");
+    return now.rlim_cur != most.rlim_cur;
+}
+
 /* The limits are far above what this process takes, so the made-up numbers count. */
 static void test_spare(void)
 {
     static const size_t much = (size_t)1 << (sizeof(size_t) > 4 ? 34 : 19);
+    const child_result asked = child_run(forgets_limits, NULL);
+    const bool forgotten = child_exit(&asked);
     const spare_case cases[] = {
         {"spare: no limit", 0, 0, 0, 0},
         {"spare: addresses", much, 0, 0, much / 2 - 1000},
@@ -208,6 +220,10 @@ static void test_spare(void)
         {"spare: the least", much, much, 300, 50},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i) {
+        if (forgotten && (cases[i].addresses || cases[i].data)) {
+            report_skip_machine(cases[i].name, "a limit of memory is forgotten here");
+            continue;
+        }
         const child_result r = child_run(judge_spare, (void *)&cases[i]);
         report_judged(cases[i].name, child_exit(&r) ? r.output : NULL);
     }
