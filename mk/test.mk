@@ -253,7 +253,7 @@ ARM_PROGRAMS = $(addprefix $(ARM)/,darknet libdarknet-gemm.so libdarknet-gemm.a 
     tests/test_packed_layers tests/test_chain tests/test_conv tests/test_library tests/test_threads tests/test_bits)
 ARMHF = $(BUILD)/release-nocl-arm-linux-gnueabihf
 ARMHF_PROGRAMS = $(addprefix $(ARMHF)/,darknet libdarknet-gemm.so libdarknet-gemm.a tests/test_packed tests/test_packed_conv \
-    tests/test_packed_layers tests/test_chain tests/test_conv tests/test_threads)
+    tests/test_packed_layers tests/test_chain tests/test_conv tests/test_threads tests/test_bits)
 QEMU_A53 = $(QEMU_ARM) -cpu cortex-a53
 QEMU_A76 = $(QEMU_ARM) -cpu cortex-a76
 QEMU_ARMHF = qemu-arm -L /usr/arm-linux-gnueabihf
@@ -288,6 +288,7 @@ QEMU_COMMANDS = \
     '$(QEMU_A9) $(ARMHF)/tests/test_packed_layers --isa neon32 --cases 60' \
     '$(QEMU_A7) $(ARMHF)/tests/test_chain --isa neon32_fma --cases 30' \
     '$(QEMU_A9) $(ARMHF)/tests/test_chain --isa neon32 --cases 30' \
+    '$(QEMU_A7) $(ARMHF)/tests/$(REPRODUCIBLE_ARM)' \
     '$(QEMU_A7) $(ARMHF)/tests/test_threads --without fork' \
     'tests/system/test_isa.sh cortex-a7 "neon32_fma neon32 generic" $(QEMU_A7) $(ARMHF)/darknet' \
     'tests/system/test_isa.sh cortex-a9 "neon32 generic" $(QEMU_A9) $(ARMHF)/darknet' \

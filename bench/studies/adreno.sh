@@ -6,7 +6,8 @@
 #
 # COMPILER is a command. It is called as COMPILER GPU FILE OPTIONS, compiles the kernel of FILE, and
 # prints what Mesa prints with IR3_SHADER_DEBUG=cs,disasm (docs/log/adreno.md). GPU is a model
-# number; 640, 660 and 740 when none is given.
+# number; 640, 660 and 740 when none is given. ONLY is a pattern of the names in the table below,
+# all by default: ONLY='direct*' takes 10 of them. One takes 2 s.
 #
 # Prints lines of tabs: GPU, kernel, registers of four floats, work-items resident on a shader
 # processor, private loads and stores in all, then of the hot loop: issue slots, multiply-adds,
@@ -32,6 +33,7 @@ done
 
 for gpu; do
     while read -r title kernel options; do
+        case $title in ${ONLY:-*}) ;; *) continue ;; esac
         # $compiler may be a command with arguments.
         $compiler "$gpu" "$work/$kernel.cl" "-cl-mad-enable -cl-no-signed-zeros $options" >"$work/said" 2>&1 || :
         counts=$(awk -v kernel="$kernel" -f "$here/ir3_loop.awk" "$work/said") || {
