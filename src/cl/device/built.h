@@ -17,6 +17,7 @@ typedef struct gemm_cl_program {
     size_t group_items;         /* CL_KERNEL_WORK_GROUP_SIZE */
     cl_ulong spilled;           /* CL_KERNEL_PRIVATE_MEM_SIZE */
     cl_ulong local;             /* CL_KERNEL_LOCAL_MEM_SIZE */
+    double build_ms;            /* of work, from its text */
     bool right;                 /* it was tried on this device, now or by an earlier process */
     int unfinished;             /* trials that could not be made */
     char *why;                  /* it is left out; NULL: it is not */

@@ -5,7 +5,8 @@
  *
  * $GEMM_CACHE_DIR/<kernel>-<hash of source, options and device>.clbin:
  *   lines of text: format, device, driver, options, hash of the source, size and checksum
- *   the binary that the driver gave; empty where it gives none
+ *   the binary that the driver gave; empty where it gives none, or where the first start left it
+ *   to the second one, because it costs a compilation (program.c)
  *
  * Only a program whose results are right has such a file. <...>.note has the same lines. Behind
  * them it has the reason why the program is left out, or "?" while the program is tried for the

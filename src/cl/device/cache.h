@@ -17,8 +17,8 @@ typedef struct gemm_cl_key {
    file is there and cannot be used. */
 unsigned char *gemm_cl_cache_read(const gemm_cl_key *, size_t *bytes);
 
-/* Keeps the binary of a program whose results are right; 0 bytes where the driver gives none. The
-   first failure is said, and the program goes on without a cache. */
+/* Keeps the binary of a program whose results are right; 0 bytes where there is none. The first
+   failure is said, and the program goes on without a cache. */
 void gemm_cl_cache_write(const gemm_cl_key *, const unsigned char *binary, size_t bytes);
 
 /* Whether the folder can be written. If not, that is said, once in a process. */

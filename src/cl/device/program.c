@@ -50,6 +50,23 @@ static void leave_out(gemm_cl_program *p, const char *reason)
         p->why = NULL;
 }
 
+/* ---- time ---- */
+
+/* Milliseconds of work between two moments: of two clocks the one that ran less. Other programs
+   count in the first one, and threads of a driver that only wait count in the second. */
+typedef struct moment {
+    double wall, cpu;
+} moment;
+
+static moment now(void) { return (moment){gemm_now_ms(), gemm_cpu_ms()}; }
+
+static double worked_since(moment begin)
+{
+    const moment end = now();
+    const double wall = end.wall - begin.wall, cpu = end.cpu - begin.cpu;
+    return wall < cpu ? wall : cpu;
+}
+
 /* ---- progress ---- */
 
 /* What the builds of this process have taken so far, from their texts. */
@@ -65,9 +82,11 @@ static void say_compiling(void)
     static bool said;
     if (said || !gemm_cl_settings()->traced) return;
     said = true;
+    const gemm_cl_device *d = gemm_cl_opened();
     const bool kept = gemm_cl_cache_keeps();
-    fprintf(stderr, "gemm_cl: compiling OpenCL programs for %s%s%s\n", gemm_cl_opened()->name,
-            kept ? "; they are kept in " : "", kept ? gemm_cl_settings()->cache_dir : "");
+    fprintf(stderr, "gemm_cl: compiling OpenCL programs for %s%s%s%s\n", d->name,
+            kept ? "; they are kept in " : "", kept ? gemm_cl_settings()->cache_dir : "",
+            kept && d->traits.cpu ? ", from the second start at the latest" : "");
 }
 
 /* Before the compiler is called. Once the builds have taken long enough to be noticed, a line says
@@ -94,13 +113,15 @@ static void end_compiling(void)
 
 /* ---- one program ---- */
 
-/* Whether the cache says that the program is right. Takes the binary, where it has one. */
-static bool load(gemm_cl_program *p, const gemm_cl_key *key)
+/* Whether the cache says that the program is right. Takes the binary, where it has one. *bare: it
+   has none. */
+static bool load(gemm_cl_program *p, const gemm_cl_key *key, bool *bare)
 {
     const gemm_cl_device *d = gemm_cl_opened();
     size_t bytes;
     unsigned char *binary = gemm_cl_cache_read(key, &bytes);
-    if (!binary || !bytes) {
+    *bare = binary && !bytes;
+    if (*bare || !binary) {
         free(binary);
         return binary != NULL;
     }
@@ -117,7 +138,9 @@ static bool load(gemm_cl_program *p, const gemm_cl_key *key)
     return true;
 }
 
-static void keep(const gemm_cl_program *p, const gemm_cl_key *key)
+/* Writes the program's file, with its binary where the driver gives one. bare: it has a file
+   without one. */
+static void keep_binary(const gemm_cl_program *p, const gemm_cl_key *key, bool bare)
 {
     size_t bytes = 0;
     unsigned char *binary = NULL;
@@ -129,9 +152,24 @@ static void keep(const gemm_cl_program *p, const gemm_cl_key *key)
                                                   &binary, NULL) : CL_SUCCESS;
     end_compiling();
     CL_TRY(error);
-    gemm_cl_cache_write(key, binary, bytes);
+    if (bytes || !bare) gemm_cl_cache_write(key, binary, bytes);
 fail:
     free(binary);
+}
+
+/*
+ * Keeps a program that was tried in launch_ms and is right. PoCL compiles a kernel when it is
+ * launched, for this group alone, and once more for a binary. Who starts only once would wait for
+ * the binary in vain. So where a CPU's driver compiled within the trial, the first start leaves a
+ * bare file, and the second one keeps the binary.
+ */
+static void keep(const gemm_cl_program *p, const gemm_cl_key *key, double launch_ms)
+{
+    enum { PART = 8 };          /* of the build's time: to launch what is compiled takes far less */
+    if (gemm_cl_opened()->traits.cpu && launch_ms * PART > p->build_ms)
+        gemm_cl_cache_write(key, (const unsigned char *)"", 0);
+    else
+        keep_binary(p, key, false);
 }
 
 /*
@@ -146,7 +184,9 @@ static int compile(gemm_cl_program *p, const gemm_cl_key *key, bool *lasts)
     const char *text = key->source;
     CL_MAKE(p->program, clCreateProgramWithSource(d->context, 1, &text, NULL, &error));
     begin_compiling();
+    const moment begin = now();
     const cl_int error = clBuildProgram(p->program, 1, &d->id, p->options, NULL, NULL);
+    p->build_ms = worked_since(begin);
     end_compiling();
     if (error == CL_SUCCESS) {
         ++builds.done;
@@ -189,10 +229,11 @@ static void judge(gemm_cl_program *p, const gemm_cl_key *key, bool *lasts)
         p->right = true;
         return;
     }
+    const moment begin = now();
     switch (gemm_cl_try(p, reason, sizeof reason)) {
     case GEMM_CL_TRIAL_RIGHT:
         p->right = true;
-        keep(p, key);
+        keep(p, key, worked_since(begin));
         return;
     case GEMM_CL_TRIAL_WRONG:
         *lasts = p->faulty = true;
@@ -209,20 +250,21 @@ static void make(gemm_cl_program *p)
     const gemm_cl_device *d = gemm_cl_opened();
     const gemm_cl_key key = {p->name, source_of(p->name), p->options, d->name, d->driver};
     gemm_cl_note note = {.fd = -1};
-    bool lasts = false;
+    bool lasts = false, bare = false;
     if (!key.source) {
         leave_out(p, "there is no such kernel");
         return;
     }
-    if (!p->program) p->right = load(p, &key);
+    if (!p->program) p->right = load(p, &key, &bare);
     const bool noted = !p->right && !gemm_cl_settings()->untried;
     if (noted && (p->why = gemm_cl_begin_note(&key, &note))) {
         p->faulty = true;
         return;
     }
-    if ((p->program || compile(p, &key, &lasts) == 0) && (p->kernel || ask_kernel(p) == 0) &&
-        !p->right)
-        judge(p, &key, &lasts);
+    if ((p->program || compile(p, &key, &lasts) == 0) && (p->kernel || ask_kernel(p) == 0)) {
+        if (!p->right) judge(p, &key, &lasts);
+        else if (bare && d->traits.cpu) keep_binary(p, &key, bare);
+    }
     gemm_cl_end_note(&note, &key, lasts ? p->reason : NULL);
 }
 
