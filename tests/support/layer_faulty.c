@@ -8,6 +8,9 @@
  *   CL_ABORT_BUILD=KERNEL        building it from its text ends the process
  *   CL_FAIL_BUILD=KERNEL         building it from its text fails
  *   CL_SAY_BUILDS=1              each build from a text is said on stderr
+ *   CL_BUSY_BUILD=MS             each build from a text takes MS milliseconds of CPU time longer
+ *   CL_LATE_COMPILER=1           the first launch after a build from a text takes as much CPU time
+ *                                as that build, as if the kernel were compiled then
  */
 #define LAYER_NAME "a faulty compiler"
 #include "layer.h"
@@ -15,6 +18,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 
 /* Whether the text defines the kernel with this name, of `length` bytes. */
 static bool defines(const char *text, const char *kernel, size_t length)
@@ -68,24 +72,56 @@ static void say_build(const char *text, const char *options)
                 name ? options : "no kernel");
 }
 
+/* ---- time ---- */
+
+static double late_ms;          /* what the next launch has to take */
+
+static double cpu_ms(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+    return 1e3 * (double)t.tv_sec + 1e-6 * (double)t.tv_nsec;
+}
+
+static void be_busy(double ms)
+{
+    const double begin = cpu_ms();
+    while (cpu_ms() - begin < ms) continue;
+}
+
+static CL_API_ENTRY cl_int CL_API_CALL EnqueueNDRangeKernel(
+    cl_command_queue q, cl_kernel k, cl_uint dims, const size_t *offset, const size_t *global,
+    const size_t *local, cl_uint n, const cl_event *events, cl_event *event)
+{
+    be_busy(late_ms);
+    late_ms = 0;
+    return next->clEnqueueNDRangeKernel(q, k, dims, offset, global, local, n, events, event);
+}
+
 static CL_API_ENTRY cl_int CL_API_CALL BuildProgram(cl_program p, cl_uint n, const cl_device_id *d,
                                                     const char *options, program_callback f,
                                                     void *u)
 {
     static char text[1 << 16];
+    const char *busy = getenv("CL_BUSY_BUILD");
+    const double begin = cpu_ms();
     size_t bytes = 0;
     if (next->clGetProgramInfo(p, CL_PROGRAM_SOURCE, sizeof text, text, &bytes)) bytes = 0;
     if (bytes > 1) {
         say_build(text, options);
         if (is_named_by("CL_ABORT_BUILD", text)) abort();
         if (is_named_by("CL_FAIL_BUILD", text)) return CL_BUILD_PROGRAM_FAILURE;
+        if (busy) be_busy(atof(busy));
     }
-    return next->clBuildProgram(p, n, d, options, f, u);
+    const cl_int rc = next->clBuildProgram(p, n, d, options, f, u);
+    if (bytes > 1 && getenv("CL_LATE_COMPILER")) late_ms = cpu_ms() - begin;
+    return rc;
 }
 
 static cl_int replace_entries(void)
 {
     layer.clCreateProgramWithSource = CreateProgramWithSource;
     layer.clBuildProgram = BuildProgram;
+    layer.clEnqueueNDRangeKernel = EnqueueNDRangeKernel;
     return CL_SUCCESS;
 }

@@ -101,6 +101,7 @@ export GEMM_CACHE_DIR=$work/cache
 GEMM_CACHE_DIR=/proc/nowhere \
     expect cl-cache-unwritable 'compiled programs cannot be kept in /proc/nowhere' detect
 expect cl-cache-filled 'Predicted in' detect
+detect >/dev/null 2>&1          # the second start, which has all binaries
 # A CPU multiplies by cl_wide, but no layer of this network does: it need not be compiled.
 if ls "$work"/cache/cl_wide-* >/dev/null 2>&1; then fail cl-cache-needed 'cl_wide was compiled'; else pass cl-cache-needed; fi
 file=$(ls "$work"/cache/cl_conv_wide-*.clbin 2>/dev/null | head -n 1)
@@ -123,6 +124,7 @@ else
         'large:it is larger than 64 MiB'; do
         ${damage%%:*}
         expect "cl-cache-${damage%%:*}" "${damage#*:}" detect
+        [ -p "$file" ] || [ "$(head -c 3000 "$file" | wc -c)" = 3000 ] || detect >/dev/null 2>&1
         if [ ! -p "$file" ] && [ "$(stat -c '%a' "$file")" = 600 ] && [ "$(stat -c %s "$file")" -lt 9999999 ] &&
             { cmp -s "$file" "$work/good" || [ "$(wc -c <"$file")" -gt 2000 ]; }; then
             pass "cl-cache-${damage%%:*}-rebuilt"
@@ -145,13 +147,7 @@ else
     pass cl-cache-temporary
 fi
 
-# ---- programs that a faulty compiler makes ----
-# A detection of a small network under layer_faulty.so, whose results are checked.
-faulty()
-{
-    (cd "$work/here" && OPENCL_LAYERS=$bin/layer_faulty.so GEMM_CHECK=1 CL_SAY_BUILDS=1 \
-        ./darknet detect cfg/kite-demo.cfg cfg/kite-demo.weights data/kite.jpg)
-}
+# ---- binaries, where a CPU's driver compiles once more for them ----
 # lines NAME COUNT TEXT: the last output has so many lines with TEXT
 lines()
 {
@@ -159,6 +155,57 @@ lines()
     if [ "$count" = "$2" ]; then pass "$1"; else fail "$1" "$count lines of '$3' instead of $2"; fi
 }
 cache() { export GEMM_CACHE_DIR="$work/$1"; }
+# files NAME [WITHOUT]: there are files of programs, and so many have no binary. None: all have none
+files()
+{
+    all=$(find "$GEMM_CACHE_DIR" -name '*.clbin' | wc -l)
+    bare=$(find "$GEMM_CACHE_DIR" -name '*.clbin' -exec grep -al '^bytes 0 sum ' {} + | wc -l)
+    if [ "$all" -gt 0 ] && [ "$bare" = "${2:-$all}" ]; then pass "$1"; else fail "$1" "$bare of $all files have no binary"; fi
+}
+# A detection where the first launch of each program compiles.
+late()
+{
+    (cd "$work/here" && CL_LATE_COMPILER=1 CL_SAY_BUILDS=1 OPENCL_LAYERS=$bin/layer_faulty.so \
+        ./darknet detect cfg/kite-demo.cfg cfg/kite-demo.weights data/kite.jpg)
+}
+multiply() { ./gemm-bench --impl cl -s 64,64,64 --samples 3; }
+
+cache starts
+expect cl-start-1 'Predicted in' late
+files cl-start-1-keeps-no-binary
+lines cl-start-1-compiles "$all" 'layer_faulty: builds'
+expect cl-start-2 'Predicted in' late
+files cl-start-2-keeps-binaries 0
+lines cl-start-2-compiles "$all" 'layer_faulty: builds'
+before=$(ls -l --time-style=full-iso "$GEMM_CACHE_DIR")
+expect cl-start-3 'Predicted in' late
+lines cl-start-3-compiles-nothing 0 'layer_faulty: builds'
+if [ "$before" = "$(ls -l --time-style=full-iso "$GEMM_CACHE_DIR")" ]; then pass cl-start-3-writes-nothing; else fail cl-start-3-writes-nothing 'files were written anew'; fi
+# A driver without binaries is not asked to write the same file again.
+cache without-binaries
+for start in 1 2 3; do
+    OPENCL_LAYERS=$bin/layer_quick.so check "cl-without-binaries-$start" multiply
+    files "cl-without-binaries-$start-files"
+    [ $start = 1 ] || [ "$before" = "$(ls -l --time-style=full-iso "$GEMM_CACHE_DIR")" ] ||
+        fail "cl-without-binaries-$start-rewritten" 'files were written anew'
+    before=$(ls -l --time-style=full-iso "$GEMM_CACHE_DIR")
+done
+# At once where the build has compiled all, and on a GPU.
+cache compiled
+CL_BUSY_BUILD=500 OPENCL_LAYERS=$bin/layer_faulty.so check cl-binary-of-what-is-compiled multiply
+files cl-binary-of-what-is-compiled-kept 0
+cache gpu
+CL_LATE_COMPILER=1 ADRENO_DEVICE=650 OPENCL_LAYERS=$bin/layer_faulty.so:$bin/layer_adreno.so check cl-binary-of-a-gpu multiply
+files cl-binary-of-a-gpu-kept 0
+cache cache
+
+# ---- programs that a faulty compiler makes ----
+# A detection of a small network under layer_faulty.so, whose results are checked.
+faulty()
+{
+    (cd "$work/here" && OPENCL_LAYERS=$bin/layer_faulty.so GEMM_CHECK=1 CL_SAY_BUILDS=1 \
+        ./darknet detect cfg/kite-demo.cfg cfg/kite-demo.weights data/kite.jpg)
+}
 
 GEMM_CACHE_DIR=$work/trials OPENCL_LAYERS=$bin/layer_faulty.so:$bin/layer_quick.so $bin/test_cl_trials | relay
 for tried in 1 0; do
@@ -171,6 +218,7 @@ export CL_MUTATE='cl_conv_wide|r->y = r->tap = 0|r->y = r->tap = 1'
 expect cl-wrong-next-choice 'calls right, worst error' faulty
 lines cl-wrong-said "$(find "$GEMM_CACHE_DIR" -name 'cl_conv_wide-*.note' | wc -l)" \
     '^gemm_cl: kernels/cl_conv_wide.cl is left out on .*: it gives wrong results'
+faulty >/dev/null 2>&1          # has the binaries of all others
 expect cl-wrong-known "(remove $GEMM_CACHE_DIR/cl_conv_wide-" faulty
 lines cl-wrong-not-built-again 0 'layer_faulty: builds'
 note=$(find "$GEMM_CACHE_DIR" -name 'cl_conv_wide-*.note' | head -n 1)
@@ -202,6 +250,7 @@ else
 fi
 lines cl-abort-said $starts 'cl_maxpool.cl is left out on .*: an earlier process ended while it was'
 unset CL_ABORT_BUILD
+faulty >/dev/null 2>&1          # has the binaries of all others
 rm -f "$GEMM_CACHE_DIR"/*.note
 expect cl-abort-removed-note 'calls right, worst error' faulty
 lines cl-abort-tried-again $starts 'layer_faulty: builds'
@@ -211,7 +260,7 @@ cache fails
 export CL_FAIL_BUILD=cl_maxpool
 expect cl-fail-next-choice 'calls right, worst error' faulty
 lines cl-fail-said 1 '^gemm_cl: kernels/cl_maxpool.cl is left out on .*: it cannot be built'
-faulty >"$work/output" 2>&1
+faulty >/dev/null 2>&1          # has the binaries of all others
 expect cl-fail-known 'calls right, worst error' faulty
 lines cl-fail-not-built-again 0 'layer_faulty: builds'
 unset CL_FAIL_BUILD
@@ -234,14 +283,18 @@ cache cache
 # 0.6 s longer
 compilations()
 {
-    (export GEMM_CACHE_DIR="$work/cold" CL_SLOW_BUILD=600 OPENCL_LAYERS="$bin/layer_fail.so" "$@"; detect) 2>&1 |
-        grep -c "^gemm_cl: compiling OpenCL programs"
+    (export GEMM_CACHE_DIR="$work/cold" CL_SLOW_BUILD=600 OPENCL_LAYERS="$bin/layer_fail.so" "$@"; detect) >"$work/said" 2>&1
+    grep -c "^gemm_cl: compiling OpenCL programs" "$work/said"
 }
 rm -rf "$work/cold"
 times=$(compilations GEMM_CACHE_DIR="$work/silent")
 if [ "$times" = 0 ] && [ -d "$work/silent" ]; then pass cl-compiling-silent; else fail cl-compiling-silent "said $times times"; fi
 for cache in cold:1 warm:0; do
     times=$(compilations GEMM_TRACE="$work/cold.csv")
+    if [ $cache = cold:1 ]; then
+        check cl-compiling-said grep -q "; they are kept in $work/cold, from the second start at the latest\$" "$work/said"
+        compilations >/dev/null         # the second start may compile too
+    fi
     if [ "$times" = "${cache#*:}" ]; then
         pass "cl-compiling-${cache%:*}"
     else
