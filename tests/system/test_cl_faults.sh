@@ -5,13 +5,14 @@
 #   tests/system/test_cl_faults.sh
 #
 # Each fault has a process of its own. They load programs from a cache, because PoCL takes four times
-# as long where it has only the text. In one case programs are built from their text.
+# as long where it has only the text. In one case programs are built from their text. There layer_quick
+# stands first, because then calls of its own do not fail.
 . tests/support/lib.sh
 
 bin=$OUT/tests
 export GEMM_IMPL=cl GEMM_CACHE_DIR="$work/cache"
 OPENCL_LAYERS=$bin/layer_fail.so "$bin/test_cl" --faults | relay
-GEMM_CACHE_DIR=$work/quick OPENCL_LAYERS=$bin/layer_fail.so:$bin/layer_quick.so \
+GEMM_CACHE_DIR=$work/quick OPENCL_LAYERS=$bin/layer_quick.so:$bin/layer_fail.so \
     "$bin/test_cl" --faults --row split | relay from-text-
 OPENCL_LAYERS=$bin/layer_fail.so "$bin/test_cl" --waits | relay
 
