@@ -78,7 +78,9 @@ static bool can_run(const chain *l)
            (!l->shortcut || packed_can_add(l->shortcut));
 }
 
-/* Whether each element of this layer alone is one sum over k, from the first to the last. */
+/* Whether each element of this layer alone is one sum over k, from the first to the last. Under
+   micro-kernels of pairs kc counts pairs, and c->c counts their elements. So some layers of many
+   channels are declined that would be one sum too. */
 static bool adds_in_order(const conv_call *c, const gemm_ukernel *u)
 {
     return packed_prefers_nchwc(c, u) || packed_adds_in_order(c, u);
