@@ -48,12 +48,6 @@ static bool fits_int(const conv_call *c)
            (double)c->batch * c->groups < INT_MAX / 128;
 }
 
-/* The factor of the activation below 0. */
-static float slope_of(const conv_call *c)
-{
-    return c->activation == CONV_LEAKY ? 0.1f : c->activation == CONV_RELU ? 0.0f : 1.0f;
-}
-
 /* Filters of 1, 3 and 5 are built with their size as a constant. */
 static bool has_common_size(const conv_call *c)
 {
@@ -309,7 +303,7 @@ static void set_convolution(const conv_job *j, gemm_cl_multiply_args *to)
     if (!j->depth_kept) return;
     to->taps = j->depth_kept->weights;
     to->depth_norm = j->depth_kept->norm;
-    to->depth_slope = slope_of(in);
+    to->depth_slope = gemm_slope(in->activation);
 }
 
 static int multiply(conv_job *j)
@@ -436,7 +430,7 @@ static conv_job make_job(const conv_call *c, const gemm_cl_row *row)
         .taps = c->size != 1 || c->stride != 1 || c->pad != 0 || c->pool,
         .g = {.M = c->n / c->groups, .N = gemm_conv_places(c), .K = gemm_conv_taps(c),
               .ALPHA = 1.0f},
-        .slope = slope_of(c),
+        .slope = gemm_slope(c->activation),
         .logistic = c->activation == CONV_LOGISTIC,
         .chosen = row->way == GEMM_CL_CHOOSE,
         .w = gemm_cl_begin_work(row),
