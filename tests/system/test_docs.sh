@@ -86,6 +86,17 @@ while read -r hop; do
 done <"$work/hops" >"$work/missing"
 none docs-hops 'docs/development.md names a function that src has not'
 
+# The functions, structs and constants that the two tables for newcomers name.
+{ sed -n '/^## The way through the code/,/^## How/p' docs/development.md
+  sed -n '/^## Where the limits stand/,/^## `implicit`/p' docs/packed-ways.md
+  sed -n '/^## Adding an activation/,/^## Finding/p' docs/development.md; } |
+    grep -o '`[A-Za-z_]*`' | tr -d '`' | grep '_\|^[A-Z]' | sort -u >"$work/names"
+check docs-names-found [ "$(wc -l <"$work/names")" -ge 35 ]
+while read -r name; do
+    grep -rqw "$name" src kernels tests/unit || echo "$name"
+done <"$work/names" >"$work/missing"
+none docs-names 'a table for newcomers names what src has not'
+
 # ---- The examples of docs/development.md ----
 # A newcomer adds a loop, an OpenCL row and a tile as the page says. It must compile.
 page=docs/development.md new=$work/new
