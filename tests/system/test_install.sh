@@ -117,10 +117,13 @@ is run-after-preload "$prefix/lib/$soname:libm.so.6" "$(LD_PRELOAD=libm.so.6 "$r
 # ---- darknet-gemm report ----
 mkdir "$work/noted"
 printf 'darknet-gemm OpenCL program 2\ndevice Adreno\nit gives wrong results' >"$work/noted/cl_tile-1.note"
+echo 'a table of forms' >"$work/noted/tuning-cl.txt"
 check report env GEMM_CACHE_DIR="$work/noted" OCL_ICD_VENDORS=/nonexistent "$run" report "$work/report"
+rm "$work/noted/tuning-cl.txt"
 is report-sections 'versions processors limits environment rows and device times verdicts end' \
     "$(sed -n 's/^== //p' "$work/report" | paste -sd ' ')"
-for line in "darknet-gemm $version" "$(uname -srmo)" "GEMM_CACHE_DIR=$work/noted" "cache folder: $work/noted" 'it gives wrong results'; do
+for line in "darknet-gemm $version" "$(uname -srmo)" "GEMM_CACHE_DIR=$work/noted" "cache folder: $work/noted" 'it gives wrong results' \
+    'a table of forms'; do
     check "report-has-$line" grep -qxF "$line" "$work/report"
 done
 check report-rows grep -q '^packed	usable' "$work/report"
