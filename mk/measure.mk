@@ -114,7 +114,16 @@ endif
 # The commits A and B, each with GEMM_IMPL and the settings of its side. B is HEAD unless named.
 AB_COMMITS = MAKE='$(MAKE)' MAKE_ARGUMENTS='OPENCL=$(OPENCL) DEBUG=$(DEBUG) CC=$(firstword $(CC))' bench/ab/commits.sh $(BUILD)/commits \
     $(call quote,$(or $(A),$(error A=commit is needed))) $(call quote,$(or $(B),HEAD)) $(abspath $(UPSTREAM))
-ab-commits: all default-weights $(OUT)/bench/ab ## is commit B faster than commit A? A B, settings ENV_A ENV_B, CFG WEIGHTS IMAGE N AB_OPTS
+
+# A commit that does not exist is told before weights are fetched or made.
+.PHONY: ab-commits-check
+ab-commits-check:
+	@$(AB_COMMITS)
+ifneq ($(filter ab-commits,$(MAKECMDGOALS)),)
+default-weights: ab-commits-check
+endif
+
+ab-commits: ab-commits-check all default-weights $(OUT)/bench/ab ## is commit B faster than commit A? A B, settings ENV_A ENV_B, CFG WEIGHTS IMAGE N AB_OPTS
 	@$(if $(AB_WEIGHTS),$(SET_WEIGHTS);) $(call open_result,$(BUILD)/ab); $(AB_COMMITS) $(OUT)/bench/ab --out "$$result" \
 	    --env-a '$(ENV_A)' --env-b '$(ENV_B)' --cfg $(call quote,$(CFG)) $(AB_WEIGHTS) \
 	    $(addprefix --image ,$(IMAGE)) $(addprefix -n ,$(N)) $(AB_OPTS); $(call close_result,0 3 4)

@@ -89,24 +89,16 @@ static const gemm_cl_form *form_of(const gemm_cl_tuned_op *op, const gemm_cl_row
     return waits ? NULL : form;
 }
 
-static gemm_status start_run(half_call *h, const gemm_call *g, const gemm_cl_row *row,
-                             gemm_cl_mode mode, const gemm_context *context)
+static gemm_status start(half_call *h, const gemm_cl_tuned_op *op, const gemm_cl_row *row,
+                         gemm_cl_mode mode, const gemm_context *context)
 {
     gemm_cl_lock();
-    h->convolves = false;
+    h->convolves = op->conv;
     if (!begin(context)) return end_start(GEMM_DECLINED);
-    const gemm_cl_form *form = form_of(&(gemm_cl_tuned_op){.multiply = g}, row, mode, context);
-    return end_start(gemm_cl_multiply_start(&h->multiply, g, row, form, mode, context));
-}
-
-static gemm_status start_conv(half_call *h, const conv_call *c, const gemm_cl_row *row,
-                              gemm_cl_mode mode, const gemm_context *context)
-{
-    gemm_cl_lock();
-    h->convolves = true;
-    if (!begin(context)) return end_start(GEMM_DECLINED);
-    const gemm_cl_form *form = form_of(&(gemm_cl_tuned_op){.conv = c}, row, mode, context);
-    return end_start(gemm_cl_convolve_start(&h->convolution, c, row, form, mode, context));
+    const gemm_cl_form *form = form_of(op, row, mode, context);
+    return end_start(
+        op->conv ? gemm_cl_convolve_start(&h->convolution, op->conv, row, form, mode, context)
+                 : gemm_cl_multiply_start(&h->multiply, op->multiply, row, form, mode, context));
 }
 
 /* Whether both layers of a chain are computed as choice.c says: a chain has the bits of its layers
@@ -150,12 +142,12 @@ static half_call beside;
 
 gemm_status gemm_cl_run_start(const gemm_call *g, const gemm_context *context, const void *row)
 {
-    return start_run(&beside, g, row, GEMM_CL_BESIDE, context);
+    return start(&beside, &(gemm_cl_tuned_op){.multiply = g}, row, GEMM_CL_BESIDE, context);
 }
 
 gemm_status gemm_cl_conv_start(const conv_call *c, const gemm_context *context, const void *row)
 {
-    return start_conv(&beside, c, row, GEMM_CL_BESIDE, context);
+    return start(&beside, &(gemm_cl_tuned_op){.conv = c}, row, GEMM_CL_BESIDE, context);
 }
 
 gemm_status gemm_cl_finish(bool take, gemm_note *note)
@@ -172,26 +164,26 @@ static void tune(const gemm_cl_tuned_op *op, const gemm_cl_row *row, const gemm_
     if (wanted) gemm_cl_measure(op, row, context);
 }
 
-gemm_status gemm_cl_run(const gemm_call *g, const gemm_context *context, const void *row)
+/* A whole call. */
+static gemm_status run(const gemm_cl_tuned_op *op, const gemm_cl_row *row,
+                       const gemm_context *context)
 {
     half_call h;
-    const gemm_cl_tuned_op op = {.multiply = g};
-    tune(&op, row, context);
-    const gemm_status status = start_run(&h, g, row, GEMM_CL_ALONE, context);
+    tune(op, row, context);
+    const gemm_status status = start(&h, op, row, GEMM_CL_ALONE, context);
     if (status != GEMM_DONE) return status;
-    gemm_cl_leave_form(&op, row, context);
+    gemm_cl_leave_form(op, row, context);
     return finish(&h, true, context);
+}
+
+gemm_status gemm_cl_run(const gemm_call *g, const gemm_context *context, const void *row)
+{
+    return run(&(gemm_cl_tuned_op){.multiply = g}, row, context);
 }
 
 gemm_status gemm_cl_conv(const conv_call *c, const gemm_context *context, const void *row)
 {
-    half_call h;
-    const gemm_cl_tuned_op op = {.conv = c};
-    tune(&op, row, context);
-    const gemm_status status = start_conv(&h, c, row, GEMM_CL_ALONE, context);
-    if (status != GEMM_DONE) return status;
-    gemm_cl_leave_form(&op, row, context);
-    return finish(&h, true, context);
+    return run(&(gemm_cl_tuned_op){.conv = c}, row, context);
 }
 
 gemm_status gemm_cl_chain(const conv_call *calls, int count, const layer_call *shortcut,

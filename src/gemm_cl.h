@@ -15,6 +15,8 @@
  *   multiply.c        a multiply
  *   panels.c          its B as images
  *   convolution.c     a whole convolution, or a chain of two
+ *   conv_row.c        which row computes it
+ *   conv_build.c      the options of its kernels
  *   kept.c            what the plan of a layer keeps on the device
  *   direct.c          the packed weights of cl_direct
  *   winograd.c        the sizes and kernels of Winograd's algorithm
@@ -26,7 +28,8 @@
  *   launch.c          what all of these do on the queue, and how a call ends
  *
  * Tuned on the device, in cl/tune/:
- *   tune.c            measures the candidates of an op
+ *   tune.c            measures the candidates of an op, and keeps the fastest
+ *   candidate.c       one of them: runs it, times it, compares its results
  *   table.c           what was the fastest, in memory and in a file
  *
  * The caller's memory, in cl/memory/:

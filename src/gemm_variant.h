@@ -172,6 +172,19 @@ static inline bool gemm_conv_is_pointwise(const conv_call *c)
     return c->size == 1 && c->stride == 1 && c->pad == 0;
 }
 
+/* The factor of the activation below 0: f(x) = x > 0 ? x : slope * x, which every kernel of a
+   convolution applies. A logistic has none. It gets 1, and is applied to the finished outputs. */
+static inline float gemm_slope(conv_activation a)
+{
+    switch (a) {
+    case CONV_LINEAR: return 1;
+    case CONV_LEAKY: return .1f;
+    case CONV_RELU: return 0;
+    case CONV_LOGISTIC: break;
+    }
+    return 1;
+}
+
 /* Whether Winograd's algorithm can compute the convolution. The rows that have it apply no logistic
    behind it. */
 static inline bool gemm_conv_can_transform(const conv_call *c)

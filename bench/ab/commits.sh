@@ -2,11 +2,12 @@
 # SPDX-License-Identifier: MIT
 # Builds Darknet from two commits of this project and runs a comparison of the two programs.
 #
-#   bench/ab/commits.sh FOLDER A B DARKNET COMMAND...
+#   bench/ab/commits.sh FOLDER A B DARKNET [COMMAND...]
 #
-# A and B are commits, tags or branches. Each is built in FOLDER/HASH, once, from the unpatched Darknet in
-# DARKNET. COMMAND also gets --bin-a, --bin-b, --label-a and --label-b. $MAKE is the make to build with,
-# and $MAKE_ARGUMENTS are words for it, such as OPENCL=0. Nothing else of a make that calls this reaches it.
+# A and B are commits, tags or branches. Without COMMAND they are only looked for. Each is built in FOLDER/HASH,
+# once, from the unpatched Darknet in DARKNET. COMMAND also gets --bin-a, --bin-b, --label-a and --label-b.
+# $MAKE is the make to build with, and $MAKE_ARGUMENTS are words for it, such as OPENCL=0. Nothing else of a
+# make that calls this reaches it.
 set -u
 
 folder=$1 a=$2 b=$3 darknet=$4
@@ -20,6 +21,7 @@ hash_of()
     return 1
 }
 hash_a=$(hash_of A "$a") && hash_b=$(hash_of B "$b") || exit 2
+[ $# -gt 0 ] || exit 0
 
 # build HASH: the files of the commit, without the repository
 build()

@@ -277,7 +277,8 @@ static const char *merge(const void *data)
 bool gemm_tuning_save(const gemm_tuning *t, const gemm_tuning_file *f, char *reason, size_t bytes)
 {
     if (!f->folder) {
-        snprintf(reason, bytes, "the tuning table cannot be kept: the environment names no folder");
+        snprintf(reason, bytes, "the tuning table %s cannot be kept: the environment names no "
+                 "folder", file_name(f));
         return false;
     }
     const writer own = {t, f};

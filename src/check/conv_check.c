@@ -212,17 +212,6 @@ static int size_filter(const conv_call *c, const tiles *s, plane p, int filter)
 
 /* ---- comparing ---- */
 
-static double activate(double x, conv_activation a)
-{
-    switch (a) {
-    case CONV_LINEAR: return x;
-    case CONV_LEAKY: return x > 0 ? x : .1 * x;
-    case CONV_RELU: return x * (x > 0);
-    case CONV_LOGISTIC: return gemm_logistic(x);
-    }
-    return NAN;
-}
-
 /*
  * The bound of a place that gemm_error_ratio can use: `size` is S. Darknet's result is known where
  * a term is not finite. A transform then spreads NaN over its tile, so it promises nothing there.
@@ -247,13 +236,13 @@ static void finish_filter(const conv_call *c, const gemm_transform *t, const gem
     const double scale = c->scale ? c->scale[filter] : 1, shift = c->shift[filter];
     const double count = roundings(c, t);
     for (int j = 0; j < gemm_conv_places(c); ++j) {
-        p.sum[j] = activate(scale * p.sum[j] + shift, c->activation);
+        p.sum[j] = gemm_activate(scale * p.sum[j] + shift, c->activation);
         const double size = p.size[j];
         const double more = !r ? 0 : r->product * size + r->a * p.inputs[j] +
                                      r->b * p.weights[j] + r->sum * gemm_conv_taps(c);
         const double bound = fabs(scale) * more +
                              count * (FLT_EPSILON * (fabs(scale) * size + fabs(shift)) + FLT_MIN) +
-                             (c->activation == CONV_LOGISTIC ? 8 * FLT_EPSILON : 0);
+                             gemm_activation_bound(c->activation);
         p.size[j] = usable_bound(t, size, bound);
     }
 }

@@ -81,13 +81,7 @@ static exact shortcut_at(const layer_call *c, int image, int at)
     const double b = from < 0 ? 0 : c->beta * second->data[(size_t)image * (size_t)second->size +
                                                           (size_t)from];
     const double x = a + b, bound = 4 * (FLT_EPSILON * (fabs(a) + fabs(b)) + FLT_MIN);
-    switch (c->activation) {
-    case CONV_LINEAR: return (exact){x, bound};
-    case CONV_LEAKY: return (exact){x > 0 ? x : .1 * x, bound};
-    case CONV_RELU: return (exact){x * (x > 0), bound};
-    case CONV_LOGISTIC: return (exact){gemm_logistic(x), bound + 8 * FLT_EPSILON};
-    }
-    return (exact){NAN, 0};
+    return (exact){gemm_activate(x, c->activation), bound + gemm_activation_bound(c->activation)};
 }
 
 static exact yolo_at(const layer_call *c, int image, int channel, int at)
@@ -95,7 +89,7 @@ static exact yolo_at(const layer_call *c, int image, int channel, int at)
     const int entry = channel % (c->c / c->anchors);
     const double x = input_at(c, image, at);
     if (entry == 2 || entry == 3) return (exact){x, FLT_TRUE_MIN};
-    return (exact){gemm_logistic(x), 8 * FLT_EPSILON};
+    return (exact){gemm_activate(x, CONV_LOGISTIC), gemm_activation_bound(CONV_LOGISTIC)};
 }
 
 static exact output_at(const layer_call *c, int image, int at)

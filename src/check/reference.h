@@ -33,7 +33,10 @@ int gemm_reference_add(const gemm_call *, int first, int last, double *product, 
  */
 double gemm_error_ratio(double expected, double bound, float actual);
 
-static inline double gemm_logistic(double x) { return 1 / (1 + exp(-x)); }
+/* An activation as Darknet defines it, and what it adds to the bound of its operand. None has a
+   slope above 1, so none makes the operand's own error larger. */
+double gemm_activate(double x, conv_activation);
+double gemm_activation_bound(conv_activation);
 
 /* The element of an output with the largest ratio. Images, rows and columns are those of gemm's C:
    a convolution has a row for each filter and a column for each place, a layer without weights has

@@ -246,22 +246,23 @@ static const char *ruled_out(const gemm_variant *v)
     return NULL;
 }
 
-/* What the build or the device lacks comes before a setting, because no setting helps then. */
-static const char *without_compiling(const gemm_variant *v)
+/* What the build or the device lacks comes before `ruling`, because no setting helps then. */
+static const char *lacks_or(const gemm_variant *v, const char *ruling)
 {
     const char *lacks = v->limits ? v->limits(v->params) : NULL;
-    return lacks ? lacks : ruled_out(v);
+    return lacks ? lacks : ruling;
 }
 
 const char *gemm_unusable(const gemm_variant *v)
 {
-    if (ruled_out(v)) return without_compiling(v);
+    const char *ruling = ruled_out(v);
+    if (ruling) return lacks_or(v, ruling);
     return v->unusable ? v->unusable(v->params) : NULL;
 }
 
 const char *gemm_limits(const gemm_variant *v)
 {
-    return v->limits ? without_compiling(v) : gemm_unusable(v);
+    return v->limits ? lacks_or(v, ruled_out(v)) : gemm_unusable(v);
 }
 
 /* Another row must not silently replace a row that the user named, because A/B figures would be

@@ -39,11 +39,10 @@ static inline bool packed_can_add(const layer_call *s)
    place to add it. The way is the one that the convolution takes alone. */
 gemm_status packed_conv_add(const conv_call *, const layer_call *shortcut, const gemm_context *);
 
-/* The slope of the micro-kernels for this activation. They have no logistic: its slope is 1, and
-   u->layers.logistic follows. */
+/* gemm_slope for the micro-kernels. Behind a logistic's slope u->layers.logistic follows. */
 static inline float packed_slope(conv_activation a)
 {
-    return a == CONV_LEAKY ? .1f : a == CONV_RELU ? 0 : 1;
+    return gemm_slope(a);
 }
 
 #endif

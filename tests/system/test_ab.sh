@@ -116,6 +116,10 @@ says out '^# A/B: ms20 against HEAD$'
 verdict predicted faster
 commits nothing HEAD /a/darknet true >out 2>err
 check 'commits: no such one' [ "$? $(cat err)" = "2 ab-commits: A='nothing' is no commit, tag or branch of this repository" ]
+commits ms20 nothing /a/darknet >out 2>err
+check 'commits: no such one, looked for alone' [ "$? $(cat err)" = "2 ab-commits: B='nothing' is no commit, tag or branch of this repository" ]
+rm -rf looked && (cd repository && "$root/bench/ab/commits.sh" "$dir/looked" ms20 ms2 /a/darknet) >out 2>err
+check 'commits: looked for alone, nothing is built' [ "$? $(cat err)" = '0 ' ] && check 'commits: no folder' [ ! -e looked ]
 (cd repository && echo 'darknet: ; @echo broken; false' >Makefile && git commit -qam broken)
 commits ms20 HEAD /a/darknet true >out 2>err
 check 'commits: cannot be built' [ $? = 1 ]

@@ -78,12 +78,42 @@ diff "$work/ways" "$work/page-ways" >"$work/missing"
 none docs-ways 'the code has <, docs/packed-ways.md has >'
 
 # The way of a multiply and of a layer, as docs/development.md tells it: each function is in src/, or Darknet's own.
-sed -n '/^## How a multiply runs/,/^## Five/s/^    //p' docs/development.md |
+sed -n '/^## How a multiply runs/,/^## Kinds/s/^    //p' docs/development.md |
     sed 's/src\/[^ ]*//g' | grep -o '\(gemm\|hook\|take\)_[a-z_]*' | sort -u >"$work/hops"
 check docs-hops-found [ "$(wc -l <"$work/hops")" -ge 15 ]
 while read -r hop; do
     grep -rqE "^[+]?[a-z].*[ *]$hop\(" src patches/pjreddie --include='*.c' --include='*.patch' || echo "$hop"
 done <"$work/hops" >"$work/missing"
 none docs-hops 'docs/development.md names a function that src has not'
+
+# The functions, structs and constants that the two tables for newcomers name.
+{ sed -n '/^## The way through the code/,/^## How/p' docs/development.md
+  sed -n '/^## Where the limits stand/,/^## `implicit`/p' docs/packed-ways.md
+  sed -n '/^## Adding an activation/,/^## Finding/p' docs/development.md; } |
+    grep -o '`[A-Za-z_]*`' | tr -d '`' | grep '_\|^[A-Z]' | sort -u >"$work/names"
+check docs-names-found [ "$(wc -l <"$work/names")" -ge 35 ]
+while read -r name; do
+    grep -rqw "$name" src kernels tests/unit || echo "$name"
+done <"$work/names" >"$work/missing"
+none docs-names 'a table for newcomers names what src has not'
+
+# ---- The examples of docs/development.md ----
+# A newcomer adds a loop, an OpenCL row and a tile as the page says. It must compile.
+page=docs/development.md new=$work/new
+mkdir "$new" && cp -R src "$new"
+sed -n '/^ *\/\* Orders k, j, i/,/VARIANT(my_loop/p' $page >>"$new/src/gemm_opt.c"
+sed -i 's/^gemm_row_run gemm_mnk_acc/gemm_row_run gemm_my_loop, gemm_mnk_acc/' "$new/src/gemm_opt.h"
+sed -n '/const gemm_cl_row gemm_cl_my = /,/;$/p; ' $page >>"$new/src/cl/rows.c"
+sed -i 's/^extern const gemm_cl_row gemm_cl_naive/extern const gemm_cl_row gemm_cl_my, gemm_cl_naive/
+    s/^ *GEMM_CL_IMAGE_8x4,/GEMM_CL_TILE_128x64, &/' "$new/src/cl/rows.h"
+sed -n 's/^ *\(\[GEMM_CL_TILE_128x64\] = .*\)/\1/p' $page >"$work/tile"
+sed -i "/^const gemm_cl_row gemm_cl_choices/r $work/tile" "$new/src/cl/rows.c"
+grep -o '`\(CL_\)*ROW("*\(cl_\)*my[^`]*' $page | tr -d '`' >"$work/rows"
+sed -i "/^const gemm_variant gemm_variants/r $work/rows" "$new/src/driver/table.c"
+check docs-examples-found [ "$(cat "$work/tile" "$work/rows" | wc -l)" = 3 ]
+for file in gemm_opt cl/rows driver/table; do
+    check "docs-examples-${file##*/}" "${CC:-cc}" -std=c11 -D_GNU_SOURCE -Wall -Wextra -Werror -fsyntax-only \
+        -I"$new/src" "$new/src/$file.c"
+done
 
 finish

@@ -247,6 +247,9 @@ expect_failure make-ab-unknown 'ab: A=stok: no such variant; did you mean stock?
     TRAINED="$work/ab.weights" UNTRAINED="$work/ab-untrained.weights" WEIGHTS_URLS="file://$work/none"
 check make-ab-unknown-one-line [ "$(grep -vc '^make[:[]' "$work/output")" = 1 ]
 check make-ab-unknown-no-weights [ -z "$(ls "$work" | grep '^ab')" ]
+expect_failure make-ab-commits-unknown "ab-commits: A='typo' is no commit, tag or branch of this repository" make ab-commits \
+    A=typo TRAINED="$work/commits.weights" UNTRAINED="$work/commits-untrained.weights" WEIGHTS_URLS="file://$work/none"
+check make-ab-commits-unknown-no-weights [ -z "$(ls "$work" | grep '^commits')" ]
 
 # git sees nothing of a build, whatever its folder is called.
 mkdir "$work/repository" && git -C "$work/repository" init -q

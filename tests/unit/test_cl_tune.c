@@ -24,6 +24,7 @@
 
 #include <fcntl.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static char folder[] = "/tmp/test_cl_tune.XXXXXX";
@@ -477,23 +478,63 @@ static void write_text(const char *text)
     if (f) fclose(f);
 }
 
+/* stderr goes to a file until its text is taken. */
+typedef struct captured {
+    int fd, saved;
+} captured;
+
+static captured capture(void)
+{
+    char name[] = "/tmp/test_cl_tune_said.XXXXXX";
+    const captured c = {mkstemp(name), dup(STDERR_FILENO)};
+    dup2(c.fd, STDERR_FILENO);
+    unlink(name);
+    return c;
+}
+
+static void take(captured c, char said[1024])
+{
+    fflush(stderr);
+    dup2(c.saved, STDERR_FILENO);
+    close(c.saved);
+    const ssize_t bytes = pread(c.fd, said, 1023, 0);
+    said[bytes > 0 ? bytes : 0] = '\0';
+    close(c.fd);
+}
+
 /* The table of the file is read. `said` becomes what stderr got. Returns the entry of the op. */
 static const gemm_cl_tuned *read_again(const gemm_cl_tuned_op *op, char said[1024])
 {
-    char name[] = "/tmp/test_cl_tune_said.XXXXXX";
-    const int fd = mkstemp(name), saved = dup(STDERR_FILENO);
-    dup2(fd, STDERR_FILENO);
+    const captured c = capture();
     gemm_cl_forget_forms(false);
     const gemm_cl_tuned *e = find(op);
     find(op);
-    fflush(stderr);
-    dup2(saved, STDERR_FILENO);
-    close(saved);
-    const ssize_t bytes = pread(fd, said, 1023, 0);
-    said[bytes > 0 ? bytes : 0] = '\0';
-    close(fd);
-    unlink(name);
+    take(c, said);
     return e;
+}
+
+/* A table that cannot be written is said once, in the words of the table of rows. */
+static void test_unkept(void)
+{
+    const gemm_cl_tuned_op op = {.multiply = &product};
+    const gemm_cl_form form = {&gemm_cl_choices[GEMM_CL_TILE_32x64], 1, 0};
+    static const char end[] = "; it is kept in memory\n";
+    char said[1024], begin[1024] = "";
+    gemm_append(begin, sizeof begin, "gemm: the tuning table %s cannot be kept: others may write "
+                "in its folder", path);
+    gemm_cl_forget_forms(true);
+    chmod(folder, 0777);
+    const captured c = capture();
+    put(&op, &form);
+    put(&op, &form);
+    take(c, said);
+    chmod(folder, 0700);
+    const gemm_cl_tuned *e = find(&op);
+    const char *last = strstr(said, end);
+    if (!strncmp(said, begin, strlen(begin)) && last && !last[sizeof end - 1] && e &&
+        e->form.row == form.row)
+        report_pass("table-unkept");
+    else report_fail("table-unkept", "%s: %s", e ? "it is in memory" : "it is lost", said);
 }
 
 /* The good table with `from` replaced is not used, and one line says why. */
@@ -714,6 +755,7 @@ int main(int argc, char **argv)
         test_forced(SHAPES, true);
         test_studies();
         test_measure();
+        test_unkept();
         test_file();
         test_settle();
         test_first();

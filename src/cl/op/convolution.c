@@ -24,11 +24,11 @@
  */
 #include "cl/op/convolution.h"
 
-#include "../../../kernels/cl_strip.h"
 #include "cl/device/pending.h"
 #include "cl/memory/left.h"
+#include "cl/op/conv_build.h"
+#include "cl/op/conv_row.h"
 #include "cl/op/groups.h"
-#include "util/text.h"
 #include "util/winograd.h"
 
 #include <limits.h>
@@ -48,71 +48,13 @@ static bool fits_int(const conv_call *c)
            (double)c->batch * c->groups < INT_MAX / 128;
 }
 
-/* The factor of the activation below 0. */
-static float slope_of(const conv_call *c)
-{
-    return c->activation == CONV_LEAKY ? 0.1f : c->activation == CONV_RELU ? 0.0f : 1.0f;
-}
-
-/* Filters of 1, 3 and 5 are built with their size as a constant. */
-static bool has_common_size(const conv_call *c)
-{
-    return c->size <= 5 && c->size % 2;
-}
-
-static void add_size(const conv_call *c, gemm_text *options)
-{
-    if (has_common_size(c)) gemm_text_add(options, " -DSIZE=%d", c->size);
-}
-
-static void add_if(bool holds, const char *option, gemm_text *options)
-{
-    if (holds) gemm_text_add(options, " %s", option);
-}
-
 /* ---- cl_image's image ---- */
-
-/* Whether B goes into an image. A B that is the input as it lies is read there, in 32 bits. But the
-   kernel must not want 16 bits, and B must be as wide as a tile. */
-static bool is_by_image(const conv_job *j)
-{
-    const gemm_cl_row *row = j->w.row;
-    return row->way == GEMM_CL_IMAGE &&
-           (j->taps || row->half == GEMM_CL_HALF_SUMS || j->g.N < row->cols);
-}
-
-/* Lays all rows of B of all products out in one image. False: none is large enough. */
-static bool lay_out_image(conv_job *j)
-{
-    const gemm_cl_device *d = j->w.device;
-    const size_t pixels = (size_t)ceil_div(j->g.N, 4), widest = d->image_width / 2 * 2;
-    const size_t strips = widest ? (pixels + widest - 1) / widest : 0;
-    const size_t rows = strips * (size_t)j->products;
-    if (!strips || rows > d->image_height / (size_t)j->g.K) return false;
-    j->strips = (int)strips;
-    /* Two neighbours, for a tile of 8 columns, are in the same row. */
-    j->width = (int)round_up((pixels + strips - 1) / strips, 2);
-    return true;
-}
-
-/* Of the program that fills it. NULL: there is none, for *why. */
-static const gemm_cl_program *build_fill(const conv_job *j, const char **why)
-{
-    gemm_text options = {0};
-    gemm_text_add(&options, "-DCONV");
-    add_size(j->c, &options);
-    add_if(j->w.row->half, "-DHALF", &options);
-    add_if(j->c->pool, "-DPOOL", &options);
-    const gemm_cl_program *fill = gemm_cl_build("cl_fill", gemm_text_whole(&options), why);
-    gemm_text_free(&options);
-    return fill;
-}
 
 static int fill_image(conv_job *j)
 {
     const conv_call *c = j->c;
     const char *why = NULL;
-    const gemm_cl_program *fill = build_fill(j, &why);
+    const gemm_cl_program *fill = gemm_cl_conv_build_fill(j, &why);
     if (!fill) gemm_cl_say_left_out(why);
     const int channels = c->c / c->groups;
     const size_t width = (size_t)j->width, rows = (size_t)j->products * (size_t)j->strips;
@@ -125,14 +67,6 @@ static int fill_image(conv_job *j)
     return gemm_cl_launch_lines(&j->w, fill, STAGE_PREPARE, &args, width, (size_t)channels, rows);
 }
 
-/* ---- the row's kernel ---- */
-
-/* Whether a tap is the channel itself from a constant distance on. */
-static bool is_shifted(const conv_call *c)
-{
-    return c->stride == 1 && c->out_h == c->h && c->out_w == c->w && has_common_size(c);
-}
-
 /* The items along x: blocks of all tiles of cl_direct, or strips of places. Those of cl_conv_wide
    may be of places of two neighbouring rows. */
 static size_t strips_of(const conv_job *j)
@@ -143,115 +77,6 @@ static size_t strips_of(const conv_job *j)
         return (size_t)gemm_cl_direct_blocks(c) * (size_t)ceil_div(j->g.M, j->w.row->rows);
     if (!j->c->pool || j->w.row->conv != GEMM_CL_ONLY_CONV) return (size_t)ceil_div(j->g.N, cols);
     return (size_t)ceil_div(c->out_w, cols / 2) * (size_t)(c->out_h / 2);
-}
-
-/* Whether the row pools this layer. cl_conv_wide keeps all of K in one strip then. */
-static bool can_pool(const conv_job *j)
-{
-    const gemm_cl_row *row = j->w.row;
-    return row->pools && (!row->direct || gemm_cl_can_direct(j->c)) &&
-           (row->conv != GEMM_CL_ONLY_CONV || row->winograd || j->g.K <= CL_KC);
-}
-
-/* Whether rows of A begin at multiples of 16 bytes. A plan's weights do. */
-static bool has_aligned_weights(const conv_job *j)
-{
-    return j->g.K % 4 == 0 && (j->kept || (uintptr_t)j->c->weights % 16 == 0);
-}
-
-/* The same for rows of a B that is the input as it lies. */
-static bool has_aligned_input(const conv_job *j)
-{
-    const conv_call *c = j->c;
-    return !j->taps && j->in == c && c->h * c->w % 4 == 0 && (uintptr_t)c->input % 16 == 0;
-}
-
-static const char *sum_options(const conv_call *c)
-{
-    return c->pool ? GEMM_CL_MATH " -DCONV -DPOOL" : GEMM_CL_MATH " -DCONV";
-}
-
-/* The kernels beside the row's own. Those of Winograd's algorithm were there when it was chosen. */
-static const char *build_helpers(conv_job *j)
-{
-    gemm_cl_work *w = &j->w;
-    const char *why = NULL;
-    if (w->row->half == GEMM_CL_HALF_SUMS) why = gemm_cl_why_left_out("cl_pack", "-DHALF");
-    if (!why && is_by_image(j)) build_fill(j, &why);
-    /* Without cl_sum the row can do with K as a whole. */
-    if (!why && w->parts > 1 && !gemm_cl_need("cl_sum", sum_options(j->c))) w->parts = 1;
-    return why;
-}
-
-/* A gemm_cl_attempt. The header of each kernel explains the options that it takes. */
-static const char *build_anew(void *job)
-{
-    conv_job *j = job;
-    const gemm_cl_row *row = j->w.row;
-    if (!row->conv || (j->c->pool && !can_pool(j)))
-        return "the OpenCL row has no kernel for this convolution";
-    const bool image = row->way == GEMM_CL_IMAGE, wide = row->conv == GEMM_CL_ONLY_CONV;
-    const bool loads_fours = image || row->depth || row->one_column;
-    gemm_text more = {0};
-    if (row->winograd && !row->direct)
-        return gemm_cl_winograd_build(&j->winograd, &j->w);
-    add_size(j->in, &more);
-    if (row->direct) gemm_text_add(&more, " -DSTRIDE=%d", j->c->stride);
-    add_if(!wide, "-DCONV", &more);
-    add_if(j->c->pool, "-DPOOL", &more);
-    add_if(j->in != j->c, "-DDEPTHWISE", &more);
-    add_if(loads_fours && has_aligned_weights(j), "-DALIGNED_A", &more);
-    add_if(row->depth && has_aligned_input(j), "-DALIGNED_B", &more);
-    add_if(image && !is_by_image(j), "-DIN_PLACE", &more);
-    add_if(!image && !row->one_column && j->taps, "-DTAPS", &more);
-    add_if(wide && j->taps && is_shifted(j->c), "-DSHIFTED", &more);
-    add_if(wide && j->g.M <= row->rows, "-DDIRECT", &more);
-    const char *why = gemm_cl_build_row(&j->w, gemm_text_whole(&more));
-    gemm_text_free(&more);
-    return why ? why : build_helpers(j);
-}
-
-static bool is_same_key(const gemm_cl_build_key *a, const gemm_cl_build_key *b)
-{
-    return a->row == b->row && a->pools == b->pools && a->aligned == b->aligned &&
-           a->depth_size == b->depth_size;
-}
-
-/* The choice of `cl`, and another one where no image is large enough. */
-static void choose_freely(conv_job *j)
-{
-    gemm_cl_work *w = &j->w;
-    gemm_cl_traits traits = j->traits;
-    w->row = gemm_cl_choose_conv(&traits, &j->g, j->products, &w->parts);
-    if (!is_by_image(j) || lay_out_image(j)) return;
-    traits.images = false;
-    w->row = gemm_cl_choose_conv(&traits, &j->g, j->products, &w->parts);
-}
-
-/* Builds the row's kernel, or takes the one that the plan has. NULL, or why there is none. */
-static const char *build_kernel(conv_job *j)
-{
-    const gemm_cl_build_key key = {.row = j->w.row, .pools = j->c->pool,
-                                   .aligned = (uintptr_t)j->in->input % 16 == 0,
-                                   .depth_size = j->in != j->c ? j->in->size : 0};
-    gemm_cl_kept *k = j->kept;
-    if (k && k->program && is_same_key(&k->key, &key)) {
-        j->w.row = k->row;
-        j->w.program = k->program;
-        return NULL;
-    }
-    const bool chosen = j->chosen && j->in == j->c;
-    const char *why = gemm_cl_build_choice(&j->w, chosen, build_anew, j);
-    if (why && chosen && j->w.row->one_column) {
-        choose_freely(j);
-        why = gemm_cl_build_choice(&j->w, chosen, build_anew, j);
-    }
-    if (k) {
-        k->key = key;
-        k->row = j->w.row;
-        k->program = why ? NULL : j->w.program;
-    }
-    return why;
 }
 
 /* ---- launches ---- */
@@ -270,7 +95,7 @@ static void set_matrices(const conv_job *j, gemm_cl_multiply_args *to)
     to->a0 = j->a.first;
     to->ars = w->row->direct ? j->packed.down : j->g.K;
     to->acs = 1;
-    if (is_by_image(j)) {
+    if (gemm_cl_conv_has_image(j)) {
         to->B = j->image;
         to->brs = j->width;
         to->bcs = j->strips;
@@ -309,7 +134,7 @@ static void set_convolution(const conv_job *j, gemm_cl_multiply_args *to)
     if (!j->depth_kept) return;
     to->taps = j->depth_kept->weights;
     to->depth_norm = j->depth_kept->norm;
-    to->depth_slope = slope_of(in);
+    to->depth_slope = gemm_slope(in->activation);
 }
 
 static int multiply(conv_job *j)
@@ -338,7 +163,7 @@ static int multiply(conv_job *j)
 
 static int add_sums(conv_job *j)
 {
-    const gemm_cl_program *sum = gemm_cl_need("cl_sum", sum_options(j->c));
+    const gemm_cl_program *sum = gemm_cl_need("cl_sum", gemm_cl_conv_sum_options(j->c));
     const int rows = j->c->batch * j->c->n, N = gemm_conv_outputs(j->c);
     const gemm_cl_arguments args = GEMM_CL_ARGS(
         sum, .M = rows, .N = N, .count = j->w.parts, .parts = j->w.sums, .C = j->w.C.mem,
@@ -376,7 +201,7 @@ static int enqueue(conv_job *j)
     if (j->w.parts > 1 &&
         gemm_cl_need_sums(&j->w, (size_t)j->w.parts, outputs_of(j) * sizeof(float)))
         return -1;
-    if (prepare_weights(j) || (is_by_image(j) && fill_image(j))) return -1;
+    if (prepare_weights(j) || (gemm_cl_conv_has_image(j) && fill_image(j))) return -1;
     const int rc = multiply(j);
     return rc == 0 && j->w.sums ? add_sums(j) : rc;
 }
@@ -436,135 +261,11 @@ static conv_job make_job(const conv_call *c, const gemm_cl_row *row)
         .taps = c->size != 1 || c->stride != 1 || c->pad != 0 || c->pool,
         .g = {.M = c->n / c->groups, .N = gemm_conv_places(c), .K = gemm_conv_taps(c),
               .ALPHA = 1.0f},
-        .slope = slope_of(c),
+        .slope = gemm_slope(c->activation),
         .logistic = c->activation == CONV_LOGISTIC,
         .chosen = row->way == GEMM_CL_CHOOSE,
         .w = gemm_cl_begin_work(row),
     };
-}
-
-/* Winograd's algorithm where it is faster, and only where the plan can keep the transformed
-   filters. False: another one. */
-static bool choose_winograd(conv_job *j, const gemm_context *context)
-{
-    gemm_cl_work *w = &j->w;
-    const gemm_cl_row *other = w->row;
-    const gemm_cl_row *row = gemm_cl_choose_winograd(&w->device->traits, j->c);
-    if (!row || context->direct || !context->kept) return false;
-    w->row = row;
-    const bool fits = gemm_cl_winograd_fits(&j->winograd, w, j->c) &&
-                      gemm_cl_winograd_bytes(&j->winograd) <= context->kept->room;
-    const gemm_cl_kept *k = context->kept->data;
-    const bool built = k && k->program && k->winograd == row->winograd;
-    const char *why = fits && !built ? gemm_cl_winograd_build(&j->winograd, w) : NULL;
-    if (why) gemm_cl_say_left_out(why);
-    if (fits && !why) return true;
-    w->row = other;
-    return false;
-}
-
-/* Whether the plan can keep the weights as this row of cl_direct takes them. */
-static bool can_pack(conv_job *j, const gemm_cl_row *row, const gemm_context *context)
-{
-    const gemm_cl_device *d = j->w.device;
-    j->packed = gemm_cl_pack_layout(row, j->c, d->image_height);
-    return j->packed.down && (!row->texture || j->packed.width / 4 <= d->image_width) &&
-           context->kept && gemm_cl_kept_bytes(row, j->c, NULL) <= context->kept->room;
-}
-
-/* The form of cl_direct that the row `asked` wants. False: it does not take cl_direct. */
-static bool try_direct(conv_job *j, const gemm_cl_row *asked, const gemm_context *context)
-{
-    gemm_cl_work *w = &j->w;
-    const gemm_cl_row *other = w->row;
-    const int parts = w->parts;
-    const gemm_cl_row *row = gemm_cl_choose_direct(&j->traits, j->c, asked, &w->parts);
-    const gemm_cl_kept *k = context->kept ? context->kept->data : NULL;
-    if (row && can_pack(j, row, context)) {
-        w->row = row;
-        const bool built = k && k->program && k->row == row && k->key.pools == j->c->pool;
-        const char *why = built ? NULL : build_anew(j);
-        if (!why) return true;
-        if (gemm_cl_is_faulty(why)) gemm_cl_say_left_out(why);
-    }
-    w->row = other;
-    w->parts = parts;
-    return false;
-}
-
-/* A kernel that reads the input itself, where it is for the device or the row of the call wants it,
-   and only where the plan can keep the packed weights. Where a row wants Winograd's algorithm and
-   cannot have it, the choice of `cl`. False: another kernel. */
-static bool choose_direct(conv_job *j, const gemm_context *context)
-{
-    const gemm_cl_row *asked = j->w.row;
-    if (!asked->winograd) return try_direct(j, asked, context);
-    return (!context->direct && try_direct(j, asked, context)) ||
-           try_direct(j, &gemm_cl_best, context);
-}
-
-/* Whether the row of the call itself has a kernel for this convolution. */
-static bool can_run_asked(conv_job *j, const gemm_context *context)
-{
-    const gemm_cl_row *row = j->w.row;
-    if (row->direct)
-        return gemm_cl_can_direct(j->c) && (!row->winograd || gemm_cl_can_transform(j->c)) &&
-               can_pack(j, row, context);
-    return row->conv && (!is_by_image(j) || lay_out_image(j)) &&
-           (!row->winograd || gemm_cl_winograd_fits(&j->winograd, &j->w, j->c));
-}
-
-/* Whether the form's row computes the layer as it is, and the plan has room for its weights. */
-static bool can_run_form(conv_job *j, const gemm_context *context)
-{
-    const gemm_cl_row *row = j->w.row;
-    if (row->one_column && gemm_cl_choose_gemv(&j->traits, j->c, row->half) != row) return false;
-    if (row->winograd && (context->direct || !context->kept)) return false;
-    if (!can_run_asked(j, context) || (j->c->pool && !can_pool(j))) return false;
-    return !row->winograd || row->direct ||
-           gemm_cl_winograd_bytes(&j->winograd) <= context->kept->room;
-}
-
-/* The form of the work, where it can run. False: the choice is free. */
-static bool take_form(conv_job *j, const gemm_context *context)
-{
-    gemm_cl_work *w = &j->w;
-    const gemm_cl_row *asked = w->row;
-    const gemm_cl_kept *k = context->kept ? context->kept->data : NULL;
-    if (gemm_cl_take_form(w) && can_run_form(j, context)) {
-        const bool built = k && k->program && k->row == w->row && k->key.row == w->row &&
-                           k->key.pools == j->c->pool;
-        const char *why = built ? NULL : build_anew(j);
-        if (!why) return true;
-        if (gemm_cl_is_faulty(why)) gemm_cl_say_left_out(why);
-    }
-    gemm_cl_drop_form(w, asked);
-    return false;
-}
-
-/* Whether the row is cl_half, whose layers may go to cl_direct with weights of 16 bits. */
-static bool is_half_b(const gemm_cl_row *row)
-{
-    return row->half == GEMM_CL_HALF_B && !row->direct;
-}
-
-/* Sets the row that runs. False: none can. */
-static bool choose_row(conv_job *j, gemm_cl_mode mode, const gemm_context *context)
-{
-    gemm_cl_work *w = &j->w;
-    if (take_form(j, context)) return true;
-    const gemm_cl_row *asked = w->row;
-    const gemm_cl_row *gemv = gemm_cl_choose_gemv(&j->traits, j->c, asked->half);
-    const bool chooses = asked->way == GEMM_CL_CHOOSE;
-    const bool may_direct = chooses || is_half_b(asked);
-    if (asked->one_column) return gemv;
-    if (gemv && (chooses || (asked->half && !asked->direct))) w->row = gemv;
-    else if (may_direct && choose_direct(j, context)) {}
-    else if (!chooses && !can_run_asked(j, context)) return false;
-    else if (chooses && (mode == GEMM_CL_BESIDE || !choose_winograd(j, context)))
-        choose_freely(j);
-    if (asked->parts && w->row->splits) w->parts = asked->parts;
-    return !j->c->pool || can_pool(j);
 }
 
 static gemm_status end(conv_job *j, bool failed, gemm_note *note)
@@ -584,20 +285,6 @@ static gemm_status start(conv_job *j, const char *why, gemm_cl_mode mode,
     return failed ? end(j, true, context->note) : GEMM_DONE;
 }
 
-/* Builds the chosen row's kernel, or that of the next choice where its groups are too small. The
-   next choice takes the weights as the plan has them. */
-static const char *build_choice(conv_job *j, const gemm_cl_row *asked, gemm_cl_mode mode,
-                                const gemm_context *context)
-{
-    const char *why = build_kernel(j);
-    while (why && gemm_cl_learn_group(&j->w, &j->traits)) {
-        j->w.row = asked;
-        if (!choose_row(j, mode, context)) break;
-        why = build_kernel(j);
-    }
-    return why;
-}
-
 gemm_status gemm_cl_convolve_start(conv_job *j, const conv_call *c, const gemm_cl_row *row,
                                    const gemm_cl_form *form, gemm_cl_mode mode,
                                    const gemm_context *context)
@@ -605,14 +292,11 @@ gemm_status gemm_cl_convolve_start(conv_job *j, const conv_call *c, const gemm_c
     if (!fits_int(c)) return GEMM_DECLINED;
     *j = make_job(c, row);
     j->w.form = form;
-    if (!choose_row(j, mode, context)) return GEMM_DECLINED;
+    if (!gemm_cl_conv_choose(j, mode, context)) return GEMM_DECLINED;
     j->kept = gemm_cl_keep(&j->w, c, &j->winograd, context->kept);
-    if (j->w.row->direct && !j->kept) {
-        j->w.row = row;
-        if (j->chosen) choose_freely(j);
-        else if (!is_half_b(row) || !can_run_asked(j, context)) return GEMM_DECLINED;
-    }
-    return start(j, build_choice(j, row, mode, context), mode, context);
+    if (j->w.row->direct && !j->kept && !gemm_cl_conv_choose_unpacked(j, row, context))
+        return GEMM_DECLINED;
+    return start(j, gemm_cl_conv_build_choice(j, row, mode, context), mode, context);
 }
 
 /* What the plan of the depthwise layer keeps is what it keeps when the layer runs alone. */
@@ -635,7 +319,7 @@ gemm_status gemm_cl_chain_start(conv_job *j, const conv_call *calls, const gemm_
     *j = make_job(&calls[1], row);
     j->w.row = gemm_cl_choose_chain(&j->w.device->traits, row, calls, &j->g);
     if (!j->w.row || !keep_both(j, &calls[0], context)) return GEMM_DECLINED;
-    return start(j, build_kernel(j), GEMM_CL_ALONE, context);
+    return start(j, gemm_cl_conv_build_kernel(j), GEMM_CL_ALONE, context);
 }
 
 static void fill_note(const conv_job *j, gemm_note *note)
@@ -662,6 +346,7 @@ const char *gemm_cl_build_layer(const gemm_cl_row *row)
     gemm_kept kept = {.room = SIZE_MAX};
     const gemm_context context = {.threads = 1, .kept = &kept};
     conv_job j = make_job(&typical, row);
-    if (!choose_row(&j, GEMM_CL_ALONE, &context)) return "the OpenCL row has no kernel for a layer";
-    return build_choice(&j, row, GEMM_CL_ALONE, &context);
+    if (!gemm_cl_conv_choose(&j, GEMM_CL_ALONE, &context))
+        return "the OpenCL row has no kernel for a layer";
+    return gemm_cl_conv_build_choice(&j, row, GEMM_CL_ALONE, &context);
 }

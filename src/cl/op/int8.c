@@ -239,12 +239,11 @@ static int multiply(job *j, cl_mem quads)
 {
     const conv_call *c = j->c;
     gemm_cl_work *w = &j->w;
-    const float slope = c->activation == CONV_LEAKY ? .1f : c->activation == CONV_RELU ? 0 : 1;
     const gemm_cl_arguments args = GEMM_CL_ARGS(
         int8, .M = j->M, .planes = j->planes, .groups = c->groups, .size = c->size,
         .rows = j->rows, .row = j->row, .A = j->kept->weights, .B = quads, .C = w->C.mem,
         .c0 = w->C.offset, .out_h = c->out_h, .out_w = c->out_w, .norm = j->kept->norm,
-        .slope = slope, .stride = c->stride);
+        .slope = gemm_slope(c->activation), .stride = c->stride);
     const size_t products = (size_t)c->batch * (size_t)c->groups;
     size_t local[3], global[3] = {(size_t)j->strips, (size_t)j->tiles,
                                   products * (w->device->traits.cpu ? (size_t)c->out_h : 1)};

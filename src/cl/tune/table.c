@@ -243,7 +243,7 @@ static void save(void)
     const char *why = folder ? gemm_with_folder(folder, merge, NULL)
                              : "the environment names no folder";
     if (why && !unkept)
-        fprintf(stderr, "gemm: the tuning table %s%s%s is kept in memory alone: %s\n",
+        fprintf(stderr, "gemm: the tuning table %s%s%s cannot be kept: %s; it is kept in memory\n",
                 folder ? folder : "", folder ? "/" : "", file_name, why);
     unkept |= why != NULL;
 }

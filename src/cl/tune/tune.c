@@ -2,9 +2,8 @@
 /* Forms measured on the device: see tune.h. */
 #include "cl/tune/tune.h"
 
-#include "cl/device/pending.h"
-#include "cl/op/convolution.h"
-#include "cl/op/multiply.h"
+#include "cl/device/device.h"
+#include "cl/tune/candidate.h"
 #include "cl/tune/table.h"
 #include "util/budget.h"
 #include "util/caches.h"
@@ -23,6 +22,9 @@ enum { FINALISTS = 4, ROUNDS = 9, LEAST_ROUNDS = 3, LAST_ROUNDS = 7, FLUSH_BYTES
 static const double TURN_MS = 1;        /* shorter calls are timed several at once */
 static const double ENOUGH_MS = 200;    /* all turns of the finalists, after LEAST_ROUNDS */
 static const double HOPELESS = 1.5;     /* times the fastest one: no more turns */
+
+typedef gemm_cl_candidate candidate;
+typedef gemm_cl_tuner tuner;
 
 /* ---- what the driver says ---- */
 
@@ -120,240 +122,17 @@ void gemm_cl_keep_default(const gemm_cl_tuned_op *op, const gemm_cl_row *row,
         gemm_cl_table_put(&shape, &by_default, "in a chain");
 }
 
-/* ---- one candidate ---- */
-
-typedef struct candidate {
-    gemm_cl_form form;
-    gemm_cl_form ran;           /* of the default: what it was */
-    gemm_kept kept;             /* as in the plan of the layer */
-    int calls;                  /* in a turn */
-    double ms;                  /* the shortest turn, for one call; below 0: it is not right */
-} candidate;
-
-/* An op while it is measured. */
-typedef struct tuner {
-    const gemm_cl_tuned_op *op;
-    const gemm_cl_row *row;
-    gemm_context context;       /* of all calls */
-    gemm_note note;
-    size_t count;               /* of elements of C, or of the output */
-    float *before, *wanted;     /* C before a call; what the default gives */
-    gemm_cl_tuned_op spoiled;   /* the op with another result */
-    gemm_call spoiled_multiply;
-    conv_call spoiled_conv;
-    float *shift;               /* of that */
-    candidate spoiler;          /* the default, for that */
-} tuner;
-
-/* Whether the work is of the form that it shall be of. */
-static bool runs(candidate *p, const gemm_cl_work *w)
-{
-    p->ran = (gemm_cl_form){w->row, w->parts, 0};
-    return !p->form.row || (gemm_cl_is_tuned(w) && w->parts == p->form.parts);
-}
-
-/* One call as the driver makes it. With the lock held. */
-static bool call(tuner *t, const gemm_cl_tuned_op *op, candidate *p)
-{
-    gemm_status status;
-    bool right;
-    gemm_clear_note(&t->note);
-    if (op->conv) {
-        gemm_cl_conv_job j;
-        status = gemm_cl_convolve_start(&j, op->conv, t->row, &p->form, GEMM_CL_ALONE,
-                                        &t->context);
-        if (status != GEMM_DONE) return false;
-        right = runs(p, &j.w);
-        status = gemm_cl_convolve_finish(&j, true, &t->context);
-    } else {
-        gemm_cl_job j;
-        status = gemm_cl_multiply_start(&j, op->multiply, t->row, &p->form, GEMM_CL_ALONE,
-                                        &t->context);
-        if (status != GEMM_DONE) return false;
-        right = runs(p, &j.w);
-        status = gemm_cl_multiply_finish(&j, true, &t->note);
-    }
-    return status == GEMM_DONE && right;
-}
-
-/* The plan that the calls of the candidate use. */
-static void take_plan(tuner *t, candidate *p)
-{
-    if (t->context.kept) t->context.kept = &p->kept;
-}
-
-static bool wait_for_queue(void)
-{
-    CL_TRY(clFinish(gemm_cl_opened()->queue));
-    return gemm_cl_settle() == 0;
-fail:
-    return false;
-}
-
-/* A multiply whose operands stay on the device. C is undefined then. */
-static bool time_multiply(tuner *t, candidate *p, double *ms)
-{
-    gemm_cl_job j;
-    bool done = !gemm_cl_prepare(&j, t->op->multiply, t->row, &p->form) &&
-                !gemm_cl_show(&j, GEMM_CL_RESIDENT) && wait_for_queue();
-    const double start = gemm_now_ms();
-    for (int i = 0; i < p->calls && done; ++i) {
-        done = !gemm_cl_enqueue(&j);
-        gemm_cl_empty_panels(&j.panels);
-    }
-    done = done && wait_for_queue();
-    *ms = (gemm_now_ms() - start) / p->calls;
-    return gemm_cl_end_job(&j, !done, &t->note) == GEMM_DONE;
-}
-
-static bool time_calls(tuner *t, candidate *p, double *ms)
-{
-    bool done = wait_for_queue();
-    const double start = gemm_now_ms();
-    for (int i = 0; i < p->calls && done; ++i) done = call(t, t->op, p);
-    done = done && wait_for_queue();
-    *ms = (gemm_now_ms() - start) / p->calls;
-    return done;
-}
-
-/* Milliseconds of one call, or -1. */
-static double take_turn(tuner *t, candidate *p)
-{
-    double ms = -1;
-    gemm_cl_lock();
-    gemm_cl_want_times(false);
-    take_plan(t, p);
-    const bool done = t->op->conv ? time_calls(t, p, &ms) : time_multiply(t, p, &ms);
-    gemm_cl_unlock();
-    return done ? ms : -1;
-}
-
-/* ---- results ---- */
-
-static const gemm_call *multiply_of(const tuner *t)
-{
-    return t->op->multiply;
-}
-
-/* C to a copy without gaps, or from it. */
-static void copy_c(const gemm_call *g, float *copy, bool back)
-{
-    const size_t N = (size_t)g->N, bytes = N * sizeof(float);
-    for (size_t i = 0; i < (size_t)g->M; ++i) {
-        float *row = g->C + i * (size_t)g->ldc;
-        if (back) memcpy(row, copy + i * N, bytes);
-        else memcpy(copy + i * N, row, bytes);
-    }
-}
-
-/* Before a call whose result is looked at. No element has a value that a right result has. */
-static bool begin_result(tuner *t)
-{
-    if (multiply_of(t)) {
-        copy_c(multiply_of(t), t->before, true);
-        return true;
-    }
-    float *output = t->op->conv->output;
-    if (gemm_cl_give_to_cpu(output, t->count * sizeof *output, GEMM_CL_CPU_WRITES)) return false;
-    for (size_t i = 0; i < t->count; ++i) output[i] = NAN;
-    return true;
-}
-
-static bool copy_result(tuner *t, float *to)
-{
-    if (multiply_of(t)) {
-        copy_c(multiply_of(t), to, false);
-        return true;
-    }
-    const size_t bytes = t->count * sizeof *to;
-    if (gemm_cl_give_to_cpu(t->op->conv->output, bytes, GEMM_CL_CPU_READS)) return false;
-    memcpy(to, t->op->conv->output, bytes);
-    return true;
-}
-
-/* Whether two results are the same but for roundings: those of Winograd's algorithm are far below
-   this. Where one is not finite, nothing is known of the other. */
-static bool is_close(const float *a, const float *wanted, size_t count)
-{
-    static const float TOLERANCE = 0x1p-9f;
-    float largest = 0;
-    for (size_t i = 0; i < count; ++i)
-        if (isfinite(wanted[i]) && fabsf(wanted[i]) > largest) largest = fabsf(wanted[i]);
-    for (size_t i = 0; i < count; ++i)
-        if (isfinite(wanted[i]) && !(fabsf(a[i] - wanted[i]) <= TOLERANCE * largest)) return false;
-    return true;
-}
-
-static bool call_once(tuner *t, const gemm_cl_tuned_op *op, candidate *p)
-{
-    gemm_cl_lock();
-    gemm_cl_want_times(false);
-    take_plan(t, p);
-    const bool done = call(t, op, p);
-    gemm_cl_unlock();
-    return done;
-}
-
-/* The op with another result: see spoil. False: no memory. */
-static bool make_spoiled(tuner *t)
-{
-    const conv_call *c = t->op->conv;
-    float largest = 0;
-    if (!c) {
-        t->spoiled_multiply = *t->op->multiply;
-        t->spoiled_multiply.ALPHA = 1 - 2 * t->op->multiply->ALPHA;
-        t->spoiled.multiply = &t->spoiled_multiply;
-        return true;
-    }
-    if (!(t->shift = malloc((size_t)c->n * sizeof *t->shift))) return false;
-    for (size_t i = 0; i < t->count; ++i)
-        if (isfinite(t->wanted[i])) largest = fmaxf(largest, fabsf(t->wanted[i]));
-    for (int i = 0; i < c->n; ++i) t->shift[i] = c->shift[i] + 4 * (1 + largest);
-    t->spoiled_conv = *c;
-    t->spoiled_conv.shift = t->shift;
-    t->spoiled.conv = &t->spoiled_conv;
-    return true;
-}
-
-/* A buffer of the device may still have the right result of an earlier call, and a kernel that
-   writes nothing would seem right. So the default computes another result there. */
-static bool spoil(tuner *t)
-{
-    const bool made = t->spoiled.conv || t->spoiled.multiply || make_spoiled(t);
-    return made && call_once(t, &t->spoiled, &t->spoiler);
-}
-
-/* Whether the candidate runs and gives what the default gives. The default sets that. */
-static bool is_right(tuner *t, candidate *p)
-{
-    float *result = p->form.row ? malloc(t->count * sizeof *result) : t->wanted;
-    bool right = result && (!p->form.row || spoil(t)) && begin_result(t) && call_once(t, t->op, p);
-    right = right && copy_result(t, result);
-    if (p->form.row) {
-        right = right && is_close(result, t->wanted, t->count);
-        free(result);
-    }
-    return right;
-}
-
 /* ---- turns ---- */
 
 /* Runs the candidate for the first time, and gives it one turn where it is right. */
 static void try_out(tuner *t, candidate *p)
 {
     p->calls = 1;
-    p->ms = is_right(t, p) ? take_turn(t, p) : -1;
+    p->ms = gemm_cl_is_right(t, p) ? gemm_cl_take_turn(t, p) : -1;
     if (p->ms >= 0 && p->ms < TURN_MS) {
         p->calls = (int)(TURN_MS / (p->ms + 1e-3)) + 1;
-        p->ms = take_turn(t, p);
+        p->ms = gemm_cl_take_turn(t, p);
     }
-}
-
-static candidate begin_candidate(const tuner *t, const gemm_cl_form *form)
-{
-    candidate p = {.form = *form, .ms = -1};
-    if (t->context.kept) p.kept.room = t->context.kept->room;
-    return p;
 }
 
 static int compare_times(const void *a, const void *b)
@@ -377,7 +156,7 @@ static void try_forms(tuner *t, field *f, const gemm_cl_form *forms, int count,
             continue;           /* it is the default */
         if (gemm_budget_is_over()) return;
         candidate *p = &f->list[f->count++];
-        *p = begin_candidate(t, &forms[i]);
+        *p = gemm_cl_begin_candidate(t, &forms[i]);
         try_out(t, p);
         gemm_drop_kept(&p->kept);
     }
@@ -399,7 +178,7 @@ static double race(tuner *t, candidate *list, int count)
     while (round < ROUNDS) {
         for (int i = 0; i < count; ++i) {
             const int n = (i + round) % count;      /* no form always follows the same one */
-            const double ms = list[n].ms < 0 ? -1 : take_turn(t, &list[n]);
+            const double ms = list[n].ms < 0 ? -1 : gemm_cl_take_turn(t, &list[n]);
             if (!n) turns[round] = ms;
             if (ms < list[n].ms) list[n].ms = ms;
         }
@@ -423,7 +202,7 @@ static double take_cold_turn(tuner *t, candidate *p, volatile char *memory)
     const int calls = p->calls;
     flush_caches(memory);
     if (memory) p->calls = 1;
-    const double ms = take_turn(t, p);
+    const double ms = gemm_cl_take_turn(t, p);
     p->calls = calls;
     return ms;
 }
@@ -461,7 +240,7 @@ static int choose_finalists(tuner *t, const field *f, candidate *list)
     for (int i = 0; i < f->count && count < FINALISTS; ++i) {
         const candidate *p = &f->list[i];
         if (p->ms < 0 || p->ms > HOPELESS * f->list[0].ms || p->ms > HOPELESS * usual) break;
-        list[count] = begin_candidate(t, &p->form);
+        list[count] = gemm_cl_begin_candidate(t, &p->form);
         try_out(t, &list[count]);
         ++count;
     }
@@ -542,7 +321,7 @@ static void measure(tuner *t, const gemm_shape *shape)
     field *f = calloc(1, sizeof *f);
     gemm_budget_begin();
     if (f) {
-        list[0] = begin_candidate(t, &by_default);
+        list[0] = gemm_cl_begin_candidate(t, &by_default);
         try_out(t, &list[0]);
         /* What the default declines is computed in another way: two launches instead of one. */
         if (list[0].ms >= 0) done = measure_forms(t, list, f, shape);
@@ -577,7 +356,7 @@ void gemm_cl_measure(const gemm_cl_tuned_op *op, const gemm_cl_row *row,
     const conv_call *c = op->conv;
     const gemm_call *g = op->multiply;
     tuner t = {.op = op, .row = row, .context = *context};
-    t.spoiler = begin_candidate(&t, &by_default);
+    t.spoiler = gemm_cl_begin_candidate(&t, &by_default);
     t.count = c ? (size_t)c->batch * (size_t)c->n * (size_t)gemm_conv_outputs(c)
                 : (size_t)g->M * (size_t)g->N;
     t.context.note = &t.note;
@@ -586,9 +365,9 @@ void gemm_cl_measure(const gemm_cl_tuned_op *op, const gemm_cl_row *row,
     t.wanted = malloc(t.count * sizeof *t.wanted);
     t.before = g ? malloc(t.count * sizeof *t.before) : NULL;
     if (t.wanted && (!g || t.before) && is_wanted(op, row, context)) {
-        if (g) copy_c(g, t.before, false);
+        if (g) gemm_cl_copy_c(g, t.before, false);
         measure(&t, &shape);
-        if (g) copy_c(g, t.before, true);
+        if (g) gemm_cl_copy_c(g, t.before, true);
     }
     gemm_drop_kept(&t.spoiler.kept);
     free(t.shift);

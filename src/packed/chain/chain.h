@@ -5,7 +5,7 @@
 
 #include "gemm_variant.h"
 #include "packed/chain/chain_cut.h"
-#include "packed/isa/quads.h"
+#include "packed/chain/chain_quads.h"
 
 /*
  * 1x1, depthwise, 1x1, or the last two of these, and a shortcut behind them. The bits are those of
@@ -13,16 +13,6 @@
  * chain whose bits would differ, one that would not be faster, and any when there is no memory.
  */
 gemm_row_chain gemm_packed_chain;
-
-/* The first of three convolutions in whole numbers of 8 bits: members of gemm_quads_nchwc. */
-typedef struct packed_chain_quads {
-    const gemm_quads *kernels;  /* their vl divides that of the context's micro-kernels */
-    float inverse;              /* 1 / the step of its input */
-    int zero;                   /* and its byte of 0 */
-    const gemm_quad *b;
-    const int32_t *start;
-    const float *scale, *shift;
-} packed_chain_quads;
 
 /* The same with quads, which may be NULL. Count is 3 with quads. */
 gemm_status packed_chain(const conv_call *, int count, const layer_call *shortcut,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* How threads share a chain: by bands or by phases, see chain.c. */
+/* How threads share a chain: by bands or by phases, see chain_work.c. */
 #ifndef PACKED_CHAIN_CUT_H
 #define PACKED_CHAIN_CUT_H
 
