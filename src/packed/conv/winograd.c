@@ -404,12 +404,13 @@ static layer make_layer(const conv_call *c, int m, const gemm_context *context)
 }
 
 /* Strips keep V and M in L2, and the chunks need no barrier. But each strip reads all of U again.
-   Phases share the work of few tiles, and write and read V and M once. U comes from memory, and V
-   and M mostly do not: to write and read them takes as long as to read as much of U. */
+   Each thread needs one, or two at least. Phases share the work of few tiles, and write and read V
+   and M once, a part of them from the L2 of other cores. U comes from memory, and V and M mostly do
+   not: to write and read them takes as long as to read as much of U. */
 static bool prefers_strips(const layer *l)
 {
-    const int threads = l->threads;
-    if (l->strips == 1 || (threads > 1 && l->c->batch * l->strips < 2 * threads)) return false;
+    const int threads = l->threads, chunks = l->c->batch * l->strips;
+    if (l->strips == 1 || (chunks < 2 * threads && chunks != threads)) return false;
     const double again = (double)(l->strips - 1) * l->points * u_point(l->c, l->u);
     return again <= layout_of(l, l->tiles).floats;
 }

@@ -104,22 +104,38 @@ INLINE tile_run next_run(const gemm_tiles *t, tile_run run, int tile)
 }
 
 /*
- * The first pass: on the columns of one run, for all its pixels side by side. Writes n rows of
- * m * count + 2 floats, `width` apart. Outside of the image is zero. Vectors may write up to 2 * VL
- * floats more. The same pixels of the next channel are fetched, but for two rows that the run above
- * has fetched. An address behind the last channel does no harm, because a fetch never fails.
+ * The first pass writes each of its n rows twice. A vector of the second pass then holds tiles of
+ * several runs, also where a run has few:
+ *
+ *   at         m pixels of each tile, one tile behind the other, all runs in one row
+ *   at + on    the same from pixel m of the first tile on. The last m places of a run have its two
+ *              last pixels, and m - 2 that nobody reads
+ */
+typedef struct tile_rows {
+    float *at;
+    size_t width, on;           /* floats from row to row, and to the other rows */
+} tile_rows;
+
+/*
+ * The first pass: on the columns of one run, for all its pixels side by side: `to` is of its first
+ * tile. Outside of the image is zero. Vectors may write up to 2 * VL floats more in front and
+ * behind. The two pixels that the other rows have there from the run before stay. The same pixels
+ * of the next channel are fetched, but for two rows that the run above has fetched. An address
+ * behind the last channel does no harm, because a fetch never fails.
  */
 INLINE void transform_columns(const int m, const gemm_tiles *t, tile_run run, const float *channel,
-                              const float *zeroes, float *to, size_t width)
+                              const float *zeroes, tile_rows to)
 {
     const int n = m + 2, x0 = run.x * m - t->pad, length = m * run.count + 2;
     const int from = x0 < 0 ? lesser(-x0, length) : 0, end = lesser(length, t->w - x0);
     const size_t area = (size_t)t->h * t->w;
     const float *rows[6];
+    float before[6][2], *const on = to.at + to.on - m;
     UNROLL
     for (int i = 0; i < n; ++i) {
         const int y = run.y * m - t->pad + i;
         rows[i] = y >= 0 && y < t->h ? channel + (size_t)y * t->w + x0 : zeroes;
+        memcpy(before[i], on + i * to.width, sizeof before[i]);
     }
     int x = from;
     for (; x < end; x += VL) {
@@ -133,38 +149,41 @@ INLINE void transform_columns(const int m, const gemm_tiles *t, tile_run run, co
         }
         input_pass(m, d, r);
         UNROLL
-        for (int i = 0; i < n; ++i) vstore(to + i * width + x, r[i]);
+        for (int i = 0; i < n; ++i) {
+            vstore(to.at + i * to.width + x, r[i]);
+            vstore(on + i * to.width + x, r[i]);
+        }
     }
     for (int i = 0; i < n; ++i) {
-        float *row = to + i * width;
+        float *const row = to.at + i * to.width, *const row_on = on + i * to.width;
         for (int j = 0; j < from; ++j) row[j] = 0;
-        for (int j = x; j < length; j += VL) vstore(row + j, vzero());
+        for (int j = m; j < from; ++j) row_on[j] = 0;
+        for (int j = x; j < length - 2; j += VL) vstore(row + j, vzero());
+        for (int j = x; j < length; j += VL) vstore(row_on + j, vzero());
+        memcpy(row_on, before[i], sizeof before[i]);
     }
 }
 
-/* Splits a row of a run: element t of phase j becomes src[m * t + j]. The phases are `apart` floats
-   apart. Vectors may write up to VL floats more: they belong to the next run, which comes later. */
-INLINE void split_phases(const int m, const float *src, int count, float *to, size_t apart)
+/* d[0], d[1] ... are the pixels 0, 1 ... of VL tiles: m from `row`, and two from `on`. */
+INLINE void split_pixels_of_tiles(const int m, const float *row, const float *on, vec *d)
 {
-    for (int t = 0; t < count; t += VL, src += m * VL, to += VL) {
-        UNROLL
-        for (int j = 0; j < m + 2; j += m) {
-            const float *s = src + j;
-            if (m == 2) {
-                const vec a = vload(s), b = vload(s + VL);
-                vstore(to + j * apart, vevens(a, b));
-                vstore(to + (j + 1) * apart, vodds(a, b));
-                continue;
-            }
-            const vec a = vload(s), b = vload(s + VL), c = vload(s + 2 * VL), d = vload(s + 3 * VL);
-            const vec even_low = vevens(a, b), even_high = vevens(c, d);
-            const vec odd_low = vodds(a, b), odd_high = vodds(c, d);
-            vstore(to + j * apart, vevens(even_low, even_high));
-            vstore(to + (j + 1) * apart, vevens(odd_low, odd_high));
-            if (j == 0) {
-                vstore(to + 2 * apart, vodds(even_low, even_high));
-                vstore(to + 3 * apart, vodds(odd_low, odd_high));
-            }
+    UNROLL
+    for (int j = 0; j < m + 2; j += m) {
+        const float *s = j ? on : row;
+        const vec a = vload(s), b = vload(s + VL);
+        if (m == 2) {
+            d[j] = vevens(a, b);
+            d[j + 1] = vodds(a, b);
+            continue;
+        }
+        const vec c = vload(s + 2 * VL), e = vload(s + 3 * VL);
+        const vec even_low = vevens(a, b), even_high = vevens(c, e);
+        const vec odd_low = vodds(a, b), odd_high = vodds(c, e);
+        d[j] = vevens(even_low, even_high);
+        d[j + 1] = vevens(odd_low, odd_high);
+        if (j == 0) {
+            d[2] = vodds(even_low, even_high);
+            d[3] = vodds(odd_low, odd_high);
         }
     }
 }
@@ -188,18 +207,17 @@ INLINE int next_vector(int t)
     return lesser(t + VL, (t / MR + 1) * MR);
 }
 
-/* The second pass: on the rows of some tiles at once. Writes row i of V's points. */
-INLINE void transform_rows(const int m, const float *phases, size_t apart, int count, float *V,
-                           size_t point, size_t panel)
+/* The second pass: on a row of the first. Writes a row of V's points. */
+INLINE void transform_row(const int m, const float *row, size_t on, int count, float *V,
+                          size_t point, size_t panel)
 {
-    const int n = m + 2;
     for (int t = 0; t < count; t = next_vector(t)) {
         vec d[6], r[6];
-        UNROLL
-        for (int j = 0; j < n; ++j) d[j] = vload(phases + j * apart + t);
+        split_pixels_of_tiles(m, row + m * t, row + on + m * t, d);
         input_pass(m, d, r);
         UNROLL
-        for (int j = 0; j < n; ++j) store_panels(V + j * point, panel, t, t + MR < count, r[j]);
+        for (int j = 0; j < m + 2; ++j)
+            store_panels(V + j * point, panel, t, t + MR < count, r[j]);
     }
 }
 
@@ -207,28 +225,19 @@ INLINE void transform_input(const int m, const gemm_tiles *t, const float *chann
                             size_t point, size_t panel, float *scratch)
 {
     const int n = m + 2;
-    const int runs = t->count / t->across + 2;
-    const size_t width = m * t->count + 2 * runs + 8 * VL, apart = t->count + 2 * VL;
-    float *const columns = scratch, *const phases = columns + n * width;
-    float *const zeroes = phases + n * apart;
+    const size_t width = ((size_t)m * t->count + (m + 4) * VL) / VL * VL;
+    const tile_rows rows = {scratch + 2 * VL, width, n * width};
+    float *const zeroes = scratch + 2 * n * width;
     vstore(zeroes, vzero());
-    float *to = columns;
+    tile_rows to = rows;
     tile_run run = first_run(t);
     for (int tile = 0; tile < t->count; run = next_run(t, run, tile)) {
-        transform_columns(m, t, run, channel, zeroes, to, width);
+        transform_columns(m, t, run, channel, zeroes, to);
         tile += run.count;
-        to += m * run.count + 2;
+        to.at += m * run.count;
     }
-    for (int i = 0; i < n; ++i) {
-        const float *row = columns + i * width;
-        run = first_run(t);
-        for (int tile = 0; tile < t->count; run = next_run(t, run, tile)) {
-            split_phases(m, row, run.count, phases + tile, apart);
-            tile += run.count;
-            row += m * run.count + 2;
-        }
-        transform_rows(m, phases, apart, t->count, V + i * n * point, point, panel);
-    }
+    for (int i = 0; i < n; ++i)
+        transform_row(m, rows.at + i * width, rows.on, t->count, V + i * n * point, point, panel);
 }
 
 static NOINLINE void JOIN(gemm_winograd_input__, ISA)(const gemm_tiles *t, const float *channel,
