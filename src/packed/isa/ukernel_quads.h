@@ -184,7 +184,7 @@ static void quantize(int n, int rows, const float *x, size_t ld, float inverse,
     }
     for (int j = 0; j < n; ++j) {
         gemm_quad q = 0;
-        for (int i = 0; i < rows; ++i) 
+        for (int i = 0; i < rows; ++i)
             q |= gemm_int8_byte(x[i * ld + j], inverse, zero) << 8 * i;
         quads[j] = q ^ flip;
     }
