@@ -341,7 +341,7 @@ static int tune_below_a_file(void *ignored)
 static void test_unwritable(void)
 {
     const child_result r = child_run(tune_below_a_file, NULL);
-    expect("unwritable-said-once", r.output, "cannot be kept: Not a directory", 1);
+    expect("unwritable-said-once", r.output, "/tuning.txt cannot be kept: Not a directory", 1);
     expect("unwritable-measured", r.output, "(measured) same", CASES);
     expect("unwritable-in-memory", r.output, "(tuned) same", CASES);
 }
