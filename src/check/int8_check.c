@@ -60,7 +60,7 @@ static float finish(const conv_call *c, int filter, int32_t sum, float step)
 /* One filter of an image. */
 typedef struct part {
     const conv_call *c;
-    const int16_t *image, *w;    /* channel 0 of the filter's group; the filter */
+    const int16_t *image, *w;   /* channel 0 of the filter's group; the filter */
     float step;
     int filter;
 } part;

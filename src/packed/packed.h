@@ -39,10 +39,4 @@ static inline bool packed_can_add(const layer_call *s)
    place to add it. The way is the one that the convolution takes alone. */
 gemm_status packed_conv_add(const conv_call *, const layer_call *shortcut, const gemm_context *);
 
-/* gemm_slope for the micro-kernels. Behind a logistic's slope u->layers.logistic follows. */
-static inline float packed_slope(conv_activation a)
-{
-    return gemm_slope(a);
-}
-
 #endif

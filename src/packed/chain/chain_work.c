@@ -184,7 +184,7 @@ static void expand_quads(const chain *l, const parts *s, int image, int row, int
         .places = places, .channels = e->n, .quads = planes_of(e),
         .a = l->image + (size_t)image * planes_of(e) * area + row, .a_ld = area,
         .b = q->b, .start = q->start, .scale = q->scale, .shift = q->shift,
-        .slope = packed_slope(e->activation),
+        .slope = gemm_slope(e->activation),
         .c = to, .group = l->u->vl, .c_ld = l->wide_ld, .at = s->at_wide,
     };
     q->kernels->nchwc(&product);
@@ -205,7 +205,7 @@ static void bring_rows(const chain *l, const parts *s, int image, int y, int row
             .places = rows * e->w, .channels = e->n, .K = e->c,
             .a = e->input + image * e->c * area + row, .a_ld = area,
             .b = l->expand_w, .scale = e->scale, .shift = e->shift,
-            .slope = packed_slope(e->activation),
+            .slope = gemm_slope(e->activation),
             .c = to, .c_ld = l->wide_ld, .at = s->at_wide,
         };
         l->u->nchwc.product(&product);
@@ -241,7 +241,7 @@ static void filter_rows(const chain *l, const parts *s, int rows)
     const int vl = l->u->vl;
     gemm_nchwc_depthwise g = {
         .size = d->size, .stride = d->stride, .rows = rows, .out_w = d->out_w, .pitch = l->pitch,
-        .slope = packed_slope(d->activation),
+        .slope = gemm_slope(d->activation),
     };
     for (int i = 0; i < l->groups; ++i) {
         g.channels = min_int(vl, d->c - i * vl);
@@ -266,7 +266,7 @@ static void project(const chain *l, const parts *s, int image, int first, int ch
         .source = GEMM_NCHWC, .a = s->deep, .a_ld = l->deep_ld,
         .b = l->project_w + (size_t)first * p->c,
         .scale = p->scale ? p->scale + first : NULL, .shift = p->shift + first,
-        .slope = packed_slope(p->activation),
+        .slope = gemm_slope(p->activation),
         .c = s->narrow, .c_ld = l->narrow_ld, .at = s->at_deep,
     };
     l->u->nchwc.product(&product);

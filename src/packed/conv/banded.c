@@ -153,7 +153,7 @@ static void run_band(const band_job *b, int image, int y, int rows, float *band,
     gemm_band_row row = {
         .filters = c->n, .places = places, .K = gemm_conv_taps(c),
         .weights = c->weights, .pixels = band, .below = band + step, .taps = taps,
-        .scale = c->scale, .shift = c->shift, .slope = packed_slope(c->activation),
+        .scale = c->scale, .shift = c->shift, .slope = gemm_slope(c->activation),
         .y = c->output + image * c->n * area + (size_t)(y / unit) * places, .y_row = area,
     };
     for (int i = 0; i < rows; i += unit, row.y += places) {

@@ -17,7 +17,7 @@ static gemm_depthwise make_depthwise(const conv_call *c, const gemm_ukernel *u)
 {
     gemm_depthwise d = packed_band_of(c, u);
     d.filters = c->n / c->groups;
-    d.slope = packed_slope(c->activation);
+    d.slope = gemm_slope(c->activation);
     return d;
 }
 

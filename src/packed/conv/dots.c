@@ -27,7 +27,7 @@ static void apply_filters(const dots_job *d, int i, int rows)
     const conv_call *c = d->c;
     const float *const filters = c->weights + (size_t)i * d->K;
     const float *x = c->input + (size_t)(i / (c->n / c->groups)) * d->K;
-    const float slope = packed_slope(c->activation);
+    const float slope = gemm_slope(c->activation);
     for (int b = 0; b < c->batch; ++b, x += (size_t)d->K * c->groups) {
         float *const output = c->output + (size_t)b * c->n + i, sums[GEMM_DOT_ROWS];
         d->u->skinny.dots(rows, d->K, x, filters, d->K, sums);

@@ -253,14 +253,14 @@ static void shortcut_block(const layer_job *j, int unit, float *scratch)
     const int n = (int)(r.to - r.from);
     float *y = c->output + r.from;
     j->u->layers.add_scaled(n, c->alpha, c->input[0].data + r.from, c->beta,
-                            c->input[1].data + r.from, packed_slope(c->activation), y);
+                            c->input[1].data + r.from, gemm_slope(c->activation), y);
     if (c->activation == CONV_LOGISTIC) j->u->layers.logistic(n, y, y);
 }
 
 void packed_add_shortcut(const gemm_ukernel *u, const layer_call *s, size_t at, int rows, int cols,
                          size_t ld)
 {
-    const float slope = packed_slope(s->activation);
+    const float slope = gemm_slope(s->activation);
     for (int i = 0; i < rows; ++i, at += ld) {
         float *const y = s->output + at;
         u->layers.add_scaled(cols, s->alpha, y, s->beta, s->input[1].data + at, slope, y);
@@ -287,7 +287,7 @@ static void shortcut_row(const layer_job *j, int unit, float *scratch)
             out[i * sample] = p + q;
         }
     }
-    const float slope = packed_slope(c->activation);
+    const float slope = gemm_slope(c->activation);
     for (int x = 0; x < c->out_w; ++x) out[x] = out[x] > 0 ? out[x] : slope * out[x];
     if (c->activation == CONV_LOGISTIC) j->u->layers.logistic(c->out_w, out, out);
 }

@@ -164,7 +164,7 @@ static void run_chunk(void *arg, int chunk, void *scratch)
         .a = c->input + (size_t)image * c->c * area + from, .a_ld = area,
         .b = l->weights + (size_t)first * c->c,
         .scale = c->scale ? c->scale + first : NULL, .shift = c->shift + first,
-        .slope = packed_slope(c->activation),
+        .slope = gemm_slope(c->activation),
         .c = result, .c_ld = (size_t)places * vl, .at = at,
     };
     l->u->nchwc.product(&product);

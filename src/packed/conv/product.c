@@ -177,7 +177,7 @@ packed_job packed_product(const packed_layer *l, packed_channels *source, int in
                 .overwrite = true,
                 .scale = c->scale ? c->scale + group * filters : NULL,
                 .shift = c->shift + group * filters,
-                .slope = packed_slope(c->activation),
+                .slope = gemm_slope(c->activation),
                 .finish = c->activation == CONV_LOGISTIC || l->shortcut ? finish : NULL,
                 .data = l,
             },

@@ -235,7 +235,7 @@ static void write_filters(const layer *l, const layout *o, const gemm_tiles *t, 
         .filters = min_int(l->u->vl, c->n - filter),
         .scale = c->scale ? c->scale + filter : NULL,
         .shift = c->shift + filter,
-        .slope = packed_slope(c->activation),
+        .slope = gemm_slope(c->activation),
         .pool = c->pool,
     };
     const size_t at = ((size_t)image * c->n + filter) * outputs;

@@ -414,7 +414,7 @@ static void multiply_panel(const job *j, int product, int i, int first, int coun
             .quads = l->quads, .a = j->f.panels + row * l->quads, .b = b,
             .rows = rows, .cols = columns_of(l, strip),
             .start = j->f.start + row, .scale = j->scale + row, .shift = j->shift + row,
-            .slope = packed_slope(c->activation),
+            .slope = gemm_slope(c->activation),
             .c = to ? to + strip * each : wait->y + wait->n,
             .ldc = to ? (size_t)outputs : WAIT_LD};
         run_tile(l, &t);
