@@ -21,12 +21,16 @@
  *   side     a job of the thread whose task it is
  *
  * Darknet calls gemm some hundred microseconds apart within an image, and sleeps between images. So
- * a worker spins for SPIN_NS after a job and then sleeps.
+ * a worker spins for IDLE_NS after a job and then sleeps.
+ *
+ * A thread that waits for another one inside a job sleeps after LATE_NS. Another program may have the
+ * core of the late thread. The system moves it to a core that sleeps, but not to one that spins.
  *
  * Linux often wakes a sleeper on the core of the thread that wakes it. This thread is busy with its
  * own chunk, so the worker waits for the end of a time slice, which is milliseconds. To prevent
  * this, workers may run on every allowed core but the caller's. They are not bound to one core
  * each: several processes would all choose the same cores, and the system could not spread them.
+ * A worker that the caller waits for in its sleep may run on all cores until the next job.
  */
 #include "util/threads.h"
 
@@ -47,10 +51,12 @@
 #include <unistd.h>
 
 enum { MAX_WORKERS = 1023, MOST_OWN = 64, SHUT = 1 << 30, SLOTS = 64 };
-enum { SPIN_NS = 1000000, LINGER_NS = 20000 };
+enum { IDLE_NS = 1000000, LATE_NS = 100000, NAP_NS = 50000, LINGER_NS = 20000 };
 
 typedef struct worker {
-    pthread_t thread;
+    _Alignas(CACHE_LINE) pthread_t thread;
+    atomic_bool inside;         /* it looks for a job, or has one */
+    bool roams;                 /* it may run on all cores. Only the owner of pool.busy knows */
     void *scratch;              /* kept over a fork, for the child's worker of the same index */
 } worker;
 
@@ -77,6 +83,7 @@ static struct {
     int most;                   /* so many workers at most, by memory, once that is known */
     bool known;
     int home;                   /* the caller's core, which the workers keep off */
+    bool roaming;               /* some worker roams */
     owner beside;               /* the thread that began a task */
     job task, side, main;
     atomic_uint generation;     /* rises with every job, so that a worker sees a new one */
@@ -160,17 +167,28 @@ static int current_core(void)
 #endif
 }
 
-/* Keeps all workers off the caller's core. With more threads than cores they may use it too.
-   Android has no call for another thread's cores: its system places them. */
-static void place_workers(void)
+typedef enum worker_set { ALL_WORKERS, ROAMING, INSIDE } worker_set;
+
+/* Keeps these workers off the core `home`; -1: they roam. With more threads than cores they may use
+   it too. Android has no call for another thread's cores: its system places them. */
+static void place_workers(worker_set set, int home)
 {
 #if defined(__linux__) && !defined(__ANDROID__)
     cpu_set_t cores;
     if (sched_getaffinity(0, sizeof cores, &cores) != 0) return;
-    if (pool.home >= 0 && pool.count < CPU_COUNT(&cores)) CPU_CLR(pool.home, &cores);
+    if (home >= 0 && pool.count < CPU_COUNT(&cores)) CPU_CLR(home, &cores);
+    pool.roaming = false;
     for (int i = 0; i < pool.count; ++i) {
-        pthread_setaffinity_np(pool.workers[i].thread, sizeof cores, &cores);
+        worker *w = &pool.workers[i];
+        if (set == ALL_WORKERS || (set == ROAMING && w->roams) ||
+            (set == INSIDE && atomic_load(&w->inside))) {
+            pthread_setaffinity_np(w->thread, sizeof cores, &cores);
+            w->roams = home < 0;
+        }
+        pool.roaming |= w->roams;
     }
+#else
+    (void)set, (void)home;
 #endif
 }
 
@@ -178,9 +196,10 @@ static void place_workers(void)
 static void follow_caller(void)
 {
     const int core = current_core();
-    if (!binds || of_task || core == pool.home) return;
+    if (!binds || of_task || (core == pool.home && !pool.roaming)) return;
+    const worker_set moved = core == pool.home ? ROAMING : ALL_WORKERS;
     pool.home = core;
-    place_workers();
+    place_workers(moved, core);
 }
 
 void gemm_threads_bind(bool bind)
@@ -231,12 +250,14 @@ static void work_if_open(job *j, void *scratch)
 static unsigned wait_for_job(unsigned seen)
 {
     const bool spin = atomic_load(&pool.spin);
-    const long long until = spin ? now_ns() + SPIN_NS : 0;
+    const long long start = spin ? now_ns() : 0;
     for (unsigned tries = 1; spin; ++tries) {
         const unsigned generation = atomic_load(&pool.generation);
         if (generation != seen) return generation;
         relax();
-        if (tries % 64 == 0 && now_ns() > until) break;
+        if (tries % 64 > 0) continue;
+        const bool in_job = !(atomic_load(&pool.main.door) & SHUT);
+        if (now_ns() - start > (in_job ? LATE_NS : IDLE_NS)) break;
     }
     pthread_mutex_lock(&pool.bed);
     atomic_fetch_add(&pool.sleepers, 1);
@@ -248,15 +269,17 @@ static unsigned wait_for_job(unsigned seen)
 
 static void *worker_main(void *arg)
 {
-    const worker *w = arg;
+    worker *w = arg;
     unsigned seen = 0;
     number = (int)(w - pool.workers) + 1;
     for (;;) {
         seen = wait_for_job(seen);
         if (atomic_load(&pool.quit)) return NULL;
+        atomic_store(&w->inside, true);
         work_if_open(&pool.task, w->scratch);
         work_if_open(&pool.main, w->scratch);
         work_if_open(&pool.side, w->scratch);
+        atomic_store(&w->inside, false);
     }
 }
 
@@ -291,20 +314,23 @@ static void start_workers(int wanted)
     atomic_store(&pool.spin, wanted < gemm_allowed_cores());
     for (; pool.count < wanted; ++pool.count) {
         worker *w = &pool.workers[pool.count];
+        w->roams = false;
         if (!w->scratch) w->scratch = new_scratch();
         if (!w->scratch || pthread_create(&w->thread, NULL, worker_main, w) != 0) break;
     }
     pthread_sigmask(SIG_SETMASK, &old, NULL);
-    if (binds) place_workers();
+    if (binds) place_workers(ALL_WORKERS, pool.home);
 }
 
 /* ---- beginning, fork and end ---- */
 
-/* Returns when nobody is inside the job. What they did not do is left for its caller. */
-static void empty_job(job *j)
+/* Returns when nobody is inside the job. Meanwhile helps with `other`, or NULL. What nobody did is
+   left for the job's caller. */
+static void empty_job(job *j, job *other, void *scratch)
 {
     atomic_fetch_or(&j->door, SHUT);
     for (unsigned tries = 1; atomic_load(&j->door) != SHUT; ++tries) {
+        if (other) work_if_open(other, scratch);
         if (tries % 1024 == 0) sched_yield();
         relax();
     }
@@ -314,10 +340,10 @@ static void empty_job(job *j)
    the chunks that workers have begun, so they end them first. */
 static void before_fork(void)
 {
-    if (is_own(&pool.busy)) empty_job(&pool.main);
+    if (is_own(&pool.busy)) empty_job(&pool.main, NULL, NULL);
     if (is_own(&pool.beside)) {
-        empty_job(&pool.side);
-        empty_job(&pool.task);
+        empty_job(&pool.side, NULL, NULL);
+        empty_job(&pool.task, NULL, NULL);
     }
 }
 
@@ -414,13 +440,25 @@ static void open_job(job *j, int chunks, gemm_work *work, void *argument, int se
     new_generation();
 }
 
-/* Takes part, and returns when all chunks are done. Meanwhile helps with `other`, or NULL. */
-static void end_job(job *j, void *scratch, job *other)
+/* In naps: a signal handler may fork here, and nobody would wake the child. */
+static void sleep_until_left(job *j)
+{
+    if (j == &pool.main && binds && !of_task) place_workers(INSIDE, -1);
+    const struct timespec nap = {0, NAP_NS};
+    while (atomic_load(&j->door) != SHUT) nanosleep(&nap, NULL);
+}
+
+/* Takes part, and returns when all chunks are done. */
+static void end_job(job *j, void *scratch)
 {
     take_chunks(j, scratch);
     atomic_fetch_or(&j->door, SHUT);
+    const long long until = now_ns() + LATE_NS;
     for (unsigned tries = 1; atomic_load(&j->door) != SHUT; ++tries) {
-        if (other) work_if_open(other, scratch);
+        if (tries % 64 == 0 && now_ns() > until) {
+            sleep_until_left(j);
+            return;
+        }
         if (tries % 1024 == 0) sched_yield();       /* a worker may need this very core */
         relax();
     }
@@ -436,12 +474,12 @@ int gemm_parallel(int threads, int chunks, gemm_work *work, void *argument)
     if (seats > MAX_WORKERS) seats = MAX_WORKERS;
     if (seats > 0 && has_task) {
         open_job(&pool.side, chunks, work, argument, seats, seats + 1);
-        end_job(&pool.side, scratch, NULL);
+        end_job(&pool.side, scratch);
     } else if (seats > 0 && take(&pool.busy)) {
         if (pool.count < seats) start_workers(seats);
         follow_caller();
         open_job(&pool.main, chunks, work, argument, seats, seats + 1);
-        end_job(&pool.main, scratch, NULL);
+        end_job(&pool.main, scratch);
         leave(&pool.busy);
     } else {
         for (int chunk = 0; chunk < chunks; ++chunk) work(argument, chunk, scratch);
@@ -515,7 +553,8 @@ void gemm_end_beside(void)
     has_task = false;
     atomic_store(&task.ending, true);
     if (atomic_exchange(&j->next, j->chunks) == 0) take_part(NULL, 0, scratch);
-    end_job(j, scratch, &pool.main);
+    take_chunks(j, scratch);
+    empty_job(j, &pool.main, scratch);
     leave(&pool.beside);
     give_scratch(scratch);
 }

@@ -6,6 +6,7 @@
  *   unequal    one chunk takes long
  *   callers    several threads have jobs at once
  *   beside     a task has jobs beside those of its caller
+ *   a late worker    may run on the sleeping caller's core, until the next job
  *   modes      a chunk rounds as the caller does, whoever runs it
  *   fork in a job    by the caller's own thread, as a signal handler may do it
  *   fork beside a job of another thread
@@ -19,6 +20,7 @@
 #include "util/threads.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stddef.h>
@@ -55,6 +57,56 @@ static const char *run_job(int threads, int chunks, int slow)
         if (done != (i < chunks)) return done ? "a chunk ran too often" : "a chunk did not run";
     }
     return atomic_load(&c.shared) ? "two chunks had the same scratch" : NULL;
+}
+
+typedef struct visit {
+    pthread_t caller;
+    int cores;                  /* where the worker may run at last; 0: no worker came */
+    int awaited;                /* it stays until it may run on so many, or for 10 s */
+} visit;
+
+static int own_cores(void)
+{
+    cpu_set_t cores;
+    return sched_getaffinity(0, sizeof cores, &cores) ? 0 : CPU_COUNT(&cores);
+}
+
+static void visit_chunk(void *argument, int chunk, void *scratch)
+{
+    visit *v = argument;
+    (void)chunk, (void)scratch;
+    if (pthread_equal(pthread_self(), v->caller)) {
+        nanosleep(&(struct timespec){.tv_nsec = 200000}, NULL);     /* a worker wakes */
+        return;
+    }
+    v->cores = own_cores();
+    for (int ms = 0; v->cores < v->awaited && ms < 10000; ++ms) {
+        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+        v->cores = own_cores();
+    }
+}
+
+/* The worker's number of cores at the end of its chunk; 0: none came in many jobs. */
+static int visit_worker(int awaited)
+{
+    visit v = {.caller = pthread_self(), .awaited = awaited};
+    for (int i = 0; i < 10000 && !v.cores; ++i) {
+        if (gemm_parallel(2, 2, visit_chunk, &v)) return 0;
+    }
+    return v.cores;
+}
+
+/* Before all tests with more threads: only fewer workers than cores are placed. */
+static const char *run_late(void)
+{
+    const int all = gemm_allowed_cores();
+    for (int i = 0; i < 10; ++i) {
+        if (visit_worker(all) != all) return "a late worker may not run on all cores";
+        int tries = 0;          /* it may be late again before it looks */
+        while (visit_worker(0) != all - 1 && ++tries < 100) continue;
+        if (tries == 100) return "a worker stays on its caller's core";
+    }
+    return NULL;
 }
 
 static const char *run_jobs(void)
@@ -292,6 +344,8 @@ int main(int argc, char **argv)
         fprintf(stderr, "test_threads: '%s' is no argument; allowed is --without fork\n", argv[1]);
         return 2;
     }
+    if (gemm_allowed_cores() > 1) report_judged("a late worker", run_late());
+    else report_skip_machine("a late worker", "there is one core");
     report_judged("jobs", run_jobs());
     report_judged("unequal", run_unequal());
     report_judged("callers", run_callers());
