@@ -23,8 +23,8 @@
  * Darknet calls gemm some hundred microseconds apart within an image, and sleeps between images. So
  * a worker spins for IDLE_NS after a job and then sleeps.
  *
- * A thread that waits for another one inside a job sleeps after LATE_NS. Another program may have the
- * core of the late thread. The system moves it to a core that sleeps, but not to one that spins.
+ * A thread that waits for another one inside a job sleeps after LATE_NS. Another program may have
+ * the core of the late thread. The system moves it to a core that sleeps, not to one that spins.
  *
  * Linux often wakes a sleeper on the core of the thread that wakes it. This thread is busy with its
  * own chunk, so the worker waits for the end of a time slice, which is milliseconds. To prevent
