@@ -397,22 +397,43 @@ static void expect_passes(const char *name, bool good, int begun)
     else report_pass(name);
 }
 
-/* A pass of GIVER stops behind the first layer that is too late. That layer is as before, and all
-   others are packed's. */
+static void negate(float *v, size_t n)
+{
+    for (size_t i = 0; i < n; ++i) v[i] = -v[i];
+}
+
+/* The largest difference of two outputs, as a part of the largest number. */
+static double difference(const float *a, const float *b, size_t n)
+{
+    double worst = 0, size = 0;
+    for (size_t i = 0; i < n; ++i) {
+        const double d = fabs((double)a[i] - (double)b[i]);
+        worst = isfinite(d) ? fmax(worst, d) : INFINITY;
+        size = fmax(size, fabs((double)a[i]));
+    }
+    return worst / size;
+}
+
+/* A pass of GIVER stops behind the first layer that is too late. All others are packed's. The first
+   one may differ by rounding, because GIVER's pool is not packed's. */
 static void test_stops(network *net)
 {
-    const size_t bytes = outputs(&net->layers[net->n - 1]) * sizeof(float);
+    const size_t n = outputs(&net->layers[net->n - 1]);
     passes.number = TO_ITSELF;
     passes.limit_ms = 1e9;
     free(pass(net, &GIVER, GEMM_DIRECT));
     expect_passes("passes-in-time", calls() > 1, 6);
     float *expected = pass(net, gemm_find("packed"), GEMM_DIRECT);
+    negate(net->input, (size_t)(net->inputs * net->batch));
+    free(pass(net, gemm_find("packed"), GEMM_DIRECT));  /* no layer has its right output already */
+    negate(net->input, (size_t)(net->inputs * net->batch));
     passes.limit_ms = -1;
     float *actual = pass(net, &GIVER, GEMM_DIRECT);
     const bool began = gemm_pass_last() == &GIVER;
     expect_passes("passes-stop", calls() == 1 && passes.ms >= 0 && !passes.failed && began, 7);
-    if (!memcmp(expected, actual, bytes)) report_pass("passes-stop-output");
-    else report_fail("passes-stop-output", "other outputs");
+    const double d = difference(expected, actual, n);
+    if (d < 1e-4) report_pass("passes-stop-output");
+    else report_fail("passes-stop-output", "the difference is %g of the largest output", d);
     passes.limit_ms = INFINITY;
     free(expected);
     free(actual);
