@@ -304,14 +304,21 @@ typedef struct gemm_network {
     bool direct;                /* as in gemm_context */
 } gemm_network;
 
+/* Who takes a pass. The numbers are those of gemm_passes. */
+typedef struct gemm_taker {
+    int row;                    /* computes the layers */
+    double limit_ms;            /* a pass that is older than this behind a layer stops; INFINITY */
+    int rest;                   /* the row that computes the layers behind that one */
+} gemm_taker;
+
 /* A row that gives whole passes of a network to one of several rows, itself among them. What is no
    whole layer, or lies in no pass, it computes itself. */
 typedef struct gemm_passes {
     const char *const *rows;    /* their names */
-    int (*choose)(const gemm_network *);    /* the number of the row that takes the next pass */
-    void (*learn)(const gemm_network *, int row, double ms);    /* what that pass took; INFINITY:
-                                   the row failed in it */
-    int warm_up;                /* passes of a network until one row has them all */
+    gemm_taker (*choose)(const gemm_network *);     /* of the next pass */
+    void (*learn)(const gemm_network *, int row, double ms);    /* what that pass took, or took
+                                   until it stopped; INFINITY: the row failed in it */
+    int warm_up;                /* so many passes of a network at most until one row has them all */
 } gemm_passes;
 
 typedef struct gemm_variant {

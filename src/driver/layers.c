@@ -110,7 +110,9 @@ static void calibrate(const conv_call *c, bool norm, bool done)
 static bool is_run(const gemm_op *op, gemm_plan *const *plans)
 {
     gemm_note note;
-    return gemm_run_op(gemm_pass_row(), op, plans, &note) != NULL;
+    const bool done = gemm_run_op(gemm_pass_row(), op, plans, &note) != NULL;
+    if (done) gemm_pass_go_on();
+    return done;
 }
 
 bool gemm_conv(const conv_call *c, const conv_norm *norm, gemm_plan **slot)

@@ -16,11 +16,11 @@
 
 static GEMM_OWN struct {
     const gemm_variant *of;     /* the row that was chosen; NULL: no pass, or it has no other row */
-    const gemm_variant *row;    /* computes the layers */
+    const gemm_variant *first, *row;    /* took the pass; computes the layers now */
     gemm_network network;
-    int number;                 /* of the row, among those of `of` */
+    gemm_taker taker;
     bool failed;
-    double begin;
+    double begin, stopped_ms;   /* below 0: it was not stopped */
 } pass;
 
 /* A row that gives itself a pass need not be in the table. */
@@ -35,12 +35,14 @@ void gemm_pass_begin(const void *layers, int count, size_t inputs)
     const gemm_variant *v = gemm_chosen();
     const gemm_state *s = gemm_get_state();
     pass.of = NULL;
-    if (v->passes && s->passes && s->conv != GEMM_IM2COL) {
+    pass.first = NULL;
+    if (v->passes && s->conv != GEMM_IM2COL) {
         pass.of = v;
         pass.network = (gemm_network){layers, count, inputs, s->threads, s->conv == GEMM_DIRECT};
-        pass.number = v->passes->choose(&pass.network);
-        pass.row = find(v, v->passes->rows[pass.number]);
+        pass.taker = v->passes->choose(&pass.network);
+        pass.first = pass.row = find(v, v->passes->rows[pass.taker.row]);
         pass.failed = false;
+        pass.stopped_ms = -1;
         pass.begin = gemm_now_ms();
     }
     errno = before;
@@ -52,8 +54,8 @@ void gemm_pass_end(void)
     if (!v) return;
     const int before = errno;
     pass.of = NULL;
-    v->passes->learn(&pass.network, pass.number,
-                     pass.failed ? INFINITY : gemm_now_ms() - pass.begin);
+    const double ms = pass.stopped_ms >= 0 ? pass.stopped_ms : gemm_now_ms() - pass.begin;
+    v->passes->learn(&pass.network, pass.taker.row, pass.failed ? INFINITY : ms);
     errno = before;
 }
 
@@ -63,7 +65,26 @@ const gemm_variant *gemm_pass_row(void)
     return pass.of == v ? pass.row : v;
 }
 
+bool gemm_pass_is_measured(void)
+{
+    return pass.of && pass.taker.limit_ms < INFINITY;
+}
+
+void gemm_pass_go_on(void)
+{
+    if (!gemm_pass_is_measured() || pass.stopped_ms >= 0) return;
+    const double ms = gemm_now_ms() - pass.begin;
+    if (ms <= pass.taker.limit_ms) return;
+    pass.stopped_ms = ms;
+    pass.row = find(pass.of, pass.of->passes->rows[pass.taker.rest]);
+}
+
 void gemm_pass_fail(void)
 {
-    pass.failed = true;
+    pass.failed = pass.failed || pass.stopped_ms < 0;
+}
+
+const gemm_variant *gemm_pass_last(void)
+{
+    return pass.first;
 }

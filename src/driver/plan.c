@@ -27,6 +27,7 @@ typedef struct layer_key {
 
 struct gemm_plan {
     layer_key key;
+    gemm_plan *next;            /* of another row, while passes are measured */
     float *norm;                /* folded, or NULL */
     gemm_kept kept;
     size_t counted;             /* of `norm` and of kept.bytes, in the sum below */
@@ -87,17 +88,40 @@ static layer_key key_of(const gemm_variant *row, const conv_call *c, const conv_
     return key;
 }
 
-void gemm_plan_drop(gemm_plan **slot)
+static void free_plan(gemm_plan *plan)
 {
-    gemm_plan *plan = *slot;
-    if (!plan) return;
-    const int before = errno;
-    *slot = NULL;
     gemm_drop_kept(&plan->kept);
     atomic_fetch_sub(&kept_bytes, plan->counted);
     free(plan->norm);
     free(plan);
+}
+
+void gemm_plan_drop(gemm_plan **slot)
+{
+    const int before = errno;
+    while (*slot) {
+        gemm_plan *plan = *slot;
+        *slot = plan->next;
+        free_plan(plan);
+    }
     errno = before;
+}
+
+static gemm_plan *make_plan(const layer_key *key)
+{
+    find_limit();
+    gemm_plan *plan = calloc(1, sizeof *plan);
+    if (plan) memcpy(&plan->key, key, sizeof *key);
+    return plan;
+}
+
+/* The plan for this key, out of the slot. NULL: there is none. */
+static gemm_plan *take_plan(gemm_plan **slot, const layer_key *key)
+{
+    while (*slot && memcmp(&(*slot)->key, key, sizeof *key)) slot = &(*slot)->next;
+    gemm_plan *plan = *slot;
+    if (plan) *slot = plan->next;
+    return plan;
 }
 
 gemm_plan *gemm_plan_get(gemm_plan **slot, const gemm_variant *row, const conv_call *c,
@@ -105,13 +129,15 @@ gemm_plan *gemm_plan_get(gemm_plan **slot, const gemm_variant *row, const conv_c
 {
     if (!slot) return NULL;
     const layer_key key = key_of(row, c, norm);
-    if (*slot && memcmp(&(*slot)->key, &key, sizeof key)) gemm_plan_drop(slot);
-    if (!*slot) {
-        find_limit();
-        *slot = calloc(1, sizeof **slot);
-        if (*slot) memcpy(&(*slot)->key, &key, sizeof key);
+    gemm_plan *plan = take_plan(slot, &key);
+    if (!gemm_pass_is_measured()) gemm_plan_drop(slot);
+    if (!plan) plan = make_plan(&key);
+    if (!plan) {
+        gemm_plan_drop(slot);
+        return NULL;
     }
-    return *slot;
+    plan->next = *slot;
+    return *slot = plan;
 }
 
 float *gemm_fold_norm(const conv_call *c, const conv_norm *norm)

@@ -190,7 +190,7 @@ static void start(void)
         .reproducible = s.reproducible, .way = find_way(s.way),
         .scales = read_scales(s.int8), .scales_path = s.int8,
         .auto_scales = give_scales(&s),
-        .keep = s.keep, .passes = true, .check = s.check, .trace = s.trace,
+        .keep = s.keep, .check = s.check, .trace = s.trace,
         .calibrate = s.calibrate,
     };
     last = (gemm_state){
@@ -320,10 +320,4 @@ void gemm_set_prepare_first(bool first)
 {
     gemm_get_state();
     state.prepare_first = first;
-}
-
-void gemm_set_passes(bool given)
-{
-    gemm_get_state();
-    state.passes = given;
 }

@@ -25,7 +25,6 @@ typedef struct gemm_state {
     const char *scales_path;            /* its name */
     bool auto_scales;                   /* GEMM_AUTO_BITS=8: `auto` gets the scales */
     size_t keep;                        /* of GEMM_KEEP; SIZE_MAX: plan.h has the default */
-    bool passes;                        /* a row may give whole passes to other rows */
     bool check, trace, calibrate;       /* GEMM_CHECK=1, GEMM_TRACE and GEMM_CALIBRATE are set */
 } gemm_state;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Who computes the whole passes of a network: the device alone, the CPU alone, or both on each
- * layer. The first passes of a network measure all three. From then on the fastest one has them.
+ * layer. The first passes of a network measure them. From then on the fastest one has them.
  *
  * Any thread may call at any time.
  */
@@ -20,10 +20,10 @@ typedef enum gemm_hybrid_side {
 /* After so many passes of a network its choice stands. */
 enum { GEMM_HYBRID_PASSES = 48 };
 
-/* The side that takes the next pass. */
-int gemm_hybrid_choose(const gemm_network *);
+/* The side that takes the next pass, and when it has lost. */
+gemm_taker gemm_hybrid_choose(const gemm_network *);
 
-/* A pass by this side took so many ms; INFINITY: the side failed. */
+/* A pass by this side took so many ms, or so many until it had lost; INFINITY: the side failed. */
 void gemm_hybrid_learn(const gemm_network *, int side, double ms);
 
 #endif

@@ -382,15 +382,14 @@ GEMM_IMPL=hybrid OPENCL_LAYERS=$bin/layer_moves.so GEMM_CHECK=1 \
     expect hybrid-moves 'calls right, worst error' kites 13
 cache cache
 
-# ---- hybrid: the device has five passes, then the CPU, and then both. Their first three shares are halves ----
+# ---- hybrid: the device has five passes, then the CPU. What follows depends on their times ----
 GEMM_IMPL=hybrid GEMM_CHECK=1 GEMM_TRACE=$work/shared.csv \
     expect hybrid-detect 'calls right, worst error' kites 13
 # The first convolution of each pass: by the device (d), by the CPU (c), or by both (b).
 sides=$(awk -F, '$4 == 8 && $5 == 43264 { printf "%s", $1 ~ /\+ packed$/ ? "b" : $1 ~ /^cl_/ ? "d" : "c" }' "$work/shared.csv")
-if [ "$sides" = dddddcccccbbb ]; then
-    pass hybrid-detect-sides
-else
-    fail hybrid-detect-sides "the sides of 13 passes: $sides"
-fi
+case $sides in
+dddddc???????) pass hybrid-detect-sides ;;
+*) fail hybrid-detect-sides "the sides of 13 passes: $sides" ;;
+esac
 
 finish

@@ -14,6 +14,7 @@
 #include "check/conv_check.h"
 #include "check/layer_check.h"
 #include "driver/driver.h"
+#include "driver/pass.h"
 #include "support/network.h"
 #include "support/report.h"
 
@@ -305,24 +306,31 @@ static void test_pool(network *net)
 
 /* ---- Whole passes ---- */
 
+/* `mnk` takes no layers, and the multiplies stay with the row that gives. */
+enum { TO_PACKED, TO_MNK, TO_ITSELF };
+static const char *const takers[] = {"packed", "mnk", "passes"};
+
 static struct {
     int number;                 /* of the row that takes the passes */
+    double limit_ms;            /* of a pass. packed has the rest of it */
     int begun, ended, wrong;
     bool fails, failed;         /* the row shall fail; the last pass had a row that failed */
     gemm_network network;
-} passes;
+    double ms;                  /* of the last pass */
+} passes = {.limit_ms = INFINITY};
 
-static int choose(const gemm_network *n)
+static gemm_taker choose(const gemm_network *n)
 {
     ++passes.begun;
     passes.network = *n;
-    return passes.number;
+    return (gemm_taker){passes.number, passes.limit_ms, TO_PACKED};
 }
 
 static void learn(const gemm_network *n, int row, double ms)
 {
     ++passes.ended;
     passes.failed = ms == INFINITY;
+    passes.ms = ms;
     passes.wrong += row != passes.number || !(ms >= 0) || passes.begun != passes.ended ||
                     n->layers != passes.network.layers;
 }
@@ -332,9 +340,6 @@ static gemm_status fail_or_run(const conv_call *c, const gemm_context *context, 
     return passes.fails ? gemm_fail(context->note, "as asked") : run_conv(c, context, params);
 }
 
-/* `mnk` takes no layers, and the multiplies stay with the row that gives. */
-enum { TO_PACKED, TO_MNK, TO_ITSELF };
-static const char *const takers[] = {"packed", "mnk", "passes"};
 static const gemm_passes PASSES = {.rows = takers, .choose = choose, .learn = learn};
 static const gemm_variant GIVER = {
     .name = "passes", .run = run, .conv = fail_or_run, .layer = run_layer, .passes = &PASSES};
@@ -377,6 +382,7 @@ static void test_taken(network *net, int number, const gemm_variant *like)
         report_fail(name, "%d passes begun, %d ended, %d wrong", passes.begun - before,
                     passes.ended, passes.wrong);
     else if (calls()) report_fail(name, "the row was asked %d times", calls());
+    else if (gemm_pass_last() != gemm_find(takers[number])) report_fail(name, "another began it");
     else if (memcmp(expected, actual, bytes)) report_fail(name, "other outputs");
     else report_pass(name);
     free(expected);
@@ -389,6 +395,48 @@ static void expect_passes(const char *name, bool good, int begun)
         report_fail(name, "%d passes begun and %d ended instead of %d, %d calls, %d wrong",
                     passes.begun, passes.ended, begun, calls(), passes.wrong);
     else report_pass(name);
+}
+
+static void negate(float *v, size_t n)
+{
+    for (size_t i = 0; i < n; ++i) v[i] = -v[i];
+}
+
+/* The largest difference of two outputs, as a part of the largest number. */
+static double difference(const float *a, const float *b, size_t n)
+{
+    double worst = 0, size = 0;
+    for (size_t i = 0; i < n; ++i) {
+        const double d = fabs((double)a[i] - (double)b[i]);
+        worst = isfinite(d) ? fmax(worst, d) : INFINITY;
+        size = fmax(size, fabs((double)a[i]));
+    }
+    return worst / size;
+}
+
+/* A pass of GIVER stops behind the first layer that is too late. All others are packed's. The first
+   one may differ by rounding, because GIVER's pool is not packed's. */
+static void test_stops(network *net)
+{
+    const size_t n = outputs(&net->layers[net->n - 1]);
+    passes.number = TO_ITSELF;
+    passes.limit_ms = 1e9;
+    free(pass(net, &GIVER, GEMM_DIRECT));
+    expect_passes("passes-in-time", calls() > 1, 6);
+    float *expected = pass(net, gemm_find("packed"), GEMM_DIRECT);
+    negate(net->input, (size_t)(net->inputs * net->batch));
+    free(pass(net, gemm_find("packed"), GEMM_DIRECT));  /* no layer has its right output already */
+    negate(net->input, (size_t)(net->inputs * net->batch));
+    passes.limit_ms = -1;
+    float *actual = pass(net, &GIVER, GEMM_DIRECT);
+    const bool began = gemm_pass_last() == &GIVER;
+    expect_passes("passes-stop", calls() == 1 && passes.ms >= 0 && !passes.failed && began, 7);
+    const double d = difference(expected, actual, n);
+    if (d < 1e-4) report_pass("passes-stop-output");
+    else report_fail("passes-stop-output", "the difference is %g of the largest output", d);
+    passes.limit_ms = INFINITY;
+    free(expected);
+    free(actual);
 }
 
 static void test_passes(network *net)
@@ -419,10 +467,9 @@ static void test_passes(network *net)
     expect_passes("passes-im2col", calls() == 0, 5);
     test_training(net);
     expect_passes("passes-training", calls() == 0, 5);
-    gemm_set_passes(false);
-    free(pass(net, &GIVER, GEMM_HOOK));
-    expect_passes("passes-off", calls() > 0, 5);
-    gemm_set_passes(true);
+    free(pass(net, gemm_find("packed"), GEMM_DIRECT));
+    expect_passes("passes-of-no-giver", !gemm_pass_last(), 5);
+    test_stops(net);
     gemm_set_variant(&LAYERS);
 }
 
