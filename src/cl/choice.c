@@ -284,7 +284,8 @@ const gemm_cl_row *gemm_cl_choose_winograd(const gemm_cl_traits *d, const conv_c
 {
     static const gemm_winograd_cost cost = {.element = {14, 18}, .bytes = 4};
     const gemm_winograd_layer l = {.channels = c->c, .filters = c->n, .out_h = c->out_h,
-                                   .out_w = c->out_w, .vector = d->vector};
+                                   .out_w = c->out_w, .vector = d->vector,
+                                   .together = {1, 1}};
     const int m = d->cpu ? gemm_winograd_fastest(&l, &cost) : 0;
     return m ? &gemm_cl_winograd_choices[vector_choice(d) * 2 + (m == 4)] : NULL;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The name of this machine's processor. */
+/* What this machine's processor says of itself. */
 #ifndef GEMM_CPU_H
 #define GEMM_CPU_H
 
@@ -7,5 +7,9 @@
 
 /* A text of one line, "unknown processor" where the system does not tell. */
 void gemm_read_cpu(char *name, size_t bytes);
+
+/* The floats that one of its units multiplies at a time, at most. A longer vector takes more than
+   one turn. INT_MAX where the processor does not tell. */
+int gemm_unit_floats(void);
 
 #endif

@@ -48,20 +48,26 @@ const gemm_transform *gemm_winograd_transform(int m)
 
 /* ---- when it is faster ---- */
 
-/*
- * In multiplications of a vector. m = 0, the direct way, is these and the reading of the filters.
- * The others read U, which is longer, and add the transforms of each element of V and M.
- */
+/* Products with some filters, or with U, that are read. In multiplications of a vector. */
+static double products(const gemm_winograd_layer *l, const gemm_winograd_cost *c, double places,
+                       double floats)
+{
+    const double pairs = (double)l->channels * l->filters;
+    const double multiply = places * pairs / l->vector;
+    const double read = floats * pairs * sizeof(float) / c->bytes;
+    return !c->fetched ? multiply + read : multiply < read ? read : multiply;
+}
+
+/* m = 0 is the direct way. The others read U, which is longer than the filters, and add the
+   transforms of each element of V and M. */
 static double cost_of(const gemm_winograd_layer *l, const gemm_winograd_cost *c, int m)
 {
-    const double channels = l->channels, filters = l->filters, vector = l->vector;
-    const double read = channels * filters * sizeof(float) / c->bytes;
-    if (m == 0) return 9 * channels * filters * l->out_h * l->out_w / vector + 9 * read;
+    if (m == 0) return products(l, c, 9. * l->out_h * l->out_w, 9);
+    const double channels = l->channels, filters = l->filters;
     const double points = (m + 2) * (m + 2), across = ceil_div(l->out_w, m);
     const double tiles = across * ceil_div(l->out_h, m), element = c->element[m == 4];
-    return points * tiles * channels * filters / vector +
-           points * tiles * (channels + filters) / vector * element +
-           points * read +
+    return products(l, c, points * tiles, points / l->together[m == 4]) +
+           points * tiles * (channels + filters) / l->vector * element +
            (l->images ? points * channels * filters * c->prepare / l->images : 0);
 }
 

@@ -9,6 +9,8 @@
 #ifndef GEMM_UTIL_WINOGRAD_H
 #define GEMM_UTIL_WINOGRAD_H
 
+#include <stdbool.h>
+
 /*
  * m x m outputs Y from n x n inputs d, n = m + 2, and a filter g: Y = AT [(G g GT) * (BT d B)] A,
  * where * is element by element. GEMM_CHECK derives the error bound from it.
@@ -31,7 +33,8 @@ const gemm_transform *gemm_winograd_transform(int m);
 /* What decides how long an image takes. */
 typedef struct gemm_winograd_layer {
     int channels, filters, out_h, out_w;
-    int vector;                 /* floats in a vector */
+    int vector;                 /* floats that are multiplied at a time */
+    int together[2];            /* images that share a reading of U, with m = 2 and with m = 4 */
     int images;                 /* U has to be made, and serves so many images. 0: it is kept */
 } gemm_winograd_layer;
 
@@ -39,6 +42,7 @@ typedef struct gemm_winograd_layer {
 typedef struct gemm_winograd_cost {
     double element[2];          /* to transform an element of V or M, with m = 2 and with m = 4 */
     double bytes;               /* so many bytes of filters or U come in the time of one */
+    bool fetched;               /* they come while others are multiplied, not before */
     double prepare;             /* to make an element of U, in new memory */
 } gemm_winograd_cost;
 

@@ -11,7 +11,8 @@
  * 36 to 16 for m = 2, 144 to 36 for m = 4.
  *
  * Filters are the columns of the gemm, because there are many of them and their number is round.
- * Tiles are its rows: of these any number fills the micro-kernel.
+ * Tiles are its rows: of these any number fills the micro-kernel. The tiles of all images of a batch
+ * are numbered as one, so that several images share a reading of U.
  *
  *   V [point][panel of mr tiles][channel][tile]
  *   U [point][strip of filters][channel][filter]
@@ -21,8 +22,8 @@
  *
  * Two ways through a layer. They give the same bits, so the number of threads may decide:
  *   strips    a chunk is a strip of tiles. Its V and M stay in L2 and never exist whole
- *   phases    V, then M, then Y of the whole image, each cut into chunks. For small maps, whose
- *             tiles are too few for strips but whose U is large
+ *   phases    V, then M, then Y of one or more whole images, each cut into chunks. For small maps,
+ *             whose tiles are too few for strips but whose U is large
  *
  * Source: Lavin, Gray, "Fast algorithms for convolutional neural networks", 2015. Strips of tiles:
  * Maji et al., "Efficient Winograd or Cook-Toom convolution kernel implementation on widely used
@@ -34,6 +35,7 @@
 #include "packed/gemm/workspace.h"
 #include "packed/packed.h"
 #include "util/caches.h"
+#include "util/cpu.h"
 #include "util/ints.h"
 #include "util/large.h"
 #include "util/threads.h"
@@ -128,12 +130,13 @@ typedef struct layer {
     const conv_call *c;
     const gemm_ukernel *u;
     const float *U;
-    int threads, m, points, image;
-    int across, tiles;          /* in a row, and in an image */
+    int threads, m, points;
+    int across, down, tiles;    /* in a row; rows of an image; in all images */
     int width;                  /* filters in a strip of U */
     bool by_strips;             /* else by phases */
-    int strip, strips;          /* strips way: tiles in a strip, and strips in an image */
+    int strip, strips;          /* strips way: tiles in a strip, and strips */
     /* phases way */
+    int together, first;        /* tiles of the images at once; the first one of the present ones */
     int block, blocks;          /* filters that are multiplied at once, and blocks */
     int v_piece, y_piece;       /* tiles in a chunk of V and of Y: a multiple of mr */
     float *V, *M;
@@ -161,21 +164,20 @@ static layout layout_of(const layer *l, int tiles)
 static gemm_tiles tiles_of(const layer *l, int first, int count)
 {
     const conv_call *c = l->c;
-    return (gemm_tiles){l->m, c->h, c->w, c->pad, c->out_h, c->out_w, l->across,
-                        first / l->across, first % l->across, count};
+    return (gemm_tiles){.m = l->m, .h = c->h, .w = c->w, .pad = c->pad,
+                        .out_h = c->out_h, .out_w = c->out_w,
+                        .across = l->across, .down = l->down,
+                        .in_image = (size_t)c->c * c->h * c->w,
+                        .out_image = c->n * gemm_conv_outputs(c),
+                        .y = first / l->across, .x = first % l->across, .count = count};
 }
 
-static const float *channel_of(const layer *l, int image, int channel)
+static void transform_channel(const layer *l, const layout *o, const gemm_tiles *t, int channel,
+                              float *V, float *scratch)
 {
     const conv_call *c = l->c;
-    return c->input + ((size_t)image * c->c + channel) * c->h * c->w;
-}
-
-static void transform_channel(const layer *l, const layout *o, const gemm_tiles *t, int image,
-                              int channel, float *V, float *scratch)
-{
-    l->u->winograd.input(t, channel_of(l, image, channel), V + channel * l->u->panel_row,
-                         o->v_point, o->v_panel, scratch);
+    l->u->winograd.input(t, c->input + (size_t)channel * c->h * c->w,
+                         V + channel * l->u->panel_row, o->v_point, o->v_panel, scratch);
 }
 
 /* U at a point, from the strip of filter `first` on. */
@@ -213,12 +215,13 @@ static void multiply(const layout *o, int point, packed_job product,
 static void add_shortcut(const layer *l, const gemm_tiles *t, int filters, size_t at)
 {
     const conv_call *c = l->c;
-    int y = t->y, x = t->x;
-    for (int left = t->count, count; left; left -= count, ++y, x = 0) {
+    int row = t->y, x = t->x;
+    for (int left = t->count, count; left; left -= count, ++row, x = 0) {
         count = min_int(left, l->across - x);
-        const int rows = min_int(l->m, c->out_h - y * l->m);
+        const int y = row % l->down * l->m, rows = min_int(l->m, c->out_h - y);
         const int cols = min_int(count * l->m, c->out_w - x * l->m);
-        const size_t first = at + (size_t)y * l->m * c->out_w + x * l->m;
+        const size_t image = row / l->down * t->out_image;
+        const size_t first = at + image + (size_t)y * c->out_w + x * l->m;
         for (int f = 0; f < filters; ++f)
             packed_add_shortcut(l->u, l->shortcut, first + f * gemm_conv_places(c), rows, cols,
                                 c->out_w);
@@ -226,11 +229,10 @@ static void add_shortcut(const layer *l, const gemm_tiles *t, int filters, size_
 }
 
 /* The outputs of up to vl filters from `filter` on. */
-static void write_filters(const layer *l, const layout *o, const gemm_tiles *t, int image,
-                          int filter, const float *M)
+static void write_filters(const layer *l, const layout *o, const gemm_tiles *t, int filter,
+                          const float *M)
 {
     const conv_call *c = l->c;
-    const size_t outputs = gemm_conv_outputs(c);
     const gemm_finish finish = {
         .filters = min_int(l->u->vl, c->n - filter),
         .scale = c->scale ? c->scale + filter : NULL,
@@ -238,7 +240,7 @@ static void write_filters(const layer *l, const layout *o, const gemm_tiles *t, 
         .slope = gemm_slope(c->activation),
         .pool = c->pool,
     };
-    const size_t at = ((size_t)image * c->n + filter) * outputs;
+    const size_t at = filter * gemm_conv_outputs(c);
     l->u->winograd.output(t, M + filter, o->m_point, o->m_row, &finish, c->output + at);
     if (l->shortcut) add_shortcut(l, t, finish.filters, at);
 }
@@ -249,15 +251,15 @@ static void write_filters(const layer *l, const layout *o, const gemm_tiles *t, 
 enum { V_AT = PACKED_SCRATCH_BYTES / sizeof(float) };
 
 /* V, a few tiles at a time. Two channels share a line of V, which then is still in L1. */
-static void transform_strip(const layer *l, const layout *o, int image, int first, int count,
-                            float *V, float *scratch)
+static void transform_strip(const layer *l, const layout *o, int first, int count, float *V,
+                            float *scratch)
 {
     enum { FEW_TILES = 48 };
     const int mr = l->u->mr, step = FEW_TILES / mr * mr;
     for (int i = 0; i < count; i += step) {
         const gemm_tiles t = tiles_of(l, first + i, min_int(step, count - i));
         float *const to = V + i / mr * o->v_panel;
-        for (int k = 0; k < l->c->c; ++k) transform_channel(l, o, &t, image, k, to, scratch);
+        for (int k = 0; k < l->c->c; ++k) transform_channel(l, o, &t, k, to, scratch);
     }
 }
 
@@ -265,17 +267,17 @@ static void compute_strip(void *arg, int chunk, void *scratch)
 {
     const layer *l = arg;
     const conv_call *c = l->c;
-    const int image = chunk / l->strips, first = chunk % l->strips * l->strip;
+    const int first = chunk * l->strip;
     const gemm_tiles t = tiles_of(l, first, min_int(l->strip, l->tiles - first));
     const layout o = layout_of(l, t.count);
     float *const V = (float *)scratch + V_AT, *const M = V + o.v;
-    transform_strip(l, &o, image, first, t.count, V, scratch);
+    transform_strip(l, &o, first, t.count, V, scratch);
     for (int p = 0; p < l->points; ++p) {
         packed_job product = product_of(l, &o, p, 0, c->n, t.count);
         product.B.after = strips_of(l, (p + 1) % l->points, 0);
         multiply(&o, p, product, t.count == l->strip ? &l->whole : &l->last, V, M, scratch);
     }
-    for (int f = 0; f < c->n; f += l->u->vl) write_filters(l, &o, &t, image, f, M);
+    for (int f = 0; f < c->n; f += l->u->vl) write_filters(l, &o, &t, f, M);
 }
 
 /* ---- by phases ---- */
@@ -285,7 +287,7 @@ enum { CHANNELS = 8 };
 
 static gemm_tiles piece_of(const layer *l, int piece, int tiles)
 {
-    return tiles_of(l, piece * tiles, min_int(tiles, l->tiles - piece * tiles));
+    return tiles_of(l, l->first + piece * tiles, min_int(tiles, l->together - piece * tiles));
 }
 
 static void compute_v(void *arg, int chunk, void *scratch)
@@ -294,9 +296,9 @@ static void compute_v(void *arg, int chunk, void *scratch)
     const int groups = ceil_div(l->c->c, CHANNELS), piece = chunk / groups;
     const int first = chunk % groups * CHANNELS, end = min_int(first + CHANNELS, l->c->c);
     const gemm_tiles t = piece_of(l, piece, l->v_piece);
-    const layout o = layout_of(l, l->tiles);
+    const layout o = layout_of(l, l->together);
     float *V = l->V + piece * l->v_piece / l->u->mr * o.v_panel;
-    for (int k = first; k < end; ++k) transform_channel(l, &o, &t, l->image, k, V, scratch);
+    for (int k = first; k < end; ++k) transform_channel(l, &o, &t, k, V, scratch);
 }
 
 /* The threads take chunks in turns, so the next one of this thread is probably `threads` on. */
@@ -305,8 +307,8 @@ static void compute_m(void *arg, int chunk, void *scratch)
     const layer *l = arg;
     const int point = chunk / l->blocks, first = chunk % l->blocks * l->block;
     const int count = min_int(l->block, l->c->n - first), next = chunk + l->threads;
-    const layout o = layout_of(l, l->tiles);
-    packed_job product = product_of(l, &o, point, first, count, l->tiles);
+    const layout o = layout_of(l, l->together);
+    packed_job product = product_of(l, &o, point, first, count, l->together);
     if (next < l->points * l->blocks)
         product.B.after = strips_of(l, next / l->blocks, next % l->blocks * l->block);
     multiply(&o, point, product, count == l->block ? &l->whole : &l->last, l->V, l->M + first,
@@ -319,23 +321,23 @@ static void compute_y(void *arg, int chunk, void *scratch)
     const layer *l = arg;
     const int groups = ceil_div(l->c->n, l->u->vl), piece = chunk / groups;
     const gemm_tiles t = piece_of(l, piece, l->y_piece);
-    const layout o = layout_of(l, l->tiles);
+    const layout o = layout_of(l, l->together);
     const float *M = l->M + piece * l->y_piece * o.m_row;
-    write_filters(l, &o, &t, l->image, chunk % groups * l->u->vl, M);
+    write_filters(l, &o, &t, chunk % groups * l->u->vl, M);
 }
 
 static int run_phases(layer *l)
 {
     const conv_call *c = l->c;
-    const layout o = layout_of(l, l->tiles);
-    const int v_chunks = ceil_div(c->c, CHANNELS) * ceil_div(l->tiles, l->v_piece);
-    const int y_chunks = ceil_div(c->n, l->u->vl) * ceil_div(l->tiles, l->y_piece);
+    const layout o = layout_of(l, l->together);
+    const int v_chunks = ceil_div(c->c, CHANNELS) * ceil_div(l->together, l->v_piece);
+    const int y_chunks = ceil_div(c->n, l->u->vl) * ceil_div(l->together, l->y_piece);
     packed_workspace *w = packed_take_workspace(o.floats);
     if (!w) return -1;
     l->V = w->data;
     l->M = l->V + o.v;
     int status = 0;
-    for (l->image = 0; l->image < c->batch && !status; ++l->image) {
+    for (l->first = 0; l->first < l->tiles && !status; l->first += l->together) {
         status = gemm_parallel(l->threads, v_chunks, compute_v, l);
         if (!status) status = gemm_parallel(l->threads, l->points * l->blocks, compute_m, l);
         if (!status) status = gemm_parallel(l->threads, y_chunks, compute_y, l);
@@ -360,7 +362,7 @@ static bool cut_strips(layer *l)
     const int mr = l->u->mr, least = FEW_PANELS * mr, threads = l->threads;
     const size_t tile = (size_t)l->points * (l->c->c + l->c->n) * sizeof(float);
     const int in_l2 = (int)(gemm_find_caches()->l2 / 4 * 3 / tile);
-    const int shared = threads == 1 ? l->tiles : ceil_div(l->tiles * l->c->batch, 2 * threads);
+    const int shared = threads == 1 ? l->tiles : ceil_div(l->tiles, 2 * threads);
     int most = min_int(MOST_TILES, min_int(in_l2, shared));
     do {        /* where L2 has room for more than the scratch, phases beat smaller strips */
         l->strip = even_step(l->tiles, max_int(least, most / mr * mr), mr);
@@ -374,23 +376,40 @@ static bool cut_strips(layer *l)
    than threads. */
 static int piece_for(const layer *l, int groups)
 {
-    return (int)round_up(ceil_div(l->tiles, ceil_div(l->threads, groups)), l->u->mr);
+    return (int)round_up(ceil_div(l->together, ceil_div(l->threads, groups)), l->u->mr);
 }
 
-/* Of V and M of an image. */
-enum { MOST_FLOATS = 8 * 1024 * 1024 / sizeof(float) };
+/* Of V and M of an image, and of several ones. */
+enum { MOST_FLOATS = 8 * 1024 * 1024 / sizeof(float), MOST_SHARED = 4 * MOST_FLOATS };
+
+/*
+ * The images whose tiles are multiplied together, equally many each time. They share a reading of
+ * U. The more there are, the farther away their V and M are kept: so these are no longer than U.
+ */
+static int images_together(const layer *l)
+{
+    const int batch = l->c->batch, tiles = l->across * l->down;
+    const size_t u = l->points * u_point(l->c, l->u), most = u < MOST_SHARED ? u : MOST_SHARED;
+    int images = 1;
+    for (int n = 2; n <= batch && n * tiles <= MOST_TILES; ++n) {
+        if (batch % n == 0 && layout_of(l, n * tiles).floats <= most) images = n;
+    }
+    return images;
+}
 
 /* As many chunks as keep the threads busy. */
 static bool cut_phases(layer *l)
 {
     enum { CHUNKS_OF_A_THREAD = 4 };
+    const int tiles = l->across * l->down;
+    l->together = images_together(l) * tiles;
     const int strips = ceil_div(l->c->n, l->width);
     const int wanted = min_int(strips, ceil_div(CHUNKS_OF_A_THREAD * l->threads, l->points));
     l->block = ceil_div(strips, wanted) * l->width;
     l->blocks = ceil_div(l->c->n, l->block);
     l->v_piece = piece_for(l, ceil_div(l->c->c, CHANNELS));
     l->y_piece = piece_for(l, ceil_div(l->c->n, l->u->vl));
-    return l->tiles <= MOST_TILES && layout_of(l, l->tiles).floats <= MOST_FLOATS;
+    return tiles <= MOST_TILES && layout_of(l, tiles).floats <= MOST_FLOATS;
 }
 
 static layer make_layer(const conv_call *c, int m, const gemm_context *context)
@@ -399,7 +418,8 @@ static layer make_layer(const conv_call *c, int m, const gemm_context *context)
     layer l = {.c = c, .u = u, .threads = context->threads, .m = m, .points = points_of(m),
                .width = strip_width(c, u), .U = c->weights};    /* a plan reads no address */
     l.across = ceil_div(c->out_w, m);
-    l.tiles = l.across * ceil_div(c->out_h, m);
+    l.down = ceil_div(c->out_h, m);
+    l.tiles = l.across * l.down * c->batch;
     return l;
 }
 
@@ -409,8 +429,8 @@ static layer make_layer(const conv_call *c, int m, const gemm_context *context)
    not: to write and read them takes as long as to read as much of U. */
 static bool prefers_strips(const layer *l)
 {
-    const int threads = l->threads, chunks = l->c->batch * l->strips;
-    if (l->strips == 1 || (chunks < 2 * threads && chunks != threads)) return false;
+    const int threads = l->threads, chunks = l->strips;
+    if (chunks == 1 || (chunks < 2 * threads && chunks != threads)) return false;
     const double again = (double)(l->strips - 1) * l->points * u_point(l->c, l->u);
     return again <= layout_of(l, l->tiles).floats;
 }
@@ -426,7 +446,8 @@ static packed_plan plan_product(const layer *l, int count, int tiles)
 static void plan_products(layer *l)
 {
     const bool by_strips = l->by_strips;
-    const int n = l->c->n, tiles = l->tiles, left = by_strips ? tiles % l->strip : n % l->block;
+    const int n = l->c->n, tiles = l->together;
+    const int left = by_strips ? l->tiles % l->strip : n % l->block;
     l->whole = by_strips ? plan_product(l, n, l->strip) : plan_product(l, l->block, tiles);
     l->last = l->whole;
     if (left) l->last = by_strips ? plan_product(l, n, left) : plan_product(l, left, tiles);
@@ -473,7 +494,7 @@ static int run_winograd(const conv_call *c, const layer_call *shortcut,
     l.U = f->U;
     l.shortcut = shortcut;
     const int status = l.by_strips
-                           ? gemm_parallel(l.threads, c->batch * l.strips, compute_strip, &l)
+                           ? gemm_parallel(l.threads, l.strips, compute_strip, &l)
                            : run_phases(&l);
     if (own) free_filters(f);
     if (!status) context->note->transform = gemm_winograd_transform(l.m);
@@ -483,16 +504,23 @@ static int run_winograd(const conv_call *c, const layer_call *shortcut,
 /* ---- the ways ---- */
 
 /* It was measured (docs/log/convolution.md). */
-static const gemm_winograd_cost cost = {.element = {22, 30}, .bytes = 2.5, .prepare = 12};
+static const gemm_winograd_cost cost = {.element = {22, 30}, .bytes = 2.5, .fetched = true,
+                                        .prepare = 12};
 
+/* GEMM_REPRODUCIBLE lets the shape of an image alone decide. */
 static gemm_winograd_layer shape_of(const conv_call *c, const gemm_context *context)
 {
     enum { USUAL_VECTOR = 16 };
     const gemm_ukernel *u = context->isa;
-    return (gemm_winograd_layer){.channels = c->c, .filters = c->n, .out_h = c->out_h,
-                                 .out_w = c->out_w,
-                                 .vector = u->reproducible ? USUAL_VECTOR : u->vl,
-                                 .images = context->first && !u->reproducible ? c->batch : 0};
+    gemm_winograd_layer shape = {.channels = c->c, .filters = c->n, .out_h = c->out_h,
+                                 .out_w = c->out_w, .vector = USUAL_VECTOR, .together = {1, 1}};
+    if (u->reproducible) return shape;
+    const layer two = make_layer(c, 2, context), four = make_layer(c, 4, context);
+    shape.together[0] = images_together(&two);
+    shape.together[1] = images_together(&four);
+    shape.vector = min_int(u->vl, gemm_unit_floats());
+    shape.images = context->first ? c->batch : 0;
+    return shape;
 }
 
 double packed_winograd_ratio(const conv_call *c, const gemm_context *context, int m)

@@ -228,13 +228,14 @@ enum { GEMM_LEAST_PANELS_KC = 64 };
 
 /* ---- Winograd's algorithm: see ukernel_winograd.h ---- */
 
-/* A strip of the tiles of a layer: m x m outputs each, numbered by rows of tiles. */
+/* A strip of the tiles of a layer: m x m outputs each, numbered by rows of tiles, image by image. */
 typedef struct gemm_tiles {
     int m;                      /* 2 or 4 */
     int h, w, pad;              /* an image of the input */
     int out_h, out_w;
-    int across;                 /* tiles in a row of tiles */
-    int y, x, count;            /* the strip: the place of its first tile, and its tiles */
+    int across, down;           /* tiles in a row of tiles; rows in an image */
+    size_t in_image, out_image; /* floats from image to image */
+    int y, x, count;            /* the strip: the place of its first tile, y of all images' rows */
 } gemm_tiles;
 
 /* How the outputs of up to vl filters are finished: f(scale * y + shift), as in gemm_tile. */

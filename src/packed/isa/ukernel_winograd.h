@@ -88,19 +88,22 @@ INLINE void filter_pass(const int m, const vec *g, vec *r)
 
 /* Tiles of a strip that lie in one row of tiles. */
 typedef struct tile_run {
-    int y, x;                   /* the row and column of its first tile, in tiles */
+    int image;
+    int y, x;                   /* the row and column of its first tile in the image, in tiles */
     int count;
 } tile_run;
 
 INLINE tile_run first_run(const gemm_tiles *t)
 {
-    return (tile_run){t->y, t->x, lesser(t->across - t->x, t->count)};
+    return (tile_run){t->y / t->down, t->y % t->down, t->x, lesser(t->across - t->x, t->count)};
 }
 
 /* The run behind it, when `tile` tiles of the strip are done. */
 INLINE tile_run next_run(const gemm_tiles *t, tile_run run, int tile)
 {
-    return (tile_run){run.y + 1, 0, lesser(t->across, t->count - tile)};
+    const bool same_image = run.y + 1 < t->down;
+    return (tile_run){run.image + !same_image, same_image ? run.y + 1 : 0, 0,
+                      lesser(t->across, t->count - tile)};
 }
 
 /*
@@ -232,7 +235,7 @@ INLINE void transform_input(const int m, const gemm_tiles *t, const float *chann
     tile_rows to = rows;
     tile_run run = first_run(t);
     for (int tile = 0; tile < t->count; run = next_run(t, run, tile)) {
-        transform_columns(m, t, run, channel, zeroes, to);
+        transform_columns(m, t, run, channel + run.image * t->in_image, zeroes, to);
         tile += run.count;
         to.at += m * run.count;
     }
@@ -378,11 +381,11 @@ INLINE void transform_output(const int m, const bool pool, const gemm_tiles *t, 
             transform_tile(m, pool, M + (tile + i) * ld, point, scale, shift, slope,
                            pixels + i * side * VL, apart);
         const int length = lesser(count * side, w - x);
+        float *const to = output + run.image * t->out_image + (size_t)y * w + x;
         for (int i = 0; i < side && y + i < h; ++i)
-            split_pixels(pixels + i * apart, length, f->filters,
-                         output + (size_t)(y + i) * w + x, (size_t)h * w);
+            split_pixels(pixels + i * apart, length, f->filters, to + (size_t)i * w, (size_t)h * w);
         tile += count;
-        run = (tile_run){run.y, run.x + count, run.count - count};
+        run = (tile_run){run.image, run.y, run.x + count, run.count - count};
         if (run.count == 0) run = next_run(t, run, tile);
     }
 }
