@@ -94,12 +94,17 @@ static layer *make_layer(const conv_call *c, bool norm, uint64_t weights)
     return all.last = l;
 }
 
-/* Two layers with the same weights are one: the file tells them by their weights. */
+/* Two layers with the same weights are one: the file tells them by their weights. Where one of them
+   has to stay, both do. */
 static layer *find_layer(const conv_call *c, bool norm, uint64_t weights)
 {
     const int M = c->n, K = gemm_conv_taps(c);
-    for (layer *l = all.first; l; l = l->next)
-        if (l->scale.weights == weights && l->scale.M == M && l->scale.K == K) return l;
+    for (layer *l = all.first; l; l = l->next) {
+        if (l->scale.weights != weights || l->scale.M != M || l->scale.K != K) continue;
+        const char *why = judge_kind(c, norm);
+        if (why && !l->stays) stay(l, why);
+        return l;
+    }
     return make_layer(c, norm, weights);
 }
 
