@@ -194,6 +194,15 @@ done
 cache compiled
 CL_BUSY_BUILD=500 OPENCL_LAYERS=$bin/layer_faulty.so check cl-binary-of-what-is-compiled multiply
 files cl-binary-of-what-is-compiled-kept 0
+# Nobody waits for a binary that cannot be kept.
+# asked FOLDER: a multiply says how many binaries it asked for
+asked()
+{
+    GEMM_CACHE_DIR=$1 CL_SAY_BUILDS=1 CL_BUSY_BUILD=500 OPENCL_LAYERS=$bin/layer_faulty.so multiply 2>&1 >/dev/null |
+        grep -c 'layer_faulty: gives a binary'
+}
+check cl-binary-asked-for [ "$(asked "$work/asked")" -gt 0 ]
+check cl-binary-not-in-vain [ "$(asked /proc/nowhere)" = 0 ]
 cache gpu
 CL_LATE_COMPILER=1 ADRENO_DEVICE=650 OPENCL_LAYERS=$bin/layer_faulty.so:$bin/layer_adreno.so check cl-binary-of-a-gpu multiply
 files cl-binary-of-a-gpu-kept 0

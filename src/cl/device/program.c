@@ -139,11 +139,12 @@ static bool load(gemm_cl_program *p, const gemm_cl_key *key, bool *bare)
 }
 
 /* Writes the program's file, with its binary where the driver gives one. bare: it has a file
-   without one. */
+   without one. The driver is not asked for what cannot be kept. */
 static void keep_binary(const gemm_cl_program *p, const gemm_cl_key *key, bool bare)
 {
     size_t bytes = 0;
     unsigned char *binary = NULL;
+    if (!gemm_cl_cache_keeps()) return;
     CL_TRY(clGetProgramInfo(p->program, CL_PROGRAM_BINARY_SIZES, sizeof bytes, &bytes, NULL));
     binary = malloc(bytes + 1);
     if (!binary) goto fail;
