@@ -7,6 +7,7 @@
  *                                replaced by TO, so that its results are wrong
  *   CL_ABORT_BUILD=KERNEL        building it from its text ends the process
  *   CL_FAIL_BUILD=KERNEL         building it from its text fails
+ *   CL_ABORT_BINARY=KERNEL       asking for its binary ends the process
  *   CL_SAY_BUILDS=1              each build from a text is said on stderr, and each binary that
  *                                is asked for
  *   CL_BUSY_BUILD=MS             each build from a text takes MS milliseconds of CPU time longer
@@ -122,8 +123,13 @@ static CL_API_ENTRY cl_int CL_API_CALL BuildProgram(cl_program p, cl_uint n, con
 static CL_API_ENTRY cl_int CL_API_CALL GetProgramInfo(cl_program p, cl_program_info what,
                                                       size_t bytes, void *to, size_t *needed)
 {
+    static char text[1 << 16];
     if (what == CL_PROGRAM_BINARIES && getenv("CL_SAY_BUILDS"))
         fputs("layer_faulty: gives a binary\n", stderr);
+    if (what == CL_PROGRAM_BINARIES && getenv("CL_ABORT_BINARY") &&
+        !next->clGetProgramInfo(p, CL_PROGRAM_SOURCE, sizeof text, text, NULL) &&
+        is_named_by("CL_ABORT_BINARY", text))
+        abort();
     return next->clGetProgramInfo(p, what, bytes, to, needed);
 }
 

@@ -173,6 +173,19 @@ static void keep(const gemm_cl_program *p, const gemm_cl_key *key, double launch
         keep_binary(p, key, false);
 }
 
+/* The second start keeps the binary of a program that has a file without one. A driver that dies at
+   it ends one start: the note that is left tells the next ones not to ask. */
+static void complete(const gemm_cl_program *p, const gemm_cl_key *key)
+{
+    gemm_cl_note note;
+    char *ended = gemm_cl_begin_note(key, &note);
+    if (!ended) keep_binary(p, key, true);
+    else fprintf(stderr, "gemm_cl: no binary of %s is kept: an earlier process ended while it was "
+                         "made (remove %s to try it again)\n", p->name, note.path);
+    free(ended);
+    gemm_cl_end_note(&note, key, NULL);
+}
+
 /*
  * 0, or -1 with p->why. A failure says nothing of the program where the driver is short of memory.
  * After one failed build some drivers fail all others of the process, so only the first one lasts:
@@ -264,7 +277,7 @@ static void make(gemm_cl_program *p)
     }
     if ((p->program || compile(p, &key, &lasts) == 0) && (p->kernel || ask_kernel(p) == 0)) {
         if (!p->right) judge(p, &key, &lasts);
-        else if (bare && d->traits.cpu) keep_binary(p, &key, bare);
+        else if (bare && d->traits.cpu) complete(p, &key);
     }
     gemm_cl_end_note(&note, &key, lasts ? p->reason : NULL);
 }
