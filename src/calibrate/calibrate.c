@@ -240,6 +240,7 @@ static const char *replace(const char *path, bool only_try)
 const char *gemm_calibration_writable(const char *path)
 {
     struct stat st;
+    if (!*path) return "it names no file";
     if (!stat(path, &st) && !S_ISREG(st.st_mode)) return "it is no regular file";
     return replace(path, true);
 }

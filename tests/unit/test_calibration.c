@@ -341,6 +341,7 @@ static void test_other_files(void)
     strcpy(path, "/tmp/test_calibration/is/not/there");
     if (!gemm_calibration_writable(path)) wrong = "it is called writable";
     if (!write_file()) wrong = "it is called written";
+    if (!gemm_calibration_writable("")) wrong = "no name is called writable";
     report_judged("no-folder", wrong);
     strcpy(path, before);
 
