@@ -150,9 +150,10 @@ static void choose(layer *l)
     for (size_t i = 0; i < sizeof parts / sizeof *parts; ++i)
         try_clip(l, gemm_histogram_percentile(&l->input, parts[i]), GEMM_SCALE_PERCENTILE);
     try_clip(l, gemm_histogram_least_error(&l->input), GEMM_SCALE_ERROR);
-    const double least = is_at_boxes(l) ? gemm_least_snr_at_boxes : gemm_least_snr;
     if (isnan(l->scale.snr)) stay(l, "no step fits its input");
-    else if (l->scale.snr < least) stay(l, "too much noise");
+    else if (l->scale.snr < gemm_least_snr) stay(l, "too much noise");
+    else if (is_at_boxes(l) && l->scale.snr < gemm_least_snr_at_boxes)
+        stay(l, "too much noise before boxes");
     if (!l->stays) return;
     l->scale.scale = 0;
     l->scale.zero = 0;
