@@ -77,8 +77,6 @@ UNIT_COMMANDS = \
     '$T/test_packed_conv' \
     '$T/test_half' \
     '$T/test_int8' \
-    '$T/test_chain --row packed_bf16 --cases 30' \
-    '$T/test_chain --row packed_fp16 --cases 15' \
     '$(PACKED)' \
     '$T/test_number' \
     '$T/test_limits' \

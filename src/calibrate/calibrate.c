@@ -94,12 +94,17 @@ static layer *make_layer(const conv_call *c, bool norm, uint64_t weights)
     return all.last = l;
 }
 
-/* Two layers with the same weights are one: the file tells them by their weights. */
+/* Two layers with the same weights are one: the file tells them by their weights. Where one of them
+   has to stay, both do. */
 static layer *find_layer(const conv_call *c, bool norm, uint64_t weights)
 {
     const int M = c->n, K = gemm_conv_taps(c);
-    for (layer *l = all.first; l; l = l->next)
-        if (l->scale.weights == weights && l->scale.M == M && l->scale.K == K) return l;
+    for (layer *l = all.first; l; l = l->next) {
+        if (l->scale.weights != weights || l->scale.M != M || l->scale.K != K) continue;
+        const char *why = judge_kind(c, norm);
+        if (why && !l->stays) stay(l, why);
+        return l;
+    }
     return make_layer(c, norm, weights);
 }
 
@@ -145,9 +150,10 @@ static void choose(layer *l)
     for (size_t i = 0; i < sizeof parts / sizeof *parts; ++i)
         try_clip(l, gemm_histogram_percentile(&l->input, parts[i]), GEMM_SCALE_PERCENTILE);
     try_clip(l, gemm_histogram_least_error(&l->input), GEMM_SCALE_ERROR);
-    const double least = is_at_boxes(l) ? gemm_least_snr_at_boxes : gemm_least_snr;
     if (isnan(l->scale.snr)) stay(l, "no step fits its input");
-    else if (l->scale.snr < least) stay(l, "too much noise");
+    else if (l->scale.snr < gemm_least_snr) stay(l, "too much noise");
+    else if (is_at_boxes(l) && l->scale.snr < gemm_least_snr_at_boxes)
+        stay(l, "too much noise before boxes");
     if (!l->stays) return;
     l->scale.scale = 0;
     l->scale.zero = 0;
@@ -235,6 +241,7 @@ static const char *replace(const char *path, bool only_try)
 const char *gemm_calibration_writable(const char *path)
 {
     struct stat st;
+    if (!*path) return "it names no file";
     if (!stat(path, &st) && !S_ISREG(st.st_mode)) return "it is no regular file";
     return replace(path, true);
 }

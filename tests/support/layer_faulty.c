@@ -7,7 +7,9 @@
  *                                replaced by TO, so that its results are wrong
  *   CL_ABORT_BUILD=KERNEL        building it from its text ends the process
  *   CL_FAIL_BUILD=KERNEL         building it from its text fails
- *   CL_SAY_BUILDS=1              each build from a text is said on stderr
+ *   CL_ABORT_BINARY=KERNEL       asking for its binary ends the process
+ *   CL_SAY_BUILDS=1              each build from a text is said on stderr, and each binary that
+ *                                is asked for
  *   CL_BUSY_BUILD=MS             each build from a text takes MS milliseconds of CPU time longer
  *   CL_LATE_COMPILER=1           the first launch after a build from a text takes as much CPU time
  *                                as that build, as if the kernel were compiled then
@@ -118,8 +120,22 @@ static CL_API_ENTRY cl_int CL_API_CALL BuildProgram(cl_program p, cl_uint n, con
     return rc;
 }
 
+static CL_API_ENTRY cl_int CL_API_CALL GetProgramInfo(cl_program p, cl_program_info what,
+                                                      size_t bytes, void *to, size_t *needed)
+{
+    static char text[1 << 16];
+    if (what == CL_PROGRAM_BINARIES && getenv("CL_SAY_BUILDS"))
+        fputs("layer_faulty: gives a binary\n", stderr);
+    if (what == CL_PROGRAM_BINARIES && getenv("CL_ABORT_BINARY") &&
+        !next->clGetProgramInfo(p, CL_PROGRAM_SOURCE, sizeof text, text, NULL) &&
+        is_named_by("CL_ABORT_BINARY", text))
+        abort();
+    return next->clGetProgramInfo(p, what, bytes, to, needed);
+}
+
 static cl_int replace_entries(void)
 {
+    layer.clGetProgramInfo = GetProgramInfo;
     layer.clCreateProgramWithSource = CreateProgramWithSource;
     layer.clBuildProgram = BuildProgram;
     layer.clEnqueueNDRangeKernel = EnqueueNDRangeKernel;

@@ -194,6 +194,24 @@ done
 cache compiled
 CL_BUSY_BUILD=500 OPENCL_LAYERS=$bin/layer_faulty.so check cl-binary-of-what-is-compiled multiply
 files cl-binary-of-what-is-compiled-kept 0
+# A driver that dies at a binary ends one start for each program, and no later one: these compile.
+cache dying
+expect cl-binary-dies-1 'Predicted in' late
+starts=0
+while CL_ABORT_BINARY=cl_maxpool late >"$work/output" 2>&1; [ $? = 134 ] && [ $starts -lt 9 ]; do starts=$((starts + 1)); done
+check cl-binary-dies [ $starts -gt 0 ]
+check cl-binary-dies-no-more grep -q 'Predicted in' "$work/output"
+lines cl-binary-dies-said $starts '^gemm_cl: no binary of cl_maxpool is kept: an earlier process ended'
+lines cl-binary-dies-and-leaves-nothing-out 0 'left out'
+# Nobody waits for a binary that cannot be kept.
+# asked FOLDER: a multiply says how many binaries it asked for
+asked()
+{
+    GEMM_CACHE_DIR=$1 CL_SAY_BUILDS=1 CL_BUSY_BUILD=500 OPENCL_LAYERS=$bin/layer_faulty.so multiply 2>&1 >/dev/null |
+        grep -c 'layer_faulty: gives a binary'
+}
+check cl-binary-asked-for [ "$(asked "$work/asked")" -gt 0 ]
+check cl-binary-not-in-vain [ "$(asked /proc/nowhere)" = 0 ]
 cache gpu
 CL_LATE_COMPILER=1 ADRENO_DEVICE=650 OPENCL_LAYERS=$bin/layer_faulty.so:$bin/layer_adreno.so check cl-binary-of-a-gpu multiply
 files cl-binary-of-a-gpu-kept 0

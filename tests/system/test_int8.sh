@@ -37,6 +37,7 @@ refuses bf16 'in single precision, and GEMM_IMPL=packed_bf16 computes none' GEMM
 refuses im2col 'GEMM_CALIBRATE needs whole layers, and GEMM_CONV=im2col has none' GEMM_CONV=im2col
 refuses folder "GEMM_CALIBRATE='nowhere/a.int8' cannot be written: No such file" GEMM_CALIBRATE=nowhere/a.int8
 refuses directory "GEMM_CALIBRATE='$work' cannot be written: it is no regular file" "GEMM_CALIBRATE=$work"
+refuses no-name "GEMM_CALIBRATE='' cannot be written: it names no file" GEMM_CALIBRATE=
 refuses int8 'in single precision, and GEMM_IMPL=packed_int8 computes none' GEMM_IMPL=packed_int8
 refuses auto-16 'GEMM_CALIBRATE needs single precision, and GEMM_AUTO_BITS=16 allows less' GEMM_AUTO_BITS=16
 cd "$root" || exit 1

@@ -10,6 +10,7 @@
  *   range         values that grow, shrink, are tiny, huge or no numbers
  *   snr           the whole output, by separate loops in double precision
  *   method        rare outliers that nothing reads: a percentile. Outliers that matter: the error
+ *   same weights  layers of other geometry that share one line
  *   file          each kind of layer, read back; a folder that is not there; a child of fork
  */
 #include "calibrate/calibrate.h"
@@ -340,6 +341,7 @@ static void test_other_files(void)
     strcpy(path, "/tmp/test_calibration/is/not/there");
     if (!gemm_calibration_writable(path)) wrong = "it is called writable";
     if (!write_file()) wrong = "it is called written";
+    if (!gemm_calibration_writable("")) wrong = "no name is called writable";
     report_judged("no-folder", wrong);
     strcpy(path, before);
 
@@ -424,6 +426,17 @@ static void test_noise(void)
     conv_shape_free(&c);
 }
 
+/* Whether the file, with its table, has this text. */
+static bool file_has(const char *text)
+{
+    char line[256];
+    bool found = false;
+    FILE *f = fopen(path, "r");
+    while (f && !found && fgets(line, sizeof line, f)) found = strstr(line, text);
+    if (f) fclose(f);
+    return found;
+}
+
 /* The same noise is too much where boxes follow, and not where another layer does. Some inputs are
    beyond 1, so the steps are wide. */
 static void test_at_boxes(void)
@@ -443,11 +456,33 @@ static void test_at_boxes(void)
         if (!l || (double)l->snr < gemm_least_snr || (double)l->snr > gemm_least_snr_at_boxes)
             wrong = "its signal to noise is not between the bounds";
         else if (at_boxes == (l->scale > 0)) wrong = "another bound decides";
+        else if (at_boxes != file_has("too much noise before boxes")) wrong = "another reason";
         gemm_scales_free(&read);
         unlink(path);
         conv_shape_free(&c);
     }
     report_judged("at-boxes", wrong);
+}
+
+/* Layers with the same weights have one line. Where one of them is grouped, all of them stay: its
+   columns are longer than those of the first one. */
+static void test_same_weights(void)
+{
+    static const conv_shape shapes[] = {{"", 1, 1, 32, 12, 12, 24, 1, 1, 0},
+                                        {"", 1, 2, 64, 12, 12, 24, 1, 1, 0}};
+    for (int i = 0; i < 2; ++i) {
+        conv_call c = make_conv(&shapes[i], CONV_LEAKY, 9);
+        for (int w = 0; w < 24 * 32; ++w) ((float *)c.weights)[w] = .25f;
+        gemm_calibration_add(&c, true);
+        conv_shape_free(&c);
+    }
+    const char *wrong = write_file() ? "it is not written" : NULL;
+    gemm_scales s = read_file();
+    if (s.count != 1) wrong = "it has not one line";
+    else if (s.layers[0].scale > 0) wrong = "it does not stay";
+    report_judged("same-weights", wrong);
+    gemm_scales_free(&s);
+    unlink(path);
 }
 
 int main(void)
@@ -468,6 +503,7 @@ int main(void)
     test_one_side();
     test_noise();
     test_at_boxes();
+    test_same_weights();
     rmdir(folder);
     return report_status();
 }

@@ -637,6 +637,18 @@ static const char *judge_no_sum(problem *p)
     return ran || !is_untouched(p) ? "what is no chain ran, or has a plan" : NULL;
 }
 
+static bool is_isa(const char *name)
+{
+    const gemm_ukernel *const *u = gemm_ukernels;
+    while (*u && strcmp((*u)->name, name)) ++u;
+    return *u;
+}
+
+static bool is_row(const char *name)
+{
+    return !strcmp(name, "packed") || !strcmp(name, "cl");
+}
+
 int main(int argc, char **argv)
 {
     uint64_t seed = (uint64_t)time(NULL);
@@ -646,8 +658,13 @@ int main(int argc, char **argv)
         const char *value = i + 1 < argc ? argv[i + 1] : "";
         if (!strcmp(argv[i], "--seed")) seed = (uint64_t)option_int(argv[i], value, 0);
         else if (!strcmp(argv[i], "--cases")) cases = option_int(argv[i], value, 0);
-        else if (!strcmp(argv[i], "--row")) row = value;
-        else isa = value;
+        else if (!strcmp(argv[i], "--row") && is_row(value)) row = value;
+        else if (!strcmp(argv[i], "--isa") && is_isa(value)) isa = value;
+        else {
+            fprintf(stderr, "test_chain: %s '%s': allowed are --seed S, --cases N, --row packed or "
+                            "cl, --isa NAME of micro-kernels of this build\n", argv[i], value);
+            return 2;
+        }
     }
     printf("# seed %llu\n", (unsigned long long)seed);
     if (!strcmp(row, "cl")) test_cl(seed, cases);

@@ -146,6 +146,14 @@ static const gemm_rounding *rounding_of(const gemm_cl_row *row)
 
 static uint64_t seed = 1;
 static const char *only;        /* test only rows whose name contains this; NULL: all */
+static bool ran_one;            /* a name contains it */
+
+static bool is_wanted(const char *name)
+{
+    const bool wanted = !only || strstr(name, only);
+    if (wanted) ran_one = true;
+    return wanted;
+}
 
 static const char *policy_name(char policy)
 {
@@ -278,7 +286,7 @@ static void test_policies(const char *kind, const char *title, const gemm_cl_row
 
 static void test_row(const char *title, const gemm_cl_row *row, int cases, bool small)
 {
-    if (only && !strstr(title, only)) return;
+    if (!is_wanted(title)) return;
     test_policies("sums", title, row, gemm_cl_unusable(row), run_case, cases, small);
 }
 
@@ -514,7 +522,7 @@ static bool run_conv_case(const char *name, const gemm_cl_row *row, char policy,
 
 static void test_conv_row(const char *title, const gemm_cl_row *row, int cases, bool small)
 {
-    if (only && !strstr(title, only)) return;
+    if (!is_wanted(title)) return;
     const char *reason = row->way == GEMM_CL_CHOOSE ? NULL : gemm_cl_unusable(row);
     test_policies("conv", title, row, reason, run_conv_case, cases, small);
 }
@@ -629,7 +637,7 @@ static void test_hybrid(int cases)
         char title[32];
         share_tested = shares[i];
         snprintf(title, sizeof title, "hybrid-%.2f", share_tested);
-        if (only && !strstr(title, only)) continue;
+        if (!is_wanted(title)) continue;
         test_row(title, &gemm_cl_best, 2 * cases, false);
         test_conv_row(title, &gemm_cl_best, 2 * cases, false);
         test_hybrid_note(share_tested);
@@ -1715,7 +1723,7 @@ static void test_faults(void)
         {"pool-hybrid", &gemm_cl_best, 'd', true, HYBRID_POOL, 0, true}};
     load_drivers();
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; ++i)
-        if (!only || strstr(cases[i].name, only)) test_fault(&cases[i]);
+        if (is_wanted(cases[i].name)) test_fault(&cases[i]);
 }
 
 /* ---- waits and launches, which the layer of tests/support/layer_fail.c counts ---- */
@@ -1826,6 +1834,7 @@ int main(int argc, char **argv)
     if (o.faults || o.waits) {
         if (o.faults) test_faults();
         if (o.waits) test_waits();
+        if (o.faults && !ran_one) report_fail("faults", "the name of no case contains %s", only);
         return report_status();
     }
     if (o.groups || o.start) {
@@ -1850,11 +1859,12 @@ int main(int argc, char **argv)
         if (!o.checks) test_sums(o.small ? 8 : o.cases, o.small);
         if (!o.checks) test_convolutions(o.small ? 10 : o.cases / 2, o.small);
         if (!o.small && !o.checks) test_hybrid(o.cases);
-        if (!only || strstr("cl-direct-choice", only)) test_direct_choice();
-        if (!only || strstr("cl-winograd-plan", only)) {
+        if (is_wanted("cl-direct-choice")) test_direct_choice();
+        if (is_wanted("cl-winograd-plan")) {
             test_winograd_choice();
             test_winograd_plan();
         }
+        if (!ran_one) report_fail("rows", "the name of no row contains %s", only);
         if (only) return report_status();
         test_copies();
         test_large_copies(0);

@@ -24,15 +24,16 @@ void gemm_cl_cache_write(const gemm_cl_key *, const unsigned char *binary, size_
 /* Whether the folder can be written. If not, that is said, once in a process. */
 bool gemm_cl_cache_keeps(void);
 
-/* A note on disk that a program is being tried. */
+/* A note on disk that a program is being tried, or that its binary is made. */
 typedef struct gemm_cl_note {
     int fd;                     /* -1: there is none */
     char path[1152];
 } gemm_cl_note;
 
-/* Before a program is built for the first time. NULL: it may be, and gemm_cl_end_note follows. Else
-   why it is left out, as an earlier process found, in a line that the caller frees. Without a
-   folder, and while another process tries the same program, no note is written. */
+/* Before a program is built for the first time, and before the driver makes the binary of one that
+   is right. NULL: it may be, and gemm_cl_end_note follows. Else why it is left out, as an earlier
+   process found, in a line that the caller frees. Without a folder, and while another process does
+   the same, no note is written. */
 char *gemm_cl_begin_note(const gemm_cl_key *, gemm_cl_note *);
 
 /* The trial is over: the program is left out for this reason from now on. NULL: it is not. */

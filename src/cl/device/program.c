@@ -139,11 +139,12 @@ static bool load(gemm_cl_program *p, const gemm_cl_key *key, bool *bare)
 }
 
 /* Writes the program's file, with its binary where the driver gives one. bare: it has a file
-   without one. */
+   without one. The driver is not asked for what cannot be kept. */
 static void keep_binary(const gemm_cl_program *p, const gemm_cl_key *key, bool bare)
 {
     size_t bytes = 0;
     unsigned char *binary = NULL;
+    if (!gemm_cl_cache_keeps()) return;
     CL_TRY(clGetProgramInfo(p->program, CL_PROGRAM_BINARY_SIZES, sizeof bytes, &bytes, NULL));
     binary = malloc(bytes + 1);
     if (!binary) goto fail;
@@ -170,6 +171,19 @@ static void keep(const gemm_cl_program *p, const gemm_cl_key *key, double launch
         gemm_cl_cache_write(key, (const unsigned char *)"", 0);
     else
         keep_binary(p, key, false);
+}
+
+/* The second start keeps the binary of a program that has a file without one. A driver that dies at
+   it ends one start: the note that is left tells the next ones not to ask. */
+static void complete(const gemm_cl_program *p, const gemm_cl_key *key)
+{
+    gemm_cl_note note;
+    char *ended = gemm_cl_begin_note(key, &note);
+    if (!ended) keep_binary(p, key, true);
+    else fprintf(stderr, "gemm_cl: no binary of %s is kept: an earlier process ended while it was "
+                         "made (remove %s to try it again)\n", p->name, note.path);
+    free(ended);
+    gemm_cl_end_note(&note, key, NULL);
 }
 
 /*
@@ -263,7 +277,7 @@ static void make(gemm_cl_program *p)
     }
     if ((p->program || compile(p, &key, &lasts) == 0) && (p->kernel || ask_kernel(p) == 0)) {
         if (!p->right) judge(p, &key, &lasts);
-        else if (bare && d->traits.cpu) keep_binary(p, &key, bare);
+        else if (bare && d->traits.cpu) complete(p, &key);
     }
     gemm_cl_end_note(&note, &key, lasts ? p->reason : NULL);
 }
