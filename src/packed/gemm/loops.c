@@ -26,7 +26,8 @@
  *   out of L3.
  * - Loop 1 is in the micro-kernel where it can be: over whole panels and whole vectors
  *   (gemm_multiply_kernels.panels). And over all rows (gemm_sweep) where K and the rows are one
- *   block each and the tiles end in an epilogue. A 1x1 layer is such a case.
+ *   block each, the tiles end in an epilogue, and panels are not faster. A 1x1 layer of few
+ *   channels is such a case.
  * - The N % tail_unit tail columns are multiplied with vectors along K (plan.c).
  * - C is read and written once for each block of K. Its next tile is fetched while the present one
  *   is computed.
