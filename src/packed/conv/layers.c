@@ -310,9 +310,9 @@ static void shortcut_channel(const layer_job *j, int unit, float *scratch)
     const layer_call *c = j->c;
     const int image = unit / c->out_c, k = unit % c->out_c;
     const int sample = max_int(c->out_w / c->w, 1), stride = max_int(c->w / c->out_w, 1);
-    const size_t width = (size_t)c->out_w, size = (size_t)c->out_h * width, at = (size_t)unit * size;
-    const float *a = c->input[0].data + at;
-    float *out = c->output + at;
+    const size_t width = (size_t)c->out_w, size = (size_t)c->out_h * width;
+    const float *a = c->input[0].data + (size_t)unit * size;
+    float *out = c->output + (size_t)unit * size;
     const float *b = c->input[1].data;
     const int rows = k < c->c ? min_int(c->out_h, c->h * sample) : 0;
     for (int y = 0; y < rows; ++y) {
