@@ -11,7 +11,7 @@
  *   any other maxpool  a unit is a band of a channel: see below
  *   avgpool, yolo      a unit is a channel
  *   upsample           a unit is a row of the input
- *   route, shortcut    a unit is a block of the output; or a row, if the sizes of inputs differ
+ *   route, shortcut    a unit is a block of the output; or a channel, if the sizes of inputs differ
  *
  * A band is some rows of the output. Its part of the input is copied to scratch, with -FLT_MAX
  * outside of the image:
@@ -267,29 +267,63 @@ void packed_add_shortcut(const gemm_ukernel *u, const layer_call *s, size_t at, 
     }
 }
 
-/* Inputs of different sizes: a unit is a row of the output. */
-static void shortcut_row(const layer_job *j, int unit, float *scratch)
+/* y = f(x). With -0 added every x keeps its bits. */
+static void activate(const gemm_ukernel *u, size_t n, const float *x, float slope, float *y)
 {
-    (void)scratch;
+    enum { ZEROES = 512 };
+    static const float zeroes[ZEROES];
+    for (size_t i = 0; i < n; i += ZEROES) {
+        const int part = n - i < ZEROES ? (int)(n - i) : ZEROES;
+        u->layers.add_scaled(part, 1, x + i, -0.0f, zeroes, slope, y + i);
+    }
+}
+
+/* A row of the output: every `sample`-th of its floats gets every `stride`-th of b, of n in all. */
+static void add_row(const layer_job *j, const float *a, const float *b, int n, int sample,
+                    int stride, float *scratch, float *out)
+{
     const layer_call *c = j->c;
-    const int plane = unit / c->out_h, y = unit % c->out_h;
-    const int image = plane / c->out_c, k = plane % c->out_c;
-    const int sample = max_int(c->out_w / c->w, 1), stride = max_int(c->w / c->out_w, 1);
-    const size_t at = (size_t)unit * (size_t)c->out_w;
-    const float *a = c->input[0].data + at;
-    float *out = c->output + at;
-    memcpy(out, a, (size_t)c->out_w * sizeof *out);
-    if (k < c->c && y % sample == 0 && y / sample < c->h) {
-        const size_t row = ((size_t)image * (size_t)c->c + (size_t)k) * (size_t)c->h;
-        const float *b = c->input[1].data + (row + (size_t)(y / sample * stride)) * (size_t)c->w;
-        for (int i = 0; i < min_int(c->w, c->out_w); ++i) {
+    const float slope = gemm_slope(c->activation);
+    if (sample > 1) {
+        memcpy(out, a, (size_t)c->out_w * sizeof *out);
+        for (int i = 0; i < n; ++i) {
             const float p = c->alpha * a[i * sample], q = c->beta * b[i * stride];
             out[i * sample] = p + q;
         }
+        activate(j->u, (size_t)c->out_w, out, slope, out);
+        return;
     }
-    const float slope = gemm_slope(c->activation);
-    for (int x = 0; x < c->out_w; ++x) out[x] = out[x] > 0 ? out[x] : slope * out[x];
-    if (c->activation == CONV_LOGISTIC) j->u->layers.logistic(c->out_w, out, out);
+    for (int i = 0; i < n; i += BLOCK) {
+        const int part = min_int(BLOCK, n - i);
+        const float *z = b + (size_t)i * stride;
+        for (int x = 0; x < part && stride > 2; ++x) scratch[x] = z[x * stride];
+        if (stride == 2) j->u->reorder.take_even(z, part, scratch);
+        j->u->layers.add_scaled(part, c->alpha, a + i, c->beta, stride > 1 ? scratch : z, slope,
+                                out + i);
+    }
+    activate(j->u, (size_t)(c->out_w - n), a + n, slope, out + n);
+}
+
+/* Inputs of different sizes: a unit is a channel of the output. */
+static void shortcut_channel(const layer_job *j, int unit, float *scratch)
+{
+    const layer_call *c = j->c;
+    const int image = unit / c->out_c, k = unit % c->out_c;
+    const int sample = max_int(c->out_w / c->w, 1), stride = max_int(c->w / c->out_w, 1);
+    const size_t width = (size_t)c->out_w, size = (size_t)c->out_h * width;
+    const float *a = c->input[0].data + (size_t)unit * size;
+    float *out = c->output + (size_t)unit * size;
+    const float *b = c->input[1].data;
+    const int rows = k < c->c ? min_int(c->out_h, c->h * sample) : 0;
+    for (int y = 0; y < rows; ++y) {
+        const size_t row = ((size_t)image * (size_t)c->c + (size_t)k) * (size_t)c->h;
+        const int n = y % sample ? 0 : min_int(c->w, c->out_w);
+        add_row(j, a + y * width, b + (row + (size_t)(y / sample * stride)) * (size_t)c->w, n,
+                sample, stride, scratch, out + y * width);
+    }
+    const size_t done = rows * width;
+    activate(j->u, size - done, a + done, gemm_slope(c->activation), out + done);
+    if (c->activation == CONV_LOGISTIC) j->u->layers.logistic((int)size, out, out);
 }
 
 /* ---- the row of the table ---- */
@@ -318,7 +352,7 @@ static bool choose_units(layer_job *j)
     case LAYER_SHORTCUT:
         if (gemm_shortcut_is_equal(c)) return cut(j, shortcut_block, blocks);
         return gemm_shortcut_has_one_stride(c) &&
-               cut(j, shortcut_row, c->batch * c->out_c * c->out_h);
+               cut(j, shortcut_channel, c->batch * c->out_c);
     case LAYER_YOLO: return cut(j, yolo_channel, channels);
     }
     return false;

@@ -131,8 +131,15 @@ static void pack_by_channels(const packed_b *b, const gemm_ukernel *u, int p0, i
 
 /* ---- dense and grouped convolutions ---- */
 
-/* The activation that the tile function does not have, and the shortcut. The tiles are still near.
-   `data` is the packed_layer. */
+/* Whether the epilogue of the job adds the shortcut. */
+static bool adds_at_once(const packed_layer *l)
+{
+    const layer_call *s = l->shortcut;
+    return s && s->alpha == 1 && s->beta == 1 && l->c->activation == CONV_LINEAR;
+}
+
+/* The activation that the tile function does not have, and any other shortcut. The tiles are still
+   near. `data` is the packed_layer. */
 static void finish(const packed_epilogue *e, int i0, int rows, int j0, int cols, float *c,
                    size_t ldc)
 {
@@ -163,6 +170,8 @@ packed_job packed_product(const packed_layer *l, packed_channels *source, int in
     const int group = index % c->groups, filters = c->n / c->groups, in = c->c / c->groups;
     const size_t area = (size_t)c->h * c->w, out_area = gemm_conv_places(c);
     *source = (packed_channels){c, l->shifts, c->input + (size_t)index * in * area, 0};
+    const bool at_once = adds_at_once(l);
+    const bool is_finished_later = c->activation == CONV_LOGISTIC || (l->shortcut && !at_once);
     packed_job job = {
         .M = filters,
         .N = gemm_conv_places(c),
@@ -178,10 +187,14 @@ packed_job packed_product(const packed_layer *l, packed_channels *source, int in
                 .scale = c->scale ? c->scale + group * filters : NULL,
                 .shift = c->shift + group * filters,
                 .slope = gemm_slope(c->activation),
-                .finish = c->activation == CONV_LOGISTIC || l->shortcut ? finish : NULL,
+                .finish = is_finished_later ? finish : NULL,
                 .data = l,
             },
     };
+    if (at_once) {
+        job.epilogue.shortcut = l->shortcut->input[1].data + (job.C - c->output);
+        job.epilogue.shortcut_slope = gemm_slope(l->shortcut->activation);
+    }
     job.a_row = job.K;
     job.a_step = 1;
     job.A = c->weights + (size_t)group * filters * job.K;

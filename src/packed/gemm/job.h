@@ -43,6 +43,12 @@ typedef struct packed_epilogue {
     const float *scale, *shift;
     float slope;
     /*
+     * NULL, or a matrix like C, with rows as far apart. Then shift is not NULL, slope is 1 and
+     * `overwrite` is true. C becomes g(C + shortcut), with shortcut_slope in g as slope in f.
+     */
+    const float *shortcut;
+    float shortcut_slope;
+    /*
      * NULL, or called once for each part of C when the part is complete and still in L1 or L2: a
      * tile or some of them. It has rows i0 .. i0+rows and columns j0 .. j0+cols, and c is its first
      * element. Several threads call it at once.

@@ -26,7 +26,8 @@
  *   out of L3.
  * - Loop 1 is in the micro-kernel where it can be: over whole panels and whole vectors
  *   (gemm_multiply_kernels.panels). And over all rows (gemm_sweep) where K and the rows are one
- *   block each and the tiles end in an epilogue. A 1x1 layer is such a case.
+ *   block each, the tiles end in an epilogue, and panels are not faster. A 1x1 layer of few
+ *   channels is such a case.
  * - The N % tail_unit tail columns are multiplied with vectors along K (plan.c).
  * - C is read and written once for each block of K. Its next tile is fetched while the present one
  *   is computed.
@@ -117,11 +118,28 @@ static bool are_plain(const gemm_ukernel *u, const packed_strip *s, const gemm_t
            s->nc % u->vl == 0 && t->moves->width <= u->nr && !t->moves->by_columns;
 }
 
-/* What the caller does with `rows` rows of the strip and of the tail, if they are complete. */
-static void finish(const packed_job *job, const packed_strip *s, int i, int rows, int tail)
+/* Adds the shortcut to a complete part of C. */
+static void add_shortcut(const packed_job *job, const gemm_ukernel *u, int i, int rows, int j,
+                         int cols)
 {
     const packed_epilogue *e = &job->epilogue;
-    if (e->finish && s->pc + s->kc == job->K)
+    size_t at = i * job->ldc + j;
+    for (; rows > 0 && cols > 0; --rows, at += job->ldc) {
+        float *const y = job->C + at;
+        u->layers.add_scaled(cols, 1, y, 1, e->shortcut + at, e->shortcut_slope, y);
+    }
+}
+
+/* What is left to do with `rows` rows of the strip and of the tail, if they are complete. `added`:
+   the tiles have the shortcut, and the tail has not. */
+static void finish(const packed_job *job, const gemm_ukernel *u, const packed_strip *s, int i,
+                   int rows, int tail, bool added)
+{
+    const packed_epilogue *e = &job->epilogue;
+    if (s->pc + s->kc < job->K) return;
+    if (e->shortcut && added) add_shortcut(job, u, i, rows, s->jr + s->nc, tail);
+    else if (e->shortcut) add_shortcut(job, u, i, rows, s->jr, s->nc + tail);
+    if (e->finish)
         e->finish(e, i, rows, s->jr, s->nc + tail, job->C + i * job->ldc + s->jr, job->ldc);
 }
 
@@ -138,11 +156,13 @@ static void multiply_panels(const packed_walk *w, const packed_strip *s, const a
     const int panels = ceil_div(s->mc, u->mr), whole = s->mc / u->mr;
     const int first = w->r.upwards ? panels - 1 : 0, way = w->r.upwards ? -1 : 1;
     const bool plain = are_plain(u, s, t);
+    const packed_epilogue *e = &job->epilogue;
+    const bool adds = e->shortcut && s->kc == job->K && u->gemm.panels_add;
     for (int left = panels, panel = first, next, count; left; left -= count, panel = next) {
         const bool by_panels = plain && panel < whole;
         const int i = s->ic + panel * u->mr;
         count = !by_panels ? 1 : w->r.upwards ? panel + 1 : whole - panel;
-        if (t->tail || job->epilogue.finish) count = min_int(count, NEAR_PANELS);
+        if (t->tail || e->finish || (e->shortcut && !adds)) count = min_int(count, NEAR_PANELS);
         next = left > count ? panel + way * count : first;
         t->rows = min_int(u->mr, s->ic + s->mc - i);
         t->a = A->a + panel * A->panel;
@@ -150,12 +170,17 @@ static void multiply_panels(const packed_walk *w, const packed_strip *s, const a
         t->c = job->C + i * job->ldc + s->jr;
         t->c_next = job->C + (s->ic + next * u->mr) * job->ldc + (left > count ? s->jr : next_jr);
         set_epilogue(job, s, i, t);
+        if (adds && by_panels) {
+            t->shortcut = e->shortcut + (t->c - job->C);
+            t->shortcut_next = e->shortcut + (t->c_next - job->C);
+            t->shortcut_slope = e->shortcut_slope;
+        }
         if (by_panels) u->gemm.panels(t, count, way, way * (ptrdiff_t)A->panel);
         else u->gemm.tile(t);
         const int lowest = s->ic + (w->r.upwards ? panel - count + 1 : panel) * u->mr;
         const int rows = by_panels ? count * u->mr : t->rows;
         if (t->tail) multiply_tail(job, u, s, lowest, rows, t);
-        finish(job, s, lowest, rows, t->tail);
+        finish(job, u, s, lowest, rows, t->tail, adds && by_panels);
     }
 }
 
@@ -271,6 +296,7 @@ static void sweep_rectangle(const packed_plan *plan, packed_rectangle r, void *s
         s.c = c + j;
         s.c_next = c + (j + s.cols < r.j1 ? j + s.cols : r.j0);
         u->gemm.sweep(&s);
+        if (e->shortcut) add_shortcut(job, u, r.i0, s.rows, j, s.cols);
         if (e->finish) e->finish(e, r.i0, s.rows, j, s.cols, s.c, s.c_row);
     }
 }

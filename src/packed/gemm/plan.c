@@ -150,6 +150,26 @@ static int most_mc(const packed_plan *plan)
     return max_int(u->mc, (int)(gemm_find_caches()->l2 / 4 * 3 / row)) / u->mr * u->mr;
 }
 
+/*
+ * Panels copy a strip and fetch the next one between their steps. A sweep reads a strip where it
+ * lies, and fetches the next one at its last tile. So panels are faster
+ * - where enough rows share the copy, and a tile is long beside its beginning and its end, or the
+ *   rows of B compete for few sets of L1,
+ * - and with some rows where B comes from far. A strip of many steps takes long to copy.
+ */
+static bool prefers_panels(const packed_plan *plan, int rows)
+{
+    enum { MANY_ROWS = 48, LONG_TILE = 24 * 1024, FEW_SETS = 256, LONG_ROW = 1024,
+           MANY_STEPS = 256 };
+    const packed_job *job = plan->job;
+    const gemm_ukernel *u = plan->u;
+    if (!u->gemm.panels || job->K < GEMM_LEAST_PANELS_KC) return false;
+    const bool is_long = (double)job->K * u->mr * u->nr >= LONG_TILE;
+    const bool collides = job->B.rows && job->B.ld % FEW_SETS == 0;
+    if (rows >= MANY_ROWS && (is_long || collides)) return true;
+    return rows > u->mr && plan->grid.n_step >= LONG_ROW && job->K <= MANY_STEPS;
+}
+
 /* If K and the rows are one block each, and the tiles are finished and never added to. */
 static bool should_sweep(const packed_plan *plan, int rows)
 {
@@ -157,7 +177,7 @@ static bool should_sweep(const packed_plan *plan, int rows)
     const packed_epilogue *e = &job->epilogue;
     if (!e->shift || !e->overwrite || e->alpha != 1 || job->B.columns) return false;
     return plan->kc >= job->K && plan->mc >= rows && !plan->packs_a && !job->a_panel &&
-           job->a_step == 1 && plan->tail == 0;
+           job->a_step == 1 && plan->tail == 0 && !prefers_panels(plan, rows);
 }
 
 void packed_set_addresses(packed_plan *plan, const packed_job *job)

@@ -74,6 +74,14 @@ typedef struct gemm_tile {
      */
     const float *shift, *scale;
     float slope;
+    /*
+     * For panels alone, and there NULL unless panels_add: the other input of a shortcut, with rows
+     * that are c_row floats apart too. slope is 1, and `add` is false. C becomes g(C + shortcut),
+     * with shortcut_slope in g as slope in f.
+     */
+    const float *shortcut;
+    const float *shortcut_next; /* of the next tile, for prefetching */
+    float shortcut_slope;
     int tail;
     const float *tail_a;        /* the rows of A, kc floats each, from tail_a + i * tail_a_row on */
     size_t tail_a_row;
@@ -255,6 +263,7 @@ typedef struct gemm_multiply_kernels {
        the last. Panels are a_panel floats apart. kc is GEMM_LEAST_PANELS_KC or more. NULL: the
        tiles are called one by one. */
     void (*panels)(const gemm_tile *, int count, int way, ptrdiff_t a_panel);
+    bool panels_add;                    /* panels take a shortcut */
     void (*sweep)(const gemm_sweep *);  /* all tiles of a strip; NULL: A comes in panels */
 } gemm_multiply_kernels;
 

@@ -162,6 +162,7 @@ const gemm_ukernel JOIN(gemm_ukernel_, ISA) = {
     .gemm.tile = tile,
 #if TURN
     .gemm.panels = all_panels,
+    .gemm.panels_add = true,
 #endif
     .gemm.along_k = along_k,
     .gemm.sweep = sweep,

@@ -134,6 +134,27 @@ INLINE void store_tile(const gemm_tile *t, const int rows, const int nv, vec acc
     }
 }
 
+#if TURN
+/* The same for a whole tile with a shortcut. */
+INLINE void store_with_shortcut(const gemm_tile *t, const int nv, vec acc[MR][NV])
+{
+    const vec slope = vset1(t->shortcut_slope);
+    static const float one = 1;
+    const float *scales = t->scale ? t->scale : &one, *z = t->shortcut;
+    const size_t next_scale = t->scale ? 1 : 0, ld = t->c_row;
+    float *c = t->c;
+    UNROLL
+    for (int i = 0; i < MR; ++i, c += ld, z += ld, scales += next_scale) {
+        const vec scale = vset1(*scales * t->alpha), shift = vset1(t->shift[i]);
+        UNROLL
+        for (int v = 0; v < nv; ++v) {
+            const vec x = vfma(scale, acc[i][v], shift) + vload(z + v * VL);
+            vstore(c + v * VL, activate(BY_SIGN, x, slope));
+        }
+    }
+}
+#endif
+
 /* The same of a tile of another kind, whose sums lie in memory, row by row. */
 INLINE void store_rows(const gemm_tile *t, const int nv, float sums[][NR])
 {
@@ -202,6 +223,17 @@ INLINE void prefetch_next(const gemm_tile *t, int i, const int nv)
     for (int j = 0; j < nv * VL; j += LINE_FLOATS) __builtin_prefetch(c + j, 1, 3);
     __builtin_prefetch(c + t->cols - 1, 1, 3);
 }
+
+#if TURN
+/* Row i of the shortcut of the next tile. */
+INLINE void prefetch_shortcut(const gemm_tile *t, int i, const int nv)
+{
+    const float *z = t->shortcut_next + i * t->c_row;
+    UNROLL
+    for (int j = 0; j < nv * VL; j += LINE_FLOATS) __builtin_prefetch(z + j, 0, 3);
+    __builtin_prefetch(z + nv * VL - 1, 0, 3);
+}
+#endif
 
 /*
  * What a tile does beside its steps, and at which step of k: moves of B, and prefetches of the next
@@ -359,7 +391,8 @@ INLINE int move_rows(const panel_work *w, gemm_moves *m, int pieces, panel_place
 
 /* All steps of a panel and the work beside them. */
 INLINE void panel_steps(const gemm_tile *t, const panel_work *w, gemm_moves *m,
-                        const a_layout layout, const int nv, vec acc[MR][NV])
+                        const a_layout layout, const int nv, const bool shortcut,
+                        vec acc[MR][NV])
 {
     panel_place at = {
         .a = t->a, .b = t->b,
@@ -370,6 +403,7 @@ INLINE void panel_steps(const gemm_tile *t, const panel_work *w, gemm_moves *m,
     ROLLED
     for (int row = 0; row < MR; ++row) {
         prefetch_next(t, row, nv);
+        if (shortcut) prefetch_shortcut(t, row, nv);
         panel_turns(&at, 1, nv, acc);
     }
     const int moved = move_rows(w, m, lesser(w->each, m->left), &at, nv, acc);
@@ -380,7 +414,7 @@ INLINE void panel_steps(const gemm_tile *t, const panel_work *w, gemm_moves *m,
 
 /* See gemm_multiply_kernels. */
 INLINE void panels_body(const gemm_tile *first, int count, int way, ptrdiff_t a_panel,
-                        const a_layout layout, const int nv)
+                        const a_layout layout, const int nv, const bool shortcut)
 {
     gemm_tile t = *first;
     gemm_moves m = *first->moves;
@@ -391,8 +425,14 @@ INLINE void panels_body(const gemm_tile *first, int count, int way, ptrdiff_t a_
         clear(MR, nv, acc);
         t.a_next = count > 1 ? t.a + a_panel : first->a_next;
         t.c_next = count > 1 ? t.c + c_panel : first->c_next;
-        panel_steps(&t, &work, &m, layout, nv, acc);
-        store(&t, MR, nv, true, acc);
+        if (shortcut) t.shortcut_next = count > 1 ? t.shortcut + c_panel : first->shortcut_next;
+        panel_steps(&t, &work, &m, layout, nv, shortcut, acc);
+        if (shortcut) {
+            store_with_shortcut(&t, nv, acc);
+            t.shortcut += c_panel;
+        } else {
+            store(&t, MR, nv, true, acc);
+        }
         t.a += a_panel;
         t.c += c_panel;
         if (t.shift) t.shift += way * MR;
@@ -402,31 +442,41 @@ INLINE void panels_body(const gemm_tile *first, int count, int way, ptrdiff_t a_
 }
 
 #define PANELS_NAME(name, v) JOIN(gemm_packed_panels_##name##_##v##__, ISA)
-#define PANELS(name, layout, v)                                                                    \
+#define PANELS(name, layout, v, shortcut)                                                          \
     static NOINLINE TILE_TUNING void PANELS_NAME(name, v)(const gemm_tile *t, int count, int way,  \
                                                           ptrdiff_t a_panel)                       \
     {                                                                                              \
-        panels_body(t, count, way, a_panel, layout, v);                                            \
+        panels_body(t, count, way, a_panel, layout, v, shortcut);                                  \
     }
 #define PANELS_OF(unused, v)                                                                       \
-    PANELS(packed, A_PACKED, v) PANELS(by_rows, A_BY_ROWS, v) PANELS(apart, A_APART, v)
+    PANELS(packed, A_PACKED, v, false)                                                             \
+    PANELS(by_rows, A_BY_ROWS, v, false) PANELS(apart, A_APART, v, false)
 EACH_VECS(PANELS_OF, 0)
 
 typedef void panels_fn(const gemm_tile *, int count, int way, ptrdiff_t a_panel);
-#define PANELS_PACKED(unused, v) PANELS_NAME(packed, v),
-#define PANELS_BY_ROWS(unused, v) PANELS_NAME(by_rows, v),
-#define PANELS_APART(unused, v) PANELS_NAME(apart, v),
+#define PANELS_ENTRY(name, v) PANELS_NAME(name, v),
 static panels_fn *const panels_of[][NV] = {
-    [A_PACKED] = {EACH_VECS(PANELS_PACKED, 0)},
-    [A_BY_ROWS] = {EACH_VECS(PANELS_BY_ROWS, 0)},
-    [A_APART] = {EACH_VECS(PANELS_APART, 0)},
+    [A_PACKED] = {EACH_VECS(PANELS_ENTRY, packed)},
+    [A_BY_ROWS] = {EACH_VECS(PANELS_ENTRY, by_rows)},
+    [A_APART] = {EACH_VECS(PANELS_ENTRY, apart)},
 };
+
+/* One layout for all, because these functions are large. */
+#ifndef PAIRS
+#define PANELS_WITH_SHORTCUT(unused, v) PANELS(shortcut, A_APART, v, true)
+EACH_VECS(PANELS_WITH_SHORTCUT, 0)
+static panels_fn *const panels_with_shortcut[NV] = {EACH_VECS(PANELS_ENTRY, shortcut)};
+#endif
 
 static void all_panels(const gemm_tile *t, int count, int way, ptrdiff_t a_panel)
 {
     const a_layout layout = t->a_row == 1 && t->a_step == MR ? A_PACKED
                           : t->a_step == 1 ? A_BY_ROWS : A_APART;
-    panels_of[layout][t->cols / VL - 1](t, count, way, a_panel);
+    panels_fn *const *panels = panels_of[layout];
+#ifndef PAIRS
+    if (t->shortcut) panels = panels_with_shortcut;
+#endif
+    panels[t->cols / VL - 1](t, count, way, a_panel);
 }
 
 #endif
