@@ -11,8 +11,8 @@
  * 36 to 16 for m = 2, 144 to 36 for m = 4.
  *
  * Filters are the columns of the gemm, because there are many of them and their number is round.
- * Tiles are its rows: of these any number fills the micro-kernel. The tiles of all images of a batch
- * are numbered as one, so that several images share a reading of U.
+ * Tiles are its rows: of these any number fills the micro-kernel. The tiles of all images are
+ * numbered as one, so that several images share a reading of U.
  *
  *   V [point][panel of mr tiles][channel][tile]
  *   U [point][strip of filters][channel][filter]

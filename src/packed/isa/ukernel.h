@@ -236,7 +236,7 @@ enum { GEMM_LEAST_PANELS_KC = 64 };
 
 /* ---- Winograd's algorithm: see ukernel_winograd.h ---- */
 
-/* A strip of the tiles of a layer: m x m outputs each, numbered by rows of tiles, image by image. */
+/* A strip of the tiles of a layer: m x m outputs each, by rows of tiles, image by image. */
 typedef struct gemm_tiles {
     int m;                      /* 2 or 4 */
     int h, w, pad;              /* an image of the input */
