@@ -199,9 +199,9 @@ void find_window(int top, int left, int h, int w, int *row, int (*inside)[WINDOW
     }
 }
 
-/* Adds the channels between the first and the last ones, by steps. The three loops do the same. Each
-   has the most multiply-adds of what an Adreno's compiler makes of it (docs/log/adreno.md). With an
-   image the coordinate of the weights counts, and b is an index. */
+/* Adds the channels between the first and the last ones, by steps. The three loops do the same. An
+   Adreno's compiler makes the fewest slots of each where it stands (docs/log/adreno.md). With an
+   image the coordinate of the weights counts, and the input is read by an index. */
 #ifdef TEXTURE
 #define ADD_BETWEEN(b, at, channels) \
     const int more = channels > 1 ? channels - 1 : 0; \
@@ -226,7 +226,7 @@ void find_window(int top, int left, int h, int w, int *row, int (*inside)[WINDOW
     } \
     b += STEPS * h * w; \
     at = DOWN(at, STEPS);
-#if STEPS > 1
+#if STEPS > 1 && ROWS > 1
 #define ADD_BETWEEN(b, at, channels) \
     int steps = channels > STEPS ? (channels - 1) / STEPS : 0; \
     channels -= steps * STEPS; \
