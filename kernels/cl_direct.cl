@@ -138,19 +138,19 @@ int is_outside(int i, int n)
     return (i | (n - 1 - i)) >> 31;
 }
 
-/* The window at the offsets row[]. */
-void load(__global const float *b, const int *row, float (*v)[WINDOW])
+/* The window at the offsets row[], `ahead` elements later. */
+void load(__global const float *b, int ahead, const int *row, float (*v)[WINDOW])
 {
     #pragma unroll
     for (int r = 0; r < WINDOW; ++r) {
-        const float4 x = vload4(0, b + row[r]);
+        const float4 x = vload4(0, b + (row[r] + ahead));
         v[r][0] = x.x;
         v[r][1] = x.y;
         v[r][2] = x.z;
         v[r][3] = x.w;
         #pragma unroll
         for (int t = 4; t < WINDOW; ++t) {
-            v[r][t] = b[row[r] + t];
+            v[r][t] = b[row[r] + ahead + t];
         }
     }
 }
@@ -199,28 +199,65 @@ void find_window(int top, int left, int h, int w, int *row, int (*inside)[WINDOW
     }
 }
 
-/* Adds all channels: the first, those between by steps, and the last ones. amid: B has other
-   channels before them and behind them. */
+/* Adds the channels between the first and the last ones, by steps. The three loops do the same. An
+   Adreno's compiler makes the fewest slots of each where it stands (docs/log/adreno.md). With an
+   image the coordinate of the weights counts, and the input is read by an index. */
+#ifdef TEXTURE
+#define ADD_BETWEEN(b, at, channels) \
+    const int more = channels > 1 ? channels - 1 : 0; \
+    channels -= more; \
+    if (more > 0) { \
+        const int end = at.y + more; \
+        int ahead = 0; \
+        do { \
+            load(b, ahead, row, v); \
+            ADD_CHANNEL(at) \
+            ahead += h * w; \
+            at = DOWN(at, 1); \
+        } while (at.y < end); \
+        b += ahead; \
+    }
+#else
+#define ADD_STEP(b, at) \
+    _Pragma("unroll") \
+    for (int k = 0; k < STEPS; ++k) { \
+        load(b + k * h * w, 0, row, v); \
+        ADD_CHANNEL(DOWN(at, k)) \
+    } \
+    b += STEPS * h * w; \
+    at = DOWN(at, STEPS);
+#if STEPS > 1 && ROWS > 1
+#define ADD_BETWEEN(b, at, channels) \
+    int steps = channels > STEPS ? (channels - 1) / STEPS : 0; \
+    channels -= steps * STEPS; \
+    if (steps > 0) { \
+        do { \
+            ADD_STEP(b, at) \
+        } while (--steps > 0); \
+    }
+#else
+#define ADD_BETWEEN(b, at, channels) \
+    for (; channels > STEPS; channels -= STEPS) { \
+        ADD_STEP(b, at) \
+    }
+#endif
+#endif
+
+/* Adds all channels: the first, those between, and the last ones. amid: B has other channels before
+   them and behind them. */
 #define ADD_ALL(b, at, channels, amid) \
     do { \
         float v[WINDOW][WINDOW]; \
         if (ROWS == 1 && (amid)) { \
-            load(b, row, v); \
+            load(b, 0, row, v); \
         } else { \
             load_inside(b, row, h * w - 1, v); \
         } \
         ADD_CHANNEL(at) \
         b += h * w; \
         at = DOWN(at, 1); \
-        for (--channels; channels > STEPS; channels -= STEPS) { \
-            _Pragma("unroll") \
-            for (int k = 0; k < STEPS; ++k) { \
-                load(b + k * h * w, row, v); \
-                ADD_CHANNEL(DOWN(at, k)) \
-            } \
-            b += STEPS * h * w; \
-            at = DOWN(at, STEPS); \
-        } \
+        --channels; \
+        ADD_BETWEEN(b, at, channels) \
     } while (channels > 0);
 #ifdef WINOGRAD
 /* BT d of a row or a column of the window, in place. */
@@ -308,8 +345,26 @@ void store_block(float4 s, __global float *o, int width, bool right, bool below)
 
 #else
 
-/* Adds all channels of four places in a row. b: the first place of the first channel. */
-#define ADD_ALL(b, at, channels) \
+/* Adds most channels of four places in a row, by steps. b: the first place of the first channel. */
+#ifdef TEXTURE
+#define ADD_STEPS(b, at, channels) \
+    const int more = channels / STEPS * STEPS; \
+    channels -= more; \
+    if (more > 0) { \
+        const int end = at.y + more; \
+        int ahead = 0; \
+        do { \
+            _Pragma("unroll") \
+            for (int k = 0; k < STEPS; ++k) { \
+                ADD_PLACES(DOWN(at, k), b + (ahead + k * h * w)) \
+            } \
+            ahead += STEPS * h * w; \
+            at = DOWN(at, STEPS); \
+        } while (at.y < end); \
+        b += ahead; \
+    }
+#else
+#define ADD_STEPS(b, at, channels) \
     for (; channels >= STEPS; channels -= STEPS) { \
         _Pragma("unroll") \
         for (int k = 0; k < STEPS; ++k) { \
@@ -317,7 +372,11 @@ void store_block(float4 s, __global float *o, int width, bool right, bool below)
         } \
         b += STEPS * h * w; \
         at = DOWN(at, STEPS); \
-    } \
+    }
+#endif
+
+#define ADD_ALL(b, at, channels) \
+    ADD_STEPS(b, at, channels) \
     for (; channels > 0; --channels) { \
         ADD_PLACES(at, b) \
         b += h * w; \

@@ -220,12 +220,13 @@ int gemm_cl_direct_blocks(const conv_call *c)
     return ceil_div(c->out_w, 2) * ceil_div(c->out_h, 2);
 }
 
-/* The kernel counts all items in one int. */
+/* The kernel counts all items in one int, and the elements of an input in another one. */
 bool gemm_cl_can_direct(const conv_call *c)
 {
     const double area = (double)c->h * c->w, tiles = c->n / c->groups;
     if (c->pad > c->size / 2 || area < c->size + 3) return false;
     if (gemm_cl_direct_blocks(c) * tiles > INT_MAX / 2) return false;
+    if (area * (c->c / c->groups) > INT_MAX / 2) return false;
     return (c->size == 3 && c->stride <= 2) || (c->size == 5 && c->stride == 1) ||
            (c->size == 1 && c->stride == 1 && !c->pool);
 }

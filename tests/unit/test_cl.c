@@ -774,6 +774,7 @@ static void test_direct_choice(void)
     const conv_call layer = LAYER(64, 128, 3, 1, 52), point = LAYER(256, 128, 1, 1, 13);
     const conv_call large = LAYER(64, 64, 7, 2, 56), deep = LAYER(512, 1024, 3, 1, 13);
     const conv_call narrow = LAYER(1024, 64, 3, 1, 13), half = LAYER(64, 128, 3, 2, 52);
+    const conv_call huge = LAYER(1 << 17, 64, 3, 1, 128);
     const conv_call five = LAYER(96, 256, 5, 1, 27), five_half = LAYER(96, 256, 5, 2, 27);
     conv_call wide = layer, pooled = point;
     conv_call depthwise = layer, grouped = layer, logistic = layer;
@@ -805,6 +806,7 @@ static void test_direct_choice(void)
         {"7x7", &shared, &large, direct, -1, 1},
         {"wide-pad", &shared, &wide, direct, -1, 1},
         {"small-map", &shared, &small, direct, -1, 1},
+        {"elements-past-an-int", &shared, &huge, direct, -1, 1},
         {"few-filters", &shared, &few, best, -1, 1},
         {"few-filters-asked", &shared, &few, direct, GEMM_CL_DIRECT_8, 1},
         {"deep", &shared, &deep, best, GEMM_CL_DIRECT_8, 1},
