@@ -14,7 +14,7 @@
  *
  * CL_CONV: with CONV, as cl_conv.h explains it.
  *
- * CL_DEPTHWISE: the same with DEPTHWISE.
+ * CL_DEPTHWISE: the same with DEPTHWISE. CL_CONV_MORE, CL_DEPTHWISE_MORE: both with SHORTCUT.
  *
  * CL_CONV_WIDE: of cl_conv_wide. `elements`: the length of all images together. shares and
  * z_shares: the items that share filters and products.
@@ -54,6 +54,15 @@
     CL_CONV_ARGUMENTS(FIRST, NEXT, MEMORY) \
     MEMORY(__global const float *, taps) MEMORY(__global const float *, depth_norm) \
     NEXT(float, depth_slope)
+
+#define CL_MORE_ARGUMENTS(NEXT, MEMORY) \
+    MEMORY(__global const float *, more) NEXT(ulong, more0)
+
+#define CL_CONV_MORE_ARGUMENTS(FIRST, NEXT, MEMORY) \
+    CL_CONV_ARGUMENTS(FIRST, NEXT, MEMORY) CL_MORE_ARGUMENTS(NEXT, MEMORY)
+
+#define CL_DEPTHWISE_MORE_ARGUMENTS(FIRST, NEXT, MEMORY) \
+    CL_DEPTHWISE_ARGUMENTS(FIRST, NEXT, MEMORY) CL_MORE_ARGUMENTS(NEXT, MEMORY)
 
 #define CL_SHARES_ARGUMENTS(NEXT) NEXT(ulong, elements) NEXT(int, shares) NEXT(int, z_shares)
 

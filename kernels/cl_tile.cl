@@ -23,8 +23,8 @@
  * neighbouring items load neighbouring elements.
  *
  * Global {N/COLS, M/ROWS, parts * SLICES}, rounded up to groups {WX, WY, SLICES}. kpart:
- * cl_multiply_arguments.h. CONV, TAPS, POOL, DEPTHWISE: cl_conv.h. With the last three all that an
- * item looks up of B is of one column.
+ * cl_multiply_arguments.h. CONV, TAPS, POOL, DEPTHWISE, SHORTCUT: cl_conv.h. With TAPS, POOL and
+ * DEPTHWISE all that an item looks up of B is of one column.
  *
  * An 8x4 tile has 32 accumulators; 32 FMAs for 3 loads of float4 from local memory.
  */

@@ -18,3 +18,13 @@ GEMM_CL_EACH_LIST(DEFINE)
 DEFINE_FOR(multiply, wide, CL_WIDE_ARGUMENTS)
 DEFINE_FOR(multiply, depthwise, CL_DEPTHWISE_ARGUMENTS)
 DEFINE_FOR(multiply, conv_wide, CL_CONV_WIDE_ARGUMENTS)
+DEFINE_FOR(multiply, conv_more, CL_CONV_MORE_ARGUMENTS)
+DEFINE_FOR(multiply, depthwise_more, CL_DEPTHWISE_MORE_ARGUMENTS)
+
+gemm_cl_arguments gemm_cl_conv_list(const gemm_cl_multiply_args *args, bool depthwise,
+                                    bool shortcut)
+{
+    if (depthwise && shortcut) return gemm_cl_depthwise_more_arguments(args);
+    if (shortcut) return gemm_cl_conv_more_arguments(args);
+    return depthwise ? gemm_cl_depthwise_arguments(args) : gemm_cl_conv_wide_arguments(args);
+}

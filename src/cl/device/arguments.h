@@ -15,9 +15,10 @@
 #include "../../../kernels/cl_winograd_arguments.h"
 #include "cl/device/opencl.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 
-enum { GEMM_CL_MOST_ARGS = 32, GEMM_CL_ARG_BYTES = 8 };     /* no kernel has more, or larger ones */
+enum { GEMM_CL_MOST_ARGS = 33, GEMM_CL_ARG_BYTES = 8 };     /* no kernel has more, or larger ones */
 
 /* In the order of the kernel. */
 typedef struct gemm_cl_arguments {
@@ -31,7 +32,7 @@ typedef struct gemm_cl_arguments {
     F(fill, CL_FILL_ARGUMENTS) \
     F(fill_conv, CL_FILL_CONV_ARGUMENTS) \
     F(pack, CL_PACK_ARGUMENTS) \
-    F(sum, CL_SUM_CONV_ARGUMENTS) \
+    F(sum, CL_SUM_MORE_ARGUMENTS) \
     F(zero, CL_ZERO_ARGUMENTS) \
     F(maxpool, CL_MAXPOOL_ARGUMENTS) \
     F(avgpool, CL_AVGPOOL_ARGUMENTS) \
@@ -60,15 +61,20 @@ GEMM_CL_EACH_LIST(GEMM_CL_DECLARE)
 #define GEMM_CL_ARGS(name, ...) \
     gemm_cl_##name##_arguments(&(const gemm_cl_##name##_args){__VA_ARGS__})
 
-/* All kernels that multiply have one struct, and three lists. A kernel takes the first arguments of
-   one of them, as many as it has: all but the last list begin alike. */
+/* All kernels that multiply have one struct, and a list for each kind. A kernel takes the first
+   arguments of its list, as many as it has. */
 typedef struct gemm_cl_multiply_args {
-    CL_DEPTHWISE_ARGUMENTS(GEMM_CL_NUMBER, GEMM_CL_NUMBER, GEMM_CL_MEMORY)
+    CL_DEPTHWISE_MORE_ARGUMENTS(GEMM_CL_NUMBER, GEMM_CL_NUMBER, GEMM_CL_MEMORY)
     CL_SHARES_ARGUMENTS(GEMM_CL_NUMBER)
 } gemm_cl_multiply_args;
 
 gemm_cl_arguments gemm_cl_wide_arguments(const gemm_cl_multiply_args *);
 gemm_cl_arguments gemm_cl_depthwise_arguments(const gemm_cl_multiply_args *);
 gemm_cl_arguments gemm_cl_conv_wide_arguments(const gemm_cl_multiply_args *);
+gemm_cl_arguments gemm_cl_conv_more_arguments(const gemm_cl_multiply_args *);
+gemm_cl_arguments gemm_cl_depthwise_more_arguments(const gemm_cl_multiply_args *);
+
+/* That of a convolution: one with a depthwise layer before it, a shortcut behind it, or both. */
+gemm_cl_arguments gemm_cl_conv_list(const gemm_cl_multiply_args *, bool depthwise, bool shortcut);
 
 #endif

@@ -296,34 +296,39 @@ void gemm_cl_try_zero(gemm_cl_kit *k)
 }
 
 /* The sum of three parts of element `at`, finished where the kernel does that. */
-static float sum_of(const float *parts, int size, int at, const float *norm, int filter,
+static float sum_of(const float *parts, int size, int at, float more, const float *norm, int filter,
                     int filters, bool by_logistic)
 {
     const float sum = parts[at] + parts[size + at] + parts[2 * size + at];
     if (!norm) return sum;
-    const float x = norm[filter] * sum + norm[filters + filter];
+    const float x = norm[filter] * sum + norm[filters + filter] + more;
     return by_logistic ? logistic(x) : x > 0 ? x : .5f * x;
 }
 
 static void try_sums(gemm_cl_kit *k, const float *norm, bool by_logistic)
 {
-    enum { M = 6, N = 66, PARTS = 3, LD = N + 1, FILTERS = 3 };
+    enum { M = 6, N = 66, PARTS = 3, LD = N + 1, FILTERS = 3, MORE = 2 };
     const int each = gemm_cl_kit_has(k, "-DPOOL") ? 4 : 1, size = M * N * each;
     const bool adds = !norm && !gemm_cl_kit_has(k, "-DSTORE");
     const float *parts = gemm_cl_kit_made_up(k, (size_t)(PARTS * size));
+    const float *more = gemm_cl_kit_has(k, "-DSHORTCUT") ? gemm_cl_kit_made_up(k, MORE + M * LD)
+                                                         : NULL;
     const output o = make_output(k, M * LD);
     for (int i = 0; i < M * N; ++i) {
-        float *c = &o.after[TO + i / N * LD + i % N], most = -FLT_MAX;
+        const int at = i / N * LD + i % N;
+        float *c = &o.after[TO + at], most = -FLT_MAX;
         for (int e = 0; e < each; ++e)
-            most = fmaxf(most, sum_of(parts, size, i * each + e, norm, i / N % FILTERS, FILTERS,
-                                      by_logistic));
+            most = fmaxf(most, sum_of(parts, size, i * each + e, more ? more[MORE + at] : 0, norm,
+                                      i / N % FILTERS, FILTERS, by_logistic));
         *c = adds ? *c + most : most;
     }
     cl_mem scales = norm ? gemm_cl_kit_buffer(k, SLOT_TRIAL_NORM, norm, 2 * FILTERS, false) : NULL;
     const gemm_cl_arguments args = GEMM_CL_ARGS(
         sum, .M = M, .N = N, .count = PARTS, .parts = show(k, parts, (size_t)(PARTS * size)),
         .C = o.mem, .c0 = TO, .ldc = LD, .filters = FILTERS, .norm = scales, .slope = .5f,
-        .logistic = by_logistic);
+        .logistic = by_logistic,
+        .more = more ? gemm_cl_kit_buffer(k, SLOT_TRIAL_MORE, more, MORE + M * LD, false) : NULL,
+        .more0 = (cl_ulong)MORE - TO);
     gemm_cl_kit_run(k, &args, N, M, 1, 64);
     gemm_cl_kit_expect(k, o.mem, o.after, o.count, false);
 }
@@ -333,7 +338,7 @@ void gemm_cl_try_sum(gemm_cl_kit *k)
     const float norm[] = {1, 2, .5f, 1, -1, 0};
     const bool conv = gemm_cl_kit_has(k, "-DCONV");
     try_sums(k, conv ? norm : NULL, false);
-    if (conv) try_sums(k, norm, true);
+    if (conv && !gemm_cl_kit_has(k, "-DSHORTCUT")) try_sums(k, norm, true);
 }
 
 /* ---- layers in 8 bits ---- */

@@ -19,7 +19,7 @@ const gemm_cl_program *gemm_cl_conv_build_fill(const gemm_cl_conv_job *, const c
 bool gemm_cl_conv_can_pool(const gemm_cl_conv_job *);
 
 /* The options of cl_sum. */
-const char *gemm_cl_conv_sum_options(const conv_call *);
+const char *gemm_cl_conv_sum_options(const gemm_cl_conv_job *);
 
 /* A gemm_cl_attempt, of a gemm_cl_conv_job: builds the kernel of its row, and those beside it. The
    header of each kernel explains the options that it takes. NULL, or why there is none. */
