@@ -11,14 +11,14 @@
 #include "cl_conv.h"
 #include "cl_helper_arguments.h"
 
-#ifdef SHORTCUT
-#define ARGUMENTS CL_SUM_MORE_ARGUMENTS
-#undef RESULT
-#define RESULT(s, o, row) FINISH_MORE(conv_finish, s, *MORE(o), (row) % filters, filters)
-#elif defined(CONV)
+#if defined(CONV) && !defined(SHORTCUT)
 #define ARGUMENTS CL_SUM_CONV_ARGUMENTS
 #undef RESULT
 #define RESULT(s, o, row) conv_finish(s, norm, (row) % filters, filters, slope, logistic)
+#elif defined(CONV)
+#define ARGUMENTS CL_SUM_MORE_ARGUMENTS
+#undef RESULT
+#define RESULT(s, o, row) FINISH_MORE(conv_finish, s, *MORE(o), (row) % filters, filters)
 #else
 #define ARGUMENTS CL_SUM_ARGUMENTS
 #endif
