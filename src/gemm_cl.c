@@ -31,6 +31,7 @@ fail:
         gemm_cl_release_discrete();
         gemm_cl_release_pending();
         gemm_cl_release_scratch();
+        gemm_cl_release_layers();
         gemm_cl_release_programs();
     }
     gemm_cl_close_device("the program is ending");

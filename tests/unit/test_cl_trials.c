@@ -90,6 +90,8 @@ static const fault faults[] = {
     {"cl_shortcut", "-DRUN=4096", "0.1f * x", "0.2f * x"},
     {"cl_shortcut", "-DSIZES", "y % sample == 0", "y % sample != 0"},
     {"cl_copy", "-DRUN=4096", "image * size", "image * n"},
+    {"cl_copy", "-DTWO -DRUN=4096", "second[i - n]", "second[i]"},
+    {"cl_copy", "-DTWO -DRUN=4096", "image * m", "image * n"},
     {"cl_yolo", "", "entry == 3", "entry == 4"},
 };
 enum { FAULTS = sizeof faults / sizeof faults[0] };

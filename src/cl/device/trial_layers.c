@@ -179,13 +179,19 @@ void gemm_cl_try_shortcut(gemm_cl_kit *k)
 
 void gemm_cl_try_copy(gemm_cl_kit *k)
 {
-    enum { N = 70, IMAGES = 2, SIZE = 75 };
+    enum { N = 70, IMAGES = 2, SECOND = 7, SIZE = 82 };
+    const int m = gemm_cl_kit_has(k, "-DTWO") ? SECOND : 0, all = N + m;
     const float *in = gemm_cl_kit_made_up(k, FROM + N * IMAGES);
+    const float *second = gemm_cl_kit_made_up(k, FROM + SECOND * IMAGES);
     const output o = make_output(k, SIZE * IMAGES);
     for (int i = 0; i < N * IMAGES; ++i) o.after[TO + i / N * SIZE + i % N] = in[FROM + i];
+    for (int i = 0; i < m * IMAGES; ++i)
+        o.after[TO + i / m * SIZE + N + i % m] = second[FROM + i];
     const gemm_cl_arguments args = GEMM_CL_ARGS(
-        copy, .n = N, .size = SIZE, IN_OUT(show(k, in, FROM + N * IMAGES), &o));
-    finish_layer(k, &args, &o, N, rows_of(k, N), IMAGES);
+        copy, .n = N, .size = SIZE, IN_OUT(show(k, in, FROM + N * IMAGES), &o), .all = all,
+        .second = m ? gemm_cl_kit_buffer(k, SLOT_TRIAL_B, second, FROM + SECOND * IMAGES, false)
+                    : NULL, .s0 = FROM);
+    finish_layer(k, &args, &o, all, rows_of(k, all), IMAGES);
 }
 
 void gemm_cl_try_yolo(gemm_cl_kit *k)
