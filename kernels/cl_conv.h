@@ -26,9 +26,9 @@
  * pooled; cl_sum does it. Always with TAPS.
  *
  * With SHORTCUT the convolution and a shortcut are one launch. `more` has the shortcut's other
- * input, of the size of the output: C[x] meets more[more0 + x], and more0 may wrap. The activation
- * is that of the shortcut, because the convolution is linear. So C gets activation((scale * sum +
- * shift) + more). Not with POOL.
+ * input, of the size of the output: C[c0 + x] meets more[more0 + x]. The activation is that of the
+ * shortcut, because the convolution is linear. So C gets activation((scale * sum + shift) + more).
+ * Not with POOL.
  *
  * A kernel that multiplies uses these macros, with CONV and without it:
  *   MULTIPLY_ARGUMENTS      its arguments (cl_multiply_arguments.h)
@@ -70,7 +70,7 @@
 #define B_START(z) ((ulong)PRODUCT(z) * CHANNELS(K) * h * w)
 #define C_START(z) ((ulong)PRODUCT(z) * M * ldc)
 #ifdef SHORTCUT
-#define MORE(o) (more + (more0 + (ulong)((o) - C)))
+#define MORE(o) (more + (more0 + ((ulong)((o) - C) - c0)))
 #define FINISH_MORE(name, s, x, filter, filters) \
     name##_slope(name##_norm(s, norm, filter, filters) + (x), slope)
 #define RESULT(s, o, filter) FINISH_MORE(conv_finish, s, *MORE(o), filter, groups * M)

@@ -110,6 +110,8 @@ const gemm_cl_row gemm_cl_choices[] = {
 };
 const size_t gemm_cl_choice_count = sizeof gemm_cl_choices / sizeof gemm_cl_choices[0];
 
+const gemm_cl_row gemm_cl_tile_short = TILE(4, 4, 16, 4, 4, NULL);
+
 /* By the registers that a compiler needs. An A61x keeps only one wave of 8x4. An A7xx keeps as many
    waves of 8x8 as an A6xx keeps of 8x4: 512 items on a unit's two processors. A702 is an A6xx. A
    model that is not known, or newer than these, gets at most 32 sums an item. */

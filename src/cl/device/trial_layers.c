@@ -334,7 +334,7 @@ static void try_sums(gemm_cl_kit *k, const float *norm, bool by_logistic)
         .C = o.mem, .c0 = TO, .ldc = LD, .filters = FILTERS, .norm = scales, .slope = .5f,
         .logistic = by_logistic,
         .more = more ? gemm_cl_kit_buffer(k, SLOT_TRIAL_MORE, more, MORE + M * LD, false) : NULL,
-        .more0 = (cl_ulong)MORE - TO);
+        .more0 = MORE);
     gemm_cl_kit_run(k, &args, N, M, 1, 64);
     gemm_cl_kit_expect(k, o.mem, o.after, o.count, false);
 }

@@ -385,7 +385,7 @@ static void set_convolution(gemm_cl_kit *k, const problem *q, gemm_cl_multiply_a
     if (q->more) {
         const size_t outputs = (size_t)q->products * (size_t)q->M * (size_t)q->N;
         to->more = gemm_cl_kit_buffer(k, SLOT_TRIAL_MORE, q->more, MORE + outputs, false);
-        to->more0 = MORE - to->c0;
+        to->more0 = MORE;
     }
     if (!q->depthwise) return;
     const size_t taps = (size_t)(q->K * q->size * q->size);

@@ -161,6 +161,20 @@ static bool is_same_key(const gemm_cl_build_key *a, const gemm_cl_build_key *b)
            a->aligned == b->aligned && a->depth_size == b->depth_size;
 }
 
+/* A chain is only a choice: where its kernel spills registers, a smaller tile, and then two launches.
+   Nothing failed. */
+static const char *build_chain(conv_job *j)
+{
+    const char *why = gemm_cl_build_choice(&j->w, false, gemm_cl_conv_build, j);
+    if (!j->chosen) return why;
+    if (gemm_cl_is_spilled(why) && j->w.row == &gemm_cl_choices[GEMM_CL_TILE_16x128]) {
+        j->w.row = &gemm_cl_tile_short;
+        why = gemm_cl_build_choice(&j->w, false, gemm_cl_conv_build, j);
+    }
+    j->w.refused = NULL;
+    return why;
+}
+
 const char *gemm_cl_conv_build_kernel(conv_job *j)
 {
     const gemm_cl_build_key key = {.row = j->w.row, .pools = j->c->pool, .adds = j->shortcut,
@@ -172,8 +186,9 @@ const char *gemm_cl_conv_build_kernel(conv_job *j)
         j->w.program = k->program;
         return NULL;
     }
-    const bool chosen = j->chosen && j->in == j->c;
-    const char *why = gemm_cl_build_choice(&j->w, chosen, gemm_cl_conv_build, j);
+    const bool chain = j->in != j->c, chosen = j->chosen && !chain;
+    const char *why = chain ? build_chain(j)
+                            : gemm_cl_build_choice(&j->w, chosen, gemm_cl_conv_build, j);
     if (why && chosen && j->w.row->one_column) {
         choose_freely(j);
         why = gemm_cl_build_choice(&j->w, chosen, gemm_cl_conv_build, j);

@@ -135,7 +135,7 @@ static void set_convolution(const conv_job *j, gemm_cl_multiply_args *to)
     to->logistic = j->logistic;
     if (j->shortcut) {
         to->more = j->w.A.mem;
-        to->more0 = j->w.A.offset - to->c0;
+        to->more0 = j->w.A.offset;
     }
     if (!j->depth_kept) return;
     to->taps = j->depth_kept->weights;
@@ -173,7 +173,7 @@ static int add_sums(conv_job *j)
     const gemm_cl_arguments args = GEMM_CL_ARGS(
         sum, .M = rows, .N = N, .count = j->w.parts, .parts = j->w.sums, .C = j->w.C.mem,
         .c0 = j->w.C.offset, .ldc = N, .filters = j->c->n, .norm = j->norm, .slope = j->slope,
-        .logistic = j->logistic, .more = j->w.A.mem, .more0 = j->w.A.offset - j->w.C.offset);
+        .logistic = j->logistic, .more = j->w.A.mem, .more0 = j->w.A.offset);
     if (!sum) return -1;
     return gemm_cl_launch_lines(&j->w, sum, STAGE_SUM, &args, (size_t)N, (size_t)rows, 1);
 }
@@ -354,7 +354,9 @@ gemm_status gemm_cl_chain_start(conv_job *j, const conv_call *calls, const layer
     if (!take_shortcut(j, shortcut)) return GEMM_DECLINED;
     j->w.row = gemm_cl_choose_chain(&j->w.device->traits, row, calls, &j->g);
     if (!j->w.row || !keep_both(j, &calls[0], context)) return GEMM_DECLINED;
-    return start(j, gemm_cl_conv_build_kernel(j), GEMM_CL_ALONE, context);
+    const char *why = gemm_cl_conv_build_kernel(j);
+    if (j->chosen && gemm_cl_is_spilled(why)) return GEMM_DECLINED;
+    return start(j, why, GEMM_CL_ALONE, context);
 }
 
 static void fill_note(const conv_job *j, gemm_note *note)
