@@ -70,4 +70,23 @@
     CL_CONV_ARGUMENTS(FIRST, NEXT, MEMORY) \
     CL_SHARES_ARGUMENTS(NEXT)
 
+/*
+ * With PACKED, which is for the kernels of -DCONV, a kernel has one argument for all numbers, and then
+ * the memory of its list. A driver takes time for each argument. UNPACK begins the kernel: each
+ * number gets its name.
+ */
+#ifdef PACKED
+#define CL_NOTHING(type, name)
+#define CL_MEMBER(type, name) type name;
+#define CL_TAKE(type, name) const type name = packed.name;
+typedef struct numbers {
+    CL_DEPTHWISE_MORE_ARGUMENTS(CL_MEMBER, CL_MEMBER, CL_NOTHING)
+} numbers;
+#undef PARAMETERS
+#define PARAMETERS(LIST) const numbers packed LIST(CL_NOTHING, CL_NOTHING, NEXT_PARAMETER)
+#define UNPACK(LIST) LIST(CL_TAKE, CL_TAKE, CL_NOTHING)
+#else
+#define UNPACK(LIST)
+#endif
+
 #endif

@@ -18,6 +18,7 @@
 
 __kernel void cl_thin(PARAMETERS(MULTIPLY_ARGUMENTS))
 {
+    UNPACK(MULTIPLY_ARGUMENTS)
     const int j = get_global_id(0), i0 = get_global_id(1) * ROWS;
     if (j >= N) {
         return;

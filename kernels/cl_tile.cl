@@ -144,6 +144,7 @@ float4 add_slices(__local const float *sums, int at)
 __kernel __attribute__((reqd_work_group_size(WX, WY, SLICES)))
 void cl_tile(PARAMETERS(MULTIPLY_ARGUMENTS))
 {
+    UNPACK(MULTIPLY_ARGUMENTS)
     __local float local_memory[2 * (FLOATS_A + FLOATS_B)] __attribute__((aligned(16)));
     __local float *const As = local_memory, *const Bs = local_memory + 2 * FLOATS_A;
     const uint tx = get_local_id(0), ty = get_local_id(1);

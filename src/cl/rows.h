@@ -60,6 +60,7 @@ typedef struct gemm_cl_row {
     bool stores;                /* with -DSTORE a multiply stores C instead of adding to it */
     bool pools;                 /* with -DPOOL a convolution stores the maxima of 2x2 blocks */
     bool adds;                  /* with -DSHORTCUT a convolution adds another map to its output */
+    bool packs;                 /* with -DPACKED a convolution has one argument for all numbers */
     bool direct;                /* the kernel reads the input itself and takes packed weights
                                    (cl/op/direct.h); of GEMM_CL_CHOOSE: wherever it can */
     bool texture;               /* of `direct`: the packed weights are an image: -DTEXTURE */

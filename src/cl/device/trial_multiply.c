@@ -471,8 +471,10 @@ static void launch(gemm_cl_kit *k, const problem *q, bool cut, bool logistic)
     set_a(k, q, &values);
     set_b(k, q, &values);
     if (q->conv) set_convolution(k, q, &values);
-    const gemm_cl_arguments args = q->conv ? gemm_cl_conv_list(&values, q->depthwise, q->more)
-                                           : gemm_cl_wide_arguments(&values);
+    const gemm_cl_arguments args =
+        gemm_cl_kit_has(k, "-DPACKED") ? gemm_cl_packed_list(&values, q->depthwise, q->more)
+        : q->conv                      ? gemm_cl_conv_list(&values, q->depthwise, q->more)
+                                       : gemm_cl_wide_arguments(&values);
     gemm_cl_kit_run(k, &args, items_across(k, q), down, deep, 64);
     gemm_cl_kit_expect(k, values.C, e.after, e.count, false);
     k->used = used;

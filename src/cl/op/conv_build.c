@@ -87,6 +87,12 @@ static bool has_aligned_input(const conv_job *j)
     return !j->taps && j->in == c && c->h * c->w % 4 == 0 && (uintptr_t)c->input % 16 == 0;
 }
 
+bool gemm_cl_conv_packs(const conv_job *j)
+{
+    const gemm_cl_traits *t = &j->w.device->traits;
+    return j->w.row->packs && (t->cpu || !t->unified);
+}
+
 const char *gemm_cl_conv_sum_options(const conv_job *j)
 {
     if (j->shortcut) return GEMM_CL_MATH " -DCONV -DSHORTCUT";
@@ -120,6 +126,7 @@ const char *gemm_cl_conv_build(void *job)
     add_size(j->in, &more);
     if (row->direct) gemm_text_add(&more, " -DSTRIDE=%d", j->c->stride);
     add_if(!wide, "-DCONV", &more);
+    add_if(gemm_cl_conv_packs(j), "-DPACKED", &more);
     add_if(j->c->pool, "-DPOOL", &more);
     add_if(j->in != j->c, "-DDEPTHWISE", &more);
     add_if(j->shortcut, "-DSHORTCUT", &more);

@@ -161,7 +161,9 @@ static int multiply(conv_job *j)
     values.elements = (cl_ulong)c->batch * (cl_ulong)c->c * (cl_ulong)(c->h * c->w);
     values.shares = (int)global[1];
     values.z_shares = (int)global[2];
-    const gemm_cl_arguments args = gemm_cl_conv_list(&values, j->depth_kept, j->shortcut);
+    const gemm_cl_arguments args =
+        gemm_cl_conv_packs(j) ? gemm_cl_packed_list(&values, j->depth_kept, j->shortcut)
+                              : gemm_cl_conv_list(&values, j->depth_kept, j->shortcut);
     w->parts = parts;
     return gemm_cl_launch(w, w->program, STAGE_MULTIPLY, &args, global, local);
 }
