@@ -71,8 +71,8 @@
     CL_SHARES_ARGUMENTS(NEXT)
 
 /*
- * With PACKED, which is for the kernels of -DCONV, a kernel has one argument for all numbers, and then
- * the memory of its list. A driver takes time for each argument. UNPACK begins the kernel: each
+ * With PACKED, which is for the kernels of -DCONV, a kernel has one argument for all numbers, and
+ * then the memory of its list. A driver takes time for each argument. UNPACK begins the kernel: each
  * number gets its name.
  */
 #ifdef PACKED

@@ -7,7 +7,8 @@
  *
  * Rows past M repeat row M-1 and are not stored. Global {N rounded up, M/ROWS, parts}, work-group
  * {WX}. ROWS rows of A have fewer than 2^31 elements. kpart: cl_multiply_arguments.h. CONV, TAPS,
- * SHORTCUT: cl_conv.h. With TAPS the outer loop counts channels, so that taps are found without a division.
+ * SHORTCUT: cl_conv.h. With TAPS the outer loop counts channels, so that taps are found without a
+ * division.
  * Then kpart is a multiple of size^2.
  */
 #include "cl_conv.h"

@@ -124,8 +124,8 @@ enum {
 extern const gemm_cl_row gemm_cl_choices[];
 extern const size_t gemm_cl_choice_count;
 
-/* Of a chain whose 16x128 spills registers: 16x64 for a group, and four steps of K at once. So an item
-   looks up half as many elements at once, and adds in the same order. */
+/* Of a chain whose 16x128 spills registers: 16x64 for a group, and four steps of K at once. So an
+   item looks up half as many elements at once, and adds in the same order. */
 extern const gemm_cl_row gemm_cl_tile_short;
 
 /* Which tile of cl_image is for which GPU with unified memory, and for which multiply. The first

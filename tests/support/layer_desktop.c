@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * An OpenCL layer (OPENCL_LAYERS=layer_desktop.so) that makes a CPU's OpenCL device look like a
- * large desktop GPU: memory of its own, 132 compute units, groups of 1024 items, 48 KiB of local memory.
+ * large desktop GPU: memory of its own, 132 compute units, groups of 1024 items, 48 KiB of local
+ * memory.
  * So `cl` chooses what it chooses there. The CPU's compiler spills no registers, or those of
  * programs whose options contain DESKTOP_SPILLS. Each argument that is set is a line in the file
  * DESKTOP_SETS, where that is named.

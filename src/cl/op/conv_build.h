@@ -18,8 +18,8 @@ const gemm_cl_program *gemm_cl_conv_build_fill(const gemm_cl_conv_job *, const c
 /* Whether the row pools this layer. cl_conv_wide keeps all of K in one strip then. */
 bool gemm_cl_conv_can_pool(const gemm_cl_conv_job *);
 
-/* Whether the kernel of the row has one argument for all numbers. Not on a GPU that shares its memory:
-   those compilers are the least tried. */
+/* Whether the kernel of the row has one argument for all numbers. Not on a GPU that shares its
+   memory: those compilers are the least tried. */
 bool gemm_cl_conv_packs(const gemm_cl_conv_job *);
 
 /* The options of cl_sum. */

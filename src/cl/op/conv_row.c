@@ -161,8 +161,8 @@ static bool is_same_key(const gemm_cl_build_key *a, const gemm_cl_build_key *b)
            a->aligned == b->aligned && a->depth_size == b->depth_size;
 }
 
-/* A chain is only a choice: where its kernel spills registers, a smaller tile, and then two launches.
-   Nothing failed. */
+/* A chain is only a choice: where its kernel spills registers, a smaller tile, and then two
+   launches. Nothing failed. */
 static const char *build_chain(conv_job *j)
 {
     const char *why = gemm_cl_build_choice(&j->w, false, gemm_cl_conv_build, j);

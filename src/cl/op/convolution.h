@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One whole convolution on the OpenCL device, or a chain of two, also with a shortcut behind it. For
- * the OpenCL files only; called with gemm_cl_lock held, while the device is open.
+ * One whole convolution on the OpenCL device, or a chain of two, also with a shortcut behind it.
+ * For the OpenCL files only; called with gemm_cl_lock held, while the device is open.
  */
 #ifndef GEMM_CL_CONVOLUTION_H
 #define GEMM_CL_CONVOLUTION_H
