@@ -72,8 +72,8 @@
 
 /*
  * With PACKED, which is for the kernels of -DCONV, a kernel has one argument for all numbers, and
- * then the memory of its list. A driver takes time for each argument. UNPACK begins the kernel: each
- * number gets its name.
+ * then the memory of its list. A driver takes time for each argument. UNPACK begins the kernel:
+ * each number gets its name.
  */
 #ifdef PACKED
 #define CL_NOTHING(type, name)
