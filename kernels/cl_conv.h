@@ -25,6 +25,11 @@
  * Blocks are numbered by rows. C has one element a block, and ldc is N / 4. The parts of K are not
  * pooled; cl_sum does it. Always with TAPS.
  *
+ * With SHORTCUT the convolution and a shortcut are one launch. `more` has the shortcut's other
+ * input, of the size of the output: C[c0 + x] meets more[more0 + x]. The activation is that of the
+ * shortcut, because the convolution is linear. So C gets activation((scale * sum + shift) + more).
+ * Not with POOL.
+ *
  * A kernel that multiplies uses these macros, with CONV and without it:
  *   MULTIPLY_ARGUMENTS      its arguments (cl_multiply_arguments.h)
  *   PART(z)                 the part of K that global z computes
@@ -45,11 +50,18 @@
 #define UNROLL_TAPS
 #endif
 #ifdef DEPTHWISE
-#define MULTIPLY_ARGUMENTS CL_DEPTHWISE_ARGUMENTS
 #define CHANNELS(K) (K)
 #else
-#define MULTIPLY_ARGUMENTS CL_CONV_ARGUMENTS
 #define CHANNELS(K) ((K) / (SIZE * SIZE))
+#endif
+#if defined(DEPTHWISE) && defined(SHORTCUT)
+#define MULTIPLY_ARGUMENTS CL_DEPTHWISE_MORE_ARGUMENTS
+#elif defined(DEPTHWISE)
+#define MULTIPLY_ARGUMENTS CL_DEPTHWISE_ARGUMENTS
+#elif defined(SHORTCUT)
+#define MULTIPLY_ARGUMENTS CL_CONV_MORE_ARGUMENTS
+#else
+#define MULTIPLY_ARGUMENTS CL_CONV_ARGUMENTS
 #endif
 #define PART(z) ((z) / products)
 #define PRODUCT(z) ((z) % products)
@@ -57,8 +69,16 @@
 #define A_START(z) ((ulong)FILTER(z) * K)
 #define B_START(z) ((ulong)PRODUCT(z) * CHANNELS(K) * h * w)
 #define C_START(z) ((ulong)PRODUCT(z) * M * ldc)
+#ifdef SHORTCUT
+#define MORE(o) (more + (more0 + ((ulong)((o) - C) - c0)))
+#define FINISH_MORE(name, s, x, filter, filters) \
+    name##_slope(name##_norm(s, norm, filter, filters) + (x), slope)
+#define RESULT(s, o, filter) FINISH_MORE(conv_finish, s, *MORE(o), filter, groups * M)
+#define RESULT4(s, o, filter) FINISH_MORE(conv_finish4, s, vload4(0, MORE(o)), filter, groups * M)
+#else
 #define RESULT(s, o, filter) conv_finish(s, norm, filter, groups * M, slope, logistic)
 #define RESULT4(s, o, filter) conv_finish4(s, norm, filter, groups * M, slope, logistic)
+#endif
 
 /*
  * Scale, shift and activation. x > 0 ? x : slope * x is linear, leaky and ReLU. Infinity and NaN

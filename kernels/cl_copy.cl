@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * cl_copy: n elements of each image, from images that are n elements long to their place in images
- * of `size` elements. A route is one such copy for each input. Items: cl_layer.h, over the n
- * elements; a plane is an image.
+ * of `size` elements. Items: cl_layer.h, over the n elements; a plane is an image.
+ *
+ * TWO: behind them, all - n elements of the images of `second`. Items over all elements. A route is
+ * such a copy for each two of its inputs.
  */
 #include "cl_layer.h"
 
+#ifndef TWO
 __kernel void cl_copy(PARAMETERS(CL_COPY_ARGUMENTS))
 {
     const ulong image = PLANE;
@@ -15,3 +18,16 @@ __kernel void cl_copy(PARAMETERS(CL_COPY_ARGUMENTS))
         out[i] = in[i];
     }
 }
+#else
+__kernel void cl_copy(PARAMETERS(CL_COPY_TWO_ARGUMENTS))
+{
+    const ulong image = PLANE;
+    const int m = all - n;
+    in += i0 + image * n;
+    second += s0 + image * m;
+    out += o0 + image * size;
+    EACH(i, all) {
+        out[i] = i < n ? in[i] : second[i - n];
+    }
+}
+#endif

@@ -31,6 +31,11 @@
     CL_SUM_ARGUMENTS(FIRST, NEXT, MEMORY) \
     NEXT(int, filters) MEMORY(__global const float *, norm) NEXT(float, slope) NEXT(int, logistic)
 
+/* With SHORTCUT too. */
+#define CL_SUM_MORE_ARGUMENTS(FIRST, NEXT, MEMORY) \
+    CL_SUM_CONV_ARGUMENTS(FIRST, NEXT, MEMORY) \
+    MEMORY(__global const float *, more) NEXT(ulong, more0)
+
 #define CL_ZERO_ARGUMENTS(FIRST, NEXT, MEMORY) FIRST(ulong, count) MEMORY(__global float *, out)
 
 #endif

@@ -37,6 +37,11 @@
 #define CL_COPY_ARGUMENTS(FIRST, NEXT, MEMORY) \
     FIRST(int, n) CL_IN_OUT(NEXT, MEMORY) NEXT(int, size)
 
+/* With TWO. */
+#define CL_COPY_TWO_ARGUMENTS(FIRST, NEXT, MEMORY) \
+    CL_COPY_ARGUMENTS(FIRST, NEXT, MEMORY) NEXT(int, all) \
+    MEMORY(__global const float *restrict, second) NEXT(ulong, s0)
+
 #define CL_YOLO_ARGUMENTS(FIRST, NEXT, MEMORY) \
     FIRST(int, area) NEXT(int, entries) CL_IN_OUT(NEXT, MEMORY)
 

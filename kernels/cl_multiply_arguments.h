@@ -14,7 +14,7 @@
  *
  * CL_CONV: with CONV, as cl_conv.h explains it.
  *
- * CL_DEPTHWISE: the same with DEPTHWISE.
+ * CL_DEPTHWISE: the same with DEPTHWISE. CL_CONV_MORE, CL_DEPTHWISE_MORE: both with SHORTCUT.
  *
  * CL_CONV_WIDE: of cl_conv_wide. `elements`: the length of all images together. shares and
  * z_shares: the items that share filters and products.
@@ -55,10 +55,38 @@
     MEMORY(__global const float *, taps) MEMORY(__global const float *, depth_norm) \
     NEXT(float, depth_slope)
 
+#define CL_MORE_ARGUMENTS(NEXT, MEMORY) \
+    MEMORY(__global const float *, more) NEXT(ulong, more0)
+
+#define CL_CONV_MORE_ARGUMENTS(FIRST, NEXT, MEMORY) \
+    CL_CONV_ARGUMENTS(FIRST, NEXT, MEMORY) CL_MORE_ARGUMENTS(NEXT, MEMORY)
+
+#define CL_DEPTHWISE_MORE_ARGUMENTS(FIRST, NEXT, MEMORY) \
+    CL_DEPTHWISE_ARGUMENTS(FIRST, NEXT, MEMORY) CL_MORE_ARGUMENTS(NEXT, MEMORY)
+
 #define CL_SHARES_ARGUMENTS(NEXT) NEXT(ulong, elements) NEXT(int, shares) NEXT(int, z_shares)
 
 #define CL_CONV_WIDE_ARGUMENTS(FIRST, NEXT, MEMORY) \
     CL_CONV_ARGUMENTS(FIRST, NEXT, MEMORY) \
     CL_SHARES_ARGUMENTS(NEXT)
+
+/*
+ * With PACKED, which is for the kernels of -DCONV, a kernel has one argument for all numbers, and
+ * then the memory of its list. A driver takes time for each argument. UNPACK begins the kernel:
+ * each number gets its name.
+ */
+#ifdef PACKED
+#define CL_NOTHING(type, name)
+#define CL_MEMBER(type, name) type name;
+#define CL_TAKE(type, name) const type name = packed.name;
+typedef struct numbers {
+    CL_DEPTHWISE_MORE_ARGUMENTS(CL_MEMBER, CL_MEMBER, CL_NOTHING)
+} numbers;
+#undef PARAMETERS
+#define PARAMETERS(LIST) const numbers packed LIST(CL_NOTHING, CL_NOTHING, NEXT_PARAMETER)
+#define UNPACK(LIST) LIST(CL_TAKE, CL_TAKE, CL_NOTHING)
+#else
+#define UNPACK(LIST)
+#endif
 
 #endif

@@ -6,15 +6,19 @@
  *
  * Global {N, M}, rounded up to the group; any work-group. With CONV the parts are whole outputs, M
  * counts the rows of all images, and scale, shift and activation follow (cl_conv.h). With POOL an
- * element of C is the maximum of four, and N counts those of C.
+ * element of C is the maximum of four, and N counts those of C. SHORTCUT: cl_conv.h.
  */
 #include "cl_conv.h"
 #include "cl_helper_arguments.h"
 
-#ifdef CONV
+#if defined(CONV) && !defined(SHORTCUT)
 #define ARGUMENTS CL_SUM_CONV_ARGUMENTS
 #undef RESULT
 #define RESULT(s, o, row) conv_finish(s, norm, (row) % filters, filters, slope, logistic)
+#elif defined(CONV)
+#define ARGUMENTS CL_SUM_MORE_ARGUMENTS
+#undef RESULT
+#define RESULT(s, o, row) FINISH_MORE(conv_finish, s, *MORE(o), (row) % filters, filters)
 #else
 #define ARGUMENTS CL_SUM_ARGUMENTS
 #endif

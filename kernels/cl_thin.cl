@@ -6,8 +6,9 @@
  *   item x -> C[0 ... M-1][x], in ROWS accumulators; all items read the same A
  *
  * Rows past M repeat row M-1 and are not stored. Global {N rounded up, M/ROWS, parts}, work-group
- * {WX}. ROWS rows of A have fewer than 2^31 elements. kpart: cl_multiply_arguments.h. CONV, TAPS:
- * cl_conv.h. With TAPS the outer loop counts channels, so that taps are found without a division.
+ * {WX}. ROWS rows of A have fewer than 2^31 elements. kpart: cl_multiply_arguments.h. CONV, TAPS,
+ * SHORTCUT: cl_conv.h. With TAPS the outer loop counts channels, so that taps are found without a
+ * division.
  * Then kpart is a multiple of size^2.
  */
 #include "cl_conv.h"
@@ -18,6 +19,7 @@
 
 __kernel void cl_thin(PARAMETERS(MULTIPLY_ARGUMENTS))
 {
+    UNPACK(MULTIPLY_ARGUMENTS)
     const int j = get_global_id(0), i0 = get_global_id(1) * ROWS;
     if (j >= N) {
         return;

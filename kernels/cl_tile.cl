@@ -23,8 +23,8 @@
  * neighbouring items load neighbouring elements.
  *
  * Global {N/COLS, M/ROWS, parts * SLICES}, rounded up to groups {WX, WY, SLICES}. kpart:
- * cl_multiply_arguments.h. CONV, TAPS, POOL, DEPTHWISE: cl_conv.h. With the last three all that an
- * item looks up of B is of one column.
+ * cl_multiply_arguments.h. CONV, TAPS, POOL, DEPTHWISE, SHORTCUT: cl_conv.h. With TAPS, POOL and
+ * DEPTHWISE all that an item looks up of B is of one column.
  *
  * An 8x4 tile has 32 accumulators; 32 FMAs for 3 loads of float4 from local memory.
  */
@@ -144,6 +144,7 @@ float4 add_slices(__local const float *sums, int at)
 __kernel __attribute__((reqd_work_group_size(WX, WY, SLICES)))
 void cl_tile(PARAMETERS(MULTIPLY_ARGUMENTS))
 {
+    UNPACK(MULTIPLY_ARGUMENTS)
     __local float local_memory[2 * (FLOATS_A + FLOATS_B)] __attribute__((aligned(16)));
     __local float *const As = local_memory, *const Bs = local_memory + 2 * FLOATS_A;
     const uint tx = get_local_id(0), ty = get_local_id(1);

@@ -31,6 +31,7 @@ fail:
         gemm_cl_release_discrete();
         gemm_cl_release_pending();
         gemm_cl_release_scratch();
+        gemm_cl_release_layers();
         gemm_cl_release_programs();
     }
     gemm_cl_close_device("the program is ending");
@@ -89,15 +90,18 @@ static const gemm_cl_form *form_of(const gemm_cl_tuned_op *op, const gemm_cl_row
     return waits ? NULL : form;
 }
 
-static gemm_status start(half_call *h, const gemm_cl_tuned_op *op, const gemm_cl_row *row,
-                         gemm_cl_mode mode, const gemm_context *context)
+/* `shortcut`: of a convolution, or NULL. One with a form whose kernel cannot add it runs alone. */
+static gemm_status start(half_call *h, const gemm_cl_tuned_op *op, const layer_call *shortcut,
+                         const gemm_cl_row *row, gemm_cl_mode mode, const gemm_context *context)
 {
     gemm_cl_lock();
     h->convolves = op->conv;
     if (!begin(context)) return end_start(GEMM_DECLINED);
     const gemm_cl_form *form = form_of(op, row, mode, context);
+    if (shortcut && form && form->row && !form->row->adds) return end_start(GEMM_DECLINED);
     return end_start(
-        op->conv ? gemm_cl_convolve_start(&h->convolution, op->conv, row, form, mode, context)
+        op->conv ? gemm_cl_convolve_start(&h->convolution, op->conv, shortcut, row, form, mode,
+                                          context)
                  : gemm_cl_multiply_start(&h->multiply, op->multiply, row, form, mode, context));
 }
 
@@ -114,14 +118,15 @@ static bool has_defaults(const conv_call *calls, const gemm_cl_row *row,
     return true;
 }
 
-static gemm_status start_chain(half_call *h, const conv_call *calls, const gemm_cl_row *row,
-                               const gemm_context *context)
+static gemm_status start_chain(half_call *h, const conv_call *calls, const layer_call *shortcut,
+                               const gemm_cl_row *row, const gemm_context *context)
 {
     gemm_cl_lock();
     h->convolves = true;
     if (!begin(context)) return end_start(GEMM_DECLINED);
     if (!has_defaults(calls, row, context)) return end_start(GEMM_DECLINED);
-    const gemm_status status = gemm_cl_chain_start(&h->convolution, calls, row, context);
+    const gemm_status status = gemm_cl_chain_start(&h->convolution, calls, shortcut, row,
+                                                   context);
     for (int i = 0; i < 2 && status == GEMM_DONE; ++i)
         gemm_cl_keep_default(&(gemm_cl_tuned_op){.conv = &calls[i]}, row, context);
     return end_start(status);
@@ -142,12 +147,12 @@ static half_call beside;
 
 gemm_status gemm_cl_run_start(const gemm_call *g, const gemm_context *context, const void *row)
 {
-    return start(&beside, &(gemm_cl_tuned_op){.multiply = g}, row, GEMM_CL_BESIDE, context);
+    return start(&beside, &(gemm_cl_tuned_op){.multiply = g}, NULL, row, GEMM_CL_BESIDE, context);
 }
 
 gemm_status gemm_cl_conv_start(const conv_call *c, const gemm_context *context, const void *row)
 {
-    return start(&beside, &(gemm_cl_tuned_op){.conv = c}, row, GEMM_CL_BESIDE, context);
+    return start(&beside, &(gemm_cl_tuned_op){.conv = c}, NULL, row, GEMM_CL_BESIDE, context);
 }
 
 gemm_status gemm_cl_finish(bool take, gemm_note *note)
@@ -165,12 +170,12 @@ static void tune(const gemm_cl_tuned_op *op, const gemm_cl_row *row, const gemm_
 }
 
 /* A whole call. */
-static gemm_status run(const gemm_cl_tuned_op *op, const gemm_cl_row *row,
-                       const gemm_context *context)
+static gemm_status run(const gemm_cl_tuned_op *op, const layer_call *shortcut,
+                       const gemm_cl_row *row, const gemm_context *context)
 {
     half_call h;
     tune(op, row, context);
-    const gemm_status status = start(&h, op, row, GEMM_CL_ALONE, context);
+    const gemm_status status = start(&h, op, shortcut, row, GEMM_CL_ALONE, context);
     if (status != GEMM_DONE) return status;
     gemm_cl_leave_form(op, row, context);
     return finish(&h, true, context);
@@ -178,20 +183,32 @@ static gemm_status run(const gemm_cl_tuned_op *op, const gemm_cl_row *row,
 
 gemm_status gemm_cl_run(const gemm_call *g, const gemm_context *context, const void *row)
 {
-    return run(&(gemm_cl_tuned_op){.multiply = g}, row, context);
+    return run(&(gemm_cl_tuned_op){.multiply = g}, NULL, row, context);
 }
 
 gemm_status gemm_cl_conv(const conv_call *c, const gemm_context *context, const void *row)
 {
-    return run(&(gemm_cl_tuned_op){.conv = c}, row, context);
+    return run(&(gemm_cl_tuned_op){.conv = c}, NULL, row, context);
+}
+
+/* One convolution with the shortcut behind it. It is tuned as the convolution alone. */
+static gemm_status run_with_shortcut(const conv_call *c, const layer_call *shortcut,
+                                     const gemm_cl_row *row, const gemm_context *context)
+{
+    gemm_context own = *context;
+    conv_call whole = *c;
+    own.kept = context->chain_kept ? context->chain_kept[0] : NULL;
+    whole.output = shortcut->output;
+    return run(&(gemm_cl_tuned_op){.conv = &whole}, shortcut, row, &own);
 }
 
 gemm_status gemm_cl_chain(const conv_call *calls, int count, const layer_call *shortcut,
                           const gemm_context *context, const void *row)
 {
     half_call h;
-    if (count != 2 || shortcut) return GEMM_DECLINED;
-    const gemm_status status = start_chain(&h, calls, row, context);
+    if (count == 1) return run_with_shortcut(calls, shortcut, row, context);
+    if (count != 2) return GEMM_DECLINED;
+    const gemm_status status = start_chain(&h, calls, shortcut, row, context);
     return status == GEMM_DONE ? finish(&h, true, context) : status;
 }
 

@@ -56,16 +56,16 @@ static bool is_small(const gemm_cl_traits *d, const gemm_call *g)
 
 /*
  * The largest of the sliced tiles that gives most units a group, or else the smallest one. Rows
- * past M would be wasted work. covers: one tile has all rows. NULL: the device is too small, or C
- * is too high.
+ * past M would be wasted work. A tile has `least` rows or more. NULL: the device is too small, or
+ * no tile is as high.
  */
-static const gemm_cl_row *choose_sliced(const gemm_cl_traits *d, const gemm_call *g, bool covers)
+static const gemm_cl_row *choose_sliced(const gemm_cl_traits *d, const gemm_call *g, int least)
 {
     const gemm_cl_row *best = NULL;
     for (int i = GEMM_CL_SLICED_64x16; i <= GEMM_CL_SLICED_16x16; ++i) {
         const gemm_cl_row *t = &gemm_cl_choices[i];
         const int high = t->rows * t->wy;
-        if (!gemm_cl_fits_local(t, d) || (covers && high < g->M)) continue;
+        if (!gemm_cl_fits_local(t, d) || high < least) continue;
         if (high > 16 && high >= 2 * g->M) continue;
         best = t;
         if (4 * groups_of(t, g) >= 3 * d->units) break;
@@ -84,7 +84,7 @@ static const gemm_cl_row *choose_sliced(const gemm_cl_traits *d, const gemm_call
 static const gemm_cl_row *choose_tile(const gemm_cl_traits *d, const gemm_call *g, int *parts)
 {
     const gemm_cl_row *t = lowest_tile(g->M);
-    const gemm_cl_row *sliced = choose_sliced(d, g, false);
+    const gemm_cl_row *sliced = choose_sliced(d, g, 1);
     if (sliced && is_small(d, g) && 2 * groups_of(t, g) <= d->units) return sliced;
     if (g->M > 32 && g->K < 288 && groups_of(t, g) < d->units)
         t = &gemm_cl_choices[GEMM_CL_TILE_32x64_DEEP];
@@ -189,18 +189,21 @@ static bool can_pair(const conv_call *d, const conv_call *p)
            !gemm_conv_is_dots(p);
 }
 
-/* A tile has all rows of C, because another one would compute the depthwise layer once more. Rows
-   with slices give the same bits, so the pair may have another tile than the 1x1 alone. */
+/* A tile has all rows of C, because another one would compute the depthwise layer once more. A
+   small pair may have some of the highest tiles: a launch less is worth more there. Rows with
+   slices give the same bits, so the pair may have another tile than the 1x1 alone. */
 const gemm_cl_row *gemm_cl_choose_chain(const gemm_cl_traits *d, const gemm_cl_row *asked,
                                         const conv_call *pair, const gemm_call *g)
 {
+    enum { HIGHEST = 64, TILES = 3 };
     const bool chooses = asked->way == GEMM_CL_CHOOSE;
     int parts = 1;
     if ((d->cpu && chooses) || !can_pair(&pair[0], &pair[1])) return NULL;
     const gemm_call all = all_products(g, pair[1].batch);
     const gemm_cl_row *row = chooses ? gemm_cl_choose(d, &all, &parts) : asked;
     if (!row->depth || parts > 1) return NULL;
-    if (row->slices && chooses) return choose_sliced(d, &all, true);
+    if (row->slices && chooses)
+        return g->M <= TILES * HIGHEST ? choose_sliced(d, &all, min_int(g->M, HIGHEST)) : NULL;
     return row->rows * row->wy >= g->M ? row : NULL;
 }
 

@@ -76,15 +76,15 @@ const gemm_cl_row gemm_cl_clblast = {.defines = "", .way = GEMM_CL_CLBLAST};
 #define THIN(rows_) \
     {.kernel = "cl_thin", .defines = "", .conv = GEMM_CL_CONV, .rows = rows_, .cols = 1, \
      .wx = 64, .wy = 1, .any_group = true, .splits = true, .by_channel = true, .stores = true, \
-     .instead = &gemm_cl_naive}
+     .adds = true, .packs = true, .instead = &gemm_cl_naive}
 #define TILE(rows_, cols_, wx_, wy_, depth_, instead_) \
     {.kernel = "cl_tile", .defines = "", .conv = GEMM_CL_CONV, .rows = rows_, .cols = cols_, \
      .wx = wx_, .wy = wy_, .depth = depth_, .splits = true, .pools = true, .stores = true, \
-     .instead = instead_}
+     .adds = true, .packs = true, .instead = instead_}
 #define SLICED(rows_, cols_, wx_, wy_) \
     {.kernel = "cl_tile", .defines = "", .conv = GEMM_CL_CONV, .rows = rows_, .cols = cols_, \
      .wx = wx_, .wy = wy_, .depth = 64, .slices = 8, .pools = true, .stores = true, \
-     .instead = CHOICE(TILE_16x128)}
+     .adds = true, .packs = true, .instead = CHOICE(TILE_16x128)}
 
 const gemm_cl_row gemm_cl_choices[] = {
     [GEMM_CL_IMAGE_8x4] = IMAGE(8, 4, true, CHOICE(IMAGE_4x4)),
@@ -109,6 +109,8 @@ const gemm_cl_row gemm_cl_choices[] = {
     [GEMM_CL_SLICED_16x16] = SLICED(4, 4, 4, 4),
 };
 const size_t gemm_cl_choice_count = sizeof gemm_cl_choices / sizeof gemm_cl_choices[0];
+
+const gemm_cl_row gemm_cl_tile_short = TILE(4, 4, 16, 4, 4, NULL);
 
 /* By the registers that a compiler needs. An A61x keeps only one wave of 8x4. An A7xx keeps as many
    waves of 8x8 as an A6xx keeps of 8x4: 512 items on a unit's two processors. A702 is an A6xx. A

@@ -59,6 +59,8 @@ typedef struct gemm_cl_row {
     bool by_channel;            /* with -DTAPS, parts of K are whole channels */
     bool stores;                /* with -DSTORE a multiply stores C instead of adding to it */
     bool pools;                 /* with -DPOOL a convolution stores the maxima of 2x2 blocks */
+    bool adds;                  /* with -DSHORTCUT a convolution adds another map to its output */
+    bool packs;                 /* with -DPACKED a convolution has one argument for all numbers */
     bool direct;                /* the kernel reads the input itself and takes packed weights
                                    (cl/op/direct.h); of GEMM_CL_CHOOSE: wherever it can */
     bool texture;               /* of `direct`: the packed weights are an image: -DTEXTURE */
@@ -121,6 +123,10 @@ enum {
 };
 extern const gemm_cl_row gemm_cl_choices[];
 extern const size_t gemm_cl_choice_count;
+
+/* Of a chain whose 16x128 spills registers: 16x64 for a group, and four steps of K at once. So an
+   item looks up half as many elements at once, and adds in the same order. */
+extern const gemm_cl_row gemm_cl_tile_short;
 
 /* Which tile of cl_image is for which GPU with unified memory, and for which multiply. The first
    rule that fits counts. */

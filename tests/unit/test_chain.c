@@ -13,7 +13,8 @@
  *   declined    a chain that packed cannot run, or without memory, leaves the output as it was
  *   no chain    so does what is no chain; its batch norm is not folded
  *   cl          each tile of cl_tile: gemm_cl_chain against gemm_cl_conv for both layers, within
- *               a bound
+ *               a bound, also with a shortcut
+ *   cl, added   one convolution and a shortcut, likewise, by rows that can add and one that cannot
  *
  *   test_chain [--seed S] [--cases N] [--isa NAME] [--row packed|cl]
  */
@@ -28,6 +29,7 @@
 #include "support/report.h"
 
 #include <float.h>
+#include <math.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -400,13 +402,62 @@ typedef struct cl_plans {
     gemm_kept *each[2];
 } cl_plans;
 
-static gemm_status run_cl_chain(problem *p, const gemm_cl_row *row, cl_plans *plans)
+/* The last `count` layers, and the shortcut behind them if there is one. */
+static gemm_status run_cl_chain(problem *p, int count, const gemm_cl_row *row, cl_plans *plans)
 {
     gemm_note note;
     gemm_context context = gemm_make_context(&note);
-    context.chain_kept = plans->each;
+    context.chain_kept = plans->each + 2 - count;
     guarded_fill_nan(&p->output);
-    return gemm_cl_chain(p->calls + 1, 2, NULL, &context, row);
+    return gemm_cl_chain(p->calls + LAYERS - count, count, shortcut_of(p, NULL, p->output.data),
+                         &context, row);
+}
+
+static bool declines(problem *p, int count, const gemm_cl_row *row, cl_plans *plans)
+{
+    return run_cl_chain(p, count, row, plans) == GEMM_DECLINED && is_untouched(p);
+}
+
+/* The shortcut that the device's kernels can add. */
+static void make_plain(problem *p)
+{
+    p->calls[2].activation = CONV_LINEAR;
+    p->shortcut.alpha = p->shortcut.beta = 1;
+}
+
+static float activate(conv_activation a, float x)
+{
+    return x > 0 || a == CONV_LINEAR ? x : a == CONV_LEAKY ? .1f * x : 0 * x;
+}
+
+/*
+ * NULL, or what is wrong about a chain with a shortcut. `last`: the output of the last layer
+ * without it, by the same row. Another kernel may round otherwise, but what is added at a wrong
+ * place is off by more.
+ */
+static const char *judge_sum(problem *p, int count, const gemm_cl_row *row, cl_plans *plans,
+                             const float *last)
+{
+    layer_call *s = &p->shortcut;
+    const int n = floats_out(&p->calls[2]);
+    for (int turn = 0; turn < 2; ++turn) {      /* then with what is kept */
+        if (run_cl_chain(p, count, row, plans) != GEMM_DONE) return "with a shortcut it declined";
+        for (int i = 0; i < n; ++i) {
+            const float x = activate(s->activation, last[i] + p->other.data[i]);
+            if (!(fabsf(p->output.data[i] - x) <= 1e-2f * (1 + fabsf(x))))
+                return "the shortcut is wrong";
+        }
+    }
+    s->beta = 2;
+    if (!declines(p, count, row, plans)) return "it ran a shortcut with a factor";
+    s->beta = 1;
+    p->calls[2].activation = CONV_LEAKY;
+    if (!declines(p, count, row, plans)) return "it ran an activation and a shortcut";
+    p->calls[2].activation = CONV_LINEAR;
+    plans->each[1] = NULL;
+    if (!declines(p, count, row, plans)) return "it ran a shortcut without a plan";
+    plans->each[1] = &plans->kept[1];
+    return NULL;
 }
 
 /*
@@ -432,26 +483,35 @@ static const char *judge_output(const problem *p, const conv_call *project)
 
 static const char *judge_cl(problem *p, const gemm_cl_row *row, cl_plans *plans)
 {
+    const bool adds = p->adds;
     const char *wrong;
     gemm_note note;
     gemm_context context = gemm_make_context(&note);
+    p->adds = false;
+    if (adds) make_plain(p);
     const conv_call depth = alone(p, 1), project = alone(p, 2);
     if (gemm_cl_conv(&depth, &context, &gemm_cl_choices[GEMM_CL_THIN_1]) != GEMM_DONE ||
         gemm_cl_conv(&project, &context, row) != GEMM_DONE)
         return "a layer alone declined";
     for (int turn = 0; turn < 2; ++turn) {      /* then with what is kept */
-        if (run_cl_chain(p, row, plans) != GEMM_DONE) return "it declined";
+        if (run_cl_chain(p, 2, row, plans) != GEMM_DONE) return "it declined";
         if (turn && !same_bits(p)) return "a second call gives other bits";
         if ((wrong = judge_output(p, &project))) return wrong;
         memcpy(p->expected.data, p->output.data, (size_t)floats_out(&p->calls[2]) * sizeof(float));
     }
     plans->each[0] = NULL;
-    if (run_cl_chain(p, row, plans) != GEMM_DECLINED) return "it ran without a plan";
+    if (run_cl_chain(p, 2, row, plans) != GEMM_DECLINED) return "it ran without a plan";
     plans->each[0] = &plans->kept[0];
+    p->adds = adds;
+    memcpy(p->inner[2], p->expected.data, (size_t)floats_out(&p->calls[2]) * sizeof(float));
+    if (adds && (wrong = judge_sum(p, 2, row, plans, p->inner[2]))) return wrong;
+    p->adds = false;
     if (row->rows * row->wy < 401) {
         p->calls[2].n = row->rows * row->wy + 1;
-        if (run_cl_chain(p, row, plans) != GEMM_DECLINED) return "it ran with too many filters";
+        if (run_cl_chain(p, 2, row, plans) != GEMM_DECLINED) return "it ran with too many filters";
     }
+    p->calls[2].n = project.n;
+    p->adds = adds;
     return NULL;
 }
 
@@ -472,8 +532,8 @@ static void test_cl_row(const gemm_cl_row *row, uint64_t seed, int cases)
         cl_plans plans = {.kept = {{.room = SIZE_MAX}, {.room = SIZE_MAX}},
                           .each = {&plans.kept[0], &plans.kept[1]}};
         const bool is_dots = gemm_conv_is_dots(&p.calls[1]) || gemm_conv_is_dots(&p.calls[2]);
-        drop_shortcut(&p);                      /* cl declines it */
         p.first = 1;
+        p.calls[2].output = p.output.data;
         p.calls[1].input = p.inner[0];
         if (p.calls[2].n <= row->rows * row->wy && p.calls[1].size > 1 && !is_dots) {
             rng r = rng_make(seed, (uint64_t)number);
@@ -491,11 +551,72 @@ static void test_cl_row(const gemm_cl_row *row, uint64_t seed, int cases)
         report_pass(name);
 }
 
+static const char *judge_cl_added(problem *p, const gemm_cl_row *row)
+{
+    cl_plans plans = {.kept = {{.room = SIZE_MAX}, {.room = SIZE_MAX}},
+                      .each = {&plans.kept[0], &plans.kept[1]}};
+    gemm_note note;
+    gemm_context context = gemm_make_context(&note);
+    make_plain(p);
+    const conv_call c = alone(p, 2);
+    const bool done = gemm_cl_conv(&c, &context, row) == GEMM_DONE;
+    const char *wrong = done ? judge_sum(p, 1, row, &plans, p->inner[2]) : "the layer declined";
+    gemm_drop_kept(&plans.kept[1]);
+    return wrong;
+}
+
+/* A convolution of any kind and a shortcut, with K whole, in slices and in parts. A row whose
+   kernel cannot add declines. */
+static void test_cl_added(uint64_t seed, int cases)
+{
+    gemm_cl_row parts = gemm_cl_choices[GEMM_CL_TILE_32x64];
+    parts.parts = 2;
+    const gemm_cl_row *const rows[] = {
+        &gemm_cl_choices[GEMM_CL_THIN_4], &gemm_cl_choices[GEMM_CL_TILE_32x64_DEEP],
+        &gemm_cl_choices[GEMM_CL_SLICED_32x16], &parts};
+    for (size_t i = 0; i < COUNT(rows); ++i) {
+        const char *wrong = gemm_cl_unusable(rows[i]);
+        char name[64];
+        int number = 0;
+        snprintf(name, sizeof name, "cl, added, %s %dx%d slices %d parts %d", rows[i]->kernel,
+                 rows[i]->rows, rows[i]->cols, rows[i]->slices, rows[i]->parts);
+        if (wrong) {
+            report_unusable(name, wrong);
+            continue;
+        }
+        for (; number < cases && !wrong; ++number) {
+            problem p = make_added(seed, number);
+            wrong = judge_cl_added(&p, rows[i]);
+            free_added(&p);
+        }
+        if (wrong)
+            report_fail(name, "case %d: %s; repeat: test_chain --row cl --seed %llu --cases %d",
+                        number - 1, wrong, (unsigned long long)seed, number);
+        else
+            report_pass(name);
+    }
+}
+
+static void test_cl_declined(void)
+{
+    problem p = make_added(1, 1);
+    cl_plans plans = {.kept = {{.room = SIZE_MAX}, {.room = SIZE_MAX}},
+                      .each = {&plans.kept[0], &plans.kept[1]}};
+    make_plain(&p);
+    report_judged("cl, a kernel that cannot add",
+                  declines(&p, 1, &gemm_cl_image, &plans) ? NULL : "it ran, or wrote");
+    gemm_drop_kept(&plans.kept[1]);
+    free_added(&p);
+}
+
 /* Ends the program without its functions at exit, because Oclgrind crashes in them. */
 static _Noreturn void test_cl(uint64_t seed, int cases)
 {
     for (size_t i = 0; i < gemm_cl_choice_count; ++i)
         if (gemm_cl_choices[i].depth) test_cl_row(&gemm_cl_choices[i], seed, cases);
+    test_cl_row(&gemm_cl_tile_short, seed, cases);
+    if (cases > 1) test_cl_added(seed, cases);      /* large ones, which Oclgrind is too slow for */
+    test_cl_declined();
     const int status = report_status();
     fflush(stdout);
     _exit(status);

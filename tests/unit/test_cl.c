@@ -1131,7 +1131,8 @@ static void test_tile_rules(void)
         {16, 6400, 64, GEMM_CL_SLICED_16x32, GEMM_CL_SLICED_16x32, 1},
         {32, 1600, 192, GEMM_CL_SLICED_32x16, GEMM_CL_SLICED_32x16, 1},
         {48, 400, 272, GEMM_CL_SLICED_16x16, GEMM_CL_SLICED_64x8, 1},
-        {96, 100, 448, GEMM_CL_SLICED_16x16, -1, 1},
+        {96, 100, 448, GEMM_CL_SLICED_16x16, GEMM_CL_SLICED_64x8, 1},
+        {193, 100, 448, GEMM_CL_SLICED_16x16, -1, 1},       /* four tiles high */
         {192, 1600, 32, GEMM_CL_TILE_32x64_DEEP, -1, 1},
         {255, 400, 144, GEMM_CL_SLICED_64x16, -1, 1},
         {64, 10816, 288, GEMM_CL_TILE_64x64, GEMM_CL_TILE_64x64, 1},

@@ -13,7 +13,7 @@ struct gemm_cl_kernel {
     cl_kernel kernel;
     bool set;                   /* values are those of the kernel */
     unsigned long released;     /* gemm_cl_released_memory() then */
-    unsigned char values[GEMM_CL_MOST_ARGS][GEMM_CL_ARG_BYTES];
+    unsigned char values[GEMM_CL_MOST_BYTES];   /* one behind the other */
 };
 
 int gemm_cl_set_shared(const gemm_cl_program *p, const gemm_cl_arguments *args)
@@ -55,14 +55,15 @@ fail:
 static int set_changed(gemm_cl_kernel *k, const gemm_cl_arguments *args)
 {
     const bool all = !k->set || k->released != gemm_cl_released_memory();
+    unsigned char *at = k->values;
     k->set = false;
     assert(k->program->args <= args->count);
-    for (cl_uint i = 0; i < k->program->args; ++i) {
+    for (cl_uint i = 0; i < k->program->args; at += args->of[i++].bytes) {
         const size_t bytes = args->of[i].bytes;
         const void *value = args->of[i].value;
-        if (!all && !memcmp(k->values[i], value, bytes)) continue;
+        if (!all && !memcmp(at, value, bytes)) continue;
         CL_TRY(clSetKernelArg(k->kernel, i, bytes, value));
-        memcpy(k->values[i], value, bytes);
+        memcpy(at, value, bytes);
     }
     k->released = gemm_cl_released_memory();
     k->set = true;

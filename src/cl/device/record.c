@@ -20,7 +20,7 @@ typedef struct launch {
     const gemm_cl_program *program;
     size_t global[3], local[3];
     unsigned char bytes[GEMM_CL_MOST_ARGS];
-    unsigned char values[GEMM_CL_MOST_ARGS][GEMM_CL_ARG_BYTES];
+    unsigned char values[GEMM_CL_MOST_BYTES];   /* one behind the other */
 } launch;
 
 typedef struct sequence {
@@ -49,9 +49,9 @@ static bool is_same(const launch *l, const gemm_cl_program *p, const gemm_cl_arg
     if (l->program != p || memcmp(l->global, global, sizeof l->global) ||
         memcmp(l->local, local, sizeof l->local))
         return false;
-    for (cl_uint i = 0; i < p->args; ++i)
-        if (l->bytes[i] != args->of[i].bytes ||
-            memcmp(l->values[i], args->of[i].value, l->bytes[i]))
+    const unsigned char *at = l->values;
+    for (cl_uint i = 0; i < p->args; at += l->bytes[i++])
+        if (l->bytes[i] != args->of[i].bytes || memcmp(at, args->of[i].value, l->bytes[i]))
             return false;
     return true;
 }
@@ -81,9 +81,10 @@ static void note(const gemm_cl_program *p, const gemm_cl_arguments *args, const 
     l->program = p;
     memcpy(l->global, global, sizeof l->global);
     memcpy(l->local, local, sizeof l->local);
-    for (cl_uint i = 0; i < p->args; ++i) {
+    unsigned char *at = l->values;
+    for (cl_uint i = 0; i < p->args; at += l->bytes[i++]) {
         l->bytes[i] = (unsigned char)args->of[i].bytes;
-        memcpy(l->values[i], args->of[i].value, args->of[i].bytes);
+        memcpy(at, args->of[i].value, args->of[i].bytes);
     }
 }
 
@@ -111,8 +112,9 @@ static int fix(const launch *l, gemm_cl_fixed *f)
     memcpy(f->global, l->global, sizeof f->global);
     memcpy(f->local, l->local, sizeof f->local);
     CL_MAKE(f->kernel, clCreateKernel(l->program->program, l->program->name, &error));
-    for (cl_uint i = 0; i < l->program->args; ++i)
-        CL_TRY(clSetKernelArg(f->kernel, i, l->bytes[i], l->values[i]));
+    const unsigned char *at = l->values;
+    for (cl_uint i = 0; i < l->program->args; at += l->bytes[i++])
+        CL_TRY(clSetKernelArg(f->kernel, i, l->bytes[i], at));
     return 0;
 fail:
     return -1;

@@ -16,7 +16,7 @@ typedef enum gemm_cl_slot {
     SLOT_PARTS,                 /* parts of K that cl_sum adds */
     SLOT_NORM,                  /* scales and shifts of a call without a plan */
     SLOT_TRIAL_A, SLOT_TRIAL_B, SLOT_TRIAL_C, SLOT_TRIAL_NORM,  /* operands of trials */
-    SLOT_TRIAL_TAPS, SLOT_TRIAL_DEPTH_NORM,
+    SLOT_TRIAL_TAPS, SLOT_TRIAL_DEPTH_NORM, SLOT_TRIAL_MORE,
     SLOT_COUNT
 } gemm_cl_slot;
 

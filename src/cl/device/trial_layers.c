@@ -179,13 +179,19 @@ void gemm_cl_try_shortcut(gemm_cl_kit *k)
 
 void gemm_cl_try_copy(gemm_cl_kit *k)
 {
-    enum { N = 70, IMAGES = 2, SIZE = 75 };
+    enum { N = 70, IMAGES = 2, SECOND = 7, SIZE = 82 };
+    const int m = gemm_cl_kit_has(k, "-DTWO") ? SECOND : 0, all = N + m;
     const float *in = gemm_cl_kit_made_up(k, FROM + N * IMAGES);
+    const float *second = gemm_cl_kit_made_up(k, FROM + SECOND * IMAGES);
     const output o = make_output(k, SIZE * IMAGES);
     for (int i = 0; i < N * IMAGES; ++i) o.after[TO + i / N * SIZE + i % N] = in[FROM + i];
+    for (int i = 0; i < m * IMAGES; ++i)
+        o.after[TO + i / m * SIZE + N + i % m] = second[FROM + i];
     const gemm_cl_arguments args = GEMM_CL_ARGS(
-        copy, .n = N, .size = SIZE, IN_OUT(show(k, in, FROM + N * IMAGES), &o));
-    finish_layer(k, &args, &o, N, rows_of(k, N), IMAGES);
+        copy, .n = N, .size = SIZE, IN_OUT(show(k, in, FROM + N * IMAGES), &o), .all = all,
+        .second = m ? gemm_cl_kit_buffer(k, SLOT_TRIAL_B, second, FROM + SECOND * IMAGES, false)
+                    : NULL, .s0 = FROM);
+    finish_layer(k, &args, &o, all, rows_of(k, all), IMAGES);
 }
 
 void gemm_cl_try_yolo(gemm_cl_kit *k)
@@ -296,34 +302,39 @@ void gemm_cl_try_zero(gemm_cl_kit *k)
 }
 
 /* The sum of three parts of element `at`, finished where the kernel does that. */
-static float sum_of(const float *parts, int size, int at, const float *norm, int filter,
+static float sum_of(const float *parts, int size, int at, float more, const float *norm, int filter,
                     int filters, bool by_logistic)
 {
     const float sum = parts[at] + parts[size + at] + parts[2 * size + at];
     if (!norm) return sum;
-    const float x = norm[filter] * sum + norm[filters + filter];
+    const float x = norm[filter] * sum + norm[filters + filter] + more;
     return by_logistic ? logistic(x) : x > 0 ? x : .5f * x;
 }
 
 static void try_sums(gemm_cl_kit *k, const float *norm, bool by_logistic)
 {
-    enum { M = 6, N = 66, PARTS = 3, LD = N + 1, FILTERS = 3 };
+    enum { M = 6, N = 66, PARTS = 3, LD = N + 1, FILTERS = 3, MORE = 2 };
     const int each = gemm_cl_kit_has(k, "-DPOOL") ? 4 : 1, size = M * N * each;
     const bool adds = !norm && !gemm_cl_kit_has(k, "-DSTORE");
     const float *parts = gemm_cl_kit_made_up(k, (size_t)(PARTS * size));
+    const float *more = gemm_cl_kit_has(k, "-DSHORTCUT") ? gemm_cl_kit_made_up(k, MORE + M * LD)
+                                                         : NULL;
     const output o = make_output(k, M * LD);
     for (int i = 0; i < M * N; ++i) {
-        float *c = &o.after[TO + i / N * LD + i % N], most = -FLT_MAX;
+        const int at = i / N * LD + i % N;
+        float *c = &o.after[TO + at], most = -FLT_MAX;
         for (int e = 0; e < each; ++e)
-            most = fmaxf(most, sum_of(parts, size, i * each + e, norm, i / N % FILTERS, FILTERS,
-                                      by_logistic));
+            most = fmaxf(most, sum_of(parts, size, i * each + e, more ? more[MORE + at] : 0, norm,
+                                      i / N % FILTERS, FILTERS, by_logistic));
         *c = adds ? *c + most : most;
     }
     cl_mem scales = norm ? gemm_cl_kit_buffer(k, SLOT_TRIAL_NORM, norm, 2 * FILTERS, false) : NULL;
     const gemm_cl_arguments args = GEMM_CL_ARGS(
         sum, .M = M, .N = N, .count = PARTS, .parts = show(k, parts, (size_t)(PARTS * size)),
         .C = o.mem, .c0 = TO, .ldc = LD, .filters = FILTERS, .norm = scales, .slope = .5f,
-        .logistic = by_logistic);
+        .logistic = by_logistic,
+        .more = more ? gemm_cl_kit_buffer(k, SLOT_TRIAL_MORE, more, MORE + M * LD, false) : NULL,
+        .more0 = MORE);
     gemm_cl_kit_run(k, &args, N, M, 1, 64);
     gemm_cl_kit_expect(k, o.mem, o.after, o.count, false);
 }
@@ -333,7 +344,7 @@ void gemm_cl_try_sum(gemm_cl_kit *k)
     const float norm[] = {1, 2, .5f, 1, -1, 0};
     const bool conv = gemm_cl_kit_has(k, "-DCONV");
     try_sums(k, conv ? norm : NULL, false);
-    if (conv) try_sums(k, norm, true);
+    if (conv && !gemm_cl_kit_has(k, "-DSHORTCUT")) try_sums(k, norm, true);
 }
 
 /* ---- layers in 8 bits ---- */

@@ -28,6 +28,7 @@ typedef struct problem {
     int strips, width;          /* of the image */
     float slope, depth_slope;
     const float *a, *input, *taps_of, *norm, *depth_norm;
+    const float *more;          /* of a shortcut, an element for each one of C; or NULL */
     float *B;                   /* products x K x N, as the kernel sees it */
     float *sums[2];             /* of two parts of K, products x M x N each */
     int kpart;                  /* the length of the first */
@@ -140,10 +141,10 @@ static float a_at(const gemm_cl_kit *k, const problem *q, int i, int p)
     return gemm_cl_kit_has(k, "-DA_TRANSPOSED") ? q->a[column * ld + row] : q->a[row * ld + column];
 }
 
-static float finish(float x, const float *norm, int filter, int filters, float slope,
+static float finish(float x, float more, const float *norm, int filter, int filters, float slope,
                     bool logistic)
 {
-    const float y = norm[filter] * x + norm[filters + filter];
+    const float y = norm[filter] * x + norm[filters + filter] + more;
     if (logistic) return 1 / (1 + expf(-y));
     return y > 0 ? y : slope * y;
 }
@@ -177,7 +178,7 @@ static float b_of_conv(const problem *q, int product, int k, int n)
     for (int t = 0; t < area; ++t)
         sum += q->taps_of[k * area + t] *
                pixel(q, product * channels + k, y + t / q->size, x + t % q->size);
-    return finish(sum, q->depth_norm, k, q->K, q->depth_slope, false);
+    return finish(sum, 0, q->depth_norm, k, q->K, q->depth_slope, false);
 }
 
 static void make_b(const gemm_cl_kit *k, problem *q)
@@ -229,6 +230,8 @@ static const float *pad(gemm_cl_kit *k, const problem *q, int rows, int cols)
     return m;
 }
 
+enum { MORE = 2 };              /* where a shortcut's other input begins in its buffer */
+
 static void make_operands(gemm_cl_kit *k, problem *q)
 {
     const size_t inputs = (size_t)q->products * (size_t)(q->h * q->w) *
@@ -252,6 +255,7 @@ static void make_operands(gemm_cl_kit *k, problem *q)
         q->taps_of = gemm_cl_kit_made_up(k, K * (size_t)(q->size * q->size));
         q->depth_norm = make_norm(k, q->K);
     }
+    if (gemm_cl_kit_has(k, "-DSHORTCUT")) q->more = gemm_cl_kit_made_up(k, MORE + outputs);
     q->B = gemm_cl_kit_room(k, (size_t)q->products * K * (size_t)q->N);
     q->sums[0] = gemm_cl_kit_room(k, outputs);
     q->sums[1] = gemm_cl_kit_room(k, outputs);
@@ -378,6 +382,11 @@ static void set_convolution(gemm_cl_kit *k, const problem *q, gemm_cl_multiply_a
     to->norm = gemm_cl_kit_buffer(k, SLOT_TRIAL_NORM, q->norm, 2 * filters, false);
     to->slope = q->slope;
     to->elements = input_count(k, q);
+    if (q->more) {
+        const size_t outputs = (size_t)q->products * (size_t)q->M * (size_t)q->N;
+        to->more = gemm_cl_kit_buffer(k, SLOT_TRIAL_MORE, q->more, MORE + outputs, false);
+        to->more0 = MORE;
+    }
     if (!q->depthwise) return;
     const size_t taps = (size_t)(q->K * q->size * q->size);
     to->taps = gemm_cl_kit_buffer(k, SLOT_TRIAL_TAPS, q->taps_of, taps, false);
@@ -386,12 +395,13 @@ static void set_convolution(gemm_cl_kit *k, const problem *q, gemm_cl_multiply_a
     to->depth_slope = q->depth_slope;
 }
 
-/* The outputs of a row of sums of a convolution: all, or the maxima of four. */
-static void finish_row(const problem *q, const float *s, int filter, bool logistic, float *to)
+/* The outputs of row `row` of all sums of a convolution: all, or the maxima of four. */
+static void finish_row(const problem *q, const float *s, size_t row, bool logistic, float *to)
 {
-    const int filters = q->groups * q->M;
+    const int filters = q->groups * q->M, filter = (int)row % filters;
     for (int n = 0; n < q->N; ++n) {
-        const float x = finish(s[n], q->norm, filter, filters, q->slope, logistic);
+        const float more = q->more ? q->more[MORE + row * (size_t)q->N + (size_t)n] : 0;
+        const float x = finish(s[n], more, q->norm, filter, filters, q->slope, logistic);
         if (!q->pool) to[n] = x;
         else to[n / 4] = n % 4 && to[n / 4] > x ? to[n / 4] : x;
     }
@@ -428,8 +438,7 @@ static expected expect(gemm_cl_kit *k, const problem *q, bool cut, bool logistic
         }
         for (size_t n = 0; n < N && !cut && !q->conv; ++n)
             c[n] = alpha * all[n] + (stores ? 0 : c[n]);
-        if (!cut && q->conv)
-            finish_row(q, all, (int)row % (q->groups * q->M), logistic, c);
+        if (!cut && q->conv) finish_row(q, all, row, logistic, c);
     }
     return e;
 }
@@ -462,9 +471,10 @@ static void launch(gemm_cl_kit *k, const problem *q, bool cut, bool logistic)
     set_a(k, q, &values);
     set_b(k, q, &values);
     if (q->conv) set_convolution(k, q, &values);
-    const gemm_cl_arguments args = q->depthwise ? gemm_cl_depthwise_arguments(&values)
-                                   : q->conv    ? gemm_cl_conv_wide_arguments(&values)
-                                                : gemm_cl_wide_arguments(&values);
+    const gemm_cl_arguments args =
+        gemm_cl_kit_has(k, "-DPACKED") ? gemm_cl_packed_list(&values, q->depthwise, q->more)
+        : q->conv                      ? gemm_cl_conv_list(&values, q->depthwise, q->more)
+                                       : gemm_cl_wide_arguments(&values);
     gemm_cl_kit_run(k, &args, items_across(k, q), down, deep, 64);
     gemm_cl_kit_expect(k, values.C, e.after, e.count, false);
     k->used = used;
@@ -479,7 +489,7 @@ void gemm_cl_try_multiply(gemm_cl_kit *k)
     make_b(k, &q);
     make_sums(k, &q);
     launch(k, &q, false, false);
-    if (q.conv) launch(k, &q, false, true);
+    if (q.conv && !q.more) launch(k, &q, false, true);  /* a shortcut follows no logistic */
     const bool cuts = k->row->splits && !gemm_cl_kit_has(k, "-DSLICES");
     if (cuts && !q.depthwise) launch(k, &q, true, false);
 }

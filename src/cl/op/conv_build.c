@@ -87,9 +87,16 @@ static bool has_aligned_input(const conv_job *j)
     return !j->taps && j->in == c && c->h * c->w % 4 == 0 && (uintptr_t)c->input % 16 == 0;
 }
 
-const char *gemm_cl_conv_sum_options(const conv_call *c)
+bool gemm_cl_conv_packs(const conv_job *j)
 {
-    return c->pool ? GEMM_CL_MATH " -DCONV -DPOOL" : GEMM_CL_MATH " -DCONV";
+    const gemm_cl_traits *t = &j->w.device->traits;
+    return j->w.row->packs && (t->cpu || !t->unified);
+}
+
+const char *gemm_cl_conv_sum_options(const conv_job *j)
+{
+    if (j->shortcut) return GEMM_CL_MATH " -DCONV -DSHORTCUT";
+    return j->c->pool ? GEMM_CL_MATH " -DCONV -DPOOL" : GEMM_CL_MATH " -DCONV";
 }
 
 /* The kernels beside the row's own. Those of Winograd's algorithm were there when it was chosen. */
@@ -101,7 +108,7 @@ static const char *build_helpers(conv_job *j)
     if (!why && gemm_cl_conv_has_image(j)) gemm_cl_conv_build_fill(j, &why);
     /* Without cl_sum the row can do with K as a whole. */
     const bool sums = !why && w->parts > 1;
-    if (sums && !gemm_cl_need("cl_sum", gemm_cl_conv_sum_options(j->c))) w->parts = 1;
+    if (sums && !gemm_cl_need("cl_sum", gemm_cl_conv_sum_options(j))) w->parts = 1;
     return why;
 }
 
@@ -109,7 +116,7 @@ const char *gemm_cl_conv_build(void *job)
 {
     conv_job *j = job;
     const gemm_cl_row *row = j->w.row;
-    if (!row->conv || (j->c->pool && !gemm_cl_conv_can_pool(j)))
+    if (!row->conv || (j->c->pool && !gemm_cl_conv_can_pool(j)) || (j->shortcut && !row->adds))
         return "the OpenCL row has no kernel for this convolution";
     const bool image = row->way == GEMM_CL_IMAGE, wide = row->conv == GEMM_CL_ONLY_CONV;
     const bool loads_fours = image || row->depth || row->one_column;
@@ -119,8 +126,10 @@ const char *gemm_cl_conv_build(void *job)
     add_size(j->in, &more);
     if (row->direct) gemm_text_add(&more, " -DSTRIDE=%d", j->c->stride);
     add_if(!wide, "-DCONV", &more);
+    add_if(gemm_cl_conv_packs(j), "-DPACKED", &more);
     add_if(j->c->pool, "-DPOOL", &more);
     add_if(j->in != j->c, "-DDEPTHWISE", &more);
+    add_if(j->shortcut, "-DSHORTCUT", &more);
     add_if(loads_fours && has_aligned_weights(j), "-DALIGNED_A", &more);
     add_if(row->depth && has_aligned_input(j), "-DALIGNED_B", &more);
     add_if(image && !gemm_cl_conv_has_image(j), "-DIN_PLACE", &more);

@@ -18,8 +18,12 @@ const gemm_cl_program *gemm_cl_conv_build_fill(const gemm_cl_conv_job *, const c
 /* Whether the row pools this layer. cl_conv_wide keeps all of K in one strip then. */
 bool gemm_cl_conv_can_pool(const gemm_cl_conv_job *);
 
+/* Whether the kernel of the row has one argument for all numbers. Not on a GPU that shares its
+   memory: those compilers are the least tried. */
+bool gemm_cl_conv_packs(const gemm_cl_conv_job *);
+
 /* The options of cl_sum. */
-const char *gemm_cl_conv_sum_options(const conv_call *);
+const char *gemm_cl_conv_sum_options(const gemm_cl_conv_job *);
 
 /* A gemm_cl_attempt, of a gemm_cl_conv_job: builds the kernel of its row, and those beside it. The
    header of each kernel explains the options that it takes. NULL, or why there is none. */

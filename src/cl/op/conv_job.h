@@ -10,6 +10,8 @@
 typedef struct gemm_cl_conv_job {
     const conv_call *c;
     const conv_call *in;        /* whose input is read: c, or the depthwise layer before c */
+    const layer_call *shortcut; /* behind c, which then writes the shortcut's output; or NULL */
+    conv_call summed;           /* c of a job with a shortcut */
     gemm_cl_kept *kept;         /* of the plan of c, or NULL */
     const gemm_cl_kept *depth_kept;     /* of the plan of the depthwise layer, or NULL */
     gemm_call g;                /* the shape of one product */

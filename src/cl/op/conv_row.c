@@ -99,6 +99,7 @@ static bool can_run_form(conv_job *j, const gemm_context *context)
     if (row->one_column && gemm_cl_choose_gemv(&j->traits, j->c, row->half) != row) return false;
     if (row->winograd && (context->direct || !context->kept)) return false;
     if (!can_run_asked(j, context) || (j->c->pool && !gemm_cl_conv_can_pool(j))) return false;
+    if (j->shortcut && !row->adds) return false;
     return !row->winograd || row->direct ||
            gemm_cl_winograd_bytes(&j->winograd) <= context->kept->room;
 }
@@ -141,7 +142,7 @@ bool gemm_cl_conv_choose(conv_job *j, gemm_cl_mode mode, const gemm_context *con
     else if (chooses && (mode == GEMM_CL_BESIDE || !choose_winograd(j, context)))
         choose_freely(j);
     if (asked->parts && w->row->splits) w->parts = asked->parts;
-    return !j->c->pool || gemm_cl_conv_can_pool(j);
+    return (!j->c->pool || gemm_cl_conv_can_pool(j)) && (!j->shortcut || w->row->adds);
 }
 
 bool gemm_cl_conv_choose_unpacked(conv_job *j, const gemm_cl_row *asked,
@@ -156,13 +157,27 @@ bool gemm_cl_conv_choose_unpacked(conv_job *j, const gemm_cl_row *asked,
 
 static bool is_same_key(const gemm_cl_build_key *a, const gemm_cl_build_key *b)
 {
-    return a->row == b->row && a->pools == b->pools && a->aligned == b->aligned &&
-           a->depth_size == b->depth_size;
+    return a->row == b->row && a->pools == b->pools && a->adds == b->adds &&
+           a->aligned == b->aligned && a->depth_size == b->depth_size;
+}
+
+/* A chain is only a choice: where its kernel spills registers, a smaller tile, and then two
+   launches. Nothing failed. */
+static const char *build_chain(conv_job *j)
+{
+    const char *why = gemm_cl_build_choice(&j->w, false, gemm_cl_conv_build, j);
+    if (!j->chosen) return why;
+    if (gemm_cl_is_spilled(why) && j->w.row == &gemm_cl_choices[GEMM_CL_TILE_16x128]) {
+        j->w.row = &gemm_cl_tile_short;
+        why = gemm_cl_build_choice(&j->w, false, gemm_cl_conv_build, j);
+    }
+    j->w.refused = NULL;
+    return why;
 }
 
 const char *gemm_cl_conv_build_kernel(conv_job *j)
 {
-    const gemm_cl_build_key key = {.row = j->w.row, .pools = j->c->pool,
+    const gemm_cl_build_key key = {.row = j->w.row, .pools = j->c->pool, .adds = j->shortcut,
                                    .aligned = (uintptr_t)j->in->input % 16 == 0,
                                    .depth_size = j->in != j->c ? j->in->size : 0};
     gemm_cl_kept *k = j->kept;
@@ -171,8 +186,9 @@ const char *gemm_cl_conv_build_kernel(conv_job *j)
         j->w.program = k->program;
         return NULL;
     }
-    const bool chosen = j->chosen && j->in == j->c;
-    const char *why = gemm_cl_build_choice(&j->w, chosen, gemm_cl_conv_build, j);
+    const bool chain = j->in != j->c, chosen = j->chosen && !chain;
+    const char *why = chain ? build_chain(j)
+                            : gemm_cl_build_choice(&j->w, chosen, gemm_cl_conv_build, j);
     if (why && chosen && j->w.row->one_column) {
         choose_freely(j);
         why = gemm_cl_build_choice(&j->w, chosen, gemm_cl_conv_build, j);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One whole convolution on the OpenCL device, or a depthwise one and the 1x1 behind it.
+ * One whole convolution on the OpenCL device, or a depthwise one and the 1x1 behind it; both also
+ * with the shortcut behind them.
  *
  * For each image and each group it is a multiply (kernels/cl_conv.h). One launch of a kernel, built
  * with -DCONV, does all of them:
@@ -9,7 +10,8 @@
  *   keep       where the layer has a plan, weights, scale and shift go to the device once
  *   build      the row's kernel, or the one that the plan has
  *   show       the memory policy shows weights, input and output to the device, as A, B and C.
- *              Without a plan, scale and shift go there too, 2 n floats, counted with the input
+ *              Without a plan, scale and shift go there too, 2 n floats, counted with the input.
+ *              With a shortcut A is its other input, because the plan has the weights
  *   fill       only for cl_image: the device writes what im2col would write into one image. Every
  *              other kernel looks up the taps in the input. A 1x1 convolution of stride 1 needs no
  *              fill either, because its B is the input as it lies
@@ -131,6 +133,10 @@ static void set_convolution(const conv_job *j, gemm_cl_multiply_args *to)
     to->norm = j->norm;
     to->slope = j->slope;
     to->logistic = j->logistic;
+    if (j->shortcut) {
+        to->more = j->w.A.mem;
+        to->more0 = j->w.A.offset;
+    }
     if (!j->depth_kept) return;
     to->taps = j->depth_kept->weights;
     to->depth_norm = j->depth_kept->norm;
@@ -155,20 +161,21 @@ static int multiply(conv_job *j)
     values.elements = (cl_ulong)c->batch * (cl_ulong)c->c * (cl_ulong)(c->h * c->w);
     values.shares = (int)global[1];
     values.z_shares = (int)global[2];
-    const gemm_cl_arguments args = j->depth_kept ? gemm_cl_depthwise_arguments(&values)
-                                                 : gemm_cl_conv_wide_arguments(&values);
+    const gemm_cl_arguments args =
+        gemm_cl_conv_packs(j) ? gemm_cl_packed_list(&values, j->depth_kept, j->shortcut)
+                              : gemm_cl_conv_list(&values, j->depth_kept, j->shortcut);
     w->parts = parts;
     return gemm_cl_launch(w, w->program, STAGE_MULTIPLY, &args, global, local);
 }
 
 static int add_sums(conv_job *j)
 {
-    const gemm_cl_program *sum = gemm_cl_need("cl_sum", gemm_cl_conv_sum_options(j->c));
+    const gemm_cl_program *sum = gemm_cl_need("cl_sum", gemm_cl_conv_sum_options(j));
     const int rows = j->c->batch * j->c->n, N = gemm_conv_outputs(j->c);
     const gemm_cl_arguments args = GEMM_CL_ARGS(
         sum, .M = rows, .N = N, .count = j->w.parts, .parts = j->w.sums, .C = j->w.C.mem,
         .c0 = j->w.C.offset, .ldc = N, .filters = j->c->n, .norm = j->norm, .slope = j->slope,
-        .logistic = j->logistic);
+        .logistic = j->logistic, .more = j->w.A.mem, .more0 = j->w.A.offset);
     if (!sum) return -1;
     return gemm_cl_launch_lines(&j->w, sum, STAGE_SUM, &args, (size_t)N, (size_t)rows, 1);
 }
@@ -223,6 +230,15 @@ fail:
     return -1;
 }
 
+/* What a shortcut adds. A is free for it, because the plan has the weights then. */
+static gemm_cl_view view_of_more(const conv_job *j, bool later)
+{
+    const layer_input *more = &j->shortcut->input[1];
+    return (gemm_cl_view){.host = (float *)more->data, .rows = (size_t)j->c->batch,
+                          .cols = (size_t)more->size, .ld = (size_t)more->size, .later = later,
+                          .threads = j->w.copy_threads};
+}
+
 static int show(conv_job *j, gemm_cl_mode mode)
 {
     const conv_call *c = j->c, *in = j->in;
@@ -236,6 +252,7 @@ static int show(conv_job *j, gemm_cl_mode mode)
     w->A = (gemm_cl_view){.host = (float *)c->weights, .rows = (size_t)c->n,
                           .cols = (size_t)j->g.K, .ld = (size_t)j->g.K, .beside = beside,
                           .threads = w->copy_threads};
+    if (j->shortcut) w->A = view_of_more(j, later);
     w->B = (gemm_cl_view){.host = (float *)in->input, .rows = (size_t)c->batch * (size_t)c->c,
                           .cols = area, .ld = area, .beside = beside, .later = later,
                           .threads = w->copy_threads};
@@ -244,7 +261,8 @@ static int show(conv_job *j, gemm_cl_mode mode)
                           .threads = w->copy_threads};
     /* B first: the CPU compares A with the kept weights while B is on the bus. */
     if (w->policy->input(&w->B, SLOT_B) || (!j->kept && w->policy->input(&w->A, SLOT_A)) ||
-        w->policy->output(&w->C) || upload_norm(j))
+        (j->shortcut && w->policy->input(&w->A, SLOT_SECOND)) || w->policy->output(&w->C) ||
+        upload_norm(j))
         return -1;
     w->A.copied += kept_a;
     w->B.copied += kept_b;
@@ -285,15 +303,33 @@ static gemm_status start(conv_job *j, const char *why, gemm_cl_mode mode,
     return failed ? end(j, true, context->note) : GEMM_DONE;
 }
 
-gemm_status gemm_cl_convolve_start(conv_job *j, const conv_call *c, const gemm_cl_row *row,
-                                   const gemm_cl_form *form, gemm_cl_mode mode,
-                                   const gemm_context *context)
+/* The sums of the shortcut are those of the two layers to the bit: nothing is multiplied there, and
+   the convolution has no activation. */
+static bool take_shortcut(conv_job *j, const layer_call *s)
+{
+    if (!s) return true;
+    if (j->c->activation != CONV_LINEAR || j->c->pool) return false;
+    if (s->alpha != 1.0f || s->beta != 1.0f || s->activation == CONV_LOGISTIC) return false;
+    if (!gemm_shortcut_is_equal(s)) return false;
+    j->shortcut = s;
+    j->summed = *j->c;
+    j->summed.output = s->output;
+    j->c = j->in = &j->summed;
+    j->slope = gemm_slope(s->activation);
+    return true;
+}
+
+gemm_status gemm_cl_convolve_start(conv_job *j, const conv_call *c, const layer_call *shortcut,
+                                   const gemm_cl_row *row, const gemm_cl_form *form,
+                                   gemm_cl_mode mode, const gemm_context *context)
 {
     if (!fits_int(c)) return GEMM_DECLINED;
     *j = make_job(c, row);
     j->w.form = form;
+    if (!take_shortcut(j, shortcut)) return GEMM_DECLINED;
     if (!gemm_cl_conv_choose(j, mode, context)) return GEMM_DECLINED;
     j->kept = gemm_cl_keep(&j->w, c, &j->winograd, context->kept);
+    if (shortcut && !j->kept) return GEMM_DECLINED;
     if (j->w.row->direct && !j->kept && !gemm_cl_conv_choose_unpacked(j, row, context))
         return GEMM_DECLINED;
     return start(j, gemm_cl_conv_build_choice(j, row, mode, context), mode, context);
@@ -312,14 +348,17 @@ static bool keep_both(conv_job *j, const conv_call *depth, const gemm_context *c
     return j->kept && j->depth_kept;
 }
 
-gemm_status gemm_cl_chain_start(conv_job *j, const conv_call *calls, const gemm_cl_row *row,
-                                const gemm_context *context)
+gemm_status gemm_cl_chain_start(conv_job *j, const conv_call *calls, const layer_call *shortcut,
+                                const gemm_cl_row *row, const gemm_context *context)
 {
     if (!fits_int(&calls[0]) || !fits_int(&calls[1])) return GEMM_DECLINED;
     *j = make_job(&calls[1], row);
+    if (!take_shortcut(j, shortcut)) return GEMM_DECLINED;
     j->w.row = gemm_cl_choose_chain(&j->w.device->traits, row, calls, &j->g);
     if (!j->w.row || !keep_both(j, &calls[0], context)) return GEMM_DECLINED;
-    return start(j, gemm_cl_conv_build_kernel(j), GEMM_CL_ALONE, context);
+    const char *why = gemm_cl_conv_build_kernel(j);
+    if (j->chosen && gemm_cl_is_spilled(why)) return GEMM_DECLINED;
+    return start(j, why, GEMM_CL_ALONE, context);
 }
 
 static void fill_note(const conv_job *j, gemm_note *note)

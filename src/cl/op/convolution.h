@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One whole convolution on the OpenCL device, or a chain of two. For the OpenCL files only; called
- * with gemm_cl_lock held, while the device is open.
+ * One whole convolution on the OpenCL device, or a chain of two, also with a shortcut behind it.
+ * For the OpenCL files only; called with gemm_cl_lock held, while the device is open.
  */
 #ifndef GEMM_CL_CONVOLUTION_H
 #define GEMM_CL_CONVOLUTION_H
@@ -10,13 +10,18 @@
 
 /* The two halves of a call, with the rules of cl/op/multiply.h. GEMM_DONE: all is enqueued, and
    gemm_cl_convolve_finish must follow. Else the call has ended. The output of GEMM_CL_BESIDE never
-   stays on the device. The form, or NULL, is as in cl/op/multiply.h. */
-gemm_status gemm_cl_convolve_start(gemm_cl_conv_job *, const conv_call *, const gemm_cl_row *,
+   stays on the device. The form, or NULL, is as in cl/op/multiply.h.
+
+   `shortcut` is NULL or the layer behind. Then only its output is written, in the bits of the two
+   layers. That is declined without a plan, and where the row's kernel cannot add. */
+gemm_status gemm_cl_convolve_start(gemm_cl_conv_job *, const conv_call *,
+                                   const layer_call *shortcut, const gemm_cl_row *,
                                    const gemm_cl_form *, gemm_cl_mode, const gemm_context *);
 
 /* The same for a depthwise convolution, calls[0], and the 1x1 behind it. Only the second output is
    written. */
-gemm_status gemm_cl_chain_start(gemm_cl_conv_job *, const conv_call *calls, const gemm_cl_row *,
+gemm_status gemm_cl_chain_start(gemm_cl_conv_job *, const conv_call *calls,
+                                const layer_call *shortcut, const gemm_cl_row *,
                                 const gemm_context *);
 
 /* Ends both. take: see gemm_cl_multiply_finish. */

@@ -12,7 +12,7 @@
 /* What a kernel of a layer is built for, apart from the layer. */
 typedef struct gemm_cl_build_key {
     const gemm_cl_row *row;
-    bool pools, aligned;            /* aligned: the input */
+    bool pools, adds, aligned;      /* adds: a shortcut; aligned: the input */
     int depth_size;                 /* of the depthwise filters before it; 0: none */
 } gemm_cl_build_key;
 

@@ -87,6 +87,11 @@ static bool spills(const gemm_cl_work *w)
 
 static const char spilled[] = "the OpenCL compiler spills the registers of the kernel";
 
+bool gemm_cl_is_spilled(const char *why)
+{
+    return why == spilled;
+}
+
 /* Whether the kernel should hold its tile in registers and does not. Those of the paper have theirs
    in an array on purpose, and those whose items take shares are for CPUs. */
 static bool is_spilled(const gemm_cl_work *w)

@@ -115,6 +115,9 @@ const char *gemm_cl_why_refused(const gemm_cl_work *);
    was no memory for it. */
 const char *gemm_cl_build_row(gemm_cl_work *, const char *more);
 
+/* Whether this reason of gemm_cl_build_row is the registers alone. */
+bool gemm_cl_is_spilled(const char *why);
+
 /* Whether the row's built kernel has smaller groups than the row needs, and than `traits` say. They
    say so then, for another choice. */
 bool gemm_cl_learn_group(const gemm_cl_work *, gemm_cl_traits *);

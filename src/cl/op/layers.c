@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Layers without weights on the OpenCL device: one launch each, and for a route one for each input.
+ * A GPU with memory of its own copies two inputs in one launch. Others were not measured.
  *
  * An output in a block of gemm_cl_alloc stays on the device, and nothing waits. Inputs that are
  * there already are used as they lie.
@@ -27,6 +28,7 @@ typedef struct layer_job {
     const layer_call *c;
     gemm_cl_work w;
     int planes;                 /* batch * c */
+    size_t o0;                  /* where the launch writes in the output */
 } layer_job;
 
 static bool is_by_row(const layer_job *j)
@@ -51,6 +53,38 @@ static bool fits(const layer_call *c)
 
 /* ---- kernels ---- */
 
+/* Such a layer has no plan. So its kernel object, which keeps its arguments, is found by what it
+   writes, and where. */
+typedef struct own_kernel {
+    const gemm_cl_program *program;
+    cl_mem out;
+    size_t o0;
+    gemm_cl_kernel *of[STAGES];
+} own_kernel;
+
+enum { OWN = 128 };             /* launches; more than most networks have */
+static own_kernel own[OWN];
+static int next_own;            /* the place for the next one */
+
+static gemm_cl_kernel **find_own(const gemm_cl_program *p, cl_mem out, size_t o0)
+{
+    for (own_kernel *k = own; k < own + OWN && k->program; ++k)
+        if (k->program == p && k->out == out && k->o0 == o0) return k->of;
+    own_kernel *k = &own[next_own];
+    next_own = (next_own + 1) % OWN;
+    for (int i = 0; i < STAGES; ++i) gemm_cl_release_own(&k->of[i]);
+    *k = (own_kernel){.program = p, .out = out, .o0 = o0};
+    return k->of;
+}
+
+void gemm_cl_release_layers(void)
+{
+    for (own_kernel *k = own; k < own + OWN; ++k) {
+        for (int i = 0; i < STAGES; ++i) gemm_cl_release_own(&k->of[i]);
+        *k = (own_kernel){0};
+    }
+}
+
 /* An item for each of x * y * z; by row, one for each of y * z, as kernels/cl_layer.h says. */
 static int launch(layer_job *j, const char *kernel, const char *options,
                   const gemm_cl_arguments *args, int x, int y, int z)
@@ -64,15 +98,16 @@ static int launch(layer_job *j, const char *kernel, const char *options,
     gemm_text_free(&all);
     if (!w->program) return -1;
     gemm_cl_set_groups(w, global, local);
+    w->own = find_own(w->program, w->C.mem, j->o0);
     return gemm_cl_launch(w, w->program, STAGE_MULTIPLY, args, global, local);
 }
 
 /* The same for n elements that are alike. */
-static int launch_each(layer_job *j, const char *kernel, const gemm_cl_arguments *args, int n,
-                       int images)
+static int launch_each(layer_job *j, const char *kernel, const char *more,
+                       const gemm_cl_arguments *args, int n, int images)
 {
     char options[32];
-    snprintf(options, sizeof options, "-DRUN=%d", RUN);
+    snprintf(options, sizeof options, "%s-DRUN=%d", more, RUN);
     return launch(j, kernel, options, args, n, is_by_row(j) ? ceil_div(n, RUN) : 1, images);
 }
 
@@ -95,7 +130,7 @@ static int average(layer_job *j)
 {
     const gemm_cl_arguments args = GEMM_CL_ARGS(
         avgpool, .planes = j->planes, .area = j->c->h * j->c->w, IN_OUT(&j->w));
-    return launch_each(j, "cl_avgpool", &args, j->planes, 1);
+    return launch_each(j, "cl_avgpool", "", &args, j->planes, 1);
 }
 
 static int upsample(layer_job *j)
@@ -116,7 +151,7 @@ static int shortcut(layer_job *j)
         .a = w->B.mem, .a0 = w->B.offset, .b = w->A.mem, .b0 = w->A.offset, .out = w->C.mem,
         .o0 = w->C.offset, .channels = c->c, .h = c->h, .w = c->w, .out_c = c->out_c,
         .out_h = c->out_h, .out_w = c->out_w);
-    if (gemm_shortcut_is_equal(c)) return launch_each(j, "cl_shortcut", &args, n, 1);
+    if (gemm_shortcut_is_equal(c)) return launch_each(j, "cl_shortcut", "", &args, n, 1);
     return launch(j, "cl_shortcut", "-DSIZES", &args, c->out_w, c->out_h, c->batch * c->out_c);
 }
 
@@ -144,6 +179,15 @@ static int show_input(layer_job *j, gemm_cl_view *v, int i, gemm_cl_slot slot)
     return j->w.policy->input(v, slot);
 }
 
+/* Before another input takes its place. Not where nothing waits: an input that a launch still reads
+   stays as it is. */
+static int close_input(layer_job *j, gemm_cl_view *v)
+{
+    const int rc = v->later ? 0 : j->w.policy->close(v);
+    *v = (gemm_cl_view){0};
+    return rc;
+}
+
 static int show_output(layer_job *j)
 {
     const layer_call *c = j->c;
@@ -155,26 +199,36 @@ static int show_output(layer_job *j)
     return j->w.policy->output(v);
 }
 
-/* The inputs one after the other, each into its place of every image. */
+/* Copies input i to its place in every image, and with `two` the next one. */
+static int route_some(layer_job *j, int i, bool two)
+{
+    const layer_call *c = j->c;
+    gemm_cl_work *w = &j->w;
+    const int n = c->input[i].size, m = two ? c->input[i + 1].size : 0;
+    if (show_input(j, &w->B, i, SLOT_B) || (two && show_input(j, &w->A, i + 1, SLOT_SECOND)))
+        return -1;
+    const gemm_cl_arguments args = GEMM_CL_ARGS(
+        copy, .n = n, .in = w->B.mem, .i0 = w->B.offset, .out = w->C.mem,
+        .o0 = w->C.offset + j->o0, .size = c->out_c * c->out_h * c->out_w, .all = n + m,
+        .second = w->A.mem, .s0 = w->A.offset);
+    return launch_each(j, "cl_copy", two ? "-DTWO " : "", &args, n + m, c->batch);
+}
+
 static int route(layer_job *j)
 {
     const layer_call *c = j->c;
-    gemm_cl_view *v = &j->w.B;
-    const int size = c->out_c * c->out_h * c->out_w;
-    size_t copied = 0;
-    cl_ulong o0 = j->w.C.offset;
-    for (int i = 0; i < c->inputs; ++i) {
-        const int n = c->input[i].size;
-        if (i && !v->later && j->w.policy->close(v)) return -1;
-        if (show_input(j, v, i, SLOT_B)) return -1;
-        const gemm_cl_arguments args = GEMM_CL_ARGS(
-            copy, .n = n, .in = v->mem, .i0 = v->offset, .out = j->w.C.mem, .o0 = o0,
-            .size = size);
-        if (launch_each(j, "cl_copy", &args, n, c->batch)) return -1;
-        copied += v->copied;
-        o0 += (cl_ulong)n;
+    gemm_cl_work *w = &j->w;
+    size_t copied_a = 0, copied_b = 0;
+    for (int i = 0, two; i < c->inputs; i += 1 + two) {
+        two = i + 1 < c->inputs && !w->device->traits.unified;
+        if (i && (close_input(j, &w->A) || close_input(j, &w->B))) return -1;
+        if (route_some(j, i, two)) return -1;
+        copied_a += w->A.copied;
+        copied_b += w->B.copied;
+        j->o0 += (size_t)c->input[i].size + (size_t)(two ? c->input[i + 1].size : 0);
     }
-    v->copied = copied;
+    w->A.copied = copied_a;
+    w->B.copied = copied_b;
     return 0;
 }
 

@@ -11,4 +11,7 @@
 /* One layer. Declines sizes that the kernels' int arithmetic cannot hold. */
 gemm_status gemm_cl_run_layer(const layer_call *, const gemm_context *);
 
+/* Before the programs are released: releases the kernel objects of these layers. */
+void gemm_cl_release_layers(void);
+
 #endif
