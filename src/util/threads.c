@@ -20,11 +20,9 @@
  *   main     a job of the task, or of a thread that has no task
  *   side     a job of the thread whose task it is
  *
- * Darknet calls gemm some hundred microseconds apart within an image, and sleeps between images. So
- * a worker spins for IDLE_NS after a job and then sleeps.
- *
- * A thread that waits for another one inside a job sleeps after LATE_NS. Another program may have
- * the core of the late thread. The system moves it to a core that sleeps, not to one that spins.
+ * A thread that waits, for a job or for the end of one, spins for SPIN_NS and then sleeps. Another
+ * program may have the core of the thread that is waited for. The system moves this thread to a core
+ * that sleeps, not to one that spins.
  *
  * Linux often wakes a sleeper on the core of the thread that wakes it. This thread is busy with its
  * own chunk, so the worker waits for the end of a time slice, which is milliseconds. To prevent
@@ -51,7 +49,7 @@
 #include <unistd.h>
 
 enum { MAX_WORKERS = 1023, MOST_OWN = 64, SHUT = 1 << 30, SLOTS = 64 };
-enum { IDLE_NS = 1000000, LATE_NS = 100000, NAP_NS = 50000, LINGER_NS = 20000 };
+enum { SPIN_NS = 100000, NAP_NS = 50000, LINGER_NS = 20000 };
 
 typedef struct worker {
     _Alignas(CACHE_LINE) pthread_t thread;
@@ -250,14 +248,12 @@ static void work_if_open(job *j, void *scratch)
 static unsigned wait_for_job(unsigned seen)
 {
     const bool spin = atomic_load(&pool.spin);
-    const long long start = spin ? now_ns() : 0;
+    const long long until = spin ? now_ns() + SPIN_NS : 0;
     for (unsigned tries = 1; spin; ++tries) {
         const unsigned generation = atomic_load(&pool.generation);
         if (generation != seen) return generation;
         relax();
-        if (tries % 64 > 0) continue;
-        const bool in_job = !(atomic_load(&pool.main.door) & SHUT);
-        if (now_ns() - start > (in_job ? LATE_NS : IDLE_NS)) break;
+        if (tries % 64 == 0 && now_ns() > until) break;
     }
     pthread_mutex_lock(&pool.bed);
     atomic_fetch_add(&pool.sleepers, 1);
@@ -453,7 +449,7 @@ static void end_job(job *j, void *scratch)
 {
     take_chunks(j, scratch);
     atomic_fetch_or(&j->door, SHUT);
-    const long long until = now_ns() + LATE_NS;
+    const long long until = now_ns() + SPIN_NS;
     for (unsigned tries = 1; atomic_load(&j->door) != SHUT; ++tries) {
         if (tries % 64 == 0 && now_ns() > until) {
             sleep_until_left(j);
