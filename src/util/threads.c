@@ -21,8 +21,8 @@
  *   side     a job of the thread whose task it is
  *
  * A thread that waits, for a job or for the end of one, spins for SPIN_NS and then sleeps. Another
- * program may have the core of the thread that is waited for. The system moves this thread to a core
- * that sleeps, not to one that spins.
+ * program may have the core of the thread that is waited for. The system moves this thread to
+ * another core if that one sleeps, but not if it spins.
  *
  * Linux often wakes a sleeper on the core of the thread that wakes it. This thread is busy with its
  * own chunk, so the worker waits for the end of a time slice, which is milliseconds. To prevent
