@@ -510,7 +510,7 @@ static const gemm_winograd_cost cost = {.element = {22, 30}, .bytes = 2.5, .fetc
 /* GEMM_REPRODUCIBLE lets the shape of an image alone decide. */
 static gemm_winograd_layer shape_of(const conv_call *c, const gemm_context *context)
 {
-    enum { USUAL_VECTOR = 16 };
+    enum { USUAL_VECTOR = 8 };
     const gemm_ukernel *u = context->isa;
     gemm_winograd_layer shape = {.channels = c->c, .filters = c->n, .out_h = c->out_h,
                                  .out_w = c->out_w, .vector = USUAL_VECTOR, .together = {1, 1}};
