@@ -336,9 +336,9 @@ static conv_call fold(const problem *p, float *scale, float *shift)
     return folded;
 }
 
-/* Runs the case as Darknet does, and twice with a plan: each time the same bits. The OpenCL rows,
-   which are slow here, keep nothing in a plan and run once. NULL, or what is wrong. A row may
-   decline what it is not made for. */
+/* Runs the case as Darknet does, and twice with a plan: each time the same bits. The rows of a
+   device, which are slow here, keep nothing in a plan and run once: the note tells what the CPU's
+   part of `hybrid` took. NULL, or what is wrong. A row may decline what it is not made for. */
 static const char *run_thrice(const gemm_variant *v, problem *p, const conv_call *folded,
                               bool *declined, gemm_note *note)
 {
@@ -348,9 +348,10 @@ static const char *run_thrice(const gemm_variant *v, problem *p, const conv_call
     float *first = malloc(bytes);
     if (!first) abort();
     guarded_fill_nan(&p->output);
-    *declined = !gemm_conv(&p->call, p->normalized ? &p->norm : NULL, NULL);
-    memcpy(first, folded->output, bytes);
     gemm_clear_note(note);
+    *declined = v->on_device ? !gemm_conv_run(v, folded, NULL, note)
+                             : !gemm_conv(&p->call, p->normalized ? &p->norm : NULL, NULL);
+    memcpy(first, folded->output, bytes);
     for (int i = 0; i < 2 && !v->on_device && !*declined && !wrong; ++i) {
         guarded_fill_nan(&p->output);
         if (!gemm_conv_run(v, folded, &plan, note))
