@@ -10,6 +10,8 @@
 #define CL_TARGET_OPENCL_VERSION 120
 #include <CL/cl_layer.h>
 
+#include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 
 static struct _cl_icd_dispatch layer;           /* what the program calls */
@@ -24,6 +26,22 @@ static cl_int answer(const void *from, size_t bytes, size_t size, void *value, s
     if (value) memcpy(value, from, bytes);
     if (size_ret) *size_ret = bytes;
     return CL_SUCCESS;
+}
+
+/* Whether the kernel's program was built with options that contain `part`. NULL or "": no. */
+static inline bool is_built_with(cl_kernel k, cl_device_id d, const char *part)
+{
+    char *built = NULL;
+    size_t bytes = 0;
+    cl_program p;
+    const bool has = part && *part &&
+        !next->clGetKernelInfo(k, CL_KERNEL_PROGRAM, sizeof p, &p, NULL) &&
+        !next->clGetProgramBuildInfo(p, d, CL_PROGRAM_BUILD_OPTIONS, 0, NULL, &bytes) &&
+        (built = calloc(1, bytes + 1)) &&
+        !next->clGetProgramBuildInfo(p, d, CL_PROGRAM_BUILD_OPTIONS, bytes, built, NULL) &&
+        strstr(built, part);
+    free(built);
+    return has;
 }
 
 CL_API_ENTRY cl_int CL_API_CALL clGetLayerInfo(cl_layer_info info, size_t size, void *value,

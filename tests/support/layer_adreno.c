@@ -106,18 +106,7 @@ static CL_API_ENTRY cl_program CL_API_CALL CreateProgramWithSource(cl_context c,
 
 static bool spills(cl_kernel k, cl_device_id d)
 {
-    const char *options = getenv("ADRENO_SPILLS");
-    char *built = NULL;
-    size_t bytes = 0;
-    cl_program p;
-    const bool has = options && *options &&
-        !next->clGetKernelInfo(k, CL_KERNEL_PROGRAM, sizeof p, &p, NULL) &&
-        !next->clGetProgramBuildInfo(p, d, CL_PROGRAM_BUILD_OPTIONS, 0, NULL, &bytes) &&
-        (built = calloc(1, bytes + 1)) &&
-        !next->clGetProgramBuildInfo(p, d, CL_PROGRAM_BUILD_OPTIONS, bytes, built, NULL) &&
-        strstr(built, options);
-    free(built);
-    return has;
+    return is_built_with(k, d, getenv("ADRENO_SPILLS"));
 }
 
 static cl_int refuse(const char *what, cl_int error)

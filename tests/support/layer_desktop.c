@@ -47,14 +47,7 @@ static CL_API_ENTRY cl_int CL_API_CALL GetDeviceIDs(cl_platform_id p, cl_device_
 
 static bool spills(cl_kernel k, cl_device_id d)
 {
-    const char *options = getenv("DESKTOP_SPILLS");
-    char built[2048] = "";
-    cl_program p;
-    return options && *options &&
-           !next->clGetKernelInfo(k, CL_KERNEL_PROGRAM, sizeof p, &p, NULL) &&
-           !next->clGetProgramBuildInfo(p, d, CL_PROGRAM_BUILD_OPTIONS, sizeof built, built,
-                                        NULL) &&
-           strstr(built, options);
+    return is_built_with(k, d, getenv("DESKTOP_SPILLS"));
 }
 
 static CL_API_ENTRY cl_int CL_API_CALL GetKernelWorkGroupInfo(cl_kernel k, cl_device_id d,

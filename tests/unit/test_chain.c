@@ -197,6 +197,14 @@ static bool is_untouched(problem *p)
 
 /* ---- random ---- */
 
+/* Of a case that is wrong, and how to repeat it: `option value` chooses what ran. */
+static void report_case(const char *name, const char *wrong, int number, const char *option,
+                        const char *value, uint64_t seed, int cases)
+{
+    report_fail(name, "case %d: %s; repeat: test_chain %s %s --seed %llu --cases %d", number, wrong,
+                option, value, (unsigned long long)seed, cases);
+}
+
 /* NULL, or what is wrong. Counts the chains that ran. */
 static const char *judge_random(problem *p, const gemm_ukernel *u, int *ran)
 {
@@ -237,8 +245,7 @@ static void test_random(const gemm_ukernel *u, uint64_t seed, int cases)
         free_problem(&p);
     }
     if (wrong)
-        report_fail(name, "case %d: %s; repeat: test_chain --isa %s --seed %llu --cases %d",
-                    number - 1, wrong, u->name, (unsigned long long)seed, number);
+        report_case(name, wrong, number - 1, "--isa", u->name, seed, number);
     else if (ran < cases * TURNS / 3)
         report_fail(name, "only %d of %d runs", ran, TURNS * cases);
     else
@@ -345,8 +352,7 @@ static void test_added(const gemm_ukernel *u, uint64_t seed, int cases)
     }
     for (int i = 0; i < ADDING; ++i) missing += !ran[i];
     if (wrong)
-        report_fail(name, "case %d: %s; repeat: test_chain --isa %s --seed %llu --cases %d",
-                    number - 1, wrong, u->name, (unsigned long long)seed, 3 * number);
+        report_case(name, wrong, number - 1, "--isa", u->name, seed, 3 * number);
     else if (missing && cases >= ENOUGH)
         report_fail(name, "%d of %d ways never ran", missing, ADDING);
     else
@@ -545,8 +551,7 @@ static void test_cl_row(const gemm_cl_row *row, uint64_t seed, int cases)
         free_problem(&p);
     }
     if (wrong)
-        report_fail(name, "case %d: %s; repeat: test_chain --row cl --seed %llu --cases %d",
-                    number - 1, wrong, (unsigned long long)seed, number);
+        report_case(name, wrong, number - 1, "--row", "cl", seed, number);
     else
         report_pass(name);
 }
@@ -590,8 +595,7 @@ static void test_cl_added(uint64_t seed, int cases)
             free_added(&p);
         }
         if (wrong)
-            report_fail(name, "case %d: %s; repeat: test_chain --row cl --seed %llu --cases %d",
-                        number - 1, wrong, (unsigned long long)seed, number);
+            report_case(name, wrong, number - 1, "--row", "cl", seed, number);
         else
             report_pass(name);
     }
