@@ -448,7 +448,7 @@ static void sleep_until_left(job *j)
 static void end_job(job *j, void *scratch)
 {
     take_chunks(j, scratch);
-    atomic_fetch_or(&j->door, SHUT);
+    if (atomic_fetch_or(&j->door, SHUT) == 0) return;
     const long long until = now_ns() + SPIN_NS;
     for (unsigned tries = 1; atomic_load(&j->door) != SHUT; ++tries) {
         if (tries % 64 == 0 && now_ns() > until) {
