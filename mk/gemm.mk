@@ -4,7 +4,9 @@
 # part of gemm.o, because the patched Darknet's Makefile compiles it.
 
 CL_SOURCES = src/gemm_cl.c $(wildcard src/cl/*.c src/cl/*/*.c)
-GEMM_SOURCES = $(filter-out $(CL_SOURCES) src/lib/% src/hook/%,$(wildcard src/*.c src/*/*.c src/*/*/*.c))
+# First those that take longest.
+LONG_SOURCES = $(wildcard src/packed/isa/*.c src/opt/*.c)
+GEMM_SOURCES = $(LONG_SOURCES) $(filter-out $(LONG_SOURCES) $(CL_SOURCES) src/lib/% src/hook/%,$(wildcard src/*.c src/*/*.c src/*/*/*.c))
 ifeq ($(OPENCL),1)
 GEMM_SOURCES += $(filter-out src/cl/none.c,$(CL_SOURCES))
 EMBEDDED = $(OBJ)/kernels.o
@@ -16,8 +18,8 @@ $(OUT)/gemm.o: $(GEMM_SOURCES:%.c=$(OBJ)/%.o) $(EMBEDDED) $(OUT)/flags
 	$(Q)$(LD) -r -o $@ $(filter %.o,$^)
 
 # What a patched Darknet links: that of the configuration built last (patches/pjreddie/0002).
-$(BUILD)/gemm.o: $(OUT)/gemm.o FORCE
-	@cmp -s $< $@ || cp $< $@
+$(BUILD)/gemm.o: $(OUT)/gemm.o $(call unless,$(OUT),$(BUILD)/gemm.config)
+	@cp $< $@ && echo $(OUT) >$(BUILD)/gemm.config
 
 $(OUT)/kernels.c: kernels/embed.sh $(wildcard kernels/*.cl kernels/*.h) $(OUT)/flags
 	$(Q)kernels/embed.sh $(filter %.cl,$^) >$@
@@ -27,12 +29,11 @@ $(OBJ)/kernels.o: $(OUT)/kernels.c $(OUT)/flags
 	$(COMPILE)
 $(OBJ)/kernels.o: FILE_OPTS = -Wno-overlength-strings
 
-$(OBJ)/src/gemm_opt.o: MESSAGE = Compiling the variants of the articles (some 20 s)
-# Fewer questions about aliases, and no places of variables for a debugger: gcc needs most of its time
-# for them where 64 x 64 steps are unrolled. The code is the same. clang does not know these flags.
-QUICK_UNROLL = --param=sccvn-max-alias-queries-per-access=64 -fno-var-tracking
-KNOWS_QUICK_UNROLL = $(shell $(CC) -Werror $(QUICK_UNROLL) -E -x c /dev/null >/dev/null 2>&1 && echo yes)
-$(OBJ)/src/gemm_opt.o: FILE_OPTS = $(STUDY_OPTS) $(if $(KNOWS_QUICK_UNROLL),$(QUICK_UNROLL))
+# Fewer questions about aliases, and no better counters for loops of many accesses: gcc needs most of its
+# time for them where 64 x 64 steps are unrolled. The code is the same. clang does not know these flags.
+QUICK_UNROLL = --param=sccvn-max-alias-queries-per-access=64 --param=iv-max-considered-uses=100 -fno-var-tracking
+KNOWN_UNROLL = $(eval KNOWN_UNROLL := $$(shell $(CC) -Werror $(QUICK_UNROLL) -E -x c /dev/null >/dev/null 2>&1 && echo $(QUICK_UNROLL)))$(KNOWN_UNROLL)
+$(addprefix $(OBJ)/src/,gemm_opt.o opt/tile.o opt/vtile.o): FILE_OPTS = $(STUDY_OPTS) $(KNOWN_UNROLL)
 
 # The tuning table says which version it is of.
 TABLES = $(OBJ)/src/auto/tuning_file.o $(OBJ)/src/cl/tune/table.o
@@ -52,15 +53,15 @@ $(OBJ)/src/calibrate/points.o $(OBJ)/src/calibrate/histogram.o: FILE_OPTS = -O3
 $(OBJ)/src/packed/isa/ukernel_%.o: FILE_OPTS = $(KERNEL_OPTS)
 # These are for bits and not for speed.
 $(OBJ)/src/packed/isa/ukernel_generic_fused.o $(OBJ)/src/packed/isa/ukernel_portable_bf16.o: FILE_OPTS = $(if $(KERNEL_OPTS),-Os)
-IS_X86 = $(filter x86_64-%,$(shell $(CC) -dumpmachine))
+IS_X86 = $(filter x86_64-%,$(MACHINE))
 $(OBJ)/src/packed/isa/ukernel_avx2.o: ISA = $(if $(IS_X86),-mavx2 -mfma)
 $(OBJ)/src/packed/isa/ukernel_avx512.o $(OBJ)/src/packed/isa/ukernel_avx512_fp16h.o: ISA = $(if $(IS_X86),-mavx512f -mfma)
-IS_ARM64 = $(filter aarch64-%,$(shell $(CC) -dumpmachine))
+IS_ARM64 = $(filter aarch64-%,$(MACHINE))
 $(OBJ)/src/packed/isa/ukernel_neon_bf16.o: ISA = $(if $(IS_ARM64),-march=armv8.2-a+bf16)
 $(OBJ)/src/packed/isa/ukernel_asimdhp_fp16.o: ISA = $(if $(IS_ARM64),-march=armv8.2-a+fp16)
 # gcc computes with vectors of NEON only where it may take denormals for zero, as armv7 does. The
 # other liberties of the second of these flags are taken back; with it gcc would also fuse products.
-IS_ARM32 = $(filter arm%,$(shell $(CC) -dumpmachine))
+IS_ARM32 = $(filter arm%,$(MACHINE))
 NEON32_OPTS = -march=armv7-a -funsafe-math-optimizations -fno-associative-math -fno-reciprocal-math -fsigned-zeros -ftrapping-math -ffp-contract=off
 $(OBJ)/src/packed/isa/ukernel_neon32.o: ISA = $(if $(IS_ARM32),$(NEON32_OPTS) -mfpu=neon)
 $(OBJ)/src/packed/isa/ukernel_neon32_fma.o: ISA = $(if $(IS_ARM32),$(NEON32_OPTS) -mfpu=neon-vfpv4)

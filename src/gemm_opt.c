@@ -18,39 +18,9 @@
  * a profile shows every variant by its name.
  */
 #include "gemm_opt.h"
+#include "opt/variant.h"
 
 #include <stdlib.h>
-
-#define INLINE static inline __attribute__((always_inline))
-
-/*
- * Before a loop of at most 64 steps, whose number is a constant after inlining: unroll it wholly.
- * Under the sanitizers loops stay, because gcc takes minutes to check 64 x 64 unrolled accesses.
- */
-#if defined __SANITIZE_ADDRESS__ || defined __SANITIZE_THREAD__
-#define UNROLL
-#elif defined __clang__
-#define UNROLL _Pragma("unroll 64")
-#else
-#define UNROLL _Pragma("GCC unroll 64")
-#endif
-
-/* An NN call, in the types that the loops count with. */
-typedef struct nn_call {
-    size_t M, N, K;
-    float ALPHA;
-    const float *A; size_t lda;
-    const float *B; size_t ldb;
-    float *C; size_t ldc;
-} nn_call;
-
-INLINE nn_call nn_of(const gemm_call *c)
-{
-    return (nn_call){(size_t)c->M, (size_t)c->N, (size_t)c->K, c->ALPHA, c->A, (size_t)c->lda,
-                     c->B, (size_t)c->ldb, c->C, (size_t)c->ldc};
-}
-
-INLINE size_t min(size_t a, size_t b) { return a < b ? a : b; }
 
 /* ---- The six loop orders ---- */
 
@@ -236,120 +206,7 @@ INLINE void transpose(nn_call g, float *Bt)
     }
 }
 
-/* ---- Tiles: a 1 x TK row of A times a TK x TN block of B ---- */
-
-typedef enum unrolling {
-    LOOPS,                      /* no loop is unrolled */
-    INNERMOST,                  /* _u: the loop over the block's columns */
-    BOTH                        /* _uu: and the loop over its rows */
-} unrolling;
-
-/* The block of B is kb x nb. `restrict`, because only then may the compiler keep the row of C in
-   registers over p. */
-INLINE void row_loops(const float *restrict a, const float *restrict b, size_t ldb,
-                      float *restrict out, float ALPHA, size_t kb, size_t nb)
-{
-    for (size_t p = 0; p < kb; ++p) {
-        const float ap = ALPHA * a[p];
-        for (size_t j = 0; j < nb; ++j) out[j] += ap * b[p * ldb + j];
-    }
-}
-
-INLINE void row_u(const float *restrict a, const float *restrict b, size_t ldb,
-                  float *restrict out, float ALPHA, size_t TK, size_t TN)
-{
-    for (size_t p = 0; p < TK; ++p) {
-        const float ap = ALPHA * a[p];
-        UNROLL for (size_t j = 0; j < TN; ++j) out[j] += ap * b[p * ldb + j];
-    }
-}
-
-INLINE void row_uu(const float *restrict a, const float *restrict b, size_t ldb,
-                   float *restrict out, float ALPHA, size_t TK, size_t TN)
-{
-    UNROLL for (size_t p = 0; p < TK; ++p) {
-        const float ap = ALPHA * a[p];
-        UNROLL for (size_t j = 0; j < TN; ++j) out[j] += ap * b[p * ldb + j];
-    }
-}
-
-/* The block of B at (p, j) meets rows first ... last - 1 of A and C. At the edges of B the block is
-   smaller than TK x TN. */
-INLINE void rows_by_block(nn_call g, size_t first, size_t last, size_t p, size_t j, size_t TK,
-                          size_t TN, unrolling how)
-{
-    const size_t kb = min(TK, g.K - p), nb = min(TN, g.N - j);
-    for (size_t i = first; i < last; ++i) {
-        const float *a = g.A + i * g.lda + p, *b = g.B + p * g.ldb + j;
-        float *out = g.C + i * g.ldc + j;
-        if (kb != TK || nb != TN)
-            row_loops(a, b, g.ldb, out, g.ALPHA, kb, nb);
-        else if (how == LOOPS)
-            row_loops(a, b, g.ldb, out, g.ALPHA, TK, TN);
-        else if (how == INNERMOST)
-            row_u(a, b, g.ldb, out, g.ALPHA, TK, TN);
-        else
-            row_uu(a, b, g.ldb, out, g.ALPHA, TK, TN);
-    }
-}
-
-/* MKN over tiles, MKN inside a tile. */
-INLINE void tile(nn_call g, size_t TM, size_t TK, size_t TN, unrolling how)
-{
-    for (size_t i = 0; i < g.M; i += TM)
-        for (size_t p = 0; p < g.K; p += TK)
-            for (size_t j = 0; j < g.N; j += TN)
-                rows_by_block(g, i, min(i + TM, g.M), p, j, TK, TN, how);
-}
-
-/* KN over blocks of B, then all of M, then KN inside the block. */
-INLINE void vtile(nn_call g, size_t TK, size_t TN, unrolling how)
-{
-    for (size_t p = 0; p < g.K; p += TK)
-        for (size_t j = 0; j < g.N; j += TN) rows_by_block(g, 0, g.M, p, j, TK, TN, how);
-}
-
-/* rows_by_block with the loop over T rows unrolled too, as long as T rows are left and the block is
-   whole. */
-INLINE void rows_by_block_uuu(nn_call g, size_t first, size_t last, size_t p, size_t j, size_t T)
-{
-    size_t i = first;
-    if (T <= g.K - p && T <= g.N - j)
-        for (; i + T <= last; i += T)
-            UNROLL for (size_t q = 0; q < T; ++q)
-                row_uu(g.A + (i + q) * g.lda + p, g.B + p * g.ldb + j, g.ldb,
-                       g.C + (i + q) * g.ldc + j, g.ALPHA, T, T);
-    rows_by_block(g, i, last, p, j, T, T, BOTH);
-}
-
-INLINE void tile_uuu(nn_call g, size_t T)
-{
-    for (size_t i = 0; i < g.M; i += T)
-        for (size_t p = 0; p < g.K; p += T)
-            for (size_t j = 0; j < g.N; j += T)
-                rows_by_block_uuu(g, i, min(i + T, g.M), p, j, T);
-}
-
-INLINE void vtile_uuu(nn_call g, size_t T)
-{
-    for (size_t p = 0; p < g.K; p += T)
-        for (size_t j = 0; j < g.N; j += T) rows_by_block_uuu(g, 0, g.M, p, j, T);
-}
-
 /* ---- The rows of the table ---- */
-
-/* Defines gemm_<name>. It declines all calls but NN. `loops` is a call of a function above, in
-   which g is the nn_call. */
-#define VARIANT(name, loops) \
-    __attribute__((noinline)) \
-    gemm_status gemm_##name(const gemm_call *c, const gemm_context *context, const void *params) \
-    { \
-        (void)context, (void)params; \
-        if (c->TA || c->TB) return GEMM_DECLINED; \
-        const nn_call g = nn_of(c); \
-        loops; \
-        return GEMM_DONE; \
-    }
 
 #define DEFINE_ORDER(name, outer, middle, inner) VARIANT(name, name(g))
 GEMM_ORDERS(DEFINE_ORDER)
@@ -364,28 +221,6 @@ GEMM_MKN_UNROLLS(DEFINE_MKN_UNROLL)
 VARIANT(block1d, block1d(g, block1d_update))
 VARIANT(block1d_k, block1d(g, block1d_k_update))
 VARIANT(block2d, block2d(g))
-
-#define DEFINE_TILES(T) \
-    VARIANT(tile_##T, tile(g, T, T, T, LOOPS)) \
-    VARIANT(tile_##T##_u, tile(g, T, T, T, INNERMOST)) \
-    VARIANT(tile_##T##_uu, tile(g, T, T, T, BOTH)) \
-    VARIANT(vtile_##T, vtile(g, T, T, LOOPS)) \
-    VARIANT(vtile_##T##_u, vtile(g, T, T, INNERMOST)) \
-    VARIANT(vtile_##T##_uu, vtile(g, T, T, BOTH))
-GEMM_TILE_SIDES(DEFINE_TILES)
-
-#define DEFINE_UNROLLED_TILES(T) \
-    VARIANT(tile_##T##_uuu, tile_uuu(g, T)) \
-    VARIANT(vtile_##T##_uuu, vtile_uuu(g, T))
-GEMM_UNROLLED_SIDES(DEFINE_UNROLLED_TILES)
-
-#define DEFINE_TILE_SHAPE(TM, TK, TN) \
-    VARIANT(tile_##TM##x##TK##x##TN, tile(g, TM, TK, TN, LOOPS))
-GEMM_TILE_SHAPES(DEFINE_TILE_SHAPE)
-
-#define DEFINE_BLOCK_SHAPE(TK, TN) \
-    VARIANT(vtile_##TK##x##TN, vtile(g, TK, TN, LOOPS))
-GEMM_BLOCK_SHAPES(DEFINE_BLOCK_SHAPE)
 
 __attribute__((noinline))
 gemm_status gemm_transpose(const gemm_call *c, const gemm_context *context, const void *params)

@@ -12,6 +12,7 @@
 # - op: what the kinds of ops have in common, for who works on all kinds alike
 # - kernels: headers of kernels/, which OpenCL C and C share
 # - hook: compiled by the patched Darknet's Makefile, so it alone includes a host's headers (`host`)
+# - gemm_opt: also the files of src/opt
 # - gemm_cl: also src/cl/none.c, which replaces gemm_cl.c in a build without OpenCL
 directions='
 util:
@@ -89,6 +90,7 @@ echo "$directions" | awk '
     function room(file) {
         if (file ~ /^gemm_(dispatch|variant)\.h$/) return "contract"
         if (file == "cl/none.c") return "gemm_cl"
+        if (file ~ /^opt\//) return "gemm_opt"
         if (file ~ /^(darknet|activations|utils)\.h$/) return "host"
         if (file == "darknet_gemm.h") return "lib"
         if (!sub(/\/[^\/]*$/, "", file)) sub(/\.[ch]$/, "", file)
