@@ -67,6 +67,13 @@ Q=@
 endif
 # $(call quote,TEXT): TEXT as one word of the shell
 quote = '$(subst ','\'',$(1))'
+# $(call unless,TEXT,FILE): FORCE, so that a recipe runs, unless the FILE holds this TEXT
+unless = $(if $(and $(findstring <$(1)>,<$(file <$(2))>),$(findstring <$(file <$(2))>,<$(1)>)),,FORCE)
+# $(eval $(call link,NAME,FILE)): NAME in the project's folder is a link to FILE, of the configuration built last
+define link
+$(1): $(2) $(if $(and $(realpath $(1)),$(filter $(realpath $(1)),$(realpath $(2)))),,FORCE)
+	@setup/link.sh $(2) $(1)
+endef
 .SUFFIXES:
 .DELETE_ON_ERROR:
 .SECONDARY:

@@ -6,9 +6,8 @@ UPSTREAM = $(BUILD)/upstream
 DARKNET  = $(BUILD)/darknet
 
 # Once it is there, Darknet stays until another DARKNET_SRC is named.
-$(BUILD)/darknet_src: FORCE | $(BUILD)/made-by-darknet-gemm packages
-	@[ -f $@ ] && [ -z $(call quote,$(DARKNET_SRC)) ] || echo $(call quote,$(DARKNET_SRC)) | cmp -s - $@ || \
-	    echo $(call quote,$(DARKNET_SRC)) >$@
+$(BUILD)/darknet_src: $(if $(DARKNET_SRC),$(call unless,$(DARKNET_SRC),$(BUILD)/darknet_src)) | $(BUILD)/packages
+	@printf '%s\n' $(call quote,$(DARKNET_SRC)) >$@
 
 $(UPSTREAM).done: $(BUILD)/darknet_src setup/darknet.sh
 	@DARKNET_SRC=$(call quote,$(DARKNET_SRC)) setup/darknet.sh $(UPSTREAM)
@@ -25,36 +24,46 @@ $(DARKNET)/%.h: $(DARKNET).done ;
 
 # Darknet's Makefile gets every variable that the user's command line may hold for this one.
 DARKNET_CFLAGS = -Wall -Wno-unused-result -Wno-unknown-pragmas -Wfatal-errors -fPIC
+DARKNET_LDFLAGS = $(LDFLAGS) $(GEMM_LIBS) $(LDLIBS)
 ABS_OUT = $(abspath $(OUT))
-DARKNET_VARIABLES = GEMM='$(CURDIR)' GEMM_OBJ='$(ABS_OUT)/gemm.o' CC='$(CC)' CPP='$(CXX)' AR='$(AR)' \
+DARKNET_VARIABLES = GEMM='$(CURDIR)' GEMM_OBJ='$(ABS_OUT)/gemm.o' CC='$(CACHE) $(CC)' CPP='$(CXX)' AR='$(AR)' \
     CFLAGS=$(call quote,$(DARKNET_CFLAGS) $(PREFIX_MAP) $(DARKNET_OPTS) $(CPPFLAGS) $(CFLAGS)) \
-    LDFLAGS=$(call quote,$(LDFLAGS) $(GEMM_LIBS) $(LDLIBS)) OBJDIR='$(ABS_OUT)/darknet-obj/' \
+    LDFLAGS=$(call quote,$(DARKNET_LDFLAGS)) OBJDIR='$(ABS_OUT)/darknet-obj/' \
     SLIB='$(ABS_OUT)/libdarknet.so' ALIB='$(ABS_OUT)/libdarknet.a' EXEC='$(ABS_OUT)/darknet'
-DARKNET_TARGETS = $(OUT)/darknet $(OUT)/libdarknet.a $(if $(filter 0,$(PROFILE)),$(OUT)/libdarknet.so)
 # $(call log,FILE): the end of a command whose output is shown only when it fails
 log = $(if $(Q),>$(1) 2>&1 || { cat $(1) >&2; exit 1; })
 
-$(DARKNET_TARGETS) &: $(DARKNET).done $(wildcard src/hook/*) $(OUT)/gemm.o $(OUT)/flags
+# Its objects need nothing of ours, so they are made beside ours. image.o takes longest.
+DARKNET_OBJECTS = image.o $(shell sed -n 's/^\(OBJ\|EXECOBJA\) *= *//p' $(DARKNET)/Makefile 2>/dev/null) $(notdir $(patsubst %.c,%.o,$(wildcard src/hook/*.c)))
+$(OUT)/darknet-obj.done: $(DARKNET).done $(wildcard src/hook/*.[ch]) src/gemm_dispatch.h $(OUT)/flags
+	$(PROGRESS)
 	@mkdir -p $(OUT)/darknet-obj
-	@echo 'Building Darknet in $(OUT) (some 20 s)'
-	$(Q)$(MAKE) $(if $(Q),-s) -C $(DARKNET) $(DARKNET_VARIABLES) $(abspath $(DARKNET_TARGETS)) $(call log,$(OUT)/darknet.log)
-	@touch $(DARKNET_TARGETS)
+	$(Q)$(MAKE) $(if $(Q),-s) -C $(DARKNET) $(DARKNET_VARIABLES) $(addprefix $(ABS_OUT)/darknet-obj/,$(DARKNET_OBJECTS)) $(call log,$(OUT)/darknet.log)
+	@touch $@
+
+# Only a link is left. This make is not called as $(MAKE), because `make -n` would call it without gemm.o.
+LINK_DARKNET = MAKEFLAGS=$(call quote,$(MAKEOVERRIDES)) $(MAKE_PROGRAM)
+$(OUT)/darknet $(OUT)/libdarknet.a &: $(OUT)/darknet-obj.done $(OUT)/gemm.o
+	$(Q)$(LINK_DARKNET) $(if $(Q),-s) -C $(DARKNET) $(DARKNET_VARIABLES) $(ABS_OUT)/darknet $(call log,$(OUT)/darknet-link.log)
+	@touch $(OUT)/darknet $(OUT)/libdarknet.a
+
+# Programs look for it by its name alone.
+$(OUT)/libdarknet.so: $(OUT)/darknet-obj.done $(OUT)/gemm.o
+	$(Q)$(LINK_DARKNET) $(if $(Q),-s) -C $(DARKNET) $(DARKNET_VARIABLES) LDFLAGS=$(call quote,-Wl$(comma)-soname$(comma)$(@F) $(DARKNET_LDFLAGS)) $(abspath $@) $(call log,$(OUT)/libdarknet.log)
+	@touch $@
 
 $(UPSTREAM)/darknet: $(UPSTREAM).done
-	@echo 'Building unpatched Darknet, which the tests compare with (some 20 s)'
-	$(Q)$(MAKE) $(if $(Q),-s) -C $(UPSTREAM) CC='$(CC)' CPP='$(CXX)' AR='$(AR)' CFLAGS='$(DARKNET_CFLAGS) -Ofast' \
+	$(PROGRESS)
+	$(Q)$(MAKE) $(if $(Q),-s) -C $(UPSTREAM) CC='$(CACHE) $(CC)' CPP='$(CXX)' AR='$(AR)' CFLAGS='$(DARKNET_CFLAGS) -Ofast' \
 	    LDFLAGS='-lm -pthread' obj darknet $(call log,$(UPSTREAM).log)
 
 # ---- Links in the project's folder: to the configuration that was built last ----
-darknet libdarknet.so: %: $(OUT)/% FORCE
-	@setup/link.sh $< $@
-
-gemm-bench: $(OUT)/bench/gemm_bench FORCE
-	@setup/link.sh $< $@
+$(foreach name,darknet libdarknet.so,$(eval $(call link,$(name),$(OUT)/$(name))))
+$(eval $(call link,gemm-bench,$(OUT)/bench/gemm_bench))
 
 # ./darknet reads data/ under the current folder; Darknet's other networks stand beside our cfg.
-.PHONY: data
-data: $(DARKNET).done
+DATA_LINKS = data $(patsubst $(DARKNET)/%,%,$(wildcard $(DARKNET)/cfg/*))
+data: $(if $(realpath $(DARKNET)/cfg),$(if $(filter-out $(words $(DATA_LINKS)),$(words $(realpath $(DATA_LINKS)))),FORCE),FORCE) | $(DARKNET).done
 	@setup/link.sh --data $(DARKNET)
 
 NEEDS_DARKNET_SRC = $(if $(DARKNET_SRC),$(call quote,$(DARKNET_SRC)),$(error DARKNET_SRC=dir is needed))

@@ -4,25 +4,30 @@
 # A file is compiled with GEMM_FLAGS GEMM_OPTS FILE_OPTS CPPFLAGS CFLAGS ISA, in this order: the user's
 # flags override the project's optimisation, but never what a file needs to work.
 
-# DWARF 4, because Debian 12's valgrind cannot read the DWARF 5 of clang.
-GEMM_OPTS = -O2 -gdwarf-4
+# Lines for a debugger, but no variables, which take half of the time and most of a file. -g1 stands
+# behind -gdwarf-4, which alone would ask for all. DWARF 4, because Debian 12's valgrind cannot read the
+# DWARF 5 of clang.
+LINES = -gdwarf-4 -g1
+GEMM_OPTS = -O2 $(LINES)
 DARKNET_OPTS = -Ofast
+# The compiler is asked once, and only when it must be there: `make detect` may have to install it.
+MACHINE = $(eval MACHINE := $$(shell $(CC) -dumpmachine))$(MACHINE)
 # Added for the micro-kernels of packed. gcc 14 would give the first and the last turns of a panel's loops code
 # of their own, a tenth of the library. clang does not know the flag.
-WHOLE_LOOPS := $(shell $(CC) -Werror -fno-split-loops -E -x c /dev/null >/dev/null 2>&1 && echo -fno-split-loops)
+WHOLE_LOOPS = $(eval WHOLE_LOOPS := $$(shell $(CC) -Werror -fno-split-loops -E -x c /dev/null >/dev/null 2>&1 && echo -fno-split-loops))$(WHOLE_LOOPS)
 KERNEL_OPTS = -O3 $(WHOLE_LOOPS)
 CONFIG = release
 ifeq ($(DEBUG),1)
 CONFIG = debug
-GEMM_OPTS = -O0 -gdwarf-4
+GEMM_OPTS = -O0 -g -gdwarf-4
 KERNEL_OPTS =
 STUDY_OPTS = -O0
 DARKNET_OPTS = $(GEMM_OPTS)
 endif
 ifeq ($(PROFILE),1)
 CONFIG = gprof$(subst $() ,_,$(STUDY_OPTS))
-GEMM_OPTS = -O2 -g -pg
-DARKNET_OPTS = -Ofast -g -pg -no-pie
+GEMM_OPTS = -O2 $(LINES) -pg
+DARKNET_OPTS = -Ofast $(LINES) -pg -no-pie
 endif
 ifneq ($(SANITIZE),0)
 KERNEL_OPTS =
@@ -31,11 +36,11 @@ DARKNET_OPTS = $(GEMM_OPTS)
 endif
 ifeq ($(SANITIZE),thread)
 CONFIG = tsan
-GEMM_OPTS = -O1 -g -fsanitize=thread
+GEMM_OPTS = -O1 $(LINES) -fsanitize=thread
 endif
 ifeq ($(SANITIZE),1)
 CONFIG = asan
-GEMM_OPTS = -O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=all
+GEMM_OPTS = -O1 $(LINES) -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=all
 endif
 ifneq ($(OPENCL),1)
 CONFIG := $(CONFIG)-nocl
@@ -49,33 +54,42 @@ OBJ = $(OUT)/obj
 # What is built does not hold the folder that it was built in.
 PREFIX_MAP = -ffile-prefix-map=$(abspath $(BUILD))=build -ffile-prefix-map=$(CURDIR)=.
 # 32-bit x86: SSE2 instead of the x87, whose registers of 80 bits round twice. Debian 13's i386 has SSE2.
-IS_I386 = $(filter i386-% i486-% i586-% i686-%,$(shell $(CC) -dumpmachine))
+IS_I386 = $(filter i386-% i486-% i586-% i686-%,$(MACHINE))
 GEMM_FLAGS = -std=c11 -D_GNU_SOURCE -Wall -Wextra -fPIC -MMD -MP -Isrc $(if $(IS_I386),-msse2 -mfpmath=sse) $(PREFIX_MAP)
 GEMM_LIBS = -lm -pthread -ldl
+# A compiler cache where one is installed and can write. CACHE= or CCACHE_DISABLE=1: none.
+FIND_CACHE = folder="$$(ccache -k cache_dir 2>/dev/null)/tmp" && mkdir -p "$$folder" 2>/dev/null && [ -w "$$folder" ] && echo ccache
+CACHE = $(eval CACHE := $(if $(CCACHE_DISABLE)$(filter ccache %/ccache,$(firstword $(CC))),,$$(shell $$(FIND_CACHE))))$(CACHE)
 # What the compiler says about FILE.o stays in FILE.said, for tests/system/test_warnings.sh.
-COMPILE = $(Q)$(CC) $(GEMM_FLAGS) $(INCLUDES) $(GEMM_OPTS) $(FILE_OPTS) $(CPPFLAGS) $(CFLAGS) $(ISA) -c $< -o $@ \
+COMPILE = $(Q)$(CACHE) $(CC) $(GEMM_FLAGS) $(INCLUDES) $(GEMM_OPTS) $(FILE_OPTS) $(CPPFLAGS) $(CFLAGS) $(ISA) -c $< -o $@ \
     2>$(@:.o=.said); status=$$?; cat $(@:.o=.said) >&2; exit $$status
-LINK = $(Q)$(CC) $(GEMM_OPTS) $(CFLAGS) $(LDFLAGS) $(FILE_OBJECTS) $(filter %.o %.a %.so,$^) -o $@ $(GEMM_LIBS) $(FILE_LIBS) $(LDLIBS)
+# A program that needs libdarknet.so finds it in the folder above its own.
+ORIGIN = -Wl,-rpath,'$$ORIGIN/..'
+LINK = $(Q)$(CC) $(GEMM_OPTS) $(CFLAGS) $(LDFLAGS) $(FILE_OBJECTS) $(filter %.o %.a %.so,$^) -o $@ $(if $(filter %.so,$^),$(ORIGIN)) $(GEMM_LIBS) $(FILE_LIBS) $(LDLIBS)
 
 $(OBJ)/%.o: %.c $(OUT)/flags
+	$(PROGRESS)
 	@mkdir -p $(@D)
-	$(if $(MESSAGE),@echo '$(MESSAGE)')
 	$(COMPILE)
 
 # The first of all files of a build: a folder is taken for BUILD only when it is empty, because
 # `make clean` removes it. git sees nothing of it, whatever its name is.
-$(BUILD)/made-by-darknet-gemm: | packages
+$(BUILD)/made-by-darknet-gemm:
 	@mkdir -p $(BUILD)
 	@if [ -n "$$(ls -A $(BUILD))" ]; then \
 	    echo '$(BUILD) holds files that are not of this Makefile: give BUILD an empty folder' >&2; exit 1; fi
 	@echo '*' >$(BUILD)/.gitignore
 	@touch $@
 
+# The first recipe of a build that compiles starts the lines that say how far it is.
+PROGRESS = $(if $(filter 00,$(V)$(MAKELEVEL)),$(eval PROGRESS =)$(START_PROGRESS))
+MAKE_PROGRAM := $(MAKE)
+START_PROGRESS = @MAKEFLAGS=$(call quote,$(MAKEOVERRIDES)) setup/progress.sh $$PPID $(BUILD) $(MAKE_PROGRAM) $(MAKECMDGOALS) &
+
 # Other flags: everything is compiled again.
 ALL_FLAGS = $(CC) $(CXX) $(LD) $(AR) $(GEMM_FLAGS) $(GEMM_OPTS) $(KERNEL_OPTS) $(STUDY_OPTS) $(DARKNET_OPTS) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) $(LDLIBS)
-$(OUT)/flags: FORCE | $(BUILD)/made-by-darknet-gemm packages
-	@mkdir -p $(@D)
-	@echo $(call quote,$(ALL_FLAGS)) | cmp -s - $@ || \
-	    { rm -rf $(OUT)/darknet-obj && echo $(call quote,$(ALL_FLAGS)) >$@; }
+$(OUT)/flags: $(if $(wildcard $(OUT)/flags),$(call unless,$(ALL_FLAGS),$(OUT)/flags)) | $(BUILD)/packages
+	@mkdir -p $(@D) && rm -rf $(OUT)/darknet-obj
+	@printf '%s\n' $(call quote,$(ALL_FLAGS)) >$@
 
 -include $(shell find $(OBJ) -name '*.d' 2>/dev/null)

@@ -46,8 +46,7 @@ $(OUT)/darknet-layers.link: $(OUT)/darknet-layers.o
 wrap: $(OUT)/darknet-layers.link ## build what an AlexeyAB's Darknet links without a patch, and print the line for its make: DARKNET_SRC
 	@echo $(call quote,Now$(comma) with the switches of that Darknet: rm -f '$(DARKNET_SRC)/darknet'; make -C '$(DARKNET_SRC)' AVX=1 OPENMP=1 LDFLAGS="-lm -pthread -lgomp @$(abspath $<)")
 
-libdarknet-layers.so: %: $(OUT)/% FORCE
-	@setup/link.sh $< $@
+$(eval $(call link,libdarknet-layers.so,$(OUT)/libdarknet-layers.so))
 
 .PHONY: layers hook-object
 layers: libdarknet-layers.so ## build libdarknet-layers.so for a Darknet that is not patched: DARKNET_SRC, or Debian's package

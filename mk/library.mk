@@ -42,8 +42,7 @@ $(OUT)/libdarknet-gemm.a: $(OUT)/gemm.o $(LIBRARY_DOORS) $(LIBRARY_REST) $(EXPOR
 	@rm -f $@
 	$(Q)$(AR) rcsD $@ $(OUT)/darknet-gemm.o $(LIBRARY_DOORS)
 
-libdarknet-gemm.so libdarknet-gemm.a: %: $(OUT)/% FORCE
-	@setup/link.sh $< $@
+$(foreach name,libdarknet-gemm.so libdarknet-gemm.a,$(eval $(call link,$(name),$(OUT)/$(name))))
 
 # ---- make install PREFIX=/usr/local DESTDIR= LIBDIR=lib; BENCH=0: without gemm-bench, which needs Darknet ----
 .PHONY: install uninstall

@@ -10,7 +10,7 @@ close_result = bench/studies/result.sh close "$$result" $$? $(if $(1),'$(1)' $(2
 
 .PHONY: detect plan detect-all calibrate tune gprof loops explain bench bench-cl bench-adreno ladder bench-detect bench-peers ab ab-commits report
 
-detect: all default-weights ## detect IMAGE under GEMM_IMPL, with CFG and WEIGHTS; installs Debian packages first
+detect: darknet data default-weights ## detect IMAGE under GEMM_IMPL, with CFG and WEIGHTS; installs Debian packages first
 	@$(SET_WEIGHTS); export GEMM_IMPL=$(GEMM_IMPL); set -- $(call quote,$(CFG)) "$$weights" $(call quote,$(IMAGE)); \
 	    case $$weights in *-untrained.weights) demo/detect.sh "$$@" ;; *) set -x; ./darknet detect "$$@" ;; esac
 

@@ -42,7 +42,15 @@ OPTIONAL_test-opencl = $(REF_PACKAGES)
 
 INSTALLING = $(filter packages detect test test-qemu test-opencl test-debian test-packages deb,$(MAKECMDGOALS))
 
+WANTED_PACKAGES = $(BUILD_PACKAGES) $(foreach goal,$(MAKECMDGOALS),$(PACKAGES_$(goal)))
+WANTED_OPTIONAL = $(foreach goal,$(MAKECMDGOALS),$(OPTIONAL_$(goal)))
+LOOK_FOR_PACKAGES = setup/packages.sh $(if $(INSTALLING),$(if $(filter 0,$(INSTALL)),require,install),name) \
+    $(WANTED_PACKAGES) -- $(foreach pattern,$(WANTED_OPTIONAL),'$(pattern)')
+
 packages: ## install the Debian packages for building and measuring
-	@setup/packages.sh $(if $(INSTALLING),$(if $(filter 0,$(INSTALL)),require,install),name) \
-	    $(BUILD_PACKAGES) $(foreach goal,$(MAKECMDGOALS),$(PACKAGES_$(goal))) -- \
-	    $(foreach goal,$(MAKECMDGOALS),$(foreach pattern,$(OPTIONAL_$(goal)),'$(pattern)'))
+	@$(LOOK_FOR_PACKAGES)
+
+# Holds what was found. Status 3: some are missing, and were named.
+$(BUILD)/packages: $(wildcard /var/lib/dpkg/status) | $(BUILD)/made-by-darknet-gemm
+	@$(LOOK_FOR_PACKAGES) && printf '%s\n' $(call quote,$(sort $(file <$(BUILD)/packages) $(WANTED_PACKAGES) $(WANTED_OPTIONAL))) >$@ || [ $$? = 3 ]
+$(BUILD)/packages: $(if $(filter-out $(file <$(BUILD)/packages),$(WANTED_PACKAGES) $(WANTED_OPTIONAL)),FORCE)

@@ -18,16 +18,23 @@ $(OUT)/modules.a: $(MODULES:%.c=$(OBJ)/%.o)
 	@rm -f $@
 	$(Q)$(AR) rcs $@ $^
 
-# libdarknet.a holds row stock and, with it, the whole table.
-# $(call program,FOLDER,SOURCE)
+# Darknet's libraries hold row stock and, with it, the whole table. Programs that are measured or installed
+# hold it themselves. The tests share one library, except for one that --wraps its functions (mk/test.mk), and
+# one that loads it by dlopen.
+# $(call program,FOLDER,SOURCE,LIBRARIES)
 define program
-$(OUT)/$(1)/$(basename $(notdir $(2))): $(2:%.c=$(OBJ)/%.o) $(OUT)/modules.a $(OUT)/libdarknet.a
+$(OUT)/$(1)/$(basename $(notdir $(2))): $(2:%.c=$(OBJ)/%.o) $(3)
 	@mkdir -p $$(@D)
 	$$(LINK)
 
 endef
-$(eval $(foreach source,$(PROGRAMS),$(call program,bench,$(source))))
-$(eval $(foreach source,$(TEST_PROGRAMS),$(call program,tests,$(source))))
+# `make detect` builds this one, and none of the modules.
+DETECT_PROGRAM = bench/detect/untrained_weights.c
+STATIC_TESTS = tests/unit/test_allocation.c tests/unit/test_dlclose.c
+$(eval $(call program,bench,$(DETECT_PROGRAM),$(OUT)/libdarknet.a))
+$(eval $(foreach source,$(filter-out $(DETECT_PROGRAM),$(PROGRAMS)),$(call program,bench,$(source),$(OUT)/modules.a $(OUT)/libdarknet.a)))
+$(eval $(foreach source,$(STATIC_TESTS),$(call program,tests,$(source),$(OUT)/modules.a $(OUT)/libdarknet.a)))
+$(eval $(foreach source,$(filter-out $(STATIC_TESTS),$(TEST_PROGRAMS)),$(call program,tests,$(source),$(OUT)/modules.a $(OUT)/libdarknet.so)))
 
 # The reference in double precision should be fast too.
 $(OBJ)/bench/common/reference.o: FILE_OPTS = -O3
@@ -38,6 +45,6 @@ $(OBJ)/bench/common/machine.o: FILE_OPTS = -include $(OUT)/commit.h \
 $(OBJ)/bench/common/machine.o: $(OUT)/commit.h
 
 # A file of its own for each make: two may run at once, in tests for example.
-$(OUT)/commit.h: FORCE $(OUT)/flags
-	@new=$@.new-$$$$; echo "#define BENCH_COMMIT \"$$(git describe --always --dirty 2>/dev/null || echo $(VERSION))\"" >$$new; \
-	    if cmp -s $$new $@; then rm $$new; else mv $$new $@; fi
+COMMIT_LINE = \#define BENCH_COMMIT "$(or $(shell git describe --always --dirty 2>/dev/null),$(VERSION))"
+$(OUT)/commit.h: $(if $(wildcard $(OUT)/commit.h),$(call unless,$(COMMIT_LINE),$(OUT)/commit.h)) | $(OUT)/flags
+	@printf '%s\n' $(call quote,$(COMMIT_LINE)) >$@.new-$$$$ && mv $@.new-$$$$ $@

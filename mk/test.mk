@@ -23,9 +23,6 @@ $(WRONG_PROGRAMS):
 # Allocations that fail.
 $(OUT)/tests/test_allocation: FILE_LIBS = -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=aligned_alloc
 
-# Networks whose first weights are drawn by tests/support/network.c.
-$(addprefix $(OUT)/tests/,test_bits test_conv_networks test_cl_layers test_hook test_host test_plans test_training): FILE_LIBS = -Wl,--wrap=rand_normal
-
 # Linked with the project's library and not with Darknet.
 $(OUT)/tests/test_library: $(OBJ)/tests/unit/test_library.o $(OUT)/libdarknet-gemm.a
 	@mkdir -p $(@D)

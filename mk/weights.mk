@@ -10,18 +10,18 @@ ifeq ($(CFG), cfg/yolov3-tiny.cfg)
 SET_WEIGHTS = weights=$(if $(WEIGHTS),$(call quote,$(WEIGHTS)),$$([ -f $(TRAINED) ] && echo $(TRAINED) || echo $(UNTRAINED))); \
     case $$weights in *-untrained.weights) echo "$$weights is untrained: its boxes mean nothing. Times and" \
     'comparisons of variants are right. (make weights tries the download again.)' ;; esac
-NEEDS_DEFAULT = $(if $(WEIGHTS),,yes)
+NEEDS_DEFAULT = $(if $(WEIGHTS)$(wildcard $(TRAINED) $(UNTRAINED)),,yes)
 else
 SET_WEIGHTS = weights=$(call quote,$(or $(WEIGHTS),$(BESIDE),$(error $(if $(wildcard $(subst $() ,\ ,$(CFG))),WEIGHTS=file is needed for \
     CFG=$(CFG)$(comma) because no $(CFG:.cfg=.weights) is there,CFG=$(CFG) is no file that can be read))))
 endif
 
-weights: packages ## try to download the published yolov3-tiny.weights
+weights: | $(BUILD)/packages ## try to download the published yolov3-tiny.weights
 	@setup/weights.sh $(TRAINED) $(WEIGHTS_URLS)
 
 # Made only where there are no others.
 default-weights: $(if $(NEEDS_DEFAULT),$(OUT)/bench/untrained_weights)
-	$(if $(NEEDS_DEFAULT),@[ -f $(TRAINED) ] || [ -f $(UNTRAINED) ] || setup/weights.sh $(TRAINED) $(WEIGHTS_URLS) || { $(MAKE_UNTRAINED); })
+	$(if $(NEEDS_DEFAULT),@setup/weights.sh $(TRAINED) $(WEIGHTS_URLS) || { $(MAKE_UNTRAINED); })
 
 $(UNTRAINED): | $(OUT)/bench/untrained_weights
 	@$(MAKE_UNTRAINED)

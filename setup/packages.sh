@@ -4,7 +4,7 @@
 #
 #   setup/packages.sh install PACKAGE... [-- PATTERN...]      installs them
 #   setup/packages.sh require PACKAGE... [-- PATTERN...]      names them, and fails when there are any
-#   setup/packages.sh name PACKAGE... [-- PATTERN...]         names them
+#   setup/packages.sh name PACKAGE... [-- PATTERN...]         names them; status 3: there are any
 #   setup/packages.sh lacking -- PATTERN...                   the patterns for which this system has no package
 #
 # A PATTERN stands for an optional package, whose name may hold a number that differs between
@@ -91,7 +91,8 @@ name | require)
     all=$(echo $missing $optional)
     [ $mode = require ] || echo "Missing Debian packages (make packages installs them): $all" >&2
     [ $mode = name ] || echo "Missing Debian packages: $all" >&2
-    [ $mode = name ] || [ -z "$missing" ]
+    [ $mode = require ] || exit 3
+    [ -z "$missing" ]
     exit ;;
 esac
 

@@ -45,10 +45,10 @@ static void fill_norm(layer *l, void *data)
 
 static _Thread_local rng weights;       /* of network_make */
 
-/* Replaces Darknet's function (mk/test.mk), which takes most of the time that a large network takes
-   to make. The mean is 0 and the variance 1, as there, but the numbers are uniform. */
-float __wrap_rand_normal(void);
-float __wrap_rand_normal(void)
+/* Replaces the function of libdarknet.so, which takes most of the time that a large network needs.
+   The mean is 0 and the variance 1, as there, but the numbers are uniform. */
+float rand_normal(void);
+float rand_normal(void)
 {
     return sqrtf(3) * rng_float(&weights);
 }

@@ -58,6 +58,8 @@ holds packages-detect-tried "$work/installed" update
 rm "$work/installed"
 expect_failure packages-detect-only-checked 'Missing Debian packages:' missing detect INSTALL=0
 
+make clean
+
 # ---- the user's own files, which `make clean` must leave ----
 mkdir data && touch data/mine
 touch cfg/mine.cfg && ln -s ../data/mine cfg/linked.cfg && ln -s nowhere cfg/dangling.cfg
@@ -91,8 +93,42 @@ GEMM_IMPL=cl_int8 expect_failure nocl-cl-int8 'GEMM_IMPL=cl_int8 cannot run here
 # ---- make DEBUG=1 all, and back ----
 build builds-debug DEBUG=1 all DARKNET_SRC="$source"
 links builds-debug-links build/debug
-build builds-debug-again DEBUG=1 all
-is builds-nothing-twice '' "$(cat "$work/log")"
+# A finished build runs no command again, and what changes is noticed.
+build builds-debug-again -n DEBUG=1 all
+is builds-nothing-twice "make: Nothing to be done for 'all'." "$(cat "$work/log")"
+expect builds-other-flags '-c src/gemm_opt.c' make -n V=1 DEBUG=1 CFLAGS=-DOTHER darknet
+expect builds-other-source 'setup/darknet.sh' make -n DEBUG=1 DARKNET_SRC="$work" darknet
+expect builds-other-configuration 'setup/link.sh build/release-nocl/darknet darknet' make -n OPENCL=0 darknet
+
+# ---- what a debugger reads: lines in every build, and with DEBUG=1 the arguments too ----
+# has_lines NAME FILE: addr2line, and so gdb and perf, finds a function of ours in its file
+has_lines()
+{
+    address=$(nm "$2" | awk 'toupper($2) == "T" && $3 == "gemm_run_op" { print $1 }')
+    case $(addr2line -e "$2" "$address") in
+    *src/driver/run.c:[1-9]*) pass "$1" ;;
+    *) fail "$1" "$2: gemm_run_op at '$address' is at $(addr2line -e "$2" "$address")" ;;
+    esac
+}
+for file in darknet libdarknet.so libdarknet-gemm.so; do
+    has_lines "builds-lines-${file##*/}" "$OUT/$file"
+done
+has_lines builds-lines-debug build/debug/darknet
+readelf --debug-dump=info build/debug/obj/src/driver/run.o >"$work/info"
+holds builds-debug-arguments "$work/info" DW_TAG_formal_parameter
+
+# ---- how far a build is: a false make, which wants two files, and one of them is made ----
+mkdir -p far/obj
+printf '#!/bin/sh\necho cc -c a.c -o far/obj/a.o\necho cc -c b.c -o far/obj/b.o\n' >far/make && chmod +x far/make
+sleep 8 &
+setup/progress.sh $! far far/make all >"$work/log" &
+progress=$!
+sleep 1
+touch far/obj/b.o
+wait
+is builds-progress 'Compiling: 1 of 2 files are done' "$(cat "$work/log")"
+if kill -0 $progress 2>/dev/null; then fail builds-progress-ends 'it goes on without its make'; else pass builds-progress-ends; fi
+rm -r far
 
 # ---- a folder elsewhere ----
 build builds-elsewhere "BUILD=$work/elsewhere/x" OPENCL=0 DEBUG=1 DARKNET_SRC="$source"
