@@ -17,9 +17,10 @@ $(DARKNET).done: $(UPSTREAM).done setup/patch.sh $(wildcard $(addprefix patches/
 	@rm -rf $(DARKNET).new && cp -Rp $(UPSTREAM) $(DARKNET).new
 	@setup/patch.sh $(DARKNET).new || { rm -rf $(DARKNET).new; exit 1; }
 	@rm -rf $(DARKNET) && mv $(DARKNET).new $(DARKNET)
-	@touch $@
+	@touch $@.new && find $(DARKNET) -name '*.h' -exec touch -r $@.new {} + && mv $@.new $@
 
-# Objects that include a header look at its time after the patches were applied, not before.
+# Objects that include a header look at its time after the patches were applied, not before. A header is
+# never older than the mark above, because `make -n` would take it for one that is made again.
 $(DARKNET)/%.h: $(DARKNET).done ;
 
 # Darknet's Makefile gets every variable that the user's command line may hold for this one.
