@@ -141,14 +141,15 @@ list list-read 1 3 2 'Cannot load image "\(missing\|text\).jpg"' $kites <names
 list list-read-well 0 1 0 'Cannot' $kites <<EOF
 data/kite.jpg
 EOF
-mkdir predictions.jpg
+rm predictions.jpg && mkdir predictions.jpg
 list list-written 1 3 3 'Picture predictions.jpg cannot be written: Is a directory' $kites <<EOF
 data/dog.jpg
 data/kite.jpg
 data/horses.jpg
 EOF
 rmdir predictions.jpg
-check list-long-output $kites data/kite.jpg -out "$long/drawn"
+back=../../../..
+check list-long-output $kites data/kite.jpg -out "$long/$back/$long/$back/$long/$back/$long/drawn"
 check list-long-output-is-there test -s "$long/drawn.jpg"
 
 # `valid` of three pictures; classes have names that are not ASCII.
@@ -164,15 +165,10 @@ printf '[net]\nwidth=8\nheight=8\nchannels=3\n[connected]\noutput=2\n[softmax]\n
 ./darknet partial two.cfg '' two.weights 9 >"$work/output" 2>&1
 printf 'Ж\né\n' >two.names
 printf 'classes=2\nlabels=two.names\nnames=two.names\nvalid=valid.list\ntop=1\n' >two.data
-list list-classify 1 8 1 'Cannot load image "missing.jpg"' \
+list list-classify 1 4 1 'Cannot load image "missing.jpg"' \
     ./darknet classifier predict two.data two.cfg two.weights <valid.list
 list list-classifier-valid 1 0 1 'Cannot load image "missing.jpg"' \
     ./darknet classifier valid two.data two.cfg two.weights
 check list-classifier-valid-rest grep -q '^2: ' "$work/output"
-
-# Labels: longer together than Darknet's buffer of 4096 bytes.
-awk '{ while (length < 2000) $0 = $0 "ж" ; print }' data/coco.names >long.names
-printf 'names=long.names\n' >long.data
-check list-long-labels ./darknet detector test long.data ${kites#*detect } data/dog.jpg -thresh 0
 
 finish

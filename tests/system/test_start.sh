@@ -72,7 +72,7 @@ for start in nothing first inside; do
     same "start-training-from-$start" "$work/upstream-$start/few_final.weights" \
         "$work/patched-$start/few_final.weights"
 done
-check start-training-inside-said grep -q 'it ends at layer 3, and what is missing stays as it was, Done!' \
+check start-training-inside-said grep -q 'it ends at layer 2, and what is missing stays as it was, Done!' \
     "$work/patched-inside/output"
 if cmp -s "$work/upstream-nothing/few_final.weights" "$work/upstream-first/few_final.weights"; then
     fail start-training-weights "the weights of the first layers make no difference"
@@ -127,12 +127,13 @@ done
 ${CC:-cc} -std=gnu11 -w -I "$BUILD/darknet/include" tests/support/letters.c "$OUT/libdarknet.so" \
     -Wl,-rpath,"$OUT" -lm -o "$work/letters"
 for text in dog жук 'é	?'; do
-    (cd "$work/here" && "$work/letters" "$text") >>"$work/found" 2>&1
+    (cd "$work/here" && "$work/letters" leave "$text") >>"$work/found" 2>&1
 done
 for text in dog '???' '??'; do
-    (cd "$work/here" && "$work/letters" "$text" stay) >>"$work/expected" 2>&1
+    (cd "$work/here" && "$work/letters" stay "$text") >>"$work/expected" 2>&1
 done
 same start-letters "$work/expected" "$work/found"
+check start-letters-long sh -c "cd '$work/here' && '$work/letters' long собака"
 
 # Weights for some layers only: detect says so.
 expect_failure start-short-weights 'Weights file is too short' \
