@@ -136,7 +136,7 @@ kites='./darknet detect cfg/kite-demo.cfg cfg/kite-demo.weights'
 long=$(printf 'ж%.0s' 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31 32 33 34 35 36)
 long=$long/$long/$long/$long
 mkdir -p "$long" && ln -s "$root/data/kite.jpg" "$long/kite.jpg"
-printf 'missing.jpg\r\ndata/dog.jpg\ntext.jpg\n%s\ndata/horses.jpg' "$long/kite.jpg" >names
+printf 'missing.jpg\r\ndata/dog.jpg\n\ntext.jpg\n%s\ndata/horses.jpg' "$long/kite.jpg" >names
 list list-read 1 3 2 'Cannot load image "\(missing\|text\).jpg"' $kites <names
 list list-read-well 0 1 0 'Cannot' $kites <<EOF
 data/kite.jpg
