@@ -83,9 +83,10 @@ for bytes in 0 10 20 1000 35434952; do
     head -c $bytes "$weights" >short.weights
     expect_failure "weights-of-$bytes-bytes" 'too short' $yolo short.weights data/kite.jpg
 done
+expect_failure weights-short-for-valid 'too short' ./darknet detector valid cfg/coco.data cfg/yolov3-tiny.cfg short.weights
 # 20 bytes of header, then the first convolution: 3 x 16 of batch norm, 16 biases, 16 x 27 weights.
 head -c $((20 + 4 * (4 * 16 + 16 * 27))) "$weights" >one-layer.weights
-expect_failure weights-of-one-layer 'Weights file is too short: detect needs weights for every layer' \
+expect_failure weights-of-one-layer 'Weights file is too short for this cfg: a layer without its weights finds nothing' \
     $yolo one-layer.weights data/kite.jpg
 
 expect_failure image-missing 'Cannot load image "missing.jpg"' $yolo "$weights" missing.jpg
@@ -103,9 +104,9 @@ echo 'width=416' >no-section.cfg
 expect_failure cfg-option-outside 'no-section.cfg, line 1 comes before the first section: width=416' \
     ./darknet detect no-section.cfg "$weights" data/kite.jpg
 printf '[net]\nwidth=32\nheight=32\nchannels=3\n[konvolutional]\nfilters=1\n' >no-type.cfg
-expect_failure cfg-unknown-layer 'Type not recognized: [konvolutional]' \
+expect_failure cfg-unknown-layer 'no-type.cfg, line 5, [konvolutional]: this Darknet has no such layer' \
     ./darknet detect no-type.cfg "$weights" data/kite.jpg
-own_line cfg-unknown-layer-line 'Type not recognized: '
+own_line cfg-unknown-layer-line 'Config file no-type.cfg, line 5, '
 
 # What cannot be written: a full disk, of which nothing stays, and a folder of this name.
 kite='./darknet detect cfg/kite-demo.cfg cfg/kite-demo.weights data/kite.jpg'
@@ -116,5 +117,57 @@ rm -f predictions.jpg && mkdir predictions.jpg
 expect_failure picture-is-folder 'Picture predictions.jpg cannot be written: Is a directory' $kite
 rmdir predictions.jpg
 check picture-written $kite
+
+# ---- Lists of pictures ----
+# list NAME STATUS PICTURES MESSAGES MESSAGE COMMAND...: standard input has the names. MESSAGE (a basic regular
+# expression) comes MESSAGES times.
+list()
+{
+    name=$1 expected="$2 $3 $4" message=$5
+    shift 5
+    "$@" >"$work/output" 2>&1
+    status=$?
+    found="$status $(grep -c 'Predicted in\|^ *[0-9.]*%: ' "$work/output") $(grep -c "$message" "$work/output")"
+    [ "$found" = "$expected" ] && pass "$name" || fail "$name" "status, pictures, messages: $found, not $expected"
+}
+kites='./darknet detect cfg/kite-demo.cfg cfg/kite-demo.weights'
+# More than 256 bytes, and none of the letters is ASCII.
+long=$(printf 'ж%.0s' 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31 32 33 34 35 36)
+long=$long/$long/$long/$long
+mkdir -p "$long" && ln -s "$root/data/kite.jpg" "$long/kite.jpg"
+printf 'missing.jpg\r\ndata/dog.jpg\n\ntext.jpg\n%s\ndata/horses.jpg' "$long/kite.jpg" >names
+list list-read 1 3 2 'Cannot load image "\(missing\|text\).jpg"' $kites <names
+list list-read-well 0 1 0 'Cannot' $kites <<EOF
+data/kite.jpg
+EOF
+rm predictions.jpg && mkdir predictions.jpg
+list list-written 1 3 3 'Picture predictions.jpg cannot be written: Is a directory' $kites <<EOF
+data/dog.jpg
+data/kite.jpg
+data/horses.jpg
+EOF
+rmdir predictions.jpg
+back=../../../..
+check list-long-output $kites data/kite.jpg -out "$long/$back/$long/$back/$long/$back/$long/drawn"
+check list-long-output-is-there test -s "$long/drawn.jpg"
+
+# `valid` of three pictures; classes have names that are not ASCII.
+mkdir results
+printf 'data/kite.jpg\nmissing.jpg\ndata/dog.jpg\n' >valid.list
+awk '{ print "класс-é-" NR }' data/coco.names >utf8.names
+printf 'classes=34\nvalid=valid.list\nnames=utf8.names\n' >valid.data
+list list-valid 1 0 1 'Cannot load image "missing.jpg"' ./darknet detector valid valid.data ${kites#*detect }
+found=$(cat results/comp4_det_test_класс-é-*.txt | cut -d ' ' -f 1 | sort -u | tr '\n' ' ')
+[ "$found" = 'dog kite ' ] && pass list-valid-rest || fail list-valid-rest "boxes of: $found"
+
+printf '[net]\nwidth=8\nheight=8\nchannels=3\n[connected]\noutput=2\n[softmax]\n' >two.cfg
+./darknet partial two.cfg '' two.weights 9 >"$work/output" 2>&1
+printf 'Ж\né\n' >two.names
+printf 'classes=2\nlabels=two.names\nnames=two.names\nvalid=valid.list\ntop=1\n' >two.data
+list list-classify 1 4 1 'Cannot load image "missing.jpg"' \
+    ./darknet classifier predict two.data two.cfg two.weights <valid.list
+list list-classifier-valid 1 0 1 'Cannot load image "missing.jpg"' \
+    ./darknet classifier valid two.data two.cfg two.weights
+check list-classifier-valid-rest grep -q '^2: ' "$work/output"
 
 finish

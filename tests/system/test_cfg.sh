@@ -54,6 +54,19 @@ for line in '2 is ignored, because it is no option=value: //acamera' '3 is ignor
     check "cfg-lines-junk-${line%% *}" grep -qF "Config file junk.cfg, line $line" "$work/log"
 done
 
+# Options of other Darknets that change nothing, for training, and of nobody.
+awk '{ print }
+     /^\[net\]/ { print "mosaic=1\nfoo=1" }
+     /^\[conv/ { print "dilation=1\nstride_x=" (n++ < 3 ? 2 : 1) }
+     /^\[route\]/ { print "groups=1\ngroup_id=0" }
+     /^\[yolo\]/ { print "scale_x_y=1.0\nnew_coords=0\niou_loss=ciou\nbar=2" }' plain.cfg >other.cfg
+same_boxes cfg-lines-other unix.data other.cfg
+for line in 'Config file other.cfg: these options of another Darknet are not used: mosaic, iou_loss' \
+    "Unused field: 'foo = 1'" "Unused field: 'bar = 2'"; do
+    check "cfg-lines-other-$line" grep -qxF "$line" "$work/log"
+done
+check cfg-lines-other-alone test "$(grep -c 'not used\|Unused' "$work/log")" = "$((2 + $(grep -c yolo plain.cfg)))"
+
 detect() { ./darknet detect "$1" cfg/kite-demo.weights data/kite.jpg; }
 iconv -t utf-16le plain.cfg | { printf '\377\376' && cat; } >utf16.cfg
 expect_failure cfg-lines-utf16 'utf16.cfg, line 1 comes before the first section: \xff\xfe[' detect utf16.cfg
@@ -111,6 +124,18 @@ filters=6
 refuses yolo-mask '[yolo]' 'anchor 1 in mask, but 0 to 0 are possible with num=1' classes=1 mask=1
 refuses yolo-anchors '[yolo]' 'num=1, but there are 4 numbers in anchors' classes=1 anchors=1,2,3,4
 filters=4
+unknown='changes the result, but this Darknet does not know it'
+refuses activation '[convolutional]' 'activation=mish is no activation of this Darknet' activation=mish
+refuses dilation '[convolutional]' "dilation=2 $unknown" size=3 pad=1 dilation=2
+refuses stride-x '[convolutional]' "stride_x=2 $unknown" stride=1 stride_x=2
+refuses pool-depth '[maxpool]' "maxpool_depth=1 $unknown" maxpool_depth=1 out_channels=2
+refuses route-groups '[route]' "groups=2 $unknown" layers=-1 groups=2
+refuses shortcut-many '[shortcut]' 'from=-1,-1 names several layers, but this Darknet adds one' from=-1,-1
+refuses shortcut-weights '[shortcut]' "weights_type=per_feature $unknown" from=-1 weights_type=per_feature
+refuses yolo-scale '[yolo]' "scale_x_y=1.05 $unknown" scale_x_y=1.05
+refuses yolo-coords '[yolo]' "new_coords=1 $unknown" new_coords=1
+refuses crnn-keys '[crnn]' "output=9 $unknown" output=9 hidden=9
+refuses layer '[sam]' 'this Darknet has no such layer' from=-1
 refuses region '[region]' '256 numbers come in, but num, classes and coords need' classes=4
 refuses detection '[detection]' "side=0, $least 1 is needed" side=0
 

@@ -149,7 +149,7 @@ net='[net]\nwidth=8\nheight=8\nchannels=3\n'
 bad_cfg empty "bad.cfg: Darknet ended with status 1: Config file cannot be read or has no layers" ''
 bad_cfg line "bad.cfg, line 1 comes before the first section: filters=3" "filters=3\n"
 bad_cfg size "[maxpool]: stride=0, but a whole number of at least 1 is needed" "${net}[maxpool]\nstride=0\n"
-bad_cfg type "Type not recognized: [transformer]" "${net}[transformer]\n"
+bad_cfg type "[transformer]: this Darknet has no such layer" "${net}[transformer]\n"
 bad_cfg no_net "First section must be [net] or [network]" "[conv]\n[conv]\n"
 bad_cfg no_gemm "bad.cfg: no layer of it multiplies matrices" "${net}[maxpool]\n"
 expect_failure bench_cfg_folder '/: Is a directory' "$bench" --cfg /

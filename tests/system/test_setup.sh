@@ -99,7 +99,7 @@ expect_failure source-patched 'is patched already' \
 
 # A patch of the second series fails: nothing of the ones before it may stay.
 cp -R "$work/copy" "$work/edited"
-sed -i 's/static void load_weights\|void load_weights_upto(network \*net/void load_weights_changed(network *n/' "$work/edited/src/parser.c"
+sed -i 's/int transpose = (major/int transposed = (major/' "$work/edited/src/parser.c"
 before=$(fingerprint "$work/edited")
 expect_failure patch-refused 'pjreddie/extra/0001-wrong-files-end-the-program.patch does not apply to src/parser.c' \
     setup/patch.sh "$work/edited"

@@ -62,14 +62,18 @@ train()
     LD_PRELOAD=$fixed_time GEMM_IMPL=stock \
         "$(program $side)" detector train "$folder/data" "$work/few.cfg" "$@" >"$folder/output" 2>&1
 }
-for start in nothing first; do
-    file=$work/first.weights
-    [ $start = first ] || file=
+# The weights of another network end inside a layer.
+head -c 9000 $weights >"$work/inside.weights"
+for start in nothing first inside; do
+    file=$work/$start.weights
+    [ $start != nothing ] || file=
     train upstream "$work/upstream-$start" $file
     train patched "$work/patched-$start" $file
     same "start-training-from-$start" "$work/upstream-$start/few_final.weights" \
         "$work/patched-$start/few_final.weights"
 done
+check start-training-inside-said grep -q 'it ends at layer 2, and what is missing stays as it was, Done!' \
+    "$work/patched-inside/output"
 if cmp -s "$work/upstream-nothing/few_final.weights" "$work/upstream-first/few_final.weights"; then
     fail start-training-weights "the weights of the first layers make no difference"
 else
@@ -117,6 +121,19 @@ for option in dontload numload; do
         $cfg >"$work/$option.cfg"
     detect "start-$option" "$work/$option.cfg" dog.jpg -thresh .9
 done
+
+# ---- Letters ----
+# The letters are there when the program has gone elsewhere and closed its files.
+${CC:-cc} -std=gnu11 -w -I "$BUILD/darknet/include" tests/support/letters.c "$OUT/libdarknet.so" \
+    -Wl,-rpath,"$OUT" -lm -o "$work/letters"
+for text in dog жук 'é	?'; do
+    (cd "$work/here" && "$work/letters" leave "$text") >>"$work/found" 2>&1
+done
+for text in dog '???' '??'; do
+    (cd "$work/here" && "$work/letters" stay "$text") >>"$work/expected" 2>&1
+done
+same start-letters "$work/expected" "$work/found"
+check start-letters-long sh -c "cd '$work/here' && '$work/letters' long собака"
 
 # Weights for some layers only: detect says so.
 expect_failure start-short-weights 'Weights file is too short' \
