@@ -19,6 +19,7 @@
 #include "util/file.h"
 #include "util/forked.h"
 #include "util/limits.h"
+#include "util/started.h"
 #include "util/text.h"
 #include "util/threads.h"
 
@@ -151,11 +152,13 @@ static const char *cache_folder(const gemm_settings *s)
 /* ---- GEMM_CALIBRATE ---- */
 
 static const char *calibration;     /* the file */
+static int64_t calibration_began;
 
 /* A program that is being ended says its own line. */
 static void end_calibration(void)
 {
-    const char *why = gemm_is_dying() ? NULL : gemm_calibration_write(calibration);
+    const char *why =
+        gemm_is_dying() ? NULL : gemm_calibration_write(calibration, calibration_began);
     if (why) gemm_die_first("GEMM_CALIBRATE='%s' is not written: %s", calibration, why);
 }
 
@@ -165,6 +168,7 @@ static void start_calibration(const char *path, int auto_bits)
     const gemm_variant *v = state.impl;
     const char *why = gemm_calibration_writable(path);
     calibration = path;
+    calibration_began = gemm_run_began("GEMM_CALIBRATE", path);
     if (state.conv == GEMM_IM2COL)
         gemm_refuse("GEMM_CALIBRATE needs whole layers, and GEMM_CONV=im2col has none");
     if (!v->conv || v->rounding || v->calibrated)
