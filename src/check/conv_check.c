@@ -22,6 +22,7 @@
  *
  * - A sum on its way may be more than FLT_MAX, or an operand may be that in a format of 16 bits.
  * - A transform adds up all inputs of its tile. So what is not finite spreads over the tile.
+ * - A weight that is not finite is, or is not, multiplied by the zeros of the padding.
  *
  * A finite output of a loose place has to be right all the same. A pool takes no NaN, as in
  * Darknet. So where places of its block are loose, it is right without some of them too.
@@ -97,6 +98,19 @@ static void add_tap(const conv_call *c, plane p, double w, const float *channel,
     }
 }
 
+/* A weight that is not finite: Darknet multiplies it by the zeros outside of the channel too, which
+   gives NaN. A row may leave them out. */
+static void loosen_edge(const conv_call *c, plane p, int dy, int dx)
+{
+    for (int y = 0; y < c->out_h; ++y) {
+        for (int x = 0; x < c->out_w; ++x) {
+            const int row = y * c->stride + dy, column = x * c->stride + dx;
+            const bool inside = row >= 0 && row < c->h && column >= 0 && column < c->w;
+            p.loose[(size_t)y * (size_t)c->out_w + (size_t)x] |= !inside;
+        }
+    }
+}
+
 static const float *channel_of(const conv_call *c, int image, int channel)
 {
     const size_t area = (size_t)c->h * (size_t)c->w;
@@ -117,13 +131,15 @@ static void sum_filter(const conv_call *c, plane p, int image, int filter)
 {
     const size_t outputs = (size_t)gemm_conv_places(c);
     const float *w = weights_of(c, filter);
-    for (size_t j = 0; j < outputs; ++j) p.sum[j] = p.size[j] = 0;
+    for (size_t j = 0; j < outputs; ++j) p.sum[j] = p.size[j] = p.loose[j] = 0;
     for (size_t j = 0; p.inputs && j < outputs; ++j) p.inputs[j] = p.weights[j] = 0;
     for (int k = 0; k < c->c / c->groups; ++k) {
         const float *channel = channel_of(c, image, first_channel(c, filter) + k);
         for (int dy = 0; dy < c->size; ++dy)
-            for (int dx = 0; dx < c->size; ++dx)
-                add_tap(c, p, *w++, channel, dy - c->pad, dx - c->pad);
+            for (int dx = 0; dx < c->size; ++dx, ++w) {
+                add_tap(c, p, *w, channel, dy - c->pad, dx - c->pad);
+                if (!isfinite(*w)) loosen_edge(c, p, dy - c->pad, dx - c->pad);
+            }
     }
 }
 
@@ -223,7 +239,7 @@ static void size_tile(const conv_call *c, const tiles *s, plane p, int tile, con
         const int y = tile / s->across * m + i / m, x = tile % s->across * m + i % m;
         if (y >= c->out_h || x >= c->out_w) continue;
         p.size[(size_t)y * (size_t)c->out_w + (size_t)x] = Y[i];
-        p.loose[(size_t)y * (size_t)c->out_w + (size_t)x] = loose;
+        p.loose[(size_t)y * (size_t)c->out_w + (size_t)x] |= loose;
     }
 }
 
@@ -282,7 +298,7 @@ static void finish_filter(const conv_call *c, const gemm_transform *t, const gem
         const bool large = r && (p.inputs[j] > most || p.weights[j] > most);
         const double bound = fabs(scale) * more + count * (FLT_EPSILON * scaled + FLT_MIN) +
                              gemm_activation_bound(c->activation);
-        p.loose[j] = (t && p.loose[j]) || (isfinite(size) && (fmax(size, scaled) > most || large));
+        p.loose[j] |= isfinite(size) && (fmax(size, scaled) > most || large);
         p.size[j] = isfinite(size) ? bound : 8 * FLT_EPSILON;   /* an activation of infinity */
     }
 }
