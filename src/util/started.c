@@ -94,7 +94,7 @@ int64_t gemm_run_began(const char *variable, const char *value)
 {
     unsigned long long start, older;
     long parent, next;
-    if (!read_process(getpid(), &parent, &start)) return INT64_MAX;
+    if (!read_process(getpid(), &parent, &start) || !start) return INT64_MAX;
     for (; parent > 0 && has(parent, variable, value) && read_process(parent, &next, &older);
          parent = next)
         start = older;
