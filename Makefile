@@ -62,6 +62,8 @@ ifeq ($(filter -j% --jobserver%,$(MAKEFLAGS) $(INHERITED)),)
 MAKEFLAGS += -j$(shell nproc)
 endif
 MAKEFLAGS += --no-print-directory
+# A decimal point, bytes and one order, whatever the user's locale. Each script that a user may start has it too.
+export LC_ALL = C
 ifneq ($(V),1)
 Q=@
 endif

@@ -7,6 +7,7 @@
 # First the network of CFG, for its time. Then the demonstration network, for its boxes:
 # predictions.jpg is its. Every line of output begins with the network that it comes from.
 set -eu
+export LC_ALL=C
 
 status=$(mktemp)
 trap 'rm -f "$status"' EXIT

@@ -191,7 +191,7 @@ static void save(network *net, const char *file)
 {
     set_statistics(net);
     char part[PATH_MAX];
-    if ((size_t)snprintf(part, sizeof part, "%s.part", file) >= sizeof part)
+    if ((size_t)snprintf(part, sizeof part, "%s.part-%ld", file, (long)getpid()) >= sizeof part)
         die("too long a name", file);
     save_weights(net, part);
     if (rename(part, file)) die(file, strerror(errno));

@@ -6,6 +6,7 @@
 #
 # The Makefile builds only in a folder that was empty, and leaves the file made-by-darknet-gemm there.
 set -eu
+export LC_ALL=C
 
 build=$1
 for name in darknet libdarknet.so gemm-bench libdarknet-gemm.so libdarknet-gemm.a data cfg/*; do

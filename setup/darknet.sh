@@ -8,6 +8,7 @@
 # a git clone of upstream. FOLDER appears only when it is whole. DARKNET_SHA256: another sha256, for the
 # tests.
 set -eu
+export LC_ALL=C
 
 folder=$1
 commit=61c9d02ec461e30d55762ec7669d6a1d3c356fb2

@@ -8,6 +8,7 @@
 # and libc6:ARCH.
 # Needs debhelper and lintian. The build itself needs no network and no Darknet.
 set -eu
+export LC_ALL=C
 
 tarball=$(realpath "$1") folder=$2 arch=${3:-} here=$(pwd)
 version=$(sed -n '1s/.*(\(.*\)-[^-]*).*/\1/p' debian/changelog)

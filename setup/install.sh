@@ -7,6 +7,7 @@
 #
 # LIBDIR: the folder of libraries below PREFIX (lib). BENCH=0: without gemm-bench.
 set -eu
+export LC_ALL=C
 
 action=$1 out=$2 prefix=$3 version=$4 soname=$5
 newline='

@@ -7,6 +7,7 @@
 # FOLDER: a tree of pjreddie's, AlexeyAB's or hank-ai's Darknet. /usr, or nothing: Debian's package.
 # GENERATED: a folder without blanks in its path, for a link to the headers, or the darknet.h in C that is
 # made of hank-ai's (build/layers).
+export LC_ALL=C
 die() { echo "make layers: $*" >&2; exit 1; }
 
 machine=$(${CC:-gcc} -dumpmachine)

@@ -7,6 +7,7 @@
 #
 # A file or a folder is never replaced: for NAME that is an error, beside data and cfg files it stays.
 set -eu
+export LC_ALL=C
 
 # link TARGET NAME
 link()

@@ -11,6 +11,7 @@
 #
 # Where one cannot be had, it prints a line that says why, and ends with status 3.
 set -eu
+export LC_ALL=C
 
 name=$1 folder=$2 here=$(dirname "$0")
 log=$folder/log

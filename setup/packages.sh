@@ -14,6 +14,7 @@
 # Without apt, install and require print what is needed and go on: the build will say what it cannot
 # find.
 set -euf
+export LC_ALL=C
 
 mode=$1
 shift

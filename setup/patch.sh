@@ -13,6 +13,7 @@
 # TREE/.darknet-gemm keeps what --undo needs: the old files in before/, and in `patched` the sha256 of
 # the new ones. So a tree gets its own bytes back, whatever the patches are by then.
 set -eu
+export LC_ALL=C
 
 is_undo=
 if [ "$1" = --undo ]; then

@@ -8,6 +8,7 @@
 # one date, nothing may be uncommitted, and the tag, if there is one, must be on HEAD. Without a tag the
 # last line is the command that makes it. Every difference is a line; the status is then 1.
 set -eu
+export LC_ALL=C
 
 wrong=0
 differs()

@@ -7,6 +7,7 @@
 # FILE appears only when its sha256 is right. An address that sends less than 1000 bytes a second for
 # WEIGHTS_STALL seconds (30) is given up. WEIGHTS_SHA256: another sha256, for the tests.
 set -eu
+export LC_ALL=C
 
 file=$1
 shift
@@ -17,22 +18,23 @@ if [ $# = 0 ]; then
         https://github.com/hank-ai/darknet/releases/download/v2.0/yolov3-tiny.weights
 fi
 
-trap 'rm -f "$file.part"' EXIT
+part=$file.part-$$
+trap 'rm -f "$part"' EXIT
 trap 'exit 130' INT TERM
 for url in "$@"; do
     echo "Downloading $file (34 MiB) from $url"
     curl --silent --show-error --fail --location --connect-timeout 10 --speed-limit 1000 \
-        --speed-time "${WEIGHTS_STALL:-30}" -o "$file.part" "$url" || continue
-    if echo "$sha256  $file.part" | sha256sum --check --status; then
-        mv "$file.part" "$file"
+        --speed-time "${WEIGHTS_STALL:-30}" -o "$part" "$url" || continue
+    if echo "$sha256  $part" | sha256sum --check --status; then
+        mv "$part" "$file"
         exit 0
     fi
-    if head -c 1000 "$file.part" | LC_ALL=C grep -qiaE '<!doctype html|<html'; then
+    if head -c 1000 "$part" | LC_ALL=C grep -qiaE '<!doctype html|<html'; then
         echo "Deleted what came from $url: an HTML page instead of the weights" >&2
     else
         echo "Deleted what came from $url: its sha256 is not that of $file, $sha256" >&2
     fi
-    rm -f "$file.part"
+    rm -f "$part"
 done
 echo "No address has $file. make weights WEIGHTS_URLS=\"url ...\" tries others." >&2
 exit 1

@@ -355,11 +355,9 @@ typedef struct gemm_variant {
 
 /* How far the outputs of a whole network may be off because of the row's rounding, as a part of the
    largest one. The layers of a network round one after the other: networks of 100 layers reach 25
-   times the rounding of one product (docs/opencl.md). */
-static inline double gemm_network_rounding(const gemm_variant *v)
-{
-    return v->rounding ? 64 * v->rounding->product : 0;
-}
+   times the rounding of one product (docs/opencl.md). A row that chooses may be off as far as those
+   that it may take under the present settings. */
+double gemm_network_rounding(const gemm_variant *);
 
 /* Passes of a network before measurements begin. */
 static inline int gemm_passes_warm_up(const gemm_variant *v)

@@ -383,7 +383,7 @@ static void open_output(ab_run *r, const ab_options *o)
     if (snprintf(r->csv_path, PATH_MAX, "%s/%s.csv", o->out, o->name) >= PATH_MAX)
         errno = ENAMETOOLONG;
     else
-        r->csv = fopen(r->csv_path, "w");
+        r->csv = output_open(r->csv_path);
     if (!r->csv) cannot("write", r->csv_path);
 }
 

@@ -17,6 +17,7 @@
 #include <stdio.h>
 
 #include "common/compare.h"
+#include "common/output.h"
 #include "common/process.h"
 #include "common/random.h"
 #include "common/stats.h"

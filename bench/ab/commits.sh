@@ -9,6 +9,7 @@
 # $MAKE is the make to build with, and $MAKE_ARGUMENTS are words for it, such as OPENCL=0. Nothing else of a
 # make that calls this reaches it.
 set -u
+export LC_ALL=C
 
 folder=$1 a=$2 b=$3 darknet=$4
 shift 4

@@ -8,6 +8,7 @@
 # only when all pictures ran. Prints a line a picture on a terminal, then the table of layers, then the
 # command that uses the file.
 set -eu
+export LC_ALL=C
 
 # die WHY
 die()

@@ -26,6 +26,7 @@
 #include "common/stats.h"
 #include "detect/outputs.h"
 #include "driver/driver.h"
+#include "driver/start.h"
 #include "util/clock.h"
 
 /* Single precision through some twenty layers: measured differences are about 1e-6. */
@@ -155,7 +156,8 @@ static void measure_row(void *variant, FILE *out)
         const double most = (TOLERANCE + gemm_network_rounding(v)) *
                             outputs_largest(stock[i].outputs, r.count);
         seconds[i] = r.seconds;
-        report.same_labels &= has_same_labels(stock[i].labels, r.labels, !v->rounding);
+        report.same_labels &= has_same_labels(stock[i].labels, r.labels,
+                                              !gemm_network_rounding(v));
         report.right &= d <= most;
         report.difference = fmax(report.difference, d);
         result_free(&r);
@@ -231,8 +233,10 @@ static void measure_stock(void)
 static int test_rows(const char *rows)
 {
     int wrong = 0;
-    print_table("%-14s %9s %9s   %-6s %11s\n", "variant", "seconds", "x stock", "labels",
-                "difference");
+    static const char *const modes[] = {
+        [GEMM_HOOK] = "hook", [GEMM_DIRECT] = "direct", [GEMM_IM2COL] = "im2col"};
+    print_table("%-14s %9s %9s   %-6s %11s   of a pass, GEMM_CONV=%s\n", "variant", "seconds",
+                "x stock", "labels", "difference", modes[gemm_get_state()->conv]);
     for (size_t i = 0; i < gemm_variant_count; ++i) {
         const gemm_variant *v = &gemm_variants[i];
         if (rows && !listed(rows, v->name)) continue;
@@ -291,7 +295,7 @@ int main(int argc, char **argv)
     }
     if (argc - at < 3) return usage();
     /* The table of the run before stays until this one is whole. */
-    snprintf(part, sizeof part, "%s.part", out ? out : "");
+    snprintf(part, sizeof part, "%s.part-%ld", out ? out : "", (long)getpid());
     if (out && !(table_file = fopen(part, "w"))) return cannot_write(part);
     net = load_trained_network(argv[at], argv[at + 1]);
     set_batch_network(net, 1);

@@ -18,6 +18,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "darknet.h"
 
@@ -70,9 +71,8 @@ int main(int argc, char **argv)
         if (l->type == CONVOLUTIONAL) fill_convolution(l);
         if (l->type == YOLO && i > 0 && l[-1].type == CONVOLUTIONAL) silence_objectness(l - 1, l);
     }
-    char *part = malloc(strlen(argv[2]) + sizeof ".part");
-    if (!part) return 1;
-    sprintf(part, "%s.part", argv[2]);
+    char *part;
+    if (asprintf(&part, "%s.part-%ld", argv[2], (long)getpid()) < 0) return 1;
     save_weights(net, part);
     load_weights(net, part);    /* Darknet does not check its writing, but ends on a short file */
     if (net->partial || rename(part, argv[2])) {

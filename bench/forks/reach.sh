@@ -9,6 +9,7 @@
 # Darknet once, in a process of its own with 2 threads whose OpenMP waits passively. Prints a Markdown table:
 # medians over the rounds, with quartiles, of the median time of a pass, and of the processor's.
 set -u
+export LC_ALL=C
 out=$1 rounds=$2 passes=$3
 shift 3
 : "${CC:=gcc}"

@@ -10,6 +10,7 @@
  *
  * A lane is a row with its number of threads and its state of the caches.
  */
+#include "common/output.h"
 #include "common/random.h"
 #include "common/results.h"
 #include "common/stats.h"
@@ -542,7 +543,7 @@ static int run(bench *b)
 {
     const bench_options *o = &b->options;
     read_baseline(b);
-    FILE *out = o->output ? fopen(o->output, "w") : stdout;
+    FILE *out = o->output ? output_open(o->output) : stdout;
     if (!out) bench_die(BENCH_FAILED, "-o %s: %s", o->output, strerror(errno));
     signal(SIGPIPE, SIG_IGN);
     const struct sigaction on_sigint = {.sa_handler = on_interrupt, .sa_flags = SA_RESETHAND};

@@ -7,6 +7,7 @@
 # MORE is a file of packages beside those of requirements.txt. A package that cannot be had is named with the reason, and the others are installed. The next run
 # tries it again. Where nothing can be had it prints SKIP with the reason, and ends with status 3.
 set -eu
+export LC_ALL=C
 
 venv=$1
 pins=$(dirname "$0")/requirements.txt

@@ -13,6 +13,7 @@
 # processor, private loads and stores in all, then of the hot loop: issue slots, multiply-adds,
 # private loads and stores. adreno_slots.tsv is such a table.
 set -eu
+export LC_ALL=C
 
 if [ $# = 0 ]; then
     echo 'adreno.sh: no compiler is named: bench/studies/adreno.sh COMPILER [GPU]...' >&2

@@ -8,6 +8,7 @@
 # count: kernel and options. A kernel "form" is of adreno_forms.cl. Prints lines of tabs: GPU,
 # kernel, options without those of the arithmetic, and what ir3_loop.awk prints with model=1.
 set -eu
+export LC_ALL=C
 
 if [ $# -lt 2 ]; then
     echo 'adreno_counts.sh: usage: adreno_counts.sh COMPILER GPU... <launches' >&2

@@ -13,6 +13,7 @@
 # Prints lines of tabs: function, millions of instructions, millions of cycles for each CPU. Blocks
 # of libraries are "elsewhere". LLVM_MCA and LLVM_MC name the programs (llvm-mca-19, llvm-mc-19).
 set -eu
+export LC_ALL=C
 
 if [ $# -lt 2 ]; then
     echo 'arm.sh: bench/studies/arm.sh PROGRAM BLOCKS [CPU]...' >&2

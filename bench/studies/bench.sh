@@ -12,6 +12,7 @@
 #   BENCH_QUICK=1      few samples and small shapes, to see that it works
 #   BENCH_RUN=COMMAND  starts each measurement, such as `flock FILE` on a shared machine
 set -eu
+export LC_ALL=C
 
 bench=$1 ab=$2 weights=$3 out=$4
 here=$(dirname "$0")

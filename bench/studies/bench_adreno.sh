@@ -10,6 +10,7 @@
 # in adreno.sh, counts kernels that adreno_counts.tsv does not have. Status 1: fewer figures are
 # within 25% than the model promises.
 set -eu
+export LC_ALL=C
 darknet=$1 layers=$2
 shift 2
 here=$(dirname "$0")

@@ -4,6 +4,7 @@
 # The first pass of new processes, in turns: as the settings are, and with other ones. Milliseconds go
 # from reading the network to the end of its first pass. Peak MB is what the process had in memory.
 set -eu
+export LC_ALL=C
 bench=$1 threads=$2 rounds=$3 image=$4
 shift 4
 times=$(mktemp)

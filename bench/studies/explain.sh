@@ -13,6 +13,7 @@
 # FOLDER gets explain.md, explain.tsv and, with gnuplot, two charts. valgrind counts in the row's own
 # function, so the counts are the same every time. Without rows all of them are explained.
 set -eu
+export LC_ALL=C
 
 bench=$1 client=$2 out=$3
 shift 3

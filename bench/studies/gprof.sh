@@ -14,6 +14,7 @@
 # tell the samples of several apart. gprof does not see a GPU: the event times of OpenCL rows come
 # from the trace.
 set -u
+export LC_ALL=C
 
 absolute() { case $1 in /*) echo "$1" ;; *) echo "$PWD/$1" ;; esac }
 darknet=$(absolute "$1") folder=$(absolute "$2") cfg=$(absolute "$3") weights=$(absolute "$4") image=$(absolute "$5")

@@ -7,6 +7,7 @@
 # FOLDER gets loops.csv (what gemm-bench measured), loops.tsv and loops.md (the ranking, beside the
 # figures of the article) and the chart loops.svg, loops.png. LOOPS_SHAPE=M,N,K is another shape.
 set -eu
+export LC_ALL=C
 
 bench=$1 out=$2
 shift 2

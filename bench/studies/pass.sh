@@ -10,6 +10,7 @@
 # one does. Of the arguments it prints the first 25, of the options none of the arithmetic. The
 # weights are drawn.
 set -eu
+export LC_ALL=C
 darknet=$1 layers=$2 cfg=$3 device=${4:-640}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT

@@ -3,6 +3,7 @@
 # usage: plan.sh DARKNET CFG
 # One pass of the network with drawn weights: a line for each call, with its way and why.
 set -eu
+export LC_ALL=C
 trace=$(mktemp)
 trap 'rm -f "$trace" "$trace.said"' EXIT
 if ! GEMM_PREPARE=${GEMM_PREPARE:-first} GEMM_TRACE=$trace "$1" speed "$2" 1 >"$trace.said" 2>&1; then

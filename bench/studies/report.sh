@@ -8,6 +8,7 @@
 # cmark-gfm makes HTML of the Markdown. It was chosen because it knows tables (cmark and discount's
 # defaults do not), leaves raw HTML out, and takes 0.4 MB (pandoc: 170 MB).
 set -u
+export LC_ALL=C
 build=$1
 page=$2
 here=$(dirname "$0")
@@ -62,13 +63,14 @@ say_ab()
         /^  "b":/ { b = text("b") }
         /^  "cfg":/ { cfg = text("cfg") }
         /^    "predicted":/ { on = 1 }
-        /^    "wall":/ { on = 0 }
+        /^    "wall":/ { on = 0; wall = 1 }
         on && /"ratio":/ && !/"control":/ { ratio = value("ratio"); low = value("ratio_low"); high = value("ratio_high") }
+        wall && /"ratio":/ && !/"control":/ { process = value("ratio") }
         on && /"verdict":/ { verdict = text("verdict"); why = text("why") }
         END {
             printf "- `%s` against `%s` on %s: **%s**", b, a, cfg, verdict
             if (verdict == "faster" || verdict == "slower")
-                printf ", %.2f times as fast (95%% interval %.2f to %.2f)", 1 / ratio, 1 / high, 1 / low
+                printf ", a pass %.2f times as fast (95%% interval %.2f to %.2f), the process %.2f times", 1 / ratio, 1 / high, 1 / low, 1 / process
             else if (why != "") printf " (%s)", why
             print "."
         }' "$1.json"
@@ -76,11 +78,11 @@ say_ab()
 
 say_detect_all()
 {
-    awk 'FNR == 1 { next }
+    awk 'FNR == 1 { if (sub(/.*GEMM_CONV=/, "")) how = " under `GEMM_CONV=" $0 "`"; next }
         $3 ~ /^[0-9.]+$/ { ++n; if ($4 != "yes" || /WRONG/) ++wrong; else if (!best || $2 < best) { best = $2; name = $1; times = $3 } }
         END {
             if (!n) exit
-            printf "- `%s` detects fastest of %d variants: %.4f s, %.2f times as fast as `stock`. ", name, n, best, times
+            printf "- `%s` detects fastest of %d variants: %.4f s a pass%s, %.2f times as fast as `stock`. ", name, n, best, how, times
             print wrong ? "**" wrong " variants detect something else.**" : "All of them detect the same."
         }' "$1/table.txt"
 }
@@ -183,8 +185,8 @@ chart()
         esac
         [ ! -s "$file" ] || set -- "$@" $option "$file"
     done
-    [ $# != 0 ] || return 0
-    awk -f "$here/report_chart.awk" "$@" >"$svg.new" && mv "$svg.new" "$svg" || rm -f "$svg.new"
+    { [ $# != 0 ] && awk -f "$here/report_chart.awk" "$@" >"$svg.new-$$" && mv "$svg.new-$$" "$svg"; } ||
+        rm -f "$svg.new-$$" "$svg"
 }
 
 summary()
@@ -277,11 +279,11 @@ for picture in predictions.jpg predictions.png; do
     [ ! -s $picture ] || cp $picture "$build/report/" || exit 1
 done
 svg=$build/report/variants.svg
-rm -f "$svg"
 chart
-if ! html >"$page.new" || ! mv "$page.new" "$page"; then
+new=$page.new-$$
+if ! html >"$new" || ! mv "$new" "$page"; then
     echo "report: cannot write $page" >&2
-    rm -f "$page.new"
+    rm -f "$new"
     exit 1
 fi
 echo "report: $page" >&2

@@ -11,6 +11,7 @@
 #   bench/studies/result.sh keep FILE COMMAND...
 #       runs the command, shows what it prints, and keeps it in FILE. The status is the command's.
 set -u
+export LC_ALL=C
 
 open_result()
 {

@@ -12,6 +12,7 @@
 #   SIZES_SAMPLES=63 SIZES_SECONDS=0.05   of each row at each size
 #   SIZES_MOST=130                        the largest size
 set -eu
+export LC_ALL=C
 
 bench=$1 out=$2
 here=$(dirname "$0")

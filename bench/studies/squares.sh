@@ -4,6 +4,7 @@
 #
 #   bench/studies/squares.sh FOLDER
 set -eu
+export LC_ALL=C
 
 folder=$1
 if ! command -v gnuplot >/dev/null 2>&1; then

@@ -14,6 +14,7 @@
 #include "int8/scales.h"
 #include "util/file.h"
 #include "util/forked.h"
+#include "util/started.h"
 #include "util/text.h"
 
 #include <errno.h>
@@ -113,7 +114,7 @@ void gemm_calibration_add(const conv_call *c, bool norm)
     const uint64_t weights = gemm_scales_fingerprint(c);
     const size_t floats = (size_t)c->batch * (size_t)c->c * (size_t)c->h * (size_t)c->w;
     pthread_mutex_lock(&all.lock);
-    layer *l = all.child ? NULL : find_layer(c, norm, weights);
+    layer *l = find_layer(c, norm, weights);
     if (l) {
         l->pictures += c->batch;
         if (!gemm_histogram_add(&l->input, c->input, floats)) stay(l, "input that is not finite");
@@ -256,19 +257,47 @@ static void forget(void)
     all.first = all.last = NULL;
 }
 
-static const char *write_locked(const char *path)
+/* The file, for a process that has the folder to itself. */
+typedef struct target {
+    const char *path;
+    int64_t began;
+} target;
+
+/* What another process of this run wrote is left alone: this one's number is added to the name. */
+static const char *replace_older(const void *data)
 {
-    if (!all.first) return "no convolution ran as a whole layer";
+    const target *t = data;
+    struct stat st;
+    if (stat(t->path, &st) || !gemm_is_later(&st, t->began)) return replace(t->path, false);
+    gemm_text name = {0};
+    gemm_text_add(&name, "%s.%ld", t->path, (long)getpid());
+    const char *whole = gemm_text_whole(&name), *why = strerror(ENOMEM);
+    if (whole) why = replace(whole, false);
+    if (!why)
+        fprintf(stderr, "gemm: GEMM_CALIBRATE: another process wrote %s, so the steps of this one "
+                        "are in %s\n", t->path, whole);
+    gemm_text_free(&name);
+    return why;
+}
+
+static const char *write_locked(const target *t)
+{
+    if (!all.first) return all.child ? NULL : "no convolution ran as a whole layer";
     for (layer *l = all.first; l; l = l->next) choose(l);
-    const char *why = replace(path, false);
+    gemm_text folder = {0};
+    const char *end = strrchr(t->path, '/');
+    gemm_text_add(&folder, "%.*s", end ? (int)(end + 1 - t->path) : 2, end ? t->path : "./");
+    const char *whole = gemm_text_whole(&folder), *why = strerror(ENOMEM);
+    if (whole) why = gemm_with_lock(whole, replace_older, t);
+    gemm_text_free(&folder);
     if (!why) print_table();
     return why;
 }
 
-const char *gemm_calibration_write(const char *path)
+const char *gemm_calibration_write(const char *path, int64_t began)
 {
     pthread_mutex_lock(&all.lock);
-    const char *why = all.child ? NULL : write_locked(path);
+    const char *why = write_locked(&(target){path, began});
     forget();
     pthread_mutex_unlock(&all.lock);
     return why;

@@ -6,13 +6,14 @@
  * step of each layer's input is chosen, and a file is written (int8/scales.h): a line for each
  * layer, in the order in which they first ran. Behind them the table for a reader, as comments.
  *
- * All functions may be called from several threads. A child of fork begins with nothing, and writes
- * nothing.
+ * All functions may be called from several threads. A child of fork begins with nothing.
  */
 #ifndef GEMM_CALIBRATE_H
 #define GEMM_CALIBRATE_H
 
 #include "gemm_variant.h"
+
+#include <stdint.h>
 
 /* A layer whose output has less signal to noise, in dB, stays in single precision. */
 extern const double gemm_least_snr;
@@ -29,9 +30,10 @@ const char *gemm_calibration_writable(const char *path);
 
 /*
  * Chooses the steps, writes the file and prints a table on stderr. Then everything is forgotten.
- * Returns NULL, or why there is no file: it was not written, or no layer ran. A child of fork
- * returns NULL.
+ * Where another process wrote the file after the run `began` (util/started.h), this one's number is
+ * added to the name. Returns NULL, or why there is no file: it was not written, or no layer ran. A
+ * child of fork in which no layer ran returns NULL.
  */
-const char *gemm_calibration_write(const char *path);
+const char *gemm_calibration_write(const char *path, int64_t began);
 
 #endif

@@ -120,12 +120,16 @@ double gemm_error_ratio(double expected, double bound, float actual)
     return isnan(ratio) ? INFINITY : ratio;
 }
 
+void gemm_error_take(gemm_error *worst, const gemm_error *e)
+{
+    if (e->ratio > worst->ratio) *worst = *e;
+}
+
 void gemm_error_add(gemm_error *worst, double expected, double bound, float actual, int image,
                     int row, int column)
 {
-    const double ratio = gemm_error_ratio(expected, bound, actual);
-    if (ratio > worst->ratio)
-        *worst = (gemm_error){ratio, fabs(actual - expected), image, row, column};
+    gemm_error_take(worst, &(gemm_error){gemm_error_ratio(expected, bound, actual),
+                                         fabs(actual - expected), image, row, column});
 }
 
 double gemm_activate(double x, conv_activation a)

@@ -48,6 +48,7 @@ typedef struct gemm_error {
 } gemm_error;
 
 /* Replaces `worst` where this element has a larger ratio. */
+void gemm_error_take(gemm_error *worst, const gemm_error *);
 void gemm_error_add(gemm_error *worst, double expected, double bound, float actual, int image,
                     int row, int column);
 

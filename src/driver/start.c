@@ -5,6 +5,7 @@
 #include "driver/start.h"
 
 #include "auto/auto.h"
+#include "auto/tuning.h"
 #include "calibrate/calibrate.h"
 #include "cl/configure.h"
 #include "driver/driver.h"
@@ -19,9 +20,11 @@
 #include "util/file.h"
 #include "util/forked.h"
 #include "util/limits.h"
+#include "util/started.h"
 #include "util/text.h"
 #include "util/threads.h"
 
+#include <math.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -151,11 +154,13 @@ static const char *cache_folder(const gemm_settings *s)
 /* ---- GEMM_CALIBRATE ---- */
 
 static const char *calibration;     /* the file */
+static int64_t calibration_began;
 
 /* A program that is being ended says its own line. */
 static void end_calibration(void)
 {
-    const char *why = gemm_is_dying() ? NULL : gemm_calibration_write(calibration);
+    const char *why =
+        gemm_is_dying() ? NULL : gemm_calibration_write(calibration, calibration_began);
     if (why) gemm_die_first("GEMM_CALIBRATE='%s' is not written: %s", calibration, why);
 }
 
@@ -165,6 +170,7 @@ static void start_calibration(const char *path, int auto_bits)
     const gemm_variant *v = state.impl;
     const char *why = gemm_calibration_writable(path);
     calibration = path;
+    calibration_began = gemm_run_began("GEMM_CALIBRATE", path);
     if (state.conv == GEMM_IM2COL)
         gemm_refuse("GEMM_CALIBRATE needs whole layers, and GEMM_CONV=im2col has none");
     if (!v->conv || v->rounding || v->calibrated)
@@ -189,7 +195,7 @@ static void start(void)
         .conv = s.conv, .prepare_first = s.prepare_first || s.reproducible,
         .reproducible = s.reproducible, .way = find_way(s.way),
         .scales = read_scales(s.int8), .scales_path = s.int8,
-        .auto_scales = give_scales(&s),
+        .auto_bits = s.auto_bits, .auto_scales = give_scales(&s),
         .keep = s.keep, .check = s.check, .trace = s.trace,
         .calibrate = s.calibrate,
     };
@@ -263,6 +269,22 @@ const char *gemm_unusable(const gemm_variant *v)
 const char *gemm_limits(const gemm_variant *v)
 {
     return v->limits ? lacks_or(v, ruled_out(v)) : gemm_unusable(v);
+}
+
+/* A step of 8 bits is as wide as the last of 7 binary digits behind the sign. */
+static double product_rounding(const gemm_variant *v)
+{
+    return v->rounding ? v->rounding->product : v->calibrated ? 0x1p-6 : 0;
+}
+
+double gemm_network_rounding(const gemm_variant *v)
+{
+    const int bits = gemm_get_state()->auto_bits;
+    double most = product_rounding(v);
+    for (size_t i = 0; v->chooses && i < gemm_variant_count; ++i)
+        if (gemm_tuning_may_take(&gemm_variants[i], bits))
+            most = fmax(most, product_rounding(&gemm_variants[i]));
+    return 64 * most;
 }
 
 /* Another row must not silently replace a row that the user named, because A/B figures would be

@@ -23,7 +23,8 @@ typedef struct gemm_state {
     const char *way;                    /* of GEMM_WAY, or NULL */
     const gemm_scales *scales;          /* of the file GEMM_INT8, or NULL */
     const char *scales_path;            /* its name */
-    bool auto_scales;                   /* GEMM_AUTO_BITS=8: `auto` gets the scales */
+    int auto_bits;                      /* of GEMM_AUTO_BITS */
+    bool auto_scales;                   /* they are 8: `auto` gets the scales */
     size_t keep;                        /* of GEMM_KEEP; SIZE_MAX: plan.h has the default */
     bool check, trace, calibrate;       /* GEMM_CHECK=1, GEMM_TRACE and GEMM_CALIBRATE are set */
 } gemm_state;

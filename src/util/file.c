@@ -180,16 +180,21 @@ static bool lock(int folder)
     return true;
 }
 
-const char *gemm_with_folder(const char *folder, const char *(*work)(const void *data),
-                             const void *data)
+const char *gemm_with_lock(const char *folder, const char *(*work)(const void *data),
+                           const void *data)
 {
-    const char *why = gemm_make_folder(folder);
-    if (why) return why;
     const int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (fd < 0) return strerror(errno);
-    why = lock(fd) ? work(data) : "another process has locked its folder";
+    const char *why = lock(fd) ? work(data) : "another process has locked its folder";
     /* Not by close alone: a child that was forked meanwhile has the lock too. */
     flock(fd, LOCK_UN);
     close(fd);
     return why;
+}
+
+const char *gemm_with_folder(const char *folder, const char *(*work)(const void *data),
+                             const void *data)
+{
+    const char *why = gemm_make_folder(folder);
+    return why ? why : gemm_with_lock(folder, work, data);
 }

@@ -44,9 +44,14 @@ const char *gemm_fill_and_rename(int fd, const char *temporary, const char *path
 const char *gemm_replace_file(const char *folder, const char *name, gemm_fill_file *,
                               const void *data);
 
-/* Makes the folder, and calls `work` while no other process has it locked. Waits at most two
-   seconds for that. Returns what `work` returns: NULL, or why it failed. Or it returns why `work`
-   was not called. */
+/*
+ * Calls `work` while no other process has the folder locked. Waits at most two seconds for that.
+ * Returns what `work` returns: NULL, or why it failed. Or it returns why `work` was not called.
+ */
+const char *gemm_with_lock(const char *folder, const char *(*work)(const void *data),
+                           const void *data);
+
+/* Makes the folder, and does the same. */
 const char *gemm_with_folder(const char *folder, const char *(*work)(const void *data),
                              const void *data);
 

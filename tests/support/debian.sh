@@ -13,6 +13,7 @@
 # the status is 1 when anything failed. Everything lies in one temporary folder (TMPDIR), which goes at
 # the end, also after a failure. Mounts lie in a namespace of their own: they go with its processes.
 set -u
+export LC_ALL=C
 
 release=$1 tests=$2 models=$3
 case $tests in

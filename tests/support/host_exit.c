@@ -6,6 +6,8 @@
  *                           was there first, joins them, multiplies once more and prints a line
  *   host_exit errno FIRST   prints the functions that change errno. FIRST is called first
  *   host_exit secure        multiplies, and prints whether the system calls this program secure
+ *   host_exit rows HOW      multiplies twice: the second time in a child (fork), in another program
+ *                           (exec), or when standard input has ended (wait). Or only once (one)
  *
  * Its gemm_cpu, which row stock takes, is wrong, so that GEMM_CHECK has something to find.
  */
@@ -20,6 +22,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 enum { SIDE = 70, CELLS = SIDE * SIDE, MOST = 16, MARK = 7777, NO_SECONDS = 60 };
@@ -158,6 +161,21 @@ static void judge_errno(const char *first)
     judge_memory();
 }
 
+/* ---- a trace of several processes ---- */
+
+static void multiply_twice(const char *how, char **argv)
+{
+    static float c[CELLS];
+    static char one[] = "one";
+    multiply(c);
+    if (!strcmp(how, "one")) return;
+    argv[2] = one;
+    if (!strcmp(how, "exec")) execv(argv[0], argv);
+    if (!strcmp(how, "wait")) while (getchar() >= 0) continue;
+    if (!strcmp(how, "fork") && fork()) wait(NULL);
+    else multiply(c);
+}
+
 int main(int argc, char **argv)
 {
     static float c[CELLS];
@@ -166,6 +184,8 @@ int main(int argc, char **argv)
         end(atoi(argv[2]));
     } else if (argc == 3 && !strcmp(argv[1], "errno")) {
         judge_errno(argv[2]);
+    } else if (argc == 3 && !strcmp(argv[1], "rows")) {
+        multiply_twice(argv[2], argv);
     } else if (argc == 2 && !strcmp(argv[1], "secure")) {
         cblas_sgemm(101, 111, 111, SIDE, SIDE, SIDE, 1, a, SIDE, b, SIDE, 0, c, SIDE);
         printf("secure %lu, C %g\n", getauxval(AT_SECURE), (double)c[1]);

@@ -5,6 +5,7 @@
 # From the Makefile, as absolute paths: BUILD, the folder of all that is built, and OUT, that of the
 # configuration.
 
+export LC_ALL=C
 root=$(pwd)
 : "${BUILD:=$root/build}" "${OUT:=$BUILD/release}"
 work=$(mktemp -d)

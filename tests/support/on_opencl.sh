@@ -10,6 +10,7 @@
 # pocl and intel compute. llvmpipe does too, with Mesa's own compiler. freedreno compiles as for an
 # Adreno, GPU FD_GPU_ID, and executes nothing.
 set -eu
+export LC_ALL=C
 
 name=$1 folder=$2
 shift 2

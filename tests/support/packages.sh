@@ -15,6 +15,7 @@
 # status is 1 when anything failed. PACKAGES_LIMIT: the seconds after which one of the three steps is
 # ended (10800).
 set -u
+export LC_ALL=C
 
 limit=${PACKAGES_LIMIT:-10800} room=6       # GiB that a system with its builds may need
 

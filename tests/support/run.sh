@@ -14,6 +14,7 @@
 # appears when it has ended. The end names the longest commands and, once more, all that failed. The
 # last line is the sum; the status is 1 when anything failed.
 set -u
+export LC_ALL=C
 
 logs=$(mktemp -d)
 trap 'rm -rf "$logs"' EXIT

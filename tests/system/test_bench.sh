@@ -9,12 +9,17 @@
 models=$1
 weights=$BUILD/yolov3-tiny-untrained.weights
 
+# Under a locale with a decimal comma, which mawk would heed.
+localedef -i de_DE -f UTF-8 "$work/de_DE.UTF-8" >"$work/said" 2>&1 || fail comma "$(cat "$work/said")"
+comma="env LOCPATH=$work LC_ALL=de_DE.UTF-8"
+
 # `make gprof`: each variant has a row in both tables. Its hotspot is its own symbol, and the article's
 # figure is in the same row.
 results=$BUILD/gprof-Ofast/results/latest
-check gprof make gprof VARIANTS='stock block2d packed' N=2 PROCESSES=1
+check gprof $comma make gprof VARIANTS='stock block2d packed' N=2 PROCESSES=1
 figures='[0-9.]+ \| [0-9.]+ \| [0-9.]+ \| [0-9.]+% \| [0-9.]+ \|$'
 for row in stock block2d packed; do check gprof-$row-seconds grep -Eq "^\| $row \| $figures" "$results/gprof.md"; done
+check gprof-fractions awk -F '\t' '!/^#/ && $2 != int($2) { ++n } END { exit !n }' "$results/gprof.tsv"
 check gprof-stock grep -Eq "^\| stock \| gemm_stock_nn(, [^|]*)? \| 13 \| [0-9.]+ \| - \| - \| - \|$" "$results/gprof.md"
 check gprof-block2d grep -Eq '^\| block2d \| gemm_block2d(, [^|]*)? \| 13 \| [0-9.]+ \| - \| 6.53 \| 1.79 \|$' "$results/gprof.md"
 check gprof-packed grep -Eq "^\| packed \| (gemm_packed_([0-9x]+|panels_[a-z_]+_[0-9])__[a-z0-9]+|-)(, [^|]*)? \| 13 \| " \
@@ -59,7 +64,7 @@ wanted='packed gemm_packed_8x3__avx512 2.0000 2 2.5000 0.5000 im2col_cpu 20.0%'
 [ "$row" = "$wanted" ] && pass gprof-row || fail gprof-row "'$row', not '$wanted'"
 
 # loops.sh: all rows, the fastest first, with the article's figure in the rows that it has.
-check loops env LOOPS_SHAPE=16,16,32 bench/studies/loops.sh ./gemm-bench "$work/loops" \
+check loops $comma LOOPS_SHAPE=16,16,32 bench/studies/loops.sh ./gemm-bench "$work/loops" \
     --samples 3 --seconds 0
 check loops-article grep -q '^| [0-9]* | tile_8_uu | [-0-9. |]* | 4.00 |$' "$work/loops/loops.md"
 check loops-rows [ "$(grep -c '^| [0-9]' "$work/loops/loops.md")" = 58 ]
@@ -107,6 +112,9 @@ before=$(latest detect-all)
 expect_failure detect-all-no-image none.jpg make detect-all IMAGES=none.jpg
 check detect-all-kept [ "$(latest detect-all)" = "$before" ]
 check bench-detect make bench-detect NETWORKS="cfg/yolov3-tiny.cfg=$weights" THREADS=1 ROUNDS=1
+# A row that rounds is judged by its own bound.
+check bench-detect-rounds env GEMM_IMPL=packed_bf16 "$OUT/bench/bench_detect" --threads 1 --rounds 1 data/kite.jpg \
+    cfg/kite-demo.cfg=cfg/kite-demo.weights
 check bench-detect-result grep -q '^yolov3-tiny.cfg  *1 ' "$BUILD/bench-detect/latest/bench-detect.txt"
 
 # `make ab`: one pair of images, both measures, every detection compared.

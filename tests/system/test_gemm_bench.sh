@@ -58,6 +58,8 @@ expect_failure bench_ref_symbol " has no cblas_sgemm" \
     env GEMM_REF_BLIS=libm.so.6 "$bench" --impl blis
 expect_failure bench_output "-o /nowhere/x: No such file or directory" \
     "$bench" --impl stock -o /nowhere/x
+expect_failure bench_output_of_another "-o $work/busy: Device or resource busy" \
+    flock "$work/busy" "$bench" --impl stock -s 3,3,3 -o "$work/busy"
 
 # numbers NAME COMMAND...: one line on stderr and status 2 for whatever is no number behind COMMAND
 numbers()

@@ -47,6 +47,40 @@ ends check '^gemm: GEMM_CHECK: stock is wrong' GEMM_IMPL=stock GEMM_CHECK=1
 env GEMM_TRACE="$work/trace" "$host" end 0 >"$work/output" 2>&1
 is ends-well "0, handler done, 2 lines" "$?, $(cat "$work/output"), $(wc -l <"$work/trace") lines"
 
+# ---- the trace of several processes ----
+export GEMM_IMPL=packed
+# is_traced NAME ROWS FILE: so many rows, behind one header
+is_traced()
+{
+    is "trace-$1" "1 header, $2 rows" "$(grep -c '^variant,TA,' "$3") header, $(grep -c '^packed,0,0,70,70,70,' "$3") rows"
+}
+trace=$work/rows
+for how in fork exec; do
+    echo 'of an older run' >"$trace"
+    GEMM_TRACE=$trace "$host" rows $how
+    is_traced $how 2 "$trace"
+    is "trace-$how-only" 3 "$(wc -l <"$trace")"
+done
+GEMM_TRACE=$trace sh -c '"$1" rows one; "$1" rows exec; "$1" rows one' sh "$host"
+is_traced one-run 4 "$trace"
+GEMM_TRACE=$trace "$host" rows one
+is_traced next-run 1 "$trace"
+# Two programs that nobody started together: the first one still runs.
+mkfifo "$work/fifo"
+rm "$trace"
+GEMM_TRACE=$trace "$host" rows wait <"$work/fifo" &
+exec 9>"$work/fifo"
+tries=200
+until [ "$(cat "$trace" 2>/dev/null | wc -l)" = 2 ] || [ $tries = 0 ]; do sleep .05 && tries=$((tries - 1)); done
+GEMM_TRACE=$trace "$host" rows one
+exec 9>&-
+wait
+is_traced two-programs 3 "$trace"
+GEMM_TRACE=$trace.%p.csv "$host" rows fork
+is trace-own-files 2 "$(ls "$trace".*.csv | wc -l)"
+for own in "$trace".*.csv; do is_traced own 1 "$own"; done
+unset GEMM_IMPL
+
 # ---- errno ----
 for first in layers memory dispatch get set cblas none; do
     env GEMM_TRACE="$work/trace" "$host" errno $first >"$work/output" 2>&1

@@ -114,6 +114,10 @@ is run-status 0 $?
 check run-same-file cmp "$work/run.int8" "$work/before"
 is run-next "darknet-gemm: $work/run.int8 is written. Now: GEMM_IMPL=packed_int8 GEMM_INT8=$work/run.int8 and the same command" \
     "$(tail -n 1 "$work/said")"
+# Two processes of one command: what the first one found stays.
+run_calibrate "$work/two.int8" -- sh -c 'for image in dog kite; do echo data/$image.jpg | ./darknet detect "$@"; done' sh \
+    "$demo.cfg" "$demo.weights" >"$work/said" 2>&1
+is run-two-processes '0 2 files, 1 line' "$? $(grep -l '^gemm-int8 ' "$work"/two.int8* | wc -l) files, $(grep -c 'two.int8.[0-9]* is of another process' "$work/said") line"
 expect_failure run-nothing 'no whole layer reached the library' run_calibrate "$work/run.int8" true
 expect_failure run-folder "the file '/nowhere/a.int8' cannot be written" run_calibrate /nowhere/a.int8 true
 expect_failure run-usage 'darknet-gemm calibrate FILE' run_calibrate "$work/run.int8" --

@@ -251,7 +251,7 @@ static void test_snr(void)
 
 /* ---- the file ---- */
 
-static char folder[] = "/tmp/test_calibration.XXXXXX", path[64];
+static char folder[] = "/tmp/test_calibration.XXXXXX", path[96];
 
 /* The layers of the file. */
 static gemm_scales read_file(void)
@@ -263,16 +263,21 @@ static gemm_scales read_file(void)
 }
 
 /* Writes the file, and no table into what a person reads. NULL, or why not. */
-static const char *write_file(void)
+static const char *write_file_of(int64_t run_began)
 {
     fflush(stderr);
     const int own = dup(STDERR_FILENO);
     if (own < 0 || !freopen("/dev/null", "w", stderr)) abort();
-    const char *why = gemm_calibration_write(path);
+    const char *why = gemm_calibration_write(path, run_began);
     fflush(stderr);
     dup2(own, STDERR_FILENO);
     close(own);
     return why;
+}
+
+static const char *write_file(void)
+{
+    return write_file_of(INT64_MAX);
 }
 
 /* Returns the fingerprint of the weights. */
@@ -347,11 +352,47 @@ static void test_other_files(void)
 
     add(&middle, CONV_LEAKY, true, 1);
     const pid_t child = fork();
-    if (child == 0) _exit(gemm_calibration_write(path) || !access(path, F_OK));
+    if (child == 0) _exit(gemm_calibration_write(path, 0) || !access(path, F_OK));
     int status = 1;
     waitpid(child, &status, 0);
     wrong = status ? "the child writes" : write_file() ? "the parent does not" : NULL;
     report_judged("child-of-fork", wrong);
+}
+
+/* Whether the file has this layer alone. */
+static bool has_layer(uint64_t weights)
+{
+    gemm_scales s = read_file();
+    const bool has = s.count == 1 && s.layers[0].weights == weights;
+    gemm_scales_free(&s);
+    return has;
+}
+
+/* A child of fork writes after its parent. Another process, whose run began later, replaces it. */
+static void test_two_processes(void)
+{
+    char first[64];
+    const char *wrong = NULL;
+    const uint64_t own = add(&middle, CONV_LEAKY, true, 1);
+    if (write_file()) wrong = "the parent's is not written";
+    const pid_t child = fork();
+    if (child == 0) {
+        add(&middle, CONV_LEAKY, true, 2);
+        _exit(write_file_of(0) != NULL);
+    }
+    int status = 1;
+    waitpid(child, &status, 0);
+    if (status || !has_layer(own)) wrong = "the child's replaces the parent's";
+    snprintf(first, sizeof first, "%.60s", path);
+    snprintf(path, sizeof path, "%s.%ld", first, (long)child);
+    conv_call c = make_conv(&middle, CONV_LEAKY, 2);
+    if (!has_layer(gemm_scales_fingerprint(&c))) wrong = "the child's is not beside it";
+    conv_shape_free(&c);
+    unlink(path);
+    strcpy(path, first);
+    const uint64_t later = add(&middle, CONV_LEAKY, true, 3);
+    if (write_file() || !has_layer(later)) wrong = "that of an older run stays";
+    report_judged("two-processes", wrong);
     unlink(path);
 }
 
@@ -498,6 +539,7 @@ int main(void)
     test_snr();
     test_file();
     test_other_files();
+    test_two_processes();
     judge_method("method-percentile", 16, 100, 1000, GEMM_SCALE_PERCENTILE);
     judge_method("method-error", 400, 8, 3, GEMM_SCALE_ERROR);
     test_one_side();

@@ -576,6 +576,22 @@ static void test_error_ratio(void)
     }
 }
 
+/* FLT_MAX is infinite in a format of fewer digits, although the product is small. */
+static void test_large_operand(void)
+{
+    const gemm_rounding bf16 = {.product = 0x1p-7};
+    float a = 1e-9f, b = FLT_MAX, c = 0;
+    const gemm_call call = {0, 0, 1, 1, 1, 1, &a, 1, &b, 1, &c, 1};
+    gemm_oracle o;
+    if (gemm_oracle_make(&o, &call)) exit(2);
+    c = INFINITY;
+    const double rounded = gemm_oracle_compare_rounded(&o, &call, &bf16).ratio;
+    const double exact = gemm_oracle_compare(&o, &call).ratio;
+    gemm_oracle_free(&o);
+    if (!(rounded > 1) && exact > 1) report_pass("large-operand");
+    else report_fail("large-operand", "%g times the bound, not rounded %g", rounded, exact);
+}
+
 static int run_failing(void *data)
 {
     static operands o;
@@ -720,6 +736,7 @@ int main(void)
     test_layer_trace();
     test_layer_check();
     test_error_ratio();
+    test_large_operand();
     test_invalid_sizes();
     test_declined();
     test_declined_conv();

@@ -9,6 +9,7 @@
  *   batch       an image gives the same bits alone and with others
  *   no-memory   each of the aligned allocations fails in turn: the output is right or unchanged
  *   bound       a small error in a transform or in an output exceeds the bound of GEMM_CHECK
+ *   not-finite  an input that is not finite, or large, is right. A false output beside it is not
  *
  *   test_packed_conv [--isa NAME] [--only callers | --without callers]
  *
@@ -22,7 +23,9 @@
 #include "support/report.h"
 #include "util/winograd.h"
 
+#include <float.h>
 #include <malloc.h>
+#include <math.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -430,7 +433,8 @@ static void test_no_memory(const gemm_ukernel *u)
 static double ratio_of(const conv_call *c, const way *w)
 {
     gemm_error worst;
-    if (gemm_conv_compare(c, gemm_winograd_transform(w->m), &worst)) abort();
+    const gemm_transform *t = w->m == DIRECT ? NULL : gemm_winograd_transform(w->m);
+    if (gemm_conv_compare(c, t, &worst)) abort();
     return worst.ratio;
 }
 
@@ -461,6 +465,56 @@ static void test_bound(const gemm_ukernel *u, int m)
     report("bound", name, u, right >= 0 && right <= 1 && scaled > 1 && weight > 1 ? NULL : why);
 }
 
+/* ---- what is not finite ---- */
+
+enum { BAD_AT = 13 };           /* row and column of the input that is not finite */
+
+/* Whether the check finds a false output in the place (y, x) of a filter, before a pool. */
+static bool finds(const conv_call *c, const way *w, int y, int x, float wrong)
+{
+    const int pool = c->pool ? 2 : 1;
+    float *at = c->output + (size_t)5 * (size_t)gemm_conv_outputs(c) +
+                y / pool * (c->out_w / pool) + x / pool;
+    const float before = *at;
+    *at = wrong;
+    const double ratio = ratio_of(c, w);
+    *at = before;
+    return ratio > 1;
+}
+
+/* The tiles of m = 4 have rows 12 to 15. The filter over row 15 reads no input of row 13. */
+static const char *judge_not_finite(const conv_call *c, const way *w, float bad)
+{
+    enum { BESIDE = 15, FAR = 2 };
+    if (!run(w, c, NULL, NULL)) return "it does not run";
+    const double ratio = ratio_of(c, w);
+    static char why[64];
+    snprintf(why, sizeof why, "%g times the bound", ratio);
+    if (!(ratio <= 1)) return why;
+    if (!c->pool && !isfinite(bad) && !finds(c, w, BAD_AT, BAD_AT, 1)) return "finite passes";
+    if (c->pool && !finds(c, w, BAD_AT, BAD_AT, NAN)) return "NaN passes a pool";
+    if (!isfinite(bad) && !finds(c, w, BESIDE, BESIDE, 1000)) return "a false output passes";
+    if (!finds(c, w, FAR, FAR, NAN)) return "NaN far away passes";
+    return finds(c, w, FAR, FAR, INFINITY) ? NULL : "infinity far away passes";
+}
+
+static void test_not_finite(const gemm_ukernel *u, int m)
+{
+    static const float bad[] = {NAN, INFINITY, -INFINITY, FLT_MAX, -FLT_MAX};
+    const way w = {u, m};
+    for (size_t i = 0; i < 2 * COUNT(bad); ++i) {
+        const int side = m == DIRECT ? 208 : 26, channels = m == DIRECT ? 3 : 16;
+        const large layer = {{"", 1, 1, channels, side, side, 16, 3, 1, 1}, i % 2, 0};
+        char name[48];
+        conv_call c = make_layer(&layer, 1);
+        ((float *)c.input)[(2 * side + BAD_AT) * side + BAD_AT] = bad[i / 2];
+        snprintf(name, sizeof name, "m %d, %g%s", m, (double)bad[i / 2],
+                 c.pool ? ", pooled" : "");
+        report("not-finite", name, u, judge_not_finite(&c, &w, bad[i / 2]));
+        conv_shape_free(&c);
+    }
+}
+
 /* ---- the command line ---- */
 
 typedef struct options {
@@ -486,6 +540,7 @@ static void test_isa(const gemm_ukernel *u, const options *o)
     test_first(u);
     test_bound(u, 2);
     test_bound(u, 4);
+    for (int m = DIRECT; m <= 4; m += 2) test_not_finite(u, m);
 }
 
 int main(int argc, char **argv)
