@@ -27,7 +27,7 @@ $(DARKNET)/%.h: $(DARKNET).done ;
 DARKNET_CFLAGS = -Wall -Wno-unused-result -Wno-unknown-pragmas -Wfatal-errors -fPIC
 ABS_OUT = $(abspath $(OUT))
 DARKNET_VARIABLES = GEMM='$(CURDIR)' GEMM_OBJ='$(ABS_OUT)/gemm.o' CC='$(CC)' CPP='$(CXX)' AR='$(AR)' \
-    CFLAGS=$(call quote,$(DARKNET_CFLAGS) $(PREFIX_MAP) $(DARKNET_OPTS) $(CPPFLAGS) $(CFLAGS)) \
+    CFLAGS=$(call quote,$(DARKNET_CFLAGS) $(PREFIX_MAP) $(DARKNET_OPTS) $(CPPFLAGS) $(CFLAGS) $(KEPT_OBJECT)) \
     LDFLAGS=$(call quote,$(LDFLAGS) $(GEMM_LIBS) $(LDLIBS)) OBJDIR='$(ABS_OUT)/darknet-obj/' \
     SLIB='$(ABS_OUT)/libdarknet.so' ALIB='$(ABS_OUT)/libdarknet.a' EXEC='$(ABS_OUT)/darknet'
 DARKNET_TARGETS = $(OUT)/darknet $(OUT)/libdarknet.a $(if $(filter 0,$(PROFILE)),$(OUT)/libdarknet.so)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # Compiler flags. Each configuration has a folder of its own under $(BUILD).
 #
-# A file is compiled with GEMM_FLAGS GEMM_OPTS FILE_OPTS CPPFLAGS CFLAGS ISA, in this order: the user's
+# A file is compiled with GEMM_FLAGS GEMM_OPTS FILE_OPTS CPPFLAGS CFLAGS KEPT ISA, in this order: the user's
 # flags override the project's optimisation, but never what a file needs to work.
 
 # DWARF 4, because Debian 12's valgrind cannot read the DWARF 5 of clang.
@@ -37,6 +37,13 @@ ifeq ($(SANITIZE),1)
 CONFIG = asan
 GEMM_OPTS = -O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=all
 endif
+# Behind the user's flags, because results would be wrong with -Ofast, and names of gemm.o are made local,
+# which link-time optimisation does not know. Threads write beside each other: no store may be invented.
+KEPT = $(KEPT_ARITHMETIC) $(KEPT_OBJECT)
+KEPT_ARITHMETIC = -fno-fast-math -ffp-contract=off $(if $(WHOLE_LOOPS),-fno-allow-store-data-races)
+KEPT_OBJECT = -fPIC -fno-lto
+# With -Ofast or fast arithmetic gcc and clang link code that makes denormals 0 in the whole process.
+KEPT_LINK = -O2 -fno-fast-math -fno-unsafe-math-optimizations -fno-lto
 ifneq ($(OPENCL),1)
 CONFIG := $(CONFIG)-nocl
 endif
@@ -53,9 +60,9 @@ IS_I386 = $(filter i386-% i486-% i586-% i686-%,$(shell $(CC) -dumpmachine))
 GEMM_FLAGS = -std=c11 -D_GNU_SOURCE -Wall -Wextra -fPIC -MMD -MP -Isrc $(if $(IS_I386),-msse2 -mfpmath=sse) $(PREFIX_MAP)
 GEMM_LIBS = -lm -pthread -ldl
 # What the compiler says about FILE.o stays in FILE.said, for tests/system/test_warnings.sh.
-COMPILE = $(Q)$(CC) $(GEMM_FLAGS) $(INCLUDES) $(GEMM_OPTS) $(FILE_OPTS) $(CPPFLAGS) $(CFLAGS) $(ISA) -c $< -o $@ \
+COMPILE = $(Q)$(CC) $(GEMM_FLAGS) $(INCLUDES) $(GEMM_OPTS) $(FILE_OPTS) $(CPPFLAGS) $(CFLAGS) $(KEPT) $(ISA) -c $< -o $@ \
     2>$(@:.o=.said); status=$$?; cat $(@:.o=.said) >&2; exit $$status
-LINK = $(Q)$(CC) $(GEMM_OPTS) $(CFLAGS) $(LDFLAGS) $(FILE_OBJECTS) $(filter %.o %.a %.so,$^) -o $@ $(GEMM_LIBS) $(FILE_LIBS) $(LDLIBS)
+LINK = $(Q)$(CC) $(GEMM_OPTS) $(CFLAGS) $(LDFLAGS) $(KEPT_LINK) $(FILE_OBJECTS) $(filter %.o %.a %.so,$^) -o $@ $(GEMM_LIBS) $(FILE_LIBS) $(LDLIBS)
 
 $(OBJ)/%.o: %.c $(OUT)/flags
 	@mkdir -p $(@D)
@@ -72,7 +79,7 @@ $(BUILD)/made-by-darknet-gemm: | packages
 	@touch $@
 
 # Other flags: everything is compiled again.
-ALL_FLAGS = $(CC) $(CXX) $(LD) $(AR) $(GEMM_FLAGS) $(GEMM_OPTS) $(KERNEL_OPTS) $(STUDY_OPTS) $(DARKNET_OPTS) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) $(LDLIBS)
+ALL_FLAGS = $(CC) $(CXX) $(LD) $(AR) $(GEMM_FLAGS) $(GEMM_OPTS) $(KERNEL_OPTS) $(STUDY_OPTS) $(DARKNET_OPTS) $(CPPFLAGS) $(CFLAGS) $(KEPT) $(KEPT_LINK) $(LDFLAGS) $(LDLIBS)
 $(OUT)/flags: FORCE | $(BUILD)/made-by-darknet-gemm packages
 	@mkdir -p $(@D)
 	@echo $(call quote,$(ALL_FLAGS)) | cmp -s - $@ || \

@@ -32,6 +32,8 @@ $(OBJ)/src/gemm_opt.o: MESSAGE = Compiling the variants of the articles (some 20
 # for them where 64 x 64 steps are unrolled. The code is the same. clang does not know these flags.
 QUICK_UNROLL = --param=sccvn-max-alias-queries-per-access=64 -fno-var-tracking
 KNOWS_QUICK_UNROLL = $(shell $(CC) -Werror $(QUICK_UNROLL) -E -x c /dev/null >/dev/null 2>&1 && echo yes)
+# Darknet's flags are what the articles are about.
+$(OBJ)/src/gemm_opt.o: private KEPT_ARITHMETIC =
 $(OBJ)/src/gemm_opt.o: FILE_OPTS = $(STUDY_OPTS) $(if $(KNOWS_QUICK_UNROLL),$(QUICK_UNROLL))
 
 # The tuning table says which version it is of.

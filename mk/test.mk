@@ -41,17 +41,17 @@ $(OUT)/tests/library_client: $(OBJ)/tests/support/library_client.o
 # OpenCL layers: the ICD loader puts them between the program and the driver (OPENCL_LAYERS).
 $(OUT)/tests/layer_%.so: $(OBJ)/tests/support/layer_%.o
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(GEMM_OPTS) $(CFLAGS) $(LDFLAGS) -shared $^ -o $@ -ldl $(LDLIBS)
+	$(Q)$(CC) $(GEMM_OPTS) $(CFLAGS) $(LDFLAGS) $(KEPT_LINK) -shared $^ -o $@ -ldl $(LDLIBS)
 
 # A false OpenCL library.
 $(OUT)/tests/fake_opencl.so: $(OBJ)/tests/support/fake_opencl.o
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(GEMM_OPTS) $(CFLAGS) $(LDFLAGS) -shared $^ -o $@ -ldl $(LDLIBS)
+	$(Q)$(CC) $(GEMM_OPTS) $(CFLAGS) $(LDFLAGS) $(KEPT_LINK) -shared $^ -o $@ -ldl $(LDLIBS)
 
 # Is loaded in front of a library.
 $(OUT)/tests/preload_%.so: $(OBJ)/tests/support/preload_%.o
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(GEMM_OPTS) $(CFLAGS) $(LDFLAGS) -shared $^ -o $@ -ldl $(LDLIBS)
+	$(Q)$(CC) $(GEMM_OPTS) $(CFLAGS) $(LDFLAGS) $(KEPT_LINK) -shared $^ -o $@ -ldl $(LDLIBS)
 
 # ---- What runs ----
 T = $(OUT)/tests
