@@ -23,6 +23,8 @@ $(WRONG_PROGRAMS):
 # Allocations that fail.
 $(OUT)/tests/test_allocation: FILE_LIBS = -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=aligned_alloc
 
+$(addprefix $(OUT)/tests/,test_chain test_half test_int8 test_packed_conv): FILE_LIBS = -Wl,--wrap=aligned_alloc
+
 # Networks whose first weights are drawn by tests/support/network.c.
 $(addprefix $(OUT)/tests/,test_bits test_conv_networks test_cl_layers test_hook test_host test_plans test_training): FILE_LIBS = -Wl,--wrap=rand_normal
 
@@ -127,6 +129,7 @@ SYSTEM_COMMANDS = \
     'tests/system/test_packed_int8.sh' \
     'tests/system/test_library.sh $(UNTRAINED) "$$MODELS"' \
     'tests/system/test_install.sh' \
+    'tests/system/test_musl.sh' \
     'tests/system/test_layers.sh' \
     'tests/system/test_host.sh' \
     'tests/system/test_memory.sh' \

@@ -47,10 +47,12 @@ enum { CUTS = 3, TURNS = CUTS + 1 };
 /* Scratch of threads comes from here. */
 static bool no_memory;
 
-void *aligned_alloc(size_t alignment, size_t bytes)
+void *__real_aligned_alloc(size_t alignment, size_t bytes);
+void *__wrap_aligned_alloc(size_t alignment, size_t bytes);
+
+void *__wrap_aligned_alloc(size_t alignment, size_t bytes)
 {
-    void *p;
-    return no_memory || posix_memalign(&p, alignment, bytes) ? NULL : p;
+    return no_memory ? NULL : __real_aligned_alloc(alignment, bytes);
 }
 
 /* ---- problems ---- */

@@ -223,7 +223,9 @@ static host *find_host(const void *caller)
     if (host_count < HOSTS && dladdr(caller, &info) && find_own(&hosts[host_count], info.dli_fname))
         return &hosts[host_count++];
     if (host_count) return &hosts[0];
-    for (const struct link_map *m = _r_debug.r_map; m; m = m->l_next)
+    const struct link_map *m = NULL;
+    if (dlinfo(dlopen(NULL, RTLD_LAZY), RTLD_DI_LINKMAP, &m)) return NULL;
+    for (; m; m = m->l_next)
         if (find_own(&hosts[0], m->l_name)) return &hosts[host_count++];
     return NULL;
 }
