@@ -7,8 +7,8 @@
  * they lie in the reserve that the loader keeps for such libraries, about 1,500 bytes for all of
  * them together. So only a few words may be declared in this way.
  *
- * The loaders of Android and musl refuse that for libraries opened later. musl's takes the memory when
- * it opens the library.
+ * The loaders of Android and musl refuse that for libraries opened later. musl's takes the memory
+ * when it opens the library.
  */
 #ifndef GEMM_OWN_H
 #define GEMM_OWN_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The bytes that malloc has given out. Only glibc counts them: with another C library a test of what
-   is kept sees nothing. */
+/* The bytes that malloc has given out. Only glibc counts them: with another C library a test of
+   what is kept sees nothing. */
 #ifndef HEAP_H
 #define HEAP_H
 

@@ -55,7 +55,12 @@ ADRENO_SPILLS=-DROWS OPENCL_LAYERS=$bin/layer_adreno.so:$bin/layer_quick.so \
 ADRENO_SPILLS=-DROWS OPENCL_LAYERS=$bin/layer_adreno.so:$bin/layer_quick.so GEMM_IMPL=cl_image expect_failure \
     cl-row-spills 'GEMM_IMPL=cl_image cannot run here: the OpenCL compiler spills' detect
 # A row that the user named takes its smaller tile.
-named() { GEMM_IMPL=$1 GEMM_CHECK=1 GEMM_TRACE=$work/named.csv detect && grep -o "$1 [0-9]*x4" "$work/named.csv" | sort -u; }
+named()
+{
+    rm -f "$work/named.csv"
+    (cd "$work/here" && GEMM_IMPL=$1 GEMM_CHECK=1 GEMM_TRACE=$work/named.csv ./darknet speed cfg/kite-demo.cfg 1) &&
+        grep -o "$1 [0-9]*x4" "$work/named.csv" | sort -u
+}
 for row in cl_image cl_direct; do
     ADRENO_SPILLS=-DROWS=8 OPENCL_LAYERS=$bin/layer_adreno.so:$bin/layer_quick.so \
         expect "cl-row-smaller-$row" "$row 4x4" named $row
