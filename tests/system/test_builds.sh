@@ -89,6 +89,8 @@ ${CC:-gcc} -o "$work/host" "$work/host.c"
 check builds-flags-denormals-libdarknet-gemm.so env LD_PRELOAD=$out/libdarknet-gemm.so "$work/host"
 if [ -f /usr/lib/darknet/include/darknet.h ]; then
     with_flags builds-flags-layers $out/libdarknet-layers.so DARKNET_SRC=/usr
+    nm -D $out/libdarknet-layers.so >"$work/names"
+    holds builds-flags-layers-code "$work/names" ' T forward_convolutional_layer'
     check builds-flags-denormals-libdarknet-layers.so env LD_PRELOAD=$out/libdarknet-layers.so "$work/host"
 else
     skip builds-flags-layers 'no headers of Darknet (Debian: darknet)'
