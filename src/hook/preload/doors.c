@@ -103,7 +103,7 @@ __asm__(".pushsection .text\n"
 #define DOOR(name, kind) DOOR_OF(SYMBOL_TEXT(SYMBOL(name)), #name)
 #define DOOR_OF(symbol, number)                                                                   \
     __asm__(".pushsection .text\n.globl " symbol "\n.type " symbol ", @function\n"                \
-            symbol ":\n    endbr64\n"                                                               \
+            symbol ":\n    endbr64\n"                                                             \
             "    mov hook_number_" number "(%rip), %r11d\n    jmp hook_door\n"                    \
             ".size " symbol ", . - " symbol "\n.popsection\n");
 #elif defined(__aarch64__)
@@ -141,7 +141,7 @@ __asm__(".pushsection .text\n"
 #define DOOR(name, kind) DOOR_OF(SYMBOL_TEXT(SYMBOL(name)), #name)
 #define DOOR_OF(symbol, number)                                                                   \
     __asm__(".pushsection .text\n.globl " symbol "\n.type " symbol ", %function\n"                \
-            symbol ":\n    hint #34\n"                                                             \
+            symbol ":\n    hint #34\n"                                                            \
             "    adrp x16, hook_number_" number "\n"                                             \
             "    ldr w16, [x16, #:lo12:hook_number_" number "]\n    b hook_door\n"               \
             ".size " symbol ", . - " symbol "\n.popsection\n");
