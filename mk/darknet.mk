@@ -28,7 +28,7 @@ DARKNET_CFLAGS = -Wall -Wno-unused-result -Wno-unknown-pragmas -Wfatal-errors -f
 DARKNET_LDFLAGS = $(LDFLAGS) $(GEMM_LIBS) $(LDLIBS)
 ABS_OUT = $(abspath $(OUT))
 DARKNET_VARIABLES = GEMM='$(CURDIR)' GEMM_OBJ='$(ABS_OUT)/gemm.o' CC='$(CACHE) $(CC)' CPP='$(CXX)' AR='$(AR)' \
-    CFLAGS=$(call quote,$(DARKNET_CFLAGS) $(PREFIX_MAP) $(DARKNET_OPTS) $(CPPFLAGS) $(CFLAGS)) \
+    CFLAGS=$(call quote,$(DARKNET_CFLAGS) $(PREFIX_MAP) $(DARKNET_OPTS) $(CPPFLAGS) $(CFLAGS) $(KEPT_OBJECT)) \
     LDFLAGS=$(call quote,$(DARKNET_LDFLAGS)) OBJDIR='$(ABS_OUT)/darknet-obj/' \
     SLIB='$(ABS_OUT)/libdarknet.so' ALIB='$(ABS_OUT)/libdarknet.a' EXEC='$(ABS_OUT)/darknet'
 # $(call log,FILE): the end of a command whose output is shown only when it fails

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # Compiler flags. Each configuration has a folder of its own under $(BUILD).
 #
-# A file is compiled with GEMM_FLAGS GEMM_OPTS FILE_OPTS CPPFLAGS CFLAGS ISA, in this order: the user's
+# A file is compiled with GEMM_FLAGS GEMM_OPTS FILE_OPTS CPPFLAGS CFLAGS KEPT ISA, in this order: the user's
 # flags override the project's optimisation, but never what a file needs to work.
 
 # Lines for a debugger, but no variables, which take half of the time and most of a file. -g1 stands
@@ -42,6 +42,13 @@ ifeq ($(SANITIZE),1)
 CONFIG = asan
 GEMM_OPTS = -O1 $(LINES) -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=all
 endif
+# Behind the user's flags, because results would be wrong with -Ofast, and names of gemm.o are made local,
+# which link-time optimisation does not know. Threads write beside each other: no store may be invented.
+KEPT = $(KEPT_ARITHMETIC) $(KEPT_OBJECT)
+KEPT_ARITHMETIC = -fno-fast-math -ffp-contract=off $(if $(WHOLE_LOOPS),-fno-allow-store-data-races)
+KEPT_OBJECT = -fPIC -fno-lto
+# With -Ofast or fast arithmetic gcc and clang link code that makes denormals 0 in the whole process.
+KEPT_LINK = -O2 -fno-fast-math -fno-unsafe-math-optimizations -fno-lto
 ifneq ($(OPENCL),1)
 CONFIG := $(CONFIG)-nocl
 endif
@@ -61,11 +68,11 @@ GEMM_LIBS = -lm -pthread -ldl
 FIND_CACHE = folder="$$(ccache -k cache_dir 2>/dev/null)/tmp" && mkdir -p "$$folder" 2>/dev/null && [ -w "$$folder" ] && echo ccache
 CACHE = $(eval CACHE := $(if $(CCACHE_DISABLE)$(filter ccache %/ccache,$(firstword $(CC))),,$$(shell $$(FIND_CACHE))))$(CACHE)
 # What the compiler says about FILE.o stays in FILE.said, for tests/system/test_warnings.sh.
-COMPILE = $(Q)$(CACHE) $(CC) $(GEMM_FLAGS) $(INCLUDES) $(GEMM_OPTS) $(FILE_OPTS) $(CPPFLAGS) $(CFLAGS) $(ISA) -c $< -o $@ \
+COMPILE = $(Q)$(CACHE) $(CC) $(GEMM_FLAGS) $(INCLUDES) $(GEMM_OPTS) $(FILE_OPTS) $(CPPFLAGS) $(CFLAGS) $(KEPT) $(ISA) -c $< -o $@ \
     2>$(@:.o=.said); status=$$?; cat $(@:.o=.said) >&2; exit $$status
 # A program that needs libdarknet.so finds it in the folder above its own.
 ORIGIN = -Wl,-rpath,'$$ORIGIN/..'
-LINK = $(Q)$(CC) $(GEMM_OPTS) $(CFLAGS) $(LDFLAGS) $(FILE_OBJECTS) $(filter %.o %.a %.so,$^) -o $@ $(if $(filter %.so,$^),$(ORIGIN)) $(GEMM_LIBS) $(FILE_LIBS) $(LDLIBS)
+LINK = $(Q)$(CC) $(GEMM_OPTS) $(CFLAGS) $(LDFLAGS) $(KEPT_LINK) $(FILE_OBJECTS) $(filter %.o %.a %.so,$^) -o $@ $(if $(filter %.so,$^),$(ORIGIN)) $(GEMM_LIBS) $(FILE_LIBS) $(LDLIBS)
 
 $(OBJ)/%.o: %.c $(OUT)/flags
 	$(PROGRESS)
@@ -87,7 +94,7 @@ MAKE_PROGRAM := $(MAKE)
 START_PROGRESS = @MAKEFLAGS=$(call quote,$(MAKEOVERRIDES)) setup/progress.sh $$PPID $(BUILD) $(MAKE_PROGRAM) $(MAKECMDGOALS) &
 
 # Other flags: everything is compiled again.
-ALL_FLAGS = $(CC) $(CXX) $(LD) $(AR) $(GEMM_FLAGS) $(GEMM_OPTS) $(KERNEL_OPTS) $(STUDY_OPTS) $(DARKNET_OPTS) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) $(LDLIBS)
+ALL_FLAGS = $(CC) $(CXX) $(LD) $(AR) $(GEMM_FLAGS) $(GEMM_OPTS) $(KERNEL_OPTS) $(STUDY_OPTS) $(DARKNET_OPTS) $(CPPFLAGS) $(CFLAGS) $(KEPT) $(KEPT_LINK) $(LDFLAGS) $(LDLIBS)
 $(OUT)/flags: $(if $(wildcard $(OUT)/flags),$(call unless,$(ALL_FLAGS),$(OUT)/flags)) | $(BUILD)/packages
 	@mkdir -p $(@D) && rm -rf $(OUT)/darknet-obj
 	@printf '%s\n' $(call quote,$(ALL_FLAGS)) >$@

@@ -33,7 +33,10 @@ $(OBJ)/kernels.o: FILE_OPTS = -Wno-overlength-strings
 # time for them where 64 x 64 steps are unrolled. The code is the same. clang does not know these flags.
 QUICK_UNROLL = --param=sccvn-max-alias-queries-per-access=64 --param=iv-max-considered-uses=100 -fno-var-tracking
 KNOWN_UNROLL = $(eval KNOWN_UNROLL := $$(shell $(CC) -Werror $(QUICK_UNROLL) -E -x c /dev/null >/dev/null 2>&1 && echo $(QUICK_UNROLL)))$(KNOWN_UNROLL)
-$(addprefix $(OBJ)/src/,gemm_opt.o opt/tile.o opt/vtile.o): FILE_OPTS = $(STUDY_OPTS) $(KNOWN_UNROLL)
+STUDY_OBJECTS = $(addprefix $(OBJ)/src/,gemm_opt.o opt/tile.o opt/vtile.o)
+# Darknet's flags are what the articles are about.
+$(STUDY_OBJECTS): private KEPT_ARITHMETIC =
+$(STUDY_OBJECTS): FILE_OPTS = $(STUDY_OPTS) $(KNOWN_UNROLL)
 
 # The tuning table says which version it is of.
 TABLES = $(OBJ)/src/auto/tuning_file.o $(OBJ)/src/cl/tune/table.o

@@ -13,9 +13,10 @@ LAYERS_MAP = awk 'BEGIN { print "{ global:" } { print $$1 ";" } END { print "loc
 $(OUT)/libdarknet-layers.so: FORCE $(OUT)/gemm.o $(LIBRARY_DOORS) $(LIBRARY_REST) $(EXPORTS)
 	$(Q)flags=$$(CC=$(call quote,$(CC)) CXX=$(call quote,$(CXX)) setup/layers.sh $(call quote,$(DARKNET_SRC)) $(OUT)/layers) && \
 	    $(LAYERS_NAMES) | $(LAYERS_MAP) >$(OUT)/layers.map && \
-	    $(CC) -std=gnu11 -D_GNU_SOURCE -Wall -Wextra -fPIC -fvisibility=hidden -fno-lto -Isrc $(PREFIX_MAP) $$flags \
-	    $(GEMM_OPTS) $(LAYERS_OPTS) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) -shared -Wl,-soname,$(@F) -Wl,-Bsymbolic-functions $(NO_UNDEFINED) \
-	    -Wl,--version-script=$(OUT)/layers.map $(LAYERS_SOURCES) $(filter %.o,$^) -o $@ $(GEMM_LIBS) $(LDLIBS)
+	    $(CC) -std=gnu11 -D_GNU_SOURCE -Wall -Wextra -fvisibility=hidden -Isrc $(PREFIX_MAP) $$flags \
+	    $(GEMM_OPTS) $(LAYERS_OPTS) $(CPPFLAGS) $(CFLAGS) $(KEPT) -ffp-contract=fast -r -nostdlib $(LAYERS_SOURCES) -o $(OUT)/layers.o
+	$(Q)$(CC) $(GEMM_OPTS) $(CFLAGS) $(LDFLAGS) $(KEPT_LINK) -shared -Wl,-soname,$(@F) -Wl,-Bsymbolic-functions $(NO_UNDEFINED) \
+	    -Wl,--version-script=$(OUT)/layers.map $(OUT)/layers.o $(filter %.o,$^) -o $@ $(GEMM_LIBS) $(LDLIBS)
 
 # hook_object OBJECT, SOURCES, NAMES: the hook and the variants in one object, against the headers of
 # DARKNET_SRC. Only the names stay public, which Darknet calls.

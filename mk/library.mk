@@ -30,7 +30,7 @@ $(OUT)/library.o: $(OUT)/gemm.o $(LIBRARY_DOORS) $(LIBRARY_REST) $(EXPORTS)
 # A symbol that nothing defines must fail here, not in a host. A sanitizer's come from the program.
 NO_UNDEFINED = $(if $(filter 0,$(SANITIZE)),-Xlinker --no-undefined)
 $(OUT)/libdarknet-gemm.so: $(OUT)/library.o $(OUT)/exports.map
-	$(Q)$(CC) $(GEMM_OPTS) $(CFLAGS) $(LDFLAGS) -shared -Wl,-soname,$(SONAME) -Wl,-Bsymbolic-functions $(NO_UNDEFINED) \
+	$(Q)$(CC) $(GEMM_OPTS) $(CFLAGS) $(LDFLAGS) $(KEPT_LINK) -shared -Wl,-soname,$(SONAME) -Wl,-Bsymbolic-functions $(NO_UNDEFINED) \
 	    -Wl,--version-script=$(OUT)/exports.map $(filter %.o,$^) -o $@ $(GEMM_LIBS) $(LDLIBS)
 	@ln -sf $(@F) $(OUT)/$(SONAME)
 

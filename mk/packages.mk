@@ -15,8 +15,8 @@ REF_PACKAGES   += libclblast[0-9]*
 CL_TEST_PACKAGES = oclgrind
 endif
 
-# Programs that nobody here built, which the library is tested with.
-HOST_PACKAGES = darknet libblas-test
+# Programs that nobody here built, which the library is tested with, and another C library.
+HOST_PACKAGES = darknet libblas-test musl-tools
 
 PACKAGES_gprof    = $(BENCH_PACKAGES)
 PACKAGES_loops    = $(BENCH_PACKAGES)

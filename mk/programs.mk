@@ -30,7 +30,7 @@ $(OUT)/$(1)/$(basename $(notdir $(2))): $(2:%.c=$(OBJ)/%.o) $(3)
 endef
 # `make detect` builds this one, and none of the modules.
 DETECT_PROGRAM = bench/detect/untrained_weights.c
-STATIC_TESTS = tests/unit/test_allocation.c tests/unit/test_dlclose.c
+STATIC_TESTS = $(patsubst %,tests/unit/test_%.c,allocation chain dlclose half int8 packed_conv)
 $(eval $(call program,bench,$(DETECT_PROGRAM),$(OUT)/libdarknet.a))
 $(eval $(foreach source,$(filter-out $(DETECT_PROGRAM),$(PROGRAMS)),$(call program,bench,$(source),$(OUT)/modules.a $(OUT)/libdarknet.a)))
 $(eval $(foreach source,$(STATIC_TESTS),$(call program,tests,$(source),$(OUT)/modules.a $(OUT)/libdarknet.a)))

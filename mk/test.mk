@@ -23,6 +23,8 @@ $(WRONG_PROGRAMS):
 # Allocations that fail.
 $(OUT)/tests/test_allocation: FILE_LIBS = -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=aligned_alloc
 
+$(addprefix $(OUT)/tests/,test_chain test_half test_int8 test_packed_conv): FILE_LIBS = -Wl,--wrap=aligned_alloc
+
 # Linked with the project's library and not with Darknet.
 $(OUT)/tests/test_library: $(OBJ)/tests/unit/test_library.o $(OUT)/libdarknet-gemm.a
 	@mkdir -p $(@D)
@@ -38,17 +40,17 @@ $(OUT)/tests/library_client: $(OBJ)/tests/support/library_client.o
 # OpenCL layers: the ICD loader puts them between the program and the driver (OPENCL_LAYERS).
 $(OUT)/tests/layer_%.so: $(OBJ)/tests/support/layer_%.o
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(GEMM_OPTS) $(CFLAGS) $(LDFLAGS) -shared $^ -o $@ -ldl $(LDLIBS)
+	$(Q)$(CC) $(GEMM_OPTS) $(CFLAGS) $(LDFLAGS) $(KEPT_LINK) -shared $^ -o $@ -ldl $(LDLIBS)
 
 # A false OpenCL library.
 $(OUT)/tests/fake_opencl.so: $(OBJ)/tests/support/fake_opencl.o
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(GEMM_OPTS) $(CFLAGS) $(LDFLAGS) -shared $^ -o $@ -ldl $(LDLIBS)
+	$(Q)$(CC) $(GEMM_OPTS) $(CFLAGS) $(LDFLAGS) $(KEPT_LINK) -shared $^ -o $@ -ldl $(LDLIBS)
 
 # Is loaded in front of a library.
 $(OUT)/tests/preload_%.so: $(OBJ)/tests/support/preload_%.o
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(GEMM_OPTS) $(CFLAGS) $(LDFLAGS) -shared $^ -o $@ -ldl $(LDLIBS)
+	$(Q)$(CC) $(GEMM_OPTS) $(CFLAGS) $(LDFLAGS) $(KEPT_LINK) -shared $^ -o $@ -ldl $(LDLIBS)
 
 # ---- What runs ----
 T = $(OUT)/tests
@@ -124,6 +126,7 @@ SYSTEM_COMMANDS = \
     'tests/system/test_packed_int8.sh' \
     'tests/system/test_library.sh $(UNTRAINED) "$$MODELS"' \
     'tests/system/test_install.sh' \
+    'tests/system/test_musl.sh' \
     'tests/system/test_layers.sh' \
     'tests/system/test_host.sh' \
     'tests/system/test_memory.sh' \
@@ -178,6 +181,8 @@ CL_PROGRAMS = $(OUT)/bench/bench_cl $(addprefix $T/,test_cl test_cl_devices test
 CL_NETWORKS = $(patsubst %,cfg/%.cfg,yolov3-tiny alexnet resnet18 resnext50 darknet19 tiny strided densenet201)
 # A device whose driver records launches.
 RECORDING = OPENCL_LAYERS=$T/layer_quick.so:$T/layer_recording.so
+# A layer that poses as another device lies over PoCL, and not over a GPU that is there.
+ON_POCL = tests/support/on_pocl.sh
 # The script after the program, which leaves PoCL's kernels compiled.
 CL_COMMANDS = \
     '$(QUICK) $T/test_cl --cases 12 && tests/system/test_cl_limits.sh $(UNTRAINED)' \
@@ -185,20 +190,20 @@ CL_COMMANDS = \
     'tests/system/test_oclgrind.sh' \
     'tests/system/test_cl_faults.sh' \
     'tests/system/test_cl_desktop.sh' \
-    'OPENCL_LAYERS=$T/layer_adreno.so:$T/layer_quick.so $T/test_cl_devices' \
+    'OPENCL_LAYERS=$T/layer_adreno.so:$T/layer_quick.so $(ON_POCL) $T/test_cl_devices' \
     'OPENCL_LAYERS=$T/layer_quick.so $T/test_cl_tune' \
-    'OPENCL_LAYERS=$T/layer_adreno.so:$T/layer_quick.so $T/test_cl_tune --candidates' \
+    'OPENCL_LAYERS=$T/layer_adreno.so:$T/layer_quick.so $(ON_POCL) $T/test_cl_tune --candidates' \
     'OPENCL_LAYERS=$T/layer_fail.so $T/test_cl_layers tests/unit/cfg/hook.cfg tests/unit/cfg/connected.cfg cfg/yolov3-tiny.cfg cfg/darknet19.cfg cfg/resnet18.cfg' \
     'GEMM_CL_RECORD=1 $(QUICK) $T/test_cl_layers --recorded tests/unit/cfg/hook.cfg' \
     'GEMM_CL_RECORD=1 $(RECORDING) $T/test_cl_layers --recorded tests/unit/cfg/hook.cfg && GEMM_CL_RECORD=1 $(RECORDING) $T/test_cl_layers --refused tests/unit/cfg/hook.cfg' \
     'GEMM_CL_RECORD=1 OPENCL_LAYERS=$T/layer_fail.so:$T/layer_recording.so $T/test_cl_layers --recorded-faults tests/unit/cfg/hook.cfg' \
-    'ADRENO_DEVICE=640 OPENCL_LAYERS=$T/layer_adreno.so:$T/layer_quick.so:$T/layer_recording.so $T/test_cl_layers --recorded tests/unit/cfg/hook.cfg' \
+    'ADRENO_DEVICE=640 OPENCL_LAYERS=$T/layer_adreno.so:$T/layer_quick.so:$T/layer_recording.so $(ON_POCL) $T/test_cl_layers --recorded tests/unit/cfg/hook.cfg' \
     'tests/system/test_adreno_model.sh --pass' \
     '$(QUICK) tests/system/test_ladder.sh' \
     '$(QUICK) $T/test_packed_layers --row cl --cases 120' \
     '$(QUICK) $T/test_cl_int8' \
-    'ADRENO_DEVICE=640 OPENCL_LAYERS=$T/layer_adreno.so:$T/layer_quick.so $T/test_cl_int8 --cases 6' \
-    'ADRENO_DEVICE=740 ADRENO_DOT=1 OPENCL_LAYERS=$T/layer_adreno.so:$T/layer_quick.so $T/test_cl_int8 --cases 6' \
+    'ADRENO_DEVICE=640 OPENCL_LAYERS=$T/layer_adreno.so:$T/layer_quick.so $(ON_POCL) $T/test_cl_int8 --cases 6' \
+    'ADRENO_DEVICE=740 ADRENO_DOT=1 OPENCL_LAYERS=$T/layer_adreno.so:$T/layer_quick.so $(ON_POCL) $T/test_cl_int8 --cases 6' \
     '$(QUICK) $T/test_chain --row cl --cases 2' \
     '$T/test_plans --row cl tests/unit/cfg/plans.cfg tests/unit/cfg/hook.cfg' \
     '$(CONV_NETWORKS) --row cl --train tests/unit/cfg/layers.cfg' \

@@ -7,13 +7,19 @@
 #include "util/text.h"
 #include "util/threads.h"
 
-#include <gnu/libc-version.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/utsname.h>
 #include <unistd.h>
+
+#ifdef __GLIBC__
+#include <gnu/libc-version.h>
+#define LIBC gnu_get_libc_version()
+#else
+#define LIBC "not glibc"
+#endif
 
 #ifndef BENCH_FLAGS
 #define BENCH_FLAGS "unknown"
@@ -42,7 +48,7 @@ static bool read_cache(int index, const char *what, const char *format, void *va
 
 /* Bytes of the data cache of a level, or 0. /sys comes first: it has what this (perhaps virtual)
    machine was given. sysconf may have the figure of the whole processor. */
-static long cache_bytes(int level, int sysconf_key)
+static long cache_bytes(int level)
 {
     int its_level;
     long kib;
@@ -51,22 +57,24 @@ static long cache_bytes(int level, int sysconf_key)
         if (its_level == level && read_cache(i, "type", "%15s", type)
             && strcmp(type, "Instruction") && read_cache(i, "size", "%ldK", &kib))
             return 1024 * kib;
-    return sysconf(sysconf_key);
+#ifdef _SC_LEVEL1_DCACHE_SIZE
+    static const int keys[] = {_SC_LEVEL1_DCACHE_SIZE, _SC_LEVEL2_CACHE_SIZE,
+                               _SC_LEVEL3_CACHE_SIZE};
+    return sysconf(keys[level - 1]);
+#else
+    return 0;
+#endif
 }
 
 static void read_caches(machine *m)
 {
-    static const struct {
-        const char *name;
-        int level, key;
-    } levels[] = {{"L1d", 1, _SC_LEVEL1_DCACHE_SIZE}, {"L2", 2, _SC_LEVEL2_CACHE_SIZE},
-                  {"L3", 3, _SC_LEVEL3_CACHE_SIZE}};
-    for (size_t i = 0; i < sizeof(levels) / sizeof(levels[0]); ++i) {
-        const long bytes = cache_bytes(levels[i].level, levels[i].key);
+    static const char *const levels[] = {"L1d", "L2", "L3"};
+    for (int i = 0; i < 3; ++i) {
+        const long bytes = cache_bytes(i + 1);
         if (bytes <= 0) continue;
         m->last_level_bytes = bytes;
         gemm_append(m->caches, sizeof(m->caches), "%s%s %ld KiB", *m->caches ? ", " : "",
-                 levels[i].name, bytes / 1024);
+                 levels[i], bytes / 1024);
     }
     if (!*m->caches) snprintf(m->caches, sizeof(m->caches), "unknown");
 }
@@ -74,7 +82,7 @@ static void read_caches(machine *m)
 void machine_read(machine *m)
 {
     *m = (machine){.compiler = COMPILER, .flags = BENCH_FLAGS, .commit = BENCH_COMMIT,
-                   .libc = gnu_get_libc_version(), .cores = gemm_allowed_cores()};
+                   .libc = LIBC, .cores = gemm_allowed_cores()};
     gemm_read_cpu(m->cpu, sizeof(m->cpu));
     read_caches(m);
     struct utsname u;

@@ -57,7 +57,7 @@ const gemm_cl_row gemm_cl_local = LOCAL(32, 1, 1);
 #define DEFINE_BLOCK(name, side) const gemm_cl_row gemm_cl_block_##name = BLOCK(side);
 GEMM_CL_SEARCH(DEFINE_LOCAL)
 GEMM_CL_BLOCKS(DEFINE_BLOCK)
-const gemm_cl_row gemm_cl_image = IMAGE(8, 4, false, NULL);
+const gemm_cl_row gemm_cl_image = IMAGE(8, 4, false, &gemm_cl_choices[GEMM_CL_IMAGE_4x4]);
 const gemm_cl_row gemm_cl_half = HALF("", GEMM_CL_HALF_B);
 const gemm_cl_row gemm_cl_half_fast = HALF("-DHALF_SUMS", GEMM_CL_HALF_SUMS);
 const gemm_cl_row gemm_cl_best = {.defines = "", .way = GEMM_CL_CHOOSE, .splits = true};

@@ -7,15 +7,18 @@
  * they lie in the reserve that the loader keeps for such libraries, about 1,500 bytes for all of
  * them together. So only a few words may be declared in this way.
  *
- * Android's loader refuses that for libraries opened later.
+ * The loaders of Android and musl refuse that for libraries opened later. musl's takes the memory
+ * when it opens the library.
  */
 #ifndef GEMM_OWN_H
 #define GEMM_OWN_H
 
-#if defined(__ANDROID__)
-#define GEMM_OWN _Thread_local
-#else
+#include <limits.h> /* __GLIBC__ */
+
+#ifdef __GLIBC__
 #define GEMM_OWN _Thread_local __attribute__((tls_model("initial-exec")))
+#else
+#define GEMM_OWN _Thread_local
 #endif
 
 #endif

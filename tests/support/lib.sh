@@ -93,6 +93,16 @@ check()
     if "$@" >"$work/check" 2>&1; then pass "$what"; else fail "$what" "$(tail -n 12 "$work/check")"; fi
 }
 
+# From here on PoCL is the only OpenCL platform: for tests of what PoCL does, and for layers that make another
+# device of it. False where it is not installed.
+no_pocl='no PoCL (Debian: pocl-opencl-icd)'
+use_pocl()
+{
+    mkdir -p "$work/vendors"
+    cp "${OCL_ICD_VENDORS:-/etc/OpenCL/vendors}"/pocl*.icd "$work/vendors" 2>/dev/null || return
+    export OCL_ICD_VENDORS="$work/vendors"
+}
+
 # A folder in which ./darknet finds what it reads and leaves its pictures.
 darknet_folder()
 {

@@ -11,6 +11,7 @@ studies=bench/studies
 model() { awk -f $studies/adreno_model.awk "$@"; }
 
 if [ "${1:-}" = --pass ]; then
+    use_pocl || { skip adreno-pass "$no_pocl"; finish; }
     if "$studies/pass.sh" ./darknet "$OUT/tests" cfg/kite-demo.cfg 740 >"$work/pass" 2>"$work/error" &&
         [ "$(awk -F '\t' '/^cl_/ && NF >= 10 && $3 > 0 && $6 > 0 { ++n } END { print n + 0 }' "$work/pass")" -ge 5 ] &&
         grep -q '^wait' "$work/pass" && ! grep -q 'cl-mad-enable' "$work/pass"; then

@@ -65,9 +65,13 @@ mkdir data && touch data/mine
 touch cfg/mine.cfg && ln -s ../data/mine cfg/linked.cfg && ln -s nowhere cfg/dangling.cfg
 find . | sort >"$work/before"
 
-# ---- make OPENCL=0, with the user's flags ----
-PATH=$work/bin:$PATH build builds-nocl OPENCL=0 V=1 CFLAGS='-O0 -DOF_CFLAGS="1 2"' CPPFLAGS=-DOF_CPPFLAGS LDFLAGS=-Wl,-O1 \
-    LDLIBS=-lrt DARKNET_SRC="$source"
+# ---- make OPENCL=0, with the user's flags, and those that must change no result ----
+with_flags()
+{
+    build "$@" OPENCL=0 V=1 CFLAGS='-O0 -ffast-math -flto -ffat-lto-objects -DOF_CFLAGS="1 2"' CPPFLAGS=-DOF_CPPFLAGS \
+        LDFLAGS='-Wl,-O1 -Ofast -flto' LDLIBS=-lrt
+}
+PATH=$work/bin:$PATH with_flags builds-nocl DARKNET_SRC="$source"
 if [ -e "$work/installed" ]; then fail packages-not-installed "plain make called apt-get"; else pass packages-not-installed; fi
 holds packages-named "$work/log" 'Missing Debian packages (make packages installs them): .*gcc'
 out=build/release-nocl
@@ -81,6 +85,25 @@ if [ "$(uname -m)" = x86_64 ]; then
     objdump -d $out/obj/src/packed/isa/ukernel_avx2.o >"$work/code"
     holds builds-flags-isa "$work/code" vfmadd
 fi
+# A library that makes denormals 0 would do so in the whole program that it is loaded into.
+echo 'int main(void) { volatile float x = 1e-39f; return !(x * 1 > 0); }' >"$work/host.c"
+${CC:-gcc} -o "$work/host" "$work/host.c"
+check builds-flags-denormals-libdarknet-gemm.so env LD_PRELOAD=$out/libdarknet-gemm.so "$work/host"
+if [ -f /usr/lib/darknet/include/darknet.h ]; then
+    with_flags builds-flags-layers $out/libdarknet-layers.so DARKNET_SRC=/usr
+    nm -D $out/libdarknet-layers.so >"$work/names"
+    holds builds-flags-layers-code "$work/names" ' T forward_convolutional_layer'
+    check builds-flags-denormals-libdarknet-layers.so env LD_PRELOAD=$out/libdarknet-layers.so "$work/host"
+else
+    skip builds-flags-layers 'no headers of Darknet (Debian: darknet)'
+fi
+# Code of sums in an order.
+for level in -O3 '-Ofast -flto'; do
+    object=$work/flags${level%% *}/release-nocl/obj/src/util/winograd.o
+    build "builds-flags$level" OPENCL=0 "BUILD=$work/flags${level%% *}" CFLAGS="$level" "$object"
+    objdump -d "$object" | grep -v 'file format' >"$work/code${level%% *}"
+done
+check builds-flags-same-code cmp "$work/code-O3" "$work/code-Ofast"
 for file in darknet libdarknet.so gemm-bench; do lacks "builds-no-path-$file" $file "$work"; done
 for file in darknet gemm-bench; do lacks "nocl-not-loaded-$file" $file libOpenCL.so; done
 is nocl-rows '' "$(./gemm-bench --list | awk -F '\t' '

@@ -8,6 +8,7 @@
 # Needs PoCL. test_cl_limits.sh has other devices' limits, test_cl_faults.sh calls that fail, and
 # test_oclgrind.sh races and strays.
 . tests/support/lib.sh
+use_pocl || { skip cl "$no_pocl"; finish; }
 
 weights=$(realpath "$1")
 bin=$OUT/tests

@@ -5,6 +5,7 @@
 #
 #   tests/system/test_cl_desktop.sh
 . tests/support/lib.sh
+use_pocl || { skip cl-desktop "$no_pocl"; finish; }
 
 bin=$OUT/tests
 cfg=tests/unit/cfg/chain.cfg

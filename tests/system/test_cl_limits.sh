@@ -7,6 +7,7 @@
 #
 # Needs PoCL. It uses what test_cl has compiled before it: PoCL keeps that.
 . tests/support/lib.sh
+use_pocl || { skip cl-limits "$no_pocl"; finish; }
 
 weights=$(realpath "$1")
 bin=$OUT/tests
@@ -53,6 +54,18 @@ ADRENO_SPILLS=-DROWS OPENCL_LAYERS=$bin/layer_adreno.so:$bin/layer_quick.so \
     expect cl-tile-all-spill 'cl_image 8x4 group 16x8 spills 64' $test_cl --tile
 ADRENO_SPILLS=-DROWS OPENCL_LAYERS=$bin/layer_adreno.so:$bin/layer_quick.so GEMM_IMPL=cl_image expect_failure \
     cl-row-spills 'GEMM_IMPL=cl_image cannot run here: the OpenCL compiler spills' detect
+# A row that the user named takes its smaller tile.
+named()
+{
+    rm -f "$work/named.csv"
+    (cd "$work/here" && GEMM_IMPL=$1 GEMM_CHECK=1 GEMM_TRACE=$work/named.csv ./darknet speed cfg/kite-demo.cfg 1) &&
+        grep -o "$1 [0-9]*x4" "$work/named.csv" | sort -u
+}
+for row in cl_image cl_direct; do
+    ADRENO_SPILLS=-DROWS=8 OPENCL_LAYERS=$bin/layer_adreno.so:$bin/layer_quick.so \
+        expect "cl-row-smaller-$row" "$row 4x4" named $row
+    if grep -q "$row 8x4" "$work/output"; then fail "cl-row-smaller-$row-only" 'it ran 8x4 too'; fi
+done
 OPENCL_LAYERS=$bin/layer_adreno.so:$bin/layer_quick.so GEMM_CHECK=1 expect cl-adreno-detect 'Predicted in' detect
 # No launch for an image of the taps: 13 convolutions and 8 launches of other layers.
 for device in 640 740 830; do

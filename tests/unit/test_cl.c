@@ -423,6 +423,7 @@ static conv_call draw_convolution(rng *r, const gemm_cl_row *row, int number, in
     if (is_direct(row)) {
         static const int sizes[] = {3, 3, 5, 1};
         c.size = row->winograd ? 3 : sizes[number % 4];
+        if (c.size == 5 && row->rows > 4) c.size = 3;   /* as gemm_cl_choose_direct says */
         c.stride = c.size == 3 ? 1 + number % 2 : 1;
         c.pad = rng_below(r, c.size / 2 + 1);
     }

@@ -23,6 +23,7 @@
 #include "packed/packed.h"
 #include "support/conv_shape.h"
 #include "support/float_modes.h"
+#include "support/heap.h"
 #include "support/operands.h"
 #include "support/options.h"
 #include "support/report.h"
@@ -38,7 +39,6 @@
 #pragma GCC diagnostic pop
 
 #include <float.h>
-#include <malloc.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -574,9 +574,9 @@ static void judge_hook_case(const hook_case *h)
     forward_convolutional_layer(l, net);
     memset(l.output, 0xff, bytes);
     memset(l.x, 0xff, bytes);
-    const size_t given = mallinfo2().uordblks;
+    const size_t given = heap_given();
     forward_convolutional_layer(l, net);
-    const size_t kept = mallinfo2().uordblks - given;
+    const size_t kept = heap_given() - given;
     const double off = distance(l.output, expected, n),
                  x_off = h->delta ? distance(l.x, expected + n, n) : 0;
     free(expected);

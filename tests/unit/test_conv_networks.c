@@ -15,7 +15,6 @@
  * bit, because the hook has no part in training. Each network runs in a process of its own: some of
  * Darknet's cfgs do not run on a CPU at all, which is a SKIP.
  */
-#include <malloc.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,6 +25,7 @@
 #include "darknet.h"
 #include "driver/driver.h"
 #include "hook/hook.h"
+#include "support/heap.h"
 #include "support/network.h"
 #include "support/report.h"
 #include "util/winograd.h"
@@ -214,11 +214,6 @@ static bool check_plain(const char *cfg, bool *reached, char *why)
     return agrees(net, "as it is", reached, why) && workspace;
 }
 
-static size_t bytes_given(void)
-{
-    return mallinfo2().uordblks + mallinfo2().hblkhd;
-}
-
 static bool check_resize(const char *cfg, bool *reached, char *why)
 {
     network *net = network_make(cfg, SEED);
@@ -227,7 +222,7 @@ static bool check_resize(const char *cfg, bool *reached, char *why)
     if (!agrees(net, "as it is", reached, why)) return false;
     const size_t slack = net->workspace_size / 2; /* a driver takes memory of its own */
     resize_network(net, w, h);
-    const size_t given = bytes_given();
+    const size_t given = heap_given();
     set_batch_network(net, 2);
     resize_network(net, w + 64, h - 32);
     if (!has_workspace(net, "resized", why) || !hook_takes_no_workspace(net, why)) return false;
@@ -237,7 +232,7 @@ static bool check_resize(const char *cfg, bool *reached, char *why)
     resize_network(net, 96, 64);
     if (!agrees(net, "small", reached, why)) return false;
     resize_network(net, w, h);
-    const size_t now = bytes_given();
+    const size_t now = heap_given();
     if (now <= given + slack) return agrees(net, "its own size again", reached, why);
     snprintf(why, MESSAGE, "%zu bytes more are taken at its own size again", now - given);
     return false;

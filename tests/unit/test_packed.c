@@ -22,12 +22,12 @@
 #include "util/ints.h"
 #include "util/threads.h"
 #include "support/float_modes.h"
+#include "support/heap.h"
 #include "support/operands.h"
 #include "support/options.h"
 #include "support/report.h"
 
 #include <limits.h>
-#include <malloc.h>
 #include <math.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -998,10 +998,10 @@ static void test_memory(const options *o)
     rng r = rng_make(o->seed, 3000000);
     call_changing_shapes(A, B, C, &r, 1000);
     const long peak = peak_kib();
-    const size_t given = mallinfo2().uordblks;
+    const size_t given = heap_given();
     call_changing_shapes(A, B, C, &r, 10000);
     const long grown = peak_kib() - peak;
-    const size_t leaked = mallinfo2().uordblks - given;
+    const size_t leaked = heap_given() - given;
     free(A);
     if (grown > MOST_KIB || leaked) {
         report_fail("packed memory", "10,000 calls: %ld KiB more, %zu bytes kept", grown, leaked);
@@ -1026,9 +1026,9 @@ static void test_short_lived_callers(const options *o)
     for (int i = 0; i < 200; ++i) {
         if (pthread_create(&c->thread, NULL, call_once, c)) exit(2);
         pthread_join(c->thread, NULL);
-        if (i == 20) given = mallinfo2().uordblks + mallinfo2().hblkhd;
+        if (i == 20) given = heap_given();
     }
-    const size_t now = mallinfo2().uordblks + mallinfo2().hblkhd;
+    const size_t now = heap_given();
     free(c);
     if (now > given)
         report_fail("packed short-lived callers", "180 threads left %zu bytes", now - given);

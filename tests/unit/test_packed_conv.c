@@ -20,11 +20,11 @@
 #include "packed/packed.h"
 #include "support/conv_shape.h"
 #include "support/failing_memory.h"
+#include "support/heap.h"
 #include "support/report.h"
 #include "util/winograd.h"
 
 #include <float.h>
-#include <malloc.h>
 #include <math.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -33,14 +33,6 @@
 
 enum { CALLERS = 4, THREADS = 3 };
 #define COUNT(array) (sizeof(array) / sizeof *(array))
-
-/* ---- memory that can fail ---- */
-
-static size_t bytes_given(void)
-{
-    const struct mallinfo2 all = mallinfo2();
-    return all.uordblks + all.hblkhd;
-}
 
 /* ---- the row of this test ---- */
 
@@ -297,9 +289,9 @@ static void test_plans(const gemm_ukernel *u, const large *l)
     enum { SMALL_PIECES = 32 * 1024 };  /* U is larger in each layer */
     conv_call c = make_layer(l, 1);
     const char *wrong = judge_plans(u, l, &c);
-    const size_t given = bytes_given();
+    const size_t given = heap_given();
     if (!wrong) wrong = judge_plans(u, l, &c);
-    if (!wrong && bytes_given() > given + SMALL_PIECES) wrong = "memory is lost";
+    if (!wrong && heap_given() > given + SMALL_PIECES) wrong = "memory is lost";
     report("plans", l->shape.name, u, wrong);
     conv_shape_free(&c);
 }

@@ -50,18 +50,29 @@ static bool can_pack(conv_job *j, const gemm_cl_row *row, const gemm_context *co
            context->kept && gemm_cl_kept_bytes(row, j->c, NULL) <= context->kept->room;
 }
 
-/* The form of cl_direct that the row `asked` wants. False: it does not take cl_direct. */
+/* Builds the kernel of this row, unless the plan has it. NULL, or what is wrong about the build. */
+static const char *build_direct(conv_job *j, const gemm_cl_row *row, const gemm_context *context)
+{
+    const gemm_cl_kept *k = context->kept ? context->kept->data : NULL;
+    const bool built = k && k->program && k->row == row && k->key.pools == j->c->pool;
+    j->w.row = row;
+    return built ? NULL : gemm_cl_conv_build(j);
+}
+
+/* The form of cl_direct that the row `asked` wants, or a smaller tile where the user named it and
+   registers spill. False: it does not take cl_direct. */
 static bool try_direct(conv_job *j, const gemm_cl_row *asked, const gemm_context *context)
 {
     gemm_cl_work *w = &j->w;
     const gemm_cl_row *other = w->row;
     const int parts = w->parts;
     const gemm_cl_row *row = gemm_cl_choose_direct(&j->traits, j->c, asked, &w->parts);
-    const gemm_cl_kept *k = context->kept ? context->kept->data : NULL;
+    const gemm_cl_row *small = &gemm_cl_direct_choices[GEMM_CL_DIRECT_4];
     if (row && can_pack(j, row, context)) {
-        w->row = row;
-        const bool built = k && k->program && k->row == row && k->key.pools == j->c->pool;
-        const char *why = built ? NULL : gemm_cl_conv_build(j);
+        const char *why = build_direct(j, row, context);
+        if (gemm_cl_is_spilled(why) && asked->direct && row->rows > small->rows &&
+            can_pack(j, small, context))
+            why = build_direct(j, small, context);
         if (!why) return true;
         if (gemm_cl_is_faulty(why)) gemm_cl_say_left_out(why);
     }
@@ -165,13 +176,12 @@ static bool is_same_key(const gemm_cl_build_key *a, const gemm_cl_build_key *b)
    launches. Nothing failed. */
 static const char *build_chain(conv_job *j)
 {
-    const char *why = gemm_cl_build_choice(&j->w, false, gemm_cl_conv_build, j);
-    if (!j->chosen) return why;
+    const char *why = gemm_cl_conv_build(j);
     if (gemm_cl_is_spilled(why) && j->w.row == &gemm_cl_choices[GEMM_CL_TILE_16x128]) {
         j->w.row = &gemm_cl_tile_short;
-        why = gemm_cl_build_choice(&j->w, false, gemm_cl_conv_build, j);
+        why = gemm_cl_conv_build(j);
     }
-    j->w.refused = NULL;
+    if (!j->chosen) j->w.refused = why;
     return why;
 }
 

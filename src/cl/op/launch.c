@@ -17,6 +17,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 gemm_cl_work gemm_cl_begin_work(const gemm_cl_row *row)
 {
@@ -146,16 +147,24 @@ bool gemm_cl_learn_group(const gemm_cl_work *w, gemm_cl_traits *traits)
     return true;
 }
 
+/* The row that the user named, and its smaller tiles where the registers of a larger one spill. */
+static const char *try_named(gemm_cl_work *w, gemm_cl_attempt *attempt, void *job)
+{
+    const char *why = attempt(job);
+    while (why == spilled && w->row->instead && !strcmp(w->row->instead->kernel, w->row->kernel)) {
+        w->row = w->row->instead;
+        why = attempt(job);
+    }
+    if (why && (why == spilled || gemm_cl_is_faulty(why))) w->refused = why;
+    return why;
+}
+
 const char *gemm_cl_build_choice(gemm_cl_work *w, bool chosen, gemm_cl_attempt *attempt, void *job)
 {
     const gemm_cl_row *row = w->row;
     const int parts = w->parts;
     bool saw_spills = false;
-    if (!chosen) {
-        const char *why = attempt(job);
-        if (why && (why == spilled || gemm_cl_is_faulty(why))) w->refused = why;
-        return why;
-    }
+    if (!chosen) return try_named(w, attempt, job);
     const char *why = try_in_turn(w, attempt, job, &saw_spills);
     if (!why || !saw_spills) return why;
     w->takes_spills = true;

@@ -133,8 +133,9 @@ const char *gemm_cl_why_left_out(const char *name, const char *options);
 typedef const char *gemm_cl_attempt(void *job);
 
 /* Builds the programs of a row. Where `cl` chose it, the next choices are tried in turn, and w->row
-   becomes the one that can run. Where the user named it, and a program is left out for good, the
-   call fails when it ends, because another row must not replace it. NULL, or why none can run. */
+   becomes the one that can run. Where the user named it, its smaller tiles stand in where registers
+   spill. Where all spill, or a program is left out for good, the call fails when it ends, because
+   another row must not replace it. NULL, or why none can run. */
 const char *gemm_cl_build_choice(gemm_cl_work *, bool chosen, gemm_cl_attempt *, void *job);
 
 /* The length of a part of K. It is a multiple of `step`; 0: of the step of the row's kernel. */
@@ -168,7 +169,7 @@ void gemm_cl_describe_work(const gemm_cl_work *, char *text, size_t bytes);
 int gemm_cl_ask_result(gemm_cl_work *);
 int gemm_cl_take_result(gemm_cl_work *, bool timed);
 
-/* Fills the note of a call that went well. `chosen`: the row was chosen here. */
+/* Fills the note of a call that went well. `chosen`: the row is not the one that the call named. */
 void gemm_cl_fill_note(const gemm_cl_work *, bool chosen, gemm_note *);
 
 /* Says in the note of a call that its form was measured. */

@@ -71,7 +71,7 @@ static const struct door {
 
 #ifdef __x86_64__
 /* 6 integer registers, 8 vector registers; 208 is where the caller's stack arguments begin. */
-__asm__(".text\n"
+__asm__(".pushsection .text\n"
         ".type hook_door, @function\n"
         "hook_door:\n"
         "    .cfi_startproc\n"
@@ -99,15 +99,16 @@ __asm__(".text\n"
         "    jmp *%r11\n"
         "1:  ret\n"
         "    .cfi_endproc\n"
-        ".size hook_door, . - hook_door\n");
+        ".size hook_door, . - hook_door\n.popsection\n");
 #define DOOR(name, kind) DOOR_OF(SYMBOL_TEXT(SYMBOL(name)), #name)
 #define DOOR_OF(symbol, number)                                                                   \
-    __asm__(".globl " symbol "\n.type " symbol ", @function\n" symbol ":\n    endbr64\n"         \
+    __asm__(".pushsection .text\n.globl " symbol "\n.type " symbol ", @function\n"                \
+            symbol ":\n    endbr64\n"                                                             \
             "    mov hook_number_" number "(%rip), %r11d\n    jmp hook_door\n"                    \
-            ".size " symbol ", . - " symbol "\n");
+            ".size " symbol ", . - " symbol "\n.popsection\n");
 #elif defined(__aarch64__)
 /* x0 to x7, x8 and q0 to q7 are kept, 224 bytes with frame and return address. */
-__asm__(".text\n"
+__asm__(".pushsection .text\n"
         ".type hook_door, %function\n"
         "hook_door:\n"
         "    .cfi_startproc\n"
@@ -135,14 +136,15 @@ __asm__(".text\n"
         "    br x16\n"
         "1:  ret\n"
         "    .cfi_endproc\n"
-        ".size hook_door, . - hook_door\n");
+        ".size hook_door, . - hook_door\n.popsection\n");
 /* hint 34 is bti c. */
 #define DOOR(name, kind) DOOR_OF(SYMBOL_TEXT(SYMBOL(name)), #name)
 #define DOOR_OF(symbol, number)                                                                   \
-    __asm__(".globl " symbol "\n.type " symbol ", %function\n" symbol ":\n    hint #34\n"        \
+    __asm__(".pushsection .text\n.globl " symbol "\n.type " symbol ", %function\n"                \
+            symbol ":\n    hint #34\n"                                                            \
             "    adrp x16, hook_number_" number "\n"                                             \
             "    ldr w16, [x16, #:lo12:hook_number_" number "]\n    b hook_door\n"               \
-            ".size " symbol ", . - " symbol "\n");
+            ".size " symbol ", . - " symbol "\n.popsection\n");
 #else
 #error libdarknet-layers.so is for x86-64 and arm64: patch Darknet on other processors
 #endif
@@ -223,7 +225,9 @@ static host *find_host(const void *caller)
     if (host_count < HOSTS && dladdr(caller, &info) && find_own(&hosts[host_count], info.dli_fname))
         return &hosts[host_count++];
     if (host_count) return &hosts[0];
-    for (const struct link_map *m = _r_debug.r_map; m; m = m->l_next)
+    const struct link_map *m = NULL;
+    if (dlinfo(dlopen(NULL, RTLD_LAZY), RTLD_DI_LINKMAP, &m)) return NULL;
+    for (; m; m = m->l_next)
         if (find_own(&hosts[0], m->l_name)) return &hosts[host_count++];
     return NULL;
 }
