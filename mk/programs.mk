@@ -19,7 +19,7 @@ $(OUT)/modules.a: $(MODULES:%.c=$(OBJ)/%.o)
 	$(Q)$(AR) rcs $@ $^
 
 # Darknet's libraries hold row stock and, with it, the whole table. Programs that are measured or installed
-# hold it themselves. The tests share one library, except for one that --wraps its functions (mk/test.mk), and
+# hold it themselves. The tests share one library, except for those that --wrap functions of it (mk/test.mk), and
 # one that loads it by dlopen.
 # $(call program,FOLDER,SOURCE,LIBRARIES)
 define program
