@@ -105,10 +105,19 @@ INLINE void move_piece(gemm_moves *m, const bool by_columns)
     --m->left;
 }
 
-/* Some pieces at once, or all that are left. */
-static NOINLINE void move_pieces(gemm_moves *m, int pieces)
+/* Some pieces at once, or all that are left. The moves stay in registers meanwhile. */
+INLINE void move_pieces_of(gemm_moves *m, int pieces, const bool by_columns)
 {
     gemm_moves now = *m;
-    for (pieces = lesser(pieces, m->left); pieces > 0; --pieces) move_piece(&now, now.by_columns);
+    for (pieces = lesser(pieces, m->left); pieces > 0; --pieces) move_piece(&now, by_columns);
     *m = now;
+}
+
+static NOINLINE void move_pieces(gemm_moves *m, int pieces)
+{
+    if (m->by_columns) {
+        move_pieces_of(m, pieces, true);
+    } else {
+        move_pieces_of(m, pieces, false);
+    }
 }

@@ -275,20 +275,22 @@ typedef struct side_work {
     int next_row;
 } side_work;
 
-/* A tile of few steps has no time to spread the work, so all of it is done before the first one. */
-INLINE side_work plan_side_work(const gemm_tile *t, const int rows, const int nv)
+INLINE side_work plan_side_work(const gemm_tile *t, const int rows)
+{
+    const gemm_moves *m = t->moves;
+    side_work w = {.next_every = t->kc / rows + 1};
+    w.move_at = m->left ? 0 : t->kc;
+    w.chunk = m->left ? lesser(m->every, w.next_every) : w.next_every;
+    return w;
+}
+
+/* The same for a tile of few steps: all that is due in this tile at once, before its first step. */
+INLINE void do_all_side_work(const gemm_tile *t, const int rows, const int nv)
 {
     gemm_moves *m = t->moves;
-    const int kc = t->kc;
-    if (kc < SHORT_K) {
-        UNROLL
-        for (int i = 0; i < rows; ++i) prefetch_next(t, i, nv);
-        if (m->left) move_pieces(m, (kc + m->every - 1) / m->every);
-        return (side_work){.chunk = kc, .move_at = kc, .next_at = kc};
-    }
-    const int next_every = kc / rows + 1;
-    return (side_work){.chunk = m->left ? lesser(m->every, next_every) : next_every,
-                       .move_at = m->left ? 0 : kc, .next_every = next_every};
+    UNROLL
+    for (int i = 0; i < rows; ++i) prefetch_next(t, i, nv);
+    if (m->left) move_pieces(m, (t->kc + m->every - 1) / m->every);
 }
 
 /* What is due before step `end`. */
@@ -308,22 +310,34 @@ INLINE void do_side_work(side_work *w, const gemm_tile *t, int end, const int ro
     }
 }
 
-/* A tile of rows x nv vectors. rows, nv and by_columns are constants in each of the functions
-   below, so the compiler leaves one straight loop. */
+/*
+ * A tile of rows x nv vectors. rows, nv and by_columns are constants in each of the functions below,
+ * so the compiler leaves one straight loop. With few steps there is no time to spread the side work,
+ * and chunks of steps cost more than they gain.
+ */
 INLINE void tile_body(const gemm_tile *t, const int rows, const int nv, const bool by_columns)
 {
     const float *a = t->a, *a4 = t->a + 4 * t->a_row, *b = t->b;
     const size_t a_row = t->a_row, a_step = t->a_step, b_row = t->b_row;
     const int kc = t->kc;
-    side_work work = plan_side_work(t, rows, nv);
     vec acc[MR][NV];
-    clear(rows, nv, acc);
-    for (int p = 0; p < kc;) {
-        const int end = lesser(p + work.chunk, kc);
-        do_side_work(&work, t, end, rows, nv, by_columns);
-        for (; p < end; ++p) {
+    if (kc < SHORT_K) {
+        do_all_side_work(t, rows, nv);
+        clear(rows, nv, acc);
+        for (int p = 0; p < kc; ++p) {
             step(rows, nv, a, a4, a_row, b, acc);
             a += a_step, a4 += a_step, b += b_row;
+        }
+    } else {
+        side_work work = plan_side_work(t, rows);
+        clear(rows, nv, acc);
+        for (int p = 0; p < kc;) {
+            const int end = lesser(p + work.chunk, kc);
+            do_side_work(&work, t, end, rows, nv, by_columns);
+            for (; p < end; ++p) {
+                step(rows, nv, a, a4, a_row, b, acc);
+                a += a_step, a4 += a_step, b += b_row;
+            }
         }
     }
     store_tile(t, rows, nv, acc);
