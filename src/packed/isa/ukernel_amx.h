@@ -210,7 +210,7 @@ static void tile_by_registers(const gemm_tile *t)
 static void own_tile(const gemm_tile *t)
 {
     gemm_moves *m = t->moves;
-    if (m->left) move_pieces(m, (t->kc + m->every - 1) / m->every);
+    if (m->left) move_pieces(m, t->kc);
     begin_tiles(AMX_ROWS, AMX_STEPS);
     tile_by_registers(t);
     _tile_release();
@@ -221,9 +221,10 @@ static void own_panels(const gemm_tile *first, int count, int way, ptrdiff_t a_p
 {
     gemm_tile t = *first;
     const int each = (first->moves->left + count - 1) / count;
+    const int steps = each * first->moves->every;
     begin_tiles(AMX_ROWS, AMX_STEPS);
     for (; count; --count) {
-        move_pieces(first->moves, each);
+        move_pieces(first->moves, steps);
         tile_by_registers(&t);
         t.a += a_panel;
         t.c += way * AMX_MR * (ptrdiff_t)t.c_row;

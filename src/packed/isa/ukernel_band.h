@@ -42,16 +42,19 @@ INLINE void band_tile(const gemm_band_row *b, const int rows, const int nv, int 
     if (nv < NV && left > (nv - 1) * VL && left <= nv * VL)                                        \
         band_tile(b, rows, nv, i, b->places - nv * VL);
 
+INLINE void band_filters(const gemm_band_row *b, const int rows, int i)
+{
+    int left = b->places;
+    for (; left > (NV - 1) * VL; left -= NR)
+        band_tile(b, rows, NV, i, lesser(b->places - left, b->places - NR));
+    EACH_VECS(BAND_END, rows)
+}
+
 /* A row of `rows` filters from filter i on. */
+#define BAND_FUNCTION(name, filters, rows)                                                         \
+    static NOINLINE TILE_TUNING void name(const gemm_band_row *b, int i) { filters(b, rows, i); }
 #define BAND_NAME(r) JOIN(gemm_packed_band_##r##__, ISA)
-#define BAND(r)                                                                                    \
-    static NOINLINE TILE_TUNING void BAND_NAME(r)(const gemm_band_row *b, int i)                   \
-    {                                                                                              \
-        int left = b->places;                                                                      \
-        for (; left > (NV - 1) * VL; left -= NR)                                                   \
-            band_tile(b, r, NV, i, lesser(b->places - left, b->places - NR));                      \
-        EACH_VECS(BAND_END, r)                                                                     \
-    }
+#define BAND(r) BAND_FUNCTION(BAND_NAME(r), band_filters, r)
 EACH_ROWS(BAND)
 
 typedef void band_fn(const gemm_band_row *, int i);
@@ -76,8 +79,8 @@ static NOINLINE void short_panel(const gemm_band_row *b, band_fn *of, int i, int
 }
 
 /* All filters, by tiles of up to `most` of them. The tiles have about as many filters each, because
-   in a tile of few filters each sum would wait for the step before. A tile ends with the row, unless
-   the row has fewer than `least` places. */
+   in a tile of few filters each sum would wait for the step before. The last tile of a row of
+   `least` places or more ends with it. */
 INLINE void each_panel(const gemm_band_row *b, const int most, const int least, band_fn *const *of)
 {
     const bool is_short = b->places < least && b->places % VL;
@@ -175,13 +178,14 @@ INLINE void pooled_tile(const gemm_band_row *b, const int rows, int i, int x)
 
 /* The last vector ends with the row, and so overlaps the one before it. The compiler reads a copy
    of the struct once, but the struct itself again behind each store. */
+INLINE void pooled_filters(const gemm_band_row *row, const int rows, int i)
+{
+    const gemm_band_row b = *row;
+    for (int x = 0; x < b.places; x += VL) pooled_tile(&b, rows, i, lesser(x, b.places - VL));
+}
+
 #define POOLED_NAME(r) JOIN(gemm_packed_pooled_##r##__, ISA)
-#define POOLED(r)                                                                                  \
-    static NOINLINE TILE_TUNING void POOLED_NAME(r)(const gemm_band_row *row, int i)               \
-    {                                                                                              \
-        const gemm_band_row b = *row;                                                              \
-        for (int x = 0; x < b.places; x += VL) pooled_tile(&b, r, i, lesser(x, b.places - VL));    \
-    }
+#define POOLED(r) BAND_FUNCTION(POOLED_NAME(r), pooled_filters, r)
 EACH_POOL_ROWS(POOLED)
 
 #define POOLED_ENTRY(r) POOLED_NAME(r),

@@ -68,7 +68,7 @@ static void own_tile(const gemm_tile *t)
 {
     gemm_moves *m = t->moves;
     for (int i = 0; i < t->rows; ++i) prefetch_next(t, i, NV);
-    if (m->left) move_pieces(m, (t->kc + m->every - 1) / m->every);
+    if (m->left) move_pieces(m, t->kc);
     switch ((t->cols - 1) / VL) {
     case 0: TILE_NAME(1)(t); break;
     case 1: TILE_NAME(2)(t); break;

@@ -105,19 +105,19 @@ INLINE void move_piece(gemm_moves *m, const bool by_columns)
     --m->left;
 }
 
-/* Some pieces at once, or all that are left. The moves stay in registers meanwhile. */
-INLINE void move_pieces_of(gemm_moves *m, int pieces, const bool by_columns)
+/* The pieces that are due in so many steps, at once. The moves stay in registers meanwhile. */
+INLINE void move_pieces_of(gemm_moves *m, int steps, const bool by_columns)
 {
     gemm_moves now = *m;
-    for (pieces = lesser(pieces, m->left); pieces > 0; --pieces) move_piece(&now, by_columns);
+    for (; steps > 0 && now.left; steps -= now.every) move_piece(&now, by_columns);
     *m = now;
 }
 
-static NOINLINE void move_pieces(gemm_moves *m, int pieces)
+static NOINLINE void move_pieces(gemm_moves *m, int steps)
 {
     if (m->by_columns) {
-        move_pieces_of(m, pieces, true);
+        move_pieces_of(m, steps, true);
     } else {
-        move_pieces_of(m, pieces, false);
+        move_pieces_of(m, steps, false);
     }
 }

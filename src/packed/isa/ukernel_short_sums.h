@@ -64,7 +64,7 @@ static NOINLINE void TILE(1)(const gemm_tile *t) { short_tile(t, 1); }
 static void own_tile(const gemm_tile *t)
 {
     gemm_moves *m = t->moves;
-    if (m->left) move_pieces(m, (t->kc + m->every - 1) / m->every);
+    if (m->left) move_pieces(m, t->kc);
     switch ((t->cols - 1) / VL) {
     case 0: TILE(1)(t); break;
     case 1: TILE(2)(t); break;

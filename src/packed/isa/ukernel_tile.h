@@ -290,7 +290,7 @@ INLINE void do_all_side_work(const gemm_tile *t, const int rows, const int nv)
     gemm_moves *m = t->moves;
     UNROLL
     for (int i = 0; i < rows; ++i) prefetch_next(t, i, nv);
-    if (m->left) move_pieces(m, (t->kc + m->every - 1) / m->every);
+    if (m->left) move_pieces(m, t->kc);
 }
 
 /* What is due before step `end`. */
@@ -311,9 +311,9 @@ INLINE void do_side_work(side_work *w, const gemm_tile *t, int end, const int ro
 }
 
 /*
- * A tile of rows x nv vectors. rows, nv and by_columns are constants in each of the functions below,
- * so the compiler leaves one straight loop. With few steps there is no time to spread the side work,
- * and chunks of steps cost more than they gain.
+ * A tile of rows x nv vectors. rows, nv and by_columns are constants in each of the functions
+ * below, so the compiler leaves straight loops. With few steps there is no time to spread the side
+ * work, and chunks of steps cost more than they gain.
  */
 INLINE void tile_body(const gemm_tile *t, const int rows, const int nv, const bool by_columns)
 {
@@ -543,8 +543,8 @@ INLINE void fetch_tile(const float *c, size_t c_row, const int rows, const int n
    next strip. */
 INLINE void sweep_panels(const gemm_sweep *s, int i, int panels, const int rows, const int nv)
 {
-    gemm_tile t = {.rows = rows, .cols = s->cols, .c = s->c + i * s->c_row, .c_row = s->c_row, .alpha = 1,
-                   .shift = s->shift + i, .scale = s->scale ? s->scale + i : NULL,
+    gemm_tile t = {.rows = rows, .cols = s->cols, .c = s->c + i * s->c_row, .c_row = s->c_row,
+                   .alpha = 1, .shift = s->shift + i, .scale = s->scale ? s->scale + i : NULL,
                    .slope = s->slope};
     const float *a = s->a + i * s->a_row;
     for (; panels; --panels) {
