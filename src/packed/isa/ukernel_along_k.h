@@ -41,9 +41,9 @@ INLINE void along_k_rows(const gemm_tile *t, const float *a, const float *next_a
 /* With an odd number of rows the last one is multiplied twice and stored once. */
 INLINE void along_k_columns(const gemm_tile *t, const int j0, const int cols)
 {
-    gemm_tile row = *t;         /* one row of C, as a tile */
-    row.cols = cols;
-    row.c += t->cols + j0;
+    gemm_tile pair = *t;        /* these columns of one or two rows of C, as a tile */
+    pair.cols = cols;
+    pair.c += t->cols + j0;
     for (int i = 0; i < t->rows; i += 2) {
         const float *a = t->tail_a + i * t->tail_a_row;
         const float *next_a = i + 1 < t->rows ? a + t->tail_a_row : a;
@@ -52,13 +52,14 @@ INLINE void along_k_columns(const gemm_tile *t, const int j0, const int cols)
         __builtin_prefetch(c_next + t->c_row, 1, 3);
         vec acc[2][ALONG_K_COLS];
         along_k_rows(t, a, next_a, j0, cols, acc);
-        for (int r = 0; r < 2 && i + r < t->rows; ++r) {
-            vec sums[MR][NV] = {{vsums(acc[r], cols)}};
-            store_tile(&row, 1, 1, sums);
-            row.c += t->c_row;
-            if (row.shift) ++row.shift;
-            if (row.scale) ++row.scale;
-        }
+        float sums[2][NR];
+        vstore(sums[0], vsums(acc[0], cols));
+        vstore(sums[1], vsums(acc[1], cols));
+        pair.rows = lesser(2, t->rows - i);
+        store_any(&pair, sums);
+        pair.c += 2 * t->c_row;
+        if (pair.shift) pair.shift += 2;
+        if (pair.scale) pair.scale += 2;
     }
 }
 

@@ -207,17 +207,10 @@ static void tile_by_registers(const gemm_tile *t)
     if (t->rows % AMX_ROWS) begin_tiles(AMX_ROWS, AMX_STEPS);
 }
 
-static void move_some(gemm_moves *m, int pieces)
-{
-    gemm_moves now = *m;
-    for (pieces = lesser(pieces, m->left); pieces > 0; --pieces) move_piece(&now, B_BY_ROWS);
-    *m = now;
-}
-
 static void own_tile(const gemm_tile *t)
 {
     gemm_moves *m = t->moves;
-    if (m->left) move_some(m, (t->kc + m->every - 1) / m->every);
+    if (m->left) move_pieces(m, t->kc);
     begin_tiles(AMX_ROWS, AMX_STEPS);
     tile_by_registers(t);
     _tile_release();
@@ -228,9 +221,10 @@ static void own_panels(const gemm_tile *first, int count, int way, ptrdiff_t a_p
 {
     gemm_tile t = *first;
     const int each = (first->moves->left + count - 1) / count;
+    const int steps = each * first->moves->every;
     begin_tiles(AMX_ROWS, AMX_STEPS);
     for (; count; --count) {
-        move_some(first->moves, each);
+        move_pieces(first->moves, steps);
         tile_by_registers(&t);
         t.a += a_panel;
         t.c += way * AMX_MR * (ptrdiff_t)t.c_row;

@@ -24,53 +24,35 @@ INLINE void band_steps(const gemm_band_row *b, const float *a, const float *pixe
     for (; k < K; ++k, ++a, ++taps) step(rows, nv, a, a + 4 * K, K, pixels + *taps, acc);
 }
 
-/* Filters i .. i + rows - 1, and `cols` places from place x on. `whole`: they are nv vectors. */
-INLINE void band_tile(const gemm_band_row *b, const int rows, const int nv, const bool whole,
-                      const activation f, int i, int x, int cols)
+/* Filters i .. i + rows - 1, and nv vectors of places from place x on. */
+INLINE void band_tile(const gemm_band_row *b, const int rows, const int nv, int i, int x)
 {
     vec acc[MR][NV];
     clear(rows, nv, acc);
     band_steps(b, b->weights + (size_t)i * b->K, b->pixels + x, rows, nv, acc);
-    const gemm_tile t = {.cols = cols, .c = b->y + i * b->y_row + x, .c_row = b->y_row, .alpha = 1,
+    const gemm_tile t = {.c = b->y + i * b->y_row + x, .c_row = b->y_row, .alpha = 1,
                          .shift = b->shift + i, .scale = b->scale ? b->scale + i : NULL,
                          .slope = b->slope};
-    store_activated(&t, rows, nv, whole, false, f, acc);
+    store_finished(&t, rows, nv, acc);
 }
 
 /* The last `left` places, if they need nv vectors. These end with the row, and so overlap the tile
-   before them. A row of fewer places has no such tile. */
-INLINE void band_end(const gemm_band_row *b, const int rows, const int nv, const activation f,
-                     int i, int left)
-{
-    const int x = b->places - nv * VL;
-    if (left <= (nv - 1) * VL || left > nv * VL) return;
-    if (x < 0) {
-        band_tile(b, rows, nv, false, f, i, 0, left);
-    } else {
-        band_tile(b, rows, nv, true, f, i, x, nv * VL);
-    }
-}
+   before them. */
+#define BAND_END(rows, nv)                                                                         \
+    if (nv < NV && left > (nv - 1) * VL && left <= nv * VL)                                        \
+        band_tile(b, rows, nv, i, b->places - nv * VL);
 
-#define BAND_END(rows, v) band_end(b, rows, v, f, i, left);
-INLINE void band_filters(const gemm_band_row *b, const int rows, const activation f, int i)
+INLINE void band_filters(const gemm_band_row *b, const int rows, int i)
 {
     int left = b->places;
-    for (; left >= NR; left -= NR) band_tile(b, rows, NV, true, f, i, b->places - left, NR);
+    for (; left > (NV - 1) * VL; left -= NR)
+        band_tile(b, rows, NV, i, lesser(b->places - left, b->places - NR));
     EACH_VECS(BAND_END, rows)
 }
 
-/* A row of `rows` filters from filter i on. The activation is chosen here, before all tiles. */
+/* A row of `rows` filters from filter i on. */
 #define BAND_FUNCTION(name, filters, rows)                                                         \
-    static NOINLINE TILE_TUNING void name(const gemm_band_row *b, int i)                           \
-    {                                                                                              \
-        if (b->slope == 1) {                                                                       \
-            filters(b, rows, LINEAR, i);                                                           \
-        } else if (b->slope > 0) {                                                                 \
-            filters(b, rows, LEAKY, i);                                                            \
-        } else {                                                                                   \
-            filters(b, rows, BY_SIGN, i);                                                          \
-        }                                                                                          \
-    }
+    static NOINLINE TILE_TUNING void name(const gemm_band_row *b, int i) { filters(b, rows, i); }
 #define BAND_NAME(r) JOIN(gemm_packed_band_##r##__, ISA)
 #define BAND(r) BAND_FUNCTION(BAND_NAME(r), band_filters, r)
 EACH_ROWS(BAND)
@@ -79,21 +61,41 @@ typedef void band_fn(const gemm_band_row *, int i);
 #define BAND_ENTRY(r) BAND_NAME(r),
 static band_fn *const bands_of[MR] = {EACH_ROWS(BAND_ENTRY)};
 
-/* All filters, by tiles of up to `most` of them. The tiles have about as many filters each, because
-   in a tile of few filters each sum would wait for the step before. */
-INLINE void each_panel(const gemm_band_row *b, const int most, band_fn *const *of)
+/* `rows` filters from filter i on. There are fewer places than floats in the vectors of one tile,
+   so these go to memory of their own first. */
+static NOINLINE void short_panel(const gemm_band_row *b, band_fn *of, int i, int rows)
 {
+    float y[MR][NR];
+    gemm_band_row panel = *b;
+    panel.places = (b->places + VL - 1) / VL * VL;
+    panel.weights += (size_t)i * b->K;
+    panel.shift += i;
+    if (panel.scale) panel.scale += i;
+    panel.y = y[0];
+    panel.y_row = NR;
+    of(&panel, 0);
+    for (int r = 0; r < rows; ++r)
+        memcpy(b->y + (i + r) * b->y_row, y[r], (size_t)b->places * sizeof **y);
+}
+
+/* All filters, by tiles of up to `most` of them. The tiles have about as many filters each, because
+   in a tile of few filters each sum would wait for the step before. The last tile of a row of
+   `least` places or more ends with it. */
+INLINE void each_panel(const gemm_band_row *b, const int most, const int least, band_fn *const *of)
+{
+    const bool is_short = b->places < least && b->places % VL;
     const int panels = (b->filters + most - 1) / most;
     for (int panel = 0, i = 0; panel < panels; ++panel) {
         const int rows = (b->filters - i) / (panels - panel);
-        of[rows - 1](b, i);
+        if (is_short) short_panel(b, of[rows - 1], i, rows);
+        else of[rows - 1](b, i);
         i += rows;
     }
 }
 
 static void band_row(const gemm_band_row *b)
 {
-    each_panel(b, MR, bands_of);
+    each_panel(b, MR, NR, bands_of);
 }
 
 /* ---- with the maxima of 2x2 places ---- */
@@ -138,12 +140,25 @@ INLINE vec pooled_maximum(const vec sums[4], vec scale, vec shift, vec slope, co
     return max;
 }
 
-/* Filters i .. i + rows - 1, and a vector of maxima from place x on. part: there are fewer places
-   than floats in a vector. */
-INLINE void pooled_tile(const gemm_band_row *b, const int rows, const activation f, const bool part,
-                        int i, int x)
+/* The maxima of `rows` filters. */
+INLINE void store_pooled(const gemm_band_row *b, const int rows, const activation f, int i, int x,
+                         vec acc[POOL_ROWS][4])
 {
     static const float one = 1;
+    const float *const scales = b->scale ? b->scale + i : &one, *const shifts = b->shift + i;
+    const size_t next_scale = b->scale ? 1 : 0;
+    const vec slope = vset1(b->slope);
+    float *y = b->y + i * b->y_row + x;
+    UNROLL
+    for (int r = 0; r < rows; ++r, y += b->y_row) {
+        const vec scale = vset1(scales[r * next_scale]), shift = vset1(shifts[r]);
+        vstore(y, pooled_maximum(acc[r], scale, shift, slope, f));
+    }
+}
+
+/* Filters i .. i + rows - 1, and a vector of maxima from place x on. */
+INLINE void pooled_tile(const gemm_band_row *b, const int rows, int i, int x)
+{
     const float *const row = b->pixels + x, *const below = b->below + x;
     const float *a = b->weights + (size_t)i * b->K, *const end = a + b->K;
     vec acc[POOL_ROWS][4];
@@ -154,29 +169,19 @@ INLINE void pooled_tile(const gemm_band_row *b, const int rows, const activation
     }
     for (const int *taps = b->taps; a < end; ++a, taps += 2)
         pooled_step(a, b->K, rows, row, below, taps, acc);
-    const float *const scales = b->scale ? b->scale + i : &one, *const shifts = b->shift + i;
-    const size_t next_scale = b->scale ? 1 : 0;
-    const vec slope = vset1(b->slope);
-    float *y = b->y + i * b->y_row + x;
-    UNROLL
-    for (int r = 0; r < rows; ++r, y += b->y_row) {
-        const vec scale = vset1(scales[r * next_scale]), shift = vset1(shifts[r]);
-        store_c(y, part, b->places, pooled_maximum(acc[r], scale, shift, slope, f));
+    if (b->slope > 0) {
+        store_pooled(b, rows, LEAKY, i, x, acc);
+    } else {
+        store_pooled(b, rows, BY_SIGN, i, x, acc);
     }
 }
 
 /* The last vector ends with the row, and so overlaps the one before it. The compiler reads a copy
    of the struct once, but the struct itself again behind each store. */
-INLINE void pooled_filters(const gemm_band_row *row, const int rows, const activation f, int i)
+INLINE void pooled_filters(const gemm_band_row *row, const int rows, int i)
 {
     const gemm_band_row b = *row;
-    const int last = b.places - VL;
-    if (last < 0) {
-        pooled_tile(&b, rows, f, true, i, 0);
-        return;
-    }
-    for (int x = 0; x < last; x += VL) pooled_tile(&b, rows, f, false, i, x);
-    pooled_tile(&b, rows, f, false, i, last);
+    for (int x = 0; x < b.places; x += VL) pooled_tile(&b, rows, i, lesser(x, b.places - VL));
 }
 
 #define POOLED_NAME(r) JOIN(gemm_packed_pooled_##r##__, ISA)
@@ -188,5 +193,5 @@ static band_fn *const pooled_of[POOL_ROWS] = {EACH_POOL_ROWS(POOLED_ENTRY)};
 
 static void band_pooled(const gemm_band_row *b)
 {
-    each_panel(b, POOL_ROWS, pooled_of);
+    each_panel(b, POOL_ROWS, VL, pooled_of);
 }

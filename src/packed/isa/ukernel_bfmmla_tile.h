@@ -54,12 +54,9 @@ INLINE void bfmmla_tile(const gemm_tile *t, const int nv)
     rows_of_blocks(MR, nv, sums, acc);
     if (t->rows == MR) {
         store_tile(t, MR, nv, acc);
-        return;
+    } else {
+        store_by_memory(t, MR, nv, acc);
     }
-    float rows[MR][NR];
-    for (int i = 0; i < MR; ++i)
-        for (int v = 0; v < nv; ++v) vstore(rows[i] + v * VL, acc[i][v]);
-    store_rows(t, nv, rows);
 }
 
 #define TILE_NAME(v) JOIN(gemm_packed_8x##v##__, ISA)
@@ -69,10 +66,9 @@ static NOINLINE void TILE_NAME(3)(const gemm_tile *t) { bfmmla_tile(t, 3); }
 
 static void own_tile(const gemm_tile *t)
 {
-    gemm_moves now = *t->moves;
+    gemm_moves *m = t->moves;
     for (int i = 0; i < t->rows; ++i) prefetch_next(t, i, NV);
-    for (int p = 0; p < t->kc && now.left; p += now.every) move_piece(&now, B_BY_ROWS);
-    *t->moves = now;
+    if (m->left) move_pieces(m, t->kc);
     switch ((t->cols - 1) / VL) {
     case 0: TILE_NAME(1)(t); break;
     case 1: TILE_NAME(2)(t); break;

@@ -100,13 +100,6 @@
 
 enum { NR = NV * VL };
 
-/* How B lies in memory. A constant wherever a function takes it. */
-typedef enum b_layout {
-    B_BY_ROWS,
-    B_BY_COLUMNS,               /* one column directly behind the other */
-    B_BY_COLUMNS_APART,
-} b_layout;
-
 INLINE int lesser(int a, int b) { return a < b ? a : b; }
 
 /* The vectors of GEMM_PARTS sums, and their total. */

@@ -254,29 +254,40 @@ static void pack_band(const gemm_depthwise *d, const float *band, size_t apart, 
     }
 }
 
+/* A vector of `rows` rows. part: only the first `width` floats of it belong to the rows. */
+INLINE void depthwise_store(const activation f, const int rows, vec scale, vec shift, vec slope,
+                            float *y, int width, const bool part, const vec *acc)
+{
+    UNROLL
+    for (int r = 0; r < rows; ++r) {
+        const vec z = activate(f, vfma(scale, acc[r], shift), slope);
+        store_some(y + (size_t)r * width, part ? width : VL, z);
+    }
+}
+
 /* `rows` rows of filter f's output, from row y on. `in` is the first row of the band that they
    need. The last vector of a row ends with it, and so overlaps the one before it. */
 INLINE void depthwise_rows(const gemm_depthwise *d, const int rows, const int size,
-                           const int stride, const activation activation, int f,
-                           const vec *kept, const float *in, int y)
+                           const int stride, int f, const vec *kept, const float *in, int y)
 {
-    const int pitch = d->pitch, width = d->out_w;
+    const int pitch = d->pitch, width = d->out_w, last = width - VL;
+    const bool leaky = d->slope > 0;
     const float *weights = d->weights + f * d->size * d->size;
     const vec scale = vset1(d->scale ? d->scale[f] : 1), shift = vset1(d->shift[f]);
     const vec slope = vset1(d->slope);
     float *const out = d->y + ((size_t)f * d->out_h + y) * width;
     for (int x = 0; x < width; x += VL) {
-        const int last = width - VL, from = last < 0 ? 0 : lesser(x, last);
+        const int from = last < 0 ? 0 : lesser(x, last);
         vec acc[GEMM_DEPTHWISE_ROWS];
         if (size) {
             depthwise_vectors(rows, size, stride, false, in + from, pitch, kept, acc);
         } else {
             depthwise_any(rows, d->size, d->stride, in + from, pitch, weights, acc);
         }
-        UNROLL
-        for (int r = 0; r < rows; ++r) {
-            const vec z = activate(activation, vfma(scale, acc[r], shift), slope);
-            store_c(out + (size_t)r * width + from, last < 0, width, z);
+        if (last >= 0 && leaky) {
+            depthwise_store(LEAKY, rows, scale, shift, slope, out + from, width, false, acc);
+        } else {
+            depthwise_store(BY_SIGN, rows, scale, shift, slope, out + from, width, last < 0, acc);
         }
     }
 }
@@ -292,11 +303,7 @@ INLINE void depthwise_filter(const gemm_depthwise *d, const int rows, const int 
     for (int y = y0; y < y1; y += rows) {
         const int at = lesser(y, y1 - rows);
         const float *in = band + (size_t)(at - y0) * d->stride * d->pitch;
-        if (d->slope > 0) {
-            depthwise_rows(d, rows, size, stride, LEAKY, f, kept, in, at);
-        } else {
-            depthwise_rows(d, rows, size, stride, BY_SIGN, f, kept, in, at);
-        }
+        depthwise_rows(d, rows, size, stride, f, kept, in, at);
     }
 }
 

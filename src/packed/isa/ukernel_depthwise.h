@@ -270,8 +270,8 @@ INLINE void nchwc_depthwise_sums(const int size, const int stride, const float *
 }
 
 /* At least two rows of four places. The last tiles end with the last place and the last row. */
-INLINE void nchwc_depthwise_tiles(const gemm_nchwc_depthwise *d, const int size, const int stride,
-                                  const activation f)
+INLINE void nchwc_depthwise_of(const activation f, const gemm_nchwc_depthwise *d, const int size,
+                               const int stride)
 {
     const vec scale = d->scale ? load_some(d->scale, d->channels) : vset1(1);
     const vec slope = vset1(d->slope);
@@ -299,6 +299,15 @@ INLINE void nchwc_depthwise_tiles(const gemm_nchwc_depthwise *d, const int size,
                 step_pointer(to, row);
             }
         }
+    }
+}
+
+INLINE void nchwc_depthwise_tiles(const gemm_nchwc_depthwise *d, const int size, const int stride)
+{
+    if (d->slope > 0) {
+        nchwc_depthwise_of(LEAKY, d, size, stride);
+    } else {
+        nchwc_depthwise_of(BY_SIGN, d, size, stride);
     }
 }
 

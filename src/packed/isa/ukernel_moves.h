@@ -68,9 +68,9 @@ INLINE void copy_block(const gemm_moves *m)
  * Columns without a gap are one stretch of memory, fetched to L1: a strip of short columns stays
  * there until it is read. Columns apart are fetched to L2, a line of each.
  */
-INLINE void fetch_block(gemm_moves *m, const b_layout layout)
+INLINE void fetch_block(gemm_moves *m)
 {
-    if (layout == B_BY_COLUMNS) {
+    if (m->ld == (size_t)m->kc) {
         UNROLL
         for (int j = 0; j < BLOCK * BLOCK; j += LINE_FLOATS) __builtin_prefetch(m->fetch + j, 0, 3);
         m->fetch += BLOCK * BLOCK;
@@ -81,25 +81,43 @@ INLINE void fetch_block(gemm_moves *m, const b_layout layout)
     }
 }
 
-INLINE void move_block(gemm_moves *m, const b_layout layout)
+INLINE void move_block(gemm_moves *m)
 {
     if (m->copy) copy_block(m);
-    if (m->fetch) fetch_block(m, layout);
+    if (m->fetch) fetch_block(m);
     m->p += BLOCK;
     if (m->p < m->kc) return;
     m->p = 0;                   /* on to the next BLOCK columns */
     if (m->copy) m->copy += BLOCK * m->ld, m->to += BLOCK;
-    if (m->fetch && layout == B_BY_COLUMNS_APART) m->fetch += BLOCK * m->ld;
+    if (m->fetch && m->ld != (size_t)m->kc) m->fetch += BLOCK * m->ld;
 }
 
-INLINE void move_piece(gemm_moves *m, const b_layout layout)
+/* by_columns: how B lies in memory. A constant in the tile functions. */
+INLINE void move_piece(gemm_moves *m, const bool by_columns)
 {
-    if (layout != B_BY_ROWS) {
-        move_block(m, layout);
+    if (by_columns) {
+        move_block(m);
     } else if (m->width > NR) {
         move_row(m, TILES_WIDE * NR);
     } else {
         move_row(m, NR);
     }
     --m->left;
+}
+
+/* The pieces that are due in so many steps, at once. The moves stay in registers meanwhile. */
+INLINE void move_pieces_of(gemm_moves *m, int steps, const bool by_columns)
+{
+    gemm_moves now = *m;
+    for (; steps > 0 && now.left; steps -= now.every) move_piece(&now, by_columns);
+    *m = now;
+}
+
+static NOINLINE void move_pieces(gemm_moves *m, int steps)
+{
+    if (m->by_columns) {
+        move_pieces_of(m, steps, true);
+    } else {
+        move_pieces_of(m, steps, false);
+    }
 }

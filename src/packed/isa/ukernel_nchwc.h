@@ -11,13 +11,14 @@
 
 /* Output rows y .. y + rows - 1. */
 INLINE void nchwc_depthwise_rows(const gemm_nchwc_depthwise *d, const int rows, const int size,
-                                 const int stride, const activation f, const vec *kept,
-                                 const vec scale, const vec shift, int y)
+                                 const int stride, const vec *kept, const vec scale,
+                                 const vec shift, int y)
 {
+    const bool leaky = d->slope > 0;
     const vec slope = vset1(d->slope);
     const float *in = d->src + (size_t)y * d->stride * d->pitch;
     float *out = d->y + (size_t)y * d->out_w * VL;
-    const size_t row = (size_t)d->out_w * VL;
+    const int row = d->out_w * VL;
     for (int x = 0; x < d->out_w; ++x, in += d->stride * VL, out += VL) {
         vec acc[GEMM_DEPTHWISE_ROWS];
         if (size) {
@@ -34,15 +35,15 @@ INLINE void nchwc_depthwise_rows(const gemm_nchwc_depthwise *d, const int rows, 
                 }
             }
         }
-        UNROLL
-        for (int r = 0; r < rows; ++r) {
-            vstore(out + r * row, activate(f, vfma(scale, acc[r], shift), slope));
+        if (leaky) {
+            depthwise_store(LEAKY, rows, scale, shift, slope, out, row, false, acc);
+        } else {
+            depthwise_store(BY_SIGN, rows, scale, shift, slope, out, row, false, acc);
         }
     }
 }
 
-INLINE void nchwc_depthwise_group(const gemm_nchwc_depthwise *d, const int size, const int stride,
-                                  const activation f)
+INLINE void nchwc_depthwise_group(const gemm_nchwc_depthwise *d, const int size, const int stride)
 {
     enum { MOST_KEPT = 25, ROWS = GEMM_DEPTHWISE_ROWS };
     vec kept[MOST_KEPT];
@@ -52,23 +53,19 @@ INLINE void nchwc_depthwise_group(const gemm_nchwc_depthwise *d, const int size,
     const vec scale = d->scale ? load_some(d->scale, d->channels) : vset1(1);
     int y = 0;
     for (; y + ROWS <= d->rows; y += ROWS)
-        nchwc_depthwise_rows(d, ROWS, size, stride, f, kept, scale, shift, y);
+        nchwc_depthwise_rows(d, ROWS, size, stride, kept, scale, shift, y);
     if (y + 2 <= d->rows) {
-        nchwc_depthwise_rows(d, 2, size, stride, f, kept, scale, shift, y);
+        nchwc_depthwise_rows(d, 2, size, stride, kept, scale, shift, y);
         y += 2;
     }
-    if (y < d->rows) nchwc_depthwise_rows(d, 1, size, stride, f, kept, scale, shift, y);
+    if (y < d->rows) nchwc_depthwise_rows(d, 1, size, stride, kept, scale, shift, y);
 }
 
 #define NCHWC_DEPTHWISE(size, stride, compute)                                                     \
     static NOINLINE void JOIN(nchwc_depthwise_##size##_##stride##__, ISA)(                         \
         const gemm_nchwc_depthwise *d)                                                             \
     {                                                                                              \
-        if (d->slope > 0) {                                                                        \
-            compute(d, size, stride, LEAKY);                                                       \
-        } else {                                                                                   \
-            compute(d, size, stride, BY_SIGN);                                                     \
-        }                                                                                          \
+        compute(d, size, stride);                                                                  \
     }
 #ifdef DEPTHWISE_IN_ORDER
 #define NCHWC_DEPTHWISE_KNOWN nchwc_depthwise_tiles

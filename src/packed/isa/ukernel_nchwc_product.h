@@ -75,18 +75,10 @@ INLINE void nchwc_steps(const gemm_nchwc *l, const int places, const int nv,
 
 #endif
 
-/* Places i .. i + places - 1 of nv groups, the first of which is `group`. */
-INLINE void nchwc_tile(const gemm_nchwc *l, const int places, const int nv,
-                       const gemm_nchwc_source source, const activation f, int i, int group,
-                       const float *b)
+/* The sums of places i .. i + places - 1 of nv groups, the first of which is `group`, go to C. */
+INLINE void nchwc_store(const gemm_nchwc *l, const int places, const int nv, const activation f,
+                        int i, int group, vec acc[MOST_PLACES][NV])
 {
-    vec acc[MOST_PLACES][NV];
-    UNROLL
-    for (int r = 0; r < places; ++r) {
-        UNROLL
-        for (int v = 0; v < nv; ++v) acc[r][v] = vzero();
-    }
-    nchwc_steps(l, places, nv, source, i, b, acc);
     const vec slope = vset1(l->slope);
     const int *at = l->at + i;
     UNROLL
@@ -102,17 +94,36 @@ INLINE void nchwc_tile(const gemm_nchwc *l, const int places, const int nv,
     }
 }
 
+INLINE void nchwc_tile(const gemm_nchwc *l, const int places, const int nv,
+                       const gemm_nchwc_source source, int i, int group, const float *b)
+{
+    vec acc[MOST_PLACES][NV];
+    UNROLL
+    for (int r = 0; r < places; ++r) {
+        UNROLL
+        for (int v = 0; v < nv; ++v) acc[r][v] = vzero();
+    }
+    nchwc_steps(l, places, nv, source, i, b, acc);
+    if (l->slope == 1) {
+        nchwc_store(l, places, nv, LINEAR, i, group, acc);
+    } else if (l->slope > 0) {
+        nchwc_store(l, places, nv, LEAKY, i, group, acc);
+    } else {
+        nchwc_store(l, places, nv, BY_SIGN, i, group, acc);
+    }
+}
+
 /* Places from .. to - 1. The last tile ends with them, and so overlaps the one before it. */
 INLINE void nchwc_strip(const gemm_nchwc *l, const int nv, const gemm_nchwc_source source,
-                        const activation f, int from, int to, int group, const float *b)
+                        int from, int to, int group, const float *b)
 {
     const int places = NCHWC_PLACES(nv);
     if (to < places) {
-        for (; from < to; ++from) nchwc_tile(l, 1, nv, source, f, from, group, b);
+        for (; from < to; ++from) nchwc_tile(l, 1, nv, source, from, group, b);
         return;
     }
     for (; from < to; from += places) {
-        nchwc_tile(l, places, nv, source, f, lesser(from, to - places), group, b);
+        nchwc_tile(l, places, nv, source, lesser(from, to - places), group, b);
     }
 }
 
@@ -121,13 +132,7 @@ INLINE void nchwc_strip(const gemm_nchwc *l, const int nv, const gemm_nchwc_sour
     static NOINLINE TILE_TUNING void NCHWC_NAME(from, v)(const gemm_nchwc *l, int first, int end,  \
                                                          int group, const float *b)                \
     {                                                                                              \
-        if (l->slope == 1) {                                                                       \
-            nchwc_strip(l, v, source, LINEAR, first, end, group, b);                               \
-        } else if (l->slope > 0) {                                                                 \
-            nchwc_strip(l, v, source, LEAKY, first, end, group, b);                                \
-        } else {                                                                                   \
-            nchwc_strip(l, v, source, BY_SIGN, first, end, group, b);                              \
-        }                                                                                          \
+        nchwc_strip(l, v, source, first, end, group, b);                                           \
     }
 #define NCHWC_OF(unused, v) NCHWC(rows, GEMM_ROWS, v) NCHWC(nchwc, GEMM_NCHWC, v)
 EACH_VECS(NCHWC_OF, 0)

@@ -64,9 +64,7 @@ static NOINLINE void TILE(1)(const gemm_tile *t) { short_tile(t, 1); }
 static void own_tile(const gemm_tile *t)
 {
     gemm_moves *m = t->moves;
-    gemm_moves now = *m;
-    for (int p = 0; p < t->kc && now.left; p += now.every) move_piece(&now, B_BY_ROWS);
-    *m = now;
+    if (m->left) move_pieces(m, t->kc);
     switch ((t->cols - 1) / VL) {
     case 0: TILE(1)(t); break;
     case 1: TILE(2)(t); break;

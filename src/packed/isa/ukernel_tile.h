@@ -21,38 +21,31 @@ INLINE vec load_some(const float *p, int n)
     return n >= VL ? vload(p) : n > 0 ? vload_part(p, n) : vzero();
 }
 
-/* ---- from the registers to C ---- */
-
-/* part: only the first `cols` floats of the vector belong to C. */
-INLINE vec load_c(const float *c, const bool part, int cols)
+/* The first n floats of a vector, n > 0. */
+INLINE void store_some(float *p, int n, vec v)
 {
-    return part ? vload_part(c, cols) : vload(c);
-}
-
-INLINE void store_c(float *c, const bool part, int cols, vec v)
-{
-    if (part) {
-        vstore_part(c, cols, v);
+    if (n >= VL) {
+        vstore(p, v);
     } else {
-        vstore(c, v);
+        vstore_part(p, n, v);
     }
 }
 
-/* C = alpha * acc, plus the old C when `add`. `whole`: the last vector is full. */
-INLINE void store_sums(const gemm_tile *t, const int rows, const int nv, const bool whole,
-                       const bool add, vec acc[MR][NV])
+/* ---- from the registers to C ---- */
+
+/* C = alpha * acc, plus the old C when `add`. The last vector is full. */
+INLINE void store_sums(const gemm_tile *t, const int rows, const int nv, const bool add,
+                       vec acc[MR][NV])
 {
     const vec alpha = vset1(t->alpha);
-    const int tail = t->cols - (nv - 1) * VL;
     const size_t ld = t->c_row;
     float *c = t->c;
     UNROLL
     for (int i = 0; i < rows; ++i, c += ld) {
         UNROLL
         for (int v = 0; v < nv; ++v) {
-            const bool part = !whole && v == nv - 1;
-            const vec old = add ? load_c(c + v * VL, part, tail) : vzero();
-            store_c(c + v * VL, part, tail, vfma(alpha, acc[i][v], old));
+            const vec old = add ? vload(c + v * VL) : vzero();
+            vstore(c + v * VL, vfma(alpha, acc[i][v], old));
         }
     }
 }
@@ -73,15 +66,14 @@ INLINE vec activate(const activation f, vec x, vec slope)
 
 /* The same as store_sums for the last block of K of a job with an epilogue: scale, shift and
    activation. */
-INLINE void store_activated(const gemm_tile *t, const int rows, const int nv, const bool whole,
-                            const bool add, const activation f, vec acc[MR][NV])
+INLINE void store_activated(const gemm_tile *t, const int rows, const int nv, const bool add,
+                            const activation f, vec acc[MR][NV])
 {
     const vec slope = vset1(t->slope);
     static const float one = 1;
     const float *shifts = t->shift, *scales = t->scale ? t->scale : &one;
     const size_t next_scale = t->scale ? 1 : 0;
     const float alpha = t->alpha;
-    const int tail = t->cols - (nv - 1) * VL;
     const size_t ld = t->c_row;
     float *c = t->c;
     UNROLL
@@ -89,48 +81,78 @@ INLINE void store_activated(const gemm_tile *t, const int rows, const int nv, co
         const vec scale = vset1(*scales * alpha), shift = vset1(shifts[i]), old = vset1(*scales);
         UNROLL
         for (int v = 0; v < nv; ++v) {
-            const bool part = !whole && v == nv - 1;
             vec x = vfma(scale, acc[i][v], shift);
-            if (add) x = vfma(old, load_c(c + v * VL, part, tail), x);
-            store_c(c + v * VL, part, tail, activate(f, x, slope));
+            if (add) x = vfma(old, vload(c + v * VL), x);
+            vstore(c + v * VL, activate(f, x, slope));
         }
     }
 }
 
-INLINE void store_finished(const gemm_tile *t, const int rows, const int nv, const bool whole,
-                           const bool add, vec acc[MR][NV])
+/* Of one block of K. */
+INLINE void store_finished(const gemm_tile *t, const int rows, const int nv, vec acc[MR][NV])
 {
-    if (t->slope == 1) {
-        store_activated(t, rows, nv, whole, add, LINEAR, acc);
-    } else if (t->slope > 0) {
-        store_activated(t, rows, nv, whole, add, LEAKY, acc);
+    if (t->slope > 0) {
+        store_activated(t, rows, nv, false, LEAKY, acc);
     } else {
-        store_activated(t, rows, nv, whole, add, BY_SIGN, acc);
+        store_activated(t, rows, nv, false, BY_SIGN, acc);
     }
 }
 
 /* All branches come before the stores, so that none stands between them and delays the next
    tile. */
-INLINE void store(const gemm_tile *t, const int rows, const int nv, const bool whole,
-                  vec acc[MR][NV])
+INLINE void store_whole(const gemm_tile *t, const int rows, const int nv, vec acc[MR][NV])
 {
     if (t->shift && t->add) {
-        store_finished(t, rows, nv, whole, true, acc);
+        store_activated(t, rows, nv, true, BY_SIGN, acc);
     } else if (t->shift) {
-        store_finished(t, rows, nv, whole, false, acc);
+        store_finished(t, rows, nv, acc);
     } else if (t->add) {
-        store_sums(t, rows, nv, whole, true, acc);
+        store_sums(t, rows, nv, true, acc);
     } else {
-        store_sums(t, rows, nv, whole, false, acc);
+        store_sums(t, rows, nv, false, acc);
     }
+}
+
+/* The same of any rows and columns, from sums in memory. */
+static NOINLINE void store_any(const gemm_tile *t, float sums[][NR])
+{
+    const vec alpha = vset1(t->alpha), slope = vset1(t->slope);
+    float *c = t->c;
+    for (int i = 0; i < t->rows; ++i, c += t->c_row) {
+        const float scale = t->scale ? t->scale[i] : 1;
+        for (int j = 0; j < t->cols; j += VL) {
+            const int left = t->cols - j;
+            const vec sum = vload(sums[i] + j), old = t->add ? load_some(c + j, left) : vzero();
+            vec x = vfma(alpha, sum, old);
+            if (t->shift) {
+                x = vfma(vset1(scale * t->alpha), sum, vset1(t->shift[i]));
+                if (t->add) x = vfma(vset1(scale), old, x);
+                x = activate(BY_SIGN, x, slope);
+            }
+            store_some(c + j, left, x);
+        }
+    }
+}
+
+/* Tiles that are not whole are rare. They share one function, because stores of their own in each
+   tile function would be most of its code. */
+INLINE void store_by_memory(const gemm_tile *t, const int rows, const int nv, vec acc[MR][NV])
+{
+    float sums[MR][NR];
+    UNROLL
+    for (int i = 0; i < rows; ++i) {
+        UNROLL
+        for (int v = 0; v < nv; ++v) vstore(sums[i] + v * VL, acc[i][v]);
+    }
+    store_any(t, sums);
 }
 
 INLINE void store_tile(const gemm_tile *t, const int rows, const int nv, vec acc[MR][NV])
 {
-    if (t->cols == nv * VL) {
-        store(t, rows, nv, true, acc);
+    if (rows == MR && t->cols == nv * VL) {
+        store_whole(t, rows, nv, acc);
     } else {
-        store(t, rows, nv, false, acc);
+        store_by_memory(t, rows, nv, acc);
     }
 }
 
@@ -158,12 +180,16 @@ INLINE void store_with_shortcut(const gemm_tile *t, const int nv, vec acc[MR][NV
 /* The same of a tile of another kind, whose sums lie in memory, row by row. */
 INLINE void store_rows(const gemm_tile *t, const int nv, float sums[][NR])
 {
+    if (t->cols != nv * VL) {
+        store_any(t, sums);
+        return;
+    }
     gemm_tile row = *t;
     for (int i = 0; i < t->rows; ++i, row.c += t->c_row) {
         vec acc[MR][NV];
         UNROLL
         for (int v = 0; v < nv; ++v) acc[0][v] = vload(sums[i] + v * VL);
-        store_tile(&row, 1, nv, acc);
+        store_whole(&row, 1, nv, acc);
         if (row.shift) ++row.shift;
         if (row.scale) ++row.scale;
     }
@@ -259,24 +285,24 @@ INLINE side_work plan_side_work(const gemm_tile *t, const int rows)
 }
 
 /* The same for a tile of few steps: all that is due in this tile at once, before its first step. */
-INLINE void do_all_side_work(const gemm_tile *t, const int rows, const int nv,
-                             const b_layout layout)
+INLINE void do_all_side_work(const gemm_tile *t, const int rows, const int nv)
 {
-    gemm_moves now = *t->moves;
+    gemm_moves *m = t->moves;
     UNROLL
     for (int i = 0; i < rows; ++i) prefetch_next(t, i, nv);
-    for (int p = 0; p < t->kc && now.left; p += now.every) move_piece(&now, layout);
-    *t->moves = now;
+    if (m->left) move_pieces(m, t->kc);
 }
 
 /* What is due before step `end`. */
 INLINE void do_side_work(side_work *w, const gemm_tile *t, int end, const int rows, const int nv,
-                         const b_layout layout)
+                         const bool by_columns)
 {
     gemm_moves *m = t->moves;
     if (w->move_at < end) {
-        move_piece(m, layout);
-        w->move_at = m->left ? w->move_at + m->every : t->kc;
+        gemm_moves now = *m;
+        move_piece(&now, by_columns);
+        *m = now;
+        w->move_at = now.left ? w->move_at + now.every : t->kc;
     }
     if (w->next_at < end) {
         prefetch_next(t, w->next_row++, nv);
@@ -285,28 +311,29 @@ INLINE void do_side_work(side_work *w, const gemm_tile *t, int end, const int ro
 }
 
 /*
- * A tile of rows x nv vectors. rows, nv and layout are constants in each of the functions below, so
- * the compiler leaves one straight loop. With few steps there is no time to spread the side work,
- * and chunks of steps cost more than they gain.
+ * A tile of rows x nv vectors. rows, nv and by_columns are constants in each of the functions
+ * below, so the compiler leaves straight loops. With few steps there is no time to spread the side
+ * work, and chunks of steps cost more than they gain.
  */
-INLINE void tile_body(const gemm_tile *t, const int rows, const int nv, const b_layout layout)
+INLINE void tile_body(const gemm_tile *t, const int rows, const int nv, const bool by_columns)
 {
-    vec acc[MR][NV];
-    clear(rows, nv, acc);
     const float *a = t->a, *a4 = t->a + 4 * t->a_row, *b = t->b;
     const size_t a_row = t->a_row, a_step = t->a_step, b_row = t->b_row;
     const int kc = t->kc;
+    vec acc[MR][NV];
     if (kc < SHORT_K) {
-        do_all_side_work(t, rows, nv, layout);
+        do_all_side_work(t, rows, nv);
+        clear(rows, nv, acc);
         for (int p = 0; p < kc; ++p) {
             step(rows, nv, a, a4, a_row, b, acc);
             a += a_step, a4 += a_step, b += b_row;
         }
     } else {
         side_work work = plan_side_work(t, rows);
+        clear(rows, nv, acc);
         for (int p = 0; p < kc;) {
             const int end = lesser(p + work.chunk, kc);
-            do_side_work(&work, t, end, rows, nv, layout);
+            do_side_work(&work, t, end, rows, nv, by_columns);
             for (; p < end; ++p) {
                 step(rows, nv, a, a4, a_row, b, acc);
                 a += a_step, a4 += a_step, b += b_row;
@@ -431,7 +458,7 @@ INLINE void panels_body(const gemm_tile *first, int count, int way, ptrdiff_t a_
             store_with_shortcut(&t, nv, acc);
             t.shortcut += c_panel;
         } else {
-            store(&t, MR, nv, true, acc);
+            store_whole(&t, MR, nv, acc);
         }
         t.a += a_panel;
         t.c += c_panel;
@@ -514,11 +541,10 @@ INLINE void fetch_tile(const float *c, size_t c_row, const int rows, const int n
 
 /* The tiles of some panels of `rows` rows, from row i on. The last tile of the strip fetches the
    next strip. */
-INLINE void sweep_panels(const gemm_sweep *s, int i, int panels, const int rows, const int nv,
-                         const bool whole)
+INLINE void sweep_panels(const gemm_sweep *s, int i, int panels, const int rows, const int nv)
 {
-    gemm_tile t = {.cols = s->cols, .c = s->c + i * s->c_row, .c_row = s->c_row, .alpha = 1,
-                   .shift = s->shift + i, .scale = s->scale ? s->scale + i : NULL,
+    gemm_tile t = {.rows = rows, .cols = s->cols, .c = s->c + i * s->c_row, .c_row = s->c_row,
+                   .alpha = 1, .shift = s->shift + i, .scale = s->scale ? s->scale + i : NULL,
                    .slope = s->slope};
     const float *a = s->a + i * s->a_row;
     for (; panels; --panels) {
@@ -528,7 +554,11 @@ INLINE void sweep_panels(const gemm_sweep *s, int i, int panels, const int rows,
         const bool last = i == s->rows;
         fetch_tile(last ? s->c_next : t.c + rows * t.c_row, t.c_row, rows, nv);
         plain_steps(s, a, rows, nv, last ? s->b_next : NULL, acc);
-        store_finished(&t, rows, nv, whole, false, acc);
+        if (t.cols == nv * VL) {
+            store_finished(&t, rows, nv, acc);
+        } else {
+            store_by_memory(&t, rows, nv, acc);
+        }
         a += rows * s->a_row;
         t.c += rows * t.c_row;
         t.shift += rows;
@@ -546,15 +576,11 @@ INLINE void sweep_panels(const gemm_sweep *s, int i, int panels, const int rows,
 #define TILE(r, v)                                                                                 \
     static NOINLINE TILE_TUNING void TILE_NAME(r, v)(const gemm_tile *t)                           \
     {                                                                                              \
-        tile_body(t, r, v, B_BY_ROWS);                                                             \
+        tile_body(t, r, v, false);                                                                 \
     }                                                                                              \
     static NOINLINE TILE_TUNING void SWEEP_NAME(r, v)(const gemm_sweep *s, int i, int panels)      \
     {                                                                                              \
-        if (s->cols == v * VL) {                                                                   \
-            sweep_panels(s, i, panels, r, v, true);                                                \
-        } else {                                                                                   \
-            sweep_panels(s, i, panels, r, v, false);                                               \
-        }                                                                                          \
+        sweep_panels(s, i, panels, r, v);                                                          \
     }
 #define TILES_OF_ROW(r) EACH_VECS(TILE, r)
 EACH_ROWS(TILES_OF_ROW)
@@ -571,12 +597,7 @@ static sweep_fn *const sweeps[MR][NV] = {EACH_ROWS(SWEEP_ROW)};
 
 static NOINLINE TILE_TUNING void JOIN(gemm_packed_by_columns__, ISA)(const gemm_tile *t)
 {
-    tile_body(t, MR, NV, B_BY_COLUMNS);
-}
-
-static NOINLINE TILE_TUNING void JOIN(gemm_packed_by_columns_apart__, ISA)(const gemm_tile *t)
-{
-    tile_body(t, MR, NV, B_BY_COLUMNS_APART);
+    tile_body(t, MR, NV, true);
 }
 
 /* A tile of a wide strip: tiles of NR columns side by side. */
@@ -596,13 +617,8 @@ static void wide_tile(const gemm_tile *t)
 /* With B by columns only whole tiles have moves. */
 static void tile(const gemm_tile *t)
 {
-    const gemm_moves *m = t->moves;
-    if (m->by_columns && t->rows == MR && t->cols == NR) {
-        if (m->ld == (size_t)m->kc) {
-            JOIN(gemm_packed_by_columns__, ISA)(t);
-        } else {
-            JOIN(gemm_packed_by_columns_apart__, ISA)(t);
-        }
+    if (t->moves->by_columns && t->rows == MR && t->cols == NR) {
+        JOIN(gemm_packed_by_columns__, ISA)(t);
     } else if (t->cols <= NR) {
         tiles[t->rows - 1][(t->cols - 1) / VL](t);
     } else {

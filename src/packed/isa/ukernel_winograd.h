@@ -314,12 +314,21 @@ INLINE void pool_tile(const int m, vec Y[4][4])
     }
 }
 
-/* One tile of VL filters: Y, finished, as `side` rows of pixels. A pixel is VL floats, a row is
-   `apart` floats. */
-INLINE void transform_tile(const int m, const bool pool, const float *M, size_t point, vec scale,
+/* `side` rows of pixels. A pixel is VL floats, a row is `apart` floats. */
+INLINE void store_pixels(const int side, vec Y[4][4], float *to, size_t apart)
+{
+    UNROLL
+    for (int i = 0; i < side; ++i) {
+        UNROLL
+        for (int j = 0; j < side; ++j) vstore(to + i * apart + j * VL, Y[i][j]);
+    }
+}
+
+/* The pixels of one tile of VL filters: Y, finished. */
+INLINE void transform_tile(const int m, bool pool, const float *M, size_t point, vec scale,
                            vec shift, vec slope, float *to, size_t apart)
 {
-    const int n = m + 2, side = pool ? m / 2 : m;
+    const int n = m + 2;
     vec half[6][4], Y[4][4];    /* half: AT M, by columns */
     UNROLL
     for (int j = 0; j < n; ++j) {
@@ -340,11 +349,11 @@ INLINE void transform_tile(const int m, const bool pool, const float *M, size_t 
             Y[i][j] = vif_positive(x, slope * x);
         }
     }
-    if (pool) pool_tile(m, Y);
-    UNROLL
-    for (int i = 0; i < side; ++i) {
-        UNROLL
-        for (int j = 0; j < side; ++j) vstore(to + i * apart + j * VL, Y[i][j]);
+    if (pool) {
+        pool_tile(m, Y);
+        store_pixels(m / 2, Y, to, apart);
+    } else {
+        store_pixels(m, Y, to, apart);
     }
 }
 
@@ -362,10 +371,11 @@ INLINE void split_pixels(const float *pixels, int n, int filters, float *output,
     }
 }
 
-INLINE void transform_output(const int m, const bool pool, const gemm_tiles *t, const float *M,
-                             size_t point, size_t ld, const gemm_finish *f, float *output)
+INLINE void transform_output(const int m, const gemm_tiles *t, const float *M, size_t point,
+                             size_t ld, const gemm_finish *f, float *output)
 {
     enum { MOST_TILES = 8 };    /* whose pixels stay in L1 */
+    const bool pool = f->pool;
     const int side = pool ? m / 2 : m;
     const int h = pool ? t->out_h / 2 : t->out_h, w = pool ? t->out_w / 2 : t->out_w;
     const vec slope = vset1(f->slope);
@@ -394,14 +404,10 @@ static NOINLINE void JOIN(gemm_winograd_output__, ISA)(const gemm_tiles *t, cons
                                                        size_t point, size_t ld,
                                                        const gemm_finish *f, float *output)
 {
-    if (t->m == 2 && f->pool) {
-        transform_output(2, true, t, M, point, ld, f, output);
-    } else if (t->m == 2) {
-        transform_output(2, false, t, M, point, ld, f, output);
-    } else if (f->pool) {
-        transform_output(4, true, t, M, point, ld, f, output);
+    if (t->m == 2) {
+        transform_output(2, t, M, point, ld, f, output);
     } else {
-        transform_output(4, false, t, M, point, ld, f, output);
+        transform_output(4, t, M, point, ld, f, output);
     }
 }
 
