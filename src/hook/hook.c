@@ -181,13 +181,15 @@ static int is_inner(hook_net net, int i)
     return !net.layers[i].truth && !is_read_by_number(net, i);
 }
 
-/* Whether each output of the maxpool is the maximum of a 2x2 block. With such sizes the padding is
-   0 or 1, and the first window begins at 0. */
+/* Whether each output of the maxpool is the maximum of a 2x2 block of the layer before it. With
+   such sizes the padding is 0 or 1, and the first window begins at 0. */
 static int halves(const layer *pool)
 {
+    const layer *before = pool - 1;
     return pool->type == MAXPOOL && hook_knows(pool) && hook_has_door(pool) &&
            pool->size == 2 && pool->stride == 2 && pool->h == 2 * pool->out_h &&
-           pool->w == 2 * pool->out_w;
+           pool->w == 2 * pool->out_w && pool->batch == before->batch &&
+           pool->c == before->out_c && pool->h == before->out_h && pool->w == before->out_w;
 }
 
 static layer_call shortcut_call(layer l, hook_net net, const float *first, layer_input input[2])
@@ -211,7 +213,7 @@ static layer_call shortcut_call(layer l, hook_net net, const float *first, layer
 }
 
 /* The number of the shortcut that alone reads the output of layer i, or 0. A dropout between them
-   does nothing at inference. */
+   does nothing at inference, and has the same output. */
 static int shortcut_behind(hook_net net, int i)
 {
     for (; i + 1 < net.n && is_inner(net, i); ++i) {
@@ -219,12 +221,28 @@ static int shortcut_behind(hook_net net, int i)
         if (!hook_has_door(next)) return 0;
         if (next->type == SHORTCUT)
             return hook_knows(next) && is_applied_by_row(next->activation) ? i + 1 : 0;
-        if (next->type != DROPOUT) return 0;
+        if (next->type != DROPOUT || next->output != net.layers[i].output) return 0;
     }
     return 0;
 }
 
 /* ---- steps: a convolution and the layers behind it as one call ---- */
+
+/* The network of the last pass in this thread. */
+static _Thread_local struct {
+    const layer *layers;
+    int index;                  /* of the last layer */
+    unsigned stamp;
+} seen;
+
+/* Of all that find_steps reads but sizes, so that a step of another network is not used. */
+static unsigned stamp_of(hook_net net)
+{
+    unsigned stamp = net.n;
+    int i;
+    for (i = 0; i < net.n; ++i) stamp = hook_stamp(stamp, &net.layers[i]);
+    return stamp;
+}
 
 enum { CHAIN_MOST = 3, STEPS_MOST = 2 * CHAIN_MOST + 2 };
 
@@ -258,8 +276,8 @@ static int find_pairs(hook_net net, gemm_step steps[2])
     if (!convolution_hooked(net.layers[next], net)) return 0;
     if (!is_applied_by_row(net.layers[next].activation)) return 0;
     if (next + 1 < net.n && halves(&net.layers[next + 1]) && is_inner(net, next))
-        steps[found++] = (gemm_step){2, next + 2 - first};
-    if (pool) steps[found++] = (gemm_step){2, next + 1 - first};
+        steps[found++] = (gemm_step){2, next + 2 - first, seen.stamp};
+    if (pool) steps[found++] = (gemm_step){2, next + 1 - first, seen.stamp};
     return found;
 }
 
@@ -272,10 +290,10 @@ static int find_steps(hook_net net, gemm_step steps[STEPS_MOST])
     const int pools = net.index + 1 < net.n && halves(&net.layers[net.index + 1]);
     for (; convs >= 1; --convs) {
         behind = shortcut_behind(net, net.index + convs - 1);
-        if (behind) steps[found++] = (gemm_step){convs, behind - net.index + 1};
-        if (convs > 1) steps[found++] = (gemm_step){convs, convs};
+        if (behind) steps[found++] = (gemm_step){convs, behind - net.index + 1, seen.stamp};
+        if (convs > 1) steps[found++] = (gemm_step){convs, convs, seen.stamp};
     }
-    if (pools && is_inner(net, net.index)) steps[found++] = (gemm_step){1, 2};
+    if (pools && is_inner(net, net.index)) steps[found++] = (gemm_step){1, 2, seen.stamp};
     return found;
 }
 
@@ -288,16 +306,19 @@ static int run_chain(hook_net net, gemm_step s)
     layer_input input[2];
     layer_call shortcut;
     const int end = net.index + s.layers;
+    const layer *last = &net.layers[end - 1];
     int i, at = net.index;
+    if (last->type == SHORTCUT && !hook_knows(last)) return 0;
     for (i = 0; i < s.convs; ++i) {
         const layer *l = &net.layers[at++];
         if (!hook_kept(l, &slots[i], &norm[i])) return 0;
         norms[i] = l->batch_normalize ? &norm[i] : 0;
         const int pool = at < end && net.layers[at].type == MAXPOOL;
+        if (pool && !halves(l + 1)) return 0;
         calls[i] = call_of(*l, i ? 0 : net.input, pool, pool ? net.layers[at].output : l->output);
         at += pool;
     }
-    if (at < end) shortcut = shortcut_call(net.layers[end - 1], net, 0, input);
+    if (at < end) shortcut = shortcut_call(*last, net, 0, input);
     return gemm_conv_chain(calls, norms, s.convs, slots, at < end ? &shortcut : 0);
 }
 
@@ -311,8 +332,8 @@ static int run_step(hook_net net, gemm_step s)
 
 /*
  * Runs the convolution net.index with layers behind it. Returns how many layers ran, or 0: the
- * convolution is alone. The step that the row takes is kept with the plan of the layer, so the
- * layers behind are looked at once.
+ * convolution is alone. The step that the row takes is kept with the plan of the layer. So the
+ * layers behind are looked at once, and again after a change of the network.
  */
 static int run_fused(hook_net net)
 {
@@ -324,11 +345,12 @@ static int run_fused(hook_net net)
     if (!convolution_hooked(*l, net) || !is_applied_by_row(l->activation)) return 0;
     if (!hook_kept(l, &slot, &norm)) return 0;
     const gemm_step known = gemm_plan_step(slot);
-    if (known.layers == 1) return 0;
-    if (known.layers && run_step(net, known)) return known.layers;
+    const int stands = known.layers && known.network == seen.stamp;
+    if (stands && known.layers == 1) return 0;
+    if (stands && run_step(net, known)) return known.layers;
     found = find_steps(net, steps);
     for (i = 0; i < found && !run_step(net, steps[i]);) ++i;
-    const gemm_step taken = i < found ? steps[i] : (gemm_step){1, 1};
+    const gemm_step taken = i < found ? steps[i] : (gemm_step){1, 1, seen.stamp};
     gemm_plan_set_step(slot, taken);
     return i < found ? taken.layers : 0;
 }
@@ -416,9 +438,14 @@ static int connected(layer l, hook_net net)
            gemm_conv_offered() && convolve(l, net, 0, l.output);
 }
 
-/* Before each layer. */
+/* Before each layer. A pass goes upwards. */
 static void begin_pass(hook_net net)
 {
+    if (seen.layers != net.layers || net.index <= seen.index) {
+        seen.layers = net.layers;
+        seen.stamp = stamp_of(net);
+    }
+    seen.index = net.index;
     const layer *first = net.layers;
     if (!net.index && at_inference(net))
         gemm_pass_begin(first, net.n, (size_t)first->inputs * first->batch);
