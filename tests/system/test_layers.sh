@@ -111,13 +111,13 @@ two_networks()
 }
 
 # section NAME [LINE...]: of a cfg
-section() { printf '[%s]\n' "$1"; shift; [ $# = 0 ] || printf '%s\n' "$@"; }
+section() { printf '[%s]\n' "$1" && shift && printf '%s\n' "$@"; }
 
 # networks NAME LIBRARY: that the layout is right must be found out in a network of which half of the layers has no
-# door, and in one that begins with a recurrent layer
+# door, and in one that begins with a recurrent layer. pjreddie's has no workspace for that, so a larger convolution follows.
 networks()
 {
-    convolution='filters=8 size=3 stride=1 pad=1 activation=leaky'
+    convolution='filters=8 size=7 stride=1 pad=1 activation=leaky'
     section net batch=1 time_steps=1 height=12 width=12 channels=3 >"$work/few.cfg"
     cp "$work/few.cfg" "$work/crnn.cfg"
     for layer in 1 2; do
@@ -125,7 +125,7 @@ networks()
         section activation activation=leaky
         section normalization
     done >>"$work/few.cfg"
-    { section crnn size=3 pad=1 output=8 hidden=8 activation=leaky; section convolutional $convolution; } >>"$work/crnn.cfg"
+    { section crnn size=3 pad=1 activation=leaky; section convolutional $convolution; } >>"$work/crnn.cfg"
     for cfg in few crnn; do
         section connected output=9 activation=linear >>"$work/$cfg.cfg"
         for preload in '' "$work/layers.so"; do
