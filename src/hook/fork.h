@@ -186,17 +186,14 @@ static inline int hook_add(const layer *l, const float *input, const layer *laye
 /* The next state of a fingerprint. The factor is odd, so a change of one number always shows. */
 #define HOOK_MIX(number) (stamp = stamp * 0x9e3779b1u + (unsigned)(size_t)(number))
 
-/* Adds to the fingerprint of a network what says which layers go together. Sizes are left out,
-   because each call compares them. */
+/* Adds to the fingerprint of a network what says which layers go together. Sizes and what hook_knows
+   reads are left out, because each call compares them. */
 static inline unsigned hook_stamp(unsigned stamp, const layer *l)
 {
     int k;
     HOOK_MIX(l->type), HOOK_MIX(l->forward), HOOK_MIX(l->output), HOOK_MIX(l->activation);
-    HOOK_MIX(l->size), HOOK_MIX(l->stride), HOOK_MIX(l->pad), HOOK_MIX(l->xnor);
     HOOK_MIX(l->truth), HOOK_MIX(l->batch), HOOK_MIX(l->index), HOOK_MIX(l->n);
 #ifdef HOOK_ALEXEYAB
-    HOOK_MIX(l->stride_x), HOOK_MIX(l->stride_y), HOOK_MIX(l->dilation), HOOK_MIX(l->binary);
-    HOOK_MIX(l->antialiasing), HOOK_MIX(l->deform), HOOK_MIX(l->maxpool_depth);
     HOOK_MIX(l->embedding_layer_id);
 #endif
     if (l->type != ROUTE && l->type != SHORTCUT) return stamp;

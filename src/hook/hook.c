@@ -134,12 +134,20 @@ static void other_activation(layer l)
 
 #endif
 
+static int is_known(const layer *l)
+{
+    return l->type == CONVOLUTIONAL && !l->xnor && !hook_is_odd(l) && hook_knows(l) &&
+           hook_has_door(l);
+}
+
+static int is_hooked(const layer *l, hook_net net)
+{
+    return is_known(l) && at_inference(net) && takes_activation(l) && gemm_conv_offered();
+}
+
 int convolution_hooked(layer l, hook_net net)
 {
-    if (l.type != CONVOLUTIONAL || l.xnor || !at_inference(net)) return 0;
-    if (hook_is_odd(&l) || !hook_knows(&l) || !hook_has_door(&l)) return 0;
-    if (!takes_activation(&l)) return 0;
-    return gemm_conv_offered();
+    return is_hooked(&l, net);
 }
 
 /* A connected layer is a convolution of a map of one place. */
@@ -228,20 +236,26 @@ static int shortcut_behind(hook_net net, int i)
 
 /* ---- steps: a convolution and the layers behind it as one call ---- */
 
-/* The network of the last pass in this thread. */
-static _Thread_local struct {
-    const layer *layers;
-    int index;                  /* of the last layer */
-    unsigned stamp;
-} seen;
-
-/* Of all that find_steps reads but sizes, so that a step of another network is not used. */
+/*
+ * A fingerprint of the network, so that a step is not used after a change. A convolution that does
+ * not follow the last one of this thread begins a new pass. All that is kept under a fingerprint was
+ * found at a convolution that each such pass comes to.
+ */
 static unsigned stamp_of(hook_net net)
 {
-    unsigned stamp = net.n;
+    static _Thread_local struct {
+        const layer *layers;
+        int n, index;
+        unsigned stamp;
+    } last;
     int i;
-    for (i = 0; i < net.n; ++i) stamp = hook_stamp(stamp, &net.layers[i]);
-    return stamp;
+    if (last.layers != net.layers || last.n != net.n || net.index <= last.index) {
+        last.layers = net.layers;
+        last.stamp = last.n = net.n;
+        for (i = 0; i < net.n; ++i) last.stamp = hook_stamp(last.stamp, &net.layers[i]);
+    }
+    last.index = net.index;
+    return last.stamp;
 }
 
 enum { CHAIN_MOST = 3, STEPS_MOST = 2 * CHAIN_MOST + 2 };
@@ -262,7 +276,7 @@ enum { CHAIN_MOST = 3, STEPS_MOST = 2 * CHAIN_MOST + 2 };
 static int continues_chain(hook_net net, int i)
 {
     const layer *l = &net.layers[net.index + i];
-    if (net.index + i >= net.n || !convolution_hooked(*l, net)) return 0;
+    if (net.index + i >= net.n || !is_hooked(l, net)) return 0;
     return is_applied_by_row(l->activation) && (!i || is_inner(net, net.index + i - 1));
 }
 
@@ -273,11 +287,11 @@ static int find_pairs(hook_net net, gemm_step steps[2])
     const int next = first + 1 + pool;
     int found = 0;
     if (!is_inner(net, first) || (pool && !is_inner(net, first + 1)) || next >= net.n) return 0;
-    if (!convolution_hooked(net.layers[next], net)) return 0;
+    if (!is_hooked(&net.layers[next], net)) return 0;
     if (!is_applied_by_row(net.layers[next].activation)) return 0;
     if (next + 1 < net.n && halves(&net.layers[next + 1]) && is_inner(net, next))
-        steps[found++] = (gemm_step){2, next + 2 - first, seen.stamp};
-    if (pool) steps[found++] = (gemm_step){2, next + 1 - first, seen.stamp};
+        steps[found++] = (gemm_step){2, next + 2 - first, 0};
+    if (pool) steps[found++] = (gemm_step){2, next + 1 - first, 0};
     return found;
 }
 
@@ -290,10 +304,10 @@ static int find_steps(hook_net net, gemm_step steps[STEPS_MOST])
     const int pools = net.index + 1 < net.n && halves(&net.layers[net.index + 1]);
     for (; convs >= 1; --convs) {
         behind = shortcut_behind(net, net.index + convs - 1);
-        if (behind) steps[found++] = (gemm_step){convs, behind - net.index + 1, seen.stamp};
-        if (convs > 1) steps[found++] = (gemm_step){convs, convs, seen.stamp};
+        if (behind) steps[found++] = (gemm_step){convs, behind - net.index + 1, 0};
+        if (convs > 1) steps[found++] = (gemm_step){convs, convs, 0};
     }
-    if (pools && is_inner(net, net.index)) steps[found++] = (gemm_step){1, 2, seen.stamp};
+    if (pools && is_inner(net, net.index)) steps[found++] = (gemm_step){1, 2, 0};
     return found;
 }
 
@@ -311,7 +325,7 @@ static int run_chain(hook_net net, gemm_step s)
     if (last->type == SHORTCUT && !hook_knows(last)) return 0;
     for (i = 0; i < s.convs; ++i) {
         const layer *l = &net.layers[at++];
-        if (!hook_kept(l, &slots[i], &norm[i])) return 0;
+        if (!is_known(l) || !hook_kept(l, &slots[i], &norm[i])) return 0;
         norms[i] = l->batch_normalize ? &norm[i] : 0;
         const int pool = at < end && net.layers[at].type == MAXPOOL;
         if (pool && !halves(l + 1)) return 0;
@@ -342,15 +356,17 @@ static int run_fused(hook_net net)
     conv_norm norm;
     gemm_plan **slot;
     int i, found;
-    if (!convolution_hooked(*l, net) || !is_applied_by_row(l->activation)) return 0;
+    if (!is_hooked(l, net) || !is_applied_by_row(l->activation)) return 0;
     if (!hook_kept(l, &slot, &norm)) return 0;
     const gemm_step known = gemm_plan_step(slot);
-    const int stands = known.layers && known.network == seen.stamp;
+    const unsigned stamp = stamp_of(net);
+    const int stands = known.layers && known.network == stamp;
     if (stands && known.layers == 1) return 0;
     if (stands && run_step(net, known)) return known.layers;
     found = find_steps(net, steps);
     for (i = 0; i < found && !run_step(net, steps[i]);) ++i;
-    const gemm_step taken = i < found ? steps[i] : (gemm_step){1, 1, seen.stamp};
+    gemm_step taken = i < found ? steps[i] : (gemm_step){1, 1, 0};
+    taken.network = stamp;
     gemm_plan_set_step(slot, taken);
     return i < found ? taken.layers : 0;
 }
@@ -438,14 +454,9 @@ static int connected(layer l, hook_net net)
            gemm_conv_offered() && convolve(l, net, 0, l.output);
 }
 
-/* Before each layer. A pass goes upwards. */
+/* Before each layer. */
 static void begin_pass(hook_net net)
 {
-    if (seen.layers != net.layers || net.index <= seen.index) {
-        seen.layers = net.layers;
-        seen.stamp = stamp_of(net);
-    }
-    seen.index = net.index;
     const layer *first = net.layers;
     if (!net.index && at_inference(net))
         gemm_pass_begin(first, net.n, (size_t)first->inputs * first->batch);
@@ -456,24 +467,24 @@ static void begin_pass(hook_net net)
 /* Returns what hook_take does. */
 static int take(hook_net net)
 {
-    const layer l = net.layers[net.index];
+    const layer *l = &net.layers[net.index];
     const int i = net.index;
     int done;
-    switch (l.type) {
+    switch (l->type) {
     case CONVOLUTIONAL:
         done = run_fused(net);
         if (done) return i + done - 1;
-        if (!convolution_hooked(l, net) || !convolve(l, net, 0, l.output)) return -1;
-        other_activation(l);
+        if (!is_hooked(l, net) || !convolve(*l, net, 0, l->output)) return -1;
+        other_activation(*l);
         return i;
     case CONNECTED:
-        if (!connected(l, net)) return -1;
-        other_activation(l);
+        if (!connected(*l, net)) return -1;
+        other_activation(*l);
         return i;
     case DROPOUT:
         return at_inference(net) ? i : -1;
     default:
-        return layer_by_row(l, net) ? i : -1;
+        return layer_by_row(*l, net) ? i : -1;
     }
 }
 
