@@ -4,7 +4,9 @@
 # header_of FOLDER: its darknet.h in C. Debian's package has it elsewhere.
 header_of()
 {
-    if [ -f "$1/include/darknet.h" ]; then echo "$1/include/darknet.h"; else echo "$1/lib/darknet/include/darknet.h"; fi
+    found=$1/include/darknet.h
+    [ -f "$found" ] || found=$1/lib/darknet/include/darknet.h
+    echo "$found"
 }
 
 # kind_of FOLDER: hank-ai, alexeyab, nnpack, pjreddie, or nothing. One that is older than what the hook is
@@ -14,7 +16,8 @@ kind_of()
     header=$(header_of "$1") kind=pjreddie newest=UPSAMPLE old="pjreddie's Darknet of before March 2018"
     if [ -f "$1/src-lib/darknet_layers.hpp" ]; then echo hank-ai; return; fi
     if [ ! -f "$header" ]; then
-        ! grep -qs 'struct network' "$1/src/network.h" || echo "old: a Darknet of before 2018, without include/darknet.h"
+        ! grep -qs 'struct network' "$1/src/network.h" ||
+            echo "old: a Darknet of before 2018, without include/darknet.h"
         return
     fi
     if grep -q 'struct network_state' "$header"; then
@@ -22,14 +25,15 @@ kind_of()
     elif grep -q NNPACK "$header"; then
         kind=nnpack
     fi
-    if grep -qw $newest "$header"; then echo $kind; else echo "old: $old, without $newest in its darknet.h"; fi
+    grep -qw $newest "$header" || kind="old: $old, without $newest in its darknet.h"
+    echo "$kind"
 }
 
 # refused FOLDER KIND: the line for a Darknet that is too old for layers
 refused() { echo "$1 is ${2#old: }: update it, or preload libdarknet-gemm.so, which needs no headers"; }
 
-# is_built_with FOLDER SWITCH FUNCTION: whether that Darknet has SWITCH=1. The command line of make says so, which
-# is in the environment; else the function is in what was built there; else the Makefile says so.
+# is_built_with FOLDER SWITCH FUNCTION: whether that Darknet has SWITCH=1. The command line of make says so,
+# which is in the environment; else the function is in what was built there; else the Makefile says so.
 is_built_with()
 {
     case $(printenv "$2") in 0) return 1 ;; 1) return 0 ;; esac

@@ -186,8 +186,8 @@ static inline int hook_add(const layer *l, const float *input, const layer *laye
 /* The next state of a fingerprint. The factor is odd, so a change of one number always shows. */
 #define HOOK_MIX(number) (stamp = stamp * 0x9e3779b1u + (unsigned)(size_t)(number))
 
-/* Adds to the fingerprint of a network what says which layers go together. Sizes and what hook_knows
-   reads are left out, because each call compares them. */
+/* Adds to the fingerprint of a network what says which layers go together. Sizes, and what
+   hook_knows reads, are left out, because each call compares them. */
 static inline unsigned hook_stamp(unsigned stamp, const layer *l)
 {
     int k;

@@ -238,8 +238,8 @@ static int shortcut_behind(hook_net net, int i)
 
 /*
  * A fingerprint of the network, so that a step is not used after a change. A convolution that does
- * not follow the last one of this thread begins a new pass. All that is kept under a fingerprint was
- * found at a convolution that each such pass comes to.
+ * not follow the last one of this thread begins a new pass. Each pass of a network comes to all
+ * convolutions that have a step under its fingerprint.
  */
 static unsigned stamp_of(hook_net net)
 {

@@ -249,6 +249,7 @@ judged()
     old="is AlexeyAB's Darknet of before November 2020, without new_coords"
     one_line old-layers "make layers: $tree $old" setup/layers.sh "$tree" "$work/made"
     one_line old-patch "$tree $old" make patch DARKNET_SRC="$tree"
+    one_line old-unpatch "has no .darknet-gemm" setup/patch.sh --undo "$tree"
     one_line old-wrap "make wrap: $tree $old" build "$tree" wrap
     echo 'enum { UPSAMPLE }; /* NNPACK */' >"$tree/include/darknet.h"
     echo 'NNPACK=1' >"$tree/Makefile"

@@ -260,7 +260,8 @@ static int agrees(const layer *l)
            l->c % l->groups == 0 && l->out_c == l->n && l->inputs == l->c * l->h * l->w &&
            l->outputs == l->out_c * l->out_h * l->out_w &&
            l->nweights == l->c / l->groups * l->n * l->size * l->size && l->weights && l->biases &&
-           l->output && (!l->batch_normalize || (l->scales && l->rolling_mean && l->rolling_variance));
+           l->output &&
+           (!l->batch_normalize || (l->scales && l->rolling_mean && l->rolling_variance));
 }
 
 /* Whether the array may hold layers of this size. *doors: how many behind the first have their type
