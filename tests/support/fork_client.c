@@ -9,9 +9,8 @@
  * every layer that ends a branch, of an input that is always the same. Then the weights are halved
  * in place, and loaded or drawn again: this pass must be the first one. Then, after a pause, one
  * weight of each layer is changed, and another one without a pause: 17 passes behind that, it must
- * have been seen. Then the network is cut behind each layer, from the end, and each activation is
- * made linear by turns. At last it is freed, and another one takes its memory at once, with
- * other weights. To stderr go the median of the passes in milliseconds, and the least time of the
+ * have been seen. Then the network is cut behind each layer. At last it is freed, and another one
+ * takes its memory at once, with other weights. To stderr go the median of the passes in milliseconds, and the least time of the
  * processor for one: on a busy machine, with one thread, only this says much.
  */
 #include "fork_host.h"
@@ -33,35 +32,24 @@ static void print_outputs(const char *name, const network *net)
     }
 }
 
-static void print_mean(const char *name, const network *net, int i)
-{
-    const layer *l = &net->layers[i];
-    const int n = l->outputs * l->batch;
-    double sum = 0;
-    for (int j = 0; j < n; ++j) sum += l->output[j];
-    printf("\n%s.%d.%d %.9g\n", name, net->n, i, sum / n);
-}
-
-static void change(const fork_host *host, network *net, float *input)
+/* Runs the network cut behind each layer, from the end, and whole. Prints the sum of the last output
+   as a part of the sum of its sizes. Each input is another one, so that an old output shows. */
+static void cut(const fork_host *host, network *net, float *input, int inputs)
 {
     const int count = net->n;
-    while (--net->n) {
+    unsigned seed = 7;
+    for (int i = 1; i <= count; ++i) {
+        net->n = i < count ? count - i : count;
+        const layer *l = &net->layers[net->n - 1];
+        double sum = 0, size = 0;
+        fork_fill(&seed, input, inputs, 0, 1);
         host->predict(net, input);
-        print_mean("cut", net, net->n - 1);
+        for (int j = 0; j < l->outputs * l->batch; ++j) {
+            sum += l->output[j];
+            size += fabs(l->output[j]);
+        }
+        printf("\ncut.%d %.9g\n", net->n, sum / size);
     }
-    net->n = count;
-    for (int i = 0; i < count; ++i) {
-        layer *l = &net->layers[i];
-        const ACTIVATION before = l->activation;
-        if (l->type != CONVOLUTIONAL) continue;
-        l->activation = LINEAR;
-        host->predict(net, input);
-        for (int k = 0; k < count; ++k)
-            if (fork_is_end(net, k)) print_mean("linear", net, k);
-        l->activation = before;
-    }
-    host->predict(net, input);
-    print_mean("whole", net, count - 1);
 }
 
 int main(int argc, char **argv)
@@ -118,7 +106,7 @@ int main(int argc, char **argv)
     }
     for (int i = 0; i < 17; ++i) host.predict(net, input);
     print_outputs("later", net);
-    change(&host, net, input);
+    cut(&host, net, input, inputs);
     host.free(net);
     net = fork_load(&host, cfg, weights, batch, 2);
     fork_draw(net, 3);

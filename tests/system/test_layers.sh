@@ -36,7 +36,8 @@ run()
 {
     with "$3" "$1" "$2" 3 cfg/kite-demo.cfg cfg/kite-demo.weights ${5:-1} \
         >"$work/all" 2>"$4.error"
-    grep -a '^first\|^halved\|^again\|^single\|^later\|^cut\|^whole\|^linear\|^reborn' "$work/all" >"$4"
+    grep -a '^first\|^halved\|^again\|^single\|^later\|^reborn' "$work/all" >"$4"
+    grep -a '^cut' "$work/all" >"$4.cut"
 }
 
 # compile_client SOURCE FOLDER PROGRAM [LINKED...]: a client of tests/support, for the headers of FOLDER
@@ -71,6 +72,7 @@ fork()
     run "$work/client" "$3" '' "$work/alone"
     run "$work/client" "$3" "$work/layers.so" "$work/layers"
     check "$1-equal" close_to "$work/alone" "$work/layers"
+    check "$1-cut" close_to "$work/alone.cut" "$work/layers.cut"
     said=$(grep -a '^gemm:' "$work/layers.error")
     if [ -z "$said" ]; then pass "$1-silent"; else fail "$1-silent" "$said"; fi
     GEMM_TRACE=$work/trace run "$work/client" "$3" "$work/layers.so" "$work/traced"
@@ -190,6 +192,7 @@ patched_fake()
     run "$work/client" "$work/libfake.so" '' "$work/alone"
     run "$work/client" "$work/libpatched.so" '' "$work/patched"
     check patched-equal close_to "$work/alone" "$work/patched"
+    check patched-cut close_to "$work/alone.cut" "$work/patched.cut"
     own=$(sed -n 's/^own //p' "$work/patched.error" | sort -un | tr '\n' ' ')
     if [ "$own" = "10 23 " ]; then pass patched-own-code; else fail patched-own-code "these layers ran Darknet's own code: $own"; fi
 }
