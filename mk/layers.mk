@@ -18,18 +18,18 @@ $(OUT)/libdarknet-layers.so: FORCE $(OUT)/gemm.o $(LIBRARY_DOORS) $(LIBRARY_REST
 	$(Q)$(CC) $(GEMM_OPTS) $(CFLAGS) $(LDFLAGS) $(KEPT_LINK) -shared -Wl,-soname,$(@F) -Wl,-Bsymbolic-functions $(NO_UNDEFINED) \
 	    -Wl,--version-script=$(OUT)/layers.map $(OUT)/layers.o $(filter %.o,$^) -o $@ $(GEMM_LIBS) $(LDLIBS)
 
-# hook_object OBJECT, SOURCES, NAMES: the hook and the variants in one object, against the headers of
+# hook_object OBJECT, SOURCES, NAMES, VARIABLES of setup/layers.sh: the hook and the variants in one object, against the headers of
 # DARKNET_SRC. Only the names stay public, which Darknet calls.
 define hook_object
-	$(Q)flags=$$(CC=$(call quote,$(CC)) CXX=$(call quote,$(CXX)) setup/layers.sh $(call quote,$(DARKNET_SRC)) $(OUT)/layers) && \
+	$(Q)flags=$$($(4) CC=$(call quote,$(CC)) CXX=$(call quote,$(CXX)) setup/layers.sh $(call quote,$(DARKNET_SRC)) $(OUT)/layers) && \
 	    $(CC) -std=gnu11 -D_GNU_SOURCE -Wall -Wextra -fPIC -fno-lto -Isrc $(PREFIX_MAP) $$flags $(GEMM_OPTS) $(LAYERS_OPTS) \
 	    -r -nostdlib src/hook/hook.c $(addprefix src/hook/preload/,elements.c slots.c $(2)) $(filter %.o,$^) -o $(call quote,$(1)) && \
 	    $(OBJCOPY) $(addprefix -G ,$(3)) $(call quote,$(1))
 endef
 
-# What a patched AlexeyAB's Darknet links: OBJECT.
+# What a patched AlexeyAB's Darknet links: OBJECT. Its Makefile asks for this without GPU=1 alone.
 hook-object: $(OUT)/gemm.o $(LIBRARY_REST)
-	$(call hook_object,$(OBJECT),patched.c,hook_layers hook_layer_changes hook_network_changes)
+	$(call hook_object,$(OBJECT),patched.c,hook_layers hook_layer_changes hook_network_changes,GPU=0 GOAL=hook-object)
 
 # What an AlexeyAB's Darknet that is not patched links: a file with options for the linker.
 WRAPPED = parse_network_cfg parse_network_cfg_custom load_network load_network_custom load_weights load_weights_upto \
@@ -37,9 +37,9 @@ WRAPPED = parse_network_cfg parse_network_cfg_custom load_network load_network_c
 empty =
 comma = ,
 $(OUT)/darknet-layers.o: FORCE $(OUT)/gemm.o $(LIBRARY_REST)
-	$(Q)if ! grep -q 'struct network_state' $(call quote,$(DARKNET_SRC))/include/darknet.h 2>/dev/null; then \
+	$(Q). setup/kind.sh; kind=$$(kind_of $(call quote,$(DARKNET_SRC))); if [ "$${kind%%:*}" != old ] && [ "$$kind" != alexeyab ]; then \
 	    echo $(call quote,make wrap: '$(DARKNET_SRC)' is no tree of AlexeyAB: give DARKNET_SRC=folder. For other Darknets there are make patch and make layers) >&2; exit 1; fi
-	$(call hook_object,$@,wrapped.c pass.c,$(addprefix __wrap_,$(WRAPPED)))
+	$(call hook_object,$@,wrapped.c pass.c,$(addprefix __wrap_,$(WRAPPED)),GOAL=wrap)
 $(OUT)/darknet-layers.link: $(OUT)/darknet-layers.o
 	@echo '$(subst $(empty) ,,-Wl$(WRAPPED:%=$(comma)--wrap=%)) $(abspath $<) -ldl -lm -lpthread' >$@
 

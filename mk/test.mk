@@ -90,7 +90,7 @@ UNIT_COMMANDS = \
     '$T/test_chain' \
     '$T/test_allocation' \
     '$T/test_allocation --check' \
-    '$(NO_LEAKS) $T/test_hook tests/unit/cfg/hook.cfg tests/unit/cfg/added.cfg tests/unit/cfg/routes.cfg' \
+    '$(NO_LEAKS) $T/test_hook tests/unit/cfg/hook.cfg tests/unit/cfg/added.cfg tests/unit/cfg/routes.cfg tests/unit/cfg/chain.cfg' \
     '$(NO_LEAKS) $T/test_plans tests/unit/cfg/plans.cfg tests/unit/cfg/hook.cfg' \
     '$(NO_LEAKS) $T/test_plans --decisions $(filter-out %/recurrent.cfg,$(BITS_SMALL)) $(patsubst %,cfg/%.cfg,yolov3-tiny strided tiny) $(wildcard $(MODELS)/*.cfg)' \
     '$T/test_dlclose $(OUT)/libdarknet.so' \
@@ -319,7 +319,7 @@ QUICK_COMMANDS = \
     '$T/test_int8 --cases 40' \
     '$T/test_packed_layers --cases 40' \
     '$T/test_conv --row packed --cases 20 --threads 3' \
-    '$T/test_hook tests/unit/cfg/hook.cfg tests/unit/cfg/added.cfg tests/unit/cfg/routes.cfg' \
+    '$T/test_hook tests/unit/cfg/hook.cfg tests/unit/cfg/added.cfg tests/unit/cfg/routes.cfg tests/unit/cfg/chain.cfg' \
     '$T/test_driver' \
     '$T/test_library' \
     '$T/test_limits' \
@@ -339,7 +339,7 @@ CROSS_COMMANDS = \
     '$(EMULATOR) $T/test_chain --cases 10' \
     '$(EMULATOR) $T/test_packed_layers --cases 40' \
     '$(EMULATOR) $T/test_conv --row packed --cases 20 --threads 1' \
-    '$(EMULATOR) $T/test_hook tests/unit/cfg/hook.cfg tests/unit/cfg/added.cfg tests/unit/cfg/routes.cfg' \
+    '$(EMULATOR) $T/test_hook tests/unit/cfg/hook.cfg tests/unit/cfg/added.cfg tests/unit/cfg/routes.cfg tests/unit/cfg/chain.cfg' \
     '$(EMULATOR) $T/test_driver' \
     '$(EMULATOR) $T/test_library --without fork' \
     '$(EMULATOR) $T/test_limits' \

@@ -8,7 +8,8 @@
 # GENERATED: a folder without blanks in its path, for a link to the headers, or the darknet.h in C that is
 # made of hank-ai's (build/layers).
 export LC_ALL=C
-die() { echo "make layers: $*" >&2; exit 1; }
+. "$(dirname "$0")/kind.sh"
+die() { echo "make ${GOAL:-layers}: $*" >&2; exit 1; }
 
 machine=$(${CC:-gcc} -dumpmachine)
 case $machine in
@@ -19,10 +20,8 @@ esac
 folder=${1:-/usr}
 made=${2:-build/layers}
 mkdir -p "$made" || exit
-include=$folder/include
-[ -f "$include/darknet.h" ] || include=$folder/lib/darknet/include
-header=$include/darknet.h
-if [ -f "$folder/src-lib/darknet_layers.hpp" ]; then
+kind=$(kind_of "$folder")
+if [ "$kind" = hank-ai ]; then
     [ -f "$folder/src-lib/darknet_version.h" ] ||
         die "$folder has no src-lib/darknet_version.h, which its CMake makes: build that Darknet first"
     opencv=$(pkg-config --cflags opencv4 2>/dev/null) || opencv=-I/usr/include/opencv4
@@ -38,16 +37,18 @@ if [ -f "$folder/src-lib/darknet_layers.hpp" ]; then
     echo "-DHOOK_PRELOAD -DHOOK_ALEXEYAB -DHOOK_HANKAI -I$made"
     exit
 fi
-[ -f "$header" ] || die "no darknet.h in $folder (Debian: darknet; or DARKNET_SRC=folder)"
-if grep -q '^GPU *= *1' "$folder/Makefile" 2>/dev/null; then
-    die "$folder/Makefile has GPU=1: its layers run on the GPU"
-fi
+case $kind in
+'') die "no darknet.h in $folder (Debian: darknet; or DARKNET_SRC=folder)" ;;
+old*) die "$(refused "$folder" "$kind")" ;;
+nnpack)
+    ! is_built_with "$folder" NNPACK nnp_convolution_inference ||
+        die "$folder is darknet-nnpack, and NNPACK computes its convolutions: build it with NNPACK=0" ;;
+esac
+! is_built_with "$folder" GPU forward_network_gpu ||
+    die "$folder has GPU=1, and its layers run on the GPU: build it with GPU=0"
+header=$(header_of "$folder")
 if grep -q 'struct gemm_plan' "$header"; then
     die "$folder is patched already: its layers need no preload"
 fi
-ln -sfn "$(cd "$include" && pwd)" "$made/include" || exit
-if grep -q 'struct network_state' "$header"; then
-    echo "-DHOOK_PRELOAD -DHOOK_ALEXEYAB -I$made/include"
-else
-    echo "-DHOOK_PRELOAD -I$made/include"
-fi
+ln -sfn "$(cd "${header%/*}" && pwd)" "$made/include" || exit
+echo "-DHOOK_PRELOAD $([ "$kind" != alexeyab ] || echo '-DHOOK_ALEXEYAB ')-I$made/include"

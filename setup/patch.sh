@@ -14,6 +14,7 @@
 # the new ones. So a tree gets its own bytes back, whatever the patches are by then.
 set -eu
 export LC_ALL=C
+. "$(dirname "$0")/kind.sh"
 
 is_undo=
 if [ "$1" = --undo ]; then
@@ -36,16 +37,18 @@ refuse()
     exit 1
 }
 
-is_hankai() { [ -f "$tree/src-lib/darknet_layers.hpp" ]; }
-is_alexeyab() { grep -q 'struct network_state' "$tree/include/darknet.h" 2>/dev/null; }
-
 # must_be_darknet: one line with what is there, and what should be
 must_be_darknet()
 {
     [ -d "$tree" ] || refuse "$tree is no folder: a checkout of Darknet is wanted, pjreddie's, AlexeyAB's or hank-ai's"
-    if is_hankai; then return; fi
     missing=
-    if is_alexeyab; then set -- src/network.c; else set -- examples/detector.c; fi
+    case ${is_undo:-$kind} in
+    hank-ai | yes) return ;;
+    old*) refuse "$(refused "$tree" "$kind"). Nothing was changed" ;;
+    nnpack) refuse "$tree is darknet-nnpack, for which there is no patch: build it with NNPACK=0, then make layers. Nothing was changed" ;;
+    alexeyab) set -- src/network.c ;;
+    *) set -- examples/detector.c ;;
+    esac
     for file in Makefile src/gemm.c include/darknet.h "$@"; do
         [ -f "$tree/$file" ] || missing="$missing $file"
     done
@@ -100,6 +103,7 @@ mark_old()
     done
 }
 
+kind=$(kind_of "$tree")
 must_be_darknet
 if [ -n "$is_undo" ]; then
     [ -f "$tree/$record/patched" ] ||
@@ -123,10 +127,10 @@ must_lack()
 {
     ! grep -q "$2" "$tree/$1" || refuse "$tree is patched already: $1 knows $2. Give an unpatched Darknet."
 }
-if is_hankai; then
+if [ "$kind" = hank-ai ]; then
     set -- hank-ai
     must_lack src-cli/CMakeLists.txt DARKNET_GEMM
-elif is_alexeyab; then
+elif [ "$kind" = alexeyab ]; then
     set -- alexeyab
     must_lack src/network.c hook_layers
 else

@@ -131,10 +131,12 @@ void gemm_plan_drop(gemm_plan **slot);
  * How a convolution runs in its network: with which layers behind it, as one call. A host may keep
  * that with the plan of the layer, so that it looks once. It lasts as long as the plan and the
  * row, and is all zero before. It is kept from the first call on that was done: the very first one
- * may decline what the next ones take.
+ * may decline what the next ones take. `network` is the host's: what tells it that its network is
+ * still the one that the step was found in.
  */
 typedef struct gemm_step {
     short convs, layers;
+    unsigned network;
 } gemm_step;
 
 gemm_step gemm_plan_step(gemm_plan *const *slot);

@@ -189,7 +189,7 @@ bool gemm_plan_is_old(gemm_plan *plan, const conv_call *c)
 gemm_step gemm_plan_step(gemm_plan *const *slot)
 {
     const bool stands = *slot && (*slot)->key.row == gemm_pass_row();
-    return stands ? (*slot)->step : (gemm_step){0, 0};
+    return stands ? (*slot)->step : (gemm_step){0};
 }
 
 void gemm_plan_set_step(gemm_plan *const *slot, gemm_step step)

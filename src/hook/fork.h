@@ -182,4 +182,23 @@ static inline int hook_add(const layer *l, const float *input, const layer *laye
 }
 
 #endif
+
+/* The next state of a fingerprint. The factor is odd, so a change of one number always shows. */
+#define HOOK_MIX(number) (stamp = stamp * 0x9e3779b1u + (unsigned)(size_t)(number))
+
+/* Adds to the fingerprint of a network what says which layers go together. Sizes, and what
+   hook_knows reads, are left out, because each call compares them. */
+static inline unsigned hook_stamp(unsigned stamp, const layer *l)
+{
+    int k;
+    HOOK_MIX(l->type), HOOK_MIX(l->forward), HOOK_MIX(l->output), HOOK_MIX(l->activation);
+    HOOK_MIX(l->truth), HOOK_MIX(l->batch), HOOK_MIX(l->index), HOOK_MIX(l->n);
+#ifdef HOOK_ALEXEYAB
+    HOOK_MIX(l->embedding_layer_id);
+#endif
+    if (l->type != ROUTE && l->type != SHORTCUT) return stamp;
+    for (k = 0; k < l->n && l->input_layers; ++k) HOOK_MIX(l->input_layers[k]);
+    return stamp;
+}
+
 #endif

@@ -134,12 +134,20 @@ static void other_activation(layer l)
 
 #endif
 
+static int is_known(const layer *l)
+{
+    return l->type == CONVOLUTIONAL && !l->xnor && !hook_is_odd(l) && hook_knows(l) &&
+           hook_has_door(l);
+}
+
+static int is_hooked(const layer *l, hook_net net)
+{
+    return is_known(l) && at_inference(net) && takes_activation(l) && gemm_conv_offered();
+}
+
 int convolution_hooked(layer l, hook_net net)
 {
-    if (l.type != CONVOLUTIONAL || l.xnor || !at_inference(net)) return 0;
-    if (hook_is_odd(&l) || !hook_knows(&l) || !hook_has_door(&l)) return 0;
-    if (!takes_activation(&l)) return 0;
-    return gemm_conv_offered();
+    return is_hooked(&l, net);
 }
 
 /* A connected layer is a convolution of a map of one place. */
@@ -181,13 +189,15 @@ static int is_inner(hook_net net, int i)
     return !net.layers[i].truth && !is_read_by_number(net, i);
 }
 
-/* Whether each output of the maxpool is the maximum of a 2x2 block. With such sizes the padding is
-   0 or 1, and the first window begins at 0. */
+/* Whether each output of the maxpool is the maximum of a 2x2 block of the layer before it. With
+   such sizes the padding is 0 or 1, and the first window begins at 0. */
 static int halves(const layer *pool)
 {
+    const layer *before = pool - 1;
     return pool->type == MAXPOOL && hook_knows(pool) && hook_has_door(pool) &&
            pool->size == 2 && pool->stride == 2 && pool->h == 2 * pool->out_h &&
-           pool->w == 2 * pool->out_w;
+           pool->w == 2 * pool->out_w && pool->batch == before->batch &&
+           pool->c == before->out_c && pool->h == before->out_h && pool->w == before->out_w;
 }
 
 static layer_call shortcut_call(layer l, hook_net net, const float *first, layer_input input[2])
@@ -211,7 +221,7 @@ static layer_call shortcut_call(layer l, hook_net net, const float *first, layer
 }
 
 /* The number of the shortcut that alone reads the output of layer i, or 0. A dropout between them
-   does nothing at inference. */
+   does nothing at inference, and has the same output. */
 static int shortcut_behind(hook_net net, int i)
 {
     for (; i + 1 < net.n && is_inner(net, i); ++i) {
@@ -219,12 +229,34 @@ static int shortcut_behind(hook_net net, int i)
         if (!hook_has_door(next)) return 0;
         if (next->type == SHORTCUT)
             return hook_knows(next) && is_applied_by_row(next->activation) ? i + 1 : 0;
-        if (next->type != DROPOUT) return 0;
+        if (next->type != DROPOUT || next->output != net.layers[i].output) return 0;
     }
     return 0;
 }
 
 /* ---- steps: a convolution and the layers behind it as one call ---- */
+
+/*
+ * A fingerprint of the network, so that a step is not used after a change. A convolution that does
+ * not follow the last one of this thread begins a new pass. Each pass of a network comes to all
+ * convolutions that have a step under its fingerprint.
+ */
+static unsigned stamp_of(hook_net net)
+{
+    static _Thread_local struct {
+        const layer *layers;
+        int n, index;
+        unsigned stamp;
+    } last;
+    int i;
+    if (last.layers != net.layers || last.n != net.n || net.index <= last.index) {
+        last.layers = net.layers;
+        last.stamp = last.n = net.n;
+        for (i = 0; i < net.n; ++i) last.stamp = hook_stamp(last.stamp, &net.layers[i]);
+    }
+    last.index = net.index;
+    return last.stamp;
+}
 
 enum { CHAIN_MOST = 3, STEPS_MOST = 2 * CHAIN_MOST + 2 };
 
@@ -244,7 +276,7 @@ enum { CHAIN_MOST = 3, STEPS_MOST = 2 * CHAIN_MOST + 2 };
 static int continues_chain(hook_net net, int i)
 {
     const layer *l = &net.layers[net.index + i];
-    if (net.index + i >= net.n || !convolution_hooked(*l, net)) return 0;
+    if (net.index + i >= net.n || !is_hooked(l, net)) return 0;
     return is_applied_by_row(l->activation) && (!i || is_inner(net, net.index + i - 1));
 }
 
@@ -255,11 +287,11 @@ static int find_pairs(hook_net net, gemm_step steps[2])
     const int next = first + 1 + pool;
     int found = 0;
     if (!is_inner(net, first) || (pool && !is_inner(net, first + 1)) || next >= net.n) return 0;
-    if (!convolution_hooked(net.layers[next], net)) return 0;
+    if (!is_hooked(&net.layers[next], net)) return 0;
     if (!is_applied_by_row(net.layers[next].activation)) return 0;
     if (next + 1 < net.n && halves(&net.layers[next + 1]) && is_inner(net, next))
-        steps[found++] = (gemm_step){2, next + 2 - first};
-    if (pool) steps[found++] = (gemm_step){2, next + 1 - first};
+        steps[found++] = (gemm_step){2, next + 2 - first, 0};
+    if (pool) steps[found++] = (gemm_step){2, next + 1 - first, 0};
     return found;
 }
 
@@ -272,10 +304,10 @@ static int find_steps(hook_net net, gemm_step steps[STEPS_MOST])
     const int pools = net.index + 1 < net.n && halves(&net.layers[net.index + 1]);
     for (; convs >= 1; --convs) {
         behind = shortcut_behind(net, net.index + convs - 1);
-        if (behind) steps[found++] = (gemm_step){convs, behind - net.index + 1};
-        if (convs > 1) steps[found++] = (gemm_step){convs, convs};
+        if (behind) steps[found++] = (gemm_step){convs, behind - net.index + 1, 0};
+        if (convs > 1) steps[found++] = (gemm_step){convs, convs, 0};
     }
-    if (pools && is_inner(net, net.index)) steps[found++] = (gemm_step){1, 2};
+    if (pools && is_inner(net, net.index)) steps[found++] = (gemm_step){1, 2, 0};
     return found;
 }
 
@@ -288,16 +320,19 @@ static int run_chain(hook_net net, gemm_step s)
     layer_input input[2];
     layer_call shortcut;
     const int end = net.index + s.layers;
+    const layer *last = &net.layers[end - 1];
     int i, at = net.index;
+    if (last->type == SHORTCUT && !hook_knows(last)) return 0;
     for (i = 0; i < s.convs; ++i) {
         const layer *l = &net.layers[at++];
-        if (!hook_kept(l, &slots[i], &norm[i])) return 0;
+        if (!is_known(l) || !hook_kept(l, &slots[i], &norm[i])) return 0;
         norms[i] = l->batch_normalize ? &norm[i] : 0;
         const int pool = at < end && net.layers[at].type == MAXPOOL;
+        if (pool && !halves(l + 1)) return 0;
         calls[i] = call_of(*l, i ? 0 : net.input, pool, pool ? net.layers[at].output : l->output);
         at += pool;
     }
-    if (at < end) shortcut = shortcut_call(net.layers[end - 1], net, 0, input);
+    if (at < end) shortcut = shortcut_call(*last, net, 0, input);
     return gemm_conv_chain(calls, norms, s.convs, slots, at < end ? &shortcut : 0);
 }
 
@@ -311,8 +346,8 @@ static int run_step(hook_net net, gemm_step s)
 
 /*
  * Runs the convolution net.index with layers behind it. Returns how many layers ran, or 0: the
- * convolution is alone. The step that the row takes is kept with the plan of the layer, so the
- * layers behind are looked at once.
+ * convolution is alone. The step that the row takes is kept with the plan of the layer. So the
+ * layers behind are looked at once, and again after a change of the network.
  */
 static int run_fused(hook_net net)
 {
@@ -321,14 +356,17 @@ static int run_fused(hook_net net)
     conv_norm norm;
     gemm_plan **slot;
     int i, found;
-    if (!convolution_hooked(*l, net) || !is_applied_by_row(l->activation)) return 0;
+    if (!is_hooked(l, net) || !is_applied_by_row(l->activation)) return 0;
     if (!hook_kept(l, &slot, &norm)) return 0;
     const gemm_step known = gemm_plan_step(slot);
-    if (known.layers == 1) return 0;
-    if (known.layers && run_step(net, known)) return known.layers;
+    const unsigned stamp = stamp_of(net);
+    const int stands = known.layers && known.network == stamp;
+    if (stands && known.layers == 1) return 0;
+    if (stands && run_step(net, known)) return known.layers;
     found = find_steps(net, steps);
     for (i = 0; i < found && !run_step(net, steps[i]);) ++i;
-    const gemm_step taken = i < found ? steps[i] : (gemm_step){1, 1};
+    gemm_step taken = i < found ? steps[i] : (gemm_step){1, 1, 0};
+    taken.network = stamp;
     gemm_plan_set_step(slot, taken);
     return i < found ? taken.layers : 0;
 }
@@ -429,24 +467,24 @@ static void begin_pass(hook_net net)
 /* Returns what hook_take does. */
 static int take(hook_net net)
 {
-    const layer l = net.layers[net.index];
+    const layer *l = &net.layers[net.index];
     const int i = net.index;
     int done;
-    switch (l.type) {
+    switch (l->type) {
     case CONVOLUTIONAL:
         done = run_fused(net);
         if (done) return i + done - 1;
-        if (!convolution_hooked(l, net) || !convolve(l, net, 0, l.output)) return -1;
-        other_activation(l);
+        if (!is_hooked(l, net) || !convolve(*l, net, 0, l->output)) return -1;
+        other_activation(*l);
         return i;
     case CONNECTED:
-        if (!connected(l, net)) return -1;
-        other_activation(l);
+        if (!connected(*l, net)) return -1;
+        other_activation(*l);
         return i;
     case DROPOUT:
         return at_inference(net) ? i : -1;
     default:
-        return layer_by_row(l, net) ? i : -1;
+        return layer_by_row(*l, net) ? i : -1;
     }
 }
 

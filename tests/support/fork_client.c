@@ -9,8 +9,8 @@
  * every layer that ends a branch, of an input that is always the same. Then the weights are halved
  * in place, and loaded or drawn again: this pass must be the first one. Then, after a pause, one
  * weight of each layer is changed, and another one without a pause: 17 passes behind that, it must
- * have been seen. At last the network is freed, and another one takes its memory at once, with
- * other weights. To stderr go the median of the passes in milliseconds, and the least time of the
+ * have been seen. Then the network is cut behind each layer. At last it is freed, and another one
+ * takes its memory at once, with other weights. To stderr go the median of the passes in milliseconds, and the least time of the
  * processor for one: on a busy machine, with one thread, only this says much.
  */
 #include "fork_host.h"
@@ -29,6 +29,26 @@ static void print_outputs(const char *name, const network *net)
         if (!fork_is_end(net, i)) continue;
         for (int j = 0; j < l->outputs * l->batch; ++j)
             printf("%s.%d %.9g\n", name, i, l->output[j]);
+    }
+}
+
+/* Runs the network cut behind each layer, from the end, and whole. Prints the sum of the last output
+   as a part of the sum of its sizes. Each input is another one, so that an old output shows. */
+static void cut(const fork_host *host, network *net, float *input, int inputs)
+{
+    const int count = net->n;
+    unsigned seed = 7;
+    for (int i = 1; i <= count; ++i) {
+        net->n = i < count ? count - i : count;
+        const layer *l = &net->layers[net->n - 1];
+        double sum = 0, size = 0;
+        fork_fill(&seed, input, inputs, 0, 1);
+        host->predict(net, input);
+        for (int j = 0; j < l->outputs * l->batch; ++j) {
+            sum += l->output[j];
+            size += fabs(l->output[j]);
+        }
+        printf("\ncut.%d %.9g\n", net->n, sum / size);
     }
 }
 
@@ -86,6 +106,7 @@ int main(int argc, char **argv)
     }
     for (int i = 0; i < 17; ++i) host.predict(net, input);
     print_outputs("later", net);
+    cut(&host, net, input, inputs);
     host.free(net);
     net = fork_load(&host, cfg, weights, batch, 2);
     fork_draw(net, 3);

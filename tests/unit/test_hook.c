@@ -2,7 +2,7 @@
 /*
  * Darknet's way to a row that offers layers: src/hook/.
  *
- *   test_hook CFG ADDED ROUTES
+ *   test_hook CFG ADDED ROUTES CHAIN
  *
  * A row of this test computes layers by plain loops. For every layer of the network the row must be
  * asked, unless Darknet's own code has to run. The output must be that of Darknet's own code from
@@ -10,6 +10,9 @@
  * maxpool behind it as one call. A row that gives whole passes to others is told of each pass. In
  * the network ADDED `packed` takes a convolution and the shortcut behind it as one call, twice. In
  * the network ROUTES, a batch of one image, inputs of routes lie in the routes' outputs.
+ *
+ * CFG, ADDED and CHAIN are also changed between two passes, in each layer by turns, and changed
+ * back. The outputs are then those of Darknet's own code, whatever layers went together before.
  */
 #include "check/conv_check.h"
 #include "check/layer_check.h"
@@ -546,7 +549,6 @@ static void test_added(network *net)
         free(actual);
     }
     free(expected);
-    gemm_set_variant(&LAYERS);
 }
 
 static network *make_filled(const char *cfg)
@@ -673,10 +675,184 @@ static void test_routes(const char *cfg)
     free_network(net);
 }
 
+/* ---- A network that changes between two passes ---- */
+
+layer make_route_layer(int batch, int n, int *input_layers, int *input_size);
+
+static layer *made;             /* what a change made: a route; NULL: nothing */
+static float *fresh;            /* weights that it made */
+
+/* Each changes layer i, and returns false where that means nothing. */
+typedef struct change {
+    const char *name;
+    bool (*apply)(network *, int i);
+} change;
+
+static bool change_count(network *net, int i)
+{
+    net->n = i + 1;
+    return true;
+}
+
+static bool change_truth(network *net, int i)
+{
+    net->layers[i].truth = 1;
+    return true;
+}
+
+static bool change_stop(network *net, int i)
+{
+    net->layers[i].stopbackward = 1;
+    return true;
+}
+
+/* No row applies ELU. */
+static bool change_activation(network *net, int i)
+{
+    layer *l = &net->layers[i];
+    if (l->type != CONVOLUTIONAL && l->type != SHORTCUT) return false;
+    l->activation = l->activation == ELU ? LINEAR : ELU;
+    return true;
+}
+
+static bool change_one_batch(network *net, int i)
+{
+    return --net->layers[i].batch > 0;
+}
+
+static bool change_weights(network *net, int i)
+{
+    layer *l = &net->layers[i];
+    if (l->type != CONVOLUTIONAL) return false;
+    fresh = allocate((size_t)l->nweights);
+    for (int k = 0; k < l->nweights; ++k) fresh[k] = -l->weights[k];
+    l->weights = fresh;
+    return true;
+}
+
+/* The next layer with as large an output as layer i, or 0. */
+static int as_large(const network *net, int i, int from)
+{
+    const layer *l = &net->layers[i];
+    for (int k = from; k < net->n; ++k)
+        if (net->layers[k].outputs == l->outputs && net->layers[k].out_c == l->out_c &&
+            net->layers[k].type != DROPOUT)
+            return k;
+    return 0;
+}
+
+static bool change_outputs(network *net, int i)
+{
+    const int other = as_large(net, i, i + 1);
+    float *const output = net->layers[i].output;
+    net->layers[i].output = net->layers[other].output;
+    net->layers[other].output = output;
+    return other > 0;
+}
+
+/* A later layer becomes a route that reads layer i. */
+static bool change_layer(network *net, int i)
+{
+    const layer *l = &net->layers[i];
+    const int other = as_large(net, i, i + 2);
+    if (!other) return false;
+    int *number = malloc(sizeof *number), *size = malloc(sizeof *size);
+    if (!number || !size) exit(2);
+    *number = i, *size = l->outputs;
+    made = &net->layers[other];
+    *made = make_route_layer(l->batch, 1, number, size);
+    made->out_w = l->out_w, made->out_h = l->out_h, made->out_c = l->out_c;
+    return true;
+}
+
+static const change CHANGED[] = {
+    {"count", change_count},     {"truth", change_truth},     {"stopbackward", change_stop},
+    {"batch", change_one_batch}, {"weights", change_weights}, {"activation", change_activation},
+    {"outputs", change_outputs}, {"layer", change_layer},
+};
+
+enum { MARK = -77 };
+
+/* The outputs of all layers after a pass. What is not written is MARK. */
+static float *pass_marked(network *net, gemm_conv_mode mode)
+{
+    size_t n = 0, at = 0;
+    for (int i = 0; i < net->n; ++i)
+        for (size_t k = 0; k < outputs(&net->layers[i]); ++k, ++n)
+            net->layers[i].output[k] = MARK;
+    gemm_set_conv(mode);
+    network_predict(net, net->input);
+    float *const all = allocate(n);
+    for (int i = 0; i < net->n; ++i) {
+        memcpy(all + at, net->layers[i].output, outputs(&net->layers[i]) * sizeof *all);
+        at += outputs(&net->layers[i]);
+    }
+    return all;
+}
+
+/* Runs it with Darknet's own code and with the row. Returns the first layer whose output is wrong,
+   or -1. Only outputs that nothing reads may be left out: they are counted. */
+static int first_wrong(network *net, int *left_out)
+{
+    float *const expected = pass_marked(net, GEMM_IM2COL);
+    float *const actual = pass_marked(net, GEMM_DIRECT);
+    int wrong = -1;
+    size_t at = 0;
+    *left_out = 0;
+    for (int i = 0; i < net->n && wrong < 0; ++i) {
+        const layer *l = &net->layers[i];
+        const bool is_left = actual[at] == MARK && expected[at] != MARK;
+        if (is_left && !l->truth && !network_is_output(net, i)) ++*left_out;
+        else if (!(difference(expected + at, actual + at, outputs(l)) <= 1e-4)) wrong = i;
+        at += outputs(l);
+    }
+    free(expected);
+    free(actual);
+    return wrong;
+}
+
+static void test_change(network *net, const change *c, const char *cfg)
+{
+    const int count = net->n;
+    const size_t bytes = (size_t)count * sizeof(layer);
+    layer *const before = malloc(bytes);
+    int changed = -1, back = -1, applied = 0, left_out = 0, i = 0;
+    char name[128];
+    if (!before) exit(2);
+    memcpy(before, net->layers, bytes);
+    for (; i < count && changed < 0 && back < 0 && left_out >= 0; ++i) {
+        made = NULL, fresh = NULL;
+        const bool applies = c->apply(net, i);
+        applied += applies;
+        if (applies) changed = first_wrong(net, &left_out);
+        if (made) free_layer(*made);
+        memcpy(net->layers, before, bytes);
+        net->n = count;
+        if (applies && changed < 0) back = first_wrong(net, &left_out);
+        if (!left_out && applies) left_out = -1;
+        free(fresh);
+    }
+    snprintf(name, sizeof name, "changed-%s-%s", c->name, cfg);
+    if (changed >= 0) report_fail(name, "layer %d: output %d is wrong", i - 1, changed);
+    else if (back >= 0) report_fail(name, "layer %d changed back: output %d", i - 1, back);
+    else if (left_out < 0) report_fail(name, "no layers go together behind layer %d", i - 1);
+    else if (!applied && net->batch > 1) report_fail(name, "it was never applied");
+    else report_pass(name);
+    free(before);
+}
+
+static void test_changes(network *net, const char *cfg)
+{
+    int left_out;
+    first_wrong(net, &left_out);        /* the first call may decline what the next ones take */
+    for (size_t i = 0; i < sizeof CHANGED / sizeof *CHANGED; ++i)
+        test_change(net, &CHANGED[i], strrchr(cfg, '/') + 1);
+}
+
 int main(int argc, char **argv)
 {
-    if (argc != 4) {
-        fprintf(stderr, "test_hook: cfgs are needed: any, with shortcuts, and with routes\n");
+    if (argc != 5) {
+        fprintf(stderr, "test_hook: cfgs are needed: any, shortcuts, routes, chains\n");
         return 2;
     }
     if (!freopen("/dev/null", "w", stderr)) return 2;   /* Darknet prints its network there */
@@ -687,10 +863,17 @@ int main(int argc, char **argv)
     test_pool(net);
     net->layers[0].truth = 0;
     test_passes(net);
+    test_changes(net, argv[1]);
     free_network(net);
     net = make_filled(argv[2]);
     test_added(net);
+    test_changes(net, argv[2]);
     free_network(net);
+    gemm_set_variant(&LAYERS);
     test_routes(argv[3]);
+    net = make_filled(argv[4]);
+    gemm_set_variant(gemm_find("packed"));
+    test_changes(net, argv[4]);
+    free_network(net);
     return report_status();
 }

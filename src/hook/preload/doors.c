@@ -8,10 +8,11 @@
  * Darknet in C passes a layer by value, and its size is only known once the layout is verified. So
  * a door is written in assembler. It leaves the arguments where they are, and jumps.
  *
- * The layout of `layer` and of a pass is verified at the first forward call, with the values that
- * Darknet passes: sizes of a convolution that must agree, the function pointers, and the whole
- * array of layers. Until then nothing is trusted, and memory is read through a pipe, which cannot
- * fault. A Darknet of another layout runs its own code, and one line on stderr says so.
+ * The layout of `layer` and of a pass is verified with the values that Darknet passes to a
+ * convolution: sizes that must agree, the function pointers, and the whole array of layers. Until
+ * then nothing is trusted, and memory is only read where the kernel says that it can be. A Darknet
+ * of another layout runs its own code, and one line on stderr says so. Where a network does not
+ * tell, as one of recurrent layers alone, Darknet's own code runs too, and the next one decides.
  */
 #include "hook/hook.h"
 #include "hook/preload/doors.h"
@@ -19,12 +20,14 @@
 #include "hook/preload/slots.h"
 
 #include <dlfcn.h>
+#include <errno.h>
 #include <link.h>
 #include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #ifdef HOOK_ALEXEYAB
@@ -234,16 +237,23 @@ static host *find_host(const void *caller)
 
 /* ---- The layout ---- */
 
-/* Copies memory that may not be there. */
+/*
+ * Copies memory that may not be there. The kernel reads a mask of signals before it refuses what
+ * shall be done with it. So EINVAL says that 8 bytes can be read. This needs no descriptor and no
+ * right, and changes nothing.
+ */
 static int read_memory(void *to, const void *from, size_t bytes)
 {
-    int ends[2];
-    if (pipe(ends)) return 0;
-    const int done = write(ends[1], from, bytes) == (ssize_t)bytes &&
-                     read(ends[0], to, bytes) == (ssize_t)bytes;
-    close(ends[0]);
-    close(ends[1]);
-    return done;
+    enum { WORD = 8, PAGE = 4096, NOTHING = -1 };
+    uintptr_t at = (uintptr_t)from & -(uintptr_t)WORD;
+    const uintptr_t end = (uintptr_t)from + bytes;
+    const int before = errno;
+    int can = at < end;
+    for (; can && at < end; at = (at | (PAGE - 1)) + 1)
+        can = syscall(SYS_rt_sigprocmask, NOTHING, at, NULL, WORD) == -1 && errno == EINVAL;
+    errno = before;
+    if (can) memcpy(to, from, bytes);
+    return can;
 }
 
 /* The fields of a convolution that follow from others. */
@@ -254,40 +264,48 @@ static int agrees(const layer *l)
            l->c % l->groups == 0 && l->out_c == l->n && l->inputs == l->c * l->h * l->w &&
            l->outputs == l->out_c * l->out_h * l->out_w &&
            l->nweights == l->c / l->groups * l->n * l->size * l->size && l->weights && l->biases &&
-           l->output && hook_has_door(l) &&
+           l->output &&
            (!l->batch_normalize || (l->scales && l->rolling_mean && l->rolling_variance));
 }
 
-/* Whether the array holds layers of this size: by their types and their forward functions. */
-static int is_array(const layer *layers, int n)
+/* Whether the array may hold layers of this size. *doors: how many behind the first have their type
+   beside the function of that type, which proves the size. */
+static int is_array(const layer *layers, int n, int *doors)
 {
-    int with_door = 0;
+    *doors = 0;
     for (int i = 0; i < n; ++i) {
         layer l;
         if (!read_memory(&l, &layers[i], sizeof l)) return 0;
-        with_door += hook_has_door(&l);
+        *doors += i && hook_has_door(&l);
         if (l.type == CONVOLUTIONAL && (l.n <= 0 || l.out_c != l.n || !l.output)) return 0;
-        if (l.batch <= 0 || l.outputs < 0 || l.inputs < 0) return 0;
+        if (l.batch < 0 || l.outputs < 0 || l.inputs < 0) return 0;
     }
-    return with_door > n / 2;
+    return 1;
 }
 
+/*
+ * What a convolution says. It does not tell where it is not in the array, because it is inside of a
+ * recurrent layer, or where the host calls it by a function of its own. A pass that lies behind the
+ * layer proves the size of a layer, too.
+ */
 static int verify(const void *first, const void *behind)
 {
     layer l, same;
     pass p;
-    if (!read_memory(&l, first, sizeof l)) return 0;
-    if (!agrees(&l)) return 0;
-    if (!read_memory(&p, behind, sizeof p)) return 0;
+    int doors;
+    if (!read_memory(&l, first, sizeof l) || !read_memory(&p, behind, sizeof p)) return UNKNOWN;
+    if (!agrees(&l)) return OTHER;
     const network *net = PASS_NET(&p);
-    if (net->n < 1 || net->n > 100000 || p.index < 0 || p.index >= net->n || !p.input) return 0;
-    if (!read_memory(&same, &net->layers[p.index], sizeof same)) return 0;
-    return !memcmp(&same, &l, sizeof l) && is_array(net->layers, net->n);
+    if (net->n < 1 || net->n > 100000 || p.index < 0 || p.index >= net->n || !p.input) return OTHER;
+    if (!is_array(net->layers, net->n, &doors)) return OTHER;
+    if (!read_memory(&same, &net->layers[p.index], sizeof same)) return OTHER;
+    if (!hook_has_door(&l) || memcmp(&same, &l, sizeof l)) return UNKNOWN;
+    return doors || behind == (const char *)first + sizeof l ? RIGHT : UNKNOWN;
 }
 
 static void judge(host *h, const void *first, const void *behind)
 {
-    h->layout = verify(first, behind) ? RIGHT : OTHER;
+    h->layout = verify(first, behind);
     if (h->layout == OTHER)
         fprintf(stderr, "gemm: libdarknet-layers.so was built for another Darknet, whose layer has "
                         "%zu bytes, and stays out: make layers DARKNET_SRC=folder\n",
@@ -308,7 +326,7 @@ static void drop_network(const network *net)
     for (int i = 0; i < net->n; ++i) hook_drop(&net->layers[i]);
 }
 
-/* Returns whether all is done. A convolution comes first in every network that gains by this. */
+/* Returns whether all is done. Every network that gains by this has a convolution. */
 static int enter(host *h, int kind, void *const *registers, const void *stack)
 {
     const void *first = FIRST(registers, stack);
