@@ -21,7 +21,7 @@ enum { PATH_BYTES = 4096 };
 
 static cpu_set_t allowed;
 static cpu_set_t places;        /* libgomp's */
-static bool places_known;       /* a child keeps them, because the loader's lock may be taken there */
+static bool places_known;       /* a child keeps them: the loader's lock may be taken there */
 
 /* ---- libgomp ---- */
 

@@ -28,7 +28,8 @@
  * own chunk, so the worker waits for the end of a time slice, which is milliseconds. To prevent
  * this, workers may run on every core of the process (cores.h) but the caller's. They are not bound
  * to one core each: several processes would all choose the same cores, and the system could not
- * spread them. A worker that the caller waits for in its sleep may run on all cores until the next job.
+ * spread them. A worker that the caller waits for in its sleep may run on all cores until the next
+ * job.
  */
 #include "util/threads.h"
 
