@@ -8,7 +8,7 @@ SONAME = libdarknet-gemm.so.$(firstword $(subst ., ,$(VERSION)))
 # because a host may ask for it under any version.
 EXPORTS = src/lib/exports
 # Archive members that replace functions of a host: a program takes them only when it asks for them.
-LIBRARY_DOORS = $(addprefix $(OBJ)/src/lib/,host.o wrap.o blas.o)
+LIBRARY_DOORS = $(addprefix $(OBJ)/src/lib/,host.o wrap.o blas.o openblas.o)
 LIBRARY_REST = $(filter-out $(LIBRARY_DOORS),$(patsubst %.c,$(OBJ)/%.o,$(wildcard src/lib/*.c)))
 
 # The linker's list of names with a version. What has none is global as it stands in the one object.

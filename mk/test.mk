@@ -136,6 +136,7 @@ SYSTEM_COMMANDS = \
     'tests/system/test_explain.sh' \
     'tests/system/test_warnings.sh' \
     'tests/system/test_layering.sh' \
+    'tests/system/test_forks.sh' \
     'tests/system/test_docs.sh' \
     'tests/system/test_release.sh' \
     'tests/system/test_reference.sh' \
@@ -325,6 +326,7 @@ QUICK_COMMANDS = \
     '$T/test_limits' \
     '$T/test_number' \
     'tests/system/test_layering.sh' \
+    'tests/system/test_forks.sh' \
     'tests/system/test_docs.sh' \
     'tests/system/test_release.sh'
 

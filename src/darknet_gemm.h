@@ -7,6 +7,7 @@
  *   sgemm_, sgemm_64_                 as BLAS has them, of Fortran: column-major
  *   scipy_cblas_sgemm and so on       the last four, under the names that OpenBLAS has in the
  *                                     wheels of numpy and SciPy; they are not declared here
+ *   openblas_set_num_threads          and two more, as OpenBLAS's cblas.h declares them
  *
  * gemm_dispatch.h, which is installed beside this file, has the calls of a patched Darknet: whole
  * convolutions, other layers, and memory that a device shares.

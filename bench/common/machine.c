@@ -3,9 +3,9 @@
 #include "common/machine.h"
 
 #include "common/json.h"
+#include "util/cores.h"
 #include "util/cpu.h"
 #include "util/text.h"
-#include "util/threads.h"
 
 #include <stdbool.h>
 #include <stdio.h>

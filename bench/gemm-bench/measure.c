@@ -25,8 +25,8 @@
 #include "driver/start.h"
 #include "gemm_dispatch.h"
 #include "util/clock.h"
+#include "util/cores.h"
 #include "util/text.h"
-#include "util/threads.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -5,11 +5,11 @@
 #include "driver/driver.h"
 #include "driver/pass.h"
 #include "driver/start.h"
+#include "util/forked.h"
 #include "util/limits.h"
 
 #include <errno.h>
 #include <math.h>
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -42,7 +42,6 @@ struct gemm_plan {
 static _Atomic size_t kept_bytes, limit = SIZE_MAX;
 static atomic_bool forced;      /* the limit is that of gemm_set_plan_limit */
 static size_t most, group;      /* GEMM_KEEP or a share of the memory, and the group's memory */
-static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 static void find_memory(void)
 {
@@ -54,11 +53,12 @@ static void find_memory(void)
     if (group / SHARE < most) most = group / SHARE;
     if (keep < SIZE_MAX) most = keep;
 }
+GEMM_ONCE(find_memory)
 
 /* For each new plan, because the process may take more memory than it did at the last one. */
 static void find_limit(void)
 {
-    pthread_once(&once, find_memory);
+    once_find_memory();
     if (atomic_load(&forced)) return;
     const size_t spare = gemm_spare_memory("", group), kept = atomic_load(&kept_bytes);
     atomic_store(&limit, kept < most && spare < most - kept ? kept + spare : most);

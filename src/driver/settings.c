@@ -52,24 +52,34 @@ static const char *read_name(const char *variable)
     return NULL;
 }
 
+/* The variables of OpenMP and of libraries whose place we take. They judge a bad number themselves.
+   OMP_NUM_THREADS may be a list, one number a nesting level. */
+static int read_others_threads(const char **by)
+{
+    static const char *const variables[] = {
+        "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "GOTO_NUM_THREADS", "BLIS_NUM_THREADS",
+        "MKL_NUM_THREADS"};
+    int n = 0;
+    for (size_t i = 0; i < sizeof variables / sizeof *variables; ++i) {
+        const char *value = getenv(variables[i]);
+        char first[16] = "";
+        if (value) strncpy(first, value, sizeof first - 1);
+        first[strcspn(first, ",")] = '\0';
+        *by = variables[i];
+        if (gemm_parse_int(first, 1, GEMM_MAX_THREADS, &n)) return n;
+    }
+    *by = NULL;
+    return 0;
+}
+
 static int read_threads(const char **by)
 {
     const char *own = getenv("GEMM_THREADS");
     int n = 0;
-    if (own) {
-        if (!gemm_parse_int(own, 1, GEMM_MAX_THREADS, &n))
-            gemm_refuse("GEMM_THREADS='%s' is no whole number from 1 to %d", own, GEMM_MAX_THREADS);
-        *by = "GEMM_THREADS";
-        return n;
-    }
-    /* OMP_NUM_THREADS may be a list, one number a nesting level. OpenMP judges a bad one itself. */
-    const char *openmp = getenv("OMP_NUM_THREADS");
-    if (!openmp) return 0;
-    char first[16] = "";
-    strncpy(first, openmp, sizeof first - 1);
-    first[strcspn(first, ",")] = '\0';
-    if (!gemm_parse_int(first, 1, GEMM_MAX_THREADS, &n)) return 0;
-    *by = "OMP_NUM_THREADS";
+    if (!own) return read_others_threads(by);
+    if (!gemm_parse_int(own, 1, GEMM_MAX_THREADS, &n))
+        gemm_refuse("GEMM_THREADS='%s' is no whole number from 1 to %d", own, GEMM_MAX_THREADS);
+    *by = "GEMM_THREADS";
     return n;
 }
 

@@ -21,7 +21,7 @@ typedef enum gemm_conv_mode {
    They live as long as the program. */
 typedef struct gemm_settings {
     const char *impl;           /* GEMM_IMPL, else "auto" */
-    int threads;                /* GEMM_THREADS, else OMP_NUM_THREADS, else 0: start.c counts */
+    int threads;                /* GEMM_THREADS, else another library's; 0: start.c counts */
     const char *threads_by;     /* the variable that gave the number, or NULL */
     const char *isa;            /* GEMM_ISA */
     bool bind;                  /* GEMM_BIND: workers are bound to cores */

@@ -16,6 +16,7 @@
 #include "ref/ref.h"
 #include "util/budget.h"
 #include "util/clock.h"
+#include "util/cores.h"
 #include "util/die.h"
 #include "util/file.h"
 #include "util/forked.h"
@@ -32,7 +33,6 @@
 
 static gemm_state state;
 static gemm_state last;         /* while the program is being ended: stock, and nothing else */
-static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 static const gemm_variant *find_impl(const char *name)
 {
@@ -227,11 +227,12 @@ static void start(void)
     if (error) gemm_refuse("GEMM_TRACE='%s' cannot be written: %s", s.trace, strerror(error));
     if (s.calibrate && !gemm_refused()) start_calibration(s.calibrate, s.auto_bits);
 }
+GEMM_ONCE(start)
 
-/* The program is ended here, outside of the pthread_once, because handlers of atexit come back. */
+/* The program is ended here, outside of start(), because handlers of atexit come back. */
 const gemm_state *gemm_get_state(void)
 {
-    pthread_once(&once, start);
+    once_start();
     if (gemm_refused()) gemm_die_first("%s", gemm_refused());
     return gemm_is_dying() ? &last : &state;
 }
@@ -306,7 +307,7 @@ static void check_again(void)
 }
 GEMM_IN_CHILD(check_again)
 
-/* After the first call, two pthread_once are all that this costs. */
+/* After the first call, a load and a pthread_once are all that this costs. */
 const gemm_variant *gemm_chosen(void)
 {
     const gemm_state *s = gemm_get_state();

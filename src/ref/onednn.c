@@ -5,6 +5,8 @@
  */
 #include "ref/onednn.h"
 
+#include "util/forked.h"
+
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdbool.h>
@@ -80,6 +82,14 @@ static struct matmul {
 } m;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+/* What another thread was making is no matmul. */
+static void after_fork(void)
+{
+    pthread_mutex_init(&lock, NULL);
+    m.of = (shape){0};
+}
+GEMM_IN_CHILD(after_fork)
 
 /* ---- What is kept ---- */
 

@@ -16,7 +16,8 @@
  */
 #include "util/caches.h"
 
-#include <pthread.h>
+#include "util/forked.h"
+
 #include <stdio.h>
 #include <unistd.h>
 #if defined(__x86_64__)
@@ -24,7 +25,6 @@
 #endif
 
 static gemm_caches caches = {.l1 = 32 * 1024, .l2 = 512 * 1024};
-static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 /* Reads the first word of a file of /sys, up to 15 characters. False: there is none. */
 static bool read_word(int index, const char *file, char word[16])
@@ -83,9 +83,10 @@ static void find(void)
     if (l2) caches.l2 = l2;
     caches.passes_l3 = can_pass_l3();
 }
+GEMM_ONCE(find)
 
 const gemm_caches *gemm_find_caches(void)
 {
-    pthread_once(&once, find);
+    once_find();
     return &caches;
 }

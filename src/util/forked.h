@@ -8,16 +8,39 @@
  *
  *   static void after_fork(void) { ... }
  *   GEMM_IN_CHILD(after_fork)
+ *
+ * GEMM_ONCE(find) defines once_find(), which calls find() at its first call. A child calls it again
+ * if another thread was inside, because that thread does not end it there.
+ *
+ * tests/system/test_forks.sh finds locks that no child renews.
  */
 #ifndef GEMM_FORKED_H
 #define GEMM_FORKED_H
 
 #include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
 
 #define GEMM_IN_CHILD(function)                                                                   \
     __attribute__((constructor)) static void register_##function(void)                            \
     {                                                                                             \
         pthread_atfork(NULL, NULL, function);                                                     \
+    }
+
+#define GEMM_ONCE(function)                                                                       \
+    static pthread_once_t function##_once = PTHREAD_ONCE_INIT;                                    \
+    static atomic_bool function##_done;                                                           \
+    static void function##_again(void)                                                            \
+    {                                                                                             \
+        static const pthread_once_t fresh = PTHREAD_ONCE_INIT;                                    \
+        if (!atomic_load(&function##_done)) function##_once = fresh;                              \
+    }                                                                                             \
+    GEMM_IN_CHILD(function##_again)                                                               \
+    static void once_##function(void)                                                             \
+    {                                                                                             \
+        if (atomic_load_explicit(&function##_done, memory_order_acquire)) return;                 \
+        pthread_once(&function##_once, function);                                                 \
+        atomic_store(&function##_done, true);                                                     \
     }
 
 #endif

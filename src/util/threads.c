@@ -26,13 +26,15 @@
  *
  * Linux often wakes a sleeper on the core of the thread that wakes it. This thread is busy with its
  * own chunk, so the worker waits for the end of a time slice, which is milliseconds. To prevent
- * this, workers may run on every allowed core but the caller's. They are not bound to one core
- * each: several processes would all choose the same cores, and the system could not spread them.
- * A worker that the caller waits for in its sleep may run on all cores until the next job.
+ * this, workers may run on every core of the process (cores.h) but the caller's. They are not bound
+ * to one core each: several processes would all choose the same cores, and the system could not
+ * spread them. A worker that the caller waits for in its sleep may run on all cores until the next
+ * job.
  */
 #include "util/threads.h"
 
 #include "util/caches.h"
+#include "util/cores.h"
 #include "util/float_mode.h"
 #include "util/limits.h"
 #include "util/own.h"
@@ -46,7 +48,6 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <time.h>
-#include <unistd.h>
 
 enum { MAX_WORKERS = 1023, MOST_OWN = 64, SHUT = 1 << 30, SLOTS = 64 };
 enum { SPIN_NS = 100000, NAP_NS = 50000, LINGER_NS = 20000 };
@@ -87,14 +88,17 @@ static struct {
     atomic_uint generation;     /* rises with every job, so that a worker sees a new one */
     atomic_bool quit, spin;     /* spin: while there are no more threads than cores */
     atomic_int sleepers;
-    pthread_mutex_t bed;        /* sleepers wait under it */
-    pthread_cond_t wake;
+    pthread_mutex_t bed;        /* sleepers and the witness wait under it */
+    pthread_cond_t wake, end;
+    pthread_t witness;          /* it waits for the end */
+    bool watched;               /* there is a witness */
 } pool = {
     .task = {.door = SHUT},
     .side = {.door = SHUT},
     .main = {.door = SHUT},
     .bed = PTHREAD_MUTEX_INITIALIZER,
     .wake = PTHREAD_COND_INITIALIZER,
+    .end = PTHREAD_COND_INITIALIZER,
 };
 
 /* The task of the owner of pool.beside. */
@@ -127,16 +131,6 @@ static long long now_ns(void)
     return t.tv_sec * 1000000000LL + t.tv_nsec;
 }
 
-int gemm_allowed_cores(void)
-{
-#ifdef __linux__
-    cpu_set_t set;
-    if (sched_getaffinity(0, sizeof set, &set) == 0) return CPU_COUNT(&set);
-#endif
-    const long n = sysconf(_SC_NPROCESSORS_ONLN);
-    return n > 0 ? (int)n : 1;
-}
-
 static bool is_own(owner *o)
 {
     return atomic_load(o) == &number;
@@ -167,28 +161,78 @@ static int current_core(void)
 
 typedef enum worker_set { ALL_WORKERS, ROAMING, INSIDE } worker_set;
 
+/*
+ * Where a worker may run does not tell whether the process was moved (taskset -a, a control group),
+ * because the caller may have pinned itself there. So a thread that does nothing may run on all
+ * cores of the process. Whoever gives it other ones, moves the process.
+ */
+#if defined(__linux__) && !defined(__ANDROID__)
+static cpu_set_t cores;         /* the witness's */
+
+static void *witness_main(void *unused)
+{
+    pthread_mutex_lock(&pool.bed);
+    while (!atomic_load(&pool.quit)) pthread_cond_wait(&pool.end, &pool.bed);
+    pthread_mutex_unlock(&pool.bed);
+    return unused;
+}
+
+static void start_witness(void)
+{
+    enum { STACK_BYTES = 256 << 10 };
+    pthread_attr_t small;
+    if (pool.watched) return;
+    cores = *gemm_allowed_set();
+    if (pthread_attr_init(&small)) return;
+    pthread_attr_setstacksize(&small, STACK_BYTES);
+    pool.watched = !pthread_create(&pool.witness, &small, witness_main, NULL);
+    pthread_attr_destroy(&small);
+    if (pool.watched) pthread_setaffinity_np(pool.witness, sizeof cores, &cores);
+}
+
+/* Whether the process was moved. */
+static bool ask_witness(void)
+{
+    cpu_set_t now;
+    if (!pool.watched || pthread_getaffinity_np(pool.witness, sizeof now, &now) ||
+        CPU_EQUAL(&now, &cores))
+        return false;
+    cores = now;
+    return true;
+}
+
 /* Keeps these workers off the core `home`; -1: they roam. With more threads than cores they may use
-   it too. Android has no call for another thread's cores: its system places them. */
+   it too. */
 static void place_workers(worker_set set, int home)
 {
-#if defined(__linux__) && !defined(__ANDROID__)
-    cpu_set_t cores;
-    if (sched_getaffinity(0, sizeof cores, &cores) != 0) return;
-    if (home >= 0 && pool.count < CPU_COUNT(&cores)) CPU_CLR(home, &cores);
+    if (ask_witness()) {
+        set = ALL_WORKERS;
+        atomic_store(&pool.spin, pool.count < CPU_COUNT(&cores));
+    }
+    cpu_set_t to = cores;
+    if (home >= 0 && pool.count < CPU_COUNT(&to)) CPU_CLR(home, &to);
     pool.roaming = false;
     for (int i = 0; i < pool.count; ++i) {
         worker *w = &pool.workers[i];
         if (set == ALL_WORKERS || (set == ROAMING && w->roams) ||
             (set == INSIDE && atomic_load(&w->inside))) {
-            pthread_setaffinity_np(w->thread, sizeof cores, &cores);
+            pthread_setaffinity_np(w->thread, sizeof to, &to);
             w->roams = home < 0;
         }
         pool.roaming |= w->roams;
     }
-#else
-    (void)set, (void)home;
-#endif
 }
+#else
+/* Android has no call for another thread's cores: its system places them. */
+static void start_witness(void)
+{
+}
+
+static void place_workers(worker_set set, int home)
+{
+    (void)set, (void)home;
+}
+#endif
 
 /* The system moves the caller now and then. */
 static void follow_caller(void)
@@ -307,6 +351,7 @@ static void start_workers(int wanted)
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &old);
     pool.home = current_core();
+    start_witness();
     atomic_store(&pool.spin, wanted < gemm_allowed_cores());
     for (; pool.count < wanted; ++pool.count) {
         worker *w = &pool.workers[pool.count];
@@ -315,7 +360,7 @@ static void start_workers(int wanted)
         if (!w->scratch || pthread_create(&w->thread, NULL, worker_main, w) != 0) break;
     }
     pthread_sigmask(SIG_SETMASK, &old, NULL);
-    if (binds) place_workers(ALL_WORKERS, pool.home);
+    place_workers(ALL_WORKERS, binds ? pool.home : -1);     /* a new one has its caller's cores */
 }
 
 /* ---- beginning, fork and end ---- */
@@ -348,9 +393,11 @@ static void before_fork(void)
 static void after_fork_child(void)
 {
     pool.count = 0;
+    pool.watched = false;
     atomic_store(&pool.sleepers, 0);
     pthread_mutex_init(&pool.bed, NULL);
     pthread_cond_init(&pool.wake, NULL);
+    pthread_cond_init(&pool.end, NULL);
     if (!is_own(&pool.busy)) {
         atomic_store(&pool.main.door, SHUT);
         leave(&pool.busy);
@@ -372,6 +419,14 @@ void gemm_free_idle_scratch(void)
     for (int i = 0; i < SLOTS; ++i) free(atomic_exchange(&idle_scratch[i], NULL));
 }
 
+static void end_witness(void)
+{
+    pthread_mutex_lock(&pool.bed);
+    pthread_cond_broadcast(&pool.end);
+    pthread_mutex_unlock(&pool.bed);
+    if (pool.watched) pthread_join(pool.witness, NULL);
+}
+
 /* At exit, and before the code is unmapped when it was loaded by dlopen. */
 __attribute__((destructor)) static void end(void)
 {
@@ -379,6 +434,7 @@ __attribute__((destructor)) static void end(void)
     if (!take(&pool.beside) || !take(&pool.busy)) return;
     atomic_store(&pool.quit, true);
     new_generation();
+    end_witness();
     for (int i = 0; i < pool.count; ++i) pthread_join(pool.workers[i].thread, NULL);
     for (int i = 0; i < MAX_WORKERS; ++i) free(pool.workers[i].scratch);
     gemm_free_idle_scratch();

@@ -48,7 +48,4 @@ void gemm_threads_bind(bool);
 /* Frees the scratch of callers that no call uses now. */
 void gemm_free_idle_scratch(void);
 
-/* The number of processors that this process may use, at least 1. */
-int gemm_allowed_cores(void);
-
 #endif

@@ -82,6 +82,17 @@ fork()
     check "$1-calibrates" grep -q '^layer .* \(percentile\|error\) ' "$work/int8"
     batches "$1" "$2" "$3"
     two_networks "$1" "$2" "$3"
+    forks "$1" "$2" "$3"
+}
+
+# forks NAME FOLDER LIBRARY: children predict while threads of their parent do
+forks()
+{
+    [ -z "$cross" ] || return 0         # qemu aborts in the child of a fork
+    compile_client fork_children "$2" "$work/children"
+    sed 's/^width=.*/width=32/; s/^height=.*/height=32/' cfg/kite-demo.cfg >"$work/forks.cfg"
+    said=$(with "$work/layers.so" "$work/children" "$3" 50 "$work/forks.cfg" draw 2>/dev/null | grep -a children)
+    if [ "$said" = '50 children: 0 hung, 0 died, 0 wrong' ]; then pass "$1-forks"; else fail "$1-forks" "$said"; fi
 }
 
 # batches NAME FOLDER LIBRARY: 2 to 8 images at a time, against one by one and against Darknet alone

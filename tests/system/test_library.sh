@@ -62,6 +62,54 @@ $CC -DMAIN "$work/blas.c" "$work/libversioned.so" -Wl,-rpath,"$work" -o "$work/v
 is library-host-alone -1 "$("$work/versioned")"
 is library-host-with-versions 6 "$(preloaded packed "$work/versioned" 2>&1)"
 
+# ---- OpenBLAS's switches, alone and in front of a real OpenBLAS ----
+cat >"$work/openblas.c" <<'END'
+int real_threads = 7;
+#ifdef MAIN
+#include <stdio.h>
+#include <stdlib.h>
+void openblas_set_num_threads(int);
+int openblas_get_num_threads(void), darknet_gemm_get_threads(void);
+char *openblas_get_config(void);
+int main(int argc, char **argv)
+{
+    for (int i = 1; i < argc; ++i) {
+        if (*argv[i] != '-') openblas_set_num_threads(atoi(argv[i]));
+        printf("%d %d, ", openblas_get_num_threads(), darknet_gemm_get_threads());
+    }
+    printf("%s, real %d\n", openblas_get_config(), real_threads);
+    return 0;
+}
+#else
+void openblas_set_num_threads(int n) { real_threads = n; }
+int openblas_get_num_threads(void) { return real_threads; }
+char *openblas_get_config(void) { return "a real one"; }
+#endif
+END
+$CC -shared -fPIC "$work/openblas.c" -o "$work/libreal.so"
+$CC -DMAIN "$work/openblas.c" "$library" -Wl,-rpath,"$OUT" -o "$work/switches"
+$CC -DMAIN "$work/openblas.c" "$archive" -lm -ldl -pthread -o "$work/switches-archive"
+$CC -DMAIN -Dreal_threads=unused "$work/openblas.c" -c -o "$work/switches.o"
+$CC "$work/switches.o" "$library" -Wl,--no-as-needed "$work/libreal.so" -Wl,-rpath,"$OUT:$work" -o "$work/switches-both"
+$CC -c "$work/openblas.c" -o "$work/real.o"
+$CC "$work/switches.o" "$archive" "$work/real.o" -lm -ldl -pthread -o "$work/switches-linked"
+# with_threads VARIABLE=VALUE... PROGRAM...: no other variable says how many
+with_threads() { env -u GEMM_THREADS -u OMP_NUM_THREADS -u OPENBLAS_NUM_THREADS -u GOTO_NUM_THREADS -u BLIS_NUM_THREADS -u MKL_NUM_THREADS "$@"; }
+version=$(sed -n 's/^#define DARKNET_GEMM_VERSION "\(.*\)"/\1/p' src/darknet_gemm.h)
+for how in '' -archive; do
+    is "openblas-alone$how" "3 3, 5 5, 2 2, 5 5, 1024 1024, darknet-gemm $version, real 7" \
+        "$(with_threads OPENBLAS_NUM_THREADS=3 "$work/switches$how" - 5 2 0 9999)"
+done
+is openblas-in-front '7 3, 5 5, a real one, real 7' "$(with_threads OPENBLAS_NUM_THREADS=3 "$work/switches-both" - 5)"
+is openblas-linked-with-both '7 3, 5 3, a real one, real 7' "$(with_threads OPENBLAS_NUM_THREADS=3 "$work/switches-linked" - 5)"
+free=$(with_threads "$work/switches" -)
+for variable in OMP OPENBLAS GOTO BLIS MKL; do
+    is "threads-by-$variable" "9 9, ${free#*, }" "$(with_threads ${variable}_NUM_THREADS=9 "$work/switches" -)"
+    is "threads-by-bad-$variable" "$free" "$(with_threads ${variable}_NUM_THREADS=x "$work/switches" -)"
+    is "threads-of-ours-before-$variable" "8 8, ${free#*, }" "$(with_threads ${variable}_NUM_THREADS=9 GEMM_THREADS=8 "$work/switches" -)"
+done
+is threads-by-the-first "9 9, ${free#*, }" "$(with_threads MKL_NUM_THREADS=6 OMP_NUM_THREADS=9 OPENBLAS_NUM_THREADS=5 "$work/switches" -)"
+
 # ---- row stock is the host's own loop ----
 build_host "$CC"
 ar rcs "$work/host.a" "$work/gemm.o"

@@ -38,9 +38,9 @@
 #include "support/operands.h"
 #include "support/options.h"
 #include "support/report.h"
+#include "util/cores.h"
 #include "util/number.h"
 #include "util/text.h"
-#include "util/threads.h"
 
 #include <dlfcn.h>
 #include <float.h>

@@ -8,6 +8,7 @@
  *   beside     a task has jobs beside those of its caller
  *   a late worker    may run on the sleeping caller's core, until the next job
  *   modes      a chunk rounds as the caller does, whoever runs it
+ *   cores            of a process whose threads are bound, each in a process of its own
  *   fork in a job    by the caller's own thread, as a signal handler may do it
  *   fork beside a job of another thread
  *
@@ -15,15 +16,20 @@
  *
  *   test_threads [--without fork]     qemu-user aborts in the child of a fork
  */
+#include "support/child.h"
 #include "support/float_modes.h"
 #include "support/report.h"
+#include "util/cores.h"
 #include "util/threads.h"
 
+#include <dirent.h>
+#include <dlfcn.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -65,10 +71,11 @@ typedef struct visit {
     int awaited;                /* it stays until it may run on so many, or for 10 s */
 } visit;
 
+static cpu_set_t visited;       /* where the last worker might run */
+
 static int own_cores(void)
 {
-    cpu_set_t cores;
-    return sched_getaffinity(0, sizeof cores, &cores) ? 0 : CPU_COUNT(&cores);
+    return sched_getaffinity(0, sizeof visited, &visited) ? 0 : CPU_COUNT(&visited);
 }
 
 static void visit_chunk(void *argument, int chunk, void *scratch)
@@ -234,9 +241,119 @@ static const char *run_modes(void)
     return differ ? NULL : "this processor does not change its mode";
 }
 
-/* ---- fork ---- */
-
 enum { HANG_S = 60 };
+
+/* ---- cores, each test in a process of its own ---- */
+
+static void pin(pid_t thread, int core)
+{
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET(core, &one);
+    sched_setaffinity(thread, sizeof one, &one);
+}
+
+/* The process's next core; the first one behind -1. */
+static int next_core(int core)
+{
+    do core = (core + 1) % CPU_SETSIZE;
+    while (!CPU_ISSET(core, gemm_allowed_set()));
+    return core;
+}
+
+static const char *run_pinned(void)
+{
+    const int all = gemm_allowed_cores();
+    int core = -1;
+    for (int i = 0; i < all; ++i) {
+        int tries = 0;          /* a late worker may use this core, too */
+        pin(0, core = next_core(core));
+        while (++tries < 100 && (visit_worker(0) != all - 1 || CPU_ISSET(core, &visited))) continue;
+        if (tries == 100) return "a worker is not on the cores that its pinned caller leaves";
+    }
+    return NULL;
+}
+
+static const char *run_unbound(void)
+{
+    const int all = gemm_allowed_cores();
+    gemm_threads_bind(false);
+    pin(0, next_core(-1));
+    return visit_worker(0) == all ? NULL : "a worker has the cores of its pinned caller";
+}
+
+static void *wait_for_end(void *unused)
+{
+    pause();
+    return unused;
+}
+
+static const char *run_free_thread(void)
+{
+    const int all = own_cores();
+    pthread_t thread;
+    if (pthread_create(&thread, NULL, wait_for_end, NULL)) return "a thread did not start";
+    pin(0, sched_getcpu());
+    return gemm_allowed_cores() == all ? NULL : "the cores of another thread do not count";
+}
+
+static const char *run_openmp(void)
+{
+    const int all = own_cores();
+    setenv("OMP_PROC_BIND", "true", 1);
+    if (!dlopen("libgomp.so.1", RTLD_NOW | RTLD_LOCAL)) return dlerror();
+    if (own_cores() != 1) return "libgomp does not bind the thread that loads it";
+    if (gemm_allowed_cores() != all) return "the places of libgomp do not count";
+    return own_cores() == 1 ? NULL : "the thread is not bound any more";
+}
+
+/* As taskset -a does it. */
+static void pin_all(int core)
+{
+    DIR *tasks = opendir("/proc/self/task");
+    for (const struct dirent *e; tasks && (e = readdir(tasks));)
+        if (atoi(e->d_name)) pin(atoi(e->d_name), core);
+    if (tasks) closedir(tasks);
+}
+
+static const char *run_moved(void)
+{
+    const int all = gemm_allowed_cores();
+    int core = -1;
+    if (!visit_worker(0)) return "no worker came";
+    for (int i = 0; i < all; ++i) {
+        pin_all(core = next_core(core));
+        if (visit_worker(0) != 1 || !CPU_ISSET(core, &visited))
+            return "a worker leaves the core that the process was moved to";
+    }
+    return NULL;
+}
+
+static int run_body(void *body)
+{
+    alarm(HANG_S);
+    const char *wrong = (*(const char *(**)(void))body)();
+    if (wrong) printf("%s", wrong);
+    return wrong != NULL;
+}
+
+static void report_cores(const char *name, const char *(*body)(void))
+{
+    const child_result r = child_run(run_body, &body);
+    const char *ended = child_signal(&r);
+    report_judged(name, ended ? ended : child_exit(&r) ? r.output : NULL);
+}
+
+static void test_cores(void)
+{
+    report_cores("a pinned caller keeps its core, and workers take the others", run_pinned);
+    report_cores("a pinned caller without GEMM_BIND", run_unbound);
+    report_cores("the cores of a thread that does not call", run_free_thread);
+    report_cores("the cores from before OMP_PROC_BIND", run_openmp);
+    report_cores("a process that is moved", run_moved);
+}
+
+/* ---- fork ---- */
 
 /* Waits for a child: NULL, or what is wrong with it. */
 static const char *judge_child(pid_t child)
@@ -344,6 +461,8 @@ int main(int argc, char **argv)
         fprintf(stderr, "test_threads: '%s' is no argument; allowed is --without fork\n", argv[1]);
         return 2;
     }
+    if (forks && own_cores() > 1) test_cores();
+    else report_skip_machine("cores", forks ? "there is one core" : "left out by --without fork");
     if (gemm_allowed_cores() > 1) report_judged("a late worker", run_late());
     else report_skip_machine("a late worker", "there is one core");
     report_judged("jobs", run_jobs());

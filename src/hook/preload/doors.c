@@ -18,6 +18,7 @@
 #include "hook/preload/doors.h"
 #include "hook/preload/pass.h"
 #include "hook/preload/slots.h"
+#include "util/forked.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -185,6 +186,13 @@ enum { HOSTS = 4 };
 static host hosts[HOSTS];
 static int host_count;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+/* A host that another thread was looking for is not counted yet, and is found anew. */
+static void after_fork(void)
+{
+    pthread_mutex_init(&lock, NULL);
+}
+GEMM_IN_CHILD(after_fork)
 
 static int span_of(struct dl_phdr_info *info, size_t size, void *data)
 {

@@ -9,6 +9,8 @@
  */
 #include "hook/preload/slots.h"
 
+#include "util/forked.h"
+
 #include <math.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -36,6 +38,13 @@ typedef struct entry {
 
 static entry *table[BUCKETS];
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+/* The table is in order after each store, so a child goes on with it. */
+static void after_fork(void)
+{
+    pthread_mutex_init(&lock, NULL);
+}
+GEMM_IN_CHILD(after_fork)
 
 static entry **bucket(const float *weights)
 {
@@ -114,6 +123,7 @@ static entry *find(const layer *l)
             e->weights = l->weights;
             e->output = l->output;
             e->next = *at;
+            atomic_signal_fence(memory_order_release);     /* for a fork here */
             *at = e;
         }
     }

@@ -5,7 +5,8 @@
  */
 #include "packed/isa/ukernel.h"
 
-#include <pthread.h>
+#include "util/forked.h"
+
 #include <string.h>
 
 const gemm_ukernel *const gemm_ukernels[] = {
@@ -57,11 +58,11 @@ static void make_reproducible(void)
         r->layers.sum = r->layers.sum_by_parts;
     }
 }
+GEMM_ONCE(make_reproducible)
 
 const gemm_ukernel *gemm_ukernel_reproducible(const gemm_ukernel *u)
 {
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
-    pthread_once(&once, make_reproducible);
+    once_make_reproducible();
     int i = 0;
     while (gemm_ukernels[i] != u) ++i;
     return &reproducible[i];

@@ -3,7 +3,8 @@
    ukernel_<isa>_fp16.c and a line here. */
 #include "packed/isa/pairs.h"
 
-#include <pthread.h>
+#include "util/forked.h"
+
 
 extern const gemm_pairs gemm_pairs_amx_bf16, gemm_pairs_neon_bf16, gemm_pairs_portable_bf16;
 extern const gemm_pairs gemm_pairs_avx512_fp16h, gemm_pairs_avx2_fp16, gemm_pairs_asimdhp_fp16,
@@ -74,11 +75,11 @@ static void make_ukernels(void)
         if (p->mr) set_sizes(u, p);
     }
 }
+GEMM_ONCE(make_ukernels)
 
 const gemm_ukernel *gemm_pairs_ukernel(const gemm_pairs *p)
 {
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
-    pthread_once(&once, make_ukernels);
+    once_make_ukernels();
     int i = 0;
     while (gemm_pairs_all[i] != p) ++i;
     return &ukernels[i];
