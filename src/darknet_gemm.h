@@ -22,7 +22,7 @@
 
 #include <stdint.h>
 
-#define DARKNET_GEMM_VERSION "1.0.0"
+#define DARKNET_GEMM_VERSION "1.1.0"
 
 #ifdef __cplusplus
 extern "C" {

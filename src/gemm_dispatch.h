@@ -131,16 +131,19 @@ void gemm_plan_drop(gemm_plan **slot);
  * How a convolution runs in its network: with which layers behind it, as one call. A host may keep
  * that with the plan of the layer, so that it looks once. It lasts as long as the plan and the
  * row, and is all zero before. It is kept from the first call on that was done: the very first one
- * may decline what the next ones take. `network` is the host's: what tells it that its network is
- * still the one that the step was found in.
+ * may decline what the next ones take.
  */
 typedef struct gemm_step {
     short convs, layers;
-    unsigned network;
 } gemm_step;
 
 gemm_step gemm_plan_step(gemm_plan *const *slot);
 void gemm_plan_set_step(gemm_plan *const *slot, gemm_step);
+
+/* A number of the host's that lasts as long as the step, and is 0 before: by it the host tells whether
+   its network is still the one that the step was found in. Since 1.1. */
+unsigned gemm_plan_network(gemm_plan *const *slot);
+void gemm_plan_set_network(gemm_plan *const *slot, unsigned network);
 
 /* C *= BETA, as BLAS means it: 1 does nothing, 0 overwrites C without reading it. */
 void gemm_beta(const gemm_call *, float BETA);

@@ -32,7 +32,8 @@ struct gemm_plan {
     gemm_kept kept;
     size_t counted;             /* of `norm` and of kept.bytes, in the sum below */
     bool used;                  /* a call with it was done */
-    gemm_step step;             /* of the host */
+    gemm_step step;             /* of the host, and its network then */
+    unsigned network;
     const gemm_scale *scale;    /* what the scales say of the weights */
     bool scale_known;           /* they were asked */
     uint64_t weights;           /* their fingerprint, under GEMM_CHECK; else 0 */
@@ -189,12 +190,19 @@ bool gemm_plan_is_old(gemm_plan *plan, const conv_call *c)
 gemm_step gemm_plan_step(gemm_plan *const *slot)
 {
     const bool stands = *slot && (*slot)->key.row == gemm_pass_row();
-    return stands ? (*slot)->step : (gemm_step){0};
+    return stands ? (*slot)->step : (gemm_step){0, 0};
 }
+
+unsigned gemm_plan_network(gemm_plan *const *slot) { return *slot ? (*slot)->network : 0; }
 
 void gemm_plan_set_step(gemm_plan *const *slot, gemm_step step)
 {
     if (*slot && (*slot)->used) (*slot)->step = step;
+}
+
+void gemm_plan_set_network(gemm_plan *const *slot, unsigned network)
+{
+    if (*slot) (*slot)->network = network;
 }
 
 const gemm_scale *gemm_plan_scale(const gemm_plan *plan, bool *known)

@@ -290,8 +290,8 @@ static int find_pairs(hook_net net, gemm_step steps[2])
     if (!is_hooked(&net.layers[next], net)) return 0;
     if (!is_applied_by_row(net.layers[next].activation)) return 0;
     if (next + 1 < net.n && halves(&net.layers[next + 1]) && is_inner(net, next))
-        steps[found++] = (gemm_step){2, next + 2 - first, 0};
-    if (pool) steps[found++] = (gemm_step){2, next + 1 - first, 0};
+        steps[found++] = (gemm_step){2, next + 2 - first};
+    if (pool) steps[found++] = (gemm_step){2, next + 1 - first};
     return found;
 }
 
@@ -304,10 +304,10 @@ static int find_steps(hook_net net, gemm_step steps[STEPS_MOST])
     const int pools = net.index + 1 < net.n && halves(&net.layers[net.index + 1]);
     for (; convs >= 1; --convs) {
         behind = shortcut_behind(net, net.index + convs - 1);
-        if (behind) steps[found++] = (gemm_step){convs, behind - net.index + 1, 0};
-        if (convs > 1) steps[found++] = (gemm_step){convs, convs, 0};
+        if (behind) steps[found++] = (gemm_step){convs, behind - net.index + 1};
+        if (convs > 1) steps[found++] = (gemm_step){convs, convs};
     }
-    if (pools && is_inner(net, net.index)) steps[found++] = (gemm_step){1, 2, 0};
+    if (pools && is_inner(net, net.index)) steps[found++] = (gemm_step){1, 2};
     return found;
 }
 
@@ -360,15 +360,14 @@ static int run_fused(hook_net net)
     if (!hook_kept(l, &slot, &norm)) return 0;
     const gemm_step known = gemm_plan_step(slot);
     const unsigned stamp = stamp_of(net);
-    const int stands = known.layers && known.network == stamp;
+    const int stands = known.layers && gemm_plan_network(slot) == stamp;
     if (stands && known.layers == 1) return 0;
     if (stands && run_step(net, known)) return known.layers;
     found = find_steps(net, steps);
     for (i = 0; i < found && !run_step(net, steps[i]);) ++i;
-    gemm_step taken = i < found ? steps[i] : (gemm_step){1, 1, 0};
-    taken.network = stamp;
-    gemm_plan_set_step(slot, taken);
-    return i < found ? taken.layers : 0;
+    gemm_plan_set_step(slot, i < found ? steps[i] : (gemm_step){1, 1});
+    gemm_plan_set_network(slot, stamp);
+    return i < found ? steps[i].layers : 0;
 }
 
 /* Whether all inputs lie where the route would copy them: see place_outputs. */
