@@ -78,7 +78,7 @@ oclgrind_chains()
 if ! command -v oclgrind >/dev/null 2>&1; then
     skip cl-oclgrind 'no oclgrind (Debian: oclgrind)'
 else
-    sums='1x9x5u 9x10x11d 33x35x34u'
+    sums=$(few_or_all '9x10x11d 33x35x34u' '1x9x5u 9x10x11d 33x35x34u')
     rows='cl_naive cl_block cl_local cl_local_v4 cl_local_v8 cl_local_v16 cl_local_v4_u8 cl'
     convolving='cl_conv_wide-1x8 cl_conv_wide-4x8 cl_thin-2x1 cl_tile-8x4 cl_tile-4x4-8x4
         cl_gemv-4x1 cl_winograd2-4x8 cl_winograd4-4x8'
@@ -89,7 +89,7 @@ else
         oclgrind_row cl-oclgrind-$row --sum $row "$sums" $checks
     done
     for row in $convolving cl_image-8x4 cl_direct-8x4 cl_direct2-8x4; do
-        oclgrind_row cl-oclgrind-conv-$row --conv $row '0u 1d 12u 8d 4u' $checks
+        oclgrind_row cl-oclgrind-conv-$row --conv $row "$(few_or_all '1d 8u' '0u 1d 12u 8d 4u')" $checks
     done
     oclgrind_layers cl-oclgrind-layers --check-api
     oclgrind_chains cl-oclgrind-chains $checks
@@ -100,12 +100,12 @@ else
         oclgrind_row cl-oclgrind-uninitialized-$row --sum $row "$sums" $checks
     done
     for row in $convolving; do
-        oclgrind_row cl-oclgrind-uninitialized-conv-$row --conv $row '10d 21u 22d 13u 9d' $checks
+        oclgrind_row cl-oclgrind-uninitialized-conv-$row --conv $row "$(few_or_all '21u 13d' '10d 21u 22d 13u 9d')" $checks
     done
     oclgrind_layers cl-oclgrind-uninitialized-layers $checks
     oclgrind_chains cl-oclgrind-uninitialized-chains $checks
-    oclgrind_row cl-oclgrind-uninitialized-conv-cl_direct-8x4 --conv cl_direct-8x4 '0u 1d 2u 14u' $checks
-    oclgrind_row cl-oclgrind-uninitialized-conv-cl_image-8x4 --conv cl_image-8x4 '4u 24d 44u' $checks
+    oclgrind_row cl-oclgrind-uninitialized-conv-cl_direct-8x4 --conv cl_direct-8x4 "$(few_or_all '1d 14u' '0u 1d 2u 14u')" $checks
+    oclgrind_row cl-oclgrind-uninitialized-conv-cl_image-8x4 --conv cl_image-8x4 "$(few_or_all '4u 24d' '4u 24d 44u')" $checks
 fi
 
 finish
