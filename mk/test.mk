@@ -5,7 +5,8 @@
 
 # ---- The size of a run ----
 # ALL=0: fewer cases and smaller networks of each kind of check, and PoCL does not optimize what compares
-# drawn cases, because it compiles for most of the time. ALL=1, of `make test-all`: all of them.
+# drawn cases, because it compiles for most of the time. ALL=1, of `make test-all`: all of them. test-qemu
+# and test-opencl take ALL=1 too.
 # Scripts see it as TEST_ALL (tests/support/lib.sh).
 ALL = 0
 test-all: ALL = 1
@@ -82,9 +83,9 @@ UNIT_PROGRAMS = $(addprefix $T/,test_driver test_calibration test_large test_lim
     $(OUT)/bench/ab $(OUT)/libdarknet.so $(OUT)/libdarknet-gemm.so
 # Tests of many kernels, which are not about the cache: PoCL compiles less. run.sh has QUICK_CACHE.
 QUICK = $(if $(filter 1,$(OPENCL)),OPENCL_LAYERS=$(abspath $T)/layer_quick.so GEMM_CACHE_DIR=$$QUICK_CACHE)
-# Those that draw cases: PoCL compiles a kernel in a quarter of the time.
-PLAIN = $(if $(filter 1,$(OPENCL)),$(call size,POCL_EXTRA_BUILD_FLAGS=-cl-opt-disable))
-QUICK_PLAIN = $(PLAIN) $(QUICK)
+# PoCL does not optimize, and compiles a kernel in a quarter of the time.
+PLAIN = $(if $(filter 1,$(OPENCL)),POCL_EXTRA_BUILD_FLAGS=-cl-opt-disable)
+QUICK_PLAIN = $(call size,$(PLAIN)) $(QUICK)
 # The longest first. The comparison of 1 to 8 threads takes minutes under a sanitizer, which sees
 # nothing new in it: test_packed leaves it out, and test_conv compares 1 to 3.
 PACKED = $T/test_packed $(if $(filter 0,$(SANITIZE)),$(call size,--cases 300),--cases $(call size,200,500) --without threads)
@@ -390,7 +391,10 @@ PART_setup = 'tests/system/test_setup.sh' 'tests/system/test_packages.sh' 'tests
 PART_mk = $(PART_setup) 'tests/system/test_run.sh'
 PART_install = 'tests/system/test_install.sh' $(PART_docs)
 PART_examples = $(PART_install)
-PART_debian = $(PART_docs)
+# What depends on the release of Debian: compilers, PoCL, programs that the library is tested with.
+PART_debian = $(PART_.) 'tests/system/test_install.sh' 'tests/system/test_library.sh $(UNTRAINED) "$$MODELS"' 'tests/system/test_warnings.sh' \
+    'tests/system/test_setup.sh' 'tests/system/test_host.sh' 'tests/system/test_layers.sh' 'tests/system/test_reference.sh' \
+    '$(QUICK_PLAIN) $T/test_cl --seed $$SEED --small --cases 2' '$(PLAIN) OPENCL_LAYERS=$T/layer_fail.so $T/test_cl_layers tests/unit/cfg/hook.cfg'
 PART_cfg = 'tests/system/test_cfg.sh' $(BAD_INPUT) 'tests/system/test_demo.sh stock packed'
 PART_tests = $(PART_.) 'tests/system/test_run.sh'
 

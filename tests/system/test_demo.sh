@@ -119,7 +119,7 @@ compare_outputs()
     fi
 }
 
-compiled=plain
+compiled=$(few_or_all plain '')
 compare_outputs demo-outputs im2col $rows
 compiled=
 set --
