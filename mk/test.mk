@@ -145,7 +145,7 @@ SYSTEM_COMMANDS = \
     'tests/system/test_detect.sh $(UNTRAINED) "$$MODELS"' \
     'tests/system/test_bench.sh "$$MODELS"' \
     'tests/system/test_setup.sh' \
-    '$(QUICK_PLAIN) $T/test_gemm --large --cases 0 $(call size,--mflop 170)' \
+    '$(QUICK_PLAIN) $T/test_gemm --large --cases 0 $(call size,--mflop 60)' \
     'tests/system/test_half.sh "$$MODELS"' \
     'tests/system/test_int8.sh "$$MODELS"' \
     'tests/system/test_packed_int8.sh' \
@@ -241,18 +241,18 @@ CL_COMMANDS = \
 OPENCLS = pocl intel
 ON_OPENCL = tests/support/on_opencl.sh $(1) $(abspath $(BUILD))/opencl/$(1)
 define OPENCL_TESTS
-    '$(ON_OPENCL) $T/test_cl --cases 3' \
+    '$(ON_OPENCL) $T/test_cl --seed $$SEED --cases $(call size,2,3)' \
     'OPENCL_LAYERS=$T/layer_fail.so $(ON_OPENCL) $T/test_cl_layers tests/unit/cfg/hook.cfg cfg/yolov3-tiny.cfg' \
     'GEMM_CL_RECORD=1 OPENCL_LAYERS=$T/layer_recording.so $(ON_OPENCL) $T/test_cl_layers --recorded tests/unit/cfg/hook.cfg' \
-    '$(ON_OPENCL) $T/test_packed_layers --row cl --cases 60' \
+    '$(ON_OPENCL) $T/test_packed_layers --row cl --cases $(call size,30,60)' \
     '$(ON_OPENCL) $T/test_chain --row cl --cases 1' \
-    '$(ON_OPENCL) $T/test_cl_int8 --cases 20' \
+    '$(ON_OPENCL) $T/test_cl_int8 --cases $(call size,10,20)' \
     '$(ON_OPENCL) $T/test_plans --row cl tests/unit/cfg/plans.cfg tests/unit/cfg/hook.cfg' \
-    '$(ON_OPENCL) $(CONV_NETWORKS) --row cl tests/unit/cfg/connected.cfg cfg/yolov3-tiny.cfg' \
-    '$(ON_OPENCL) $(CONV_NETWORKS) --row cl_half cfg/yolov3-tiny.cfg'
+    '$(ON_OPENCL) $(CONV_NETWORKS) --row cl tests/unit/cfg/connected.cfg $(call networks,yolov3-tiny)' \
+    '$(ON_OPENCL) $(CONV_NETWORKS) --row cl_half $(call networks,yolov3-tiny)'
 endef
 # Only this one has cl_khr_fp16.
-OPENCL_HALF = '$(call ON_OPENCL,intel) $(CONV_NETWORKS) --row cl_half_fast cfg/yolov3-tiny.cfg'
+OPENCL_HALF = '$(call ON_OPENCL,intel) $(CONV_NETWORKS) --row cl_half_fast $(call networks,yolov3-tiny)'
 OPENCL_START = '$(call ON_OPENCL,freedreno) $T/test_cl --start'
 OPENCL_COMMANDS = $(foreach name,$(filter-out freedreno,$(OPENCLS)),$(call OPENCL_TESTS,$(name))) $(if $(filter intel,$(OPENCLS)),$(OPENCL_HALF)) $(if $(filter freedreno,$(OPENCLS)),$(OPENCL_START))
 # PoCL and LLVM keep to the end what they once took.
@@ -273,7 +273,7 @@ endif
 
 # Other processors, by qemu-user: x86-64 without AVX-512 and without AVX2, arm64, and armv7 with
 # VFPv4's fused multiply-add (cortex-a7) and without (cortex-a9). The numbers of cases are small, because
-# qemu is 20 times slower. qemu-user aborts in the child of a fork, and its masked loads touch what the
+# qemu is 20 times slower. ALL=1: some more. qemu-user aborts in the child of a fork, and its masked loads touch what the
 # mask leaves out (GUARD_PAGES).
 ARM = $(BUILD)/release-nocl-aarch64-linux-gnu
 ARM_PROGRAMS = $(addprefix $(ARM)/,darknet libdarknet-gemm.so libdarknet-gemm.a tests/test_packed tests/test_packed_conv tests/test_half tests/test_int8 \
@@ -287,18 +287,18 @@ QEMU_ARMHF = qemu-arm -L /usr/arm-linux-gnueabihf
 QEMU_A7 = $(QEMU_ARMHF) -cpu cortex-a7
 QEMU_A9 = $(QEMU_ARMHF) -cpu cortex-a9
 QEMU_COMMANDS = \
-    '$(QEMU_A53) $(ARM)/tests/test_packed --isa neon --cases 40 --without callers --without threads' \
-    '$(QEMU_ARM) $(ARM)/tests/test_half --cases 9' \
-    '$(QEMU_A53) $(ARM)/tests/test_half --isa neon_fp16 --cases 9' \
-    '$(QEMU_A76) $(ARM)/tests/test_half --isa asimdhp_fp16 --cases 9' \
-    '$(QEMU_A76) $(ARM)/tests/test_conv --row packed-neon --cases 12 --threads 1' \
-    '$(QEMU_A53) $(ARM)/tests/test_packed_layers --cases 60' \
+    '$(QEMU_A53) $(ARM)/tests/test_packed --isa neon --cases $(call size,16,40) --without callers --without threads' \
+    '$(QEMU_ARM) $(ARM)/tests/test_half --cases $(call size,6,9)' \
+    '$(QEMU_A53) $(ARM)/tests/test_half --isa neon_fp16 --cases $(call size,6,9)' \
+    '$(QEMU_A76) $(ARM)/tests/test_half --isa asimdhp_fp16 --cases $(call size,6,9)' \
+    '$(QEMU_A76) $(ARM)/tests/test_conv --row packed-neon --cases $(call size,8,12) --threads 1' \
+    '$(QEMU_A53) $(ARM)/tests/test_packed_layers --cases $(call size,30,60)' \
     '$(QEMU_A76) $(ARM)/tests/test_packed_conv --isa neon --without callers' \
-    '$(QEMU_A53) $(ARM)/tests/test_chain --isa neon --cases 60' \
+    '$(QEMU_A53) $(ARM)/tests/test_chain --isa neon --cases $(call size,30,60)' \
     'tests/system/test_isa.sh cortex-a53 "neon generic" $(QEMU_A53) $(ARM)/darknet' \
     'tests/system/test_isa.sh cortex-a76 "neon generic" $(QEMU_A76) $(ARM)/darknet' \
-    '$(QEMU_A76) $(ARM)/tests/test_int8 --cases 20' \
-    '$(QEMU_ARM) $(ARM)/tests/test_int8 --cases 20 --isa i8mm_int8' \
+    '$(QEMU_A76) $(ARM)/tests/test_int8 --cases $(call size,12,20)' \
+    '$(QEMU_ARM) $(ARM)/tests/test_int8 --cases $(call size,12,20) --isa i8mm_int8' \
     'tests/system/test_isa.sh arm64 "neon generic" $(QEMU_ARM) $(ARM)/darknet' \
     '$(QEMU_ARM) $(ARM)/tests/test_bits tests/bits/aarch64-linux-gnu $(BITS_SMALL)' \
     '$(QEMU_ARM) $(ARM)/tests/$(REPRODUCIBLE_ARM)' \
@@ -306,15 +306,15 @@ QEMU_COMMANDS = \
     '$(QEMU_ARM) $(ARM)/tests/test_threads --without fork' \
     'tests/system/test_arm.sh arm64 aarch64-linux-gnu-gcc "$$MODELS" $(abspath $(ARM)) $(QEMU_A53)' \
     'OUT=$(abspath $(ARM)) tests/system/test_layers.sh aarch64-linux-gnu- $(QEMU_ARM)' \
-    '$(QEMU_A7) $(ARMHF)/tests/test_packed --isa neon32_fma --cases 20 --without callers --without threads' \
-    '$(QEMU_A9) $(ARMHF)/tests/test_packed --isa neon32 --cases 20 --without callers --without threads' \
-    '$(QEMU_A7) $(ARMHF)/tests/test_conv --row packed-neon32_fma --cases 8 --threads 1' \
-    '$(QEMU_A9) $(ARMHF)/tests/test_conv --row packed-neon32 --cases 8 --threads 1' \
+    '$(QEMU_A7) $(ARMHF)/tests/test_packed --isa neon32_fma --cases $(call size,12,20) --without callers --without threads' \
+    '$(QEMU_A9) $(ARMHF)/tests/test_packed --isa neon32 --cases $(call size,12,20) --without callers --without threads' \
+    '$(QEMU_A7) $(ARMHF)/tests/test_conv --row packed-neon32_fma --cases $(call size,6,8) --threads 1' \
+    '$(QEMU_A9) $(ARMHF)/tests/test_conv --row packed-neon32 --cases $(call size,6,8) --threads 1' \
     '$(QEMU_A7) $(ARMHF)/tests/test_packed_conv --isa neon32_fma --without callers' \
-    '$(QEMU_A7) $(ARMHF)/tests/test_packed_layers --isa neon32_fma --cases 60' \
-    '$(QEMU_A9) $(ARMHF)/tests/test_packed_layers --isa neon32 --cases 60' \
-    '$(QEMU_A7) $(ARMHF)/tests/test_chain --isa neon32_fma --cases 30' \
-    '$(QEMU_A9) $(ARMHF)/tests/test_chain --isa neon32 --cases 30' \
+    '$(QEMU_A7) $(ARMHF)/tests/test_packed_layers --isa neon32_fma --cases $(call size,30,60)' \
+    '$(QEMU_A9) $(ARMHF)/tests/test_packed_layers --isa neon32 --cases $(call size,30,60)' \
+    '$(QEMU_A7) $(ARMHF)/tests/test_chain --isa neon32_fma --cases $(call size,16,30)' \
+    '$(QEMU_A9) $(ARMHF)/tests/test_chain --isa neon32 --cases $(call size,16,30)' \
     '$(QEMU_A7) $(ARMHF)/tests/$(REPRODUCIBLE_ARM)' \
     '$(QEMU_A7) $(ARMHF)/tests/test_threads --without fork' \
     'tests/system/test_isa.sh cortex-a7 "neon32_fma neon32 generic" $(QEMU_A7) $(ARMHF)/darknet' \
@@ -324,13 +324,13 @@ ifneq ($(filter x86_64,$(shell uname -m)),)
 QEMU_HASWELL = qemu-x86_64 -cpu Haswell
 QEMU_NEHALEM = qemu-x86_64 -cpu Nehalem
 QEMU_COMMANDS += \
-    'GUARD_PAGES=readable $(QEMU_HASWELL) $T/test_packed --isa avx2 --cases 40 --without callers --without threads' \
-    'GUARD_PAGES=readable $(QEMU_HASWELL) $T/test_conv --row packed-avx2 --cases 12 --threads 1' \
-    'GUARD_PAGES=readable $(QEMU_HASWELL) $T/test_packed_layers --isa avx2 --cases 150' \
+    'GUARD_PAGES=readable $(QEMU_HASWELL) $T/test_packed --isa avx2 --cases $(call size,16,40) --without callers --without threads' \
+    'GUARD_PAGES=readable $(QEMU_HASWELL) $T/test_conv --row packed-avx2 --cases $(call size,8,12) --threads 1' \
+    'GUARD_PAGES=readable $(QEMU_HASWELL) $T/test_packed_layers --isa avx2 --cases $(call size,50,150)' \
     'tests/system/test_isa.sh haswell "avx2 generic" $(QEMU_HASWELL) ./darknet' \
-    '$(QEMU_NEHALEM) $T/test_packed --cases 40 --without callers --without threads' \
-    '$(QEMU_NEHALEM) $T/test_conv --row packed --cases 30 --threads 1' \
-    '$(QEMU_NEHALEM) $T/test_packed_layers --cases 60' \
+    '$(QEMU_NEHALEM) $T/test_packed --cases $(call size,16,40) --without callers --without threads' \
+    '$(QEMU_NEHALEM) $T/test_conv --row packed --cases $(call size,16,30) --threads 1' \
+    '$(QEMU_NEHALEM) $T/test_packed_layers --cases $(call size,30,60)' \
     'tests/system/test_isa.sh nehalem generic $(QEMU_NEHALEM) ./darknet'
 endif
 
@@ -455,7 +455,7 @@ test test-all: all $(UNIT_PROGRAMS) $(SYSTEM_PROGRAMS) $(DEMO_PROGRAMS) $(CL_PRO
 	@$(RUN) $(CL_COMMANDS) $(SYSTEM_COMMANDS) $(DEMO_COMMANDS) $(UNIT_COMMANDS)
 
 # OPENCLS names them, of pocl, intel, llvmpipe and freedreno. The last two need root.
-test-opencl: all $(CL_PROGRAMS) $T/preload_faults.so $(addprefix $T/,test_packed_layers test_chain test_plans test_conv_networks) ## run the tests of the OpenCL rows on other people's OpenCL; installs Debian packages first
+test-opencl: all $(SMALL_NETWORKS) $(CL_PROGRAMS) $T/preload_faults.so $(addprefix $T/,test_packed_layers test_chain test_plans test_conv_networks) ## run the tests of the OpenCL rows on other people's OpenCL; installs Debian packages first
 	@$(RUN) $(OPENCL_COMMANDS)
 
 # The builds for arm64 and armhf are configurations of their own: make is called for each once more.

@@ -12,7 +12,7 @@
 bin=$OUT/tests
 export GEMM_IMPL=cl GEMM_CACHE_DIR="$work/cache"
 # Drawn by the seed of the run, or all of them.
-calls=$(few_or_all "--every 5 --seed ${SEED:-1}" '')
+calls=$(few_or_all "--every 7 --seed ${SEED:-1}" '')
 OPENCL_LAYERS=$bin/layer_fail.so plain "$bin/test_cl" --faults $calls | relay
 GEMM_CACHE_DIR=$work/quick OPENCL_LAYERS=$bin/layer_quick.so:$bin/layer_fail.so \
     plain "$bin/test_cl" --faults --row split $calls | relay from-text-
