@@ -8,11 +8,12 @@
 
 models=$1
 weights=$BUILD/yolov3-tiny-untrained.weights
+tiny=$(few_or_all "$BUILD/small" cfg)/yolov3-tiny.cfg
 
 # `make gprof`: each variant has a row in both tables. Its hotspot is its own symbol, and the article's
 # figure is in the same row.
 results=$BUILD/gprof-Ofast/results/latest
-check gprof make gprof VARIANTS='stock block2d packed' N=2 PROCESSES=1
+check gprof make gprof VARIANTS='stock block2d packed' N=$(few_or_all 4 2) PROCESSES=1 "CFG=$tiny" "WEIGHTS=$weights"
 figures='[0-9.]+ \| [0-9.]+ \| [0-9.]+ \| [0-9.]+% \| [0-9.]+ \|$'
 for row in stock block2d packed; do check gprof-$row-seconds grep -Eq "^\| $row \| $figures" "$results/gprof.md"; done
 check gprof-stock grep -Eq "^\| stock \| gemm_stock_nn(, [^|]*)? \| 13 \| [0-9.]+ \| - \| - \| - \|$" "$results/gprof.md"
@@ -106,11 +107,11 @@ latest() { readlink "$BUILD/$1/latest" || echo none; }
 before=$(latest detect-all)
 expect_failure detect-all-no-image none.jpg make detect-all IMAGES=none.jpg
 check detect-all-kept [ "$(latest detect-all)" = "$before" ]
-check bench-detect make bench-detect NETWORKS="cfg/yolov3-tiny.cfg=$weights" THREADS=1 ROUNDS=1
+check bench-detect make bench-detect NETWORKS="$tiny=$weights" THREADS=1 ROUNDS=1
 check bench-detect-result grep -q '^yolov3-tiny.cfg  *1 ' "$BUILD/bench-detect/latest/bench-detect.txt"
 
 # `make ab`: one pair of images, both measures, every detection compared.
-check ab make ab A=stock B=transpose N=1 AB_OPTS="--warmup 0 --out $work --name ab"
+check ab make ab A=stock B=transpose N=1 "CFG=$tiny" "WEIGHTS=$weights" AB_OPTS="--warmup 0 --out $work --name ab"
 check ab-table grep -q '^| B: transpose | 1 | [0-9.]* | - | ' "$work/ab.md"
 check ab-detections grep -q 'Detections: 2 pairs compared, .*0 different' "$work/ab.md"
 

@@ -79,7 +79,7 @@ compare_row()
 }
 
 compare_outputs yolov3-tiny "$tiny" "$untrained"
-for network in yolo-fastest-1.1 yolo-fastest-1.1-xl; do
+for network in yolo-fastest-1.1 $(few_or_all "" yolo-fastest-1.1-xl); do
     if [ ! -f "$models/$network.weights" ]; then
         skip "trained-$network" "no $network.weights in $models (MODELS=folder)"
         continue
