@@ -136,7 +136,7 @@ endif
 
 # Of each family one with a small input, or all that there are.
 WINOGRAD_NETWORKS = $(call size,darknet19 densenet201 resnet18 resnext50 yolov3-tiny,*)
-SMALL_NETWORKS = $(patsubst %,$(BUILD)/small/%.cfg,darknet19 densenet201 resnet18 resnext50 yolov2 yolov3-tiny)
+SMALL_NETWORKS = $(patsubst %,$(BUILD)/small/%.cfg,darknet19 densenet201 resnet18 resnext50 yolov3-tiny)
 SYSTEM_PROGRAMS = $(SMALL_NETWORKS) $(WRONG_PROGRAMS) $T/boxes $T/json_flat $(addprefix $(OUT)/bench/,gemm_bench one_call bench_detect detect_all tune) \
     $(OUT)/bench/untrained_weights $(UPSTREAM)/darknet $T/library_client $(OUT)/libdarknet-gemm.so $(OUT)/libdarknet-gemm.a
 # The longest first. Debian's valgrind knows no AVX-512.
@@ -156,7 +156,7 @@ SYSTEM_COMMANDS = \
     'tests/system/test_memory.sh' \
     'tests/system/test_container.sh' \
     'tests/system/test_isa.sh' \
-    '$(CONV_NETWORKS) --winograd $(call networks,$(WINOGRAD_NETWORKS)) $(call size,,"$$MODELS"/*.cfg) --resize $(call networks,yolov3-tiny yolov2)' \
+    '$(CONV_NETWORKS) --winograd $(call networks,$(WINOGRAD_NETWORKS)) $(call size,,"$$MODELS"/*.cfg) --resize cfg/yolov3-tiny.cfg $(call size,,cfg/yolov2.cfg)' \
     'tests/system/test_explain.sh' \
     'tests/system/test_warnings.sh' \
     'tests/system/test_layering.sh' \
