@@ -114,7 +114,7 @@ UNIT_COMMANDS = \
     '$T/test_allocation --check' \
     '$(NO_LEAKS) $T/test_hook tests/unit/cfg/hook.cfg tests/unit/cfg/added.cfg tests/unit/cfg/routes.cfg' \
     '$(NO_LEAKS) $T/test_plans tests/unit/cfg/plans.cfg tests/unit/cfg/hook.cfg' \
-    '$(NO_LEAKS) $T/test_plans --decisions $(filter-out %/recurrent.cfg,$(BITS_SMALL)) $(patsubst %,cfg/%.cfg,strided tiny) $(call size,,cfg/yolov3-tiny.cfg $(wildcard $(MODELS)/*.cfg))' \
+    '$(NO_LEAKS) $T/test_plans --decisions $(filter-out %/recurrent.cfg,$(BITS_SMALL)) cfg/strided.cfg $(call size,,cfg/tiny.cfg cfg/yolov3-tiny.cfg $(wildcard $(MODELS)/*.cfg))' \
     '$T/test_dlclose $(OUT)/libdarknet.so' \
     '$T/test_dlclose $(OUT)/libdarknet-gemm.so' \
     '$(NO_LEAKS) $T/test_host tests/unit/cfg/fork.cfg' \

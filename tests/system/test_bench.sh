@@ -13,7 +13,7 @@ tiny=$(few_or_all "$BUILD/small" cfg)/yolov3-tiny.cfg
 # `make gprof`: each variant has a row in both tables. Its hotspot is its own symbol, and the article's
 # figure is in the same row.
 results=$BUILD/gprof-Ofast/results/latest
-check gprof make gprof VARIANTS='stock block2d packed' N=$(few_or_all 4 2) PROCESSES=1 "CFG=$tiny" "WEIGHTS=$weights"
+check gprof make gprof VARIANTS='stock block2d packed' N=$(few_or_all 20 2) PROCESSES=1 "CFG=$tiny" "WEIGHTS=$weights"
 figures='[0-9.]+ \| [0-9.]+ \| [0-9.]+ \| [0-9.]+% \| [0-9.]+ \|$'
 for row in stock block2d packed; do check gprof-$row-seconds grep -Eq "^\| $row \| $figures" "$results/gprof.md"; done
 check gprof-stock grep -Eq "^\| stock \| gemm_stock_nn(, [^|]*)? \| 13 \| [0-9.]+ \| - \| - \| - \|$" "$results/gprof.md"
