@@ -29,8 +29,9 @@ PACKAGES_test     = $(BENCH_PACKAGES) $(REPORT_PACKAGES) python3-numpy cmake pkg
 PACKAGES_test-qemu = qemu-user gcc-aarch64-linux-gnu g++-aarch64-linux-gnu libc6-dev-arm64-cross gcc-arm-linux-gnueabihf g++-arm-linux-gnueabihf libc6-dev-armhf-cross
 PACKAGES_test-debian = mmdebstrap git
 PACKAGES_test-packages = mmdebstrap git dpkg-dev
+PACKAGES_test-all = $(PACKAGES_test)
 # The compilers of a cross build have its triple in their names.
-PACKAGES_test-quick = $(if $(CROSS_COMPILE),qemu-user gcc-$(CROSS_COMPILE:-=) g++-$(CROSS_COMPILE:-=))
+PACKAGES_test-quick = $(if $(CROSS_COMPILE),qemu-user gcc-$(CROSS_COMPILE:-=) g++-$(CROSS_COMPILE:-=),$(PACKAGES_test))
 
 PACKAGES_test-opencl = python3 python3-venv $(if $(filter llvmpipe freedreno,$(OPENCLS)),mmdebstrap)
 
@@ -38,9 +39,11 @@ OPTIONAL_bench    = $(REF_PACKAGES)
 OPTIONAL_bench-cl = $(REF_PACKAGES)
 OPTIONAL_packages = $(REF_PACKAGES)
 OPTIONAL_test     = $(REF_PACKAGES) $(CL_TEST_PACKAGES) $(HOST_PACKAGES)
+OPTIONAL_test-all = $(OPTIONAL_test)
+OPTIONAL_test-quick = $(if $(CROSS_COMPILE),,$(OPTIONAL_test))
 OPTIONAL_test-opencl = $(REF_PACKAGES)
 
-INSTALLING = $(filter packages detect test test-qemu test-opencl test-debian test-packages deb,$(MAKECMDGOALS))
+INSTALLING = $(filter packages detect test test-all test-qemu test-opencl test-debian test-packages deb $(if $(filter command,$(origin INSTALL)),test-quick),$(MAKECMDGOALS))
 
 WANTED_PACKAGES = $(BUILD_PACKAGES) $(foreach goal,$(MAKECMDGOALS),$(PACKAGES_$(goal)))
 WANTED_OPTIONAL = $(foreach goal,$(MAKECMDGOALS),$(OPTIONAL_$(goal)))

@@ -1,7 +1,18 @@
 # SPDX-License-Identifier: MIT
 # The tests. A command is one line for sh; a program or a script prints TAP, so prove can run it too.
 
-.PHONY: test test-qemu test-opencl test-debian test-packages
+.PHONY: test test-all test-qemu test-opencl test-debian test-packages
+
+# ---- The size of a run ----
+# ALL=0: fewer cases and smaller networks of each kind of check, and PoCL does not optimize what compares
+# drawn cases, because it compiles for most of the time. ALL=1, of `make test-all`: all of them. test-qemu
+# and test-opencl take ALL=1 too.
+# Scripts see it as TEST_ALL (tests/support/lib.sh).
+ALL = 0
+test-all: ALL = 1
+$(if $(filter 0 1,$(ALL)),,$(error ALL='$(ALL)' is neither 0 nor 1))
+# $(call size,FEW,ALL)
+size = $(if $(filter 1,$(ALL)),$(2),$(1))
 
 # ---- Programs that are linked in their own way ----
 # Row stock and GEMM_CHECK, with loops that can be made wrong.
@@ -54,6 +65,13 @@ $(OUT)/tests/preload_%.so: $(OBJ)/tests/support/preload_%.o
 
 # ---- What runs ----
 T = $(OUT)/tests
+# Networks with a small input: the same layers, in a tenth of the time or less.
+SMALL_SIDE = 96
+$(BUILD)/small/%.cfg: | data
+	@mkdir -p $(@D)
+	@sed -E 's/^ *(width|height) *=.*/\1=$(SMALL_SIDE)/' cfg/$*.cfg >$@
+# $(call networks,NAME...): for this size of run
+networks = $(patsubst %,$(call size,$(BUILD)/small,cfg)/%.cfg,$(1))
 NO_LEAKS = ASAN_OPTIONS=detect_leaks=0
 CONV_NETWORKS = $T/test_conv_networks
 
@@ -64,18 +82,21 @@ UNIT_PROGRAMS = $(addprefix $T/,test_driver test_calibration test_large test_lim
     $(OUT)/bench/ab $(OUT)/libdarknet.so $(OUT)/libdarknet-gemm.so
 # Tests of many kernels, which are not about the cache: PoCL compiles less. run.sh has QUICK_CACHE.
 QUICK = $(if $(filter 1,$(OPENCL)),OPENCL_LAYERS=$(abspath $T)/layer_quick.so GEMM_CACHE_DIR=$$QUICK_CACHE)
+# PoCL does not optimize, and compiles a kernel in a quarter of the time.
+PLAIN = $(if $(filter 1,$(OPENCL)),POCL_EXTRA_BUILD_FLAGS=-cl-opt-disable)
+QUICK_PLAIN = $(call size,$(PLAIN)) $(QUICK)
 # The longest first. The comparison of 1 to 8 threads takes minutes under a sanitizer, which sees
 # nothing new in it: test_packed leaves it out, and test_conv compares 1 to 3.
-PACKED = $T/test_packed$(if $(filter 0,$(SANITIZE)),, --cases 500 --without threads)
+PACKED = $T/test_packed $(if $(filter 0,$(SANITIZE)),$(call size,--cases 300),--cases $(call size,200,500) --without threads)
 # Its longest part is about what the driver gives a row, and takes minutes under a sanitizer.
 LARGE = $T/test_large$(if $(filter 0,$(SANITIZE)),, --without sizes)
-CONV = $T/test_conv$(if $(filter 0,$(SANITIZE)),, --cases 100 --threads 3)
+CONV = $T/test_conv $(if $(filter 0,$(SANITIZE)),$(call size,--cases 80),--cases $(call size,40,100) --threads 3)
 UNIT_COMMANDS = \
-    '$(QUICK) $T/test_gemm' \
-    '$(QUICK) $(CONV)' \
+    '$(QUICK_PLAIN) $T/test_gemm $(call size,--cases 400)' \
+    '$(QUICK_PLAIN) $(CONV)' \
     '$T/test_packed_conv' \
-    '$T/test_half' \
-    '$T/test_int8' \
+    '$T/test_half --seed $$SEED $(call size,--cases 60)' \
+    '$T/test_int8 --seed $$SEED $(call size,--cases 60)' \
     '$(PACKED)' \
     '$T/test_number' \
     '$T/test_limits' \
@@ -85,14 +106,14 @@ UNIT_COMMANDS = \
     '$T/test_driver' \
     '$(LARGE)' \
     '$(NO_LEAKS) $T/test_training tests/unit/cfg/layers.cfg tests/unit/cfg/crnn.cfg --forward $(patsubst %,tests/unit/cfg/%.cfg,layers recurrent recurrent-one connected crnn)' \
-    '$T/test_packed_layers' \
+    '$T/test_packed_layers $(call size,--cases 300)' \
     '$T/test_hybrid' \
-    '$T/test_chain' \
+    '$T/test_chain $(call size,--cases 180)' \
     '$T/test_allocation' \
     '$T/test_allocation --check' \
     '$(NO_LEAKS) $T/test_hook tests/unit/cfg/hook.cfg tests/unit/cfg/added.cfg tests/unit/cfg/routes.cfg tests/unit/cfg/chain.cfg' \
     '$(NO_LEAKS) $T/test_plans tests/unit/cfg/plans.cfg tests/unit/cfg/hook.cfg' \
-    '$(NO_LEAKS) $T/test_plans --decisions $(filter-out %/recurrent.cfg,$(BITS_SMALL)) $(patsubst %,cfg/%.cfg,yolov3-tiny strided tiny) $(wildcard $(MODELS)/*.cfg)' \
+    '$(NO_LEAKS) $T/test_plans --decisions $(filter-out %/recurrent.cfg,$(BITS_SMALL)) cfg/strided.cfg $(call size,,cfg/tiny.cfg cfg/yolov3-tiny.cfg $(wildcard $(MODELS)/*.cfg))' \
     '$T/test_dlclose $(OUT)/libdarknet.so' \
     '$T/test_dlclose $(OUT)/libdarknet-gemm.so' \
     '$(NO_LEAKS) $T/test_host tests/unit/cfg/fork.cfg' \
@@ -112,7 +133,10 @@ ifeq ($(SANITIZE),0)
 UNIT_COMMANDS += '$T/test_bits /dev/null tests/unit/cfg/every_layer.cfg'
 endif
 
-SYSTEM_PROGRAMS = $(WRONG_PROGRAMS) $T/boxes $T/json_flat $(addprefix $(OUT)/bench/,gemm_bench one_call bench_detect detect_all tune) \
+# Of each family one with a small input, or all that there are.
+WINOGRAD_NETWORKS = $(call size,darknet19 densenet201 resnet18 resnext50 yolov3-tiny,*)
+SMALL_NETWORKS = $(patsubst %,$(BUILD)/small/%.cfg,darknet19 densenet201 resnet18 resnext50 yolov3-tiny)
+SYSTEM_PROGRAMS = $(SMALL_NETWORKS) $(WRONG_PROGRAMS) $T/boxes $T/json_flat $(addprefix $(OUT)/bench/,gemm_bench one_call bench_detect detect_all tune) \
     $(OUT)/bench/untrained_weights $(UPSTREAM)/darknet $T/library_client $(OUT)/libdarknet-gemm.so $(OUT)/libdarknet-gemm.a
 # The longest first. Debian's valgrind knows no AVX-512.
 SYSTEM_COMMANDS = \
@@ -120,7 +144,7 @@ SYSTEM_COMMANDS = \
     'tests/system/test_detect.sh $(UNTRAINED) "$$MODELS"' \
     'tests/system/test_bench.sh "$$MODELS"' \
     'tests/system/test_setup.sh' \
-    '$(QUICK) $T/test_gemm --large --cases 0' \
+    '$(QUICK_PLAIN) $T/test_gemm --large --cases 0 $(call size,--mflop 60)' \
     'tests/system/test_half.sh "$$MODELS"' \
     'tests/system/test_int8.sh "$$MODELS"' \
     'tests/system/test_packed_int8.sh' \
@@ -132,7 +156,7 @@ SYSTEM_COMMANDS = \
     'tests/system/test_memory.sh' \
     'tests/system/test_container.sh' \
     'tests/system/test_isa.sh' \
-    '$(CONV_NETWORKS) --winograd cfg/*.cfg "$$MODELS"/*.cfg --resize cfg/yolov3-tiny.cfg cfg/yolov2.cfg' \
+    '$(CONV_NETWORKS) --winograd $(call networks,$(WINOGRAD_NETWORKS)) $(call size,,"$$MODELS"/*.cfg) --resize cfg/yolov3-tiny.cfg $(call size,,cfg/yolov2.cfg)' \
     'tests/system/test_explain.sh' \
     'tests/system/test_warnings.sh' \
     'tests/system/test_layering.sh' \
@@ -141,7 +165,7 @@ SYSTEM_COMMANDS = \
     'tests/system/test_release.sh' \
     'tests/system/test_reference.sh' \
     'tests/system/test_gemm_bench.sh $(OUT) $(UNTRAINED)' \
-    'valgrind -q --error-exitcode=127 --leak-check=full $T/test_packed --isa avx2 --cases 24 --brief yes' \
+    'valgrind -q --error-exitcode=127 --leak-check=full $T/test_packed --isa avx2 --cases $(call size,12,24) --brief yes' \
     'tests/system/test_bad_input.sh $(abspath $(UNTRAINED))' \
     'tests/system/test_cfg.sh $(if $(filter 1,$(OPENCL)),cl hybrid)' \
     'tests/system/test_peers.sh' \
@@ -161,11 +185,12 @@ BITS_OF = $(if $(CROSS_COMPILE),$(CROSS_COMPILE:-=),$(shell uname -m)-linux-gnu)
 BITS = $(if $(CROSS_COMPILE),$(QEMU_ARM)) $T/test_bits $(if $(filter 1,$(UPDATE)),--update) tests/bits/$(BITS_OF) $(BITS_SMALL) $(if $(CROSS_COMPILE),,$(BITS_LARGE))
 # The same on every machine. Layers of Darknet's own code, such as a softmax, are not hashed.
 REPRODUCIBLE_SMALL = $(patsubst %,tests/unit/cfg/%.cfg,reproducible chain connected fork)
-REPRODUCIBLE_LARGE = $(patsubst %,cfg/%.cfg,yolov3-tiny darknet19 resnet18 resnext50 tiny) $(wildcard $(MODELS)/*.cfg)
+REPRODUCIBLE_LARGE = cfg/tiny.cfg $(call size,,$(patsubst %,cfg/%.cfg,yolov3-tiny darknet19 resnet18 resnext50) $(wildcard $(MODELS)/*.cfg))
 REPRODUCIBLE = test_bits --reproducible $(if $(filter 1,$(UPDATE)$(CROSS_COMPILE)),--update) tests/bits/reproducible $(REPRODUCIBLE_SMALL) \
     $(if $(filter 0,$(SANITIZE)),$(if $(CROSS_COMPILE),,--vectors $(REPRODUCIBLE_LARGE)))
 REPRODUCIBLE_ARM = test_bits --reproducible tests/bits/reproducible $(REPRODUCIBLE_SMALL)
 .PHONY: test-bits
+test-bits: ALL = 1
 test-bits: data $T/test_bits ## compare the bits of results with files; UPDATE=1 writes them; CROSS_COMPILE=aarch64-linux-gnu- runs qemu
 	@$(RUN) $(call quote,$(BITS)) $(call quote,$(if $(CROSS_COMPILE),$(QEMU_ARM)) $T/$(REPRODUCIBLE))
 
@@ -179,61 +204,64 @@ test-forks: all ## run libdarknet-layers.so before other Darknets too: ALEXEYAB=
 ifeq ($(OPENCL),1)
 CL_PROGRAMS = $(OUT)/bench/bench_cl $(addprefix $T/,test_cl test_cl_devices test_cl_int8 test_cl_layers test_cl_trials test_cl_tune layer_adreno.so layer_desktop.so layer_fail.so layer_faulty.so layer_launches.so layer_moves.so layer_quick.so layer_recording.so layer_strict.so layer_unwritten.so fake_opencl.so)
 # Some of the networks, because PoCL starts slowly: groups, depthwise, all strides, fully connected.
-CL_NETWORKS = $(patsubst %,cfg/%.cfg,yolov3-tiny alexnet resnet18 resnext50 darknet19 tiny strided densenet201)
+CL_NETWORKS = yolov3-tiny resnext50 densenet201 $(call size,,alexnet resnet18 darknet19)
+HALF_NETWORKS = yolov3-tiny resnet18 resnext50 $(call size,,densenet201)
+# The devices of tests/support/adreno_devices.h, or the one of ADRENO_DEVICE.
+ADRENO = OPENCL_LAYERS=$T/layer_adreno.so:$T/layer_quick.so
 # A device whose driver records launches.
 RECORDING = OPENCL_LAYERS=$T/layer_quick.so:$T/layer_recording.so
 # A layer that poses as another device lies over PoCL, and not over a GPU that is there.
 ON_POCL = tests/support/on_pocl.sh
 # The script after the program, which leaves PoCL's kernels compiled.
 CL_COMMANDS = \
-    '$(QUICK) $T/test_cl --cases 12 && tests/system/test_cl_limits.sh $(UNTRAINED)' \
+    '$(QUICK_PLAIN) $T/test_cl --seed $$SEED --cases $(call size,4,12) && tests/system/test_cl_limits.sh $(UNTRAINED)' \
     'tests/system/test_cl.sh $(UNTRAINED)' \
     'tests/system/test_oclgrind.sh' \
     'tests/system/test_cl_faults.sh' \
     'tests/system/test_cl_desktop.sh' \
-    'OPENCL_LAYERS=$T/layer_adreno.so:$T/layer_quick.so $(ON_POCL) $T/test_cl_devices' \
-    'OPENCL_LAYERS=$T/layer_quick.so $T/test_cl_tune' \
-    'OPENCL_LAYERS=$T/layer_adreno.so:$T/layer_quick.so $(ON_POCL) $T/test_cl_tune --candidates' \
-    'OPENCL_LAYERS=$T/layer_fail.so $T/test_cl_layers tests/unit/cfg/hook.cfg tests/unit/cfg/connected.cfg cfg/yolov3-tiny.cfg cfg/darknet19.cfg cfg/resnet18.cfg' \
-    'GEMM_CL_RECORD=1 $(QUICK) $T/test_cl_layers --recorded tests/unit/cfg/hook.cfg' \
-    'GEMM_CL_RECORD=1 $(RECORDING) $T/test_cl_layers --recorded tests/unit/cfg/hook.cfg && GEMM_CL_RECORD=1 $(RECORDING) $T/test_cl_layers --refused tests/unit/cfg/hook.cfg' \
-    'GEMM_CL_RECORD=1 OPENCL_LAYERS=$T/layer_fail.so:$T/layer_recording.so $T/test_cl_layers --recorded-faults tests/unit/cfg/hook.cfg' \
-    'ADRENO_DEVICE=640 OPENCL_LAYERS=$T/layer_adreno.so:$T/layer_quick.so:$T/layer_recording.so $(ON_POCL) $T/test_cl_layers --recorded tests/unit/cfg/hook.cfg' \
+    '$(PLAIN) $(ADRENO) $(ON_POCL) $T/test_cl_devices' \
+    '$(PLAIN) OPENCL_LAYERS=$T/layer_quick.so $T/test_cl_tune' \
+    '$(PLAIN) $(ADRENO) $(ON_POCL) $T/test_cl_tune --candidates' \
+    '$(PLAIN) OPENCL_LAYERS=$T/layer_fail.so $T/test_cl_layers tests/unit/cfg/hook.cfg tests/unit/cfg/connected.cfg $(call networks,yolov3-tiny resnet18) $(call size,,cfg/darknet19.cfg)' \
+    'GEMM_CL_RECORD=1 $(QUICK_PLAIN) $T/test_cl_layers --recorded tests/unit/cfg/hook.cfg' \
+    '$(PLAIN) GEMM_CL_RECORD=1 $(RECORDING) $T/test_cl_layers --recorded tests/unit/cfg/hook.cfg && $(PLAIN) GEMM_CL_RECORD=1 $(RECORDING) $T/test_cl_layers --refused tests/unit/cfg/hook.cfg' \
+    '$(PLAIN) GEMM_CL_RECORD=1 OPENCL_LAYERS=$T/layer_fail.so:$T/layer_recording.so $T/test_cl_layers --recorded-faults tests/unit/cfg/hook.cfg' \
+    '$(PLAIN) ADRENO_DEVICE=640 $(ADRENO):$T/layer_recording.so $(ON_POCL) $T/test_cl_layers --recorded tests/unit/cfg/hook.cfg' \
     'tests/system/test_adreno_model.sh --pass' \
     '$(QUICK) tests/system/test_ladder.sh' \
-    '$(QUICK) $T/test_packed_layers --row cl --cases 120' \
-    '$(QUICK) $T/test_cl_int8' \
-    'ADRENO_DEVICE=640 OPENCL_LAYERS=$T/layer_adreno.so:$T/layer_quick.so $(ON_POCL) $T/test_cl_int8 --cases 6' \
-    'ADRENO_DEVICE=740 ADRENO_DOT=1 OPENCL_LAYERS=$T/layer_adreno.so:$T/layer_quick.so $(ON_POCL) $T/test_cl_int8 --cases 6' \
-    '$(QUICK) $T/test_chain --row cl --cases 2' \
-    '$T/test_plans --row cl tests/unit/cfg/plans.cfg tests/unit/cfg/hook.cfg' \
-    '$(CONV_NETWORKS) --row cl --train tests/unit/cfg/layers.cfg' \
-    '$(CONV_NETWORKS) --row cl tests/unit/cfg/connected.cfg $(CL_NETWORKS) "$$MODELS"/*.cfg --resize cfg/yolov3-tiny.cfg' \
-    '$(QUICK) $(CONV_NETWORKS) --row cl_half $(patsubst %,tests/unit/cfg/%.cfg,connected chain) $(patsubst %,cfg/%.cfg,yolov3-tiny resnet18 resnext50 densenet201)'
+    '$(QUICK_PLAIN) $T/test_packed_layers --row cl --cases $(call size,60,120)' \
+    '$(QUICK_PLAIN) $T/test_cl_int8 --seed $$SEED $(call size,--cases 16)' \
+    '$(PLAIN) ADRENO_DEVICE=640 $(ADRENO) $(ON_POCL) $T/test_cl_int8 --seed $$SEED --cases $(call size,4,6)' \
+    '$(PLAIN) ADRENO_DEVICE=740 ADRENO_DOT=1 $(ADRENO) $(ON_POCL) $T/test_cl_int8 --seed $$SEED --cases $(call size,4,6)' \
+    '$(QUICK_PLAIN) $T/test_chain --row cl --cases 2' \
+    '$(PLAIN) $T/test_plans --row cl tests/unit/cfg/plans.cfg tests/unit/cfg/hook.cfg' \
+    '$(PLAIN) $(CONV_NETWORKS) --row cl --train tests/unit/cfg/layers.cfg' \
+    '$(PLAIN) $(CONV_NETWORKS) --row cl tests/unit/cfg/connected.cfg cfg/tiny.cfg cfg/strided.cfg $(call networks,$(CL_NETWORKS)) $(call size,,"$$MODELS"/*.cfg) --resize $(call networks,yolov3-tiny)' \
+    '$(QUICK_PLAIN) $(CONV_NETWORKS) --row cl_half $(patsubst %,tests/unit/cfg/%.cfg,connected chain) $(call networks,$(HALF_NETWORKS))'
 
 # The unit tests on other people's OpenCL, with few cases. A compiler that computes nothing is for
 # the start of the rows alone.
 OPENCLS = pocl intel
 ON_OPENCL = tests/support/on_opencl.sh $(1) $(abspath $(BUILD))/opencl/$(1)
 define OPENCL_TESTS
-    '$(ON_OPENCL) $T/test_cl --cases 3' \
+    '$(ON_OPENCL) $T/test_cl --seed $$SEED --cases $(call size,2,3)' \
     'OPENCL_LAYERS=$T/layer_fail.so $(ON_OPENCL) $T/test_cl_layers tests/unit/cfg/hook.cfg cfg/yolov3-tiny.cfg' \
     'GEMM_CL_RECORD=1 OPENCL_LAYERS=$T/layer_recording.so $(ON_OPENCL) $T/test_cl_layers --recorded tests/unit/cfg/hook.cfg' \
-    '$(ON_OPENCL) $T/test_packed_layers --row cl --cases 60' \
+    '$(ON_OPENCL) $T/test_packed_layers --row cl --cases $(call size,30,60)' \
     '$(ON_OPENCL) $T/test_chain --row cl --cases 1' \
-    '$(ON_OPENCL) $T/test_cl_int8 --cases 20' \
+    '$(ON_OPENCL) $T/test_cl_int8 --cases $(call size,10,20)' \
     '$(ON_OPENCL) $T/test_plans --row cl tests/unit/cfg/plans.cfg tests/unit/cfg/hook.cfg' \
-    '$(ON_OPENCL) $(CONV_NETWORKS) --row cl tests/unit/cfg/connected.cfg cfg/yolov3-tiny.cfg' \
-    '$(ON_OPENCL) $(CONV_NETWORKS) --row cl_half cfg/yolov3-tiny.cfg'
+    '$(ON_OPENCL) $(CONV_NETWORKS) --row cl tests/unit/cfg/connected.cfg $(call networks,yolov3-tiny)' \
+    '$(ON_OPENCL) $(CONV_NETWORKS) --row cl_half $(call networks,yolov3-tiny)'
 endef
 # Only this one has cl_khr_fp16.
-OPENCL_HALF = '$(call ON_OPENCL,intel) $(CONV_NETWORKS) --row cl_half_fast cfg/yolov3-tiny.cfg'
+OPENCL_HALF = '$(call ON_OPENCL,intel) $(CONV_NETWORKS) --row cl_half_fast $(call networks,yolov3-tiny)'
 OPENCL_START = '$(call ON_OPENCL,freedreno) $T/test_cl --start'
 OPENCL_COMMANDS = $(foreach name,$(filter-out freedreno,$(OPENCLS)),$(call OPENCL_TESTS,$(name))) $(if $(filter intel,$(OPENCLS)),$(OPENCL_HALF)) $(if $(filter freedreno,$(OPENCLS)),$(OPENCL_START))
 # PoCL and LLVM keep to the end what they once took.
 ifeq ($(SANITIZE),1)
 UNIT_PROGRAMS += $T/test_cl $T/layer_quick.so
-UNIT_COMMANDS := '$(QUICK) $T/test_cl --cases 8' $(UNIT_COMMANDS)
+FIRST_UNIT_COMMANDS = '$(QUICK_PLAIN) $T/test_cl --seed $$SEED --cases $(call size,2,8)'
 endif
 ifeq ($(SANITIZE),thread)
 UNIT_PROGRAMS = $T/test_threads $T/test_cl $T/test_cl_layers $T/test_hybrid $T/test_packed $T/test_packed_conv
@@ -248,7 +276,7 @@ endif
 
 # Other processors, by qemu-user: x86-64 without AVX-512 and without AVX2, arm64, and armv7 with
 # VFPv4's fused multiply-add (cortex-a7) and without (cortex-a9). The numbers of cases are small, because
-# qemu is 20 times slower. qemu-user aborts in the child of a fork, and its masked loads touch what the
+# qemu is 20 times slower. ALL=1: some more. qemu-user aborts in the child of a fork, and its masked loads touch what the
 # mask leaves out (GUARD_PAGES).
 ARM = $(BUILD)/release-nocl-aarch64-linux-gnu
 ARM_PROGRAMS = $(addprefix $(ARM)/,darknet libdarknet-gemm.so libdarknet-gemm.a tests/test_packed tests/test_packed_conv tests/test_half tests/test_int8 \
@@ -262,18 +290,18 @@ QEMU_ARMHF = qemu-arm -L /usr/arm-linux-gnueabihf
 QEMU_A7 = $(QEMU_ARMHF) -cpu cortex-a7
 QEMU_A9 = $(QEMU_ARMHF) -cpu cortex-a9
 QEMU_COMMANDS = \
-    '$(QEMU_A53) $(ARM)/tests/test_packed --isa neon --cases 40 --without callers --without threads' \
-    '$(QEMU_ARM) $(ARM)/tests/test_half --cases 9' \
-    '$(QEMU_A53) $(ARM)/tests/test_half --isa neon_fp16 --cases 9' \
-    '$(QEMU_A76) $(ARM)/tests/test_half --isa asimdhp_fp16 --cases 9' \
-    '$(QEMU_A76) $(ARM)/tests/test_conv --row packed-neon --cases 12 --threads 1' \
-    '$(QEMU_A53) $(ARM)/tests/test_packed_layers --cases 60' \
+    '$(QEMU_A53) $(ARM)/tests/test_packed --isa neon --cases $(call size,16,40) --without callers --without threads' \
+    '$(QEMU_ARM) $(ARM)/tests/test_half --cases $(call size,6,9)' \
+    '$(QEMU_A53) $(ARM)/tests/test_half --isa neon_fp16 --cases $(call size,6,9)' \
+    '$(QEMU_A76) $(ARM)/tests/test_half --isa asimdhp_fp16 --cases $(call size,6,9)' \
+    '$(QEMU_A76) $(ARM)/tests/test_conv --row packed-neon --cases $(call size,8,12) --threads 1' \
+    '$(QEMU_A53) $(ARM)/tests/test_packed_layers --cases $(call size,30,60)' \
     '$(QEMU_A76) $(ARM)/tests/test_packed_conv --isa neon --without callers' \
-    '$(QEMU_A53) $(ARM)/tests/test_chain --isa neon --cases 60' \
+    '$(QEMU_A53) $(ARM)/tests/test_chain --isa neon --cases $(call size,30,60)' \
     'tests/system/test_isa.sh cortex-a53 "neon generic" $(QEMU_A53) $(ARM)/darknet' \
     'tests/system/test_isa.sh cortex-a76 "neon generic" $(QEMU_A76) $(ARM)/darknet' \
-    '$(QEMU_A76) $(ARM)/tests/test_int8 --cases 20' \
-    '$(QEMU_ARM) $(ARM)/tests/test_int8 --cases 20 --isa i8mm_int8' \
+    '$(QEMU_A76) $(ARM)/tests/test_int8 --cases $(call size,12,20)' \
+    '$(QEMU_ARM) $(ARM)/tests/test_int8 --cases $(call size,12,20) --isa i8mm_int8' \
     'tests/system/test_isa.sh arm64 "neon generic" $(QEMU_ARM) $(ARM)/darknet' \
     '$(QEMU_ARM) $(ARM)/tests/test_bits tests/bits/aarch64-linux-gnu $(BITS_SMALL)' \
     '$(QEMU_ARM) $(ARM)/tests/$(REPRODUCIBLE_ARM)' \
@@ -281,15 +309,15 @@ QEMU_COMMANDS = \
     '$(QEMU_ARM) $(ARM)/tests/test_threads --without fork' \
     'tests/system/test_arm.sh arm64 aarch64-linux-gnu-gcc "$$MODELS" $(abspath $(ARM)) $(QEMU_A53)' \
     'OUT=$(abspath $(ARM)) tests/system/test_layers.sh aarch64-linux-gnu- $(QEMU_ARM)' \
-    '$(QEMU_A7) $(ARMHF)/tests/test_packed --isa neon32_fma --cases 20 --without callers --without threads' \
-    '$(QEMU_A9) $(ARMHF)/tests/test_packed --isa neon32 --cases 20 --without callers --without threads' \
-    '$(QEMU_A7) $(ARMHF)/tests/test_conv --row packed-neon32_fma --cases 8 --threads 1' \
-    '$(QEMU_A9) $(ARMHF)/tests/test_conv --row packed-neon32 --cases 8 --threads 1' \
+    '$(QEMU_A7) $(ARMHF)/tests/test_packed --isa neon32_fma --cases $(call size,12,20) --without callers --without threads' \
+    '$(QEMU_A9) $(ARMHF)/tests/test_packed --isa neon32 --cases $(call size,12,20) --without callers --without threads' \
+    '$(QEMU_A7) $(ARMHF)/tests/test_conv --row packed-neon32_fma --cases $(call size,6,8) --threads 1' \
+    '$(QEMU_A9) $(ARMHF)/tests/test_conv --row packed-neon32 --cases $(call size,6,8) --threads 1' \
     '$(QEMU_A7) $(ARMHF)/tests/test_packed_conv --isa neon32_fma --without callers' \
-    '$(QEMU_A7) $(ARMHF)/tests/test_packed_layers --isa neon32_fma --cases 60' \
-    '$(QEMU_A9) $(ARMHF)/tests/test_packed_layers --isa neon32 --cases 60' \
-    '$(QEMU_A7) $(ARMHF)/tests/test_chain --isa neon32_fma --cases 30' \
-    '$(QEMU_A9) $(ARMHF)/tests/test_chain --isa neon32 --cases 30' \
+    '$(QEMU_A7) $(ARMHF)/tests/test_packed_layers --isa neon32_fma --cases $(call size,30,60)' \
+    '$(QEMU_A9) $(ARMHF)/tests/test_packed_layers --isa neon32 --cases $(call size,30,60)' \
+    '$(QEMU_A7) $(ARMHF)/tests/test_chain --isa neon32_fma --cases $(call size,16,30)' \
+    '$(QEMU_A9) $(ARMHF)/tests/test_chain --isa neon32 --cases $(call size,16,30)' \
     '$(QEMU_A7) $(ARMHF)/tests/$(REPRODUCIBLE_ARM)' \
     '$(QEMU_A7) $(ARMHF)/tests/test_threads --without fork' \
     'tests/system/test_isa.sh cortex-a7 "neon32_fma neon32 generic" $(QEMU_A7) $(ARMHF)/darknet' \
@@ -299,28 +327,33 @@ ifneq ($(filter x86_64,$(shell uname -m)),)
 QEMU_HASWELL = qemu-x86_64 -cpu Haswell
 QEMU_NEHALEM = qemu-x86_64 -cpu Nehalem
 QEMU_COMMANDS += \
-    'GUARD_PAGES=readable $(QEMU_HASWELL) $T/test_packed --isa avx2 --cases 40 --without callers --without threads' \
-    'GUARD_PAGES=readable $(QEMU_HASWELL) $T/test_conv --row packed-avx2 --cases 12 --threads 1' \
-    'GUARD_PAGES=readable $(QEMU_HASWELL) $T/test_packed_layers --isa avx2 --cases 150' \
+    'GUARD_PAGES=readable $(QEMU_HASWELL) $T/test_packed --isa avx2 --cases $(call size,16,40) --without callers --without threads' \
+    'GUARD_PAGES=readable $(QEMU_HASWELL) $T/test_conv --row packed-avx2 --cases $(call size,8,12) --threads 1' \
+    'GUARD_PAGES=readable $(QEMU_HASWELL) $T/test_packed_layers --isa avx2 --cases $(call size,50,150)' \
     'tests/system/test_isa.sh haswell "avx2 generic" $(QEMU_HASWELL) ./darknet' \
-    '$(QEMU_NEHALEM) $T/test_packed --cases 40 --without callers --without threads' \
-    '$(QEMU_NEHALEM) $T/test_conv --row packed --cases 30 --threads 1' \
-    '$(QEMU_NEHALEM) $T/test_packed_layers --cases 60' \
+    '$(QEMU_NEHALEM) $T/test_packed --cases $(call size,16,40) --without callers --without threads' \
+    '$(QEMU_NEHALEM) $T/test_conv --row packed --cases $(call size,16,30) --threads 1' \
+    '$(QEMU_NEHALEM) $T/test_packed_layers --cases $(call size,30,60)' \
     'tests/system/test_isa.sh nehalem generic $(QEMU_NEHALEM) ./darknet'
 endif
 
-# make test-quick: what most changes can break, in some two minutes on two cores. The rows of OpenCL are
-# left out, because PoCL compiles for minutes.
-QUICK_PROGRAMS = $(addprefix $T/,test_chain test_conv test_driver test_gemm test_hook test_int8 test_library test_limits test_number test_packed test_packed_layers)
-QUICK_COMMANDS = \
-    'GEMM_CL_LIBRARY=/none $T/test_gemm --cases 40' \
-    'tests/system/test_bad_input.sh $(abspath $(UNTRAINED))' \
-    '$T/test_packed --cases 100 --without threads' \
-    '$T/test_chain --cases 10' \
-    '$T/test_int8 --cases 40' \
+# ---- make test-quick ----
+# What a change of one part can break, in a minute on two cores. ONLY=folder takes the list of that
+# folder or of the nearest one above it. ROW=name takes tests of that row, and the list of its folder.
+# Without both: what most changes can break, without OpenCL, because PoCL compiles for long.
+NO_CL = GEMM_CL_LIBRARY=/none
+HOOK = '$(NO_LEAKS) $T/test_hook tests/unit/cfg/hook.cfg tests/unit/cfg/added.cfg tests/unit/cfg/routes.cfg tests/unit/cfg/chain.cfg'
+PLANS = '$(NO_LEAKS) $T/test_plans tests/unit/cfg/plans.cfg tests/unit/cfg/hook.cfg'
+BAD_INPUT = 'tests/system/test_bad_input.sh $(abspath $(UNTRAINED))'
+PART_. = \
+    '$(NO_CL) $T/test_gemm --cases 40' \
+    $(BAD_INPUT) \
+    '$T/test_packed --cases 60 --without threads' \
+    '$(NO_CL) $T/test_conv --cases 8 --threads 3' \
+    '$T/test_int8 --cases 20' \
     '$T/test_packed_layers --cases 40' \
-    '$T/test_conv --row packed --cases 20 --threads 3' \
-    '$T/test_hook tests/unit/cfg/hook.cfg tests/unit/cfg/added.cfg tests/unit/cfg/routes.cfg tests/unit/cfg/chain.cfg' \
+    '$T/test_chain --cases 10' \
+    $(HOOK) \
     '$T/test_driver' \
     '$T/test_library' \
     '$T/test_limits' \
@@ -329,6 +362,61 @@ QUICK_COMMANDS = \
     'tests/system/test_forks.sh' \
     'tests/system/test_docs.sh' \
     'tests/system/test_release.sh'
+PART_src/packed = '$T/test_packed --cases 100' '$(NO_CL) $T/test_conv --cases 30 --threads 3' '$T/test_packed_conv' '$T/test_half --cases 20' \
+    '$T/test_int8 --cases 30' '$T/test_packed_layers --cases 100' '$T/test_chain --cases 60' $(HOOK) '$T/test_allocation --check' \
+    '$(NO_CL) $T/test_gemm --cases 40' 'tests/system/test_layering.sh' 'tests/system/test_isa.sh'
+PART_src/cl = '$(QUICK_PLAIN) $T/test_cl --seed $$SEED --small --cases 2' '$(PLAIN) OPENCL_LAYERS=$T/layer_quick.so $T/test_cl_tune' \
+    '$(PLAIN) OPENCL_LAYERS=$T/layer_fail.so $T/test_cl_layers tests/unit/cfg/hook.cfg' 'tests/system/test_cl_desktop.sh' \
+    '$(QUICK_PLAIN) $T/test_chain --row cl --cases 1' '$(QUICK_PLAIN) $T/test_packed_layers --row cl --cases 30' \
+    '$(QUICK_PLAIN) $T/test_cl_int8 --cases 6' '$(PLAIN) $T/test_plans --row cl tests/unit/cfg/plans.cfg tests/unit/cfg/hook.cfg' \
+    '$(PLAIN) $(CONV_NETWORKS) --row cl tests/unit/cfg/connected.cfg tests/unit/cfg/chain.cfg'
+PART_kernels = $(PART_src/cl)
+PART_src/hook = $(HOOK) $(PLANS) '$(NO_LEAKS) $T/test_host tests/unit/cfg/fork.cfg' '$(CONV_NETWORKS) --train tests/unit/cfg/layers.cfg' \
+    '$(CONV_NETWORKS) tests/unit/cfg/chain.cfg tests/unit/cfg/connected.cfg' '$T/test_training tests/unit/cfg/layers.cfg' \
+    'tests/system/test_layers.sh' 'tests/system/test_layering.sh' $(BAD_INPUT)
+PART_patches = $(PART_src/hook) 'tests/system/test_cfg.sh' 'tests/system/test_setup.sh'
+PART_src/driver = '$T/test_driver' $(PLANS) $(HOOK) '$T/test_large --without sizes' '$T/test_hybrid' '$T/test_limits' '$T/test_library' \
+    '$(NO_CL) $T/test_gemm --cases 40' 'tests/system/test_explain.sh' 'tests/system/test_tune.sh' 'tests/system/test_layering.sh'
+PART_src/auto = '$T/test_auto' '$T/test_driver' 'tests/system/test_tune.sh'
+PART_src/hybrid = '$T/test_hybrid' '$(QUICK_PLAIN) $T/test_cl --row hybrid --cases 4'
+PART_src/int8 = '$T/test_int8 --cases 60' '$T/test_calibration' 'tests/system/test_int8.sh "$$MODELS"'
+PART_src/calibrate = $(PART_src/int8)
+PART_src/check = '$(NO_CL) $T/test_gemm --cases 100' '$(NO_CL) $T/test_conv --cases 20' '$T/test_packed_layers --cases 40' '$T/test_packed_conv' \
+    '$T/test_int8 --cases 20' 'tests/system/test_gemm_bench.sh $(OUT) $(UNTRAINED)'
+PART_src/ref = '$(NO_CL) $T/test_gemm --cases 40' 'tests/system/test_reference.sh'
+PART_src/lib = '$T/test_library' '$T/test_dlclose $(OUT)/libdarknet.so' '$T/test_dlclose $(OUT)/libdarknet-gemm.so' \
+    'tests/system/test_library.sh $(UNTRAINED) "$$MODELS"' 'tests/system/test_host.sh'
+PART_src/util = '$T/test_threads' '$T/test_number' '$T/test_limits' '$T/test_calibration' $(PART_.)
+PART_bench = '$T/test_stats' '$T/test_ab_rule' '$T/test_compare' 'tests/system/test_ab.sh $(OUT)/bench/ab data' 'tests/system/test_peers.sh' \
+    'tests/system/test_gemm_bench.sh $(OUT) $(UNTRAINED)' 'tests/system/test_report.sh' 'tests/system/test_adreno_model.sh'
+PART_demo = 'tests/system/test_demo.sh stock packed'
+PART_docs = 'tests/system/test_docs.sh' 'tests/system/test_release.sh'
+PART_setup = 'tests/system/test_setup.sh' 'tests/system/test_packages.sh' 'tests/system/test_builds.sh'
+PART_mk = $(PART_setup) 'tests/system/test_run.sh'
+PART_install = 'tests/system/test_install.sh' $(PART_docs)
+PART_examples = $(PART_install)
+# What depends on the release of Debian: compilers, PoCL, programs that the library is tested with.
+PART_debian = $(PART_.) 'tests/system/test_install.sh' 'tests/system/test_library.sh $(UNTRAINED) "$$MODELS"' 'tests/system/test_warnings.sh' \
+    'tests/system/test_setup.sh' 'tests/system/test_host.sh' 'tests/system/test_layers.sh' 'tests/system/test_reference.sh' \
+    '$(QUICK_PLAIN) $T/test_cl --seed $$SEED --small --cases 2' '$(PLAIN) OPENCL_LAYERS=$T/layer_fail.so $T/test_cl_layers tests/unit/cfg/hook.cfg'
+PART_cfg = 'tests/system/test_cfg.sh' $(BAD_INPUT) 'tests/system/test_demo.sh stock packed'
+PART_tests = $(PART_.) 'tests/system/test_run.sh'
+
+# $(call parts,FOLDER): it and the folders above it, where they have a list
+parts = $(if $(PART_$(1)),$(1)) $(if $(filter-out .,$(1)),$(call parts,$(patsubst %/,%,$(dir $(1)))))
+PARTS = $(sort $(filter-out .,$(patsubst PART_%,%,$(filter PART_%,$(.VARIABLES)))))
+PART = $(firstword $(call parts,$(patsubst %/,%,$(ONLY))))
+ifneq ($(ONLY),)
+$(if $(and $(filter 1,$(words $(ONLY))),$(wildcard $(ONLY)/.),$(filter-out .,$(PART))),,$(error \
+    ONLY='$(ONLY)' is none of these folders, or below one: $(PARTS)))
+endif
+PART_OF_ROW = $(if $(filter packed packed_%,$(ROW)),src/packed)$(if $(filter cl cl_%,$(ROW)),src/cl)$(if $(filter auto hybrid,$(ROW)),src/$(ROW))
+QUICK_COMMANDS = $(if $(ROW),'$(QUICK_PLAIN) $T/test_gemm --row $(ROW) --cases 200' 'tests/system/test_demo.sh $(ROW)' $(PART_$(PART_OF_ROW))) \
+    $(if $(ONLY),$(PART_$(PART))) $(if $(ROW)$(ONLY),,$(PART_.))
+# $(call programs,COMMANDS): the test programs that they name, and those of scripts
+words_of = $(subst ', ,$(subst :, ,$(subst =, ,$(1))))
+NEED_NO_PROGRAM = $(patsubst %,tests/system/test_%.sh,layering docs release bad_input isa)
+programs = $(sort $(filter $T/%,$(words_of)) $(if $(filter-out $(NEED_NO_PROGRAM),$(filter tests/system/%,$(words_of))),$(SYSTEM_PROGRAMS) $(DEMO_PROGRAMS)))
 
 # The same programs of a cross build, under qemu-user: riscv64-linux-gnu-, arm-linux-gnueabihf-,
 # aarch64-linux-gnu-. It aborts in the child of a fork. x86-64 runs those of i686-linux-gnu- itself.
@@ -348,32 +436,30 @@ CROSS_COMMANDS = \
     '$(EMULATOR) $T/test_number' \
     'CC=$(CC) tests/system/test_cross.sh $(EMULATOR)'
 
-# make test TESTS=quick leaves out what takes minutes and is about arithmetic, not about the system.
-TESTS = all
-$(if $(filter all quick,$(TESTS)),,$(error TESTS='$(TESTS)' is neither all nor quick))
-LONG = test_gemm test_conv test_conv_networks test_packed test_packed_conv test_packed_layers test_chain test_cl \
-    test_cl_layers test_builds.sh test_detect.sh
-
 # Tests that call make get the variables of this command line, and none of its job slots.
 # GEMM_LACKS: what this system does not offer, so that no test can have it.
 LACKS = $(shell setup/packages.sh lacking -- $(foreach pattern,$(OPTIONAL_test),'$(pattern)'))
-RUN = LEAVE_OUT=$(if $(filter quick,$(TESTS)),$(call quote,$(LONG))) GEMM_LACKS=$(call quote,$(LACKS)) MAKEFLAGS=$(call quote,$(MAKEOVERRIDES)) BUILD=$(abspath $(BUILD)) OUT=$(abspath $(OUT)) MODELS=$(call quote,$(MODELS)) tests/support/run.sh
+RUN = TEST_ALL=$(ALL) GEMM_LACKS=$(call quote,$(LACKS)) MAKEFLAGS=$(call quote,$(MAKEOVERRIDES)) BUILD=$(abspath $(BUILD)) OUT=$(abspath $(OUT)) MODELS=$(call quote,$(MODELS)) tests/support/run.sh
 
-.PHONY: test-quick
+.PHONY: test-quick test-row
 ifeq ($(CROSS_COMPILE),)
-test-quick: all $(QUICK_PROGRAMS) $(UNTRAINED) ## run the tests that most changes can break, in two minutes; CROSS_COMPILE=riscv64-linux-gnu-: their programs under qemu-user
+test-quick: all $(call programs,$(QUICK_COMMANDS)) $(UNTRAINED) $(if $(ROW),test-row) ## run the tests that most changes can break, in a minute; ROW=packed or ONLY=src/cl: those of a row or a folder; CROSS_COMPILE=riscv64-linux-gnu-: their programs under qemu-user
 	@$(RUN) $(QUICK_COMMANDS)
 else
-test-quick: data $(QUICK_PROGRAMS) $(OUT)/darknet $(OUT)/libdarknet-gemm.so
+test-quick: data $(call programs,$(CROSS_COMMANDS)) $(OUT)/darknet $(OUT)/libdarknet-gemm.so
 	@$(RUN) $(CROSS_COMMANDS)
 endif
+test-row: all
+	@./gemm-bench --list 2>/dev/null | cut -f 1 | grep -qxF -e $(call quote,$(ROW)) || { echo $(call quote,ROW='$(ROW)' is no row: ./gemm-bench --list has all of them) >&2; exit 1; }
 
 ifeq ($(SANITIZE),0)
-test: all $(UNIT_PROGRAMS) $(SYSTEM_PROGRAMS) $(DEMO_PROGRAMS) $(CL_PROGRAMS) $(UNTRAINED) ## run all tests; SANITIZE=1, SANITIZE=thread: the unit tests; installs Debian packages first
+test: ## run each kind of test, with few cases; SANITIZE=1, SANITIZE=thread: the unit tests; installs Debian packages first
+test-all: ## the same with all cases and networks
+test test-all: all $(UNIT_PROGRAMS) $(SYSTEM_PROGRAMS) $(DEMO_PROGRAMS) $(CL_PROGRAMS) $(UNTRAINED)
 	@$(RUN) $(CL_COMMANDS) $(SYSTEM_COMMANDS) $(DEMO_COMMANDS) $(UNIT_COMMANDS)
 
 # OPENCLS names them, of pocl, intel, llvmpipe and freedreno. The last two need root.
-test-opencl: all $(CL_PROGRAMS) $T/preload_faults.so $(addprefix $T/,test_packed_layers test_chain test_plans test_conv_networks) ## run the tests of the OpenCL rows on other people's OpenCL; installs Debian packages first
+test-opencl: all $(SMALL_NETWORKS) $(CL_PROGRAMS) $T/preload_faults.so $(addprefix $T/,test_packed_layers test_chain test_plans test_conv_networks) ## run the tests of the OpenCL rows on other people's OpenCL; installs Debian packages first
 	@$(RUN) $(OPENCL_COMMANDS)
 
 # The builds for arm64 and armhf are configurations of their own: make is called for each once more.
@@ -386,14 +472,15 @@ else
 # crashes at the end of a program (github.com/google/sanitizers/issues/1322). ASAN_OPTIONS keeps it
 # away from them. What LSAN_OPTIONS leaves out is not listed, because tests read what a child prints.
 SANITIZER_OPTIONS = LSAN_OPTIONS=suppressions=tests/support/asan.supp:print_suppressions=0 ASAN_OPTIONS=intercept_tls_get_addr=0
-test: data $(UNIT_PROGRAMS)
-	@$(SANITIZER_OPTIONS) $(RUN) $(UNIT_COMMANDS)
+test test-all: data $(UNIT_PROGRAMS)
+	@$(SANITIZER_OPTIONS) $(RUN) $(FIRST_UNIT_COMMANDS) $(UNIT_COMMANDS)
 endif
 
 # A system of another release of Debian, in a folder.
 RELEASE = trixie
-test-debian: packages ## run make detect and make test on a fresh Debian, in a folder: RELEASE=trixie or sid, TESTS=quick; as root; installs mmdebstrap first
-	@tests/support/debian.sh $(call quote,$(RELEASE)) $(TESTS) $(call quote,$(MODELS))
+TARGET = test
+test-debian: packages ## run make detect and make test on a fresh Debian, in a folder: RELEASE=trixie or sid, TARGET=test-quick; as root; installs mmdebstrap first
+	@tests/support/debian.sh $(call quote,$(RELEASE)) $(call quote,$(TARGET)) $(call quote,$(MODELS))
 
 # The packages of other architectures.
 ARCHES = arm64 armhf riscv64 i386

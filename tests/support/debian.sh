@@ -2,12 +2,13 @@
 # SPDX-License-Identifier: MIT
 # The README's two commands on a fresh Debian, as root and as a user with sudo.
 #
-#   tests/support/debian.sh RELEASE TESTS MODELS
+#   tests/support/debian.sh RELEASE TARGET MODELS
 #
-# RELEASE is a name that mmdebstrap knows: trixie, sid. TESTS is all or quick:
-#   all     root: make detect, make test             user: make detect, make test TESTS=quick
-#   quick   root: make detect, make test TESTS=quick user: make detect
-# Each of the two gets a minimal system of its own with a clone of HEAD, and MODELS beside it. Needs root.
+# RELEASE is a name that mmdebstrap knows: trixie, sid. TARGET is what root makes behind `make detect`:
+#   test, test-all          user: make detect, make test-quick
+#   'test-quick ONLY=...'   user: make detect
+# Each of the two gets a minimal system of its own with a clone of HEAD, and MODELS beside it. Both have a
+# compiler cache, one for both: the user builds all as root did, in a third of the time. Needs root.
 #
 # Commands print as they run. The last line is the sum of all tests, each `make detect` counted as one;
 # the status is 1 when anything failed. Everything lies in one temporary folder (TMPDIR), which goes at
@@ -15,11 +16,11 @@
 set -u
 export LC_ALL=C
 
-release=$1 tests=$2 models=$3
-case $tests in
-all | quick) ;;
+release=$1 target=$2 models=$3
+case $target in
+test | test-all | test-quick | 'test-quick ONLY='*) ;;
 *)
-    echo "TESTS='$tests' is neither all nor quick" >&2
+    echo "TARGET='$target' is none of test, test-all and test-quick" >&2
     exit 1 ;;
 esac
 if [ "$(id -u)" != 0 ]; then
@@ -32,6 +33,7 @@ trap 'rm -rf --one-file-system "$folder"' EXIT
 trap 'exit 130' INT TERM
 : >"$folder/counts"         # "PASSED FAILED SKIPPED" a line
 . tests/support/inside.sh
+mkdir -m 777 "$folder/ccache"
 
 # make_system NAME: a copy of the minimal system, with the project in /project/darknet-gemm
 make_system()
@@ -57,12 +59,12 @@ detect()
     echo "== $release, $2: make detect: $(($(date +%s) - start)) s"
 }
 
-# run_tests NAME USER TESTS: the second command. Its last line is a sum; without one it failed itself.
+# run_tests NAME USER TARGET: the second command. Its last line is a sum; without one it failed itself.
 run_tests()
 {
-    echo "== $release, $2: make test TESTS=$3"
+    echo "== $release, $2: make $3"
     start=$(date +%s)
-    inside "$1" "$2" "make test TESTS=$3; echo status \$?" | tee "$folder/output"
+    inside "$1" "$2" "make INSTALL=1 $3; echo status \$?" | tee "$folder/output"
     awk '/^[0-9]+ passed, [0-9]+ failed, [0-9]+ skipped$/ { sum = $1 " " $3 " " $5 }
         { last = $0 }
         END {
@@ -70,7 +72,7 @@ run_tests()
             if (last != "status 0" && !n[2]) sum = n[1] + 0 " 1 " n[3] + 0
             print sum
         }' "$folder/output" >>"$folder/counts"
-    echo "== $release, $2: make test TESTS=$3: $(($(date +%s) - start)) s"
+    echo "== $release, $2: make $3: $(($(date +%s) - start)) s"
 }
 
 finish()
@@ -85,7 +87,7 @@ finish()
 }
 
 echo "== $release: a minimal system by mmdebstrap"
-if ! mmdebstrap --quiet --mode=root --variant=minbase --include=ca-certificates,git,make,sudo \
+if ! mmdebstrap --quiet --mode=root --variant=minbase --include=ca-certificates,ccache,git,make,sudo \
     "$release" "$folder/minimal"; then
     echo "not ok - $release: mmdebstrap"
     echo '0 1 0' >>"$folder/counts"
@@ -95,7 +97,7 @@ fi
 
 if make_system root; then
     detect root root
-    run_tests root root "$tests"
+    run_tests root root "$target"
 else
     echo "not ok - $release, root: a system with the project"
     echo '0 1 0' >>"$folder/counts"
@@ -106,7 +108,7 @@ if make_system user && chroot "$folder/user" useradd --create-home --shell /bin/
     echo 'somebody ALL=(ALL) NOPASSWD: ALL' >"$folder/user/etc/sudoers.d/somebody" &&
     chroot "$folder/user" chown -R somebody /project; then
     detect user somebody
-    [ "$tests" = quick ] || run_tests user somebody quick
+    case $target in test-quick*) ;; *) run_tests user somebody test-quick ;; esac
 else
     echo "not ok - $release, somebody: a system with the project and sudo"
     echo '0 1 0' >>"$folder/counts"

@@ -12,6 +12,12 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 trap 'exit 130' INT TERM
 
+# few_or_all FEW ALL: the one of `make test`, or of `make test-all` (TEST_ALL=1)
+few_or_all() { if [ "${TEST_ALL:-0}" = 1 ]; then echo "$2"; else echo "$1"; fi; }
+
+# plain COMMAND...: PoCL does not optimize, and compiles in a quarter of the time
+plain() { POCL_EXTRA_BUILD_FLAGS=-cl-opt-disable "$@"; }
+
 # Also kept in a file, because a part of a script may run in a subshell.
 say_test() { echo "$1" | tee -a "$work/tap"; }
 

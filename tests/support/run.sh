@@ -4,14 +4,14 @@
 #
 #   tests/support/run.sh COMMAND...       each a line for sh; JOBS=n at a time
 #
-# LEAVE_OUT="program ...": what runs one of these is left out, a whole command or its parts between &&.
+# SEED is a new number in each run, unless the environment has one: commands draw their cases by it.
 #
 # A command prints TAP: "ok N - name", "not ok N - name", "ok N - name # SKIP why", and the plan "1..N"
 # (report.h and lib.sh beside this file). A command that crashes, or whose plan is missing or wrong,
 # counts as a failure. GEMM_REQUIRE="name ..." makes a failure of a skipped test, by the first word of
 # its name; "all" means every one but "SKIP machine: ...", which this machine cannot have, and "SKIP ...
 # (Debian: package)" where GEMM_LACKS has the package: the system offers none. What a command printed
-# appears when it has ended. The end names the longest commands and, once more, all that failed. The
+# appears when it has ended. The end names the ten longest commands and, once more, all that failed. The
 # last line is the sum; the status is 1 when anything failed.
 set -u
 export LC_ALL=C
@@ -33,34 +33,15 @@ if [ -n "${BUILD:-}" ]; then
     export POCL_CACHE_DIR
 fi
 
-# kept COMMAND: the parts of it that are not left out, if any
-kept()
-{
-    printf '%s\n' "$1" | awk -v leave_out="${LEAVE_OUT:-}" '
-        BEGIN { n = split(leave_out, names, " "); for (i = 1; i <= n; ++i) out[names[i]] = 1 }
-        {
-            parts = split($0, part, / && /)
-            for (i = 1; i <= parts; ++i) {
-                words = split(part[i], word, " ")
-                for (j = 1; j <= words && !(name(word[j]) in out); ++j);
-                if (j > words) line = line (line == "" ? "" : " && ") part[i]
-            }
-            if (line != "") print line
-        }
-        function name(path) { sub(/.*\//, "", path); return path }'
-}
+: "${SEED:=$(date +%s)}"
+export SEED
+echo "SEED=$SEED"
 
 number=0
 for command; do
-    command=$(kept "$command")
-    [ -n "$command" ] || continue
     number=$((number + 1))
     printf '%s\n' "$command" >"$logs/$(printf %03d $number).command"
 done
-if [ $number = 0 ]; then
-    echo "run.sh: LEAVE_OUT leaves nothing to run" >&2
-    exit 1
-fi
 
 run_one='
     base=${1%.command}
@@ -93,7 +74,7 @@ for file in "$logs"/*.command; do
 done >"$logs/counts"
 sort -k 4,4nr "$logs/counts" | awk '
     { processors += $5 }
-    NR <= 5 {
+    NR <= 10 {
         name = ""
         for (i = 6; i <= NF; ++i) name = name " " $i
         longest = longest sprintf("   %s (%d s, %d of processors)\n", name, $4, $5)

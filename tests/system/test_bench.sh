@@ -8,6 +8,7 @@
 
 models=$1
 weights=$BUILD/yolov3-tiny-untrained.weights
+tiny=$(few_or_all "$BUILD/small" cfg)/yolov3-tiny.cfg
 
 # Under a locale with a decimal comma, which mawk would heed.
 localedef -i de_DE -f UTF-8 "$work/de_DE.UTF-8" >"$work/said" 2>&1 || fail comma "$(cat "$work/said")"
@@ -16,7 +17,7 @@ comma="env LOCPATH=$work LC_ALL=de_DE.UTF-8"
 # `make gprof`: each variant has a row in both tables. Its hotspot is its own symbol, and the article's
 # figure is in the same row.
 results=$BUILD/gprof-Ofast/results/latest
-check gprof $comma make gprof VARIANTS='stock block2d packed' N=2 PROCESSES=1
+check gprof $comma make gprof VARIANTS='stock block2d packed' N=$(few_or_all 20 2) PROCESSES=1 "CFG=$tiny" "WEIGHTS=$weights"
 figures='[0-9.]+ \| [0-9.]+ \| [0-9.]+ \| [0-9.]+% \| [0-9.]+ \|$'
 for row in stock block2d packed; do check gprof-$row-seconds grep -Eq "^\| $row \| $figures" "$results/gprof.md"; done
 check gprof-fractions awk -F '\t' '!/^#/ && $2 != int($2) { ++n } END { exit !n }' "$results/gprof.tsv"
@@ -111,14 +112,14 @@ latest() { readlink "$BUILD/$1/latest" || echo none; }
 before=$(latest detect-all)
 expect_failure detect-all-no-image none.jpg make detect-all IMAGES=none.jpg
 check detect-all-kept [ "$(latest detect-all)" = "$before" ]
-check bench-detect make bench-detect NETWORKS="cfg/yolov3-tiny.cfg=$weights" THREADS=1 ROUNDS=1
+check bench-detect make bench-detect NETWORKS="$tiny=$weights" THREADS=1 ROUNDS=1
 # A row that rounds is judged by its own bound.
 check bench-detect-rounds env GEMM_IMPL=packed_bf16 "$OUT/bench/bench_detect" --threads 1 --rounds 1 data/kite.jpg \
     cfg/kite-demo.cfg=cfg/kite-demo.weights
 check bench-detect-result grep -q '^yolov3-tiny.cfg  *1 ' "$BUILD/bench-detect/latest/bench-detect.txt"
 
 # `make ab`: one pair of images, both measures, every detection compared.
-check ab make ab A=stock B=transpose N=1 AB_OPTS="--warmup 0 --out $work --name ab"
+check ab make ab A=stock B=transpose N=1 "CFG=$tiny" "WEIGHTS=$weights" AB_OPTS="--warmup 0 --out $work --name ab"
 check ab-table grep -q '^| B: transpose | 1 | [0-9.]* | - | ' "$work/ab.md"
 check ab-detections grep -q 'Detections: 2 pairs compared, .*0 different' "$work/ab.md"
 

@@ -65,16 +65,16 @@ mkdir data && touch data/mine
 touch cfg/mine.cfg && ln -s ../data/mine cfg/linked.cfg && ln -s nowhere cfg/dangling.cfg
 find . | sort >"$work/before"
 
-# ---- make OPENCL=0, with the user's flags, and those that must change no result ----
+# ---- make OPENCL=0, in a folder elsewhere, with the user's flags and those that must change no result ----
 with_flags()
 {
-    build "$@" OPENCL=0 V=1 CFLAGS='-O0 -ffast-math -flto -ffat-lto-objects -DOF_CFLAGS="1 2"' CPPFLAGS=-DOF_CPPFLAGS \
+    build "$@" "BUILD=$work/elsewhere/x" OPENCL=0 V=1 CFLAGS='-O0 -ffast-math -flto -ffat-lto-objects -DOF_CFLAGS="1 2"' CPPFLAGS=-DOF_CPPFLAGS \
         LDFLAGS='-Wl,-O1 -Ofast -flto' LDLIBS=-lrt
 }
 PATH=$work/bin:$PATH with_flags builds-nocl DARKNET_SRC="$source"
 if [ -e "$work/installed" ]; then fail packages-not-installed "plain make called apt-get"; else pass packages-not-installed; fi
 holds packages-named "$work/log" 'Missing Debian packages (make packages installs them): .*gcc'
-out=build/release-nocl
+out=$work/elsewhere/x/release-nocl
 links builds-nocl-links $out
 for kind in 'c src/gemm_opt.c' 'c bench/ab/ab_run.c' 'c ./src/utils.c'; do
     grep -e "-$kind " "$work/log" | grep -e '-DOF_CFLAGS="1 2"' -e "-DOF_CFLAGS='1 2'" | grep -qe -DOF_CPPFLAGS &&
@@ -113,7 +113,10 @@ GEMM_IMPL=cl expect_failure nocl-cl 'built with OPENCL=0' ./gemm-bench --impl cl
 GEMM_IMPL=cl_int8 expect_failure nocl-cl-int8 'GEMM_IMPL=cl_int8 cannot run here: built with OPENCL=0' \
     ./darknet speed cfg/kite-demo.cfg 1
 
-# ---- make DEBUG=1 all, and back ----
+build builds-elsewhere-clean "BUILD=$work/elsewhere/x" clean
+is builds-elsewhere-cleaned '' "$(ls "$work/elsewhere"; ls -d darknet 2>/dev/null)"
+
+# ---- make DEBUG=1 all, and again ----
 build builds-debug DEBUG=1 all DARKNET_SRC="$source"
 links builds-debug-links build/debug
 # A finished build runs no command again, and what changes is noticed.
@@ -152,13 +155,6 @@ wait
 is builds-progress 'Compiling: 1 of 2 files are done' "$(cat "$work/log")"
 if kill -0 $progress 2>/dev/null; then fail builds-progress-ends 'it goes on without its make'; else pass builds-progress-ends; fi
 rm -r far
-
-# ---- a folder elsewhere ----
-build builds-elsewhere "BUILD=$work/elsewhere/x" OPENCL=0 DEBUG=1 DARKNET_SRC="$source"
-links builds-elsewhere-links "$work/elsewhere/x/debug-nocl"
-lacks builds-elsewhere-no-path darknet "$work"
-build builds-elsewhere-clean "BUILD=$work/elsewhere/x" clean
-is builds-elsewhere-cleaned '' "$(ls "$work/elsewhere"; ls -d darknet 2>/dev/null)"
 
 # ---- Darknet of the user's own ----
 own=$work/own

@@ -10,12 +10,13 @@
 . tests/support/lib.sh
 use_pocl || { skip cl "$no_pocl"; finish; }
 
-weights=$(realpath "$1")
+cfg=cfg/$(few_or_all kite-demo yolov3-tiny).cfg
+weights=$(few_or_all "$root/cfg/kite-demo.weights" "$(realpath "$1")")
 bin=$OUT/tests
 test_cl=$bin/test_cl
 darknet_folder "$work/here"
 
-detect() { (cd "$work/here" && timeout 300 ./darknet detect cfg/yolov3-tiny.cfg "$weights" data/kite.jpg); }
+detect() { (cd "$work/here" && timeout 300 ./darknet detect $cfg "$weights" data/kite.jpg); }
 
 # ---- devices ----
 export GEMM_IMPL=cl
@@ -226,9 +227,9 @@ faulty()
         ./darknet detect cfg/kite-demo.cfg cfg/kite-demo.weights data/kite.jpg)
 }
 
-GEMM_CACHE_DIR=$work/trials OPENCL_LAYERS=$bin/layer_faulty.so:$bin/layer_quick.so $bin/test_cl_trials | relay
+GEMM_CACHE_DIR=$work/trials OPENCL_LAYERS=$bin/layer_faulty.so:$bin/layer_quick.so plain $bin/test_cl_trials | relay
 for tried in 1 0; do
-    GEMM_CL_TRY=$tried OPENCL_LAYERS=$bin/layer_faulty.so:$bin/layer_quick.so $bin/test_cl_tune --wrong 2>/dev/null | relay
+    GEMM_CL_TRY=$tried OPENCL_LAYERS=$bin/layer_faulty.so:$bin/layer_quick.so plain $bin/test_cl_tune --wrong 2>/dev/null | relay
 done
 
 # One that is wrong: the next choice runs, and the next process tries nothing again.
@@ -338,7 +339,7 @@ done
 (
     export GEMM_CACHE_DIR="$work/terminal" CL_SLOW_BUILD=600 OPENCL_LAYERS="$bin/layer_fail.so" SHELL=/bin/sh
     cd "$work/here" &&
-        timeout 300 script -qec "./darknet detect cfg/yolov3-tiny.cfg '$weights' data/kite.jpg" /dev/null
+        timeout 300 script -qec "./darknet detect $cfg '$weights' data/kite.jpg" /dev/null
 ) </dev/null 2>&1 | tr '\r' '\n' >"$work/terminal.txt"
 if awk '/^\033\[Kgemm_cl: compiling OpenCL programs: [0-9]+ done in [0-9]+ s$/ { ++lines; shown = 1; next }
         shown && !/^\033\[K/ { bad = 1 }
@@ -354,7 +355,7 @@ fi
 # missing REQUIRED: what run.sh makes of Intel's runtime where python3 fails
 missing()
 {
-    PATH=$work/bin:$PATH GEMM_REQUIRE=$1 LEAVE_OUT= tests/support/run.sh \
+    PATH=$work/bin:$PATH GEMM_REQUIRE=$1 tests/support/run.sh \
         "tests/support/on_opencl.sh intel $work/intel $test_cl --tile" >"$work/output" 2>&1
     tail -n 1 "$work/output"
 }

@@ -49,8 +49,8 @@ compare()
     done
 }
 
-compare demo "$root/cfg/kite-demo.cfg" "$root/cfg/kite-demo.weights" kite dog horses giraffe eagle person scream
-for network in yolo-fastest-1.1 yolo-fastest-1.1-xl; do
+compare demo "$root/cfg/kite-demo.cfg" "$root/cfg/kite-demo.weights" $(few_or_all "kite dog person" "kite dog horses giraffe eagle person scream")
+for network in yolo-fastest-1.1 $(few_or_all "" yolo-fastest-1.1-xl); do
     if [ ! -f "$models/$network.weights" ]; then
         skip "$network" "no $network.weights in $models (MODELS=folder)"
         continue

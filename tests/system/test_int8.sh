@@ -194,7 +194,7 @@ judge()
 
 # One box of the demonstration network falls below the threshold (docs/int8.md).
 judge demo "$demo" .9 4
-for name in yolo-fastest-1.1:.9 yolo-fastest-1.1-xl:.95; do
+for name in yolo-fastest-1.1:.9 $(few_or_all "" yolo-fastest-1.1-xl:.95); do
     network=$models/${name%:*}
     if [ -f "$network.weights" ]; then
         judge "${name%:*}" "$network" "${name#*:}" 30

@@ -19,6 +19,17 @@ bin=$OUT/tests
 test_cl=$bin/test_cl
 export GEMM_IMPL=cl
 
+# draw "CASE ...": `make test` takes the next one for each row, from one that the seed draws; else all
+turn=${SEED:-0}
+draw()
+{
+    drawn=$1 turn=$((turn + 1))
+    [ "${TEST_ALL:-0}" != 1 ] || return 0
+    set -- $1
+    shift $((turn % $#))
+    drawn=$1
+}
+
 # oclgrind_row NAME --sum|--conv ROW CASES CHECKS...: no findings, and right. CASES are shapes, or
 # numbers of convolutions (any geometry, same size, depthwise, grouped, 1x1; 5 to 9 the same with a
 # maxpool, and so on). The memory policy follows each.
@@ -78,7 +89,7 @@ oclgrind_chains()
 if ! command -v oclgrind >/dev/null 2>&1; then
     skip cl-oclgrind 'no oclgrind (Debian: oclgrind)'
 else
-    sums='1x9x5u 9x10x11d 33x35x34u'
+    sums=$(few_or_all 33x35x34u '1x9x5u 9x10x11d 33x35x34u')
     rows='cl_naive cl_block cl_local cl_local_v4 cl_local_v8 cl_local_v16 cl_local_v4_u8 cl'
     convolving='cl_conv_wide-1x8 cl_conv_wide-4x8 cl_thin-2x1 cl_tile-8x4 cl_tile-4x4-8x4
         cl_gemv-4x1 cl_winograd2-4x8 cl_winograd4-4x8'
@@ -89,7 +100,8 @@ else
         oclgrind_row cl-oclgrind-$row --sum $row "$sums" $checks
     done
     for row in $convolving cl_image-8x4 cl_direct-8x4 cl_direct2-8x4; do
-        oclgrind_row cl-oclgrind-conv-$row --conv $row '0u 1d 12u 8d 4u' $checks
+        draw '0u 1d 12u 8d 4u'
+        oclgrind_row cl-oclgrind-conv-$row --conv $row "$drawn" $checks
     done
     oclgrind_layers cl-oclgrind-layers --check-api
     oclgrind_chains cl-oclgrind-chains $checks
@@ -100,12 +112,15 @@ else
         oclgrind_row cl-oclgrind-uninitialized-$row --sum $row "$sums" $checks
     done
     for row in $convolving; do
-        oclgrind_row cl-oclgrind-uninitialized-conv-$row --conv $row '10d 21u 22d 13u 9d' $checks
+        draw '10d 21u 22d 13u 9d'
+        oclgrind_row cl-oclgrind-uninitialized-conv-$row --conv $row "$drawn" $checks
     done
     oclgrind_layers cl-oclgrind-uninitialized-layers $checks
     oclgrind_chains cl-oclgrind-uninitialized-chains $checks
-    oclgrind_row cl-oclgrind-uninitialized-conv-cl_direct-8x4 --conv cl_direct-8x4 '0u 1d 2u 14u' $checks
-    oclgrind_row cl-oclgrind-uninitialized-conv-cl_image-8x4 --conv cl_image-8x4 '4u 24d 44u' $checks
+    draw '0u 1d 2u 14u'
+    oclgrind_row cl-oclgrind-uninitialized-conv-cl_direct-8x4 --conv cl_direct-8x4 "$drawn" $checks
+    draw '4u 24d 44u'
+    oclgrind_row cl-oclgrind-uninitialized-conv-cl_image-8x4 --conv cl_image-8x4 "$drawn" $checks
 fi
 
 finish

@@ -20,7 +20,7 @@ END
 # run COMMAND...: its output is in $work/output
 run()
 {
-    LEAVE_OUT='' GEMM_REQUIRE='' tests/support/run.sh "$@" >"$work/output" 2>&1
+    GEMM_REQUIRE='' tests/support/run.sh "$@" >"$work/output" 2>&1
     status=$?
 }
 

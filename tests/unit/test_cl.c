@@ -8,12 +8,13 @@
  *       than an image; bytes copied; weights that change; NaN and infinity; four threads; row
  *       hybrid with shares of 0, 1/3 and 1
  *       --small: a few small sizes of each, for slow devices
+ *       With few cases one row convolves by other geometries than the next one
  *   test_cl --row NAME       only sums and convolutions of the rows whose name contains NAME; with
  *                            --faults only the cases whose name does
  *   test_cl --checks         all but sums, convolutions and hybrid of each row
  *   test_cl --threads        only the four threads, for ThreadSanitizer and helgrind
- *   test_cl --faults         one OpenCL call after another fails; needs the layer of
- *                            tests/support/layer_fail.c
+ *   test_cl --faults [--every N]     one OpenCL call after another fails, or each N-th one from one
+ *                            that the seed draws; needs the layer of tests/support/layer_fail.c
  *   test_cl --sum ROW MxNxK u|d      one multiply with that memory policy, for Oclgrind
  *   test_cl --conv ROW CASE u|d      one small convolution, likewise
  *   test_cl --tile           what `cl` runs for a large multiply, as the name of the test; and the
@@ -264,6 +265,9 @@ static bool run_case(const char *name, const gemm_cl_row *row, char policy, int 
     return !why;
 }
 
+/* The number of the first case that is run. */
+static int first_case;
+
 typedef bool run_numbered(const char *name, const gemm_cl_row *, char policy, int number,
                           bool small);
 
@@ -279,7 +283,8 @@ static void test_policies(const char *kind, const char *title, const gemm_cl_row
             report_unusable(name, reason);
             continue;
         }
-        for (int i = 0; i < cases && ok; ++i) ok = run(name, row, *policy, i, small);
+        for (int i = first_case; i < first_case + cases && ok; ++i)
+            ok = run(name, row, *policy, i, small);
         if (ok) report_pass(name);
     }
 }
@@ -562,6 +567,7 @@ static const gemm_cl_row *conv_row(size_t n, char *title, size_t bytes)
 
 static void test_convolutions(int cases, bool small)
 {
+    enum { KINDS = 10 };        /* each geometry, pooled and not */
     char title[64];
     const gemm_cl_row *row;
     for (size_t n = 0; (row = conv_row(n, title, sizeof title)); ++n) {
@@ -569,8 +575,10 @@ static void test_convolutions(int cases, bool small)
         const bool main_one = !strcmp(title, "cl-0x0-0x0") || strstr(title, "-DVECTOR=16");
         const bool other_tile = row->slices || strstr(title, "cl_tile-8");
         const int few = main_one ? cases : other_tile ? 5 : 10;
-        test_conv_row(title, row, cases < few ? cases : few, small);
+        first_case = main_one || cases >= few ? 0 : (int)n * cases;
+        test_conv_row(title, row, main_one && cases < KINDS ? KINDS : cases < few ? cases : few, small);
     }
+    first_case = 0;
 }
 
 /* ---- row hybrid ---- */
@@ -1658,23 +1666,23 @@ static int fault_run(const char *name, const fault_case *f, int n)
     return why ? NO_FAULT : code;
 }
 
-static void test_fault(const fault_case *f)
+static void test_fault(const fault_case *f, rng *r, int every)
 {
     char name[64];
-    int n = 0, code, declined = 0, failed = 0;
+    int n = 1 + rng_below(r, every), ran = 0, code, declined = 0, failed = 0;
     const int before = report_failures;
     snprintf(name, sizeof name, "cl-faults-%s%s-%c-%s", f->kind == DRIVER ? "driver-" : "", f->name,
              f->policy, f->shared ? "shared" : "malloc");
-    while ((code = fault_run(name, f, n + 1)) != NO_FAULT) {
-        ++n;
+    for (; (code = fault_run(name, f, n)) != NO_FAULT; n += every) {
+        ++ran;
         declined += code == FAULT_UNCHANGED;
         failed += code == FAULT_FAILED || code == 1;
     }
-    printf("# %s: %d calls failed in turn; %d of them declined, %d failed\n", name, n, declined,
-           failed);
+    printf("# %s: %d of %d calls failed in turn; %d of them declined, %d failed\n", name, ran, n - 1,
+           declined, failed);
     if (report_failures != before) return;
-    const bool declines = f->kind != DRIVER && !is_hybrid(f);
-    if (n < 20 || (declines && !declined) || (f->in_place && !failed))
+    const bool all = every == 1, declines = all && f->kind != DRIVER && !is_hybrid(f);
+    if (n <= 20 || (declines && !declined) || (all && f->in_place && !failed))
         report_fail(name, "too few: is tests/support/layer_fail.c loaded?");
     else
         report_pass(name);
@@ -1692,7 +1700,7 @@ static void load_drivers(void)
     if (symbol) get_platforms(0, NULL, &count);
 }
 
-static void test_faults(void)
+static void test_faults(int every)
 {
     const gemm_cl_row *image = &gemm_cl_choices[GEMM_CL_IMAGE_8x4];
     const gemm_cl_row *tile = &gemm_cl_choices[GEMM_CL_TILE_16x128];
@@ -1725,9 +1733,10 @@ static void test_faults(void)
         {"conv-hybrid", &gemm_cl_best, 'd', true, HYBRID_CONVOLVE, 0, true},
         {"pool-hybrid", &gemm_cl_best, 'u', true, HYBRID_POOL, 0, false},
         {"pool-hybrid", &gemm_cl_best, 'd', true, HYBRID_POOL, 0, true}};
+    rng r = rng_make(seed, 4);
     load_drivers();
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; ++i)
-        if (is_wanted(cases[i].name)) test_fault(&cases[i]);
+        if (is_wanted(cases[i].name)) test_fault(&cases[i], &r, every);
 }
 
 /* ---- waits and launches, which the layer of tests/support/layer_fail.c counts ---- */
@@ -1796,14 +1805,14 @@ static _Noreturn void run_one(char **argv)
 }
 
 typedef struct options {
-    int seed, cases;
+    int seed, cases, every;
     bool small, threads, faults, waits, tile, groups, checks, start;
     char **one;                 /* --sum or --conv, and its three arguments */
 } options;
 
 static options read_options(int argc, char **argv)
 {
-    options o = {.seed = 1, .cases = 60};
+    options o = {.seed = 1, .cases = 60, .every = 1};
     for (int i = 1; i < argc; ++i) {
         const char *a = argv[i];
         if (!strcmp(a, "--small")) o.small = true;
@@ -1816,6 +1825,7 @@ static options read_options(int argc, char **argv)
         else if (!strcmp(a, "--start")) o.start = true;
         else if (!strcmp(a, "--seed")) o.seed = option_int(a, argv[++i], 0);
         else if (!strcmp(a, "--cases")) o.cases = option_int(a, argv[++i], 1);
+        else if (!strcmp(a, "--every")) o.every = option_int(a, argv[++i], 1);
         else if (!strcmp(a, "--row") && i + 1 < argc) only = argv[++i];
         else if (i + 3 < argc && (!strcmp(a, "--sum") || !strcmp(a, "--conv"))) {
             o.one = argv + i;
@@ -1836,7 +1846,7 @@ int main(int argc, char **argv)
     printf("# seed %d\n", o.seed);
     gemm_set_variant(gemm_find("cl"));      /* so that gemm_host_alloc asks the driver */
     if (o.faults || o.waits) {
-        if (o.faults) test_faults();
+        if (o.faults) test_faults(o.every);
         if (o.waits) test_waits();
         if (o.faults && !ran_one) report_fail("faults", "the name of no case contains %s", only);
         return report_status();
@@ -1860,8 +1870,8 @@ int main(int argc, char **argv)
         return report_status();
     }
     if (!o.threads) {
-        if (!o.checks) test_sums(o.small ? 8 : o.cases, o.small);
-        if (!o.checks) test_convolutions(o.small ? 10 : o.cases / 2, o.small);
+        if (!o.checks) test_sums(o.small && o.cases > 8 ? 8 : o.cases, o.small);
+        if (!o.checks) test_convolutions(o.small && o.cases > 20 ? 10 : o.cases / 2, o.small);
         if (!o.small && !o.checks) test_hybrid(o.cases);
         if (is_wanted("cl-direct-choice")) test_direct_choice();
         if (is_wanted("cl-winograd-plan")) {

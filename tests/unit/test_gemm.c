@@ -3,9 +3,9 @@
  * Every row of the table against the double reference, over random sizes, transposes, leading
  * dimensions, ALPHA and BETA. Guard pages lie around the matrices, and NaN in the padding.
  *
- *   test_gemm [--seed S] [--cases N] [--row NAME] [--case I] [--large]
+ *   test_gemm [--seed S] [--cases N] [--row NAME] [--case I] [--large] [--mflop N]
  *
- * --large adds the 13 gemm calls of yolov3-tiny. A case depends on the seed and its number alone:
+ * --large adds the 13 gemm calls of yolov3-tiny, and --mflop leaves out those of more work. A case depends on the seed and its number alone:
  * --seed, --row and --case repeat one, and a failure prints that command.
  *
  * Rows that run other people's libraries get no guard pages, because some of these libraries read
@@ -35,6 +35,7 @@ typedef struct options {
     int only_case;              /* -1: all */
     const char *row;            /* NULL: all */
     bool large;
+    int mflop;                  /* of a large one at most */
 } options;
 
 /* A case: the call with its three matrices. */
@@ -406,6 +407,8 @@ static void test_large_shape(const options *o, const char *shape, problem *p,
 static void test_large(const options *o, bool references)
 {
     for (size_t s = 0; s < YOLOV3_TINY_CALLS; ++s) {
+        const double work = 2e-6 * yolov3_tiny_sizes[s].M * yolov3_tiny_sizes[s].N * yolov3_tiny_sizes[s].K;
+        if (work > o->mflop) continue;
         rng r = rng_make(o->seed, 1000000 + s);
         problem p = {.call = {.M = yolov3_tiny_sizes[s].M,
                               .N = yolov3_tiny_sizes[s].N,
@@ -428,13 +431,14 @@ static void test_large(const options *o, bool references)
 
 static options parse(int argc, char **argv)
 {
-    options o = {.seed = (uint64_t)time(NULL) & INT_MAX, .cases = 1200, .only_case = -1};
+    options o = {.seed = (uint64_t)time(NULL) & INT_MAX, .cases = 1200, .only_case = -1, .mflop = INT_MAX};
     for (int i = 1; i < argc; ++i) {
         const char *option = argv[i], *value = i + 1 < argc ? argv[i + 1] : "";
         if (!strcmp(option, "--large")) { o.large = true; continue; }
         else if (!strcmp(option, "--seed")) o.seed = (uint64_t)option_int(option, value, 0);
         else if (!strcmp(option, "--cases")) o.cases = option_int(option, value, 0);
         else if (!strcmp(option, "--case")) o.only_case = option_int(option, value, 0);
+        else if (!strcmp(option, "--mflop")) o.mflop = option_int(option, value, 1);
         else if (!strcmp(option, "--row")) o.row = value;
         else {
             fprintf(stderr, "test_gemm: unknown option %s\n", option);
