@@ -140,8 +140,8 @@ typedef struct gemm_step {
 gemm_step gemm_plan_step(gemm_plan *const *slot);
 void gemm_plan_set_step(gemm_plan *const *slot, gemm_step);
 
-/* A number of the host's that lasts as long as the step, and is 0 before: by it the host tells whether
-   its network is still the one that the step was found in. Since 1.1. */
+/* A number of the host's, 0 before. By it the host tells whether its network is still the one that
+   the step was found in. It lasts as long as the plan. Since 1.1. */
 unsigned gemm_plan_network(gemm_plan *const *slot);
 void gemm_plan_set_network(gemm_plan *const *slot, unsigned network);
 

@@ -5,8 +5,9 @@
  *
  *   test_gemm [--seed S] [--cases N] [--row NAME] [--case I] [--large] [--mflop N]
  *
- * --large adds the 13 gemm calls of yolov3-tiny, and --mflop leaves out those of more work. A case depends on the seed and its number alone:
- * --seed, --row and --case repeat one, and a failure prints that command.
+ * --large adds the 13 gemm calls of yolov3-tiny, and --mflop leaves out those of more work. A case
+ * depends on the seed and its number alone: --seed, --row and --case repeat one, and a failure
+ * prints that command.
  *
  * Rows that run other people's libraries get no guard pages, because some of these libraries read
  * behind a matrix. Each of them runs in a process of its own. When a signal ends that process, the
@@ -407,14 +408,11 @@ static void test_large_shape(const options *o, const char *shape, problem *p,
 static void test_large(const options *o, bool references)
 {
     for (size_t s = 0; s < YOLOV3_TINY_CALLS; ++s) {
-        const double work = 2e-6 * yolov3_tiny_sizes[s].M * yolov3_tiny_sizes[s].N * yolov3_tiny_sizes[s].K;
-        if (work > o->mflop) continue;
+        const int M = yolov3_tiny_sizes[s].M, N = yolov3_tiny_sizes[s].N;
+        const int K = yolov3_tiny_sizes[s].K;
+        if (2e-6 * M * N * K > o->mflop) continue;
         rng r = rng_make(o->seed, 1000000 + s);
-        problem p = {.call = {.M = yolov3_tiny_sizes[s].M,
-                              .N = yolov3_tiny_sizes[s].N,
-                              .K = yolov3_tiny_sizes[s].K,
-                              .ALPHA = 1},
-                     .BETA = 0};
+        problem p = {.call = {.M = M, .N = N, .K = K, .ALPHA = 1}, .BETA = 0};
         problem_allocate(&p, &r, !references);
         gemm_beta(&p.call, 0);
         gemm_oracle oracle;
@@ -431,7 +429,8 @@ static void test_large(const options *o, bool references)
 
 static options parse(int argc, char **argv)
 {
-    options o = {.seed = (uint64_t)time(NULL) & INT_MAX, .cases = 1200, .only_case = -1, .mflop = INT_MAX};
+    options o = {.seed = (uint64_t)time(NULL) & INT_MAX, .cases = 1200, .only_case = -1,
+                 .mflop = INT_MAX};
     for (int i = 1; i < argc; ++i) {
         const char *option = argv[i], *value = i + 1 < argc ? argv[i + 1] : "";
         if (!strcmp(option, "--large")) { o.large = true; continue; }
