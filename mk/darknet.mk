@@ -48,9 +48,9 @@ $(OUT)/darknet $(OUT)/libdarknet.a &: $(OUT)/darknet-obj.done $(OUT)/gemm.o
 	$(Q)$(LINK_DARKNET) $(if $(Q),-s) -C $(DARKNET) $(DARKNET_VARIABLES) $(ABS_OUT)/darknet $(call log,$(OUT)/darknet-link.log)
 	@touch $(OUT)/darknet $(OUT)/libdarknet.a
 
-# Programs look for it by its name alone.
+# Programs look for it by its name alone. It leaves denormals alone, because its host may need them.
 $(OUT)/libdarknet.so: $(OUT)/darknet-obj.done $(OUT)/gemm.o
-	$(Q)$(LINK_DARKNET) $(if $(Q),-s) -C $(DARKNET) $(DARKNET_VARIABLES) LDFLAGS=$(call quote,-Wl$(comma)-soname$(comma)$(@F) $(DARKNET_LDFLAGS)) $(abspath $@) $(call log,$(OUT)/libdarknet.log)
+	$(Q)$(LINK_DARKNET) $(if $(Q),-s) -C $(DARKNET) $(DARKNET_VARIABLES) LDFLAGS=$(call quote,-Wl$(comma)-soname$(comma)$(@F) $(DARKNET_LDFLAGS) $(KEPT_LINK)) $(abspath $@) $(call log,$(OUT)/libdarknet.log)
 	@touch $@
 
 $(UPSTREAM)/darknet: $(UPSTREAM).done

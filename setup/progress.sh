@@ -32,5 +32,7 @@ while sleep 1 && kill -0 "$pid" 2>/dev/null; do
     fi
     done=$(wc -l <"$work/made")
     [ "$done" != "$all" ] || exit 0
+    # A file that `make -n` could not foresee
+    [ "$done" -lt "${all:-$((done + 1))}" ] || all=$done
     echo "Compiling: $done${all:+ of $all} files are done"
 done

@@ -88,7 +88,9 @@ fi
 # A library that makes denormals 0 would do so in the whole program that it is loaded into.
 echo 'int main(void) { volatile float x = 1e-39f; return !(x * 1 > 0); }' >"$work/host.c"
 ${CC:-gcc} -o "$work/host" "$work/host.c"
-check builds-flags-denormals-libdarknet-gemm.so env LD_PRELOAD=$out/libdarknet-gemm.so "$work/host"
+for file in libdarknet-gemm.so libdarknet.so; do
+    check builds-flags-denormals-$file env LD_PRELOAD=$out/$file "$work/host"
+done
 if [ -f /usr/lib/darknet/include/darknet.h ]; then
     with_flags builds-flags-layers $out/libdarknet-layers.so DARKNET_SRC=/usr
     nm -D $out/libdarknet-layers.so >"$work/names"
