@@ -575,7 +575,8 @@ static void test_convolutions(int cases, bool small)
         const bool other_tile = row->slices || strstr(title, "cl_tile-8");
         const int few = main_one ? cases : other_tile ? 5 : 10;
         first_case = main_one || cases >= few ? 0 : (int)n * cases;
-        test_conv_row(title, row, main_one && cases < KINDS ? KINDS : cases < few ? cases : few, small);
+        const int wanted = main_one && cases < KINDS ? KINDS : cases;
+        test_conv_row(title, row, main_one || cases < few ? wanted : few, small);
     }
     first_case = 0;
 }
@@ -1677,8 +1678,8 @@ static void test_fault(const fault_case *f, rng *r, int every)
         declined += code == FAULT_UNCHANGED;
         failed += code == FAULT_FAILED || code == 1;
     }
-    printf("# %s: %d of %d calls failed in turn; %d of them declined, %d failed\n", name, ran, n - 1,
-           declined, failed);
+    printf("# %s: %d of %d calls failed in turn; %d of them declined, %d failed\n", name, ran,
+           n - 1, declined, failed);
     if (report_failures != before) return;
     const bool all = every == 1, declines = all && f->kind != DRIVER && !is_hybrid(f);
     if (n <= 20 || (declines && !declined) || (all && f->in_place && !failed))
