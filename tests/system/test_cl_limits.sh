@@ -57,7 +57,7 @@ ADRENO_SPILLS=-DROWS OPENCL_LAYERS=$bin/layer_adreno.so:$bin/layer_quick.so GEMM
 OPENCL_LAYERS=$bin/layer_adreno.so:$bin/layer_quick.so GEMM_CHECK=1 expect cl-adreno-detect 'Predicted in' detect
 # No launch for an image of the taps: 13 convolutions and 8 launches of other layers. Small inputs would
 # cut K into parts, which takes more.
-for device in $(few_or_all 740 "640 740 830"); do
+for device in 640 740 830; do
     ADRENO_DEVICE=$device OPENCL_LAYERS=$bin/layer_adreno.so:$bin/layer_quick.so:$bin/layer_fail.so \
         "$bin/test_cl_layers" --launches 21 cfg/yolov3-tiny.cfg 2>/dev/null | relay "adreno-$device-"
 done
