@@ -31,8 +31,9 @@ DARKNET_VARIABLES = GEMM='$(CURDIR)' GEMM_OBJ='$(ABS_OUT)/gemm.o' CC='$(CACHE) $
     CFLAGS=$(call quote,$(DARKNET_CFLAGS) $(PREFIX_MAP) $(DARKNET_OPTS) $(CPPFLAGS) $(CFLAGS) $(KEPT_OBJECT)) \
     LDFLAGS=$(call quote,$(DARKNET_LDFLAGS)) OBJDIR='$(ABS_OUT)/darknet-obj/' \
     SLIB='$(ABS_OUT)/libdarknet.so' ALIB='$(ABS_OUT)/libdarknet.a' EXEC='$(ABS_OUT)/darknet'
-# $(call log,FILE): the end of a command whose output is shown only when it fails
-log = $(if $(Q),>$(1) 2>&1 || { cat $(1) >&2; exit 1; })
+# $(call log,FILE): the end of a command whose output is shown only when it fails; nothing for `make -n`
+DRY = $(findstring n,$(firstword -$(filter-out --%,$(MAKEFLAGS))))
+log = $(if $(DRY),,$(if $(Q),>$(1) 2>&1 || { cat $(1) >&2; exit 1; }))
 
 # Its objects need nothing of ours, so they are made beside ours. image.o takes longest.
 DARKNET_OBJECTS = image.o $(shell sed -n 's/^\(OBJ\|EXECOBJA\) *= *//p' $(DARKNET)/Makefile 2>/dev/null) $(notdir $(patsubst %.c,%.o,$(wildcard src/hook/*.c)))

@@ -10,8 +10,9 @@
  * in place, and loaded or drawn again: this pass must be the first one. Then, after a pause, one
  * weight of each layer is changed, and another one without a pause: 17 passes behind that, it must
  * have been seen. Then the network is cut behind each layer. At last it is freed, and another one
- * takes its memory at once, with other weights. To stderr go the median of the passes in milliseconds, and the least time of the
- * processor for one: on a busy machine, with one thread, only this says much.
+ * takes its memory at once, with other weights. To stderr go the median of the passes in
+ * milliseconds, and the least time of the processor for one: on a busy machine, with one thread,
+ * only this says much.
  */
 #include "fork_host.h"
 #include "hook/preload/doors.h"
@@ -32,8 +33,9 @@ static void print_outputs(const char *name, const network *net)
     }
 }
 
-/* Runs the network cut behind each layer, from the end, and whole. Prints the sum of the last output
-   as a part of the sum of its sizes. Each input is another one, so that an old output shows. */
+/* Runs the network cut behind each layer, from the end, and whole. Prints the sum of the last
+   output as a part of the sum of its sizes. Each input is another one, so that an old output
+   shows. */
 static void cut(const fork_host *host, network *net, float *input, int inputs)
 {
     const int count = net->n;

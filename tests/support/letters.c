@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
    letters stay TEXT      the picture of a label, as numbers
-   letters leave TEXT     the same after the program went to another folder and closed its files, as a service does
-   letters long TEXT      a box of so many classes that their names are longer than Darknet's buffer of 4096 bytes */
+   letters leave TEXT     the same, from another folder and with all files closed, as in a service
+   letters long TEXT      a box whose names are longer than Darknet's buffer of 4096 bytes */
 #include "darknet.h"
 #include <string.h>
 #include <unistd.h>
@@ -29,7 +29,8 @@ int main(int argc, char **argv)
     }
     const image label = get_label(letters, argv[2], 20);
     unsigned hash = 0;
-    for (int i = 0; i < label.w * label.h * label.c; ++i) hash = hash * 31 + (unsigned)(label.data[i] * 255);
+    for (int i = 0; i < label.w * label.h * label.c; ++i)
+        hash = hash * 31 + (unsigned)(label.data[i] * 255);
     printf("%dx%dx%d %u\n", label.w, label.h, label.c, hash);
     return 0;
 }
