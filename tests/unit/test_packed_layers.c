@@ -151,6 +151,7 @@ static void draw_geometry(layer_call *c, rng *r, int number)
         if (rng_below(r, 2)) c->alpha = rng_float(r);
     }
     if (c->kind == LAYER_SHORTCUT) {
+        if (number % 24 == 4) c->w = c->out_w = 4097 + rng_below(r, 99);    /* several blocks */
         c->activation = PICK(r, ACTIVATIONS);
         c->inputs = 2;
         if (rng_below(r, 2)) c->alpha = rng_float(r), c->beta = rng_float(r);
