@@ -6,12 +6,14 @@
  *   test_library [--without fork]     qemu-user aborts in the child of a fork
  */
 #include "darknet_gemm.h"
+#include "gemm_dispatch.h"
 #include "lib/pieces.h"
 #include "support/report.h"
 
 #include <limits.h>
 #include <math.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -26,6 +28,19 @@ extern __typeof__(cblas_sgemm) scipy_cblas_sgemm;
 extern __typeof__(cblas_sgemm64_) scipy_cblas_sgemm64_;
 extern __typeof__(sgemm_) scipy_sgemm_;
 extern __typeof__(sgemm_64_) scipy_sgemm_64_;
+
+/* The layout of 1.0, because programs that were linked with it go on. */
+#define SIZE(type, bytes) _Static_assert(sizeof(type) == (bytes), "the size of " #type)
+#define AT(type, member, at) _Static_assert(offsetof(type, member) == (at), #type "." #member)
+#if __SIZEOF_POINTER__ == 8
+SIZE(gemm_call, 72); AT(gemm_call, ALPHA, 20); AT(gemm_call, A, 24); AT(gemm_call, ldc, 64);
+SIZE(conv_call, 96); AT(conv_call, input, 48); AT(conv_call, activation, 80);
+AT(conv_call, pool, 84); AT(conv_call, output, 88);
+SIZE(conv_norm, 24); SIZE(layer_input, 16); SIZE(layer_call, 80); AT(layer_call, alpha, 48);
+AT(layer_call, activation, 56); AT(layer_call, input, 64); AT(layer_call, output, 72);
+#endif
+SIZE(gemm_step, 4); AT(gemm_step, layers, 2);
+_Static_assert(CONV_LOGISTIC == 3 && LAYER_YOLO == 5, "numbers of kinds");
 
 static float a[CELLS], b[CELLS], c[CELLS], expected[CELLS];
 
