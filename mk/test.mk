@@ -337,6 +337,9 @@ QEMU_COMMANDS += \
     'tests/system/test_isa.sh nehalem generic $(QEMU_NEHALEM) ./darknet'
 endif
 
+# The makes of scripts must not see these either.
+unexport ROW ONLY ALL
+
 # ---- make test-quick ----
 # What a change of one part can break, in a minute on two cores. ONLY=folder takes the list of that
 # folder or of the nearest one above it. ROW=name takes tests of that row, and the list of its folder.
