@@ -151,7 +151,10 @@ static void draw_geometry(layer_call *c, rng *r, int number)
         if (rng_below(r, 2)) c->alpha = rng_float(r);
     }
     if (c->kind == LAYER_SHORTCUT) {
-        if (number % 24 == 4) c->w = c->out_w = 4097 + rng_below(r, 99);    /* several blocks */
+        if (number % 24 == 10) {                        /* a row has several blocks */
+            c->h = c->out_h = 1 + rng_below(r, 8);
+            c->w = c->out_w = 4097 + rng_below(r, 99);
+        }
         c->activation = PICK(r, ACTIVATIONS);
         c->inputs = 2;
         if (rng_below(r, 2)) c->alpha = rng_float(r), c->beta = rng_float(r);
