@@ -136,7 +136,7 @@ endif
 # Of each family one with a small input, or all that there are.
 WINOGRAD_NETWORKS = $(call size,darknet19 densenet201 resnet18 resnext50 yolov3-tiny,*)
 SMALL_NETWORKS = $(patsubst %,$(BUILD)/small/%.cfg,darknet19 densenet201 resnet18 resnext50 yolov3-tiny)
-SYSTEM_PROGRAMS = $(SMALL_NETWORKS) $(WRONG_PROGRAMS) $T/boxes $T/json_flat $(addprefix $(OUT)/bench/,gemm_bench one_call bench_detect detect_all tune) \
+SYSTEM_PROGRAMS = $(SMALL_NETWORKS) $(WRONG_PROGRAMS) $T/boxes $T/json_flat $T/one_pass $(addprefix $(OUT)/bench/,gemm_bench one_call bench_detect detect_all tune) \
     $(OUT)/bench/untrained_weights $(UPSTREAM)/darknet $T/library_client $(OUT)/libdarknet-gemm.so $(OUT)/libdarknet-gemm.a
 # The longest first. Debian's valgrind knows no AVX-512.
 SYSTEM_COMMANDS = \
@@ -148,6 +148,7 @@ SYSTEM_COMMANDS = \
     'tests/system/test_half.sh "$$MODELS"' \
     'tests/system/test_int8.sh "$$MODELS"' \
     'tests/system/test_packed_int8.sh' \
+    'tests/system/test_decisions.sh packed' \
     'tests/system/test_library.sh $(UNTRAINED) "$$MODELS"' \
     'tests/system/test_install.sh' \
     'tests/system/test_musl.sh' \
@@ -219,6 +220,7 @@ CL_COMMANDS = \
     'tests/system/test_oclgrind.sh' \
     'tests/system/test_cl_faults.sh' \
     'tests/system/test_cl_desktop.sh' \
+    'tests/system/test_decisions.sh cl' \
     '$(PLAIN) $(ADRENO) $(ON_POCL) $T/test_cl_devices' \
     '$(PLAIN) OPENCL_LAYERS=$T/layer_quick.so $T/test_cl_tune' \
     '$(PLAIN) $(ADRENO) $(ON_POCL) $T/test_cl_tune --candidates' \
@@ -365,10 +367,10 @@ PART_. = \
     'tests/system/test_forks.sh' \
     'tests/system/test_docs.sh' \
     'tests/system/test_release.sh'
-PART_src/packed = '$T/test_packed --cases 100' '$(NO_CL) $T/test_conv --cases 30 --threads 3' '$T/test_packed_conv' '$T/test_half --cases 20' \
+PART_src/packed = 'tests/system/test_decisions.sh packed' '$T/test_packed --cases 100' '$(NO_CL) $T/test_conv --cases 30 --threads 3' '$T/test_packed_conv' '$T/test_half --cases 20' \
     '$T/test_int8 --cases 30' '$T/test_packed_layers --cases 100' '$T/test_chain --cases 60' $(HOOK) '$T/test_allocation --check' \
     '$(NO_CL) $T/test_gemm --cases 40' 'tests/system/test_layering.sh' 'tests/system/test_isa.sh'
-PART_src/cl = '$(QUICK_PLAIN) $T/test_cl --seed $$SEED --small --cases 2' '$(PLAIN) OPENCL_LAYERS=$T/layer_quick.so $T/test_cl_tune' \
+PART_src/cl = 'tests/system/test_decisions.sh cl' '$(QUICK_PLAIN) $T/test_cl --seed $$SEED --small --cases 2' '$(PLAIN) OPENCL_LAYERS=$T/layer_quick.so $T/test_cl_tune' \
     '$(PLAIN) OPENCL_LAYERS=$T/layer_fail.so $T/test_cl_layers tests/unit/cfg/hook.cfg' 'tests/system/test_cl_desktop.sh' \
     '$(QUICK_PLAIN) $T/test_chain --row cl --cases 1' '$(QUICK_PLAIN) $T/test_packed_layers --row cl --cases 30' \
     '$(QUICK_PLAIN) $T/test_cl_int8 --cases 6' '$(PLAIN) $T/test_plans --row cl tests/unit/cfg/plans.cfg tests/unit/cfg/hook.cfg' \
@@ -421,6 +423,7 @@ QUICK_COMMANDS = $(if $(ROW),'$(QUICK_PLAIN) $T/test_gemm --row $(ROW) --cases 2
 words_of = $(subst ', ,$(subst :, ,$(subst =, ,$(1))))
 NEED_NO_PROGRAM = $(patsubst %,tests/system/test_%.sh,layering docs release bad_input isa)
 PROGRAMS_test_cl_desktop.sh = layer_desktop.so layer_launches.so layer_quick.so
+PROGRAMS_test_decisions.sh = layer_adreno.so layer_desktop.so layer_quick.so
 PROGRAMS_test_gemm_bench.sh = test_gemm test_packed test_conv test_cl layer_fail.so
 PROGRAMS_test_reference.sh = test_training
 programs = $(sort $(filter $T/%,$(words_of)) $(foreach script,$(notdir $(filter tests/system/%,$(words_of))),$(addprefix $T/,$(PROGRAMS_$(script)))) $(if $(filter-out $(NEED_NO_PROGRAM),$(filter tests/system/%,$(words_of))),$(SYSTEM_PROGRAMS) $(DEMO_PROGRAMS)))

@@ -4,9 +4,10 @@
 # each instruction set, and for `cl` on a desktop GPU and on Adreno GPUs. tests/decisions has them. A change
 # of a decision is a line of the commit that makes it.
 #
-#   tests/system/test_decisions.sh        UPDATE=1 writes the file
+#   tests/system/test_decisions.sh [packed] [cl]      UPDATE=1 without an argument writes the file
 . tests/support/lib.sh
 
+what=" ${*:-packed cl} "
 file=$root/tests/decisions
 bin=$OUT/tests
 small='tests/unit/cfg/chain.cfg tests/unit/cfg/hook.cfg cfg/yolov3-tiny.cfg'
@@ -54,7 +55,8 @@ steps()
 }
 
 : >"$work/decisions"
-isas=$(GEMM_IMPL=packed GEMM_ISA=none "$OUT/darknet" speed cfg/yolov3-tiny.cfg 1 2>&1 | sed -n 's/.*they have: //p')
+isas=
+case $what in *' packed '*) isas=$(GEMM_IMPL=packed GEMM_ISA=none "$OUT/darknet" speed cfg/yolov3-tiny.cfg 1 2>&1 | sed -n 's/.*they have: //p') ;; esac
 for isa in $isas; do
     networks="$small $models"
     [ "$isa" = generic ] || networks="$networks $(few_or_all '' "$large")"
@@ -66,14 +68,15 @@ for isa in $isas; do
     done
 done
 
-if use_pocl; then
+case $what in *' cl '*) cl=cl ;; *) cl= ;; esac
+if [ -n "$cl" ] && use_pocl; then
     export GEMM_IMPL=cl GEMM_CL_TRY=0 POCL_EXTRA_BUILD_FLAGS=-cl-opt-disable
     for device in desktop 530 640 740 830; do
         layer=$([ $device = desktop ] && echo desktop || echo adreno)
         ADRENO_DEVICE=$device OPENCL_LAYERS=$bin/layer_$layer.so:$bin/layer_quick.so \
             compare "cl $device" $(few_or_all tests/unit/cfg/chain.cfg "$small $models")
     done
-else
+elif [ -n "$cl" ]; then
     skip cl-decisions "$no_pocl"
 fi
 
