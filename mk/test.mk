@@ -202,14 +202,12 @@ test-forks: all ## run libdarknet-layers.so before other Darknets too: ALEXEYAB=
 	    $(if $(FLEXIBLAS),'tests/system/test_flexiblas.sh $(abspath $(FLEXIBLAS))')
 
 ifeq ($(OPENCL),1)
-CL_PROGRAMS = $(OUT)/bench/bench_cl $(addprefix $T/,test_cl test_cl_devices test_cl_int8 test_cl_layers test_cl_trials test_cl_tune layer_adreno.so layer_desktop.so layer_fail.so layer_faulty.so layer_launches.so layer_moves.so layer_quick.so layer_recording.so layer_strict.so layer_unwritten.so fake_opencl.so)
+CL_PROGRAMS = $(OUT)/bench/bench_cl $(addprefix $T/,test_cl test_cl_devices test_cl_int8 test_cl_layers test_cl_trials test_cl_tune layer_adreno.so layer_desktop.so layer_fail.so layer_faulty.so layer_launches.so layer_moves.so layer_quick.so layer_strict.so layer_unwritten.so fake_opencl.so)
 # Some of the networks, because PoCL starts slowly: groups, depthwise, all strides, fully connected.
 CL_NETWORKS = yolov3-tiny resnext50 densenet201 $(call size,,alexnet resnet18 darknet19)
 HALF_NETWORKS = yolov3-tiny resnet18 resnext50 $(call size,,densenet201)
 # The devices of tests/support/adreno_devices.h, or the one of ADRENO_DEVICE.
 ADRENO = OPENCL_LAYERS=$T/layer_adreno.so:$T/layer_quick.so
-# A device whose driver records launches.
-RECORDING = OPENCL_LAYERS=$T/layer_quick.so:$T/layer_recording.so
 # A layer that poses as another device lies over PoCL, and not over a GPU that is there.
 ON_POCL = tests/support/on_pocl.sh
 # The script after the program, which leaves PoCL's kernels compiled.
@@ -223,10 +221,6 @@ CL_COMMANDS = \
     '$(PLAIN) OPENCL_LAYERS=$T/layer_quick.so $T/test_cl_tune' \
     '$(PLAIN) $(ADRENO) $(ON_POCL) $T/test_cl_tune --candidates' \
     '$(PLAIN) OPENCL_LAYERS=$T/layer_fail.so $T/test_cl_layers tests/unit/cfg/hook.cfg tests/unit/cfg/connected.cfg $(call networks,yolov3-tiny resnet18) $(call size,,cfg/darknet19.cfg)' \
-    'GEMM_CL_RECORD=1 $(QUICK_PLAIN) $T/test_cl_layers --recorded tests/unit/cfg/hook.cfg' \
-    '$(PLAIN) GEMM_CL_RECORD=1 $(RECORDING) $T/test_cl_layers --recorded tests/unit/cfg/hook.cfg && $(PLAIN) GEMM_CL_RECORD=1 $(RECORDING) $T/test_cl_layers --refused tests/unit/cfg/hook.cfg' \
-    '$(PLAIN) GEMM_CL_RECORD=1 OPENCL_LAYERS=$T/layer_fail.so:$T/layer_recording.so $T/test_cl_layers --recorded-faults tests/unit/cfg/hook.cfg' \
-    '$(PLAIN) ADRENO_DEVICE=640 $(ADRENO):$T/layer_recording.so $(ON_POCL) $T/test_cl_layers --recorded tests/unit/cfg/hook.cfg' \
     'tests/system/test_adreno_model.sh --pass' \
     '$(QUICK) tests/system/test_ladder.sh' \
     '$(QUICK_PLAIN) $T/test_packed_layers --row cl --cases $(call size,60,120)' \
@@ -246,7 +240,6 @@ ON_OPENCL = tests/support/on_opencl.sh $(1) $(abspath $(BUILD))/opencl/$(1)
 define OPENCL_TESTS
     '$(ON_OPENCL) $T/test_cl --seed $$SEED --cases $(call size,2,3)' \
     'OPENCL_LAYERS=$T/layer_fail.so $(ON_OPENCL) $T/test_cl_layers tests/unit/cfg/hook.cfg cfg/yolov3-tiny.cfg' \
-    'GEMM_CL_RECORD=1 OPENCL_LAYERS=$T/layer_recording.so $(ON_OPENCL) $T/test_cl_layers --recorded tests/unit/cfg/hook.cfg' \
     '$(ON_OPENCL) $T/test_packed_layers --row cl --cases $(call size,30,60)' \
     '$(ON_OPENCL) $T/test_chain --row cl --cases 1' \
     '$(ON_OPENCL) $T/test_cl_int8 --cases $(call size,10,20)' \

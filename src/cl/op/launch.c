@@ -12,7 +12,6 @@
 #include "cl/op/launch.h"
 
 #include "cl/device/pending.h"
-#include "cl/device/record.h"
 #include "util/text.h"
 
 #include <stdio.h>
@@ -232,12 +231,6 @@ static int need_room(gemm_cl_work *w)
     return 0;
 }
 
-/* Whether the launch may be part of a recording: nobody waits for it, and it has no event. */
-static bool may_record(const gemm_cl_work *w, bool event)
-{
-    return !event && w->C.later;
-}
-
 /* `done` is NULL, or gets the launch's event. */
 static int enqueue(gemm_cl_work *w, const gemm_cl_program *p, gemm_cl_stage stage,
                    const gemm_cl_arguments *args, const size_t *global, const size_t *local,
@@ -250,11 +243,7 @@ static int enqueue(gemm_cl_work *w, const gemm_cl_program *p, gemm_cl_stage stag
     } else if (gemm_cl_set_shared(p, args)) {
         return -1;
     }
-    if (!may_record(w, done))
-        CL_TRY(clEnqueueNDRangeKernel(w->device->queue, kernel, 3, NULL, global, local, 0, NULL,
-                                      done));
-    else if (gemm_cl_enqueue_noted(kernel, p, args, global, local))
-        return -1;
+    CL_TRY(clEnqueueNDRangeKernel(w->device->queue, kernel, 3, NULL, global, local, 0, NULL, done));
     gemm_cl_launched(done);
     return 0;
 fail:
@@ -267,8 +256,7 @@ int gemm_cl_launch(gemm_cl_work *w, const gemm_cl_program *p, gemm_cl_stage stag
     const bool asked = w->device->timed || (w->policy->shares && !w->C.later);
     cl_event done = NULL;
     if (need_room(w)) return -1;
-    if (may_record(w, asked) && gemm_cl_is_recorded(p, args, global, local)) gemm_cl_put_off();
-    else if (enqueue(w, p, stage, args, global, local, asked ? &done : NULL)) return -1;
+    if (enqueue(w, p, stage, args, global, local, asked ? &done : NULL)) return -1;
     if (asked) w->timed[w->timed_count++] = (gemm_cl_timed){done, stage};
     if (stage == (w->sums ? STAGE_SUM : STAGE_MULTIPLY)) {
         w->C.made = done;
