@@ -39,6 +39,17 @@ fail:
     return -1;
 }
 
+int gemm_cl_run_shared(const gemm_cl_program *p, const gemm_cl_arguments *args,
+                       const size_t *global, const size_t *local)
+{
+    if (gemm_cl_set_shared(p, args)) return -1;
+    CL_TRY(clEnqueueNDRangeKernel(gemm_cl_opened()->queue, p->kernel, 3, NULL, global, local, 0,
+                                  NULL, NULL));
+    return 0;
+fail:
+    return -1;
+}
+
 void gemm_cl_release_own(gemm_cl_kernel **slot)
 {
     gemm_cl_kernel *k = *slot;

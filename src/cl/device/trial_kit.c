@@ -167,12 +167,7 @@ void gemm_cl_kit_run(gemm_cl_kit *k, const gemm_cl_arguments *args, int x, int y
     }
     for (int i = 0; i < 3; ++i) global[i] = round_up(items[i], local[i]);
     global[2] = items[2] * local[2];
-    if (gemm_cl_set_shared(k->p, args)) goto fail;
-    CL_TRY(clEnqueueNDRangeKernel(gemm_cl_opened()->queue, k->p->kernel, 3, NULL, global, local, 0,
-                                  NULL, NULL));
-    return;
-fail:
-    k->unfinished = true;
+    k->unfinished = gemm_cl_run_shared(k->p, args, global, local);
 }
 
 /* Rounding and exp are off by less than this part. A fault of a compiler is off by more. */

@@ -214,6 +214,11 @@ fail:
     return -1;
 }
 
+void gemm_cl_forget_copy(gemm_cl_host_block *b)
+{
+    if (b) b->held = b->newer = false;
+}
+
 void gemm_cl_ask_for_blocks(void)
 {
     for (gemm_cl_host_block *b = blocks; b; b = b->next) {

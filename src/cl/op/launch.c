@@ -172,20 +172,6 @@ const char *gemm_cl_build_choice(gemm_cl_work *w, bool chosen, gemm_cl_attempt *
     return try_in_turn(w, attempt, job, &saw_spills);
 }
 
-const char *gemm_cl_why_left_out(const char *name, const char *options)
-{
-    const char *why = NULL;
-    return gemm_cl_build(name, options, &why) ? NULL : why;
-}
-
-const gemm_cl_program *gemm_cl_need(const char *name, const char *options)
-{
-    const char *why;
-    const gemm_cl_program *p = gemm_cl_build(name, options, &why);
-    if (!p) gemm_cl_say_left_out(why);
-    return p;
-}
-
 int gemm_cl_part_length(const gemm_cl_work *w, int K, int step)
 {
     if (!step) step = w->row->way == GEMM_CL_IMAGE ? 4 : 16;
@@ -343,15 +329,6 @@ fail:
     return;
 }
 
-static int wait_for_work(gemm_cl_work *w)
-{
-    ++gemm_cl_counters.waits;
-    CL_TRY(clFinish(w->device->queue));
-    return gemm_cl_settle() || gemm_cl_check_launch(&w->C) ? -1 : 0;
-fail:
-    return -1;
-}
-
 int gemm_cl_ask_result(gemm_cl_work *w)
 {
     return w->C.later ? 0 : w->policy->ask(&w->C);
@@ -359,8 +336,8 @@ int gemm_cl_ask_result(gemm_cl_work *w)
 
 int gemm_cl_take_result(gemm_cl_work *w, bool timed)
 {
-    if (!w->C.later) return w->policy->take(&w->C);
-    if (timed && wait_for_work(w)) return -1;
+    if (!w->C.later) return gemm_cl_take_output(&w->C, w->policy);
+    if (timed && gemm_cl_wait_for_output(&w->C, true)) return -1;
     w->unfinished = !timed;
     w->policy->leave(&w->C);
     if (!timed) gemm_cl_flush();
