@@ -9,6 +9,8 @@
 #include "support/conv_shape.h"
 #include "support/operands.h"
 
+#include <stdatomic.h>
+
 /* A multiply or a convolution. Its arrays lie beside guard pages: A, B and C, or input, weights,
    output, shift and scale. With `shared` the first three are copied to memory of gemm_host_alloc,
    and computed with there. */
@@ -70,6 +72,10 @@ gemm_status cl_run(const cl_case *, const cl_how *, gemm_error *worst);
 
 /* The same: NULL, or what is wrong. */
 const char *cl_judge(const cl_case *, const cl_how *);
+
+/* What the layer of tests/support/layer_fail.c counts from now on: waits, launches, and those of
+   cl_fill. Before the first call of OpenCL. */
+const atomic_int *cl_open_counts(void);
 
 /* What cl_judge returns for a convolution whose kernel spills registers. A GPU's compiler may do so
    in one case of a row, and the user is told. No CPU says it. */

@@ -56,8 +56,8 @@ static bool is_wanted(const char *name)
 
 /* ---- cases of a row ---- */
 
-/* Nothing of a block is copied where the device shares it. A plan's weights are, and a convolution's
-   scale and shift. */
+/* Nothing of a block is copied where the device shares it. Weights of a plan are, and scale and
+   shift of a convolution. */
 static const char *judge_copies(const cl_case *p, const cl_how *how)
 {
     const gemm_note *n = &cl_note;

@@ -18,10 +18,7 @@
 #include "cl/device/opencl.h"
 
 #include <dlfcn.h>
-#include <stdatomic.h>
-#include <stdint.h>
-#include <sys/mman.h>
-#include <unistd.h>
+#include <stdlib.h>
 
 /* ---- faults ---- */
 
@@ -237,18 +234,6 @@ static bool test_faults(int every, const char *only)
 
 /* ---- waits and launches, which the layer counts ---- */
 
-/* The file that it counts in: waits, and launches. */
-static atomic_int *open_counts(void)
-{
-    static char path[] = "/tmp/test_cl_faults_XXXXXX";
-    const int fd = mkstemp(path);
-    if (fd < 0 || ftruncate(fd, 3 * sizeof(atomic_int))) exit(2);
-    void *count = mmap(NULL, 3 * sizeof(atomic_int), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    if (count == MAP_FAILED) exit(2);
-    setenv("CL_COUNT", path, 1);
-    return count;
-}
-
 /* A second convolution of each kind takes one wait and one launch for all groups and images, with a
    maxpool too. */
 static void test_waits(void)
@@ -257,7 +242,7 @@ static void test_waits(void)
                                        {"", 3, 40, 40, 9, 9, 40, 3, 1, 1},
                                        {"", 1, 1, 70, 4, 4, 9, 1, 1, 0},
                                        {"", 2, 1, 3, 20, 18, 40, 3, 1, 1}};
-    const atomic_int *count = open_counts();
+    const atomic_int *count = cl_open_counts();
     for (int i = 0; i < 16; ++i) {
         const cl_how how = {&gemm_cl_best, .policy = i & 2 ? 'd' : 'u'};
         const conv_call c = cl_geometry(&kinds[i / 4], i / 4 == 3);
@@ -274,7 +259,6 @@ static void test_waits(void)
                      "%d waits and %d launches, not one; %s", more, launched, why ? why : "right");
         cl_case_free(&p);
     }
-    unlink(getenv("CL_COUNT"));
 }
 
 int main(int argc, char **argv)

@@ -27,17 +27,16 @@
 #include "driver/driver.h"
 #include "gemm_cl.h"
 #include "support/child.h"
+#include "support/cl_cases.h"
 #include "support/network.h"
 #include "support/report.h"
 #include "util/clock.h"
 
-#include <fcntl.h>
 #include <math.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -48,11 +47,6 @@ static const double TOLERANCE = 1e-4;
 
 /* Of Darknet's own headers, which do not compile without warnings. */
 int resize_network(network *net, int w, int h);
-
-static const char *policy_name(char policy)
-{
-    return policy == 'u' ? "unified" : "discrete";
-}
 
 /* ---- passes ---- */
 
@@ -319,10 +313,10 @@ static gemm_status late_layer(const layer_call *c, const gemm_context *x, const 
 }
 
 /* The layer that is wrong after a pass, or -1. */
-static int wrong_after(network *net, const gemm_variant *row, const float *input,
-                       const float *expected)
+static int wrong_after(network *net, const gemm_variant *row, gemm_conv_mode mode,
+                       const float *input, const float *expected)
 {
-    predict_by(net, row, GEMM_HOOK, input);
+    predict_by(net, row, mode, input);
     float *actual = copy_outputs(net);
     const int wrong = different_layer(net, expected, actual);
     free(actual);
@@ -350,8 +344,8 @@ static int change_row(network *net, const char *begins, const char *ends)
     }
     for (int behind = 1; behind <= net->n && wrong < 0; ++behind) {
         late.left = behind;
-        wrong = wrong_after(net, gemm_find(ends), input[1], expected[1]);
-        if (wrong < 0) wrong = wrong_after(net, &row, input[0], expected[0]);
+        wrong = wrong_after(net, gemm_find(ends), GEMM_HOOK, input[1], expected[1]);
+        if (wrong < 0) wrong = wrong_after(net, &row, GEMM_HOOK, input[0], expected[0]);
     }
     predict(net, ends, GEMM_HOOK, input[1]);
     for (int i = 0; i < 2; ++i) {
@@ -379,12 +373,9 @@ static int without_hook(network *net, network *other)
         predict(nets[i], "packed", GEMM_IM2COL, input);
         float *expected = copy_outputs(nets[i]);
         leave_outputs(nets[i], 1);
-        predict(nets[i], "cl", GEMM_IM2COL, input);
-        float *actual = copy_outputs(nets[i]);
-        wrong = different_layer(nets[i], expected, actual);
+        wrong = wrong_after(nets[i], gemm_find("cl"), GEMM_IM2COL, input, expected);
         free(input);
         free(expected);
-        free(actual);
     }
     return wrong;
 }
@@ -483,14 +474,13 @@ static void test_cases(const char *cfg, char policy, const char *only)
     for (size_t i = 0; i < sizeof CASES / sizeof *CASES; ++i) {
         char name[64];
         if (only && strcmp(only, CASES[i].name)) continue;
-        snprintf(name, sizeof name, "cl-layers-%s-%s", CASES[i].name, policy_name(policy));
+        snprintf(name, sizeof name, "cl-layers-%s-%s", CASES[i].name, cl_policy_name(policy));
         gemm_set_variant(gemm_find("cl"));
         gemm_cl_force_memory(policy);
         network *net = network_make(cfg, SEED);
         network *other = network_make("tests/unit/cfg/plans.cfg", SEED + 1);
         const int wrong = CASES[i].run(net, other);
-        if (wrong < 0) report_pass(name);
-        else report_fail(name, "the output of layer %d is wrong", wrong);
+        report_right(name, wrong < 0, "the output of layer %d is wrong", wrong);
         end_network(net);
         end_network(other);
         gemm_cl_force_memory(0);
@@ -499,19 +489,7 @@ static void test_cases(const char *cfg, char policy, const char *only)
 
 /* ---- waits ---- */
 
-static atomic_int *layer_counts;        /* of the OpenCL layer: waits, launches, those
-                                           of cl_fill */
-
-static void open_counts(void)
-{
-    static char path[] = "/tmp/test_cl_layers_XXXXXX";
-    const int fd = mkstemp(path);
-    if (fd < 0 || ftruncate(fd, 3 * sizeof *layer_counts)) exit(2);
-    layer_counts = mmap(NULL, 3 * sizeof *layer_counts, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    if (layer_counts == MAP_FAILED) exit(2);
-    close(fd);
-    setenv("CL_COUNT", path, 1);
-}
+static const atomic_int *layer_counts;  /* of cl_open_counts */
 
 /* The outputs that Darknet reads after a pass, and their bytes with those of the input. */
 static int read_outputs(const network *net, size_t *bytes)
@@ -537,7 +515,7 @@ static void test_waits(const char *cfg, char policy)
     char name[96];
     const char *base = strrchr(cfg, '/');
     snprintf(name, sizeof name, "cl-layers-waits-%s-%s", base ? base + 1 : cfg,
-             policy_name(policy));
+             cl_policy_name(policy));
     gemm_set_variant(gemm_find("cl"));
     gemm_cl_force_memory(policy);
     network *net = network_make(cfg, SEED);
@@ -578,11 +556,8 @@ static void test_launches(const char *cfg, int most)
     const int launches = layer_counts[1], fills = layer_counts[2];
     leave_outputs(net, 1);
     const int more = layer_counts[1] - launches, filled = layer_counts[2] - fills;
-    if (more > most || more < 1 || filled)
-        report_fail("cl-layers-launches", "%d launches, at most %d are allowed; %d of cl_fill",
-                    more, most, filled);
-    else
-        report_pass("cl-layers-launches");
+    report_right("cl-layers-launches", more <= most && more >= 1 && !filled,
+                 "%d launches, at most %d are allowed; %d of cl_fill", more, most, filled);
     end_network(net);
 }
 
@@ -605,18 +580,23 @@ static void end_fault_net(void)
     fault_net = NULL;
 }
 
-/* The n-th call from a pass on fails. Returns how it ended, unless the driver ends the program. */
-static int pass_with_fault(void *data)
+static void begin_faults(const fault *f)
 {
-    const fault *f = data;
-    char at[16];
-    snprintf(at, sizeof at, "%d", f->at);
     gemm_set_variant(gemm_find("cl"));
     gemm_cl_force_memory(f->policy);
     fault_net = network_make(f->cfg, SEED);
     if (atexit(end_fault_net)) abort();
     for (int i = 0; i < f->passes; ++i) leave_outputs(fault_net, 1);
     fprintf(stderr, "BEGIN\n");         /* Darknet printed the network */
+}
+
+/* The n-th call from a pass on fails. Returns how it ended, unless the driver ends the program. */
+static int pass_with_fault(void *data)
+{
+    const fault *f = data;
+    char at[16];
+    snprintf(at, sizeof at, "%d", f->at);
+    begin_faults(f);
     const int wrong = wrong_layer_when(fault_net, 0, at);
     end_fault_net();
     setenv("CL_FAIL_AT", at, 1);    /* at exit the layer tells whether so many calls came */
@@ -640,7 +620,7 @@ static void test_faults(const char *cfg, char policy, int passes)
     static const int steps[] = {11, 3};
     char name[64];
     int n = 1, ended = 0, right = 0;
-    snprintf(name, sizeof name, "cl-layers-faults-%s-%s", names[passes], policy_name(policy));
+    snprintf(name, sizeof name, "cl-layers-faults-%s-%s", names[passes], cl_policy_name(policy));
     for (;; n += steps[passes]) {
         fault f = {cfg, policy, passes, n};
         const child_result r = child_run(pass_with_fault, &f);
@@ -656,19 +636,13 @@ static void test_faults(const char *cfg, char policy, int passes)
     }
     printf("# %s: calls 1 to %d failed in turn: %d passes were right, %d ended the program\n", name,
            n, right, ended);
-    if (right + ended < 10) report_fail(name, "too few: is tests/support/layer_fail.c loaded?");
-    else report_pass(name);
+    report_right(name, right + ended >= 10, "too few: is tests/support/layer_fail.c loaded?");
 }
 
 /* A kernel fails after its layer returned. */
 static int pass_with_bad_kernel(void *data)
 {
-    const fault *f = data;
-    gemm_set_variant(gemm_find("cl"));
-    gemm_cl_force_memory(f->policy);
-    fault_net = network_make(f->cfg, SEED);
-    if (atexit(end_fault_net)) abort();
-    fprintf(stderr, "BEGIN\n");
+    begin_faults(data);
     setenv("CL_FAIL_KERNEL", "1", 1);
     leave_outputs(fault_net, 0);
     return RIGHT;
@@ -678,15 +652,13 @@ static void test_bad_kernel(const char *cfg, char policy)
 {
     char name[64];
     fault f = {.cfg = cfg, .policy = policy};
-    snprintf(name, sizeof name, "cl-layers-bad-kernel-%s", policy_name(policy));
+    snprintf(name, sizeof name, "cl-layers-bad-kernel-%s", cl_policy_name(policy));
     const child_result r = child_run(pass_with_bad_kernel, &f);
     const char *said = strstr(r.output, "BEGIN\n");
-    if (child_exit(&r) == 1 && said && strstr(said, "gemm: the output of a layer is lost on the "
-                                                    "OpenCL device: a kernel failed after it was "
-                                                    "enqueued"))
-        report_pass(name);
-    else
-        report_fail(name, "status %d: %s", child_exit(&r), said ? said : r.output);
+    const bool right = said && strstr(said, "gemm: the output of a layer is lost on the OpenCL "
+                                            "device: a kernel failed after it was enqueued");
+    report_right(name, child_exit(&r) == 1 && right, "status %d: %s", child_exit(&r),
+                 said ? said : r.output);
 }
 
 int main(int argc, char **argv)
@@ -703,7 +675,7 @@ int main(int argc, char **argv)
         for (int passes = 0; passes < 2; ++passes) test_faults(argv[1], *policy, passes);
     }
     if (!freopen("/dev/null", "w", stderr)) return 2;   /* Darknet prints its networks there */
-    open_counts();
+    layer_counts = cl_open_counts();
     gemm_set_variant(gemm_find("cl"));
     const char *why = gemm_unusable(gemm_find("cl"));
     if (why) {
