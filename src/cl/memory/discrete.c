@@ -46,14 +46,13 @@ static void drop_pinned(pinned *p)
 
 static int need_pinned(pinned *p, size_t bytes)
 {
-    const gemm_cl_device *d = gemm_cl_opened();
     if (p->bytes >= bytes) return 0;
     drop_pinned(p);
-    CL_MAKE(p->mem, clCreateBuffer(d->context, CL_MEM_READ_WRITE | CL_MEM_ALLOC_HOST_PTR, bytes,
-                                   NULL, &error));
+    p->mem = gemm_cl_new_buffer(CL_MEM_READ_WRITE | CL_MEM_ALLOC_HOST_PTR, bytes, NULL);
+    if (!p->mem) goto fail;
     ++gemm_cl_counters.waits;
-    CL_MAKE(p->at, clEnqueueMapBuffer(d->queue, p->mem, CL_TRUE, CL_MAP_READ | CL_MAP_WRITE, 0,
-                                      bytes, 0, NULL, NULL, &error));
+    CL_MAKE(p->at, clEnqueueMapBuffer(gemm_cl_opened()->queue, p->mem, CL_TRUE,
+                                      CL_MAP_READ | CL_MAP_WRITE, 0, bytes, 0, NULL, NULL, &error));
     p->bytes = bytes;
     return 0;
 fail:
@@ -190,11 +189,8 @@ static int upload_kept(gemm_cl_view *v)
         v->unchecked = v->trusts ? k->copy.at : NULL;
         return 0;
     }
-    if (!k->mem) {
-        CL_MAKE(k->mem, clCreateBuffer(gemm_cl_opened()->context, CL_MEM_READ_ONLY, bytes, NULL,
-                                       &error));
-        if (need_pinned(&k->copy, bytes)) goto fail;
-    }
+    if (!k->mem) k->mem = gemm_cl_new_buffer(CL_MEM_READ_ONLY, bytes, NULL);
+    if (!k->mem || need_pinned(&k->copy, bytes)) goto fail;
     v->mem = k->mem;
     gemm_cl_send_rows(k->copy.at, v, 0, v->rows);
     if (upload_pinned(v, k->copy.at, v->cols)) goto fail;

@@ -64,18 +64,15 @@ static void make_room(void)
 
 static int make_copy(gemm_cl_host_block *b, size_t bytes)
 {
-    const cl_context context = gemm_cl_opened()->context;
     cl_int error;
     CL_RELEASE(clReleaseMemObject, b->copy);
-    b->copy = clCreateBuffer(context, CL_MEM_READ_WRITE, bytes, NULL, &error);
+    b->copy = clCreateBuffer(gemm_cl_opened()->context, CL_MEM_READ_WRITE, bytes, NULL, &error);
     if (!b->copy) {
         make_room();
-        CL_MAKE(b->copy, clCreateBuffer(context, CL_MEM_READ_WRITE, bytes, NULL, &error));
+        b->copy = gemm_cl_new_buffer(CL_MEM_READ_WRITE, bytes, NULL);
     }
     b->copy_bytes = bytes;
-    return 0;
-fail:
-    return -1;
+    return b->copy ? 0 : -1;
 }
 
 bool gemm_cl_use_copy(gemm_cl_view *v)
