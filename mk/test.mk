@@ -203,19 +203,18 @@ test-forks: all ## run libdarknet-layers.so before other Darknets too: ALEXEYAB=
 	    $(if $(FLEXIBLAS),'tests/system/test_flexiblas.sh $(abspath $(FLEXIBLAS))')
 
 ifeq ($(OPENCL),1)
-CL_PROGRAMS = $(OUT)/bench/bench_cl $(addprefix $T/,test_cl test_cl_devices test_cl_int8 test_cl_layers test_cl_trials test_cl_tune layer_adreno.so layer_desktop.so layer_fail.so layer_faulty.so layer_launches.so layer_moves.so layer_quick.so layer_recording.so layer_strict.so layer_unwritten.so fake_opencl.so)
+CL_PROGRAMS = $(OUT)/bench/bench_cl $(addprefix $T/,test_cl test_cl_checks test_cl_choice test_cl_devices test_cl_faults test_cl_int8 test_cl_layers test_cl_trials test_cl_tune layer_adreno.so layer_desktop.so layer_fail.so layer_faulty.so layer_launches.so layer_moves.so layer_quick.so layer_strict.so layer_unwritten.so fake_opencl.so)
 # Some of the networks, because PoCL starts slowly: groups, depthwise, all strides, fully connected.
 CL_NETWORKS = yolov3-tiny resnext50 densenet201 $(call size,,alexnet resnet18 darknet19)
 HALF_NETWORKS = yolov3-tiny resnet18 resnext50 $(call size,,densenet201)
 # The devices of tests/support/adreno_devices.h, or the one of ADRENO_DEVICE.
 ADRENO = OPENCL_LAYERS=$T/layer_adreno.so:$T/layer_quick.so
-# A device whose driver records launches.
-RECORDING = OPENCL_LAYERS=$T/layer_quick.so:$T/layer_recording.so
 # A layer that poses as another device lies over PoCL, and not over a GPU that is there.
 ON_POCL = tests/support/on_pocl.sh
-# The script after the program, which leaves PoCL's kernels compiled.
+# The script after the programs, which leave PoCL's kernels compiled.
 CL_COMMANDS = \
-    '$(QUICK_PLAIN) $T/test_cl --seed $$SEED --cases $(call size,4,12) && tests/system/test_cl_limits.sh $(UNTRAINED)' \
+    '$(QUICK_PLAIN) $T/test_cl --seed $$SEED --cases $(call size,4,12) && $(QUICK_PLAIN) $T/test_cl_checks --seed $$SEED && tests/system/test_cl_limits.sh $(UNTRAINED)' \
+    '$T/test_cl_choice' \
     'tests/system/test_cl.sh $(UNTRAINED)' \
     'tests/system/test_oclgrind.sh' \
     'tests/system/test_cl_faults.sh' \
@@ -225,10 +224,6 @@ CL_COMMANDS = \
     '$(PLAIN) OPENCL_LAYERS=$T/layer_quick.so $T/test_cl_tune' \
     '$(PLAIN) $(ADRENO) $(ON_POCL) $T/test_cl_tune --candidates' \
     '$(PLAIN) OPENCL_LAYERS=$T/layer_fail.so $T/test_cl_layers tests/unit/cfg/hook.cfg tests/unit/cfg/connected.cfg $(call networks,yolov3-tiny resnet18) $(call size,,cfg/darknet19.cfg)' \
-    'GEMM_CL_RECORD=1 $(QUICK_PLAIN) $T/test_cl_layers --recorded tests/unit/cfg/hook.cfg' \
-    '$(PLAIN) GEMM_CL_RECORD=1 $(RECORDING) $T/test_cl_layers --recorded tests/unit/cfg/hook.cfg && $(PLAIN) GEMM_CL_RECORD=1 $(RECORDING) $T/test_cl_layers --refused tests/unit/cfg/hook.cfg' \
-    '$(PLAIN) GEMM_CL_RECORD=1 OPENCL_LAYERS=$T/layer_fail.so:$T/layer_recording.so $T/test_cl_layers --recorded-faults tests/unit/cfg/hook.cfg' \
-    '$(PLAIN) ADRENO_DEVICE=640 $(ADRENO):$T/layer_recording.so $(ON_POCL) $T/test_cl_layers --recorded tests/unit/cfg/hook.cfg' \
     'tests/system/test_adreno_model.sh --pass' \
     '$(QUICK) tests/system/test_ladder.sh' \
     '$(QUICK_PLAIN) $T/test_packed_layers --row cl --cases $(call size,60,120)' \
@@ -247,8 +242,8 @@ OPENCLS = pocl intel
 ON_OPENCL = tests/support/on_opencl.sh $(1) $(abspath $(BUILD))/opencl/$(1)
 define OPENCL_TESTS
     '$(ON_OPENCL) $T/test_cl --seed $$SEED --cases $(call size,2,3)' \
+    '$(ON_OPENCL) $T/test_cl_checks --seed $$SEED' \
     'OPENCL_LAYERS=$T/layer_fail.so $(ON_OPENCL) $T/test_cl_layers tests/unit/cfg/hook.cfg cfg/yolov3-tiny.cfg' \
-    'GEMM_CL_RECORD=1 OPENCL_LAYERS=$T/layer_recording.so $(ON_OPENCL) $T/test_cl_layers --recorded tests/unit/cfg/hook.cfg' \
     '$(ON_OPENCL) $T/test_packed_layers --row cl --cases $(call size,30,60)' \
     '$(ON_OPENCL) $T/test_chain --row cl --cases 1' \
     '$(ON_OPENCL) $T/test_cl_int8 --cases $(call size,10,20)' \
@@ -258,12 +253,12 @@ define OPENCL_TESTS
 endef
 # Only this one has cl_khr_fp16.
 OPENCL_HALF = '$(call ON_OPENCL,intel) $(CONV_NETWORKS) --row cl_half_fast $(call networks,yolov3-tiny)'
-OPENCL_START = '$(call ON_OPENCL,freedreno) $T/test_cl --start'
+OPENCL_START = '$(call ON_OPENCL,freedreno) $T/test_cl_checks --start'
 OPENCL_COMMANDS = $(foreach name,$(filter-out freedreno,$(OPENCLS)),$(call OPENCL_TESTS,$(name))) $(if $(filter intel,$(OPENCLS)),$(OPENCL_HALF)) $(if $(filter freedreno,$(OPENCLS)),$(OPENCL_START))
 # PoCL and LLVM keep to the end what they once took.
 ifeq ($(SANITIZE),1)
-UNIT_PROGRAMS += $T/test_cl $T/layer_quick.so
-FIRST_UNIT_COMMANDS = '$(QUICK_PLAIN) $T/test_cl --seed $$SEED --cases $(call size,2,8)'
+UNIT_PROGRAMS += $T/test_cl $T/test_cl_checks $T/layer_quick.so
+FIRST_UNIT_COMMANDS = '$(QUICK_PLAIN) $T/test_cl --seed $$SEED --cases $(call size,2,8)' '$(QUICK_PLAIN) $T/test_cl_checks --seed $$SEED'
 endif
 ifeq ($(SANITIZE),thread)
 UNIT_PROGRAMS = $T/test_threads $T/test_cl $T/test_cl_layers $T/test_hybrid $T/test_packed $T/test_packed_conv
@@ -370,7 +365,7 @@ PART_. = \
 PART_src/packed = 'tests/system/test_decisions.sh packed' '$T/test_packed --cases 100' '$(NO_CL) $T/test_conv --cases 30 --threads 3' '$T/test_packed_conv' '$T/test_half --cases 20' \
     '$T/test_int8 --cases 30' '$T/test_packed_layers --cases 100' '$T/test_chain --cases 60' $(HOOK) '$T/test_allocation --check' \
     '$(NO_CL) $T/test_gemm --cases 40' 'tests/system/test_layering.sh' 'tests/system/test_isa.sh'
-PART_src/cl = 'tests/system/test_decisions.sh cl' '$(QUICK_PLAIN) $T/test_cl --seed $$SEED --small --cases 2' '$(PLAIN) OPENCL_LAYERS=$T/layer_quick.so $T/test_cl_tune' \
+PART_src/cl = 'tests/system/test_decisions.sh cl' '$(QUICK_PLAIN) $T/test_cl --seed $$SEED --small --cases 2' '$(QUICK_PLAIN) $T/test_cl_checks --small' '$T/test_cl_choice' '$(PLAIN) OPENCL_LAYERS=$T/layer_quick.so $T/test_cl_tune' \
     '$(PLAIN) OPENCL_LAYERS=$T/layer_fail.so $T/test_cl_layers tests/unit/cfg/hook.cfg' 'tests/system/test_cl_desktop.sh' \
     '$(QUICK_PLAIN) $T/test_chain --row cl --cases 1' '$(QUICK_PLAIN) $T/test_packed_layers --row cl --cases 30' \
     '$(QUICK_PLAIN) $T/test_cl_int8 --cases 6' '$(PLAIN) $T/test_plans --row cl tests/unit/cfg/plans.cfg tests/unit/cfg/hook.cfg' \
@@ -404,7 +399,7 @@ PART_examples = $(PART_install)
 # rows of OpenCL, because GEMM_REQUIRE=all makes a failure of each that is left out.
 PART_debian = $(subst $(NO_CL),$(QUICK_PLAIN),$(PART_.)) 'tests/system/test_install.sh' 'tests/system/test_library.sh $(UNTRAINED) "$$MODELS"' 'tests/system/test_warnings.sh' \
     'tests/system/test_setup.sh' 'tests/system/test_host.sh' 'tests/system/test_layers.sh' 'tests/system/test_reference.sh' \
-    '$(QUICK_PLAIN) $T/test_cl --seed $$SEED --small --cases 2' '$(PLAIN) OPENCL_LAYERS=$T/layer_fail.so $T/test_cl_layers tests/unit/cfg/hook.cfg'
+    '$(QUICK_PLAIN) $T/test_cl --seed $$SEED --small --cases 2' '$(QUICK_PLAIN) $T/test_cl_checks --small' '$(PLAIN) OPENCL_LAYERS=$T/layer_fail.so $T/test_cl_layers tests/unit/cfg/hook.cfg'
 PART_cfg = 'tests/system/test_cfg.sh' $(BAD_INPUT) 'tests/system/test_demo.sh stock packed'
 PART_tests = $(PART_.) 'tests/system/test_run.sh'
 

@@ -6,7 +6,6 @@
 #include "gemm_cl.h"
 
 #include "cl/device/pending.h"
-#include "cl/device/record.h"
 #include "cl/op/convolution.h"
 #include "cl/op/int8.h"
 #include "cl/op/layers.h"
@@ -26,7 +25,6 @@ static void close_all(void)
     if (d) {
         CL_TRY(clFinish(d->queue));
 fail:
-        gemm_cl_release_sequences();
         gemm_cl_release_unified();
         gemm_cl_release_discrete();
         gemm_cl_release_pending();

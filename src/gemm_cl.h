@@ -41,8 +41,6 @@
  * The device, in cl/device/:
  *   pending.c         launches that nothing has waited for; counts.h: what benchmarks count
  *   kernel.c          kernel objects that keep their arguments
- *   record.c          sequences of launches that come again and again
- *   recorder.c        what the driver records of them, and enqueues by one call
  *   arguments.c       the arguments of each kernel, from the lists in kernels/
  *   scratch.c         buffers and images that last from call to call
  *   program.c         programs; built.h: one of them; cache.c: those on disk

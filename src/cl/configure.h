@@ -9,13 +9,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Whether launches that come again and again are recorded (cl/device/record.h). */
-typedef enum gemm_cl_recording {
-    GEMM_CL_RECORDS_ON_GPU,     /* where the device can, and is no CPU */
-    GEMM_CL_RECORDS,            /* where the device can */
-    GEMM_CL_NEVER_RECORDS
-} gemm_cl_recording;
-
 /* Texts are NULL where the environment has none, and live as long as the program. */
 typedef struct gemm_cl_configuration {
     const char *device;         /* gpu, cpu, platform:device, or part of a name */
@@ -28,7 +21,6 @@ typedef struct gemm_cl_configuration {
     bool traced;                /* a long compilation is said where stderr is no terminal */
     bool layers;                /* the rows are used for whole layers, not for multiplies alone */
     bool tune;                  /* GEMM_CL_MEASURES at first, else GEMM_CL_TUNED */
-    gemm_cl_recording record;
     bool say;                   /* the device's texts and limits are printed when it is opened */
 } gemm_cl_configuration;
 

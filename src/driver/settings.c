@@ -175,7 +175,6 @@ gemm_settings gemm_read_settings(void)
         .cl_library = read_name("GEMM_CL_LIBRARY"),
         .pocl_dir = read_name("POCL_CACHE_DIR"),
         .cl_try = read_switch("GEMM_CL_TRY", true),
-        .cl_record = getenv("GEMM_CL_RECORD") ? read_switch("GEMM_CL_RECORD", false) : -1,
         .cl_say = read_switch("GEMM_CL_SAY", false),
         .tune = read_switch("GEMM_TUNE", false),
         .tune_seconds = read_tune_seconds(),

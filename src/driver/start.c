@@ -213,8 +213,6 @@ static void start(void)
         .cache_dir = folder, .pocl_dir = s.pocl_dir, .cache_home = s.cache_home, .home = s.home,
         .privileged = gemm_is_privileged(), .untried = !s.cl_try, .traced = s.trace,
         .layers = s.conv != GEMM_IM2COL, .tune = s.tune, .say = s.cl_say,
-        .record = s.cl_record < 0 ? GEMM_CL_RECORDS_ON_GPU
-                                  : s.cl_record ? GEMM_CL_RECORDS : GEMM_CL_NEVER_RECORDS,
     });
     if (s.tune) gemm_budget_set(s.tune_seconds, gemm_now_ms);
     gemm_auto_configure(&(gemm_tuning_file){.folder = folder, .isa = state.isa->name,

@@ -48,6 +48,18 @@ static inline void report_judged(const char *name, const char *wrong)
     else report_pass(name);
 }
 
+/* A pass where it is right, else a failure with this reason. */
+__attribute__((format(printf, 3, 4), unused))
+static inline void report_right(const char *name, bool right, const char *format, ...)
+{
+    char why[2048];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(why, sizeof why, format, args);
+    va_end(args);
+    report_judged(name, right ? NULL : why);
+}
+
 static inline void report_skipped(const char *name, const char *kind, const char *format,
                                   va_list args)
 {

@@ -13,7 +13,6 @@ use_pocl || { skip cl "$no_pocl"; finish; }
 cfg=cfg/$(few_or_all kite-demo yolov3-tiny).cfg
 weights=$(few_or_all "$root/cfg/kite-demo.weights" "$(realpath "$1")")
 bin=$OUT/tests
-test_cl=$bin/test_cl
 darknet_folder "$work/here"
 
 detect() { (cd "$work/here" && timeout 300 ./darknet detect $cfg "$weights" data/kite.jpg); }
@@ -356,7 +355,7 @@ fi
 missing()
 {
     PATH=$work/bin:$PATH GEMM_REQUIRE=$1 tests/support/run.sh \
-        "tests/support/on_opencl.sh intel $work/intel $test_cl --tile" >"$work/output" 2>&1
+        "tests/support/on_opencl.sh intel $work/intel $bin/test_cl_checks --tile" >"$work/output" 2>&1
     tail -n 1 "$work/output"
 }
 mkdir -p "$work/bin"

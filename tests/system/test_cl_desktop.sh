@@ -9,7 +9,7 @@ use_pocl || { skip cl-desktop "$no_pocl"; finish; }
 
 bin=$OUT/tests
 cfg=tests/unit/cfg/chain.cfg
-export GEMM_IMPL=cl GEMM_PREPARE=first GEMM_CL_RECORD=0 GEMM_CACHE_DIR="$work/programs"
+export GEMM_IMPL=cl GEMM_PREPARE=first GEMM_CACHE_DIR="$work/programs"
 mkdir -m 700 "$work/programs"
 
 # on_desktop PASSES: passes of the network; its launches and set arguments go to files

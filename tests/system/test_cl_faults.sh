@@ -11,14 +11,14 @@
 
 bin=$OUT/tests
 export GEMM_IMPL=cl GEMM_CACHE_DIR="$work/cache"
-OPENCL_LAYERS=$bin/layer_fail.so plain "$bin/test_cl" --waits | relay
+OPENCL_LAYERS=$bin/layer_fail.so plain "$bin/test_cl_faults" --waits | relay
 # The drivers are loaded before the processes are made. In a process that a fork made, NVIDIA's driver then
 # shows no device.
 use_pocl || { skip cl-faults "$no_pocl"; finish; }
 # Drawn by the seed of the run, or all of them.
 calls=$(few_or_all "--every 7 --seed ${SEED:-1}" '')
-OPENCL_LAYERS=$bin/layer_fail.so plain "$bin/test_cl" --faults $calls | relay
+OPENCL_LAYERS=$bin/layer_fail.so plain "$bin/test_cl_faults" $calls | relay
 GEMM_CACHE_DIR=$work/quick OPENCL_LAYERS=$bin/layer_quick.so:$bin/layer_fail.so \
-    plain "$bin/test_cl" --faults --row split $calls | relay from-text-
+    plain "$bin/test_cl_faults" --row split $calls | relay from-text-
 
 finish

@@ -5,54 +5,59 @@
 #
 #   tests/system/test_cl_limits.sh UNTRAINED_WEIGHTS
 #
-# Needs PoCL. It uses what test_cl has compiled before it: PoCL keeps that.
+# Needs PoCL. It uses what test_cl and test_cl_checks have compiled before it: PoCL keeps that.
 . tests/support/lib.sh
 use_pocl || { skip cl-limits "$no_pocl"; finish; }
 
 cfg=cfg/$(few_or_all kite-demo yolov3-tiny).cfg
 weights=$(few_or_all "$root/cfg/kite-demo.weights" "$(realpath "$1")")
 bin=$OUT/tests
-test_cl=$bin/test_cl
+tile() { "$bin/test_cl_checks" --tile; }
 darknet_folder "$work/here"
 export GEMM_IMPL=cl GEMM_CACHE_DIR="$work/quick"
 
 detect() { (cd "$work/here" && timeout 300 ./darknet detect $cfg "$weights" data/kite.jpg); }
 
-# under LAYER NAME ARGUMENTS...: the tests of test_cl through the sed script $filter, NAME in front
+# under LAYER NAME PROGRAM ARGUMENTS...: its tests through the sed script $filter, NAME in front
 under()
 {
-    layer=$1 name=$2
-    shift 2
-    OPENCL_LAYERS=$bin/layer_$layer.so:$bin/layer_quick.so plain $test_cl --seed ${SEED:-1} "$@" >"$work/$name" 2>&1
+    layer=$1 name=$2 program=$3
+    shift 3
+    OPENCL_LAYERS=$bin/layer_$layer.so:$bin/layer_quick.so plain "$bin/$program" --seed ${SEED:-1} "$@" >"$work/$name" 2>&1
     status=$?
     [ $status -le 1 ] || fail "$name" "status $status: $(tail -n 1 "$work/$name")"
     sed "${filter:-}" "$work/$name" | relay "$name-"
 }
 # This one waits more than it works: its results are printed at the end.
-under unwritten unwritten --cases $(few_or_all 4 8) >"$work/unwritten-reports" &
+{
+    under unwritten unwritten test_cl --cases $(few_or_all 4 8)
+    under unwritten unwritten test_cl_checks
+} >"$work/unwritten-reports" &
 unwritten=$!
-under adreno adreno --cases $(few_or_all 4 12)
+under adreno adreno test_cl --cases $(few_or_all 4 12)
+under adreno adreno test_cl_checks
 filter='s/ # SKIP machine: the OpenCL device has less local memory.*/-says-why-not/'
-ADRENO_LOCAL=8192 under adreno adreno330 --small --cases $(few_or_all 4 60)
+ADRENO_LOCAL=8192 under adreno adreno330 test_cl --small --cases $(few_or_all 4 60)
+ADRENO_LOCAL=8192 under adreno adreno330 test_cl_checks --small
 # A driver that does not say how much local memory a kernel takes.
-ADRENO_SILENT=1 under adreno adreno-silent --row cl_winograd4-8x32 --small --cases $(few_or_all 4 60)
+ADRENO_SILENT=1 under adreno adreno-silent test_cl --row cl_winograd4-8x32 --small --cases $(few_or_all 4 60)
 filter=
 # Built kernels with small groups, on a GPU on a bus and on an Adreno.
 for items in 1 20 64; do
-    STRICT_GROUP=$items under strict strict-$items --groups
-    STRICT_GROUP=$items under adreno.so:$bin/layer_strict strict-adreno-$items --groups
+    STRICT_GROUP=$items under strict strict-$items test_cl_checks --groups
+    STRICT_GROUP=$items under adreno.so:$bin/layer_strict strict-adreno-$items test_cl_checks --groups
 done
 # cl_half_fast, with arithmetic of 32 bits.
-ADRENO_DEVICE=640 under adreno adreno-fp16 --row half --cases $(few_or_all 6 12)
+ADRENO_DEVICE=640 under adreno adreno-fp16 test_cl --row half --cases $(few_or_all 6 12)
 # The tile by the model, and a smaller one where the compiler spills.
 for case in 640::8x4 610::4x4 735::8x8 735:-DCOLS=8:8x4 735:-DROWS=8:4x4; do
     model=${case%%:*} spills=${case#*:} tile=${case##*:}
     ADRENO_DEVICE=$model ADRENO_SPILLS=${spills%:*} OPENCL_LAYERS=$bin/layer_adreno.so:$bin/layer_quick.so \
-        expect "cl-tile-on-A$model-${spills%:*}" "cl_image $tile group" $test_cl --tile
+        expect "cl-tile-on-A$model-${spills%:*}" "cl_image $tile group" tile
 done
 # Where all choices spill, the first one runs. A row that the user named does not.
 ADRENO_SPILLS=-DROWS OPENCL_LAYERS=$bin/layer_adreno.so:$bin/layer_quick.so \
-    expect cl-tile-all-spill 'cl_image 8x4 group 16x8 spills 64' $test_cl --tile
+    expect cl-tile-all-spill 'cl_image 8x4 group 16x8 spills 64' tile
 ADRENO_SPILLS=-DROWS OPENCL_LAYERS=$bin/layer_adreno.so:$bin/layer_quick.so GEMM_IMPL=cl_image expect_failure \
     cl-row-spills 'GEMM_IMPL=cl_image cannot run here: the OpenCL compiler spills' detect
 # A row that the user named takes its smaller tile.

@@ -5,9 +5,6 @@
  *   test_cl_layers CFG COUNTED...
  *   test_cl_layers --only CASE CFG
  *   test_cl_layers --launches MOST CFG      a pass takes so many at most, and none of cl_fill
- *   test_cl_layers --recorded CFG           passes that stand are recorded and replayed
- *   test_cl_layers --refused CFG            the same, where a driver refuses it, or dies of it
- *   test_cl_layers --recorded-faults CFG    calls fail in passes that are recorded and replayed
  *
  * The first form and the third one need the OpenCL layer of tests/support/layer_fail.c. It counts
  * waits and launches, and makes calls fail. CFG is a small network with layers that `cl` takes and
@@ -16,14 +13,11 @@
  *
  * - after several passes, and by turns with another network
  * - after a change of weights, after a resize, and after the CPU wrote into outputs
- * - with GEMM_IMPL changed between two passes, and in two threads
+ * - with GEMM_IMPL changed between two passes, in two threads, and after a fork
  * - where `cl` begins a pass and `packed` ends it, or the other way, behind each layer in turn
  *
  * Then each third call of OpenCL fails in turn: the outputs must be right, or the program must end
  * and say why. The first pass, which builds kernels and keeps weights, gets fewer of them.
- *
- * A recorded pass must have the bits of one that is not, also after other weights, another size
- * and a fork. --refused needs the layer of tests/support/layer_recording.c.
  *
  * COUNTED are networks whose layers `cl` takes all: a pass waits once for each output that Darknet
  * reads, and copies no more than input and outputs.
@@ -33,17 +27,16 @@
 #include "driver/driver.h"
 #include "gemm_cl.h"
 #include "support/child.h"
+#include "support/cl_cases.h"
 #include "support/network.h"
 #include "support/report.h"
 #include "util/clock.h"
 
-#include <fcntl.h>
 #include <math.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -54,11 +47,6 @@ static const double TOLERANCE = 1e-4;
 
 /* Of Darknet's own headers, which do not compile without warnings. */
 int resize_network(network *net, int w, int h);
-
-static const char *policy_name(char policy)
-{
-    return policy == 'u' ? "unified" : "discrete";
-}
 
 /* ---- passes ---- */
 
@@ -325,10 +313,10 @@ static gemm_status late_layer(const layer_call *c, const gemm_context *x, const 
 }
 
 /* The layer that is wrong after a pass, or -1. */
-static int wrong_after(network *net, const gemm_variant *row, const float *input,
-                       const float *expected)
+static int wrong_after(network *net, const gemm_variant *row, gemm_conv_mode mode,
+                       const float *input, const float *expected)
 {
-    predict_by(net, row, GEMM_HOOK, input);
+    predict_by(net, row, mode, input);
     float *actual = copy_outputs(net);
     const int wrong = different_layer(net, expected, actual);
     free(actual);
@@ -356,8 +344,8 @@ static int change_row(network *net, const char *begins, const char *ends)
     }
     for (int behind = 1; behind <= net->n && wrong < 0; ++behind) {
         late.left = behind;
-        wrong = wrong_after(net, gemm_find(ends), input[1], expected[1]);
-        if (wrong < 0) wrong = wrong_after(net, &row, input[0], expected[0]);
+        wrong = wrong_after(net, gemm_find(ends), GEMM_HOOK, input[1], expected[1]);
+        if (wrong < 0) wrong = wrong_after(net, &row, GEMM_HOOK, input[0], expected[0]);
     }
     predict(net, ends, GEMM_HOOK, input[1]);
     for (int i = 0; i < 2; ++i) {
@@ -385,12 +373,9 @@ static int without_hook(network *net, network *other)
         predict(nets[i], "packed", GEMM_IM2COL, input);
         float *expected = copy_outputs(nets[i]);
         leave_outputs(nets[i], 1);
-        predict(nets[i], "cl", GEMM_IM2COL, input);
-        float *actual = copy_outputs(nets[i]);
-        wrong = different_layer(nets[i], expected, actual);
+        wrong = wrong_after(nets[i], gemm_find("cl"), GEMM_IM2COL, input, expected);
         free(input);
         free(expected);
-        free(actual);
     }
     return wrong;
 }
@@ -450,13 +435,38 @@ static int in_threads(network *net, network *other)
     return wrong;
 }
 
+/* The shortcuts get another factor: an argument of a launch in the middle of the pass. */
+static int other_factor(network *net, network *other)
+{
+    (void)other;
+    leave_outputs(net, 0);
+    for (int i = 0; i < net->n; ++i)
+        if (net->layers[i].type == SHORTCUT) net->layers[i].alpha = 2;
+    return wrong_layer(net, 0);
+}
+
+/* A child cannot use the device. It frees what it has, and ends. */
+static int after_fork(network *net, network *other)
+{
+    int status = 0;
+    (void)other;
+    leave_outputs(net, 0);
+    const pid_t child = fork();
+    if (child == 0) {
+        free_network(net);
+        _exit(0);
+    }
+    if (child < 0 || waitpid(child, &status, 0) != child || status) return net->n;
+    return wrong_layer(net, 0);
+}
+
 static const struct {
     const char *name;
     int (*run)(network *, network *);   /* the layer that differs, or -1 */
 } CASES[] = {{"passes", several_passes}, {"turns", by_turns},       {"weights", other_weights},
              {"resize", other_size},     {"written", overwritten},  {"rows", other_rows},
-             {"freed", freed},           {"threads", in_threads},
-             {"im2col", without_hook},   {"changed", changed}};
+             {"freed", freed},           {"factor", other_factor},  {"fork", after_fork},
+             {"threads", in_threads},    {"im2col", without_hook},  {"changed", changed}};
 
 /* All cases, or only the one that is called `only`. */
 static void test_cases(const char *cfg, char policy, const char *only)
@@ -464,14 +474,13 @@ static void test_cases(const char *cfg, char policy, const char *only)
     for (size_t i = 0; i < sizeof CASES / sizeof *CASES; ++i) {
         char name[64];
         if (only && strcmp(only, CASES[i].name)) continue;
-        snprintf(name, sizeof name, "cl-layers-%s-%s", CASES[i].name, policy_name(policy));
+        snprintf(name, sizeof name, "cl-layers-%s-%s", CASES[i].name, cl_policy_name(policy));
         gemm_set_variant(gemm_find("cl"));
         gemm_cl_force_memory(policy);
         network *net = network_make(cfg, SEED);
         network *other = network_make("tests/unit/cfg/plans.cfg", SEED + 1);
         const int wrong = CASES[i].run(net, other);
-        if (wrong < 0) report_pass(name);
-        else report_fail(name, "the output of layer %d is wrong", wrong);
+        report_right(name, wrong < 0, "the output of layer %d is wrong", wrong);
         end_network(net);
         end_network(other);
         gemm_cl_force_memory(0);
@@ -480,19 +489,7 @@ static void test_cases(const char *cfg, char policy, const char *only)
 
 /* ---- waits ---- */
 
-static atomic_int *layer_counts;        /* of the OpenCL layer: waits, launches, those
-                                           of cl_fill */
-
-static void open_counts(void)
-{
-    static char path[] = "/tmp/test_cl_layers_XXXXXX";
-    const int fd = mkstemp(path);
-    if (fd < 0 || ftruncate(fd, 3 * sizeof *layer_counts)) exit(2);
-    layer_counts = mmap(NULL, 3 * sizeof *layer_counts, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    if (layer_counts == MAP_FAILED) exit(2);
-    close(fd);
-    setenv("CL_COUNT", path, 1);
-}
+static const atomic_int *layer_counts;  /* of cl_open_counts */
 
 /* The outputs that Darknet reads after a pass, and their bytes with those of the input. */
 static int read_outputs(const network *net, size_t *bytes)
@@ -518,7 +515,7 @@ static void test_waits(const char *cfg, char policy)
     char name[96];
     const char *base = strrchr(cfg, '/');
     snprintf(name, sizeof name, "cl-layers-waits-%s-%s", base ? base + 1 : cfg,
-             policy_name(policy));
+             cl_policy_name(policy));
     gemm_set_variant(gemm_find("cl"));
     gemm_cl_force_memory(policy);
     network *net = network_make(cfg, SEED);
@@ -559,11 +556,8 @@ static void test_launches(const char *cfg, int most)
     const int launches = layer_counts[1], fills = layer_counts[2];
     leave_outputs(net, 1);
     const int more = layer_counts[1] - launches, filled = layer_counts[2] - fills;
-    if (more > most || more < 1 || filled)
-        report_fail("cl-layers-launches", "%d launches, at most %d are allowed; %d of cl_fill",
-                    more, most, filled);
-    else
-        report_pass("cl-layers-launches");
+    report_right("cl-layers-launches", more <= most && more >= 1 && !filled,
+                 "%d launches, at most %d are allowed; %d of cl_fill", more, most, filled);
     end_network(net);
 }
 
@@ -586,18 +580,23 @@ static void end_fault_net(void)
     fault_net = NULL;
 }
 
-/* The n-th call from a pass on fails. Returns how it ended, unless the driver ends the program. */
-static int pass_with_fault(void *data)
+static void begin_faults(const fault *f)
 {
-    const fault *f = data;
-    char at[16];
-    snprintf(at, sizeof at, "%d", f->at);
     gemm_set_variant(gemm_find("cl"));
     gemm_cl_force_memory(f->policy);
     fault_net = network_make(f->cfg, SEED);
     if (atexit(end_fault_net)) abort();
     for (int i = 0; i < f->passes; ++i) leave_outputs(fault_net, 1);
     fprintf(stderr, "BEGIN\n");         /* Darknet printed the network */
+}
+
+/* The n-th call from a pass on fails. Returns how it ended, unless the driver ends the program. */
+static int pass_with_fault(void *data)
+{
+    const fault *f = data;
+    char at[16];
+    snprintf(at, sizeof at, "%d", f->at);
+    begin_faults(f);
     const int wrong = wrong_layer_when(fault_net, 0, at);
     end_fault_net();
     setenv("CL_FAIL_AT", at, 1);    /* at exit the layer tells whether so many calls came */
@@ -617,11 +616,11 @@ static const char *judge_fault(const child_result *r)
 
 static void test_faults(const char *cfg, char policy, int passes)
 {
-    static const char *const names[] = {"first", "second", "recorded", "replayed"};
-    static const int steps[] = {11, 3, 7, 5};
+    static const char *const names[] = {"first", "second"};
+    static const int steps[] = {11, 3};
     char name[64];
     int n = 1, ended = 0, right = 0;
-    snprintf(name, sizeof name, "cl-layers-faults-%s-%s", names[passes], policy_name(policy));
+    snprintf(name, sizeof name, "cl-layers-faults-%s-%s", names[passes], cl_policy_name(policy));
     for (;; n += steps[passes]) {
         fault f = {cfg, policy, passes, n};
         const child_result r = child_run(pass_with_fault, &f);
@@ -637,19 +636,13 @@ static void test_faults(const char *cfg, char policy, int passes)
     }
     printf("# %s: calls 1 to %d failed in turn: %d passes were right, %d ended the program\n", name,
            n, right, ended);
-    if (right + ended < 10) report_fail(name, "too few: is tests/support/layer_fail.c loaded?");
-    else report_pass(name);
+    report_right(name, right + ended >= 10, "too few: is tests/support/layer_fail.c loaded?");
 }
 
 /* A kernel fails after its layer returned. */
 static int pass_with_bad_kernel(void *data)
 {
-    const fault *f = data;
-    gemm_set_variant(gemm_find("cl"));
-    gemm_cl_force_memory(f->policy);
-    fault_net = network_make(f->cfg, SEED);
-    if (atexit(end_fault_net)) abort();
-    fprintf(stderr, "BEGIN\n");
+    begin_faults(data);
     setenv("CL_FAIL_KERNEL", "1", 1);
     leave_outputs(fault_net, 0);
     return RIGHT;
@@ -659,298 +652,21 @@ static void test_bad_kernel(const char *cfg, char policy)
 {
     char name[64];
     fault f = {.cfg = cfg, .policy = policy};
-    snprintf(name, sizeof name, "cl-layers-bad-kernel-%s", policy_name(policy));
+    snprintf(name, sizeof name, "cl-layers-bad-kernel-%s", cl_policy_name(policy));
     const child_result r = child_run(pass_with_bad_kernel, &f);
     const char *said = strstr(r.output, "BEGIN\n");
-    if (child_exit(&r) == 1 && said && strstr(said, "gemm: the output of a layer is lost on the "
-                                                    "OpenCL device: a kernel failed after it was "
-                                                    "enqueued"))
-        report_pass(name);
-    else
-        report_fail(name, "status %d: %s", child_exit(&r), said ? said : r.output);
-}
-
-/* ---- recorded passes ---- */
-
-enum { INPUTS = 2, PASSES = 6, RECORDED_FROM = 3 };
-
-/* The first layer whose outputs have other bits, or -1. */
-static int other_bits(const network *net, const float *expected, const float *actual)
-{
-    size_t at = 0;
-    for (int i = 0; i < net->n; ++i) {
-        const size_t n = outputs(&net->layers[i]);
-        if (memcmp(expected + at, actual + at, n * sizeof *actual) && !may_be_pooled(net, i))
-            return i;
-        at += n;
-    }
-    return -1;
-}
-
-static float *outputs_of_pass(network *net, int number)
-{
-    leave_outputs(net, number);
-    return copy_outputs(net);
-}
-
-/* Passes by turns of some inputs, which must have the bits of passes whose launches have times, and
-   so are not recorded. Returns the layer that differs, or -1, and what was replayed: nothing, or
-   something in all of the later passes. */
-static int pass_again(network *net, bool *replayed)
-{
-    float *expected[INPUTS];
-    int wrong = -1;
-    for (int i = 0; i < 2; ++i) leave_outputs(net, i);
-    gemm_cl_count(true);
-    for (int i = 0; i < INPUTS; ++i) expected[i] = outputs_of_pass(net, i);
-    gemm_cl_count(false);
-    *replayed = true;
-    for (int k = 0; k < PASSES; ++k) {
-        const unsigned long before = gemm_cl_counted().replays;
-        float *actual = outputs_of_pass(net, k % INPUTS);
-        if (wrong < 0) wrong = other_bits(net, expected[k % INPUTS], actual);
-        free(actual);
-        if (k >= RECORDED_FROM && gemm_cl_counted().replays == before) *replayed = false;
-    }
-    for (int i = 0; i < INPUTS; ++i) free(expected[i]);
-    if (!gemm_cl_counted().replays) *replayed = false;
-    return wrong;
-}
-
-/* The shortcuts of the network get another factor: an argument of a launch in the middle. */
-static float *outputs_with_factor(network *net, float alpha)
-{
-    for (int i = 0; i < net->n; ++i)
-        if (net->layers[i].type == SHORTCUT) net->layers[i].alpha = alpha;
-    return outputs_of_pass(net, 0);
-}
-
-/* Passes that leave the recorded sequence: -1, the layer that differs, or the count of layers where
-   the factor changes nothing. */
-static int pass_otherwise(network *net)
-{
-    static const float alpha[PASSES] = {1, 1, 1, 2, 1, 2};
-    float *expected[2];
-    int wrong = -1;
-    gemm_cl_count(true);
-    for (int i = 0; i < 2; ++i) expected[i] = outputs_with_factor(net, alpha[2 + i]);
-    gemm_cl_count(false);
-    if (other_bits(net, expected[0], expected[1]) < 0) wrong = net->n;
-    for (int k = 0; k < PASSES; ++k) {
-        float *actual = outputs_with_factor(net, alpha[k]);
-        if (wrong < 0) wrong = other_bits(net, expected[(int)alpha[k] - 1], actual);
-        free(actual);
-    }
-    for (int i = 0; i < 2; ++i) free(expected[i]);
-    free(outputs_with_factor(net, 1));
-    return wrong;
-}
-
-static void report_recorded(const char *what, char policy, int wrong, bool replayed)
-{
-    char name[64];
-    snprintf(name, sizeof name, "cl-recorded-%s-%s", what, policy_name(policy));
-    if (wrong >= 0) report_fail(name, "layer %d has other bits", wrong);
-    else if (!replayed) report_fail(name, "a pass that stands was not replayed");
-    else report_pass(name);
-}
-
-/* A child cannot use the device. It frees what it has, and ends. */
-static int fork_once(network *net)
-{
-    int status = 0;
-    const pid_t child = fork();
-    if (child == 0) {
-        free_network(net);
-        exit(0);
-    }
-    return child > 0 && waitpid(child, &status, 0) == child ? status : -1;
-}
-
-static void test_recorded(const char *cfg, char policy)
-{
-    bool replayed, other_replayed;
-    gemm_set_variant(gemm_find("cl"));
-    gemm_cl_force_memory(policy);
-    network *net = network_make(cfg, SEED);
-    set_batch_network(net, 1);
-    int wrong = pass_again(net, &replayed);
-    report_recorded("passes", policy, wrong, replayed);
-    wrong = pass_otherwise(net);
-    report_recorded("otherwise", policy, wrong, replayed);
-    network_visit(net, change_weights, NULL);
-    weights_changed(net);
-    wrong = pass_again(net, &replayed);
-    report_recorded("weights", policy, wrong, replayed);
-    resize_network(net, net->w + 32, net->h);
-    wrong = pass_again(net, &replayed);
-    report_recorded("resize", policy, wrong, replayed);
-    network *other = network_make(cfg, SEED + 1);
-    wrong = pass_again(other, &other_replayed);
-    if (wrong < 0) wrong = pass_again(net, &replayed);
-    report_recorded("two", policy, wrong, replayed && other_replayed);
-    end_network(other);
-    leave_outputs(net, 0);
-    const int status = fork_once(net);
-    wrong = pass_again(net, &replayed);
-    report_recorded("fork", policy, wrong, replayed && status == 0);
-    end_network(net);
-    gemm_cl_force_memory(0);
-}
-
-/* ---- drivers that refuse recordings ---- */
-
-enum { REPLAYED = 11, OTHER_BITS, ENDED = 97 };
-
-/* Darknet prints a network, and a child's output has room for little. */
-static network *make_silently(const char *cfg)
-{
-    const int error = dup(STDERR_FILENO), nowhere = open("/dev/null", O_WRONLY);
-    if (error < 0 || nowhere < 0 || dup2(nowhere, STDERR_FILENO) < 0) exit(2);
-    network *net = network_make(cfg, SEED);
-    if (dup2(error, STDERR_FILENO) < 0) exit(2);
-    close(error);
-    close(nowhere);
-    return net;
-}
-
-static int pass_with_refusal(void *data)
-{
-    bool replayed;
-    gemm_set_variant(gemm_find("cl"));
-    network *net = make_silently(data);
-    const int wrong = pass_again(net, &replayed);
-    end_network(net);
-    return wrong >= 0 ? OTHER_BITS : replayed ? REPLAYED : 0;
-}
-
-static void expect_child(const char *what, const char *cfg, int expected)
-{
-    char name[64];
-    const child_result r = child_run(pass_with_refusal, (void *)cfg);
-    snprintf(name, sizeof name, "cl-recorded-%s", what);
-    if (child_exit(&r) == expected) report_pass(name);
-    else report_fail(name, "status %d, not %d: %s", child_exit(&r), expected, r.output);
-}
-
-/* Neither the recording nor its launches can be enqueued, and the layers returned already. */
-static void test_lost(const char *cfg)
-{
-    setenv("RECORDING_FAILS", "lost", 1);
-    const child_result r = child_run(pass_with_refusal, (void *)cfg);
-    if (child_exit(&r) == 1 && strstr(r.output, "gemm: the output of a layer is lost"))
-        report_pass("cl-recorded-lost");
-    else
-        report_fail("cl-recorded-lost", "status %d: %s", child_exit(&r), r.output);
-}
-
-/* How many lines of the file begin so. */
-static int count_lines(const char *path, const char *begin)
-{
-    char line[128];
-    int n = 0;
-    FILE *f = fopen(path, "r");
-    while (f && fgets(line, sizeof line, f)) n += !strncmp(line, begin, strlen(begin));
-    if (f) fclose(f);
-    return n;
-}
-
-/* The calls of a process: what is begun is ended and released, and launches are recorded once. */
-static void test_calls(const char *cfg)
-{
-    char path[] = "/tmp/test_cl_recorded_XXXXXX";
-    const int fd = mkstemp(path);
-    if (fd < 0) exit(2);
-    close(fd);
-    setenv("RECORDING_LOG", path, 1);
-    expect_child("replayed", cfg, REPLAYED);
-    unsetenv("RECORDING_LOG");
-    const int begun = count_lines(path, "new"), ended = count_lines(path, "end");
-    const int launches = count_lines(path, "launch"), enqueued = count_lines(path, "enqueue");
-    const int released = count_lines(path, "release");
-    unlink(path);
-    printf("# cl-recorded-calls: %d recordings of %d launches, enqueued %d times\n", begun,
-           launches, enqueued);
-    if (begun < 1 || ended != begun || released != begun || launches < begun)
-        report_fail("cl-recorded-calls", "%d begun, %d ended, %d released, %d launches", begun,
-                    ended, released, launches);
-    else if (enqueued < PASSES - RECORDED_FROM)
-        report_fail("cl-recorded-calls", "enqueued %d times", enqueued);
-    else
-        report_pass("cl-recorded-calls");
-}
-
-/* Status 0: a CPU. */
-static int opens_a_cpu(void *unused)
-{
-    (void)unused;
-    return gemm_cl_unusable(&gemm_cl_best) || !gemm_cl_opened()->traits.cpu;
-}
-
-/* Runs before this process opens the device. */
-static void test_refused(const char *cfg)
-{
-    static const char *const refused[] = {"functions", "queue", "new", "launch", "end", "enqueue"};
-    test_calls(cfg);
-    for (size_t i = 0; i < sizeof refused / sizeof *refused; ++i) {
-        setenv("RECORDING_FAILS", refused[i], 1);
-        expect_child(refused[i], cfg, 0);
-    }
-    test_lost(cfg);
-    unsetenv("RECORDING_FAILS");
-    setenv("GEMM_CL_RECORD", "0", 1);
-    expect_child("off", cfg, 0);
-    unsetenv("GEMM_CL_RECORD");
-    const child_result cpu = child_run(opens_a_cpu, NULL);
-    if (child_exit(&cpu) == 0) expect_child("not-on-a-cpu", cfg, 0);
-    else report_skip_machine("cl-recorded-not-on-a-cpu", "the OpenCL device is no CPU");
-    setenv("GEMM_CL_RECORD", "1", 1);
-    char folder[] = "/tmp/test_cl_recorded_XXXXXX";
-    if (!mkdtemp(folder)) exit(2);
-    setenv("GEMM_CACHE_DIR", folder, 1);
-    setenv("RECORDING_ENDS", "1", 1);
-    expect_child("ends-the-process", cfg, ENDED);
-    unsetenv("RECORDING_ENDS");
-    expect_child("ended-a-process", cfg, 0);
-    const child_result r = child_run(pass_with_refusal, (void *)cfg);
-    if (strstr(r.output, "gemm_cl: recordings are left out on")) report_pass("cl-recorded-said");
-    else report_fail("cl-recorded-said", "%s", r.output);
-}
-
-/* NULL, or why no pass can be recorded. */
-static const char *why_not_recorded(void)
-{
-    gemm_set_variant(gemm_find("cl"));
-    const char *why = gemm_cl_unusable(&gemm_cl_best);
-    if (why) return why;
-    const gemm_cl_device *d = gemm_cl_opened();
-    const bool records = d->has_command_buffers || d->has_recordable_queues;
-    return records ? NULL : "the OpenCL device records no launches";
+    const bool right = said && strstr(said, "gemm: the output of a layer is lost on the OpenCL "
+                                            "device: a kernel failed after it was enqueued");
+    report_right(name, child_exit(&r) == 1 && right, "status %d: %s", child_exit(&r),
+                 said ? said : r.output);
 }
 
 int main(int argc, char **argv)
 {
     if (argc < 2) {
         fprintf(stderr, "test_cl_layers: one cfg and more to count in are needed, or --only CASE "
-                        "and a cfg, --launches MOST and a cfg, --recorded and a cfg, or --refused "
-                        "and a cfg\n");
+                        "and a cfg, or --launches MOST and a cfg\n");
         return 2;
-    }
-    if (argc == 3 && !strcmp(argv[1], "--refused")) {
-        test_refused(argv[2]);
-        return report_status();
-    }
-    if (argc == 3 && !strcmp(argv[1], "--recorded-faults")) {
-        for (const char *policy = "ud"; *policy; ++policy)
-            for (int passes = 2; passes < 4; ++passes) test_faults(argv[2], *policy, passes);
-        return report_status();
-    }
-    if (argc == 3 && !strcmp(argv[1], "--recorded")) {
-        const char *why = why_not_recorded();
-        if (why) report_skip_machine("cl-recorded", "%s", why);
-        for (const char *policy = why ? "" : "ud"; *policy; ++policy)
-            test_recorded(argv[2], *policy);
-        return report_status();
     }
     const bool counts = argc == 4 && !strcmp(argv[1], "--launches");
     const char *only = argc == 4 && !strcmp(argv[1], "--only") ? argv[2] : NULL;
@@ -959,7 +675,7 @@ int main(int argc, char **argv)
         for (int passes = 0; passes < 2; ++passes) test_faults(argv[1], *policy, passes);
     }
     if (!freopen("/dev/null", "w", stderr)) return 2;   /* Darknet prints its networks there */
-    open_counts();
+    layer_counts = cl_open_counts();
     gemm_set_variant(gemm_find("cl"));
     const char *why = gemm_unusable(gemm_find("cl"));
     if (why) {

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * `cl` tuned on the device: the forms, their table, and what is measured.
+ * `cl` tuned on the device: the table of forms, and what is measured.
  *
- *   test_cl_tune             lists and names of forms, the decision, the table; each form that is
- *                            named by the table runs and is right; an op is measured, and is left
- *                            where the time for that is over
+ *   test_cl_tune             the table; each form that is named by the table runs and is right; an
+ *                            op is measured, and is left where the time for that is over
  *   test_cl_tune --candidates    only the forms that the device of a layer would measure
  *   test_cl_tune --wrong     a fast kernel with wrong results never wins; needs the layer of
  *                            tests/support/layer_faulty.c. Under GEMM_CL_TRY=0 only the comparison
@@ -30,252 +29,6 @@
 static char folder[] = "/tmp/test_cl_tune.XXXXXX";
 static char path[64];
 static gemm_note note;          /* of the last call */
-
-/* ---- forms as text ---- */
-
-static const gemm_cl_row *row_at(size_t n, char text[GEMM_CL_FORM_TEXT])
-{
-    const gemm_cl_row *row = gemm_cl_choice_at(n);
-    const gemm_cl_form form = {row, 1, 0};
-    if (row) gemm_cl_form_print(&form, text);
-    return row;
-}
-
-static bool are_alike(const gemm_cl_row *a, const gemm_cl_row *b)
-{
-    return !strcmp(a->kernel, b->kernel) && !strcmp(a->defines, b->defines);
-}
-
-/* Every row in single precision is found by its name, and no other program has that. */
-static void test_names(void)
-{
-    const gemm_cl_row *row;
-    char text[GEMM_CL_FORM_TEXT];
-    gemm_cl_form form;
-    for (size_t i = 0; (row = row_at(i, text)); ++i) {
-        const bool conv = row->conv != GEMM_CL_NO_CONV;
-        const bool found = gemm_cl_form_parse(text, strlen(text), conv, &form);
-        if (row->half) {
-            if (found && form.row == row) report_fail("form-half", "%s is a form", text);
-        } else if (!found || !are_alike(form.row, row)) {
-            report_fail("form-name", "%s %s", text, found ? "is another row" : "is not found");
-        }
-    }
-    report_pass("form-names");
-}
-
-static void expect_form(const char *text, bool conv, bool wanted)
-{
-    gemm_cl_form form;
-    char name[128], again[GEMM_CL_FORM_TEXT] = "";
-    snprintf(name, sizeof name, "form-%s", text);
-    const bool found = gemm_cl_form_parse(text, strlen(text), conv, &form);
-    if (found) gemm_cl_form_print(&form, again);
-    if (found != wanted || (found && strcmp(again, text)))
-        report_fail(name, "%s, printed as '%s'", found ? "taken" : "refused", again);
-    else
-        report_pass(name);
-}
-
-static void test_texts(void)
-{
-    static const struct {
-        const char *text;
-        bool conv, right;
-    } cases[] = {
-        {"default", true, true},
-        {"cl_direct 8x4 64x1 image group 32 parts 2", true, true},
-        {"cl_tile 8x4 16x8 k16 parts 64", false, true},
-        {"cl_tile 8x4 16x8 k16 parts 65", false, false},
-        {"cl_tile 8x4 16x8 k16 parts 0", false, false},
-        {"cl_tile 8x4 16x8 k16 parts 1", false, false},         /* it is not printed so */
-        {"cl_tile 8x4 16x8 k16 group 8", false, false},         /* its groups are fixed */
-        {"cl_tile 4x4 4x8 k64 slices 8 parts 2", false, false}, /* it does not split */
-        {"cl_tile 8x4 16x8 k16 m4", true, true},
-        {"cl_tile 8x4 16x8 k16 m4", false, false},              /* it does not multiply */
-        {"cl_tile 8x4 16x8 k16 m4 parts 2", true, false},
-        {"cl_direct 8x4 64x1 group 65", true, false},
-        {"cl_direct 8x4 64x1 parts 2 group 32", true, false},
-        {"cl_direct 8x4 64x1", false, false},                   /* it does not multiply */
-        {"cl_direct 8x4 64x1 ", true, false},
-        {"cl_direct", true, false},
-        {"", true, false},
-        {"cl_naive 1x1 1x1", false, false},
-    };
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i)
-        expect_form(cases[i].text, cases[i].conv, cases[i].right);
-}
-
-/* ---- candidates ---- */
-
-static const gemm_cl_traits adreno = {.unified = true, .images = true, .units = 12, .vector = 4,
-                                      .group = 1024, .local = 32768, .is_adreno = true,
-                                      .adreno = 830};
-static const gemm_cl_traits desktop = {.images = true, .units = 132, .vector = 1, .group = 1024,
-                                       .local = 49152};
-static const gemm_cl_traits cpu = {.cpu = true, .unified = true, .images = true, .units = 2,
-                                   .vector = 8, .group = 4096, .local = 1 << 20};
-
-/* Whether a form of this list has such a name, or begins with it. */
-static bool has_form(const gemm_cl_form *forms, int count, const char *name)
-{
-    char text[GEMM_CL_FORM_TEXT];
-    for (int i = 0; i < count; ++i) {
-        gemm_cl_form_print(&forms[i], text);
-        if (!strncmp(text, name, strlen(name))) return true;
-    }
-    return false;
-}
-
-static void expect_candidate(const gemm_cl_traits *d, const conv_call *c, const char *name,
-                             bool wanted)
-{
-    gemm_cl_form forms[GEMM_CL_FORMS];
-    const gemm_call g = {.M = 64, .N = 169, .K = 576, .ALPHA = 1};
-    const gemm_cl_tuned_op op = {.conv = c, .multiply = c ? NULL : &g};
-    const int count = gemm_cl_forms(d, &op, forms);
-    char title[128];
-    snprintf(title, sizeof title, "candidates-%s-%s-%s-%d", d->cpu ? "cpu" : "gpu",
-             c ? "conv" : "multiply", name, d->units);
-    if (count > 1 - !c && count < GEMM_CL_FORMS && has_form(forms, count, name) == wanted)
-        report_pass(title);
-    else report_fail(title, "%d candidates, this one is %s", count, wanted ? "missing" : "there");
-}
-
-static void test_candidates(void)
-{
-    const conv_call c = {.batch = 1, .groups = 1, .c = 64, .h = 52, .w = 52, .n = 64, .size = 3,
-                         .stride = 1, .pad = 1, .out_h = 52, .out_w = 52};
-    conv_call wide = c, depthwise = c, few = c, flat = c;
-    gemm_cl_traits small = adreno, discrete = desktop;
-    wide.size = 5, wide.pad = 2;
-    depthwise.groups = 64;
-    few.c = 32;
-    flat.h = flat.w = flat.out_h = flat.out_w = 13;     /* 16 tiles of 4x4 are few for 64 columns */
-    small.local = 1024;
-    discrete.images = false;
-    expect_candidate(&adreno, &c, "cl_tile", true);     /* B in local memory */
-    expect_candidate(&small, &c, "cl_tile", false);
-    expect_candidate(&adreno, &c, "cl_image 8x8", true);
-    expect_candidate(&adreno, &c, "cl_direct 8x4 64x1", true);
-    expect_candidate(&adreno, &c, "cl_direct 8x4 64x1 image", true);
-    expect_candidate(&adreno, &c, "cl_direct 1x4", false);
-    expect_candidate(&adreno, &c, "cl_conv_wide", false);
-    expect_candidate(&adreno, &c, "cl_gemv", false);
-    expect_candidate(&adreno, &wide, "cl_direct 4x4", true);
-    expect_candidate(&adreno, &wide, "cl_direct 8x4", false);
-    expect_candidate(&adreno, &depthwise, "cl_direct 1x4", true);
-    expect_candidate(&adreno, NULL, "cl_tile", true);
-    expect_candidate(&adreno, NULL, "cl_direct", false);
-    expect_candidate(&desktop, &c, "cl_image", false);
-    expect_candidate(&desktop, &c, "cl_tile 8x4 16x8 k16 m4", true);
-    expect_candidate(&desktop, &c, "cl_tile 4x4 16x8 k16 m2", true);
-    expect_candidate(&desktop, &few, "cl_tile 8x4 16x8 k16 m4", false);
-    expect_candidate(&desktop, &flat, "cl_tile 8x4 16x8 k16 m4", false);
-    expect_candidate(&desktop, &flat, "cl_tile 8x4 16x8 k16 m2", true);
-    expect_candidate(&desktop, NULL, "cl_tile 8x4 16x8 k16 m4", false);
-    expect_candidate(&adreno, &c, "cl_tile 8x4 16x8 k16 m4", false);
-    expect_candidate(&cpu, &c, "cl_tile 8x4 16x8 k16 m4", false);
-    expect_candidate(&desktop, &c, "cl_direct 8x4 64x1 image", true);
-    expect_candidate(&discrete, &c, "cl_direct 8x4 64x1 image", false);
-    expect_candidate(&cpu, &c, "cl_conv_wide 6x16", true);
-    expect_candidate(&cpu, &c, "cl_conv_wide 1x16", false);
-    expect_candidate(&cpu, &c, "cl_conv_wide 8x32", false);
-    expect_candidate(&cpu, &c, "cl_winograd 6x16 1x1 m2", true);
-    expect_candidate(&cpu, &wide, "cl_winograd", false);
-    expect_candidate(&cpu, &c, "cl_direct 8x4 64x1", true);
-    expect_candidate(&cpu, &c, "cl_direct 8x4 64x1 image", false);
-    expect_candidate(&cpu, &c, "cl_tile", false);
-    expect_candidate(&cpu, NULL, "cl_wide 6x16", true);
-}
-
-static void test_near(void)
-{
-    const conv_call c = {.batch = 1, .groups = 1, .c = 64, .h = 13, .w = 13, .n = 64, .size = 3,
-                         .stride = 1, .pad = 1, .out_h = 13, .out_w = 13};
-    const gemm_cl_tuned_op op = {.conv = &c};
-    const gemm_cl_form base = {&gemm_cl_direct_choices[GEMM_CL_DIRECT_8], 2, 0};
-    gemm_cl_form forms[GEMM_CL_FORMS];
-    const int count = gemm_cl_forms_near(&op, &base, forms);
-    const bool right = count == 4 && forms[0].parts == 1 && forms[1].parts == 4 &&
-                       forms[2].group == 32 && forms[3].group == 16 && forms[3].parts == 2;
-    if (right) report_pass("near-forms");
-    else report_fail("near-forms", "%d forms", count);
-}
-
-/* ---- the decision ---- */
-
-static void test_decisions(void)
-{
-    static const struct {
-        double ms[3], spread;
-        int winner;
-    } cases[] = {{{10, 9.95, 12}, 0, 0}, {{10, 9.8, 12}, 0, 1},  {{10, 9.2, 12}, .1, 0},
-                 {{10, 8.5, 12}, .1, 1}, {{10, 8.5, 8.4}, .1, 2}, {{10, -1, -1}, 0, 0},
-                 {{10, -1, 5}, 0, 2},    {{10, 8.9, 8.95}, .1, 1}};
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i) {
-        char name[32];
-        snprintf(name, sizeof name, "decision-%zu", i);
-        const int winner = gemm_cl_form_decide(cases[i].ms, 3, cases[i].spread);
-        if (winner == cases[i].winner) report_pass(name);
-        else report_fail(name, "%d and not %d", winner, cases[i].winner);
-    }
-}
-
-/* What won must win again, in all rounds but one. */
-static void test_confirm(void)
-{
-    static const struct {
-        double parts[7];
-        bool stays;
-    } cases[] = {{{.9, .98, .97, .9, .8, .98, .95}, true},
-                 {{.9, .98, .97, 3, .8, .98, .95}, true},           /* something else ran */
-                 {{.9, 1.2, .97, 3, .8, .98, .95}, false},
-                 {{.995, .995, .995, .995, .995, .995, .995}, false},
-                 {{.5, .5, .5, .5, .5, .995, .995}, false},
-                 {{1, 1, 1, 1, 1, 1, 1}, false},
-                 {{.5, .5, .5, -1, .5, .5, .5}, false}};            /* a turn failed */
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i) {
-        double parts[7];
-        memcpy(parts, cases[i].parts, sizeof parts);
-        if (gemm_cl_form_confirm(parts, 7) != cases[i].stays) {
-            report_fail("confirm", "case %zu", i);
-            return;
-        }
-    }
-    report_pass("confirm");
-}
-
-/* A clock that is late by up to `noise` of a form's time, and right in one of the turns. */
-static double shortest_turn(rng *r, double ms, double noise)
-{
-    double best = INFINITY;
-    for (int i = 0; i < 8; ++i) best = fmin(best, ms * (1 + noise * (rng_float(r) + 1) / 2));
-    return rng_below(r, 2) ? ms : best;
-}
-
-/* Whatever the clock says, a form that is slower than the default never replaces it. */
-static void test_clock(void)
-{
-    rng r = rng_make(3, 1);
-    int wins = 0;
-    for (int i = 0; i < 2000; ++i) {
-        double truth[4], ms[4];
-        for (int j = 0; j < 4; ++j) {
-            truth[j] = 1 + .2 * rng_float(&r);
-            ms[j] = j ? shortest_turn(&r, truth[j], .1) : truth[0] * (1 + .05 * !(i % 3));
-        }
-        /* The default's own turns were late by up to 5%, and its spread says so. */
-        const int winner = gemm_cl_form_decide(ms, 4, .05);
-        wins += winner != 0;
-        if (truth[winner] > truth[0]) {
-            report_fail("decision-clock", "%g ms replaces %g", truth[winner], truth[0]);
-            return;
-        }
-    }
-    if (wins > 200) report_pass("decision-clock");
-    else report_fail("decision-clock", "only %d forms won", wins);
-}
 
 /* ---- ops ---- */
 
@@ -388,9 +141,12 @@ static void run_forms(const gemm_cl_tuned_op *op, const char *title, bool all)
         const int more = all ? gemm_cl_forms_near(op, &forms[i], near) : 0;
         for (int j = 0; j < more; ++j) run_form(op, title, &near[j], &plan, true);
     }
-    for (size_t i = 0; all && (form.row = row_at(i, text)); ++i)
+    const gemm_cl_row *row;
+    for (size_t i = 0; all && (row = gemm_cl_choice_at(i)); ++i) {
+        gemm_cl_form_print(&(gemm_cl_form){row, 1, 0}, text);
         if (gemm_cl_form_parse(text, strlen(text), op->conv, &form))
             run_form(op, title, &form, &plan, false);
+    }
     gemm_plan_drop(&plan);
 }
 
@@ -407,8 +163,7 @@ static void test_forced(int count, bool all)
     gemm_cl_set_tuning(GEMM_CL_UNTUNED);
     const char *why = judge_multiply();
     gemm_cl_set_tuning(GEMM_CL_TUNED);
-    if (why || was_tuned()) report_fail("forced-untuned", "%s: %s", note.ran, why ? why : "tuned");
-    else report_pass("forced-untuned");
+    report_right("forced-untuned", !why && !was_tuned(), "%s: %s", note.ran, why ? why : "tuned");
 }
 
 /* Rows for studies take no form of the table. */
@@ -451,8 +206,7 @@ static void test_measure(void)
         if (!why && was_tuned() != (e->form.row != NULL)) why = "not what the table has";
         if (!why && strcmp(find(&op)->times, "by hand")) why = "it was measured again";
         snprintf(name, sizeof name, "measure-%s", multiplies ? "multiply" : shapes[i].name);
-        if (why) report_fail(name, "%s: %s", note.ran, why);
-        else report_pass(name);
+        report_right(name, !why, "%s: %s", note.ran, why);
         gemm_plan_drop(&plan);
         conv_shape_free(&c);
     }
@@ -531,10 +285,9 @@ static void test_unkept(void)
     chmod(folder, 0700);
     const gemm_cl_tuned *e = find(&op);
     const char *last = strstr(said, end);
-    if (!strncmp(said, begin, strlen(begin)) && last && !last[sizeof end - 1] && e &&
-        e->form.row == form.row)
-        report_pass("table-unkept");
-    else report_fail("table-unkept", "%s: %s", e ? "it is in memory" : "it is lost", said);
+    report_right("table-unkept", !strncmp(said, begin, strlen(begin)) && last &&
+                 !last[sizeof end - 1] && e && e->form.row == form.row, "%s: %s",
+                 e ? "it is in memory" : "it is lost", said);
 }
 
 /* The good table with `from` replaced is not used, and one line says why. */
@@ -548,15 +301,24 @@ static void expect_refused(const char *name, const gemm_cl_tuned_op *op, const c
     write_text(text);
     const gemm_cl_tuned *e = read_again(op, said);
     line = strchr(said, '\n');
-    if (at && !e && line && !line[1] && strstr(said, "tuning-cl.txt is not used: ") &&
-        strstr(said, why))
-        report_pass(name);
-    else
-        report_fail(name, "%s, and said: %s", e ? "it is used" : "it is not used", said);
+    report_right(name, at && !e && line && !line[1] &&
+                 strstr(said, "tuning-cl.txt is not used: ") && strstr(said, why),
+                 "%s, and said: %s", e ? "it is used" : "it is not used", said);
 }
 
 static void test_file(void)
 {
+    static const char *const refused[][4] = {
+        {"table-device", "device ", "device other ", "it is of another one"},
+        {"table-driver", ", driver ", ", driver other ", "it is of another one"},
+        {"table-version", "version ", "version 0", "it is of another one"},
+        {"table-form", "tuning 1", "tuning 2", "it is of another one"},
+        {"table-line", "cl_tile", "cl_tele", "line 4 is damaged"},
+        {"table-parts", "parts 3", "parts 99", "line 4 is damaged"},
+        {"table-shape", "multiply", "maxpool", "line 4 is damaged"},
+        {"table-end", "end 1", "end 2", "line 5 is damaged"},
+        {"table-cut", "\nend 1\n", "", "is damaged"},
+        {"table-more", "end 1\n", "end 1\nmore\n", "line 5 is damaged"}};
     const gemm_cl_tuned_op op = {.multiply = &product};
     const gemm_cl_form form = {&gemm_cl_choices[GEMM_CL_TILE_32x64], 3, 0};
     char good[8192], said[1024];
@@ -566,20 +328,10 @@ static void test_file(void)
     snprintf(good, sizeof good, "%s", read_text());
     const gemm_cl_tuned *e = read_again(&op, said);
     const bool same = e && e->form.row == form.row && e->form.parts == 3;
-    if (same && !*said && !strcmp(e->times, "by hand"))
-        report_pass("table-read");
-    else report_fail("table-read", "%s: %s%s", e ? "another form" : "nothing", said, good);
-    expect_refused("table-device", &op, good, "device ", "device other ", "it is of another one");
-    expect_refused("table-driver", &op, good, ", driver ", ", driver other ",
-                   "it is of another one");
-    expect_refused("table-version", &op, good, "version ", "version 0", "it is of another one");
-    expect_refused("table-form", &op, good, "tuning 1", "tuning 2", "it is of another one");
-    expect_refused("table-line", &op, good, "cl_tile", "cl_tele", "line 4 is damaged");
-    expect_refused("table-parts", &op, good, "parts 3", "parts 99", "line 4 is damaged");
-    expect_refused("table-shape", &op, good, "multiply", "maxpool", "line 4 is damaged");
-    expect_refused("table-end", &op, good, "end 1", "end 2", "line 5 is damaged");
-    expect_refused("table-cut", &op, good, "\nend 1\n", "", "is damaged");
-    expect_refused("table-more", &op, good, "end 1\n", "end 1\nmore\n", "line 5 is damaged");
+    report_right("table-read", same && !*said && !strcmp(e->times, "by hand"), "%s: %s%s",
+                 e ? "another form" : "nothing", said, good);
+    for (size_t i = 0; i < sizeof refused / sizeof *refused; ++i)
+        expect_refused(refused[i][0], &op, good, refused[i][1], refused[i][2], refused[i][3]);
     /* What cannot be used is replaced, and what can is added to. */
     gemm_call wider = product;
     wider.ALPHA = 1, wider.N = 49;
@@ -590,8 +342,8 @@ static void test_file(void)
     gemm_cl_forget_forms(true);
     put(&(gemm_cl_tuned_op){.multiply = &wider}, &form);
     e = read_again(&op, said);
-    if (replaced && e && find(&(gemm_cl_tuned_op){.multiply = &wider})) report_pass("table-merged");
-    else report_fail("table-merged", "replaced %d, said: %s", replaced, said);
+    report_right("table-merged", replaced && e && find(&(gemm_cl_tuned_op){.multiply = &wider}),
+                 "replaced %d, said: %s", replaced, said);
 }
 
 /* A form with Winograd's algorithm is taken from the second picture on, because it pays only then
@@ -673,9 +425,8 @@ static void test_limit(void)
     for (; !kept && !why && seconds < 200; ++seconds) why = judge_limited(&op, seconds, &kept);
     gemm_cl_set_tuning(GEMM_CL_TUNED);
     gemm_budget_set(INFINITY, NULL);
-    if (!why && kept && seconds > 5) report_pass("limit");
-    else report_fail("limit", "with %d s: %s, %s", seconds - 1, why ? why : "right",
-                     kept ? "measured" : "left");
+    report_right("limit", !why && kept && seconds > 5, "with %d s: %s, %s", seconds - 1,
+                 why ? why : "right", kept ? "measured" : "left");
     conv_shape_free(&c);
 }
 
@@ -695,9 +446,8 @@ static void test_settle(void)
     const int dropped = gemm_cl_settle_forms(false);
     const gemm_cl_tuned *a = read_again(&op, said);
     const gemm_cl_tuned *b = find(&(gemm_cl_tuned_op){.multiply = &other});
-    if (kept == 1 && dropped == 1 && a && !a->form.row && b && b->form.row == form.row)
-        report_pass("table-settled");
-    else report_fail("table-settled", "%d kept, %d dropped: %s", kept, dropped, read_text());
+    report_right("table-settled", kept == 1 && dropped == 1 && a && !a->form.row && b &&
+                 b->form.row == form.row, "%d kept, %d dropped: %s", kept, dropped, read_text());
 }
 
 /* ---- a wrong kernel ---- */
@@ -745,13 +495,6 @@ int main(int argc, char **argv)
     } else if (candidates) {
         test_forced(3, false);
     } else {
-        test_names();
-        test_texts();
-        test_candidates();
-        test_near();
-        test_decisions();
-        test_confirm();
-        test_clock();
         test_forced(SHAPES, true);
         test_studies();
         test_measure();

@@ -241,10 +241,8 @@ static char *reason_of(const gemm_cl_key *key, const char *path)
                                       &bytes), *why = NULL;
     if (!text) return NULL;
     const char *reason = strcmp(text, tried) ? text : "an earlier process ended while it was tried";
-    const bool program = *key->source;
-    if (asprintf(&why, "%s%s%s left out on %s: %s (remove %s to try it again)",
-                 program ? "kernels/" : "", key->name, program ? ".cl is" : " are", key->device,
-                 reason, path) < 0)
+    if (asprintf(&why, "kernels/%s.cl is left out on %s: %s (remove %s to try it again)", key->name,
+                 key->device, reason, path) < 0)
         why = NULL;
     free(text);
     return why;

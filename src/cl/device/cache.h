@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* All that the binary of a program depends on. What is no program of kernels/ has no source, "". */
+/* All that the binary of a program depends on. */
 typedef struct gemm_cl_key {
     const char *name, *source, *options, *device, *driver;
 } gemm_cl_key;

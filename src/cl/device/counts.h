@@ -10,8 +10,7 @@
 
 typedef struct gemm_cl_counts {
     unsigned long waits;        /* calls of OpenCL that wait for the device */
-    unsigned long launches;     /* of kernels, also those of recordings */
-    unsigned long replays;      /* recordings that were enqueued */
+    unsigned long launches;     /* of kernels */
     size_t bytes;               /* copied between the CPU and the device, or to its images */
     double kernel_ms;           /* time in kernels, by events */
 } gemm_cl_counts;

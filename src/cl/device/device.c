@@ -320,8 +320,6 @@ static bool ask_limits(gemm_cl_device *d, const found_device *found)
     ASK(CL_DEVICE_COMPILER_AVAILABLE, compiler);
     told = extensions && d->driver && ask_traits(d, found, extensions);
     d->has_perf_hint = told && has_word(extensions, "cl_qcom_perf_hint");
-    d->has_command_buffers = told && has_word(extensions, "cl_khr_command_buffer");
-    d->has_recordable_queues = told && has_word(extensions, "cl_qcom_recordable_queues");
 fail:
     free(extensions);
     if (!told) refuse("OpenCL device %s does not tell its limits: %s", d->name,

@@ -26,7 +26,6 @@ typedef struct gemm_cl_device {
     cl_uint base_alignment;     /* pixels, of such an image's first one */
     cl_ulong memory;            /* bytes */
     bool has_perf_hint;         /* a context may ask for the high clock */
-    bool has_command_buffers, has_recordable_queues;    /* cl/device/recorder.h */
 } gemm_cl_device;
 
 void gemm_cl_lock(void);

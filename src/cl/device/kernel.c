@@ -12,15 +12,39 @@ struct gemm_cl_kernel {
     const gemm_cl_program *program;
     cl_kernel kernel;
     bool set;                   /* values are those of the kernel */
-    unsigned long released;     /* gemm_cl_released_memory() then */
+    unsigned long released;     /* gemm_cl_released_memory() when they were set */
     unsigned char values[GEMM_CL_MOST_BYTES];   /* one behind the other */
 };
+
+static unsigned long released;  /* memory objects */
+
+cl_int gemm_cl_release_memory(cl_mem mem)
+{
+    ++released;
+    return gemm_cl_function.ReleaseMemObject(mem);
+}
+
+unsigned long gemm_cl_released_memory(void)
+{
+    return released;
+}
 
 int gemm_cl_set_shared(const gemm_cl_program *p, const gemm_cl_arguments *args)
 {
     assert(p->args <= args->count);
     for (cl_uint i = 0; i < p->args; ++i)
         CL_TRY(clSetKernelArg(p->kernel, i, args->of[i].bytes, args->of[i].value));
+    return 0;
+fail:
+    return -1;
+}
+
+int gemm_cl_run_shared(const gemm_cl_program *p, const gemm_cl_arguments *args,
+                       const size_t *global, const size_t *local)
+{
+    if (gemm_cl_set_shared(p, args)) return -1;
+    CL_TRY(clEnqueueNDRangeKernel(gemm_cl_opened()->queue, p->kernel, 3, NULL, global, local, 0,
+                                  NULL, NULL));
     return 0;
 fail:
     return -1;
@@ -54,7 +78,7 @@ fail:
    once any was released. */
 static int set_changed(gemm_cl_kernel *k, const gemm_cl_arguments *args)
 {
-    const bool all = !k->set || k->released != gemm_cl_released_memory();
+    const bool all = !k->set || k->released != released;
     unsigned char *at = k->values;
     k->set = false;
     assert(k->program->args <= args->count);
@@ -65,7 +89,7 @@ static int set_changed(gemm_cl_kernel *k, const gemm_cl_arguments *args)
         CL_TRY(clSetKernelArg(k->kernel, i, bytes, value));
         memcpy(at, value, bytes);
     }
-    k->released = gemm_cl_released_memory();
+    k->released = released;
     k->set = true;
     return 0;
 fail:

@@ -17,6 +17,10 @@ typedef struct gemm_cl_kernel gemm_cl_kernel;
    0 or -1. */
 int gemm_cl_set_shared(const gemm_cl_program *, const gemm_cl_arguments *);
 
+/* Sets them and enqueues a launch of three dimensions, without an event. 0 or -1. */
+int gemm_cl_run_shared(const gemm_cl_program *, const gemm_cl_arguments *, const size_t *global,
+                       const size_t *local);
+
 /* The kernel object in this slot with these arguments. Makes a new one where the slot has none or
    another program's. NULL: refused. */
 cl_kernel gemm_cl_set_own(gemm_cl_kernel **slot, const gemm_cl_program *,

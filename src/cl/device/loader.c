@@ -16,8 +16,6 @@
 
 gemm_cl_functions gemm_cl_function;
 
-static void *taken;             /* the library that the functions are of */
-
 /* In this order: loaders of desktop Linux; then of Android, where drivers lie in the vendor's
    folders; then Qualcomm's driver for Linux. */
 static const char *const usual[] = {
@@ -56,9 +54,7 @@ static void find(void *library, const char *name, void *member, const char **mis
 /* All functions. Returns the name of one that the library lacks, or NULL. */
 static const char *find_all(void *library)
 {
-    const char *missing = NULL, *may_miss = "";
-    find(library, "clGetExtensionFunctionAddressForPlatform", &gemm_cl_function.GetExtension,
-         &may_miss);
+    const char *missing = NULL;
 #define FIND(name) find(library, "cl" #name, &gemm_cl_function.name, &missing);
     GEMM_CL_FUNCTIONS(FIND)
 #undef FIND
@@ -163,19 +159,7 @@ static bool try_library(void *library, const char *name, search *s)
     const char *missing = find_all(library);
     gemm_text_add(&s->tried, "; %s", name);
     if (missing) gemm_text_add(&s->tried, " has no %s, a function of OpenCL 1.2", missing);
-    taken = library;
     return !missing && has_devices(s);
-}
-
-/* Android's libraries have some functions of extensions by name only. */
-bool gemm_cl_find_extension(cl_platform_id platform, const char *name, void *member)
-{
-    void *symbol = NULL;
-    if (gemm_cl_function.GetExtension)
-        symbol = gemm_cl_function.GetExtension(platform, name);
-    if (!symbol) symbol = dlsym(taken, name);
-    memcpy(member, &symbol, sizeof symbol);
-    return symbol;
 }
 
 static bool try_file(const char *path, search *s)

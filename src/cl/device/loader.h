@@ -27,7 +27,6 @@
 #define GEMM_CL_MEMBER(name) __typeof__(cl##name) *name;
 typedef struct gemm_cl_functions {
     GEMM_CL_FUNCTIONS(GEMM_CL_MEMBER)
-    __typeof__(clGetExtensionFunctionAddressForPlatform) *GetExtension;     /* or NULL */
 } gemm_cl_functions;
 #undef GEMM_CL_MEMBER
 
@@ -43,16 +42,7 @@ extern gemm_cl_functions gemm_cl_function;
  */
 bool gemm_cl_load(const gemm_cl_configuration *, gemm_text *why);
 
-/* The function of an extension, for *member. False: the driver has none of that name. */
-bool gemm_cl_find_extension(cl_platform_id, const char *name, void *member);
-
-/* Of cl/device/record.c: what the functions do first that put anything but a launch into a queue.
-   They end the sequence of launches. An unmap does not, because a block that was mapped is not
-   among the memory of launches before. */
-void gemm_cl_end_sequence(void);
-#define GEMM_CL_BEHIND_LAUNCHES(name) (gemm_cl_end_sequence(), gemm_cl_function.name)
-
-/* Of cl/device/record.c: clReleaseMemObject, and how often it was called. */
+/* Of cl/device/kernel.c: clReleaseMemObject, and how often it was called. */
 cl_int gemm_cl_release_memory(cl_mem);
 unsigned long gemm_cl_released_memory(void);
 
@@ -65,14 +55,14 @@ unsigned long gemm_cl_released_memory(void);
 #define clCreateProgramWithBinary gemm_cl_function.CreateProgramWithBinary
 #define clCreateProgramWithSource gemm_cl_function.CreateProgramWithSource
 #define clCreateSubBuffer gemm_cl_function.CreateSubBuffer
-#define clEnqueueMapBuffer GEMM_CL_BEHIND_LAUNCHES(EnqueueMapBuffer)
-#define clEnqueueMapImage GEMM_CL_BEHIND_LAUNCHES(EnqueueMapImage)
-#define clEnqueueNDRangeKernel GEMM_CL_BEHIND_LAUNCHES(EnqueueNDRangeKernel)
-#define clEnqueueReadBuffer GEMM_CL_BEHIND_LAUNCHES(EnqueueReadBuffer)
+#define clEnqueueMapBuffer gemm_cl_function.EnqueueMapBuffer
+#define clEnqueueMapImage gemm_cl_function.EnqueueMapImage
+#define clEnqueueNDRangeKernel gemm_cl_function.EnqueueNDRangeKernel
+#define clEnqueueReadBuffer gemm_cl_function.EnqueueReadBuffer
 #define clEnqueueUnmapMemObject gemm_cl_function.EnqueueUnmapMemObject
-#define clEnqueueWriteBuffer GEMM_CL_BEHIND_LAUNCHES(EnqueueWriteBuffer)
-#define clEnqueueWriteBufferRect GEMM_CL_BEHIND_LAUNCHES(EnqueueWriteBufferRect)
-#define clFinish GEMM_CL_BEHIND_LAUNCHES(Finish)
+#define clEnqueueWriteBuffer gemm_cl_function.EnqueueWriteBuffer
+#define clEnqueueWriteBufferRect gemm_cl_function.EnqueueWriteBufferRect
+#define clFinish gemm_cl_function.Finish
 #define clFlush gemm_cl_function.Flush
 #define clGetDeviceIDs gemm_cl_function.GetDeviceIDs
 #define clGetDeviceInfo gemm_cl_function.GetDeviceInfo

@@ -45,17 +45,6 @@ void gemm_cl_launched(bool with_event)
     ++gemm_cl_counters.launches;
 }
 
-void gemm_cl_put_off(void)
-{
-    uncovered = true;
-    ++gemm_cl_counters.launches;
-}
-
-void gemm_cl_lose(void)
-{
-    lost = true;
-}
-
 /* A later command flushes what this one could not, so its failure changes nothing. */
 void gemm_cl_flush(void)
 {

@@ -24,12 +24,6 @@ bool gemm_cl_is_counting(void);
 /* A kernel was enqueued, with or without an event. */
 void gemm_cl_launched(bool with_event);
 
-/* A launch is left to a recording, which is enqueued later. */
-void gemm_cl_put_off(void);
-
-/* A launch could not be enqueued, and its caller was told before that it was. */
-void gemm_cl_lose(void);
-
 /* Whether the queue may hold a launch without an event, so that the next wait needs one. */
 bool gemm_cl_needs_event(void);
 

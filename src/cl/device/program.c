@@ -313,6 +313,20 @@ const gemm_cl_program *gemm_cl_build(const char *name, const char *options, cons
     return NULL;
 }
 
+const char *gemm_cl_why_left_out(const char *name, const char *options)
+{
+    const char *why = NULL;
+    return gemm_cl_build(name, options, &why) ? NULL : why;
+}
+
+const gemm_cl_program *gemm_cl_need(const char *name, const char *options)
+{
+    const char *why;
+    const gemm_cl_program *p = gemm_cl_build(name, options, &why);
+    if (!p) gemm_cl_say_left_out(why);
+    return p;
+}
+
 /* The program that is left out for this reason, or NULL. */
 static gemm_cl_program *left_out(const char *why)
 {

@@ -14,6 +14,12 @@
    NULL: there was no memory for them. */
 const gemm_cl_program *gemm_cl_build(const char *name, const char *options, const char **why);
 
+/* The same for a caller that cannot do without. NULL: it is left out, and that was said. */
+const gemm_cl_program *gemm_cl_need(const char *name, const char *options);
+
+/* NULL where the program can be used, or why it is left out. */
+const char *gemm_cl_why_left_out(const char *name, const char *options);
+
 /* Whether this is the reason of a program that can never be used on this device. */
 bool gemm_cl_is_faulty(const char *why);
 

@@ -32,15 +32,32 @@ void gemm_cl_release_slot(gemm_cl_slot slot)
     buffers[slot].bytes = 0;
 }
 
+cl_mem gemm_cl_new_buffer(cl_mem_flags flags, size_t bytes, void *host)
+{
+    cl_mem mem;
+    CL_MAKE(mem, clCreateBuffer(gemm_cl_opened()->context, flags, bytes, host, &error));
+fail:
+    return mem;
+}
+
+cl_mem gemm_cl_new_image(cl_mem_flags flags, size_t width, size_t height, bool half)
+{
+    const cl_image_format format = {CL_RGBA, half ? CL_HALF_FLOAT : CL_FLOAT};
+    const cl_image_desc desc = {
+        .image_type = CL_MEM_OBJECT_IMAGE2D, .image_width = width, .image_height = height};
+    cl_mem mem;
+    CL_MAKE(mem, clCreateImage(gemm_cl_opened()->context, flags, &format, &desc, NULL, &error));
+fail:
+    return mem;
+}
+
 cl_mem gemm_cl_scratch(gemm_cl_slot slot, size_t bytes)
 {
     buffer *b = &buffers[slot];
     if (b->bytes >= bytes) return b->mem;
     gemm_cl_release_slot(slot);
-    CL_MAKE(b->mem, clCreateBuffer(gemm_cl_opened()->context, CL_MEM_READ_WRITE, bytes, NULL,
-                                   &error));
-    b->bytes = bytes;
-fail:
+    b->mem = gemm_cl_new_buffer(CL_MEM_READ_WRITE, bytes, NULL);
+    if (b->mem) b->bytes = bytes;
     return b->mem;
 }
 
@@ -62,23 +79,6 @@ static image *find_image(size_t width, size_t height, bool half)
     return oldest;
 }
 
-static int remake_image(image *i, size_t width, size_t height, bool half)
-{
-    const cl_image_format format = {CL_RGBA, half ? CL_HALF_FLOAT : CL_FLOAT};
-    const cl_image_desc desc = {
-        .image_type = CL_MEM_OBJECT_IMAGE2D, .image_width = width, .image_height = height};
-    CL_RELEASE(clReleaseMemObject, i->mem);
-    CL_MAKE(i->mem, clCreateImage(gemm_cl_opened()->context,
-                                  CL_MEM_READ_WRITE | CL_MEM_ALLOC_HOST_PTR, &format, &desc, NULL,
-                                  &error));
-    i->width = width;
-    i->height = height;
-    i->half = half;
-    return 0;
-fail:
-    return -1;
-}
-
 cl_mem gemm_cl_image_get(size_t width, size_t height, bool half)
 {
     image *i = find_image(width, height, half);
@@ -86,7 +86,13 @@ cl_mem gemm_cl_image_get(size_t width, size_t height, bool half)
         gemm_cl_say("B needs more images than a call may use");
         return NULL;
     }
-    if (!is_like(i, width, height, half) && remake_image(i, width, height, half)) return NULL;
+    if (!is_like(i, width, height, half)) {
+        CL_RELEASE(clReleaseMemObject, i->mem);
+        *i = (image){.mem = gemm_cl_new_image(CL_MEM_READ_WRITE | CL_MEM_ALLOC_HOST_PTR, width,
+                                              height, half),
+                     .width = width, .height = height, .half = half, .used = i->used};
+        if (!i->mem) return NULL;
+    }
     i->busy = true;
     i->used = calls;
     return i->mem;

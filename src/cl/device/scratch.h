@@ -20,11 +20,15 @@ typedef enum gemm_cl_slot {
     SLOT_COUNT
 } gemm_cl_slot;
 
+/* A buffer of the caller's own, over `host` where that is not NULL, and an image of RGBA float, or
+   half-float with `half`. NULL: refused. */
+cl_mem gemm_cl_new_buffer(cl_mem_flags, size_t bytes, void *host);
+cl_mem gemm_cl_new_image(cl_mem_flags, size_t width, size_t height, bool half);
+
 /* A buffer of at least these bytes, which lasts until the slot is asked for more. NULL: refused. */
 cl_mem gemm_cl_scratch(gemm_cl_slot, size_t bytes);
 
-/* An image of RGBA float, or half-float with `half`, that no other panel of this call uses. Width
-   and height in pixels. NULL: refused. */
+/* Such an image that no other panel of this call uses, of so many pixels. NULL: refused. */
 cl_mem gemm_cl_image_get(size_t width, size_t height, bool half);
 
 /* The panels are done: all images may be used again. */

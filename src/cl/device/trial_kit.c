@@ -149,6 +149,26 @@ cl_mem gemm_cl_kit_image(gemm_cl_kit *k, const float *data, int width, int heigh
     return image;
 }
 
+gemm_cl_operand gemm_cl_kit_operand(gemm_cl_kit *k, gemm_cl_slot slot, int n)
+{
+    const float *at = gemm_cl_kit_made_up(k, (size_t)n);
+    return (gemm_cl_operand){at, gemm_cl_kit_buffer(k, slot, at, (size_t)n, false)};
+}
+
+/* ---- what several trials compute ---- */
+
+float gemm_cl_kit_pixel(const float *channel, int h, int w, int y, int x)
+{
+    return y >= 0 && y < h && x >= 0 && x < w ? channel[y * w + x] : 0;
+}
+
+float gemm_cl_kit_finish(const gemm_cl_kit_end *e, float x, float more, int filter)
+{
+    const float y = e->norm[filter] * x + e->norm[e->filters + filter] + more;
+    if (e->logistic) return 1 / (1 + expf(-y));
+    return y > 0 ? y : e->slope * y;
+}
+
 /* ---- launches and results ---- */
 
 void gemm_cl_kit_run(gemm_cl_kit *k, const gemm_cl_arguments *args, int x, int y, int z,
@@ -167,12 +187,7 @@ void gemm_cl_kit_run(gemm_cl_kit *k, const gemm_cl_arguments *args, int x, int y
     }
     for (int i = 0; i < 3; ++i) global[i] = round_up(items[i], local[i]);
     global[2] = items[2] * local[2];
-    if (gemm_cl_set_shared(k->p, args)) goto fail;
-    CL_TRY(clEnqueueNDRangeKernel(gemm_cl_opened()->queue, k->p->kernel, 3, NULL, global, local, 0,
-                                  NULL, NULL));
-    return;
-fail:
-    k->unfinished = true;
+    k->unfinished = gemm_cl_run_shared(k->p, args, global, local);
 }
 
 /* Rounding and exp are off by less than this part. A fault of a compiler is off by more. */

@@ -33,12 +33,34 @@ float *gemm_cl_kit_room(gemm_cl_kit *, size_t n);
    in 16 bits, so a kernel's order of sums does not matter. */
 float *gemm_cl_kit_made_up(gemm_cl_kit *, size_t n);
 
+/* n made-up values, in a buffer too. */
+typedef struct gemm_cl_operand {
+    const float *at;
+    cl_mem mem;
+} gemm_cl_operand;
+
+gemm_cl_operand gemm_cl_kit_operand(gemm_cl_kit *, gemm_cl_slot, int n);
+
 /* A buffer with n values, in a slot of its own. `half` narrows them to 16 bits. After a failure it
    may be NULL. */
 cl_mem gemm_cl_kit_buffer(gemm_cl_kit *, gemm_cl_slot, const float *data, size_t n, bool half);
 
 /* The same as an image of width x height pixels of four columns. */
 cl_mem gemm_cl_kit_image(gemm_cl_kit *, const float *data, int width, int height, bool half);
+
+/* An element of a channel of h x w, which is 0 outside of it. */
+float gemm_cl_kit_pixel(const float *channel, int h, int w, int y, int x);
+
+/* The sum x of a filter, with the norm (scales, and then shifts) and `more` added, and activated:
+   by the logistic function, or with this slope below 0. */
+typedef struct gemm_cl_kit_end {
+    const float *norm;
+    int filters;
+    float slope;
+    bool logistic;
+} gemm_cl_kit_end;
+
+float gemm_cl_kit_finish(const gemm_cl_kit_end *, float x, float more, int filter);
 
 /* Launches x * y * z items, rounded up to whole groups: those of -DWX -DWY -DSLICES, or else lines
    of at most `wide` items. */

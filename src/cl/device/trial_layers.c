@@ -37,9 +37,9 @@ typedef struct output {
     cl_mem mem;
 } output;
 
-static output make_output(gemm_cl_kit *k, size_t n)
+static output make_output(gemm_cl_kit *k, int n)
 {
-    output o = {.count = TO + n + 3};
+    output o = {.count = TO + (size_t)n + 3};
     o.before = gemm_cl_kit_made_up(k, o.count);
     o.after = gemm_cl_kit_room(k, o.count);
     memcpy(o.after, o.before, o.count * sizeof(float));
@@ -47,22 +47,34 @@ static output make_output(gemm_cl_kit *k, size_t n)
     return o;
 }
 
-/* The first input of a layer, n values, in a buffer. */
-static cl_mem show(gemm_cl_kit *k, const float *data, size_t n)
+/* The first input of a layer: n values from FROM on, or all n. */
+static gemm_cl_operand input_from(gemm_cl_kit *k, int n)
 {
-    return gemm_cl_kit_buffer(k, SLOT_TRIAL_A, data, n, false);
+    return gemm_cl_kit_operand(k, SLOT_TRIAL_A, FROM + n);
+}
+
+static gemm_cl_operand input_of(gemm_cl_kit *k, int n)
+{
+    return gemm_cl_kit_operand(k, SLOT_TRIAL_A, n);
 }
 
 /* The members of CL_IN_OUT (kernels/cl_layer_arguments.h). */
-#define IN_OUT(input, output) .in = (input), .i0 = FROM, .out = (output)->mem, .o0 = TO
+#define IN_OUT(input, output) .in = (input).mem, .i0 = FROM, .out = (output)->mem, .o0 = TO
+
+/* Launches, and compares the whole buffer. */
+static void finish(gemm_cl_kit *k, const gemm_cl_arguments *args, const output *o, int x, int y,
+                   int z, int wide)
+{
+    gemm_cl_kit_run(k, args, x, y, z, wide);
+    gemm_cl_kit_expect(k, o->mem, o->after, o->count, false);
+}
 
 /* Items as kernels/cl_layer.h says. */
 static void finish_layer(gemm_cl_kit *k, const gemm_cl_arguments *args, const output *o, int x,
                          int y, int z)
 {
-    if (gemm_cl_kit_has(k, "-DBY_ROW")) gemm_cl_kit_run(k, args, y, z, 1, 1);
-    else gemm_cl_kit_run(k, args, x, y, z, 64);
-    gemm_cl_kit_expect(k, o->mem, o->after, o->count, false);
+    if (gemm_cl_kit_has(k, "-DBY_ROW")) finish(k, args, o, y, z, 1, 1);
+    else finish(k, args, o, x, y, z, 64);
 }
 
 /* The rows of a layer whose n elements are alike. */
@@ -71,66 +83,62 @@ static int rows_of(const gemm_cl_kit *k, int n)
     return gemm_cl_kit_has(k, "-DBY_ROW") ? ceil_div(n, gemm_cl_kit_number(k, "-DRUN", n)) : 1;
 }
 
-void gemm_cl_try_maxpool(gemm_cl_kit *k)
+static void try_maxpool(gemm_cl_kit *k)
 {
     enum { PLANES = 3, H = 7, W = 9, SIZE = 3, OFFSET = 1 };
     const int stride = gemm_cl_kit_number(k, "-DSTRIDE", 3);
     const int out_h = (H - 1) / stride + 1, out_w = (W - 1) / stride + 1, outs = out_h * out_w;
-    const float *in = gemm_cl_kit_made_up(k, FROM + PLANES * H * W);
-    const output o = make_output(k, (size_t)(PLANES * outs));
+    const gemm_cl_operand in = input_from(k, PLANES * H * W);
+    const output o = make_output(k, PLANES * outs);
     for (int i = 0; i < PLANES * outs; ++i) {
         const int top = i % outs / out_w * stride - OFFSET, left = i % out_w * stride - OFFSET;
         float m = -FLT_MAX;
         for (int y = max_int(top, 0); y < min_int(top + SIZE, H); ++y)
             for (int x = max_int(left, 0); x < min_int(left + SIZE, W); ++x)
-                m = fmaxf(m, in[FROM + (i / outs * H + y) * W + x]);
+                m = fmaxf(m, in.at[FROM + (i / outs * H + y) * W + x]);
         o.after[TO + i] = m;
     }
     const gemm_cl_arguments args = GEMM_CL_ARGS(
         maxpool, .h = H, .w = W, .out_h = out_h, .out_w = out_w, .size = SIZE, .stride = stride,
-        .offset = OFFSET, IN_OUT(show(k, in, FROM + PLANES * H * W), &o));
+        .offset = OFFSET, IN_OUT(in, &o));
     finish_layer(k, &args, &o, out_w, out_h, PLANES);
 }
 
-void gemm_cl_try_avgpool(gemm_cl_kit *k)
+static void try_avgpool(gemm_cl_kit *k)
 {
     enum { PLANES = 70, AREA = 12 };
-    const float *in = gemm_cl_kit_made_up(k, FROM + PLANES * AREA);
+    const gemm_cl_operand in = input_from(k, PLANES * AREA);
     const output o = make_output(k, PLANES);
     for (int p = 0; p < PLANES; ++p) {
         float sum = 0;
-        for (int i = 0; i < AREA; ++i) sum += in[FROM + p * AREA + i];
+        for (int i = 0; i < AREA; ++i) sum += in.at[FROM + p * AREA + i];
         o.after[TO + p] = sum / AREA;
     }
-    const gemm_cl_arguments args = GEMM_CL_ARGS(
-        avgpool, .planes = PLANES, .area = AREA, IN_OUT(show(k, in, FROM + PLANES * AREA), &o));
+    const gemm_cl_arguments args = GEMM_CL_ARGS(avgpool, .planes = PLANES, .area = AREA,
+                                                IN_OUT(in, &o));
     finish_layer(k, &args, &o, PLANES, rows_of(k, PLANES), 1);
 }
 
-void gemm_cl_try_upsample(gemm_cl_kit *k)
+static void try_upsample(gemm_cl_kit *k)
 {
     enum { PLANES = 2, H = 3, W = 5, STRIDE = 2, OUT = PLANES * H * W * STRIDE * STRIDE };
-    const float *in = gemm_cl_kit_made_up(k, FROM + PLANES * H * W);
+    const gemm_cl_operand in = input_from(k, PLANES * H * W);
     const output o = make_output(k, OUT);
     for (int i = 0; i < OUT; ++i) {
         const int x = i % (W * STRIDE) / STRIDE, y = i / (W * STRIDE) / STRIDE;
-        o.after[TO + i] = 3 * in[FROM + y * W + x];
+        o.after[TO + i] = 3 * in.at[FROM + y * W + x];
     }
-    const gemm_cl_arguments args = GEMM_CL_ARGS(
-        upsample, .h = H, .w = W, .stride = STRIDE, .alpha = 3,
-        IN_OUT(show(k, in, FROM + PLANES * H * W), &o));
+    const gemm_cl_arguments args = GEMM_CL_ARGS(upsample, .h = H, .w = W, .stride = STRIDE,
+                                                .alpha = 3, IN_OUT(in, &o));
     finish_layer(k, &args, &o, W, H, PLANES);
 }
 
-/* a has n elements, and b has nb. */
-static gemm_cl_shortcut_args show_shortcut(gemm_cl_kit *k, const float *a, const float *b, int n,
-                                           int nb, int activation, const output *o)
+static gemm_cl_shortcut_args shortcut_of(const gemm_cl_operand *a, const gemm_cl_operand *b, int n,
+                                         int activation, const output *o)
 {
     return (gemm_cl_shortcut_args){
-        .n = n, .alpha = 2, .beta = .5f, .activation = activation,
-        .a = show(k, a, (size_t)(FROM + n)), .a0 = FROM,
-        .b = gemm_cl_kit_buffer(k, SLOT_TRIAL_B, b, (size_t)(FROM + nb), false), .b0 = FROM,
-        .out = o->mem, .o0 = TO};
+        .n = n, .alpha = 2, .beta = .5f, .activation = activation, .a = a->mem, .a0 = FROM,
+        .b = b->mem, .b0 = FROM, .out = o->mem, .o0 = TO};
 }
 
 /* b is smaller than `out`, or larger: its elements meet those `sample` or `stride` apart. */
@@ -138,18 +146,18 @@ static void try_sizes(gemm_cl_kit *k, int sample, int stride)
 {
     enum { BATCH = 2, C = 2, OUT_C = 3, SIDE = 4, N = BATCH * OUT_C * SIDE * SIDE };
     const int h = SIDE / sample * stride, nb = BATCH * C * h * h;
-    const float *a = gemm_cl_kit_made_up(k, FROM + N);
-    const float *b = gemm_cl_kit_made_up(k, (size_t)(FROM + nb));
+    const gemm_cl_operand a = input_from(k, N);
+    const gemm_cl_operand b = gemm_cl_kit_operand(k, SLOT_TRIAL_B, FROM + nb);
     const output o = make_output(k, N);
     for (int i = 0; i < N; ++i) {
         const int x = i % SIDE, y = i / SIDE % SIDE, c = i / (SIDE * SIDE) % OUT_C;
         const int image = i / (SIDE * SIDE * OUT_C);
         const bool met = c < C && x % sample == 0 && y % sample == 0;
         const int at = ((image * C + c) * h + y / sample * stride) * h + x / sample * stride;
-        const float sum = met ? 2 * a[FROM + i] + .5f * b[FROM + at] : a[FROM + i];
+        const float sum = met ? 2 * a.at[FROM + i] + .5f * b.at[FROM + at] : a.at[FROM + i];
         o.after[TO + i] = activate(sum, 1);
     }
-    gemm_cl_shortcut_args values = show_shortcut(k, a, b, N, nb, 1, &o);
+    gemm_cl_shortcut_args values = shortcut_of(&a, &b, N, 1, &o);
     values.channels = C;
     values.h = values.w = h;
     values.out_c = OUT_C;
@@ -158,7 +166,7 @@ static void try_sizes(gemm_cl_kit *k, int sample, int stride)
     finish_layer(k, &args, &o, SIDE, SIDE, BATCH * OUT_C);
 }
 
-void gemm_cl_try_shortcut(gemm_cl_kit *k)
+static void try_shortcut(gemm_cl_kit *k)
 {
     enum { N = 70, ACTIVATIONS = 4 };
     if (gemm_cl_kit_has(k, "-DSIZES")) {
@@ -166,46 +174,45 @@ void gemm_cl_try_shortcut(gemm_cl_kit *k)
         try_sizes(k, 1, 2);
         return;
     }
-    const float *a = gemm_cl_kit_made_up(k, FROM + N), *b = gemm_cl_kit_made_up(k, FROM + N);
+    const gemm_cl_operand a = input_from(k, N);
+    const gemm_cl_operand b = gemm_cl_kit_operand(k, SLOT_TRIAL_B, FROM + N);
     for (int activation = 0; activation < ACTIVATIONS; ++activation) {
         const output o = make_output(k, N);
         for (int i = 0; i < N; ++i)
-            o.after[TO + i] = activate(2 * a[FROM + i] + .5f * b[FROM + i], activation);
-        const gemm_cl_shortcut_args values = show_shortcut(k, a, b, N, N, activation, &o);
+            o.after[TO + i] = activate(2 * a.at[FROM + i] + .5f * b.at[FROM + i], activation);
+        const gemm_cl_shortcut_args values = shortcut_of(&a, &b, N, activation, &o);
         const gemm_cl_arguments args = gemm_cl_shortcut_arguments(&values);
         finish_layer(k, &args, &o, N, rows_of(k, N), 1);
     }
 }
 
-void gemm_cl_try_copy(gemm_cl_kit *k)
+static void try_copy(gemm_cl_kit *k)
 {
     enum { N = 70, IMAGES = 2, SECOND = 7, SIZE = 82 };
     const int m = gemm_cl_kit_has(k, "-DTWO") ? SECOND : 0, all = N + m;
-    const float *in = gemm_cl_kit_made_up(k, FROM + N * IMAGES);
-    const float *second = gemm_cl_kit_made_up(k, FROM + SECOND * IMAGES);
+    const gemm_cl_operand in = input_from(k, N * IMAGES);
+    const gemm_cl_operand second = gemm_cl_kit_operand(k, SLOT_TRIAL_B, FROM + SECOND * IMAGES);
     const output o = make_output(k, SIZE * IMAGES);
-    for (int i = 0; i < N * IMAGES; ++i) o.after[TO + i / N * SIZE + i % N] = in[FROM + i];
+    for (int i = 0; i < N * IMAGES; ++i) o.after[TO + i / N * SIZE + i % N] = in.at[FROM + i];
     for (int i = 0; i < m * IMAGES; ++i)
-        o.after[TO + i / m * SIZE + N + i % m] = second[FROM + i];
+        o.after[TO + i / m * SIZE + N + i % m] = second.at[FROM + i];
     const gemm_cl_arguments args = GEMM_CL_ARGS(
-        copy, .n = N, .size = SIZE, IN_OUT(show(k, in, FROM + N * IMAGES), &o), .all = all,
-        .second = m ? gemm_cl_kit_buffer(k, SLOT_TRIAL_B, second, FROM + SECOND * IMAGES, false)
-                    : NULL, .s0 = FROM);
+        copy, .n = N, .size = SIZE, IN_OUT(in, &o), .all = all, .second = second.mem, .s0 = FROM);
     finish_layer(k, &args, &o, all, rows_of(k, all), IMAGES);
 }
 
-void gemm_cl_try_yolo(gemm_cl_kit *k)
+static void try_yolo(gemm_cl_kit *k)
 {
     enum { AREA = 19, ENTRIES = 6, PLANES = 2 * ENTRIES };
-    const float *in = gemm_cl_kit_made_up(k, FROM + PLANES * AREA);
+    const gemm_cl_operand in = input_from(k, PLANES * AREA);
     const output o = make_output(k, PLANES * AREA);
     for (int i = 0; i < PLANES * AREA; ++i) {
         const int entry = i / AREA % ENTRIES;
-        const float x = in[FROM + i];
+        const float x = in.at[FROM + i];
         o.after[TO + i] = entry == 2 || entry == 3 ? x : logistic(x);
     }
-    const gemm_cl_arguments args = GEMM_CL_ARGS(
-        yolo, .area = AREA, .entries = ENTRIES, IN_OUT(show(k, in, FROM + PLANES * AREA), &o));
+    const gemm_cl_arguments args = GEMM_CL_ARGS(yolo, .area = AREA, .entries = ENTRIES,
+                                                IN_OUT(in, &o));
     finish_layer(k, &args, &o, AREA, 1, PLANES);
 }
 
@@ -216,21 +223,15 @@ static void try_fill_matrix(gemm_cl_kit *k)
 {
     enum { N = 270, K = 5, LD = N + 2, WIDTH = (N + 3) / 4 };
     const bool half = gemm_cl_kit_has(k, "-DHALF");
-    const float *b = gemm_cl_kit_made_up(k, FROM + K * LD);
+    const gemm_cl_operand b = input_from(k, K * LD);
     float *image = gemm_cl_kit_room(k, 4 * WIDTH * K);
-    for (int i = 0; i < K * N; ++i) image[i / N * 4 * WIDTH + i % N] = b[FROM + i / N * LD + i % N];
+    for (int i = 0; i < K * N; ++i)
+        image[i / N * 4 * WIDTH + i % N] = b.at[FROM + i / N * LD + i % N];
     cl_mem to = gemm_cl_kit_image(k, gemm_cl_kit_made_up(k, 4 * WIDTH * K), WIDTH, K, half);
     const gemm_cl_arguments args = GEMM_CL_ARGS(
-        fill, .N = N, .B = show(k, b, FROM + K * LD), .b0 = FROM, .brs = LD, .bcs = 1,
-        .image = to);
+        fill, .N = N, .B = b.mem, .b0 = FROM, .brs = LD, .bcs = 1, .image = to);
     gemm_cl_kit_run(k, &args, WIDTH, K, 1, 64);
     gemm_cl_kit_expect_image(k, to, image, WIDTH, K, half);
-}
-
-/* An element of a channel, which is 0 outside of it. */
-static float pixel(const float *channel, int h, int w, int y, int x)
-{
-    return y >= 0 && y < h && x >= 0 && x < w ? channel[y * w + x] : 0;
 }
 
 /* What im2col would write, for two products of two channels, in two strips. Pixels whose columns
@@ -243,7 +244,7 @@ static void try_fill_conv(gemm_cl_kit *k)
     const int side = (OUT - 1) * stride + size - 2 * pad, area = size * size, N = OUT * OUT;
     const int width = (int)round_up((size_t)ceil_div(N, 4 * STRIPS), 2);
     const int rows = PRODUCTS * STRIPS * CHANNELS * area;
-    const float *in = gemm_cl_kit_made_up(k, (size_t)(FROM + SLICES * side * side));
+    const gemm_cl_operand in = input_from(k, SLICES * side * side);
     float *before = gemm_cl_kit_made_up(k, (size_t)(4 * width * rows));
     float *image = gemm_cl_kit_room(k, (size_t)(4 * width * rows));
     memcpy(image, before, (size_t)(4 * width * rows) * sizeof(float));
@@ -254,43 +255,44 @@ static void try_fill_conv(gemm_cl_kit *k)
         const int y = pool ? n / 4 / (OUT / 2) * 2 + n % 4 / 2 : n / OUT;
         const int x = pool ? n / 4 % (OUT / 2) * 2 + n % 2 : n % OUT;
         if (n - n % 4 >= N) continue;
-        image[i] = n < N ? pixel(in + FROM + slice * side * side, side, side,
-                                 y * stride - pad + tap / size, x * stride - pad + tap % size) : 0;
+        image[i] = n < N ? gemm_cl_kit_pixel(in.at + FROM + slice * side * side, side, side,
+                                             y * stride - pad + tap / size,
+                                             x * stride - pad + tap % size) : 0;
     }
     cl_mem to = gemm_cl_kit_image(k, before, width, rows, half);
     const gemm_cl_arguments args = GEMM_CL_ARGS(
-        fill_conv, .N = N, .B = show(k, in, (size_t)(FROM + SLICES * side * side)), .b0 = FROM,
-        .image = to, .width = width, .strips = STRIPS, .channels = CHANNELS, .h = side,
-        .w = side, .out_w = OUT, .size = size, .stride = stride, .pad = pad);
+        fill_conv, .N = N, .B = in.mem, .b0 = FROM, .image = to, .width = width,
+        .strips = STRIPS, .channels = CHANNELS, .h = side, .w = side, .out_w = OUT, .size = size,
+        .stride = stride, .pad = pad);
     gemm_cl_kit_run(k, &args, width, CHANNELS, PRODUCTS * STRIPS, 64);
     gemm_cl_kit_expect_image(k, to, image, width, rows, half);
 }
 
-void gemm_cl_try_fill(gemm_cl_kit *k)
+static void try_fill(gemm_cl_kit *k)
 {
     if (gemm_cl_kit_has(k, "-DCONV")) try_fill_conv(k);
     else try_fill_matrix(k);
 }
 
 /* A matrix is padded, and transposed. */
-void gemm_cl_try_pack(gemm_cl_kit *k)
+static void try_pack(gemm_cl_kit *k)
 {
     enum { ROWS = 5, COLS = 66, LD = ROWS + 2, ROWS_OUT = 8, COLS_OUT = 70 };
     const bool half = gemm_cl_kit_has(k, "-DHALF");
-    const float *in = gemm_cl_kit_made_up(k, FROM + COLS * LD);
+    const gemm_cl_operand in = input_from(k, COLS * LD);
     const float *before = gemm_cl_kit_made_up(k, ROWS_OUT * COLS_OUT);
     float *out = gemm_cl_kit_room(k, ROWS_OUT * COLS_OUT);
     for (int i = 0; i < ROWS * COLS; ++i)
-        out[i / COLS * COLS_OUT + i % COLS] = in[FROM + i % COLS * LD + i / COLS];
+        out[i / COLS * COLS_OUT + i % COLS] = in.at[FROM + i % COLS * LD + i / COLS];
     cl_mem to = gemm_cl_kit_buffer(k, SLOT_TRIAL_C, before, ROWS_OUT * COLS_OUT, half);
     const gemm_cl_arguments args = GEMM_CL_ARGS(
-        pack, .rows = ROWS, .cols = COLS, .in = show(k, in, FROM + COLS * LD), .i0 = FROM,
-        .rs = 1, .cs = LD, .cols_out = COLS_OUT, .out = to);
+        pack, .rows = ROWS, .cols = COLS, .in = in.mem, .i0 = FROM, .rs = 1, .cs = LD,
+        .cols_out = COLS_OUT, .out = to);
     gemm_cl_kit_run(k, &args, COLS_OUT, ROWS_OUT, 1, 64);
     gemm_cl_kit_expect(k, to, out, ROWS_OUT * COLS_OUT, half);
 }
 
-void gemm_cl_try_zero(gemm_cl_kit *k)
+static void try_zero(gemm_cl_kit *k)
 {
     enum { N = 70, ALL = 75 };
     float *before = gemm_cl_kit_made_up(k, ALL), *after = gemm_cl_kit_room(k, ALL);
@@ -302,13 +304,11 @@ void gemm_cl_try_zero(gemm_cl_kit *k)
 }
 
 /* The sum of three parts of element `at`, finished where the kernel does that. */
-static float sum_of(const float *parts, int size, int at, float more, const float *norm, int filter,
-                    int filters, bool by_logistic)
+static float sum_of(const float *parts, int size, int at, float more, const gemm_cl_kit_end *end,
+                    int filter)
 {
     const float sum = parts[at] + parts[size + at] + parts[2 * size + at];
-    if (!norm) return sum;
-    const float x = norm[filter] * sum + norm[filters + filter] + more;
-    return by_logistic ? logistic(x) : x > 0 ? x : .5f * x;
+    return end->norm ? gemm_cl_kit_finish(end, sum, more, filter) : sum;
 }
 
 static void try_sums(gemm_cl_kit *k, const float *norm, bool by_logistic)
@@ -316,30 +316,29 @@ static void try_sums(gemm_cl_kit *k, const float *norm, bool by_logistic)
     enum { M = 6, N = 66, PARTS = 3, LD = N + 1, FILTERS = 3, MORE = 2 };
     const int each = gemm_cl_kit_has(k, "-DPOOL") ? 4 : 1, size = M * N * each;
     const bool adds = !norm && !gemm_cl_kit_has(k, "-DSTORE");
-    const float *parts = gemm_cl_kit_made_up(k, (size_t)(PARTS * size));
-    const float *more = gemm_cl_kit_has(k, "-DSHORTCUT") ? gemm_cl_kit_made_up(k, MORE + M * LD)
-                                                         : NULL;
+    const gemm_cl_kit_end end = {norm, FILTERS, .5f, by_logistic};
+    const gemm_cl_operand parts = input_of(k, PARTS * size);
+    const gemm_cl_operand more = gemm_cl_kit_has(k, "-DSHORTCUT")
+                                     ? gemm_cl_kit_operand(k, SLOT_TRIAL_MORE, MORE + M * LD)
+                                     : (gemm_cl_operand){0};
     const output o = make_output(k, M * LD);
     for (int i = 0; i < M * N; ++i) {
         const int at = i / N * LD + i % N;
         float *c = &o.after[TO + at], most = -FLT_MAX;
         for (int e = 0; e < each; ++e)
-            most = fmaxf(most, sum_of(parts, size, i * each + e, more ? more[MORE + at] : 0, norm,
-                                      i / N % FILTERS, FILTERS, by_logistic));
+            most = fmaxf(most, sum_of(parts.at, size, i * each + e,
+                                      more.at ? more.at[MORE + at] : 0, &end, i / N % FILTERS));
         *c = adds ? *c + most : most;
     }
     cl_mem scales = norm ? gemm_cl_kit_buffer(k, SLOT_TRIAL_NORM, norm, 2 * FILTERS, false) : NULL;
     const gemm_cl_arguments args = GEMM_CL_ARGS(
-        sum, .M = M, .N = N, .count = PARTS, .parts = show(k, parts, (size_t)(PARTS * size)),
-        .C = o.mem, .c0 = TO, .ldc = LD, .filters = FILTERS, .norm = scales, .slope = .5f,
-        .logistic = by_logistic,
-        .more = more ? gemm_cl_kit_buffer(k, SLOT_TRIAL_MORE, more, MORE + M * LD, false) : NULL,
-        .more0 = MORE);
-    gemm_cl_kit_run(k, &args, N, M, 1, 64);
-    gemm_cl_kit_expect(k, o.mem, o.after, o.count, false);
+        sum, .M = M, .N = N, .count = PARTS, .parts = parts.mem, .C = o.mem, .c0 = TO, .ldc = LD,
+        .filters = FILTERS, .norm = scales, .slope = end.slope, .logistic = by_logistic,
+        .more = more.mem, .more0 = MORE);
+    finish(k, &args, &o, N, M, 1, 64);
 }
 
-void gemm_cl_try_sum(gemm_cl_kit *k)
+static void try_sum(gemm_cl_kit *k)
 {
     const float norm[] = {1, 2, .5f, 1, -1, 0};
     const bool conv = gemm_cl_kit_has(k, "-DCONV");
@@ -369,19 +368,19 @@ static void put_byte(float *quad, int i, int byte)
 
 /* No quad is the code of a NaN: a quarter is 25, so no byte is 127 or -1. The last channel is in
    byte 2, and byte 3 is 0 inside the image. */
-void gemm_cl_try_int8_input(gemm_cl_kit *k)
+static void try_int8_input(gemm_cl_kit *k)
 {
     enum { PLANES = 2, PRODUCTS = 2, H = 5, W = 6, PAD = 1, ROWS = 8, ROW = 19, ZERO = 5 };
     const int wide = gemm_cl_kit_number(k, "-DQUADS", 1), ALL = 8 * wide, CHANNELS = ALL - 1;
     const int COUNT = PRODUCTS * PLANES * ROWS * ROW * wide, INPUTS = PRODUCTS * CHANNELS * H * W;
-    const float *in = gemm_cl_kit_made_up(k, (size_t)(FROM + INPUTS));
+    const gemm_cl_operand in = input_from(k, INPUTS);
     float *quads = gemm_cl_kit_room(k, (size_t)COUNT);
     for (int i = 0; i < PRODUCTS * ALL * ROWS * ROW; ++i) {
         const int x = i % ROW, y = i / ROW % ROWS, c = i / (ROW * ROWS) % ALL;
         const int product = i / (ROW * ROWS * ALL);
         const bool inside = y >= PAD && y < PAD + H && x >= PAD && x < PAD + W;
-        const float *plane_of = in + FROM + (product * CHANNELS + c) * H * W;
-        const float v = c < CHANNELS ? pixel(plane_of, H, W, y - PAD, x - PAD) : 0;
+        const float *plane_of = in.at + FROM + (product * CHANNELS + c) * H * W;
+        const float v = c < CHANNELS ? gemm_cl_kit_pixel(plane_of, H, W, y - PAD, x - PAD) : 0;
         const int plane = c / (4 * wide), quad = c / 4 % wide;
         put_byte(&quads[(((product * PLANES + plane) * ROWS + y) * ROW + x) * wide + quad], c % 4,
                  c < CHANNELS || !inside ? (int)(v * 100) + ZERO : 0);
@@ -390,8 +389,8 @@ void gemm_cl_try_int8_input(gemm_cl_kit *k)
                                    (size_t)COUNT, false);
     const gemm_cl_arguments args = GEMM_CL_ARGS(
         int8_input, .channels = CHANNELS, .planes = PLANES, .h = H, .w = W, .pad = PAD,
-        .rows = ROWS, .row = ROW, .inverse = 100, .zero = ZERO,
-        .in = show(k, in, (size_t)(FROM + INPUTS)), .i0 = FROM, .out = to);
+        .rows = ROWS, .row = ROW, .inverse = 100, .zero = ZERO, .in = in.mem, .i0 = FROM,
+        .out = to);
     if (gemm_cl_kit_has(k, "-DBY_ROW"))
         gemm_cl_kit_run(k, &args, ROWS, PRODUCTS * PLANES, 1, 1);
     else
@@ -400,12 +399,12 @@ void gemm_cl_try_int8_input(gemm_cl_kit *k)
 }
 
 /* n quads of made-up bytes. */
-static float *made_up_quads(gemm_cl_kit *k, int n)
+static gemm_cl_operand made_up_quads(gemm_cl_kit *k, gemm_cl_slot slot, int n)
 {
     const float *from = gemm_cl_kit_made_up(k, 4 * (size_t)n);
     float *quads = gemm_cl_kit_room(k, (size_t)n);
     for (int i = 0; i < 4 * n; ++i) put_byte(&quads[i / 4], i % 4, (int)(from[i] * 100));
-    return quads;
+    return (gemm_cl_operand){quads, gemm_cl_kit_buffer(k, slot, quads, (size_t)n, false)};
 }
 
 /* A layer of two groups, each a tile and a filter. A step is a tap of `wide` quads. */
@@ -471,25 +470,24 @@ static void try_int8_layer(gemm_cl_kit *k, int8_layer *l, int x, int z)
     const int a_count = INT8_GROUPS * 2 * INT8_STEPS * l->wide * l->rows;
     const int b_count = INT8_GROUPS * INT8_PLANES * l->b_rows * l->b_row * l->wide;
     const size_t norms = 3 * (size_t)(INT8_GROUPS * l->M);
-    const size_t outs = (size_t)(INT8_GROUPS * l->M * l->out_h * l->out_w / (l->pool ? 4 : 1));
+    const int outs = INT8_GROUPS * l->M * l->out_h * l->out_w / (l->pool ? 4 : 1);
     const float *norm = l->norm = int8_norm(k, INT8_GROUPS * l->M);
     const output o = make_output(k, outs);
-    l->A = made_up_quads(k, a_count);
-    l->B = made_up_quads(k, b_count);
+    const gemm_cl_operand A = made_up_quads(k, SLOT_TRIAL_A, a_count);
+    const gemm_cl_operand B = made_up_quads(k, SLOT_TRIAL_B, b_count);
+    l->A = A.at;
+    l->B = B.at;
     if (!k->unfinished) fill_int8(l, o.after + TO);
     const gemm_cl_arguments args = GEMM_CL_ARGS(
         int8, .M = l->M, .planes = INT8_PLANES, .groups = INT8_GROUPS, .size = INT8_SIZE,
-        .rows = l->b_rows, .row = l->b_row, .A = show(k, l->A, (size_t)a_count),
-        .B = gemm_cl_kit_buffer(k, SLOT_TRIAL_B, l->B, (size_t)b_count, false), .C = o.mem,
-        .c0 = TO, .out_h = l->out_h, .out_w = l->out_w,
-        .norm = gemm_cl_kit_buffer(k, SLOT_TRIAL_NORM, norm, norms, false), .slope = .5f,
-        .stride = l->stride);
-    gemm_cl_kit_run(k, &args, x, 2, z, 1);
-    gemm_cl_kit_expect(k, o.mem, o.after, o.count, false);
+        .rows = l->b_rows, .row = l->b_row, .A = A.mem, .B = B.mem, .C = o.mem, .c0 = TO,
+        .out_h = l->out_h, .out_w = l->out_w, .stride = l->stride, .slope = .5f,
+        .norm = gemm_cl_kit_buffer(k, SLOT_TRIAL_NORM, norm, norms, false));
+    finish(k, &args, &o, x, 2, z, 1);
 }
 
 /* Places fill more than one group along x. */
-void gemm_cl_try_int8(gemm_cl_kit *k)
+static void try_int8(gemm_cl_kit *k)
 {
     enum { ROWS = 8, PLACES = 4, STRIDE = 2, OUT_H = 8 };
     const int wx = gemm_cl_kit_number(k, "-DWX", 32);
@@ -501,7 +499,7 @@ void gemm_cl_try_int8(gemm_cl_kit *k)
 }
 
 /* Rows of two strips, of which the second is one place. */
-void gemm_cl_try_int8_wide(gemm_cl_kit *k)
+static void try_int8_wide(gemm_cl_kit *k)
 {
     enum { OUT_H = 2 };
     const int rows = gemm_cl_kit_number(k, "-DROWS", 4), cols = gemm_cl_kit_number(k, "-DCOLS", 8);
@@ -547,31 +545,31 @@ static void both_sides(const float *T, int rows, int cols, const float *in, floa
     }
 }
 
-void gemm_cl_try_winograd_filter(gemm_cl_kit *k)
+static void try_winograd_filter(gemm_cl_kit *k)
 {
     enum { CHANNELS = 3, STRIPS = 2 };
     const transform t = transform_of(k);
     const int M = t.cols + min_int(t.cols, 3), count = t.points * STRIPS * CHANNELS * t.cols;
-    const float *g = gemm_cl_kit_made_up(k, (size_t)(FROM + M * CHANNELS * 9));
+    const gemm_cl_operand g = input_from(k, M * CHANNELS * 9);
     const float *before = gemm_cl_kit_made_up(k, (size_t)count);
     float *U = gemm_cl_kit_room(k, (size_t)count), u[36];
     for (int i = 0; i < M * CHANNELS; ++i) {
         const int filter = i / CHANNELS, channel = i % CHANNELS;
-        both_sides(t.t->G, t.n, 3, g + FROM + i * 9, u);
+        both_sides(t.t->G, t.n, 3, g.at + FROM + i * 9, u);
         for (int p = 0; p < t.points; ++p)
             U[((p * STRIPS + filter / t.cols) * CHANNELS + channel) * t.cols + filter % t.cols] =
                 u[p];
     }
     cl_mem to = gemm_cl_kit_buffer(k, SLOT_TRIAL_C, before, (size_t)count, false);
     const gemm_cl_arguments args = GEMM_CL_ARGS(
-        winograd_filter, .M = M, .channels = CHANNELS, .strips = STRIPS,
-        .weights = show(k, g, (size_t)(FROM + M * CHANNELS * 9)), .a0 = FROM, .U = to);
+        winograd_filter, .M = M, .channels = CHANNELS, .strips = STRIPS, .weights = g.mem,
+        .a0 = FROM, .U = to);
     gemm_cl_kit_run(k, &args, CHANNELS, STRIPS, 1, group_of(&t));
     gemm_cl_kit_expect(k, to, U, (size_t)count, false);
 }
 
 /* The map is one strip of tiles and some more. What lies past the last tile is not compared. */
-void gemm_cl_try_winograd_input(gemm_cl_kit *k)
+static void try_winograd_input(gemm_cl_kit *k)
 {
     enum { IMAGES = 2, CHANNELS = 2, PAD = 1, PLANES = IMAGES * CHANNELS };
     const transform t = transform_of(k);
@@ -580,14 +578,14 @@ void gemm_cl_try_winograd_input(gemm_cl_kit *k)
     const int h = down * t.m - 1, tiles = ceil_div(h, t.m) * across;
     const int ldv = (int)round_up((size_t)tiles, (size_t)t.cols);
     const size_t count = (size_t)(PLANES * t.points * ldv);
-    const float *in = gemm_cl_kit_made_up(k, (size_t)(FROM + PLANES * h * w));
+    const gemm_cl_operand in = input_from(k, PLANES * h * w);
     float *V = gemm_cl_kit_room(k, count), d[36], v[36];
     for (int i = 0; i < PLANES * ldv; ++i) {
         const int tile = i % ldv, plane = i / ldv;
         const int top = tile / across * t.m - PAD, left = tile % across * t.m - PAD;
         for (int p = 0; p < t.points; ++p)
-            d[p] = tile < tiles ? pixel(in + FROM + plane * h * w, h, w, top + p / t.n,
-                                        left + p % t.n) : 0;
+            d[p] = tile < tiles ? gemm_cl_kit_pixel(in.at + FROM + plane * h * w, h, w,
+                                                    top + p / t.n, left + p % t.n) : 0;
         both_sides(t.t->BT, t.n, t.n, d, v);
         for (int p = 0; p < t.points; ++p)
             V[((plane / CHANNELS * t.points + p) * CHANNELS + plane % CHANNELS) * ldv + tile] =
@@ -596,20 +594,25 @@ void gemm_cl_try_winograd_input(gemm_cl_kit *k)
     cl_mem to = gemm_cl_kit_buffer(k, SLOT_TRIAL_C, gemm_cl_kit_room(k, count), count, false);
     const gemm_cl_arguments args = GEMM_CL_ARGS(
         winograd_input, .channels = CHANNELS, .h = h, .w = w, .pad = PAD, .across = across,
-        .tiles = tiles, .ldv = ldv, .image = show(k, in, (size_t)(FROM + PLANES * h * w)),
-        .i0 = FROM, .V = to);
+        .tiles = tiles, .ldv = ldv, .image = in.mem, .i0 = FROM, .V = to);
     gemm_cl_kit_run(k, &args, ldv / t.cols, CHANNELS, IMAGES, group_of(&t));
     gemm_cl_kit_expect(k, to, V, count, false);
 }
 
-/* Output (y, x) of a filter, whose tiles have all points in `sums`. */
+/* Output (y, x) of a filter, whose tiles have all points in `sums`; with `side` 2 the maximum of
+   four. */
 static float winograd_output(const transform *t, const float *sums, int across, int y, int x,
-                             float scale, float shift)
+                             int side, const gemm_cl_kit_end *end, int filter)
 {
-    float out[16];
-    both_sides(t->t->AT, t->m, t->n, sums + (y / t->m * across + x / t->m) * t->points, out);
-    const float r = scale * out[y % t->m * t->m + x % t->m] + shift;
-    return r > 0 ? r : .5f * r;
+    float out[16], most = -FLT_MAX;
+    for (int e = 0; e < side * side; ++e) {
+        const int down = y * side + e / side, right = x * side + e % side;
+        const int tile = down / t->m * across + right / t->m;
+        both_sides(t->t->AT, t->m, t->n, sums + tile * t->points, out);
+        most = fmaxf(most, gemm_cl_kit_finish(end, out[down % t->m * t->m + right % t->m], 0,
+                                              filter));
+    }
+    return most;
 }
 
 /* M of all tiles of a filter: tiles x points. */
@@ -626,7 +629,7 @@ static void winograd_sums(const transform *t, const float *U, const float *V, in
     }
 }
 
-void gemm_cl_try_winograd(gemm_cl_kit *k)
+static void try_winograd(gemm_cl_kit *k)
 {
     enum { CHANNELS = 5, STRIPS = 2 };
     const transform t = transform_of(k);
@@ -635,59 +638,80 @@ void gemm_cl_try_winograd(gemm_cl_kit *k)
     const int side = pool ? 2 : 1, w = across * t.m - side, h = w, tiles = across * across;
     const int out_w = w / side, outs = out_w * (h / side);
     const int ldv = (int)round_up((size_t)tiles, (size_t)t.cols);
-    const size_t u_count = (size_t)(t.points * STRIPS * CHANNELS * t.cols);
-    const size_t v_count = (size_t)(t.points * CHANNELS * ldv);
-    const float *U = gemm_cl_kit_made_up(k, u_count), *V = gemm_cl_kit_made_up(k, v_count);
-    const float *norm = gemm_cl_kit_made_up(k, 2 * (size_t)M);
+    const gemm_cl_operand U = input_of(k, t.points * STRIPS * CHANNELS * t.cols);
+    const gemm_cl_operand V = gemm_cl_kit_operand(k, SLOT_TRIAL_B, t.points * CHANNELS * ldv);
+    const gemm_cl_operand norm = gemm_cl_kit_operand(k, SLOT_TRIAL_NORM, 2 * M);
+    const gemm_cl_kit_end end = {norm.at, M, .5f, false};
     float *sums = gemm_cl_kit_room(k, (size_t)(tiles * t.points));
-    const output o = make_output(k, (size_t)(M * outs));
+    const output o = make_output(k, M * outs);
     for (int i = 0; i < M * outs; ++i) {
-        const int filter = i / outs, y = i % outs / out_w * side, x = i % out_w * side;
-        float most = -FLT_MAX;
+        const int filter = i / outs;
         if (i % outs == 0)
-            winograd_sums(&t, U, V, STRIPS, CHANNELS, ldv, tiles, filter, sums);
-        for (int e = 0; e < side * side; ++e)
-            most = fmaxf(most, winograd_output(&t, sums, across, y + e / side, x + e % side,
-                                               norm[filter], norm[M + filter]));
-        o.after[TO + i] = most;
+            winograd_sums(&t, U.at, V.at, STRIPS, CHANNELS, ldv, tiles, filter, sums);
+        o.after[TO + i] = winograd_output(&t, sums, across, i % outs / out_w, i % out_w, side, &end,
+                                          filter);
     }
     const gemm_cl_arguments args = GEMM_CL_ARGS(
-        winograd, .M = M, .channels = CHANNELS, .U = show(k, U, u_count),
-        .V = gemm_cl_kit_buffer(k, SLOT_TRIAL_B, V, v_count, false), .ldv = ldv,
+        winograd, .M = M, .channels = CHANNELS, .U = U.mem, .V = V.mem, .ldv = ldv,
         .across = across, .tiles = tiles, .each = each, .strips = STRIPS, .C = o.mem, .c0 = TO,
-        .h = h / side, .w = out_w,
-        .norm = gemm_cl_kit_buffer(k, SLOT_TRIAL_NORM, norm, 2 * (size_t)M, false),
-        .slope = .5f);
-    gemm_cl_kit_run(k, &args, ceil_div(tiles, each), STRIPS, 1, 1);
-    gemm_cl_kit_expect(k, o.mem, o.after, o.count, false);
+        .h = h / side, .w = out_w, .norm = norm.mem, .slope = end.slope);
+    finish(k, &args, &o, ceil_div(tiles, each), STRIPS, 1, 1);
 }
 
-void gemm_cl_try_winograd_output(gemm_cl_kit *k)
+static void try_winograd_output(gemm_cl_kit *k)
 {
     enum { FILTERS = 3, IMAGES = 2, PLANES = FILTERS * IMAGES };
     const transform t = transform_of(k);
     const int side = gemm_cl_kit_has(k, "-DPOOL") ? 2 : 1, across = 3, tiles = across * across;
     const int out_w = (across * t.m - side) / side, outs = out_w * out_w, ldv = tiles + 3;
-    const size_t count = (size_t)(t.points * PLANES * ldv);
-    const float *M = gemm_cl_kit_made_up(k, count), *norm = gemm_cl_kit_made_up(k, 2 * FILTERS);
+    const gemm_cl_operand M = input_of(k, t.points * PLANES * ldv);
+    const gemm_cl_operand norm = gemm_cl_kit_operand(k, SLOT_TRIAL_NORM, 2 * FILTERS);
+    const gemm_cl_kit_end end = {norm.at, FILTERS, .5f, false};
     float *sums = gemm_cl_kit_room(k, (size_t)(tiles * t.points));
-    const output o = make_output(k, (size_t)(PLANES * outs));
+    const output o = make_output(k, PLANES * outs);
     for (int i = 0; i < PLANES * outs; ++i) {
         const int plane = i / outs, filter = plane % FILTERS, image = plane / FILTERS;
-        const int y = i % outs / out_w * side, x = i % out_w * side;
-        float most = -FLT_MAX;
         for (int s = 0; i % outs == 0 && s < tiles * t.points; ++s)
-            sums[s] = M[((image * t.points + s % t.points) * FILTERS + filter) * ldv +
-                        s / t.points];
-        for (int e = 0; e < side * side; ++e)
-            most = fmaxf(most, winograd_output(&t, sums, across, y + e / side, x + e % side,
-                                               norm[filter], norm[FILTERS + filter]));
-        o.after[TO + i] = most;
+            sums[s] = M.at[((image * t.points + s % t.points) * FILTERS + filter) * ldv +
+                           s / t.points];
+        o.after[TO + i] = winograd_output(&t, sums, across, i % outs / out_w, i % out_w, side, &end,
+                                          filter);
     }
     const gemm_cl_arguments args = GEMM_CL_ARGS(
         winograd_output, .M = FILTERS, .ldv = ldv, .across = across, .tiles = tiles,
-        .sums = show(k, M, count), .C = o.mem, .c0 = TO, .h = out_w, .w = out_w,
-        .norm = gemm_cl_kit_buffer(k, SLOT_TRIAL_NORM, norm, 2 * FILTERS, false), .slope = .5f);
-    gemm_cl_kit_run(k, &args, tiles, FILTERS, IMAGES, 64);
-    gemm_cl_kit_expect(k, o.mem, o.after, o.count, false);
+        .sums = M.mem, .C = o.mem, .c0 = TO, .h = out_w, .w = out_w, .norm = norm.mem,
+        .slope = end.slope);
+    finish(k, &args, &o, tiles, FILTERS, IMAGES, 64);
+}
+
+/* ---- all of them ---- */
+
+static const struct {
+    const char *kernel;
+    gemm_cl_layer_trial *run;
+} trials[] = {
+    {"cl_winograd_filter", try_winograd_filter},
+    {"cl_winograd_input", try_winograd_input},
+    {"cl_winograd", try_winograd},
+    {"cl_winograd_output", try_winograd_output},
+    {"cl_int8_input", try_int8_input},
+    {"cl_int8", try_int8},
+    {"cl_int8_wide", try_int8_wide},
+    {"cl_fill", try_fill},
+    {"cl_pack", try_pack},
+    {"cl_sum", try_sum},
+    {"cl_zero", try_zero},
+    {"cl_maxpool", try_maxpool},
+    {"cl_avgpool", try_avgpool},
+    {"cl_upsample", try_upsample},
+    {"cl_shortcut", try_shortcut},
+    {"cl_copy", try_copy},
+    {"cl_yolo", try_yolo},
+};
+
+gemm_cl_layer_trial *gemm_cl_find_layer_trial(const char *kernel)
+{
+    for (size_t i = 0; i < sizeof trials / sizeof trials[0]; ++i)
+        if (!strcmp(trials[i].kernel, kernel)) return trials[i].run;
+    return NULL;
 }

@@ -28,6 +28,7 @@ typedef struct problem {
     int strips, width;          /* of the image */
     float slope, depth_slope;
     const float *a, *input, *taps_of, *norm, *depth_norm;
+    size_t a_count, input_count;
     const float *more;          /* of a shortcut, an element for each one of C; or NULL */
     float *B;                   /* products x K x N, as the kernel sees it */
     float *sums[2];             /* of two parts of K, products x M x N each */
@@ -141,19 +142,10 @@ static float a_at(const gemm_cl_kit *k, const problem *q, int i, int p)
     return gemm_cl_kit_has(k, "-DA_TRANSPOSED") ? q->a[column * ld + row] : q->a[row * ld + column];
 }
 
-static float finish(float x, float more, const float *norm, int filter, int filters, float slope,
-                    bool logistic)
-{
-    const float y = norm[filter] * x + norm[filters + filter] + more;
-    if (logistic) return 1 / (1 + expf(-y));
-    return y > 0 ? y : slope * y;
-}
-
-/* An element of a channel of the input, which is 0 outside of it. */
+/* An element of a channel of the input. */
 static float pixel(const problem *q, int channel, int y, int x)
 {
-    if (y < 0 || y >= q->h || x < 0 || x >= q->w) return 0;
-    return q->input[((size_t)channel * (size_t)q->h + (size_t)y) * (size_t)q->w + (size_t)x];
+    return gemm_cl_kit_pixel(q->input + channel * q->h * q->w, q->h, q->w, y, x);
 }
 
 /* Row and column of a place. With `pool` four places in a row are a block of 2x2. */
@@ -178,7 +170,8 @@ static float b_of_conv(const problem *q, int product, int k, int n)
     for (int t = 0; t < area; ++t)
         sum += q->taps_of[k * area + t] *
                pixel(q, product * channels + k, y + t / q->size, x + t % q->size);
-    return finish(sum, 0, q->depth_norm, k, q->K, q->depth_slope, false);
+    const gemm_cl_kit_end end = {q->depth_norm, q->K, q->depth_slope, false};
+    return gemm_cl_kit_finish(&end, sum, 0, k);
 }
 
 static void make_b(const gemm_cl_kit *k, problem *q)
@@ -216,15 +209,10 @@ static const float *make_norm(gemm_cl_kit *k, int n)
     return norm;
 }
 
-static size_t padded_count(const problem *q)
-{
-    return (size_t)(q->side * q->side);
-}
-
 /* A padded matrix: what lies behind M or N, and K, is 0. */
 static const float *pad(gemm_cl_kit *k, const problem *q, int rows, int cols)
 {
-    float *m = gemm_cl_kit_made_up(k, padded_count(q));
+    float *m = gemm_cl_kit_made_up(k, q->a_count);
     for (int i = 0; i < q->side * q->side; ++i)
         if (i / q->side >= rows || i % q->side >= cols) m[i] = 0;
     return m;
@@ -232,25 +220,25 @@ static const float *pad(gemm_cl_kit *k, const problem *q, int rows, int cols)
 
 enum { MORE = 2 };              /* where a shortcut's other input begins in its buffer */
 
+/* The elements of A and of the input. */
+static void count_operands(const gemm_cl_kit *k, problem *q)
+{
+    const bool ta = gemm_cl_kit_has(k, "-DA_TRANSPOSED"), tb = gemm_cl_kit_has(k, "-DB_TRANSPOSED");
+    const int area = q->conv ? q->size * q->size : 1, channels = q->depthwise ? q->K : q->K / area;
+    const int a = q->conv ? q->groups * q->M * q->K : (ta ? q->K : q->M) * q->lda;
+    const int input = q->conv ? q->products * channels * q->h * q->w : (tb ? q->N : q->K) * q->ldb;
+    q->a_count = (size_t)(q->padded ? q->side * q->side : a);
+    q->input_count = (size_t)(q->padded ? q->side * q->side : input);
+}
+
 static void make_operands(gemm_cl_kit *k, problem *q)
 {
-    const size_t inputs = (size_t)q->products * (size_t)(q->h * q->w) *
-                          (size_t)(q->depthwise ? q->K : q->K / max_int(q->size * q->size, 1));
     const size_t filters = (size_t)q->groups * (size_t)q->M, K = (size_t)q->K;
     const size_t outputs = (size_t)q->products * (size_t)q->M * (size_t)q->N;
-    if (q->padded) {
-        q->a = pad(k, q, q->M, q->K);
-        q->input = pad(k, q, q->N, q->K);
-    } else if (q->conv) {
-        q->a = gemm_cl_kit_made_up(k, filters * K);
-        q->input = gemm_cl_kit_made_up(k, inputs);
-        q->norm = make_norm(k, (int)filters);
-    } else {
-        const bool ta = gemm_cl_kit_has(k, "-DA_TRANSPOSED");
-        const bool tb = gemm_cl_kit_has(k, "-DB_TRANSPOSED");
-        q->a = gemm_cl_kit_made_up(k, (size_t)((ta ? q->K : q->M) * q->lda));
-        q->input = gemm_cl_kit_made_up(k, (size_t)((tb ? q->N : q->K) * q->ldb));
-    }
+    count_operands(k, q);
+    q->a = q->padded ? pad(k, q, q->M, q->K) : gemm_cl_kit_made_up(k, q->a_count);
+    q->input = q->padded ? pad(k, q, q->N, q->K) : gemm_cl_kit_made_up(k, q->input_count);
+    if (q->conv) q->norm = make_norm(k, (int)filters);
     if (q->depthwise) {
         q->taps_of = gemm_cl_kit_made_up(k, K * (size_t)(q->size * q->size));
         q->depth_norm = make_norm(k, q->K);
@@ -262,14 +250,6 @@ static void make_operands(gemm_cl_kit *k, problem *q)
 }
 
 /* ---- launches ---- */
-
-static size_t input_count(const gemm_cl_kit *k, const problem *q)
-{
-    if (q->padded) return padded_count(q);
-    if (!q->conv) return (size_t)((gemm_cl_kit_has(k, "-DB_TRANSPOSED") ? q->N : q->K) * q->ldb);
-    const int area = q->size * q->size, channels = q->depthwise ? q->K : q->K / area;
-    return (size_t)q->products * (size_t)(channels * q->h * q->w);
-}
 
 /* B as cl_fill writes it: of each product `strips` times K rows. */
 static cl_mem make_image(gemm_cl_kit *k, const problem *q)
@@ -346,9 +326,7 @@ static void set_a(gemm_cl_kit *k, const problem *q, gemm_cl_multiply_args *to)
     }
     const bool transposed = gemm_cl_kit_has(k, "-DA_TRANSPOSED");
     const int ld = q->conv ? q->K : q->lda;
-    const size_t count = q->padded ? padded_count(q)
-                         : (size_t)(transposed ? q->K : q->groups * q->M) * (size_t)ld;
-    to->A = gemm_cl_kit_buffer(k, SLOT_TRIAL_A, q->a, count, q->half);
+    to->A = gemm_cl_kit_buffer(k, SLOT_TRIAL_A, q->a, q->a_count, q->half);
     to->ars = transposed ? 1 : ld;
     to->acs = transposed ? ld : 1;
 }
@@ -364,7 +342,7 @@ static void set_b(gemm_cl_kit *k, const problem *q, gemm_cl_multiply_args *to)
         to->brs = q->width;
         to->bcs = q->strips;
     } else {
-        to->B = gemm_cl_kit_buffer(k, SLOT_TRIAL_B, q->input, input_count(k, q), false);
+        to->B = gemm_cl_kit_buffer(k, SLOT_TRIAL_B, q->input, q->input_count, false);
     }
 }
 
@@ -381,7 +359,7 @@ static void set_convolution(gemm_cl_kit *k, const problem *q, gemm_cl_multiply_a
     to->pad = q->pad;
     to->norm = gemm_cl_kit_buffer(k, SLOT_TRIAL_NORM, q->norm, 2 * filters, false);
     to->slope = q->slope;
-    to->elements = input_count(k, q);
+    to->elements = q->input_count;
     if (q->more) {
         const size_t outputs = (size_t)q->products * (size_t)q->M * (size_t)q->N;
         to->more = gemm_cl_kit_buffer(k, SLOT_TRIAL_MORE, q->more, MORE + outputs, false);
@@ -398,10 +376,11 @@ static void set_convolution(gemm_cl_kit *k, const problem *q, gemm_cl_multiply_a
 /* The outputs of row `row` of all sums of a convolution: all, or the maxima of four. */
 static void finish_row(const problem *q, const float *s, size_t row, bool logistic, float *to)
 {
-    const int filters = q->groups * q->M, filter = (int)row % filters;
+    const int filters = q->groups * q->M;
+    const gemm_cl_kit_end end = {q->norm, filters, q->slope, logistic};
     for (int n = 0; n < q->N; ++n) {
         const float more = q->more ? q->more[MORE + row * (size_t)q->N + (size_t)n] : 0;
-        const float x = finish(s[n], more, q->norm, filter, filters, q->slope, logistic);
+        const float x = gemm_cl_kit_finish(&end, s[n], more, (int)row % filters);
         if (!q->pool) to[n] = x;
         else to[n / 4] = n % 4 && to[n / 4] > x ? to[n / 4] : x;
     }

@@ -46,14 +46,13 @@ static void drop_pinned(pinned *p)
 
 static int need_pinned(pinned *p, size_t bytes)
 {
-    const gemm_cl_device *d = gemm_cl_opened();
     if (p->bytes >= bytes) return 0;
     drop_pinned(p);
-    CL_MAKE(p->mem, clCreateBuffer(d->context, CL_MEM_READ_WRITE | CL_MEM_ALLOC_HOST_PTR, bytes,
-                                   NULL, &error));
+    p->mem = gemm_cl_new_buffer(CL_MEM_READ_WRITE | CL_MEM_ALLOC_HOST_PTR, bytes, NULL);
+    if (!p->mem) goto fail;
     ++gemm_cl_counters.waits;
-    CL_MAKE(p->at, clEnqueueMapBuffer(d->queue, p->mem, CL_TRUE, CL_MAP_READ | CL_MAP_WRITE, 0,
-                                      bytes, 0, NULL, NULL, &error));
+    CL_MAKE(p->at, clEnqueueMapBuffer(gemm_cl_opened()->queue, p->mem, CL_TRUE,
+                                      CL_MAP_READ | CL_MAP_WRITE, 0, bytes, 0, NULL, NULL, &error));
     p->bytes = bytes;
     return 0;
 fail:
@@ -68,7 +67,7 @@ static int upload_pinned(gemm_cl_view *v, const float *from, size_t ld)
 {
     static const size_t ORIGIN[3];
     cl_command_queue queue = gemm_cl_opened()->queue;
-    const size_t row = v->cols * sizeof(float), bytes = v->rows * row;
+    const size_t row = v->cols * sizeof(float), bytes = gemm_cl_view_bytes(v);
     const size_t region[3] = {row, v->rows, 1};
     if (ld == v->cols)
         CL_TRY(clEnqueueWriteBuffer(queue, v->mem, CL_FALSE, 0, bytes, from, 0, NULL, NULL));
@@ -121,7 +120,7 @@ static int upload_chunks(gemm_cl_view *v, gemm_cl_slot slot)
     const size_t row = v->cols * sizeof(float);
     const size_t step = row >= CHUNK ? 1 : CHUNK / row;
     int turn = 0;
-    v->mem = gemm_cl_scratch(slot, v->rows * row);
+    v->mem = gemm_cl_scratch(slot, gemm_cl_view_bytes(v));
     v->device_ld = v->cols;
     if (!v->mem) return -1;
     if (!v->later && gemm_cl_block_of(v->host)) return upload_pinned(v, v->host, v->ld);
@@ -181,7 +180,7 @@ static kept_matrix *kept_place(const gemm_cl_view *v, size_t bytes)
 
 static int upload_kept(gemm_cl_view *v)
 {
-    const size_t bytes = v->rows * v->cols * sizeof(float);
+    const size_t bytes = gemm_cl_view_bytes(v);
     kept_matrix *k = kept_place(v, bytes);
     v->device_ld = v->cols;
     k->used = ++kept_clock;
@@ -190,11 +189,8 @@ static int upload_kept(gemm_cl_view *v)
         v->unchecked = v->trusts ? k->copy.at : NULL;
         return 0;
     }
-    if (!k->mem) {
-        CL_MAKE(k->mem, clCreateBuffer(gemm_cl_opened()->context, CL_MEM_READ_ONLY, bytes, NULL,
-                                       &error));
-        if (need_pinned(&k->copy, bytes)) goto fail;
-    }
+    if (!k->mem) k->mem = gemm_cl_new_buffer(CL_MEM_READ_ONLY, bytes, NULL);
+    if (!k->mem || need_pinned(&k->copy, bytes)) goto fail;
     v->mem = k->mem;
     gemm_cl_send_rows(k->copy.at, v, 0, v->rows);
     if (upload_pinned(v, k->copy.at, v->cols)) goto fail;
@@ -212,17 +208,15 @@ fail:
 
 static int input(gemm_cl_view *v, gemm_cl_slot slot)
 {
-    gemm_cl_host_block *b = gemm_cl_block_of(v->host);
     if (gemm_cl_use_copy(v)) return 0;
-    if (b && gemm_cl_block_to_cpu(b)) return -1;
+    if (gemm_cl_block_to_cpu(gemm_cl_block_of(v->host))) return -1;
     return slot == SLOT_A ? upload_kept(v) : upload_chunks(v, slot);
 }
 
 static int output(gemm_cl_view *c)
 {
-    gemm_cl_host_block *b = gemm_cl_block_of(c->host);
     if (c->later) return gemm_cl_need_copy(c);
-    if (b && gemm_cl_block_to_cpu(b)) return -1;
+    if (gemm_cl_block_to_cpu(gemm_cl_block_of(c->host))) return -1;
     return gemm_cl_output_copy(c);
 }
 
@@ -235,7 +229,7 @@ static bool goes_straight(const gemm_cl_view *c)
 static int ask(gemm_cl_view *c)
 {
     const gemm_cl_device *d = gemm_cl_opened();
-    const size_t bytes = c->rows * c->cols * sizeof(float);
+    const size_t bytes = gemm_cl_view_bytes(c);
     const bool straight = goes_straight(c);
     if (!straight && need_pinned(&sums, bytes)) goto fail;
     c->touched = straight;
@@ -248,23 +242,13 @@ fail:
     return -1;
 }
 
-static int take(gemm_cl_view *c)
-{
-    if (gemm_cl_take_output(c, false)) return -1;
-    gemm_cl_forget_copy(c);
-    /* These uploads came before. */
-    for (int i = 0; i < CHUNKS; ++i) CL_RELEASE(clReleaseEvent, chunks[i].busy);
-    return 0;
-}
-
 static int close_view(gemm_cl_view *v)
 {
     CL_RELEASE(clReleaseEvent, v->arrival);
     return 0;
 }
 
-const gemm_cl_policy gemm_cl_discrete = {false, input, output, ask, take, gemm_cl_leave_copy,
-                                         close_view};
+const gemm_cl_policy gemm_cl_discrete = {false, input, output, ask, gemm_cl_leave_copy, close_view};
 
 void gemm_cl_release_discrete(void)
 {

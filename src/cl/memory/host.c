@@ -16,6 +16,7 @@
 #include "cl/memory/host.h"
 
 #include "cl/device/pending.h"
+#include "cl/device/scratch.h"
 
 #include <stdatomic.h>
 #include <stdint.h>
@@ -83,24 +84,23 @@ static int stays(size_t bytes, void *pages)
 {
     const gemm_cl_device *d = gemm_cl_opened();
     const cl_mem_flags memory = pages ? CL_MEM_USE_HOST_PTR : CL_MEM_ALLOC_HOST_PTR;
-    cl_mem mem = NULL;
-    char *first = NULL, *at;
-    int rc = 1;
-    CL_MAKE(mem, clCreateBuffer(d->context, CL_MEM_READ_WRITE | memory, bytes, pages, &error));
+    cl_mem mem = gemm_cl_new_buffer(CL_MEM_READ_WRITE | memory, bytes, pages);
+    char *first = pages, *at;
+    bool moves = false, asked = false;
+    if (!mem) return -1;
     for (int i = 0; i < 3; ++i) {
         const cl_map_flags access = i ? CL_MAP_READ | CL_MAP_WRITE : CL_MAP_WRITE_INVALIDATE_REGION;
         CL_MAKE(at, clEnqueueMapBuffer(d->queue, mem, CL_TRUE, access, 0, bytes, 0, NULL, NULL,
                                        &error));
-        if (!first) first = pages ? pages : at;
-        if (at != first) rc = 0;
+        if (!first) first = at;
+        moves = moves || at != first;
         CL_TRY(clEnqueueUnmapMemObject(d->queue, mem, at, 0, NULL, NULL));
         CL_TRY(clFinish(d->queue));
     }
-    CL_RELEASE(clReleaseMemObject, mem);
-    return rc;
+    asked = true;
 fail:
     CL_RELEASE(clReleaseMemObject, mem);
-    return -1;
+    return asked ? !moves : -1;
 }
 
 /* The same for blocks of several sizes: small ones, and one that fills a huge page and more. */
@@ -145,18 +145,17 @@ const char *gemm_cl_moved_memory(void)
    pages get. 0 or -1. */
 static int take_pages(gemm_cl_host_block *b, void *pages, char *at)
 {
-    cl_mem mem;
     memcpy(pages, at, b->bytes);
     gemm_cl_end_mapping(b->queue, b->mem, at);
-    CL_MAKE(mem, clCreateBuffer(gemm_cl_opened()->context, CL_MEM_READ_WRITE | CL_MEM_USE_HOST_PTR,
-                                b->bytes, pages, &error));
+    cl_mem mem = gemm_cl_new_buffer(CL_MEM_READ_WRITE | CL_MEM_USE_HOST_PTR, b->bytes, pages);
+    if (!mem) {
+        munmap(pages, b->bytes);
+        return -1;
+    }
     CL_RELEASE(clReleaseMemObject, b->mem);
     b->mem = mem;
     b->pages = pages;
     return 0;
-fail:
-    munmap(pages, b->bytes);
-    return -1;
 }
 
 /*
@@ -212,6 +211,11 @@ int gemm_cl_unmap_block(gemm_cl_host_block *b)
     return 0;
 fail:
     return -1;
+}
+
+void gemm_cl_forget_copy(gemm_cl_host_block *b)
+{
+    if (b) b->held = b->newer = false;
 }
 
 void gemm_cl_ask_for_blocks(void)
@@ -274,11 +278,8 @@ static int make_buffer(gemm_cl_host_block *b, memory_kind memory)
     const bool pages = memory == OF_SYSTEM;
     const cl_mem_flags flags = pages ? CL_MEM_USE_HOST_PTR : CL_MEM_ALLOC_HOST_PTR;
     if (pages && !(b->pages = new_pages(b->bytes))) return -1;
-    CL_MAKE(b->mem, clCreateBuffer(gemm_cl_opened()->context, CL_MEM_READ_WRITE | flags, b->bytes,
-                                   b->pages, &error));
-    return 0;
-fail:
-    return -1;
+    b->mem = gemm_cl_new_buffer(CL_MEM_READ_WRITE | flags, b->bytes, b->pages);
+    return b->mem ? 0 : -1;
 }
 
 /* Pages are zero already. Any other block that has to stay is mapped twice, to see whether it

@@ -52,6 +52,9 @@ int gemm_cl_unmap_block(gemm_cl_host_block *);
 /* Gives a block to the CPU and waits for the device. 0 or -1. */
 int gemm_cl_map_block(gemm_cl_host_block *);
 
+/* What the block's copy holds is out of date. It may be NULL. */
+void gemm_cl_forget_copy(gemm_cl_host_block *);
+
 /* Enqueues maps of all blocks that are wanted. When the queue has finished, gemm_cl_take_blocks
    makes them the CPU's. A block whose map failed stays unmapped. */
 void gemm_cl_ask_for_blocks(void);

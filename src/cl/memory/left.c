@@ -23,7 +23,8 @@ bool gemm_cl_may_stay(const void *data, size_t bytes)
 
 /* ---- the copy of a block ---- */
 
-static size_t view_bytes(const gemm_cl_view *v)
+/* The bytes that the view spans, with the gaps between its rows. */
+static size_t span_of(const gemm_cl_view *v)
 {
     return ((v->rows - 1) * v->ld + v->cols) * sizeof(float);
 }
@@ -51,43 +52,34 @@ fail:   ;
     return b->newer ? -1 : gemm_cl_settle();
 }
 
-/* The copy is out of date. */
-static void forget_copy(gemm_cl_host_block *b)
-{
-    b->held = b->newer = false;
-}
-
 /* Releases the copies that the CPU has too. */
 static void make_room(void)
 {
     for (gemm_cl_host_block *b = gemm_cl_blocks(); b; b = b->next) {
         if (b->newer) continue;
-        forget_copy(b);
+        gemm_cl_forget_copy(b);
         CL_RELEASE(clReleaseMemObject, b->copy);
     }
 }
 
 static int make_copy(gemm_cl_host_block *b, size_t bytes)
 {
-    const cl_context context = gemm_cl_opened()->context;
     cl_int error;
     CL_RELEASE(clReleaseMemObject, b->copy);
-    b->copy = clCreateBuffer(context, CL_MEM_READ_WRITE, bytes, NULL, &error);
+    b->copy = clCreateBuffer(gemm_cl_opened()->context, CL_MEM_READ_WRITE, bytes, NULL, &error);
     if (!b->copy) {
         make_room();
-        CL_MAKE(b->copy, clCreateBuffer(context, CL_MEM_READ_WRITE, bytes, NULL, &error));
+        b->copy = gemm_cl_new_buffer(CL_MEM_READ_WRITE, bytes, NULL);
     }
     b->copy_bytes = bytes;
-    return 0;
-fail:
-    return -1;
+    return b->copy ? 0 : -1;
 }
 
 bool gemm_cl_use_copy(gemm_cl_view *v)
 {
     const gemm_cl_host_block *b = gemm_cl_block_of(v->host);
     const size_t offset = b ? (size_t)((char *)v->host - b->base) : 0;
-    if (!b || !holds(b, offset, view_bytes(v))) return false;
+    if (!b || !holds(b, offset, span_of(v))) return false;
     v->mem = b->copy;
     v->offset = (offset - b->from) / sizeof(float);
     v->device_ld = v->ld;
@@ -97,12 +89,12 @@ bool gemm_cl_use_copy(gemm_cl_view *v)
 int gemm_cl_need_copy(gemm_cl_view *v)
 {
     gemm_cl_host_block *b = gemm_cl_block_of(v->host);
-    const size_t offset = (size_t)((char *)v->host - b->base), bytes = view_bytes(v);
+    const size_t offset = (size_t)((char *)v->host - b->base), bytes = span_of(v);
     const bool covered = offset <= b->from && offset + bytes >= b->from + b->length;
     if (gemm_cl_map_block(b) || (!covered && fetch_copy(b))) return -1;
     if (!b->copy || b->copy_bytes < bytes) {
         if (fetch_copy(b)) return -1;
-        forget_copy(b);
+        gemm_cl_forget_copy(b);
         if (make_copy(b, bytes)) return -1;
     }
     v->mem = b->copy;
@@ -115,15 +107,9 @@ void gemm_cl_leave_copy(const gemm_cl_view *v)
 {
     gemm_cl_host_block *b = gemm_cl_block_of(v->host);
     b->from = (size_t)((char *)v->host - b->base);
-    b->length = view_bytes(v);
+    b->length = span_of(v);
     b->held = b->newer = true;
     gemm_cl_mark_left();
-}
-
-void gemm_cl_forget_copy(const gemm_cl_view *v)
-{
-    gemm_cl_host_block *b = gemm_cl_block_of(v->host);
-    if (b) forget_copy(b);
 }
 
 /* ---- back to the CPU ---- */
@@ -140,7 +126,7 @@ static int map(gemm_cl_host_block *b)
 
 int gemm_cl_block_to_cpu(gemm_cl_host_block *b)
 {
-    return map(b) || fetch_copy(b) ? -1 : 0;
+    return b && (map(b) || fetch_copy(b)) ? -1 : 0;
 }
 
 /* The CPU overwrites these bytes. What else the copy holds is brought first. */
@@ -149,7 +135,7 @@ static int overwrite(gemm_cl_host_block *b, const void *data, size_t bytes)
     const size_t offset = (size_t)((const char *)data - b->base);
     const bool all = offset <= b->from && offset + bytes >= b->from + b->length;
     if (map(b) || (!all && fetch_copy(b))) return -1;
-    forget_copy(b);
+    gemm_cl_forget_copy(b);
     return 0;
 }
 
@@ -164,7 +150,7 @@ static bool is_left(void)
 static const char *keep_in_child(gemm_cl_host_block *b, gemm_cl_cpu_use use)
 {
     const char *why = NULL;
-    if (b->mapped && use == GEMM_CL_CPU_WRITES) forget_copy(b);
+    if (b->mapped && use == GEMM_CL_CPU_WRITES) gemm_cl_forget_copy(b);
     if (!b->mapped || b->newer) gemm_cl_open_device(&why);
     return why;
 }
@@ -186,7 +172,7 @@ const char *gemm_cl_give_to_cpu(const void *data, size_t bytes, gemm_cl_cpu_use 
         return why;
     }
     if (b && use == GEMM_CL_CPU_WRITES) rc = overwrite(b, data, bytes);
-    else if (b) rc = gemm_cl_block_to_cpu(b);
+    else rc = gemm_cl_block_to_cpu(b);
     atomic_store(&left, is_left());
     gemm_cl_unlock();
     return rc ? gemm_cl_last_failure() : NULL;

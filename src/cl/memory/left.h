@@ -20,7 +20,8 @@ void gemm_cl_mark_left(void);
 /* Whether an output may be left: it lies in one block. */
 bool gemm_cl_may_stay(const void *data, size_t bytes);
 
-/* Makes the block the CPU's in whatever way the device has it. Waits where it has to. 0 or -1. */
+/* Makes the block, which may be NULL, the CPU's in whatever way the device has it. Waits where it
+   has to. 0 or -1. */
 int gemm_cl_block_to_cpu(gemm_cl_host_block *);
 
 /* Points the view into the copy of its block, if the copy holds the view's bytes. */
@@ -29,9 +30,6 @@ bool gemm_cl_use_copy(gemm_cl_view *);
 /* Points an output into the copy of its block, which is made where it is missing or too small. 0 or
    -1. */
 int gemm_cl_need_copy(gemm_cl_view *);
-
-/* The CPU has written the output: what the copy of its block holds is out of date. */
-void gemm_cl_forget_copy(const gemm_cl_view *);
 
 /* The device has written the output: the copy holds it, and the CPU does not. */
 void gemm_cl_leave_copy(const gemm_cl_view *);

@@ -52,7 +52,7 @@ static int input(gemm_cl_view *v, gemm_cl_slot slot)
 {
     if (use_in_place(v)) return 0;
     if (v->block) return -1;
-    const size_t bytes = v->rows * v->cols * sizeof(float);
+    const size_t bytes = gemm_cl_view_bytes(v);
     gemm_cl_host_block *stage = need_stage(slot, bytes);
     if (!stage) return -1;
     gemm_cl_gather_rows((float *)stage->base, v, 0, v->rows);
@@ -72,20 +72,15 @@ static int output(gemm_cl_view *c)
 static int ask(gemm_cl_view *c)
 {
     cl_command_queue queue = gemm_cl_opened()->queue;
-    const size_t bytes = c->rows * c->cols * sizeof(float);
     if (!c->in_place)
-        CL_MAKE(c->arrived, clEnqueueMapBuffer(queue, c->mem, CL_FALSE, CL_MAP_READ, 0, bytes, 0,
-                                               NULL, &c->arrival, &error));
+        CL_MAKE(c->arrived, clEnqueueMapBuffer(queue, c->mem, CL_FALSE, CL_MAP_READ, 0,
+                                               gemm_cl_view_bytes(c), 0, NULL, &c->arrival,
+                                               &error));
     gemm_cl_ask_for_blocks();
     CL_TRY(clFlush(queue));
     return 0;
 fail:
     return -1;
-}
-
-static int take(gemm_cl_view *c)
-{
-    return gemm_cl_take_output(c, true);
 }
 
 static void leave(const gemm_cl_view *c)
@@ -105,7 +100,7 @@ fail:
     return v->block ? gemm_cl_map_block(v->block) : 0;
 }
 
-const gemm_cl_policy gemm_cl_unified = {true, input, output, ask, take, leave, close_view};
+const gemm_cl_policy gemm_cl_unified = {true, input, output, ask, leave, close_view};
 
 void gemm_cl_release_unified(void)
 {

@@ -25,24 +25,16 @@
 
 int gemm_cl_output_copy(gemm_cl_view *c)
 {
-    const cl_ulong count = (cl_ulong)c->rows * c->cols;
-    const char *why;
-    c->mem = gemm_cl_scratch(SLOT_C, (size_t)count * sizeof(float));
+    const size_t count = c->rows * c->cols;
+    c->mem = gemm_cl_scratch(SLOT_C, gemm_cl_view_bytes(c));
     c->device_ld = c->cols;
     if (!c->mem || c->overwrite || c->stored) return c->mem ? 0 : -1;
-    const gemm_cl_program *zero = gemm_cl_build("cl_zero", "", &why);
-    if (!zero) {
-        gemm_cl_say_left_out(why);
-        return -1;
-    }
+    const gemm_cl_program *zero = gemm_cl_need("cl_zero", "");
+    if (!zero) return -1;
     const gemm_cl_arguments args = GEMM_CL_ARGS(zero, .count = count, .out = c->mem);
-    const size_t local = gemm_cl_line(zero, (size_t)count), global = round_up((size_t)count, local);
-    if (gemm_cl_set_shared(zero, &args)) return -1;
-    CL_TRY(clEnqueueNDRangeKernel(gemm_cl_opened()->queue, zero->kernel, 1, NULL, &global, &local,
-                                  0, NULL, NULL));
-    return 0;
-fail:
-    return -1;
+    const size_t local[3] = {gemm_cl_line(zero, count), 1, 1};
+    const size_t global[3] = {round_up(count, local[0]), 1, 1};
+    return gemm_cl_run_shared(zero, &args, global, local);
 }
 
 /* ---- rows of the caller, and the same rows without gaps ---- */
@@ -152,7 +144,8 @@ void gemm_cl_take_rows(const gemm_cl_view *c, const float *sums)
     copy_rows(c->overwrite ? STORE : ADD, c, (float *)sums, 0, c->rows);
 }
 
-int gemm_cl_check_launch(const gemm_cl_view *c)
+/* After the wait: whether the launch that wrote the output ended well. 0 or -1. */
+static int check_launch(const gemm_cl_view *c)
 {
     cl_int status = CL_COMPLETE;
     const cl_event last = c->made ? c->made : c->arrival;
@@ -164,19 +157,25 @@ fail:
     return -1;
 }
 
-int gemm_cl_take_output(gemm_cl_view *c, bool all)
+int gemm_cl_wait_for_output(const gemm_cl_view *c, bool all)
 {
-    const double begin = gemm_now_ms();
     ++gemm_cl_counters.waits;
     if (all) CL_TRY(clFinish(gemm_cl_opened()->queue));
     else CL_TRY(clWaitForEvents(1, &c->arrival));
-    c->waited_ms = gemm_now_ms() - begin;
     if (all) gemm_cl_take_blocks();
-    if (gemm_cl_settle() || gemm_cl_check_launch(c)) goto fail;
-    if (c->in_place) return 0;
-    if (c->arrived != c->host) gemm_cl_take_rows(c, c->arrived);
-    c->copied = c->rows * c->cols * sizeof(float);
-    return 0;
+    return gemm_cl_settle() || check_launch(c) ? -1 : 0;
 fail:
     return -1;
+}
+
+int gemm_cl_take_output(gemm_cl_view *c, const gemm_cl_policy *policy)
+{
+    const double begin = gemm_now_ms();
+    if (gemm_cl_wait_for_output(c, policy->shares)) return -1;
+    c->waited_ms = gemm_now_ms() - begin;
+    gemm_cl_forget_copy(gemm_cl_block_of(c->host));
+    if (c->in_place) return 0;
+    if (c->arrived != c->host) gemm_cl_take_rows(c, c->arrived);
+    c->copied = gemm_cl_view_bytes(c);
+    return 0;
 }

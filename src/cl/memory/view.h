@@ -45,10 +45,15 @@ typedef struct gemm_cl_policy {
     int (*input)(gemm_cl_view *, gemm_cl_slot);     /* A or B, before the kernels */
     int (*output)(gemm_cl_view *);                  /* C, before the kernels */
     int (*ask)(gemm_cl_view *);     /* enqueues what brings C to the CPU, behind the kernels */
-    int (*take)(gemm_cl_view *);    /* after ask: waits, once; C is right for the CPU */
-    void (*leave)(const gemm_cl_view *);    /* instead of both: C stays on the device */
+    void (*leave)(const gemm_cl_view *);    /* instead of ask and take: C stays on the device */
     int (*close)(gemm_cl_view *);   /* makes it the CPU's again; safe after any failure */
 } gemm_cl_policy;
+
+/* Of its elements, without the gaps between rows. */
+static inline size_t gemm_cl_view_bytes(const gemm_cl_view *v)
+{
+    return v->rows * v->cols * sizeof(float);
+}
 
 /* Gives an output a buffer of its own, with rows without gaps. It is zeroed if the kernels add to
    it. 0 or -1. */
@@ -66,11 +71,11 @@ bool gemm_cl_has_rows(const gemm_cl_view *, const float *copy);
 /* Adds `sums`, rows without gaps, to the caller's rows. With `overwrite` it stores them there. */
 void gemm_cl_take_rows(const gemm_cl_view *, const float *sums);
 
-/* After the wait: whether the launch that wrote the view ended well. 0 or -1. */
-int gemm_cl_check_launch(const gemm_cl_view *);
+/* Waits for an output's transfer, or with `all` for all that is enqueued, blocks included. -1: a
+   launch failed. */
+int gemm_cl_wait_for_output(const gemm_cl_view *, bool all);
 
-/* The `take` of a policy. Waits for the transfer, or with `all` for all that is enqueued, blocks
-   included. Then the caller has C. 0 or -1. */
-int gemm_cl_take_output(gemm_cl_view *, bool all);
+/* After `ask`: waits, once. Then the caller has the output. 0 or -1. */
+int gemm_cl_take_output(gemm_cl_view *, const gemm_cl_policy *);
 
 #endif

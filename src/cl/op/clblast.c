@@ -58,7 +58,6 @@ int gemm_clblast_enqueue(const gemm_cl_device *d, const gemm_call *g, const gemm
                          const gemm_cl_view *B, const gemm_cl_view *C)
 {
     cl_command_queue queue = d->queue;
-    gemm_cl_end_sequence();
     const int error = sgemm(ROW_MAJOR, g->TA ? TRANSPOSE_YES : TRANSPOSE_NO,
                             g->TB ? TRANSPOSE_YES : TRANSPOSE_NO, (size_t)g->M, (size_t)g->N,
                             (size_t)g->K, g->ALPHA, A->mem, A->offset, A->device_ld, B->mem,

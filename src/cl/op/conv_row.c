@@ -51,10 +51,11 @@ static bool can_pack(conv_job *j, const gemm_cl_row *row, const gemm_context *co
 }
 
 /* Builds the kernel of this row, unless the plan has it. NULL, or what is wrong about the build. */
-static const char *build_direct(conv_job *j, const gemm_cl_row *row, const gemm_context *context)
+static const char *build_new(conv_job *j, const gemm_cl_row *row, const gemm_context *context)
 {
     const gemm_cl_kept *k = context->kept ? context->kept->data : NULL;
-    const bool built = k && k->program && k->row == row && k->key.pools == j->c->pool;
+    const bool built = k && k->program && k->row == row && k->key.row == row &&
+                       k->key.pools == j->c->pool;
     j->w.row = row;
     return built ? NULL : gemm_cl_conv_build(j);
 }
@@ -69,10 +70,10 @@ static bool try_direct(conv_job *j, const gemm_cl_row *asked, const gemm_context
     const gemm_cl_row *row = gemm_cl_choose_direct(&j->traits, j->c, asked, &w->parts);
     const gemm_cl_row *small = &gemm_cl_direct_choices[GEMM_CL_DIRECT_4];
     if (row && can_pack(j, row, context)) {
-        const char *why = build_direct(j, row, context);
+        const char *why = build_new(j, row, context);
         if (gemm_cl_is_spilled(why) && asked->direct && row->rows > small->rows &&
             can_pack(j, small, context))
-            why = build_direct(j, small, context);
+            why = build_new(j, small, context);
         if (!why) return true;
         if (gemm_cl_is_faulty(why)) gemm_cl_say_left_out(why);
     }
@@ -120,11 +121,8 @@ static bool take_form(conv_job *j, const gemm_context *context)
 {
     gemm_cl_work *w = &j->w;
     const gemm_cl_row *asked = w->row;
-    const gemm_cl_kept *k = context->kept ? context->kept->data : NULL;
     if (gemm_cl_take_form(w) && can_run_form(j, context)) {
-        const bool built = k && k->program && k->row == w->row && k->key.row == w->row &&
-                           k->key.pools == j->c->pool;
-        const char *why = built ? NULL : gemm_cl_conv_build(j);
+        const char *why = build_new(j, w->row, context);
         if (!why) return true;
         if (gemm_cl_is_faulty(why)) gemm_cl_say_left_out(why);
     }

@@ -50,10 +50,8 @@ fail:
 /* A new buffer with this content. NULL: refused. */
 static cl_mem upload_new(const void *from, size_t bytes)
 {
-    cl_mem mem = NULL;
-    CL_MAKE(mem, clCreateBuffer(gemm_cl_opened()->context, CL_MEM_READ_ONLY, bytes, NULL, &error));
-    if (upload(mem, from, bytes)) CL_RELEASE(clReleaseMemObject, mem);
-fail:
+    cl_mem mem = gemm_cl_new_buffer(CL_MEM_READ_ONLY, bytes, NULL);
+    if (mem && upload(mem, from, bytes)) CL_RELEASE(clReleaseMemObject, mem);
     return mem;
 }
 
@@ -71,26 +69,21 @@ static cl_mem upload_half(gemm_cl_work *w, const conv_call *c)
     const gemm_cl_program *p = gemm_cl_need("cl_pack", "-DHALF");
     const int rows = c->n, cols = gemm_conv_taps(c);
     cl_mem half = NULL, from = p ? upload_scratch(c) : NULL;
-    if (!from) return NULL;
-    CL_MAKE(half, clCreateBuffer(w->device->context, CL_MEM_READ_WRITE, 2 * weight_count(c), NULL,
-                                 &error));
+    if (from) half = gemm_cl_new_buffer(CL_MEM_READ_WRITE, 2 * weight_count(c), NULL);
+    if (!half) return NULL;
     const gemm_cl_arguments args = GEMM_CL_ARGS(pack, .rows = rows, .cols = cols, .in = from,
                                                 .rs = cols, .cs = 1, .cols_out = cols, .out = half);
     if (gemm_cl_launch_lines(w, p, STAGE_PREPARE, &args, (size_t)cols, (size_t)rows, 1))
         CL_RELEASE(clReleaseMemObject, half);
-fail:
     return half;
 }
 
 /* U, in a buffer of its own. NULL: refused. */
 static cl_mem upload_transformed(gemm_cl_work *w, const conv_call *c, const gemm_cl_winograd *l)
 {
-    const size_t bytes = gemm_cl_winograd_bytes(l);
     cl_mem U = NULL, from = upload_scratch(c);
-    if (!from) return NULL;
-    CL_MAKE(U, clCreateBuffer(w->device->context, CL_MEM_READ_WRITE, bytes, NULL, &error));
-    if (gemm_cl_winograd_filters(l, w, from, 0, U)) CL_RELEASE(clReleaseMemObject, U);
-fail:
+    if (from) U = gemm_cl_new_buffer(CL_MEM_READ_WRITE, gemm_cl_winograd_bytes(l), NULL);
+    if (U && gemm_cl_winograd_filters(l, w, from, 0, U)) CL_RELEASE(clReleaseMemObject, U);
     return U;
 }
 
@@ -106,18 +99,14 @@ static cl_mem upload_image(gemm_cl_work *w, const float *packed, const gemm_cl_p
     const bool half = w->row->half;
     const size_t pixels = l->width / 4, bytes = l->width * l->height * sizeof *packed;
     const gemm_cl_program *fill = gemm_cl_need("cl_fill", half ? "-DHALF" : "");
-    const cl_image_format format = {CL_RGBA, half ? CL_HALF_FLOAT : CL_FLOAT};
-    const cl_image_desc desc = {
-        .image_type = CL_MEM_OBJECT_IMAGE2D, .image_width = pixels, .image_height = l->height};
-    cl_mem image = NULL, from = fill ? gemm_cl_scratch(SLOT_PACKED_B, bytes) : NULL;
+    cl_mem image, from = fill ? gemm_cl_scratch(SLOT_PACKED_B, bytes) : NULL;
     if (!from || upload(from, packed, bytes)) return NULL;
-    CL_MAKE(image, clCreateImage(w->device->context, CL_MEM_READ_WRITE, &format, &desc, NULL,
-                                 &error));
+    image = gemm_cl_new_image(CL_MEM_READ_WRITE, pixels, l->height, half);
+    if (!image) return NULL;
     const gemm_cl_arguments args = GEMM_CL_ARGS(fill, .N = (int)l->width, .B = from,
                                                 .brs = (int)l->width, .bcs = 1, .image = image);
     if (gemm_cl_launch_lines(w, fill, STAGE_PREPARE, &args, pixels, l->height, 1))
         CL_RELEASE(clReleaseMemObject, image);
-fail:
     return image;
 }
 
@@ -180,20 +169,28 @@ static int transformed_of(const gemm_cl_row *row)
     return row->direct ? 0 : row->winograd;
 }
 
-static gemm_cl_kept *make(gemm_cl_work *w, const conv_call *c, const gemm_cl_winograd *l)
+/* Takes the weights, which may be NULL. NULL: refused. */
+static gemm_cl_kept *make_for(const gemm_cl_row *row, cl_mem weights, const float *norm,
+                              size_t bytes)
 {
     gemm_cl_kept *k = calloc(1, sizeof *k);
-    float *norm = gemm_cl_make_norm(c);
-    if (k && norm) {
-        k->winograd = transformed_of(w->row);
-        k->packed = packed_of(w->row);
-        k->weights = upload_weights(w, c, l);
-        k->norm = k->weights ? upload_new(norm, norm_bytes(c)) : NULL;
+    if (!k) {
+        CL_RELEASE(clReleaseMemObject, weights);
+        return NULL;
     }
-    free(norm);
-    if (k && k->norm) return k;
-    if (k) release(k);
+    *k = (gemm_cl_kept){.winograd = transformed_of(row), .packed = packed_of(row),
+                        .weights = weights, .norm = weights ? upload_new(norm, bytes) : NULL};
+    if (k->norm) return k;
+    release(k);
     return NULL;
+}
+
+static gemm_cl_kept *make(gemm_cl_work *w, const conv_call *c, const gemm_cl_winograd *l)
+{
+    float *norm = gemm_cl_make_norm(c);
+    gemm_cl_kept *k = norm ? make_for(w->row, upload_weights(w, c, l), norm, norm_bytes(c)) : NULL;
+    free(norm);
+    return k;
 }
 
 size_t gemm_cl_kept_bytes(const gemm_cl_row *row, const conv_call *c, const gemm_cl_winograd *l)
@@ -245,14 +242,7 @@ gemm_cl_kept *gemm_cl_kept_quads(const gemm_cl_row *row, const gemm_kept *plan)
 gemm_cl_kept *gemm_cl_upload_quads(const gemm_cl_row *row, const void *quads, size_t bytes,
                                    const float *norm, size_t norms)
 {
-    gemm_cl_kept *k = calloc(1, sizeof *k);
-    if (!k) return NULL;
-    k->packed = row;
-    k->weights = upload_new(quads, bytes);
-    k->norm = k->weights ? upload_new(norm, norms * sizeof *norm) : NULL;
-    if (k->norm) return k;
-    release(k);
-    return NULL;
+    return make_for(row, upload_new(quads, bytes), norm, norms * sizeof *norm);
 }
 
 bool gemm_cl_keep_quads(gemm_kept *plan, gemm_cl_kept *k, size_t bytes)

@@ -12,7 +12,6 @@
 #include "cl/op/launch.h"
 
 #include "cl/device/pending.h"
-#include "cl/device/record.h"
 #include "util/text.h"
 
 #include <stdio.h>
@@ -173,20 +172,6 @@ const char *gemm_cl_build_choice(gemm_cl_work *w, bool chosen, gemm_cl_attempt *
     return try_in_turn(w, attempt, job, &saw_spills);
 }
 
-const char *gemm_cl_why_left_out(const char *name, const char *options)
-{
-    const char *why = NULL;
-    return gemm_cl_build(name, options, &why) ? NULL : why;
-}
-
-const gemm_cl_program *gemm_cl_need(const char *name, const char *options)
-{
-    const char *why;
-    const gemm_cl_program *p = gemm_cl_build(name, options, &why);
-    if (!p) gemm_cl_say_left_out(why);
-    return p;
-}
-
 int gemm_cl_part_length(const gemm_cl_work *w, int K, int step)
 {
     if (!step) step = w->row->way == GEMM_CL_IMAGE ? 4 : 16;
@@ -232,12 +217,6 @@ static int need_room(gemm_cl_work *w)
     return 0;
 }
 
-/* Whether the launch may be part of a recording: nobody waits for it, and it has no event. */
-static bool may_record(const gemm_cl_work *w, bool event)
-{
-    return !event && w->C.later;
-}
-
 /* `done` is NULL, or gets the launch's event. */
 static int enqueue(gemm_cl_work *w, const gemm_cl_program *p, gemm_cl_stage stage,
                    const gemm_cl_arguments *args, const size_t *global, const size_t *local,
@@ -250,11 +229,7 @@ static int enqueue(gemm_cl_work *w, const gemm_cl_program *p, gemm_cl_stage stag
     } else if (gemm_cl_set_shared(p, args)) {
         return -1;
     }
-    if (!may_record(w, done))
-        CL_TRY(clEnqueueNDRangeKernel(w->device->queue, kernel, 3, NULL, global, local, 0, NULL,
-                                      done));
-    else if (gemm_cl_enqueue_noted(kernel, p, args, global, local))
-        return -1;
+    CL_TRY(clEnqueueNDRangeKernel(w->device->queue, kernel, 3, NULL, global, local, 0, NULL, done));
     gemm_cl_launched(done);
     return 0;
 fail:
@@ -267,8 +242,7 @@ int gemm_cl_launch(gemm_cl_work *w, const gemm_cl_program *p, gemm_cl_stage stag
     const bool asked = w->device->timed || (w->policy->shares && !w->C.later);
     cl_event done = NULL;
     if (need_room(w)) return -1;
-    if (may_record(w, asked) && gemm_cl_is_recorded(p, args, global, local)) gemm_cl_put_off();
-    else if (enqueue(w, p, stage, args, global, local, asked ? &done : NULL)) return -1;
+    if (enqueue(w, p, stage, args, global, local, asked ? &done : NULL)) return -1;
     if (asked) w->timed[w->timed_count++] = (gemm_cl_timed){done, stage};
     if (stage == (w->sums ? STAGE_SUM : STAGE_MULTIPLY)) {
         w->C.made = done;
@@ -355,15 +329,6 @@ fail:
     return;
 }
 
-static int wait_for_work(gemm_cl_work *w)
-{
-    ++gemm_cl_counters.waits;
-    CL_TRY(clFinish(w->device->queue));
-    return gemm_cl_settle() || gemm_cl_check_launch(&w->C) ? -1 : 0;
-fail:
-    return -1;
-}
-
 int gemm_cl_ask_result(gemm_cl_work *w)
 {
     return w->C.later ? 0 : w->policy->ask(&w->C);
@@ -371,8 +336,8 @@ int gemm_cl_ask_result(gemm_cl_work *w)
 
 int gemm_cl_take_result(gemm_cl_work *w, bool timed)
 {
-    if (!w->C.later) return w->policy->take(&w->C);
-    if (timed && wait_for_work(w)) return -1;
+    if (!w->C.later) return gemm_cl_take_output(&w->C, w->policy);
+    if (timed && gemm_cl_wait_for_output(&w->C, true)) return -1;
     w->unfinished = !timed;
     w->policy->leave(&w->C);
     if (!timed) gemm_cl_flush();

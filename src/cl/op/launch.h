@@ -122,13 +122,6 @@ bool gemm_cl_is_spilled(const char *why);
    say so then, for another choice. */
 bool gemm_cl_learn_group(const gemm_cl_work *, gemm_cl_traits *);
 
-/* kernels/<name>.cl, for a launch of another kernel than the row's. NULL: it is left out, and that
-   was said. `options` is NULL where there was no memory for it. */
-const gemm_cl_program *gemm_cl_need(const char *name, const char *options);
-
-/* NULL where such a kernel can be used, or why it is left out. */
-const char *gemm_cl_why_left_out(const char *name, const char *options);
-
 /* Builds all programs of the call for w->row. NULL, or why the device cannot run the row. */
 typedef const char *gemm_cl_attempt(void *job);
 

@@ -10,7 +10,7 @@
  *     ask        the transfer of C (policy->ask)
  *     confirm    that A is what the device keeps of it; else all again
  *   gemm_cl_multiply_finish
- *     take       one wait, for C (policy->take)
+ *     take       one wait, for C (gemm_cl_take_output)
  *     end
  */
 #ifndef GEMM_CL_MULTIPLY_H
