@@ -165,8 +165,7 @@ bool gemm_conv(const conv_call *, const conv_norm *norm, gemm_plan **plan);
 
 /*
  * Runs convolutions that follow each other as one call: 1x1, depthwise, 1x1, or the last two of
- * these (count 3 or 2); or a pair, two of any kind without groups, each with `pool` or not, and
- * with no shortcut; or one of any kind, without `pool` and with a shortcut (count 1). Each reads
+ * these (count 3 or 2); or one of any kind with a shortcut (count 1). None has `pool`. Each reads
  * the output of the one before it. Only the last output is written, so the others may be NULL, and
  * so may the inputs of all but the first. norms[i] and slots[i] are as in gemm_conv. The output
  * has the bits that the calls one by one give. Returns false as gemm_conv does.

@@ -193,13 +193,6 @@ static inline bool gemm_conv_can_transform(const conv_call *c)
            c->out_h == c->h + 2 * c->pad - 2 && c->out_w == c->w + 2 * c->pad - 2;
 }
 
-/* Whether the convolutions of a chain are a pair: two of any kind, with maxpools behind them or
-   without. In other chains the first of two is depthwise. */
-static inline bool gemm_chain_is_pair(const conv_call *convs, int count)
-{
-    return count == 2 && convs->groups == 1 && convs->c > 1;
-}
-
 /* Whether the inputs of a shortcut have one size. */
 static inline bool gemm_shortcut_is_equal(const layer_call *c)
 {
@@ -242,8 +235,7 @@ typedef gemm_status gemm_row_run(const gemm_call *, const gemm_context *, const 
 typedef gemm_status gemm_row_conv(const conv_call *, const gemm_context *, const void *params);
 
 /* A chain of convolutions and the shortcut behind them, or NULL, as gemm_conv_chain defines it. The
-   driver has checked that. Only those of a pair may have `pool`. Batch norm is folded. When it
-   declines, the output is unchanged. */
+   driver has checked that. Batch norm is folded. When it declines, the output is unchanged. */
 typedef gemm_status gemm_row_chain(const conv_call *, int count, const layer_call *shortcut,
                                    const gemm_context *, const void *params);
 
@@ -345,7 +337,6 @@ typedef struct gemm_variant {
                                    may stay there */
     bool calibrated;            /* its layers need the scales of GEMM_INT8, and thus it cannot run
                                    without */
-    bool pairs;                 /* `chain` takes pairs too */
     bool chooses;               /* gives each op to another row, which may be a calibrated one */
     bool reference;             /* runs a library of other people: its crash is not ours */
     gemm_auto_use in_auto;

@@ -20,17 +20,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool is_pair(const gemm_op *op)
-{
-    return op->kind == GEMM_CHAIN && gemm_chain_is_pair(op->chain->convs, op->chain->count);
-}
-
 /* Calibration needs the input of each convolution, and a chain does not write those in it. */
 static bool is_offered(const gemm_op *op)
 {
     const gemm_state *s = gemm_get_state();
     if (s->calibrate && op->kind == GEMM_CHAIN) return false;
-    if (is_pair(op) && !gemm_pass_row()->pairs) return false;
     return s->conv != GEMM_IM2COL && gemm_op_offered(op, gemm_pass_row());
 }
 

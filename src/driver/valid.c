@@ -102,16 +102,8 @@ static bool is_depthwise(const conv_call *c)
 
 static bool follows(const conv_call *c, const conv_call *before)
 {
-    const int halves = before->pool ? 2 : 1;
-    return c->batch == before->batch && c->c == before->n && c->h == before->out_h / halves &&
-           c->w == before->out_w / halves;
-}
-
-static bool is_pair(const chain_call *chain)
-{
-    const conv_call *c = chain->convs;
-    return is_conv(c) && is_conv(c + 1) && c[1].groups == 1 && follows(c + 1, c) &&
-           !chain->shortcut;
+    return c->batch == before->batch && c->c == before->n && c->h == before->out_h &&
+           c->w == before->out_w;
 }
 
 /* Convolution i of a chain with a depthwise layer. */
@@ -127,7 +119,6 @@ static bool is_chain(const chain_call *chain)
 {
     const int count = chain->count;
     if (count < 1 || count > GEMM_CHAIN_MOST || (count == 1 && !chain->shortcut)) return false;
-    if (gemm_chain_is_pair(chain->convs, count)) return is_pair(chain);
     for (int i = 0; i < count; ++i) {
         if (chain->convs[i].pool || !is_conv(&chain->convs[i])) return false;
         if (count > 1 && !is_linked(chain, i)) return false;

@@ -258,7 +258,7 @@ static unsigned stamp_of(hook_net net)
     return last.stamp;
 }
 
-enum { CHAIN_MOST = 3, STEPS_MOST = 2 * CHAIN_MOST + 2 };
+enum { CHAIN_MOST = 3, STEPS_MOST = 2 * CHAIN_MOST };
 
 /*
  * A gemm_step here:
@@ -269,7 +269,6 @@ enum { CHAIN_MOST = 3, STEPS_MOST = 2 * CHAIN_MOST + 2 };
  *   1       more        and the shortcut behind it. Layers between them do nothing
  *   2, 3    as many     a chain of convolutions: one or two 1x1 ones around a depthwise one
  *   2, 3    more        and the shortcut behind them. Layers between them do nothing
- *   2       3, 4        a pair of convolutions, with the maxpool behind one of them or behind both
  */
 
 /* Convolution `i` of a chain that begins at net.index can follow the one before it. */
@@ -280,27 +279,12 @@ static int continues_chain(hook_net net, int i)
     return is_applied_by_row(l->activation) && (!i || is_inner(net, net.index + i - 1));
 }
 
-/* Pairs with a maxpool. Those without are chains of two. Returns how many. */
-static int find_pairs(hook_net net, gemm_step steps[2])
-{
-    const int first = net.index, pool = first + 1 < net.n && halves(&net.layers[first + 1]);
-    const int next = first + 1 + pool;
-    int found = 0;
-    if (!is_inner(net, first) || (pool && !is_inner(net, first + 1)) || next >= net.n) return 0;
-    if (!is_hooked(&net.layers[next], net)) return 0;
-    if (!is_applied_by_row(net.layers[next].activation)) return 0;
-    if (next + 1 < net.n && halves(&net.layers[next + 1]) && is_inner(net, next))
-        steps[found++] = (gemm_step){2, next + 2 - first};
-    if (pool) steps[found++] = (gemm_step){2, next + 1 - first};
-    return found;
-}
-
 /* The steps with several layers that this network allows, the longest first. Returns how many. */
 static int find_steps(hook_net net, gemm_step steps[STEPS_MOST])
 {
-    int found = find_pairs(net, steps), convs = 0, behind;
+    int found = 0, convs = 0, behind;
     while (convs < CHAIN_MOST && continues_chain(net, convs)) ++convs;
-    if (!convs) return found;
+    if (!convs) return 0;
     const int pools = net.index + 1 < net.n && halves(&net.layers[net.index + 1]);
     for (; convs >= 1; --convs) {
         behind = shortcut_behind(net, net.index + convs - 1);
@@ -319,21 +303,18 @@ static int run_chain(hook_net net, gemm_step s)
     gemm_plan **slots[CHAIN_MOST];
     layer_input input[2];
     layer_call shortcut;
-    const int end = net.index + s.layers;
-    const layer *last = &net.layers[end - 1];
-    int i, at = net.index;
+    const layer *last = &net.layers[net.index + s.layers - 1];
+    int i;
     if (last->type == SHORTCUT && !hook_knows(last)) return 0;
     for (i = 0; i < s.convs; ++i) {
-        const layer *l = &net.layers[at++];
+        const layer *l = &net.layers[net.index + i];
         if (!is_known(l) || !hook_kept(l, &slots[i], &norm[i])) return 0;
         norms[i] = l->batch_normalize ? &norm[i] : 0;
-        const int pool = at < end && net.layers[at].type == MAXPOOL;
-        if (pool && !halves(l + 1)) return 0;
-        calls[i] = call_of(*l, i ? 0 : net.input, pool, pool ? net.layers[at].output : l->output);
-        at += pool;
+        calls[i] = call_of(*l, i ? 0 : net.input, 0, l->output);
     }
-    if (at < end) shortcut = shortcut_call(*last, net, 0, input);
-    return gemm_conv_chain(calls, norms, s.convs, slots, at < end ? &shortcut : 0);
+    const int adds = s.layers > s.convs;
+    if (adds) shortcut = shortcut_call(*last, net, 0, input);
+    return gemm_conv_chain(calls, norms, s.convs, slots, adds ? &shortcut : 0);
 }
 
 /* Returns 0 when the row declines. */

@@ -275,24 +275,12 @@ static void name_conv(const conv_call *c, char text[GEMM_OP_TEXT])
                  c->stride, c->pad, c->groups, c->batch, c->pool ? " pool" : "");
 }
 
-/* The channels, filters and pools, such as "pair 16 32 64 3x3/1 pool 3x3/1 over 52x52 batch 1". */
-static void name_pair(const conv_call *c, char text[GEMM_OP_TEXT])
-{
-    snprintf(text, GEMM_OP_TEXT, "pair %d %d %d %dx%d/%d%s %dx%d/%d%s over %dx%d batch %d", c->c,
-             c->n, c[1].n, c->size, c->size, c->stride, c->pool ? " pool" : "", c[1].size,
-             c[1].size, c[1].stride, c[1].pool ? " pool" : "", c->w, c->h, c->batch);
-}
-
 /* The channels and the depthwise filter, such as "chain 16 64 64 16 3x3/1 over 80x80 batch 1". */
 static void name_chain(const chain_call *c, char text[GEMM_OP_TEXT])
 {
     if (c->count == 1) {
         name_conv(c->convs, text);
         gemm_append(text, GEMM_OP_TEXT, " shortcut");
-        return;
-    }
-    if (gemm_chain_is_pair(c->convs, c->count)) {
-        name_pair(c->convs, text);
         return;
     }
     const conv_call *last = last_of(c), *depth = last - 1;

@@ -89,15 +89,19 @@ static inline void report_skip_machine(const char *name, const char *format, ...
     va_end(args);
 }
 
-/* A row cannot run, and this is why. What a device lacks cannot be installed, and scales are of a
-   network. */
+/* A row cannot run, and this is why. What a device or a processor lacks cannot be installed, and
+   scales are of a network. */
 __attribute__((unused))
 static inline void report_unusable(const char *name, const char *reason)
 {
-    static const char device[] = "the OpenCL device has ";
-    if (!strncmp(reason, device, sizeof device - 1) || !strncmp(reason, "GEMM_INT8 ", 10))
+    static const char *const machine[] = {"the OpenCL device has ", "this processor has ",
+                                          "GEMM_INT8 "};
+    for (size_t i = 0; i < sizeof machine / sizeof *machine; ++i) {
+        if (strncmp(reason, machine[i], strlen(machine[i]))) continue;
         report_skip_machine(name, "%s", reason);
-    else report_skip(name, "%s", reason);
+        return;
+    }
+    report_skip(name, "%s", reason);
 }
 
 /* Prints the plan; the program's exit status. */

@@ -11,6 +11,19 @@
 models=$1
 darknet_folder "$work/here"
 
+# packed_fp16 runs on arm64 only.
+formats='bf16 fp16'
+if why=$("$root/gemm-bench" --list | sed -n 's/^packed_fp16\tunusable: \([^\t]*\).*/\1/p') && [ -n "$why" ]; then
+    formats=bf16
+    expect_failure fp16-refused "gemm: GEMM_IMPL=packed_fp16 cannot run here: $why" sh -c \
+        'cd "$0" && GEMM_IMPL=packed_fp16 ./darknet detect cfg/kite-demo.cfg cfg/kite-demo.weights data/kite.jpg' "$work/here"
+    case $(uname -m)/$why in
+    aarch64/*) fail fp16-reason "arm64 has fp16" ;;
+    */'this processor has no fp16 instructions of arm64 (Armv8.2 multiplies in fp16)') pass fp16-reason ;;
+    *) fail fp16-reason "$why" ;;
+    esac
+fi
+
 # labels PROGRAM CFG WEIGHTS PICTURE...: what one process prints about the pictures, but for the times
 labels()
 {
@@ -33,8 +46,7 @@ compare()
     name=$1
     shift
     labels "$BUILD/upstream/darknet" "$@" >"$work/expected"
-    for run in bf16-im2col-best bf16-hook-best bf16-im2col-generic bf16-hook-generic \
-        fp16-im2col-best fp16-hook-best fp16-hook-generic; do
+    for run in $(for format in $formats; do echo $format-im2col-best $format-hook-best $format-im2col-generic $format-hook-generic; done); do
         isa=${run##*-} conv=${run#*-}
         (
             export GEMM_CONV=${conv%-*} GEMM_IMPL=packed_${run%%-*}
@@ -79,7 +91,7 @@ far kite=80%,kite=53%,dog=60%
 END
 
 # Every multiply and every layer within the bound of the rounding, and some of them in 16 bits.
-for format in bf16 fp16; do
+for format in $formats; do
     for conv in im2col hook; do
         (
             export GEMM_CONV=$conv GEMM_IMPL=packed_$format GEMM_CHECK=1 GEMM_TRACE=$work/trace.csv

@@ -62,11 +62,6 @@ for isa in $(GEMM_ISA=none $detect 2>&1 | sed -n 's/.*they have: //p'); do
     [ "$layers" -ge 6 ] && pass "layers-in-int8-$isa" || fail "layers-in-int8-$isa" "$layers layers of the trace"
 done
 
-# Layers that follow each other are pairs, one of them with a pool between. GEMM_CHECK above compared their bits.
-GEMM_INT8=demo.int8 GEMM_TRACE=trace.csv $detect >output 2>error
-check pairs [ "$(grep -c ',pair [0-9 ]*[0-9x/]* [0-9].*,int8,' trace.csv)" -ge 2 ]
-check pooled-pair grep -q ',pair [0-9 ]*[0-9x/]* pool .*,int8,' trace.csv
-
 # The OpenCL device gives the same outputs.
 GEMM_INT8=demo.int8 $detect 2>error | sed 's/: Predicted in .*//' >expected
 GEMM_IMPL=cl_int8 GEMM_INT8=demo.int8 GEMM_CHECK=1 GEMM_TRACE=trace.csv $detect 2>error |

@@ -37,10 +37,9 @@ for compiler in 'gcc -O1 -S' 'clang -fsyntax-only'; do
             continue
         fi
         case $(uname -m)/$file in       # as mk/gemm.mk and setup/layers.sh have it
-        x86_64/*_avx512.c | x86_64/*_avx512_fp16h.c) options='-mavx512f -mfma' ;;
+        x86_64/*_avx512.c) options='-mavx512f -mfma' ;;
         x86_64/*_avx512_bf16.c) options='-mavx512f -mavx512bw -mavx512bf16 -mfma' ;;
         x86_64/*_amx_bf16.c) options='-mavx512f -mavx512bw -mavx512bf16 -mfma -mamx-tile -mamx-bf16' ;;
-        x86_64/*_avx2_fp16.c | x86_64/*_avx512_fp16.c) options='-mavx2 -mf16c' ;;
         x86_64/*_avx512_int8.c) options='-mavx512f -mavx512bw -mavx512vnni' ;;
         x86_64/*_avxvnni_int8.c) options='-mavx2 -mavxvnni' ;;
         x86_64/*_avx2_int8.c) options=-mavx2 ;;

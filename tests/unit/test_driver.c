@@ -451,6 +451,9 @@ static void test_invalid_convs(operands *o)
     const bad_member none = {"nothing wrong", 0, 0};
     judge("convolution", &none, runs_conv(&valid));
     judge("chain", &none, runs_chain(&valid));
+    conv_call plain = valid;
+    plain.groups = 1;
+    report_judged("chain: no depthwise layer", runs_chain(&plain) ? "the row got it" : NULL);
     for (size_t i = 0; i < sizeof conv_members / sizeof *conv_members; ++i) {
         conv_call c = valid;
         set_member(&c, &conv_members[i]);
@@ -489,53 +492,10 @@ static void test_invalid_layers(operands *o)
     }
 }
 
-static const gemm_variant PAIRING = {.name = "pairing", .run = decline, .conv = compute_conv,
-                                     .chain = compute_chain, .layer = compute_layer,
-                                     .pairs = true};
-
-static bool runs_pair(const conv_call *c, const layer_call *shortcut)
-{
-    gemm_plan **slots[2] = {NULL, NULL};
-    const conv_norm *norms[2] = {NULL, NULL};
-    return gemm_conv_chain(c, norms, 2, slots, shortcut);
-}
-
-/* Two 3x3 layers without groups, the first one with a pool, go to a row that takes pairs. */
-static void test_pairs(operands *o)
-{
-    const conv_call half = {.batch = 1, .groups = 1, .c = 4, .h = 4, .w = 6, .n = 4, .size = 3,
-                            .stride = 1, .pad = 1, .out_h = 4, .out_w = 6, .input = o->A,
-                            .weights = o->B, .shift = o->B, .output = o->C};
-    conv_call c[2] = {half, half}, other[2];
-    layer_input input[2];
-    layer_call shortcut = valid_layer(LAYER_SHORTCUT, o, input);
-    c[0].h = c[0].out_h = 8;
-    c[0].w = c[0].out_w = 12;
-    c[0].pool = true;
-    shortcut.c = shortcut.out_c = 4;
-    shortcut.h = shortcut.out_h = 4;
-    input[0].size = input[1].size = 4 * 4 * 6;
-    report_judged("pair: not without `pairs`", runs_pair(c, NULL) ? "a row got it" : NULL);
-    gemm_set_variant(&PAIRING);
-    report_judged("pair: with `pairs`", runs_pair(c, NULL) ? NULL : "the row got none");
-    report_judged("pair: no shortcut", runs_pair(c, &shortcut) ? "the row got one" : NULL);
-    for (int i = 0; i < 3; ++i) {
-        static const char *const names[] = {"pair: sizes before the pool", "pair: groups",
-                                            "pair: other channels"};
-        memcpy(other, c, sizeof other);
-        if (i == 0) other[0].pool = false;
-        if (i == 1) other[1].groups = 2;
-        if (i == 2) other[1].c = 8;
-        report_judged(names[i], runs_pair(other, NULL) ? "the row got it" : NULL);
-    }
-    gemm_set_variant(&COMPUTING);
-}
-
 static void test_invalid_sizes(void)
 {
     static operands o;
     gemm_set_variant(&COMPUTING);
-    test_pairs(&o);
     test_invalid_convs(&o);
     test_invalid_layers(&o);
 }

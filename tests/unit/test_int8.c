@@ -12,8 +12,6 @@
  *               threads give the same bits
  *   chain       random chains whose first layer goes in 8 bits, by bands and phases: the bits of
  *               the layers one by one, from the kept weights too; which chains are declined
- *   pair        random pairs, pooled or not: the bits of the layers one by one, from the kept
- *               weights too, and nothing is written between; which pairs are declined
  *   extremes    a layer whose inputs and weights are all at their limits
  *   single      what has no scale, or a logistic does not go in 8 bits
  *   kept        the weights are kept in 8 bits, serve the next call, and go with the plan
@@ -661,129 +659,6 @@ static bool was_reached(int n)
     return atomic_load(&allocations) >= n;
 }
 
-/* ---- pairs ---- */
-
-typedef struct pair {
-    layer layers[2];
-    const gemm_scale *scales[2];
-} pair;
-
-static pair make_pair(rng *r)
-{
-    static const conv_activation activations[] = {CONV_LINEAR, CONV_LEAKY, CONV_RELU};
-    conv_shape a = draw_shape(r), b = draw_shape(r);
-    const int pools = rng_below(r, 4), few = b.size == 1 ? 17 : 5;
-    a.groups = b.groups = b.stride = 1;
-    a.c = (a.size == 1 ? 17 : 5) + rng_below(r, 40);
-    a.n = b.c = few + 12 * (a.size == 1) + rng_below(r, 60);
-    b.batch = a.batch;
-    b.n = few + rng_below(r, 40);
-    if (pools & 1) make_even(&a);
-    a.w += 2 * a.stride;                /* the second one has more than one place */
-    b.h = ((a.h + 2 * a.pad - a.size) / a.stride + 1) / (pools & 1 ? 2 : 1);
-    b.w = ((a.w + 2 * a.pad - a.size) / a.stride + 1) / (pools & 1 ? 2 : 1);
-    b.pad = b.size / 2;
-    pair x = {.layers = {make_layer(&a, activations[rng_below(r, 3)], r),
-                         make_layer(&b, activations[rng_below(r, 3)], r)}};
-    x.layers[0].call.pool = pools & 1;
-    x.layers[1].call.pool = pools & 2 && b.h % 2 == 0 && b.w % 2 == 0;
-    x.layers[1].scale.scale *= 1 + (float)rng_below(r, 40);
-    return x;
-}
-
-/* The second one reads what the first one writes. */
-static const char *run_pair_one_by_one(const gemm_quads *q, pair *x)
-{
-    for (int i = 0; i < 2; ++i) {
-        layer l = x->layers[i];
-        gemm_note note;
-        if (i) l.call.input = x->layers[0].call.output;
-        if (run_layer(q, &l, 1, NULL, &note)) return "a layer alone declined";
-        if (!note.scale) return "a layer alone is not in 8 bits";
-    }
-    return NULL;
-}
-
-static gemm_status run_pair(const gemm_quads *q, const pair *x, int threads,
-                            gemm_kept *const *kept, float *output, gemm_note *note)
-{
-    const gemm_context context = {.threads = threads, .isa = q->base, .note = note,
-                                  .chain_scales = x->scales, .chain_kept = kept};
-    conv_call calls[2] = {x->layers[0].call, x->layers[1].call};
-    calls[0].output = NULL;
-    calls[1].input = NULL;
-    calls[1].output = output;
-    gemm_clear_note(note);
-    memset(output, 0xff, conv_outputs(&calls[1]) * sizeof *output);
-    return gemm_int8_chain(calls, 2, NULL, &context, q);
-}
-
-static bool is_declined(const gemm_quads *q, const pair *x, float *output)
-{
-    gemm_note note;
-    return run_pair(q, x, 1, NULL, output, &note) == GEMM_DECLINED &&
-           !memcmp(output, "\xff\xff\xff\xff", 4);
-}
-
-/* Without a step of either layer, and without memory. */
-static const char *judge_pair_declined(const gemm_quads *q, pair *x, float *output)
-{
-    const char *wrong = NULL;
-    gemm_note note;
-    for (int i = 0; i < 2 && !wrong; ++i) {
-        x->scales[i] = NULL;
-        if (!is_declined(q, x, output)) wrong = "it ran without a step";
-        x->scales[i] = &x->layers[i].scale;
-    }
-    x->layers[1].call.stride = 2;
-    if (!wrong && !is_declined(q, x, output)) wrong = "it ran with a stride of 2";
-    x->layers[1].call.stride = 1;
-    int n = 1;
-    for (bool failed = true; failed && !wrong; n += failed) {
-        fail_allocation(n);
-        const gemm_status status = run_pair(q, x, 1, NULL, output, &note);
-        failed = was_reached(n);
-        if (failed == (status == GEMM_DONE)) wrong = "it ran without memory, or did not with it";
-    }
-    return wrong ? wrong : n < 3 ? "less than two allocations failed" : NULL;
-}
-
-static const char *judge_pair(const gemm_quads *q, pair *x)
-{
-    const conv_call *last = &x->layers[1].call;
-    const size_t bytes = conv_outputs(last) * sizeof(float);
-    float *const output = get(bytes);
-    gemm_kept kept[2] = {{.room = SIZE_MAX}, {.room = SIZE_MAX}}, *each[2] = {&kept[0], &kept[1]};
-    gemm_note note;
-    for (int i = 0; i < 2; ++i) x->scales[i] = &x->layers[i].scale;
-    const char *wrong = run_pair_one_by_one(q, x);
-    for (int threads = 1; threads <= THREADS && !wrong; ++threads) {
-        if (run_pair(q, x, threads, threads > 1 ? each : NULL, output, &note)) wrong = "declined";
-        else if (strcmp(note.algorithm, "int8")) wrong = "not in 8 bits";
-        else if (memcmp(output, last->output, bytes)) wrong = "its bits are not the layers'";
-    }
-    if (!wrong && (!kept[0].data || !kept[1].data)) wrong = "its weights are not kept";
-    if (!wrong) wrong = judge_pair_declined(q, x, output);
-    for (int i = 0; i < 2; ++i) gemm_drop_kept(&kept[i]);
-    free(output);
-    return wrong;
-}
-
-static void test_pair(const gemm_quads *q, const char *name)
-{
-    const char *wrong = NULL;
-    const int count = cases < 60 ? cases : 60;
-    int i = 0;
-    for (; i < count && !wrong; ++i) {
-        rng r = rng_make((uint64_t)seed, 300000 + (uint64_t)i);
-        pair x = make_pair(&r);
-        wrong = judge_pair(q, &x);
-        for (int j = 0; j < 2; ++j) conv_shape_free(&x.layers[j].call);
-    }
-    if (wrong) report_fail(name, "case %d of seed %d: %s", i - 1, seed, wrong);
-    else report_pass(name);
-}
-
 /* Each product is 127 * 128, with one sign and then with the other. */
 static void test_extremes(const gemm_quads *q, const char *name)
 {
@@ -1081,7 +956,7 @@ static void test_all(const gemm_quads *q)
         const char *name;
         void (*run)(const gemm_quads *, const char *name);
     } tests[] = {{"rounding", test_rounding}, {"tile", test_tile}, {"nchwc", test_nchwc},
-                 {"conv", test_conv}, {"chain", test_chain}, {"pair", test_pair},
+                 {"conv", test_conv}, {"chain", test_chain},
                  {"extremes", test_extremes}, {"single", test_single}, {"kept", test_kept},
                  {"no-memory", test_no_memory}, {"check", test_check}};
     for (size_t i = 0; i < sizeof tests / sizeof *tests; ++i) {

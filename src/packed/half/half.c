@@ -37,6 +37,15 @@ __attribute__((constructor)) static void allow_short_sums(void)
     }
 }
 
+const char *gemm_half_fp16_unusable(const void *params)
+{
+    (void)params;
+    for (const gemm_pairs *const *p = gemm_pairs_all; *p; ++p)
+        if ((*p)->format == GEMM_FP16 && *p != &gemm_pairs_portable_fp16 && (*p)->supported())
+            return NULL;
+    return "this processor has no fp16 instructions of arm64 (Armv8.2 multiplies in fp16)";
+}
+
 const gemm_half_params gemm_half_bf16 = {.format = GEMM_BF16},
                        gemm_half_fp16 = {.format = GEMM_FP16};
 

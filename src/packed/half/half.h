@@ -29,6 +29,10 @@ gemm_row_conv gemm_half_conv;
    single precision where it computes none so. Declines all others. */
 gemm_row_chain gemm_half_chain;
 
+/* NULL, or why `packed_fp16` cannot run here: only arm64 has micro-kernels for it. The portable
+   form is slower than `packed`, and is for tests. params is not used. */
+const char *gemm_half_fp16_unusable(const void *params);
+
 /* How they round. That of fp16 depends on the processor, and does not change. */
 extern const gemm_rounding gemm_half_bf16_rounding;
 extern gemm_rounding gemm_half_fp16_rounding;

@@ -170,7 +170,6 @@ typedef struct job {
     int zero;                   /* ZERO */
     gemm_quad *image;
     float *scale, *shift;       /* of padded_rows */
-    const struct job *next;     /* that of a pair: it gets the output in quads; or NULL */
     int pieces, piece;          /* of a plane, and rows in one */
     int strips, block;          /* of a product, and in a block */
     int blocks, parts;          /* of a product; of its panels */
@@ -337,40 +336,6 @@ static void pack_strip(const job *j, int product, int strip, gemm_quad *to)
     l->kernels->pack(&p, to);
 }
 
-/*
- * Outputs of a panel on their way to the next layer. They wait for a whole row of floats, because
- * tiles are narrow where they are pooled. What is behind them does not matter, but is no garbage.
- */
-enum { WAIT_LD = GEMM_QUADS_MOST_NR };
-typedef struct waiting {
-    int place, n;               /* of the first one, and how many */
-    float y[GEMM_QUADS_MOST_MR * WAIT_LD];
-} waiting;
-
-/* `rows` outputs of each place, from `filter` on, to the image of the next layer, whose stride is
-   1. A panel has whole quads. */
-static void hand_over(const job *next, int image, int filter, int rows, waiting *wait)
-{
-    const layout *l = &next->l;
-    const conv_call *c = l->c;
-    const int n = (int)round_up((size_t)wait->n, LINE_FLOATS);
-    gemm_quad quads[WAIT_LD];
-    for (int r = 0; r < rows; r += 4) {
-        const int plane = image * l->planes + (filter + r) / 4;
-        gemm_quad *const to = next->image + (size_t)plane * l->plane;
-        l->kernels->quantize(n, min_int(4, rows - r), wait->y + r * WAIT_LD, WAIT_LD,
-                             next->inverse, next->zero, quads);
-        for (int at = 0, length; at < wait->n; at += length) {
-            const int y = (wait->place + at) / c->w, x = (wait->place + at) % c->w;
-            length = min_int(c->w - x, wait->n - at);
-            memcpy(to + (size_t)(y + c->pad) * l->row + (size_t)(x + c->pad), quads + at,
-                   (size_t)length * sizeof *quads);
-        }
-    }
-    wait->place += wait->n;
-    wait->n = 0;
-}
-
 /* Runs a tile, with its pool. t->c and t->ldc: where its outputs go. */
 static void run_tile(const layout *l, gemm_quads_tile *t)
 {
@@ -391,37 +356,24 @@ static void run_tile(const layout *l, gemm_quads_tile *t)
     }
 }
 
-/* The outputs of a strip, of which `i` is the number. */
-static int outputs_of(const layout *l, int i)
-{
-    return columns_of(l, i) / (l->c->pool ? 2 : 1);
-}
-
 /* Panel `i` of a product by strips of B, which lie at `b`. */
 static void multiply_panel(const job *j, int product, int i, int first, int count,
-                           const gemm_quad *b, waiting *wait)
+                           const gemm_quad *b)
 {
     const layout *l = &j->l;
     const conv_call *c = l->c;
-    const int mr = l->kernels->mr, outputs = gemm_conv_outputs(c), each = outputs_of(l, 0);
+    const int mr = l->kernels->mr, outputs = gemm_conv_outputs(c);
+    const int each = columns_of(l, 0) / (c->pool ? 2 : 1);      /* outputs of a whole strip */
     const int rows = min_int(mr, l->filters - i * mr), end = first + count;
     const size_t panel = (size_t)(product % c->groups) * l->panels + i, row = panel * mr;
-    float *const to = j->next ? NULL : c->output + ((size_t)product * l->filters +
-                                                    (size_t)i * mr) * outputs;
-    wait->place = first * each;
+    float *const to = c->output + ((size_t)product * l->filters + (size_t)i * mr) * outputs;
     for (int strip = first; strip < end; ++strip, b += strip_quads(l)) {
         gemm_quads_tile t = {
             .quads = l->quads, .a = j->f.panels + row * l->quads, .b = b,
             .rows = rows, .cols = columns_of(l, strip),
             .start = j->f.start + row, .scale = j->scale + row, .shift = j->shift + row,
-            .slope = gemm_slope(c->activation),
-            .c = to ? to + strip * each : wait->y + wait->n,
-            .ldc = to ? (size_t)outputs : WAIT_LD};
+            .slope = gemm_slope(c->activation), .c = to + strip * each, .ldc = (size_t)outputs};
         run_tile(l, &t);
-        if (to) continue;
-        wait->n += outputs_of(l, strip);
-        if (strip + 1 == end || wait->n + each > WAIT_LD)
-            hand_over(j->next, product, i * mr, rows, wait);
     }
 }
 
@@ -436,10 +388,8 @@ static void multiply(void *arg, int chunk, void *scratch)
     const int end = (int)((long long)l->panels * (part + 1) / j->parts);
     const int strip = block * j->block, count = min_int(j->block, j->strips - strip);
     gemm_quad *const b = scratch;
-    waiting wait;
-    if (j->next) memset(&wait, 0, sizeof wait);
     for (int s = 0; s < count; ++s) pack_strip(j, product, strip + s, b + s * strip_quads(l));
-    for (int i = first; i < end; ++i) multiply_panel(j, product, i, strip, count, b, &wait);
+    for (int i = first; i < end; ++i) multiply_panel(j, product, i, strip, count, b);
 }
 
 /* The strips of a block: as many as leave room in L2 for a panel of A. Where a layer has many,
@@ -575,73 +525,6 @@ static gemm_status run_chain(const layout *l, const gemm_scale *of, const conv_c
     return status;
 }
 
-/* ---- pairs ---- */
-
-/* A plane gets zeroes where the layer before writes nothing. */
-static void pad_plane(void *arg, int plane, void *scratch)
-{
-    (void)scratch;
-    const job *j = arg;
-    const layout *l = &j->l;
-    const conv_call *c = l->c;
-    const gemm_quad zero = zero_of(j);
-    gemm_quad *row = j->image + (size_t)plane * l->plane;
-    for (int y = 0; y < l->rows; ++y, row += l->row) {
-        const bool inside = y >= c->pad && y < c->pad + c->h;
-        const int left = inside ? c->pad : (int)l->row, right = c->pad + c->w;
-        fill(row, left, zero);
-        if (inside) fill(row + right, (int)l->row - right, zero);
-    }
-}
-
-static int run_both(job *first, job *second, int threads)
-{
-    first->next = second;
-    return gemm_parallel(threads, planes_of(&second->l), pad_plane, second) ||
-           round_image(first, threads) || multiply_all(first, threads) ||
-           multiply_all(second, threads);
-}
-
-/* Both in 8 bits. The image of the second one is what the first one writes. */
-static gemm_status run_pair(job jobs[2], const gemm_context *context)
-{
-    const size_t floats[2] = {call_floats(&jobs[0].l), call_floats(&jobs[1].l)};
-    packed_workspace *w = NULL;
-    void *own[2] = {NULL, NULL};
-    int i = 0;
-    for (; i < 2; ++i) {
-        gemm_kept *kept = context->chain_kept ? context->chain_kept[i] : NULL;
-        void *data = get_filters(&jobs[i].l, context->chain_scales[i]->zero, kept, free_filters,
-                                 &own[i]);
-        if (!data) break;
-        jobs[i].f = filters_at(&jobs[i].l, data);
-    }
-    if (i == 2) w = packed_take_workspace(floats[0] + floats[1]);
-    gemm_status status = GEMM_DECLINED;
-    if (w) {
-        start_job(&jobs[0], context->chain_scales[0], w->data);
-        start_job(&jobs[1], context->chain_scales[1], w->data + floats[0]);
-        if (!run_both(&jobs[0], &jobs[1], context->threads)) status = GEMM_DONE;
-        packed_give_workspace(w);
-    }
-    free(own[0]);
-    free(own[1]);
-    if (status == GEMM_DONE) strcpy(context->note->algorithm, "int8");
-    return status;
-}
-
-static gemm_status try_pair(const conv_call *c, const gemm_quads *kernels,
-                            const gemm_context *context)
-{
-    job jobs[2] = {{.l = layout_of(&c[0], kernels, kernels->mr)},
-                   {.l = layout_of(&c[1], kernels, kernels->mr)}};
-    const gemm_scale *const *scales = context->chain_scales;
-    if (!scales || c[1].stride > 1) return GEMM_DECLINED;
-    for (int i = 0; i < 2; ++i)
-        if (!fits(&jobs[i].l, scales[i], context->way)) return GEMM_DECLINED;
-    return run_pair(jobs, context);
-}
-
 gemm_status gemm_int8_chain(const conv_call *c, int count, const layer_call *shortcut,
                             const gemm_context *context, const void *params)
 {
@@ -649,7 +532,6 @@ gemm_status gemm_int8_chain(const conv_call *c, int count, const layer_call *sho
     const gemm_scale *const *scales = context->chain_scales;
     int in_8 = 0, last = 0;
     if (count == 1) return GEMM_DECLINED;
-    if (gemm_chain_is_pair(c, count)) return try_pair(c, kernels, context);
     for (int i = 0; i < count; ++i) {
         const layout l = layout_of(&c[i], kernels, kernels->mr);
         if (fits(&l, scales ? scales[i] : NULL, context->way)) ++in_8, last = i;

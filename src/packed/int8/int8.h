@@ -21,8 +21,7 @@ gemm_row_conv gemm_int8_conv;
 
 /* A chain as under `packed`. Of three convolutions the first one goes in 8 bits, where
    gemm_int8_conv computes it so, and its output is not written. Declines a chain with another
-   convolution in 8 bits. A pair runs where both go in 8 bits and the second one has stride 1: the
-   first one writes what the second one reads, in 8 bits. */
+   convolution in 8 bits. */
 gemm_row_chain gemm_int8_chain;
 
 #endif

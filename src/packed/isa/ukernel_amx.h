@@ -149,30 +149,17 @@ INLINE void amx_tile(const gemm_tile *t, int from, const bool two, const int nv)
 
 typedef void tile_fn(const gemm_tile *, int from);
 
-static NOINLINE void JOIN(gemm_packed_32x3__, ISA)(const gemm_tile *t, int from)
-{
-    amx_tile(t, from, true, 3);
-}
-static NOINLINE void JOIN(gemm_packed_32x2__, ISA)(const gemm_tile *t, int from)
-{
-    amx_tile(t, from, true, 2);
-}
-static NOINLINE void JOIN(gemm_packed_32x1__, ISA)(const gemm_tile *t, int from)
-{
-    amx_tile(t, from, true, 1);
-}
-static NOINLINE void JOIN(gemm_packed_16x3__, ISA)(const gemm_tile *t, int from)
-{
-    amx_tile(t, from, false, 3);
-}
-static NOINLINE void JOIN(gemm_packed_16x2__, ISA)(const gemm_tile *t, int from)
-{
-    amx_tile(t, from, false, 2);
-}
-static NOINLINE void JOIN(gemm_packed_16x1__, ISA)(const gemm_tile *t, int from)
-{
-    amx_tile(t, from, false, 1);
-}
+#define AMX_TILE(rows, two, nv)                                                                    \
+    static NOINLINE void JOIN(gemm_packed_##rows##x##nv##__, ISA)(const gemm_tile *t, int from)    \
+    {                                                                                              \
+        amx_tile(t, from, two, nv);                                                                \
+    }
+AMX_TILE(32, true, 3)
+AMX_TILE(32, true, 2)
+AMX_TILE(32, true, 1)
+AMX_TILE(16, false, 3)
+AMX_TILE(16, false, 2)
+AMX_TILE(16, false, 1)
 
 static tile_fn *const amx_tiles[2][NV] = {
     {JOIN(gemm_packed_16x1__, ISA), JOIN(gemm_packed_16x2__, ISA), JOIN(gemm_packed_16x3__, ISA)},

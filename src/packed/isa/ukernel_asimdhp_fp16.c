@@ -14,8 +14,6 @@
 #define OWN_TILE "packed/isa/ukernel_short_sums.h"
 #define OWN_FORMAT GEMM_FP16
 #define OWN_PART .65
-#define SHORT_ROWS 16
-#define SHORT_RUN "packed/isa/ukernel_short_run_neon.h"
 
 static void pair_rows(int n, const float *low, const float *high, gemm_pair *pairs)
 {

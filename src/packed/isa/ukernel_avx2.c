@@ -106,6 +106,7 @@ static inline __m256i first(int n)
     return _mm256_loadu_si256((const __m256i *)(mask + VL - n));
 }
 
+#define vload_valid vload_valid
 static inline __m256 vload_valid(const float *p, unsigned bits)
 {
     const __m256i bit = _mm256_setr_epi32(1, 2, 4, 8, 16, 32, 64, 128);

@@ -14,22 +14,12 @@
 
 typedef int32_t vint __attribute__((vector_size(VL * sizeof(int32_t))));
 #define vint_set(x) (vint)_mm512_set1_epi32(x)
+#define vint_load(p) (vint)_mm512_loadu_si512(p)
 
 /* The factor without a sign is that of B, or turned that of A. */
-#define dot(sum, b, a, turned)                                                                     \
-    ((turned) ? _mm512_dpbusd_epi32(sum, a, b) : _mm512_dpbusd_epi32(sum, b, a))
-
-#define STEP(c, a, b, apart, nv, turned)                                                           \
-    {                                                                                              \
-        __m512i column[NV];                                                                        \
-        _Pragma("GCC unroll 8") for (int v = 0; v < nv; ++v) column[v] =                           \
-            _mm512_loadu_si512(b + v * apart);                                                     \
-        _Pragma("GCC unroll 8") for (int i = 0; i < MR; ++i) {                                     \
-            const __m512i row = _mm512_set1_epi32((int)a[i]);                                      \
-            _Pragma("GCC unroll 8") for (int v = 0; v < nv; ++v) c[i][v] =                         \
-                (vint)dot((__m512i)c[i][v], column[v], row, turned);                               \
-        }                                                                                          \
-    }
+#define dot_unsigned(sum, x, y)                                                                    \
+    (vint)_mm512_dpbusd_epi32((__m512i)(sum), (__m512i)(x), (__m512i)(y))
+#define dot(sum, b, a, turned) ((turned) ? dot_unsigned(sum, a, b) : dot_unsigned(sum, b, a))
 
 #define by_slope(y, slope)                                                                         \
     ((floats)_mm512_mask_mul_ps(y, _mm512_cmp_ps_mask(y, _mm512_setzero_ps(), _CMP_NGT_UQ), y,     \

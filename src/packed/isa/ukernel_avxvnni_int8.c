@@ -15,22 +15,12 @@
 
 typedef int32_t vint __attribute__((vector_size(VL * sizeof(int32_t))));
 #define vint_set(x) (vint)_mm256_set1_epi32(x)
+#define vint_load(p) (vint)_mm256_loadu_si256((const __m256i *)(p))
 
 /* The factor without a sign is that of B, or turned that of A. */
-#define dot(sum, b, a, turned)                                                                     \
-    ((turned) ? _mm256_dpbusd_avx_epi32(sum, a, b) : _mm256_dpbusd_avx_epi32(sum, b, a))
-
-#define STEP(c, a, b, apart, nv, turned)                                                           \
-    {                                                                                              \
-        __m256i column[NV];                                                                        \
-        _Pragma("GCC unroll 8") for (int v = 0; v < nv; ++v) column[v] =                           \
-            _mm256_loadu_si256((const __m256i *)(b + v * apart));                                  \
-        _Pragma("GCC unroll 8") for (int i = 0; i < MR; ++i) {                                     \
-            const __m256i row = _mm256_set1_epi32((int)a[i]);                                      \
-            _Pragma("GCC unroll 8") for (int v = 0; v < nv; ++v) c[i][v] =                         \
-                (vint)dot((__m256i)c[i][v], column[v], row, turned);                               \
-        }                                                                                          \
-    }
+#define dot_unsigned(sum, x, y)                                                                    \
+    (vint)_mm256_dpbusd_avx_epi32((__m256i)(sum), (__m256i)(x), (__m256i)(y))
+#define dot(sum, b, a, turned) ((turned) ? dot_unsigned(sum, a, b) : dot_unsigned(sum, b, a))
 
 /* clang 14 knows no name for it. */
 static _Bool quads_supported(void)

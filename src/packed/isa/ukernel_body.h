@@ -44,7 +44,8 @@
  *   vzero() vset1(x)    all floats 0, all floats x
  *   vload(p) vstore(p, v)
  *   vload_part(p, n) vstore_part(p, n, v)   the first n floats, 0 < n < VL; no other is touched
- *   vload_valid(p, bits)    floats whose bit is set, else 0; no other is touched
+ *   vload_valid(p, bits)    floats whose bit is set, else 0; no other is touched; need not be
+ *                       defined
  *   vfma(a, b, c)       a * b + c
  *   vfma_to(c, a, b)    c = a * b + c in the register of c: a product of matrices adds by it; need
  *                       not be defined
@@ -101,6 +102,18 @@
 enum { NR = NV * VL };
 
 INLINE int lesser(int a, int b) { return a < b ? a : b; }
+
+#ifndef vload_valid
+INLINE vec vload_valid(const float *p, unsigned bits)
+{
+    if (bits == (1 << VL) - 1) return vload(p);
+    float buffer[VL] = {0};
+    for (int i = 0; i < VL; ++i) {
+        if (bits >> i & 1) buffer[i] = p[i];
+    }
+    return vload(buffer);
+}
+#endif
 
 /* The vectors of GEMM_PARTS sums, and their total. */
 enum { PART_VECS = GEMM_PARTS / VL };

@@ -18,7 +18,6 @@
 #ifndef ISA
 #define ISA generic
 #endif
-#define VL 4
 #ifdef FUSED
 #define NV 1
 #define EACH_VECS(X, r) X(r, 1)
@@ -29,20 +28,11 @@
 #define MR 4
 #define MC 128
 #define KC 256
-#define TURN 0
-#define BAND_TURN 1
-#define SHORT_K 64
-#define A_HOME GEMM_A_IN_L2
-#define TILES_WIDE 4
 #define WIDE_ROWS 32
-#define TAIL_UNIT 4
-#define TAIL_MOST 3
-#define ALONG_K_COLS 3
-#define EACH_ALONG_K(X) X(1) X(2) X(3)
 #define EACH_ROWS(X) X(1) X(2) X(3) X(4)
 #define POOL_ROWS 2
 #define EACH_POOL_ROWS(X) X(1) X(2)
-#define TILE_TUNING
+#include "packed/isa/ukernel_four.h"
 
 typedef float vec __attribute__((vector_size(VL * sizeof(float))));
 typedef int vec_mask __attribute__((vector_size(VL * sizeof(int))));
@@ -53,9 +43,6 @@ typedef int vec_mask __attribute__((vector_size(VL * sizeof(int))));
 #ifndef FUSED
 #define vfma(a, b, c) ((a) * (b) + (c))
 #endif
-#define vstore_low(p, v) vstore(p, v)
-#define vstore_high(p, v) vstore(p, v)
-#define vkeep(v) (void)(v)
 #define vsum(v) ((v)[0] + (v)[1] + (v)[2] + (v)[3])
 
 #ifdef FUSED
@@ -85,16 +72,6 @@ INLINE void vstore_part(float *p, int n, vec v)
     memcpy(p, &v, n * sizeof *p);
 }
 
-INLINE vec vload_valid(const float *p, unsigned bits)
-{
-    if (bits == (1 << VL) - 1) return vload(p);
-    float buffer[VL] = {0};
-    for (int i = 0; i < VL; ++i) {
-        if (bits >> i & 1) buffer[i] = p[i];
-    }
-    return vload(buffer);
-}
-
 INLINE vec vsums(const vec *v, const int n)
 {
     vec sums = {0};
@@ -116,9 +93,6 @@ INLINE vec vmax(vec x, vec m)
     const vec_mask larger = x > m;
     return (vec)((larger & (vec_mask)x) | (~larger & (vec_mask)m));
 }
-
-enum { BLOCK = 4, TALL = BLOCK };
-#define transpose_tall transpose_block
 
 static inline void transpose_block(const float *src, size_t ld, float *dst, int width)
 {

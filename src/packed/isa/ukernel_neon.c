@@ -18,26 +18,16 @@
 #ifndef ISA
 #define ISA neon
 #endif
-#define VL 4
 #define NV 3
 #define MR 8
 #define MC 128
 #define KC 256
-#define TURN 0
-#define BAND_TURN 1
-#define SHORT_K 64
-#define A_HOME GEMM_A_IN_L2
-#define TILES_WIDE 4
 #define WIDE_ROWS 64
-#define TAIL_UNIT 4
-#define TAIL_MOST 3
-#define ALONG_K_COLS 3
-#define EACH_ALONG_K(X) X(1) X(2) X(3)
 #define EACH_ROWS(X) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8)
 #define EACH_VECS(X, r) X(r, 1) X(r, 2) X(r, 3)
 #define POOL_ROWS 6
 #define EACH_POOL_ROWS(X) X(1) X(2) X(3) X(4) X(5) X(6)
-#define TILE_TUNING
+#include "packed/isa/ukernel_four.h"
 
 typedef float element;
 #define load_element(x, p) ((x) = *(const volatile float *)(p))
@@ -48,16 +38,8 @@ typedef float element;
 
 #define vfma(a, b, c) vfmaq_f32(c, a, b)
 #define vif_positive(x, y) vbslq_f32(vcgtzq_f32(x), x, y)
-#define vmax_alike(x, m) vmaxq_f32(x, m)
 #define vsum(v) vaddvq_f32(v)
 
-/* Depthwise tiles, see ukernel_depthwise.h. */
-#define DEPTHWISE_IN_ORDER
-#define step_pointer(p, floats)                                                                    \
-    do {                                                                                           \
-        (p) += (floats);                                                                           \
-        __asm__ volatile("" : "+r"(p));                                                            \
-    } while (0)
 #define multiply_vectors(c, a, b)                                                                  \
     __asm__ volatile("fmla %0.4s, %1.4s, %2.4s" : "+w"(c) : "w"(a), "w"(b))
 #define multiply_lane(c, w, lane, x)                                                               \

@@ -22,9 +22,7 @@ typedef float vec_u __attribute__((vector_size(16), aligned(4), may_alias));
 #define vstore(p, v) vst1q_f32(p, v)
 /* vmaxq_f32 is no such maximum, because a NaN on either side makes it NaN. */
 #define vmax(x, m) vbslq_f32(vcgtq_f32(x, m), x, m)
-#define vstore_low(p, v) vstore(p, v)
-#define vstore_high(p, v) vstore(p, v)
-#define vkeep(v) (void)(v)      /* an FMA reads registers only */
+#define vmax_alike(x, m) vmaxq_f32(x, m)
 
 /*
  * acc[i * ld + v] += *a[i] * (the vector at b[v]), i < rows and v < nv, which are constants.
@@ -71,18 +69,13 @@ static inline void vstore_part(float *p, int n, vec v)
     memcpy(p, buffer, n * sizeof *p);
 }
 
-INLINE vec vload_valid(const float *p, unsigned bits)
-{
-    if (bits == (1 << VL) - 1) return vload(p);
-    float buffer[VL] = {0};
-    for (int i = 0; i < VL; ++i) {
-        if (bits >> i & 1) buffer[i] = p[i];
-    }
-    return vload(buffer);
-}
-
-enum { BLOCK = 4, TALL = BLOCK };
-#define transpose_tall transpose_block
+/* Depthwise tiles, see ukernel_depthwise.h. */
+#define DEPTHWISE_IN_ORDER
+#define step_pointer(p, floats)                                                                    \
+    do {                                                                                           \
+        (p) += (floats);                                                                           \
+        __asm__ volatile("" : "+r"(p));                                                            \
+    } while (0)
 
 static inline void transpose_block(const float *src, size_t ld, float *dst, int width)
 {

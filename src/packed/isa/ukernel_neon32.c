@@ -25,26 +25,16 @@
 #ifndef ISA
 #define ISA neon32
 #endif
-#define VL 4
 #define NV 2
 #define MR 6
 #define MC 120
 #define KC 256
-#define TURN 0
-#define BAND_TURN 1
-#define SHORT_K 64
-#define A_HOME GEMM_A_IN_L2
-#define TILES_WIDE 4
 #define WIDE_ROWS 64
-#define TAIL_UNIT 4
-#define TAIL_MOST 3
-#define ALONG_K_COLS 3
-#define EACH_ALONG_K(X) X(1) X(2) X(3)
 #define EACH_ROWS(X) X(1) X(2) X(3) X(4) X(5) X(6)
 #define EACH_VECS(X, r) X(r, 1) X(r, 2)
 #define POOL_ROWS 2
 #define EACH_POOL_ROWS(X) X(1) X(2)
-#define TILE_TUNING
+#include "packed/isa/ukernel_four.h"
 
 /* "t" stands for s0 to s31, and %y names one of them as an element of a vector. No fused
    instruction multiplies by an element, so there a load spreads it. */
@@ -71,16 +61,8 @@ typedef float element;
 #include "packed/isa/ukernel_neon.h"
 
 #define vif_positive(x, y) vbslq_f32(vcgtq_f32(x, vzero()), x, y)
-#define vmax_alike(x, m) vmaxq_f32(x, m)
 
-/* Depthwise tiles, see ukernel_depthwise.h. */
-#define DEPTHWISE_IN_ORDER
 #define FEW_REGISTERS
-#define step_pointer(p, floats)                                                                    \
-    do {                                                                                           \
-        (p) += (floats);                                                                           \
-        __asm__ volatile("" : "+r"(p));                                                            \
-    } while (0)
 #define vevens(a, b) (vuzpq_f32(a, b).val[0])
 #define vodds(a, b) (vuzpq_f32(a, b).val[1])
 

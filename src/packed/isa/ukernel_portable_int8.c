@@ -14,18 +14,16 @@ typedef int32_t vint __attribute__((vector_size(VL * sizeof(int32_t))));
 
 /* Byte i of the quad in each lane, with its sign. */
 #define byte_of(v, i) ((vint)((v) << (24 - 8 * (i))) >> 24)
+#define products(a, b, i) (byte_of(a, i) * byte_of(b, i))
+#define dot(sum, b, a, turned)                                                                     \
+    ((sum) + products(a, b, 0) + products(a, b, 1) + products(a, b, 2) + products(a, b, 3))
 
-#define STEP(c, a, b, apart, nv, turned)                                                           \
-    {                                                                                              \
-        for (int v = 0; v < nv; ++v) {                                                             \
-            vint column;                                                                           \
-            memcpy(&column, b + v * apart, sizeof column);                                         \
-            for (int i = 0; i < MR; ++i) {                                                         \
-                const vint row = vint_set((int32_t)a[i]);                                          \
-                for (int k = 0; k < 4; ++k) c[i][v] += byte_of(column, k) * byte_of(row, k);       \
-            }                                                                                      \
-        }                                                                                          \
-    }
+static inline vint vint_load(const uint32_t *p)
+{
+    vint v;
+    __builtin_memcpy(&v, p, sizeof v);
+    return v;
+}
 
 static _Bool quads_supported(void)
 {

@@ -8,7 +8,9 @@
  *   vint, vint_set(x)   a vector of VL int32_t, as gcc and clang know them
  *   STEP(c, a, b, apart, nv, turned)
  *                   adds the products of one quad of K to c[MR][nv]: a[0 .. MR - 1] by nv vectors
- *                   of B, which are `apart` quads apart; turned: A has the offset, and not B
+ *                   of B, which are `apart` quads apart; turned: A has the offset, and not B.
+ *                   Need not be defined where there are
+ *   vint_load(p), dot(sum, b, a, turned)    sum + the products of the quads in b and a
  *   quads_supported()
  *   by_slope(y, slope)  y > 0 ? y : slope * y of vectors; only where there are instructions for it
  *
@@ -22,6 +24,19 @@
 #define JOIN(a, b) JOINED(a, b)
 #define TEXT_OF(x) #x
 #define TEXT(x) TEXT_OF(x)
+
+#ifndef STEP
+#define STEP(c, a, b, apart, nv, turned)                                                           \
+    {                                                                                              \
+        vint column[NV];                                                                           \
+        _Pragma("GCC unroll 8") for (int v = 0; v < nv; ++v) column[v] = vint_load(b + v * apart); \
+        _Pragma("GCC unroll 8") for (int i = 0; i < MR; ++i) {                                     \
+            const vint row = vint_set((int32_t)a[i]);                                              \
+            _Pragma("GCC unroll 8") for (int v = 0; v < nv; ++v) c[i][v] =                         \
+                dot(c[i][v], column[v], row, turned);                                              \
+        }                                                                                          \
+    }
+#endif
 
 typedef float floats __attribute__((vector_size(VL * sizeof(float))));
 

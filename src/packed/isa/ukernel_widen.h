@@ -7,14 +7,14 @@
  *     floats   | b[0][j] | b[0][j+1] | ...   | b[1][j] | ...         two steps
  *
  * A strip of B becomes floats once for all panels of a call. STEPS steps of it stay in L1: up to
- * 64 * 2 * 48 * 4 = 24 KiB. A tile adds to C after each STEPS steps, whichever function computes
+ * 64 * 2 * 12 * 4 = 6 KiB. A tile adds to C after each STEPS steps, whichever function computes
  * it, so all of them give the same bits.
  *
  * The file that includes this one defines:
  *
  *   ISA, PAIRS          the name, and the base
  *   WIDE_MR             the base's mr
- *   GROUP               pairs that these convert at once, at most 8:
+ *   GROUP               pairs that these convert at once:
  *   pairs_of_rows(low, high, pairs)     pairs[j] has low[j] and high[j]
  *   pairs_along(x, pairs)               pairs[p] has x[2 * p] and x[2 * p + 1]
  *   floats_of_rows(pairs, low, high)    the way back
@@ -31,7 +31,7 @@
 #define JOIN_(a, b) a##b
 #define JOIN(a, b) JOIN_(a, b)
 
-enum { STEPS = 64, MOST_NR = 48, WIDE_KC = 192 };
+enum { STEPS = 64, MOST_NR = 12, WIDE_KC = 192 };
 
 static int least(int a, int b) { return a < b ? a : b; }
 
