@@ -8,7 +8,7 @@ open_result = result=$$(bench/studies/result.sh open $(1)) || exit 1; trap : INT
 comma = ,
 close_result = bench/studies/result.sh close "$$result" $$? $(if $(1),'$(1)' $(2))
 
-.PHONY: detect plan detect-all calibrate tune gprof loops explain bench bench-cl bench-adreno ladder bench-detect bench-peers ab ab-commits report
+.PHONY: detect plan detect-all calibrate tune gprof loops explain bench bench-cl ladder bench-detect bench-peers ab ab-commits report
 
 detect: darknet data default-weights ## detect IMAGE under GEMM_IMPL, with CFG and WEIGHTS; installs Debian packages first
 	@$(SET_WEIGHTS); export GEMM_IMPL=$(GEMM_IMPL); set -- $(call quote,$(CFG)) "$$weights" $(call quote,$(IMAGE)); \
@@ -64,13 +64,6 @@ bench-cl: all $(OUT)/bench/bench_cl ## the OpenCL rows on the device of GEMM_CL_
 ladder: all $(OUT)/bench/bench_cl ## the search of the Adreno 330 paper on the device of GEMM_CL_DEVICE: LADDER=--quick
 	@$(call open_result,$(BUILD)/ladder); \
 	    bench/studies/result.sh keep "$$result/ladder.txt" $(OUT)/bench/bench_cl --ladder $(LADDER); $(close_result)
-
-# Networks with a cfg are asked for their launches; yolov4-tiny's are recorded, because Debian's Darknet cannot read it.
-ADRENO_NETWORKS = $(or $(NETWORKS),cfg/yolov3-tiny.cfg bench/studies/adreno_passes/yolov4-tiny.tsv $(or $(wildcard $(MODELS)/yolo-fastest-1.1.cfg),bench/studies/adreno_passes/yolo-fastest-1.1.tsv))
-bench-adreno: all $(addprefix $(OUT)/tests/,layer_launches.so layer_adreno.so layer_quick.so) ## a pass of cl on Adreno GPUs on paper, by a model beside published figures: NETWORKS ADRENO_GPUS ADRENO_COMPILER
-	@$(call open_result,$(BUILD)/bench-adreno); \
-	    bench/studies/result.sh keep "$$result/bench-adreno.txt" bench/studies/bench_adreno.sh ./darknet $(OUT)/tests \
-	    $(ADRENO_NETWORKS); $(close_result)
 
 # The networks of a table, cfg=weights, as the arguments "$$@". NETWORKS replaces them.
 SET_TRAINED = $(if $(NETWORKS),:,$(SET_OWN_NETWORKS))

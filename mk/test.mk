@@ -171,7 +171,6 @@ SYSTEM_COMMANDS = \
     'tests/system/test_peers.sh' \
     'tests/system/test_tune.sh' \
     'tests/system/test_report.sh' \
-    'tests/system/test_adreno_model.sh' \
     'tests/system/test_run.sh' \
     'tests/system/test_packages.sh'
 
@@ -227,7 +226,6 @@ CL_COMMANDS = \
     '$(PLAIN) GEMM_CL_RECORD=1 $(RECORDING) $T/test_cl_layers --recorded tests/unit/cfg/hook.cfg && $(PLAIN) GEMM_CL_RECORD=1 $(RECORDING) $T/test_cl_layers --refused tests/unit/cfg/hook.cfg' \
     '$(PLAIN) GEMM_CL_RECORD=1 OPENCL_LAYERS=$T/layer_fail.so:$T/layer_recording.so $T/test_cl_layers --recorded-faults tests/unit/cfg/hook.cfg' \
     '$(PLAIN) ADRENO_DEVICE=640 $(ADRENO):$T/layer_recording.so $(ON_POCL) $T/test_cl_layers --recorded tests/unit/cfg/hook.cfg' \
-    'tests/system/test_adreno_model.sh --pass' \
     '$(QUICK) tests/system/test_ladder.sh' \
     '$(QUICK_PLAIN) $T/test_packed_layers --row cl --cases $(call size,60,120)' \
     '$(QUICK_PLAIN) $T/test_cl_int8 --seed $$SEED $(call size,--cases 16)' \
@@ -391,7 +389,7 @@ PART_src/lib = '$T/test_library' '$T/test_dlclose $(OUT)/libdarknet.so' '$T/test
     'tests/system/test_library.sh $(UNTRAINED) "$$MODELS"' 'tests/system/test_host.sh'
 PART_src/util = '$T/test_threads' '$T/test_number' '$T/test_limits' '$T/test_calibration' $(PART_.)
 PART_bench = '$T/test_stats' '$T/test_ab_rule' '$T/test_compare' 'tests/system/test_ab.sh $(OUT)/bench/ab data' 'tests/system/test_peers.sh' \
-    'tests/system/test_gemm_bench.sh $(OUT) $(UNTRAINED)' 'tests/system/test_report.sh' 'tests/system/test_adreno_model.sh'
+    'tests/system/test_gemm_bench.sh $(OUT) $(UNTRAINED)' 'tests/system/test_report.sh'
 PART_demo = 'tests/system/test_demo.sh stock packed'
 PART_docs = 'tests/system/test_docs.sh' 'tests/system/test_release.sh'
 PART_setup = 'tests/system/test_setup.sh' 'tests/system/test_packages.sh' 'tests/system/test_builds.sh'
