@@ -8,7 +8,7 @@ open_result = result=$$(bench/studies/result.sh open $(1)) || exit 1; trap : INT
 comma = ,
 close_result = bench/studies/result.sh close "$$result" $$? $(if $(1),'$(1)' $(2))
 
-.PHONY: detect plan detect-all calibrate tune gprof loops explain bench bench-cl ladder bench-detect bench-peers ab ab-commits report
+.PHONY: detect plan detect-all calibrate tune gprof loops explain bench bench-cl bench-detect bench-peers ab ab-commits report
 
 detect: darknet data default-weights ## detect IMAGE under GEMM_IMPL, with CFG and WEIGHTS; installs Debian packages first
 	@$(SET_WEIGHTS); export GEMM_IMPL=$(GEMM_IMPL); set -- $(call quote,$(CFG)) "$$weights" $(call quote,$(IMAGE)); \
@@ -53,29 +53,22 @@ bench: all default-weights $(OUT)/bench/ab ## the speed table of packed and its 
 	@$(SET_WEIGHTS); $(call open_result,$(BUILD)/bench); \
 	    bench/studies/bench.sh ./gemm-bench $(OUT)/bench/ab "$$weights" "$$result"; $(close_result)
 
-# The networks of its forward passes; those of MODELS where they are.
-CL_BENCH_NETWORKS = $(or $(NETWORKS),cfg/yolov3-tiny.cfg cfg/alexnet.cfg cfg/inception-full.cfg cfg/inception-sub.cfg cfg/extraction.cfg $(wildcard $(MODELS)/yolo-fastest-*.cfg))
-bench-cl: all $(OUT)/bench/bench_cl ## the OpenCL rows on the device of GEMM_CL_DEVICE, as tables: NETWORKS CL_BENCH=--quick, --forward or --tune
+bench-cl: all $(OUT)/bench/bench_cl ## the OpenCL rows on the device of GEMM_CL_DEVICE, as tables: CL_BENCH=--quick, --ladder: the search of the Adreno 330 paper
 	@$(call open_result,$(BUILD)/bench-cl); \
 	    bench/studies/result.sh keep "$$result/bench-cl.txt" $(OUT)/bench/bench_cl $(CL_BENCH) \
-	    --squares "$$result/squares.tsv" $(CL_BENCH_NETWORKS) && \
-	    { [ ! -f "$$result/squares.tsv" ] || bench/studies/squares.sh "$$result"; }; $(close_result)
-
-ladder: all $(OUT)/bench/bench_cl ## the search of the Adreno 330 paper on the device of GEMM_CL_DEVICE: LADDER=--quick
-	@$(call open_result,$(BUILD)/ladder); \
-	    bench/studies/result.sh keep "$$result/ladder.txt" $(OUT)/bench/bench_cl --ladder $(LADDER); $(close_result)
+	    $(if $(filter --ladder,$(CL_BENCH)),,--squares "$$result/squares.tsv" && bench/studies/squares.sh "$$result"); $(close_result)
 
 # The networks of a table, cfg=weights, as the arguments "$$@". NETWORKS replaces them.
 SET_TRAINED = $(if $(NETWORKS),:,$(SET_OWN_NETWORKS))
 SET_OWN_NETWORKS = $(SET_WEIGHTS); set -- $(call quote,$(CFG))="$$weights"; for model in $(call quote,$(MODELS))/*.weights; do \
     [ ! -f "$$model" ] || set -- "$$@" "$${model%.weights}.cfg=$$model"; done
-bench-detect: all default-weights $(OUT)/bench/bench_detect ## forward passes by hook and by im2col: NETWORKS THREADS ROUNDS OPTIONS; COLD=1: the first one of new processes
+bench-detect: all default-weights $(OUT)/bench/bench_detect ## forward passes by hook and by im2col: NETWORKS THREADS ROUNDS OPTIONS; ROWS=stock:im2col,packed,cl: of these rows; COLD=1: the first one of new processes
 	@$(SET_TRAINED); set -- $(or $(NETWORKS),"$$@" \
 	    $(patsubst %,cfg/%.cfg,alexnet extraction resnet18 darknet19 yolov2-tiny yolov3)); \
 	    $(call open_result,$(BUILD)/bench-detect); \
 	    bench/studies/result.sh keep "$$result/bench-detect.txt" $(if $(filter 1,$(COLD)), \
 	        bench/studies/cold.sh $(OUT)/bench/bench_detect $(lastword $(subst $(comma), ,$(THREADS))) $(ROUNDS), \
-	        $(OUT)/bench/bench_detect --threads $(THREADS) --rounds $(ROUNDS) $(OPTIONS)) $(call quote,$(IMAGE)) "$$@"; $(close_result)
+	        $(OUT)/bench/bench_detect $(addprefix --rows ,$(ROWS)) --threads $(THREADS) --rounds $(ROUNDS) $(OPTIONS)) $(call quote,$(IMAGE)) "$$@"; $(close_result)
 
 # By default with 1, 2, 4 ... and all cores.
 PEERS_THREADS = $(if $(filter file,$(origin THREADS)),,--threads $(THREADS))

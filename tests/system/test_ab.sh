@@ -181,11 +181,11 @@ wrong_option()
 }
 # An option with a number takes nothing but a number in its range.
 for value in '' x 1x ' 1' 0x1 nan inf -1 1e99; do
-    for option in --rounds --warmup --tics --seed -n; do
+    for option in --rounds --warmup --seed -n; do
         wrong_option "ab: $option '$value': a whole number from [01] to [0-9]* is needed" \
             "$option" "$value"
     done
-    for option in --idle-ms --timeout --least --points; do
+    for option in --idle-ms --timeout --least; do
         wrong_option "ab: $option '$value': a number from [01.]* to [0-9]* is needed" \
             "$option" "$value"
     done
