@@ -71,6 +71,14 @@ grep -ohE 'build/release/tests/[a-z0-9_]+|`test_[a-z0-9_]+' $pages | sed 's/.*[/
     done >"$work/missing"
 none docs-tests 'no such test'
 
+# ---- make help ----
+make -s help >"$work/help"
+grep -c '^  make ' "$work/help" >"$work/count"
+check docs-help-targets [ "$(cat "$work/count")" -ge 20 -a "$(cat "$work/count")" -le 30 ]
+check docs-help-all [ "$(cat "$work/count")" = "$(cat Makefile mk/*.mk | grep -c '^[a-z-]*:.*## ')" ]
+awk 'length($0) > 100' "$work/help" >"$work/missing"
+none docs-help-width 'longer than 100 columns'
+
 # ---- The ways of `packed` ----
 # "WAY FILE" a line, in order: of the table in convolution.c, and of the page. A way's name is the first string
 # of its packed_way.
