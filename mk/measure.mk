@@ -31,12 +31,12 @@ tune: all $(OUT)/bench/tune ## detect: measure the rows for GEMM_IMPL=auto and c
 	$(if $(and $(WEIGHTS),$(word 2,$(CFG))),$(error WEIGHTS=$(WEIGHTS) is for one CFG. Of several those beside them are taken: x.weights beside x.cfg))
 	@$(OUT)/bench/tune $(call quote,$(IMAGE)) $(TUNED)
 
-# The profile is a configuration of its own: make is called for it once more.
-GPROF = $(BUILD)/gprof$(subst $() ,_,$(STUDY_OPTS))$(if $(filter 0,$(OPENCL)),-nocl)
+# The profile is a configuration of its own: make is called for it once more. GPROF_WITH: its other variables.
+GPROF = $(BUILD)/gprof$(subst $() ,_,$(STUDY_OPTS))$(if $(filter 0 OPENCL=0,$(OPENCL) $(GPROF_WITH)),-nocl)
 LIST_CPU_VARIANTS = ./gemm-bench --list | \
     awk -F '\t' '$$2 == "usable" && $$1 !~ /^(cl|openblas|blis|onednn|hybrid)/ { print $$1 }'
 gprof: all default-weights ## measure: hotspots of a detection under each variant: VARIANTS N PROCESSES
-	@$(MAKE) PROFILE=1 $(GPROF)/darknet
+	@$(MAKE) PROFILE=1 $(GPROF_WITH) $(GPROF)/darknet
 	@$(SET_WEIGHTS); $(call open_result,$(GPROF)/results); \
 	    GEMM_CONV=$${GEMM_CONV:-im2col} N=$(N) PROCESSES=$(PROCESSES) bench/studies/gprof.sh \
 	    $(abspath $(GPROF))/darknet "$$result" $(call quote,$(CFG)) "$$weights" $(call quote,$(IMAGE)) \
