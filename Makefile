@@ -82,11 +82,15 @@ endef
 .PHONY: all help packages clean FORCE
 .DEFAULT_GOAL = all
 
-all: darknet libdarknet.so gemm-bench libdarknet-gemm.so libdarknet-gemm.a data ## build darknet, libdarknet.so, gemm-bench and libdarknet-gemm (the default)
+all: darknet libdarknet.so gemm-bench libdarknet-gemm.so libdarknet-gemm.a data ## build: build darknet, libdarknet.so, gemm-bench and libdarknet-gemm (the default)
 
-help: ## this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
-	@echo 'The switches stand at the top of the Makefile: OPENCL DEBUG SANITIZE PROFILE V INSTALL CROSS_COMPILE BUILD STUDY_OPTS'
+# "target: ... ## GROUP: what it does", with its variables behind a colon
+help: ## build: this list
+	@awk -F ':.*## |: ' -v groups='build,detect,measure,any Darknet,install,test' ' \
+	    /^[a-z-]+:.*## / { text = $$0; sub(/.*## [^:]*: /, "", text); lines[$$2] = lines[$$2] sprintf("  make %-12s %s\n", $$1, text) } \
+	    END { for (i = 1; i <= split(groups, group, ","); ++i) printf "%s%s\n%s\n", toupper(substr(group[i], 1, 1)), substr(group[i], 2), lines[group[i]] }' $(MAKEFILE_LIST)
+	@echo 'Switches, explained at the top of the Makefile: OPENCL DEBUG SANITIZE PROFILE V INSTALL'
+	@echo 'CROSS_COMPILE BUILD STUDY_OPTS'
 
 include mk/packages.mk
 include mk/flags.mk
@@ -100,5 +104,5 @@ include mk/measure.mk
 include mk/demo.mk
 include mk/test.mk
 
-clean: ## remove all that was built, the fetched Darknet included, and nothing else
+clean: ## build: remove all that was built, the fetched Darknet included, and nothing else
 	@setup/clean.sh $(BUILD)

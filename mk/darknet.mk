@@ -69,7 +69,8 @@ data: $(if $(realpath $(DARKNET)/cfg),$(if $(filter-out $(words $(DATA_LINKS)),$
 	@setup/link.sh --data $(DARKNET)
 
 NEEDS_DARKNET_SRC = $(if $(DARKNET_SRC),$(call quote,$(DARKNET_SRC)),$(error DARKNET_SRC=dir is needed))
-patch: ## patch a Darknet checkout of your own in place: DARKNET_SRC; EXTRA=0 without what is not about gemm
+ifneq ($(UNDO),1)
+patch: ## any Darknet: patch a checkout in place: DARKNET_SRC EXTRA=0; UNDO=1: take it out again
 	@setup/patch.sh $(NEEDS_DARKNET_SRC) pjreddie $(if $(filter 0,$(EXTRA)),,pjreddie/extra)
 	@if [ -f $(NEEDS_DARKNET_SRC)/src-lib/darknet_layers.hpp ]; then \
 	    printf 'Patched. Next: (cd %s && cmake -B build -DDARKNET_GEMM=%s/libdarknet-layers.so) && make layers DARKNET_SRC=%s && cmake --build %s/build\n' \
@@ -79,6 +80,8 @@ patch: ## patch a Darknet checkout of your own in place: DARKNET_SRC; EXTRA=0 wi
 	    printf 'Patched. Next: make -C %s GEMM=%s\n' $(call quote,$(call quote,$(DARKNET_SRC))) $(call quote,$(CURDIR)); \
 	fi
 
-unpatch: ## take the patches out of DARKNET_SRC again, to the last byte
+else
+patch:
 	@setup/patch.sh --undo $(NEEDS_DARKNET_SRC)
-.PHONY: patch unpatch
+endif
+.PHONY: patch

@@ -15,8 +15,8 @@ $(BUILD)/demo/train.cfg: cfg/kite-demo.cfg | $(OUT)/flags
 	@mkdir -p $(@D)
 	$(Q)sed 's/^batch=1$$/batch=$(words $(DEMO_PICTURES))/' $< >$@
 
-.PHONY: demo-weights
-demo-weights: all $(OUT)/demo/train $(BUILD)/demo/train.cfg ## train the demonstration network again: build/demo/kite-demo.weights
+ifeq ($(DEMO),1)
+weights: all $(OUT)/demo/train $(BUILD)/demo/train.cfg
 	@$(OUT)/demo/train $(BUILD)/demo/train.cfg $(DEMO_TRAINED) demo $(DEMO_PICTURES) \
 	    2>$(BUILD)/demo/train.log || { s=$$?; tail -n 2 $(BUILD)/demo/train.log >&2; exit $$s; }
 	@if cmp -s $(DEMO_TRAINED) cfg/kite-demo.weights; then \
@@ -25,6 +25,7 @@ demo-weights: all $(OUT)/demo/train $(BUILD)/demo/train.cfg ## train the demonst
 	    echo 'Not the bytes of cfg/kite-demo.weights, which AVX2 micro-kernels gave: demo/README.md.'; \
 	fi
 	./darknet detect cfg/kite-demo.cfg $(DEMO_TRAINED) data/kite.jpg
+endif
 
 # time() that stands still, for tests/system/test_start.sh
 $(OUT)/tests/fixed_time.so: $(OBJ)/tests/support/fixed_time.o

@@ -44,18 +44,11 @@ $(OUT)/darknet-layers.link: $(OUT)/darknet-layers.o
 	@echo '$(subst $(empty) ,,-Wl$(WRAPPED:%=$(comma)--wrap=%)) $(abspath $<) -ldl -lm -lpthread' >$@
 
 .PHONY: wrap
-wrap: $(OUT)/darknet-layers.link ## build what an AlexeyAB's Darknet links without a patch, and print the line for its make: DARKNET_SRC
+wrap: $(OUT)/darknet-layers.link ## any Darknet: what AlexeyAB's links without a patch, and its line: DARKNET_SRC
 	@echo $(call quote,Now$(comma) with the switches of that Darknet: rm -f '$(DARKNET_SRC)/darknet'; make -C '$(DARKNET_SRC)' AVX=1 OPENMP=1 LDFLAGS="-lm -pthread -lgomp @$(abspath $<)")
 
 $(eval $(call link,libdarknet-layers.so,$(OUT)/libdarknet-layers.so))
 
 .PHONY: layers hook-object
-layers: libdarknet-layers.so ## build libdarknet-layers.so for a Darknet that is not patched: DARKNET_SRC, or Debian's package
+layers: libdarknet-layers.so ## any Darknet: libdarknet-layers.so for one that is not patched: DARKNET_SRC or Debian's
 	@echo $(call quote,Now$(comma) before the command of that Darknet: LD_PRELOAD='$(CURDIR)/$<')
-
-# The cfg of AlexeyAB's with groups in its routes takes part where that tree is named.
-.PHONY: bench-forks
-bench-forks: $(OUT)/libdarknet.so ## measure other Darknets alone and with whole layers beside the patched one, in turns: ALEXEYAB, HANKAI and HANKAI_BLAS as for test-forks, ROUNDS
-	@$(foreach name,ALEXEYAB HANKAI HANKAI_BLAS,$(if $($(name)),$(name)=$(abspath $($(name))))) CC=$(call quote,$(CC)) \
-	    bench/forks/reach.sh $(OUT) $(ROUNDS) 5 cfg/yolov3-tiny.cfg $(wildcard $(MODELS)/*.cfg) \
-	    $(if $(ALEXEYAB),$(abspath $(ALEXEYAB))/cfg/yolov4-tiny.cfg)

@@ -47,24 +47,24 @@ $(foreach name,libdarknet-gemm.so libdarknet-gemm.a,$(eval $(call link,$(name),$
 # ---- make install PREFIX=/usr/local DESTDIR= LIBDIR=lib; BENCH=0: without gemm-bench, which needs Darknet ----
 .PHONY: install uninstall
 INSTALL_ARGUMENTS = $(OUT) $(call quote,$(PREFIX)) $(VERSION) $(SONAME)
-install: $(OUT)/libdarknet-gemm.so $(OUT)/libdarknet-gemm.a $(if $(filter 0,$(BENCH)),,$(OUT)/bench/gemm_bench) ## install library, headers, gemm-bench and man page: PREFIX LIBDIR DESTDIR, SYMBOLS=1 for a debugger
+install: $(OUT)/libdarknet-gemm.so $(OUT)/libdarknet-gemm.a $(if $(filter 0,$(BENCH)),,$(OUT)/bench/gemm_bench) ## install: library, headers, gemm-bench and man page: PREFIX LIBDIR DESTDIR SYMBOLS=1
 	@DESTDIR=$(call quote,$(DESTDIR)) LIBDIR=$(call quote,$(LIBDIR)) BENCH=$(BENCH) OBJCOPY=$(call quote,$(OBJCOPY)) SYMBOLS=$(SYMBOLS) setup/install.sh install $(INSTALL_ARGUMENTS)
 
-uninstall: ## remove what install put there: PREFIX LIBDIR DESTDIR
+uninstall: ## install: remove what install put there: PREFIX LIBDIR DESTDIR
 	@DESTDIR=$(call quote,$(DESTDIR)) LIBDIR=$(call quote,$(LIBDIR)) setup/install.sh uninstall $(INSTALL_ARGUMENTS)
 
 # ---- make dist: what a release publishes ----
 .PHONY: dist
 DIST = $(BUILD)/darknet-gemm-$(VERSION).tar.xz
-dist: | $(BUILD)/made-by-darknet-gemm ## the source of this version as a file: build/darknet-gemm-VERSION.tar.xz
+dist: | $(BUILD)/made-by-darknet-gemm ## install: the source of this version: build/darknet-gemm-VERSION.tar.xz
 	@setup/dist.sh $(VERSION) $(DIST)
 
 .PHONY: deb
 # ARCH=riscv64: of another architecture, in a folder of its own
 ARCH =
-deb: dist ## the Debian packages, and what lintian says: build/debian; ARCH=riscv64: build/debian-riscv64; installs Debian packages first
+deb: dist ## install: the Debian packages, and what lintian says: build/debian; ARCH=riscv64
 	@setup/deb.sh $(DIST) $(BUILD)/debian$(if $(ARCH),-$(ARCH)) $(ARCH)
 
 .PHONY: release
-release: ## compare the version, both changelogs and the tag, before and after git tag
+release: ## install: compare the version, both changelogs and the tag
 	@setup/release.sh

@@ -8,88 +8,83 @@ open_result = result=$$(bench/studies/result.sh open $(1)) || exit 1; trap : INT
 comma = ,
 close_result = bench/studies/result.sh close "$$result" $$? $(if $(1),'$(1)' $(2))
 
-.PHONY: detect plan detect-all calibrate tune gprof loops explain bench bench-cl bench-adreno ladder bench-detect bench-peers ab ab-commits report
+.PHONY: detect plan detect-all calibrate tune gprof loops explain bench bench-cl bench-detect bench-peers ab report
 
-detect: darknet data default-weights ## detect IMAGE under GEMM_IMPL, with CFG and WEIGHTS; installs Debian packages first
+detect: darknet data default-weights ## detect: detect IMAGE under GEMM_IMPL: CFG WEIGHTS; installs Debian packages first
 	@$(SET_WEIGHTS); export GEMM_IMPL=$(GEMM_IMPL); set -- $(call quote,$(CFG)) "$$weights" $(call quote,$(IMAGE)); \
 	    case $$weights in *-untrained.weights) demo/detect.sh "$$@" ;; *) set -x; ./darknet detect "$$@" ;; esac
 
-plan: all ## a line for each call of a pass through CFG: its way, why, and what it keeps; GEMM_PREPARE=second: of the first picture
+plan: all ## detect: a line for each call of a pass: its way, and why: CFG GEMM_PREPARE=second
 	@GEMM_IMPL=$(GEMM_IMPL) bench/studies/plan.sh ./darknet $(call quote,$(CFG))
 
-detect-all: all default-weights $(OUT)/bench/detect_all ## one table: every variant's detection seconds and difference to stock: IMAGES
+detect-all: all default-weights $(OUT)/bench/detect_all ## detect: one table: seconds of every row, and its difference to stock: IMAGES
 	@$(SET_WEIGHTS); $(call open_result,$(BUILD)/detect-all); \
 	    GEMM_CONV=$${GEMM_CONV:-im2col} $(OUT)/bench/detect_all --out "$$result/table.txt" \
 	    $(call quote,$(CFG)) "$$weights" $(IMAGES); $(call close_result,0 1,table.txt)
 
-calibrate: all default-weights ## the steps of 8 bits for GEMM_IMPL=packed_int8, beside the weights: CFG WEIGHTS IMAGES
+calibrate: all default-weights ## detect: the steps of 8 bits for GEMM_IMPL=packed_int8: CFG WEIGHTS IMAGES
 	@$(SET_WEIGHTS); bench/calibrate/calibrate.sh ./darknet $(call quote,$(CFG)) "$$weights" $(IMAGES)
 
 # CFG=WEIGHTS, as detect finds them. Only GEMM_AUTO_BITS=8 needs weights, because it knows a layer by its weights.
 TUNED = $(foreach cfg,$(CFG),$(call quote,$(cfg)$(if $(WEIGHTS),=$(WEIGHTS),$(addprefix =,$(wildcard $(cfg:.cfg=.weights))))))
-tune: all $(OUT)/bench/tune ## measure every row, and the kernels of cl, on the shapes of networks, for GEMM_IMPL=auto and cl: CFG="cfg ...", WEIGHTS for one cfg
+tune: all $(OUT)/bench/tune ## detect: measure the rows for GEMM_IMPL=auto and cl: CFG="cfg ...", WEIGHTS of one cfg
 	$(if $(and $(WEIGHTS),$(word 2,$(CFG))),$(error WEIGHTS=$(WEIGHTS) is for one CFG. Of several those beside them are taken: x.weights beside x.cfg))
 	@$(OUT)/bench/tune $(call quote,$(IMAGE)) $(TUNED)
 
-# The profile is a configuration of its own: make is called for it once more.
-GPROF = $(BUILD)/gprof$(subst $() ,_,$(STUDY_OPTS))$(if $(filter 0,$(OPENCL)),-nocl)
+# The profile is a configuration of its own: make is called for it once more. GPROF_WITH: its other variables.
+GPROF = $(BUILD)/gprof$(subst $() ,_,$(STUDY_OPTS))$(if $(filter 0 OPENCL=0,$(OPENCL) $(GPROF_WITH)),-nocl)
 LIST_CPU_VARIANTS = ./gemm-bench --list | \
     awk -F '\t' '$$2 == "usable" && $$1 !~ /^(cl|openblas|blis|onednn|hybrid)/ { print $$1 }'
-gprof: all default-weights ## hotspots of a detection under each variant: VARIANTS N PROCESSES STUDY_OPTS
-	@$(MAKE) PROFILE=1 $(GPROF)/darknet
+gprof: all default-weights ## measure: hotspots of a detection under each variant: VARIANTS N PROCESSES
+	@$(MAKE) PROFILE=1 $(GPROF_WITH) $(GPROF)/darknet
 	@$(SET_WEIGHTS); $(call open_result,$(GPROF)/results); \
 	    GEMM_CONV=$${GEMM_CONV:-im2col} N=$(N) PROCESSES=$(PROCESSES) bench/studies/gprof.sh \
 	    $(abspath $(GPROF))/darknet "$$result" $(call quote,$(CFG)) "$$weights" $(call quote,$(IMAGE)) \
 	    $(or $(VARIANTS),$$($(LIST_CPU_VARIANTS))); $(close_result)
 
-loops: all ## the study of loop orders, unrollings and tiles on 512x512x1024: LOOPS_OPTIONS
+loops: all ## measure: loop orders, unrollings and tiles on 512x512x1024: LOOPS_OPTIONS
 	@$(call open_result,$(BUILD)/loops); bench/studies/loops.sh ./gemm-bench "$$result" $(LOOPS_OPTIONS); $(close_result)
 
-explain: all $(OUT)/bench/one_call ## why each CPU row is fast or not: counts, misses under four caches, predicted and measured rank: ROWS CACHES EXPLAIN_SHAPE
+explain: all $(OUT)/bench/one_call ## measure: why each CPU row is fast: counts, misses, ranks: ROWS CACHES EXPLAIN_SHAPE
 	@$(call open_result,$(BUILD)/explain); \
 	    bench/studies/explain.sh ./gemm-bench $(OUT)/bench/one_call "$$result" $(ROWS); $(close_result)
 
-bench: all default-weights $(OUT)/bench/ab ## the speed table of packed and its curve over size: build/bench
+bench: all default-weights $(OUT)/bench/ab ## measure: the speed table of packed, and its curve over size
 	@$(SET_WEIGHTS); $(call open_result,$(BUILD)/bench); \
 	    bench/studies/bench.sh ./gemm-bench $(OUT)/bench/ab "$$weights" "$$result"; $(close_result)
 
-# The networks of its forward passes; those of MODELS where they are.
-CL_BENCH_NETWORKS = $(or $(NETWORKS),cfg/yolov3-tiny.cfg cfg/alexnet.cfg cfg/inception-full.cfg cfg/inception-sub.cfg cfg/extraction.cfg $(wildcard $(MODELS)/yolo-fastest-*.cfg))
-bench-cl: all $(OUT)/bench/bench_cl ## the OpenCL rows on the device of GEMM_CL_DEVICE, as tables: NETWORKS CL_BENCH=--quick, --forward or --tune
+bench-cl: all $(OUT)/bench/bench_cl ## measure: OpenCL rows on GEMM_CL_DEVICE: CL_BENCH=--quick, --ladder (of a paper)
 	@$(call open_result,$(BUILD)/bench-cl); \
 	    bench/studies/result.sh keep "$$result/bench-cl.txt" $(OUT)/bench/bench_cl $(CL_BENCH) \
-	    --squares "$$result/squares.tsv" $(CL_BENCH_NETWORKS) && \
-	    { [ ! -f "$$result/squares.tsv" ] || bench/studies/squares.sh "$$result"; }; $(close_result)
-
-ladder: all $(OUT)/bench/bench_cl ## the search of the Adreno 330 paper on the device of GEMM_CL_DEVICE: LADDER=--quick
-	@$(call open_result,$(BUILD)/ladder); \
-	    bench/studies/result.sh keep "$$result/ladder.txt" $(OUT)/bench/bench_cl --ladder $(LADDER); $(close_result)
-
-# Networks with a cfg are asked for their launches; yolov4-tiny's are recorded, because Debian's Darknet cannot read it.
-ADRENO_NETWORKS = $(or $(NETWORKS),cfg/yolov3-tiny.cfg bench/studies/adreno_passes/yolov4-tiny.tsv $(or $(wildcard $(MODELS)/yolo-fastest-1.1.cfg),bench/studies/adreno_passes/yolo-fastest-1.1.tsv))
-bench-adreno: all $(addprefix $(OUT)/tests/,layer_launches.so layer_adreno.so layer_quick.so) ## a pass of cl on Adreno GPUs on paper, by a model beside published figures: NETWORKS ADRENO_GPUS ADRENO_COMPILER
-	@$(call open_result,$(BUILD)/bench-adreno); \
-	    bench/studies/result.sh keep "$$result/bench-adreno.txt" bench/studies/bench_adreno.sh ./darknet $(OUT)/tests \
-	    $(ADRENO_NETWORKS); $(close_result)
+	    $(if $(filter --ladder,$(CL_BENCH)),,--squares "$$result/squares.tsv" && bench/studies/squares.sh "$$result"); $(close_result)
 
 # The networks of a table, cfg=weights, as the arguments "$$@". NETWORKS replaces them.
 SET_TRAINED = $(if $(NETWORKS),:,$(SET_OWN_NETWORKS))
 SET_OWN_NETWORKS = $(SET_WEIGHTS); set -- $(call quote,$(CFG))="$$weights"; for model in $(call quote,$(MODELS))/*.weights; do \
     [ ! -f "$$model" ] || set -- "$$@" "$${model%.weights}.cfg=$$model"; done
-bench-detect: all default-weights $(OUT)/bench/bench_detect ## forward passes by hook and by im2col: NETWORKS THREADS ROUNDS OPTIONS; COLD=1: the first one of new processes
+ifneq ($(FORKS),1)
+bench-detect: all default-weights $(OUT)/bench/bench_detect ## measure: passes of networks: NETWORKS THREADS ROUNDS ROWS OPTIONS COLD=1 FORKS=1
 	@$(SET_TRAINED); set -- $(or $(NETWORKS),"$$@" \
 	    $(patsubst %,cfg/%.cfg,alexnet extraction resnet18 darknet19 yolov2-tiny yolov3)); \
 	    $(call open_result,$(BUILD)/bench-detect); \
 	    bench/studies/result.sh keep "$$result/bench-detect.txt" $(if $(filter 1,$(COLD)), \
 	        bench/studies/cold.sh $(OUT)/bench/bench_detect $(lastword $(subst $(comma), ,$(THREADS))) $(ROUNDS), \
-	        $(OUT)/bench/bench_detect --threads $(THREADS) --rounds $(ROUNDS) $(OPTIONS)) $(call quote,$(IMAGE)) "$$@"; $(close_result)
+	        $(OUT)/bench/bench_detect $(addprefix --rows ,$(ROWS)) --threads $(THREADS) --rounds $(ROUNDS) $(OPTIONS)) $(call quote,$(IMAGE)) "$$@"; $(close_result)
+else
+# Other Darknets, alone and with whole layers beside the patched one. The cfg of AlexeyAB's with groups in its routes takes
+# part where that tree is named.
+bench-detect: $(OUT)/libdarknet.so
+	@$(foreach name,ALEXEYAB HANKAI HANKAI_BLAS,$(if $($(name)),$(name)=$(abspath $($(name))))) CC=$(call quote,$(CC)) \
+	    bench/forks/reach.sh $(OUT) $(ROUNDS) 5 cfg/yolov3-tiny.cfg $(wildcard $(MODELS)/*.cfg) \
+	    $(if $(ALEXEYAB),$(abspath $(ALEXEYAB))/cfg/yolov4-tiny.cfg)
+endif
 
 # By default with 1, 2, 4 ... and all cores.
 PEERS_THREADS = $(if $(filter file,$(origin THREADS)),,--threads $(THREADS))
 PEERS_VENV = $(BUILD)/peers/venv
 # Both sides calibrate on the other pictures.
 PEERS_INT8 = $(if $(filter int8,$(PRECISION)),--darknet $(OUT)/darknet $(addprefix --calibrate ,$(filter-out $(IMAGE),$(wildcard data/*.jpg))))
-bench-peers: all default-weights $(OUT)/bench/bench_detect ## the hook beside onnxruntime, OpenVINO, ncnn, OpenCV, LiteRT and MNN (from PyPI): NETWORKS THREADS ROUNDS PEERS_PYTHON; PRECISION=default: theirs, int8: beside OpenVINO's; COLD=1: the first pass of new processes
+bench-peers: all default-weights $(OUT)/bench/bench_detect ## measure: beside other runtimes, of PyPI: NETWORKS THREADS PRECISION=int8 COLD=1
 	@$(if $(PEERS_PYTHON),,bench/peers/venv.sh $(PEERS_VENV) $(if $(PEERS_INT8),bench/peers/requirements-int8.txt) || { [ $$? = 3 ]; exit; };) \
 	    $(SET_TRAINED); set -- $(or $(NETWORKS),"$$@"); $(call open_result,$(BUILD)/peers); \
 	    $(or $(PEERS_PYTHON),$(PEERS_VENV)/bin/python) -B bench/peers/peers.py --bench $(OUT)/bench/bench_detect \
@@ -99,7 +94,8 @@ bench-peers: all default-weights $(OUT)/bench/bench_detect ## the hook beside on
 
 AB_WEIGHTS = $(if $(WEIGHTS)$(BESIDE)$(filter cfg/yolov3-tiny.cfg,$(CFG)),--weights "$$weights")
 AB_SIDES = $(if $(A),--a '$(A)') $(if $(B),--b '$(B)') --env-a '$(ENV_A)' --env-b '$(ENV_B)'
-ab: ab-check all default-weights $(OUT)/bench/ab ## is B faster than A? rows A B, settings ENV_A ENV_B, CFG WEIGHTS IMAGE N AB_OPTS
+ifneq ($(COMMITS),1)
+ab: ab-check all default-weights $(OUT)/bench/ab ## measure: is B faster than A? A B ENV_A ENV_B CFG IMAGE N AB_OPTS; COMMITS=1: of git
 	@$(if $(AB_WEIGHTS),$(SET_WEIGHTS);) $(call open_result,$(BUILD)/ab); $(OUT)/bench/ab --out "$$result" $(AB_SIDES) --cfg $(call quote,$(CFG)) $(AB_WEIGHTS) \
 	    $(addprefix --image ,$(IMAGE)) $(addprefix -n ,$(N)) $(AB_OPTS); $(call close_result,0 3 4)
 
@@ -111,6 +107,7 @@ ifneq ($(filter ab,$(MAKECMDGOALS)),)
 default-weights: ab-check
 endif
 
+else
 # The commits A and B, each with GEMM_IMPL and the settings of its side. B is HEAD unless named.
 AB_COMMITS = MAKE='$(MAKE)' MAKE_ARGUMENTS='OPENCL=$(OPENCL) DEBUG=$(DEBUG) CC=$(firstword $(CC))' bench/ab/commits.sh $(BUILD)/commits \
     $(call quote,$(or $(A),$(error A=commit is needed))) $(call quote,$(or $(B),HEAD)) $(abspath $(UPSTREAM))
@@ -119,14 +116,15 @@ AB_COMMITS = MAKE='$(MAKE)' MAKE_ARGUMENTS='OPENCL=$(OPENCL) DEBUG=$(DEBUG) CC=$
 .PHONY: ab-commits-check
 ab-commits-check:
 	@$(AB_COMMITS)
-ifneq ($(filter ab-commits,$(MAKECMDGOALS)),)
+ifneq ($(filter ab,$(MAKECMDGOALS)),)
 default-weights: ab-commits-check
 endif
 
-ab-commits: ab-commits-check all default-weights $(OUT)/bench/ab ## is commit B faster than commit A? A B, settings ENV_A ENV_B, CFG WEIGHTS IMAGE N AB_OPTS
+ab: ab-commits-check all default-weights $(OUT)/bench/ab
 	@$(if $(AB_WEIGHTS),$(SET_WEIGHTS);) $(call open_result,$(BUILD)/ab); $(AB_COMMITS) $(OUT)/bench/ab --out "$$result" \
 	    --env-a '$(ENV_A)' --env-b '$(ENV_B)' --cfg $(call quote,$(CFG)) $(AB_WEIGHTS) \
 	    $(addprefix --image ,$(IMAGE)) $(addprefix -n ,$(N)) $(AB_OPTS); $(call close_result,0 3 4)
+endif
 
-report: ## one HTML page of all that was measured so far: build/report.html
+report: ## measure: one HTML page of all that was measured so far: build/report.html
 	@bench/studies/report.sh $(BUILD) $(BUILD)/report.html

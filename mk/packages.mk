@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: MIT
-# The Debian packages of each target. `make detect` and `make test`, `test-qemu`, `test-opencl`,
-# `test-debian`, `test-packages` and `deb` install those that are missing; every other target only says which ones are.
+# The Debian packages of each target. `make detect`, `make test` and `make deb` install those that are
+# missing; every other target only says which ones are.
+
+# `make test ON=qemu` is the goal test-qemu here.
+GOALS = $(patsubst test,test$(addprefix -,$(ON)),$(MAKECMDGOALS))
 
 BUILD_PACKAGES = gcc g++ libc6-dev binutils make patch tar xz-utils curl ca-certificates
 # Optional, as patterns of the shell, because names differ between releases: setup/packages.sh takes
@@ -29,7 +32,6 @@ PACKAGES_test     = $(BENCH_PACKAGES) $(REPORT_PACKAGES) python3-numpy cmake pkg
 PACKAGES_test-qemu = qemu-user gcc-aarch64-linux-gnu g++-aarch64-linux-gnu libc6-dev-arm64-cross gcc-arm-linux-gnueabihf g++-arm-linux-gnueabihf libc6-dev-armhf-cross
 PACKAGES_test-debian = mmdebstrap git
 PACKAGES_test-packages = mmdebstrap git dpkg-dev
-PACKAGES_test-all = $(PACKAGES_test)
 # The compilers of a cross build have its triple in their names.
 PACKAGES_test-quick = $(if $(CROSS_COMPILE),qemu-user gcc-$(CROSS_COMPILE:-=) g++-$(CROSS_COMPILE:-=),$(PACKAGES_test))
 
@@ -39,18 +41,17 @@ OPTIONAL_bench    = $(REF_PACKAGES)
 OPTIONAL_bench-cl = $(REF_PACKAGES)
 OPTIONAL_packages = $(REF_PACKAGES)
 OPTIONAL_test     = $(REF_PACKAGES) $(CL_TEST_PACKAGES) $(HOST_PACKAGES)
-OPTIONAL_test-all = $(OPTIONAL_test)
 OPTIONAL_test-quick = $(if $(CROSS_COMPILE),,$(OPTIONAL_test))
 OPTIONAL_test-opencl = $(REF_PACKAGES)
 
-INSTALLING = $(filter packages detect test test-all test-qemu test-opencl test-debian test-packages deb $(if $(filter command,$(origin INSTALL)),test-quick),$(MAKECMDGOALS))
+INSTALLING = $(filter packages detect test test-qemu test-opencl test-debian test-packages deb $(if $(filter command,$(origin INSTALL)),test-quick),$(GOALS))
 
-WANTED_PACKAGES = $(BUILD_PACKAGES) $(foreach goal,$(MAKECMDGOALS),$(PACKAGES_$(goal)))
-WANTED_OPTIONAL = $(foreach goal,$(MAKECMDGOALS),$(OPTIONAL_$(goal)))
+WANTED_PACKAGES = $(BUILD_PACKAGES) $(foreach goal,$(GOALS),$(PACKAGES_$(goal)))
+WANTED_OPTIONAL = $(foreach goal,$(GOALS),$(OPTIONAL_$(goal)))
 LOOK_FOR_PACKAGES = setup/packages.sh $(if $(INSTALLING),$(if $(filter 0,$(INSTALL)),require,install),name) \
     $(WANTED_PACKAGES) -- $(foreach pattern,$(WANTED_OPTIONAL),'$(pattern)')
 
-packages: ## install the Debian packages for building and measuring
+packages: ## build: install the Debian packages for building and measuring
 	@$(LOOK_FOR_PACKAGES)
 
 # Holds what was found. Status 3: some are missing, and were named.

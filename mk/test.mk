@@ -1,15 +1,13 @@
 # SPDX-License-Identifier: MIT
 # The tests. A command is one line for sh; a program or a script prints TAP, so prove can run it too.
 
-.PHONY: test test-all test-qemu test-opencl test-debian test-packages
+.PHONY: test on-forks on-opencl on-qemu on-debian on-packages
 
 # ---- The size of a run ----
 # ALL=0: fewer cases and smaller networks of each kind of check, and PoCL does not optimize what compares
-# drawn cases, because it compiles for most of the time. ALL=1, of `make test-all`: all of them. test-qemu
-# and test-opencl take ALL=1 too.
+# drawn cases, because it compiles for most of the time. ALL=1: all of them.
 # Scripts see it as TEST_ALL (tests/support/lib.sh).
 ALL = 0
-test-all: ALL = 1
 $(if $(filter 0 1,$(ALL)),,$(error ALL='$(ALL)' is neither 0 nor 1))
 # $(call size,FEW,ALL)
 size = $(if $(filter 1,$(ALL)),$(2),$(1))
@@ -172,7 +170,6 @@ SYSTEM_COMMANDS = \
     'tests/system/test_peers.sh' \
     'tests/system/test_tune.sh' \
     'tests/system/test_report.sh' \
-    'tests/system/test_adreno_model.sh' \
     'tests/system/test_run.sh' \
     'tests/system/test_packages.sh'
 
@@ -192,12 +189,12 @@ REPRODUCIBLE = test_bits --reproducible $(if $(filter 1,$(UPDATE)$(CROSS_COMPILE
 REPRODUCIBLE_ARM = test_bits --reproducible tests/bits/reproducible $(REPRODUCIBLE_SMALL)
 .PHONY: test-bits
 test-bits: ALL = 1
-test-bits: data $T/test_bits ## compare the bits of results with files; UPDATE=1 writes them; CROSS_COMPILE=aarch64-linux-gnu- runs qemu
+test-bits: data $T/test_bits ## test: the bits of results beside files of hashes; UPDATE=1 writes them; CROSS_COMPILE
 	@$(RUN) $(call quote,$(BITS)) $(call quote,$(if $(CROSS_COMPILE),$(QEMU_ARM)) $T/$(REPRODUCIBLE))
 
 # The forks themselves, where they are at hand.
-.PHONY: test-forks
-test-forks: all ## run libdarknet-layers.so before other Darknets too: ALEXEYAB=folder, built with LIBSO=1, HANKAI=folder and HANKAI_BLAS=folder, built in its build/; FLEXIBLAS=libflexiblas.so
+# ALEXEYAB=folder is built with LIBSO=1; HANKAI=folder and HANKAI_BLAS=folder in its build/. FLEXIBLAS=libflexiblas.so.
+on-forks: all
 	@[ -n $(call quote,$(ALEXEYAB)$(HANKAI)$(HANKAI_BLAS)$(FLEXIBLAS)) ] || { echo 'ALEXEYAB=folder, HANKAI=folder, HANKAI_BLAS=folder or FLEXIBLAS=libflexiblas.so is needed' >&2; exit 1; }
 	@$(RUN) $(if $(ALEXEYAB)$(HANKAI)$(HANKAI_BLAS),'$(foreach name,ALEXEYAB HANKAI HANKAI_BLAS,$(if $($(name)),$(name)=$(abspath $($(name))))) tests/system/test_layers.sh') \
 	    $(if $(FLEXIBLAS),'tests/system/test_flexiblas.sh $(abspath $(FLEXIBLAS))')
@@ -224,7 +221,6 @@ CL_COMMANDS = \
     '$(PLAIN) OPENCL_LAYERS=$T/layer_quick.so $T/test_cl_tune' \
     '$(PLAIN) $(ADRENO) $(ON_POCL) $T/test_cl_tune --candidates' \
     '$(PLAIN) OPENCL_LAYERS=$T/layer_fail.so $T/test_cl_layers tests/unit/cfg/hook.cfg tests/unit/cfg/connected.cfg $(call networks,yolov3-tiny resnet18) $(call size,,cfg/darknet19.cfg)' \
-    'tests/system/test_adreno_model.sh --pass' \
     '$(QUICK) tests/system/test_ladder.sh' \
     '$(QUICK_PLAIN) $T/test_packed_layers --row cl --cases $(call size,60,120)' \
     '$(QUICK_PLAIN) $T/test_cl_int8 --seed $$SEED $(call size,--cases 16)' \
@@ -335,7 +331,7 @@ QEMU_COMMANDS += \
 endif
 
 # The makes of scripts must not see these either.
-unexport ROW ONLY ALL
+unexport ROW ONLY ALL ON
 
 # ---- make test-quick ----
 # What a change of one part can break, in a minute on two cores. ONLY=folder takes the list of that
@@ -388,7 +384,7 @@ PART_src/lib = '$T/test_library' '$T/test_dlclose $(OUT)/libdarknet.so' '$T/test
     'tests/system/test_library.sh $(UNTRAINED) "$$MODELS"' 'tests/system/test_host.sh'
 PART_src/util = '$T/test_threads' '$T/test_number' '$T/test_limits' '$T/test_calibration' $(PART_.)
 PART_bench = '$T/test_stats' '$T/test_ab_rule' '$T/test_compare' 'tests/system/test_ab.sh $(OUT)/bench/ab data' 'tests/system/test_peers.sh' \
-    'tests/system/test_gemm_bench.sh $(OUT) $(UNTRAINED)' 'tests/system/test_report.sh' 'tests/system/test_adreno_model.sh'
+    'tests/system/test_gemm_bench.sh $(OUT) $(UNTRAINED)' 'tests/system/test_report.sh'
 PART_demo = 'tests/system/test_demo.sh stock packed'
 PART_docs = 'tests/system/test_docs.sh' 'tests/system/test_release.sh'
 PART_setup = 'tests/system/test_setup.sh' 'tests/system/test_packages.sh' 'tests/system/test_builds.sh'
@@ -444,11 +440,11 @@ CROSS_COMMANDS = \
 # Tests that call make get the variables of this command line, and none of its job slots.
 # GEMM_LACKS: what this system does not offer, so that no test can have it.
 LACKS = $(shell setup/packages.sh lacking -- $(foreach pattern,$(OPTIONAL_test),'$(pattern)'))
-RUN = TEST_ALL=$(ALL) GEMM_LACKS=$(call quote,$(LACKS)) MAKEFLAGS=$(call quote,$(filter-out ROW=% ONLY=% ALL=%,$(MAKEOVERRIDES))) BUILD=$(abspath $(BUILD)) OUT=$(abspath $(OUT)) MODELS=$(call quote,$(MODELS)) tests/support/run.sh
+RUN = TEST_ALL=$(ALL) GEMM_LACKS=$(call quote,$(LACKS)) MAKEFLAGS=$(call quote,$(filter-out ROW=% ONLY=% ALL=% ON=%,$(MAKEOVERRIDES))) BUILD=$(abspath $(BUILD)) OUT=$(abspath $(OUT)) MODELS=$(call quote,$(MODELS)) tests/support/run.sh
 
 .PHONY: test-quick test-row
 ifeq ($(CROSS_COMPILE),)
-test-quick: all $(call programs,$(QUICK_COMMANDS)) $(UNTRAINED) $(if $(ROW),test-row) ## run the tests that most changes can break, in a minute; ROW=packed or ONLY=src/cl: those of a row or a folder; CROSS_COMPILE=riscv64-linux-gnu-: their programs under qemu-user
+test-quick: all $(call programs,$(QUICK_COMMANDS)) $(UNTRAINED) $(if $(ROW),test-row) ## test: what most changes can break, in a minute; ROW=packed, ONLY=src/cl, CROSS_COMPILE
 	@$(RUN) $(QUICK_COMMANDS)
 else
 test-quick: data $(call programs,$(CROSS_COMMANDS)) $(OUT)/darknet $(OUT)/libdarknet-gemm.so
@@ -457,18 +453,18 @@ endif
 test-row: all
 	@./gemm-bench --list 2>/dev/null | cut -f 1 | grep -qxF -e $(call quote,$(ROW)) || { echo $(call quote,ROW='$(ROW)' is no row: ./gemm-bench --list has all of them) >&2; exit 1; }
 
+# ON: the tests that need something else, by the rules on-... below.
+$(if $(filter-out forks opencl qemu debian packages,$(ON)),$(error ON='$(ON)' is none of forks, opencl, qemu, debian and packages))
 ifeq ($(SANITIZE),0)
-test: ## run each kind of test, with few cases; SANITIZE=1, SANITIZE=thread: the unit tests; installs Debian packages first
-test-all: ## the same with all cases and networks
-test test-all: all $(UNIT_PROGRAMS) $(SYSTEM_PROGRAMS) $(DEMO_PROGRAMS) $(CL_PROGRAMS) $(UNTRAINED)
-	@$(RUN) $(CL_COMMANDS) $(SYSTEM_COMMANDS) $(DEMO_COMMANDS) $(UNIT_COMMANDS)
+test: $(if $(ON),on-$(ON),all $(UNIT_PROGRAMS) $(SYSTEM_PROGRAMS) $(DEMO_PROGRAMS) $(CL_PROGRAMS) $(UNTRAINED)) ## test: each kind of test; ALL=1: all cases; SANITIZE=1, thread; ON=qemu, debian ...
+	$(if $(ON),,@$(RUN) $(CL_COMMANDS) $(SYSTEM_COMMANDS) $(DEMO_COMMANDS) $(UNIT_COMMANDS))
 
 # OPENCLS names them, of pocl, intel, llvmpipe and freedreno. The last two need root.
-test-opencl: all $(SMALL_NETWORKS) $(CL_PROGRAMS) $T/preload_faults.so $(addprefix $T/,test_packed_layers test_chain test_plans test_conv_networks) ## run the tests of the OpenCL rows on other people's OpenCL; installs Debian packages first
+on-opencl: all $(SMALL_NETWORKS) $(CL_PROGRAMS) $T/preload_faults.so $(addprefix $T/,test_packed_layers test_chain test_plans test_conv_networks)
 	@$(RUN) $(OPENCL_COMMANDS)
 
 # The builds for arm64 and armhf are configurations of their own: make is called for each once more.
-test-qemu: all $T/test_packed $T/test_packed_layers $T/test_conv ## run the tests of packed as other processors see them, arm64 and armhf too; installs Debian packages first
+on-qemu: all $T/test_packed $T/test_packed_layers $T/test_conv
 	@$(MAKE) CROSS_COMPILE=aarch64-linux-gnu- $(ARM_PROGRAMS)
 	@$(MAKE) CROSS_COMPILE=arm-linux-gnueabihf- $(ARMHF_PROGRAMS)
 	@$(RUN) $(QEMU_COMMANDS)
@@ -477,17 +473,19 @@ else
 # crashes at the end of a program (github.com/google/sanitizers/issues/1322). ASAN_OPTIONS keeps it
 # away from them. What LSAN_OPTIONS leaves out is not listed, because tests read what a child prints.
 SANITIZER_OPTIONS = LSAN_OPTIONS=suppressions=tests/support/asan.supp:print_suppressions=0 ASAN_OPTIONS=intercept_tls_get_addr=0
-test test-all: data $(UNIT_PROGRAMS)
+test: data $(UNIT_PROGRAMS)
 	@$(SANITIZER_OPTIONS) $(RUN) $(FIRST_UNIT_COMMANDS) $(UNIT_COMMANDS)
 endif
 
-# A system of another release of Debian, in a folder.
+# A system of another release of Debian, in a folder, as root: trixie or sid. TARGET: what runs there behind make detect.
+# The makes of scripts get the other variables of this command line.
 RELEASE = trixie
 TARGET = test
-test-debian: packages ## run make detect and make test on a fresh Debian, in a folder: RELEASE=trixie or sid, TARGET=test-quick; as root; installs mmdebstrap first
-	@tests/support/debian.sh $(call quote,$(RELEASE)) $(call quote,$(TARGET)) $(call quote,$(MODELS))
+WITHOUT_ON = MAKEFLAGS=$(call quote,$(filter-out ON=%,$(MAKEOVERRIDES)))
+on-debian: packages
+	@$(WITHOUT_ON) tests/support/debian.sh $(call quote,$(RELEASE)) $(call quote,$(TARGET)) $(call quote,$(MODELS))
 
-# The packages of other architectures.
+# The packages of other architectures on Debian 13, in a folder, as root. Their tests run under qemu-user.
 ARCHES = arm64 armhf riscv64 i386
-test-packages: packages ## build the Debian packages of ARCHES="arm64 armhf riscv64 i386" on Debian 13, in a folder, and run their tests under qemu-user; as root; installs mmdebstrap first
-	@tests/support/packages.sh $(ARCHES)
+on-packages: packages
+	@$(WITHOUT_ON) tests/support/packages.sh $(ARCHES)

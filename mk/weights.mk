@@ -16,8 +16,10 @@ SET_WEIGHTS = weights=$(call quote,$(or $(WEIGHTS),$(BESIDE),$(error $(if $(wild
     CFG=$(CFG)$(comma) because no $(CFG:.cfg=.weights) is there,CFG=$(CFG) is no file that can be read))))
 endif
 
-weights: | $(BUILD)/packages ## try to download the published yolov3-tiny.weights
+ifneq ($(DEMO),1)
+weights: | $(BUILD)/packages ## detect: download yolov3-tiny.weights; DEMO=1: train the demonstration network again
 	@setup/weights.sh $(TRAINED) $(WEIGHTS_URLS)
+endif
 
 # Made only where there are no others.
 default-weights: $(if $(NEEDS_DEFAULT),$(OUT)/bench/untrained_weights)

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Gets an OpenCL for `make test-opencl`, into a folder of its own. Nothing is installed on the system.
+# Gets an OpenCL for `make test ON=opencl`, into a folder of its own. Nothing is installed on the system.
 #
 #   setup/opencl.sh NAME FOLDER
 #

@@ -39,14 +39,11 @@ static const char help[] =
     "                               one at which both verdicts stand\n"
     "  --no-control                 without A against A before it\n"
     "  --warmup W                   pairs after the first image of a round that do not count (1)\n"
-    "  --tics T                     passes in one `darknet speed` (3)\n"
     "  --idle-ms MS                 sleep before each image: shows what waking threads costs (0)\n"
-    "  --no-pause                   do not stop the program that waits\n"
     "  --timeout S                  longest wait for an answer, in seconds (300)\n"
     "  --seed S                     of the order and of the bootstrap (1)\n"
     "What comes out:\n"
     "  --least PERCENT              smallest difference that is called faster or slower (1)\n"
-    "  --points P                   tolerance of a detection's percentage (1)\n"
     "  --fail-if-slower             status 3 if B is slower by one of the two times\n"
     "  --out DIR, --name NAME       DIR/NAME.csv, .md and .json (build/ab; A-vs-B-network)\n"
     "  --check                      only judges the options: nothing runs\n"
@@ -59,8 +56,8 @@ static const char help[] =
     "Progress goes to standard error, the summary to standard output.\n";
 
 enum { OPT_ENV_A = 256, OPT_ENV_B, OPT_BIN_A, OPT_BIN_B, OPT_CFG, OPT_WEIGHTS, OPT_IMAGE, OPT_SPEED,
-       OPT_ROUNDS, OPT_WARMUP, OPT_TICS, OPT_IDLE, OPT_NO_PAUSE, OPT_TIMEOUT, OPT_SEED, OPT_LEAST,
-       OPT_POINTS, OPT_FAIL, OPT_LOOKS, OPT_NO_CONTROL,
+       OPT_ROUNDS, OPT_WARMUP, OPT_IDLE, OPT_TIMEOUT, OPT_SEED, OPT_LEAST,
+       OPT_FAIL, OPT_LOOKS, OPT_NO_CONTROL,
        OPT_LABEL_A, OPT_LABEL_B, OPT_OUT, OPT_NAME, OPT_CHECK, OPT_HELP };
 
 static const struct option long_options[] = {
@@ -80,13 +77,10 @@ static const struct option long_options[] = {
     {"looks", required_argument, NULL, OPT_LOOKS},
     {"no-control", no_argument, NULL, OPT_NO_CONTROL},
     {"warmup", required_argument, NULL, OPT_WARMUP},
-    {"tics", required_argument, NULL, OPT_TICS},
     {"idle-ms", required_argument, NULL, OPT_IDLE},
-    {"no-pause", no_argument, NULL, OPT_NO_PAUSE},
     {"timeout", required_argument, NULL, OPT_TIMEOUT},
     {"seed", required_argument, NULL, OPT_SEED},
     {"least", required_argument, NULL, OPT_LEAST},
-    {"points", required_argument, NULL, OPT_POINTS},
     {"fail-if-slower", no_argument, NULL, OPT_FAIL},
     {"out", required_argument, NULL, OPT_OUT},
     {"name", required_argument, NULL, OPT_NAME},
@@ -190,13 +184,10 @@ static void take_option(ab_options *o, int opt)
     case OPT_LOOKS: o->looks = whole_number("--looks", 1, AB_LOOKS); break;
     case OPT_NO_CONTROL: o->control = false; break;
     case OPT_WARMUP: o->warmup = whole_number("--warmup", 0, 1000); break;
-    case OPT_TICS: o->tics = whole_number("--tics", 1, 100000); break;
     case OPT_IDLE: o->idle = number("--idle-ms", 0, 60000) / 1000; break;
-    case OPT_NO_PAUSE: o->pause = false; break;
     case OPT_TIMEOUT: o->timeout = number("--timeout", 0.1, 86400); break;
     case OPT_SEED: o->seed = (uint64_t)whole_number("--seed", 0, INT_MAX); break;
     case OPT_LEAST: o->least = number("--least", 0, 100) / 100; break;
-    case OPT_POINTS: o->points = number("--points", 0, 100); break;
     case OPT_FAIL: o->fail_if_slower = true; break;
     case OPT_OUT: o->out = optarg; break;
     case OPT_NAME: o->name = optarg; break;
@@ -460,8 +451,8 @@ static int finish(ab_run *r)
 int main(int argc, char **argv)
 {
     static ab_options o = {.cfg = "cfg/yolov3-tiny.cfg", .out = "build/ab", .rounds = 8,
-                           .looks = AB_LOOKS, .control = true, .warmup = 1, .tics = 3,
-                           .timeout = 300, .least = 0.01, .points = 1, .seed = 1, .pause = true};
+                           .looks = AB_LOOKS, .control = true, .warmup = 1,
+                           .timeout = 300, .least = 0.01, .seed = 1};
     static ab_run run = {.o = &o};
     parse_options(&o, argc, argv);
     if (o.check) return AB_DONE;

@@ -22,7 +22,8 @@
 #include "common/random.h"
 #include "common/stats.h"
 
-enum { AB_SETTINGS = 64, AB_IMAGES = 256, AB_LABEL = 512, AB_LOOKS = 5 };
+enum { AB_SETTINGS = 64, AB_IMAGES = 256, AB_LABEL = 512, AB_LOOKS = 5,
+       AB_PASSES = 3 };               /* in one `darknet speed` */
 
 /* Exit statuses. 128 + signal: interrupted. */
 enum { AB_DONE = 0, AB_FAILED = 1, AB_USAGE = 2, AB_SLOWER = 3, AB_VOID = 4 };
@@ -37,14 +38,13 @@ typedef struct ab_options {
     size_t image_count;
     const char *out, *name;         /* OUT/NAME.csv, .md, .json */
     int n;                          /* samples a side and an image up to a look, 0: default */
-    int rounds, warmup, tics;       /* rounds: up to a look */
+    int rounds, warmup;             /* rounds: up to a look */
     int looks;                      /* at most so many: 1 to AB_LOOKS */
     bool control;                   /* A against A before */
     double idle, timeout;           /* seconds */
     double least;                   /* smallest difference with a verdict: 0.01 is 1% */
-    double points;                  /* tolerance of a percentage */
     uint64_t seed;
-    bool speed, pause, fail_if_slower;
+    bool speed, fail_if_slower;
     bool check;                     /* judge the options and end */
 } ab_options;
 

@@ -118,7 +118,7 @@ static void markdown_detections(FILE *f, const ab_run *run)
         return;
     }
     fprintf(f, "\nDetections: %ld pairs compared, %ld the same to the byte, %ld within %g points "
-               "and %d pixels", all, c[SAME], c[WITHIN], run->o->points, compare_default.reach);
+               "and %d pixels", all, c[SAME], c[WITHIN], compare_default.points, compare_default.reach);
     if (c[BORDERLINE])
         fprintf(f, ", %ld with a label at the threshold on one side (drawings not compared)",
                 c[BORDERLINE]);
@@ -158,12 +158,11 @@ static void markdown_settings(FILE *f, const ab_run *run)
             o->speed ? "no weights)" : o->weights);
     if (o->speed)
         fprintf(f, "- order: %d pairs of processes, %d passes each, in random order\n",
-                run->rounds_done, o->tics);
+                run->rounds_done, AB_PASSES);
     else
         fprintf(f, "- order: pairs an image: %d, images: %zu, rounds of fresh processes: %d, "
-                   "warm-up pairs a round: %d, idle %g ms, the waiting process is %sstopped\n",
-                pairs_an_image(run), o->image_count, run->rounds_done, o->warmup, 1000 * o->idle,
-                o->pause ? "" : "not ");
+                   "warm-up pairs a round: %d, idle %g ms, the waiting process is stopped\n",
+                pairs_an_image(run), o->image_count, run->rounds_done, o->warmup, 1000 * o->idle);
     fprintf(f, "- looks at the samples: %d of at most %d, each after %d rounds\n",
             run->looks_done, o->looks, o->rounds);
     fprintf(f, "- machine: %s\n- date: %s\n- seed: %llu (order and bootstrap)\n", machine, date,

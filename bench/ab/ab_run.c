@@ -171,7 +171,7 @@ static bool start_detect(ab_run *r, int side, int round)
     const process_state s = process_await(&r->child[side], PROMPT, r->o->timeout, &ab_stop);
     if (s != PROCESS_READY) return fail_child(r, side, s, "while it loaded the network");
     if (round >= 0) r->load[side][round] = gemm_now_s() - from;
-    if (r->o->pause) process_pause(&r->child[side]);
+    process_pause(&r->child[side]);
     return true;
 }
 
@@ -237,13 +237,13 @@ static bool feed(ab_run *r, int side, ab_sample *s, answer *out)
     remove_drawing(r, side);
     idle(r);
     process_forget(p);
-    if (r->o->pause) process_resume(p);
+    process_resume(p);
     const double from = gemm_now_s();
     process_state state = PROCESS_ENDED;
     if (!process_write(p, line)) state = process_await(p, PROMPT, r->o->timeout, &ab_stop);
     const double until = gemm_now_s();
     if (state != PROCESS_READY) return fail_child(r, side, state, during);
-    if (r->o->pause) process_pause(p);
+    process_pause(p);
     p->text[p->length - strlen(PROMPT)] = 0;
     s->wall = until - from;
     s->at = until - r->start;
@@ -276,7 +276,6 @@ static void compare_pair(ab_run *r, size_t image, answer a[2])
 {
     compare_tolerance t = compare_default;
     char why[400] = "";
-    t.points = r->o->points;
     sameness s = compare_labels(a[0].labels, a[1].labels, &t, why, sizeof why);
     if (s <= WITHIN) {
         const sameness d = compare_pair_drawings(&r->images[image], a, &t, why, sizeof why);
@@ -454,7 +453,7 @@ static bool speed_rounds(ab_run *r, int from)
     for (size_t i = 0; good && i < n; i++) {
         show_progress(r, r->in_control ? "darknet speed, A against A" : "darknet speed");
         good = run_speed_pair(r, r->in_control ? AB_CONTROL : AB_MEASURED, from + (int)i, coins[i],
-                              r->o->tics);
+                              AB_PASSES);
         r->rounds_done += good && !r->in_control;
     }
     free(coins);

@@ -18,7 +18,7 @@ shift 4
 hash_of()
 {
     git rev-parse --verify --quiet "$2^{commit}" && return
-    echo "ab-commits: $1='$2' is no commit, tag or branch of this repository" >&2
+    echo "ab: $1='$2' is no commit, tag or branch of this repository" >&2
     return 1
 }
 hash_a=$(hash_of A "$a") && hash_b=$(hash_of B "$b") || exit 2
@@ -29,11 +29,11 @@ build()
 {
     tree=$folder/$1
     [ ! -e "$tree/built" ] || return 0
-    echo "ab-commits: building $1 in $tree" >&2
+    echo "ab: building $1 in $tree" >&2
     rm -rf "$tree" && mkdir -p "$tree" && git archive "$1" | tar -xf - -C "$tree" || return 1
     if ! env -u MAKEFLAGS -u MFLAGS -u MAKEOVERRIDES -u MAKELEVEL "${MAKE:-make}" -C "$tree" INSTALL=0 BUILD=build DARKNET_SRC="$darknet" ${MAKE_ARGUMENTS:-} \
         darknet >"$tree/log" 2>&1 || [ ! -x "$tree/darknet" ]; then
-        echo "ab-commits: $1 cannot be built ($tree/log):" >&2
+        echo "ab: $1 cannot be built ($tree/log):" >&2
         tail -n 5 "$tree/log" >&2
         return 1
     fi

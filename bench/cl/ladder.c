@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The steps and the search of a paper.
+ * The search of a paper, with cl_naive, cl_image and cl beside it.
  *
  * The authors decided one thing after the other: the side of a block, local memory, the width of a
  * vector, the unrolling. Each decision keeps the ones before it. The search here times all
@@ -18,27 +18,6 @@
 
 #include <stdio.h>
 
-/* ---- step by step ---- */
-
-typedef struct step {
-    named_row row;
-    int from;                   /* the step that it is compared with; below 0: none */
-    double paper;               /* its factor on an Adreno 330; 0: none */
-} step;
-
-static const step steps[] = {
-    {{"cl_naive", &gemm_cl_naive}, -1, 0},
-    {{"cl_block", &gemm_cl_block}, 0, 0},
-    {{"cl_local", &gemm_cl_local}, 1, 3.0},
-    {{"cl_local_v4", &gemm_cl_local_v4}, 2, 1.25},
-    {{"cl_local_v8", &gemm_cl_local_v8}, 2, 0},
-    {{"cl_local_v16", &gemm_cl_local_v16}, 2, 0},
-    {{"cl_local_v4_u8", &gemm_cl_local_v4_u8}, 3, 1.16},
-    {{"cl_image", &gemm_cl_image}, 6, 0},
-    {{"cl", &gemm_cl_best}, 7, 0},
-};
-enum { STEPS = sizeof steps / sizeof steps[0] };
-
 /* "12.3 | 45%", or two empty cells. */
 static void print_rate(const gemm_cl_row *row, shape_size s, double ms, double bandwidth)
 {
@@ -48,44 +27,9 @@ static void print_rate(const gemm_cl_row *row, shape_size s, double ms, double b
     else printf(" %.1f | %.0f%% |", rate, 100 * rate / bandwidth);
 }
 
-void ladder_steps(shape_size s, double bandwidth)
-{
-    named_row rows[STEPS];
-    measured m[STEPS];
-    for (int r = 0; r < STEPS; ++r) rows[r] = steps[r].row;
-    times_measure(s, rows, STEPS, m);
-    printf("2. the ladder on %dx%dx%d; ms a call by events, padding, turning and filling included, "
-           "and the multiply alone; GB/s that its loads and stores move, and their share of the "
-           "%.1f GB/s of a copy (the paper: 2.24 of 2.84 GB/s, 79%%, theirs)\n", s.M, s.N, s.K,
-           bandwidth);
-    printf("| row | all kernels | multiply | wall (lowest-highest) | GFLOP/s | step "
-           "| paper's step | over cl_naive | GB/s | share |\n"
-           "|---|---|---|---|---|---|---|---|---|---|\n");
-    for (int r = 0; r < STEPS; ++r) {
-        const double ms = m[r].median.device_ms;
-        const int from = steps[r].from;
-        char paper[16] = "";
-        if (m[r].failed) {
-            printf("| %s | failed |\n", rows[r].name);
-            continue;
-        }
-        if (steps[r].paper > 0) snprintf(paper, sizeof paper, "%.2f", steps[r].paper);
-        printf("| %s | %.4f | %.4f | %.4f (%.4f-%.4f) | %.1f | %.2f | %s | %.1f |", rows[r].name,
-               ms, m[r].median.kernel_ms, m[r].median.wall_ms, m[r].low, m[r].high,
-               times_gflop(s) / ms * 1e3, from >= 0 ? m[from].median.device_ms / ms : 1.0, paper,
-               m[0].median.device_ms / ms);
-        print_rate(rows[r].row, s, m[r].median.kernel_ms, bandwidth);
-        printf("\n");
-    }
-    printf("\n");
-    fflush(stdout);
-}
-
-/* ---- the search ---- */
-
 typedef struct candidate {
     named_row row;
-    int side;                   /* of a block */
+    int side;                   /* of a block; 0: not of the search, but beside it */
     bool local;                 /* blocks in local memory */
     int floats, unrolling;
 } candidate;
@@ -94,10 +38,13 @@ typedef struct candidate {
 #define A_LOCAL(name, side, floats, unrolling) \
     {{"cl_local_" #name, &gemm_cl_local_##name}, side, true, floats, unrolling},
 static const candidate candidates[] = {
+    {{"cl_naive", &gemm_cl_naive}, 0, false, 1, 1},
     {{"cl_block", &gemm_cl_block}, 32, false, 1, 1},
     GEMM_CL_BLOCKS(A_BLOCK)
     {{"cl_local", &gemm_cl_local}, 32, true, 1, 1},
     GEMM_CL_SEARCH(A_LOCAL)
+    {{"cl_image", &gemm_cl_image}, 0, false, 1, 1},
+    {{"cl", &gemm_cl_best}, 0, false, 1, 1},
 };
 enum { CANDIDATES = sizeof candidates / sizeof candidates[0] };
 
@@ -107,7 +54,13 @@ typedef bool is_choice(const candidate *c, const candidate *chosen);
 static bool is_block(const candidate *c, const candidate *chosen)
 {
     (void)chosen;
-    return !c->local;
+    return !c->local && c->side;
+}
+
+static bool is_searched(const candidate *c, const candidate *chosen)
+{
+    (void)chosen;
+    return c->side;
 }
 
 static bool is_local(const candidate *c, const candidate *chosen)
@@ -136,12 +89,12 @@ static const struct decision {
     {"unrolling", is_unrolling, "8, 1.16"},
 };
 
-/* The fastest candidate that may be chosen, or -1. `chosen` is NULL for any of them. */
+/* The fastest candidate that may be chosen, or -1. */
 static int fastest(const measured *m, is_choice *may_be, const candidate *chosen)
 {
     int best = -1;
     for (int i = 0; i < CANDIDATES; ++i) {
-        if (m[i].failed || (may_be && !may_be(&candidates[i], chosen))) continue;
+        if (m[i].failed || !may_be(&candidates[i], chosen)) continue;
         if (best < 0 || m[i].median.device_ms < m[best].median.device_ms) best = i;
     }
     return best;
@@ -165,12 +118,17 @@ static int decide(const measured *m)
     return chosen;
 }
 
-static bool print_candidate(int i, const measured *m, shape_size s, double bandwidth)
+/* naive_ms: what cl_naive, the first candidate, takes. */
+static bool print_candidate(int i, const measured *m, shape_size s, double bandwidth,
+                            double naive_ms)
 {
     const candidate *c = &candidates[i];
     const char *why = gemm_cl_unusable(c->row.row);
-    printf("| %s | %d | %s | %d | %d |", c->row.name, c->side, c->local ? "yes" : "no", c->floats,
-           c->unrolling);
+    printf("| %s |", c->row.name);
+    if (c->side)
+        printf(" %d | %s | %d | %d |", c->side, c->local ? "yes" : "no", c->floats,
+               c->unrolling);
+    else printf(" | | | |");
     if (m->failed) {
         printf(" %s |\n", why ? why : "failed");
         return why != NULL;
@@ -178,7 +136,7 @@ static bool print_candidate(int i, const measured *m, shape_size s, double bandw
     printf(" %.4f | %.4f | %.1f |", m->median.device_ms, m->median.kernel_ms,
            times_gflop(s) / m->median.device_ms * 1e3);
     print_rate(c->row.row, s, m->median.kernel_ms, bandwidth);
-    printf("\n");
+    printf(" %.1f |\n", naive_ms / m->median.device_ms);
     return true;
 }
 
@@ -213,13 +171,13 @@ bool ladder_search(shape_size s, double bandwidth)
     for (int i = 0; i < CANDIDATES; ++i) rows[i] = candidates[i].row;
     times_measure(s, rows, CANDIDATES, m);
     printf("the paper's search on %dx%dx%d; ms a call by events, padding and turning included; a "
-           "copy moves %.1f GB/s\n", s.M, s.N, s.K, bandwidth);
+           "copy moves %.1f GB/s (the paper: 2.24 of 2.84 GB/s, 79%%, theirs)\n", s.M, s.N, s.K, bandwidth);
     printf("| row | block | local | vector | unrolled | all kernels | multiply | GFLOP/s | GB/s "
-           "| share |\n|---|---|---|---|---|---|---|---|---|---|\n");
+           "| share | over cl_naive |\n|---|---|---|---|---|---|---|---|---|---|---|\n");
     for (int i = 0; i < CANDIDATES; ++i)
-        right = print_candidate(i, &m[i], s, bandwidth) && right;
+        right = print_candidate(i, &m[i], s, bandwidth, m[0].median.device_ms) && right;
     printf("\nby the paper's order of decisions:\n");
-    const int chosen = decide(m), best = fastest(m, NULL, NULL);
+    const int chosen = decide(m), best = fastest(m, is_searched, NULL);
     if (chosen < 0) return false;
     printf("\nchosen: %s, %.4f ms; best of all: %s, %.4f ms, %.2f of it\n\n",
            candidates[chosen].row.name, m[chosen].median.device_ms, candidates[best].row.name,

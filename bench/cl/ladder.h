@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The tables of the paper of the Adreno 330, for bench_cl. */
+/* The search of the paper of the Adreno 330, for bench_cl. */
 #ifndef BENCH_CL_LADDER_H
 #define BENCH_CL_LADDER_H
 
@@ -7,13 +7,9 @@
 
 #include <stdbool.h>
 
-/* The rows of the paper's steps, cl_image and cl on one shape, step by step. `bandwidth` is the
-   device's, GB/s. */
-void ladder_steps(shape_size, double bandwidth);
-
 /* The paper's search: every side of a block, vector and unrolling that fits the device. Prints each
-   time, the choice by the paper's order of decisions, and the best of all. Returns false when a row
-   that should run failed. */
+   time, cl_naive, cl_image and cl, the choice by the paper's order of decisions, and the best of all. Returns false when a row
+   that should run failed. `bandwidth` is the device's, GB/s. */
 bool ladder_search(shape_size, double bandwidth);
 
 #endif

@@ -19,42 +19,35 @@
 #include <stdlib.h>
 #include <string.h>
 
-#if defined(__x86_64__)
-#include <immintrin.h>
-#elif defined(__aarch64__)
-#include <arm_neon.h>
-#endif
-
 #define EACH12(F) F(0) F(1) F(2) F(3) F(4) F(5) F(6) F(7) F(8) F(9) F(10) F(11)
 #define EACH20(F) EACH12(F) F(12) F(13) F(14) F(15) F(16) F(17) F(18) F(19)
 
 /* x = 0.5 and y = 1 keep every accumulator near 2: no overflow, no denormal. */
-#define SET(i) acc##i = SPLAT(1 + 0.0625f * i);
+#define SET(i) acc##i = (v){0} + (1 + 0.0625f * i);
 #define STEP_GENERIC(i) acc##i = acc##i * x + y;
 #define STEP_X86(i) __asm__ volatile("vfmadd213ps %2, %1, %0" : "+v"(acc##i) : "v"(x), "v"(y));
 #define STEP_NEON(i) __asm__ volatile("fmla %0.4s, %1.4s, %2.4s" : "+w"(acc##i) : "w"(x), "w"(y));
-#define SUM(i) sum = ADD(sum, acc##i);
+#define SUM(i) sum += acc##i;
 #define NAME(i) acc##i,
 
-typedef float v4 __attribute__((vector_size(16)));
-
-#define SPLAT(f) ((v4){f, f, f, f})
-#define ADD(a, b) ((a) + (b))
+/* run_ISA: `steps` steps of each accumulator, a vector of `floats`. */
+#define RUN(isa, floats, EACH, STEP)                                                              \
+    static double run_##isa(long steps)                                                           \
+    {                                                                                             \
+        typedef float v __attribute__((vector_size(4 * (floats))));                               \
+        v EACH(NAME) x = (v){0} + 0.5f, y = (v){0} + 1.0f, sum = {0};                             \
+        EACH(SET)                                                                                 \
+        for (long s = 0; s < steps; ++s) {                                                        \
+            EACH(STEP)                                                                            \
+        }                                                                                         \
+        EACH(SUM)                                                                                 \
+        double all = 0;                                                                           \
+        for (int i = 0; i < (floats); ++i) all += (double)sum[i];                                 \
+        return all;                                                                               \
+    }
 
 /* The compiler's baseline: SSE2 multiply and add on x86-64, NEON on aarch64. */
-static double run_generic(long steps)
-{
-    v4 EACH12(NAME) x = SPLAT(0.5f), y = SPLAT(1.0f), sum = SPLAT(0.0f);
-    EACH12(SET)
-    for (long s = 0; s < steps; ++s) {
-        EACH12(STEP_GENERIC)
-    }
-    EACH12(SUM)
-    return (double)sum[0] + (double)sum[1] + (double)sum[2] + (double)sum[3];
-}
-
-#undef SPLAT
-#undef ADD
+RUN(generic, 4, EACH12, STEP_GENERIC)
 
 static bool always(void)
 {
@@ -67,57 +60,15 @@ static bool has_avx2(void)
     return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
 }
 
-#define SPLAT(f) _mm256_set1_ps(f)
-#define ADD(a, b) _mm256_add_ps(a, b)
-
-__attribute__((target("avx2,fma")))
-static double run_avx2(long steps)
-{
-    __m256 EACH12(NAME) x = SPLAT(0.5f), y = SPLAT(1.0f), sum = SPLAT(0.0f);
-    EACH12(SET)
-    for (long s = 0; s < steps; ++s) {
-        EACH12(STEP_X86)
-    }
-    EACH12(SUM)
-    return (double)_mm256_cvtss_f32(sum);
-}
-
-#undef SPLAT
-#undef ADD
-
 static bool has_avx512(void)
 {
     return __builtin_cpu_supports("avx512f");
 }
 
-#define SPLAT(f) _mm512_set1_ps(f)
-#define ADD(a, b) _mm512_add_ps(a, b)
-
-__attribute__((target("avx512f")))
-static double run_avx512(long steps)
-{
-    __m512 EACH12(NAME) x = SPLAT(0.5f), y = SPLAT(1.0f), sum = SPLAT(0.0f);
-    EACH12(SET)
-    for (long s = 0; s < steps; ++s) {
-        EACH12(STEP_X86)
-    }
-    EACH12(SUM)
-    return (double)_mm512_cvtss_f32(sum);
-}
+__attribute__((target("avx2,fma"))) RUN(avx2, 8, EACH12, STEP_X86)
+__attribute__((target("avx512f"))) RUN(avx512, 16, EACH12, STEP_X86)
 #elif defined(__aarch64__)
-#define SPLAT(f) vdupq_n_f32(f)
-#define ADD(a, b) vaddq_f32(a, b)
-
-static double run_neon(long steps)
-{
-    float32x4_t EACH20(NAME) x = SPLAT(0.5f), y = SPLAT(1.0f), sum = SPLAT(0.0f);
-    EACH20(SET)
-    for (long s = 0; s < steps; ++s) {
-        EACH20(STEP_NEON)
-    }
-    EACH20(SUM)
-    return (double)vaddvq_f32(sum);
-}
+RUN(neon, 4, EACH20, STEP_NEON)
 #endif
 
 const peak_isa peak_isas[] = {
@@ -275,6 +226,8 @@ double peak_gflops(const peak_isa *isa, int threads)
 
 /* ---- bandwidth ---- */
 
+typedef float v4 __attribute__((vector_size(16)));
+
 /* Eight sums of four: one chain of additions would be slower than memory. */
 static double work_read(const worker *w)
 {
@@ -298,40 +251,40 @@ static double work_triad(const worker *w)
 /* Touches the pages on the thread that will use them. */
 static double work_fill(const worker *w)
 {
-    for (size_t i = 0; i < w->count; ++i) {
-        w->a[i] = 1;
-        if (w->b) w->b[i] = w->c[i] = 2;
-    }
+    for (size_t i = 0; i < w->count; ++i) w->a[i] = 1;
     return 0;
 }
 
-/* Fills once, then times `work`; GB/s with `streams` of the arrays moved, or -1. */
-static double stream(double (*work)(const worker *), int streams, int threads, size_t bytes)
+/* GB/s of `work`, or -1. */
+static double rate(double (*work)(const worker *), worker *workers, int threads, double bytes)
 {
-    const size_t each = bytes / sizeof(float) / (size_t)streams / (size_t)threads / 64 * 64;
-    float *memory = NULL;
-    worker *workers = calloc((size_t)threads, sizeof(worker));
-    double best = -1;
-    if (workers && !posix_memalign((void **)&memory, 4096,
-                                   each * (size_t)(streams * threads) * sizeof(float))) {
-        for (int t = 0; t < threads; ++t) {
-            float *a = memory + each * (size_t)(streams * t);
-            workers[t] = (worker){.work = work_fill, .count = each, .a = a,
-                                  .b = streams > 1 ? a + each : NULL,
-                                  .c = streams > 1 ? a + 2 * each : NULL};
-        }
-        best_of(1, workers, threads);
-        for (int t = 0; t < threads; ++t) workers[t].work = work;
-        best = best_of(TRIES, workers, threads);
-    }
-    const double moved = (double)(each * (size_t)(streams * threads) * sizeof(float));
-    free(memory);
-    free(workers);
-    return best > 0 ? 1e-9 * moved / best : -1;
+    for (int t = 0; t < threads; ++t) workers[t].work = work;
+    const double best = best_of(TRIES, workers, threads);
+    return best > 0 ? 1e-9 * bytes / best : -1;
 }
 
+/* A thread has a share of the memory. It reads the whole share, or each third of it is an array. */
 peak_bandwidth peak_bandwidth_measure(int threads, size_t bytes)
 {
-    return (peak_bandwidth){.read_gbs = stream(work_read, 1, threads, bytes),
-                            .triad_gbs = stream(work_triad, 3, threads, bytes)};
+    const size_t each = bytes / sizeof(float) / 3 / (size_t)threads / 64 * 64;
+    const size_t floats = 3 * each * (size_t)threads;
+    float *memory = NULL;
+    worker *workers = calloc((size_t)threads, sizeof(worker));
+    peak_bandwidth result = {-1, -1};
+    if (workers && !posix_memalign((void **)&memory, 4096, floats * sizeof(float))) {
+        for (int t = 0; t < threads; ++t)
+            workers[t] = (worker){.work = work_fill, .count = 3 * each,
+                                  .a = memory + 3 * each * (size_t)t};
+        best_of(1, workers, threads);
+        result.read_gbs = rate(work_read, workers, threads, (double)floats * sizeof(float));
+        for (int t = 0; t < threads; ++t) {
+            workers[t].count = each;
+            workers[t].b = workers[t].a + each;
+            workers[t].c = workers[t].b + each;
+        }
+        result.triad_gbs = rate(work_triad, workers, threads, (double)floats * sizeof(float));
+    }
+    free(memory);
+    free(workers);
+    return result;
 }

@@ -33,15 +33,8 @@ typedef struct column {
 
 enum {
     IMPL, TA, TB, M, N, K, THREADS, MEDIAN, MIN, GFLOPS, PEAK, BANDWIDTH, MAD, SAMPLES, FIRST,
-    CYCLES, SPEEDUP, CALLS, CACHE, RAN, STATUS, REASON,
-    BASELINE_MS, BASELINE_RATIO, BASELINE_LOW, BASELINE_HIGH, COLUMNS
+    CYCLES, SPEEDUP, CALLS, CACHE, RAN, STATUS, REASON, COLUMNS
 };
-
-/* The last four columns are there with a baseline only. */
-static int column_count(const results_head *h)
-{
-    return h->baseline ? COLUMNS : BASELINE_MS;
-}
 
 static void columns_of(const results_head *h, const results_row *x, column *c)
 {
@@ -70,10 +63,6 @@ static void columns_of(const results_head *h, const results_row *x, column *c)
         [RAN] = {"ran", x->ran, 0},
         [STATUS] = {"status", x->status, 0},
         [REASON] = {"reason", x->text, 0},
-        [BASELINE_MS] = {"baseline_ms", NULL, 1e3 * x->baseline_s},
-        [BASELINE_RATIO] = {"baseline_ratio", NULL, x->median_s / x->baseline_s},
-        [BASELINE_LOW] = {"baseline_low", NULL, x->baseline.low > 0 ? x->baseline.low : NAN},
-        [BASELINE_HIGH] = {"baseline_high", NULL, x->baseline.high > 0 ? x->baseline.high : NAN},
     };
     memcpy(c, all, sizeof(all));
 }
@@ -96,8 +85,7 @@ static void json_columns(FILE *out, const column *c, int from, int to)
     }
 }
 
-/* Seconds with all their digits, and the round of each. One line holds a whole result, and
-   baseline.c relies on it. */
+/* Seconds with all their digits, and the round of each. */
 static void json_samples(FILE *out, const results_row *x)
 {
     if (!x->sample_s) return;
@@ -117,8 +105,10 @@ static void json_widths(FILE *out, const results_head *h)
         for (size_t isa = 0; isa < peak_isa_count; ++isa)
             if (w->gflops[isa] > 0)
                 fprintf(out, ", \"%s_gflops\": %.1f", peak_isas[isa].name, w->gflops[isa]);
-        fprintf(out, ", \"read_gbs\": %.2f, \"triad_gbs\": %.2f}", w->bandwidth.read_gbs,
-                w->bandwidth.triad_gbs);
+        if (w->bandwidth.read_gbs > 0)
+            fprintf(out, ", \"read_gbs\": %.2f, \"triad_gbs\": %.2f", w->bandwidth.read_gbs,
+                    w->bandwidth.triad_gbs);
+        fputc('}', out);
     }
     fputs("\n  ],\n", out);
 }
@@ -146,8 +136,10 @@ static void json_begin(FILE *out, const results_head *h)
     fputs("{\n  ", out);
     machine_json(out, &h->machine);
     fputs(",\n", out);
-    fprintf(out, "  \"peak_isa\": \"%s\",\n", peak_isas[h->peak_isa].name);
-    fprintf(out, "  \"peak_gflops\": %.1f,\n  ", width_of(h, widest)->gflops[h->peak_isa]);
+    fprintf(out, "  \"peak_isa\": \"%s\",\n  ", peak_isas[h->peak_isa].name);
+    const double gflops = width_of(h, widest)->gflops[h->peak_isa];
+    json_number(out, "peak_gflops", gflops > 0 ? gflops : NAN);
+    fputs(",\n  ", out);
     json_number(out, "bandwidth_gbs", best_bandwidth(h, widest));
     fputs(",\n", out);
     json_widths(out, h);
@@ -158,11 +150,6 @@ static void json_begin(FILE *out, const results_head *h)
     fprintf(out, ",\n  \"seed\": %llu,\n  ", (unsigned long long)h->seed);
     json_field(out, "memory", h->memory);
     fputs(",\n", out);
-    if (h->baseline) {
-        fputs("  ", out);
-        json_field(out, "baseline", h->baseline);
-        fputs(",\n", out);
-    }
     json_versions(out, h);
     fputs("  \"results\": [", out);
 }
@@ -182,15 +169,15 @@ static void csv_string(FILE *out, const char *s)
     fputc('"', out);
 }
 
-static void csv_names(FILE *out, const column *c, int count)
+static void csv_names(FILE *out, const column *c)
 {
-    for (int i = 0; i < count; ++i) fprintf(out, "%s%s", i ? "," : "", c[i].name);
+    for (int i = 0; i < COLUMNS; ++i) fprintf(out, "%s%s", i ? "," : "", c[i].name);
     fputc('\n', out);
 }
 
-static void csv_row(FILE *out, const column *c, int count)
+static void csv_row(FILE *out, const column *c)
 {
-    for (int i = 0; i < count; ++i) {
+    for (int i = 0; i < COLUMNS; ++i) {
         if (i) fputc(',', out);
         if (c[i].text) csv_string(out, c[i].text);
         else if (isfinite(c[i].number)) fprintf(out, "%.9g", c[i].number);
@@ -214,6 +201,7 @@ static void text_head(FILE *out, const results_head *h)
             (unsigned long long)h->seed, h->memory);
     for (int i = 0; i < h->width_count; ++i) {
         const results_width *w = &h->widths[i];
+        if (w->bandwidth.read_gbs <= 0) continue;
         fprintf(out, "- peak of %d thread%s:", w->threads, w->threads == 1 ? "" : "s");
         for (size_t isa = 0; isa < peak_isa_count; ++isa)
             if (w->gflops[isa] > 0)
@@ -227,11 +215,6 @@ static void text_head(FILE *out, const results_head *h)
           "- ran: another row or kernel did the work\n"
           "- declined: the row never does such transposes, and stock ran; this counts in no\n"
           "  speed-up and no total\n", out);
-    if (h->baseline)
-        fprintf(out, "- baseline: %s; the ratio is the median here over the one there. The runs "
-                     "were at\n  different times, which no interval knows: make ab-commits "
-                     "decides\n",
-                h->baseline);
 }
 
 static void text_columns(FILE *out, const results_head *h)
@@ -268,11 +251,6 @@ static void text_row(const results *r, const results_row *x)
     text_number(out, 8, 2, c[SPEEDUP].number);
     if (x->speedup.low > 0) fprintf(out, " %5.2f to %5.2f |", x->speedup.low, x->speedup.high);
     else fprintf(out, " %14s |", "-");
-    if (isfinite(c[BASELINE_RATIO].number)) {
-        fprintf(out, " %.3f of the baseline", c[BASELINE_RATIO].number);
-        if (x->baseline.low > 0)
-            fprintf(out, " (%.3f to %.3f)", x->baseline.low, x->baseline.high);
-    }
     if (isnan(x->median_s)) fprintf(out, " %s: %s", x->status, x->text);
     else if (strcmp(x->status, "ok")) fprintf(out, " %s:", x->status);
     if (*x->ran) fprintf(out, " ran %s", x->ran);
@@ -307,12 +285,12 @@ void results_begin(results *r, FILE *out, results_format format, const results_h
 {
     *r = (results){.out = out, .format = format, .head = h};
     column c[COLUMNS];
-    columns_of(h, &(results_row){.impl = "", .baseline_s = NAN}, c);
+    columns_of(h, &(results_row){.impl = ""}, c);
     if (format == RESULTS_JSON) {
         json_begin(out, h);
     } else {
         text_head(format == RESULTS_CSV ? stderr : out, h);
-        if (format == RESULTS_CSV) csv_names(out, c, column_count(h));
+        if (format == RESULTS_CSV) csv_names(out, c);
     }
     flush_out(r);
 }
@@ -322,10 +300,10 @@ void results_add(results *r, const results_row *x)
     column c[COLUMNS];
     columns_of(r->head, x, c);
     if (r->format == RESULTS_CSV) {
-        csv_row(r->out, c, column_count(r->head));
+        csv_row(r->out, c);
     } else if (r->format == RESULTS_JSON) {
         fprintf(r->out, "%s\n    {", r->results ? "," : "");
-        json_columns(r->out, c, IMPL, column_count(r->head));
+        json_columns(r->out, c, IMPL, COLUMNS);
         json_samples(r->out, x);
         fputc('}', r->out);
     } else {

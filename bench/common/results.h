@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * What gemm-bench prints: text for people, CSV and JSON for programs. CSV and JSON have the same
- * columns, four more with a baseline. JSON has the samples too. A value that is not known is - in
+ * columns. JSON has the samples too. A value that is not known is - in
  * text, nothing in CSV and null in JSON. The heading of a CSV goes to standard error.
  */
 #ifndef BENCH_RESULTS_H
@@ -20,8 +20,8 @@ typedef enum results_format { RESULTS_TEXT, RESULTS_CSV, RESULTS_JSON } results_
 /* How fast the machine is with so many threads. */
 typedef struct results_width {
     int threads;
-    double gflops[8];           /* the best for each of peak_isas; below 0: not on this processor */
-    peak_bandwidth bandwidth;
+    double gflops[8];           /* the best for each of peak_isas; below 0: not measured here */
+    peak_bandwidth bandwidth;   /* below 0: not measured */
 } results_width;
 
 typedef struct results_head {
@@ -38,7 +38,6 @@ typedef struct results_head {
     } versions[8];
     int version_count;
     int label_width;            /* of the longest row's name, for text */
-    const char *baseline;       /* the file of an earlier run, or NULL */
 } results_head;
 
 /* One row of the table on one shape, or (totals) on all of them. Numbers not known are NAN. */
@@ -57,8 +56,6 @@ typedef struct results_row {
     stats_interval speedup;     /* 95% interval of base_s / median_s; {0, 0}: not known */
     const double *sample_s;     /* in the order in which they were taken; NULL: none */
     const int *sample_rounds;
-    double baseline_s;          /* the median of the earlier run */
-    stats_interval baseline;    /* 95% interval of median_s / baseline_s; {0, 0}: not known */
 } results_row;
 
 typedef struct results {

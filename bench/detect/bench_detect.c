@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Forward passes of whole networks, side by side: the hook, the hook without Winograd, and
- * Darknet's im2col through the gemm of the same row.
+ * Forward passes of whole networks, side by side: by default the hook, the hook without Winograd, and
+ * Darknet's im2col, each with the row of GEMM_IMPL.
  *
- *   bench_detect [--threads N,N...] [--rounds N] [--profile] IMAGE CFG[=WEIGHTS]...
+ *   bench_detect [--rows LIST] [--threads N,N...] [--rounds N] [--profile] IMAGE CFG[=WEIGHTS]...
  *   bench_detect --serve --threads N IMAGE CFG[=WEIGHTS]
  *
  * The image is decoded and scaled before. In every round the contestants take turns, so that a
  * change of the machine's speed hits all of them. The figures are medians over the rounds with the
- * middle half behind them. In the same run the raw outputs are compared with those of im2col: a row
- * that differs by more than its rounding allows is WRONG, and its times are void.
- * --profile: the share of each kind of layer in the pass of the hook instead.
+ * middle half behind them. In the same run the raw outputs are compared with those of the first
+ * contestant: one that differs by more than its rounding allows is WRONG, and the times are void.
+ * --rows: rows by name, with a comma between two of them. Behind a row may stand how it convolves:
+ * ":direct" or ":im2col". Each has a network of its own, in memory as it would get it. A library
+ * that is missing is left out. Of a row on a device the table has launches, waits and bytes too.
+ * --profile: the share of each kind of layer in the pass of the first contestant instead.
  * --serve: one contestant among other programs (bench/peers). The environment says which one. Each
  * line of standard input is a command, and is answered by a line:
  *   machine      the machine, as JSON
@@ -28,10 +31,11 @@
 #include <sys/resource.h>
 
 #include "darknet.h"
+#include "cl/device/counts.h"
+#include "cl/device/device.h"
 #include "common/json.h"
 #include "common/machine.h"
 #include "common/stats.h"
-#include "util/clock.h"
 #include "detect/outputs.h"
 #include "detect/subject.h"
 #include "driver/driver.h"
@@ -42,117 +46,198 @@
 
 char *get_layer_string(LAYER_TYPE);     /* of Darknet's network.h */
 
-enum { MAX_ROUNDS = 1000, MAX_THREAD_COUNTS = 8 };
+enum { MAX_ROUNDS = 1000, MAX_THREAD_COUNTS = 8, MOST = 16 };
 static const double TOLERANCE = 1e-4;
 
-typedef enum contestant { HOOK, DIRECT, IM2COL, CONTESTANTS, AS_SET } contestant;
+/* One that takes turns: a row and how it convolves. */
+typedef struct contestant {
+    const char *name;           /* as in --rows */
+    const gemm_variant *row;
+    gemm_conv_mode mode;
+    /* of the present network */
+    subject subject;
+    gemm_cl_counts counts;      /* of one pass */
+    int passes;                 /* in a turn */
+    double ms[MAX_ROUNDS];      /* of a pass, in each round */
+} contestant;
 
-static const gemm_conv_mode modes[CONTESTANTS] = {GEMM_HOOK, GEMM_DIRECT, GEMM_IM2COL};
-
+static contestant contestants[MOST];
+static int contestant_count;
 static int rounds = 15;
 static int thread_counts[MAX_THREAD_COUNTS] = {1, 2}, counts = 2;
 static bool profiles, serves;
+static bool launched;           /* one of them has used the device */
 
-static void pass(const subject *s, contestant who, int threads)
+static void set(const contestant *c, int threads)
 {
-    if (who != AS_SET) gemm_set_conv(modes[who]);
+    gemm_set_variant(c->row);
+    gemm_set_conv(c->mode);
     gemm_set_threads(threads);
-    network_predict(s->net, s->input.data);
 }
 
-/* ---- times ---- */
-
-/* Milliseconds of a pass in a turn of several. */
-static double turn(const subject *s, contestant who, int threads, int passes)
+static void pass(const contestant *c, int threads)
 {
-    if (who != AS_SET) gemm_set_conv(modes[who]);
-    gemm_set_threads(threads);
-    return subject_turn(s, passes);
+    set(c, threads);
+    network_predict(c->subject.net, c->subject.input.data);
 }
 
-typedef struct figure {
-    double median, low, high;   /* low, high: the ends of the middle half */
-} figure;
-
-/* Sorts v. */
-static figure figure_of(double *v, int n)
+static double turn(const contestant *c, int threads, int passes)
 {
-    const double median = stats_median(v, (size_t)n);
-    return (figure){median, stats_quantile(v, (size_t)n, .25), stats_quantile(v, (size_t)n, .75)};
+    set(c, threads);
+    return subject_turn(&c->subject, passes);
 }
 
-static void print_ms(const double *ms)
+/* ---- who takes part ---- */
+
+static void add(char *name, const gemm_variant *row, gemm_conv_mode mode)
 {
-    double copy[MAX_ROUNDS];
-    memcpy(copy, ms, (size_t)rounds * sizeof *copy);
-    const figure f = figure_of(copy, rounds);
-    printf("  %8.2f [%7.2f %7.2f]", f.median, f.low, f.high);
+    const char *why = row->reference ? gemm_unusable(row) : NULL;
+    if (why) {
+        printf("%s: SKIP %s\n", name, why);
+        return;
+    }
+    if (contestant_count == MOST) {
+        fprintf(stderr, "bench_detect: --rows: more than %d rows\n", MOST);
+        exit(2);
+    }
+    contestants[contestant_count++] = (contestant){.name = name, .row = row, .mode = mode};
 }
 
-/* Of each round's pair, so that a slow minute does not count for one of the two alone. */
-static void print_ratio(const double *a, const double *b)
+/* One item of --rows. */
+static void add_named(char *name)
 {
-    double ratios[MAX_ROUNDS];
-    for (int i = 0; i < rounds; ++i) ratios[i] = a[i] / b[i];
-    const figure f = figure_of(ratios, rounds);
-    printf("  %4.2f [%4.2f %4.2f]", f.median, f.low, f.high);
+    static const struct { const char *word; gemm_conv_mode mode; } ways[] = {
+        {"", GEMM_HOOK}, {":direct", GEMM_DIRECT}, {":im2col", GEMM_IM2COL}};
+    const char *way = name + strcspn(name, ":");
+    char row[64];
+    snprintf(row, sizeof row, "%.*s", (int)(way - name), name);
+    for (size_t i = 0; i < sizeof ways / sizeof *ways; ++i) {
+        if (!gemm_find(row) || strcmp(way, ways[i].word)) continue;
+        add(name, gemm_find(row), ways[i].mode);
+        return;
+    }
+    fprintf(stderr, "bench_detect: --rows '%s': a row of gemm-bench --list is needed, and behind "
+                    "it nothing, :direct or :im2col\n", name);
+    exit(2);
+}
+
+/* The row that the environment names, in each of the modes. */
+static void add_default(void)
+{
+    add("hook", gemm_chosen(), GEMM_HOOK);
+    add("direct", gemm_chosen(), GEMM_DIRECT);
+    add("im2col", gemm_chosen(), GEMM_IM2COL);
+}
+
+/* Contestants with the same row share a network. Without weights all networks get the same ones. */
+static void make_subjects(const char *argument, image picture)
+{
+    for (int i = 0; i < contestant_count; ++i) {
+        contestant *c = &contestants[i];
+        int same = 0;
+        while (contestants[same].row != c->row) ++same;
+        gemm_set_variant(c->row);
+        srand(1);
+        c->subject = same < i ? contestants[same].subject : subject_make(argument, picture);
+    }
+}
+
+static void free_subjects(void)
+{
+    for (int i = 0; i < contestant_count; ++i) {
+        int same = 0;
+        while (contestants[same].row != contestants[i].row) ++same;
+        if (same == i) subject_free(&contestants[i].subject);
+    }
 }
 
 /* ---- results ---- */
 
-/* The largest difference relative to the largest value of b; infinite for NaN. */
-static double difference(const float *a, const float *b, size_t n)
-{
-    return outputs_difference(a, b, n) / outputs_largest(b, n);
-}
-
-static double hook_difference(const subject *s)
+/* How far the outputs are from those of the first contestant, relative to their largest; infinite
+   for NaN. */
+static double difference(const contestant *c)
 {
     size_t n;
-    pass(s, IM2COL, thread_counts[0]);
-    float *expected = outputs_copy(s->net, &n);
-    pass(s, HOOK, thread_counts[0]);
-    float *actual = outputs_copy(s->net, &n);
-    const double d = difference(actual, expected, n);
+    pass(&contestants[0], thread_counts[0]);
+    float *expected = outputs_copy(contestants[0].subject.net, &n);
+    pass(c, thread_counts[0]);
+    float *actual = outputs_copy(c->subject.net, &n);
+    const double d = outputs_difference(actual, expected, n) / outputs_largest(expected, n);
     free(expected);
     free(actual);
     return d;
 }
 
+static bool is_right(const contestant *c)
+{
+    const double d = difference(c);
+    const double most = TOLERANCE + fmax(gemm_network_rounding(c->row),
+                                         gemm_network_rounding(contestants[0].row));
+    if (d <= most) return true;
+    printf("%s WRONG: %s is %.3g away from %s, and %.3g is allowed\n", c->subject.name, c->name, d,
+           contestants[0].name, most);
+    return false;
+}
+
 /* ---- the table ---- */
 
-static void time_subject(const subject *s, int threads)
+/* The median of v with the middle half behind it. Sorts v. */
+static void print_figure(double *v, int digits)
 {
-    double ms[CONTESTANTS][MAX_ROUNDS];
-    int passes[CONTESTANTS];
-    for (int who = 0; who < CONTESTANTS; ++who) {
-        const double once = turn(s, who, threads, 1);
-        passes[who] = (int)fmax(1, SUBJECT_TURN_MS / once);
-    }
-    for (int round = 0; round < rounds; ++round)
-        for (int i = 0; i < CONTESTANTS; ++i) {
-            const contestant who = (i + round) % CONTESTANTS;   /* nobody always follows another */
-            ms[who][round] = turn(s, who, threads, passes[who]);
-        }
+    const double median = stats_median(v, (size_t)rounds);
+    printf(" %.*f (%.*f-%.*f) |", digits, median, digits, stats_quantile(v, (size_t)rounds, .25),
+           digits, stats_quantile(v, (size_t)rounds, .75));
+}
 
-    printf("%-24s %2d", s->name, threads);
-    for (int who = 0; who < CONTESTANTS; ++who) print_ms(ms[who]);
-    print_ratio(ms[HOOK], ms[DIRECT]);
-    print_ratio(ms[HOOK], ms[IM2COL]);
-    putchar('\n');
+static void print_row(const contestant *c, int threads)
+{
+    double ms[MAX_ROUNDS], ratios[MAX_ROUNDS];
+    /* Of each round's pair, so that a slow minute does not count for one of the two alone. */
+    for (int i = 0; i < rounds; ++i) ratios[i] = contestants[0].ms[i] / c->ms[i];
+    memcpy(ms, c->ms, sizeof ms);
+    printf("| %s | %d | %s |", c->subject.name, threads, c->name);
+    print_figure(ms, 3);
+    print_figure(ratios, 2);
+    if (c->counts.launches)
+        printf(" %.3f | %lu | %lu | %.2f |\n", c->counts.kernel_ms, c->counts.launches,
+               c->counts.waits, (double)c->counts.bytes * 1e-6);
+    else
+        printf(" | | | |\n");
     fflush(stdout);
 }
 
-static bool measure(const subject *s)
+static void count_pass(contestant *c, int threads)
 {
-    const double d = hook_difference(s);
-    const double most = TOLERANCE + gemm_network_rounding(gemm_chosen());
-    if (!(d <= most)) {
-        printf("%-24s WRONG: the hook is %.3g away from im2col, and %.3g is allowed\n", s->name, d,
-               most);
-        return false;
+    for (int i = 0; i < gemm_passes_warm_up(c->row); ++i) pass(c, threads);
+    pass(c, threads);
+    gemm_cl_count(true);
+    pass(c, threads);
+    c->counts = gemm_cl_counted();
+    launched |= c->counts.launches > 0;
+    gemm_cl_count(false);
+}
+
+static void time_contestants(int threads)
+{
+    for (int i = 0; i < contestant_count; ++i) {
+        contestant *c = &contestants[i];
+        count_pass(c, threads);
+        c->passes = (int)fmax(1, SUBJECT_TURN_MS / turn(c, threads, 1));
     }
-    for (int i = 0; i < counts; ++i) time_subject(s, thread_counts[i]);
+    for (int round = 0; round < rounds; ++round)
+        for (int i = 0; i < contestant_count; ++i) {
+            /* nobody always follows another */
+            contestant *c = &contestants[(i + round) % contestant_count];
+            c->ms[round] = turn(c, threads, c->passes);
+        }
+    for (int i = 0; i < contestant_count; ++i) print_row(&contestants[i], threads);
+}
+
+static bool measure(void)
+{
+    for (int i = 1; i < contestant_count; ++i)
+        if (!is_right(&contestants[i])) return false;
+    for (int i = 0; i < counts; ++i) time_contestants(thread_counts[i]);
     return true;
 }
 
@@ -211,14 +296,13 @@ static void print_kind(const network *net, int i, const double *ms, double total
     putchar('\n');
 }
 
-static void profile(const subject *s, int threads)
+static void profile(const contestant *c, int threads)
 {
+    const subject *s = &c->subject;
     network *net = s->net;
     double *ms = outputs_alloc((size_t)net->n * sizeof *ms), total = 0;
     for (int i = 0; i < net->n; ++i) ms[i] = INFINITY;
-    gemm_set_conv(GEMM_HOOK);
-    gemm_set_threads(threads);
-    pass(s, HOOK, threads);
+    pass(c, threads);
     float *input = net->input;
     net->input = s->input.data;
     for (int i = 0; i < rounds; ++i) time_layers(net, ms);
@@ -258,7 +342,7 @@ static double begun_ms;         /* before the network was read */
 static void print_first(const subject *s)
 {
     struct rusage used;
-    pass(s, AS_SET, thread_counts[0]);
+    network_predict(s->net, s->input.data);
     const double ms = gemm_now_ms() - begun_ms;
     getrusage(RUSAGE_SELF, &used);
     printf("%.6f %ld\n", ms, used.ru_maxrss);
@@ -275,12 +359,12 @@ static bool answer(const subject *s, const char *command)
         write_floats(command + 6, i.data, (size_t)i.c * (size_t)i.h * (size_t)i.w);
     } else if (!strncmp(command, "raw ", 4)) {
         size_t n;
-        pass(s, AS_SET, thread_counts[0]);
+        network_predict(s->net, s->input.data);
         float *values = outputs_raw_copy(s->net, &n);
         write_floats(command + 4, values, n);
         free(values);
     } else if (!strncmp(command, "turn ", 5) && gemm_parse_int(command + 5, 1, 1000000, &passes)) {
-        printf("%.6f\n", turn(s, AS_SET, thread_counts[0], passes));
+        printf("%.6f\n", subject_turn(s, passes));
     } else if (!strcmp(command, "first")) {
         print_first(s);
     } else {
@@ -331,6 +415,8 @@ static int read_numbers(const char *option, const char *text, int most, int *val
     return n;
 }
 
+static char *rows;              /* of --rows, or NULL */
+
 /* Returns the index of the first argument that is no option. */
 static int read_options(int argc, char **argv)
 {
@@ -338,6 +424,8 @@ static int read_options(int argc, char **argv)
     for (; i < argc && argv[i][0] == '-'; ++i) {
         const char *option = argv[i], *value = i + 1 < argc ? argv[i + 1] : "";
         if (!strcmp(option, "--profile")) profiles = true;
+        else if (!strcmp(option, "--rows"))
+            ++i, rows = argv[i];
         else if (!strcmp(option, "--serve")) serves = true;
         else if (!strcmp(option, "--threads"))
             ++i, counts = read_numbers(option, value, GEMM_MAX_THREADS, thread_counts,
@@ -348,39 +436,48 @@ static int read_options(int argc, char **argv)
     }
     const bool one = argc - i == 2 && counts == 1;
     if (argc - i >= 2 && argv[i][0] != '-' && (!serves || one)) return i;
-    fputs("usage: bench_detect [--threads N,N...] [--rounds N] [--profile]"
-          " IMAGE CFG[=WEIGHTS]...\n"
+    fputs("usage: bench_detect [--rows ROW[:direct|:im2col],...] [--threads N,N...] [--rounds N]"
+          " [--profile] IMAGE CFG[=WEIGHTS]...\n"
           "       bench_detect --serve --threads N IMAGE CFG[=WEIGHTS]\n", stderr);
     exit(2);
 }
 
 static void print_heading(void)
 {
-    if (profiles) return;
-    printf("%-24s %2s  %8s %17s  %8s %17s  %8s %17s  %-18s %s\n", "forward pass, ms", "th",
-           "hook", "middle half", "direct", "middle half", "im2col", "middle half", "hook/direct",
-           "hook/im2col");
+    printf("Forward passes of one image, outputs read by the CPU: median ms of %d rounds (middle "
+           "half), and the time of %s over that of the row; of one pass on a device: ms in "
+           "kernels, launches, waits, MB copied\n\n"
+           "| network | threads | row | ms | %s / row | kernels | launches | waits | MB |\n"
+           "|---|---|---|---|---|---|---|---|---|\n", rounds, contestants[0].name,
+           contestants[0].name);
+}
+
+static int run_server(char *argument, image picture)
+{
+    begun_ms = gemm_now_ms();
+    const subject s = subject_make(argument, picture);
+    gemm_set_threads(thread_counts[0]);
+    return serve(&s);
 }
 
 int main(int argc, char **argv)
 {
     int i = read_options(argc, argv);
     for (int j = i; j < argc; ++j) subject_check("bench_detect", argv[j]);
+    if (!rows) add_default();
+    for (char *name; rows && (name = strsep(&rows, ","));) add_named(name);
     /* Darknet prints every network it reads. A server's client wants its errors. */
     if (!serves && !freopen("/dev/null", "w", stderr)) return 2;
     const image picture = load_image_color(argv[i++], 0, 0);
     bool right = true;
-    if (serves) {
-        begun_ms = gemm_now_ms();
-        const subject s = subject_make(argv[i], picture);
-        return serve(&s);
-    }
-    print_heading();
+    if (serves) return run_server(argv[i], picture);
+    if (!profiles) print_heading();
     for (; i < argc; ++i) {
-        subject s = subject_make(argv[i], picture);
-        for (int t = 0; profiles && t < counts; ++t) profile(&s, thread_counts[t]);
-        if (!profiles) right = measure(&s) && right;
-        subject_free(&s);
+        make_subjects(argv[i], picture);
+        for (int t = 0; profiles && t < counts; ++t) profile(&contestants[0], thread_counts[t]);
+        if (!profiles) right = measure() && right;
+        free_subjects();
     }
+    if (launched) printf("\ndevice: %s\n", gemm_cl_describe());
     return !right;
 }

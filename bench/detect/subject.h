@@ -9,7 +9,7 @@
 #define SUBJECT_TURN_MS 40.
 
 typedef struct subject {
-    const char *name;
+    char name[64];              /* of the cfg */
     network *net;
     image input;
 } subject;
@@ -19,17 +19,12 @@ typedef struct subject {
 void subject_check(const char *program, const char *argument);
 
 /* CFG[=WEIGHTS] with a batch of 1, and the picture as its input. Without weights it has Darknet's
-   first ones, and a batch norm that passes its input on. The name points into the argument, which
-   loses its weights. subject_free frees the input; Darknet never frees a whole network. */
-subject subject_make(char *argument, image picture);
+   first ones, and a batch norm that passes its input on. */
+subject subject_make(const char *argument, image picture);
 void subject_free(subject *);
 
-/* For a network without weights: batch norm passes its input on, because nothing else sets the
-   variances. */
-void subject_settle_batch_norm(network *);
-
 /* Milliseconds of a pass in a turn of several, when the threads of others are asleep. The first
-   pass has no clock. */
+   pass does not count, unless it is a long one: then it is the only one. */
 double subject_turn(const subject *, int passes);
 
 #endif

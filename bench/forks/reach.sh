@@ -5,7 +5,7 @@
 #   bench/forks/reach.sh OUT ROUNDS PASSES NETWORK...
 #
 # OUT: the folder of the build. NETWORK: a cfg; its weights are drawn. ALEXEYAB, HANKAI and HANKAI_BLAS name
-# trees as in `make test-forks`; Debian's package takes part where it is installed. A round runs each
+# trees as in `make test ON=forks`; Debian's package takes part where it is installed. A round runs each
 # Darknet once, in a process of its own with 2 threads whose OpenMP waits passively. Prints a Markdown table:
 # medians over the rounds, with quartiles, of the median time of a pass, and of the processor's.
 set -u

@@ -16,7 +16,6 @@
 #include "common/stats.h"
 #include "util/ints.h"
 #include "driver/start.h"
-#include "gemm-bench/baseline.h"
 #include "gemm-bench/die.h"
 #include "gemm-bench/measure.h"
 #include "gemm-bench/options.h"
@@ -61,7 +60,6 @@ typedef struct bench {
     int shape;                  /* the present one */
     bool failed;
     int quarters;               /* of the work, that were said */
-    baseline *baseline;         /* or NULL */
 } bench;
 
 static volatile sig_atomic_t interrupted;
@@ -152,6 +150,8 @@ static void add_width(results_head *h, int threads)
 
 static void measure_width(results_width *w, const machine *m)
 {
+    fprintf(stderr, "gemm-bench: peak and bandwidth of %d thread%s\n", w->threads,
+            w->threads == 1 ? "" : "s");
     for (size_t isa = 0; isa < peak_isa_count; ++isa)
         w->gflops[isa] = peak_isas[isa].usable() ? peak_gflops(&peak_isas[isa], w->threads) : -1;
     size_t bytes = 4 * (size_t)m->last_level_bytes;
@@ -187,7 +187,6 @@ static void read_head(bench *b)
     h->seed = b->options.seed;
     h->memory = b->options.host_alloc ? "gemm_host_alloc" : "malloc";
     h->peak_isa = b->options.peak_isa;
-    h->baseline = b->options.baseline;
     h->widths = bench_check_memory(calloc((size_t)b->lane_count + 1, sizeof(results_width)));
     machine_read(&h->machine);
     for (int i = 0; i < b->lane_count; ++i) {
@@ -196,9 +195,8 @@ static void read_head(bench *b)
         add_width(h, b->lanes[i].threads);
     }
     for (int i = 0; i < h->width_count && !interrupted; ++i) {
-        fprintf(stderr, "gemm-bench: peak and bandwidth of %d thread%s\n", h->widths[i].threads,
-                h->widths[i].threads == 1 ? "" : "s");
-        measure_width(&h->widths[i], &h->machine);
+        if (b->options.peaks) measure_width(&h->widths[i], &h->machine);
+        else h->widths[i].bandwidth = (peak_bandwidth){-1, -1};
     }
 }
 
@@ -335,7 +333,7 @@ static bool take_turn(bench *b, int turn, int round)
 /* Rounds until every lane has its samples. */
 static void run_rounds(bench *b)
 {
-    const int turns = b->lane_count + b->head.width_count;
+    const int turns = b->lane_count + (b->options.peaks ? b->head.width_count : 0);
     int order[turns];
     for (int i = 0; i < turns; ++i) order[i] = i;
     for (int round = 0, active = 1; active && !interrupted; ++round) {
@@ -375,7 +373,7 @@ static results_row row_of(bench *b, lane *l)
                        .status = names[l->status], .text = l->text, .ran = l->ran, .shape = *s,
                        .threads = l->threads, .median_s = NAN, .min_s = NAN, .mad_s = NAN,
                        .first_s = NAN, .cycles = NAN, .peak_s = NAN, .base_s = NAN,
-                       .baseline_s = NAN, .flops = shape_flops(s), .bytes = shape_bytes(s)};
+                       .flops = shape_flops(s), .bytes = shape_bytes(s)};
     const bool valid = l->status == BURST_OK || l->status == BURST_DECLINED;
     if (!valid || !l->samples) return row;
     double sorted[l->samples];
@@ -389,7 +387,6 @@ static results_row row_of(bench *b, lane *l)
     row.min_s = sorted[0];
     row.cycles = median_cycles(l);
     row.peak_s = share_of_peak(b, l, row.flops) * row.median_s;
-    if (b->baseline) baseline_compare(b->baseline, &row, b->options.seed);
     return row;
 }
 
@@ -480,7 +477,7 @@ static results_row total_of(const bench *b, const lane *l)
     return (results_row){.impl = l->row->label, .cache = l->cold ? "cold" : "warm",
                          .status = all ? "ok" : "incomplete", .text = "", .ran = "",
                          .threads = l->threads, .mad_s = NAN, .first_s = NAN, .cycles = NAN,
-                         .baseline_s = NAN, .median_s = all ? l->total_median_s : NAN,
+                         .median_s = all ? l->total_median_s : NAN,
                          .min_s = all ? l->total_min_s : NAN,
                          .peak_s = all ? l->total_peak_s : NAN,
                          .base_s = base ? b->lanes[0].total_median_s : NAN};
@@ -530,19 +527,9 @@ static int end_output(FILE *out, const char *name, int error)
     return 1;
 }
 
-static void read_baseline(bench *b)
-{
-    char error[256];
-    const char *file = b->options.baseline;
-    if (!file) return;
-    b->baseline = baseline_read(file, error, sizeof error);
-    if (!b->baseline) bench_die(BENCH_FAILED, "--baseline %s: %s", file, error);
-}
-
 static int run(bench *b)
 {
     const bench_options *o = &b->options;
-    read_baseline(b);
     FILE *out = o->output ? output_open(o->output) : stdout;
     if (!out) bench_die(BENCH_FAILED, "-o %s: %s", o->output, strerror(errno));
     signal(SIGPIPE, SIG_IGN);
@@ -600,7 +587,6 @@ static void free_bench(bench *b)
     for (int i = 0; b->peaks && i < b->head.width_count; ++i) free(b->peaks[i]);
     free(b->peaks);
     free(b->head.widths);
-    baseline_free(b->baseline);
     problems_free(&b->problems);
     options_free(&b->options);
 }

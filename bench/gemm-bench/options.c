@@ -49,12 +49,12 @@ static const char usage[] =
     "  --host-alloc        memory as the row gets it in the patched Darknet: a row on an OpenCL\n"
     "                      device works on memory of its driver (malloc, for all rows)\n"
     "  --seed N            of the operands and the order (from the clock)\n"
-    "  --peak ISA          the instruction set whose peak is 100% (GEMM_ISA, else the best here)\n"
+    "  --peak ISA          the instruction set whose peak is 100% (GEMM_ISA, else the best here);\n"
+    "                      none: neither peak nor bandwidth is measured, and their columns are empty\n"
     "\n"
     "Output\n"
     "  --csv, --json       instead of Markdown\n"
     "  -o FILE             to this file instead of standard output\n"
-    "  --baseline FILE     beside each time: its ratio to that of an earlier --json -o FILE\n"
     "  --version           version and commit\n"
     "  --help              this text\n"
     "\n"
@@ -190,8 +190,7 @@ static void read_threads(bench_options *o, const char *text)
 
 enum {
     SHAPES = 256, CFG, BATCH, SIZES, TRANSPOSES, LIST_SHAPES, IMPL, THREADS, LIST, WARM, COLD, IDLE,
-    SAMPLES, SECONDS, OFFSET, HOST_ALLOC, SEED, PEAK, CSV, JSON, VERSION,
-    BASELINE
+    SAMPLES, SECONDS, OFFSET, HOST_ALLOC, SEED, PEAK, CSV, JSON, VERSION
 };
 
 static const struct option long_options[] = {
@@ -217,7 +216,6 @@ static const struct option long_options[] = {
     {"csv", no_argument, NULL, CSV},
     {"json", no_argument, NULL, JSON},
     {"output", required_argument, NULL, 'o'},
-    {"baseline", required_argument, NULL, BASELINE},
     {"version", no_argument, NULL, VERSION},
     {"help", no_argument, NULL, 'h'},
     {NULL, 0, NULL, 0},
@@ -309,11 +307,13 @@ static void read_option(bench_options *o, int option, const char *value)
         break;
     case HOST_ALLOC: o->host_alloc = true; break;
     case SEED: o->seed = (uint64_t)read_whole("--seed", value, 0, INT_MAX); break;
-    case PEAK: o->peak_isa = read_isa("--peak", value); break;
+    case PEAK:
+        o->peaks = strcmp(value, "none") != 0;
+        if (o->peaks) o->peak_isa = read_isa("--peak", value);
+        break;
     case CSV: o->format = RESULTS_CSV; break;
     case JSON: o->format = RESULTS_JSON; break;
     case 'o': o->output = value; break;
-    case BASELINE: o->baseline = value; break;
     case VERSION: print_version(); exit(fflush(stdout) ? 1 : 0);
     case 'h': fputs(usage, stdout); exit(fflush(stdout) ? 1 : 0);
     default: exit(2);           /* getopt has said why */
@@ -332,7 +332,7 @@ static void set_defaults(bench_options *o)
 
 void options_read(bench_options *o, int argc, char **argv)
 {
-    *o = (bench_options){.samples = 15, .seconds = 0.5, .offset = 16, .peak_isa = -1,
+    *o = (bench_options){.samples = 15, .seconds = 0.5, .offset = 16, .peak_isa = -1, .peaks = true,
                          .seed = (uint64_t)clock_seed()};
     pending *shapes = bench_check_memory(calloc((size_t)argc + 1, sizeof(pending)));
     size_t shape_count = 0;

@@ -38,10 +38,10 @@ typedef struct bench_options {
     uint64_t seed;
     size_t offset;
     bool host_alloc;            /* memory as each row gets it in the patched Darknet */
+    bool peaks;                 /* peak and bandwidth are measured */
     int peak_isa;               /* index into peak_isas; -1: GEMM_ISA, else the best */
     results_format format;
     const char *output;         /* NULL: standard output */
-    const char *baseline;       /* the JSON of an earlier run, or NULL */
 } bench_options;
 
 /* Reads the command line; ends the program with a message and status 2 when it is wrong. */

@@ -5,12 +5,6 @@
 #   registers (of four floats), work-items resident on a shader processor, private loads and stores
 #   in all, then of the hot loop: issue slots, multiply-adds, private loads and stores
 #
-# With -v model=1 it prints what adreno_model.awk needs instead:
-#
-#   registers, items resident, 1 where a wave has 128 items (else 64), then of the whole kernel:
-#   issue slots, reads of images, loads and stores of buffers; then of the hot loop: slots,
-#   multiply-adds, reads of images, loads of buffers
-#
 # The hot loop is the innermost one with the most multiply-adds. Without such a loop the whole
 # kernel counts. An instruction takes a slot for itself, N more with (rptN), and N more with (nopN).
 # The last code of a kernel counts, which is the one without a global offset.
@@ -40,13 +34,12 @@ function take(    i)
     kept_lines = lines
     registers = full
     items = waves * 64 * (wide ? 2 : 1)
-    kept_wide = wide ? 1 : 0
 }
 
-# Counts lines first ... last into slots, mads, private, reads, loads, stores.
+# Counts lines first ... last into slots, mads, private.
 function count(first, last,    i, line, repeat, nops)
 {
-    slots = mads = private = reads = loads = stores = 0
+    slots = mads = private = 0
     for (i = first; i <= last; ++i) {
         line = kept[i]
         if (line ~ /^ *l[0-9]+: *$/) continue
@@ -55,9 +48,6 @@ function count(first, last,    i, line, repeat, nops)
         slots += 1 + repeat + nops
         if (line ~ /[ )]mad\.f/ || line ~ /^mad\.f/) mads += 1 + repeat
         if (line ~ /stp|ldp/) ++private
-        if (line ~ /(^|[ )])i?sam/) ++reads
-        if (line ~ /(^|[ )])(ldg|ldib)/) ++loads
-        if (line ~ /(^|[ )])(stg|stib)/) ++stores
     }
 }
 
@@ -79,7 +69,6 @@ END {
     }
     count(1, kept_lines)
     all_private = private
-    whole = slots "\t" reads "\t" loads "\t" stores
     first = 1
     last = kept_lines
     most = 0
@@ -91,10 +80,5 @@ END {
         if (inner && mads > most) { most = mads; first = from[l]; last = to[l] }
     }
     count(first, last)
-    if (model) {
-        printf "%d\t%d\t%d\t%s\t%d\t%d\t%d\t%d\n", registers, items, kept_wide, whole,
-            most ? slots : 0, mads, most ? reads : 0, most ? loads : 0
-        exit
-    }
     printf "%d\t%d\t%d\t%d\t%d\t%d\n", registers, items, all_private, slots, mads, private
 }

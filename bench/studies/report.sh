@@ -20,7 +20,6 @@ bench/latest	make bench
 bench-detect/latest	make bench-detect
 peers/latest	make bench-peers
 bench-cl/latest	make bench-cl
-ladder/latest	make ladder
 gprof*/results/latest	make gprof
 loops/latest	make loops
 explain/latest	make explain
@@ -103,26 +102,24 @@ say_loops()
         END { if (NR) printf "- `%s` is the fastest of %d loops, %s times as fast as `mkn`; `%s` is the slowest.\n", name, NR, times, last }' "$1/loops.tsv"
 }
 
+# The fastest row of each network, with each number of threads. Of the columns those up to the time count.
 say_bench_detect()
 {
-    awk 'match($0, /[0-9.]+ \[ *[0-9.]+ +[0-9.]+\]$/) && $2 ~ /^[0-9]+$/ {
-            split(substr($0, RSTART), part, " ")
-            printf "- %s, threads: %d: %s ms a forward pass, %s of the time by im2col.\n", $1, $2, $3, part[1]
+    awk -F ' *[|] *' '/^\| network / { on = 1; next }
+        on && /^\| [^-]/ {
+            ms = $5 + 0
+            at = $2 ", threads: " $3
+            if (!(at in best)) order[++n] = at
+            if (!(at in best) || ms < best[at]) { best[at] = ms; row[at] = $4 }
         }
-        / WRONG: / { print "- **" $0 "**" }' "$1/bench-detect.txt"
+        / WRONG: / { print "- **" $0 "**" }
+        END { for (i = 1; i <= n; ++i) printf "- %s: a forward pass is fastest by %s: %.3f ms.\n", order[i], row[order[i]], best[order[i]] }' "$1/bench-detect.txt"
 }
 
 say_bench_cl()
 {
-    awk -F ' *[|] *' '/^device: / { device = substr($0, 9) }
-        /^\| network / { on = 1; next }
-        on && /^\| [^-]/ { ms = $4; sub(/ .*/, "", ms); if (ms > 0 && (!($2 in best) || ms + 0 < best[$2])) { if (!($2 in best)) order[++n] = $2; best[$2] = ms + 0; row[$2] = $3 } }
-        END { for (i = 1; i <= n; ++i) printf "- Beside the OpenCL device %s, %s is fastest by %s: %.3f ms.\n", device, order[i], row[order[i]], best[order[i]] }' "$1/bench-cl.txt"
-}
-
-say_ladder()
-{
-    sed -n 's/^chosen: /- The search of the Adreno paper on this device chose /p' "$1/ladder.txt"
+    sed -n 's/^device: /- The OpenCL rows were measured on this device: /p
+        s/^chosen: /- The search of the Adreno paper on this device chose /p' "$1/bench-cl.txt"
 }
 
 # say FOLDER: the sentence, by the files that the folder has
@@ -133,7 +130,6 @@ say()
     elif [ -s "$1/loops.tsv" ]; then say_loops "$1"
     elif [ -s "$1/bench-detect.txt" ]; then say_bench_detect "$1"
     elif [ -s "$1/bench-cl.txt" ]; then say_bench_cl "$1"
-    elif [ -s "$1/ladder.txt" ]; then say_ladder "$1"
     else echo "- Also measured: ${1#"$build"/}, below."
     fi
 }
@@ -146,7 +142,7 @@ show_file()
     echo
     case $1 in
     *.md) sed 's/^#/##/' "$1" ;;
-    *bench-cl.txt | *ladder.txt) awk '/^\|/ && !table { print "" } { table = /^\|/; sub(/^[0-9]\. /, "**&**"); print }' "$1" ;;
+    *bench-cl.txt | *bench-detect.txt) awk '/^\|/ && !table { print "" } { table = /^\|/; sub(/^[0-9]\. /, "**&**"); print }' "$1" ;;
     *) printf '```\n'; cat "$1"; printf '```\n' ;;
     esac
 }
@@ -155,7 +151,7 @@ show_file()
 show_folder()
 {
     printf '\nResult: %s\n' "${1#"$build"/}"
-    for file in "$1"/*.md "$1"/table.txt "$1"/bench-detect.txt "$1"/bench-cl.txt "$1"/ladder.txt; do
+    for file in "$1"/*.md "$1"/table.txt "$1"/bench-detect.txt "$1"/bench-cl.txt; do
         [ ! -s "$file" ] || show_file "$file"
     done
     for file in "$1"/*.svg "$1"/*.jpg; do

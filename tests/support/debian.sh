@@ -24,7 +24,7 @@ test | test-all | test-quick | 'test-quick ONLY='*) ;;
     exit 1 ;;
 esac
 if [ "$(id -u)" != 0 ]; then
-    echo "make test-debian makes a system in a folder: it needs root" >&2
+    echo "make test ON=debian makes a system in a folder: it needs root" >&2
     exit 1
 fi
 

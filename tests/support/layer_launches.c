@@ -7,7 +7,6 @@
  *   integers as such, memory as its bytes, other arguments as "-"
  *
  * A size of 0 is one that the program left to the driver. Without CL_LAUNCHES nothing is written.
- * bench/studies/pass.sh reads the lines.
  */
 #define LAYER_NAME "a line for each launch"
 #include "layer.h"

@@ -20,11 +20,11 @@ export LC_ALL=C
 limit=${PACKAGES_LIMIT:-10800} room=6       # GiB that a system with its builds may need
 
 if [ $# = 0 ]; then
-    echo "make test-packages needs ARCHES: arm64 armhf riscv64 i386" >&2
+    echo "make test ON=packages needs ARCHES: arm64 armhf riscv64 i386" >&2
     exit 1
 fi
 if [ "$(id -u)" != 0 ]; then
-    echo "make test-packages makes a system in a folder: it needs root" >&2
+    echo "make test ON=packages makes a system in a folder: it needs root" >&2
     exit 1
 fi
 for arch; do
@@ -42,10 +42,10 @@ trap 'exit 130' INT TERM
 
 # Where this system has its packages from; those of security have a place of their own.
 mirror=$(apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' | grep -m 1 '/debian/*$') ||
-    { echo 'make test-packages: no package source of this system ends with /debian' >&2; exit 1; }
+    { echo 'make test ON=packages: no package source of this system ends with /debian' >&2; exit 1; }
 free=$(($(df -Pk "$folder" | awk 'END { print $4 }') / 1048576))
 if [ "$free" -lt $room ]; then
-    echo "make test-packages needs $room GiB in ${TMPDIR:-/tmp} (TMPDIR), and $free are free" >&2
+    echo "make test ON=packages needs $room GiB in ${TMPDIR:-/tmp} (TMPDIR), and $free are free" >&2
     exit 1
 fi
 [ -z "$(git status --porcelain)" ] || echo "What is not committed is not tested: a clone of HEAD is."

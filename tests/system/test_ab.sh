@@ -103,7 +103,7 @@ mkdir repository && (cd repository && git init -q && git config user.name t && g
 commits() { (cd repository && MAKEFLAGS='-- A=leaks' MAKE_ARGUMENTS=OPENCL=0 "$root/bench/ab/commits.sh" "$dir/built" "$@"); }
 commits ms20 ms2 /a/darknet sh -c 'echo "$@" >../words' - >out 2>err
 check 'commits: status 0' [ $? = 0 ]
-check 'commits: both are built' [ "$(grep -c '^ab-commits: building [0-9a-f]\{40\} in ' err)" = 2 ]
+check 'commits: both are built' [ "$(grep -c '^ab: building [0-9a-f]\{40\} in ' err)" = 2 ]
 check 'commits: from the named Darknet' [ "$(sort -u built/*/said)" = '/a/darknet 0' ]
 check 'commits: names' grep -q -- '--label-a ms20 --label-b ms2$' words
 ln -s "$dir/cfg" repository/cfg
@@ -115,9 +115,9 @@ check 'commits: built once' [ "$(grep -c building err)" = 0 ]
 says out '^# A/B: ms20 against HEAD$'
 verdict predicted faster
 commits nothing HEAD /a/darknet true >out 2>err
-check 'commits: no such one' [ "$? $(cat err)" = "2 ab-commits: A='nothing' is no commit, tag or branch of this repository" ]
+check 'commits: no such one' [ "$? $(cat err)" = "2 ab: A='nothing' is no commit, tag or branch of this repository" ]
 commits ms20 nothing /a/darknet >out 2>err
-check 'commits: no such one, looked for alone' [ "$? $(cat err)" = "2 ab-commits: B='nothing' is no commit, tag or branch of this repository" ]
+check 'commits: no such one, looked for alone' [ "$? $(cat err)" = "2 ab: B='nothing' is no commit, tag or branch of this repository" ]
 rm -rf looked && (cd repository && "$root/bench/ab/commits.sh" "$dir/looked" ms20 ms2 /a/darknet) >out 2>err
 check 'commits: looked for alone, nothing is built' [ "$? $(cat err)" = '0 ' ] && check 'commits: no folder' [ ! -e looked ]
 (cd repository && echo 'darknet: ; @echo broken; false' >Makefile && git commit -qam broken)
@@ -181,11 +181,11 @@ wrong_option()
 }
 # An option with a number takes nothing but a number in its range.
 for value in '' x 1x ' 1' 0x1 nan inf -1 1e99; do
-    for option in --rounds --warmup --tics --seed -n; do
+    for option in --rounds --warmup --seed -n; do
         wrong_option "ab: $option '$value': a whole number from [01] to [0-9]* is needed" \
             "$option" "$value"
     done
-    for option in --idle-ms --timeout --least --points; do
+    for option in --idle-ms --timeout --least; do
         wrong_option "ab: $option '$value': a number from [01.]* to [0-9]* is needed" \
             "$option" "$value"
     done

@@ -350,7 +350,7 @@ else
     fail cl-compiling-terminal "$(tail -n 5 "$work/terminal.txt" | tr '\n\033' ' ^')"
 fi
 
-# ---- make test-opencl: an OpenCL that cannot be had ----
+# ---- make test ON=opencl: an OpenCL that cannot be had ----
 # missing REQUIRED: what run.sh makes of Intel's runtime where python3 fails
 missing()
 {

@@ -52,18 +52,32 @@ grep -rohE 'docs/[a-z/-]+\.(md|svg|png)' src tests bench kernels mk Makefile set
     while read -r page; do [ -e "$page" ] || echo "$page"; done >"$work/missing"
 none docs-of-comments 'no such page'
 
+# The changelog names targets that are gone too, and says so: "- `make NAME` is gone".
+is_target() { grep -qE "^([a-z-]+ )*$1( [a-z-]+)*:" Makefile mk/*.mk; }
+sed -n 's/^- `make \([a-z-]*\)[^`]*` is gone.*/\1/p' CHANGELOG.md >"$work/gone"
 for page in $pages; do
     grep -oE '(^    |`)make [a-z][a-z./_-]+' "$page" | sed "s|.*make |$page: |"
 done | grep -v ' .*[./]' | sort -u | while read -r page target; do
-    grep -qE "^([a-z-]+ )*$target( [a-z-]+)*:" Makefile mk/*.mk || echo "$page $target"
+    case $page in CHANGELOG.md:) grep -qx "$target" "$work/gone" && continue ;; esac
+    is_target "$target" || echo "$page $target"
 done >"$work/missing"
 none docs-targets 'no such target of make'
+while read -r target; do ! is_target "$target" || echo "$target"; done <"$work/gone" >"$work/missing"
+none docs-targets-gone 'it is said to be gone'
 
 grep -ohE 'build/release/tests/[a-z0-9_]+|`test_[a-z0-9_]+' $pages | sed 's/.*[/`]//' | sort -u |
     while read -r name; do
         ls tests/*/"$name".* >/dev/null 2>&1 || echo "$name"
     done >"$work/missing"
 none docs-tests 'no such test'
+
+# ---- make help ----
+make -s help >"$work/help"
+grep -c '^  make ' "$work/help" >"$work/count"
+check docs-help-targets [ "$(cat "$work/count")" -ge 20 -a "$(cat "$work/count")" -le 30 ]
+check docs-help-all [ "$(cat "$work/count")" = "$(cat Makefile mk/*.mk | grep -c '^[a-z-]*:.*## ')" ]
+awk 'length($0) > 100' "$work/help" >"$work/missing"
+none docs-help-width 'longer than 100 columns'
 
 # ---- The ways of `packed` ----
 # "WAY FILE" a line, in order: of the table in convolution.c, and of the page. A way's name is the first string

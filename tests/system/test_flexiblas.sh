@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # libdarknet-gemm.so as a backend of FlexiBLAS, by the recipe of docs/any-darknet.md: sgemm is ours, and the rest is
-# FlexiBLAS's own. Debian 12 has no package of it, so `make test-forks FLEXIBLAS=libflexiblas.so` runs this
+# FlexiBLAS's own. Debian 12 has no package of it, so `make test ON=forks FLEXIBLAS=libflexiblas.so` runs this
 # where it is at hand.
 #
 #   tests/system/test_flexiblas.sh LIBFLEXIBLAS

@@ -12,7 +12,8 @@ weights=${2:-$BUILD/yolov3-tiny-untrained.weights}
 bench=$build/bench/gemm_bench
 wrong=$build/tests/gemm_bench_wrong
 flat=$build/tests/json_flat
-quick='--samples 3 --seconds 0 --threads 1 --seed 1'
+few='--samples 3 --seconds 0 --threads 1 --seed 1'
+quick="$few --peak none"          # the peaks take most of the time of a start
 
 # value PATH: of the JSON last made flat
 value() { awk -F '\t' -v path="$1" '$1 == path { print $2 }' "$work/flat"; }
@@ -80,7 +81,7 @@ done
 for option in --threads --rounds; do
     numbers "bench_detect$option" "$build/bench/bench_detect" $option
 done
-for option in -n --rounds --warmup --tics --idle-ms --timeout --seed --least --points; do
+for option in -n --rounds --warmup --idle-ms --timeout --seed --least; do
     numbers "ab$option" "$build/bench/ab" $option
 done
 for program in test_gemm test_packed test_conv test_cl; do
@@ -98,9 +99,9 @@ done
 is bench_version_status 0 "$("$bench" --version >"$work/version"; echo $?)"
 is bench_version 1 "$(grep -cx "gemm-bench $(sed -n 's/^#define DARKNET_GEMM_VERSION "\(.*\)"/\1/p' \
     src/darknet_gemm.h), commit [^ ]*" "$work/version")"
-is bench_cl_help 'usage: bench_cl [options] [CFG...] 0' \
+is bench_cl_help 'usage: bench_cl [--quick] [--ladder | --squares FILE] 0' \
     "$("$build/bench/bench_cl" --help | head -n 1) $("$build/bench/bench_cl" --help >"$work/help"; echo $?)"
-for option in $(sed -n 's/.*{"\(--[a-z-]*\)", [A-Z_]*}.*/\1/p' bench/cl/bench_cl.c) --quick --squares; do
+for option in $(sed -n 's/.*strcmp(argv\[i\], "\(--[a-z-]*\)").*/\1/p' bench/cl/bench_cl.c); do
     grep -q -- "^  $option " "$work/help" || fail "bench_cl_help$option" "not in --help"
 done
 
@@ -157,7 +158,7 @@ bad_cfg no_gemm "bad.cfg: no layer of it multiplies matrices" "${net}[maxpool]\n
 expect_failure bench_cfg_folder '/: Is a directory' "$bench" --cfg /
 
 # ---- what it prints ----
-"$bench" $quick --impl stock,transpose -s 33,17,20 -s 1,9,2 --warm --cold --json \
+"$bench" $few --impl stock,transpose -s 33,17,20 -s 1,9,2 --warm --cold --json \
     >"$work/json" 2>"$work/err"
 is bench_json_status 0 $?
 "$flat" <"$work/json" >"$work/flat"
@@ -182,7 +183,10 @@ is bench_json_gflops ok "$(awk -F '\t' '$1 ~ /^results/ { v[$1] = $2 } END {
 is bench_csv_columns "$(sed -n 's/^results\.0\.\([A-Za-z_]*\).*/\1/p' "$work/flat" | grep -v '^sample_' | xargs)" \
     "$(head -n 1 "$work/csv" | tr ',' ' ')"
 is bench_csv_lines 3 "$(wc -l <"$work/csv")"
-"$bench" --samples 9 --seconds 60 --threads 1 --seed 1 --impl stock,transpose -s 33,17,20 \
+# Without peaks their columns are there, and empty, and nobody measures them.
+is bench_peak_none 'peak_percent,bandwidth_percent , ,' "$(cut -d , -f 11,12 "$work/csv" | xargs)"
+is bench_peak_none_measured 0 "$(grep -c 'peak and bandwidth' "$work/err")"
+"$bench" --samples 9 --seconds 60 --threads 1 --seed 1 --peak none --impl stock,transpose -s 33,17,20 \
     >"$work/text" 2>"$work/err"
 is bench_interval '1.00 1.00 1.00 ordered' "$(awk -F '|' '
     /^## Total/ { exit }
@@ -192,23 +196,23 @@ is bench_interval '1.00 1.00 1.00 ordered' "$(awk -F '|' '
         print 0 < end[1] && end[1] <= $12 + 0 && $12 + 0 <= end[2] + 0 ? "ordered" : $0
     }' "$work/text")"
 # Rows with unequal numbers of samples, because the seconds end them.
-"$bench" --samples 60 --seconds 0.05 --threads 1 --seed 1 --impl stock,packed,mkn,transpose \
+"$bench" --samples 60 --seconds 0.05 --threads 1 --seed 1 --peak none --impl stock,packed,mkn,transpose \
     -s 100,100,100 -s 160,160,160 -s 64,300,30 >"$work/text" 2>"$work/err"
 is bench_speedup_inside '12 ' "$(awk -F '|' '
     /^## Total/ { exit }
     $13 ~ / to / { split($13, end, "to"); if (!(end[1] + 0 <= $12 + 0 && $12 + 0 <= end[2] + 0)) print }
     $3 ~ /[0-9]/ { ++rows }
     END { printf "%d ", rows }' "$work/text")"
-"$bench" $quick --impl stock -s 33,17,20 >"$work/text" 2>"$work/err"
+"$bench" $few --impl stock -s 33,17,20 >"$work/text" 2>"$work/err"
 for word in '- machine' '- compiler' '- commit' '- peak' '## NN, M 33, N 17, K 20' '## Total'; do
     grep -q "^$word" "$work/text" || fail "bench_text" "no '$word'"
 done
 is bench_progress 1 "$(grep -c 'shape 1 of 1, 33x17x20' "$work/err")"
 is bench_seed "$("$bench" $quick --impl stock -s 3,3,3 --json 2>&1 | grep '"seed"')" '  "seed": 1,'
 
-# ---- an earlier run ----
-base() { "$bench" --samples 9 --seconds 60 --threads 1 --seed 1 --impl stock,packed -s 33,17,20 "$@" 2>"$work/err"; }
-base --json -o "$work/base.json"
+# ---- samples ----
+"$bench" --samples 9 --seconds 60 --threads 1 --seed 1 --peak none --impl stock,packed -s 33,17,20 \
+    --json -o "$work/base.json" 2>"$work/err"
 # The work in quarters, also where there is one shape.
 is bench_quarters '25 50 75 100' "$(sed -n 's/^gemm-bench: \([0-9]*\)% after [0-9]* s, about [0-9]* s left$/\1/p' "$work/err" | xargs)"
 "$flat" <"$work/base.json" >"$work/flat"
@@ -216,22 +220,6 @@ is bench_samples '9 ok' "$(awk -F '\t' '/^results\.0\.sample_s/ { print $2 }' "$
     awk -v want="$(value results.0.median_ms)" '{ v[NR] = 1000 * $1 }
         END { print NR, (v[5] > 0.999 * want && v[5] < 1.001 * want ? "ok" : v[5]) }')"
 is bench_rounds 9 "$(grep -c '^results\.1\.sample_rounds' "$work/flat")"
-# The same figures, but a baseline that took four times as long.
-sed 's/"sample_s": \[[^]]*\]/"sample_s": [8, 8, 8, 8, 8, 8, 8]/; s/"sample_rounds": \[[^]]*\]/"sample_rounds": [0, 0, 0, 1, 1, 1, 2]/' \
-    "$work/base.json" >"$work/slow.json"
-base --csv --baseline "$work/slow.json" >"$work/csv"
-is bench_baseline_columns 'baseline_ms,baseline_ratio,baseline_low,baseline_high' "$(head -n 1 "$work/csv" | cut -d , -f 23-)"
-is bench_baseline '2 8000 ok' "$(awk -F , 'NR > 1 { n++; ms = $23; near = $8 / $23
-    if (!($24 > 0.99 * near && $24 < 1.01 * near && $25 <= $24 && $24 <= $26)) bad = $0 }
-    END { print n, ms, bad == "" ? "ok" : bad }' "$work/csv")"
-base --baseline "$work/base.json" >"$work/text"
-is bench_baseline_text 2 "$(grep -c '| [0-9.]* of the baseline ([0-9.]* to [0-9.]*)' "$work/text")"
-base --baseline "$work/base.json" --json >"$work/json"
-is bench_baseline_named "$work/base.json" "$("$flat" <"$work/json" >"$work/flat"; value baseline)"
-"$bench" $quick --impl stock -s 5,5,5 --csv --baseline "$work/slow.json" >"$work/csv" 2>"$work/err"
-is bench_baseline_other_shape ',,,' "$(sed -n 2p "$work/csv" | cut -d , -f 23-)"
-expect_failure bench_baseline_missing "--baseline $work/none: No such file" "$bench" $quick --impl stock --baseline "$work/none"
-expect_failure bench_baseline_other_file 'it has no result with samples' "$bench" $quick --impl stock --baseline LICENSE
 
 # ---- rows that leave a call to stock ----
 # column NAME IMPL TB: of the CSV
@@ -396,7 +384,7 @@ done
 expect_failure bench_full_list 'could not be written: No space left' \
     sh -c "'$bench' --list >/dev/full"
 
-"$bench" --samples 1000 --seconds 60 --threads 1 --impl stock,transpose+GEMM_THREADS=1 \
+"$bench" --samples 1000 --seconds 60 --threads 1 --peak none --impl stock,transpose+GEMM_THREADS=1 \
     -s 8,8,8 -s 700,700,700 --csv >"$work/csv" 2>"$work/err" &
 pid=$!
 for i in $(seq 900); do

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# make ladder: the search of the Adreno 330 paper, and the rows that a device has no room for.
+# make bench-cl CL_BENCH=--ladder: the search of the Adreno 330 paper, and the rows that a device has no room for.
 #
 #   tests/system/test_ladder.sh
 #

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # libdarknet-layers.so before a Darknet that is not patched: Debian's libdarknet.so, and small Darknets with
-# the structs of AlexeyAB's and hank-ai's (tests/support/fake_forks). `make test-forks`
+# the structs of AlexeyAB's and hank-ai's (tests/support/fake_forks). `make test ON=forks`
 # runs it with others too: ALEXEYAB names a tree that was built with LIBSO=1, HANKAI one that CMake built
 # in its folder build/.
 #

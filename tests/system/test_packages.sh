@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# tests/support/packages.sh, what `make test-packages` runs, with programs that only pretend: what it says of
+# tests/support/packages.sh, what `make test ON=packages` runs, with programs that only pretend: what it says of
 # each architecture, and when it begins at all.
 . tests/support/lib.sh
 

@@ -54,7 +54,7 @@ lacks() { check "report: no '$1' on the page" sh -c '! grep -qiE -- "$1" page.ht
 check 'report: an empty page' "$report" build page.html
 equal 'report: one line of what is missing' 1 "$(grep -c 'Not measured' page.html)"
 for command in 'make ab A=stock B=packed' 'make detect' 'make detect-all' 'make bench' 'make bench-detect' \
-    'make bench-peers' 'make bench-cl' 'make ladder' 'make gprof' 'make loops' 'make explain'; do
+    'make bench-peers' 'make bench-cl' 'make gprof' 'make loops' 'make explain'; do
     check "report: $command is missing" sh -c 'grep "Not measured" page.html | grep -qF "<code>$1</code>"' - "$command"
 done
 equal 'report: no heading but the title' 1 "$(grep -c '<h[1-6]' page.html)"
@@ -73,9 +73,13 @@ printf '# Why a loop is fast\n' >$into/explain.md
 put detect-all
 printf 'variant          seconds   x stock   labels  difference   of a pass, GEMM_CONV=im2col\nstock             1.1518      1.00   yes              0\npacked            0.3435      3.35   yes       1.06e-05\nblis           unusable: no\n' >$into/table.txt
 put bench-detect
-printf 'forward pass, ms         th      hook\nyolov3-tiny.cfg           1     73.65 [  69.22   78.09]    139.02 [ 132.40  145.65]    299.41 [ 286.23  312.59]  0.53 [0.52 0.54]  0.25 [0.22 0.28]\n' >$into/bench-detect.txt
+{
+    printf 'Forward passes\n\n| network | threads | row | ms | hook / row | kernels |\n|---|---|---|---|---|---|\n'
+    printf '| yolov3-tiny.cfg | 1 | hook | 73.650 (69.220-78.090) | 1.00 | |\n| yolov3-tiny.cfg | 1 | im2col | 299.410 (286.230-312.590) | 0.25 | |\n'
+    printf '| x.cfg | 2 | hook | 10.500 (9-11) | 1.00 | |\n| x.cfg | 2 | cl | 4.500 (4-5) | 2.33 | 4.1 |\n\ndevice: A Device\n'
+} >$into/bench-detect.txt
 put bench-cl
-printf 'device: A Device\n5. forward passes\n| network | row | ms | stock / row |\n|---|---|---|---|\n| x.cfg | stock | 90.000 (80-100) | 1 |\n| x.cfg | cl by layers | 4.500 (4-5) | 20 |\n' >$into/bench-cl.txt
+printf 'device: A Device\n3. squares\n| size | cl |\n|---|---|\n| 128 | 1.5 |\nchosen: cl_local, 1 ms\n' >$into/bench-cl.txt
 comparison()
 {
     mkdir -p "build/ab/$1"
@@ -102,8 +106,10 @@ has '<li><code>packed</code> against <code>stock</code> on x.cfg: <strong>faster
 has '<li><code>packed</code> detects fastest of 2 variants: 0.3435 s a pass under <code>GEMM_CONV=im2col</code>, 3.35 times as fast as <code>stock</code>. All of them detect the same.</li>'
 has '<li>Under <code>stock</code> gemm takes 90% of a detection (1.000 s). Under <code>packed</code>, the fastest in this profile, it takes 50% (0.200 s).</li>'
 has '<li><code>tile_8</code> is the fastest of 3 loops, 2.50 times as fast as <code>mkn</code>; <code>knm</code> is the slowest.</li>'
-has '<li>yolov3-tiny.cfg, threads: 1: 73.65 ms a forward pass, 0.25 of the time by im2col.</li>'
-has '<li>Beside the OpenCL device A Device, x.cfg is fastest by cl by layers: 4.500 ms.</li>'
+has '<li>yolov3-tiny.cfg, threads: 1: a forward pass is fastest by hook: 73.650 ms.</li>'
+has '<li>x.cfg, threads: 2: a forward pass is fastest by cl: 4.500 ms.</li>'
+has '<li>The OpenCL rows were measured on this device: A Device</li>'
+has '<li>The search of the Adreno paper on this device chose cl_local, 1 ms</li>'
 has '<h2>A/B of 20260102-000000</h2>'
 lacks 'A/B of 2026010[13]'
 has '<td>x.cfg</td>'
@@ -117,7 +123,7 @@ has '<a href="loops/20260102-030405/loops.tsv">loops.tsv</a>'
 has '<img src="report/variants.svg" alt="variants" />'
 lacks '<script'
 lacks '(src|href)="(https?:)?//'
-equal 'report: the missing ones' '<p>Not measured: <code>make bench</code>, <code>make bench-peers</code>, <code>make ladder</code>, <code>./gemm-bench -o build/gemm-bench/shapes.md</code>.</p>' \
+equal 'report: the missing ones' '<p>Not measured: <code>make bench</code>, <code>make bench-peers</code>, <code>./gemm-bench -o build/gemm-bench/shapes.md</code>.</p>' \
     "$(grep 'Not measured' page.html)"
 equal 'report: they are the last line' 1 "$(tail -n 2 page.html | grep -c 'Not measured')"
 equal 'report: the summary is before the first heading' yes "$(awk '/<h1>/ { ++n } /variants.svg|2.50 times as fast/ && n == 1 { ++found } END { print (found >= 2 ? "yes" : "no") }' page.html)"

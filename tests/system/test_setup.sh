@@ -105,17 +105,17 @@ expect_failure patch-refused 'pjreddie/extra/0001-wrong-files-end-the-program.pa
     setup/patch.sh "$work/edited"
 [ "$before" = "$(fingerprint "$work/edited")" ] && pass patch-all-or-nothing || fail patch-all-or-nothing "half patched"
 
-# make patch and make unpatch: every byte comes back, also of files that the patches made.
+# make patch, with UNDO=1 too: every byte comes back, also of files that the patches made.
 cp -R "$work/copy" "$work/my own"
 before=$(fingerprint "$work/my own")
 check patch-make make -s patch DARKNET_SRC="$work/my own"
 cp "$work/check" "$work/said"
 check patch-next grep -qxF "Patched. Next: make -C '$work/my own' GEMM=$root" "$work/said"
 [ "$before" != "$(fingerprint "$work/my own")" ] && pass patch-make-changed || fail patch-make-changed 'the tree is as before'
-check unpatch make -s unpatch DARKNET_SRC="$work/my own"
+check unpatch make -s patch UNDO=1 DARKNET_SRC="$work/my own"
 [ "$before" = "$(fingerprint "$work/my own")" ] && pass unpatch-all-bytes || fail unpatch-all-bytes "$(diff -rq "$work/copy" "$work/my own")"
-expect_failure unpatch-twice 'has no .darknet-gemm' make -s unpatch DARKNET_SRC="$work/my own"
-make -s patch DARKNET_SRC="$work/my own" EXTRA=0 >/dev/null && make -s unpatch DARKNET_SRC="$work/my own"
+expect_failure unpatch-twice 'has no .darknet-gemm' make -s patch UNDO=1 DARKNET_SRC="$work/my own"
+make -s patch DARKNET_SRC="$work/my own" EXTRA=0 >/dev/null && make -s patch UNDO=1 DARKNET_SRC="$work/my own"
 [ "$before" = "$(fingerprint "$work/my own")" ] && pass unpatch-without-extra || fail unpatch-without-extra "$(diff -rq "$work/copy" "$work/my own")"
 
 # What the user changed meanwhile, or deleted, is named, and nothing else happens.
@@ -247,7 +247,7 @@ expect_failure make-ab-unknown 'ab: A=stok: no such variant; did you mean stock?
     TRAINED="$work/ab.weights" UNTRAINED="$work/ab-untrained.weights" WEIGHTS_URLS="file://$work/none"
 check make-ab-unknown-one-line [ "$(grep -vc '^make[:[]' "$work/output")" = 1 ]
 check make-ab-unknown-no-weights [ -z "$(ls "$work" | grep '^ab')" ]
-expect_failure make-ab-commits-unknown "ab-commits: A='typo' is no commit, tag or branch of this repository" make ab-commits \
+expect_failure make-ab-commits-unknown "ab: A='typo' is no commit, tag or branch of this repository" make ab COMMITS=1 \
     A=typo TRAINED="$work/commits.weights" UNTRAINED="$work/commits-untrained.weights" WEIGHTS_URLS="file://$work/none"
 check make-ab-commits-unknown-no-weights [ -z "$(ls "$work" | grep '^commits')" ]
 
