@@ -85,7 +85,7 @@ endef
 all: darknet libdarknet.so gemm-bench libdarknet-gemm.so libdarknet-gemm.a data ## build: build darknet, libdarknet.so, gemm-bench and libdarknet-gemm (the default)
 
 # "target: ... ## GROUP: what it does", with its variables behind a colon
-help: ## build: this list
+help:
 	@awk -F ':.*## |: ' -v groups='build,detect,measure,any Darknet,install,test' ' \
 	    /^[a-z-]+:.*## / { text = $$0; sub(/.*## [^:]*: /, "", text); lines[$$2] = lines[$$2] sprintf("  make %-12s %s\n", $$1, text) } \
 	    END { for (i = 1; i <= split(groups, group, ","); ++i) printf "%s%s\n%s\n", toupper(substr(group[i], 1, 1)), substr(group[i], 2), lines[group[i]] }' $(MAKEFILE_LIST)

@@ -3,7 +3,7 @@
 # missing; every other target only says which ones are.
 
 # `make test ON=qemu` is the goal test-qemu here.
-GOALS = $(patsubst test,test$(addprefix -,$(ON)),$(MAKECMDGOALS))
+GOALS = $(patsubst test-all,test,$(patsubst test,test$(addprefix -,$(ON)),$(MAKECMDGOALS)))
 
 BUILD_PACKAGES = gcc g++ libc6-dev binutils make patch tar xz-utils curl ca-certificates
 # Optional, as patterns of the shell, because names differ between releases: setup/packages.sh takes

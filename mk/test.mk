@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: MIT
 # The tests. A command is one line for sh; a program or a script prints TAP, so prove can run it too.
 
-.PHONY: test on-forks on-opencl on-qemu on-debian on-packages
+.PHONY: test test-all on-forks on-opencl on-qemu on-debian on-packages
 
 # ---- The size of a run ----
 # ALL=0: fewer cases and smaller networks of each kind of check, and PoCL does not optimize what compares
-# drawn cases, because it compiles for most of the time. ALL=1: all of them.
+# drawn cases, because it compiles for most of the time. ALL=1, of `make test-all`: all of them. Other targets
+# take ALL=1 too.
 # Scripts see it as TEST_ALL (tests/support/lib.sh).
 ALL = 0
+test-all: ALL = 1
 $(if $(filter 0 1,$(ALL)),,$(error ALL='$(ALL)' is neither 0 nor 1))
 # $(call size,FEW,ALL)
 size = $(if $(filter 1,$(ALL)),$(2),$(1))
@@ -456,8 +458,11 @@ test-row: all
 # ON: the tests that need something else, by the rules on-... below.
 $(if $(filter-out forks opencl qemu debian packages,$(ON)),$(error ON='$(ON)' is none of forks, opencl, qemu, debian and packages))
 ifeq ($(SANITIZE),0)
-test: $(if $(ON),on-$(ON),all $(UNIT_PROGRAMS) $(SYSTEM_PROGRAMS) $(DEMO_PROGRAMS) $(CL_PROGRAMS) $(UNTRAINED)) ## test: each kind of test; ALL=1: all cases; SANITIZE=1, thread; ON=qemu, debian ...
-	$(if $(ON),,@$(RUN) $(CL_COMMANDS) $(SYSTEM_COMMANDS) $(DEMO_COMMANDS) $(UNIT_COMMANDS))
+TEST_COMMANDS = $(CL_COMMANDS) $(SYSTEM_COMMANDS) $(DEMO_COMMANDS) $(UNIT_COMMANDS)
+test: ## test: each kind of test; SANITIZE=1, thread: the unit tests; ON=qemu, debian ...
+test-all: ## test: the same with all cases and networks
+test test-all: $(if $(ON),on-$(ON),all $(UNIT_PROGRAMS) $(SYSTEM_PROGRAMS) $(DEMO_PROGRAMS) $(CL_PROGRAMS) $(UNTRAINED))
+	$(if $(ON),,@$(RUN) $(TEST_COMMANDS))
 
 # OPENCLS names them, of pocl, intel, llvmpipe and freedreno. The last two need root.
 on-opencl: all $(SMALL_NETWORKS) $(CL_PROGRAMS) $T/preload_faults.so $(addprefix $T/,test_packed_layers test_chain test_plans test_conv_networks)

@@ -12,7 +12,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 trap 'exit 130' INT TERM
 
-# few_or_all FEW ALL: the one of `make test`, or of `make test ALL=1` (TEST_ALL=1)
+# few_or_all FEW ALL: the one of `make test`, or of `make test-all` (TEST_ALL=1)
 few_or_all() { if [ "${TEST_ALL:-0}" = 1 ]; then echo "$2"; else echo "$1"; fi; }
 
 # plain COMMAND...: PoCL does not optimize, and compiles in a quarter of the time
