@@ -259,10 +259,9 @@ static int show(job *j)
     const size_t area = (size_t)c->h * (size_t)c->w, places = (size_t)gemm_conv_outputs(c);
     const size_t filters = (size_t)c->batch * (size_t)c->n;
     const bool later = !j->own && gemm_cl_may_stay(c->output, filters * places * sizeof(float));
-    w->B = (gemm_cl_view){.host = (float *)c->input, .rows = (size_t)c->batch * (size_t)c->c,
-                          .cols = area, .ld = area, .later = later, .threads = w->copy_threads};
-    w->C = (gemm_cl_view){.host = c->output, .rows = filters, .cols = places, .ld = places,
-                          .overwrite = true, .later = later, .threads = w->copy_threads};
+    w->B = gemm_cl_dense_view(w, c->input, (size_t)c->batch * (size_t)c->c, area, later);
+    w->C = gemm_cl_dense_view(w, c->output, filters, places, later);
+    w->C.overwrite = true;
     return w->policy->input(&w->B, SLOT_B) || w->policy->output(&w->C) ? -1 : 0;
 }
 
