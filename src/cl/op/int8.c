@@ -64,7 +64,7 @@ static const gemm_cl_row *choose_row(const gemm_cl_traits *t, const job *j)
 {
     const int rows = by_group[0].rows, cols = by_group[0].cols;     /* of every group */
     const conv_call *c = j->c;
-    if (t->cpu) return &on_cpu[t->vector >= 16 ? 0 : t->vector >= 8 ? 1 : 2];
+    if (t->cpu) return &on_cpu[gemm_cl_vector_choice(t)];
     const double items = (double)ceil_div(gemm_conv_places(c), cols) * ceil_div(j->M, rows) *
                          c->batch * c->groups;
     return choose_group(t, items, j->planes * c->size * c->size);
