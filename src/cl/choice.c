@@ -129,25 +129,20 @@ static const gemm_cl_row *choose_image(const gemm_cl_traits *d, const gemm_call 
     return t;
 }
 
+int gemm_cl_vector_choice(const gemm_cl_traits *d)
+{
+    return d->vector >= 16 ? 0 : d->vector >= 8 ? 1 : 2;
+}
+
 const gemm_cl_row *gemm_cl_choose(const gemm_cl_traits *d, const gemm_call *g, int *parts)
 {
     *parts = 1;
-    if (d->cpu) {
-        const int wide = d->vector >= 16 ? GEMM_CL_WIDE_16
-                         : d->vector >= 8 ? GEMM_CL_WIDE_8 : GEMM_CL_WIDE_4;
-        return &gemm_cl_choices[wide];
-    }
+    if (d->cpu) return &gemm_cl_choices[GEMM_CL_WIDE_16 + gemm_cl_vector_choice(d)];
     /* An Adreno's compiler keeps the sums of cl_tile in private memory. */
     if (g->M < 8 || (d->is_adreno && !d->images)) return choose_thin(d, g, parts);
     if (d->unified && d->images) return choose_image(d, g, parts);
     const gemm_cl_row *tile = choose_tile(d, g, parts);
     return tile ? tile : &gemm_cl_naive;
-}
-
-/* Which of the rows for vectors of 16, 8 and 4 floats. */
-static int vector_choice(const gemm_cl_traits *d)
-{
-    return d->vector >= 16 ? 0 : d->vector >= 8 ? 1 : 2;
 }
 
 /* Of the tiles for a vector the one that covers M rows in the least time. A tile takes the time of
@@ -174,9 +169,9 @@ const gemm_cl_row *gemm_cl_choose_conv(const gemm_cl_traits *d, const gemm_call 
                                        int *parts)
 {
     *parts = 1;
-    if (d->cpu) {
-        return lowest_cost(&gemm_cl_conv_choices[vector_choice(d) * GEMM_CL_CONV_TILES], g->M);
-    }
+    if (d->cpu)
+        return lowest_cost(&gemm_cl_conv_choices[gemm_cl_vector_choice(d) * GEMM_CL_CONV_TILES],
+                           g->M);
     const gemm_call all = all_products(g, products);
     const gemm_cl_row *row = gemm_cl_choose(d, &all, parts);
     return row->conv ? row : &gemm_cl_choices[GEMM_CL_THIN_8];
@@ -291,5 +286,5 @@ const gemm_cl_row *gemm_cl_choose_winograd(const gemm_cl_traits *d, const conv_c
                                    .out_w = c->out_w, .vector = d->vector,
                                    .together = {1, 1}};
     const int m = d->cpu ? gemm_winograd_fastest(&l, &cost) : 0;
-    return m ? &gemm_cl_winograd_choices[vector_choice(d) * 2 + (m == 4)] : NULL;
+    return m ? &gemm_cl_winograd_choices[gemm_cl_vector_choice(d) * 2 + (m == 4)] : NULL;
 }

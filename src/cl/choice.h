@@ -24,6 +24,9 @@ typedef struct gemm_cl_traits {
    its groups have the items. Of rows with `depth`. */
 bool gemm_cl_fits_local(const gemm_cl_row *, const gemm_cl_traits *);
 
+/* Which of three rows for vectors of 16, 8 and 4 floats a CPU takes. */
+int gemm_cl_vector_choice(const gemm_cl_traits *);
+
 /* The row for a shape, and the number of parts that K is cut into. */
 const gemm_cl_row *gemm_cl_choose(const gemm_cl_traits *, const gemm_call *, int *parts);
 

@@ -112,7 +112,8 @@ extern const gemm_rounding gemm_cl_half_rounding, gemm_cl_half_fast_rounding;
 
 /* The rows that `cl` chooses from. A name has rows x columns of C: of GEMM_CL_IMAGE for a
    work-item, of GEMM_CL_TILE and GEMM_CL_SLICED for a group. The sliced ones are a run of names,
-   from the largest tile to the smallest one, as choice.c tries them. */
+   from the largest tile to the smallest one, as choice.c tries them. Those of cl_wide are a run in
+   the order of gemm_cl_vector_choice. */
 enum {
     GEMM_CL_IMAGE_8x4, GEMM_CL_IMAGE_4x4, GEMM_CL_IMAGE_8x8, GEMM_CL_WIDE_16, GEMM_CL_WIDE_8,
     GEMM_CL_WIDE_4, GEMM_CL_THIN_1, GEMM_CL_THIN_2, GEMM_CL_THIN_4, GEMM_CL_THIN_8,

@@ -28,6 +28,17 @@ static cl_int answer(const void *from, size_t bytes, size_t size, void *value, s
     return CL_SUCCESS;
 }
 
+/* clGetDeviceInfo of a device that is a GPU, with or without memory of its own. */
+static inline cl_int answer_as_gpu(cl_bool unified, cl_device_id d, cl_device_info info,
+                                   size_t size, void *value, size_t *size_ret)
+{
+    const cl_device_type gpu = CL_DEVICE_TYPE_GPU;
+    if (info == CL_DEVICE_TYPE) return answer(&gpu, sizeof gpu, size, value, size_ret);
+    if (info == CL_DEVICE_HOST_UNIFIED_MEMORY)
+        return answer(&unified, sizeof unified, size, value, size_ret);
+    return next->clGetDeviceInfo(d, info, size, value, size_ret);
+}
+
 /* Whether the kernel's program was built with options that contain `part`. NULL or "": no. */
 static inline bool is_built_with(cl_kernel k, cl_device_id d, const char *part)
 {

@@ -18,21 +18,17 @@ static CL_API_ENTRY cl_int CL_API_CALL GetDeviceInfo(cl_device_id d, cl_device_i
                                                      size_t size, void *value, size_t *size_ret)
 {
     static const char name[] = "Desktop GPU";
-    const cl_device_type type = CL_DEVICE_TYPE_GPU;
-    const cl_bool unified = CL_FALSE;
     const cl_uint units = 132, vector = 1;
     const cl_ulong local = 49152;
     const size_t group = 1024;
 #define ANSWER(x) return answer(&(x), sizeof(x), size, value, size_ret)
     switch (info) {
     case CL_DEVICE_NAME: ANSWER(name);
-    case CL_DEVICE_TYPE: ANSWER(type);
-    case CL_DEVICE_HOST_UNIFIED_MEMORY: ANSWER(unified);
     case CL_DEVICE_MAX_COMPUTE_UNITS: ANSWER(units);
     case CL_DEVICE_NATIVE_VECTOR_WIDTH_FLOAT: ANSWER(vector);
     case CL_DEVICE_LOCAL_MEM_SIZE: ANSWER(local);
     case CL_DEVICE_MAX_WORK_GROUP_SIZE: ANSWER(group);
-    default: return next->clGetDeviceInfo(d, info, size, value, size_ret);
+    default: return answer_as_gpu(CL_FALSE, d, info, size, value, size_ret);
     }
 #undef ANSWER
 }

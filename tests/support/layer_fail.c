@@ -248,45 +248,20 @@ static CL_API_ENTRY cl_int CL_API_CALL GetEventInfo(cl_event e, cl_event_info i,
 
 /* ---- the loader's side ---- */
 
-#define REPLACE(name) layer.cl##name = name
+#define ENTRIES(F) \
+    F(CreateContext) F(CreateCommandQueue) F(CreateBuffer) F(CreateSubBuffer) F(CreateImage) \
+    F(CreateProgramWithSource) F(CreateProgramWithBinary) F(CreateKernel) \
+    F(RetainCommandQueue) F(ReleaseContext) F(ReleaseCommandQueue) F(ReleaseMemObject) \
+    F(ReleaseProgram) F(ReleaseKernel) F(ReleaseEvent) F(EnqueueNDRangeKernel) \
+    F(EnqueueWriteBuffer) F(EnqueueWriteBufferRect) F(EnqueueReadBuffer) \
+    F(EnqueueUnmapMemObject) F(EnqueueMapBuffer) F(EnqueueMapImage) F(BuildProgram) \
+    F(SetKernelArg) F(Flush) F(Finish) F(WaitForEvents) F(GetPlatformIDs) F(GetDeviceIDs) \
+    F(GetDeviceInfo) F(GetProgramInfo) F(GetProgramBuildInfo) F(GetKernelInfo) \
+    F(GetKernelWorkGroupInfo) F(GetEventInfo) F(GetEventProfilingInfo)
+#define REPLACE(name) layer.cl##name = name;
 
 static cl_int replace_entries(void)
 {
-    REPLACE(CreateContext);
-    REPLACE(CreateCommandQueue);
-    REPLACE(CreateBuffer);
-    REPLACE(CreateSubBuffer);
-    REPLACE(CreateImage);
-    REPLACE(CreateProgramWithSource);
-    REPLACE(CreateProgramWithBinary);
-    REPLACE(CreateKernel);
-    REPLACE(RetainCommandQueue);
-    REPLACE(ReleaseContext);
-    REPLACE(ReleaseCommandQueue);
-    REPLACE(ReleaseMemObject);
-    REPLACE(ReleaseProgram);
-    REPLACE(ReleaseKernel);
-    REPLACE(ReleaseEvent);
-    REPLACE(EnqueueNDRangeKernel);
-    REPLACE(EnqueueWriteBuffer);
-    REPLACE(EnqueueWriteBufferRect);
-    REPLACE(EnqueueReadBuffer);
-    REPLACE(EnqueueUnmapMemObject);
-    REPLACE(EnqueueMapBuffer);
-    REPLACE(EnqueueMapImage);
-    REPLACE(BuildProgram);
-    REPLACE(SetKernelArg);
-    REPLACE(Flush);
-    REPLACE(Finish);
-    REPLACE(WaitForEvents);
-    REPLACE(GetPlatformIDs);
-    REPLACE(GetDeviceIDs);
-    REPLACE(GetDeviceInfo);
-    REPLACE(GetProgramInfo);
-    REPLACE(GetProgramBuildInfo);
-    REPLACE(GetKernelInfo);
-    REPLACE(GetKernelWorkGroupInfo);
-    REPLACE(GetEventInfo);
-    REPLACE(GetEventProfilingInfo);
+    ENTRIES(REPLACE)
     return atexit(at_exit) ? CL_OUT_OF_HOST_MEMORY : CL_SUCCESS;
 }

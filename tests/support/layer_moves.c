@@ -135,12 +135,7 @@ static CL_API_ENTRY cl_int CL_API_CALL EnqueueUnmapMemObject(cl_command_queue q,
 static CL_API_ENTRY cl_int CL_API_CALL GetDeviceInfo(cl_device_id d, cl_device_info info,
                                                      size_t size, void *value, size_t *size_ret)
 {
-    const cl_device_type gpu = CL_DEVICE_TYPE_GPU;
-    const cl_bool yes = CL_TRUE;
-    if (info == CL_DEVICE_TYPE) return answer(&gpu, sizeof gpu, size, value, size_ret);
-    if (info == CL_DEVICE_HOST_UNIFIED_MEMORY)
-        return answer(&yes, sizeof yes, size, value, size_ret);
-    return next->clGetDeviceInfo(d, info, size, value, size_ret);
+    return answer_as_gpu(CL_TRUE, d, info, size, value, size_ret);
 }
 
 static CL_API_ENTRY cl_int CL_API_CALL GetKernelWorkGroupInfo(cl_kernel k, cl_device_id d,

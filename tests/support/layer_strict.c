@@ -22,12 +22,7 @@ static size_t group_items(void)
 static CL_API_ENTRY cl_int CL_API_CALL GetDeviceInfo(cl_device_id d, cl_device_info info,
                                                      size_t size, void *value, size_t *size_ret)
 {
-    const cl_device_type gpu = CL_DEVICE_TYPE_GPU;
-    const cl_bool no = CL_FALSE;
-    if (info == CL_DEVICE_TYPE) return answer(&gpu, sizeof gpu, size, value, size_ret);
-    if (info == CL_DEVICE_HOST_UNIFIED_MEMORY)
-        return answer(&no, sizeof no, size, value, size_ret);
-    return next->clGetDeviceInfo(d, info, size, value, size_ret);
+    return answer_as_gpu(CL_FALSE, d, info, size, value, size_ret);
 }
 
 static CL_API_ENTRY cl_int CL_API_CALL GetKernelWorkGroupInfo(cl_kernel k, cl_device_id d,

@@ -230,15 +230,6 @@ fail:
     return -1;
 }
 
-/* What a shortcut adds. A is free for it, because the plan has the weights then. */
-static gemm_cl_view view_of_more(const conv_job *j, bool later)
-{
-    const layer_input *more = &j->shortcut->input[1];
-    return (gemm_cl_view){.host = (float *)more->data, .rows = (size_t)j->c->batch,
-                          .cols = (size_t)more->size, .ld = (size_t)more->size, .later = later,
-                          .threads = j->w.copy_threads};
-}
-
 static int show(conv_job *j, gemm_cl_mode mode)
 {
     const conv_call *c = j->c, *in = j->in;
@@ -246,19 +237,18 @@ static int show(conv_job *j, gemm_cl_mode mode)
     const size_t area = (size_t)in->h * (size_t)in->w;
     const size_t filters = (size_t)c->batch * (size_t)c->n, outputs = (size_t)gemm_conv_outputs(c);
     const size_t kept_a = w->A.copied, kept_b = w->B.copied;    /* uploaded for the plan */
+    const layer_input *more = j->shortcut ? &j->shortcut->input[1] : NULL;
     const bool beside = mode == GEMM_CL_BESIDE;
     const bool later = j->kept && !beside &&
                        gemm_cl_may_stay(c->output, filters * outputs * sizeof(float));
-    w->A = (gemm_cl_view){.host = (float *)c->weights, .rows = (size_t)c->n,
-                          .cols = (size_t)j->g.K, .ld = (size_t)j->g.K, .beside = beside,
-                          .threads = w->copy_threads};
-    if (j->shortcut) w->A = view_of_more(j, later);
-    w->B = (gemm_cl_view){.host = (float *)in->input, .rows = (size_t)c->batch * (size_t)c->c,
-                          .cols = area, .ld = area, .beside = beside, .later = later,
-                          .threads = w->copy_threads};
-    w->C = (gemm_cl_view){.host = c->output, .rows = filters, .cols = outputs, .ld = outputs,
-                          .overwrite = true, .beside = beside, .later = later,
-                          .threads = w->copy_threads};
+    w->A = gemm_cl_dense_view(w, c->weights, (size_t)c->n, (size_t)j->g.K, false);
+    w->B = gemm_cl_dense_view(w, in->input, (size_t)c->batch * (size_t)c->c, area, later);
+    w->C = gemm_cl_dense_view(w, c->output, filters, outputs, later);
+    w->C.overwrite = true;
+    w->A.beside = w->B.beside = w->C.beside = beside;
+    /* What a shortcut adds. A is free for it, because the plan has the weights then. */
+    if (more)
+        w->A = gemm_cl_dense_view(w, more->data, (size_t)c->batch, (size_t)more->size, later);
     /* B first: the CPU compares A with the kept weights while B is on the bus. */
     if (w->policy->input(&w->B, SLOT_B) || (!j->kept && w->policy->input(&w->A, SLOT_A)) ||
         (j->shortcut && w->policy->input(&w->A, SLOT_SECOND)) || w->policy->output(&w->C) ||

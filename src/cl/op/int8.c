@@ -64,7 +64,7 @@ static const gemm_cl_row *choose_row(const gemm_cl_traits *t, const job *j)
 {
     const int rows = by_group[0].rows, cols = by_group[0].cols;     /* of every group */
     const conv_call *c = j->c;
-    if (t->cpu) return &on_cpu[t->vector >= 16 ? 0 : t->vector >= 8 ? 1 : 2];
+    if (t->cpu) return &on_cpu[gemm_cl_vector_choice(t)];
     const double items = (double)ceil_div(gemm_conv_places(c), cols) * ceil_div(j->M, rows) *
                          c->batch * c->groups;
     return choose_group(t, items, j->planes * c->size * c->size);
@@ -259,10 +259,9 @@ static int show(job *j)
     const size_t area = (size_t)c->h * (size_t)c->w, places = (size_t)gemm_conv_outputs(c);
     const size_t filters = (size_t)c->batch * (size_t)c->n;
     const bool later = !j->own && gemm_cl_may_stay(c->output, filters * places * sizeof(float));
-    w->B = (gemm_cl_view){.host = (float *)c->input, .rows = (size_t)c->batch * (size_t)c->c,
-                          .cols = area, .ld = area, .later = later, .threads = w->copy_threads};
-    w->C = (gemm_cl_view){.host = c->output, .rows = filters, .cols = places, .ld = places,
-                          .overwrite = true, .later = later, .threads = w->copy_threads};
+    w->B = gemm_cl_dense_view(w, c->input, (size_t)c->batch * (size_t)c->c, area, later);
+    w->C = gemm_cl_dense_view(w, c->output, filters, places, later);
+    w->C.overwrite = true;
     return w->policy->input(&w->B, SLOT_B) || w->policy->output(&w->C) ? -1 : 0;
 }
 

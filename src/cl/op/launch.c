@@ -30,6 +30,13 @@ void gemm_cl_share_copies(gemm_cl_work *w, const gemm_context *context)
     if (!w->policy->shares) w->copy_threads = context->threads;
 }
 
+gemm_cl_view gemm_cl_dense_view(const gemm_cl_work *w, const float *host, size_t rows, size_t cols,
+                                bool later)
+{
+    return (gemm_cl_view){.host = (float *)host, .rows = rows, .cols = cols, .ld = cols,
+                          .later = later, .threads = w->copy_threads};
+}
+
 /* ---- the row's kernel ---- */
 
 /* The items that a group of the row has at least. */

@@ -107,6 +107,10 @@ gemm_cl_work gemm_cl_begin_work(const gemm_cl_row *);
 /* Lets all threads of the call copy, where the device has memory of its own. */
 void gemm_cl_share_copies(gemm_cl_work *, const gemm_context *);
 
+/* A matrix of the caller without gaps between rows, for the call. `later`: it does not wait. */
+gemm_cl_view gemm_cl_dense_view(const gemm_cl_work *, const float *, size_t rows, size_t cols,
+                                bool later);
+
 /* NULL, or why the device cannot run the row; asks the program too, once it is built. */
 const char *gemm_cl_why_refused(const gemm_cl_work *);
 

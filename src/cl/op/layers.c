@@ -166,16 +166,10 @@ static int yolo(layer_job *j)
 
 /* ---- operands ---- */
 
-static gemm_cl_view view_of(const layer_job *j, const float *data, int size)
-{
-    return (gemm_cl_view){.host = (float *)data, .rows = (size_t)j->c->batch, .cols = (size_t)size,
-                          .ld = (size_t)size, .later = j->w.C.later,
-                          .threads = j->w.copy_threads};
-}
-
 static int show_input(layer_job *j, gemm_cl_view *v, int i, gemm_cl_slot slot)
 {
-    *v = view_of(j, j->c->input[i].data, j->c->input[i].size);
+    const layer_input *in = &j->c->input[i];
+    *v = gemm_cl_dense_view(&j->w, in->data, (size_t)j->c->batch, (size_t)in->size, j->w.C.later);
     return j->w.policy->input(v, slot);
 }
 
@@ -191,11 +185,11 @@ static int close_input(layer_job *j, gemm_cl_view *v)
 static int show_output(layer_job *j)
 {
     const layer_call *c = j->c;
-    const int size = c->out_c * c->out_h * c->out_w;
+    const size_t size = (size_t)(c->out_c * c->out_h * c->out_w), batch = (size_t)c->batch;
     gemm_cl_view *v = &j->w.C;
-    *v = view_of(j, c->output, size);
+    const bool later = gemm_cl_may_stay(c->output, batch * size * sizeof(float));
+    *v = gemm_cl_dense_view(&j->w, c->output, batch, size, later);
     v->overwrite = true;
-    v->later = gemm_cl_may_stay(c->output, (size_t)c->batch * (size_t)size * sizeof(float));
     return j->w.policy->output(v);
 }
 
