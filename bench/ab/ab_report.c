@@ -118,7 +118,8 @@ static void markdown_detections(FILE *f, const ab_run *run)
         return;
     }
     fprintf(f, "\nDetections: %ld pairs compared, %ld the same to the byte, %ld within %g points "
-               "and %d pixels", all, c[SAME], c[WITHIN], compare_default.points, compare_default.reach);
+               "and %d pixels", all, c[SAME], c[WITHIN], compare_default.points,
+            compare_default.reach);
     if (c[BORDERLINE])
         fprintf(f, ", %ld with a label at the threshold on one side (drawings not compared)",
                 c[BORDERLINE]);
@@ -161,7 +162,8 @@ static void markdown_settings(FILE *f, const ab_run *run)
                 run->rounds_done, AB_PASSES);
     else
         fprintf(f, "- order: pairs an image: %d, images: %zu, rounds of fresh processes: %d, "
-                   "warm-up pairs a round: %d, idle %g ms, the waiting process is stopped\n",
+                   "warm-up pairs a round: %d, idle %g ms, the process that waits is "
+                   "stopped\n",
                 pairs_an_image(run), o->image_count, run->rounds_done, o->warmup, 1000 * o->idle);
     fprintf(f, "- looks at the samples: %d of at most %d, each after %d rounds\n",
             run->looks_done, o->looks, o->rounds);

@@ -252,8 +252,7 @@ static bool run_tables(void)
 static bool run_search(void)
 {
     return check_search() && ladder_search(quick ? (shape_size){128, 169, 256}
-                                                 : (shape_size){256, 676, 1152},
-                                           times_bandwidth());
+                                                 : (shape_size){256, 676, 1152});
 }
 
 int main(int argc, char **argv)

@@ -18,15 +18,6 @@
 
 #include <stdio.h>
 
-/* "12.3 | 45%", or two empty cells. */
-static void print_rate(const gemm_cl_row *row, shape_size s, double ms, double bandwidth)
-{
-    const double rate = ms > 0 ? times_bytes(row, s) / ms * 1e-6 : 0.0;
-    if (rate <= 0) printf(" | |");
-    else if (bandwidth <= 0) printf(" %.1f | |", rate);
-    else printf(" %.1f | %.0f%% |", rate, 100 * rate / bandwidth);
-}
-
 typedef struct candidate {
     named_row row;
     int side;                   /* of a block; 0: not of the search, but beside it */
@@ -119,8 +110,7 @@ static int decide(const measured *m)
 }
 
 /* naive_ms: what cl_naive, the first candidate, takes. */
-static bool print_candidate(int i, const measured *m, shape_size s, double bandwidth,
-                            double naive_ms)
+static bool print_candidate(int i, const measured *m, shape_size s, double naive_ms)
 {
     const candidate *c = &candidates[i];
     const char *why = gemm_cl_unusable(c->row.row);
@@ -135,7 +125,6 @@ static bool print_candidate(int i, const measured *m, shape_size s, double bandw
     }
     printf(" %.4f | %.4f | %.1f |", m->median.device_ms, m->median.kernel_ms,
            times_gflop(s) / m->median.device_ms * 1e3);
-    print_rate(c->row.row, s, m->median.kernel_ms, bandwidth);
     printf(" %.1f |\n", naive_ms / m->median.device_ms);
     return true;
 }
@@ -163,19 +152,19 @@ static double openblas_ms(shape_size s)
     return stats_median(ms, ROUNDS);
 }
 
-bool ladder_search(shape_size s, double bandwidth)
+bool ladder_search(shape_size s)
 {
     named_row rows[CANDIDATES];
     static measured m[CANDIDATES];
     bool right = true;
     for (int i = 0; i < CANDIDATES; ++i) rows[i] = candidates[i].row;
     times_measure(s, rows, CANDIDATES, m);
-    printf("the paper's search on %dx%dx%d; ms a call by events, padding and turning included; a "
-           "copy moves %.1f GB/s (the paper: 2.24 of 2.84 GB/s, 79%%, theirs)\n", s.M, s.N, s.K, bandwidth);
-    printf("| row | block | local | vector | unrolled | all kernels | multiply | GFLOP/s | GB/s "
-           "| share | over cl_naive |\n|---|---|---|---|---|---|---|---|---|---|---|\n");
+    printf("the paper's search on %dx%dx%d; ms a call by events, padding and turning included\n",
+           s.M, s.N, s.K);
+    printf("| row | block | local | vector | unrolled | all kernels | multiply | GFLOP/s | "
+           "over cl_naive |\n|---|---|---|---|---|---|---|---|---|\n");
     for (int i = 0; i < CANDIDATES; ++i)
-        right = print_candidate(i, &m[i], s, bandwidth, m[0].median.device_ms) && right;
+        right = print_candidate(i, &m[i], s, m[0].median.device_ms) && right;
     printf("\nby the paper's order of decisions:\n");
     const int chosen = decide(m), best = fastest(m, is_searched, NULL);
     if (chosen < 0) return false;

@@ -7,9 +7,9 @@
 
 #include <stdbool.h>
 
-/* The paper's search: every side of a block, vector and unrolling that fits the device. Prints each
-   time, cl_naive, cl_image and cl, the choice by the paper's order of decisions, and the best of all. Returns false when a row
-   that should run failed. `bandwidth` is the device's, GB/s. */
-bool ladder_search(shape_size, double bandwidth);
+/* The paper's search: every side of a block, vector and unrolling that fits the device, and beside
+   them cl_naive, cl_image and cl. Prints each time, the choice by the paper's order of decisions,
+   and the best of all. Returns false when a row that should run failed. */
+bool ladder_search(shape_size);
 
 #endif

@@ -34,12 +34,4 @@ void times_free_call(gemm_call *);
 
 double times_gflop(shape_size);
 
-/* Bytes of global memory that the row's kernel loads and stores for the shape, counted from its
-   source: each load of A and B, and C once each way. Tails and caches are not counted. 0: unknown,
-   as for `cl`, which chooses a kernel, and for CLBlast. */
-double times_bytes(const gemm_cl_row *, shape_size);
-
-/* GB/s, read and written, of a kernel that copies 64 MiB; 0: it could not run. */
-double times_bandwidth(void);
-
 #endif

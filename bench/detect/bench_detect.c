@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Forward passes of whole networks, side by side: by default the hook, the hook without Winograd, and
- * Darknet's im2col, each with the row of GEMM_IMPL.
+ * Forward passes of whole networks, side by side: by default the hook, the hook without Winograd,
+ * and Darknet's im2col, each with the row of GEMM_IMPL.
  *
  *   bench_detect [--rows LIST] [--threads N,N...] [--rounds N] [--profile] IMAGE CFG[=WEIGHTS]...
  *   bench_detect --serve --threads N IMAGE CFG[=WEIGHTS]
@@ -466,6 +466,7 @@ int main(int argc, char **argv)
     for (int j = i; j < argc; ++j) subject_check("bench_detect", argv[j]);
     if (!rows) add_default();
     for (char *name; rows && (name = strsep(&rows, ","));) add_named(name);
+    if (!contestant_count) return 1;
     /* Darknet prints every network it reads. A server's client wants its errors. */
     if (!serves && !freopen("/dev/null", "w", stderr)) return 2;
     const image picture = load_image_color(argv[i++], 0, 0);

@@ -50,7 +50,7 @@ static const char usage[] =
     "                      device works on memory of its driver (malloc, for all rows)\n"
     "  --seed N            of the operands and the order (from the clock)\n"
     "  --peak ISA          the instruction set whose peak is 100% (GEMM_ISA, else the best here);\n"
-    "                      none: neither peak nor bandwidth is measured, and their columns are empty\n"
+    "                      none: peak and bandwidth are not measured, their columns are empty\n"
     "\n"
     "Output\n"
     "  --csv, --json       instead of Markdown\n"

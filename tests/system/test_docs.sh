@@ -71,6 +71,13 @@ grep -ohE 'build/release/tests/[a-z0-9_]+|`test_[a-z0-9_]+' $pages | sed 's/.*[/
     done >"$work/missing"
 none docs-tests 'no such test'
 
+# ---- Pages ----
+# A page opens with a sentence, and not with a table, a list, code or the next heading.
+for page in docs/*.md; do
+    sed -n '3s/^[A-Z`].*[a-z.:]$/ok/p' "$page" | grep -q ok || echo "$page"
+done >"$work/missing"
+none docs-opening 'no sentence below its heading'
+
 # ---- make help ----
 make -s help >"$work/help"
 grep -c '^  make ' "$work/help" >"$work/count"

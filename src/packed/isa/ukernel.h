@@ -8,8 +8,8 @@
  * loops, and know no instruction set.
  *
  * A new instruction set is one file ukernel_<isa>.c and one line in gemm_ukernels[]. The file
- * defines constants and vector operations, which ukernel_body.h lists, and includes that file. VL is
- * a constant of it, at most 16.
+ * defines constants and vector operations, which ukernel_body.h lists, and includes that file. VL
+ * is a constant of it, at most 16.
  */
 #ifndef GEMM_UKERNEL_H
 #define GEMM_UKERNEL_H
