@@ -153,14 +153,31 @@ static gemm_quad quad_at(const guarded *m, int i)
     return quad;
 }
 
-static long long exact_sum(const gemm_quads *q, const guarded *a, const guarded *b, int zero,
-                           int quads, int i, int j)
+/* Quads along K: those of `m` from `first` on, `step` apart. */
+typedef struct lane {
+    const guarded *m;
+    int first, step;
+} lane;
+
+/* What sums start at: quads.h. */
+static int32_t start_of(const gemm_quads *q, lane weights, int quads, int zero)
 {
-    long long sum = 0;
+    int32_t sum = 0;
     for (int p = 0; p < quads; ++p)
         for (int k = 0; k < 4; ++k)
-            sum += byte_of(quad_at(a, p * q->mr + i), k, false) *
-                   (byte_of(quad_at(b, p * q->nr + j), k, q->offset) - zero);
+            sum += byte_of(quad_at(weights.m, weights.first + p * weights.step), k, false);
+    return -((q->offset ? 128 : 0) + zero) * sum;
+}
+
+static long long exact_sum(const gemm_quads *q, lane weights, lane image, int quads, int zero)
+{
+    long long sum = 0;
+    for (int p = 0; p < quads; ++p) {
+        const gemm_quad w = quad_at(weights.m, weights.first + p * weights.step);
+        const gemm_quad x = quad_at(image.m, image.first + p * image.step);
+        for (int k = 0; k < 4; ++k)
+            sum += byte_of(w, k, false) * (byte_of(x, k, q->offset) - zero);
+    }
     return sum;
 }
 
@@ -187,10 +204,7 @@ static const char *judge_tile(const gemm_quads *q, int quads, int rows, int cols
     draw_quads(&a, how, true, false, r);
     draw_quads(&b, how, false, q->offset, r);
     for (int i = 0; i < q->mr; ++i) {
-        int sum = 0;
-        for (int p = 0; p < quads; ++p)
-            for (int k = 0; k < 4; ++k) sum += byte_of(quad_at(&a, p * q->mr + i), k, false);
-        start[i] = -((q->offset ? 128 : 0) + zero) * sum;
+        start[i] = start_of(q, (lane){&a, i, q->mr}, quads, zero);
         scale[i] = rng_float(r), shift[i] = rng_float(r) * 1000;
     }
     gemm_quads_tile t = {
@@ -204,7 +218,8 @@ static const char *judge_tile(const gemm_quads *q, int quads, int rows, int cols
     q->tile(&t);
     for (int i = 0; i < rows && !wrong; ++i) {
         for (int j = 0; j < cols && !wrong; ++j) {
-            const long long sum = exact_sum(q, &a, &b, zero, quads, i, j);
+            const long long sum =
+                exact_sum(q, (lane){&a, i, q->mr}, (lane){&b, j, q->nr}, quads, zero);
             const float y = finished(.1f, sum, scale[i], shift[i]);
             if ((int32_t)quad_at(&s, i * s.ld + j) != sum) wrong = "a sum is wrong";
             else if (c.data[i * c.ld + j] != y) wrong = "a float is wrong";
@@ -259,11 +274,8 @@ static const char *judge_nchwc(const gemm_quads *q, int places, int channels, in
     draw_quads(&b, how, false, false, r);
     guarded_fill(&numbers, r);
     for (int j = 0; j < padded; ++j) {
-        int32_t sum = 0;
-        for (int p = 0; p < quads; ++p)
-            for (int k = 0; k < 4; ++k)
-                sum += byte_of(quad_at(&b, (j / q->vl * quads + p) * q->vl + j % q->vl), k, false);
-        sum *= -((q->offset ? 128 : 0) + zero);
+        const lane weights = {&b, j / q->vl * quads * q->vl + j % q->vl, q->vl};
+        const int32_t sum = start_of(q, weights, quads, zero);
         memcpy(&shift[padded + j], &sum, sizeof sum);
     }
     for (int i = 0; i < places; ++i) at[i] = 2 * i * group;
@@ -275,13 +287,9 @@ static const char *judge_nchwc(const gemm_quads *q, int places, int channels, in
         .c_ld = (size_t)c_ld, .at = at};
     q->nchwc(&l);
     for (int j = 0; j < channels && !wrong; ++j) {
+        const lane weights = {&b, j / q->vl * quads * q->vl + j % q->vl, q->vl};
         for (int i = 0; i < places && !wrong; ++i) {
-            long long sum = 0;
-            for (int p = 0; p < quads; ++p)
-                for (int k = 0; k < 4; ++k)
-                    sum += (byte_of(quad_at(&a, p * places + i), k, q->offset) - zero) *
-                           byte_of(quad_at(&b, (j / q->vl * quads + p) * q->vl + j % q->vl), k,
-                                   false);
+            const long long sum = exact_sum(q, weights, (lane){&a, i, places}, quads, zero);
             const float *const out = c.data + j / group * c_ld + at[i];
             const float y = finished(.1f, sum, scale[j], shift[j]);
             if (out[j % group] != y) wrong = "a float is wrong";
@@ -289,10 +297,8 @@ static const char *judge_nchwc(const gemm_quads *q, int places, int channels, in
         }
     }
     if (!guarded_padding_intact(&c)) wrong = "writes behind a group";
-    guarded_free(&a);
-    guarded_free(&b);
-    guarded_free(&c);
-    guarded_free(&numbers);
+    guarded *const all[] = {&a, &b, &c, &numbers};
+    for (int i = 0; i < 4; ++i) guarded_free(all[i]);
     free(at);
     return wrong;
 }
