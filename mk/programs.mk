@@ -8,7 +8,7 @@ TEST_PROGRAMS = $(addprefix tests/unit/,test_ab_rule.c test_allocation.c test_au
     test_packed_conv.c test_packed_layers.c test_plans.c test_stats.c test_threads.c test_training.c) \
     tests/support/boxes.c tests/support/json_flat.c tests/support/one_pass.c
 MODULES = $(filter-out $(PROGRAMS),$(wildcard bench/*/*.c)) tests/support/operands.c \
-    tests/support/child.c tests/support/cl_cases.c tests/support/conv_shape.c tests/support/network.c
+    tests/support/child.c tests/support/cl_cases.c tests/support/conv_shape.c tests/support/judge.c tests/support/network.c
 OUTSIDE_SRC = $(patsubst %.c,$(OBJ)/%.o,$(wildcard bench/*/*.c tests/*/*.c))
 
 $(OUTSIDE_SRC): INCLUDES = -I$(DARKNET)/include -I$(DARKNET)/src -Ibench -Itests

@@ -6,6 +6,8 @@
 #include "util/number.h"
 
 #include <limits.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,27 +22,46 @@ static inline int option_int(const char *option, const char *text, int least)
     exit(2);
 }
 
-/* For a test of the micro-kernels of a row. */
-typedef struct kernel_options {
-    const char *isa;            /* of these alone; NULL: of all */
-    int cases, seed;
-} kernel_options;
+/* For a test of random cases. */
+typedef struct test_options {
+    uint64_t seed;
+    int cases, only_case;       /* only_case -1: all */
+    int threads;                /* at most */
+    const char *isa, *row;      /* of these alone; NULL: of all */
+} test_options;
 
-/* Reads [--isa NAME] [--cases N] [--seed N] into *o, which has the defaults, and prints the last
-   two. Anything else is status 2. */
-static inline void kernel_options_read(int argc, char **argv, kernel_options *o)
+/* Takes an option of the program's own. False: its value is wrong. */
+typedef bool own_option(const char *option, const char *value);
+
+static inline bool is_allowed(const char *option, const char *allowed)
+{
+    const size_t n = strlen(option);
+    for (const char *at = strstr(allowed, option); n > 2 && at; at = strstr(at + n, option))
+        if (!at[n] || strchr(", ", at[n])) return true;
+    return false;
+}
+
+/* Reads `--option value` pairs over the defaults. `allowed` names the options, such as
+   "--seed, --cases, --brief"; what is no member above goes to `own`, which may be NULL. Anything
+   else is status 2. */
+static inline test_options options_read(int argc, char **argv, test_options o, const char *allowed,
+                                        own_option *own)
 {
     for (int i = 1; i < argc; i += 2) {
-        const char *value = argv[i + 1];
-        if (!strcmp(argv[i], "--isa") && value) o->isa = value;
-        else if (!strcmp(argv[i], "--cases")) o->cases = option_int("--cases", value, 1);
-        else if (!strcmp(argv[i], "--seed")) o->seed = option_int("--seed", value, 0);
-        else {
-            fprintf(stderr, "usage: %s [--isa NAME] [--cases N] [--seed N]\n", argv[0]);
+        const char *option = argv[i], *value = i + 1 < argc ? argv[i + 1] : "";
+        const bool known = is_allowed(option, allowed);
+        if (known && !strcmp(option, "--seed")) o.seed = (uint64_t)option_int(option, value, 0);
+        else if (known && !strcmp(option, "--cases")) o.cases = option_int(option, value, 0);
+        else if (known && !strcmp(option, "--case")) o.only_case = option_int(option, value, 0);
+        else if (known && !strcmp(option, "--threads")) o.threads = option_int(option, value, 1);
+        else if (known && !strcmp(option, "--isa") && *value) o.isa = value;
+        else if (known && !strcmp(option, "--row") && *value) o.row = value;
+        else if (!known || !own || !own(option, value)) {
+            fprintf(stderr, "%s: %s '%s': allowed are %s\n", argv[0], option, value, allowed);
             exit(2);
         }
     }
-    printf("# seed %d, %d cases\n", o->seed, o->cases);
+    return o;
 }
 
 #endif

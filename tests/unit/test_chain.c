@@ -784,33 +784,19 @@ static bool is_isa(const char *name)
     return *u;
 }
 
-static bool is_row(const char *name)
-{
-    return !strcmp(name, "packed") || !strcmp(name, "cl");
-}
-
 int main(int argc, char **argv)
 {
-    uint64_t seed = (uint64_t)time(NULL);
-    int cases = 300;
-    const char *isa = NULL, *row = "packed";
-    for (int i = 1; i < argc; i += 2) {
-        const char *value = i + 1 < argc ? argv[i + 1] : "";
-        if (!strcmp(argv[i], "--seed")) seed = (uint64_t)option_int(argv[i], value, 0);
-        else if (!strcmp(argv[i], "--cases")) cases = option_int(argv[i], value, 0);
-        else if (!strcmp(argv[i], "--row") && is_row(value)) row = value;
-        else if (!strcmp(argv[i], "--isa") && is_isa(value)) isa = value;
-        else {
-            fprintf(stderr, "test_chain: %s '%s': allowed are --seed S, --cases N, --row packed or "
-                            "cl, --isa NAME of micro-kernels of this build\n", argv[i], value);
-            return 2;
-        }
-    }
+    test_options o = {.seed = (uint64_t)time(NULL), .cases = 300, .row = "packed"};
+    o = options_read(argc, argv, o, "--seed, --cases, --row, --isa", NULL);
+    if ((o.isa && !is_isa(o.isa)) || (strcmp(o.row, "packed") && strcmp(o.row, "cl")))
+        return fprintf(stderr, "--row: packed or cl; --isa: micro-kernels of this build\n"), 2;
+    const uint64_t seed = o.seed;
+    const int cases = o.cases;
     printf("# seed %llu\n", (unsigned long long)seed);
-    if (!strcmp(row, "cl")) test_cl(seed, cases);
+    if (!strcmp(o.row, "cl")) test_cl(seed, cases);
     gemm_set_variant(gemm_find("packed"));
     for (const gemm_ukernel *const *u = gemm_ukernels; *u; ++u) {
-        if (isa && strcmp(isa, (*u)->name)) continue;
+        if (o.isa && strcmp(o.isa, (*u)->name)) continue;
         if ((*u)->supported()) {
             test_random(*u, seed, cases);
             test_added(*u, seed, cases / 3);

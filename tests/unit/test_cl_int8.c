@@ -133,15 +133,16 @@ static void test_single(void)
 
 int main(int argc, char **argv)
 {
-    kernel_options o = {.cases = 40, .seed = 1};
-    kernel_options_read(argc, argv, &o);
+    const test_options o = options_read(argc, argv, (test_options){.cases = 40, .seed = 1},
+                                        "--cases, --seed", NULL);
+    printf("# seed %llu, %d cases\n", (unsigned long long)o.seed, o.cases);
     const gemm_variant *row = gemm_find("cl");
     const char *why = gemm_unusable(row);
     if (why) {
         report_skip("cl-int8", "%s", why);
         return report_status();
     }
-    test_random(o.cases, o.seed);
+    test_random(o.cases, (int)o.seed);
     test_single();
     return report_status();
 }

@@ -24,6 +24,7 @@
 #include "support/conv_shape.h"
 #include "support/float_modes.h"
 #include "support/heap.h"
+#include "support/judge.h"
 #include "support/operands.h"
 #include "support/options.h"
 #include "support/report.h"
@@ -61,13 +62,6 @@ static const char NOT_EVERY_CALL;
 /* The calls that conv_by_way has computed, and where. */
 static int forced_runs;
 static const gemm_ukernel *forced_isa;
-
-typedef struct options {
-    uint64_t seed;
-    int cases, only_case; /* only_case -1: all */
-    int threads;          /* the bits of 1 to so many threads are compared, if more than 1 */
-    const char *row;      /* NULL: all */
-} options;
 
 typedef void draw_function(conv_call *, rng *, int number);
 
@@ -428,9 +422,9 @@ static const char *run_and_judge(const gemm_variant *v, problem *p, char *why, s
     return NULL;
 }
 
-static void judge_row(const gemm_variant *v, draw_function *draw, const options *o)
+static void judge_row(const gemm_variant *v, draw_function *draw, const test_options *o)
 {
-    char why[160];
+    char why[160], text[JUDGE_TEXT];
     const int cases = v->on_device ? (o->cases + 4) / 5 : o->cases;
     const int first = o->only_case < 0 ? 0 : o->only_case;
     const int last = o->only_case < 0 ? cases : o->only_case + 1;
@@ -442,14 +436,11 @@ static void judge_row(const gemm_variant *v, draw_function *draw, const options 
     for (int number = first; number < last; ++number) {
         problem p = problem_make(draw, o->seed, number);
         const char *wrong = run_and_judge(v, &p, why, sizeof why);
-        const conv_call *c = &p.call;
         if (wrong)
-            report_fail(
-                v->name,
-                "%s (%d filters %dx%d/%d pad %d groups %d over %d of %dx%dx%d, %d threads; repeat: "
-                "test_conv --row %s --seed %llu --case %d)",
-                wrong, c->n, c->size, c->size, c->stride, c->pad, c->groups, c->batch, c->w, c->h,
-                c->c, p.threads, v->name, (unsigned long long)o->seed, number);
+            report_fail(v->name,
+                        "%s (%s, %d threads; repeat: test_conv --row %s --seed %llu --case %d)",
+                        wrong, judge_text(&p.call, text), p.threads, v->name,
+                        (unsigned long long)o->seed, number);
         problem_free(&p);
         if (wrong) return;
     }
@@ -741,37 +732,41 @@ static void make_tiny(const conv_call *c)
     for (size_t i = 0; i < (size_t)c->n * gemm_conv_taps(c); ++i) weights[i] *= 1e-19f;
 }
 
-/* NULL, or what is wrong: the output of a number of threads differs from that of one thread, or a
-   pooled one from the reference. The other ones have their own tests against the reference. */
-static const char *judge_threads(const conv_shape *s, bool pool, bool tiny, const gemm_ukernel *u,
-                                 int most)
+typedef struct threaded {
+    conv_call call;
+    const gemm_ukernel *isa;
+} threaded;
+
+static gemm_status run_threaded(void *op, int threads, gemm_kept *kept, gemm_note *note)
 {
-    static char why[64];
-    const char *wrong = NULL;
+    const threaded *t = op;
+    (void)kept;
+    return run_on_isa(&t->call, t->isa, threads, note) ? GEMM_DONE : GEMM_DECLINED;
+}
+
+/* A pooled output is compared with the reference. Others have their own tests against it. */
+static const char *wrong_threaded(void *op, const gemm_note *note)
+{
+    const threaded *t = op;
+    return t->call.pool && !(error_of(&t->call, note) <= 1) ? "the output is wrong" : NULL;
+}
+
+/* NULL, or what is wrong. */
+static const char *judge_shape(const conv_shape *s, bool pool, bool tiny, const gemm_ukernel *u,
+                               int most)
+{
     gemm_note note;
+    bool declined;
     rng r = rng_make(7, 0);
-    conv_call c = conv_shape_make(s, CONV_LEAKY);
-    conv_shape_fill(&c, &r);
-    if (tiny) make_tiny(&c);
-    c.pool = pool;
-    const size_t bytes = conv_outputs(&c) * sizeof(float);
-    float *expected = malloc(bytes);
-    if (!expected) abort();
-    for (int threads = 1; threads <= most && !wrong; ++threads) {
-        memset(c.output, 0xff, bytes);
-        if (!run_on_isa(&c, u, threads, &note)) {
-            wrong = "it did not run";
-        } else if (threads == 1) {
-            memcpy(expected, c.output, bytes);
-            if (pool && !(error_of(&c, &note) <= 1)) wrong = "the output is wrong";
-        } else if (memcmp(expected, c.output, bytes)) {
-            snprintf(why, sizeof why, "%d threads give other bits than one", threads);
-            wrong = why;
-        }
-    }
-    free(expected);
-    conv_shape_free(&c);
-    return wrong;
+    threaded t = {conv_shape_make(s, CONV_LEAKY), u};
+    conv_shape_fill(&t.call, &r);
+    if (tiny) make_tiny(&t.call);
+    t.call.pool = pool;
+    const judged j = {.op = &t, .output = t.call.output, .run = run_threaded,
+                      .bytes = conv_outputs(&t.call) * sizeof(float), .wrong = wrong_threaded};
+    const char *wrong = judge_threads(&j, most, &declined, &note);
+    conv_shape_free(&t.call);
+    return declined ? "it did not run" : wrong;
 }
 
 static void test_threads(const gemm_ukernel *u, int most)
@@ -781,7 +776,7 @@ static void test_threads(const gemm_ukernel *u, int most)
         const bool pool = i >= COUNT(THREAD_SHAPES);
         const conv_shape *s = pool ? &POOLED_SHAPES[i - COUNT(THREAD_SHAPES)] : &THREAD_SHAPES[i];
         snprintf(name, sizeof name, "threads%s %s, %s", pool ? " pooled" : "", s->name, u->name);
-        const char *wrong = judge_threads(s, pool, false, u, most);
+        const char *wrong = judge_shape(s, pool, false, u, most);
         report_judged(name, wrong);
     }
 }
@@ -804,7 +799,7 @@ static void test_modes(const gemm_ukernel *u)
         char name[80];
         snprintf(name, sizeof name, "host %s: %s, %s", float_mode_names[mode], s->name, u->name);
         float_mode_set(mode);
-        const char *wrong = judge_threads(s, false, true, u, THREADS);
+        const char *wrong = judge_shape(s, false, true, u, THREADS);
         float_mode_set(NEAREST);
         report_judged(name, wrong);
     }
@@ -984,10 +979,10 @@ static gemm_status conv_by_way(const conv_call *c, const gemm_context *context, 
 }
 
 static void judge_way(const char *way, const gemm_ukernel *u, draw_function *draw, int cases,
-                      const options *o)
+                      const test_options *o)
 {
     char name[48];
-    options own = *o;
+    test_options own = *o;
     gemm_variant v = *gemm_find("packed");
     snprintf(name, sizeof name, "%s, %s", way, u->name);
     forced_isa = u;
@@ -1002,7 +997,7 @@ static void judge_way(const char *way, const gemm_ukernel *u, draw_function *dra
         report_fail(name, "only %d of %d cases ran", forced_runs / 3, cases);
 }
 
-static void judge_isa(const gemm_ukernel *u, const char *name, const options *o)
+static void judge_isa(const gemm_ukernel *u, const char *name, const test_options *o)
 {
     enum { LEAST = 16 };        /* these ways decline a fifth to a third, and may decline 2 of 2 */
     const int some = o->cases > 4 * LEAST ? (o->cases + 3) / 4 : LEAST;
@@ -1028,39 +1023,13 @@ static void judge_isa(const gemm_ukernel *u, const char *name, const options *o)
 
 /* ---- the command line ---- */
 
-static options parse(int argc, char **argv)
-{
-    options o = {.seed = (uint64_t)time(NULL), .cases = 300, .only_case = -1,
-                 .threads = MOST_THREADS};
-    for (int i = 1; i < argc; i += 2) {
-        const char *option = argv[i], *value = i + 1 < argc ? argv[i + 1] : "";
-        if (!strcmp(option, "--seed"))
-            o.seed = (uint64_t)option_int(option, value, 0);
-        else if (!strcmp(option, "--cases"))
-            o.cases = option_int(option, value, 0);
-        else if (!strcmp(option, "--case"))
-            o.only_case = option_int(option, value, 0);
-        else if (!strcmp(option, "--threads"))
-            o.threads = option_int(option, value, 1);
-        else if (!strcmp(option, "--row") && *value)
-            o.row = value;
-        else {
-            fprintf(stderr,
-                    "test_conv: %s '%s': allowed are --seed S, --cases N, --case I, --threads N, "
-                    "--row NAME\n", option, value);
-            exit(2);
-        }
-    }
-    return o;
-}
-
-static bool wants(const options *o, const char *row)
+static bool wants(const test_options *o, const char *row)
 {
     return !o->row || !strcmp(o->row, row);
 }
 
 /* Row hybrid with both memory policies, when the device computes a third. */
-static int judge_hybrid(const options *o)
+static int judge_hybrid(const test_options *o)
 {
     gemm_variant v = *gemm_find("hybrid");
     gemm_hybrid_sides sides = *(const gemm_hybrid_sides *)v.params;
@@ -1078,7 +1047,7 @@ static int judge_hybrid(const options *o)
 }
 
 /* Returns the number of rows judged. */
-static int judge_rows(const options *o)
+static int judge_rows(const test_options *o)
 {
     int judged = 0;
     for (size_t i = 0; i < gemm_variant_count; ++i) {
@@ -1104,7 +1073,9 @@ static int judge_rows(const options *o)
 
 int main(int argc, char **argv)
 {
-    const options o = parse(argc, argv);
+    test_options o = {.seed = (uint64_t)time(NULL), .cases = 300, .only_case = -1,
+                      .threads = MOST_THREADS};
+    o = options_read(argc, argv, o, "--seed, --cases, --case, --threads, --row", NULL);
     if (!freopen("/dev/null", "w", stderr)) return 2; /* Darknet prints every layer it makes */
     gemm_set_prepare_first(true);       /* all calls of a plan have the same bits */
     printf("# seed %llu, %d cases a row\n", (unsigned long long)o.seed, o.cases);

@@ -423,13 +423,15 @@ static void test_nchwc(const gemm_pairs *p, const char *name)
 
 /* A convolution, and the same with rounded input and weights. */
 typedef struct layer {
+    const gemm_pairs *p;
     conv_call call, exact;
     bool direct;                /* Winograd's algorithm is not asked */
 } layer;
 
-static layer make_layer(const conv_shape *s, conv_activation activation, bool pool, rng *r)
+static layer make_layer(const gemm_pairs *p, const conv_shape *s, conv_activation activation,
+                        bool pool, rng *r)
 {
-    layer l = {.call = conv_shape_make(s, activation), .exact = conv_shape_make(s, activation)};
+    layer l = {p, conv_shape_make(s, activation), conv_shape_make(s, activation), false};
     conv_shape_fill(&l.call, r);
     const size_t floats = (size_t)(l.call.output - l.call.input);
     const size_t operands = (size_t)(l.call.scale - l.call.input);
@@ -450,61 +452,37 @@ static bool is_in_pairs(const gemm_note *note)
     return strstr(note->algorithm, format == GEMM_FP16 ? "; fp16" : "; bf16");
 }
 
-/* Whether the output is that of the way that ran. */
-static bool is_right(const gemm_pairs *p, const layer *l, const gemm_note *note)
+/* The output has to be that of the way that ran. */
+static const char *wrong_layer(void *op, const gemm_note *note)
 {
+    const layer *l = op;
     gemm_error worst = {.ratio = -1};
     conv_call reference = is_in_pairs(note) ? l->exact : l->call;
     reference.output = l->call.output;
-    const gemm_rounding *sums = is_in_pairs(note) ? &p->sums : NULL;
+    const gemm_rounding *sums = is_in_pairs(note) ? &l->p->sums : NULL;
     if (gemm_conv_compare_rounded(&reference, note->transform, sums, &worst)) abort();
-    return worst.ratio <= 1;
+    return worst.ratio <= 1 ? NULL : "above the bound";
 }
 
-static gemm_status run_layer(const gemm_pairs *p, const layer *l, int threads, gemm_kept *kept,
-                             gemm_note *note)
+static gemm_status run_layer(void *op, int threads, gemm_kept *kept, gemm_note *note)
 {
-    gemm_context context = context_of(p, threads, kept, note);
-    const gemm_half_params params = {p->format, p};
+    const layer *l = op;
+    gemm_context context = context_of(l->p, threads, kept, note);
+    const gemm_half_params params = {format, l->p};
     context.direct = l->direct;
-    memset(l->call.output, 0xff, conv_outputs(&l->call) * sizeof(float));
     return gemm_half_conv(&l->call, &context, &params);
 }
 
-/* *pairs: whether it went in pairs. */
-static const char *judge_layer(const gemm_pairs *p, const layer *l, bool *pairs)
+static judged judge_of(layer *l)
 {
-    const size_t bytes = conv_outputs(&l->call) * sizeof(float);
-    float *first = malloc(bytes);
-    if (!first) abort();
-    const char *wrong = NULL;
-    for (int threads = 1; threads <= THREADS && !wrong; ++threads) {
-        gemm_note note;
-        const gemm_status status = run_layer(p, l, threads, NULL, &note);
-        if (status == GEMM_DECLINED && l->call.pool) break;
-        if (status != GEMM_DONE) wrong = "declined";
-        else if (!is_right(p, l, &note)) wrong = "above the bound";
-        else if (threads == 1) memcpy(first, l->call.output, bytes);
-        else if (memcmp(first, l->call.output, bytes)) wrong = "other bits with more threads";
-        *pairs = is_in_pairs(&note);
-    }
-    free(first);
-    return wrong;
+    return (judged){l, l->call.output, conv_outputs(&l->call) * sizeof(float), run_layer,
+                    is_in_pairs, wrong_layer};
 }
 
-static conv_shape draw_shape(rng *r)
+static void report_layer(const char *name, const layer *l, int i, const char *wrong)
 {
-    static const int sizes[] = {1, 1, 3, 3, 3, 5, 7};
-    conv_shape s = {.batch = 1 + rng_below(r, 2),
-                    .groups = rng_below(r, 4) ? 1 : 1 + rng_below(r, 4)};
-    s.size = sizes[rng_below(r, sizeof sizes / sizeof *sizes)];
-    s.stride = rng_below(r, 3) ? 1 : 1 + rng_below(r, 3);
-    s.pad = rng_below(r, 4) ? s.size / 2 : rng_below(r, s.size);
-    s.c = s.groups * (1 + rng_below(r, rng_below(r, 2) ? 70 : 9));
-    s.n = s.groups * (1 + rng_below(r, 70));
-    s.h = s.size + rng_below(r, 40);
-    s.w = s.size + rng_below(r, rng_below(r, 8) ? 40 : 120);
-    return s;
+    char text[JUDGE_TEXT];
+    report_fail(name, "case %d of seed %d: %s: %s", i, seed, judge_text(&l->call, text), wrong);
 }
 
 static void test_conv(const gemm_pairs *p, const char *name)
@@ -512,20 +490,21 @@ static void test_conv(const gemm_pairs *p, const char *name)
     static const conv_activation activations[] = {CONV_LINEAR, CONV_LEAKY, CONV_RELU,
                                                   CONV_LOGISTIC};
     int in_pairs = 0;
-    for (int i = 0; i < cases; ++i) {
+    const char *wrong = NULL;
+    for (int i = 0; i < cases && !wrong; ++i) {
         rng r = rng_make((uint64_t)seed, 100000 + (uint64_t)i);
-        const conv_shape s = draw_shape(&r);
-        layer l = make_layer(&s, activations[rng_below(&r, 4)], !rng_below(&r, 4), &r);
-        bool pairs = false;
-        const char *wrong = judge_layer(p, &l, &pairs);
+        const conv_shape s = judge_draw_shape(&r, true, 120);
+        layer l = make_layer(p, &s, activations[rng_below(&r, 4)], !rng_below(&r, 4), &r);
+        const judged j = judge_of(&l);
+        gemm_note note;
+        bool declined;
+        wrong = judge_threads(&j, THREADS, &declined, &note);
+        if (declined && !l.call.pool) wrong = "declined";
+        in_pairs += !declined && is_in_pairs(&note);
+        if (wrong) report_layer(name, &l, i, wrong);
         free_layer(&l);
-        in_pairs += pairs;
-        if (!wrong) continue;
-        report_fail(name, "case %d of seed %d: %d filters %dx%d/%d pad %d groups %d over %dx%dx%d "
-                    "batch %d: %s", i, seed, s.n, s.size, s.size, s.stride, s.pad, s.groups, s.w,
-                    s.h, s.c, s.batch, wrong);
-        return;
     }
+    if (wrong) return;
     if (in_pairs >= cases / 3) report_pass(name);
     else report_fail(name, "only %d of %d layers ran in pairs", in_pairs, cases);
 }
@@ -567,23 +546,24 @@ static conv_shape draw_pooled(rng *r)
 }
 
 /* *pairs: the layer went in pairs, pooled and alone. */
-static const char *judge_pool(const gemm_pairs *p, const layer *l, bool *pairs)
+static const char *judge_pool(layer *l, bool *pairs)
 {
-    const size_t bytes = conv_outputs(&l->call) * sizeof(float);
-    const char *wrong = NULL;
-    float *const expected = malloc(bytes), *const alone = malloc(4 * bytes);
+    const judged pooled = judge_of(l);
+    float *const expected = malloc(pooled.bytes), *const alone = malloc(4 * pooled.bytes);
     layer unpooled = *l;
     gemm_note note, other;
+    const char *wrong = NULL;
     if (!expected || !alone) abort();
     unpooled.call.pool = false;
     unpooled.call.output = alone;
-    if (run_layer(p, &unpooled, 1, NULL, &other)) abort();
+    const judged whole = judge_of(&unpooled);
+    if (judge_run(&whole, 1, NULL, &other)) abort();
     pool_output(&unpooled.call, &l->call);
-    memcpy(expected, l->call.output, bytes);
+    memcpy(expected, l->call.output, pooled.bytes);
     for (int threads = 1; threads <= THREADS && !wrong; ++threads) {
-        const gemm_status status = run_layer(p, l, threads, NULL, &note);
+        const gemm_status status = judge_run(&pooled, threads, NULL, &note);
         *pairs = status == GEMM_DONE && is_in_pairs(&note) && is_in_pairs(&other);
-        if (*pairs && memcmp(expected, l->call.output, bytes)) wrong = "other bits";
+        if (*pairs && memcmp(expected, l->call.output, pooled.bytes)) wrong = "other bits";
     }
     free(expected);
     free(alone);
@@ -594,61 +574,38 @@ static void test_pool(const gemm_pairs *p, const char *name)
 {
     const int count = cases < 20 ? 3 : cases / 8;
     int in_pairs = 0;
-    for (int i = 0; i < count; ++i) {
+    const char *wrong = NULL;
+    for (int i = 0; i < count && !wrong; ++i) {
         rng r = rng_make((uint64_t)seed, 300000 + (uint64_t)i);
         const conv_shape s = draw_pooled(&r);
-        layer l = make_layer(&s, i % 2 ? CONV_LEAKY : CONV_LINEAR, true, &r);
+        layer l = make_layer(p, &s, i % 2 ? CONV_LEAKY : CONV_LINEAR, true, &r);
         bool pairs = false;
         l.direct = i % 3;
-        const char *wrong = l.call.pool ? judge_pool(p, &l, &pairs) : NULL;
+        if (l.call.pool) wrong = judge_pool(&l, &pairs);
+        if (wrong) report_layer(name, &l, i, wrong);
         free_layer(&l);
         in_pairs += pairs;
-        if (!wrong) continue;
-        report_fail(name, "case %d of seed %d: %d filters %dx%d pad %d groups %d over %dx%dx%d "
-                    "batch %d: %s", i, seed, s.n, s.size, s.size, s.pad, s.groups, s.w, s.h, s.c,
-                    s.batch, wrong);
-        return;
     }
+    if (wrong) return;
     if (in_pairs >= count / 4) report_pass(name);
     else report_fail(name, "only %d of %d layers were pooled in pairs", in_pairs, count);
 }
 
 /* ---- chains ---- */
 
-enum { CHAIN = 3 };
-
-/* 1x1, depthwise, 1x1, each with the output of the one before it as input. All channels are above
-   16, and those that the last layer reads are an even number. */
-typedef struct links {
-    int first;                  /* 0, or 1: the first layer is missing */
-    conv_call calls[CHAIN];
-    layer_call shortcut;
-    bool has_shortcut;
-} links;
-
+/* All channels are above 16, and those that the last layer reads are an even number. */
 static links draw_links(rng *r)
 {
-    links l = {.first = rng_below(r, 3) == 0};
+    static const conv_activation activations[LINKS] = {CONV_LEAKY, CONV_LEAKY, CONV_LINEAR};
+    static const layer_call sum = {.alpha = 1, .beta = 1};
     const int in = 17 + rng_below(r, 60), deep = 18 + 2 * rng_below(r, 60);
     const int size = rng_below(r, 2) ? 3 : 5, stride = 1 + rng_below(r, 2);
     const int h = size + rng_below(r, 24), w = size + rng_below(r, 24);
-    const conv_shape shapes[CHAIN] = {
+    const conv_shape shapes[LINKS] = {
         {"", 1, 1, in, h, w, deep, 1, 1, 0},
         {"", 1, deep, deep, h, w, deep, size, stride, size / 2},
         {"", 1, 1, deep, 0, 0, 17 + rng_below(r, 60), 1, 1, 0}};
-    for (int i = l.first; i < CHAIN; ++i) {
-        conv_shape s = shapes[i];
-        if (i == 2) s.h = l.calls[1].out_h, s.w = l.calls[1].out_w;
-        l.calls[i] = conv_shape_make(&s, i == 2 ? CONV_LINEAR : CONV_LEAKY);
-        conv_shape_fill(&l.calls[i], r);
-        if (i > l.first) l.calls[i].input = l.calls[i - 1].output;
-    }
-    const conv_call *last = &l.calls[2];
-    l.has_shortcut = rng_below(r, 2);
-    l.shortcut = (layer_call){.kind = LAYER_SHORTCUT, .batch = 1, .c = last->n, .h = last->out_h,
-                              .w = last->out_w, .out_c = last->n, .out_h = last->out_h,
-                              .out_w = last->out_w, .alpha = 1, .beta = 1, .inputs = 2};
-    return l;
+    return links_make(shapes, activations, rng_below(r, 3) == 0, &sum, r);
 }
 
 /* Else its products in nchwc, and so chains of few channels, stay in single precision. */
@@ -657,81 +614,66 @@ static bool has_chains(const gemm_pairs *p) { return p->nchwc != NULL; }
 /* The output of the chain one by one goes to `expected`. */
 static bool run_links(const gemm_pairs *p, links *l)
 {
-    for (int i = l->first; i < CHAIN; ++i) {
+    for (int i = l->first; i < LINKS; ++i) {
         gemm_note note;
         const gemm_context context = context_of(p, 1, NULL, &note);
         const gemm_half_params params = {p->format, p};
-        if (gemm_half_conv(&l->calls[i], &context, &params) != GEMM_DONE) return false;
+        const conv_call c = links_alone(l, i);
+        if (gemm_half_conv(&c, &context, &params) != GEMM_DONE) return false;
         if (i != 1 && is_in_pairs(&note) != has_chains(p)) return false;
     }
+    links_expect(l, p->base);
     return true;
 }
 
 /* *done: whether the chain was not declined. Some are, because their layers alone add in another
    order. */
-static const char *judge_chain(const gemm_pairs *p, links *l, rng *r, bool *done)
+static const char *judge_chain(const gemm_pairs *p, links *l, bool *done)
 {
-    const conv_call *last = &l->calls[2];
-    const int n = (int)conv_outputs(last), count = CHAIN - l->first;
-    guarded expected = guarded_make(1, n, n, UNGUARDED, 0);
-    guarded other = guarded_make(1, n, n, AT_END, 0), output = guarded_make(1, n, n, AT_END, 0);
-    gemm_kept kept[CHAIN] = {{.room = 1 << 22}, {.room = 1 << 22}, {.room = 1 << 22}};
-    gemm_kept *const slots[CHAIN] = {&kept[0], &kept[1], &kept[2]};
+    gemm_kept kept[LINKS] = {{.room = 1 << 22}, {.room = 1 << 22}, {.room = 1 << 22}};
+    gemm_kept *const slots[LINKS] = {&kept[0], &kept[1], &kept[2]};
     const char *wrong = run_links(p, l) ? NULL : "a layer alone is not as in a chain";
-    guarded_fill(&other, r);
-    const layer_input inputs[2] = {{NULL, n}, {other.data, n}};
-    l->shortcut.input = inputs;
-    l->shortcut.output = output.data;
-    for (int i = 0; i < n; ++i)
-        expected.data[i] = l->has_shortcut ? last->output[i] + other.data[i] : last->output[i];
-    conv_call calls[CHAIN];
-    memcpy(calls, l->calls, sizeof calls);
-    calls[2].output = l->has_shortcut ? NULL : output.data;
+    conv_call calls[LINKS];
+    const layer_call *shortcut = links_calls(l, calls);
     for (int turn = 0; turn < 2 * THREADS && !wrong; ++turn) {
         gemm_note note;
         gemm_context context = context_of(p, 1 + turn / 2, NULL, &note);
         const gemm_half_params params = {p->format, p};
         context.chain_kept = turn % 2 ? slots : NULL;
-        guarded_fill_nan(&output);
-        const gemm_status status = gemm_half_chain(
-            calls + l->first, count, l->has_shortcut ? &l->shortcut : NULL, &context, &params);
+        links_clear(l);
+        const gemm_status status = gemm_half_chain(calls + l->first, LINKS - l->first, shortcut,
+                                                   &context, &params);
         if (turn == 0) *done = status == GEMM_DONE;
-        if (!*done && status == GEMM_DECLINED && isnan(output.data[0])) continue;
+        if (!*done && status == GEMM_DECLINED && links_untouched(l)) continue;
         if (status != GEMM_DONE || is_in_pairs(&note) != has_chains(p))
             wrong = "not as one by one";
-        else if (memcmp(output.data, expected.data, (size_t)n * sizeof(float)))
+        else if (!links_right(l))
             wrong = turn % 2 ? "other bits with a plan" : "other bits than one by one";
         if (turn % 2 && has_chains(p) && (!kept[0].data || !kept[1].data))
             wrong = "weights are not kept";
     }
-    for (int i = 0; i < CHAIN; ++i) gemm_drop_kept(&kept[i]);
-    guarded_free(&expected);
-    guarded_free(&other);
-    guarded_free(&output);
+    for (int i = 0; i < LINKS; ++i) gemm_drop_kept(&kept[i]);
     return wrong;
 }
 
 static void test_chain(const gemm_pairs *p, const char *name)
 {
     int ran = 0;
-    for (int i = 0; i < cases / 3; ++i) {
+    const char *wrong = NULL;
+    for (int i = 0; i < cases / 3 && !wrong; ++i) {
         rng r = rng_make((uint64_t)seed, 200000 + (uint64_t)i);
         links l = draw_links(&r);
+        char depthwise[JUDGE_TEXT], last[JUDGE_TEXT];
         bool done = false;
-        const char *wrong = judge_chain(p, &l, &r, &done);
+        wrong = judge_chain(p, &l, &done);
         ran += done;
-        const conv_call *d = &l.calls[1], *last = &l.calls[2];
         if (wrong)
-            report_fail(name, "case %d of seed %d: %d to %d, %dx%d/%d over %dx%d, to %d%s: %s", i,
-                        seed, l.first ? 0 : l.calls[0].c, d->c, d->size, d->size, d->stride, d->w,
-                        d->h, last->n, l.has_shortcut ? ", shortcut" : "", wrong);
-        for (int j = l.first; j < CHAIN; ++j) {
-            if (j > l.first) l.calls[j].input = l.calls[j].weights - (size_t)(l.calls[j].c *
-                                                l.calls[j].h * l.calls[j].w);
-            conv_shape_free(&l.calls[j]);
-        }
-        if (wrong) return;
+            report_fail(name, "case %d of seed %d: %d channels, %s, %s%s: %s", i, seed,
+                        l.first ? 0 : l.calls[0].c, judge_text(&l.calls[1], depthwise),
+                        judge_text(&l.calls[2], last), l.adds ? ", shortcut" : "", wrong);
+        links_free(&l);
     }
+    if (wrong) return;
     if (ran >= cases / 3 / 2) report_pass(name);
     else report_fail(name, "only %d of %d chains ran", ran, cases / 3);
 }
@@ -743,32 +685,13 @@ static const conv_shape SHAPE = {"kept", 1, 1, 65, 20, 22, 40, 3, 2, 1};
 static void test_kept(const gemm_pairs *p, const char *name)
 {
     rng r = rng_make(7, 0);
-    layer l = make_layer(&SHAPE, CONV_LEAKY, false, &r);
-    const size_t bytes = conv_outputs(&l.call) * sizeof(float);
+    layer l = make_layer(p, &SHAPE, CONV_LEAKY, false, &r);
+    const judged j = judge_of(&l);
     const int mr = p->panel ? p->mr : 1, filters = (SHAPE.n + mr - 1) / mr * mr;
     const size_t pairs = (size_t)filters * (65 + 1) / 2 * 9 * sizeof(gemm_pair);
-    float *const first = malloc(bytes);
-    gemm_kept kept = {.room = 1 << 20};
-    gemm_note note;
-    const char *wrong = NULL;
-    if (!first) abort();
-    if (run_layer(p, &l, 1, &kept, &note) || !is_in_pairs(&note)) wrong = "not in pairs";
-    memcpy(first, l.call.output, bytes);
-    const void *const data = kept.data;
-    if (!data || kept.bytes < pairs || kept.bytes >= pairs + 2 * CACHE_LINE) wrong = "not kept";
-    /* They serve again: other weights change nothing before the plan is dropped. */
-    memset((float *)l.call.weights, 0, (size_t)SHAPE.n * 65 * 9 * sizeof(float));
-    if (run_layer(p, &l, 2, &kept, &note) || memcmp(first, l.call.output, bytes))
-        wrong = "kept weights do not serve";
-    gemm_drop_kept(&kept);
-    if (run_layer(p, &l, 2, &kept, &note) || !memcmp(first, l.call.output, bytes))
-        wrong = "dropped weights serve";
-    gemm_drop_kept(&kept);
-    kept.room = 100;
-    if (run_layer(p, &l, 2, &kept, &note) || kept.data) wrong = "kept without room";
-    free(first);
+    report_judged(name, judge_kept(&j, l.call.weights, (size_t)SHAPE.n * 65 * 9, pairs,
+                                   2 * CACHE_LINE));
     free_layer(&l);
-    report_judged(name, wrong);
 }
 
 /* ---- range ---- */
@@ -778,7 +701,8 @@ static void test_kept(const gemm_pairs *p, const char *name)
 static const char *judge_operand(const gemm_pairs *p, float x, bool in_weights)
 {
     rng r = rng_make(7, 0);
-    layer l = make_layer(&SHAPE, CONV_LINEAR, false, &r);
+    layer l = make_layer(p, &SHAPE, CONV_LINEAR, false, &r);
+    const judged j = judge_of(&l);
     const bool fits = fabsf(x) < (p->most_product ? 1000 : 65520);
     const size_t at = in_weights ? (size_t)(l.call.weights - l.call.input) + 100 : 1000;
     const char *wrong = NULL;
@@ -787,9 +711,9 @@ static const char *judge_operand(const gemm_pairs *p, float x, bool in_weights)
     ((float *)l.exact.input)[at] = rounded(x);
     for (int turn = 0; turn < 2 && !wrong; ++turn) {
         gemm_note note;
-        if (run_layer(p, &l, 1 + turn, &kept, &note) != GEMM_DONE) wrong = "not done";
+        if (judge_run(&j, 1 + turn, &kept, &note) != GEMM_DONE) wrong = "not done";
         else if (is_in_pairs(&note) != fits) wrong = fits ? "not in pairs" : "in pairs";
-        else if (!is_right(p, &l, &note)) wrong = "above the bound";
+        else wrong = wrong_layer(&l, &note);
     }
     gemm_drop_kept(&kept);
     free_layer(&l);
@@ -858,28 +782,13 @@ static void test_range_of_fp16(const gemm_pairs *p, const char *name)
     if (p->format == GEMM_FP16) test_range(p, name);
 }
 
-/* The same for a multiply and a layer: declined and untouched, or done and right. */
 static void test_no_memory(const gemm_pairs *p, const char *name)
 {
     rng r = rng_make(7, 0);
-    layer l = make_layer(&SHAPE, CONV_LEAKY, false, &r);
-    const float *const output = l.call.output;
-    const char *wrong = NULL;
-    int declined = 0;
-    for (int last = 1; last && !wrong;) {
-        gemm_note note;
-        atomic_store(&allocations, 0);
-        atomic_store(&failing, declined + 1);
-        const gemm_status status = run_layer(p, &l, 1, NULL, &note);
-        atomic_store(&failing, 0);
-        last = status == GEMM_DECLINED;
-        declined += last;
-        if (last && memcmp(output, "\xff\xff\xff\xff", 4)) wrong = "declined, and wrote";
-        if (!last && (status != GEMM_DONE || !is_right(p, &l, &note))) wrong = "above the bound";
-    }
-    if (!declined) wrong = "no allocation failed";
+    layer l = make_layer(p, &SHAPE, CONV_LEAKY, false, &r);
+    const judged j = judge_of(&l);
+    report_judged(name, judge_no_memory(&j));
     free_layer(&l);
-    report_judged(name, wrong);
 }
 
 /* ---- main ---- */
@@ -903,10 +812,11 @@ static void test_all(const gemm_pairs *p)
 
 int main(int argc, char **argv)
 {
-    kernel_options o = {.cases = cases, .seed = seed};
-    kernel_options_read(argc, argv, &o);
+    const test_options o = options_read(argc, argv, (test_options){.cases = cases, .seed = 1},
+                                        "--isa, --cases, --seed", NULL);
     cases = o.cases;
-    seed = o.seed;
+    seed = (int)o.seed;
+    printf("# seed %d, %d cases\n", seed, cases);
     bool known = !o.isa;
     for (const gemm_pairs *const *p = gemm_pairs_all; *p; ++p) {
         if (o.isa && strcmp(o.isa, (*p)->name)) continue;

@@ -153,14 +153,31 @@ static gemm_quad quad_at(const guarded *m, int i)
     return quad;
 }
 
-static long long exact_sum(const gemm_quads *q, const guarded *a, const guarded *b, int zero,
-                           int quads, int i, int j)
+/* Quads along K: those of `m` from `first` on, `step` apart. */
+typedef struct lane {
+    const guarded *m;
+    int first, step;
+} lane;
+
+/* What sums start at: quads.h. */
+static int32_t start_of(const gemm_quads *q, lane weights, int quads, int zero)
 {
-    long long sum = 0;
+    int32_t sum = 0;
     for (int p = 0; p < quads; ++p)
         for (int k = 0; k < 4; ++k)
-            sum += byte_of(quad_at(a, p * q->mr + i), k, false) *
-                   (byte_of(quad_at(b, p * q->nr + j), k, q->offset) - zero);
+            sum += byte_of(quad_at(weights.m, weights.first + p * weights.step), k, false);
+    return -((q->offset ? 128 : 0) + zero) * sum;
+}
+
+static long long exact_sum(const gemm_quads *q, lane weights, lane image, int quads, int zero)
+{
+    long long sum = 0;
+    for (int p = 0; p < quads; ++p) {
+        const gemm_quad w = quad_at(weights.m, weights.first + p * weights.step);
+        const gemm_quad x = quad_at(image.m, image.first + p * image.step);
+        for (int k = 0; k < 4; ++k)
+            sum += byte_of(w, k, false) * (byte_of(x, k, q->offset) - zero);
+    }
     return sum;
 }
 
@@ -187,10 +204,7 @@ static const char *judge_tile(const gemm_quads *q, int quads, int rows, int cols
     draw_quads(&a, how, true, false, r);
     draw_quads(&b, how, false, q->offset, r);
     for (int i = 0; i < q->mr; ++i) {
-        int sum = 0;
-        for (int p = 0; p < quads; ++p)
-            for (int k = 0; k < 4; ++k) sum += byte_of(quad_at(&a, p * q->mr + i), k, false);
-        start[i] = -((q->offset ? 128 : 0) + zero) * sum;
+        start[i] = start_of(q, (lane){&a, i, q->mr}, quads, zero);
         scale[i] = rng_float(r), shift[i] = rng_float(r) * 1000;
     }
     gemm_quads_tile t = {
@@ -204,7 +218,8 @@ static const char *judge_tile(const gemm_quads *q, int quads, int rows, int cols
     q->tile(&t);
     for (int i = 0; i < rows && !wrong; ++i) {
         for (int j = 0; j < cols && !wrong; ++j) {
-            const long long sum = exact_sum(q, &a, &b, zero, quads, i, j);
+            const long long sum =
+                exact_sum(q, (lane){&a, i, q->mr}, (lane){&b, j, q->nr}, quads, zero);
             const float y = finished(.1f, sum, scale[i], shift[i]);
             if ((int32_t)quad_at(&s, i * s.ld + j) != sum) wrong = "a sum is wrong";
             else if (c.data[i * c.ld + j] != y) wrong = "a float is wrong";
@@ -259,11 +274,8 @@ static const char *judge_nchwc(const gemm_quads *q, int places, int channels, in
     draw_quads(&b, how, false, false, r);
     guarded_fill(&numbers, r);
     for (int j = 0; j < padded; ++j) {
-        int32_t sum = 0;
-        for (int p = 0; p < quads; ++p)
-            for (int k = 0; k < 4; ++k)
-                sum += byte_of(quad_at(&b, (j / q->vl * quads + p) * q->vl + j % q->vl), k, false);
-        sum *= -((q->offset ? 128 : 0) + zero);
+        const lane weights = {&b, j / q->vl * quads * q->vl + j % q->vl, q->vl};
+        const int32_t sum = start_of(q, weights, quads, zero);
         memcpy(&shift[padded + j], &sum, sizeof sum);
     }
     for (int i = 0; i < places; ++i) at[i] = 2 * i * group;
@@ -275,13 +287,9 @@ static const char *judge_nchwc(const gemm_quads *q, int places, int channels, in
         .c_ld = (size_t)c_ld, .at = at};
     q->nchwc(&l);
     for (int j = 0; j < channels && !wrong; ++j) {
+        const lane weights = {&b, j / q->vl * quads * q->vl + j % q->vl, q->vl};
         for (int i = 0; i < places && !wrong; ++i) {
-            long long sum = 0;
-            for (int p = 0; p < quads; ++p)
-                for (int k = 0; k < 4; ++k)
-                    sum += (byte_of(quad_at(&a, p * places + i), k, q->offset) - zero) *
-                           byte_of(quad_at(&b, (j / q->vl * quads + p) * q->vl + j % q->vl), k,
-                                   false);
+            const long long sum = exact_sum(q, weights, (lane){&a, i, places}, quads, zero);
             const float *const out = c.data + j / group * c_ld + at[i];
             const float y = finished(.1f, sum, scale[j], shift[j]);
             if (out[j % group] != y) wrong = "a float is wrong";
@@ -289,10 +297,8 @@ static const char *judge_nchwc(const gemm_quads *q, int places, int channels, in
         }
     }
     if (!guarded_padding_intact(&c)) wrong = "writes behind a group";
-    guarded_free(&a);
-    guarded_free(&b);
-    guarded_free(&c);
-    guarded_free(&numbers);
+    guarded *const all[] = {&a, &b, &c, &numbers};
+    for (int i = 0; i < 4; ++i) guarded_free(all[i]);
     free(at);
     return wrong;
 }
@@ -319,28 +325,34 @@ static void test_nchwc(const gemm_quads *q, const char *name)
 /* ---- layers ---- */
 
 typedef struct layer {
+    const gemm_quads *q;
     conv_call call;
     gemm_scale scale;
+    float *single;              /* NULL: it has to be in 8 bits. Else it may also be this */
+    rng *r;                     /* which outputs of a large layer are compared */
 } layer;
 
 /* Some inputs are beyond the range. */
-static layer make_layer(const conv_shape *s, conv_activation activation, rng *r)
+static layer make_layer(const gemm_quads *q, const conv_call *c, rng *r)
 {
-    layer l = {conv_shape_make(s, activation),
-               {.M = s->n, .K = s->c / s->groups * s->size * s->size, .scale = .9f / 127,
-                .zero = draw_zero(r)}};
-    conv_shape_fill(&l.call, r);
-    return l;
+    return (layer){q, *c, {.M = c->n, .K = c->c / c->groups * c->size * c->size,
+                           .scale = .9f / 127, .zero = draw_zero(r)}, NULL, r};
 }
 
-static gemm_status run_layer(const gemm_quads *q, const layer *l, int threads, gemm_kept *kept,
-                             gemm_note *note)
+static layer draw_layer(const gemm_quads *q, const conv_shape *s, conv_activation activation,
+                        rng *r)
 {
-    gemm_clear_note(note);
-    const gemm_context context = {.threads = threads, .isa = q->base, .kept = kept,
+    conv_call c = conv_shape_make(s, activation);
+    conv_shape_fill(&c, r);
+    return make_layer(q, &c, r);
+}
+
+static gemm_status run_layer(void *op, int threads, gemm_kept *kept, gemm_note *note)
+{
+    const layer *l = op;
+    const gemm_context context = {.threads = threads, .isa = l->q->base, .kept = kept,
                                   .scale = &l->scale, .note = note};
-    memset(l->call.output, 0xff, conv_outputs(&l->call) * sizeof(float));
-    return gemm_int8_conv(&l->call, &context, q);
+    return gemm_int8_conv(&l->call, &context, l->q);
 }
 
 static float step_of(const layer *l, int filter)
@@ -389,14 +401,19 @@ static float exact_maximum(const layer *l, int image, int filter, int y, int x)
     return most;
 }
 
-/* NULL, or what is wrong. All outputs of a small layer are compared, else some of them. */
-static const char *judge_outputs(const layer *l, rng *r)
+/* All outputs of a small layer are compared, else some of them. */
+static const char *wrong_layer(void *op, const gemm_note *note)
 {
+    const layer *l = op;
     const conv_call *c = &l->call;
     const int all = (int)conv_outputs(c), outputs = gemm_conv_outputs(c);
     const int count = all < 400 ? all : 400, width = c->out_w / (c->pool ? 2 : 1);
+    if (!note->scale && l->single)
+        return memcmp(c->output, l->single, (size_t)all * sizeof(float))
+             ? "not as in single precision" : NULL;
+    if (note->scale != &l->scale) return "not in 8 bits";
     for (int i = 0; i < count; ++i) {
-        const int at = all == count ? i : rng_below(r, all), place = at % outputs;
+        const int at = all == count ? i : rng_below(l->r, all), place = at % outputs;
         const int filter = at / outputs % c->n, image = at / outputs / c->n;
         const float y = (c->pool ? exact_maximum : exact_output)(l, image, filter, place / width,
                                                                  place % width);
@@ -405,38 +422,21 @@ static const char *judge_outputs(const layer *l, rng *r)
     return NULL;
 }
 
-static const char *judge_layer(const gemm_quads *q, const layer *l, rng *r)
+static bool is_in_8_bits(const gemm_note *note) { return note->scale; }
+
+static judged judge_of(layer *l)
 {
-    const size_t bytes = conv_outputs(&l->call) * sizeof(float);
-    float *first = get(bytes);
-    const char *wrong = NULL;
-    for (int threads = 1; threads <= THREADS && !wrong; ++threads) {
-        gemm_note note;
-        if (run_layer(q, l, threads, NULL, &note) != GEMM_DONE) wrong = "declined";
-        else if (note.scale != &l->scale) wrong = "not in 8 bits";
-        else if (threads == 1) memcpy(first, l->call.output, bytes);
-        else if (memcmp(first, l->call.output, bytes)) wrong = "other bits with more threads";
-    }
-    if (!wrong) wrong = judge_outputs(l, r);
-    free(first);
-    return wrong;
+    return (judged){l, l->call.output, conv_outputs(&l->call) * sizeof(float), run_layer,
+                    is_in_8_bits, wrong_layer};
 }
 
-/* More than 4 channels and filters of a group, or 16 of a 1x1 layer, and more than one place. */
-static conv_shape draw_shape(rng *r)
+static const char *judge_layer(layer *l)
 {
-    static const int sizes[] = {1, 1, 3, 3, 3, 5, 7};
-    conv_shape s = {.batch = 1 + rng_below(r, 2),
-                    .groups = rng_below(r, 4) ? 1 : 1 + rng_below(r, 4)};
-    s.size = sizes[rng_below(r, sizeof sizes / sizeof *sizes)];
-    s.stride = rng_below(r, 3) ? 1 : 1 + rng_below(r, 4);
-    s.pad = rng_below(r, 4) ? s.size / 2 : rng_below(r, s.size);
-    const int few = s.size == 1 ? 17 : 5;
-    s.c = s.groups * (few + rng_below(r, rng_below(r, 2) ? 70 : 9));
-    s.n = s.groups * (few + rng_below(r, 70));
-    s.h = s.size + 1 + rng_below(r, 40);
-    s.w = s.size + rng_below(r, rng_below(r, 8) ? 40 : 300);
-    return s;
+    const judged j = judge_of(l);
+    gemm_note note;
+    bool declined;
+    const char *wrong = judge_threads(&j, THREADS, &declined, &note);
+    return declined ? "declined" : wrong;
 }
 
 /* The output gets whole blocks for a pool. */
@@ -449,153 +449,115 @@ static void make_even(conv_shape *s)
 static void test_conv(const gemm_quads *q, const char *name)
 {
     static const conv_activation activations[] = {CONV_LINEAR, CONV_LEAKY, CONV_RELU};
-    for (int i = 0; i < cases; ++i) {
+    const char *wrong = NULL;
+    for (int i = 0; i < cases && !wrong; ++i) {
         rng r = rng_make((uint64_t)seed, 100000 + (uint64_t)i);
-        conv_shape s = draw_shape(&r);
+        conv_shape s = judge_draw_shape(&r, false, 300);
+        char text[JUDGE_TEXT];
         if (i % 2) make_even(&s);
-        layer l = make_layer(&s, activations[rng_below(&r, 3)], &r);
+        layer l = draw_layer(q, &s, activations[rng_below(&r, 3)], &r);
         if (rng_below(&r, 4) == 0) l.call.scale = NULL;
-        const bool pool = l.call.pool = i % 2;
-        const char *wrong = judge_layer(q, &l, &r);
+        l.call.pool = i % 2;
+        wrong = judge_layer(&l);
+        if (wrong)
+            report_fail(name, "case %d of seed %d: %s: %s", i, seed, judge_text(&l.call, text),
+                        wrong);
         conv_shape_free(&l.call);
-        if (!wrong) continue;
-        report_fail(name, "case %d of seed %d: %d filters %dx%d/%d pad %d groups %d over %dx%dx%d "
-                    "batch %d%s: %s", i, seed, s.n, s.size, s.size, s.stride, s.pad, s.groups, s.w,
-                    s.h, s.c, s.batch, pool ? " pool" : "", wrong);
-        return;
     }
-    report_pass(name);
+    if (!wrong) report_pass(name);
 }
 
 /* ---- chains ---- */
 
-enum { MOST_LAYERS = 3 };
-
-/* 1x1, depthwise and 1x1, each with the output of the one before as its input. */
+/* A chain with the scale of each layer. Only the first one has one. */
 typedef struct chain {
-    conv_shape shapes[MOST_LAYERS];
-    layer layers[MOST_LAYERS];
-    const gemm_scale *scales[MOST_LAYERS];
-    float *other;               /* of the shortcut */
-    layer_input inputs[2];
-    layer_call shortcut;
+    links l;
+    layer layers[LINKS];
+    const gemm_scale *scales[LINKS];
 } chain;
 
-static chain make_chain(rng *r)
+static void make_chain(chain *x, const gemm_quads *q, rng *r)
 {
     static const conv_activation activations[] = {CONV_LINEAR, CONV_LEAKY, CONV_RELU};
     static const int sizes[] = {3, 3, 5};
+    static const layer_call shortcut = {.alpha = 1, .beta = .5f, .activation = CONV_LEAKY};
     const int batch = 1 + rng_below(r, 2), size = sizes[rng_below(r, 3)];
     const bool deep = rng_below(r, 4) == 0;     /* many threads then go by phases */
     const int stride = 1 + rng_below(r, 2), h = 4 + rng_below(r, deep ? 8 : 20);
     const int w = 4 + rng_below(r, deep ? 8 : 40), most = deep ? 400 : 60;
     const int in = 17 + rng_below(r, most), wide = 17 + rng_below(r, 2 * most);
-    const int out = 5 + rng_below(r, most);
-    const int oh = (h + size / 2 * 2 - size) / stride + 1;
-    const int ow = (w + size / 2 * 2 - size) / stride + 1;
-    chain x = {.shapes = {{"expand", batch, 1, in, h, w, wide, 1, 1, 0},
-                          {"depthwise", batch, wide, wide, h, w, wide, size, stride, size / 2},
-                          {"project", batch, 1, wide, oh, ow, out, 1, 1, 0}}};
-    for (int i = 0; i < MOST_LAYERS; ++i)
-        x.layers[i] = make_layer(&x.shapes[i], activations[rng_below(r, 3)], r);
-    x.layers[1].scale.scale = x.layers[2].scale.scale = 0;
-    const int floats = out * oh * ow;
-    x.other = get((size_t)(batch * floats) * sizeof *x.other);
-    for (int i = 0; i < batch * floats; ++i) x.other[i] = rng_float(r);
-    x.inputs[0] = (layer_input){NULL, floats};
-    x.inputs[1] = (layer_input){x.other, floats};
-    x.shortcut = (layer_call){.kind = LAYER_SHORTCUT, .batch = batch, .c = out, .h = oh, .w = ow,
-                              .out_c = out, .out_h = oh, .out_w = ow, .alpha = 1, .beta = .5f,
-                              .activation = CONV_LEAKY, .inputs = 2};
-    return x;
-}
-
-static void free_chain(chain *x)
-{
-    for (int i = 0; i < MOST_LAYERS; ++i) conv_shape_free(&x->layers[i].call);
-    free(x->other);
-}
-
-/* The layers of the chain as calls, and the scale of each. */
-static void chain_calls(chain *x, conv_call calls[MOST_LAYERS], float *output)
-{
-    for (int i = 0; i < MOST_LAYERS; ++i) {
-        calls[i] = x->layers[i].call;
+    const conv_shape shapes[LINKS] = {
+        {"expand", batch, 1, in, h, w, wide, 1, 1, 0},
+        {"depthwise", batch, wide, wide, h, w, wide, size, stride, size / 2},
+        {"project", batch, 1, wide, 0, 0, 5 + rng_below(r, most), 1, 1, 0}};
+    conv_activation drawn[LINKS];
+    for (int i = 0; i < LINKS; ++i) drawn[i] = activations[rng_below(r, 3)];
+    x->l = links_make(shapes, drawn, 0, &shortcut, r);
+    for (int i = 0; i < LINKS; ++i) {
+        x->layers[i] = make_layer(q, &x->l.calls[i], r);
         x->scales[i] = &x->layers[i].scale;
-        if (i) calls[i].input = NULL;
-        calls[i].output = NULL;
     }
-    calls[2].output = output;
+    x->layers[1].scale.scale = x->layers[2].scale.scale = 0;
 }
 
-/* Layer after layer. The shortcut, if it is added, goes to `expected`. */
-static const char *run_one_by_one(const gemm_quads *q, chain *x, bool adds, float *expected)
+/* Layer after layer. */
+static const char *run_one_by_one(chain *x)
 {
-    gemm_note note;
-    const gemm_context context = {.threads = 1, .isa = q->base, .note = &note};
-    for (int i = 0; i < MOST_LAYERS; ++i) {
-        layer l = x->layers[i];
-        if (i) l.call.input = x->layers[i - 1].call.output;
-        if (run_layer(q, &l, 1, NULL, &note)) return "a layer alone declined";
-        if (!note.scale != !!i) return "the first layer alone goes in 8 bits";
+    for (int i = 0; i < LINKS; ++i) {
+        layer alone = x->layers[i];
+        alone.call = links_alone(&x->l, i);
+        const judged j = judge_of(&alone);
+        gemm_note note;
+        if (judge_run(&j, 1, NULL, &note)) return "a layer alone declined";
+        if (is_in_8_bits(&note) != (i == 0)) return "not the first layer alone goes in 8 bits";
     }
-    const conv_call *last = &x->layers[2].call;
-    memcpy(expected, last->output, conv_outputs(last) * sizeof(float));
-    x->inputs[0].data = last->output;
-    x->shortcut.input = x->inputs;
-    x->shortcut.output = expected;
-    return adds && gemm_packed_layer(&x->shortcut, &context, NULL) ? "the shortcut declined" : NULL;
+    links_expect(&x->l, x->layers[0].q->base);
+    return NULL;
 }
 
 /* Counts the chains that ran. */
-static const char *judge_chain(const gemm_quads *q, chain *x, bool adds, rng *r, int *ran)
+static const char *judge_chain(chain *x, rng *r, int *ran)
 {
-    const size_t bytes = conv_outputs(&x->layers[2].call) * sizeof(float);
-    float *const expected = get(bytes), *const output = get(bytes);
-    gemm_kept kept[MOST_LAYERS] = {{.room = SIZE_MAX}, {.room = SIZE_MAX}, {.room = SIZE_MAX}};
-    gemm_kept *each[MOST_LAYERS] = {&kept[0], &kept[1], &kept[2]};
-    conv_call calls[MOST_LAYERS];
+    const gemm_quads *q = x->layers[0].q;
+    gemm_kept kept[LINKS] = {{.room = SIZE_MAX}, {.room = SIZE_MAX}, {.room = SIZE_MAX}};
+    gemm_kept *each[LINKS] = {&kept[0], &kept[1], &kept[2]};
+    conv_call calls[LINKS];
     gemm_note note;
     gemm_context context = {.isa = q->base, .note = &note, .chain_scales = x->scales};
-    const char *wrong = run_one_by_one(q, x, adds, expected);
-    chain_calls(x, calls, adds ? NULL : output);
-    x->inputs[0].data = NULL;
-    x->shortcut.output = output;
+    const char *wrong = run_one_by_one(x);
+    const layer_call *shortcut = links_calls(&x->l, calls);
+    const judged first = judge_of(&x->layers[0]);
     for (int turn = 0; turn < 4 && !wrong; ++turn) {
-        gemm_clear_note(&note);
-        memset(output, 0xff, bytes);
         if (turn == 2) gemm_drop_kept(each[0]);     /* what the layer alone keeps is of no use */
-        if (turn == 2 && run_layer(q, &x->layers[0], 1, each[0], &note)) wrong = "declined alone";
+        if (turn == 2 && judge_run(&first, 1, each[0], &note)) wrong = "declined alone";
+        gemm_clear_note(&note);
+        links_clear(&x->l);
         context.threads = turn % 2 ? 1 : 1 + rng_below(r, MANY_THREADS);
         context.chain_kept = turn ? each : NULL;
-        const gemm_status status =
-            gemm_int8_chain(calls, MOST_LAYERS, adds ? &x->shortcut : NULL, &context, q);
+        const gemm_status status = gemm_int8_chain(calls, LINKS, shortcut, &context, q);
         *ran += status == GEMM_DONE;
-        if (status == GEMM_DONE && memcmp(output, expected, bytes))
+        if (status == GEMM_DONE && !links_right(&x->l))
             wrong = "the bits are not those of the layers";
         else if (status == GEMM_DONE && strcmp(note.algorithm, "chain; int8"))
             wrong = "not in 8 bits";
-        else if (status != GEMM_DONE && memcmp(output, "\xff\xff\xff\xff", 4))
-            wrong = "declined, and wrote";
+        else if (status != GEMM_DONE && !links_untouched(&x->l)) wrong = "declined, and wrote";
     }
-    for (int i = 0; i < MOST_LAYERS; ++i) gemm_drop_kept(&kept[i]);
-    free(expected);
-    free(output);
+    for (int i = 0; i < LINKS; ++i) gemm_drop_kept(&kept[i]);
     return wrong;
 }
 
 /* Another layer in 8 bits, or two layers: declined. None: as under `packed`. */
-static const char *judge_declined(const gemm_quads *q, chain *x)
+static const char *judge_declined(chain *x)
 {
-    const size_t floats = conv_outputs(&x->layers[2].call);
-    float *const output = get(floats * sizeof *output);
-    conv_call calls[MOST_LAYERS];
+    const gemm_quads *q = x->layers[0].q;
+    conv_call calls[LINKS];
     gemm_note note;
     gemm_context context = {.threads = 1, .isa = q->base, .note = &note,
                             .chain_scales = x->scales};
     const char *wrong = NULL;
-    chain_calls(x, calls, output);
-    calls[1].input = x->layers[0].call.output;
+    x->l.adds = false;
+    links_calls(&x->l, calls);
+    calls[1].input = x->l.calls[0].output;
     x->layers[2].scale.scale = .01f;
     gemm_clear_note(&note);
     if (calls[2].n > 16 && gemm_int8_chain(calls, 3, NULL, &context, q) != GEMM_DECLINED)
@@ -609,7 +571,6 @@ static const char *judge_declined(const gemm_quads *q, chain *x)
     const gemm_status status = gemm_int8_chain(calls, 3, NULL, &context, q);
     if (status == GEMM_DONE && strcmp(note.algorithm, "chain"))
         wrong = "it ran in 8 bits without a scale";
-    free(output);
     return wrong;
 }
 
@@ -633,30 +594,15 @@ static void test_chain(const gemm_quads *q, const char *name)
     int ran = 0, i = 0;
     for (; i < count && !wrong; ++i) {
         rng r = rng_make((uint64_t)seed, 200000 + (uint64_t)i);
-        chain x = make_chain(&r);
-        wrong = judge_chain(i % 2 ? &mixed : q, &x, rng_below(&r, 2), &r, &ran);
-        if (!wrong) wrong = judge_declined(q, &x);
-        free_chain(&x);
+        chain x;
+        make_chain(&x, i % 2 ? &mixed : q, &r);
+        wrong = judge_chain(&x, &r, &ran);
+        if (!wrong) wrong = judge_declined(&x);
+        links_free(&x.l);
     }
     if (!wrong && ran < count) wrong = "nearly all chains were declined";
     if (wrong) report_fail(name, "case %d of seed %d: %s", i - 1, seed, wrong);
     else report_pass(name);
-}
-
-/* ---- memory ---- */
-
-/* The next allocations, of which the n-th one fails. 0: none. */
-static void fail_allocation(int n)
-{
-    atomic_store(&allocations, 0);
-    atomic_store(&failing, n);
-}
-
-/* Whether so many allocations were made since then. No more fail. */
-static bool was_reached(int n)
-{
-    atomic_store(&failing, 0);
-    return atomic_load(&allocations) >= n;
 }
 
 /* Each product is 127 * 128, with one sign and then with the other. */
@@ -666,12 +612,12 @@ static void test_extremes(const gemm_quads *q, const char *name)
     rng r = rng_make(7, 0);
     const char *wrong = NULL;
     for (int sign = -1; sign <= 1 && !wrong; sign += 2) {
-        layer l = make_layer(&s, CONV_LINEAR, &r);
+        layer l = draw_layer(q, &s, CONV_LINEAR, &r);
         l.scale.zero = 0;
         float *input = (float *)l.call.input, *w = (float *)l.call.weights;
         for (int i = 0; i < s.c * s.h * s.w; ++i) input[i] = -5;
         for (int i = 0; i < s.n * s.c * 9; ++i) w[i] = (float)sign * 3;
-        wrong = judge_layer(q, &l, &r);
+        wrong = judge_layer(&l);
         conv_shape_free(&l.call);
     }
     report_judged(name, wrong);
@@ -691,12 +637,12 @@ static void test_single(const gemm_quads *q, const char *name)
     const char *wrong = NULL;
     const conv_shape *const shapes[] = {&SHAPE, &SHAPE, &picture, &depthwise, &narrow};
     for (int i = 0; i < 5 && !wrong; ++i) {
-        layer l = make_layer(shapes[i], i == 1 ? CONV_LOGISTIC : CONV_LEAKY, &r);
+        layer l = draw_layer(q, shapes[i], i == 1 ? CONV_LOGISTIC : CONV_LEAKY, &r);
+        const judged j = judge_of(&l);
         if (i == 0) l.scale.scale = 0;
-        const gemm_status status = run_layer(q, &l, 1, NULL, &note);
-        const bool untouched = !memcmp(l.call.output, "\xff\xff\xff\xff", 4);
+        const gemm_status status = judge_run(&j, 1, NULL, &note);
         if (note.scale || !strcmp(note.algorithm, "int8")) wrong = "went in 8 bits";
-        else if (status != GEMM_DONE || untouched) wrong = "declined";
+        else if (status != GEMM_DONE || judge_untouched(&j)) wrong = "declined";
         conv_shape_free(&l.call);
     }
     report_judged(name, wrong);
@@ -707,86 +653,62 @@ static void test_single(const gemm_quads *q, const char *name)
 static void test_kept(const gemm_quads *q, const char *name)
 {
     rng r = rng_make(7, 0);
-    layer l = make_layer(&SHAPE, CONV_LEAKY, &r);
-    const size_t bytes = conv_outputs(&l.call) * sizeof(float);
+    layer l = draw_layer(q, &SHAPE, CONV_LEAKY, &r);
+    const judged j = judge_of(&l);
     const size_t rows = (size_t)(SHAPE.n + q->mr - 1) / (size_t)q->mr * (size_t)q->mr;
-    const size_t least = rows * (8 + (66 + 2) * 9);
-    float *const first = get(bytes);
-    gemm_kept kept = {.room = 1 << 20};
-    gemm_note note;
-    const char *wrong = NULL;
-    if (run_layer(q, &l, 1, &kept, &note) || !note.scale) wrong = "not in 8 bits";
-    memcpy(first, l.call.output, bytes);
-    if (!kept.data || kept.bytes < least || kept.bytes >= least + CACHE_LINE) wrong = "not kept";
-    /* They serve again: other weights change nothing before the plan is dropped. */
-    memset((float *)l.call.weights, 0, (size_t)SHAPE.n * 66 * 9 * sizeof(float));
-    if (run_layer(q, &l, 2, &kept, &note) || memcmp(first, l.call.output, bytes))
-        wrong = "kept weights do not serve";
-    gemm_drop_kept(&kept);
-    if (run_layer(q, &l, 2, &kept, &note) || !memcmp(first, l.call.output, bytes))
-        wrong = "dropped weights serve";
-    gemm_drop_kept(&kept);
-    kept.room = 100;
-    if (run_layer(q, &l, 2, &kept, &note) || kept.data) wrong = "kept without room";
-    free(first);
+    report_judged(name, judge_kept(&j, l.call.weights, (size_t)SHAPE.n * 66 * 9,
+                                   rows * (8 + (66 + 2) * 9), CACHE_LINE));
     conv_shape_free(&l.call);
-    report_judged(name, wrong);
 }
 
-/* With memory it goes in 8 bits; without, it is declined or goes in single precision. */
 static const char *judge_layer_without_memory(const gemm_quads *q, rng *r)
 {
-    layer l = make_layer(&SHAPE, CONV_LEAKY, r), single = l;
-    const size_t bytes = conv_outputs(&l.call) * sizeof(float);
-    float *const expected = get(bytes);
-    const char *wrong = NULL;
-    int n = 1;
+    layer l = draw_layer(q, &SHAPE, CONV_LEAKY, r), single = l;
+    const judged j = judge_of(&l), as_single = judge_of(&single);
     gemm_note note;
+    l.single = get(j.bytes);
     single.scale.scale = 0;
-    if (run_layer(q, &single, 1, NULL, &note)) wrong = "single precision declined";
-    memcpy(expected, l.call.output, bytes);
-    for (bool failed = true; failed && !wrong; n += failed) {
-        fail_allocation(n);
-        const gemm_status status = run_layer(q, &l, 1, NULL, &note);
-        failed = was_reached(n);
-        if (failed == (status == GEMM_DONE && note.scale))
-            wrong = failed ? "in 8 bits without memory" : "not in 8 bits with memory";
-        else if (!failed) wrong = judge_outputs(&l, r);
-        else if (status == GEMM_DONE && memcmp(l.call.output, expected, bytes))
-            wrong = "not as in single precision";
-        else if (status != GEMM_DONE && memcmp(l.call.output, "\xff\xff\xff\xff", 4))
-            wrong = "declined, and wrote";
-    }
-    if (n < 2) wrong = "no allocation failed";
-    free(expected);
+    const char *wrong = judge_run(&as_single, 1, NULL, &note) ? "single precision declined" : NULL;
+    memcpy(l.single, l.call.output, j.bytes);
+    if (!wrong) wrong = judge_no_memory(&j);
+    free(l.single);
     conv_shape_free(&l.call);
     return wrong;
 }
 
+static gemm_status run_chain(void *op, int threads, gemm_kept *kept, gemm_note *note)
+{
+    chain *x = op;
+    (void)kept;
+    const gemm_quads *q = x->layers[0].q;
+    const gemm_context context = {.threads = threads, .isa = q->base, .note = note,
+                                  .chain_scales = x->scales};
+    conv_call calls[LINKS];
+    const layer_call *shortcut = links_calls(&x->l, calls);
+    return gemm_int8_chain(calls, LINKS, shortcut, &context, q);
+}
+
+static bool is_chain_in_8_bits(const gemm_note *note)
+{
+    return !strcmp(note->algorithm, "chain; int8");
+}
+
+static const char *wrong_chain(void *op, const gemm_note *note)
+{
+    const chain *x = op;
+    if (!is_chain_in_8_bits(note)) return "a chain ran without memory";
+    return links_right(&x->l) ? NULL : "the bits are not those of the layers";
+}
+
 static const char *judge_chain_without_memory(const gemm_quads *q, rng *r)
 {
-    chain x = make_chain(r);
-    const size_t bytes = conv_outputs(&x.layers[2].call) * sizeof(float);
-    float *const output = get(bytes);
-    conv_call calls[MOST_LAYERS];
-    gemm_note note;
-    const gemm_context context = {.threads = 1, .isa = q->base, .note = &note,
-                                  .chain_scales = x.scales};
-    const char *wrong = NULL;
-    int n = 1;
-    chain_calls(&x, calls, output);
-    for (bool failed = true; failed && !wrong; n += failed) {
-        memset(output, 0xff, bytes);
-        fail_allocation(n);
-        const gemm_status status = gemm_int8_chain(calls, MOST_LAYERS, NULL, &context, q);
-        failed = was_reached(n);
-        if (failed && (status != GEMM_DECLINED || memcmp(output, "\xff\xff\xff\xff", 4)))
-            wrong = "a chain ran without memory";
-        else if (!failed && status != GEMM_DONE) wrong = "a chain did not run with memory";
-    }
-    if (n < 2) wrong = "no allocation of a chain failed";
-    free(output);
-    free_chain(&x);
+    chain x;
+    make_chain(&x, q, r);
+    const judged j = {&x, x.l.output.data, conv_outputs(&x.l.calls[2]) * sizeof(float), run_chain,
+                      is_chain_in_8_bits, wrong_chain};
+    const char *wrong = run_one_by_one(&x);
+    if (!wrong) wrong = judge_no_memory(&j);
+    links_free(&x.l);
     return wrong;
 }
 
@@ -815,10 +737,11 @@ static void test_check(const gemm_quads *q, const char *name)
     rng r = rng_make(7, 0);
     const char *wrong = NULL;
     for (int i = 0; i < 4 && !wrong; ++i) {
-        layer l = make_layer(&shapes[i], i ? CONV_LEAKY : CONV_LINEAR, &r);
+        layer l = draw_layer(q, &shapes[i], i ? CONV_LEAKY : CONV_LINEAR, &r);
         l.call.pool = i == 3;
+        const judged j = judge_of(&l);
         gemm_note note;
-        if (run_layer(q, &l, 1, NULL, &note) || !note.scale) wrong = "not in 8 bits";
+        if (judge_run(&j, 1, NULL, &note) || !note.scale) wrong = "not in 8 bits";
         else if (!(check_ratio(&l) <= 1)) wrong = "what is right is called wrong";
         const int at = (int)conv_outputs(&l.call) / 2;
         const int filter = at / gemm_conv_outputs(&l.call) % l.call.n;
@@ -969,10 +892,11 @@ static void test_all(const gemm_quads *q)
 
 int main(int argc, char **argv)
 {
-    kernel_options o = {.cases = cases, .seed = seed};
-    kernel_options_read(argc, argv, &o);
+    const test_options o = options_read(argc, argv, (test_options){.cases = cases, .seed = 1},
+                                        "--isa, --cases, --seed", NULL);
     cases = o.cases;
-    seed = o.seed;
+    seed = (int)o.seed;
+    printf("# seed %d, %d cases\n", seed, cases);
     bool known = !o.isa;
     for (const gemm_quads *const *q = gemm_quads_all; *q; ++q) {
         if (o.isa && strcmp(o.isa, (*q)->name)) continue;

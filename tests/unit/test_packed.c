@@ -40,16 +40,13 @@
 
 enum { OFFSETS = 16, MOST_THREADS = 8 };
 
-typedef struct options {
-    uint64_t seed;
-    int cases, only_case;       /* only_case -1: all */
-    const char *isa;            /* NULL: all */
-    bool brief, no_fork, no_callers, no_threads;
-} options;
+/* The options of this program's own. */
+static bool brief, no_fork, no_callers, no_threads;
 
 typedef struct problem {
     gemm_call call;
     int threads;
+    enum { ANY, TINY, LARGE } expects;      /* TINY: the row has to decline it */
     guarded A, B, C;
 } problem;
 
@@ -100,55 +97,65 @@ static void pick_sizes(gemm_call *c, const gemm_ukernel *u, rng *r, int number)
     } while (number % 50 && is_tiny(u, c));
 }
 
-static problem make_problem(const gemm_ukernel *u, uint64_t seed, int number)
+static problem make_random(const gemm_ukernel *u, rng *r, int number)
 {
     static const float alphas[] = {1, 1, -0.5f, 2.5f, 0};
-    rng r = rng_make(seed, (uint64_t)number);
     problem p = {.threads = 1 + number % MOST_THREADS};
     gemm_call *c = &p.call;
     c->TA = number / 8 & 1;
     c->TB = number / 16 & 1;
     int b_unit = 1;
-    pick_sizes(c, u, &r, number);
-    c->ALPHA = alphas[rng_below(&r, 5)];
+    pick_sizes(c, u, r, number);
+    c->ALPHA = alphas[rng_below(r, 5)];
     if (number % 41 == 40) {            /* an outer product beyond the caches */
-        c->M = 150 + rng_below(&r, 50);
-        c->N = 32 * 1024 / c->M + 1 + rng_below(&r, 2 * u->nr);
+        c->M = 150 + rng_below(r, 50);
+        c->N = 32 * 1024 / c->M + 1 + rng_below(r, 2 * u->nr);
         c->K = 1;
     }
     if (number % 41 == 39) {            /* a row of several pieces, in several turns */
         c->TB = 0;
         c->M = 1;
-        c->N = 16 * 1024 + 1 + rng_below(&r, 4 * u->nr);
-        c->K = 1 + rng_below(&r, 3 * GEMM_ADD_ROWS);
+        c->N = 16 * 1024 + 1 + rng_below(r, 4 * u->nr);
+        c->K = 1 + rng_below(r, 3 * GEMM_ADD_ROWS);
     }
     if (number % 41 == 38) { /* few panels, strips of different widths, several blocks of K */
-        c->M = u->mr + 1 + rng_below(&r, 4 * u->mr);
-        c->N = u->wide + 1 + rng_below(&r, 2 * u->wide);
-        c->K = 2 * u->kc + rng_below(&r, 2 * u->kc);
+        c->M = u->mr + 1 + rng_below(r, 4 * u->mr);
+        c->N = u->wide + 1 + rng_below(r, 2 * u->wide);
+        c->K = 2 * u->kc + rng_below(r, 2 * u->kc);
     }
     if (number % 41 == 37) {    /* wide strips that are copied, a last one narrow and of whole
                                    vectors, several blocks of K */
         c->TA = c->TB = 0;
-        c->M = u->mr + 1 + rng_below(&r, u->wide_rows - u->mr);
-        c->N = u->wide + u->vl * (1 + rng_below(&r, u->nr / u->vl));
-        c->K = 2 * u->kc + rng_below(&r, 2 * u->kc);
+        c->M = u->mr + 1 + rng_below(r, u->wide_rows - u->mr);
+        c->N = u->wide + u->vl * (1 + rng_below(r, u->nr / u->vl));
+        c->K = 2 * u->kc + rng_below(r, 2 * u->kc);
         b_unit = PAGE;
     }
-    p.A = make_operand(&r, c->TA ? c->K : c->M, c->TA ? c->M : c->K, 1, &c->lda);
-    p.B = make_operand(&r, c->TB ? c->N : c->K, c->TB ? c->K : c->N, b_unit, &c->ldb);
-    p.C = make_operand(&r, c->M, c->N, 1, &c->ldc);
+    p.A = make_operand(r, c->TA ? c->K : c->M, c->TA ? c->M : c->K, 1, &c->lda);
+    p.B = make_operand(r, c->TB ? c->N : c->K, c->TB ? c->K : c->N, b_unit, &c->ldb);
+    p.C = make_operand(r, c->M, c->N, 1, &c->ldc);
     c->A = p.A.data, c->B = p.B.data, c->C = p.C.data;
     return p;
 }
 
-static void fill_operands(problem *p, rng *r)
+/* The operands of the call. A leading dimension of 0 becomes the least. `side` of a guard page, and
+   bytes of A, B and C between them and it. */
+static void place_operands(problem *p, int side, const int offset[3], rng *r)
 {
+    gemm_call *c = &p->call;
+    if (!c->lda) c->lda = c->TA ? c->M : c->K;
+    if (!c->ldb) c->ldb = c->TB ? c->K : c->N;
+    if (!c->ldc) c->ldc = c->N;
+    p->A = guarded_make(c->TA ? c->K : c->M, c->TA ? c->M : c->K, c->lda, side, offset[0]);
+    p->B = guarded_make(c->TB ? c->N : c->K, c->TB ? c->K : c->N, c->ldb, side, offset[1]);
+    p->C = guarded_make(c->M, c->N, c->ldc, side, offset[2]);
     guarded_fill(&p->A, r);
     guarded_fill(&p->B, r);
     guarded_fill(&p->C, r);
-    p->call.A = p->A.data, p->call.B = p->B.data, p->call.C = p->C.data;
+    c->A = p->A.data, c->B = p->B.data, c->C = p->C.data;
 }
+
+static const int NO_OFFSET[3];
 
 static void free_problem(problem *p)
 {
@@ -179,6 +186,7 @@ static const char *run_and_judge(const gemm_ukernel *u, problem *p, char *why, s
     gemm_oracle oracle;
     gemm_call zero = p->call;
     const bool tiny = is_tiny(u, &p->call);
+    if (p->expects && tiny != (p->expects == TINY)) return "the test contradicts itself";
     if (tiny) zero.ALPHA = 0;
     if (gemm_oracle_make(&oracle, &zero)) return "no memory for the reference";
     gemm_set_threads(p->threads);
@@ -195,33 +203,40 @@ static const char *run_and_judge(const gemm_ukernel *u, problem *p, char *why, s
     return why;
 }
 
-static void test_random(const gemm_ukernel *u, const options *o)
+/* Problem n of a kind. */
+typedef problem make_function(const gemm_ukernel *, rng *, int n);
+
+/* `count` problems of a kind, whose random numbers are those of `stream` and the next ones; of
+   stream 0 perhaps one alone. */
+static void test_kind(const gemm_ukernel *u, const test_options *o, const char *kind,
+                      make_function *make, uint64_t stream, int count)
 {
-    char name[48], why[160];
-    snprintf(name, sizeof name, "packed %s", u->name);
-    for (int n = 0; n < o->cases; ++n) {
-        if (o->only_case >= 0 && n != o->only_case) continue;
-        problem p = make_problem(u, o->seed, n);
+    char name[48], why[160], option[32] = "";
+    snprintf(name, sizeof name, "packed %s%s", u->name, kind);
+    for (int n = 0; n < count; ++n) {
+        if (!stream && o->only_case >= 0 && n != o->only_case) continue;
+        rng r = rng_make(o->seed, stream + (uint64_t)n);
+        problem p = make(u, &r, n);
+        const gemm_call c = p.call;
         const char *wrong = run_and_judge(u, &p, why, sizeof why);
-        const gemm_call *c = &p.call;
-        if (wrong) {
-            report_fail(name,
-                        "%s; TA=%d TB=%d M=%d N=%d K=%d lda=%d ldb=%d ldc=%d ALPHA=%g threads=%d; "
-                        "repeat with: test_packed --seed %llu --isa %s --case %d",
-                        wrong, c->TA, c->TB, c->M, c->N, c->K, c->lda, c->ldb, c->ldc,
-                        (double)c->ALPHA, p.threads, (unsigned long long)o->seed, u->name, n);
-        }
         free_problem(&p);
-        if (wrong) return;
+        if (!wrong) continue;
+        if (!stream) snprintf(option, sizeof option, " --case %d", n);
+        report_fail(name, "%s; number %d: TA=%d TB=%d M=%d N=%d K=%d lda=%d ldb=%d ldc=%d ALPHA=%g "
+                    "threads=%d; repeat with: test_packed --seed %llu --isa %s%s", wrong, n, c.TA,
+                    c.TB, c.M, c.N, c.K, c.lda, c.ldb, c.ldc, (double)c.ALPHA, p.threads,
+                    (unsigned long long)o->seed, u->name, option);
+        return;
     }
     report_pass(name);
 }
 
 /* Calls on both sides of each limit under which the row declines. */
-static void test_declines(const gemm_ukernel *u, const options *o)
+enum { LIMITS = 15 };
+static problem make_limit(const gemm_ukernel *u, rng *r, int n)
 {
     const int narrow = 3 * u->vl;
-    const struct { gemm_call call; bool declined; } cases[] = {
+    const struct { gemm_call call; bool declined; } calls[LIMITS] = {
         {{.M = 10, .N = 10, .K = 20}, true},
         {{.M = 10, .N = 10, .K = 20, .TA = 1, .TB = 1}, true},
         {{.M = 23, .N = 29, .K = 3}, false},
@@ -238,147 +253,73 @@ static void test_declines(const gemm_ukernel *u, const options *o)
         {{.M = 1000, .N = narrow, .K = 1}, false},
         {{.M = 1000, .N = narrow - 1, .K = 1, .TB = 1}, false},
     };
-    char name[48], why[160];
-    snprintf(name, sizeof name, "packed %s declines", u->name);
-    for (size_t n = 0; n < sizeof cases / sizeof *cases; ++n) {
-        rng r = rng_make(o->seed, 6000000 + (uint64_t)n);
-        problem p = {.call = cases[n].call, .threads = 1 + (int)n % 2};
-        gemm_call *c = &p.call;
-        c->ALPHA = 1;
-        c->lda = c->TA ? c->M : c->K, c->ldb = c->TB ? c->K : c->N;
-        if (!c->ldc) c->ldc = c->N;
-        p.A = guarded_make(c->TA ? c->K : c->M, c->lda, c->lda, AT_END, 0);
-        p.B = guarded_make(c->TB ? c->N : c->K, c->ldb, c->ldb, AT_END, 0);
-        p.C = guarded_make(c->M, c->N, c->ldc, AT_END, 0);
-        fill_operands(&p, &r);
-        const char *wrong = is_tiny(u, c) != cases[n].declined
-                                ? "the test contradicts itself"
-                                : run_and_judge(u, &p, why, sizeof why);
-        free_problem(&p);
-        if (!wrong) continue;
-        report_fail(name, "%s; TA=%d TB=%d M=%d N=%d K=%d ldc=%d", wrong, c->TA, c->TB, c->M, c->N,
-                    c->K, c->ldc);
-        return;
-    }
-    report_pass(name);
+    problem p = {.call = calls[n].call, .threads = 1 + n % 2,
+                 .expects = calls[n].declined ? TINY : LARGE};
+    p.call.ALPHA = 1;
+    place_operands(&p, AT_END, NO_OFFSET, r);
+    return p;
 }
 
 /* Each of A, B and C in turn at every offset of 0, 4 .. 60 bytes from either guard page. */
-static void test_offsets(const gemm_ukernel *u, const options *o)
+enum { ALL_OFFSETS = 2 * OFFSETS * 3 };
+static problem make_offset(const gemm_ukernel *u, rng *r, int n)
 {
-    char name[48], why[160];
-    snprintf(name, sizeof name, "packed %s offsets", u->name);
-    for (int n = 0; n < 2 * OFFSETS * 3; ++n) {
-        rng r = rng_make(o->seed, 1000000 + (uint64_t)n);
-        const int side = n & 1 ? AT_END : AT_START, shift = 4 * (n / 2 % OFFSETS);
-        problem p = {
-            .call = {.M = u->mr + 1, .N = u->nr + 1 + rng_below(&r, u->nr), .K = 61, .ALPHA = 1},
-            .threads = 1};
-        gemm_call *c = &p.call;
-        c->lda = c->K, c->ldb = c->N, c->ldc = c->N;
-        const int which = n / (2 * OFFSETS);
-        p.A = guarded_make(c->M, c->K, c->lda, side, which == 0 ? shift : 0);
-        p.B = guarded_make(c->K, c->N, c->ldb, side, which == 1 ? shift : 0);
-        p.C = guarded_make(c->M, c->N, c->ldc, side, which == 2 ? shift : 0);
-        fill_operands(&p, &r);
-        const char *wrong = is_tiny(u, c) ? "tiny" : run_and_judge(u, &p, why, sizeof why);
-        free_problem(&p);
-        if (wrong) {
-            report_fail(name, "%s; %c at offset %d, side %d, N=%d", wrong, "ABC"[which], shift,
-                        side, c->N);
-            return;
-        }
-    }
-    report_pass(name);
+    int offset[3] = {0};
+    problem p = {
+        .call = {.M = u->mr + 1, .N = u->nr + 1 + rng_below(r, u->nr), .K = 61, .ALPHA = 1},
+        .threads = 1, .expects = LARGE};
+    offset[n / (2 * OFFSETS)] = 4 * (n / 2 % OFFSETS);
+    place_operands(&p, n & 1 ? AT_END : AT_START, offset, r);
+    return p;
 }
 
 /* So many tiles share A, and its rows or columns are so far apart, that it is packed: in more than
    one block of rows and of K, the last of them a little shorter. */
-static void test_packed_a(const gemm_ukernel *u, const options *o)
+static problem make_packed_a(const gemm_ukernel *u, rng *r, int TA)
 {
-    char name[48], why[160];
-    snprintf(name, sizeof name, "packed %s packs A", u->name);
-    const char *wrong = NULL;
-    for (int TA = 0; TA < 2 && !wrong; ++TA) {
-        rng r = rng_make(o->seed, 2000000 + (uint64_t)TA);
-        problem p = {.threads = 1};
-        gemm_call *c = &p.call;
-        *c = (gemm_call){.TA = TA, .M = u->mc + u->mr + 1, .N = 17 * u->nr + 1, .K = 2 * u->kc - 1,
-                         .ALPHA = 1, .lda = 1024};
-        c->ldb = c->ldc = c->N;
-        p.A = guarded_make(TA ? c->K : c->M, TA ? c->M : c->K, c->lda, AT_END, 0);
-        p.B = guarded_make(c->K, c->N, c->ldb, AT_END, 0);
-        p.C = guarded_make(c->M, c->N, c->ldc, AT_END, 0);
-        fill_operands(&p, &r);
-        wrong = run_and_judge(u, &p, why, sizeof why);
-        free_problem(&p);
-        if (wrong) report_fail(name, "%s; TA=%d", wrong, TA);
-    }
-    if (!wrong) report_pass(name);
+    problem p = {.call = {.TA = TA, .M = u->mc + u->mr + 1, .N = 17 * u->nr + 1,
+                          .K = 2 * u->kc - 1, .ALPHA = 1, .lda = 1024},
+                 .threads = 1};
+    place_operands(&p, AT_END, NO_OFFSET, r);
+    return p;
 }
 
 /* Every count of columns behind the whole vectors, between guard pages: B by rows, in whole strips
    or one vector more or less, and by columns; K of one block or several, and no multiple of a
-   vector. */
-static void test_along_k(const gemm_ukernel *u, const options *o)
+   vector. 16 * tail_unit of them. */
+static problem make_along_k(const gemm_ukernel *u, rng *r, int n)
 {
     enum { PANELS = 9, LEAST_K = 128 };
-    char name[48], why[160];
-    snprintf(name, sizeof name, "packed %s along K", u->name);
-    for (int n = 0; n < 2 * 2 * 4 * u->tail_unit; ++n) {
-        rng r = rng_make(o->seed, 3000000 + (uint64_t)n);
-        const int tail = n / 16, columns = u->nr + (1 + n / 4 % 4) * u->tail_unit;
-        problem p = {.threads = 1};
-        gemm_call *c = &p.call;
-        *c = (gemm_call){.TB = n & 1,
-                         .M = PANELS * u->mr + rng_below(&r, u->mr),
-                         .N = columns + tail,
-                         .K = n & 2 ? 2 * u->kc + rng_below(&r, 2 * u->vl)
-                                    : LEAST_K + rng_below(&r, u->vl),
-                         .ALPHA = n % 3 ? 1 : -.5f};
-        p.A = make_operand(&r, c->M, c->K, 1, &c->lda);
-        p.B = make_operand(&r, c->TB ? c->N : c->K, c->TB ? c->K : c->N, 1, &c->ldb);
-        p.C = make_operand(&r, c->M, c->N, 1, &c->ldc);
-        c->A = p.A.data, c->B = p.B.data, c->C = p.C.data;
-        const char *wrong = run_and_judge(u, &p, why, sizeof why);
-        free_problem(&p);
-        if (wrong) {
-            report_fail(name, "%s; TB=%d M=%d N=%d K=%d", wrong, c->TB, c->M, c->N, c->K);
-            return;
-        }
-    }
-    report_pass(name);
+    const int tail = n / 16, columns = u->nr + (1 + n / 4 % 4) * u->tail_unit;
+    problem p = {.threads = 1};
+    gemm_call *c = &p.call;
+    *c = (gemm_call){.TB = n & 1,
+                     .M = PANELS * u->mr + rng_below(r, u->mr),
+                     .N = columns + tail,
+                     .K = n & 2 ? 2 * u->kc + rng_below(r, 2 * u->vl)
+                                : LEAST_K + rng_below(r, u->vl),
+                     .ALPHA = n % 3 ? 1 : -.5f};
+    p.A = make_operand(r, c->M, c->K, 1, &c->lda);
+    p.B = make_operand(r, c->TB ? c->N : c->K, c->TB ? c->K : c->N, 1, &c->ldb);
+    p.C = make_operand(r, c->M, c->N, 1, &c->ldc);
+    c->A = p.A.data, c->B = p.B.data, c->C = p.C.data;
+    return p;
 }
 
 /* Rows of whole lines, long enough that strips begin at lines wherever B begins: few panels and
    many, rows near each other and pages apart, and any number of columns in the last strip. */
-static void test_lines(const gemm_ukernel *u, const options *o)
+enum { ALL_LINES = 3 * 2 * OFFSETS };
+static problem make_lines(const gemm_ukernel *u, rng *r, int n)
 {
-    enum { LINE = 16, PAGE = 1024 };
-    const int rows[] = {u->mr - 1, 3 * u->mr + 1, 17 * u->mr};
-    char name[48], why[160];
-    snprintf(name, sizeof name, "packed %s lines", u->name);
-    for (int n = 0; n < 3 * 2 * OFFSETS; ++n) {
-        rng r = rng_make(o->seed, 4000000 + (uint64_t)n);
-        const int side = rng_below(&r, 2) ? AT_END : AT_START, whole = n & 1 ? PAGE : LINE;
-        problem p = {.threads = 1 + n % 3};
-        gemm_call *c = &p.call;
-        *c = (gemm_call){.M = rows[n / 2 / OFFSETS], .N = 33 * u->wide + rng_below(&r, 2 * u->nr),
-                         .K = 20 + rng_below(&r, 80), .ALPHA = 1};
-        c->lda = c->K, c->ldb = (c->N + whole - 1) / whole * whole, c->ldc = c->N;
-        p.A = guarded_make(c->M, c->K, c->lda, AT_END, 0);
-        p.B = guarded_make(c->K, c->N, c->ldb, side, 4 * (n / 2 % OFFSETS));
-        p.C = guarded_make(c->M, c->N, c->ldc, side, 4 * rng_below(&r, OFFSETS));
-        fill_operands(&p, &r);
-        const char *wrong = run_and_judge(u, &p, why, sizeof why);
-        free_problem(&p);
-        if (wrong) {
-            report_fail(name, "%s; M=%d N=%d K=%d ldb=%d, B at offset %d", wrong, c->M, c->N, c->K,
-                        c->ldb, 4 * (n / 2 % OFFSETS));
-            return;
-        }
-    }
-    report_pass(name);
+    enum { LINE = 16, FAR = 1024 };
+    const int rows[] = {u->mr - 1, 3 * u->mr + 1, 17 * u->mr}, whole = n & 1 ? FAR : LINE;
+    const int side = rng_below(r, 2) ? AT_END : AT_START;
+    problem p = {.threads = 1 + n % 3};
+    p.call = (gemm_call){.M = rows[n / 2 / OFFSETS], .N = 33 * u->wide + rng_below(r, 2 * u->nr),
+                         .K = 20 + rng_below(r, 80), .ALPHA = 1};
+    p.call.ldb = round_up(p.call.N, whole);
+    place_operands(&p, side, (int[]){0, 4 * (n / 2 % OFFSETS), 4 * rng_below(r, OFFSETS)}, r);
+    return p;
 }
 
 /* NULL, or what is wrong with dot products of n floats. Each row must have the bits that it has
@@ -405,7 +346,7 @@ static const char *judge_dots(const gemm_ukernel *u, int n, rng *r)
     return !finite ? "padding was read" : !same ? "the bits depend on the number of rows" : NULL;
 }
 
-static void test_dots(const gemm_ukernel *u, const options *o)
+static void test_dots(const gemm_ukernel *u, const test_options *o)
 {
     enum { LONGEST = 100 };
     char name[48];
@@ -510,7 +451,7 @@ static int threads_that_differ(const gemm_ukernel *u, const gemm_call *c, size_t
 }
 
 /* The result must not depend on the number of threads, to the bit. */
-static void test_threads(const gemm_ukernel *u, const options *o)
+static void test_threads(const gemm_ukernel *u, const test_options *o)
 {
     char name[48];
     snprintf(name, sizeof name, "packed %s threads", u->name);
@@ -520,22 +461,14 @@ static void test_threads(const gemm_ukernel *u, const options *o)
     for (int n = 0; n < 4 * count; ++n) {
         const shape s = shapes[n / 4];
         rng r = rng_make(o->seed, 5000000 + (uint64_t)n);
-        gemm_call c = {.TA = n & 1, .TB = n >> 1 & 1, .M = s.M, .N = s.N, .K = s.K, .ALPHA = 1.5f};
-        const int width = c.TA ? c.M : c.K;
-        c.lda = s.lda > width ? s.lda : width;
-        c.ldb = c.TB ? c.K : c.N;
-        c.ldc = c.N;
-        guarded A = guarded_make(c.TA ? c.K : c.M, width, c.lda, AT_END, 0);
-        guarded B = guarded_make(c.TB ? c.N : c.K, c.ldb, c.ldb, AT_END, 0);
-        guarded C = guarded_make(c.M, c.N, c.ldc, AT_END, 0);
-        guarded_fill(&A, &r);
-        guarded_fill(&B, &r);
-        guarded_fill(&C, &r);
-        c.A = A.data, c.B = B.data, c.C = C.data;
+        problem p = {.call = {.TA = n & 1, .TB = n >> 1 & 1, .M = s.M, .N = s.N, .K = s.K,
+                              .ALPHA = 1.5f}};
+        const int width = p.call.TA ? s.M : s.K;
+        p.call.lda = s.lda > width ? s.lda : 0;
+        place_operands(&p, AT_END, NO_OFFSET, &r);
+        const gemm_call c = p.call;
         const int wrong = is_tiny(u, &c) ? -1 : threads_that_differ(u, &c, (size_t)c.M * c.N);
-        guarded_free(&A);
-        guarded_free(&B);
-        guarded_free(&C);
+        free_problem(&p);
         if (!wrong) continue;
         ++failures;
         report_fail(
@@ -548,7 +481,7 @@ static void test_threads(const gemm_ukernel *u, const options *o)
 
 /* Under each mode of the host, with denormal products: the bits of 1, 2 and 3 threads are equal.
    NEON of armv7 has one mode. */
-static void test_modes(const gemm_ukernel *u, const options *o)
+static void test_modes(const gemm_ukernel *u, const test_options *o)
 {
     enum { SIZE = 150, LEAST = 1000, THREADS = 3 };
     static float A[SIZE * SIZE], B[SIZE * SIZE], C[SIZE * SIZE], one[SIZE * SIZE];
@@ -601,7 +534,7 @@ static long wrongly_covered(const packed_grid *g, unsigned char *cover)
 
 /* Rectangles cover C once, for a C that is high, wide and small; none has more rows than the
    first, for which the plan is made; and there is work for more than half of the threads. */
-static void test_grid(const gemm_ukernel *u, const options *o)
+static void test_grid(const gemm_ukernel *u, const test_options *o)
 {
     enum { SIDE = 1300, LINE = 16, ROUNDS_OF_GRIDS = 400, HUGE_K = 1 << 20 };
     char name[48];
@@ -919,7 +852,7 @@ static void *call_often(void *arg)
     return NULL;
 }
 
-static void test_callers_at_once(const options *o)
+static void test_callers_at_once(const test_options *o)
 {
     enum { CALLERS = 4 };
     caller *callers[CALLERS];
@@ -946,7 +879,7 @@ static bool child_was_right(pid_t child)
 }
 
 /* The child must start workers of its own, and so must a child of the child; the parent goes on. */
-static void test_fork(const options *o)
+static void test_fork(const test_options *o)
 {
     caller *c = make_caller(o->seed, 100);
     gemm_set_threads(3);
@@ -990,7 +923,7 @@ static void call_changing_shapes(float *A, float *B, float *C, rng *r, int calls
 }
 
 /* Peak memory and what malloc has given out, before and after. */
-static void test_memory(const options *o)
+static void test_memory(const test_options *o)
 {
     enum { MOST_KIB = 1024 };
     float *A = calloc(3 * BIG * BIG, sizeof *A), *B = A + BIG * BIG, *C = B + BIG * BIG;
@@ -1018,7 +951,7 @@ static void *call_once(void *arg)
 }
 
 /* Callers that come and go leave nothing behind. */
-static void test_short_lived_callers(const options *o)
+static void test_short_lived_callers(const test_options *o)
 {
     caller *c = make_caller(o->seed, 200);
     gemm_set_threads(2);
@@ -1035,24 +968,13 @@ static void test_short_lived_callers(const options *o)
     else report_pass("packed short-lived callers");
 }
 
-static void test_callers(const options *o)
+static void test_callers(const test_options *o)
 {
     test_callers_at_once(o);
-    if (o->no_fork) report_skip_machine("packed fork", "left out by --without fork");
+    if (no_fork) report_skip_machine("packed fork", "left out by --without fork");
     else test_fork(o);
     test_memory(o);
     test_short_lived_callers(o);
-}
-
-/* A test named wrongly must not pass because nothing ran. */
-static void bad_option(const char *option, const char *value)
-{
-    fprintf(stderr,
-            "test_packed: %s %s is not allowed: --seed, --cases and --case take a number, --isa "
-            "avx512, avx2, neon, neon32_fma, neon32 or generic, --brief yes or no, --without fork, "
-            "callers or threads\n",
-            option, value);
-    exit(2);
 }
 
 static bool is_isa(const char *name)
@@ -1061,24 +983,15 @@ static bool is_isa(const char *name)
            !strcmp(name, "neon32_fma") || !strcmp(name, "neon32") || !strcmp(name, "generic");
 }
 
-static options read_options(int argc, char **argv)
+static bool take_own(const char *option, const char *value)
 {
-    options o = {.seed = (uint64_t)time(NULL) & INT_MAX, .cases = 1500, .only_case = -1};
-    for (int i = 1; i < argc; i += 2) {
-        const char *option = argv[i], *value = i + 1 < argc ? argv[i + 1] : "";
-        if (!strcmp(option, "--seed")) o.seed = (uint64_t)option_int(option, value, 0);
-        else if (!strcmp(option, "--cases")) o.cases = option_int(option, value, 0);
-        else if (!strcmp(option, "--case")) o.only_case = option_int(option, value, 0);
-        else if (!strcmp(option, "--isa") && is_isa(value)) o.isa = value;
-        else if (!strcmp(option, "--brief") && !strcmp(value, "yes")) o.brief = true;
-        else if (!strcmp(option, "--brief") && !strcmp(value, "no")) o.brief = false;
-        else if (!strcmp(option, "--without") && !strcmp(value, "fork")) o.no_fork = true;
-        else if (!strcmp(option, "--without") && !strcmp(value, "callers")) o.no_callers = true;
-        else if (!strcmp(option, "--without") && !strcmp(value, "threads")) o.no_threads = true;
-        else bad_option(option, value);
-    }
-    if (o.only_case >= o.cases) o.cases = o.only_case + 1;
-    return o;
+    bool *const without = !strcmp(value, "fork") ? &no_fork
+                        : !strcmp(value, "callers") ? &no_callers
+                        : !strcmp(value, "threads") ? &no_threads : NULL;
+    if (!strcmp(option, "--without") && without) return *without = true;
+    if (strcmp(option, "--brief")) return false;
+    brief = !strcmp(value, "yes");
+    return brief || !strcmp(value, "no");
 }
 
 static bool is_built(const char *isa)
@@ -1090,7 +1003,11 @@ static bool is_built(const char *isa)
 
 int main(int argc, char **argv)
 {
-    const options o = read_options(argc, argv);
+    test_options o = {.seed = (uint64_t)time(NULL) & INT_MAX, .cases = 1500, .only_case = -1};
+    o = options_read(argc, argv, o, "--seed, --cases, --case, --isa, --brief yes or no, "
+                     "--without fork, callers or threads", take_own);
+    if (o.only_case >= o.cases) o.cases = o.only_case + 1;
+    if (o.isa && !is_isa(o.isa)) return fprintf(stderr, "--isa %s is no name\n", o.isa), 2;
     printf("test_packed: seed %llu\n", (unsigned long long)o.seed);
     if (o.isa && !is_built(o.isa)) report_fail(o.isa, "this build does not have it");
     for (const gemm_ukernel *const *u = gemm_ukernels; *u; ++u) {
@@ -1099,30 +1016,30 @@ int main(int argc, char **argv)
             report_skip_machine((*u)->name, "this processor does not have it");
             continue;
         }
-        test_random(*u, &o);
+        test_kind(*u, &o, "", make_random, 0, o.cases);
         if (o.only_case >= 0) continue;
-        test_declines(*u, &o);
-        if (!o.brief) test_offsets(*u, &o);
-        if (!o.brief) test_packed_a(*u, &o);
-        if (!o.brief) test_lines(*u, &o);
-        if (!o.brief) test_along_k(*u, &o);
-        if (!o.brief) test_panels(*u);
+        test_kind(*u, &o, " declines", make_limit, 6000000, LIMITS);
+        if (!brief) test_kind(*u, &o, " offsets", make_offset, 1000000, ALL_OFFSETS);
+        if (!brief) test_kind(*u, &o, " packs A", make_packed_a, 2000000, 2);
+        if (!brief) test_kind(*u, &o, " lines", make_lines, 4000000, ALL_LINES);
+        if (!brief) test_kind(*u, &o, " along K", make_along_k, 3000000, 16 * (*u)->tail_unit);
+        if (!brief) test_panels(*u);
         test_dots(*u, &o);
-        if (!o.brief && !o.no_threads) test_threads(*u, &o);
-        if (!o.brief) test_modes(*u, &o);
-        if (!o.brief) test_grid(*u, &o);
+        if (!brief && !no_threads) test_threads(*u, &o);
+        if (!brief) test_modes(*u, &o);
+        if (!brief) test_grid(*u, &o);
         test_seams(*u);
         test_blocks_of_rows(*u);
         test_shift(*u);
     }
-    if (o.only_case < 0 && !o.brief) {
+    if (o.only_case < 0 && !brief) {
         test_caches();
         test_workers();
         test_task("packed task", 2, 2);
         test_task("packed task alone", 3, 0);
         test_no_task();
-        if (o.no_threads) report_skip_machine("packed threads", "left out by --without threads");
-        if (o.no_callers) report_skip_machine("packed callers", "left out by --without callers");
+        if (no_threads) report_skip_machine("packed threads", "left out by --without threads");
+        if (no_callers) report_skip_machine("packed callers", "left out by --without callers");
         else test_callers(&o);
     }
     return report_status();

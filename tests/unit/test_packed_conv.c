@@ -207,7 +207,7 @@ static void test_callers(const gemm_ukernel *u)
 
 /* Two calls with one slot. The second one makes nothing: without a plan it would take memory for
    U. */
-static const char *judge_kept(const way *w, const conv_call *c, const float *expected)
+static const char *judge_slot(const way *w, const conv_call *c, const float *expected)
 {
     gemm_plan *plan = NULL;
     const size_t before = gemm_planned_bytes();
@@ -274,7 +274,7 @@ static const char *judge_plans(const gemm_ukernel *u, const large *l, const conv
     const way w = {u, l->m}, other_m = {u, 6 - l->m}, isa = {other_isa(u), l->m};
     float *expected = expect(&w, c);
     if (!expected) return "it did not run";
-    const char *wrong = judge_kept(&w, c, expected);
+    const char *wrong = judge_slot(&w, c, expected);
     if (!wrong) wrong = judge_no_room(&w, c, expected);
     if (!wrong) wrong = judge_other(&w, &other_m, c, expected);
     if (!wrong) wrong = judge_other(&w, &isa, c, expected);
@@ -337,17 +337,9 @@ static bool is_right(const conv_call *c, const gemm_note *note)
     return worst.ratio <= 1;
 }
 
-static bool is_unchanged(const conv_call *c)
-{
-    const unsigned char *bytes = (const unsigned char *)c->output;
-    for (size_t i = 0; i < output_bytes(c); ++i)
-        if (bytes[i] != 0xff) return false;
-    return true;
-}
-
 /* One run after another with an empty slot, in which allocation 1, 2 ... fails, until a run needs
    fewer. The slot must be good after each. */
-static const char *judge_no_memory(const conv_call *c, const way *w)
+static const char *judge_without_memory(const conv_call *c, const way *w)
 {
     bool failed = true;
     int runs = 0;
@@ -355,12 +347,11 @@ static const char *judge_no_memory(const conv_call *c, const way *w)
         gemm_plan *plan = NULL;
         gemm_note note;
         memset(c->output, 0xff, output_bytes(c));
-        atomic_store(&allocations, 0);
-        atomic_store(&failing, runs + 1);
+        fail_allocation(runs + 1);
         const bool done = run(w, c, &plan, &note);
-        failed = atomic_load(&allocations) > runs;
-        atomic_store(&failing, 0);
-        if (done ? !is_right(c, &note) : !is_unchanged(c)) return "it is wrong without memory";
+        failed = was_reached(runs + 1);
+        if (done ? !is_right(c, &note) : !judge_is_set(c->output, output_bytes(c)))
+            return "it is wrong without memory";
         if (!failed && strncmp(note.algorithm, "winograd", 8)) return "it is not Winograd's";
         const bool again = run(w, c, &plan, &note);
         gemm_plan_drop(&plan);
@@ -414,7 +405,7 @@ static void test_no_memory(const gemm_ukernel *u)
     for (size_t i = 0; i < COUNT(layers); ++i) {
         conv_call c = make_layer(&layers[i], 1);
         gemm_set_threads(i ? 8 : 1);
-        report("no-memory", layers[i].shape.name, u, judge_no_memory(&c, &(way){u, CHOSEN}));
+        report("no-memory", layers[i].shape.name, u, judge_without_memory(&c, &(way){u, CHOSEN}));
         gemm_set_threads(THREADS);
         conv_shape_free(&c);
     }

@@ -20,6 +20,7 @@
 #include "driver/driver.h"
 #include "packed/packed.h"
 #include "support/float_modes.h"
+#include "support/judge.h"
 #include "support/operands.h"
 #include "support/options.h"
 #include "support/report.h"
@@ -47,13 +48,6 @@ void activate_array(float *x, const int n, const ACTIVATION a);
 enum { MOST_THREADS = 8, MOST_INPUTS = 5, CALLERS = 4 };
 
 static const char *const KINDS[] = {"maxpool", "avgpool", "upsample", "route", "shortcut", "yolo"};
-
-typedef struct options {
-    uint64_t seed;
-    int cases, only_case;       /* only_case -1: all */
-    const char *isa;            /* NULL: all */
-    const gemm_variant *row;    /* NULL: `packed` */
-} options;
 
 /* A case: the call with its arrays. */
 typedef struct problem {
@@ -450,7 +444,7 @@ static const char *run_and_judge(const runner *r, problem *p, char *why, size_t 
     return NULL;
 }
 
-static void test_random(const runner *r, const options *o)
+static void test_random(const runner *r, const test_options *o)
 {
     char name[64], why[160];
     snprintf(name, sizeof name, "layers, %s", r->name);
@@ -518,25 +512,16 @@ static void large_make(problem *p, size_t which)
     c->output = p->output.data;
 }
 
-/* The number of threads whose output differs from that of one thread, or 0; -1 for no output. */
-static int different_threads(const gemm_ukernel *u, problem *p)
+typedef struct threaded {
+    const layer_call *call;
+    const gemm_ukernel *u;
+} threaded;
+
+static gemm_status run_threaded(void *op, int threads, gemm_kept *kept, gemm_note *note)
 {
-    const layer_call *c = &p->call;
-    int different = 0;
-    float *expected = malloc(output_bytes(c));
-    if (!expected || run_on_isa(c, u, 1) != GEMM_DONE)
-        different = -1;
-    else
-        memcpy(expected, c->output, output_bytes(c));
-    for (int threads = 2; threads <= MOST_THREADS && !different; ++threads) {
-        guarded_fill_nan(&p->output);
-        if (run_on_isa(c, u, threads) != GEMM_DONE)
-            different = -1;
-        else if (memcmp(expected, c->output, output_bytes(c)))
-            different = threads;
-    }
-    free(expected);
-    return different;
+    const threaded *t = op;
+    (void)kept, (void)note;
+    return run_on_isa(t->call, t->u, threads);
 }
 
 static void test_threads(const gemm_ukernel *u)
@@ -544,15 +529,15 @@ static void test_threads(const gemm_ukernel *u)
     for (size_t i = 0; i < COUNT(LARGE); ++i) {
         char name[64];
         problem p;
+        gemm_note note;
+        bool declined;
         large_make(&p, i);
         snprintf(name, sizeof name, "threads %zu %s, %s", i, KINDS[p.call.kind], u->name);
-        const int different = different_threads(u, &p);
-        if (different < 0)
-            report_fail(name, "it did not run");
-        else if (different)
-            report_fail(name, "%d threads give other bits than one", different);
-        else
-            report_pass(name);
+        threaded t = {&p.call, u};
+        const judged j = {.op = &t, .output = p.output.data, .bytes = output_bytes(&p.call),
+                          .run = run_threaded};
+        const char *wrong = judge_threads(&j, MOST_THREADS, &declined, &note);
+        report_judged(name, declined ? "it did not run" : wrong);
         problem_free(&p);
     }
 }
@@ -672,33 +657,7 @@ static void test_rows(void)
 
 /* ---- the command line ---- */
 
-static options parse(int argc, char **argv)
-{
-    options o = {.seed = (uint64_t)time(NULL), .cases = 1200, .only_case = -1};
-    for (int i = 1; i < argc; i += 2) {
-        const char *option = argv[i], *value = i + 1 < argc ? argv[i + 1] : "";
-        if (!strcmp(option, "--seed"))
-            o.seed = (uint64_t)option_int(option, value, 0);
-        else if (!strcmp(option, "--cases"))
-            o.cases = option_int(option, value, 0);
-        else if (!strcmp(option, "--case"))
-            o.only_case = option_int(option, value, 0), o.cases = o.only_case + 1;
-        else if (!strcmp(option, "--isa") && *value)
-            o.isa = value;
-        else if (!strcmp(option, "--row") && gemm_find(value) && gemm_find(value)->layer)
-            o.row = gemm_find(value);
-        else {
-            fprintf(stderr,
-                    "test_packed_layers: %s '%s': allowed are --seed S, --cases N, --case I, "
-                    "--isa NAME, --row NAME of a row with layers\n",
-                    option, value);
-            exit(2);
-        }
-    }
-    return o;
-}
-
-static void judge_isa(const gemm_ukernel *u, const options *o)
+static void judge_isa(const gemm_ukernel *u, const test_options *o)
 {
     if (!u->supported()) {
         report_skip_machine(u->name, "this processor has no %s", u->name);
@@ -713,30 +672,35 @@ static void judge_isa(const gemm_ukernel *u, const options *o)
     test_callers(u);
 }
 
-static void judge_row(const options *o)
+static void judge_row(const test_options *o)
 {
     char name[64], option[32];
-    const char *why = gemm_unusable(o->row), *policies = o->row->on_device ? "ud" : "u";
+    const gemm_variant *row = gemm_find(o->row);
+    const char *why = gemm_unusable(row), *policies = row->on_device ? "ud" : "u";
     if (why) {
-        report_unusable(o->row->name, why);
+        report_unusable(row->name, why);
         return;
     }
-    snprintf(option, sizeof option, "--row %s", o->row->name);
+    snprintf(option, sizeof option, "--row %s", row->name);
     for (int i = 0; policies[i / 2]; ++i) {
         const bool shared = i % 2;
         gemm_cl_force_memory(policies[i / 2]);
-        snprintf(name, sizeof name, "%s-%c-%s", o->row->name, policies[i / 2],
+        snprintf(name, sizeof name, "%s-%c-%s", row->name, policies[i / 2],
                  shared ? "shared" : "malloc");
-        test_random(&(runner){NULL, o->row, shared, name, option}, o);
+        test_random(&(runner){NULL, row, shared, name, option}, o);
         gemm_cl_force_memory(0);
     }
 }
 
 int main(int argc, char **argv)
 {
-    const options o = parse(argc, argv);
+    test_options o = {.seed = (uint64_t)time(NULL), .cases = 1200, .only_case = -1};
     int judged = 0;
+    o = options_read(argc, argv, o, "--seed, --cases, --case, --isa, --row", NULL);
+    if (o.only_case >= 0) o.cases = o.only_case + 1;
     printf("# seed %llu, %d cases\n", (unsigned long long)o.seed, o.cases);
+    if (o.row && !(gemm_find(o.row) && gemm_find(o.row)->layer))
+        return fprintf(stderr, "--row %s: it has no layers\n", o.row), 2;
     if (o.row) {
         judge_row(&o);
         _exit(report_status()); /* Oclgrind sometimes aborts when a buffer is released */

@@ -53,13 +53,12 @@ INLINE void band_filters(const gemm_band_row *b, const int rows, int i)
 /* A row of `rows` filters from filter i on. */
 #define BAND_FUNCTION(name, filters, rows)                                                         \
     static NOINLINE TILE_TUNING void name(const gemm_band_row *b, int i) { filters(b, rows, i); }
-#define BAND_NAME(r) JOIN(gemm_packed_band_##r##__, ISA)
-#define BAND(r) BAND_FUNCTION(BAND_NAME(r), band_filters, r)
-EACH_ROWS(BAND)
+#define BAND_OF_ONE JOIN(gemm_packed_band_one__, ISA)
+#define BAND_OF_MR JOIN(gemm_packed_band__, ISA)
+BAND_FUNCTION(BAND_OF_ONE, band_filters, 1)
+BAND_FUNCTION(BAND_OF_MR, band_filters, MR)
 
 typedef void band_fn(const gemm_band_row *, int i);
-#define BAND_ENTRY(r) BAND_NAME(r),
-static band_fn *const bands_of[MR] = {EACH_ROWS(BAND_ENTRY)};
 
 /* `rows` filters from filter i on. There are fewer places than floats in the vectors of one tile,
    so these go to memory of their own first. */
@@ -78,24 +77,21 @@ static NOINLINE void short_panel(const gemm_band_row *b, band_fn *of, int i, int
         memcpy(b->y + (i + r) * b->y_row, y[r], (size_t)b->places * sizeof **y);
 }
 
-/* All filters, by tiles of up to `most` of them. The tiles have about as many filters each, because
-   in a tile of few filters each sum would wait for the step before. The last tile of a row of
-   `least` places or more ends with it. */
-INLINE void each_panel(const gemm_band_row *b, const int most, const int least, band_fn *const *of)
+/* The last tile of a row of `least` places or more ends with it. */
+INLINE void one_panel(const gemm_band_row *b, int least, band_fn *of, int i, int rows)
 {
     const bool is_short = b->places < least && b->places % VL;
-    const int panels = (b->filters + most - 1) / most;
-    for (int panel = 0, i = 0; panel < panels; ++panel) {
-        const int rows = (b->filters - i) / (panels - panel);
-        if (is_short) short_panel(b, of[rows - 1], i, rows);
-        else of[rows - 1](b, i);
-        i += rows;
-    }
+    if (is_short) short_panel(b, of, i, rows);
+    else of(b, i);
 }
 
+/* All filters, by tiles of MR of them. The last tile ends with them, and so overlaps the one before
+   it. Fewer than MR filters go one by one, because hardly a network has so few. */
 static void band_row(const gemm_band_row *b)
 {
-    each_panel(b, MR, NR, bands_of);
+    const int rows = b->filters < MR ? 1 : MR;
+    for (int i = 0; i < b->filters; i += rows)
+        one_panel(b, NR, rows == 1 ? BAND_OF_ONE : BAND_OF_MR, lesser(i, b->filters - rows), rows);
 }
 
 /* ---- with the maxima of 2x2 places ---- */
@@ -191,7 +187,13 @@ EACH_POOL_ROWS(POOLED)
 #define POOLED_ENTRY(r) POOLED_NAME(r),
 static band_fn *const pooled_of[POOL_ROWS] = {EACH_POOL_ROWS(POOLED_ENTRY)};
 
+/* The tiles have about as many filters each, because in a tile of few filters each sum would wait
+   for the step before. */
 static void band_pooled(const gemm_band_row *b)
 {
-    each_panel(b, POOL_ROWS, VL, pooled_of);
+    const int panels = (b->filters + POOL_ROWS - 1) / POOL_ROWS;
+    for (int panel = 0, i = 0, rows; panel < panels; ++panel, i += rows) {
+        rows = (b->filters - i) / (panels - panel);
+        one_panel(b, VL, pooled_of[rows - 1], i, rows);
+    }
 }
