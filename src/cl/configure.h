@@ -20,7 +20,6 @@ typedef enum gemm_cl_recording {
 typedef struct gemm_cl_configuration {
     const char *device;         /* gpu, cpu, platform:device, or part of a name */
     const char *library;        /* the file of OpenCL's library; NULL: the usual ones */
-    const char *clblast;        /* the file of CLBlast's library */
     const char *cache_dir;      /* the folder of compiled programs. It may not exist yet */
     bool privileged;            /* no device is opened, because OpenCL obeys the environment */
     const char *pocl_dir, *cache_home, *home;   /* PoCL's folder is the first of them, or in one */

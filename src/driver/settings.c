@@ -183,9 +183,5 @@ gemm_settings gemm_read_settings(void)
         .cache_dir = read_name("GEMM_CACHE_DIR"),
         .cache_home = read_name("XDG_CACHE_HOME"),
         .home = read_name("HOME"),
-        .ref_openblas = read_name("GEMM_REF_OPENBLAS"),
-        .ref_blis = read_name("GEMM_REF_BLIS"),
-        .ref_onednn = read_name("GEMM_REF_ONEDNN"),
-        .ref_clblast = read_name("GEMM_REF_CLBLAST"),
     };
 }

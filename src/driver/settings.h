@@ -46,7 +46,6 @@ typedef struct gemm_settings {
     const char *cache_dir;      /* GEMM_CACHE_DIR */
     const char *cache_home;     /* XDG_CACHE_HOME */
     const char *home;           /* HOME */
-    const char *ref_openblas, *ref_blis, *ref_onednn, *ref_clblast;     /* GEMM_REF_<NAME> */
 } gemm_settings;
 
 /* Reads and checks all variables. A bad value is refused, and its default taken. */
