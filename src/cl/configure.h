@@ -28,7 +28,6 @@ typedef struct gemm_cl_configuration {
     bool layers;                /* the rows are used for whole layers, not for multiplies alone */
     bool tune;                  /* GEMM_CL_MEASURES at first, else GEMM_CL_TUNED */
     gemm_cl_recording record;
-    bool say;                   /* the device's texts and limits are printed when it is opened */
 } gemm_cl_configuration;
 
 /* Before any other call. */
@@ -37,6 +36,9 @@ void gemm_cl_configure(const gemm_cl_configuration *);
 /* Names the device and its driver in one line, and opens the device for that. The caller frees the
    text. NULL: there is no device, or no memory. */
 char *gemm_cl_identify(void);
+
+/* The texts and limits of the open device in one line; NULL when none is open. */
+const char *gemm_cl_describe(void);
 
 /* Whether the device is another processor than the CPU. Opens the device. */
 bool gemm_cl_has_gpu(void);

@@ -176,7 +176,6 @@ gemm_settings gemm_read_settings(void)
         .pocl_dir = read_name("POCL_CACHE_DIR"),
         .cl_try = read_switch("GEMM_CL_TRY", true),
         .cl_record = getenv("GEMM_CL_RECORD") ? read_switch("GEMM_CL_RECORD", false) : -1,
-        .cl_say = read_switch("GEMM_CL_SAY", false),
         .tune = read_switch("GEMM_TUNE", false),
         .tune_seconds = read_tune_seconds(),
         .auto_bits = read_auto_bits(),

@@ -39,7 +39,6 @@ typedef struct gemm_settings {
     const char *pocl_dir;       /* POCL_CACHE_DIR: PoCL's own variable, for messages only */
     bool cl_try;                /* GEMM_CL_TRY: OpenCL programs are tried before they are used */
     int cl_record;              /* GEMM_CL_RECORD: 0 or 1; -1: the variable is not set */
-    bool cl_say;                /* GEMM_CL_SAY: the OpenCL device's texts and limits are printed */
     bool tune;                  /* GEMM_TUNE */
     int tune_seconds;           /* GEMM_TUNE_SECONDS */
     int auto_bits;              /* GEMM_AUTO_BITS: 32, 16 or 8 */

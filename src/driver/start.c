@@ -207,7 +207,7 @@ static void start(void)
         .device = s.cl_device, .library = s.cl_library,
         .cache_dir = folder, .pocl_dir = s.pocl_dir, .cache_home = s.cache_home, .home = s.home,
         .privileged = gemm_is_privileged(), .untried = !s.cl_try, .traced = s.trace,
-        .layers = s.conv != GEMM_IM2COL, .tune = s.tune, .say = s.cl_say,
+        .layers = s.conv != GEMM_IM2COL, .tune = s.tune,
         .record = s.cl_record < 0 ? GEMM_CL_RECORDS_ON_GPU
                                   : s.cl_record ? GEMM_CL_RECORDS : GEMM_CL_NEVER_RECORDS,
     });
