@@ -21,6 +21,16 @@ typedef struct question {
     probe_depth depth;
 } question;
 
+/* The texts and limits of the OpenCL device, for the first row that opens it. */
+static void say_device(void)
+{
+    static bool said;
+    const char *text = said ? NULL : gemm_cl_describe();
+    if (!text) return;
+    fprintf(stderr, "gemm-bench: device %s\n", text);
+    said = true;
+}
+
 /* In the child: a probe for each row from q->first on, each written before the next is asked. */
 static void ask_rows(void *asked, FILE *out)
 {
@@ -31,6 +41,7 @@ static void ask_rows(void *asked, FILE *out)
         const char *version = v->run == gemm_ref_run ? gemm_ref_version(v->params) : NULL;
         char *device = v->on_device && !reason ? gemm_cl_identify() : NULL;
         probe p = {{0}, {0}, {0}};
+        if (q->depth == PROBE_LIMITS) say_device();
         keep(p.reason, sizeof p.reason, reason);
         keep(p.version, sizeof p.version, version);
         keep(p.device, sizeof p.device, device);

@@ -13,7 +13,6 @@
 typedef struct gemm_cl_configuration {
     const char *device;         /* gpu, cpu, platform:device, or part of a name */
     const char *library;        /* the file of OpenCL's library; NULL: the usual ones */
-    const char *clblast;        /* the file of CLBlast's library */
     const char *cache_dir;      /* the folder of compiled programs. It may not exist yet */
     bool privileged;            /* no device is opened, because OpenCL obeys the environment */
     const char *pocl_dir, *cache_home, *home;   /* PoCL's folder is the first of them, or in one */
@@ -21,7 +20,6 @@ typedef struct gemm_cl_configuration {
     bool traced;                /* a long compilation is said where stderr is no terminal */
     bool layers;                /* the rows are used for whole layers, not for multiplies alone */
     bool tune;                  /* GEMM_CL_MEASURES at first, else GEMM_CL_TUNED */
-    bool say;                   /* the device's texts and limits are printed when it is opened */
 } gemm_cl_configuration;
 
 /* Before any other call. */
@@ -30,6 +28,9 @@ void gemm_cl_configure(const gemm_cl_configuration *);
 /* Names the device and its driver in one line, and opens the device for that. The caller frees the
    text. NULL: there is no device, or no memory. */
 char *gemm_cl_identify(void);
+
+/* The texts and limits of the open device in one line; NULL when none is open. */
+const char *gemm_cl_describe(void);
 
 /* Whether the device is another processor than the CPU. Opens the device. */
 bool gemm_cl_has_gpu(void);

@@ -109,6 +109,11 @@ char *gemm_cl_identify(void)
     return NULL;
 }
 
+const char *gemm_cl_describe(void)
+{
+    return NULL;
+}
+
 bool gemm_cl_has_gpu(void)
 {
     return false;

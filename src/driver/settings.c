@@ -175,16 +175,11 @@ gemm_settings gemm_read_settings(void)
         .cl_library = read_name("GEMM_CL_LIBRARY"),
         .pocl_dir = read_name("POCL_CACHE_DIR"),
         .cl_try = read_switch("GEMM_CL_TRY", true),
-        .cl_say = read_switch("GEMM_CL_SAY", false),
         .tune = read_switch("GEMM_TUNE", false),
         .tune_seconds = read_tune_seconds(),
         .auto_bits = read_auto_bits(),
         .cache_dir = read_name("GEMM_CACHE_DIR"),
         .cache_home = read_name("XDG_CACHE_HOME"),
         .home = read_name("HOME"),
-        .ref_openblas = read_name("GEMM_REF_OPENBLAS"),
-        .ref_blis = read_name("GEMM_REF_BLIS"),
-        .ref_onednn = read_name("GEMM_REF_ONEDNN"),
-        .ref_clblast = read_name("GEMM_REF_CLBLAST"),
     };
 }

@@ -38,14 +38,12 @@ typedef struct gemm_settings {
     const char *cl_library;     /* GEMM_CL_LIBRARY */
     const char *pocl_dir;       /* POCL_CACHE_DIR: PoCL's own variable, for messages only */
     bool cl_try;                /* GEMM_CL_TRY: OpenCL programs are tried before they are used */
-    bool cl_say;                /* GEMM_CL_SAY: the OpenCL device's texts and limits are printed */
     bool tune;                  /* GEMM_TUNE */
     int tune_seconds;           /* GEMM_TUNE_SECONDS */
     int auto_bits;              /* GEMM_AUTO_BITS: 32, 16 or 8 */
     const char *cache_dir;      /* GEMM_CACHE_DIR */
     const char *cache_home;     /* XDG_CACHE_HOME */
     const char *home;           /* HOME */
-    const char *ref_openblas, *ref_blis, *ref_onednn, *ref_clblast;     /* GEMM_REF_<NAME> */
 } gemm_settings;
 
 /* Reads and checks all variables. A bad value is refused, and its default taken. */

@@ -13,7 +13,6 @@
 #include "driver/trace.h"
 #include "packed/isa/ukernel.h"
 #include "packed/packed.h"
-#include "ref/ref.h"
 #include "util/budget.h"
 #include "util/clock.h"
 #include "util/cores.h"
@@ -204,15 +203,11 @@ static void start(void)
     };
     if (s.reproducible) state.impl = take_reproducible(state.impl);
     gemm_threads_bind(s.bind);
-    gemm_ref_set_path(&gemm_ref_openblas, s.ref_openblas);
-    gemm_ref_set_path(&gemm_ref_blis, s.ref_blis);
-    gemm_ref_set_path(&gemm_ref_onednn, s.ref_onednn);
-    gemm_ref_set_path(&gemm_ref_onednn_bf16, s.ref_onednn);
     gemm_cl_configure(&(gemm_cl_configuration){
-        .device = s.cl_device, .library = s.cl_library, .clblast = s.ref_clblast,
+        .device = s.cl_device, .library = s.cl_library,
         .cache_dir = folder, .pocl_dir = s.pocl_dir, .cache_home = s.cache_home, .home = s.home,
         .privileged = gemm_is_privileged(), .untried = !s.cl_try, .traced = s.trace,
-        .layers = s.conv != GEMM_IM2COL, .tune = s.tune, .say = s.cl_say,
+        .layers = s.conv != GEMM_IM2COL, .tune = s.tune,
     });
     if (s.tune) gemm_budget_set(s.tune_seconds, gemm_now_ms);
     gemm_auto_configure(&(gemm_tuning_file){.folder = folder, .isa = state.isa->name,

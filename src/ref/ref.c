@@ -5,7 +5,7 @@
  *
  * Each library is a struct: its file name, its symbols and three small functions. One multiplies.
  * One sets the number of threads by the library's own call, so that a comparison gives all rows the
- * same number. One describes the version. GEMM_REF_<NAME>=path loads that file and no other.
+ * same number. One describes the version.
  *
  * Interfaces: cblas.h (OpenBLAS 0.3, BLIS 0.9 and 1.1, 32-bit integers), bli_thread.h,
  * oneapi/dnnl/dnnl.h (2 and 3).
@@ -54,8 +54,6 @@ typedef union symbol {
 } symbol;
 
 struct gemm_ref {
-    const char *variable;                   /* GEMM_REF_<NAME> */
-    const char *path;                       /* its value, or NULL */
     const char *file;                       /* of any version */
     const char *package;                    /* Debian's, as mk/packages.mk has it */
     const char *sgemm_name, *threads_name, *version_name;
@@ -140,7 +138,6 @@ static void describe_onednn_bf16(gemm_ref *r)
 }
 
 gemm_ref gemm_ref_openblas = {
-    .variable = "GEMM_REF_OPENBLAS",
     .file = "libopenblas.so",
     .package = "libopenblas0-pthread",
     .sgemm_name = "cblas_sgemm",
@@ -153,7 +150,6 @@ gemm_ref gemm_ref_openblas = {
 };
 
 gemm_ref gemm_ref_blis = {
-    .variable = "GEMM_REF_BLIS",
     .file = "libblis.so",
     .package = "libblis[0-9]-openmp",
     .openmp = true,
@@ -167,7 +163,6 @@ gemm_ref gemm_ref_blis = {
 };
 
 gemm_ref gemm_ref_onednn = {
-    .variable = "GEMM_REF_ONEDNN",
     .file = "libdnnl.so",
     .package = "libdnnl[0-9]*",
     .openmp = true,
@@ -181,7 +176,6 @@ gemm_ref gemm_ref_onednn = {
 };
 
 gemm_ref gemm_ref_onednn_bf16 = {
-    .variable = "GEMM_REF_ONEDNN",
     .file = "libdnnl.so",
     .package = "none of version 3",
     .openmp = true,
@@ -229,30 +223,12 @@ static void give_up(gemm_ref *r, const char *format, ...)
     }
 }
 
-/* dlerror begins with the path. A long one is cut and its length said, so the rest has room. */
-static void give_up_path(gemm_ref *r, const char *path, const char *why)
-{
-    enum { SHOWN = 200 };
-    const size_t length = strlen(path);
-    if (length <= SHOWN)
-        give_up(r, "%s=%s: %s", r->variable, path, why);
-    else
-        give_up(r, "%s=%.*s... (%zu bytes)%s", r->variable, SHOWN, path, length,
-                strncmp(why, path, length) ? "" : why + length);
-}
-
 static void open_library(gemm_ref *r)
 {
-    const char *path = r->path;
-    if (path) {
-        r->library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-        if (!r->library) give_up_path(r, path, dlerror());
-        return;
-    }
     r->library = gemm_open_library(r->file);
     if (!r->library)
-        give_up(r, "%s is not installed (Debian: %s; or %s=path)", r->file, r->package,
-                r->variable);
+        give_up(r, "%s is not installed (Debian: %s; or LD_LIBRARY_PATH names its folder)", r->file,
+                r->package);
 }
 
 static bool find_symbol(gemm_ref *r, symbol *s, const char *name)
@@ -293,11 +269,6 @@ const char *gemm_ref_unusable(const void *params)
 const char *gemm_ref_version(const void *params)
 {
     return load(of(params)) ? NULL : of(params)->text;
-}
-
-void gemm_ref_set_path(gemm_ref *r, const char *path)
-{
-    r->path = path;
 }
 
 gemm_status gemm_ref_run(const gemm_call *c, const gemm_context *context, const void *params)

@@ -13,10 +13,6 @@ typedef struct gemm_ref gemm_ref;
 /* The params of the rows openblas, blis, onednn and onednn_bf16. */
 extern gemm_ref gemm_ref_openblas, gemm_ref_blis, gemm_ref_onednn, gemm_ref_onednn_bf16;
 
-/* The row loads this file and no other. NULL: the library's usual names. To be called before the
-   row is used for the first time. */
-void gemm_ref_set_path(gemm_ref *, const char *path);
-
 /* The members run and unusable of such a row. Its params is one of those above. */
 gemm_row_run gemm_ref_run;
 const char *gemm_ref_unusable(const void *params);

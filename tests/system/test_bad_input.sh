@@ -60,12 +60,12 @@ for keep in '' -1 64MB 1T 1.5G ' 1M' 0x10 99999999999999999999 17179869184G; do
         env GEMM_KEEP="$keep" $detect
 done
 expect_failure env-bind "GEMM_BIND='' is neither 0 nor 1" env GEMM_BIND= $detect
-expect_failure env-ref "GEMM_REF_BLIS=missing.so: missing.so: cannot open shared object file" \
-    env GEMM_IMPL=blis GEMM_REF_BLIS=missing.so $detect
-expect_failure env-clblast "GEMM_REF_CLBLAST=missing.so: missing.so: cannot open shared object file" \
-    env GEMM_IMPL=clblast GEMM_REF_CLBLAST=missing.so $detect
-expect_failure env-clblast-other "GEMM_REF_CLBLAST=libm.so.6 has no CLBlastSgemm" \
-    env GEMM_IMPL=clblast GEMM_REF_CLBLAST=libm.so.6 $detect
+mkdir "$work/empty"
+for file in libblis.so libclblast.so; do ${CC:-cc} -shared -fPIC -x c /dev/null -o "$work/empty/$file" || exit 1; done
+expect_failure env-ref "GEMM_IMPL=blis cannot run here: libblis.so has no cblas_sgemm" \
+    env GEMM_IMPL=blis LD_LIBRARY_PATH="$work/empty" $detect
+expect_failure env-clblast-other "libclblast.so has no CLBlastSgemm" \
+    env GEMM_IMPL=clblast LD_LIBRARY_PATH="$work/empty" $detect
 expect_failure env-trace-folder "GEMM_TRACE='nowhere/trace.csv' cannot be written: No such file" \
     env GEMM_TRACE=nowhere/trace.csv $detect
 expect_failure env-trace-directory "GEMM_TRACE='directory' cannot be written: Is a directory" \

@@ -53,10 +53,10 @@ bad word "'stock' is no option" stock
 expect_failure bench_option_unknown "unrecognized option '--fast'" "$bench" --fast
 expect_failure bench_isa "gemm-bench: GEMM_ISA 'mmx' is not on this processor" \
     env GEMM_ISA=mmx "$bench" -s 1,1,1
-expect_failure bench_ref_path "openblas cannot run here: GEMM_REF_OPENBLAS=/nowhere.so: " \
-    env GEMM_REF_OPENBLAS=/nowhere.so "$bench" --impl openblas
-expect_failure bench_ref_symbol " has no cblas_sgemm" \
-    env GEMM_REF_BLIS=libm.so.6 "$bench" --impl blis
+mkdir "$work/empty"
+for file in libblis.so libdnnl.so; do ${CC:-gcc} -shared -fPIC -x c /dev/null -o "$work/empty/$file" || exit 1; done
+expect_failure bench_ref_symbol "blis cannot run here: libblis.so has no cblas_sgemm" \
+    env LD_LIBRARY_PATH="$work/empty" "$bench" --impl blis
 expect_failure bench_output "-o /nowhere/x: No such file or directory" \
     "$bench" --impl stock -o /nowhere/x
 expect_failure bench_output_of_another "-o $work/busy: Device or resource busy" \
@@ -112,8 +112,8 @@ is bench_list_columns '' "$("$bench" --list |
 mkdir "$work/pocl" "$work/cache"
 POCL_CACHE_DIR=$work/pocl GEMM_CACHE_DIR=$work/cache "$bench" --list >/dev/null 2>&1
 is bench_list_compiles_nothing '' "$(find "$work/pocl" "$work/cache" -type f -size +0)"
-is bench_list_reason 1 "$(GEMM_REF_ONEDNN=/nowhere.so "$bench" --list |
-    grep -c '^onednn	unusable: GEMM_REF_ONEDNN=/nowhere.so: ')"
+is bench_list_reason 1 "$(LD_LIBRARY_PATH="$work/empty" "$bench" --list |
+    grep -c '^onednn	unusable: libdnnl.so has no dnnl_sgemm	')"
 is bench_shapes_calls 13 "$("$bench" --list-shapes | awk 'NR > 1 { n += $9 } END { print n }')"
 is bench_shapes_sizes '63 64 65 96 127 128 129' \
     "$("$bench" --sizes 64:128 --list-shapes | awk 'NR > 1 { print $3 }' | sort -n | xargs)"
@@ -287,9 +287,10 @@ else
 fi
 
 # ---- a library that crashes ----
-${CC:-gcc} -shared -fPIC -o "$work/fake_blis.so" tests/support/fake_blis.c || exit 1
-GEMM_REF_BLIS=$work/fake_blis.so
-export GEMM_REF_BLIS
+mkdir "$work/fake"
+${CC:-gcc} -shared -fPIC -o "$work/fake/libblis.so" tests/support/fake_blis.c || exit 1
+outside=${LD_LIBRARY_PATH-}
+export LD_LIBRARY_PATH="$work/fake${outside:+:$outside}"
 for place in load version; do
     is "bench_crash_list_$place" '1 1' "$(FAKE_BLIS=$place "$bench" --list | awk -F '\t' '
         $1 == "blis" { n += $2 ~ /^unusable: a process that loads it was killed by signal 11 / }
@@ -322,7 +323,7 @@ is detect_all_keeps 'before' "$(cat "$work/kept")"
 "$build/bench/detect_all" --rows stock --out "$work/kept" cfg/yolov3-tiny.cfg "$weights" data/kite.jpg >/dev/null 2>&1
 is detect_all_baseline 'stock 1.00' "$(awk '$1 == "stock" { print $1, $3 }' "$work/kept")"
 is detect_all_goes_on 1 "$(grep -c '^packed .* yes ' "$work/table")"
-unset GEMM_REF_BLIS
+export LD_LIBRARY_PATH="$outside"
 
 # ---- other people's libraries, where they are installed ----
 for ref in openblas blis onednn; do

@@ -34,9 +34,10 @@ ends conv "^gemm: GEMM_CONV='x' is none of" GEMM_CONV=x
 ends isa "^gemm: GEMM_ISA='x' is no instruction set" GEMM_ISA=x
 ends trace "^gemm: GEMM_TRACE='/nowhere/t' cannot be written" GEMM_TRACE=/nowhere/t
 ends trace-full "^gemm: GEMM_TRACE='/dev/full' cannot be written: No space" GEMM_TRACE=/dev/full
-ends unusable '^gemm: GEMM_IMPL=openblas cannot run here' GEMM_IMPL=openblas GEMM_REF_OPENBLAS=/nowhere/lib
-ends long-ref '^gemm: GEMM_IMPL=blis cannot run here: GEMM_REF_BLIS=/xx*... (4001 bytes): cannot open .*: File name too long' \
-    GEMM_IMPL=blis GEMM_REF_BLIS="/$(printf %4000s '' | tr ' ' x)"
+mkdir "$work/empty"
+$CC -shared -fPIC -x c /dev/null -o "$work/empty/libopenblas.so"
+ends unusable '^gemm: GEMM_IMPL=openblas cannot run here: libopenblas.so has no cblas_sgemm' \
+    GEMM_IMPL=openblas LD_LIBRARY_PATH="$work/empty"
 # Nothing of a long value is cut before the reason.
 ends long-trace "^gemm: GEMM_TRACE='/xx*' cannot be written: File name too long" GEMM_TRACE="/$(printf %5000s '' | tr ' ' x)"
 ends long-impl "^gemm: GEMM_IMPL='xx*' is no variant; the variants are:" GEMM_IMPL="$(printf %5000s '' | tr ' ' x)"
@@ -141,10 +142,11 @@ else
     privileged cache-dir GEMM_CACHE_DIR="$work/open/made" GEMM_TUNE=1 $none
     privileged xdg XDG_CACHE_HOME="$work/open/made" GEMM_TUNE=1 $none
     privileged home HOME="$work/open/made" GEMM_TUNE=1 $none
-    for name in OPENBLAS BLIS ONEDNN; do
-        impl=$(echo $name | tr A-Z a-z)
-        is "plain-$impl" yes "$(obeys "$host" GEMM_REF_$name="$work/open/evil.so" GEMM_IMPL=$impl)"
-        is "privileged-$impl" no "$(obeys "$work/privileged" GEMM_REF_$name="$work/open/evil.so" GEMM_IMPL=$impl)"
+    for row in openblas:libopenblas blis:libblis onednn:libdnnl; do
+        impl=${row%:*}
+        cp "$work/open/evil.so" "$work/open/${row#*:}.so"
+        is "plain-$impl" yes "$(obeys "$host" LD_LIBRARY_PATH="$work/open" GEMM_IMPL=$impl)"
+        is "privileged-$impl" no "$(obeys "$work/privileged" LD_LIBRARY_PATH="$work/open" GEMM_IMPL=$impl)"
     done
     if readelf -Ws "$OUT/gemm.o" | grep -q gemm_cl_open_device; then
         privileged icd OCL_ICD_VENDORS="$work/open/icd" GEMM_IMPL=cl

@@ -133,7 +133,7 @@ check report-times grep -q '^packed,0,0,256,676,1152,.*,ok,' "$work/report"
 check report-a-row-that-cannot-run grep -q '^cl: status 1$' "$work/report"
 if ls /etc/OpenCL/vendors/*pocl* >/dev/null 2>&1; then
     check report-on-device env GEMM_CACHE_DIR="$work/noted" "$run" report "$work/on-device"
-    check report-device grep -q '^gemm_cl: device .*, driver .*KiB local memory.*OpenCL C' "$work/on-device"
+    check report-device grep -q '^gemm-bench: device .*, driver .*KiB local memory.*OpenCL C' "$work/on-device"
 else
     skip report-device 'no OpenCL device (Debian: pocl-opencl-icd)'
 fi

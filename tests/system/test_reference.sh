@@ -5,7 +5,8 @@
 . tests/support/lib.sh
 
 tests=$OUT/tests
-library=$work/libfake.so
+mkdir "$work/fake"
+library=$work/fake/libblis.so
 if ! ${CC:-cc} -shared -fPIC -O1 tests/support/fake_blis.c -o "$library" >"$work/output" 2>&1; then
     fail reference-build "$(tail -n 1 "$work/output")"
     finish
@@ -16,7 +17,7 @@ run()
 {
     how=$1
     shift
-    GEMM_REF_BLIS=$library FAKE_BLIS=$how "$@" >"$work/output" 2>&1 </dev/null
+    LD_LIBRARY_PATH=$work/fake FAKE_BLIS=$how "$@" >"$work/output" 2>&1 </dev/null
     echo "status $?" >>"$work/output"
 }
 
@@ -43,7 +44,7 @@ run crash "$tests/test_training" tests/unit/cfg/layers.cfg
 expect reference-crash-training 0 'SKIP.*BLIS died: Segmentation fault'
 expect reference-crash-training-goes-on 0 '^ok .* train tests/unit/cfg/layers.cfg onednn'
 
-# Without a path any version is found, the newest in the first folder of the loader's path that has one.
+# Any version is found, the newest in the first folder of the loader's path that has one.
 mkdir "$work/first" "$work/second"
 cp "$library" "$work/first/libblis.so.11.2"
 echo 'no library' >"$work/first/libblis.so.9"
@@ -55,12 +56,12 @@ echo "status $?" >>"$work/output"
 expect reference-any-version 1 'is off by'
 
 # oneDNN's matmul in bfloat16, by a library that stands in for version 3.
-onednn=$work/libfake_onednn.so
+onednn=$work/fake/libdnnl.so
 ${CC:-cc} -shared -fPIC -O1 tests/support/fake_onednn.c -o "$onednn" >"$work/output" 2>&1 ||
     fail reference-build-onednn "$(tail -n 1 "$work/output")"
 bf16()
 {
-    GEMM_REF_ONEDNN=$onednn FAKE_ONEDNN=$1 "$tests/test_gemm" --row onednn_bf16 --cases 300 >"$work/output" 2>&1 </dev/null
+    LD_LIBRARY_PATH=$work/fake FAKE_ONEDNN=$1 "$tests/test_gemm" --row onednn_bf16 --cases 300 >"$work/output" 2>&1 </dev/null
     echo "status $?" >>"$work/output"
 }
 bf16 right

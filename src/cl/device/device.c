@@ -395,7 +395,6 @@ const gemm_cl_device *gemm_cl_open_device(const char **why)
         state = OPENING;
         state = open_any() ? OPEN : UNUSABLE;
         if (state == UNUSABLE) release();
-        else if (configuration.say) fprintf(stderr, "gemm_cl: device %s\n", gemm_cl_describe());
     }
     if (state != OPEN) *why = get_reason();
     return gemm_cl_opened();

@@ -48,7 +48,4 @@ void gemm_cl_swap_queue(void);
    as long as the program. All that was made on the device must be released before. */
 void gemm_cl_close_device(const char *why);
 
-/* "name, driver" of the open device and its limits; NULL when none is open. */
-const char *gemm_cl_describe(void);
-
 #endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * CLBlast for comparison, loaded with dlopen: the file of GEMM_REF_CLBLAST, else libclblast.so
- * of any version.
+ * CLBlast for comparison, loaded with dlopen: libclblast.so of any version.
  * The project neither needs it nor links it.
  */
 #include "cl/op/clblast.h"
@@ -21,35 +20,22 @@ typedef int sgemm_fn(int layout, int ta, int tb, size_t m, size_t n, size_t k, f
 
 static sgemm_fn *sgemm;
 
-/* NULL: there is none, and `why` says so. */
-static void *open_clblast(const char *path, gemm_text *why)
+const char *gemm_clblast_missing(void)
 {
     static const char file[] = "libclblast.so";
-    const bool named = path && *path;
-    void *library = named ? dlopen(path, RTLD_NOW | RTLD_LOCAL) : gemm_open_library(file);
-    if (library) return library;
-    if (named)
-        gemm_text_add(why, "GEMM_REF_CLBLAST=%s: %s", path, dlerror());
-    else
-        gemm_text_add(why, "%s is not installed (Debian: libclblast[0-9]*; or "
-                           "GEMM_REF_CLBLAST=path)", file);
-    return NULL;
-}
-
-const char *gemm_clblast_missing(const char *path)
-{
     static gemm_text why;
     static bool tried;
     if (!tried) {
         tried = true;
-        void *library = open_clblast(path, &why);
+        void *library = gemm_open_library(file);
         void *symbol = library ? dlsym(library, "CLBlastSgemm") : NULL;
         if (symbol)
             *(void **)&sgemm = symbol;
         else if (library)
-            gemm_text_add(&why, "%s%s has no CLBlastSgemm",
-                          path && *path ? "GEMM_REF_CLBLAST=" : "",
-                          path && *path ? path : "libclblast.so");
+            gemm_text_add(&why, "%s has no CLBlastSgemm", file);
+        else
+            gemm_text_add(&why, "%s is not installed (Debian: libclblast[0-9]*; or "
+                                "LD_LIBRARY_PATH names its folder)", file);
     }
     return sgemm ? NULL : gemm_text_part(&why);
 }

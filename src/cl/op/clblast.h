@@ -7,8 +7,8 @@
 #include "cl/memory/view.h"
 #include "gemm_variant.h"
 
-/* NULL, or why CLBlast cannot be used. path: its file, or NULL for the usual name. */
-const char *gemm_clblast_missing(const char *path);
+/* NULL, or why CLBlast cannot be used. */
+const char *gemm_clblast_missing(void);
 
 /* Enqueues C += ALPHA op(A) op(B). 0, or -1 after saying why; C may be half written then. */
 int gemm_clblast_enqueue(const gemm_cl_device *, const gemm_call *, const gemm_cl_view *A,

@@ -251,7 +251,7 @@ const char *gemm_cl_build_job(gemm_cl_job *j, const gemm_call *g, const gemm_cl_
     *j = (gemm_cl_job){.g = g, .asked = row, .w = gemm_cl_begin_work(row)};
     j->w.form = form;
     gemm_cl_traits traits = j->w.device->traits;
-    if (row->way == GEMM_CL_CLBLAST) return gemm_clblast_missing(gemm_cl_settings()->clblast);
+    if (row->way == GEMM_CL_CLBLAST) return gemm_clblast_missing();
     if (!fits_int(g)) return "a row is longer than the OpenCL kernels' offsets can say";
     if (build_form(j)) return NULL;
     const char *why = build_for(j, &traits);
