@@ -85,6 +85,13 @@ check docs-help-targets [ "$(cat "$work/count")" -ge 20 -a "$(cat "$work/count")
 check docs-help-all [ "$(cat "$work/count")" = "$(cat Makefile mk/*.mk | grep -c '^[a-z-]*:.*## ')" ]
 awk 'length($0) > 100' "$work/help" >"$work/missing"
 none docs-help-width 'longer than 100 columns'
+# ---- The environment ----
+# settings.c alone reads it. A name in quotes there that looks like a variable is one.
+grep -oE '"([A-Z][A-Z0-9]*_[A-Z0-9_]*[A-Z0-9]|HOME)"' src/driver/settings.c | tr -d '"' | sort -u >"$work/variables"
+sed -n 's/^| `\([A-Z][A-Z0-9_]*\)` |.*/\1/p' docs/environment.md | sort >"$work/page-variables"
+check docs-environment-found [ "$(wc -l <"$work/variables")" -ge 15 ]
+diff "$work/variables" "$work/page-variables" >"$work/missing"
+none docs-environment 'settings.c has <, docs/environment.md has >'
 
 # ---- The ways of `packed` ----
 # "WAY FILE" a line, in order: of the table in convolution.c, and of the page. A way's name is the first string
