@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A library that stands in for BLIS: LD_LIBRARY_PATH names its folder. FAKE_BLIS says what its
- * cblas_sgemm does: right, wrong, crash, or behind. `behind` reads 1 KiB behind B, as Debian's BLIS does on some
- * processors. load, version, threads: the crash comes there, before the first multiply.
+ * cblas_sgemm does: right, wrong, crash, or behind. `behind` reads 1 KiB behind B, as Debian's BLIS
+ * does on some processors. load, version, threads: the crash comes there, before the first
+ * multiply.
  */
 #include <stddef.h>
 #include <stdint.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A library that stands in for oneDNN 3, as src/ref/onednn.c calls it: LD_LIBRARY_PATH names its
- * folder. It keeps operands in bfloat16 by rows. FAKE_ONEDNN says what it does: right; wrong, a matmul that does not
- * add to C; none, a processor without bfloat16; or crash.
+ * folder. It keeps operands in bfloat16 by rows. FAKE_ONEDNN says what it does: right; wrong, a
+ * matmul that does not add to C; none, a processor without bfloat16; or crash.
  */
 #include <stdint.h>
 #include <stdlib.h>

@@ -76,3 +76,14 @@ network *network_make(const char *cfg, int seed)
     for (int i = 0; i < net->n; ++i) give_x(&net->layers[i]);
     return net;
 }
+
+double network_distance(const float *a, const float *b, size_t n)
+{
+    double size = 0, worst = 0;
+    for (size_t i = 0; i < n; ++i) {
+        const double d = fabs((double)a[i] - (double)b[i]);
+        size = fmax(size, fabs((double)a[i]));
+        worst = isfinite(d) ? fmax(worst, d) : INFINITY;
+    }
+    return worst / size;
+}

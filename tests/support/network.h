@@ -27,4 +27,7 @@ void network_visit(network *, void (*visit)(layer *l, void *data), void *data);
 /* Whether a program reads the output of layer i: one with boxes, or the last. */
 bool network_is_output(const network *, int i);
 
+/* How far two arrays are apart, relative to the largest number of `a`. */
+double network_distance(const float *a, const float *b, size_t n);
+
 #endif

@@ -21,15 +21,10 @@ static inline void report_pass(const char *name)
     fflush(stdout);
 }
 
-/* The reason follows as a comment. */
-__attribute__((format(printf, 2, 3)))
-static inline void report_fail(const char *name, const char *format, ...)
+static inline void report_failed(const char *name, const char *format, va_list args)
 {
     char why[2048];
-    va_list args;
-    va_start(args, format);
     vsnprintf(why, sizeof why, format, args);
-    va_end(args);
     printf("not ok %d - %s\n# ", ++report_tests, name);
     for (const char *c = why; *c; ++c) {
         putchar(*c);
@@ -38,6 +33,27 @@ static inline void report_fail(const char *name, const char *format, ...)
     putchar('\n');
     fflush(stdout);
     ++report_failures;
+}
+
+/* The reason follows as a comment. */
+__attribute__((format(printf, 2, 3)))
+static inline void report_fail(const char *name, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    report_failed(name, format, args);
+    va_end(args);
+}
+
+/* A pass where it is right, else a failure with this reason. */
+__attribute__((format(printf, 3, 4), unused))
+static inline void report_that(const char *name, bool right, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    if (right) report_pass(name);
+    else report_failed(name, format, args);
+    va_end(args);
 }
 
 /* `wrong`: the reason, or NULL for a pass. */

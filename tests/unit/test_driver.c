@@ -44,6 +44,21 @@ static gemm_call make_call(operands *o, int TA, int TB, float ALPHA)
     return (gemm_call){TA, TB, M, N, K, ALPHA, o->A, SIDE, o->B, SIDE, o->C, SIDE};
 }
 
+/* What a call must leave, before it runs; and how far it is from that, afterwards. */
+static gemm_oracle make_oracle(const gemm_call *c)
+{
+    gemm_oracle oracle;
+    if (gemm_oracle_make(&oracle, c)) _exit(2);
+    return oracle;
+}
+
+static gemm_error judge_call(gemm_oracle *oracle, const gemm_call *c)
+{
+    const gemm_error worst = gemm_oracle_compare(oracle, c);
+    gemm_oracle_free(oracle);
+    return worst;
+}
+
 /* ---- Darknet's functions ---- */
 
 /* What gemm_cpu must do to C before it adds the product, elements of `from` to `to`. */
@@ -60,15 +75,13 @@ static bool one_call(int TA, int TB, bool cpu, float BETA)
 {
     static operands o, before;
     gemm_call c = make_call(&o, TA, TB, 1.5f), expected = c;
-    gemm_oracle oracle;
     if (BETA == 0) o.C[SIDE + 3] = NAN;
     apply_beta(BETA, o.C, before.C);
     expected.C = before.C;
-    if (gemm_oracle_make(&oracle, &expected)) exit(2);
+    gemm_oracle oracle = make_oracle(&expected);
     if (cpu) gemm_cpu(TA, TB, M, N, K, c.ALPHA, o.A, SIDE, o.B, SIDE, BETA, o.C, SIDE);
     else FUNCTIONS[TA][TB](M, N, K, c.ALPHA, o.A, SIDE, o.B, SIDE, o.C, SIDE);
-    const gemm_error worst = gemm_oracle_compare(&oracle, &c);
-    gemm_oracle_free(&oracle);
+    const gemm_error worst = judge_call(&oracle, &c);
     if (worst.ratio <= 1) return true;
     printf("TA=%d TB=%d %s BETA %g: off by %g; ", TA, TB, cpu ? "gemm_cpu" : "itself", (double)BETA,
            worst.difference);
@@ -104,17 +117,22 @@ static bool trace_is_right(const char *path, char *line, int size)
     return right;
 }
 
-static void test_darknet_functions(void)
+/* Runs the body in a child, with the name of an empty file for its trace. */
+static child_result run_traced(int (*body)(void *), char *path)
 {
-    char path[] = "/tmp/test_driver.XXXXXX", line[256] = "no line";
     const int file = mkstemp(path);
     if (file < 0) exit(2);
     close(file);
-    const child_result r = child_run(call_darknet, path);
-    if (child_exit(&r) != 0) report_fail("darknet-functions", "%s", r.output);
-    else report_pass("darknet-functions");
-    if (trace_is_right(path, line, sizeof line)) report_pass("darknet-functions-trace");
-    else report_fail("darknet-functions-trace", "not the 16 calls; it ends with: %s", line);
+    return child_run(body, path);
+}
+
+static void test_darknet_functions(void)
+{
+    char path[] = "/tmp/test_driver.XXXXXX", line[256] = "no line";
+    const child_result r = run_traced(call_darknet, path);
+    const bool right = trace_is_right(path, line, sizeof line);
+    report_that("darknet-functions", child_exit(&r) == 0, "%s", r.output);
+    report_that("darknet-functions-trace", right, "not the 16 calls; it ends with: %s", line);
     unlink(path);
 }
 
@@ -127,64 +145,51 @@ static gemm_status decline(const gemm_call *c, const gemm_context *context, cons
     return GEMM_DECLINED;
 }
 
+static gemm_status fail_now(const gemm_context *context)
+{
+    strcpy(context->note->reason, "the device is gone");
+    return GEMM_FAILED;
+}
+
 static gemm_status fail(const gemm_call *c, const gemm_context *context, const void *params)
 {
     (void)params;
     c->C[0] = 0;
-    strcpy(context->note->reason, "the device is gone");
-    return GEMM_FAILED;
+    return fail_now(context);
 }
 
 static gemm_status fail_conv(const conv_call *c, const gemm_context *context, const void *params)
 {
     (void)params;
     c->output[0] = 0;
-    strcpy(context->note->reason, "the device is gone");
-    return GEMM_FAILED;
-}
-
-static gemm_status decline_conv(const conv_call *c, const gemm_context *context, const void *params)
-{
-    (void)c, (void)context, (void)params;
-    return GEMM_DECLINED;
+    return fail_now(context);
 }
 
 static gemm_status fail_layer(const layer_call *c, const gemm_context *context, const void *params)
 {
     (void)params;
     c->output[0] = 0;
-    strcpy(context->note->reason, "the device is gone");
-    return GEMM_FAILED;
+    return fail_now(context);
 }
 
-static gemm_status decline_layer(const layer_call *c, const gemm_context *context,
-                                 const void *params)
+/* Rows that touch nothing. With INT_MAX channels and so on, no row may read anything. `params`:
+   what they say. NULL: declined. */
+static gemm_status say_conv(const conv_call *c, const gemm_context *context, const void *params)
 {
-    (void)c, (void)context, (void)params;
-    return GEMM_DECLINED;
+    (void)c, (void)context;
+    return params ? GEMM_DONE : GEMM_DECLINED;
+}
+
+static gemm_status say_layer(const layer_call *c, const gemm_context *context, const void *params)
+{
+    (void)c, (void)context;
+    return params ? GEMM_DONE : GEMM_DECLINED;
 }
 
 static const gemm_variant DECLINING = {
-    .name = "declining", .run = decline, .conv = decline_conv, .layer = decline_layer};
+    .name = "declining", .run = decline, .conv = say_conv, .layer = say_layer};
 static const gemm_variant FAILING = {
     .name = "failing", .run = fail, .conv = fail_conv, .layer = fail_layer};
-
-static void test_declined(void)
-{
-    static operands o;
-    const gemm_call c = make_call(&o, 0, 0, 1);
-    gemm_oracle oracle;
-    gemm_note note;
-    if (gemm_oracle_make(&oracle, &c)) exit(2);
-    const gemm_variant *ran = gemm_run(&DECLINING, &c, &note);
-    const gemm_error worst = gemm_oracle_compare(&oracle, &c);
-    gemm_oracle_free(&oracle);
-    if (ran != gemm_stock_row() || *note.ran || !(worst.ratio <= 1))
-        report_fail("declined", "%s ran, the note says '%s', off by %g", ran->name, note.ran,
-                    worst.difference);
-    else
-        report_pass("declined");
-}
 
 static conv_call make_conv(operands *o)
 {
@@ -194,14 +199,19 @@ static conv_call make_conv(operands *o)
                        .weights = o->B, .shift = o->B + 100, .output = o->C};
 }
 
-static void test_declined_conv(void)
+static void test_declined(void)
 {
     static operands o;
-    const conv_call c = make_conv(&o);
-    if (gemm_conv_run(&DECLINING, &c, NULL, NULL))
-        report_fail("declined-conv", "it says that the row ran");
-    else
-        report_pass("declined-conv");
+    const conv_call conv = make_conv(&o);
+    const gemm_call c = make_call(&o, 0, 0, 1);
+    gemm_oracle oracle = make_oracle(&c);
+    gemm_note note;
+    const gemm_variant *ran = gemm_run(&DECLINING, &c, &note);
+    const gemm_error worst = judge_call(&oracle, &c);
+    report_that("declined", ran == gemm_stock_row() && !*note.ran && worst.ratio <= 1,
+                "%s ran, the note says '%s', off by %g", ran->name, note.ran, worst.difference);
+    report_that("declined-conv", !gemm_conv_run(&DECLINING, &conv, NULL, NULL),
+                "it says that the row ran");
 }
 
 /* ---- Layers without weights ---- */
@@ -253,49 +263,47 @@ static void test_layer(void)
     const bool declined = !gemm_layer(&c);
     gemm_set_variant(gemm_stock_row());
     const bool none = !gemm_layer(&c);
-    if (done && refused && off && direct && declined && none) report_pass("layer");
-    else report_fail("layer", "%d %d %d %d %d %d", done, refused, off, direct, declined, none);
+    report_that("layer", done && refused && off && direct && declined && none,
+                "%d %d %d %d %d %d", done, refused, off, direct, declined, none);
+}
+
+static bool runs_route(const gemm_variant *row)
+{
+    static operands o;
+    layer_input input[2];
+    const layer_call c = make_layer(&o, input);
+    gemm_set_variant(row);
+    return gemm_layer(&c);
 }
 
 /* In a child, as call_darknet. */
 static int trace_layer(void *trace)
 {
-    static operands o;
-    layer_input input[2];
-    const layer_call c = make_layer(&o, input);
     setenv("GEMM_TRACE", trace, 1);
-    gemm_set_variant(&ROUTING);
-    return !gemm_layer(&c);
+    return !runs_route(&ROUTING);
 }
 
 /* M, N, K and GFLOP/s are 0. */
 static void test_layer_trace(void)
 {
     char path[] = "/tmp/test_driver.XXXXXX", line[256] = "no line";
-    const int file = mkstemp(path);
-    if (file < 0) exit(2);
-    close(file);
-    const child_result r = child_run(trace_layer, path);
+    const child_result r = run_traced(trace_layer, path);
     FILE *trace = fopen(path, "r");
     int end = 0;
     const bool read = trace && fgets(line, sizeof line, trace) && fgets(line, sizeof line, trace);
     if (read)
         sscanf(line, "routing,0,0,0,0,0,%*f,0.000,,0,0,0,route 4x3x2 to 4x3x3 batch 2,,,,0%n",
                &end);
-    if (child_exit(&r) == 0 && end > 0 && line[end] == '\n') report_pass("layer-trace");
-    else report_fail("layer-trace", "status %d, the trace ends with: %s", child_exit(&r), line);
+    report_that("layer-trace", child_exit(&r) == 0 && end > 0 && line[end] == '\n',
+                "status %d, the trace ends with: %s", child_exit(&r), line);
     if (trace) fclose(trace);
     unlink(path);
 }
 
 static int check_layer(void *row)
 {
-    static operands o;
-    layer_input input[2];
-    const layer_call c = make_layer(&o, input);
     setenv("GEMM_CHECK", "1", 1);
-    gemm_set_variant(row);
-    return !gemm_layer(&c);
+    return !runs_route(row);
 }
 
 static void test_layer_check(void)
@@ -304,12 +312,10 @@ static void test_layer_check(void)
     const child_result wrong = child_run(check_layer, (void *)&WRONG);
     const char *line = "gemm: GEMM_CHECK: wrong is wrong for a route layer of 4x3x3: image 1 "
                        "output 35 is off by ";
-    if (child_exit(&right) == 0 && child_exit(&wrong) == 1 &&
-        !strncmp(wrong.output, line, strlen(line)))
-        report_pass("layer-check");
-    else
-        report_fail("layer-check", "status %d and %d, it printed: %s", child_exit(&right),
-                    child_exit(&wrong), wrong.output);
+    const bool said = !strncmp(wrong.output, line, strlen(line));
+    report_that("layer-check", child_exit(&right) == 0 && child_exit(&wrong) == 1 && said,
+                "status %d and %d, it printed: %s", child_exit(&right), child_exit(&wrong),
+                wrong.output);
 }
 
 /* A handler of atexit: the row of the program is failing, and stock runs. */
@@ -317,11 +323,9 @@ static void multiply_at_exit(void)
 {
     static operands o;
     const gemm_call c = make_call(&o, 0, 0, 1);
-    gemm_oracle oracle;
-    if (gemm_oracle_make(&oracle, &c)) _exit(2);
+    gemm_oracle oracle = make_oracle(&c);
     gemm_dispatch(&c);
-    const gemm_error worst = gemm_oracle_compare(&oracle, &c);
-    gemm_oracle_free(&oracle);
+    const gemm_error worst = judge_call(&oracle, &c);
     const bool offered = gemm_conv_offered();
     printf("handler: %s\n", worst.ratio <= 1 && !offered ? "right" : "wrong");
     fflush(stdout);
@@ -401,34 +405,26 @@ static void judge(const char *what, const bad_member *m, bool right)
     report_judged(name, right ? NULL : "the row saw it, or did not see what is right");
 }
 
-/* With INT_MAX channels and so on, no row may read anything. */
-static gemm_status compute_conv(const conv_call *c, const gemm_context *context,
-                                const void *params)
+static gemm_status say_chain(const conv_call *c, int count, const layer_call *shortcut,
+                             const gemm_context *context, const void *params)
 {
-    (void)c, (void)context, (void)params;
-    return GEMM_DONE;
+    (void)c, (void)count, (void)shortcut, (void)context;
+    return params ? GEMM_DONE : GEMM_DECLINED;
 }
 
-static gemm_status compute_chain(const conv_call *c, int count, const layer_call *shortcut,
-                                 const gemm_context *context, const void *params)
-{
-    (void)c, (void)count, (void)shortcut, (void)context, (void)params;
-    return GEMM_DONE;
-}
-
-static gemm_status compute_layer(const layer_call *c, const gemm_context *context,
-                                 const void *params)
-{
-    (void)c, (void)context, (void)params;
-    return GEMM_DONE;
-}
-
-static const gemm_variant COMPUTING = {.name = "computing", .run = decline, .conv = compute_conv,
-                                       .chain = compute_chain, .layer = compute_layer};
+static const gemm_variant COMPUTING = {.name = "computing", .run = decline, .conv = say_conv,
+                                       .chain = say_chain, .layer = say_layer, .params = ""};
 
 static bool runs_conv(const conv_call *c)
 {
     return gemm_conv_run(&COMPUTING, c, NULL, NULL) || gemm_conv(c, NULL, NULL);
+}
+
+static bool runs_pair(const conv_call *c, const layer_call *shortcut)
+{
+    gemm_plan **slots[2] = {NULL, NULL};
+    const conv_norm *norms[2] = {NULL, NULL};
+    return gemm_conv_chain(c, norms, 2, slots, shortcut);
 }
 
 /* The convolution as a depthwise one, and a 1x1 convolution behind it. */
@@ -438,16 +434,21 @@ static bool runs_chain(const conv_call *c)
     if (c->groups == 2) calls[0].groups = 4;
     calls[1].groups = calls[1].size = 1;
     calls[1].pad = 0;
-    const conv_norm *norms[2] = {NULL, NULL};
-    gemm_plan **slots[2] = {NULL, NULL};
-    return gemm_conv_chain(calls, norms, 2, slots, NULL);
+    return runs_pair(calls, NULL);
+}
+
+/* Of this height, 6 places wide. */
+static conv_call valid_conv(operands *o, int h)
+{
+    return (conv_call){.batch = 1, .groups = 1, .c = 4, .h = h, .w = 6, .n = 4, .size = 3,
+                       .stride = 1, .pad = 1, .out_h = h, .out_w = 6, .input = o->A,
+                       .weights = o->B, .shift = o->B, .output = o->C};
 }
 
 static void test_invalid_convs(operands *o)
 {
-    const conv_call valid = {.batch = 1, .groups = 2, .c = 4, .h = 6, .w = 6, .n = 4, .size = 3,
-                             .stride = 1, .pad = 1, .out_h = 6, .out_w = 6, .input = o->A,
-                             .weights = o->B, .shift = o->B, .output = o->C};
+    conv_call valid = valid_conv(o, 6);
+    valid.groups = 2;
     const bad_member none = {"nothing wrong", 0, 0};
     judge("convolution", &none, runs_conv(&valid));
     judge("chain", &none, runs_chain(&valid));
@@ -531,8 +532,7 @@ static void test_error_ratio(void)
         const double ratio = gemm_error_ratio(cases[i].expected, cases[i].bound, cases[i].actual);
         char name[80];
         snprintf(name, sizeof name, "error-ratio: %s", cases[i].name);
-        if ((ratio <= 1) == cases[i].right) report_pass(name);
-        else report_fail(name, "the ratio is %g", ratio);
+        report_that(name, (ratio <= 1) == cases[i].right, "the ratio is %g", ratio);
     }
 }
 
@@ -548,8 +548,8 @@ static void test_large_operand(void)
     const double rounded = gemm_oracle_compare_rounded(&o, &call, &bf16).ratio;
     const double exact = gemm_oracle_compare(&o, &call).ratio;
     gemm_oracle_free(&o);
-    if (!(rounded > 1) && exact > 1) report_pass("large-operand");
-    else report_fail("large-operand", "%g times the bound, not rounded %g", rounded, exact);
+    report_that("large-operand", !(rounded > 1) && exact > 1,
+                "%g times the bound, not rounded %g", rounded, exact);
 }
 
 static int run_failing(void *data)
@@ -586,8 +586,8 @@ static void expect_end(const char *name, int (*body)(void *), void *data, int st
                        const char *lines)
 {
     const child_result r = child_run(body, data);
-    if (child_exit(&r) == status && !strcmp(r.output, lines)) report_pass(name);
-    else report_fail(name, "status %d, it printed: %s", child_exit(&r), r.output);
+    report_that(name, child_exit(&r) == status && !strcmp(r.output, lines),
+                "status %d, it printed: %s", child_exit(&r), r.output);
 }
 
 static void test_deaths(void)
@@ -614,29 +614,20 @@ static void test_deaths(void)
     }
 }
 
-/* The way to compute layers reaches the rows. */
-static void test_set_conv(void)
-{
-    gemm_note note;
-    gemm_set_conv(GEMM_DIRECT);
-    const bool direct = gemm_make_context(&note).direct;
-    gemm_set_conv(GEMM_HOOK);
-    const bool hook = !gemm_make_context(&note).direct;
-    if (direct && hook) report_pass("set-conv");
-    else report_fail("set-conv", "direct %d, hook %d", direct, hook);
-}
-
-/* A good number reaches the rows. */
-static void test_set_threads(void)
+/* A good number of threads and the way to compute layers reach the rows. */
+static void test_set(void)
 {
     gemm_note note;
     gemm_set_threads(3);
     const int threads = gemm_make_context(&note).threads;
-    if (threads == 3) report_pass("set-threads-3");
-    else report_fail("set-threads-3", "the context says %d", threads);
+    report_that("set-threads-3", threads == 3, "the context says %d", threads);
+    gemm_set_conv(GEMM_DIRECT);
+    const bool direct = gemm_make_context(&note).direct;
+    gemm_set_conv(GEMM_HOOK);
+    const bool hook = !gemm_make_context(&note).direct;
+    report_that("set-conv", direct && hook, "direct %d, hook %d", direct, hook);
 }
 
-/* The children come first, because the trace and the settings are read once a program. */
 /* ---- the product that everything is compared with ---- */
 
 /* A loop without blocks. The sizes lie around those of the blocks, and rows are asked for in two
@@ -678,18 +669,19 @@ static void test_reference(void)
         for (size_t i = 0; i < sizeof sizes / sizeof *sizes; ++i) {
             const int *s = sizes[i];
             const char *wrong = judge_reference(t & 1, t >> 1, s[0], s[1], s[2]);
-            if (wrong) {
-                report_fail("reference", "TA=%d TB=%d %d,%d,%d: %s", t & 1, t >> 1, s[0], s[1],
-                            s[2], wrong);
-                return;
-            }
+            if (!wrong) continue;
+            report_fail("reference", "TA=%d TB=%d %d,%d,%d: %s", t & 1, t >> 1, s[0], s[1], s[2],
+                        wrong);
+            return;
         }
     }
     report_pass("reference");
 }
 
+/* The children come first, because the trace and the settings are read once a program. */
 int main(void)
 {
+    static operands o;
     test_reference();
     test_darknet_functions();
     test_deaths();
@@ -697,11 +689,11 @@ int main(void)
     test_layer_check();
     test_error_ratio();
     test_large_operand();
-    test_invalid_sizes();
+    test_pairs(&o);
+    test_invalid_convs(&o);
+    test_invalid_layers(&o);
     test_declined();
-    test_declined_conv();
     test_layer();
-    test_set_threads();
-    test_set_conv();
+    test_set();
     return report_status();
 }

@@ -155,6 +155,39 @@ static size_t outputs(const layer *l)
     return (size_t)l->outputs * (size_t)l->batch;
 }
 
+/* What a pass does not write keeps this value. */
+static void mark_outputs(network *net, float value)
+{
+    for (int i = 0; i < net->n; ++i)
+        for (size_t k = 0; k < outputs(&net->layers[i]); ++k) net->layers[i].output[k] = value;
+}
+
+static size_t all_outputs(const network *net)
+{
+    size_t n = 0;
+    for (int i = 0; i < net->n; ++i) n += outputs(&net->layers[i]);
+    return n;
+}
+
+/* Copies of outputs. The caller frees them. */
+static float *copy_output(const layer *l)
+{
+    float *copy = allocate(outputs(l));
+    return memcpy(copy, l->output, outputs(l) * sizeof *copy);
+}
+
+static float *copy_outputs(const network *net)
+{
+    float *const all = allocate(all_outputs(net));
+    size_t at = 0;
+    for (int i = 0; i < net->n; ++i) {
+        const layer *l = &net->layers[i];
+        memcpy(all + at, l->output, outputs(l) * sizeof *all);
+        at += outputs(l);
+    }
+    return all;
+}
+
 /* The output of layer i from the present outputs before it, in fresh memory. It holds NaN first. */
 static float *forward_one(network *net, int i, gemm_conv_mode mode)
 {
@@ -165,9 +198,7 @@ static float *forward_one(network *net, int i, gemm_conv_mode mode)
     gemm_set_conv(mode);
     for (size_t k = 0; k < outputs(l); ++k) l->output[k] = NAN;
     l->forward(*l, state);
-    float *copy = allocate(outputs(l));
-    memcpy(copy, l->output, outputs(l) * sizeof *copy);
-    return copy;
+    return copy_output(l);
 }
 
 static int kind_of(const layer *l)
@@ -251,8 +282,7 @@ static void test_training(network *net)
     }
     int calls = pooled;
     for (int k = 0; k < KINDS; ++k) calls += asked[k];
-    if (calls) report_fail("training", "the row was asked %d times", calls);
-    else report_pass("training");
+    report_that("training", !calls, "the row was asked %d times", calls);
 }
 
 /* ---- Convolutions with their maxpool ---- */
@@ -285,25 +315,19 @@ static void test_pool(network *net)
 {
     size_t n;
     float *expected = predict(net, false, &n);
-    if (pooled) report_fail("pool-declined", "%d calls were pooled", pooled);
-    else report_pass("pool-declined");
-    for (int i = 0; i < net->n; ++i)
-        for (size_t k = 0; k < outputs(&net->layers[i]); ++k) net->layers[i].output[k] = NAN;
+    report_that("pool-declined", !pooled, "%d calls were pooled", pooled);
+    mark_outputs(net, NAN);
     float *actual = predict(net, true, &n);
-    if (pooled != 2) report_fail("pool-calls", "%d calls were pooled, not 2", pooled);
-    else report_pass("pool-calls");
+    report_that("pool-calls", pooled == 2, "%d calls were pooled, not 2", pooled);
     int untouched = 0;
     for (int i = 0; i < net->n; ++i) untouched += is_untouched(&net->layers[i]) ? i + 1 : 0;
-    if (untouched != 1 + 3) report_fail("pool-layers", "not layers 0 and 2 are unwritten");
-    else report_pass("pool-layers");
-    if (memcmp(expected, actual, n * sizeof *actual)) report_fail("pool-output", "other outputs");
-    else report_pass("pool-output");
+    report_that("pool-layers", untouched == 1 + 3, "not layers 0 and 2 are unwritten");
+    report_that("pool-output", !memcmp(expected, actual, n * sizeof *actual), "other outputs");
     free(actual);
     net->layers[0].truth = 1;
     weights_changed(net);
     free(predict(net, true, &n));
-    if (pooled != 1) report_fail("pool-truth", "%d calls were pooled, not 1", pooled);
-    else report_pass("pool-truth");
+    report_that("pool-truth", pooled == 1, "%d calls were pooled, not 1", pooled);
     free(expected);
 }
 
@@ -405,18 +429,6 @@ static void negate(float *v, size_t n)
     for (size_t i = 0; i < n; ++i) v[i] = -v[i];
 }
 
-/* The largest difference of two outputs, as a part of the largest number. */
-static double difference(const float *a, const float *b, size_t n)
-{
-    double worst = 0, size = 0;
-    for (size_t i = 0; i < n; ++i) {
-        const double d = fabs((double)a[i] - (double)b[i]);
-        worst = isfinite(d) ? fmax(worst, d) : INFINITY;
-        size = fmax(size, fabs((double)a[i]));
-    }
-    return worst / size;
-}
-
 /* A pass of GIVER stops behind the first layer that is too late. All others are packed's. The first
    one may differ by rounding, because GIVER's pool is not packed's. */
 static void test_stops(network *net)
@@ -434,7 +446,7 @@ static void test_stops(network *net)
     float *actual = pass(net, &GIVER, GEMM_DIRECT);
     const bool began = gemm_pass_last() == &GIVER;
     expect_passes("passes-stop", calls() == 1 && passes.ms >= 0 && !passes.failed && began, 7);
-    const double d = difference(expected, actual, n);
+    const double d = network_distance(expected, actual, n);
     if (d < 1e-4) report_pass("passes-stop-output");
     else report_fail("passes-stop-output", "the difference is %g of the largest output", d);
     passes.limit_ms = INFINITY;
@@ -508,17 +520,13 @@ static gemm_status add_packed(const conv_call *calls, int count, const layer_cal
 /* A pass in outputs that hold NaN. Returns the last output. */
 static float *pass_with(network *net, bool add)
 {
-    const layer *last = &net->layers[net->n - 1];
     if (add != adds) weights_changed(net);
     adds = add;
     added = 0;
-    for (int i = 0; i < net->n; ++i)
-        for (size_t k = 0; k < outputs(&net->layers[i]); ++k) net->layers[i].output[k] = NAN;
+    mark_outputs(net, NAN);
     gemm_set_conv(GEMM_HOOK);
     network_predict(net, net->input);
-    float *output = allocate(outputs(last));
-    memcpy(output, last->output, outputs(last) * sizeof *output);
-    return output;
+    return copy_output(&net->layers[net->n - 1]);
 }
 
 /* Layers 1 and 3 of the cfg, and no other, become one call with the shortcut behind them: in the
@@ -566,26 +574,12 @@ int resize_network(network *net, int w, int h);
 void place_outputs(network *net);
 void separate_outputs(network *net);
 
-static size_t all_outputs(const network *net)
-{
-    size_t n = 0;
-    for (int i = 0; i < net->n; ++i) n += outputs(&net->layers[i]);
-    return n;
-}
-
 /* The outputs of all layers after a pass. What is not written is NaN. */
 static float *pass_all(network *net)
 {
-    for (int i = 0; i < net->n; ++i)
-        for (size_t k = 0; k < outputs(&net->layers[i]); ++k) net->layers[i].output[k] = NAN;
+    mark_outputs(net, NAN);
     free(pass(net, &LAYERS, GEMM_HOOK));
-    float *const all = allocate(all_outputs(net));
-    size_t at = 0;
-    for (int i = 0; i < net->n; ++i) {
-        memcpy(all + at, net->layers[i].output, outputs(&net->layers[i]) * sizeof *all);
-        at += outputs(&net->layers[i]);
-    }
-    return all;
+    return copy_outputs(net);
 }
 
 static int count_placed(const network *net)
@@ -637,8 +631,7 @@ static void expect_same_outputs(network *net, const char *name)
 static void expect_none(network *net, const char *name)
 {
     place_outputs(net);
-    if (count_placed(net)) report_fail(name, "%d outputs are placed", count_placed(net));
-    else report_pass(name);
+    report_that(name, !count_placed(net), "%d outputs are placed", count_placed(net));
     separate_outputs(net);
 }
 
@@ -650,8 +643,8 @@ static void test_routes(const char *cfg)
     network *net = network_make(cfg, SEED);
     rng r = rng_make(SEED, 3);
     network_fill(net->input, (size_t)net->inputs, &r);
-    if (count_placed(net) == PLACED) report_pass("routes-placed");
-    else report_fail("routes-placed", "%d outputs are placed", count_placed(net));
+    report_that("routes-placed", count_placed(net) == PLACED, "%d outputs are placed",
+                count_placed(net));
     expect_same_outputs(net, "routes");
     for (int i = 0; i < 2; ++i) {
         resize_network(net, sizes[i][0], sizes[i][1]);
@@ -668,8 +661,7 @@ static void test_routes(const char *cfg)
     net->layers[0].type = type;
     set_batch_network(net, 2);
     place_outputs(net);
-    if (count_placed(net)) report_fail("routes-of-two-images", "outputs are placed");
-    else report_pass("routes-of-two-images");
+    report_that("routes-of-two-images", !count_placed(net), "outputs are placed");
     set_batch_network(net, 1);
     place_outputs(net);
     free_network(net);
@@ -776,18 +768,10 @@ enum { MARK = -77 };
 /* The outputs of all layers after a pass. What is not written is MARK. */
 static float *pass_marked(network *net, gemm_conv_mode mode)
 {
-    size_t n = 0, at = 0;
-    for (int i = 0; i < net->n; ++i)
-        for (size_t k = 0; k < outputs(&net->layers[i]); ++k, ++n)
-            net->layers[i].output[k] = MARK;
+    mark_outputs(net, MARK);
     gemm_set_conv(mode);
     network_predict(net, net->input);
-    float *const all = allocate(n);
-    for (int i = 0; i < net->n; ++i) {
-        memcpy(all + at, net->layers[i].output, outputs(&net->layers[i]) * sizeof *all);
-        at += outputs(&net->layers[i]);
-    }
-    return all;
+    return copy_outputs(net);
 }
 
 /* Runs it with Darknet's own code and with the row. Returns the first layer whose output is wrong,
@@ -803,7 +787,7 @@ static int first_wrong(network *net, int *left_out)
         const layer *l = &net->layers[i];
         const bool is_left = actual[at] == MARK && expected[at] != MARK;
         if (is_left && !l->truth && !network_is_output(net, i)) ++*left_out;
-        else if (!(difference(expected + at, actual + at, outputs(l)) <= 1e-4)) wrong = i;
+        else if (!(network_distance(expected + at, actual + at, outputs(l)) <= 1e-4)) wrong = i;
         at += outputs(l);
     }
     free(expected);

@@ -202,8 +202,8 @@ static void test_without_slot(void)
     gemm_plan_drop(&slot);      /* is allowed */
     gemm_set_variant(&KEEPING);
     const bool done = gemm_conv(&p->call, &p->norm, NULL);
-    if (done && room == SIZE_MAX && !alive && !gemm_planned_bytes()) report_pass("without-slot");
-    else report_fail("without-slot", "room for %zu bytes, %d copies", room, alive);
+    report_that("without-slot", done && room == SIZE_MAX && !alive && !gemm_planned_bytes(),
+                "room for %zu bytes, %d copies", room, alive);
 }
 
 /* The second layer finds room only once the first one is gone. */
@@ -224,11 +224,10 @@ static void test_limit(void)
     const size_t again = room;
     gemm_plan_drop(&second);
     gemm_set_plan_limit(SIZE_MAX);
-    if (whole == most && none == 0 && bytes == limit && again == most && !gemm_planned_bytes())
-        report_pass("limit");
-    else
-        report_fail("limit", "of %zu bytes, room for %zu, then %zu with %zu kept, then %zu", limit,
-                    whole, none, bytes, again);
+    const bool right = whole == most && none == 0 && bytes == limit && again == most;
+    report_that("limit", right && !gemm_planned_bytes(),
+                "of %zu bytes, room for %zu, then %zu with %zu kept, then %zu", limit, whole, none,
+                bytes, again);
 }
 
 /* ---- passes that are measured ---- */
@@ -282,8 +281,8 @@ static void test_measured(void)
     gemm_pass_end();
     const int two = alive;
     gemm_plan_drop(&slot);
-    if (good && two == 2 && !slot && !alive && !gemm_planned_bytes()) report_pass("measured");
-    else report_fail("measured", "%d copies, %d alive, then %d", copies, two, alive);
+    report_that("measured", good && two == 2 && !slot && !alive && !gemm_planned_bytes(),
+                "%d copies, %d alive, then %d", copies, two, alive);
 }
 
 /* Batch norm is folded at the first call of a plan, and at each call without one. */
@@ -303,9 +302,8 @@ static void test_norm(void)
     gemm_conv(&p->call, &p->norm, &slot);
     const bool dropped = fabsf(scale - 2 * first) <= 1e-6f * first;
     gemm_plan_drop(&slot);
-    if (kept == first && without && dropped) report_pass("norm-folded-once");
-    else report_fail("norm-folded-once", "%g, then %g; %d %d", (double)first, (double)kept, without,
-                     dropped);
+    report_that("norm-folded-once", kept == first && without && dropped, "%g, then %g; %d %d",
+                (double)first, (double)kept, without, dropped);
 }
 
 /* *data: whether it is a weight. */
@@ -333,8 +331,8 @@ static void test_check(const char *what, bool weight)
     const child_result r = child_run(forget_to_drop, &weight);
     snprintf(line, sizeof line, "unchanged\ngemm: GEMM_CHECK: the %s of a layer with 3 filters "
              "3x3/1 changed, and its plan was not dropped\n", what);
-    if (child_exit(&r) == 1 && !strncmp(r.output, line, strlen(line))) report_pass(what);
-    else report_fail(what, "status %d, it printed: %s", child_exit(&r), r.output);
+    report_that(what, child_exit(&r) == 1 && !strncmp(r.output, line, strlen(line)),
+                "status %d, it printed: %s", child_exit(&r), r.output);
 }
 
 /* ---- Darknet ---- */
@@ -364,9 +362,9 @@ static const layer *last_layer(const network *net)
     return l;
 }
 
-static int outputs(const network *net)
+static size_t outputs(const network *net)
 {
-    return last_layer(net)->outputs * net->batch;
+    return (size_t)last_layer(net)->outputs * (size_t)net->batch;
 }
 
 /* A recurrent layer begins anew with each pass. The caller frees the outputs. */
@@ -382,36 +380,24 @@ static float *predict(network *net, gemm_conv_mode mode)
     net->delta = NULL;
     gemm_set_conv(mode);
     network_predict(net, net->input);
-    const size_t bytes = (size_t)outputs(net) * sizeof(float);
+    const size_t bytes = outputs(net) * sizeof(float);
     float *copied = malloc(bytes);
     if (!copied) exit(2);
     memcpy(copied, last_layer(net)->output, bytes);
     return copied;
 }
 
-/* How far two outputs are apart, relative to the largest of `a`. */
-static double distance(const float *a, const float *b, int n)
-{
-    double size = 0, worst = 0;
-    for (int i = 0; i < n; ++i) {
-        const double d = fabs((double)a[i] - (double)b[i]);
-        size = fmax(size, fabs((double)a[i]));
-        worst = isfinite(d) ? fmax(worst, d) : INFINITY;
-    }
-    return worst / size;
-}
-
 /* From the outputs with plans to those without, on the same network. */
 static double error_of_plans(network *net)
 {
     float *planned = predict(net, GEMM_HOOK), *exact = predict(net, GEMM_IM2COL);
-    const double d = distance(exact, planned, outputs(net));
+    const double d = network_distance(exact, planned, outputs(net));
     free(planned);
     free(exact);
     return d;
 }
 
-static char other_weights[] = "/tmp/test_plans.XXXXXX";
+static char other_weights[32];   /* a file */
 
 static void door_load(network *net) { load_weights(net, other_weights); }
 static void door_load_upto(network *net) { load_weights_upto(net, other_weights, 0, 1); }
@@ -559,7 +545,8 @@ static void test_door(const char *cfg, const door *d, const gemm_variant *row)
     const int planned = alive;
     d->change(net);
     float *now = predict(net, GEMM_HOOK);
-    const double changed = distance(old, now, outputs(net)), after = error_of_plans(net);
+    const double changed = network_distance(old, now, outputs(net));
+    const double after = error_of_plans(net);
     free(old);
     free(now);
     free_network(net);
@@ -582,12 +569,12 @@ static void test_two(const char *cfg)
     for (int turn = 0; turn < 3; ++turn)
         worst = fmax(worst, fmax(error_of_plans(one), error_of_plans(two)));
     float *a = predict(one, GEMM_HOOK), *b = predict(two, GEMM_HOOK);
-    const double apart = distance(a, b, outputs(one));
+    const double apart = network_distance(a, b, outputs(one));
     copies = 0;
     free(predict(one, GEMM_HOOK));
     free(predict(two, GEMM_HOOK));
-    if (worst <= TOLERANCE && apart > 10 * TOLERANCE && !copies) report_pass("two-networks");
-    else report_fail("two-networks", "wrong by %g, %g apart, %d copies", worst, apart, copies);
+    report_that("two-networks", worst <= TOLERANCE && apart > 10 * TOLERANCE && !copies,
+                "wrong by %g, %g apart, %d copies", worst, apart, copies);
     free(a);
     free(b);
     free_network(one);
@@ -605,8 +592,8 @@ static void test_made_again(const char *cfg)
         free_network(net);
         left += gemm_planned_bytes() + (size_t)alive;
     }
-    if (worst <= TOLERANCE && !left) report_pass("made-again");
-    else report_fail("made-again", "wrong by %g, %zu bytes are left", worst, left);
+    report_that("made-again", worst <= TOLERANCE && !left, "wrong by %g, %zu bytes are left", worst,
+                left);
 }
 
 static void test_door_resize(const char *cfg)
@@ -622,18 +609,21 @@ static void test_door_resize(const char *cfg)
         worst = fmax(worst, error_of_plans(net));
     }
     free_network(net);
-    if (worst <= TOLERANCE && !kept && !alive) report_pass("resize");
-    else report_fail("resize", "wrong by %g, %d plans are kept", worst, kept);
+    report_that("resize", worst <= TOLERANCE && !kept && !alive, "wrong by %g, %d plans are kept",
+                worst, kept);
 }
 
-static void save_other_weights(const char *cfg)
+static void test_doors(const char *cfg, const gemm_variant *row)
 {
+    strcpy(other_weights, "/tmp/test_plans.XXXXXX");
     const int file = mkstemp(other_weights);
     if (file < 0) exit(2);
     close(file);
     network *net = make(cfg, OTHER_SEED);
     save_weights(net, other_weights);
     free_network(net);
+    for (size_t i = 0; i < sizeof DOORS / sizeof *DOORS; ++i) test_door(cfg, &DOORS[i], row);
+    unlink(other_weights);
 }
 
 /* The doors and a resize with any row. */
@@ -645,9 +635,7 @@ static int test_row(const gemm_variant *row, const char *cfg, const char *resize
         return report_status();
     }
     if (!freopen("/dev/null", "w", stderr)) return 2;
-    save_other_weights(cfg);
-    for (size_t i = 0; i < sizeof DOORS / sizeof *DOORS; ++i) test_door(cfg, &DOORS[i], row);
-    unlink(other_weights);
+    test_doors(cfg, row);
     gemm_set_variant(row);
     test_door_resize(resized);
     return report_status();
@@ -656,41 +644,31 @@ static int test_row(const gemm_variant *row, const char *cfg, const char *resize
 /* ---- decisions ---- */
 
 /* Those of one pass. */
-static unsigned decide(network *net, float *input)
+static unsigned decide(network *net)
 {
     const unsigned before = gemm_decisions();
-    network_predict(net, input);
+    network_predict(net, net->input);
     return gemm_decisions() - before;
 }
 
-/* False, with what is wrong: decisions of passes 3 to 5, or none where there must be some. */
-static bool are_once(network *net, float *input, const char **wrong)
+/* What is wrong, or NULL: decisions of passes 3 to 5, or none where there must be some. */
+static const char *decides_again(network *net)
 {
-    *wrong = "the first pass decides nothing";
-    if (!decide(net, input)) return false;
-    decide(net, input);
-    for (int pass = 3; pass <= 5; ++pass) {
-        *wrong = "a later pass decides again";
-        if (decide(net, input)) return false;
-    }
-    *wrong = "other threads, and no decision";
+    if (!decide(net)) return "the first pass decides nothing";
+    decide(net);
+    for (int pass = 3; pass <= 5; ++pass)
+        if (decide(net)) return "a later pass decides again";
     gemm_set_threads(3);
-    if (!decide(net, input)) return false;
-    *wrong = "the second pass after a change decides again";
-    return !decide(net, input);
+    if (!decide(net)) return "other threads, and no decision";
+    return decide(net) ? "the second pass after a change decides again" : NULL;
 }
 
 static void test_decisions(const char *cfg)
 {
-    const char *wrong;
     gemm_set_variant(gemm_find("packed"));
     gemm_set_threads(2);
     network *net = network_make(cfg, SEED);
-    float *input = calloc((size_t)net->inputs * (size_t)net->batch, sizeof *input);
-    if (!input) exit(2);
-    if (are_once(net, input, &wrong)) report_pass(cfg);
-    else report_fail(cfg, "%s", wrong);
-    free(input);
+    report_judged(cfg, decides_again(net));
     free_network(net);
 }
 
@@ -716,24 +694,20 @@ static void test_steps(const char *cfg)
 {
     gemm_set_variant(gemm_find("packed"));
     network *net = network_make(cfg, SEED);
-    float *input = calloc((size_t)net->inputs * (size_t)net->batch, sizeof *input);
-    if (!input) exit(2);
-    network_predict(net, input);
+    network_predict(net, net->input);
     const fused found = count_fused(net);
-    network_predict(net, input);
+    network_predict(net, net->input);
     const fused again = count_fused(net);
     gemm_set_variant(gemm_find("stock"));
     const fused other = count_fused(net);
     gemm_set_variant(gemm_find("packed"));
     weights_changed(net);
     const fused changed = count_fused(net);
-    if (found.chains >= 2 && found.shortcuts && again.chains == found.chains &&
-        again.shortcuts == found.shortcuts && !other.chains && !changed.chains)
-        report_pass("steps");
-    else
-        report_fail("steps", "%d chains and %d shortcuts, then %d; another row %d, changed %d",
-                    found.chains, found.shortcuts, again.chains, other.chains, changed.chains);
-    free(input);
+    const bool kept = again.chains == found.chains && again.shortcuts == found.shortcuts;
+    const bool made = found.chains >= 2 && found.shortcuts;
+    report_that("steps", made && kept && !other.chains && !changed.chains,
+                "%d chains and %d shortcuts, then %d; another row %d, changed %d", found.chains,
+                found.shortcuts, again.chains, other.chains, changed.chains);
     free_network(net);
 }
 
@@ -759,12 +733,8 @@ int main(int argc, char **argv)
     test_limit();
     test_measured();
     test_norm();
-    save_other_weights(argv[1]);
-    for (size_t i = 0; i < sizeof DOORS / sizeof *DOORS; ++i) {
-        test_door(argv[1], &DOORS[i], gemm_find("packed"));
-        test_door(argv[1], &DOORS[i], &KEEPING);
-    }
-    unlink(other_weights);
+    test_doors(argv[1], gemm_find("packed"));
+    test_doors(argv[1], &KEEPING);
     test_two(argv[1]);
     test_made_again(argv[1]);
     test_door_resize(argv[2]);
