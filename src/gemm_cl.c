@@ -78,7 +78,7 @@ static gemm_status end_start(gemm_status status)
     return status;
 }
 
-/* The form of a whole call. Parts of one, beside the CPU, are not in the table. Nor does the first
+/* The form of a whole call. A part of one, beside the CPU, is not in the table. Nor does the first
    picture get filters that are transformed: that pays only when more follow. */
 static const gemm_cl_form *form_of(const gemm_cl_tuned_op *op, const gemm_cl_row *row,
                                    gemm_cl_mode mode, const gemm_context *context)
@@ -98,8 +98,7 @@ static gemm_status start(half_call *h, const gemm_cl_tuned_op *op, const layer_c
     const gemm_cl_form *form = form_of(op, row, mode, context);
     if (shortcut && form && form->row && !form->row->adds) return end_start(GEMM_DECLINED);
     return end_start(
-        op->conv ? gemm_cl_convolve_start(&h->convolution, op->conv, shortcut, row, form, mode,
-                                          context)
+        op->conv ? gemm_cl_convolve_start(&h->convolution, op->conv, shortcut, row, form, context)
                  : gemm_cl_multiply_start(&h->multiply, op->multiply, row, form, mode, context));
 }
 
@@ -146,11 +145,6 @@ static half_call beside;
 gemm_status gemm_cl_run_start(const gemm_call *g, const gemm_context *context, const void *row)
 {
     return start(&beside, &(gemm_cl_tuned_op){.multiply = g}, NULL, row, GEMM_CL_BESIDE, context);
-}
-
-gemm_status gemm_cl_conv_start(const conv_call *c, const gemm_context *context, const void *row)
-{
-    return start(&beside, &(gemm_cl_tuned_op){.conv = c}, NULL, row, GEMM_CL_BESIDE, context);
 }
 
 gemm_status gemm_cl_finish(bool take, gemm_note *note)

@@ -79,19 +79,16 @@ gemm_row_chain gemm_cl_int8_chain;
 gemm_row_layer gemm_cl_layer;
 
 /*
- * A multiply and a convolution in two halves, so that the CPU can work between them.
+ * A multiply in two halves, so that the CPU can work between them.
  *
  * The first half enqueues the call. When it returns GEMM_DONE, the same thread must call
  * gemm_cl_finish, and makes no other OpenCL call before that. Other threads that want the device
- * wait until then. The call and its arrays last until then, and A and B (the input and the weights)
- * do not change.
+ * wait until then. The call and its arrays last until then, and A and B do not change.
  *
- * The device works on copies. It writes C of a multiply in gemm_cl_finish, and the output of a
- * convolution at any time between the halves. It writes no other memory. So the CPU may use all of
- * that in between, also memory of gemm_cl_alloc.
+ * The device works on copies, and writes C in gemm_cl_finish. So the CPU may use all of that in
+ * between, also memory of gemm_cl_alloc.
  */
 gemm_row_run gemm_cl_run_start;
-gemm_row_conv gemm_cl_conv_start;
 
 /* Waits, makes C right, and fills the note. take: false drops the result of a multiply. The status
    is then GEMM_DECLINED, as after a failure that leaves C as it was. */

@@ -180,12 +180,7 @@ bool gemm_conv_chain(const conv_call *calls, const conv_norm *const *norms, int 
 /* Runs a layer without weights on the chosen row. Returns false as gemm_conv does. */
 bool gemm_layer(const layer_call *);
 
-/*
- * A pass of a network at inference, from its first layer to the last one whose output the host
- * reads, in one thread. A row may learn from whole passes, and give one to another row. `layers` is
- * where the host has its layers, `inputs` how many numbers the pass reads. A host may leave both
- * out. A pass without an end is as if it had not begun.
- */
+/* For programs that were linked with version 1.0. They do nothing. */
 void gemm_pass_begin(const void *layers, int count, size_t inputs);
 void gemm_pass_end(void);
 

@@ -287,32 +287,6 @@ typedef enum gemm_auto_use {
     GEMM_IN_AUTO_8              /* with GEMM_AUTO_BITS=8 only: convolutions that have a scale */
 } gemm_auto_use;
 
-/* A network, as far as its passes take alike. */
-typedef struct gemm_network {
-    const void *layers;         /* the host's: no other living network has this address */
-    int count;                  /* of them */
-    size_t inputs;              /* numbers that a pass reads, of all images */
-    int threads;
-    bool direct;                /* as in gemm_context */
-} gemm_network;
-
-/* Who takes a pass. The numbers are those of gemm_passes. */
-typedef struct gemm_taker {
-    int row;                    /* computes the layers */
-    double limit_ms;            /* a pass that is older than this behind a layer stops; INFINITY */
-    int rest;                   /* the row that computes the layers behind that one */
-} gemm_taker;
-
-/* A row that gives whole passes of a network to one of several rows, itself among them. What is no
-   whole layer, or lies in no pass, it computes itself. */
-typedef struct gemm_passes {
-    const char *const *rows;    /* their names */
-    gemm_taker (*choose)(const gemm_network *);     /* of the next pass */
-    void (*learn)(const gemm_network *, int row, double ms);    /* what that pass took, or took
-                                   until it stopped; INFINITY: the row failed in it */
-    int warm_up;                /* so many passes of a network at most until one row has them all */
-} gemm_passes;
-
 typedef struct gemm_variant {
     const char *name;           /* the value of GEMM_IMPL */
     gemm_row_run *run;
@@ -330,7 +304,6 @@ typedef struct gemm_variant {
     gemm_row_b_ld *b_ld;        /* NULL: rows of B may lie side by side */
     int warm_up;                /* calls of a shape until the row knows how to run it; 0: it knows
                                    at once. Measurements begin behind them */
-    const gemm_passes *passes;  /* NULL: the row computes all passes itself */
     bool on_device;             /* Darknet's buffers should be memory that the device shares */
     bool (*may_use_device)(void);       /* the same where it is not known at once, or NULL */
     bool leaves;                /* inputs of `conv` and `layer` may lie on the device, and outputs
@@ -349,12 +322,6 @@ typedef struct gemm_variant {
    times the rounding of one product (docs/opencl.md). A row that chooses may be off as far as those
    that it may take under the present settings. */
 double gemm_network_rounding(const gemm_variant *);
-
-/* Passes of a network before measurements begin. */
-static inline int gemm_passes_warm_up(const gemm_variant *v)
-{
-    return v->passes ? v->passes->warm_up : v->warm_up;
-}
 
 /* The table. GEMM_IMPL, gemm-bench --list, tests and benchmarks all use it. */
 extern const gemm_variant gemm_variants[];

@@ -208,7 +208,6 @@ static void print_row(const contestant *c, int threads)
 
 static void count_pass(contestant *c, int threads)
 {
-    for (int i = 0; i < gemm_passes_warm_up(c->row); ++i) pass(c, threads);
     pass(c, threads);
     gemm_cl_count(true);
     pass(c, threads);

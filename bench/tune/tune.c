@@ -11,9 +11,9 @@
  *   1. A forward pass under `auto` measures every shape, a line on stderr for each.
  *   2. Whole passes take turns: the mix of the fastest row of each shape, and each row alone. A row
  *      that leaves results on a device is cheap only beside itself, and the first step cannot see
- *      that. `hybrid` has learned before: who takes the passes, and its shares.
- *   3. If a row alone is faster than the mix, all shapes of the network get this row, or the one
- *      that took its passes. A shape that an earlier network has too changes for both.
+ *      that.
+ *   3. If a row alone is faster than the mix, all shapes of the network get this row. A shape that
+ *      an earlier network has too changes for both.
  *
  * Each contestant works on memory as it gets it from gemm_host_alloc in a process of its own. So
  * there are two copies of a network where a device shares memory.
@@ -33,7 +33,6 @@
 #include "common/stats.h"
 #include "detect/subject.h"
 #include "driver/driver.h"
-#include "driver/pass.h"
 #include "util/budget.h"
 #include "util/clock.h"
 #include "util/number.h"
@@ -46,7 +45,6 @@ static int rounds = 9;
 /* The mix, or a row alone. */
 typedef struct contestant {
     const gemm_variant *row;    /* `auto` is the mix */
-    const gemm_variant *taker;  /* has the passes. `hybrid` gives them away when it has learned */
     const subject *on;
     int passes;                 /* in a turn */
     double ms[MAX_ROUNDS];
@@ -98,9 +96,8 @@ static void time_passes(contestant *list, int count)
 {
     for (int i = 0; i < count; ++i) {
         contestant *c = &list[i];
-        if (c->row->warm_up) turn(c, gemm_passes_warm_up(c->row));
+        turn(c, 1);
         c->ms[0] = turn(c, 1);
-        c->taker = gemm_pass_last() ? gemm_pass_last() : c->row;
         c->passes = c->ms[0] < SUBJECT_TURN_MS ? (int)(SUBJECT_TURN_MS / c->ms[0]) : 1;
         c->hopeless = c->ms[0] > HOPELESS * list[0].ms[0];
     }
@@ -129,7 +126,7 @@ static void print_result(const subject *s, const contestant *list, const double 
     for (int i = 1; i < count; ++i)
         printf(", %s %.2f of it%s", list[i].row->name, ratios[i],
                list[i].hopeless ? " (one pass)" : "");
-    printf(": %s\n", winner ? list[winner].taker->name : "mix");
+    printf(": %s\n", winner ? list[winner].row->name : "mix");
     fflush(stdout);
 }
 
@@ -202,7 +199,7 @@ static void tune(const char *argument, image picture)
     time_passes(list, count);
     for (int i = 0; i < count; ++i) ratios[i] = relative_time(&list[i], &list[0]);
     const int winner = gemm_decide(ratios, count);
-    if (winner) record(list[winner].taker, list[winner].on);
+    if (winner) record(list[winner].row, list[winner].on);
     print_result(&plain, list, ratios, count, winner);
     free(list);
 }

@@ -21,11 +21,6 @@ gemm_status gemm_cl_run_start(const gemm_call *g, const gemm_context *context, c
     return gemm_cl_run(g, context, row);
 }
 
-gemm_status gemm_cl_conv_start(const conv_call *c, const gemm_context *context, const void *row)
-{
-    return gemm_cl_conv(c, context, row);
-}
-
 gemm_status gemm_cl_finish(bool take, gemm_note *note)
 {
     (void)take, (void)note;

@@ -9,7 +9,6 @@
 #include "calibrate/calibrate.h"
 #include "check/check.h"
 #include "driver/driver.h"
-#include "driver/pass.h"
 #include "driver/plan.h"
 #include "driver/run.h"
 #include "driver/start.h"
@@ -25,7 +24,7 @@ static bool is_offered(const gemm_op *op)
 {
     const gemm_state *s = gemm_get_state();
     if (s->calibrate && op->kind == GEMM_CHAIN) return false;
-    return s->conv != GEMM_IM2COL && gemm_op_offered(op, gemm_pass_row());
+    return s->conv != GEMM_IM2COL && gemm_op_offered(op, gemm_chosen());
 }
 
 bool gemm_conv_offered(void)
@@ -70,7 +69,7 @@ static bool fold(folded *f, const conv_call *call, const conv_norm *norm, gemm_p
     conv_call *c = &f->calls[i];
     *c = *call;
     f->own[i] = NULL;
-    f->plans[i] = gemm_plan_get(slot, gemm_pass_row(), c, norm);
+    f->plans[i] = gemm_plan_get(slot, gemm_chosen(), c, norm);
     if (gemm_get_state()->check && f->plans[i] && gemm_plan_is_old(f->plans[i], c))
         say_old(c, "weights");
     if (!norm) return true;
@@ -104,9 +103,7 @@ static void calibrate(const conv_call *c, bool norm, bool done)
 static bool is_run(const gemm_op *op, gemm_plan *const *plans)
 {
     gemm_note note;
-    const bool done = gemm_run_op(gemm_pass_row(), op, plans, &note) != NULL;
-    if (done) gemm_pass_go_on();
-    return done;
+    return gemm_run_op(gemm_chosen(), op, plans, &note) != NULL;
 }
 
 bool gemm_conv(const conv_call *c, const conv_norm *norm, gemm_plan **slot)
@@ -145,6 +142,13 @@ bool gemm_layer(const layer_call *c)
     errno = before;
     return done;
 }
+
+void gemm_pass_begin(const void *layers, int count, size_t inputs)
+{
+    (void)layers, (void)count, (void)inputs;
+}
+
+void gemm_pass_end(void) {}
 
 /* ---- what benchmarks and tests call ---- */
 

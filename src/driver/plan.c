@@ -3,7 +3,6 @@
 #include "driver/plan.h"
 
 #include "driver/driver.h"
-#include "driver/pass.h"
 #include "driver/start.h"
 #include "util/forked.h"
 #include "util/limits.h"
@@ -27,7 +26,6 @@ typedef struct layer_key {
 
 struct gemm_plan {
     layer_key key;
-    gemm_plan *next;            /* of another row, while passes are measured */
     float *norm;                /* folded, or NULL */
     gemm_kept kept;
     size_t counted;             /* of `norm` and of kept.bytes, in the sum below */
@@ -100,11 +98,8 @@ static void free_plan(gemm_plan *plan)
 void gemm_plan_drop(gemm_plan **slot)
 {
     const int before = errno;
-    while (*slot) {
-        gemm_plan *plan = *slot;
-        *slot = plan->next;
-        free_plan(plan);
-    }
+    if (*slot) free_plan(*slot);
+    *slot = NULL;
     errno = before;
 }
 
@@ -116,29 +111,14 @@ static gemm_plan *make_plan(const layer_key *key)
     return plan;
 }
 
-/* The plan for this key, out of the slot. NULL: there is none. */
-static gemm_plan *take_plan(gemm_plan **slot, const layer_key *key)
-{
-    while (*slot && memcmp(&(*slot)->key, key, sizeof *key)) slot = &(*slot)->next;
-    gemm_plan *plan = *slot;
-    if (plan) *slot = plan->next;
-    return plan;
-}
-
 gemm_plan *gemm_plan_get(gemm_plan **slot, const gemm_variant *row, const conv_call *c,
                          const conv_norm *norm)
 {
     if (!slot) return NULL;
     const layer_key key = key_of(row, c, norm);
-    gemm_plan *plan = take_plan(slot, &key);
-    if (!gemm_pass_is_measured()) gemm_plan_drop(slot);
-    if (!plan) plan = make_plan(&key);
-    if (!plan) {
-        gemm_plan_drop(slot);
-        return NULL;
-    }
-    plan->next = *slot;
-    return *slot = plan;
+    if (*slot && memcmp(&(*slot)->key, &key, sizeof key)) gemm_plan_drop(slot);
+    if (!*slot) *slot = make_plan(&key);
+    return *slot;
 }
 
 float *gemm_fold_norm(const conv_call *c, const conv_norm *norm)
@@ -189,7 +169,7 @@ bool gemm_plan_is_old(gemm_plan *plan, const conv_call *c)
 
 gemm_step gemm_plan_step(gemm_plan *const *slot)
 {
-    const bool stands = *slot && (*slot)->key.row == gemm_pass_row();
+    const bool stands = *slot && (*slot)->key.row == gemm_chosen();
     return stands ? (*slot)->step : (gemm_step){0, 0};
 }
 

@@ -16,9 +16,8 @@
 #include "int8/scales.h"
 
 /*
- * The plan in the slot. One that was made for another layer or another row is dropped first. But
- * in a pass that is measured it stays behind the new one, because the row that had the layer may
- * soon have it again. An empty slot gets a plan. NULL when `slot` is NULL or there is no memory.
+ * The plan in the slot. One that was made for another layer or another row is dropped first.
+ * An empty slot gets a plan. NULL when `slot` is NULL or there is no memory.
  */
 gemm_plan *gemm_plan_get(gemm_plan **slot, const gemm_variant *, const conv_call *,
                          const conv_norm *);

@@ -12,7 +12,6 @@
 #include "driver/driver.h"
 #include "driver/failure.h"
 #include "driver/memory.h"
-#include "driver/pass.h"
 #include "driver/start.h"
 #include "driver/trace.h"
 #include "util/clock.h"
@@ -41,8 +40,6 @@ static void say_failed(const op_run *c)
     if (c->op->kind == GEMM_MULTIPLY)
         gemm_die("%s failed for %s, and C is undefined: %s", c->variant->name, op,
                  c->note->reason);
-    /* The layers of a chain follow one by one. */
-    if (c->op->kind != GEMM_CHAIN) gemm_pass_fail();
     gemm_say_failed("%s failed for %s, which is left to the caller: %s", c->variant->name, op,
                     c->note->reason);
 }

@@ -8,7 +8,6 @@
 #include "gemm_opt.h"
 #include "gemm_variant.h"
 #include "hybrid/hybrid.h"
-#include "hybrid/pass.h"
 #include "packed/half/half.h"
 #include "packed/chain/chain.h"
 #include "packed/int8/int8.h"
@@ -79,15 +78,11 @@ static gemm_status run_stock(const gemm_call *c, const gemm_context *context, co
 
 static const gemm_hybrid_sides packed_and_cl = {
     .cpu = {.name = "packed", .run = gemm_packed, .conv = gemm_packed_conv,
-            .layer = gemm_packed_layer},
-    .device = {.run = gemm_cl_run_start, .conv = gemm_cl_conv_start, .unusable = gemm_cl_unusable,
-               .limits = gemm_cl_limits, .params = &gemm_cl_best},
-    .finish = gemm_cl_finish, .forced = -1};
-
-static const char *const pass_rows[GEMM_HYBRID_SIDES] = {
-    [GEMM_HYBRID_DEVICE] = "cl", [GEMM_HYBRID_CPU] = "packed", [GEMM_HYBRID_BOTH] = "hybrid"};
-static const gemm_passes hybrid_passes = {pass_rows, gemm_hybrid_choose, gemm_hybrid_learn,
-                                          GEMM_HYBRID_PASSES};
+            .chain = gemm_packed_chain, .layer = gemm_packed_layer},
+    .device = {.name = "cl", .run = gemm_cl_run, .conv = gemm_cl_conv, .chain = gemm_cl_chain,
+               .layer = gemm_cl_layer, .unusable = gemm_cl_unusable, .limits = gemm_cl_limits,
+               .params = &gemm_cl_best},
+    .start = gemm_cl_run_start, .finish = gemm_cl_finish, .forced = -1};
 
 const gemm_variant gemm_variants[] = {
     {.name = "stock", .run = run_stock, .in_auto = GEMM_IN_AUTO, .origin = "Darknet",
@@ -152,11 +147,11 @@ const gemm_variant gemm_variants[] = {
      .layer = gemm_cl_layer, .params = &gemm_cl_direct_winograd, .unusable = gemm_cl_unusable,
      .limits = gemm_cl_limits, .on_device = true, .leaves = true, .origin = "this project",
      .summary = "cl, with Winograd's algorithm in cl_direct for 3x3 layers of stride 1"},
-    {.name = "hybrid", .run = gemm_hybrid, .conv = gemm_hybrid_conv, .layer = gemm_packed_layer,
-     .params = &packed_and_cl, .unusable = gemm_hybrid_unusable, .limits = gemm_hybrid_limits,
-     .on_device = true, .warm_up = GEMM_HYBRID_WARM_UP, .passes = &hybrid_passes,
-     .in_auto = GEMM_IN_AUTO_WITH_GPU, .origin = MOBILE,
-     .summary = "cl and packed share C by their speeds: the last bits may vary"},
+    {.name = "hybrid", .run = gemm_hybrid, .conv = gemm_hybrid_conv, .chain = gemm_hybrid_chain,
+     .layer = gemm_hybrid_layer, .params = &packed_and_cl, .unusable = gemm_hybrid_unusable,
+     .limits = gemm_hybrid_limits, .on_device = true, .leaves = true,
+     .warm_up = GEMM_HYBRID_WARM_UP, .in_auto = GEMM_IN_AUTO_WITH_GPU, .origin = MOBILE,
+     .summary = "multiplies by cl and packed at once, layers by the faster: last bits vary"},
     {.name = "clblast", .run = gemm_cl_run, .params = &gemm_cl_clblast,
      .unusable = gemm_cl_unusable, .on_device = true, .reference = true, .origin = "CLBlast",
      .summary = "its sgemm, for comparison only"},

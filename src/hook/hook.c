@@ -90,7 +90,6 @@ void outputs_to_cpu(network *net)
         if (l.type != COST) last = 0;
     }
     gemm_host_write(net->input, (size_t)net->inputs * net->batch * sizeof(float));
-    gemm_pass_end();
 }
 
 /* Darknet's own code is about to run: the CPU needs what it reads, and writes the output. */
@@ -434,14 +433,6 @@ static int connected(layer l, hook_net net)
            gemm_conv_offered() && convolve(l, net, 0, l.output);
 }
 
-/* Before each layer. */
-static void begin_pass(hook_net net)
-{
-    const layer *first = net.layers;
-    if (!net.index && at_inference(net))
-        gemm_pass_begin(first, net.n, (size_t)first->inputs * first->batch);
-}
-
 #ifdef HOOK_PRELOAD
 
 /* Returns what hook_take does. */
@@ -468,21 +459,9 @@ static int take(hook_net net)
     }
 }
 
-/* Behind layer i, where the hook sees no later one. */
-static void end_pass(hook_net net, int i)
-{
-    while (++i < net.n)
-        if (hook_has_door(&net.layers[i])) return;
-    gemm_pass_end();
-}
-
 int hook_take(hook_net net, float *output)
 {
-    if (net.layers[net.index].output != output) return -1;
-    begin_pass(net);
-    const int last = take(net);
-    end_pass(net, last > net.index ? last : net.index);
-    return last;
+    return net.layers[net.index].output == output ? take(net) : -1;
 }
 
 #else
@@ -590,7 +569,6 @@ int hook_layer(layer l, network net)
 
 int hook_forward(network net)
 {
-    begin_pass(net);
     const int fused = run_fused(net);
     if (fused) return net.index + fused - 1;
     forward_layer(net.layers[net.index], net);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How a call is cut in two parts: see cut.h.
+ * How a multiply is cut in two parts: see cut.h.
  */
 #include "hybrid/cut.h"
 
@@ -14,8 +14,9 @@ static bool cuts_columns(const gemm_call *g)
     return g->N >= g->M;
 }
 
-static gemm_call part_of_multiply(const gemm_call *g, gemm_part p)
+gemm_call gemm_part_of(const gemm_shared *s, gemm_part p)
 {
+    const gemm_call *g = s->call;
     const size_t from = (size_t)p.from;
     gemm_call own = *g;
     if (cuts_columns(g)) {
@@ -30,59 +31,9 @@ static gemm_call part_of_multiply(const gemm_call *g, gemm_part p)
     return own;
 }
 
-static conv_call part_of_images(const conv_call *c, gemm_part p)
+gemm_shared gemm_share_call(const gemm_call *g)
 {
-    const size_t from = (size_t)p.from, area = (size_t)c->h * (size_t)c->w;
-    conv_call own = *c;
-    own.batch = p.to - p.from;
-    own.input += from * (size_t)c->c * area;
-    own.output += from * (size_t)c->n * (size_t)gemm_conv_outputs(c);
-    return own;
-}
-
-/* Filters of one image and one group, or groups of one image. */
-static conv_call part_of_filters(const conv_call *c, gemm_part p)
-{
-    const bool groups = c->groups > 1;
-    const int filters = groups ? c->n / c->groups : 1, channels = c->c / c->groups;
-    const size_t first = (size_t)p.from * (size_t)filters;
-    const size_t area = (size_t)c->h * (size_t)c->w;
-    conv_call own = *c;
-    own.n = (p.to - p.from) * filters;
-    if (groups) {
-        own.groups = p.to - p.from;
-        own.c = own.groups * channels;
-        own.input += (size_t)p.from * (size_t)channels * area;
-    }
-    own.weights += first * (size_t)gemm_conv_taps(c);
-    if (c->scale) own.scale += first;
-    own.shift += first;
-    own.output += first * (size_t)gemm_conv_outputs(c);
-    return own;
-}
-
-gemm_op gemm_part_of(const gemm_shared *s, gemm_part p, gemm_part_call *call)
-{
-    if (s->op.kind == GEMM_MULTIPLY) {
-        call->multiply = part_of_multiply(s->op.multiply, p);
-        return gemm_op_of_multiply(&call->multiply);
-    }
-    const conv_call *c = s->op.conv;
-    call->conv = c->batch > 1 ? part_of_images(c, p) : part_of_filters(c, p);
-    return gemm_op_of_conv(&call->conv);
-}
-
-static int count_of(const gemm_op *op)
-{
-    if (op->kind == GEMM_MULTIPLY)
-        return cuts_columns(op->multiply) ? op->multiply->N : op->multiply->M;
-    const conv_call *c = op->conv;
-    return c->batch > 1 ? c->batch : c->groups > 1 ? c->groups : c->n;
-}
-
-gemm_shared gemm_share_op(const gemm_op *op)
-{
-    return (gemm_shared){*op, count_of(op)};
+    return (gemm_shared){g, cuts_columns(g) ? g->N : g->M};
 }
 
 int gemm_cut_unit(int count)

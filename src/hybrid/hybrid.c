@@ -1,21 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One call by two sides.
+ * One multiply by two sides, and whole layers by one of them.
  *
  *   start     the device gets what it needs, and its part is enqueued
  *   CPU       the other part, by the CPU's row
  *   finish    one wait, and the device's result is added to C
  *
- * The device gets the first part (cut.h). A convolution goes in this order. A multiply has far more
- * to copy. So the caller does start and finish, and a worker leads the CPU's part meanwhile. Some
- * workers help with the copies at first, and compute after that (gemm_begin_beside).
+ * The device gets the first part (cut.h). There is much to copy for it. So the caller does start
+ * and finish, and a worker leads the CPU's part meanwhile. Some workers help with the copies at
+ * first, and compute after that (gemm_begin_beside). With one thread the three follow each other.
  *
  * Memory: both sides read all operands, and each writes only to its own part of C. The device
- * writes to memory of its own (gemm_cl_run_start). The part of a convolution's output that is the
- * device's may change before the end.
+ * writes to memory of its own (gemm_cl_run_start).
  *
  * When the device fails, the CPU computes the device's part too. When the CPU's row declines its
- * part of a multiply, and the device's result is in C already, the device computes that part. C is
+ * part, and the device's result is in C already, the device computes that part. C is
  * then right, or the status is GEMM_FAILED.
  *
  * Source: Wang, Shi, Wen: CNN convolution on mobile GPUs (2018), whose future work this is.
@@ -24,6 +23,7 @@
 
 #include "hybrid/cut.h"
 #include "hybrid/share.h"
+#include "hybrid/side.h"
 #include "op/shape.h"
 #include "util/clock.h"
 #include "util/ints.h"
@@ -37,76 +37,6 @@
    microseconds. */
 static const double LEAST_WORK = 4e6;
 
-/* ---- what is kept for a layer ---- */
-
-/* What both sides keep for their parts of a layer. */
-typedef struct kept_parts {
-    gemm_kept cpu, device;
-    int cut;                    /* the parts that it is for */
-} kept_parts;
-
-static void drop_sides(kept_parts *k)
-{
-    gemm_drop_kept(&k->cpu);
-    gemm_drop_kept(&k->device);
-}
-
-static void free_kept(void *data)
-{
-    drop_sides(data);
-    free(data);
-}
-
-static size_t bytes_of(const gemm_kept *side)
-{
-    return side->data ? side->bytes : 0;
-}
-
-/* What is kept for the parts of this cut. NULL: nothing can be. `first` becomes true when the sides
-   have to make it. Not between a device's start and its finish, because it may free what the
-   device's row keeps. */
-static kept_parts *kept_for(gemm_kept *kept, int cut, bool *first)
-{
-    if (!kept) return NULL;
-    if (!kept->data) {
-        kept_parts *new = calloc(1, sizeof *new);
-        *first = new && gemm_keep(kept, new, sizeof *new, free_kept);
-        if (!*first) free(new);
-    }
-    kept_parts *k = kept->data;
-    if (!k) return NULL;
-    if (k->cut != cut) {
-        drop_sides(k);
-        *first = true;
-    }
-    k->cut = cut;
-    return k;
-}
-
-/* One side's place, for its context. */
-static gemm_kept *side_of(const gemm_kept *kept, gemm_kept *side, const gemm_kept *other)
-{
-    const size_t used = sizeof(kept_parts) + bytes_of(other);
-    side->room = kept->room > used ? kept->room - used : 0;
-    return side;
-}
-
-static gemm_kept *for_cpu(const gemm_kept *kept, kept_parts *k)
-{
-    return k ? side_of(kept, &k->cpu, &k->device) : NULL;
-}
-
-static gemm_kept *for_device(const gemm_kept *kept, kept_parts *k)
-{
-    return k ? side_of(kept, &k->device, &k->cpu) : NULL;
-}
-
-static void count_kept(gemm_kept *kept)
-{
-    const kept_parts *k = kept ? kept->data : NULL;
-    if (k) kept->bytes = sizeof *k + bytes_of(&k->cpu) + bytes_of(&k->device);
-}
-
 /* ---- the two sides ---- */
 
 /* One call of the row while it runs. */
@@ -115,49 +45,29 @@ typedef struct hybrid_run {
     const gemm_shared *shared;
     const gemm_context *context;
     int cut;                    /* the device has the elements below it */
-    kept_parts *kept;           /* for this cut, or NULL */
-    gemm_part_call device_call; /* the device's part. It lasts until it ends */
+    gemm_call device_call;      /* the device's part. It lasts until it ends */
     gemm_note device_note;
     gemm_status cpu_status;     /* of a CPU's part beside the device's */
     double begin;
     gemm_shared_times times;
 } hybrid_run;
 
-/* Memory for the output of the convolution lasts for this call. */
-static gemm_status convolve_then_pool(const gemm_variant *cpu, const conv_call *c,
-                                      const gemm_context *context)
-{
-    float *unpooled = malloc(gemm_unpooled_bytes(c));
-    if (!unpooled) return GEMM_DECLINED;
-    const gemm_status status =
-        gemm_conv_then_pool(cpu->conv, cpu->layer, cpu->params, c, unpooled, context);
-    free(unpooled);
-    return status;
-}
-
-/* The CPU's row may decline a small part with its pool. */
-static gemm_status run_on_cpu(const hybrid_run *r, gemm_part p, int threads, gemm_kept *kept)
+static gemm_status run_on_cpu(const hybrid_run *r, gemm_part p, int threads)
 {
     const gemm_variant *cpu = &r->sides->cpu;
-    gemm_part_call call;
-    const gemm_op op = gemm_part_of(r->shared, p, &call);
+    const gemm_call part = gemm_part_of(r->shared, p);
     gemm_context own = *r->context;
     own.threads = threads;
-    own.first = false;          /* hybrid learns from the times of calls that are alike */
-    own.kept = kept;
-    const gemm_status status = gemm_op_call(&op, cpu, &own);
-    return status == GEMM_DECLINED && gemm_op_pools(&op) ? convolve_then_pool(cpu, op.conv, &own)
-                                                         : status;
+    return cpu->run(&part, &own, cpu->params);
 }
 
 static gemm_status start_device(hybrid_run *r, gemm_part p)
 {
-    const gemm_op op = gemm_part_of(r->shared, p, &r->device_call);
     gemm_context own = *r->context;
+    r->device_call = gemm_part_of(r->shared, p);
     gemm_clear_note(&r->device_note);
     own.note = &r->device_note;
-    own.kept = for_device(r->context->kept, r->kept);
-    return gemm_op_call(&op, &r->sides->device, &own);
+    return r->sides->start(&r->device_call, &own, r->sides->device.params);
 }
 
 /* ---- one call ---- */
@@ -187,10 +97,7 @@ static void note_both(const hybrid_run *r)
 
 static gemm_status run_whole_on_cpu(hybrid_run *r)
 {
-    gemm_kept *kept = r->context->kept;
-    kept_parts *parts = kept_for(kept, 0, &r->times.first);
-    const gemm_status status = run_on_cpu(r, (gemm_part){0, r->shared->count}, r->context->threads,
-                                          for_cpu(kept, parts));
+    const gemm_status status = run_on_cpu(r, (gemm_part){0, r->shared->count}, r->context->threads);
     r->times.share = 0;
     note_cpu(r);
     return status;
@@ -199,7 +106,7 @@ static gemm_status run_whole_on_cpu(hybrid_run *r)
 /* The CPU's part is right, and the device's was not computed. */
 static gemm_status replace_device(const hybrid_run *r)
 {
-    const gemm_status status = run_on_cpu(r, (gemm_part){0, r->cut}, r->context->threads, NULL);
+    const gemm_status status = run_on_cpu(r, (gemm_part){0, r->cut}, r->context->threads);
     note_cpu(r);
     if (status == GEMM_DONE || r->cut == r->shared->count) return status;
     return gemm_fail(r->context->note,
@@ -240,8 +147,7 @@ static gemm_status run_rest(hybrid_run *r)
     const gemm_part rest = {r->cut, r->shared->count};
     gemm_status status = GEMM_DONE;
     const double begin = gemm_now_ms();
-    if (rest.from < rest.to)
-        status = run_on_cpu(r, rest, r->context->threads, for_cpu(r->context->kept, r->kept));
+    if (rest.from < rest.to) status = run_on_cpu(r, rest, r->context->threads);
     const double computed = gemm_now_ms();
     const bool take = status == GEMM_DONE;
     status = r->sides->finish(take, &r->device_note);
@@ -273,7 +179,7 @@ static void run_cpu_beside(void *run)
 {
     hybrid_run *r = run;
     const gemm_part rest = {r->cut, r->shared->count};
-    r->cpu_status = run_on_cpu(r, rest, r->context->threads - 1, NULL);
+    r->cpu_status = run_on_cpu(r, rest, r->context->threads - 1);
     r->times.cpu_ms = gemm_now_ms() - r->begin;
 }
 
@@ -293,15 +199,13 @@ static gemm_status run_beside(hybrid_run *r)
     return GEMM_DONE;
 }
 
-/* Only multiplies go at once: the copies for a convolution are small. */
 static gemm_status run_both(hybrid_run *r)
 {
     enum { HELPERS = 3 };
     const int threads = r->context->threads;
-    if (r->shared->op.kind == GEMM_MULTIPLY && r->cut < r->shared->count &&
+    if (r->cut < r->shared->count &&
         gemm_begin_beside(threads, min_int(HELPERS, threads / 2 - 1), run_cpu_beside, r))
         return run_beside(r);
-    r->kept = kept_for(r->context->kept, r->cut, &r->times.first);
     return run_in_turn(r);
 }
 
@@ -315,12 +219,13 @@ static gemm_shared_times times_of(const hybrid_run *r)
     return t;
 }
 
-static gemm_status run_shared(const gemm_hybrid_sides *sides, const gemm_op *op,
-                              const gemm_context *context)
+gemm_status gemm_hybrid(const gemm_call *c, const gemm_context *context, const void *params)
 {
-    const gemm_shared shared = gemm_share_op(op);
-    const gemm_shape shape = gemm_op_shape(op, context);
-    const bool forced = sides->forced >= 0, small = gemm_op_flop(op) / 2 < LEAST_WORK;
+    const gemm_hybrid_sides *sides = params;
+    const gemm_op op = gemm_op_of_multiply(c);
+    const gemm_shared shared = gemm_share_call(c);
+    const gemm_shape shape = gemm_op_shape(&op, context);
+    const bool forced = sides->forced >= 0, small = gemm_op_flop(&op) / 2 < LEAST_WORK;
     const double step = (double)gemm_cut_unit(shared.count) / shared.count;
     const double share = forced ? sides->forced : small ? 0 : gemm_share_of(&shape, step);
     const int cut = gemm_cut_at(shared.count, share);
@@ -331,23 +236,44 @@ static gemm_status run_shared(const gemm_hybrid_sides *sides, const gemm_op *op,
         const gemm_shared_times t = times_of(&r);
         gemm_share_learn(&shape, &t);
     }
-    count_kept(context->kept);
     return status;
 }
 
-/* ---- the row's functions ---- */
+/* ---- whole layers ---- */
 
-gemm_status gemm_hybrid(const gemm_call *c, const gemm_context *context, const void *sides)
+static const gemm_variant *side_of(const gemm_hybrid_sides *s, const gemm_context *context)
 {
-    const gemm_op op = gemm_op_of_multiply(c);
-    return run_shared(sides, &op, context);
+    if (s->forced >= 0) return s->forced >= .5 ? &s->device : &s->cpu;
+    return gemm_faster_side(&s->cpu, &s->device, context);
+}
+
+/* The trace names the side where its row names no kernel. */
+static gemm_status note_side(const gemm_variant *v, gemm_status status, gemm_note *note)
+{
+    if (!note->ran[0]) snprintf(note->ran, sizeof note->ran, "%s", v->name);
+    return status;
 }
 
 gemm_status gemm_hybrid_conv(const conv_call *c, const gemm_context *context, const void *sides)
 {
-    const gemm_op op = gemm_op_of_conv(c);
-    return run_shared(sides, &op, context);
+    const gemm_variant *v = side_of(sides, context);
+    return note_side(v, v->conv(c, context, v->params), context->note);
 }
+
+gemm_status gemm_hybrid_chain(const conv_call *calls, int count, const layer_call *shortcut,
+                              const gemm_context *context, const void *sides)
+{
+    const gemm_variant *v = side_of(sides, context);
+    return note_side(v, v->chain(calls, count, shortcut, context, v->params), context->note);
+}
+
+gemm_status gemm_hybrid_layer(const layer_call *c, const gemm_context *context, const void *sides)
+{
+    const gemm_variant *v = side_of(sides, context);
+    return note_side(v, v->layer(c, context, v->params), context->note);
+}
+
+/* ---- where the row can run ---- */
 
 const char *gemm_hybrid_unusable(const void *sides)
 {

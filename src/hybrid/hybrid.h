@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The row `hybrid`: one multiply, or one convolution, by the device and the CPU together
- * (docs/hybrid.md).
+ * The row `hybrid`: a multiply by the device and the CPU together, and whole layers by the one that
+ * multiplies faster (docs/hybrid.md).
  *
  *   hybrid.c     starts the device's part, computes the CPU's part, joins
  *   cut.c        the parts of a call
  *   share.c      how much the device gets
- *   pass.c       who computes the whole passes of a network
+ *   side.c       who has whole layers
  *
  * The row knows no other row. The table gives it the functions of both sides.
  */
@@ -19,18 +19,22 @@
 enum { GEMM_HYBRID_WARM_UP = 32 };
 
 typedef struct gemm_hybrid_sides {
-    gemm_variant cpu;           /* name, run, conv; `layer` is for the pool of a convolution that
-                                   `conv` declines with it */
-    gemm_variant device;        /* `run` and `conv` are first halves, as gemm_cl.h describes them */
-    gemm_status (*finish)(bool take, gemm_note *);      /* the second half of both */
-    double forced;              /* for tests: the device's share, 0 to 1; below 0: as measured */
+    gemm_variant cpu, device;   /* name, run, conv, chain, layer, params; `device` also has unusable
+                                   and limits */
+    gemm_row_run *start;        /* the first half of a multiply by the device, as gemm_cl.h
+                                   describes it, and the second half */
+    gemm_status (*finish)(bool take, gemm_note *);
+    double forced;              /* for tests: the device's share, 0 to 1; below 0: as measured. From
+                                   a half on the device has whole layers */
 } gemm_hybrid_sides;
 
-/* One multiply; params is a gemm_hybrid_sides. */
+/* One multiply by both; params is a gemm_hybrid_sides. */
 gemm_row_run gemm_hybrid;
 
-/* One convolution, with or without the pool. */
+/* Whole layers, by one side. Outputs stay where this side leaves them. */
 gemm_row_conv gemm_hybrid_conv;
+gemm_row_chain gemm_hybrid_chain;
+gemm_row_layer gemm_hybrid_layer;
 
 /* NULL, or why the device cannot be used. */
 const char *gemm_hybrid_unusable(const void *sides);

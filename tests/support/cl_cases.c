@@ -241,7 +241,6 @@ conv_call cl_draw_geometry(rng *r, const gemm_cl_row *row, int number, bool smal
 cl_case cl_draw_convolution(rng *r, cl_how *how, int number, bool small)
 {
     conv_call c = cl_draw_geometry(r, how->row, number, small);
-    if (how->hybrid) c.pool = c.out_h % 2 == 0 && c.out_w % 2 == 0 && number / 5 % 2;
     const bool shared = rng_below(r, 2);
     how->parts = how->row->splits ? rng_below(r, 5) : 0;
     return cl_convolution(r, &c, shared);
@@ -286,10 +285,8 @@ gemm_status cl_call(const gemm_call *g, const cl_how *how)
 gemm_status cl_convolve(const conv_call *c, const cl_how *how)
 {
     gemm_context x = context_of(how);
-    const gemm_hybrid_sides sides = sides_of(how);
     const gemm_cl_row row = cut_row(how);
     gemm_kept own = {.room = SIZE_MAX};
-    if (how->hybrid) return gemm_hybrid_conv(c, &x, &sides);
     x.kept = row.direct && !how->kept ? &own : how->kept;
     gemm_status status = gemm_cl_conv(c, &x, &row);
     const char *lost = gemm_cl_give_to_cpu(c->output, conv_outputs(c) * sizeof(float),

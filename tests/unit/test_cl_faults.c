@@ -28,7 +28,7 @@ enum { FAULT_RIGHT = 10, FAULT_UNCHANGED, FAULT_WRONG, NO_FAULT, FAULT_FAILED, F
 /* What is run while a call fails. With HYBRID the device computes a half, and the CPU computes what
    the device does not. */
 typedef enum fault_kind {
-    MULTIPLY, CONVOLVE, DRIVER, HYBRID_MULTIPLY, HYBRID_CONVOLVE, HYBRID_POOL
+    MULTIPLY, CONVOLVE, DRIVER, HYBRID
 } fault_kind;
 
 typedef struct fault_case {
@@ -44,7 +44,7 @@ typedef struct fault_case {
 
 static bool is_hybrid(const fault_case *f)
 {
-    return f->kind >= HYBRID_MULTIPLY;
+    return f->kind == HYBRID;
 }
 
 /* The second one has another shape. */
@@ -53,9 +53,9 @@ static cl_case make_case(const fault_case *f, rng *r, int turn)
     static const conv_shape pooled = {"", 2, 1, 6, 8, 6, 16, 3, 1, 1};
     static const conv_shape any[] = {{"", 2, 2, 6, 7, 5, 16, 3, 1, 1},
                                      {"", 2, 2, 6, 7, 5, 16, 3, 2, 1}};
-    if (f->kind == MULTIPLY || f->kind == HYBRID_MULTIPLY)
+    if (f->kind == MULTIPLY || f->kind == HYBRID)
         return cl_multiply(r, turn, 0, 9, 30, 40, 1, f->shared);
-    const bool pools = f->row->winograd || f->kind == HYBRID_POOL;
+    const bool pools = f->row->winograd;
     const conv_call c = cl_geometry(pools ? &pooled : &any[turn], pools);
     return cl_convolution(r, &c, f->shared);
 }
@@ -210,13 +210,9 @@ static const fault_case cases[] = {
     {"cl", NULL, 'u', true, DRIVER, 0, true, 0},
     {"cl", NULL, 'u', false, DRIVER, 0, false, 0},
     {"cl_image", NULL, 'u', true, DRIVER, 0, true, 0},
-    {"hybrid", &gemm_cl_best, 'u', true, HYBRID_MULTIPLY, 0, false, 0},
-    {"hybrid", &gemm_cl_best, 'd', true, HYBRID_MULTIPLY, 0, false, 0},
-    {"hybrid", &gemm_cl_best, 'd', false, HYBRID_MULTIPLY, 0, false, 0},
-    {"conv-hybrid", &gemm_cl_best, 'u', true, HYBRID_CONVOLVE, 0, false, 0},
-    {"conv-hybrid", &gemm_cl_best, 'd', true, HYBRID_CONVOLVE, 0, true, 0},
-    {"pool-hybrid", &gemm_cl_best, 'u', true, HYBRID_POOL, 0, false, 0},
-    {"pool-hybrid", &gemm_cl_best, 'd', true, HYBRID_POOL, 0, true, 0},
+    {"hybrid", &gemm_cl_best, 'u', true, HYBRID, 0, false, 0},
+    {"hybrid", &gemm_cl_best, 'd', true, HYBRID, 0, false, 0},
+    {"hybrid", &gemm_cl_best, 'd', false, HYBRID, 0, false, 0},
 };
 
 static bool test_faults(int every, const char *only)

@@ -266,52 +266,6 @@ static int other_rows(network *net, network *other)
     return wrong_layer(net, 0);
 }
 
-/* ---- a pass that changes its row ---- */
-
-/* The row that begins a pass, which is late behind so many layers that it runs. */
-static struct {
-    const gemm_variant *row;
-    int left;
-    double begin;
-} late;
-
-static const double LATE_MS = 5;
-
-static gemm_taker choose_late(const gemm_network *n)
-{
-    (void)n;
-    late.begin = gemm_now_ms();
-    return (gemm_taker){0, LATE_MS, 1};
-}
-
-static void learn_nothing(const gemm_network *n, int row, double ms)
-{
-    (void)n, (void)row, (void)ms;
-}
-
-static gemm_status be_late(gemm_status status)
-{
-    if (status == GEMM_DONE && --late.left == 0)
-        while (gemm_now_ms() - late.begin <= LATE_MS) continue;
-    return status;
-}
-
-static gemm_status late_conv(const conv_call *c, const gemm_context *x, const void *params)
-{
-    return be_late(late.row->conv(c, x, params));
-}
-
-static gemm_status late_chain(const conv_call *calls, int count, const layer_call *shortcut,
-                              const gemm_context *x, const void *params)
-{
-    return be_late(late.row->chain(calls, count, shortcut, x, params));
-}
-
-static gemm_status late_layer(const layer_call *c, const gemm_context *x, const void *params)
-{
-    return be_late(late.row->layer(c, x, params));
-}
-
 /* The layer that is wrong after a pass, or -1. */
 static int wrong_after(network *net, const gemm_variant *row, gemm_conv_mode mode,
                        const float *input, const float *expected)
@@ -321,46 +275,6 @@ static int wrong_after(network *net, const gemm_variant *row, gemm_conv_mode mod
     const int wrong = different_layer(net, expected, actual);
     free(actual);
     return wrong;
-}
-
-/* `begins` has the first layers and `ends` the others. Each pass behind one is a whole one of
-   `ends`, whose plans stood before, with another input. So no memory has the right outputs already.
-*/
-static int change_row(network *net, const char *begins, const char *ends)
-{
-    const char *const rows[] = {"late", ends};
-    const gemm_passes given = {.rows = rows, .choose = choose_late, .learn = learn_nothing};
-    gemm_variant row = *gemm_find(begins);
-    int wrong = -1;
-    row.name = "late";
-    row.conv = late_conv, row.chain = late_chain, row.layer = late_layer;
-    row.passes = &given;
-    late.row = gemm_find(begins);
-    float *input[2], *expected[2];
-    for (int i = 0; i < 2; ++i) {
-        input[i] = make_input(net, i);
-        predict(net, "packed", GEMM_IM2COL, input[i]);
-        expected[i] = copy_outputs(net);
-    }
-    for (int behind = 1; behind <= net->n && wrong < 0; ++behind) {
-        late.left = behind;
-        wrong = wrong_after(net, gemm_find(ends), GEMM_HOOK, input[1], expected[1]);
-        if (wrong < 0) wrong = wrong_after(net, &row, GEMM_HOOK, input[0], expected[0]);
-    }
-    predict(net, ends, GEMM_HOOK, input[1]);
-    for (int i = 0; i < 2; ++i) {
-        free(input[i]);
-        free(expected[i]);
-    }
-    gemm_set_variant(gemm_find("cl"));
-    return wrong;
-}
-
-static int changed(network *net, network *other)
-{
-    const int wrong = change_row(net, "packed", "cl");
-    (void)other;
-    return wrong < 0 ? change_row(net, "cl", "packed") : wrong;
 }
 
 /* Darknet's own code runs every layer, after a pass that left other outputs on the device. */
@@ -466,7 +380,7 @@ static const struct {
 } CASES[] = {{"passes", several_passes}, {"turns", by_turns},       {"weights", other_weights},
              {"resize", other_size},     {"written", overwritten},  {"rows", other_rows},
              {"freed", freed},           {"factor", other_factor},  {"fork", after_fork},
-             {"threads", in_threads},    {"im2col", without_hook},  {"changed", changed}};
+             {"threads", in_threads},    {"im2col", without_hook}};
 
 /* All cases, or only the one that is called `only`. */
 static void test_cases(const char *cfg, char policy, const char *only)

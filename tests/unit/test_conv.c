@@ -19,7 +19,6 @@
 #include "check/conv_check.h"
 #include "driver/driver.h"
 #include "gemm_cl.h"
-#include "hybrid/hybrid.h"
 #include "packed/packed.h"
 #include "support/conv_shape.h"
 #include "support/float_modes.h"
@@ -1028,24 +1027,6 @@ static bool wants(const test_options *o, const char *row)
     return !o->row || !strcmp(o->row, row);
 }
 
-/* Row hybrid with both memory policies, when the device computes a third. */
-static int judge_hybrid(const test_options *o)
-{
-    gemm_variant v = *gemm_find("hybrid");
-    gemm_hybrid_sides sides = *(const gemm_hybrid_sides *)v.params;
-    int judged = 0;
-    sides.forced = 1.0 / 3;
-    v.params = &sides;
-    for (const char *policy = "ud"; *policy; ++policy) {
-        v.name = *policy == 'u' ? "hybrid-unified" : "hybrid-discrete";
-        if (!wants(o, v.name)) continue;
-        gemm_cl_force_memory(*policy);
-        judge_row(&v, draw_geometry, o), ++judged;
-        gemm_cl_force_memory(0);
-    }
-    return judged;
-}
-
 /* Returns the number of rows judged. */
 static int judge_rows(const test_options *o)
 {
@@ -1062,7 +1043,6 @@ static int judge_rows(const test_options *o)
         judge_row(&v, draw_geometry, o), ++judged;
         gemm_cl_force_memory(0);
     }
-    judged += judge_hybrid(o);
     for (const gemm_ukernel *const *u = gemm_ukernels; *u; ++u) {
         char name[32];
         snprintf(name, sizeof name, "packed-%s", (*u)->name);

@@ -7,9 +7,9 @@
  * A row of this test computes layers by plain loops. For every layer of the network the row must be
  * asked, unless Darknet's own code has to run. The output must be that of Darknet's own code from
  * the same input, to the bit where nothing is rounded. The same row takes a convolution and the
- * maxpool behind it as one call. A row that gives whole passes to others is told of each pass. In
- * the network ADDED `packed` takes a convolution and the shortcut behind it as one call, twice. In
- * the network ROUTES, a batch of one image, inputs of routes lie in the routes' outputs.
+ * maxpool behind it as one call. In the network ADDED `packed` takes a convolution and the shortcut
+ * behind it as one call, twice. In the network ROUTES, a batch of one image, inputs of routes lie in
+ * the routes' outputs.
  *
  * CFG, ADDED and CHAIN are also changed between two passes, in each layer by turns, and changed
  * back. The outputs are then those of Darknet's own code, whatever layers went together before.
@@ -17,7 +17,6 @@
 #include "check/conv_check.h"
 #include "check/layer_check.h"
 #include "driver/driver.h"
-#include "driver/pass.h"
 #include "support/network.h"
 #include "support/report.h"
 
@@ -331,163 +330,6 @@ static void test_pool(network *net)
     free(expected);
 }
 
-/* ---- Whole passes ---- */
-
-/* `mnk` takes no layers, and the multiplies stay with the row that gives. */
-enum { TO_PACKED, TO_MNK, TO_ITSELF };
-static const char *const takers[] = {"packed", "mnk", "passes"};
-
-static struct {
-    int number;                 /* of the row that takes the passes */
-    double limit_ms;            /* of a pass. packed has the rest of it */
-    int begun, ended, wrong;
-    bool fails, failed;         /* the row shall fail; the last pass had a row that failed */
-    gemm_network network;
-    double ms;                  /* of the last pass */
-} passes = {.limit_ms = INFINITY};
-
-static gemm_taker choose(const gemm_network *n)
-{
-    ++passes.begun;
-    passes.network = *n;
-    return (gemm_taker){passes.number, passes.limit_ms, TO_PACKED};
-}
-
-static void learn(const gemm_network *n, int row, double ms)
-{
-    ++passes.ended;
-    passes.failed = ms == INFINITY;
-    passes.ms = ms;
-    passes.wrong += row != passes.number || !(ms >= 0) || passes.begun != passes.ended ||
-                    n->layers != passes.network.layers;
-}
-
-static gemm_status fail_or_run(const conv_call *c, const gemm_context *context, const void *params)
-{
-    return passes.fails ? gemm_fail(context->note, "as asked") : run_conv(c, context, params);
-}
-
-static const gemm_passes PASSES = {.rows = takers, .choose = choose, .learn = learn};
-static const gemm_variant GIVER = {
-    .name = "passes", .run = run, .conv = fail_or_run, .layer = run_layer, .passes = &PASSES};
-
-static const gemm_variant MULTIPLIES = {.name = "multiplies", .run = run};
-
-static int calls(void)
-{
-    int all = pooled;
-    for (int k = 0; k < KINDS; ++k) all += asked[k];
-    return all;
-}
-
-/* A whole pass under this row. Returns the output. */
-static float *pass(network *net, const gemm_variant *row, gemm_conv_mode mode)
-{
-    const layer *last = &net->layers[net->n - 1];
-    gemm_set_variant(row);
-    gemm_set_conv(mode);
-    pooled = 0;
-    memset(asked, 0, sizeof asked);
-    network_predict(net, net->input);
-    float *output = allocate(outputs(last));
-    memcpy(output, last->output, outputs(last) * sizeof *output);
-    return output;
-}
-
-/* Another row takes the layers of the pass: the output is the expected one to the bit, and GIVER is
-   not asked for a layer. */
-static void test_taken(network *net, int number, const gemm_variant *like)
-{
-    char name[64];
-    const size_t bytes = outputs(&net->layers[net->n - 1]) * sizeof(float);
-    passes.number = number;
-    float *expected = pass(net, like, GEMM_DIRECT);
-    const int before = passes.begun;
-    float *actual = pass(net, &GIVER, GEMM_DIRECT);
-    snprintf(name, sizeof name, "passes-to-%s", takers[number]);
-    if (passes.begun != before + 1 || passes.ended != passes.begun || passes.wrong)
-        report_fail(name, "%d passes begun, %d ended, %d wrong", passes.begun - before,
-                    passes.ended, passes.wrong);
-    else if (calls()) report_fail(name, "the row was asked %d times", calls());
-    else if (gemm_pass_last() != gemm_find(takers[number])) report_fail(name, "another began it");
-    else if (memcmp(expected, actual, bytes)) report_fail(name, "other outputs");
-    else report_pass(name);
-    free(expected);
-    free(actual);
-}
-
-static void expect_passes(const char *name, bool good, int begun)
-{
-    if (!good || passes.begun != begun || passes.ended != begun || passes.wrong)
-        report_fail(name, "%d passes begun and %d ended instead of %d, %d calls, %d wrong",
-                    passes.begun, passes.ended, begun, calls(), passes.wrong);
-    else report_pass(name);
-}
-
-static void negate(float *v, size_t n)
-{
-    for (size_t i = 0; i < n; ++i) v[i] = -v[i];
-}
-
-/* A pass of GIVER stops behind the first layer that is too late. All others are packed's. The first
-   one may differ by rounding, because GIVER's pool is not packed's. */
-static void test_stops(network *net)
-{
-    const size_t n = outputs(&net->layers[net->n - 1]);
-    passes.number = TO_ITSELF;
-    passes.limit_ms = 1e9;
-    free(pass(net, &GIVER, GEMM_DIRECT));
-    expect_passes("passes-in-time", calls() > 1, 6);
-    float *expected = pass(net, gemm_find("packed"), GEMM_DIRECT);
-    negate(net->input, (size_t)(net->inputs * net->batch));
-    free(pass(net, gemm_find("packed"), GEMM_DIRECT));  /* no layer has its right output already */
-    negate(net->input, (size_t)(net->inputs * net->batch));
-    passes.limit_ms = -1;
-    float *actual = pass(net, &GIVER, GEMM_DIRECT);
-    const bool began = gemm_pass_last() == &GIVER;
-    expect_passes("passes-stop", calls() == 1 && passes.ms >= 0 && !passes.failed && began, 7);
-    const double d = network_distance(expected, actual, n);
-    if (d < 1e-4) report_pass("passes-stop-output");
-    else report_fail("passes-stop-output", "the difference is %g of the largest output", d);
-    passes.limit_ms = INFINITY;
-    free(expected);
-    free(actual);
-}
-
-static void test_passes(network *net)
-{
-    const layer *first = net->layers;
-    takes_pool = true;
-    test_taken(net, TO_PACKED, gemm_find("packed"));
-    test_taken(net, TO_MNK, &MULTIPLIES);
-    const bool known = passes.network.count == net->n && passes.network.direct &&
-                       passes.network.inputs == (size_t)(first->inputs * first->batch) &&
-                       passes.network.threads == gemm_make_context(&(gemm_note){0}).threads;
-    expect_passes("passes-network", known, 2);
-    passes.number = TO_ITSELF;
-    free(pass(net, &GIVER, GEMM_DIRECT));
-    expect_passes("passes-to-itself", calls() > 0 && !passes.failed, 3);
-    passes.fails = true;
-    free(pass(net, &GIVER, GEMM_DIRECT));
-    passes.fails = false;
-    expect_passes("passes-fail", passes.failed, 4);
-    free(pass(net, &GIVER, GEMM_DIRECT));
-    expect_passes("passes-after-a-failure", !passes.failed, 5);
-    /* Between two passes, in training and without whole layers no pass begins. */
-    passes.number = TO_PACKED;
-    memset(asked, 0, sizeof asked);
-    for (int i = 1; i < net->n; ++i) free(forward_one(net, i, GEMM_HOOK));
-    expect_passes("passes-outside", calls() > 0, 5);
-    free(pass(net, &GIVER, GEMM_IM2COL));
-    expect_passes("passes-im2col", calls() == 0, 5);
-    test_training(net);
-    expect_passes("passes-training", calls() == 0, 5);
-    free(pass(net, gemm_find("packed"), GEMM_DIRECT));
-    expect_passes("passes-of-no-giver", !gemm_pass_last(), 5);
-    test_stops(net);
-    gemm_set_variant(&LAYERS);
-}
-
 /* ---- Convolutions with their shortcut ---- */
 
 static bool adds;               /* the row takes them as one call */
@@ -578,7 +420,10 @@ void separate_outputs(network *net);
 static float *pass_all(network *net)
 {
     mark_outputs(net, NAN);
-    free(pass(net, &LAYERS, GEMM_HOOK));
+    gemm_set_variant(&LAYERS);
+    gemm_set_conv(GEMM_HOOK);
+    memset(asked, 0, sizeof asked);
+    network_predict(net, net->input);
     return copy_outputs(net);
 }
 
@@ -846,7 +691,6 @@ int main(int argc, char **argv)
     test_training(net);
     test_pool(net);
     net->layers[0].truth = 0;
-    test_passes(net);
     test_changes(net, argv[1]);
     free_network(net);
     net = make_filled(argv[2]);

@@ -6,19 +6,19 @@
  *       the model (src/hybrid/share.c) under speeds that are made up: the share ends where both
  *       sides end together, at 0, or at 1; it comes back when speeds change; a device that fails;
  *       more shapes than the table holds
- *       who gets whole passes (src/hybrid/pass.c), by times that are made up too: the fastest side,
- *       whatever single passes took; sides that fail; many networks; four threads at once
- *       the row with a device that the test plays: each way that a side can decline or fail; the
- *       cuts; what is kept for a layer; four threads at once
+ *       the row with a device that the test plays: each way that a side can decline or fail; four
+ *       threads at once
+ *       who gets whole layers (src/hybrid/side.c), by times that are made up too
  *
  * test_cl has the row with an OpenCL device.
  */
+#include "common/random.h"
 #include "driver/driver.h"
 #include "hybrid/hybrid.h"
-#include "hybrid/pass.h"
 #include "hybrid/share.h"
-#include "support/conv_shape.h"
+#include "hybrid/side.h"
 #include "support/report.h"
+#include "util/clock.h"
 
 #include <math.h>
 #include <pthread.h>
@@ -336,12 +336,9 @@ static struct {
     pthread_mutex_t lock;
     deed at_start, at_finish, cpu;
     int cpu_declines;           /* so many calls, then it works */
-    bool is_conv;
     gemm_call g;
-    conv_call c;
     atomic_int starts, finishes, drops;
     int timed;                  /* starts that want the device's clock */
-    int keeps, stale;           /* things kept; things found that are for other filters */
 } fake = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static gemm_status as_status(deed d, gemm_note *note)
@@ -363,59 +360,8 @@ static gemm_status start_run(const gemm_call *g, const gemm_context *context, co
 {
     (void)params;
     pthread_mutex_lock(&fake.lock);
-    fake.is_conv = false;
     fake.g = *g;
     return end_start(context);
-}
-
-/* What the device keeps: the number of filters that it is for. Freeing it takes the device, as with
-   OpenCL. */
-static void free_filters(void *data)
-{
-    pthread_mutex_lock(&fake.lock);
-    free(data);
-    pthread_mutex_unlock(&fake.lock);
-}
-
-static void keep_filters(const conv_call *c, gemm_kept *kept)
-{
-    int *filters = kept->data;
-    if (filters && *filters != c->n) ++fake.stale;
-    if (filters) return;
-    if (!(filters = malloc(sizeof *filters))) abort();
-    *filters = c->n;
-    ++fake.keeps;
-    kept->data = filters;
-    kept->bytes = sizeof *filters;
-    kept->free = free_filters;
-}
-
-static gemm_status start_conv(const conv_call *c, const gemm_context *context, const void *params)
-{
-    (void)params;
-    pthread_mutex_lock(&fake.lock);
-    fake.is_conv = true;
-    fake.c = *c;
-    if (context->kept) keep_filters(c, context->kept);
-    return end_start(context);
-}
-
-/* `packed` without the pool, and then a plain loop. */
-static gemm_status convolve_plainly(const conv_call *c, const gemm_context *context)
-{
-    const size_t half_h = (size_t)c->out_h / 2, half_w = (size_t)c->out_w / 2, w = 2 * half_w;
-    conv_call conv = *c;
-    conv.pool = false;
-    if (!c->pool) return gemm_find("packed")->conv(c, context, NULL);
-    float *at = conv.output = malloc(conv_outputs(&conv) * sizeof *at), *out = c->output;
-    if (!at) abort();
-    const gemm_status status = gemm_find("packed")->conv(&conv, context, NULL);
-    for (size_t row = 0; row < (size_t)c->batch * (size_t)c->n * half_h; ++row, at += 2 * w)
-        for (size_t x = 0; x < half_w; ++x)
-            *out++ = fmaxf(fmaxf(at[2 * x], at[2 * x + 1]),
-                           fmaxf(at[w + 2 * x], at[w + 2 * x + 1]));
-    free(conv.output);
-    return status;
 }
 
 /* The device's work, on one thread of the CPU. */
@@ -423,8 +369,7 @@ static gemm_status compute(gemm_note *note)
 {
     gemm_context context = gemm_make_context(note);
     context.threads = 1;
-    const gemm_status status = fake.is_conv ? convolve_plainly(&fake.c, &context)
-                                            : gemm_find("packed")->run(&fake.g, &context, NULL);
+    const gemm_status status = gemm_find("packed")->run(&fake.g, &context, NULL);
     strcpy(note->ran, "fake 8x4 group 1x1");
     note->kernel_ms = 1;
     return status;
@@ -451,11 +396,6 @@ static gemm_status run_cpu(const gemm_call *g, const gemm_context *context, cons
     return cpu_declines() ? GEMM_DECLINED : gemm_find("packed")->run(g, context, params);
 }
 
-static gemm_status conv_cpu(const conv_call *c, const gemm_context *context, const void *params)
-{
-    return cpu_declines() ? GEMM_DECLINED : gemm_find("packed")->conv(c, context, params);
-}
-
 static const char *never(const void *params)
 {
     return params ? "the test says so" : NULL;
@@ -464,10 +404,8 @@ static const char *never(const void *params)
 static gemm_hybrid_sides make_sides(double forced)
 {
     return (gemm_hybrid_sides){
-        .cpu = {.name = "packed", .run = run_cpu, .conv = conv_cpu,
-                .layer = gemm_find("packed")->layer},
-        .device = {.run = start_run, .conv = start_conv, .unusable = never},
-        .finish = finish, .forced = forced};
+        .cpu = {.name = "packed", .run = run_cpu}, .device = {.unusable = never},
+        .start = start_run, .finish = finish, .forced = forced};
 }
 
 /* ---- joining ---- */
@@ -484,20 +422,8 @@ static void fill_whole(float *x, int count, rng *r)
 typedef struct outcome {
     gemm_status status;
     bool right, unchanged;
-    double off;                 /* of a convolution: the largest difference from packed alone */
     gemm_note note;
 } outcome;
-
-static double distance(const float *a, const float *b, size_t count)
-{
-    double worst = 0;
-    for (size_t i = 0; i < count; ++i) {
-        const double off = fabs((double)a[i] - (double)b[i]);
-        if (isnan(off)) return INFINITY;
-        worst = fmax(worst, off);
-    }
-    return worst;
-}
 
 static outcome multiply(const gemm_hybrid_sides *s)
 {
@@ -519,54 +445,6 @@ static outcome multiply(const gemm_hybrid_sides *s)
     o.unchanged = !memcmp(C, before, sizeof C);
     return o;
 }
-
-static conv_call make_conv(const conv_shape *shape)
-{
-    rng r = rng_make(1, 2);
-    conv_call c = conv_shape_make(shape, CONV_LEAKY);
-    fill_whole((float *)c.input, c.batch * c.c * c.h * c.w, &r);
-    fill_whole((float *)c.weights, c.n * (c.c / c.groups) * c.size * c.size, &r);
-    for (int i = 0; i < c.n; ++i) ((float *)c.scale)[i] = 1;
-    return c;
-}
-
-/* With a plan through the driver, as this row. The driver drops the plan of any other layer. */
-static outcome convolve_call(const gemm_hybrid_sides *s, const conv_call *c,
-                             const gemm_variant *row, gemm_plan **plan)
-{
-    outcome o;
-    const size_t count = conv_outputs(c), bytes = count * sizeof(float);
-    float *expected = malloc(bytes), *untouched = malloc(bytes);
-    if (!expected || !untouched) abort();
-    gemm_context context = gemm_make_context(&o.note);
-    convolve_plainly(c, &context);
-    memcpy(expected, c->output, bytes);
-    memset(c->output, 0xff, bytes);
-    memset(untouched, 0xff, bytes);
-    if (plan) {
-        o.status = gemm_conv_run(row, c, plan, &o.note) ? GEMM_DONE : GEMM_DECLINED;
-    } else {
-        context = gemm_make_context(&o.note);
-        o.status = gemm_hybrid_conv(c, &context, s);
-    }
-    o.right = !memcmp(c->output, expected, bytes);
-    o.unchanged = !memcmp(c->output, untouched, bytes);
-    o.off = distance(c->output, expected, count);
-    free(expected);
-    free(untouched);
-    return o;
-}
-
-static outcome convolve(const gemm_hybrid_sides *s, const conv_shape *shape, bool pool)
-{
-    conv_call c = make_conv(shape);
-    c.pool = pool;
-    const outcome o = convolve_call(s, &c, NULL, NULL);
-    conv_shape_free(&c);
-    return o;
-}
-
-static const conv_shape DENSE = {"dense", 1, 1, 8, 12, 13, 40, 3, 1, 1};
 
 /* The calls of a device. */
 typedef struct device_calls {
@@ -599,13 +477,13 @@ static const way WAYS[] = {
     {"device-fails", .25, WORKS, FAILS, 0, GEMM_FAILED, {1, 1, 0}, ""},
 };
 
-/* A multiply with one thread, or a convolution: the device's part is taken after the CPU's. */
+/* With one thread: the device's part is taken after the CPU's. */
 static const way WAYS_IN_TURN[] = {
     {"part-declined", .25, WORKS, WORKS, 1, GEMM_DONE, {1, 1, 1}, "packed"},
     {"part-and-whole-declined", .25, WORKS, WORKS, 2, GEMM_DECLINED, {1, 1, 1}, ""},
 };
 
-/* A multiply with several threads: the device gets the part that the CPU declines. */
+/* With several threads: the device gets the part that the CPU declines. */
 static const way WAYS_BESIDE[] = {
     {"part-declined", .25, WORKS, WORKS, 1, GEMM_DONE, {2, 2, 0}, "fake 1.00"},
     {"both-give-up", .25, WORKS, DECLINES, 2, GEMM_DECLINED, {1, 1, 0}, ""},
@@ -650,30 +528,15 @@ static void test_multiply_way(const way *w, int threads)
     report_judged(name, judge_outcome(w, &o));
 }
 
-static void test_convolve_way(const way *w, int threads)
-{
-    const gemm_hybrid_sides s = make_sides(w->share);
-    char name[96];
-    gemm_set_threads(threads);
-    set_fake(w);
-    const outcome o = convolve(&s, &DENSE, false);
-    snprintf(name, sizeof name, "hybrid-convolve-%s@%d", w->name, threads);
-    report_judged(name, judge_outcome(w, &o));
-}
-
 static void test_ways(void)
 {
     static const int threads[] = {1, 2, 5};
     for (int t = 0; t < 3; ++t) {
-        for (size_t i = 0; i < sizeof WAYS / sizeof *WAYS; ++i) {
+        for (size_t i = 0; i < sizeof WAYS / sizeof *WAYS; ++i)
             test_multiply_way(&WAYS[i], threads[t]);
-            test_convolve_way(&WAYS[i], threads[t]);
-        }
     }
-    for (size_t i = 0; i < sizeof WAYS_IN_TURN / sizeof *WAYS_IN_TURN; ++i) {
+    for (size_t i = 0; i < sizeof WAYS_IN_TURN / sizeof *WAYS_IN_TURN; ++i)
         test_multiply_way(&WAYS_IN_TURN[i], 1);
-        test_convolve_way(&WAYS_IN_TURN[i], 5);
-    }
     for (size_t i = 0; i < sizeof WAYS_BESIDE / sizeof *WAYS_BESIDE; ++i)
         test_multiply_way(&WAYS_BESIDE[i], 5);
 }
@@ -695,107 +558,6 @@ static void test_both_give_up(void)
     set_fake(&w);
     const outcome o = multiply(&s);
     report_judged("hybrid-both-give-up", judge_outcome(&w, &o));
-}
-
-/* ---- cuts ---- */
-
-/* Images, groups, depthwise, filters, and one of each, which is not cut. */
-static const struct {
-    conv_shape shape;
-    double share;               /* of the device, when a quarter is asked for */
-} CUTS[] = {
-    {{"filters", 1, 1, 8, 12, 13, 40, 3, 1, 1}, .3},
-    {{"filters-1x1", 1, 1, 70, 9, 7, 64, 1, 1, 0}, .25},
-    {{"stride-2", 1, 1, 5, 31, 31, 19, 5, 2, 2}, 4. / 19},
-    {{"images", 4, 1, 8, 12, 13, 40, 3, 1, 1}, .25},
-    {{"images-of-groups", 3, 2, 8, 12, 13, 40, 3, 1, 1}, 1. / 3},
-    {{"groups", 1, 8, 32, 12, 13, 40, 3, 1, 1}, .25},
-    {{"depthwise", 1, 32, 32, 12, 13, 32, 3, 1, 1}, .25},
-    {{"one-filter", 1, 1, 8, 12, 13, 1, 3, 1, 1}, 0},
-};
-
-static void test_cuts(void)
-{
-    const way w = {.at_start = WORKS};
-    const gemm_hybrid_sides s = make_sides(.25);
-    gemm_set_threads(3);
-    for (size_t i = 0; i < sizeof CUTS / sizeof *CUTS; ++i) {
-        char name[64], ran[32] = "packed";
-        const double share = CUTS[i].share;
-        set_fake(&w);
-        const outcome o = convolve(&s, &CUTS[i].shape, false);
-        if (share > 0) snprintf(ran, sizeof ran, "fake %.2f + packed", share);
-        snprintf(name, sizeof name, "hybrid-cuts-%s", CUTS[i].shape.name);
-        if (o.status == GEMM_DONE && o.right && !strcmp(o.note.ran, ran))
-            report_pass(name);
-        else
-            report_fail(name, "status %d, right %d, ran '%s' instead of '%s'", (int)o.status,
-                        o.right, o.note.ran, ran);
-    }
-}
-
-/*
- * With the pool each side pools its part: filters, images and groups, all shares. `narrow` has so
- * few rows that the CPU's row declines a part with its pool.
- */
-static void test_pool(void)
-{
-    static const conv_shape shapes[] = {
-        {"filters", 1, 1, 3, 80, 96, 16, 3, 1, 1}, {"images", 3, 1, 3, 80, 96, 16, 3, 1, 1},
-        {"groups", 1, 4, 8, 80, 96, 16, 3, 1, 1}, {"narrow", 1, 1, 5, 8, 6, 9, 3, 1, 1},
-        {"stride-2", 1, 1, 3, 32, 32, 11, 3, 2, 1}};
-    static const double shares[] = {0, .25, .7, 1};
-    const way w = {.at_start = WORKS};
-    for (int i = 0; i < 5 * 4; ++i) {
-        const conv_shape *shape = &shapes[i / 4];
-        const gemm_hybrid_sides s = make_sides(shares[i % 4]);
-        char name[64];
-        set_fake(&w);
-        const outcome o = convolve(&s, shape, true);
-        snprintf(name, sizeof name, "hybrid-pool-%s-%.2f", shape->name, shares[i % 4]);
-        if (o.status == GEMM_DONE && o.right && fake.finishes == (shares[i % 4] > 0))
-            report_pass(name);
-        else
-            report_fail(name, "status %d, right %d, %d calls of the device", (int)o.status, o.right,
-                        (int)fake.finishes);
-    }
-}
-
-/* ---- what is kept ---- */
-
-/* Large enough for Winograd's algorithm, whose filters the CPU's row keeps. The cut moves, and what
-   was kept for another part is not used. Winograd's sums are not exact. */
-static void test_kept(void)
-{
-    static const conv_shape deep = {"deep", 1, 1, 64, 26, 26, 128, 3, 1, 1};
-    static const double shares[] = {.25, .25, .5, 0, 1, .5};
-    const way w = {.at_start = WORKS};
-    gemm_plan *plan = NULL;
-    const char *why = NULL;
-    size_t most = 0;
-    conv_call c = make_conv(&deep);
-    gemm_variant hybrid = *gemm_find("hybrid");
-    gemm_set_conv(GEMM_HOOK);
-    gemm_set_threads(2);
-    for (int i = 0; i < 6 && !why; ++i) {
-        const gemm_hybrid_sides s = make_sides(shares[i]);
-        hybrid.params = &s;
-        set_fake(&w);
-        const outcome with = convolve_call(&s, &c, &hybrid, &plan);
-        most = gemm_planned_bytes() > most ? gemm_planned_bytes() : most;
-        const outcome without = convolve_call(&s, &c, NULL, NULL);
-        if (with.status != GEMM_DONE || without.status != GEMM_DONE) why = "it declined";
-        else if (strcmp(with.note.ran, without.note.ran)) why = "another share";
-        else if (strcmp(with.note.algorithm, without.note.algorithm)) why = "another algorithm";
-        else if (!(with.off < .1)) why = "a wrong output";
-    }
-    conv_shape_free(&c);
-    if (!why && most < 1000) why = "nothing was kept";
-    if (!why && fake.stale) why = "the device got what was kept for another cut";
-    if (!why && fake.keeps != 4) why = "the device did not keep its part of each cut once";
-    gemm_plan_drop(&plan);
-    if (!why && gemm_planned_bytes()) why = "the dropped plan is still counted";
-    report_judged("hybrid-kept", why);
 }
 
 /* ---- threads ---- */
@@ -867,216 +629,85 @@ static void test_threads(void)
         report_pass("hybrid-threads");
 }
 
-/* ---- whole passes ---- */
+/* ---- whole layers ---- */
 
-/* The ms of a pass by each side once it is warm. INFINITY: the side fails. */
-typedef struct passes {
-    double ms[GEMM_HYBRID_SIDES];
-    double cold;                /* more ms for the first two passes of a side in a row */
-    double prepares;            /* so many times as long take the first two passes by the CPU */
-    double learning;            /* so many times as long takes a pass by both, among the first 30 */
-    int slow;                   /* the number of a pass that takes four times as long; 0: none */
-} passes;
+/* The side that a layer was given to. */
+static const char *layer_side;
 
-/* Where a network was passed so often. */
-typedef struct passed {
-    gemm_network network;
-    int last, alike;            /* the side of the last pass, and how many in a row had it */
-    int by[GEMM_HYBRID_SIDES], all;
-    double ms, by_ms[GEMM_HYBRID_SIDES];        /* of all passes, and what each side had of them */
-} passed;
-
-static passed new_network(void)
+static gemm_status conv_of(const conv_call *c, const gemm_context *context, const void *params)
 {
-    static atomic_int number;
-    return (passed){.network = {.count = ++number, .threads = 2}, .last = -1};
+    (void)c, (void)context;
+    layer_side = params;
+    return GEMM_DONE;
 }
 
-/* One pass of 100 equal layers. Returns its side. */
-static int pass_once(passed *p, const passes *times)
+static gemm_status chain_of(const conv_call *calls, int count, const layer_call *shortcut,
+                            const gemm_context *context, const void *params)
 {
-    const gemm_taker taker = gemm_hybrid_choose(&p->network);
-    const int side = taker.row;
-    p->alike = side == p->last ? p->alike + 1 : 1;
-    p->last = side;
-    ++p->by[side];
-    ++p->all;
-    double ms = times->ms[side] + (p->alike <= 2 ? times->cold : 0);
-    if (side == GEMM_HYBRID_BOTH && p->alike <= 30 && times->learning > 0) ms *= times->learning;
-    if (side == GEMM_HYBRID_CPU && p->alike <= 2 && times->prepares > 0) ms *= times->prepares;
-    if (p->all == times->slow) ms *= 4;
-    const double layer = ms / 100, stop = layer * (floor(taker.limit_ms / layer) + 1);
-    const double own = stop < ms ? stop : ms;
-    gemm_hybrid_learn(&p->network, side, own);
-    p->by_ms[side] += own;
-    p->ms += own + (own < ms ? (1 - own / ms) * times->ms[taker.rest] : 0);
-    return side;
+    (void)shortcut;
+    return count == 2 ? conv_of(calls, context, params) : GEMM_FAILED;
 }
 
-static int pass_often(passed *p, const passes *times, int count)
+static gemm_status layer_of(const layer_call *c, const gemm_context *context, const void *params)
 {
-    int side = -1;
-    for (int i = 0; i < count; ++i) side = pass_once(p, times);
-    return side;
+    (void)c;
+    return conv_of(NULL, context, params);
 }
 
-/* The side that has all passes behind the first GEMM_HYBRID_PASSES; -1: none has. */
-static int settled(passed *p, const passes *times)
+/* Multiplies within so many ms, by the clock or by the clock of kernels; below 0: it fails. */
+static double cpu_takes, kernels_take;
+
+static gemm_status multiply_in(const gemm_call *g, const gemm_context *context, const void *params)
 {
-    pass_often(p, times, GEMM_HYBRID_PASSES);
-    const int side = pass_once(p, times);
-    for (int i = 0; i < 1000; ++i)
-        if (pass_once(p, times) != side) return -1;
-    return side;
+    (void)g;
+    const bool device = !strcmp(params, "device");
+    const double ms = device ? kernels_take : cpu_takes, begin = gemm_now_ms();
+    if (ms < 0) return GEMM_DECLINED;
+    while (!device && gemm_now_ms() - begin < ms) continue;
+    if (device && context->timed) context->note->kernel_ms = ms;
+    return GEMM_DONE;
 }
 
-static void expect_side(const char *name, passes times, int expected)
+static void expect_layers(const char *name, double forced, const char *expected)
 {
-    passed p = new_network();
-    const int side = settled(&p, &times);
-    if (side == expected) report_pass(name);
-    else report_fail(name, "side %d has all passes, not %d", side, expected);
-}
-
-static void test_sides(void)
-{
-    enum { D = GEMM_HYBRID_DEVICE, C = GEMM_HYBRID_CPU, B = GEMM_HYBRID_BOTH };
-    expect_side("pass-device", (passes){.ms = {.53, 3, 1.2}}, D);
-    expect_side("pass-cpu", (passes){.ms = {9, 3, 4}}, C);
-    expect_side("pass-both", (passes){.ms = {4, 3, 2}}, B);
-    expect_side("pass-both-by-less-than-2%", (passes){.ms = {3, 3, 2.99}}, D);
-    expect_side("pass-both-by-more-than-2%", (passes){.ms = {3.1, 3, 2.9}}, B);
-    expect_side("pass-device-cold", (passes){.ms = {1, 3, 2}, .cold = 1000}, D);
-    expect_side("pass-cpu-cold", (passes){.ms = {3, 1, 2}, .prepares = 12}, C);
-    expect_side("pass-both-learn", (passes){.ms = {3, 4, 2}, .learning = 1.9}, B);
-    for (int slow = 1; slow <= 10; ++slow) {
-        expect_side("pass-device-one-slow-pass", (passes){.ms = {1, 3, 2}, .slow = slow}, D);
-        expect_side("pass-cpu-one-slow-pass", (passes){.ms = {3, 1, 2}, .slow = slow}, C);
+    const gemm_variant cpu = {.name = "side", .run = multiply_in, .conv = conv_of,
+                              .chain = chain_of, .layer = layer_of, .params = "cpu"};
+    gemm_hybrid_sides s = {.cpu = cpu, .device = cpu, .forced = forced};
+    gemm_note note;
+    const gemm_context context = gemm_make_context(&note);
+    const char *why = NULL;
+    s.device.params = "device";
+    gemm_forget_side();
+    for (int kind = 0; kind < 3 && !why; ++kind) {
+        layer_side = "";
+        const gemm_status status = kind == 0 ? gemm_hybrid_conv(NULL, &context, &s)
+                                 : kind == 1 ? gemm_hybrid_chain(NULL, 2, NULL, &context, &s)
+                                             : gemm_hybrid_layer(NULL, &context, &s);
+        if (status != GEMM_DONE || strcmp(layer_side, expected)) why = layer_side;
+        cpu_takes = kernels_take = 1e-3;        /* the choice stands */
     }
-    expect_side("pass-device-fails", (passes){.ms = {INFINITY, 3, 2}}, C);
-    expect_side("pass-cpu-fails", (passes){.ms = {3, INFINITY, 2}}, D);
-    expect_side("pass-all-fail", (passes){.ms = {INFINITY, INFINITY, INFINITY}}, B);
+    if (why) report_fail(name, "'%s' has the layers, not '%s'", why, expected);
+    else report_pass(name);
 }
 
-/* A side that has lost costs little: a device of 1 ms beside a CPU that takes so many ms, three
-   times as long while it is cold. 1000 passes take at most 2% longer than by the device alone, and
-   both are tried only where the sides are near. */
-static void test_lost(double cpu, double both)
+/* The faster side has the layers, by its multiply. A device whose copies take longer counts by its
+   kernels. */
+static void test_layers(void)
 {
-    char name[64];
-    passed p = new_network();
-    const passes times = {.ms = {1, cpu, both}, .prepares = 3};
-    pass_often(&p, &times, 1000);
-    snprintf(name, sizeof name, "pass-lost-%g-%g", cpu, both);
-    const double measured = p.by_ms[GEMM_HYBRID_CPU] + p.by_ms[GEMM_HYBRID_BOTH];
-    const bool near = cpu < 1.5, tried = p.by[GEMM_HYBRID_BOTH] > 0;
-    if (p.ms <= 1020 && near == tried && (near || measured < 12.5)) report_pass(name);
-    else report_fail(name, "%.1f ms, %.1f by the CPU and %.1f by both", p.ms,
-                     p.by_ms[GEMM_HYBRID_CPU], p.by_ms[GEMM_HYBRID_BOTH]);
-}
-
-/* Both sides of a short pass are cold for some ms: the CPU does not lose by that. */
-static void test_short(void)
-{
-    passed p = new_network();
-    const passes times = {.ms = {.1, .02, .05}, .prepares = 100};
-    if (settled(&p, &times) == GEMM_HYBRID_CPU) report_pass("pass-short");
-    else report_fail("pass-short", "%d passes by the CPU", p.by[GEMM_HYBRID_CPU]);
-}
-
-/* A CPU that takes 20 times as long has one pass, which it does not end. */
-static void test_hopeless(void)
-{
-    passed p = new_network();
-    settled(&p, &(passes){.ms = {1, 20, 5}});
-    if (p.by[GEMM_HYBRID_CPU] == 1 && !p.by[GEMM_HYBRID_BOTH] && p.by_ms[GEMM_HYBRID_CPU] < 9.5)
-        report_pass("pass-hopeless");
-    else report_fail("pass-hopeless", "%d passes by both, %d by the CPU, %.1f ms of them",
-                     p.by[GEMM_HYBRID_BOTH], p.by[GEMM_HYBRID_CPU], p.by_ms[GEMM_HYBRID_CPU]);
-    test_short();
-    test_lost(1.2, 2);
-    test_lost(1.2, 1.2);
-    test_lost(1.6, 2);
-    test_lost(3, 2);
-    test_lost(6.9, 2.4);
-    test_lost(100, 50);
-}
-
-/* A side that failed has no further pass, and one that fails later neither. */
-static void test_pass_fails(void)
-{
-    const passes fails = {.ms = {INFINITY, 3, 4}}, works = {.ms = {1, 3, 4}};
-    passed p = new_network(), later = new_network();
-    settled(&p, &fails);
-    if (p.by[GEMM_HYBRID_DEVICE] == 1) report_pass("pass-fails-once");
-    else report_fail("pass-fails-once", "%d passes by the device", p.by[GEMM_HYBRID_DEVICE]);
-    const int before = settled(&later, &works);
-    pass_once(&later, &fails);
-    const int behind = pass_often(&later, &fails, 100);
-    if (before == GEMM_HYBRID_DEVICE && behind == GEMM_HYBRID_CPU) report_pass("pass-fails-later");
-    else report_fail("pass-fails-later", "side %d, then %d", before, behind);
-}
-
-/* A network of another size, or with other threads, is measured anew, and the first one stays. */
-static void test_resized(void)
-{
-    const passes first = {.ms = {1, 3, 4}}, second = {.ms = {3, 1, 4}};
-    passed p = new_network(), resized = p, threads = p;
-    resized.network.inputs = 7;
-    threads.network.threads = 3;
-    const int one = settled(&p, &first), two = settled(&resized, &second);
-    const int three = settled(&threads, &second), again = pass_once(&p, &first);
-    const int expected[] = {GEMM_HYBRID_DEVICE, GEMM_HYBRID_CPU, GEMM_HYBRID_CPU,
-                            GEMM_HYBRID_DEVICE};
-    if (one == expected[0] && two == expected[1] && three == expected[2] && again == expected[3])
-        report_pass("pass-resized");
-    else report_fail("pass-resized", "sides %d %d %d %d", one, two, three, again);
-}
-
-/* More networks than are known at once: each choice is a side, and those passed last stay known. */
-static void test_many_networks(void)
-{
-    enum { NETWORKS = 200, KNOWN = 50 };
-    static passed all[NETWORKS];
-    const passes times = {.ms = {3, 1, 4}};
-    int wrong = 0;
-    for (int i = 0; i < NETWORKS; ++i) {
-        all[i] = new_network();
-        wrong += settled(&all[i], &times) != GEMM_HYBRID_CPU;
-    }
-    for (int i = NETWORKS - KNOWN; i < NETWORKS; ++i)
-        wrong += pass_once(&all[i], &times) != GEMM_HYBRID_CPU;
-    if (wrong) report_fail("pass-many-networks", "%d choices are wrong", wrong);
-    else report_pass("pass-many-networks");
-}
-
-/* Fewer networks in all than are known at once, so none is forgotten while its thread waits. */
-static void *settle_often(void *wrong)
-{
-    for (int i = 0; i < 12; ++i) {
-        const bool cpu = i % 2;
-        const passes times = {.ms = {cpu ? 3 : 1, cpu ? 1 : 3, 4}};
-        passed p = new_network();
-        if (settled(&p, &times) != (cpu ? GEMM_HYBRID_CPU : GEMM_HYBRID_DEVICE))
-            ++*(atomic_int *)wrong;
-    }
-    return NULL;
-}
-
-static void test_pass_threads(void)
-{
-    pthread_t threads[4];
-    atomic_int wrong = 0;
-    for (int i = 0; i < 4; ++i)
-        if (pthread_create(&threads[i], NULL, settle_often, &wrong)) abort();
-    for (int i = 0; i < 4; ++i) pthread_join(threads[i], NULL);
-    if (wrong) report_fail("pass-threads", "%d of 48 choices are wrong", (int)wrong);
-    else report_pass("pass-threads");
+    cpu_takes = 1, kernels_take = .2;
+    expect_layers("layers-fast-device", -1, "device");
+    cpu_takes = .5, kernels_take = 5;
+    expect_layers("layers-fast-cpu", -1, "cpu");
+    cpu_takes = .5, kernels_take = -1;
+    expect_layers("layers-no-device", -1, "cpu");
+    cpu_takes = -1, kernels_take = 1;
+    expect_layers("layers-no-cpu", -1, "device");
+    expect_layers("layers-forced-device", 1, "device");
+    expect_layers("layers-forced-cpu", .25, "cpu");
 }
 
 int main(void)
 {
-    gemm_set_conv(GEMM_DIRECT);     /* sums of whole numbers are exact, and Winograd's are not */
     test_ends();
     test_fixed_costs();
     test_random_machines();
@@ -1086,18 +717,10 @@ int main(void)
     test_many_shapes();
     test_ways();
     test_both_give_up();
-    test_cuts();
-    test_pool();
-    test_kept();
     test_without_clock();
     gemm_share_forget();
     test_threads();
-    test_sides();
-    test_hopeless();
-    test_pass_fails();
-    test_resized();
-    test_many_networks();
-    test_pass_threads();
+    test_layers();
     const gemm_hybrid_sides s = {.device = {.unusable = never, .params = "device"}};
     report_judged("hybrid-unusable", gemm_hybrid_unusable(&s) ? NULL : "it is usable");
     return report_status();

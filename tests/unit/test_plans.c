@@ -230,61 +230,6 @@ static void test_limit(void)
                 bytes, again);
 }
 
-/* ---- passes that are measured ---- */
-
-static double limit_ms;
-
-static gemm_taker choose_itself(const gemm_network *n)
-{
-    (void)n;
-    return (gemm_taker){0, limit_ms, 0};
-}
-
-static void learn_nothing(const gemm_network *n, int row, double ms)
-{
-    (void)n, (void)row, (void)ms;
-}
-
-/* While the pass of another row is measured, the plan of the first one waits. The plan of the other
-   row goes with the next call that is not measured. */
-static void test_measured(void)
-{
-    static const char *const rows[] = {"measured"};
-    static const gemm_passes passes = {rows, choose_itself, learn_nothing, 1};
-    static const gemm_variant measured = {
-        .name = "measured", .run = run, .conv = run_conv, .passes = &passes};
-    problem *p = problem_make();
-    gemm_plan *slot = NULL;
-    bool good = true;
-    for (int i = 0; i < 2; ++i) {
-        copies = 0;
-        gemm_set_variant(&KEEPING);
-        gemm_conv(&p->call, &p->norm, &slot);
-        const size_t bytes = gemm_planned_bytes();
-        gemm_set_variant(&measured);
-        limit_ms = i ? INFINITY : 1e9;
-        gemm_pass_begin(p, 1, 1);
-        gemm_conv(&p->call, &p->norm, &slot);
-        gemm_pass_end();
-        good = good && copies == 2 && alive == (i ? 1 : 2) &&
-               gemm_planned_bytes() == bytes * (size_t)alive;
-        gemm_set_variant(&KEEPING);
-        gemm_conv(&p->call, &p->norm, &slot);
-        good = good && copies == (i ? 3 : 2) && alive == 1 && gemm_planned_bytes() == bytes;
-        gemm_plan_drop(&slot);
-    }
-    gemm_conv(&p->call, &p->norm, &slot);
-    limit_ms = 1e9;
-    gemm_set_variant(&measured);
-    gemm_pass_begin(p, 1, 1);
-    gemm_conv(&p->call, &p->norm, &slot);
-    gemm_pass_end();
-    const int two = alive;
-    gemm_plan_drop(&slot);
-    report_that("measured", good && two == 2 && !slot && !alive && !gemm_planned_bytes(),
-                "%d copies, %d alive, then %d", copies, two, alive);
-}
-
 /* Batch norm is folded at the first call of a plan, and at each call without one. */
 static void test_norm(void)
 {
@@ -731,7 +676,6 @@ int main(int argc, char **argv)
     for (size_t i = 0; i < sizeof CHANGES / sizeof *CHANGES; ++i) test_change(&CHANGES[i]);
     test_without_slot();
     test_limit();
-    test_measured();
     test_norm();
     test_doors(argv[1], gemm_find("packed"));
     test_doors(argv[1], &KEEPING);

@@ -136,7 +136,7 @@ static bool is_half_b(const gemm_cl_row *row)
     return row->half == GEMM_CL_HALF_B && !row->direct;
 }
 
-bool gemm_cl_conv_choose(conv_job *j, gemm_cl_mode mode, const gemm_context *context)
+bool gemm_cl_conv_choose(conv_job *j, const gemm_context *context)
 {
     gemm_cl_work *w = &j->w;
     if (take_form(j, context)) return true;
@@ -148,8 +148,7 @@ bool gemm_cl_conv_choose(conv_job *j, gemm_cl_mode mode, const gemm_context *con
     if (gemv && (chooses || (asked->half && !asked->direct))) w->row = gemv;
     else if (may_direct && choose_direct(j, context)) {}
     else if (!chooses && !can_run_asked(j, context)) return false;
-    else if (chooses && (mode == GEMM_CL_BESIDE || !choose_winograd(j, context)))
-        choose_freely(j);
+    else if (chooses && !choose_winograd(j, context)) choose_freely(j);
     if (asked->parts && w->row->splits) w->parts = asked->parts;
     return (!j->c->pool || gemm_cl_conv_can_pool(j)) && (!j->shortcut || w->row->adds);
 }
@@ -209,13 +208,13 @@ const char *gemm_cl_conv_build_kernel(conv_job *j)
     return why;
 }
 
-const char *gemm_cl_conv_build_choice(conv_job *j, const gemm_cl_row *asked, gemm_cl_mode mode,
+const char *gemm_cl_conv_build_choice(conv_job *j, const gemm_cl_row *asked,
                                       const gemm_context *context)
 {
     const char *why = gemm_cl_conv_build_kernel(j);
     while (why && gemm_cl_learn_group(&j->w, &j->traits)) {
         j->w.row = asked;
-        if (!gemm_cl_conv_choose(j, mode, context)) break;
+        if (!gemm_cl_conv_choose(j, context)) break;
         why = gemm_cl_conv_build_kernel(j);
     }
     return why;

@@ -18,7 +18,7 @@
 #include "cl/op/conv_job.h"
 
 /* Sets the row that runs. False: none can. */
-bool gemm_cl_conv_choose(gemm_cl_conv_job *, gemm_cl_mode, const gemm_context *);
+bool gemm_cl_conv_choose(gemm_cl_conv_job *, const gemm_context *);
 
 /* The same where the weights of cl_direct could not be kept: a row that takes them as they lie. */
 bool gemm_cl_conv_choose_unpacked(gemm_cl_conv_job *, const gemm_cl_row *asked,
@@ -29,7 +29,7 @@ const char *gemm_cl_conv_build_kernel(gemm_cl_conv_job *);
 
 /* The same, or the kernel of the next choice where the groups of this one are too small. The next
    choice takes the weights as the plan has them. */
-const char *gemm_cl_conv_build_choice(gemm_cl_conv_job *, const gemm_cl_row *asked, gemm_cl_mode,
+const char *gemm_cl_conv_build_choice(gemm_cl_conv_job *, const gemm_cl_row *asked,
                                       const gemm_context *);
 
 #endif

@@ -230,7 +230,7 @@ fail:
     return -1;
 }
 
-static int show(conv_job *j, gemm_cl_mode mode)
+static int show(conv_job *j)
 {
     const conv_call *c = j->c, *in = j->in;
     gemm_cl_work *w = &j->w;
@@ -238,14 +238,11 @@ static int show(conv_job *j, gemm_cl_mode mode)
     const size_t filters = (size_t)c->batch * (size_t)c->n, outputs = (size_t)gemm_conv_outputs(c);
     const size_t kept_a = w->A.copied, kept_b = w->B.copied;    /* uploaded for the plan */
     const layer_input *more = j->shortcut ? &j->shortcut->input[1] : NULL;
-    const bool beside = mode == GEMM_CL_BESIDE;
-    const bool later = j->kept && !beside &&
-                       gemm_cl_may_stay(c->output, filters * outputs * sizeof(float));
+    const bool later = j->kept && gemm_cl_may_stay(c->output, filters * outputs * sizeof(float));
     w->A = gemm_cl_dense_view(w, c->weights, (size_t)c->n, (size_t)j->g.K, false);
     w->B = gemm_cl_dense_view(w, in->input, (size_t)c->batch * (size_t)c->c, area, later);
     w->C = gemm_cl_dense_view(w, c->output, filters, outputs, later);
     w->C.overwrite = true;
-    w->A.beside = w->B.beside = w->C.beside = beside;
     /* What a shortcut adds. A is free for it, because the plan has the weights then. */
     if (more)
         w->A = gemm_cl_dense_view(w, more->data, (size_t)c->batch, (size_t)more->size, later);
@@ -284,12 +281,11 @@ static gemm_status end(conv_job *j, bool failed, gemm_note *note)
 }
 
 /* From the build on. `why`: what is wrong about the build, or NULL. */
-static gemm_status start(conv_job *j, const char *why, gemm_cl_mode mode,
-                         const gemm_context *context)
+static gemm_status start(conv_job *j, const char *why, const gemm_context *context)
 {
     if (why) gemm_cl_say_left_out(why);
     gemm_cl_share_copies(&j->w, context);
-    const bool failed = why || show(j, mode) || enqueue(j) || gemm_cl_ask_result(&j->w);
+    const bool failed = why || show(j) || enqueue(j) || gemm_cl_ask_result(&j->w);
     return failed ? end(j, true, context->note) : GEMM_DONE;
 }
 
@@ -311,18 +307,18 @@ static bool take_shortcut(conv_job *j, const layer_call *s)
 
 gemm_status gemm_cl_convolve_start(conv_job *j, const conv_call *c, const layer_call *shortcut,
                                    const gemm_cl_row *row, const gemm_cl_form *form,
-                                   gemm_cl_mode mode, const gemm_context *context)
+                                   const gemm_context *context)
 {
     if (!fits_int(c)) return GEMM_DECLINED;
     *j = make_job(c, row);
     j->w.form = form;
     if (!take_shortcut(j, shortcut)) return GEMM_DECLINED;
-    if (!gemm_cl_conv_choose(j, mode, context)) return GEMM_DECLINED;
+    if (!gemm_cl_conv_choose(j, context)) return GEMM_DECLINED;
     j->kept = gemm_cl_keep(&j->w, c, &j->winograd, context->kept);
     if (shortcut && !j->kept) return GEMM_DECLINED;
     if (j->w.row->direct && !j->kept && !gemm_cl_conv_choose_unpacked(j, row, context))
         return GEMM_DECLINED;
-    return start(j, gemm_cl_conv_build_choice(j, row, mode, context), mode, context);
+    return start(j, gemm_cl_conv_build_choice(j, row, context), context);
 }
 
 /* What the plan of the depthwise layer keeps is what it keeps when the layer runs alone. */
@@ -348,7 +344,7 @@ gemm_status gemm_cl_chain_start(conv_job *j, const conv_call *calls, const layer
     if (!j->w.row || !keep_both(j, &calls[0], context)) return GEMM_DECLINED;
     const char *why = gemm_cl_conv_build_kernel(j);
     if (j->chosen && gemm_cl_is_spilled(why)) return GEMM_DECLINED;
-    return start(j, why, GEMM_CL_ALONE, context);
+    return start(j, why, context);
 }
 
 static void fill_note(const conv_job *j, gemm_note *note)
@@ -375,7 +371,7 @@ const char *gemm_cl_build_layer(const gemm_cl_row *row)
     gemm_kept kept = {.room = SIZE_MAX};
     const gemm_context context = {.threads = 1, .kept = &kept};
     conv_job j = make_job(&typical, row);
-    if (!gemm_cl_conv_choose(&j, GEMM_CL_ALONE, &context))
+    if (!gemm_cl_conv_choose(&j, &context))
         return "the OpenCL row has no kernel for a layer";
-    return gemm_cl_conv_build_choice(&j, row, GEMM_CL_ALONE, &context);
+    return gemm_cl_conv_build_choice(&j, row, &context);
 }

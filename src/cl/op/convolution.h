@@ -9,14 +9,14 @@
 #include "cl/op/conv_job.h"
 
 /* The two halves of a call, with the rules of cl/op/multiply.h. GEMM_DONE: all is enqueued, and
-   gemm_cl_convolve_finish must follow. Else the call has ended. The output of GEMM_CL_BESIDE never
-   stays on the device. The form, or NULL, is as in cl/op/multiply.h.
+   gemm_cl_convolve_finish must follow. Else the call has ended. The form, or NULL, is as in
+   cl/op/multiply.h.
 
    `shortcut` is NULL or the layer behind. Then only its output is written, in the bits of the two
    layers. That is declined without a plan, and where the row's kernel cannot add. */
 gemm_status gemm_cl_convolve_start(gemm_cl_conv_job *, const conv_call *,
                                    const layer_call *shortcut, const gemm_cl_row *,
-                                   const gemm_cl_form *, gemm_cl_mode, const gemm_context *);
+                                   const gemm_cl_form *, const gemm_context *);
 
 /* The same for a depthwise convolution, calls[0], and the 1x1 behind it. Only the second output is
    written. */

@@ -21,12 +21,12 @@
  */
 #define GEMM_CL_MATH "-cl-mad-enable -cl-no-signed-zeros"
 
-/* Who works while the device does. */
+/* Who works while the device multiplies. */
 typedef enum gemm_cl_mode {
     GEMM_CL_ALONE,              /* nobody */
-    GEMM_CL_BESIDE,             /* the CPU, on another part of the same call (hybrid). The device
-                                   works on copies. It writes nothing of the caller's before the
-                                   second half of the call, but for a convolution's output */
+    GEMM_CL_BESIDE,             /* the CPU, on another part of the same multiply (hybrid). The
+                                   device works on copies. It writes nothing of the caller's before
+                                   the second half of the call */
     GEMM_CL_RESIDENT            /* nobody, and the operands stay on the device for many launches: B
                                    goes there even where the CPU could write it into images */
 } gemm_cl_mode;

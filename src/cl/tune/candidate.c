@@ -38,8 +38,7 @@ static bool call(tuner *t, const gemm_cl_tuned_op *op, candidate *p)
     gemm_clear_note(&t->note);
     if (op->conv) {
         gemm_cl_conv_job j;
-        status = gemm_cl_convolve_start(&j, op->conv, NULL, t->row, &p->form, GEMM_CL_ALONE,
-                                        &t->context);
+        status = gemm_cl_convolve_start(&j, op->conv, NULL, t->row, &p->form, &t->context);
         if (status != GEMM_DONE) return false;
         right = runs(p, &j.w);
         status = gemm_cl_convolve_finish(&j, true, &t->context);
