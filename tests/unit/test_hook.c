@@ -8,8 +8,8 @@
  * asked, unless Darknet's own code has to run. The output must be that of Darknet's own code from
  * the same input, to the bit where nothing is rounded. The same row takes a convolution and the
  * maxpool behind it as one call. In the network ADDED `packed` takes a convolution and the shortcut
- * behind it as one call, twice. In the network ROUTES, a batch of one image, inputs of routes lie in
- * the routes' outputs.
+ * behind it as one call, twice. In the network ROUTES, a batch of one image, inputs of routes lie
+ * in the routes' outputs.
  *
  * CFG, ADDED and CHAIN are also changed between two passes, in each layer by turns, and changed
  * back. The outputs are then those of Darknet's own code, whatever layers went together before.
