@@ -290,21 +290,14 @@ static void require_usable(void)
     unusable = gemm_unusable(state.impl);
 }
 
-static pthread_once_t checked = PTHREAD_ONCE_INIT;
-
 /* A child may be unable to use what its parent could. */
-static void check_again(void)
-{
-    static const pthread_once_t fresh = PTHREAD_ONCE_INIT;
-    checked = fresh;
-}
-GEMM_IN_CHILD(check_again)
+GEMM_ONCE_A_PROCESS(require_usable)
 
 /* After the first call, a load and a pthread_once are all that this costs. */
 const gemm_variant *gemm_chosen(void)
 {
     const gemm_state *s = gemm_get_state();
-    pthread_once(&checked, require_usable);
+    once_require_usable();
     if (!unusable) return s->impl;
     gemm_die_first("GEMM_IMPL=%s cannot run here: %s (gemm-bench --list shows what can)",
                    state.impl->name, unusable);

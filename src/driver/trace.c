@@ -105,29 +105,27 @@ int gemm_trace_open(const char *path, bool reproducible)
 
 /* ---- a child of fork with a file of its own, which its first row opens ---- */
 
-static pthread_once_t own = PTHREAD_ONCE_INIT;
 static bool lacks_own;
 
 static void open_own(void)
 {
     if (lacks_own && (errno = open_file())) die_of_write();
 }
+GEMM_ONCE_A_PROCESS(open_own)
 
 static void after_fork(void)
 {
-    static const pthread_once_t fresh = PTHREAD_ONCE_INIT;
     if (trace < 0 || trace == STDERR_FILENO || !strstr(trace_path, "%p")) return;
     close(trace);
     trace = -1;
     lacks_own = true;
-    own = fresh;
 }
 GEMM_IN_CHILD(after_fork)
 
 void gemm_trace_op(const gemm_variant *ran, const gemm_op *op, double ms, const gemm_note *note,
                    size_t kept)
 {
-    pthread_once(&own, open_own);
+    once_open_own();
     if (trace < 0) return;
     char row[1280] = "", layer[GEMM_OP_TEXT], kernel_ms[32] = "", chosen[64] = "";
     const gemm_call p = gemm_op_product(op);

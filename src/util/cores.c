@@ -115,19 +115,12 @@ static void find(void)
     allowed = !CPU_EQUAL(&more, &cores) && ask_kernel(&more) ? more : cores;
 }
 
-static pthread_once_t once = PTHREAD_ONCE_INIT;
-
-/* It is another process, and may be bound anew. */
-static void look_again(void)
-{
-    static const pthread_once_t fresh = PTHREAD_ONCE_INIT;
-    once = fresh;
-}
-GEMM_IN_CHILD(look_again)
+/* A child may be bound anew. */
+GEMM_ONCE_A_PROCESS(find)
 
 const cpu_set_t *gemm_allowed_set(void)
 {
-    pthread_once(&once, find);
+    once_find();
     return &allowed;
 }
 

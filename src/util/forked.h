@@ -10,7 +10,8 @@
  *   GEMM_IN_CHILD(after_fork)
  *
  * GEMM_ONCE(find) defines once_find(), which calls find() at its first call. A child calls it again
- * if another thread was inside, because that thread does not end it there.
+ * if another thread was inside, because that thread does not end it there. After
+ * GEMM_ONCE_A_PROCESS(find) each child calls it anew.
  *
  * tests/system/test_forks.sh finds locks that no child renews.
  */
@@ -42,5 +43,15 @@
         pthread_once(&function##_once, function);                                                 \
         atomic_store(&function##_done, true);                                                     \
     }
+
+#define GEMM_ONCE_A_PROCESS(function)                                                             \
+    static pthread_once_t function##_once = PTHREAD_ONCE_INIT;                                    \
+    static void function##_again(void)                                                            \
+    {                                                                                             \
+        static const pthread_once_t fresh = PTHREAD_ONCE_INIT;                                    \
+        function##_once = fresh;                                                                  \
+    }                                                                                             \
+    GEMM_IN_CHILD(function##_again)                                                               \
+    static void once_##function(void) { pthread_once(&function##_once, function); }
 
 #endif
