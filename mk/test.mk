@@ -219,11 +219,11 @@ CL_COMMANDS = \
     'tests/system/test_cl_faults.sh' \
     'tests/system/test_cl_desktop.sh' \
     'tests/system/test_decisions.sh cl' \
-    '$(PLAIN) $(ADRENO) $(ON_POCL) $T/test_cl_devices' \
+    '$(PLAIN) $(ADRENO) $(ON_POCL) $T/test_cl_devices $(call size,--draw $$SEED)' \
     '$(PLAIN) OPENCL_LAYERS=$T/layer_quick.so $T/test_cl_tune' \
     '$(PLAIN) $(ADRENO) $(ON_POCL) $T/test_cl_tune --candidates' \
     '$(PLAIN) OPENCL_LAYERS=$T/layer_fail.so $T/test_cl_layers tests/unit/cfg/hook.cfg tests/unit/cfg/connected.cfg $(call networks,yolov3-tiny resnet18) $(call size,,cfg/darknet19.cfg)' \
-    '$(QUICK) tests/system/test_ladder.sh' \
+    '$(QUICK_PLAIN) tests/system/test_ladder.sh' \
     '$(QUICK_PLAIN) $T/test_packed_layers --row cl --cases $(call size,60,120)' \
     '$(QUICK_PLAIN) $T/test_cl_int8 --seed $$SEED $(call size,--cases 16)' \
     '$(PLAIN) ADRENO_DEVICE=640 $(ADRENO) $(ON_POCL) $T/test_cl_int8 --seed $$SEED --cases $(call size,4,6)' \

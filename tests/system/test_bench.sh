@@ -118,10 +118,10 @@ expect_failure detect-all-no-image none.jpg make detect-all IMAGES=none.jpg
 check detect-all-kept [ "$(latest detect-all)" = "$before" ]
 check bench-detect make bench-detect NETWORKS="$tiny=$weights" THREADS=1 ROUNDS=1
 # Rows by name: the first is the baseline, and one that cannot run here is said.
-check bench-detect-rows env GEMM_REF_BLIS=/nowhere "$OUT/bench/bench_detect" --rows blis,stock:im2col,packed --threads 1 --rounds 3 \
+check bench-detect-rows env OCL_ICD_VENDORS=/nowhere "$OUT/bench/bench_detect" --rows clblast,stock:im2col,packed --threads 1 --rounds 3 \
     data/kite.jpg cfg/kite-demo.cfg
 mv "$work/check" "$work/rows"
-check bench-detect-rows-skip grep -q '^blis: SKIP .*/nowhere' "$work/rows"
+check bench-detect-rows-skip grep -q '^clblast: SKIP ' "$work/rows"
 check bench-detect-rows-faster [ "$(awk -F '|' '$4 ~ /stock:im2col/ { base = $5 } $4 ~ /packed/ && $6 + 0 > 1.5 && $5 + 0 < base + 0 { print "ok" }' "$work/rows")" = ok ]
 expect_failure bench-detect-no-row "bench_detect: --rows 'pakced': a row of gemm-bench --list is needed" \
     "$OUT/bench/bench_detect" --rows stock,pakced data/kite.jpg cfg/kite-demo.cfg

@@ -330,8 +330,8 @@ static conv_call fold(const problem *p, float *scale, float *shift)
 }
 
 /* Runs the case as Darknet does, and twice with a plan: each time the same bits. The rows of a
-   device, which are slow here, keep nothing in a plan and run once: the note tells what the CPU's
-   part of `hybrid` took. NULL, or what is wrong. A row may decline what it is not made for. */
+   device, which are slow here, keep nothing in a plan and run once. NULL, or what is wrong. A row
+   may decline what it is not made for. */
 static const char *run_thrice(const gemm_variant *v, problem *p, const conv_call *folded,
                               bool *declined, gemm_note *note)
 {
@@ -397,9 +397,7 @@ static const char *run_and_judge(const gemm_variant *v, problem *p, char *why, s
     const conv_call folded = fold(p, scale, shift);
     const char *wrong = run_thrice(v, p, &folded, &declined, &note);
     gemm_set_conv(GEMM_HOOK);
-    const bool hybrid = !strncmp(v->name, "hybrid", strlen("hybrid"));
-    const bool may_decline = v->params == &NOT_EVERY_CALL || (c->pool && !hybrid) ||
-                             may_be_too_high(v, c);
+    const bool may_decline = v->params == &NOT_EVERY_CALL || c->pool || may_be_too_high(v, c);
     if (declined) return may_decline ? NULL : "it declined";
     if (wrong) return wrong;
     gemm_error worst;
