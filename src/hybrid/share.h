@@ -18,7 +18,7 @@ typedef struct gemm_shared_times {
                                    before it and behind it */
     double device_ms;           /* from the call's begin until the device's result was in C; below
                                    0: unknown, because the CPU's part took longer */
-    bool first;                 /* of a layer with this cut: what is kept for it was made */
+    bool first;                 /* the times are not those of this share alone */
     bool failed;                /* the device computed nothing */
 } gemm_shared_times;
 

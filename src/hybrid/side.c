@@ -16,18 +16,20 @@
 
 #include <math.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 
 enum { M = 256, N = 676, K = 1152, CALLS = 4 };
 
 typedef enum choice { UNKNOWN, CPU, DEVICE } choice;
 
-static choice chosen;
+static atomic_int chosen;       /* a choice. After the first layer a load is all that it costs */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* The parent's choice stays: the child has no device, and its rows say so. */
+/* A child may be unable to use the device that its parent had. */
 static void after_fork(void)
 {
+    gemm_forget_side();
     pthread_mutex_init(&lock, NULL);
 }
 GEMM_IN_CHILD(after_fork)
@@ -67,14 +69,15 @@ static choice measure(const gemm_variant *cpu, const gemm_variant *device,
 const gemm_variant *gemm_faster_side(const gemm_variant *cpu, const gemm_variant *device,
                                      const gemm_context *context)
 {
-    pthread_mutex_lock(&lock);
-    if (chosen == UNKNOWN) chosen = measure(cpu, device, context);
-    const choice now = chosen;
-    pthread_mutex_unlock(&lock);
-    return now == DEVICE ? device : cpu;
+    if (atomic_load(&chosen) == UNKNOWN) {
+        pthread_mutex_lock(&lock);
+        if (atomic_load(&chosen) == UNKNOWN) atomic_store(&chosen, measure(cpu, device, context));
+        pthread_mutex_unlock(&lock);
+    }
+    return atomic_load(&chosen) == DEVICE ? device : cpu;
 }
 
 void gemm_forget_side(void)
 {
-    chosen = UNKNOWN;
+    atomic_store(&chosen, UNKNOWN);
 }

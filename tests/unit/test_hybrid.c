@@ -17,6 +17,7 @@
 #include "hybrid/hybrid.h"
 #include "hybrid/share.h"
 #include "hybrid/side.h"
+#include "support/child.h"
 #include "support/report.h"
 #include "util/clock.h"
 
@@ -668,15 +669,21 @@ static gemm_status multiply_in(const gemm_call *g, const gemm_context *context, 
     return GEMM_DONE;
 }
 
-static void expect_layers(const char *name, double forced, const char *expected)
+static gemm_hybrid_sides layer_sides(double forced)
 {
     const gemm_variant cpu = {.name = "side", .run = multiply_in, .conv = conv_of,
                               .chain = chain_of, .layer = layer_of, .params = "cpu"};
     gemm_hybrid_sides s = {.cpu = cpu, .device = cpu, .forced = forced};
+    s.device.params = "device";
+    return s;
+}
+
+static void expect_layers(const char *name, double forced, const char *expected)
+{
+    const gemm_hybrid_sides s = layer_sides(forced);
     gemm_note note;
     const gemm_context context = gemm_make_context(&note);
     const char *why = NULL;
-    s.device.params = "device";
     gemm_forget_side();
     for (int kind = 0; kind < 3 && !why; ++kind) {
         layer_side = "";
@@ -690,6 +697,17 @@ static void expect_layers(const char *name, double forced, const char *expected)
     else report_pass(name);
 }
 
+/* A child cannot use the device, although its parent's layers are there. For child_run. */
+static int choose_in_child(void *unused)
+{
+    const gemm_hybrid_sides s = layer_sides(-1);
+    gemm_note note;
+    const gemm_context context = gemm_make_context(&note);
+    (void)unused;
+    kernels_take = -1;
+    return gemm_hybrid_layer(NULL, &context, &s) != GEMM_DONE || strcmp(layer_side, "cpu");
+}
+
 /* The faster side has the layers, by its multiply. A device whose copies take longer counts by its
    kernels. */
 static void test_layers(void)
@@ -700,6 +718,10 @@ static void test_layers(void)
     expect_layers("layers-fast-cpu", -1, "cpu");
     cpu_takes = .5, kernels_take = -1;
     expect_layers("layers-no-device", -1, "cpu");
+    cpu_takes = 1, kernels_take = .2;
+    expect_layers("layers-before-fork", -1, "device");
+    const child_result r = child_run(choose_in_child, NULL);
+    report_judged("layers-in-child", child_exit(&r) ? "the device has them" : NULL);
     cpu_takes = -1, kernels_take = 1;
     expect_layers("layers-no-cpu", -1, "device");
     expect_layers("layers-forced-device", 1, "device");
