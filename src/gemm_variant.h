@@ -302,8 +302,8 @@ typedef struct gemm_variant {
     const gemm_rounding *rounding;      /* GEMM_CHECK and tests allow it. NULL: single
                                    precision */
     gemm_row_b_ld *b_ld;        /* NULL: rows of B may lie side by side */
-    int warm_up;                /* calls of a shape until the row knows how to run it; 0: it knows
-                                   at once. Measurements begin behind them */
+    int warm_up;                /* multiplies of a shape until the row knows how to run it; 0: it
+                                   knows at once. Measurements begin behind them */
     bool on_device;             /* Darknet's buffers should be memory that the device shares */
     bool (*may_use_device)(void);       /* the same where it is not known at once, or NULL */
     bool leaves;                /* inputs of `conv` and `layer` may lie on the device, and outputs

@@ -108,7 +108,8 @@ static void warm_up(candidate *p, const gemm_op *op, const gemm_context *x, doub
     }
     const bool hopeless = !p->row->on_device && best >= 0 && p->ms > HOPELESS * best;
     if (p->ms < 0 || hopeless) return;
-    for (int i = 0; i <= p->row->warm_up && p->ms >= 0; ++i) p->ms = time_turn(p, op, x);
+    const int learns = op->kind == GEMM_MULTIPLY ? p->row->warm_up : 0;
+    for (int i = 0; i <= learns && p->ms >= 0; ++i) p->ms = time_turn(p, op, x);
     if (p->ms >= 0 && p->ms < TURN_MS) p->calls = (int)(TURN_MS / (p->ms + 1e-3)) + 1;
 }
 
