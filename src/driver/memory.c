@@ -17,7 +17,7 @@
 
 bool gemm_shares_memory(const gemm_variant *v)
 {
-    return v->on_device || (v->may_use_device && v->may_use_device());
+    return gemm_is_on_device(v) || (v->device && v->device->may_share && v->device->may_share());
 }
 
 void *gemm_host_alloc(size_t count, size_t size)
@@ -58,7 +58,8 @@ bool gemm_host_is_plain(const void *p)
 static int wanted_b_ld(int columns)
 {
     const gemm_variant *v = gemm_get_state()->impl;
-    return v->b_ld && columns > 0 ? v->b_ld(columns, v->params) : columns;
+    gemm_row_b_ld *b_ld = v->device ? v->device->b_ld : NULL;
+    return b_ld && columns > 0 ? b_ld(columns, v->params) : columns;
 }
 
 /* An image of columns in the middle ends one row behind the last one. */

@@ -8,7 +8,7 @@
 
 /* One multiply; params is not used. Declines a call that is so small that Darknet's own loops end
    before the work here is set up. Declines any call when there is no memory. */
-gemm_row_run gemm_packed;
+gemm_row_multiply gemm_packed;
 
 /* One convolution, without im2col: convolution.c. A way without room leaves it to the ways behind
    it, and the note has both names. gemm_packed_explain runs nothing. */

@@ -67,8 +67,9 @@ static const gemm_rounding *rounding_of(const gemm_cl_row *row)
 {
     for (size_t i = 0; row->half && i < gemm_variant_count; ++i) {
         const gemm_cl_row *other = gemm_variants[i].params;
-        if (gemm_variants[i].on_device && gemm_variants[i].rounding && other->half == row->half)
-            return gemm_variants[i].rounding;
+        const gemm_rounding *rounding = gemm_variants[i].rounding;
+        if (gemm_is_on_device(&gemm_variants[i]) && rounding && other->half == row->half)
+            return rounding;
     }
     return NULL;
 }
@@ -275,7 +276,7 @@ gemm_status cl_call(const gemm_call *g, const cl_how *how)
     const gemm_context x = context_of(how);
     const gemm_hybrid_sides sides = sides_of(how);
     const gemm_cl_row row = cut_row(how);
-    if (!how->hybrid) return gemm_cl_run(g, &x, &row);
+    if (!how->hybrid) return gemm_cl_multiply(g, &x, &row);
     const gemm_status status = gemm_hybrid(g, &x, &sides);
     if (status != GEMM_DECLINED) return status;
     gemm_stock_loops(g);

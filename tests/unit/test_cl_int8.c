@@ -26,7 +26,8 @@ static gemm_status run(const char *row, const conv_call *c, const gemm_scale *sc
     const gemm_context context = {.threads = 1, .isa = gemm_ukernel_find(NULL), .scale = scale,
                                   .kept = kept, .note = note};
     memset(c->output, 0xff, conv_outputs(c) * sizeof(float));
-    return v->conv(c, &context, v->params);
+    const gemm_op op = {GEMM_CONVOLUTION, {.conv = c}};
+    return v->run(&op, &context, v->params);
 }
 
 static const char *judge(const conv_call *c, const gemm_scale *scale)

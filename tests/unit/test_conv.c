@@ -342,10 +342,10 @@ static const char *run_thrice(const gemm_variant *v, problem *p, const conv_call
     if (!first) abort();
     guarded_fill_nan(&p->output);
     gemm_clear_note(note);
-    *declined = v->on_device ? !gemm_conv_run(v, folded, NULL, note)
+    *declined = gemm_is_on_device(v) ? !gemm_conv_run(v, folded, NULL, note)
                              : !gemm_conv(&p->call, p->normalized ? &p->norm : NULL, NULL);
     memcpy(first, folded->output, bytes);
-    for (int i = 0; i < 2 && !v->on_device && !*declined && !wrong; ++i) {
+    for (int i = 0; i < 2 && !gemm_is_on_device(v) && !*declined && !wrong; ++i) {
         guarded_fill_nan(&p->output);
         if (!gemm_conv_run(v, folded, &plan, note))
             wrong = "it declined with a plan";
@@ -422,7 +422,7 @@ static const char *run_and_judge(const gemm_variant *v, problem *p, char *why, s
 static void judge_row(const gemm_variant *v, draw_function *draw, const test_options *o)
 {
     char why[160], text[JUDGE_TEXT];
-    const int cases = v->on_device ? (o->cases + 4) / 5 : o->cases;
+    const int cases = gemm_is_on_device(v) ? (o->cases + 4) / 5 : o->cases;
     const int first = o->only_case < 0 ? 0 : o->only_case;
     const int last = o->only_case < 0 ? cases : o->only_case + 1;
     const char *reason = gemm_unusable(v);
@@ -470,9 +470,9 @@ static void judge_empty(void)
         report_pass("empty-output");
 }
 
-static gemm_status decline(const conv_call *c, const gemm_context *context, const void *params)
+static gemm_status decline(const gemm_op *op, const gemm_context *context, const void *params)
 {
-    (void)c, (void)context, (void)params;
+    (void)op, (void)context, (void)params;
     return GEMM_DECLINED;
 }
 
@@ -480,7 +480,7 @@ static gemm_status decline(const conv_call *c, const gemm_context *context, cons
 static void judge_declined(void)
 {
     gemm_variant declines = *gemm_find("packed");
-    declines.conv = decline;
+    declines.run = decline;
     problem p = problem_make(draw_geometry, 1, 0);
     gemm_set_variant(&declines);
     const bool declined = !gemm_conv(&p.call, NULL, NULL);
@@ -544,7 +544,7 @@ static void judge_hook_case(const hook_case *h)
         l.rolling_variance[i] = 1.5f + rng_float(&r);
     }
     gemm_variant row = *gemm_find("packed");
-    if (h->declines) row.conv = decline;
+    if (h->declines) row.run = decline;
     /* a workspace that another layer got, too small for this one */
     guarded small = guarded_make(1, 1, 1, AT_END, 0);
     network net = {.input = input,
@@ -604,11 +604,11 @@ static const connected_case CONNECTED_CASES[] = {
 static int connected_calls;
 static bool connected_declines;
 
-static gemm_status run_connected(const conv_call *c, const gemm_context *context,
+static gemm_status run_connected(const gemm_op *op, const gemm_context *context,
                                  const void *params)
 {
     ++connected_calls;
-    return connected_declines ? GEMM_DECLINED : gemm_packed_conv(c, context, params);
+    return connected_declines ? GEMM_DECLINED : gemm_packed_conv(op->conv, context, params);
 }
 
 static void judge_connected_case(const connected_case *h)
@@ -634,7 +634,7 @@ static void judge_connected_case(const connected_case *h)
     forward_connected_layer(l, net);
     memcpy(expected, l.output, (size_t)n * sizeof(float));
     memset(l.output, 0xff, (size_t)n * sizeof(float));
-    row.conv = run_connected;
+    row.run = run_connected;
     connected_declines = h->declines;
     connected_calls = 0;
     gemm_set_variant(&row);
@@ -654,18 +654,19 @@ static void judge_connected_case(const connected_case *h)
 /* ---- `packed` on one instruction set ---- */
 
 /* As gemm_packed_conv, but `params` is the instruction set. */
-static gemm_status conv_on_isa(const conv_call *c, const gemm_context *context, const void *params)
+static gemm_status conv_on_isa(const gemm_op *op, const gemm_context *context, const void *params)
 {
     gemm_context own = *context;
     own.isa = params;
-    return gemm_packed_conv(c, &own, NULL);
+    return gemm_packed_conv(op->conv, &own, NULL);
 }
 
 static bool run_on_isa(const conv_call *c, const gemm_ukernel *u, int threads, gemm_note *note)
 {
     gemm_context context = gemm_make_context(note);
     context.threads = threads;
-    return conv_on_isa(c, &context, u) == GEMM_DONE;
+    const gemm_op op = {GEMM_CONVOLUTION, {.conv = c}};
+    return conv_on_isa(&op, &context, u) == GEMM_DONE;
 }
 
 /* ---- the number of threads ---- */
@@ -963,8 +964,9 @@ static void test_ends(const gemm_ukernel *u)
 static const char *forced_way;
 
 /* As gemm_packed_conv. Declines what cannot go that way. */
-static gemm_status conv_by_way(const conv_call *c, const gemm_context *context, const void *params)
+static gemm_status conv_by_way(const gemm_op *op, const gemm_context *context, const void *params)
 {
+    const conv_call *c = op->conv;
     gemm_context own = *context;
     own.isa = forced_isa;
     own.way = forced_way;
@@ -986,7 +988,7 @@ static void judge_way(const char *way, const gemm_ukernel *u, draw_function *dra
     forced_way = way;
     forced_runs = 0;
     v.name = name;
-    v.conv = conv_by_way;
+    v.run = conv_by_way;
     v.params = &NOT_EVERY_CALL;
     own.cases = cases;
     judge_row(&v, draw, &own);
@@ -1000,7 +1002,7 @@ static void judge_isa(const gemm_ukernel *u, const char *name, const test_option
     const int some = o->cases > 4 * LEAST ? (o->cases + 3) / 4 : LEAST;
     gemm_variant v = *gemm_find("packed");
     v.name = name;
-    v.conv = conv_on_isa;
+    v.run = conv_on_isa;
     v.params = u;
     if (!u->supported()) {
         report_skip_machine(name, "this processor has no %s", u->name);
@@ -1031,7 +1033,7 @@ static int judge_rows(const test_options *o)
     int judged = 0;
     for (size_t i = 0; i < gemm_variant_count; ++i) {
         const gemm_variant *v = &gemm_variants[i];
-        if (v->conv && wants(o, v->name)) judge_row(v, draw_geometry, o), ++judged;
+        if ((v->kinds & GEMM_CONVS) && wants(o, v->name)) judge_row(v, draw_geometry, o), ++judged;
     }
     for (const char *policy = "ud"; *policy; ++policy) {
         gemm_variant v = *gemm_find("cl");

@@ -676,7 +676,7 @@ static void judge_row(const test_options *o)
 {
     char name[64], option[32];
     const gemm_variant *row = gemm_find(o->row);
-    const char *why = gemm_unusable(row), *policies = row->on_device ? "ud" : "u";
+    const char *why = gemm_unusable(row), *policies = gemm_is_on_device(row) ? "ud" : "u";
     if (why) {
         report_unusable(row->name, why);
         return;
@@ -699,7 +699,7 @@ int main(int argc, char **argv)
     o = options_read(argc, argv, o, "--seed, --cases, --case, --isa, --row", NULL);
     if (o.only_case >= 0) o.cases = o.only_case + 1;
     printf("# seed %llu, %d cases\n", (unsigned long long)o.seed, o.cases);
-    if (o.row && !(gemm_find(o.row) && gemm_find(o.row)->layer))
+    if (o.row && !(gemm_find(o.row) && (gemm_find(o.row)->kinds & GEMM_LAYERS)))
         return fprintf(stderr, "--row %s: it has no layers\n", o.row), 2;
     if (o.row) {
         judge_row(&o);

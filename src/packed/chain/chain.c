@@ -147,3 +147,8 @@ gemm_status gemm_packed_chain(const conv_call *calls, int count, const layer_cal
     alone.kept = context->chain_kept ? context->chain_kept[0] : NULL;
     return packed_conv_add(calls, shortcut, &alone);
 }
+
+gemm_status gemm_packed_run(const gemm_op *op, const gemm_context *context, const void *params)
+{
+    return gemm_run_by(gemm_packed_conv, gemm_packed_chain, gemm_packed_layer, op, context, params);
+}

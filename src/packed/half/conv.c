@@ -336,3 +336,8 @@ gemm_status gemm_half_chain(const conv_call *convs, int count, const layer_call 
         return GEMM_DECLINED;
     return packed_half_nchwc_chain(convs, count, shortcut, p, context);
 }
+
+gemm_status gemm_half_run(const gemm_op *op, const gemm_context *context, const void *params)
+{
+    return gemm_run_by(gemm_half_conv, gemm_half_chain, gemm_packed_layer, op, context, params);
+}

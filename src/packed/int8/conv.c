@@ -541,3 +541,8 @@ gemm_status gemm_int8_chain(const conv_call *c, int count, const layer_call *sho
     const layout l = layout_of(c, kernels, kernels->vl);
     return run_chain(&l, scales[0], c, count, shortcut, context);
 }
+
+gemm_status gemm_int8_run(const gemm_op *op, const gemm_context *context, const void *params)
+{
+    return gemm_run_by(gemm_int8_conv, gemm_int8_chain, gemm_packed_layer, op, context, params);
+}
