@@ -36,6 +36,15 @@ $(eval $(foreach source,$(filter-out $(DETECT_PROGRAM),$(PROGRAMS)),$(call progr
 $(eval $(foreach source,$(STATIC_TESTS),$(call program,tests,$(source),$(OUT)/modules.a $(OUT)/libdarknet.a)))
 $(eval $(foreach source,$(filter-out $(STATIC_TESTS),$(TEST_PROGRAMS)),$(call program,tests,$(source),$(OUT)/modules.a $(OUT)/libdarknet.so)))
 
+# ./darknet with clocks in it.
+PHASES = load_alphabet parse_network_cfg load_weights picture_start picture_fitted network_predict print_detections \
+    free_network picture_pixels draw_boxes save_image pthread_create sem_wait
+$(OUT)/bench/darknet_phases: FILE_OBJECTS = $(foreach name,$(DARKNET_PROGRAM),$(OUT)/darknet-obj/$(name).o)
+$(OUT)/bench/darknet_phases: FILE_LIBS = $(PHASES:%=-Wl,--wrap=%)
+$(OUT)/bench/darknet_phases: $(OBJ)/bench/detect/phases.o $(OUT)/libdarknet.a
+	@mkdir -p $(@D)
+	$(LINK)
+
 # The reference in double precision should be fast too.
 $(OBJ)/bench/common/reference.o: FILE_OPTS = -O3
 $(OBJ)/bench/gemm-bench/options.o: FILE_OPTS = -DGEMM_VERSION='"$(VERSION)"'

@@ -138,7 +138,7 @@ endif
 # Of each family one with a small input, or all that there are.
 WINOGRAD_NETWORKS = $(call size,darknet19 densenet201 resnet18 resnext50 yolov3-tiny,*)
 SMALL_NETWORKS = $(patsubst %,$(BUILD)/small/%.cfg,darknet19 densenet201 resnet18 resnext50 yolov3-tiny)
-SYSTEM_PROGRAMS = $(SMALL_NETWORKS) $(WRONG_PROGRAMS) $T/boxes $T/json_flat $T/one_pass $(addprefix $(OUT)/bench/,gemm_bench one_call bench_detect detect_all tune) \
+SYSTEM_PROGRAMS = $(SMALL_NETWORKS) $(WRONG_PROGRAMS) $T/boxes $T/json_flat $T/one_pass $(addprefix $(OUT)/bench/,gemm_bench one_call bench_detect darknet_phases detect_all tune) \
     $(OUT)/bench/untrained_weights $(UPSTREAM)/darknet $T/library_client $(OUT)/libdarknet-gemm.so $(OUT)/libdarknet-gemm.a
 # The longest first. Debian's valgrind knows no AVX-512.
 SYSTEM_COMMANDS = \

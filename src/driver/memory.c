@@ -9,6 +9,7 @@
 #include "driver/memory.h"
 #include "driver/start.h"
 #include "util/die.h"
+#include "util/large.h"
 
 #include <errno.h>
 #include <stdint.h>
@@ -26,7 +27,10 @@ void *gemm_host_alloc(size_t count, size_t size)
     const int before = errno;
     void *p = gemm_shares_memory(gemm_get_state()->impl) ? gemm_cl_alloc(count * size) : NULL;
     errno = before;
-    return p ? p : calloc(count, size);
+    if (p) return p;
+    p = calloc(count, size);
+    gemm_advise_large(p, count * size);
+    return p;
 }
 
 void gemm_host_free(void *p)
