@@ -12,6 +12,7 @@
 #ifndef GEMM_VARIANT_H
 #define GEMM_VARIANT_H
 
+#include "../kernels/cl_activations.h"
 #include "gemm_dispatch.h"
 
 #include <assert.h>
@@ -173,23 +174,37 @@ static inline bool gemm_conv_is_pointwise(const conv_call *c)
 }
 
 /* The factor of the activation below 0: f(x) = x > 0 ? x : slope * x, which every kernel of a
-   convolution applies. A logistic has none. It gets 1, and is applied to the finished outputs. */
+   convolution applies. One that is applied behind the kernel has none, and gets 1. */
 static inline float gemm_slope(conv_activation a)
 {
+#define SLOPE_OF(NAME, slope) case CONV_##NAME: return slope;
+#define NO_SLOPE(NAME, f) case CONV_##NAME: break;
     switch (a) {
-    case CONV_LINEAR: return 1;
-    case CONV_LEAKY: return .1f;
-    case CONV_RELU: return 0;
-    case CONV_LOGISTIC: break;
+        CL_ACTIVATIONS(SLOPE_OF, NO_SLOPE)
     }
+#undef SLOPE_OF
+#undef NO_SLOPE
     return 1;
 }
 
-/* Whether Winograd's algorithm can compute the convolution. The rows that have it apply no logistic
-   behind it. */
+/* Whether it is applied behind the kernel: to the outputs of a call with CONV_LINEAR. No pool and
+   no other layer goes between the two. */
+static inline bool gemm_activation_is_behind(conv_activation a)
+{
+#define AT_ONCE(NAME, slope) case CONV_##NAME: return false;
+#define BEHIND(NAME, f) case CONV_##NAME: break;
+    switch (a) {
+        CL_ACTIVATIONS(AT_ONCE, BEHIND)
+    }
+#undef AT_ONCE
+#undef BEHIND
+    return true;
+}
+
+/* Whether Winograd's algorithm can compute the convolution. */
 static inline bool gemm_conv_can_transform(const conv_call *c)
 {
-    return c->size == 3 && c->stride == 1 && c->groups == 1 && c->activation != CONV_LOGISTIC &&
+    return c->size == 3 && c->stride == 1 && c->groups == 1 &&
            c->out_h == c->h + 2 * c->pad - 2 && c->out_w == c->w + 2 * c->pad - 2;
 }
 
@@ -256,7 +271,8 @@ typedef struct gemm_op {
    of A, B and C. `params` is the member of the row. */
 typedef gemm_status gemm_row_multiply(const gemm_call *, const gemm_context *, const void *params);
 
-/* One op of any other kind. When it declines, the output is unchanged. */
+/* One op of any other kind. A convolution with `pool` has no activation behind the kernel. When it
+   declines, the output is unchanged. */
 typedef gemm_status gemm_row_run(const gemm_op *, const gemm_context *, const void *params);
 
 /* A row's parts of these, where it has one function for each kind. */

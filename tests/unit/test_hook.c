@@ -19,6 +19,7 @@
 #include "driver/driver.h"
 #include "packed/chain/chain.h"
 #include "packed/packed.h"
+#include "support/activated.h"
 #include "support/network.h"
 #include "support/report.h"
 
@@ -60,17 +61,6 @@ static float mean_of(const float *channel, int area)
     float sum = 0;
     for (int i = 0; i < area; ++i) sum += channel[i];
     return sum / (float)area;
-}
-
-static float activated(float x, conv_activation a)
-{
-    switch (a) {
-    case CONV_LINEAR: return x;
-    case CONV_LEAKY: return x > 0 ? x : .1f * x;
-    case CONV_RELU: return x > 0 ? x : 0;
-    case CONV_LOGISTIC: return 1 / (1 + expf(-x));
-    }
-    return NAN;
 }
 
 static float routed(const layer_call *c, int image, int at)

@@ -23,14 +23,14 @@ typedef packed_chain_job chain;
 /* A 1x1 layer of one place adds up in another order: dots.c. */
 static bool can_multiply(const conv_call *c)
 {
-    return c->activation != CONV_LOGISTIC && !gemm_conv_is_dots(c);
+    return !gemm_activation_is_behind(c->activation) && !gemm_conv_is_dots(c);
 }
 
 /* Whether chain_work.c can run this chain. */
 static bool can_run(const chain *l)
 {
     const conv_call *d = l->depth;
-    return d->size > 1 && d->stride <= 2 && d->activation != CONV_LOGISTIC &&
+    return d->size > 1 && d->stride <= 2 && !gemm_activation_is_behind(d->activation) &&
            can_multiply(l->project) && (!l->expand || can_multiply(l->expand)) &&
            (!l->shortcut || packed_can_add(l->shortcut));
 }

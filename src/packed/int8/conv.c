@@ -488,6 +488,8 @@ gemm_status gemm_int8_conv(const conv_call *c, const gemm_context *context, cons
     const gemm_quads *kernels = params ? params : gemm_quads_find(context->isa);
     job j = {.l = layout_of(c, kernels, kernels->mr)};
     if (!fits(&j.l, context->scale, context->way)) return gemm_packed_conv(c, context, NULL);
+    if (gemm_activation_is_behind(c->activation))
+        return packed_conv_behind(c, context, params, gemm_int8_conv);
     void *own = NULL;
     void *data = get_filters(&j.l, context->scale->zero, context->kept, free_filters, &own);
     if (!data) return gemm_packed_conv(c, context, NULL);
