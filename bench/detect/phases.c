@@ -59,7 +59,7 @@ PHASE_OF(network *, "cfg", parse_network_cfg, (char *file), (file))
 PHASE("weights", load_weights, (network *net, char *file), (net, file))
 PHASE_OF(image, "wait", picture_fitted, (picture *p, image *sized), (p, sized))
 PHASE_OF(float *, "pass", network_predict, (network *net, float *input), (net, input))
-PHASE("boxes", print_detections, (detection *d, int n, float thresh, char **names, int classes),
+PHASE("boxes", say_detections, (detection *d, int n, float thresh, char **names, int classes),
       (d, n, thresh, names, classes))
 PHASE("free", free_network, (network *net), (net))
 PHASE_OF(image, "pixels", picture_pixels, (picture *p), (p))
