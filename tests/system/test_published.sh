@@ -42,9 +42,10 @@ compare()
     if ! "$ours" draw our.cfg "$work/weights" data/kite.jpg >"$work/log" 2>&1; then
         why=$(grep '^Config file.*, line' "$work/log")
         echo "$why" | grep -q "$refused" && pass "published-$1-refused" || fail "published-$1" "$(tail -n 1 "$work/log")"
-    elif ! "$work/theirs" write their.cfg "$work/weights" "$work/their" $pictures >"$work/log" 2>&1 ||
-        ! "$ours" write our.cfg "$work/weights" "$work/our" $pictures >"$work/log" 2>&1; then
+    elif ! "$ours" write our.cfg "$work/weights" "$work/our" $pictures >"$work/log" 2>&1; then
         fail "published-$1" "$(tail -n 1 "$work/log")"
+    elif ! "$work/theirs" write their.cfg "$work/weights" "$work/their" $pictures >"$work/log" 2>&1; then
+        skip_machine "published-$1" "AlexeyAB's own Darknet fails: $(tail -n 1 "$work/log")"
     elif difference=$("$ours" compare "$work/their" "$work/our"); then
         pass "published-$1: $difference"
     else
