@@ -76,14 +76,13 @@
 #define RESULT(s, o, filter) FINISH_MORE(conv_finish, s, *MORE(o), filter, groups * M)
 #define RESULT4(s, o, filter) FINISH_MORE(conv_finish4, s, vload4(0, MORE(o)), filter, groups * M)
 #else
-#define RESULT(s, o, filter) conv_finish(s, norm, filter, groups * M, slope, logistic)
-#define RESULT4(s, o, filter) conv_finish4(s, norm, filter, groups * M, slope, logistic)
+#define RESULT(s, o, filter) conv_finish(s, norm, filter, groups * M, slope)
+#define RESULT4(s, o, filter) conv_finish4(s, norm, filter, groups * M, slope)
 #endif
 
 /*
  * Scale, shift and activation. x > 0 ? x : slope * x is linear, leaky and ReLU. Infinity and NaN
- * are as in Darknet: its ReLU of -infinity is NaN there too. A logistic is 0 where its e^-x is
- * infinite. T: float or a float vector.
+ * are as in Darknet: its ReLU of -infinity is NaN there too. T: float or a float vector.
  */
 #define CONV_FINISH(name, T) \
     T name##_norm(T sum, __global const float *norm, int filter, int filters) \
@@ -94,14 +93,9 @@
     { \
         return x > 0.0f ? x : slope * x; \
     } \
-    T name##_logistic(T x) \
+    T name(T sum, __global const float *norm, int filter, int filters, float slope) \
     { \
-        return 1.0f / (1.0f + exp(-x)); \
-    } \
-    T name(T sum, __global const float *norm, int filter, int filters, float slope, int logistic) \
-    { \
-        const T x = name##_norm(sum, norm, filter, filters); \
-        return logistic ? name##_logistic(x) : name##_slope(x, slope); \
+        return name##_slope(name##_norm(sum, norm, filter, filters), slope); \
     }
 CONV_FINISH(conv_finish, float)
 CONV_FINISH(conv_finish4, float4)

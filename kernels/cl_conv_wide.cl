@@ -220,9 +220,9 @@ void multiply(const strip *s, __local const float *Bp, __global const float **a,
 
 /* Stores a row of sums: the first part of K overwrites C, and after the last part scale, shift and
    activation are applied. */
-#define FINISH(s) conv_finish_wide(s, norm, filter, filters, slope, logistic)
+#define FINISH(s) conv_finish_wide(s, norm, filter, filters, slope)
 void store_row(const wide *sum, bool first, bool last, int cols, __global float *c,
-               __global const float *norm, int filter, int filters, float slope, int logistic)
+               __global const float *norm, int filter, int filters, float slope)
 {
     #pragma unroll
     for (int v = 0; v < VECTORS; ++v, c += VECTOR, cols -= VECTOR) {
@@ -247,7 +247,7 @@ void store_row(const wide *sum, bool first, bool last, int cols, __global float 
 #ifdef POOL
 /* Stores the maxima of a row's blocks: `cols` places in each of two rows. */
 void store_most(const wide *sum, int cols, __global float *c, __global const float *norm,
-                int filter, int filters, float slope, int logistic)
+                int filter, int filters, float slope)
 {
     #pragma unroll
     for (int v = 0; v < VECTORS; v += 2, c += LANES, cols -= VECTOR) {
@@ -333,11 +333,10 @@ void cl_conv_wide(PARAMETERS(CL_CONV_WIDE_ARGUMENTS))
                     if (i0 + i < last) {
                         __global float *c = C + c0 + C_START(z) + (ulong)(i0 + i) * ldc + c_first;
 #ifdef POOL
-                        store_most(sum[i], s.cols, c, norm, FILTER(z) + i0 + i, groups * M, slope,
-                                   logistic);
+                        store_most(sum[i], s.cols, c, norm, FILTER(z) + i0 + i, groups * M, slope);
 #else
                         store_row(sum[i], k0 == 0, k0 + kc == K, s.cols, c, norm,
-                                  FILTER(z) + i0 + i, groups * M, slope, logistic);
+                                  FILTER(z) + i0 + i, groups * M, slope);
 #endif
                     }
                 }

@@ -14,8 +14,4 @@
    past `last` repeat it. */
 #define FINISH_EACH(filter, filters, last) \
     EACH(c[i][p] = conv_finish4_norm(c[i][p], norm, (filter) + min(i, last), filters)) \
-    if (logistic) { \
-        EACH(c[i][p] = conv_finish4_logistic(c[i][p])) \
-    } else { \
-        EACH(c[i][p] = conv_finish4_slope(c[i][p], slope)) \
-    }
+    EACH(c[i][p] = conv_finish4_slope(c[i][p], slope))

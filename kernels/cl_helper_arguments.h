@@ -29,7 +29,7 @@
 /* With CONV. */
 #define CL_SUM_CONV_ARGUMENTS(FIRST, NEXT, MEMORY) \
     CL_SUM_ARGUMENTS(FIRST, NEXT, MEMORY) \
-    NEXT(int, filters) MEMORY(__global const float *, norm) NEXT(float, slope) NEXT(int, logistic)
+    NEXT(int, filters) MEMORY(__global const float *, norm) NEXT(float, slope)
 
 /* With SHORTCUT too. */
 #define CL_SUM_MORE_ARGUMENTS(FIRST, NEXT, MEMORY) \

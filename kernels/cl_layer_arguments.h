@@ -34,6 +34,9 @@
     NEXT(int, channels) NEXT(int, h) NEXT(int, w) NEXT(int, out_c) NEXT(int, out_h) \
     NEXT(int, out_w)
 
+#define CL_ACTIVATE_ARGUMENTS(FIRST, NEXT, MEMORY) \
+    FIRST(int, n) NEXT(int, activation) MEMORY(__global float *, data) NEXT(ulong, d0)
+
 #define CL_COPY_ARGUMENTS(FIRST, NEXT, MEMORY) \
     FIRST(int, n) CL_IN_OUT(NEXT, MEMORY) NEXT(int, size)
 

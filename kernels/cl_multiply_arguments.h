@@ -48,7 +48,7 @@
     CL_MULTIPLY_ARGUMENTS(FIRST, NEXT, MEMORY) \
     NEXT(int, products) NEXT(int, groups) NEXT(int, h) NEXT(int, w) NEXT(int, out_w) \
     NEXT(int, size) NEXT(int, stride) NEXT(int, pad) \
-    MEMORY(__global const float *, norm) NEXT(float, slope) NEXT(int, logistic)
+    MEMORY(__global const float *, norm) NEXT(float, slope)
 
 #define CL_DEPTHWISE_ARGUMENTS(FIRST, NEXT, MEMORY) \
     CL_CONV_ARGUMENTS(FIRST, NEXT, MEMORY) \

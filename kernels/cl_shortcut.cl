@@ -1,22 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * cl_shortcut: out[i] = activation(alpha * a[i] + beta * b[i]). Items: cl_layer.h, over n elements.
- * The numbers of the activations are those of conv_activation: linear, leaky, ReLU, logistic. As in
- * Darknet, ReLU is a product.
  *
  * SIZES: an image of b has channels x h x w elements, and one of a and out has out_c x out_h x
  * out_w. LAYER_SHORTCUT in src/gemm_dispatch.h says which elements meet. Items over the columns,
  * rows and planes of out.
  */
 #include "cl_layer.h"
-
-float activate(float x, int activation)
-{
-    return activation == 0   ? x
-           : activation == 1 ? (x > 0.0f ? x : 0.1f * x)
-           : activation == 2 ? x * (float)(x > 0.0f)
-                             : 1.0f / (1.0f + exp(-x));
-}
+#include "cl_activate.h"
 
 #ifdef SIZES
 __kernel void cl_shortcut(PARAMETERS(CL_SHORTCUT_SIZES_ARGUMENTS))

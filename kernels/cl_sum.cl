@@ -14,7 +14,7 @@
 #if defined(CONV) && !defined(SHORTCUT)
 #define ARGUMENTS CL_SUM_CONV_ARGUMENTS
 #undef RESULT
-#define RESULT(s, o, row) conv_finish(s, norm, (row) % filters, filters, slope, logistic)
+#define RESULT(s, o, row) conv_finish(s, norm, (row) % filters, filters, slope)
 #elif defined(CONV)
 #define ARGUMENTS CL_SUM_MORE_ARGUMENTS
 #undef RESULT
@@ -26,8 +26,7 @@
 #define SUMS float4
 #define LOAD(at) vload4(at, parts)
 #undef RESULT
-#define RESULT(s, o, row) \
-    conv_most(conv_finish4(s, norm, (row) % filters, filters, slope, logistic))
+#define RESULT(s, o, row) conv_most(conv_finish4(s, norm, (row) % filters, filters, slope))
 #else
 #define SUMS float
 #define LOAD(at) parts[at]

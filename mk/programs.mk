@@ -7,7 +7,7 @@ TEST_PROGRAMS = $(addprefix tests/unit/,test_ab_rule.c test_allocation.c test_au
     test_conv_networks.c test_dlclose.c test_driver.c test_gemm.c test_hook.c test_host.c test_hybrid.c test_int8.c test_large.c test_limits.c test_number.c test_others.c test_packed.c \
     test_packed_conv.c test_packed_layers.c test_plans.c test_stats.c test_threads.c test_training.c) \
     tests/support/boxes.c tests/support/json_flat.c tests/support/one_pass.c tests/support/published.c
-MODULES = $(filter-out $(PROGRAMS),$(wildcard bench/*/*.c)) tests/support/operands.c \
+MODULES = $(filter-out $(PROGRAMS),$(wildcard bench/*/*.c)) tests/support/activated.c tests/support/operands.c \
     tests/support/child.c tests/support/cl_cases.c tests/support/conv_shape.c tests/support/judge.c tests/support/network.c
 OUTSIDE_SRC = $(patsubst %.c,$(OBJ)/%.o,$(wildcard bench/*/*.c tests/*/*.c))
 
@@ -35,6 +35,15 @@ $(eval $(call program,bench,$(DETECT_PROGRAM),$(OUT)/libdarknet.a))
 $(eval $(foreach source,$(filter-out $(DETECT_PROGRAM),$(PROGRAMS)),$(call program,bench,$(source),$(OUT)/modules.a $(OUT)/libdarknet.a)))
 $(eval $(foreach source,$(STATIC_TESTS),$(call program,tests,$(source),$(OUT)/modules.a $(OUT)/libdarknet.a)))
 $(eval $(foreach source,$(filter-out $(STATIC_TESTS),$(TEST_PROGRAMS)),$(call program,tests,$(source),$(OUT)/modules.a $(OUT)/libdarknet.so)))
+
+# ./darknet with clocks in it.
+PHASES = load_alphabet parse_network_cfg load_weights picture_start picture_fitted network_predict print_detections \
+    free_network picture_pixels draw_boxes save_image pthread_create sem_wait
+$(OUT)/bench/darknet_phases: FILE_OBJECTS = $(foreach name,$(DARKNET_PROGRAM),$(OUT)/darknet-obj/$(name).o)
+$(OUT)/bench/darknet_phases: FILE_LIBS = $(PHASES:%=-Wl,--wrap=%)
+$(OUT)/bench/darknet_phases: $(OBJ)/bench/detect/phases.o $(OUT)/libdarknet.a
+	@mkdir -p $(@D)
+	$(LINK)
 
 # The reference in double precision should be fast too.
 $(OBJ)/bench/common/reference.o: FILE_OPTS = -O3

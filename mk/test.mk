@@ -4,9 +4,8 @@
 .PHONY: test test-all on-forks on-opencl on-qemu on-debian on-packages
 
 # ---- The size of a run ----
-# ALL=0: fewer cases and smaller networks of each kind of check, and PoCL does not optimize what compares
-# drawn cases, because it compiles for most of the time. ALL=1, of `make test-all`: all of them. Other targets
-# take ALL=1 too.
+# ALL=0: fewer cases and smaller networks of each kind of check. ALL=1, of `make test-all`: all of them. Other
+# targets take ALL=1 too.
 # Scripts see it as TEST_ALL (tests/support/lib.sh).
 ALL = 0
 test-all: ALL = 1
@@ -82,21 +81,24 @@ UNIT_PROGRAMS = $(addprefix $T/,test_driver test_calibration test_large test_lim
     $(OUT)/bench/ab $(OUT)/libdarknet.so $(OUT)/libdarknet-gemm.so
 # Tests of many kernels, which are not about the cache: PoCL compiles less. run.sh has QUICK_CACHE.
 QUICK = $(if $(filter 1,$(OPENCL)),OPENCL_LAYERS=$(abspath $T)/layer_quick.so GEMM_CACHE_DIR=$$QUICK_CACHE)
-# PoCL does not optimize, and compiles a kernel in a quarter of the time.
+# PoCL does not optimize, and compiles a kernel in a quarter of the time: for what compares drawn cases. Whole
+# detections and networks by scripts keep the optimizer.
 PLAIN = $(if $(filter 1,$(OPENCL)),POCL_EXTRA_BUILD_FLAGS=-cl-opt-disable)
-QUICK_PLAIN = $(call size,$(PLAIN)) $(QUICK)
+QUICK_PLAIN = $(PLAIN) $(QUICK)
+# $(call cases,N): so many drawn cases, or half of them under a sanitizer, where each takes several times as long.
+cases = --cases $$(($(1) / $(if $(filter 0,$(SANITIZE)),1,2)))
 # The longest first. The comparison of 1 to 8 threads takes minutes under a sanitizer, which sees
 # nothing new in it: test_packed leaves it out, and test_conv compares 1 to 3.
-PACKED = $T/test_packed $(if $(filter 0,$(SANITIZE)),$(call size,--cases 300),--cases $(call size,200,500) --without threads)
+PACKED = $T/test_packed $(if $(filter 0,$(SANITIZE)),$(call size,--cases 300),--cases $(call size,100,250) --without threads)
 # Its longest part is about what the driver gives a row, and takes minutes under a sanitizer.
 LARGE = $T/test_large$(if $(filter 0,$(SANITIZE)),, --without sizes)
-CONV = $T/test_conv $(if $(filter 0,$(SANITIZE)),$(call size,--cases 80),--cases $(call size,40,100) --threads 3)
+CONV = $T/test_conv $(if $(filter 0,$(SANITIZE)),$(call size,--cases 80),--cases $(call size,20,50) --threads 3)
 UNIT_COMMANDS = \
-    '$(QUICK_PLAIN) $T/test_gemm $(call size,--cases 400)' \
+    '$(QUICK_PLAIN) $T/test_gemm $(call size,$(call cases,400))' \
     '$(QUICK_PLAIN) $(CONV)' \
     '$T/test_packed_conv' \
-    '$T/test_half --seed $$SEED $(call size,--cases 60)' \
-    '$T/test_int8 --seed $$SEED $(call size,--cases 60)' \
+    '$T/test_half --seed $$SEED $(call size,$(call cases,60))' \
+    '$T/test_int8 --seed $$SEED $(call size,$(call cases,60))' \
     '$(PACKED)' \
     '$T/test_number' \
     '$T/test_limits' \
@@ -106,9 +108,9 @@ UNIT_COMMANDS = \
     '$T/test_driver' \
     '$(LARGE)' \
     '$(NO_LEAKS) $T/test_training tests/unit/cfg/layers.cfg tests/unit/cfg/crnn.cfg --forward $(patsubst %,tests/unit/cfg/%.cfg,layers recurrent recurrent-one connected crnn)' \
-    '$T/test_packed_layers $(call size,--cases 300)' \
+    '$T/test_packed_layers $(call size,$(call cases,300))' \
     '$T/test_hybrid' \
-    '$T/test_chain $(call size,--cases 180)' \
+    '$T/test_chain $(call size,$(call cases,180))' \
     '$T/test_allocation' \
     '$T/test_allocation --check' \
     '$(NO_LEAKS) $T/test_hook tests/unit/cfg/hook.cfg tests/unit/cfg/added.cfg tests/unit/cfg/routes.cfg tests/unit/cfg/chain.cfg' \
@@ -137,7 +139,7 @@ endif
 # Of each family one with a small input, or all that there are.
 WINOGRAD_NETWORKS = $(call size,darknet19 densenet201 resnet18 resnext50 yolov3-tiny,*)
 SMALL_NETWORKS = $(patsubst %,$(BUILD)/small/%.cfg,darknet19 densenet201 resnet18 resnext50 yolov3-tiny)
-SYSTEM_PROGRAMS = $(SMALL_NETWORKS) $(WRONG_PROGRAMS) $T/boxes $T/json_flat $T/one_pass $(addprefix $(OUT)/bench/,gemm_bench one_call bench_detect detect_all tune) \
+SYSTEM_PROGRAMS = $(SMALL_NETWORKS) $(WRONG_PROGRAMS) $T/boxes $T/json_flat $T/one_pass $(addprefix $(OUT)/bench/,gemm_bench one_call bench_detect darknet_phases detect_all tune) \
     $(OUT)/bench/untrained_weights $(UPSTREAM)/darknet $T/library_client $(OUT)/libdarknet-gemm.so $(OUT)/libdarknet-gemm.a
 # The longest first. Debian's valgrind knows no AVX-512.
 SYSTEM_COMMANDS = \
@@ -145,7 +147,7 @@ SYSTEM_COMMANDS = \
     'tests/system/test_detect.sh $(UNTRAINED) "$$MODELS"' \
     'tests/system/test_bench.sh "$$MODELS"' \
     'tests/system/test_setup.sh' \
-    '$(QUICK_PLAIN) $T/test_gemm --large --cases 0 $(call size,--mflop 60)' \
+    '$(call size,$(PLAIN)) $(QUICK) $T/test_gemm --large --cases 0 $(call size,--mflop 60)' \
     'tests/system/test_half.sh "$$MODELS"' \
     'tests/system/test_int8.sh "$$MODELS"' \
     'tests/system/test_packed_int8.sh' \

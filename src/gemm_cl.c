@@ -173,7 +173,7 @@ static gemm_status run(const gemm_cl_tuned_op *op, const layer_call *shortcut,
     return finish(&h, true, context);
 }
 
-gemm_status gemm_cl_run(const gemm_call *g, const gemm_context *context, const void *row)
+gemm_status gemm_cl_multiply(const gemm_call *g, const gemm_context *context, const void *row)
 {
     return run(&(gemm_cl_tuned_op){.multiply = g}, NULL, row, context);
 }
@@ -231,6 +231,16 @@ gemm_status gemm_cl_layer(const layer_call *c, const gemm_context *context, cons
     const gemm_status status = begin(context) ? gemm_cl_run_layer(c, context) : GEMM_DECLINED;
     gemm_cl_unlock();
     return status;
+}
+
+gemm_status gemm_cl_run(const gemm_op *op, const gemm_context *context, const void *row)
+{
+    return gemm_run_by(gemm_cl_conv, gemm_cl_chain, gemm_cl_layer, op, context, row);
+}
+
+gemm_status gemm_cl_int8_run(const gemm_op *op, const gemm_context *context, const void *row)
+{
+    return gemm_run_by(gemm_cl_int8_conv, gemm_cl_int8_chain, gemm_cl_layer, op, context, row);
 }
 
 /* ---- the table ---- */

@@ -60,7 +60,7 @@
 #include "gemm_variant.h"
 
 /* One multiply; params is a gemm_cl_row. Declines what cannot be done while C is untouched. */
-gemm_row_run gemm_cl_run;
+gemm_row_multiply gemm_cl_multiply;
 
 /* The same for a whole convolution. Declines on a row that has no kernel for it. */
 gemm_row_conv gemm_cl_conv;
@@ -78,6 +78,9 @@ gemm_row_chain gemm_cl_int8_chain;
 /* One layer without weights, whatever the row. */
 gemm_row_layer gemm_cl_layer;
 
+/* These, for `cl` and for `cl_int8`. */
+gemm_row_run gemm_cl_run, gemm_cl_int8_run;
+
 /*
  * A multiply in two halves, so that the CPU can work between them.
  *
@@ -88,7 +91,7 @@ gemm_row_layer gemm_cl_layer;
  * The device works on copies, and writes C in gemm_cl_finish. So the CPU may use all of that in
  * between, also memory of gemm_cl_alloc.
  */
-gemm_row_run gemm_cl_run_start;
+gemm_row_multiply gemm_cl_run_start;
 
 /* Waits, makes C right, and fills the note. take: false drops the result of a multiply. The status
    is then GEMM_DECLINED, as after a failure that leaves C as it was. */

@@ -32,13 +32,19 @@ typedef struct gemm_call {
 } gemm_call;
 
 /* It is applied to scale * sum + shift. Darknet applies every other activation itself, after a call
-   with CONV_LINEAR. */
+   with CONV_LINEAR. kernels/cl_activations.h has the formulas. */
 typedef enum conv_activation {
     CONV_LINEAR,
     CONV_LEAKY,                 /* x > 0 ? x : .1 x */
     CONV_RELU,                  /* x * (x > 0), which is NaN for a NaN */
     CONV_LOGISTIC,
+    CONV_MISH,                  /* x tanh(ln(1 + e^x)) */
+    CONV_SWISH,                 /* x / (1 + e^-x) */
+    CONV_RELU6,                 /* at least 0, at most 6 */
+    CONV_ELU,                   /* x > 0 ? x : e^x - 1 */
+    CONV_HARD_MISH,             /* x > 0 ? x : x > -2 ? x * x / 2 + x : 0 */
 } conv_activation;
+enum { CONV_ACTIVATIONS = CONV_HARD_MISH + 1 };
 
 /*
  * A whole convolution: output = activation(scale * (weights applied to input) + shift). Channels
@@ -63,7 +69,8 @@ typedef struct conv_call {
 /*
  * With `pool` the convolution and the maxpool layer behind it are one call. Sizes stay those of the
  * convolution, and out_h and out_w are even. Each output has the bits of Darknet's maxpool of size
- * 2 and stride 2: m = -FLT_MAX, then m = x > m ? x : m for each x of the block.
+ * 2 and stride 2: m = -FLT_MAX, then m = x > m ? x : m for each x of the block. From CONV_LOGISTIC
+ * on, activations are applied behind the kernels. A call with one of them and `pool` is declined.
  */
 
 /* Batch norm at inference: y = (x - mean) / (sqrt(variance) + .000001) * scales + bias. Each has n

@@ -6,12 +6,13 @@
  * and empty sizes are gone. A row does not know the other rows, Darknet or the environment.
  * Everything that it needs is in the call, the context and its params.
  *
- * To add a variant, write a function of type gemm_row_run and a row in driver/table.c
+ * To add a variant, write a function of type gemm_row_multiply and a row in driver/table.c
  * (docs/development.md).
  */
 #ifndef GEMM_VARIANT_H
 #define GEMM_VARIANT_H
 
+#include "../kernels/cl_activations.h"
 #include "gemm_dispatch.h"
 
 #include <assert.h>
@@ -173,23 +174,37 @@ static inline bool gemm_conv_is_pointwise(const conv_call *c)
 }
 
 /* The factor of the activation below 0: f(x) = x > 0 ? x : slope * x, which every kernel of a
-   convolution applies. A logistic has none. It gets 1, and is applied to the finished outputs. */
+   convolution applies. One that is applied behind the kernel has none, and gets 1. */
 static inline float gemm_slope(conv_activation a)
 {
+#define SLOPE_OF(NAME, slope) case CONV_##NAME: return slope;
+#define NO_SLOPE(NAME, f) case CONV_##NAME: break;
     switch (a) {
-    case CONV_LINEAR: return 1;
-    case CONV_LEAKY: return .1f;
-    case CONV_RELU: return 0;
-    case CONV_LOGISTIC: break;
+        CL_ACTIVATIONS(SLOPE_OF, NO_SLOPE)
     }
+#undef SLOPE_OF
+#undef NO_SLOPE
     return 1;
 }
 
-/* Whether Winograd's algorithm can compute the convolution. The rows that have it apply no logistic
-   behind it. */
+/* Whether it is applied behind the kernel: to the outputs of a call with CONV_LINEAR. No pool and
+   no other layer goes between the two. */
+static inline bool gemm_activation_is_behind(conv_activation a)
+{
+#define AT_ONCE(NAME, slope) case CONV_##NAME: return false;
+#define BEHIND(NAME, f) case CONV_##NAME: break;
+    switch (a) {
+        CL_ACTIVATIONS(AT_ONCE, BEHIND)
+    }
+#undef AT_ONCE
+#undef BEHIND
+    return true;
+}
+
+/* Whether Winograd's algorithm can compute the convolution. */
 static inline bool gemm_conv_can_transform(const conv_call *c)
 {
-    return c->size == 3 && c->stride == 1 && c->groups == 1 && c->activation != CONV_LOGISTIC &&
+    return c->size == 3 && c->stride == 1 && c->groups == 1 &&
            c->out_h == c->h + 2 * c->pad - 2 && c->out_w == c->w + 2 * c->pad - 2;
 }
 
@@ -227,29 +242,67 @@ typedef struct gemm_context {
 /* M, N and K of a multiply that a row gets. So a row may round them up, and add two of them. */
 enum { GEMM_MOST_SIZE = 1 << 29 };
 
+typedef enum gemm_kind {
+    GEMM_MULTIPLY,
+    GEMM_CONVOLUTION,
+    GEMM_CHAIN,
+    GEMM_LAYER                  /* a layer without weights */
+} gemm_kind;
+
+/* As gemm_conv_chain defines it, which the driver has checked. Batch norm is folded. */
+typedef struct chain_call {
+    const conv_call *convs;
+    int count;
+    const layer_call *shortcut; /* or NULL */
+} chain_call;
+
+/* One piece of work. It refers to a call, and owns nothing. */
+typedef struct gemm_op {
+    gemm_kind kind;
+    union {
+        const gemm_call *multiply;
+        const conv_call *conv;
+        const chain_call *chain;
+        const layer_call *layer;
+    };
+} gemm_op;
+
 /* One multiply. M, N and K are from 1 to GEMM_MOST_SIZE, and an int holds the index of each element
    of A, B and C. `params` is the member of the row. */
-typedef gemm_status gemm_row_run(const gemm_call *, const gemm_context *, const void *params);
+typedef gemm_status gemm_row_multiply(const gemm_call *, const gemm_context *, const void *params);
 
-/* One whole convolution. When it declines, the output is unchanged. */
+/* One op of any other kind. A convolution with `pool` has no activation behind the kernel. When it
+   declines, the output is unchanged. */
+typedef gemm_status gemm_row_run(const gemm_op *, const gemm_context *, const void *params);
+
+/* A row's parts of these, where it has one function for each kind. */
 typedef gemm_status gemm_row_conv(const conv_call *, const gemm_context *, const void *params);
-
-/* A chain of convolutions and the shortcut behind them, or NULL, as gemm_conv_chain defines it. The
-   driver has checked that. Batch norm is folded. When it declines, the output is unchanged. */
 typedef gemm_status gemm_row_chain(const conv_call *, int count, const layer_call *shortcut,
                                    const gemm_context *, const void *params);
-
-/* One layer without weights. When it declines, the output is unchanged. */
 typedef gemm_status gemm_row_layer(const layer_call *, const gemm_context *, const void *params);
+
+static inline gemm_status gemm_run_by(gemm_row_conv *conv, gemm_row_chain *chain,
+                                      gemm_row_layer *layer, const gemm_op *op,
+                                      const gemm_context *x, const void *params)
+{
+    switch (op->kind) {
+    case GEMM_CONVOLUTION: return conv(op->conv, x, params);
+    case GEMM_CHAIN:
+        return chain(op->chain->convs, op->chain->count, op->chain->shortcut, x, params);
+    case GEMM_LAYER: return layer(op->layer, x, params);
+    case GEMM_MULTIPLY: break;
+    }
+    return GEMM_DECLINED;
+}
 
 /*
  * A convolution with `pool` as two calls of a row: the convolution, and then the maxpool as a layer
  * that reads its output. `unpooled` has room for that output. When it declines, c->output is
  * unchanged.
  */
-static inline gemm_status gemm_conv_then_pool(gemm_row_conv *conv, gemm_row_layer *layer,
-                                              const void *params, const conv_call *c,
-                                              float *unpooled, const gemm_context *context)
+static inline gemm_status gemm_conv_then_pool(gemm_row_run *run, const void *params,
+                                              const conv_call *c, float *unpooled,
+                                              const gemm_context *context)
 {
     const layer_input between = {unpooled, c->n * gemm_conv_places(c)};
     const layer_call pool = {.kind = LAYER_MAXPOOL, .batch = c->batch, .c = c->n, .h = c->out_h,
@@ -259,10 +312,12 @@ static inline gemm_status gemm_conv_then_pool(gemm_row_conv *conv, gemm_row_laye
     conv_call alone = *c;
     alone.pool = false;
     alone.output = unpooled;
-    const gemm_status status = conv(&alone, context, params);
+    const gemm_op first = {GEMM_CONVOLUTION, {.conv = &alone}};
+    const gemm_op second = {GEMM_LAYER, {.layer = &pool}};
+    const gemm_status status = run(&first, context, params);
     gemm_context without = *context;
     without.kept = NULL;
-    return status == GEMM_DONE ? layer(&pool, &without, params) : status;
+    return status == GEMM_DONE ? run(&second, &without, params) : status;
 }
 
 /* How far apart the rows of a B of `columns` columns should be, so that the row copies nothing. */
@@ -287,35 +342,73 @@ typedef enum gemm_auto_use {
     GEMM_IN_AUTO_8              /* with GEMM_AUTO_BITS=8 only: convolutions that have a scale */
 } gemm_auto_use;
 
-typedef struct gemm_variant {
-    const char *name;           /* the value of GEMM_IMPL */
-    gemm_row_run *run;
-    gemm_row_conv *conv;        /* NULL: Darknet runs im2col, then `run` */
-    gemm_row_chain *chain;      /* NULL: the convolutions run one by one; else conv is not NULL */
-    gemm_row_layer *layer;      /* NULL: Darknet's own code runs */
-    const void *params;         /* what tells rows of the same `run` apart: a kernel, a library */
+/* What rows share that run in one place: on an OpenCL device, by a library, on some processors. */
+typedef struct gemm_device {
     const char *(*unusable)(const void *params);    /* returns why the row cannot run here, or
                                    NULL; the pointer is NULL when the row can run everywhere */
     const char *(*limits)(const void *params);      /* the same as far as it is known without
                                    compiling anything; the pointer is NULL where `unusable`
                                    compiles nothing */
-    const gemm_rounding *rounding;      /* GEMM_CHECK and tests allow it. NULL: single
-                                   precision */
     gemm_row_b_ld *b_ld;        /* NULL: rows of B may lie side by side */
+    bool (*may_share)(void);    /* `shares` where it is not known at once, or NULL */
+    bool shares;                /* Darknet's buffers should be memory that the device shares */
+    bool leaves;                /* inputs of `run` may lie on the device, and outputs may stay
+                                   there */
+    bool foreign;               /* a library of other people: its crash is not ours */
     int warm_up;                /* multiplies of a shape until the row knows how to run it; 0: it
                                    knows at once. Measurements begin behind them */
-    bool on_device;             /* Darknet's buffers should be memory that the device shares */
-    bool (*may_use_device)(void);       /* the same where it is not known at once, or NULL */
-    bool leaves;                /* inputs of `conv` and `layer` may lie on the device, and outputs
-                                   may stay there */
+} gemm_device;
+
+/* For gemm_variant.kinds. */
+enum {
+    GEMM_CONVS = 1 << GEMM_CONVOLUTION,
+    GEMM_CHAINS = 1 << GEMM_CHAIN,
+    GEMM_LAYERS = 1 << GEMM_LAYER,
+    GEMM_ALL_KINDS = GEMM_CONVS | GEMM_CHAINS | GEMM_LAYERS
+};
+
+typedef struct gemm_variant {
+    const char *name;           /* the value of GEMM_IMPL */
+    gemm_row_multiply *multiply;
+    gemm_row_run *run;          /* of the kinds below */
+    unsigned kinds;             /* 0: only multiplies. Without GEMM_CONVS Darknet runs im2col, then
+                                   `multiply`; without GEMM_CHAINS convolutions run one by one;
+                                   without GEMM_LAYERS Darknet's own code runs */
+    const void *params;         /* what tells rows of the same functions apart: a kernel */
+    const gemm_device *device;  /* NULL: any processor */
+    const gemm_rounding *rounding;      /* GEMM_CHECK and tests allow it. NULL: single
+                                   precision */
     bool calibrated;            /* its layers need the scales of GEMM_INT8, and thus it cannot run
                                    without */
     bool chooses;               /* gives each op to another row, which may be a calibrated one */
-    bool reference;             /* runs a library of other people: its crash is not ours */
     gemm_auto_use in_auto;
     const char *origin;         /* the article or project it comes from */
     const char *summary;
 } gemm_variant;
+
+/* Whether the row computes on a device whose memory it should share. */
+static inline bool gemm_is_on_device(const gemm_variant *v)
+{
+    return v->device && v->device->shares;
+}
+
+/* Whether operands of `run` may lie on the device. */
+static inline bool gemm_leaves_outputs(const gemm_variant *v)
+{
+    return v->device && v->device->leaves;
+}
+
+/* Whether it is somebody else's code. */
+static inline bool gemm_is_reference(const gemm_variant *v)
+{
+    return v->device && v->device->foreign;
+}
+
+/* Calls gemm_device.unusable, where the row has one. */
+static inline const char *gemm_device_lacks(const gemm_variant *v)
+{
+    return v->device && v->device->unusable ? v->device->unusable(v->params) : NULL;
+}
 
 /* How far the outputs of a whole network may be off because of the row's rounding, as a part of the
    largest one. The layers of a network round one after the other: networks of 100 layers reach 25

@@ -73,7 +73,7 @@ static bool right(const char *name, const gemm_cl_row *row, int parts, shape_siz
     gemm_note note;
     const gemm_context context = gemm_make_context(&note);
     const gemm_cl_row with_parts = cut(row, parts);
-    const bool ok = gemm_cl_run(&g, &context, &with_parts) == GEMM_DONE
+    const bool ok = gemm_cl_multiply(&g, &context, &with_parts) == GEMM_DONE
                     && reference_holds(&wanted, &g, 1, NULL, text, sizeof text);
     if (!ok)
         printf("WRONG: %s TA=%d TB=%d %dx%dx%d parts %d: %s\n", name, TA, TB, s.M, s.N, s.K,

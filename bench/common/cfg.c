@@ -31,7 +31,7 @@ static gemm_status note_call(const gemm_call *c, const gemm_context *context, co
     return GEMM_DONE;
 }
 
-static const gemm_variant recorder = {.name = "recorder", .run = note_call};
+static const gemm_variant recorder = {.name = "recorder", .multiply = note_call};
 
 /* A copy of the cfg with another batch: Darknet takes the first value that a section gives. */
 static FILE *copy_with_batch(const char *path, int batch)

@@ -91,7 +91,7 @@ static double turn(const contestant *c, int threads, int passes)
 
 static void add(char *name, const gemm_variant *row, gemm_conv_mode mode)
 {
-    const char *why = row->reference ? gemm_unusable(row) : NULL;
+    const char *why = gemm_is_reference(row) ? gemm_unusable(row) : NULL;
     if (why) {
         printf("%s: SKIP %s\n", name, why);
         return;

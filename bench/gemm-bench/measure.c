@@ -48,7 +48,7 @@
  * The host of a virtual machine may then need milliseconds to give each processor a core.
  * There are at least 8 of them, or 20 ms: a last-level cache full of other data needs so many calls
  * until it keeps what fits of these matrices. A row that learns from its calls gets as many as it
- * needs (gemm_variant.warm_up).
+ * needs (gemm_device.warm_up).
  */
 static const double WARM_S = 5e-3, WARM_MOST_S = 20e-3;
 enum { WARM_CALLS = 8 };
@@ -267,7 +267,7 @@ static double warm_up(run *r)
 {
     reset(r);
     if (r->job->first && !first_call(r)) return -1;
-    const int least = r->job->first ? r->v->warm_up : 0;
+    const int least = r->job->first && r->v->device ? r->v->device->warm_up : 0;
     if (r->job->first && !least && r->result->first_s > WARM_MOST_S) return r->result->first_s;
     double once = 0, spent = 0;
     for (int n = 0; n < least || spent < WARM_S || (n < WARM_CALLS && spent < WARM_MOST_S); ++n) {

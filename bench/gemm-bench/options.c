@@ -91,7 +91,7 @@ static int read_whole(const char *option, const char *text, int least, int most)
 
 static void add_row(bench_options *o, bench_row row)
 {
-    row.apart = row.settings || gemm_variants[row.variant].reference;
+    row.apart = row.settings || gemm_is_reference(&gemm_variants[row.variant]);
     o->rows = bench_check_memory(realloc(o->rows, (o->row_count + 1) * sizeof(bench_row)));
     o->rows[o->row_count++] = row;
 }
@@ -113,7 +113,7 @@ static bool is_any(const gemm_variant *v)
 
 static bool is_reference(const gemm_variant *v)
 {
-    return v->reference;
+    return gemm_is_reference(v);
 }
 
 static bool is_default(const gemm_variant *v)

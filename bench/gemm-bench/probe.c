@@ -38,8 +38,8 @@ static void ask_rows(void *asked, FILE *out)
     for (size_t i = q->first; i < gemm_variant_count; ++i) {
         const gemm_variant *v = &gemm_variants[i];
         const char *reason = q->depth == PROBE_LIMITS ? gemm_limits(v) : gemm_unusable(v);
-        const char *version = v->run == gemm_ref_run ? gemm_ref_version(v->params) : NULL;
-        char *device = v->on_device && !reason ? gemm_cl_identify() : NULL;
+        const char *version = v->multiply == gemm_ref_run ? gemm_ref_version(v->params) : NULL;
+        char *device = gemm_is_on_device(v) && !reason ? gemm_cl_identify() : NULL;
         probe p = {{0}, {0}, {0}};
         if (q->depth == PROBE_LIMITS) say_device();
         keep(p.reason, sizeof p.reason, reason);

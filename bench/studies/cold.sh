@@ -1,12 +1,13 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# usage: cold.sh BENCH_DETECT THREADS ROUNDS IMAGE CFG[=WEIGHTS]...
+# usage: cold.sh BENCH_DETECT DARKNET_PHASES THREADS ROUNDS IMAGE CFG[=WEIGHTS]...
 # The first pass of new processes, in turns: as the settings are, and with other ones. Milliseconds go
-# from reading the network to the end of its first pass. Peak MB is what the process had in memory.
+# from reading the network to the end of its first pass. Peak MB is what the process had in memory. Then come the phases
+# of ./darknet (process.sh).
 set -eu
 export LC_ALL=C
-bench=$1 threads=$2 rounds=$3 image=$4
-shift 4
+bench=$1 phases=$2 threads=$3 rounds=$4 image=$5
+shift 5
 times=$(mktemp)
 trap 'rm -f "$times" "$times.said"' EXIT
 echo "network settings ms quarter three-quarters ratio peak-MB" |
@@ -34,3 +35,4 @@ for network; do
             }
         }'
 done
+"$(dirname "$0")"/process.sh "$phases" "$threads" "$rounds" "$image" "$@"

@@ -86,8 +86,8 @@ static int find_contestants(contestant *list, const subject *plain, const subjec
     list[count++] = (contestant){.row = mix, .on = gemm_auto_uses_device() ? shared : plain};
     for (size_t i = 0; i < gemm_variant_count && count < MOST; ++i) {
         const gemm_variant *v = &gemm_variants[i];
-        if (v->conv && !gemm_auto_unfit(v))
-            list[count++] = (contestant){.row = v, .on = v->on_device ? shared : plain};
+        if ((v->kinds & GEMM_CONVS) && !gemm_auto_unfit(v))
+            list[count++] = (contestant){.row = v, .on = gemm_is_on_device(v) ? shared : plain};
     }
     return count;
 }

@@ -161,7 +161,7 @@ bool gemm_auto_uses_device(void)
     if (gemm_tuning_uses_device(own.table)) return true;
     for (size_t i = 0; own.measures && i < own.file.row_count; ++i) {
         const gemm_variant *v = &own.file.rows[i];
-        if (v->on_device && !gemm_auto_unfit(v)) return true;
+        if (gemm_is_on_device(v) && !gemm_auto_unfit(v)) return true;
     }
     return false;
 }
@@ -271,7 +271,7 @@ typedef struct choice {
 static const gemm_variant *row_in(const gemm_tuned *e)
 {
     const gemm_variant *row = atomic_load_explicit(&e->row, memory_order_relaxed);
-    return row->on_device && gemm_cl_is_of_parent() ? own.packed : row;
+    return gemm_is_on_device(row) && gemm_cl_is_of_parent() ? own.packed : row;
 }
 
 /* The row that the table has. NULL: the shape shall be measured, or left. */
@@ -341,15 +341,24 @@ static void note_choice(gemm_note *note, const choice *c)
 static gemm_status run_on(const choice *c, const gemm_op *op, const gemm_context *x)
 {
     own_kept(op, x, c->row);
-    const char *lost = c->row->leaves ? NULL : gemm_op_to_cpu(op);
+    const char *lost = gemm_leaves_outputs(c->row) ? NULL : gemm_op_to_cpu(op);
     if (lost) return gemm_fail(x->note, lost);
     const gemm_status status = gemm_op_call(op, c->row, x);
     note_choice(x->note, c);
     return status;
 }
 
-static gemm_status run(const gemm_op *op, const gemm_context *x)
+/* ---- the functions of the row ---- */
+
+gemm_status gemm_auto_multiply(const gemm_call *c, const gemm_context *x, const void *params)
 {
+    const gemm_op op = gemm_op_of_multiply(c);
+    return gemm_auto_run(&op, x, params);
+}
+
+gemm_status gemm_auto_run(const gemm_op *op, const gemm_context *x, const void *params)
+{
+    (void)params;
     const choice chosen = choose(op, x), instead = {own.packed, after_decline};
     if (!chosen.row || !gemm_op_offered(op, chosen.row)) return GEMM_DECLINED;
     const gemm_status status = run_on(&chosen, op, x);
@@ -358,36 +367,4 @@ static gemm_status run(const gemm_op *op, const gemm_context *x)
         return status;
     gemm_clear_note(x->note);
     return run_on(&instead, op, x);
-}
-
-/* ---- the functions of the row ---- */
-
-gemm_status gemm_auto_run(const gemm_call *c, const gemm_context *x, const void *params)
-{
-    const gemm_op op = gemm_op_of_multiply(c);
-    (void)params;
-    return run(&op, x);
-}
-
-gemm_status gemm_auto_conv(const conv_call *c, const gemm_context *x, const void *params)
-{
-    const gemm_op op = gemm_op_of_conv(c);
-    (void)params;
-    return run(&op, x);
-}
-
-gemm_status gemm_auto_chain(const conv_call *calls, int count, const layer_call *shortcut,
-                            const gemm_context *x, const void *params)
-{
-    const chain_call c = {calls, count, shortcut};
-    const gemm_op op = gemm_op_of_chain(&c);
-    (void)params;
-    return run(&op, x);
-}
-
-gemm_status gemm_auto_layer(const layer_call *c, const gemm_context *x, const void *params)
-{
-    const gemm_op op = gemm_op_of_layer(c);
-    (void)params;
-    return run(&op, x);
 }

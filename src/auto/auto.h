@@ -7,10 +7,8 @@
 
 #include "auto/tuning_file.h"
 
+gemm_row_multiply gemm_auto_multiply;
 gemm_row_run gemm_auto_run;
-gemm_row_conv gemm_auto_conv;
-gemm_row_chain gemm_auto_chain;
-gemm_row_layer gemm_auto_layer;
 
 /* Where the table comes from. */
 typedef enum gemm_auto_mode {

@@ -95,7 +95,7 @@ bool gemm_tuning_uses_device(const gemm_tuning *t)
     const gemm_tuned *list[GEMM_TUNING_SHAPES];
     const int count = gemm_tuning_list(t, list);
     for (int i = 0; i < count; ++i)
-        if (atomic_load(&list[i]->row)->on_device) return true;
+        if (gemm_is_on_device(atomic_load(&list[i]->row))) return true;
     return false;
 }
 
@@ -109,7 +109,7 @@ bool gemm_tuning_may_take(const gemm_variant *v, int bits)
 const char *gemm_tuning_unfit(const gemm_variant *v, int bits)
 {
     if (!gemm_tuning_may_take(v, bits)) return "auto never takes it";
-    const char *why = v->unusable ? v->unusable(v->params) : NULL;
+    const char *why = gemm_device_lacks(v);
     if (why || v->in_auto != GEMM_IN_AUTO_WITH_GPU || gemm_cl_has_gpu()) return why;
     return "the OpenCL device is the CPU";
 }

@@ -3,7 +3,7 @@
  * Rows in turns: see turns.h.
  *
  * Each row runs once without a clock, because threads wake up, kernels are compiled and weights are
- * transformed then. A row that learns from its calls runs more often (gemm_variant.warm_up). In
+ * transformed then. A row that learns from its calls runs more often (gemm_device.warm_up). In
  * every round each row has one turn. So a change of the machine's speed hits all rows. The shortest
  * turn counts, because other programs only make a turn longer.
  */
@@ -73,9 +73,11 @@ static bool run(candidate *p, const gemm_op *op, const gemm_context *context)
     x.note = &note;
     x.first = false;            /* the steady state is measured */
     x.kept = context->kept ? &p->kept : NULL;
-    if (v->leaves ? take_inputs(op, GEMM_CL_CPU_WRITES) : gemm_op_to_cpu(op)) return false;
+    const char *lost = gemm_leaves_outputs(v) ? take_inputs(op, GEMM_CL_CPU_WRITES)
+                                              : gemm_op_to_cpu(op);
+    if (lost) return false;
     const gemm_status status =
-        p->unpooled ? gemm_conv_then_pool(v->conv, v->layer, v->params, op->conv, p->unpooled, &x)
+        p->unpooled ? gemm_conv_then_pool(v->run, v->params, op->conv, p->unpooled, &x)
                     : gemm_op_call(op, v, &x);
     return status == GEMM_DONE && !take_output(op, GEMM_CL_CPU_READS);
 }
@@ -93,7 +95,7 @@ static double time_turn(candidate *p, const gemm_op *op, const gemm_context *x)
 static float *take_unpooled(const candidate *p, const conv_call *c)
 {
     const size_t bytes = gemm_unpooled_bytes(c);
-    float *shared = p->row->on_device ? gemm_cl_alloc(bytes) : NULL;
+    float *shared = gemm_is_on_device(p->row) ? gemm_cl_alloc(bytes) : NULL;
     return shared ? shared : malloc(bytes);
 }
 
@@ -102,13 +104,13 @@ static void warm_up(candidate *p, const gemm_op *op, const gemm_context *x, doub
 {
     p->calls = 1;
     p->ms = time_turn(p, op, x);
-    if (p->ms < 0 && gemm_op_pools(op) && p->row->layer) {
+    if (p->ms < 0 && gemm_op_pools(op) && (p->row->kinds & GEMM_LAYERS)) {
         p->unpooled = take_unpooled(p, op->conv);
         if (p->unpooled) p->ms = time_turn(p, op, x);
     }
-    const bool hopeless = !p->row->on_device && best >= 0 && p->ms > HOPELESS * best;
+    const bool hopeless = !gemm_is_on_device(p->row) && best >= 0 && p->ms > HOPELESS * best;
     if (p->ms < 0 || hopeless) return;
-    const int learns = op->kind == GEMM_MULTIPLY ? p->row->warm_up : 0;
+    const int learns = op->kind == GEMM_MULTIPLY && p->row->device ? p->row->device->warm_up : 0;
     for (int i = 0; i <= learns && p->ms >= 0; ++i) p->ms = time_turn(p, op, x);
     if (p->ms >= 0 && p->ms < TURN_MS) p->calls = (int)(TURN_MS / (p->ms + 1e-3)) + 1;
 }

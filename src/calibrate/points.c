@@ -3,6 +3,7 @@
 #include "calibrate/points.h"
 
 #include "calibrate/histogram.h"
+#include "op/activation.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -27,16 +28,7 @@ struct gemm_points {
 static float behind(const gemm_points *p, int filter, double sum)
 {
     const float x = (float)(p->scale[filter] * sum + p->shift[filter]);
-    switch (p->activation) {
-    case CONV_LEAKY:
-        return x > 0 ? x : .1f * x;
-    case CONV_RELU:
-        return x * (x > 0);
-    case CONV_LOGISTIC:
-        return 1 / (1 + expf(-x));
-    default:
-        return x;
-    }
+    return (float)gemm_activate(x, p->activation);
 }
 
 static double dot(const float *a, const float *b, int K)

@@ -3,7 +3,7 @@
  * The reference of a whole convolution: a direct sum over the taps of a filter, without im2col.
  *
  * The bound is that of check.c for the sum, times |scale|, and a few roundings more for scale,
- * shift and activation. No activation has a slope above 1, so none of them makes the error larger.
+ * shift and activation (gemm_activation_bound).
  * A maximum does not either: it is off by no more than the worst element of its block. A row's
  * gemm_rounding adds the same as in check.c, where A are the weights and B is the input.
  *
@@ -296,8 +296,9 @@ static void finish_filter(const conv_call *c, const gemm_transform *t, const gem
         const double more = !r ? 0 : r->product * size + r->a * p.inputs[j] +
                                      r->b * p.weights[j] + r->sum * gemm_conv_taps(c);
         const bool large = r && (p.inputs[j] > most || p.weights[j] > most);
-        const double bound = fabs(scale) * more + count * (FLT_EPSILON * scaled + FLT_MIN) +
-                             gemm_activation_bound(c->activation);
+        const double bound = gemm_activation_bound(
+            fabs(scale) * more + count * (FLT_EPSILON * scaled + FLT_MIN), p.sum[j],
+            c->activation);
         p.loose[j] |= isfinite(size) && (fmax(size, scaled) > most || large);
         p.size[j] = isfinite(size) ? bound : 8 * FLT_EPSILON;   /* an activation of infinity */
     }
@@ -307,7 +308,8 @@ static void finish_filter(const conv_call *c, const gemm_transform *t, const gem
 static bool may_be(const conv_call *c, float actual)
 {
     if (c->activation == CONV_RELU) return !isfinite(actual) || actual == 0;
-    return !isfinite(actual) || (c->activation == CONV_LOGISTIC && (actual == 0 || actual == 1));
+    return !isfinite(actual) || actual == (float)gemm_activate(INFINITY, c->activation) ||
+           actual == (float)gemm_activate(-INFINITY, c->activation);
 }
 
 static double place_ratio(const conv_call *c, plane p, size_t at, float actual)

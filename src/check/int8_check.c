@@ -6,7 +6,7 @@
  */
 #include "check/int8_check.h"
 
-#include "gemm_variant.h"
+#include "op/activation.h"
 
 #include <float.h>
 #include <math.h>
@@ -53,8 +53,8 @@ static float finish(const conv_call *c, int filter, int32_t sum, float step)
     const float scale = c->scale ? step * c->scale[filter] : step;
     const float product = (float)sum * scale;
     const float y = product + c->shift[filter];
-    if (y > 0 || c->activation == CONV_LINEAR) return y;
-    return c->activation == CONV_LEAKY ? .1f * y : 0;
+    if (gemm_activation_is_behind(c->activation)) return (float)gemm_activate(y, c->activation);
+    return y > 0 ? y : gemm_slope(c->activation) * y;
 }
 
 /* One filter of an image. */
@@ -92,7 +92,8 @@ static void compare_filter(const part *p, int n, gemm_error *worst)
                                           (size_t)outputs;
     for (int j = 0; j < outputs; ++j) {
         const float y = expected(p, j);
-        const double bound = fabsf(y) * (FLT_EPSILON / 4) + FLT_MIN;
+        const double bound = gemm_activation_bound(fabsf(y) * (FLT_EPSILON / 4) + FLT_MIN, y,
+                                                   c->activation);
         gemm_error_add(worst, y, bound, actual[j], n, p->filter, j);
     }
 }

@@ -80,8 +80,9 @@ static exact shortcut_at(const layer_call *c, int image, int at)
     const double a = (from < 0 ? 1 : c->alpha) * input_at(c, image, at);
     const double b = from < 0 ? 0 : c->beta * second->data[(size_t)image * (size_t)second->size +
                                                           (size_t)from];
-    const double x = a + b, bound = 4 * (FLT_EPSILON * (fabs(a) + fabs(b)) + FLT_MIN);
-    return (exact){gemm_activate(x, c->activation), bound + gemm_activation_bound(c->activation)};
+    const double y = gemm_activate(a + b, c->activation);
+    const double bound = 4 * (FLT_EPSILON * (fabs(a) + fabs(b)) + FLT_MIN);
+    return (exact){y, gemm_activation_bound(bound, y, c->activation)};
 }
 
 static exact yolo_at(const layer_call *c, int image, int channel, int at)
@@ -89,7 +90,8 @@ static exact yolo_at(const layer_call *c, int image, int channel, int at)
     const int entry = channel % (c->c / c->anchors);
     const double x = input_at(c, image, at);
     if (entry == 2 || entry == 3) return (exact){x, FLT_TRUE_MIN};
-    return (exact){gemm_activate(x, CONV_LOGISTIC), gemm_activation_bound(CONV_LOGISTIC)};
+    const double y = gemm_activate(x, CONV_LOGISTIC);
+    return (exact){y, gemm_activation_bound(0, y, CONV_LOGISTIC)};
 }
 
 static exact output_at(const layer_call *c, int image, int at)

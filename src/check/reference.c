@@ -132,18 +132,9 @@ void gemm_error_add(gemm_error *worst, double expected, double bound, float actu
                                          fabs(actual - expected), image, row, column});
 }
 
-double gemm_activate(double x, conv_activation a)
+double gemm_activation_bound(double bound, double y, conv_activation a)
 {
-    switch (a) {
-    case CONV_LINEAR: return x;
-    case CONV_LEAKY: return x > 0 ? x : .1 * x;
-    case CONV_RELU: return x * (x > 0);
-    case CONV_LOGISTIC: return 1 / (1 + exp(-x));
-    }
-    return NAN;
-}
-
-double gemm_activation_bound(conv_activation a)
-{
-    return a == CONV_LOGISTIC ? 8 * FLT_EPSILON : 0;
+    enum { ROUNDINGS = 8 };
+    if (!gemm_activation_is_behind(a)) return bound;
+    return 1.1 * bound + ROUNDINGS * FLT_EPSILON * fmax(1, fabs(y));
 }

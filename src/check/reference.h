@@ -6,7 +6,7 @@
 #ifndef GEMM_REFERENCE_H
 #define GEMM_REFERENCE_H
 
-#include "gemm_dispatch.h"
+#include "op/activation.h"
 
 #include <float.h>
 #include <math.h>
@@ -33,10 +33,9 @@ int gemm_reference_add(const gemm_call *, int first, int last, double *product, 
  */
 double gemm_error_ratio(double expected, double bound, float actual);
 
-/* An activation as Darknet defines it, and what it adds to the bound of its operand. None has a
-   slope above 1, so none makes the operand's own error larger. */
-double gemm_activate(double x, conv_activation);
-double gemm_activation_bound(conv_activation);
+/* The bound of what an activation returns, y, where `bound` is that of its operand. None is steeper
+   than 1.1. */
+double gemm_activation_bound(double bound, double y, conv_activation);
 
 /* The element of an output with the largest ratio. Images, rows and columns are those of gemm's C:
    a convolution has a row for each filter and a column for each place, a layer without weights has

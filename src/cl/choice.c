@@ -180,7 +180,7 @@ const gemm_cl_row *gemm_cl_choose_conv(const gemm_cl_traits *d, const gemm_call 
 /* Whether the kernel has all that the pair needs. The driver has checked that it is a chain. */
 static bool can_pair(const conv_call *d, const conv_call *p)
 {
-    return d->size > 1 && d->activation != CONV_LOGISTIC && !gemm_conv_is_dots(d) &&
+    return d->size > 1 && !gemm_activation_is_behind(d->activation) && !gemm_conv_is_dots(d) &&
            !gemm_conv_is_dots(p);
 }
 

@@ -53,7 +53,7 @@ int gemm_cl_direct_blocks(const conv_call *);
    Only a 1x1 is not pooled. */
 bool gemm_cl_can_direct(const conv_call *);
 
-/* Whether it can do so by Winograd's algorithm: 3x3 with stride 1, not depthwise, no logistic. */
+/* Whether it can do so by Winograd's algorithm: 3x3 with stride 1, not depthwise. */
 bool gemm_cl_can_transform(const conv_call *);
 
 /* The row of cl_direct for a convolution, and the parts of K, or NULL. `asked`: the row of the

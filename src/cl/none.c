@@ -4,21 +4,15 @@
  */
 #include "gemm_cl.h"
 
-gemm_status gemm_cl_run(const gemm_call *g, const gemm_context *context, const void *row)
+gemm_status gemm_cl_multiply(const gemm_call *g, const gemm_context *context, const void *row)
 {
     (void)g, (void)context, (void)row;
     return GEMM_DECLINED;
 }
 
-gemm_status gemm_cl_conv(const conv_call *c, const gemm_context *context, const void *row)
-{
-    (void)c, (void)context, (void)row;
-    return GEMM_DECLINED;
-}
-
 gemm_status gemm_cl_run_start(const gemm_call *g, const gemm_context *context, const void *row)
 {
-    return gemm_cl_run(g, context, row);
+    return gemm_cl_multiply(g, context, row);
 }
 
 gemm_status gemm_cl_finish(bool take, gemm_note *note)
@@ -27,28 +21,15 @@ gemm_status gemm_cl_finish(bool take, gemm_note *note)
     return GEMM_DECLINED;
 }
 
-gemm_status gemm_cl_chain(const conv_call *calls, int count, const layer_call *shortcut,
-                          const gemm_context *context, const void *row)
+gemm_status gemm_cl_run(const gemm_op *op, const gemm_context *context, const void *row)
 {
-    (void)calls, (void)count, (void)shortcut, (void)context, (void)row;
+    (void)op, (void)context, (void)row;
     return GEMM_DECLINED;
 }
 
-gemm_status gemm_cl_int8_conv(const conv_call *c, const gemm_context *context, const void *row)
+gemm_status gemm_cl_int8_run(const gemm_op *op, const gemm_context *context, const void *row)
 {
-    return gemm_cl_conv(c, context, row);
-}
-
-gemm_status gemm_cl_int8_chain(const conv_call *calls, int count, const layer_call *shortcut,
-                               const gemm_context *context, const void *row)
-{
-    return gemm_cl_chain(calls, count, shortcut, context, row);
-}
-
-gemm_status gemm_cl_layer(const layer_call *c, const gemm_context *context, const void *row)
-{
-    (void)c, (void)context, (void)row;
-    return GEMM_DECLINED;
+    return gemm_cl_run(op, context, row);
 }
 
 int gemm_cl_b_ld(int columns, const void *row)

@@ -9,6 +9,7 @@
 #include "driver/memory.h"
 #include "driver/start.h"
 #include "util/die.h"
+#include "util/large.h"
 
 #include <errno.h>
 #include <stdint.h>
@@ -17,7 +18,7 @@
 
 bool gemm_shares_memory(const gemm_variant *v)
 {
-    return v->on_device || (v->may_use_device && v->may_use_device());
+    return gemm_is_on_device(v) || (v->device && v->device->may_share && v->device->may_share());
 }
 
 void *gemm_host_alloc(size_t count, size_t size)
@@ -26,7 +27,10 @@ void *gemm_host_alloc(size_t count, size_t size)
     const int before = errno;
     void *p = gemm_shares_memory(gemm_get_state()->impl) ? gemm_cl_alloc(count * size) : NULL;
     errno = before;
-    return p ? p : calloc(count, size);
+    if (p) return p;
+    p = calloc(count, size);
+    gemm_advise_large(p, count * size);
+    return p;
 }
 
 void gemm_host_free(void *p)
@@ -58,7 +62,8 @@ bool gemm_host_is_plain(const void *p)
 static int wanted_b_ld(int columns)
 {
     const gemm_variant *v = gemm_get_state()->impl;
-    return v->b_ld && columns > 0 ? v->b_ld(columns, v->params) : columns;
+    gemm_row_b_ld *b_ld = v->device ? v->device->b_ld : NULL;
+    return b_ld && columns > 0 ? b_ld(columns, v->params) : columns;
 }
 
 /* An image of columns in the middle ends one row behind the last one. */

@@ -174,7 +174,8 @@ static const gemm_variant *run_chain_checked(const op_run *);
 
 static const gemm_variant *run_op(const op_run *c)
 {
-    if (c->op->kind == GEMM_MULTIPLY || !c->variant->leaves) gemm_operands_to_cpu(c->op);
+    const bool layer = c->op->kind != GEMM_MULTIPLY;
+    if (!layer || !gemm_leaves_outputs(c->variant)) gemm_operands_to_cpu(c->op);
     if (!c->state->check) return run_traced(c);
     return c->op->kind == GEMM_CHAIN ? run_chain_checked(c) : run_checked(c);
 }

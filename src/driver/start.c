@@ -172,7 +172,7 @@ static void start_calibration(const char *path, int auto_bits)
     calibration_began = gemm_run_began("GEMM_CALIBRATE", path);
     if (state.conv == GEMM_IM2COL)
         gemm_refuse("GEMM_CALIBRATE needs whole layers, and GEMM_CONV=im2col has none");
-    if (!v->conv || v->rounding || v->calibrated)
+    if (!(v->kinds & GEMM_CONVS) || v->rounding || v->calibrated)
         gemm_refuse("GEMM_CALIBRATE needs whole layers in single precision, and GEMM_IMPL=%s "
                     "computes none (packed does)", v->name);
     if (v->chooses && auto_bits < 32)
@@ -249,7 +249,7 @@ static const char *ruled_out(const gemm_variant *v)
 /* What the build or the device lacks comes before `ruling`, because no setting helps then. */
 static const char *lacks_or(const gemm_variant *v, const char *ruling)
 {
-    const char *lacks = v->limits ? v->limits(v->params) : NULL;
+    const char *lacks = v->device && v->device->limits ? v->device->limits(v->params) : NULL;
     return lacks ? lacks : ruling;
 }
 
@@ -257,12 +257,12 @@ const char *gemm_unusable(const gemm_variant *v)
 {
     const char *ruling = ruled_out(v);
     if (ruling) return lacks_or(v, ruling);
-    return v->unusable ? v->unusable(v->params) : NULL;
+    return gemm_device_lacks(v);
 }
 
 const char *gemm_limits(const gemm_variant *v)
 {
-    return v->limits ? lacks_or(v, ruled_out(v)) : gemm_unusable(v);
+    return v->device && v->device->limits ? lacks_or(v, ruled_out(v)) : gemm_unusable(v);
 }
 
 /* A step of 8 bits is as wide as the last of 7 binary digits behind the sign. */

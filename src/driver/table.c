@@ -24,25 +24,49 @@
 #define MOBILE "CNN convolution on mobile GPUs (2018)"
 
 #define ROW(symbol, from, what) \
-    {.name = #symbol, .run = gemm_##symbol, .origin = from, .summary = what}
+    {.name = #symbol, .multiply = gemm_##symbol, .origin = from, .summary = what}
 
-#define CL_ROW_BY(judge, title, data, from, what) \
-    {.name = title, .run = gemm_cl_run, .params = &gemm_cl_##data, .unusable = judge, \
-     .limits = gemm_cl_limits, .on_device = true, .origin = from, .summary = what}
-#define CL_ROW(title, data, from, what) CL_ROW_BY(gemm_cl_unusable, title, data, from, what)
+/* ---- where rows run ---- */
+
+#define OPENCL .unusable = gemm_cl_unusable, .limits = gemm_cl_limits, .shares = true
+
+static const gemm_device
+    half_arm = {.unusable = gemm_half_fp16_unusable},
+    library = {.unusable = gemm_ref_unusable, .foreign = true},
+    copying = {OPENCL},
+    /* The search of an article has so many rows that a list of them compiles none. */
+    searched = {.unusable = gemm_cl_limits, .limits = gemm_cl_limits, .shares = true},
+    with_images = {OPENCL, .b_ld = gemm_cl_b_ld},
+    opencl = {OPENCL, .leaves = true},
+    clblast = {.unusable = gemm_cl_unusable, .shares = true, .foreign = true},
+    both = {.unusable = gemm_hybrid_unusable, .limits = gemm_hybrid_limits, .shares = true,
+            .leaves = true, .warm_up = GEMM_HYBRID_WARM_UP},
+    tuned = {.may_share = gemm_auto_uses_device, .leaves = true};
+
+/* ---- rows of one kind ---- */
+
+#define PACKED .multiply = gemm_packed, .run = gemm_packed_run, .kinds = GEMM_ALL_KINDS
+#define HALF .multiply = gemm_half, .run = gemm_half_run, .kinds = GEMM_ALL_KINDS
+#define CL .multiply = gemm_cl_multiply, .run = gemm_cl_run, .device = &opencl
+
+#define CL_ROW_ON(place, title, data, from, what) \
+    {.name = title, .multiply = gemm_cl_multiply, .params = &gemm_cl_##data, .device = place, \
+     .origin = from, .summary = what}
+#define CL_ROW(title, data, from, what) CL_ROW_ON(&copying, title, data, from, what)
+#define CL_LAYERS(title, data, what) \
+    {.name = title, CL, .kinds = GEMM_ALL_KINDS, .params = &gemm_cl_##data, \
+     .origin = "this project", .summary = what}
 
 #define BLOCK_ROW(name, side) \
-    CL_ROW_BY(gemm_cl_limits, "cl_block_" #name, block_##name, MOBILE, \
+    CL_ROW_ON(&searched, "cl_block_" #name, block_##name, MOBILE, \
               "cl_block with blocks of " #side "x" #side),
 #define LOCAL_ROW(name, side, floats, unrolling) \
-    CL_ROW_BY(gemm_cl_limits, "cl_local_" #name, local_##name, MOBILE, \
+    CL_ROW_ON(&searched, "cl_local_" #name, local_##name, MOBILE, \
               "cl_local: blocks of " #side ", vectors of " #floats ", unrolled by " #unrolling),
 
 #define HALF_ROW(title, data, what) \
-    {.name = title, .run = gemm_cl_run, .conv = gemm_cl_conv, .layer = gemm_cl_layer, \
-     .params = &gemm_cl_##data, .unusable = gemm_cl_unusable, .limits = gemm_cl_limits, \
-     .rounding = &gemm_cl_##data##_rounding, .on_device = true, .leaves = true, \
-     .origin = ADRENO, .summary = what}
+    {.name = title, CL, .kinds = GEMM_CONVS | GEMM_LAYERS, .params = &gemm_cl_##data, \
+     .rounding = &gemm_cl_##data##_rounding, .origin = ADRENO, .summary = what}
 
 #define ORDER_ROW(name, outer, middle, inner) \
     ROW(name, LOOPS, "loop order " #outer ", " #middle ", " #inner ", outermost first"),
@@ -64,10 +88,9 @@
 #define BLOCK_SHAPE_ROW(K, N) \
     ROW(vtile_##K##x##N, LOOPS, "KNMKN, 1x" #K " of A by " #K "x" #N " of B"),
 
-#define REF_ROW(symbol, library) \
-    {.name = #symbol, .run = gemm_ref_run, .params = &gemm_ref_##symbol, \
-     .unusable = gemm_ref_unusable, .reference = true, .origin = library, \
-     .summary = "its sgemm, for comparison only"}
+#define REF_ROW(symbol, name_) \
+    {.name = #symbol, .multiply = gemm_ref_run, .params = &gemm_ref_##symbol, .device = &library, \
+     .origin = name_, .summary = "its sgemm, for comparison only"}
 
 static gemm_status run_stock(const gemm_call *c, const gemm_context *context, const void *params)
 {
@@ -77,15 +100,12 @@ static gemm_status run_stock(const gemm_call *c, const gemm_context *context, co
 }
 
 static const gemm_hybrid_sides packed_and_cl = {
-    .cpu = {.name = "packed", .run = gemm_packed, .conv = gemm_packed_conv,
-            .chain = gemm_packed_chain, .layer = gemm_packed_layer},
-    .device = {.name = "cl", .run = gemm_cl_run, .conv = gemm_cl_conv, .chain = gemm_cl_chain,
-               .layer = gemm_cl_layer, .unusable = gemm_cl_unusable, .limits = gemm_cl_limits,
-               .params = &gemm_cl_best},
+    .cpu = {.name = "packed", PACKED},
+    .device = {.name = "cl", CL, .kinds = GEMM_ALL_KINDS, .params = &gemm_cl_best},
     .start = gemm_cl_run_start, .finish = gemm_cl_finish, .forced = -1};
 
 const gemm_variant gemm_variants[] = {
-    {.name = "stock", .run = run_stock, .in_auto = GEMM_IN_AUTO, .origin = "Darknet",
+    {.name = "stock", .multiply = run_stock, .in_auto = GEMM_IN_AUTO, .origin = "Darknet",
      .summary = "Darknet's own loops, unchanged: all other rows are compared with it"},
     GEMM_ORDERS(ORDER_ROW)
     ROW(mnk_acc, SERIAL, "order mnk with the sum in a register: the article's baseline"),
@@ -102,68 +122,49 @@ const gemm_variant gemm_variants[] = {
     GEMM_TILE_SIDES(VTILE_ROW)
     GEMM_UNROLLED_SIDES(UNROLLED_VTILE_ROW)
     GEMM_BLOCK_SHAPES(BLOCK_SHAPE_ROW)
-    {.name = "packed", .run = gemm_packed, .conv = gemm_packed_conv, .chain = gemm_packed_chain,
-     .layer = gemm_packed_layer, .in_auto = GEMM_IN_AUTO_FIRST, .origin = "Goto, BLIS",
+    {.name = "packed", PACKED, .in_auto = GEMM_IN_AUTO_FIRST, .origin = "Goto, BLIS",
      .summary = "packed panels, SIMD micro-kernels (GEMM_ISA), threads"},
-    {.name = "packed_bf16", .run = gemm_half, .conv = gemm_half_conv, .chain = gemm_half_chain,
-     .layer = gemm_packed_layer, .params = &gemm_half_bf16, .rounding = &gemm_half_bf16_rounding,
+    {.name = "packed_bf16", HALF, .params = &gemm_half_bf16, .rounding = &gemm_half_bf16_rounding,
      .in_auto = GEMM_IN_AUTO_16, .origin = "oneDNN",
      .summary = "packed with operands in 16 bits (bfloat16), sums in 32"},
-    {.name = "packed_fp16", .run = gemm_half, .conv = gemm_half_conv, .chain = gemm_half_chain,
-     .layer = gemm_packed_layer, .params = &gemm_half_fp16, .rounding = &gemm_half_fp16_rounding,
-     .unusable = gemm_half_fp16_unusable, .in_auto = GEMM_IN_AUTO_16, .origin = "ncnn",
+    {.name = "packed_fp16", HALF, .params = &gemm_half_fp16, .rounding = &gemm_half_fp16_rounding,
+     .device = &half_arm, .in_auto = GEMM_IN_AUTO_16, .origin = "ncnn",
      .summary = "arm64: packed with operands in 16 bits (IEEE half), sums in 32 or 16"},
-    {.name = "packed_int8", .run = gemm_int8, .conv = gemm_int8_conv, .chain = gemm_int8_chain,
-     .layer = gemm_packed_layer, .calibrated = true, .in_auto = GEMM_IN_AUTO_8, .origin = "oneDNN",
+    {.name = "packed_int8", .multiply = gemm_int8, .run = gemm_int8_run, .kinds = GEMM_ALL_KINDS,
+     .calibrated = true, .in_auto = GEMM_IN_AUTO_8, .origin = "oneDNN",
      .summary = "packed with layers in 8 bits (GEMM_INT8), sums in 32; needs a calibration"},
     CL_ROW("cl_naive", naive, MOBILE, "OpenCL: one work-item for each element of C"),
     CL_ROW("cl_block", block, MOBILE, "OpenCL: 32x32 blocks, padded, B transposed"),
     CL_ROW("cl_local", local, MOBILE, "cl_block with both blocks in local memory"),
     GEMM_CL_BLOCKS(BLOCK_ROW)
     GEMM_CL_SEARCH(LOCAL_ROW)
-    {.name = "cl_image", .run = gemm_cl_run, .params = &gemm_cl_image, .b_ld = gemm_cl_b_ld,
-     .unusable = gemm_cl_unusable, .limits = gemm_cl_limits, .on_device = true, .origin = ADRENO,
-     .summary = "OpenCL: 4x8 micro-tiles, B through the texture pipe"},
+    CL_ROW_ON(&with_images, "cl_image", image, ADRENO,
+              "OpenCL: 4x8 micro-tiles, B through the texture pipe"),
     HALF_ROW("cl_half", half, "cl_image with B in 16 bits, sums in 32"),
     HALF_ROW("cl_half_fast", half_fast, "A, B and short sums in 16 bits; needs cl_khr_fp16"),
-    {.name = "cl", .run = gemm_cl_run, .conv = gemm_cl_conv, .chain = gemm_cl_chain,
-     .layer = gemm_cl_layer, .params = &gemm_cl_best, .unusable = gemm_cl_unusable,
-     .limits = gemm_cl_limits, .on_device = true, .leaves = true, .in_auto = GEMM_IN_AUTO,
+    {.name = "cl", CL, .kinds = GEMM_ALL_KINDS, .params = &gemm_cl_best, .in_auto = GEMM_IN_AUTO,
      .origin = "this project", .summary = "the best OpenCL kernel for the device and the shape"},
-    {.name = "cl_direct", .run = gemm_cl_run, .conv = gemm_cl_conv, .chain = gemm_cl_chain,
-     .layer = gemm_cl_layer, .params = &gemm_cl_direct, .unusable = gemm_cl_unusable,
-     .limits = gemm_cl_limits, .on_device = true, .leaves = true, .origin = "this project",
-     .summary = "cl, with cl_direct for all convolutions that it can compute"},
-    {.name = "cl_direct_image", .run = gemm_cl_run, .conv = gemm_cl_conv, .chain = gemm_cl_chain,
-     .layer = gemm_cl_layer, .params = &gemm_cl_direct_image, .unusable = gemm_cl_unusable,
-     .limits = gemm_cl_limits, .on_device = true, .leaves = true, .origin = "this project",
-     .summary = "cl_direct with weights through the texture pipe"},
-    {.name = "cl_int8", .run = gemm_cl_run, .conv = gemm_cl_int8_conv, .chain = gemm_cl_int8_chain,
-     .layer = gemm_cl_layer, .params = &gemm_cl_best, .unusable = gemm_cl_unusable,
-     .limits = gemm_cl_limits, .on_device = true, .leaves = true, .calibrated = true,
+    CL_LAYERS("cl_direct", direct, "cl, with cl_direct for all convolutions that it can compute"),
+    CL_LAYERS("cl_direct_image", direct_image,
+              "cl_direct with weights through the texture pipe"),
+    {.name = "cl_int8", .multiply = gemm_cl_multiply, .run = gemm_cl_int8_run,
+     .kinds = GEMM_ALL_KINDS, .params = &gemm_cl_best, .device = &opencl, .calibrated = true,
      .origin = "this project",
      .summary = "cl with layers in 8 bits (GEMM_INT8), as packed_int8; needs a calibration"},
-    {.name = "cl_winograd", .run = gemm_cl_run, .conv = gemm_cl_conv, .chain = gemm_cl_chain,
-     .layer = gemm_cl_layer, .params = &gemm_cl_direct_winograd, .unusable = gemm_cl_unusable,
-     .limits = gemm_cl_limits, .on_device = true, .leaves = true, .origin = "this project",
-     .summary = "cl, with Winograd's algorithm in cl_direct for 3x3 layers of stride 1"},
-    {.name = "hybrid", .run = gemm_hybrid, .conv = gemm_hybrid_conv, .chain = gemm_hybrid_chain,
-     .layer = gemm_hybrid_layer, .params = &packed_and_cl, .unusable = gemm_hybrid_unusable,
-     .limits = gemm_hybrid_limits, .on_device = true, .leaves = true,
-     .warm_up = GEMM_HYBRID_WARM_UP, .in_auto = GEMM_IN_AUTO_WITH_GPU, .origin = MOBILE,
+    CL_LAYERS("cl_winograd", direct_winograd,
+              "cl, with Winograd's algorithm in cl_direct for 3x3 layers of stride 1"),
+    {.name = "hybrid", .multiply = gemm_hybrid, .run = gemm_hybrid_run, .kinds = GEMM_ALL_KINDS,
+     .params = &packed_and_cl, .device = &both, .in_auto = GEMM_IN_AUTO_WITH_GPU, .origin = MOBILE,
      .summary = "multiplies by cl and packed at once, layers by the faster: last bits vary"},
-    {.name = "clblast", .run = gemm_cl_run, .params = &gemm_cl_clblast,
-     .unusable = gemm_cl_unusable, .on_device = true, .reference = true, .origin = "CLBlast",
-     .summary = "its sgemm, for comparison only"},
-    {.name = "auto", .run = gemm_auto_run, .conv = gemm_auto_conv, .chain = gemm_auto_chain,
-     .layer = gemm_auto_layer, .may_use_device = gemm_auto_uses_device, .leaves = true,
-     .chooses = true, .origin = "this project",
+    CL_ROW_ON(&clblast, "clblast", clblast, "CLBlast", "its sgemm, for comparison only"),
+    {.name = "auto", .multiply = gemm_auto_multiply, .run = gemm_auto_run,
+     .kinds = GEMM_ALL_KINDS, .device = &tuned, .chooses = true, .origin = "this project",
      .summary = "the fastest row for the shape, where it was measured (make tune), else packed"},
     REF_ROW(openblas, "OpenBLAS"),
     REF_ROW(blis, "BLIS"),
     REF_ROW(onednn, "oneDNN"),
-    {.name = "onednn_bf16", .run = gemm_ref_run, .params = &gemm_ref_onednn_bf16,
-     .unusable = gemm_ref_unusable, .reference = true, .rounding = &gemm_half_bf16_rounding,
+    {.name = "onednn_bf16", .multiply = gemm_ref_run, .params = &gemm_ref_onednn_bf16,
+     .device = &library, .rounding = &gemm_half_bf16_rounding,
      .origin = "oneDNN", .summary = "its matmul in bfloat16, for comparison only"},
 };
 

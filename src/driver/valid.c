@@ -31,6 +31,7 @@ static bool is_conv(const conv_call *c)
     if (!is_output(c->out_h, h, c->size, c->stride) || !is_output(c->out_w, w, c->size, c->stride))
         return false;
     if (c->pool && (c->out_h % 2 || c->out_w % 2)) return false;
+    if (c->pool && gemm_activation_is_behind(c->activation)) return false;
     const double taps = (double)(c->c / c->groups) * c->size * c->size;
     return fits((double)c->c * c->h * c->w, c->batch) && (double)h * (double)w <= MOST &&
            fits((double)c->n * c->out_h * c->out_w, c->batch) && taps * c->n <= MOST;

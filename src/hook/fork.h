@@ -33,13 +33,6 @@ int hook_kept(const layer *, gemm_plan ***slot, conv_norm *norm);
 
 #ifdef HOOK_ALEXEYAB
 
-/* Whether hook_activate knows the activation of this layer. Darknet applies mish and its kin in
-   some layers only: a connected layer with mish gives 0. */
-int hook_activates(const layer *);
-
-/* The layer's output becomes activation(output). The error is some units in the last place. */
-void hook_activate(const layer *);
-
 /*
  * A shortcut: output = activation(w0 * input + w1 * first source + ...). The weights are 1, or
  * those of the layer: one for each input, or one for each channel of each input. A source that is
@@ -183,21 +176,6 @@ static inline int hook_reads(const layer *l, int i)
 {
     return hook_from(l) == i || (l->type == ROUTE && hook_lists(l, i));
 }
-
-#ifdef HOOK_PRELOAD
-
-static inline int hook_activates(const layer *l)
-{
-    (void)l;
-    return 0;
-}
-
-static inline void hook_activate(const layer *l)
-{
-    (void)l;
-}
-
-#endif
 
 static inline int hook_add(const layer *l, const float *input, const layer *layers)
 {

@@ -2,8 +2,9 @@
 /* Which layers of a pass go to the row, and what the CPU needs of their outputs: see hook.h. */
 #include "hook/hook.h"
 
+#include "hook/activation_names.h"
+
 #ifndef HOOK_PRELOAD
-#include "activations.h"
 #include "utils.h"
 #endif
 
@@ -17,37 +18,17 @@ static int at_inference(hook_net net)
     return !net.train && !net.delta;
 }
 
-/* Darknet applies all other activations itself, after CONV_LINEAR. */
-static conv_activation row_activation(ACTIVATION a)
-{
-    switch (a) {
-    case LEAKY:
-        return CONV_LEAKY;
-    case RELU:
-        return CONV_RELU;
-    case LOGISTIC:
-        return CONV_LOGISTIC;
-    default:
-        return CONV_LINEAR;
-    }
-}
-
-static int is_applied_by_row(ACTIVATION a)
-{
-    return a == LINEAR || row_activation(a) != CONV_LINEAR;
-}
-
 #ifdef HOOK_PRELOAD
 
-/* What neither the row nor the hook applies is left to Darknet's own code, with the whole layer. */
+/* What the row does not apply is left to Darknet's own code, with the whole layer. */
 static int takes_activation(const layer *l)
 {
-    return is_applied_by_row(l->activation) || hook_activates(l);
+    return hook_is_applied(l);
 }
 
 static void other_activation(layer l)
 {
-    if (!is_applied_by_row(l.activation)) hook_activate(&l);
+    (void)l;
 }
 
 static void take_output(layer l)
@@ -137,7 +118,7 @@ static void take_output(layer l)
 
 static void other_activation(layer l)
 {
-    if (is_applied_by_row(l.activation)) return;
+    if (hook_is_applied(&l)) return;
     take_output(l);
     activate_array(l.output, l.outputs * l.batch, l.activation);
 }
@@ -171,7 +152,7 @@ static conv_call call_of(layer l, const float *input, int pool, float *output)
     }
     return (conv_call){
         l.batch, l.groups, l.c,     l.h,   l.w,       l.n, l.size,   l.stride,
-        l.pad,   l.out_h,  l.out_w, input, l.weights, 0,   l.biases, row_activation(l.activation),
+        l.pad,   l.out_h,  l.out_w, input, l.weights, 0,   l.biases, hook_activation(l.activation),
         pool,    output};
 }
 
@@ -224,7 +205,7 @@ static layer_call shortcut_call(layer l, hook_net net, const float *first, layer
                         l.out_w,
                         .alpha = HOOK_ALPHA(&l),
                         .beta = HOOK_BETA(&l),
-                        .activation = row_activation(l.activation),
+                        .activation = hook_activation(l.activation),
                         .inputs = 2,
                         .input = input,
                         .output = l.output};
@@ -238,7 +219,7 @@ static int shortcut_behind(hook_net net, int i)
         const layer *next = &net.layers[i + 1];
         if (!hook_has_door(next)) return 0;
         if (next->type == SHORTCUT)
-            return hook_knows(next) && is_applied_by_row(next->activation) ? i + 1 : 0;
+            return hook_knows(next) && hook_is_applied(next) ? i + 1 : 0;
         if (next->type != DROPOUT || next->output != net.layers[i].output) return 0;
     }
     return 0;
@@ -286,7 +267,7 @@ static int continues_chain(hook_net net, int i)
 {
     const layer *l = &net.layers[net.index + i];
     if (net.index + i >= net.n || !is_hooked(l, net)) return 0;
-    return is_applied_by_row(l->activation) && (!i || is_inner(net, net.index + i - 1));
+    return hook_is_applied(l) && (!i || is_inner(net, net.index + i - 1));
 }
 
 /* The steps with several layers that this network allows, the longest first. Returns how many. */
@@ -347,7 +328,7 @@ static int run_fused(hook_net net)
     conv_norm norm;
     gemm_plan **slot;
     int i, found;
-    if (!is_hooked(l, net) || !is_applied_by_row(l->activation)) return 0;
+    if (!is_hooked(l, net) || !hook_is_applied(l)) return 0;
     if (!hook_kept(l, &slot, &norm)) return 0;
     const gemm_step known = gemm_plan_step(slot);
     const unsigned stamp = stamp_of(net);

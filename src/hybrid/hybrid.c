@@ -58,7 +58,7 @@ static gemm_status run_on_cpu(const hybrid_run *r, gemm_part p, int threads)
     const gemm_call part = gemm_part_of(r->shared, p);
     gemm_context own = *r->context;
     own.threads = threads;
-    return cpu->run(&part, &own, cpu->params);
+    return cpu->multiply(&part, &own, cpu->params);
 }
 
 static gemm_status start_device(hybrid_run *r, gemm_part p)
@@ -248,29 +248,13 @@ static const gemm_variant *side_of(const gemm_hybrid_sides *s, const gemm_contex
 }
 
 /* The trace names the side where its row names no kernel. */
-static gemm_status note_side(const gemm_variant *v, gemm_status status, gemm_note *note)
+gemm_status gemm_hybrid_run(const gemm_op *op, const gemm_context *context, const void *sides)
 {
+    const gemm_variant *v = side_of(sides, context);
+    const gemm_status status = v->run(op, context, v->params);
+    gemm_note *note = context->note;
     if (!note->ran[0]) snprintf(note->ran, sizeof note->ran, "%s", v->name);
     return status;
-}
-
-gemm_status gemm_hybrid_conv(const conv_call *c, const gemm_context *context, const void *sides)
-{
-    const gemm_variant *v = side_of(sides, context);
-    return note_side(v, v->conv(c, context, v->params), context->note);
-}
-
-gemm_status gemm_hybrid_chain(const conv_call *calls, int count, const layer_call *shortcut,
-                              const gemm_context *context, const void *sides)
-{
-    const gemm_variant *v = side_of(sides, context);
-    return note_side(v, v->chain(calls, count, shortcut, context, v->params), context->note);
-}
-
-gemm_status gemm_hybrid_layer(const layer_call *c, const gemm_context *context, const void *sides)
-{
-    const gemm_variant *v = side_of(sides, context);
-    return note_side(v, v->layer(c, context, v->params), context->note);
 }
 
 /* ---- where the row can run ---- */
@@ -278,11 +262,11 @@ gemm_status gemm_hybrid_layer(const layer_call *c, const gemm_context *context, 
 const char *gemm_hybrid_unusable(const void *sides)
 {
     const gemm_variant *device = &((const gemm_hybrid_sides *)sides)->device;
-    return device->unusable(device->params);
+    return device->device->unusable(device->params);
 }
 
 const char *gemm_hybrid_limits(const void *sides)
 {
     const gemm_variant *device = &((const gemm_hybrid_sides *)sides)->device;
-    return device->limits(device->params);
+    return device->device->limits(device->params);
 }

@@ -19,9 +19,8 @@
 enum { GEMM_HYBRID_WARM_UP = 32 };
 
 typedef struct gemm_hybrid_sides {
-    gemm_variant cpu, device;   /* name, run, conv, chain, layer, params; `device` also has unusable
-                                   and limits */
-    gemm_row_run *start;        /* the first half of a multiply by the device, as gemm_cl.h
+    gemm_variant cpu, device;   /* name, multiply, run, params; `device` also has a device */
+    gemm_row_multiply *start;        /* the first half of a multiply by the device, as gemm_cl.h
                                    describes it, and the second half */
     gemm_status (*finish)(bool take, gemm_note *);
     double forced;              /* for tests: the device's share, 0 to 1; below 0: as measured. From
@@ -29,12 +28,10 @@ typedef struct gemm_hybrid_sides {
 } gemm_hybrid_sides;
 
 /* One multiply by both; params is a gemm_hybrid_sides. */
-gemm_row_run gemm_hybrid;
+gemm_row_multiply gemm_hybrid;
 
 /* Whole layers, by one side. Outputs stay where this side leaves them. */
-gemm_row_conv gemm_hybrid_conv;
-gemm_row_chain gemm_hybrid_chain;
-gemm_row_layer gemm_hybrid_layer;
+gemm_row_run gemm_hybrid_run;
 
 /* NULL, or why the device cannot be used. */
 const char *gemm_hybrid_unusable(const void *sides);

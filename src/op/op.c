@@ -6,40 +6,28 @@
 
 #include <stdio.h>
 
-/* ---- the variant's functions ---- */
+/* ---- the variant ---- */
 
 bool gemm_op_offered(const gemm_op *op, const gemm_variant *v)
 {
-    switch (op->kind) {
-    case GEMM_MULTIPLY: return v->run;
-    case GEMM_CONVOLUTION: return v->conv;
-    case GEMM_CHAIN: return v->chain;
-    case GEMM_LAYER: return v->layer;
-    }
-    return false;
+    return op->kind == GEMM_MULTIPLY ? v->multiply != NULL : (v->kinds & 1u << op->kind) != 0;
 }
 
+/* Formats differ in what multiplies. */
 bool gemm_op_is_alike(const gemm_op *op, const gemm_variant *v, const gemm_variant *w)
 {
     switch (op->kind) {
-    case GEMM_MULTIPLY: return v->run == w->run;
-    case GEMM_CONVOLUTION: return v->conv == w->conv;
-    case GEMM_CHAIN: return v->chain == w->chain;
-    case GEMM_LAYER: return v->layer == w->layer;
+    case GEMM_MULTIPLY: return v->multiply == w->multiply;
+    case GEMM_LAYER: return gemm_op_offered(op, v) && gemm_is_on_device(v) == gemm_is_on_device(w);
+    case GEMM_CONVOLUTION: case GEMM_CHAIN: break;
     }
-    return false;
+    return v->run == w->run;
 }
 
 gemm_status gemm_op_call(const gemm_op *op, const gemm_variant *v, const gemm_context *x)
 {
-    switch (op->kind) {
-    case GEMM_MULTIPLY: return v->run(op->multiply, x, v->params);
-    case GEMM_CONVOLUTION: return v->conv(op->conv, x, v->params);
-    case GEMM_CHAIN:
-        return v->chain(op->chain->convs, op->chain->count, op->chain->shortcut, x, v->params);
-    case GEMM_LAYER: return v->layer(op->layer, x, v->params);
-    }
-    return GEMM_DECLINED;
+    return op->kind == GEMM_MULTIPLY ? v->multiply(op->multiply, x, v->params)
+                                     : v->run(op, x, v->params);
 }
 
 /* ---- parts ---- */

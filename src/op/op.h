@@ -1,40 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * An op: one piece of work of any kind. What the driver, `auto` and `hybrid` do alike for all kinds
- * is written with these functions. To add a kind, add a case to each switch of op.c and shape.c.
+ * An op: one piece of work of any kind (gemm_variant.h). What the driver, `auto` and `hybrid` do
+ * alike for all kinds is written with these functions. To add a kind, add a case to each switch of
+ * op.c and shape.c.
  */
 #ifndef GEMM_OP_H
 #define GEMM_OP_H
 
 #include "gemm_variant.h"
 
-typedef enum gemm_kind {
-    GEMM_MULTIPLY,
-    GEMM_CONVOLUTION,
-    GEMM_CHAIN,
-    GEMM_LAYER                  /* a layer without weights */
-} gemm_kind;
-
 /* Convolutions of a chain; parts of it, with the shortcut. */
 enum { GEMM_CHAIN_MOST = 3, GEMM_PARTS_MOST = GEMM_CHAIN_MOST + 1 };
-
-/* As gemm_conv_chain defines it. Batch norm is folded. */
-typedef struct chain_call {
-    const conv_call *convs;
-    int count;
-    const layer_call *shortcut; /* or NULL */
-} chain_call;
-
-/* It refers to a call, and owns nothing. */
-typedef struct gemm_op {
-    gemm_kind kind;
-    union {
-        const gemm_call *multiply;
-        const conv_call *conv;
-        const chain_call *chain;
-        const layer_call *layer;
-    };
-} gemm_op;
 
 static inline gemm_op gemm_op_of_multiply(const gemm_call *c)
 {
@@ -59,10 +35,10 @@ static inline gemm_op gemm_op_of_layer(const layer_call *c)
 /* Whether the variant computes ops of this kind. */
 bool gemm_op_offered(const gemm_op *, const gemm_variant *);
 
-/* Whether both variants compute the op by the same function. */
+/* Whether both variants compute the op by the same code. */
 bool gemm_op_is_alike(const gemm_op *, const gemm_variant *, const gemm_variant *);
 
-/* Calls the variant's function for the op. The variant must offer it. */
+/* The variant must offer the op. */
 gemm_status gemm_op_call(const gemm_op *, const gemm_variant *, const gemm_context *);
 
 /* What the context keeps for convolution i of the op, or NULL. */

@@ -8,11 +8,15 @@
 
 /* One multiply; params is not used. Declines a call that is so small that Darknet's own loops end
    before the work here is set up. Declines any call when there is no memory. */
-gemm_row_run gemm_packed;
+gemm_row_multiply gemm_packed;
 
 /* One convolution, without im2col: convolution.c. A way without room leaves it to the ways behind
    it, and the note has both names. gemm_packed_explain runs nothing. */
 gemm_row_conv gemm_packed_conv, gemm_packed_explain;
+
+/* A convolution with an activation behind it: `conv` with CONV_LINEAR, then the activation. */
+gemm_status packed_conv_behind(const conv_call *, const gemm_context *, const void *params,
+                               gemm_row_conv *conv);
 
 /* The name of way i of a convolution, or NULL behind the last one. */
 const char *gemm_packed_way(int i);
@@ -32,7 +36,7 @@ void packed_add_shortcut(const gemm_ukernel *, const layer_call *, size_t at, in
 /* Whether the function above can add it. */
 static inline bool packed_can_add(const layer_call *s)
 {
-    return s->activation != CONV_LOGISTIC && gemm_shortcut_is_equal(s);
+    return !gemm_activation_is_behind(s->activation) && gemm_shortcut_is_equal(s);
 }
 
 /* A convolution and the shortcut behind it. Declines also where the way of the convolution has no

@@ -13,8 +13,8 @@ typedef struct gemm_ref gemm_ref;
 /* The params of the rows openblas, blis, onednn and onednn_bf16. */
 extern gemm_ref gemm_ref_openblas, gemm_ref_blis, gemm_ref_onednn, gemm_ref_onednn_bf16;
 
-/* The members run and unusable of such a row. Its params is one of those above. */
-gemm_row_run gemm_ref_run;
+/* The members multiply and unusable of such a row. Its params is one of those above. */
+gemm_row_multiply gemm_ref_run;
 const char *gemm_ref_unusable(const void *params);
 
 /* Name, version and chosen kernels of the library, or NULL when it cannot be loaded. */

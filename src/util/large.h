@@ -12,4 +12,7 @@
  */
 void *gemm_alloc_large(size_t bytes);
 
+/* Asks for huge pages in a block of some megabytes, where whole ones fit. */
+void gemm_advise_large(void *, size_t bytes);
+
 #endif

@@ -67,8 +67,9 @@ static const gemm_rounding *rounding_of(const gemm_cl_row *row)
 {
     for (size_t i = 0; row->half && i < gemm_variant_count; ++i) {
         const gemm_cl_row *other = gemm_variants[i].params;
-        if (gemm_variants[i].on_device && gemm_variants[i].rounding && other->half == row->half)
-            return gemm_variants[i].rounding;
+        const gemm_rounding *rounding = gemm_variants[i].rounding;
+        if (gemm_is_on_device(&gemm_variants[i]) && rounding && other->half == row->half)
+            return rounding;
     }
     return NULL;
 }
@@ -157,7 +158,7 @@ static conv_call draw_gemv(rng *r)
     conv_call c = {.batch = 1 + rng_below(r, 2), .groups = 1 + rng_below(r, 3) / 2, .out_h = 1,
                    .out_w = 1, .stride = 1 + rng_below(r, 2),
                    .size = rng_below(r, 2) ? 1 : 1 + rng_below(r, 4),
-                   .activation = (conv_activation)rng_below(r, 4)};
+                   .activation = (conv_activation)rng_below(r, CONV_ACTIVATIONS)};
     const int area = c.size * c.size;
     c.h = c.w = c.size;
     c.c = c.groups * ((taps[rng_below(r, 7)] + area - 1) / area);
@@ -177,7 +178,7 @@ static conv_call draw_kind(rng *r, int number, int most)
     static const int channels[] = {1, 2, 3, 4, 5, 8, 9, 13, 17, 33, 70};
     conv_call c = {.batch = 1 + rng_below(r, 3), .groups = 1, .size = 1 + rng_below(r, 7),
                    .stride = 1 + rng_below(r, 3), .pad = rng_below(r, 4),
-                   .activation = (conv_activation)rng_below(r, 4)};
+                   .activation = (conv_activation)rng_below(r, CONV_ACTIVATIONS)};
     c.c = channels[rng_below(r, most)];
     c.n = channels[rng_below(r, most)];
     switch (number % 5) {
@@ -206,7 +207,6 @@ static void suit_row(conv_call *c, rng *r, const gemm_cl_row *row, int number)
     }
     if (!row->winograd) return;
     c->size = 3, c->stride = c->groups = 1;
-    if (c->activation == CONV_LOGISTIC) c->activation = CONV_RELU;
 }
 
 /* Whether the row computes a convolution with the drawn sides. */
@@ -235,6 +235,7 @@ conv_call cl_draw_geometry(rng *r, const gemm_cl_row *row, int number, bool smal
         c.pool = draw_sides(&c, r, row, most) && c.out_h % 2 == 0 && c.out_w % 2 == 0 &&
                  (row->conv != GEMM_CL_ONLY_CONV || c.c / c.groups * c.size * c.size <= 256);
     while (!c.pool && !draw_sides(&c, r, row, most)) continue;
+    if (c.pool && c.activation > CONV_RELU) c.activation = CONV_LEAKY;
     return c;
 }
 
@@ -275,7 +276,7 @@ gemm_status cl_call(const gemm_call *g, const cl_how *how)
     const gemm_context x = context_of(how);
     const gemm_hybrid_sides sides = sides_of(how);
     const gemm_cl_row row = cut_row(how);
-    if (!how->hybrid) return gemm_cl_run(g, &x, &row);
+    if (!how->hybrid) return gemm_cl_multiply(g, &x, &row);
     const gemm_status status = gemm_hybrid(g, &x, &sides);
     if (status != GEMM_DECLINED) return status;
     gemm_stock_loops(g);

@@ -94,6 +94,15 @@ expect_failure image-directory 'Cannot load image "directory"' $yolo "$weights" 
 echo 'no picture' >text.jpg
 expect_failure image-is-text 'Cannot load image "text.jpg"' $yolo "$weights" text.jpg
 
+# Another thread reads the picture, and what is said first stays so.
+# first_is NAME: of two files that fail, one alone was said
+first_is() { check "$1-alone" sh -c '! grep -q "Cannot load image" "$1"' - "$work/output"; }
+expect_failure image-and-cfg-missing "Couldn't open file: missing.cfg" ./darknet detect missing.cfg "$weights" missing.jpg
+first_is image-and-cfg
+expect_failure image-and-weights-missing "Couldn't open file: missing.weights" $yolo missing.weights missing.jpg
+first_is image-and-weights
+expect_failure image-and-weights-short 'Weights file is too short for this cfg' $yolo one-layer.weights missing.jpg
+first_is image-and-short
 expect_failure cfg-missing "Couldn't open file: missing.cfg" ./darknet detect missing.cfg "$weights" data/kite.jpg
 expect_failure cfg-directory 'Config file cannot be read or has no layers' \
     ./darknet detect directory "$weights" data/kite.jpg
@@ -140,6 +149,20 @@ list list-read 1 3 2 'Cannot load image "\(missing\|text\).jpg"' $kites <names
 list list-read-well 0 1 0 'Cannot' $kites <<EOF
 data/kite.jpg
 EOF
+# One picture and the last of a list have the same boxes, with their order, and the same picture.
+$kites data/kite.jpg | sed 's/.*Predicted in.*//' >one-boxes
+mv predictions.jpg one.jpg
+echo data/kite.jpg | $kites 2>/dev/null | sed 's/.*Predicted in.*//; s/^Enter Image Path: //' >list-boxes
+check one-boxes sh -c '[ $(wc -l <one-boxes) -ge 3 ] && echo | cat list-boxes - | diff -B one-boxes -'
+check one-picture cmp one.jpg predictions.jpg
+# The boxes are there before the picture is written, which waits here.
+rm predictions.jpg && mkfifo predictions.jpg
+$kites data/kite.jpg >early 2>/dev/null &
+for _ in $(seq 200); do ! grep -q '%$' early || break; sleep 0.1; done
+check one-early sh -c '[ $(grep -c "%\$" early) = $(grep -c "%\$" one-boxes) ]'
+cat predictions.jpg >waited.jpg
+wait $!
+check one-early-picture cmp one.jpg waited.jpg
 rm predictions.jpg && mkdir predictions.jpg
 list list-written 1 3 3 'Picture predictions.jpg cannot be written: Is a directory' $kites <<EOF
 data/dog.jpg

@@ -128,9 +128,9 @@ none docs-names 'a table for newcomers names what src has not'
 # ---- The examples of docs/development.md ----
 # A newcomer adds a loop, an OpenCL row and a tile as the page says. It must compile.
 page=docs/development.md new=$work/new
-mkdir "$new" && cp -R src "$new"
+mkdir "$new" && cp -R src kernels "$new"
 sed -n '/^ *\/\* Orders k, j, i/,/VARIANT(my_loop/p' $page >>"$new/src/gemm_opt.c"
-sed -i 's/^gemm_row_run gemm_mnk_acc/gemm_row_run gemm_my_loop, gemm_mnk_acc/' "$new/src/gemm_opt.h"
+sed -i 's/^gemm_row_multiply gemm_mnk_acc/gemm_row_multiply gemm_my_loop, gemm_mnk_acc/' "$new/src/gemm_opt.h"
 sed -n '/const gemm_cl_row gemm_cl_my = /,/;$/p; ' $page >>"$new/src/cl/rows.c"
 sed -i 's/^extern const gemm_cl_row gemm_cl_naive/extern const gemm_cl_row gemm_cl_my, gemm_cl_naive/
     s/^ *GEMM_CL_IMAGE_8x4,/GEMM_CL_TILE_128x64, &/' "$new/src/cl/rows.h"

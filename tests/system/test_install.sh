@@ -143,7 +143,75 @@ mv "$prefix/bin/gemm-bench" "$work/bench"
 check report-without-bench "$run" report "$work/report"
 check report-without-bench-says grep -q 'neither rows nor times' "$work/report"
 expect_failure report-disk-full "the report '/dev/full' is not whole" "$run" report /dev/full
+
+# ---- darknet-gemm cache, with a gemm-bench that tells of a device ----
+# device_is DEVICE DRIVER
+device_is()
+{
+    printf '#!/bin/sh\necho "gemm-bench: device %s, driver %s, 4 compute units, unified memory"\n' "$1" "$2" >"$prefix/bin/gemm-bench"
+    chmod +x "$prefix/bin/gemm-bench"
+}
+# program FILE DEVICE DRIVER: a binary with a zero
+program() { printf 'darknet-gemm OpenCL program 2\ndevice %s\ndriver %s\noptions -DW=1\nsource 0\nbytes 3 sum 1\na\0b' "$2" "$3" >"$1"; }
+cached() { folder=$1 && shift && GEMM_CACHE_DIR="$folder" "$run" cache "$@"; }
+moved=$work/moved
+device_is 'A, B' 'V 2.0'
+mkdir "$work/full" "$work/empty"
+program "$work/full/cl_a-1.clbin" 'A, B' 'V 2.0'
+program "$work/full/cl_b-2.clbin" 'A, B' 'V 2.0'
+program "$work/full/cl_c-3.clbin" 'A, B' 'V 2.01'
+program "$work/full/cl_d-4.clbin" 'A' 'V 2.0'
+echo note >"$work/full/cl_e-5.note"
+check cache-export cached "$work/full" export "$moved"
+check cache-import cached "$work/new/cache" import "$moved"
+is cache-imported 'cl_a-1.clbin cl_b-2.clbin' "$(ls "$work/new/cache" | paste -sd ' ')"
+check cache-same cmp "$work/full/cl_b-2.clbin" "$work/new/cache/cl_b-2.clbin"
+is cache-private 700 "$(stat -c %a "$work/new/cache")"
+expect_failure cache-no-programs "$work/empty has no programs for 'A, B' and its driver" cached "$work/empty" export "$work/none"
+expect_failure cache-unwritable "the file '$work/none/cache' cannot be written" cached "$work/full" export "$work/none/cache"
+expect_failure cache-unreadable "the file '$work/none' cannot be read" cached "$work/empty" import "$work/none"
+expect_failure cache-usage 'darknet-gemm cache export|import FILE' "$run" cache list "$moved"
+head -c 700 "$moved" >"$work/cut"
+for file in "$work/cut" "$run"; do
+    expect_failure "cache-none-of-export-${file##*/}" "the file '$file' is none of darknet-gemm cache export, or it is not whole" cached "$work/empty" import "$file"
+done
+device_is A 'V 2.0'
+expect_failure cache-other-device "the file '$moved' is of device 'A, B', but here is device 'A'" cached "$work/empty" import "$moved"
+device_is 'A, B' 'V 2.01'
+expect_failure cache-other-driver "the file '$moved' is of driver 'V 2.0', but here is driver 'V 2.01'" cached "$work/empty" import "$moved"
+is cache-one-line 1 "$(wc -l <"$work/output")"
+device_is 'A, B' 'V 2.0'
+# pack NAME: what was exported, changed
+pack() { (cd "$work/changed" && tar -cf "$work/$1" head *.*); }
+mkdir "$work/changed" && tar -xf "$moved" -C "$work/changed"
+program "$work/changed/cl_a-1.clbin" 'A, B' 'V 1.0'
+pack false
+expect_failure cache-false-program "has cl_a-1.clbin, which is no program of 'A, B'" cached "$work/empty" import "$work/false"
+mv "$work/changed/cl_b-2.clbin" "$work/changed/cl_a-1.sh"
+rm "$work/changed/cl_a-1.clbin"
+pack foreign
+expect_failure cache-foreign-file "has cl_a-1.sh, which is no program of 'A, B'" cached "$work/empty" import "$work/foreign"
+sed -i 's/^version .*/version 0.1/' "$work/changed/head"
+pack old
+expect_failure cache-other-version "the file '$work/old' is of version '0.1', but here is version '$version'" cached "$work/empty" import "$work/old"
+is cache-nothing-taken '' "$(ls "$work/empty")"
+rm "$prefix/bin/gemm-bench"
+expect_failure cache-without-bench "there is no $prefix/bin/gemm-bench, which tells the OpenCL device" cached "$work/full" export "$work/none"
 mv "$work/bench" "$prefix/bin/gemm-bench"
+expect_failure cache-no-device 'there is no OpenCL device here' env OCL_ICD_VENDORS=/nonexistent "$run" cache export "$work/none"
+if ls /etc/OpenCL/vendors/*pocl* >/dev/null 2>&1; then
+    # What one cache has, another one uses: nothing is compiled there, so its files stay as they came.
+    bench_here() { GEMM_CACHE_DIR=$1 GEMM_CL_DEVICE=pthread plain "$prefix/bin/gemm-bench" --impl cl -s 8,8,8 --samples 3 --seconds 0; }
+    bench_here "$work/compiled" >/dev/null 2>&1
+    bench_here "$work/compiled" >/dev/null 2>&1
+    check cache-export-on-device env GEMM_CACHE_DIR="$work/compiled" "$run" cache export "$moved"
+    check cache-import-on-device env GEMM_CACHE_DIR="$work/elsewhere" "$run" cache import "$moved"
+    before=$(ls -i "$work/elsewhere")
+    check cache-runs-on-device bench_here "$work/elsewhere"
+    is cache-nothing-compiled "$before" "$(ls -i "$work/elsewhere")"
+else
+    skip cache-on-device 'no OpenCL device (Debian: pocl-opencl-icd)'
+fi
 check uninstall-prefix project uninstall "PREFIX=$prefix"
 is uninstall-prefix-left '' "$(files "$prefix")"
 

@@ -16,11 +16,11 @@
 # - gemm_cl: also src/cl/none.c, which replaces gemm_cl.c in a build without OpenCL
 directions='
 util:
-contract:
+contract:  kernels
 op:       contract util
 gemm_opt: contract util
 int8:     contract util
-packed/isa:   contract util int8
+packed/isa:   contract util int8 kernels
 packed/gemm:  contract util packed/isa
 packed:       contract util packed/isa packed/gemm
 packed/conv:  contract util packed/isa packed/gemm packed
@@ -29,7 +29,7 @@ packed/int8:  contract util int8 packed/isa packed/gemm packed packed/conv packe
 packed/chain: contract util packed/isa packed/gemm packed packed/conv
 ref:      contract util
 cl:        contract util
-cl/device: contract util cl kernels
+cl/device: contract util op cl kernels
 cl/memory: contract util cl cl/device
 cl/op:     contract util int8 cl cl/device cl/memory kernels
 cl/tune:   contract util op cl cl/device cl/memory cl/op
@@ -37,11 +37,11 @@ gemm_cl:  contract util int8 cl cl/device cl/memory cl/op cl/tune
 hybrid:   contract util op
 check:    contract util op int8
 auto:     contract util op cl
-calibrate: contract util int8
+calibrate: contract util op int8
 driver:   contract util op int8 gemm_opt packed packed/isa packed/half packed/int8 packed/chain ref cl gemm_cl hybrid check auto calibrate
 lib:      contract util driver
 hook:     contract host
-hook/preload: contract host hook util lib
+hook/preload: contract host hook util lib kernels
 '
 
 # "FILE INCLUDED" a line, both below src/, or the second one below kernels/.
@@ -137,6 +137,14 @@ fi
 find src bench tests kernels -name '*.[ch]' -o -name '*.cl' -o -name '*.cpp' |
     xargs awk 'length > 100 { print FILENAME ":" FNR }' >"$work/long"
 expect_nothing lines-of-100 "$work/long"
+
+# docs/development.md says which: "Adding an activation".
+grep -rlE '(CONV_|BEHIND\(|A\()RELU6\>' src kernels tests bench | sort >"$work/activation"
+if [ "$(tr '\n' ' ' <"$work/activation")" = 'kernels/cl_activations.h src/gemm_dispatch.h src/hook/activation_names.h tests/support/activated.c ' ]; then
+    pass activation-in-four-files
+else
+    fail activation-in-four-files "RELU6 is in: $(tr '\n' ' ' <"$work/activation")"
+fi
 
 users exit _exit abort gemm_die | grep -v '^driver/\|^util/die$' >"$work/enders"
 expect_nothing only-the-driver-ends-the-program "$work/enders"

@@ -25,7 +25,7 @@ if [ $((im2col - direct)) -ge $((workspace * 9 / 10)) ]; then
 else
     fail memory-workspace "the hook needs $direct KiB, im2col $im2col: less than $workspace apart"
 fi
-most=$((220 * 1000 * 1000 / 1024))
+most=$((75 * 1000 * 1000 / 1024))
 if [ "$hook" -le $most ]; then
     pass memory-plans
 else

@@ -18,6 +18,7 @@
 #include "cl/device/program.h"
 #include "cl/device/scratch.h"
 #include "driver/driver.h"
+#include "support/activated.h"
 #include "support/cl_cases.h"
 #include "support/options.h"
 #include "support/report.h"
@@ -95,21 +96,9 @@ static void test_conv_limits(void)
 
 /* ---- activations, NaN and infinity ---- */
 
-/* Darknet's activations. */
-static float activate(float x, conv_activation a)
-{
-    switch (a) {
-    case CONV_LINEAR: return x;
-    case CONV_LEAKY: return x > 0 ? x : .1f * x;
-    case CONV_RELU: return x * (x > 0);
-    case CONV_LOGISTIC: return 1 / (1 + expf(-x));
-    }
-    return 0;
-}
-
 static bool is_same(float a, float b)
 {
-    return (isnan(a) && isnan(b)) || a == b || fabsf(a - b) <= 1e-6f * fabsf(b) + FLT_MIN;
+    return (isnan(a) && isnan(b)) || a == b || fabsf(a - b) <= 1e-6f * fabsf(b) + 1e-30f;
 }
 
 /* NULL, or where the row's activation of such inputs is not Darknet's. */
@@ -136,7 +125,7 @@ static const char *judge_activation(const gemm_cl_row *row, conv_activation acti
     }
     if (cl_convolve(&c, &(cl_how){.row = row})) return "it declined";
     for (int i = 0; i < PLACES; ++i) {
-        const float expected = activate(input[i], activation);
+        const float expected = activated(input[i], activation);
         if (is_same(output[i], expected)) continue;
         snprintf(why, sizeof why, "activation %d of %g is %g instead of %g", (int)activation,
                  (double)input[i], (double)output[i], (double)expected);
@@ -153,7 +142,7 @@ static void test_activations(void)
     for (size_t n = 0; (row = cl_conv_row(n, title, sizeof title)); ++n) {
         const char *why = NULL;
         if (row->winograd || (row->way != GEMM_CL_CHOOSE && gemm_cl_unusable(row))) continue;
-        for (int a = CONV_LINEAR; !why && a <= CONV_LOGISTIC; ++a)
+        for (int a = CONV_LINEAR; !why && a < CONV_ACTIVATIONS; ++a)
             why = judge_activation(row, (conv_activation)a);
         snprintf(name, sizeof name, "cl-conv-activation-ends-%s", title);
         report_judged(name, why);

@@ -116,7 +116,7 @@ static const struct {
     {"winograd-cpu", &cpu, &layer, &gemm_cl_direct_winograd, GEMM_CL_DIRECT_WINOGRAD, 1},
     {"winograd-on-a-bus", &desktop, &layer, &gemm_cl_direct_winograd, GEMM_CL_DIRECT_WINOGRAD, 1},
     {"winograd-groups", &adreno, &grouped, &gemm_cl_direct_winograd, GEMM_CL_DIRECT_WINOGRAD, 1},
-    {"winograd-logistic", &adreno, &logistic, &gemm_cl_direct_winograd, GEMM_CL_DIRECT_8, 1},
+    {"winograd-logistic", &adreno, &logistic, &gemm_cl_direct_winograd, GEMM_CL_DIRECT_WINOGRAD, 1},
     {"winograd-stride-2", &adreno, &half, &gemm_cl_direct_winograd, GEMM_CL_DIRECT_8, 1},
     {"winograd-1x1", &desktop, &point, &gemm_cl_direct_winograd, -1, 1},
     {"winograd-depthwise", &adreno, &depthwise, &gemm_cl_direct_winograd, GEMM_CL_DIRECT_1, 1},

@@ -98,7 +98,7 @@ static void fill(float *x, int n, rng *r)
 static gemm_status run(const gemm_variant *v, const gemm_call *g, gemm_note *note)
 {
     const gemm_context context = gemm_make_context(note);
-    if (strcmp(v->name, "hybrid")) return v->run(g, &context, v->params);
+    if (strcmp(v->name, "hybrid")) return v->multiply(g, &context, v->params);
     gemm_hybrid_sides sides = *(const gemm_hybrid_sides *)v->params;
     sides.forced = .5;
     return gemm_hybrid(g, &context, &sides);
@@ -155,11 +155,12 @@ static int check_rows(bool searches)
     for (size_t i = 0; i < gemm_variant_count; ++i) {
         const gemm_variant *v = &gemm_variants[i];
         rng r = rng_make(1, i);
-        if (v->reference || (strncmp(v->name, "cl", 2) && strcmp(v->name, "hybrid"))) continue;
-        if (v->unusable == gemm_cl_limits && !searches) continue;
+        const bool by_cl = !strncmp(v->name, "cl", 2) || !strcmp(v->name, "hybrid");
+        if (gemm_is_reference(v) || !by_cl) continue;
+        if (v->device && v->device->unusable == gemm_cl_limits && !searches) continue;
         if (v->calibrated) continue;        /* test_cl_int8 */
         const char *reason = gemm_unusable(v), *why = reason ? NULL : multiply(v, &r);
-        if (!reason && !why && v->conv) why = convolve(v, &r);
+        if (!reason && !why && (v->kinds & GEMM_CONVS)) why = convolve(v, &r);
         if (reason && is_expected(reason)) printf("# %s declined: %s\n", v->name, reason);
         else if (reason || why) failures += wrong(v->name, reason ? reason : why);
         else ++ran;

@@ -91,11 +91,13 @@ static const fault faults[] = {
     {"cl_maxpool", "-DSTRIDE=2", "end = min(left + size, w)", "end = min(left + size, w - 1)"},
     {"cl_avgpool", "-DRUN=4096 -DBY_ROW", "sum / area", "sum / (area + 1)"},
     {"cl_upsample", "", "alpha * in[x]", "in[x]"},
-    {"cl_shortcut", "-DRUN=4096", "0.1f * x", "0.2f * x"},
+    {"cl_shortcut", "-DRUN=4096", "SLOPE(LEAKY, 0.1f)", "SLOPE(LEAKY, 0.2f)"},
     {"cl_shortcut", "-DSIZES", "y % sample == 0", "y % sample != 0"},
     {"cl_copy", "-DRUN=4096", "image * size", "image * n"},
     {"cl_copy", "-DTWO -DRUN=4096", "second[i - n]", "second[i]"},
     {"cl_copy", "-DTWO -DRUN=4096", "image * m", "image * n"},
+    {"cl_activate", "-DRUN=4096", "data += d0", "data += 0"},
+    {"cl_activate", "-DRUN=4096 -DBY_ROW", "fmin(x, most)", "fmin(x, 2.0f)"},
     {"cl_yolo", "", "entry == 3", "entry == 4"},
 };
 enum { FAULTS = sizeof faults / sizeof faults[0] };

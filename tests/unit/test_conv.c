@@ -20,6 +20,7 @@
 #include "driver/driver.h"
 #include "gemm_cl.h"
 #include "packed/packed.h"
+#include "support/activated.h"
 #include "support/conv_shape.h"
 #include "support/float_modes.h"
 #include "support/heap.h"
@@ -233,8 +234,6 @@ static bool is_too_large(const conv_call *c)
 
 static problem problem_make(draw_function *draw, uint64_t seed, int number)
 {
-    static const conv_activation activations[] = {CONV_LINEAR, CONV_LEAKY, CONV_LEAKY, CONV_RELU,
-                                                  CONV_LOGISTIC};
     rng r = rng_make(seed, (uint64_t)number);
     problem p = {.draw = draw, .number = number, .normalized = rng_below(&r, 2),
                  .threads = 1 + rng_below(&r, 3)};
@@ -242,7 +241,8 @@ static problem problem_make(draw_function *draw, uint64_t seed, int number)
     do {
         draw(c, &r, number);
     } while (is_too_large(c));
-    c->activation = PICK(&r, activations);
+    c->activation = rng_below(&r, 3) ? (conv_activation)rng_below(&r, CONV_RELU + 1)
+                                     : (conv_activation)rng_below(&r, CONV_ACTIVATIONS);
     c->pool = c->out_h % 2 == 0 && c->out_w % 2 == 0 && rng_below(&r, 2);
     p.mode = rng_below(&r, 2) ? GEMM_HOOK : GEMM_DIRECT;
     p.input = array(c->batch * c->c * c->h * c->w, &r);
@@ -268,14 +268,23 @@ static void problem_free(problem *p)
     for (size_t i = 0; i < COUNT(all); ++i) guarded_free(all[i]);
 }
 
-/* Darknet's own layer, with the case's numbers. */
+/* Whether pjreddie's Darknet has it. */
+static bool darknet_has(conv_activation a)
+{
+    return a <= CONV_LOGISTIC || a == CONV_ELU;
+}
+
+/* Darknet's own layer, with the case's numbers. Linear, where Darknet lacks the activation. */
 static layer darknet_layer(const problem *p)
 {
-    static const ACTIVATION names[] = {LINEAR, LEAKY, RELU, LOGISTIC};
+    static const ACTIVATION names[CONV_ACTIVATIONS] = {
+        [CONV_LINEAR] = LINEAR, [CONV_LEAKY] = LEAKY, [CONV_RELU] = RELU,
+        [CONV_LOGISTIC] = LOGISTIC, [CONV_ELU] = ELU};
     const conv_call *c = &p->call;
+    const ACTIVATION a = darknet_has(c->activation) ? names[c->activation] : LINEAR;
     layer l =
         make_convolutional_layer(c->batch, c->h, c->w, c->c, c->n, c->groups, c->size, c->stride,
-                                 c->pad, names[c->activation], p->normalized, 0, 0, 0);
+                                 c->pad, a, p->normalized, 0, 0, 0);
     memcpy(l.weights, c->weights, (size_t)l.nweights * sizeof(float));
     memcpy(l.biases, c->shift, (size_t)c->n * sizeof(float));
     if (p->normalized) {
@@ -295,6 +304,7 @@ static gemm_error darknet_error(const problem *p, const conv_call *folded)
     forward_convolutional_layer(l, net);
     conv_call theirs = *folded;
     theirs.pool = false;
+    if (!darknet_has(theirs.activation)) theirs.activation = CONV_LINEAR;
     gemm_error worst = {.ratio = INFINITY};
     theirs.output = l.output;
     gemm_conv_compare(&theirs, NULL, &worst);
@@ -342,10 +352,10 @@ static const char *run_thrice(const gemm_variant *v, problem *p, const conv_call
     if (!first) abort();
     guarded_fill_nan(&p->output);
     gemm_clear_note(note);
-    *declined = v->on_device ? !gemm_conv_run(v, folded, NULL, note)
+    *declined = gemm_is_on_device(v) ? !gemm_conv_run(v, folded, NULL, note)
                              : !gemm_conv(&p->call, p->normalized ? &p->norm : NULL, NULL);
     memcpy(first, folded->output, bytes);
-    for (int i = 0; i < 2 && !v->on_device && !*declined && !wrong; ++i) {
+    for (int i = 0; i < 2 && !gemm_is_on_device(v) && !*declined && !wrong; ++i) {
         guarded_fill_nan(&p->output);
         if (!gemm_conv_run(v, folded, &plan, note))
             wrong = "it declined with a plan";
@@ -422,7 +432,7 @@ static const char *run_and_judge(const gemm_variant *v, problem *p, char *why, s
 static void judge_row(const gemm_variant *v, draw_function *draw, const test_options *o)
 {
     char why[160], text[JUDGE_TEXT];
-    const int cases = v->on_device ? (o->cases + 4) / 5 : o->cases;
+    const int cases = gemm_is_on_device(v) ? (o->cases + 4) / 5 : o->cases;
     const int first = o->only_case < 0 ? 0 : o->only_case;
     const int last = o->only_case < 0 ? cases : o->only_case + 1;
     const char *reason = gemm_unusable(v);
@@ -470,9 +480,9 @@ static void judge_empty(void)
         report_pass("empty-output");
 }
 
-static gemm_status decline(const conv_call *c, const gemm_context *context, const void *params)
+static gemm_status decline(const gemm_op *op, const gemm_context *context, const void *params)
 {
-    (void)c, (void)context, (void)params;
+    (void)op, (void)context, (void)params;
     return GEMM_DECLINED;
 }
 
@@ -480,7 +490,7 @@ static gemm_status decline(const conv_call *c, const gemm_context *context, cons
 static void judge_declined(void)
 {
     gemm_variant declines = *gemm_find("packed");
-    declines.conv = decline;
+    declines.run = decline;
     problem p = problem_make(draw_geometry, 1, 0);
     gemm_set_variant(&declines);
     const bool declined = !gemm_conv(&p.call, NULL, NULL);
@@ -544,7 +554,7 @@ static void judge_hook_case(const hook_case *h)
         l.rolling_variance[i] = 1.5f + rng_float(&r);
     }
     gemm_variant row = *gemm_find("packed");
-    if (h->declines) row.conv = decline;
+    if (h->declines) row.run = decline;
     /* a workspace that another layer got, too small for this one */
     guarded small = guarded_make(1, 1, 1, AT_END, 0);
     network net = {.input = input,
@@ -604,11 +614,11 @@ static const connected_case CONNECTED_CASES[] = {
 static int connected_calls;
 static bool connected_declines;
 
-static gemm_status run_connected(const conv_call *c, const gemm_context *context,
+static gemm_status run_connected(const gemm_op *op, const gemm_context *context,
                                  const void *params)
 {
     ++connected_calls;
-    return connected_declines ? GEMM_DECLINED : gemm_packed_conv(c, context, params);
+    return connected_declines ? GEMM_DECLINED : gemm_packed_conv(op->conv, context, params);
 }
 
 static void judge_connected_case(const connected_case *h)
@@ -634,7 +644,7 @@ static void judge_connected_case(const connected_case *h)
     forward_connected_layer(l, net);
     memcpy(expected, l.output, (size_t)n * sizeof(float));
     memset(l.output, 0xff, (size_t)n * sizeof(float));
-    row.conv = run_connected;
+    row.run = run_connected;
     connected_declines = h->declines;
     connected_calls = 0;
     gemm_set_variant(&row);
@@ -654,18 +664,19 @@ static void judge_connected_case(const connected_case *h)
 /* ---- `packed` on one instruction set ---- */
 
 /* As gemm_packed_conv, but `params` is the instruction set. */
-static gemm_status conv_on_isa(const conv_call *c, const gemm_context *context, const void *params)
+static gemm_status conv_on_isa(const gemm_op *op, const gemm_context *context, const void *params)
 {
     gemm_context own = *context;
     own.isa = params;
-    return gemm_packed_conv(c, &own, NULL);
+    return gemm_packed_conv(op->conv, &own, NULL);
 }
 
 static bool run_on_isa(const conv_call *c, const gemm_ukernel *u, int threads, gemm_note *note)
 {
     gemm_context context = gemm_make_context(note);
     context.threads = threads;
-    return conv_on_isa(c, &context, u) == GEMM_DONE;
+    const gemm_op op = {GEMM_CONVOLUTION, {.conv = c}};
+    return conv_on_isa(&op, &context, u) == GEMM_DONE;
 }
 
 /* ---- the number of threads ---- */
@@ -883,8 +894,9 @@ static float darknet_activate(float x, conv_activation a)
         return relu_activate(x);
     case CONV_LOGISTIC:
         return logistic_activate(x);
+    default:
+        return activated(x, a);
     }
-    abort();
 }
 
 /* Equal but for the last digits: Darknet multiplies by .1 and takes exp in double precision. Where
@@ -918,7 +930,8 @@ static float pooled_end_at(const conv_call *c, int filter, int y, int x)
 /* Whether each output is Darknet's; else says which is not. */
 static bool ends_right(const conv_call *c, const gemm_ukernel *u, char *why, size_t size)
 {
-    const float least = float_mode_least(u->name);
+    /* The others are expected in double precision, which keeps what floats round to zero. */
+    const float least = c->activation > CONV_LOGISTIC ? FLT_MIN : float_mode_least(u->name);
     const int unit = c->pool ? 2 : 1, width = c->out_w / unit, area = c->out_h / unit * width;
     for (int i = 0; i < c->n * area; ++i) {
         const int filter = i / area, y = i % area / width, x = i % width;
@@ -933,7 +946,6 @@ static bool ends_right(const conv_call *c, const gemm_ukernel *u, char *why, siz
 
 static void judge_ends(const conv_shape *s, bool pool, conv_activation a, const gemm_ukernel *u)
 {
-    static const char *const names[] = {"linear", "leaky", "relu", "logistic"};
     char name[64], why[160] = "it did not run";
     conv_call c = conv_shape_make(s, a);
     c.pool = pool;
@@ -941,15 +953,15 @@ static void judge_ends(const conv_shape *s, bool pool, conv_activation a, const 
     gemm_note note;
     const bool right = run_on_isa(&c, u, 1, &note) && ends_right(&c, u, why, sizeof why);
     conv_shape_free(&c);
-    snprintf(name, sizeof name, "ends%s %s, %s, %s", pool ? " pooled" : "", names[a], s->name,
-             u->name);
+    snprintf(name, sizeof name, "ends%s of activation %d, %s, %s", pool ? " pooled" : "", (int)a,
+             s->name, u->name);
     report_judged(name, right ? NULL : why);
 }
 
 static void test_ends(const gemm_ukernel *u)
 {
     for (size_t s = 0; s < COUNT(END_SHAPES); ++s) {
-        for (int a = CONV_LINEAR; a <= CONV_LOGISTIC; ++a)
+        for (int a = CONV_LINEAR; a < CONV_ACTIVATIONS; ++a)
             judge_ends(&END_SHAPES[s], false, (conv_activation)a, u);
     }
     for (size_t s = 0; s < COUNT(POOLED_END_SHAPES); ++s) {
@@ -963,8 +975,9 @@ static void test_ends(const gemm_ukernel *u)
 static const char *forced_way;
 
 /* As gemm_packed_conv. Declines what cannot go that way. */
-static gemm_status conv_by_way(const conv_call *c, const gemm_context *context, const void *params)
+static gemm_status conv_by_way(const gemm_op *op, const gemm_context *context, const void *params)
 {
+    const conv_call *c = op->conv;
     gemm_context own = *context;
     own.isa = forced_isa;
     own.way = forced_way;
@@ -986,7 +999,7 @@ static void judge_way(const char *way, const gemm_ukernel *u, draw_function *dra
     forced_way = way;
     forced_runs = 0;
     v.name = name;
-    v.conv = conv_by_way;
+    v.run = conv_by_way;
     v.params = &NOT_EVERY_CALL;
     own.cases = cases;
     judge_row(&v, draw, &own);
@@ -1000,7 +1013,7 @@ static void judge_isa(const gemm_ukernel *u, const char *name, const test_option
     const int some = o->cases > 4 * LEAST ? (o->cases + 3) / 4 : LEAST;
     gemm_variant v = *gemm_find("packed");
     v.name = name;
-    v.conv = conv_on_isa;
+    v.run = conv_on_isa;
     v.params = u;
     if (!u->supported()) {
         report_skip_machine(name, "this processor has no %s", u->name);
@@ -1031,7 +1044,7 @@ static int judge_rows(const test_options *o)
     int judged = 0;
     for (size_t i = 0; i < gemm_variant_count; ++i) {
         const gemm_variant *v = &gemm_variants[i];
-        if (v->conv && wants(o, v->name)) judge_row(v, draw_geometry, o), ++judged;
+        if ((v->kinds & GEMM_CONVS) && wants(o, v->name)) judge_row(v, draw_geometry, o), ++judged;
     }
     for (const char *policy = "ud"; *policy; ++policy) {
         gemm_variant v = *gemm_find("cl");

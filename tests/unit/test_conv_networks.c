@@ -71,11 +71,12 @@ static conv_call some_filters(const conv_call *c)
     return some;
 }
 
-static gemm_status run_judged(const conv_call *c, const gemm_context *context, const void *params)
+static gemm_status run_judged(const gemm_op *op, const gemm_context *context, const void *params)
 {
-    const gemm_status status = row->conv(c, context, params);
+    const gemm_status status = row->run(op, context, params);
     const gemm_transform *t = context->note->transform;
-    if (status != GEMM_DONE || !(t || row->rounding)) return status;
+    if (op->kind != GEMM_CONVOLUTION || status != GEMM_DONE || !(t || row->rounding)) return status;
+    const conv_call *c = op->conv;
     const conv_call some = some_filters(c);
     gemm_error worst = {.ratio = INFINITY};
     gemm_host_read(c->input, (size_t)(c->c * c->h * c->w) * sizeof(float));
@@ -101,7 +102,7 @@ static pass expected_pass(void)
 
 static pass tested_pass(void)
 {
-    return (pass){row->leaves ? row : &judging, GEMM_HOOK};
+    return (pass){gemm_leaves_outputs(row) ? row : &judging, GEMM_HOOK};
 }
 
 /* ---- networks ---- */
@@ -359,9 +360,9 @@ static bool only_im2col(const char *cfg, bool *reached, char *why)
 static bool set_row(const char *name)
 {
     row = gemm_find(name);
-    if (!row || !row->conv) return false;
+    if (!row || !(row->kinds & GEMM_CONVS)) return false;
     judging = *row;
-    judging.conv = run_judged;
+    judging.run = run_judged;
     gemm_set_variant(row);
     return true;
 }
@@ -391,7 +392,7 @@ int main(int argc, char **argv)
         snprintf(name, sizeof name, "%s%s%s-%s", kind, other ? "-" : "", other ? row->name : "",
                  strrchr(argv[i], '/') ? strrchr(argv[i], '/') + 1 : argv[i]);
         /* An OpenCL compiler keeps memory, and other sizes may need other kernels. */
-        if (c == check_resize && row->on_device) run(c, argv[i]);
+        if (c == check_resize && gemm_is_on_device(row)) run(c, argv[i]);
         verdict v = run(c, argv[i]);
         winograd_layers += v.judged.winograd;
         if (v.passed)

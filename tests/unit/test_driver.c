@@ -158,38 +158,25 @@ static gemm_status fail(const gemm_call *c, const gemm_context *context, const v
     return fail_now(context);
 }
 
-static gemm_status fail_conv(const conv_call *c, const gemm_context *context, const void *params)
+static gemm_status fail_op(const gemm_op *op, const gemm_context *context, const void *params)
 {
     (void)params;
-    c->output[0] = 0;
-    return fail_now(context);
-}
-
-static gemm_status fail_layer(const layer_call *c, const gemm_context *context, const void *params)
-{
-    (void)params;
-    c->output[0] = 0;
+    (op->kind == GEMM_LAYER ? op->layer->output : op->conv->output)[0] = 0;
     return fail_now(context);
 }
 
 /* Rows that touch nothing. With INT_MAX channels and so on, no row may read anything. `params`:
    what they say. NULL: declined. */
-static gemm_status say_conv(const conv_call *c, const gemm_context *context, const void *params)
+static gemm_status say(const gemm_op *op, const gemm_context *context, const void *params)
 {
-    (void)c, (void)context;
-    return params ? GEMM_DONE : GEMM_DECLINED;
-}
-
-static gemm_status say_layer(const layer_call *c, const gemm_context *context, const void *params)
-{
-    (void)c, (void)context;
+    (void)op, (void)context;
     return params ? GEMM_DONE : GEMM_DECLINED;
 }
 
 static const gemm_variant DECLINING = {
-    .name = "declining", .run = decline, .conv = say_conv, .layer = say_layer};
+    .name = "declining", .multiply = decline, .run = say, .kinds = GEMM_CONVS | GEMM_LAYERS};
 static const gemm_variant FAILING = {
-    .name = "failing", .run = fail, .conv = fail_conv, .layer = fail_layer};
+    .name = "failing", .multiply = fail, .run = fail_op, .kinds = GEMM_CONVS | GEMM_LAYERS};
 
 static conv_call make_conv(operands *o)
 {
@@ -227,8 +214,9 @@ static layer_call make_layer(operands *o, layer_input input[2])
 }
 
 /* Right for a route. With params the last float is wrong. */
-static gemm_status route(const layer_call *c, const gemm_context *context, const void *params)
+static gemm_status route(const gemm_op *op, const gemm_context *context, const void *params)
 {
+    const layer_call *c = op->layer;
     (void)context;
     float *to = c->output;
     for (int image = 0; image < c->batch; ++image)
@@ -239,9 +227,10 @@ static gemm_status route(const layer_call *c, const gemm_context *context, const
     return GEMM_DONE;
 }
 
-static const gemm_variant ROUTING = {.name = "routing", .run = decline, .layer = route};
+static const gemm_variant ROUTING = {.name = "routing", .multiply = decline, .run = route,
+                                     .kinds = GEMM_LAYERS};
 static const gemm_variant WRONG = {
-    .name = "wrong", .run = decline, .layer = route, .params = &ROUTING};
+    .name = "wrong", .multiply = decline, .run = route, .kinds = GEMM_LAYERS, .params = &ROUTING};
 
 /* Only a row that offers layers is asked, and not with GEMM_CONV=im2col. */
 static void test_layer(void)
@@ -405,15 +394,8 @@ static void judge(const char *what, const bad_member *m, bool right)
     report_judged(name, right ? NULL : "the row saw it, or did not see what is right");
 }
 
-static gemm_status say_chain(const conv_call *c, int count, const layer_call *shortcut,
-                             const gemm_context *context, const void *params)
-{
-    (void)c, (void)count, (void)shortcut, (void)context;
-    return params ? GEMM_DONE : GEMM_DECLINED;
-}
-
-static const gemm_variant COMPUTING = {.name = "computing", .run = decline, .conv = say_conv,
-                                       .chain = say_chain, .layer = say_layer, .params = ""};
+static const gemm_variant COMPUTING = {.name = "computing", .multiply = decline, .run = say,
+                                       .kinds = GEMM_ALL_KINDS, .params = ""};
 
 static bool runs_conv(const conv_call *c)
 {

@@ -258,7 +258,7 @@ static void test_declines_unchanged(row_test *t, uint64_t seed, bool guards)
         const gemm_context context = gemm_make_context(&note);
         const bool empty = !c->M || !c->N || !c->K;
         const size_t floats = empty ? 0 : (size_t)(c->M - 1) * (size_t)c->ldc + (size_t)c->N;
-        if (!empty && t->row->run(c, &context, t->row->params) == GEMM_DECLINED &&
+        if (!empty && t->row->multiply(c, &context, t->row->params) == GEMM_DECLINED &&
             memcmp(before.data, c->C, floats * sizeof(float)))
             snprintf(t->wrong, sizeof t->wrong, "it declined TA=%d TB=%d and changed C", c->TA,
                      c->TB);
@@ -282,8 +282,8 @@ static void test_rows(row_test *tests, size_t count, const options *o, bool guar
 static bool wanted(const options *o, const gemm_variant *v, bool reference)
 {
     const bool named = o->row && !strcmp(o->row, v->name);
-    const bool own_rounding = v->reference && v->rounding;
-    return v->reference == reference && (o->row ? named : !own_rounding);
+    const bool own_rounding = gemm_is_reference(v) && v->rounding;
+    return gemm_is_reference(v) == reference && (o->row ? named : !own_rounding);
 }
 
 /* ---- Rows of this project ---- */

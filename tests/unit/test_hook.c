@@ -17,6 +17,9 @@
 #include "check/conv_check.h"
 #include "check/layer_check.h"
 #include "driver/driver.h"
+#include "packed/chain/chain.h"
+#include "packed/packed.h"
+#include "support/activated.h"
 #include "support/network.h"
 #include "support/report.h"
 
@@ -58,17 +61,6 @@ static float mean_of(const float *channel, int area)
     float sum = 0;
     for (int i = 0; i < area; ++i) sum += channel[i];
     return sum / (float)area;
-}
-
-static float activated(float x, conv_activation a)
-{
-    switch (a) {
-    case CONV_LINEAR: return x;
-    case CONV_LEAKY: return x > 0 ? x : .1f * x;
-    case CONV_RELU: return x > 0 ? x : 0;
-    case CONV_LOGISTIC: return 1 / (1 + expf(-x));
-    }
-    return NAN;
 }
 
 static float routed(const layer_call *c, int image, int at)
@@ -120,13 +112,12 @@ static gemm_status run_layer(const layer_call *c, const gemm_context *context, c
 /* `packed`, and then maxima. */
 static gemm_status run_conv(const conv_call *c, const gemm_context *context, const void *params)
 {
-    gemm_row_conv *const packed = gemm_find("packed")->conv;
-    if (!c->pool) return packed(c, context, params);
+    if (!c->pool) return gemm_packed_conv(c, context, params);
     if (!takes_pool) return GEMM_DECLINED;
     conv_call whole = *c;
     whole.pool = false;
     whole.output = allocate((size_t)c->batch * (size_t)c->n * (size_t)(c->out_h * c->out_w));
-    const gemm_status status = packed(&whole, context, params);
+    const gemm_status status = gemm_packed_conv(&whole, context, params);
     const layer_input input = {whole.output, c->n * c->out_h * c->out_w};
     const layer_call pool = {.kind = LAYER_MAXPOOL, .batch = c->batch, .c = c->n, .h = c->out_h,
                              .w = c->out_w, .out_c = c->n, .out_h = c->out_h / 2,
@@ -141,11 +132,16 @@ static gemm_status run_conv(const conv_call *c, const gemm_context *context, con
 
 static gemm_status run(const gemm_call *c, const gemm_context *context, const void *params)
 {
-    return gemm_find("packed")->run(c, context, params);
+    return gemm_find("packed")->multiply(c, context, params);
+}
+
+static gemm_status run_kind(const gemm_op *op, const gemm_context *context, const void *params)
+{
+    return gemm_run_by(run_conv, NULL, run_layer, op, context, params);
 }
 
 static const gemm_variant LAYERS = {
-    .name = "layers", .run = run, .conv = run_conv, .layer = run_layer};
+    .name = "layers", .multiply = run, .run = run_kind, .kinds = GEMM_CONVS | GEMM_LAYERS};
 
 /* ---- Layer by layer ---- */
 
@@ -343,19 +339,14 @@ static gemm_context on_adding_way(const gemm_context *given)
     return context;
 }
 
-static gemm_status conv_packed(const conv_call *c, const gemm_context *given, const void *params)
+static gemm_status run_packed(const gemm_op *op, const gemm_context *given, const void *params)
 {
     const gemm_context context = on_adding_way(given);
-    return gemm_find("packed")->conv(c, &context, params);
-}
-
-static gemm_status add_packed(const conv_call *calls, int count, const layer_call *s,
-                              const gemm_context *given, const void *params)
-{
-    const gemm_context context = on_adding_way(given);
-    if (!adds || count != 1) return GEMM_DECLINED;
-    const gemm_status status = gemm_find("packed")->chain(calls, count, s, &context, params);
-    added += status == GEMM_DONE;
+    const bool chain = op->kind == GEMM_CHAIN;
+    if (op->kind == GEMM_LAYER) return gemm_packed_run(op, given, params);
+    if (chain && (!adds || op->chain->count != 1)) return GEMM_DECLINED;
+    const gemm_status status = gemm_packed_run(op, &context, params);
+    added += chain && status == GEMM_DONE;
     return status;
 }
 
@@ -378,7 +369,7 @@ static void test_added(network *net)
     static gemm_variant row;        /* plans name it */
     const layer *last = &net->layers[net->n - 1];
     row = *gemm_find("packed");
-    row.name = "adds", row.conv = conv_packed, row.chain = add_packed;
+    row.name = "adds", row.run = run_packed;
     gemm_set_variant(&row);
     float *expected = pass_with(net, false);
     for (int turn = 1; turn <= 2; ++turn) {

@@ -370,7 +370,7 @@ static gemm_status compute(gemm_note *note)
 {
     gemm_context context = gemm_make_context(note);
     context.threads = 1;
-    const gemm_status status = gemm_find("packed")->run(&fake.g, &context, NULL);
+    const gemm_status status = gemm_find("packed")->multiply(&fake.g, &context, NULL);
     strcpy(note->ran, "fake 8x4 group 1x1");
     note->kernel_ms = 1;
     return status;
@@ -394,7 +394,7 @@ static bool cpu_declines(void)
 
 static gemm_status run_cpu(const gemm_call *g, const gemm_context *context, const void *params)
 {
-    return cpu_declines() ? GEMM_DECLINED : gemm_find("packed")->run(g, context, params);
+    return cpu_declines() ? GEMM_DECLINED : gemm_find("packed")->multiply(g, context, params);
 }
 
 static const char *never(const void *params)
@@ -402,10 +402,12 @@ static const char *never(const void *params)
     return params ? "the test says so" : NULL;
 }
 
+static const gemm_device NEVER = {.unusable = never};
+
 static gemm_hybrid_sides make_sides(double forced)
 {
     return (gemm_hybrid_sides){
-        .cpu = {.name = "packed", .run = run_cpu}, .device = {.unusable = never},
+        .cpu = {.name = "packed", .multiply = run_cpu}, .device = {.device = &NEVER},
         .start = start_run, .finish = finish, .forced = forced};
 }
 
@@ -635,24 +637,11 @@ static void test_threads(void)
 /* The side that a layer was given to. */
 static const char *layer_side;
 
-static gemm_status conv_of(const conv_call *c, const gemm_context *context, const void *params)
+static gemm_status run_layer(const gemm_op *op, const gemm_context *context, const void *params)
 {
-    (void)c, (void)context;
+    (void)op, (void)context;
     layer_side = params;
     return GEMM_DONE;
-}
-
-static gemm_status chain_of(const conv_call *calls, int count, const layer_call *shortcut,
-                            const gemm_context *context, const void *params)
-{
-    (void)shortcut;
-    return count == 2 ? conv_of(calls, context, params) : GEMM_FAILED;
-}
-
-static gemm_status layer_of(const layer_call *c, const gemm_context *context, const void *params)
-{
-    (void)c;
-    return conv_of(NULL, context, params);
 }
 
 /* Multiplies within so many ms, by the clock or by the clock of kernels; below 0: it fails. */
@@ -671,8 +660,8 @@ static gemm_status multiply_in(const gemm_call *g, const gemm_context *context, 
 
 static gemm_hybrid_sides layer_sides(double forced)
 {
-    const gemm_variant cpu = {.name = "side", .run = multiply_in, .conv = conv_of,
-                              .chain = chain_of, .layer = layer_of, .params = "cpu"};
+    const gemm_variant cpu = {.name = "side", .multiply = multiply_in, .run = run_layer,
+                              .kinds = GEMM_ALL_KINDS, .params = "cpu"};
     gemm_hybrid_sides s = {.cpu = cpu, .device = cpu, .forced = forced};
     s.device.params = "device";
     return s;
@@ -685,11 +674,10 @@ static void expect_layers(const char *name, double forced, const char *expected)
     const gemm_context context = gemm_make_context(&note);
     const char *why = NULL;
     gemm_forget_side();
-    for (int kind = 0; kind < 3 && !why; ++kind) {
+    for (int kind = GEMM_CONVOLUTION; kind <= GEMM_LAYER && !why; ++kind) {
+        const gemm_op op = {.kind = (gemm_kind)kind};
         layer_side = "";
-        const gemm_status status = kind == 0 ? gemm_hybrid_conv(NULL, &context, &s)
-                                 : kind == 1 ? gemm_hybrid_chain(NULL, 2, NULL, &context, &s)
-                                             : gemm_hybrid_layer(NULL, &context, &s);
+        const gemm_status status = gemm_hybrid_run(&op, &context, &s);
         if (status != GEMM_DONE || strcmp(layer_side, expected)) why = layer_side;
         cpu_takes = kernels_take = 1e-3;        /* the choice stands */
     }
@@ -705,7 +693,8 @@ static int choose_in_child(void *unused)
     const gemm_context context = gemm_make_context(&note);
     (void)unused;
     kernels_take = -1;
-    return gemm_hybrid_layer(NULL, &context, &s) != GEMM_DONE || strcmp(layer_side, "cpu");
+    const gemm_op op = {.kind = GEMM_LAYER};
+    return gemm_hybrid_run(&op, &context, &s) != GEMM_DONE || strcmp(layer_side, "cpu");
 }
 
 /* The faster side has the layers, by its multiply. A device whose copies take longer counts by its
@@ -743,7 +732,7 @@ int main(void)
     gemm_share_forget();
     test_threads();
     test_layers();
-    const gemm_hybrid_sides s = {.device = {.unusable = never, .params = "device"}};
+    const gemm_hybrid_sides s = {.device = {.device = &NEVER, .params = "device"}};
     report_judged("hybrid-unusable", gemm_hybrid_unusable(&s) ? NULL : "it is usable");
     return report_status();
 }

@@ -44,14 +44,14 @@ typedef struct way {
     int m;
 } way;
 
-static gemm_status run_way(const conv_call *c, const gemm_context *context, const void *params)
+static gemm_status run_way(const gemm_op *op, const gemm_context *context, const void *params)
 {
     const way *w = params;
     gemm_context own = *context;
     own.isa = w->u;
     own.direct = w->m == DIRECT;
     own.way = w->m == 2 ? "winograd2" : w->m == 4 ? "winograd4" : NULL;
-    const gemm_status status = gemm_packed_conv(c, &own, NULL);
+    const gemm_status status = gemm_packed_conv(op->conv, &own, NULL);
     /* Without room it goes another way, and the note has both. */
     if (own.way && strncmp(own.note->algorithm, own.way, strlen(own.way))) return GEMM_DECLINED;
     return status;
@@ -59,7 +59,7 @@ static gemm_status run_way(const conv_call *c, const gemm_context *context, cons
 
 static gemm_variant make_row(const way *w)
 {
-    return (gemm_variant){.name = "packed", .conv = run_way, .params = w};
+    return (gemm_variant){.name = "packed", .run = run_way, .kinds = GEMM_CONVS, .params = w};
 }
 
 static bool run(const way *w, const conv_call *c, gemm_plan **plan, gemm_note *note)

@@ -19,6 +19,7 @@
 #include "cl/configure.h"
 #include "driver/driver.h"
 #include "packed/packed.h"
+#include "support/activated.h"
 #include "support/float_modes.h"
 #include "support/judge.h"
 #include "support/operands.h"
@@ -64,7 +65,6 @@ static const int SIDES[] = {1,  2,  3,  4,  5,  7,  8,  11, 13, 15, 16, 17, 19,
                             23, 26, 29, 31, 32, 33, 37, 41, 47, 52, 53, 67, 70};
 static const float ENDS[] = {NAN,      -NAN,    INFINITY, -INFINITY, 0,       -0.0f,
                              -FLT_MAX, FLT_MAX, 1e-40f,   -1e-40f,   FLT_MIN, 1};
-static const conv_activation ACTIVATIONS[] = {CONV_LINEAR, CONV_LEAKY, CONV_RELU, CONV_LOGISTIC};
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 _Static_assert(COUNT(KINDS) == LAYER_KINDS, "layers of each kind are drawn");
 #define PICK(r, of) (of)[rng_below(r, (int)COUNT(of))]
@@ -149,7 +149,7 @@ static void draw_geometry(layer_call *c, rng *r, int number)
             c->h = c->out_h = 1 + rng_below(r, 8);
             c->w = c->out_w = 4097 + rng_below(r, 99);
         }
-        c->activation = PICK(r, ACTIVATIONS);
+        c->activation = (conv_activation)rng_below(r, CONV_ACTIVATIONS);
         c->inputs = 2;
         if (rng_below(r, 2)) c->alpha = rng_float(r), c->beta = rng_float(r);
         if (rng_below(r, 2)) draw_sizes(c, r);
@@ -613,12 +613,12 @@ static void test_logistic(const gemm_ukernel *u)
     if (!x) abort();
     for (int i = 0; i < N; ++i) x[i] = logistic_input(i);
     snprintf(name, sizeof name, "logistic, %s", u->name);
-    u->layers.logistic(N, x, y);
+    u->layers.activate(CONV_LOGISTIC, N, x, y);
     int wrong = 0;
     const float least = float_mode_least(u->name);
     while (wrong < N && logistic_right(x[wrong], y[wrong], least)) ++wrong;
     const float at = wrong < N ? x[wrong] : 0;
-    u->layers.logistic(N, x, x); /* in place */
+    u->layers.activate(CONV_LOGISTIC, N, x, x); /* in place */
     if (wrong < N)
         report_fail(name, "f(%g) is %g", (double)at, (double)y[wrong]);
     else if (memcmp(x, y, N * sizeof *x))
@@ -626,6 +626,29 @@ static void test_logistic(const gemm_ukernel *u)
     else
         report_pass(name);
     free(x);
+}
+
+/* ---- the other activations behind a kernel ---- */
+
+static void test_activation(const gemm_ukernel *u, conv_activation a)
+{
+    enum { N = 700 };           /* no whole vectors */
+    float x[N], y[N];
+    char name[48], why[96];
+    int wrong = 0;
+    for (int i = 0; i < N; ++i) x[i] = i % 7 ? (float)(i - N / 2) / 11 : ENDS[i / 7 % COUNT(ENDS)];
+    u->layers.activate(a, N, x, y);
+    for (; wrong < N; ++wrong) {
+        const float exact = activated(x[wrong], a);
+        const float bound = 8 * FLT_EPSILON * fmaxf(1, fabsf(exact));
+        if (!(fabsf(y[wrong] - exact) <= bound) && y[wrong] != exact &&
+            !(isnan(exact) && isnan(y[wrong])))
+            break;
+    }
+    snprintf(name, sizeof name, "activation %d, %s", (int)a, u->name);
+    if (wrong < N)
+        snprintf(why, sizeof why, "f(%g) is %g", (double)x[wrong], (double)y[wrong]);
+    report_judged(name, wrong < N ? why : NULL);
 }
 
 /* ---- the rows ---- */
@@ -668,6 +691,7 @@ static void judge_isa(const gemm_ukernel *u, const test_options *o)
     test_random(&(runner){.isa = u, .name = u->name, .option = option}, o);
     if (o->only_case >= 0) return;
     test_logistic(u);
+    for (int a = CONV_LOGISTIC; a < CONV_ACTIVATIONS; ++a) test_activation(u, (conv_activation)a);
     test_threads(u);
     test_callers(u);
 }
@@ -676,7 +700,7 @@ static void judge_row(const test_options *o)
 {
     char name[64], option[32];
     const gemm_variant *row = gemm_find(o->row);
-    const char *why = gemm_unusable(row), *policies = row->on_device ? "ud" : "u";
+    const char *why = gemm_unusable(row), *policies = gemm_is_on_device(row) ? "ud" : "u";
     if (why) {
         report_unusable(row->name, why);
         return;
@@ -699,7 +723,7 @@ int main(int argc, char **argv)
     o = options_read(argc, argv, o, "--seed, --cases, --case, --isa, --row", NULL);
     if (o.only_case >= 0) o.cases = o.only_case + 1;
     printf("# seed %llu, %d cases\n", (unsigned long long)o.seed, o.cases);
-    if (o.row && !(gemm_find(o.row) && gemm_find(o.row)->layer))
+    if (o.row && !(gemm_find(o.row) && (gemm_find(o.row)->kinds & GEMM_LAYERS)))
         return fprintf(stderr, "--row %s: it has no layers\n", o.row), 2;
     if (o.row) {
         judge_row(&o);

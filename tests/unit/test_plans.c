@@ -69,10 +69,12 @@ static copy *copy_weights(const conv_call *c, gemm_kept *kept)
 }
 
 /* `packed`, with the copy that was made at the first call. */
-static gemm_status run_conv(const conv_call *c, const gemm_context *context, const void *params)
+static gemm_status run_conv(const gemm_op *op, const gemm_context *context, const void *params)
 {
+    const conv_call *c = op->conv;
     gemm_kept *kept = context->kept;
     conv_call call = *c;
+    const gemm_op own_op = {GEMM_CONVOLUTION, {.conv = &call}};
     room = kept ? kept->room : SIZE_MAX;
     scale = c->scale ? c->scale[0] : 0;
     if (c->pool) return GEMM_DECLINED;
@@ -80,16 +82,18 @@ static gemm_status run_conv(const conv_call *c, const gemm_context *context, con
     if (kept && kept->data) call.weights = ((copy *)kept->data)->weights;
     gemm_context own = *context;
     own.kept = NULL;
-    return gemm_find("packed")->conv(&call, &own, params);
+    return gemm_find("packed")->run(&own_op, &own, params);
 }
 
 static gemm_status run(const gemm_call *c, const gemm_context *context, const void *params)
 {
-    return gemm_find("packed")->run(c, context, params);
+    return gemm_find("packed")->multiply(c, context, params);
 }
 
-static const gemm_variant KEEPING = {.name = "keeping", .run = run, .conv = run_conv};
-static const gemm_variant OTHER = {.name = "other", .run = run, .conv = run_conv};
+static const gemm_variant KEEPING = {.name = "keeping", .multiply = run, .run = run_conv,
+                                     .kinds = GEMM_CONVS};
+static const gemm_variant OTHER = {.name = "other", .multiply = run, .run = run_conv,
+                                   .kinds = GEMM_CONVS};
 
 /* ---- The driver alone ---- */
 

@@ -151,7 +151,7 @@ static void report_job(const job *j, child_result r)
              j->row->name);
     r.output[strcspn(r.output, "\n")] = '\0';
     const char *killed = child_signal(&r);
-    if (killed && j->row->reference)
+    if (killed && gemm_is_reference(j->row))
         report_skip_machine(name, "%s died: %s", j->row->origin, killed);
     else if (killed) report_fail(name, "%s", killed);
     else if (child_exit(&r) == RIGHT) report_pass(name);
@@ -196,9 +196,10 @@ static void test_network(experiment e, const char *cfg)
     if (e == train && !learns(cfg, &stock)) report_fail(cfg, "training changed no weight");
     for (size_t i = 0; i < gemm_variant_count; ++i) {
         /* The rows of the paper's search run as cl_local does, and they are many. */
-        if (gemm_variants[i].unusable == gemm_cl_limits) continue;
+        const gemm_device *device = gemm_variants[i].device;
+        if (device && device->unusable == gemm_cl_limits) continue;
         /* See test_gemm. */
-        if (gemm_variants[i].reference && gemm_variants[i].rounding) continue;
+        if (gemm_is_reference(&gemm_variants[i]) && gemm_variants[i].rounding) continue;
         job j = {e, cfg, &gemm_variants[i], &stock};
         report_job(&j, child_run(run_job, &j));
     }

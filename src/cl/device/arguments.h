@@ -39,6 +39,7 @@ typedef struct gemm_cl_arguments {
     F(avgpool, CL_AVGPOOL_ARGUMENTS) \
     F(upsample, CL_UPSAMPLE_ARGUMENTS) \
     F(shortcut, CL_SHORTCUT_SIZES_ARGUMENTS) \
+    F(activate, CL_ACTIVATE_ARGUMENTS) \
     F(copy, CL_COPY_TWO_ARGUMENTS) \
     F(yolo, CL_YOLO_ARGUMENTS) \
     F(winograd_filter, CL_WINOGRAD_FILTER_ARGUMENTS) \

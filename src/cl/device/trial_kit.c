@@ -165,7 +165,6 @@ float gemm_cl_kit_pixel(const float *channel, int h, int w, int y, int x)
 float gemm_cl_kit_finish(const gemm_cl_kit_end *e, float x, float more, int filter)
 {
     const float y = e->norm[filter] * x + e->norm[e->filters + filter] + more;
-    if (e->logistic) return 1 / (1 + expf(-y));
     return y > 0 ? y : e->slope * y;
 }
 

@@ -51,13 +51,12 @@ cl_mem gemm_cl_kit_image(gemm_cl_kit *, const float *data, int width, int height
 /* An element of a channel of h x w, which is 0 outside of it. */
 float gemm_cl_kit_pixel(const float *channel, int h, int w, int y, int x);
 
-/* The sum x of a filter, with the norm (scales, and then shifts) and `more` added, and activated:
-   by the logistic function, or with this slope below 0. */
+/* The sum x of a filter, with the norm (scales, and then shifts) and `more` added, and activated
+   with this slope below 0. */
 typedef struct gemm_cl_kit_end {
     const float *norm;
     int filters;
     float slope;
-    bool logistic;
 } gemm_cl_kit_end;
 
 float gemm_cl_kit_finish(const gemm_cl_kit_end *, float x, float more, int filter);

@@ -5,6 +5,7 @@
  */
 #include "cl/device/trial_layers.h"
 
+#include "op/activation.h"
 #include "util/ints.h"
 #include "util/winograd.h"
 
@@ -23,8 +24,7 @@ static float logistic(float x)
 /* The conv_activation with this number. */
 static float activate(float x, int activation)
 {
-    return activation == 0 ? x : activation == 1 ? (x > 0 ? x : .1f * x)
-           : activation == 2 ? (x > 0 ? x : 0) : logistic(x);
+    return (float)gemm_activate(x, (conv_activation)activation);
 }
 
 /* ---- layers ---- */
@@ -168,7 +168,7 @@ static void try_sizes(gemm_cl_kit *k, int sample, int stride)
 
 static void try_shortcut(gemm_cl_kit *k)
 {
-    enum { N = 70, ACTIVATIONS = 4 };
+    enum { N = 70 };
     if (gemm_cl_kit_has(k, "-DSIZES")) {
         try_sizes(k, 2, 1);
         try_sizes(k, 1, 2);
@@ -176,12 +176,28 @@ static void try_shortcut(gemm_cl_kit *k)
     }
     const gemm_cl_operand a = input_from(k, N);
     const gemm_cl_operand b = gemm_cl_kit_operand(k, SLOT_TRIAL_B, FROM + N);
-    for (int activation = 0; activation < ACTIVATIONS; ++activation) {
+    for (int activation = 0; activation < CONV_ACTIVATIONS; ++activation) {
         const output o = make_output(k, N);
         for (int i = 0; i < N; ++i)
             o.after[TO + i] = activate(2 * a.at[FROM + i] + .5f * b.at[FROM + i], activation);
         const gemm_cl_shortcut_args values = shortcut_of(&a, &b, N, activation, &o);
         const gemm_cl_arguments args = gemm_cl_shortcut_arguments(&values);
+        finish_layer(k, &args, &o, N, rows_of(k, N), 1);
+    }
+}
+
+static void try_activate(gemm_cl_kit *k)
+{
+    enum { N = 70 };
+    for (int activation = CONV_LOGISTIC; activation < CONV_ACTIVATIONS; ++activation) {
+        output o = make_output(k, N);
+        for (int i = TO; i < TO + N; ++i) {
+            o.before[i] *= 16;  /* beyond all limits of the table */
+            o.after[i] = activate(o.before[i], activation);
+        }
+        o.mem = gemm_cl_kit_buffer(k, SLOT_TRIAL_C, o.before, o.count, false);
+        const gemm_cl_arguments args = GEMM_CL_ARGS(
+            activate, .n = N, .activation = activation, .data = o.mem, .d0 = TO);
         finish_layer(k, &args, &o, N, rows_of(k, N), 1);
     }
 }
@@ -311,12 +327,14 @@ static float sum_of(const float *parts, int size, int at, float more, const gemm
     return end->norm ? gemm_cl_kit_finish(end, sum, more, filter) : sum;
 }
 
-static void try_sums(gemm_cl_kit *k, const float *norm, bool by_logistic)
+static void try_sum(gemm_cl_kit *k)
 {
     enum { M = 6, N = 66, PARTS = 3, LD = N + 1, FILTERS = 3, MORE = 2 };
+    static const float of_conv[] = {1, 2, .5f, 1, -1, 0};
+    const float *norm = gemm_cl_kit_has(k, "-DCONV") ? of_conv : NULL;
     const int each = gemm_cl_kit_has(k, "-DPOOL") ? 4 : 1, size = M * N * each;
     const bool adds = !norm && !gemm_cl_kit_has(k, "-DSTORE");
-    const gemm_cl_kit_end end = {norm, FILTERS, .5f, by_logistic};
+    const gemm_cl_kit_end end = {norm, FILTERS, .5f};
     const gemm_cl_operand parts = input_of(k, PARTS * size);
     const gemm_cl_operand more = gemm_cl_kit_has(k, "-DSHORTCUT")
                                      ? gemm_cl_kit_operand(k, SLOT_TRIAL_MORE, MORE + M * LD)
@@ -333,17 +351,9 @@ static void try_sums(gemm_cl_kit *k, const float *norm, bool by_logistic)
     cl_mem scales = norm ? gemm_cl_kit_buffer(k, SLOT_TRIAL_NORM, norm, 2 * FILTERS, false) : NULL;
     const gemm_cl_arguments args = GEMM_CL_ARGS(
         sum, .M = M, .N = N, .count = PARTS, .parts = parts.mem, .C = o.mem, .c0 = TO, .ldc = LD,
-        .filters = FILTERS, .norm = scales, .slope = end.slope, .logistic = by_logistic,
+        .filters = FILTERS, .norm = scales, .slope = end.slope,
         .more = more.mem, .more0 = MORE);
     finish(k, &args, &o, N, M, 1, 64);
-}
-
-static void try_sum(gemm_cl_kit *k)
-{
-    const float norm[] = {1, 2, .5f, 1, -1, 0};
-    const bool conv = gemm_cl_kit_has(k, "-DCONV");
-    try_sums(k, conv ? norm : NULL, false);
-    if (conv && !gemm_cl_kit_has(k, "-DSHORTCUT")) try_sums(k, norm, true);
 }
 
 /* ---- layers in 8 bits ---- */
@@ -641,7 +651,7 @@ static void try_winograd(gemm_cl_kit *k)
     const gemm_cl_operand U = input_of(k, t.points * STRIPS * CHANNELS * t.cols);
     const gemm_cl_operand V = gemm_cl_kit_operand(k, SLOT_TRIAL_B, t.points * CHANNELS * ldv);
     const gemm_cl_operand norm = gemm_cl_kit_operand(k, SLOT_TRIAL_NORM, 2 * M);
-    const gemm_cl_kit_end end = {norm.at, M, .5f, false};
+    const gemm_cl_kit_end end = {norm.at, M, .5f};
     float *sums = gemm_cl_kit_room(k, (size_t)(tiles * t.points));
     const output o = make_output(k, M * outs);
     for (int i = 0; i < M * outs; ++i) {
@@ -666,7 +676,7 @@ static void try_winograd_output(gemm_cl_kit *k)
     const int out_w = (across * t.m - side) / side, outs = out_w * out_w, ldv = tiles + 3;
     const gemm_cl_operand M = input_of(k, t.points * PLANES * ldv);
     const gemm_cl_operand norm = gemm_cl_kit_operand(k, SLOT_TRIAL_NORM, 2 * FILTERS);
-    const gemm_cl_kit_end end = {norm.at, FILTERS, .5f, false};
+    const gemm_cl_kit_end end = {norm.at, FILTERS, .5f};
     float *sums = gemm_cl_kit_room(k, (size_t)(tiles * t.points));
     const output o = make_output(k, PLANES * outs);
     for (int i = 0; i < PLANES * outs; ++i) {
@@ -706,6 +716,7 @@ static const struct {
     {"cl_upsample", try_upsample},
     {"cl_shortcut", try_shortcut},
     {"cl_copy", try_copy},
+    {"cl_activate", try_activate},
     {"cl_yolo", try_yolo},
 };
 

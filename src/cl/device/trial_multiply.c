@@ -170,7 +170,7 @@ static float b_of_conv(const problem *q, int product, int k, int n)
     for (int t = 0; t < area; ++t)
         sum += q->taps_of[k * area + t] *
                pixel(q, product * channels + k, y + t / q->size, x + t % q->size);
-    const gemm_cl_kit_end end = {q->depth_norm, q->K, q->depth_slope, false};
+    const gemm_cl_kit_end end = {q->depth_norm, q->K, q->depth_slope};
     return gemm_cl_kit_finish(&end, sum, 0, k);
 }
 
@@ -374,10 +374,10 @@ static void set_convolution(gemm_cl_kit *k, const problem *q, gemm_cl_multiply_a
 }
 
 /* The outputs of row `row` of all sums of a convolution: all, or the maxima of four. */
-static void finish_row(const problem *q, const float *s, size_t row, bool logistic, float *to)
+static void finish_row(const problem *q, const float *s, size_t row, float *to)
 {
     const int filters = q->groups * q->M;
-    const gemm_cl_kit_end end = {q->norm, filters, q->slope, logistic};
+    const gemm_cl_kit_end end = {q->norm, filters, q->slope};
     for (int n = 0; n < q->N; ++n) {
         const float more = q->more ? q->more[MORE + row * (size_t)q->N + (size_t)n] : 0;
         const float x = gemm_cl_kit_finish(&end, s[n], more, (int)row % filters);
@@ -395,7 +395,7 @@ typedef struct expected {
     size_t part;                /* from part to part of C; 0: K is not cut */
 } expected;
 
-static expected expect(gemm_cl_kit *k, const problem *q, bool cut, bool logistic)
+static expected expect(gemm_cl_kit *k, const problem *q, bool cut)
 {
     const bool stores = q->conv || gemm_cl_kit_has(k, "-DSTORE");
     const size_t rows = (size_t)q->products * (size_t)q->M, N = (size_t)q->N;
@@ -417,7 +417,7 @@ static expected expect(gemm_cl_kit *k, const problem *q, bool cut, bool logistic
         }
         for (size_t n = 0; n < N && !cut && !q->conv; ++n)
             c[n] = alpha * all[n] + (stores ? 0 : c[n]);
-        if (!cut && q->conv) finish_row(q, all, row, logistic, c);
+        if (!cut && q->conv) finish_row(q, all, row, c);
     }
     return e;
 }
@@ -436,17 +436,17 @@ static int items_across(const gemm_cl_kit *k, const problem *q)
     return ceil_div(q->N, cols);
 }
 
-static void launch(gemm_cl_kit *k, const problem *q, bool cut, bool logistic)
+static void launch(gemm_cl_kit *k, const problem *q, bool cut)
 {
     const size_t used = k->used;
-    const expected e = expect(k, q, cut, logistic);
+    const expected e = expect(k, q, cut);
     const int down = q->direct ? 1 : ceil_div(q->M, gemm_cl_kit_number(k, "-DROWS", 1));
     const int deep = (cut ? 2 : 1) * q->products;
     gemm_cl_multiply_args values = {
         .M = q->M, .N = q->N, .K = q->padded ? q->side : q->K, .alpha = q->conv ? 1 : 2,
         .C = gemm_cl_kit_buffer(k, SLOT_TRIAL_C, e.before, e.count, false), .c0 = FIRST_OF_C,
         .ldc = e.ld, .kpart = cut ? q->kpart : q->K, .cpart = e.part,
-        .logistic = logistic, .shares = down, .z_shares = deep};
+        .shares = down, .z_shares = deep};
     set_a(k, q, &values);
     set_b(k, q, &values);
     if (q->conv) set_convolution(k, q, &values);
@@ -467,8 +467,7 @@ void gemm_cl_try_multiply(gemm_cl_kit *k)
     if (k->unfinished) return;
     make_b(k, &q);
     make_sums(k, &q);
-    launch(k, &q, false, false);
-    if (q.conv && !q.more) launch(k, &q, false, true);  /* a shortcut follows no logistic */
+    launch(k, &q, false);
     const bool cuts = k->row->splits && !gemm_cl_kit_has(k, "-DSLICES");
-    if (cuts && !q.depthwise) launch(k, &q, true, false);
+    if (cuts && !q.depthwise) launch(k, &q, true);
 }

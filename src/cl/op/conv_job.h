@@ -28,7 +28,6 @@ typedef struct gemm_cl_conv_job {
     int width, strips;          /* of the image: pixels a row, rows for a row of B */
     float *scale_shift;         /* norm, until it is uploaded */
     float slope;                /* the factor of the activation below 0 */
-    cl_int logistic;
 } gemm_cl_conv_job;
 
 #endif

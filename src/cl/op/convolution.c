@@ -31,6 +31,7 @@
 #include "cl/op/conv_build.h"
 #include "cl/op/conv_row.h"
 #include "cl/op/groups.h"
+#include "cl/op/layers.h"
 #include "util/winograd.h"
 
 #include <limits.h>
@@ -132,7 +133,6 @@ static void set_convolution(const conv_job *j, gemm_cl_multiply_args *to)
     to->pad = in->pad;
     to->norm = j->norm;
     to->slope = j->slope;
-    to->logistic = j->logistic;
     if (j->shortcut) {
         to->more = j->w.A.mem;
         to->more0 = j->w.A.offset;
@@ -175,7 +175,7 @@ static int add_sums(conv_job *j)
     const gemm_cl_arguments args = GEMM_CL_ARGS(
         sum, .M = rows, .N = N, .count = j->w.parts, .parts = j->w.sums, .C = j->w.C.mem,
         .c0 = j->w.C.offset, .ldc = N, .filters = j->c->n, .norm = j->norm, .slope = j->slope,
-        .logistic = j->logistic, .more = j->w.A.mem, .more0 = j->w.A.offset);
+        .more = j->w.A.mem, .more0 = j->w.A.offset);
     if (!sum) return -1;
     return gemm_cl_launch_lines(&j->w, sum, STAGE_SUM, &args, (size_t)N, (size_t)rows, 1);
 }
@@ -202,7 +202,7 @@ static int enqueue_winograd(conv_job *j)
     return gemm_cl_winograd_run(l, &j->w, U, j->norm, j->slope);
 }
 
-static int enqueue(conv_job *j)
+static int convolve(conv_job *j)
 {
     if (j->w.row->winograd && !j->w.row->direct) return enqueue_winograd(j);
     if (j->w.parts > 1 &&
@@ -211,6 +211,14 @@ static int enqueue(conv_job *j)
     if (prepare_weights(j) || (gemm_cl_conv_has_image(j) && fill_image(j))) return -1;
     const int rc = multiply(j);
     return rc == 0 && j->w.sums ? add_sums(j) : rc;
+}
+
+static int enqueue(conv_job *j)
+{
+    const conv_call *c = j->c;
+    if (convolve(j)) return -1;
+    if (!gemm_activation_is_behind(c->activation)) return 0;
+    return gemm_cl_activate(&j->w, c->activation, c->batch * c->n * gemm_conv_places(c));
 }
 
 /* ---- one call ---- */
@@ -267,7 +275,6 @@ static conv_job make_job(const conv_call *c, const gemm_cl_row *row)
         .g = {.M = c->n / c->groups, .N = gemm_conv_places(c), .K = gemm_conv_taps(c),
               .ALPHA = 1.0f},
         .slope = gemm_slope(c->activation),
-        .logistic = c->activation == CONV_LOGISTIC,
         .chosen = row->way == GEMM_CL_CHOOSE,
         .w = gemm_cl_begin_work(row),
     };
@@ -295,7 +302,8 @@ static bool take_shortcut(conv_job *j, const layer_call *s)
 {
     if (!s) return true;
     if (j->c->activation != CONV_LINEAR || j->c->pool) return false;
-    if (s->alpha != 1.0f || s->beta != 1.0f || s->activation == CONV_LOGISTIC) return false;
+    if (s->alpha != 1.0f || s->beta != 1.0f || gemm_activation_is_behind(s->activation))
+        return false;
     if (!gemm_shortcut_is_equal(s)) return false;
     j->shortcut = s;
     j->summed = *j->c;

@@ -15,6 +15,7 @@
 #include "cl/memory/left.h"
 #include "cl/op/groups.h"
 #include "cl/op/kept.h"
+#include "cl/op/layers.h"
 #include "int8/layer.h"
 #include "int8/scales.h"
 #include "util/text.h"
@@ -268,7 +269,11 @@ static int show(job *j)
 static int enqueue(job *j)
 {
     cl_mem quads = gemm_cl_scratch(SLOT_PACKED_B, (size_t)image_quads(j) * sizeof(uint32_t));
+    const conv_call *c = j->c;
     if (!quads || round_image(j, quads) || multiply(j, quads)) return -1;
+    if (gemm_activation_is_behind(c->activation) &&
+        gemm_cl_activate(&j->w, c->activation, c->batch * c->n * gemm_conv_places(c)))
+        return -1;
     return gemm_cl_ask_result(&j->w);
 }
 

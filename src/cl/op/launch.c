@@ -251,7 +251,7 @@ int gemm_cl_launch(gemm_cl_work *w, const gemm_cl_program *p, gemm_cl_stage stag
     if (need_room(w)) return -1;
     if (enqueue(w, p, stage, args, global, local, asked ? &done : NULL)) return -1;
     if (asked) w->timed[w->timed_count++] = (gemm_cl_timed){done, stage};
-    if (stage == (w->sums ? STAGE_SUM : STAGE_MULTIPLY)) {
+    if (stage == (w->sums ? STAGE_SUM : STAGE_MULTIPLY) || stage == STAGE_ACTIVATE) {
         w->C.made = done;
         w->C.touched = w->C.in_place;
     }

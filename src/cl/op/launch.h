@@ -35,6 +35,7 @@ typedef enum gemm_cl_mode {
 typedef enum gemm_cl_stage {
     STAGE_PREPARE,                  /* packs, fills or transforms an operand */
     STAGE_MULTIPLY,
+    STAGE_ACTIVATE,                 /* behind the others, where there is one */
     STAGE_SUM,                      /* adds parts of K */
     STAGES
 } gemm_cl_stage;

@@ -164,6 +164,21 @@ static int yolo(layer_job *j)
     return launch(j, "cl_yolo", "", &args, area, 1, j->planes);
 }
 
+/* ---- an activation behind a convolution ---- */
+
+int gemm_cl_activate(gemm_cl_work *w, conv_activation a, int n)
+{
+    const bool cpu = w->device->traits.cpu;
+    const gemm_cl_program *p =
+        gemm_cl_need("cl_activate", cpu ? "-DRUN=4096 -DBY_ROW" : "-DRUN=4096");
+    _Static_assert(RUN == 4096, "the text of the options");
+    const gemm_cl_arguments args = GEMM_CL_ARGS(
+        activate, .n = n, .activation = (int)a, .data = w->C.mem, .d0 = w->C.offset);
+    if (!p) return -1;
+    return gemm_cl_launch_lines(w, p, STAGE_ACTIVATE, &args,
+                                (size_t)(cpu ? ceil_div(n, RUN) : n), 1, 1);
+}
+
 /* ---- operands ---- */
 
 static int show_input(layer_job *j, gemm_cl_view *v, int i, gemm_cl_slot slot)

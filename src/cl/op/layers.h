@@ -6,10 +6,13 @@
 #ifndef GEMM_CL_LAYERS_H
 #define GEMM_CL_LAYERS_H
 
-#include "gemm_variant.h"
+#include "cl/op/launch.h"
 
 /* One layer. Declines sizes that the kernels' int arithmetic cannot hold. */
 gemm_status gemm_cl_run_layer(const layer_call *, const gemm_context *);
+
+/* Applies an activation behind the kernel to the n floats of w->C. 0 or -1. */
+int gemm_cl_activate(gemm_cl_work *, conv_activation, int n);
 
 /* Before the programs are released: releases the kernel objects of these layers. */
 void gemm_cl_release_layers(void);

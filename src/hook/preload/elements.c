@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What no variant computes, element by element: activations of AlexeyAB's Darknet, and shortcuts of
- * several inputs. They run on as many threads as the variants.
+ * What no variant computes, element by element: shortcuts of several inputs. They run on as many
+ * threads as the variants.
  *
  * Each loop is compiled for AVX-512, for AVX2 and for any processor from the same text, which the
  * compiler turns into vectors. exp is 2^n * p(r): n is the nearest integer to x / ln 2, and p a
  * polynomial for |r| <= ln 2 / 2 with the coefficients of expf in Cephes.
  */
-#include "hook/fork.h"
+#include "hook/activation_names.h"
 
 #ifdef HOOK_ALEXEYAB
 
+#include "../../../kernels/cl_activations.h"
 #include "darknet_gemm.h"
 #include "util/threads.h"
 
 #include <math.h>
 #include <stdint.h>
 
-/* A chunk of an activation: 16 KB, which a level 1 cache holds. */
-enum { CHUNK = 4096, MOST_INPUTS = 16 };
+enum { MOST_INPUTS = 16 };
 
 #define INLINE static inline __attribute__((always_inline))
 
@@ -45,54 +45,25 @@ INLINE float exp_of(float x)
     return p * scale.f;
 }
 
-INLINE float swish(float x)
-{
-    return x / (1 + exp_of(-x));
-}
+#define ACT_EXP(x) exp_of(x)
+#define ACT_SIGMOID(x) (1 / (1 + exp_of(-(x))))
+#define ACT_LEAST(x, most) ((x) > (most) ? (most) : (x))
+#define ACT_IF(x, a, b) ((x) > 0 ? (a) : (b))
+#define ACT_IF_ELSE_0(x, a) ACT_IF(x, a, 0)
 
-/* x tanh(ln(1 + e^x)) = x k / (k + 2) with k = e^x (e^x + 2), and x where e^x is large. */
-INLINE float mish(float x)
-{
-    const float e = exp_of(x > 20 ? 20 : x), k = e * (e + 2);
-    return x * (k / (k + 2));
-}
+#define EACH(NAME, f)                                                                             \
+    case CONV_##NAME:                                                                             \
+        for (int i = 0; i < n; ++i) {                                                             \
+            const float x = y[i];                                                                 \
+            y[i] = f;                                                                             \
+        }                                                                                         \
+        return;
+#define SLOPE(NAME, slope) EACH(NAME, ACT_IF(x, x, slope * x))
 
-INLINE float hard_mish(float x)
-{
-    const float below = x > -2 ? x * x / 2 + x : 0;
-    return x > 0 ? x : below;
-}
-
-INLINE float relu6(float x)
-{
-    x = x > 0 ? x : 0;
-    return x > 6 ? 6 : x;
-}
-
-INLINE float leaky(float x)
-{
-    return x > 0 ? x : .1f * x;
-}
-
-#define EACH(function)                                                                            \
-    for (int i = 0; i < n; ++i) x[i] = function(x[i]);                                            \
-    return;
-
-INLINE void activate(float *x, int n, ACTIVATION a)
+INLINE void activate(float *y, int n, conv_activation a)
 {
     switch (a) {
-    case SWISH:
-        EACH(swish)
-    case MISH:
-        EACH(mish)
-    case HARD_MISH:
-        EACH(hard_mish)
-    case RELU6:
-        EACH(relu6)
-    case LEAKY:
-        EACH(leaky)
-    default:
-        return;
+        CL_ACTIVATIONS(SLOPE, EACH)
     }
 }
 
@@ -113,7 +84,7 @@ typedef struct channel {
     float weight[MOST_INPUTS];
     int size[MOST_INPUTS];      /* how many elements of the channel this input has */
     int inputs, n;
-    ACTIVATION activation;
+    conv_activation activation;
 } channel;
 
 INLINE void add_channel(const channel *c)
@@ -124,10 +95,6 @@ INLINE void add_channel(const channel *c)
 }
 
 #define FOR(isa, target)                                                                          \
-    target static void activate_##isa(float *x, int n, ACTIVATION a)                              \
-    {                                                                                             \
-        activate(x, n, a);                                                                        \
-    }                                                                                             \
     target static void add_##isa(const channel *c)                                                \
     {                                                                                             \
         add_channel(c);                                                                           \
@@ -145,44 +112,6 @@ FOR(avx512, __attribute__((target("avx512f,avx512dq,avx2,fma"))))
 #else
 #define CHOOSE(function, ...) function##_any(__VA_ARGS__);
 #endif
-
-/* ---- Activations ---- */
-
-int hook_activates(const layer *l)
-{
-    switch (l->activation) {
-    case RELU6:
-        return 1;
-    case SWISH:
-    case MISH:
-        return l->type == CONVOLUTIONAL || l->type == SHORTCUT;
-    case HARD_MISH:
-        return l->type == CONVOLUTIONAL;
-    default:
-        return 0;
-    }
-}
-
-typedef struct job {
-    const layer *l;
-    size_t n;
-} activate_job;
-
-static void activate_chunk(void *data, int chunk, void *scratch)
-{
-    const activate_job *job = data;
-    const size_t begin = (size_t)chunk * CHUNK, left = job->n - begin;
-    (void)scratch;
-    CHOOSE(activate, job->l->output + begin, left < CHUNK ? (int)left : CHUNK, job->l->activation)
-}
-
-void hook_activate(const layer *l)
-{
-    activate_job job = {l, (size_t)l->batch * l->outputs};
-    const int chunks = (int)((job.n + CHUNK - 1) / CHUNK);
-    if (!gemm_parallel(darknet_gemm_get_threads(), chunks, activate_chunk, &job)) return;
-    for (int i = 0; i < chunks; ++i) activate_chunk(&job, i, NULL);
-}
 
 /* ---- Shortcuts ---- */
 
@@ -216,7 +145,8 @@ static void add_chunk(void *data, int chunk, void *scratch)
     const layer *l = job->l;
     const int area = l->outputs / l->c, image = chunk / l->c, c = chunk % l->c;
     const size_t at = (size_t)c * area;
-    channel it = {.inputs = l->n + 1, .n = area, .activation = l->activation};
+    channel it = {.inputs = l->n + 1, .n = area,
+                  .activation = hook_activation(l->activation)};
     (void)scratch;
     it.output = l->output + (size_t)image * l->outputs + at;
     it.input[0] = job->input + (size_t)image * l->outputs + at;
@@ -234,7 +164,7 @@ int hook_add(const layer *l, const float *input, const layer *layers)
     add_job job = {l, layers, input};
     const int inputs = l->n + 1, chunks = l->batch * l->c;
     if (inputs > MOST_INPUTS || l->outputs % l->c || l->outputs != l->inputs) return 0;
-    if (l->activation != LINEAR && l->activation != LEAKY && !hook_activates(l)) return 0;
+    if (!hook_is_applied(l)) return 0;
     if (l->nweights && l->nweights != inputs && l->nweights != inputs * l->c) return 0;
     if (!gemm_parallel(darknet_gemm_get_threads(), chunks, add_chunk, &job)) return 1;
     for (int i = 0; i < chunks; ++i) add_chunk(&job, i, NULL);

@@ -23,14 +23,14 @@ typedef packed_chain_job chain;
 /* A 1x1 layer of one place adds up in another order: dots.c. */
 static bool can_multiply(const conv_call *c)
 {
-    return c->activation != CONV_LOGISTIC && !gemm_conv_is_dots(c);
+    return !gemm_activation_is_behind(c->activation) && !gemm_conv_is_dots(c);
 }
 
 /* Whether chain_work.c can run this chain. */
 static bool can_run(const chain *l)
 {
     const conv_call *d = l->depth;
-    return d->size > 1 && d->stride <= 2 && d->activation != CONV_LOGISTIC &&
+    return d->size > 1 && d->stride <= 2 && !gemm_activation_is_behind(d->activation) &&
            can_multiply(l->project) && (!l->expand || can_multiply(l->expand)) &&
            (!l->shortcut || packed_can_add(l->shortcut));
 }
@@ -146,4 +146,9 @@ gemm_status gemm_packed_chain(const conv_call *calls, int count, const layer_cal
     gemm_context alone = *context;
     alone.kept = context->chain_kept ? context->chain_kept[0] : NULL;
     return packed_conv_add(calls, shortcut, &alone);
+}
+
+gemm_status gemm_packed_run(const gemm_op *op, const gemm_context *context, const void *params)
+{
+    return gemm_run_by(gemm_packed_conv, gemm_packed_chain, gemm_packed_layer, op, context, params);
 }

@@ -81,7 +81,6 @@ static const char *cannot_band(const conv_call *c, const gemm_ukernel *u)
 {
     if (c->size == 1) return "1x1";
     if (c->groups > 1) return "groups";
-    if (c->activation == CONV_LOGISTIC) return "logistic";
     const band_job b = make_job(c, u, 1);
     return scratch_bytes(&b) <= GEMM_SCRATCH_BYTES ? NULL : "no room in scratch";
 }

@@ -6,6 +6,7 @@
 #include "packed/conv/way.h"
 #include "packed/gemm/plan.h"
 #include "packed/packed.h"
+#include "util/threads.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -146,9 +147,44 @@ static gemm_status convolve(const conv_call *c, const layer_call *shortcut, cons
     return GEMM_DECLINED;
 }
 
+/* ---- activations behind the kernels ---- */
+
+/* A level 1 cache holds a part. It takes some times as long as to wake a worker for it. */
+enum { PART = 4096 };
+
+typedef struct behind {
+    const conv_call *c;
+    const gemm_ukernel *u;
+    size_t outputs;
+} behind;
+
+static void activate_part(void *arg, int part, void *scratch)
+{
+    (void)scratch;
+    const behind *b = arg;
+    const size_t from = (size_t)part * PART, left = b->outputs - from;
+    float *const y = b->c->output + from;
+    b->u->layers.activate(b->c->activation, left < PART ? (int)left : PART, y, y);
+}
+
+gemm_status packed_conv_behind(const conv_call *c, const gemm_context *x, const void *params,
+                               gemm_row_conv *conv)
+{
+    conv_call linear = *c;
+    linear.activation = CONV_LINEAR;
+    const gemm_status status = conv(&linear, x, params);
+    if (status != GEMM_DONE) return status;
+    behind b = {c, x->isa, (size_t)c->batch * (size_t)c->n * (size_t)gemm_conv_places(c)};
+    const int parts = (int)((b.outputs + PART - 1) / PART);
+    if (gemm_parallel(parts < 3 ? 1 : x->threads, parts, activate_part, &b))
+        for (int i = 0; i < parts; ++i) activate_part(&b, i, NULL);
+    return GEMM_DONE;
+}
+
 gemm_status gemm_packed_conv(const conv_call *c, const gemm_context *x, const void *params)
 {
-    (void)params;
+    if (gemm_activation_is_behind(c->activation))
+        return packed_conv_behind(c, x, params, gemm_packed_conv);
     return convolve(c, NULL, x);
 }
 
@@ -156,12 +192,16 @@ gemm_status packed_conv_add(const conv_call *c, const layer_call *shortcut, cons
 {
     conv_call conv = *c;
     conv.output = shortcut->output;
-    return packed_can_add(shortcut) ? convolve(&conv, shortcut, x) : GEMM_DECLINED;
+    if (gemm_activation_is_behind(c->activation) || !packed_can_add(shortcut)) return GEMM_DECLINED;
+    return convolve(&conv, shortcut, x);
 }
 
-gemm_status gemm_packed_explain(const conv_call *c, const gemm_context *x, const void *params)
+gemm_status gemm_packed_explain(const conv_call *call, const gemm_context *x, const void *params)
 {
     (void)params;
+    conv_call linear = *call;
+    const conv_call *const c = &linear;
+    if (gemm_activation_is_behind(c->activation)) linear.activation = CONV_LINEAR;
     const facts f = facts_of(c, x);
     decision d;
     int tried = 0;

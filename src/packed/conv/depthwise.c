@@ -83,9 +83,6 @@ static void convolve_channels(void *arg, int chunk, void *scratch)
         }
         set_channel(&d, c, p.index);
         l->u->conv.depthwise(&d, band, p.y0, p.y1);
-        if (c->activation == CONV_LOGISTIC && next.index != p.index) {
-            l->u->layers.logistic(d.filters * d.out_h * d.out_w, d.y, d.y);
-        }
         float *const used = band;
         band = other, other = used;
         p = next;

@@ -51,11 +51,6 @@ static void convolve_dots(void *arg, int chunk, void *scratch)
         rows = min_int(GEMM_DOT_ROWS, min_int(end - i, group - i % group));
         apply_filters(d, i, rows);
     }
-    if (c->activation != CONV_LOGISTIC) return;
-    for (int b = 0; b < c->batch; ++b) {
-        float *const y = c->output + (size_t)b * c->n + begin;
-        d->u->layers.logistic(end - begin, y, y);
-    }
 }
 
 static const char *plan_dots(const conv_call *c, const gemm_context *context,

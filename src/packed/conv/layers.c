@@ -210,7 +210,7 @@ static void yolo_channel(const layer_job *j, int unit, float *scratch)
     if (entry == 2 || entry == 3) {
         memcpy(y, x, (size_t)area * sizeof *y);
     } else {
-        j->u->layers.logistic(area, x, y);
+        j->u->layers.activate(CONV_LOGISTIC, area, x, y);
     }
 }
 
@@ -254,7 +254,7 @@ static void shortcut_block(const layer_job *j, int unit, float *scratch)
     float *y = c->output + r.from;
     j->u->layers.add_scaled(n, c->alpha, c->input[0].data + r.from, c->beta,
                             c->input[1].data + r.from, gemm_slope(c->activation), y);
-    if (c->activation == CONV_LOGISTIC) j->u->layers.logistic(n, y, y);
+    if (gemm_activation_is_behind(c->activation)) j->u->layers.activate(c->activation, n, y, y);
 }
 
 void packed_add_shortcut(const gemm_ukernel *u, const layer_call *s, size_t at, int rows, int cols,
@@ -323,7 +323,8 @@ static void shortcut_channel(const layer_job *j, int unit, float *scratch)
     }
     const size_t done = rows * width;
     activate(j->u, size - done, a + done, gemm_slope(c->activation), out + done);
-    if (c->activation == CONV_LOGISTIC) j->u->layers.logistic((int)size, out, out);
+    if (gemm_activation_is_behind(c->activation))
+        j->u->layers.activate(c->activation, (int)size, out, out);
 }
 
 /* ---- the row of the table ---- */
@@ -358,7 +359,8 @@ static bool choose_units(layer_job *j)
     return false;
 }
 
-/* The floats read and written. A logistic, and a step of a maximum in scratch, count as more. */
+/* The floats read and written. An activation behind the kernel, and a step of a maximum in scratch,
+   count as more. */
 static double work_of(const layer_call *c)
 {
     const double in = (double)c->batch * c->c * c->h * c->w;
@@ -368,8 +370,9 @@ static double work_of(const layer_call *c)
         for (int n = 1; n < c->size; n *= 2) ++steps;
         return 2 * steps * in + out;
     }
-    const bool powers = c->kind == LAYER_YOLO ||
-                        (c->kind == LAYER_SHORTCUT && c->activation == CONV_LOGISTIC);
+    const bool powers =
+        c->kind == LAYER_YOLO ||
+        (c->kind == LAYER_SHORTCUT && gemm_activation_is_behind(c->activation));
     return in + (powers ? 4 : 1) * out;
 }
 

@@ -125,7 +125,6 @@ static const char *cannot_nchwc(const conv_call *c, const gemm_ukernel *u)
     if (!gemm_conv_is_pointwise(c)) return "not 1x1";
     if (c->groups > 1) return "groups";
     if (c->pool) return "pool";
-    if (c->activation == CONV_LOGISTIC) return "logistic";
     return result_bytes(c, u) + c->h * c->w * sizeof(int) <= GEMM_SCRATCH_BYTES ? NULL
                                                                           : "no room in scratch";
 }

@@ -102,7 +102,6 @@ static const char *plan_pooled(const conv_call *c, const gemm_context *context,
                                packed_choice *choice)
 {
     if (!c->pool) return "no pool";
-    if (c->activation == CONV_LOGISTIC) return "logistic";
     conv_call alone = *c;
     alone.pool = false;
     packed_choice other = {.asked = false};

@@ -138,17 +138,15 @@ static bool adds_at_once(const packed_layer *l)
     return s && s->alpha == 1 && s->beta == 1 && l->c->activation == CONV_LINEAR;
 }
 
-/* The activation that the tile function does not have, and any other shortcut. The tiles are still
-   near. `data` is the packed_layer. */
+/* A shortcut that the tile function does not have. The tiles are still near. `data` is the
+   packed_layer. */
 static void finish(const packed_epilogue *e, int i0, int rows, int j0, int cols, float *c,
                    size_t ldc)
 {
     (void)i0, (void)j0;
     const packed_layer *l = e->data;
     const layer_call *s = l->shortcut;
-    for (int i = 0; i < rows && l->c->activation == CONV_LOGISTIC; ++i)
-        l->u->layers.logistic(cols, c + i * ldc, c + i * ldc);
-    if (s) packed_add_shortcut(l->u, s, (size_t)(c - s->output), rows, cols, ldc);
+    packed_add_shortcut(l->u, s, (size_t)(c - s->output), rows, cols, ldc);
 }
 
 double packed_multiply_adds(const conv_call *c)
@@ -171,7 +169,6 @@ packed_job packed_product(const packed_layer *l, packed_channels *source, int in
     const size_t area = (size_t)c->h * c->w, out_area = gemm_conv_places(c);
     *source = (packed_channels){c, l->shifts, c->input + (size_t)index * in * area, 0};
     const bool at_once = adds_at_once(l);
-    const bool is_finished_later = c->activation == CONV_LOGISTIC || (l->shortcut && !at_once);
     packed_job job = {
         .M = filters,
         .N = gemm_conv_places(c),
@@ -187,7 +184,7 @@ packed_job packed_product(const packed_layer *l, packed_channels *source, int in
                 .scale = c->scale ? c->scale + group * filters : NULL,
                 .shift = c->shift + group * filters,
                 .slope = gemm_slope(c->activation),
-                .finish = is_finished_later ? finish : NULL,
+                .finish = l->shortcut && !at_once ? finish : NULL,
                 .data = l,
             },
     };

@@ -534,7 +534,7 @@ static const char *plan_winograd(const conv_call *c, const gemm_context *context
 {
     const gemm_winograd_layer shape = shape_of(c, context);
     if (!gemm_conv_can_transform(c))
-        return c->activation == CONV_LOGISTIC ? "logistic" : "not 3x3 of stride 1 and one group";
+        return "not 3x3 of stride 1 and one group";
     if (!choice->asked && context->direct) return "GEMM_CONV=direct";
     if (!choice->asked && context->timed)
         snprintf(choice->weighed, sizeof choice->weighed, "%.2f of implicit%s",

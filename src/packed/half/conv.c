@@ -308,6 +308,8 @@ static form form_of(const conv_call *c, const gemm_context *context, const gemm_
 gemm_status gemm_half_conv(const conv_call *c, const gemm_context *context, const void *params)
 {
     const gemm_pairs *p = packed_half_pairs(params, context->isa);
+    if (gemm_activation_is_behind(c->activation))
+        return packed_conv_behind(c, context, params, gemm_half_conv);
     switch (form_of(c, context, p)) {
     case DECLINE: return GEMM_DECLINED;
     case SINGLE: return gemm_packed_conv(c, context, NULL);
@@ -327,6 +329,7 @@ gemm_status gemm_half_chain(const conv_call *convs, int count, const layer_call 
     int in_pairs = 0;
     if (context->way || count == 1) return GEMM_DECLINED;
     for (int i = 0; i < count; ++i) {
+        if (gemm_activation_is_behind(convs[i].activation)) return GEMM_DECLINED;
         if (convs[i].groups == 1 && !is_plain_pointwise(&convs[i])) return GEMM_DECLINED;
         in_pairs += is_plain_pointwise(&convs[i]) &&
                     form_of_pointwise(&convs[i], context->isa, p) != SINGLE;
@@ -335,4 +338,9 @@ gemm_status gemm_half_chain(const conv_call *convs, int count, const layer_call 
     if (in_pairs < count - 1 || !p->nchwc || !packed_half_nchwc_fits(convs, count))
         return GEMM_DECLINED;
     return packed_half_nchwc_chain(convs, count, shortcut, p, context);
+}
+
+gemm_status gemm_half_run(const gemm_op *op, const gemm_context *context, const void *params)
+{
+    return gemm_run_by(gemm_half_conv, gemm_half_chain, gemm_packed_layer, op, context, params);
 }

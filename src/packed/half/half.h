@@ -20,7 +20,7 @@ extern const gemm_half_params gemm_half_bf16, gemm_half_fp16;
 
 /* One multiply. With at most 16 rows of A or steps of K, and for one column of C, it runs as under
    `packed`, which declines what is tiny. Declines any call when there is no memory. */
-gemm_row_run gemm_half;
+gemm_row_multiply gemm_half;
 
 /* One convolution: conv.c. Keeps the weights in 16 bits. */
 gemm_row_conv gemm_half_conv;
@@ -28,6 +28,9 @@ gemm_row_conv gemm_half_conv;
 /* A chain as under `packed`, in 16 bits where gemm_half_conv computes all of its products so, in
    single precision where it computes none so. Declines all others. */
 gemm_row_chain gemm_half_chain;
+
+/* These, and layers as under `packed`. */
+gemm_row_run gemm_half_run;
 
 /* NULL, or why `packed_fp16` cannot run here: only arm64 has micro-kernels for it. The portable
    form is slower than `packed`, and is for tests. params is not used. */

@@ -488,6 +488,8 @@ gemm_status gemm_int8_conv(const conv_call *c, const gemm_context *context, cons
     const gemm_quads *kernels = params ? params : gemm_quads_find(context->isa);
     job j = {.l = layout_of(c, kernels, kernels->mr)};
     if (!fits(&j.l, context->scale, context->way)) return gemm_packed_conv(c, context, NULL);
+    if (gemm_activation_is_behind(c->activation))
+        return packed_conv_behind(c, context, params, gemm_int8_conv);
     void *own = NULL;
     void *data = get_filters(&j.l, context->scale->zero, context->kept, free_filters, &own);
     if (!data) return gemm_packed_conv(c, context, NULL);
@@ -540,4 +542,9 @@ gemm_status gemm_int8_chain(const conv_call *c, int count, const layer_call *sho
     if (count < 3 || last > 0 || context->isa->vl % kernels->vl) return GEMM_DECLINED;
     const layout l = layout_of(c, kernels, kernels->vl);
     return run_chain(&l, scales[0], c, count, shortcut, context);
+}
+
+gemm_status gemm_int8_run(const gemm_op *op, const gemm_context *context, const void *params)
+{
+    return gemm_run_by(gemm_int8_conv, gemm_int8_chain, gemm_packed_layer, op, context, params);
 }

@@ -10,7 +10,7 @@
 #include "gemm_variant.h"
 
 /* One multiply, as under `packed`: there is no scale for it. params is not used. */
-gemm_row_run gemm_int8;
+gemm_row_multiply gemm_int8;
 
 /*
  * One convolution: conv.c. params: the micro-kernels (isa/quads.h), or NULL for the fastest ones.
@@ -23,5 +23,8 @@ gemm_row_conv gemm_int8_conv;
    gemm_int8_conv computes it so, and its output is not written. Declines a chain with another
    convolution in 8 bits. */
 gemm_row_chain gemm_int8_chain;
+
+/* These, and layers as under `packed`. */
+gemm_row_run gemm_int8_run;
 
 #endif

@@ -14,6 +14,7 @@
 #ifndef GEMM_UKERNEL_H
 #define GEMM_UKERNEL_H
 
+#include "gemm_variant.h"
 #include "util/caches.h"
 
 #include <stdbool.h>
@@ -384,9 +385,10 @@ typedef struct gemm_layers_kernels {
     /* y[i] = f(alpha * x[i] + beta * z[i]), i < n, without an FMA; f as in gemm_tile */
     void (*add_scaled)(int n, float alpha, const float *x, float beta, const float *z, float slope,
                        float *y);
-    /* y[i] = 1 / (1 + exp(-x[i])), i < n; y may be x. Off by at most 3 * FLT_EPSILON times y[i],
-       or by FLT_TRUE_MIN where y[i] is a denormal. NaN stays NaN. */
-    void (*logistic)(int n, const float *x, float *y);
+    /* y[i] = f(x[i]), i < n, for an activation behind the kernel (gemm_activation_is_behind); y may
+       be x. The logistic is off by at most 3 * FLT_EPSILON times y[i], or by FLT_TRUE_MIN where
+       y[i] is a denormal. NaN stays NaN there. */
+    void (*activate)(conv_activation, int n, const float *x, float *y);
 } gemm_layers_kernels;
 
 /* Where a block of A stays while strips of B pass. */

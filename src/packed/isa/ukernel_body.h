@@ -14,7 +14,7 @@
  *   ukernel_nchwc_product.h   products in nchwc, whose vectors hold channels
  *   ukernel_nchwc.h   other layers in nchwc
  *   ukernel_winograd.h  the transforms of Winograd's algorithm
- *   ukernel_layers.h  pooling, shortcuts, the logistic
+ *   ukernel_layers.h  pooling, shortcuts, activations behind a kernel
  *
  * The file that includes this one defines first:
  *
@@ -199,7 +199,7 @@ const gemm_ukernel JOIN(gemm_ukernel_, ISA) = {
     .layers.sum = sum,
     .layers.sum_by_parts = sum_by_parts,
     .layers.add_scaled = add_scaled,
-    .layers.logistic = logistic,
+    .layers.activate = activate_all,
     .supported = isa_supported,
 };
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Layers without weights: maxima, repeated pixels, sums, shortcuts and the logistic. Included by
+ * Layers without weights: maxima, repeated pixels, sums, shortcuts and activations. Included by
  * ukernel_body.h.
  */
 
@@ -121,7 +121,7 @@ static void add_scaled(int n, float alpha, const float *x, float beta, const flo
     vstore_part(y + j, n - j, add_scaled_vector(a, part, b, other, s));
 }
 
-/* ---- the logistic ---- */
+/* ---- activations ---- */
 
 /* The bits of a vector of floats; a cast does not change them. */
 typedef uint32_t vec_bits __attribute__((vector_size(VL * sizeof(float))));
@@ -134,7 +134,7 @@ INLINE vec power_of_2(vec_bits n)
 }
 
 /*
- * exp(x) for -104 <= x <= 0. NaN stays NaN.
+ * exp(x) for -104 <= x <= 20. NaN stays NaN.
  *
  * The method is that of Cody and Waite (Software Manual for the Elementary Functions, 1980):
  * x = n ln 2 + r with a whole number n and |r| <= ln 2 / 2, so exp(x) = 2^n exp(r).
@@ -150,7 +150,7 @@ INLINE vec power_of_2(vec_bits n)
  * The relative error, in units of FLT_EPSILON / 2: 0.3 of r, 0.2 of the polynomial, and 2 of its
  * roundings: together 2.5. A denormal is off by half of FLT_TRUE_MIN more.
  */
-INLINE vec exp_of_negative(vec x)
+INLINE vec exp_in_range(vec x)
 {
     static const float LOG2E = 0x1.715476p+0f, HIGH = 0x1.62e4p-1f, LOW = 0x1.7f7d1cp-20f;
     static const float WHOLE = 0x1.8p+23f;
@@ -181,15 +181,43 @@ INLINE vec logistic_vector(vec x)
 {
     const vec one = vset1(1);
     const vec negated = (vec)((vec_bits)x | 0x80000000u);
-    const vec power = exp_of_negative(vmax(vset1(-104), negated));
+    const vec power = exp_in_range(vmax(vset1(-104), negated));
     const vec_bits negative = (vec_bits)((vec_ints)x >> 31);
     const vec above = (vec)((negative & (vec_bits)power) | (~negative & (vec_bits)one));
     return above / (one + power);
 }
 
-static void logistic(int n, const float *x, float *y)
+/* yes where x > 0, else no. */
+INLINE vec vchoose(vec x, vec yes, vec no)
+{
+    const vec_bits above = (vec_bits)(x > vzero());
+    return (vec)((above & (vec_bits)yes) | (~above & (vec_bits)no));
+}
+
+#define ACT_EXP(x) exp_in_range(vmax(vset1(-104), x))
+#define ACT_SIGMOID(x) logistic_vector(x)
+#define ACT_LEAST(x, most) vchoose((x) - vset1(most), vset1(most), x)
+#define ACT_IF(x, a, b) vchoose(x, a, b)
+#define ACT_IF_ELSE_0(x, a) vchoose(x, a, vzero())
+
+#define AT_ONCE(NAME, slope)
+#define BEHIND(NAME, f) \
+    case CONV_##NAME: \
+        for (; j + VL <= n; j += VL) { \
+            const vec x = vload(from + j); \
+            vstore(to + j, f); \
+        } \
+        if (j < n) { \
+            const vec x = vload_part(from + j, n - j); \
+            vstore_part(to + j, n - j, f); \
+        } \
+        break;
+
+static void activate_all(conv_activation a, int n, const float *from, float *to)
 {
     int j = 0;
-    for (; j + VL <= n; j += VL) vstore(y + j, logistic_vector(vload(x + j)));
-    if (j < n) vstore_part(y + j, n - j, logistic_vector(vload_part(x + j, n - j)));
+    switch (a) {
+        CL_ACTIVATIONS(AT_ONCE, BEHIND)
+    default: break;
+    }
 }

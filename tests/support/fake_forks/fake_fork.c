@@ -346,7 +346,7 @@ static void make_layers(network *net)
     shortcut(net, 4, 5, 2, SOFTMAX_NORMALIZATION, LEAKY);       /* 7 */
     shortcut(net, 1, 6, 1, RELU_NORMALIZATION, SWISH);          /* 8: layer 1 is smaller */
     shortcut(net, 7, -1, 2, NO_NORMALIZATION, LINEAR);
-    convolution(net, 24, 3, 1, 1, 1, ELU);                      /* left to the host */
+    convolution(net, 24, 3, 1, 1, 1, ELU);
     convolution(net, 48, 1, 1, 1, 1, LEAKY);                    /* 11, 12, 13, 15: a chain */
     convolution(net, 48, 3, 1, 48, 1, LEAKY);
     convolution(net, 24, 1, 1, 1, 1, LINEAR);
