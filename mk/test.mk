@@ -77,7 +77,7 @@ CONV_NETWORKS = $T/test_conv_networks
 # Also under the sanitizers. Darknet never frees a whole network: the tests of its networks do not
 # look for leaks.
 UNIT_PROGRAMS = $(addprefix $T/,test_driver test_calibration test_large test_limits test_number test_threads test_gemm test_auto test_packed test_half test_int8 test_packed_conv test_packed_layers test_chain \
-    test_allocation test_training test_bits test_conv test_conv_networks test_hook test_host test_hybrid test_plans test_dlclose test_stats test_compare test_ab_rule test_library) \
+    test_allocation test_training test_bits test_conv test_conv_networks test_hook test_host test_hybrid test_others test_plans test_dlclose test_stats test_compare test_ab_rule test_library) \
     $(OUT)/bench/ab $(OUT)/libdarknet.so $(OUT)/libdarknet-gemm.so
 # Tests of many kernels, which are not about the cache: PoCL compiles less. run.sh has QUICK_CACHE.
 QUICK = $(if $(filter 1,$(OPENCL)),OPENCL_LAYERS=$(abspath $T)/layer_quick.so GEMM_CACHE_DIR=$$QUICK_CACHE)
@@ -121,7 +121,8 @@ UNIT_COMMANDS = \
     '$(NO_LEAKS) $T/test_host tests/unit/cfg/fork.cfg' \
     '$T/test_library' \
     '$(CONV_NETWORKS) --train tests/unit/cfg/layers.cfg' \
-    '$(CONV_NETWORKS) tests/unit/cfg/chain.cfg tests/unit/cfg/connected.cfg' \
+    '$(CONV_NETWORKS) tests/unit/cfg/chain.cfg tests/unit/cfg/connected.cfg tests/unit/cfg/others.cfg' \
+    '$(NO_LEAKS) $T/test_others tests/unit/cfg/others.cfg' \
     '$(NO_LEAKS) $T/$(REPRODUCIBLE)' \
     '$T/test_stats' \
     '$T/test_ab_rule' \
@@ -186,7 +187,7 @@ BITS_LARGE = $(patsubst %,cfg/%.cfg,yolov3-tiny kite-demo darknet19 densenet201 
 BITS_OF = $(if $(CROSS_COMPILE),$(CROSS_COMPILE:-=),$(shell uname -m)-linux-gnu)
 BITS = $(if $(CROSS_COMPILE),$(QEMU_ARM)) $T/test_bits $(if $(filter 1,$(UPDATE)),--update) tests/bits/$(BITS_OF) $(BITS_SMALL) $(if $(CROSS_COMPILE),,$(BITS_LARGE))
 # The same on every machine. Layers of Darknet's own code, such as a softmax, are not hashed.
-REPRODUCIBLE_SMALL = $(patsubst %,tests/unit/cfg/%.cfg,reproducible chain connected fork)
+REPRODUCIBLE_SMALL = $(patsubst %,tests/unit/cfg/%.cfg,reproducible chain connected fork others)
 REPRODUCIBLE_LARGE = cfg/tiny.cfg $(call size,,$(patsubst %,cfg/%.cfg,yolov3-tiny darknet19 resnet18 resnext50) $(wildcard $(MODELS)/*.cfg))
 REPRODUCIBLE = test_bits --reproducible $(if $(filter 1,$(UPDATE)$(CROSS_COMPILE)),--update) tests/bits/reproducible $(REPRODUCIBLE_SMALL) \
     $(if $(filter 0,$(SANITIZE)),$(if $(CROSS_COMPILE),,--vectors $(REPRODUCIBLE_LARGE)))
@@ -195,6 +196,12 @@ REPRODUCIBLE_ARM = test_bits --reproducible tests/bits/reproducible $(REPRODUCIB
 test-bits: ALL = 1
 test-bits: data $T/test_bits ## test: the bits of results beside files of hashes; UPDATE=1 writes them; CROSS_COMPILE
 	@$(RUN) $(call quote,$(BITS)) $(call quote,$(if $(CROSS_COMPILE),$(QEMU_ARM)) $T/$(REPRODUCIBLE))
+
+# All networks of a checkout of AlexeyAB that was built with LIBSO=1 AVX=1 OPENMP=1.
+.PHONY: test-published
+test-published: all $T/published ## test: the networks of ALEXEYAB=folder beside AlexeyAB's own Darknet; ALL=1: larger, 3 pictures
+	@[ -r $(call quote,$(ALEXEYAB)/libdarknet.so) ] || { echo 'ALEXEYAB=folder is needed, built with LIBSO=1 AVX=1 OPENMP=1' >&2; exit 1; }
+	@$(RUN) 'ALEXEYAB=$(abspath $(ALEXEYAB)) tests/system/test_published.sh'
 
 # The forks themselves, where they are at hand.
 # ALEXEYAB=folder is built with LIBSO=1; HANKAI=folder and HANKAI_BLAS=folder in its build/. FLEXIBLAS=libflexiblas.so.

@@ -36,7 +36,7 @@ static const double TOLERANCE = 1e-4;
 static const float THRESHOLD = .5f, HIERARCHY_THRESHOLD = .5f, NMS = .45f;
 
 typedef struct picture {
-    image original, letterboxed;
+    image original, sized;
 } picture;
 
 /* What a network makes of a picture. */
@@ -89,7 +89,7 @@ static result predict(const picture *p)
 {
     result r;
     const double start = gemm_now_s();
-    network_predict(net, p->letterboxed.data);
+    network_predict(net, p->sized.data);
     r.seconds = gemm_now_s() - start;
     r.outputs = outputs_copy(net, &r.count);
     r.labels = read_labels(p);
@@ -254,7 +254,7 @@ static void load_pictures(char **paths, int n)
     picture_count = n;
     for (int i = 0; i < n; ++i) {
         pictures[i].original = load_image_color(paths[i], 0, 0);
-        pictures[i].letterboxed = letterbox_image(pictures[i].original, net->w, net->h);
+        pictures[i].sized = network_picture(net, pictures[i].original);
     }
 }
 
@@ -262,7 +262,7 @@ static void free_pictures(void)
 {
     for (int i = 0; i < picture_count; ++i) {
         free_image(pictures[i].original);
-        free_image(pictures[i].letterboxed);
+        free_image(pictures[i].sized);
         result_free(&stock[i]);
     }
     free(pictures);

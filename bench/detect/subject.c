@@ -54,7 +54,7 @@ subject subject_make(const char *argument, image picture)
     snprintf(s.name, sizeof s.name, "%.63s", base ? base + 1 : copy);
     if (!weights) settle_batch_norm(s.net);
     set_batch_network(s.net, 1);
-    s.input = letterbox_image(picture, s.net->w, s.net->h);
+    s.input = network_picture(s.net, picture);
     return s;
 }
 

@@ -13,6 +13,8 @@
 #include "darknet.h"
 #include "gemm_dispatch.h"
 
+#include <math.h>
+
 #ifdef HOOK_PRELOAD
 
 /* What the hook reads of a pass. */
@@ -51,10 +53,42 @@ static inline int hook_has_door(const layer *l)
     return 1;
 }
 
+/*
+ * The variance for conv_norm, which adds 1e-6 outside of the root. A layer of AlexeyAB's has 1e-5
+ * inside, so its variance gets this difference once. A number behind the variances says whether
+ * they stand; hook_stale takes it away.
+ */
+static inline float *hook_variance(const layer *l)
+{
+#ifdef OTHER_NETWORKS
+    const int n = l->type == CONNECTED ? l->outputs : l->n;
+    float *v = l->folded_variance;
+    int i;
+    if (!v) return l->rolling_variance;
+    for (i = 0; i < n && !v[n]; ++i) {
+        const double root = sqrt(l->rolling_variance[i] + 1e-5) - 1e-6;
+        v[i] = root * root;
+    }
+    v[n] = 1;
+    return v;
+#else
+    return l->rolling_variance;
+#endif
+}
+
+static inline void hook_stale(const layer *l)
+{
+#ifdef OTHER_NETWORKS
+    if (l->folded_variance) l->folded_variance[l->type == CONNECTED ? l->outputs : l->n] = 0;
+#else
+    (void)l;
+#endif
+}
+
 static inline int hook_kept(const layer *l, gemm_plan ***slot, conv_norm *norm)
 {
     *slot = l->plan;
-    *norm = (conv_norm){l->rolling_mean, l->rolling_variance, l->scales};
+    *norm = (conv_norm){l->rolling_mean, hook_variance(l), l->scales};
     return 1;
 }
 
@@ -73,9 +107,6 @@ static inline int hook_lists(const layer *l, int i)
 
 #define HOOK_ALPHA(l) 1
 #define HOOK_BETA(l) 1
-#define HOOK_GROUPS(l) ((l)->groups > 1 ? (l)->groups : 1)
-#define HOOK_GROUP(l) ((l)->group_id)
-#define HOOK_COPIES(l) ((l)->new_coords) /* a yolo layer behind a logistic */
 
 /* Darknet takes pad 0 for a 1x1 convolution of stride 1. */
 static inline int hook_is_odd(const layer *l)
@@ -109,31 +140,20 @@ static inline int hook_reads(const layer *l, int i)
     return l->type == YOLO && l->embedding_layer_id == i;
 }
 
-/* x and y of each anchor, behind the logistic. */
-static inline void hook_end_yolo(const layer *l)
-{
-    const float scale = l->scale_x_y, shift = -.5f * (scale - 1);
-    const int area = l->w * l->h, entries = l->outputs / area / l->n;
-    int anchor, i;
-    if (scale == 1) return;
-    for (anchor = 0; anchor < l->n * l->batch; ++anchor) {
-        float *x = l->output + (size_t)anchor * entries * area;
-        for (i = 0; i < 2 * area; ++i) x[i] = scale * x[i] + shift;
-    }
-}
-
 #else
 
 #define HOOK_ALPHA(l) ((l)->alpha)
 #define HOOK_BETA(l) ((l)->beta)
-#define HOOK_GROUPS(l) 1
-#define HOOK_GROUP(l) 0
-#define HOOK_COPIES(l) 0
+#ifdef OTHER_NETWORKS
+#define HOOK_STRIDES(l) ((l)->alexeyab)
+#else
+#define HOOK_STRIDES(l) 0
+#endif
 
 /* Darknet takes stride 1 and pad 0 for a 1x1 convolution. */
 static inline int hook_is_odd(const layer *l)
 {
-    return l->size == 1 && (l->stride != 1 || l->pad);
+    return l->size == 1 && (l->stride != 1 || l->pad) && !HOOK_STRIDES(l);
 }
 
 static inline int hook_knows(const layer *l)
@@ -142,15 +162,19 @@ static inline int hook_knows(const layer *l)
     return 1;
 }
 
+/* The layer whose output this one reads beside that of the layer before it, or -1. */
+static inline int hook_from(const layer *l)
+{
+#ifdef OTHER_NETWORKS
+    if (l->type == SAM || l->type == SCALE_CHANNELS) return l->index;
+#endif
+    return l->type == SHORTCUT ? l->index : -1;
+}
+
 /* Whether a layer behind layer i reads its output by its number. */
 static inline int hook_reads(const layer *l, int i)
 {
-    return (l->type == SHORTCUT && l->index == i) || (l->type == ROUTE && hook_lists(l, i));
-}
-
-static inline void hook_end_yolo(const layer *l)
-{
-    (void)l;
+    return hook_from(l) == i || (l->type == ROUTE && hook_lists(l, i));
 }
 
 static inline int hook_add(const layer *l, const float *input, const layer *layers)
@@ -160,6 +184,33 @@ static inline int hook_add(const layer *l, const float *input, const layer *laye
 }
 
 #endif
+
+#if defined(HOOK_ALEXEYAB) || defined(OTHER_NETWORKS)
+
+#define HOOK_GROUPS(l) ((l)->groups > 1 ? (l)->groups : 1)
+#define HOOK_GROUP(l) ((l)->group_id)
+#define HOOK_COPIES(l) ((l)->new_coords) /* a yolo layer behind a logistic */
+#define HOOK_SCALE(l) ((l)->scale_x_y)   /* of x and y of each anchor, behind the logistic */
+
+#else
+
+#define HOOK_GROUPS(l) 1
+#define HOOK_GROUP(l) 0
+#define HOOK_COPIES(l) 0
+#define HOOK_SCALE(l) 1
+
+#endif
+
+static inline void hook_end_yolo(const layer *l)
+{
+    const double scale = HOOK_SCALE(l), shift = -.5 * (scale - 1);
+    const int area = l->w * l->h, entries = l->outputs / area / l->n;
+    int anchor, i;
+    for (anchor = 0; anchor < l->n * l->batch; ++anchor) {
+        float *x = l->output + (size_t)anchor * entries * area;
+        for (i = 0; i < 2 * area; ++i) x[i] = (float)(scale * x[i] + shift);
+    }
+}
 
 /* The next state of a fingerprint. The factor is odd, so a change of one number always shows. */
 #define HOOK_MIX(number) (stamp = stamp * 0x9e3779b1u + (unsigned)(size_t)(number))

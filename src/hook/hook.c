@@ -31,6 +31,11 @@ static void other_activation(layer l)
     (void)l;
 }
 
+static void take_output(layer l)
+{
+    (void)l;
+}
+
 #else
 
 static int takes_activation(const layer *l)
@@ -82,7 +87,7 @@ static void layer_to_cpu(layer l, network net)
         for (i = 0; i < l.n; ++i) output_to_cpu(net.layers[l.input_layers[i]]);
     else
         gemm_host_read(net.input, batch_bytes(l, l.inputs));
-    if (l.type == SHORTCUT) output_to_cpu(net.layers[l.index]);
+    if (hook_from(&l) >= 0) output_to_cpu(net.layers[hook_from(&l)]);
     gemm_host_write(l.output, output_bytes(l));
 }
 
@@ -104,11 +109,17 @@ void forward_layer(layer l, network net)
     l.forward(l, net);
 }
 
+/* What the row has written is about to be changed by the CPU. */
+static void take_output(layer l)
+{
+    output_to_cpu(l);
+    gemm_host_write(l.output, output_bytes(l));
+}
+
 static void other_activation(layer l)
 {
     if (hook_is_applied(&l)) return;
-    output_to_cpu(l);
-    gemm_host_write(l.output, output_bytes(l));
+    take_output(l);
     activate_array(l.output, l.outputs * l.batch, l.activation);
 }
 
@@ -400,6 +411,8 @@ static int layer_by_row(layer l, hook_net net)
         call.out_h = l.h; /* resize leaves out_h and out_w as they were */
         call.out_w = l.w;
         if (!gemm_layer(&call)) return 0;
+        if (HOOK_SCALE(&l) == 1) return 1;
+        take_output(l);
         hook_end_yolo(&l);
         return 1;
     default:
@@ -472,7 +485,8 @@ static int can_move(const layer *l)
 static int can_hold(const network *net, const layer *route)
 {
     int i, k;
-    if (route->type != ROUTE || route->batch != 1 || !gemm_host_is_plain(route->output)) return 0;
+    if (route->type != ROUTE || route->batch != 1 || HOOK_GROUPS(route) > 1) return 0;
+    if (!gemm_host_is_plain(route->output)) return 0;
     for (i = 0; i < route->n; ++i) {
         const layer *l = &net->layers[route->input_layers[i]];
         if (!can_move(l) || l->batch != 1 || l->outputs != route->input_sizes[i]) return 0;
@@ -583,6 +597,7 @@ float *own_workspace(layer l, network *net)
 void drop_plan(layer l)
 {
     if (l.plan) gemm_plan_drop(l.plan);
+    hook_stale(&l);
     if (l.type == CRNN) {
         drop_plan(*l.input_layer);
         drop_plan(*l.self_layer);

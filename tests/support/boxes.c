@@ -31,7 +31,7 @@ static void detect(network *net, char *path)
     int count = 0;
     const int classes = net->layers[net->n - 1].classes;
     image picture = load_image_color(path, 0, 0);
-    image input = letterbox_image(picture, net->w, net->h);
+    image input = network_picture(net, picture);
     network_predict(net, input.data);
     detection *boxes = get_network_boxes(net, picture.w, picture.h, THRESHOLD, HIERARCHY_THRESHOLD,
                                          0, 1, &count);

@@ -109,6 +109,14 @@ use_pocl()
     export OCL_ICD_VENDORS="$work/vendors"
 }
 
+# by_pjreddie CFG: a copy that keeps the rules of pjreddie's Darknet, to compare with an unpatched one
+by_pjreddie()
+{
+    copy=$work/pjreddie-${1##*/}
+    awk '{ print } /^\[net/ { print "darknet=pjreddie" }' "$1" >"$copy"
+    echo "$copy"
+}
+
 # A folder in which ./darknet finds what it reads and leaves its pictures.
 darknet_folder()
 {

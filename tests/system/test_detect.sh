@@ -86,7 +86,7 @@ for network in yolo-fastest-1.1 $(few_or_all "" yolo-fastest-1.1-xl); do
     fi
     model=$(cd "$models" && pwd)/$network
     compare_outputs "$network" "$model.cfg" "$model.weights"
-    compare_labels "$network" "$model.cfg" "$model.weights"
+    compare_labels "$network" "$(by_pjreddie "$model.cfg")" "$model.weights"
 done
 
 # Our cfg describes the network that the published weights belong to.

@@ -68,7 +68,7 @@ for network in yolo-fastest-1.1 $(few_or_all "" yolo-fastest-1.1-xl); do
         continue
     fi
     model=$(cd "$models" && pwd)/$network
-    compare "$network" "$model.cfg" "$model.weights" kite dog person
+    compare "$network" "$(by_pjreddie "$model.cfg")" "$model.weights" kite dog person
 done
 
 # The comparison: a box that is missing, one too many, a percentage that is 4 off, another class.
