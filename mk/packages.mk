@@ -27,6 +27,7 @@ PACKAGES_explain  = $(BENCH_PACKAGES) valgrind binutils
 PACKAGES_bench    = $(BENCH_PACKAGES)
 PACKAGES_bench-cl = $(BENCH_PACKAGES)
 PACKAGES_deb      = build-essential dpkg-dev debhelper lintian git $(if $(ARCH),crossbuild-essential-$(ARCH) opencl-c-headers)
+PACKAGES_wheel    = python3
 PACKAGES_packages = $(BENCH_PACKAGES) $(REPORT_PACKAGES)
 PACKAGES_test     = $(BENCH_PACKAGES) $(REPORT_PACKAGES) python3-numpy cmake pkg-config man-db git clang valgrind time python3 locales
 PACKAGES_test-qemu = qemu-user gcc-aarch64-linux-gnu g++-aarch64-linux-gnu libc6-dev-arm64-cross gcc-arm-linux-gnueabihf g++-arm-linux-gnueabihf libc6-dev-armhf-cross
