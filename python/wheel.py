@@ -68,6 +68,7 @@ def contents(version, tag, library):
 
 def main(version, processor, library, folder):
     major, minor = oldest_glibc(library)
+    processor = {"arm": "armv7l"}.get(processor, processor)
     tag = f"py3-none-manylinux_{major}_{minor}_{processor}"
     path = os.path.join(folder, f"darknet_gemm-{version}-{tag}.whl")
     os.makedirs(folder, exist_ok=True)

@@ -192,16 +192,16 @@ const char *py_variant(size_t i, int *usable)
 
 typedef struct py_network { network *net; char *log; char *cfg, *weights; } py_network;
 
+extern __thread int weights_follow;     /* Darknet's utils.h: no random weights, one picture */
+
+/* As load_trained_network. */
 static void load(void *job)
 {
     py_network *n = job;
-    n->net = load_trained_network(n->cfg, n->weights);
+    weights_follow = 1;
+    n->net = parse_network_cfg(n->cfg);
+    load_weights(n->net, n->weights);
     set_batch_network(n->net, 1);
-}
-
-int py_load(py_network *n, char *why)
-{
-    return run(load, n, true, &n->log, why);
 }
 
 void py_unload(py_network *n)
@@ -209,6 +209,14 @@ void py_unload(py_network *n)
     if (n->net) free_network(n->net);
     free(n->log);
     *n = (py_network){0};
+}
+
+int py_load(py_network *n, char *why)
+{
+    const int failed = run(load, n, true, &n->log, why);
+    weights_follow = 0;
+    if (failed) py_unload(n);
+    return failed;
 }
 
 int py_classes(const py_network *n)
