@@ -192,7 +192,7 @@ const char *py_variant(size_t i, int *usable)
 
 typedef struct py_network { network *net; char *log; char *cfg, *weights; } py_network;
 
-extern __thread int weights_follow;     /* Darknet's utils.h: no random weights, one picture */
+extern GEMM_OWN int weights_follow;     /* Darknet's utils.h: no random weights, one picture */
 
 /* As load_trained_network. */
 static void load(void *job)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What the Python module does: python_cases.py [--without-numpy] [CASE...], from the project's root. Prints TAP.
+"""What the Python module does: python_cases.py [--without-numpy] [CASE...], from the project's root.
 
 GEMM_PREPARE=first, so that all passes of a network have the same bits."""
 
@@ -173,7 +173,7 @@ def bad_options():
 
 
 def bad_environment():
-    """The driver has ended: each call says so, also in another thread, and the interpreter goes on."""
+    """The driver has ended: each call says so, also in another thread. The interpreter goes on."""
     said = python(
         f"""import darknet_gemm, threading
 def say():
@@ -248,7 +248,7 @@ def old_names():
 
 
 def threads():
-    """Threads of Python on one network and on several, with unequal variants and numbers of threads."""
+    """Threads of Python on one network and on several, with unequal variants and threads."""
     nets = [shared(), load(threads=1), load(variant="packed", threads=2), load(variant="stock")]
     pictures = [KITE, "data/dog.jpg"]
     want = {(i, picture): out(picture, net) for i, net in enumerate(nets) for picture in pictures}
@@ -304,7 +304,7 @@ def spawn():
 
 
 def memory():
-    """Networks that are closed, forgotten or refused, and pictures that fail, leave no memory behind."""
+    """Networks that are closed, forgotten or refused, and pictures that fail, keep no memory."""
 
     def resident():
         with open("/proc/self/statm", encoding="ascii") as file:
@@ -396,7 +396,7 @@ def compare_counts():
 
 
 def strides():
-    """Every view of an array gives what its copy gives, and only a view of unsigned bytes is taken."""
+    """Every view of an array gives what its copy gives. Other elements than bytes are refused."""
     base = numpy.frombuffer(noise(120, 160, 4), "u1").reshape(120, 160, 4)
     views = {
         "rgb": base[..., :3],
