@@ -211,11 +211,11 @@ void py_unload(py_network *n)
     *n = (py_network){0};
 }
 
+/* What a failed call left is freed by py_unload too. */
 int py_load(py_network *n, char *why)
 {
     const int failed = run(load, n, true, &n->log, why);
     weights_follow = 0;
-    if (failed) py_unload(n);
     return failed;
 }
 

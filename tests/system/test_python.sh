@@ -44,18 +44,20 @@ check pip-install sh -c '/usr/bin/python3 -m venv "$1" && "$1/bin/pip" install -
 check pip-check "$work/venv/bin/pip" check --disable-pip-version-check
 check without-numpy sh -c '! "$1" -c "import numpy"' - "$work/venv/bin/python"
 
-# same NAME CFG WEIGHTS PICTURE: labels, in any order, and the picture that is written
+# same NAME CFG WEIGHTS PICTURE OPTION...: labels, in any order, and the picture that is written
 same()
 {
+    what=$1 cfg=$2 weights=$3 picture=$4
+    shift 4
     darknet_folder "$work/darknet"
-    (cd "$work/darknet" && ./darknet detect "$2" "$3" "$4" 2>/dev/null) | grep '%$' | sort >"$work/wanted"
-    "$work/venv/bin/python" -m darknet_gemm detect "$2" "$3" "$4" --names data/coco.names --save "$work/saved" 2>/dev/null |
+    (cd "$work/darknet" && ./darknet detect "$cfg" "$weights" "$picture" 2>/dev/null) | grep '%$' | sort >"$work/wanted"
+    "$work/venv/bin/python" -m darknet_gemm detect "$cfg" "$weights" "$picture" --save "$work/saved" "$@" 2>/dev/null |
         cut -f 1 | grep '%$' | sort >"$work/got"
-    if [ -s "$work/wanted" ]; then pass "$1-found"; else fail "$1-found" 'no boxes'; fi
-    check "$1-boxes" diff "$work/wanted" "$work/got"
-    check "$1-picture" cmp "$work/darknet/predictions.jpg" "$work/saved/$(basename "$4")"
+    if [ -s "$work/wanted" ]; then pass "$what-found"; else fail "$what-found" 'no boxes'; fi
+    check "$what-boxes" diff "$work/wanted" "$work/got"
+    check "$what-picture" cmp "$work/darknet/predictions.jpg" "$work/saved/$(basename "$picture")"
 }
-same demo cfg/kite-demo.cfg cfg/kite-demo.weights data/kite.jpg
+same demo cfg/kite-demo.cfg cfg/kite-demo.weights data/kite.jpg --names data/coco.names
 if [ -f "$models/yolo-fastest-1.1.weights" ]; then
     models=$(realpath "$models")
     same trained "$models/yolo-fastest-1.1.cfg" "$models/yolo-fastest-1.1.weights" data/kite.jpg
