@@ -275,7 +275,7 @@ endif
 # qemu is 20 times slower. ALL=1: some more. qemu-user aborts in the child of a fork, and its masked loads touch what the
 # mask leaves out (GUARD_PAGES).
 ARM = $(BUILD)/release-nocl-aarch64-linux-gnu
-ARM_PROGRAMS = $(addprefix $(ARM)/,darknet libdarknet-gemm.so libdarknet-gemm.a tests/test_packed tests/test_packed_conv tests/test_half tests/test_int8 \
+ARM_PROGRAMS = $(addprefix $(ARM)/,darknet wheel/libdarknet.so libdarknet-gemm.so libdarknet-gemm.a tests/test_packed tests/test_packed_conv tests/test_half tests/test_int8 \
     tests/test_packed_layers tests/test_chain tests/test_conv tests/test_library tests/test_threads tests/test_bits)
 ARMHF = $(BUILD)/release-nocl-arm-linux-gnueabihf
 ARMHF_PROGRAMS = $(addprefix $(ARMHF)/,darknet libdarknet-gemm.so libdarknet-gemm.a tests/test_packed tests/test_packed_conv \

@@ -13,7 +13,10 @@ $(OUT)/wheel/libdarknet.so: $(OBJ)/src/python/calls.o $(OUT)/libdarknet.a
 	    -Wl,-soname,libdarknet-gemm-python.so $(WHEEL_WRAPS:%=-Wl,--wrap=%) $< \
 	    -Wl,--whole-archive $(OUT)/libdarknet.a -Wl,--no-whole-archive -o $@ $(GEMM_LIBS) $(LDLIBS)
 
+# The folder that gets it
+WHEELS = $(BUILD)/wheel
+
 .PHONY: wheel
 wheel: $(OUT)/wheel/libdarknet.so data ## install: the wheel for pip, in build/wheel: CROSS_COMPILE
 	@READELF=$(call quote,$(CROSS_COMPILE)readelf) \
-	    python3 -B python/wheel.py $(VERSION) $(firstword $(subst -, ,$(MACHINE))) $< $(BUILD)/wheel
+	    python3 -B python/wheel.py $(VERSION) $(firstword $(subst -, ,$(MACHINE))) $< $(WHEELS)

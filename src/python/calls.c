@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the Python module calls. A function that can fail returns 0, or 1 with a line in `why`, of
- * WHY_BYTES.
+ * The calls of the Python module: see calls.h.
  *
  * Darknet and the driver end the program after an error. Here exit() comes back to the function
  * that Python called (longjmp), and what was written on stderr until then is the message. The
@@ -11,7 +10,7 @@
  * What Darknet had allocated inside of the call that failed is lost. A cfg that is refused loses
  * most: the layers before the refused one. Files that were open stay open.
  */
-#include "darknet.h"
+#include "python/calls.h"
 
 #include "driver/driver.h"
 #include "driver/settings.h"
@@ -28,7 +27,7 @@
 #include <stdint.h>
 #include <unistd.h>
 
-enum { TEXT_BYTES = 1 << 16, WHY_BYTES = 2048 };
+enum { TEXT_BYTES = 1 << 16 };
 
 typedef struct py_call {
     jmp_buf back;
@@ -105,7 +104,7 @@ static void put_message(const py_call *c, bool table, char *why)
     while (end && c->text[end - 1] == '\n') --end;
     for (i = 0; table && i < end; ++i)
         if (c->text[i] == '\n') begin = i + 1;
-    snprintf(why, WHY_BYTES, "%.*s", end - begin, c->text + begin);
+    snprintf(why, PY_WHY_BYTES, "%.*s", end - begin, c->text + begin);
     for (i = 0; why[i]; ++i)
         if (why[i] == '\n') why[i] = ' ';
     if (!*why) strcpy(why, "the library ended for no reason that it said");
@@ -114,7 +113,7 @@ static void put_message(const py_call *c, bool table, char *why)
 /* The driver stops for good after an error of its own: its line stands for all later calls. */
 static void put_first(char *why)
 {
-    static char first[WHY_BYTES];
+    static char first[PY_WHY_BYTES];
     if (!gemm_is_dying()) return;
     if (!*first) strcpy(first, why);
     strcpy(why, first);
@@ -174,13 +173,11 @@ static void choose(void *job)
     gemm_set_threads(c->threads ? c->threads : usual_threads);
 }
 
-/* NULL and 0: those of the environment. No other call may run. */
 int py_choose(const char *variant, int threads, char *why)
 {
     return run(choose, &(py_choice){variant, threads}, false, NULL, why);
 }
 
-/* Name i of the variants, or NULL. `usable`: whether it can compute whole layers here. */
 const char *py_variant(size_t i, int *usable)
 {
     if (i >= gemm_variant_count) return NULL;
@@ -189,8 +186,6 @@ const char *py_variant(size_t i, int *usable)
 }
 
 /* ---- A network ---- */
-
-typedef struct py_network { network *net; char *log; char *cfg, *weights; } py_network;
 
 extern GEMM_OWN int weights_follow;     /* Darknet's utils.h: no random weights, one picture */
 
@@ -211,7 +206,6 @@ void py_unload(py_network *n)
     *n = (py_network){0};
 }
 
-/* What a failed call left is freed by py_unload too. */
 int py_load(py_network *n, char *why)
 {
     const int failed = run(load, n, true, &n->log, why);
@@ -225,31 +219,6 @@ int py_classes(const py_network *n)
 }
 
 /* ---- A pass ---- */
-
-typedef struct py_box { int index; float confidence, x, y, w, h; } py_box;
-
-typedef struct py_pass {
-    network *net;
-    /* The picture: a file, a file's bytes, or pixels of 8 bits with distances in bytes. */
-    const char *path;
-    const unsigned char *data;
-    int64_t bytes;                      /* 0: pixels */
-    int64_t w, h, c, column, row, channel;
-    /* What is wanted. */
-    float threshold, nms;
-    char **names;
-    const char *save;                   /* a file without .jpg, or NULL */
-    const unsigned char *letters;       /* each: its length, 4 bytes, the lowest first; a PNG */
-    /* What comes. */
-    py_box *boxes;
-    int count;
-    double seconds;                     /* of the network alone */
-    /* Freed at the end. */
-    image picture, sized;
-    unsigned char *decoded;
-    detection *found;
-    int found_count;
-} py_pass;
 
 unsigned char *stbi_load(const char *, int *, int *, int *, int);
 unsigned char *stbi_load_from_memory(const unsigned char *, int, int *, int *, int *, int);
@@ -397,7 +366,6 @@ static int finish(py_pass *p, void (*f)(void *), char *why)
     return failed;
 }
 
-/* One call at a time for a network, and one with `save` for all. Free p->boxes. */
 int py_detect(py_pass *p, char *why)
 {
     return finish(p, detect, why);
@@ -434,7 +402,6 @@ int py_predict(py_pass *p, char *why)
     return finish(p, fetch, why);
 }
 
-/* Output i of the last py_predict and its shape, or NULL when there is no more. */
 const float *py_output(const network *net, int i, int shape[3])
 {
     const layer *l = output_layer(net, i);

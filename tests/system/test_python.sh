@@ -14,17 +14,15 @@ if ! $python -c 'import numpy, PIL, venv, ensurepip' 2>"$work/output"; then
     finish
 fi
 
-# wheel: make on what is built
-wheel() { env -u MAKELEVEL -u MAKEFLAGS make -s INSTALL=0 "BUILD=$BUILD" "OUT=$OUT" wheel; }
+# wheel FOLDER: make on what is built
+wheel() { env -u MAKELEVEL -u MAKEFLAGS make -s INSTALL=0 "BUILD=$BUILD" "OUT=$OUT" "WHEELS=$work/$1" wheel; }
 
 # ---- The file ----
-rm -rf "$BUILD/wheel"
-check wheel-build wheel
-file=$(echo "$BUILD"/wheel/*.whl)
+check wheel-build wheel first
+file=$(echo "$work"/first/*.whl)
 name=$(basename "$file")
-cp "$file" "$work"
-check wheel-built-again wheel
-check wheel-same-bytes cmp "$file" "$work/$name"
+check wheel-built-again wheel second
+check wheel-same-bytes cmp "$file" "$work/second/$name"
 version=$(sed -n 's/^#define DARKNET_GEMM_VERSION "\(.*\)"/\1/p' src/darknet_gemm.h)
 check wheel-name sh -c 'echo "$1" | grep -qx "darknet_gemm-$2-py3-none-manylinux_2_[0-9]*_$3\.whl"' - "$name" "$version" "$(uname -m)"
 check wheel-size [ "$(wc -c <"$file")" -lt 5000000 ]
@@ -65,11 +63,20 @@ else
     skip trained "no yolo-fastest-1.1.weights in $models (MODELS=folder)"
 fi
 
-# ---- The module: with the system's numpy and PIL, and other Pythons without ----
+# ---- The module: with the system's numpy and PIL, and without them for other Pythons that are here ----
 export PYTHONDONTWRITEBYTECODE=1 PYTHONPATH="$work/unpacked"
 $python tests/support/python_cases.py | relay python-
-for other in $(few_or_all '' "$(echo "$HOME"/.pyenv/versions/3.*/bin/python3)"); do
-    [ ! -x "$other" ] || ! "$other" -c 'import sys; sys.exit(sys.version_info < (3, 9))' ||
-        "$other" tests/support/python_cases.py --without-numpy | relay "$("$other" -V | tr ' ' -)-"
+
+# The oldest of at least 3.9, the newest, and PyPy.
+others()
+{
+    for other in "$HOME"/.pyenv/versions/3.*/bin/python3; do
+        [ ! -x "$other" ] || "$other" -c 'import sys; print("%d.%d" % sys.version_info[:2], sys.executable)'
+    done | sort -t . -k 2n | awk '$1 != "3.6" && $1 != "3.7" && $1 != "3.8" { print $2 }' | sed -n '1p; $p'
+    [ ! -x /usr/bin/pypy3 ] || echo /usr/bin/pypy3
+}
+for other in $(few_or_all '' "$(others)"); do
+    name=$("$other" -c 'import sys; print("%s-%d.%d-" % (sys.implementation.name, *sys.version_info[:2]))')
+    "$other" tests/support/python_cases.py --without-numpy | relay "$name"
 done
 finish
