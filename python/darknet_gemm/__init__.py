@@ -54,7 +54,7 @@ class _CPass(ctypes.Structure):
                 ("threshold", c_float), ("nms", c_float), ("names", POINTER(c_char_p)),
                 ("save", c_char_p), ("letters", c_char_p),
                 ("boxes", POINTER(_CBox)), ("count", c_int), ("seconds", c_double),
-                ("picture", _CImage), ("sized", _CImage), ("decoded", c_void_p),
+                ("picture", _CImage), ("decoded", c_void_p),
                 ("found", c_void_p), ("found_count", c_int)]
 
 

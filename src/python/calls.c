@@ -283,9 +283,8 @@ static void predict(void *job)
     if (p->path || p->bytes) decode(p);
     judge(p);
     fill(p);
-    p->sized = letterbox_image(p->picture, p->net->w, p->net->h);
     began = what_time_is_it_now();
-    network_predict(p->net, p->sized.data);
+    network_predict_image(p->net, p->picture);
     p->seconds = what_time_is_it_now() - began;
 }
 
@@ -360,7 +359,6 @@ static int finish(py_pass *p, void (*f)(void *), char *why)
     const int failed = run(f, p, false, NULL, why);
     free(p->decoded);
     free(p->picture.data);
-    free(p->sized.data);
     if (p->found) free_detections(p->found, p->found_count);
     if (failed) free(p->boxes);
     return failed;

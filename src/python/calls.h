@@ -52,9 +52,9 @@ typedef struct py_pass {
     /* What comes. */
     py_box *boxes;
     int count;
-    double seconds;                     /* of the network alone */
+    double seconds;                     /* of the network, with the picture fitted to it */
     /* Freed at the end. */
-    image picture, sized;
+    image picture;
     unsigned char *decoded;
     detection *found;
     int found_count;
