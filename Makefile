@@ -98,6 +98,7 @@ include mk/gemm.mk
 include mk/library.mk
 include mk/layers.mk
 include mk/darknet.mk
+include mk/wheel.mk
 include mk/programs.mk
 include mk/weights.mk
 include mk/measure.mk

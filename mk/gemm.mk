@@ -6,7 +6,7 @@
 CL_SOURCES = src/gemm_cl.c $(wildcard src/cl/*.c src/cl/*/*.c)
 # First those that take longest.
 LONG_SOURCES = $(wildcard src/packed/isa/*.c src/opt/*.c)
-GEMM_SOURCES = $(LONG_SOURCES) $(filter-out $(LONG_SOURCES) $(CL_SOURCES) src/lib/% src/hook/%,$(wildcard src/*.c src/*/*.c src/*/*/*.c))
+GEMM_SOURCES = $(LONG_SOURCES) $(filter-out $(LONG_SOURCES) $(CL_SOURCES) src/lib/% src/hook/% src/python/%,$(wildcard src/*.c src/*/*.c src/*/*/*.c))
 ifeq ($(OPENCL),1)
 GEMM_SOURCES += $(filter-out src/cl/none.c,$(CL_SOURCES))
 EMBEDDED = $(OBJ)/kernels.o
