@@ -181,7 +181,7 @@ int py_choose(const char *variant, int threads, char *why)
 const char *py_variant(size_t i, int *usable)
 {
     if (i >= gemm_variant_count) return NULL;
-    *usable = gemm_variants[i].conv && !gemm_unusable(&gemm_variants[i]);
+    *usable = (gemm_variants[i].kinds & GEMM_CONVS) && !gemm_unusable(&gemm_variants[i]);
     return gemm_variants[i].name;
 }
 
