@@ -79,7 +79,7 @@ CONV_NETWORKS = $T/test_conv_networks
 # look for leaks.
 UNIT_PROGRAMS = $(addprefix $T/,test_driver test_calibration test_large test_limits test_number test_threads test_gemm test_auto test_packed test_half test_int8 test_packed_conv test_packed_layers test_chain \
     test_allocation test_training test_bits test_conv test_conv_networks test_hook test_host test_hybrid test_plans test_dlclose test_stats test_compare test_ab_rule test_library) \
-    $(OUT)/bench/ab $(OUT)/libdarknet.so $(OUT)/libdarknet-gemm.so
+    $(OUT)/bench/ab $(OUT)/libdarknet.so $(OUT)/libdarknet-gemm.so $T/replay
 # Tests of many kernels, which are not about the cache: PoCL compiles less. run.sh has QUICK_CACHE.
 QUICK = $(if $(filter 1,$(OPENCL)),OPENCL_LAYERS=$(abspath $T)/layer_quick.so GEMM_CACHE_DIR=$$QUICK_CACHE)
 # PoCL does not optimize, and compiles a kernel in a quarter of the time.
@@ -121,6 +121,7 @@ UNIT_COMMANDS = \
     '$(CONV_NETWORKS) --train tests/unit/cfg/layers.cfg' \
     '$(CONV_NETWORKS) tests/unit/cfg/chain.cfg tests/unit/cfg/connected.cfg' \
     '$(NO_LEAKS) $T/$(REPRODUCIBLE)' \
+    'tests/fuzz/replay.sh $T/replay $(FUZZ_TARGETS)' \
     '$T/test_stats' \
     '$T/test_ab_rule' \
     'tests/system/test_ab.sh $(OUT)/bench/ab data'
