@@ -79,7 +79,7 @@ CONV_NETWORKS = $T/test_conv_networks
 # look for leaks.
 UNIT_PROGRAMS = $(addprefix $T/,test_driver test_calibration test_large test_limits test_number test_threads test_gemm test_auto test_packed test_half test_int8 test_packed_conv test_packed_layers test_chain \
     test_allocation test_training test_bits test_conv test_conv_networks test_hook test_host test_hybrid test_plans test_dlclose test_stats test_compare test_ab_rule test_library) \
-    $(OUT)/bench/ab $(OUT)/libdarknet.so $(OUT)/libdarknet-gemm.so $T/replay
+    $(OUT)/bench/ab $(OUT)/libdarknet.so $(OUT)/libdarknet-gemm.so
 # Tests of many kernels, which are not about the cache: PoCL compiles less. run.sh has QUICK_CACHE.
 QUICK = $(if $(filter 1,$(OPENCL)),OPENCL_LAYERS=$(abspath $T)/layer_quick.so GEMM_CACHE_DIR=$$QUICK_CACHE)
 # PoCL does not optimize, and compiles a kernel in a quarter of the time.
@@ -121,7 +121,6 @@ UNIT_COMMANDS = \
     '$(CONV_NETWORKS) --train tests/unit/cfg/layers.cfg' \
     '$(CONV_NETWORKS) tests/unit/cfg/chain.cfg tests/unit/cfg/connected.cfg' \
     '$(NO_LEAKS) $T/$(REPRODUCIBLE)' \
-    'tests/fuzz/replay.sh $T/replay $(FUZZ_TARGETS)' \
     '$T/test_stats' \
     '$T/test_ab_rule' \
     'tests/system/test_ab.sh $(OUT)/bench/ab data'
@@ -137,7 +136,7 @@ endif
 # Of each family one with a small input, or all that there are.
 WINOGRAD_NETWORKS = $(call size,darknet19 densenet201 resnet18 resnext50 yolov3-tiny,*)
 SMALL_NETWORKS = $(patsubst %,$(BUILD)/small/%.cfg,darknet19 densenet201 resnet18 resnext50 yolov3-tiny)
-SYSTEM_PROGRAMS = $(SMALL_NETWORKS) $(WRONG_PROGRAMS) $T/boxes $T/json_flat $T/one_pass $(addprefix $(OUT)/bench/,gemm_bench one_call bench_detect detect_all tune) \
+SYSTEM_PROGRAMS = $(SMALL_NETWORKS) $(WRONG_PROGRAMS) $T/replay $T/boxes $T/json_flat $T/one_pass $(addprefix $(OUT)/bench/,gemm_bench one_call bench_detect detect_all tune) \
     $(OUT)/bench/untrained_weights $(UPSTREAM)/darknet $T/library_client $(OUT)/libdarknet-gemm.so $(OUT)/libdarknet-gemm.a
 # The longest first. Debian's valgrind knows no AVX-512.
 SYSTEM_COMMANDS = \
@@ -170,6 +169,8 @@ SYSTEM_COMMANDS = \
     'valgrind -q --error-exitcode=127 --leak-check=full $T/test_packed --isa avx2 --cases $(call size,12,24) --brief yes' \
     'tests/system/test_bad_input.sh $(abspath $(UNTRAINED))' \
     'tests/system/test_cfg.sh $(if $(filter 1,$(OPENCL)),cl hybrid)' \
+    'tests/system/test_files.sh' \
+    'tests/fuzz/replay.sh $T/replay $(FUZZ_TARGETS)' \
     'tests/system/test_peers.sh' \
     'tests/system/test_tune.sh' \
     'tests/system/test_report.sh' \
@@ -373,7 +374,7 @@ PART_kernels = $(PART_src/cl)
 PART_src/hook = $(HOOK) $(PLANS) '$(NO_LEAKS) $T/test_host tests/unit/cfg/fork.cfg' '$(CONV_NETWORKS) --train tests/unit/cfg/layers.cfg' \
     '$(CONV_NETWORKS) tests/unit/cfg/chain.cfg tests/unit/cfg/connected.cfg' '$T/test_training tests/unit/cfg/layers.cfg' \
     'tests/system/test_layers.sh' 'tests/system/test_layering.sh' $(BAD_INPUT)
-PART_patches = $(PART_src/hook) 'tests/system/test_cfg.sh' 'tests/system/test_setup.sh'
+PART_patches = $(PART_src/hook) 'tests/system/test_cfg.sh' 'tests/system/test_files.sh' 'tests/fuzz/replay.sh $T/replay $(FUZZ_TARGETS)' 'tests/system/test_setup.sh'
 PART_src/driver = '$T/test_driver' $(PLANS) $(HOOK) '$T/test_large --without sizes' '$T/test_hybrid' '$T/test_limits' '$T/test_library' \
     '$(NO_CL) $T/test_gemm --cases 40' 'tests/system/test_explain.sh' 'tests/system/test_tune.sh' 'tests/system/test_layering.sh'
 PART_src/auto = '$T/test_auto' '$T/test_driver' 'tests/system/test_tune.sh'

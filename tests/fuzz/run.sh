@@ -19,6 +19,7 @@ log=$folder/$FUZZ_TARGET.log
 rm -rf "$corpus"
 mkdir -p "$corpus" tests/fuzz/found
 FUZZ_SEEDS=$corpus "$folder/fuzz" >"$log" 2>&1 || { cat "$log" >&2; exit 1; }
+for found in tests/fuzz/found/"$FUZZ_TARGET"-*; do [ ! -e "$found" ] || cp "$found" "$corpus"; done
 {
     sed -n 's/.*option_find[a-z_]*(options, *\("[A-Za-z0-9_]*"\).*/\1/p' "$sources"/parser.c "$sources"/option_list.c
     sed -n 's/.*strcmp([a-z]*, *\("[][a-z0-9]*"\)).*/\1/p' "$sources/parser.c" "$sources/activations.c"
