@@ -115,7 +115,7 @@ expect_failure list-empty 'The list of pictures is empty' ./darknet detector tra
 
 two='[net]\nheight=4\nwidth=4\nchannels=3\n[connected]\noutput=3\n[softmax]\n'
 tree() { printf "$two%s" tree=x.tree >x.cfg; printf "$1" >x.tree; refuses "tree-$2" "$3" ./darknet speed x.cfg 1; }
-tree 'a -1\nb -1\n' small 'Tree file x.tree has 2 classes, but the layer has 3'
+tree 'a -1\nb -1\n' small 'A tree file has another number of classes than its layer'
 tree 'a 1\nb 0\nc -1\n' loop '*the parent of a class is no class before it'
 tree "$(awk 'BEGIN { while (++i < 900) printf "x" }') -1\nb 99999\n" far '*the parent of a class is no class before it'
 printf 'a -1\nb -1\nc 0\n' >x.tree
