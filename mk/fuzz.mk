@@ -9,7 +9,7 @@ FUZZ_TARGETS = cfg weights data tree picture int8 tuning program environment
 SECONDS = 60
 FUZZ_SEED = 1
 FUZZ_OPTS = -O1 $(LINES) -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize=pointer-overflow,shift-base -fno-sanitize-recover=all
-FUZZ_FLAGS = $(FUZZ_OPTS) -fsanitize=fuzzer-no-link -Isrc -Itests -I$(DARKNET)/include -I$(DARKNET)/src -D_GNU_SOURCE $(FUZZ_CFLAGS)
+FUZZ_FLAGS = $(FUZZ_OPTS) -fsanitize=fuzzer-no-link -Isrc -Itests -I$(DARKNET)/include -I$(DARKNET)/src -D_GNU_SOURCE -Wno-unused-parameter $(FUZZ_CFLAGS)
 # The functions of tests/fuzz/fuzz.c that readers get.
 FUZZ_WRAPS = -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=free,--wrap=fopen,--wrap=fclose,--wrap=exit
 

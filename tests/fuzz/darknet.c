@@ -25,49 +25,19 @@ static void run_cfg(const uint8_t *data, size_t size)
     get_network_boxes(net, 10, 10, .5, .5, 0, 1, &boxes);
 }
 
+/* A cfg for each line of tests/fuzz/layers, where blanks stand for ends of lines. */
 static void seeds_cfg(void)
 {
-    static const char *const layers[] = {
-        "convolutional]\nfilters=4\nsize=3\nstride=1\npad=1\ngroups=1\nbatch_normalize="
-        "1\nactivation=leaky\nnumload=2",
-        "deconvolutional]\nfilters=2\nsize=2\nstride=2\nactivation=relu",
-        "local]\nfilters=2\nsize=3\nstride=1\npad=1",
-        "maxpool]\nsize=2\nstride=2\npadding=1",
-        "avgpool]",
-        "crop]\ncrop_height=4\ncrop_width=4\nflip=1",
-        "connected]\noutput=4\nactivation=logistic",
-        "rnn]\noutput=4\nlogistic=0",
-        "gru]\noutput=4\ntanh=1",
-        "lstm]\noutput=3\nbatch_normalize=1",
-        "crnn]\nhidden_filters=2\noutput_filters=3",
-        "softmax]\ngroups=4",
-        "route]\nlayers=-1,0",
-        "shortcut]\nfrom=-1\nactivation=linear",
-        "upsample]\nstride=2",
-        "reorg]\nstride=2",
-        "convolutional]\nfilters=12\n[yolo]\nmask=0,1\nclasses=1\nnum=2\nanchors=1,2, 3,4\nmax=90",
-        "convolutional]\nfilters=12\n[region]\nanchors=1,2,3,4\nclasses=1\ncoords=4\nnum=2\ntree="
-        "t\nmap=m",
-        "connected]\noutput=7\n[detection]\nclasses=2\ncoords=4\nside=1\nnum=1",
-        "normalization]\nsize=5\nalpha=0.1",
-        "batchnorm]",
-        "activation]\nactivation=elu",
-        "l2norm]",
-        "logistic]",
-        "dropout]\nprobability=.5",
-        "cost]\ntype=smooth",
-        "convolutional]\nfilters=5\n[iseg]\nclasses=2\nids=3"};
-    for (size_t i = 0; i < sizeof layers / sizeof *layers; ++i) {
-        char text[1024];
-        snprintf(text, sizeof text,
-                 "[net]\nbatch=1\nsubdivisions=1\nheight=8\nwidth=8\nchannels=4\npolicy="
-                 "steps\nsteps=1,2\n"
-                 "scales=.1,.1\n[convolutional]\nfilters=4\n[%s\n",
-                 layers[i]);
+    char line[512], text[640];
+    FILE *f = fopen("tests/fuzz/layers", "r");
+    if (!f) abort();
+    while (fgets(line, sizeof line, f)) {
+        snprintf(text, sizeof text, "[net] height=8 width=8 channels=4 %s", line);
+        for (char *p = text; (p = strchr(p, ' ')); ++p) *p = '\n';
         fuzz_seed_text(text);
     }
-    fuzz_seed_text(
-        "\xef\xbb\xbf[net]\r\ninputs=8\r\ntime_steps=2\r\n# a comment\r\n[rnn]\r\noutput=2\r\n");
+    fclose(f);
+    fuzz_seed_text("\xef\xbb\xbf[net]\r\ninputs=8\r\n# a comment\r\n[softmax]\r\ntree=t\r\n");
 }
 
 /* ---- weights ---- */

@@ -8,9 +8,11 @@
 #include "cl/device/cache.h"
 #include "driver/settings.h"
 #include "int8/scales.h"
+#include "util/file.h"
 #include "util/number.h"
 
 #include <dirent.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -57,24 +59,31 @@ static gemm_tuning_file table_file(void)
         .folder = fuzz_folder(), .isa = "generic", .rows = rows, .row_count = 2, .bits = 32};
 }
 
+enum { HEAD_BYTES = 4096 };
+
+/* A file of fuzz_folder() up to the last line that begins with `end`. */
+static void read_head(const char *name, const char *end, char head[HEAD_BYTES])
+{
+    size_t bytes;
+    const char *why;
+    char *data = gemm_read_file(fuzz_folder(), name, &bytes, &why);
+    char *p = data ? strstr(data, end) : NULL;
+    if (!p) abort();
+    snprintf(head, HEAD_BYTES, "%.*s", (int)(p - data), data);
+    free(data);
+}
+
 /* The lines of this machine, which a table begins with, up to the first shape. */
 static const char *table_head(void)
 {
-    static char head[4096];
-    char path[160];
-    if (*head) return head;
-    const gemm_tuning_file file = table_file();
+    static char head[HEAD_BYTES];
     char why[256];
-    gemm_tuning *t = gemm_tuning_make();
+    const gemm_tuning_file file = table_file();
+    gemm_tuning *t = *head ? NULL : gemm_tuning_make();
+    if (*head) return head;
     if (!t || !gemm_tuning_save(t, &file, why, sizeof why)) abort();
     gemm_tuning_free(t);
-    snprintf(path, sizeof path, "%s/tuning.txt", fuzz_folder());
-    FILE *f = fopen(path, "r");
-    if (!f || !fread(head, 1, sizeof head - 1, f)) abort();
-    fclose(f);
-    char *end = strstr(head, "end ");
-    if (!end) abort();
-    *end = '\0';
+    read_head("tuning.txt", "end ", head);
     return head;
 }
 
@@ -105,54 +114,48 @@ static void seeds_tuning(void)
 static const gemm_cl_key key = {"fuzz", "source", "-DX=1", "device", "driver 1"};
 
 /* The name and the lines of the file of the key. */
-static const char *program_file(char head[4096])
+static const char *program_file(const char **head)
 {
-    static char name[256];
-    static char lines[4096];
-    char path[512];
+    static char name[256], lines[HEAD_BYTES];
     struct dirent *e;
-    if (!*name) {
+    if (!*lines) {
         gemm_cl_configure(&(gemm_cl_configuration){.cache_dir = fuzz_folder(), .privileged = true});
         gemm_cl_cache_write(&key, (const unsigned char *)"binary", 6);
         DIR *d = opendir(fuzz_folder());
         while (d && (e = readdir(d)))
             if (strstr(e->d_name, ".clbin")) snprintf(name, sizeof name, "%s", e->d_name);
         closedir(d);
-        snprintf(path, sizeof path, "%s/%s", fuzz_folder(), name);
-        FILE *f = fopen(path, "r");
-        if (!f || !fread(lines, 1, sizeof lines - 1, f)) abort();
-        fclose(f);
-        *strstr(lines, "bytes ") = '\0';
+        read_head(name, "bytes ", lines);
     }
-    strcpy(head, lines);
+    *head = lines;
     return name;
 }
 
 /* A first byte of 1 stands for the right first lines, and 2 for a right size and sum too. */
 static void run_program(const uint8_t *data, size_t size)
 {
-    char head[8192];
-    const char *name = program_file(head);
+    const char *lines;
+    char head[4096] = "";
+    const char *name = program_file(&lines);
     const int right = size && *data <= 2 ? *data : 0;
     const bool skip = right > 0;
-    if (right == 0) *head = '\0';
-    if (right == 2) {
-        uint64_t sum = UINT64_C(0xcbf29ce484222325);
-        for (size_t i = 1; i < size; ++i) sum = (sum ^ data[i]) * UINT64_C(0x100000001b3);
-        sprintf(head + strlen(head), "bytes %zu sum %016llx\n", size - 1, (unsigned long long)sum);
-    }
-    fuzz_write(name, head, strlen(head), data + skip, size - skip);
+    uint64_t sum = UINT64_C(0xcbf29ce484222325);
     size_t bytes = 0;
+    for (size_t i = 1; i < size; ++i) sum = (sum ^ data[i]) * UINT64_C(0x100000001b3);
+    if (right == 1) snprintf(head, sizeof head, "%s", lines);
+    if (right == 2)
+        snprintf(head, sizeof head, "%sbytes %zu sum %016" PRIx64 "\n", lines, size - 1, sum);
+    fuzz_write(name, head, strlen(head), data + skip, size - skip);
     unsigned char *binary = gemm_cl_cache_read(&key, &bytes);
-    if (right == 2 && size > 1 && (!binary || bytes != size - 1)) abort();
+    if (right == 2 && (!binary || bytes != size - 1)) abort();
     free(binary);
 }
 
 static void seeds_program(void)
 {
-    char head[4096];
-    program_file(head);
-    fuzz_seed_text(head);
+    const char *lines;
+    program_file(&lines);
+    fuzz_seed_text(lines);
     fuzz_seed_text("\1bytes 6 sum 0123456789abcdef\nbinary");
     fuzz_seed_text("\2binary");
 }

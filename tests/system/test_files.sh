@@ -42,35 +42,17 @@ head -c 300 data/dog.jpg >x.jpg
 refuses picture-cut '*Cannot load image "x.jpg": *' $demo x.jpg
 expect picture-jpg kite: $demo data/kite.jpg
 
-# ---- Sizes: every key of every layer with five sizes, in 2 GB of address space ----
-sed 's/^/[net] height=8 width=8 channels=4 /' >layers <<'EOF'
-batch=2 subdivisions=1 inputs=256 time_steps=1 max_crop=8 min_crop=8 max_batches=1 burn_in=1 policy=steps steps=1 scales=1 [convolutional] filters=2
-[convolutional] filters=4 size=3 stride=1 pad=1 padding=1 groups=1 batch_normalize=1 numload=1 flipped=1 binary=0 xnor=0 activation=relu
-[deconvolutional] filters=4 size=2 stride=2 pad=0 padding=0 batch_normalize=1
-[local] filters=2 size=3 stride=1 pad=1
-[maxpool] size=2 stride=2 padding=1 [avgpool]
-[crop] crop_height=4 crop_width=4 flip=1 angle=0 saturation=1 exposure=1 shift=0 noadjust=0
-[connected] output=4 batch_normalize=1 [dropout] probability=.5 [softmax] groups=1 temperature=1 spatial=0
-time_steps=2 [rnn] output=4 batch_normalize=1 shortcut=0 [gru] output=4 tanh=1 [lstm] output=4
-time_steps=2 [crnn] hidden_filters=2 output_filters=3 batch_normalize=1 shortcut=0
-[reorg] stride=2 reverse=0 flatten=0 extra=0
-[upsample] stride=2 scale=1 [normalization] size=5 alpha=1 beta=1 kappa=1
-[convolutional] filters=4 [route] layers=0 [shortcut] from=0 alpha=1 beta=1
-[convolutional] filters=12 [yolo] mask=0 classes=7 num=2 anchors=1,2,3,4 max=90 random=1 jitter=.2
-[convolutional] filters=12 [region] classes=1 coords=4 num=2 anchors=1,2,3,4 softmax=1 background=0 max=30 log=0 sqrt=0
-[connected] output=7 [detection] classes=2 coords=4 side=1 num=1 rescore=1 softmax=0 sqrt=0 max=90
-[convolutional] filters=5 [iseg] classes=2 ids=3
-[batchnorm] [activation] activation=elu [l2norm] [logistic] [cost] type=sse scale=1 ratio=0
-EOF
+# ---- Sizes: every key of every layer (tests/fuzz/layers) with five sizes, in 2 GB of address space ----
 awk '{
     sizes = split("0 1 -1 1073741824 2147483647", size, " ")
+    $0 = "[net] height=8 width=8 channels=4 " $0
     for (i = NR == 1 ? 2 : 5; i <= NF; ++i) if ($i ~ /=/) for (s = 1; s <= sizes; ++s) {
         text = ""
         for (j = 1; j <= NF; ++j) text = text (j == i ? substr($j, 1, index($j, "=")) size[s] : $j) "\n"
         print text >("size" ++cases ".cfg")
         close("size" cases ".cfg")
     }
-}' layers
+}' "$root/tests/fuzz/layers"
 (
     ulimit -v 2000000 && ulimit -c 0 || exit
     for cfg in size*.cfg; do
