@@ -103,6 +103,7 @@ include mk/programs.mk
 include mk/weights.mk
 include mk/measure.mk
 include mk/demo.mk
+include mk/fuzz.mk
 include mk/test.mk
 
 clean: ## build: remove all that was built, the fetched Darknet included, and nothing else

@@ -139,7 +139,7 @@ endif
 # Of each family one with a small input, or all that there are.
 WINOGRAD_NETWORKS = $(call size,darknet19 densenet201 resnet18 resnext50 yolov3-tiny,*)
 SMALL_NETWORKS = $(patsubst %,$(BUILD)/small/%.cfg,darknet19 densenet201 resnet18 resnext50 yolov3-tiny)
-SYSTEM_PROGRAMS = $(SMALL_NETWORKS) $(WRONG_PROGRAMS) $T/boxes $T/json_flat $T/one_pass $(addprefix $(OUT)/bench/,gemm_bench one_call bench_detect darknet_phases detect_all tune) \
+SYSTEM_PROGRAMS = $(SMALL_NETWORKS) $(WRONG_PROGRAMS) $T/replay $T/boxes $T/json_flat $T/one_pass $(addprefix $(OUT)/bench/,gemm_bench one_call bench_detect darknet_phases detect_all tune) \
     $(OUT)/bench/untrained_weights $(UPSTREAM)/darknet $T/library_client $(OUT)/libdarknet-gemm.so $(OUT)/libdarknet-gemm.a $(OUT)/wheel/libdarknet.so
 # The longest first. Debian's valgrind knows no AVX-512.
 SYSTEM_COMMANDS = \
@@ -173,6 +173,8 @@ SYSTEM_COMMANDS = \
     'valgrind -q --error-exitcode=127 --leak-check=full $T/test_packed --isa avx2 --cases $(call size,12,24) --brief yes' \
     'tests/system/test_bad_input.sh $(abspath $(UNTRAINED))' \
     'tests/system/test_cfg.sh $(if $(filter 1,$(OPENCL)),cl hybrid)' \
+    'tests/system/test_files.sh' \
+    'tests/fuzz/replay.sh $T/replay $(FUZZ_TARGETS)' \
     'tests/system/test_peers.sh' \
     'tests/system/test_tune.sh' \
     'tests/system/test_report.sh' \
@@ -382,7 +384,7 @@ PART_kernels = $(PART_src/cl)
 PART_src/hook = $(HOOK) $(PLANS) '$(NO_LEAKS) $T/test_host tests/unit/cfg/fork.cfg' '$(CONV_NETWORKS) --train tests/unit/cfg/layers.cfg' \
     '$(CONV_NETWORKS) tests/unit/cfg/chain.cfg tests/unit/cfg/connected.cfg' '$T/test_training tests/unit/cfg/layers.cfg' \
     'tests/system/test_layers.sh' 'tests/system/test_layering.sh' $(BAD_INPUT)
-PART_patches = $(PART_src/hook) 'tests/system/test_cfg.sh' 'tests/system/test_setup.sh'
+PART_patches = $(PART_src/hook) 'tests/system/test_cfg.sh' 'tests/system/test_files.sh' 'tests/fuzz/replay.sh $T/replay $(FUZZ_TARGETS)' 'tests/system/test_setup.sh'
 PART_src/driver = '$T/test_driver' $(PLANS) $(HOOK) '$T/test_large --without sizes' '$T/test_hybrid' '$T/test_limits' '$T/test_library' \
     '$(NO_CL) $T/test_gemm --cases 40' 'tests/system/test_explain.sh' 'tests/system/test_tune.sh' 'tests/system/test_layering.sh'
 PART_src/auto = '$T/test_auto' '$T/test_driver' 'tests/system/test_tune.sh'

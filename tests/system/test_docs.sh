@@ -1,10 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# The pages: README.md, CHANGELOG.md, CONTRIBUTING.md, demo/README.md and docs/. Every link leads to a file and a heading. The files,
+# The pages: README.md, CHANGELOG.md, CONTRIBUTING.md, SECURITY.md, demo/README.md and docs/. Every link leads to a file and a heading. The files,
 # pages, targets of make and tests that they name exist. docs/log/ says what was, so only its links count.
 . tests/support/lib.sh
 
-pages="README.md CHANGELOG.md CONTRIBUTING.md demo/README.md $(echo docs/*.md)"
+pages="README.md CHANGELOG.md CONTRIBUTING.md SECURITY.md demo/README.md $(echo docs/*.md)"
 all="$pages $(echo docs/log/*.md)"
 
 # none NAME WHAT: passes when $work/missing is empty
