@@ -10,7 +10,7 @@ LAYERS_NAMES = { cat $(EXPORTS); $(CC) $$flags -DHOOK_EXPORTS -E -P src/hook/pre
 LAYERS_MAP = awk 'BEGIN { print "{ global:" } { print $$1 ";" } END { print "local: *; };" }'
 
 # Compiled each time: the headers are not ours, and another Darknet may be named.
-$(OUT)/libdarknet-layers.so: FORCE $(OUT)/gemm.o $(LIBRARY_DOORS) $(LIBRARY_REST) $(EXPORTS)
+$(OUT)/libdarknet-layers.so: FORCE $(OUT)/gemm.o $(LIBRARY_DOORS) $(LIBRARY_PRELOADED) $(LIBRARY_REST) $(EXPORTS)
 	$(Q)flags=$$(CC=$(call quote,$(CC)) CXX=$(call quote,$(CXX)) setup/layers.sh $(call quote,$(DARKNET_SRC)) $(OUT)/layers) && \
 	    $(LAYERS_NAMES) | $(LAYERS_MAP) >$(OUT)/layers.map && \
 	    $(CC) -std=gnu11 -D_GNU_SOURCE -Wall -Wextra -fvisibility=hidden -Isrc $(PREFIX_MAP) $$flags \

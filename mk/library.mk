@@ -9,7 +9,9 @@ SONAME = libdarknet-gemm.so.$(firstword $(subst ., ,$(VERSION)))
 EXPORTS = src/lib/exports
 # Archive members that replace functions of a host: a program takes them only when it asks for them.
 LIBRARY_DOORS = $(addprefix $(OBJ)/src/lib/,host.o wrap.o blas.o openblas.o)
-LIBRARY_REST = $(filter-out $(LIBRARY_DOORS),$(patsubst %.c,$(OBJ)/%.o,$(wildcard src/lib/*.c)))
+# Of the shared libraries alone, which may be preloaded.
+LIBRARY_PRELOADED = $(OBJ)/src/lib/reach.o
+LIBRARY_REST = $(filter-out $(LIBRARY_DOORS) $(LIBRARY_PRELOADED),$(patsubst %.c,$(OBJ)/%.o,$(wildcard src/lib/*.c)))
 
 # The linker's list of names with a version. What has none is global as it stands in the one object.
 $(OUT)/exports.map: $(EXPORTS) $(OUT)/flags
@@ -21,7 +23,7 @@ $(OUT)/exports.map: $(EXPORTS) $(OUT)/flags
 UNGROUP = $(if $(IS_I386),--force-group-allocation)
 
 # One object, in which only the public names are global.
-$(OUT)/library.o: $(OUT)/gemm.o $(LIBRARY_DOORS) $(LIBRARY_REST) $(EXPORTS)
+$(OUT)/library.o: $(OUT)/gemm.o $(LIBRARY_DOORS) $(LIBRARY_PRELOADED) $(LIBRARY_REST) $(EXPORTS)
 	$(Q)$(LD) -r $(UNGROUP) -o $@.new $(filter %.o,$^)
 	$(Q)awk '{ print $$1 }' $(EXPORTS) >$(OUT)/library.exports
 	$(Q)$(OBJCOPY) --keep-global-symbols=$(OUT)/library.exports $@.new

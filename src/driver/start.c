@@ -26,6 +26,7 @@
 
 #include <math.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,14 +38,9 @@ static const gemm_variant *find_impl(const char *name)
 {
     const gemm_variant *v = gemm_find(name);
     if (v) return v;
-    gemm_text names = {0};
-    for (size_t i = 0; i < gemm_variant_count; ++i)
-        gemm_text_add(&names, " %s", gemm_variants[i].name);
-    const gemm_variant *like = gemm_find_like(name);
-    gemm_refuse("GEMM_IMPL='%s' is no variant; %s%s%sthe variants are:%s", name,
-                like ? "did you mean " : "", like ? like->name : "", like ? "? " : "",
-                gemm_text_part(&names));
-    gemm_text_free(&names);
+    char like[128] = "";
+    gemm_append_like(like, sizeof like, name);
+    gemm_refuse("GEMM_IMPL='%s' is no variant; %s", name, like);
     return gemm_stock_row();
 }
 
@@ -221,6 +217,11 @@ static void start(void)
     if (s.calibrate && !gemm_refused()) start_calibration(s.calibrate, s.auto_bits);
 }
 GEMM_ONCE(start)
+
+bool gemm_is_started(void)
+{
+    return atomic_load(&start_done);
+}
 
 /* The program is ended here, outside of start(), because handlers of atexit come back. */
 const gemm_state *gemm_get_state(void)

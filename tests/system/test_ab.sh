@@ -206,7 +206,7 @@ unknown_row()
     check "status 2: $*" [ $? = 2 ]
     check "$message" [ "$(cat err)" = "ab: $message" ]
 }
-unknown_row 'A=stok: no such variant; did you mean stock?' --a stok
+unknown_row 'A=stok: no such variant; did you mean stock? gemm-bench --list has all' --a stok
 unknown_row 'B=nothing: no such variant; gemm-bench --list has all' --a stock --b nothing
 unknown_row 'B=nothing: no such variant; gemm-bench --list has all' --check --a stock --b nothing
 "$ab" --check --a stock --b packed >out 2>err
