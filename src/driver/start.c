@@ -10,6 +10,7 @@
 #include "cl/configure.h"
 #include "driver/driver.h"
 #include "driver/settings.h"
+#include "driver/summary.h"
 #include "driver/trace.h"
 #include "packed/isa/ukernel.h"
 #include "packed/packed.h"
@@ -178,6 +179,14 @@ static void start_calibration(const char *path, int auto_bits)
     else atexit(end_calibration);
 }
 
+static void start_trace(const char *path)
+{
+    state.summary = !strcmp(path, "summary");
+    if (state.summary) gemm_summary_open(state.impl->name, state.isa->name, &state.threads);
+    const int error = state.summary ? 0 : gemm_trace_open(path, state.reproducible);
+    if (error) gemm_refuse("GEMM_TRACE='%s' cannot be written: %s", path, strerror(error));
+}
+
 static void start(void)
 {
     const gemm_settings s = gemm_read_settings();
@@ -211,9 +220,7 @@ static void start(void)
                                             .row_count = gemm_variant_count,
                                             .bits = s.auto_bits},
                         s.tune ? GEMM_AUTO_TUNE : GEMM_AUTO_READ);
-    const int error = s.trace && !gemm_refused() ? gemm_trace_open(s.trace, s.reproducible)
-                                                      : 0;
-    if (error) gemm_refuse("GEMM_TRACE='%s' cannot be written: %s", s.trace, strerror(error));
+    if (s.trace && !gemm_refused()) start_trace(s.trace);
     if (s.calibrate && !gemm_refused()) start_calibration(s.calibrate, s.auto_bits);
 }
 GEMM_ONCE(start)

@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * GEMM_TRACE=summary: the variant, the instruction set, the threads, and each way of computing with
- * its share of the time. A way is the row or kernel that ran, and the algorithm or the kind of layer.
- * A child of fork counts its own calls.
+ * GEMM_TRACE=summary: the variant, the instruction set, the threads, and each way of computing
+ * with its share of the time. A way is the row or kernel that ran, and the algorithm or the kind of
+ * layer. A child of fork counts its own calls.
  */
 #include "driver/summary.h"
 
-#include "driver/start.h"
-#include "packed/isa/ukernel.h"
 #include "util/die.h"
 #include "util/forked.h"
 #include "util/text.h"
@@ -22,6 +20,8 @@ typedef struct way {
     double ms;
 } way;
 
+static const char *impl_name, *isa_name;
+static const int *thread_count;
 enum { MOST = 64 };             /* the last one has all that there is no room for */
 static way ways[MOST];
 static int count;
@@ -72,12 +72,11 @@ static void print_summary(void)
     long calls = 0;
     double ms = 0;
     if (gemm_is_dying()) return;
-    const gemm_state *s = gemm_get_state();
     pthread_mutex_lock(&lock);
     for (int i = 0; i < count; ++i) calls += ways[i].calls, ms += ways[i].ms;
     qsort(ways, (size_t)count, sizeof *ways, by_time);
-    gemm_text_add(&text, "gemm: GEMM_IMPL=%s, %s, threads: %d, calls: %ld, %.2f ms\n", s->impl->name,
-                  s->isa->name, s->threads, calls, ms);
+    gemm_text_add(&text, "gemm: GEMM_IMPL=%s, %s, threads: %d, calls: %ld, %.2f ms\n",
+                  impl_name, isa_name, *thread_count, calls, ms);
     for (int i = 0; i < count; ++i)
         gemm_text_add(&text, "gemm: %5.1f%% %10.2f ms, calls: %4ld, %s\n",
                       ms > 0 ? 100 * ways[i].ms / ms : 0, ways[i].ms, ways[i].calls, ways[i].name);
@@ -86,7 +85,10 @@ static void print_summary(void)
     gemm_text_free(&text);
 }
 
-void gemm_summary_open(void)
+void gemm_summary_open(const char *impl, const char *isa, const int *threads)
 {
+    impl_name = impl;
+    isa_name = isa;
+    thread_count = threads;
     atexit(print_summary);
 }

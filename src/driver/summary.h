@@ -7,8 +7,9 @@
 
 #include "op/op.h"
 
-/* From now on calls are counted, and the end of the program prints what they were. */
-void gemm_summary_open(void);
+/* From now on calls are counted, and the end of the program prints what they were. `threads` is
+   read then. */
+void gemm_summary_open(const char *impl, const char *isa, const int *threads);
 
 /* Counts a call. `ran` is the variant that really ran, and `ms` is its wall time. */
 void gemm_summary_op(const gemm_variant *ran, const gemm_op *, double ms, const gemm_note *);

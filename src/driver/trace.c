@@ -11,7 +11,6 @@
  */
 #include "driver/trace.h"
 
-#include "driver/summary.h"
 #include "util/die.h"
 #include "util/forked.h"
 #include "util/started.h"
@@ -33,7 +32,6 @@ static int trace = -1;
 static const char *trace_path;  /* as GEMM_TRACE has it */
 static int64_t run_began;
 static const char *mode = "";   /* what `why` begins with */
-static bool summed;             /* GEMM_TRACE=summary: no rows */
 
 static void die_of_write(void)
 {
@@ -95,11 +93,6 @@ int gemm_trace_open(const char *path, bool reproducible)
 {
     trace_path = path;
     mode = reproducible ? "reproducible" : "";
-    if (!strcmp(path, "summary")) {
-        summed = true;
-        gemm_summary_open();
-        return 0;
-    }
     if (!strcmp(path, "-")) {
         trace = STDERR_FILENO;
         return write_text(header) ? 0 : errno;
@@ -133,7 +126,6 @@ void gemm_trace_op(const gemm_variant *ran, const gemm_op *op, double ms, const 
                    size_t kept)
 {
     once_open_own();
-    if (summed) gemm_summary_op(ran, op, ms, note);
     if (trace < 0) return;
     char row[1280] = "", layer[GEMM_OP_TEXT], kernel_ms[32] = "", chosen[64] = "";
     const gemm_call p = gemm_op_product(op);

@@ -7,8 +7,8 @@
 
 #include "op/op.h"
 
-/* Opens the trace ("-": stderr; "summary": see summary.h) and writes its header. Returns 0, or the
-   errno. With `reproducible` each row says so in `why`. */
+/* Opens the trace ("-": stderr) and writes its header. Returns 0, or the errno. With `reproducible`
+   each row says so in `why`. */
 int gemm_trace_open(const char *path, bool reproducible);
 
 /* Writes one CSV row. `ran` is the variant that really ran, and `ms` is its wall time. M, N and K

@@ -19,8 +19,8 @@ own_line()
 # The one line names the variable, the value and the nearest names.
 expect_failure env-unknown-impl "gemm: GEMM_IMPL='blok2d' is no variant; did you mean block2d, block1d? gemm-bench --list has all" \
     env GEMM_IMPL=blok2d $detect
-expect_failure env-unknown-three "did you mean tile_8, tile_2, tile_4? gemm-bench --list has all" env GEMM_IMPL=tile8 $detect
 own_line env-unknown-impl-line "gemm: GEMM_IMPL='blok2d' "
+expect_failure env-unknown-three "did you mean tile_8, tile_2, tile_4? gemm-bench --list has all" env GEMM_IMPL=tile8 $detect
 for name in PACKED 'packed '; do
     expect_failure "env-impl-$name" "gemm: GEMM_IMPL='$name' is no variant; did you mean packed? gemm-bench --list has all" \
         env GEMM_IMPL="$name" $detect
