@@ -49,8 +49,10 @@ $(foreach name,libdarknet-gemm.so libdarknet-gemm.a,$(eval $(call link,$(name),$
 # ---- make install PREFIX=/usr/local DESTDIR= LIBDIR=lib; BENCH=0: without gemm-bench, which needs Darknet ----
 .PHONY: install uninstall
 INSTALL_ARGUMENTS = $(OUT) $(call quote,$(PREFIX)) $(VERSION) $(SONAME)
-install: $(OUT)/libdarknet-gemm.so $(OUT)/libdarknet-gemm.a $(if $(filter 0,$(BENCH)),,$(OUT)/bench/gemm_bench) ## install: library, headers, gemm-bench and man page: PREFIX LIBDIR DESTDIR SYMBOLS=1
-	@DESTDIR=$(call quote,$(DESTDIR)) LIBDIR=$(call quote,$(LIBDIR)) BENCH=$(BENCH) OBJCOPY=$(call quote,$(OBJCOPY)) SYMBOLS=$(SYMBOLS) setup/install.sh install $(INSTALL_ARGUMENTS)
+# Made for one Darknet, so this is the one of the last `make layers`.
+LAYERS = $(wildcard libdarknet-layers.so)
+install: $(OUT)/libdarknet-gemm.so $(OUT)/libdarknet-gemm.a $(if $(filter 0,$(BENCH)),,$(OUT)/bench/gemm_bench) ## install: libraries, headers, gemm-bench and man page: PREFIX LIBDIR DESTDIR SYMBOLS=1
+	@DESTDIR=$(call quote,$(DESTDIR)) LIBDIR=$(call quote,$(LIBDIR)) BENCH=$(BENCH) LAYERS=$(call quote,$(LAYERS)) OBJCOPY=$(call quote,$(OBJCOPY)) SYMBOLS=$(SYMBOLS) setup/install.sh install $(INSTALL_ARGUMENTS)
 
 uninstall: ## install: remove what install put there: PREFIX LIBDIR DESTDIR
 	@DESTDIR=$(call quote,$(DESTDIR)) LIBDIR=$(call quote,$(LIBDIR)) setup/install.sh uninstall $(INSTALL_ARGUMENTS)
