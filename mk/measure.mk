@@ -10,6 +10,11 @@ close_result = bench/studies/result.sh close "$$result" $$? $(if $(1),'$(1)' $(2
 
 .PHONY: detect plan detect-all calibrate tune gprof loops explain bench bench-cl bench-detect bench-peers ab report
 
+# VARIANTS names the rows of gprof and detect-all, and `all` is all of them. The article's (bench/studies/articles.tsv)
+# and Darknet's own are the default.
+ARTICLE_VARIANTS = stock mnk_acc unroll2 unroll4 block1d block2d transpose
+BEST_VARIANTS = mkn tile_8_uu vtile_8_uu packed auto
+
 detect: darknet data default-weights ## detect: detect IMAGE under GEMM_IMPL: CFG WEIGHTS; installs Debian packages first
 	@$(SET_WEIGHTS); export GEMM_IMPL=$(GEMM_IMPL); set -- $(call quote,$(CFG)) "$$weights" $(call quote,$(IMAGE)); \
 	    case $$weights in *-untrained.weights) demo/detect.sh "$$@" ;; *) set -x; ./darknet detect "$$@" ;; esac
@@ -17,9 +22,10 @@ detect: darknet data default-weights ## detect: detect IMAGE under GEMM_IMPL: CF
 plan: all ## detect: a line for each call of a pass: its way, and why: CFG GEMM_PREPARE=second
 	@GEMM_IMPL=$(GEMM_IMPL) bench/studies/plan.sh ./darknet $(call quote,$(CFG))
 
-detect-all: all default-weights $(OUT)/bench/detect_all ## detect: one table: seconds of every row, and its difference to stock: IMAGES
+detect-all: all default-weights $(OUT)/bench/detect_all ## detect: one table: seconds of VARIANTS, and their difference to stock: IMAGES VARIANTS=all
 	@$(SET_WEIGHTS); $(call open_result,$(BUILD)/detect-all); \
-	    GEMM_CONV=$${GEMM_CONV:-im2col} $(OUT)/bench/detect_all --out "$$result/table.txt" \
+	    GEMM_CONV=$${GEMM_CONV:-im2col} $(OUT)/bench/detect_all $(if $(filter all,$(VARIANTS)),,--rows $(subst $() ,$(comma),$(strip $(or $(VARIANTS),$(ARTICLE_VARIANTS) $(BEST_VARIANTS))))) \
+	    --out "$$result/table.txt" \
 	    $(call quote,$(CFG)) "$$weights" $(IMAGES); $(call close_result,0 1,table.txt)
 
 calibrate: all default-weights ## detect: the steps of 8 bits for GEMM_IMPL=packed_int8: CFG WEIGHTS IMAGES

@@ -66,11 +66,15 @@ say_ab()
         on && /"ratio":/ && !/"control":/ { ratio = value("ratio"); low = value("ratio_low"); high = value("ratio_high") }
         wall && /"ratio":/ && !/"control":/ { process = value("ratio") }
         on && /"verdict":/ { verdict = text("verdict"); why = text("why") }
+        wall && /"verdict":/ { process_verdict = text("verdict"); process_why = text("why") }
         END {
             printf "- `%s` against `%s` on %s: **%s**", b, a, cfg, verdict
             if (verdict == "faster" || verdict == "slower")
-                printf ", a pass %.2f times as fast (95%% interval %.2f to %.2f), the process %.2f times", 1 / ratio, 1 / high, 1 / low, 1 / process
+                printf ", a pass %.2f times as fast (95%% interval %.2f to %.2f)", 1 / ratio, 1 / high, 1 / low
             else if (why != "") printf " (%s)", why
+            printf ". The whole image, with reading and drawing: **%s**", process_verdict
+            if (process_verdict == "faster" || process_verdict == "slower") printf ", %.2f times as fast", 1 / process
+            else if (process_why != "") printf " (%s)", process_why
             print "."
         }' "$1.json"
 }

@@ -72,6 +72,13 @@ check loops $comma LOOPS_SHAPE=16,16,32 bench/studies/loops.sh ./gemm-bench "$wo
 check loops-article grep -q '^| [0-9]* | tile_8_uu | [-0-9. |]* | 4.00 |$' "$work/loops/loops.md"
 check loops-rows [ "$(grep -c '^| [0-9]' "$work/loops/loops.md")" = 58 ]
 check loops-order sort -c -k2,2g "$work/loops/loops.tsv"
+# The rank is that of the interval: a row that is surely behind n others has n + 1.
+check loops-ranks awk -F '\t' '{ low[NR] = $2 - $7; high[NR] = $2 + $7; rank[NR] = $8 } END {
+    for (i = 1; i <= NR; ++i) { n = 1; for (j = 1; j <= NR; ++j) n += high[j] < low[i]; if (n != rank[i]) exit 1 }
+    exit NR != 58 || rank[1] != 1 || rank[NR] < 20 }' "$work/loops/loops.tsv"
+check loops-spread grep -Eq '^\| 1 \| [a-z0-9_]+ \| [0-9.]+ \| [0-9.]+ \| ' "$work/loops/loops.md"
+if grep -q 'cycles | x mkn' "$work/loops/loops.md"; then counted=yes; else counted=no; fi
+check loops-cycles [ "$(awk -F '\t' '$4 != "-" { found = 1 } END { print found ? "yes" : "no" }' "$work/loops/loops.tsv")" = $counted ]
 check loops-charts [ -s "$work/loops/loops.svg" -a -s "$work/loops/loops.png" ]
 check loops-chart-for-a-phone for_a_phone "$work/loops/loops.svg"
 check loops-chart-names [ "$(grep -c '>v*tile_' "$work/loops/loops.svg")" -gt 30 ]

@@ -322,6 +322,8 @@ echo before >"$work/kept"
 is detect_all_keeps 'before' "$(cat "$work/kept")"
 "$build/bench/detect_all" --rows stock --out "$work/kept" cfg/yolov3-tiny.cfg "$weights" data/kite.jpg >/dev/null 2>&1
 is detect_all_baseline 'stock 1.00' "$(awk '$1 == "stock" { print $1, $3 }' "$work/kept")"
+"$build/bench/detect_all" --rows stok cfg/yolov3-tiny.cfg "$weights" data/kite.jpg >"$work/out" 2>&1
+is detect_all_names "2 detect_all: 'stok' is no variant; did you mean stock? gemm-bench --list has all" "$? $(cat "$work/out")"
 is detect_all_goes_on 1 "$(grep -c '^packed .* yes ' "$work/table")"
 export LD_LIBRARY_PATH="$outside"
 
