@@ -15,14 +15,13 @@ close_result = bench/studies/result.sh close "$$result" $$? $(if $(1),'$(1)' $(2
 ARTICLE_VARIANTS = stock mnk_acc unroll2 unroll4 block1d block2d transpose
 BEST_VARIANTS = mkn tile_8_uu vtile_8_uu packed auto
 
-detect: darknet data default-weights ## detect: detect IMAGE under GEMM_IMPL: CFG WEIGHTS; installs Debian packages first
-	@$(SET_WEIGHTS); export GEMM_IMPL=$(GEMM_IMPL); set -- $(call quote,$(CFG)) "$$weights" $(call quote,$(IMAGE)); \
-	    case $$weights in *-untrained.weights) demo/detect.sh "$$@" ;; *) set -x; ./darknet detect "$$@" ;; esac
+detect: darknet data default-weights ## detect: objects of IMAGE, picture or folder: CFG WEIGHTS NAMES; installs packages
+	@$(SET_WEIGHTS); GEMM_IMPL=$(GEMM_IMPL) demo/detect.sh $(BUILD) $(call quote,$(CFG)) "$$weights" $(call quote,$(IMAGE)) $(call quote,$(NAMES))
 
 plan: all ## detect: a line for each call of a pass: its way, and why: CFG GEMM_PREPARE=second
 	@GEMM_IMPL=$(GEMM_IMPL) bench/studies/plan.sh ./darknet $(call quote,$(CFG))
 
-detect-all: all default-weights $(OUT)/bench/detect_all ## detect: one table: seconds of VARIANTS, and their difference to stock: IMAGES VARIANTS=all
+detect-all: all default-weights $(OUT)/bench/detect_all ## detect: seconds of each variant, and its difference to stock: IMAGES VARIANTS=all
 	@$(SET_WEIGHTS); $(call open_result,$(BUILD)/detect-all); \
 	    GEMM_CONV=$${GEMM_CONV:-im2col} $(OUT)/bench/detect_all $(if $(filter all,$(VARIANTS)),,--rows $(subst $() ,$(comma),$(strip $(or $(VARIANTS),$(ARTICLE_VARIANTS) $(BEST_VARIANTS))))) \
 	    --out "$$result/table.txt" \

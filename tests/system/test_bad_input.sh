@@ -72,6 +72,22 @@ expect_failure env-trace-directory "GEMM_TRACE='directory' cannot be written: Is
 expect_failure env-trace-full "GEMM_TRACE='/dev/full' cannot be written: No space left" \
     env GEMM_TRACE=/dev/full $detect
 
+# refused NAME MESSAGE COMMAND...: with status 2
+refused() { expect_failure "$@"; check "$1-status" [ $status = 2 ]; }
+refused option-unknown 'Not an option of detect, or without its value: -tresh (there are -thresh NUMBER,' $detect -tresh .3
+refused option-of-detector 'Not an option of detector, or without its value: -tresh' ./darknet detector test cfg/coco.data \
+    cfg/kite-demo.cfg cfg/kite-demo.weights data/kite.jpg -tresh .3
+refused option-without-value 'Not an option of detect, or without its value: -thresh' $detect -thresh
+refused function-unknown 'Not an option: --help' ./darknet --help
+refused function-none 'usage: ./darknet' ./darknet
+refused function-of-detector 'not tset' ./darknet detector tset cfg/coco.data cfg/kite-demo.cfg
+refused cfg-not-named 'detect needs a cfg file: ./darknet detect CFG WEIGHTS [PICTURE]' ./darknet detect
+refused other-folder 'detect reads cfg/coco.data and data/ in the current folder' \
+    sh -c 'cd directory && exec ../darknet detect "$1" "$2" x.jpg' - "$root/cfg/kite-demo.cfg" "$root/cfg/kite-demo.weights"
+expect_failure video-without-opencv 'Demo needs OpenCV for webcams and videos' \
+    ./darknet detector demo cfg/coco.data cfg/kite-demo.cfg cfg/kite-demo.weights film.mp4
+expect option-before-picture 'Predicted in' ./darknet detect cfg/kite-demo.cfg cfg/kite-demo.weights -out drawn data/kite.jpg
+
 yolo="./darknet detect cfg/yolov3-tiny.cfg"
 needs='detect needs a weights file: ./darknet detect CFG WEIGHTS [PICTURE]'
 expect_failure weights-not-named "$needs" $yolo
