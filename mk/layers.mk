@@ -52,3 +52,5 @@ $(eval $(call link,libdarknet-layers.so,$(OUT)/libdarknet-layers.so))
 .PHONY: layers hook-object
 layers: libdarknet-layers.so ## any Darknet: libdarknet-layers.so for one that is not patched: DARKNET_SRC or Debian's
 	@echo $(call quote,Now$(comma) before the command of that Darknet: LD_PRELOAD='$(CURDIR)/$<')
+	@echo 'It reaches programs that use libdarknet.so, such as those in Python. An executable that holds Darknet itself, such as'
+	@echo 'darknet of Debian, is not reached: make patch and make wrap are for the'

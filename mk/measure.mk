@@ -36,16 +36,17 @@ tune: all $(OUT)/bench/tune ## detect: measure the rows for GEMM_IMPL=auto and c
 	$(if $(and $(WEIGHTS),$(word 2,$(CFG))),$(error WEIGHTS=$(WEIGHTS) is for one CFG. Of several those beside them are taken: x.weights beside x.cfg))
 	@$(OUT)/bench/tune $(call quote,$(IMAGE)) $(TUNED)
 
-# The profile is a configuration of its own: make is called for it once more. GPROF_WITH: its other variables.
-GPROF = $(BUILD)/gprof$(subst $() ,_,$(STUDY_OPTS))$(if $(filter 0 OPENCL=0,$(OPENCL) $(GPROF_WITH)),-nocl)
+# The profile is a configuration of its own: make is called for it once more, and for the release with its own flags.
+GPROF = $(BUILD)/gprof$(subst $() ,_,$(STUDY_OPTS))$(if $(filter 0,$(OPENCL)),-nocl)
 LIST_CPU_VARIANTS = ./gemm-bench --list | \
     awk -F '\t' '$$2 == "usable" && $$1 !~ /^(cl|openblas|blis|onednn|hybrid)/ { print $$1 }'
-gprof: all default-weights ## measure: hotspots of a detection under each variant: VARIANTS N PROCESSES
-	@$(MAKE) PROFILE=1 $(GPROF_WITH) $(GPROF)/darknet
+gprof: ## measure: where the time of a detection goes, beside an article: VARIANTS=all N PROCESSES
+	@$(MAKE) $(if $(Q),-s) LEVEL=0 STUDY_OPTS=-Ofast darknet gemm-bench data default-weights
+	@$(MAKE) $(if $(Q),-s) LEVEL=0 PROFILE=1 $(GPROF)/darknet
 	@$(SET_WEIGHTS); $(call open_result,$(GPROF)/results); \
 	    GEMM_CONV=$${GEMM_CONV:-im2col} N=$(N) PROCESSES=$(PROCESSES) bench/studies/gprof.sh \
 	    $(abspath $(GPROF))/darknet "$$result" $(call quote,$(CFG)) "$$weights" $(call quote,$(IMAGE)) \
-	    $(or $(VARIANTS),$$($(LIST_CPU_VARIANTS))); $(close_result)
+	    $(if $(filter all,$(VARIANTS)),$$($(LIST_CPU_VARIANTS)),$(or $(VARIANTS),$(ARTICLE_VARIANTS) packed)); $(close_result)
 
 loops: all ## measure: loop orders, unrollings and tiles on 512x512x1024: LOOPS_OPTIONS
 	@$(call open_result,$(BUILD)/loops); bench/studies/loops.sh ./gemm-bench "$$result" $(LOOPS_OPTIONS); $(close_result)
