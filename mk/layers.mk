@@ -53,4 +53,4 @@ $(eval $(call link,libdarknet-layers.so,$(OUT)/libdarknet-layers.so))
 layers: libdarknet-layers.so ## any Darknet: libdarknet-layers.so for one that is not patched: DARKNET_SRC or Debian's
 	@echo $(call quote,Now$(comma) before the command of that Darknet: LD_PRELOAD='$(CURDIR)/$<')
 	@echo 'It reaches programs that use libdarknet.so, such as those in Python. An executable that holds Darknet itself, such as'
-	@echo 'darknet of Debian, is not reached: make patch and make wrap are for the'
+	@echo 'darknet of Debian, is not reached: make patch and make wrap are for such programs.'
