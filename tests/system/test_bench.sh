@@ -125,6 +125,12 @@ check bench-sizes-hole grep -qx 'M, packed: holes: 2; GFLOP/s: 10.00, 12.00, 30.
 check bench-sizes-none grep -qx \
     'M, onednn: holes: none; GFLOP/s: 7.00, 12.00, 30.00; of packed: 0.50, 1.00, 2.10' "$work/holes"
 
+# detect-all takes the article's variants, those of VARIANTS, or all.
+rows_of() { make -n detect-all "$@" 2>/dev/null | sed -n 's/^ *GEMM_CONV.*detect_all \(--rows [a-z0-9_,]*\)* *\\$/\1/p'; }
+check detect-all-default [ "$(rows_of)" = '--rows stock,mnk_acc,unroll2,unroll4,block1d,block2d,transpose,mkn,tile_8_uu,vtile_8_uu,packed,auto' ]
+check detect-all-variants [ "$(rows_of 'VARIANTS=cl packed')" = '--rows cl,packed' ]
+check detect-all-all [ "$(rows_of VARIANTS=all)" = '' ]
+
 # What fails takes nothing from the run before it.
 latest() { readlink "$BUILD/$1/latest" || echo none; }
 before=$(latest detect-all)
