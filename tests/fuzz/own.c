@@ -50,8 +50,8 @@ static gemm_status never_run(const gemm_call *c, const gemm_context *context, co
 }
 
 static const gemm_variant rows[] = {
-    {.name = "stock", .run = never_run, .in_auto = GEMM_IN_AUTO},
-    {.name = "packed", .run = never_run, .in_auto = GEMM_IN_AUTO_FIRST}};
+    {.name = "stock", .multiply = never_run, .in_auto = GEMM_IN_AUTO},
+    {.name = "packed", .multiply = never_run, .in_auto = GEMM_IN_AUTO_FIRST}};
 
 static gemm_tuning_file table_file(void)
 {
