@@ -174,7 +174,7 @@ const gemm_cl_row *gemm_cl_choose_conv(const gemm_cl_traits *d, const gemm_call 
                            g->M);
     const gemm_call all = all_products(g, products);
     const gemm_cl_row *row = gemm_cl_choose(d, &all, parts);
-    return row->conv ? row : &gemm_cl_choices[GEMM_CL_THIN_8];
+    return row->family->conv ? row : &gemm_cl_choices[GEMM_CL_THIN_8];
 }
 
 /* Whether the kernel has all that the pair needs. The driver has checked that it is a chain. */
@@ -191,7 +191,7 @@ const gemm_cl_row *gemm_cl_choose_chain(const gemm_cl_traits *d, const gemm_cl_r
                                         const conv_call *pair, const gemm_call *g)
 {
     enum { HIGHEST = 64, TILES = 3 };
-    const bool chooses = asked->way == GEMM_CL_CHOOSE;
+    const bool chooses = asked->family->way == GEMM_CL_CHOOSE;
     int parts = 1;
     if ((d->cpu && chooses) || !can_pair(&pair[0], &pair[1])) return NULL;
     const gemm_call all = all_products(g, pair[1].batch);
@@ -269,7 +269,7 @@ const gemm_cl_row *gemm_cl_choose_direct(const gemm_cl_traits *d, const conv_cal
     const gemm_call g = {.M = c->n / c->groups, .N = gemm_conv_places(c), .K = gemm_conv_taps(c)};
     const bool depthwise = is_depthwise(c);
     const bool suits = d->unified && !d->cpu && (depthwise || g.M >= LEAST_FILTERS);
-    const bool forced = asked->direct || (asked->winograd && gemm_cl_can_transform(c));
+    const bool forced = asked->family->direct || (asked->winograd && gemm_cl_can_transform(c));
     if (!gemm_cl_can_direct(c) || (!forced && !suits)) return NULL;
     if (asked->half && (depthwise || c->size != 3)) return NULL;
     const gemm_cl_row *row = &gemm_cl_direct_choices[direct_choice(asked, c)];

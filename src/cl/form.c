@@ -13,9 +13,9 @@
 /* Whether the row computes whole convolutions, or multiplies. */
 static bool is_of_kind(const gemm_cl_row *row, bool conv)
 {
-    const bool convolves = row->conv != GEMM_CL_NO_CONV;
-    const bool multiplies = row->conv != GEMM_CL_ONLY_CONV && !row->direct && !row->one_column &&
-                            !row->winograd;
+    const bool convolves = row->family->conv != GEMM_CL_NO_CONV;
+    const bool multiplies = row->family->conv != GEMM_CL_ONLY_CONV && !row->family->direct &&
+                            !row->family->one_column && !row->winograd;
     return !row->half && (conv ? convolves : multiplies);
 }
 
@@ -58,10 +58,10 @@ static bool suits_cpu(const gemm_cl_traits *d, const gemm_cl_row *row, const gem
 {
     const int vector = d->vector >= 16 ? 16 : d->vector >= 8 ? 8 : 4;
     const double M = g->M, time = ceil_div(g->M, row->rows) * (row->rows + 1.0);
-    if (row->direct) return !row->texture;
+    if (row->family->direct) return !row->texture;
     if (!is_for_cpu(row)) return false;
-    if (row->one_column) return true;
-    return row->cols == 2 * vector && (!row->shares || time <= 1.3 * (M + 2));
+    if (row->family->one_column) return true;
+    return row->cols == 2 * vector && (!row->family->shares || time <= 1.3 * (M + 2));
 }
 
 /* Whether a tile in local memory fits in the device and is not twice as high as C. Sliced tiles are
@@ -88,11 +88,11 @@ static bool suits_points(const gemm_cl_traits *d, const gemm_cl_row *row, const 
 static bool suits_gpu(const gemm_cl_traits *d, const gemm_cl_row *row, const gemm_call *g)
 {
     enum { THIN = 32 };
-    if (is_for_cpu(row) || row->shares) return false;
-    if (row->way == GEMM_CL_IMAGE) return d->unified && d->images;
+    if (is_for_cpu(row) || row->family->shares) return false;
+    if (row->family->way == GEMM_CL_IMAGE) return d->unified && d->images;
     if (row->texture) return d->images;
     if (row->depth) return suits_tile(d, row, g);
-    if (row->cols > 1 || row->one_column) return true;
+    if (row->cols > 1 || row->family->one_column) return true;
     /* The lowest of cl_thin that has all rows, or the highest one. */
     return g->M <= THIN && (row->rows >= g->M ? row->rows < 2 * g->M : row->rows == 8);
 }
@@ -101,9 +101,9 @@ static bool suits(const gemm_cl_traits *d, const gemm_cl_row *row, const gemm_cl
                   const gemm_call *g)
 {
     const conv_call *c = op->conv;
-    if (!is_of_kind(row, c) || (row->direct && !suits_direct(row, c))) return false;
+    if (!is_of_kind(row, c) || (row->family->direct && !suits_direct(row, c))) return false;
     if (row->winograd && !gemm_conv_can_transform(c)) return false;
-    if (row->one_column && gemm_cl_choose_gemv(d, c, GEMM_CL_SINGLE) != row) return false;
+    if (row->family->one_column && gemm_cl_choose_gemv(d, c, GEMM_CL_SINGLE) != row) return false;
     if (row->winograd && row->depth) return !d->cpu && suits_points(d, row, c);
     return d->cpu ? suits_cpu(d, row, g) : suits_gpu(d, row, g);
 }
@@ -114,16 +114,17 @@ static bool suits(const gemm_cl_traits *d, const gemm_cl_row *row, const gemm_cl
 static bool may_cut(const gemm_cl_row *row, const gemm_call *g, int parts)
 {
     enum { SHORTEST = 32 };
-    return row->splits && parts >= 1 && parts <= GEMM_CL_MOST_PARTS && g->K / parts >= SHORTEST;
+    return gemm_cl_splits(row) && parts >= 1 && parts <= GEMM_CL_MOST_PARTS &&
+           g->K / parts >= SHORTEST;
 }
 
 /* So many parts that each unit has two groups. */
 static int usual_parts(const gemm_cl_traits *d, const gemm_cl_row *row,
                        const gemm_cl_tuned_op *op, const gemm_call *g)
 {
-    const double columns = row->direct ? (double)gemm_cl_direct_blocks(op->conv) * op->conv->batch *
-                                             op->conv->groups
-                                       : ceil_div(g->N, row->cols);
+    const double columns = row->family->direct ? (double)gemm_cl_direct_blocks(op->conv) *
+                                                     op->conv->batch * op->conv->groups
+                                               : ceil_div(g->N, row->cols);
     const double items = columns * ceil_div(g->M, row->rows);
     const double groups = items / (max_int(row->wx, 16) * max_int(row->wy, 1));
     int parts = 1;
@@ -157,7 +158,8 @@ int gemm_cl_forms_near(const gemm_cl_tuned_op *op, const gemm_cl_form *form,
         if (!again && may_cut(form->row, &g, parts[i]))
             forms[count++] = (gemm_cl_form){form->row, parts[i], form->group};
     }
-    for (int group = form->row->wx / 2; form->row->any_group && group >= LEAST_GROUP; group /= 2)
+    for (int group = form->row->wx / 2; form->row->family->any_group && group >= LEAST_GROUP;
+         group /= 2)
         forms[count++] = (gemm_cl_form){form->row, form->parts, group};
     return count;
 }
@@ -190,7 +192,7 @@ bool gemm_cl_form_confirm(double *parts, int count)
 static void print_row(const gemm_cl_row *row, char text[GEMM_CL_FORM_TEXT])
 {
     text[0] = '\0';
-    gemm_append(text, GEMM_CL_FORM_TEXT, "%s %dx%d", row->kernel, row->rows, row->cols);
+    gemm_append(text, GEMM_CL_FORM_TEXT, "%s %dx%d", row->family->kernel, row->rows, row->cols);
     if (row->wx) gemm_append(text, GEMM_CL_FORM_TEXT, " %dx%d", row->wx, row->wy);
     if (row->depth) gemm_append(text, GEMM_CL_FORM_TEXT, " k%d", row->depth);
     if (row->slices) gemm_append(text, GEMM_CL_FORM_TEXT, " slices %d", row->slices);
@@ -232,8 +234,8 @@ static bool parse_numbers(const char *text, gemm_cl_form *form)
         !read_number(&at, " parts ", GEMM_CL_MOST_PARTS, &form->parts))
         return false;
     gemm_cl_form_print(form, again);
-    return !strcmp(again, text) && (form->parts == 1 || form->row->splits) &&
-           (!form->group || form->row->any_group);
+    return !strcmp(again, text) && (form->parts == 1 || gemm_cl_splits(form->row)) &&
+           (!form->group || form->row->family->any_group);
 }
 
 bool gemm_cl_form_parse(const char *text, size_t length, bool conv, gemm_cl_form *form)

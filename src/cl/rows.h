@@ -34,15 +34,31 @@ typedef enum gemm_cl_half_use {
     GEMM_CL_HALF_SUMS           /* A too, and -DHALF_SUMS adds short runs in 16 bits */
 } gemm_cl_half_use;
 
-typedef struct gemm_cl_row {
-    const char *kernel;         /* kernels/<kernel>.cl and its entry */
-    const char *defines;        /* more options for the compiler, or NULL */
-    const char *discrete;       /* still more where the GPU has memory of its own, or NULL */
+/* What all rows of a kernel have in common. */
+typedef struct gemm_cl_family {
+    const char *kernel;         /* kernels/<kernel>.cl and its entry; NULL: rows that choose */
+    const char *discrete;       /* more options where the GPU has memory of its own, or NULL */
     gemm_cl_way way;
     gemm_cl_conv_use conv;
+    bool any_group;             /* the kernel runs in a group of fewer items too */
+    bool shares;                /* a group is one item, and takes a share of the rows of C */
+    bool one_column;            /* computes only a C of one column, whose B lies as it is needed */
+    bool splits;                /* can cut K into parts (split-K): see gemm_cl_splits */
+    bool by_channel;            /* with -DTAPS, parts of K are whole channels */
+    bool stores;                /* with -DSTORE a multiply stores C instead of adding to it */
+    bool pools;                 /* with -DPOOL a convolution stores the maxima of 2x2 blocks */
+    bool adds;                  /* with -DSHORTCUT a convolution adds another map to its output, and
+                                   with -DPACKED it has one argument for all numbers */
+    bool direct;                /* the kernel reads the input itself and takes packed weights
+                                   (cl/op/direct.h); of GEMM_CL_CHOOSE: wherever it can */
+    bool int8;                  /* whole numbers of 8 bits, with packed weights (cl/op/int8.h) */
+} gemm_cl_family;
+
+typedef struct gemm_cl_row {
+    const gemm_cl_family *family;
+    const char *defines;        /* more options for the compiler, or NULL */
     int rows, cols;             /* of C, for a work-item: -DROWS -DCOLS */
     int wx, wy;                 /* items of a group: -DWX -DWY; 0: by the device and the shape */
-    bool any_group;             /* the kernel runs in a group of fewer items too */
     int depth;                  /* steps of K in local memory at once: -DBK; 0: none. Such a kernel
                                    is told which operands are transposed: -DA_TRANSPOSED
                                    -DB_TRANSPOSED */
@@ -51,20 +67,10 @@ typedef struct gemm_cl_row {
                                    depth, so that C has the same bits under each of them */
     int local;                  /* bytes of local memory, where limits alone decide whether the row
                                    can run (gemm_cl_limits); 0: asked from the built kernel */
-    bool shares;                /* a group is one item, and takes a share of the rows of C */
-    bool one_column;            /* computes only a C of one column, whose B lies as it is needed */
-    bool splits;                /* can cut K into parts (split-K) */
-    int parts;                  /* into how many; 0: `cl` chooses, other rows do not cut */
+    int parts;                  /* of K, where the row can cut it; 0: `cl` chooses, other rows do
+                                   not cut */
     gemm_cl_half_use half;
-    bool by_channel;            /* with -DTAPS, parts of K are whole channels */
-    bool stores;                /* with -DSTORE a multiply stores C instead of adding to it */
-    bool pools;                 /* with -DPOOL a convolution stores the maxima of 2x2 blocks */
-    bool adds;                  /* with -DSHORTCUT a convolution adds another map to its output */
-    bool packs;                 /* with -DPACKED a convolution has one argument for all numbers */
-    bool direct;                /* the kernel reads the input itself and takes packed weights
-                                   (cl/op/direct.h); of GEMM_CL_CHOOSE: wherever it can */
     bool texture;               /* of `direct`: the packed weights are an image: -DTEXTURE */
-    bool int8;                  /* whole numbers of 8 bits, with packed weights (cl/op/int8.h) */
     int winograd;               /* m of Winograd's algorithm (cl/op/winograd.h; with `direct`, in
                                    kernels/cl_direct.cl; with `depth`, this kernel has the
                                    multiplies); 0: another one. Of GEMM_CL_CHOOSE: cl_direct
@@ -72,6 +78,12 @@ typedef struct gemm_cl_row {
     const struct gemm_cl_row *instead;  /* the next choice of `cl` where a program of this one is
                                    left out or spills registers; NULL: there is none */
 } gemm_cl_row;
+
+/* Whether the row can cut K into parts. Slices and points of Winograd's algorithm are no parts. */
+static inline bool gemm_cl_splits(const gemm_cl_row *row)
+{
+    return row->family->splits && !row->slices && !(row->winograd && row->depth);
+}
 
 /*
  * The search of the paper: F(name, side of a block, floats of a vector, unrolling). A name leaves
@@ -169,10 +181,8 @@ extern const gemm_cl_row gemm_cl_points_choices[GEMM_CL_POINTS_COUNT];
 /* The n-th of all rows that `cl` may take, in no order; NULL behind the last one. */
 const gemm_cl_row *gemm_cl_choice_at(size_t n);
 
-/* A row of the kernel, or one without any of its members where no row has it. Rows of a kernel are
-   alike in way, conv, any_group, shares, one_column and by_channel. Where some of them split, this
-   one does. */
-const gemm_cl_row *gemm_cl_row_of(const char *kernel);
+/* What the rows of the kernel have in common; of a kernel without rows all is 0. */
+const gemm_cl_family *gemm_cl_family_of(const char *kernel);
 
 /* Bytes of local memory that the row's M takes for a tile; it needs `rows` of them. 0: the row is
    not cl_winograd's. */

@@ -593,8 +593,9 @@ static void test_cl_added(uint64_t seed, int cases)
         const char *wrong = gemm_cl_unusable(rows[i]);
         char name[64];
         int number = 0;
-        snprintf(name, sizeof name, "cl, added, %s %dx%d slices %d parts %d", rows[i]->kernel,
-                 rows[i]->rows, rows[i]->cols, rows[i]->slices, rows[i]->parts);
+        snprintf(name, sizeof name, "cl, added, %s %dx%d slices %d parts %d",
+                 rows[i]->family->kernel, rows[i]->rows, rows[i]->cols, rows[i]->slices,
+                 rows[i]->parts);
         if (wrong) {
             report_unusable(name, wrong);
             continue;

@@ -165,8 +165,8 @@ static void test_image_rules(void)
         int parts;
         const gemm_cl_row *row = gemm_cl_choose(&d, &g, &parts);
         snprintf(name, sizeof name, "cl-tile-%s", cases[i].name);
-        report_right(name, row == &gemm_cl_choices[cases[i].choice], "%s %dx%d", row->kernel,
-                     row->rows, row->cols);
+        report_right(name, row == &gemm_cl_choices[cases[i].choice], "%s %dx%d",
+                     row->family->kernel, row->rows, row->cols);
     }
 }
 
@@ -227,7 +227,7 @@ static const gemm_cl_row *row_at(size_t n, char text[GEMM_CL_FORM_TEXT])
 
 static bool are_alike(const gemm_cl_row *a, const gemm_cl_row *b)
 {
-    return !strcmp(a->kernel, b->kernel) && !strcmp(a->defines, b->defines);
+    return !strcmp(a->family->kernel, b->family->kernel) && !strcmp(a->defines, b->defines);
 }
 
 /* Every row in single precision is found by its name, and no other program has that. */
@@ -237,7 +237,7 @@ static void test_names(void)
     char text[GEMM_CL_FORM_TEXT];
     gemm_cl_form form;
     for (size_t i = 0; (row = row_at(i, text)); ++i) {
-        const bool conv = row->conv != GEMM_CL_NO_CONV;
+        const bool conv = row->family->conv != GEMM_CL_NO_CONV;
         const bool found = gemm_cl_form_parse(text, strlen(text), conv, &form);
         if (row->half) {
             if (found && form.row == row) report_fail("form-half", "%s is a form", text);

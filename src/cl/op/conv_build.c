@@ -30,7 +30,7 @@ static void add_if(bool holds, const char *option, gemm_text *options)
 bool gemm_cl_conv_has_image(const conv_job *j)
 {
     const gemm_cl_row *row = j->w.row;
-    return row->way == GEMM_CL_IMAGE &&
+    return row->family->way == GEMM_CL_IMAGE &&
            (j->taps || row->half == GEMM_CL_HALF_SUMS || j->g.N < row->cols);
 }
 
@@ -70,8 +70,8 @@ static bool is_shifted(const conv_call *c)
 bool gemm_cl_conv_can_pool(const conv_job *j)
 {
     const gemm_cl_row *row = j->w.row;
-    return row->pools && (!row->direct || gemm_cl_can_direct(j->c)) &&
-           (row->conv != GEMM_CL_ONLY_CONV || row->winograd || j->g.K <= CL_KC);
+    return row->family->pools && (!row->family->direct || gemm_cl_can_direct(j->c)) &&
+           (row->family->conv != GEMM_CL_ONLY_CONV || row->winograd || j->g.K <= CL_KC);
 }
 
 /* Whether rows of A begin at multiples of 16 bytes. A plan's weights do. */
@@ -90,7 +90,7 @@ static bool has_aligned_input(const conv_job *j)
 bool gemm_cl_conv_packs(const conv_job *j)
 {
     const gemm_cl_traits *t = &j->w.device->traits;
-    return j->w.row->packs && (t->cpu || !t->unified);
+    return j->w.row->family->adds && (t->cpu || !t->unified);
 }
 
 const char *gemm_cl_conv_sum_options(const conv_job *j)
@@ -116,15 +116,16 @@ const char *gemm_cl_conv_build(void *job)
 {
     conv_job *j = job;
     const gemm_cl_row *row = j->w.row;
-    if (!row->conv || (j->c->pool && !gemm_cl_conv_can_pool(j)) || (j->shortcut && !row->adds))
+    if (!row->family->conv || (j->c->pool && !gemm_cl_conv_can_pool(j)) ||
+        (j->shortcut && !row->family->adds))
         return "the OpenCL row has no kernel for this convolution";
-    const bool image = row->way == GEMM_CL_IMAGE, wide = row->conv == GEMM_CL_ONLY_CONV;
-    const bool loads_fours = image || row->depth || row->one_column;
+    const bool image = row->family->way == GEMM_CL_IMAGE,
+               wide = row->family->conv == GEMM_CL_ONLY_CONV;
+    const bool loads_fours = image || row->depth || row->family->one_column;
     gemm_text more = {0};
-    if (row->winograd && !row->direct)
-        return gemm_cl_winograd_build(&j->winograd, &j->w);
+    if (row->winograd && !row->family->direct) return gemm_cl_winograd_build(&j->winograd, &j->w);
     add_size(j->in, &more);
-    if (row->direct) gemm_text_add(&more, " -DSTRIDE=%d", j->c->stride);
+    if (row->family->direct) gemm_text_add(&more, " -DSTRIDE=%d", j->c->stride);
     add_if(!wide, "-DCONV", &more);
     add_if(gemm_cl_conv_packs(j), "-DPACKED", &more);
     add_if(j->c->pool, "-DPOOL", &more);
@@ -133,7 +134,7 @@ const char *gemm_cl_conv_build(void *job)
     add_if(loads_fours && has_aligned_weights(j), "-DALIGNED_A", &more);
     add_if(row->depth && has_aligned_input(j), "-DALIGNED_B", &more);
     add_if(image && !gemm_cl_conv_has_image(j), "-DIN_PLACE", &more);
-    add_if(!image && !row->one_column && j->taps, "-DTAPS", &more);
+    add_if(!image && !row->family->one_column && j->taps, "-DTAPS", &more);
     add_if(wide && j->taps && is_shifted(j->c), "-DSHIFTED", &more);
     add_if(wide && j->g.M <= row->rows, "-DDIRECT", &more);
     const char *why = gemm_cl_build_row(&j->w, gemm_text_whole(&more));

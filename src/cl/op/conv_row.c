@@ -71,7 +71,7 @@ static bool try_direct(conv_job *j, const gemm_cl_row *asked, const gemm_context
     const gemm_cl_row *small = &gemm_cl_direct_choices[GEMM_CL_DIRECT_4];
     if (row && can_pack(j, row, context)) {
         const char *why = build_new(j, row, context);
-        if (gemm_cl_is_spilled(why) && asked->direct && row->rows > small->rows &&
+        if (gemm_cl_is_spilled(why) && asked->family->direct && row->rows > small->rows &&
             can_pack(j, small, context))
             why = build_new(j, small, context);
         if (!why) return true;
@@ -97,10 +97,10 @@ static bool choose_direct(conv_job *j, const gemm_context *context)
 static bool can_run_asked(conv_job *j, const gemm_context *context)
 {
     const gemm_cl_row *row = j->w.row;
-    if (row->direct)
+    if (row->family->direct)
         return gemm_cl_can_direct(j->c) && (!row->winograd || gemm_cl_can_transform(j->c)) &&
                can_pack(j, row, context);
-    return row->conv && (!gemm_cl_conv_has_image(j) || gemm_cl_conv_lay_out(j)) &&
+    return row->family->conv && (!gemm_cl_conv_has_image(j) || gemm_cl_conv_lay_out(j)) &&
            (!row->winograd || gemm_cl_winograd_fits(&j->winograd, &j->w, j->c));
 }
 
@@ -108,11 +108,12 @@ static bool can_run_asked(conv_job *j, const gemm_context *context)
 static bool can_run_form(conv_job *j, const gemm_context *context)
 {
     const gemm_cl_row *row = j->w.row;
-    if (row->one_column && gemm_cl_choose_gemv(&j->traits, j->c, row->half) != row) return false;
+    if (row->family->one_column && gemm_cl_choose_gemv(&j->traits, j->c, row->half) != row)
+        return false;
     if (row->winograd && (context->direct || !context->kept)) return false;
     if (!can_run_asked(j, context) || (j->c->pool && !gemm_cl_conv_can_pool(j))) return false;
-    if (j->shortcut && !row->adds) return false;
-    return !row->winograd || row->direct ||
+    if (j->shortcut && !row->family->adds) return false;
+    return !row->winograd || row->family->direct ||
            gemm_cl_winograd_bytes(&j->winograd) <= context->kept->room;
 }
 
@@ -133,7 +134,7 @@ static bool take_form(conv_job *j, const gemm_context *context)
 /* Whether the row is cl_half, whose layers may go to cl_direct with weights of 16 bits. */
 static bool is_half_b(const gemm_cl_row *row)
 {
-    return row->half == GEMM_CL_HALF_B && !row->direct;
+    return row->half == GEMM_CL_HALF_B && !row->family->direct;
 }
 
 bool gemm_cl_conv_choose(conv_job *j, const gemm_context *context)
@@ -142,15 +143,16 @@ bool gemm_cl_conv_choose(conv_job *j, const gemm_context *context)
     if (take_form(j, context)) return true;
     const gemm_cl_row *asked = w->row;
     const gemm_cl_row *gemv = gemm_cl_choose_gemv(&j->traits, j->c, asked->half);
-    const bool chooses = asked->way == GEMM_CL_CHOOSE;
+    const bool chooses = asked->family->way == GEMM_CL_CHOOSE;
     const bool may_direct = chooses || is_half_b(asked);
-    if (asked->one_column) return gemv;
-    if (gemv && (chooses || (asked->half && !asked->direct))) w->row = gemv;
+    if (asked->family->one_column) return gemv;
+    if (gemv && (chooses || (asked->half && !asked->family->direct)))
+        w->row = gemv;
     else if (may_direct && choose_direct(j, context)) {}
     else if (!chooses && !can_run_asked(j, context)) return false;
     else if (chooses && !choose_winograd(j, context)) choose_freely(j);
-    if (asked->parts && w->row->splits) w->parts = asked->parts;
-    return (!j->c->pool || gemm_cl_conv_can_pool(j)) && (!j->shortcut || w->row->adds);
+    if (asked->parts && gemm_cl_splits(w->row)) w->parts = asked->parts;
+    return (!j->c->pool || gemm_cl_conv_can_pool(j)) && (!j->shortcut || w->row->family->adds);
 }
 
 bool gemm_cl_conv_choose_unpacked(conv_job *j, const gemm_cl_row *asked,
@@ -196,7 +198,7 @@ const char *gemm_cl_conv_build_kernel(conv_job *j)
     const bool chain = j->in != j->c, chosen = j->chosen && !chain;
     const char *why = chain ? build_chain(j)
                             : gemm_cl_build_choice(&j->w, chosen, gemm_cl_conv_build, j);
-    if (why && chosen && j->w.row->one_column) {
+    if (why && chosen && j->w.row->family->one_column) {
         choose_freely(j);
         why = gemm_cl_build_choice(&j->w, chosen, gemm_cl_conv_build, j);
     }

@@ -75,9 +75,10 @@ static size_t strips_of(const conv_job *j)
 {
     const conv_call *c = j->c;
     const int cols = j->w.row->cols;
-    if (j->w.row->direct)
+    if (j->w.row->family->direct)
         return (size_t)gemm_cl_direct_blocks(c) * (size_t)ceil_div(j->g.M, j->w.row->rows);
-    if (!j->c->pool || j->w.row->conv != GEMM_CL_ONLY_CONV) return (size_t)ceil_div(j->g.N, cols);
+    if (!c->pool || j->w.row->family->conv != GEMM_CL_ONLY_CONV)
+        return (size_t)ceil_div(j->g.N, cols);
     return (size_t)ceil_div(c->out_w, cols / 2) * (size_t)(c->out_h / 2);
 }
 
@@ -95,7 +96,7 @@ static void set_matrices(const conv_job *j, gemm_cl_multiply_args *to)
     const conv_call *in = j->in;
     to->A = j->a.mem;
     to->a0 = j->a.first;
-    to->ars = w->row->direct ? j->packed.down : j->g.K;
+    to->ars = w->row->family->direct ? j->packed.down : j->g.K;
     to->acs = 1;
     if (gemm_cl_conv_has_image(j)) {
         to->B = j->image;
@@ -148,12 +149,12 @@ static int multiply(conv_job *j)
     const conv_call *c = j->c;
     const gemm_call *g = &j->g;
     gemm_cl_work *w = &j->w;
-    const int step = w->row->by_channel && j->taps ? c->size * c->size : 0;
+    const int step = w->row->family->by_channel && j->taps ? c->size * c->size : 0;
     const int kpart = gemm_cl_part_length(w, g->K, step), parts = ceil_div(g->K, kpart);
     gemm_cl_multiply_args values = {.M = g->M, .N = g->N, .K = g->K, .alpha = g->ALPHA,
                                     .kpart = kpart};
-    size_t global[3] = {strips_of(j), w->row->direct ? 1 : (size_t)ceil_div(g->M, w->row->rows),
-                        (size_t)parts * (size_t)j->products};
+    const int tiles = w->row->family->direct ? 1 : ceil_div(g->M, w->row->rows);
+    size_t global[3] = {strips_of(j), (size_t)tiles, (size_t)parts * (size_t)j->products};
     size_t local[3];
     gemm_cl_set_groups(w, global, local);
     set_matrices(j, &values);
@@ -204,7 +205,7 @@ static int enqueue_winograd(conv_job *j)
 
 static int enqueue(conv_job *j)
 {
-    if (j->w.row->winograd && !j->w.row->direct) return enqueue_winograd(j);
+    if (j->w.row->winograd && !j->w.row->family->direct) return enqueue_winograd(j);
     if (j->w.parts > 1 &&
         gemm_cl_need_sums(&j->w, (size_t)j->w.parts, outputs_of(j) * sizeof(float)))
         return -1;
@@ -268,7 +269,7 @@ static conv_job make_job(const conv_call *c, const gemm_cl_row *row)
               .ALPHA = 1.0f},
         .slope = gemm_slope(c->activation),
         .logistic = c->activation == CONV_LOGISTIC,
-        .chosen = row->way == GEMM_CL_CHOOSE,
+        .chosen = row->family->way == GEMM_CL_CHOOSE,
         .w = gemm_cl_begin_work(row),
     };
 }
@@ -316,7 +317,7 @@ gemm_status gemm_cl_convolve_start(conv_job *j, const conv_call *c, const layer_
     if (!gemm_cl_conv_choose(j, context)) return GEMM_DECLINED;
     j->kept = gemm_cl_keep(&j->w, c, &j->winograd, context->kept);
     if (shortcut && !j->kept) return GEMM_DECLINED;
-    if (j->w.row->direct && !j->kept && !gemm_cl_conv_choose_unpacked(j, row, context))
+    if (j->w.row->family->direct && !j->kept && !gemm_cl_conv_choose_unpacked(j, row, context))
         return GEMM_DECLINED;
     return start(j, gemm_cl_conv_build_choice(j, row, context), context);
 }

@@ -65,11 +65,11 @@ void gemm_cl_set_groups(gemm_cl_work *w, size_t global[3], size_t local[3])
     local[1] = (size_t)row->wy;
     local[2] = (size_t)max_int(row->slices, 1);
     global[2] *= local[2];
-    if (row->shares) fit_shares(w, global);
+    if (row->family->shares) fit_shares(w, global);
     if (!row->wx) fit_group(w->device, w->program->group_items, global[0], global[1], local);
-    if (row->any_group && gemm_cl_is_tuned(w) && w->form->group)
+    if (row->family->any_group && gemm_cl_is_tuned(w) && w->form->group)
         local[0] = (size_t)w->form->group;
-    if (row->any_group) shrink_group(w->program, local);
+    if (row->family->any_group) shrink_group(w->program, local);
     w->group[0] = local[0];
     w->group[1] = local[1];
     global[0] = round_up(global[0], local[0]);

@@ -126,7 +126,7 @@ static cl_mem upload_packed(gemm_cl_work *w, const conv_call *c)
 /* The weights as the row takes them, in a buffer of their own. NULL: refused. */
 static cl_mem upload_weights(gemm_cl_work *w, const conv_call *c, const gemm_cl_winograd *l)
 {
-    if (w->row->direct) return upload_packed(w, c);
+    if (w->row->family->direct) return upload_packed(w, c);
     if (w->row->winograd) return upload_transformed(w, c, l);
     if (w->row->half == GEMM_CL_HALF_SUMS) return upload_half(w, c);
     return upload_new(c->weights, weight_count(c) * sizeof(float));
@@ -160,13 +160,13 @@ static void free_kept(void *data)
 /* The row that the weights are packed for. NULL: they are not. */
 static const gemm_cl_row *packed_of(const gemm_cl_row *row)
 {
-    return row->direct || row->int8 || (row->winograd && row->depth) ? row : NULL;
+    return row->family->direct || row->family->int8 || (row->winograd && row->depth) ? row : NULL;
 }
 
 /* m of the row of cl_winograd that the weights are transformed for. 0: they are not. */
 static int transformed_of(const gemm_cl_row *row)
 {
-    return row->direct ? 0 : row->winograd;
+    return row->family->direct ? 0 : row->winograd;
 }
 
 /* Takes the weights, which may be NULL. NULL: refused. */
@@ -196,8 +196,8 @@ static gemm_cl_kept *make(gemm_cl_work *w, const conv_call *c, const gemm_cl_win
 size_t gemm_cl_kept_bytes(const gemm_cl_row *row, const conv_call *c, const gemm_cl_winograd *l)
 {
     const bool half = row->half == GEMM_CL_HALF_SUMS || (row->texture && row->half);
-    const gemm_cl_packed packed = row->direct ? layout_of(row, c) : (gemm_cl_packed){0};
-    const size_t weights = row->direct ? packed.width * packed.height : weight_count(c);
+    const gemm_cl_packed packed = row->family->direct ? layout_of(row, c) : (gemm_cl_packed){0};
+    const size_t weights = row->family->direct ? packed.width * packed.height : weight_count(c);
     if (transformed_of(row)) return gemm_cl_winograd_bytes(l) + norm_bytes(c);
     return weights * (half ? 2 : sizeof(float)) + norm_bytes(c);
 }

@@ -42,7 +42,7 @@ gemm_cl_view gemm_cl_dense_view(const gemm_cl_work *w, const float *host, size_t
 /* The items that a group of the row has at least. */
 static int least_group(const gemm_cl_row *row)
 {
-    return row->any_group ? 1 : row->wx * row->wy * max_int(row->slices, 1);
+    return row->family->any_group ? 1 : row->wx * row->wy * max_int(row->slices, 1);
 }
 
 const char *gemm_cl_why_refused(const gemm_cl_work *w)
@@ -50,7 +50,7 @@ const char *gemm_cl_why_refused(const gemm_cl_work *w)
     const gemm_cl_row *row = w->row;
     const gemm_cl_traits *t = &w->device->traits;
     const int items = least_group(row);
-    if ((row->way == GEMM_CL_IMAGE || row->texture) &&
+    if ((row->family->way == GEMM_CL_IMAGE || row->texture) &&
         (!t->images || w->device->image_height < 4))
         return "the OpenCL device has no images";
     if (row->half && !t->half_images) return "the OpenCL device has no images of half-floats";
@@ -82,7 +82,7 @@ static void add_options(const gemm_cl_work *w, gemm_text *options)
     if (row->depth) gemm_text_add(options, " -DBK=%d", row->depth);
     if (row->slices) gemm_text_add(options, " -DSLICES=%d", row->slices);
     add_defines(options, row->defines);
-    if (!w->device->traits.unified) add_defines(options, row->discrete);
+    if (!w->device->traits.unified) add_defines(options, row->family->discrete);
 }
 
 /* Whether registers spill. A CPU keeps every private array in memory and says so, but there it does
@@ -103,7 +103,8 @@ bool gemm_cl_is_spilled(const char *why)
    in an array on purpose, and those whose items take shares are for CPUs. */
 static bool is_spilled(const gemm_cl_work *w)
 {
-    return spills(w) && !w->takes_spills && w->row->way != GEMM_CL_PADDED && !w->row->shares;
+    return spills(w) && !w->takes_spills && w->row->family->way != GEMM_CL_PADDED &&
+           !w->row->family->shares;
 }
 
 const char *gemm_cl_build_row(gemm_cl_work *w, const char *more)
@@ -116,7 +117,7 @@ const char *gemm_cl_build_row(gemm_cl_work *w, const char *more)
     gemm_text_add(&options, GEMM_CL_MATH);
     add_options(w, &options);
     gemm_text_add(&options, "%s", more);
-    w->program = gemm_cl_build(w->row->kernel, gemm_text_whole(&options), &why);
+    w->program = gemm_cl_build(w->row->family->kernel, gemm_text_whole(&options), &why);
     gemm_text_free(&options);
     if (w->program) why = gemm_cl_why_refused(w);
     return !why && is_spilled(w) ? spilled : why;
@@ -140,7 +141,7 @@ static const char *try_in_turn(gemm_cl_work *w, gemm_cl_attempt *attempt, void *
         if (gemm_cl_is_faulty(why)) gemm_cl_say_left_out(why);
         if (!w->row->instead || has_small_groups(w)) break;
         w->row = w->row->instead;
-        if (!w->row->splits) w->parts = 1;
+        if (!gemm_cl_splits(w->row)) w->parts = 1;
         why = attempt(job);
     }
     return why;
@@ -157,7 +158,8 @@ bool gemm_cl_learn_group(const gemm_cl_work *w, gemm_cl_traits *traits)
 static const char *try_named(gemm_cl_work *w, gemm_cl_attempt *attempt, void *job)
 {
     const char *why = attempt(job);
-    while (why == spilled && w->row->instead && !strcmp(w->row->instead->kernel, w->row->kernel)) {
+    while (why == spilled && w->row->instead &&
+           !strcmp(w->row->instead->family->kernel, w->row->family->kernel)) {
         w->row = w->row->instead;
         why = attempt(job);
     }
@@ -181,7 +183,7 @@ const char *gemm_cl_build_choice(gemm_cl_work *w, bool chosen, gemm_cl_attempt *
 
 int gemm_cl_part_length(const gemm_cl_work *w, int K, int step)
 {
-    if (!step) step = w->row->way == GEMM_CL_IMAGE ? 4 : 16;
+    if (!step) step = w->row->family->way == GEMM_CL_IMAGE ? 4 : 16;
     return (int)round_up((size_t)ceil_div(K, w->parts), (size_t)step);
 }
 
@@ -289,8 +291,8 @@ void gemm_cl_describe_work(const gemm_cl_work *w, char *text, size_t bytes)
         gemm_append(text, bytes, "clblast");
         return;
     }
-    gemm_append(text, bytes, "%s %dx%d group %zux%zu", r->kernel, r->rows, r->cols, w->group[0],
-                w->group[1]);
+    gemm_append(text, bytes, "%s %dx%d group %zux%zu", r->family->kernel, r->rows, r->cols,
+                w->group[0], w->group[1]);
     if (r->depth) gemm_append(text, bytes, " k%d", r->depth);
     if (r->slices) gemm_append(text, bytes, " slices %d", r->slices);
     if (w->parts > 1) gemm_append(text, bytes, " parts %d", w->parts);
