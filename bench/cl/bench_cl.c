@@ -118,7 +118,7 @@ static bool check_all(void)
     int wrong = 0;
     for (int i = 0; i < STEPS; ++i)
         wrong += !check_row(steps[i].name, steps[i].row);
-    for (size_t i = 0; i < gemm_cl_choice_count; ++i) {
+    for (int i = 0; i < GEMM_CL_MULTIPLIES; ++i) {
         const gemm_cl_row *r = &gemm_cl_choices[i];
         char name[64];
         snprintf(name, sizeof name, "%s %dx%d of %dx%d k%d", r->family->kernel, r->rows, r->cols,

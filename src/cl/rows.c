@@ -116,7 +116,35 @@ const gemm_cl_row gemm_cl_clblast = {.family = &library, .defines = ""};
     {.family = &families[TILES], .defines = "", .rows = rows_, .cols = cols_, .wx = wx_, \
      .wy = wy_, .depth = 64, .slices = 8, .instead = CHOICE(TILE_16x128)}
 
-const gemm_cl_row gemm_cl_choices[] = {
+/* One with narrower vectors, because a fault of the compiler is likely the vector's. */
+#define WIDE_CONV(vector, rows_, cols_, instead_) \
+    {.family = &families[CONV_WIDES], .defines = "-DVECTOR=" #vector, .rows = rows_, \
+     .cols = cols_, .wx = 1, .wy = 1, .instead = instead_}
+#define WIDE_CONV_16(rows_) WIDE_CONV(16, rows_, 32, CHOICE(CONV_WIDE + GEMM_CL_CONV_TILES + 2))
+#define WIDE_CONV_8(rows_) \
+    WIDE_CONV(8, rows_, 16, CHOICE(CONV_WIDE + 2 * GEMM_CL_CONV_TILES + 2))
+#define WIDE_CONV_4(rows_) WIDE_CONV(4, rows_, 8, CHOICE(THIN_8))
+
+#define GEMV(defines_, half_, rows_, wx_) \
+    {.family = &families[GEMVS], .defines = defines_, .rows = rows_, .cols = 1, .wx = wx_, \
+     .wy = 1, .half = half_}
+
+/* 2x2 places and 8 filters are 32 sums, which every Adreno keeps in registers. */
+#define DIRECT_FORM(rows_, defines_, texture_, half_, m) \
+    {.family = &families[DIRECTS], .defines = defines_, .rows = rows_, .cols = 4, .wx = 64, \
+     .wy = 1, .texture = texture_, .half = half_, .winograd = m}
+#define DIRECT(rows_) DIRECT_FORM(rows_, "", false, GEMM_CL_SINGLE, 0)
+#define DIRECT_IMAGE(rows_, half_) DIRECT_FORM(rows_, "-DTEXTURE", true, half_, 0)
+
+#define WINOGRAD(vector, rows_, cols_, m) \
+    {.family = &families[WINOGRADS], .defines = "-DVECTOR=" #vector, .rows = rows_, \
+     .cols = cols_, .wx = 1, .wy = 1, .winograd = m}
+
+#define POINTS(rows_, m) \
+    {.family = &families[TILES], .defines = "", .rows = rows_, .cols = 4, .wx = 16, .wy = 8, \
+     .depth = 16, .winograd = m}
+
+const gemm_cl_row gemm_cl_choices[GEMM_CL_CHOICES] = {
     [GEMM_CL_IMAGE_8x4] = IMAGE(8, 4, CHOICE(IMAGE_4x4)),
     [GEMM_CL_IMAGE_4x4] = IMAGE(4, 4, CHOICE(THIN_8)),
     [GEMM_CL_IMAGE_8x8] = IMAGE(8, 8, CHOICE(IMAGE_8x4)),
@@ -137,8 +165,28 @@ const gemm_cl_row gemm_cl_choices[] = {
     [GEMM_CL_SLICED_32x16] = SLICED(4, 4, 4, 8),
     [GEMM_CL_SLICED_16x32] = SLICED(4, 4, 8, 4),
     [GEMM_CL_SLICED_16x16] = SLICED(4, 4, 4, 4),
+    [GEMM_CL_CONV_WIDE] =
+    WIDE_CONV_16(1), WIDE_CONV_16(2), WIDE_CONV_16(4), WIDE_CONV_16(8),
+    WIDE_CONV_8(1), WIDE_CONV_8(2), WIDE_CONV_8(4), WIDE_CONV_8(6),
+    WIDE_CONV_4(1), WIDE_CONV_4(2), WIDE_CONV_4(4), WIDE_CONV_4(4),
+    [GEMM_CL_GEMV] = GEMV("", GEMM_CL_SINGLE, 4, 128),
+    [GEMM_CL_GEMV_HALF] = GEMV("-DHALF_A", GEMM_CL_HALF_SUMS, 4, 128),
+    [GEMM_CL_GEMV_CPU] = GEMV("", GEMM_CL_SINGLE, 8, 1),
+    [GEMM_CL_DIRECT_8] = DIRECT(8),
+    [GEMM_CL_DIRECT_4] = DIRECT(4),
+    [GEMM_CL_DIRECT_1] = DIRECT(1),
+    [GEMM_CL_DIRECT_IMAGE] = DIRECT_IMAGE(8, GEMM_CL_SINGLE),
+    [GEMM_CL_DIRECT_HALF] = DIRECT_IMAGE(8, GEMM_CL_HALF_B),
+    [GEMM_CL_DIRECT_WINOGRAD] = DIRECT_FORM(8, "-DWINOGRAD", false, GEMM_CL_SINGLE, 2),
+    [GEMM_CL_WINOGRAD] =
+    WINOGRAD(16, 8, 32, 2), WINOGRAD(16, 8, 32, 4),
+    WINOGRAD(8, 6, 16, 2), WINOGRAD(8, 6, 16, 4),
+    WINOGRAD(4, 4, 8, 2), WINOGRAD(4, 4, 8, 4),
+    [GEMM_CL_POINTS_64x64_2] = POINTS(8, 2),
+    [GEMM_CL_POINTS_64x64_4] = POINTS(8, 4),
+    [GEMM_CL_POINTS_32x64_2] = POINTS(4, 2),
+    [GEMM_CL_POINTS_32x64_4] = POINTS(4, 4),
 };
-const size_t gemm_cl_choice_count = sizeof gemm_cl_choices / sizeof gemm_cl_choices[0];
 
 const gemm_cl_row gemm_cl_tile_short = TILE(4, 4, 16, 4, 4, NULL);
 
@@ -150,88 +198,6 @@ const gemm_cl_image_rule gemm_cl_image_rules[] = {
     {600, 619, 0, GEMM_CL_IMAGE_4x4},
     {0, INT_MAX, 0, GEMM_CL_IMAGE_8x4},
 };
-
-/* One with narrower vectors, because a fault of the compiler is likely the vector's. */
-#define WIDE_CONV(vector, rows_, cols_, instead_) \
-    {.family = &families[CONV_WIDES], .defines = "-DVECTOR=" #vector, .rows = rows_, \
-     .cols = cols_, .wx = 1, .wy = 1, .instead = instead_}
-#define WIDE_CONV_16(rows_) WIDE_CONV(16, rows_, 32, &gemm_cl_conv_choices[GEMM_CL_CONV_TILES + 2])
-#define WIDE_CONV_8(rows_) \
-    WIDE_CONV(8, rows_, 16, &gemm_cl_conv_choices[2 * GEMM_CL_CONV_TILES + 2])
-#define WIDE_CONV_4(rows_) WIDE_CONV(4, rows_, 8, CHOICE(THIN_8))
-
-const gemm_cl_row gemm_cl_conv_choices[GEMM_CL_CONV_VECTORS * GEMM_CL_CONV_TILES] = {
-    WIDE_CONV_16(1), WIDE_CONV_16(2), WIDE_CONV_16(4), WIDE_CONV_16(8),
-    WIDE_CONV_8(1), WIDE_CONV_8(2), WIDE_CONV_8(4), WIDE_CONV_8(6),
-    WIDE_CONV_4(1), WIDE_CONV_4(2), WIDE_CONV_4(4), WIDE_CONV_4(4),
-};
-
-#define GEMV(defines_, half_, rows_, wx_) \
-    {.family = &families[GEMVS], .defines = defines_, .rows = rows_, .cols = 1, .wx = wx_, \
-     .wy = 1, .half = half_}
-
-const gemm_cl_row gemm_cl_gemv_choices[GEMM_CL_GEMV_COUNT] = {
-    [GEMM_CL_GEMV] = GEMV("", GEMM_CL_SINGLE, 4, 128),
-    [GEMM_CL_GEMV_HALF] = GEMV("-DHALF_A", GEMM_CL_HALF_SUMS, 4, 128),
-    [GEMM_CL_GEMV_CPU] = GEMV("", GEMM_CL_SINGLE, 8, 1),
-};
-
-/* 2x2 places and 8 filters are 32 sums, which every Adreno keeps in registers. */
-#define DIRECT_FORM(rows_, defines_, texture_, half_, m) \
-    {.family = &families[DIRECTS], .defines = defines_, .rows = rows_, .cols = 4, .wx = 64, \
-     .wy = 1, .texture = texture_, .half = half_, .winograd = m}
-#define DIRECT(rows_) DIRECT_FORM(rows_, "", false, GEMM_CL_SINGLE, 0)
-#define DIRECT_IMAGE(rows_, half_) DIRECT_FORM(rows_, "-DTEXTURE", true, half_, 0)
-
-const gemm_cl_row gemm_cl_direct_choices[GEMM_CL_DIRECT_COUNT] = {
-    [GEMM_CL_DIRECT_8] = DIRECT(8),
-    [GEMM_CL_DIRECT_4] = DIRECT(4),
-    [GEMM_CL_DIRECT_1] = DIRECT(1),
-    [GEMM_CL_DIRECT_IMAGE] = DIRECT_IMAGE(8, GEMM_CL_SINGLE),
-    [GEMM_CL_DIRECT_HALF] = DIRECT_IMAGE(8, GEMM_CL_HALF_B),
-    [GEMM_CL_DIRECT_WINOGRAD] = DIRECT_FORM(8, "-DWINOGRAD", false, GEMM_CL_SINGLE, 2),
-};
-
-#define WINOGRAD(vector, rows_, cols_, m) \
-    {.family = &families[WINOGRADS], .defines = "-DVECTOR=" #vector, .rows = rows_, \
-     .cols = cols_, .wx = 1, .wy = 1, .winograd = m}
-
-const gemm_cl_row gemm_cl_winograd_choices[GEMM_CL_CONV_VECTORS * 2] = {
-    WINOGRAD(16, 8, 32, 2), WINOGRAD(16, 8, 32, 4),
-    WINOGRAD(8, 6, 16, 2), WINOGRAD(8, 6, 16, 4),
-    WINOGRAD(4, 4, 8, 2), WINOGRAD(4, 4, 8, 4),
-};
-
-#define POINTS(rows_, m) \
-    {.family = &families[TILES], .defines = "", .rows = rows_, .cols = 4, .wx = 16, .wy = 8, \
-     .depth = 16, .winograd = m}
-
-const gemm_cl_row gemm_cl_points_choices[GEMM_CL_POINTS_COUNT] = {
-    [GEMM_CL_POINTS_64x64_2] = POINTS(8, 2), [GEMM_CL_POINTS_64x64_4] = POINTS(8, 4),
-    [GEMM_CL_POINTS_32x64_2] = POINTS(4, 2), [GEMM_CL_POINTS_32x64_4] = POINTS(4, 4),
-};
-
-#define COUNT(rows) (sizeof rows / sizeof rows[0])
-
-/* All rows that `cl` may take. */
-static const struct {
-    const gemm_cl_row *rows;
-    size_t count;
-} tables[] = {
-    {gemm_cl_choices, COUNT(gemm_cl_choices)},
-    {gemm_cl_conv_choices, COUNT(gemm_cl_conv_choices)},
-    {gemm_cl_gemv_choices, COUNT(gemm_cl_gemv_choices)},
-    {gemm_cl_direct_choices, COUNT(gemm_cl_direct_choices)},
-    {gemm_cl_winograd_choices, COUNT(gemm_cl_winograd_choices)},
-    {gemm_cl_points_choices, COUNT(gemm_cl_points_choices)},
-};
-
-const gemm_cl_row *gemm_cl_choice_at(size_t n)
-{
-    for (size_t i = 0; i < COUNT(tables); n -= tables[i++].count)
-        if (n < tables[i].count) return &tables[i].rows[n];
-    return NULL;
-}
 
 int gemm_cl_winograd_tile(const gemm_cl_row *row)
 {

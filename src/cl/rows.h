@@ -18,7 +18,7 @@ typedef enum gemm_cl_way {
     GEMM_CL_PLAIN,              /* A, B and C where they lie, by strides */
     GEMM_CL_PADDED,             /* A and transposed B in copies, padded to multiples of `cols` */
     GEMM_CL_IMAGE,              /* B as an image of four columns a pixel */
-    GEMM_CL_CHOOSE,             /* a row chosen by device and shape (cl/choice.c) */
+    GEMM_CL_CHOOSE,             /* a row chosen by device and shape (cl/op/ways.c) */
     GEMM_CL_CLBLAST             /* the library, not a kernel of kernels/ */
 } gemm_cl_way;
 
@@ -43,7 +43,7 @@ typedef struct gemm_cl_family {
     bool any_group;             /* the kernel runs in a group of fewer items too */
     bool shares;                /* a group is one item, and takes a share of the rows of C */
     bool one_column;            /* computes only a C of one column, whose B lies as it is needed */
-    bool splits;                /* can cut K into parts (split-K): see gemm_cl_splits */
+    bool splits;                /* can cut K into parts (split-K), as gemm_cl_splits says */
     bool by_channel;            /* with -DTAPS, parts of K are whole channels */
     bool stores;                /* with -DSTORE a multiply stores C instead of adding to it */
     bool pools;                 /* with -DPOOL a convolution stores the maxima of 2x2 blocks */
@@ -85,6 +85,12 @@ static inline bool gemm_cl_splits(const gemm_cl_row *row)
     return row->family->splits && !row->slices && !(row->winograd && row->depth);
 }
 
+/* Whether a convolution of the row adds the map of a shortcut. The multiplies of points do not. */
+static inline bool gemm_cl_adds(const gemm_cl_row *row)
+{
+    return row->family->adds && !row->winograd;
+}
+
 /*
  * The search of the paper: F(name, side of a block, floats of a vector, unrolling). A name leaves
  * out what is as in cl_local: b32, v1, u1. A loop over a block has side / floats steps, and it is
@@ -122,20 +128,37 @@ extern const gemm_cl_row gemm_cl_naive, gemm_cl_block, gemm_cl_local, gemm_cl_im
 /* How the last two of them round. */
 extern const gemm_rounding gemm_cl_half_rounding, gemm_cl_half_fast_rounding;
 
-/* The rows that `cl` chooses from. A name has rows x columns of C: of GEMM_CL_IMAGE for a
-   work-item, of GEMM_CL_TILE and GEMM_CL_SLICED for a group. The sliced ones are a run of names,
-   from the largest tile to the smallest one, as choice.c tries them. Those of cl_wide are a run in
-   the order of gemm_cl_vector_choice. */
+/*
+ * The rows that `cl` chooses from. A name has rows x columns of C: of GEMM_CL_IMAGE for a
+ * work-item, of GEMM_CL_TILE, GEMM_CL_SLICED and GEMM_CL_POINTS for a group. Runs of names:
+ *
+ *   SLICED      from the largest tile to the smallest one, as choice.c tries them
+ *   WIDE, CONV_WIDE, WINOGRAD    for CPUs, by the device's vector in the order of
+ *               gemm_cl_vector_choice: one tile; four from low to high; m = 2 and m = 4
+ *   GEMV        of convolutions that multiply a matrix by a vector
+ *   DIRECT      the kernel reads the input itself: 8 filters an item, or 4 where the window of 8
+ *               would spill registers, or 1 of a depthwise layer. Forms of the first: weights as
+ *               an image, in 32 or in 16 bits, and Winograd's algorithm
+ *   POINTS      Winograd's algorithm on GPUs: a tile of cl_tile, with m = 2 or 4
+ */
+enum { GEMM_CL_CONV_TILES = 4 };
 enum {
     GEMM_CL_IMAGE_8x4, GEMM_CL_IMAGE_4x4, GEMM_CL_IMAGE_8x8, GEMM_CL_WIDE_16, GEMM_CL_WIDE_8,
     GEMM_CL_WIDE_4, GEMM_CL_THIN_1, GEMM_CL_THIN_2, GEMM_CL_THIN_4, GEMM_CL_THIN_8,
-    GEMM_CL_TILE_16x128, GEMM_CL_TILE_32x64,
-    GEMM_CL_TILE_32x64_DEEP, GEMM_CL_TILE_64x64,
+    GEMM_CL_TILE_16x128, GEMM_CL_TILE_32x64, GEMM_CL_TILE_32x64_DEEP, GEMM_CL_TILE_64x64,
     GEMM_CL_SLICED_64x16, GEMM_CL_SLICED_32x32, GEMM_CL_SLICED_64x8, GEMM_CL_SLICED_32x16,
-    GEMM_CL_SLICED_16x32, GEMM_CL_SLICED_16x16
+    GEMM_CL_SLICED_16x32, GEMM_CL_SLICED_16x16,
+    GEMM_CL_MULTIPLIES,         /* all before this one multiply, too */
+    GEMM_CL_CONV_WIDE = GEMM_CL_MULTIPLIES,
+    GEMM_CL_GEMV = GEMM_CL_CONV_WIDE + 3 * GEMM_CL_CONV_TILES, GEMM_CL_GEMV_HALF, GEMM_CL_GEMV_CPU,
+    GEMM_CL_DIRECT_8, GEMM_CL_DIRECT_4, GEMM_CL_DIRECT_1, GEMM_CL_DIRECT_IMAGE, GEMM_CL_DIRECT_HALF,
+    GEMM_CL_DIRECT_WINOGRAD,
+    GEMM_CL_WINOGRAD,
+    GEMM_CL_POINTS_64x64_2 = GEMM_CL_WINOGRAD + 3 * 2, GEMM_CL_POINTS_64x64_4,
+    GEMM_CL_POINTS_32x64_2, GEMM_CL_POINTS_32x64_4,
+    GEMM_CL_CHOICES
 };
-extern const gemm_cl_row gemm_cl_choices[];
-extern const size_t gemm_cl_choice_count;
+extern const gemm_cl_row gemm_cl_choices[GEMM_CL_CHOICES];
 
 /* Of a chain whose 16x128 spills registers: 16x64 for a group, and four steps of K at once. So an
    item looks up half as many elements at once, and adds in the same order. */
@@ -149,37 +172,6 @@ typedef struct gemm_cl_image_rule {
     int choice;                 /* of gemm_cl_choices */
 } gemm_cl_image_rule;
 extern const gemm_cl_image_rule gemm_cl_image_rules[];
-
-/* For convolutions on CPUs: the device's vector of 16, 8 or 4 floats, and for each of them tiles,
-   from low to high ones. */
-enum { GEMM_CL_CONV_VECTORS = 3, GEMM_CL_CONV_TILES = 4 };
-extern const gemm_cl_row gemm_cl_conv_choices[GEMM_CL_CONV_VECTORS * GEMM_CL_CONV_TILES];
-
-/* For convolutions that multiply a matrix by a vector. */
-enum { GEMM_CL_GEMV, GEMM_CL_GEMV_HALF, GEMM_CL_GEMV_CPU, GEMM_CL_GEMV_COUNT };
-extern const gemm_cl_row gemm_cl_gemv_choices[GEMM_CL_GEMV_COUNT];
-
-/* For convolutions whose kernel reads the input itself: 8 filters an item, or 4 where the window of
-   8 would spill registers, or 1 of a depthwise layer. Weights as an image, in 32 or in 16 bits, and
-   Winograd's algorithm are forms of the first. */
-enum {
-    GEMM_CL_DIRECT_8, GEMM_CL_DIRECT_4, GEMM_CL_DIRECT_1, GEMM_CL_DIRECT_IMAGE, GEMM_CL_DIRECT_HALF,
-    GEMM_CL_DIRECT_WINOGRAD, GEMM_CL_DIRECT_COUNT
-};
-extern const gemm_cl_row gemm_cl_direct_choices[GEMM_CL_DIRECT_COUNT];
-
-/* Winograd's algorithm on CPUs: for each of these vectors m = 2, then m = 4. */
-extern const gemm_cl_row gemm_cl_winograd_choices[GEMM_CL_CONV_VECTORS * 2];
-
-/* Winograd's algorithm on GPUs: a tile of cl_tile for the multiplies, m = 2, then m = 4. */
-enum {
-    GEMM_CL_POINTS_64x64_2, GEMM_CL_POINTS_64x64_4, GEMM_CL_POINTS_32x64_2, GEMM_CL_POINTS_32x64_4,
-    GEMM_CL_POINTS_COUNT
-};
-extern const gemm_cl_row gemm_cl_points_choices[GEMM_CL_POINTS_COUNT];
-
-/* The n-th of all rows that `cl` may take, in no order; NULL behind the last one. */
-const gemm_cl_row *gemm_cl_choice_at(size_t n);
 
 /* What the rows of the kernel have in common; of a kernel without rows all is 0. */
 const gemm_cl_family *gemm_cl_family_of(const char *kernel);

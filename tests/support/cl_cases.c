@@ -50,8 +50,8 @@ const gemm_cl_row *cl_conv_row(size_t n, char *title, size_t bytes)
     ahead = cl_ahead_row();
     const gemm_cl_row *r = n < NAMED ? named[n] : NULL;
     size_t left = n - NAMED;
-    for (size_t i = 0; n >= NAMED && (r = gemm_cl_choice_at(i)); ++i)
-        if (r->family->conv && left-- == 0) break;
+    for (int i = 0; n >= NAMED && !r && i < GEMM_CL_CHOICES; ++i)
+        if (gemm_cl_choices[i].family->conv && left-- == 0) r = &gemm_cl_choices[i];
     const gemm_cl_family *f = r ? r->family : NULL;
     if (r)
         snprintf(title, bytes, "%s%s%.0d-%dx%d-%dx%d%s%.0d%s",
@@ -200,7 +200,7 @@ static void suit_row(conv_call *c, rng *r, const gemm_cl_row *row, int number)
     static const int sizes[] = {3, 3, 5, 1};
     if (is_direct(row)) {
         c->size = row->winograd ? 3 : sizes[number % 4];
-        if (c->size == 5 && row->rows > 4) c->size = 3;     /* as gemm_cl_choose_direct says */
+        if (c->size == 5 && row->rows > 4) c->size = 3;     /* as direct_choice says */
         c->stride = c->size == 3 ? 1 + number % 2 : 1;
         c->pad = rng_below(r, c->size / 2 + 1);
     }

@@ -627,7 +627,7 @@ static void test_cl_declined(void)
 /* Ends the program without its functions at exit, because Oclgrind crashes in them. */
 static _Noreturn void test_cl(uint64_t seed, int cases)
 {
-    for (size_t i = 0; i < gemm_cl_choice_count; ++i)
+    for (int i = 0; i < GEMM_CL_MULTIPLIES; ++i)
         if (gemm_cl_choices[i].depth) test_cl_row(&gemm_cl_choices[i], seed, cases);
     test_cl_row(&gemm_cl_tile_short, seed, cases);
     if (cases > 1) test_cl_added(seed, cases);      /* large ones, which Oclgrind is too slow for */

@@ -133,7 +133,7 @@ static void test_sums(int cases)
         if (!options.small || rows[i].row->family->way != GEMM_CL_CLBLAST)
             test_row(rows[i].name, &(cl_how){.row = rows[i].row}, false, 0, cases);
     test_row("cl_image-ahead", &(cl_how){.row = &ahead}, false, 0, cases);
-    for (size_t i = 0; i < gemm_cl_choice_count; ++i) {
+    for (int i = 0; i < GEMM_CL_MULTIPLIES; ++i) {
         const gemm_cl_row *r = &gemm_cl_choices[i];
         char title[64];
         snprintf(title, sizeof title, "%s-%dx%d-%dx%d%s%.0d%s", r->family->kernel, r->rows, r->cols,

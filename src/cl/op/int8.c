@@ -13,7 +13,6 @@
 
 #include "cl/device/scratch.h"
 #include "cl/memory/left.h"
-#include "cl/op/groups.h"
 #include "cl/op/kept.h"
 #include "int8/layer.h"
 #include "int8/scales.h"

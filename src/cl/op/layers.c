@@ -12,7 +12,7 @@
 #include "cl/op/layers.h"
 
 #include "cl/memory/left.h"
-#include "cl/op/groups.h"
+#include "cl/op/launch.h"
 #include "util/text.h"
 
 #include <limits.h>

@@ -8,7 +8,6 @@
 #include "cl/op/multiply.h"
 
 #include "cl/op/clblast.h"
-#include "cl/op/groups.h"
 #include "util/text.h"
 
 #include <limits.h>
@@ -223,41 +222,16 @@ static const char *build_programs(void *job)
     return why ? why : build_helpers(j);
 }
 
-/* Whether the form of the work is built for the operands. */
-static bool build_form(gemm_cl_job *j)
-{
-    gemm_cl_work *w = &j->w;
-    if (!gemm_cl_take_form(w)) return false;
-    const char *why = build_programs(j);
-    if (!why) return true;
-    if (gemm_cl_is_faulty(why)) gemm_cl_say_left_out(why);
-    gemm_cl_drop_form(w, j->asked);
-    return false;
-}
-
-/* The row for these traits, built for the operands. */
-static const char *build_for(gemm_cl_job *j, const gemm_cl_traits *traits)
-{
-    gemm_cl_work *w = &j->w;
-    const bool chooses = j->asked->family->way == GEMM_CL_CHOOSE;
-    w->row = j->asked;
-    if (chooses) w->row = gemm_cl_choose(traits, j->g, &w->parts);
-    if (j->asked->parts && gemm_cl_splits(w->row)) w->parts = j->asked->parts;
-    return gemm_cl_build_choice(w, chooses, build_programs, j);
-}
-
 const char *gemm_cl_build_job(gemm_cl_job *j, const gemm_call *g, const gemm_cl_row *row,
                               const gemm_cl_form *form)
 {
     *j = (gemm_cl_job){.g = g, .asked = row, .w = gemm_cl_begin_work(row)};
-    j->w.form = form;
-    gemm_cl_traits traits = j->w.device->traits;
+    gemm_cl_op o = gemm_cl_multiply_op(&j->w.device->traits, g, row);
+    char weighed[64];
+    o.form = form;
     if (row->family->way == GEMM_CL_CLBLAST) return gemm_clblast_missing();
     if (!fits_int(g)) return "a row is longer than the OpenCL kernels' offsets can say";
-    if (build_form(j)) return NULL;
-    const char *why = build_for(j, &traits);
-    while (why && gemm_cl_learn_group(&j->w, &traits)) why = build_for(j, &traits);
-    return why;
+    return gemm_cl_walk(&j->w, &o, build_programs, j, weighed, sizeof weighed);
 }
 
 int gemm_cl_prepare(gemm_cl_job *j, const gemm_call *g, const gemm_cl_row *row,

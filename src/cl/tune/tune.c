@@ -3,6 +3,7 @@
 #include "cl/tune/tune.h"
 
 #include "cl/device/device.h"
+#include "cl/op/ways.h"
 #include "cl/tune/candidate.h"
 #include "cl/tune/table.h"
 #include "util/budget.h"
