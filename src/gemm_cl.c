@@ -238,7 +238,7 @@ gemm_status gemm_cl_layer(const layer_call *c, const gemm_context *context, cons
 int gemm_cl_b_ld(int columns, const void *row)
 {
     const char *why;
-    const bool reads_images = ((const gemm_cl_row *)row)->family->way == GEMM_CL_IMAGE;
+    const bool reads_images = ((const gemm_cl_row *)row)->family->kind == GEMM_CL_IMAGE;
     gemm_cl_lock();
     const bool shares = reads_images && open_all(&why) && gemm_cl_memory_policy()->shares;
     const int ld = shares ? gemm_cl_image_ld(gemm_cl_opened(), columns) : columns;
@@ -252,7 +252,7 @@ static const char *build_typical(const gemm_cl_row *row)
 {
     static const gemm_call multiply = {.M = 256, .N = 676, .K = 1152, .ALPHA = 1.0f};
     gemm_cl_job j;
-    if (row->family->way == GEMM_CL_CHOOSE && gemm_cl_settings()->layers)
+    if (gemm_cl_chooses(row) && gemm_cl_settings()->layers)
         return gemm_cl_build_layer(row);
     return gemm_cl_build_job(&j, &multiply, row, NULL);
 }

@@ -189,7 +189,7 @@ const gemm_cl_row *gemm_cl_choose_chain(const gemm_cl_traits *d, const gemm_cl_r
                                         const gemm_call *g)
 {
     enum { HIGHEST = 64, TILES = 3 };
-    const bool chooses = asked->family->way == GEMM_CL_CHOOSE;
+    const bool chooses = gemm_cl_chooses(asked);
     int parts = 1;
     if ((d->cpu && chooses) || !can_pair(depth, point)) return NULL;
     const gemm_call all = all_products(g, point->batch);

@@ -25,9 +25,9 @@ enum { NAIVE, BLOCKS, LOCALS, IMAGES, WIDES, THINS, TILES, CONV_WIDES, GEMVS, DI
 /* A discrete GPU has registers to spare, and more latency to hide. */
 static const gemm_cl_family families[KERNELS] = {
     [NAIVE] = {.kernel = "cl_naive"},
-    [BLOCKS] = {.kernel = "cl_block", .way = GEMM_CL_PADDED},
-    [LOCALS] = {.kernel = "cl_local", .way = GEMM_CL_PADDED},
-    [IMAGES] = {.kernel = "cl_image", .discrete = "-DAHEAD -DUNROLL=2", .way = GEMM_CL_IMAGE,
+    [BLOCKS] = {.kernel = "cl_block", .kind = GEMM_CL_PADDED},
+    [LOCALS] = {.kernel = "cl_local", .kind = GEMM_CL_PADDED},
+    [IMAGES] = {.kernel = "cl_image", .discrete = "-DAHEAD -DUNROLL=2", .kind = GEMM_CL_IMAGE,
                 .conv = GEMM_CL_CONV, .splits = true, .pools = true},
     [WIDES] = {.kernel = "cl_wide", .shares = true},
     [THINS] = {.kernel = "cl_thin", .conv = GEMM_CL_CONV, .any_group = true, .splits = true,
@@ -42,10 +42,10 @@ static const gemm_cl_family families[KERNELS] = {
     [WINOGRADS] = {.kernel = "cl_winograd", .conv = GEMM_CL_ONLY_CONV, .pools = true},
 };
 
-static const gemm_cl_family chooses = {.way = GEMM_CL_CHOOSE, .splits = true},
-                            chooses_direct = {.way = GEMM_CL_CHOOSE, .splits = true,
+static const gemm_cl_family chooses = {.kind = GEMM_CL_CHOOSE, .splits = true},
+                            chooses_direct = {.kind = GEMM_CL_CHOOSE, .splits = true,
                                               .direct = true},
-                            library = {.way = GEMM_CL_CLBLAST};
+                            library = {.kind = GEMM_CL_CLBLAST};
 
 const gemm_cl_family *gemm_cl_family_of(const char *kernel)
 {

@@ -14,13 +14,13 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-typedef enum gemm_cl_way {
+typedef enum gemm_cl_kind {
     GEMM_CL_PLAIN,              /* A, B and C where they lie, by strides */
     GEMM_CL_PADDED,             /* A and transposed B in copies, padded to multiples of `cols` */
     GEMM_CL_IMAGE,              /* B as an image of four columns a pixel */
     GEMM_CL_CHOOSE,             /* a row chosen by device and shape (cl/op/ways.c) */
     GEMM_CL_CLBLAST             /* the library, not a kernel of kernels/ */
-} gemm_cl_way;
+} gemm_cl_kind;
 
 typedef enum gemm_cl_conv_use {
     GEMM_CL_NO_CONV,
@@ -38,7 +38,7 @@ typedef enum gemm_cl_half_use {
 typedef struct gemm_cl_family {
     const char *kernel;         /* kernels/<kernel>.cl and its entry; NULL: rows that choose */
     const char *discrete;       /* more options where the GPU has memory of its own, or NULL */
-    gemm_cl_way way;
+    gemm_cl_kind kind;
     gemm_cl_conv_use conv;
     bool any_group;             /* the kernel runs in a group of fewer items too */
     bool shares;                /* a group is one item, and takes a share of the rows of C */
@@ -78,6 +78,12 @@ typedef struct gemm_cl_row {
     const struct gemm_cl_row *instead;  /* the next choice of `cl` where a program of this one is
                                    left out or spills registers; NULL: there is none */
 } gemm_cl_row;
+
+/* Whether the row leaves the choice to `cl`. */
+static inline bool gemm_cl_chooses(const gemm_cl_row *row)
+{
+    return row->family->kind == GEMM_CL_CHOOSE;
+}
 
 /* Whether the row can cut K into parts. Slices and points of Winograd's algorithm are no parts. */
 static inline bool gemm_cl_splits(const gemm_cl_row *row)

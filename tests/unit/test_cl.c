@@ -109,7 +109,7 @@ static bool run_case(const char *name, const cl_how *asked, bool convolves, int 
 /* Cases of a row, or of hybrid, from `first` on, under both memory policies. */
 static void test_row(const char *title, const cl_how *asked, bool convolves, int first, int cases)
 {
-    const bool chooses = convolves && asked->row->family->way == GEMM_CL_CHOOSE;
+    const bool chooses = convolves && gemm_cl_chooses(asked->row);
     if (!is_wanted(title)) return;
     const char *reason = chooses ? NULL : gemm_cl_unusable(asked->row);
     for (const char *policy = "ud"; *policy; ++policy) {
@@ -130,7 +130,7 @@ static void test_sums(int cases)
 {
     const gemm_cl_row ahead = cl_ahead_row();
     for (int i = 0; i < ROWS; ++i)
-        if (!options.small || rows[i].row->family->way != GEMM_CL_CLBLAST)
+        if (!options.small || rows[i].row->family->kind != GEMM_CL_CLBLAST)
             test_row(rows[i].name, &(cl_how){.row = rows[i].row}, false, 0, cases);
     test_row("cl_image-ahead", &(cl_how){.row = &ahead}, false, 0, cases);
     for (int i = 0; i < GEMM_CL_MULTIPLIES; ++i) {

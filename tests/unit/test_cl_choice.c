@@ -171,7 +171,7 @@ static bool needs_images(const gemm_cl_offers *l, bool half)
     for (int i = 0; i < l->count; ++i) {
         const gemm_cl_row *row = l->list[i].row;
         if (!row || l->list[i].refused) continue;
-        if (half ? row->half : row->texture || row->family->way == GEMM_CL_IMAGE) return true;
+        if (half ? row->half : row->texture || row->family->kind == GEMM_CL_IMAGE) return true;
     }
     return false;
 }

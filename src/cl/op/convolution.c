@@ -130,7 +130,7 @@ static const char *build(void *job)
     conv_job *j = job;
     const gemm_cl_row *row = j->w.row;
     const gemm_cl_family *f = row->family;
-    const bool image = f->way == GEMM_CL_IMAGE, wide = f->conv == GEMM_CL_ONLY_CONV;
+    const bool image = f->kind == GEMM_CL_IMAGE, wide = f->conv == GEMM_CL_ONLY_CONV;
     const bool loads_fours = image || row->depth || f->one_column;
     gemm_text more = {0};
     lay_out(j);

@@ -50,7 +50,7 @@ static int least_group(const gemm_cl_row *row)
 
 const char *gemm_cl_limit(const gemm_cl_row *row, const gemm_cl_traits *t)
 {
-    if ((row->family->way == GEMM_CL_IMAGE || row->texture) && (!t->images || t->image_height < 4))
+    if ((row->family->kind == GEMM_CL_IMAGE || row->texture) && (!t->images || t->image_height < 4))
         return "the OpenCL device has no images";
     if (row->half && !t->half_images) return "the OpenCL device has no images of half-floats";
     if (row->half == GEMM_CL_HALF_SUMS && !t->fp16)
@@ -110,7 +110,7 @@ bool gemm_cl_is_spilled(const char *why)
    in an array on purpose, and those whose items take shares are for CPUs. */
 static bool is_spilled(const gemm_cl_work *w)
 {
-    return spills(w) && !w->takes_spills && w->row->family->way != GEMM_CL_PADDED &&
+    return spills(w) && !w->takes_spills && w->row->family->kind != GEMM_CL_PADDED &&
            !w->row->family->shares;
 }
 
@@ -132,7 +132,7 @@ const char *gemm_cl_build_row(gemm_cl_work *w, const char *more)
 
 int gemm_cl_part_length(const gemm_cl_work *w, int K, int step)
 {
-    if (!step) step = w->row->family->way == GEMM_CL_IMAGE ? 4 : 16;
+    if (!step) step = w->row->family->kind == GEMM_CL_IMAGE ? 4 : 16;
     return (int)round_up((size_t)ceil_div(K, w->parts), (size_t)step);
 }
 

@@ -102,7 +102,7 @@ static const char *lay_out(const op *o, const gemm_cl_row *row, gemm_cl_sizes *s
     if (row->winograd && row != o->asked && o->exact) return "fewer multiplications";
     if (row->family->direct) return lay_out_direct(o, row, s);
     if (row->winograd) return lay_out_winograd(o, row, s);
-    return row->family->way == GEMM_CL_IMAGE ? lay_out_image(o, row, s) : NULL;
+    return row->family->kind == GEMM_CL_IMAGE ? lay_out_image(o, row, s) : NULL;
 }
 
 const char *gemm_cl_lay_out(const op *o, const gemm_cl_row *row, gemm_cl_sizes *s)
@@ -456,7 +456,7 @@ static bool suits_gpu(const gemm_cl_traits *d, const gemm_cl_row *row, const gem
 {
     enum { THIN = 32 };
     if (is_for_cpu(row) || row->family->shares) return false;
-    if (row->family->way == GEMM_CL_IMAGE) return d->unified && d->images;
+    if (row->family->kind == GEMM_CL_IMAGE) return d->unified && d->images;
     if (row->texture) return d->images;
     if (row->depth) return suits_tile(d, row, g);
     if (row->cols > 1 || row->family->one_column) return true;

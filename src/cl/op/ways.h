@@ -83,12 +83,6 @@ typedef const char *gemm_cl_attempt(void *job);
 const char *gemm_cl_walk(gemm_cl_work *, gemm_cl_op *, gemm_cl_attempt *, void *job, char *weighed,
                          size_t bytes);
 
-/* Whether the user leaves the row to `cl`. */
-static inline bool gemm_cl_chooses(const gemm_cl_row *row)
-{
-    return row->family->way == GEMM_CL_CHOOSE;
-}
-
 /*
  * The forms in single precision that may be the fastest one of the op, one for each kernel and
  * tile. Few, because a compiler takes a second for each. Returns how many. Whether the device can

@@ -75,8 +75,7 @@ static gemm_shape shape_of(const gemm_cl_tuned_op *op, const gemm_context *conte
 /* Other rows are for studies, and always the same. */
 static bool is_tunable(const gemm_cl_row *row)
 {
-    const bool own =
-        row->family->way == GEMM_CL_CHOOSE && !row->family->direct && !row->winograd && !row->parts;
+    const bool own = gemm_cl_chooses(row) && !row->family->direct && !row->winograd && !row->parts;
     return own && mode_now();
 }
 
