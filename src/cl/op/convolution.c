@@ -6,9 +6,8 @@
  * For each image and each group it is a multiply (kernels/cl_conv.h). One launch of a kernel, built
  * with -DCONV, does all of them:
  *
- *   choose     the row; for `cl` the tile too
+ *   decide     the row, and its kernels (cl/op/ways.h); a plan keeps the decision
  *   keep       where the layer has a plan, weights, scale and shift go to the device once
- *   build      the row's kernel, or the one that the plan has
  *   show       the memory policy shows weights, input and output to the device, as A, B and C.
  *              Without a plan, scale and shift go there too, 2 n floats, counted with the input.
  *              With a shortcut A is its other input, because the plan has the weights
@@ -165,17 +164,12 @@ static void set_sizes(int sizes[12], const conv_call *c)
 static void set_facts(conv_job *j)
 {
     const gemm_cl_op *o = &j->op;
-    memset(&j->decision, 0, sizeof j->decision);        /* the bytes between members too */
-    j->decision.facts.asked = o->asked;
-    j->decision.facts.asked_parts = o->asked->parts;
-    j->decision.facts.form = o->form ? o->form->row : NULL;
-    j->decision.facts.form_parts = o->form ? o->form->parts : 0;
+    j->decision = (gemm_cl_decision){.facts = {
+        .asked = o->asked, .asked_parts = o->asked->parts, .form = o->form ? o->form->row : NULL,
+        .form_parts = o->form ? o->form->parts : 0, .pools = j->c->pool, .adds = o->adds,
+        .aligned = (uintptr_t)j->in->input % 16 == 0, .exact = o->exact}};
     set_sizes(j->decision.facts.sizes[0], j->c);
     if (j->in != j->c) set_sizes(j->decision.facts.sizes[1], j->in);
-    j->decision.facts.pools = j->c->pool;
-    j->decision.facts.adds = o->adds;
-    j->decision.facts.aligned = (uintptr_t)j->in->input % 16 == 0;
-    j->decision.facts.exact = o->exact;
 }
 
 /* What an earlier call of the layer decided, if that stands. */
@@ -195,14 +189,15 @@ static bool has_decided(conv_job *j)
 }
 
 /* Sets the row that runs, and builds its kernels. NULL, or why there is none; w.row is NULL where
-   no way is for the layer. */
-static const char *decide(conv_job *j)
+   no way is for the layer. The note counts what is decided. */
+static const char *decide(conv_job *j, gemm_note *note)
 {
     gemm_cl_decision *d = &j->decision;
     set_facts(j);
     if (has_decided(j)) return NULL;
     const char *why = gemm_cl_walk(&j->w, &j->op, build, j, d->weighed, sizeof d->weighed);
     if (why) return why;
+    ++note->decided;
     d->row = j->w.row;
     d->parts = j->w.parts;
     d->program = j->w.program;
@@ -471,15 +466,15 @@ static bool take_shortcut(conv_job *j, const layer_call *s)
 }
 
 /* Decides, and keeps the weights. Where no memory is left for them, as without a plan. */
-static const char *decide_and_keep(conv_job *j, gemm_kept *plan)
+static const char *decide_and_keep(conv_job *j, const gemm_context *context)
 {
-    const char *why = decide(j);
+    const char *why = decide(j, context->note);
     if (why) return why;
-    j->kept = gemm_cl_keep(&j->w, j->c, &j->sizes, plan);
+    j->kept = gemm_cl_keep(&j->w, j->c, &j->sizes, context->kept);
     if (j->kept) j->kept->decided = j->decision;
     if (j->kept || !j->keeps) return NULL;
     j->op.plan = NULL;
-    return decide(j);
+    return decide(j, context->note);
 }
 
 gemm_status gemm_cl_convolve_start(conv_job *j, const conv_call *c, const layer_call *shortcut,
@@ -491,7 +486,7 @@ gemm_status gemm_cl_convolve_start(conv_job *j, const conv_call *c, const layer_
     j->op.form = form;
     j->op.exact = context->direct;
     if (!take_shortcut(j, shortcut)) return GEMM_DECLINED;
-    const char *why = decide_and_keep(j, context->kept);
+    const char *why = decide_and_keep(j, context);
     if ((why && !j->w.row) || (!why && shortcut && !j->kept)) return GEMM_DECLINED;
     return start(j, why, context);
 }
@@ -518,7 +513,7 @@ gemm_status gemm_cl_chain_start(conv_job *j, const conv_call *calls, const layer
     *j = make_job(&calls[1], row, plans[1]);
     if (!take_shortcut(j, shortcut)) return GEMM_DECLINED;
     j->in = j->op.in = &calls[0];
-    const char *why = decide(j);
+    const char *why = decide(j, context->note);
     if (why && (!j->w.row || (gemm_cl_chooses(row) && gemm_cl_is_spilled(why))))
         return GEMM_DECLINED;
     if (!why && !keep_both(j, plans)) return GEMM_DECLINED;
@@ -550,5 +545,6 @@ const char *gemm_cl_build_layer(const gemm_cl_row *row)
                                       .size = 1, .stride = 1, .out_h = 26, .out_w = 26};
     const gemm_kept kept = {.room = SIZE_MAX};
     conv_job j = make_job(&typical, row, &kept);
-    return decide(&j);
+    gemm_note note = {.decided = 0};
+    return decide(&j, &note);
 }

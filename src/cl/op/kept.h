@@ -23,7 +23,8 @@ typedef struct gemm_cl_decision {
         const gemm_cl_row *asked, *form;
         int asked_parts, form_parts;
         int sizes[2][12];               /* of the layer, and of the depthwise one before it */
-        bool pools, adds, aligned, exact;   /* adds: a shortcut; aligned: the input */
+        int pools, adds, aligned, exact;    /* adds: a shortcut; aligned: the input. No bool, so
+                                   that no bytes lie between members */
     } facts;
     const gemm_cl_row *row;
     int parts;
