@@ -78,7 +78,7 @@ static bool is_shifted(const conv_call *c)
 /* Whether rows of A begin at multiples of 16 bytes. A plan's weights do. */
 static bool has_aligned_weights(const conv_job *j)
 {
-    return j->op.g.K % 4 == 0 && (j->keeps || (uintptr_t)j->c->weights % 16 == 0);
+    return j->op.g.K % 4 == 0 && (j->sizes.has_room || (uintptr_t)j->c->weights % 16 == 0);
 }
 
 /* The same for rows of a B that is the input as it lies. */
@@ -115,13 +115,6 @@ static const char *build_helpers(conv_job *j)
     return why;
 }
 
-/* The sizes under the row of the work, which can compute the layer. */
-static void lay_out(conv_job *j)
-{
-    gemm_cl_lay_out(&j->op, j->w.row, &j->sizes);
-    j->keeps = gemm_cl_has_room(&j->op, j->w.row, &j->sizes);
-}
-
 /* A gemm_cl_attempt: the kernel of the row, and those beside it. The header of each kernel explains
    the options that it takes. */
 static const char *build(void *job)
@@ -132,7 +125,7 @@ static const char *build(void *job)
     const bool image = f->kind == GEMM_CL_IMAGE, wide = f->conv == GEMM_CL_ONLY_CONV;
     const bool loads_fours = image || row->depth || f->one_column;
     gemm_text more = {0};
-    lay_out(j);
+    gemm_cl_lay_out(&j->op, j->w.row, &j->sizes);
     if (row->winograd && !f->direct) return gemm_cl_winograd_build(&j->sizes.winograd, &j->w);
     add_size(j->in, &more);
     if (f->direct) gemm_text_add(&more, " -DSTRIDE=%d", j->c->stride);
@@ -184,7 +177,7 @@ static bool has_decided(conv_job *j)
     j->w.parts = d->parts;
     j->w.program = d->program;
     j->w.form = d->measured ? j->op.form : NULL;
-    lay_out(j);
+    gemm_cl_lay_out(&j->op, j->w.row, &j->sizes);
     return true;
 }
 
@@ -472,7 +465,7 @@ static const char *decide_and_keep(conv_job *j, const gemm_context *context)
     if (why) return why;
     j->kept = gemm_cl_keep(&j->w, j->c, &j->sizes, context->kept);
     if (j->kept) j->kept->decided = j->decision;
-    if (j->kept || !j->keeps) return NULL;
+    if (j->kept || !j->sizes.has_room) return NULL;
     j->op.plan = NULL;
     return decide(j, context->note);
 }

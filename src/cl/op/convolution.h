@@ -17,7 +17,6 @@ typedef struct gemm_cl_conv_job {
     gemm_cl_op op;
     gemm_cl_decision decision;
     gemm_cl_sizes sizes;        /* under the row of the work */
-    bool keeps;                 /* the plan has room for the weights */
     gemm_cl_kept *kept;         /* of the plan of c, or NULL */
     const gemm_cl_kept *depth_kept;     /* of the plan of the depthwise layer, or NULL */
     gemm_cl_work w;

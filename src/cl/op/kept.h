@@ -15,6 +15,7 @@ typedef struct gemm_cl_sizes {
     gemm_cl_packed packed;          /* of a row with `direct` */
     int width, strips;              /* of the image of B: pixels a row, rows for a row of B; 0: B is
                                        no image that is filled */
+    bool has_room;                  /* the plan has room for the weights */
 } gemm_cl_sizes;
 
 /* What was decided for a layer (cl/op/ways.h), and the facts that it rests on. */

@@ -226,9 +226,8 @@ const char *gemm_cl_build_job(gemm_cl_job *j, const gemm_call *g, const gemm_cl_
                               const gemm_cl_form *form)
 {
     *j = (gemm_cl_job){.g = g, .asked = row, .w = gemm_cl_begin_work(row)};
-    gemm_cl_op o = gemm_cl_multiply_op(&j->w.device->traits, g, row);
+    gemm_cl_op o = {.traits = j->w.device->traits, .asked = row, .form = form, .g = *g};
     char weighed[64];
-    o.form = form;
     if (row->family->kind == GEMM_CL_CLBLAST) return gemm_clblast_missing();
     if (!fits_int(g)) return "a row is longer than the OpenCL kernels' offsets can say";
     return gemm_cl_walk(&j->w, &o, build_programs, j, weighed, sizeof weighed);

@@ -21,22 +21,12 @@
 typedef gemm_cl_op op;
 typedef gemm_cl_offers offers;
 
-gemm_cl_op gemm_cl_multiply_op(const gemm_cl_traits *d, const gemm_call *g,
-                               const gemm_cl_row *asked)
-{
-    return (op){.traits = *d, .asked = asked, .g = *g};
-}
-
 gemm_cl_op gemm_cl_conv_op(const gemm_cl_traits *d, const conv_call *c, const gemm_cl_row *asked)
 {
-    return (op){.traits = *d,
-                .asked = asked,
+    return (op){.traits = *d, .asked = asked, .conv = c, .in = c, .products = c->batch * c->groups,
+                .taps = !gemm_conv_is_pointwise(c) || c->pool,
                 .g = {.M = c->n / c->groups, .N = gemm_conv_places(c), .K = gemm_conv_taps(c),
-                      .ALPHA = 1.0f},
-                .conv = c,
-                .in = c,
-                .products = c->batch * c->groups,
-                .taps = !gemm_conv_is_pointwise(c) || c->pool};
+                      .ALPHA = 1.0f}};
 }
 
 static bool is_named(const op *o)
@@ -60,7 +50,8 @@ static const char *lacks(const op *o, const gemm_cl_row *row)
     return o->conv->pool && (!f->pools || (strip && o->g.K > CL_KC)) ? no_pool : NULL;
 }
 
-bool gemm_cl_has_room(const op *o, const gemm_cl_row *row, const gemm_cl_sizes *s)
+/* Whether the plan has room for the weights as the row takes them. */
+static bool has_room(const op *o, const gemm_cl_row *row, const gemm_cl_sizes *s)
 {
     return o->plan && gemm_cl_kept_bytes(row, o->conv, s) <= o->plan->room;
 }
@@ -72,14 +63,14 @@ static const char *lay_out_direct(const op *o, const gemm_cl_row *row, gemm_cl_s
     s->packed = gemm_cl_pack_layout(row, c, o->traits.image_height);
     if (!s->packed.down || (row->texture && s->packed.width / 4 > o->traits.image_width))
         return no_image;
-    return gemm_cl_has_room(o, row, s) ? NULL : no_room;
+    return has_room(o, row, s) ? NULL : no_room;
 }
 
 /* Filters are transformed once. So a plan must keep them, unless the user named the row. */
 static const char *lay_out_winograd(const op *o, const gemm_cl_row *row, gemm_cl_sizes *s)
 {
     if (!gemm_cl_winograd_fits(&s->winograd, row, &o->traits, o->conv)) return no_filters;
-    return row == o->asked || gemm_cl_has_room(o, row, s) ? NULL : no_room;
+    return row == o->asked || has_room(o, row, s) ? NULL : no_room;
 }
 
 /* All rows of B of all products in one image. A B that is the input as it lies is read there, in 32
@@ -112,6 +103,7 @@ const char *gemm_cl_lay_out(const op *o, const gemm_cl_row *row, gemm_cl_sizes *
     if (row->family->one_column && !gemm_cl_choose_gemv(&o->traits, o->conv, row->half))
         return no_filters;
     const char *why = lay_out(o, row, s);
+    s->has_room = !why && has_room(o, row, s);
     return why ? why : lacks(o, row);
 }
 

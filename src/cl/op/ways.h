@@ -55,8 +55,7 @@ typedef struct gemm_cl_offers {
     gemm_cl_offer list[GEMM_CL_OFFERS];
 } gemm_cl_offers;
 
-/* The op of a call under this row. */
-gemm_cl_op gemm_cl_multiply_op(const gemm_cl_traits *, const gemm_call *, const gemm_cl_row *asked);
+/* The convolution under this row, without a plan. */
 gemm_cl_op gemm_cl_conv_op(const gemm_cl_traits *, const conv_call *, const gemm_cl_row *asked);
 
 /* All offers for the op, those that are refused too. */
@@ -64,9 +63,6 @@ void gemm_cl_list(const gemm_cl_op *, gemm_cl_offers *);
 
 /* The sizes of the convolution under a row. NULL, or why the row cannot compute it. */
 const char *gemm_cl_lay_out(const gemm_cl_op *, const gemm_cl_row *, gemm_cl_sizes *);
-
-/* Whether the plan has room for the weights as the row takes them. */
-bool gemm_cl_has_room(const gemm_cl_op *, const gemm_cl_row *, const gemm_cl_sizes *);
 
 /* Builds all programs of a call for w->row. NULL, or why the device cannot run it. */
 typedef const char *gemm_cl_attempt(void *job);
