@@ -429,7 +429,7 @@ QUICK_COMMANDS = $(if $(ROW),'$(QUICK_PLAIN) $T/test_gemm --row $(ROW) --cases 2
 # $(call programs,COMMANDS): the test programs that they name, and those of scripts
 words_of = $(subst ', ,$(subst :, ,$(subst =, ,$(1))))
 NEED_NO_PROGRAM = $(patsubst %,tests/system/test_%.sh,layering docs release bad_input isa)
-PROGRAMS_test_cl_desktop.sh = layer_desktop.so layer_launches.so layer_quick.so
+PROGRAMS_test_cl_desktop.sh = layer_desktop.so layer_launches.so layer_quick.so one_pass
 PROGRAMS_test_decisions.sh = layer_adreno.so layer_desktop.so layer_quick.so
 PROGRAMS_test_gemm_bench.sh = test_gemm test_packed test_conv test_cl layer_fail.so
 PROGRAMS_test_reference.sh = test_training

@@ -3,6 +3,7 @@
 #include "cl/tune/tune.h"
 
 #include "cl/device/device.h"
+#include "cl/op/ways.h"
 #include "cl/tune/candidate.h"
 #include "cl/tune/table.h"
 #include "util/budget.h"
@@ -74,7 +75,7 @@ static gemm_shape shape_of(const gemm_cl_tuned_op *op, const gemm_context *conte
 /* Other rows are for studies, and always the same. */
 static bool is_tunable(const gemm_cl_row *row)
 {
-    const bool own = row->way == GEMM_CL_CHOOSE && !row->direct && !row->winograd && !row->parts;
+    const bool own = gemm_cl_chooses(row) && !row->family->direct && !row->winograd && !row->parts;
     return own && mode_now();
 }
 
