@@ -62,7 +62,7 @@ bool gemm_auto_may_take(const gemm_variant *v, int bits)
 const char *gemm_auto_unfit(const gemm_variant *v)
 {
     if (!gemm_auto_may_take(v, own.bits)) return "auto never takes it";
-    const char *why = v->unusable ? v->unusable(v->params) : NULL;
+    const char *why = gemm_device_lacks(v);
     if (why || v->in_auto != GEMM_IN_AUTO_WITH_GPU || gemm_cl_has_gpu()) return why;
     return "the OpenCL device is the CPU";
 }
